@@ -39,6 +39,11 @@ var subsystems = []subsystem{
 	{name: "runtime", may: []string{"models", "optim", "transport", "runtime"}},
 	{name: "presets", may: []string{"models", "optim", "presets", "runtime/option"}, tests: []string{"runtime/timeline"}},
 	{name: "tui/cli", may: []string{"models", "optim", "transport", "runtime", "presets", "tui"}},
+	// families of panels know the seam, and neither each other nor the workbench
+	{name: "tui/panel/alerts", may: screens}, {name: "tui/panel/fleet", may: screens}, {name: "tui/panel/knobs", may: screens},
+	{name: "tui/panel/live", may: screens}, {name: "tui/panel/runs", may: screens},
+	{name: "tui/panel/trained", may: slices.Concat(screens, []string{"tui/panel/live"})}, // it replaces panels of its screens
+	{name: "tui/panel", may: screens},
 	{name: "tui", may: []string{"models", "optim", "runtime", "presets", "tui"}},
 	{name: "docs", may: []string{"models", "optim", "runtime"}}, // tests of what the documentation shows
 }
@@ -53,6 +58,9 @@ var families = []string{"optim"}
 // readers are the packages that whatever reads recorded sessions may import.
 var readers = []string{"models", "optim", "runtime/archive", "runtime/axis", "runtime/coordinator", "runtime/event", "runtime/machine", "runtime/option", "runtime/session",
 	"runtime/timeline", "runtime/view"}
+
+// screens are the packages that panels are written against.
+var screens = []string{"models", "optim", "runtime", "tui/cell", "tui/chart", "tui/panel.", "tui/replay", "tui/textfmt"}
 
 const module = "brood"
 
@@ -111,6 +119,8 @@ func TestImportRulesCanFail(t *testing.T) {
 		{"presets/a.go", `import _ "brood/runtime/timeline"`, "presets may not import brood/runtime/timeline"},
 		{"presets/a_test.go", `import _ "brood/runtime/host"`, "presets may not import brood/runtime/host"},
 		{"tui/chart/a.go", `import _ "brood/transport/local"`, "tui/chart may not import brood/transport/local"},
+		{"tui/panel/live/a.go", `import _ "brood/tui/panel/fleet"`, "tui/panel/live may not import brood/tui/panel/fleet"},
+		{"tui/panel/runs/a.go", `import _ "brood/tui"`, "tui/panel/runs may not import brood/tui"},
 		{"tui/a.go", `import _ "brood/tui/cli"`, "tui may not import brood/tui/cli"},
 		{"main.go", `import _ "brood/models"`, "may not import brood/models"},
 		{"util/a.go", ``, "util is no subsystem of the design"},

@@ -5,6 +5,7 @@ import (
 
 	"brood/optim"
 	"brood/runtime/view/sourcetest"
+	"brood/tui/panel"
 )
 
 // other is an algorithm beside the sample one.
@@ -17,7 +18,7 @@ func other() *optim.Algorithm {
 // TestSwapIsNoLine: no line crosses rounds that nobody measured, and no value of the algorithm before stands as one of
 // this.
 func TestSwapIsNoLine(t *testing.T) {
-	change := func(o *Options) { o.Algorithms = append(o.Algorithms, other()) }
+	change := func(o *panel.Options) { o.Algorithms = append(o.Algorithms, other()) }
 	d := open(t, 200, 50, sourcetest.Swapped(3, 400, false), change)
 	d.shows("round 401", "score", "centre val 0.250", "vote")
 	d.hides("━━ best", "▒ worst", "· spread", "couple ")

@@ -12,6 +12,7 @@ import (
 	"brood/runtime/session"
 	"brood/runtime/view"
 	"brood/runtime/view/sourcetest"
+	"brood/tui/panel"
 )
 
 // million is a view of 64 members and a million points of their losses.
@@ -68,9 +69,9 @@ func benchmarkFrame(b *testing.B, keys string) {
 	for i := range said.lines {
 		said.lines[i] = session.Line{At: v.Last - int64(9000-i)*1e9, Text: fmt.Sprintf("worker %d joined from 10.0.0.%d with 8 threads", i, i%250)}
 	}
-	m := newModel(b.Context(), Options{Source: said, Algorithms: []*optim.Algorithm{sourcetest.Algorithm()}, Width: 200, Height: 50})
+	m := newModel(b.Context(), panel.Options{Source: said, Algorithms: []*optim.Algorithm{sourcetest.Algorithm()}, Width: 200, Height: 50})
 	m.seek(0)
-	m.Update(snapshotMsg{gen: m.feed.gen, view: v})
+	m.Update(snapshotMsg{gen: m.Feed.Gen, view: v})
 	if keys == "5" {
 		for r := uint64(10); r <= v.Progress.Rounds; r += 10 {
 			v.Apply(everyLink(r))
@@ -81,9 +82,9 @@ func benchmarkFrame(b *testing.B, keys string) {
 			loss := *v.Clone().Find("loss")
 			loss.Name = fmt.Sprintf("quantity %d", i)
 			v.Series = append(v.Series, loss)
-			m.opt.Settings.Charts = append(m.opt.Settings.Charts, loss.Name)
+			m.Opt.Settings.Charts = append(m.Opt.Settings.Charts, loss.Name)
 		}
-		m.opt.Settings.Charts = append(m.opt.Settings.Charts, "loss")
+		m.Opt.Settings.Charts = append(m.Opt.Settings.Charts, "loss")
 	}
 	for _, k := range keys {
 		if ask := m.key(string(k), string(k)); ask != nil && k == 'w' {
@@ -95,7 +96,7 @@ func benchmarkFrame(b *testing.B, keys string) {
 	for b.Loop() {
 		next := beyond(v.Progress.Rounds)
 		start := time.Now()
-		m.Update(batchMsg{gen: m.feed.gen, batch: view.Batch{Records: next}})
+		m.Update(batchMsg{gen: m.Feed.Gen, batch: view.Batch{Records: next}})
 		m.View()
 		took = append(took, time.Since(start))
 	}

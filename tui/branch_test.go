@@ -12,6 +12,7 @@ import (
 	"brood/runtime/event"
 	"brood/runtime/testutil"
 	"brood/runtime/view/sourcetest"
+	"brood/tui/panel"
 )
 
 // taped is a recording of 400 rounds at round 200, whose session the library knows.
@@ -20,13 +21,13 @@ func taped(t testing.TB, keys string) (*desk, *shelf) {
 	if err := r.Scan(context.Background()); err != nil {
 		t.Fatal(err)
 	}
-	s := &shelf{list: recordedOnes(), branch: func(context.Context, Branch) (Opened, error) {
-		return Opened{Session: "/s/fork-1", Source: sourcetest.NewMemory(sourcetest.Run(6, 8)...), Commander: &desk{}}, nil
+	s := &shelf{list: recordedOnes(), branch: func(context.Context, panel.Branch) (panel.Opened, error) {
+		return panel.Opened{Session: "/s/fork-1", Source: sourcetest.NewMemory(sourcetest.Run(6, 8)...), Commander: &desk{}}, nil
 	}}
-	d := open(t, 80, 24, nil, func(o *Options) { o.Source, o.Commander, o.Library, o.Session = r, nil, s, s.list[0].Dir })
+	d := open(t, 80, 24, nil, func(o *panel.Options) { o.Source, o.Commander, o.Library, o.Session = r, nil, s, s.list[0].Dir })
 	d.press(":").write("200").press("enter")
-	if d.live.Progress.Rounds != 200 {
-		t.Fatalf("the cursor is at round %d", d.live.Progress.Rounds)
+	if d.Live.Progress.Rounds != 200 {
+		t.Fatalf("the cursor is at round %d", d.Live.Progress.Rounds)
 	}
 	r.Pause(false)
 	d.press(strings.Fields(keys)...)
@@ -38,19 +39,19 @@ func (s *shelf) Nearest(_ string, at uint64) (uint64, error) { return min(s.near
 func TestBranchAtTheCursor(t *testing.T) {
 	d, s := taped(t, "k j l B")
 	d.shows("after round 200 of", "It goes on with eta =", "y begin it")
-	if on, _ := d.replay.Playing(); on || len(s.asked) > 0 {
+	if on, _ := d.Replay.Playing(); on || len(s.asked) > 0 {
 		t.Errorf("while it asks: playing %v, asked %v", on, s.asked)
 	}
 	d.press("y")
 	if len(s.asked) != 1 || s.asked[0].Session != "/s/2026-11-20-quickstart-7f3a" || s.asked[0].At != 200 || !slices.Equal(s.asked[0].Set, []event.Setting{{Knob: "eta", Expr: "0.125"}}) {
 		t.Fatalf("asked for %+v", s.asked)
 	}
-	if d.replay != nil || d.opt.Session != "/s/fork-1" || d.opt.Commander == nil || len(d.rail.staged) > 0 || d.branching != nil {
-		t.Errorf("session %s, staged %v", d.opt.Session, d.rail.staged)
+	if d.Replay != nil || d.Opt.Session != "/s/fork-1" || d.Opt.Commander == nil || len(d.rail.Staged) > 0 || d.branching != nil {
+		t.Errorf("session %s, staged %v", d.Opt.Session, d.rail.Staged)
 	}
 	d.shows("fork-1 branched off after round 200 of 2026-11-20-quickstart-7f3a")
 	for _, keys := range []string{"B n", "B esc"} {
-		if d, s := taped(t, keys); len(s.asked) > 0 || d.popup != nil {
+		if d, s := taped(t, keys); len(s.asked) > 0 || d.Popup != nil {
 			t.Errorf("%q branches: %v", keys, s.asked)
 		}
 	}
@@ -60,10 +61,10 @@ func TestBranchAtTheCursor(t *testing.T) {
 func TestBranchShowsItsWayAndCanBeGivenUp(t *testing.T) {
 	d, s := taped(t, "B")
 	reached := make(chan func(uint64))
-	s.branch = func(ctx context.Context, b Branch) (Opened, error) {
+	s.branch = func(ctx context.Context, b panel.Branch) (panel.Opened, error) {
 		reached <- b.Told
 		<-ctx.Done()
-		return Opened{}, ctx.Err()
+		return panel.Opened{}, ctx.Err()
 	}
 	d.Update(keyMsg("y"))
 	wait, end := d.last, make(chan tea.Msg, 1)
@@ -73,47 +74,47 @@ func TestBranchShowsItsWayAndCanBeGivenUp(t *testing.T) {
 	told(150)
 	d.shows("executed again up to round 150 of 200", "█")
 	golden(t, "branch-80x24", d.screenText())
-	if d.press("B"); d.popup != nil || !strings.Contains(d.toast.text, "on its way") {
-		t.Errorf("a second branch: %q", d.toast.text)
+	if d.press("B"); d.Popup != nil || !strings.Contains(d.Toast.Text, "on its way") {
+		t.Errorf("a second branch: %q", d.Toast.Text)
 	}
 	d.press("esc")
 	d.Update(testutil.Receive(t, end, "end of the branch"))
-	if d.branching != nil || d.replay == nil || d.toast.text != "the branch was given up" {
-		t.Errorf("after esc: %q", d.toast.text)
+	if d.branching != nil || d.Replay == nil || d.Toast.Text != "the branch was given up" {
+		t.Errorf("after esc: %q", d.Toast.Text)
 	}
 }
 
 func TestBranchErrorsAreSaid(t *testing.T) {
 	d, s := taped(t, "k j l B")
-	s.branch = func(context.Context, Branch) (Opened, error) {
-		return Opened{}, errors.New("data glyphs has digest a, but the session was recorded on b")
+	s.branch = func(context.Context, panel.Branch) (panel.Opened, error) {
+		return panel.Opened{}, errors.New("data glyphs has digest a, but the session was recorded on b")
 	}
 	d.press("y")
 	d.shows("data glyphs has digest a")
-	if d.replay == nil || d.branching != nil || len(d.rail.staged) != 1 || d.reading.ctx.Err() != nil {
-		t.Errorf("a branch that came to nothing changes what is shown: staged %v", d.rail.staged)
+	if d.Replay == nil || d.branching != nil || len(d.rail.Staged) != 1 || d.Reading.Ctx.Err() != nil {
+		t.Errorf("a branch that came to nothing changes what is shown: staged %v", d.rail.Staged)
 	}
 }
 
 func TestBranchSaysWhyNot(t *testing.T) {
 	d, _ := taped(t, "home B")
-	if !strings.Contains(d.toast.text, "no round here to branch after") {
-		t.Errorf("at the beginning it says %q", d.toast.text)
+	if !strings.Contains(d.Toast.Text, "no round here to branch after") {
+		t.Errorf("at the beginning it says %q", d.Toast.Text)
 	}
 	d, _ = taped(t, "")
-	d.opt.Library = nil
+	d.Opt.Library = nil
 	for keys, want := range map[string]string{"B": "not among the sessions", "k l": "this is a recording"} {
-		d.toast = toast{}
-		if d.press(strings.Fields(keys)...); !strings.Contains(d.toast.text, want) {
-			t.Errorf("without a library %s says %q", keys, d.toast.text)
+		d.Toast = panel.Toast{}
+		if d.press(strings.Fields(keys)...); !strings.Contains(d.Toast.Text, want) {
+			t.Errorf("without a library %s says %q", keys, d.Toast.Text)
 		}
 	}
 	d, s := taped(t, "k l a")
-	if text := strings.Join(strings.Fields(d.screenText()), " "); !strings.Contains(text, d.toast.text) {
-		t.Errorf("the screen does not show all of %q:\n%s", d.toast.text, text)
+	if text := strings.Join(strings.Fields(d.screenText()), " "); !strings.Contains(text, d.Toast.Text) {
+		t.Errorf("the screen does not show all of %q:\n%s", d.Toast.Text, text)
 	}
-	if len(d.rail.staged) > 0 || !strings.Contains(d.rail.answer.text, "population of its parent") || !strings.Contains(d.toast.text, "B starts a new run") || len(s.asked) > 0 {
-		t.Errorf("members staged %v, %q; apply says %q", d.rail.staged, d.rail.answer.text, d.toast.text)
+	if len(d.rail.Staged) > 0 || !strings.Contains(d.rail.Answer.Text, "population of its parent") || !strings.Contains(d.Toast.Text, "B starts a new run") || len(s.asked) > 0 {
+		t.Errorf("members staged %v, %q; apply says %q", d.rail.Staged, d.rail.Answer.Text, d.Toast.Text)
 	}
 }
 
@@ -121,8 +122,8 @@ func TestBranchSaysWhyNot(t *testing.T) {
 func trains(t testing.TB, w, h int, keys string) (*desk, *shelf) {
 	d, s := shelved(t, w, h, "")
 	s.nearest = 63
-	s.branch = func(_ context.Context, b Branch) (Opened, error) {
-		return Opened{Session: "/s/fork-1", Source: sourcetest.NewMemory(sourcetest.Run(6, 110)...), Commander: &desk{}}, nil
+	s.branch = func(_ context.Context, b panel.Branch) (panel.Opened, error) {
+		return panel.Opened{Session: "/s/fork-1", Source: sourcetest.NewMemory(sourcetest.Run(6, 110)...), Commander: &desk{}}, nil
 	}
 	d.press(strings.Fields(keys)...)
 	return d, s
@@ -137,19 +138,19 @@ func TestBranchOfALiveRun(t *testing.T) {
 		t.Errorf("it asks, and has begun %v", s.asked)
 	}
 	d.press("y")
-	want := Branch{Session: s.list[1].Dir, At: 100, Set: []event.Setting{{Knob: "eta", Expr: "0.125"}}}
+	want := panel.Branch{Session: s.list[1].Dir, At: 100, Set: []event.Setting{{Knob: "eta", Expr: "0.125"}}}
 	if len(s.asked) != 1 || s.asked[0].Session != want.Session || s.asked[0].At != want.At || !slices.Equal(s.asked[0].Set, want.Set) {
 		t.Fatalf("asked for %+v", s.asked)
 	}
 	if len(d.sent) > 0 {
 		t.Errorf("the parent was told %v", d.sent)
 	}
-	if d.opt.Session != "/s/fork-1" || len(d.rail.staged) > 0 || d.branching != nil {
-		t.Errorf("session %s, staged %v", d.opt.Session, d.rail.staged)
+	if d.Opt.Session != "/s/fork-1" || len(d.rail.Staged) > 0 || d.branching != nil {
+		t.Errorf("session %s, staged %v", d.Opt.Session, d.rail.Staged)
 	}
 	d.shows("fork-1 branched off after round 100 of")
-	if d, s := trains(t, 80, 24, "k j l B n"); len(s.asked) > 0 || len(d.rail.staged) != 1 {
-		t.Errorf("n branches: %v, or forgets: %v", s.asked, d.rail.staged)
+	if d, s := trains(t, 80, 24, "k j l B n"); len(s.asked) > 0 || len(d.rail.Staged) != 1 {
+		t.Errorf("n branches: %v, or forgets: %v", s.asked, d.rail.Staged)
 	}
 }
 
@@ -159,14 +160,14 @@ func TestBranchSaysWhatItCosts(t *testing.T) {
 		d, s := trains(t, 80, 24, "")
 		s.nearest = nearest
 		d.press("B")
-		if q, ok := d.popup.(*question); !ok || !strings.Contains(q.text, want) {
-			t.Errorf("with a checkpoint at %d it asks %+v", nearest, d.popup)
+		if q, ok := d.Popup.(*panel.Question); !ok || !strings.Contains(q.Text, want) {
+			t.Errorf("with a checkpoint at %d it asks %+v", nearest, d.Popup)
 		}
 	}
 	d, s := trains(t, 80, 24, "")
 	s.err = errors.New("the checkpoints cannot be listed")
-	if d.press("B"); d.popup != nil || !strings.Contains(d.toast.text, "cannot be listed") {
-		t.Errorf("it says %q", d.toast.text)
+	if d.press("B"); d.Popup != nil || !strings.Contains(d.Toast.Text, "cannot be listed") {
+		t.Errorf("it says %q", d.Toast.Text)
 	}
 }
 
@@ -175,9 +176,9 @@ func TestBranchOfALiveRunSaysWhyNot(t *testing.T) {
 		keys, want string
 		change     func(*desk)
 	}{
-		"elsewhere": {"B", "is not on this machine", func(d *desk) { d.opt.Session = "" }},
-		"no list":   {"B", "is not on this machine", func(d *desk) { d.opt.Library = nil }},
-		"read-only": {"B", "--read-only", func(d *desk) { d.opt.ReadOnly = true }},
+		"elsewhere": {"B", "is not on this machine", func(d *desk) { d.Opt.Session = "" }},
+		"no list":   {"B", "is not on this machine", func(d *desk) { d.Opt.Library = nil }},
+		"read-only": {"B", "--read-only", func(d *desk) { d.Opt.ReadOnly = true }},
 		"members":   {"k l B", "unstage the new size", nil},
 		"the list":  {"9 B", "enter opens it", nil},
 	} {
@@ -185,12 +186,12 @@ func TestBranchOfALiveRunSaysWhyNot(t *testing.T) {
 		if c.change != nil {
 			c.change(d)
 		}
-		if d.press(strings.Fields(c.keys)...); !strings.Contains(d.toast.text, c.want) || d.popup != nil || len(s.asked) > 0 {
-			t.Errorf("%s: it says %q", name, d.toast.text)
+		if d.press(strings.Fields(c.keys)...); !strings.Contains(d.Toast.Text, c.want) || d.Popup != nil || len(s.asked) > 0 {
+			t.Errorf("%s: it says %q", name, d.Toast.Text)
 		}
 	}
-	d := open(t, 80, 24, nil, func(o *Options) { o.Library, o.Session = &shelf{}, "/s/new" })
-	if d.press("B"); !strings.Contains(d.toast.text, "no round here") {
-		t.Errorf("before the first round it says %q", d.toast.text)
+	d := open(t, 80, 24, nil, func(o *panel.Options) { o.Library, o.Session = &shelf{}, "/s/new" })
+	if d.press("B"); !strings.Contains(d.Toast.Text, "no round here") {
+		t.Errorf("before the first round it says %q", d.Toast.Text)
 	}
 }

@@ -5,6 +5,7 @@ import (
 	"testing"
 
 	"brood/runtime/view/sourcetest"
+	"brood/tui/panel"
 )
 
 // TestASCIIOnly: the terminal's environment says whether it shows more than ASCII, unless a person says otherwise.
@@ -24,13 +25,13 @@ func TestASCIIOnly(t *testing.T) {
 		{"TERM=xterm LC_ALL=C.UTF-8 LANG=C", false},
 	} {
 		env := strings.Fields(c.env)
-		if got := ASCIIOnly(env); got != c.want {
+		if got := panel.ASCIIOnly(env); got != c.want {
 			t.Errorf("%s: %v", c.env, got)
 		}
-		for _, told := range []Options{{}, {ASCII: true}, {Unicode: true}} {
+		for _, told := range []panel.Options{{}, {ASCII: true}, {Unicode: true}} {
 			opt := told
 			opt.Source, opt.Env = sourcetest.NewMemory(), env
-			opt.charset(env)
+			opt.Charset(env)
 			if want := told.ASCII || c.want && !told.Unicode; opt.ASCII != want {
 				t.Errorf("%s with %+v: ASCII is %v", c.env, told, opt.ASCII)
 			}

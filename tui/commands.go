@@ -14,74 +14,78 @@ import (
 	"brood/runtime/event"
 	"brood/runtime/view"
 	"brood/tui/cell"
+	"brood/tui/panel"
 )
 
-// command is a command of the command line.
-type command struct {
-	name, args, title string
-	live              bool                                    // needs a Commander
-	optional          bool                                    // args may be omitted
-	complete          func(m *model, words []string) []string // completions of the last word; nil: none
-	do                func(m *model, args []string) (tea.Cmd, error)
+// commandOnModel returns the command of a panel as one of the model.
+func commandOnModel(c panel.Command) panel.CommandOf[*model] {
+	out := panel.CommandOf[*model]{Name: c.Name, Args: c.Args, Title: c.Title, Live: c.Live, Optional: c.Optional,
+		Do: func(m *model, args []string) (tea.Cmd, error) { return c.Do(m.Host, args) }}
+	if c.Complete != nil {
+		out.Complete = func(m *model, words []string) []string { return c.Complete(m.Host, words) }
+	}
+	return out
 }
 
 // commands returns the table that the command line, its completion and the palette read: commands of the run, of the
 // panels, and of this viewer.
-func (m *model) commands() []command {
+func (m *model) commands() []panel.CommandOf[*model] {
 	all := runCommands()
 	for _, p := range m.panels {
-		all = append(all, p.commands...)
+		for _, c := range p.Commands {
+			all = append(all, commandOnModel(c))
+		}
 	}
-	return append(append(all, noteCommand()), lookingCommands()...)
+	return append(append(all, commandOnModel(panel.NoteCommand())), lookingCommands()...)
 }
 
-func runCommands() []command {
+func runCommands() []panel.CommandOf[*model] {
 	none := func(c event.Command) func(*model, []string) (tea.Cmd, error) {
-		return func(m *model, _ []string) (tea.Cmd, error) { return m.send(c), nil }
+		return func(m *model, _ []string) (tea.Cmd, error) { return m.Send(c), nil }
 	}
-	return []command{
+	return []panel.CommandOf[*model]{
 		{
-			name:     "set",
-			args:     "KNOB=VALUE",
-			title:    "set a knob, or several, to a value or schedule",
-			live:     true,
-			complete: completeSet,
-			do:       doSet,
+			Name:     "set",
+			Args:     "KNOB=VALUE",
+			Title:    "set a knob, or several, to a value or schedule",
+			Live:     true,
+			Complete: completeSet,
+			Do:       doSet,
 		},
-		{name: "members", args: "N", title: "change the population size", live: true, do: doMembers},
+		{Name: "members", Args: "N", Title: "change the population size", Live: true, Do: doMembers},
 		{
-			name:     "swap",
-			args:     "ALGORITHM",
-			title:    "go on with another algorithm",
-			live:     true,
-			complete: completeAlgorithm,
-			do:       doSwap,
+			Name:     "swap",
+			Args:     "ALGORITHM",
+			Title:    "go on with another algorithm",
+			Live:     true,
+			Complete: completeAlgorithm,
+			Do:       doSwap,
 		},
-		{name: "pause", title: "pause training", live: true, do: none(event.Command{Action: event.Pause})},
-		{name: "resume", title: "resume training", live: true, do: none(event.Command{Action: event.Resume})},
-		{name: "stop", title: "finish the round, save and end the run (asks)", live: true, do: doStop},
-		{name: "save", title: "save a checkpoint now", live: true, do: none(event.Command{Action: event.Save})},
-		{name: "take", title: "ask for the writer's lease", live: true, do: doLease(view.LeaseAsk)},
-		{name: "give", title: "give the writer's lease away", live: true, do: doLease(view.LeaseGive)},
+		{Name: "pause", Title: "pause training", Live: true, Do: none(event.Command{Action: event.Pause})},
+		{Name: "resume", Title: "resume training", Live: true, Do: none(event.Command{Action: event.Resume})},
+		{Name: "stop", Title: "finish the round, save and end the run (asks)", Live: true, Do: doStop},
+		{Name: "save", Title: "save a checkpoint now", Live: true, Do: none(event.Command{Action: event.Save})},
+		{Name: "take", Title: "ask for the writer's lease", Live: true, Do: doLease(view.LeaseAsk)},
+		{Name: "give", Title: "give the writer's lease away", Live: true, Do: doLease(view.LeaseGive)},
 	}
 }
 
 // lookingCommands returns the commands that affect only this viewer.
-func lookingCommands() []command {
-	return []command{
-		axisCommand(),
-		{name: "goto", args: "ROUND|PERCENT%", title: "go to a round of a recording", do: doGoto},
-		{name: "speed", args: "X", title: "play a recording X times as fast", do: doSpeed},
-		{name: "member", args: "ID", title: "focus a member", do: doMember},
-		{name: "screen", args: "NAME|N", title: "open a screen", complete: completeScreen, do: doScreen},
-		{name: "help", title: "keys", do: func(m *model, _ []string) (tea.Cmd, error) { m.popup = &help{}; return nil, nil }},
-		{name: "quit", title: "detach: training goes on",
-			do: func(*model, []string) (tea.Cmd, error) { return tea.Quit, nil }},
+func lookingCommands() []panel.CommandOf[*model] {
+	return []panel.CommandOf[*model]{
+		commandOnModel(panel.AxisCommand()),
+		{Name: "goto", Args: "ROUND|PERCENT%", Title: "go to a round of a recording", Do: doGoto},
+		{Name: "speed", Args: "X", Title: "play a recording X times as fast", Do: doSpeed},
+		{Name: "member", Args: "ID", Title: "focus a member", Do: doMember},
+		{Name: "screen", Args: "NAME|N", Title: "open a screen", Complete: completeScreen, Do: doScreen},
+		{Name: "help", Title: "keys", Do: func(m *model, _ []string) (tea.Cmd, error) { m.Popup = &help{m: m}; return nil, nil }},
+		{Name: "quit", Title: "detach: training goes on",
+			Do: func(*model, []string) (tea.Cmd, error) { return tea.Quit, nil }},
 	}
 }
 
 func completeSet(m *model, words []string) (out []string) {
-	if m.alg == nil {
+	if m.Alg == nil {
 		return nil
 	}
 	if name, value, ok := strings.Cut(words[0], "="); ok && len(words) == 1 {
@@ -91,22 +95,22 @@ func completeSet(m *model, words []string) (out []string) {
 		return out
 	}
 	if len(words) == 2 {
-		if k, ok := m.alg.Knob(words[0]); ok {
+		if k, ok := m.Alg.Knob(words[0]); ok {
 			out = append(out, k.Choices...)
 			if len(k.Choices) == 0 {
-				out = append(out, k.Format(m.current(k)), "linear:", "cosine:", "warmup:", "exp:", "step:", "piecewise:")
+				out = append(out, k.Format(m.Current(k)), "linear:", "cosine:", "warmup:", "exp:", "step:", "piecewise:")
 			}
 		}
 		return out
 	}
-	for _, k := range m.alg.Knobs {
+	for _, k := range m.Alg.Knobs {
 		out = append(out, k.Name)
 	}
 	return out
 }
 
 func completeAlgorithm(m *model, _ []string) (out []string) {
-	for _, a := range m.opt.Algorithms {
+	for _, a := range m.Opt.Algorithms {
 		out = append(out, a.Name)
 	}
 	return out
@@ -114,11 +118,11 @@ func completeAlgorithm(m *model, _ []string) (out []string) {
 
 func completeScreen(m *model, _ []string) (out []string) {
 	for _, s := range m.screens() {
-		out = append(out, strings.ToLower(s.name))
+		out = append(out, strings.ToLower(s.Name))
 	}
 	for _, s := range m.screens() {
-		if s.instead != "" {
-			out = append(out, strings.ToLower(s.instead))
+		if s.Instead != "" {
+			out = append(out, strings.ToLower(s.Instead))
 		}
 	}
 	return out
@@ -142,8 +146,8 @@ func doSet(m *model, args []string) (tea.Cmd, error) {
 		if !ok || name == "" || value == "" {
 			return nil, fmt.Errorf("set: %q is no KNOB=VALUE: write set KNOB=VALUE, such as set eta=0.05 momentum=0.5", arg)
 		}
-		if i := slices.IndexFunc(m.allKnobs(), func(k optim.Knob) bool { return k.Name == name }); i >= 0 {
-			x, err := m.rail.evaluate(m, m.allKnobs()[i], value)
+		if i := slices.IndexFunc(m.AllKnobs(), func(k optim.Knob) bool { return k.Name == name }); i >= 0 {
+			x, err := m.rail.Evaluate(m.Host, m.AllKnobs()[i], value)
 			if err != nil {
 				return nil, err
 			}
@@ -157,7 +161,7 @@ func doSet(m *model, args []string) (tea.Cmd, error) {
 		}
 		c.Set = append(c.Set, event.Setting{Knob: name, Expr: value})
 	}
-	return m.send(c), nil
+	return m.Send(c), nil
 }
 
 func doMembers(m *model, args []string) (tea.Cmd, error) {
@@ -165,7 +169,7 @@ func doMembers(m *model, args []string) (tea.Cmd, error) {
 	if err != nil || n < 1 {
 		return nil, fmt.Errorf("members: %q is no population size: give a whole number above 0", args[0])
 	}
-	return m.send(event.Command{Members: n}), nil
+	return m.Send(event.Command{Members: n}), nil
 }
 
 func doSwap(m *model, args []string) (tea.Cmd, error) {
@@ -174,21 +178,21 @@ func doSwap(m *model, args []string) (tea.Cmd, error) {
 		return nil, fmt.Errorf("swap: there is no algorithm %q%s: choose one of %s", args[0], usererr.Suggest(args[0], all),
 			strings.Join(all, ", "))
 	}
-	return m.send(event.Command{Algorithm: args[0]}), nil
+	return m.Send(event.Command{Algorithm: args[0]}), nil
 }
 
 func doStop(m *model, _ []string) (tea.Cmd, error) {
-	m.popup = &question{
-		text: "Stop the run? It finishes its round, saves and ends; it can be resumed later. To leave only this screen press q " +
+	m.Popup = &panel.Question{
+		Text: "Stop the run? It finishes its round, saves and ends; it can be resumed later. To leave only this screen press q " +
 			"instead.",
-		yes: "stop the run",
-		do:  func(m *model) tea.Cmd { return m.send(event.Command{Action: event.Stop}) },
+		Yes: "stop the run",
+		Do:  func(*panel.Host) tea.Cmd { return m.Send(event.Command{Action: event.Stop}) },
 	}
 	return nil, nil
 }
 
 func doGoto(m *model, args []string) (tea.Cmd, error) {
-	if m.replay == nil {
+	if m.Replay == nil {
 		return nil, fmt.Errorf("goto: this is a live run: open its recording to move in time")
 	}
 	if pc, ok := strings.CutSuffix(args[0], "%"); ok {
@@ -196,17 +200,17 @@ func doGoto(m *model, args []string) (tea.Cmd, error) {
 		if err != nil || x < 0 || x > 100 {
 			return nil, fmt.Errorf("goto: %q is no percentage from 0 to 100", args[0])
 		}
-		return m.seek(view.Position(x / 100 * float64(m.replay.Extent().Records))), nil
+		return m.seek(view.Position(x / 100 * float64(m.Replay.Extent().Records))), nil
 	}
 	to, err := strconv.ParseUint(args[0], 10, 63)
 	if err != nil {
 		return nil, fmt.Errorf("goto: %q is no round: give a whole number or a percentage", args[0])
 	}
-	r, ctx, seek := m.replay, m.reading.ctx, m.toRound(to)
-	return m.task(func() tea.Msg {
+	r, ctx, seek := m.Replay, m.Reading.Ctx, m.toRound(to)
+	return m.Task(func() tea.Msg {
 		if _, err := r.Round(ctx, to); err == nil && to > r.Extent().Rounds {
-			return reply(func(m *model) tea.Cmd {
-				m.say(cell.Warn, fmt.Sprintf("goto: round %d lies beyond the end of the recording at round %d", to,
+			return panel.Reply(func(*panel.Host) tea.Cmd {
+				m.Say(cell.Warn, fmt.Sprintf("goto: round %d lies beyond the end of the recording at round %d", to,
 					r.Extent().Rounds))
 				return nil
 			})
@@ -217,8 +221,8 @@ func doGoto(m *model, args []string) (tea.Cmd, error) {
 
 // toRound seeks a recording to the first commit at or after a round, or to its end.
 func (m *model) toRound(to uint64) tea.Cmd {
-	r, ctx, gen := m.replay, m.reading.ctx, m.feed.gen
-	return m.task(func() tea.Msg {
+	r, ctx, gen := m.Replay, m.Reading.Ctx, m.Feed.Gen
+	return m.Task(func() tea.Msg {
 		at, err := r.Round(ctx, to)
 		return seekMsg{gen, at, err}
 	})
@@ -227,20 +231,20 @@ func (m *model) toRound(to uint64) tea.Cmd {
 func doSpeed(m *model, args []string) (tea.Cmd, error) {
 	x, err := strconv.ParseFloat(strings.TrimSuffix(args[0], "x"), 64)
 	switch {
-	case m.replay == nil:
+	case m.Replay == nil:
 		return nil, fmt.Errorf("speed: this is a live run: only a recording has a speed")
 	case err != nil || !(x > 0):
 		return nil, fmt.Errorf("speed: %q is no speed: give a number above 0", args[0])
 	}
-	r := m.replay
+	r := m.Replay
 	return func() tea.Msg { r.SetSpeed(x); return nil }, nil
 }
 
 func doMember(m *model, args []string) (tea.Cmd, error) {
 	n, err := strconv.ParseUint(strings.TrimPrefix(args[0], "m"), 10, 32)
-	for _, id := range m.shown.Members().Members {
+	for _, id := range m.Shown.Members().Members {
 		if err == nil && uint64(id) == n {
-			m.member = id
+			m.Member = id
 			return nil, nil
 		}
 	}
@@ -249,10 +253,10 @@ func doMember(m *model, args []string) (tea.Cmd, error) {
 
 func doScreen(m *model, args []string) (tea.Cmd, error) {
 	for i, s := range m.screens() {
-		if strings.EqualFold(s.name, args[0]) || strconv.Itoa(s.digit) == args[0] {
-			return m.openScreen(i), nil
+		if strings.EqualFold(s.Name, args[0]) || strconv.Itoa(s.Digit) == args[0] {
+			return m.OpenScreen(i), nil
 		}
-		if s.instead != "" && strings.EqualFold(s.instead, args[0]) {
+		if s.Instead != "" && strings.EqualFold(s.Instead, args[0]) {
 			return m.openInstead(i), nil
 		}
 	}

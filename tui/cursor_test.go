@@ -10,6 +10,8 @@ import (
 	"brood/runtime/event"
 	"brood/runtime/view"
 	"brood/runtime/view/sourcetest"
+	"brood/tui/panel"
+	"brood/tui/textfmt"
 )
 
 func TestGoldenCursor(t *testing.T) {
@@ -17,7 +19,7 @@ func TestGoldenCursor(t *testing.T) {
 		d := open(t, size[0], size[1], sourcetest.Run(6, 400), nil)
 		d.screenText() // as it is placed
 		d.press("left")
-		d.cursor.round = 130
+		d.Cursor.Round = 130
 		golden(t, fmt.Sprintf("cursor-%dx%d", size[0], size[1]), d.screenText())
 	}
 }
@@ -28,11 +30,11 @@ func TestCursor(t *testing.T) {
 	d.screenText()
 	at := func(round uint64) {
 		t.Helper()
-		if !d.cursor.on || d.cursor.round != round {
-			t.Errorf("the cursor is at %+v, want %d", d.cursor, round)
+		if !d.Cursor.On || d.Cursor.Round != round {
+			t.Errorf("the cursor is at %+v, want %d", d.Cursor, round)
 		}
 	}
-	step := func() uint64 { lo, hi := d.rounds(); return max(1, (hi-lo)/uint64(d.lossPlot().W)) }()
+	step := func() uint64 { lo, hi := d.Rounds(); return max(1, (hi-lo)/uint64(d.LossPlot().W)) }()
 	d.press("left")
 	at(400)
 	d.press("left", ",")
@@ -40,21 +42,21 @@ func TestCursor(t *testing.T) {
 	d.press("right", ".", "right")
 	at(400)
 	d.press("esc")
-	if d.cursor.on {
+	if d.Cursor.On {
 		t.Error("esc leaves it there")
 	}
 	d.press("right")
 	at(1)
-	d.cursor.round = 130
+	d.Cursor.Round = 130
 	d.shows("at round 130")
-	s := d.live.Find("loss")
-	x, _, _ := s.At(d.member, 130)
-	centre, then, _ := d.live.Find(view.CentreLoss).At(view.Whole, 130)
-	d.shows("m0 "+lead(Number(x), 5), "centre val "+lead(Number(centre), 5)+" @"+round(then))
+	s := d.Live.Find("loss")
+	x, _, _ := s.At(d.Member, 130)
+	centre, then, _ := d.Live.Find(view.CentreLoss).At(view.Whole, 130)
+	d.shows("m0 "+textfmt.Lead(textfmt.Number(x), 5), "centre val "+textfmt.Lead(textfmt.Number(centre), 5)+" @"+textfmt.Round(then))
 	if then >= 130 {
 		t.Fatalf("the centre was measured at %d", then)
 	}
-	if e, ok := d.model.last(d.live.Find(view.TestError), view.Whole); ok {
+	if e, ok := d.model.Last(d.Live.Find(view.TestError), view.Whole); ok {
 		d.shows(fmt.Sprintf("test %.2f %% @", e))
 	} else {
 		d.shows("test –")
@@ -68,40 +70,40 @@ func TestCursor(t *testing.T) {
 	at(130)
 	d.shows("at round 130")
 	d.press("left") // it is outside of what is shown: back into it
-	if lo, _ := d.rounds(); d.cursor.round != lo {
-		t.Errorf("it is at %d, shown is from %d on", d.cursor.round, lo)
+	if lo, _ := d.Rounds(); d.Cursor.Round != lo {
+		t.Errorf("it is at %d, shown is from %d on", d.Cursor.Round, lo)
 	}
 	d.press("k", "left")
-	if lo, _ := d.rounds(); d.cursor.round != lo || len(d.rail.staged) == 0 && d.toast.text == "" && d.rail.answer.text == "" {
-		t.Errorf("on the knobs an arrow moves the cursor to %d, staged %v", d.cursor.round, d.rail.staged)
+	if lo, _ := d.Rounds(); d.Cursor.Round != lo || len(d.rail.Staged) == 0 && d.Toast.Text == "" && d.rail.Answer.Text == "" {
+		t.Errorf("on the knobs an arrow moves the cursor to %d, staged %v", d.Cursor.Round, d.rail.Staged)
 	}
 	d.press("esc", "esc")
-	if d.cursor.on {
+	if d.Cursor.On {
 		t.Error("it is still there")
 	}
 }
 
 func TestCursorByMouse(t *testing.T) {
-	for _, on := range []panelID{lossPanel, fitnessPanel, scorePanel} {
+	for _, on := range []panel.ID{panel.Loss, panel.Fitness, panel.Score} {
 		d := open(t, 200, 50, sourcetest.Run(6, 400), nil)
 		d.screenText()
-		for _, p := range d.placed {
-			if p.panel != on {
+		for _, p := range d.Placed {
+			if p.Panel != on {
 				continue
 			}
-			in := plotted(p.at.Inset())
+			in := panel.Plotted(p.At.Inset())
 			for i := range in.W {
 				d.Update(tea.MouseClickMsg{X: in.X + i, Y: in.Y + 1})
-				lo, hi := d.rounds()
-				if column := int((d.cursor.round - lo) * uint64(in.W) / (hi - lo)); !d.cursor.on || column != i && d.cursor.round != 400 && d.cursor.round != 1 {
-					t.Fatalf("%s: a click on column %d is round %d, in column %d", on, i, d.cursor.round, column)
+				lo, hi := d.Rounds()
+				if column := int((d.Cursor.Round - lo) * uint64(in.W) / (hi - lo)); !d.Cursor.On || column != i && d.Cursor.Round != 400 && d.Cursor.Round != 1 {
+					t.Fatalf("%s: a click on column %d is round %d, in column %d", on, i, d.Cursor.Round, column)
 				}
 			}
-			d.cursor = cursor{}
+			d.Cursor = panel.Cursor{}
 			d.Update(tea.MouseClickMsg{X: in.X - 4, Y: in.Y + 1}) // on the axis
 			d.Update(tea.MouseWheelMsg{X: in.X + 9, Y: in.Y + 1, Button: tea.MouseWheelUp})
-			if d.cursor.on {
-				t.Errorf("%s: a click beside it, or the wheel, points at %d", on, d.cursor.round)
+			if d.Cursor.On {
+				t.Errorf("%s: a click beside it, or the wheel, points at %d", on, d.Cursor.Round)
 			}
 		}
 	}
@@ -113,14 +115,14 @@ func TestCursorBeforeAnything(t *testing.T) {
 	d.screenText()
 	d.press("right")
 	d.shows("test –")
-	if n := len(d.live.Ledger.Ring); n == 0 {
+	if n := len(d.Live.Ledger.Ring); n == 0 {
 		t.Fatal("the fixture has no commits")
 	}
-	d.live.Ledger.Ring = d.live.Ledger.Ring[len(d.live.Ledger.Ring)-1:]
+	d.Live.Ledger.Ring = d.Live.Ledger.Ring[len(d.Live.Ledger.Ring)-1:]
 	d.shows("what was sent in round 1 is not known here:", "only of rounds from")
 	d = open(t, 120, 40, nil, nil)
-	if d.press("left"); d.cursor.on || !strings.Contains(d.toast.text, "no round to point at") {
-		t.Errorf("without a round it says %q", d.toast.text)
+	if d.press("left"); d.Cursor.On || !strings.Contains(d.Toast.Text, "no round to point at") {
+		t.Errorf("without a round it says %q", d.Toast.Text)
 	}
 }
 
@@ -129,11 +131,11 @@ func TestBranchAtTheChartsCursor(t *testing.T) {
 	d, s := trains(t, 120, 40, "")
 	d.screenText()
 	d.press("left", "left", "left", "left")
-	at := d.cursor.round
+	at := d.Cursor.Round
 	if d.press("B", "y"); at == 0 || at >= 100 || len(s.asked) != 1 || s.asked[0].At != at {
 		t.Errorf("with the cursor at %d it asked for %+v", at, s.asked)
 	}
-	if d.cursor.on {
+	if d.Cursor.On {
 		t.Error("the cursor goes on to the branch")
 	}
 }

@@ -4,6 +4,9 @@ import (
 	"strings"
 	"testing"
 	"unicode"
+
+	"brood/tui/panel"
+	"brood/tui/panel/trained"
 )
 
 // TestLongClassNames: names that are too long are cut where they are alike.
@@ -16,7 +19,7 @@ func TestLongClassNames(t *testing.T) {
 		{"xaaaaaaaaaaaaaaaaaaa1 yaaaaaaaaaaaaaaaaaaa2 xaaaaaaaaaaaaaaaaaaa2", "xaaaa…aaaaa1 yaaaaaaaaaa… xaaaa…aaaaa2"},
 		{"größe_der_zelle_ö größe_der_zelle_ü", "…ö …ü"},
 	} {
-		got := distinct(strings.Fields(c.names), 12)
+		got := panel.Distinct(strings.Fields(c.names), 12)
 		if strings.Join(got, " ") != c.want {
 			t.Errorf("%s: %q, want %s", c.names, got, c.want)
 		}
@@ -25,13 +28,13 @@ func TestLongClassNames(t *testing.T) {
 	for _, n := range strings.Fields("robin wren crow kite") {
 		names = append(names, "a_photograph_of_the_species_"+n+"_in_the_wild")
 	}
-	text := ReportText(reportOf(4, names...), 100, false)
+	text := trained.ReportText(reportOf(4, names...), 100, false)
 	for _, n := range strings.Fields("…robin… …wren… …crow… …kite…") {
 		if strings.Count(text, n) != 3 { // the figures of the class, its row and its column
 			t.Errorf("%s is shown %d times:\n%s", n, strings.Count(text, n), text)
 		}
 	}
-	if text := ReportText(reportOf(4, names...), 60, true); strings.ContainsFunc(text, func(r rune) bool { return r > unicode.MaxASCII }) {
+	if text := trained.ReportText(reportOf(4, names...), 60, true); strings.ContainsFunc(text, func(r rune) bool { return r > unicode.MaxASCII }) {
 		t.Errorf("not in ASCII:\n%s", text)
 	}
 }

@@ -7,6 +7,7 @@ import (
 	"brood/runtime/event"
 	"brood/runtime/view"
 	"brood/runtime/view/sourcetest"
+	"brood/tui/panel"
 )
 
 // TestPreparing: before the first round the screens say which members are made, and a clock ticks; workers are waited
@@ -16,7 +17,7 @@ func TestPreparing(t *testing.T) {
 	here.Doing = &view.Doing{Stage: "memory", Of: 3, Members: 4096, For: time.Second}
 	for _, size := range [][2]int{{80, 24}, {200, 50}} {
 		c := &crew{Memory: sourcetest.NewMemory(sourcetest.Run(12, 400)[:1]...), now: here}
-		d := open(t, size[0], size[1], nil, func(o *Options) { o.Source = c })
+		d := open(t, size[0], size[1], nil, func(o *panel.Options) { o.Source = c })
 		d.again()
 		d.shows("○ preparing", "preparing 4 096 members: allocating memory")
 		d.hides("waiting for workers")
@@ -25,7 +26,7 @@ func TestPreparing(t *testing.T) {
 		d.shows("preparing 4 096 members: 1 203 initialised, 8s")
 		d.now = d.now.Add(4 * time.Second)
 		d.shows("1 203 initialised, 12s")
-		if x := d.elapsed(); x != 12*time.Second {
+		if x := d.Elapsed(); x != 12*time.Second {
 			t.Errorf("the clock shows %v", x)
 		}
 		c.now.Doing.Done = 4096 // what follows has no count
@@ -40,25 +41,25 @@ func TestPreparing(t *testing.T) {
 // TestLongRound: the clock ticks within a round, what is left falls, and a round of several seconds says how far it is.
 func TestLongRound(t *testing.T) {
 	c := &crew{Memory: sourcetest.NewMemory(sourcetest.Run(6, 400)...), now: view.Fleet{Wait: 1, Workers: []view.Worker{{ID: 0, State: event.Hosting}}}}
-	d := open(t, 120, 40, nil, func(o *Options) { o.Source = c })
+	d := open(t, 120, 40, nil, func(o *panel.Options) { o.Source = c })
 	d.shows("40s      40s left")
 	d.now = d.now.Add(time.Second)
 	d.shows("41s      39s left")
-	if d.fleet.survey(d.model) != nil {
+	if d.fleet.Survey(d.model.Host) != nil {
 		t.Error("the run is asked within an ordinary round")
 	}
 	c.now.Doing = &view.Doing{Stage: "round", Round: 401, Done: 1024, Of: 4096, Members: 4096, For: 11 * time.Second}
 	d.now = d.now.Add(9 * time.Second)
 	d.again()
 	d.shows("25 % of round 401")
-	if x := d.elapsed(); x != 51*time.Second { // the round began before somebody looked
+	if x := d.Elapsed(); x != 51*time.Second { // the round began before somebody looked
 		t.Errorf("the clock shows %v", x)
 	}
 	d.apply(event.Record{At: 1e18 + 52e9, Commit: &event.Commit{To: 401, Rounds: 1, Progress: event.Progress{Rounds: 401}}})
 	d.hides("of round 401")
 	d.press("f")
-	was := d.elapsed()
-	if d.now = d.now.Add(time.Minute); d.elapsed() != was {
-		t.Errorf("the clock of a frozen screen goes on from %v to %v", was, d.elapsed())
+	was := d.Elapsed()
+	if d.now = d.now.Add(time.Minute); d.Elapsed() != was {
+		t.Errorf("the clock of a frozen screen goes on from %v to %v", was, d.Elapsed())
 	}
 }

@@ -10,6 +10,8 @@ import (
 
 	"brood/runtime/view"
 	"brood/runtime/view/sourcetest"
+	"brood/tui/panel"
+	"brood/tui/textfmt"
 )
 
 func readCSV(t *testing.T, path string) [][]string {
@@ -28,7 +30,7 @@ func readCSV(t *testing.T, path string) [][]string {
 
 func TestExport(t *testing.T) {
 	for _, c := range []struct {
-		focus panelID
+		focus panel.ID
 		head  string
 		rows  int
 	}{
@@ -45,19 +47,19 @@ func TestExport(t *testing.T) {
 		t.Run(string(c.focus), func(t *testing.T) {
 			dir := t.TempDir()
 			t.Chdir(dir)
-			d := open(t, 200, 50, sourcetest.Run(6, 400), func(o *Options) { o.Session = filepath.Join("/somewhere", "run-7f3a") })
-			d.focus = c.focus
+			d := open(t, 200, 50, sourcetest.Run(6, 400), func(o *panel.Options) { o.Session = filepath.Join("/somewhere", "run-7f3a") })
+			d.Focus = c.focus
 			d.press("E")
 			want := filepath.Join(dir, "run-7f3a-"+string(c.focus)+".csv")
 			all := readCSV(t, want)
 			if len(all) != c.rows+1 || strings.Join(all[0], ",") != c.head {
 				t.Errorf("%d rows below %v, want %d below %s", len(all)-1, all[0], c.rows, c.head)
 			}
-			if got := d.toast.text; !strings.Contains(got, want) || !strings.HasPrefix(got, count(c.rows, "row")) {
+			if got := d.Toast.Text; !strings.Contains(got, want) || !strings.HasPrefix(got, textfmt.Count(c.rows, "row")) {
 				t.Errorf("it says %q", got)
 			}
-			if d.press("E"); !strings.HasSuffix(d.toast.text, string(c.focus)+"-2.csv") || len(readCSV(t, want)) != len(all) {
-				t.Errorf("a second export says %q: the first must stay", d.toast.text)
+			if d.press("E"); !strings.HasSuffix(d.Toast.Text, string(c.focus)+"-2.csv") || len(readCSV(t, want)) != len(all) {
+				t.Errorf("a second export says %q: the first must stay", d.Toast.Text)
 			}
 		})
 	}
@@ -74,13 +76,13 @@ func TestExportOfMeetings(t *testing.T) {
 		}
 		for i, x := range r.Points.Values {
 			if m := r.Points.Members[i]; float64(m) < x { // both tell of it
-				met[[3]string{uints(r.Points.Round), memberText(m), exact(x)}]++
+				met[[3]string{textfmt.Uints(r.Points.Round), textfmt.MemberText(m), textfmt.Exact(x)}]++
 				most++
 			}
 		}
 	}
 	got := 0
-	all := d.panel(populationPanel).export(d.model)(d.shown)
+	all := d.panel(panel.Population).Export(d.model.Host)(d.Shown)
 	for _, r := range all {
 		if len(r) != len(all[0]) {
 			t.Fatalf("%v below %v", r, all[0])
@@ -97,7 +99,7 @@ func TestExportOfMeetings(t *testing.T) {
 	if got != most || got < 40 {
 		t.Errorf("%d of %d meetings", got, most)
 	}
-	for _, r := range d.panel(replicasPanel).export(d.model)(d.shown) {
+	for _, r := range d.panel(panel.Replicas).Export(d.model.Host)(d.Shown) {
 		if r[0] == view.Partner {
 			t.Fatalf("the panel without meetings exports %v", r)
 		}
@@ -109,7 +111,7 @@ func TestExportIsExact(t *testing.T) {
 	rs := sourcetest.Run(3, 50)
 	d := open(t, 120, 40, rs, nil)
 	got := map[string]string{}
-	for _, r := range seriesRows(d.shown, "loss") {
+	for _, r := range panel.SeriesRows(d.Shown, "loss") {
 		got[r[1]+"@"+r[2]] = r[6]
 	}
 	n := 0
@@ -119,7 +121,7 @@ func TestExportIsExact(t *testing.T) {
 		}
 		for i, x := range r.Points.Values {
 			n++
-			if y, err := strconv.ParseFloat(got[memberText(r.Points.Members[i])+"@"+uints(r.Points.Round)], 64); err != nil || y != x {
+			if y, err := strconv.ParseFloat(got[textfmt.MemberText(r.Points.Members[i])+"@"+textfmt.Uints(r.Points.Round)], 64); err != nil || y != x {
 				t.Fatalf("member %d, round %d: %g is exported as %g", i, r.Points.Round, x, y)
 			}
 		}
@@ -136,7 +138,7 @@ func TestExportOfThinnedSeries(t *testing.T) {
 		v.Apply(r)
 	}
 	points, last := 0, uint64(0)
-	for _, r := range seriesRows(v, "loss")[1:] {
+	for _, r := range panel.SeriesRows(v, "loss")[1:] {
 		if r[1] != "all" {
 			break
 		}
@@ -154,34 +156,34 @@ func TestExportOfThinnedSeries(t *testing.T) {
 }
 
 func TestExportRefusals(t *testing.T) {
-	d := open(t, 120, 40, sourcetest.Run(3, 50), func(o *Options) { o.Session = "/x/gone" })
-	d.focus = fleetPanel
-	if d.press("E"); !strings.Contains(d.toast.text, "nothing to export") {
-		t.Errorf("it says %q", d.toast.text)
+	d := open(t, 120, 40, sourcetest.Run(3, 50), func(o *panel.Options) { o.Session = "/x/gone" })
+	d.Focus = panel.Fleet
+	if d.press("E"); !strings.Contains(d.Toast.Text, "nothing to export") {
+		t.Errorf("it says %q", d.Toast.Text)
 	}
 	dir := t.TempDir()
 	t.Chdir(dir)
-	d.focus, d.opt.Session = lossPanel, "/x/"+strings.Repeat("long", 100)
-	if d.press("E"); !strings.HasPrefix(d.toast.text, "export: ") {
-		t.Errorf("a file that cannot be made says %q", d.toast.text)
+	d.Focus, d.Opt.Session = panel.Loss, "/x/"+strings.Repeat("long", 100)
+	if d.press("E"); !strings.HasPrefix(d.Toast.Text, "export: ") {
+		t.Errorf("a file that cannot be made says %q", d.Toast.Text)
 	}
 	empty := open(t, 120, 40, sourcetest.Run(3, 50)[:2], nil)
 	for _, p := range empty.panels {
-		if p.export == nil {
+		if p.Export == nil {
 			continue
 		}
-		empty.toast = toast{}
-		empty.focus = p.id
-		if len(p.export(empty.model)(empty.shown)) > 1 {
+		empty.Toast = panel.Toast{}
+		empty.Focus = p.Id
+		if len(p.Export(empty.model.Host)(empty.Shown)) > 1 {
 			continue
 		}
-		if empty.press("E"); !strings.HasSuffix(empty.toast.text, "yet: no file is made") {
-			t.Errorf("%s without a row says %q", p.id, empty.toast.text)
+		if empty.press("E"); !strings.HasSuffix(empty.Toast.Text, "yet: no file is made") {
+			t.Errorf("%s without a row says %q", p.Id, empty.Toast.Text)
 		}
 	}
 	none := browse(t, 120, 36, &shelf{}, "tab E")
-	if none.shows("there is nothing to write of overlay yet: no file is made"); none.focus != overlayPanel {
-		t.Errorf("the focus is on %s", none.focus)
+	if none.shows("there is nothing to write of overlay yet: no file is made"); none.Focus != panel.Overlay {
+		t.Errorf("the focus is on %s", none.Focus)
 	}
 	if left, _ := os.ReadDir(dir); len(left) > 0 {
 		t.Errorf("it left %v", left)

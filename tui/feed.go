@@ -5,28 +5,16 @@ import (
 	"errors"
 	"io"
 	"math"
-	"time"
 
 	tea "charm.land/bubbletea/v2"
 
 	"brood/runtime/event"
 	"brood/runtime/view"
 	"brood/tui/cell"
+	"brood/tui/panel"
+	"brood/tui/replay"
+	"brood/tui/textfmt"
 )
-
-// feed is the state of reading the source. One read command is active at a time. A seek begins a new generation;
-// messages of older ones are dropped.
-type feed struct {
-	gen    int
-	cancel context.CancelFunc
-	ctx    context.Context
-	ended  bool      // no more records will arrive
-	err    error     // read error of a recording
-	lost   *lost     // set while a live run does not answer
-	loaded bool      // a snapshot has arrived
-	asking bool      // a request whether an ended run was resumed is pending
-	again  time.Time // when to send the next such request
-}
 
 type (
 	snapshotMsg struct {
@@ -47,33 +35,33 @@ const maxBatch = 4096
 
 // seek cancels the current read and begins a new generation at another position.
 func (m *model) seek(at view.Position) tea.Cmd {
-	if m.feed.cancel != nil {
-		m.feed.cancel()
+	if m.Feed.Cancel != nil {
+		m.Feed.Cancel()
 	}
-	gen := m.feed.gen + 1
-	ctx, cancel := context.WithCancel(m.reading.ctx)
-	m.feed = feed{gen: gen, ctx: ctx, cancel: cancel, loaded: m.feed.loaded, lost: m.feed.lost}
-	src := m.opt.Source
-	return m.task(func() tea.Msg {
+	gen := m.Feed.Gen + 1
+	ctx, cancel := context.WithCancel(m.Reading.Ctx)
+	m.Feed = panel.Feed{Gen: gen, Ctx: ctx, Cancel: cancel, Loaded: m.Feed.Loaded, Lost: m.Feed.Lost}
+	src := m.Opt.Source
+	return m.Task(func() tea.Msg {
 		v, err := src.Snapshot(ctx, at)
 		return snapshotMsg{gen, v, err}
 	})
 }
 
 func (m *model) scan() tea.Cmd {
-	ctx, r := m.reading.ctx, m.replay
-	return m.task(func() tea.Msg { return scannedMsg{r.Scan(ctx)} })
+	ctx, r := m.Reading.Ctx, m.Replay
+	return m.Task(func() tea.Msg { return scannedMsg{r.Scan(ctx)} })
 }
 
 // read waits for records, then collects those that arrive within one frame, so that one frame is one message.
 func (m *model) read() tea.Cmd {
-	gen, ctx, src, after := m.feed.gen, m.feed.ctx, m.opt.Source, m.live.Position
-	return m.task(func() tea.Msg {
+	gen, ctx, src, after := m.Feed.Gen, m.Feed.Ctx, m.Opt.Source, m.Live.Position
+	return m.Task(func() tea.Msg {
 		b, err := src.Next(ctx, after, maxBatch)
 		if err != nil {
 			return batchMsg{gen, b, err}
 		}
-		short, cancel := context.WithTimeout(ctx, frame)
+		short, cancel := context.WithTimeout(ctx, replay.Frame)
 		defer cancel()
 		for len(b.Records) < maxBatch {
 			more, err := src.Next(short, b.Next, maxBatch-len(b.Records))
@@ -92,17 +80,17 @@ func (m *model) read() tea.Cmd {
 
 // applySnapshot starts reading after a snapshot.
 func (m *model) applySnapshot(msg snapshotMsg) tea.Cmd {
-	if msg.gen != m.feed.gen {
+	if msg.gen != m.Feed.Gen {
 		return nil
 	}
 	if msg.err != nil {
 		return m.readFailed(msg.err)
 	}
-	frozen := m.frozen()
-	m.live, m.feed.loaded, m.lastRecordAt = msg.view, true, m.opt.Clock()
+	frozen := m.Frozen()
+	m.Live, m.Feed.Loaded, m.LastRecordAt = msg.view, true, m.Opt.Clock()
 	m.found()
-	if !frozen || m.replay != nil {
-		m.shown = m.live
+	if !frozen || m.Replay != nil {
+		m.Shown = m.Live
 	}
 	m.refresh()
 	return m.read()
@@ -110,14 +98,14 @@ func (m *model) applySnapshot(msg snapshotMsg) tea.Cmd {
 
 // fold applies the records of a batch and reads on.
 func (m *model) fold(msg batchMsg) tea.Cmd {
-	if msg.gen != m.feed.gen {
+	if msg.gen != m.Feed.Gen {
 		return nil
 	}
 	if len(msg.batch.Records) > 0 {
-		m.lastRecordAt = m.opt.Clock()
+		m.LastRecordAt = m.Opt.Clock()
 	}
 	for _, r := range msg.batch.Records {
-		m.live.Apply(r)
+		m.Live.Apply(r)
 		m.notice(r)
 	}
 	m.refresh()
@@ -131,18 +119,18 @@ func (m *model) fold(msg batchMsg) tea.Cmd {
 func (m *model) notice(r event.Record) {
 	m.reportOthersChange(r)
 	if r.Alert != nil && r.Alert.Level == event.LevelError {
-		m.say(cell.Alert, r.Alert.Text)
+		m.Say(cell.Alert, r.Alert.Text)
 	}
 }
 
 func (m *model) readFailed(err error) tea.Cmd {
 	switch {
-	case m.reading.ctx.Err() != nil:
-	case errors.Is(err, io.EOF), m.live.Over():
-		m.feed.ended, m.feed.lost = true, nil
-	case m.replay != nil:
-		m.feed.err = err
-		m.say(cell.Alert, "the recording cannot be read further: "+err.Error())
+	case m.Reading.Ctx.Err() != nil:
+	case errors.Is(err, io.EOF), m.Live.Over():
+		m.Feed.Ended, m.Feed.Lost = true, nil
+	case m.Replay != nil:
+		m.Feed.Err = err
+		m.Say(cell.Alert, "the recording cannot be read further: "+err.Error())
 	default:
 		m.miss(err)
 	}
@@ -151,25 +139,23 @@ func (m *model) readFailed(err error) tea.Cmd {
 
 // pollResumed asks whether an ended run was resumed, and then follows it.
 func (m *model) pollResumed() tea.Cmd {
-	if !m.feed.ended || m.replay != nil || m.feed.asking || m.opt.Clock().Before(m.feed.again) {
+	if !m.Feed.Ended || m.Replay != nil || m.Feed.Asking || m.Opt.Clock().Before(m.Feed.Again) {
 		return nil
 	}
-	m.feed.asking = true
-	gen, ctx, src := m.feed.gen, m.reading.ctx, m.opt.Source
-	return m.task(func() tea.Msg {
+	m.Feed.Asking = true
+	gen, ctx, src := m.Feed.Gen, m.Reading.Ctx, m.Opt.Source
+	return m.Task(func() tea.Msg {
 		v, err := src.Snapshot(ctx, math.MaxUint64)
-		return reply(func(m *model) tea.Cmd {
-			if gen != m.feed.gen {
+		return panel.Reply(func(*panel.Host) tea.Cmd {
+			if gen != m.Feed.Gen {
 				return nil
 			}
-			m.feed.asking, m.feed.again = false, m.opt.Clock().Add(lastWait)
-			if err != nil || v.Position <= m.live.Position {
+			m.Feed.Asking, m.Feed.Again = false, m.Opt.Clock().Add(lastWait)
+			if err != nil || v.Position <= m.Live.Position {
 				return nil
 			}
-			m.say(cell.Good, "the run goes on: it was resumed after round "+round(m.live.Progress.Rounds))
+			m.Say(cell.Good, "the run goes on: it was resumed after round "+textfmt.Round(m.Live.Progress.Rounds))
 			return m.seek(math.MaxUint64)
 		})
 	})
 }
-
-func (m *model) frozen() bool { return m.shown != m.live }

@@ -5,19 +5,14 @@ import (
 	"strings"
 
 	tea "charm.land/bubbletea/v2"
-)
 
-// filters are what the entries of a list must hold, by list, and the one being typed. A filter works while it is typed.
-type filters struct {
-	text   map[string]string
-	typing *line
-	list   string // that is being typed for
-}
+	"brood/tui/panel"
+)
 
 // list names the list of the focused panel, "" for none.
 func (m *model) list() string {
-	if l := m.panel(m.focus).list; l != nil {
-		return l.name
+	if l := m.panel(m.Focus).List; l != nil {
+		return l.Name
 	}
 	return ""
 }
@@ -33,8 +28,8 @@ func (m *model) whyNoFilter() string {
 func (m *model) lists() string {
 	var all []string
 	for _, p := range m.panels {
-		if p.list != nil && !slices.Contains(all, "the "+p.list.entries) {
-			all = append(all, "the "+p.list.entries)
+		if p.List != nil && !slices.Contains(all, "the "+p.List.Entries) {
+			all = append(all, "the "+p.List.Entries)
 		}
 	}
 	if n := len(all); n > 1 {
@@ -44,57 +39,31 @@ func (m *model) lists() string {
 }
 
 func (m *model) openFilter() tea.Cmd {
-	m.filters.list, m.filters.typing = m.list(), &line{}
-	m.filters.typing.set(m.filters.text[m.filters.list])
+	m.Filters.List, m.Filters.Typing = m.list(), &panel.Line{}
+	m.Filters.Typing.Set(m.Filters.Text[m.Filters.List])
 	return nil
 }
 
 func (m *model) filterKey(name, text string) tea.Cmd {
-	f := &m.filters
+	f := &m.Filters
 	switch name {
 	case "enter":
-		f.typing = nil
+		f.Typing = nil
 	case "esc":
-		f.typing = nil
-		m.setFilter(f.list, "")
+		f.Typing = nil
+		m.setFilter(f.List, "")
 	default:
-		f.typing.key(name, text)
-		m.setFilter(f.list, f.typing.text())
+		f.Typing.Key(name, text)
+		m.setFilter(f.List, f.Typing.Text())
 	}
 	return nil
 }
 
 func (m *model) setFilter(list, text string) {
-	m.filters.text[list] = text
+	m.Filters.Text[list] = text
 	for _, p := range m.panels {
-		if p.list != nil && p.list.name == list && p.list.top != nil {
-			p.list.top()
+		if p.List != nil && p.List.Name == list && p.List.Top != nil {
+			p.List.Top()
 		}
 	}
-}
-
-// passes says whether an entry of a list, given by its texts, holds what was typed, in whatever case.
-func (m *model) passes(list string, texts ...string) bool {
-	want := strings.ToLower(m.filters.text[list])
-	return want == "" || strings.Contains(strings.ToLower(strings.Join(texts, " ")), want)
-}
-
-// filterNote puts a list's filter behind the note of its panel.
-func (m *model) filterNote(list, note string) string {
-	text := "/" + m.filters.text[list]
-	if m.filters.typing != nil && m.filters.list == list {
-		text += "_"
-	}
-	switch {
-	case text == "/":
-		return note
-	case note == "":
-		return text
-	}
-	return note + " · " + text
-}
-
-// nothing says that a list's filter lets no entry through.
-func (m *model) nothing(list, entry string) string {
-	return "no " + entry + " holds \"" + m.filters.text[list] + "\": esc clears the filter"
 }

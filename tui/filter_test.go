@@ -7,15 +7,16 @@ import (
 	tea "charm.land/bubbletea/v2"
 
 	"brood/runtime/view/sourcetest"
+	"brood/tui/panel"
 )
 
 func TestFilterOfEvents(t *testing.T) {
 	d := open(t, 120, 40, sourcetest.Run(6, 400), nil)
-	d.focus = eventsPanel
+	d.Focus = panel.Events
 	d.press("/").write("CHECK")
 	d.shows("1 of 5 · /CHECK_", "checkpoint saved", "enter keep the filter")
 	d.hides("ell 10 from")
-	if d.press("enter"); d.filters.typing != nil {
+	if d.press("enter"); d.Filters.Typing != nil {
 		t.Fatal("enter does not end the typing")
 	}
 	d.shows("1 of 5 · /CHECK ─")
@@ -26,7 +27,7 @@ func TestFilterOfEvents(t *testing.T) {
 	d.hides("/CHECK")
 	d.press("/").write("warn").press("enter")
 	d.shows("1 of 5", "replicas are collapsing")
-	if d.press("esc"); d.filters.text["events"] != "" {
+	if d.press("esc"); d.Filters.Text["events"] != "" {
 		t.Error("esc on the lane does not clear its filter")
 	}
 	d.Update(tea.WindowSizeMsg{Width: 80, Height: 24})
@@ -39,13 +40,13 @@ func TestFilterOfEvents(t *testing.T) {
 func TestFilterNeedsAList(t *testing.T) {
 	d := open(t, 120, 40, sourcetest.Run(6, 400), nil)
 	d.press("/")
-	if d.filters.typing != nil || !strings.Contains(d.toast.text, "focus the knobs, the events, the alerts, the lines of the log, the workers or the machines first") {
-		t.Errorf("on the loss / says %q", d.toast.text)
+	if d.Filters.Typing != nil || !strings.Contains(d.Toast.Text, "focus the knobs, the events, the alerts, the lines of the log, the workers or the machines first") {
+		t.Errorf("on the loss / says %q", d.Toast.Text)
 	}
-	d.focus = eventsPanel
+	d.Focus = panel.Events
 	d.press("/")
 	d.Update(tea.PasteMsg{Content: "check\x1b[2J"})
-	if got := d.filters.text["events"]; got != "check[2J" {
+	if got := d.Filters.Text["events"]; got != "check[2J" {
 		t.Errorf("pasted %q", got)
 	}
 }
@@ -53,10 +54,10 @@ func TestFilterNeedsAList(t *testing.T) {
 // Keys that mean something elsewhere are letters while a filter is typed, q too.
 func TestFilterTakesAllLetters(t *testing.T) {
 	d := open(t, 120, 40, sourcetest.Run(6, 400), nil)
-	d.focus = eventsPanel
+	d.Focus = panel.Events
 	d.press("/").write("qXz9/:?")
-	if d.filters.text["events"] != "qXz9/:?" || len(d.sent) > 0 || d.popup != nil || d.screen != 0 {
-		t.Errorf("typed %q, sent %v", d.filters.text["events"], d.sent)
+	if d.Filters.Text["events"] != "qXz9/:?" || len(d.sent) > 0 || d.Popup != nil || d.screen != 0 {
+		t.Errorf("typed %q, sent %v", d.Filters.Text["events"], d.sent)
 	}
 	if d.press("ctrl+c"); d.last == nil {
 		t.Error("ctrl+c does not leave")

@@ -37,8 +37,8 @@ func TestFleetActions(t *testing.T) {
 		{"V esc c", []string{"cordon 1"}, "cordon w1 accepted"},
 	} {
 		d, _ := commanding(t, 120, 40, machines(5), c.keys)
-		if got := d.did(); !slices.Equal(got, c.did) || !strings.Contains(d.toast.text, c.says) {
-			t.Errorf("%q sends %v and says %q, want %v and %q", c.keys, got, d.toast.text, c.did, c.says)
+		if got := d.did(); !slices.Equal(got, c.did) || !strings.Contains(d.Toast.Text, c.says) {
+			t.Errorf("%q sends %v and says %q, want %v and %q", c.keys, got, d.Toast.Text, c.did, c.says)
 		}
 		if len(c.did) > 0 && (d.sent[0].By != "ann" || d.sent[0].ID == 0 || len(d.marks()) > 0 && c.keys[0] != 'v') {
 			t.Errorf("%q sends %+v and leaves the marks %v", c.keys, d.sent[0], d.marks())
@@ -61,18 +61,18 @@ func TestFleetQuestions(t *testing.T) {
 	c.now.Workers[0].State, c.now.Workers[0].Members = event.Cordoned, nil
 	d.again()
 	d.shows("□ drained", "w1 is drained: it hosts nothing and may be ended · u uncordons it")
-	if d.press("d"); !strings.Contains(d.toast.text, "w1 is drained already") {
-		t.Errorf("says %q", d.toast.text)
+	if d.press("d"); !strings.Contains(d.Toast.Text, "w1 is drained already") {
+		t.Errorf("says %q", d.Toast.Text)
 	}
 	for _, key := range []string{"d", "c"} {
-		if d.press("G", key); !strings.Contains(d.toast.text, "no other worker could take the members of w2: let one join first") || len(d.sent) > 1 || d.popup != nil {
-			t.Errorf("%s of the last says %q, sent %v", key, d.toast.text, d.did())
+		if d.press("G", key); !strings.Contains(d.Toast.Text, "no other worker could take the members of w2: let one join first") || len(d.sent) > 1 || d.Popup != nil {
+			t.Errorf("%s of the last says %q, sent %v", key, d.Toast.Text, d.did())
 		}
 	}
 	c.now.Workers[1].State = event.Joining
 	d.again()
-	if d.press("K"); !strings.Contains(d.toast.text, "still reads its data") || d.popup != nil {
-		t.Errorf("says %q", d.toast.text)
+	if d.press("K"); !strings.Contains(d.Toast.Text, "still reads its data") || d.Popup != nil {
+		t.Errorf("says %q", d.Toast.Text)
 	}
 }
 
@@ -87,15 +87,15 @@ func TestFleetRefusals(t *testing.T) {
 	}
 	asked := c.asked
 	d.press("c")
-	if d.toast.text != "cordon w1 accepted; cordon refused: w2: there is no worker 2" || !slices.Equal(d.marks(), []int{2}) {
-		t.Errorf("says %q, marked %v", d.toast.text, d.marks())
+	if d.Toast.Text != "cordon w1 accepted; cordon refused: w2: there is no worker 2" || !slices.Equal(d.marks(), []int{2}) {
+		t.Errorf("says %q, marked %v", d.Toast.Text, d.marks())
 	}
 	if c.asked != asked+1 {
 		t.Error("what has changed is not asked for at once")
 	}
 	d.say1 = func(event.Command) (event.Receipt, error) { return event.Receipt{}, errors.New("broken pipe") }
-	if d.press("v", "v", "c"); !strings.Contains(d.toast.text, "broken pipe") || len(d.sent) != 3 {
-		t.Errorf("says %q after %v", d.toast.text, d.did())
+	if d.press("v", "v", "c"); !strings.Contains(d.Toast.Text, "broken pipe") || len(d.sent) != 3 {
+		t.Errorf("says %q after %v", d.Toast.Text, d.did())
 	}
 }
 
@@ -129,7 +129,7 @@ func TestFleetCommands(t *testing.T) {
 // x acknowledges alerts here as everywhere, space pauses and s saves: no key of the fleet is one of the run's.
 func TestFleetLeavesTheRunsKeysAlone(t *testing.T) {
 	d, _ := commanding(t, 120, 40, machines(5), "x space s")
-	if d.alerts() > 0 || len(d.sent) != 2 || d.sent[0].Action != event.Pause || d.sent[1].Action != event.Save {
-		t.Errorf("alerts %d, sent %v", d.alerts(), d.did())
+	if d.Alerts() > 0 || len(d.sent) != 2 || d.sent[0].Action != event.Pause || d.sent[1].Action != event.Save {
+		t.Errorf("alerts %d, sent %v", d.Alerts(), d.did())
 	}
 }

@@ -13,6 +13,7 @@ import (
 	"brood/runtime/event"
 	"brood/runtime/view"
 	"brood/runtime/view/sourcetest"
+	"brood/tui/panel"
 )
 
 // crew is a live run whose workers can be asked for.
@@ -86,7 +87,7 @@ func resting(f view.Fleet) view.Fleet {
 // commanding opens the Fleet screen on a run with these workers.
 func commanding(t testing.TB, w, h int, f view.Fleet, keys string) (*desk, *crew) {
 	c := &crew{Memory: sourcetest.NewMemory(sourcetest.Run(12, 400)...), now: f}
-	d := open(t, w, h, nil, func(o *Options) { o.Source = c })
+	d := open(t, w, h, nil, func(o *panel.Options) { o.Source = c })
 	d.press("2")
 	d.press(strings.Fields(keys)...)
 	return d, c
@@ -95,7 +96,7 @@ func commanding(t testing.TB, w, h int, f view.Fleet, keys string) (*desk, *crew
 // again lets the clock go on and delivers what the next tick reads.
 func (d *desk) again() {
 	d.now = d.now.Add(time.Second)
-	if cmd := d.fleet.survey(d.model); cmd != nil {
+	if cmd := d.fleet.Survey(d.model.Host); cmd != nil {
 		d.deliver(cmd())
 	}
 }
@@ -110,7 +111,7 @@ func (d *desk) did() (out []string) {
 
 // order are the workers of the table from top to bottom.
 func (d *desk) order() (out []int) {
-	rows, _ := d.fleet.rows(d.model)
+	rows, _ := d.fleet.Rows(d.model.Host)
 	for _, x := range rows {
 		out = append(out, x.ID)
 	}
@@ -118,7 +119,7 @@ func (d *desk) order() (out []int) {
 }
 
 func (d *desk) marks() (out []int) {
-	for id := range d.fleet.marked {
+	for id := range d.fleet.Marked {
 		out = append(out, id)
 	}
 	slices.Sort(out)
@@ -162,7 +163,7 @@ func TestGoldenFleet(t *testing.T) {
 		})
 	}
 	t.Run("fleet-recording-80x24", func(t *testing.T) {
-		d := open(t, 80, 24, nil, func(o *Options) { o.Source, o.Commander = fast(&tape{rs: sourcetest.Run(12, 60)}), nil })
+		d := open(t, 80, 24, nil, func(o *panel.Options) { o.Source, o.Commander = fast(&tape{rs: sourcetest.Run(12, 60)}), nil })
 		d.press("end", "2")
 		golden(t, "fleet-recording-80x24", d.screenText())
 	})

@@ -17,6 +17,9 @@ import (
 	"brood/runtime/view"
 	"brood/runtime/view/sourcetest"
 	"brood/tui/cell"
+	"brood/tui/panel"
+	"brood/tui/panel/fleet"
+	"brood/tui/textfmt"
 )
 
 func TestFleetIsAskedOnlyWhileItIsShown(t *testing.T) {
@@ -24,7 +27,7 @@ func TestFleetIsAskedOnlyWhileItIsShown(t *testing.T) {
 	if c.asked != 1 {
 		t.Fatalf("opening the screen asks %d times", c.asked)
 	}
-	if d.fleet.survey(d.model) != nil {
+	if d.fleet.Survey(d.model.Host) != nil {
 		t.Error("it asks again at once")
 	}
 	d.again()
@@ -32,25 +35,25 @@ func TestFleetIsAskedOnlyWhileItIsShown(t *testing.T) {
 		t.Errorf("a second later it was asked %d times", c.asked)
 	}
 	d.now = d.now.Add(time.Second)
-	if d.fleet.survey(d.model) == nil {
+	if d.fleet.Survey(d.model.Host) == nil {
 		t.Error("it is not asked a second later")
 	}
 	d.now = d.now.Add(time.Second)
-	if d.fleet.survey(d.model) != nil {
+	if d.fleet.Survey(d.model.Host) != nil {
 		t.Error("a question that is not answered is asked again")
 	}
-	d.fleet.storeSurvey(d.model, d.feed.gen, c.now, nil)
+	d.fleet.StoreSurvey(d.model.Host, d.Feed.Gen, c.now, nil)
 	d.press("f")
 	if d.again(); c.asked != 2 {
 		t.Error("a frozen display goes on to ask")
 	}
-	d.lastRecordAt = d.now // a round ends
+	d.LastRecordAt = d.now // a round ends
 	d.press("f", "1")
 	if d.again(); c.asked != 2 {
 		t.Error("it is asked while another screen is shown")
 	}
 	d.press("2")
-	d.Update(batchMsg{gen: d.feed.gen, batch: view.Batch{Records: []event.Record{{At: 2e18, State: &event.State{Phase: event.Finished}}}}})
+	d.Update(batchMsg{gen: d.Feed.Gen, batch: view.Batch{Records: []event.Record{{At: 2e18, State: &event.State{Phase: event.Finished}}}}})
 	if d.again(); c.asked != 3 {
 		t.Error("a run that has ended is asked")
 	}
@@ -71,14 +74,14 @@ func TestFleetSaysWhatAStrategyDoes(t *testing.T) {
 				r.Commit.Progress.Steps = 0
 			}
 		}
-		d := open(t, 120, 40, nil, func(o *Options) { o.Source = &crew{Memory: sourcetest.NewMemory(rs...), now: machines(5)} })
+		d := open(t, 120, 40, nil, func(o *panel.Options) { o.Source = &crew{Memory: sourcetest.NewMemory(rs...), now: machines(5)} })
 		d.press("2")
 		d.shows(unit)
 		d.hides("steps/s")
 		d.press("j", "enter")
 		d.shows(unit + ", 33 % of all")
-		if rows, _ := d.fleet.rows(d.model); !(rows[0].rate > 0) {
-			t.Errorf("w%d does %g %s", rows[0].ID, rows[0].rate, unit)
+		if rows, _ := d.fleet.Rows(d.model.Host); !(rows[0].Rate > 0) {
+			t.Errorf("w%d does %g %s", rows[0].ID, rows[0].Rate, unit)
 		}
 	}
 }
@@ -86,10 +89,10 @@ func TestFleetSaysWhatAStrategyDoes(t *testing.T) {
 // An answer that was on its way when the person went to another session is not that one's.
 func TestLateFleetIsIgnored(t *testing.T) {
 	d, c := commanding(t, 120, 40, machines(5), "")
-	gen := d.feed.gen
+	gen := d.Feed.Gen
 	d.begin()
-	d.fleet.storeSurvey(d.model, gen, c.now, nil)
-	if len(d.fleet.now.Workers) > 0 || d.fleet.answered {
+	d.fleet.StoreSurvey(d.model.Host, gen, c.now, nil)
+	if len(d.fleet.Now.Workers) > 0 || d.fleet.Answered {
 		t.Error("the answer of a session that was left is taken")
 	}
 }
@@ -107,7 +110,7 @@ func TestFleetThatDoesNotAnswer(t *testing.T) {
 	d, _ = commanding(t, 120, 40, view.Fleet{}, "")
 	d.shows("no worker is here: start one")
 	bad := &crew{Memory: sourcetest.NewMemory(sourcetest.Run(12, 40)...), err: context.DeadlineExceeded}
-	d = open(t, 120, 40, nil, func(o *Options) { o.Source = bad })
+	d = open(t, 120, 40, nil, func(o *panel.Options) { o.Source = bad })
 	d.press("2")
 	d.shows("cannot be asked: context deadline exceeded", "w3", "8–11")
 }
@@ -147,7 +150,7 @@ func TestFleetOrderAndFilter(t *testing.T) {
 	for _, k := range []string{"j", "G", "enter", "v", "V", "c", "d", "u", "K"} {
 		d.press(k)
 	}
-	if len(d.sent) > 0 || d.popup != nil {
+	if len(d.sent) > 0 || d.Popup != nil {
 		t.Errorf("an empty list sends %v", d.sent)
 	}
 	d.shows("there is no worker to choose")
@@ -156,33 +159,33 @@ func TestFleetOrderAndFilter(t *testing.T) {
 // The cursor stays on its worker whatever the order, and in its row when the worker goes.
 func TestFleetCursorStays(t *testing.T) {
 	d, c := commanding(t, 120, 40, machines(5), "j j v")
-	if d.fleet.chosen != 4 || !slices.Equal(d.marks(), []int{3}) {
-		t.Fatalf("chosen %d, marked %v", d.fleet.chosen, d.marks())
+	if d.fleet.Chosen != 4 || !slices.Equal(d.marks(), []int{3}) {
+		t.Fatalf("chosen %d, marked %v", d.fleet.Chosen, d.marks())
 	}
 	d.press("O")
-	if rows, at := d.fleet.rows(d.model); rows[at].ID != 4 || at != 1 {
+	if rows, at := d.fleet.Rows(d.model.Host); rows[at].ID != 4 || at != 1 {
 		t.Errorf("turned round, the cursor is on w%d in row %d", rows[at].ID, at)
 	}
 	c.now.Workers = slices.Delete(c.now.Workers, 2, 4) // w3 and w4
 	d.again()
-	if d.fleet.chosen != 2 || len(d.marks()) > 0 {
-		t.Errorf("w4 has gone: chosen w%d, marked %v", d.fleet.chosen, d.marks())
+	if d.fleet.Chosen != 2 || len(d.marks()) > 0 {
+		t.Errorf("w4 has gone: chosen w%d, marked %v", d.fleet.Chosen, d.marks())
 	}
 	d.paint()
 	d.Update(tea.MouseClickMsg{X: 10, Y: 4})
-	if d.fleet.chosen != 5 {
-		t.Errorf("a click on the first row chooses w%d", d.fleet.chosen)
+	if d.fleet.Chosen != 5 {
+		t.Errorf("a click on the first row chooses w%d", d.fleet.Chosen)
 	}
 	d.Update(tea.MouseWheelMsg{X: 10, Y: 4, Button: tea.MouseWheelDown})
-	if d.fleet.chosen != 2 {
-		t.Errorf("the wheel leads to w%d", d.fleet.chosen)
+	if d.fleet.Chosen != 2 {
+		t.Errorf("the wheel leads to w%d", d.fleet.Chosen)
 	}
 }
 
 func TestFleetMoves(t *testing.T) {
 	for keys, want := range map[string]int{"j": 2, "down down": 3, "k": 1, "j up": 1, "G": 5, "G g": 1, "enter j": 2} {
-		if d, _ := commanding(t, 120, 40, machines(5), keys); d.fleet.chosen != want {
-			t.Errorf("%s leads to w%d, want w%d", keys, d.fleet.chosen, want)
+		if d, _ := commanding(t, 120, 40, machines(5), keys); d.fleet.Chosen != want {
+			t.Errorf("%s leads to w%d, want w%d", keys, d.fleet.Chosen, want)
 		}
 	}
 }
@@ -193,14 +196,14 @@ func TestFleetDetails(t *testing.T) {
 	d.hides("fleet ─")
 	d.press("k")
 	d.shows("▸ worker w1", "◆ 1.25 MB/s, 20ms late")
-	if d.press("esc"); d.focus != fleetPanel || d.expanded {
-		t.Errorf("esc leads to %s, expanded %v", d.focus, d.expanded)
+	if d.press("esc"); d.Focus != panel.Fleet || d.Expanded {
+		t.Errorf("esc leads to %s, expanded %v", d.Focus, d.Expanded)
 	}
 	// Where it has a place it is there already.
 	d, _ = commanding(t, 200, 50, machines(5), "j")
 	d.shows("worker w2", "10.0.0.8:41037")
-	if d.press("enter"); d.focus != workerPanel || d.expanded {
-		t.Errorf("enter leads to %s, expanded %v", d.focus, d.expanded)
+	if d.press("enter"); d.Focus != panel.Worker || d.Expanded {
+		t.Errorf("enter leads to %s, expanded %v", d.Focus, d.Expanded)
 	}
 }
 
@@ -208,25 +211,25 @@ func TestFleetDetails(t *testing.T) {
 func TestTabReachesEveryPanel(t *testing.T) {
 	for _, size := range [][2]int{{60, 12}, {80, 24}} {
 		d, _ := commanding(t, size[0], size[1], machines(5), "")
-		if size[0] >= panelsW {
+		if size[0] >= panel.PanelsW {
 			d.press("e")
 		}
-		var seen []panelID
+		var seen []panel.ID
 		for range 5 {
-			seen = append(seen, d.focus)
+			seen = append(seen, d.Focus)
 			d.paint()
-			if got := ids(d.placed); !slices.Equal(got, []panelID{d.focus}) {
-				t.Errorf("at %v the focus is on %s and shown is %v", size, d.focus, got)
+			if got := panel.Ids(d.Placed); !slices.Equal(got, []panel.ID{d.Focus}) {
+				t.Errorf("at %v the focus is on %s and shown is %v", size, d.Focus, got)
 			}
 			d.press("tab")
 		}
-		if !slices.Equal(seen, []panelID{fleetPanel, linksPanel, workerPanel, eventsPanel, fleetPanel}) {
+		if !slices.Equal(seen, []panel.ID{panel.Fleet, panel.Links, panel.Worker, panel.Events, panel.Fleet}) {
 			t.Errorf("at %v tab leads through %v", size, seen)
 		}
 	}
 	d, _ := commanding(t, 80, 24, machines(5), "e tab tab e")
-	if d.focus != fleetPanel {
-		t.Errorf("back from a panel without a place the focus is on %s", d.focus)
+	if d.Focus != panel.Fleet {
+		t.Errorf("back from a panel without a place the focus is on %s", d.Focus)
 	}
 }
 
@@ -273,8 +276,8 @@ func TestFleetOfOneProcess(t *testing.T) {
 	d, c := commanding(t, 120, 40, f, "")
 	d.shows("in-process", "all workers share one process", "`brood serve`", "in the coordinator's process", "3000 steps/s, 100 % of all")
 	d.press("tab", "enter")
-	if d.popup != nil || !strings.Contains(d.toast.text, "share one process") {
-		t.Errorf("enter on no link says %q", d.toast.text)
+	if d.Popup != nil || !strings.Contains(d.Toast.Text, "share one process") {
+		t.Errorf("enter on no link says %q", d.Toast.Text)
 	}
 	c.now.Workers[0].Name = "node"
 	there := c.now.Workers
@@ -294,14 +297,14 @@ func TestFleetOfARecording(t *testing.T) {
 	if err := r.Scan(t.Context()); err != nil {
 		t.Fatal(err)
 	}
-	d := open(t, 120, 40, nil, func(o *Options) { o.Source, o.Commander = r, nil })
+	d := open(t, 120, 40, nil, func(o *panel.Options) { o.Source, o.Commander = r, nil })
 	d.press("end", "2", "j")
 	d.shows("3 workers, as logged", "not recorded: round trips, silence; what links carried is on Network", "▸ w2", "4–7", "enter details  o order")
 	d.hides("cordon", "─ links ─")
 	for _, key := range []string{"c", "d", "u", "K"} {
-		d.toast = toast{}
-		if d.press(key); !strings.Contains(d.toast.text, "this is a recording") {
-			t.Errorf("%s says %q", key, d.toast.text)
+		d.Toast = panel.Toast{}
+		if d.press(key); !strings.Contains(d.Toast.Text, "this is a recording") {
+			t.Errorf("%s says %q", key, d.Toast.Text)
 		}
 	}
 	d.press("5")
@@ -318,7 +321,7 @@ func TestFleetCountsWorkers(t *testing.T) {
 	d.shows("3 workers, all hosting")
 
 	c = &crew{Memory: sourcetest.NewMemory(sourcetest.Run(12, 400)[:1]...), now: view.Fleet{Wait: 2, Workers: []view.Worker{{ID: 0, Name: "node", State: event.Idle}}}}
-	d = open(t, 120, 40, nil, func(o *Options) { o.Source = c })
+	d = open(t, 120, 40, nil, func(o *panel.Options) { o.Source = c })
 	d.again()
 	d.shows("waiting for workers: 1 of the 2 that it begins with", "population size    –")
 	d.hides("0 members")
@@ -330,27 +333,27 @@ func TestFleetCountsWorkers(t *testing.T) {
 
 func TestFleetText(t *testing.T) {
 	for want, ids := range map[string][]engine.Member{"": nil, "7": {7}, "0–3": collective.IDs(4), "0–1,3,5–7": {0, 1, 3, 5, 6, 7}} {
-		if got := ranges(ids); got != want {
+		if got := textfmt.Ranges(ids); got != want {
 			t.Errorf("%v is %q, want %q", ids, got, want)
 		}
 	}
 	for _, x := range []float64{0, 1, 12, 999, 1e3, 12345, 99.94e3, 999.4e3, 1e6, 1e9, 123e9} {
-		if s := brief(x); cell.Width(s) > 5 || strings.Contains(s, " ") {
+		if s := textfmt.Brief(x); cell.Width(s) > 5 || strings.Contains(s, " ") {
 			t.Errorf("%g bytes are %q", x, s)
 		}
 	}
 	for _, d := range []time.Duration{0, 120 * time.Microsecond, 9996 * time.Microsecond, 99960 * time.Microsecond, 9999 * time.Millisecond, time.Minute} {
-		if s := latency(d); cell.Width(s) > 7 {
+		if s := fleet.Latency(d); cell.Width(s) > 7 {
 			t.Errorf("%v is %q", d, s)
 		}
 	}
 	for want, s := range map[string]string{"rack…node1": "rack1-node1", "short": "short"} {
-		if got := middleCut(s, 10); got != want {
+		if got := textfmt.MiddleCut(s, 10); got != want {
 			t.Errorf("%s is cut to %q, want %q", s, got, want)
 		}
 	}
 	for want, s := range map[string]string{"/d/iris": "/d/iris", "…/iris.csv": "/home/somebody/data/iris.csv", "a-lo…e.csv": "/data/a-long-table.csv", "…/iris/": "/home/somebody/iris/", "glyp…glyph": "glyphs-of-a-glyph"} {
-		if got := FileCut(s, 10); got != want {
+		if got := textfmt.FileCut(s, 10); got != want {
 			t.Errorf("the file %s is cut to %q, want %q", s, got, want)
 		}
 	}

@@ -5,23 +5,26 @@ import (
 	"slices"
 	"testing"
 	"time"
+
+	"brood/tui/panel"
+	"brood/tui/textfmt"
 )
 
 func TestNumbersKeepTheirWidth(t *testing.T) {
 	for _, c := range []struct{ got, want string }{
-		{Number(0.1312), "0.1312"}, {Number(-0.1312), "-0.1312"}, {Number(1.8e-3), "0.0018"}, {Number(2.5), "2.500"}, {Number(9.4e-4), "9.4e-4"}, {Number(12.345), "12.35"}, {Number(123.45), "123.5"}, {Number(4321.9), "4322"}, {Number(1e-5), "1.0e-5"}, {Number(2e6), "2.0e6"}, {Number(-3.14e-12), "-3.1e-12"}, {Number(0), "0"},
-		{Number(math.NaN()), "nan"}, {Number(math.Inf(-1)), "-inf"}, {Number(math.Inf(1)), "inf"},
-		{ScoreText(2.6, true), "2.60 %"}, {Figure("test_error", 2.6), "2.60"}, {Figure("bytes", 161_780_448), "162 MB"}, {SeriesText("test.error", 0.55), "0.55"},
-		{Size(0), "0 B"}, {Size(999), "999 B"}, {Size(1000), "1.0 kB"}, {Size(35344), "35.3 kB"}, {Size(412e3), "412 kB"}, {Size(999.6e3), "1.0 MB"}, {Size(-999), "-999 B"}, {Size(5e15), "5000 TB"},
-		{Rate(3.21), "3.2"}, {Rate(812.3), "812"}, {Rate(25630), "25.6k"}, {Rate(192000), "192k"}, {Rate(2e6), "2.0M"},
-		{span(0), "0s"}, {span(137 * time.Second), "2m 17s"}, {span(3 * time.Hour), "3h 00m"}, {span(240 * time.Hour), "10d 00h"},
-		{pad("ab", 4), "ab  "}, {lead("ab", 4), "  ab"}, {lead("abcde", 4), "abcde"}, {count(1, "worker"), "1 worker"}, {count(3, "worker"), "3 workers"},
+		{textfmt.Number(0.1312), "0.1312"}, {textfmt.Number(-0.1312), "-0.1312"}, {textfmt.Number(1.8e-3), "0.0018"}, {textfmt.Number(2.5), "2.500"}, {textfmt.Number(9.4e-4), "9.4e-4"}, {textfmt.Number(12.345), "12.35"}, {textfmt.Number(123.45), "123.5"}, {textfmt.Number(4321.9), "4322"}, {textfmt.Number(1e-5), "1.0e-5"}, {textfmt.Number(2e6), "2.0e6"}, {textfmt.Number(-3.14e-12), "-3.1e-12"}, {textfmt.Number(0), "0"},
+		{textfmt.Number(math.NaN()), "nan"}, {textfmt.Number(math.Inf(-1)), "-inf"}, {textfmt.Number(math.Inf(1)), "inf"},
+		{textfmt.ScoreText(2.6, true), "2.60 %"}, {textfmt.Figure("test_error", 2.6), "2.60"}, {textfmt.Figure("bytes", 161_780_448), "162 MB"}, {textfmt.SeriesText("test.error", 0.55), "0.55"},
+		{textfmt.Size(0), "0 B"}, {textfmt.Size(999), "999 B"}, {textfmt.Size(1000), "1.0 kB"}, {textfmt.Size(35344), "35.3 kB"}, {textfmt.Size(412e3), "412 kB"}, {textfmt.Size(999.6e3), "1.0 MB"}, {textfmt.Size(-999), "-999 B"}, {textfmt.Size(5e15), "5000 TB"},
+		{textfmt.Rate(3.21), "3.2"}, {textfmt.Rate(812.3), "812"}, {textfmt.Rate(25630), "25.6k"}, {textfmt.Rate(192000), "192k"}, {textfmt.Rate(2e6), "2.0M"},
+		{textfmt.Span(0), "0s"}, {textfmt.Span(137 * time.Second), "2m 17s"}, {textfmt.Span(3 * time.Hour), "3h 00m"}, {textfmt.Span(240 * time.Hour), "10d 00h"},
+		{textfmt.Pad("ab", 4), "ab  "}, {textfmt.Lead("ab", 4), "  ab"}, {textfmt.Lead("abcde", 4), "abcde"}, {textfmt.Count(1, "worker"), "1 worker"}, {textfmt.Count(3, "worker"), "3 workers"},
 	} {
 		if c.got != c.want {
 			t.Errorf("got %q, want %q", c.got, c.want)
 		}
 	}
-	if l := wrap("one two  three", 7); !slices.Equal(l, []string{"one two", "three"}) {
+	if l := textfmt.Wrap("one two  three", 7); !slices.Equal(l, []string{"one two", "three"}) {
 		t.Errorf("wrapped to %q", l)
 	}
 }
@@ -40,22 +43,22 @@ func TestLineEditing(t *testing.T) {
 		{[]string{"a", " ", "b", " ", "ctrl+w", "ctrl+u"}, "", 0},
 		{[]string{"→", "right", "x"}, "→x", 2},
 	} {
-		var l line
+		var l panel.Line
 		for _, k := range c.keys {
 			text := k
 			if len([]rune(k)) > 1 {
 				text = ""
 			}
-			l.key(k, text)
+			l.Key(k, text)
 		}
-		if l.text() != c.want || l.at != c.at {
-			t.Errorf("%q gives %q at %d, want %q at %d", c.keys, l.text(), l.at, c.want, c.at)
+		if l.Text() != c.want || l.At != c.at {
+			t.Errorf("%q gives %q at %d, want %q at %d", c.keys, l.Text(), l.At, c.want, c.at)
 		}
 	}
-	var l line
-	l.key("", "pasted\x1b[2J\ntext")
-	if l.text() != "pasted[2Jtext" {
-		t.Errorf("pasted control characters stay: %q", l.text())
+	var l panel.Line
+	l.Key("", "pasted\x1b[2J\ntext")
+	if l.Text() != "pasted[2Jtext" {
+		t.Errorf("pasted control characters stay: %q", l.Text())
 	}
 }
 
@@ -68,8 +71,8 @@ func TestSizesThatDiffer(t *testing.T) {
 		{0, 2e5, "0 B"}, {1.2e6, 2e5, "1.2 MB"}, {1.21e6, 1e4, "1.21 MB"}, {1.2e6, 1e6, "1 MB"}, {999, 1, "999 B"},
 		{4e9, 1e9, "4 GB"}, {1e15, 5e12, "1000 TB"}, {1_234_567, 1, "1.234567 MB"},
 	} {
-		if got := sizeTo(c.bytes, c.step); got != c.want || sizeTo(c.bytes+c.step, c.step) == got {
-			t.Errorf("%g bytes in steps of %g: %q and then %q, want %q", c.bytes, c.step, got, sizeTo(c.bytes+c.step, c.step), c.want)
+		if got := textfmt.SizeTo(c.bytes, c.step); got != c.want || textfmt.SizeTo(c.bytes+c.step, c.step) == got {
+			t.Errorf("%g bytes in steps of %g: %q and then %q, want %q", c.bytes, c.step, got, textfmt.SizeTo(c.bytes+c.step, c.step), c.want)
 		}
 	}
 }

@@ -8,10 +8,9 @@ import (
 
 	"brood/runtime/view"
 	"brood/tui/cell"
-	"brood/tui/chart"
+	"brood/tui/panel"
+	"brood/tui/textfmt"
 )
-
-func round(n uint64) string { return chart.Count(n) }
 
 // View draws a frame.
 func (m *model) View() tea.View {
@@ -24,28 +23,28 @@ func (m *model) View() tea.View {
 
 // paint fills the grid: lines at the top and bottom, panels between, and what is open above them.
 func (m *model) paint() *cell.Grid {
-	if m.grid == nil || m.grid.W != m.w || m.grid.H != m.h {
-		m.grid = cell.New(m.w, m.h)
+	if m.grid == nil || m.grid.W != m.W || m.grid.H != m.H {
+		m.grid = cell.New(m.W, m.H)
 	}
 	g := m.grid
 	g.Clear(g.Rect())
 	m.tabs = m.tabs[:0]
-	m.layout()
-	if m.w < leastW || m.h < leastH {
+	m.Layout()
+	if m.W < panel.LeastW || m.H < panel.LeastH {
 		m.vital(g)
 	} else {
 		m.statusLine(g)
 		m.screenLine(g)
-		for _, p := range m.placed {
+		for _, p := range m.Placed {
 			m.paintPanel(g, p)
 		}
-		if m.replay != nil {
+		if m.Replay != nil {
 			m.replayLine(g, g.H-2)
 		}
 		m.keyLine(g, g.H-1)
 	}
-	if m.popup != nil {
-		m.inside = m.popup.draw(m, g)
+	if m.Popup != nil {
+		m.inside = m.Popup.Draw(m.Host, g)
 	}
 	return g
 }
@@ -53,50 +52,50 @@ func (m *model) paint() *cell.Grid {
 // leastPanelH is the height of a border around one line.
 const leastPanelH = 3
 
-func (m *model) paintPanel(g *cell.Grid, p placement) {
-	t := m.panel(p.panel)
-	g.Clear(p.at)
-	if p.at.H < leastPanelH {
-		if t.line != nil {
-			t.line(m, g, p.at)
+func (m *model) paintPanel(g *cell.Grid, p panel.Placement) {
+	t := m.panel(p.Panel)
+	g.Clear(p.At)
+	if p.At.H < leastPanelH {
+		if t.Line != nil {
+			t.Line(m.Host, g, p.At)
 		}
 		return
 	}
 	border := cell.Border
-	if m.focus == p.panel {
+	if m.Focus == p.Panel {
 		border = cell.Focus
 	}
-	title, note := t.title(m)
-	t.draw(m, g, g.Box(p.at, border, title, note))
+	title, note := t.Title(m.Host)
+	t.Draw(m.Host, g, g.Box(p.At, border, title, note))
 }
 
 // vital is the screen for terminals that are too small for panels.
 func (m *model) vital(g *cell.Grid) {
-	if m.opt.Source == nil {
+	if m.Opt.Source == nil {
 		g.Text(1, 0, g.W-2, cell.Strong, "brood: no run is open")
-		g.Text(1, g.H-1, g.W-2, cell.Faint, fmt.Sprintf("%d x %d shows your runs   q leave", leastW, leastH))
+		g.Text(1, g.H-1, g.W-2, cell.Faint, fmt.Sprintf("%d x %d shows your runs   q leave", panel.LeastW, panel.LeastH))
 		return
 	}
-	v := m.shown
+	v := m.Shown
 	glyph, word, role := m.phase()
-	_, name := m.scoreSeries()
+	_, name := m.ScoreSeries()
 	lines := []struct {
 		name, value string
 		role        cell.Role
 	}{
 		{"", "brood " + glyph + " " + word, role},
 		{"", m.title(), cell.Plain},
-		{"round", round(v.Progress.Rounds), cell.Plain},
+		{"round", textfmt.Round(v.Progress.Rounds), cell.Plain},
 		{"epoch", fmt.Sprintf("%.2f", v.Progress.Epochs), cell.Plain},
 		{"loss", "-", cell.Plain},
 		{name, "-", cell.Plain},
-		{"time", span(m.elapsed()), cell.Plain},
+		{"time", textfmt.Span(m.Elapsed()), cell.Plain},
 	}
 	if x := m.headline(); !math.IsNaN(x) {
-		lines[4].value = Number(x)
+		lines[4].value = textfmt.Number(x)
 	}
 	if v.Evaluation != nil {
-		lines[5].value = m.tested()
+		lines[5].value = m.Tested()
 	}
 	for y, l := range lines {
 		if y >= g.H-1 {
@@ -110,12 +109,12 @@ func (m *model) vital(g *cell.Grid) {
 		}
 		g.Text(x, y, g.W-2, l.role, l.value)
 	}
-	hint := fmt.Sprintf("%d x %d shows panels   q leave", leastW, leastH)
-	if m.feed.lost != nil {
+	hint := fmt.Sprintf("%d x %d shows panels   q leave", panel.LeastW, panel.LeastH)
+	if m.Feed.Lost != nil {
 		hint = m.lostLine()
 	}
-	if m.toast.text != "" {
-		hint = m.toast.text
+	if m.Toast.Text != "" {
+		hint = m.Toast.Text
 	}
 	if m.prompt != nil {
 		m.drawPrompt(g, g.H-1)
@@ -126,16 +125,16 @@ func (m *model) vital(g *cell.Grid) {
 
 // headline is the loss that stands for the run: the centre's, or the population's median.
 func (m *model) headline() float64 {
-	if s := m.shown.Find(view.CentreLoss); !m.shown.Dropped(s) {
+	if s := m.Shown.Find(view.CentreLoss); !m.Shown.Dropped(s) {
 		if x, ok := s.Last(view.Whole); ok {
 			return x
 		}
 	}
-	s := m.shown.Find(m.mainSeries())
-	if m.shown.Dropped(s) {
+	s := m.Shown.Find(m.MainSeries())
+	if m.Shown.Dropped(s) {
 		return math.NaN()
 	}
-	l := s.Latest(m.shown.Members())
+	l := s.Latest(m.Shown.Members())
 	if len(l) == 0 {
 		x, ok := s.Last(view.Whole)
 		if !ok {
@@ -143,14 +142,5 @@ func (m *model) headline() float64 {
 		}
 		return x
 	}
-	return middle(l)
-}
-
-// middle is the median of values in order.
-func middle(l []view.Value) float64 {
-	x := make([]float64, len(l))
-	for i, v := range l {
-		x[i] = v.X
-	}
-	return view.Median(x)
+	return panel.Middle(l)
 }

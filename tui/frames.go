@@ -12,23 +12,24 @@ import (
 	tea "charm.land/bubbletea/v2"
 
 	"brood/models/usererr"
+	"brood/tui/panel"
 )
 
 // ScreenNames are the screens that [Options.Screen] may name, in the order of their digits, and after them what takes
 // the place of one.
 func ScreenNames() (names []string) {
 	var instead []string
-	for _, s := range newModel(context.Background(), Options{Library: noLibrary{}}).screens() {
-		names = append(names, s.name)
-		if s.instead != "" {
-			instead = append(instead, s.instead)
+	for _, s := range newModel(context.Background(), panel.Options{Library: noLibrary{}}).screens() {
+		names = append(names, s.Name)
+		if s.Instead != "" {
+			instead = append(instead, s.Instead)
 		}
 	}
 	return append(names, instead...)
 }
 
 // noLibrary stands for one where only the names of screens matter.
-type noLibrary struct{ Library }
+type noLibrary struct{ panel.Library }
 
 // FindScreen is the name of a screen as [Options.Screen] has it, whatever the case it was typed in.
 func FindScreen(name string) (string, error) {
@@ -44,7 +45,7 @@ func FindScreen(name string) (string, error) {
 // Frames writes n frames of the workbench, `every` apart, as they would be drawn at opt.Width x opt.Height: for scripts
 // and pages. Nobody sits at it, and no terminal is asked for anything. Of a recording the frame is that after round
 // opt.At, 0 for its end. A frame is so many lines; an empty line parts it from the next.
-func Frames(ctx context.Context, opt Options, n int, every time.Duration, out io.Writer) (err error) {
+func Frames(ctx context.Context, opt panel.Options, n int, every time.Duration, out io.Writer) (err error) {
 	if opt.Source == nil {
 		return errors.New("tui: frames need a source: attach to a run or open a recording")
 	}
@@ -52,12 +53,12 @@ func Frames(ctx context.Context, opt Options, n int, every time.Duration, out io
 	m := newModel(ctx, opt)
 	defer func() {
 		cancel()
-		m.jobs.end()
+		m.Jobs.End()
 		err = errors.Join(err, m.closed())
 	}()
 	next := m.seek(math.MaxUint64)
-	if m.replay != nil {
-		m.replay.Pause(true) // nothing moves in a frame
+	if m.Replay != nil {
+		m.Replay.Pause(true) // nothing moves in a frame
 		if opt.At > 0 {
 			next = m.toRound(opt.At)
 		}
@@ -76,7 +77,7 @@ func Frames(ctx context.Context, opt Options, n int, every time.Duration, out io
 		if err := m.does(next); err != nil {
 			return err
 		}
-		if done := m.live.Progress.Rounds; m.replay != nil && opt.At > done {
+		if done := m.Live.Progress.Rounds; m.Replay != nil && opt.At > done {
 			return fmt.Errorf("round %d lies beyond the end of the session at round %d", opt.At, done)
 		}
 		if err := m.does(m.poll()); err != nil {
@@ -112,7 +113,7 @@ func (m *model) does(cmd tea.Cmd) error {
 		}
 		_, next := m.Update(msg)
 		return m.does(next)
-	case reply:
+	case panel.Reply:
 		_, next := m.Update(msg)
 		return m.does(next)
 	}

@@ -10,9 +10,11 @@ import (
 	"brood/optim"
 	"brood/runtime/view"
 	"brood/runtime/view/sourcetest"
+	"brood/tui/panel"
+	"brood/tui/replay"
 )
 
-func frames(t *testing.T, opt Options, n int) []string {
+func frames(t *testing.T, opt panel.Options, n int) []string {
 	t.Helper()
 	opt.Algorithms, opt.NoColor = []*optim.Algorithm{sourcetest.Algorithm()}, true
 	var out strings.Builder
@@ -27,7 +29,7 @@ func frames(t *testing.T, opt Options, n int) []string {
 func TestFrames(t *testing.T) {
 	rs := sourcetest.Run(6, 400)
 	closed := 0
-	opt := Options{Source: sourcetest.NewMemory(rs...), Width: 120, Height: 36, Close: func() error { closed++; return nil }}
+	opt := panel.Options{Source: sourcetest.NewMemory(rs...), Width: 120, Height: 36, Close: func() error { closed++; return nil }}
 	all := frames(t, opt, 2)
 	if len(all) != 2 || closed != 1 {
 		t.Fatalf("%d frames, closed %d times", len(all), closed)
@@ -46,12 +48,12 @@ func TestFrames(t *testing.T) {
 			t.Errorf("the frame is\n%s", f)
 		}
 	}
-	opt = Options{Source: NewReplay(&tape{rs: rs}), At: 200, Screen: "Knobs", Width: 80, Height: 24}
+	opt = panel.Options{Source: replay.NewReplay(&tape{rs: rs}), At: 200, Screen: "Knobs", Width: 80, Height: 24}
 	if f := frames(t, opt, 1)[0]; !strings.Contains(f, "200/800") || !strings.Contains(f, "▸3 Knobs") ||
 		!strings.Contains(f, "‖ paused") || strings.Contains(f, "playing") {
 		t.Errorf("a recording after round 200:\n%s", f)
 	}
-	opt.Source, opt.At = NewReplay(&tape{rs: rs}), 0
+	opt.Source, opt.At = replay.NewReplay(&tape{rs: rs}), 0
 	if f := frames(t, opt, 1)[0]; !strings.Contains(f, "‖ paused") || !strings.Contains(f, "r 400/800") {
 		t.Errorf("the end of a recording:\n%s", f)
 	}
@@ -67,12 +69,12 @@ func (unreadable) Snapshot(context.Context, view.Position) (*view.View, error) {
 func TestFramesThatCannotBe(t *testing.T) {
 	rs := sourcetest.Run(3, 40)
 	for _, c := range []struct {
-		opt  Options
+		opt  panel.Options
 		says string
 	}{
-		{Options{}, "need a source"},
-		{Options{Source: unreadable{sourcetest.NewMemory(rs...)}}, "it is gone"},
-		{Options{Source: NewReplay(&tape{rs: rs}), At: 41}, "round 41 lies beyond the end of the session at round 40"},
+		{panel.Options{}, "need a source"},
+		{panel.Options{Source: unreadable{sourcetest.NewMemory(rs...)}}, "it is gone"},
+		{panel.Options{Source: replay.NewReplay(&tape{rs: rs}), At: 41}, "round 41 lies beyond the end of the session at round 40"},
 	} {
 		var out strings.Builder
 		if err := Frames(t.Context(), c.opt, 1, 0, &out); err == nil || !strings.Contains(err.Error(), c.says) || out.Len() > 0 {

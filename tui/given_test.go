@@ -7,6 +7,7 @@ import (
 	"brood/optim/protocol"
 	"brood/runtime/event"
 	"brood/runtime/view"
+	"brood/tui/panel"
 )
 
 // The rule table of a person names the series of its run: their titles are shown.
@@ -18,13 +19,13 @@ otherwise = "stay"
 start = { red = 2, blue = "rest" }
 converged = "silent"
 `
-	m := &model{opt: Options{Algorithms: []*optim.Algorithm{protocol.Own}}, shown: view.New()}
-	m.shown.Plan = &event.Plan{Algorithm: protocol.Own.Name}
+	m := &model{Host: &panel.Host{Opt: panel.Options{Algorithms: []*optim.Algorithm{protocol.Own}}, Shown: view.New()}}
+	m.Shown.Plan = &event.Plan{Algorithm: protocol.Own.Name}
 	for _, c := range []struct {
 		config event.Config
 		title  string
 	}{{event.Config{ModelSpec: rules}, "share of red"}, {event.Config{}, "share of L0"}, {event.Config{ModelSpec: "not a table"}, "share of L0"}} {
-		m.shown.Config = &c.config
+		m.Shown.Config = &c.config
 		a, found := m.withRules(protocol.Own), false
 		for _, s := range a.Series {
 			found = found || s.Title == c.title

@@ -13,7 +13,7 @@ func TestHelpByContext(t *testing.T) {
 	for screen, group := range map[string]string{"3": "knobs", "7": "charts", "9": "runs", "4": "population"} {
 		d, _ := shelved(t, 80, 24, screen)
 		d.press("?")
-		h := d.popup.(*help)
+		h := d.Popup.(*help)
 		if first := h.lines(d.model)[0].group; !strings.HasPrefix(first, group) {
 			t.Errorf("screen %s: help begins with %q", screen, first)
 		}
@@ -69,10 +69,10 @@ func TestHelpFinds(t *testing.T) {
 	d.press("esc")
 	d.hides("zebra")
 	d.press("/").write("jkq ")
-	if d.popup == nil || d.popup.(*help).text() != "jkq " {
+	if d.Popup == nil || d.Popup.(*help).Text() != "jkq " {
 		t.Error("letters that are looked for do something else")
 	}
-	if d.press("enter"); d.popup != nil {
+	if d.press("enter"); d.Popup != nil {
 		t.Error("enter does not close help")
 	}
 }

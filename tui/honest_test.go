@@ -11,6 +11,8 @@ import (
 	"brood/runtime/view"
 	"brood/runtime/view/sourcetest"
 	"brood/tui/cell"
+	"brood/tui/panel"
+	"brood/tui/panel/live"
 )
 
 // crowded is a source that several look at.
@@ -22,7 +24,7 @@ func (crowded) Watchers() (int, view.Lease) { return 3, view.Lease{Holder: "ann"
 // and what has elapsed.
 func TestStatusKeepsWhatMatters(t *testing.T) {
 	for _, w := range []int{60, 80, 100} {
-		d := open(t, w, 24, nil, func(o *Options) {
+		d := open(t, w, 24, nil, func(o *panel.Options) {
 			o.Source, o.Title = crowded{sourcetest.NewMemory(sourcetest.Run(3, 400)...)}, "a-session-with-a-long-name-20261122-043311"
 		})
 		line, _, _ := strings.Cut(d.screenText(), "\n")
@@ -40,7 +42,7 @@ func TestNoPaceWhereNothingTrains(t *testing.T) {
 	for _, phase := range []event.Phase{event.Paused, event.Stopped, event.Failed} {
 		d := open(t, 200, 50, sourcetest.Run(6, 400), nil)
 		d.shows("samples/s", "B/s ")
-		d.live.Apply(event.Record{At: d.shown.Last, State: &event.State{Phase: phase, Round: 400}})
+		d.Live.Apply(event.Record{At: d.Shown.Last, State: &event.State{Phase: phase, Round: 400}})
 		d.refresh()
 		d.hides("samples/s", "B/s ")
 	}
@@ -53,7 +55,7 @@ func TestStatusOfARecording(t *testing.T) {
 	if err := r.Scan(t.Context()); err != nil {
 		t.Fatal(err)
 	}
-	d := open(t, 60, 20, nil, func(o *Options) { o.Source, o.Commander = r, nil })
+	d := open(t, 60, 20, nil, func(o *panel.Options) { o.Source, o.Commander = r, nil })
 	d.press(":").write("goto 300").press("enter")
 	d.shows("▶ replay", "r 300/800", "30s", "test 1.42 %")
 }
@@ -61,14 +63,14 @@ func TestStatusOfARecording(t *testing.T) {
 // TestOneRoundOfAnEdit: whatever place tells of an edit names the same round, the first one under it.
 func TestOneRoundOfAnEdit(t *testing.T) {
 	d := open(t, 200, 50, sourcetest.Run(6, 400), nil)
-	if k := d.shown.Marks[0]; k.Round != 103 {
+	if k := d.Shown.Marks[0]; k.Round != 103 {
 		t.Errorf("the mark of the edit is at round %d", k.Round)
 	}
 	d.shows("round 103  ┆ ell 10 from round 103")
 	d.press("3")
 	d.shows("103  ℓ  10  ann")
 	d.hides("102 ")
-	d.live.Apply(event.Record{Edit: &event.Edit{At: 402, Algorithm: "sample", Knob: "alpha", Expr: "0.5", By: "ann"}})
+	d.Live.Apply(event.Record{Edit: &event.Edit{At: 402, Algorithm: "sample", Knob: "alpha", Expr: "0.5", By: "ann"}})
 	d.refresh()
 	d.shows("→ 0.5 from round 403")
 	d.press("1")
@@ -98,13 +100,13 @@ func TestSetAsOnTheCommandLine(t *testing.T) {
 
 // TestSparklinesOfNegatives: members whose only series is negative have lines that rise and fall.
 func TestSparklinesOfNegatives(t *testing.T) {
-	m := &model{alg: &optim.Algorithm{Series: []optim.Series{{Name: view.Fitness}}}, shown: view.New(), logAxis: true}
-	m.shown.Apply(event.Record{Plan: &event.Plan{Epoch: 1, New: collective.Place(collective.IDs(2), []int{1}), Algorithm: "es"}})
+	m := &panel.Host{Alg: &optim.Algorithm{Series: []optim.Series{{Name: view.Fitness}}}, Shown: view.New(), LogAxis: true}
+	m.Shown.Apply(event.Record{Plan: &event.Plan{Epoch: 1, New: collective.Place(collective.IDs(2), []int{1}), Algorithm: "es"}})
 	for r := range uint64(20) {
-		m.shown.Apply(event.Record{Points: &event.Points{Round: r + 1, Series: view.Fitness, Members: []engine.Member{0, 1}, Values: []float64{-3 + float64(r)/10, -2}}})
+		m.Shown.Apply(event.Record{Points: &event.Points{Round: r + 1, Series: view.Fitness, Members: []engine.Member{0, 1}, Values: []float64{-3 + float64(r)/10, -2}}})
 	}
 	g := cell.New(40, 3)
-	drawReplicas(m, g, g.Rect())
+	live.DrawReplicas(m, g, g.Rect())
 	s, _, _ := strings.Cut(cell.Plainly(false).String(g), "\n")
 	if !strings.Contains(s, "▁") || !strings.Contains(s, "▇") && !strings.Contains(s, "█") {
 		t.Errorf("a fitness from -3 to -1 is drawn as %s", s)
@@ -115,18 +117,18 @@ func TestSparklinesOfNegatives(t *testing.T) {
 // every few columns leave no stripes.
 func TestHeatRowsAreAlike(t *testing.T) {
 	for _, c := range []struct{ members, height, rows int }{{3, 13, 12}, {5, 13, 10}, {16, 13, 8}, {64, 22, 16}, {12, 13, 12}} {
-		m := &model{alg: &optim.Algorithm{Series: []optim.Series{{Name: "loss"}}}, shown: view.New()}
+		m := &panel.Host{Alg: &optim.Algorithm{Series: []optim.Series{{Name: "loss"}}}, Shown: view.New()}
 		ids := collective.IDs(c.members)
-		m.shown.Apply(event.Record{Plan: &event.Plan{Epoch: 1, New: collective.Place(ids, []int{1}), Algorithm: "x"}})
+		m.Shown.Apply(event.Record{Plan: &event.Plan{Epoch: 1, New: collective.Place(ids, []int{1}), Algorithm: "x"}})
 		for r := uint64(10); r <= 100; r += 10 {
 			p := &event.Points{Round: r, Series: "loss"}
 			for _, id := range ids {
 				p.Members, p.Values = append(p.Members, id), append(p.Values, float64(r))
 			}
-			m.shown.Apply(event.Record{Points: p})
+			m.Shown.Apply(event.Record{Points: p})
 		}
 		g := cell.New(60, c.height)
-		drawHeat(m, g, g.Rect())
+		live.DrawHeat(m, g, g.Rect())
 		lines := strings.Split(cell.Plainly(false).String(g), "\n")
 		drawn := 0
 		for _, l := range lines {
@@ -145,12 +147,12 @@ func TestHeatRowsAreAlike(t *testing.T) {
 
 // TestAnEvenPopulationSaysItsValue: a map of one value has nothing to shade.
 func TestAnEvenPopulationSaysItsValue(t *testing.T) {
-	m := &model{alg: &optim.Algorithm{Series: []optim.Series{{Name: "loss"}}}, shown: view.New()}
-	m.shown.Apply(event.Record{Plan: &event.Plan{Epoch: 1, New: collective.Place(collective.IDs(8), []int{1}), Algorithm: "x"}})
+	m := &panel.Host{Alg: &optim.Algorithm{Series: []optim.Series{{Name: "loss"}}}, Shown: view.New()}
+	m.Shown.Apply(event.Record{Plan: &event.Plan{Epoch: 1, New: collective.Place(collective.IDs(8), []int{1}), Algorithm: "x"}})
 	put := func(r uint64, last float64) string {
-		m.shown.Apply(event.Record{Points: &event.Points{Round: r, Series: "loss", Members: collective.IDs(8), Values: []float64{2, 2, 2, 2, 2, 2, 2, last}}})
+		m.Shown.Apply(event.Record{Points: &event.Points{Round: r, Series: "loss", Members: collective.IDs(8), Values: []float64{2, 2, 2, 2, 2, 2, 2, last}}})
 		g := cell.New(80, 6) // two members in a row
-		drawHeat(m, g, g.Rect())
+		live.DrawHeat(m, g, g.Rect())
 		return cell.Plainly(false).String(g)
 	}
 	put(1, 2)
@@ -186,7 +188,7 @@ func TestExchangedInMemory(t *testing.T) {
 		}
 	}
 	here := view.Fleet{Workers: []view.Worker{{ID: 1, State: event.Hosting, Members: []engine.Member{0, 1}}, {ID: 2, State: event.Hosting, Members: []engine.Member{2, 3}}}}
-	d := open(t, 200, 50, nil, func(o *Options) { o.Source = &crew{Memory: sourcetest.NewMemory(rs...), now: here} })
+	d := open(t, 200, 50, nil, func(o *panel.Options) { o.Source = &crew{Memory: sourcetest.NewMemory(rs...), now: here} })
 	d.shows("3 workers, in memory", "412 kB/s in memory")
 	d.press("2")
 	d.shows("they exchange 412 kB/s in its memory")

@@ -13,6 +13,7 @@ import (
 
 	"brood/runtime/testutil"
 	"brood/runtime/view/sourcetest"
+	"brood/tui/panel"
 )
 
 // TestHugeTerminalAtTheStart: a terminal of this machine that begins with 3000 by 3000 cells takes no gigabyte, and is
@@ -32,7 +33,7 @@ func TestHugeTerminalAtTheStart(t *testing.T) {
 	go func() { defer close(read); _, _ = io.Copy(io.MultiWriter(drawn, smaller), far) }()
 	var before, after goruntime.MemStats
 	goruntime.ReadMemStats(&before)
-	p, done := Program(t.Context(), Options{Source: sourcetest.NewMemory(sourcetest.Run(3, 40)...), In: near, Out: near,
+	p, done := Program(t.Context(), panel.Options{Source: sourcetest.NewMemory(sourcetest.Run(3, 40)...), In: near, Out: near,
 		Env: []string{"TERM=xterm-256color"}})
 	end := make(chan tea.Model, 1)
 	go func() {
@@ -52,8 +53,8 @@ func TestHugeTerminalAtTheStart(t *testing.T) {
 	}
 	await(t, smaller)
 	p.Quit()
-	if m, ok := testutil.Receive(t, end, "end of the workbench").(*model); !ok || m.w != 90 || m.h != 30 {
-		t.Errorf("made smaller to 90 by 30 it counts as %d by %d", m.w, m.h)
+	if m, ok := testutil.Receive(t, end, "end of the workbench").(*model); !ok || m.W != 90 || m.H != 30 {
+		t.Errorf("made smaller to 90 by 30 it counts as %d by %d", m.W, m.H)
 	}
 	if err := done(); err != nil {
 		t.Error(err)

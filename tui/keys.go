@@ -6,20 +6,9 @@ import (
 	tea "charm.land/bubbletea/v2"
 
 	"brood/tui/cell"
+	"brood/tui/panel"
+	"brood/tui/panel/runs"
 )
-
-// binding is a row of a key table, which dispatch, help, palette and key line read.
-type binding struct {
-	keys  []string             // in the names of Bubble Tea
-	show  string               // keys as help shows them; "": the names
-	title string               // action in three or four words
-	group string               // heading in help; "": that of the panel
-	when  func(*model) bool    // the row applies now; nil: always
-	why   func(*model) string  // message why the action is not possible now, "" if it is; nil: always possible
-	do    func(*model) tea.Cmd // nil: only listed in help
-
-	anywhere bool // key of a panel that works without its focus
-}
 
 // Groups of help that do not belong to a panel.
 const (
@@ -31,224 +20,224 @@ const (
 
 // bindings returns the keys that work now, in order of precedence: those of the focused panel, the anywhere keys of
 // other panels, and those of the workbench. The first row that contains a key and applies wins.
-func (m *model) bindings() []binding {
-	rows := slices.Clone(m.panel(m.focus).keys)
+func (m *model) bindings() (rows []panel.Key[*model]) {
+	for _, b := range m.panel(m.Focus).Keys {
+		rows = append(rows, onModel(b))
+	}
 	for _, p := range m.panels {
-		for _, b := range p.keys {
-			if b.anywhere && p.id != m.focus {
-				rows = append(rows, b)
+		for _, b := range p.Keys {
+			if b.Anywhere && p.Id != m.Focus {
+				rows = append(rows, onModel(b))
 			}
 		}
 	}
 	return append(rows, extraKeys()...)
 }
 
+// onModel returns the binding of a panel as one of the model.
+func onModel(b panel.Binding) panel.Key[*model] {
+	out := panel.Key[*model]{Keys: b.Keys, Show: b.Show, Title: b.Title, Group: b.Group, Anywhere: b.Anywhere}
+	if b.When != nil {
+		out.When = func(m *model) bool { return b.When(m.Host) }
+	}
+	if b.Why != nil {
+		out.Why = func(m *model) string { return b.Why(m.Host) }
+	}
+	if b.Do != nil {
+		out.Do = func(m *model) tea.Cmd { return b.Do(m.Host) }
+	}
+	return out
+}
+
 // extraKeys returns the keys that do not belong to a panel.
-func extraKeys() []binding {
-	return append(replayKeys(), []binding{
+func extraKeys() []panel.Key[*model] {
+	return append(replayKeys(), []panel.Key[*model]{
 		{
-			keys:  []string{"space"},
-			title: "pause or resume",
-			group: running,
-			why:   (*model).whyNoCommand,
-			do:    (*model).pauseOrResume,
+			Keys:  []string{"space"},
+			Title: "pause or resume",
+			Group: running,
+			Why:   (*model).WhyNoCommand,
+			Do:    (*model).pauseOrResume,
 		},
 		{
-			keys:  []string{"s"},
-			title: "save a checkpoint",
-			group: running,
-			why:   (*model).whyNoCommand,
-			do:    func(m *model) tea.Cmd { return m.run("save") },
+			Keys:  []string{"s"},
+			Title: "save a checkpoint",
+			Group: running,
+			Why:   (*model).WhyNoCommand,
+			Do:    func(m *model) tea.Cmd { return m.Run("save") },
 		},
-		{keys: []string{"z"}, title: "undo your last knob change", group: running, why: whyNoUndo, do: (*model).turnBack},
-		{keys: []string{"Z"}, title: "redo it", group: running, why: whyNoRedo, do: (*model).turnAgain},
+		{Keys: []string{"z"}, Title: "undo your last knob change", Group: running, Why: whyNoUndo, Do: (*model).turnBack},
+		{Keys: []string{"Z"}, Title: "redo it", Group: running, Why: whyNoRedo, Do: (*model).turnAgain},
 		{
-			keys:  []string{"B"},
-			title: "branch off here (asks)",
-			group: running,
-			why:   (*model).whyNoBranch,
-			do:    (*model).branch,
-		},
-		{
-			keys:  []string{"X"},
-			title: "stop the run (asks)",
-			group: running,
-			why:   (*model).whyNoCommand,
-			do:    func(m *model) tea.Cmd { return m.run("stop") },
+			Keys:  []string{"B"},
+			Title: "branch off here (asks)",
+			Group: running,
+			Why:   (*model).whyNoBranch,
+			Do:    (*model).branch,
 		},
 		{
-			keys:  []string{"N"},
-			title: "begin a new run",
-			group: running,
-			why:   whyNoLaunch,
-			do:    func(m *model) tea.Cmd { return m.run("new") },
-		},
-		{keys: []string{":"}, title: "command line", group: running, do: (*model).openPrompt},
-		{
-			keys:  []string{"ctrl+p"},
-			title: "palette of all actions",
-			group: running,
-			do:    func(m *model) tea.Cmd { m.popup = newPalette(m); return nil },
+			Keys:  []string{"X"},
+			Title: "stop the run (asks)",
+			Group: running,
+			Why:   (*model).WhyNoCommand,
+			Do:    func(m *model) tea.Cmd { return m.Run("stop") },
 		},
 		{
-			keys:  []string{"tab"},
-			title: "next panel",
-			group: looking,
-			do:    func(m *model) tea.Cmd { m.moveFocus(1); return nil },
+			Keys:  []string{"N"},
+			Title: "begin a new run",
+			Group: running,
+			Why:   func(m *model) string { return runs.WhyNoLaunch(m.Host) },
+			Do:    func(m *model) tea.Cmd { return m.Run("new") },
+		},
+		{Keys: []string{":"}, Title: "command line", Group: running, Do: (*model).openPrompt},
+		{
+			Keys:  []string{"ctrl+p"},
+			Title: "palette of all actions",
+			Group: running,
+			Do:    func(m *model) tea.Cmd { m.Popup = newPalette(m); return nil },
 		},
 		{
-			keys:  []string{"shift+tab"},
-			title: "panel before",
-			group: looking,
-			do:    func(m *model) tea.Cmd { m.moveFocus(-1); return nil },
-		},
-		{keys: []string{"k"}, title: "knobs: open (esc closes)", group: looking, why: needsRun, do: (*model).toggleRail},
-		{keys: []string{"e"}, title: "expand the panel", group: looking, do: (*model).expand},
-		{keys: []string{"f"}, title: "freeze the display", group: looking, why: needsRun, do: (*model).freeze},
-		{
-			keys:  []string{"["},
-			title: "member before",
-			group: looking,
-			why:   needsRun,
-			do:    func(m *model) tea.Cmd { m.moveMember(-1); return nil },
+			Keys:  []string{"tab"},
+			Title: "next panel",
+			Group: looking,
+			Do:    func(m *model) tea.Cmd { m.moveFocus(1); return nil },
 		},
 		{
-			keys:  []string{"]"},
-			title: "next member",
-			group: looking,
-			why:   needsRun,
-			do:    func(m *model) tea.Cmd { m.moveMember(1); return nil },
+			Keys:  []string{"shift+tab"},
+			Title: "panel before",
+			Group: looking,
+			Do:    func(m *model) tea.Cmd { m.moveFocus(-1); return nil },
+		},
+		{Keys: []string{"k"}, Title: "knobs: open (esc closes)", Group: looking, Why: needsRun, Do: (*model).toggleRail},
+		{Keys: []string{"e"}, Title: "expand the panel", Group: looking, Do: (*model).expand},
+		{Keys: []string{"f"}, Title: "freeze the display", Group: looking, Why: needsRun, Do: (*model).freeze},
+		{
+			Keys:  []string{"["},
+			Title: "member before",
+			Group: looking,
+			Why:   needsRun,
+			Do:    func(m *model) tea.Cmd { m.moveMember(-1); return nil },
 		},
 		{
-			keys:  []string{"b"},
-			title: "focus the first of the ranking",
-			group: looking,
-			why:   needsRun,
-			do:    func(m *model) tea.Cmd { m.bestMember(); return nil },
+			Keys:  []string{"]"},
+			Title: "next member",
+			Group: looking,
+			Why:   needsRun,
+			Do:    func(m *model) tea.Cmd { m.moveMember(1); return nil },
 		},
 		{
-			keys:  []string{"o"},
-			title: "y axis of losses: log or linear",
-			group: looking,
-			do:    func(m *model) tea.Cmd { m.logAxis = !m.logAxis; return nil },
+			Keys:  []string{"b"},
+			Title: "focus the first of the ranking",
+			Group: looking,
+			Why:   needsRun,
+			Do:    func(m *model) tea.Cmd { m.bestMember(); return nil },
 		},
 		{
-			keys:  []string{"O"},
-			title: "x axis: round, step, sample, ...",
-			group: looking,
-			why:   needsRun,
-			do:    (*model).turnAxis,
-		},
-		{keys: []string{"A"}, title: "axes of all values, or of most", group: looking, do: (*model).showAll},
-		{
-			keys:  []string{"m"},
-			title: "smoother curves, then none",
-			group: looking,
-			do:    func(m *model) tea.Cmd { return m.turnSmoothing(1) },
+			Keys:  []string{"o"},
+			Title: "y axis of losses: log or linear",
+			Group: looking,
+			Do:    func(m *model) tea.Cmd { m.LogAxis = !m.LogAxis; return nil },
 		},
 		{
-			keys:  []string{"M"},
-			title: "rougher curves",
-			group: looking,
-			do:    func(m *model) tea.Cmd { return m.turnSmoothing(-1) },
+			Keys:  []string{"O"},
+			Title: "x axis: round, step, sample, ...",
+			Group: looking,
+			Why:   needsRun,
+			Do:    (*model).TurnAxis,
+		},
+		{Keys: []string{"A"}, Title: "axes of all values, or of most", Group: looking, Do: (*model).ShowAll},
+		{
+			Keys:  []string{"m"},
+			Title: "smoother curves, then none",
+			Group: looking,
+			Do:    func(m *model) tea.Cmd { return m.TurnSmoothing(1) },
 		},
 		{
-			keys:  []string{"+", "="},
-			show:  "+",
-			title: "zoom into the last rounds",
-			group: looking,
-			why:   needsRun,
-			do:    func(m *model) tea.Cmd { return m.zoom(true) },
+			Keys:  []string{"M"},
+			Title: "rougher curves",
+			Group: looking,
+			Do:    func(m *model) tea.Cmd { return m.TurnSmoothing(-1) },
 		},
 		{
-			keys:  []string{"-"},
-			title: "zoom out",
-			group: looking,
-			why:   needsRun,
-			do:    func(m *model) tea.Cmd { return m.zoom(false) },
+			Keys:  []string{"+", "="},
+			Show:  "+",
+			Title: "zoom into the last rounds",
+			Group: looking,
+			Why:   needsRun,
+			Do:    func(m *model) tea.Cmd { return m.Zoom(true) },
 		},
 		{
-			keys:  []string{"H", "shift+left"},
-			title: "earlier rounds",
-			group: looking,
-			why:   needsRun,
-			do:    func(m *model) tea.Cmd { return m.pan(-1) },
+			Keys:  []string{"-"},
+			Title: "zoom out",
+			Group: looking,
+			Why:   needsRun,
+			Do:    func(m *model) tea.Cmd { return m.Zoom(false) },
 		},
 		{
-			keys:  []string{"L", "shift+right"},
-			title: "later rounds",
-			group: looking,
-			why:   needsRun,
-			do:    func(m *model) tea.Cmd { return m.pan(1) },
-		},
-		{keys: []string{"0"}, title: "the whole run", group: looking, why: needsRun, do: (*model).wholeRun},
-		{
-			keys:  []string{"left", ","},
-			title: "cursor in the charts, left",
-			group: looking,
-			when:  (*model).charting,
-			do:    func(m *model) tea.Cmd { return m.step(-1) },
+			Keys:  []string{"H", "shift+left"},
+			Title: "earlier rounds",
+			Group: looking,
+			Why:   needsRun,
+			Do:    func(m *model) tea.Cmd { return m.Pan(-1) },
 		},
 		{
-			keys:  []string{"right", "."},
-			title: "cursor in the charts, right",
-			group: looking,
-			when:  (*model).charting,
-			do:    func(m *model) tea.Cmd { return m.step(1) },
+			Keys:  []string{"L", "shift+right"},
+			Title: "later rounds",
+			Group: looking,
+			Why:   needsRun,
+			Do:    func(m *model) tea.Cmd { return m.Pan(1) },
+		},
+		{Keys: []string{"0"}, Title: "the whole run", Group: looking, Why: needsRun, Do: (*model).WholeRun},
+		{
+			Keys:  []string{"left", ","},
+			Title: "cursor in the charts, left",
+			Group: looking,
+			When:  (*model).charting,
+			Do:    func(m *model) tea.Cmd { return m.Step(-1) },
 		},
 		{
-			keys:  []string{"x"},
-			title: "acknowledge alerts",
-			group: looking,
-			why:   needsRun,
-			do:    func(m *model) tea.Cmd { m.acked = m.live.Position; return nil },
+			Keys:  []string{"right", "."},
+			Title: "cursor in the charts, right",
+			Group: looking,
+			When:  (*model).charting,
+			Do:    func(m *model) tea.Cmd { return m.Step(1) },
 		},
-		{keys: []string{"/"}, title: "filter the list", group: looking, why: (*model).whyNoFilter, do: (*model).openFilter},
 		{
-			keys:  []string{"E"},
-			title: "export the panel as CSV",
-			group: looking,
-			why:   (*model).whyNoExport,
-			do:    (*model).export,
+			Keys:  []string{"x"},
+			Title: "acknowledge alerts",
+			Group: looking,
+			Why:   needsRun,
+			Do:    func(m *model) tea.Cmd { m.Acked = m.Live.Position; return nil },
 		},
-		{keys: []string{"y"}, title: "copy the numbers", group: looking, why: needsRun, do: (*model).copyNumbers},
-		{keys: []string{"1", "2", "3", "4", "5", "6", "7", "8", "9"}, show: "1-9", title: "screens", group: looking},
-		{keys: []string{"?"}, title: "help", group: looking, do: func(m *model) tea.Cmd { m.popup = &help{}; return nil }},
-		{keys: []string{"esc"}, title: "back", group: looking, do: (*model).back},
+		{Keys: []string{"/"}, Title: "filter the list", Group: looking, Why: (*model).whyNoFilter, Do: (*model).openFilter},
 		{
-			keys:  []string{"q", "ctrl+c"},
-			show:  "q",
-			title: "detach: training goes on",
-			group: leavings,
-			do:    func(*model) tea.Cmd { return tea.Quit },
+			Keys:  []string{"E"},
+			Title: "export the panel as CSV",
+			Group: looking,
+			Why:   (*model).whyNoExport,
+			Do:    (*model).export,
 		},
-		{keys: []string{"ctrl+z"}, title: "suspend: fg comes back", group: leavings, do: (*model).suspend},
+		{Keys: []string{"y"}, Title: "copy the numbers", Group: looking, Why: needsRun, Do: (*model).copyNumbers},
+		{Keys: []string{"1", "2", "3", "4", "5", "6", "7", "8", "9"}, Show: "1-9", Title: "screens", Group: looking},
+		{Keys: []string{"?"}, Title: "help", Group: looking, Do: func(m *model) tea.Cmd { m.Popup = &help{m: m}; return nil }},
+		{Keys: []string{"esc"}, Title: "back", Group: looking, Do: (*model).back},
+		{
+			Keys:  []string{"q", "ctrl+c"},
+			Show:  "q",
+			Title: "detach: training goes on",
+			Group: leavings,
+			Do:    func(*model) tea.Cmd { return tea.Quit },
+		},
+		{Keys: []string{"ctrl+z"}, Title: "suspend: fg comes back", Group: leavings, Do: (*model).suspend},
 	}...)
 }
 
 // needsRun returns the message that no run is open; "" if one is.
 func needsRun(m *model) string {
-	if m.opt.Source == nil {
-		return noRun
+	if m.Opt.Source == nil {
+		return panel.NoRun
 	}
 	return ""
-}
-
-const noRun = "no run is open: enter opens the one under the cursor"
-
-// label returns the keys of the binding as help shows them.
-func (b binding) label() string {
-	if b.show != "" {
-		return b.show
-	}
-	s := ""
-	for i, k := range b.keys {
-		if i > 0 {
-			s += " "
-		}
-		s += k
-	}
-	return s
 }
 
 // key handles a key press. An open dialog, prompt or field takes it first, then the key table. name is the name of
@@ -261,41 +250,41 @@ func (m *model) key(name, text string) tea.Cmd {
 		return m.suspend()
 	}
 	switch {
-	case m.popup != nil:
-		return m.popup.key(m, name, text)
+	case m.Popup != nil:
+		return m.Popup.Key(m.Host, name, text)
 	case m.prompt != nil:
 		return m.promptKey(name, text)
-	case m.filters.typing != nil:
+	case m.Filters.Typing != nil:
 		return m.filterKey(name, text)
 	}
 	if t := m.typing(); t != nil {
-		return t.key(m, name, text)
+		return t.Key(m.Host, name, text)
 	}
-	if m.toast.role == cell.Alert || m.toast.role == cell.Warn { // the user has read the message by now
-		m.toast = toast{}
+	if m.Toast.Role == cell.Alert || m.Toast.Role == cell.Warn { // the user has read the message by now
+		m.Toast = panel.Toast{}
 	}
 	if len(name) == 1 && name[0] >= '1' && name[0] <= '9' {
 		return m.digit(int(name[0] - '0'))
 	}
 	for _, b := range m.bindings() {
-		if b.do == nil || !slices.Contains(b.keys, name) || b.when != nil && !b.when(m) {
+		if b.Do == nil || !slices.Contains(b.Keys, name) || b.When != nil && !b.When(m) {
 			continue
 		}
-		if b.why != nil {
-			if why := b.why(m); why != "" {
-				m.say(cell.Warn, why)
+		if b.Why != nil {
+			if why := b.Why(m); why != "" {
+				m.Say(cell.Warn, why)
 				return nil
 			}
 		}
-		return b.do(m)
+		return b.Do(m)
 	}
 	return nil
 }
 
 // suspend stops this process until its shell resumes it. Training continues in another process.
 func (m *model) suspend() tea.Cmd {
-	if !m.opt.Suspend {
-		m.say(cell.Warn, "no shell here could resume the workbench: q leaves it, and training goes on")
+	if !m.Opt.Suspend {
+		m.Say(cell.Warn, "no shell here could resume the workbench: q leaves it, and training goes on")
 		return nil
 	}
 	return tea.Suspend
@@ -304,15 +293,15 @@ func (m *model) suspend() tea.Cmd {
 // paste handles pasted text.
 func (m *model) paste(text string) tea.Cmd {
 	switch {
-	case m.popup != nil:
-		return m.popup.key(m, "", text)
+	case m.Popup != nil:
+		return m.Popup.Key(m.Host, "", text)
 	case m.prompt != nil:
 		return m.promptKey("", text)
-	case m.filters.typing != nil:
+	case m.Filters.Typing != nil:
 		return m.filterKey("", text)
 	}
 	if t := m.typing(); t != nil {
-		return t.key(m, "", text)
+		return t.Key(m.Host, "", text)
 	}
 	return nil
 }

@@ -11,24 +11,30 @@ import (
 	"brood/runtime/session"
 	"brood/runtime/view"
 	"brood/runtime/view/sourcetest"
+	"brood/tui/panel"
+	"brood/tui/replay"
 )
 
 func TestHelpNamesEveryKey(t *testing.T) {
-	d := open(t, 120, 200, sourcetest.Run(3, 20), func(o *Options) { o.Source, o.Library = NewReplay(&tape{rs: sourcetest.Run(3, 20)}), &shelf{} })
+	d := open(t, 120, 200, sourcetest.Run(3, 20), func(o *panel.Options) {
+		o.Source, o.Library = replay.NewReplay(&tape{rs: sourcetest.Run(3, 20)}), &shelf{}
+	})
 	d.press("?")
 	s := d.screenText()
 	all := extraKeys()
 	for _, b := range all {
-		if b.group == "" {
-			t.Errorf("%v has no group", b.keys)
+		if b.Group == "" {
+			t.Errorf("%v has no group", b.Keys)
 		}
 	}
 	for _, p := range d.panels {
-		all = append(all, p.keys...)
+		for _, b := range p.Keys {
+			all = append(all, onModel(b))
+		}
 	}
 	for _, b := range all {
-		if b.title == "" || !strings.Contains(s, b.label()) || !strings.Contains(s, b.title) {
-			t.Errorf("help does not show %q, %q", b.label(), b.title)
+		if b.Title == "" || !strings.Contains(s, b.Label()) || !strings.Contains(s, b.Title) {
+			t.Errorf("help does not show %q, %q", b.Label(), b.Title)
 		}
 	}
 }
@@ -37,23 +43,27 @@ func TestHelpNamesEveryKey(t *testing.T) {
 // first, and those of the focused panel before all others.
 func TestKeysAreUnambiguous(t *testing.T) {
 	d, _ := shelved(t, 120, 40, "")
-	tables := [][]binding{d.bindings()}
+	tables := [][]panel.Key[*model]{d.bindings()}
 	for _, p := range d.panels {
-		tables = append(tables, p.keys)
+		var keys []panel.Key[*model]
+		for _, b := range p.Keys {
+			keys = append(keys, onModel(b))
+		}
+		tables = append(tables, keys)
 	}
 	for _, rows := range tables {
 		seen := map[string]bool{}
 		for _, b := range rows {
-			for _, k := range b.keys {
-				if b.when == nil && seen[k] {
+			for _, k := range b.Keys {
+				if b.When == nil && seen[k] {
 					t.Errorf("%q is bound twice without a condition", k)
 				}
-				if b.when == nil {
+				if b.When == nil {
 					seen[k] = true
 				}
 			}
-			if slices.Contains(b.keys, "ctrl+i") || slices.Contains(b.keys, "ctrl+m") {
-				t.Errorf("%v cannot be told from tab or enter", b.keys)
+			if slices.Contains(b.Keys, "ctrl+i") || slices.Contains(b.Keys, "ctrl+m") {
+				t.Errorf("%v cannot be told from tab or enter", b.Keys)
 			}
 		}
 	}
@@ -64,34 +74,34 @@ func TestDispatch(t *testing.T) {
 		keys  string
 		check func(*desk) bool
 	}{
-		{"2", func(d *desk) bool { return d.screen == 1 && d.focus == fleetPanel }},
+		{"2", func(d *desk) bool { return d.screen == 1 && d.Focus == panel.Fleet }},
 		{"3", func(d *desk) bool { return d.screen == 2 }},
-		{"3 1", func(d *desk) bool { return d.screen == 0 && d.focus == lossPanel }},
-		{"9", func(d *desk) bool { return d.screen == 0 && d.toast.text != "" }},
-		{"tab", func(d *desk) bool { return d.focus == knobsPanel }},
-		{"tab shift+tab", func(d *desk) bool { return d.focus == lossPanel }},
-		{"k", func(d *desk) bool { return d.focus == knobsPanel && !d.drawer }},
-		{"e", func(d *desk) bool { return d.expanded }},
-		{"e esc", func(d *desk) bool { return !d.expanded }},
-		{"o", func(d *desk) bool { return !d.logAxis }},
-		{"]", func(d *desk) bool { return d.member == 1 }},
-		{"[", func(d *desk) bool { return d.member == 5 }},
-		{"] ] b", func(d *desk) bool { return d.member == 0 }},
-		{"x", func(d *desk) bool { return d.alerts() == 0 }},
-		{"?", func(d *desk) bool { _, ok := d.popup.(*help); return ok }},
-		{"? esc", func(d *desk) bool { return d.popup == nil }},
-		{"ctrl+p", func(d *desk) bool { _, ok := d.popup.(*palette); return ok }},
+		{"3 1", func(d *desk) bool { return d.screen == 0 && d.Focus == panel.Loss }},
+		{"9", func(d *desk) bool { return d.screen == 0 && d.Toast.Text != "" }},
+		{"tab", func(d *desk) bool { return d.Focus == panel.Knobs }},
+		{"tab shift+tab", func(d *desk) bool { return d.Focus == panel.Loss }},
+		{"k", func(d *desk) bool { return d.Focus == panel.Knobs && !d.drawer }},
+		{"e", func(d *desk) bool { return d.Expanded }},
+		{"e esc", func(d *desk) bool { return !d.Expanded }},
+		{"o", func(d *desk) bool { return !d.LogAxis }},
+		{"]", func(d *desk) bool { return d.Member == 1 }},
+		{"[", func(d *desk) bool { return d.Member == 5 }},
+		{"] ] b", func(d *desk) bool { return d.Member == 0 }},
+		{"x", func(d *desk) bool { return d.Alerts() == 0 }},
+		{"?", func(d *desk) bool { _, ok := d.Popup.(*help); return ok }},
+		{"? esc", func(d *desk) bool { return d.Popup == nil }},
+		{"ctrl+p", func(d *desk) bool { _, ok := d.Popup.(*panel.Palette); return ok }},
 		{":", func(d *desk) bool { return d.prompt != nil }},
 		{": backspace", func(d *desk) bool { return d.prompt == nil }},
 		{"space", func(d *desk) bool { return d.sent[0].Action == event.Pause && d.sent[0].By == "ann" }},
 		{"s", func(d *desk) bool { return d.sent[0].Action == event.Save }},
-		{"X", func(d *desk) bool { return len(d.sent) == 0 && d.popup != nil }},
-		{"X n", func(d *desk) bool { return len(d.sent) == 0 && d.popup == nil }},
+		{"X", func(d *desk) bool { return len(d.sent) == 0 && d.Popup != nil }},
+		{"X n", func(d *desk) bool { return len(d.sent) == 0 && d.Popup == nil }},
 		{"X y", func(d *desk) bool { return d.sent[0].Action == event.Stop }},
 	} {
 		d := open(t, 120, 40, sourcetest.Run(6, 400), nil)
 		if d.press(strings.Fields(c.keys)...); !c.check(d) {
-			t.Errorf("after %q: focus %s, screen %d, member %d, toast %q, sent %v", c.keys, d.focus, d.screen, d.member, d.toast.text, d.sent)
+			t.Errorf("after %q: focus %s, screen %d, member %d, toast %q, sent %v", c.keys, d.Focus, d.screen, d.Member, d.Toast.Text, d.sent)
 		}
 	}
 }
@@ -107,12 +117,12 @@ func TestLeavingDoesNotStop(t *testing.T) {
 }
 
 func TestWithoutCommanderKeysSayWhy(t *testing.T) {
-	d := open(t, 120, 40, sourcetest.Run(6, 100), func(o *Options) { o.Commander = nil })
+	d := open(t, 120, 40, sourcetest.Run(6, 100), func(o *panel.Options) { o.Commander = nil })
 	for _, keys := range []string{"space", "k l", "k enter", "a", "X"} {
-		d.toast = toast{}
+		d.Toast = panel.Toast{}
 		d.press(strings.Fields(keys)...)
-		if !strings.Contains(d.toast.text, "looking only") || d.popup != nil {
-			t.Errorf("%s says %q", keys, d.toast.text)
+		if !strings.Contains(d.Toast.Text, "looking only") || d.Popup != nil {
+			t.Errorf("%s says %q", keys, d.Toast.Text)
 		}
 	}
 }
@@ -120,14 +130,14 @@ func TestWithoutCommanderKeysSayWhy(t *testing.T) {
 // With --read-only no key changes the run, another one that is opened from it, or what is kept of any.
 func TestReadOnlyKeysSayWhy(t *testing.T) {
 	s := &shelf{list: recordedOnes()}
-	d := open(t, 120, 40, sourcetest.Run(6, 100), func(o *Options) { o.ReadOnly, o.Library = true, s })
+	d := open(t, 120, 40, sourcetest.Run(6, 100), func(o *panel.Options) { o.ReadOnly, o.Library = true, s })
 	refused := func(keys ...string) {
 		t.Helper()
 		for _, k := range keys {
-			d.toast = toast{}
+			d.Toast = panel.Toast{}
 			d.press(strings.Fields(k)...)
-			if !strings.Contains(d.toast.text, "--read-only") || d.popup != nil {
-				t.Errorf("%s says %q", k, d.toast.text)
+			if !strings.Contains(d.Toast.Text, "--read-only") || d.Popup != nil {
+				t.Errorf("%s says %q", k, d.Toast.Text)
 			}
 		}
 	}
@@ -140,9 +150,9 @@ func TestReadOnlyKeysSayWhy(t *testing.T) {
 	refused("r", "X", "d", "w", "R", "t", "n")
 	for _, running := range []bool{true, false} {
 		i := slices.IndexFunc(s.list, func(x session.Info) bool { return x.Running == running && x.Err == "" })
-		d.deliver(d.open(s.list[i].Dir)())
-		if d.opt.Session != s.list[i].Dir || d.opt.Commander != nil || (d.replay == nil) != running {
-			t.Fatalf("opened %q, may command: %v", d.opt.Session, d.opt.Commander != nil)
+		d.deliver(d.Open(s.list[i].Dir)())
+		if d.Opt.Session != s.list[i].Dir || d.Opt.Commander != nil || (d.Replay == nil) != running {
+			t.Fatalf("opened %q, may command: %v", d.Opt.Session, d.Opt.Commander != nil)
 		}
 		if running {
 			refused(writing...)
@@ -172,11 +182,11 @@ func TestCommands(t *testing.T) {
 		{"pause", func(d *desk) bool { return d.sent[0].Action == event.Pause }},
 		{"resume", func(d *desk) bool { return d.sent[0].Action == event.Resume }},
 		{"save", func(d *desk) bool { return d.sent[0].Action == event.Save }},
-		{"stop", func(d *desk) bool { return len(d.sent) == 0 && d.popup != nil }},
-		{"kill w2", func(d *desk) bool { return len(d.sent) == 0 && d.popup != nil }},
+		{"stop", func(d *desk) bool { return len(d.sent) == 0 && d.Popup != nil }},
+		{"kill w2", func(d *desk) bool { return len(d.sent) == 0 && d.Popup != nil }},
 		{"screen 3", func(d *desk) bool { return d.screen == 2 }},
-		{"member m3", func(d *desk) bool { return d.member == 3 }},
-		{"help", func(d *desk) bool { return d.popup != nil }},
+		{"member m3", func(d *desk) bool { return d.Member == 3 }},
+		{"help", func(d *desk) bool { return d.Popup != nil }},
 	} {
 		d := open(t, 120, 40, sourcetest.Run(6, 100), nil)
 		d.press(":").write(c.text).press("enter")
@@ -196,9 +206,9 @@ func TestCompletion(t *testing.T) {
 	d := open(t, 120, 40, sourcetest.Run(6, 100), nil)
 	for text, want := range map[string]string{"se": "set ", "set e": "set eta", "set al": "set alpha ", "set variant p": "set variant paper ", "swap s": "swap sample ", "screen k": "screen knobs ", "zz": "zz"} {
 		d.prompt = &prompt{}
-		d.prompt.set(text)
-		if d.press("tab"); d.prompt.text() != want {
-			t.Errorf("%q completes to %q, want %q", text, d.prompt.text(), want)
+		d.prompt.Set(text)
+		if d.press("tab"); d.prompt.Text() != want {
+			t.Errorf("%q completes to %q, want %q", text, d.prompt.Text(), want)
 		}
 	}
 }
@@ -209,7 +219,7 @@ func TestCompletionIsWalked(t *testing.T) {
 	d := open(t, 120, 40, sourcetest.Run(6, 100), nil)
 	see := func(want string) {
 		t.Helper()
-		if got := d.prompt.text(); got != want {
+		if got := d.prompt.Text(); got != want {
 			t.Errorf("the line is %q, want %q", got, want)
 		}
 	}
@@ -233,11 +243,11 @@ func TestCompletionIsWalked(t *testing.T) {
 func TestPaletteFindsAndDoes(t *testing.T) {
 	d := open(t, 120, 40, sourcetest.Run(6, 100), nil)
 	d.press("ctrl+p").write("scrknob").press("enter")
-	if d.screen != 2 || d.popup != nil {
-		t.Errorf("screen %d, overlay %v", d.screen, d.popup)
+	if d.screen != 2 || d.Popup != nil {
+		t.Errorf("screen %d, overlay %v", d.screen, d.Popup)
 	}
 	d.press("ctrl+p").write("member").press("enter")
-	if d.prompt == nil || d.prompt.text() != "members " {
+	if d.prompt == nil || d.prompt.Text() != "members " {
 		t.Errorf("a command with arguments opens %+v", d.prompt)
 	}
 }
@@ -245,16 +255,16 @@ func TestPaletteFindsAndDoes(t *testing.T) {
 func TestMouseFocuses(t *testing.T) {
 	d := open(t, 120, 40, sourcetest.Run(6, 100), nil)
 	d.paint()
-	for _, p := range d.placed {
-		d.Update(tea.MouseClickMsg{X: p.at.X + 3, Y: p.at.Y + 2})
-		if d.focus != p.panel {
-			t.Errorf("a click on %s focuses %s", p.panel, d.focus)
+	for _, p := range d.Placed {
+		d.Update(tea.MouseClickMsg{X: p.At.X + 3, Y: p.At.Y + 2})
+		if d.Focus != p.Panel {
+			t.Errorf("a click on %s focuses %s", p.Panel, d.Focus)
 		}
 	}
-	for _, p := range d.placed {
-		if p.panel == knobsPanel {
-			if d.Update(tea.MouseClickMsg{X: p.at.X + 3, Y: p.at.Y + 3}); d.rail.selected != d.rail.knobs(d.model)[2].Name {
-				t.Errorf("a click on the third knob selects %s", d.rail.selected)
+	for _, p := range d.Placed {
+		if p.Panel == panel.Knobs {
+			if d.Update(tea.MouseClickMsg{X: p.At.X + 3, Y: p.At.Y + 3}); d.rail.Selected != d.rail.Knobs(d.model.Host)[2].Name {
+				t.Errorf("a click on the third knob selects %s", d.rail.Selected)
 			}
 		}
 	}
@@ -265,7 +275,7 @@ func TestMouseFocuses(t *testing.T) {
 
 // A knob of an algorithm that this binary does not know is no reason to fail: what the log says is still shown.
 func TestUnknownAlgorithm(t *testing.T) {
-	d := open(t, 120, 40, sourcetest.Run(6, 100), func(o *Options) { o.Algorithms = nil })
+	d := open(t, 120, 40, sourcetest.Run(6, 100), func(o *panel.Options) { o.Algorithms = nil })
 	d.press("k", "j", "j", "l", "2", "j")
 	d.press(":").write("set eta 0.2").press("enter")
 	if len(d.sent) != 1 || d.sent[0].Set[0].Expr != "0.2" {
@@ -277,7 +287,7 @@ func TestUnknownAlgorithm(t *testing.T) {
 func TestAlertsStayUntilAcknowledged(t *testing.T) {
 	d := open(t, 120, 40, sourcetest.Run(6, 400), nil)
 	long := strings.Repeat("the loss of member 3 is not finite ", 6)
-	d.Update(batchMsg{gen: d.feed.gen, batch: view.Batch{Records: []event.Record{{At: 1e18 + 41e9, Alert: &event.Alert{Round: 400, Level: "error", Kind: "non-finite", Text: long}}}}})
+	d.Update(batchMsg{gen: d.Feed.Gen, batch: view.Batch{Records: []event.Record{{At: 1e18 + 41e9, Alert: &event.Alert{Round: 400, Level: "error", Kind: "non-finite", Text: long}}}}})
 	d.shows("Alerts!2", "x acknowledges", "the loss of member 3")
 	d.press("tab", "tab", "tab", "tab", "tab", "e")
 	if s := strings.Join(strings.Fields(strings.ReplaceAll(d.screenText(), "│", " ")), " "); !strings.Contains(s, strings.TrimSpace(long)) {
@@ -293,13 +303,13 @@ func TestAnsweredAlertsStepBack(t *testing.T) {
 	d.press("x")
 	text := "block x of member 3 is not finite"
 	d.apply(event.Record{Alert: &event.Alert{Round: 100, Level: "error", Kind: event.AlertNonFinite, Text: text}}, event.Record{State: &event.State{Round: 100, Phase: event.Paused, Reason: "see above"}})
-	d.toast = toast{}
+	d.Toast = panel.Toast{}
 	d.shows("Alerts!1", "x acknowledges", text)
 	d.apply(event.Record{State: &event.State{Round: 100, Phase: event.Training, Reason: "by ann"}})
-	d.toast = toast{}
+	d.Toast = panel.Toast{}
 	d.hides("acknowledges", text)
 	d.shows("training: by ann")
-	d.focus = eventsPanel
+	d.Focus = panel.Events
 	d.press("e")
 	d.shows(text)
 }
@@ -318,7 +328,7 @@ func TestEpochMeansOneThing(t *testing.T) {
 func TestSuspend(t *testing.T) {
 	for _, before := range [][]string{nil, {"?"}, {":"}, {"ctrl+p"}} {
 		for _, can := range []bool{true, false} {
-			d := open(t, 80, 24, sourcetest.Run(3, 20), func(o *Options) { o.Suspend = can })
+			d := open(t, 80, 24, sourcetest.Run(3, 20), func(o *panel.Options) { o.Suspend = can })
 			d.press(before...)
 			cmd := d.key("ctrl+z", "")
 			if !can {

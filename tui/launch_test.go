@@ -19,19 +19,21 @@ import (
 	"brood/runtime/view"
 	"brood/runtime/view/sourcetest"
 	"brood/tui/cell"
+	"brood/tui/panel"
+	"brood/tui/panel/runs"
 )
 
 // slipway is a library in memory that begins runs of the sample algorithm.
 type slipway struct {
 	*shelf
 	drafts   int
-	asked    []Request // for estimates
-	begun    []Request
+	asked    []panel.Request // for estimates
+	begun    []panel.Request
 	refuse   error // of Begin
-	estimate func(context.Context, Request) Estimate
+	estimate func(context.Context, panel.Request) panel.Estimate
 }
 
-func (s *slipway) Draft(r Request) (d Draft) {
+func (s *slipway) Draft(r panel.Request) (d panel.Draft) {
 	s.drafts++
 	d.Command = "brood run " + r.Preset
 	for _, name := range slices.Sorted(maps.Keys(r.Options)) {
@@ -43,7 +45,7 @@ func (s *slipway) Draft(r Request) (d Draft) {
 		d.Command += " --set " + x.Knob + "=" + x.Expr
 		e := event.Edit{Algorithm: "sample", Knob: x.Knob, Expr: x.Expr}
 		if _, err := timeline.New(sourcetest.Algorithm(), []event.Edit{e}); err != nil {
-			d.Err, d.At = err, LineID{x.Knob, true}
+			d.Err, d.At = err, panel.LineID{Name: x.Knob, Knob: true}
 			return d
 		}
 		v.Edits = append(v.Edits, view.Edit{Edit: e})
@@ -52,15 +54,15 @@ func (s *slipway) Draft(r Request) (d Draft) {
 		if text, said := r.Options[name]; said {
 			value = text
 		}
-		d.Lines = append(d.Lines, FormLine{Name: name, Value: value, Doc: doc, Words: words})
+		d.Lines = append(d.Lines, panel.FormLine{Name: name, Value: value, Doc: doc, Words: words})
 	}
-	line(PresetLine, r.Preset, "Quick start", "leader", "parity", "quickstart")
+	line(panel.PresetLine, r.Preset, "Quick start", "leader", "parity", "quickstart")
 	line("model", "mlp-small", "model by name", "lenet", "mlp-small", "softmax")
 	line("members", "4", "size of the population")
 	line("rounds", "1500", "stop after so many rounds")
 	for name, text := range r.Options {
 		if n, err := strconv.Atoi(text); (name == "rounds" || name == "members") && (err != nil || n < 1) {
-			d.Err, d.At = fmt.Errorf("--%s %s: give 1 or more", name, text), LineID{Name: name}
+			d.Err, d.At = fmt.Errorf("--%s %s: give 1 or more", name, text), panel.LineID{Name: name}
 		}
 		if name == "rounds" {
 			d.Limit.Rounds, _ = strconv.ParseUint(text, 10, 64)
@@ -73,24 +75,24 @@ func (s *slipway) Draft(r Request) (d Draft) {
 	return d
 }
 
-func (s *slipway) Estimate(ctx context.Context, r Request) Estimate {
+func (s *slipway) Estimate(ctx context.Context, r panel.Request) panel.Estimate {
 	s.asked = append(s.asked, r)
 	if s.estimate != nil {
 		return s.estimate(ctx, r)
 	}
-	return Estimate{Model: "mlp-small", Data: "glyphs", Members: 4, Parameters: 50890, Memory: 95.4e6, Took: 18}
+	return panel.Estimate{Model: "mlp-small", Data: "glyphs", Members: 4, Parameters: 50890, Memory: 95.4e6, Took: 18}
 }
 
-func (s *slipway) Begin(_ context.Context, r Request) (Opened, error) {
+func (s *slipway) Begin(_ context.Context, r panel.Request) (panel.Opened, error) {
 	s.begun = append(s.begun, r)
-	return Opened{Session: "/s/2026-11-22-quickstart-1234", Source: sourcetest.NewMemory(sourcetest.Run(4, 20)...), Commander: &desk{}}, s.refuse
+	return panel.Opened{Session: "/s/2026-11-22-quickstart-1234", Source: sourcetest.NewMemory(sourcetest.Run(4, 20)...), Commander: &desk{}}, s.refuse
 }
 
 // launching is a workbench on the launcher, with its estimate there.
-func launching(t testing.TB, w, h int, keys string) (*desk, *slipway, *launch) {
-	s, l := &slipway{shelf: &shelf{list: recordedOnes()}}, newLaunch()
-	d := open(t, w, h, sourcetest.Run(6, 100), func(o *Options) { o.Library = s })
-	d.replace(l.panel())
+func launching(t testing.TB, w, h int, keys string) (*desk, *slipway, *runs.Launch) {
+	s, l := &slipway{shelf: &shelf{list: recordedOnes()}}, runs.NewLaunch()
+	d := open(t, w, h, sourcetest.Run(6, 100), func(o *panel.Options) { o.Library = s })
+	d.replace(l.Panel())
 	d.press("9", "N")
 	d.ponder()
 	d.press(strings.Fields(keys)...)
@@ -127,8 +129,8 @@ func TestLaunch(t *testing.T) {
 	if len(s.begun) != 1 || s.begun[0].Preset != "quickstart" || !maps.Equal(s.begun[0].Options, map[string]string{"rounds": "300"}) {
 		t.Fatalf("began %+v", s.begun)
 	}
-	if d.opt.Session != "/s/2026-11-22-quickstart-1234" || d.screen != 0 || d.focus != lossPanel {
-		t.Errorf("it is at %s, screen %d, focus %s", d.opt.Session, d.screen, d.focus)
+	if d.Opt.Session != "/s/2026-11-22-quickstart-1234" || d.screen != 0 || d.Focus != panel.Loss {
+		t.Errorf("it is at %s, screen %d, focus %s", d.Opt.Session, d.screen, d.Focus)
 	}
 	d.shows("2026-11-22-quickstart-1234 begins")
 	d.press("9", "N") // what was said is still there
@@ -138,11 +140,11 @@ func TestLaunch(t *testing.T) {
 // Esc leaves it with nothing done, and what was said is still there.
 func TestLaunchIsLeft(t *testing.T) {
 	d, s, l := launching(t, 80, 24, "j l enter x esc")
-	if got := l.request.Options["model"]; got != "softmax" {
+	if got := l.Request.Options["model"]; got != "softmax" {
 		t.Errorf("after a value was given up the model is %q, want the one before", got)
 	}
-	if d.press("esc"); d.focus != runsPanel || len(s.begun) > 0 {
-		t.Errorf("focus %s, began %v", d.focus, s.begun)
+	if d.press("esc"); d.Focus != panel.Runs || len(s.begun) > 0 {
+		t.Errorf("focus %s, began %v", d.Focus, s.begun)
 	}
 	d.shows("quickstart-7f3a")
 	d.press(":").write("new").press("enter")
@@ -152,8 +154,8 @@ func TestLaunchIsLeft(t *testing.T) {
 	d.press("l", "j", "l", "U")
 	d.hides("*  ", "--")
 	d.press("1", "9")
-	if d.focus != runsPanel {
-		t.Errorf("the screen of runs comes back with the focus on %s", d.focus)
+	if d.Focus != panel.Runs {
+		t.Errorf("the screen of runs comes back with the focus on %s", d.Focus)
 	}
 }
 
@@ -162,24 +164,24 @@ func TestLaunchRefuses(t *testing.T) {
 	d, s, l := launching(t, 80, 24, "j j j enter 0")
 	d.shows("--rounds 0: give 1 or more", "refused: see rounds")
 	d.press("enter", "G", "enter")
-	if !strings.Contains(d.toast.text, "--rounds 0: give 1 or more") || len(s.begun) > 0 {
-		t.Errorf("it says %q and began %v", d.toast.text, s.begun)
+	if !strings.Contains(d.Toast.Text, "--rounds 0: give 1 or more") || len(s.begun) > 0 {
+		t.Errorf("it says %q and began %v", d.Toast.Text, s.begun)
 	}
 	asked := len(s.asked)
 	if d.ponder(); len(s.asked) != asked {
 		t.Error("what is refused is estimated")
 	}
 	d.press("k", "k", "enter")
-	if l.chosen() != (LineID{"alpha", true}) {
-		t.Fatalf("at %v", l.chosen())
+	if l.Chosen() != (panel.LineID{Name: "alpha", Knob: true}) {
+		t.Fatalf("at %v", l.Chosen())
 	}
 	d.press("esc", "g", "j", "j", "j", "u", "G", "k", "k")
 	d.press("enter").write("2").press("enter")
 	d.shows("alpha = 2 is out of bounds")
 	d.press("u")
 	d.hides("out of bounds")
-	s.estimate = func(context.Context, Request) Estimate {
-		return Estimate{Err: errors.New("a run with 4 members needs about 9 GiB of memory"), At: LineID{Name: "members"}}
+	s.estimate = func(context.Context, panel.Request) panel.Estimate {
+		return panel.Estimate{Err: errors.New("a run with 4 members needs about 9 GiB of memory"), At: panel.LineID{Name: "members"}}
 	}
 	d.press("g", "j", "j", "l")
 	d.ponder()
@@ -190,8 +192,8 @@ func TestLaunchRefuses(t *testing.T) {
 	s.estimate, s.refuse = nil, errors.New("the disk is full")
 	d.press("g", "j", "j", "u", "G", "enter")
 	d.shows("the disk is full", "begin a run")
-	if l.beginning || len(s.begun) != 1 {
-		t.Errorf("after a failure it still begins: %v", l.beginning)
+	if l.Beginning || len(s.begun) != 1 {
+		t.Errorf("after a failure it still begins: %v", l.Beginning)
 	}
 }
 
@@ -201,29 +203,29 @@ func TestLaunchEstimates(t *testing.T) {
 	d, s, l := launching(t, 80, 24, "")
 	d.shows("95.4 MB of memory, last run 18 s; 4 members")
 	d.press("j", "j", "l", "l")
-	if l.poll(d.model) != nil {
+	if l.Poll(d.model.Host) != nil {
 		t.Error("it asks while somebody types")
 	}
 	d.now = d.now.Add(time.Second)
 	began := make(chan struct{}, 1)
-	s.estimate = func(ctx context.Context, _ Request) Estimate {
+	s.estimate = func(ctx context.Context, _ panel.Request) panel.Estimate {
 		began <- struct{}{}
 		<-ctx.Done()
-		return Estimate{Memory: 1, Err: ctx.Err()}
+		return panel.Estimate{Memory: 1, Err: ctx.Err()}
 	}
-	job, late := l.poll(d.model), make(chan tea.Msg, 1)
+	job, late := l.Poll(d.model.Host), make(chan tea.Msg, 1)
 	go func() { late <- job() }()
 	testutil.Receive(t, began, "estimate")
 	d.shows("before: 95.4 MB")
 	s.estimate = nil
 	d.press("l")
 	d.Update(testutil.Receive(t, late, "end of the estimate"))
-	if l.fresh() {
+	if l.Fresh() {
 		t.Error("an estimate of before is taken for the new one")
 	}
 	d.ponder()
-	if !l.fresh() || s.asked[len(s.asked)-1].Options["members"] != "7" {
-		t.Errorf("fresh %v, asked %+v", l.fresh(), s.asked)
+	if !l.Fresh() || s.asked[len(s.asked)-1].Options["members"] != "7" {
+		t.Errorf("fresh %v, asked %+v", l.Fresh(), s.asked)
 	}
 	d.press("l", "esc")
 	n := len(s.asked)
@@ -237,7 +239,7 @@ func TestLaunchBeginsAlone(t *testing.T) {
 	d, s, l := launching(t, 80, 24, "j j j l")
 	s.refuse = errors.New("the disk is full")
 	d.press("G")
-	begin, n := l.enter(d.model), len(s.asked)
+	begin, n := l.Enter(d.model.Host), len(s.asked)
 	if d.ponder(); len(s.asked) != n {
 		t.Error("it estimates while the run begins")
 	}
@@ -252,8 +254,8 @@ func TestLaunchSteps(t *testing.T) {
 	for _, c := range [][3]string{{"900000", "l", "1000000"}, {"1000000", "l", "1250000"}, {"1250000", "h", "1000000"}} {
 		d, _, l := launching(t, 80, 24, "j j j enter")
 		d.write(c[0]).press("enter", c[1])
-		if got := l.request.Options["rounds"]; got != c[2] || l.err != nil {
-			t.Errorf("%s: after %s rounds come %q, want %s (%v)", c[1], c[0], got, c[2], l.err)
+		if got := l.Request.Options["rounds"]; got != c[2] || l.Err != nil {
+			t.Errorf("%s: after %s rounds come %q, want %s (%v)", c[1], c[0], got, c[2], l.Err)
 		}
 	}
 }
@@ -261,32 +263,32 @@ func TestLaunchSteps(t *testing.T) {
 // tab goes to the knobs, of which as many are shown as there is room for, and back to the option that was left.
 func TestLaunchCrosses(t *testing.T) {
 	d, _, l := launching(t, 80, 24, "j j")
-	option := l.chosen()
+	option := l.Chosen()
 	d.press("tab")
-	if k := l.knobs(); l.chosen() != (LineID{k[0].Name, true}) {
-		t.Errorf("tab goes to %v", l.chosen())
+	if k := l.Knobs(); l.Chosen() != (panel.LineID{Name: k[0].Name, Knob: true}) {
+		t.Errorf("tab goes to %v", l.Chosen())
 	}
 	rows := strings.Split(d.screenText(), "\n")
-	if at := slices.IndexFunc(rows, func(r string) bool { return strings.Contains(r, "of sample ") }); at < 0 || len(l.knobs()) < 3 {
-		t.Errorf("no heading of %d knobs", len(l.knobs()))
+	if at := slices.IndexFunc(rows, func(r string) bool { return strings.Contains(r, "of sample ") }); at < 0 || len(l.Knobs()) < 3 {
+		t.Errorf("no heading of %d knobs", len(l.Knobs()))
 	}
 	d.press("j", "tab")
-	if l.chosen() != option {
-		t.Errorf("back to %v, want %v", l.chosen(), option)
+	if l.Chosen() != option {
+		t.Errorf("back to %v, want %v", l.Chosen(), option)
 	}
-	if d.press("tab"); l.chosen() != (LineID{l.knobs()[1].Name, true}) {
-		t.Errorf("again to %v", l.chosen())
+	if d.press("tab"); l.Chosen() != (panel.LineID{Name: l.Knobs()[1].Name, Knob: true}) {
+		t.Errorf("again to %v", l.Chosen())
 	}
-	if d.press("G", "tab"); l.chosen() != option {
-		t.Errorf("from the last line to %v", l.chosen())
+	if d.press("G", "tab"); l.Chosen() != option {
+		t.Errorf("from the last line to %v", l.Chosen())
 	}
 }
 
 // Requests that were handed out are not written to.
 func TestRequestsAreValues(t *testing.T) {
-	a := Request{Preset: "x"}.with(LineID{Name: "rounds"}, "", "3").with(LineID{"eta", true}, "sample", "1")
-	b := a.with(LineID{Name: "rounds"}, "", "4").with(LineID{"eta", true}, "sample", "2").Without(LineID{Name: PresetLine}, "")
-	c := b.Without(LineID{Name: "rounds"}, "").Without(LineID{"eta", true}, "sample")
+	a := panel.Request{Preset: "x"}.With(panel.LineID{Name: "rounds"}, "", "3").With(panel.LineID{Name: "eta", Knob: true}, "sample", "1")
+	b := a.With(panel.LineID{Name: "rounds"}, "", "4").With(panel.LineID{Name: "eta", Knob: true}, "sample", "2").Without(panel.LineID{Name: panel.PresetLine}, "")
+	c := b.Without(panel.LineID{Name: "rounds"}, "").Without(panel.LineID{Name: "eta", Knob: true}, "sample")
 	if fmt.Sprint(a) != "{x map[rounds:3] map[sample:[{eta 1}]]}" || fmt.Sprint(b) != "{ map[rounds:4] map[sample:[{eta 2}]]}" || fmt.Sprint(c) != "{ map[] map[]}" {
 		t.Errorf("%v, %v, %v", a, b, c)
 	}
@@ -294,17 +296,17 @@ func TestRequestsAreValues(t *testing.T) {
 
 func TestLaunchSaysWhyNot(t *testing.T) {
 	for _, c := range []struct {
-		change func(*Options)
+		change func(*panel.Options)
 		keys   string
 		want   string
 	}{
-		{func(o *Options) { o.Library, o.ReadOnly = &slipway{shelf: &shelf{}}, true }, "9 N", readOnly},
-		{func(o *Options) { o.Library = &shelf{} }, "9 N", "no run can be begun from here"},
-		{func(o *Options) { o.Library = nil }, ": n e w enter", "no run can be begun from here"}, // over SSH
+		{func(o *panel.Options) { o.Library, o.ReadOnly = &slipway{shelf: &shelf{}}, true }, "9 N", panel.ReadOnly},
+		{func(o *panel.Options) { o.Library = &shelf{} }, "9 N", "no run can be begun from here"},
+		{func(o *panel.Options) { o.Library = nil }, ": n e w enter", "no run can be begun from here"}, // over SSH
 	} {
 		d := open(t, 120, 36, sourcetest.Run(3, 20), c.change)
 		d.press(strings.Fields(c.keys)...)
-		if d.shows(c.want); d.focus == launchPanel {
+		if d.shows(c.want); d.Focus == panel.Launch {
 			t.Errorf("%s: it opens", c.keys)
 		}
 	}
@@ -313,20 +315,20 @@ func TestLaunchSaysWhyNot(t *testing.T) {
 func TestLaunchByMouseAndPalette(t *testing.T) {
 	d, s, l := launching(t, 120, 36, "")
 	d.paint()
-	for _, r := range l.rows {
-		d.Update(tea.MouseClickMsg{X: r.at.X + 4, Y: r.at.Y})
-		if l.chosen() != r.of {
-			t.Errorf("a click on %v chooses %v", r.of, l.chosen())
+	for _, r := range l.Rows {
+		d.Update(tea.MouseClickMsg{X: r.At.X + 4, Y: r.At.Y})
+		if l.Chosen() != r.Of {
+			t.Errorf("a click on %v chooses %v", r.Of, l.Chosen())
 		}
 	}
 	d.press("esc", "1", "ctrl+p")
 	d.write("new: begin").press("enter")
-	if d.focus != launchPanel || len(s.begun) > 0 {
-		t.Errorf("the palette leads to %s", d.focus)
+	if d.Focus != panel.Launch || len(s.begun) > 0 {
+		t.Errorf("the palette leads to %s", d.Focus)
 	}
 	d.press("g", "enter")
-	if d.Update(tea.PasteMsg{Content: "mine.toml"}); l.request.Preset != "mine.toml" {
-		t.Errorf("pasted, the preset is %q", l.request.Preset)
+	if d.Update(tea.PasteMsg{Content: "mine.toml"}); l.Request.Preset != "mine.toml" {
+		t.Errorf("pasted, the preset is %q", l.Request.Preset)
 	}
 }
 
@@ -334,7 +336,7 @@ func TestLaunchByMouseAndPalette(t *testing.T) {
 func TestLauncherFits(t *testing.T) {
 	for _, ascii := range []bool{false, true} {
 		d, _, _ := launching(t, 80, 24, "")
-		d.opt.ASCII = ascii
+		d.Opt.ASCII = ascii
 		d.restyle()
 		for _, key := range []string{"", "G", "k", "k", "enter", "x", "esc", "g", "enter", "down", "q", "esc", "?", "esc", "j", "j", "enter", "-"} {
 			if key != "" {
@@ -357,8 +359,8 @@ func TestLauncherFits(t *testing.T) {
 
 // TestNothingToTakeBack: what was never said can be taken back, on every kind of line.
 func TestNothingToTakeBack(t *testing.T) {
-	for _, at := range []LineID{{Name: "eta", Knob: true}, {Name: "members"}, {Name: PresetLine}} {
-		if r := (Request{}).Without(at, "parle"); r.Preset != "" || len(r.Knobs)+len(r.Options) != 0 {
+	for _, at := range []panel.LineID{{Name: "eta", Knob: true}, {Name: "members"}, {Name: panel.PresetLine}} {
+		if r := (panel.Request{}).Without(at, "parle"); r.Preset != "" || len(r.Knobs)+len(r.Options) != 0 {
 			t.Errorf("without %v there is %+v", at, r)
 		}
 	}

@@ -8,50 +8,51 @@ import (
 	"testing"
 
 	"brood/runtime/view/sourcetest"
+	"brood/tui/panel"
 )
 
 // TestLayouts: what was chosen of charts comes back by its name, also the next time; it is changed by nothing but
 // another :layout save.
 func TestLayouts(t *testing.T) {
-	d, k := charting(t, 120, 36, sourcetest.Run(6, 400), Settings{})
+	d, k := charting(t, 120, 36, sourcetest.Run(6, 400), panel.Settings{})
 	say := func(line string) string {
 		d.press(":").write(line).press("enter")
-		text := d.toast.text
+		text := d.Toast.Text
 		if d.prompt != nil {
 			text = d.prompt.err
 			d.press("esc")
 		}
 		return text
 	}
-	if text := say("layout"); text != d.layoutsKept() {
+	if text := say("layout"); text != d.LayoutsKept() {
 		t.Errorf("without any: %q", text)
 	}
-	if d.press("L"); d.toast.text != "no layout is kept: :layout save NAME keeps the charts as they are" {
-		t.Errorf("without any: %q", d.toast.text)
+	if d.press("L"); d.Toast.Text != "no layout is kept: :layout save NAME keeps the charts as they are" {
+		t.Errorf("without any: %q", d.Toast.Text)
 	}
 	d.press("v", "m")
-	near, smoothing := maps.Clone(d.opt.Settings.Near), d.smoothing
+	near, smoothing := maps.Clone(d.Opt.Settings.Near), d.Smoothing
 	if text := say("layout save narrow"); text != "kept: :layout narrow comes back here" {
 		t.Errorf("saved: %q", text)
 	}
 	d.press("d", "d", "m", "V")
 	few := slices.Clone(d.charts())
 	say("layout save few")
-	if say("layout narrow"); len(d.charts()) != 0 || !maps.Equal(d.opt.Settings.Near, near) || d.smoothing != smoothing {
-		t.Errorf("it comes back as %v, %v, smoothing %d", d.charts(), d.opt.Settings.Near, d.smoothing)
+	if say("layout narrow"); len(d.charts()) != 0 || !maps.Equal(d.Opt.Settings.Near, near) || d.Smoothing != smoothing {
+		t.Errorf("it comes back as %v, %v, smoothing %d", d.charts(), d.Opt.Settings.Near, d.Smoothing)
 	}
 	d.press("L")
 	d.shows("few", "narrow", "all charts")
 	d.press("enter")
-	if !slices.Equal(d.charts(), few) || len(few) == 0 || d.smoothing == smoothing {
+	if !slices.Equal(d.charts(), few) || len(few) == 0 || d.Smoothing == smoothing {
 		t.Errorf("chosen from the list: %v", d.charts())
 	}
 	last := k.kept[len(k.kept)-1]
 	if len(last.Layouts) != 2 || !slices.Equal(last.Layouts["few"].Charts, few) {
 		t.Errorf("kept are %+v", last.Layouts)
 	}
-	if say("layout drop few"); len(d.layouts()) != 1 || !slices.Equal(d.charts(), few) {
-		t.Errorf("after one is dropped %v are left, and the charts are %v", d.layouts(), d.charts())
+	if say("layout drop few"); len(d.Layouts()) != 1 || !slices.Equal(d.charts(), few) {
+		t.Errorf("after one is dropped %v are left, and the charts are %v", d.Layouts(), d.charts())
 	}
 	for line, want := range map[string]string{
 		"layout few":       `there is no layout "few"; layouts: narrow`,
@@ -64,10 +65,10 @@ func TestLayouts(t *testing.T) {
 			t.Errorf(":%s says %q, want %q", line, got, want)
 		}
 	}
-	for i := range maxLayouts {
+	for i := range panel.MaxLayouts {
 		say(fmt.Sprintf("layout save l%d", i))
 	}
-	if text := say("layout save more"); !strings.Contains(text, "layouts are kept") || len(d.layouts()) != maxLayouts {
+	if text := say("layout save more"); !strings.Contains(text, "layouts are kept") || len(d.Layouts()) != panel.MaxLayouts {
 		t.Errorf("one more than may be kept: %q", text)
 	}
 	if got := candidates(d.model, "layout n"); !slices.Equal(got, []string{"narrow"}) {
@@ -77,10 +78,10 @@ func TestLayouts(t *testing.T) {
 
 // TestLayoutsOfAFile: what cannot be used of a layout is left out.
 func TestLayoutsOfAFile(t *testing.T) {
-	s := ParseSettings([]byte(`{"charts": ["loss"], "layouts": {"a": {"charts": ["bytes", "bytes", "x\u0007"], "near": {"bytes": 99}, "smoothing": 0.5, "linear": true},
+	s := panel.ParseSettings([]byte(`{"charts": ["loss"], "layouts": {"a": {"charts": ["bytes", "bytes", "x\u0007"], "near": {"bytes": 99}, "smoothing": 0.5, "linear": true},
 		"save": {"charts": ["loss"]}, "\u0007": {}, "": {}}}`))
 	a, ok := s.Layouts["a"]
-	if !ok || len(s.Layouts) != 1 || !slices.Equal(a.Charts, []string{"bytes"}) || a.Near["bytes"] != maxNear || a.Smoothing != 0 || !a.Linear {
+	if !ok || len(s.Layouts) != 1 || !slices.Equal(a.Charts, []string{"bytes"}) || a.Near["bytes"] != panel.MaxNear || a.Smoothing != 0 || !a.Linear {
 		t.Errorf("%+v", s)
 	}
 	if !slices.Equal(s.Charts, []string{"loss"}) {
@@ -90,11 +91,11 @@ func TestLayoutsOfAFile(t *testing.T) {
 
 // TestBrokenSettings: a file that cannot be read is one sentence at the start.
 func TestBrokenSettings(t *testing.T) {
-	d := open(t, 120, 36, sourcetest.Run(3, 80), func(o *Options) { o.Settings = ParseSettings([]byte(`{"charts":`)) })
-	if !strings.Contains(d.toast.text, "cannot be read") || strings.Contains(d.toast.text, "\n") {
-		t.Errorf("a broken file: %q", d.toast.text)
+	d := open(t, 120, 36, sourcetest.Run(3, 80), func(o *panel.Options) { o.Settings = panel.ParseSettings([]byte(`{"charts":`)) })
+	if !strings.Contains(d.Toast.Text, "cannot be read") || strings.Contains(d.Toast.Text, "\n") {
+		t.Errorf("a broken file: %q", d.Toast.Text)
 	}
-	if s := ParseSettings(nil); s.Broken != "" {
+	if s := panel.ParseSettings(nil); s.Broken != "" {
 		t.Errorf("no file is %q", s.Broken)
 	}
 }

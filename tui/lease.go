@@ -10,6 +10,8 @@ import (
 	"brood/runtime/event"
 	"brood/runtime/view"
 	"brood/tui/cell"
+	"brood/tui/panel"
+	"brood/tui/panel/fleet"
 )
 
 // leaseEvery is the period of lease requests: no record announces that a lease ends or is requested.
@@ -32,8 +34,8 @@ type leaseMsg struct {
 
 // pollLease requests the state of the writer lease every leaseEvery.
 func (m *model) pollLease() tea.Cmd {
-	l, now := &m.leasing, m.opt.Clock()
-	if _, ok := m.opt.Commander.(Lessee); !ok || m.whyNoCommand() != "" || l.asking || now.Sub(l.asked) < leaseEvery {
+	l, now := &m.leasing, m.Opt.Clock()
+	if _, ok := m.Opt.Commander.(panel.Lessee); !ok || m.WhyNoCommand() != "" || l.asking || now.Sub(l.asked) < leaseEvery {
 		return nil
 	}
 	l.asking, l.asked = true, now
@@ -41,9 +43,9 @@ func (m *model) pollLease() tea.Cmd {
 }
 
 func (m *model) leaseAct(act view.LeaseAct) tea.Cmd {
-	gen, ctx, to := m.feed.gen, m.reading.ctx, m.opt.Commander.(Lessee)
-	return m.task(func() tea.Msg {
-		ctx, cancel := context.WithTimeout(ctx, surveyWait)
+	gen, ctx, to := m.Feed.Gen, m.Reading.Ctx, m.Opt.Commander.(panel.Lessee)
+	return m.Task(func() tea.Msg {
+		ctx, cancel := context.WithTimeout(ctx, fleet.SurveyWait)
 		defer cancel()
 		l, err := to.Lease(ctx, act)
 		return leaseMsg{gen, act, l, err}
@@ -52,7 +54,7 @@ func (m *model) leaseAct(act view.LeaseAct) tea.Cmd {
 
 // leased applies a lease reply and shows what has changed.
 func (m *model) leased(msg leaseMsg) {
-	if msg.gen != m.feed.gen {
+	if msg.gen != m.Feed.Gen {
 		return
 	}
 	l, now := &m.leasing, msg.lease
@@ -61,7 +63,7 @@ func (m *model) leased(msg leaseMsg) {
 	}
 	if msg.err != nil {
 		if msg.act != view.LeaseLook {
-			m.say(cell.Alert, msg.err.Error())
+			m.Say(cell.Alert, msg.err.Error())
 		}
 		return
 	}
@@ -70,22 +72,22 @@ func (m *model) leased(msg leaseMsg) {
 	switch {
 	case l.wanted && now.Mine:
 		l.wanted = false
-		m.say(cell.Good, fmt.Sprintf("you write now, until %.0f s after your last command", now.Left.Seconds()))
+		m.Say(cell.Good, fmt.Sprintf("you write now, until %.0f s after your last command", now.Left.Seconds()))
 	case l.wanted && msg.act == view.LeaseAsk:
-		m.say(cell.Plain, fmt.Sprintf("%s is asked: you write when they agree, or in %.0f s if they do no more", now.Holder,
+		m.Say(cell.Plain, fmt.Sprintf("%s is asked: you write when they agree, or in %.0f s if they do no more", now.Holder,
 			now.Left.Seconds()))
 	case now.Mine && now.Asks != "" && now.Asks != was.Asks:
-		m.say(cell.Warn, now.Asks+" asks to write: :give lets them, and so does not commanding for a while")
+		m.Say(cell.Warn, now.Asks+" asks to write: :give lets them, and so does not commanding for a while")
 	case was.Mine && now.Holder != "" && !now.Mine:
-		m.say(cell.Plain, now.Holder+" writes now")
+		m.Say(cell.Plain, now.Holder+" writes now")
 	case msg.act == view.LeaseGive:
-		m.say(cell.Plain, "who commands next writes")
+		m.Say(cell.Plain, "who commands next writes")
 	}
 }
 
 func doLease(act view.LeaseAct) func(*model, []string) (tea.Cmd, error) {
 	return func(m *model, _ []string) (tea.Cmd, error) {
-		if _, ok := m.opt.Commander.(Lessee); !ok {
+		if _, ok := m.Opt.Commander.(panel.Lessee); !ok {
 			return nil, fmt.Errorf("there is no writer's lease here: nobody else can command")
 		}
 		return m.leaseAct(act), nil
@@ -96,7 +98,7 @@ func doLease(act view.LeaseAct) func(*model, []string) (tea.Cmd, error) {
 // lease from this one.
 func (m *model) writer(l view.Lease) (text string, asked bool) {
 	switch {
-	case m.opt.Commander == nil:
+	case m.Opt.Commander == nil:
 		return "read-only", false
 	case l.Mine && l.Asks != "":
 		return "you write, " + l.Asks + " asks", true
@@ -110,14 +112,14 @@ func (m *model) writer(l view.Lease) (text string, asked bool) {
 
 // reportOthersChange shows an accepted command of another client. Receipts of own commands are shown elsewhere.
 func (m *model) reportOthersChange(r event.Record) {
-	if r.Accepted == nil || m.replay != nil {
+	if r.Accepted == nil || m.Replay != nil {
 		return
 	}
 	c := r.Accepted.Command
 	if c.ID > m.firstID && c.ID <= m.lastID {
 		return
 	}
-	what, who := words(c), c.By
+	what, who := panel.Words(c), c.By
 	if who == "" {
 		who = "somebody else"
 	}
@@ -127,5 +129,5 @@ func (m *model) reportOthersChange(r event.Record) {
 		}
 		what = "swap to " + c.Algorithm + what
 	}
-	m.say(cell.Warn, who+": "+what)
+	m.Say(cell.Warn, who+": "+what)
 }

@@ -10,6 +10,7 @@ import (
 	"brood/runtime/event"
 	"brood/runtime/view"
 	"brood/runtime/view/sourcetest"
+	"brood/tui/panel"
 )
 
 // pen is a commander and source whose lease the test holds.
@@ -30,9 +31,9 @@ func (p *pen) Lease(_ context.Context, act view.LeaseAct) (view.Lease, error) {
 	return p.lease, p.err
 }
 
-func openPen(t *testing.T, change func(*Options)) (*desk, *pen) {
+func openPen(t *testing.T, change func(*panel.Options)) (*desk, *pen) {
 	p := &pen{Memory: sourcetest.NewMemory(sourcetest.Run(3, 400)...)}
-	d := open(t, 200, 50, nil, func(o *Options) {
+	d := open(t, 200, 50, nil, func(o *panel.Options) {
 		p.desk = o.Commander.(*desk)
 		o.Source, o.Commander = p, p
 		if change != nil {
@@ -45,11 +46,11 @@ func openPen(t *testing.T, change func(*Options)) (*desk, *pen) {
 // listen lets a second pass and delivers what is heard of the lease.
 func (d *desk) listen(p *pen) string {
 	d.now = d.now.Add(2 * time.Second)
-	d.toast = toast{}
+	d.Toast = panel.Toast{}
 	if cmd := d.pollLease(); cmd != nil {
 		d.Update(cmd())
 	}
-	return d.toast.text
+	return d.Toast.Text
 }
 
 func TestStatusSaysWhoWrites(t *testing.T) {
@@ -68,12 +69,12 @@ func TestStatusSaysWhoWrites(t *testing.T) {
 		if !strings.HasSuffix(strings.TrimSpace(line), c.want) {
 			t.Errorf("%+v: the status line ends %q, want %q", c.lease, line, c.want)
 		}
-		d.w, d.h = 80, 24
+		d.W, d.H = 80, 24
 		line, _, _ = strings.Cut(d.screenText(), "\n")
 		if _, short, _ := strings.Cut(c.want, ", "); c.lease.Holder != "" && !strings.HasSuffix(strings.TrimSpace(line), short) {
 			t.Errorf("%+v: at 80 columns the status line is %q, want %q at its end", c.lease, line, short)
 		}
-		d, p = openPen(t, func(o *Options) { o.Commander = nil })
+		d, p = openPen(t, func(o *panel.Options) { o.Commander = nil })
 		p.lease = c.lease
 		if d.shows("2 viewers, read-only"); d.pollLease() != nil {
 			t.Error("who may only look asks for the lease")
@@ -86,7 +87,7 @@ func TestNobodyWritesWhatIsOver(t *testing.T) {
 	for _, phase := range []event.Phase{event.Finished, event.Stopped, event.Failed} {
 		d, _ := openPen(t, nil)
 		d.shows("2 viewers, you control", "samples/s")
-		d.live.Apply(event.Record{At: 2e18, State: &event.State{Phase: phase}})
+		d.Live.Apply(event.Record{At: 2e18, State: &event.State{Phase: phase}})
 		d.refresh()
 		line, _, _ := strings.Cut(d.screenText(), "\n")
 		for _, bad := range []string{"viewers", "write", "samples/s", "training"} {
@@ -104,8 +105,8 @@ func TestLeaseIsAskedForAndGiven(t *testing.T) {
 		t.Errorf("at first it says %q", s)
 	}
 	d.press(":").write("take").press("enter")
-	if want := "ada is asked: you write when they agree, or in 8 s if they do no more"; d.toast.text != want || p.acts[0] != view.LeaseAsk {
-		t.Errorf("after :take it says %q, and did %v", d.toast.text, p.acts)
+	if want := "ada is asked: you write when they agree, or in 8 s if they do no more"; d.Toast.Text != want || p.acts[0] != view.LeaseAsk {
+		t.Errorf("after :take it says %q, and did %v", d.Toast.Text, p.acts)
 	}
 	p.lease = view.Lease{Holder: "ann", Mine: true, Left: 10 * time.Second}
 	if s := d.listen(p); !strings.HasPrefix(s, "you write now") {
@@ -120,13 +121,13 @@ func TestLeaseIsAskedForAndGiven(t *testing.T) {
 	}
 	p.lease = view.Lease{Holder: "bob", Left: 10 * time.Second}
 	d.press(":").write("give").press("enter")
-	if d.toast.text != "bob writes now" || p.acts[1] != view.LeaseGive {
-		t.Errorf("after :give it says %q, and did %v", d.toast.text, p.acts)
+	if d.Toast.Text != "bob writes now" || p.acts[1] != view.LeaseGive {
+		t.Errorf("after :give it says %q, and did %v", d.Toast.Text, p.acts)
 	}
 	p.err = errors.New("bob asked before you")
 	d.press(":").write("take").press("enter")
-	if d.toast.text != "bob asked before you" {
-		t.Errorf("a refusal is told as %q", d.toast.text)
+	if d.Toast.Text != "bob asked before you" {
+		t.Errorf("a refusal is told as %q", d.Toast.Text)
 	}
 	if s := d.listen(p); s != "" {
 		t.Errorf("a look in vain says %q", s)
@@ -137,9 +138,9 @@ func TestLeaseIsAskedForAndGiven(t *testing.T) {
 func TestChangesOfOthersAreTold(t *testing.T) {
 	d := open(t, 120, 40, sourcetest.Run(3, 400), nil)
 	told := func(c event.Command) string {
-		d.toast = toast{}
+		d.Toast = panel.Toast{}
 		d.apply(event.Record{Accepted: &event.Accepted{N: 1, Command: c}})
-		return d.toast.text
+		return d.Toast.Text
 	}
 	for _, c := range []struct {
 		c    event.Command

@@ -8,6 +8,8 @@ import (
 	tea "charm.land/bubbletea/v2"
 
 	"brood/runtime/event"
+	"brood/tui/panel"
+	"brood/tui/panel/fleet"
 )
 
 func TestLinkCursor(t *testing.T) {
@@ -19,25 +21,25 @@ func TestLinkCursor(t *testing.T) {
 		{"h k", event.Every, event.Every}, {"j j j j j j j j j", 5, event.Every},
 	} {
 		d, _ := commanding(t, 120, 40, machines(5), "tab "+c.keys)
-		if from, to := d.fleet.onLink(); from != c.from || to != c.to {
+		if from, to := d.fleet.OnLink(); from != c.from || to != c.to {
 			t.Errorf("%q leads to %d → %d, want %d → %d", c.keys, from, to, c.from, c.to)
 		}
 	}
 	d, c := commanding(t, 120, 40, machines(5), "tab j j j j j l l")
 	c.now = machines(4)
 	d.again()
-	if from, to := d.fleet.onLink(); from != event.Every || to != 2 {
+	if from, to := d.fleet.OnLink(); from != event.Every || to != 2 {
 		t.Errorf("w5 has gone: the cursor is on %d → %d", from, to)
 	}
 	d.paint()
-	for _, p := range d.placed {
-		if p.panel == linksPanel {
-			v := d.fleet.matrix(p.at.Inset())
-			at := v.cell(3, 1)
+	for _, p := range d.Placed {
+		if p.Panel == panel.Links {
+			v := d.fleet.Matrix(p.At.Inset())
+			at := v.Cell(3, 1)
 			d.Update(tea.MouseClickMsg{X: at.X + 3, Y: at.Y})
 		}
 	}
-	if from, to := d.fleet.onLink(); from != 3 || to != 1 {
+	if from, to := d.fleet.OnLink(); from != 3 || to != 1 {
 		t.Errorf("a click leads to %d → %d", from, to)
 	}
 }
@@ -57,14 +59,14 @@ func TestLinkMeasures(t *testing.T) {
 func TestLinkMatrixFollowsItsCursor(t *testing.T) {
 	for _, size := range [][2]int{{60, 12}, {120, 40}} {
 		d, _ := commanding(t, size[0], size[1], machines(40), "")
-		if d.press("tab"); d.focus != linksPanel {
-			t.Fatalf("at %v tab leads to %s", size, d.focus)
+		if d.press("tab"); d.Focus != panel.Links {
+			t.Fatalf("at %v tab leads to %s", size, d.Focus)
 		}
 		for i := range 41 {
-			d.shows(end(d.fleet.from)+" → "+end(d.fleet.to), "▸")
+			d.shows(fleet.End(d.fleet.From)+" → "+fleet.End(d.fleet.To), "▸")
 			s := d.screenText()
 			body := s[strings.Index(s, "links"):]
-			if id := end(d.fleet.to); !strings.Contains(body, " "+id+" ") {
+			if id := fleet.End(d.fleet.To); !strings.Contains(body, " "+id+" ") {
 				t.Errorf("at %v step %d: no column %s:\n%s", size, i, id, s)
 			}
 			d.press("j", "l")
@@ -79,7 +81,7 @@ func TestSlowALinkDown(t *testing.T) {
 	d.shows("that is 100 Mbit/s", "12.5 MB/s, 20ms late, up to 2.5ms of jitter, 1% lost")
 	d.press("enter")
 	want := event.Link{From: 1, To: 2, Rate: 12_500_000, Delay: 20 * time.Millisecond, Jitter: 2500 * time.Microsecond, Loss: 0.01}
-	if len(d.sent) != 1 || d.sent[0].Link == nil || *d.sent[0].Link != want || d.popup != nil {
+	if len(d.sent) != 1 || d.sent[0].Link == nil || *d.sent[0].Link != want || d.Popup != nil {
 		t.Fatalf("sent %+v, want %+v", d.sent, want)
 	}
 	d.shows("worker 1 to worker 2: 12.5 MB/s, 20ms late")
@@ -113,7 +115,7 @@ func TestSlowARowOrAColumnDown(t *testing.T) {
 	d.shows("70________ ms")
 	d.press("esc", "k")
 	d.shows("◆ some slowed")
-	if d.press("enter"); d.popup.(*shaper).fields[1].text() != "" {
+	if d.press("enter"); d.Popup.(*fleet.Shaper).Fields[1].Text() != "" {
 		t.Error("links that differ begin the form with one of them")
 	}
 	for _, c := range []struct {
@@ -139,17 +141,17 @@ func TestShaperRefusesNonsense(t *testing.T) {
 			d.press("tab")
 		}
 		d.write(bad).press("enter")
-		if len(d.sent) > 0 || d.popup == nil {
+		if len(d.sent) > 0 || d.Popup == nil {
 			t.Errorf("%q is sent: %+v", bad, d.sent)
 		}
-		d.shows(shaperFields()[field].name + `: "` + bad + `" is not between 0 and`)
-		if d.press("esc"); d.popup != nil || len(d.sent) > 0 {
+		d.shows(fleet.ShaperFields()[field].Name + `: "` + bad + `" is not between 0 and`)
+		if d.press("esc"); d.Popup != nil || len(d.sent) > 0 {
 			t.Error("esc does not leave the form")
 		}
 	}
 	d, _ := commanding(t, 120, 40, machines(5), "tab j l enter")
-	if d.popup != nil || !strings.Contains(d.toast.text, "there is no link from w1 to w1") {
-		t.Errorf("a worker's link to itself: %q", d.toast.text)
+	if d.Popup != nil || !strings.Contains(d.Toast.Text, "there is no link from w1 to w1") {
+		t.Errorf("a worker's link to itself: %q", d.Toast.Text)
 	}
 	d, _ = commanding(t, 120, 40, machines(5), "tab j l l enter")
 	d.Update(tea.PasteMsg{Content: "0.0000001"})

@@ -12,6 +12,7 @@ import (
 	"brood/runtime/view"
 	"brood/runtime/view/sourcetest"
 	"brood/tui/cell"
+	"brood/tui/panel"
 )
 
 // broken is a source that does not answer while err is set.
@@ -42,10 +43,10 @@ func (d *desk) due(src *broken, t time.Duration) (asked int) {
 func TestKilledRun(t *testing.T) {
 	for _, size := range [][2]int{{40, 10}, {80, 24}, {200, 50}} {
 		src := &broken{Memory: sourcetest.NewMemory(sourcetest.Run(3, 50)...)}
-		d := open(t, size[0], size[1], nil, func(o *Options) { o.Source, o.Resume = src, "brood run --resume a" })
+		d := open(t, size[0], size[1], nil, func(o *panel.Options) { o.Source, o.Resume = src, "brood run --resume a" })
 		d.shows("● training")
-		d.say(cell.Plain, "something said just before")
-		d.Update(batchMsg{gen: d.feed.gen, err: view.ErrKilled})
+		d.Say(cell.Plain, "something said just before")
+		d.Update(batchMsg{gen: d.Feed.Gen, err: view.ErrKilled})
 		src.err = view.ErrKilled
 		d.shows("✗ killed")
 		if size[0] >= 80 {
@@ -68,8 +69,8 @@ func TestKilledRun(t *testing.T) {
 func TestResumedRun(t *testing.T) {
 	rs := append(sourcetest.Run(3, 50), event.Record{At: 2e18, State: &event.State{Phase: event.Finished, Round: 50}})
 	src := &broken{Memory: sourcetest.NewMemory(rs...)}
-	d := open(t, 80, 24, nil, func(o *Options) { o.Source = src })
-	d.Update(batchMsg{gen: d.feed.gen, err: io.EOF})
+	d := open(t, 80, 24, nil, func(o *panel.Options) { o.Source = src })
+	d.Update(batchMsg{gen: d.Feed.Gen, err: io.EOF})
 	d.shows("✓ finished")
 	src.err = errors.New("nobody listens")
 	for range 3 {
@@ -93,9 +94,9 @@ func TestResumedRun(t *testing.T) {
 func TestVanishedRun(t *testing.T) {
 	for _, size := range [][2]int{{40, 10}, {80, 24}, {200, 50}} {
 		src := &broken{Memory: sourcetest.NewMemory(sourcetest.Run(3, 50)...), err: nil}
-		d := open(t, size[0], size[1], nil, func(o *Options) { o.Source = src })
+		d := open(t, size[0], size[1], nil, func(o *panel.Options) { o.Source = src })
 		src.err = fmt.Errorf("the run does not answer: %w", view.ErrNoProcess)
-		d.Update(batchMsg{gen: d.feed.gen, err: src.err})
+		d.Update(batchMsg{gen: d.Feed.Gen, err: src.err})
 		d.shows("✗ gone")
 		if size[0] >= 80 {
 			d.shows("process gone after round 48: where it ran, brood serve --resume", "q leave")
@@ -116,9 +117,9 @@ func TestVanishedRun(t *testing.T) {
 // TestLostRun: a run that does not answer is asked again after ever longer waits, and nothing says that it trains.
 func TestLostRun(t *testing.T) {
 	src := &broken{Memory: sourcetest.NewMemory(sourcetest.Run(3, 50)...), err: nil}
-	d := open(t, 80, 24, nil, func(o *Options) { o.Source = src })
+	d := open(t, 80, 24, nil, func(o *panel.Options) { o.Source = src })
 	src.err = errors.New("broken pipe")
-	d.Update(batchMsg{gen: d.feed.gen, err: src.err})
+	d.Update(batchMsg{gen: d.Feed.Gen, err: src.err})
 	d.shows("? no answer", "disconnected", "again in 1 s", "broken pipe", "q leave")
 	d.hides("● training", "training goes on", " left")
 	var waits []time.Duration
@@ -139,8 +140,8 @@ func TestLostRun(t *testing.T) {
 	src.err = nil
 	d.due(src, lastWait)
 	d.shows("● training")
-	d.Update(batchMsg{gen: d.feed.gen, err: io.EOF})
-	if d.feed.lost != nil || !d.feed.ended {
+	d.Update(batchMsg{gen: d.Feed.Gen, err: io.EOF})
+	if d.Feed.Lost != nil || !d.Feed.Ended {
 		t.Error("the end of a run is taken for a loss")
 	}
 }
@@ -162,7 +163,7 @@ func (d *dying) Next(ctx context.Context, after view.Position, most int) (view.B
 // before that is told.
 func TestLossIsToldAtOnce(t *testing.T) {
 	src := &dying{Memory: sourcetest.NewMemory()}
-	d := open(t, 80, 24, nil, func(o *Options) { o.Source = src })
+	d := open(t, 80, 24, nil, func(o *panel.Options) { o.Source = src })
 	src.Append(sourcetest.Run(3, 5)...)
 	msg := d.read()().(batchMsg)
 	if msg.err == nil || len(msg.batch.Records) == 0 {
@@ -170,8 +171,8 @@ func TestLossIsToldAtOnce(t *testing.T) {
 	}
 	d.Update(msg)
 	d.shows("? no answer", "broken pipe")
-	if d.live.Position != uint64(len(msg.batch.Records)) {
-		t.Errorf("the records before the loss are not shown: %d of %d", d.live.Position, len(msg.batch.Records))
+	if d.Live.Position != uint64(len(msg.batch.Records)) {
+		t.Errorf("the records before the loss are not shown: %d of %d", d.Live.Position, len(msg.batch.Records))
 	}
 }
 
@@ -183,10 +184,10 @@ func TestRecordingThatIsCutOff(t *testing.T) {
 		if ends {
 			rs = append(rs, event.Record{At: 2e18, State: &event.State{Phase: event.Finished}})
 		}
-		d := open(t, 80, 24, nil, func(o *Options) { o.Source, o.Commander = fast(&tape{rs: rs}), nil })
-		d.Update(batchMsg{gen: d.feed.gen, batch: view.Batch{Records: rs[:40]}})
+		d := open(t, 80, 24, nil, func(o *panel.Options) { o.Source, o.Commander = fast(&tape{rs: rs}), nil })
+		d.Update(batchMsg{gen: d.Feed.Gen, batch: view.Batch{Records: rs[:40]}})
 		d.shows("▶ replay", "recording")
-		d.Update(batchMsg{gen: d.feed.gen, batch: view.Batch{Records: rs[40:]}, err: io.EOF})
+		d.Update(batchMsg{gen: d.Feed.Gen, batch: view.Batch{Records: rs[40:]}, err: io.EOF})
 		if ends {
 			d.shows("✓ finished")
 			continue

@@ -19,6 +19,9 @@ import (
 	"brood/runtime/view"
 	"brood/runtime/view/sourcetest"
 	"brood/tui/cell"
+	"brood/tui/panel"
+	"brood/tui/panel/fleet"
+	"brood/tui/panel/runs"
 )
 
 var update = flag.Bool("update", false, "rewrite the golden screens")
@@ -32,8 +35,8 @@ type desk struct {
 	sent []event.Command
 	say1 func(event.Command) (event.Receipt, error)
 
-	fleet *fleet // the states behind panels
-	runs  *runs
+	fleet *fleet.Fleet // the states behind panels
+	runs  *runs.Runs
 }
 
 func (d *desk) Command(_ context.Context, c event.Command) (event.Receipt, error) {
@@ -44,16 +47,16 @@ func (d *desk) Command(_ context.Context, c event.Command) (event.Receipt, error
 	return event.Receipt{ID: c.ID, Accepted: true, Round: 402}, nil
 }
 
-func open(t testing.TB, w, h int, rs []event.Record, change func(*Options)) *desk {
+func open(t testing.TB, w, h int, rs []event.Record, change func(*panel.Options)) *desk {
 	d := &desk{t: t, now: time.Unix(1e9, 0)}
-	opt := Options{Source: sourcetest.NewMemory(rs...), Commander: d, Algorithms: []*optim.Algorithm{sourcetest.Algorithm()}, By: "ann",
+	opt := panel.Options{Source: sourcetest.NewMemory(rs...), Commander: d, Algorithms: []*optim.Algorithm{sourcetest.Algorithm()}, By: "ann",
 		NoColor: true, Width: w, Height: h, Clock: func() time.Time { return d.now }}
 	if change != nil {
 		change(&opt)
 	}
 	d.model = newModel(context.Background(), opt)
-	d.fleet, d.runs = newFleet(), newRuns()
-	for _, own := range append(d.fleet.panels(), d.runs.panels()...) {
+	d.fleet, d.runs = fleet.New(), runs.New()
+	for _, own := range append(d.fleet.Panels(), d.runs.Panels()...) {
 		d.replace(own)
 	}
 	d.Init()
@@ -62,8 +65,8 @@ func open(t testing.TB, w, h int, rs []event.Record, change func(*Options)) *des
 }
 
 // replace puts a panel in the place of the one with its id, if there is one.
-func (d *desk) replace(own panel) {
-	if i := slices.IndexFunc(d.panels, func(p panel) bool { return p.id == own.id }); i >= 0 {
+func (d *desk) replace(own panel.Panel) {
+	if i := slices.IndexFunc(d.panels, func(p panel.Panel) bool { return p.Id == own.Id }); i >= 0 {
 		d.panels[i] = own
 	}
 }
@@ -71,11 +74,11 @@ func (d *desk) replace(own panel) {
 // take delivers the snapshot that the last seek asked for.
 func (d *desk) take() {
 	at := view.Position(1 << 60)
-	if d.replay != nil {
-		at = d.live.Position
+	if d.Replay != nil {
+		at = d.Live.Position
 	}
-	v, err := d.opt.Source.Snapshot(context.Background(), at)
-	d.Update(snapshotMsg{d.feed.gen, v, err})
+	v, err := d.Opt.Source.Snapshot(context.Background(), at)
+	d.Update(snapshotMsg{d.Feed.Gen, v, err})
 }
 
 func (d *desk) Update(msg tea.Msg) {
@@ -100,9 +103,9 @@ func (d *desk) settle() {
 
 func (d *desk) deliver(msg tea.Msg) {
 	switch msg := msg.(type) {
-	case receiptMsg, snapshotMsg, exportedMsg, leaseMsg:
+	case panel.ReceiptMsg, snapshotMsg, exportedMsg, leaseMsg:
 		d.Update(msg)
-	case seekMsg, openedMsg, branchedMsg, reply:
+	case seekMsg, panel.OpenedMsg, branchedMsg, panel.Reply:
 		d.Update(msg)
 		d.settle()
 	case tea.BatchMsg:
@@ -218,7 +221,7 @@ func golden(t *testing.T, name, got string) {
 
 // Whatever happens, a frame is exactly as large as the terminal.
 func TestFramesFitWhateverTheSize(t *testing.T) {
-	d := open(t, 80, 24, nil, func(o *Options) {
+	d := open(t, 80, 24, nil, func(o *panel.Options) {
 		o.Source, o.Library = &crew{Memory: sourcetest.NewMemory(sourcetest.Gossip(9, 60)...), now: machines(12)}, &shelf{list: recordedOnes()}
 	})
 	for _, keys := range []string{"", "k", "e", "tab", "3", "/", "esc", "?", "1", "9", "G", "/", "esc", "2", "v", "tab", "l", "enter", "esc", "e", "tab", "1", "+", "H", "ctrl+p", "esc", ":", "esc", "X"} {
@@ -240,8 +243,8 @@ func TestFramesFitWhateverTheSize(t *testing.T) {
 		}
 	}
 	d.Update(tea.WindowSizeMsg{})
-	if d.w != 80 || d.h != 24 {
-		t.Errorf("a terminal that says 0x0 is taken for %dx%d", d.w, d.h)
+	if d.W != 80 || d.H != 24 {
+		t.Errorf("a terminal that says 0x0 is taken for %dx%d", d.W, d.H)
 	}
 }
 
@@ -249,11 +252,11 @@ func TestPanelsDoNotMoveWhileValuesChange(t *testing.T) {
 	rs := sourcetest.Run(6, 400)
 	d := open(t, 120, 40, rs[:40], nil)
 	d.paint()
-	before := slices.Clone(d.placed)
+	before := slices.Clone(d.Placed)
 	for i := 40; i < len(rs); i += 50 {
-		d.Update(batchMsg{gen: d.feed.gen, batch: view.Batch{Records: rs[i:min(len(rs), i+50)]}})
+		d.Update(batchMsg{gen: d.Feed.Gen, batch: view.Batch{Records: rs[i:min(len(rs), i+50)]}})
 		d.paint()
-		if !slices.Equal(before, d.placed) {
+		if !slices.Equal(before, d.Placed) {
 			t.Fatalf("panels moved at record %d", i)
 		}
 	}
@@ -267,7 +270,7 @@ func TestPlainOutputs(t *testing.T) {
 		t.Errorf("without colours there is an escape sequence: %q", s[strings.IndexAny(s, "\x1b\x07"):][:20])
 	}
 	for _, key := range []string{"", "m", "+ + H", "e tab", "3", "3 /", "9 j", "9 j d", "?", "esc", "ctrl+p", "2 v V", "2 tab j l l enter"} {
-		a := open(t, 120, 40, rs, func(o *Options) {
+		a := open(t, 120, 40, rs, func(o *panel.Options) {
 			o.Source, o.ASCII, o.Library = &crew{Memory: sourcetest.NewMemory(rs...), now: machines(5)}, true, &shelf{list: recordedOnes()}
 		})
 		a.press(strings.Fields(key)...)
@@ -278,7 +281,7 @@ func TestPlainOutputs(t *testing.T) {
 			}
 		}
 	}
-	c := open(t, 120, 40, rs, func(o *Options) { o.NoColor = false })
+	c := open(t, 120, 40, rs, func(o *panel.Options) { o.NoColor = false })
 	if s := c.screenText(); !strings.Contains(s, "\x1b[") {
 		t.Errorf("with colours there is no escape sequence")
 	}
@@ -292,7 +295,7 @@ func TestNamedBackgroundStays(t *testing.T) {
 		told         color.Color
 		dark         bool
 	}{{false, false, white, false}, {true, false, black, true}, {false, true, white, true}, {true, true, black, false}} {
-		d := open(t, 120, 40, sourcetest.Run(3, 20), func(o *Options) { o.NoColor, o.Light, o.Fixed = false, c.light, c.fixed })
+		d := open(t, 120, 40, sourcetest.Run(3, 20), func(o *panel.Options) { o.NoColor, o.Light, o.Fixed = false, c.light, c.fixed })
 		d.Update(tea.BackgroundColorMsg{Color: c.told})
 		if want := cell.Coloured(c.dark, false).String(d.paint()); d.screenText() != want {
 			t.Errorf("%+v is drawn for the other background", c)
@@ -304,13 +307,13 @@ func TestFreezeAndFollow(t *testing.T) {
 	rs := sourcetest.Run(3, 100)
 	d := open(t, 120, 40, rs[:200], nil)
 	d.press("f")
-	at := d.shown.Position
-	d.Update(batchMsg{gen: d.feed.gen, batch: view.Batch{Records: rs[200:]}})
-	if d.shown.Position != at || d.live.Position != uint64(len(rs)) {
-		t.Fatalf("frozen at %d, shows %d; the live view is at %d", at, d.shown.Position, d.live.Position)
+	at := d.Shown.Position
+	d.Update(batchMsg{gen: d.Feed.Gen, batch: view.Batch{Records: rs[200:]}})
+	if d.Shown.Position != at || d.Live.Position != uint64(len(rs)) {
+		t.Fatalf("frozen at %d, shows %d; the live view is at %d", at, d.Shown.Position, d.Live.Position)
 	}
 	d.shows("frozen")
-	if d.press("f"); d.shown != d.live {
+	if d.press("f"); d.Shown != d.Live {
 		t.Error("a second f does not follow again")
 	}
 }
@@ -318,9 +321,9 @@ func TestFreezeAndFollow(t *testing.T) {
 func TestOldReadersAreIgnored(t *testing.T) {
 	rs := sourcetest.Run(3, 50)
 	d := open(t, 120, 40, rs[:20], nil)
-	d.Update(batchMsg{gen: d.feed.gen - 1, batch: view.Batch{Records: rs[20:]}})
-	if d.live.Position != 20 {
-		t.Errorf("records of a reader before the last seek were applied: position %d", d.live.Position)
+	d.Update(batchMsg{gen: d.Feed.Gen - 1, batch: view.Batch{Records: rs[20:]}})
+	if d.Live.Position != 20 {
+		t.Errorf("records of a reader before the last seek were applied: position %d", d.Live.Position)
 	}
 }
 
@@ -328,7 +331,7 @@ func TestOldReadersAreIgnored(t *testing.T) {
 func TestReadCoalesces(t *testing.T) {
 	rs := sourcetest.Run(3, 50)
 	src := sourcetest.NewMemory(rs[:10]...)
-	d := open(t, 80, 24, nil, func(o *Options) { o.Source = src })
+	d := open(t, 80, 24, nil, func(o *panel.Options) { o.Source = src })
 	src.Append(rs[10:90]...)
 	msg := d.read()().(batchMsg)
 	if len(msg.batch.Records) != 80 || msg.err != nil {
@@ -338,7 +341,7 @@ func TestReadCoalesces(t *testing.T) {
 	d.Update(msg)
 	if end := d.read()().(batchMsg); end.err == nil {
 		t.Error("a closed source does not end the reading")
-	} else if d.Update(end); !d.feed.ended || d.feed.err != nil {
-		t.Errorf("the end is taken for a loss: %v", d.feed.err)
+	} else if d.Update(end); !d.Feed.Ended || d.Feed.Err != nil {
+		t.Errorf("the end is taken for a loss: %v", d.Feed.Err)
 	}
 }

@@ -8,6 +8,7 @@ import (
 	tea "charm.land/bubbletea/v2"
 
 	"brood/runtime/view/sourcetest"
+	"brood/tui/panel"
 )
 
 // where is the cell in which a text begins on the screen.
@@ -35,9 +36,9 @@ func TestScreensByMouse(t *testing.T) {
 		d.screenText()
 		for i, s := range d.screens() {
 			line := []rune(strings.Split(d.screenText(), "\n")[1])
-			x := slices.IndexFunc(line, func(r rune) bool { return r == rune('0'+s.digit) })
+			x := slices.IndexFunc(line, func(r rune) bool { return r == rune('0'+s.Digit) })
 			if d.clickAt(x, 1); d.screen != i {
-				t.Fatalf("%d wide: a click on %d opens %s", w, s.digit, d.screens()[d.screen].name)
+				t.Fatalf("%d wide: a click on %d opens %s", w, s.Digit, d.screens()[d.screen].Name)
 			}
 		}
 	}
@@ -48,27 +49,27 @@ func TestDialogsByMouse(t *testing.T) {
 	d := open(t, 100, 30, sourcetest.Run(6, 400), nil)
 	d.press("ctrl+p")
 	x, y := d.where("screen Charts")
-	if d.clickAt(x, y); d.popup != nil || d.screens()[d.screen].name != "Charts" {
-		t.Errorf("the palette: on %s, popup %v", d.screens()[d.screen].name, d.popup)
+	if d.clickAt(x, y); d.Popup != nil || d.screens()[d.screen].Name != "Charts" {
+		t.Errorf("the palette: on %s, popup %v", d.screens()[d.screen].Name, d.Popup)
 	}
 	d.press("ctrl+p")
 	d.Update(tea.MouseWheelMsg{X: 50, Y: 15, Button: tea.MouseWheelDown})
-	if p := d.popup.(*palette); p.chosen != 1 {
-		t.Errorf("the wheel chooses %d", p.chosen)
+	if p := d.Popup.(*panel.Palette); p.Chosen != 1 {
+		t.Errorf("the wheel chooses %d", p.Chosen)
 	}
-	if d.clickAt(50, d.inside.Y+d.inside.H); d.popup == nil {
+	if d.clickAt(50, d.inside.Y+d.inside.H); d.Popup == nil {
 		t.Error("a click on the frame of the palette does something")
 	}
-	if d.clickAt(1, 1); d.popup != nil || d.screens()[d.screen].name != "Charts" {
-		t.Errorf("a click beside the palette: popup %v, on %s", d.popup, d.screens()[d.screen].name)
+	if d.clickAt(1, 1); d.Popup != nil || d.screens()[d.screen].Name != "Charts" {
+		t.Errorf("a click beside the palette: popup %v, on %s", d.Popup, d.screens()[d.screen].Name)
 	}
 
 	d.press("?")
 	d.Update(tea.MouseWheelMsg{X: 50, Y: 15, Button: tea.MouseWheelDown})
-	if h := d.popup.(*help); h.scroll != 1 {
+	if h := d.Popup.(*help); h.scroll != 1 {
 		t.Errorf("the wheel scrolls help to %d", h.scroll)
 	}
-	if d.clickAt(50, 15); d.popup == nil {
+	if d.clickAt(50, 15); d.Popup == nil {
 		t.Error("a click in help closes it")
 	}
 	d.clickAt(0, 0)
@@ -77,12 +78,12 @@ func TestDialogsByMouse(t *testing.T) {
 		d := open(t, 100, 30, sourcetest.Run(6, 400), nil)
 		d.press("X")
 		x, y := d.where("Stop the run?")
-		if d.clickAt(x, y); d.popup == nil {
+		if d.clickAt(x, y); d.Popup == nil {
 			t.Fatal("a click on the question answers it")
 		}
 		x, y = d.where(word)
-		if d.clickAt(x+2, y); d.popup != nil || (len(d.sent) > 0) != stopped {
-			t.Errorf("a click on %q: popup %v, sent %v", word, d.popup, d.sent)
+		if d.clickAt(x+2, y); d.Popup != nil || (len(d.sent) > 0) != stopped {
+			t.Errorf("a click on %q: popup %v, sent %v", word, d.Popup, d.sent)
 		}
 	}
 }

@@ -6,6 +6,7 @@ import (
 	"testing"
 
 	"brood/runtime/session"
+	"brood/tui/panel"
 )
 
 // A note on a round is kept beside the session, and stands in charts and among the events where its round is.
@@ -20,7 +21,7 @@ func TestNotesOnRounds(t *testing.T) {
 	}
 	// that under the cursor, an older round, stands before it
 	d.press("left", "left")
-	at := d.cursor.round
+	at := d.Cursor.Round
 	d.press(":").write("note look here").press("enter")
 	d.settle()
 	d.press("esc")
@@ -52,14 +53,14 @@ func TestNotesOnRounds(t *testing.T) {
 func TestNotesInTime(t *testing.T) {
 	d, s := shelved(t, 200, 50, "")
 	s.list[1].About.Rounds = []session.RoundNote{{Round: 40, Text: "early"}, {Round: 5000, Text: "from a future"}}
-	d.deliver(d.readNotes()())
+	d.deliver(d.ReadNotes()())
 	d.shows("» early")
 	d.hides("from a future")
-	d.opt.ReadOnly = true
+	d.Opt.ReadOnly = true
 	d.press(":").write("note mine").press("enter")
-	d.shows(readOnly)
+	d.shows(panel.ReadOnly)
 	d.press("esc", "esc")
-	d.opt.ReadOnly, d.opt.Library = false, nil
+	d.Opt.ReadOnly, d.Opt.Library = false, nil
 	d.press(":").write("note mine").press("enter")
 	d.shows("write them on the machine where it is recorded")
 }

@@ -6,6 +6,7 @@ import (
 	"brood/runtime/event"
 	"brood/runtime/view"
 	"brood/runtime/view/sourcetest"
+	"brood/tui/panel"
 )
 
 // TestObjectiveIsShownByItsFitness: a run of an objective has no loss on any chart, and is called by its program where
@@ -24,7 +25,7 @@ func TestObjectiveIsShownByItsFitness(t *testing.T) {
 			r.Evaluation.TestLoss = -432
 		}
 	}
-	d := open(t, 120, 36, rs, func(o *Options) { o.Title = "" })
+	d := open(t, 120, 36, rs, func(o *panel.Options) { o.Title = "" })
 	d.shows("walk.py", "fitness of the centre", "centre val  321.0", "test fitness 432.0")
 	d.hides("minus the fitness", "-321", "-432", "log y")
 	d.press("7")

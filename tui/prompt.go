@@ -9,11 +9,12 @@ import (
 
 	"brood/models/usererr"
 	"brood/tui/cell"
+	"brood/tui/panel"
 )
 
 // prompt is the command line.
 type prompt struct {
-	line
+	panel.Line
 	err string // why what was entered is refused: its text is still there to be mended
 
 	walk []string // lines that tab and shift+tab go through, nil while there are none
@@ -23,19 +24,19 @@ type prompt struct {
 // edit takes a key. After a refusal one that writes begins anew, and any other mends what is there.
 func (p *prompt) edit(name, text string) {
 	if p.err != "" && text != "" && text != " " { // a space goes on
-		p.set("")
+		p.Set("")
 	}
 	p.err, p.walk = "", nil
-	p.key(name, text)
+	p.Key(name, text)
 }
 
 func (m *model) openPrompt() tea.Cmd { m.prompt = &prompt{}; return nil }
 
-// run executes a command line.
-func (m *model) run(text string) tea.Cmd {
+// Run executes a command line.
+func (m *model) Run(text string) tea.Cmd {
 	cmd, err := m.execute(text)
 	if err != nil {
-		m.say(cell.Alert, err.Error())
+		m.Say(cell.Alert, err.Error())
 	}
 	return cmd
 }
@@ -52,16 +53,16 @@ func (m *model) execute(text string) (tea.Cmd, error) {
 	}
 	var names []string
 	for _, c := range m.commands() {
-		if names = append(names, c.name); c.name != words[0] {
+		if names = append(names, c.Name); c.Name != words[0] {
 			continue
 		}
-		if why := m.whyNoCommand(); c.live && why != "" {
-			return nil, fmt.Errorf("%s: %s", c.name, why)
+		if why := m.WhyNoCommand(); c.Live && why != "" {
+			return nil, fmt.Errorf("%s: %s", c.Name, why)
 		}
-		if c.args != "" && !c.optional && len(words) < 1+len(strings.Fields(c.args)) {
-			return nil, fmt.Errorf("%s: write %s %s", c.name, c.name, c.args)
+		if c.Args != "" && !c.Optional && len(words) < 1+len(strings.Fields(c.Args)) {
+			return nil, fmt.Errorf("%s: write %s %s", c.Name, c.Name, c.Args)
 		}
-		return c.do(m, words[1:])
+		return c.Do(m, words[1:])
 	}
 	return nil, fmt.Errorf("there is no command %q%s: press tab to see them", words[0], usererr.Suggest(words[0], names))
 }
@@ -72,7 +73,7 @@ func (m *model) promptKey(name, text string) tea.Cmd {
 	case "esc":
 		m.prompt = nil
 	case "enter":
-		cmd, err := m.execute(p.text())
+		cmd, err := m.execute(p.Text())
 		if err != nil {
 			p.err = err.Error()
 			return nil
@@ -86,7 +87,7 @@ func (m *model) promptKey(name, text string) tea.Cmd {
 		p.err = ""
 		p.complete(m, -1)
 	case "backspace":
-		if len(p.runes) == 0 {
+		if len(p.Runes) == 0 {
 			m.prompt = nil
 			return nil
 		}
@@ -108,9 +109,9 @@ func candidates(m *model, text string) (out []string) {
 	for _, c := range m.commands() {
 		switch {
 		case len(words) == 1:
-			all = append(all, c.name)
-		case c.name == words[0] && c.complete != nil:
-			all = c.complete(m, words[1:])
+			all = append(all, c.Name)
+		case c.Name == words[0] && c.Complete != nil:
+			all = c.Complete(m, words[1:])
 		}
 	}
 	for _, w := range all {
@@ -126,10 +127,10 @@ func candidates(m *model, text string) (out []string) {
 func (p *prompt) complete(m *model, d int) {
 	if p.walk != nil {
 		p.step = (p.step + d + len(p.walk)) % len(p.walk)
-		p.set(p.walk[p.step])
+		p.Set(p.walk[p.step])
 		return
 	}
-	text := p.text()
+	text := p.Text()
 	all := candidates(m, text)
 	if len(all) == 0 {
 		return
@@ -144,7 +145,7 @@ func (p *prompt) complete(m *model, d int) {
 		same += " "
 	}
 	stem := text[:strings.LastIndex(text, " ")+1]
-	if p.set(stem + same); p.text() != text || len(all) == 1 {
+	if p.Set(stem + same); p.Text() != text || len(all) == 1 {
 		return
 	}
 	for _, w := range all {
@@ -153,23 +154,23 @@ func (p *prompt) complete(m *model, d int) {
 	if p.step = 0; d < 0 {
 		p.step = len(all) - 1
 	}
-	p.set(p.walk[p.step])
+	p.Set(p.walk[p.step])
 }
 
 // drawPrompt writes the line, and beside it what may come next or why it is refused: above it where there is no room.
 func (m *model) drawPrompt(g *cell.Grid, y int) {
 	p := m.prompt
 	x := g.Text(1, y, 2, cell.Key, ":")
-	from := min(max(0, p.at-max(1, g.W-6)), len(p.runes))
+	from := min(max(0, p.At-max(1, g.W-6)), len(p.Runes))
 	role := cell.Plain
 	if p.err != "" {
 		role = cell.Faint
 	}
-	end := g.Text(x, y, g.W-4, role, string(p.runes[from:]))
-	at := x + p.at - from
+	end := g.Text(x, y, g.W-4, role, string(p.Runes[from:]))
+	at := x + p.At - from
 	c := g.At(at, y)
 	g.Set(at, y, c.R, cell.Chosen)
-	if m.opt.NoColor && c.R == ' ' {
+	if m.Opt.NoColor && c.R == ' ' {
 		g.Set(at, y, '_', cell.Chosen)
 	}
 	switch room := g.W - end - 4; {
@@ -180,8 +181,8 @@ func (m *model) drawPrompt(g *cell.Grid, y int) {
 		g.Text(end+2, y, room, cell.Alert, p.err)
 	case p.walk != nil:
 		p.drawWalk(g, end+2, y, room)
-	case p.at == len(p.runes):
-		g.Text(end+2, y, room, cell.Faint, strings.Join(candidates(m, p.text()), "  "))
+	case p.At == len(p.Runes):
+		g.Text(end+2, y, room, cell.Faint, strings.Join(candidates(m, p.Text()), "  "))
 	}
 }
 

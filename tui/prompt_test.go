@@ -8,6 +8,8 @@ import (
 
 	"brood/runtime/event"
 	"brood/runtime/view/sourcetest"
+	"brood/tui/panel"
+	"brood/tui/panel/knobs"
 )
 
 // What was refused may be mended while the line is open; whoever types on begins anew, and nothing of it is left
@@ -34,20 +36,20 @@ func TestRefusedCommandLine(t *testing.T) {
 	} {
 		d := refused()
 		d.press(strings.Fields(c.keys)...)
-		if d.prompt == nil || d.prompt.text() != c.want || d.prompt.err != "" {
+		if d.prompt == nil || d.prompt.Text() != c.want || d.prompt.err != "" {
 			t.Errorf("%q leaves %+v, want %q", c.keys, d.prompt, c.want)
 		}
 		d.hides("there is no algorithm")
 	}
 	d := refused()
-	if d.Update(tea.PasteMsg{Content: "pause"}); d.prompt.text() != "pause" {
-		t.Errorf("pasting leaves %q", d.prompt.text())
+	if d.Update(tea.PasteMsg{Content: "pause"}); d.prompt.Text() != "pause" {
+		t.Errorf("pasting leaves %q", d.prompt.Text())
 	}
 	d = refused()
 	d.press("esc")
 	d.hides("swap x", "there is no algorithm")
-	if d.press(":"); d.prompt.text() != "" {
-		t.Errorf("it opens again with %q", d.prompt.text())
+	if d.press(":"); d.prompt.Text() != "" {
+		t.Errorf("it opens again with %q", d.prompt.Text())
 	}
 }
 
@@ -72,15 +74,15 @@ func TestRefusalGoesWithTheNextKey(t *testing.T) {
 	d.press("k", "j", "enter").write("fast").press("enter")
 	d.shows("eta", "\"fast\"")
 	for _, key := range []string{"esc", "backspace"} {
-		d.rail.typing, d.rail.answer = &line{}, answer{text: "bad", bad: true}
-		if d.press(key); d.rail.answer.text != "" {
-			t.Errorf("%s leaves %q at the rail", key, d.rail.answer.text)
+		d.rail.Typing, d.rail.Answer = &panel.Line{}, knobs.Answer{Text: "bad", Bad: true}
+		if d.press(key); d.rail.Answer.Text != "" {
+			t.Errorf("%s leaves %q at the rail", key, d.rail.Answer.Text)
 		}
-		d.rail.typing = nil
+		d.rail.Typing = nil
 	}
-	d.rail.answer = answer{text: "nothing is staged", bad: true}
-	if d.press("l"); d.rail.answer.text != "" {
-		t.Errorf("a turn leaves %q at the rail", d.rail.answer.text)
+	d.rail.Answer = knobs.Answer{Text: "nothing is staged", Bad: true}
+	if d.press("l"); d.rail.Answer.Text != "" {
+		t.Errorf("a turn leaves %q at the rail", d.rail.Answer.Text)
 	}
 	d.shows("1 staged")
 }

@@ -11,6 +11,8 @@ import (
 	"brood/runtime/event"
 	"brood/runtime/view"
 	"brood/runtime/view/sourcetest"
+	"brood/tui/panel"
+	"brood/tui/textfmt"
 )
 
 func TestStagedAppliedEffective(t *testing.T) {
@@ -28,9 +30,9 @@ func TestStagedAppliedEffective(t *testing.T) {
 	}
 	d.shows("accepted, from round 403")
 	d.hides("0.125*", "5*")
-	d.Update(batchMsg{gen: d.feed.gen, batch: view.Batch{Records: []event.Record{{At: 1e18 + 41e9, Edit: &event.Edit{At: 402, Algorithm: "sample", Knob: "eta", Expr: "0.125", By: "ann"}}}}})
+	d.Update(batchMsg{gen: d.Feed.Gen, batch: view.Batch{Records: []event.Record{{At: 1e18 + 41e9, Edit: &event.Edit{At: 402, Algorithm: "sample", Knob: "eta", Expr: "0.125", By: "ann"}}}}})
 	d.shows("→ 0.125 @403")
-	d.Update(batchMsg{gen: d.feed.gen, batch: view.Batch{Records: []event.Record{{At: 1e18 + 41e9, Commit: &event.Commit{To: 404, Rounds: 4, Progress: event.Progress{Rounds: 404}}}}}})
+	d.Update(batchMsg{gen: d.Feed.Gen, batch: view.Batch{Records: []event.Record{{At: 1e18 + 41e9, Commit: &event.Commit{To: 404, Rounds: 4, Progress: event.Progress{Rounds: 404}}}}}})
 	d.press("k")
 	d.shows("η              0.125", "in effect since round 403: eta =")
 }
@@ -53,11 +55,11 @@ func TestTypingChecksBounds(t *testing.T) {
 	d := open(t, 120, 40, sourcetest.Run(6, 400), nil)
 	d.press("k", "j", "j", "enter").write("0").press("enter")
 	d.shows("out of bounds")
-	if d.rail.typing == nil || len(d.rail.staged) != 0 {
+	if d.rail.Typing == nil || len(d.rail.Staged) != 0 {
 		t.Error("a bad value is staged, or what was typed is lost")
 	}
 	d.press("backspace").write("linear:5..50@800").press("enter")
-	if e, _ := d.rail.of("ell"); e != "linear:5..50@800" {
+	if e, _ := d.rail.Of("ell"); e != "linear:5..50@800" {
 		t.Errorf("staged %q", e)
 	}
 }
@@ -85,13 +87,13 @@ func TestStepsAreRoundAndBounded(t *testing.T) {
 		case "variant":
 			k = variant
 		}
-		if got := step(k, c.from, c.up); got != c.want {
+		if got := panel.Step(k, c.from, c.up); got != c.want {
 			t.Errorf("%s: from %g up %v is %g, want %g", c.knob, c.from, c.up, got, c.want)
 		}
 	}
 	x := 0.02
 	for range 10 {
-		x = step(eta, x, true)
+		x = panel.Step(eta, x, true)
 	}
 	if x != 0.2 {
 		t.Errorf("ten steps from 0.02 lead to %g, want a decade", x)
@@ -103,8 +105,8 @@ func TestDrawerOpensWhereTheRailHasNoPlace(t *testing.T) {
 	if d.press("k"); !d.drawer {
 		t.Error("k does not open the drawer")
 	}
-	if d.press("esc"); d.drawer || d.focus == knobsPanel {
-		t.Errorf("esc leaves drawer %v, focus %s", d.drawer, d.focus)
+	if d.press("esc"); d.drawer || d.Focus == panel.Knobs {
+		t.Errorf("esc leaves drawer %v, focus %s", d.drawer, d.Focus)
 	}
 }
 
@@ -113,16 +115,16 @@ func TestStagedScheduleIsShown(t *testing.T) {
 	for _, size := range [][2]int{{80, 24}, {120, 40}, {200, 50}} {
 		d := open(t, size[0], size[1], sourcetest.Run(6, 400), nil)
 		d.press("k", "j", "enter").write("cosine:0.1..0.001@200").press("enter")
-		if a := d.rail.answer; !a.bad || !strings.Contains(a.text, "is over by round 401: write @+200") || len(d.rail.staged) != 0 {
-			t.Errorf("a schedule that is over is staged: %+v, %v", a, d.rail.staged)
+		if a := d.rail.Answer; !a.Bad || !strings.Contains(a.Text, "is over by round 401: write @+200") || len(d.rail.Staged) != 0 {
+			t.Errorf("a schedule that is over is staged: %+v, %v", a, d.rail.Staged)
 		}
 		d.press("esc")
 		const expr = "piecewise:+0=0.1,+100=0.02,+200=0.01,+300=0.005,+400=0.001"
 		d.press("enter").write(expr).press("enter")
 		d.shows("1 staged   a apply")
-		for _, p := range d.placed {
-			if p.panel == knobsPanel {
-				d.shows(wrap(expr, p.at.Inset().W-2)...)
+		for _, p := range d.Placed {
+			if p.Panel == panel.Knobs {
+				d.shows(textfmt.Wrap(expr, p.At.Inset().W-2)...)
 			}
 		}
 		d.press("3")
@@ -149,26 +151,26 @@ func TestStagedScheduleIsShown(t *testing.T) {
 
 func TestFilterOfKnobs(t *testing.T) {
 	for _, c := range []struct {
-		focus      panelID
+		focus      panel.ID
 		keys, text string
-	}{{knobsPanel, "k", "average"}, {schedulesPanel, "3", "average"}} {
+	}{{panel.Knobs, "k", "average"}, {panel.Schedules, "3", "average"}} {
 		d := open(t, 120, 40, sourcetest.Run(6, 400), nil)
 		d.press(c.keys, "j", "j", "/").write("ag").press("enter")
-		if d.focus != c.focus || d.rail.chosen(d.model).Name != "alpha" {
-			t.Errorf("%s: the filter leaves %q chosen", d.focus, d.rail.chosen(d.model).Name)
+		if d.Focus != c.focus || d.rail.Chosen(d.model.Host).Name != "alpha" {
+			t.Errorf("%s: the filter leaves %q chosen", d.Focus, d.rail.Chosen(d.model.Host).Name)
 		}
 		d.shows("/ag", "alpha")
 		d.hides("variant")
 		d.press("j", "l")
-		if e, ok := d.rail.of("alpha"); !ok || e != "0.76" {
-			t.Errorf("%s: turning the only knob stages %v", c.focus, d.rail.staged)
+		if e, ok := d.rail.Of("alpha"); !ok || e != "0.76" {
+			t.Errorf("%s: turning the only knob stages %v", c.focus, d.rail.Staged)
 		}
 		d.press("/").write("?").press("enter")
 		d.shows(`no knob holds "ag?"`)
 		for _, key := range []string{"j", "k", "l", "h", "enter", "L"} {
-			d.toast = toast{}
-			if d.press(key); d.toast.text == "" || d.rail.typing != nil || len(d.rail.staged) != 1 {
-				t.Errorf("%s: %s on an empty list says %q and stages %v", c.focus, key, d.toast.text, d.rail.staged)
+			d.Toast = panel.Toast{}
+			if d.press(key); d.Toast.Text == "" || d.rail.Typing != nil || len(d.rail.Staged) != 1 {
+				t.Errorf("%s: %s on an empty list says %q and stages %v", c.focus, key, d.Toast.Text, d.rail.Staged)
 			}
 		}
 		d.press(":").write("set eta 0.2").press("enter")
@@ -184,8 +186,8 @@ func TestFilterOfKnobs(t *testing.T) {
 func TestRailKeepsItsKeys(t *testing.T) {
 	d := open(t, 120, 40, sourcetest.Run(6, 400), nil)
 	d.press("+", "k", "j", "H")
-	if e, ok := d.rail.of("eta"); !ok || e != "0.01" || d.window.right != 0 {
-		t.Errorf("H on the rail stages %q and moves the window to %+v", e, d.window)
+	if e, ok := d.rail.Of("eta"); !ok || e != "0.01" || d.Window.Right != 0 {
+		t.Errorf("H on the rail stages %q and moves the window to %+v", e, d.Window)
 	}
 }
 
@@ -194,11 +196,11 @@ func TestHorizonOfARunThatEnded(t *testing.T) {
 	rs := sourcetest.Run(3, 400)
 	rs[0].Config.Limit = event.Limit{}
 	d := open(t, 120, 40, rs, nil)
-	if _, hi := d.rail.horizon(d.model); hi != 800 {
+	if _, hi := d.rail.Horizon(d.model.Host); hi != 800 {
 		t.Errorf("without a limit, schedules of a run at round 400 are drawn up to %d", hi)
 	}
-	d.live.Apply(event.Record{State: &event.State{Phase: event.Finished, Round: 400}})
-	if _, hi := d.rail.horizon(d.model); hi != 400 {
+	d.Live.Apply(event.Record{State: &event.State{Phase: event.Finished, Round: 400}})
+	if _, hi := d.rail.Horizon(d.model.Host); hi != 400 {
 		t.Errorf("schedules of a run that ended after round 400 are drawn up to %d", hi)
 	}
 }
@@ -209,7 +211,7 @@ func TestKnobsAreShownByTheirLabels(t *testing.T) {
 	long.Knobs = append(long.Knobs, optim.Knob{Name: "period", Label: "evolution frequency", Title: "epochs between evolutions", Unit: "epochs", Doc: "larger is rarer", Max: 1000, Default: 0.25})
 	for _, keys := range []string{"k", "3"} {
 		for _, w := range []int{80, 120, 200} {
-			d := open(t, w, 40, sourcetest.Run(6, 400), func(o *Options) { o.Algorithms = []*optim.Algorithm{long} })
+			d := open(t, w, 40, sourcetest.Run(6, 400), func(o *panel.Options) { o.Algorithms = []*optim.Algorithm{long} })
 			d.press(keys, "j", "j")
 			d.shows("population size", "▸ ℓ", "  γ", "  η", "evolution frequency", "ell: inner steps")
 			d.hides("  gamma", "  eta ", "  period")
@@ -223,7 +225,7 @@ func TestKnobsAreShownByTheirLabels(t *testing.T) {
 	d.shows("ℓ 10") // on the axis of a chart
 	d.press("3")
 	d.shows("103  ℓ  10  ann")
-	d = open(t, 120, 40, sourcetest.Run(6, 400), func(o *Options) { o.ASCII = true })
+	d = open(t, 120, 40, sourcetest.Run(6, 400), func(o *panel.Options) { o.ASCII = true })
 	d.press("3", "j", "j")
 	d.shows("ell   ", "gamma  ", "population size", "inner steps")
 	d.hides("ℓ", "γ", "ell: inner steps")
@@ -241,8 +243,8 @@ func TestHistoryHasResizes(t *testing.T) {
 	d := open(t, 200, 50, plain, nil)
 	d.press("3")
 	d.shows("no knob was changed")
-	was := d.shown.Members()
-	d.Update(batchMsg{gen: d.feed.gen, batch: view.Batch{Records: []event.Record{{Plan: &event.Plan{Epoch: 2, At: 40, Cause: event.CauseResize, Old: was,
+	was := d.Shown.Members()
+	d.Update(batchMsg{gen: d.Feed.Gen, batch: view.Batch{Records: []event.Record{{Plan: &event.Plan{Epoch: 2, At: 40, Cause: event.CauseResize, Old: was,
 		New: collective.Place(collective.IDs(8), []int{1, 2, 3}), OldAlg: "sample", Algorithm: "sample"}}}}})
 	d.shows("population size  6 → 8")
 	d.hides("no knob was changed")

@@ -15,6 +15,9 @@ import (
 	"brood/runtime/testutil"
 	"brood/runtime/view"
 	"brood/runtime/view/sourcetest"
+	"brood/tui/panel"
+	"brood/tui/replay"
+	"brood/tui/textfmt"
 )
 
 // tape is a log in memory; reads counts the records that were read.
@@ -42,10 +45,10 @@ func (l *tape) Seek(n uint64) error {
 }
 
 // fast is a replay whose clock jumps ahead, so that nothing waits.
-func fast(l Log) *Replay {
-	r := NewReplay(l)
+func fast(l replay.Log) *replay.Replay {
+	r := replay.NewReplay(l)
 	var ticks time.Duration
-	r.clock = func() time.Time { ticks += time.Hour; return time.Unix(1e9, 0).Add(ticks) }
+	r.Clock = func() time.Time { ticks += time.Hour; return time.Unix(1e9, 0).Add(ticks) }
 	return r
 }
 
@@ -85,23 +88,23 @@ func TestReplayPaces(t *testing.T) {
 		}
 	}
 	now := time.Unix(1e9, 0)
-	r.clock = func() time.Time { return now }
+	r.Clock = func() time.Time { return now }
 	r.SetSpeed(2)
 	b, _ := r.Next(testutil.Context(t), 0, 1)
-	if wait, _ := r.wait(b.Next, rs[50].At); wait != 250*time.Millisecond {
+	if wait, _ := r.Wait(b.Next, rs[50].At); wait != 250*time.Millisecond {
 		t.Errorf("half a second at speed 2 takes %v", wait)
 	}
-	if wait, _ := r.wait(b.Next, rs[0].At+int64(time.Hour)); wait != 500*time.Millisecond {
+	if wait, _ := r.Wait(b.Next, rs[0].At+int64(time.Hour)); wait != 500*time.Millisecond {
 		t.Errorf("an hour of silence takes %v, want a second of it", wait)
 	}
 	if cut, ok := r.Cut(); !ok || cut != time.Hour {
 		t.Errorf("of the hour it says %v, %v", cut, ok)
 	}
-	now = now.Add(cutShown + time.Second)
+	now = now.Add(replay.CutShown + time.Second)
 	if cut, ok := r.Cut(); ok {
 		t.Errorf("later it still says that %v were cut", cut)
 	}
-	if wait, _ := r.wait(b.Next+9, rs[50].At); wait != 0 {
+	if wait, _ := r.Wait(b.Next+9, rs[50].At); wait != 0 {
 		t.Errorf("after a seek it waits %v", wait)
 	}
 }
@@ -112,16 +115,16 @@ func TestReplaySaysThatAPauseWasCut(t *testing.T) {
 	for i := len(rs) / 2; i < len(rs); i++ {
 		rs[i].At += int64(75 * time.Minute)
 	}
-	r := NewReplay(&tape{rs: rs})
+	r := replay.NewReplay(&tape{rs: rs})
 	now := time.Unix(1e9, 0)
-	r.clock = func() time.Time { now = now.Add(time.Second); return now }
-	d := open(t, 80, 24, nil, func(o *Options) { o.Source, o.Commander = r, nil })
+	r.Clock = func() time.Time { now = now.Add(time.Second); return now }
+	d := open(t, 80, 24, nil, func(o *panel.Options) { o.Source, o.Commander = r, nil })
 	for at := view.Position(0); int(at) < len(rs); at++ {
 		b, err := r.Next(testutil.Context(t), at, 1)
 		if err != nil {
 			t.Fatal(err)
 		}
-		d.Update(batchMsg{gen: d.feed.gen, batch: b})
+		d.Update(batchMsg{gen: d.Feed.Gen, batch: b})
 		switch text := d.screenText(); {
 		case int(at) < len(rs)/2 && strings.Contains(text, "was cut"):
 			t.Fatalf("record %d: a pause was cut that was none", at)
@@ -208,7 +211,7 @@ func TestReplayFindsRoundsAndEvents(t *testing.T) {
 // Seeking in a scanned recording folds a bounded number of records.
 func TestSeeksAreShort(t *testing.T) {
 	var rs []event.Record
-	for i := range 5 * keyEvery {
+	for i := range 5 * replay.KeyEvery {
 		rs = append(rs, event.Record{At: 1e18, State: &event.State{Round: uint64(i)}})
 	}
 	l := &tape{rs: rs}
@@ -217,7 +220,7 @@ func TestSeeksAreShort(t *testing.T) {
 		t.Fatal(err)
 	}
 	l.reads = 0
-	if v, err := r.Snapshot(testutil.Context(t), 4*keyEvery+10); err != nil || v.Position != 4*keyEvery+10 || l.reads > keyEvery {
+	if v, err := r.Snapshot(testutil.Context(t), 4*replay.KeyEvery+10); err != nil || v.Position != 4*replay.KeyEvery+10 || l.reads > replay.KeyEvery {
 		t.Errorf("position %v, %v, %d records read", v.Position, err, l.reads)
 	}
 }
@@ -239,36 +242,36 @@ func (k *keyed) Keyframe(before uint64) (uint64, []byte, bool, error) {
 
 func TestSavedKeyframesShortenTheFirstSeek(t *testing.T) {
 	var rs []event.Record
-	for i := range 3 * keyEvery {
+	for i := range 3 * replay.KeyEvery {
 		rs = append(rs, event.Record{At: 1e18, State: &event.State{Round: uint64(i)}})
 	}
 	v := view.New()
-	for _, r := range rs[:2*keyEvery] {
+	for _, r := range rs[:2*replay.KeyEvery] {
 		v.Apply(r)
 	}
 	payload, _ := cbor.Marshal(v)
-	l := &keyed{tape{rs: rs}, map[uint64][]byte{2 * keyEvery: payload}}
-	if got, err := fast(l).Snapshot(context.Background(), 2*keyEvery+5); err != nil || got.State.Round != 2*keyEvery+4 || l.reads > 10 {
+	l := &keyed{tape{rs: rs}, map[uint64][]byte{2 * replay.KeyEvery: payload}}
+	if got, err := fast(l).Snapshot(context.Background(), 2*replay.KeyEvery+5); err != nil || got.State.Round != 2*replay.KeyEvery+4 || l.reads > 10 {
 		t.Errorf("%v, round %d, %d records read", err, got.State.Round, l.reads)
 	}
 	v.Fold, v.State.Round = 0, 7 // of a program that folded less
-	l.frames[2*keyEvery], _ = cbor.Marshal(v)
-	if got, err := fast(l).Snapshot(context.Background(), 2*keyEvery); err != nil || got.State.Round != 2*keyEvery-1 || got.Fold != view.Fold {
+	l.frames[2*replay.KeyEvery], _ = cbor.Marshal(v)
+	if got, err := fast(l).Snapshot(context.Background(), 2*replay.KeyEvery); err != nil || got.State.Round != 2*replay.KeyEvery-1 || got.Fold != view.Fold {
 		t.Errorf("a keyframe of another fold: %v, round %d, fold %d", err, got.State.Round, got.Fold)
 	}
-	l.frames[2*keyEvery] = []byte("damaged")
-	if got, err := fast(l).Snapshot(context.Background(), 2*keyEvery+5); err != nil || got.State.Round != 2*keyEvery+4 {
+	l.frames[2*replay.KeyEvery] = []byte("damaged")
+	if got, err := fast(l).Snapshot(context.Background(), 2*replay.KeyEvery+5); err != nil || got.State.Round != 2*replay.KeyEvery+4 {
 		t.Errorf("a damaged keyframe: %v, round %d", err, got.State.Round)
 	}
 }
 
 func TestReplayBeginsAfterARound(t *testing.T) {
 	r := fast(&tape{rs: sourcetest.Run(2, 400)})
-	d := open(t, 100, 30, nil, func(o *Options) { o.Source, o.Commander = r, nil })
+	d := open(t, 100, 30, nil, func(o *panel.Options) { o.Source, o.Commander = r, nil })
 	for _, c := range []struct{ at, want uint64 }{{150, 152}, {0, 0}, {9999, 400}} {
-		d.opt.At = c.at
-		if d.deliver(d.look()()); d.live.Progress.Rounds != c.want || d.opt.At != 0 {
-			t.Errorf("after round %d it begins at round %d, want the first commit at or beyond it", c.at, d.live.Progress.Rounds)
+		d.Opt.At = c.at
+		if d.deliver(d.look()()); d.Live.Progress.Rounds != c.want || d.Opt.At != 0 {
+			t.Errorf("after round %d it begins at round %d, want the first commit at or beyond it", c.at, d.Live.Progress.Rounds)
 		}
 		if on, _ := r.Playing(); on != (c.at == 0) {
 			t.Errorf("after round %d it plays: %v; it begins there and stays", c.at, on)
@@ -292,11 +295,11 @@ func TestReplayTellsTimesOfTraining(t *testing.T) {
 	if err := r.Scan(context.Background()); err != nil {
 		t.Fatal(err)
 	}
-	d := open(t, 100, 30, nil, func(o *Options) { o.Source, o.Commander = r, nil })
-	if d.press("end"); d.live.Elapsed() >= time.Hour {
-		t.Fatalf("it trained for %v", d.live.Elapsed())
+	d := open(t, 100, 30, nil, func(o *panel.Options) { o.Source, o.Commander = r, nil })
+	if d.press("end"); d.Live.Elapsed() >= time.Hour {
+		t.Fatalf("it trained for %v", d.Live.Elapsed())
 	}
-	d.shows(span(d.live.Elapsed()) + " / " + span(d.live.Elapsed()))
+	d.shows(textfmt.Span(d.Live.Elapsed()) + " / " + textfmt.Span(d.Live.Elapsed()))
 }
 
 func TestReplayKeysMove(t *testing.T) {
@@ -305,28 +308,28 @@ func TestReplayKeysMove(t *testing.T) {
 	if err := r.Scan(context.Background()); err != nil {
 		t.Fatal(err)
 	}
-	d := open(t, 100, 30, nil, func(o *Options) { o.Source, o.Commander = r, nil })
+	d := open(t, 100, 30, nil, func(o *panel.Options) { o.Source, o.Commander = r, nil })
 	d.shows("playing", "recording")
 	d.press("end")
-	if d.live.Progress.Rounds != 400 {
-		t.Fatalf("end is round %d", d.live.Progress.Rounds)
+	if d.Live.Progress.Rounds != 400 {
+		t.Fatalf("end is round %d", d.Live.Progress.Rounds)
 	}
 	d.press("left")
-	if d.live.Progress.Rounds != 396 {
-		t.Errorf("one commit back is round %d", d.live.Progress.Rounds)
+	if d.Live.Progress.Rounds != 396 {
+		t.Errorf("one commit back is round %d", d.Live.Progress.Rounds)
 	}
 	d.press(":").write("200").press("enter")
-	if d.live.Progress.Rounds != 200 {
-		t.Errorf(":200 leads to round %d", d.live.Progress.Rounds)
+	if d.Live.Progress.Rounds != 200 {
+		t.Errorf(":200 leads to round %d", d.Live.Progress.Rounds)
 	}
 	d.press(":").write("goto 401").press("enter")
-	if d.shows("goto: round 401 lies beyond the end of the recording at round 400"); d.live.Progress.Rounds != 200 {
-		t.Errorf(":goto 401 leads to round %d", d.live.Progress.Rounds)
+	if d.shows("goto: round 401 lies beyond the end of the recording at round 400"); d.Live.Progress.Rounds != 200 {
+		t.Errorf(":goto 401 leads to round %d", d.Live.Progress.Rounds)
 	}
-	d.toast = toast{}
+	d.Toast = panel.Toast{}
 	d.press(":").write("50%").press("enter")
-	if d.live.Position != uint64(len(rs))/2 {
-		t.Errorf(":50%% leads to record %d of %d", d.live.Position, len(rs))
+	if d.Live.Position != uint64(len(rs))/2 {
+		t.Errorf(":50%% leads to record %d of %d", d.Live.Position, len(rs))
 	}
 	d.press(">")
 	if on, speed := r.Playing(); on || speed != 2 {
@@ -335,8 +338,8 @@ func TestReplayKeysMove(t *testing.T) {
 	d.shows("paused", "2x")
 	d.press("space")
 	d.shows("playing")
-	if d.press("home"); d.live.Position != 0 {
-		t.Errorf("home is record %d", d.live.Position)
+	if d.press("home"); d.Live.Position != 0 {
+		t.Errorf("home is record %d", d.Live.Position)
 	}
 	d.press("k", "l")
 	d.shows("this is a recording")

@@ -10,11 +10,13 @@ import (
 	tea "charm.land/bubbletea/v2"
 	"github.com/charmbracelet/colorprofile"
 	"github.com/charmbracelet/x/term"
+
+	"brood/tui/panel"
 )
 
 // Run shows the workbench until the person leaves or the context ends; the run that it shows goes on either way. The
 // error is of the terminal: a lost source is shown, not returned.
-func Run(ctx context.Context, opt Options) error {
+func Run(ctx context.Context, opt panel.Options) error {
 	if opt.Source == nil && opt.Library == nil {
 		return errors.New("tui: a workbench needs a source or a library: attach to a run or open a recording")
 	}
@@ -28,7 +30,7 @@ func Run(ctx context.Context, opt Options) error {
 
 // Program is the workbench for somebody else to run. done ends what it began and closes the source; call it when the
 // program has ended, or is not to run.
-func Program(ctx context.Context, opt Options) (p *tea.Program, done func() error) {
+func Program(ctx context.Context, opt panel.Options) (p *tea.Program, done func() error) {
 	env := opt.Env
 	if env == nil {
 		env = os.Environ()
@@ -38,17 +40,17 @@ func Program(ctx context.Context, opt Options) (p *tea.Program, done func() erro
 			opt.NoColor = true
 		}
 	}
-	opt.charset(env)
+	opt.Charset(env)
 	if opt.NoColor {
 		env = append(env[:len(env):len(env)], "NO_COLOR=1")
 	}
 	ctx, cancel := context.WithCancel(ctx)
 	if opt.Emulated { // nobody can ask it for its size
-		opt.defaults()
+		opt.Defaults()
 	}
 	m := newModel(ctx, opt)
 	options := []tea.ProgramOption{tea.WithContext(ctx), tea.WithEnvironment(env), tea.WithFPS(cmp.Or(opt.FPS, 30)),
-		tea.WithFilter(bounded)}
+		tea.WithFilter(panel.Bounded)}
 	if opt.In != nil {
 		options = append(options, tea.WithInput(opt.In))
 	}
@@ -63,23 +65,23 @@ func Program(ctx context.Context, opt Options) (p *tea.Program, done func() erro
 	}
 	var huge term.File
 	if !opt.Emulated {
-		huge = hugeTerminal(opt.Out)
+		huge = panel.HugeTerminal(opt.Out)
 	}
 	if huge != nil {
-		options = append(options, onHuge(huge, env)...)
+		options = append(options, panel.OnHuge(huge, env)...)
 	}
 	p = tea.NewProgram(m, options...)
 	watched := make(chan struct{})
 	go func() {
 		defer close(watched)
 		if huge != nil {
-			watchHuge(ctx, huge, p)
+			panel.WatchHuge(ctx, huge, p)
 		}
 	}()
 	return p, func() error {
 		cancel()
 		<-watched
-		m.jobs.end()
+		m.Jobs.End()
 		return m.closed()
 	}
 }

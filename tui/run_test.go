@@ -15,6 +15,7 @@ import (
 	"brood/optim"
 	"brood/runtime/testutil"
 	"brood/runtime/view/sourcetest"
+	"brood/tui/panel"
 )
 
 // A whole session over pipes: it draws, and q leaves without an error, a command or a goroutine.
@@ -25,7 +26,7 @@ func TestRunDrawsAndLeaves(t *testing.T) {
 	src := sourcetest.NewMemory(sourcetest.Run(3, 40)...)
 	end := make(chan error, 1)
 	go func() {
-		end <- Run(context.Background(), Options{Source: src, Algorithms: []*optim.Algorithm{sourcetest.Algorithm()}, In: in, Out: out, Env: []string{"TERM=xterm-256color", "NO_COLOR=1"}, Width: 100, Height: 30})
+		end <- Run(context.Background(), panel.Options{Source: src, Algorithms: []*optim.Algorithm{sourcetest.Algorithm()}, In: in, Out: out, Env: []string{"TERM=xterm-256color", "NO_COLOR=1"}, Width: 100, Height: 30})
 	}()
 	await(t, out)
 	keys.Write([]byte("q"))
@@ -49,7 +50,7 @@ func TestRunGoesToAnotherSession(t *testing.T) {
 	first := lib.list[1].Dir
 	end := make(chan error, 1)
 	go func() {
-		end <- Run(context.Background(), Options{Source: sourcetest.NewMemory(sourcetest.Run(3, 40)...), Session: first, Library: lib, Algorithms: []*optim.Algorithm{sourcetest.Algorithm()}, In: in,
+		end <- Run(context.Background(), panel.Options{Source: sourcetest.NewMemory(sourcetest.Run(3, 40)...), Session: first, Library: lib, Algorithms: []*optim.Algorithm{sourcetest.Algorithm()}, In: in,
 			Close: func() error { lib.closed = append(lib.closed, first); return nil },
 			Out:   io.MultiWriter(out, there), Env: []string{"TERM=xterm-256color", "NO_COLOR=1"}, Width: 100, Height: 30})
 	}()
@@ -80,7 +81,7 @@ func TestRunEndsWithItsContext(t *testing.T) {
 	out := &shown{want: "waiting", seen: make(chan struct{})}
 	end := make(chan error, 1)
 	go func() {
-		end <- Run(ctx, Options{Source: sourcetest.NewMemory(), In: in, Out: out, Env: []string{"TERM=xterm"}})
+		end <- Run(ctx, panel.Options{Source: sourcetest.NewMemory(), In: in, Out: out, Env: []string{"TERM=xterm"}})
 	}()
 	await(t, out)
 	cancel()
@@ -97,7 +98,7 @@ func TestHugeTerminal(t *testing.T) {
 	defer keys.Close()
 	for _, size := range [][2]int{{3000, 300}, {50, 20}} {
 		out := &shown{want: "training", seen: make(chan struct{})}
-		p, done := Program(t.Context(), Options{Source: sourcetest.NewMemory(sourcetest.Run(3, 40)...), In: in, Out: out, Emulated: true, Env: []string{"TERM=xterm"}, Width: size[0], Height: size[1]})
+		p, done := Program(t.Context(), panel.Options{Source: sourcetest.NewMemory(sourcetest.Run(3, 40)...), In: in, Out: out, Emulated: true, Env: []string{"TERM=xterm"}, Width: size[0], Height: size[1]})
 		end := make(chan tea.Model, 1)
 		go func() {
 			m, err := p.Run()
@@ -109,8 +110,8 @@ func TestHugeTerminal(t *testing.T) {
 		await(t, out)
 		p.Send(tea.WindowSizeMsg{Width: 3000, Height: 300})
 		p.Quit()
-		if m, ok := testutil.Receive(t, end, "end of the workbench").(*model); !ok || m.w != maxWidth || m.h != maxHeight {
-			t.Errorf("begun with %v, a terminal of 3000 by 300 counts as %d by %d", size, m.w, m.h)
+		if m, ok := testutil.Receive(t, end, "end of the workbench").(*model); !ok || m.W != panel.MaxWidth || m.H != panel.MaxHeight {
+			t.Errorf("begun with %v, a terminal of 3000 by 300 counts as %d by %d", size, m.W, m.H)
 		}
 		if err := done(); err != nil {
 			t.Error(err)
@@ -119,7 +120,7 @@ func TestHugeTerminal(t *testing.T) {
 }
 
 func TestRunNeedsASource(t *testing.T) {
-	if err := Run(context.Background(), Options{}); err == nil || !strings.Contains(err.Error(), "attach") {
+	if err := Run(context.Background(), panel.Options{}); err == nil || !strings.Contains(err.Error(), "attach") {
 		t.Errorf("without a source: %v", err)
 	}
 }

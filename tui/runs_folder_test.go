@@ -8,6 +8,7 @@ import (
 
 	"brood/runtime/event"
 	"brood/runtime/session"
+	"brood/tui/panel/runs"
 )
 
 // TestAFolderIsMarkedWhole: space on a folder marks all its runs, closed as it is, and again takes the marks away.
@@ -15,31 +16,31 @@ import (
 func TestAFolderIsMarkedWhole(t *testing.T) {
 	one, two := "/s/sweep-grid/eta=0.1,seed=1", "/s/sweep-grid/eta=0.1,seed=2"
 	d := browse(t, 120, 36, study(), "g space G space")
-	if want := []string{"/s/fork", one, two}; !slices.Equal(d.runs.marks, want) {
-		t.Fatalf("marked %v, want %v", d.runs.marks, want)
+	if want := []string{"/s/fork", one, two}; !slices.Equal(d.runs.Marks, want) {
+		t.Fatalf("marked %v, want %v", d.runs.Marks, want)
 	}
 	d.now = d.now.Add(time.Minute)
 	d.deliver(d.relisted())
 	d.shows("a to c: marked")
-	if len(d.runs.marks) != 3 {
-		t.Errorf("after a list: %v", d.runs.marks)
+	if len(d.runs.Marks) != 3 {
+		t.Errorf("after a list: %v", d.runs.Marks)
 	}
 	d.press("space")
-	if want := []string{"/s/fork"}; !slices.Equal(d.runs.marks, want) {
-		t.Errorf("again: marked %v, want %v", d.runs.marks, want)
+	if want := []string{"/s/fork"}; !slices.Equal(d.runs.Marks, want) {
+		t.Errorf("again: marked %v, want %v", d.runs.Marks, want)
 	}
 	d.press("enter", "j", "space") // one of them by itself: the folder adds the other
-	d.runs.chosen = "/s/sweep-grid"
+	d.runs.Chosen = "/s/sweep-grid"
 	d.press("space")
-	if want := []string{"/s/fork", one, two}; !slices.Equal(d.runs.marks, want) {
-		t.Errorf("the rest: marked %v, want %v", d.runs.marks, want)
+	if want := []string{"/s/fork", one, two}; !slices.Equal(d.runs.Marks, want) {
+		t.Errorf("the rest: marked %v, want %v", d.runs.Marks, want)
 	}
 	d.press("U", "/")
 	d.write("seed=2").press("enter", "g")
-	d.runs.chosen = "/s/sweep-grid"
+	d.runs.Chosen = "/s/sweep-grid"
 	d.press("space")
-	if want := []string{two}; !slices.Equal(d.runs.marks, want) {
-		t.Errorf("filtered: marked %v, want %v", d.runs.marks, want)
+	if want := []string{two}; !slices.Equal(d.runs.Marks, want) {
+		t.Errorf("filtered: marked %v, want %v", d.runs.Marks, want)
 	}
 }
 
@@ -51,13 +52,13 @@ func TestALargeFolderIsMarkedAsFarAsThereAreLetters(t *testing.T) {
 		s.folders["/s/sweep-grid"] = append(s.folders["/s/sweep-grid"], session.Info{Name: name, Dir: "/s/sweep-grid/" + name, Phase: event.Finished})
 	}
 	d := browse(t, 120, 36, s, "G space")
-	if len(d.runs.marks) != maxMarks {
-		t.Errorf("%d marks, want %d", len(d.runs.marks), maxMarks)
+	if len(d.runs.Marks) != runs.MaxMarks {
+		t.Errorf("%d marks, want %d", len(d.runs.Marks), runs.MaxMarks)
 	}
 	d.shows("16 of 32 runs are marked: more cannot be told from each other")
 	d.press("space")
-	if len(d.runs.marks) != 0 {
-		t.Errorf("again: %d marks", len(d.runs.marks))
+	if len(d.runs.Marks) != 0 {
+		t.Errorf("again: %d marks", len(d.runs.Marks))
 	}
 	s.folders["/s/sweep-grid"] = nil
 	d = browse(t, 120, 36, s, "G space")

@@ -5,10 +5,9 @@ import (
 	"testing"
 	"time"
 
-	"brood/runtime/archive"
-
 	tea "charm.land/bubbletea/v2"
 
+	"brood/runtime/archive"
 	"brood/runtime/session"
 )
 
@@ -19,41 +18,41 @@ func TestLiveRunsOfHostsStandFirst(t *testing.T) {
 	d := browse(t, 120, 36, s, "")
 	lab := archive.Entry{Name: "lab", Dir: "ssh://lab", Folder: archive.HostFolder, Host: "lab", Asked: true}
 	found := map[string][]archive.Entry{
-		"": append(slices.Clone(d.runs.found[""]), lab,
+		"": append(slices.Clone(d.runs.Found[""]), lab,
 			archive.Entry{Name: "night", Dir: "url://night", Host: "night", Asked: true, Running: true},
 			archive.Entry{Name: "mute", Dir: "url://mute", Host: "mute", Asked: true}),
 		lab.Dir: {{Name: "far", Dir: "ssh://lab/far", Host: "lab", Running: true}, {Name: "old", Dir: "ssh://lab/old", Host: "lab"}},
 	}
-	d.runs.storeScan(d.model, found, 0)
-	d.runs.reader.scanning = true // this is the list for now
+	d.runs.StoreScan(d.model.Host, found, 0)
+	d.runs.Reader.Scanning = true // this is the list for now
 	listed := func(want ...string) {
 		t.Helper()
 		var got []string
-		for _, x := range d.runs.sorted(d.model) {
-			got = append(got, d.runs.called(x))
+		for _, x := range d.runs.Sorted(d.model.Host) {
+			got = append(got, d.runs.Called(x))
 		}
 		if !slices.Equal(got, want) {
 			t.Errorf("listed %q, want %q", got, want)
 		}
 	}
 	listed("here", "lab/far", "night", "ended", "lab/", "old", "mute")
-	d.runs.chosen = lab.Dir
+	d.runs.Chosen = lab.Dir
 	d.press("enter")
 	listed("here", "lab/far", "night", "ended", "lab/", "mute")
 	d.press("/").write("far").press("enter")
 	listed("lab/far", "lab/")
 	d.press("esc", "s")
-	d.runs.open[lab.Dir], d.runs.stale = true, true
+	d.runs.Open[lab.Dir], d.runs.Stale = true, true
 	listed("ended", "here", "lab/", "far", "old", "mute", "night")
 
 	// A machine is asked for its runs though its folder is closed, since some may be under way.
 	d.press("s", "s", "s", "s")
-	d.runs.reader.scanning, d.runs.open[lab.Dir] = false, false
+	d.runs.Reader.Scanning, d.runs.Open[lab.Dir] = false, false
 	s.folders = map[string][]session.Info{lab.Dir: {{Name: "new", Dir: "ssh://lab/new"}}}
-	d.runs.found[""] = []archive.Entry{lab}
+	d.runs.Found[""] = []archive.Entry{lab}
 	d.now = d.now.Add(time.Hour)
 	d.deliver(d.relisted())
-	if got := d.runs.found[lab.Dir]; len(got) != 1 || got[0].Name != "new" {
+	if got := d.runs.Found[lab.Dir]; len(got) != 1 || got[0].Name != "new" {
 		t.Errorf("of a closed folder of a machine is known %+v", got)
 	}
 }
@@ -66,8 +65,8 @@ func TestAHostsTroubleIsReadToItsLastWord(t *testing.T) {
 		d := browse(t, size[0], size[1], &shelf{list: []session.Info{{Name: "here", Dir: "/s/here"}, {Name: "mute", Dir: "/s/mute", Err: why}}}, "j")
 		d.shows("LASTWORD")
 		d.Update(tea.MouseClickMsg{X: 10, Y: 4})
-		if d.runs.chosen != "/s/here" {
-			t.Errorf("%dx%d: a click on the first row chooses %q", size[0], size[1], d.runs.chosen)
+		if d.runs.Chosen != "/s/here" {
+			t.Errorf("%dx%d: a click on the first row chooses %q", size[0], size[1], d.runs.Chosen)
 		}
 	}
 }

@@ -10,6 +10,7 @@ import (
 	"brood/runtime/event"
 	"brood/runtime/session"
 	"brood/runtime/view/sourcetest"
+	"brood/tui/panel"
 )
 
 // until are the records of a run as they were after a round.
@@ -28,15 +29,15 @@ func racing(t testing.TB, w, h int) (*desk, *shelf) {
 	fork := s.list[at]
 	s.list = slices.Delete(s.list, at, at+1)
 	d := browse(t, w, h, s, "")
-	s.branch = func(_ context.Context, b Branch) (Opened, error) {
+	s.branch = func(_ context.Context, b panel.Branch) (panel.Opened, error) {
 		fork.Round, s.list[0].Round = 128, 128
 		s.list = append(s.list, fork)
 		for _, dir := range []string{parent.Dir, fork.Dir} {
 			s.records[dir] = until(s.records[dir], 128)
 		}
-		return Opened{Session: fork.Dir, Source: sourcetest.NewMemory(s.records[fork.Dir]...), Commander: d}, nil
+		return panel.Opened{Session: fork.Dir, Source: sourcetest.NewMemory(s.records[fork.Dir]...), Commander: d}, nil
 	}
-	d.deliver(openedMsg{opened: Opened{Session: parent.Dir, Source: sourcetest.NewMemory(until(s.records[parent.Dir], 100)...), Commander: d}})
+	d.deliver(panel.OpenedMsg{Opened: panel.Opened{Session: parent.Dir, Source: sourcetest.NewMemory(until(s.records[parent.Dir], 100)...), Commander: d}})
 	d.take()
 	d.press("B", "y")
 	return d, s
@@ -45,22 +46,22 @@ func racing(t testing.TB, w, h int) (*desk, *shelf) {
 // Once a branch has begun it is seen beside its parent, from the fork on, though the list knew nothing of it.
 func TestBranchRacesItsParent(t *testing.T) {
 	d, s := racing(t, 200, 50)
-	if len(s.asked) != 1 || d.screen != d.home() || d.opt.Session != "/s/fork" {
-		t.Fatalf("asked %v, on screen %d of %s", s.asked, d.screen, d.opt.Session)
+	if len(s.asked) != 1 || d.screen != d.Home() || d.Opt.Session != "/s/fork" {
+		t.Fatalf("asked %v, on screen %d of %s", s.asked, d.screen, d.Opt.Session)
 	}
-	if want := []string{"/s/seed-1", "/s/fork"}; !slices.Equal(d.runs.marks, want) || d.runs.chosen != want[1] {
-		t.Fatalf("marked %v, chosen %s", d.runs.marks, d.runs.chosen)
+	if want := []string{"/s/seed-1", "/s/fork"}; !slices.Equal(d.runs.Marks, want) || d.runs.Chosen != want[1] {
+		t.Fatalf("marked %v, chosen %s", d.runs.Marks, d.runs.Chosen)
 	}
 	d.shows("fork branched off after round 100 of seed-1: 1 looks at it")
-	d.toast = toast{}
+	d.Toast = panel.Toast{}
 	d.shows("2 runs overlaid", "fork at 100, 0 shows all")
-	o := &d.runs.overlay
-	if x, ok := o.forked(); !ok || x != 100 || o.lo != 96.5 || o.hi != 128 {
-		t.Errorf("forked at %g (%v), drawn from %g to %g", x, ok, o.lo, o.hi)
+	o := &d.runs.Overlay
+	if x, ok := o.Forked(); !ok || x != 100 || o.Lo != 96.5 || o.Hi != 128 {
+		t.Errorf("forked at %g (%v), drawn from %g to %g", x, ok, o.Lo, o.Hi)
 	}
 	d.press("0")
-	if d.screenText(); o.lo != 0 || o.hi != 128 {
-		t.Errorf("all of it is drawn from %g to %g", o.lo, o.hi)
+	if d.screenText(); o.Lo != 0 || o.Hi != 128 {
+		t.Errorf("all of it is drawn from %g to %g", o.Lo, o.Hi)
 	}
 	d.hides("0 shows all")
 	d.press("0")
@@ -72,27 +73,27 @@ func TestBranchRacesItsParent(t *testing.T) {
 	}
 	d.now = d.now.Add(time.Hour)
 	d.deliver(d.relisted())
-	if d.screenText(); o.lo != 92.5 || o.hi != 160 {
-		t.Errorf("with the parent at 160 it is drawn from %g to %g", o.lo, o.hi)
+	if d.screenText(); o.Lo != 92.5 || o.Hi != 160 {
+		t.Errorf("with the parent at 160 it is drawn from %g to %g", o.Lo, o.Hi)
 	}
 
 	// A branch that went away loses its mark as any other, and without it there is no fork to look at.
 	s.list = slices.DeleteFunc(s.list, func(x session.Info) bool { return x.Name == "fork" })
 	d.now = d.now.Add(time.Hour)
 	d.deliver(d.relisted())
-	if want := []string{"/s/seed-1"}; !slices.Equal(d.runs.marks, want) {
-		t.Errorf("marked %v", d.runs.marks)
+	if want := []string{"/s/seed-1"}; !slices.Equal(d.runs.Marks, want) {
+		t.Errorf("marked %v", d.runs.Marks)
 	}
 	d.screenText()
-	if d.press("0"); !strings.Contains(d.toast.text, "no branch beside its parent") {
-		t.Errorf("it says %q", d.toast.text)
+	if d.press("0"); !strings.Contains(d.Toast.Text, "no branch beside its parent") {
+		t.Errorf("it says %q", d.Toast.Text)
 	}
 }
 
 func TestGoldenRace(t *testing.T) {
 	for name, size := range map[string][2]int{"race-80x24": {80, 24}, "race-120x36": {120, 36}, "race-200x50": {200, 50}} {
 		d, _ := racing(t, size[0], size[1])
-		d.toast = toast{}
+		d.Toast = panel.Toast{}
 		golden(t, name, d.screenText())
 	}
 }

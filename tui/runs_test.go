@@ -10,15 +10,16 @@ import (
 	"testing"
 	"time"
 
-	"brood/runtime/archive"
-
 	tea "charm.land/bubbletea/v2"
 
+	"brood/runtime/archive"
 	"brood/runtime/event"
 	"brood/runtime/session"
 	"brood/runtime/view"
 	"brood/runtime/view/sourcetest"
 	"brood/tui/cell"
+	"brood/tui/panel"
+	"brood/tui/panel/runs"
 )
 
 func TestGoldenRuns(t *testing.T) {
@@ -31,7 +32,7 @@ func TestGoldenRuns(t *testing.T) {
 func TestRunsAreListed(t *testing.T) {
 	d, s := shelved(t, 120, 40, "9")
 	names := func() (out []string) {
-		for _, x := range d.runs.sorted(d.model) {
+		for _, x := range d.runs.Sorted(d.model.Host) {
 			out = append(out, x.Name[11:])
 		}
 		return out
@@ -43,25 +44,25 @@ func TestRunsAreListed(t *testing.T) {
 	d.press("j", "j")
 	s.list = append(s.list, session.Info{Name: "2026-11-21-new-0001", Dir: "/s/new", Running: true, Started: time.Date(2026, 11, 21, 0, 0, 0, 0, time.UTC), Phase: event.Waiting})
 	d.deliver(d.relisted())
-	if len(d.runs.found[""]) != 4 {
+	if len(d.runs.Found[""]) != 4 {
 		t.Error("the list is read again at once")
 	}
 	d.now = d.now.Add(3 * time.Second)
 	d.deliver(d.relisted())
-	if got := names(); got[0] != "new-0001" || d.runs.chosen != "/s/2026-11-20-run-d00d" {
-		t.Errorf("listed %v, chosen %s", got, d.runs.chosen)
+	if got := names(); got[0] != "new-0001" || d.runs.Chosen != "/s/2026-11-20-run-d00d" {
+		t.Errorf("listed %v, chosen %s", got, d.runs.Chosen)
 	}
 	// Only while its screen is shown.
 	d.press("1")
 	d.now = d.now.Add(time.Hour)
-	if d.runs.poll(d.model) != nil {
+	if d.runs.Poll(d.model.Host) != nil {
 		t.Error("the list is read while another screen is shown")
 	}
 }
 
 // relisted is what a tick of the clock reads.
 func (d *desk) relisted() tea.Msg {
-	if cmd := d.runs.poll(d.model); cmd != nil {
+	if cmd := d.runs.Poll(d.model.Host); cmd != nil {
 		return cmd()
 	}
 	return nil
@@ -78,13 +79,13 @@ func TestRunsFilterAndMouse(t *testing.T) {
 		d.press(k)
 	}
 	d.press("esc", "G")
-	if d.runs.chosen != "/s/2026-11-20-cut-ffff" {
-		t.Errorf("G chooses %s", d.runs.chosen)
+	if d.runs.Chosen != "/s/2026-11-20-cut-ffff" {
+		t.Errorf("G chooses %s", d.runs.Chosen)
 	}
 	d.shows("is damaged at byte 77")
 	d.Update(tea.MouseClickMsg{X: 10, Y: 5})
-	if d.runs.chosen != "/s/2026-11-20-quickstart-7f3a" {
-		t.Errorf("a click on the second row chooses %s", d.runs.chosen)
+	if d.runs.Chosen != "/s/2026-11-20-quickstart-7f3a" {
+		t.Errorf("a click on the second row chooses %s", d.runs.Chosen)
 	}
 }
 
@@ -95,49 +96,49 @@ func TestOpenASession(t *testing.T) {
 	if !slices.Equal(s.opened, []string{"/s/2026-11-20-quickstart-7f3a"}) || !slices.Equal(s.closed, []string{"/s/2026-11-20-es-0b1c"}) {
 		t.Fatalf("opened %v, closed %v", s.opened, s.closed)
 	}
-	if d.replay == nil || d.opt.Commander != nil || d.screen != 0 || len(d.rail.staged) > 0 || d.window != (window{}) || d.live.Position != 0 {
-		t.Errorf("replay %v, screen %d, staged %v, window %+v, at record %d", d.replay != nil, d.screen, d.rail.staged, d.window, d.live.Position)
+	if d.Replay == nil || d.Opt.Commander != nil || d.screen != 0 || len(d.rail.Staged) > 0 || d.Window != (panel.Window{}) || d.Live.Position != 0 {
+		t.Errorf("replay %v, screen %d, staged %v, window %+v, at record %d", d.Replay != nil, d.screen, d.rail.Staged, d.Window, d.Live.Position)
 	}
 	d.shows("recording", "2026-11-20-quickstart-7f3a")
-	if d.smoothing != 2 {
+	if d.Smoothing != 2 {
 		t.Error("what the viewer likes is forgotten too")
 	}
 	d.press("end")
-	if d.live.Progress.Rounds != 60 {
-		t.Errorf("at the end of the recording: round %d", d.live.Progress.Rounds)
+	if d.Live.Progress.Rounds != 60 {
+		t.Errorf("at the end of the recording: round %d", d.Live.Progress.Rounds)
 	}
 	// And back to the running one.
 	d.press("9", "g", "enter")
-	if d.replay != nil || d.opt.Commander == nil || len(s.closed) != 2 || d.live.Progress.Rounds != 40 || d.whyNoCommand() != "" {
-		t.Errorf("replay %v, closed %v, round %d, %s", d.replay != nil, s.closed, d.live.Progress.Rounds, d.whyNoCommand())
+	if d.Replay != nil || d.Opt.Commander == nil || len(s.closed) != 2 || d.Live.Progress.Rounds != 40 || d.WhyNoCommand() != "" {
+		t.Errorf("replay %v, closed %v, round %d, %s", d.Replay != nil, s.closed, d.Live.Progress.Rounds, d.WhyNoCommand())
 	}
 }
 
 // What the session before still sends must not be folded into another.
 func TestLateMessagesOfASessionThatWasLeft(t *testing.T) {
 	d, _ := shelved(t, 120, 40, "")
-	old, gen := d.reading, d.feed.gen
+	old, gen := d.Reading, d.Feed.Gen
 	d.press("9", "j", "enter")
 	d.take()
-	at := d.live.Position
+	at := d.Live.Position
 	d.Update(batchMsg{gen: gen, batch: view.Batch{Records: sourcetest.Run(6, 100)}})
 	d.Update(snapshotMsg{gen: gen, view: view.New()})
 	d.Update(seekMsg{gen: gen, at: 50})
 	d.Update(batchMsg{gen: gen, err: errors.New("broken pipe")})
-	d.Update(receiptMsg{err: context.Canceled})
+	d.Update(panel.ReceiptMsg{Err: context.Canceled})
 	d.Update(scannedMsg{context.Canceled})
-	if d.live.Position != at || d.feed.err != nil || d.toast.text != "" {
-		t.Errorf("at record %d after %d, %v, toast %q", d.live.Position, at, d.feed.err, d.toast.text)
+	if d.Live.Position != at || d.Feed.Err != nil || d.Toast.Text != "" {
+		t.Errorf("at record %d after %d, %v, toast %q", d.Live.Position, at, d.Feed.Err, d.Toast.Text)
 	}
-	if old.ctx.Err() == nil || old.jobs.run(func() tea.Msg { return tickMsg{} })() != nil {
+	if old.Ctx.Err() == nil || old.Jobs.Run(func() tea.Msg { return tickMsg{} })() != nil {
 		t.Error("the jobs of the session before may still run")
 	}
 }
 
 func TestSessionsThatCannotBeOpened(t *testing.T) {
 	d, s := shelved(t, 120, 40, "9 G enter")
-	if len(s.opened) > 0 || !strings.Contains(d.toast.text, "cannot be read: session: 000001.log") {
-		t.Errorf("opened %v, says %q", s.opened, d.toast.text)
+	if len(s.opened) > 0 || !strings.Contains(d.Toast.Text, "cannot be read: session: 000001.log") {
+		t.Errorf("opened %v, says %q", s.opened, d.Toast.Text)
 	}
 	d.press("g", "enter")
 	if len(s.opened) > 0 || d.screen != 0 {
@@ -145,18 +146,18 @@ func TestSessionsThatCannotBeOpened(t *testing.T) {
 	}
 	s.err = errors.New("the disk is gone")
 	d.press("9", "j", "enter")
-	if !strings.Contains(d.toast.text, "the disk is gone") || d.feed.err != nil || d.reading.ctx.Err() != nil {
-		t.Errorf("says %q", d.toast.text)
+	if !strings.Contains(d.Toast.Text, "the disk is gone") || d.Feed.Err != nil || d.Reading.Ctx.Err() != nil {
+		t.Errorf("says %q", d.Toast.Text)
 	}
 	for want, s := range map[string]*shelf{"the disk is gone": {err: errors.New("the disk is gone")}, "nothing is recorded yet": {}} {
-		d := open(t, 80, 24, sourcetest.Run(3, 20), func(o *Options) { o.Library = s })
+		d := open(t, 80, 24, sourcetest.Run(3, 20), func(o *panel.Options) { o.Library = s })
 		d.press("9", "j", "enter", "d")
 		d.shows(want)
 	}
 	if d := open(t, 80, 24, sourcetest.Run(3, 20), nil); true {
 		d.press("9")
-		if d.screen != 0 || !strings.Contains(d.toast.text, "1 Live, 2 Fleet, 3 Knobs") {
-			t.Errorf("without a library 9 opens screen %d and says %q", d.screen, d.toast.text)
+		if d.screen != 0 || !strings.Contains(d.Toast.Text, "1 Live, 2 Fleet, 3 Knobs") {
+			t.Errorf("without a library 9 opens screen %d and says %q", d.screen, d.Toast.Text)
 		}
 	}
 }
@@ -174,19 +175,19 @@ func TestDeleteAsks(t *testing.T) {
 		{"9 d", nil, "es-0b1c is running: stop it first"},
 	} {
 		d, s := shelved(t, 120, 40, c.keys)
-		if !slices.Equal(s.deleted, c.deleted) || !strings.Contains(d.toast.text, c.says) || d.popup != nil || len(d.runs.found[""]) != 4-len(c.deleted) {
-			t.Errorf("%q deletes %v, says %q, lists %d", c.keys, s.deleted, d.toast.text, len(d.runs.found[""]))
+		if !slices.Equal(s.deleted, c.deleted) || !strings.Contains(d.Toast.Text, c.says) || d.Popup != nil || len(d.runs.Found[""]) != 4-len(c.deleted) {
+			t.Errorf("%q deletes %v, says %q, lists %d", c.keys, s.deleted, d.Toast.Text, len(d.runs.Found[""]))
 		}
 	}
 	d, s := shelved(t, 120, 40, "9 j d")
 	d.shows("Delete quickstart-7f3a?", "6.0 MB", "y delete it", "n keep it")
 	s.err = errors.New("permission denied")
-	if d.press("y"); !strings.Contains(d.toast.text, "permission denied") {
-		t.Errorf("says %q", d.toast.text)
+	if d.press("y"); !strings.Contains(d.Toast.Text, "permission denied") {
+		t.Errorf("says %q", d.Toast.Text)
 	}
 	d, s = shelved(t, 120, 40, "9 j enter 9 d y")
-	if len(s.deleted) > 0 || !strings.Contains(d.toast.text, "copied") {
-		t.Errorf("the session in view is deleted: %v, %q", s.deleted, d.toast.text)
+	if len(s.deleted) > 0 || !strings.Contains(d.Toast.Text, "copied") {
+		t.Errorf("the session in view is deleted: %v, %q", s.deleted, d.Toast.Text)
 	}
 }
 
@@ -195,8 +196,8 @@ func TestBrowseWithoutARun(t *testing.T) {
 	d := browse(t, 120, 36, study(), "")
 	d.shows("▸9 Runs", "no run is open", "seed-1", "sweep-grid/", "2 runs", "q leave")
 	for _, key := range []string{"1", "2", "3"} {
-		if d.press(key); d.screen != d.home() || !strings.Contains(d.toast.text, "no run is open") {
-			t.Errorf("%s leads to screen %d and says %q", key, d.screen, d.toast.text)
+		if d.press(key); d.screen != d.Home() || !strings.Contains(d.Toast.Text, "no run is open") {
+			t.Errorf("%s leads to screen %d and says %q", key, d.screen, d.Toast.Text)
 		}
 	}
 	for _, key := range []string{"Z", "k", "f", ":", "esc", "ctrl+p", "esc", "?", "esc", "e", "e", "tab", "tab", "y", "]", "b", "+", "0"} {
@@ -204,15 +205,15 @@ func TestBrowseWithoutARun(t *testing.T) {
 		d.screenText()
 	}
 	d.press("esc", "g", "/").write("seed-2").press("enter")
-	if d.press("enter"); d.replay == nil || d.screen != 0 || d.opt.Session != "/s/seed-2" {
-		t.Fatalf("enter leads to screen %d of %s, says %q", d.screen, d.opt.Session, d.toast.text)
+	if d.press("enter"); d.Replay == nil || d.screen != 0 || d.Opt.Session != "/s/seed-2" {
+		t.Fatalf("enter leads to screen %d of %s, says %q", d.screen, d.Opt.Session, d.Toast.Text)
 	}
 	d.press("e", "esc")
 	if d.screen != 0 {
 		t.Error("esc leaves the run before it has closed what is open")
 	}
-	d.toast = toast{}
-	if d.press("esc"); d.screen != d.home() {
+	d.Toast = panel.Toast{}
+	if d.press("esc"); d.screen != d.Home() {
 		t.Error("esc does not lead back to the runs")
 	}
 	d.shows("/seed-2", "1 of 7", "◇") // it looked into the folder too
@@ -253,7 +254,7 @@ func TestVisibleRunsAreReadFirst(t *testing.T) {
 	}
 	// What another calls a run, of those in view, is seen soon.
 	s.list[3].About.Name, s.list[200].About.Name = "theirs", "far"
-	d.now = d.now.Add(agedAfter)
+	d.now = d.now.Add(runs.AgedAfter)
 	d.deliver(d.relisted())
 	d.shows("theirs")
 	if n := len(s.read) - 301; n == 0 || n > 24 {
@@ -268,13 +269,13 @@ func TestRunsAreSorted(t *testing.T) {
 		"seed-2 fork seed-1 wide begun sweep-grid", "fork seed-1 seed-2 wide begun sweep-grid", "fork seed-1 seed-2 wide begun sweep-grid",
 	} {
 		var got []string
-		for _, x := range d.runs.sorted(d.model) {
+		for _, x := range d.runs.Sorted(d.model.Host) {
 			got = append(got, x.Name)
 		}
 		if strings.Join(got, " ") != want {
-			t.Errorf("%s: %v, want %s", sortings[d.runs.sort], got, want)
+			t.Errorf("%s: %v, want %s", runs.Sortings[d.runs.Sort], got, want)
 		}
-		d.shows(sortings[d.runs.sort])
+		d.shows(runs.Sortings[d.runs.Sort])
 		d.press("s")
 	}
 }
@@ -282,20 +283,20 @@ func TestRunsAreSorted(t *testing.T) {
 // A recording does not claim that it trains, and stands still while nobody sees it.
 func TestReplayOfARunThatHasEnded(t *testing.T) {
 	end := event.Record{At: 2e18, State: &event.State{Phase: event.Finished, Round: 60}}
-	d := open(t, 120, 36, nil, func(o *Options) {
+	d := open(t, 120, 36, nil, func(o *panel.Options) {
 		o.Library = study()
 		o.Source = fast(&tape{rs: append(sourcetest.Run(4, 60), end)})
 	})
-	d.toast = toast{}
-	if err := d.replay.Scan(context.Background()); err != nil {
+	d.Toast = panel.Toast{}
+	if err := d.Replay.Scan(context.Background()); err != nil {
 		t.Fatal(err)
 	}
-	d.deliver(seekMsg{gen: d.feed.gen, at: 40})
+	d.deliver(seekMsg{gen: d.Feed.Gen, at: 40})
 	d.shows("▶ replay", "recording, finished")
 	d.hides("● training", " left")
-	d.replay.Pause(false)
+	d.Replay.Pause(false)
 	d.press("esc")
-	if on, _ := d.replay.Playing(); on || d.screen != d.home() {
+	if on, _ := d.Replay.Playing(); on || d.screen != d.Home() {
 		t.Errorf("on screen %d the replay plays on: %v", d.screen, on)
 	}
 	d.press("1", "end")
@@ -307,7 +308,7 @@ func TestReplayOfARunThatHasEnded(t *testing.T) {
 func TestTheFilterTakesWords(t *testing.T) {
 	d := browse(t, 120, 36, study(), "G enter /")
 	d.write("GLYPHS seed-2")
-	if rows := d.runs.sorted(d.model); len(rows) != 1 || rows[0].Name != "seed-2" {
+	if rows := d.runs.Sorted(d.model.Host); len(rows) != 1 || rows[0].Name != "seed-2" {
 		t.Errorf("two words pass %v", rows)
 	}
 	d.press("esc", "/").write("sweep-grid").press("enter")
@@ -335,8 +336,8 @@ func TestANameIsTakenEverywhere(t *testing.T) {
 	d := browse(t, 200, 50, study(), "j R")
 	d.write("the first").press("enter")
 	d.screenText()
-	if o := &d.runs.overlay; len(o.rows) == 0 || o.rows[0].name != "the first" {
-		t.Errorf("the table has %+v", o.rows)
+	if o := &d.runs.Overlay; len(o.Rows) == 0 || o.Rows[0].Name != "the first" {
+		t.Errorf("the table has %+v", o.Rows)
 	}
 }
 
@@ -346,8 +347,8 @@ func TestALongNameIsNotLost(t *testing.T) {
 	d := browse(t, 120, 36, s, "j R")
 	long := strings.Repeat("long", 200)
 	d.write(long).press("enter")
-	if e, ok := d.popup.(*ask); !ok || !strings.Contains(e.err, "characters") || e.text() != long || len(s.done) > 0 {
-		t.Errorf("after a long name: %T, has done %v", d.popup, s.done)
+	if e, ok := d.Popup.(*panel.Ask); !ok || !strings.Contains(e.Err, "characters") || e.Text() != long || len(s.done) > 0 {
+		t.Errorf("after a long name: %T, has done %v", d.Popup, s.done)
 	}
 }
 
@@ -359,17 +360,17 @@ func TestWhatMayNotBeDoneSaysWhy(t *testing.T) {
 		s := study()
 		s.list[4].Data = ""
 		d := browse(t, 120, 36, s, keys)
-		if !strings.Contains(d.toast.text, says) || says != "" && d.popup != nil || len(s.done) > 0 {
-			t.Errorf("%s says %q, and has done %v", keys, d.toast.text, s.done)
+		if !strings.Contains(d.Toast.Text, says) || says != "" && d.Popup != nil || len(s.done) > 0 {
+			t.Errorf("%s says %q, and has done %v", keys, d.Toast.Text, s.done)
 		}
 	}
-	var only struct{ Library }
+	var only struct{ panel.Library }
 	only.Library = study()
 	d := browse(t, 120, 36, study(), "")
-	d.opt.Library = only
+	d.Opt.Library = only
 	for _, key := range []string{"r", "X", "w", "R", "t", "n"} {
-		if d.press("j", key); !strings.Contains(d.toast.text, "only be looked at") || d.popup != nil {
-			t.Errorf("%s says %q", key, d.toast.text)
+		if d.press("j", key); !strings.Contains(d.Toast.Text, "only be looked at") || d.Popup != nil {
+			t.Errorf("%s says %q", key, d.Toast.Text)
 		}
 	}
 }
@@ -392,16 +393,16 @@ func TestRunsAreKept(t *testing.T) {
 		s := study()
 		d := browse(t, 120, 36, s, c.keys)
 		d.write(c.text).press(strings.Fields(c.after)...)
-		said := d.toast.text
-		if e, ok := d.popup.(*ask); ok {
-			said = e.err
+		said := d.Toast.Text
+		if e, ok := d.Popup.(*panel.Ask); ok {
+			said = e.Err
 		}
 		if got := strings.Join(s.done, "; "); got != c.done || !strings.Contains(said, c.says) {
 			t.Errorf("%s %q: has done %q and says %q", c.keys, c.text, got, said)
 		}
 		if strings.Contains(c.done, "first") {
 			d.shows("the first")
-			if d.press("/").write("the first"); len(d.runs.sorted(d.model)) != 1 {
+			if d.press("/").write("the first"); len(d.runs.Sorted(d.model.Host)) != 1 {
 				t.Error("a run is not found by the name that it was given")
 			}
 		}
@@ -413,8 +414,8 @@ func TestRunsAreKept(t *testing.T) {
 		t.Errorf("has done %v, shows screen %d", s.done, d.screen)
 	}
 	s.err = errors.New("the disk is full")
-	if d.press("9", "j", "t", "x", "enter"); !strings.Contains(d.toast.text, "the disk is full") {
-		t.Errorf("says %q", d.toast.text)
+	if d.press("9", "j", "t", "x", "enter"); !strings.Contains(d.Toast.Text, "the disk is full") {
+		t.Errorf("says %q", d.Toast.Text)
 	}
 }
 
@@ -422,10 +423,10 @@ func TestRunsAreKept(t *testing.T) {
 func TestWhatNext(t *testing.T) {
 	for _, w := range []int{80, 120, 200} {
 		s := study()
-		d := open(t, w, 24, append(sourcetest.Run(3, 40), event.Record{At: 2e18, State: &event.State{Phase: event.Finished, Round: 40}}), func(o *Options) { o.Library = s })
+		d := open(t, w, 24, append(sourcetest.Run(3, 40), event.Record{At: 2e18, State: &event.State{Phase: event.Finished, Round: 40}}), func(o *panel.Options) { o.Library = s })
 		d.shows("esc", "space compare")
 		d.hides("pause")
-		if d.press("esc"); d.screen != d.home() {
+		if d.press("esc"); d.screen != d.Home() {
 			t.Error("esc does not lead to the runs")
 		}
 		d.shows("w model file")
@@ -439,7 +440,7 @@ func TestRunsFitWhateverTheSize(t *testing.T) {
 	for _, keys := range []string{"", "space space space space G enter", "space space left right S", "/ x", "j R", "g X", "space space tab e", "space space tab tab e", "?"} {
 		d := browse(t, 80, 24, study(), keys)
 		a := browse(t, 80, 24, study(), keys)
-		a.opt.ASCII = true
+		a.Opt.ASCII = true
 		a.restyle()
 		for i := range 24 {
 			w, h := 1+i*37%230, 1+i*23%70
@@ -466,28 +467,28 @@ func (traveller) Travel(archive.Entry) *exec.Cmd { return exec.Command("true") }
 
 // What another machine shows could change its runs: who looks only does not go there.
 func TestNobodyTravelsReadOnly(t *testing.T) {
-	r := newRuns()
+	r := runs.New()
 	e := archive.Entry{Name: "away", Dir: "ssh://lab/away", Host: "lab"}
-	r.found[""], r.chosen, r.stale = []archive.Entry{e}, e.Dir, true
-	m := &model{opt: Options{Library: traveller{&shelf{}}}}
-	if why := r.mayOpen(m); why != "" {
+	r.Found[""], r.Chosen, r.Stale = []archive.Entry{e}, e.Dir, true
+	m := &panel.Host{Opt: panel.Options{Library: traveller{&shelf{}}}}
+	if why := r.MayOpen(m); why != "" {
 		t.Errorf("it is refused: %s", why)
 	}
-	m.opt.ReadOnly = true
-	if why := r.mayOpen(m); !strings.Contains(why, readOnly) {
+	m.Opt.ReadOnly = true
+	if why := r.MayOpen(m); !strings.Contains(why, panel.ReadOnly) {
 		t.Errorf("it is opened: %q", why)
 	}
 	for _, c := range []struct {
 		e    archive.Entry
 		want string
 	}{{archive.Entry{Name: "lab", Folder: archive.HostFolder, Host: "lab", Asked: true}, "lab is no run: choose one below it"}, {archive.Entry{Name: "night", Host: "night", Asked: true}, ""}} {
-		r.found[""], r.stale = []archive.Entry{c.e}, true
-		if why := r.mayMark(m); why != c.want {
+		r.Found[""], r.Stale = []archive.Entry{c.e}, true
+		if why := r.MayMark(m); why != c.want {
 			t.Errorf("%+v is not marked since %q, want %q", c.e, why, c.want)
 		}
 	}
-	r.found[""], r.stale = []archive.Entry{e}, true
-	if _, _, why := r.mayChange(m); r.mayMark(m) != "" || r.noCurve(e) != remoteNote(e) || why == "" {
-		t.Errorf("a run of a machine is not marked since %q, its curves are not there since %q, and it may be changed", r.mayMark(m), r.noCurve(e))
+	r.Found[""], r.Stale = []archive.Entry{e}, true
+	if _, _, why := r.MayChange(m); r.MayMark(m) != "" || r.NoCurve(e) != runs.RemoteNote(e) || why == "" {
+		t.Errorf("a run of a machine is not marked since %q, its curves are not there since %q, and it may be changed", r.MayMark(m), r.NoCurve(e))
 	}
 }

@@ -12,6 +12,7 @@ import (
 	"brood/runtime/event"
 	"brood/runtime/view"
 	"brood/runtime/view/sourcetest"
+	"brood/tui/panel"
 )
 
 // uneven is a run of so many commits of one round, of which each takes longer than the one before and sends bytes in
@@ -47,58 +48,58 @@ func TestChartsOverEveryAxis(t *testing.T) {
 		for range int(a) {
 			d.press("O")
 		}
-		if d.over() != a {
-			t.Fatalf("after O was pressed %d times charts are over %ss", a, d.over())
+		if d.Over() != a {
+			t.Fatalf("after O was pressed %d times charts are over %ss", a, d.Over())
 		}
 		d.screenText()
 		d.shows("· "+a.String()+" ─", want[a][0]+" ")
-		p := d.lossPlot()
-		edges := d.edges(p.W)
+		p := d.LossPlot()
+		edges := d.Edges(p.W)
 		for i := range p.W {
 			d.Update(tea.MouseClickMsg{X: p.X + i, Y: p.Y + 1})
 			d.Update(tea.MouseReleaseMsg{X: p.X + i, Y: p.Y + 1})
-			from, to := d.foot()
-			column := int((d.spot(d.cursor.round) - from) * uint64(p.W) / (to - from))
-			if d.cursor.round < edges[i] && d.cursor.round > 1 || edges[i+1] > edges[i] && (d.cursor.round >= edges[i+1] && d.cursor.round < 400 || column != i && d.cursor.round > 1 && d.cursor.round < 400) {
-				t.Fatalf("%s: a click on column %d of rounds %d to %d is round %d, in column %d", a, i, edges[i], edges[i+1], d.cursor.round, column)
+			from, to := d.Foot()
+			column := int((d.Spot(d.Cursor.Round) - from) * uint64(p.W) / (to - from))
+			if d.Cursor.Round < edges[i] && d.Cursor.Round > 1 || edges[i+1] > edges[i] && (d.Cursor.Round >= edges[i+1] && d.Cursor.Round < 400 || column != i && d.Cursor.Round > 1 && d.Cursor.Round < 400) {
+				t.Fatalf("%s: a click on column %d of rounds %d to %d is round %d, in column %d", a, i, edges[i], edges[i+1], d.Cursor.Round, column)
 			}
 		}
-		d.cursor = cursor{on: true, round: 200}
+		d.Cursor = panel.Cursor{On: true, Round: 200}
 		d.shows(want[a][1])
-		lo, hi := d.rounds()
-		x := int((d.spot(200) - d.spot(lo)) * uint64(p.W) / (d.spot(hi-1) + 1 - d.spot(lo)))
+		lo, hi := d.Rounds()
+		x := int((d.Spot(200) - d.Spot(lo)) * uint64(p.W) / (d.Spot(hi-1) + 1 - d.Spot(lo)))
 		screen := d.screenText()
 		line := []rune(strings.Split(screen, "\n")[p.Y+p.H]) // the foot has the edit's word beside its line
 		if text := string(line[p.X+x-8 : p.X+x+8]); !strings.Contains(text, "┆ℓ 10") {
 			t.Errorf("%s: at the edit's place the foot has %q", a, text)
 		}
-		d.cursor = cursor{}
+		d.Cursor = panel.Cursor{}
 		d.press("left")
-		last := d.cursor.round
+		last := d.Cursor.Round
 		d.press("left", "left")
-		if d.cursor.round >= last-1 || last != 400 {
-			t.Errorf("%s: the cursor steps from %d to %d", a, last, d.cursor.round)
+		if d.Cursor.Round >= last-1 || last != 400 {
+			t.Errorf("%s: the cursor steps from %d to %d", a, last, d.Cursor.Round)
 		}
 		d.press("right", "right")
-		if d.cursor.round < last-12 {
-			t.Errorf("%s: back it is at %d", a, d.cursor.round)
+		if d.Cursor.Round < last-12 {
+			t.Errorf("%s: back it is at %d", a, d.Cursor.Round)
 		}
-		d.cursor = cursor{}
+		d.Cursor = panel.Cursor{}
 		// the wheel keeps the round below it at its place, and widens to the whole again
 		at := p.X + p.W/2
 		d.Update(tea.MouseWheelMsg{X: at, Y: p.Y + 1, Button: tea.MouseWheelUp})
-		from, to := d.foot()
-		lo, hi = d.rounds()
-		whole := float64(d.spot(400) - d.spot(1))
+		from, to := d.Foot()
+		lo, hi = d.Rounds()
+		whole := float64(d.Spot(400) - d.Spot(1))
 		if part := float64(to-from) / whole; hi-lo >= 400 || a != axis.Bytes && (part < 0.45 || part > 0.55) {
 			t.Errorf("%s: the wheel shows %d to %d, %g of the axis", a, lo, hi, part)
 		}
 		d.Update(tea.MouseWheelMsg{X: at, Y: p.Y + 1, Button: tea.MouseWheelDown})
-		if lo, hi = d.rounds(); hi-lo < 395 {
+		if lo, hi = d.Rounds(); hi-lo < 395 {
 			t.Errorf("%s: turned back it shows %d to %d", a, lo, hi)
 		}
 		d.press("0", "+")
-		if from, to = d.foot(); a != axis.Bytes && float64(to-from) > 0.55*whole {
+		if from, to = d.Foot(); a != axis.Bytes && float64(to-from) > 0.55*whole {
 			t.Errorf("%s: the last half is %d to %d", a, from, to)
 		}
 		if a != axis.Rounds {
@@ -109,13 +110,13 @@ func TestChartsOverEveryAxis(t *testing.T) {
 
 // TestAxisOfLayouts: a layout comes back with its axis; a run that got nowhere on it is drawn over rounds.
 func TestAxisOfLayouts(t *testing.T) {
-	d, k := charting(t, 120, 36, uneven(50), Settings{})
+	d, k := charting(t, 120, 36, uneven(50), panel.Settings{})
 	d.press("O", "O", ":").write("layout save fine").press("enter")
 	d.press("O", ":").write("layout fine").press("enter")
-	if d.over() != axis.Samples || k.kept[len(k.kept)-1].Layouts["fine"].Axis != "sample" {
-		t.Errorf("it comes back over %ss, kept %+v", d.over(), k.kept[len(k.kept)-1])
+	if d.Over() != axis.Samples || k.kept[len(k.kept)-1].Layouts["fine"].Axis != "sample" {
+		t.Errorf("it comes back over %ss, kept %+v", d.Over(), k.kept[len(k.kept)-1])
 	}
-	if s := ParseSettings([]byte(`{"layouts": {"a": {"axis": "weeks"}, "b": {"axis": "byte"}}}`)); s.Layouts["a"].Axis != "" || s.Layouts["b"].Axis != "byte" {
+	if s := panel.ParseSettings([]byte(`{"layouts": {"a": {"axis": "weeks"}, "b": {"axis": "byte"}}}`)); s.Layouts["a"].Axis != "" || s.Layouts["b"].Axis != "byte" {
 		t.Errorf("read are %+v", s.Layouts)
 	}
 	for line, want := range map[string]string{"axis weeks": `there is no axis "weeks": choose one of round, step`, "axis": "write axis ROUND|STEP|..."} {
@@ -127,8 +128,8 @@ func TestAxisOfLayouts(t *testing.T) {
 	d.shows("charts over seconds of rounds: pauses do not count")
 	d = open(t, 120, 40, sourcetest.Run(2, 3), nil) // without a commit
 	d.press("O")
-	if d.shows("· round ─"); d.over() != axis.Rounds {
-		t.Errorf("a run without a commit is drawn over %ss", d.over())
+	if d.shows("· round ─"); d.Over() != axis.Rounds {
+		t.Errorf("a run without a commit is drawn over %ss", d.Over())
 	}
 	d.press(":").write("axis byte").press("enter")
 	d.shows("the run has come to no byte yet: its charts stay over rounds")

@@ -14,13 +14,14 @@ import (
 	"testing"
 	"time"
 
-	"brood/runtime/archive"
-
 	"brood/optim"
+	"brood/runtime/archive"
 	"brood/runtime/event"
 	"brood/runtime/session"
 	"brood/runtime/view"
 	"brood/runtime/view/sourcetest"
+	"brood/tui/panel"
+	"brood/tui/panel/runs"
 )
 
 // shelf is a library in memory. Running sessions are attached to, others replayed.
@@ -37,8 +38,8 @@ type shelf struct {
 	closed  []string
 	deleted []string
 	done    []string // what a keeper was asked for
-	branch  func(context.Context, Branch) (Opened, error)
-	asked   []Branch
+	branch  func(context.Context, panel.Branch) (panel.Opened, error)
+	asked   []panel.Branch
 	nearest uint64 // checkpoint, as a branch is told
 }
 
@@ -106,9 +107,9 @@ func (s *shelf) Curves(e archive.Entry) (*archive.Run, error) {
 
 func (s *shelf) Save() error { s.saved++; return s.err }
 
-func (s *shelf) Resume(_ context.Context, dir string, limit event.Limit) (Opened, error) {
+func (s *shelf) Resume(_ context.Context, dir string, limit event.Limit) (panel.Opened, error) {
 	s.done = append(s.done, fmt.Sprintf("resume %s to %d", filepath.Base(dir), limit.Rounds))
-	return Opened{Session: dir, Source: sourcetest.NewMemory(sourcetest.Run(2, 40)...), Commander: &desk{}}, s.err
+	return panel.Opened{Session: dir, Source: sourcetest.NewMemory(sourcetest.Run(2, 40)...), Commander: &desk{}}, s.err
 }
 
 func (s *shelf) Stop(_ context.Context, dir string) error {
@@ -149,13 +150,13 @@ func (s *shelf) Note(_ context.Context, dir string, round uint64, text string) e
 	return s.err
 }
 
-func (s *shelf) Open(_ context.Context, dir string) (Opened, error) {
+func (s *shelf) Open(_ context.Context, dir string) (panel.Opened, error) {
 	i := slices.IndexFunc(s.list, func(x session.Info) bool { return x.Dir == dir })
 	if s.err != nil || i < 0 {
-		return Opened{}, errors.Join(s.err, fmt.Errorf("there is no %s", dir))
+		return panel.Opened{}, errors.Join(s.err, fmt.Errorf("there is no %s", dir))
 	}
 	s.opened = append(s.opened, dir)
-	o := Opened{Session: dir, Close: func() error { s.closed = append(s.closed, dir); return nil }}
+	o := panel.Opened{Session: dir, Close: func() error { s.closed = append(s.closed, dir); return nil }}
 	if s.list[i].Running {
 		o.Source, o.Commander = sourcetest.NewMemory(sourcetest.Run(2, 40)...), &desk{}
 	} else {
@@ -170,7 +171,7 @@ func (s *shelf) Delete(_ context.Context, dir string) error {
 	return s.err
 }
 
-func (s *shelf) Branch(ctx context.Context, b Branch) (Opened, error) {
+func (s *shelf) Branch(ctx context.Context, b panel.Branch) (panel.Opened, error) {
 	s.asked = append(s.asked, b)
 	return s.branch(ctx, b)
 }
@@ -192,12 +193,12 @@ func recordedOnes() []session.Info {
 
 func shelved(t testing.TB, w, h int, keys string) (*desk, *shelf) {
 	s := &shelf{list: recordedOnes()}
-	d := open(t, w, h, sourcetest.Run(6, 100), func(o *Options) {
+	d := open(t, w, h, sourcetest.Run(6, 100), func(o *panel.Options) {
 		o.Library, o.Session = s, s.list[1].Dir
 		o.Close = func() error { s.closed = append(s.closed, s.list[1].Dir); return nil }
 	})
 	d.now = time.Date(2026, 11, 20, 13, 0, 0, 0, time.UTC)
-	d.lastRecordAt = d.now
+	d.LastRecordAt = d.now
 	d.press(strings.Fields(keys)...)
 	return d, s
 }
@@ -257,10 +258,10 @@ func study() *shelf {
 // browse opens the workbench on a library, without a run.
 func browse(t testing.TB, w, h int, s *shelf, keys string) *desk {
 	d := &desk{t: t, now: time.Date(2026, 11, 20, 13, 0, 0, 0, time.UTC)}
-	d.model = newModel(context.Background(), Options{Library: s, Algorithms: []*optim.Algorithm{sourcetest.Algorithm()}, By: "ann", NoColor: true,
+	d.model = newModel(context.Background(), panel.Options{Library: s, Algorithms: []*optim.Algorithm{sourcetest.Algorithm()}, By: "ann", NoColor: true,
 		Width: w, Height: h, Clock: func() time.Time { return d.now }})
-	d.runs = newRuns()
-	for _, own := range d.runs.panels() {
+	d.runs = runs.New()
+	for _, own := range d.runs.Panels() {
 		d.replace(own)
 	}
 	d.deliver(d.look()())

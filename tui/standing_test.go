@@ -5,6 +5,7 @@ import (
 
 	"brood/runtime/event"
 	"brood/runtime/session"
+	"brood/tui/panel/runs"
 )
 
 // TestStanding: a session is what its log says, but for one whose process is gone, and for one that never began.
@@ -20,7 +21,7 @@ func TestStanding(t *testing.T) {
 		{session.Info{Phase: event.Waiting, Running: true}, "waiting"},
 		{session.Info{Phase: event.Finished}, "finished"},
 	} {
-		if got := Standing(c.is); got != c.want {
+		if got := runs.Standing(c.is); got != c.want {
 			t.Errorf("%+v is %s, want %s", c.is, got, c.want)
 		}
 	}

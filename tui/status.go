@@ -7,64 +7,30 @@ import (
 	"strings"
 
 	"brood/runtime/event"
-	"brood/runtime/view"
 	"brood/tui/cell"
+	"brood/tui/panel"
+	"brood/tui/textfmt"
 )
 
 // title returns the title of the run.
 func (m *model) title() string {
-	if m.opt.Source == nil {
+	if m.Opt.Source == nil {
 		return "runs"
 	}
-	if m.opt.Title != "" {
-		return m.opt.Title
+	if m.Opt.Title != "" {
+		return m.Opt.Title
 	}
-	c := m.live.Config
+	c := m.Live.Config
 	if c == nil {
 		return "waiting for a run"
 	}
 	var parts []string
-	for _, s := range []string{m.live.Algorithm(), c.ModelName(), c.Data, c.Augment} {
+	for _, s := range []string{m.Live.Algorithm(), c.ModelName(), c.Data, c.Augment} {
 		if s != "" {
 			parts = append(parts, s)
 		}
 	}
 	return strings.Join(parts, " · ")
-}
-
-// phase returns the state of the run as a glyph, a word and a role.
-func (m *model) phase() (glyph, word string, role cell.Role) {
-	switch {
-	case m.vanished():
-		return "✗", "gone", cell.Alert
-	case m.killed():
-		return "✗", "killed", cell.Alert
-	case m.feed.lost != nil:
-		return "?", "no answer", cell.Warn
-	case m.cutOff():
-		return "✗", "cut off", cell.Warn
-	case m.replay != nil && !m.shown.Over(): // a recording does not train
-		return "▶", "replay", cell.Faint
-	case m.preparing():
-		return "○", "preparing", cell.Faint
-	}
-	return phase(m.shown.State.Phase)
-}
-
-func phase(p event.Phase) (glyph, word string, role cell.Role) {
-	switch p {
-	case event.Training:
-		return "●", "training", cell.Good
-	case event.Paused:
-		return "‖", "paused", cell.Warn
-	case event.Finished:
-		return "✓", "finished", cell.Good
-	case event.Stopped:
-		return "■", "stopped", cell.Warn
-	case event.Failed:
-		return "✗", "failed", cell.Alert
-	}
-	return "○", "waiting", cell.Faint
 }
 
 // segment is a part of the status line. If space is short, those of the lowest weight go first. The state, the round,
@@ -80,22 +46,22 @@ type segment struct {
 const narrow = 110
 
 func (m *model) statusLine(g *cell.Grid) {
-	if m.opt.Source == nil {
+	if m.Opt.Source == nil {
 		x := g.Text(1, 0, g.W-2, cell.Strong, "brood")
 		g.Text(x+2, 0, g.W-x-4, cell.Faint,
 			"no run is open: enter attaches to one that runs and replays any other; N begins one")
 		return
 	}
-	v := m.shown
+	v := m.Shown
 	glyph, word, role := m.phase()
-	r, e := round(v.Progress.Rounds), fmt.Sprintf("%.1f", v.Progress.Epochs)
+	r, e := textfmt.Round(v.Progress.Rounds), fmt.Sprintf("%.1f", v.Progress.Epochs)
 	if v.Limit.Rounds > 0 {
-		r = lead(r, len(round(v.Limit.Rounds))) + "/" + round(v.Limit.Rounds)
+		r = textfmt.Lead(r, len(textfmt.Round(v.Limit.Rounds))) + "/" + textfmt.Round(v.Limit.Rounds)
 	}
 	if v.Limit.Epochs > 0 {
-		e = lead(e, len(fmt.Sprintf("%.1f", v.Limit.Epochs))) + fmt.Sprintf("/%g", v.Limit.Epochs)
+		e = textfmt.Lead(e, len(fmt.Sprintf("%.1f", v.Limit.Epochs))) + fmt.Sprintf("/%g", v.Limit.Epochs)
 	}
-	_, test := m.scoreSeries()
+	_, test := m.ScoreSeries()
 	rounds, epochs := "round ", "epoch "
 	if g.W < narrow {
 		rounds, epochs, test = "r ", "ep ", "test"
@@ -106,23 +72,23 @@ func (m *model) statusLine(g *cell.Grid) {
 		{m.title(), 0, 5, cell.Plain},
 		{rounds + r, len(rounds) + 4, 9, cell.Plain},
 		{epochs + e, len(epochs) + 3, 4, cell.Plain},
-		{span(m.elapsed()), 7, 6, cell.Plain},
+		{textfmt.Span(m.Elapsed()), 7, 6, cell.Plain},
 	}
-	if text := m.within(); text != "" {
+	if text := m.Within(); text != "" {
 		segs = append(segs, segment{text, 0, 7, cell.Plain})
 	}
-	if left, ok := m.left(); ok && m.running() && m.replay == nil {
-		segs = append(segs, segment{span(left) + " left", 12, 8, cell.Plain})
+	if left, ok := m.Left(); ok && m.Running() && m.Replay == nil {
+		segs = append(segs, segment{textfmt.Span(left) + " left", 12, 8, cell.Plain})
 	}
 	if v.Evaluation != nil {
-		segs = append(segs, segment{test + " " + m.tested(), len(test) + 8, 7, cell.Plain})
+		segs = append(segs, segment{test + " " + m.Tested(), len(test) + 8, 7, cell.Plain})
 	}
-	if v.Rates.Weight > 0 && m.running() {
+	if v.Rates.Weight > 0 && m.Running() {
 		x, unit := v.Rates.Samples, " samples/s"
-		if !m.scores() {
+		if !m.Scores() {
 			x, unit = v.Rates.Rounds, " rounds/s"
 		}
-		segs = append(segs, segment{lead(Rate(x), 5) + unit, 15, 1, cell.Faint})
+		segs = append(segs, segment{textfmt.Lead(textfmt.Rate(x), 5) + unit, 15, 1, cell.Faint})
 	}
 	tail, special := m.tail()
 	room := g.W - 2
@@ -146,7 +112,7 @@ func (m *model) statusLine(g *cell.Grid) {
 		x += max(s.width, cell.Width(s.text)) + 2
 	}
 	role = cell.Faint
-	if special && m.replay == nil {
+	if special && m.Replay == nil {
 		role = cell.Warn
 	}
 	g.Right(g.W-1, 0, g.W-2, role, tail)
@@ -176,30 +142,30 @@ func fit(segs []segment, n int) (out []segment) {
 // tail returns the right end of the status line: the viewers, or what is special about this view.
 func (m *model) tail() (text string, special bool) {
 	switch {
-	case m.feed.err != nil:
+	case m.Feed.Err != nil:
 		return "broken", true
-	case m.killed():
+	case m.Killed():
 		return "", false
-	case m.feed.lost != nil:
+	case m.Feed.Lost != nil:
 		return "disconnected", true
-	case m.frozen():
+	case m.Frozen():
 		return "frozen", true
-	case m.replay != nil:
-		if p := m.replay.Extent().Phase; p.Over() && !m.shown.Over() {
-			_, word, _ := phase(p)
+	case m.Replay != nil:
+		if p := m.Replay.Extent().Phase; p.Over() && !m.Shown.Over() {
+			_, word, _ := panel.Phase(p)
 			return "recording, " + word, false
 		}
 		return "recording", false
-	case m.gone(): // no client can send commands
+	case m.Gone(): // no client can send commands
 		return "", false
 	}
-	if w, ok := m.opt.Source.(Watchers); ok {
+	if w, ok := m.Opt.Source.(panel.Watchers); ok {
 		n, l := w.Watchers()
 		role, asked := m.writer(l)
-		if l.Holder != "" && m.w < narrow {
+		if l.Holder != "" && m.W < narrow {
 			return role, asked
 		}
-		return fmt.Sprintf("%s, %s", count(n, "viewer"), role), asked
+		return fmt.Sprintf("%s, %s", textfmt.Count(n, "viewer"), role), asked
 	}
 	return "", false
 }
@@ -211,10 +177,10 @@ func (m *model) screenLine(g *cell.Grid) {
 	names, shorts, badges := make([]string, len(all)), make([]string, len(all)), make([]string, len(all))
 	wide, tight := 0, 0
 	for i, s := range all {
-		if s.badge != nil {
-			badges[i] = s.badge(m)
+		if s.Badge != nil {
+			badges[i] = s.Badge(m.Host)
 		}
-		names[i], shorts[i] = s.name+badges[i], cmp.Or(s.short, s.name)+badges[i]
+		names[i], shorts[i] = s.Name+badges[i], cmp.Or(s.Short, s.Name)+badges[i]
 		wide += cell.Width(names[i]) + 4 // mark, digit and blanks
 		tight += cell.Width(shorts[i]) + 3
 	}
@@ -240,14 +206,14 @@ func (m *model) screenLine(g *cell.Grid) {
 		if digits && i != m.screen {
 			name = badges[i]
 		}
-		text := fmt.Sprintf("%c%d%s%s", mark, s.digit, name, end)
+		text := fmt.Sprintf("%c%d%s%s", mark, s.Digit, name, end)
 		from := x
 		x = g.Text(x, 1, g.W-x-8, role, text)
 		m.tabs = append(m.tabs, cell.Rect{X: from, Y: 1, W: x - from, H: 1})
 		x += gap
 	}
-	n := m.alerts()
-	for _, text := range []string{count(n, "alert") + ", x acknowledges", "x acknowledges"} { // a badge shows their number
+	n := m.Alerts()
+	for _, text := range []string{textfmt.Count(n, "alert") + ", x acknowledges", "x acknowledges"} { // a badge shows their number
 		if n > 0 && x+cell.Width(text) < g.W-8 {
 			g.Text(x+1, 1, g.W-x-10, cell.Alert, text)
 			break
@@ -256,32 +222,19 @@ func (m *model) screenLine(g *cell.Grid) {
 	g.Right(g.W-1, 1, 6, cell.Faint, "? help")
 }
 
-// due reports whether an entry is an alert that is neither acknowledged here nor over.
-func (m *model) due(e view.Entry) bool { return e.Kind == "alert" && !e.Answered && e.At >= m.acked }
-
-// alerts returns the number of due alerts.
-func (m *model) alerts() (n int) {
-	for _, e := range m.shown.Lane {
-		if m.due(e) && e.Level != event.LevelInfo {
-			n++
-		}
-	}
-	return n
-}
-
 // keyLine draws the open prompt, the message, or the hints.
 func (m *model) keyLine(g *cell.Grid, y int) {
 	switch {
 	case m.prompt != nil:
 		m.drawPrompt(g, y)
 		return
-	case m.toast.text != "": // a message may be longer than a line, with the advice at its end
-		lines := wrap(m.toast.text, g.W-2)
+	case m.Toast.Text != "": // a message may be longer than a line, with the advice at its end
+		lines := textfmt.Wrap(m.Toast.Text, g.W-2)
 		lines = lines[:min(len(lines), 3)]
 		top := y + 1 - len(lines)
 		g.Clear(cell.Rect{Y: top, W: g.W, H: len(lines)})
 		for i, line := range lines {
-			g.Text(1, top+i, g.W-2, m.toast.role, line)
+			g.Text(1, top+i, g.W-2, m.Toast.Role, line)
 		}
 		return
 	case m.branching != nil:
@@ -289,10 +242,10 @@ func (m *model) keyLine(g *cell.Grid, y int) {
 		return
 	}
 	right := "q detach, training goes on"
-	if m.opt.Source == nil || m.gone() || m.silent() || m.replay != nil {
+	if m.Opt.Source == nil || m.Gone() || m.Silent() || m.Replay != nil {
 		right = "q leave"
 	}
-	if m.feed.lost != nil {
+	if m.Feed.Lost != nil {
 		_, _, role := m.phase()
 		g.Text(1, y, g.W-3-cell.Width(right), role, m.lostLine())
 		g.Right(g.W-1, y, g.W-2, cell.Faint, right)
@@ -301,7 +254,7 @@ func (m *model) keyLine(g *cell.Grid, y int) {
 	if text := m.next(g.W - 4 - cell.Width(right)); text != "" {
 		g.Text(1, y, g.W-4-cell.Width(right), cell.Plain, text)
 	} else {
-		drawHints(g, 1, y, g.W-2-cell.Width(right), m.hints())
+		panel.DrawHints(g, 1, y, g.W-2-cell.Width(right), m.hints())
 	}
 	g.Right(g.W-1, y, g.W-2, cell.Faint, right)
 }
@@ -309,12 +262,12 @@ func (m *model) keyLine(g *cell.Grid, y int) {
 // next returns what can be done with a run that has ended: the longest text that fits in width cells, else the
 // shortest; "" if the run goes on, or another view or prompt has the focus.
 func (m *model) next(width int) string {
-	if m.panel(m.focus).hints != nil || m.replay != nil || !m.live.Over() || m.filters.typing != nil || m.typing() != nil {
+	if m.panel(m.Focus).Hints != nil || m.Replay != nil || !m.Live.Over() || m.Filters.Typing != nil || m.typing() != nil {
 		return ""
 	}
 	lines := []string{"it has ended: brood export, brood fork, brood compare, brood run --resume",
 		"it has ended: brood export, fork, compare"}
-	if home := m.home(); home >= 0 {
+	if home := m.Home(); home >= 0 {
 		if m.screen == home {
 			return ""
 		}
@@ -331,65 +284,56 @@ func (m *model) next(width int) string {
 	return lines[len(lines)-1]
 }
 
-// drawHints draws as many keys with their actions as end before a column.
-func drawHints(g *cell.Grid, x, y, end int, keys [][2]string) {
-	for _, k := range keys {
-		if x+cell.Width(k[0])+1+cell.Width(k[1]) >= end {
-			break
-		}
-		x = g.Text(x, y, end-x, cell.Key, k[0])
-		x = g.Text(x+1, y, end-x, cell.Faint, k[1]) + 2
-	}
-}
-
 // hints returns the keys that matter in the current state.
 func (m *model) hints() [][2]string {
-	if m.filters.typing != nil {
+	if m.Filters.Typing != nil {
 		return [][2]string{{"enter", "keep the filter"}, {"esc", "clear it"}}
 	}
 	if t := m.typing(); t != nil {
-		return t.hints
+		return t.Hints
 	}
-	if own := m.panel(m.focus).hints; own != nil {
-		return own(m)
+	if own := m.panel(m.Focus).Hints; own != nil {
+		return own(m.Host)
 	}
 	pause := "pause"
-	if m.live.State.Phase == event.Paused {
+	if m.Live.State.Phase == event.Paused {
 		pause = "resume"
 	}
-	if m.replay != nil {
+	if m.Replay != nil {
 		pause = "play or pause"
 	}
 	out := [][2]string{{"space", pause}, {"k", "knobs" + m.stagedNote()}}
-	if m.brancher() != nil && (m.replay != nil || m.opt.Session != "") {
+	if m.Brancher() != nil && (m.Replay != nil || m.Opt.Session != "") {
 		out = append(out, [2]string{"B", "branch"})
 	}
-	if m.w < panelsW {
+	if m.W < panel.PanelsW {
 		out = [][2]string{{"tab", "next panel"}, out[0], out[1]}
 	}
-	return m.hintsAfter(out)
-}
-
-// hintsAfter appends the keys common to all chart screens to the hints of a panel.
-func (m *model) hintsAfter(out [][2]string) [][2]string {
-	if m.w >= panelsW {
-		out = append(out, [2]string{"tab", "panel"})
-	}
-	return append(out, [2]string{"e", "expand"}, [2]string{"f", "freeze"}, [2]string{"[ ]", "member"},
-		[2]string{":", "command"}, [2]string{"ctrl+p", "palette"})
-}
-
-// applyKey returns the key that sends the staged knobs, to the run or to a fork.
-func (m *model) applyKey() [2]string {
-	if m.replay != nil {
-		return [2]string{"B", "branch"}
-	}
-	return [2]string{"a", "apply"}
+	return m.HintsAfter(out)
 }
 
 func (m *model) stagedNote() string {
-	if n := len(m.rail.staged); n > 0 {
+	if n := len(m.rail.Staged); n > 0 {
 		return fmt.Sprintf(" (%d staged)", n)
 	}
 	return ""
+}
+
+// phase returns the state of the run as a glyph, a word and a role.
+func (m *model) phase() (glyph, word string, role cell.Role) {
+	switch {
+	case m.Vanished():
+		return "✗", "gone", cell.Alert
+	case m.Killed():
+		return "✗", "killed", cell.Alert
+	case m.Feed.Lost != nil:
+		return "?", "no answer", cell.Warn
+	case m.CutOff():
+		return "✗", "cut off", cell.Warn
+	case m.Replay != nil && !m.Shown.Over(): // a recording does not train
+		return "▶", "replay", cell.Faint
+	case m.Preparing():
+		return "○", "preparing", cell.Faint
+	}
+	return panel.Phase(m.Shown.State.Phase)
 }

@@ -7,18 +7,21 @@ import (
 	"brood/optim"
 	"brood/runtime/event"
 	"brood/tui/cell"
+	"brood/tui/panel"
+	"brood/tui/panel/knobs"
+	"brood/tui/textfmt"
 )
 
 // resets are the knobs that a command puts back at their defaults by swapping the algorithm, a person's before a
 // preset's: a swap carries no knob over, neither what the one that runs was given nor what the next one was given when
 // it ran before.
 func (m *model) resets(c event.Command) (names []string) {
-	i := slices.IndexFunc(m.opt.Algorithms, func(a *optim.Algorithm) bool { return a.Name == c.Algorithm })
-	if i < 0 || c.Algorithm == m.live.Algorithm() {
+	i := slices.IndexFunc(m.Opt.Algorithms, func(a *optim.Algorithm) bool { return a.Name == c.Algorithm })
+	if i < 0 || c.Algorithm == m.Live.Algorithm() {
 		return nil
 	}
 	var others []string
-	for _, k := range m.opt.Algorithms[i].Knobs {
+	for _, k := range m.Opt.Algorithms[i].Knobs {
 		if slices.ContainsFunc(c.Set, func(s event.Setting) bool { return s.Knob == k.Name }) {
 			continue
 		}
@@ -36,8 +39,8 @@ func (m *model) resets(c event.Command) (names []string) {
 // the default, and whether a person gave it.
 func (m *model) tuned(k optim.Knob, algorithm string) (some, person bool) {
 	last := map[string]event.Edit{}
-	for _, e := range m.live.Edits {
-		if e.Knob == k.Name && !e.Void && (e.Algorithm == algorithm || e.Algorithm == m.live.Algorithm()) {
+	for _, e := range m.Live.Edits {
+		if e.Knob == k.Name && !e.Void && (e.Algorithm == algorithm || e.Algorithm == m.Live.Algorithm()) {
 			last[e.Algorithm] = e.Edit
 		}
 	}
@@ -51,13 +54,13 @@ func (m *model) tuned(k optim.Knob, algorithm string) (some, person bool) {
 }
 
 // swapped tells of a swap that was accepted, and until the next answer at the rail what it puts back.
-func (m *model) swapped(msg receiptMsg) {
-	from, what := msg.receipt.Round+1, "swap to "+msg.command.Algorithm
-	back := "back at defaults: " + strings.Join(msg.resets, ", ")
-	m.say(cell.Good, what+" from round "+round(from)+" on, "+back)
-	if m.rail.sent == nil {
-		text := what + " from round " + round(from) + " on, " + back
-		m.rail.answer = answer{what: what + ", " + back, text: text, id: msg.command.ID, from: from, swap: true}
-		m.rail.settle(m)
+func (m *model) swapped(msg panel.ReceiptMsg) {
+	from, what := msg.Receipt.Round+1, "swap to "+msg.Command.Algorithm
+	back := "back at defaults: " + strings.Join(msg.Resets, ", ")
+	m.Say(cell.Good, what+" from round "+textfmt.Round(from)+" on, "+back)
+	if m.rail.Sent == nil {
+		text := what + " from round " + textfmt.Round(from) + " on, " + back
+		m.rail.Answer = knobs.Answer{What: what + ", " + back, Text: text, Id: msg.Command.ID, From: from, Swap: true}
+		m.rail.Settle(m.Host)
 	}
 }

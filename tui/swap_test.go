@@ -9,6 +9,9 @@ import (
 	"brood/runtime/event"
 	"brood/runtime/view"
 	"brood/runtime/view/sourcetest"
+	"brood/tui/panel"
+	"brood/tui/panel/knobs"
+	"brood/tui/textfmt"
 )
 
 // rival shares two knobs with the algorithm of sourcetest.
@@ -19,27 +22,27 @@ func rival() *optim.Algorithm {
 }
 
 func (d *desk) apply(rs ...event.Record) {
-	d.Update(batchMsg{gen: d.feed.gen, batch: view.Batch{Records: rs}})
+	d.Update(batchMsg{gen: d.Feed.Gen, batch: view.Batch{Records: rs}})
 }
 
 // A swap says which knobs it puts back at their defaults: those of the same name in the algorithm that runs, a person's
 // before the preset's, and those that the next one was given when it ran before.
 func TestSwapTellsWhatItPutsBack(t *testing.T) {
-	both := func(o *Options) { o.Algorithms = append(o.Algorithms, rival()) }
+	both := func(o *panel.Options) { o.Algorithms = append(o.Algorithms, rival()) }
 	d := open(t, 120, 40, sourcetest.Run(6, 400), both) // ell is ann's, gamma the preset's
 	d.press(":").write("swap rival").press("enter")
-	if got, want := d.toast.text, "swap to rival from round 403 on, back at defaults: ell, gamma"; got != want {
+	if got, want := d.Toast.Text, "swap to rival from round 403 on, back at defaults: ell, gamma"; got != want {
 		t.Errorf("it says %q, want %q", got, want)
 	}
-	d.toast = toast{}
+	d.Toast = panel.Toast{}
 	d.shows("swap to rival from round 403", "back at defaults: ell, gamma") // at the rail, until the next answer
-	d.apply(event.Record{Plan: &event.Plan{Epoch: 2, At: 402, Old: d.live.Members(), New: d.live.Members(), OldAlg: "sample", Algorithm: "rival", Cause: "swap"}},
+	d.apply(event.Record{Plan: &event.Plan{Epoch: 2, At: 402, Old: d.Live.Members(), New: d.Live.Members(), OldAlg: "sample", Algorithm: "rival", Cause: "swap"}},
 		event.Record{Commit: &event.Commit{Epoch: 2, To: 410, Rounds: 8, Progress: event.Progress{Rounds: 410}}})
-	if a := d.rail.answer; !a.done || a.text != "in effect since round 403: swap to rival, back at defaults: ell, gamma" {
+	if a := d.rail.Answer; !a.Done || a.Text != "in effect since round 403: swap to rival, back at defaults: ell, gamma" {
 		t.Errorf("in effect: %+v", a)
 	}
 	for _, k := range rival().Knobs {
-		if x := d.current(k); x != k.Default {
+		if x := d.Current(k); x != k.Default {
 			t.Errorf("%s is shown as %g, not its default %g", k.Name, x, k.Default)
 		}
 	}
@@ -48,34 +51,34 @@ func TestSwapTellsWhatItPutsBack(t *testing.T) {
 		// which the next one has not
 		event.Record{Edit: &event.Edit{At: 410, Algorithm: "rival", Knob: "own", Expr: "0.3", By: "ann"}})
 	d.press(":").write("swap sample").press("enter")
-	if got := d.toast.text; !strings.HasSuffix(got, "back at defaults: eta, ell, gamma") {
+	if got := d.Toast.Text; !strings.HasSuffix(got, "back at defaults: eta, ell, gamma") {
 		t.Errorf("the way back says %q", got)
 	}
 
 	d = open(t, 120, 40, sourcetest.Run(6, 90), both)
 	d.apply(event.Record{Edit: &event.Edit{Algorithm: "sample", Knob: "ell", Expr: "25", By: "ann"}}, event.Record{Edit: &event.Edit{Algorithm: "sample", Knob: "gamma", Expr: "100", By: "ann"}})
-	if d.press(":").write("swap rival").press("enter"); d.toast.text != "swap to rival accepted, from round 403" || d.rail.answer.text != "" {
-		t.Errorf("with all at their defaults it says %q and %q", d.toast.text, d.rail.answer.text)
+	if d.press(":").write("swap rival").press("enter"); d.Toast.Text != "swap to rival accepted, from round 403" || d.rail.Answer.Text != "" {
+		t.Errorf("with all at their defaults it says %q and %q", d.Toast.Text, d.rail.Answer.Text)
 	}
 	d.say1 = func(c event.Command) (event.Receipt, error) {
 		return event.Receipt{ID: c.ID, Reason: "rival pairs members"}, nil
 	}
 	d.apply(event.Record{Edit: &event.Edit{Algorithm: "sample", Knob: "ell", Expr: "7", By: "ann"}})
-	if d.press(":").write("swap rival").press("enter"); d.toast.text != "swap to rival refused: rival pairs members" || d.rail.answer.text != "" {
-		t.Errorf("a refused one says %q and %q", d.toast.text, d.rail.answer.text)
+	if d.press(":").write("swap rival").press("enter"); d.Toast.Text != "swap to rival refused: rival pairs members" || d.rail.Answer.Text != "" {
+		t.Errorf("a refused one says %q and %q", d.Toast.Text, d.rail.Answer.Text)
 	}
 }
 
 // TestTheRailSaysTheLastChange: what was typed elsewhere than at the rail too, and nothing of a change that another
 // followed, also where somebody else made that.
 func TestTheRailSaysTheLastChange(t *testing.T) {
-	d := open(t, 120, 40, sourcetest.Run(6, 400), func(o *Options) { o.Algorithms = append(o.Algorithms, rival()) })
-	six := d.live.Members()
+	d := open(t, 120, 40, sourcetest.Run(6, 400), func(o *panel.Options) { o.Algorithms = append(o.Algorithms, rival()) })
+	six := d.Live.Members()
 	eight := collective.Place(collective.IDs(8), six.Workers())
 	says := func(want string) {
 		t.Helper()
-		if a := d.rail.answer; a.text != want {
-			t.Errorf("the rail says %q, want %q", a.text, want)
+		if a := d.rail.Answer; a.Text != want {
+			t.Errorf("the rail says %q, want %q", a.Text, want)
 		}
 	}
 	commit := func(to uint64) event.Record {
@@ -91,7 +94,7 @@ func TestTheRailSaysTheLastChange(t *testing.T) {
 	says("accepted, from round 411")
 	d.apply(event.Record{Plan: &event.Plan{Epoch: 3, At: 410, Old: six, New: eight, OldAlg: "rival", Algorithm: "rival", Cause: event.CauseResize}}, commit(418))
 	says("in effect since round 411: members = 8")
-	if h := d.history(); len(h) == 0 || h[0].knob != view.MembersKnob || h[0].text != "6 → 8" || h[0].round != 411 {
+	if h := knobs.History(d.Host); len(h) == 0 || h[0].Knob != view.MembersKnob || h[0].Text != "6 → 8" || h[0].Round != 411 {
 		t.Errorf("the newest change is %+v", h)
 	}
 	d.apply(event.Record{Edit: &event.Edit{At: 420, Algorithm: "rival", Knob: "eta", Expr: "0.3", By: "bob"}}, commit(420))
@@ -106,7 +109,7 @@ func TestTheRailSaysTheLastChange(t *testing.T) {
 			return event.Receipt{ID: c.ID, Accepted: true, Round: at}, nil
 		}
 		d.press(":").write("set eta=0.05").press("enter")
-		says("accepted, from round " + round(at+1))
+		says("accepted, from round " + textfmt.Round(at+1))
 	}
 	edit := func(at uint64, by string, id uint64) event.Record {
 		return event.Record{Edit: &event.Edit{At: at, Algorithm: "rival", Knob: "eta", Expr: "0.05", By: by, ID: id}}
@@ -137,15 +140,15 @@ func TestEachKnobShowsItsOwnEdit(t *testing.T) {
 	d.say1 = func(c event.Command) (event.Receipt, error) {
 		return event.Receipt{ID: c.ID, Accepted: true, Round: 410}, nil
 	}
-	six := d.live.Members()
+	six := d.Live.Members()
 	below := func(knob, want, drawn string) {
 		t.Helper()
-		for _, k := range d.rail.knobs(d.model) {
+		for _, k := range d.rail.Knobs(d.model.Host) {
 			if k.Name != knob {
 				continue
 			}
-			d.rail.selected = k.Name
-			if x := d.rail.footnote(d.model, k).text; x != want {
+			d.rail.Selected = k.Name
+			if x := d.rail.Footnote(d.model.Host, k).Text; x != want {
 				t.Errorf("below %s is %q, want %q", knob, x, want)
 			}
 		}

@@ -10,6 +10,8 @@ import (
 	"brood/runtime/event"
 	"brood/runtime/view"
 	"brood/runtime/view/sourcetest"
+	"brood/tui/panel"
+	"brood/tui/panel/live"
 )
 
 // TestPopulationScreen: t goes through what is measured of members and leaves out lines of descent; the focus moves by
@@ -21,49 +23,49 @@ func TestPopulationScreen(t *testing.T) {
 	d := open(t, 120, 40, rs, nil)
 	d.press("4")
 	d.shows("distribution  loss", "ranking  loss", "lowest first", "╌╌ m0")
-	if s := d.strip(); s.Name != "loss" {
+	if s := d.Strip(); s.Name != "loss" {
 		t.Fatalf("members are shown by %s", s.Name)
 	}
-	first := d.inOrder(d.strip())[0].Member
+	first := d.InOrder(d.Strip())[0].Member
 	d.press("g")
-	if d.member != first {
-		t.Errorf("g leads to m%d, want m%d, which has the lowest loss", d.member, first)
+	if d.Member != first {
+		t.Errorf("g leads to m%d, want m%d, which has the lowest loss", d.Member, first)
 	}
 	d.press("down")
-	if want := d.inOrder(d.strip())[1].Member; d.member != want {
-		t.Errorf("down leads to m%d, want m%d", d.member, want)
+	if want := d.InOrder(d.Strip())[1].Member; d.Member != want {
+		t.Errorf("down leads to m%d, want m%d", d.Member, want)
 	}
 	seen := map[string]bool{}
-	for range 2 * len(d.traits()) {
+	for range 2 * len(d.Traits()) {
 		d.press("t")
-		seen[d.strip().Name] = true
-		l := d.inOrder(d.strip())
-		if up := l[0].X >= l[len(l)-1].X; up != (d.strip().Name == view.Fitness) {
-			t.Errorf("%s is ranked from %g to %g", d.strip().Name, l[0].X, l[len(l)-1].X)
+		seen[d.Strip().Name] = true
+		l := d.InOrder(d.Strip())
+		if up := l[0].X >= l[len(l)-1].X; up != (d.Strip().Name == view.Fitness) {
+			t.Errorf("%s is ranked from %g to %g", d.Strip().Name, l[0].X, l[len(l)-1].X)
 		}
 	}
 	if !seen["loss"] || !seen[view.Fitness] || seen[view.Parent] || seen[view.Founder] {
 		t.Errorf("t goes through %v", seen)
 	}
-	for _, p := range d.placed {
-		if p.panel == rankingPanel {
-			d.Update(tea.MouseClickMsg{X: p.at.X + 4, Y: p.at.Y + 4}) // border, heading, two places
+	for _, p := range d.Placed {
+		if p.Panel == panel.Ranking {
+			d.Update(tea.MouseClickMsg{X: p.At.X + 4, Y: p.At.Y + 4}) // border, heading, two places
 		}
 	}
-	if want := d.inOrder(d.strip())[2].Member; d.member != want {
-		t.Errorf("a click on the third place leads to m%d, want m%d", d.member, want)
+	if want := d.InOrder(d.Strip())[2].Member; d.Member != want {
+		t.Errorf("a click on the third place leads to m%d, want m%d", d.Member, want)
 	}
-	now := d.inOrder(d.strip())[0].X
+	now := d.InOrder(d.Strip())[0].X
 	d.press("right", "right")
 	d.shows("at round ", "│")
-	if then := d.inOrder(d.strip())[0].X; then == now {
-		t.Errorf("at round %d the first has %g, as it has now", d.cursor.round, then)
+	if then := d.InOrder(d.Strip())[0].X; then == now {
+		t.Errorf("at round %d the first has %g, as it has now", d.Cursor.Round, then)
 	}
 	d.press("5").shows("at round ")
 	d.press("esc").hides("at round ")
 	d.begin()
-	if d.trait != "" {
-		t.Errorf("another session is shown by %s of the one before", d.trait)
+	if d.Trait != "" {
+		t.Errorf("another session is shown by %s of the one before", d.Trait)
 	}
 }
 
@@ -74,11 +76,11 @@ func TestBestIsFirstOfWhatIsShown(t *testing.T) {
 	d.press("4", "b")
 	d.shows("ranking  loss", "m1 is first by loss, lowest first")
 	firsts := map[engine.Member]bool{}
-	for range d.traits() {
+	for range d.Traits() {
 		d.press("G", "b")
-		want := d.inOrder(d.strip())[0].Member
-		if d.member != want {
-			t.Errorf("by %s b leads to m%d, want m%d", d.strip().Name, d.member, want)
+		want := d.InOrder(d.Strip())[0].Member
+		if d.Member != want {
+			t.Errorf("by %s b leads to m%d, want m%d", d.Strip().Name, d.Member, want)
 		}
 		firsts[want] = true
 		d.press("t")
@@ -99,7 +101,7 @@ func TestRankingOfWhatIsNotFinite(t *testing.T) {
 	nan /= nan
 	rs = append(rs, event.Record{At: rs[len(rs)-1].At, Points: &event.Points{Round: 50, Series: "loss", Members: []engine.Member{0}, Values: []float64{nan}}})
 	d := open(t, 120, 40, rs, nil)
-	l := d.press("4").inOrder(d.strip())
+	l := d.press("4").InOrder(d.Strip())
 	if l[len(l)-1].Member != 0 || l[0].X > l[1].X {
 		t.Errorf("ranked %v", l)
 	}
@@ -108,7 +110,7 @@ func TestRankingOfWhatIsNotFinite(t *testing.T) {
 			t.Errorf("the member that diverged is shown as %q", row)
 		}
 	}
-	if deviation(l[:1]) == deviation(l[:1]) || deviation([]view.Value{{X: 1}, {X: 3}, {X: nan}}) != 1.4142135623730951 {
-		t.Errorf("deviations are %g and %g", deviation(l[:1]), deviation([]view.Value{{X: 1}, {X: 3}}))
+	if live.Deviation(l[:1]) == live.Deviation(l[:1]) || live.Deviation([]view.Value{{X: 1}, {X: 3}, {X: nan}}) != 1.4142135623730951 {
+		t.Errorf("deviations are %g and %g", live.Deviation(l[:1]), live.Deviation([]view.Value{{X: 1}, {X: 3}}))
 	}
 }

@@ -3,13 +3,12 @@ package tui
 import (
 	"fmt"
 	"slices"
-	"strconv"
 
 	tea "charm.land/bubbletea/v2"
 
 	"brood/runtime/event"
-	"brood/runtime/view"
 	"brood/tui/cell"
+	"brood/tui/panel"
 )
 
 // change is a transaction of knobs with what it replaced: either is a command of its own.
@@ -52,7 +51,7 @@ const (
 // reverse is what takes the live run back to where it is before c.
 func (m *model) reverse(c event.Command) (out event.Command) {
 	if c.Members > 0 {
-		out.Members = len(m.live.Members().Members)
+		out.Members = len(m.Live.Members().Members)
 	}
 	for _, s := range c.Set {
 		out.Set = append(out.Set, event.Setting{Knob: s.Knob, Expr: m.latest(s.Knob)})
@@ -62,13 +61,13 @@ func (m *model) reverse(c event.Command) (out event.Command) {
 
 // latest is the expression of a knob's last edit, in effect or not yet, else its default; "" for an unknown knob.
 func (m *model) latest(knob string) string {
-	for i := len(m.live.Edits) - 1; i >= 0; i-- {
-		if e := m.live.Edits[i]; e.Knob == knob && e.Algorithm == m.live.Algorithm() && !e.Void {
+	for i := len(m.Live.Edits) - 1; i >= 0; i-- {
+		if e := m.Live.Edits[i]; e.Knob == knob && e.Algorithm == m.Live.Algorithm() && !e.Void {
 			return e.Expr
 		}
 	}
-	if m.alg != nil {
-		if k, ok := m.alg.Knob(knob); ok {
+	if m.Alg != nil {
+		if k, ok := m.Alg.Knob(knob); ok {
 			return k.Format(k.Default)
 		}
 	}
@@ -87,14 +86,14 @@ func (p *past) ask(m *model, c event.Command) {
 }
 
 // answer files an accepted change; a refused one is forgotten. text says what an undo or redo did, "" for others.
-func (p *past) answer(msg receiptMsg) (text string) {
-	a, ok := p.asked[msg.command.ID]
-	delete(p.asked, msg.command.ID)
+func (p *past) answer(msg panel.ReceiptMsg) (text string) {
+	a, ok := p.asked[msg.Command.ID]
+	delete(p.asked, msg.Command.ID)
 	if !ok {
 		return ""
 	}
 	what := map[turn]string{undo: "undo: ", redo: "redo: "}[a.turn]
-	switch accepted := msg.err == nil && msg.receipt.Accepted; {
+	switch accepted := msg.Err == nil && msg.Receipt.Accepted; {
 	case !accepted:
 	case a.turn == applied:
 		p.done, p.undone = append(p.done, a.change), nil
@@ -106,22 +105,7 @@ func (p *past) answer(msg receiptMsg) (text string) {
 	if what == "" {
 		return ""
 	}
-	return what + words(msg.command)
-}
-
-// words are a command's settings for a person.
-func words(c event.Command) (s string) {
-	all := c.Set
-	if c.Members > 0 {
-		all = append([]event.Setting{{Knob: view.MembersKnob, Expr: strconv.Itoa(c.Members)}}, all...)
-	}
-	for i, x := range all {
-		if i > 0 {
-			s += ", "
-		}
-		s += x.Knob + " = " + x.Expr
-	}
-	return s
+	return what + panel.Words(msg.Command)
 }
 
 func (m *model) mayTurn(t turn) string {
@@ -129,7 +113,7 @@ func (m *model) mayTurn(t turn) string {
 	if t == redo {
 		list, what = m.past.undone, "redo: no knob change of yours was undone"
 	}
-	switch why := m.whyNoCommand(); {
+	switch why := m.WhyNoCommand(); {
 	case why != "":
 		return why
 	case len(m.past.asked) > 0:
@@ -139,8 +123,8 @@ func (m *model) mayTurn(t turn) string {
 	}
 	last := list[len(list)-1]
 	if last.era != m.past.era {
-		return fmt.Sprintf("%s was a change of %s, and %s took over since: it is not %s", words(last.after), last.after.Of,
-			m.live.Algorithm(), map[turn]string{undo: "undone", redo: "redone"}[t])
+		return fmt.Sprintf("%s was a change of %s, and %s took over since: it is not %s", panel.Words(last.after), last.after.Of,
+			m.Live.Algorithm(), map[turn]string{undo: "undone", redo: "redone"}[t])
 	}
 	for _, s := range last.before.Set {
 		if s.Expr == "" {
@@ -163,11 +147,11 @@ func (m *model) turnBack() tea.Cmd {
 func (p *past) asOf(m *model, set []event.Setting) []event.Setting {
 	set = slices.Clone(set)
 	for i, s := range set {
-		if m.knobs == nil {
+		if m.Knobs == nil {
 			break
 		}
-		if k, ok := m.alg.Knob(s.Knob); ok && m.knobs.Accept(k, s.Expr) != nil {
-			set[i].Expr = k.Format(m.knobs.With(s.Knob, s.Expr).Value(k))
+		if k, ok := m.Alg.Knob(s.Knob); ok && m.Knobs.Accept(k, s.Expr) != nil {
+			set[i].Expr = k.Format(m.Knobs.With(s.Knob, s.Expr).Value(k))
 		}
 	}
 	return set
@@ -180,10 +164,10 @@ func (m *model) turnAgain() tea.Cmd {
 
 func (m *model) sendTurn(c event.Command, a asked) tea.Cmd {
 	c = event.Command{Set: m.past.asOf(m, c.Set), Members: c.Members}
-	send := m.send(c)
+	send := m.Send(c)
 	if send != nil {
 		m.past.asked[m.lastID] = a
-		m.say(cell.Plain, map[turn]string{undo: "undo: ", redo: "redo: "}[a.turn]+words(c)+", waiting for the answer")
+		m.Say(cell.Plain, map[turn]string{undo: "undo: ", redo: "redo: "}[a.turn]+panel.Words(c)+", waiting for the answer")
 	}
 	return send
 }

@@ -9,12 +9,13 @@ import (
 	"brood/runtime/event"
 	"brood/runtime/view"
 	"brood/runtime/view/sourcetest"
+	"brood/tui/panel"
 )
 
 // sets writes what was sent: eta=0.2 members=8.
 func sets(all []event.Command) (out []string) {
 	for _, c := range all {
-		out = append(out, strings.ReplaceAll(words(c), " = ", "="))
+		out = append(out, strings.ReplaceAll(panel.Words(c), " = ", "="))
 	}
 	return out
 }
@@ -25,7 +26,7 @@ func (d *desk) follow(c event.Command) {
 	for _, s := range c.Set {
 		rs = append(rs, event.Record{At: 2e18, Edit: &event.Edit{At: 402, Algorithm: "sample", Knob: s.Knob, Expr: s.Expr, By: c.By}})
 	}
-	d.Update(batchMsg{gen: d.feed.gen, batch: view.Batch{Records: rs}})
+	d.Update(batchMsg{gen: d.Feed.Gen, batch: view.Batch{Records: rs}})
 }
 
 func TestUndoAndRedo(t *testing.T) {
@@ -78,16 +79,16 @@ func TestUndoTakesTheTransactionBack(t *testing.T) {
 func TestUndoSaysWhyNot(t *testing.T) {
 	d := open(t, 120, 40, sourcetest.Run(6, 400), nil)
 	for key, want := range map[string]string{"z": "nothing to undo", "Z": "nothing to redo"} {
-		if d.press(key); !strings.Contains(d.toast.text, want) {
-			t.Errorf("%s says %q", key, d.toast.text)
+		if d.press(key); !strings.Contains(d.Toast.Text, want) {
+			t.Errorf("%s says %q", key, d.Toast.Text)
 		}
 	}
 	d.say1 = func(c event.Command) (event.Receipt, error) {
 		return event.Receipt{ID: c.ID, Reason: "no"}, nil
 	}
 	d.press(":").write("set eta 0.2").press("enter", "z")
-	if len(d.sent) != 1 || !strings.Contains(d.toast.text, "nothing to undo") {
-		t.Errorf("a refused change can be undone: %v, %q", sets(d.sent), d.toast.text)
+	if len(d.sent) != 1 || !strings.Contains(d.Toast.Text, "nothing to undo") {
+		t.Errorf("a refused change can be undone: %v, %q", sets(d.sent), d.Toast.Text)
 	}
 	d.say1 = nil
 	d.press(":").write("set eta 0.2").press("enter")
@@ -101,36 +102,36 @@ func TestUndoSaysWhyNot(t *testing.T) {
 	// One that is not answered yet.
 	d.press(":").write("set eta 0.5").Update(keyMsg("enter"))
 	d.Update(keyMsg("z"))
-	if !strings.Contains(d.toast.text, "not answered yet") {
-		t.Errorf("before the answer z says %q", d.toast.text)
+	if !strings.Contains(d.Toast.Text, "not answered yet") {
+		t.Errorf("before the answer z says %q", d.Toast.Text)
 	}
-	look := open(t, 120, 40, sourcetest.Run(6, 400), func(o *Options) { o.Commander = nil })
-	if look.press("z"); !strings.Contains(look.toast.text, "looking only") {
-		t.Errorf("who looks only is told %q", look.toast.text)
+	look := open(t, 120, 40, sourcetest.Run(6, 400), func(o *panel.Options) { o.Commander = nil })
+	if look.press("z"); !strings.Contains(look.Toast.Text, "looking only") {
+		t.Errorf("who looks only is told %q", look.Toast.Text)
 	}
 }
 
 // A swap starts from knobs of its own: what was changed before it is not taken back in the algorithm that took over,
 // nor in the first one when that trains again.
 func TestUndoStopsAtASwap(t *testing.T) {
-	d := open(t, 120, 40, sourcetest.Run(6, 400), func(o *Options) { o.Algorithms = append(o.Algorithms, rival()) })
+	d := open(t, 120, 40, sourcetest.Run(6, 400), func(o *panel.Options) { o.Algorithms = append(o.Algorithms, rival()) })
 	d.press(":").write("set eta 0.2").press("enter")
 	d.follow(d.sent[0])
 	d.press("k", "j", "j", "l")
 	swap := func(epoch uint32, from, to string) {
-		d.apply(event.Record{Plan: &event.Plan{Epoch: epoch, At: 402, Old: d.live.Members(), New: d.live.Members(), OldAlg: from, Algorithm: to, Cause: "swap"}})
+		d.apply(event.Record{Plan: &event.Plan{Epoch: epoch, At: 402, Old: d.Live.Members(), New: d.Live.Members(), OldAlg: from, Algorithm: to, Cause: "swap"}})
 	}
 	swap(2, "sample", "rival")
-	if len(d.rail.staged) != 0 || !strings.Contains(d.toast.text, "rival took over: ell = 13 was staged for sample") {
-		t.Errorf("what was staged for the other algorithm: %v, %q", d.rail.staged, d.toast.text)
+	if len(d.rail.Staged) != 0 || !strings.Contains(d.Toast.Text, "rival took over: ell = 13 was staged for sample") {
+		t.Errorf("what was staged for the other algorithm: %v, %q", d.rail.Staged, d.Toast.Text)
 	}
 	const why = "eta = 0.2 was a change of sample, and rival took over since: it is not undone"
-	if d.press("z"); len(d.sent) != 1 || d.toast.text != why {
-		t.Errorf("after a swap z sends %q and says %q", sets(d.sent[1:]), d.toast.text)
+	if d.press("z"); len(d.sent) != 1 || d.Toast.Text != why {
+		t.Errorf("after a swap z sends %q and says %q", sets(d.sent[1:]), d.Toast.Text)
 	}
 	swap(3, "rival", "sample")
-	if d.press("z"); len(d.sent) != 1 || !strings.HasSuffix(d.toast.text, "it is not undone") {
-		t.Errorf("after a swap back z sends %q and says %q", sets(d.sent[1:]), d.toast.text)
+	if d.press("z"); len(d.sent) != 1 || !strings.HasSuffix(d.Toast.Text, "it is not undone") {
+		t.Errorf("after a swap back z sends %q and says %q", sets(d.sent[1:]), d.Toast.Text)
 	}
 	d.press(":").write("set eta 0.3").press("enter")
 	if d.press("z"); len(d.sent) != 3 || d.sent[1].Of != "sample" || d.sent[2].Of != "sample" {

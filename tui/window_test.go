@@ -11,6 +11,7 @@ import (
 	"brood/runtime/view/sourcetest"
 	"brood/tui/cell"
 	"brood/tui/chart"
+	"brood/tui/panel"
 )
 
 // Sourcetest's run has its points in rounds 1 to 400: charts show [1, 401).
@@ -40,7 +41,7 @@ func TestZoomAndPan(t *testing.T) {
 	} {
 		d := open(t, 120, 40, sourcetest.Run(6, 400), nil)
 		d.press(strings.Fields(c.keys)...)
-		if lo, hi := d.rounds(); lo != c.lo || hi != c.hi {
+		if lo, hi := d.Rounds(); lo != c.lo || hi != c.hi {
 			t.Errorf("after %q charts show %d to %d, want %d to %d", c.keys, lo, hi, c.lo, c.hi)
 		}
 		d.shows(c.note)
@@ -57,10 +58,10 @@ func TestZoomedChartsFollow(t *testing.T) {
 		d.press(strings.Fields(c.keys)...)
 		var more []event.Record
 		for r := uint64(401); r <= 404; r++ {
-			more = append(more, event.Record{At: 2e18, Points: &event.Points{Round: r, Series: "loss", Members: d.shown.Members().Members, Values: make([]float64, 6)}})
+			more = append(more, event.Record{At: 2e18, Points: &event.Points{Round: r, Series: "loss", Members: d.Shown.Members().Members, Values: make([]float64, 6)}})
 		}
-		d.Update(batchMsg{gen: d.feed.gen, batch: view.Batch{Records: more}})
-		if lo, hi := d.rounds(); lo != c.lo || hi != c.hi {
+		d.Update(batchMsg{gen: d.Feed.Gen, batch: view.Batch{Records: more}})
+		if lo, hi := d.Rounds(); lo != c.lo || hi != c.hi {
 			t.Errorf("after %q and 4 rounds charts show %d to %d, want %d to %d", c.keys, lo, hi, c.lo, c.hi)
 		}
 	}
@@ -75,9 +76,9 @@ func TestWindowStaysWithinTheRun(t *testing.T) {
 		for _, r := range sourcetest.Run(6, rounds) {
 			v.Apply(r)
 		}
-		d.Update(snapshotMsg{gen: d.feed.gen, view: v})
-		first, end := d.extent()
-		if lo, hi := d.rounds(); lo < first || hi > end || lo >= hi {
+		d.Update(snapshotMsg{gen: d.Feed.Gen, view: v})
+		first, end := d.Extent()
+		if lo, hi := d.Rounds(); lo < first || hi > end || lo >= hi {
 			t.Errorf("with %d rounds charts show %d to %d of %d to %d", rounds, lo, hi, first, end)
 		}
 		d.paint()
@@ -105,13 +106,13 @@ func TestSmoothingKeys(t *testing.T) {
 // average since the first round, wherever the window begins.
 func TestSmoothedCurves(t *testing.T) {
 	d := open(t, 120, 40, sourcetest.Run(6, 400), nil)
-	d.smoothing = 2
-	s := d.shown.Find("loss")
+	d.Smoothing = 2
+	s := d.Shown.Find("loss")
 	at := func(keys string, n int) (raw, smooth chart.Layer) {
 		d.press(strings.Fields(keys)...)
-		var c curves
-		c.add(d.model, s, s.Median, n, cell.Median, chart.Thin)
-		return c.behind[0], c.front[0]
+		var c panel.Curves
+		c.Add(d.model.Host, s, s.Median, n, cell.Median, chart.Thin)
+		return c.Under[0], c.Over[0]
 	}
 	raw, whole := at("", 400)
 	if raw.Role != cell.Raw || whole.Role != cell.Median {
@@ -145,32 +146,32 @@ func TestZoomByMouse(t *testing.T) {
 			if err := r.Scan(t.Context()); err != nil {
 				t.Fatal(err)
 			}
-			d = open(t, 120, 40, nil, func(o *Options) { o.Source, o.Commander = r, nil })
+			d = open(t, 120, 40, nil, func(o *panel.Options) { o.Source, o.Commander = r, nil })
 			d.press("end")
 		}
 		d.screenText()
-		p := d.lossPlot()
-		lo, hi := d.rounds()
+		p := d.LossPlot()
+		lo, hi := d.Rounds()
 		full := hi - lo
 		x := p.X + p.W/4
 		at := lo + full/4
 		d.Update(tea.MouseWheelMsg{X: x, Y: p.Y + 1, Button: tea.MouseWheelUp})
-		if lo, hi = d.rounds(); hi-lo != full/2 || lo+(hi-lo)/4 < at-4 || lo+(hi-lo)/4 > at+4 {
+		if lo, hi = d.Rounds(); hi-lo != full/2 || lo+(hi-lo)/4 < at-4 || lo+(hi-lo)/4 > at+4 {
 			t.Errorf("the wheel shows %d to %d, want %d rounds with %d in a quarter of them", lo, hi, full/2, at)
 		}
 		d.Update(tea.MouseWheelMsg{X: x, Y: p.Y + 1, Button: tea.MouseWheelDown})
-		if lo, hi = d.rounds(); hi-lo != full {
+		if lo, hi = d.Rounds(); hi-lo != full {
 			t.Errorf("turned back it shows %d to %d", lo, hi)
 		}
 		d.Update(tea.MouseClickMsg{X: p.X + p.W/2, Y: p.Y + 1})
 		d.Update(tea.MouseReleaseMsg{X: p.X + p.W/4, Y: p.Y + 9})
-		if lo, hi = d.rounds(); lo < full/4-4 || lo > full/4+4 || hi < full/2-4 || hi > full/2+8 || d.cursor.on {
-			t.Errorf("a drag over the second quarter shows %d to %d, cursor %v", lo, hi, d.cursor)
+		if lo, hi = d.Rounds(); lo < full/4-4 || lo > full/4+4 || hi < full/2-4 || hi > full/2+8 || d.Cursor.On {
+			t.Errorf("a drag over the second quarter shows %d to %d, cursor %v", lo, hi, d.Cursor)
 		}
-		was := d.window
+		was := d.Window
 		d.Update(tea.MouseClickMsg{X: p.X + p.W/2, Y: p.Y + 1})
-		if d.Update(tea.MouseReleaseMsg{X: p.X + p.W/2, Y: p.Y + 1}); d.window != was || d.cursor.on == recorded {
-			t.Errorf("a click shows other rounds, or points at none: %v, cursor %v", d.window, d.cursor)
+		if d.Update(tea.MouseReleaseMsg{X: p.X + p.W/2, Y: p.Y + 1}); d.Window != was || d.Cursor.On == recorded {
+			t.Errorf("a click shows other rounds, or points at none: %v, cursor %v", d.Window, d.Cursor)
 		}
 	}
 }
@@ -200,11 +201,11 @@ func TestTheCentreIsInALateWindow(t *testing.T) {
 func TestOnlyMiniBatchesAreSmoothed(t *testing.T) {
 	d := open(t, 120, 40, sourcetest.Run(6, 400), nil)
 	drawn := 0
-	for i := range d.shown.Series {
-		s := &d.shown.Series[i]
-		var c curves
-		c.add(d.model, s, s.Band, 80, cell.Centre, chart.Line)
-		switch smoothed := len(c.behind) > 0; {
+	for i := range d.Shown.Series {
+		s := &d.Shown.Series[i]
+		var c panel.Curves
+		c.Add(d.model.Host, s, s.Band, 80, cell.Centre, chart.Line)
+		switch smoothed := len(c.Under) > 0; {
 		case s.Name == "loss" && !smoothed:
 			t.Error("the training loss is not smoothed")
 		case (s.Name == view.CentreLoss || s.Name == view.Spread || s.Name == view.TestError || s.Name == view.TestLoss) && smoothed:

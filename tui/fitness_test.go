@@ -1,0 +1,91 @@
+package tui
+
+import (
+	"strings"
+	"testing"
+
+	"brood/models/engine"
+	"brood/optim"
+	"brood/runtime/event"
+	"brood/runtime/view"
+	"brood/runtime/view/sourcetest"
+	"brood/tui/panel"
+	"brood/tui/panel/live"
+)
+
+// TestBeside: a run without a model shows, next to its main series, what its algorithm measured first, and stays with
+// it.
+func TestBeside(t *testing.T) {
+	m := &panel.Host{Alg: &optim.Algorithm{Series: []optim.Series{{Name: "loss"}, {Name: "time", Title: "time"}, {Name: "share.A", Title: "share of A"}}}, Shown: view.New()}
+	point := func(series string, round uint64) {
+		m.Shown.Apply(event.Record{Points: &event.Points{Round: round, Series: series, Members: []engine.Member{0}, Values: []float64{1}}})
+	}
+	m.Shown.Apply(event.Record{Config: &event.Config{}})
+	if name, _ := live.SecondSeries(m); name != view.Fitness {
+		t.Errorf("before anything is measured it is %s", name)
+	}
+	point("loss", 1)
+	point("share.A", 1)
+	if name, title := live.SecondSeries(m); name != "share.A" || title != "share of A" {
+		t.Errorf("it is %s, %q", name, title)
+	}
+	point("time", 9)
+	if name, _ := live.SecondSeries(m); name != "share.A" {
+		t.Errorf("it jumps to %s", name)
+	}
+	m.Shown.Config.Data = "mnist"
+	if name, _ := live.SecondSeries(m); name != view.Fitness {
+		t.Errorf("with data it is %s", name)
+	}
+}
+
+// TestFitnessIsToCome: an algorithm that scores its members at the end of a cycle names the round of the first scores,
+// and a probe of the centre before it does not say that they are one model.
+func TestFitnessIsToCome(t *testing.T) {
+	bred := func() *optim.Algorithm {
+		a := sourcetest.Algorithm()
+		a.Series = append(a.Series, optim.Series{Name: view.Fitness, Title: "fitness", Kind: optim.PerMember})
+		a.Blocks = func(_ optim.Values, l engine.Layout) []optim.Block {
+			return []optim.Block{optim.Params(optim.BlockX, false, optim.EnterDrawn, l)}
+		}
+		a.Cycle = func(optim.Shape) int { return 500 }
+		return a
+	}
+	rs := unscored(6, 400)
+	shows := func(a *optim.Algorithm, want string) {
+		t.Helper()
+		d := open(t, 200, 50, rs, func(o *panel.Options) { o.Algorithms = []*optim.Algorithm{a} })
+		if got := live.Unmeasured(d.Host); got != want {
+			t.Errorf("it says %q, want %q", got, want)
+		}
+		d.shows("no fitness yet:")
+		d.hides("one model")
+	}
+	a := bred()
+	shows(a, "no fitness yet: members are scored at the end of a cycle, first in round 500")
+	a.Cycle = func(optim.Shape) int { return 50 } // shorter since an edit
+	shows(a, "no fitness yet: members are scored at the end of a cycle, which is 50 rounds")
+	a = bred()
+	a.Series, a.Cycle = a.Series[:1], nil // fitness is of the probe, and an algorithm with one model ran before
+	shows(a, "no fitness yet: the next probe measures it")
+}
+
+// unscored are the records of sourcetest without a fitness.
+func unscored(members, rounds int) (kept []event.Record) {
+	for _, r := range sourcetest.Run(members, rounds) {
+		if r.Points == nil || r.Points.Series != event.SeriesFitness {
+			kept = append(kept, r)
+		}
+	}
+	return kept
+}
+
+// TestNoFitness: once the centre was probed, members that have no fitness by then will never have one, and no panel
+// says that it is to come.
+func TestNoFitness(t *testing.T) {
+	d := open(t, 200, 50, unscored(6, 400), nil)
+	screen := strings.Join(strings.Fields(d.theme.String(d.paint())), " ")
+	if strings.Contains(screen, "fitness appears with") || !strings.Contains(screen, "all members train one model") {
+		t.Errorf("the screen does not say why there is no fitness:\n%s", screen)
+	}
+}

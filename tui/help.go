@@ -1,0 +1,182 @@
+package tui
+
+import (
+	"slices"
+	"strings"
+
+	tea "charm.land/bubbletea/v2"
+
+	"brood/tui/cell"
+	"brood/tui/panel"
+)
+
+// help is generated from the key tables: a group of panels is shown as the first of them has it, and those of the
+// present screen come first.
+type help struct {
+	m       *model
+	scroll  int
+	finding bool // what is typed is looked for
+	panel.Line
+}
+
+// helpLine is a row of help: a group's name, or a key and what it does.
+type helpLine struct{ group, key, title string }
+
+// helpGroup is a group with the lines of its keys.
+type helpGroup struct {
+	name  string
+	lines []helpLine
+	here  bool // its keys are of a panel that is seen
+}
+
+func newHelpGroup[M any](name string, keys []panel.Key[M], here bool) helpGroup {
+	g := helpGroup{name: name, here: here}
+	for _, b := range keys {
+		g.lines = append(g.lines, helpLine{key: b.Label(), title: b.Title})
+	}
+	return g
+}
+
+func helpGroups(m *model) (out []helpGroup) {
+	m.Layout()                       // which panels are seen
+	taken := func(key string) bool { // by the panel that has the focus
+		return slices.ContainsFunc(m.panel(m.Focus).Keys, func(b panel.Binding) bool { return slices.Contains(b.Keys, key) })
+	}
+	own := func(group string, here bool) {
+		keys := slices.DeleteFunc(extraKeys(), func(b panel.Key[*model]) bool {
+			return b.Group != group || !slices.ContainsFunc(b.Keys, func(k string) bool { return !taken(k) })
+		})
+		out = append(out, newHelpGroup(group, keys, here))
+	}
+	lead := m.panel(m.Focus).Group
+	if lead == "" {
+		lead = m.panel(m.screens()[m.screen].Lead).Group
+	}
+	own(looking, true)
+	own(running, false)
+	for i, p := range m.panels {
+		if p.Group != "" && !slices.ContainsFunc(m.panels[:i], func(q panel.Panel) bool { return q.Group == p.Group }) {
+			here := slices.ContainsFunc(m.panels, func(q panel.Panel) bool { return q.Group == p.Group && m.visible(q.Id) })
+			out = append(out, newHelpGroup(p.Group, p.Keys, here))
+		}
+	}
+	if m.Replay != nil {
+		own(playing, false)
+	}
+	own(leavings, false)
+	first := func(g helpGroup) bool { return g.here && g.name == lead }
+	slices.SortStableFunc(out, func(a, b helpGroup) int {
+		switch {
+		case first(a) && !first(b):
+			return -1
+		case first(b) && !first(a):
+			return 1
+		}
+		return 0
+	})
+	return out
+}
+
+// visible says whether a panel has a place now; one that is a line alone has none where keys could go.
+func (m *model) visible(id panel.ID) bool {
+	return slices.ContainsFunc(m.Placed, func(p panel.Placement) bool { return p.Panel == id && p.At.H >= leastPanelH })
+}
+
+func helpLines(groups []helpGroup) (out []helpLine) {
+	for _, g := range groups {
+		out = append(append(out, helpLine{group: g.name}), g.lines...)
+	}
+	return out
+}
+
+// lines are the groups of the present screen and then the others, or of all, commands too, what holds the typed words.
+func (h *help) lines(m *model) []helpLine {
+	var groups []helpGroup
+	for _, here := range []bool{true, false} {
+		for _, g := range helpGroups(m) {
+			if g.here == here {
+				groups = append(groups, g)
+			}
+		}
+	}
+	words := strings.Fields(strings.ToLower(h.Text()))
+	if len(words) == 0 {
+		return helpLines(groups)
+	}
+	command := helpGroup{name: "command line"}
+	for _, c := range m.commands() {
+		command.lines = append(command.lines, helpLine{key: ":" + c.Name, title: c.Title})
+	}
+	var found []helpGroup
+	for _, g := range append(groups, command) {
+		g.lines = slices.DeleteFunc(g.lines, func(l helpLine) bool {
+			text := strings.ToLower(g.name + " " + l.key + " " + l.title)
+			return slices.ContainsFunc(words, func(w string) bool { return !strings.Contains(text, w) })
+		})
+		if len(g.lines) > 0 {
+			found = append(found, g)
+		}
+	}
+	return helpLines(found)
+}
+
+func (h *help) Key(_ *panel.Host, name, text string) tea.Cmd {
+	switch {
+	case name == "down" || name == "pgdown" || !h.finding && (name == "j" || name == "space"):
+		h.scroll++
+	case name == "up" || name == "pgup" || !h.finding && name == "k":
+		h.scroll = max(0, h.scroll-1)
+	case !h.finding && name == "/":
+		h.finding = true
+	case h.finding && name == "esc":
+		h.finding, h.scroll = false, 0
+		h.Set("")
+	case h.finding && name != "enter":
+		h.Line.Key(name, text)
+		h.scroll = 0
+	default:
+		h.m.Popup = nil
+	}
+	return nil
+}
+
+func (h *help) Draw(_ *panel.Host, g *cell.Grid) cell.Rect {
+	lines := h.lines(h.m)
+	cols := 1
+	if g.W >= 104 {
+		cols = 2
+	}
+	rows := (len(lines) + cols - 1) / cols
+	w := min(g.W, 50*cols+2)
+	title, note := "help", "/ finds, any other key closes"
+	if h.finding {
+		title, note = "help  /"+h.Text()+"_", "esc all, enter closes"
+	}
+	in := panel.Dialog(g, w, min(g.H, max(rows, 1)+2), title, note)
+	h.scroll = min(h.scroll, max(0, rows-in.H))
+	for i, l := range lines {
+		x, y := in.X+i/rows*50, in.Y+i%rows-h.scroll
+		if y < in.Y || y >= in.Y+in.H {
+			continue
+		}
+		if l.group != "" {
+			g.Text(x+1, y, 48, cell.Title, l.group)
+			continue
+		}
+		g.Right(x+14, y, 13, cell.Key, l.key)
+		g.Text(x+16, y, min(33, in.W-17), cell.Plain, l.title)
+	}
+	if len(lines) == 0 {
+		g.Text(in.X+1, in.Y, in.W-2, cell.Faint, "no key or command is told by these words")
+	}
+	if rows > in.H {
+		scroll := " j k scroll "
+		if h.finding {
+			scroll = " up down scroll "
+		}
+		g.Right(in.X+in.W-1, in.Y+in.H, 20, cell.Faint, scroll)
+	}
+	return in
+}
+
+func (h *help) Point(*panel.Host, cell.Rect, int, int) tea.Cmd { return nil }

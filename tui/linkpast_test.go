@@ -1,0 +1,170 @@
+package tui
+
+import (
+	"maps"
+	"math"
+	"strings"
+	"testing"
+
+	tea "charm.land/bubbletea/v2"
+
+	"brood/runtime/event"
+	"brood/runtime/view/sourcetest"
+	"brood/tui/panel"
+	"brood/tui/panel/fleet"
+)
+
+// wires are the records of a fleet over 100 rounds, 10 of them a second, whose machines are told every
+// twentieth round as `told` says: what worker 1 sends to 2 and what 2 sends to 1, below 0 where the worker is gone.
+// In one commit more is sent than the formula says.
+func wires(told func(round uint64) (one, two float64), links bool) (out []event.Record) {
+	for _, r := range sourcetest.Run(6, 100) {
+		if r.Commit != nil && r.Commit.To == 80 {
+			c := *r.Commit
+			c.Sent = maps.Clone(c.Sent)
+			c.Sent["couple"] += 999
+			r.Commit = &c
+		}
+		if r.Machines == nil && r.Alert == nil && r.Edit == nil {
+			out = append(out, r)
+		}
+		if r.Commit == nil || r.Commit.To%20 != 0 {
+			continue
+		}
+		x := &event.Machines{Round: r.Commit.To, Of: []event.Machine{{Worker: event.Here, Values: map[event.Measure]float64{event.Busy: 1}}}}
+		one, two := told(r.Commit.To)
+		for i, sent := range []float64{one, two} {
+			if sent < 0 {
+				continue
+			}
+			m := event.Machine{Worker: 1 + i, Values: map[event.Measure]float64{event.Sent: sent}}
+			if links {
+				m.To = map[int]float64{2 - i: sent}
+			}
+			x.Of = append(x.Of, m)
+		}
+		out = append(out, event.Record{At: r.At, Machines: x})
+	}
+	return out
+}
+
+// wire is the line of a link in the panel, without its name.
+func wire(d *desk, name string) string {
+	d.t.Helper()
+	for line := range strings.SplitSeq(d.screenText(), "\n") {
+		if _, after, ok := strings.Cut(line, name+" "); ok {
+			return strings.Trim(after, " │")
+		}
+	}
+	return ""
+}
+
+// TestLinksOverRounds: of each link there is what it carried a second and a round, at the cursor too, beside what the
+// formula says; a link that nobody measured has a dash and a gap, and a log of before has no links and invents none.
+func TestLinksOverRounds(t *testing.T) {
+	gap := func(r uint64) (float64, float64) {
+		if r > 30 && r <= 60 {
+			return 80e3, -1
+		}
+		return 40e3, 20e3
+	}
+	d := open(t, 200, 50, wires(gap, true), nil)
+	d.press("5")
+	d.shows("links over rounds", "all → all", "formula", "w1 → all", "w1 → w2", "w2 → w1", "links: packets, probes too · formula: payload of rounds")
+	if got := wire(d, "w1 → w2"); !strings.HasPrefix(got, "40.0 kB    4.0 kB") {
+		t.Errorf("w1 → w2: %q", got)
+	}
+	if got := wire(d, "all → all"); !strings.HasPrefix(got, "60.0 kB    6.0 kB") {
+		t.Errorf("all → all: %q", got)
+	}
+	if got := wire(d, "formula"); !strings.HasPrefix(got, "412 kB   41.2 kB") { // 5.9 and 35.3 kB a round
+		t.Errorf("the formula: %q", got)
+	}
+	differs := false
+	for _, c := range d.Shown.Ledger.Ring {
+		if got, want := fleet.FormulaAt(d.Shown, c.To), float64(c.Predicted)/float64(c.Rounds); math.Abs(got-want) > 1 {
+			t.Errorf("round %d: the formula says %g bytes, want %g", c.To, got, want)
+		}
+		differs = differs || c.Sent != c.Predicted
+	}
+	if !differs {
+		t.Error("no round has more or less than its formula says")
+	}
+	line := wire(d, "w2 → w1")
+	spark := line[strings.LastIndex(line, "B ")+2:]
+	whole := strings.TrimSpace(spark)
+	if before, after, ok := strings.Cut(whole, " "); !ok || before == "" || strings.Trim(after, " ") == "" {
+		t.Errorf("w2 → w1 has no gap while worker 2 was gone: %q", line)
+	}
+	if one := wire(d, "w1 → w2"); strings.Contains(one[strings.LastIndex(one, "B ")+2:], "▄ ") || !strings.Contains(one, "█") || !strings.Contains(one, "▅") && !strings.Contains(one, "▄") {
+		t.Errorf("w1 → w2 is not drawn over all rounds, twice as high from 40 to 60: %q", one)
+	}
+	d.Cursor.On, d.Cursor.Round = true, 50
+	if got := wire(d, "w1 → w2"); !strings.HasPrefix(got, "80.0 kB    8.0 kB") {
+		t.Errorf("at round 50 w1 → w2: %q", got)
+	}
+	if got := wire(d, "w2 → w1"); !strings.HasPrefix(got, "–         –") {
+		t.Errorf("at round 50 worker 2 was gone: %q", got)
+	}
+	d.Cursor.On = false
+	rows := map[string]int{}
+	for _, r := range d.panel(panel.LinkPast).Export(d.model.Host)(d.Shown)[1:] {
+		rows[r[0]+" "+r[1]]++
+	}
+	if rows["w1 w2"] != 5 || rows["w2 w1"] != 3 || rows["w1 all"] != 5 || rows["all all"] != 5 || len(rows) != 5 {
+		t.Errorf("exported rows: %v", rows)
+	}
+	d = open(t, 200, 50, wires(gap, false), nil)
+	d.press("5")
+	d.shows("w1 → all", "w2 → all")
+	d.hides("w1 → w2", "w2 → w1")
+}
+
+// TestNoLinksOverRounds: where all workers share one process, or have gone, nothing is drawn that nobody measured.
+func TestNoLinksOverRounds(t *testing.T) {
+	none := func(uint64) (float64, float64) { return -1, -1 }
+	d := open(t, 120, 40, wires(none, true), nil)
+	d.press("5")
+	d.hides("links over rounds")
+	left := func(r uint64) (float64, float64) {
+		if r > 50 {
+			return -1, -1
+		}
+		return 40e3, 20e3
+	}
+	d = open(t, 200, 50, wires(left, true), nil)
+	d.press("5")
+	line := wire(d, "w1 → w2")
+	if !strings.HasPrefix(line, "–         –") || len([]rune(line)) > 70 {
+		t.Errorf("both workers have gone, and their link carries %q", line)
+	}
+}
+
+// Every link can be seen, however many there are, and the mouse chooses one and a round.
+func TestLinksOverRoundsFollowTheirCursor(t *testing.T) {
+	for _, size := range [][2]int{{60, 12}, {80, 24}, {120, 40}} {
+		d := open(t, size[0], size[1], sourcetest.Run(6, 400), nil)
+		d.press("5", "tab")
+		if d.Focus != panel.LinkPast {
+			t.Fatalf("at %v tab leads to %s", size, d.Focus)
+		}
+		for _, name := range []string{"all → all", "formula", "w1 → all", "w1 → w2", "w1 → w3", "w2 → all", "w2 → w1", "w2 → w3", "w3 → all"} {
+			d.shows("▸ " + name)
+			d.press("j")
+		}
+		d.press("g")
+		d.shows("▸ all → all")
+	}
+	d := open(t, 120, 40, sourcetest.Run(6, 400), nil)
+	d.press("5")
+	d.paint()
+	for _, p := range d.Placed {
+		if p.Panel == panel.LinkPast {
+			d.Update(tea.MouseClickMsg{X: p.At.X + 50, Y: p.At.Y + 5})
+		}
+	}
+	d.shows("▸ w1 → w2")
+	if !d.Cursor.On || d.Cursor.Round < 200 || d.Cursor.Round > 390 {
+		t.Errorf("the click leads to %+v", d.Cursor)
+	}
+}

@@ -1,0 +1,224 @@
+package tui
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"brood/runtime/event"
+	"brood/runtime/session"
+	"brood/runtime/view"
+	"brood/runtime/view/sourcetest"
+	"brood/tui/panel"
+	"brood/tui/panel/alerts"
+)
+
+// teller is a run whose processes say something.
+type teller struct {
+	*sourcetest.Memory
+	lines []session.Line
+	err   error
+	asked int
+}
+
+func (s *teller) Said(context.Context) ([]session.Line, error) {
+	s.asked++
+	return s.lines, s.err
+}
+
+// saying opens the log of a run whose host says three lines: at its second event, without a time, and after its end.
+func saying(t *testing.T, w, h int) (*desk, *teller) {
+	s := &teller{Memory: sourcetest.NewMemory(sourcetest.Run(6, 400)...)}
+	d := open(t, w, h, nil, func(o *panel.Options) { o.Source, o.Screen = s, "Log" })
+	s.lines = []session.Line{
+		{At: d.Shown.Lane[1].When, Text: "worker 1 joined"},
+		{Text: "worker 2 is refused: " + strings.Repeat("its data has another digest; ", 6) + "LASTWORD"},
+		{At: d.Shown.Last + 1e12, Text: "fatal error: out of memory"},
+	}
+	d.deliver(d.poll()())
+	return d, s
+}
+
+// TestLogHasWhatTheHostSaid: it stands among the events, in the order of time, to its last word at every size.
+func TestLogHasWhatTheHostSaid(t *testing.T) {
+	for _, size := range [][2]int{{60, 20}, {80, 24}, {120, 36}, {200, 50}} {
+		d, s := saying(t, size[0], size[1])
+		d.shows("log", "8 of 8", "worker 1 joined", "LASTWORD", "fatal error: out of memory")
+		text := d.screenText()
+		first, last := strings.Index(text, "worker 1 joined"), strings.Index(text, "fatal error")
+		if kept := strings.Index(text, d.Shown.Lane[len(d.Shown.Lane)-1].Text[:8]); first > kept || kept > last {
+			t.Errorf("%v: not in the order of time:\n%s", size, text)
+		}
+		d.press("/").write("refused").press("enter")
+		d.shows("/refused", "LASTWORD")
+		d.hides("worker 1 joined")
+		d.press("esc", "g")
+		d.hides("fatal error")
+		d.press("G")
+		d.shows("fatal error")
+		if rows := d.panel(panel.Log).Export(d.model.Host)(d.Shown); len(rows) != 9 || rows[8][3] != "host" {
+			t.Errorf("it exports %v", rows)
+		}
+
+		// It is asked again after a while, and only while it is seen; what was told stays where it is told no more.
+		s.err = errors.New("a viewer may look only")
+		d.now = d.now.Add(time.Minute)
+		d.deliver(d.poll()())
+		d.shows("what the host says is not told: a viewer may look only", "fatal error")
+		d.press("w")
+		d.shows("of which 1 due")
+		d.now = d.now.Add(time.Minute)
+		asks := func(what string, want int) {
+			t.Helper()
+			d.now = d.now.Add(time.Minute)
+			before := s.asked
+			if cmd := d.poll(); cmd != nil {
+				d.deliver(cmd())
+			}
+			if n := s.asked - before; n != want {
+				t.Errorf("%s it is asked %d times, want %d", what, n, want)
+			}
+		}
+		asks("closed", 0)
+		d.press("w")
+		asks("open", 1)
+		d.press("1")
+		asks("on another screen", 0)
+		d.press("8")
+		asks("open again", 1)
+	}
+}
+
+// TestLogStaysWhereOneReads: neither a new line nor an event moves what is shown, but at the end.
+func TestLogStaysWhereOneReads(t *testing.T) {
+	d, s := saying(t, 80, 24)
+	at := d.Shown.Last + 2e12
+	for i := range 100 {
+		s.lines = append(s.lines, session.Line{At: at, Text: fmt.Sprintf("line <%d>", i)})
+	}
+	ask := func() {
+		d.now = d.now.Add(time.Minute)
+		d.deliver(d.poll()())
+	}
+	ask()
+	d.shows("line <99>")
+	for range 30 {
+		d.press("k")
+	}
+	d.shows("line <69>")
+	d.hides("line <70>")
+	s.lines = append(s.lines, session.Line{At: at, Text: "newest"})
+	ask()
+	d.shows("line <69>")
+	d.hides("line <70>", "newest")
+	d.apply(event.Record{At: at + 1e9, State: &event.State{Phase: event.Paused, Round: 402}})
+	d.shows("line <69>")
+	d.hides("line <70>")
+	d.press("G")
+	d.shows("newest")
+	s.lines = append(s.lines, session.Line{At: at + 2e9, Text: "of the end"})
+	ask()
+	d.shows("of the end")
+}
+
+// TestLogIsPutTogetherOnce for each event, answer and filter.
+func TestLogIsPutTogetherOnce(t *testing.T) {
+	d, s := saying(t, 80, 24)
+	p, times := alerts.NewLogView(), 0
+	var last *view.Entry
+	puts := func(what string, want int) {
+		t.Helper()
+		for range 3 {
+			if first := &p.Entries(d.model.Host)[0]; first != last {
+				last = first
+				times++
+			}
+		}
+		if times != want {
+			t.Errorf("%s: put together %d times, want %d", what, times, want)
+		}
+	}
+	p.SetLines(s.lines)
+	puts("first", 1)
+	p.SetLines(slices.Clone(s.lines))
+	puts("told the same", 1)
+	p.SetLines(s.lines[:2])
+	puts("told other lines", 2)
+	d.apply(event.Record{Commit: &event.Commit{To: 404, Rounds: 4, Progress: event.Progress{Rounds: 404}}})
+	puts("after a commit", 2)
+	d.apply(event.Record{State: &event.State{Phase: event.Paused, Round: 404}})
+	puts("after an event", 3)
+	d.Filters.Text["log"] = "refused"
+	puts("filtered", 4)
+	if len(p.Entries(d.model.Host)) != 1 {
+		t.Errorf("filtered are %+v", p.Entries(d.model.Host))
+	}
+}
+
+// TestLinesWithoutTimes keep the time at which they were seen first, and no other than that of recording is made up.
+func TestLinesWithoutTimes(t *testing.T) {
+	d, s := saying(t, 120, 36)
+	then := d.Shown.Last + 1e12
+	s.lines = []session.Line{{Text: "once"}, {At: then, Text: "a warning", Late: true}}
+	d.now = d.now.Add(time.Minute)
+	d.deliver(d.poll()())
+	s.lines = []session.Line{{Text: "once"}, {At: then + 1e12, Text: "a warning", Late: true}, {At: then + 1e12, Text: "panic", Late: true}}
+	d.now = d.now.Add(time.Minute)
+	d.deliver(d.poll()())
+	d.shows("–")
+	rows := d.panel(panel.Log).Export(d.model.Host)(d.Shown)
+	n := len(rows)
+	stamp := func(at int64) string { return time.Unix(0, at).UTC().Format(time.RFC3339Nano) }
+	for i, want := range map[int][]string{1: {"", "", "once"}, n - 2: {stamp(then), "", "a warning"}, n - 1: {stamp(then + 1e12), "", "panic"}} {
+		if r := rows[i]; r[0] != want[0] || r[1] != want[1] || r[4] != want[2] {
+			t.Errorf("row %d is %q, want %q", i, r, want)
+		}
+	}
+}
+
+// TestScreensByTheirNames: what takes a screen's place is opened as a screen is.
+func TestScreensByTheirNames(t *testing.T) {
+	d := open(t, 120, 36, sourcetest.Run(6, 400), nil)
+	for name, says := range map[string]string{"log": "log ─", "positions": "cosine between members", "mistakes": "test set", "alerts": "watched for"} {
+		for range 2 { // and once more where it is open
+			d.press(":").write("screen " + name).press("enter")
+			if !strings.Contains(d.screenText(), says) {
+				t.Errorf("%s shows\n%s", name, d.screenText())
+			}
+		}
+		d.press("w")
+		if _, err := FindScreen(name); err != nil {
+			t.Error(err)
+		}
+	}
+	d.press("8", "w", "ctrl+p").write("screen pos").press("enter")
+	if !d.Has(panel.Overlap) {
+		t.Errorf("the palette opens\n%s", d.screenText())
+	}
+}
+
+// TestLogOfARecording: what was said later than what is shown comes with the end.
+func TestLogOfARecording(t *testing.T) {
+	rs := sourcetest.Run(6, 100)
+	l := &sayingTape{tape: tape{rs: rs}, lines: []session.Line{{At: rs[len(rs)-1].At + 1, Text: "killed"}}}
+	d := open(t, 120, 36, nil, func(o *panel.Options) { o.Source, o.Commander = fast(l), nil })
+	d.press("8", "w")
+	d.deliver(d.poll())
+	d.hides("killed")
+	if err := d.Replay.Scan(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	d.press("1", "end", "8")
+	d.shows("killed", fmt.Sprint("of ", len(d.Shown.Lane)+1))
+}
+
+type sayingTape struct {
+	tape
+	lines []session.Line
+}
+
+func (s *sayingTape) Said() ([]session.Line, error) { return s.lines, nil }

@@ -1,0 +1,97 @@
+package tui
+
+import (
+	"slices"
+
+	tea "charm.land/bubbletea/v2"
+
+	"brood/tui/cell"
+	"brood/tui/panel"
+)
+
+// drag is a mouse drag over a chart, which selects a range of rounds.
+type drag struct {
+	panel  panel.ID
+	x, y   int
+	from   uint64       // round under the press; 0: not on a chart
+	before panel.Cursor // chart cursor before the press
+}
+
+// press handles a click, which may start a drag.
+func (m *model) press(x, y int) tea.Cmd {
+	before := m.Cursor
+	m.Under = 0
+	cmd := m.click(x, y)
+	m.drag = drag{panel: m.Focus, x: x, y: y, from: m.Under, before: before}
+	return cmd
+}
+
+// release ends a drag and shows the range of rounds that it covered. A move of one cell or less is a click.
+func (m *model) release(x int) {
+	d := m.drag
+	m.drag = drag{}
+	i := slices.IndexFunc(m.Placed, func(p panel.Placement) bool { return p.Panel == d.panel && p.At.Has(x, d.y) })
+	if d.from == 0 || i < 0 || m.Popup != nil || x-d.x >= -1 && x-d.x <= 1 {
+		return
+	}
+	here := m.Cursor
+	m.Under = 0
+	m.panel(d.panel).Point(m.Host, m.Placed[i].At.Inset(), x, d.y)
+	m.Cursor = here
+	if m.Under == 0 {
+		return
+	}
+	m.Cursor = d.before
+	first, end := m.Extent()
+	lo, hi := min(d.from, m.Under), max(d.from, m.Under)+1
+	span := min(max(hi-lo, m.Finest()), end-first)
+	m.Show(min(max(lo, first), end-span), span)
+}
+
+func (m *model) click(x, y int) tea.Cmd {
+	if m.Popup != nil {
+		frame := cell.Rect{X: m.inside.X - 1, Y: m.inside.Y - 1, W: m.inside.W + 2, H: m.inside.H + 2}
+		if !frame.Has(x, y) {
+			return m.Popup.Key(m.Host, "esc", "")
+		}
+		if !m.inside.Has(x, y) { // on the frame there is nothing to do
+			return nil
+		}
+		return m.Popup.Point(m.Host, m.inside, x, y)
+	}
+	if i := slices.IndexFunc(m.tabs, func(at cell.Rect) bool { return at.Has(x, y) }); i >= 0 {
+		return m.OpenScreen(i)
+	}
+	for i := len(m.Placed) - 1; i >= 0; i-- {
+		if p := m.Placed[i]; p.At.Has(x, y) {
+			m.Focus = p.Panel
+			m.drawer = m.drawer && m.Focus == panel.Knobs
+			if point := m.panel(p.Panel).Point; point != nil {
+				point(m.Host, p.At.Inset(), x, y)
+			}
+			return nil
+		}
+	}
+	return nil
+}
+
+func (m *model) wheel(msg tea.MouseWheelMsg) tea.Cmd {
+	key := "down"
+	if msg.Button == tea.MouseWheelUp {
+		key = "up"
+	}
+	if m.Popup != nil {
+		return m.Popup.Key(m.Host, key, "")
+	}
+	at := m.Cursor
+	m.Under = 0
+	m.click(msg.X, msg.Y)
+	m.Cursor = at // turning the wheel points at no round
+	switch {
+	case m.list() != "":
+		return m.key(key, "")
+	case m.Under > 0:
+		return m.ZoomAt(m.Under, key == "up")
+	}
+	return nil
+}

@@ -1,0 +1,219 @@
+// Package alerts has the panels of events, alerts and the log.
+package alerts
+
+import (
+	"fmt"
+	"slices"
+	"time"
+
+	tea "charm.land/bubbletea/v2"
+
+	"brood/runtime/alert"
+	"brood/runtime/event"
+	"brood/runtime/view"
+	"brood/tui/cell"
+	"brood/tui/panel"
+	"brood/tui/textfmt"
+)
+
+// alertList is the state of the Alerts screen: the record of the selected alert; 0 selects the newest.
+type alertList struct {
+	at  view.Position
+	log *logView
+}
+
+func NewAlarms(log *logView) *alertList { return &alertList{log: log} }
+
+func (a *alertList) Panels() []panel.Panel {
+	move := func(d int) func(*panel.Host) tea.Cmd {
+		return func(m *panel.Host) tea.Cmd { a.move(m, d); return nil }
+	}
+	const group = "alerts (on their screen)"
+	hints := func(*panel.Host) [][2]string {
+		return [][2]string{{"↑↓", "alert"}, {"x", "acknowledge all"}, {"/", "filter"}, {"w", "log"}}
+	}
+	keys := []panel.Binding{
+		{Keys: []string{"j", "down"}, Title: "older", Do: move(1)},
+		{Keys: []string{"up"}, Title: "newer", Do: move(-1)},
+		{Keys: []string{"g", "home"}, Title: "newest", Do: move(-1 << 30)},
+		{Keys: []string{"G", "end"}, Title: "oldest", Do: move(1 << 30)},
+		a.log.key(),
+	}
+	return []panel.Panel{
+		{
+			Id: panel.Alerts, Title: a.title, Draw: a.draw, Export: panel.Plainly(alertRows), Hints: hints, Group: group,
+			Screen: &panel.Screen{
+				Digit:   8,
+				Name:    "Alerts",
+				Place:   a.log.place,
+				Badge:   badgeOfAlerts,
+				Instead: "Log",
+				Show:    a.log.show,
+			},
+			Reset: func() { a.at = 0 },
+			List:  &panel.List{Name: "alerts", Entries: "alerts", Top: func() { a.at = 0 }},
+			Keys:  keys,
+			Point: func(m *panel.Host, r cell.Rect, _, y int) {
+				all := a.all(m)
+				if i, ok := panel.TableAt(r, y, len(all), a.index(all), a.foot(r, all)); ok {
+					a.at = all[i].At
+				}
+			},
+		},
+		{Id: panel.Watched, Title: func(*panel.Host) (string, string) { return "watched for", "" }, Draw: drawWatched, Hints: hints,
+			Group: group, Keys: keys},
+		a.log.panel(),
+	}
+}
+
+func badgeOfAlerts(m *panel.Host) string {
+	if n := m.Alerts(); n > 0 {
+		return fmt.Sprintf("!%d", n)
+	}
+	return ""
+}
+
+// all returns the alerts that pass the filter, the newest first. It skips informational entries, which only say that
+// another alert is over.
+func (a *alertList) all(m *panel.Host) (out []view.Entry) {
+	for _, e := range slices.Backward(m.Shown.Lane) {
+		if e.Kind == "alert" && e.Level != event.LevelInfo && m.Passes("alerts", string(e.Level), string(e.Alert), e.Text) {
+			out = append(out, e)
+		}
+	}
+	return out
+}
+
+// index returns the index of the cursor; that of the newest if the selected alert is no longer among the events.
+func (a *alertList) index(all []view.Entry) int {
+	return max(0, slices.IndexFunc(all, func(e view.Entry) bool { return e.At == a.at }))
+}
+
+func (a *alertList) move(m *panel.Host, d int) {
+	if all := a.all(m); len(all) > 0 {
+		a.at = all[min(max(a.index(all)+d, 0), len(all)-1)].At
+	}
+}
+
+func (a *alertList) title(m *panel.Host) (string, string) {
+	return "alerts", m.FilterNote("alerts", fmt.Sprintf("%d, of which %d due", len(a.all(m)), m.Alerts()))
+}
+
+// alertOutcome returns what happened to an alert.
+func alertOutcome(m *panel.Host, e view.Entry) (text string, role cell.Role) {
+	switch {
+	case e.Answered:
+		return "over", cell.Faint
+	case !m.Due(e):
+		return "seen", cell.Faint
+	case e.Level == event.LevelError:
+		return "due", cell.Alert
+	}
+	return "due", cell.Warn
+}
+
+// alertFoot is the least number of lines below the table, for the text of the selected alert.
+const alertFoot = 4
+
+// foot returns the number of lines below the table: as many as the text needs, at most half of the panel or what the
+// table leaves free.
+func (a *alertList) foot(r cell.Rect, all []view.Entry) int {
+	if r.H < 5 || len(all) == 0 {
+		return 0
+	}
+	return min(max(alertFoot, 1+len(textfmt.Wrap(all[a.index(all)].Text, r.W-4))), max(r.H/2, r.H-1-len(all)))
+}
+
+func (a *alertList) draw(m *panel.Host, g *cell.Grid, r cell.Rect) {
+	all := a.all(m)
+	if len(all) == 0 {
+		if m.Filters.Text["alerts"] != "" {
+			panel.Explain(g, r, m.Nothing("alerts", "alert"))
+			return
+		}
+		panel.Explain(g, r, "nothing was raised so far")
+		return
+	}
+	at, foot := a.index(all), a.foot(r, all)
+	cols := []panel.Column[view.Entry]{
+		{
+			Head:   "when",
+			Width:  8,
+			Weight: 1,
+			Text:   func(e view.Entry) string { return textfmt.Span(time.Duration(e.Trained)) },
+			Right:  true,
+		},
+		{Head: "round", Width: 10, Weight: 3, Text: func(e view.Entry) string { return textfmt.Round(e.Round) }, Right: true},
+		{Head: "state", Width: 5, Weight: 4, Text: func(e view.Entry) string { s, _ := alertOutcome(m, e); return s },
+			Role: func(e view.Entry) cell.Role { _, role := alertOutcome(m, e); return role }},
+		{Head: "kind", Width: 11, Weight: 2, Text: func(e view.Entry) string { return string(e.Alert) }},
+	}
+	cols, room := panel.FitColumns(cols, r.W-4, 20, r.W)
+	cols = append(cols, panel.Column[view.Entry]{Head: "what", Width: room, Text: func(e view.Entry) string { return e.Text }})
+	first, n := panel.TableWindow(r, len(all), at, foot)
+	panel.TableHead(g, r.X+3, r.Y, cols)
+	for i, e := range all[first : first+n] {
+		y, role := r.Y+1+i, cell.Plain
+		if e.Answered || !m.Due(e) {
+			role = cell.Faint
+		}
+		glyph, colour := level(e)
+		g.Set(r.X+1, y, glyph, colour)
+		if first+i == at {
+			g.Set(r.X, y, '▸', cell.FocusTitle)
+		}
+		panel.TableRow(g, r.X+3, y, cols, role, e)
+	}
+	panel.TableMore(g, r, r.X+2, first, n, len(all))
+	if foot > 0 {
+		for i, line := range textfmt.Wrap(all[at].Text, r.W-4) {
+			if i < foot-1 {
+				g.Text(r.X+3, r.Y+r.H-foot+1+i, r.W-4, cell.Plain, line)
+			}
+		}
+	}
+}
+
+// drawWatched lists the alert rules, and what else raises an alert.
+func drawWatched(m *panel.Host, g *cell.Grid, r cell.Rect) {
+	y := r.Y
+	put := func(head, text string) {
+		for i, line := range textfmt.Wrap(text, r.W-15) {
+			if y >= r.Y+r.H {
+				return
+			}
+			if i == 0 {
+				g.Text(r.X+1, y, 12, cell.Strong, head)
+			}
+			g.Text(r.X+13, y, r.W-14, cell.Plain, line)
+			y++
+		}
+	}
+	for _, k := range event.Watched {
+		put(string(k), alert.Rules[k])
+	}
+	put("and", "NaN or infinity, workers that are lost or disagree, a disk that is full, rejected commands")
+	put("elsewhere", "--on-alert COMMAND of run, serve and fork hands each warning and error to a command, as a line of JSON")
+}
+
+func alertRows(v *view.View) panel.Rows {
+	out := panel.Rows{{"time", "trained_seconds", "round", "level", "kind", "over", "text"}}
+	for _, e := range v.Lane {
+		if e.Kind == "alert" {
+			out = append(out, []string{time.Unix(0, e.When).UTC().Format(time.RFC3339Nano),
+				textfmt.Exact(time.Duration(e.Trained).Seconds()),
+				textfmt.Uints(e.Round), string(e.Level), string(e.Alert), fmt.Sprint(e.Answered), e.Text})
+		}
+	}
+	return out
+}
+
+// placeAlerts is the Alerts screen.
+func placeAlerts(_ *panel.Host, b cell.Rect) []panel.Placement {
+	if b.W >= panel.FullW {
+		table, watched := b.Left(b.W - max(46, b.W/4))
+		return []panel.Placement{{Panel: panel.Alerts, At: table}, {Panel: panel.Watched, At: watched}}
+	}
+	table, watched := b.Top(b.H - 10)
+	return []panel.Placement{{Panel: panel.Alerts, At: table}, {Panel: panel.Watched, At: watched}}
+}

@@ -1,0 +1,160 @@
+package alerts
+
+import (
+	"fmt"
+	"time"
+
+	tea "charm.land/bubbletea/v2"
+
+	"brood/runtime/event"
+	"brood/runtime/view"
+	"brood/tui/cell"
+	"brood/tui/panel"
+	"brood/tui/textfmt"
+)
+
+// lane is the state of the list of events. scroll is the number of entries scrolled back from the newest.
+type lane struct{ scroll int }
+
+func NewLane() *lane { return &lane{} }
+
+func (l *lane) Panel() panel.Panel {
+	return panel.Panel{
+		Id: panel.Events, Title: l.title, Draw: l.draw, Line: l.line,
+		Group: "events (focus on the lane)", Keys: l.keys(), Export: panel.Plainly(eventRows),
+		List:  &panel.List{Name: "events", Entries: "events", Top: func() { l.scroll = 0 }},
+		Reset: func() { *l = lane{} },
+	}
+}
+
+func (l *lane) keys() []panel.Binding {
+	scroll := func(d int) func(*panel.Host) tea.Cmd {
+		return func(m *panel.Host) tea.Cmd {
+			l.scroll = min(max(l.scroll+d, 0), max(0, len(l.entries(m))-1))
+			return nil
+		}
+	}
+	return []panel.Binding{
+		{Keys: []string{"j", "down"}, Title: "later", Do: scroll(-1)},
+		{Keys: []string{"k", "up"}, Title: "earlier", Do: scroll(1)},
+		{Keys: []string{"g"}, Title: "oldest", Do: scroll(1 << 30)},
+		{Keys: []string{"G"}, Title: "newest", Do: scroll(-1 << 30)},
+	}
+}
+
+// entries returns the events and notes that pass the filter.
+func (l *lane) entries(m *panel.Host) []view.Entry {
+	all := m.WithNotes(m.Shown.Lane)
+	if m.Filters.Text["events"] == "" {
+		return all
+	}
+	var out []view.Entry
+	for _, e := range all {
+		if m.Passes("events", string(e.Level), e.Kind, e.Text) {
+			out = append(out, e)
+		}
+	}
+	return out
+}
+
+func (l *lane) title(m *panel.Host) (string, string) {
+	return "events", m.FilterNote("events",
+		fmt.Sprintf("%d of %d", len(l.entries(m)), m.Shown.Events+uint64(len(m.Present()))))
+}
+
+func level(e view.Entry) (glyph rune, role cell.Role) {
+	switch {
+	case e.Answered && e.Level == event.LevelError:
+		return '✗', cell.Faint
+	case e.Answered && e.Level == event.LevelWarning:
+		return '!', cell.Faint
+	case e.Level == event.LevelError:
+		return '✗', cell.Alert
+	case e.Level == event.LevelWarning:
+		return '!', cell.Warn
+	case e.Kind == "edit":
+		return '┆', cell.Marks
+	case e.Kind == panel.NoteKind:
+		return '»', cell.Good
+	}
+	return '·', cell.Plain
+}
+
+// draw draws the newest event at the bottom, or the scrolled part.
+func (l *lane) draw(m *panel.Host, g *cell.Grid, r cell.Rect) {
+	lane := l.entries(m)
+	switch {
+	case len(m.Shown.Lane)+len(m.Present()) == 0:
+		panel.Explain(g, r, "edits, plans, alerts and checkpoints appear here")
+		return
+	case len(lane) == 0:
+		panel.Explain(g, r, m.Nothing("events", "event"))
+		return
+	}
+	y := r.Y + r.H
+	for i := max(1, len(lane)-l.scroll) - 1; i >= 0 && y > r.Y; i-- {
+		e := lane[i]
+		lines := textfmt.Wrap(e.Text, r.W-28)
+		if len(lines) == 0 {
+			lines = []string{""}
+		}
+		if e.Level == event.LevelInfo || r.H < 6 {
+			lines = []string{e.Text}
+		}
+		y -= len(lines)
+		glyph, role := level(e)
+		for j, text := range lines {
+			if y+j >= r.Y {
+				g.Text(r.X+27, y+j, r.W-28, role, text)
+			}
+		}
+		if y >= r.Y {
+			if e.Kind != panel.NoteKind { // notes have no time
+				g.Right(r.X+9, y, 8, cell.Faint, textfmt.Span(time.Duration(e.Trained)))
+			}
+			g.Right(r.X+23, y, 13, cell.Faint, "round "+textfmt.Round(e.Round))
+			g.Set(r.X+25, y, glyph, role)
+		}
+	}
+}
+
+// line draws the newest unacknowledged error in one line, or the last event if there is none.
+func (l *lane) line(m *panel.Host, g *cell.Grid, r cell.Rect) {
+	lane := l.entries(m)
+	x, end := r.X+1, r.X+r.W-1
+	more := m.FilterNote("events", fmt.Sprintf("%d events", m.Shown.Events+uint64(len(m.Present()))))
+	g.Right(end, r.Y, 40, cell.Faint, more)
+	end -= cell.Width(more) + 3
+	if len(lane) == 0 {
+		text := "no events yet"
+		if len(m.Shown.Lane)+len(m.Present()) > 0 {
+			text = "none of the events"
+		}
+		g.Text(x, r.Y, end-x, cell.Faint, text)
+		return
+	}
+	e := lane[max(0, len(lane)-1-l.scroll)]
+	for i := len(lane) - 1; i >= 0 && l.scroll == 0; i-- {
+		if a := lane[i]; a.Level == event.LevelError && m.Due(a) {
+			e = a
+			break
+		}
+	}
+	glyph, role := level(e)
+	when := textfmt.Span(time.Duration(e.Trained))
+	if e.Kind == panel.NoteKind {
+		when = "round " + textfmt.Round(e.Round)
+	}
+	x = g.Text(x, r.Y, r.W-2, cell.Faint, when+" ")
+	g.Set(x, r.Y, glyph, role)
+	g.Text(x+2, r.Y, end-x-2, role, e.Text)
+}
+
+func eventRows(v *view.View) panel.Rows {
+	out := panel.Rows{{"time", "trained_seconds", "round", "level", "kind", "text"}}
+	for _, e := range v.Lane {
+		out = append(out, []string{time.Unix(0, e.When).UTC().Format(time.RFC3339Nano),
+			textfmt.Exact(time.Duration(e.Trained).Seconds()), textfmt.Uints(e.Round), string(e.Level), e.Kind, e.Text})
+	}
+	return out
+}

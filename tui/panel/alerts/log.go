@@ -1,0 +1,224 @@
+package alerts
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	tea "charm.land/bubbletea/v2"
+
+	"brood/runtime/session"
+	"brood/runtime/view"
+	"brood/tui/cell"
+	"brood/tui/panel"
+	"brood/tui/textfmt"
+)
+
+// processKind is the kind of an entry from the output of a process. It belongs to no record, so its round is unknown.
+const processKind = "host"
+
+const logPollPeriod = 2 * time.Second
+
+// Teller is optionally implemented by a Source. Said returns the output of the processes of the run, oldest first. It
+// may run concurrently with Snapshot and Next.
+type Teller interface {
+	Said(ctx context.Context) ([]session.Line, error)
+}
+
+// logView is the state of the log panel, which replaces the Alerts screen: the events of the run and the output of
+// its processes, in the order of time.
+type logView struct {
+	open   bool
+	back   int // lines scrolled from the end
+	lines  []session.Line
+	hosted []view.Entry // entries made from lines, sorted by time
+	merged mergedLog
+	err    error
+	asking bool
+	asked  time.Time
+}
+
+func NewLogView() *logView { return &logView{} }
+
+func (p *logView) panel() panel.Panel {
+	scroll := func(d int) func(*panel.Host) tea.Cmd {
+		return func(m *panel.Host) tea.Cmd {
+			most := max(0, len(p.Entries(m))-1)
+			p.back = min(max(p.back+d, 0), most)
+			return nil
+		}
+	}
+	return panel.Panel{
+		Id: panel.Log, Title: p.title, Draw: p.draw, Group: "log (w on Alerts)", Export: p.rows, Poll: p.poll,
+		Hints: func(*panel.Host) [][2]string {
+			return [][2]string{{"jk", "later, earlier"}, {"/", "search"}, {"w", "back"}, {"E", "export"}}
+		},
+		Back: func(m *panel.Host) bool {
+			if p.open {
+				p.show(m)
+				return true
+			}
+			return false
+		},
+		Keys: []panel.Binding{
+			{Keys: []string{"w"}, Title: "back to the alerts", Do: p.turn},
+			{Keys: []string{"j", "down"}, Title: "later", Do: scroll(-1)},
+			{Keys: []string{"k", "up"}, Title: "earlier", Do: scroll(1)},
+			{Keys: []string{"pgdown"}, Title: "a page later", Do: scroll(-logPageLines)},
+			{Keys: []string{"pgup"}, Title: "a page earlier", Do: scroll(logPageLines)},
+			{Keys: []string{"g", "home"}, Title: "oldest", Do: scroll(1 << 30)},
+			{Keys: []string{"G", "end"}, Title: "newest", Do: scroll(-1 << 30)},
+		},
+		List:  &panel.List{Name: "log", Entries: "lines of the log", Top: func() { p.back = 0 }},
+		Reset: func() { *p = logView{} },
+	}
+}
+
+// logPageLines is how many lines a page key scrolls.
+const logPageLines = 10
+
+// key is the binding that opens the panel from others on the Alerts screen.
+func (p *logView) key() panel.Binding {
+	return panel.Binding{Keys: []string{"w"}, Title: "the log: all that was said", Do: p.turn}
+}
+
+// show toggles between the log and the alerts.
+func (p *logView) show(m *panel.Host) tea.Cmd {
+	p.open = !p.open
+	if m.Focus = panel.Alerts; p.open {
+		m.Focus = panel.Log
+	}
+	return nil
+}
+
+// turn toggles the panel and requests the lines.
+func (p *logView) turn(m *panel.Host) tea.Cmd {
+	p.show(m)
+	return p.poll(m)
+}
+
+// place lays out the Alerts screen.
+func (p *logView) place(m *panel.Host, b cell.Rect) []panel.Placement {
+	if p.open {
+		return []panel.Placement{{Panel: panel.Log, At: b}}
+	}
+	return placeAlerts(m, b)
+}
+
+// poll requests the lines every logPollPeriod while the panel is visible.
+func (p *logView) poll(m *panel.Host) tea.Cmd {
+	teller, ok := m.Opt.Source.(Teller)
+	if !ok || !p.open || p.asking || !m.Leads(panel.Alerts) || !p.asked.IsZero() &&
+		m.Opt.Clock().Sub(p.asked) < logPollPeriod {
+		return nil
+	}
+	ctx, gen := m.Reading.Ctx, m.Feed.Gen
+	p.asking, p.asked = true, m.Opt.Clock()
+	return m.Task(func() tea.Msg {
+		lines, err := teller.Said(ctx)
+		return panel.Reply(func(m *panel.Host) tea.Cmd {
+			if m.Feed.Gen != gen { // the user has opened another run
+				return nil
+			}
+			if p.asking, p.err = false, err; err == nil {
+				p.SetLines(lines)
+			}
+			return nil
+		})
+	})
+}
+
+func (p *logView) title(m *panel.Host) (string, string) {
+	entries := p.Entries(m) // updates p.merged, which is read below
+	return "log", m.FilterNote("log", fmt.Sprintf("%d of %d", len(entries), p.merged.all))
+}
+
+const logTimeCells = 19 // cells of a date and a time
+
+// draw renders the lines, wrapped in full, with the newest at the bottom unless scrolled.
+func (p *logView) draw(m *panel.Host, g *cell.Grid, r cell.Rect) {
+	entries, least := p.Entries(m), r.Y
+	if why := p.missing(m); why != "" {
+		for _, line := range textfmt.Wrap(why, r.W-2) {
+			g.Text(r.X+1, least, r.W-2, cell.Warn, line)
+			least++
+		}
+	}
+	if len(entries) == 0 {
+		text := "nothing was said so far"
+		if m.Filters.Text["log"] != "" {
+			text = m.Nothing("log", "line of the log")
+		}
+		panel.Explain(g, cell.Rect{X: r.X, Y: least, W: r.W, H: r.Y + r.H - least}, text)
+		return
+	}
+	format, cells := "2006-01-02 15:04:05", logTimeCells
+	if r.W < panel.PanelsW {
+		format, cells = "15:04:05", 8
+	}
+	left := r.X + cells + 20
+	y := r.Y + r.H
+	for i := max(1, len(entries)-p.back) - 1; i >= 0 && y > least; i-- {
+		e := entries[i]
+		lines := textfmt.Wrap(e.Text, max(1, r.X+r.W-left-1))
+		if len(lines) == 0 {
+			lines = []string{""}
+		}
+		y -= len(lines)
+		glyph, role := level(e)
+		if e.Kind == processKind {
+			glyph, role = '›', cell.Centre
+		}
+		for j, text := range lines {
+			if y+j >= least {
+				g.Text(left, y+j, r.X+r.W-left-1, role, text)
+			}
+		}
+		if y >= least {
+			when := "–"
+			if e.When != 0 {
+				when = time.Unix(0, e.When).Format(format)
+			}
+			g.Text(r.X+1, y, cells, cell.Faint, when)
+			if e.Kind != processKind {
+				g.Right(left-4, y, 14, cell.Faint, "round "+textfmt.Round(e.Round))
+			}
+			g.Set(left-2, y, glyph, role)
+		}
+	}
+}
+
+// whole reports whether a recording is at its end.
+func whole(m *panel.Host) bool {
+	e := m.Replay.Extent()
+	return m.Feed.Ended || e.Whole && m.Shown.Position >= e.Records
+}
+
+// missing returns why the output of the processes is not among the lines; "" if it is.
+func (p *logView) missing(m *panel.Host) string {
+	if _, ok := m.Opt.Source.(Teller); !ok {
+		return "what the host says is not told here"
+	}
+	if p.err != nil {
+		return "what the host says is not told: " + p.err.Error()
+	}
+	return ""
+}
+
+func (p *logView) rows(m *panel.Host) func(*view.View) panel.Rows {
+	entries := p.Entries(m)
+	return func(*view.View) panel.Rows {
+		out := panel.Rows{{"time", "round", "level", "kind", "text"}}
+		for _, e := range entries {
+			when, at := "", textfmt.Uints(e.Round)
+			if e.When != 0 {
+				when = time.Unix(0, e.When).UTC().Format(time.RFC3339Nano)
+			}
+			if e.Kind == processKind {
+				at = ""
+			}
+			out = append(out, []string{when, at, string(e.Level), e.Kind, e.Text})
+		}
+		return out
+	}
+}

@@ -1,0 +1,60 @@
+package panel
+
+import (
+	tea "charm.land/bubbletea/v2"
+
+	"brood/tui/cell"
+	"brood/tui/textfmt"
+)
+
+// Ask asks for a line of text.
+type Ask struct {
+	Line
+	Title, About string
+	Do           func(m *Host, text string) (tea.Cmd, error)
+	Err          string
+}
+
+func (e *Ask) Key(m *Host, name, text string) tea.Cmd {
+	e.Err = ""
+	switch name {
+	case "esc":
+		m.Popup = nil
+	case "enter":
+		m.Popup = nil
+		cmd, err := e.Do(m, e.Text())
+		if err != nil {
+			m.Popup, e.Err = e, err.Error()
+		}
+		return cmd
+	default:
+		e.Line.Key(name, text)
+	}
+	return nil
+}
+
+func (e *Ask) Point(*Host, cell.Rect, int, int) tea.Cmd { return nil }
+
+func (e *Ask) Draw(m *Host, g *cell.Grid) cell.Rect {
+	w := min(g.W, 64)
+	about := textfmt.Wrap(e.About, w-4)
+	if e.Err != "" {
+		about = textfmt.Wrap(e.Err, w-4)
+	}
+	in := Dialog(g, w, min(g.H, len(about)+5), e.Title, "enter keeps, esc leaves")
+	from := min(max(0, e.At-max(1, in.W-4)), len(e.Runes))
+	g.Text(in.X+1, in.Y, in.W-2, cell.Plain, string(e.Runes[from:]))
+	x := in.X + 1 + e.At - from
+	c := g.At(x, in.Y)
+	if g.Set(x, in.Y, c.R, cell.Chosen); m.Opt.NoColor && c.R == ' ' {
+		g.Set(x, in.Y, '_', cell.Chosen)
+	}
+	role := cell.Faint
+	if e.Err != "" {
+		role = cell.Alert
+	}
+	for i, l := range about {
+		g.Text(in.X+1, in.Y+2+i, in.W-2, role, l)
+	}
+	return in
+}

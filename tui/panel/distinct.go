@@ -1,0 +1,117 @@
+package panel
+
+import "brood/tui/cell"
+
+// Distinct shortens names to so many cells so that they stay apart: of those that are too long it cuts what all of
+// these begin and end with, and of those that then still look alike the middle.
+func Distinct(names []string, width int) []string {
+	var long [][]rune
+	for _, n := range names {
+		if cell.Width(n) > width {
+			long = append(long, []rune(n))
+		}
+	}
+	head, tail := 0, 0
+	if len(long) > 1 {
+		head, tail = alike(long)
+	}
+	out, looks := make([]string, len(names)), map[string]int{}
+	for i, n := range names {
+		if out[i] = n; cell.Width(n) > width {
+			r := []rune(n)
+			out[i] = string(r[head : len(r)-tail])
+			if head > 0 {
+				out[i] = "…" + out[i]
+			}
+			if tail > 0 {
+				out[i] += "…"
+			}
+		}
+		looks[fitted(out[i], width)]++
+	}
+	for i, n := range out {
+		if looks[fitted(n, width)] > 1 || len(long) == 1 {
+			out[i] = cutMiddle(n, width)
+		} else {
+			out[i] = fitted(n, width)
+		}
+	}
+	return out
+}
+
+// alike counts the characters that all names begin with, and those that all end with behind these. One alone does not
+// count: an ellipsis takes its place.
+func alike(names [][]rune) (head, tail int) {
+	same := func(at func(n []rune) (r rune, ok bool)) bool {
+		first, ok := at(names[0])
+		for _, n := range names {
+			r, here := at(n)
+			ok = ok && here && r == first
+		}
+		return ok
+	}
+	for same(func(n []rune) (rune, bool) {
+		if head >= len(n) {
+			return 0, false
+		}
+		return n[head], true
+	}) {
+		head++
+	}
+	if head == 1 {
+		head = 0
+	}
+	for same(func(n []rune) (rune, bool) {
+		i := len(n) - 1 - tail
+		if i < head {
+			return 0, false
+		}
+		return n[i], true
+	}) {
+		tail++
+	}
+	if tail == 1 {
+		tail = 0
+	}
+	return head, tail
+}
+
+func fitted(s string, width int) string {
+	if cell.Width(s) > width {
+		return cell.Cut(s, width)
+	}
+	return s
+}
+
+// cutMiddle keeps the beginning and the end of a name that is too long.
+func cutMiddle(s string, width int) string {
+	if cell.Width(s) <= width || width < 4 {
+		return fitted(s, width)
+	}
+	r := []rune(s)
+	end, cells := len(r), 0
+	for end > 0 && cells+cell.Width(string(r[end-1])) <= width/2 {
+		end--
+		cells += cell.Width(string(r[end]))
+	}
+	return cell.Cut(s, width-cells) + string(r[end:])
+}
+
+// Initials are one character of each name: the first in which not all are alike.
+func Initials(names []string) []string {
+	all := make([][]rune, len(names))
+	for i, n := range names {
+		all[i] = []rune(n)
+	}
+	head := 0
+	if len(all) > 1 {
+		head, _ = alike(all)
+	}
+	out := make([]string, len(names))
+	for i, r := range all {
+		if out[i] = " "; head < len(r) {
+			out[i] = string(r[head])
+		}
+	}
+	return out
+}

@@ -1,0 +1,118 @@
+package panel
+
+import (
+	"fmt"
+	"unicode/utf8"
+
+	"brood/models/engine"
+	"brood/runtime/view"
+	"brood/tui/cell"
+	"brood/tui/chart"
+	"brood/tui/textfmt"
+)
+
+// Explain shows in an empty panel why it is empty.
+func Explain(g *cell.Grid, r cell.Rect, text string) {
+	lines := textfmt.Wrap(text, r.W-4)
+	for i, l := range lines {
+		g.Text(r.X+2, r.Y+max(0, (r.H-len(lines))/2)+i, r.W-4, cell.Faint, l)
+	}
+}
+
+// Minus returns the columns with negated values.
+func Minus(cols []view.Bucket) []view.Bucket {
+	for i, b := range cols {
+		if !b.Empty() {
+			cols[i] = view.Bucket{Min: -b.Max, Max: -b.Min, Sum: -b.Sum, Count: b.Count}
+		}
+	}
+	return cols
+}
+
+// plainGlyph returns the ASCII character of a role's curve.
+func plainGlyph(role cell.Role) rune {
+	switch role {
+	case cell.Centre:
+		return '*'
+	case cell.Member:
+		return 'o'
+	case cell.Band:
+		return ':'
+	case cell.Raw:
+		return '.'
+	}
+	return '-'
+}
+
+func Glyphs(layers []chart.Layer) {
+	for i := range layers {
+		layers[i].Glyph = plainGlyph(layers[i].Role)
+	}
+}
+
+// Entry is a part of a legend: a glyph, a name and a value of constant width.
+type Entry struct {
+	Glyph, Name, Value string
+	Role               cell.Role
+}
+
+func (m *Host) LegendLine(g *cell.Grid, r cell.Rect, entries []Entry) {
+	x := r.X + 1
+	for _, e := range entries {
+		if m.Opt.ASCII && e.Glyph != "" && e.Glyph[0] >= utf8.RuneSelf {
+			e.Glyph = string(plainGlyph(e.Role))
+		}
+		need := cell.Width(e.Glyph) + cell.Width(e.Name) + cell.Width(e.Value) + 2
+		if e.Glyph == "" {
+			need--
+		}
+		if x+need > r.X+r.W {
+			break
+		}
+		if e.Glyph != "" {
+			x = g.Text(x, r.Y, r.W, e.Role, e.Glyph) + 1
+		}
+		x = g.Text(x, r.Y, r.W, cell.Faint, e.Name) + 1
+		x = g.Text(x, r.Y, r.W, cell.Plain, e.Value) + 2
+	}
+}
+
+// DrawHints draws as many keys with their actions as end before a column.
+func DrawHints(g *cell.Grid, x, y, end int, keys [][2]string) {
+	for _, k := range keys {
+		if x+cell.Width(k[0])+1+cell.Width(k[1]) >= end {
+			break
+		}
+		x = g.Text(x, y, end-x, cell.Key, k[0])
+		x = g.Text(x+1, y, end-x, cell.Faint, k[1]) + 2
+	}
+}
+
+// Middle is the median of values in order.
+func Middle(l []view.Value) float64 {
+	x := make([]float64, len(l))
+	for i, v := range l {
+		x[i] = v.X
+	}
+	return view.Median(x)
+}
+
+// DrawTyped draws a line of text with its cursor.
+func DrawTyped(m *Host, g *cell.Grid, x, y, w int, l *Line) {
+	from := max(0, l.At-w+1)
+	g.Text(x, y, w, cell.Staged, string(l.Runes[from:min(len(l.Runes), from+w)]))
+	c := g.At(x+l.At-from, y)
+	g.Set(x+l.At-from, y, c.R, cell.Chosen)
+	if m.Opt.NoColor && c.R == ' ' {
+		g.Set(x+l.At-from, y, '_', cell.Chosen)
+	}
+}
+
+// BlockName returns the name of a range of members.
+func BlockName(ids []engine.Member) string {
+	name := fmt.Sprintf("m%d", ids[0])
+	if n := len(ids); n > 1 {
+		name += fmt.Sprintf("-%d", ids[n-1])
+	}
+	return name
+}

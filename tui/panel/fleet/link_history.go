@@ -1,0 +1,328 @@
+package fleet
+
+import (
+	"math"
+	"slices"
+
+	tea "charm.land/bubbletea/v2"
+
+	"brood/models/engine"
+	"brood/runtime/event"
+	"brood/runtime/view"
+	"brood/tui/cell"
+	"brood/tui/chart"
+	"brood/tui/panel"
+	"brood/tui/textfmt"
+)
+
+// linkPast is the state of the panel with the recorded traffic of each link.
+type linkPast struct {
+	chosen engine.Member // selected link, see [view.LinkOf]; the formula follows the sum of all links
+}
+
+// formulaRow is the id of the row with the predicted traffic of all links together. The prediction does not
+// distinguish links, and no link has this id.
+const formulaRow = view.Whole
+
+func NewLinkPast() *linkPast { return &linkPast{} }
+
+// Panel returns the panel of recorded traffic per link. It works for recordings too.
+func (p *linkPast) Panel() panel.Panel {
+	move := func(d int) func(*panel.Host) tea.Cmd {
+		return func(m *panel.Host) tea.Cmd { p.move(m, d); return nil }
+	}
+	return panel.Panel{
+		Id: panel.LinkPast, Title: linkPastTitle, Draw: p.draw,
+		Group: "links over the rounds",
+		Keys: []panel.Binding{
+			{Keys: []string{"j", "down"}, Title: "next link", Do: move(1)},
+			{Keys: []string{"k", "up"}, Title: "link before", Do: move(-1)},
+			{Keys: []string{"g"}, Title: "first link", Do: move(-1 << 30)},
+			{Keys: []string{"G"}, Title: "last link", Do: move(1 << 30)},
+		},
+		Point:  p.point,
+		Export: panel.Plainly(linkPastRows),
+		Reset:  func() { *p = *NewLinkPast() },
+	}
+}
+
+func linkPastTitle(m *panel.Host) (string, string) { return "links over rounds", m.WindowNote() }
+
+// rows returns the measured links, and the index of the selected one: first the sum with the formula below it, then
+// those of each worker.
+func (p *linkPast) rows(m *panel.Host) (out []engine.Member, at int) {
+	s := m.Shown.MachinesOf(view.Between)
+	if s == nil {
+		return nil, 0
+	}
+	out = slices.Clone(s.Members)
+	if all := view.LinkOf(event.Every, event.Every); len(out) > 0 && out[0] == all && len(m.Operations()) > 0 {
+		out = slices.Insert(out, 1, formulaRow)
+	}
+	return out, max(0, slices.Index(out, p.chosen))
+}
+
+func (p *linkPast) move(m *panel.Host, d int) {
+	if rows, at := p.rows(m); len(rows) > 0 {
+		p.chosen = rows[min(max(0, at+d), len(rows)-1)]
+	}
+}
+
+// linkPastSpace is the layout of a row.
+type linkPastSpace struct {
+	name, rate, round int // right ends of the last two columns; round: 0 if it does not fit
+	spark, w          int
+}
+
+func linkPastColumns(r cell.Rect) (c linkPastSpace) {
+	c.name = r.X + 2
+	c.rate = r.X + 21
+	c.spark = c.rate + 1
+	if r.W >= 50 {
+		c.round = c.rate + 10
+		c.spark = c.round + 1
+	}
+	c.spark++
+	c.w = max(0, r.X+r.W-1-c.spark)
+	return c
+}
+
+// linkPastFoot is the number of lines below the links, if they fit.
+func linkPastFoot(r cell.Rect) int {
+	if r.H < 7 {
+		return 0
+	}
+	return 1
+}
+
+// draw renders a line for each link. Single links share one scale, the totals of workers another, and the sum with
+// its formula a third.
+func (p *linkPast) draw(m *panel.Host, g *cell.Grid, r cell.Rect) {
+	rows, at := p.rows(m)
+	if len(rows) == 0 {
+		panel.Explain(g, r, m.Waiting("what links carry"))
+		return
+	}
+	c := linkPastColumns(r)
+	g.Text(c.name, r.Y, 8, cell.Faint, "link")
+	g.Right(c.rate, r.Y, 9, cell.Faint, "bytes/s")
+	if c.round > 0 {
+		g.Right(c.round, r.Y, 9, cell.Faint, "a round")
+	}
+	m.Arrow(g, c.spark, r.Y, c.w)
+	edges := m.Edges(c.w)
+	cols, tops := map[engine.Member][]view.Bucket{}, map[int]float64{}
+	for _, id := range rows {
+		x := linkColumns(m.Shown, id, edges)
+		for _, b := range x {
+			if !b.Empty() {
+				tops[linkScale(id)] = max(tops[linkScale(id)], b.Mean())
+			}
+		}
+		cols[id] = x
+	}
+	foot := linkPastFoot(r)
+	first, n := panel.TableWindow(r, len(rows), at, foot)
+	for i, id := range rows[first : first+n] {
+		y, role := r.Y+1+i, cell.Plain
+		if first+i == at && m.Focus == panel.LinkPast {
+			role = cell.FocusTitle
+			g.Set(r.X, y, '▸', role)
+		}
+		name, line := linkName(id), cell.Median
+		switch linkScale(id) {
+		case formulaScale:
+			line = cell.Centre
+		case workerScale:
+			line = cell.Member
+		}
+		if id == formulaRow {
+			line = cell.Predicted
+		}
+		g.Text(c.name, y, 11, role, name)
+		rate, around := linkNow(m, id)
+		g.Right(c.rate, y, 9, role, rate)
+		if c.round > 0 {
+			g.Right(c.round, y, 9, role, around)
+		}
+		chart.Spark(g, c.spark, y, cols[id], linkVoid(m.Shown, id, edges), chart.Axis{Lo: 0, Hi: max(tops[linkScale(id)], 1)},
+			line)
+	}
+	panel.TableMore(g, r, r.X+1, first, n, len(rows))
+	if foot > 0 {
+		text := "links: packets, probes too · formula: payload of rounds"
+		if cell.Width(text) > r.W-3 {
+			text = "links: packets · formula: payload"
+		}
+		g.Text(r.X+2, r.Y+r.H-1, r.W-3, cell.Faint, text)
+	}
+}
+
+// Rows of the same kind share a scale.
+const (
+	formulaScale = iota // the sum of all links, and its formula
+	workerScale         // the total that one worker sends
+	oneScale            // one link
+)
+
+func linkScale(id engine.Member) int {
+	from, to := view.LinkEnds(id)
+	switch {
+	case id == formulaRow || from == event.Every:
+		return formulaScale
+	case to == event.Every:
+		return workerScale
+	}
+	return oneScale
+}
+
+func linkName(id engine.Member) string {
+	if id == formulaRow {
+		return "formula"
+	}
+	from, to := view.LinkEnds(id)
+	return End(from) + " → " + End(to)
+}
+
+// linkNow formats the traffic of a link per second and per round, at the cursor or now; a dash if it was not measured
+// then.
+func linkNow(m *panel.Host, id engine.Member) (rate, around string) {
+	at := m.Shown.Progress.Rounds
+	if m.Cursor.On {
+		at = m.Cursor.Round
+	}
+	rounds := speed(m.Shown, at, at+1)
+	if span := uint64(max(0, rounds)); span > 0 && span < at { // links are measured over a second, which is span rounds
+		rounds = speed(m.Shown, at-span, at+1)
+	}
+	if id == formulaRow {
+		x := FormulaAt(m.Shown, at)
+		return bytesOr(x * rounds), bytesOr(x)
+	}
+	s := m.Shown.MachinesOf(view.Between)
+	x, then, ok := s.At(id, at)
+	if _, newest, _ := s.At(view.Whole, at); !ok || then != newest || linksGone(m.Shown, s, at) {
+		return "–", "–"
+	}
+	return bytesOr(x), bytesOr(x / rounds)
+}
+
+// bytesOr formats a number of bytes; a dash if it is unknown.
+func bytesOr(x float64) string {
+	if math.IsNaN(x) || math.IsInf(x, 0) {
+		return "–"
+	}
+	return textfmt.Size(x)
+}
+
+// speed returns the rounds per second in the rounds [from, end), else the last known value before; NaN if unknown.
+func speed(v *view.View, from, end uint64) float64 {
+	for i := range v.Speed {
+		s := &v.Speed[i]
+		if s.Name != view.RoundsASecond {
+			continue
+		}
+		if b := s.Columns(view.Whole, view.Even(from, end, 1))[0]; !b.Empty() {
+			return b.Mean()
+		}
+		if x, _, ok := s.At(view.Whole, from); ok {
+			return x
+		}
+	}
+	return math.NaN()
+}
+
+// FormulaAt returns the predicted bytes of a round: the sent bytes minus the excess over the prediction, which every
+// log records; NaN if nothing is recorded.
+func FormulaAt(v *view.View, at uint64) float64 {
+	sum, some := 0.0, false
+	for i := range v.Traffic {
+		s := &v.Traffic[i]
+		x, _, ok := s.At(view.Whole, at)
+		switch {
+		case !ok:
+		case s.Name == view.Excess:
+			sum -= x
+		default:
+			sum, some = sum+x, true
+		}
+	}
+	if !some {
+		return math.NaN()
+	}
+	return sum
+}
+
+// linksGone reports whether machines, but no links, were measured between the last link measurement and a round: the
+// workers of the links have left.
+func linksGone(v *view.View, s *view.Series, at uint64) bool {
+	_, links, _ := s.At(view.Whole, at)
+	_, machines, ok := v.MachinesOf(event.Busy).At(view.Whole, at)
+	_, hi := s.Rounds()
+	return ok && at >= hi && machines >= hi && machines > links
+}
+
+// linkColumns returns the bytes per second of a link in columns of rounds with these edges.
+func linkColumns(v *view.View, id engine.Member, edges []uint64) []view.Bucket {
+	if id != formulaRow {
+		return v.MachinesOf(view.Between).Columns(id, edges)
+	}
+	out := make([]view.Bucket, len(edges)-1)
+	for i := range out {
+		from, end := edges[i], edges[i+1]
+		if from > v.Progress.Rounds {
+			break
+		}
+		if x := FormulaAt(v, from+(end-from)/2) * speed(v, from, max(end, from+1)); !math.IsNaN(x) {
+			out[i] = view.Bucket{Min: x, Max: x, Sum: x, Count: 1}
+		}
+	}
+	return out
+}
+
+// linkVoid marks the columns in which other links were measured and this one was not, and those after the last
+// measurement of all links.
+func linkVoid(v *view.View, id engine.Member, edges []uint64) []bool {
+	out := make([]bool, len(edges)-1)
+	if id == formulaRow || edges[len(out)] <= edges[0] {
+		return out
+	}
+	s := v.MachinesOf(view.Between)
+	all, own := s.Columns(view.Whole, edges), s.Columns(id, edges)
+	_, last := s.Rounds()
+	for i := range out {
+		at := edges[i]
+		out[i] = !all[i].Empty() && own[i].Empty() || at >= last && linksGone(v, s, at)
+	}
+	return out
+}
+
+// point selects the link under the mouse and, within its line, the round.
+func (p *linkPast) point(m *panel.Host, r cell.Rect, x, y int) {
+	rows, at := p.rows(m)
+	if i, ok := panel.TableAt(r, y, len(rows), at, linkPastFoot(r)); ok {
+		p.chosen = rows[i]
+	}
+	c := linkPastColumns(r)
+	m.PointIn(cell.Rect{X: c.spark, Y: r.Y, W: c.w, H: r.H}, x, y)
+}
+
+// linkPastRows returns the points of each link for an export.
+func linkPastRows(v *view.View) panel.Rows {
+	out := panel.Rows{{"from", "to", "round", "to_round", "points", "min", "mean", "max"}}
+	s := v.MachinesOf(view.Between)
+	if s == nil {
+		return out
+	}
+	named := map[string]engine.Member{}
+	for _, id := range s.Members {
+		named[textfmt.MemberText(id)] = id
+	}
+	for _, r := range panel.PointRows(s)[1:] {
+		if id, ok := named[r[1]]; ok {
+			from, to := view.LinkEnds(id)
+			out = append(out, append([]string{End(from), End(to)}, r[2:]...))
+		}
+	}
+	return out
+}

@@ -1,0 +1,459 @@
+package fleet
+
+import (
+	"cmp"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	tea "charm.land/bubbletea/v2"
+
+	"brood/runtime/event"
+	"brood/runtime/view"
+	"brood/tui/cell"
+	"brood/tui/chart"
+	"brood/tui/panel"
+	"brood/tui/textfmt"
+)
+
+// machinePanels returns the panels of the Machines screen: a table of the processes of the run, and the history of
+// the selected one.
+func (f *Fleet) machinePanels() []panel.Panel {
+	move := func(d int) func(*panel.Host) tea.Cmd {
+		return func(m *panel.Host) tea.Cmd { f.moveProcess(m, d); return nil }
+	}
+	const group = "machines (on their screen)"
+	keys := []panel.Binding{
+		{Keys: []string{"j", "down"}, Title: "next process", Do: move(1)},
+		{Keys: []string{"up"}, Title: "process before", Do: move(-1)},
+		{Keys: []string{"g", "home"}, Title: "first", Do: move(-1 << 30)},
+		{Keys: []string{"G", "end"}, Title: "last", Do: move(1 << 30)},
+	}
+	hints := func(m *panel.Host) [][2]string {
+		out := [][2]string{{"↑↓", "process"}}
+		if m.Replay == nil {
+			out = append(out, [2]string{"←→", "round"})
+		}
+		return append(out, [2]string{"+-", "zoom"}, [2]string{"/", "filter"}, [2]string{"E", "export"})
+	}
+	rows := &panel.List{Name: "machines", Entries: "machines", Top: func() { f.process = event.Here }}
+	return []panel.Panel{
+		{
+			Id: panel.Machines, Title: f.machinesTitle, Draw: f.drawMachines, Group: group, Keys: keys, Hints: hints,
+			Screen: &panel.Screen{Digit: 6, Name: "Machines", Short: "Mach", Charts: true, Place: placeMachines},
+			List:   rows,
+			Export: panel.Plainly(panel.MachineRows),
+			Point: func(m *panel.Host, r cell.Rect, _, y int) {
+				rows, at := f.processes(m)
+				if i, ok := panel.TableAt(r, y, len(rows), at, 0); ok {
+					f.process = rows[i].worker
+				}
+			},
+		},
+		{
+			Id: panel.HistoryTiles, Title: f.historyTitle, Draw: f.drawHistory, Group: group, Keys: keys, Hints: hints,
+			List: rows, Export: panel.Plainly(panel.MachineRows),
+			Point: func(m *panel.Host, r cell.Rect, x, y int) {
+				if rows, at := f.processes(m); len(rows) > 0 {
+					n, cols := panel.Tiling(r, len(f.processTiles(m, rows[at])), panel.LowTileH)
+					m.PointTile(panel.Tiled(r, n, cols), x, y)
+				}
+			},
+		},
+	}
+}
+
+// minMeasured is the run length below which a run may end before anything is recorded of its machines.
+const minMeasured = 3 * time.Second
+
+// placeMachines lays out the Machines screen: the table takes the lines that its rows need, up to half. Without
+// measurements the table fills the screen.
+func placeMachines(m *panel.Host, b cell.Rect) []panel.Placement {
+	if len(m.Shown.Processes) == 0 && !m.Measured() {
+		return []panel.Placement{{Panel: panel.Machines, At: b}}
+	}
+	n := max(len(m.Shown.Processes), len(m.Shown.Members().Workers())+1)
+	table, history := b.Top(min(max(n+3, 5), b.H/2))
+	return []panel.Placement{{Panel: panel.Machines, At: table}, {Panel: panel.HistoryTiles, At: history}}
+}
+
+// MachineRow is a process of the run in the table.
+type MachineRow struct {
+	worker int
+	name   string // of its machine; "" if unknown
+	hosts  int    // members
+	Values map[event.Measure]float64
+}
+
+// processes returns the processes that pass the filter, the coordinator first, and the index of the selected one.
+func (f *Fleet) processes(m *panel.Host) (rows []MachineRow, at int) {
+	for _, x := range f.everyProcess(m) {
+		if m.Passes("machines", panel.ProcessName(x.worker), x.name) {
+			rows = append(rows, x)
+		}
+	}
+	return rows, max(0, slices.IndexFunc(rows, func(x MachineRow) bool { return x.worker == f.process }))
+}
+
+// everyProcess returns all processes: their live values if the run is measured and there is no cursor, else the
+// recorded values at the cursor or the end.
+func (f *Fleet) everyProcess(m *panel.Host) (rows []MachineRow) {
+	v := m.Shown
+	now := f.Now.Machines
+	live := m.Measured() && !m.Cursor.On && len(now) > 0
+	if !live {
+		now = nil
+		for _, w := range v.Processes {
+			now = append(now, event.Machine{Worker: w, Values: f.recorded(m, w)})
+		}
+	}
+	var processes []int
+	for _, x := range now {
+		processes = append(processes, x.Worker)
+	}
+	slices.Sort(processes)
+	all := len(v.Members().Members)
+	for _, x := range now {
+		row := MachineRow{worker: x.Worker, hosts: v.Hosted(x.Worker, processes), Values: x.Values}
+		if i := slices.IndexFunc(f.Now.Workers, func(w view.Worker) bool { return w.ID == x.Worker }); i >= 0 &&
+			x.Worker != event.Here {
+			row.name, row.hosts = f.Now.Workers[i].Name, len(f.Now.Workers[i].Members)
+		}
+		if live && m.Running() && v.Rates.Weight > 0 && row.hosts > 0 {
+			row.Values = withSamples(x.Values, v.Rates.Samples*float64(row.hosts)/float64(max(1, all)))
+		}
+		rows = append(rows, row)
+	}
+	slices.SortFunc(rows, func(a, b MachineRow) int { return cmp.Compare(a.worker, b.worker) })
+	return rows
+}
+
+func withSamples(values map[event.Measure]float64, x float64) map[event.Measure]float64 {
+	out := map[event.Measure]float64{view.Samples: x}
+	for name, x := range values {
+		out[name] = x
+	}
+	return out
+}
+
+// recorded returns the recorded values of a process at the cursor, or the last ones.
+func (f *Fleet) recorded(m *panel.Host, worker int) map[event.Measure]float64 {
+	out := map[event.Measure]float64{}
+	for i := range m.Shown.Machines {
+		s := &m.Shown.Machines[i]
+		if s.Name == string(view.Between) { // series of links, not of processes
+			continue
+		}
+		if x, ok := m.Last(s, view.Process(worker)); ok {
+			out[event.Measure(s.Name)] = x
+		}
+	}
+	return out
+}
+
+func (f *Fleet) moveProcess(m *panel.Host, d int) {
+	if rows, at := f.processes(m); len(rows) > 0 {
+		f.process = rows[min(max(0, at+d), len(rows)-1)].worker
+	}
+}
+
+func (f *Fleet) machinesTitle(m *panel.Host) (string, string) {
+	note := textfmt.Count(len(f.everyProcess(m)), "process")
+	if n := len(f.everyProcess(m)); n != 1 {
+		note = fmt.Sprintf("%d processes", n)
+	}
+	switch {
+	case m.Cursor.On:
+		note += " · " + m.CursorNote()
+	case m.Measured() && len(f.Now.Machines) > 0:
+		note += " · now"
+	default:
+		note += " · as recorded last"
+	}
+	return "machines", m.FilterNote("machines", note)
+}
+
+// value formats a measure; a dash if it is unknown, which differs from 0.
+func (x MachineRow) value(name event.Measure, text func(float64) string) string {
+	if v, ok := x.Values[name]; ok {
+		return text(v)
+	}
+	return "–"
+}
+
+// part formats a used amount and its total.
+func (x MachineRow) part(used, of event.Measure, text func(float64) string) string {
+	a, b := x.value(used, text), x.value(of, text)
+	if a == "–" && b == "–" {
+		return "–"
+	}
+	return a + " / " + b
+}
+
+// cores formats a number of processors.
+func cores(x float64) string {
+	if x == float64(int(x)) {
+		return fmt.Sprintf("%.0f", x)
+	}
+	if x < 99.95 {
+		return fmt.Sprintf("%.1f", x)
+	}
+	return fmt.Sprintf("%.0f", x)
+}
+
+// usageRole returns the warning role if more than 90 % of the total is used.
+func (x MachineRow) usageRole(used, of event.Measure) cell.Role {
+	if all := x.Values[of]; all > 0 && x.Values[used] > 0.9*all {
+		return cell.Warn
+	}
+	return cell.Plain
+}
+
+// DeviceUsageRole is usageRole of device memory, including what other processes use if known.
+func DeviceUsageRole(x MachineRow) cell.Role {
+	if _, ok := x.Values[event.DeviceTaken]; ok {
+		return x.usageRole(event.DeviceTaken, event.DeviceTotal)
+	}
+	return x.usageRole(event.DeviceUsed, event.DeviceTotal)
+}
+
+// Device describes the device of the process with the known measures.
+func (x MachineRow) Device() string {
+	var out []string
+	if used := x.part(event.DeviceUsed, event.DeviceTotal, textfmt.Size); used != "–" {
+		out = append(out, used+" held")
+	}
+	for _, f := range []struct {
+		name event.Measure
+		text func(float64) string
+	}{
+		{event.DeviceTaken, func(x float64) string { return textfmt.Size(x) + " taken by all" }},
+		{event.DeviceLoad, func(x float64) string { return fmt.Sprintf("%.0f %% busy", 100*x) }},
+		{event.DeviceHeat, func(x float64) string { return fmt.Sprintf("%.0f °C", x) }},
+	} {
+		if v, ok := x.Values[f.name]; ok {
+			out = append(out, f.text(v))
+		}
+	}
+	return strings.Join(out, ", ")
+}
+
+func machineColumns() []panel.Column[MachineRow] {
+	cpu := func(used, of event.Measure) func(MachineRow) string {
+		return func(x MachineRow) string {
+			a, b := x.value(used, textfmt.BusyCores), x.value(of, cores)
+			if a == "–" && b == "–" {
+				return "–"
+			}
+			return a + " / " + b
+		}
+	}
+	one := func(name event.Measure, text func(float64) string) func(MachineRow) string {
+		return func(x MachineRow) string { return x.value(name, text) }
+	}
+	part := func(used, of event.Measure) func(MachineRow) string {
+		return func(x MachineRow) string { return x.part(used, of, textfmt.Size) }
+	}
+	tight := func(used, of event.Measure) func(MachineRow) cell.Role {
+		return func(x MachineRow) cell.Role { return x.usageRole(used, of) }
+	}
+	seconds := func(x float64) string { return textfmt.Three(1e3*x) + " ms" }
+	return []panel.Column[MachineRow]{
+		{Head: "members", Width: 7, Weight: 2, Right: true, Text: func(x MachineRow) string { return fmt.Sprint(x.hosts) }},
+		{Head: "cpu", Width: 11, Weight: 10, Right: true, Text: cpu(event.Busy, event.Cores)},
+		{
+			Head:   "machine load",
+			Width:  12,
+			Weight: 6,
+			Right:  true,
+			Text:   cpu(event.Load, event.AllCores),
+			Role:   tight(event.Load, event.AllCores),
+		},
+		{Head: "memory", Width: 7, Weight: 9, Right: true, Text: one(event.Memory, textfmt.Size)},
+		{
+			Head:   "machine memory",
+			Width:  17,
+			Weight: 7,
+			Right:  true,
+			Text:   part(event.MemoryUsed, event.MemoryTotal),
+			Role:   tight(event.MemoryUsed, event.MemoryTotal),
+		},
+		{
+			Head:   "device memory",
+			Width:  17,
+			Weight: 4,
+			Right:  true,
+			Text:   part(event.DeviceUsed, event.DeviceTotal),
+			Role:   DeviceUsageRole,
+		},
+		{
+			Head:   "device",
+			Width:  6,
+			Weight: 1,
+			Right:  true,
+			Text:   one(event.DeviceLoad, func(x float64) string { return fmt.Sprintf("%.0f %%", 100*x) }),
+		},
+		{
+			Head:   "°C",
+			Width:  4,
+			Weight: 0,
+			Right:  true,
+			Text:   one(event.DeviceHeat, func(x float64) string { return fmt.Sprintf("%.0f", x) }),
+		},
+		{Head: "samples/s", Width: 9, Weight: 8, Right: true, Text: one(view.Samples, textfmt.Rate)},
+		{Head: "RTT", Width: 7, Weight: 5, Right: true, Text: one(event.RoundTrip, seconds)},
+		{Head: "tx/s", Width: 7, Weight: 4, Right: true, Text: one(event.Sent, textfmt.Size)},
+		{Head: "rx/s", Width: 7, Weight: 3, Right: true, Text: one(event.Received, textfmt.Size)},
+	}
+}
+
+// emptyReason returns why there are no machines to show.
+func (f *Fleet) emptyReason(m *panel.Host) string {
+	if m.Measured() && f.Answered && f.err != nil {
+		return "the workers cannot be asked: " + f.err.Error()
+	}
+	took := m.Live.Elapsed()
+	if m.Replay != nil {
+		e := m.Replay.Extent()
+		if !e.Whole || m.Shown.Progress.Rounds < e.Rounds {
+			return "nothing of machines is recorded up to here"
+		}
+		took = e.Elapsed
+	}
+	switch {
+	case !m.Shown.Over() && !m.Killed() && m.Replay == nil:
+		return m.Waiting("what machines measure, once a second,")
+	case took < minMeasured:
+		return "machines are measured once a second, while rounds end: this run was over after " + textfmt.Span(took)
+	}
+	return "nothing of machines is in this log: it was recorded before they were measured"
+}
+
+func (f *Fleet) drawMachines(m *panel.Host, g *cell.Grid, r cell.Rect) {
+	rows, at := f.processes(m)
+	if len(rows) == 0 {
+		text := f.emptyReason(m)
+		if len(f.everyProcess(m)) > 0 {
+			text = m.Nothing("machines", "machine")
+		}
+		panel.Explain(g, r, text)
+		return
+	}
+	const left = 11 // cells of the cursor and the process label
+	all := machineColumns()
+	all = slices.DeleteFunc(all, func(c panel.Column[MachineRow]) bool { // drop columns without any value
+		return !slices.ContainsFunc(rows, func(x MachineRow) bool { return strings.Trim(c.Text(x), "– /") != "" })
+	})
+	least := 0
+	if slices.ContainsFunc(rows, func(x MachineRow) bool { return x.name != "" }) {
+		least = machineLeast
+	}
+	cols, name := panel.FitColumns(all, r.W-left-3, least, machineMost)
+	if least == 0 {
+		name = 0
+	}
+	g.Text(r.X+2, r.Y, left-3, cell.Faint, "process")
+	g.Text(r.X+left+1, r.Y, name, cell.Faint, "machine")
+	x := r.X + left + 1 + name
+	if name > 0 {
+		x += 2
+	}
+	panel.TableHead(g, x, r.Y, cols)
+	first, n := panel.TableWindow(r, len(rows), at, 0)
+	for i, row := range rows[first : first+n] {
+		y, role := r.Y+1+i, cell.Plain
+		if first+i == at {
+			role = cell.FocusTitle
+			g.Set(r.X, y, '▸', role)
+		}
+		g.Text(r.X+2, y, left-3, role, panel.ProcessName(row.worker))
+		g.Text(r.X+left+1, y, name, role, textfmt.MiddleCut(row.name, name))
+		panel.TableRow(g, x, y, cols, role, row)
+	}
+	panel.TableMore(g, r, r.X+1, first, n, len(rows))
+}
+
+func (f *Fleet) historyTitle(m *panel.Host) (string, string) {
+	rows, at := f.processes(m)
+	if len(rows) == 0 {
+		return "history", ""
+	}
+	what := "the run's own process"
+	if x := rows[at]; x.worker != event.Here {
+		what = "worker " + textfmt.Label(x.worker)
+		if x.name != "" {
+			what += " on " + x.name
+		}
+	}
+	return "history  " + what, m.WindowNote()
+}
+
+// processTiles returns the tiles of a process, one for each recorded quantity.
+func (f *Fleet) processTiles(m *panel.Host, x MachineRow) (out []panel.Tile) {
+	ms := func(x float64) string { return textfmt.Three(1e3*x) + " ms" }
+	percent := func(x float64) string { return fmt.Sprintf("%.0f %%", 100*x) }
+	degrees := func(x float64) string { return fmt.Sprintf("%.0f °C", x) }
+	for _, t := range []struct {
+		title       string
+		one, second event.Measure // the curves; the second is fainter
+		of          event.Measure // its total; "": unknown
+		text, axis  func(float64) string
+	}{
+		{"cpu  ── process ╌╌ machine", event.Busy, event.Load, event.Cores, textfmt.BusyCores, nil},
+		{"memory", event.Memory, "", event.MemoryTotal, textfmt.Size, textfmt.Brief},
+		{"samples/s", view.Samples, "", "", textfmt.Rate, nil},
+		{"bytes/s  ── sent ╌╌ received", event.Sent, event.Received, "", textfmt.Size, textfmt.Brief},
+		{"round trip", event.RoundTrip, "", "", ms, panel.Thousandths},
+		{"machine memory", event.MemoryUsed, "", event.MemoryTotal, textfmt.Size, textfmt.Brief},
+		{"device memory  ── held ╌╌ taken", event.DeviceUsed, event.DeviceTaken, event.DeviceTotal, textfmt.Size, textfmt.Brief},
+		{"device busy", event.DeviceLoad, "", "", percent, percent},
+		{"device temperature", event.DeviceHeat, "", "", degrees, nil},
+	} {
+		s := m.Shown.MachinesOf(t.one)
+		if s == nil || !slices.Contains(s.Members, view.Process(x.worker)) {
+			continue
+		}
+		text := t.text
+		c := panel.Tile{
+			Title:  t.title,
+			Value:  x.value(t.one, text),
+			Axis:   t.axis,
+			Floor:  true,
+			Curves: []panel.Curve{panel.LineOf(s, view.Process(x.worker), cell.Centre)},
+		}
+		if second := m.Shown.MachinesOf(t.second); t.second == "" || second == nil ||
+			!slices.Contains(second.Members, view.Process(x.worker)) {
+			c.Title, _, _ = strings.Cut(t.title, "  ──")
+		} else {
+			line := panel.LineOf(second, view.Process(x.worker), cell.Member)
+			line.Style = chart.Dots
+			c.Curves = append([]panel.Curve{line}, c.Curves...)
+		}
+		if _, ok := x.Values[t.of]; ok && t.of != "" {
+			end := text
+			if t.of == event.Cores {
+				end = cores
+			}
+			c.Value += " of " + x.value(t.of, end)
+		}
+		out = append(out, c)
+	}
+	return out
+}
+
+func (f *Fleet) drawHistory(m *panel.Host, g *cell.Grid, r cell.Rect) {
+	rows, at := f.processes(m)
+	if len(rows) == 0 {
+		return
+	}
+	tiles := f.processTiles(m, rows[at])
+	if len(tiles) == 0 {
+		panel.Explain(g, r, "nothing of this process is recorded yet: it is at most once a second, and of a worker that tells")
+		return
+	}
+	n, cols := panel.Tiling(r, len(tiles), panel.LowTileH)
+	for i, place := range panel.Tiled(r, n, cols) {
+		m.DrawTile(g, place, tiles[i], false)
+	}
+}

@@ -1,0 +1,313 @@
+package fleet
+
+import (
+	"fmt"
+	"math"
+	"path/filepath"
+	"strings"
+	"time"
+
+	"brood/runtime/event"
+	"brood/runtime/view"
+	"brood/tui/cell"
+	"brood/tui/panel"
+	"brood/tui/textfmt"
+)
+
+// placeFleet lays out the Fleet screen: the table, the matrix of links and, if it fits, the selected worker. A
+// recording has no live links: the table takes their place.
+func placeFleet(m *panel.Host, b cell.Rect) []panel.Placement {
+	events := 1
+	if b.H >= 30 {
+		events = 5
+	}
+	main, lane := b.Top(b.H - events)
+	switch {
+	case !m.Measured() && b.W >= panel.FullW:
+		table, one := main.Left(main.W - max(45, main.W/3))
+		return []panel.Placement{{Panel: panel.Fleet, At: table}, {Panel: panel.Worker, At: one}, {Panel: panel.Events, At: lane}}
+	case !m.Measured():
+		return []panel.Placement{{Panel: panel.Fleet, At: main}, {Panel: panel.Events, At: lane}}
+	case b.W >= panel.WideW && b.H >= 34:
+		left, one := main.Left(main.W - max(52, main.W/3))
+		table, links := left.Top(left.H / 2)
+		return []panel.Placement{{Panel: panel.Fleet, At: table}, {Panel: panel.Links, At: links}, {Panel: panel.Worker, At: one}, {Panel: panel.Events, At: lane}}
+	case b.W >= panel.FullW:
+		table, low := main.Top(main.H * 2 / 5)
+		links, one := low.Left(low.W - 45)
+		return []panel.Placement{{Panel: panel.Fleet, At: table}, {Panel: panel.Links, At: links}, {Panel: panel.Worker, At: one}, {Panel: panel.Events, At: lane}}
+	}
+	table, links := main.Top(main.H / 2)
+	return []panel.Placement{{Panel: panel.Fleet, At: table}, {Panel: panel.Links, At: links}, {Panel: panel.Events, At: lane}}
+}
+
+func (f *Fleet) title(m *panel.Host) (string, string) {
+	all := f.workers(m)
+	rows, _ := f.Rows(m)
+	o := fleetOrders()[f.order]
+	arrow := "↑"
+	if o.down != f.turned {
+		arrow = "↓"
+	}
+	note := f.counted(m, all)
+	if len(rows) < len(all) {
+		note = fmt.Sprintf("%d of %s shown", len(rows), textfmt.Count(len(all), "worker"))
+	}
+	if n := len(f.Marked); n > 0 {
+		note += fmt.Sprintf(" · %d marked", n)
+	}
+	return "fleet", m.FilterNote("fleet", note+" · by "+o.name+" "+arrow)
+}
+
+// counted says how many workers there are, and what they are counted by.
+func (f *Fleet) counted(m *panel.Host, all []fleetRow) string {
+	hosting := 0
+	for _, x := range all {
+		if len(x.Members) > 0 {
+			hosting++
+		}
+	}
+	switch here := textfmt.Count(len(all), "worker"); {
+	case !m.Measured() || f.updatedAt.IsZero():
+		return here + ", as logged"
+	case f.missing(m) > 0:
+		return fmt.Sprintf("%d here, %d needed to begin", len(all), f.Now.Wait)
+	case hosting < len(all) || len(all) == 0:
+		return fmt.Sprintf("%s, %d hosting", here, hosting)
+	default:
+		return here + ", all hosting"
+	}
+}
+
+// missing returns how many workers the first round still waits for.
+func (f *Fleet) missing(m *panel.Host) int {
+	if m.Shown.Plan != nil || !m.Measured() || f.updatedAt.IsZero() {
+		return 0
+	}
+	return max(0, f.Now.Wait-len(f.Now.Workers))
+}
+
+const (
+	fleetFoot    = 1 // lines below the table
+	machineLeast = 8 // least cells of a machine name
+	machineMost  = 24
+)
+
+func fleetColumns(m *panel.Host) []panel.Column[fleetRow] {
+	known := func(text func(fleetRow) string) func(fleetRow) string {
+		return func(x fleetRow) string {
+			if !x.measured {
+				return "–"
+			}
+			return text(x)
+		}
+	}
+	afar := func(text func(fleetRow) string) func(fleetRow) string {
+		return known(func(x fleetRow) string {
+			if x.here() {
+				return "–"
+			}
+			return text(x)
+		})
+	}
+	_, unit := pace(m)
+	digits := len(fmt.Sprint(len(m.Shown.Members().Members)))
+	return []panel.Column[fleetRow]{
+		{
+			Head:   "state",
+			Width:  10,
+			Weight: 10,
+			Text:   func(x fleetRow) string { glyph, word, _ := x.standing(); return glyph + " " + word },
+			Role:   func(x fleetRow) cell.Role { _, _, role := x.standing(); return role },
+		},
+		{Head: "members", Width: max(11, digits+2+2*digits+1), Weight: 9, // the count and the range of ids
+			Text: func(x fleetRow) string {
+				return strings.TrimRight(fmt.Sprintf("%*d  %s", digits, len(x.Members), textfmt.Ranges(x.Members)), " ")
+			}},
+		{Head: "computes by", Width: 20, Weight: 1, Text: known(func(x fleetRow) string { return x.computes() })},
+		{
+			Head:   unit,
+			Width:  max(7, len(unit)),
+			Weight: 8,
+			Right:  true,
+			Text:   func(x fleetRow) string { return perSecond(x.Rate) },
+		},
+		{Head: "tx/s", Width: 7, Weight: 6, Right: true, Text: afar(func(x fleetRow) string { return textfmt.Size(x.Sent) })},
+		{Head: "rx/s", Width: 7, Weight: 2, Right: true, Text: afar(func(x fleetRow) string { return textfmt.Size(x.Received) })},
+		{Head: "RTT", Width: 7, Weight: 5, Right: true, Text: afar(func(x fleetRow) string { return Latency(x.RTT) })},
+		{
+			Head:   "silent",
+			Width:  6,
+			Weight: 7,
+			Right:  true,
+			Text:   afar(func(x fleetRow) string { return silence(x) }),
+			Role:   lateness,
+		},
+	}
+}
+
+// here reports whether the worker runs in the process of the coordinator.
+func (x fleetRow) here() bool { return x.Name == "" && x.Address == "" }
+
+// machine returns the name of the machine of the worker.
+func (x fleetRow) machine() string {
+	switch {
+	case !x.measured:
+		return "–"
+	case x.here():
+		return "in-process"
+	}
+	return x.Name
+}
+
+// computes returns the device of the worker, or the processor, and its kernels.
+func (x fleetRow) computes() string {
+	best, _, _ := strings.Cut(x.Kernels, ",")
+	if best = strings.TrimSpace(best); best == "" {
+		return "–"
+	}
+	on, _, _ := strings.Cut(x.Device, " ")
+	if on == "" {
+		on = "cpu"
+	}
+	return on + " " + best
+}
+
+func lateness(x fleetRow) cell.Role {
+	if x.late() {
+		return cell.Warn
+	}
+	return cell.Plain
+}
+
+// silence formats the time since the last message of the worker, with a mark if it is too long.
+func silence(x fleetRow) string {
+	s := fmt.Sprintf("%.1f s", x.Silent.Seconds())
+	if x.Silent >= 10*time.Second {
+		s = fmt.Sprintf("%.0f s", x.Silent.Seconds())
+	}
+	if x.late() {
+		s = "!" + s
+	}
+	return s
+}
+
+func perSecond(x float64) string {
+	if math.IsNaN(x) {
+		return "–"
+	}
+	return textfmt.Rate(x)
+}
+
+// Latency formats a short duration in at most seven characters of constant layout.
+func Latency(d time.Duration) string {
+	if d >= 10*time.Second {
+		return fmt.Sprintf("%.1f s", d.Seconds())
+	}
+	return textfmt.Three(float64(d)/1e6) + " ms"
+}
+
+func (f *Fleet) draw(m *panel.Host, g *cell.Grid, r cell.Rect) {
+	rows, at := f.Rows(m)
+	switch {
+	case m.Measured() && !f.Answered:
+		panel.Explain(g, r, m.Waiting("the workers"))
+		return
+	case len(f.workers(m)) == 0 && f.err == nil:
+		panel.Explain(g, r, noWorkersText(m))
+		return
+	case len(rows) == 0 && f.err == nil:
+		panel.Explain(g, r, m.Nothing("fleet", "worker"))
+		return
+	}
+	const left = 7 // cells of the cursor, the mark and the id
+	cols, name := panel.FitColumns(fleetColumns(m), r.W-left-1, machineLeast, machineMost)
+	g.Text(r.X+3, r.Y, 4, cell.Faint, "id")
+	g.Text(r.X+left, r.Y, name, cell.Faint, "machine")
+	panel.TableHead(g, r.X+left+name+2, r.Y, cols)
+	first, n := panel.TableWindow(r, len(rows), at, fleetFoot)
+	for i, x := range rows[first : first+n] {
+		y, role := r.Y+1+i, cell.Plain
+		if first+i == at {
+			role = cell.FocusTitle
+			g.Set(r.X+1, y, '▸', role)
+		}
+		if f.Marked[x.ID] {
+			g.Set(r.X+2, y, '✓', cell.Staged)
+		}
+		g.Text(r.X+3, y, 4, role, textfmt.Label(x.ID))
+		g.Text(r.X+left, y, name, role, textfmt.MiddleCut(x.machine(), name))
+		panel.TableRow(g, r.X+left+name+2, y, cols, role, x)
+	}
+	panel.TableMore(g, r, r.X, first, n, len(rows))
+	if r.H > n+fleetFoot {
+		text, role := f.says(m, rows, at)
+		g.Text(r.X+1, r.Y+r.H-1, r.W-2, role, text)
+	}
+}
+
+// noWorkersText returns why there is no worker.
+func noWorkersText(m *panel.Host) string {
+	if m.Measured() {
+		if m.Opt.Session != "" {
+			return "no worker is here: `brood invite " + filepath.Base(m.Opt.Session) +
+				" --role worker` prints the line that starts one"
+		}
+		return "no worker is here: start one with the line that brood serve printed, `brood worker brood://...`"
+	}
+	return m.Waiting("the workers")
+}
+
+// says returns the line below the table: why the table is outdated, or the state of the selected worker.
+func (f *Fleet) says(m *panel.Host, rows []fleetRow, at int) (string, cell.Role) {
+	switch err := f.err; {
+	case m.Measured() && err != nil:
+		text := "the workers cannot be asked: " + err.Error()
+		if !f.updatedAt.IsZero() {
+			text += " · this is " + textfmt.Span(m.Opt.Clock().Sub(f.updatedAt)) + " old"
+		}
+		return text, cell.Alert
+	case m.Replay != nil:
+		return f.unrecorded(m), cell.Faint
+	case m.Gone():
+		return m.Ending() + ": who hosted what then, with nobody left to measure", cell.Faint
+	case !m.Measured():
+		return "from the log: this source does not measure workers", cell.Faint
+	}
+	return rows[at].says()
+}
+
+// unrecorded returns what a recording lacks, in place of an empty panel of links.
+func (f *Fleet) unrecorded(m *panel.Host) string {
+	if m.Shown.MachinesOf(view.Between) != nil {
+		return "not recorded: round trips, silence; what links carried is on Network"
+	}
+	return "not recorded: round trips and losses of links, silence"
+}
+
+// says describes the state of a worker in a sentence.
+func (x fleetRow) says() (string, cell.Role) {
+	name := textfmt.Label(x.ID)
+	_, word, role := x.standing()
+	switch {
+	case x.late():
+		return fmt.Sprintf("! %s says nothing for %.1f s: if that goes on it counts as dead", name, x.Silent.Seconds()),
+			cell.Warn
+	case word == "drained":
+		return name + " is drained: it hosts nothing and may be ended · u uncordons it", role
+	}
+	switch x.State {
+	case event.Cordoned:
+		return name + " gets no members from the next plan on · u uncordons it", role
+	case event.Leaving:
+		return name + " leaves: its members move to the others, and then it ends", role
+	case event.Joining:
+		return name + " reads its data: it gets members with the next plan after that", cell.Faint
+	case event.Idle:
+		if x.missing > 0 {
+			return fmt.Sprintf("%s is ready: the first round waits for %s more", name, textfmt.Count(x.missing, "worker")), cell.Faint
+		}
+		return name + " hosts nothing: there are more workers than members", cell.Faint
+	}
+	return fmt.Sprintf("%s hosts %s", name, textfmt.Count(len(x.Members), "member")), cell.Faint
+}

@@ -1,0 +1,73 @@
+package knobs
+
+import (
+	"strconv"
+	"strings"
+
+	"brood/optim"
+	"brood/runtime/view"
+	"brood/tui/cell"
+	"brood/tui/panel"
+	"brood/tui/textfmt"
+)
+
+// footnote is the text below a knob with its colour role.
+type footnote struct {
+	Text string
+	role cell.Role
+	past bool // the text is from the history of the knob; no change is pending
+}
+
+// Footnote returns the text below a knob. An answer that is not settled is shown below every knob, and names what it is
+// about. Once it is in effect, each knob shows its own newest edit alone.
+func (r *Rail) Footnote(m *panel.Host, k optim.Knob) footnote {
+	a := r.Answer
+	switch {
+	case a.Bad:
+		return footnote{Text: a.Text, role: cell.Alert}
+	case a.Text == "" || a.Done && !a.Swap:
+		if len(r.Staged) > 0 {
+			return footnote{}
+		}
+		return footnote{Text: newest(m, k), role: cell.Good, past: true}
+	case a.Done || a.only(k) || a.What == "":
+		return footnote{Text: a.Text, role: cell.Good}
+	}
+	return footnote{Text: a.Text + ": " + a.What, role: cell.Good}
+}
+
+// only reports whether the answer changes this knob and no other one.
+func (a Answer) only(k optim.Knob) bool {
+	name, _, one := strings.Cut(a.What, " = ")
+	return one && name == k.Name && !strings.Contains(a.What, ", ")
+}
+
+// newest describes the newest edit of a knob by a command that is in effect; "" if there is none.
+func newest(m *panel.Host, k optim.Knob) string {
+	v := m.Shown
+	if k.Name == view.MembersKnob {
+		for i := len(v.Marks) - 1; i >= 0; i-- {
+			if x := v.Marks[i]; x.Before != x.After && x.Round <= v.Progress.Rounds {
+				return inEffectSince(x.Round, k.Name, strconv.Itoa(x.After))
+			}
+		}
+		return ""
+	}
+	if m.Knobs == nil {
+		return ""
+	}
+	h := m.Knobs.History(k.Name)
+	for i := len(h) - 1; i >= 0; i-- {
+		if e := h[i]; e.First() <= v.Progress.Rounds {
+			if e.Given() {
+				return ""
+			}
+			return inEffectSince(e.First(), k.Name, e.Expr)
+		}
+	}
+	return ""
+}
+
+func inEffectSince(at uint64, knob, value string) string {
+	return "in effect since round " + textfmt.Round(at) + ": " + knob + " = " + value
+}

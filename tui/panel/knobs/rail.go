@@ -1,0 +1,276 @@
+// Package knobs has the rail of knobs, where values are staged and sent, and the Knobs screen.
+package knobs
+
+import (
+	"errors"
+	"fmt"
+	"math"
+	"slices"
+	"strconv"
+	"strings"
+
+	"brood/optim"
+	"brood/runtime/event"
+	"brood/runtime/view"
+	"brood/tui/cell"
+	"brood/tui/panel"
+	"brood/tui/textfmt"
+)
+
+// Rail is the state of knob editing: the selected, typed, staged, sent and answered values. The model refers to it
+// outside its panels too: a fork starts with the staged edits, a swap discards them, and the command line counts from
+// them.
+type Rail struct {
+	Selected string          // name of the selected knob; "" for the first
+	all      bool            // knobs without effect are shown too
+	Staged   []event.Setting // in the order of staging
+	owner    string          // the algorithm of the staged knobs
+	Typing   *panel.Line     // the value being typed for the selected knob; nil: none
+	Sent     *event.Command
+	Answer   Answer
+}
+
+// Answer is the result of the last transaction. It remains until the next one.
+type Answer struct {
+	Text string
+	What string // what it changes, in words
+	Bad  bool
+	Id   uint64 // of the command
+	From uint64 // the first round with the change; 0 if rejected or lost
+	Done bool   // the change is in effect
+	Swap bool   // the change is a swap of the algorithm
+}
+
+// Panels returns the rail and the panels of the Knobs screen.
+func (r *Rail) Panels() []panel.Panel {
+	const group = "knobs (focus on the rail)"
+	knobs := &panel.List{Name: "knobs", Entries: "knobs", Top: func() { r.Selected = "" }}
+	edits := panel.Plainly(editRows)
+	turn, send := r.keys()
+	return []panel.Panel{
+		{
+			Id: panel.Knobs, Title: r.title, Draw: r.draw, Export: edits,
+			Group: group, Keys: slices.Concat(turn, send), Typing: r.typed, Hints: r.hints, Point: r.point, List: knobs,
+			Reset: func() { *r = Rail{} },
+		},
+		{
+			Id: panel.Schedules, Title: r.schedulesTitle, Draw: r.drawSchedules, Export: edits,
+			Screen: &panel.Screen{Digit: 3, Name: "Knobs", Place: placeKnobs},
+			Group:  group, Keys: turn, Hints: r.hints, List: knobs,
+		},
+		{Id: panel.Knob, Title: r.knobTitle, Draw: r.drawKnob, Export: edits},
+		{Id: panel.History, Title: historyTitle, Draw: r.drawHistory, Export: edits},
+	}
+}
+
+// typed returns the input of the value being typed for a knob; nil if none is.
+func (r *Rail) typed() *panel.Typing {
+	if r.Typing == nil {
+		return nil
+	}
+	return &panel.Typing{Key: r.typeKey, Hints: [][2]string{{"enter", "stage"}, {"esc", "back"}}}
+}
+
+func (r *Rail) stagedLine(m *panel.Host) string {
+	k := m.ApplyKey()
+	return fmt.Sprintf("%d staged   %s %s   u unstage", len(r.Staged), k[0], k[1])
+}
+
+// hints returns the main keys for knobs.
+func (r *Rail) hints(m *panel.Host) [][2]string {
+	own := [][2]string{{"j k", "choose"}, {"h l", "turn"}, {"enter", "type"}, m.ApplyKey(), {"u", "unstage"},
+		{"z", "undo"}}
+	if m.Replay == nil && m.Brancher() != nil && m.Opt.Session != "" {
+		own = slices.Insert(own, 4, [2]string{"B", "branch"})
+	}
+	return m.HintsAfter(own)
+}
+
+// Knobs returns the rows of the rail: the knobs that pass the filter, without those that are folded.
+func (r *Rail) Knobs(m *panel.Host) []optim.Knob {
+	return slices.DeleteFunc(m.AllKnobs(), func(k optim.Knob) bool {
+		return !m.Passes("knobs", k.Name, k.Label, k.Title) || r.folds(m, k)
+	})
+}
+
+// folds reports whether a knob is not shown since it has no effect, given the choices in effect and those that are
+// staged. A knob that is selected, staged or searched for is shown.
+func (r *Rail) folds(m *panel.Host, k optim.Knob) bool {
+	if r.all || m.Alg == nil || m.Filters.Text["knobs"] != "" || k.Name == r.Selected {
+		return false
+	}
+	if _, staged := r.Of(k.Name); staged {
+		return false
+	}
+	return m.Alg.Idle(k, func(on optim.Knob) float64 {
+		if expr, staged := r.Of(on.Name); staged {
+			if x, err := on.Parse(expr); err == nil {
+				return x
+			}
+		}
+		return m.Current(on)
+	})
+}
+
+// folded returns how many knobs are not shown since they have no effect.
+func (r *Rail) folded(m *panel.Host) (n int) {
+	for _, k := range m.AllKnobs() {
+		if r.folds(m, k) {
+			n++
+		}
+	}
+	return n
+}
+
+// index returns the place of the selected knob among knobs; 0 if it is not there.
+func (r *Rail) index(knobs []optim.Knob) int {
+	return max(0, slices.IndexFunc(knobs, func(k optim.Knob) bool { return k.Name == r.Selected }))
+}
+
+// Chosen returns the selected knob; the first of all knobs if the filter matches none.
+func (r *Rail) Chosen(m *panel.Host) optim.Knob {
+	ks := r.Knobs(m)
+	if len(ks) == 0 {
+		ks = m.AllKnobs()
+	}
+	return ks[r.index(ks)]
+}
+
+func (r *Rail) Of(knob string) (string, bool) {
+	for _, s := range r.Staged {
+		if s.Knob == knob {
+			return s.Expr, true
+		}
+	}
+	return "", false
+}
+
+// stage stages an expression. The value in effect removes the staged one.
+func (r *Rail) stage(m *panel.Host, k optim.Knob, expr string) error {
+	if err := m.Stageable(k.Name); err != nil {
+		return err
+	}
+	if k.Name == view.MembersKnob {
+		if _, err := k.Parse(expr); err != nil {
+			return err
+		}
+	}
+	same := k.Format(m.Current(k))
+	if m.Knobs != nil {
+		if e, moving := m.Knobs.Expr(k.Name); moving {
+			same = e
+		}
+	}
+	if expr != same && k.Name != view.MembersKnob && m.Knobs != nil {
+		if err := m.Knobs.Accept(k, expr); err != nil {
+			return err
+		}
+	}
+	r.unstage(k.Name)
+	if expr != same {
+		r.Staged, r.owner = append(r.Staged, event.Setting{Knob: k.Name, Expr: expr}), m.Shown.Algorithm()
+	}
+	return nil
+}
+
+func (r *Rail) unstage(knob string) bool {
+	n := len(r.Staged)
+	r.Staged = slices.DeleteFunc(r.Staged, func(s event.Setting) bool { return s.Knob == knob })
+	return len(r.Staged) < n
+}
+
+// base returns the value that the next step or expression starts from: the staged one, else the one in effect.
+func (r *Rail) base(m *panel.Host, k optim.Knob) float64 {
+	if e, ok := r.Of(k.Name); ok {
+		if x, err := k.Parse(e); err == nil {
+			return x
+		}
+	}
+	return m.Current(k)
+}
+
+// turn moves the selected knob by n steps.
+func (r *Rail) turn(m *panel.Host, n int) {
+	r.clearRefusal()
+	k := r.Chosen(m)
+	x := r.base(m, k)
+	for range max(n, -n) {
+		x = panel.Step(k, x, n > 0)
+	}
+	if err := r.stage(m, k, k.Format(x)); err != nil {
+		r.Answer = Answer{Text: err.Error(), Bad: true}
+	}
+}
+
+// Evaluate converts the typed text to an expression for the knob. *F, /F, +=D and -=D apply to the base.
+func (r *Rail) Evaluate(m *panel.Host, k optim.Knob, text string) (string, error) {
+	text = strings.TrimSpace(text)
+	for _, op := range []string{"*", "/", "+=", "-="} {
+		rest, ok := strings.CutPrefix(text, op)
+		if !ok {
+			continue
+		}
+		f, err := strconv.ParseFloat(strings.TrimSpace(rest), 64)
+		if err != nil {
+			return "", fmt.Errorf("%s: write %s and a number, not %q", k.Name, op, rest)
+		}
+		x := r.base(m, k)
+		switch op {
+		case "*":
+			x *= f
+		case "/":
+			x /= f
+		case "+=":
+			x += f
+		default:
+			x -= f
+		}
+		if k.Integer {
+			x = math.Round(x)
+		}
+		return k.Format(x), nil
+	}
+	if text == "" {
+		return "", errors.New("nothing was typed: a number, *0.5, or a schedule like linear:0.1..0.01@200")
+	}
+	return text, nil
+}
+
+// Settle follows the view: an accepted transaction is in effect once its first round is committed, and edits staged
+// for another algorithm are discarded after a swap.
+func (r *Rail) Settle(m *panel.Host) {
+	if now := m.Shown.Algorithm(); len(r.Staged) > 0 && now != r.owner {
+		m.Say(cell.Warn, now+" took over: "+panel.Words(event.Command{Set: r.Staged})+" was staged for "+r.owner+
+			" and is not any more")
+		r.Staged = nil
+	}
+	if a := &r.Answer; a.From > 0 && !a.Done && m.Live.Progress.Rounds >= a.From {
+		a.Done = true
+		a.Text = "in effect since round " + textfmt.Round(a.From) + ": " + a.What
+	}
+	if r.Answer.Done && overtaken(m, r.Answer) {
+		r.Answer = Answer{}
+	}
+}
+
+// overtaken reports whether a later change, by any author, replaced one that is in effect: of a knob, of the
+// population or of the algorithm. Edits of one round are in the order of acceptance.
+func overtaken(m *panel.Host, a Answer) bool {
+	last := -1 // index of its last edit; a change of the population or the algorithm may have none
+	for i, e := range m.Live.Edits {
+		if a.Id != 0 && e.ID == a.Id {
+			last = i
+		}
+	}
+	if last >= 0 && m.Live.Edits[last].Algorithm != m.Live.Algorithm() {
+		return true
+	}
+	for i, e := range m.Live.Edits {
+		later := e.First() > a.From || e.First() == a.From && last >= 0 && i > last
+		if later && e.First() <= m.Live.Progress.Rounds && !e.Given() {
+			return true
+		}
+	}
+	return slices.ContainsFunc(m.Live.Marks,
+		func(k view.Mark) bool { return k.Round > a.From && (k.Before != k.After || k.Swap) })
+}

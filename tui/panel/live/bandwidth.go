@@ -1,0 +1,199 @@
+package live
+
+import (
+	"fmt"
+	"math"
+	"slices"
+	"strconv"
+
+	"brood/runtime/view"
+	"brood/tui/cell"
+	"brood/tui/chart"
+	"brood/tui/panel"
+	"brood/tui/textfmt"
+)
+
+func NewBandwidth() panel.Panel {
+	return panel.Panel{Id: panel.Bandwidth, Title: bandwidthTitle, Draw: drawBandwidth, Export: panel.Plainly(bandwidthRows)}
+}
+
+func bandwidthTitle(m *panel.Host) (string, string) {
+	r := m.Shown.Members()
+	if len(r.Members) == 0 {
+		return "bandwidth", ""
+	}
+	note := textfmt.Count(len(r.Workers()), "worker")
+	if inMemory(m) {
+		note += ", in memory"
+	}
+	if m.Cursor.On {
+		note = "round " + textfmt.Round(m.Cursor.Round)
+	}
+	return "bandwidth  per round", note
+}
+
+// inMemory reports whether all exchanges stayed in the memory of one process: bytes were exchanged without overhead.
+func inMemory(m *panel.Host) bool {
+	return m.Shown.Ledger.Overhead == 0 && m.Shown.Ledger.Total().Sent > 0
+}
+
+// aloneText explains why nothing is sent.
+const aloneText = "nothing is exchanged: all members live on one worker, and what they share stays in its memory"
+
+// drawBandwidth lists the bytes per round of each operation with the prediction of the algorithm's formula. Only a
+// difference is highlighted.
+func drawBandwidth(m *panel.Host, g *cell.Grid, r cell.Rect) {
+	l := &m.Shown.Ledger
+	ops, overhead, rounds, known := m.Recent()
+	switch {
+	case known && rounds == 0:
+		panel.Explain(g, r, m.Waiting("traffic"))
+		return
+	case m.NothingSent():
+		panel.Explain(g, r, aloneText)
+		return
+	case !known:
+		panel.Explain(g, r, outsideLedger(m, l))
+		return
+	}
+	wide := r.W >= 54
+	rows := r.H - 2
+	if wide {
+		g.Text(r.X+2, r.Y, 12, cell.Faint, "operation")
+		g.Right(r.X+25, r.Y, 10, cell.Faint, "measured")
+		g.Right(r.X+38, r.Y, 10, cell.Faint, "predicted")
+		g.Text(r.X+40, r.Y, r.W-41, cell.Faint, "of total")
+		r.Y, r.H = r.Y+1, r.H-1
+		rows--
+	}
+	per := float64(rounds)
+	total := float64(overhead)
+	for _, b := range ops {
+		total += float64(b.Sent)
+	}
+	edge := r.X + 25
+	if !wide {
+		edge = r.X + 23
+	}
+	line := func(i int, name string, sent, predicted int64, formula bool) {
+		y := r.Y + i
+		g.Text(r.X+2, y, 12, cell.Plain, name)
+		g.Right(edge, y, 9, cell.Centre, textfmt.Size(float64(sent)/per))
+		role, text := cell.Faint, "= predicted"
+		switch {
+		case !formula:
+			text = "–"
+		case sent != predicted:
+			role, text = cell.Alert, "≠ by "+textfmt.Size(float64(sent-predicted))
+		case wide:
+			text = textfmt.Size(float64(predicted) / per)
+		}
+		if !wide {
+			g.Text(edge+2, y, r.X+r.W-edge-2, role, text)
+			return
+		}
+		g.Right(r.X+38, y, 12, role, text)
+		if total > 0 {
+			chart.Bar(g, r.X+40, y, r.W-42, float64(sent)/total, cell.Centre)
+		}
+	}
+	n := len(ops)
+	if n+1 > rows {
+		n = max(0, min(n, rows-1))
+	}
+	for i, b := range ops[:n] {
+		line(i, string(b.Op), b.Sent, b.Predicted, true)
+	}
+	if n < len(ops) {
+		g.Text(r.X+2, r.Y+n, r.W-3, cell.Faint, fmt.Sprintf("and %d more: e expands", len(ops)-n))
+	} else {
+		line(n, "overhead", overhead, 0, false)
+	}
+	traffic(m, g, cell.Rect{X: r.X + 2, Y: r.Y + r.H - 2, W: r.W - 3, H: 2}, l)
+}
+
+// outsideLedger returns the message that the ledger does not cover the round at the cursor.
+func outsideLedger(m *panel.Host, l *view.Ledger) string {
+	why := "what was sent in round " + textfmt.Round(m.Cursor.Round) + " is not known here"
+	if len(l.Ring) == 0 {
+		return why
+	}
+	first := l.Ring[0]
+	return why + ": only of rounds from " + textfmt.Round(first.To-first.Rounds+1) + " on"
+}
+
+// traffic draws the two lines below the table: bytes of the last commits, totals and rates.
+func traffic(m *panel.Host, g *cell.Grid, r cell.Rect, l *view.Ledger) {
+	x := g.Text(r.X, r.Y, r.W, cell.Faint, "commits ")
+	what, w := "/s exchanged", 20
+	if inMemory(m) {
+		what = "/s in memory"
+	}
+	if r.W < 40 {
+		what, w = "/s", 10
+	}
+	room := min(24, r.W-(x-r.X)-w-2)
+	from := max(0, len(l.Ring)-room)
+	cols, top := make([]view.Bucket, room), 0.0
+	for i, c := range l.Ring[from:] {
+		b := float64(c.Sent) / math.Max(1, float64(c.Rounds))
+		cols[i] = view.Bucket{Min: b, Max: b, Sum: b, Count: 1}
+		top = max(top, b)
+	}
+	chart.Spark(g, x, r.Y, cols, nil, chart.Axis{Lo: 0, Hi: max(top, 1)}, cell.Centre)
+	if m.Running() { // the rate is 0 otherwise
+		g.Right(r.X+r.W, r.Y, w, cell.Plain, textfmt.Size(m.Shown.Rates.Bytes)+what)
+	}
+	total := "total "
+	if m.Cursor.On { // the table above is for the round at the cursor
+		total = "all rounds "
+	}
+	a := evaluation(l)
+	if total += textfmt.Size(float64(l.Total().Sent + a)); a > 0 {
+		total += " (evaluation " + textfmt.Size(float64(a)) + ")"
+	}
+	x = g.Text(r.X, r.Y+1, r.W, cell.Faint, total)
+	if l.Aborted > 0 {
+		x = g.Text(x, r.Y+1, r.X+r.W-x, cell.Warn, ", aborted "+textfmt.Size(float64(l.Aborted)))
+	}
+	if percent := 100 * l.Waiting(); percent >= 0.5 && !inMemory(m) && !m.Cursor.On {
+		if text := fmt.Sprintf("waiting %.0f %%", percent); x+2+len(text) <= r.X+r.W {
+			g.Right(r.X+r.W, r.Y+1, len(text), cell.Plain, text)
+		}
+	}
+}
+
+func evaluation(l *view.Ledger) (n int64) {
+	for _, b := range l.Evaluation {
+		n += b.Sent
+	}
+	return n
+}
+
+func bandwidthRows(v *view.View) panel.Rows {
+	out := panel.Rows{{"round", "rounds", "seconds", "operation", "sent_bytes", "predicted_bytes"}}
+	for _, c := range v.Ledger.Ring {
+		for _, b := range c.Ops {
+			out = append(out, []string{textfmt.Uints(c.To), textfmt.Uints(c.Rounds), textfmt.Exact(float64(c.Nanos) / 1e9), string(b.Op),
+				strconv.FormatInt(b.Sent, 10), strconv.FormatInt(b.Predicted, 10)})
+		}
+	}
+	return out
+}
+
+// placeNetwork is the Network screen: what is exchanged over the rounds, now, and between whom. Links over the rounds
+// have a place in runs that have links; those of a recording are not known now.
+func placeNetwork(m *panel.Host, b cell.Rect) []panel.Placement {
+	top, low := b.Top((b.H + 1) / 2)
+	left, right := low.Left(low.W / 2)
+	out := []panel.Placement{{Panel: panel.Traffic, At: top}, {Panel: panel.Bandwidth, At: left}, {Panel: panel.Links, At: right}}
+	if !m.Measured() {
+		out = []panel.Placement{{Panel: panel.Traffic, At: top}, {Panel: panel.Bandwidth, At: low}}
+	}
+	if m.Shown.MachinesOf(view.Between) != nil {
+		chart, past := top.Left(top.W / 2)
+		out[0].At = chart
+		out = slices.Insert(out, 1, panel.Placement{Panel: panel.LinkPast, At: past})
+	}
+	return out
+}

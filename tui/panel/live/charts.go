@@ -1,0 +1,350 @@
+package live
+
+import (
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+
+	tea "charm.land/bubbletea/v2"
+
+	"brood/runtime/view"
+	"brood/tui/cell"
+	"brood/tui/panel"
+)
+
+// charts is the state of the Charts screen. The list of charts is in the settings.
+type charts struct {
+	at   string // metric id of the chart under the cursor
+	full bool   // that chart fills the screen
+}
+
+func NewCharts() *charts { return &charts{} }
+
+func (c *charts) Panel() panel.Panel {
+	move := func(d int) func(*panel.Host) tea.Cmd {
+		return func(m *panel.Host) tea.Cmd { c.move(m, d); return nil }
+	}
+	near := func(d int) func(*panel.Host) tea.Cmd { return func(m *panel.Host) tea.Cmd { return c.near(m, d) } }
+	shift := func(d int) func(*panel.Host) tea.Cmd { return func(m *panel.Host) tea.Cmd { return c.shift(m, d) } }
+	return panel.Panel{
+		Id: panel.Charts, Title: c.title, Draw: c.draw, Point: c.point, Back: c.leaveFull, Export: c.export,
+		Screen: &panel.Screen{Digit: 7, Name: "Charts", Charts: true}, Reset: func() { *c = charts{} },
+		Group: "charts (on their screen)",
+		Keys: []panel.Binding{
+			{Keys: []string{"j", "down"}, Title: "next chart", Do: move(1)},
+			{Keys: []string{"up"}, Title: "chart before", Do: move(-1)},
+			{Keys: []string{"enter"}, Title: "one alone, then all", Do: func(*panel.Host) tea.Cmd { c.full = !c.full; return nil }},
+			{Keys: []string{"a"}, Title: "add a chart", Do: c.choose},
+			{Keys: []string{"d", "delete"}, Title: "take this one away", Do: c.remove},
+			{Keys: []string{"("}, Title: "move it forward", Do: shift(-1)},
+			{Keys: []string{")"}, Title: "move it back", Do: shift(1)},
+			{Keys: []string{"v"}, Title: "narrow the y axis", Do: near(1)},
+			{Keys: []string{"V"}, Title: "widen it", Do: near(-1)},
+			{Keys: []string{"L"}, Title: "layouts that are kept", Do: c.chooseLayout},
+			{Keys: []string{"D"}, Title: "charts as they were at first", Do: c.defaults},
+		},
+		Hints: func(*panel.Host) [][2]string {
+			if c.full {
+				return [][2]string{{"enter", "all charts"}, {"↑↓", "chart"}, {"v V", "y axis"}, {"+-", "zoom"}, {"a", "add"},
+					{"d", "take away"}}
+			}
+			return [][2]string{{"↑↓", "chart"}, {"enter", "alone"}, {"a", "add"}, {"d", "take away"}, {"v V", "y axis"},
+				{"+-", "zoom"}}
+		},
+		Commands: []panel.Command{
+			{
+				Name:  "chart",
+				Args:  "METRIC",
+				Title: "add a chart to the screen Charts",
+				Complete: func(m *panel.Host, words []string) (out []string) {
+					for _, x := range c.absent(m) {
+						out = append(out, x.Id)
+					}
+					return out
+				},
+				Do: func(m *panel.Host, args []string) (tea.Cmd, error) {
+					for _, x := range m.Metrics() {
+						if len(args) == 1 && x.Id == args[0] {
+							return tea.Batch(m.Run("screen charts"), c.add(m, x.Id)), nil
+						}
+					}
+					var all []string
+					for _, x := range m.Metrics() {
+						all = append(all, x.Id)
+					}
+					if len(all) == 0 {
+						return nil, errors.New("nothing is measured yet: charts come with the first rounds")
+					}
+					return nil, fmt.Errorf("give one of what is measured: %s", strings.Join(all, ", "))
+				},
+			},
+			c.layoutCommand(),
+		},
+	}
+}
+
+// shown returns the metrics of the shown charts: the chosen ones that have values, or all metrics if none was chosen.
+func (c *charts) shown(m *panel.Host) []panel.Metric {
+	all := m.Metrics()
+	set := m.Opt.Settings.Charts
+	if len(set) == 0 {
+		return all
+	}
+	var out []panel.Metric
+	for _, id := range set {
+		if i := slices.IndexFunc(all, func(x panel.Metric) bool { return x.Id == id }); i >= 0 {
+			out = append(out, all[i])
+		}
+	}
+	return out
+}
+
+// absent returns the metrics without a chart.
+func (c *charts) absent(m *panel.Host) (out []panel.Metric) {
+	has := c.shown(m)
+	for _, x := range m.Metrics() {
+		if !slices.ContainsFunc(has, func(o panel.Metric) bool { return o.Id == x.Id }) {
+			out = append(out, x)
+		}
+	}
+	return out
+}
+
+func (c *charts) index(all []panel.Metric) int {
+	return max(0, slices.IndexFunc(all, func(x panel.Metric) bool { return x.Id == c.at }))
+}
+
+func (c *charts) move(m *panel.Host, d int) {
+	if all := c.shown(m); len(all) > 0 {
+		c.at = all[(c.index(all)+d+len(all))%len(all)].Id
+	}
+}
+
+// set returns a copy of the chosen metric ids, or those of the shown charts if none was chosen.
+func (c *charts) set(m *panel.Host) []string {
+	if set := m.Opt.Settings.Charts; len(set) > 0 {
+		return slices.Clone(set)
+	}
+	var out []string
+	for _, x := range c.shown(m) {
+		out = append(out, x.Id)
+	}
+	return out
+}
+
+// settle stores the chosen metric ids in the settings and saves them.
+func (c *charts) settle(m *panel.Host, set []string) tea.Cmd {
+	m.Opt.Settings.Charts = set
+	return m.Remember()
+}
+
+// choose opens a palette with the metrics that have no chart.
+func (c *charts) choose(m *panel.Host) tea.Cmd {
+	var all []panel.Choice
+	for _, x := range c.absent(m) {
+		all = append(all, panel.Choice{Title: strings.Join(strings.Fields(x.Title), " "), Key: x.Id,
+			Do: func(m *panel.Host) tea.Cmd { return c.add(m, x.Id) }})
+	}
+	if len(all) == 0 {
+		m.Say(cell.Plain, "all that is measured has a chart here")
+		return nil
+	}
+	m.Popup = &panel.Palette{Title: "add a chart", All: all}
+	return nil
+}
+
+// add inserts a chart after the one under the cursor and moves the cursor to it. It refuses more than maxCharts.
+func (c *charts) add(m *panel.Host, id string) tea.Cmd {
+	set := c.set(m)
+	at := c.place(m, set) + 1
+	c.full = false
+	if slices.Contains(set, id) {
+		c.at = id
+		return nil
+	}
+	if len(set) >= panel.MaxCharts {
+		m.Say(cell.Warn, fmt.Sprintf("there are %d charts: d takes one away", panel.MaxCharts))
+		return nil
+	}
+	c.at = id
+	return c.settle(m, slices.Insert(set, min(at, len(set)), id))
+}
+
+// place returns the index of the chart under the cursor in set, -1 if there is none.
+func (c *charts) place(m *panel.Host, set []string) int {
+	all := c.shown(m)
+	if len(all) == 0 {
+		return -1
+	}
+	return slices.Index(set, all[c.index(all)].Id)
+}
+
+func (c *charts) remove(m *panel.Host) tea.Cmd {
+	all, set := c.shown(m), c.set(m)
+	i := c.place(m, set)
+	if len(all) < 2 || i < 0 {
+		m.Say(cell.Warn, "this is the last chart: a adds others")
+		return nil
+	}
+	at := c.index(all)
+	c.at = all[min(at+1, len(all)-1)].Id
+	if at == len(all)-1 {
+		c.at = all[at-1].Id
+	}
+	return c.settle(m, slices.Delete(set, i, i+1))
+}
+
+// shift swaps the chart under the cursor with its shown neighbour.
+func (c *charts) shift(m *panel.Host, d int) tea.Cmd {
+	all, set := c.shown(m), c.set(m)
+	at := c.index(all)
+	if at+d < 0 || at+d >= len(all) {
+		return nil
+	}
+	i := c.place(m, set)
+	j := slices.Index(set, all[at+d].Id)
+	c.at = all[at].Id
+	set[i], set[j] = set[j], set[i]
+	return c.settle(m, set)
+}
+
+// near narrows the y axis of the chart to the values of its last columns for d > 0, or widens it. Each step halves the
+// columns.
+func (c *charts) near(m *panel.Host, d int) tea.Cmd {
+	all := c.shown(m)
+	if len(all) == 0 {
+		return nil
+	}
+	id := all[c.index(all)].Id
+	n := int(m.Opt.Settings.Near[id]) + d
+	switch {
+	case n < 0:
+		m.Say(cell.Plain, "the y axis holds all that is shown: v narrows it to the last rounds")
+		return nil
+	case n > panel.MaxNear:
+		m.Say(cell.Plain, "this is as narrow as the y axis goes")
+		return nil
+	}
+	m.Opt.Settings.Narrow(id, uint(n))
+	return m.Remember()
+}
+
+func (c *charts) defaults(m *panel.Host) tea.Cmd {
+	*c = charts{}
+	m.Opt.Settings.Near = nil
+	return c.settle(m, nil)
+}
+
+// leaveFull returns from one chart to all charts. It reports whether one chart was shown alone.
+func (c *charts) leaveFull(*panel.Host) bool {
+	full := c.full
+	c.full = false
+	return full
+}
+
+// window returns the page of charts with the cursor that fits into an area: index of the first, number, and columns.
+func (c *charts) window(all []panel.Metric, r cell.Rect) (first, n, cols int) {
+	if c.full && len(all) > 0 {
+		return c.index(all), 1, 1
+	}
+	n, cols = panel.Tiling(r, len(all), panel.TileH)
+	if n == 0 {
+		return 0, 0, 1
+	}
+	first = c.index(all) / n * n
+	rest := min(n, len(all)-first)
+	if rest < n { // the charts of the last page fill the area
+		n, cols = panel.Tiling(r, rest, panel.TileH)
+	}
+	return first, n, cols
+}
+
+func (c *charts) title(m *panel.Host) (string, string) {
+	all := c.shown(m)
+	first, n := 0, len(all)
+	for _, p := range m.Placed {
+		if p.Panel == panel.Charts {
+			first, n, _ = c.window(all, p.At.Inset())
+		}
+	}
+	var series []*view.Series
+	for _, x := range all {
+		series = append(series, x.Series...)
+	}
+	note := m.SmoothNote(series...) + m.WindowNote()
+	switch {
+	case n == 1 && len(all) > 1:
+		note = fmt.Sprintf("%d of %d · ", first+1, len(all)) + note
+	case n < len(all):
+		note = fmt.Sprintf("%d–%d of %d · ", first+1, first+n, len(all)) + note
+	}
+	return "charts", note
+}
+
+func (c *charts) draw(m *panel.Host, g *cell.Grid, r cell.Rect) {
+	all := c.shown(m)
+	if len(all) == 0 {
+		text := m.Waiting("what is measured")
+		if len(m.Metrics()) > 0 {
+			text = "none of the charts that you chose has anything to say here: a adds others, D is what there is"
+		}
+		panel.Explain(g, r, text)
+		return
+	}
+	first, n, cols := c.window(all, r)
+	for i, at := range panel.Tiled(r, n, cols) {
+		x := all[first+i]
+		t := m.TileOf(x, m.Opt.Settings.Near[x.Id])
+		if t.Near > 0 {
+			t.Title += fmt.Sprintf("  last 1/%d", 1<<t.Near)
+		}
+		m.DrawTile(g, at, t, first+i == c.index(all) && len(all) > 1)
+	}
+}
+
+// point selects the chart under the mouse and the round there.
+func (c *charts) point(m *panel.Host, r cell.Rect, x, y int) {
+	all := c.shown(m)
+	first, n, cols := c.window(all, r)
+	if i := m.PointTile(panel.Tiled(r, n, cols), x, y); i >= 0 {
+		c.at = all[first+i].Id
+	}
+}
+
+// export returns a function that writes the measured values of the shown charts.
+func (c *charts) export(m *panel.Host) func(*view.View) panel.Rows {
+	var members, speed []string
+	var machines, traffic bool
+	for _, x := range c.shown(m) {
+		for _, s := range x.Series {
+			switch {
+			case m.IsOfMembers(s):
+				members = append(members, s.Name)
+			case x.Id == panel.BytesMetric:
+				traffic = true
+			case strings.HasPrefix(x.Id, "machine."):
+				machines = true
+			default:
+				speed = append(speed, s.Name)
+			}
+		}
+	}
+	return func(v *view.View) panel.Rows {
+		out := panel.SeriesRows(v, members...)
+		for i := range v.Speed {
+			if slices.Contains(speed, v.Speed[i].Name) {
+				out = append(out, panel.PointRows(&v.Speed[i])[1:]...)
+			}
+		}
+		for i := range v.Traffic {
+			if traffic {
+				out = append(out, panel.PointRows(&v.Traffic[i])[1:]...)
+			}
+		}
+		if machines {
+			out = append(out, panel.MachineRows(v)[1:]...)
+		}
+		return out
+	}
+}

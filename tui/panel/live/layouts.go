@@ -1,0 +1,119 @@
+package live
+
+import (
+	"errors"
+	"fmt"
+	"maps"
+	"slices"
+
+	tea "charm.land/bubbletea/v2"
+
+	"brood/runtime/axis"
+	"brood/tui/cell"
+	"brood/tui/panel"
+)
+
+func (c *charts) layoutCommand() panel.Command {
+	return panel.Command{
+		Name:     "layout",
+		Args:     "[save|drop] NAME",
+		Optional: true,
+		Title:    "charts kept under a name, keep these, forget some; alone: which there are",
+		Complete: func(m *panel.Host, words []string) []string {
+			switch {
+			case len(words) <= 1:
+				return append(m.Layouts(), panel.LayoutWords...)
+			case slices.Contains(panel.LayoutWords, words[0]):
+				return m.Layouts()
+			}
+			return nil
+		},
+		Do: c.layout,
+	}
+}
+
+func (c *charts) layout(m *panel.Host, args []string) (tea.Cmd, error) {
+	switch {
+	case len(args) == 0:
+		m.Say(cell.Plain, m.LayoutsKept())
+		return nil, nil
+	case len(args) == 1 && !slices.Contains(panel.LayoutWords, args[0]):
+		return c.goTo(m, args[0])
+	case len(args) != 2 || !slices.Contains(panel.LayoutWords, args[0]):
+		return nil, errors.New("write :layout NAME, :layout save NAME or :layout drop NAME; a name is one word")
+	case args[0] == "drop":
+		return c.drop(m, args[1])
+	}
+	return c.save(m, args[1])
+}
+
+func (c *charts) goTo(m *panel.Host, name string) (tea.Cmd, error) {
+	l, ok := m.Opt.Settings.Layouts[name]
+	if !ok {
+		return nil, fmt.Errorf("there is no layout %q; %s", name, m.LayoutsKept())
+	}
+	*c = charts{}
+	m.Opt.Settings.Layout, m.LogAxis, m.Window = l.Layout, !l.Linear, panel.Window{Span: l.Last}
+	m.Smoothing, m.Axis = max(0, slices.Index(panel.Smoothings(), l.Smoothing)), axis.Rounds
+	if a, err := axis.Parse(l.Axis); err == nil {
+		m.Axis = a
+	}
+	m.Say(cell.Plain, "layout "+name)
+	return tea.Batch(m.Run("screen charts"), m.Remember()), nil
+}
+
+func (c *charts) save(m *panel.Host, name string) (tea.Cmd, error) {
+	all := maps.Clone(m.Opt.Settings.Layouts) // the one before may be on its way to a file
+	if all == nil {
+		all = map[string]panel.NamedLayout{}
+	}
+	_, again := all[name]
+	switch {
+	case !panel.Named(name) || slices.Contains(panel.LayoutWords, name):
+		return nil, fmt.Errorf("%q is no name of a layout: take a word of at most %d letters that is neither save nor drop",
+			name, panel.MaxMetric)
+	case !again && len(all) >= panel.MaxLayouts:
+		return nil, fmt.Errorf("%d layouts are kept: :layout drop NAME forgets one", panel.MaxLayouts)
+	}
+	all[name] = panel.NamedLayout{
+		Layout:    m.Opt.Settings.Layout,
+		Smoothing: m.Keep(),
+		Linear:    !m.LogAxis,
+		Last:      m.Window.Span,
+		Axis:      m.Axis.String(),
+	}
+	m.Opt.Settings.Layouts = all
+	m.Say(cell.Plain, fmt.Sprintf("kept: :layout %s comes back here", name))
+	return m.Remember(), nil
+}
+
+func (c *charts) drop(m *panel.Host, name string) (tea.Cmd, error) {
+	if _, ok := m.Opt.Settings.Layouts[name]; !ok {
+		return nil, fmt.Errorf("there is no layout %q; %s", name, m.LayoutsKept())
+	}
+	m.Opt.Settings.Layouts = maps.Clone(m.Opt.Settings.Layouts)
+	delete(m.Opt.Settings.Layouts, name)
+	m.Say(cell.Plain, "forgotten: "+name)
+	return m.Remember(), nil
+}
+
+// chooseLayout lists the layouts that are kept.
+func (c *charts) chooseLayout(m *panel.Host) tea.Cmd {
+	var all []panel.Choice
+	for _, name := range m.Layouts() {
+		what := "all charts"
+		if n := len(m.Opt.Settings.Layouts[name].Charts); n > 0 {
+			what = fmt.Sprintf("%d charts", n)
+		}
+		all = append(all, panel.Choice{Title: name, Key: what, Do: func(m *panel.Host) tea.Cmd {
+			cmd, _ := c.goTo(m, name) // it was there a moment ago
+			return cmd
+		}})
+	}
+	if len(all) == 0 {
+		m.Say(cell.Plain, m.LayoutsKept())
+		return nil
+	}
+	m.Popup = &panel.Palette{Title: "layouts", All: all}
+	return nil
+}

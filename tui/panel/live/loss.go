@@ -1,0 +1,161 @@
+// Package live has the panels of training: loss, fitness, bandwidth, score, population, traffic and the free charts.
+package live
+
+import (
+	"fmt"
+
+	"brood/runtime/view"
+	"brood/tui/cell"
+	"brood/tui/chart"
+	"brood/tui/panel"
+	"brood/tui/textfmt"
+)
+
+// NewLoss returns the chart of the training objective, the main panel of the Live screen. Key w shows other panels
+// instead.
+func NewLoss(other panel.Instead) panel.Panel {
+	return panel.Panel{
+		Id: panel.Loss, Title: lossTitle, Draw: drawLoss, Export: lossRows, Point: panel.PointRound,
+		Group: "the loss (on Live)",
+		Keys:  []panel.Binding{{Keys: []string{"w"}, Title: "what the model gets wrong", Do: other.Show}},
+		Screen: &panel.Screen{
+			Digit:   1,
+			Name:    "Live",
+			Charts:  true,
+			Place:   other.Place,
+			Instead: "Mistakes",
+			Show:    other.Show,
+		},
+	}
+}
+
+func lossTitle(m *panel.Host) (string, string) {
+	s, title, unit := m.LossSeries()
+	if unit != "" {
+		unit = "  " + unit
+	}
+	scale := "linear y"
+	if m.LogAxis && !m.Shown.Config.Maximises() {
+		scale = "log y"
+	}
+	return title + unit, scale + " · " + m.SmoothNote(s) + m.WindowNote()
+}
+
+func drawLoss(m *panel.Host, g *cell.Grid, r cell.Rect) {
+	s, _, _ := m.LossSeries()
+	centre := m.Shown.Find(view.CentreLoss)
+	if s == nil && centre == nil || r.H < 4 {
+		panel.Explain(g, r, m.Waiting("the loss"))
+		return
+	}
+	area, legend := r.Top(r.H - 1)
+	area, _ = area.Left(area.W - 1)
+	n := 2 * chart.Plot(area).W
+	edges := m.Edges(n)
+	var c panel.Curves
+	if s != nil {
+		c.Under = append(c.Under, chart.Layer{
+			Columns: s.Band(edges),
+			Void:    s.Unmeasured(edges),
+			Role:    cell.Band,
+			Style:   chart.Fill,
+		})
+		c.Add(m, s, s.Median, n, cell.Median, chart.Thin)
+		if len(s.Members) > 1 {
+			c.Add(m, s, panel.ColumnsOf(s, m.Member), n, cell.Member, chart.Dots)
+		}
+	}
+	if centre != nil {
+		c.Add(m, centre, m.CentreOf(centre), n, cell.Centre, chart.Line)
+	}
+	layers := c.Layers()
+	panel.Glyphs(layers)
+	chart.Draw(g, area, m.Scaled(chart.Chart{Layers: layers, Marks: m.Marks(),
+		Axis: c.Axis(m, m.LogAxis && !m.Shown.Config.Maximises())}))
+	lossLegend(m, g, legend, s, centre)
+}
+
+func lossLegend(m *panel.Host, g *cell.Grid, r cell.Rect, s, centre *view.Series) {
+	var out []panel.Entry
+	v := m.Shown
+	if x, ok := m.Last(centre, view.Whole); ok && !m.Dropped(centre) {
+		if v.Config.Maximises() {
+			x = 0 - x
+		}
+		out = append(out, panel.Entry{Glyph: "━━", Name: "centre val", Value: m.Dated(centre, textfmt.Lead(textfmt.Number(x), 6)), Role: cell.Centre})
+	}
+	if !m.Dropped(s) {
+		l := m.Ranked(s)
+		if x, ok := m.Last(s, m.Member); ok && len(l) > 1 {
+			out = append(out, panel.Entry{Glyph: "╌╌", Name: fmt.Sprintf("m%d", m.Member), Value: m.Dated(s, textfmt.Lead(textfmt.Number(x), 6)), Role: cell.Member})
+		}
+		if len(l) > 0 {
+			out = append(out, panel.Entry{Glyph: "──", Name: "median", Value: m.Dated(s, textfmt.Lead(textfmt.Number(panel.Middle(l)), 6)), Role: cell.Median},
+				panel.Entry{Glyph: "▒", Name: fmt.Sprintf("all %d", len(l)), Value: m.Dated(s, textfmt.Lead(textfmt.Number(l[len(l)-1].X), 6)+"–"+textfmt.Number(l[0].X)), Role: cell.Band})
+		} else if x, ok := m.Last(s, view.Whole); ok {
+			out = append(out, panel.Entry{Glyph: "──", Name: "population", Value: m.Dated(s, textfmt.Lead(textfmt.Number(x), 6)), Role: cell.Median})
+		}
+	}
+	switch {
+	case v.Evaluation == nil:
+	case m.Cursor.On:
+		out = append(out, panel.Entry{Glyph: "", Name: "test", Value: m.TestedThen(), Role: cell.Plain})
+	default:
+		out = append(out, panel.Entry{Glyph: "", Name: "test", Value: m.Tested(), Role: cell.Plain})
+	}
+	m.LegendLine(g, r, out)
+}
+
+func lossRows(m *panel.Host) func(*view.View) panel.Rows {
+	main := m.MainSeries()
+	return func(v *view.View) panel.Rows {
+		return panel.SeriesRows(v, main, view.CentreLoss, view.TestLoss, view.TestBits, view.TestError, view.TestHamming,
+			view.TestRMSE, view.TestR2, view.TestFitness)
+	}
+}
+
+// PlaceLive is the Live screen.
+func PlaceLive(m *panel.Host, b cell.Rect) []panel.Placement {
+	switch {
+	case b.W < panel.FullW:
+		return liveNarrow(m, b)
+	case b.W >= panel.WideW && b.H >= 34:
+		return liveWide(m, b)
+	}
+	events := 5
+	if b.H < 30 {
+		events = 1
+	}
+	main, lane := b.Top(b.H - events)
+	var strip cell.Rect
+	if b.H >= 30 {
+		main, strip = main.Top(main.H - 4)
+	}
+	top, low := main.Top((main.H*3 + 2) / 5)
+	loss, knobs := top.Left(top.W - panel.RailW)
+	out := append([]panel.Placement{{Panel: panel.Loss, At: loss}, {Panel: panel.Knobs, At: knobs}}, lowPanels(m, low)...)
+	if strip.H > 0 {
+		out = append(out, panel.Placement{Panel: panel.Replicas, At: strip})
+	}
+	return append(out, panel.Placement{Panel: panel.Events, At: lane})
+}
+
+func liveNarrow(m *panel.Host, b cell.Rect) []panel.Placement {
+	main, lane := b.Top(b.H - 1)
+	top, low := main.Top((main.H*11 + 9) / 18)
+	return append(append([]panel.Placement{{Panel: panel.Loss, At: top}}, lowPanels(m, low)...), panel.Placement{Panel: panel.Events, At: lane})
+}
+
+func liveWide(m *panel.Host, b cell.Rect) []panel.Placement {
+	left, right := b.Left(b.W - panel.RailW - 4)
+	main, lane := left.Top(left.H - 7)
+	top, low := main.Top((main.H*11 + 9) / 18)
+	out := []panel.Placement{{Panel: panel.Loss, At: top}}
+	if !ofOneModel(m) {
+		loss, heat := top.Left(top.W * 5 / 8)
+		out = []panel.Placement{{Panel: panel.Loss, At: loss}, {Panel: panel.Population, At: heat}}
+	}
+	knobs, strip := right.Top((right.H*5 + 4) / 9)
+	out = append(append(out, panel.Placement{Panel: panel.Knobs, At: knobs}), lowPanels(m, low)...)
+	return append(out, panel.Placement{Panel: panel.Replicas, At: strip}, panel.Placement{Panel: panel.Events, At: lane})
+}

@@ -1,0 +1,231 @@
+package live
+
+import (
+	"fmt"
+
+	"brood/models/engine"
+	"brood/runtime/view"
+	"brood/tui/cell"
+	"brood/tui/chart"
+	"brood/tui/panel"
+	"brood/tui/textfmt"
+)
+
+func NewReplicas() panel.Panel {
+	return panel.Panel{Id: panel.Replicas, Title: replicasTitle, Draw: DrawReplicas, Export: replicaRows}
+}
+
+func NewPopulation() panel.Panel {
+	return panel.Panel{Id: panel.Population, Title: heatTitle, Draw: DrawHeat, Export: populationRows}
+}
+
+func replicasTitle(m *panel.Host) (string, string) {
+	if m.Shown.Plan == nil {
+		return "members", ""
+	}
+	return textfmt.Count(len(m.Shown.Members().Members), "member"), "by id · [ ] focus, b best"
+}
+
+// DrawReplicas draws a cell for each member, in columns: id, worker, sparkline, value. If not all fit, it shows those
+// around the focused one.
+func DrawReplicas(m *panel.Host, g *cell.Grid, r cell.Rect) {
+	s, roster := m.Strip(), m.Shown.Members()
+	if s == nil {
+		panel.Explain(g, r, m.Waiting("a line for each member"))
+		return
+	}
+	cols := max(1, (r.W-1)/30)
+	w := (r.W - 1) / cols
+	rows := r.H
+	first := 0
+	if n := len(roster.Members); n > rows*cols {
+		first = min(max(0, roster.Rank(m.Member)-rows*cols/2), n-rows*cols)
+	}
+	spark := w - 19
+	edges := m.Edges(max(0, spark))
+	axis, void := m.Fit(m.LogAxis, nil, s.Band(edges)), s.Unmeasured(edges)
+	for i := range min(rows*cols, len(roster.Members)-first) {
+		id := roster.Members[first+i]
+		x, y := r.X+1+i/rows*w, r.Y+i%rows
+		role, line := cell.Plain, cell.Median
+		if id == m.Member {
+			role, line = cell.Member, cell.Member
+			g.Set(x, y, '▸', role)
+		}
+		g.Text(x+1, y, 4, role, fmt.Sprintf("m%d", id))
+		g.Text(x+7, y, 4, cell.Faint, fmt.Sprintf("w%d", roster.Owner[first+i]))
+		if f, ok := m.Shown.Find(view.Founder).Last(id); ok && id < 1000 {
+			letter, role := chart.Letter(int(f))
+			g.Set(x+5, y, letter, role)
+		}
+		chart.Spark(g, x+11, y, s.Columns(id, edges), void, axis, line)
+		if v, ok := m.Last(s, id); ok {
+			if v != v {
+				role = cell.Alert
+			} else if !m.Fresh(s) {
+				role = cell.Faint
+			}
+			g.Right(x+w-1, y, 6, role, textfmt.Number(v))
+		}
+	}
+}
+
+func heatTitle(m *panel.Host) (string, string) {
+	what := m.MainSeries()
+	if s := m.Strip(); s != nil {
+		what = s.Name
+	}
+	return "population  " + what, "░ lower ▒ alike ▓█ higher"
+}
+
+// ofOneModel reports whether the members are candidates or parts of a batch, as far as the view shows it: a probe
+// found no separate models. Such members have no state between rounds, so a map over the rounds would show no more
+// than the distribution.
+func ofOneModel(m *panel.Host) bool {
+	return m.Shown.Find(view.CentreLoss) != nil && m.Shown.Find(view.Spread) == nil
+}
+
+// DrawHeat draws a map of members (down) by rounds (across) over the full height. With more members than rows, each
+// row is the mean of a block of members of equal size. The lower half shows the pairings of an algorithm that pairs
+// members, or the lineages of one that breeds.
+func DrawHeat(m *panel.Host, g *cell.Grid, r cell.Rect) {
+	s, roster := m.Strip(), m.Shown.Members()
+	if s == nil || len(roster.Members) < 2 || r.W < 20 || r.H < 3 {
+		panel.Explain(g, r, m.Waiting("the population"))
+		return
+	}
+	upper, lower := r, cell.Rect{}
+	line := m.Shown.Find(view.Founder)
+	if r.H >= 8 && (line != nil || m.Shown.Meetings != nil) {
+		upper, lower = r.Top(r.H / 2)
+	}
+	switch {
+	case lower.H == 0:
+	case m.Shown.Meetings != nil:
+		drawMeetings(m, g, lower)
+	default:
+		drawLines(m, g, lower, line)
+	}
+	at := gutter(m)
+	w := upper.W - at - 1
+	edges := m.Edges(w)
+	void := s.Unmeasured(edges)
+	rows := memberRows(m, g, upper, func(ids []engine.Member) []view.Bucket { return chart.Hold(meanOf(s, ids, edges), void) })
+	if x, even := chart.Even(rows); even {
+		panel.Explain(g, cell.Rect{
+			X: upper.X + at,
+			Y: upper.Y,
+			W: w + 1,
+			H: len(rows),
+		}, fmt.Sprintf("%s is %s of every member in all of these rounds", s.Name, textfmt.Number(x)))
+	} else {
+		chart.Heat(g, upper.X+at, upper.Y, rows, cell.Median)
+	}
+	if lower.H == 0 || m.Shown.Meetings != nil { // else the axis of the lineages below serves both
+		roundAxis(m, g, upper.X, upper.Y+len(rows), upper.W)
+	}
+}
+
+// drawLines draws the lineage of each member.
+func drawLines(m *panel.Host, g *cell.Grid, r cell.Rect, line *view.Series) {
+	left := map[int]bool{}
+	for _, v := range line.Latest(m.Shown.Members()) {
+		left[int(v.X)] = true
+	}
+	title := "lineage  " + textfmt.Count(len(left), "founder") + " left" // the initial number is unknown after a resize
+	g.Text(r.X+1, r.Y, r.W-2, cell.Faint, title)
+	_, body := r.Top(1)
+	at := gutter(m)
+	edges := m.Edges(r.W - at - 1)
+	rows := memberRows(m, g, body, func(ids []engine.Member) []view.Bucket { return line.Columns(ids[0], edges) })
+	chart.Kinds(g, r.X+at, body.Y, rows)
+	roundAxis(m, g, r.X, body.Y+len(rows), r.W)
+}
+
+// rows labels as many lines for each member, or a line for as many members each, above the last line of r, and asks for
+// their columns.
+func memberRows(m *panel.Host, g *cell.Grid, r cell.Rect, of func(ids []engine.Member) []view.Bucket) (rows [][]view.Bucket) {
+	members := m.Shown.Members().Members
+	n, h := len(members), r.H-1
+	each, tall := (n+h-1)/h, max(1, h/n)
+	for from := 0; from < n; from += each {
+		to, y := min(n, from+each), len(rows)
+		rows = append(rows, of(members[from:to]))
+		for range tall - 1 {
+			rows = append(rows, rows[y])
+		}
+		role := cell.Faint
+		if members[from] <= m.Member && m.Member <= members[to-1] {
+			role = cell.Member
+		}
+		g.Text(r.X+1, r.Y+y, gutter(m)-1, role, panel.BlockName(members[from:to]))
+	}
+	return rows
+}
+
+// gutter returns the width of the labels of members, or of blocks of members.
+func gutter(m *panel.Host) int {
+	if ids := m.Shown.Members().Members; len(ids) >= 100 {
+		return cell.Width(panel.BlockName(ids[len(ids)-2:])) + 2
+	}
+	return 8
+}
+
+// roundAxis labels both ends of the axis in a line of w cells.
+func roundAxis(m *panel.Host, g *cell.Grid, x, y, w int) {
+	lo, hi := m.Rounds()
+	first, last := m.SpotText(lo), m.SpotText(max(hi, 1)-1)
+	from := x + gutter(m)
+	at := m.Arrow(g, from, y, w-gutter(m)-1)
+	if at < 0 || at > from+len(first) {
+		g.Text(from, y, 20, cell.Faint, first)
+	}
+	if at < x+w-2-len(last) {
+		g.Right(x+w-1, y, 20, cell.Faint, last)
+	}
+}
+
+// meanOf sums the columns of several members.
+func meanOf(s *view.Series, ids []engine.Member, edges []uint64) []view.Bucket {
+	row := s.Columns(ids[0], edges)
+	for _, id := range ids[1:] {
+		for i, b := range s.Columns(id, edges) {
+			if row[i].Empty() {
+				row[i] = b
+			} else if !b.Empty() {
+				row[i] = view.Bucket{Min: min(row[i].Min, b.Min), Max: max(row[i].Max, b.Max), Sum: row[i].Sum + b.Sum,
+					Count: row[i].Count + b.Count}
+			}
+		}
+	}
+	return row
+}
+
+func replicaRows(m *panel.Host) func(*view.View) panel.Rows {
+	name := m.MainSeries()
+	if s := m.Strip(); s != nil {
+		name = s.Name
+	}
+	return func(v *view.View) panel.Rows { return panel.SeriesRows(v, name) }
+}
+
+func populationRows(m *panel.Host) func(*view.View) panel.Rows {
+	replicas := replicaRows(m)
+	return func(v *view.View) panel.Rows { return append(replicas(v), meetingRows(v)...) }
+}
+
+// PlacePopulation is the Population screen. Of candidates of one model the distribution has the place of the map.
+func PlacePopulation(m *panel.Host, b cell.Rect) []panel.Placement {
+	if ofOneModel(m) {
+		main, ranks := b.Left(b.W - max(34, b.W/4))
+		return []panel.Placement{{Panel: panel.Distribution, At: main}, {Panel: panel.Ranking, At: ranks}}
+	}
+	if b.W < panel.FullW {
+		top, low := b.Top((b.H*11 + 9) / 20)
+		heat, ranks := low.Left(low.W - 34)
+		return []panel.Placement{{Panel: panel.Distribution, At: top}, {Panel: panel.Population, At: heat}, {Panel: panel.Ranking, At: ranks}}
+	}
+	main, ranks := b.Left(b.W - max(panel.RailW, b.W/4))
+	top, low := main.Top((main.H + 1) / 2)
+	return []panel.Placement{{Panel: panel.Distribution, At: top}, {Panel: panel.Population, At: low}, {Panel: panel.Ranking, At: ranks}}
+}

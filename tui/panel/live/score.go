@@ -1,0 +1,114 @@
+package live
+
+import (
+	"fmt"
+	"strings"
+
+	"brood/runtime/view"
+	"brood/tui/cell"
+	"brood/tui/chart"
+	"brood/tui/panel"
+	"brood/tui/textfmt"
+)
+
+// NewScore is the centre on the test set, over the rounds after which it was scored.
+func NewScore() panel.Panel {
+	return panel.Panel{Id: panel.Score, Title: scoreTitle, Draw: drawScore, Point: panel.PointRound,
+		Export: func(*panel.Host) func(*view.View) panel.Rows {
+			return func(v *view.View) panel.Rows {
+				return panel.SeriesRows(v, view.TestBits, view.TestError, view.TestHamming, view.TestRMSE, view.TestR2, view.TestFitness,
+					view.TestLoss)
+			}
+		}}
+}
+
+func scoreTitle(m *panel.Host) (string, string) {
+	_, title := m.ScoreSeries()
+	if m.Shown.Config.Score().Percent {
+		title += "  percent"
+	}
+	if m.Shown.Evaluations == 0 {
+		return title, ""
+	}
+	return title, textfmt.Count(int(m.Shown.Evaluations), "score")
+}
+
+// UnscoredText says when there will be a score, which may be many rounds ahead.
+func UnscoredText(m *panel.Host) string {
+	c := m.Shown.Config
+	if m.Shown.Plan == nil || c == nil || m.Shown.Over() || m.Killed() {
+		return m.Waiting("the first score on the test set")
+	}
+	if c.Evaluate == 0 {
+		return "the test set is scored at the end of each epoch"
+	}
+	return fmt.Sprintf("the test set is scored every %s", textfmt.Count(int(c.Evaluate), "round"))
+}
+
+func drawScore(m *panel.Host, g *cell.Grid, r cell.Rect) {
+	id, _ := m.ScoreSeries()
+	s, e := m.Shown.Find(id), m.Shown.Evaluation
+	if s == nil || e == nil || r.H < 4 {
+		panel.Explain(g, r, UnscoredText(m))
+		return
+	}
+	area, legend := r.Top(r.H - 1)
+	area, _ = area.Left(area.W - 1)
+	edges := m.Edges(2 * chart.Plot(area).W)
+	c := panel.Curves{Over: []chart.Layer{{
+		Columns: s.Band(edges),
+		Void:    s.Unmeasured(edges),
+		Role:    cell.Centre,
+		Style:   chart.Thin,
+	}}}
+	layers := c.Layers()
+	panel.Glyphs(layers)
+	chart.Draw(g, area, m.Scaled(chart.Chart{Layers: layers, Marks: m.UnlabelledMarks(), Axis: c.Axis(m, false)}))
+	plain := func(x float64) string { return strings.TrimSuffix(panel.ScoreText(m.Shown.Config.Score(), x), " %") }
+	entries := []panel.Entry{
+		{Glyph: "━━", Name: "last", Value: fmt.Sprintf("%s @%d", plain(m.Shown.Config.Score().Of(e)), e.Round), Role: cell.Centre},
+		{Glyph: "", Name: "best", Value: plain(m.Shown.BestError), Role: 0},
+	}
+	lost := m.Shown.Config.Score().Series != view.TestLoss && !m.Shown.Config.Maximises()
+	if lost {
+		entries = append(entries, panel.Entry{Glyph: "", Name: "loss", Value: textfmt.Number(e.TestLoss), Role: 0})
+	}
+	for _, s := range m.Shown.Config.Scores()[1:] {
+		entries = append(entries, panel.Entry{Glyph: "", Name: strings.TrimPrefix(s.Title, "test "), Value: panel.ScoreText(s, s.Of(e)), Role: 0})
+	}
+	if m.Cursor.On {
+		entries[0].Name, entries[0].Value = "then", m.TestedThen()
+		if lost {
+			entries[2].Value = "–"
+			if x, ok := m.Last(m.Shown.Find(view.TestLoss), view.Whole); ok {
+				entries[2].Value = textfmt.Number(x)
+			}
+		}
+	}
+	m.LegendLine(g, legend, entries)
+}
+
+// quiet says that nothing crosses a link: one worker hosts everybody, and has done so from the first round on.
+func quiet(m *panel.Host) bool {
+	return len(m.Shown.Members().Workers()) == 1 && m.NothingSent()
+}
+
+// threeW is the least width in cells for three charts side by side.
+const threeW = 144
+
+// lowPanels places the panels under the loss: what has something to say, side by side.
+func lowPanels(m *panel.Host, r cell.Rect) []panel.Placement {
+	ids := []panel.ID{panel.Fitness, panel.Bandwidth}
+	switch {
+	case m.Scores() && quiet(m):
+		ids = []panel.ID{panel.Fitness, panel.Score}
+	case m.Scores() && r.W >= threeW:
+		ids = []panel.ID{panel.Fitness, panel.Score, panel.Bandwidth}
+	}
+	var out []panel.Placement
+	for i, id := range ids {
+		left, rest := r.Left(r.W / (len(ids) - i))
+		out, r = append(out, panel.Placement{Panel: id, At: left}), rest
+	}
+	return out
+}

@@ -1,0 +1,233 @@
+package panel
+
+import (
+	"slices"
+	"strings"
+
+	"brood/optim"
+	"brood/runtime/event"
+	"brood/runtime/view"
+	"brood/tui/cell"
+	"brood/tui/chart"
+	"brood/tui/textfmt"
+)
+
+// Metric is something that a run measured over the rounds, as a chart of the Charts screen.
+type Metric struct {
+	Id     string // in settings and on the command line: a series' name, or one of those below
+	Title  string
+	text   func(float64) string // of a value; nil: Number
+	axis   func(float64) string // see tile
+	log    bool                 // y axis, where a person wants such axes
+	floor  bool                 // y axis from 0 on
+	Series []*view.Series
+}
+
+// Metrics that are no series of their own.
+const (
+	lossMetric  = "loss"  // what is trained for, with the loss of the centre
+	BytesMetric = "bytes" // payload a round of each operation
+)
+
+// Metrics are all that have something to say now, the more telling before: nothing is drawn that has no value.
+func (m *Host) Metrics() (out []Metric) {
+	v := m.Shown
+	done := append([]string{view.CentreLoss, m.MainSeries()}, kin...)
+	add := func(x Metric, all ...*view.Series) {
+		for _, s := range all {
+			if lo, hi := s.Rounds(); s != nil && hi > lo {
+				x.Series = append(x.Series, s)
+			}
+		}
+		if len(x.Series) > 0 {
+			out = append(out, x)
+		}
+	}
+	main, title, unit := m.LossSeries()
+	if unit != "" {
+		title += "  " + unit
+	}
+	add(Metric{Id: lossMetric, Title: title, log: !v.Config.Maximises()}, main, v.Find(view.CentreLoss))
+	for _, x := range []Metric{
+		{Id: view.TestError, Title: "test error  percent", text: percents}, {Id: view.TestFitness, Title: "test " + v.Config.Fitness()},
+		{Id: view.TestBits, Title: "test bits a byte"}, {Id: view.TestHamming, Title: "test Hamming  percent",
+			text: percents},
+		{Id: view.TestRMSE, Title: "test RMSE"}, {Id: view.TestR2, Title: "test R2"},
+		{Id: view.TestLoss, Title: "test loss", log: true},
+		{Id: view.Fitness, Title: v.Config.Fitness()}, {Id: view.Spread, Title: "spread", log: true},
+	} {
+		done = append(done, x.Id)
+		if x.Id == view.TestLoss && v.Config.Maximises() {
+			continue // it is minus the test fitness
+		}
+		add(x, v.Find(x.Id))
+	}
+	if main == nil { // it is no loss, and has a chart of its own
+		add(Metric{Id: m.MainSeries(), Title: m.SeriesTitle(m.MainSeries())}, v.Find(m.MainSeries()))
+	}
+	for i := range v.Series {
+		if s := &v.Series[i]; !slices.Contains(done, s.Name) {
+			add(Metric{Id: s.Name, Title: m.SeriesTitle(s.Name)}, s)
+		}
+	}
+	for i := range v.Speed {
+		add(Metric{Id: v.Speed[i].Name, Title: v.Speed[i].Name, text: textfmt.Rate, floor: true}, &v.Speed[i])
+	}
+	if !m.NothingSent() {
+		add(Metric{Id: BytesMetric, Title: "bytes a round", text: textfmt.Size, axis: textfmt.Brief, floor: true}, m.Operations()...)
+	}
+	for _, x := range []struct {
+		of         event.Measure
+		title      string
+		text, axis func(float64) string
+	}{
+		{event.Busy, "cpu  of each process", textfmt.BusyCores, nil}, {event.Memory, "memory  of each process", textfmt.Size, textfmt.Brief},
+		{event.RoundTrip, "round trip  ms", Thousandths, Thousandths}, {event.DeviceUsed, "device memory", textfmt.Size, textfmt.Brief},
+	} {
+		add(Metric{
+			Id:    "machine." + string(x.of),
+			Title: x.title,
+			text:  x.text,
+			axis:  x.axis,
+			floor: true,
+		}, v.MachinesOf(x.of))
+	}
+	return out
+}
+
+func Thousandths(x float64) string { return textfmt.Three(1e3 * x) }
+
+func percents(x float64) string { return textfmt.ScoreText(x, true) }
+
+// Operations are the series of what each sends.
+func (m *Host) Operations() (out []*view.Series) {
+	for i := range m.Shown.Traffic {
+		if s := &m.Shown.Traffic[i]; s.Name != view.Excess {
+			out = append(out, s)
+		}
+	}
+	return out
+}
+
+// NameOf is what some algorithm calls a series, or the runtime, else its name. That of a knob's inverse is named as the
+// knob is.
+func (m *Host) NameOf(name string) string {
+	knob, inverse := strings.CutSuffix(name, ".inverse")
+	for _, a := range m.Opt.Algorithms {
+		for _, k := range a.Knobs {
+			if inverse && k.Name == knob {
+				return "1/" + m.Label(k)
+			}
+		}
+		for _, s := range a.Series {
+			if s.Name == name && s.Title != "" && !inverse {
+				return s.Title
+			}
+		}
+	}
+	for _, s := range event.Series {
+		if s.Name == name && s.Title != "" {
+			return s.Title
+		}
+	}
+	return name
+}
+
+// SeriesTitle is what the algorithm calls a series, or the runtime one of all algorithms, with its unit.
+func (m *Host) SeriesTitle(name string) string {
+	if strings.HasSuffix(name, ".inverse") {
+		return m.NameOf(name)
+	}
+	known := event.Series
+	if m.Alg != nil {
+		known = slices.Concat(m.Alg.Series, known)
+	}
+	if c := m.Shown.Config; c != nil {
+		known = slices.Concat(known, optim.MetricSeries(c.Metrics))
+	}
+	for _, s := range known {
+		if s.Name != name || s.Title == "" {
+			continue
+		}
+		if unit := m.Shown.Config.Unit(s.Unit); unit != "" {
+			return s.Title + "  " + unit
+		}
+		return s.Title
+	}
+	return name
+}
+
+// tile is the metric's chart: of each series a line where it has one value, else the band of all, their median and the
+// member in focus.
+func (m *Host) TileOf(x Metric, near uint) Tile {
+	t := Tile{Title: x.Title, Axis: x.axis, log: x.log, Floor: x.floor, Near: near}
+	text := x.text
+	if text == nil {
+		text = textfmt.Number
+	}
+	sum := 0.0
+	for i, s := range x.Series {
+		if len(s.Members) == 0 {
+			line := LineOf(s, view.Whole, cell.Centre)
+			if s.Name == view.CentreLoss {
+				line.of = m.CentreOf(s)
+			}
+			if len(x.Series) > 2 {
+				_, line.role = chart.Letter(i)
+			}
+			t.Curves = append(t.Curves, line)
+		} else {
+			t.Curves = append(t.Curves, Curve{series: s, of: s.Band, role: cell.Band, band: true},
+				Curve{series: s, of: s.Median, role: cell.Median, Style: chart.Thin})
+			if i, of := slices.BinarySearch(s.Members, m.Member); of && len(s.Members) > 1 && i >= 0 && m.IsOfMembers(s) {
+				line := LineOf(s, m.Member, cell.Member)
+				line.Style = chart.Dots
+				t.Curves = append(t.Curves, line)
+			}
+		}
+		value, ok := m.saidOf(s)
+		if ok && s.Name == view.CentreLoss && m.Shown.Config.Maximises() {
+			value = 0 - value
+		}
+		switch {
+		case !ok:
+		case s.Name == view.CentreLoss && len(x.Series) > 1:
+			t.Value = "centre val " + m.Dated(s, text(value))
+		case i == 0:
+			t.Value = m.Dated(s, text(value))
+		default: // of several lines no one stands for all
+			t.Value = ""
+		}
+		sum += value
+	}
+	if x.Id == BytesMetric {
+		t.Value = text(sum)
+	}
+	return t
+}
+
+// IsOfMembers says that a series is of members, and not of processes.
+func (m *Host) IsOfMembers(s *view.Series) bool { return m.Shown.Find(s.Name) == s }
+
+// saidOf is the value that stands for a series, at the cursor or now: of many the median.
+func (m *Host) saidOf(s *view.Series) (x float64, ok bool) {
+	if m.IsOfMembers(s) && m.Dropped(s) {
+		return 0, false
+	}
+	if len(s.Members) == 0 {
+		return m.Last(s, view.Whole)
+	}
+	var all []float64
+	if m.IsOfMembers(s) {
+		for _, v := range m.Ranked(s) {
+			all = append(all, v.X)
+		}
+	} else {
+		for _, w := range m.Shown.Processes {
+			if x, ok := m.Last(s, view.Process(w)); ok {
+				all = append(all, x)
+			}
+		}
+	}
+	return view.Median(all), len(all) > 0
+}

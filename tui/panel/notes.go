@@ -1,0 +1,124 @@
+package panel
+
+import (
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+
+	tea "charm.land/bubbletea/v2"
+
+	"brood/runtime/event"
+	"brood/runtime/session"
+	"brood/runtime/view"
+	"brood/tui/cell"
+	"brood/tui/chart"
+)
+
+// Notes on rounds are what a person wrote of the session that is shown. They lie beside its log and are drawn in charts
+// and among the events, up to the round that is shown.
+
+// NoteKind is that of an entry that no record is behind.
+const NoteKind = "note"
+
+func NoteCommand() Command {
+	return Command{
+		Name:  "note",
+		Args:  "TEXT|-",
+		Title: "write a note on this round, or that under the cursor; - takes it away",
+		Do:    doNote,
+	}
+}
+
+// ReadNotes asks for the notes of the session.
+func (m *Host) ReadNotes() tea.Cmd {
+	keeper, dir := m.Keeper(), m.Opt.Session
+	if keeper == nil || dir == "" {
+		return nil
+	}
+	ctx := m.Reading.Ctx
+	return m.Task(func() tea.Msg {
+		notes := keeper.Noted(ctx, dir)
+		return Reply(func(m *Host) tea.Cmd {
+			if m.Opt.Session == dir {
+				m.Notes = notes
+			}
+			return nil
+		})
+	})
+}
+
+func doNote(m *Host, args []string) (tea.Cmd, error) {
+	keeper, dir, text := m.Keeper(), m.Opt.Session, strings.TrimSpace(strings.Join(args, " "))
+	at := m.Shown.Progress.Rounds
+	if m.Cursor.On {
+		at = m.Cursor.Round
+	}
+	switch before := slices.ContainsFunc(m.Notes, func(n session.RoundNote) bool { return n.Round == at }); {
+	case m.Opt.ReadOnly:
+		return nil, errors.New(ReadOnly)
+	case keeper == nil || dir == "":
+		return nil, errors.New("note: notes lie beside the session: write them on the machine where it is recorded")
+	case text == "-" && !before:
+		return nil, fmt.Errorf("note: round %d has none: write note TEXT", at)
+	case text == "-":
+		text = ""
+	}
+	if err := (session.About{}).Noted(at, text).Check(); err != nil {
+		return nil, err
+	}
+	ctx := m.Reading.Ctx
+	said := fmt.Sprintf("noted on round %d, beside the session", at)
+	if text == "" {
+		said = fmt.Sprintf("the note on round %d is gone", at)
+	}
+	return m.Task(func() tea.Msg {
+		err := keeper.Note(ctx, dir, at, text)
+		return Reply(func(m *Host) tea.Cmd {
+			if err != nil {
+				m.Say(cell.Alert, err.Error())
+				return nil
+			}
+			m.Say(cell.Good, said)
+			return m.ReadNotes()
+		})
+	}), nil
+}
+
+// Present are the notes on rounds that are done, as far as the session is shown.
+func (m *Host) Present() []session.RoundNote {
+	n := slices.IndexFunc(m.Notes, func(n session.RoundNote) bool { return n.Round > m.Shown.Progress.Rounds })
+	if n < 0 {
+		n = len(m.Notes)
+	}
+	return m.Notes[:n]
+}
+
+// noteMarks are the notes in a chart.
+func (m *Host) noteMarks() (out []chart.Mark) {
+	for _, n := range m.Present() {
+		out = append(out, chart.Mark{Round: n.Round, Text: n.Text, Role: cell.Good})
+	}
+	return out
+}
+
+// WithNotes puts the notes among the events, behind what was recorded of the same round.
+func (m *Host) WithNotes(lane []view.Entry) []view.Entry {
+	notes := m.Present()
+	if len(notes) == 0 {
+		return lane
+	}
+	out := make([]view.Entry, 0, len(lane)+len(notes))
+	add := func(upTo uint64, all bool) {
+		for len(notes) > 0 && (all || notes[0].Round < upTo) {
+			out = append(out, view.Entry{Round: notes[0].Round, Level: event.LevelInfo, Kind: NoteKind, Text: notes[0].Text})
+			notes = notes[1:]
+		}
+	}
+	for _, e := range lane {
+		add(e.Round, false)
+		out = append(out, e)
+	}
+	add(0, true)
+	return out
+}

@@ -1,0 +1,112 @@
+package panel
+
+import (
+	"cmp"
+	"slices"
+	"strings"
+
+	tea "charm.land/bubbletea/v2"
+
+	"brood/tui/cell"
+)
+
+// Palette finds any action by its words: the workbench's keys, commands and screens, or of a panel what there is to
+// choose.
+type Palette struct {
+	Line
+	Title  string // "": palette
+	Chosen int
+	All    []Choice
+}
+
+type Choice struct {
+	Title, Key string
+	Do         func(*Host) tea.Cmd
+}
+
+// Matches are the choices that hold the typed letters in order: first those of which a word begins with them, then
+// those that hold them together.
+func (p *Palette) Matches() (out []Choice) {
+	text := strings.ToLower(p.Text())
+	var words, parts []Choice
+	for _, c := range p.All {
+		title, rest := strings.ToLower(c.Title), []rune(text)
+		for _, r := range title {
+			if len(rest) > 0 && r == rest[0] {
+				rest = rest[1:]
+			}
+		}
+		switch {
+		case strings.Contains(" "+title, " "+text):
+			words = append(words, c)
+		case strings.Contains(title, text):
+			parts = append(parts, c)
+		case len(rest) == 0:
+			out = append(out, c)
+		}
+	}
+	return slices.Concat(words, parts, out)
+}
+
+func (p *Palette) Key(m *Host, name, text string) tea.Cmd {
+	found := p.Matches()
+	switch name {
+	case "esc", "ctrl+p":
+		m.Popup = nil
+	case "down", "ctrl+n", "tab":
+		p.Chosen = min(p.Chosen+1, max(0, len(found)-1))
+	case "up", "shift+tab":
+		p.Chosen = max(0, p.Chosen-1)
+	case "enter":
+		m.Popup = nil
+		if p.Chosen < len(found) {
+			return found[p.Chosen].Do(m)
+		}
+	default:
+		p.Line.Key(name, text)
+		p.Chosen = 0
+	}
+	return nil
+}
+
+func (p *Palette) Draw(_ *Host, g *cell.Grid) cell.Rect {
+	in := Dialog(g, min(g.W, 64), min(g.H, 16), cmp.Or(p.Title, "palette"), "type to find, enter to do")
+	x := g.Text(in.X+1, in.Y, in.W-2, cell.Key, "› ")
+	x = g.Text(x, in.Y, in.W-4, cell.Plain, p.Text())
+	g.Set(x, in.Y, '_', cell.Key)
+	found := p.Matches()
+	first, n := p.window(in, len(found))
+	for i := 0; i < n && first+i < len(found); i++ {
+		c, y := found[first+i], in.Y+1+i
+		if first+i == p.Chosen {
+			g.Paint(cell.Rect{X: in.X, Y: y, W: in.W, H: 1}, cell.Chosen)
+			g.Set(in.X, y, '▸', cell.Chosen)
+			g.Text(in.X+2, y, in.W-16, cell.Chosen, c.Title)
+			g.Right(in.X+in.W-1, y, 12, cell.Chosen, c.Key)
+			continue
+		}
+		g.Text(in.X+2, y, in.W-16, cell.Plain, c.Title)
+		g.Right(in.X+in.W-1, y, 12, cell.Faint, c.Key)
+	}
+	if len(found) == 0 {
+		g.Text(in.X+2, in.Y+1, in.W-4, cell.Faint, "nothing matches")
+	}
+	return in
+}
+
+// window is the first of the choices found that is shown, and for how many there are lines.
+func (p *Palette) window(in cell.Rect, found int) (first, n int) {
+	n = in.H - 1
+	return min(max(0, p.Chosen-n+1), max(0, found-n)), n
+}
+
+// Point does the choice that is clicked on.
+func (p *Palette) Point(m *Host, in cell.Rect, _, y int) tea.Cmd {
+	found := p.Matches()
+	first, _ := p.window(in, len(found))
+	if i := first + y - in.Y - 1; y > in.Y && i < len(found) {
+		p.Chosen = i
+		return p.Key(m, "enter", "")
+	}
+	return nil
+}

@@ -1,0 +1,352 @@
+package runs
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"math"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	tea "charm.land/bubbletea/v2"
+
+	"brood/optim"
+	"brood/tui/cell"
+	"brood/tui/panel"
+)
+
+// estimateDelay is the time without typing before an estimate is requested.
+const estimateDelay = 300 * time.Millisecond
+
+// Panel returns the launcher, which replaces the rail of runs while it has the focus.
+func (l *Launch) Panel() panel.Panel {
+	return panel.Panel{
+		Id: panel.Launch, Title: l.title, Draw: l.draw, Group: "begin a run", Keys: l.keys(), Hints: l.hints,
+		Typing: l.typed, Back: l.back, Point: l.point, Poll: l.Poll,
+		Commands: []panel.Command{{Name: "new", Title: "begin a run: the launcher",
+			Do: func(m *panel.Host, _ []string) (tea.Cmd, error) {
+				if why := WhyNoLaunch(m); why != "" {
+					return nil, errors.New("new: " + why)
+				}
+				return l.open(m), nil
+			}}},
+	}
+}
+
+// launcher returns the implementation that starts runs; nil if there is none.
+func launcher(m *panel.Host) panel.Launcher {
+	l, _ := m.Opt.Library.(panel.Launcher)
+	return l
+}
+
+// WhyNoLaunch returns why no run can be started from here; "" if one can.
+func WhyNoLaunch(m *panel.Host) string {
+	switch {
+	case m.Opt.ReadOnly:
+		return panel.ReadOnly
+	case launcher(m) == nil || m.Home() < 0:
+		return "no run can be begun from here: `brood` on the machine that is to train it has this form"
+	}
+	return ""
+}
+
+// open shows the form in its last state.
+func (l *Launch) open(m *panel.Host) tea.Cmd {
+	poll := m.OpenScreen(m.Home())
+	m.Focus = panel.Launch
+	return tea.Batch(poll, l.changed(m))
+}
+
+// back cancels typing; without it, it leaves the form.
+func (l *Launch) back(m *panel.Host) bool {
+	l.stop()
+	m.FocusLead()
+	return true
+}
+
+// stop cancels a pending estimate and marks it as due again.
+func (l *Launch) stop() {
+	if l.cancel != nil {
+		l.cancel()
+		l.cancel, l.due = nil, true
+	}
+}
+
+func (l *Launch) keys() []panel.Binding {
+	move := func(to func(n int) int) func(*panel.Host) tea.Cmd {
+		return func(*panel.Host) tea.Cmd {
+			n := len(l.lines())
+			l.cursor = (to(n) + n) % n
+			return nil
+		}
+	}
+	turn := func(d int) func(*panel.Host) tea.Cmd {
+		return func(m *panel.Host) tea.Cmd { return l.turn(m, d) }
+	}
+	return []panel.Binding{
+		{Keys: []string{"j", "down"}, Title: "next line", Do: move(func(int) int { return l.cursor + 1 })},
+		{Keys: []string{"k", "up"}, Title: "line before", Do: move(func(int) int { return l.cursor - 1 })},
+		{Keys: []string{"tab", "shift+tab"}, Show: "tab", Title: "to the knobs, and back", Do: func(*panel.Host) tea.Cmd {
+			l.cross()
+			return nil
+		}},
+		{Keys: []string{"g", "home"}, Title: "first line", Do: move(func(int) int { return 0 })},
+		{Keys: []string{"G", "end"}, Title: "the line that begins it", Do: move(func(n int) int { return n - 1 })},
+		{Keys: []string{"h", "left"}, Title: "a step down, choice before", Why: l.mayTurn, Do: turn(-1)},
+		{Keys: []string{"l", "right"}, Title: "a step up, next choice", Why: l.mayTurn, Do: turn(1)},
+		{Keys: []string{"enter"}, Title: "type a value; begin it", Why: l.mayEnter, Do: l.Enter},
+		{Keys: []string{"u", "z", "backspace"}, Title: "take back what was said here", Do: l.unsay},
+		{Keys: []string{"U"}, Title: "take all back, but the preset", Do: func(m *panel.Host) tea.Cmd {
+			l.Request = panel.Request{Preset: l.Request.Preset}
+			return l.changed(m)
+		}},
+		{Keys: []string{"y"}, Title: "copy the command line", Do: func(m *panel.Host) tea.Cmd {
+			m.Say(cell.Plain, "copied: "+l.command)
+			return tea.SetClipboard(l.command)
+		}},
+	}
+}
+
+// cross moves between the options and the knobs, to the line that was selected there last.
+func (l *Launch) cross() {
+	n, options := len(l.draft.Lines), l.Chosen().Knob || l.Chosen() == beginLine
+	to := n + min(l.knob, max(0, len(l.Knobs())-1))
+	if options {
+		to = min(l.option, n-1)
+	}
+	if i := l.cursor; !options {
+		l.option = i
+	} else if l.Chosen().Knob {
+		l.knob = i - n
+	}
+	l.cursor = to
+}
+
+// change replaces the request by a modified one.
+func (l *Launch) change(m *panel.Host, r panel.Request) tea.Cmd {
+	l.Request = r
+	return l.changed(m)
+}
+
+// changed asks what the request comes to, and has its needs worked out once nobody has typed for a moment.
+func (l *Launch) changed(m *panel.Host) tea.Cmd {
+	l.gen++
+	l.stop()
+	l.due, l.edited = true, m.Opt.Clock()
+	gen, r, lib := l.gen, l.Request, launcher(m)
+	return m.Job(func() tea.Msg {
+		d := lib.Draft(r)
+		return panel.Reply(func(m *panel.Host) tea.Cmd { l.took(gen, d); return nil })
+	})
+}
+
+// took applies the draft of a request. If the request is rejected, the lines stay unchanged.
+func (l *Launch) took(gen int, d panel.Draft) {
+	if gen != l.gen {
+		return
+	}
+	at := beginLine
+	if l.drafted {
+		at = l.Chosen()
+	}
+	l.command, l.Err, l.at = d.Command, d.Err, d.At
+	if d.Err != nil {
+		return
+	}
+	l.draft = d
+	if !l.drafted {
+		l.drafted, l.cursor = true, 0
+		return
+	}
+	if i := slices.Index(l.lines(), at); i >= 0 { // another algorithm may lack the knob of the line
+		l.cursor = i
+	} else {
+		l.cursor = min(l.cursor, len(l.lines())-1)
+	}
+}
+
+// Poll asks for the estimate that is due; not while a run begins, which it would train beside.
+func (l *Launch) Poll(m *panel.Host) tea.Cmd {
+	if m.Focus != panel.Launch || l.Beginning {
+		l.stop()
+		return nil
+	}
+	if !l.due || l.Err != nil || !l.drafted || m.Opt.Clock().Sub(l.edited) < estimateDelay {
+		return nil
+	}
+	ctx, cancel := context.WithCancel(m.Ctx)
+	l.due, l.cancel = false, cancel
+	gen, r, lib := l.gen, l.Request, launcher(m)
+	return m.Job(func() tea.Msg {
+		defer cancel()
+		e := lib.Estimate(ctx, r)
+		return panel.Reply(func(*panel.Host) tea.Cmd {
+			if gen == l.gen && !errors.Is(e.Err, context.Canceled) {
+				l.estimate, l.estimated, l.cancel = e, gen, nil
+			}
+			return nil
+		})
+	})
+}
+
+// refused returns why the run cannot be started, and the line that causes it.
+func (l *Launch) refused() (panel.LineID, error) {
+	if l.Err == nil && l.Fresh() {
+		return l.estimate.At, l.estimate.Err
+	}
+	return l.at, l.Err
+}
+
+func (l *Launch) mayTurn(*panel.Host) string {
+	at := l.Chosen()
+	if at == beginLine {
+		return "enter begins it"
+	}
+	text, _ := l.value(at)
+	if _, err := strconv.ParseUint(text, 10, 48); err != nil && !at.Knob && len(l.words(at)) == 0 {
+		return "there is no step from here: enter types a value"
+	}
+	return ""
+}
+
+// turn moves the value of a line by d: through its words, or one step up or down on its scale.
+func (l *Launch) turn(m *panel.Host, d int) tea.Cmd {
+	at := l.Chosen()
+	text, _ := l.value(at)
+	if words := l.words(at); !at.Knob && len(words) > 0 {
+		i := slices.Index(words, text)
+		if i < 0 && d < 0 {
+			i = 0
+		}
+		return l.change(m, l.Request.With(at, l.alg(), words[(i+d+len(words))%len(words)]))
+	}
+	k := optim.Knob{Min: 1, Max: math.MaxInt32, Integer: true, Scale: optim.Log}
+	if at.Name == "seed" {
+		k.Scale = optim.Linear
+	}
+	if !at.Knob { // an option with an integer value
+		n, _ := strconv.ParseUint(text, 10, 48)
+		return l.change(m, l.Request.With(at, l.alg(), strconv.FormatInt(int64(panel.Step(k, float64(n), d > 0)), 10)))
+	}
+	k, _ = l.draft.Knobs.Algorithm.Knob(at.Name)
+	x, err := k.Parse(text)
+	if err != nil { // a schedule or an invalid value
+		x = l.draft.Knobs.Value(k)
+	}
+	return l.change(m, l.Request.With(at, l.alg(), k.Format(panel.Step(k, x, d > 0))))
+}
+
+func (l *Launch) unsay(m *panel.Host) tea.Cmd {
+	at := l.Chosen()
+	if at == beginLine {
+		return nil
+	}
+	return l.change(m, l.Request.Without(at, l.alg()))
+}
+
+func (l *Launch) mayEnter(*panel.Host) string {
+	switch _, err := l.refused(); {
+	case l.Chosen() != beginLine:
+		return ""
+	case l.Beginning:
+		return "it is beginning"
+	case err != nil:
+		return err.Error()
+	case !l.drafted:
+		return "it is still being read"
+	}
+	return ""
+}
+
+// Enter starts typing into a line, or starts the run.
+func (l *Launch) Enter(m *panel.Host) tea.Cmd {
+	at := l.Chosen()
+	if at != beginLine {
+		text, _ := l.value(at)
+		l.typing, l.stem, l.untouched, l.before = &panel.Line{}, "", true, l.Request
+		l.typing.Set(text)
+		return nil
+	}
+	l.Beginning = true
+	l.stop()
+	m.Say(cell.Plain, "beginning "+l.command)
+	ctx, r, lib := m.Ctx, l.Request, launcher(m)
+	return m.Job(func() tea.Msg {
+		o, err := lib.Begin(ctx, r)
+		return panel.Reply(func(m *panel.Host) tea.Cmd {
+			l.Beginning = false
+			return m.Enter(panel.OpenedMsg{Opened: o, Said: cmp.Or(o.Said, filepath.Base(o.Session)+" begins"), Err: err})
+		})
+	})
+}
+
+// typed returns the input of the value being typed for a line; nil if none is.
+func (l *Launch) typed() *panel.Typing {
+	if l.typing == nil {
+		return nil
+	}
+	hints := [][2]string{{"enter", "keep"}, {"esc", "back"}}
+	if len(l.words(l.Chosen())) > 0 {
+		hints = append(hints, [2]string{"up down", "choose"})
+	}
+	return &panel.Typing{Key: l.key, Hints: hints}
+}
+
+// offers are the words that hold what was typed; all before something was.
+func (l *Launch) offers() (out []string) {
+	for _, w := range l.words(l.Chosen()) {
+		if strings.Contains(strings.ToLower(w), strings.ToLower(l.stem)) {
+			out = append(out, w)
+		}
+	}
+	return out
+}
+
+// key takes a key while a value is typed. The request follows it, so that what it comes to is seen at once.
+func (l *Launch) key(m *panel.Host, name, text string) tea.Cmd {
+	at, was := l.Chosen(), l.typing.Text()
+	switch name {
+	case "esc":
+		l.typing = nil
+		return l.change(m, l.before)
+	case "enter":
+		l.typing = nil
+		return nil
+	case "down", "tab":
+		l.walk(1)
+	case "up", "shift+tab":
+		l.walk(-1)
+	default:
+		if l.untouched && text != "" { // what is there goes when something is typed
+			l.typing.Set("")
+		}
+		l.untouched = false
+		l.typing.Key(name, text)
+		l.stem = l.typing.Text()
+	}
+	now := strings.TrimSpace(l.typing.Text())
+	switch {
+	case now == strings.TrimSpace(was):
+		return nil
+	case now == "":
+		return l.change(m, l.Request.Without(at, l.alg()))
+	}
+	return l.change(m, l.Request.With(at, l.alg(), now))
+}
+
+// walk inserts the next offered word into the line.
+func (l *Launch) walk(d int) {
+	words := l.offers()
+	if len(words) == 0 {
+		return
+	}
+	i := slices.Index(words, l.typing.Text())
+	if i < 0 && d < 0 {
+		i = 0
+	}
+	l.untouched = true
+	l.typing.Set(words[(i+d+len(words))%len(words)])
+}

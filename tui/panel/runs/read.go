@@ -1,0 +1,250 @@
+package runs
+
+import (
+	"slices"
+	"strings"
+	"time"
+
+	tea "charm.land/bubbletea/v2"
+
+	"brood/runtime/archive"
+	"brood/tui/chart"
+	"brood/tui/panel"
+)
+
+// reader is the state of the jobs that read for the Runs screen. Each of the three kinds runs at most once at a time,
+// and none of them in Update.
+type reader struct {
+	Scanning, summing, curving bool
+
+	scanned  time.Time       // start of the last scan
+	took     time.Duration   // duration of the last scan
+	filtered bool            // the last scan included all folders, for a filter
+	todo     []archive.Entry // entries with a missing or outdated summary; those in view are read before them
+	read     int             // summaries since the last save
+}
+
+const (
+	scanEvery = 2 * time.Second       // shortest time between scans
+	sumFor    = 25 * time.Millisecond // duration of a batch of summaries; a frame may be drawn after it
+	sumMost   = 512                   // entries of a batch
+	AgedAfter = 5 * time.Second       // age at which a summary in view is read again
+	patience  = 20                    // a read that took t is repeated after patience*t at the earliest
+	linkWait  = time.Minute           // shortest time until a failed machine is asked again
+)
+
+// Poll starts the reads that the screen needs. It does nothing while another screen is shown.
+func (r *Runs) Poll(m *panel.Host) tea.Cmd {
+	if !m.Leads(panel.Runs) {
+		return nil
+	}
+	r.Stale = r.Stale || r.Reader.summing // new summaries may change the order
+	return tea.Batch(r.scan(m), r.sum(m), r.curves(m))
+}
+
+// scan starts a scan of the sessions, the machines, and the folders that are open, have marked runs or, with a filter,
+// all of them. It does nothing while a scan is running, or if the last one is recent.
+func (r *Runs) scan(m *panel.Host) tea.Cmd {
+	now, filtered := m.Opt.Clock(), m.Filters.Text["runs"] != ""
+	looks := filtered && !r.Reader.filtered // a new filter needs the closed folders now
+	if d := &r.Reader; d.Scanning || r.Loaded && !looks && now.Sub(d.scanned) < max(scanEvery, patience*d.took) {
+		return nil
+	}
+	r.Reader.Scanning, r.Reader.scanned, r.Reader.filtered = true, now, filtered
+	ctx, lib, clock := m.Ctx, m.Opt.Library, m.Opt.Clock
+	folders := []string{""}
+	for _, e := range r.Found[""] {
+		if e.Folder == archive.HostFolder || e.Folder != "" && (r.Open[e.Dir] || filtered || r.marksIn(e.Dir)) {
+			folders = append(folders, e.Dir)
+		}
+	}
+	return m.Job(func() tea.Msg {
+		began, found := clock(), map[string][]archive.Entry{}
+		for _, dir := range folders {
+			list, err := lib.Scan(ctx, dir)
+			if err != nil {
+				return panel.Reply(func(*panel.Host) tea.Cmd { r.scanFailed(err); return nil })
+			}
+			found[dir] = list
+		}
+		took := clock().Sub(began)
+		return panel.Reply(func(m *panel.Host) tea.Cmd { return r.StoreScan(m, found, took) })
+	})
+}
+
+// scanFailed stores the error of a scan.
+func (r *Runs) scanFailed(err error) { r.Reader.Scanning, r.Loaded, r.err = false, true, err }
+
+// rescan starts a scan without waiting for the scan period, after a change from here.
+func (r *Runs) rescan(m *panel.Host) tea.Cmd {
+	r.Loaded = r.Loaded && r.Reader.Scanning
+	return r.scan(m)
+}
+
+// StoreScan stores the result of a scan: entries by folder. It removes marks of runs that no longer exist and queues
+// the summaries that are missing.
+func (r *Runs) StoreScan(m *panel.Host, found map[string][]archive.Entry, took time.Duration) tea.Cmd {
+	r.Reader.Scanning, r.Reader.took, r.Loaded, r.err = false, took, true, nil
+	r.keepMarked(found)
+	r.Found, r.Stale, r.Reader.todo = found, true, r.Reader.todo[:0]
+	for _, e := range found[""] {
+		if _, seen := r.Open[e.Dir]; e.Folder == archive.HostFolder && !seen { // a configured host starts open
+			r.Open[e.Dir] = true
+		}
+	}
+	if n := len(r.Marks); n > 0 { // remove marks of runs that no longer exist
+		r.Marks = slices.DeleteFunc(r.Marks, r.gone)
+		r.Overlay.Stale = r.Overlay.Stale || len(r.Marks) < n
+	}
+	for _, list := range found {
+		for _, e := range list {
+			if r.needsSummary(m, e) {
+				r.Reader.todo = append(r.Reader.todo, e)
+			}
+		}
+	}
+	return tea.Batch(r.sum(m), r.curves(m))
+}
+
+// needsSummary reports whether the summary of an entry is missing, or older than its log and due to be read again.
+func (r *Runs) needsSummary(m *panel.Host, e archive.Entry) bool {
+	k := r.known[e.Dir]
+	return k == nil || (k.bytes != e.Bytes || e.Folder != "" && !k.when.Equal(e.Written)) &&
+		m.Opt.Clock().Sub(k.at) >= patience*k.took
+}
+
+// outdated reports whether a summary is old enough to be read again. Another process may have renamed or annotated the
+// run meanwhile, which does not change its log.
+func (r *Runs) outdated(m *panel.Host, e archive.Entry) bool {
+	k := r.known[e.Dir]
+	return k != nil && m.Opt.Clock().Sub(k.at) >= max(AgedAfter, patience*k.took)
+}
+
+// sum starts a batch of summaries: first of the entries in view, then of the queue. Without any left it saves the
+// cache.
+func (r *Runs) sum(m *panel.Host) tea.Cmd {
+	if r.Reader.summing {
+		return nil
+	}
+	var next []archive.Entry
+	rows := r.Sorted(m)
+	from := min(r.first, len(rows))
+	for _, x := range rows[from:min(len(rows), from+max(r.height, m.H))] {
+		if r.needsSummary(m, x.Entry) || r.outdated(m, x.Entry) {
+			next = append(next, x.Entry)
+		}
+	}
+	visible := len(next)
+	for len(next) == 0 && len(r.Reader.todo) > 0 {
+		n := min(len(r.Reader.todo), sumMost)
+		for _, e := range r.Reader.todo[:n] {
+			if r.needsSummary(m, e) {
+				next = append(next, e)
+			}
+		}
+		r.Reader.todo = r.Reader.todo[n:]
+	}
+	if len(next) == 0 {
+		return r.save(m)
+	}
+	r.Reader.summing = true
+	lib, clock, began := m.Opt.Library, m.Opt.Clock, time.Now()
+	return m.Job(func() tea.Msg {
+		var read []*known
+		for i, e := range next {
+			if i > 0 && i >= visible && time.Since(began) > sumFor || m.Ctx.Err() != nil {
+				break
+			}
+			at := clock()
+			k := &known{Summary: lib.Summary(e), bytes: e.Bytes, when: e.Written, at: at}
+			k.took = clock().Sub(at)
+			k.text = strings.ToLower(strings.Join(append(k.About.Tags, e.Name, k.About.Name, k.About.Note, e.Folder, k.Preset,
+				k.Algorithm, k.Model, k.Data, k.Parent), "\x00"))
+			k.spark = sparkline(k.Curve)
+			read = append(read, k)
+		}
+		return panel.Reply(func(m *panel.Host) tea.Cmd { return r.storeSummaries(m, read, next[len(read):]) })
+	})
+}
+
+// sparkline draws a curve as a string of block characters.
+func sparkline(curve []float64) string {
+	cols := chart.Of(curve)
+	return chart.Sparks(cols, chart.Fit(true, cols))
+}
+
+// storeSummaries stores the summaries of a batch and queues the entries that were left.
+func (r *Runs) storeSummaries(m *panel.Host, read []*known, left []archive.Entry) tea.Cmd {
+	r.Reader.summing, r.Reader.read = false, r.Reader.read+len(read)
+	for _, k := range read {
+		if old := r.known[k.Dir]; old == nil || old.About.Name != k.About.Name { // charts and the table show names
+			r.Overlay.Stale = true
+		}
+		r.known[k.Dir] = k
+	}
+	r.Reader.todo = slices.Concat(left, r.Reader.todo)
+	if len(read) == 0 {
+		return nil
+	}
+	return r.sum(m)
+}
+
+// save writes the cache of summaries if there are new ones.
+func (r *Runs) save(m *panel.Host) tea.Cmd {
+	if r.Reader.read == 0 {
+		return nil
+	}
+	r.Reader.read, r.Stale = 0, true
+	lib := m.Opt.Library
+	return m.Job(func() tea.Msg {
+		_ = lib.Save() // an error only costs time: missing summaries are read again
+		return nil
+	})
+}
+
+// curves starts to read the curves of the next selected run that has none or whose log has grown. It continues with the
+// others, one at a time.
+func (r *Runs) curves(m *panel.Host) tea.Cmd {
+	if r.Reader.curving {
+		return nil
+	}
+	now := m.Opt.Clock()
+	for _, e := range r.selectedRuns(m) {
+		if e.Host != "" && !slices.Contains(r.Marks, e.Dir) { // request remote curves only for marked runs
+			continue
+		}
+		h := r.Overlay.loaded[e.Dir]
+		if h != nil {
+			again, wait := h.bytes != e.Bytes, patience*h.took
+			if e.Host != "" && h.err != nil { // retry after a failed connection although the log has not grown
+				again, wait = true, max(wait, linkWait)
+			}
+			if !again || now.Sub(h.at) < wait {
+				continue
+			}
+		}
+		r.Reader.curving = true
+		lib, clock := m.Opt.Library, m.Opt.Clock
+		return m.Job(func() tea.Msg {
+			h := &loadedRun{bytes: e.Bytes, at: clock()}
+			h.run, h.err = lib.Curves(e)
+			h.took = clock().Sub(h.at)
+			return panel.Reply(func(m *panel.Host) tea.Cmd {
+				r.Reader.curving = false
+				r.Overlay.hold(e.Dir, h, r.Marks)
+				return r.curves(m)
+			})
+		})
+	}
+	return nil
+}
+
+// Filled reports whether all drawn runs have a summary.
+func (r *Runs) Filled() bool {
+	for _, x := range r.rows[min(r.first, len(r.rows)):min(r.first+r.height, len(r.rows))] {
+		if r.known[x.Dir] == nil {
+			return false
+		}
+	}
+	return true
+}

@@ -1,0 +1,257 @@
+package panel
+
+import (
+	"errors"
+	"fmt"
+	"os/exec"
+	"path/filepath"
+	"strconv"
+
+	tea "charm.land/bubbletea/v2"
+
+	"brood/optim"
+	"brood/runtime/archive"
+	"brood/runtime/event"
+	"brood/runtime/view"
+	"brood/tui/cell"
+	"brood/tui/textfmt"
+)
+
+// Open leads to another session.
+func (m *Host) Open(dir string) tea.Cmd {
+	ctx, lib := m.Ctx, m.Opt.Library
+	m.Say(cell.Plain, "opening "+filepath.Base(dir))
+	return m.Job(func() tea.Msg {
+		o, err := lib.Open(ctx, dir)
+		return OpenedMsg{o, "", err}
+	})
+}
+
+// Travel gives the terminal to what shows a run of another machine, and has it again afterwards.
+func (m *Host) Travel(e archive.Entry, c *exec.Cmd) tea.Cmd {
+	m.Say(cell.Plain, "asking "+e.Host)
+	return tea.ExecProcess(c, func(err error) tea.Msg {
+		return Reply(func(m *Host) tea.Cmd {
+			if err != nil {
+				m.Say(cell.Alert, fmt.Sprintf("%s on %s: %v", e.Name, e.Host, err))
+			} else {
+				m.Say(cell.Plain, "back from "+e.Host)
+			}
+			return nil
+		})
+	})
+}
+
+// Task is a job that ends before the session is closed.
+func (m *Host) Task(f func() tea.Msg) tea.Cmd { return m.Reading.Jobs.Run(f) }
+
+func (m *Host) Brancher() Brancher {
+	if m.Opt.ReadOnly {
+		return nil
+	}
+	b, _ := m.Opt.Library.(Brancher)
+	return b
+}
+
+// Killed says whether the run's process has gone without a word.
+func (m *Host) Killed() bool {
+	return m.Vanished() || m.Feed.Lost != nil && errors.Is(m.Feed.Lost.Err, view.ErrKilled)
+}
+
+// Vanished says whether it has gone on another machine, so that nobody here knows whether the run ended before.
+func (m *Host) Vanished() bool {
+	return m.Feed.Lost != nil && errors.Is(m.Feed.Lost.Err, view.ErrNoProcess)
+}
+
+// Silent says that nobody knows what the run does now.
+func (m *Host) Silent() bool { return m.Feed.Lost != nil || m.Feed.Err != nil }
+
+// Gone says that there is no process that could be asked or told anything.
+func (m *Host) Gone() bool { return m.Live.Over() || m.Killed() }
+
+// Ending says how a run that is gone came to its end.
+func (m *Host) Ending() string {
+	switch {
+	case m.Vanished():
+		return "the run's process is gone"
+	case m.Killed():
+		return "the run was killed"
+	}
+	return "the run has ended"
+}
+
+// Running says whether rounds are being done, as far as is known.
+func (m *Host) Running() bool { return m.Shown.Running() && !m.Silent() && !m.CutOff() }
+
+// CutOff says that a recording stands at its end, which is not that of the run: it was killed, its log was cut, or it
+// goes on.
+func (m *Host) CutOff() bool { return m.Replay != nil && m.Feed.Ended && !m.Live.Over() }
+
+// KilledText says that the run was killed, or that its process is gone, and how to resume it.
+func (m *Host) KilledText() string {
+	if m.Vanished() {
+		return "process gone after round " + textfmt.Round(m.Live.Progress.Rounds) + ": where it ran, brood serve --resume"
+	}
+	text := "killed after round " + textfmt.Round(m.Live.Progress.Rounds)
+	if m.Opt.Resume != "" {
+		text += ": " + m.Opt.Resume
+	}
+	return text
+}
+
+// WhyNoCommand returns why commands are impossible; "" if they are possible.
+func (m *Host) WhyNoCommand() string {
+	switch {
+	case m.Opt.Source == nil:
+		return NoRun
+	case m.Replay != nil:
+		if m.Brancher() != nil {
+			return "this is a recording: B starts a new run here, with the knobs that are staged"
+		}
+		return "this is a recording: knobs and commands need a live run"
+	case m.Opt.ReadOnly:
+		return ReadOnly
+	case m.Opt.Commander == nil:
+		return "you are looking only: attach as the writer to give commands"
+	case m.Live.Over():
+		return "the run has ended: resume it to go on"
+	case m.Killed():
+		return m.KilledText()
+	}
+	return ""
+}
+
+// ReadOnly is the reason with --read-only.
+const ReadOnly = "you are looking only, as --read-only asks: attach without it to give commands"
+
+// Due reports whether an entry is an alert that is neither acknowledged here nor over.
+func (m *Host) Due(e view.Entry) bool { return e.Kind == "alert" && !e.Answered && e.At >= m.Acked }
+
+// Alerts returns the number of due alerts.
+func (m *Host) Alerts() (n int) {
+	for _, e := range m.Shown.Lane {
+		if m.Due(e) && e.Level != event.LevelInfo {
+			n++
+		}
+	}
+	return n
+}
+
+// HintsAfter appends the keys common to all chart screens to the hints of a panel.
+func (m *Host) HintsAfter(out [][2]string) [][2]string {
+	if m.W >= PanelsW {
+		out = append(out, [2]string{"tab", "panel"})
+	}
+	return append(out, [2]string{"e", "expand"}, [2]string{"f", "freeze"}, [2]string{"[ ]", "member"},
+		[2]string{":", "command"}, [2]string{"ctrl+p", "palette"})
+}
+
+// ApplyKey returns the key that sends the staged knobs, to the run or to a fork.
+func (m *Host) ApplyKey() [2]string {
+	if m.Replay != nil {
+		return [2]string{"B", "branch"}
+	}
+	return [2]string{"a", "apply"}
+}
+
+// Here returns the round that a fork would start after: that of the cursor, else the newest that is shown.
+func (m *Host) Here() uint64 {
+	if m.Cursor.On {
+		return min(m.Cursor.Round, m.Shown.Progress.Rounds)
+	}
+	return m.Shown.Progress.Rounds
+}
+
+// Stageable refuses what a branch cannot begin with.
+func (m *Host) Stageable(knob string) error {
+	if m.Replay != nil && knob == view.MembersKnob {
+		return errors.New("a branch begins with the population of its parent: change it once it runs")
+	}
+	return nil
+}
+
+// WhyNoStage returns why knobs cannot be staged; "" if they can. A session that can be forked allows it: the fork
+// starts with them.
+func (m *Host) WhyNoStage() string {
+	if m.Brancher() != nil && (m.Replay != nil || m.Opt.Session != "") {
+		return ""
+	}
+	return m.WhyNoCommand()
+}
+
+func (m *Host) Waiting(what string) string {
+	switch {
+	case m.Feed.Err != nil || m.Feed.Lost != nil && !m.Feed.Loaded:
+		return "the run cannot be reached"
+	case !m.Feed.Loaded:
+		return "reading the run"
+	case m.Preparing():
+		return m.working()
+	case m.Shown.Plan == nil:
+		return "waiting for workers" + m.Awaited
+	case m.Shown.Over() || m.Killed():
+		return "the run ended before " + what
+	}
+	text := what + " appears with the first rounds"
+	if now := m.working(); now != "" && m.Running() && m.sinceRecord() >= longRound {
+		text += " · " + now
+	}
+	return text
+}
+
+// MainSeries returns the series that the algorithm measures for the training of each member. Fitness is excluded,
+// since it has its own panel.
+func (m *Host) MainSeries() string {
+	if m.Alg != nil {
+		for _, s := range m.Alg.Series {
+			if s.Name != view.Fitness && s.Kind != optim.PairEdges {
+				return s.Name
+			}
+		}
+	}
+	return "loss"
+}
+
+// Scores says whether there is a test set to score on.
+func (m *Host) Scores() bool { return m.Shown.Config != nil && m.Shown.Config.Data != "" }
+
+// Measured reports whether the state of workers can be requested. A recording and a run that ended only have the
+// placement of members.
+func (m *Host) Measured() bool {
+	_, ok := m.Opt.Source.(Surveyor)
+	return ok && m.Replay == nil && !m.Gone()
+}
+
+// Words are a command's settings for a person.
+func Words(c event.Command) (s string) {
+	all := c.Set
+	if c.Members > 0 {
+		all = append([]event.Setting{{Knob: view.MembersKnob, Expr: strconv.Itoa(c.Members)}}, all...)
+	}
+	for i, x := range all {
+		if i > 0 {
+			s += ", "
+		}
+		s += x.Knob + " = " + x.Expr
+	}
+	return s
+}
+
+// NoRun is the reason why most keys do nothing before a run is open.
+const NoRun = "no run is open: enter opens the one under the cursor"
+
+func Phase(p event.Phase) (glyph, word string, role cell.Role) {
+	switch p {
+	case event.Training:
+		return "●", "training", cell.Good
+	case event.Paused:
+		return "‖", "paused", cell.Warn
+	case event.Finished:
+		return "✓", "finished", cell.Good
+	case event.Stopped:
+		return "■", "stopped", cell.Warn
+	case event.Failed:
+		return "✗", "failed", cell.Alert
+	}
+	return "○", "waiting", cell.Faint
+}

@@ -1,0 +1,144 @@
+package panel
+
+import (
+	"brood/models/engine"
+	"brood/runtime/view"
+	"brood/tui/cell"
+	"brood/tui/chart"
+)
+
+// Tile is a small chart among others, below a line that says what a legend would.
+type Tile struct {
+	Title  string               // what it shows
+	Value  string               // at the cursor, or now
+	Axis   func(float64) string // writes a value of the y axis in at most six characters; nil: as a number
+	Curves []Curve
+	log    bool // y axis, where a person wants such axes
+	Near   uint // how often the y axis was halved to what the last of the columns hold
+	Floor  bool // the y axis has 0: shares and amounts
+}
+
+// Curve is a line of a tile, or the band of all members.
+type Curve struct {
+	series *view.Series
+	of     func(edges []uint64) []view.Bucket
+	role   cell.Role
+	Style  chart.Style
+	band   bool // as measured, behind the lines
+}
+
+// LineOf is the curve of one member's values; [view.Whole] is a scalar's.
+func LineOf(s *view.Series, id engine.Member, role cell.Role) Curve {
+	return Curve{series: s, of: ColumnsOf(s, id), role: role, Style: chart.Thin}
+}
+
+// What tiles take at least, and how many there are at most.
+const (
+	TileW, TileH     = 39, 9
+	LowTileH         = 5
+	mostCols, mostRs = 4, 3
+)
+
+// Tiling is how many of n tiles fit into an area, in how many columns, where each has so many rows at least.
+func Tiling(r cell.Rect, n, least int) (shown, cols int) {
+	cols = min(max(1, r.W/TileW), mostCols)
+	rows := min(max(1, r.H/least), mostRs)
+	shown = min(n, rows*cols)
+	if shown == 0 {
+		return 0, 1
+	}
+	rows = (shown + cols - 1) / cols
+	return shown, (shown + rows - 1) / rows
+}
+
+// Tiled are the places of so many tiles in so many columns: they fill the area, and those of the last row are wider
+// where there are fewer.
+func Tiled(r cell.Rect, shown, cols int) (out []cell.Rect) {
+	if shown == 0 {
+		return nil
+	}
+	rows := (shown + cols - 1) / cols
+	for y := range rows {
+		var row cell.Rect
+		row, r = r.Top(r.H / (rows - y))
+		n := min(cols, shown-y*cols)
+		for x := range n {
+			var one cell.Rect
+			one, row = row.Left(row.W / (n - x))
+			out = append(out, one)
+		}
+	}
+	return out
+}
+
+// PointTile puts the cursor at the round under the mouse, and says which of the tiles is there; -1 for none.
+func (m *Host) PointTile(places []cell.Rect, x, y int) int {
+	for i, at := range places {
+		if at.Has(x, y) {
+			_, in := at.Top(1)
+			in, _ = in.Left(in.W - 1)
+			m.PointIn(chart.Plot(in), x, y)
+			return i
+		}
+	}
+	return -1
+}
+
+// DrawTile draws one; one that is chosen is marked.
+func (m *Host) DrawTile(g *cell.Grid, r cell.Rect, t Tile, chosen bool) {
+	head, in := r.Top(1)
+	role := cell.Strong
+	if chosen {
+		role = cell.FocusTitle
+		g.Set(head.X, head.Y, '▸', role)
+	}
+	g.Right(head.X+head.W-1, head.Y, head.W-3, cell.Plain, t.Value)
+	g.Text(head.X+1, head.Y, max(0, head.W-4-cell.Width(t.Value)), role, t.Title)
+	if in.H < 3 || in.W < 14 {
+		return
+	}
+	in, _ = in.Left(in.W - 1)
+	n := 2 * chart.Plot(in).W
+	edges := m.Edges(n)
+	var c Curves
+	for _, x := range t.Curves {
+		if x.band {
+			c.Under = append(c.Under, chart.Layer{
+				Columns: x.of(edges),
+				Void:    x.series.Unmeasured(edges),
+				Role:    x.role,
+				Style:   chart.Fill,
+			})
+			continue
+		}
+		c.Add(m, x.series, x.of, n, x.role, x.Style)
+	}
+	layers := c.Layers()
+	Glyphs(layers)
+	chart.Draw(g, in, m.Scaled(chart.Chart{Layers: layers, Marks: m.UnlabelledMarks(), Axis: m.TileAxis(t, layers), Value: t.Axis}))
+}
+
+// TileAxis holds what is drawn; zoomed, what the last half of the columns hold, or a half of those, and so on.
+func (m *Host) TileAxis(t Tile, layers []chart.Layer) chart.Axis {
+	var held, sets [][]view.Bucket
+	for _, l := range layers {
+		first, end := 0, len(l.Columns)
+		for end > 0 && l.Columns[end-1].Empty() {
+			end--
+		}
+		if t.Near > 0 {
+			first = end - max(2, end>>t.Near)
+		}
+		if cols := l.Columns[max(0, first):end]; l.Role == cell.Centre {
+			held = append(held, cols)
+		} else {
+			sets = append(sets, cols)
+		}
+	}
+	log := t.log && m.LogAxis
+	a := m.Fit(log, held, sets...)
+	if t.Floor && !a.Log && t.Near == 0 && a.Lo > 0 {
+		a = chart.Span(false, 0, a.Hi)
+	}
+	return a
+}

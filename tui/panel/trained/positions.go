@@ -1,0 +1,256 @@
+package trained
+
+import (
+	"context"
+	"fmt"
+	"slices"
+
+	tea "charm.land/bubbletea/v2"
+
+	"brood/optim/evolution"
+	"brood/runtime/geometry"
+	"brood/runtime/view"
+	"brood/tui/cell"
+	"brood/tui/panel"
+	"brood/tui/panel/live"
+	"brood/tui/textfmt"
+)
+
+// places is the state of the panels that replace the Population screen to show the positions of the members: the last
+// measurement and the pending one. A measurement starts only on request: it takes processor time from a run on this
+// machine.
+type places struct {
+	open bool
+	panel.Inquiry[geometry.Geometry]
+}
+
+func NewPlaces() *places {
+	return &places{Inquiry: panel.Inquiry[geometry.Geometry]{Name: "measurement"}}
+}
+
+func (p *places) Panels() []panel.Panel {
+	const group = "where members stand (w on Population)"
+	keys := []panel.Binding{
+		{Keys: []string{"w"}, Title: "back to the population", Do: p.Show},
+		{Keys: []string{"enter"}, Title: "measure here, or its checkpoint", Do: p.measure, Why: p.whyNot},
+		{Keys: []string{"p"}, Title: "line to the furthest member", Do: p.line, Why: p.whyNot},
+	}
+	hints := func(m *panel.Host) [][2]string {
+		return [][2]string{{"enter", "measure"}, {"w", "back"}, {"[ ]", "member"}, {"p", "its line"}, {"←→", "round"},
+			{"E", "export"}}
+	}
+	of := func(id panel.ID, title func(m *panel.Host) string, draw func(m *panel.Host, g *cell.Grid, r cell.Rect)) panel.Panel {
+		return panel.Panel{
+			Id: id, Group: group, Keys: keys, Hints: hints, Back: p.back, Export: p.rows,
+			Title: func(m *panel.Host) (string, string) { return title(m), p.note() },
+			Draw: func(m *panel.Host, g *cell.Grid, r cell.Rect) {
+				if p.Got == nil {
+					panel.Explain(g, r, p.missing(m))
+					return
+				}
+				draw(m, g, r)
+			},
+		}
+	}
+	overlap := of(panel.Overlap, func(m *panel.Host) string {
+		if p.candidates(m) {
+			return "estimate  cosine with the gradient"
+		}
+		return "overlap  cosine between members"
+	}, func(m *panel.Host, g *cell.Grid, r cell.Rect) {
+		if p.candidates(m) {
+			drawSlopes(g, r, p.Got)
+			return
+		}
+		drawOverlaps(g, r, p.Got, m.Member)
+	})
+	overlap.Reset = p.reset
+	between := of(panel.Between, func(*panel.Host) string {
+		if p.Got == nil || len(p.Got.Line) < 2 {
+			return "loss between two members"
+		}
+		return lineTitle(p.Got)
+	}, func(m *panel.Host, g *cell.Grid, r cell.Rect) { drawBetween(g, r, p.Got, m.Opt.ASCII) })
+	spread := of(panel.Spread, func(*panel.Host) string { return "spread  distance from the centre" },
+		func(m *panel.Host, g *cell.Grid, r cell.Rect) { drawSpreads(g, r, p.Got, m.Member) })
+	return []panel.Panel{overlap, between, spread}
+}
+
+// Show toggles between these panels and those of the population.
+func (p *places) Show(m *panel.Host) tea.Cmd {
+	p.open = !p.open
+	if m.Focus = panel.Distribution; p.open {
+		m.Focus = panel.Overlap
+	}
+	return nil
+}
+
+// Place lays out the Population screen.
+func (p *places) Place(m *panel.Host, b cell.Rect) []panel.Placement {
+	switch {
+	case !p.open:
+		return live.PlacePopulation(m, b)
+	case p.candidates(m), p.Got == nil: // all three panels would show the same request to measure
+		return []panel.Placement{{Panel: panel.Overlap, At: b}}
+	}
+	if b.W < panel.FullW {
+		top, low := b.Top((b.H + 1) / 2)
+		left, right := low.Left(low.W / 2)
+		return []panel.Placement{{Panel: panel.Overlap, At: top}, {Panel: panel.Between, At: left}, {Panel: panel.Spread, At: right}}
+	}
+	left, right := b.Left(b.W / 2)
+	top, low := right.Top((right.H + 1) / 2)
+	return []panel.Placement{{Panel: panel.Overlap, At: left}, {Panel: panel.Between, At: top}, {Panel: panel.Spread, At: low}}
+}
+
+func (p *places) reset() {
+	p.Forget()
+	p.open = false
+}
+
+// candidates reports whether the members are candidates of one model, without positions: the panels then show the
+// quality of their gradient estimate.
+func (p *places) candidates(m *panel.Host) bool {
+	if p.Got != nil || m.Alg == nil {
+		return p.Got != nil && len(p.Got.Slopes) > 0
+	}
+	_, estimates := m.Alg.Program.(evolution.Estimator)
+	return estimates
+}
+
+// subject returns what is measured, for texts.
+func (p *places) subject(m *panel.Host) string {
+	if p.candidates(m) {
+		return "how well a generation estimates the gradient"
+	}
+	return "how the members stand to each other"
+}
+
+// note returns the round of the measurement, and the progress of the pending one.
+func (p *places) note() string {
+	switch {
+	case p.Now != nil && p.Now.Done.Load() > 0:
+		return "executing round " + textfmt.Round(p.Now.Done.Load())
+	case p.Now != nil:
+		return "measuring"
+	case p.Got != nil:
+		return "round " + textfmt.Round(p.Got.Round)
+	}
+	return ""
+}
+
+// missing returns why there is nothing to show.
+func (p *places) missing(m *panel.Host) string {
+	switch {
+	case p.Now != nil:
+		return "measuring " + p.subject(m) + "; esc cancels"
+	case p.Err != nil:
+		return p.Err.Error()
+	}
+	if why := p.whyNot(m); why != "" {
+		return why
+	}
+	return "enter measures " + p.subject(m) +
+		", after the round of the newest checkpoint or of the cursor. It takes processor time here."
+}
+
+// whyNot returns why nothing can be measured; "" if it can.
+func (p *places) whyNot(m *panel.Host) string {
+	_, able := m.Opt.Library.(Geometer)
+	switch {
+	case m.Opt.Source == nil:
+		return panel.NoRun
+	case !able || m.Opt.Session == "":
+		return "the session of this run is not on this machine: `brood geometry` measures it where it is"
+	case p.Now != nil:
+		return "it is being measured: esc cancels"
+	}
+	return ""
+}
+
+func (p *places) measure(m *panel.Host) tea.Cmd {
+	if m.Replay != nil {
+		m.Replay.Pause(true)
+	}
+	return p.ask(m, geometry.Wanted{At: p.at(m)})
+}
+
+// at returns the round of the cursor; 0 without one.
+func (p *places) at(m *panel.Host) uint64 {
+	if m.Cursor.On || m.Replay != nil {
+		return m.Here()
+	}
+	return 0
+}
+
+// line measures the line from the focused member to the one furthest from it, after the round that is shown.
+func (p *places) line(m *panel.Host) tea.Cmd {
+	switch {
+	case p.Got == nil:
+		return p.measure(m)
+	case p.candidates(m):
+		m.Say(cell.Warn, "candidates of one model have no line between them")
+		return nil
+	}
+	i := slices.Index(p.Got.Members, m.Member)
+	if i < 0 || len(p.Got.Members) < 2 {
+		m.Say(cell.Warn, fmt.Sprintf("m%d is not among the members that were measured: choose another by [ and ]", m.Member))
+		return nil
+	}
+	far := 0
+	for j := range p.Got.Members {
+		if p.Got.Distance[i][j] > p.Got.Distance[i][far] || far == i {
+			far = j
+		}
+	}
+	return p.ask(m, geometry.Wanted{At: p.Got.Round, Pair: true, From: m.Member, To: p.Got.Members[far]})
+}
+
+func (p *places) ask(m *panel.Host, want geometry.Wanted) tea.Cmd {
+	lib, dir := m.Opt.Library.(Geometer), m.Opt.Session
+	return p.Begin(m, func(ctx context.Context, recomputed func(uint64)) (*geometry.Geometry, error) {
+		return lib.Geometry(ctx, dir, want, recomputed)
+	})
+}
+
+// back cancels a pending measurement; without one it returns to the population.
+func (p *places) back(m *panel.Host) bool {
+	if p.GiveUp(m) {
+		return true
+	}
+	if p.open {
+		p.Show(m)
+		return true
+	}
+	return false
+}
+
+// rows returns the pairs of members, then the line, for an export.
+func (p *places) rows(*panel.Host) func(*view.View) panel.Rows {
+	x := p.Got
+	return func(*view.View) (out panel.Rows) {
+		if x == nil {
+			return nil
+		}
+		if len(x.Slopes) > 0 {
+			out = append(out, []string{"round", "generation", "directions", "batch", "train"})
+			for i, s := range x.Slopes {
+				out = append(out, []string{fmt.Sprint(x.Round), fmt.Sprint(i + 1), fmt.Sprint(s.Directions), fmt.Sprint(s.Batch),
+					fmt.Sprint(s.Train)})
+			}
+			return out
+		}
+		out = append(out, []string{"round", "from", "to", "share", "overlap", "distance", "loss"})
+		for i := range x.Members {
+			for j := range x.Members {
+				out = append(out, []string{fmt.Sprint(x.Round), fmt.Sprint(x.Members[i]), fmt.Sprint(x.Members[j]), "",
+					fmt.Sprint(x.Overlap(i, j)), fmt.Sprint(x.Distance[i][j]), ""})
+			}
+		}
+		for i, s := range x.Line {
+			out = append(out, []string{fmt.Sprint(x.Round), fmt.Sprint(x.From), fmt.Sprint(x.To),
+				fmt.Sprint(float64(i) / float64(len(x.Line)-1)), "", "", fmt.Sprint(s.Mean())})
+		}
+		return out
+	}
+}

@@ -1,0 +1,220 @@
+// Package trained has the panels that show what the trained model does: its errors on the test set, the positions of
+// members in parameter space, and the last episode in an environment.
+package trained
+
+import (
+	"context"
+	"fmt"
+
+	tea "charm.land/bubbletea/v2"
+
+	"brood/runtime/report"
+	"brood/runtime/view"
+	"brood/tui/cell"
+	"brood/tui/panel"
+	"brood/tui/panel/live"
+	"brood/tui/textfmt"
+)
+
+// exam is the state of the panels that replace the Live screen to show the errors of the model on the test set: the
+// last report and the pending one. An evaluation starts only on request: it takes processor time from a run on this
+// machine.
+type exam struct {
+	open bool
+	panel.Inquiry[Examined]
+}
+
+func NewExam() *exam { return &exam{Inquiry: panel.Inquiry[Examined]{Name: "question"}} }
+
+func (e *exam) Panels() []panel.Panel {
+	const group = "what the model gets wrong (w on Live)"
+	keys := []panel.Binding{
+		{Keys: []string{"w"}, Title: "back to the run", Do: e.show},
+		{Keys: []string{"enter"}, Title: "ask it now, or its checkpoint", Do: e.ask, Why: e.whyNot},
+	}
+	of := func(id panel.ID, title func() string, draw func(g *cell.Grid, r cell.Rect, x *report.Report)) panel.Panel {
+		return panel.Panel{
+			Id: id, Group: group, Keys: keys, Back: e.back, Export: e.rows,
+			Hints: func(*panel.Host) [][2]string {
+				return [][2]string{{"enter", "ask it"}, {"w", "back"}, {"←→", "round"}, {"E", "export"}}
+			},
+			Title: func(*panel.Host) (string, string) { return title(), e.note() },
+			Draw: func(m *panel.Host, g *cell.Grid, r cell.Rect) {
+				if e.Got == nil || e.Got.Report == nil {
+					panel.Explain(g, r, e.missing(m))
+					return
+				}
+				draw(g, r, e.Got.Report)
+			},
+		}
+	}
+	classes := of(panel.Classes, func() string {
+		if e.Got != nil && e.Got.Report != nil && e.Got.Report.Outputs != nil {
+			return "test set  by output"
+		}
+		return "test set  by class"
+	}, drawClasses)
+	classes.Reset = e.reset
+	return []panel.Panel{
+		classes,
+		of(panel.Confusion, func() string { return "test set  what is taken for what" }, drawConfusion),
+		of(panel.Calibration, func() string { return "test set  can its probabilities be trusted" }, drawCalibration),
+	}
+}
+
+// show toggles between these panels and those of the run.
+func (e *exam) show(m *panel.Host) tea.Cmd {
+	e.open = !e.open
+	if m.Focus = panel.Loss; e.open {
+		m.Focus = panel.Classes
+	}
+	return nil
+}
+
+// place lays out the Live screen.
+func (e *exam) place(m *panel.Host, b cell.Rect) []panel.Placement {
+	switch {
+	case !e.open:
+		return live.PlaceLive(m, b)
+	case e.Got == nil || e.Got.Report == nil || e.Got.Report.Outputs != nil:
+		return []panel.Placement{{Panel: panel.Classes, At: b}}
+	case e.Got.Report.Several != nil:
+		top, low := b.Top((b.H + 1) / 2)
+		return []panel.Placement{{Panel: panel.Classes, At: top}, {Panel: panel.Calibration, At: low}}
+	}
+	top, low := b.Top((b.H + 1) / 2)
+	left, right := low.Left(low.W / 2)
+	return []panel.Placement{{Panel: panel.Confusion, At: top}, {Panel: panel.Classes, At: left}, {Panel: panel.Calibration, At: right}}
+}
+
+func (e *exam) reset() {
+	e.Forget()
+	e.open = false
+}
+
+// note returns the round of the report, and the progress of the pending one.
+func (e *exam) note() string {
+	switch {
+	case e.Now != nil && e.Now.Done.Load() > 0:
+		return "executing round " + textfmt.Round(e.Now.Done.Load())
+	case e.Now != nil:
+		return "asking"
+	case e.Got != nil:
+		return "round " + textfmt.Round(e.Got.Round)
+	}
+	return ""
+}
+
+// missing returns why there is nothing to show.
+func (e *exam) missing(m *panel.Host) string {
+	switch {
+	case e.Now != nil:
+		return "asking the model about every test sample; esc cancels"
+	case e.Err != nil:
+		return e.Err.Error()
+	case e.Got != nil:
+		return fmt.Sprintf("after round %s the model's results are not finite", textfmt.Round(e.Got.Round))
+	}
+	if why := e.whyNot(m); why != "" {
+		return why
+	}
+	return "enter asks the model about the test set, after the round of the newest checkpoint or of the cursor: each class, what is taken for what, and whether probabilities can be trusted. It takes processor time here."
+}
+
+// whyNot returns why the test set cannot be evaluated; "" if it can.
+func (e *exam) whyNot(m *panel.Host) string {
+	_, able := m.Opt.Library.(Examiner)
+	switch {
+	case m.Opt.Source == nil:
+		return panel.NoRun
+	case !able || m.Opt.Session == "":
+		return "the session of this run is not on this machine: `brood eval` asks it where it is"
+	case m.Shown.Config == nil || m.Shown.Config.Data == "" || m.Shown.Config.Maximises():
+		return "this run has no test set: it trains no model on data"
+	case e.Now != nil:
+		return "it is being asked: esc cancels"
+	}
+	return ""
+}
+
+func (e *exam) ask(m *panel.Host) tea.Cmd {
+	at := uint64(0)
+	if m.Replay != nil {
+		m.Replay.Pause(true)
+	}
+	if m.Cursor.On || m.Replay != nil {
+		if at = m.Here(); at == 0 {
+			m.Say(cell.Warn, "nothing is trained before the first round: go to a later one")
+			return nil
+		}
+	}
+	lib, dir := m.Opt.Library.(Examiner), m.Opt.Session
+	return e.Begin(m, func(ctx context.Context, recomputed func(uint64)) (*Examined, error) {
+		return lib.Examine(ctx, dir, at, recomputed)
+	})
+}
+
+// back cancels a pending evaluation; without one it returns to the run.
+func (e *exam) back(m *panel.Host) bool {
+	if e.GiveUp(m) {
+		return true
+	}
+	if e.open {
+		e.show(m)
+		return true
+	}
+	return false
+}
+
+// rows returns for an export the classes, then the confusions, then the calibration bins; for a regression the
+// outputs.
+func (e *exam) rows(*panel.Host) func(*view.View) panel.Rows {
+	x := e.Got
+	return func(*view.View) (out panel.Rows) {
+		if x == nil || x.Report == nil {
+			return nil
+		}
+		n := fmt.Sprint(x.Round)
+		if x.Report.Outputs != nil {
+			out = append(out, []string{"round", "output", "rmse", "mae", "r2"})
+			for _, o := range x.Report.Outputs {
+				out = append(out, []string{n, o.Name, fmt.Sprint(o.RMSE), fmt.Sprint(o.MAE), fmt.Sprint(o.R2)})
+			}
+			return out
+		}
+		out = append(out, []string{"round", "class", "as", "from", "to", "samples", "precision", "recall", "f1", "confidence",
+			"right"})
+		for _, c := range x.Report.Classes {
+			out = append(out, []string{n, c.Name, "", "", "", fmt.Sprint(c.Samples), fmt.Sprint(c.Precision),
+				fmt.Sprint(c.Recall), fmt.Sprint(c.F1), "", ""})
+		}
+		for _, c := range x.Report.Confusion {
+			out = append(out, []string{n, x.Report.Classes[c.Is].Name, x.Report.Classes[c.As].Name, "", "",
+				fmt.Sprint(c.Samples), "", "", "", "", ""})
+		}
+		for _, b := range x.Report.Calibration.Bins {
+			out = append(out, []string{n, "", "", fmt.Sprint(b.From), fmt.Sprint(b.To), fmt.Sprint(b.Samples), "", "", "",
+				fmt.Sprint(b.Confidence), fmt.Sprint(b.Right)})
+		}
+		return out
+	}
+}
+
+// InsteadOfLive returns what replaces the panels of the Live screen: for an environment the last episode, otherwise
+// the errors of the model.
+func InsteadOfLive(exam *exam, stage *Stage) panel.Instead {
+	return panel.Instead{
+		Show: func(m *panel.Host) tea.Cmd {
+			if m.Shown.Config.Environment() != "" {
+				return stage.show(m)
+			}
+			return exam.show(m)
+		},
+		Place: func(m *panel.Host, b cell.Rect) []panel.Placement {
+			if stage.open {
+				return []panel.Placement{{Panel: panel.Episode, At: b}}
+			}
+			return exam.place(m, b)
+		},
+	}
+}

@@ -1,0 +1,85 @@
+package panel
+
+import (
+	"cmp"
+	"slices"
+
+	tea "charm.land/bubbletea/v2"
+
+	"brood/runtime/view"
+	"brood/tui/cell"
+)
+
+// kin are the series whose values are members: lines of descent, and no quantities.
+var kin = []string{view.Parent, view.Founder, view.Partner}
+
+// Traits are the names of what was measured of each member, in the order of the first points.
+func (m *Host) Traits() (names []string) {
+	for i := range m.Shown.Series {
+		if s := &m.Shown.Series[i]; len(s.Members) > 0 && !slices.Contains(kin, s.Name) {
+			names = append(names, s.Name)
+		}
+	}
+	return names
+}
+
+// Strip is the series of the members' panels: the one that a person chose, or else the members' losses, then their
+// fitness, then what the algorithm measures first, and of these none that is not measured any more before one that is.
+func (m *Host) Strip() (best *view.Series) {
+	if s := m.Shown.Find(m.Trait); s != nil && len(s.Members) > 0 {
+		return s
+	}
+	names := []string{m.MainSeries(), view.Fitness}
+	if names[0] != "loss" {
+		slices.Reverse(names)
+	}
+	for _, name := range names {
+		if s := m.Shown.Find(name); s != nil && len(s.Members) > 0 && (best == nil || m.Shown.Dropped(best)) {
+			best = s
+		}
+	}
+	return best
+}
+
+// TurnTrait goes on to the next quantity of the members' panels.
+func (m *Host) TurnTrait() tea.Cmd {
+	names := m.Traits()
+	s := m.Strip()
+	if len(names) < 2 || s == nil {
+		m.Say(cell.Warn, "nothing else is measured of each member")
+		return nil
+	}
+	m.Trait = names[(slices.Index(names, s.Name)+1)%len(names)]
+	m.Say(cell.Plain, "members are shown by "+m.Trait)
+	return nil
+}
+
+// InOrder are the members that have a value of s, at the cursor or now: by fitness the highest first, by anything else
+// the lowest, and those that are not finite last.
+func (m *Host) InOrder(s *view.Series) []view.Value {
+	l := m.Ranked(s)
+	if s.Name == view.Fitness {
+		return l
+	}
+	finite := len(l)
+	for finite > 0 && l[finite-1].X-l[finite-1].X != 0 {
+		finite--
+	}
+	slices.SortFunc(l[:finite], func(a, b view.Value) int {
+		return cmp.Or(cmp.Compare(a.X, b.X), cmp.Compare(a.Member, b.Member))
+	})
+	return l
+}
+
+// PlaceBy moves the focus by so many places of the ranking.
+func (m *Host) PlaceBy(d int) {
+	s := m.Strip()
+	if s == nil {
+		return
+	}
+	l := m.InOrder(s)
+	at := slices.IndexFunc(l, func(v view.Value) bool { return v.Member == m.Member })
+	if len(l) > 0 {
+		m.Member = l[min(max(at+d, 0), len(l)-1)].Member
+	}
+}

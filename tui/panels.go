@@ -1,0 +1,97 @@
+package tui
+
+import (
+	"cmp"
+	"slices"
+
+	tea "charm.land/bubbletea/v2"
+
+	"brood/tui/panel"
+	"brood/tui/panel/alerts"
+	"brood/tui/panel/fleet"
+	"brood/tui/panel/live"
+	"brood/tui/panel/runs"
+	"brood/tui/panel/trained"
+)
+
+// newPanels is the registry: a further panel is a file, and a line here. Help has the groups of keys in this order.
+func newPanels(m *model) []panel.Panel {
+	geometry, exam, log, stage := trained.NewPlaces(), trained.NewExam(), alerts.NewLogView(), &trained.Stage{}
+	all := slices.Concat(
+		[]panel.Panel{live.NewLoss(trained.InsteadOfLive(exam, stage)), live.NewFitness(), live.NewBandwidth(), live.NewScore(), live.NewReplicas(), live.NewPopulation(), live.NewTraffic(),
+			fleet.NewLinkPast().Panel()},
+		live.NewTraits(panel.Instead{Show: geometry.Show, Place: geometry.Place}),
+		geometry.Panels(),
+		exam.Panels(),
+		[]panel.Panel{stage.Panel()},
+		m.rail.Panels(),
+		[]panel.Panel{alerts.NewLane().Panel()},
+		alerts.NewAlarms(log).Panels(),
+		fleet.New().Panels(),
+		[]panel.Panel{live.NewCharts().Panel()},
+	)
+	begin := runs.NewLaunch().Panel()
+	if m.Opt.Library == nil { // its command says why not
+		begin.Keys, begin.Group = nil, ""
+	}
+	all = append(all, begin)
+	if m.Opt.Library != nil { // else there are no runs to list
+		all = append(all, runs.New().Panels()...)
+	}
+	return all
+}
+
+// panel is the registered one of an id; without one it has nothing.
+func (m *model) panel(id panel.ID) panel.Panel {
+	if i := slices.IndexFunc(m.panels, func(p panel.Panel) bool { return p.Id == id }); i >= 0 {
+		return m.panels[i]
+	}
+	return panel.Panel{}
+}
+
+// typing is that of the panel which is typed into, nil for none.
+func (m *model) typing() *panel.Typing {
+	for _, p := range m.panels {
+		if p.Typing == nil {
+			continue
+		}
+		if t := p.Typing(); t != nil {
+			return t
+		}
+	}
+	return nil
+}
+
+// screens are the pages in the order of their digits; the digits between are kept for pages to come.
+func (m *model) screens() (all []panel.Screen) {
+	for _, p := range m.panels {
+		if p.Screen != nil {
+			s := *p.Screen
+			s.Lead = p.Id
+			all = append(all, s)
+		}
+	}
+	slices.SortFunc(all, func(a, b panel.Screen) int { return cmp.Compare(a.Digit, b.Digit) })
+	return all
+}
+
+// Leads says whether the screen that is shown is the panel's.
+func (m *model) Leads(id panel.ID) bool { return m.screens()[m.screen].Lead == id }
+
+// Home is the number of the screen that needs no run, -1 without one.
+func (m *model) Home() int {
+	return slices.IndexFunc(m.screens(), func(s panel.Screen) bool { return s.Home })
+}
+
+// poll lets every panel ask for what it shows.
+func (m *model) poll() tea.Cmd {
+	var all []tea.Cmd
+	for _, p := range m.panels {
+		if p.Poll != nil {
+			all = append(all, p.Poll(m.Host))
+		}
+	}
+	return tea.Batch(all...)
+}
+
+func (m *model) FocusLead() { m.Focus, m.Expanded = m.screens()[m.screen].Lead, false }

@@ -1,0 +1,103 @@
+package tui
+
+import (
+	"context"
+	"math"
+	"path/filepath"
+
+	tea "charm.land/bubbletea/v2"
+
+	"brood/runtime/view"
+	"brood/tui/cell"
+	"brood/tui/panel"
+	"brood/tui/replay"
+)
+
+// Enter puts another session in the place of the one that is shown, and closes that behind it.
+func (m *model) Enter(msg panel.OpenedMsg) tea.Cmd {
+	if msg.Err != nil {
+		m.Say(cell.Alert, msg.Err.Error())
+		return nil
+	}
+	leave := m.leave()
+	o := msg.Opened
+	if m.Opt.ReadOnly {
+		o.Commander = nil
+	}
+	m.Opt.Session, m.Opt.Source, m.Opt.Commander, m.Opt.Close = o.Session, o.Source, o.Commander, o.Close
+	m.Opt.Title, m.Opt.Resume = o.Title, o.Resume
+	if o.Commander == nil && o.Session != "" {
+		m.Opt.Title = filepath.Base(o.Session)
+	}
+	m.begin()
+	m.OpenScreen(0)
+	m.Toast = panel.Toast{}
+	if msg.Said != "" {
+		m.Say(cell.Good, msg.Said)
+	}
+	return tea.Batch(leave, m.look(), m.ReadNotes())
+}
+
+// leave ends what reads the present session and then closes it. What a reader says while it is closed concerns nobody.
+func (m *model) leave() tea.Cmd {
+	m.Reading.Cancel()
+	jobs, closer := m.Reading.Jobs, m.Opt.Close
+	return m.Job(func() tea.Msg {
+		jobs.End()
+		if closer != nil {
+			_ = closer()
+		}
+		return nil
+	})
+}
+
+// look begins to read the session.
+func (m *model) look() tea.Cmd {
+	switch at := m.Opt.At; {
+	case m.Opt.Source == nil:
+		return m.poll()
+	case m.Replay == nil:
+		return m.seek(math.MaxUint64)
+	case at > 0:
+		m.Opt.At = 0 // another session begins at its beginning
+		m.Replay.Pause(true)
+		return tea.Batch(m.scan(), m.toRound(at))
+	}
+	return tea.Batch(m.scan(), m.seek(0))
+}
+
+// begin forgets the session before: nothing of it may leak into another.
+func (m *model) begin() {
+	ctx, cancel := context.WithCancel(m.Ctx)
+	m.Reading = panel.Reading{Ctx: ctx, Cancel: cancel, Jobs: &panel.Jobs{}}
+	m.Feed = panel.Feed{Gen: m.Feed.Gen + 1}
+	m.Live, m.Knobs, m.Alg = view.New(), nil, nil
+	m.Shown = m.Live
+	m.Member, m.Trait, m.Window, m.Cursor, m.Acked = 0, "", panel.Window{}, panel.Cursor{}, 0
+	m.drawer, m.Expanded, m.Notes = false, false, nil
+	m.leasing, m.Awaited, m.Activity = leasing{}, "", nil
+	m.past, m.prompt, m.Popup = past{}, nil, nil
+	for _, p := range m.panels {
+		if p.Reset != nil {
+			p.Reset()
+		}
+	}
+	kept := map[string]string{}
+	for _, p := range m.panels {
+		if p.List != nil && p.List.Stays {
+			kept[p.List.Name] = m.Filters.Text[p.List.Name]
+		}
+	}
+	m.Filters = panel.Filters{Text: kept}
+	m.Replay, _ = m.Opt.Source.(*replay.Replay)
+}
+
+// closed is the last of a session: what reads it has ended.
+func (m *model) closed() error {
+	m.Reading.Cancel()
+	m.Reading.Jobs.End()
+	if m.Opt.Close == nil {
+		return nil
+	}
+	return m.Opt.Close()
+}

@@ -1,0 +1,43 @@
+package tui
+
+import (
+	"strings"
+	"testing"
+
+	"brood/runtime/view"
+	"brood/runtime/view/sourcetest"
+	"brood/tui/cell"
+	"brood/tui/panel"
+)
+
+// TestTraffic: the Network screen draws a line for each operation, says how far what was sent is from the formula,
+// marks the round in which it differed, asks for links as the Fleet screen does, and exports what it draws.
+func TestTraffic(t *testing.T) {
+	c := &crew{Memory: sourcetest.NewMemory(sourcetest.Run(6, 400)...), now: machines(3)}
+	d := open(t, 200, 50, nil, func(o *panel.Options) { o.Source = c })
+	if d.press("5"); c.asked == 0 {
+		t.Error("nobody asked for the links")
+	}
+	d.shows("traffic  bytes a round, all workers", "a centre 5.9 kB", "b couple 35.3 kB", "≠ predicted by -999 B", "w1")
+	alerts := 0
+	for x := range 200 {
+		if p := d.grid.At(x, 10); p.R == '┆' && p.Role == cell.Alert {
+			alerts++
+		}
+	}
+	if alerts != 1 {
+		t.Errorf("%d rounds are marked, want the one whose bytes are not as predicted", alerts)
+	}
+	d.Focus = panel.Traffic
+	all := d.panel(panel.Traffic).Export(d.model.Host)(d.Shown)
+	names := map[string]int{}
+	for _, r := range all[1:] {
+		names[r[0]]++
+	}
+	if names["centre"] != 100 || names["couple"] != 100 || names[view.Excess] == 0 || len(names) != 3 {
+		t.Errorf("rows by series: %v", names)
+	}
+	if d.press("o"); strings.Contains(d.screenText(), "log y") {
+		t.Error("o does not turn the axis")
+	}
+}
