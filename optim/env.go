@@ -27,8 +27,8 @@ type Env struct {
 	Blocks  map[string]engine.Mat  // owned by the runtime; access by Block
 	Records map[string]engine.Host // owned by the runtime; access by Record
 
-	// Stepped reports that further members, as many as given, have finished their steps of the round. Several goroutines
-	// may call it concurrently. Nil: no report is needed.
+	// Stepped reports that further members, as many as given, have finished their steps of the round, or candidates their
+	// evaluation. Several goroutines may call it concurrently. Nil: no report is needed.
 	Stepped func(members int)
 
 	scratch  map[shape]*pool

@@ -75,7 +75,8 @@ func (m *model) statusLine(g *cell.Grid) {
 		{textfmt.Span(m.Elapsed()), 7, 6, cell.Plain},
 	}
 	if text := m.Within(); text != "" {
-		segs = append(segs, segment{text, 0, 7, cell.Plain})
+		width := cell.Width("100 % of round " + textfmt.Round(v.Progress.Rounds+1)) // does not change within the round
+		segs = append(segs, segment{text, width, 7, cell.Plain})
 	}
 	if left, ok := m.Left(); ok && m.Running() && m.Replay == nil {
 		segs = append(segs, segment{textfmt.Span(left) + " left", 12, 8, cell.Plain})

@@ -138,6 +138,17 @@ type Candidates struct {
 	Drawn        []noise.Key
 	Fitness      []float32 // out
 	Metrics      []float64 // out, as in Evaluate but means over the batch
+
+	// Evaluated reports that further candidates, as many as given, have been evaluated. Several goroutines may call it
+	// concurrently. Nil: no report is needed. Engines that queue tasks do not call it.
+	Evaluated func(candidates int)
+}
+
+// Report calls Evaluated, if there is one.
+func (t *Candidates) Report(candidates int) {
+	if t.Evaluated != nil {
+		t.Evaluated(candidates)
+	}
 }
 
 // NoiseSum writes dst[j] = sum_i Weights[i]*eps(IDs[i])[j] for the columns of the 1-row span Dst, summed in the order

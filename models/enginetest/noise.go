@@ -2,6 +2,7 @@ package enginetest
 
 import (
 	"math"
+	"sync/atomic"
 	"testing"
 
 	"brood/models/engine"
@@ -171,7 +172,14 @@ func (b *bench) candidateKinds(t *testing.T) {
 				Batches:    [][]int32{b.batch(0, 13)},
 				Fitness:    fit,
 			}
-			do(t, b.make(t, b.m, b.set, 2), task)
+			var evaluated atomic.Int64
+			task.Evaluated = func(n int) { evaluated.Add(int64(n)) }
+			e := b.make(t, b.m, b.set, 2)
+			do(t, e, task)
+			_, threaded := e.(engine.Threaded)
+			if n := int(evaluated.Load()); n != len(ids) && (threaded || n != 0) {
+				t.Errorf("%s%s: reported %d evaluated candidates of %d", kind.name, name, n, len(ids))
+			}
 			alone := b.make(t, b.m, b.set, 1)
 			for i, id := range ids {
 				x := ram.Of(engine.Host{Rows: 1, Cols: theta.Cols,

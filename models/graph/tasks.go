@@ -126,6 +126,7 @@ func (e *Engine) candidates(ctx context.Context, t engine.Candidates) error {
 			f = float32(math.NaN())
 		}
 		t.Fitness[i] = f
+		t.Report(1)
 		return nil
 	})
 }

@@ -131,6 +131,7 @@ func (e *Engine) candidates(ctx context.Context, t engine.Candidates) error {
 		for j := range w.n {
 			t.Fitness[w.at+j] = fitness(loss[0][j], len(ids))
 		}
+		t.Report(w.n)
 		return nil
 	})
 }

@@ -142,6 +142,7 @@ func (e *Engine) lowGroup(p *pass, t *engine.Candidates, pairs []pair, group int
 		for j := range w.n {
 			t.Fitness[w.at+j] = fitness(loss[i][j], len(ids))
 		}
+		t.Report(w.n)
 	}
 	return nil
 }

@@ -113,6 +113,7 @@ func (e *Engine) wholeCandidates(ctx context.Context, t engine.Candidates) error
 		for j := range v.n {
 			t.Fitness[v.at+j] = fitness(nats(losses[j]), len(ids))
 		}
+		t.Report(v.n)
 		return nil
 	})
 }

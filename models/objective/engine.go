@@ -199,7 +199,7 @@ func (e *Engine) evaluate(ctx context.Context, t engine.Evaluate) error {
 		return err
 	}
 	x := ram.View(t.X)
-	out, err := e.score(ctx, t.Batches, len(t.Rows), t.Metrics, func(_ *executor, i int, dst []float32) error {
+	out, err := e.score(ctx, t.Batches, len(t.Rows), t.Metrics, nil, func(_ *executor, i int, dst []float32) error {
 		copy(dst, x.Row(t.Rows[i]))
 		return nil
 	})
@@ -216,7 +216,7 @@ func (e *Engine) candidates(ctx context.Context, t engine.Candidates) error {
 	if err := e.bounds.Candidates(&t); err != nil {
 		return err
 	}
-	out, err := e.score(ctx, t.Batches, len(t.IDs), t.Metrics, func(l *executor, i int, dst []float32) error {
+	out, err := e.score(ctx, t.Batches, len(t.IDs), t.Metrics, t.Evaluated, func(l *executor, i int, dst []float32) error {
 		return e.vector.Candidate(l.id, dst, &t, i)
 	})
 	if err != nil {
@@ -244,9 +244,10 @@ type evaluation struct {
 
 // score returns, for each of n candidates, the fitness summed over the seeds of its batch in order; NaN if a result is
 // missing. batches contains one batch for all candidates or one each. If metrics is not empty, it has one row per
-// candidate and receives the summed metrics. fill writes the parameters of candidate i to dst.
+// candidate and receives the summed metrics. report, if not nil, is called as candidates are evaluated. fill writes the parameters of candidate i to dst.
 func (e *Engine) score(
-	ctx context.Context, batches [][]int32, n int, metrics []float64, fill func(l *executor, i int, dst []float32) error,
+	ctx context.Context, batches [][]int32, n int, metrics []float64, report func(candidates int),
+	fill func(l *executor, i int, dst []float32) error,
 ) ([]float64, error) {
 	wide := len(e.metrics)
 	if len(metrics) != 0 && len(metrics) != n*wide {
@@ -270,6 +271,8 @@ func (e *Engine) score(
 		batchSize:   e.batchRows(len(units)),
 		executors:   len(e.executors),
 		fill:        fill,
+		candidates:  n,
+		report:      report,
 	}
 	w.batchSize = max(1, min(w.batchSize, len(units)/(batchesPerProcess*len(e.executors))))
 	runJob := func(l *executor, _ int) error { return l.run(ctx, w) }

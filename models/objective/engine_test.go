@@ -14,6 +14,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -190,8 +191,13 @@ func candidates(t testing.TB, e *Engine, n int, batch ...int32) []float32 {
 	for i := range n {
 		c.IDs = append(c.IDs, engine.Member(i))
 	}
+	var evaluated atomic.Int64
+	c.Evaluated = func(n int) { evaluated.Add(int64(n)) }
 	if err := e.Do(context.Background(), c); err != nil {
 		t.Fatal(err)
+	}
+	if got := int(evaluated.Load()); got != n {
+		t.Errorf("%d of %d candidates were reported as evaluated", got, n)
 	}
 	return c.Fitness
 }

@@ -25,7 +25,10 @@ type job struct {
 	batchSize   int       // evaluations per batch
 	executors   int
 	fill        func(l *executor, i int, dst []float32) error
-	next        atomic.Int64 // index of the next batch
+	candidates  int
+	report      func(candidates int) // called as candidates are evaluated; may be nil
+	done        atomic.Int64         // evaluations
+	next        atomic.Int64         // index of the next batch
 	failed      atomic.Bool
 }
 
@@ -101,6 +104,7 @@ func (l *executor) run(ctx context.Context, w *job) (err error) {
 				if err := l.callFunction(ctx, b); err != nil {
 					return err
 				}
+				l.finish(w, b)
 				continue
 			}
 			if err := l.ensureProcess(ctx); err != nil {
@@ -118,7 +122,7 @@ func (l *executor) run(ctx context.Context, w *job) (err error) {
 			}
 			if wrong := (*answerError)(nil); errors.As(failed, &wrong) && len(asked[0].rows) > 1 {
 				l.discard(asked[0], failed)
-				l.freeBatches = append(l.freeBatches, asked[0])
+				l.finish(w, asked[0])
 				asked = append(asked[:0], asked[1:]...)
 				if err := l.resend(ctx, asked); err != nil {
 					return err
@@ -129,11 +133,12 @@ func (l *executor) run(ctx context.Context, w *job) (err error) {
 				if err := l.retrySingly(ctx, b); err != nil {
 					return err
 				}
+				l.finish(w, b)
 			}
-			l.freeBatches, asked = append(l.freeBatches, asked...), asked[:0]
+			asked = asked[:0]
 			continue
 		}
-		l.freeBatches = append(l.freeBatches, asked[0])
+		l.finish(w, asked[0])
 		asked = append(asked[:0], asked[1:]...)
 	}
 }
@@ -192,8 +197,19 @@ func (l *executor) callFunction(ctx context.Context, b *batch) error {
 		}
 		b.fitness[k] = l.e.checkResult(f, b.metricRow(k))
 	}
-	l.freeBatches = append(l.freeBatches, b)
 	return nil
+}
+
+// finish reuses a batch that is evaluated, and reports the candidates that this completes: their number is that of the
+// evaluations over the number of seeds.
+func (l *executor) finish(w *job, b *batch) {
+	l.freeBatches = append(l.freeBatches, b)
+	n := int64(len(b.rows))
+	done, seeds := w.done.Add(n), int64(max(1, len(w.evaluations)/w.candidates))
+	before, after := (done-n)/seeds, min(done/seeds, int64(w.candidates))
+	if w.report != nil && after > before {
+		w.report(int(after - before))
+	}
 }
 
 // receive reads the results of b, the batch sent first. If it fails, the process is ended and l.p is nil; failed is the

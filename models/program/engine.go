@@ -287,6 +287,7 @@ func (e *Engine) compare(lossA, lossB float64, gradA, gradB []float32) {
 type piece struct {
 	i       int
 	samples []int32
+	last    bool // of its entry
 	result
 }
 
@@ -298,7 +299,8 @@ func (e *Engine) pieces(batches [][]int32, n int) (out []piece) {
 			if len(left) == pieceSize+1 {
 				size-- // a piece of one sample has no variance
 			}
-			out = append(out, piece{i, left[:size], result{metrics: make([]float64, len(e.Metrics()))}})
+			result := result{metrics: make([]float64, len(e.Metrics()))}
+			out = append(out, piece{i, left[:size], size == len(left), result})
 			left = left[size:]
 		}
 	}
@@ -399,7 +401,13 @@ func (e *Engine) candidateRows(ctx context.Context, t *engine.Candidates, pieces
 		if err := e.vector.Candidate(l.id, l.row, t, p.i); err != nil {
 			return err
 		}
-		return l.do(ctx, e.candidate(t, p, l.row), &p.result)
+		if err := l.do(ctx, e.candidate(t, p, l.row), &p.result); err != nil {
+			return err
+		}
+		if p.last {
+			t.Report(1)
+		}
+		return nil
 	})
 }
 
@@ -431,6 +439,9 @@ func (e *Engine) candidateAddresses(ctx context.Context, t *engine.Candidates, p
 			}
 			if err := l.do(ctx, request, &p.result); err != nil {
 				return err
+			}
+			if p.last {
+				t.Report(1)
 			}
 		}
 		return nil

@@ -148,6 +148,7 @@ func evaluate(
 	at[0] += uint64(drawn)
 	fit = engine.NewHost(len(ids), 1, engine.F32)
 	c.IDs, c.Batches, c.Drawn, c.Fitness, c.Metrics = ids, batches, places, fit.F, e.MetricBuffer(len(ids))
+	c.Evaluated = e.Stepped
 	if err := e.Engine.Do(ctx, c); err != nil {
 		return fit, rep, err
 	}

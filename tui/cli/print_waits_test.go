@@ -27,7 +27,7 @@ func TestPlainSaysWhatTakesLong(t *testing.T) {
 	p.waits(&view.Doing{Stage: view.StageRound, Round: 2, For: 20 * time.Second}, now.Add(time.Second))
 	p.waits(nil, now.Add(time.Minute))
 	lines := strings.Split(strings.TrimSpace(out.String()), "\n")
-	if len(lines) != 6 || lines[0] != "brood: preparing 4 096 members: 400 initialised, 2.0 s" || lines[2] != "brood: round 1: 1 000 of 4 096 members stepped, 10 s" {
+	if len(lines) != 6 || lines[0] != "brood: preparing 4 096 members: 400 initialised, 2.0 s" || lines[2] != "brood: round 1: 1 000 of 4 096 members done, 10 s" {
 		t.Errorf("%d lines:\n%s", len(lines), out.String())
 	}
 }

@@ -27,7 +27,7 @@ func DoingText(d view.Doing) string {
 	case view.StageRound:
 		text := "round " + textfmt.Round(d.Round)
 		if d.Done > 0 {
-			text += ": " + textfmt.Round(uint64(d.Done)) + " of " + textfmt.Count(d.Of, "member") + " stepped"
+			text += ": " + textfmt.Round(uint64(d.Done)) + " of " + textfmt.Count(d.Of, "member") + " done"
 		}
 		return text
 	}
