@@ -4,6 +4,7 @@ import (
 	"flag"
 	"fmt"
 	"os"
+	"slices"
 	"strings"
 	"testing"
 
@@ -14,22 +15,27 @@ import (
 
 const workbenchPage = "../docs/workbench.md"
 
-// The page of the workbench ends with its keys and its words, as the code has them: go test ./tui -update writes them.
+// TestWorkbenchPage checks that the page of the workbench ends with the keys and command words of the code, except the
+// keys that move in lists. go test ./tui -run TestWorkbenchPage -update writes them.
 func TestWorkbenchPage(t *testing.T) {
 	const heading = "## Keys\n"
 	d := open(t, 120, 40, sourcetest.Run(3, 20), func(o *panel.Options) {
 		o.Source, o.Library = replay.NewReplay(&tape{rs: sourcetest.Run(3, 20)}), &shelf{}
 	})
 	var b strings.Builder
-	b.WriteString(heading)
+	b.WriteString(heading + "\nIn lists and tables `j` and `k`, or the arrows, move by a row, `g` and `G` to the first and the last, `pgdown` and\n`pgup` by a page.\n\n| where | key | effect |\n|---|---|---|\n")
+	motion := []string{"j down", "k up", "up", "g", "g home", "G", "G end", "pgdown", "pgup"}
+	group := ""
 	for _, l := range helpLines(helpGroups(d.model)) {
 		if l.group != "" {
-			fmt.Fprintf(&b, "\n**%s**\n\n| key | what it does |\n|---|---|\n", l.group)
+			group = l.group
 			continue
 		}
-		fmt.Fprintf(&b, "| `%s` | %s |\n", l.key, l.title)
+		if !slices.Contains(motion, l.key) {
+			fmt.Fprintf(&b, "| %s | `%s` | %s |\n", group, l.key, l.title)
+		}
 	}
-	b.WriteString("\n## The command line\n\n`:` opens it. `tab` completes a word, and where several are possible goes through them; `shift+tab` goes back. `ctrl+p`\nfinds the same by what it does.\n\n| word | what it does |\n|---|---|\n")
+	b.WriteString("\n## The command line\n\n`:` opens it, and `tab` completes a word. `ctrl+p` finds the same actions by their effect.\n\n| word | effect |\n|---|---|\n")
 	for _, c := range d.commands() {
 		fmt.Fprintf(&b, "| `:%s` | %s |\n", strings.ReplaceAll(strings.TrimSpace(c.Name+" "+c.Args), "|", `\|`), c.Title)
 	}
