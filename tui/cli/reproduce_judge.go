@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"io"
 	"math"
+	"slices"
 	"strings"
 
 	"brood/presets"
@@ -47,12 +48,23 @@ func figureCells(j presets.Judgement) []string {
 // value in standard errors; needed is the distance that decides. Column takes is the number of seeds that decide the
 // claim with a probability of 80 %.
 func (w *study) claimTable(all map[string]sweep.Result) *table {
+	return w.newClaimTable(w.judgements(all))
+}
+
+// pageTable returns claimTable without the claims on bytes and memory that equal their formula. The tally counts them.
+func (w *study) pageTable(all map[string]sweep.Result) *table {
+	return w.newClaimTable(slices.DeleteFunc(w.judgements(all), func(j presets.Judgement) bool {
+		return !w.full && j.Finding.Verdict == presets.Accounting
+	}))
+}
+
+func (w *study) newClaimTable(judgements []presets.Judgement) *table {
 	heads := []string{"preset", "source", "metric", ">published", ">measured", ">± s.e.", ">seeds", ">time"}
 	if !w.full {
 		heads = append(heads, "stated beforehand", ">t", ">needed", ">d.f.", ">takes", "verdict")
 	}
 	out := newTable(heads...)
-	for _, j := range w.judgements(all) {
+	for _, j := range judgements {
 		row := append([]string{j.Preset, j.Claim.Source, j.Metric()}, figureCells(j)...)
 		row = append(row, fmt.Sprint(j.Seeds), fmt.Sprintf("%.0f s", j.Seconds))
 		if !w.full {

@@ -36,7 +36,7 @@ func (f *reproduceFlags) newPart(w *study) part {
 		study:   w.name,
 		heading: w.name,
 		command: fmt.Sprintf("brood reproduce %s --seeds %d", w.name, w.seeds),
-		table:   w.claimTable(w.measured()).markdown(),
+		table:   w.pageTable(w.measured()).markdown(),
 	}
 	if f.full {
 		p.heading, p.command = p.heading+", in full", p.command+" --full"

@@ -60,8 +60,8 @@ func recordedStudy(t *testing.T, name string) (*study, map[string]sweep.Result) 
 	return w, all
 }
 
-// TestReproductionPage: every table of the page is what the judge says of the recorded runs, to the letter, no study is
-// left out, and what they come to together is their sum.
+// TestReproductionPage checks that the page has a section for every study, that each table equals the judgement of the
+// recorded runs, and that the tally is their sum.
 func TestReproductionPage(t *testing.T) {
 	content, err := os.ReadFile(page)
 	if err != nil {
@@ -99,7 +99,7 @@ func TestReproductionPage(t *testing.T) {
 				seeds[name] = max(seeds[name], len(x))
 			}
 		}
-		hold(name, w.claimTable(all).markdown())
+		hold(name, w.pageTable(all).markdown())
 		counts.add(name, presets.Count(w.judgements(all)))
 	}
 	hold(tallyHeading, counts.withTotal().markdown())
