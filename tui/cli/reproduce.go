@@ -111,7 +111,7 @@ more seeds it adds runs.`,
 	fl.BoolVar(&f.full, "full", false, "the full form of the presets that have one, as published")
 	optionFlags(c, &f.opts, option.Threads)
 	fl.StringVarP(&f.file, "output", "o", "",
-		"write the table as Markdown: replaces the table of the study in FILE, else is appended to it")
+		"write the table as Markdown, without claims of accounting: replaces the study's table in FILE, or is appended")
 	fl.StringVar(&f.results, "results", "",
 		"also write the runs of each study to this directory, as STUDY.csv with a row each")
 	fl.StringVar(&f.sessions, "sessions", "",
