@@ -7,6 +7,7 @@ import (
 	"strings"
 	"testing"
 
+	"brood/models/longtest"
 	"brood/runtime/bench"
 )
 
@@ -41,6 +42,7 @@ func TestSuites(t *testing.T) {
 
 // The suite of the workbench makes sessions with the writer of logs, lists them all and draws their curves.
 func TestBenchWorkbench(t *testing.T) {
+	longtest.Need(t, longtest.Terminal, "it records twenty sessions")
 	var out, errs bytes.Buffer
 	if code := Run(t.Context(), []string{"bench", "workbench", "--runs", "20", "--json"}, streams{out: &out, err: &errs}); code != 0 {
 		t.Fatalf("exit %d: %s", code, &errs)
