@@ -13,6 +13,7 @@ import (
 
 	"brood/models/usererr"
 	"brood/tui/panel"
+	"brood/tui/picture"
 )
 
 // ScreenNames are the screens that [Options.Screen] may name, in the order of their digits, and after them what takes
@@ -43,9 +44,28 @@ func FindScreen(name string) (string, error) {
 }
 
 // Frames writes n frames of the workbench, `every` apart, as they would be drawn at opt.Width x opt.Height: for scripts
-// and pages. Nobody sits at it, and no terminal is asked for anything. Of a recording the frame is that after round
-// opt.At, 0 for its end. A frame is so many lines; an empty line parts it from the next.
-func Frames(ctx context.Context, opt panel.Options, n int, every time.Duration, out io.Writer) (err error) {
+// and pages. It uses no terminal. For a recording the frame shows the state after round opt.At, 0 for its end. A frame
+// consists of lines; an empty line separates it from the next.
+func Frames(ctx context.Context, opt panel.Options, n int, every time.Duration, out io.Writer) error {
+	return eachFrame(ctx, opt, n, every, func(m *model, i int) error {
+		text := m.theme.String(m.paint()) + "\n"
+		if i > 0 {
+			text = "\n" + text
+		}
+		_, err := io.WriteString(out, text)
+		return err
+	})
+}
+
+// Picture writes one frame in a form of package picture, with a light background if opt.Light is set.
+func Picture(ctx context.Context, opt panel.Options, form string, out io.Writer) error {
+	return eachFrame(ctx, opt, 1, 0, func(m *model, _ int) error {
+		return picture.Write(out, m.paint(), form, !opt.Light)
+	})
+}
+
+// eachFrame calls show with a workbench that has read n times what it shows, `every` apart.
+func eachFrame(ctx context.Context, opt panel.Options, n int, every time.Duration, show func(m *model, i int) error) (err error) {
 	if opt.Source == nil {
 		return errors.New("tui: frames need a source: attach to a run or open a recording")
 	}
@@ -71,7 +91,6 @@ func Frames(ctx context.Context, opt panel.Options, n int, every time.Duration, 
 			case <-ctx.Done():
 				return ctx.Err()
 			}
-			fmt.Fprintln(out)
 			next = m.seek(math.MaxUint64)
 		}
 		if err := m.does(next); err != nil {
@@ -83,7 +102,7 @@ func Frames(ctx context.Context, opt panel.Options, n int, every time.Duration, 
 		if err := m.does(m.poll()); err != nil {
 			return err
 		}
-		if _, err := io.WriteString(out, m.theme.String(m.paint())+"\n"); err != nil {
+		if err := show(m, i); err != nil {
 			return err
 		}
 	}

@@ -43,28 +43,54 @@ type Theme struct {
 // Plainly is the theme without colours.
 func Plainly(ascii bool) Theme { return Theme{ascii: ascii} }
 
-// Coloured is the palette for a dark or a light background: one accent, a hue for each role, red for what needs a
-// person.
-func Coloured(dark, ascii bool) Theme {
+// Look is how a role is drawn.
+type Look struct {
+	Fore, Back color.Color // nil: as the background asks for
+	Bold       bool
+}
+
+// Palette returns the looks of all roles, by role, for a dark or a light background: one accent, a hue for each role,
+// red for what needs a user.
+func Palette(dark bool) []Look {
 	pick := lipgloss.LightDark(dark)
 	c := func(light, night string) color.Color { return pick(lipgloss.Color(light), lipgloss.Color(night)) }
-	s := lipgloss.NewStyle()
-	faint, accent := s.Foreground(c("#6c6f85", "#8a8fa3")), c("#0b6fd3", "#6cb6ff")
-	styles := [roles]lipgloss.Style{
-		Plain: s, Faint: faint,
-		Border: s.Foreground(c("#bcc0cc", "#4a5066")), Title: s.Foreground(c("#3c4058", "#c6cbe0")).Bold(true),
-		Focus: s.Foreground(accent), FocusTitle: s.Foreground(accent).Bold(true), Strong: s.Bold(true),
-		Centre: s.Foreground(c("#117a4b", "#5fd7a0")), Member: s.Foreground(c("#b35900", "#ffb454")),
-		Band: s.Foreground(c("#a9b8cf", "#4f6387")), Median: s.Foreground(c("#3d5a99",
-			"#9db7f5")), Raw: s.Foreground(c("#b3b7c6", "#666b7f")),
-		Predicted: s.Foreground(c("#7a4fb0", "#b894f0")), Staged: s.Foreground(c("#9a6700", "#f0c674")).Bold(true),
-		Marks: s.Foreground(c("#8a6d00", "#d7ba5f")), Good: s.Foreground(c("#117a4b", "#5fd7a0")),
-		Warn: s.Foreground(c("#9a6700", "#f0c674")), Alert: s.Foreground(c("#c4193a", "#ff6b81")).Bold(true),
-		Chosen: s.Foreground(c("#ffffff", "#10131c")).Background(accent), Key: s.Foreground(accent),
+	accent, green, amber := c("#0b6fd3", "#6cb6ff"), c("#117a4b", "#5fd7a0"), c("#9a6700", "#f0c674")
+	return []Look{
+		Plain:      {},
+		Faint:      {Fore: c("#6c6f85", "#8a8fa3")},
+		Border:     {Fore: c("#bcc0cc", "#4a5066")},
+		Title:      {Fore: c("#3c4058", "#c6cbe0"), Bold: true},
+		Focus:      {Fore: accent},
+		FocusTitle: {Fore: accent, Bold: true},
+		Strong:     {Bold: true},
+		Centre:     {Fore: green},
+		Member:     {Fore: c("#b35900", "#ffb454")},
+		Band:       {Fore: c("#a9b8cf", "#4f6387")},
+		Median:     {Fore: c("#3d5a99", "#9db7f5")},
+		Raw:        {Fore: c("#b3b7c6", "#666b7f")},
+		Predicted:  {Fore: c("#7a4fb0", "#b894f0")},
+		Staged:     {Fore: amber, Bold: true},
+		Marks:      {Fore: c("#8a6d00", "#d7ba5f")},
+		Good:       {Fore: green},
+		Warn:       {Fore: amber},
+		Alert:      {Fore: c("#c4193a", "#ff6b81"), Bold: true},
+		Chosen:     {Fore: c("#ffffff", "#10131c"), Back: accent},
+		Key:        {Fore: accent},
 	}
+}
+
+// Coloured returns the theme of Palette.
+func Coloured(dark, ascii bool) Theme {
 	t := Theme{ascii: ascii}
-	for i, st := range styles {
-		t.on[i], _, _ = strings.Cut(st.Render("x"), "x")
+	for i, look := range Palette(dark) {
+		s := lipgloss.NewStyle().Bold(look.Bold)
+		if look.Fore != nil {
+			s = s.Foreground(look.Fore)
+		}
+		if look.Back != nil {
+			s = s.Background(look.Back)
+		}
+		t.on[i], _, _ = strings.Cut(s.Render("x"), "x")
 	}
 	return t
 }

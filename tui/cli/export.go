@@ -21,6 +21,7 @@ import (
 	"brood/runtime/event"
 	"brood/runtime/export"
 	"brood/runtime/host"
+	"brood/tui/picture"
 )
 
 // exporting holds the flags of brood export.
@@ -34,6 +35,8 @@ type exporting struct {
 	program string // the objective command of the session; "" for none
 	ofFlag  string // --of: which model; "" for the centre
 	of      evaluate.Of
+
+	pictured pictureOptions
 }
 
 // Export formats.
@@ -59,7 +62,7 @@ func exportForms() []string {
 	for _, f := range tableForms {
 		out = append(out, f.name)
 	}
-	return append(out, toBoard)
+	return append(append(out, toBoard), picture.Forms()...)
 }
 
 func exportCommand(s streams) *cobra.Command {
@@ -73,7 +76,8 @@ func exportCommand(s streams) *cobra.Command {
 			"--to onnx writes the same model for other runtimes, with the normalisation of its samples as the first nodes.\n\n" +
 			"--to csv, jsonl and parquet write the curves of one or several sessions as one table: a row for each round of each\n" +
 			"session, or with --members a row for each value of each member. --to tensorboard writes a directory that TensorBoard\n" +
-			"shows. docs/export.md describes the columns and their units. -o - writes csv and jsonl to standard output.",
+			"shows. docs/export.md describes the columns and their units. -o - writes csv and jsonl to standard output.\n\n" +
+			"--to svg and png draw a screen of the workbench, for papers, issues and pages.",
 		Args: func(_ *cobra.Command, args []string) error {
 			if len(args) == 0 {
 				return usage("brood export needs a SESSION; see `brood export --help`")
@@ -89,13 +93,16 @@ func exportCommand(s streams) *cobra.Command {
 				return x.models(c.Context(), s, args)
 			case x.to == toBoard:
 				return x.board(s, args)
+			case x.picture():
+				return x.pictures(c.Context(), s, args)
 			}
 			return x.tables(s, args)
 		},
 	}
 	c.Flags().StringVar(&x.to, "to", toModel,
 		"format to write: "+strings.Join(exportForms(), ", ")+" (default: by the ending of -o)")
-	c.Flags().Uint64Var(&x.at, "at", 0, "round of a model (default: the last)")
+	c.Flags().Uint64Var(&x.at, "at", 0, "round of a model or a picture (default: the last)")
+	x.pictured.register(c.Flags())
 	c.Flags().StringVar(&x.ofFlag, "of", "", "model to write: "+evaluate.OfForms+" (default: centre)")
 	threadsFlag(c.Flags(), &x.threads)
 	c.Flags().StringVarP(&x.file, "output", "o", "",
@@ -129,10 +136,13 @@ func (x *exporting) check(c *cobra.Command, args []string) error {
 		return usage("--members is of curves: name their form with --to, such as --to %s", toCSV)
 	case !x.model() && c.Flags().Changed("of"):
 		return usage("--of is of a model: the curves of a session leave whole")
-	case !x.model() && x.at > 0:
+	case !x.model() && !x.picture() && x.at > 0:
 		return usage("--at is of a model: the curves of a session leave whole")
 	case x.file == "-" && x.to != toCSV && x.to != toJSON:
 		return usage("-o -: %s is not written to standard output; name a file", x.to)
+	}
+	if err := x.checkPicture(c); err != nil {
+		return err
 	}
 	if c.Flags().Changed("of") {
 		all, err := evaluate.ParseOf(x.ofFlag)
