@@ -1,5 +1,5 @@
-// Package metrics tells Prometheus what a run does: the newest values of its series, its progress, its knobs' traffic
-// and its workers, read through the run's control socket when they are asked for. It imports runtime/view.
+// Package metrics serves Prometheus metrics of a run: the newest values of its series, its progress, its traffic and
+// its workers. Each scrape reads them through the control socket of the run. It imports runtime/view.
 package metrics
 
 import (
@@ -21,21 +21,21 @@ import (
 	"brood/runtime/view"
 )
 
-// Source is what a control socket gives: see control.Client.
+// Source is implemented by control.Client.
 type Source interface {
 	Snapshot(ctx context.Context, at view.Position) (*view.View, error)
 	Fleet(ctx context.Context) (view.Fleet, error)
 }
 
-// maxScrapers may be connected at once.
+// maxScrapers is the maximum number of concurrent connections.
 const maxScrapers = 32
 
-// patience with a run that does not answer.
+// patience is the timeout of requests to the run.
 const patience = 5 * time.Second
 
 var (
 	up      = desc("up", "1 while the run answers")
-	info    = desc("info", "1, with what the run is", "session", "algorithm", "model", "data", "kernels")
+	info    = desc("info", "1, with labels that describe the run", "session", "algorithm", "model", "data", "kernels")
 	phase   = desc("phase", "1 for the phase that the run is in", "phase")
 	rounds  = desc("rounds_total", "rounds committed")
 	steps   = desc("steps_total", "gradient steps of the whole population")
@@ -48,22 +48,23 @@ var (
 	sent     = desc("sent_bytes_total", "payload sent by all workers, of committed rounds", "op")
 	expected = desc("predicted_bytes_total", "payload as the algorithm's formula predicts it", "op")
 	overhead = desc("overhead_bytes_total", "bytes on the wire beyond payload")
-	aborted  = desc("aborted_bytes_total", "payload of rounds that were thrown away")
-	events   = desc("events_total", "entries of the event lane")
+	aborted  = desc("aborted_bytes_total", "payload of discarded rounds")
+	events   = desc("events_total", "entries of the event list")
 
 	workerMembers = desc("worker_members", "members that a worker hosts", "worker", "name", "state")
-	workerRTT     = desc("worker_round_trip_seconds", "of the last heartbeat between coordinator and worker", "worker")
-	workerSilent  = desc("worker_silent_seconds", "since the last sign of life of a worker", "worker")
-	linkSent      = desc("link_sent_bytes_total", "between two workers", "from", "to")
-	linkRTT       = desc("link_round_trip_seconds", "between two workers", "from", "to")
-	linkLost      = desc("link_lost_ratio", "share of packets that were lost", "from", "to")
+	workerRTT     = desc("worker_round_trip_seconds", "round-trip time of the last heartbeat between coordinator and "+
+		"worker", "worker")
+	workerSilent = desc("worker_silent_seconds", "time since the last message of a worker", "worker")
+	linkSent     = desc("link_sent_bytes_total", "bytes sent between two workers", "from", "to")
+	linkRTT      = desc("link_round_trip_seconds", "round-trip time between two workers", "from", "to")
+	linkLost     = desc("link_lost_ratio", "share of lost packets", "from", "to")
 )
 
-// machines are what processes tell of their machines, by measure; what the coordinator measures is above.
+// machines has a metric for each measure that processes report about their machines.
 var machines = func() map[event.Measure]*prometheus.Desc {
 	out := map[event.Measure]*prometheus.Desc{}
 	for _, m := range event.Measures {
-		if m.Told {
+		if m.Reported {
 			out[m.Measure] = desc("process_"+string(m.Measure), m.Unit+": "+m.Doc, "worker")
 		}
 	}
@@ -74,13 +75,13 @@ func desc(name, help string, labels ...string) *prometheus.Desc {
 	return prometheus.NewDesc("brood_"+name, help, labels, nil)
 }
 
-// collector reads the run anew for each scrape.
+// collector reads the state of the run for each scrape.
 type collector struct {
 	session string
 	src     Source
 }
 
-// Describe says nothing beforehand: series come and go with the algorithm.
+// Describe sends no descriptions, since the series depend on the algorithm.
 func (collector) Describe(chan<- *prometheus.Desc) {}
 
 func (c collector) Collect(out chan<- prometheus.Metric) {
@@ -117,7 +118,7 @@ func (c collector) Collect(out chan<- prometheus.Metric) {
 	gauge(members, float64(len(v.Members().Members)))
 	for i := range v.Series {
 		s := &v.Series[i]
-		if v.Dropped(s) { // of an algorithm before
+		if v.Dropped(s) { // the series of a previous algorithm
 			continue
 		}
 		if x, ok := s.Last(view.Whole); ok && len(s.Members) == 0 {
@@ -165,29 +166,31 @@ func (c collector) Collect(out chan<- prometheus.Metric) {
 	}
 }
 
-// Server answers scrapes at /metrics.
+// Server serves metrics at /metrics.
 type Server struct{ listen net.Listener }
 
-// Listen binds an address; ":PORT" is this machine's loopback address, since whoever reaches it may read.
+// Listen binds an address. :PORT means the loopback address, since every client that can connect may read.
 func Listen(address string) (*Server, error) {
 	host, port, err := net.SplitHostPort(address)
 	if err != nil {
-		return nil, usererr.Errorf("--metrics %q is no HOST:PORT, such as :9464 (this machine only) or 0.0.0.0:9464", address)
+		return nil, usererr.Errorf("--metrics %q: give HOST:PORT, such as :9464 (this machine only) or "+
+			"0.0.0.0:9464", address)
 	}
 	if host == "" {
 		host = "127.0.0.1"
 	}
 	l, err := net.Listen("tcp", net.JoinHostPort(host, port))
 	if err != nil {
-		return nil, fmt.Errorf("listen for metrics on %s: %w: name an address of this machine and a port that no other program has", address, err)
+		return nil, fmt.Errorf("listen for metrics on %s: %w; choose an address of this machine and a free "+
+			"port", address, err)
 	}
 	return &Server{netutil.LimitListener(l, maxScrapers)}, nil
 }
 
-// Address is where the server listens.
+// Address returns the address of the listener.
 func (s *Server) Address() net.Addr { return s.listen.Addr() }
 
-// Serve answers with what the source tells, until Close.
+// Serve answers requests from the source until Close.
 func (s *Server) Serve(session string, src Source) {
 	reg := prometheus.NewRegistry()
 	reg.MustRegister(collector{session, src})
@@ -201,11 +204,11 @@ func (s *Server) Serve(session string, src Source) {
 		IdleTimeout:       time.Minute,
 		MaxHeaderBytes:    1 << 14,
 	}
-	_ = srv.Serve(s.listen) // it ends by Close
+	_ = srv.Serve(s.listen) // returns after Close
 	_ = srv.Close()
 }
 
-// Close ends the answers.
+// Close closes the listener.
 func (s *Server) Close() error {
 	err := s.listen.Close()
 	if errors.Is(err, net.ErrClosed) {

@@ -135,7 +135,7 @@ func TestGone(t *testing.T) {
 }
 
 func TestListen(t *testing.T) {
-	if _, err := Listen("here"); err == nil || !strings.Contains(err.Error(), "no HOST:PORT") {
+	if _, err := Listen("here"); err == nil || !strings.Contains(err.Error(), "give HOST:PORT") {
 		t.Errorf("%v", err)
 	}
 }
