@@ -1,5 +1,5 @@
-// Package axis tells how far a run was on everything that curves are drawn over: rounds, steps, samples, epochs, bytes
-// and seconds. It folds commits, and knows no screen.
+// Package axis converts the progress of a run between the axes of curves: rounds, steps, samples, epochs, bytes and
+// seconds. A [Clock] accumulates the commits of the run.
 package axis
 
 import (
@@ -8,17 +8,16 @@ import (
 	"brood/models/usererr"
 )
 
-// Axis is what a curve is drawn over.
+// Axis is a horizontal axis of curves.
 type Axis int
 
-// The axes: what a round costs differs between runs, and so does which of them is ahead.
 const (
 	Rounds Axis = iota
 	Steps
 	Samples
 	Epochs
 	Bytes   // payload that workers sent for the algorithm
-	Seconds // of the workers' rounds: pauses do not count
+	Seconds // time of rounds, without pauses
 )
 
 // Names of the axes, in the order of the constants.
@@ -26,13 +25,13 @@ var Names = []string{"round", "step", "sample", "epoch", "byte", "second"}
 
 func (a Axis) String() string { return Names[a] }
 
-// Parse finds an axis by its name, in the singular or the plural.
+// Parse returns the axis with a name, in the singular or the plural.
 func Parse(name string) (Axis, error) {
 	for i, n := range Names {
 		if name == n || name == n+"s" {
 			return Axis(i), nil
 		}
 	}
-	return 0, usererr.Errorf("there is no axis %q%s: choose one of %s", name, usererr.Suggest(name, Names),
+	return 0, usererr.Errorf("no axis %q%s: choose one of %s", name, usererr.Suggest(name, Names),
 		strings.Join(Names, ", "))
 }

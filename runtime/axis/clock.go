@@ -7,26 +7,26 @@ import (
 	"brood/runtime/event"
 )
 
-// maxTicks bounds a clock: a longer run keeps every second one, again and again.
+// maxTicks bounds the size of a clock. When it is reached, the clock drops every second tick.
 const maxTicks = 2048
 
-// Tick is how far a run was on every axis; all of them grow from tick to tick.
+// Tick is the progress of a run on every axis. All values increase from tick to tick.
 type Tick [Seconds + 1]float64
 
-// Clock tells how far a run was on one axis when it was so far on another. It knows the commits, and takes what lies
-// between two of them as even. The zero Clock is of a run that has not begun.
+// Clock converts the position of a run on one axis to another one. It interpolates linearly between commits. The zero
+// Clock is that of a run that has not begun.
 type Clock struct {
 	Ticks []Tick `cbor:"0,keyasint,omitempty"` // ascending in rounds
-	Every int    `cbor:"1,keyasint,omitempty"` // so many commits are one tick; 0 and 1: each
-	Since int    `cbor:"2,keyasint,omitempty"` // commits of the last tick, which moves on until it has all of its own
+	Every int    `cbor:"1,keyasint,omitempty"` // commits per tick; 0 means 1
+	Since int    `cbor:"2,keyasint,omitempty"` // commits in the last tick, which is updated until it has Every of them
 }
 
-// reached is a tick without what was spent.
+// reached returns a tick without bytes and seconds.
 func reached(p event.Progress) Tick {
 	return Tick{Rounds: float64(p.Rounds), Steps: float64(p.Steps), Samples: float64(p.Samples), Epochs: p.Epochs}
 }
 
-// Commit adds what a commit tells.
+// Commit adds a commit.
 func (c *Clock) Commit(k *event.Commit) {
 	t := reached(k.Progress)
 	if n := len(c.Ticks); n > 0 {
@@ -43,7 +43,7 @@ func (c *Clock) Commit(k *event.Commit) {
 	}
 	c.Since++
 	if len(c.Ticks) == maxTicks {
-		kept := c.Ticks[:1] // where the run set out
+		kept := c.Ticks[:1] // the start of the run
 		for i := 2; i < maxTicks; i += 2 {
 			kept = append(kept, c.Ticks[i])
 		}
@@ -53,20 +53,20 @@ func (c *Clock) Commit(k *event.Commit) {
 	}
 }
 
-// Begin sets where a run sets out: where another one was, or at nothing.
+// Begin sets the start of the run, unless it is set: the progress of its parent, or zero.
 func (c *Clock) Begin(p event.Progress) {
 	if len(c.Ticks) == 0 {
 		c.Ticks = append(c.Ticks, reached(p))
 	}
 }
 
-// Back forgets the rounds after one, which are done again.
+// Back removes the rounds after a round, to which the run rolled back.
 func (c *Clock) Back(round uint64) {
 	x := float64(round)
 	if c.End()[Rounds] <= x {
 		return
 	}
-	var t Tick // it may lie between two that were kept
+	var t Tick // interpolated, since the round may be between two ticks
 	for a := range t {
 		t[a] = c.At(Axis(a), Rounds, x)
 	}
@@ -74,7 +74,7 @@ func (c *Clock) Back(round uint64) {
 	c.Ticks, c.Since = append(c.Ticks, t), 0
 }
 
-// End is the last tick.
+// End returns the last tick.
 func (c *Clock) End() Tick {
 	if len(c.Ticks) == 0 {
 		return Tick{}
@@ -82,7 +82,8 @@ func (c *Clock) End() Tick {
 	return c.Ticks[len(c.Ticks)-1]
 }
 
-// At is how far the run was on an axis when it was at x on another one, within what the run has done.
+// At returns the position of the run on the axis to when it was at x on the axis from. Outside the range of the run it
+// returns the nearest end.
 func (c *Clock) At(to, from Axis, x float64) float64 {
 	n := len(c.Ticks)
 	if n == 0 {
@@ -100,14 +101,14 @@ func (c *Clock) At(to, from Axis, x float64) float64 {
 	return a[to] + part*(b[to]-a[to])
 }
 
-// Shift moves an axis on by what a run before this one had done there.
+// Shift adds the progress of a parent run to an axis.
 func (c *Clock) Shift(a Axis, by float64) {
 	for i := range c.Ticks {
 		c.Ticks[i][a] += by
 	}
 }
 
-// Clone is a clock of its own.
+// Clone returns an independent copy.
 func (c *Clock) Clone() Clock {
 	out := *c
 	out.Ticks = slices.Clone(c.Ticks)
