@@ -44,16 +44,20 @@ func New(p launch.Place, listen string, env func(string) string) (m Rendezvous, 
 			return m, fmt.Errorf("BROOD_SECRET: %w", err)
 		}
 		if m.leader == "" {
-			return m, errors.New("BROOD_SECRET is of no use in a job array, whose tasks do not know where the first one runs: " +
-				"unset it, and set BROOD_RENDEZVOUS to a folder that all of them see")
+			return m,
+				errors.New("BROOD_SECRET cannot be used in a job array, whose tasks do not know the host of the " +
+					"first one: " +
+					"unset it, and set BROOD_RENDEZVOUS to a folder that all tasks can read")
 		}
 		if _, port, err := net.SplitHostPort(listen); err != nil || port == "0" {
-			return m, usererr.Errorf("--listen %s: with BROOD_SECRET give HOST:PORT or :PORT, since all must know the port "+
-				"beforehand", listen)
+			return m, usererr.Errorf("--listen %s: with BROOD_SECRET give HOST:PORT or :PORT, since all ranks must "+
+				"know the port",
+				listen)
 		}
 	case folder == "":
-		return m, errors.New("the ranks share no secret: set BROOD_RENDEZVOUS to a folder that all of them see, or " +
-			"BROOD_SECRET to the same text, made by `openssl rand -hex 32`, for all")
+		return m, errors.New("the ranks share no folder and no secret: set BROOD_RENDEZVOUS to a folder that all of " +
+			"them can " +
+			"read, or BROOD_SECRET to the same random text on all, such as from `openssl rand -hex 32`")
 	default:
 		m.file = filepath.Join(folder, "brood-"+p.Run+".join")
 	}
@@ -81,12 +85,12 @@ func (m Rendezvous) Publisher() (Publisher, error) {
 	}
 	// Waiting ranks must not read the file of an earlier run with the same name.
 	if err := os.Remove(m.file); err != nil && !errors.Is(err, fs.ErrNotExist) {
-		return nil, fmt.Errorf("meet the other ranks: %w", err)
+		return nil, fmt.Errorf("remove the join URL of an earlier launch: %w", err)
 	}
 	tmp, err := os.CreateTemp(filepath.Dir(m.file), ".brood-*.join") // mode 0600
 	if err != nil {
-		return nil, fmt.Errorf("meet the other ranks: %w: set BROOD_RENDEZVOUS to a writable folder that all of them see",
-			err)
+		return nil, fmt.Errorf("create the file for the join URL: %w; set BROOD_RENDEZVOUS to a writable folder that "+
+			"all ranks can read", err)
 	}
 	return &filePublisher{tmp: tmp, path: m.file}, nil
 }
@@ -168,8 +172,8 @@ func (m Rendezvous) Await(ctx context.Context, patience time.Duration) (string, 
 		select {
 		case <-tick.C:
 		case <-ctx.Done():
-			return "", fmt.Errorf("no join URL for %s (%w): see the output of rank 0, and check that all ranks see the same "+
-				"folder or port", patience, err)
+			return "", fmt.Errorf("no join URL for %s (%w): see the output of rank 0, and check that all ranks use "+
+				"the same folder or port", patience, err)
 		}
 	}
 }
@@ -225,7 +229,8 @@ func readURL(path string) (string, error) {
 	if m := info.Mode(); !m.IsRegular() || !mine(info) || m.Perm()&0o077 != 0 && runtime.GOOS != "windows" {
 		// on Windows modes do not express permissions
 		return "", &os.PathError{Op: "trust", Path: path,
-			Err: fmt.Errorf("it is not private to you (mode %s): remove it, and set BROOD_RENDEZVOUS to another folder", m)}
+			Err: fmt.Errorf("other users may access it (mode %s): remove it, and set BROOD_RENDEZVOUS to another "+
+				"folder", m)}
 	}
 	text, err := io.ReadAll(io.LimitReader(f, 1<<12))
 	if err != nil {

@@ -65,7 +65,8 @@ func TestFile(t *testing.T) {
 	if err := os.Chmod(path, 0o644); err != nil { // whatever the umask
 		t.Fatal(err)
 	}
-	if _, err := m.Await(t.Context(), time.Minute); err == nil || !strings.Contains(err.Error(), "not private") {
+	if _, err := m.Await(t.Context(), time.Minute); err == nil || !strings.Contains(err.Error(), "other users may "+
+		"access it") {
 		t.Errorf("a file that others can read: %v", err)
 	}
 }
@@ -100,7 +101,7 @@ func TestNew(t *testing.T) {
 		env    func(string) string
 		want   string
 	}{
-		{launch.Place{}, ":1", environment("", ""), "share no secret"},
+		{launch.Place{}, ":1", environment("", ""), "no secret"},
 		{launch.Place{}, ":1", secret, "job array"},
 		{launch.Place{Leader: "a"}, ":0", secret, "must know the port"},
 		{launch.Place{Leader: "a"}, ":1", environment("BROOD_SECRET", "short"), "BROOD_SECRET: "},
