@@ -138,7 +138,7 @@ func TestFormOfStart(t *testing.T) {
 func TestFormRefused(t *testing.T) {
 	whole := map[string]string{"shape": "[2]", "samples": "numbers", "mean": "[0,1]", "deviation": "[1,2]", "classes": `["a","b"]`}
 	for key, c := range map[string][2]string{
-		"mean":      {"", "lacks mean"},
+		"mean":      {"", "mean is missing"},
 		"deviation": {"[1,0]", "the deviation 0 of feature 2"},
 		"classes":   {`["a","a"]`, `the name "a", which is there twice`},
 		"shape":     {"[3]", "2 means and 2 deviations for samples of [3]"},

@@ -129,7 +129,7 @@ func TestSplitOfModel(t *testing.T) {
 // TestOpenOther: a file of another form is said to be one, and a damaged one what is damaged.
 func TestOpenOther(t *testing.T) {
 	dir := t.TempDir()
-	for name, want := range map[string]string{"net.onnx": "is no safetensors file, and models are read from those alone", "net.safetensors": "a header of "} {
+	for name, want := range map[string]string{"net.onnx": "is not a safetensors file", "net.safetensors": "a header of "} {
 		path := filepath.Join(dir, name)
 		write(t, path, []byte("\x08\x08\x12\x05brood and more bytes"))
 		if _, err := Open(path, "mlp-small", ""); err == nil || !strings.Contains(err.Error(), want) {
@@ -170,12 +170,12 @@ func TestOpenTypes(t *testing.T) {
 			t.Errorf("%s where it is not needed: %v", other, err)
 		}
 	}
-	if err := open("F8_E4M3", 7840, "I64"); err == nil || !strings.Contains(err.Error(), "tensor fc1.weight is of type F8_E4M3; save it as F32") {
+	if err := open("F8_E4M3", 7840, "I64"); err == nil || !strings.Contains(err.Error(), "tensor fc1.weight has type F8_E4M3; save it as F32") {
 		t.Errorf("a type that is not read where it is needed: %v", err)
 	}
 }
 
-// TestOpenRefuses: a file that does not hold the model is refused by what is missing.
+// TestOpenRefuses: the error for a file without the model names the missing tensor or the unknown model.
 func TestOpenRefuses(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "x.safetensors")
 	save := func(meta map[string]string) {
@@ -190,7 +190,7 @@ func TestOpenRefuses(t *testing.T) {
 		model, want string
 	}{
 		{nil, "", "name it with --model"},
-		{nil, "softmax", "holds no tensor fc1.weight of shape [10 784], which model softmax needs; it holds other: name the model that it was trained as, or rename tensors with --rename FROM=TO"},
+		{nil, "softmax", "has no tensor fc1.weight of shape [10 784], which model softmax needs; it has other: name the model that it was trained as, or rename tensors with --rename FROM=TO"},
 		{nil, "no-such-model", "no-such-model"},
 		{map[string]string{"layers": "not TOML ["}, "", path},
 	} {

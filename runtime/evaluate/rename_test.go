@@ -213,9 +213,9 @@ func TestRenameSlashes(t *testing.T) {
 func TestRenameRefuses(t *testing.T) {
 	for text, want := range map[string]string{
 		"conv1":                 "--rename conv1: write FROM=TO",
-		"stem=conv1":            "testdata/torch.safetensors holds no tensor stem",
-		"fc1.weight=fc2.weight": "holds two tensors fc2.weight once they are renamed",
-		"conv=fc":               "holds no tensor conv",
+		"stem=conv1":            "testdata/torch.safetensors has no tensor stem",
+		"fc1.weight=fc2.weight": "has two tensors fc2.weight after renaming",
+		"conv=fc":               "has no tensor conv",
 	} {
 		if _, err := Open(torchFile, torchModel, text); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("%q: %v", text, err)

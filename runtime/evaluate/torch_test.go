@@ -105,7 +105,7 @@ func TestShapes(t *testing.T) {
 		t.Fatal(err)
 	}
 	_, err = host.Prepare(host.Options{Model: "softmax", Data: "glyphs", Init: path, Limit: event.Limit{Rounds: 1}})
-	if err == nil || !strings.Contains(err.Error(), "fc1.weight is of shape [784 10], and model softmax takes [10 784]") {
+	if err == nil || !strings.Contains(err.Error(), "fc1.weight has shape [784 10], but model softmax needs [10 784]") {
 		t.Errorf("a run from it: %v", err)
 	}
 }
@@ -118,7 +118,7 @@ func TestSpareTensor(t *testing.T) {
 	}
 	unbiased := filepath.Join(t.TempDir(), "unbiased.toml")
 	write(t, unbiased, []byte(strings.Replace(string(text), "kernel = 3\n", "kernel = 3\nbias = false\n", 1)))
-	if _, err := Open(torchFile, unbiased, ""); err == nil || !strings.Contains(err.Error(), "holds a tensor conv1.bias, and that layer of model torch has none") {
+	if _, err := Open(torchFile, unbiased, ""); err == nil || !strings.Contains(err.Error(), "has a tensor conv1.bias, which this layer of model torch does not have") {
 		t.Errorf("a bias without a place: %v", err)
 	}
 }

@@ -64,8 +64,7 @@ func Open(path string) (f File, err error) {
 		return f, cause
 	}
 	if damaged := (*safetensors.FormatError)(nil); errors.As(err, &damaged) && filepath.Ext(path) != ".safetensors" {
-		return f, fmt.Errorf("%s is no safetensors file, and models are read from those alone: save its tensors as one "+
-			"(docs/model-files.md)", path)
+		return f, fmt.Errorf("%s is not a safetensors file: save its tensors as one (docs/model-files.md)", path)
 	}
 	if err != nil {
 		return f, err
@@ -177,7 +176,7 @@ func ReadForm(meta map[string]string) (*data.Form, error) {
 		}
 		found = true
 		if err := json.Unmarshal([]byte(text), x.into); err != nil {
-			return nil, fmt.Errorf("%s is no list of the required type (%w)", x.key, err)
+			return nil, fmt.Errorf("%s is not a list of the required type (%w)", x.key, err)
 		}
 	}
 	kind := meta[metaSamples]
@@ -185,7 +184,7 @@ func ReadForm(meta map[string]string) (*data.Form, error) {
 	case !found && kind == "":
 		return nil, nil
 	case missing != "":
-		return nil, fmt.Errorf("it lacks %s", missing)
+		return nil, fmt.Errorf("%s is missing", missing)
 	case meta[metaGround] != "" && meta[metaGround] != OnWhite && meta[metaGround] != OnBlack:
 		return nil, fmt.Errorf("%s is %q, neither %s nor %s", metaGround, meta[metaGround], OnWhite, OnBlack)
 	case kind != OfBytes && kind != OfNumbers && kind != ofText:
@@ -194,7 +193,7 @@ func ReadForm(meta map[string]string) (*data.Form, error) {
 	return f, f.Check()
 }
 
-// spare returns the names of the float tensors that the model does not use. It returns an error if such a tensor
+// Spare returns the names of the float tensors that the model does not use. It returns an error if such a tensor
 // belongs to a layer of the model, for example a bias of a layer without one: the layer of the file computes something
 // else.
 func (f *File) Spare(l engine.Layout, model string) (names []string, err error) {
@@ -207,8 +206,8 @@ func (f *File) Spare(l engine.Layout, model string) (names []string, err error) 
 		switch {
 		case known[t.Name] || t.F == nil:
 		case layers[layer(t.Name)] && layer(t.Name) != "":
-			return nil, fmt.Errorf("%s holds a tensor %s, and that layer of model %s has none: name the model that it was "+
-				"trained as", f.Path, t.Name, model)
+			return nil, fmt.Errorf("%s has a tensor %s, which this layer of model %s does not have: name the model "+
+				"that it was trained as", f.Path, t.Name, model)
 		default:
 			names = append(names, t.Name)
 		}
@@ -230,11 +229,11 @@ func (f *File) renameAdvice() string {
 	if len(names) == 0 {
 		return ""
 	}
-	return fmt.Sprintf("; it holds %s: name the model that it was trained as, or rename tensors with --rename FROM=TO",
+	return fmt.Sprintf("; it has %s: name the model that it was trained as, or rename tensors with --rename FROM=TO",
 		strings.Join(names, ", "))
 }
 
-// take copies the tensors of a layout from the file into one row of n elements. It returns an error if a tensor is
+// Take copies the tensors of a layout from the file into one row of n elements. It returns an error if a tensor is
 // missing, has another type or shape, or has an element that is not finite.
 func (f *File) Take(model string, tensors []engine.Tensor, n int) ([]float32, error) {
 	row := make([]float32, n)
@@ -242,14 +241,14 @@ func (f *File) Take(model string, tensors []engine.Tensor, n int) ([]float32, er
 		got := f.Find(t.Name)
 		switch {
 		case got == nil:
-			return nil, fmt.Errorf("%s holds no tensor %s of shape %v, which model %s needs%s",
+			return nil, fmt.Errorf("%s has no tensor %s of shape %v, which model %s needs%s",
 				f.Path, t.Name, t.Shape, model, f.renameAdvice())
 		case got.Unread != "" || got.U != nil:
-			return nil, fmt.Errorf("%s: tensor %s is of type %s; save it as F32, F16, BF16 or F64",
+			return nil, fmt.Errorf("%s: tensor %s has type %s; save it as F32, F16, BF16 or F64",
 				f.Path, t.Name, cmp.Or(got.Unread, "U64"))
 		case !slices.Equal(got.Shape, t.Shape):
-			return nil, fmt.Errorf("%s: tensor %s is of shape %v, and model %s takes %v; name the model that it was trained "+
-				"as, or reshape the tensor", f.Path, t.Name, got.Shape, model, t.Shape)
+			return nil, fmt.Errorf("%s: tensor %s has shape %v, but model %s needs %v; name the model that it was "+
+				"trained as, or reshape the tensor", f.Path, t.Name, got.Shape, model, t.Shape)
 		}
 		for i, v := range got.F {
 			if math.Float32bits(v)&0x7f800000 == 0x7f800000 {

@@ -11,7 +11,7 @@ import (
 	"brood/runtime/option"
 )
 
-// arrange converts the tensors of the file to the names and layouts of model m: first by the renames in text, a list of
+// Arrange converts the tensors of the file to the names and layouts of model m: first by the renames in text, a list of
 // FROM=TO, then by the conventions of Flax if the file has Flax kernels. It reports whether any tensor changed. It
 // returns an error if a rename matches no tensor or if two tensors have the same name afterwards.
 func (f *File) Arrange(text string, m *models.Model) (changed bool, err error) {
@@ -32,7 +32,7 @@ func (f *File) Arrange(text string, m *models.Model) (changed bool, err error) {
 			}
 		}
 		if !matched {
-			return false, usererr.Errorf("--rename %s=%s: %s holds no tensor %s", r.From, r.To, f.Path, r.From)
+			return false, usererr.Errorf("--rename %s=%s: %s has no tensor %s", r.From, r.To, f.Path, r.From)
 		}
 		changed = true
 	}
@@ -44,7 +44,7 @@ func (f *File) Arrange(text string, m *models.Model) (changed bool, err error) {
 	names := map[string]bool{}
 	for _, t := range f.Tensors {
 		if names[t.Name] {
-			return false, usererr.Errorf("%s holds two tensors %s once they are renamed: give each a unique name with --rename",
+			return false, usererr.Errorf("%s has two tensors %s after renaming: give each a unique name with --rename",
 				f.Path, t.Name)
 		}
 		names[t.Name] = true
