@@ -33,7 +33,7 @@ func within[X any](t T, timeout time.Duration, c <-chan X, what string) (x X) {
 	case x = <-c:
 	case <-late.C:
 		stacks := make([]byte, 1<<20)
-		t.Fatalf("after %s there is still no %s\n%s", timeout, what, stacks[:runtime.Stack(stacks, true)])
+		t.Fatalf("no %s after %s\n%s", what, timeout, stacks[:runtime.Stack(stacks, true)])
 	}
 	return x
 }

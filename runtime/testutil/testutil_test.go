@@ -41,7 +41,7 @@ func TestHung(t *testing.T) {
 		t.Errorf("told %q, left %d", x.why, left)
 	}
 	within(&x, time.Millisecond, c, "other number")
-	if !strings.HasPrefix(x.why, "after 1ms there is still no other number\n") || !strings.Contains(x.why, "testutil.TestHung") {
+	if !strings.HasPrefix(x.why, "no other number after 1ms\n") || !strings.Contains(x.why, "testutil.TestHung") {
 		t.Errorf("told %q", x.why)
 	}
 }
