@@ -152,8 +152,8 @@ func (b DeviceSuite) rate(ctx context.Context, name, unit string, work float64, 
 const tooLong = 5 * time.Second
 
 // filled measures a task with enough entries to fill the device: it doubles their number, up to most, until the
-// task takes more than 50 ms. each is the work of an entry in the unit. A first run of more than tooLong, which
-// includes compilation, counts as the Figure.
+// task takes more than 50 ms. each is the work of an entry in the unit. If the first run, which includes compilation,
+// takes longer than tooLong, its time is the figure.
 func (b DeviceSuite) filled(ctx context.Context, name, unit string, most int, each float64,
 	do func(entries int) error) error {
 	for n := 1; ; n *= 2 {
@@ -176,6 +176,7 @@ func (b DeviceSuite) filled(ctx context.Context, name, unit string, most int, ea
 	}
 }
 
+// noise measures the perturbation of parameters and the weighted sum of noise.
 func (b DeviceSuite) noise(ctx context.Context, d host.Device) error {
 	e, net, _, err := openOnDevice(d, "mlp", 256)
 	if err != nil {

@@ -4,7 +4,7 @@ import (
 	"bufio"
 	"bytes"
 	"context"
-	_ "embed" // of the PyTorch program
+	_ "embed" // peer.py
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -79,14 +79,15 @@ func (b DeviceSuite) Run(ctx context.Context, all bool) error {
 	case err != nil:
 		return err
 	case len(names) == 0:
-		return errors.New("there is no device to measure: see brood doctor")
+		return errors.New("no device to measure: see brood doctor")
 	case !all:
 		names = names[:1]
 	}
 	for _, name := range names {
 		for _, s := range deviceStages {
 			if ctx.Err() != nil {
-				return fmt.Errorf("%s have passed before stage %s of %s: measure this device alone", suiteBound, s.name, name)
+				return fmt.Errorf("stopped after %s, before stage %s of %s: measure this device "+
+					"alone", suiteBound, s.name, name)
 			}
 			if err := b.runChild(ctx, s.name, name, s.bound); err != nil {
 				failed = append(failed, name+" "+s.name)
@@ -136,7 +137,7 @@ func (b DeviceSuite) runPeer(ctx context.Context, device string) {
 	child := exec.CommandContext(ctx, "python3", "-", device, fmt.Sprint(b.Each.Seconds()))
 	child.Stdin = strings.NewReader(peer)
 	if err := relay(child, b.Report); err != nil {
-		b.Report(notMeasured("PyTorch", "figures", "no more of it: "+err.Error()))
+		b.Report(notMeasured("PyTorch", "figures", "stopped: "+err.Error()))
 	}
 }
 
@@ -195,12 +196,12 @@ func (b DeviceSuite) RunStage(ctx context.Context, stage string) error {
 	stages := append(slices.Clone(deviceStages), tiny)
 	s := slices.IndexFunc(stages, func(s deviceStage) bool { return s.name == name })
 	if at < 0 || s < 0 {
-		return usererr.Errorf("there is no stage %q", stage)
+		return usererr.Errorf("no stage %q for a device of this machine", stage)
 	}
-	of := b
-	of.Report = func(m Figure) {
+	named := b
+	named.Report = func(m Figure) {
 		m.Name = device + " " + m.Name
 		b.Report(m)
 	}
-	return stages[s].run(of, ctx, list[at])
+	return stages[s].run(named, ctx, list[at])
 }

@@ -90,7 +90,7 @@ func (l timedThread) Do(ctx context.Context, tasks ...engine.Task) error {
 func (e timedEngine) since(t time.Time) { *e.nanos += time.Since(t).Nanoseconds() }
 
 // roundsConfig returns the population size and the knobs with which the rounds of an algorithm are measured. Periods
-// are short enough to end within the Figure.
+// are short enough to end within the measuring time.
 func roundsConfig(alg *optim.Algorithm) (members int, set []event.Edit) {
 	members = 8
 	if alg.Needs&optim.Gradients == 0 {

@@ -14,7 +14,7 @@ import (
 	"brood/runtime/session"
 )
 
-// Population of synthetic sessions, in members: of the long ones, which a workbench overlays, and of the others.
+// Members of synthetic sessions: of the long ones, which a workbench overlays, and of the others.
 const (
 	LongMembers  = 64
 	shortMembers = 4
@@ -25,7 +25,7 @@ const (
 	recordsPerWrite = 4096
 )
 
-// Synthetic is what WriteSessions wrote.
+// Synthetic is the size of the sessions that WriteSessions wrote.
 type Synthetic struct {
 	Bytes  int64 // size of the logs
 	Points int64

@@ -33,7 +33,7 @@ func Start(ctx context.Context, launch func() (*control.Client, error), report f
 		Name:  "centre loss after 3 s",
 		Value: ratio,
 		Unit:  "of first",
-		Note:  fmt.Sprintf("median of the last ten points; the first was %.4g; wanted at most 0.7", first),
+		Note:  fmt.Sprintf("median of the last ten points; the first was %.4g; goal at most 0.7", first),
 	})
 	_, err = client.Command(ctx, event.Command{Action: event.Stop, By: "bench"})
 	return err
