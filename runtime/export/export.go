@@ -39,7 +39,7 @@ type Run struct {
 	ended   int64   // time of the last record, in Unix nanoseconds
 }
 
-// back is a plan at the given index of the log. The rounds after round were taken back, or were not committed, and are
+// back is a plan at the given index of the log. The rounds after round were rolled back, or were not committed, and are
 // executed again.
 type back struct{ record, round uint64 }
 
@@ -107,8 +107,8 @@ func each(dir string, until uint64, take func(n uint64, rec *event.Record) error
 	return nil
 }
 
-// outline reads the log and sets everything in r but Run, tracks and the lines of spans: the committed rounds, and
-// their algorithms and populations.
+// outline reads the log and sets the committed rounds of r, and their algorithms and populations: all fields except
+// Run, tracks and the lines of spans.
 func (r *Run) outline(dir string) error {
 	done := false
 	err := each(dir, math.MaxUint64, func(n uint64, rec *event.Record) error {
@@ -183,7 +183,7 @@ func (r *Run) algorithms() (out []*optim.Algorithm) {
 	return out
 }
 
-// points calls take with the measurements of the committed rounds that were not taken back, in the order of the log.
+// points calls take with the measurements of the committed rounds that were not rolled back, in the order of the log.
 // Test scores become series. when is in Unix nanoseconds.
 func (r *Run) points(take func(when int64, p *event.Points) error) error {
 	keep, next := make([]uint64, len(r.backs)+1), 0
@@ -223,7 +223,7 @@ func (r *Run) points(take func(when int64, p *event.Points) error) error {
 	})
 }
 
-// named are series whose values are member numbers. Only the table of members has them.
+// named lists the series whose values are member ids. Only the table of members has them.
 var named = []string{view.Partner, view.Parent}
 
 // Suffixes of the columns of a series that has a value for each member. The one without a suffix is the median.

@@ -21,7 +21,7 @@ type Kind int
 const (
 	Text  Kind = iota // string
 	Whole             // int64
-	Real              // float64; NaN or infinite if that was measured
+	Real              // float64, as measured: it may be NaN or infinite
 	Time              // int64: Unix nanoseconds
 )
 
@@ -52,16 +52,16 @@ const (
 // places are the first columns of every table.
 var places = []Column{
 	{"session", Text, "", "name of the session"},
-	{"round", Whole, "rounds", "that was done, counted from 1"},
-	{"time", Time, "", "when its first value was written to the log, UTC"},
+	{"round", Whole, "rounds", "number of the round, from 1"},
+	{"time", Time, "", "when the first value of the round was written to the log, UTC"},
 	{"step", Whole, "steps", "gradient steps of all members up to the round"},
-	{"sample", Whole, "samples", "seen by all members up to the round"},
-	{"epoch", Real, "epochs", "done up to the round"},
-	{"second", Real, "s", "of the workers' rounds up to the round; pauses do not count"},
+	{"sample", Whole, "samples", "training samples of all members up to the round"},
+	{"epoch", Real, "epochs", "passes over the training samples up to the round"},
+	{"second", Real, "s", "time of rounds up to the round, without pauses"},
 	{"byte", Whole, "bytes", "payload that workers sent up to the round"},
-	{"algorithm", Text, "", "that did the round"},
+	{"algorithm", Text, "", "algorithm of the round"},
 	{"members", Whole, "", "population size in the round"},
-	{"workers", Whole, "", "that hosted it"},
+	{"workers", Whole, "", "workers that hosted the population"},
 }
 
 // place sets these columns of a row, and returns the span of the round. when is in Unix nanoseconds.
@@ -97,8 +97,8 @@ func Rounds(runs []*Run) *Table {
 		}
 	}
 	for _, r := range runs {
-		for _, s := range r.told() {
-			add(Column{settingPrefix + s.Name, Text, "", "as the run was told it"})
+		for _, s := range r.fixedSettings() {
+			add(Column{settingPrefix + s.Name, Text, "", "setting of the run"})
 		}
 	}
 	t.Each = func(take func([]any) error) error {
@@ -116,7 +116,7 @@ func Rounds(runs []*Run) *Table {
 // rows calls take with each row of a run. row is the buffer; index maps column names to cells.
 func (r *Run) rows(row []any, index map[string]int, take func([]any) error) error {
 	cursor := make([]int, len(r.tracks))
-	told := r.told()
+	settings := r.fixedSettings()
 	for {
 		round, when, some := uint64(0), int64(0), false
 		for i, t := range r.tracks {
@@ -146,7 +146,7 @@ func (r *Run) rows(row []any, index map[string]int, take func([]any) error) erro
 				row[index[knobPrefix+k.Name]] = k.Format(x)
 			}
 		})
-		for _, s := range told {
+		for _, s := range settings {
 			row[index[settingPrefix+s.Name]] = s.Value
 		}
 		if err := take(row); err != nil {
@@ -171,8 +171,9 @@ func (s *span) knobs(r *Run, round uint64, take func(k optim.Knob, x float64)) {
 	}
 }
 
-// told returns the settings that do not change during training. Spaces and hyphens in their names become underscores.
-func (r *Run) told() (out []archive.Setting) {
+// fixedSettings returns the settings that do not change during training. Spaces and hyphens in their names become
+// underscores.
+func (r *Run) fixedSettings() (out []archive.Setting) {
 	changing := []string{"algorithm", "members", "workers"}
 	for _, a := range r.algorithms() {
 		for _, k := range a.Knobs {
@@ -201,9 +202,9 @@ var measured = map[string]Column{
 	view.CentreLoss:  {Unit: "nats", Doc: "loss of the centre on validation samples"},
 	view.TestError:   {Unit: "%", Doc: "error of the centre on the test set"},
 	view.TestFitness: {Doc: "fitness of the centre on the test seeds of an objective: higher is better"},
-	view.TestBits:    {Unit: "bits", Doc: "loss of the centre on the test set of a text, in bits a byte"},
+	view.TestBits:    {Unit: "bits", Doc: "loss of the centre on the test set of a text, in bits per byte"},
 	view.TestHamming: {Unit: "%",
-		Doc: "share of the labels of several classes that the centre has wrong on the test set"},
+		Doc: "share of the labels that the centre predicts wrong on the test set, for multi-label models"},
 	view.TestRMSE:             {Doc: "root of the mean squared error of the centre on the test set, in the target's unit"},
 	view.TestR2:               {Doc: "share of the variance of the test set's targets that the centre explains: higher is better"},
 	view.TestLoss:             {Unit: "nats", Doc: "loss of the centre on the test set"},
@@ -257,8 +258,8 @@ func columnName(track string) string {
 // population the cell member is empty.
 func Members(runs []*Run) *Table {
 	t := &Table{Runs: runs, Columns: append(slices.Clone(places),
-		Column{"series", Text, "", "what was measured"},
-		Column{"member", Whole, "", "of which it was measured; empty for a value of the whole population"},
+		Column{"series", Text, "", "name of the measured quantity"},
+		Column{"member", Whole, "", "measured member; empty for a value of the whole population"},
 		Column{"value", Real, "", "in the unit of the series"})}
 	t.Each = func(take func([]any) error) error {
 		row := make([]any, len(t.Columns))
