@@ -115,7 +115,7 @@ func TestStagedScheduleIsShown(t *testing.T) {
 	for _, size := range [][2]int{{80, 24}, {120, 40}, {200, 50}} {
 		d := open(t, size[0], size[1], sourcetest.Run(6, 400), nil)
 		d.press("k", "j", "enter").write("cosine:0.1..0.001@200").press("enter")
-		if a := d.rail.Answer; !a.Bad || !strings.Contains(a.Text, "is over by round 401: write @+200") || len(d.rail.Staged) != 0 {
+		if a := d.rail.Answer; !a.Bad || !strings.Contains(a.Text, "has ended by round 401: write @+200") || len(d.rail.Staged) != 0 {
 			t.Errorf("a schedule that is over is staged: %+v, %v", a, d.rail.Staged)
 		}
 		d.press("esc")

@@ -10,8 +10,8 @@ import (
 	"brood/runtime/event"
 )
 
-// AcceptAll says what is wrong with edits that are asked for together and would take effect at a position, and puts
-// them into the units of a log: see Accept and Count.
+// AcceptAll validates edits that are requested together and would take effect at a position, and converts them to the
+// units of a log: see Accept and Count.
 func AcceptAll(alg *optim.Algorithm, before, edits []event.Edit, shape optim.Shape, at Position) error {
 	if err := Count(alg, before, edits, shape, at); err != nil {
 		return err
@@ -25,15 +25,15 @@ func AcceptAll(alg *optim.Algorithm, before, edits []event.Edit, shape optim.Sha
 	return nil
 }
 
-// Accept says what is wrong with an expression that a person asks for and that would take effect at a position: what
-// Parse refuses, and a schedule that is over there, which would jump to its last value.
+// Accept validates an expression that a user requests and that would take effect at a position. It fails if Parse
+// fails, and for a schedule that has ended at this position, since the knob would jump to its last value.
 func Accept(k optim.Knob, expr string, at Position) error {
 	s, err := Parse(k, Absolute(expr, at.Round))
 	if err != nil {
 		return err
 	}
 	if s.plus {
-		return usererr.Errorf("%s: %q: + counts rounds: write +N for so many from there on, or epochs and steps without it",
+		return usererr.Errorf("%s: %q: + counts rounds: write +N for N rounds later, or epochs and steps without +",
 			k.Name, expr)
 	}
 	last, ok := s.end()
@@ -54,10 +54,10 @@ func Accept(k optim.Knob, expr string, at Position) error {
 	if i := strings.LastIndexByte(instead, '@'); i >= 0 && s.form != "warmup" {
 		instead = instead[i:]
 	}
-	return fmt.Errorf("%s: %q is over by round %d%s: write %s %s", k.Name, expr, at.Round+1, where, instead, why)
+	return fmt.Errorf("%s: %q has ended by round %d%s: write %s %s", k.Name, expr, at.Round+1, where, instead, why)
 }
 
-// end is the position from which a schedule keeps its last value; false for one without positions.
+// end returns the position from which on a schedule has its last value; false for a schedule without positions.
 func (s Schedule) end() (float64, bool) {
 	switch {
 	case s.form == "linear" || s.form == "cosine" || s.form == "warmup":
@@ -68,8 +68,8 @@ func (s Schedule) end() (float64, bool) {
 	return 0, false
 }
 
-// Absolute is an expression whose positions that count from its first round (+200) are rounds of the run, now that the
-// round is known. An expression in a log is absolute.
+// Absolute returns an expression with relative positions, such as +200, converted to rounds of the run; round is the
+// first round of the expression. Expressions in a log are absolute.
 func Absolute(expr string, round uint64) string {
 	return positions(expr, func(t string) string {
 		n, err := strconv.ParseFloat(t, 64)
@@ -80,7 +80,7 @@ func Absolute(expr string, round uint64) string {
 	})
 }
 
-// positions is an expression with its positions as change writes them.
+// positions returns an expression with each position replaced by change.
 func positions(expr string, change func(string) string) string {
 	form, rest, _ := strings.Cut(expr, ":")
 	switch strings.TrimSpace(form) {

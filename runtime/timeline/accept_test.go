@@ -11,17 +11,17 @@ import (
 func TestScheduleBehindTheRun(t *testing.T) {
 	here := Position{Round: 2550, Epochs: 12.5, Steps: 10200}
 	for text, want := range map[string]string{
-		"cosine:0.1..0.001@200":       `eta: "cosine:0.1..0.001@200" is over by round 2551: write @+200 to count from there`,
+		"cosine:0.1..0.001@200":       `eta: "cosine:0.1..0.001@200" has ended by round 2551: write @+200 to count from there`,
 		"warmup:0.1@20..0.001@200":    "write warmup:0.1@+20..0.001@+200 to count from there",
 		"warmup:0.1@20..0.001@2600":   "",
 		"warmup:0.1@+20..0.001@+90":   "",
-		"linear:0.1..0.01@2550":       "is over by round 2551: write @+2550",
-		"linear:0.1..0.01@12.5e":      `is over by round 2551 (epoch 12.5): write @+N to count N rounds from there`,
+		"linear:0.1..0.01@2550":       "has ended by round 2551: write @+2550",
+		"linear:0.1..0.01@12.5e":      `has ended by round 2551 (epoch 12.5): write @+N to count N rounds from there`,
 		"linear:0.1..0.01@10000s":     "(step 10200)",
 		"step:0.1,60=0.02,120=0.004":  "write step:0.1,+60=0.02,+120=0.004 to count from there",
 		"piecewise:0=0.1,200=0.02":    "write piecewise:+0=0.1,+200=0.02 to count from there",
 		"cosine:0.1..0.001@+2e":       "+ counts rounds",
-		"step:0.1,+0=0.02":            "is over by round 2551",
+		"step:0.1,+0=0.02":            "has ended by round 2551",
 		"cosine:0.1..0.001@2551":      "",
 		"cosine:0.1..0.001@+200":      "",
 		"linear:0.1..0.01@13e":        "",

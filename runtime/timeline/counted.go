@@ -10,11 +10,10 @@ import (
 	"brood/runtime/event"
 )
 
-// nominal counts stand in for none, where a schedule is read before its run is known: to check it, or to draw it
-// beforehand.
+// nominal replaces unknown counts, to validate or draw a schedule before its run is known.
 var nominal = optim.Counts{Replicas: 1, Cycle: 1, Batches: 100}
 
-// Counted is an expression without what only the start of its schedule knows, in the units of a log:
+// Counted returns an expression in the units of a log. It replaces units that depend on the run:
 //
 //	12c                    a position after 12 cycles: in rounds
 //	250r                   a position after 250 steps of each replica: in steps of the population
@@ -22,7 +21,8 @@ var nominal = optim.Counts{Replicas: 1, Cycle: 1, Batches: 100}
 //	exp:100*0.99/replica   a factor per step of each replica: its root per step
 //	(1-1/(2B))             arithmetic with + - * /, a number by its value; B is mini-batches an epoch
 //
-// Knobs and population count as they are then: turning them later changes no schedule. It says what is no arithmetic.
+// c holds the counts at the start of the schedule: later changes of knobs or population do not change the schedule. It
+// fails for invalid arithmetic.
 func Counted(k optim.Knob, expr string, c optim.Counts) (string, error) {
 	if c == (optim.Counts{}) {
 		c = nominal
@@ -53,9 +53,9 @@ func Counted(k optim.Knob, expr string, c optim.Counts) (string, error) {
 	}), nil
 }
 
-// Count puts edits that take effect together at a position into the units of a log, in place: what the knobs are then,
-// by edits before and by those themselves, says how its schedules count. shape has population, layout and
-// data; without a population this only says what is no expression.
+// Count converts edits that take effect together at a position to the units of a log, in place. The units depend on the
+// knobs at this position, which the edits in before and the edits themselves determine. shape has population, layout
+// and data; without a population Count uses nominal units, which only validates the expressions.
 func Count(alg *optim.Algorithm, before, edits []event.Edit, shape optim.Shape, at Position) error {
 	line, err := New(alg, before)
 	if err != nil {
@@ -83,7 +83,7 @@ func Count(alg *optim.Algorithm, before, edits []event.Edit, shape optim.Shape, 
 	return nil
 }
 
-// perCount is what follows exp: with the unit of its factor.
+// perCount converts the part of an expression after "exp:" to a factor per round or step.
 func perCount(rest string, c optim.Counts) string {
 	head, per, ok := strings.Cut(rest, "/")
 	per, last, limited := strings.Cut(per, "..")
@@ -107,7 +107,7 @@ func perCount(rest string, c optim.Counts) string {
 
 func number(x float64) string { return strconv.FormatFloat(x, 'g', -1, 64) }
 
-// brackets is an expression with each pair of brackets replaced by the value of what it holds.
+// brackets returns an expression with each pair of brackets replaced by the value of its content.
 func brackets(k optim.Knob, expr string, c optim.Counts) (string, error) {
 	for {
 		from := strings.IndexByte(expr, '(')
@@ -117,23 +117,26 @@ func brackets(k optim.Knob, expr string, c optim.Counts) (string, error) {
 		a := arithmetic{text: expr[from:], b: float64(c.Batches)}
 		x := a.factor()
 		switch {
-		case a.asksB && c.Batches == 0:
-			return expr, usererr.Errorf("%s: %q: B is mini-batches an epoch, which this run has not: write a number", k.Name,
-				expr)
+		case a.usesB && c.Batches == 0:
+			return expr, usererr.Errorf("%s: %q: B is the number of mini-batches per epoch, which this run does not "+
+				"have: write a number",
+				k.Name, expr)
 		case a.bad || x != x || x-x != 0:
-			return expr, usererr.Errorf("%s: %q is no schedule: in brackets write numbers and B with + - * /, as in (1-1/(2B))",
+			return expr, usererr.Errorf("%s: %q is not a schedule: in brackets write numbers and B with + - * /, as "+
+				"in (1-1/(2B))",
 				k.Name, expr)
 		}
 		expr = expr[:from] + number(x) + a.text
 	}
 }
 
-// arithmetic reads sums of products from the start of a text, of which it leaves the rest.
+// arithmetic evaluates sums of products at the start of a text.
 type arithmetic struct {
-	text       string
-	b          float64
-	asksB, bad bool
-	depth      int
+	text  string  // unread text
+	b     float64 // value of B
+	usesB bool
+	bad   bool // the text is not a valid expression
+	depth int
 }
 
 func (a *arithmetic) sum() float64 {
@@ -148,7 +151,7 @@ func (a *arithmetic) sum() float64 {
 	return x
 }
 
-// product multiplies without a sign too: 2B.
+// product evaluates a product. The sign * may be omitted before B and brackets, as in 2B.
 func (a *arithmetic) product() float64 {
 	x := a.factor()
 	for !a.bad {
@@ -181,7 +184,7 @@ func (a *arithmetic) factor() float64 {
 		return -a.factor()
 	case a.at("B"):
 		a.take()
-		a.asksB = true
+		a.usesB = true
 		return a.b
 	case a.at("("):
 		a.take()
@@ -211,7 +214,7 @@ func (a *arithmetic) factor() float64 {
 	return x
 }
 
-// at says whether the next letter but spaces is one of some.
+// at skips spaces and reports whether the next character is one of some.
 func (a *arithmetic) at(some string) bool {
 	a.text = strings.TrimLeft(a.text, " ")
 	return a.text != "" && strings.IndexByte(some, a.text[0]) >= 0

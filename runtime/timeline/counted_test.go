@@ -47,7 +47,7 @@ func TestCounted(t *testing.T) {
 		t.Errorf("a cycle of one round: %s, %v", got, err)
 	}
 	c.Batches = 0
-	for text, says := range map[string]string{"exp:1*(1-1/B)/cycle": "B is mini-batches an epoch, which this run has not", "(1-": "in brackets", "(1/0)": "in brackets",
+	for text, says := range map[string]string{"exp:1*(1-1/B)/cycle": "which this run does not have", "(1-": "in brackets", "(1/0)": "in brackets",
 		"((((": "in brackets", "(2 3)": "in brackets", "()": "in brackets", "(b)": "in brackets"} {
 		if got, err := Counted(eta, text, c); err == nil || !strings.Contains(err.Error(), says) {
 			t.Errorf("%s: %s, %v", text, got, err)

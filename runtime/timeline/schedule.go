@@ -1,5 +1,5 @@
-// Package timeline resolves knobs: schedules, edits and the values they give a round. Pure; it imports the seam and the
-// records.
+// Package timeline resolves knobs: it parses schedules and computes the values of knobs in a round from the edits of a
+// run. It has no I/O and no clock. It imports packages of models and optim, and runtime/event.
 package timeline
 
 import (
@@ -12,14 +12,14 @@ import (
 	"brood/optim"
 )
 
-// Position is where a run stands at the start of a round.
+// Position is the progress of a run at the start of a round.
 type Position struct {
 	Round  uint64
 	Epochs float64
 	Steps  uint64
 }
 
-// Schedule is a knob's value as a function of position, constant within a round. Forms:
+// Schedule is the value of a knob as a function of the position, constant within a round. Forms:
 //
 //	0.1                          a constant
 //	linear:0.1..0.01@200         from A at its first round to B at position 200, constant after
@@ -32,30 +32,30 @@ type Position struct {
 //	step:0.1,60=0.02,120=0.004   A, then each value from its position on
 //	piecewise:0=0.1,200=0.02     straight lines between the positions
 //
-// A position is a run round, or epochs with suffix e, or steps with suffix s. An edit's schedule starts at its first
-// round, and a position that was asked for as +200 counts rounds from there: see Accept and Absolute. What may be asked
-// for besides, such as cycles, becomes one of these where the run is known: see Counted.
+// A position is a round of the run, or epochs with suffix e, or steps with suffix s. The schedule of an edit starts at
+// its first round. Users may also give positions relative to that, such as +200, see Accept and Absolute, and other
+// units, such as cycles, see Counted.
 type Schedule struct {
 	text  string
-	form  string
+	form  string // "" for a constant
 	a, b  float64
-	unit  byte    // r, e or s
-	plus  bool    // a position was written with a +
-	every float64 // of exp: rounds of a factor
-	until float64
-	last  *float64 // of exp; nil: the knob's bound
-	knots []knot   // of warmup its peak
+	unit  byte     // r, e or s
+	plus  bool     // a position was written with a +
+	every float64  // of exp: rounds per factor; 0: 1
+	until float64  // last position of linear, cosine and warmup
+	last  *float64 // of exp: the final value; nil: the bound of the knob
+	knots []knot   // of step and piecewise, and the peak of warmup
 }
 
 type knot struct{ at, value float64 }
 
-// String is the schedule as typed.
+// String returns the schedule as the user typed it.
 func (s Schedule) String() string { return s.text }
 
-// Constant says whether the value never changes.
+// Constant reports whether the value never changes.
 func (s Schedule) Constant() bool { return s.form == "" }
 
-// Parse reads a schedule for a knob and checks every value it can take at its breakpoints against the knob.
+// Parse parses a schedule for a knob and validates its values at its breakpoints.
 func Parse(k optim.Knob, text string) (Schedule, error) {
 	text = strings.TrimSpace(text)
 	counted, err := Counted(k, text, nominal)
@@ -166,7 +166,8 @@ func parse(k optim.Knob, text string) (Schedule, error) {
 	return s, nil
 }
 
-// position reads "200", "2.5e" or "1000s"; all positions of one schedule share a unit.
+// position parses "200", "2.5e" or "1000s". It returns false if the text is invalid or the unit differs from that of
+// the earlier positions.
 func (s *Schedule) position(t string, dst *float64) bool {
 	unit := byte('r')
 	if n := len(t); n > 0 && (t[n-1] == 'e' || t[n-1] == 's') {
@@ -181,7 +182,8 @@ func (s *Schedule) position(t string, dst *float64) bool {
 	return err == nil && v >= 0 && !math.IsInf(v, 0) && !math.IsNaN(v)
 }
 
-// extremes are the values between which the schedule stays (exp is clamped by the knob's bounds when resolved).
+// extremes returns values between which the schedule stays. An exp schedule may exceed them; it is clamped to the
+// bounds of the knob when resolved.
 func (s Schedule) extremes() []float64 {
 	switch s.form {
 	case "linear", "cosine":
@@ -214,7 +216,7 @@ func (s Schedule) place(p Position) float64 {
 	return float64(p.Round)
 }
 
-// At is the value at position p of a schedule that took effect at first, before the knob's bounds are applied.
+// At returns the value at position p of a schedule that took effect at first, without the bounds of the knob.
 func (s Schedule) At(p, first Position) float64 {
 	x, x0 := s.place(p), s.place(first)
 	switch s.form {
@@ -241,7 +243,7 @@ func (s Schedule) At(p, first Position) float64 {
 		}
 	case "exp":
 		if s.a == 0 {
-			return 0 // whatever the factor: it may overflow
+			return 0 // the power of the factor may overflow
 		}
 		n := max(0, x-x0)
 		if s.every > 0 {
@@ -272,7 +274,8 @@ func (s Schedule) At(p, first Position) float64 {
 	return s.knots[len(s.knots)-1].value
 }
 
-// Breakpoints are positions at which a Check of the values is due, as rounds; empty for a constant or other units.
+// Breakpoints returns the rounds at which the values must be checked; none for a constant and for units other than
+// rounds.
 func (s Schedule) Breakpoints() (out []uint64) {
 	if s.unit != 'r' {
 		return nil
@@ -289,14 +292,14 @@ func (s Schedule) Breakpoints() (out []uint64) {
 	return out
 }
 
-// Range are values between which the schedule moves for ever, within the knob's bounds: those at its breakpoints, and
-// for exp the bound it tends to.
+// Range returns values between which the schedule stays, within the bounds of the knob: those at its breakpoints, and
+// the limit of an exp schedule.
 func (s Schedule) Range(k optim.Knob) []float64 {
-	return append(s.extremes(), s.tends(k)...)
+	return append(s.extremes(), s.limit(k)...)
 }
 
-// tends is the value that exp comes to in the end, unless it is constant or says itself.
-func (s Schedule) tends(k optim.Knob) []float64 {
+// limit returns the value to which an exp schedule tends; none for other schedules and for a factor of 1.
+func (s Schedule) limit(k optim.Knob) []float64 {
 	switch {
 	case s.form != "exp" || s.b == 1:
 		return nil
@@ -308,13 +311,13 @@ func (s Schedule) tends(k optim.Knob) []float64 {
 	return []float64{k.Max}
 }
 
-// ahead are values between which a schedule that took effect at first moves from p on.
+// ahead returns values between which a schedule that took effect at first stays from p on.
 func (s Schedule) ahead(p, first Position, k optim.Knob) []float64 {
 	out := []float64{s.At(p, first)}
 	if s.form == "linear" || s.form == "cosine" || s.form == "warmup" {
 		out = append(out, s.b)
 	}
-	out = append(out, s.tends(k)...)
+	out = append(out, s.limit(k)...)
 	for _, n := range s.knots {
 		if n.at > s.place(p) {
 			out = append(out, n.value)

@@ -12,24 +12,24 @@ import (
 	"brood/runtime/event"
 )
 
-// Timeline is the edits of a run in the order they took effect, ready to give any round its knobs. Edits of other
-// algorithms are kept and ignored: knobs are scoped to their algorithm.
+// Timeline holds the edits of a run in the order in which they took effect, and computes the knobs of a round from
+// them. It stores edits of other algorithms but ignores them.
 type Timeline struct {
 	alg     *optim.Algorithm
 	entries []entry
 
-	constant *optim.Values // the resolved values while no schedule moves, nil when unknown
-	from     uint64        // first round they hold
+	constant *optim.Values // values from round from on if no schedule changes them; nil if unknown
+	from     uint64
 }
 
 type entry struct {
 	edit  event.Edit
 	knob  optim.Knob
 	sched Schedule
-	mine  bool
+	mine  bool // the edit is of the algorithm of the timeline
 }
 
-// New resolves edits for one algorithm. Edits that do not parse are an error that names them.
+// New returns a timeline of edits for one algorithm. It fails for invalid edits of this algorithm.
 func New(alg *optim.Algorithm, edits []event.Edit) (*Timeline, error) {
 	t := &Timeline{alg: alg}
 	for _, e := range edits {
@@ -58,7 +58,7 @@ func (t *Timeline) Add(e event.Edit) error {
 	return nil
 }
 
-// UnknownKnob is the sentence for a knob that an algorithm does not declare.
+// UnknownKnob returns the usage error for a knob that an algorithm does not declare.
 func UnknownKnob(a *optim.Algorithm, name string) error {
 	if name == "optimiser" && a.NoOptimiser != "" {
 		return usererr.Errorf("%s has no knob %q: it %s", a.Name, name, a.NoOptimiser)
@@ -68,7 +68,7 @@ func UnknownKnob(a *optim.Algorithm, name string) error {
 		strings.Join(names, ", "))
 }
 
-// Edits lists all edits with what is known of their first rounds.
+// Edits returns all edits, with the progress that Reach has set.
 func (t *Timeline) Edits() []event.Edit {
 	out := make([]event.Edit, len(t.entries))
 	for i, n := range t.entries {
@@ -77,7 +77,7 @@ func (t *Timeline) Edits() []event.Edit {
 	return out
 }
 
-// Reach tells the timeline where the run stands at the start of a round: edits whose first round it is remember it.
+// Reach sets the progress of the edits that take effect at the round of p.
 func (t *Timeline) Reach(p Position) {
 	for i := range t.entries {
 		if e := &t.entries[i].edit; e.At == p.Round {
@@ -86,7 +86,7 @@ func (t *Timeline) Reach(p Position) {
 	}
 }
 
-// Values are the knobs of the round that starts at p. The map is the caller's to read until the next call.
+// Values returns the knobs of the round that starts at p. The caller must not modify them.
 func (t *Timeline) Values(p Position) optim.Values {
 	if t.constant != nil && p.Round >= t.from {
 		return *t.constant
@@ -116,7 +116,7 @@ func (t *Timeline) Values(p Position) optim.Values {
 	return v
 }
 
-// settle makes a knob's value of a schedule's: whole where it must be, within bounds.
+// settle converts the value of a schedule to a value of the knob: rounded if the knob is an integer, within its bounds.
 func settle(k optim.Knob, x float64) float64 {
 	if k.Integer {
 		x = math.Round(x)
@@ -124,7 +124,7 @@ func settle(k optim.Knob, x float64) float64 {
 	return min(max(x, k.Min), k.Max)
 }
 
-// Ruling is the schedule that governs a knob at a round, and the edit it came from; ok is false for a default.
+// Ruling returns the schedule of a knob in effect at a round, and its edit; ok is false if the knob has its default.
 func (t *Timeline) Ruling(knob string, round uint64) (s Schedule, e event.Edit, ok bool) {
 	for _, n := range t.entries {
 		if n.mine && n.knob.Name == knob && n.edit.At <= round {
@@ -134,7 +134,7 @@ func (t *Timeline) Ruling(knob string, round uint64) (s Schedule, e event.Edit, 
 	return
 }
 
-// Breakpoints are the rounds from p on at which the values change shape: where Check is asked again.
+// Breakpoints returns the rounds from from on at which the values must be checked again, ascending.
 func (t *Timeline) Breakpoints(from uint64) (out []uint64) {
 	for _, n := range t.entries {
 		if !n.mine {
@@ -150,8 +150,8 @@ func (t *Timeline) Breakpoints(from uint64) (out []uint64) {
 	return slices.Compact(out)
 }
 
-// Ahead are the values between which a knob moves from p on, for a schedule whose rounds are not known beforehand: in
-// epochs or steps, or one that never settles. Empty for the others, whose breakpoints say all.
+// Ahead returns the values between which a knob stays from p on, for schedules without known breakpoints: in epochs or
+// steps, and exp. It returns none for other schedules.
 func (t *Timeline) Ahead(knob string, p Position) (out []float64) {
 	s, e, ok := t.Ruling(knob, p.Round)
 	if !ok || s.Constant() || s.unit == 'r' && s.form != "exp" {
@@ -164,7 +164,7 @@ func (t *Timeline) Ahead(knob string, p Position) (out []float64) {
 	return out
 }
 
-// Truncate forgets all but the first n edits.
+// Truncate removes all but the first n edits.
 func (t *Timeline) Truncate(n int) error {
 	if n > len(t.entries) {
 		return fmt.Errorf("timeline holds %d edits, not %d", len(t.entries), n)
@@ -173,5 +173,5 @@ func (t *Timeline) Truncate(n int) error {
 	return nil
 }
 
-// Len is the number of edits.
+// Len returns the number of edits.
 func (t *Timeline) Len() int { return len(t.entries) }
