@@ -164,7 +164,7 @@ func TestClaimsAreChecked(t *testing.T) {
 	for text, says := range map[string]string{
 		"[[claims]]\nmetric = \"test_error\"\nat_most = 1":                                           "source",
 		"[[claims]]\nsource = \"Fig. 1\"\nmetric = \"beauty\"\nat_most = 1":                          "beauty",
-		"[[claims]]\nsource = \"Fig. 1\"\nmetric = \"test_error\"\npublished = 1.0":                  "nothing that could fail",
+		"[[claims]]\nsource = \"Fig. 1\"\nmetric = \"test_error\"\npublished = 1.0":                  "has no condition",
 		"[[claims]]\nsource = \"Fig. 1\"\nmetric = \"test_error\"\nratio = 1.0":                      "both ratio and of",
 		"[[claims]]\nsource = \"Fig. 1\"\nmetric = \"test_loss\"\nslope = -1.0\nover = [\"leader\"]": "both slope and over",
 		"[[claims]]\nsource = \"Fig. 1\"\nmetric = \"test_error\"\nat_most = 1\nbelow = \"nope\"":    "nope",

@@ -6,18 +6,18 @@ import (
 	"gonum.org/v1/gonum/stat/distuv"
 )
 
-// Sample is a metric over several seeds.
+// Sample holds a metric over several seeds. A run that missed the target of the metric has +Inf.
 type Sample []float64
 
-// Mean of the sample.
+// Mean returns the mean of the sample.
 func (s Sample) Mean() (m float64) {
-	for i, x := range s { // equal numbers have their own value as the mean, to the bit
+	for i, x := range s { // the mean of equal numbers is exact
 		m += (x - m) / float64(i+1)
 	}
 	return m
 }
 
-// Missed is how many of the runs never came to a figure, which stands as +Inf: they missed the target that it is about.
+// Missed returns the number of runs that missed the target of the metric.
 func (s Sample) Missed() (n int) {
 	for _, x := range s {
 		if math.IsInf(x, 1) {
@@ -27,8 +27,8 @@ func (s Sample) Missed() (n int) {
 	return n
 }
 
-// Estimate is the mean with its standard error. Where some runs missed their target the mean is +Inf and its error not
-// known, and where all of several did, they agree.
+// Estimate returns the mean with its standard error. If some runs missed their target, the mean is +Inf and the error
+// NaN; if all of several runs did, the error is 0.
 func (s Sample) Estimate() Estimate {
 	switch n := s.Missed(); {
 	case n > 1 && n == len(s):
@@ -44,16 +44,16 @@ func (s Sample) Estimate() Estimate {
 	return Estimate{Value: m, Error: math.Sqrt(v / (n - 1) / n), Freedom: n - 1}
 }
 
-// Estimate is a quantity and how well it is known: a mean over seeds, the difference or the ratio of two means, a
+// Estimate is a quantity with its standard error: a mean over seeds, the difference or the ratio of two means, or a
 // slope.
 type Estimate struct {
 	Value   float64
-	Error   float64 // standard error, in the unit of Value; NaN of a single seed
-	Freedom float64 // degrees of freedom of Error; +Inf where that is 0
+	Error   float64 // standard error, in the unit of Value; NaN for a single seed
+	Freedom float64 // degrees of freedom of Error; +Inf if Error is 0
 }
 
-// Minus is the difference of two independent estimates, with Welch's degrees of freedom. Two that are both infinite are
-// apart by nobody knows how much.
+// Minus returns the difference of two independent estimates, with Welch's degrees of freedom. The error of the
+// difference of two infinite values is NaN.
 func (e Estimate) Minus(o Estimate) Estimate {
 	if math.IsInf(e.Value, 1) && math.IsInf(o.Value, 1) {
 		return Estimate{Value: 0, Error: math.NaN()}
@@ -61,8 +61,8 @@ func (e Estimate) Minus(o Estimate) Estimate {
 	return e.combined(e.Value-o.Value, 1, o, 1)
 }
 
-// Over is the ratio of two independent estimates. Its error is that of the first order in both errors; NaN where o
-// is 0; not known where runs of o missed their target.
+// Over returns the ratio of two independent estimates. Its error is a first-order approximation; it is NaN if o is 0 or
+// if runs of o missed their target.
 func (e Estimate) Over(o Estimate) Estimate {
 	switch {
 	case o.Value == 0:
@@ -74,8 +74,8 @@ func (e Estimate) Over(o Estimate) Estimate {
 	return e.combined(r, 1/o.Value, o, r/o.Value)
 }
 
-// combined is an estimate whose variance is that of a*e plus that of b*o; its degrees of freedom are Welch's and
-// Satterthwaite's, (u+v)^2 / (u^2/f + v^2/g) for variances u and v with f and g degrees.
+// combined returns an estimate with the variance of a*e + b*o. Its degrees of freedom are by Welch and Satterthwaite:
+// (u+v)^2 / (u^2/f + v^2/g) for variances u and v with f and g degrees of freedom.
 func (e Estimate) combined(value, a float64, o Estimate, b float64) Estimate {
 	u, v := math.Pow(a*e.Error, 2), math.Pow(b*o.Error, 2)
 	out := Estimate{Value: value, Error: math.Sqrt(u + v), Freedom: math.Inf(1)}
@@ -86,14 +86,14 @@ func (e Estimate) combined(value, a float64, o Estimate, b float64) Estimate {
 }
 
 func share(variance, freedom float64) float64 {
-	if variance == 0 { // also of one seed of what is exact
+	if variance == 0 { // freedom may be 0 too, for a single seed
 		return 0
 	}
 	return variance * variance / freedom
 }
 
-// Needed is how many standard errors a bound must be away for a verdict at 95 %: the two-sided quantile of Student's t.
-// +Inf of a single seed.
+// Needed returns the distance to a bound, in standard errors, that decides at 95 %: the two-sided quantile of Student's
+// t distribution; +Inf for a single seed.
 func (e Estimate) Needed() float64 {
 	if !(e.Freedom > 0) {
 		return math.Inf(1)
@@ -101,7 +101,7 @@ func (e Estimate) Needed() float64 {
 	return distuv.StudentsT{Sigma: 1, Nu: min(e.Freedom, 1e6)}.Quantile(0.975)
 }
 
-// slope is that of the least-squares line.
+// slope returns the slope of the least-squares line.
 func slope(x, y []float64) Estimate {
 	mx, my, sxx, sxy, rest := Sample(x).Mean(), Sample(y).Mean(), 0.0, 0.0, 0.0
 	for i := range x {

@@ -11,31 +11,32 @@ import (
 	"brood/runtime/option"
 )
 
-// Full is what the source's own form of an experiment changes of a preset, which is a shorter one: what is given here
-// takes the place of the preset's, knob by knob.
+// Full is the difference between a preset, which is a short form of an experiment, and the form of the source. Its
+// options and knobs override those of the preset.
 type Full struct {
-	None   string         `toml:"none"`   // why there is no full form, in a line; then nothing else is given
+	None   string         `toml:"none"`   // reason why there is no full form, one line; then all other fields are empty
 	Expect string         `toml:"expect"` // time on two cores
 	Knobs  map[string]any `toml:"knobs"`
 
 	Options option.Options `toml:"-"`
 }
 
-// fullTable is its name in a preset.
+// fullTable is the name of the table in a preset.
 const fullTable = "full"
 
-// told are the options that it gives.
-func (f Full) told() []*option.Option {
+// options returns the options that are set.
+func (f Full) options() []*option.Option {
 	return slices.DeleteFunc(option.With(option.Full), func(x *option.Option) bool { return x.Text(f.Options) == "" })
 }
 
 func (f Full) check() error {
-	given := len(f.told()) > 0 || f.Expect != "" || len(f.Knobs) > 0
+	given := len(f.options()) > 0 || f.Expect != "" || len(f.Knobs) > 0
 	switch {
 	case f.None != "" && given:
-		return errors.New("the full form says why there is none, and then gives one: leave one of them out")
+		return errors.New("the full form has none and other keys: give none, or the other keys")
 	case f.None == "" && f.Expect == "":
-		return errors.New("the full form needs expect, the time to expect, or none, why there is no full form")
+		return errors.New("the full form needs expect, its expected time, or none, the reason why there is no full " +
+			"form")
 	}
 	if err := f.Options.Check(); err != nil {
 		return fmt.Errorf("the full form: %w", err)
@@ -43,25 +44,27 @@ func (f Full) check() error {
 	return nil
 }
 
-// fullSuffix ends the recorded name of a preset that was run in its full form. No preset's own name ends so.
+// fullSuffix is the suffix of the recorded name of a preset that ran in its full form. No name of a preset ends with
+// it.
 const fullSuffix = "-full"
 
-// InFull is the preset in its full form, under a name of its own. Its claims keep what the source published; what they
-// state is of the short form.
+// InFull returns the preset in its full form, with the suffix in its name. Its claims have the published numbers, but
+// their conditions are for the short form. It fails if the preset has no full form.
 func (p Preset) InFull() (Preset, error) {
 	switch f := p.Full; {
 	case f == nil:
-		return p, usererr.Errorf("the preset %s has no full form: run it as it is, or change it by flags", p.Name)
+		return p, usererr.Errorf("the preset %s has no full form: run it without --full, or change it with "+
+			"flags", p.Name)
 	case f.None != "":
 		return p, usererr.Errorf("the preset %s has no full form: %s", p.Name, f.None)
 	default:
 		p.Expect = f.Expect
-		told := f.told()
-		if slices.ContainsFunc(told, func(x *option.Option) bool { return x.Has(option.Ends) }) {
-			// with another end, these are not the preset's
+		options := f.options()
+		if slices.ContainsFunc(options, func(x *option.Option) bool { return x.Has(option.Ends) }) {
+			// a limit of the full form replaces those of the preset
 			p.Options.Limit.Rounds, p.Options.Limit.Epochs = 0, 0
 		}
-		for _, x := range told {
+		for _, x := range options {
 			x.Copy(&p.Options, f.Options)
 		}
 		p.Knobs = maps.Clone(p.Knobs)
@@ -79,9 +82,9 @@ func (p Preset) InFull() (Preset, error) {
 	return p, nil
 }
 
-// Published is what the source of a claim reports of the form that is run, full or short; nil where it reports no
-// number, and where the short form has another net or other data, of which a number says nothing. A ratio, a slope and
-// what is counted are compared all the same.
+// Published returns the published number to compare a claim with, for the full or the short form. It returns nil if the
+// source has no number, and if the short form has another model or other data, unless the claim is a ratio, a slope or
+// accounting.
 func (p Preset) Published(c Claim, full bool) *float64 {
 	other := p.Full != nil && (differs(p, option.Model) || differs(p, option.Data))
 	if other && !full && c.Ratio == nil && c.Slope == nil && !c.Accounting() {
@@ -90,13 +93,13 @@ func (p Preset) Published(c Claim, full bool) *float64 {
 	return c.Published
 }
 
-// differs says whether the full form tells an option otherwise.
+// differs reports whether the full form changes an option.
 func differs(p Preset, x *option.Option) bool {
 	text := x.Text(p.Full.Options)
 	return text != "" && text != x.Text(p.Options)
 }
 
-// Recorded is the preset of a recorded name; full says that it ran in its full form.
+// Recorded returns the preset of a recorded name. full reports whether it ran in its full form.
 func Recorded(name string) (p Preset, full bool, err error) {
 	if p, err = Load(name); err == nil {
 		return p, false, nil

@@ -38,8 +38,9 @@ func TestInFull(t *testing.T) {
 
 func TestFullIsChecked(t *testing.T) {
 	for text, says := range map[string]string{
-		"[full]\nepochs = 3":                                                                  "needs expect",
-		"[full]\nnone = \"too long\"\nepochs = 3":                                             "leave one of them out",
+		"[full]\nepochs = 3": "needs expect",
+		"[full]\nnone = \"too long\"\nepochs = 3": "has none and other " +
+			"keys",
 		"[full]\nexpect = \"a day\"\ncolour = 3":                                              "colour",
 		"algorithm = \"parle\"\n[full]\nexpect = \"a day\"\n[full.knobs]\nzeta = 1":           "zeta",
 		"algorithm = \"parle\"\n[full]\nexpect = \"a day\"\nnone = \"\"\n[full.knobs]\nh = 1": "no knob \"h\"",

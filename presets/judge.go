@@ -2,34 +2,34 @@ package presets
 
 import "math"
 
-// Verdict is what samples say of a claim.
+// Verdict is the result of comparing samples with a claim.
 type Verdict string
 
 const (
 	Holds       Verdict = "holds"
 	Contradicts Verdict = "contradicts"
-	// a bound is less than Needed standard errors away, on whichever side; so is all of a single seed
+	// the measured value is less than Needed standard errors from a bound, or there is a single seed
 	Undecided  Verdict = "not decided"
-	Accounting Verdict = "accounting" // what was counted is what the formula says, which is no evidence
+	Accounting Verdict = "accounting" // the count equals its formula, which is no evidence
 )
 
-// Finding is a verdict with the condition that carries it: of all that a claim states, the one that is known least
-// clearly.
+// Finding is the verdict on a claim with the condition that determines it: the one with the worst verdict or the least
+// evidence.
 type Finding struct {
 	Verdict Verdict
-	// standard errors between measured and stated, below 0 on the wrong side; infinite where nothing scatters, NaN of a
-	// slope
+	// T is the distance between the measured and the stated value in standard errors; negative if the condition is
+	// violated, infinite without scatter, NaN for a slope.
 	T       float64
-	Needed  float64 // by how many it is decided
+	Needed  float64 // distance that decides the claim
 	Freedom float64 // degrees of freedom
-	// Takes is by how many seeds, 2 or more, the claim would be decided with a chance of 80 %, were its true quantities
-	// what was measured: MostSeeds+1 is more than that; 0 is not known, of what is counted, of slopes, of single seeds
-	// and where a target was missed.
-	Takes int
+	// SeedsNeeded is the number of seeds, 2 or more, that decide the claim with a probability of 80 % if the measured
+	// values are the true ones. MostSeeds+1 means more. It is 0 (unknown) for accounting, slopes, single seeds and
+	// missed targets.
+	SeedsNeeded int
 }
 
-// Measured is what the claim is about: the mean of a sample, its ratio to another's, or the slope over those that it
-// names.
+// Measured returns the quantity of the claim: the mean of a sample, its ratio to the mean of another one, or a slope
+// over several.
 func (c Claim) Measured(s Sample, other map[string]Sample) Estimate {
 	switch {
 	case c.Ratio != nil:
@@ -54,7 +54,7 @@ func (c Claim) Measured(s Sample, other map[string]Sample) Estimate {
 	return slope(x, y)
 }
 
-// condition is a quantity that shall not be below 0, nor, in an order, equal to it.
+// condition is a quantity that must not be negative and, if order is set, not 0.
 type condition struct {
 	Estimate
 	order bool
@@ -66,7 +66,7 @@ func atMost(e Estimate, bound float64) condition {
 	return condition{Estimate: e}
 }
 
-// t is how many standard errors the quantity is above 0: infinitely many where nothing scatters.
+// t returns the quantity in standard errors; infinite if its error is 0.
 func (q condition) t() float64 {
 	switch {
 	case q.Error != 0:
@@ -77,7 +77,7 @@ func (q condition) t() float64 {
 	return math.Inf(1)
 }
 
-// conditions are what the claim states of the mean and those of other presets; nothing of a slope.
+// conditions returns the conditions of the claim on the mean m and the means of other presets; none for a slope.
 func (c Claim) conditions(m Estimate, of func(preset string) Estimate) (out []condition) {
 	if c.Ratio != nil {
 		m = m.Over(of(c.Of))
@@ -99,17 +99,17 @@ func (c Claim) conditions(m Estimate, of func(preset string) Estimate) (out []co
 	return out
 }
 
-// Judge compares a sample with the claim; other are the samples of the presets that it names. A bound, an order or a
-// distance holds or is contradicted when it is decided at 95 % by Student's t, in an order with Welch's degrees of
-// freedom; all that a claim states must hold. A slope holds when what is stated lies within the interval of 95 %, and
-// decides nothing when half of that is more than a quarter of it. What is counted is compared as it is.
+// Judge compares a sample with the claim; other has the samples of the presets in the claim. A bound, an order or a
+// distance is decided at 95 % by Student's t distribution, for differences with Welch's degrees of freedom; all
+// conditions of a claim must hold. A slope holds if the 95 % interval contains the stated value, and is undecided if
+// half the interval exceeds a quarter of the stated value. Counts (accounting) are compared exactly.
 func (c Claim) Judge(s Sample, other map[string]Sample) Finding {
 	f := c.judge(s, other)
-	f.Takes = c.takes(s, other)
+	f.SeedsNeeded = c.seedsNeeded(s, other)
 	return f
 }
 
-// judge leaves out how many seeds it takes.
+// judge is Judge without SeedsNeeded.
 func (c Claim) judge(s Sample, other map[string]Sample) Finding {
 	if c.Slope != nil {
 		return c.judgeSlope(c.Measured(s, other))
@@ -136,7 +136,7 @@ func (c Claim) judge(s Sample, other map[string]Sample) Finding {
 	return worst
 }
 
-// worse says that a claim's verdict is f's sooner than g's.
+// worse reports whether f determines the verdict of a claim rather than g.
 func (f Finding) worse(g Finding) bool {
 	rank := map[Verdict]int{Contradicts: 2, Undecided: 1}
 	if rank[f.Verdict] != rank[g.Verdict] {

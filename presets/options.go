@@ -11,8 +11,9 @@ import (
 	"brood/runtime/option"
 )
 
-// tell reads the keys that are options, of the preset or of its full form, and refuses the first that is none.
-func (p *Preset) tell(text []byte, keys []tomlerr.Key) error {
+// setOptions sets the options of the preset and of its full form from these keys of text. It fails for a key that is
+// not an option.
+func (p *Preset) setOptions(text []byte, keys []tomlerr.Key) error {
 	var values map[string]any
 	if err := toml.Unmarshal(text, &values); err != nil {
 		return err

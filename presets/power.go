@@ -7,10 +7,10 @@ import (
 	"strconv"
 )
 
-// MostSeeds is how many seeds a claim may take for their number to be told.
+// MostSeeds is the largest number of seeds in Finding.SeedsNeeded.
 const MostSeeds = 1000
 
-// SeedsText is a number of seeds as it is told.
+// SeedsText formats a number of seeds.
 func SeedsText(n int) string {
 	if n > MostSeeds {
 		return fmt.Sprintf("over %d", MostSeeds)
@@ -18,20 +18,20 @@ func SeedsText(n int) string {
 	return strconv.Itoa(n)
 }
 
-// power80 is the quantile of the normal distribution that 80 % lie below.
+// power80 is the 80 % quantile of the normal distribution.
 const power80 = 0.8416
 
-// by is the mean as m seeds would know it that scatter as these do.
-func (s Sample) by(m int) Estimate {
+// withSeeds returns the estimate of the mean for m seeds with the same mean and scatter.
+func (s Sample) withSeeds(m int) Estimate {
 	e := s.Estimate()
 	e.Error *= math.Sqrt(float64(len(s)) / float64(m))
 	e.Freedom = float64(m - 1)
 	return e
 }
 
-// clear says that the quantity is so many standard errors from 0 that new samples, with it as their expectation, are
-// decided with a chance of 80 %. Their t has the noncentral distribution, which A&S 26.7.10 (Abramowitz and Stegun,
-// Handbook of mathematical functions, 1964) takes for normal, with f degrees of freedom and noncentrality d:
+// clear reports whether new samples with this expectation and error are decided with a probability of at least 80 %.
+// Their t has a noncentral distribution, with f degrees of freedom and noncentrality d, which A&S 26.7.10 (Abramowitz
+// and Stegun, Handbook of mathematical functions, 1964) approximates by a normal distribution:
 //
 //	P(t > needed) = Phi((d - needed (1 - 1/(4f))) / sqrt(1 + needed^2/(2f)))
 func (q condition) clear() bool {
@@ -39,23 +39,23 @@ func (q condition) clear() bool {
 	return math.Abs(q.t()) >= needed*(1-1/(4*f))+power80*math.Sqrt(1+needed*needed/(2*f))
 }
 
-// takes is by how many seeds the claim would be decided with a chance of 80 %, were all as it was measured: against it
-// in a condition that is missed, else for it in the one that takes the most. 0 is not known; above MostSeeds is more.
-func (c Claim) takes(s Sample, other map[string]Sample) int {
+// seedsNeeded returns the number of seeds that decide the claim with a probability of 80 % if the measured values are
+// the true ones: that contradict one condition, or confirm all of them. 0: unknown; MostSeeds+1: more than MostSeeds.
+func (c Claim) seedsNeeded(s Sample, other map[string]Sample) int {
 	if c.Accounting() || c.Slope != nil {
 		return 0
 	}
-	by := func(m int) []condition {
-		return c.conditions(s.by(m), func(name string) Estimate { return other[name].by(m) })
+	conditions := func(m int) []condition {
+		return c.conditions(s.withSeeds(m), func(name string) Estimate { return other[name].withSeeds(m) })
 	}
-	for _, q := range by(2) {
+	for _, q := range conditions(2) {
 		if x := q.Value + q.Error; x != x || math.IsInf(x, 0) {
 			return 0
 		}
 	}
 	return 2 + sort.Search(MostSeeds-1, func(i int) bool {
 		all := true
-		for _, q := range by(2 + i) {
+		for _, q := range conditions(2 + i) {
 			if q.clear() && q.t() < 0 {
 				return true
 			}

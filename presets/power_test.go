@@ -64,7 +64,7 @@ func TestTakesByHand(t *testing.T) {
 		{Claim{AtMost: ptr(3)}, Sample{2, math.NaN()}, 0},
 		{Claim{Metric: "bytes", AtMost: ptr(3)}, s, 0},
 	} {
-		if got := c.claim.Judge(c.s, others).Takes; got != c.want {
+		if got := c.claim.Judge(c.s, others).SeedsNeeded; got != c.want {
 			t.Errorf("%s of %v takes %d seeds, want %d", c.claim.States(), c.s, got, c.want)
 		}
 	}
@@ -95,7 +95,7 @@ func TestTakesSeeds(t *testing.T) {
 	} {
 		// of which 2 is the mean, and 2.1 that of the rival
 		pilot, others := scattered(5, 2, c.deviation), map[string]Sample{"b": scattered(5, 2.1, c.rivals)}
-		takes := c.claim.Judge(pilot, others).Takes
+		takes := c.claim.Judge(pilot, others).SeedsNeeded
 		decided := func(seeds int) float64 {
 			r := rand.New(rand.NewPCG(1, uint64(i)))
 			draw := func(mean, deviation float64) Sample {
@@ -140,7 +140,7 @@ func TestSeedsAreStated(t *testing.T) {
 		"metric = \"test_error\"\nseeds = 1":   "seeds = 1: give 2 or more",
 		"metric = \"test_error\"\nseeds = -4":  "seeds = -4: give 2 or more",
 		"metric = \"test_error\"\nseeds = 2.5": "seeds",
-		"metric = \"bytes\"\nseeds = 3":        "bytes is counted",
+		"metric = \"bytes\"\nseeds = 3":        "does not depend on seeds",
 	} {
 		if _, err := Parse([]byte(of(rest))); err == nil || !strings.Contains(err.Error(), says) {
 			t.Errorf("%q: %v", rest, err)

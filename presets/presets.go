@@ -1,5 +1,5 @@
-// Package presets holds named experiments as TOML: model, data, algorithm, knobs and fleet. A person's own file has the
-// same form. It imports optim, models and the table of options only.
+// Package presets holds named experiments as TOML: model, data, algorithm, knobs and fleet. Preset files of users have
+// the same form. It imports optim, models and runtime/option.
 package presets
 
 import (
@@ -28,24 +28,24 @@ var embedded embed.FS
 // Default is the preset that a bare `brood` trains.
 const Default = "quickstart"
 
-// Preset is an experiment: what it tells a run, under the names of its options, and what is to be known of it.
+// Preset is an experiment: options of a run, a description and claims about its results.
 type Preset struct {
 	Name   string         `toml:"-"`
 	Title  string         `toml:"title"`
 	Doc    string         `toml:"doc"`
 	Paper  string         `toml:"paper"`  // reference, with table or figure
-	Expect string         `toml:"expect"` // time on two cores, and what to see
-	Study  string         `toml:"study"`  // the set that it is run with to reproduce a source; "": none
-	Claims []Claim        `toml:"claims"` // what it tests
-	Knobs  map[string]any `toml:"knobs"`  // a value or a schedule each
-	Full   *Full          `toml:"full"`   // the source's own form, of which this is a short one
+	Expect string         `toml:"expect"` // expected time on two cores, and expected result
+	Study  string         `toml:"study"`  // set of presets that reproduce a source together; "": none
+	Claims []Claim        `toml:"claims"`
+	Knobs  map[string]any `toml:"knobs"` // a value or a schedule each
+	Full   *Full          `toml:"full"`  // the form of the source; nil if not described
 
-	Options option.Options `toml:"-"` // what it tells, without what the table of options does not name
+	Options option.Options `toml:"-"` // from the keys that are names of options
 
-	Protocol *protocol.Spec `toml:"protocol"` // rules, for the algorithm of that name, which it implies
+	Protocol *protocol.Spec `toml:"protocol"` // rules of a protocol; implies the algorithm protocol
 }
 
-// Rules are what the algorithm is given and the run records, nil for none.
+// Rules returns the rules of the protocol as the run records them; nil for none.
 func (p Preset) Rules() ([]byte, error) {
 	if p.Protocol == nil {
 		return nil, nil
@@ -53,7 +53,7 @@ func (p Preset) Rules() ([]byte, error) {
 	return p.Protocol.Text()
 }
 
-// List names the embedded presets.
+// List returns the names of the embedded presets, sorted.
 func List() (out []string) {
 	entries, _ := embedded.ReadDir(".")
 	for _, e := range entries {
@@ -63,7 +63,7 @@ func List() (out []string) {
 	return out
 }
 
-// Source is the text of an embedded preset, or of a file when nameOrPath ends in .toml.
+// Source returns the text of an embedded preset, or of a file if nameOrPath ends in .toml.
 func Source(nameOrPath string) ([]byte, error) {
 	if strings.HasSuffix(nameOrPath, ".toml") {
 		text, err := os.ReadFile(nameOrPath)
@@ -75,14 +75,15 @@ func Source(nameOrPath string) ([]byte, error) {
 	}
 	text, err := embedded.ReadFile(nameOrPath + ".toml")
 	if err != nil {
-		return nil, usererr.Errorf("there is no preset %q%s: choose one of %s, or another of `brood presets`, or give the path of a .toml file", nameOrPath,
-			usererr.Suggest(nameOrPath, List()), strings.Join(like(nameOrPath), ", "))
+		return nil, usererr.Errorf("no preset %q%s: choose one of %s, or another one of `brood presets`, or give the "+
+			"path of a .toml file", nameOrPath, usererr.Suggest(nameOrPath, List()), strings.Join(similar(nameOrPath),
+			", "))
 	}
 	return text, nil
 }
 
-// like are the presets whose names begin as this one does, or those that no study needs.
-func like(name string) (out []string) {
+// similar returns the presets that share the first four letters of a name, or else the presets without a study.
+func similar(name string) (out []string) {
 	for _, x := range List() {
 		if n := min(4, len(name)); n > 0 && strings.HasPrefix(x, name[:n]) {
 			out = append(out, x)
@@ -99,7 +100,7 @@ func like(name string) (out []string) {
 	return out
 }
 
-// Load reads what Source finds.
+// Load parses the preset of Source. Relative paths in a file are resolved against its directory.
 func Load(nameOrPath string) (Preset, error) {
 	text, err := Source(nameOrPath)
 	if err != nil {
@@ -111,13 +112,13 @@ func Load(nameOrPath string) (Preset, error) {
 	}
 	p.Name = nameOrPath
 	if strings.HasSuffix(nameOrPath, ".toml") {
-		p.beside(filepath.Dir(nameOrPath))
+		p.resolvePaths(filepath.Dir(nameOrPath))
 	}
 	return p, nil
 }
 
-// beside makes the relative paths of a preset's file those of its folder.
-func (p *Preset) beside(dir string) {
+// resolvePaths resolves the relative paths of a preset file against its directory.
+func (p *Preset) resolvePaths(dir string) {
 	at := func(path *string, is bool) {
 		if is && dir != "." && !filepath.IsAbs(*path) {
 			*path = filepath.Join(dir, *path)
@@ -131,17 +132,17 @@ func (p *Preset) beside(dir string) {
 	}
 }
 
-// Parse reads a preset and checks its algorithm and the names of its knobs.
+// Parse parses a preset and validates its options, its claims, its algorithm and the names of its knobs.
 func Parse(text []byte) (Preset, error) {
 	var p Preset
 	var others []tomlerr.Key
 	var unknown *tomlerr.UnknownError
 	if err := tomlerr.Decode(text, &p); errors.As(err, &unknown) {
-		others = unknown.Keys // which may be options
+		others = unknown.Keys // these may be options
 	} else if err != nil {
-		return p, fmt.Errorf("%w; compare it with what `brood presets show` prints", err)
+		return p, fmt.Errorf("%w; compare it with the output of `brood presets show`", err)
 	}
-	if err := p.tell(text, others); err != nil {
+	if err := p.setOptions(text, others); err != nil {
 		return p, err
 	}
 	if p.Full != nil {
@@ -155,7 +156,7 @@ func Parse(text []byte) (Preset, error) {
 		}
 		for _, name := range c.Others() {
 			if _, err := Source(name); err != nil {
-				return p, fmt.Errorf("a claim compares with %q, and there is no such preset", name)
+				return p, fmt.Errorf("a claim compares with %q: there is no such preset", name)
 			}
 		}
 	}
@@ -184,10 +185,10 @@ func Parse(text []byte) (Preset, error) {
 	return p, nil
 }
 
-// Setting is a knob as typed.
+// Setting is a knob with its expression as the user typed it.
 type Setting struct{ Knob, Expr string }
 
-// Settings lists the knobs in order of name.
+// Settings returns the knobs, sorted by name.
 func (p Preset) Settings() []Setting { return settings(p.Knobs) }
 
 func settings(knobs map[string]any) (out []Setting) {

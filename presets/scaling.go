@@ -18,9 +18,9 @@ import (
 //go:embed scaling/*.toml
 var plans embed.FS
 
-// Scaling is a plan to measure how presets scale over sizes of fleets. Where it has a target, runs end there, and what
-// counts is the time and the bytes to it. Else they have so many rounds, and what counts is a round's time: of a
-// population that grows with the fleet (weak), and of one that is shared out (strong).
+// Scaling is a plan to measure how presets scale with the size of the fleet. With a target, it measures the time and
+// the bytes until the target is met. Otherwise it measures the time of a round, for a population that grows with the
+// fleet (weak) and for a population of fixed size (strong).
 type Scaling struct {
 	Name    string  `toml:"-"`
 	Title   string  `toml:"title"`
@@ -28,37 +28,37 @@ type Scaling struct {
 	Paper   string  `toml:"paper"`
 	Expect  string  `toml:"expect"`  // time on two cores
 	Workers []int   `toml:"workers"` // sizes of the fleet, ascending
-	Slow    float64 `toml:"slow"`    // how many times slower than this machine each worker computes
-	// FastFrames: what workers send and receive is as fast as on this machine all the same.
+	Slow    float64 `toml:"slow"`    // factor by which each worker is slower than this machine
+	// FastFrames is set if only computing is slowed down, not sending and receiving.
 	FastFrames bool `toml:"fast_frames" json:",omitzero"`
 
-	Links   []string `toml:"links"`   // rates of each link, such as "100Mbit"; "" is no limit
-	Delay   string   `toml:"delay"`   // of every packet where a link has a rate, such as "1ms"
-	Each    []int    `toml:"each"`    // members of each worker: weak, or with a target
-	Members []int    `toml:"members"` // strong: members of all workers together
+	Links   []string `toml:"links"`   // rates of links, such as "100Mbit"; "" means no limit
+	Delay   string   `toml:"delay"`   // delay of packets on links with a rate, such as "1ms"
+	Each    []int    `toml:"each"`    // members of each worker, for weak scaling or with a target
+	Members []int    `toml:"members"` // members of the whole fleet, for strong scaling
 	Rounds  uint64   `toml:"rounds"`
-	Epochs  float64  `toml:"epochs"`                 // at which a run that misses its target ends
-	Target  string   `toml:"target"`                 // such as "loss=0.2"
-	Seeds   int      `toml:"seeds" json:",omitzero"` // with which each run is measured, 1 to so many; 0 is 1
+	Epochs  float64  `toml:"epochs"`                 // limit of runs that miss their target
+	Target  string   `toml:"target"`                 // such as "loss=0.2"; "" for none
+	Seeds   int      `toml:"seeds" json:",omitzero"` // number of runs of each kind, with seeds from 1; 0 means 1
 	Curves  []Curve  `toml:"curves"`
 }
 
-// Curve is a line of the plots: a preset, with settings over it.
+// Curve is a line of the plots: a preset with settings.
 type Curve struct {
 	Name   string   `toml:"name"`
 	Preset string   `toml:"preset"`
-	Set    []string `toml:"set"`   // NAME=VALUE: options that a sweep may vary, and knobs; VALUE workers is their number
-	Probe  uint64   `toml:"probe"` // rounds between probes, by which a target on the loss is met; needed with one
+	Set    []string `toml:"set"`   // NAME=VALUE of a knob or an option of sweeps; VALUE workers: the fleet size
+	Probe  uint64   `toml:"probe"` // rounds between probes, which detect that a target is met; required with a target
 }
 
 // Run is one run of a plan.
 type Run struct {
 	Curve            Curve
-	Link             string // one of the plan's; "" of a single worker
+	Link             string // a link of the plan; "" for a single worker
 	Workers, Members int
 }
 
-// Settings are those of the run, over its preset.
+// Settings returns the settings of the run that override its preset.
 func (r Run) Settings() (out []Setting) {
 	for _, text := range r.Curve.Set {
 		name, value, _ := strings.Cut(text, "=")
@@ -70,7 +70,7 @@ func (r Run) Settings() (out []Setting) {
 	return append(out, Setting{option.Members.Name, strconv.Itoa(r.Members)})
 }
 
-// Plans names the embedded plans.
+// Plans returns the names of the embedded plans, sorted.
 func Plans() (out []string) {
 	entries, _ := plans.ReadDir("scaling")
 	for _, e := range entries {
@@ -80,7 +80,7 @@ func Plans() (out []string) {
 	return out
 }
 
-// LoadPlan reads an embedded plan, or a file when nameOrPath ends in .toml.
+// LoadPlan parses an embedded plan, or a file if nameOrPath ends in .toml.
 func LoadPlan(nameOrPath string) (Scaling, error) {
 	var text []byte
 	var err error
@@ -90,7 +90,7 @@ func LoadPlan(nameOrPath string) (Scaling, error) {
 				usererr.File(err, nameOrPath, "give the path of a .toml file, or a name of `brood scale`"))
 		}
 	} else if text, err = plans.ReadFile("scaling/" + nameOrPath + ".toml"); err != nil {
-		return Scaling{}, usererr.Errorf("there is no plan %q%s: choose one of %s, or give the path of a .toml file",
+		return Scaling{}, usererr.Errorf("no plan %q%s: choose one of %s, or give the path of a .toml file",
 			nameOrPath, usererr.Suggest(nameOrPath, Plans()), strings.Join(Plans(), ", "))
 	}
 	s := Scaling{Name: strings.TrimSuffix(filepath.Base(nameOrPath), ".toml"), Slow: 1}
@@ -108,25 +108,23 @@ func LoadPlan(nameOrPath string) (Scaling, error) {
 	return s, nil
 }
 
-// maxFleet is the largest fleet of processes that a plan starts on one machine, and maxSeeds how often it runs one at
-// most.
 const (
-	maxFleet = 64
-	maxSeeds = 100
+	maxFleet = 64  // workers of a plan, which are processes on one machine
+	maxSeeds = 100 // runs of each kind
 )
 
 func (s Scaling) check() error {
-	rising := func(name string, all []int, most int) error {
+	ascending := func(name string, all []int, most int) error {
 		for i, n := range all {
 			if n < 1 || n > most || i > 0 && n <= all[i-1] {
-				return fmt.Errorf("%s = %v: give numbers from 1 to %d, each above the one before", name, all, most)
+				return fmt.Errorf("%s = %v: give numbers from 1 to %d in ascending order", name, all, most)
 			}
 		}
 		return nil
 	}
 	const members = 1 << 18
-	if err := errors.Join(rising("workers", s.Workers, maxFleet), rising("each", s.Each, members),
-		rising("members", s.Members, members)); err != nil {
+	if err := errors.Join(ascending("workers", s.Workers, maxFleet), ascending("each", s.Each, members),
+		ascending("members", s.Members, members)); err != nil {
 		return err
 	}
 	switch {
@@ -135,19 +133,21 @@ func (s Scaling) check() error {
 	case len(s.Curves) == 0:
 		return errors.New("give at least one [[curves]], with a name and a preset")
 	case len(s.Each)+len(s.Members) == 0:
-		return errors.New("give each, the members of each worker, or members, those of all workers together, or both")
+		return errors.New("give each (members of each worker), members (of the whole fleet), or both")
 	case s.Target == "" && s.Rounds < 6:
-		return errors.New("give rounds, 6 or more, and 8 where they are short (the first two do not count), or a target")
+		return errors.New("give rounds, 6 or more (8 or more if they are short, since the first two are ignored), or " +
+			"a target")
 	case s.Target != "" && (len(s.Members) > 0 || s.Rounds > 0 || !(s.Epochs > 0)):
-		return errors.New("with a target give each, and epochs at which a run ends that misses it; no members and no rounds")
+		return errors.New("with a target give each and epochs, the limit of runs that miss it, but neither members " +
+			"nor rounds")
 	case s.Target == "" && s.Epochs != 0:
-		return errors.New("epochs go with a target")
+		return errors.New("epochs needs a target")
 	case s.Delay != "" && !slices.ContainsFunc(s.Links, func(l string) bool { return l != "" }):
-		return errors.New("delay is of links with a rate: give links one, such as 100Mbit")
+		return errors.New("delay applies to links with a rate: add a rate to links, such as 100Mbit")
 	case len(slices.Compact(slices.Sorted(slices.Values(s.Links)))) < len(s.Links):
-		return fmt.Errorf("links = %q: give each once", s.Links)
+		return fmt.Errorf("links = %q: a rate is given twice", s.Links)
 	case s.FastFrames && s.Slow == 1:
-		return errors.New("fast_frames is of workers that are slower: give slow too")
+		return errors.New("fast_frames needs slow, the factor of slower workers")
 	case s.Seeds < 0 || s.Seeds > maxSeeds:
 		return fmt.Errorf("seeds = %d: give a number from 1 to %d", s.Seeds, maxSeeds)
 	case !(s.Slow >= 1 && s.Slow <= 100):
@@ -156,27 +156,28 @@ func (s Scaling) check() error {
 	names := map[string]bool{}
 	for _, c := range s.Curves {
 		if c.Name == "" || names[c.Name] {
-			return fmt.Errorf("a curve is called %q: give each a name of its own", c.Name)
+			return fmt.Errorf("curve name %q is empty or used twice: give each curve a unique name", c.Name)
 		}
 		names[c.Name] = true
 		if (s.Target == "") != (c.Probe == 0) {
-			return fmt.Errorf("curve %s: give probe, the rounds between probes, where the plan has a target, and nowhere else",
-				c.Name)
+			return fmt.Errorf("curve %s: give probe, the rounds between probes, if and only if the plan has a "+
+				"target", c.Name)
 		}
 		for _, text := range c.Set {
 			if name, value, ok := strings.Cut(text, "="); !ok || name == "" || value == "" || name == "members" ||
 				name == "workers" {
-				return fmt.Errorf("curve %s: set has %q: give NAME=VALUE, and members and workers of the plan alone", c.Name, text)
+				return fmt.Errorf("curve %s: set has %q: give NAME=VALUE; members and workers are keys of the "+
+					"plan", c.Name, text)
 			}
 		}
 	}
 	return nil
 }
 
-// Repeats is how many runs there are of each kind, which differ in their seed alone.
+// Repeats returns the number of runs of each kind, which differ only in their seeds.
 func (s Scaling) Repeats() int { return max(1, s.Seeds) }
 
-// Rates are the links of a plan; one that names none has links without limit.
+// Rates returns the links of a plan; one link without a limit if the plan has none.
 func (s Scaling) Rates() []string {
 	if len(s.Links) == 0 {
 		return []string{""}
@@ -184,7 +185,7 @@ func (s Scaling) Rates() []string {
 	return s.Links
 }
 
-// populations are the members on so many workers, without those that share out fewer than one each.
+// populations returns the population sizes for this number of workers, without those with fewer members than workers.
 func (s Scaling) populations(workers int) (out []int) {
 	for _, n := range s.Each {
 		out = append(out, n*workers)
@@ -198,8 +199,8 @@ func (s Scaling) populations(workers int) (out []int) {
 	return slices.Compact(out)
 }
 
-// Runs are those of the plan on so many workers, each once, whatever its seeds. A single worker has no links: its runs
-// are those of every link.
+// Runs returns the kinds of runs of the plan with this number of workers. A single worker has no links: it has one kind
+// of run for all of them.
 func (s Scaling) Runs(workers int) (out []Run) {
 	for _, c := range s.Curves {
 		for i, l := range s.Rates() {

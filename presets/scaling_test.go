@@ -79,15 +79,15 @@ func TestBadPlans(t *testing.T) {
 		t.Fatal(err)
 	}
 	for _, c := range []struct{ from, to, says string }{
-		{"[1, 2]", "[2, 1]", "each above the one before"},
+		{"[1, 2]", "[2, 1]", "in ascending order"},
 		{"[1, 2]", "[0]", "give numbers from 1"},
 		{"[1, 2]", "[]", "give workers"},
 		{"each = [1]", "", "give each"},
 		{"rounds = 6", "rounds = 5", "give rounds, 6 or more"},
-		{"rounds = 6", "rounds = 6\ndelay = \"1ms\"", "give links one"},
-		{"rounds = 6", "rounds = 6\nlinks = [\"1Mbit\", \"1Mbit\"]", "give each once"},
-		{"rounds = 6", "rounds = 6\nepochs = 2", "epochs go with a target"},
-		{"rounds = 6", "target = \"loss=1\"", "epochs at which a run ends"},
+		{"rounds = 6", "rounds = 6\ndelay = \"1ms\"", "delay applies to links with a rate"},
+		{"rounds = 6", "rounds = 6\nlinks = [\"1Mbit\", \"1Mbit\"]", "a rate is given twice"},
+		{"rounds = 6", "rounds = 6\nepochs = 2", "epochs needs a target"},
+		{"rounds = 6", "target = \"loss=1\"", "the limit of runs that miss it"},
 		{"rounds = 6", "target = \"loss=1\"\nepochs = 1", "give probe"},
 		{"rounds = 6", "rounds = 6\nslow = 0.5", "slow = 0.5"},
 		{"rounds = 6", "rounds = 6\nsloww = 2", "sloww"},
@@ -95,9 +95,9 @@ func TestBadPlans(t *testing.T) {
 		{"[[curves]]\nname = \"a\"\npreset = \"quickstart\"\n", "", "give at least one [[curves]]"},
 		{"rounds = 6", "rounds = 6\nseeds = 101", "seeds = 101: give a number from 1 to 100"},
 		{"rounds = 6", "rounds = 6\nseeds = -1", "give a number from 1"},
-		{"name = \"a\"", "name = \"\"", "a name of its own"},
+		{"name = \"a\"", "name = \"\"", "give each curve a unique name"},
 		{"name = \"a\"", "name = \"a\"\nprobe = 3", "give probe"},
-		{"name = \"a\"", "name = \"a\"\nset = [\"members=3\"]", "members and workers of the plan alone"},
+		{"name = \"a\"", "name = \"a\"\nset = [\"members=3\"]", "members and workers are keys of the plan"},
 		{"name = \"a\"", "name = \"a\"\nset = [\"eta\"]", "give NAME=VALUE"},
 	} {
 		if err := load(strings.Replace(fine, c.from, c.to, 1)); err == nil || !strings.Contains(err.Error(), c.says) {

@@ -98,7 +98,7 @@ func TestSlowALinkDown(t *testing.T) {
 	if l := d.sent[1].Link; *l != (event.Link{From: 1, To: 3}) {
 		t.Errorf("u sends %+v", l)
 	}
-	d.shows("worker 1 to worker 3: as fast as it can be: accepted")
+	d.shows("worker 1 to worker 3: no limit: accepted")
 }
 
 func TestSlowARowOrAColumnDown(t *testing.T) {

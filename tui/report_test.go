@@ -32,7 +32,7 @@ func reportOf(classes int, names ...string) *report.Report {
 			as = (is + 1) % classes
 		}
 		p[as], p[(as+1)%classes] = 0.9, 0.1
-		t.Told(p, is)
+		t.AddClass(p, is)
 	}
 	return t.Report(func(c int) string {
 		if names != nil {

@@ -47,7 +47,7 @@ func (m *model) tuned(k optim.Knob, algorithm string) (some, person bool) {
 	for _, e := range last {
 		if x, err := k.Parse(e.Expr); err != nil || x != k.Default {
 			some = true
-			person = person || !e.Given()
+			person = person || !e.FromSpec()
 		}
 	}
 	return some, person

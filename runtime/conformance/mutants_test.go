@@ -99,7 +99,8 @@ var mutants = []mutant{
 		"./runtime/coordinator", sim, 1},
 	{"rounds go on over a lost link", "runtime/coordinator/links.go", "\tc.voided = c.voided || c.granted > c.committed\n\tc.change, c.plan, c.retry = &next, nil, c.now.Add(wait)\n\tc.granted = c.committed\n\tclear(c.done)\n", "\tc.change, c.plan, c.retry = &next, nil, c.now.Add(wait)\n",
 		"./runtime/coordinator", sim, 101},
-	{"who lost others is put out for good", "runtime/coordinator/links.go", "message.Away{Why: e.Reason, After: after}", "message.Away{Why: e.Reason}",
+	{"who lost others is put out for good", "runtime/coordinator/links.go", "message.Evict{Why: e.Reason, After: " +
+		"after}", "message.Evict{Why: e.Reason}",
 		"./runtime/coordinator", sim, 129},
 	{"who says so goes, though it hosts members and the other none", "runtime/coordinator/links.go", "range []int{first, second} {", "range []int{first} {",
 		"./runtime/coordinator", sim, 129},

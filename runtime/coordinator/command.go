@@ -35,7 +35,7 @@ var MembersKnob = optim.Knob{
 func (c *Coordinator) command(cmd event.Command) []Effect {
 	round, fx, err := c.apply(cmd)
 	if err != nil {
-		return []Effect{Receipt{event.Receipt{ID: cmd.ID, Reason: err.Error(), Typed: usererr.Is(err)}}}
+		return []Effect{Receipt{event.Receipt{ID: cmd.ID, Reason: err.Error(), Usage: usererr.Is(err)}}}
 	}
 	return append([]Effect{Receipt{event.Receipt{ID: cmd.ID, Accepted: true, Round: round}}}, fx...)
 }

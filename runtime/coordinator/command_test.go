@@ -98,7 +98,7 @@ func TestReasons(t *testing.T) {
 		p.round(nil)
 	}
 	for _, bad := range []string{strings.Repeat("x", event.MaxWhy+1), "two\nlines", "\x1b[31mred", "\xff"} {
-		if r := p.asks(event.Command{Why: bad, Set: []event.Setting{{Knob: "eta", Expr: "0.2"}}}); r.Accepted || !r.Typed || !strings.Contains(r.Reason, "reason of the command") {
+		if r := p.asks(event.Command{Why: bad, Set: []event.Setting{{Knob: "eta", Expr: "0.2"}}}); r.Accepted || !r.Usage || !strings.Contains(r.Reason, "reason of the command") {
 			t.Errorf("the reason %.20q is answered by %+v", bad, r)
 		}
 	}
@@ -168,7 +168,7 @@ func TestLimits(t *testing.T) {
 		{event.Limit{Rounds: 90, Epochs: 1}, "2 epochs are done already", false},
 	} {
 		edits := []event.Setting{{Knob: "eta", Expr: "0.2"}}
-		if r := p.asks(event.Command{Limit: &c.limit, Set: edits}); r.Accepted || r.Typed != c.typed || !strings.Contains(r.Reason, c.says) {
+		if r := p.asks(event.Command{Limit: &c.limit, Set: edits}); r.Accepted || r.Usage != c.typed || !strings.Contains(r.Reason, c.says) {
 			t.Errorf("%+v is answered by %+v, want %q", c.limit, r, c.says)
 		}
 	}

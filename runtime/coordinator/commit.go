@@ -239,7 +239,7 @@ func (c *Coordinator) handleFailed(e message.Failed) []Effect {
 // evict removes workers for good: their reports cannot be trusted, or they cannot do their work.
 func (c *Coordinator) evict(all ...Lost) (fx []Effect) {
 	for _, e := range all {
-		fx = append(fx, Send{e.Worker, message.Away{Why: e.Reason}})
+		fx = append(fx, Send{e.Worker, message.Evict{Why: e.Reason}})
 	}
 	return append(fx, c.removeLost(all...)...)
 }

@@ -72,7 +72,7 @@ func (p *party) step(ev any) []Effect {
 		case Append:
 			p.log = append(p.log, x.Record)
 		case Send:
-			if a, ok := x.Msg.(message.Away); ok {
+			if a, ok := x.Msg.(message.Evict); ok {
 				p.out, p.away = append(p.out, x.Worker), append(p.away, away{x.Worker, a.After})
 			}
 			if _, ok := x.Msg.(message.Abort); ok {

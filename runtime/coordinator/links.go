@@ -132,7 +132,7 @@ func (c *Coordinator) evictForNow(e Lost) []Effect {
 	times := c.evictions[key].times
 	after := min(linkAway<<min(times, 10), linkForgiven)
 	c.evictions[key] = breaks{times + 1, c.now}
-	fx := []Effect{Send{e.Worker, message.Away{Why: e.Reason, After: after}}}
+	fx := []Effect{Send{e.Worker, message.Evict{Why: e.Reason, After: after}}}
 	e.Reason += fmt.Sprintf("; it may come back in %s", after)
 	return append(fx, c.removeLost(e)...)
 }

@@ -347,7 +347,7 @@ func toldOrder(o message.Order) string {
 		return fmt.Sprintf("save round %d", m.At)
 	case message.Stop:
 		return "stop"
-	case message.Away:
+	case message.Evict:
 		if m.After > 0 {
 			return fmt.Sprintf("away for %s: %s", m.After, m.Why)
 		}

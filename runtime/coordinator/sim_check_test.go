@@ -118,7 +118,7 @@ func (c *checker) effect(x any) error {
 			if c.sent == nil || c.sent.Epoch != m.Epoch {
 				return c.plan(m.Plan)
 			}
-		case message.Away:
+		case message.Evict:
 			w := c.s.workers[x.Worker]
 			newcomer := w.cuts > 0 && (c.count["astray"] > 0 || c.cut != nil && c.cut.Never) && len(c.s.core.roster.Hosted(x.Worker)) == 0
 			if !w.faulty && w.cuts <= len(linkPauses) && !newcomer {

@@ -52,7 +52,7 @@ func (w *simWorker) sever(other int, never bool) error {
 
 // sentAway holds who is put out against what was said last. Of two that never met the one that hosts no member goes,
 // which is for good at most by its own word; otherwise nobody goes for good because of lost links.
-func (c *checker) sentAway(w int, m message.Away) error {
+func (c *checker) sentAway(w int, m message.Evict) error {
 	f := c.cut
 	if f == nil || !f.Never {
 		if m.After == 0 {

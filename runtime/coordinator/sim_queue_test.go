@@ -88,7 +88,7 @@ func fold(h hash, x any) hash {
 		return mix(h, 5, uint64(x.Epoch))
 	case message.Save:
 		return mix(h, 6, uint64(x.Epoch), x.At)
-	case message.Stop, message.Away:
+	case message.Stop, message.Evict:
 		return mix(h, 7)
 	case message.Done:
 		h = mix(h, 8, uint64(x.Worker), uint64(x.Epoch), x.From, x.To)

@@ -159,7 +159,7 @@ func (w *simWorker) work() error {
 func (w *simWorker) begin(msg any) error {
 	s := w.sim
 	switch m := msg.(type) {
-	case message.Away:
+	case message.Evict:
 		if m.After > 0 { // it comes back, under another number
 			s.spawn(m.After.Milliseconds())
 		}

@@ -37,14 +37,14 @@ func (t *Model) reported(
 				for k, z := range set.Targets(id) {
 					want = append(want, set.Restore(k, z))
 				}
-				tally.Predicted(row, want)
+				tally.AddValues(row, want)
 				continue
 			}
 			if t.Net.MultiLabel() {
-				tally.Tagged(row, set.Targets(id))
+				tally.AddLabels(row, set.Targets(id))
 				continue
 			}
-			tally.Told(row, int(set.Label(id)))
+			tally.AddClass(row, int(set.Label(id)))
 		}
 		return nil
 	})

@@ -61,7 +61,7 @@ type Link struct {
 	Loss   float64       `cbor:"5,keyasint,omitempty"` // share of lost packets, 0 to 1
 }
 
-// String describes the link, for example "worker 1 to worker 2: 1.25 MB/s, 20ms late".
+// String describes the link, for example "worker 1 to worker 2: 1.25 MB/s, 20ms of delay".
 func (l Link) String() string {
 	name := func(w int) string {
 		if w == Every {
@@ -69,7 +69,7 @@ func (l Link) String() string {
 		}
 		return fmt.Sprintf("worker %d", w)
 	}
-	what := "as fast as it can be"
+	what := "no limit"
 	if l.Slow() {
 		what = ""
 		for _, x := range []struct {
@@ -77,7 +77,7 @@ func (l Link) String() string {
 			text string
 		}{
 			{l.Rate > 0, fmt.Sprintf("%.3g MB/s", float64(l.Rate)/1e6)},
-			{l.Delay > 0, l.Delay.String() + " late"},
+			{l.Delay > 0, l.Delay.String() + " of delay"},
 			{l.Jitter > 0, "up to " + l.Jitter.String() + " of jitter"},
 			{l.Loss > 0, fmt.Sprintf("%.3g%% lost", 100*l.Loss)},
 		} {
@@ -103,5 +103,5 @@ type Receipt struct {
 	Accepted bool   `cbor:"1,keyasint"`
 	Round    uint64 `cbor:"2,keyasint,omitempty"` // first round in which the command can be in effect
 	Reason   string `cbor:"3,keyasint,omitempty"` // of a rejection: a sentence with the cause and what to do
-	Typed    bool   `cbor:"4,keyasint,omitempty"` // the rejection is a usage error that every run would return
+	Usage    bool   `cbor:"4,keyasint,omitempty"` // the rejection is a usage error that every run would return
 }

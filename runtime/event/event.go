@@ -38,7 +38,8 @@ func (r Record) Essential() bool { return r.Points == nil && r.Evaluation == nil
 // It is for runs that are timed.
 const NoTest = ^uint64(0)
 
-// Config is the first record of a log. It holds what cannot change during the run.
+// Config is the first record of a log. It holds the settings that cannot change during the run. The names of the fields
+// of records are the keys of `brood log --json`.
 type Config struct {
 	// Version of the log's vocabulary. It has a late key, so that logs before v0.1, whose version had key 0, have 0.
 	Version   int    `cbor:"35,keyasint"`
@@ -179,7 +180,7 @@ type Edit struct {
 	Algorithm string `cbor:"1,keyasint"`
 	Knob      string `cbor:"2,keyasint"`
 	Expr      string `cbor:"3,keyasint"`
-	By        string `cbor:"4,keyasint,omitempty"` // one of Givers, or the operator who made it
+	By        string `cbor:"4,keyasint,omitempty"` // one of SpecAuthors, or the operator who made it
 	ID        uint64 `cbor:"5,keyasint,omitempty"` // id of the command that requested it
 
 	// Progress at round At, for schedules in epochs or steps. Set once that round is committed.
@@ -191,17 +192,17 @@ type Edit struct {
 	Why string `cbor:"9,keyasint,omitempty"`
 }
 
-// Givers are the values of Edit.By for edits that no command made. No operator may have such a name.
-var Givers = []string{"preset", "flag", optim.Auto, ByModel, ByNobody}
+// SpecAuthors lists the values of Edit.By for edits that no command made. No operator may have such a name.
+var SpecAuthors = []string{"preset", "flag", optim.Auto, ByModel, ByDefault}
 
-// ByNobody marks the edit of a knob whose initial value differs from its default, see optim.Knob.Schedule.
-const ByNobody = "default"
+// ByDefault marks the edit of a knob whose initial value differs from its default, see optim.Knob.Schedule.
+const ByDefault = "default"
 
 // ByModel marks the edit that sets the learning rate of the model's specification.
 const ByModel = "model"
 
-// Given reports whether no command made the edit: it comes from a preset, a flag or a choice of the run.
-func (e Edit) Given() bool { return !e.Commanded() && slices.Contains(Givers, e.By) }
+// FromSpec reports whether no command made the edit: it comes from a preset, a flag or a choice of the run.
+func (e Edit) FromSpec() bool { return !e.Commanded() && slices.Contains(SpecAuthors, e.By) }
 
 // Commanded reports whether the edit is known to come from a command; logs that predate numbered commands lack this.
 func (e Edit) Commanded() bool { return e.Obeys != 0 || e.ID != 0 }

@@ -58,7 +58,8 @@ type MeasureInfo struct {
 	Unit string
 	Doc  string
 	Most float64 // largest plausible value; larger reports are rejected
-	Told bool    // the process reports it about itself; otherwise the coordinator measures it
+
+	Reported bool // the process reports it about itself; otherwise the coordinator measures it
 }
 
 const (
@@ -72,31 +73,32 @@ const (
 var Measures = []MeasureInfo{
 	{Busy, "cores", "processors that the process keeps busy", mostCores, true},
 	{Cores, "cores", "processors that the process may use, by its affinity and its control group", mostCores, true},
-	{Load, "cores", "processors of the machine that are busy, with whatever runs there", mostCores, true},
+	{Load, "cores", "busy processors of the machine, by all processes", mostCores, true},
 	{AllCores, "cores", "processors of the machine", mostCores, true},
 	{Memory, "bytes", "resident memory of the process", mostBytes, true},
-	{MemoryUsed, "bytes", "memory of the machine, or of the control group, that is taken", mostBytes, true},
-	{MemoryTotal, "bytes", "memory of the machine, or what its control group may have", mostBytes, true},
-	{DeviceUsed, "bytes", "memory of the device that the engine holds", mostBytes, true},
+	{MemoryUsed, "bytes", "memory in use on the machine, or by the control group", mostBytes, true},
+	{MemoryTotal, "bytes", "memory of the machine, or the limit of its control group", mostBytes, true},
+	{DeviceUsed, "bytes", "memory of the device that the engine uses", mostBytes, true},
 	{DeviceTotal, "bytes", "memory of the device", mostBytes, true},
-	{DeviceTaken, "bytes", "memory of the device that is taken, by whomever, where its driver tells", mostBytes, true},
-	{DeviceLoad, "share", "of the time in which the device was busy, from 0 to 1, where its driver tells", 1, true},
-	{DeviceHeat, "degrees Celsius", "temperature of the device, where its driver tells", 1000, true},
+	{DeviceTaken, "bytes", "memory of the device in use by all processes, if its driver reports it", mostBytes, true},
+	{DeviceLoad, "share", "of the time in which the device was busy, from 0 to 1, if its driver reports it", 1, true},
+	{DeviceHeat, "degrees Celsius", "temperature of the device, if its driver reports it", 1000, true},
 	{RoundTrip, "seconds", "to the coordinator and back, of the last heartbeat", mostSeconds, false},
 	{Sent, "bytes a second", "to the other workers", mostBytes, false},
 	{Received, "bytes a second", "from the other workers", mostBytes, false},
-	{Restarts, "restarts", "of the programs of an objective that ended, since the process began", mostCount, true},
+	{Restarts, "restarts", "of the programs of an objective since the process began", mostCount, true},
 }
 
 // mostMeasures is the maximum number of measures in a report: more than there are, since later versions may add some.
 const mostMeasures = 64
 
-// Told validates the measures that a process reports about itself. It returns them rounded, without those that this
-// version does not know; nil if none remain. It returns an error if there are too many, if a value is out of range or
-// not a number, if a name is invalid, or if the coordinator has to measure the quantity.
-func Told(values map[Measure]float64) (map[Measure]float64, error) {
+// CheckReport validates the measures that a process reports about itself. It returns them rounded, without those that
+// this version does not know; nil if none remain. It returns an error if there are too many, if a value is out of range
+// or not a number, if a name is invalid, or if the coordinator has to measure the quantity.
+func CheckReport(values map[Measure]float64) (map[Measure]float64, error) {
 	if len(values) > mostMeasures {
-		return nil, fmt.Errorf("it reports %d measures of its machine, and there are %d", len(values), len(Measures))
+		return nil, fmt.Errorf("its report has %d measures of its machine, but only %d exist", len(values),
+			len(Measures))
 	}
 	left := len(values)
 	var out map[Measure]float64
@@ -105,10 +107,10 @@ func Told(values map[Measure]float64) (map[Measure]float64, error) {
 		switch {
 		case !ok:
 			continue
-		case !m.Told:
-			return nil, fmt.Errorf("it reports its %s, which the coordinator measures", m.Measure)
+		case !m.Reported:
+			return nil, fmt.Errorf("its report has %s, which the coordinator measures", m.Measure)
 		case !(x >= 0 && x <= m.Most):
-			return nil, fmt.Errorf("it measures its %s as %g %s", m.Measure, x, m.Unit)
+			return nil, fmt.Errorf("its report has an implausible %s of %g %s", m.Measure, x, m.Unit)
 		}
 		if out == nil {
 			out = map[Measure]float64{}
@@ -122,7 +124,7 @@ func Told(values map[Measure]float64) (map[Measure]float64, error) {
 		}
 		invalid := func(r rune) bool { return (r < 'a' || r > 'z') && r != '_' }
 		if len(name) == 0 || len(name) > 40 || strings.ContainsFunc(string(name), invalid) {
-			return nil, fmt.Errorf("it measures %.40q of its machine, which is no name", string(name))
+			return nil, fmt.Errorf("its report has a measure with the invalid name %.40q", string(name))
 		}
 	}
 	return out, nil

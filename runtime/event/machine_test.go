@@ -9,13 +9,13 @@ import (
 )
 
 // What a process says of itself is finite, within bounds and by name; what another version knows is passed over.
-func TestTold(t *testing.T) {
+func TestCheckReport(t *testing.T) {
 	good := map[Measure]float64{Busy: 1.5, Cores: 2, Memory: 1 << 30, DeviceLoad: 1, "later_measure": math.NaN()}
-	got, err := Told(good)
+	got, err := CheckReport(good)
 	if err != nil || !maps.Equal(got, map[Measure]float64{Busy: 1.5, Cores: 2, Memory: 1 << 30, DeviceLoad: 1}) {
 		t.Errorf("%v, %v", got, err)
 	}
-	if got, err := Told(nil); got != nil || err != nil {
+	if got, err := CheckReport(nil); got != nil || err != nil {
 		t.Errorf("of nothing: %v, %v", got, err)
 	}
 	many := map[Measure]float64{}
@@ -26,19 +26,19 @@ func TestTold(t *testing.T) {
 		values map[Measure]float64
 		says   string
 	}{
-		"no number":     {map[Measure]float64{Busy: math.NaN()}, "cpu as NaN"},
-		"no end":        {map[Measure]float64{Memory: math.Inf(1)}, "memory as +Inf"},
-		"less than 0":   {map[Measure]float64{Load: -0.001}, "load as -0.001"},
-		"too much":      {map[Measure]float64{DeviceLoad: 1.01}, "device_load as 1.01"},
+		"no number":     {map[Measure]float64{Busy: math.NaN()}, "implausible cpu of NaN"},
+		"no end":        {map[Measure]float64{Memory: math.Inf(1)}, "memory of +Inf"},
+		"less than 0":   {map[Measure]float64{Load: -0.001}, "load of -0.001"},
+		"too much":      {map[Measure]float64{DeviceLoad: 1.01}, "device_load of 1.01"},
 		"not its own":   {map[Measure]float64{RoundTrip: 0.01}, "which the coordinator measures"},
-		"no text":       {map[Measure]float64{"\xff\xfe": 1}, "no name"},
-		"an escape":     {map[Measure]float64{"\x1b[2J": 1}, "no name"},
-		"a long name":   {map[Measure]float64{Measure(strings.Repeat("x", 41)): 1}, "no name"},
-		"without name":  {map[Measure]float64{"": 1, Busy: 1}, "no name"},
+		"no text":       {map[Measure]float64{"\xff\xfe": 1}, "invalid name"},
+		"an escape":     {map[Measure]float64{"\x1b[2J": 1}, "invalid name"},
+		"a long name":   {map[Measure]float64{Measure(strings.Repeat("x", 41)): 1}, "invalid name"},
+		"without name":  {map[Measure]float64{"": 1, Busy: 1}, "invalid name"},
 		"all too many":  {many, "65 measures"},
-		"hidden by one": {map[Measure]float64{Busy: 1, "later": 1, "lat\u00e9r": 1}, "no name"},
+		"hidden by one": {map[Measure]float64{Busy: 1, "later": 1, "lat\u00e9r": 1}, "invalid name"},
 	} {
-		if got, err := Told(c.values); err == nil || got != nil || !strings.Contains(err.Error(), c.says) {
+		if got, err := CheckReport(c.values); err == nil || got != nil || !strings.Contains(err.Error(), c.says) {
 			t.Errorf("%s: %v, %v; want %q", name, got, err, c.says)
 		} else if strings.ContainsRune(err.Error(), 0x1b) || !utf8.ValidString(err.Error()) {
 			t.Errorf("%s: the sentence holds what it complains of: %q", name, err)
@@ -46,7 +46,7 @@ func TestTold(t *testing.T) {
 	}
 }
 
-// Every measure has a name that Told would pass on, a unit, words and a bound.
+// Every measure has a name that CheckReport accepts, a unit, words and a bound.
 func TestMeasures(t *testing.T) {
 	seen := map[Measure]bool{}
 	for _, m := range Measures {
@@ -54,7 +54,7 @@ func TestMeasures(t *testing.T) {
 			t.Errorf("%+v", m)
 		}
 		seen[m.Measure] = true
-		if _, err := Told(map[Measure]float64{m.Measure: m.Most}); (err == nil) != m.Told {
+		if _, err := CheckReport(map[Measure]float64{m.Measure: m.Most}); (err == nil) != m.Reported {
 			t.Errorf("%s at its most: %v", m.Measure, err)
 		}
 	}

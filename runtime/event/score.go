@@ -167,7 +167,7 @@ func (c *Config) Environment() string {
 	return c.Told["env"]
 }
 
-// Fitness returns what the run calls the value that it maximises.
+// Fitness returns the name of the value that the run maximises.
 func (c *Config) Fitness() string {
 	if c.Environment() != "" {
 		return "return"
@@ -175,7 +175,7 @@ func (c *Config) Fitness() string {
 	return "fitness"
 }
 
-// ModelName returns the name of the model; for an objective whose parameters have no name, that of its program.
+// ModelName returns the name of the model; for an objective whose parameters have no name, the name of its program.
 func (c *Config) ModelName() string {
 	if c.Maximises() && c.Model == "objective" {
 		return c.Objective

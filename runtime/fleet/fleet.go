@@ -214,7 +214,7 @@ func (f *Fleet) applyLocal(cmd event.Command) event.Receipt {
 	}
 	err := coordinator.Sayable(cmd.Why)
 	if err != nil {
-		return event.Receipt{ID: cmd.ID, Reason: err.Error(), Typed: usererr.Is(err)}
+		return event.Receipt{ID: cmd.ID, Reason: err.Error(), Usage: usererr.Is(err)}
 	}
 	var note coordinator.Note
 	if l := cmd.Link; l != nil {
@@ -236,7 +236,7 @@ func (f *Fleet) applyLocal(cmd event.Command) event.Receipt {
 	}
 	f.step(note)
 	if cmd.Link == nil {
-		f.seats[cmd.Worker].Post(message.Away{Why: "it was killed by " + coordinator.By(cmd)})
+		f.seats[cmd.Worker].Post(message.Evict{Why: "it was killed by " + coordinator.By(cmd)})
 	}
 	return event.Receipt{ID: cmd.ID, Accepted: true}
 }
@@ -298,7 +298,7 @@ func (f *Fleet) apply(fx []coordinator.Effect) {
 		case coordinator.Send:
 			flush()
 			if b := f.seats[x.Worker]; b != nil && f.logErr == nil {
-				if a, ok := x.Msg.(message.Away); ok {
+				if a, ok := x.Msg.(message.Evict); ok {
 					f.returnDelays[x.Worker] = a.After
 				}
 				b.Post(x.Msg)

@@ -335,7 +335,7 @@ func TestKillSaysWhy(t *testing.T) {
 	}
 	for _, bad := range []string{"two\nlines", strings.Repeat("x", event.MaxWhy+1)} {
 		for _, c := range []event.Command{{Action: event.Kill, Worker: 1, Why: bad}, {Link: &event.Link{From: 0, To: 1, Rate: 1e6}, Why: bad}} {
-			if r := ask(c); r.Accepted || !r.Typed || !strings.Contains(r.Reason, "reason of the command") {
+			if r := ask(c); r.Accepted || !r.Usage || !strings.Contains(r.Reason, "reason of the command") {
 				t.Errorf("%.40q is answered by %+v", bad, r)
 			}
 		}

@@ -25,7 +25,7 @@ func (m *Mailbox) Post(msg message.Order) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	switch msg.(type) {
-	case message.Away:
+	case message.Evict:
 		m.end()
 		return
 	case message.Abort:

@@ -9,7 +9,7 @@ import (
 	"brood/runtime/worker"
 )
 
-// Seat is the fleet's side of a worker. The fleet's loop calls both methods, and they must not block. A [message.Away]
+// Seat is the fleet's side of a worker. The fleet's loop calls both methods, and they must not block. A [message.Evict]
 // or Close, whichever comes first, ends the worker at once: it was killed or evicted, or the run is over.
 type Seat interface {
 	Post(message.Order)
@@ -17,7 +17,7 @@ type Seat interface {
 }
 
 // Unfinished is the eviction that a coordinator sends when it ends before the run does.
-var Unfinished = message.Away{Why: "the coordinator ends before the run does", After: time.Second}
+var Unfinished = message.Evict{Why: "the coordinator ends before the run does", After: time.Second}
 
 type seated struct {
 	worker int

@@ -94,7 +94,7 @@ func (m *mute) Post(msg message.Order) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	m.posted = append(m.posted, msg)
-	if _, away := msg.(message.Away); away {
+	if _, away := msg.(message.Evict); away {
 		m.Close()
 	}
 }
@@ -125,7 +125,7 @@ func TestPutOut(t *testing.T) {
 	f.Report(message.Failed{Worker: 1, Epoch: 1, Err: "no"})
 	wait(t, b.closed)
 	b.mu.Lock()
-	if a, ok := b.posted[len(b.posted)-1].(message.Away); !ok || a.After != 0 || a.Why != "it reports: no" {
+	if a, ok := b.posted[len(b.posted)-1].(message.Evict); !ok || a.After != 0 || a.Why != "it reports: no" {
 		t.Errorf("who is put out hears %+v", b.posted)
 	}
 	b.mu.Unlock()

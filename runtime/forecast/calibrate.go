@@ -21,12 +21,12 @@ const MaxCalibrated = 4
 
 // Plan describes the emulated fleets of a scaling plan.
 type Plan struct {
-	Curves []string                 // their order is that of the predictions
+	Curves []string                 // in the order of the predictions
 	Rates  []string                 // keys of Links, in the order of the predictions of a curve
 	Links  map[string]simulate.Link // with measured frame costs, see [MeasureLinks]
 	Rounds uint64
 	Slow   float64 // factor by which each worker is slower than this machine
-	// FastFrames is set if only computing is slowed down: frames cost what they cost on this machine.
+	// FastFrames is set if only computing is slowed down: the cost of frames is that of this machine.
 	FastFrames bool
 }
 
@@ -50,7 +50,7 @@ func MeasureLinks(ctx context.Context, links map[string]simulate.Link) error {
 		l := links[name]
 		line, err := simulate.MeasureLine(ctx, l)
 		if err != nil {
-			return fmt.Errorf("measure what frames take on a link: %w", err)
+			return fmt.Errorf("measure the cost of frames on a link: %w", err)
 		}
 		l.Line = &line
 		links[name] = l
@@ -62,10 +62,10 @@ func MeasureLinks(ctx context.Context, links map[string]simulate.Link) error {
 func Unusable(f scaling.Figures) string {
 	switch {
 	case f.Commits < scaling.Least:
-		return fmt.Sprintf("%s that count, and a round's time is of %d or more", view.Plural(f.Commits, "commit"),
+		return fmt.Sprintf("%s counted, but a round time needs %d or more", view.Plural(f.Commits, "commit"),
 			scaling.Least)
 	case f.Late > scaling.TooLate:
-		return fmt.Sprintf("a worker was %d %% late, and %d %% is the most that counts", f.Late, scaling.TooLate)
+		return fmt.Sprintf("a worker was %d %% late, above the limit of %d %%", f.Late, scaling.TooLate)
 	}
 	return ""
 }
@@ -74,7 +74,7 @@ func Unusable(f scaling.Figures) string {
 // Prices of work are measured now, in this process. The runs on one worker calibrate the pace of each curve; those on 2
 // to MaxCalibrated workers calibrate the remaining corrections, see fitted. It ignores runs with unusable figures, and
 // fails if a curve has no usable run on one worker.
-func (p Plan) Predict(ctx context.Context, runs []Run) (out []scaling.Foretold, err error) {
+func (p Plan) Predict(ctx context.Context, runs []Run) (out []scaling.Prediction, err error) {
 	var known []*curveModel
 	for _, c := range p.Curves {
 		m := &curveModel{plan: p, scale: 1}
@@ -166,8 +166,8 @@ const priceTrials = 3
 // is no such run.
 func (m *curveModel) calibrate(ctx context.Context, alone []run) error {
 	if len(alone) == 0 {
-		return errors.New("no run on one worker has a round's time that can be used, and the others are foretold by that: " +
-			"run the command again where one failed or was late, or give the plan more rounds")
+		return errors.New("no run on one worker has a usable round time, which the prediction of the others needs: " +
+			"run the command again if one failed or was late, or give the plan more rounds")
 	}
 	for i := range priceTrials {
 		x, err := alone[0].job.Prices(ctx)
@@ -287,7 +287,7 @@ func (m *curveModel) slope(ctx context.Context, r run, step float64) (off float6
 
 // simulate runs the simulator on a run with the current corrections, and returns the predicted and the measured
 // figures. It fails if the simulation has fewer than scaling.Least commits that count.
-func (m *curveModel) simulate(ctx context.Context, r run) (f scaling.Foretold, err error) {
+func (m *curveModel) simulate(ctx context.Context, r run) (f scaling.Prediction, err error) {
 	prices := m.prices
 	prices.Normal *= m.factor(noiseCost)
 	cfg := r.job.Simulated(r.Workers, prices)
@@ -312,10 +312,10 @@ func (m *curveModel) simulate(ctx context.Context, r run) (f scaling.Foretold, e
 	}
 	of := scaling.Of(scaling.Run{Commits: x.Commits})
 	if of.Commits < scaling.Least {
-		return f, usererr.Errorf("%s on %s has %s when it is simulated, too few for a round's time: give the plan more "+
-			"rounds", r.Curve, view.Plural(r.Workers, "worker"), view.Plural(of.Commits, "commit"))
+		return f, usererr.Errorf("%s on %s: the simulation has %s, too few for a round time: give the plan more rounds",
+			r.Curve, view.Plural(r.Workers, "worker"), view.Plural(of.Commits, "commit"))
 	}
-	return scaling.Foretold{
+	return scaling.Prediction{
 		Key:           r.Key,
 		Measured:      r.Measured.Round,
 		MeasuredBytes: r.Measured.Bytes,

@@ -38,8 +38,8 @@ type Fleets struct {
 	// Churn draws the times for which a worker stays and is away; nil: all stay. With Goodbye leaving workers announce it.
 	Churn    func(machine int, uniform func() float64) (stays, away time.Duration)
 	Goodbye  bool
-	Progress func(text string) // the current step, for people
-	Note     func(text string) // a remark on the quality of a prediction
+	Progress func(text string) // receives the current step as text
+	Note     func(text string) // receives remarks on the quality of a prediction
 }
 
 // Fleet is the prediction for one algorithm on one fleet size.
@@ -80,8 +80,8 @@ func busyNote(algorithm string, pace []float64) string {
 	if high < 1.5*low {
 		return ""
 	}
-	return fmt.Sprintf("%s: rounds here took %.2g to %.2g times as long as their work does (quartiles): this machine was "+
-		"too busy for a good measurement; repeat it when the machine is idle", algorithm, low, high)
+	return fmt.Sprintf("%s: rounds took %.2g to %.2g times as long as their work (quartiles): this machine was too "+
+		"busy for a good measurement; repeat it when the machine is idle", algorithm, low, high)
 }
 
 // Predict measures the costs of the algorithm, simulates it on fleets of the sizes, and extrapolates sizes above

@@ -15,7 +15,7 @@ func TestBusyNote(t *testing.T) {
 		{[]float64{1, 1, 9}, ""},        // too few to tell
 		{[]float64{1, 1.1, 1.2, 9}, ""}, // one straggler is drawn as often as it was seen
 		{[]float64{1, 1, 1.4, 1.4, 1.4}, ""},
-		{[]float64{1, 1, 2, 2.5, 3, 3}, "dp-sgd: rounds here took 1 to 3 times as long"},
+		{[]float64{1, 1, 2, 2.5, 3, 3}, "dp-sgd: rounds took 1 to 3 times as long"},
 	} {
 		if got := busyNote("dp-sgd", c.pace); (c.want == "") != (got == "") || !strings.HasPrefix(got, c.want) {
 			t.Errorf("busyNote of %v is %q, want %q", c.pace, got, c.want)

@@ -16,7 +16,7 @@ func TestScheduledKnobs(t *testing.T) {
 		o        Options
 		expr, by string
 	}{
-		{Options{}, gamma.Schedule, event.ByNobody},
+		{Options{}, gamma.Schedule, event.ByDefault},
 		{Options{Base: set}, "7", "preset"},
 		{Options{Set: set, By: "flag"}, "7", "flag"},
 	} {

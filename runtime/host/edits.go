@@ -27,7 +27,7 @@ func Edits(alg *optim.Algorithm, o Options) (out []event.Edit) {
 	}
 	for _, k := range alg.Knobs {
 		if k.Schedule != "" && !edited[k.Name] {
-			edit(k.Name, k.Schedule, event.ByNobody)
+			edit(k.Name, k.Schedule, event.ByDefault)
 		}
 	}
 	return out

@@ -178,12 +178,12 @@ func (j *Job) reportBytes(r dryRunResult) (bytes int64) {
 	}
 	rounds := j.rounds(r)
 	for _, members := range r.reports.series {
-		held, encoded := view.Room(members, rounds)
+		held, encoded := view.EstimateMemory(members, rounds)
 		bytes += held + encodedCopies*encoded
 	}
-	held, encoded := view.Room(1, rounds)                            // what each operation sent
+	held, encoded := view.EstimateMemory(1, rounds)                  // what each operation sent
 	bytes += int64(r.reports.ops+2) * (held + encodedCopies*encoded) // and the speed
-	held, encoded = view.MachineRoom(1, rounds)                      // of this process: others would add little
+	held, encoded = view.EstimateMachineMemory(1, rounds)            // of this process: others would add little
 	bytes += held + encodedCopies*encoded
 	return bytes + control.Room(rounds*r.reports.records, rounds*r.reports.points)
 }

@@ -60,7 +60,7 @@ func TestLiveOfManyCandidates(t *testing.T) {
 			}
 			said := j.live(r, single).host - j.Samples.Bytes()
 			for _, members := range r.reports.series {
-				_, encoded := view.Room(members, float64(c.rounds))
+				_, encoded := view.EstimateMemory(members, float64(c.rounds))
 				said -= encodedCopies * encoded
 			}
 			var held int64

@@ -83,7 +83,7 @@ func (s *measurements) begin(
 			}
 			values := meter.Measure(now)
 			for _, w := range s.onDevice() {
-				machine.Device(values, w)
+				machine.AddDevice(values, w)
 			}
 			s.addRestarts(values)
 			// Use the commits of the previous tick: by now workers have reported the bytes that they sent in those rounds.
@@ -112,7 +112,7 @@ func (s *measurements) addRestarts(values map[event.Measure]float64) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	for _, w := range s.all {
-		machine.Programs(values, w)
+		machine.AddRestarts(values, w)
 	}
 }
 

@@ -241,7 +241,7 @@ func (j *Job) oneSeed() {
 			return
 		}
 	}
-	j.Edits = append(j.Edits, event.Edit{Algorithm: j.Alg.Name, Knob: "batch", Expr: "1", By: event.ByNobody})
+	j.Edits = append(j.Edits, event.Edit{Algorithm: j.Alg.Name, Knob: "batch", Expr: "1", By: event.ByDefault})
 }
 
 // metricsOf returns the names of the metrics that the engine measures in addition to the fitness or the loss; nil for

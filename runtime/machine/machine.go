@@ -1,9 +1,9 @@
-// Package machine measures the process that it is in and the machine below it: processors and memory, as the kernel
-// counts them and as a control group bounds them. What cannot be known is left out. It imports runtime/event.
+// Package machine measures this process and its machine: processors and memory, as the kernel counts them and as a
+// control group limits them. Unknown quantities are omitted. It imports runtime/event.
 //
 //	m := machine.New()
 //	for range time.Tick(time.Second) {
-//		values := m.Measure(time.Now()) // the first has no rates yet
+//		values := m.Measure(time.Now()) // the first one has no rates
 //	}
 package machine
 
@@ -22,29 +22,30 @@ import (
 	"brood/runtime/event"
 )
 
-// Meter measures. Rates are of the time since it measured last. It is used by one goroutine at a time.
+// Meter measures this process and its machine. Rates are over the time since the previous measurement. It is not safe
+// for concurrent use.
 type Meter struct {
-	read func(path string) ([]byte, error) // of the kernel's files; elsewhere there are none
+	read func(path string) ([]byte, error) // reads files of Linux; it fails on other systems
 	used func() (time.Duration, bool)      // processor time of this process
 
 	at   time.Time
 	last counts
 }
 
-// counts grow.
+// counts holds counters that only increase.
 type counts struct {
 	process time.Duration // processor time of this process
-	machine float64       // seconds in which processors were busy, summed over them
-	known   bool          // machine is
+	machine float64       // busy seconds, summed over processors
+	known   bool          // whether machine is known
 }
 
-// New readies a meter.
+// New returns a meter.
 func New() *Meter { return &Meter{read: os.ReadFile, used: ProcessorTime} }
 
-// ticks a second in which Linux counts processor time for programs.
+// ticks is the number of ticks per second in which Linux reports processor time.
 const ticks = 100
 
-// Measure is what is known now.
+// Measure returns the known measures at the time now.
 func (m *Meter) Measure(now time.Time) map[event.Measure]float64 {
 	out := map[event.Measure]float64{event.Memory: resident()}
 	if pages := m.fields("/proc/self/statm"); len(pages) > 1 {
@@ -80,14 +81,14 @@ func (m *Meter) Measure(now time.Time) map[event.Measure]float64 {
 	return out
 }
 
-// put keeps a value that is a number and not below 0; what comes out otherwise is not known.
+// put sets a measure unless x is NaN, infinite or negative, which mean that it is unknown.
 func put(out map[event.Measure]float64, name event.Measure, x float64) {
 	if x >= 0 && !math.IsInf(x, 0) {
 		out[name] = x
 	}
 }
 
-// machine is the time in which processors were busy, and how many there are.
+// machine returns the busy seconds summed over processors, and the number of processors.
 func (m *Meter) machine() (busy, cores float64, ok bool) {
 	text, err := m.read("/proc/stat")
 	if err != nil {
@@ -110,7 +111,7 @@ func (m *Meter) machine() (busy, cores float64, ok bool) {
 	return busy, cores, ok && cores > 0
 }
 
-// memory is what the machine has and what of it is to be had, in bytes; 0 where nobody says.
+// memory returns the total and the available memory of the machine in bytes; 0 if unknown.
 func (m *Meter) memory() (total, free float64) {
 	text, err := m.read("/proc/meminfo")
 	if err != nil {
@@ -132,14 +133,14 @@ func (m *Meter) memory() (total, free float64) {
 	return total, free
 }
 
-// group is what a control group bounds; infinite where none does.
+// group holds the limits of a control group, infinite without a limit, and the memory that it uses in bytes.
 type group struct{ cores, memory, used float64 }
 
-// cgroups is where version 2 of control groups is mounted.
+// cgroups is the mount point of control groups, version 2.
 const cgroups = "/sys/fs/cgroup"
 
-// group reads the process's control group and those above it: the least of their bounds holds. A container sees its own
-// as the root.
+// group returns the smallest limits of the process's control group and its ancestors. In a container the root is the
+// control group of the container.
 func (m *Meter) group() group {
 	out := group{math.Inf(1), math.Inf(1), 0}
 	text, err := m.read("/proc/self/cgroup")
@@ -161,7 +162,7 @@ func (m *Meter) group() group {
 		}
 		if f := m.fields(dir + "/memory.max"); len(f) == 1 && f[0] != "max" {
 			if n := number(f[0]); n > 0 && n < out.memory {
-				out.memory, out.used = n, m.taken(dir)
+				out.memory, out.used = n, m.groupMemory(dir)
 			}
 		}
 		if at == "/" {
@@ -171,8 +172,8 @@ func (m *Meter) group() group {
 	return out
 }
 
-// taken is the memory of a control group without files that are only kept at hand.
-func (m *Meter) taken(dir string) float64 {
+// groupMemory returns the memory in use by a control group in bytes, without inactive file caches; NaN if unknown.
+func (m *Meter) groupMemory(dir string) float64 {
 	f := m.fields(dir + "/memory.current")
 	if len(f) != 1 {
 		return math.NaN()
@@ -198,7 +199,7 @@ func (m *Meter) fields(path string) []string {
 	return strings.Fields(string(text))
 }
 
-// number is NaN where a text is none.
+// number parses a number; NaN if the text is not one.
 func number(text string) float64 {
 	x, err := strconv.ParseFloat(text, 64)
 	if err != nil {
@@ -207,42 +208,44 @@ func number(text string) float64 {
 	return x
 }
 
-// resident is the memory that Go holds of the system, for systems that do not tell a process's own.
+// resident returns the memory that the Go runtime has from the system in bytes, for systems without /proc/self/statm.
 func resident() float64 {
 	s := []metrics.Sample{{Name: "/memory/classes/total:bytes"}, {Name: "/memory/classes/heap/released:bytes"}}
 	metrics.Read(s)
 	return float64(s[0].Value.Uint64() - s[1].Value.Uint64())
 }
 
-// Holder is a worker: it knows how much of its device its engine holds, and what the device's driver tells. Bytes; a
-// share; degrees Celsius. What nobody tells is below zero.
-type Holder interface {
+// DeviceMonitor is implemented by workers. Held returns the device memory that the engine uses, and the memory of the
+// device, in bytes; ok is false without a device. Sense returns measurements of the driver: the memory in use by all
+// processes in bytes, the load as a share, and the temperature in degrees Celsius; negative values are unknown.
+type DeviceMonitor interface {
 	Held() (used, total int64, ok bool)
 	Sense() (taken int64, load, celsius float64)
 }
 
-// Restarter is a worker that counts how often the programs of its objective were restarted; ok is false without any.
+// Restarter is implemented by workers that count the restarts of the programs of their objective; ok is false without
+// programs.
 type Restarter interface {
 	Restarts() (n int, ok bool)
 }
 
-// Programs adds the restarts of the programs of a worker of this process.
-func Programs(values map[event.Measure]float64, r Restarter) {
+// AddRestarts adds the restarts of the programs of a worker of this process to values.
+func AddRestarts(values map[event.Measure]float64, r Restarter) {
 	if n, ok := r.Restarts(); ok {
 		values[event.Restarts] += float64(n)
 	}
 }
 
-// Device adds what a worker of this process holds of its device, and how that is. Workers of one process compute on the
-// same one. It takes the time that the device's driver takes to answer.
-func Device(values map[event.Measure]float64, h Holder) {
-	used, total, ok := h.Held()
+// AddDevice adds the device measures of a worker of this process to values. All workers of a process use the same
+// device. It blocks until the driver of the device answers.
+func AddDevice(values map[event.Measure]float64, d DeviceMonitor) {
+	used, total, ok := d.Held()
 	if !ok {
 		return
 	}
 	values[event.DeviceUsed] += float64(used)
 	values[event.DeviceTotal] = max(values[event.DeviceTotal], float64(total))
-	taken, load, celsius := h.Sense()
+	taken, load, celsius := d.Sense()
 	put(values, event.DeviceTaken, float64(taken))
 	put(values, event.DeviceLoad, load)
 	put(values, event.DeviceHeat, celsius)

@@ -54,7 +54,7 @@ func TestMeasure(t *testing.T) {
 			t.Errorf("%s is %g (%t), want %g", name, x, ok, want)
 		}
 	}
-	if told, err := event.Told(got); err != nil || len(told) != len(got) {
+	if told, err := event.CheckReport(got); err != nil || len(told) != len(got) {
 		t.Errorf("the coordinator would take %v of it: %v", told, err)
 	}
 }
@@ -103,7 +103,7 @@ func TestUnknown(t *testing.T) {
 				t.Errorf("%s: %s is %g", name, gone, x)
 			}
 		}
-		if _, err := event.Told(got); err != nil || got[event.Cores] <= 0 || got[event.Memory] <= 0 {
+		if _, err := event.CheckReport(got); err != nil || got[event.Cores] <= 0 || got[event.Memory] <= 0 {
 			t.Errorf("%s: %v, %v", name, got, err)
 		}
 	}
@@ -127,7 +127,7 @@ func TestThisMachine(t *testing.T) {
 		last = now
 		return used > 0.1
 	})
-	if _, err := event.Told(got); err != nil || got[event.Memory] < 1<<20 {
+	if _, err := event.CheckReport(got); err != nil || got[event.Memory] < 1<<20 {
 		t.Errorf("%v, %v", got, err)
 	}
 }
@@ -159,12 +159,12 @@ func TestDevice(t *testing.T) {
 	} {
 		got := map[event.Measure]float64{}
 		for _, w := range c.workers {
-			Device(got, w)
+			AddDevice(got, w)
 		}
 		if !maps.Equal(got, c.want) {
 			t.Errorf("%s: %v, want %v", name, got, c.want)
 		}
-		if _, err := event.Told(got); err != nil {
+		if _, err := event.CheckReport(got); err != nil {
 			t.Errorf("%s: %v", name, err)
 		}
 	}
@@ -178,13 +178,13 @@ func (p programs) Restarts() (n int, ok bool) { return int(p), p >= 0 }
 // TestPrograms: restarts of the workers of a process add up, and a process that asks no program tells of none.
 func TestPrograms(t *testing.T) {
 	got := map[event.Measure]float64{}
-	if Programs(got, programs(-1)); len(got) != 0 {
+	if AddRestarts(got, programs(-1)); len(got) != 0 {
 		t.Errorf("%v without a program", got)
 	}
-	Programs(got, programs(3))
-	Programs(got, programs(0))
-	Programs(got, programs(4))
-	if told, err := event.Told(got); err != nil || told[event.Restarts] != 7 {
+	AddRestarts(got, programs(3))
+	AddRestarts(got, programs(0))
+	AddRestarts(got, programs(4))
+	if told, err := event.CheckReport(got); err != nil || told[event.Restarts] != 7 {
 		t.Errorf("%v, %v", told, err)
 	}
 }

@@ -10,7 +10,7 @@ import (
 	"syscall"
 )
 
-// PeakMemory is the largest resident size of this process so far, in bytes; 0 when unknown.
+// PeakMemory returns the largest resident size of this process so far, in bytes; 0 if unknown.
 func PeakMemory() int64 {
 	if b := ownPeak(); b > 0 {
 		return b
@@ -20,13 +20,13 @@ func PeakMemory() int64 {
 		return 0
 	}
 	if goruntime.GOOS == "darwin" {
-		return int64(u.Maxrss) // bytes there, KiB elsewhere
+		return int64(u.Maxrss) // bytes on darwin, KiB on other systems
 	}
 	return int64(u.Maxrss) << 10
 }
 
-// ownPeak is the peak by Linux's own account of this program, in bytes; 0 elsewhere. Rusage begins with the peak of
-// whoever started it.
+// ownPeak returns the peak resident size since exec on Linux, in bytes; 0 on other systems. Rusage includes the peak of
+// the parent process at the time of the fork.
 func ownPeak() int64 {
 	text, err := os.ReadFile("/proc/self/status")
 	if err != nil {

@@ -2,7 +2,8 @@ package machine
 
 import goruntime "runtime"
 
-// PeakMemory is the memory that Go took from the system, in bytes: an approximation of the peak resident size.
+// PeakMemory returns the memory that the Go runtime has obtained from the system, in bytes, as an approximation of the
+// peak resident size.
 func PeakMemory() int64 {
 	var m goruntime.MemStats
 	goruntime.ReadMemStats(&m)

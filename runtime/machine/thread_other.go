@@ -4,5 +4,5 @@ package machine
 
 import "time"
 
-// ThreadTime is not known here.
+// ThreadTime is unknown on this system.
 func ThreadTime() (t time.Duration, ok bool) { return 0, false }

@@ -8,8 +8,8 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// ThreadTime is the processor time that the thread which calls used so far; ok is false where nothing tells. A
-// goroutine that compares two of them holds on to its thread.
+// ThreadTime returns the processor time of the calling thread so far; ok is false if it is unknown. A goroutine that
+// compares two of them must be locked to its thread.
 func ThreadTime() (t time.Duration, ok bool) {
 	var at unix.Timespec
 	if unix.ClockGettime(unix.CLOCK_THREAD_CPUTIME_ID, &at) != nil {

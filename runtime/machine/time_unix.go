@@ -7,7 +7,7 @@ import (
 	"time"
 )
 
-// ProcessorTime is what all threads of this process used so far; ok is false where nothing tells.
+// ProcessorTime returns the processor time of all threads of this process so far; ok is false if it is unknown.
 func ProcessorTime() (t time.Duration, ok bool) {
 	var u syscall.Rusage
 	if syscall.Getrusage(syscall.RUSAGE_SELF, &u) != nil {

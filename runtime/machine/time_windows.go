@@ -5,7 +5,7 @@ import (
 	"time"
 )
 
-// ProcessorTime is what all threads of this process used so far; ok is false where nothing tells.
+// ProcessorTime returns the processor time of all threads of this process so far; ok is false if it is unknown.
 func ProcessorTime() (t time.Duration, ok bool) {
 	var born, died, kernel, user syscall.Filetime
 	self, err := syscall.GetCurrentProcess()
@@ -15,7 +15,7 @@ func ProcessorTime() (t time.Duration, ok bool) {
 	return span(kernel) + span(user), true
 }
 
-// span of a time that counts in units of 100 ns.
+// span converts a time in units of 100 ns.
 func span(f syscall.Filetime) time.Duration {
 	return time.Duration((int64(f.HighDateTime)<<32 | int64(f.LowDateTime)) * 100)
 }

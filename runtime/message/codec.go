@@ -9,19 +9,20 @@ import (
 	"brood/runtime/event"
 )
 
-// More messages of a worker in a process of its own.
+// Messages of a worker in another process, in addition to orders and reports.
 type (
-	// Setup is the first message to a worker: what it needs to build the same job.
+	// Setup is the first message to a worker. It contains the configuration from which the worker builds the job.
 	Setup struct {
 		Config  event.Config `cbor:"0,keyasint"`
 		Members int          `cbor:"1,keyasint"`
 	}
-	// Get asks the coordinator for a piece of a file of the session: a checkpoint, or the initial parameters.
+	// Get requests a piece of a file of the session from the coordinator: a checkpoint, or the initial parameters.
 	Get struct {
 		Path string `cbor:"0,keyasint"`
 		From int64  `cbor:"1,keyasint,omitempty"`
 	}
-	// Piece is a part of a file, at most MaxPiece bytes. It answers a Get, or brings a checkpoint to the coordinator.
+	// Piece is a part of a file, at most MaxPiece bytes: the answer to a Get, or a part of a checkpoint for the
+	// coordinator.
 	Piece struct {
 		Path  string `cbor:"0,keyasint"`
 		From  int64  `cbor:"1,keyasint,omitempty"`
@@ -29,24 +30,24 @@ type (
 		Data  []byte `cbor:"3,keyasint,omitempty"`
 		Err   string `cbor:"4,keyasint,omitempty"`
 	}
-	// Kept says that a piece is on disk, or why not.
-	Kept struct {
+	// Stored reports that a piece is on disk; Err is set if it could not be written.
+	Stored struct {
 		Path string `cbor:"0,keyasint"`
 		From int64  `cbor:"1,keyasint,omitempty"`
 		Err  string `cbor:"2,keyasint,omitempty"`
 	}
 )
 
-// What is said beside the run's own business, and changes none of it.
+// Messages that do not affect the results of the run.
 type (
-	// Leaving says that a worker wants to go: its members move to the others, and a Stop lets it go.
+	// Leaving reports that a worker wants to leave: its members move to the others, then a Stop releases it.
 	Leaving struct{ Worker int }
-	// Telemetry is what a worker measures of its links and of its machine, about once a second, and its current
-	// activity. Counts run from the start of its process.
+	// Telemetry holds measurements of the links and the machine of a worker, about once a second, and its current
+	// activity. Counters start at 0 with its process.
 	Telemetry struct {
 		Worker  int                       `cbor:"0,keyasint"`
 		Links   []LinkCount               `cbor:"1,keyasint,omitempty"`
-		Machine map[event.Measure]float64 `cbor:"2,keyasint,omitempty"` // see [event.Told]
+		Machine map[event.Measure]float64 `cbor:"2,keyasint,omitempty"` // see [event.CheckReport]
 		Doing   *Doing                    `cbor:"3,keyasint,omitempty"` // nil: it waits for an order, or is an older version
 	}
 	// Doing is the activity of a worker, as worker.Doing. It has no start time, since the clocks of machines differ.
@@ -58,7 +59,7 @@ type (
 		Of      int           `cbor:"4,keyasint,omitempty"`
 		Members int           `cbor:"5,keyasint,omitempty"`
 	}
-	// LinkCount is one link, from the worker that says it to another.
+	// LinkCount holds the counters of the link from the reporting worker to another one.
 	LinkCount struct {
 		To       int           `cbor:"0,keyasint"`
 		Sent     int64         `cbor:"1,keyasint,omitempty"` // bytes of packets
@@ -66,14 +67,15 @@ type (
 		RTT      time.Duration `cbor:"3,keyasint,omitempty"` // of the last heartbeat
 		Lost     float64       `cbor:"4,keyasint,omitempty"` // share of packets
 	}
-	// Shape makes a worker slow down what it sends to others.
+	// Shape slows down the links from a worker to others.
 	Shape struct{ event.Link }
 )
 
 // MaxPiece bounds the bytes of a Piece.
 const MaxPiece = 1 << 20
 
-// Kinds on the wire; append only. Those below 16 are the transport's. A worker may send from kindReady on.
+// Kinds of messages on the wire; append only. Kinds below 16 belong to the transport. Workers may only send kinds from
+// kindReady on.
 const (
 	kindGrant uint16 = iota + 16
 	kindAbort
@@ -81,9 +83,9 @@ const (
 	kindSave
 	kindStop
 	kindSetup
-	kindKept
+	kindStored
 	kindShape
-	kindAway
+	kindEvict
 )
 
 const (
@@ -92,15 +94,16 @@ const (
 	kindFailed
 	kindSaved
 	kindGet
-	kindPiece // also to a worker
+	kindPiece // the coordinator sends it too
 	kindLeaving
 	kindTelemetry
 )
 
-// FromWorker says whether a worker may send this kind.
+// FromWorker reports whether a worker may send this kind.
 func FromWorker(kind uint16) bool { return kind >= kindReady }
 
-// coding is the same on all machines: core deterministic CBOR, nothing indefinite, bounded.
+// encoding and decoding use core deterministic CBOR, with bounds and without items of indefinite length, so that all
+// machines encode a message to the same bytes.
 var (
 	encoding = must(cbor.CoreDetEncOptions().EncMode())
 	decoding = must(cbor.DecOptions{
@@ -121,7 +124,7 @@ func must[T any](v T, err error) T {
 	return v
 }
 
-// Encode gives a message its kind and its body.
+// Encode returns the kind and the body of a message.
 func Encode(m any) (kind uint16, body []byte, err error) {
 	switch m.(type) {
 	case Grant:
@@ -136,12 +139,12 @@ func Encode(m any) (kind uint16, body []byte, err error) {
 		kind = kindStop
 	case Setup:
 		kind = kindSetup
-	case Kept:
-		kind = kindKept
+	case Stored:
+		kind = kindStored
 	case Shape:
 		kind = kindShape
-	case Away:
-		kind = kindAway
+	case Evict:
+		kind = kindEvict
 	case Ready:
 		kind = kindReady
 	case Done:
@@ -159,15 +162,15 @@ func Encode(m any) (kind uint16, body []byte, err error) {
 	case Telemetry:
 		kind = kindTelemetry
 	default:
-		return 0, nil, fmt.Errorf("message %T has no kind on the wire", m)
+		return 0, nil, fmt.Errorf("encode message %T: it has no kind on the wire", m)
 	}
 	body, err = encoding.Marshal(m)
 	return kind, body, err
 }
 
-// Decode is the inverse of Encode, but for control characters in sentences.
+// Decode is the inverse of Encode, except that it removes control characters from texts.
 func Decode(kind uint16, body []byte) (any, error) {
-	if err := admits(kind, body); err != nil {
+	if err := validateSize(kind, body); err != nil {
 		return nil, err
 	}
 	m, err := decodeKind(kind, body)
@@ -188,12 +191,12 @@ func decodeKind(kind uint16, body []byte) (any, error) {
 		return decode[Stop](body)
 	case kindSetup:
 		return decode[Setup](body)
-	case kindKept:
-		return decode[Kept](body)
+	case kindStored:
+		return decode[Stored](body)
 	case kindShape:
 		return decode[Shape](body)
-	case kindAway:
-		return decode[Away](body)
+	case kindEvict:
+		return decode[Evict](body)
 	case kindReady:
 		return decode[Ready](body)
 	case kindDone:
@@ -211,7 +214,7 @@ func decodeKind(kind uint16, body []byte) (any, error) {
 	case kindTelemetry:
 		return decode[Telemetry](body)
 	}
-	return nil, fmt.Errorf("message of kind %d is not known: the other side is another version of brood", kind)
+	return nil, fmt.Errorf("unknown message kind %d: the other side runs another version of brood", kind)
 }
 
 func decode[T any](body []byte) (any, error) {

@@ -6,17 +6,17 @@ import (
 	"strings"
 )
 
-// Digest is what the bytes of a row hash to.
+// Digest is the hash of the bytes of a row.
 type Digest struct {
 	Row string // "block/shared", or "block/" and a member
 	Sum [32]byte
 }
 
-// Digests are those of the rows that a worker holds, each once, in the order that Sort gives them: what a worker holds
-// is the same for a whole epoch, and two reports of it are compared row by row. On the wire they are a map.
+// Digests holds the digests of the rows of a worker, without duplicates, in the order of Sort. The rows of a worker are
+// the same for a whole epoch, so that two reports can be compared row by row. On the wire it is a map.
 type Digests []Digest
 
-// DigestsOf puts those of a map in order.
+// DigestsOf returns the digests of a map, sorted.
 func DigestsOf(m map[string][32]byte) Digests {
 	d := make(Digests, 0, len(m))
 	for row, sum := range m {
@@ -26,7 +26,7 @@ func DigestsOf(m map[string][32]byte) Digests {
 	return d
 }
 
-// Map has the sum of each row.
+// Map returns the digests by row.
 func (d Digests) Map() map[string][32]byte {
 	m := make(map[string][32]byte, len(d))
 	for _, x := range d {
@@ -35,10 +35,10 @@ func (d Digests) Map() map[string][32]byte {
 	return m
 }
 
-// Sort puts shared rows first, by their blocks; behind them are those of members, by their blocks and then by member.
+// Sort sorts shared rows first, by block, then the rows of members, by block and member.
 func (d Digests) Sort() { slices.SortFunc(d, Digest.compare) }
 
-// InOrder says whether they are in order, and each there once.
+// InOrder reports whether the digests are sorted and without duplicates.
 func (d Digests) InOrder() bool {
 	for i := 1; i < len(d); i++ {
 		if d[i-1].compare(d[i]) >= 0 {
@@ -60,16 +60,16 @@ func (x Digest) compare(y Digest) int {
 	return cmp.Or(strings.Compare(a, b), len(m)-len(n), strings.Compare(m, n), len(x.Row)-len(y.Row))
 }
 
-// shared is in the place of a member where a row is everybody's.
+// shared replaces the member in the name of a shared row.
 const shared = "shared"
 
-// Parts are the block that a row belongs to, and the member whose it is, or "shared".
+// Parts returns the block of a row, and its member or "shared".
 func (x Digest) Parts() (block, of string) {
 	at := strings.LastIndexByte(x.Row, '/')
 	return x.Row[:max(at, 0)], x.Row[at+1:]
 }
 
-// IsZero says that there are none, so that a report without them does not name them.
+// IsZero reports whether there are none, so that the encoder omits them.
 func (d Digests) IsZero() bool { return len(d) == 0 }
 
 // MarshalCBOR implements cbor.Marshaler.

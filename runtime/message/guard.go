@@ -8,7 +8,7 @@ import (
 	"brood/transport/wire"
 )
 
-// mostOf are the bytes that a worker's message of a kind may have; those of other kinds are bounded by their frame.
+// mostOf is the largest size of a worker's message in bytes, by kind. Other kinds are bounded by the size of a frame.
 var mostOf = map[uint16]int{
 	kindReady:     1 << 10,
 	kindFailed:    1 << 16,
@@ -19,44 +19,44 @@ var mostOf = map[uint16]int{
 	kindTelemetry: 1 << 18,
 }
 
-// mostWeight is what a worker's message may take in memory: far more than an honest one, since points of a report are
-// bounded by MostPoints, and all else that is worth a frame weighs little more than it takes there.
+// mostWeight is the largest memory of a decoded message of a worker in bytes, see weigh. Valid messages need far less:
+// points are bounded by MostPoints, and other content needs little more memory than its size on the wire.
 const mostWeight = 32 << 20
 
-// MostPoints is what the points of one report may weigh, so that the report with all else that it holds fits into a
-// message: the coordinator grants no more rounds than that. Points weigh more than they take on the wire.
+// MostPoints is the largest weight of the points of one report in bytes, so that the report fits into a message. The
+// coordinator limits the rounds of a grant accordingly. The weight of points exceeds their size on the wire.
 const MostPoints = 6 << 20
 
-// PointsWeight is what the points of one series in one round weigh at most, of so many values, and a name of so many
-// bytes.
+// PointsWeight returns an upper bound of the weight of the points of one series in one round, for the length of the
+// name of the series in bytes and the number of values.
 func PointsWeight(name, values int) int {
 	return recordWeight + 4*(pairWeight+valueWeight) + valueWeight + 2*valueWeight + name +
 		2*(3*valueWeight+values*valueWeight)
 }
 
-// admits says whether a body may be decoded: it is not larger than its kind ever is, and does not become much more in
+// validateSize fails if a body is larger than messages of its kind, or if it would need more than mostWeight bytes of
 // memory.
-func admits(kind uint16, body []byte) error {
+func validateSize(kind uint16, body []byte) error {
 	if most, ok := mostOf[kind]; ok && len(body) > most {
-		return fmt.Errorf("a message of kind %d has %d bytes, and never more than %d", kind, len(body), most)
+		return fmt.Errorf("message of kind %d: %d bytes exceed the limit of %d", kind, len(body), most)
 	}
 	if !FromWorker(kind) {
 		return nil
 	}
 	_, bytes, err := weigh(body, 0)
 	if err == nil && bytes > mostWeight {
-		err = fmt.Errorf("a message of kind %d and %d bytes would take %d MiB", kind, len(body), bytes>>20)
+		err = fmt.Errorf("message of kind %d: decoding its %d bytes would need %d MiB", kind, len(body), bytes>>20)
 	}
 	return err
 }
 
-// Bytes of memory: of a record or map beside its entries, of a pair of a map, of any other value.
+// Memory in bytes of a record or map without its entries, of a pair of a map, and of any other value.
 const recordWeight, pairWeight, valueWeight = 96, 64, 8
 
-var errCBOR = errors.New("a message ends within a value, or nests too deeply")
+var errCBOR = errors.New("message ends within a value, or is nested too deeply")
 
-// weigh estimates from above the memory that the first item of CBOR becomes, and returns what follows it. A null counts
-// as a record, for an array of records may be made of them.
+// weigh returns an upper bound of the memory of the first decoded item of CBOR in bytes, and the text after it. A null
+// counts as a record, since an array of records may contain nulls.
 func weigh(p []byte, depth int) (rest []byte, bytes int, err error) {
 	if len(p) == 0 || depth > 16 {
 		return nil, 0, errCBOR
@@ -103,7 +103,7 @@ func weigh(p []byte, depth int) (rest []byte, bytes int, err error) {
 	return p, bytes, nil
 }
 
-// cleaned takes control characters out of sentences that are shown to people.
+// cleaned removes control characters from texts that are shown to users.
 func cleaned(m any) any {
 	switch m := m.(type) {
 	case Failed:
@@ -112,7 +112,7 @@ func cleaned(m any) any {
 	case Saved:
 		m.Err = wire.CleanText(m.Err)
 		return m
-	case Away:
+	case Evict:
 		m.Why = wire.CleanText(m.Why)
 		return m
 	}

@@ -1,5 +1,4 @@
-// Package message is what the coordinator and the workers say to each other. Plain data; a control socket or a wire
-// encodes it.
+// Package message defines the messages between the coordinator and the workers, and their encoding.
 package message
 
 import (
@@ -10,94 +9,94 @@ import (
 	"brood/runtime/event"
 )
 
-// To a worker. Messages of one worker arrive in order; Abort also cancels whatever the worker is doing.
+// Orders to a worker. They arrive in order; Abort also cancels the current order of the worker.
 type (
-	// Grant lets a worker run rounds [From, To) of an epoch. Edits are those whose first round lies in them.
+	// Grant allows a worker to execute rounds [From, To) of an epoch. Edits holds the edits that take effect in them.
 	Grant struct {
 		Epoch     uint32       `cbor:"0,keyasint"`
 		From      uint64       `cbor:"1,keyasint,omitempty"`
 		To        uint64       `cbor:"2,keyasint,omitempty"`
-		Committed uint64       `cbor:"3,keyasint,omitempty"` // snapshots of earlier rounds may go
+		Committed uint64       `cbor:"3,keyasint,omitempty"` // snapshots of earlier rounds may be freed
 		Edits     []event.Edit `cbor:"4,keyasint,omitempty"`
 		Limit     event.Limit  `cbor:"5,keyasint,omitempty"`
-		Hold      bool         `cbor:"6,keyasint,omitempty"` // end the grant at an evaluation: a target waits for it
-		Onward    bool         `cbor:"7,keyasint,omitempty"` // keep no snapshot of From: nobody goes back to it
+		Hold      bool         `cbor:"6,keyasint,omitempty"` // end the grant at an evaluation of the target
+		Onward    bool         `cbor:"7,keyasint,omitempty"` // store no snapshot of From: no rollback to it is possible
 	}
-	// Abort ends an epoch: everything granted and not committed is void.
+	// Abort ends an epoch: granted rounds that are not committed are void.
 	Abort struct{ Epoch uint32 }
 	// Plan prepares a new epoch; the first grant of that epoch installs it.
 	Plan struct {
 		event.Plan
-		Checkpoint *event.Checkpoint `cbor:"20,keyasint,omitempty"` // where From is Saved
+		Checkpoint *event.Checkpoint `cbor:"20,keyasint,omitempty"` // set if From is event.Saved
 	}
-	// Save writes the hosted rows as they were after round At.
+	// Save stores the hosted rows of the state after round At.
 	Save struct {
 		Epoch uint32 `cbor:"0,keyasint"`
 		At    uint64 `cbor:"1,keyasint,omitempty"`
-		Most  int64  `cbor:"-"` // bytes that the file may have: for whoever takes it in, and not told
+		Most  int64  `cbor:"-"` // largest size of the file in bytes, for the receiver of the file; not sent
 	}
-	// Stop ends the worker: the run is over, or it was let go.
+	// Stop ends the worker: the run is over, or the worker is released.
 	Stop struct{}
-	// Away sends a worker away while the run is not over, at once.
-	Away struct {
-		Why   string        `cbor:"0,keyasint"`           // a sentence for whoever started the worker
-		After time.Duration `cbor:"1,keyasint,omitempty"` // it may come back then; 0 is never
+	// Evict removes a worker from the run immediately.
+	Evict struct {
+		Why   string        `cbor:"0,keyasint"`           // reason, for the user of the worker
+		After time.Duration `cbor:"1,keyasint,omitempty"` // time after which it may rejoin; 0: never
 	}
 )
 
-// From a worker.
+// Reports of a worker.
 type (
-	// Ready says that the worker holds the blocks of the plan, and what it measured where the plan leaves a knob to the
-	// run.
+	// Ready reports that the worker has prepared the blocks of the plan. Noise and Bytes are measured rates, if the
+	// plan leaves the choice of a knob to the run.
 	Ready struct {
 		Worker int     `cbor:"0,keyasint"`
 		Epoch  uint32  `cbor:"1,keyasint"`
 		Noise  float64 `cbor:"2,keyasint,omitempty"` // see [optim.Rates]
 		Bytes  float64 `cbor:"3,keyasint,omitempty"`
 	}
-	// Done says that a grant was run.
+	// Done reports that a grant was executed.
 	Done struct {
 		Worker int    `cbor:"0,keyasint"`
 		Epoch  uint32 `cbor:"1,keyasint"`
 		From   uint64 `cbor:"2,keyasint,omitempty"`
 		To     uint64 `cbor:"3,keyasint,omitempty"`
-		// a limit was reached at To, which may lie before the grant's end
+		// a limit was reached at To, which may be before the end of the grant
 		Ended      bool              `cbor:"4,keyasint,omitempty"`
 		Digests    Digests           `cbor:"5,keyasint,omitzero"`
 		Progress   event.Progress    `cbor:"6,keyasint,omitempty"`
 		Points     []event.Points    `cbor:"7,keyasint,omitempty"`
 		Tests      []Test            `cbor:"8,keyasint,omitempty"`
 		Sent       collective.Ledger `cbor:"9,keyasint,omitempty"`
-		Predicted  collective.Ledger `cbor:"10,keyasint,omitempty"` // by one worker, for all
+		Predicted  collective.Ledger `cbor:"10,keyasint,omitempty"` // for all workers, reported by one of them
 		Evaluation collective.Ledger `cbor:"11,keyasint,omitempty"` // evaluation and probes
 		Overhead   int64             `cbor:"12,keyasint,omitempty"`
-		Nanos      int64             `cbor:"13,keyasint,omitempty"` // of the rounds
-		Extra      int64             `cbor:"14,keyasint,omitempty"` // of snapshots and digests
-		Notes      []Note            `cbor:"15,keyasint,omitempty"` // what a person should know of the rounds
-		Waited     int64             `cbor:"16,keyasint,omitempty"` // nanoseconds of the rounds that it waited for frames
+		Nanos      int64             `cbor:"13,keyasint,omitempty"` // time of the rounds
+		Extra      int64             `cbor:"14,keyasint,omitempty"` // time of snapshots and digests, in nanoseconds
+		Notes      []Note            `cbor:"15,keyasint,omitempty"` // notes for the user about the rounds
+		Waited     int64             `cbor:"16,keyasint,omitempty"` // part of Nanos spent waiting for frames
 	}
-	// Failed says that a grant or plan could not be done.
+	// Failed reports that a grant or plan failed.
 	Failed struct {
 		Worker    int        `cbor:"0,keyasint"`
 		Epoch     uint32     `cbor:"1,keyasint"`
 		Err       string     `cbor:"2,keyasint,omitempty"`
 		NonFinite *NonFinite `cbor:"3,keyasint,omitempty"`
-		// the worker to which the connection broke, or could never be made; both may still be there
+		// worker to which the connection failed; nil for other causes. Both workers may still be alive.
 		Cut   *int `cbor:"4,keyasint,omitempty"`
-		Never bool `cbor:"5,keyasint,omitempty"` // there never was one
+		Never bool `cbor:"5,keyasint,omitempty"` // the connection was never established
 	}
-	// Saved answers Save.
+	// Saved is the reply to Save.
 	Saved struct {
 		Worker int          `cbor:"0,keyasint"`
 		Epoch  uint32       `cbor:"1,keyasint"`
 		At     uint64       `cbor:"2,keyasint,omitempty"`
 		Files  []event.File `cbor:"3,keyasint,omitempty"`
 		Err    string       `cbor:"4,keyasint,omitempty"`
-		Nanos  int64        `cbor:"5,keyasint,omitempty"` // that saving took
+		Nanos  int64        `cbor:"5,keyasint,omitempty"` // duration of the save
 	}
 )
 
-// Note is a sentence on what an engine met that the run goes on with.
+// Note is a note of an engine about an event that does not stop the run.
 type Note struct {
 	Kind event.AlertKind `cbor:"0,keyasint"`
 	Text string          `cbor:"1,keyasint"`
@@ -109,7 +108,7 @@ const (
 	MostNote  = 1 << 10 // bytes of one
 )
 
-// NonFinite names the block that blew up within rounds [From, To).
+// NonFinite names a block that got NaN or infinite values within rounds [From, To).
 type NonFinite struct {
 	Block  string        `cbor:"0,keyasint,omitempty"`
 	Member engine.Member `cbor:"1,keyasint,omitempty"`
@@ -126,10 +125,10 @@ type Test struct {
 	Episode *event.Episode `cbor:"3,keyasint,omitempty"`
 }
 
-// HasPart says that the worker has a share at all: most of thousands have no chunk of the test set.
+// HasPart reports whether the worker has a share of the test. In a large fleet most workers have none.
 func (t Test) HasPart() bool { return len(t.Chunks) > 0 || t.Centre != "" }
 
-// Chunk is the score of one fixed chunk of the test set.
+// Chunk is the score of a chunk of the test set.
 type Chunk struct {
 	Index   int     `cbor:"0,keyasint,omitempty"`
 	Loss    float64 `cbor:"1,keyasint,omitempty"` // summed

@@ -1,6 +1,6 @@
 package message
 
-// Order is what the core of a run says to a worker. The set is closed: whoever takes orders apart knows all of them.
+// Order is a message from the coordinator to a worker. The set of implementations is closed.
 type Order interface{ order() }
 
 func (Grant) order() {}
@@ -8,9 +8,10 @@ func (Abort) order() {}
 func (Plan) order()  {}
 func (Save) order()  {}
 func (Stop) order()  {}
-func (Away) order()  {}
+func (Evict) order() {}
 
-// Report is what a worker says to the core, with the number that the worker gives itself. The set is closed.
+// Report is a message from a worker to the coordinator. Sender returns the id that the worker states. The set of
+// implementations is closed.
 type Report interface {
 	Sender() int
 	report()

@@ -13,16 +13,17 @@ import (
 	"brood/runtime/event"
 )
 
-// ProgressBlock belongs to the runtime: one shared row of counters, a pure function of roster and knobs, that decides
-// at which round a run stops. Epochs are the same everywhere: whole units of finished segments, rounded down, and the
-// samples of the present segment, in which the size of a pass has not changed.
+// ProgressBlock is the name of a block of the runtime: one shared row of counters, a pure function of roster and knobs,
+// which determines the last round of a run. All workers compute the same epochs: units of EpochUnit for finished
+// segments, rounded down, plus the samples of the current segment. A segment is a range of rounds with a constant
+// number of samples per epoch.
 const ProgressBlock = "progress"
 
-// EpochUnit is what the epochs of a finished segment are counted in. So they may fall by less than one where the next
-// segment begins with a round that passes nothing.
+// EpochUnit is the unit of the epochs of finished segments. Rounding may decrease the epochs by less than one unit at
+// the start of a segment.
 const EpochUnit = 1.0 / (1 << 32)
 
-// Root is the hash of a state: BLAKE3 over the sorted digests of all rows of all blocks.
+// Root returns the hash of a state: BLAKE3 over the digests of all rows of all blocks, sorted by row.
 func Root(digests Digests) string {
 	h := NewRoot()
 	digests = slices.Clone(digests)
@@ -33,36 +34,36 @@ func Root(digests Digests) string {
 	return h.Sum()
 }
 
-// Hash is a Root in the making, from rows by their names in order.
+// Hash computes a Root incrementally. Rows must be added in the order of their names.
 type Hash struct {
 	of  *blake3.Hasher
-	row []byte // what it was not told yet
+	row []byte // buffered rows that are not hashed yet
 }
 
-// NewRoot is of no row.
+// NewRoot returns the Hash of no rows.
 func NewRoot() *Hash { return &Hash{of: blake3.New()} }
 
-// Add is told of the next row.
+// Add adds the next row.
 func (h *Hash) Add(name string, digest [32]byte) {
 	h.row = append(append(append(h.row, name...), 0), digest[:]...)
-	if len(h.row) >= 8<<10 { // many rows at once
-		h.tell()
+	if len(h.row) >= 8<<10 {
+		h.flush()
 	}
 }
 
-func (h *Hash) tell() {
+func (h *Hash) flush() {
 	h.of.Write(h.row)
 	h.row = h.row[:0]
 }
 
-// Sum is the hash of all of them.
+// Sum returns the hash of all added rows.
 func (h *Hash) Sum() string {
-	h.tell()
+	h.flush()
 	return fmt.Sprintf("blake3:%x", h.of.Sum(nil))
 }
 
-// MergePoints merges the points of workers into one record for each round and series, by rounds: members ascend,
-// whoever hosted them, and the points of one member keep their order.
+// MergePoints merges the points of workers into one record for each round and series, ascending by round. Members are
+// ascending; the points of one member keep their order.
 func MergePoints(done []Done) (out []*event.Points) {
 	type key struct {
 		round  uint64
@@ -103,7 +104,8 @@ func sortByMember(p *event.Points) {
 	p.Members, p.Values = m, v
 }
 
-// Tally adds the chunks of all workers in the order of the test set. ok is false while a chunk is missing.
+// Tally adds the scores of the chunks of all workers in the order of the test set. ok is false while a chunk is
+// missing.
 func Tally(tests []Test, samples int) (e event.Evaluation, ok bool) {
 	var all []Chunk
 	for _, t := range tests {

@@ -33,7 +33,7 @@ const maxShard = 1 << 38
 
 // append writes a piece. whole reports that the file is complete and in place. A write error, such as a full disk, is
 // returned in Kept.Err; an error is a violation of the protocol.
-func (s *checkpointStore) append(p message.Piece) (whole bool, k message.Kept, err error) {
+func (s *checkpointStore) append(p message.Piece) (whole bool, k message.Stored, err error) {
 	end := p.From + int64(len(p.Data))
 	if p.From < 0 || len(p.Data) == 0 || len(p.Data) > message.MaxPiece || p.Total > maxShard || end > p.Total {
 		return false, k, fmt.Errorf("invalid piece of %q: %d bytes at %d of %d", p.Path, len(p.Data), p.From, p.Total)
@@ -41,7 +41,7 @@ func (s *checkpointStore) append(p message.Piece) (whole bool, k message.Kept, e
 	if p.From > 0 && (s.file == nil || p.Path != s.rel || p.From != s.at || p.Total != s.total) {
 		return false, k, fmt.Errorf("piece of %q out of order", p.Path)
 	}
-	k = message.Kept{Path: p.Path, From: p.From}
+	k = message.Stored{Path: p.Path, From: p.From}
 	if err := s.write(p); err != nil {
 		s.discard()
 		k.Err = err.Error()

@@ -54,7 +54,7 @@ const maxPendingReplies = 64
 var errOver = errors.New("the run is over")
 
 // evicted ends a worker's session; the message tells the worker why, and whether it may return.
-type evicted struct{ message.Away }
+type evicted struct{ message.Evict }
 
 func (a *evicted) Error() string { return a.Why }
 
@@ -99,7 +99,7 @@ func (t *workerHandle) Post(msg message.Order) {
 	switch m := msg.(type) {
 	case message.Stop:
 		t.stop()
-	case message.Away:
+	case message.Evict:
 		t.run.srv.recordEviction(t.peer.Node(), m.After)
 		t.cancel(&evicted{m})
 	default:
@@ -155,7 +155,7 @@ func (t *workerHandle) serve() {
 	case t.peer.Err() != nil:
 		t.peer.Close("")
 	case isAway:
-		sendEviction(t.peer, a.Away)
+		sendEviction(t.peer, a.Evict)
 	case errors.Is(err, errOver):
 		leave(t.peer, err.Error())
 	default:
@@ -165,7 +165,7 @@ func (t *workerHandle) serve() {
 }
 
 // sendEviction tells a worker why it is evicted and whether it may return, and ends the connection.
-func sendEviction(p *quic.Peer, a message.Away) {
+func sendEviction(p *quic.Peer, a message.Evict) {
 	if m, err := encode(a); err == nil && p.Send(m) != nil {
 		return // the worker is gone already
 	}

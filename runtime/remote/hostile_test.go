@@ -124,17 +124,17 @@ func TestHostileWorkers(t *testing.T) {
 		}, "measures"},
 		"has no cores that can be counted": {func(x *stranger) {
 			x.say(message.Telemetry{Worker: x.id, Machine: map[event.Measure]float64{event.Busy: math.NaN()}})
-		}, "cpu as NaN"},
+		}, "implausible cpu of NaN"},
 		"has all memory there is": {func(x *stranger) {
 			x.say(message.Telemetry{Worker: x.id, Machine: map[event.Measure]float64{event.Memory: math.MaxFloat64}})
-		}, "measures its memory"},
+		}, "implausible memory"},
 		"measures what is not its own": {func(x *stranger) {
 			ready(x)
 			x.say(message.Telemetry{Worker: x.id, Machine: map[event.Measure]float64{event.RoundTrip: 1}})
 		}, "which the coordinator measures"},
 		"measures what has no name": {func(x *stranger) {
 			x.say(message.Telemetry{Worker: x.id, Machine: map[event.Measure]float64{"\x1b[2J": 1}})
-		}, "no name"},
+		}, "invalid name"},
 		"works since before it began": {func(x *stranger) {
 			x.say(message.Telemetry{Worker: x.id, Doing: &message.Doing{Stage: "members", For: -1}})
 		}, "reports its activity as"},
@@ -247,7 +247,7 @@ func TestInsider(t *testing.T) {
 			t.Fatal(err)
 		}
 		x.say(message.Ready{Worker: x.id})
-		var away message.Away
+		var away message.Evict
 		for err == nil {
 			var m any
 			m, err = x.next()
@@ -256,7 +256,7 @@ func TestInsider(t *testing.T) {
 				x.say(message.Ready{Worker: x.id, Epoch: m.Epoch})
 			case message.Grant:
 				x.say(lie(x, m))
-			case message.Away:
+			case message.Evict:
 				away = m
 			}
 		}

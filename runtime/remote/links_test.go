@@ -170,7 +170,7 @@ func TestReleasedBeforeItJoined(t *testing.T) {
 	go func() { trained <- s.train() }()
 	end := s.work(t.Context(), s.config())
 	testutil.Receive(t, began, "round")
-	lies := func(key *identity.Key, never bool) message.Away {
+	lies := func(key *identity.Key, never bool) message.Evict {
 		t.Helper()
 		x, err := knock(s, key, nil)
 		if err != nil {
@@ -185,7 +185,7 @@ func TestReleasedBeforeItJoined(t *testing.T) {
 			switch m := m.(type) {
 			case message.Plan:
 				x.say(message.Failed{Worker: x.id, Epoch: m.Epoch, Err: "it is silent", Cut: new(0), Never: never})
-			case message.Away:
+			case message.Evict:
 				return m
 			}
 		}

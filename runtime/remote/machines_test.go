@@ -123,7 +123,7 @@ func TestSilentMachine(t *testing.T) {
 			t.Fatalf("machines are %+v", f.Machines)
 		}
 		for _, m := range event.Measures {
-			if _, ok := f.Machines[0].Values[m.Measure]; ok && m.Told {
+			if _, ok := f.Machines[0].Values[m.Measure]; ok && m.Reported {
 				n++
 			}
 		}
@@ -229,7 +229,7 @@ func TestMachineNonsense(t *testing.T) {
 				w.say(message.Telemetry{Worker: w.id, Machine: map[event.Measure]float64{event.Busy: 1, event.Load: x}})
 			}
 		}
-		if gone, ok := errors.AsType[*quic.GoneError](err); !ok || gone.Cause != quic.Ended || !strings.Contains(gone.Reason, "it measures its load as") {
+		if gone, ok := errors.AsType[*quic.GoneError](err); !ok || gone.Cause != quic.Ended || !strings.Contains(gone.Reason, "implausible load") {
 			t.Errorf("with a load of %g it is gone by %v", x, err)
 		}
 	}

@@ -211,7 +211,10 @@ func (s *Server) accept(p *quic.Peer) {
 	defer s.mu.Unlock()
 	a, ok := s.admitted[p.Node()]
 	if !ok {
-		s.wg.Go(func() { sendEviction(p, message.Away{Why: "it connected twice at the same time", After: time.Second}) })
+		s.wg.Go(func() {
+			sendEviction(p, message.Evict{Why: "it connected twice at the same time",
+				After: time.Second})
+		})
 		return
 	}
 	delete(s.admitted, p.Node())

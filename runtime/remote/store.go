@@ -78,7 +78,7 @@ func (s *store) upload(rel, path string) error {
 		if err != nil {
 			return err
 		}
-		if k, ok := r.(message.Kept); !ok || k.Path != rel || k.From != at {
+		if k, ok := r.(message.Stored); !ok || k.Path != rel || k.From != at {
 			return fmt.Errorf("the coordinator replied to a piece of %s with %T", rel, r)
 		} else if k.Err != "" {
 			return errors.New(k.Err)

@@ -79,7 +79,7 @@ func (t *workerHandle) handleTelemetry(m message.Telemetry) error {
 		}
 		seen[l.To] = true
 	}
-	machine, err := event.Told(m.Machine)
+	machine, err := event.CheckReport(m.Machine)
 	if err != nil {
 		return err
 	}

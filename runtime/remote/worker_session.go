@@ -135,8 +135,8 @@ func (v *workerSession) sendTelemetry(ctx context.Context) {
 			w := v.worker
 			v.mu.Unlock()
 			if w != nil { // without the lock: the device's driver may be slow
-				machine.Device(m.Machine, w)
-				machine.Programs(m.Machine, w)
+				machine.AddDevice(m.Machine, w)
+				machine.AddRestarts(m.Machine, w)
 				m.Doing = activity(w)
 			}
 			if v.send(m) != nil {
@@ -285,14 +285,14 @@ func (v *workerSession) receive(ctx context.Context) error {
 			}
 		case message.Stop:
 			return errOver
-		case message.Away:
+		case message.Evict:
 			if msg.After > 0 {
 				return &evicted{msg}
 			}
 			return &RefusedError{fmt.Errorf("the coordinator sent this worker away for good: %s", msg.Why)}
 		case message.Shape:
 			v.updateShapes(&msg.Link, nil)
-		case message.Kept, message.Piece:
+		case message.Stored, message.Piece:
 			select {
 			case v.replies <- msg:
 			default: // no request is waiting

@@ -1,5 +1,5 @@
-// Package report says what a model makes of labelled samples beyond its score: of which class it tells how much, what
-// it takes for what, and how far its probabilities can be trusted.
+// Package report computes the quality of predictions on labelled samples beyond a single score: precision and recall by
+// class, the confusion of classes, the calibration of probabilities, and the errors of regressions.
 package report
 
 import (
@@ -8,38 +8,37 @@ import (
 	"slices"
 )
 
-// CalibrationBins are those of the expected calibration error: 15 of equal width, as in Guo et al. (2017).
+// CalibrationBins is the number of bins of the expected calibration error, all of equal width, as in Guo et al. (2017).
 const CalibrationBins = 15
 
-// Report is what a model makes of samples whose labels are known, beyond its score: of a classifier Classes, Confusion
-// and Calibration, of one that tells several classes of a sample Classes, Several and Calibration, of a regression
-// Outputs.
+// Report is the evaluation of predictions. A classifier has Classes, Confusion and Calibration, a multi-label model
+// Classes, Several and Calibration, a regression Outputs.
 type Report struct {
-	Several     *SeveralScore
+	Several     *SeveralScore // nil unless the model is multi-label
 	Samples     int64
 	Classes     []ClassScore
-	Confusion   []Confused // by class, then predicted class: what occurs
+	Confusion   []Confused // the pairs that occur, ascending by class and predicted class
 	Calibration Calibration
 	Outputs     []OutputScore
 
-	Kernels string // what computed the predictions; "" where whoever asked does not say
+	Kernels string // kernels that computed the predictions; "" if unknown
 }
 
-// ClassScore is how well one class is told from the others. What has nothing to be a share of is NaN.
+// ClassScore is the score of one class against all others. A ratio with denominator 0 is NaN.
 type ClassScore struct {
 	Name                  string
 	Precision, Recall, F1 float64 // TP/(TP+FP), TP/(TP+FN), 2TP/(2TP+FP+FN)
 	Samples               int64   // of the class
 }
 
-// Confused is how many samples of a class are taken for a class, which may be their own.
+// Confused is the number of samples of class Is that are predicted as class As, which may be the same.
 type Confused struct {
-	Is, As  int // places in Classes
+	Is, As  int // indices in Classes
 	Samples int64
 }
 
-// Wrong is the share of samples that are taken for another class than theirs; ok is false of outputs, and where a
-// sample has several classes.
+// Wrong returns the share of samples with a wrong predicted class; ok is false for a regression, a multi-label model
+// and no samples.
 func (r *Report) Wrong() (share float64, ok bool) {
 	if r.Classes == nil || r.Several != nil || r.Samples == 0 {
 		return 0, false
@@ -53,7 +52,7 @@ func (r *Report) Wrong() (share float64, ok bool) {
 	return 1 - float64(right)/float64(r.Samples), true
 }
 
-// Matrix is the confusion as a row for each class, with a column for each that its samples are taken for.
+// Matrix returns the confusion matrix: a row for each class and a column for each predicted class.
 func (r *Report) Matrix() [][]int64 {
 	out := make([][]int64, len(r.Classes))
 	for c := range out {
@@ -65,51 +64,51 @@ func (r *Report) Matrix() [][]int64 {
 	return out
 }
 
-// SeveralScore is of all labels of samples that may be in several classes.
+// SeveralScore is the score of a multi-label model over all labels.
 type SeveralScore struct {
-	Subset  float64 // error: the share of samples of which any label is wrong
-	Hamming float64 // loss: the share of labels that are wrong
+	Subset  float64 // subset error: share of samples with a wrong label
+	Hamming float64 // Hamming loss: share of wrong labels
 	Micro   ClassScore
 }
 
-// Calibration compares what a model claims with how often it is right.
+// Calibration compares the probabilities of a model with the share of correct predictions.
 type Calibration struct {
-	Error float64 // expected: the mean over samples of |Right - Confidence| of their bins
+	Error float64 // expected calibration error: the mean over samples of |Right - Confidence| of their bins
 	Bins  []Bin
 }
 
-// Bin is the samples whose likeliest class has a probability in (From, To]; the first bin has 0 too. Of several classes
-// of a sample each label counts: the probability of its class, and whether the sample is in it.
+// Bin summarises the samples whose likeliest class has a probability in (From, To]; the first bin includes 0. For a
+// multi-label model it summarises labels: the probability of each class, and whether the sample is in it.
 type Bin struct {
 	From, To          float64
-	Samples           int64   // or labels
-	Confidence, Right float64 // mean probability, and share of what is right; 0 without samples
+	Samples           int64   // samples, or labels of a multi-label model
+	Confidence, Right float64 // mean probability, and share of correct predictions or set labels; 0 without samples
 }
 
-// OutputScore is how far predictions of one output lie from its targets, in their unit.
+// OutputScore is the error of the predictions of one output, in the unit of its targets.
 type OutputScore struct {
-	Name          string // of its column; its number, from 1, where it has none
+	Name          string // name of its column; its number from 1 without one
 	RMSE, MAE, R2 float64
 }
 
-// Narrow leaves out classes that neither occur nor are predicted: of the bytes a text has few.
+// Narrow removes classes that neither occur nor are predicted. Most bytes do not occur in a text.
 func (r *Report) Narrow() {
-	place := map[int]int{}
+	index := map[int]int{}
 	for _, x := range r.Confusion {
-		place[x.Is], place[x.As] = 0, 0
+		index[x.Is], index[x.As] = 0, 0
 	}
 	var classes []ClassScore
-	for i, c := range slices.Sorted(maps.Keys(place)) {
-		place[c] = i
+	for i, c := range slices.Sorted(maps.Keys(index)) {
+		index[c] = i
 		classes = append(classes, r.Classes[c])
 	}
 	r.Classes = classes
 	for i, x := range r.Confusion {
-		r.Confusion[i].Is, r.Confusion[i].As = place[x.Is], place[x.As]
+		r.Confusion[i].Is, r.Confusion[i].As = index[x.Is], index[x.As]
 	}
 }
 
-// Macro is the mean of each figure over the classes that have samples; what has nothing to be a share of counts as 0.
+// Macro returns the mean of each score over the classes with samples; NaN counts as 0.
 func (r *Report) Macro() (m ClassScore) {
 	n := 0.0
 	for _, c := range r.Classes {

@@ -29,7 +29,7 @@ func TestReportAgainstDefinitions(t *testing.T) {
 		if i%3 > 0 {
 			label = Likeliest(p)
 		}
-		tally.Told(p, label)
+		tally.AddClass(p, label)
 		all, labels = append(all, p), append(labels, label)
 	}
 	r := tally.Report(strconv.Itoa)
@@ -104,8 +104,8 @@ func TestReportAgainstDefinitions(t *testing.T) {
 // A prediction that is sure, or shared by all classes, has its bin.
 func TestReportEdges(t *testing.T) {
 	tally := New(2, 2, false)
-	tally.Told([]float64{1, 0}, 0)
-	tally.Told([]float64{0.5, 0.5}, 1)
+	tally.AddClass([]float64{1, 0}, 0)
+	tally.AddClass([]float64{0.5, 0.5}, 1)
 	r := tally.Report(strconv.Itoa)
 	if b := r.Calibration.Bins; b[14].Samples != 1 || b[7].Samples != 1 || math.Abs(r.Calibration.Error-0.25) > 1e-15 {
 		t.Errorf("%+v", r.Calibration)
@@ -116,7 +116,7 @@ func TestReportEdges(t *testing.T) {
 func TestReportOfNumbers(t *testing.T) {
 	tally := New(0, 1, false)
 	for _, x := range [][2]float64{{2, 1}, {2, 2}, {2, 6}} {
-		tally.Predicted(x[:1], x[1:])
+		tally.AddValues(x[:1], x[1:])
 	}
 	o := tally.Report(nil).Outputs[0]
 	if math.Abs(o.RMSE-math.Sqrt(17.0/3)) > 1e-12 || math.Abs(o.MAE-5.0/3) > 1e-12 || math.Abs(o.R2-(1-17.0/14)) > 1e-12 {
@@ -130,7 +130,7 @@ func TestReportNarrow(t *testing.T) {
 	for _, x := range []struct{ class, as int }{{1, 1}, {1, 4}, {4, 4}, {5, 1}, {5, 5}, {4, 2}} {
 		p := make([]float64, 6)
 		p[x.as] = 1
-		tally.Told(p, x.class)
+		tally.AddClass(p, x.class)
 	}
 	r := tally.Report(strconv.Itoa)
 	macro := r.Macro()
@@ -144,7 +144,7 @@ func TestReportNarrow(t *testing.T) {
 	}
 	tally = New(0, 1, false)
 	for _, z := range []float64{1, 2, 3} {
-		tally.Predicted([]float64{z}, []float64{0.1})
+		tally.AddValues([]float64{z}, []float64{0.1})
 	}
 	if o := tally.Report(nil).Outputs[0]; !math.IsNaN(o.R2) {
 		t.Errorf("R2 of targets that are all alike: %v", o.R2)

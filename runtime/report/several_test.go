@@ -45,7 +45,7 @@ func TestReportOfSeveralClasses(t *testing.T) {
 		if miss {
 			any++
 		}
-		tally.Tagged(p, in)
+		tally.AddLabels(p, in)
 	}
 	r := tally.Report(strconv.Itoa)
 	near := func(what string, got, want float64) {

@@ -7,21 +7,21 @@ import (
 	"strconv"
 )
 
-// Tally adds up predictions.
+// Tally accumulates predictions and computes their report.
 type Tally struct {
 	classes         int
 	confusion       map[[2]int]int64 // by class and predicted class
 	bins            [CalibrationBins]bin
-	n               int64
+	n               int64       // samples
 	errors, squares []float64   // by output: sums of |e| and e^2
 	targets         [][]float64 // by output
-	// of several classes: samples that are in each, that are predicted to be, and both; nil else
+	// multi-label, by class: samples with the label, predicted to have it, and both; nil for other models
 	of, as, hit []float64
-	wrong       float64 // samples of which any label is
+	wrong       float64 // multi-label: samples with a wrong label
 }
 
-// New is a tally of a model of so many classes, of which a sample may be in several; or without classes of so many
-// numbers.
+// New returns an empty tally for a model with this number of classes, multi-label if several is set, or, without
+// classes, for a regression with this number of outputs.
 func New(classes, outputs int, several bool) *Tally {
 	t := &Tally{classes: classes, confusion: map[[2]int]int64{}}
 	if several {
@@ -33,15 +33,15 @@ func New(classes, outputs int, several bool) *Tally {
 	return t
 }
 
-// bin adds up predictions of nearly one probability: n of them.
+// bin accumulates n predictions with probabilities in one range.
 type bin struct{ confidence, right, n float64 }
 
 func (t *Tally) bin(p float64) *bin {
 	return &t.bins[max(0, min(CalibrationBins-1, int(math.Ceil(p*CalibrationBins))-1))]
 }
 
-// Told adds the probabilities of a sample of a class.
-func (t *Tally) Told(p []float64, class int) {
+// AddClass adds a sample of a class with the predicted probability of each class.
+func (t *Tally) AddClass(p []float64, class int) {
 	t.n++
 	best := Likeliest(p)
 	t.confusion[[2]int{class, best}]++
@@ -53,9 +53,9 @@ func (t *Tally) Told(p []float64, class int) {
 	}
 }
 
-// Tagged adds the probabilities of a sample that may be in several classes. A class is predicted above a half; each
-// probability is in the bin of its own size, whatever is predicted.
-func (t *Tally) Tagged(p []float64, in []float32) {
+// AddLabels adds a sample of a multi-label model: the probability of each class, and 1 in in for each class that the
+// sample has. A class is predicted if its probability is above 0.5.
+func (t *Tally) AddLabels(p []float64, in []float32) {
 	t.n++
 	right := true
 	for c := range p {
@@ -82,7 +82,7 @@ func (t *Tally) Tagged(p []float64, in []float32) {
 	}
 }
 
-// several is the report of samples that may be in several classes.
+// several returns the report of a multi-label model.
 func (t *Tally) several(name func(class int) string) *Report {
 	r, n := &Report{Samples: t.n}, float64(max(1, t.n))
 	var of, as, hit float64
@@ -95,13 +95,13 @@ func (t *Tally) several(name func(class int) string) *Report {
 	return r
 }
 
-// scored is a class that of samples are in, and as are predicted to be in, hit of them rightly.
+// scored returns the score of a class with these numbers of samples: in the class, predicted as it, and both.
 func scored(name string, of, as, hit float64) ClassScore {
 	return ClassScore{name, hit / as, hit / of, 2 * hit / (of + as), int64(of)}
 }
 
-// Predicted adds the numbers of a sample.
-func (t *Tally) Predicted(z, want []float64) {
+// AddValues adds a sample of a regression: the prediction and the target of each output.
+func (t *Tally) AddValues(z, want []float64) {
 	t.n++
 	for k := range z {
 		e := z[k] - want[k]
@@ -111,7 +111,8 @@ func (t *Tally) Predicted(z, want []float64) {
 	}
 }
 
-// Report is what was added up; name says how a class is called, or an output. Nil: outputs have numbers from 1.
+// Report returns the report of the added predictions. name returns the name of a class or an output; nil: outputs have
+// numbers from 1.
 func (t *Tally) Report(name func(k int) string) *Report {
 	if t.of != nil {
 		return t.several(name)
@@ -127,8 +128,7 @@ func (t *Tally) Report(name func(k int) string) *Report {
 			hit[at[0]] = float64(samples)
 		}
 	}
-	slices.SortFunc(r.Confusion, func(a,
-		b Confused) int {
+	slices.SortFunc(r.Confusion, func(a, b Confused) int {
 		return cmp.Or(cmp.Compare(a.Is, b.Is), cmp.Compare(a.As, b.As))
 	})
 	for c := range t.classes {
@@ -146,7 +146,7 @@ func (t *Tally) Report(name func(k int) string) *Report {
 		}
 		r2 := 1 - t.squares[k]/spread
 		if len(slices.Compact(slices.Clone(t.targets[k]))) < 2 {
-			r2 = math.NaN() // there is nothing to explain
+			r2 = math.NaN() // the targets have no variance
 		}
 		called := strconv.Itoa(k + 1)
 		if name != nil {
@@ -173,7 +173,7 @@ func (t *Tally) calibration() (c Calibration) {
 	return c
 }
 
-// Likeliest is the class of the largest probability, the first of equal ones.
+// Likeliest returns the class with the largest probability; the first one if several are equal.
 func Likeliest(p []float64) int {
 	best := 0
 	for c, v := range p {

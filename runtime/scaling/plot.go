@@ -7,7 +7,7 @@ import (
 	"strconv"
 )
 
-// Plot is lines over sizes of a fleet.
+// Plot holds lines over the sizes of a fleet.
 type Plot struct {
 	Title   string
 	Unit    string // of y
@@ -16,27 +16,27 @@ type Plot struct {
 	Lines   []Line
 }
 
-// Line has a value for each size of the fleet, NaN where nothing was measured, with quartiles where they are known.
+// Line has a value for each size of the fleet, NaN if not measured. Low and High are its quartiles, NaN if unknown.
 type Line struct {
 	Name         string
-	Curve        int  // the place of its curve in the plan: lines of one curve look alike
+	Curve        int  // index of its curve in the plan; lines of a curve have one colour
 	Limited      bool // over links with a rate
 	Y, Low, High []float64
 	Late         []bool // the workers missed their pace: the value may be too low
 }
 
-// Results are what the runs of a plan came to.
+// Results holds the results of the runs of a plan.
 type Results struct {
 	Curves  []string // in the order of the plan
 	Links   []string
 	Workers []int
-	Each    []int // weak, or with a target: members of each worker
-	Members []int // strong: of all together
-	Target  string
+	Each    []int  // members of each worker, for weak scaling or with a target
+	Members []int  // members of the whole fleet, for strong scaling
+	Target  string // "" for none
 	Of      map[Key]Figures
 }
 
-// at is what a run came to. A single worker has no links.
+// at returns the figures of a run. A single worker has no links.
 func (r Results) at(curve, link string, workers, members int) (f Figures, ok bool) {
 	if workers == 1 {
 		link = ""
@@ -45,11 +45,11 @@ func (r Results) at(curve, link string, workers, members int) (f Figures, ok boo
 	return f, ok && f.Rounds > 0
 }
 
-// Plots are all that the results say: weak efficiency t_1/t_N for each population of a worker, strong efficiency
-// t_1/(N t_N) for each population of the fleet, or, with a target, the seconds and the bytes to it. t_N is a round's
-// time on N workers (Malik et al., DarwiNN, 2020). Bands are of the quartiles of t_N.
+// Plots returns the plots of the results: weak efficiency t_1/t_N for each population per worker, and strong efficiency
+// t_1/(N t_N) for each population of the fleet; or, with a target, the seconds and the bytes until it is met. t_N is
+// the round time on N workers (Malik et al., DarwiNN, 2020). Bands are by the quartiles of t_N.
 func (r Results) Plots() (out []Plot) {
-	defer func() { // what was not measured is not drawn
+	defer func() { // omit plots without values
 		out = slices.DeleteFunc(out, func(p Plot) bool { return len(p.Lines) == 0 })
 	}()
 	if r.Target != "" {
@@ -92,7 +92,7 @@ func members(n int) string {
 	return strconv.Itoa(n) + " members"
 }
 
-// efficiency is t_1/(by t_N) of a run, beside the run of a single worker with so many members.
+// efficiency returns t_1/(by t_N) of a run with its quartiles. t_1 is of the run on a single worker with alone members.
 func (r Results) efficiency(k Key, alone int, by float64) (y, low, high float64, late bool) {
 	f, ok := r.at(k.Curve, k.Link, k.Workers, k.Members)
 	one, is := r.at(k.Curve, "", 1, alone)
@@ -125,8 +125,8 @@ func (r Results) plot(title, unit string, log bool,
 	return p
 }
 
-// Range is the span of y: efficiencies from 0, with their quartiles up to a quarter above the highest value, and times
-// and bytes over whole decades.
+// Range returns the range of y. Efficiencies begin at 0, and the range includes their quartiles up to a quarter above
+// the highest value; times and bytes have whole decades.
 func (p Plot) Range() (lo, hi float64) {
 	lo, hi = math.Inf(1), 0
 	bars := 0.0
@@ -141,7 +141,7 @@ func (p Plot) Range() (lo, hi float64) {
 		}
 	}
 	if p.Log {
-		if hi == 0 { // nothing that has a logarithm
+		if hi == 0 { // no positive value
 			lo, hi = 1, 1
 		}
 		return math.Pow(10, math.Floor(math.Log10(lo))), math.Pow(10, math.Ceil(math.Log10(hi)+1e-9))
@@ -149,7 +149,7 @@ func (p Plot) Range() (lo, hi float64) {
 	return 0, max(1, math.Ceil(max(hi, min(bars, 1.25*hi))*5)/5)
 }
 
-// Share is where a value lies in the range, from 0 to 1.
+// Share returns the position of a value in the range, from 0 to 1.
 func (p Plot) Share(y float64) float64 {
 	lo, hi := p.Range()
 	if p.Log {
@@ -158,7 +158,7 @@ func (p Plot) Share(y float64) float64 {
 	return (y - lo) / (hi - lo)
 }
 
-// Ticks are values of y that are labelled.
+// Ticks returns the values of y with labels.
 func (p Plot) Ticks() (out []float64) {
 	lo, hi := p.Range()
 	if p.Log {

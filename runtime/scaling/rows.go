@@ -9,20 +9,20 @@ import (
 	"strconv"
 )
 
-// Row is what runs of one kind say beside the others.
+// Row holds the figures of a kind of run and its efficiency.
 type Row struct {
 	Key
 	Figures
-	Weak, Strong float64 // efficiency; NaN where the plan does not ask for it
+	Weak, Strong float64 // efficiency; NaN if the plan does not have the runs for it
 }
 
-// Rows are the kinds of runs that were measured, by curve, link, members of a worker or of all, and workers.
+// Rows returns the measured kinds of runs, by curve, link, workers and members.
 func (r Results) Rows() (out []Row) {
 	for _, c := range r.Curves {
 		for i, l := range r.Links {
 			for _, w := range r.Workers {
 				if w == 1 && i > 0 {
-					continue // it has no links
+					continue // a single worker has no links
 				}
 				out = append(out, r.rowsOf(c, l, w)...)
 			}
@@ -75,7 +75,7 @@ func (r Results) Late() (n int) {
 	return n
 }
 
-// Few is how many points have too few commits to tell a round's time, and no target that they are measured by.
+// Few counts the points without a round time: they have fewer than [Least] counted commits, and the plan has no target.
 func (r Results) Few() (n int) {
 	for _, f := range r.Of {
 		if r.Target == "" && f.Commits < Least {
@@ -85,25 +85,25 @@ func (r Results) Few() (n int) {
 	return n
 }
 
-// CSV is a row for each kind of run, with seconds and bytes; [Results.ReadCSV] reads it.
+// CSV returns a table with a row for each kind of run, in seconds and bytes. [Results.ReadCSV] reads it.
 func (r Results) CSV() []byte {
 	var text bytes.Buffer
-	w := csv.NewWriter(&text) // which cannot fail
+	w := csv.NewWriter(&text) // writing to a buffer cannot fail
 	_ = w.Write(columns)
 	for _, x := range r.Rows() {
 		if x.Commits < Least {
 			x.Round, x.Low, x.High = math.NaN(), math.NaN(), math.NaN()
 		}
 		_ = w.Write([]string{x.Curve, x.Link, strconv.Itoa(x.Workers), strconv.Itoa(x.Members), strconv.Itoa(x.Rounds),
-			strconv.Itoa(x.Commits),
-			number(x.Round), number(x.Low), number(x.High), number(x.Bytes), number(x.Seconds), number(x.Sent), strconv.Itoa(x.Late), strconv.FormatBool(x.Met),
-			number(x.Weak), number(x.Strong), number(x.Waited), number(x.WaitedMost), strconv.Itoa(x.Runs)})
+			strconv.Itoa(x.Commits), number(x.Round), number(x.Low), number(x.High), number(x.Bytes), number(x.Seconds),
+			number(x.Sent), strconv.Itoa(x.Late), strconv.FormatBool(x.Met), number(x.Weak), number(x.Strong),
+			number(x.Waited), number(x.WaitedMost), strconv.Itoa(x.Runs)})
 	}
 	w.Flush()
 	return text.Bytes()
 }
 
-// number is a figure, "" of none.
+// number formats a number; "" for NaN.
 func number(x float64) string {
 	if math.IsNaN(x) {
 		return ""
@@ -111,7 +111,7 @@ func number(x float64) string {
 	return strconv.FormatFloat(x, 'g', -1, 64)
 }
 
-// ReadCSV adds what [Results.CSV] wrote.
+// ReadCSV adds the rows of a table that [Results.CSV] wrote.
 func (r *Results) ReadCSV(text []byte) error {
 	rows, err := csv.NewReader(bytes.NewReader(text)).ReadAll()
 	if err != nil {
@@ -126,7 +126,7 @@ func (r *Results) ReadCSV(text []byte) error {
 		}
 		var x [13]float64
 		for j := 2; j < len(x); j++ {
-			if row[j] == "" && 6 <= j && j <= 8 { // a round's time, of too few commits
+			if row[j] == "" && 6 <= j && j <= 8 { // no round time, since there are too few commits
 				continue
 			}
 			if x[j], err = strconv.ParseFloat(row[j], 64); err != nil {
@@ -164,12 +164,13 @@ func (r *Results) ReadCSV(text []byte) error {
 var columns = []string{"curve", "link", "workers", "members", "rounds", "commits", "round_seconds", "low", "high",
 	"round_bytes", "seconds", "bytes", "late", "met", "weak", "strong", "waited", "waited_most", "seeds"}
 
-// JSON is the row as an object of the plan of that name; aims says that the plan has a target.
-func (x Row) JSON(plan string, aims bool) map[string]any {
+// JSON returns the row as a JSON object. plan is the name of the plan, targeted whether it has a target.
+func (x Row) JSON(plan string, targeted bool) map[string]any {
 	out := map[string]any{"event": "scaling", "plan": plan, "curve": x.Curve, "link": x.Link, "workers": x.Workers,
 		"members": x.Members, "seeds": x.Runs, "rounds": x.Rounds, "commits": x.Commits, "late_percent": x.Late,
-		"round_seconds": x.Round, "round_seconds_low": x.Low, "round_seconds_high": x.High, "round_bytes": x.Bytes, "seconds": x.Seconds, "bytes": x.Sent}
-	if aims {
+		"round_seconds": x.Round, "round_seconds_low": x.Low, "round_seconds_high": x.High, "round_bytes": x.Bytes,
+		"seconds": x.Seconds, "bytes": x.Sent}
+	if targeted {
 		out["met"] = x.Met
 	}
 	if x.Commits < Least {

@@ -1,6 +1,6 @@
-// Package scaling turns recorded runs on fleets of several sizes into what they say of scaling: the time of a round,
-// its efficiency beside a single worker, and the time and bytes to a target; as rows and as plots. It reads sessions
-// and draws; it starts nothing and knows no screen. It imports the runtime.
+// Package scaling computes figures of scaling from recorded runs on fleets of several sizes: the time of a round, its
+// efficiency compared with a single worker, and the time and bytes to a target, as rows and as plots. It reads sessions
+// and draws SVG; it starts no runs and draws on no screen. It imports packages of runtime.
 package scaling
 
 import (
@@ -13,16 +13,16 @@ import (
 	"brood/runtime/session"
 )
 
-// Warm are the rounds at the beginning of a run that do not count: connections and caches come up.
+// Warm is the number of ignored rounds at the beginning of a run: warm-up of connections and caches.
 const Warm = 2
 
-// Least is how many commits a figure rests on at least.
+// Least is the least number of commits for a figure.
 const Least = 3
 
-// TooLate is how many percent late the workers of a run may be that a figure is of.
+// TooLate is the largest lateness of the workers of a run, in percent, with which its figures are valid.
 const TooLate = 5
 
-// Key says which runs of a plan something is of: they differ in their seed alone.
+// Key identifies a kind of run of a plan. Its runs differ only in their seeds.
 type Key struct {
 	Curve   string
 	Link    string // a rate, "" without a limit
@@ -30,26 +30,26 @@ type Key struct {
 	Members int
 }
 
-// Figures are what runs came to that differ in their seed alone, most often one. Times are of the slowest worker. A
-// commit is of one round, or of a few that are short.
+// Figures holds the measurements of runs that differ only in their seeds; most kinds have one run. Times are those of
+// the slowest worker. A commit covers one round, or several short ones.
 type Figures struct {
-	Runs       int     // seeds
-	Rounds     int     // all of a run; of several the median, as that of Seconds and Sent
-	Commits    int     // that count, of all runs; below [Least] there is no time of a round
-	Round      float64 // seconds, median over these commits
-	Low        float64 // quartiles
+	Runs       int     // number of runs
+	Rounds     int     // rounds of a run; as Seconds and Sent, the median over runs
+	Commits    int     // counted commits of all runs; with fewer than [Least] there is no round time
+	Round      float64 // seconds per round, median over these commits
+	Low        float64 // quartiles of Round
 	High       float64
-	Within     float64 // of a run: by what share of their median its quartiles are apart; of several the median
-	Bytes      float64 // payload that all workers send a round, mean
+	Within     float64 // distance of the quartiles of a run divided by its median; median over runs
+	Bytes      float64 // payload of all workers per round, mean
 	Seconds    float64 // of all rounds
-	Sent       float64 // payload of all rounds, of all workers
-	Met        bool    // they ended by their target, all of them
-	Waited     float64 // share of that time in which a worker waits for others' frames, mean over workers; NaN: unknown
-	WaitedMost float64 // the largest such share of a run
-	Late       int     // percent by which computing took longer than it was due, on the worker that missed its pace most
+	Sent       float64 // payload of all workers in all rounds
+	Met        bool    // all runs met their target
+	Waited     float64 // share of the counted time in which workers wait for frames, mean over workers; NaN: unknown
+	WaitedMost float64 // largest such share of a run
+	Late       int     // lateness of the latest worker: how much longer computing took than planned, in percent
 }
 
-// Read is the commits of the session in dir.
+// Read returns the commits of the session in dir.
 func Read(dir string) (all []event.Commit, err error) {
 	r, err := session.OpenReader(dir)
 	if err != nil {
@@ -70,14 +70,14 @@ func Read(dir string) (all []event.Commit, err error) {
 	}
 }
 
-// Run is one of a plan.
+// Run is a run of a plan.
 type Run struct {
 	Commits []event.Commit
-	Met     bool // it ended by its target
-	Late    int  // percent, as of [Figures]
+	Met     bool // it met its target
+	Late    int  // percent, see [Figures]
 }
 
-// Of is what runs came to that differ in their seed alone: what counts of a round is of the commits of all.
+// Of returns the figures of runs that differ only in their seeds. Round times are over the commits of all runs.
 func Of(runs ...Run) Figures {
 	f := Figures{Runs: len(runs), Waited: math.NaN(), WaitedMost: math.NaN()}
 	var rounds, within, numbers, seconds, sent []float64
@@ -88,7 +88,7 @@ func Of(runs ...Run) Figures {
 		f.Met, f.Late = f.Met && r.Met, max(f.Late, r.Late)
 		n, took, bytes := 0, 0.0, 0.0
 		var own []float64
-		var of, waits int64 // of the commits that count
+		var of, waits int64 // nanoseconds of the counted commits: in total, and spent waiting
 		for _, c := range r.Commits {
 			for _, b := range c.Sent {
 				bytes += float64(b)
@@ -129,7 +129,7 @@ func sum(all []float64) (s float64) {
 	return s
 }
 
-// median of values, which it sorts; 0 of none.
+// median returns the median of values, which it sorts; 0 for none.
 func median(all []float64) float64 {
 	if slices.Sort(all); len(all) == 0 {
 		return 0
@@ -137,7 +137,7 @@ func median(all []float64) float64 {
 	return quantile(all, .5)
 }
 
-// quantile of sorted values, between neighbours in proportion.
+// quantile returns a quantile of sorted values by linear interpolation.
 func quantile(sorted []float64, q float64) float64 {
 	at := q * float64(len(sorted)-1)
 	i := int(at)

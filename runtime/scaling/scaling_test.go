@@ -230,7 +230,7 @@ func TestBars(t *testing.T) {
 		if n, _ := fmt.Sscanf(line, `<path d="M%f %fV%f`, &x, &y0, &y1); n < 3 {
 			continue
 		}
-		if bars++; y1 < ahead+top || y0 > ahead+high-below {
+		if bars++; y1 < title+top || y0 > title+high-below {
 			t.Errorf("a bar from %g to %g leaves the plot: %s", y0, y1, line)
 		}
 	}

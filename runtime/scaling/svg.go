@@ -7,34 +7,33 @@ import (
 	"strings"
 )
 
-// colours of curves, by Okabe and Ito (2008): they stay apart for people who do not see all colours, and on light and
-// dark ground.
+// colours of curves, by Okabe and Ito (2008). They differ for colour-blind people, on light and dark backgrounds.
 var colours = []string{"#0072b2", "#d55e00", "#009e73", "#cc79a7", "#e69f00", "#56b4e9", "#999999"}
 
-// Of a plot, in pixels.
+// Sizes of a plot in pixels.
 const (
 	wide, high       = 340, 260
 	left, right      = 56, 12
 	top, below       = 34, 40
-	legendRow, ahead = 18, 44
+	legendRow, title = 18, 44
 )
 
-// SVG is the plots of a plan in one picture, two in a row, with a legend below. Lines over links with a rate are
-// dashed, and points of workers that missed their pace are hollow. A bar that goes beyond its plot ends in an arrow.
-// Ground is left out, and text is grey, so that it is seen on light and dark pages.
-func SVG(title string, plots []Plot) []byte {
+// SVG returns the plots of a plan in one picture, two in a row, with a legend below. Lines over links with a rate are
+// dashed, and points of runs with late workers are hollow. A bar that exceeds its plot ends in an arrow. The background
+// is transparent and text is grey, for light and dark pages.
+func SVG(heading string, plots []Plot) []byte {
 	var b strings.Builder
 	columns := min(2, max(1, len(plots)))
 	rows := (len(plots) + columns - 1) / columns
 	legend := legendOf(plots)
-	w, h := columns*wide, ahead+rows*high+(len(legend)+columns-1)/columns*legendRow+10
+	w, h := columns*wide, title+rows*high+(len(legend)+columns-1)/columns*legendRow+10
 	fmt.Fprintf(&b, `<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 %d %d" width="%d" height="%d" font-family="sans-serif" font-size="12" fill="#808080">`+"\n", w, h, w, h)
-	fmt.Fprintf(&b, `<text x="%d" y="24" font-size="15">%s</text>`+"\n", left, escaped(title))
+	fmt.Fprintf(&b, `<text x="%d" y="24" font-size="15">%s</text>`+"\n", left, escaped(heading))
 	for i, p := range plots {
-		p.svg(&b, float64(i%columns*wide), float64(ahead+i/columns*high))
+		p.svg(&b, float64(i%columns*wide), float64(title+i/columns*high))
 	}
 	for i, l := range legend {
-		x, y := i%columns*wide+left, ahead+rows*high+i/columns*legendRow+8
+		x, y := i%columns*wide+left, title+rows*high+i/columns*legendRow+8
 		fmt.Fprintf(&b, `<path d="M%d %dh26"%s/><text x="%d" y="%d">%s</text>`+"\n", x, y, l.stroke(), x+34, y+4,
 			escaped(l.Name))
 	}
@@ -42,7 +41,7 @@ func SVG(title string, plots []Plot) []byte {
 	return []byte(b.String())
 }
 
-// legendOf are the lines of all plots, each name once.
+// legendOf returns the lines of all plots, each name once.
 func legendOf(plots []Plot) (out []Line) {
 	seen := map[string]bool{}
 	for _, p := range plots {
@@ -64,10 +63,10 @@ func (l Line) stroke() string {
 	return fmt.Sprintf(` fill="none" stroke="%s" stroke-width="2"%s`, colours[l.Curve%len(colours)], dash)
 }
 
-// svg draws one plot with its corner at x, y.
+// svg draws one plot with its top left corner at x, y.
 func (p Plot) svg(b *strings.Builder, x, y float64) {
 	x0, x1, y0, y1 := x+left, x+wide-right, y+high-below, y+top
-	at := func(i int) float64 { // sizes are apart by their logarithm
+	at := func(i int) float64 { // the axis is logarithmic
 		if len(p.Workers) == 1 {
 			return (x0 + x1) / 2
 		}

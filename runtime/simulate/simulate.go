@@ -281,7 +281,7 @@ func (w *world) apply(fx []coordinator.Effect) error {
 	for _, x := range fx {
 		switch x := x.(type) {
 		case coordinator.Send:
-			if away, ok := x.Msg.(message.Away); ok {
+			if away, ok := x.Msg.(message.Evict); ok {
 				return fmt.Errorf("simulated worker %d was put out: %s", x.Worker, away.Why)
 			}
 			w.post(x.Worker, x.Msg)

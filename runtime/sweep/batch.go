@@ -1,18 +1,18 @@
-// Package sweep executes many runs, each a session in one directory: the grid of a sweep, or the presets of a
-// study with several seeds. A run is a value, a [Trial]: the options that it begins with. What it has measured is read
-// from its log alone, so the same batch goes on where it was stopped, and several processes that share the directory
-// share the work, since each run is claimed by who trains it.
+// Package sweep executes a batch of runs, each a session in one directory: the grid of a sweep, or the presets of a
+// study with several seeds. A [Trial] holds the initial options of a run. Its results are read only from its log, so
+// that a stopped batch can continue. Several processes may share the directory and the work: the process that trains a
+// run holds a lock for it.
 //
 //	b := &sweep.Batch{Kind: "sweep", Columns: []string{"eta"}, Jobs: 1}
-//	err := b.Place("grid", "quickstart", shared)       // refuses a directory of other runs
+//	err := b.Place("grid", "quickstart", shared)       // fails for a directory of other runs
 //	b.Add(point, "eta=0.1", options, name, 3)          // with seeds 1, 2 and 3
-//	err = b.Check(ctx, told)                           // refuses what cannot be run, before anything has run
-//	err = b.Keep()                                     // makes the directory
-//	b.Look()                                           // finds what is done
-//	b.Run(ctx, train, done)                            // trains the rest
+//	err = b.Check(ctx, progress)                       // validates all runs before the first one
+//	err = b.Create()                                   // creates the directory
+//	b.ReadStates()                                     // finds the finished runs
+//	b.Run(ctx, train, done)                            // trains the others
 //
-// It knows no flags, no signals and no presets: who calls it passes values in and prints what comes out. It imports the
-// runtime and the seam.
+// It has no flags, signals or presets; the caller passes values and prints results. It imports packages of runtime,
+// models and optim.
 package sweep
 
 import (
@@ -37,26 +37,26 @@ import (
 	"brood/runtime/session"
 )
 
-// Batch is a set of runs. Its exported fields are set before Place and not changed afterwards, but for Dir, Bare and
-// the trials, see [Trial].
+// Batch is a set of runs. Set the exported fields before Place; afterwards only Dir, Bare and the trials change, see
+// [Trial].
 type Batch struct {
-	Kind    string   // what its directory is called: sweep or study
-	Columns []string // what its runs differ in, besides the seed
-	Metrics []string // the figures that [Batch.Rows] has of each run, in their order
-	Jobs    int      // runs at a time; 1 or more
-	Threads int      // of all of them together; 0: all cores
-	Wait    int      // workers of each run that come from elsewhere; 0: it is trained here
+	Kind    string   // sweep, study or scaling: prefix of the default directory and name of its JSON file
+	Columns []string // names of the settings that differ between the runs, except the seed
+	Metrics []string // metrics in [Batch.Rows], in this order
+	Jobs    int      // concurrent runs; 1 or more
+	Threads int      // threads of all concurrent runs together; 0: all cores
+	Wait    int      // remote workers of each run; 0: this process trains it
 
-	Dir    string // absolute, since Place
-	Bare   bool   // its runs train no model, since Check
+	Dir    string // absolute; set by Place
+	Bare   bool   // the runs train no model; set by Check
 	Trials []*Trial
 
-	same []byte // what a new directory says of the runs in it; nil where it has said so
-	mu   sync.Mutex
+	same []byte     // content of the JSON file that Create writes; nil if the directory has it
+	mu   sync.Mutex // guards the states of the trials
 }
 
-// Add puts the runs of one setting into the batch, with seeds 1 to seeds: o is what each begins with, but for its seed,
-// point has a value for each column, label says the same to a person, and name is the directory of a seed's session.
+// Add adds the runs of one setting to the batch, with seeds 1 to seeds. o holds the initial options except the seed,
+// point a value for each column, and label the same as text. name returns the session directory of a seed.
 func (b *Batch) Add(point []string, label string, o host.Options, name func(seed int) string, seeds int) {
 	for seed := 1; seed <= seeds; seed++ {
 		o.Seed = uint64(seed)
@@ -65,7 +65,8 @@ func (b *Batch) Add(point []string, label string, o host.Options, name func(seed
 	}
 }
 
-// PlainName is text without what a file system does not like.
+// PlainName returns text as a file name: characters that file systems reject are replaced by underscores. If the name
+// differs from text or is too long, a hash of text is appended.
 func PlainName(text string) string {
 	plain := strings.Map(func(r rune) rune {
 		if strings.ContainsRune(`/\:*?"<>| `, r) || r < ' ' {
@@ -80,8 +81,9 @@ func PlainName(text string) string {
 	return plain
 }
 
-// Place finds the directory, and refuses one that holds runs of another kind. It is dir, or, where that is "", one
-// among a person's sessions that is named for stem and for same: what all runs of the batch have in common, as JSON.
+// Place sets the directory and fails if it contains something else than this batch. It is dir or, if that is empty, a
+// directory in the home of sessions whose name contains stem and a hash of same. same describes the settings that all
+// runs of the batch share; it is recorded in the directory as JSON.
 func (b *Batch) Place(dir, stem string, same map[string]any) error {
 	text, err := json.MarshalIndent(same, "", "  ")
 	if err != nil {
@@ -105,12 +107,13 @@ func (b *Batch) Place(dir, stem string, same map[string]any) error {
 	case errors.Is(err, fs.ErrNotExist):
 		entries, _ := os.ReadDir(b.Dir)
 		if slices.ContainsFunc(entries, func(e os.DirEntry) bool { return !strings.HasPrefix(e.Name(), unfinished) }) {
-			return fmt.Errorf("%s holds other things than a %s: name another directory", b.Dir, b.Kind)
+			return fmt.Errorf("%s contains other files than a %s: choose another directory", b.Dir, b.Kind)
 		}
 	case err != nil:
 		return err
 	case !bytes.Equal(old, text):
-		return fmt.Errorf("%s holds a %s of other settings (see %s): name another directory", b.Dir, b.Kind, path)
+		return fmt.Errorf("%s contains a %s with other settings (see %s): choose another directory", b.Dir, b.Kind,
+			path)
 	default:
 		return nil
 	}
@@ -118,11 +121,11 @@ func (b *Batch) Place(dir, stem string, same map[string]any) error {
 	return nil
 }
 
-// unfinished begins the names of files that several processes may make at the same time.
+// unfinished is the prefix of temporary files, which several processes may create at the same time.
 const unfinished = ".batch-"
 
-// Keep makes the directory, where it is new, and says in it what the runs share.
-func (b *Batch) Keep() error {
+// Create creates the directory with the JSON file of the shared settings, unless it exists.
+func (b *Batch) Create() error {
 	if b.same == nil {
 		return nil
 	}
@@ -132,7 +135,7 @@ func (b *Batch) Keep() error {
 	return b.write(b.Kind+".json", b.same)
 }
 
-// write makes a file of the directory, whole or not at all.
+// write writes a file of the directory atomically.
 func (b *Batch) write(name string, text []byte) error {
 	if err := session.WriteFile(filepath.Join(b.Dir, name), unfinished, text); err != nil {
 		return fmt.Errorf("%s: %w", b.Kind, err)
@@ -140,8 +143,8 @@ func (b *Batch) write(name string, text []byte) error {
 	return nil
 }
 
-// share is the threads of one run.
-func (b *Batch) share() int {
+// threadsPerRun returns the number of threads of each run.
+func (b *Batch) threadsPerRun() int {
 	threads := b.Threads
 	if threads == 0 {
 		threads = goruntime.NumCPU()
@@ -149,9 +152,10 @@ func (b *Batch) share() int {
 	return max(1, threads/b.Jobs)
 }
 
-// Check prepares a run of each setting that has something left to do, so that what cannot be run is refused before
-// anything has run. told hears, at most once a second, of how many trials were looked at.
-func (b *Batch) Check(ctx context.Context, told func(trials int)) error {
+// Check prepares a run of each setting with unfinished runs, and fails if it cannot run, before anything is trained. It
+// calls progress with the number of checked trials, at most once a second. It returns a [MemoryError] if the concurrent
+// runs need more memory than the machine has.
+func (b *Batch) Check(ctx context.Context, progress func(trials int)) error {
 	last, memory, most := time.Now(), host.Memory(), int64(0)
 	for i, t := range b.Trials {
 		if i > 0 && b.Trials[i-1].Label == t.Label { // another seed
@@ -163,9 +167,9 @@ func (b *Batch) Check(ctx context.Context, told func(trials int)) error {
 		}
 		if time.Since(last) > time.Second {
 			last = time.Now()
-			told(i)
+			progress(i)
 		}
-		if c := b.settled(i); c != nil {
+		if c := b.finishedConfig(i); c != nil {
 			t.Limit, b.Bare = c.Limit, c.Data == ""
 			continue
 		}
@@ -181,10 +185,10 @@ func (b *Batch) Check(ctx context.Context, told func(trials int)) error {
 	return nil
 }
 
-// MemoryError says that so many runs at a time do not fit, in bytes.
+// MemoryError is returned if the concurrent runs do not fit into memory.
 type MemoryError struct {
 	Jobs       int
-	Needs, Has int64
+	Needs, Has int64 // bytes
 }
 
 func (e *MemoryError) Error() string {
@@ -192,14 +196,14 @@ func (e *MemoryError) Error() string {
 		e.Jobs, float64(e.Needs)/1e9, float64(e.Has)/1e9)
 }
 
-// settled is the configuration that the log of trial i holds, where all runs of its setting are over; else nil.
-func (b *Batch) settled(i int) *event.Config {
+// finishedConfig returns the recorded configuration of trial i if all runs of its setting are over, else nil.
+func (b *Batch) finishedConfig(i int) *event.Config {
 	var config *event.Config
 	for _, t := range b.Trials[i:] {
 		if t.Label != b.Trials[i].Label {
 			break
 		}
-		state, out, err := t.look()
+		state, out, err := t.readLog()
 		if err != nil || !state.over() {
 			return nil
 		}
@@ -209,17 +213,17 @@ func (b *Batch) settled(i int) *event.Config {
 	return config
 }
 
-// options are what a trial begins with as a member of this batch.
+// options returns the initial options of a trial with the threads and workers of this batch.
 func (b *Batch) options(t *Trial) host.Options {
 	o := t.Options
-	o.Threads, o.Unattended = b.share(), true
+	o.Threads, o.Unattended = b.threadsPerRun(), true
 	if b.Wait > 0 {
 		o.Workers, o.Wait = b.Wait, b.Wait
 	}
 	return o
 }
 
-// Each hands every trial to f, while none of them changes. f calls no other method of the batch.
+// Each calls f with every trial under the lock of the batch. f must not call other methods of the batch.
 func (b *Batch) Each(f func(*Trial)) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -228,14 +232,14 @@ func (b *Batch) Each(f func(*Trial)) {
 	}
 }
 
-// Left says that the same batch would go on with some run.
-func (b *Batch) Left() bool {
+// Unfinished reports whether some trial is neither over nor failed.
+func (b *Batch) Unfinished() bool {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	return slices.ContainsFunc(b.Trials, func(t *Trial) bool { return !t.Over() && t.Failed == nil })
 }
 
-// Settings are what a trial differs in from the others, besides its seed, by column.
+// Settings returns the values of a trial by column.
 func (b *Batch) Settings(t *Trial) map[string]string {
 	out := map[string]string{}
 	for i, name := range b.Columns {

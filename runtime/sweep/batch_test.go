@@ -30,10 +30,10 @@ func small(t *testing.T, dir string) *Batch {
 	if err := b.Check(t.Context(), func(int) {}); err != nil {
 		t.Fatal(err)
 	}
-	if err := b.Keep(); err != nil {
+	if err := b.Create(); err != nil {
 		t.Fatal(err)
 	}
-	b.Look()
+	b.ReadStates()
 	return b
 }
 
@@ -52,7 +52,7 @@ func trainer(rounds uint64) Runner {
 		}
 		exit, err := run.Train(context.WithoutCancel(ctx))
 		if err == nil && exit.Phase == event.Stopped {
-			err = ErrLeft
+			err = ErrInterrupted
 		}
 		return errors.Join(err, run.Close())
 	}
@@ -84,7 +84,7 @@ func TestGoesOn(t *testing.T) {
 			t.Errorf("%s is said to be over, and is %d", x, x.State)
 		}
 	})
-	if !b.Left() {
+	if !b.Unfinished() {
 		t.Fatalf("nothing is left of %v", states(b))
 	}
 	b = small(t, cut)
@@ -150,11 +150,11 @@ func TestOtherSettings(t *testing.T) {
 	b := small(t, filepath.Join(t.TempDir(), "b"))
 	other := &Batch{Kind: "sweep"}
 	err := other.Place(b.Dir, "x", map[string]any{"preset": "other"})
-	if err == nil || !strings.Contains(err.Error(), "of other settings") {
+	if err == nil || !strings.Contains(err.Error(), "with other settings") {
 		t.Errorf("another batch in the same directory: %v", err)
 	}
 	err = (&Batch{Kind: "study"}).Place(b.Dir, "x", nil)
-	if err == nil || !strings.Contains(err.Error(), "other things than a study") {
+	if err == nil || !strings.Contains(err.Error(), "other files than a study") {
 		t.Errorf("a study in a sweep's directory: %v", err)
 	}
 }

@@ -11,16 +11,16 @@ import (
 	"brood/transport/wire"
 )
 
-// Fleet trains the runs of a batch on workers of other processes, which come in by one URL and go from run to run.
+// Fleet trains the runs of a batch on workers of other processes. They join by one URL and move from run to run.
 type Fleet struct {
 	batch  *Batch
 	server *remote.Server
 	lock   interface{ Close() error }
 }
 
-// Listen lets workers in at a UDP address, as many as enrol says, and knows those again that a server of the same
-// directory let in. note hears who comes and goes. The error is a [session.LockedError] where another process lets
-// workers in. Close the fleet.
+// Listen accepts up to enrol workers at a UDP address, in addition to workers that an earlier server of the same
+// directory admitted. note receives messages about workers that join and leave. It returns a [session.LockedError] if
+// another process accepts workers for the batch. The caller closes the fleet.
 func (b *Batch) Listen(address string, enrol int, software string, note func(string)) (*Fleet, error) {
 	home := filepath.Join(b.Dir, ".fleet")
 	lock, err := session.Lock(home)
@@ -35,17 +35,17 @@ func (b *Batch) Listen(address string, enrol int, software string, note func(str
 	return &Fleet{b, server, lock}, nil
 }
 
-// Join is the URL by which workers come in.
+// Join returns the URL by which workers join.
 func (f *Fleet) Join() string { return f.server.Join(wire.Worker) }
 
-// Serve starts a run whose workers come from elsewhere. watch is as in [host.Start].
+// Serve starts a run on the workers of the fleet. watch is as in [host.Start].
 func (f *Fleet) Serve(r Ready, watch func(event.Record)) (*host.Run, error) {
 	return f.server.Serve(r.Job, r.Session, r.From, watch, 0)
 }
 
-// Close ends the fleet. Where all runs are over the workers' processes end too, else they wait for the same batch.
+// Close ends the fleet. If all runs are over, the worker processes exit; otherwise they wait until the batch continues.
 func (f *Fleet) Close() error {
-	if f.batch.Left() {
+	if f.batch.Unfinished() {
 		f.server.Pause()
 	}
 	return errors.Join(f.server.Close(), f.lock.Close())

@@ -15,23 +15,23 @@ type Axis struct {
 	Values []string
 }
 
-// Point is one place of a grid: a value for each of its axes, in their order.
+// Point is a point of a grid: a value for each axis, in the order of the axes.
 type Point []string
 
-// Bounds of a grid, so that a slip of the finger starts no year of work.
+// Bounds of a grid, to reject typing errors.
 const (
 	maxValues = 1000
 	maxPoints = 100_000
 )
 
-// ParseAxes reads words such as
+// ParseAxes parses words of the form NAME=VALUES:
 //
 //	eta=0.01,0.1      values
 //	members=1..8      whole numbers
 //	members=1..64*2   each twice the one before
 //	eta=step:0.1,9=0.01   one schedule
 //
-// A name that is given again adds values to its axis. Values are not checked here but for what they are to the grid.
+// A repeated name adds values to its axis. It does not check whether a setting accepts the values.
 func ParseAxes(words []string) ([]Axis, error) {
 	var out []Axis
 	for _, w := range words {
@@ -64,7 +64,7 @@ func ParseAxes(words []string) ([]Axis, error) {
 }
 
 func values(text string) ([]string, error) {
-	if strings.Contains(text, ":") { // the commas of a schedule are its own
+	if strings.Contains(text, ":") { // a schedule, which may contain commas
 		return []string{text}, nil
 	}
 	var out []string
@@ -85,13 +85,14 @@ func values(text string) ([]string, error) {
 	return out, nil
 }
 
-// interval is FROM..TO by one, or FROM..TO*FACTOR.
+// interval returns the values of FROM..TO in steps of one, or of FROM..TO*FACTOR.
 func interval(from, to string) (out []string, err error) {
 	to, by, geometric := strings.Cut(to, "*")
 	number := func(s string) (x float64) {
 		x, e := strconv.ParseFloat(s, 64)
 		if e != nil || math.IsInf(x, 0) || math.IsNaN(x) {
-			err = usererr.Errorf("%q is no number: write FROM..TO or FROM..TO*FACTOR, such as 1..8 or 0.001..1*10", s)
+			err = usererr.Errorf("%q is not a number: write FROM..TO or FROM..TO*FACTOR, such as 1..8 or "+
+				"0.001..1*10", s)
 		}
 		return x
 	}
@@ -103,16 +104,16 @@ func interval(from, to string) (out []string, err error) {
 	case err != nil:
 		return nil, err
 	case hi < lo:
-		return nil, usererr.Errorf("%s..%s runs backwards: write the smaller first", from, to)
+		return nil, usererr.Errorf("%s..%s descends: write the smaller number first", from, to)
 	case geometric && !(factor > 1 && lo > 0):
 		return nil, usererr.Errorf("%s..%s*%s does not grow: give a start above 0 and a factor above 1", from, to, by)
 	case !geometric && (lo != math.Trunc(lo) || hi != math.Trunc(hi)):
-		return nil, usererr.Errorf("%s..%s are no whole numbers: list the values, or write a factor as in 0.001..1*10",
+		return nil, usererr.Errorf("%s..%s are not whole numbers: list the values, or write a factor as in 0.001..1*10",
 			from, to)
 	}
 	for x, i := lo, 0; x <= hi*(1+1e-12) || x <= hi; i++ {
 		if i == maxValues {
-			return nil, usererr.Errorf("%s..%s are more than %d values", from, to, maxValues)
+			return nil, usererr.Errorf("%s..%s has more than %d values", from, to, maxValues)
 		}
 		out = append(out, strconv.FormatFloat(x, 'g', 12, 64))
 		if x++; geometric {
@@ -122,7 +123,7 @@ func interval(from, to string) (out []string, err error) {
 	return out, nil
 }
 
-// Points are all places of a grid, the last axis running fastest. Without axes there is one, of no values.
+// Points returns all points of a grid; the last axis varies fastest. Without axes it returns one empty point.
 func Points(axes []Axis) []Point {
 	out := []Point{{}}
 	for _, a := range axes {

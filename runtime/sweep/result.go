@@ -6,25 +6,25 @@ import (
 	"slices"
 )
 
-// Result is what the runs of one setting came to, over its seeds.
+// Result holds the results of the runs of one setting, over its seeds.
 type Result struct {
 	Point    []string
-	Figures  map[string][]float64 // of each metric, what the runs that are done came to, in the order of their seeds
-	Seconds  float64              // mean of those runs
-	Seeds    int                  // of the setting
-	Done     int
+	Figures  map[string][]float64 // by metric: values of the finished runs, in the order of their seeds
+	Seconds  float64              // mean training time of the finished runs
+	Seeds    int                  // number of runs of the setting
+	Done     int                  // finished runs
 	Diverged int
-	Missed   int // ended without meeting their target
+	Missed   int // finished runs that did not meet their target
 }
 
-// Results are the settings in the order in which they were added, with these metrics.
+// Results returns the results of the settings with these metrics, in the order in which the settings were added.
 func (b *Batch) Results(metrics ...string) (out []Result) {
 	label := ""
 	b.Each(func(t *Trial) {
 		if len(out) == 0 || t.Label != label {
 			label, out = t.Label, append(out, Result{Point: t.Point, Figures: map[string][]float64{}})
 		}
-		out[len(out)-1].take(t, metrics)
+		out[len(out)-1].add(t, metrics)
 	})
 	for i := range out {
 		out[i].Seconds /= float64(max(1, out[i].Done))
@@ -32,7 +32,7 @@ func (b *Batch) Results(metrics ...string) (out []Result) {
 	return out
 }
 
-func (r *Result) take(t *Trial, metrics []string) {
+func (r *Result) add(t *Trial, metrics []string) {
 	r.Seeds++
 	if t.State == Diverged {
 		r.Diverged++
@@ -52,21 +52,21 @@ func (r *Result) take(t *Trial, metrics []string) {
 	}
 }
 
-// Aimed is the metric that runs with a target are sorted by: the epochs that it took to meet it.
-const Aimed = "epochs"
+// TargetMetric is the default metric by which runs with a target are sorted: the epochs until they met it.
+const TargetMetric = "epochs"
 
-// Aims says that a metric is about a target: that of a run which missed it is +Inf, and no figure to sort by.
-func Aims(metric string) bool { return metric == Aimed || metric == "node_samples" }
+// NeedsTarget reports whether a metric is defined only for runs with a target. It is +Inf for a run that missed it.
+func NeedsTarget(metric string) bool { return metric == TargetMetric || metric == "node_samples" }
 
-// Sort puts the settings that are best by a metric first; less is better, or more. Settings of which a seed diverged,
-// or, by a metric that [Aims], missed its target, come after those of which none did, and last those without a figure.
-// What is not a number is no figure.
+// Sort sorts the settings by the mean of a metric, best first; larger is better if more is set. Settings with a
+// diverged run, or with a missed target for a metric that [NeedsTarget], follow the others. Settings without a number
+// come last.
 func Sort(all []Result, metric string, more bool) {
 	class := func(r Result) int {
 		switch {
 		case len(r.Numbers(metric)) == 0:
 			return 2
-		case r.Diverged > 0, Aims(metric) && r.Missed > 0:
+		case r.Diverged > 0, NeedsTarget(metric) && r.Missed > 0:
 			return 1
 		}
 		return 0
@@ -80,11 +80,10 @@ func Sort(all []Result, metric string, more bool) {
 	})
 }
 
-// Numbers are the figures by which settings are sorted: those of the metric that are numbers, and by one that [Aims] of
-// the runs that met their target.
+// Numbers returns the values of a metric without NaN and, for a metric that [NeedsTarget], without +Inf.
 func (r Result) Numbers(metric string) []float64 {
 	return slices.DeleteFunc(slices.Clone(r.Figures[metric]),
-		func(x float64) bool { return x != x || Aims(metric) && math.IsInf(x, 1) })
+		func(x float64) bool { return x != x || NeedsTarget(metric) && math.IsInf(x, 1) })
 }
 
 func mean(all []float64) (m float64) {

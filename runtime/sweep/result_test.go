@@ -70,7 +70,7 @@ func TestSortsByTarget(t *testing.T) {
 	said := event.Record{State: &event.State{Phase: event.Finished, Reason: "what reached the target is not said here"}}
 	b := &Batch{Trials: []*Trial{over("0.1", config, at(0.5), tested(3), at(1), tested(3.5), said),
 		over("0.2", config, at(5), tested(3), said), over("0.3", config, at(4), tested(2))}}
-	if got, want := order(b, Aimed, false), []string{"0.3", "0.2", "0.1"}; !slices.Equal(got, want) {
+	if got, want := order(b, TargetMetric, false), []string{"0.3", "0.2", "0.1"}; !slices.Equal(got, want) {
 		t.Errorf("sorted %q, want %q", got, want)
 	}
 	for i, t := range b.Trials {
@@ -80,8 +80,8 @@ func TestSortsByTarget(t *testing.T) {
 	if got, want := order(b, "node_samples", false), []string{"0.3", "0.2", "0.1"}; !slices.Equal(got, want) {
 		t.Errorf("by the samples of a node sorted %q, want %q", got, want)
 	}
-	r := b.Results(Aimed)[0]
-	if r.Missed != 1 || len(r.Numbers(Aimed)) != 0 || !slices.Equal(r.Figures[Aimed], []float64{math.Inf(1)}) {
+	r := b.Results(TargetMetric)[0]
+	if r.Missed != 1 || len(r.Numbers(TargetMetric)) != 0 || !slices.Equal(r.Figures[TargetMetric], []float64{math.Inf(1)}) {
 		t.Errorf("a run that missed its target is %+v", r)
 	}
 }

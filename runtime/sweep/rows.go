@@ -7,16 +7,16 @@ import (
 	"strconv"
 )
 
-// RowsFile is the table of the runs that were measured, in the directory of a batch.
+// RowsFile is the name of the file with [Batch.Rows] in the directory of a batch.
 const RowsFile = "runs.csv"
 
-// WriteRows keeps [Batch.Rows] in the directory.
+// WriteRows writes [Batch.Rows] to the directory.
 func (b *Batch) WriteRows() error { return b.write(RowsFile, b.Rows()) }
 
-// Rows are a row for each run of this batch that is over, as CSV: its point, seed, outcome and figures.
+// Rows returns a CSV table with a row for each finished or diverged run: its point, seed, outcome and metrics.
 func (b *Batch) Rows() []byte {
 	var text bytes.Buffer
-	out := csv.NewWriter(&text) // which cannot fail
+	out := csv.NewWriter(&text) // writing to a buffer cannot fail
 	_ = out.Write(append(append(slices.Clone(b.Columns), "seed", "outcome"), b.Metrics...))
 	b.Each(func(t *Trial) {
 		if !t.Over() {

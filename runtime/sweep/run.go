@@ -15,47 +15,48 @@ import (
 	"brood/runtime/session"
 )
 
-// Ready is a trial that is about to be trained.
+// Ready is a trial that is about to be trained. The runner owns the session and closes it.
 type Ready struct {
-	host.Opened // whose session is the runner's, who closes it
-	Trial       *Trial
-	Watch       func(event.Record) // is told of every record
+	host.Opened
+	Trial *Trial
+	Watch func(event.Record) // the runner calls it with every record
 }
 
-// Runner trains what is ready to its end, or until ctx ends, when it finishes the round under way and saves. It returns
-// [ErrLeft] where a person had it leave before.
+// Runner trains a run to its end. When ctx ends, it finishes the current round and saves. It returns [ErrInterrupted]
+// if the user interrupted the run.
 type Runner func(ctx context.Context, r Ready) error
 
-// ErrLeft says that a run ended since a person had it leave: it is no failure of the trial.
-var ErrLeft = errors.New("it was left")
+// ErrInterrupted is returned by a Runner if the user interrupted the run. The trial has not failed.
+var ErrInterrupted = errors.New("interrupted")
 
-// Look finds out what the logs say of the trials, and who is at them.
-func (b *Batch) Look() {
+// ReadStates sets the states of the trials from their logs and locks.
+func (b *Batch) ReadStates() {
 	for _, t := range b.Trials {
-		if t.Over() { // by its log
+		if t.Over() { // Check has read the log
 			continue
 		}
-		t.State = Elsewhere // as far as is known
+		t.State = Elsewhere // update changes only this state
 		if _, err := b.update(t); err != nil {
 			b.fail(t, err)
 		}
 	}
 }
 
-// Run trains what is not done, some at a time, until nothing is left that anybody trains, or ctx ends. A run that fails
-// does not end the others. done is told of each trial that ended meanwhile, here or elsewhere, by several goroutines.
+// Run trains the waiting trials, Jobs at a time, until all trials have ended, including those of other processes, or
+// ctx ends. A failed run does not stop the others. It calls done with each trial that ends, in this process or another
+// one, from several goroutines.
 func (b *Batch) Run(ctx context.Context, train Runner, done func(*Trial)) {
 	var all sync.WaitGroup
 	for range b.Jobs {
-		all.Go(func() { b.drain(ctx, train, done) })
+		all.Go(func() { b.job(ctx, train, done) })
 	}
 	all.Wait()
 }
 
-// drain takes trials until none is left. Those that other processes train are waited for.
-func (b *Batch) drain(ctx context.Context, train Runner, done func(*Trial)) {
+// job trains trials until none waits, then waits for those of other processes.
+func (b *Batch) job(ctx context.Context, train Runner, done func(*Trial)) {
 	for ctx.Err() == nil {
-		t, left := b.next()
+		t, elsewhere := b.next()
 		switch {
 		case t != nil:
 			over, err := b.run(ctx, t, train)
@@ -65,34 +66,35 @@ func (b *Batch) drain(ctx context.Context, train Runner, done func(*Trial)) {
 			if over || err != nil {
 				done(t)
 			}
-		case !left:
+		case !elsewhere:
 			return
 		default:
 			select {
 			case <-ctx.Done():
 			case <-time.After(time.Second):
-				b.others(done)
+				b.updateElsewhere(done)
 			}
 		}
 	}
 }
 
-// next is a trial that waits, now taken; left says that others train some.
-func (b *Batch) next() (t *Trial, left bool) {
+// next returns a waiting trial, whose state it sets to Runs; nil if there is none. elsewhere reports whether other
+// processes train some.
+func (b *Batch) next() (t *Trial, elsewhere bool) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	for _, t := range b.Trials {
-		left = left || t.State == Elsewhere
+		elsewhere = elsewhere || t.State == Elsewhere
 		if t.State == Waits {
 			t.State = Runs
 			return t, true
 		}
 	}
-	return nil, left
+	return nil, elsewhere
 }
 
-// others looks again at what other processes had taken.
-func (b *Batch) others(done func(*Trial)) {
+// updateElsewhere updates the trials that other processes train.
+func (b *Batch) updateElsewhere(done func(*Trial)) {
 	b.mu.Lock()
 	theirs := slices.DeleteFunc(slices.Clone(b.Trials), func(t *Trial) bool { return t.State != Elsewhere })
 	b.mu.Unlock()
@@ -108,16 +110,16 @@ func (b *Batch) others(done func(*Trial)) {
 	}
 }
 
-// update looks at a trial that another process had, or may have, and says what became of it. Of several goroutines that
-// find out, one is told.
+// update updates the state of a trial that another process trains or has trained, and returns the new state. If several
+// goroutines update a trial at the same time, only one of them gets its new state; the others get Elsewhere.
 func (b *Batch) update(t *Trial) (now State, err error) {
 	busy := func() bool { busy, _ := session.Running(t.claim); return busy }
 	if busy() {
 		return Elsewhere, nil
 	}
-	state, out, err := t.look()
+	state, out, err := t.readLog()
 	if err != nil {
-		if busy() { // it was made anew meanwhile
+		if busy() { // another process has created it again
 			return Elsewhere, nil
 		}
 		return Failed, err
@@ -131,7 +133,7 @@ func (b *Batch) update(t *Trial) (now State, err error) {
 	return state, nil
 }
 
-// fail notes why a trial could not be run.
+// fail records why a trial could not be run.
 func (b *Batch) fail(t *Trial, why error) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -144,8 +146,8 @@ func (b *Batch) set(t *Trial, state State, out *archive.Tally) {
 	t.State, t.Tally = state, out
 }
 
-// run trains one trial, unless another process has taken it, and says whether it is over now. Who holds the claim of a
-// trial may make, resume and remove its session.
+// run trains one trial, unless another process holds its lock, and reports whether it is over now. The holder of the
+// lock may create, resume and remove the session.
 func (b *Batch) run(ctx context.Context, t *Trial, train Runner) (over bool, err error) {
 	claim, err := session.Lock(t.claim)
 	var locked *session.LockedError
@@ -157,7 +159,7 @@ func (b *Batch) run(ctx context.Context, t *Trial, train Runner) (over bool, err
 		return false, err
 	}
 	defer claim.Close()
-	state, out, err := t.look()
+	state, out, err := t.readLog()
 	if err != nil {
 		return false, err
 	}
@@ -193,10 +195,10 @@ func (b *Batch) run(ctx context.Context, t *Trial, train Runner) (over bool, err
 	return state.over(), nil
 }
 
-// open goes on with the session of a trial, or makes it anew.
+// open resumes the session of a trial, or creates it.
 func (b *Batch) open(ctx context.Context, t *Trial, begun bool) (host.Opened, error) {
-	if begun { // its log holds its settings
-		return host.Order{Dir: t.Dir, Resume: true, Options: host.Options{Workers: b.Wait, Threads: b.share(),
+	if begun { // the log has its settings
+		return host.Order{Dir: t.Dir, Resume: true, Options: host.Options{Workers: b.Wait, Threads: b.threadsPerRun(),
 			Unattended: true}}.Open(ctx, nil)
 	}
 	if err := os.RemoveAll(t.Dir); err != nil {

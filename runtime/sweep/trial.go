@@ -11,51 +11,51 @@ import (
 	"brood/runtime/session"
 )
 
-// Trial is one run of a batch. State, Tally and Failed change while the batch runs: they are read within [Batch.Each],
-// or by who is told of the end of the trial.
+// Trial is one run of a batch. State, Tally and Failed change while the batch runs: read them within [Batch.Each], or
+// after the end of the trial.
 type Trial struct {
 	Point   []string     // a value for each column
-	Label   string       // the same for a person
+	Label   string       // Point as text
 	Seed    int          // 1 or more
-	Options host.Options // what it begins with; the batch adds threads, and workers that come from elsewhere
-	Dir     string       // of its session
+	Options host.Options // initial options; the batch sets threads and remote workers
+	Dir     string       // directory of its session
 
-	Limit event.Limit // at which it ends, since Check
-	Work  float64     // see [host.Job.Work], since Check
+	Limit event.Limit // set by Check
+	Work  float64     // see [host.Job.Work]; set by Check
 
 	State  State
-	Tally  *archive.Tally // what it measured, or has measured so far; nil before it was looked at
-	Failed error          // why it could not be run
+	Tally  *archive.Tally // results so far; nil before the log is read
+	Failed error          // why it could not be run; nil unless State is Failed
 
-	claim string // locked by the process that is at it
+	claim string // lock of the process that trains it
 }
 
-// State is how far a trial is.
+// State is the progress of a trial.
 type State int
 
 // States of a trial.
 const (
-	Waits     State = iota
-	Runs            // this process is at it
-	Elsewhere       // another process trains it
+	Waits     State = iota // not begun, or interrupted
+	Runs                   // this process trains it
+	Elsewhere              // another process trains it
 	Done
-	Diverged // a block was not finite: it is not tried again
-	Failed   // it could not be run, by this process or now
+	Diverged // a block contains NaN or infinity; it is not repeated
+	Failed   // it could not be run; another process, or a later one, may try again
 )
 
 func (s State) over() bool { return s == Done || s == Diverged }
 
-// Over says that nothing is left to do.
+// Over reports whether the trial is done or has diverged.
 func (t *Trial) Over() bool { return t.State.over() }
 
-// Outcome is the word for a trial that is over: measured or diverged; "" of others.
+// Outcome returns measured or diverged for a trial that is over, else "".
 func (t *Trial) Outcome() string {
 	return map[State]string{Done: "measured", Diverged: "diverged"}[t.State]
 }
 
 func (t *Trial) String() string { return fmt.Sprintf("%s seed %d", t.Label, t.Seed) }
 
-// Metric is a figure that the trial came to; ok is false where it did not.
+// Metric returns a metric of the trial; ok is false if it has no value.
 func (t *Trial) Metric(name string) (x float64, ok bool) {
 	if t.Tally == nil {
 		return 0, false
@@ -63,12 +63,12 @@ func (t *Trial) Metric(name string) (x float64, ok bool) {
 	return t.Tally.Metric(name)
 }
 
-// Missed says that a trial which is done ended before it met the target of its limit.
+// Missed reports whether a finished trial did not meet the target of its limit.
 func (t *Trial) Missed() bool {
 	return t.State == Done && t.Tally.Goal.Limit.Target != "" && t.Tally.Goal.Met == ""
 }
 
-// Part is how far a run under way is, of its limit in epochs or rounds, from 0 to 1; 0 where it has neither.
+// Part returns the completed fraction of the limit in epochs or rounds, from 0 to 1; 0 if it limits neither.
 func (t *Trial) Part() float64 {
 	if t.Tally == nil {
 		return 0
@@ -76,8 +76,9 @@ func (t *Trial) Part() float64 {
 	return t.Limit.Part(t.Tally.Goal.Progress)
 }
 
-// look reads from a trial's log how far it is. One that is at its limit is done, whatever ended its process.
-func (t *Trial) look() (State, *archive.Tally, error) {
+// readLog returns the state and the results of a trial from its log. A trial that reached its limit is done, even if
+// its process was killed, provided that the log has its final test.
+func (t *Trial) readLog() (State, *archive.Tally, error) {
 	out, err := archive.ReadTally(t.Dir)
 	switch {
 	case errors.Is(err, session.ErrNoLog):
@@ -89,22 +90,22 @@ func (t *Trial) look() (State, *archive.Tally, error) {
 	case out.Phase == event.Finished:
 		return Done, out, nil
 	case out.Goal.Reached() && (out.Bare() || out.Tested() != nil && out.Tested().Round == out.Sum.Rounds):
-		return Done, out, nil // without that test what it came to is not in the log: a full disk, or a power cut
+		return Done, out, nil // the final test may be missing after a full disk or a power failure
 	}
 	return Waits, out, nil
 }
 
-// ended is what became of a trial, and why it did not end as it should: it is no error that it diverged or was
-// interrupted.
+// ended returns the state and the results of a trial after its training, which returned err. It returns an error unless
+// the trial is over or was interrupted.
 func (t *Trial) ended(err error, interrupted bool) (State, *archive.Tally, error) {
-	state, out, bad := t.look()
+	state, out, bad := t.readLog()
 	switch {
 	case bad != nil:
 		return state, out, bad
-	case state != Waits, errors.Is(err, ErrLeft), err == nil && interrupted:
+	case state != Waits, errors.Is(err, ErrInterrupted), err == nil && interrupted:
 		return state, out, nil
 	case err == nil:
-		err = errors.New("somebody stopped it")
+		err = errors.New("stopped by a command")
 	}
 	return state, out, err
 }

@@ -169,7 +169,7 @@ func (v *View) edit(e event.Edit, at int64) {
 		}
 	}
 	v.Edits = append(v.Edits, Edit{Edit: e, Old: old, When: at})
-	if e.Why == "" && (e.Given() || e.At == 0 && !e.Commanded()) { // an initial edit of the run
+	if e.Why == "" && (e.FromSpec() || e.At == 0 && !e.Commanded()) { // an initial edit of the run
 		return
 	}
 	text := e.Knob + " " + e.Expr
@@ -177,7 +177,7 @@ func (v *View) edit(e event.Edit, at int64) {
 		text = e.Knob + " " + old + "→" + e.Expr
 	}
 	who := ""
-	if !e.Given() {
+	if !e.FromSpec() {
 		who = e.Whose()
 	}
 	v.mark(Mark{Round: e.First(), Text: text, Who: who})

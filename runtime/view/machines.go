@@ -76,10 +76,10 @@ func machineLimit(processes int) uint64 {
 	return uint64(min(max(machineBudget/max(1, processes), minBuckets), machineMost))
 }
 
-// MachineRoom estimates the bytes of the machine series of this many processes after this many rounds: held in memory,
-// and encoded in a snapshot.
-func MachineRoom(processes int, rounds float64) (held, encoded int64) {
-	held, encoded = Room(processes, min(rounds, float64(machineLimit(processes))))
+// EstimateMachineMemory estimates the bytes of the machine series of this many processes after this many rounds: held
+// in memory, and encoded in a snapshot.
+func EstimateMachineMemory(processes int, rounds float64) (held, encoded int64) {
+	held, encoded = EstimateMemory(processes, min(rounds, float64(machineLimit(processes))))
 	n := int64(len(event.Measures) + 1)
 	return n * held, n * encoded
 }

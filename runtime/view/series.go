@@ -49,10 +49,10 @@ func limit(members int) uint64 {
 	return uint64(min(max(budget/max(1, members), minBuckets), maxBuckets))
 }
 
-// Room estimates the bytes of a series with this many members after this many rounds: held in memory, and encoded in a
-// snapshot. There is a track per member, one over all members and one for the median. In memory, each further level of
-// a track has half as many buckets as the one before.
-func Room(members int, rounds float64) (held, encoded int64) {
+// EstimateMemory estimates the bytes of a series with this many members after this many rounds: held in memory, and
+// encoded in a snapshot. There is a track per member, one over all members and one for the median. In memory, each
+// further level of a track has half as many buckets as the one before.
+func EstimateMemory(members int, rounds float64) (held, encoded int64) {
 	tracks, buckets, each := float64(members+2), min(rounds, float64(limit(members))), 9.0
 	if rounds > buckets {
 		each = 25 // bytes with minimum and maximum

@@ -53,11 +53,11 @@ type Batch struct {
 }
 
 // ErrKilled is returned by a source if no process records the run any more but its log has no end of the run.
-var ErrKilled = errors.New("the process of the run is gone, and did not say that it ends")
+var ErrKilled = errors.New("the process of the run exited without recording the end of the run")
 
 // ErrNoProcess is returned by a remote source if no process listens at the address of the run any more. The source
 // cannot know whether the run was killed or ended after the connection was lost.
-var ErrNoProcess = errors.New("no process listens at the run's address any more: it was killed, or has ended")
+var ErrNoProcess = errors.New("no process listens at the address of the run any more: it was killed or has ended")
 
 // View is the state of a run at a position. Only Apply modifies it. Data behind its pointers are immutable, so that
 // Clone can share them. It is not safe for concurrent use.

@@ -19,7 +19,7 @@ import (
 func (w *Worker) carryOver(ctx context.Context, next *epochState, p message.Plan) error {
 	left := p.Old.Without(p.Lost)
 	if len(left.Members) == 0 {
-		return fmt.Errorf("membership epoch %d: no member survived: go back to a checkpoint", p.Epoch)
+		return fmt.Errorf("membership epoch %d: no member survived: roll back to a checkpoint", p.Epoch)
 	}
 	oldAlg, err := w.cfg.Lookup(p.OldAlg)
 	if err != nil {

@@ -61,7 +61,7 @@ func TestFences(t *testing.T) {
 		t.Errorf("a save without blocks: %+v", s)
 	}
 	ready(t, w, p)
-	for _, m := range []message.Order{grant(2, 0, 1), grant(0, 0, 1), grant(1, 3, 4), message.Save{Epoch: 7}, message.Stop{}, message.Away{}} {
+	for _, m := range []message.Order{grant(2, 0, 1), grant(0, 0, 1), grant(1, 3, 4), message.Save{Epoch: 7}, message.Stop{}, message.Evict{}} {
 		if r := w.Handle(t.Context(), m); r != nil {
 			t.Errorf("%+v: %+v", m, r)
 		}
@@ -177,7 +177,7 @@ func TestBadPlans(t *testing.T) {
 		cp  *event.Checkpoint
 		say string
 	}{
-		{event.Plan{Epoch: 1, From: "the moon", Algorithm: "dp-sgd", New: roster}, nil, `takes its blocks from "the moon"`},
+		{event.Plan{Epoch: 1, From: "the moon", Algorithm: "dp-sgd", New: roster}, nil, `unknown source of blocks "the moon"`},
 		{event.Plan{Epoch: 1, From: event.Fresh, Algorithm: "sgd++", New: roster}, nil, `no algorithm "sgd++"`},
 		{event.Plan{Epoch: 1, From: event.Saved, Algorithm: "dp-sgd", New: roster}, nil, "names none"},
 		{event.Plan{Epoch: 1, From: event.Saved, Algorithm: "dp-sgd", New: roster}, &event.Checkpoint{Algorithm: "parle", Roster: roster}, "holds 2 members of parle"},

@@ -41,7 +41,7 @@ func (w *Worker) prepare(ctx context.Context, p message.Plan) (r optim.Rates, er
 	case event.Workers:
 		err = w.carryOver(ctx, next, p)
 	default:
-		err = fmt.Errorf("plan %d takes its blocks from %q: unknown", p.Epoch, p.From)
+		err = fmt.Errorf("plan %d: unknown source of blocks %q", p.Epoch, p.From)
 	}
 	if err != nil {
 		return r, err

@@ -10,7 +10,7 @@ import (
 	"brood/optim"
 )
 
-// state is all blocks of an epoch: those in the engine's memory, and the records.
+// state holds all blocks of an epoch: those in the engine's memory, and the records.
 type state struct {
 	blocks  map[string]engine.Mat
 	records map[string]engine.Host

@@ -26,8 +26,9 @@ type Config struct {
 	ID     int
 	Seed   uint64
 	Layout engine.Layout
-	Init   func(ctx context.Context, m engine.Member, params []float32) error // initial parameters of a member; the centre is member 0's
-	// initial batch-norm statistics of members; nil: those of a model that has seen no batch
+	// Init writes the initial parameters of a member; those of member 0 are the initial centre.
+	Init func(ctx context.Context, m engine.Member, params []float32) error
+	// initial batch-norm statistics of members; nil: the default ones of the layout
 	Stats    []float32
 	Engine   engine.Engine
 	Slow     engine.Engine // Engine for the program's tasks, slowed down to simulate a slower machine; nil: Engine
@@ -37,7 +38,7 @@ type Config struct {
 	Direct   int
 	Probe    uint64   // rounds between probes; 0: never
 	Evaluate uint64   // rounds between test evaluations; 0: each epoch
-	Metrics  []string // what the engine's objective measures in addition to the fitness
+	Metrics  []string // metrics of the engine's objective in addition to the fitness
 	Measured bool     // samples have no right answer, so that there is no training error to report
 	Rebuild  int      // training samples to rebuild the centre's batch-norm statistics; 0: statSamples
 	Lookup   func(name string) (*optim.Algorithm, error)
@@ -133,14 +134,14 @@ func (w *Worker) State(ctx context.Context) (c event.Checkpoint, err error) {
 // Closer is an engine with resources other than memory, such as a device.
 type Closer interface{ Close() }
 
-// Holder is an engine on a device that reports how many bytes of the device's memory it has allocated, and the total.
-// Any goroutine may call it.
-type Holder interface{ Held() (used, total int64) }
+// MemoryReporter is an engine on a device. Held returns the device memory that the engine has allocated and the total
+// memory of the device, in bytes. Any goroutine may call it.
+type MemoryReporter interface{ Held() (used, total int64) }
 
 // Held returns the allocated and the total bytes of the engine's device; ok is false without a device. It may be called
 // from any goroutine.
 func (w *Worker) Held() (used, total int64, ok bool) {
-	if h, is := w.cfg.Engine.(Holder); is {
+	if h, is := w.cfg.Engine.(MemoryReporter); is {
 		used, total = h.Held()
 		return used, total, true
 	}
@@ -231,9 +232,9 @@ func (w *Worker) Handle(ctx context.Context, m message.Order) message.Report {
 			s.Err = err.Error()
 		}
 		return s
-	case message.Stop, message.Away: // handled by the host of the worker
+	case message.Stop, message.Evict: // handled by the host of the worker
 	default:
-		panic(fmt.Sprintf("worker %d does not know the order %T", w.cfg.ID, m))
+		panic(fmt.Sprintf("worker %d: unknown order %T", w.cfg.ID, m))
 	}
 	return nil
 }
@@ -344,7 +345,7 @@ func (w *Worker) grant(ctx context.Context, g message.Grant) (message.Done, erro
 	return d, nil
 }
 
-// Noter is an engine that collects notes for a person while it continues.
+// Noter is an engine that collects notes for the user about events that do not stop it.
 type Noter interface{ Notes() []engine.Note }
 
 // Ender is a Noter that holds minor notes back until it learns that the rounds have ended.

@@ -70,7 +70,7 @@ func needs(n optim.Needs) []string {
 	return out
 }
 
-// knobsOf are the knobs of an algorithm, and the one that all have.
+// knobsOf returns the knob members, which every algorithm has, and then the knobs of the algorithm.
 func knobsOf(a *optim.Algorithm) []optim.Knob {
 	return append([]optim.Knob{coordinator.MembersKnob.Scheduled(option.Members.Default)}, a.Knobs...)
 }
@@ -82,7 +82,7 @@ func shorten(s string, n int) string {
 	return s
 }
 
-// bound is a bound as it may be typed: whole numbers in full.
+// bound formats a bound of a knob so that it can be typed: whole numbers in full.
 func bound(k optim.Knob, x float64) string {
 	if x == math.Trunc(x) && math.Abs(x) < 1e12 {
 		return strconv.FormatFloat(x, 'f', -1, 64)

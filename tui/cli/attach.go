@@ -22,7 +22,7 @@ import (
 	"brood/tui"
 )
 
-// clientName is who sits here: the writer's lease and the log of edits name people, not processes.
+// clientName returns the name of this user. The writer's lease and the log of edits record it.
 func clientName() string {
 	for _, name := range []string{"USER", "LOGNAME", "USERNAME"} {
 		if name := os.Getenv(name); name != "" {
@@ -35,9 +35,9 @@ func clientName() string {
 	return "operator"
 }
 
-// look opens the workbench on a session; from there a person may go to others. opt has what the flags say, and program
-// is the command of an objective, "" for none.
-func look(ctx context.Context, o tui.Opened, opt tui.Options, program string, s streams) error {
+// openWorkbench opens the workbench on a session and returns when the user leaves it. opt has the values of the flags;
+// program is the command of an objective or of a program, "" for none.
+func openWorkbench(ctx context.Context, o tui.Opened, opt tui.Options, program string, s streams) error {
 	lib, err := newSessionLibrary(o)
 	if err != nil {
 		return err
@@ -61,10 +61,10 @@ func look(ctx context.Context, o tui.Opened, opt tui.Options, program string, s 
 	last := lib.last()
 	dir := last.Session
 	if dir == "" {
-		return nil // it is elsewhere
+		return nil // the session is on another machine
 	}
 	if running, _ := session.Running(dir); last.Commander != nil && running {
-		fmt.Fprintf(s.out, "training goes on: look again with `brood attach %s`, stop it with `brood stop %s`\n",
+		fmt.Fprintf(s.out, "training continues: return with `brood attach %s`, stop it with `brood stop %s`\n",
 			sessionArg(dir), sessionArg(dir))
 	}
 	return nil
@@ -95,14 +95,14 @@ func attachCommand(s streams) *cobra.Command {
 				}
 			}
 			if take && readOnly {
-				return usage("--read-only gives no command: leave --take out, which is for one who does")
+				return usage("--read-only sends no commands, and --take is for sending them: give one of them")
 			}
 			opt := draw.options()
 			opt.ReadOnly = readOnly
 			if err := frames.apply(c, &opt); err != nil {
 				return err
 			}
-			name, err := commander(as)
+			name, err := authorName(as)
 			if err != nil {
 				return err
 			}
@@ -125,7 +125,7 @@ func attachCommand(s streams) *cobra.Command {
 			if o.Close = run.Close; run.readOnly {
 				o.Commander = nil
 			}
-			return look(c.Context(), o, opt, program, s)
+			return openWorkbench(c.Context(), o, opt, program, s)
 		},
 	}
 	draw.register(c)
@@ -138,26 +138,27 @@ func attachCommand(s streams) *cobra.Command {
 	return c
 }
 
-// asFlag gives a command that commands a run the name under which it does.
+// asFlag adds the flag --as: the author of the commands in the log of the run.
 func asFlag(c *cobra.Command, as *string) {
 	c.Flags().StringVar(as, "as", "", "name that the log records for your commands (default: your user name)")
 }
 
-// commander is who commands: what --as says, or who sits here.
-func commander(as string) (string, error) {
+// authorName returns the author of commands: the value of --as, or the name of this user if it is empty. It fails for
+// names that the log reserves or cannot show.
+func authorName(as string) (string, error) {
 	if as == "" {
 		return clientName(), nil
 	}
-	if slices.Contains(event.Givers, as) {
-		return "", usage("--as %s is what the log calls an edit that no command made: take another name", as)
+	if slices.Contains(event.SpecAuthors, as) {
+		return "", usage("--as %s: the log has this name for edits that no command made; choose another one", as)
 	}
 	if wire.CleanName(as) != as || strings.Contains(as, ":") { // the log writes NAME: REASON
-		return "", usage("--as %q is no name that a log can show: take letters, digits and spaces, 64 at most", as)
+		return "", usage("--as %q: give letters, digits and spaces, at most 64", as)
 	}
 	return as, nil
 }
 
-// follow prints a live run as plain lines, where there is no terminal for a workbench.
+// follow prints a live run as plain lines, for output that is not a terminal.
 func follow(ctx context.Context, client *control.Client, s streams) error {
 	ctx, stop := writing(ctx)
 	defer stop()

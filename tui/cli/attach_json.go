@@ -23,11 +23,12 @@ import (
 	"brood/runtime/view"
 )
 
-// jsonAttachment is the interface of a run to programs: it writes events and receipts, and reads commands, as lines of JSON.
+// jsonAttachment is the interface of a run to programs: it writes events and receipts and reads commands, each as one
+// line of JSON.
 type jsonAttachment struct {
-	run  runConn
-	name string // author of its commands in the log
-	look bool   // read-only: commands are rejected
+	run      runConn
+	name     string // author of its commands in the log
+	readOnly bool   // commands are rejected
 	*jsonPrinter
 	busy sync.Mutex // held while a command is executed and its receipt is written
 }
@@ -36,15 +37,15 @@ type jsonAttachment struct {
 const maxCommandLine = 1 << 20
 
 // attachProgram writes a snapshot and then every record until the run ends. It reads commands from s.in and writes a
-// receipt for each; with look it rejects them. The end of s.in does not end the output.
-func attachProgram(ctx context.Context, run runConn, name string, look bool, s streams) error {
+// receipt for each; with readOnly it rejects them. The end of s.in does not end the output.
+func attachProgram(ctx context.Context, run runConn, name string, readOnly bool, s streams) error {
 	ctx, stop := writing(ctx)
 	defer stop()
 	v, err := run.Snapshot(ctx, 1<<62)
 	if err != nil {
 		return err
 	}
-	p := &jsonAttachment{run: run, name: name, look: look, jsonPrinter: newJSONPrinter(s)}
+	p := &jsonAttachment{run: run, name: name, readOnly: readOnly, jsonPrinter: newJSONPrinter(s)}
 	p.put(snapshotObject(v, run))
 	go p.readCommands(ctx, s.in)
 	for at := v.Position; ; {
@@ -77,7 +78,7 @@ func (p *jsonAttachment) readCommands(ctx context.Context, in io.Reader) {
 		}
 	}
 	if errors.Is(lines.Err(), bufio.ErrTooLong) {
-		p.put(refusal(0, fmt.Sprintf("line %d is longer than %s: it and what follows is not read", n+1,
+		p.put(refusal(0, fmt.Sprintf("line %d is longer than %s: it and the lines after it are ignored", n+1,
 			humanBytes(maxCommandLine))))
 	}
 }
@@ -87,8 +88,8 @@ func (p *jsonAttachment) command(ctx context.Context, line []byte, n int) map[st
 	if err != nil {
 		return refusal(asked.ID, fmt.Sprintf("line %d: %v", n, err))
 	}
-	if p.look {
-		return refusal(asked.ID, "you are looking only, as --read-only asks: attach without it to give commands")
+	if p.readOnly {
+		return refusal(asked.ID, "attached with --read-only: attach without it to send commands")
 	}
 	asked.By = p.name
 	r, err := p.run.Command(ctx, asked)
@@ -140,12 +141,12 @@ func parseCommand(line []byte) (cmd event.Command, err error) {
 		_ = json.Unmarshal(line, &id)
 		cmd.ID = id.ID
 		if _, syntax := errors.AsType[*json.SyntaxError](err); syntax || errors.Is(err, io.ErrUnexpectedEOF) {
-			return cmd, fmt.Errorf("it is no JSON object: %w", err)
+			return cmd, fmt.Errorf("not a JSON object: %w", err)
 		}
 		if wrong, ok := errors.AsType[*json.UnmarshalTypeError](err); ok {
-			return cmd, errors.New("it is no command: " + typeError(wrong))
+			return cmd, errors.New("not a command: " + typeError(wrong))
 		}
-		return cmd, errors.New("it is no command: " + strings.TrimPrefix(err.Error(), "json: "))
+		return cmd, errors.New("not a command: " + strings.TrimPrefix(err.Error(), "json: "))
 	}
 	cmd = event.Command{
 		ID:        asked.ID,
@@ -169,17 +170,17 @@ func parseCommand(line []byte) (cmd event.Command, err error) {
 		cmd.Limit = &event.Limit{Rounds: l.Rounds, Epochs: l.Epochs, Seconds: l.Seconds, Target: l.Target}
 	}
 	if len(cmd.Set) == 0 && cmd.Members == 0 && cmd.Algorithm == "" && cmd.Action == "" && cmd.Limit == nil {
-		return cmd, errors.New("it asks for nothing: give set, members, algorithm, action or limit")
+		return cmd, errors.New("empty command: give set, members, algorithm, action or limit")
 	}
 	switch cmd.Action {
 	case event.Cordon, event.Drain, event.Uncordon, event.Kill:
 		if asked.Worker == nil {
-			return cmd, fmt.Errorf("%s is of one worker: name it with worker", cmd.Action)
+			return cmd, fmt.Errorf("%s applies to one worker: give its number as worker", cmd.Action)
 		}
 		cmd.Worker = *asked.Worker
 	default:
 		if asked.Worker != nil {
-			return cmd, errors.New("worker goes with cordon, drain, uncordon or kill: leave it out")
+			return cmd, errors.New("worker applies to cordon, drain, uncordon and kill: leave it out")
 		}
 	}
 	return cmd, nil
@@ -200,7 +201,7 @@ func typeError(wrong *json.UnmarshalTypeError) string {
 	case reflect.Int:
 		want = "a whole number"
 	case reflect.Uint64:
-		want = "a whole number from 0 on"
+		want = "a whole number, 0 or more"
 	case reflect.Float64:
 		want = "a number"
 	case reflect.String:
@@ -219,7 +220,7 @@ func settingText(raw json.RawMessage) (string, error) {
 	if json.Unmarshal(raw, &text) == nil && text != "" {
 		return text, nil
 	}
-	return "", fmt.Errorf("%s is no value: give a number, or a choice or a schedule as text", raw)
+	return "", fmt.Errorf("%s is not a value of a knob: give a number, or a choice or a schedule as text", raw)
 }
 
 // snapshotObject returns the current state of the run as a JSON object.

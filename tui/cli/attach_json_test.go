@@ -40,28 +40,28 @@ func TestParseCommand(t *testing.T) {
 		id         uint64
 	}{
 		{`{"id":4,"sett":{}}`, `unknown field "sett"`, 4},
-		{`{"id":4,"set":{"eta":null}}`, "eta: null is no value", 4},
-		{`{"id":4,"set":{"eta":""}}`, `eta: "" is no value`, 4},
-		{`{"id":4,"set":{"eta":[1]}}`, "eta: [1] is no value", 4},
+		{`{"id":4,"set":{"eta":null}}`, "eta: null is not a value", 4},
+		{`{"id":4,"set":{"eta":""}}`, `eta: "" is not a value`, 4},
+		{`{"id":4,"set":{"eta":[1]}}`, "eta: [1] is not a value", 4},
 		{`{"id":4,"members":2.5}`, "members is 2.5: give a whole number", 4},
 		{`{"id":4,"members":"8"}`, "members is text: give a whole number", 4},
-		{`{"id":4,"limit":{"rounds":-5}}`, "limit.rounds is -5: give a whole number from 0 on", 4},
+		{`{"id":4,"limit":{"rounds":-5}}`, "limit.rounds is -5: give a whole number, 0 or more", 4},
 		{`{"id":4,"limit":{"epochs":[]}}`, "limit.epochs is a list: give a number", 4},
 		{`{"id":4,"limit":9}`, "limit is a number: give an object", 4},
 		{`{"id":4,"why":true}`, "why is true or false: give a text", 4},
-		{`{"id":-1,"members":2}`, "id is -1: give a whole number from 0 on", 0},
-		{`{"id":4,"action":"kill"}`, "kill is of one worker: name it with worker", 4},
-		{`{"id":4,"action":"cordon"}`, "cordon is of one worker", 4},
-		{`{"id":4,"action":"drain"}`, "drain is of one worker", 4},
-		{`{"id":4,"action":"uncordon"}`, "uncordon is of one worker", 4},
-		{`{"id":4,"action":"pause","worker":1}`, "worker goes with cordon, drain, uncordon or kill", 4},
-		{`{"id":4,"members":3,"worker":1}`, "worker goes with cordon, drain, uncordon or kill", 4},
+		{`{"id":-1,"members":2}`, "id is -1: give a whole number, 0 or more", 0},
+		{`{"id":4,"action":"kill"}`, "kill applies to one worker: give its number as worker", 4},
+		{`{"id":4,"action":"cordon"}`, "cordon applies to one worker", 4},
+		{`{"id":4,"action":"drain"}`, "drain applies to one worker", 4},
+		{`{"id":4,"action":"uncordon"}`, "uncordon applies to one worker", 4},
+		{`{"id":4,"action":"pause","worker":1}`, "worker applies to cordon, drain, uncordon and kill", 4},
+		{`{"id":4,"members":3,"worker":1}`, "worker applies to cordon, drain, uncordon and kill", 4},
 		{`{"id":4} {"id":5}`, "one command a line", 4},
-		{`{"id":4}`, "asks for nothing", 4},
-		{`[]`, "it is no command: it is a list: give an object", 0},
-		{`null`, "asks for nothing", 0},
-		{`{"id":`, "it is no JSON object", 0},
-		{`eta=0.1`, "it is no JSON object", 0},
+		{`{"id":4}`, "empty command", 4},
+		{`[]`, "not a command: it is a list: give an object", 0},
+		{`null`, "empty command", 0},
+		{`{"id":`, "not a JSON object", 0},
+		{`eta=0.1`, "not a JSON object", 0},
 	} {
 		if cmd, err := parseCommand([]byte(c.line)); err == nil || !strings.Contains(err.Error(), c.says) || cmd.ID != c.id || strings.ContainsAny(err.Error(), "\n") ||
 			strings.Contains(err.Error(), "Go ") || strings.Contains(err.Error(), "cli.") {
@@ -70,7 +70,7 @@ func TestParseCommand(t *testing.T) {
 	}
 }
 
-// slowly is a writer to which a receipt is a long line.
+// slowly is a writer that takes long for a receipt.
 type slowly struct {
 	mu  sync.Mutex
 	out strings.Builder
@@ -85,7 +85,7 @@ func (w *slowly) Write(p []byte) (int, error) {
 	return w.out.Write(p)
 }
 
-// controlOf is the control socket of a run that obey stands for; the second argument of obey ends the run.
+// controlOf serves the control socket of a run that obey simulates. The second argument of obey ends the run.
 func controlOf(t *testing.T, obey func(event.Command, func()) event.Receipt) (dial func(name string) *control.Client) {
 	t.Helper()
 	l, err := net.Listen("tcp", "127.0.0.1:0")
@@ -108,8 +108,8 @@ func controlOf(t *testing.T, obey func(event.Command, func()) event.Receipt) (di
 	}
 }
 
-// TestOneCommand: who gives one command and leaves does not keep the next from writing, though the control socket has not heard
-// of the leaving yet.
+// TestOneCommand: a client that sends one command and leaves releases the lease, even before the control socket notices
+// that it has disconnected.
 func TestOneCommand(t *testing.T) {
 	dial := controlOf(t, func(c event.Command, _ func()) event.Receipt { return event.Receipt{ID: c.ID, Accepted: c.Members < 9} })
 	for i, name := range []string{"ann", "bob", "cid"} {
@@ -120,7 +120,7 @@ func TestOneCommand(t *testing.T) {
 	}
 }
 
-// talk lets a program give commands to a run that obey stands for, until it ends, and returns what the program is told.
+// talk sends commands to a run that obey simulates, until the run ends, and returns the output of the attachment.
 func talk(t *testing.T, lines string, obey func(event.Command, func()) event.Receipt) string {
 	t.Helper()
 	client := controlOf(t, obey)("tuner")
@@ -141,7 +141,7 @@ func talk(t *testing.T, lines string, obey func(event.Command, func()) event.Rec
 	return out.out.String()
 }
 
-// TestLastReceipt: what ends the run is answered before the talk ends, however slowly the answer is taken.
+// TestLastReceipt: the receipt of the command that ends the run is written before the output ends, even if it is slow.
 func TestLastReceipt(t *testing.T) {
 	told := talk(t, `{"id":3,"action":"stop"}`+"\n", func(c event.Command, over func()) event.Receipt {
 		over()
@@ -152,7 +152,7 @@ func TestLastReceipt(t *testing.T) {
 	}
 }
 
-// TestReceiptRounds: a receipt names a round where the command asks for what begins with one.
+// TestReceiptRounds: a receipt names a round if the command takes effect in one.
 func TestReceiptRounds(t *testing.T) {
 	told := talk(t, `{"id":1,"set":{"eta":0.1}}
 {"id":2,"members":3}

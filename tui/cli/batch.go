@@ -38,12 +38,13 @@ func (f *batchFlags) check(c *cobra.Command, o option.Options, plain, json bool)
 		return usage("--seeds %d: give 1 to 1000", f.seeds)
 	case f.jobs < 1 || f.jobs > 1024:
 		return usage("--jobs %d: give 1 to 1024", f.jobs)
-	case plain && json:
-		return usage("--plain and --json are two ways to print the same runs: give one of them")
 	case c.Flags().Changed(option.Threads.Name):
 		if err := option.Threads.Typed(o); err != nil {
 			return err
 		}
+	}
+	if err := onePrinter(plain, json); err != nil {
+		return err
 	}
 	return f.fleet.check(c, f.jobs)
 }
@@ -73,18 +74,20 @@ func (f *fleetFlags) check(c *cobra.Command, jobs int) error {
 	case f.listen == "":
 		for _, name := range []string{option.Wait.Name, "enrol"} {
 			if given(name) {
-				return usage("--%s is about workers of other machines: give --listen too", name)
+				return usage("--%s needs --listen: it applies to workers of other machines", name)
 			}
 		}
 		return nil
 	case given(option.Workers.Name):
-		return usage("--workers are in this process, and --listen trains on others: --wait says how many each run has")
+		return usage("--workers sets workers of this process, and --listen trains on other machines: give the " +
+			"workers of a run with --wait")
 	case given(option.Threads.Name):
-		return usage("--threads are this machine's, and --listen trains on others: brood worker has --threads")
+		return usage("--threads sets threads of this machine, and --listen trains on other machines: give --threads " +
+			"to brood worker")
 	case f.opts.Wait < 1 || f.opts.Wait > 1024:
 		return usage("--wait %d: give 1 to 1024", f.opts.Wait)
 	case given("enrol") && f.enrol < f.opts.Wait:
-		return usage("--enrol %d lets fewer workers in than --wait %d waits for", f.enrol, f.opts.Wait)
+		return usage("--enrol %d admits fewer workers than --wait %d waits for", f.enrol, f.opts.Wait)
 	}
 	if f.enrol == 0 {
 		f.enrol = 4 * jobs * f.opts.Wait // includes replacements of lost workers
@@ -104,7 +107,7 @@ func (f *fleetFlags) workers() int {
 type runs struct {
 	*sweep.Batch
 	head  string // title, one line
-	by    string // the metric that runs are reported by; "" for the test score
+	by    string // metric in the report of each run; "" for the test score
 	fleet fleetFlags
 	table func(rows int) *table // results for the moving view, at most rows rows
 	pool  *workerPool           // worker processes that this process starts; nil: workers join from outside
@@ -130,13 +133,13 @@ func (b *runs) check(ctx context.Context, s streams) error {
 	return err
 }
 
-var errInterrupted = errors.New("interrupted: the same command goes on")
+var errInterrupted = errors.New("interrupted: run the same command again to continue")
 
 // train runs the batch, here or on a fleet.
 func (b *runs) train(ctx context.Context, view *batchView) error {
 	ctx, stop := interruptible(ctx, view)
 	defer stop()
-	if err := b.Keep(); err != nil {
+	if err := b.Create(); err != nil {
 		return err
 	}
 	fleet, err := b.open(view)
@@ -152,7 +155,7 @@ func (b *runs) train(ctx context.Context, view *batchView) error {
 	}
 	b.begun = true
 	err = b.work(ctx, view, fleet)
-	if b.interrupted = stop(); b.interrupted != 0 && b.Left() {
+	if b.interrupted = stop(); b.interrupted != 0 && b.Unfinished() {
 		err = &exitError{code: b.interrupted, err: errInterrupted}
 	}
 	if fleet != nil {
@@ -175,7 +178,7 @@ func (b *runs) open(view *batchView) (*sweep.Fleet, error) {
 	}
 	fleet, err := b.Listen(b.fleet.listen, b.fleet.enrol, "brood "+versionText(), note)
 	if _, ok := errors.AsType[*session.LockedError](err); ok {
-		return nil, fmt.Errorf("another process lets workers in to %s: join them there, "+
+		return nil, fmt.Errorf("another process accepts workers for %s: join them to that process, "+
 			"or leave --listen out to train on this machine", b.Dir)
 	}
 	if err != nil {
@@ -189,7 +192,7 @@ func (b *runs) open(view *batchView) (*sweep.Fleet, error) {
 
 // work executes the unfinished runs, writes the rows of results and reports failures.
 func (b *runs) work(ctx context.Context, view *batchView, fleet *sweep.Fleet) error {
-	b.Look()
+	b.ReadStates()
 	view.begin()
 	defer view.close()
 	b.Run(ctx, b.runner(fleet), view.done)
@@ -205,7 +208,8 @@ func (b *runs) work(ctx context.Context, view *batchView, fleet *sweep.Fleet) er
 		}
 	}
 	if failed > 0 {
-		return fmt.Errorf("%d of %s failed; the same command tries them again", failed, plural(len(b.Trials), "run"))
+		return fmt.Errorf("%d of %s failed; run the same command again to retry them", failed,
+			plural(len(b.Trials), "run"))
 	}
 	return nil
 }
@@ -227,9 +231,9 @@ func (b *runs) runner(fleet *sweep.Fleet) sweep.Runner {
 		if b.pool != nil {
 			err = errors.Join(err, b.pool.saveLate(r.Trial, b.pool.maxLate()))
 		}
-		_, full := errors.AsType[*writeError](err)
-		if left, ok := errors.AsType[*exitError](err); full || ok && left.code >= exitCtrlC {
-			return sweep.ErrLeft
+		_, unwritten := errors.AsType[*writeError](err)
+		if exit, ok := errors.AsType[*exitError](err); unwritten || ok && exit.code >= exitCtrlC {
+			return sweep.ErrInterrupted
 		}
 		return err
 	}
@@ -254,7 +258,7 @@ func interruptible(ctx context.Context, view *batchView) (out context.Context, s
 		quiet() // with no active run, a second signal ends the process
 		status = signalStatus(sig)
 		cancel()
-		view.note("finishing the rounds under way and saving; once more to leave at once")
+		view.note("finishing the current rounds and saving; a second signal ends at once")
 	}
 	go func() {
 		defer close(handled)

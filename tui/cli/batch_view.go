@@ -26,12 +26,12 @@ type batchView struct {
 	s     streams
 	json  bool
 	began time.Time
-	was   float64      // completed work when this process began, see share
-	mu    sync.Mutex   // guards tea and ended
-	tea   *tea.Program // nil without an animated view
-	ended chan struct{}
-	over  chan struct{}
-	drawn int // table rows in the animated view; read after it has ended
+	prior float64       // completed work when this process began, see work
+	mu    sync.Mutex    // guards tea and ended
+	tea   *tea.Program  // nil without an animated view
+	ended chan struct{} // closed when the animated view has ended; nil before it starts
+	over  chan struct{} // closed to end the progress lines; nil unless they run
+	drawn int           // table rows in the animated view; read after it has ended
 }
 
 func newBatchView(b *runs, plain, asJSON bool, s streams) *batchView {
@@ -52,7 +52,7 @@ func (v *batchView) begin() {
 		})
 	}
 	v.began = time.Now()
-	v.was, _ = v.share()
+	v.prior, _ = v.work()
 	switch {
 	case v.tea != nil:
 		v.mu.Lock()
@@ -107,7 +107,7 @@ func (v *batchView) done(t *sweep.Trial) {
 	default:
 		by := cmp.Or(v.b.by, t.Tally.Config.Score().Key)
 		figure := "no " + by
-		if sweep.Aims(by) && t.Missed() {
+		if sweep.NeedsTarget(by) && t.Missed() {
 			figure = "missed its target"
 		} else if x, ok := t.Metric(by); ok {
 			figure = by + " " + withUnit(x, by, t.Tally.Config)
@@ -123,7 +123,7 @@ func (v *batchView) close() {
 	v.tea = nil
 	v.mu.Unlock()
 	if moving != nil && v.ended != nil {
-		moving.Send(last{})
+		moving.Send(finalFrame{})
 		<-v.ended
 	}
 	if v.over != nil {
@@ -149,9 +149,9 @@ func (v *batchView) count() string {
 	return fmt.Sprintf("%*d of %d", len(strconv.Itoa(all)), n, all)
 }
 
-// share returns the work of the trials that are done, and of all. A trial whose work is unknown counts as the mean of
-// the others.
-func (v *batchView) share() (done, all float64) {
+// work returns the completed work of the trials, and the work of all trials. A trial of unknown work counts as the mean
+// of the others.
+func (v *batchView) work() (done, all float64) {
 	mean, known := 0.0, 0.0
 	for _, t := range v.b.Trials {
 		if t.Work > 0 {
@@ -175,8 +175,8 @@ func (v *batchView) share() (done, all float64) {
 // left returns how many runs are finished, and the estimated remaining time once it is known.
 func (v *batchView) left(done, all float64) string {
 	text := v.count()
-	if spent := time.Since(v.began).Seconds(); done > v.was && done < all && spent > 2 {
-		text += ", about " + shortTime((all-done)/(done-v.was)*spent) + " left"
+	if spent := time.Since(v.began).Seconds(); done > v.prior && done < all && spent > 2 {
+		text += ", about " + shortTime((all-done)/(done-v.prior)*spent) + " left"
 	}
 	return text
 }
@@ -187,8 +187,8 @@ type running struct {
 	text string
 }
 
-// underWay returns the active runs of this process, and the number of runs that other processes train.
-func (v *batchView) underWay() (here []running, elsewhere int) {
+// active returns the active runs of this process, and the number of runs that other processes train.
+func (v *batchView) active() (here []running, elsewhere int) {
 	v.b.Each(func(t *sweep.Trial) {
 		switch {
 		case t.State == sweep.Elsewhere:
@@ -214,8 +214,8 @@ func (v *batchView) progress(over <-chan struct{}) {
 	for {
 		select {
 		case <-tick.C:
-			here, _ := v.underWay()
-			text := v.left(v.share())
+			here, _ := v.active()
+			text := v.left(v.work())
 			for _, r := range here[:min(len(here), 1)] {
 				text += "; " + r.text
 			}
@@ -243,23 +243,25 @@ type batchModel struct {
 	width, height int
 }
 
-type last struct{}
+// finalFrame is the message that ends the animated view, tick the message that redraws it.
+type (
+	finalFrame struct{}
+	tick       struct{}
+)
 
-type tick struct{}
-
-func again() tea.Cmd {
+func nextTick() tea.Cmd {
 	return tea.Tick(250*time.Millisecond, func(time.Time) tea.Msg { return tick{} })
 }
 
-func (m batchModel) Init() tea.Cmd { return again() }
+func (m batchModel) Init() tea.Cmd { return nextTick() }
 
 func (m batchModel) Update(msg tea.Msg) (tea.Model, tea.Cmd) {
 	switch msg := msg.(type) {
 	case tea.WindowSizeMsg:
 		m.width, m.height = msg.Width, msg.Height
 	case tick:
-		return m, again()
-	case last:
+		return m, nextTick()
+	case finalFrame:
 		return m, tea.Quit
 	}
 	return m, nil
@@ -269,14 +271,14 @@ func (m batchModel) View() tea.View { return tea.NewView(m.v.draw(m.width, m.hei
 
 // draw renders the view for a terminal of width by height cells: the progress, the active runs, and the best results.
 func (v *batchView) draw(width, height int) string {
-	done, all := v.share()
-	under, theirs := v.underWay()
-	under = under[:min(len(under), max(1, height/4))]
-	rows := v.b.table(max(0, height-7-len(under))).lines()
+	done, all := v.work()
+	here, elsewhere := v.active()
+	here = here[:min(len(here), max(1, height/4))]
+	rows := v.b.table(max(0, height-7-len(here))).lines()
 	if v.drawn = len(rows) - 1; v.drawn == 0 { // headings only
 		rows = nil
 	}
-	g := cell.New(width, 4+len(under)+len(rows))
+	g := cell.New(width, 4+len(here)+len(rows))
 	bar := min(30, width/3)
 	g.Text(0, 0, width, cell.Title, v.b.head)
 	meter := func(y int, part float64, role cell.Role) {
@@ -285,12 +287,12 @@ func (v *batchView) draw(width, height int) string {
 	}
 	meter(1, done/all, cell.Centre)
 	left := v.left(done, all)
-	if theirs > 0 {
-		left += fmt.Sprintf(", %d under way elsewhere", theirs)
+	if elsewhere > 0 {
+		left += fmt.Sprintf(", %d in other processes", elsewhere)
 	}
 	g.Text(bar+2, 1, width-bar-2, cell.Plain, left)
 	y := 2
-	for _, u := range under {
+	for _, u := range here {
 		meter(y, u.part, cell.Band)
 		g.Text(bar+2, y, width-bar-2, cell.Faint, u.text)
 		y++

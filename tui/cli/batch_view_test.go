@@ -6,9 +6,9 @@ import (
 	"brood/runtime/sweep"
 )
 
-// TestShare: a trial whose work is unknown counts as the mean of the others, so that a sweep that goes on does not begin
-// at zero.
-func TestShare(t *testing.T) {
+// TestWork: a trial of unknown work counts as the mean of the others, so that a sweep that continues does not begin at
+// zero.
+func TestWork(t *testing.T) {
 	for _, c := range []struct {
 		what      string
 		trials    []*sweep.Trial
@@ -19,7 +19,7 @@ func TestShare(t *testing.T) {
 		{"by work", []*sweep.Trial{{Work: 1e9, State: sweep.Done}, {Work: 3e9}}, 1e9, 4e9},
 	} {
 		v := &batchView{b: &runs{Batch: &sweep.Batch{Trials: c.trials}}}
-		if done, all := v.share(); done != c.done || all != c.all {
+		if done, all := v.work(); done != c.done || all != c.all {
 			t.Errorf("%s: %g of %g, want %g of %g", c.what, done, all, c.done, c.all)
 		}
 	}

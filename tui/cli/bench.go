@@ -41,7 +41,16 @@ var suites = []suite{
 
 type suite struct {
 	name, doc string
-	run       func(c *cobra.Command, report func(bench.Figure)) error
+	run       func(c *cobra.Command, f *benchFlags, report func(bench.Figure)) error
+}
+
+// benchFlags holds the flags of `brood bench`.
+type benchFlags struct {
+	asJSON       bool
+	runs, length int           // of the suite workbench
+	each         time.Duration // measuring time of a figure
+	all          bool          // every device
+	stage        string        // a single stage of the suite gpu, in this process; "" for all
 }
 
 // suiteNames returns the names of all suites as a phrase: a, b or c.
@@ -74,7 +83,7 @@ func figureText(m bench.Figure) string {
 }
 
 func benchCommand(s streams) *cobra.Command {
-	var asJSON bool
+	f := &benchFlags{}
 	long := "Measure this machine, and compare each figure with the limit of the machine.\n\n"
 	for _, s := range suites {
 		long += fmt.Sprintf("  %-9s %s\n", s.name, s.doc)
@@ -87,18 +96,18 @@ func benchCommand(s streams) *cobra.Command {
 		RunE: func(c *cobra.Command, args []string) error {
 			at := slices.IndexFunc(suites, func(s suite) bool { return s.name == args[0] })
 			if at < 0 {
-				return usage("there is no suite %q%s: choose %s", args[0], usererr.Suggest(args[0], suiteList()), suiteNames())
+				return usage("no suite %q%s: choose %s", args[0], usererr.Suggest(args[0], suiteList()), suiteNames())
 			}
-			if each, _ := c.Flags().GetDuration("each"); each < 0 {
-				return usage("--each %s: give a time that is not negative", each)
+			if f.each < 0 {
+				return usage("--each %s: must not be negative", f.each)
 			}
-			if !asJSON {
+			if !f.asJSON {
 				fmt.Fprintf(s.out, "%-46s %10s %-13s %5s %5s %5s  %s\n", "what", "value", "unit", "ratio", "±", "goal",
-					"of what the machine allows")
+					"limit of the machine, note")
 			}
-			return suites[at].run(c, func(m bench.Figure) {
+			return suites[at].run(c, f, func(m bench.Figure) {
 				m.Suite = args[0]
-				if asJSON {
+				if f.asJSON {
 					_ = json.NewEncoder(exact(s.out)).Encode(m)
 					return
 				}
@@ -106,13 +115,15 @@ func benchCommand(s streams) *cobra.Command {
 			})
 		},
 	}
-	c.Flags().BoolVar(&asJSON, "json", false, "one JSON object a line")
-	c.Flags().Int("runs", 10000, "workbench: number of synthetic runs")
-	c.Flags().Int("length", 1000, "workbench: rounds of the runs that are overlaid, which have 64 members")
-	c.Flags().Duration("each", bench.DefaultEach, "measuring time of each figure of kernels, train, es, noise and gpu")
-	c.Flags().Bool("all", false, "gpu: every device, at most nine minutes")
-	c.Flags().String("stage", "", "gpu: one stage, in this process")
-	_ = c.Flags().MarkHidden("stage")
+	fl := c.Flags()
+	fl.BoolVar(&f.asJSON, "json", false, "one JSON object a line")
+	fl.IntVar(&f.runs, "runs", 10000, "workbench: number of synthetic runs")
+	fl.IntVar(&f.length, "length", 1000, "workbench: rounds of the overlaid runs, which have 64 members")
+	fl.DurationVar(&f.each, "each", bench.DefaultEach, "measuring time of each figure of kernels, train, es, noise "+
+		"and gpu")
+	fl.BoolVar(&f.all, "all", false, "gpu: every device, at most nine minutes")
+	fl.StringVar(&f.stage, "stage", "", "gpu: one stage, in this process")
+	_ = fl.MarkHidden("stage")
 	return c
 }
 
@@ -149,18 +160,14 @@ func withTempDir(ctx context.Context, f func(ctx context.Context, dir string) er
 // timed returns the run function of a suite that measures each figure for the duration --each.
 func timed(
 	suite func(ctx context.Context, each time.Duration, report func(bench.Figure)) error,
-) func(*cobra.Command, func(bench.Figure)) error {
-	return func(c *cobra.Command, report func(bench.Figure)) error {
-		each, err := c.Flags().GetDuration("each")
-		if err != nil {
-			return err
-		}
-		return suite(c.Context(), each, report)
+) func(*cobra.Command, *benchFlags, func(bench.Figure)) error {
+	return func(c *cobra.Command, f *benchFlags, report func(bench.Figure)) error {
+		return suite(c.Context(), f.each, report)
 	}
 }
 
 // benchStart starts the binary as the workbench does and follows its first seconds over the control socket.
-func benchStart(c *cobra.Command, report func(bench.Figure)) error {
+func benchStart(c *cobra.Command, _ *benchFlags, report func(bench.Figure)) error {
 	return withTempDir(c.Context(), func(ctx context.Context, home string) (err error) {
 		var child *exec.Cmd
 		exited := make(chan struct{})
@@ -195,45 +202,33 @@ func benchStart(c *cobra.Command, report func(bench.Figure)) error {
 }
 
 // benchSteps trains some algorithms for 3 s each.
-func benchSteps(c *cobra.Command, report func(bench.Figure)) error {
+func benchSteps(c *cobra.Command, _ *benchFlags, report func(bench.Figure)) error {
 	return withTempDir(c.Context(), func(ctx context.Context, dir string) error { return bench.Steps(ctx, dir, report) })
 }
 
-// benchRounds divides the time of rounds into parts.
-func benchRounds(c *cobra.Command, report func(bench.Figure)) error {
+// benchRounds measures the parts of the time of a round.
+func benchRounds(c *cobra.Command, _ *benchFlags, report func(bench.Figure)) error {
 	return bench.Rounds(c.Context(), report)
 }
 
 // benchGPU measures the first device, or every device with --all. With --stage it runs that stage in this process.
-func benchGPU(c *cobra.Command, report func(bench.Figure)) error {
-	all, err := c.Flags().GetBool("all")
-	if err != nil {
-		return err
-	}
-	stage, err := c.Flags().GetString("stage")
-	if err != nil {
-		return err
-	}
-	each, err := c.Flags().GetDuration("each")
-	if err != nil {
-		return err
-	}
+func benchGPU(c *cobra.Command, f *benchFlags, report func(bench.Figure)) error {
 	self, err := os.Executable()
 	if err != nil {
 		return err
 	}
 	suite := bench.DeviceSuite{
-		Each: each,
+		Each: f.each,
 		Command: func(stage string) []string {
-			return []string{self, "bench", "gpu", "--json", "--stage", stage, "--each", each.String()}
+			return []string{self, "bench", "gpu", "--json", "--stage", stage, "--each", f.each.String()}
 		},
 		InDir:  withTempDir,
 		Report: report,
 	}
-	if stage != "" {
-		return suite.RunStage(c.Context(), stage)
+	if f.stage != "" {
+		return suite.RunStage(c.Context(), f.stage)
 	}
-	return suite.Run(c.Context(), all)
+	return suite.Run(c.Context(), f.all)
 }
 
 // Sizes of the suite workbench: the terminal in cells, the runs that are overlaid, and the frames that are drawn.
@@ -245,27 +240,21 @@ const (
 
 // benchWorkbench writes --runs synthetic sessions and opens the workbench on them twice: without a cache, and with the
 // cache of the first time.
-func benchWorkbench(c *cobra.Command, report func(bench.Figure)) error {
-	n, err := c.Flags().GetInt("runs")
-	if err != nil {
-		return err
+func benchWorkbench(c *cobra.Command, f *benchFlags, report func(bench.Figure)) error {
+	if f.runs < benchMarked || f.runs > 1_000_000 {
+		return usage("--runs %d: give %d to 1 000 000", f.runs, benchMarked)
 	}
-	if n < benchMarked || n > 1_000_000 {
-		return usage("--runs %d: give %d to 1 000 000", n, benchMarked)
-	}
-	long, err := c.Flags().GetInt("length")
-	if err != nil {
-		return err
-	}
-	if long < 100 || long > 1_000_000 {
-		return usage("--length %d: give 100 to 1 000 000", long)
+	if f.length < 100 || f.length > 1_000_000 {
+		return usage("--length %d: give 100 to 1 000 000", f.length)
 	}
 	progress := func(text string) { fmt.Fprintln(c.ErrOrStderr(), "brood: "+text) }
 	return withTempDir(c.Context(), func(ctx context.Context, home string) error {
-		return workbenchIn(ctx, home, n, long, progress, report)
+		return workbenchIn(ctx, home, f.runs, f.length, progress, report)
 	})
 }
 
+// workbenchIn is benchWorkbench with n sessions in home/s. The last benchMarked of them have long rounds, the others
+// few.
 func workbenchIn(ctx context.Context, home string, n, long int, progress func(string),
 	report func(bench.Figure)) error {
 	progress(fmt.Sprintf("writing %s to %s, %d of them with %s rounds of %d members; they are removed in the end",

@@ -11,7 +11,7 @@ import (
 	"brood/runtime/bench"
 )
 
-// A line of a table has a place for every column, and leaves out what was not measured.
+// TestFigureText: a row has every column, and omits values that were not measured.
 func TestFigureText(t *testing.T) {
 	whole := figureText(bench.Figure{Name: "product", Value: 231.25, Unit: "GFLOP/s", Ratio: 0.954, Scatter: 0.012, Goal: 0.9, Limit: "registers", Note: "idle"})
 	if !strings.Contains(whole, "231.2 GFLOP/s") || !strings.HasSuffix(whole, "0.95 ±0.01  0.90  registers; idle") {
@@ -26,7 +26,7 @@ func TestFigureText(t *testing.T) {
 	}
 }
 
-// Every suite is named where a person looks for it, once.
+// TestSuites: every suite is listed once in the help.
 func TestSuites(t *testing.T) {
 	seen := map[string]bool{}
 	for _, s := range suites {
@@ -40,7 +40,7 @@ func TestSuites(t *testing.T) {
 	}
 }
 
-// The suite of the workbench makes sessions with the writer of logs, lists them all and draws their curves.
+// TestBenchWorkbench: the suite writes sessions with the log writer, lists all of them and draws their curves.
 func TestBenchWorkbench(t *testing.T) {
 	longtest.Need(t, longtest.Terminal, "it records twenty sessions")
 	var out, errs bytes.Buffer
@@ -60,7 +60,7 @@ func TestBenchWorkbench(t *testing.T) {
 	}
 }
 
-// The shortest suite prints one object a line, each a number above zero.
+// TestBenchNoise: the shortest suite prints one object a line, each with a positive value.
 func TestBenchNoise(t *testing.T) {
 	var out, errs bytes.Buffer
 	if code := Run(t.Context(), []string{"bench", "noise", "--json", "--each", "10ms"}, streams{out: &out, err: &errs}); code != 0 {

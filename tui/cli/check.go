@@ -57,11 +57,12 @@ func checkCommand(s streams) *cobra.Command {
 		},
 	}
 	c.Flags().StringVar(&text, option.Program.Name, "", "the `program` to check, such as 'python3 train.py'")
-	c.Flags().StringVar(&device, option.Device.Name, "", "what the program computes on, such as cpu or cuda:0 (default: the program chooses)")
+	c.Flags().StringVar(&device, option.Device.Name, "", "device of the program, such as cpu or cuda:0 (default: the "+
+		"program chooses)")
 	return c
 }
 
-// describeProgram prints what a program says about itself. took is the time that it took to start.
+// describeProgram prints the model, the samples, the library and the device of a program. took is its start time.
 func describeProgram(w io.Writer, p *program.Program, took time.Duration) error {
 	m, err := p.Model()
 	if err != nil {

@@ -30,7 +30,7 @@ func printClaims(w io.Writer, j *host.Job, t *archive.Tally, metric func(string)
 		if strings.HasSuffix(preset, ".toml") {
 			fmt.Fprintf(w, "  claims       not judged: %v\n", err)
 		}
-		return // no preset, or one of another version
+		return // no preset, or the preset of another version
 	}
 	if len(p.Claims) == 0 {
 		return
@@ -43,7 +43,8 @@ func printClaims(w io.Writer, j *host.Job, t *archive.Tally, metric func(string)
 	}
 	others := differingSettings(form, j, t)
 	if len(others) > 0 {
-		fmt.Fprintf(w, "  claims       of %s are of other settings (%s)\n", form.Name, strings.Join(others, ", "))
+		fmt.Fprintf(w, "  claims       of %s do not apply: other settings (%s)\n", form.Name, strings.Join(others,
+			", "))
 	}
 	for _, c := range p.Claims {
 		x, ok := metric(c.Metric)
@@ -68,7 +69,7 @@ func printClaims(w io.Writer, j *host.Job, t *archive.Tally, metric func(string)
 	if full {
 		words = append(words, "--full")
 	}
-	fmt.Fprintf(w, "               several seeds judge it: %s\n", shellLine(words))
+	fmt.Fprintf(w, "               judge with several seeds: %s\n", shellLine(words))
 }
 
 // sinceResumed reports whether a metric covers only the rounds since the run was resumed.
@@ -93,17 +94,18 @@ func differingSettings(p presets.Preset, j *host.Job, t *archive.Tally) (out []s
 			out = append(out, name)
 		}
 	}
-	is, want := j.Options, p.Options
-	is.Limit = t.Goal.Limit
-	if want.Limit == (event.Limit{}) { // the preset leaves the limit to the run
-		want.Limit = is.Limit
+	actual, want := j.Options, p.Options
+	actual.Limit = t.Goal.Limit
+	if want.Limit == (event.Limit{}) { // the preset has no limit
+		want.Limit = actual.Limit
 	}
 	if want.Members == host.Auto {
-		want.Members = is.Members
+		want.Members = actual.Members
 	}
 	_ = want.Fill() // presets are checked when they are read
 	for _, x := range slices.Concat(claimOptions, targetOptions) {
-		if text := x.Text(want); x.Text(is) != text && !(x == option.Augment && sameAugment(text, x.Text(is))) &&
+		if text := x.Text(want); x.Text(actual) != text && !(x == option.Augment && sameAugment(text,
+			x.Text(actual))) &&
 			(want.Limit.Target != "" || !slices.Contains(targetOptions, x)) {
 			add(x.Name)
 		}
@@ -123,12 +125,13 @@ func differingSettings(p presets.Preset, j *host.Job, t *archive.Tally) (out []s
 	}
 	for _, e := range t.Edits {
 		edited[e.Knob] = true
-		if e.By != optim.Auto && e.By != event.ByNobody && stated[e.Knob] != e.Expr && !sameNumber(stated[e.Knob], e.Expr) {
+		if e.By != optim.Auto && e.By != event.ByDefault && stated[e.Knob] != e.Expr && !sameNumber(stated[e.Knob],
+			e.Expr) {
 			add(e.Knob)
 		}
 	}
 	for _, s := range p.Settings() {
-		if !edited[s.Knob] { // the preset has gained this setting since
+		if !edited[s.Knob] { // the preset gained this setting after the run
 			add(s.Knob)
 		}
 	}

@@ -15,9 +15,9 @@ import (
 	"brood/runtime/option"
 )
 
-// TestClaimed: a run of a preset stands beside what that claims, with another seed, too; one with another knob,
-// whenever it was turned, with another end, population, start or arithmetic says what it has otherwise, and no claim. A
-// preset in its full form is compared with what is published.
+// TestClaimed: claims are printed for a run with the settings of its preset and any seed. For a run with another knob
+// at any time, or another limit, population, initial model or arithmetic, the differing settings are printed instead. A
+// preset in its full form is compared with the published numbers.
 func TestClaimed(t *testing.T) {
 	set := func(x *option.Option, text string) func(*host.Job, *archive.Tally) {
 		return func(j *host.Job, _ *archive.Tally) {
@@ -36,7 +36,7 @@ func TestClaimed(t *testing.T) {
 	}{
 		{"quickstart", nil, "measured 2.5 %; stated at most 4"},
 		{"quickstart", set(option.Seed, "7"), "measured 2.5 %; stated"},
-		{"quickstart", set(option.Rounds, "20"), "of quickstart are of other settings (rounds)"},
+		{"quickstart", set(option.Rounds, "20"), "of quickstart do not apply: other settings (rounds)"},
 		{"quickstart", set(option.Members, "5"), "other settings (members)"},
 		{"quickstart", set(option.Target, "loss=1"), "other settings (target)"},
 		{"quickstart", func(j *host.Job, _ *archive.Tally) { j.Config.Init = &event.File{} }, "other settings (init)"},
@@ -48,11 +48,11 @@ func TestClaimed(t *testing.T) {
 		{"quickstart", set(option.Evaluate, "7"), "measured 2.5 %; stated"},
 		{"pesgd-easy-1", set(option.Evaluate, "7"), "other settings (evaluate)"},
 		{"quickstart", func(_ *host.Job, y *archive.Tally) { y.Moved = true }, "other settings (algorithm, population or workers"},
-		{"quickstart", turn(event.Edit{Knob: "thermal", Expr: "0.1", By: event.ByNobody}), "measured 2.5 %; stated"},
+		{"quickstart", turn(event.Edit{Knob: "thermal", Expr: "0.1", By: event.ByDefault}), "measured 2.5 %; stated"},
 		// of an older preset, without its first knob
 		{"quickstart", func(_ *host.Job, y *archive.Tally) { y.Edits = y.Edits[1:] }, "other settings ("},
 		{"parle-lenet-full", nil, "published 0.44, difference +2.06"},
-		{"parle-lenet-full", set(option.Epochs, "1"), "of parle-lenet-full are of other settings (epochs)"},
+		{"parle-lenet-full", set(option.Epochs, "1"), "of parle-lenet-full do not apply: other settings (epochs)"},
 	} {
 		p, full, err := presets.Recorded(c.preset)
 		if err != nil {

@@ -9,9 +9,8 @@ import (
 	"unicode/utf8"
 )
 
-// cleaned is a stream that a person reads, perhaps on a terminal. Names in it may come from files, peers or the
-// environment. It replaces every character that a terminal obeys or that turns the direction of text. Each write holds
-// whole characters.
+// cleaned is a stream of text for people. Names in the text may come from files, peers or the environment, so that it
+// replaces all [hostile] characters. Each write must contain whole UTF-8 characters.
 type cleaned struct{ to io.Writer }
 
 func (c *cleaned) Write(p []byte) (int, error) {
@@ -21,8 +20,8 @@ func (c *cleaned) Write(p []byte) (int, error) {
 	return len(p), nil
 }
 
-// exact is a stream without cleaning: for JSON, CSV and other text that programs read, and for the workbench and lines
-// that overwrite themselves, which move the cursor.
+// exact returns the stream without cleaning: for JSON, CSV and other text for programs, and for output that moves the
+// cursor.
 func exact(w io.Writer) io.Writer {
 	if c, ok := w.(*cleaned); ok {
 		return c.to
@@ -30,28 +29,28 @@ func exact(w io.Writer) io.Writer {
 	return w
 }
 
-// clean returns p with U+FFFD in place of what hostile reports, but for lines and tabs.
+// clean returns p with U+FFFD in place of hostile characters other than line ends and tabs. It converts CRLF to LF.
 func clean(p []byte) []byte {
 	return bytes.Map(func(r rune) rune {
 		if hostile(r) && r != '\n' && r != '\t' {
 			return utf8.RuneError
 		}
-		return r // utf8.RuneError too, for a byte that is no UTF-8
+		return r // utf8.RuneError for a byte that is not UTF-8
 	}, bytes.ReplaceAll(p, []byte("\r\n"), []byte("\n")))
 }
 
-// hostile reports whether a terminal does something else with a character than to show it: control characters, of 8
-// bits too, those that turn the direction of what follows, and separators of lines.
+// hostile reports whether a terminal does not show a character but acts on it: control characters of 7 and 8 bits,
+// bidirectional controls, and the line and paragraph separators.
 func hostile(r rune) bool {
 	return unicode.IsControl(r) || unicode.Is(unicode.Bidi_Control, r) || r == '\u2028' || r == '\u2029'
 }
 
-// oneLine cleans a text that has its place within a line: ends of lines and tabs become blanks.
+// oneLine cleans a text for use within a line: line ends and tabs become spaces.
 func oneLine(s string) string {
 	return string(clean([]byte(strings.NewReplacer("\r\n", " ", "\n", " ", "\t", " ").Replace(s))))
 }
 
-// sentence is the text of an error on one line, and of several that were joined on a line each.
+// sentence returns the text of an error on one line. Joined errors have a line each.
 func sentence(err error) string {
 	type joined interface{ Unwrap() []error }
 	text := err.Error()
@@ -60,11 +59,11 @@ func sentence(err error) string {
 		if !ok {
 			continue
 		}
-		var lines, whole []string
+		var lines, texts []string
 		for _, e := range all.Unwrap() {
-			lines, whole = append(lines, sentence(e)), append(whole, e.Error())
+			lines, texts = append(lines, sentence(e)), append(texts, e.Error())
 		}
-		if strings.Join(whole, "\n") == text {
+		if strings.Join(texts, "\n") == text {
 			return strings.Join(lines, "\n")
 		}
 	}

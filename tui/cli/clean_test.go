@@ -10,11 +10,11 @@ import (
 	"unicode/utf8"
 )
 
-// evil is a name that does harm on a terminal: it sets the title, clears the screen, rings, begins a line of its own
-// and turns the direction of text, in sequences of 7 and of 8 bits.
+// evil is a name that attacks a terminal: it sets the title, clears the screen, rings the bell, breaks the line and
+// reverses the direction of text, with sequences of 7 and of 8 bits.
 const evil = "e\x1b]0;title\a\x1b[2J\x1b[31m\rx\n\x7f\u009b2J\u202e\u2066\u200f\u2028"
 
-// harmless says that a text does none of that.
+// harmless fails the test if a text contains characters that act on a terminal.
 func harmless(t *testing.T, what, text string) {
 	t.Helper()
 	for i, r := range text {

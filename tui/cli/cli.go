@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"strings"
 
 	"brood/runtime/archive"
 
@@ -98,7 +99,7 @@ func Run(ctx context.Context, args []string, s streams) int {
 	root.SetErr(s.err)
 	err := root.ExecuteContext(ctx)
 	program.CloseAll()
-	if out.ended() && errors.Is(err, context.Canceled) { // it stopped since its reader has gone
+	if out.ended() && errors.Is(err, context.Canceled) { // canceled because the reader closed the pipe
 		err = nil
 	}
 	if failed := out.failure(); failed != nil {
@@ -118,15 +119,17 @@ func Run(ctx context.Context, args []string, s streams) int {
 func newRoot(s streams) *cobra.Command {
 	run := &runFlags{}
 	root := &cobra.Command{
-		Use:           "brood",
-		Short:         "Train one model with a population, in the terminal",
-		Long:          "brood trains one model with a population: coupled replicas, evolution, gossip. Without a command it opens the workbench\non your runs; with none yet, it starts training the default preset.",
+		Use:   "brood",
+		Short: "Train one model with a population, in the terminal",
+		Long: "brood trains one model with a population: coupled replicas, evolution, gossip. Without a command it " +
+			"opens the workbench\n" +
+			"on your runs; with none yet, it starts training the default preset.",
 		Args:          noArgs,
 		SilenceUsage:  true,
 		SilenceErrors: true,
 		RunE: func(c *cobra.Command, _ []string) error {
 			if s.terminal && len(passOn(c, drawNames...)) == 0 && recordedAny() {
-				return look(c.Context(), tui.Opened{}, run.draw.options(), "", s)
+				return openWorkbench(c.Context(), tui.Opened{}, run.draw.options(), "", s)
 			}
 			return run.execute(c, "", s)
 		},
@@ -137,8 +140,11 @@ func newRoot(s streams) *cobra.Command {
 	root.CompletionOptions.HiddenDefaultCmd = true
 	root.SetFlagErrorFunc(flagError)
 	for _, c := range []func(streams) *cobra.Command{
-		runCommand, serveCommand, workerCommand, fleetCommand, openCommand, inviteCommand, revokeCommand, attachCommand, setCommand, stopCommand, sessionsCommand, replayCommand, compareCommand, geometryCommand, verifyCommand, forkCommand, rmCommand, pruneCommand, exportCommand, logCommand, evalCommand, predictCommand,
-		simulateCommand, sweepCommand, reproduceCommand, scaleCommand, checkCommand, programCommand, presetsCommand, algorithmsCommand, modelsCommand, dataCommand, benchCommand, doctorCommand, versionCommand,
+		runCommand, serveCommand, workerCommand, fleetCommand, openCommand, inviteCommand, revokeCommand,
+		attachCommand, setCommand, stopCommand, sessionsCommand, replayCommand, compareCommand, geometryCommand,
+		verifyCommand, forkCommand, rmCommand, pruneCommand, exportCommand, logCommand, evalCommand, predictCommand,
+		simulateCommand, sweepCommand, reproduceCommand, scaleCommand, checkCommand, programCommand, presetsCommand,
+		algorithmsCommand, modelsCommand, dataCommand, benchCommand, doctorCommand, versionCommand,
 	} {
 		root.AddCommand(c(s))
 	}
@@ -185,7 +191,7 @@ func recordedAny() bool {
 	return archive.OpenLibrary(home, "").Any()
 }
 
-// kinds describes the values that each type of flag takes, for errors.
+// kinds describes the values of each type of flag, for errors.
 var kinds = func() map[string]string {
 	out := map[string]string{"age": "time such as 30d or 12h", "bool": "true or false",
 		"theme":    "theme: give dark, light or plain",
@@ -204,7 +210,36 @@ func exactly(names ...string) cobra.PositionalArgs {
 			return usage("%s needs %s; see `%s --help`", c.CommandPath(), names[len(args)], c.CommandPath())
 		}
 		if len(args) > len(names) {
-			return usage("%s does not know what to do with %q", c.CommandPath(), args[len(names)])
+			return usage("%s does not take the argument %q", c.CommandPath(), args[len(names)])
+		}
+		return nil
+	}
+}
+
+// onePrinter fails if both --plain and --json are given.
+func onePrinter(plain, json bool) error {
+	if plain && json {
+		return usage("--plain and --json exclude each other")
+	}
+	return nil
+}
+
+// atLeastOne returns a cobra.PositionalArgs that requires an argument. The name appears in errors.
+func atLeastOne(name string) cobra.PositionalArgs {
+	return func(c *cobra.Command, args []string) error {
+		if len(args) == 0 {
+			return exactly(name)(c, args)
+		}
+		return nil
+	}
+}
+
+// atMostOne returns a cobra.PositionalArgs that allows one argument, a thing of this kind.
+func atMostOne(kind string) cobra.PositionalArgs {
+	return func(c *cobra.Command, args []string) error {
+		if len(args) > 1 {
+			return usage("%s takes one %s, but got %q too", strings.TrimPrefix(c.CommandPath(), "brood "), kind,
+				args[1])
 		}
 		return nil
 	}

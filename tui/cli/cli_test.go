@@ -7,7 +7,7 @@ import (
 	"github.com/spf13/pflag"
 )
 
-// Whatever a flag's type is, what it takes has words: a value that does not parse is refused by them.
+// TestFlagTypesHaveWords: kinds has a description for the type of every flag, which errors use.
 func TestFlagTypesHaveWords(t *testing.T) {
 	var walk func(c *cobra.Command)
 	walk = func(c *cobra.Command) {

@@ -32,15 +32,11 @@ func compareCommand(s streams) *cobra.Command {
 		Short: "Compare recorded runs: settings, results, and a curve of each",
 		Long: "Compare recorded runs: the settings in which they differ, the results of each with the best of each column marked *,\n" +
 			"the mean of runs that differ only in their seeds, and a curve of each over a common axis. A directory of sessions,\n" +
-			"such as that of a sweep, selects all sessions in it. Seconds and bytes of a fork are counted from its parent's start\n" +
+			"such as the directory of a sweep, selects all sessions in it. Seconds and bytes of a fork are counted " +
+			"from its parent's start\n" +
 			"if the parent is among the runs; otherwise from the fork, and are then not marked as best. No run is best by seconds\n" +
 			"or bytes if the runs neither did the same work nor met the same target.",
-		Args: func(_ *cobra.Command, args []string) error {
-			if len(args) == 0 {
-				return usage("brood compare needs two or more sessions, or a directory that holds them; see `brood compare --help`")
-			}
-			return nil
-		},
+		Args: atLeastOne("two or more sessions, or a directory that contains them"),
 	}
 	asJSON := jsonFlag(c)
 	c.Flags().BoolVar(&plain, "plain", false, "lines of text, the default")
@@ -48,8 +44,8 @@ func compareCommand(s streams) *cobra.Command {
 	c.Flags().StringVar(&series, "series", "",
 		"series of the curves (default: the test metric, if all runs have it at least twice, else the loss of the centre)")
 	c.RunE = func(_ *cobra.Command, args []string) error {
-		if plain && *asJSON {
-			return usage("--plain and --json exclude each other")
+		if err := onePrinter(plain, *asJSON); err != nil {
+			return err
 		}
 		over, err := axis.Parse(by)
 		if err != nil {
@@ -68,11 +64,11 @@ func compareCommand(s streams) *cobra.Command {
 			case d.named:
 				return err
 			default:
-				fmt.Fprintln(s.err, "brood: left out: "+sentence(err))
+				fmt.Fprintln(s.err, "brood: skipped: "+sentence(err))
 			}
 		}
 		if len(runs) < 2 {
-			return usage("brood compare needs two or more sessions with rounds, and here is %d", len(runs))
+			return usage("brood compare needs two or more sessions with rounds, but found %d", len(runs))
 		}
 		archive.Join(runs)
 		name, err := comparedSeries(runs, series)
@@ -80,7 +76,7 @@ func compareCommand(s streams) *cobra.Command {
 			return err
 		}
 		if lo, hi := archive.Spanned(runs, over); !(hi > lo) {
-			return usage("--by %s: none of these runs got beyond %s; choose another axis", over, axisText(over, hi))
+			return usage("--by %s: all of these runs end at %s; choose another axis", over, axisText(over, hi))
 		}
 		if *asJSON {
 			return compareJSON(s, runs, over, name)
@@ -195,7 +191,7 @@ func (c comparison) print(s streams) {
 	groups := archive.Groups(c.runs)
 	fmt.Fprintf(s.out, "%d runs of %s\n\n", len(c.runs), plural(len(groups), "setting"))
 	if d := archive.Differences(c.runs); len(d) == 0 {
-		fmt.Fprintln(s.out, "all of them were told the same")
+		fmt.Fprintln(s.out, "all of them have the same settings")
 	} else {
 		heads := []string{"run"}
 		for _, x := range d {

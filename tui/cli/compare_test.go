@@ -14,7 +14,7 @@ import (
 	"brood/runtime/session"
 )
 
-// TestResultsBearTheirRound: a result on the test set that is older than its run bears its round in the table.
+// TestResultsBearTheirRound: a test result that is older than its run has its round in the table.
 func TestResultsBearTheirRound(t *testing.T) {
 	var c comparison
 	for _, tested := range []uint64{4, 6} {
@@ -47,7 +47,7 @@ func TestResultsBearTheirRound(t *testing.T) {
 	}
 }
 
-// TestComparedAsTheWorkbenchDoes: what was measured of the centre comes first, as in the charts of marked runs.
+// TestComparedAsTheWorkbenchDoes: series of the centre are preferred, as in the charts of marked runs.
 func TestComparedAsTheWorkbenchDoes(t *testing.T) {
 	for objective, want := range map[string]string{"": "centre.loss", "walk.py": "fitness"} {
 		s, err := session.Create(filepath.Join(t.TempDir(), "run"))

@@ -12,7 +12,7 @@ import (
 	"brood/runtime/session"
 )
 
-// completer gives the words that a shell offers; where files serves too, paths are offered beside them.
+// completer returns the words that a shell offers for an argument. With files the shell offers paths too.
 type completer struct {
 	words func() []string
 	files bool
@@ -45,18 +45,34 @@ func mySessions() []string {
 	return names
 }
 
-// What a shell completes: the arguments of commands.
-var (
-	argumentWords = map[string]completer{
-		"brood run": presetNames, "brood serve": presetNames, "brood sweep": presetNames, "brood presets show": presetNames,
-		"brood algorithms": algorithmNames, "brood models show": modelNames, "brood data info": dataNames, "brood data get": dataNames,
-		"brood eval": modelFiles, "brood predict": sessionOrData,
-		"brood attach": sessionNames, "brood set": sessionNames, "brood stop": sessionNames, "brood replay": sessionNames, "brood compare": sessionNames, "brood verify": sessionNames,
-		"brood fork": sessionNames, "brood export": sessionNames, "brood log": sessionNames, "brood rm": sessionNames, "brood open": sessionNames, "brood invite": sessionNames, "brood revoke": sessionNames,
-	}
-)
+// argumentWords holds the completions of arguments, by the path of the command.
+var argumentWords = map[string]completer{
+	"brood run":          presetNames,
+	"brood serve":        presetNames,
+	"brood sweep":        presetNames,
+	"brood presets show": presetNames,
+	"brood algorithms":   algorithmNames,
+	"brood models show":  modelNames,
+	"brood data info":    dataNames,
+	"brood data get":     dataNames,
+	"brood eval":         modelFiles,
+	"brood predict":      sessionOrData,
+	"brood attach":       sessionNames,
+	"brood set":          sessionNames,
+	"brood stop":         sessionNames,
+	"brood replay":       sessionNames,
+	"brood compare":      sessionNames,
+	"brood verify":       sessionNames,
+	"brood fork":         sessionNames,
+	"brood export":       sessionNames,
+	"brood log":          sessionNames,
+	"brood rm":           sessionNames,
+	"brood open":         sessionNames,
+	"brood invite":       sessionNames,
+	"brood revoke":       sessionNames,
+}
 
-// flagWords are the words of flags, by name: those of options, and of what a session is named by.
+// flagWords returns the completions of flag values, by the name of the flag.
 func flagWords() map[string]completer {
 	out := map[string]completer{"resume": sessionNames, "form": sessionOrData}
 	for _, x := range option.All {
@@ -67,14 +83,14 @@ func flagWords() map[string]completer {
 	return out
 }
 
-// completeIn gives a command and those below it their completions.
+// completeIn registers the completions of a command and of its subcommands.
 func completeIn(c *cobra.Command) {
 	if k, ok := argumentWords[c.CommandPath()]; ok {
 		c.ValidArgsFunction = k.complete
 	}
 	for name, k := range flagWords() {
 		if f := c.LocalNonPersistentFlags().Lookup(name); f != nil && f.Value.Type() == "string" {
-			_ = c.RegisterFlagCompletionFunc(name, k.complete) // it fails for a flag that is not there, or has one
+			_ = c.RegisterFlagCompletionFunc(name, k.complete) // fails only for a missing flag or a second registration
 		}
 	}
 	for _, below := range slices.Clone(c.Commands()) {

@@ -81,8 +81,8 @@ func listData(w io.Writer) error {
 			if err != nil {
 				return err
 			}
-			absent = append(absent, fmt.Sprintf("%s was looked for in %s; `brood data get %s` fetches %s", k.Name,
-				strings.Join(k.Dirs(), " and "), k.Name, humanBytes(set.Bytes())))
+			absent = append(absent, fmt.Sprintf("%s was not found in %s; `brood data get %s` fetches %s", k.Name,
+				strings.Join(k.Dirs(), " or "), k.Name, humanBytes(set.Bytes())))
 		}
 		train, validation, test := k.Splits()
 		shape := fmt.Sprint(k.Shape)
@@ -97,7 +97,8 @@ func listData(w io.Writer) error {
 	for _, line := range absent {
 		fmt.Fprintln(w, oneLine(line))
 	}
-	fmt.Fprintln(w, "your own: --data with a path to a .csv, .npy, .npz or .txt file, IDX images, or a folder of pictures; `brood data info PATH` tries it")
+	fmt.Fprintln(w, "your own: --data with a path to a .csv, .npy, .npz or .txt file, IDX images, or a folder of "+
+		"pictures; `brood data info PATH` tries it")
 	return nil
 }
 
@@ -129,9 +130,9 @@ func describeData(w io.Writer, d *data.Set) {
 		what = fmt.Sprintf("in several of %d classes", d.Outputs)
 	}
 	fmt.Fprintf(w, "%s: %s of %v %s\n", oneLine(d.Name), kind, d.Shape, what)
-	held := ", out of the training set"
+	held := ", taken from the training samples"
 	if d.ValidationMarked() {
-		held = ", as the data mark them"
+		held = ", as marked in the data"
 	}
 	for _, line := range [][2]string{
 		{"from", d.From},
@@ -235,12 +236,13 @@ func describeText(w io.Writer, d *data.Set) {
 		d.Classes)
 	for _, line := range [][2]string{
 		{"from", d.From},
-		{"train", grouped(int64(len(d.Train()))) + " bytes behind a byte, the first of the text"},
-		{"validation", grouped(int64(len(d.Validation()))) + ", the next"},
-		{"test", grouped(int64(len(d.Test()))) + ", the last"},
+		{"train", grouped(int64(len(d.Train()))) + " bytes that follow a byte, at the start of the text"},
+		{"validation", grouped(int64(len(d.Validation()))) + ", after them"},
+		{"test", grouped(int64(len(d.Test()))) + ", at the end"},
 		{"normalised", d.Normalisation()},
-		{"bits a byte", fmt.Sprintf("%.3f by how often each byte occurs, %.3f by how often behind which other", unigram,
-			bigram)},
+		{"bits a byte", fmt.Sprintf("%.3f by the frequency of each byte, %.3f by its frequency after the byte before "+
+			"it",
+			unigram, bigram)},
 		{"in memory", humanBytes(d.Bytes())},
 		{"digest", d.Digest()},
 	} {
@@ -260,7 +262,7 @@ func shownLines(d *data.Set) []string {
 	return lines[:min(len(lines), textLines)]
 }
 
-// widest is the width in pixels of the largest image that is drawn: three images fit on a line.
+// widest is the largest width in pixels of images that are drawn: three of them fit on a line.
 const widest = 40
 
 // drawSamples draws the first three training images side by side, one character for two rows of a pixel column. It

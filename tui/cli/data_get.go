@@ -69,7 +69,7 @@ func getData(ctx context.Context, s streams, set fetch.Set, stall time.Duration)
 	defer unlock()
 	if here, err := present(set.Name, dir); err != nil || here != "" {
 		if err == nil {
-			fmt.Fprintf(s.out, "%s is here already: %s\n", set.Name, here)
+			fmt.Fprintf(s.out, "%s is already present: %s\n", set.Name, here)
 		}
 		return err
 	}

@@ -21,7 +21,7 @@ import (
 	"brood/models/data/fetch"
 )
 
-// published is a small MNIST, as its server has it: files of 60 and 60 images.
+// published is a small MNIST on a server: files with 60 and 60 images.
 func published(t *testing.T) (fetch.Set, map[string][]byte) {
 	t.Helper()
 	set, err := fetch.Lookup("mnist")
@@ -47,7 +47,7 @@ func published(t *testing.T) (fetch.Set, map[string][]byte) {
 	return set, files
 }
 
-// nowhere gives the test a user without data sets and returns the cache of mnist.
+// nowhere gives the test a user without data sets, and returns the cache directory of mnist.
 func nowhere(t *testing.T) string {
 	t.Helper()
 	home := t.TempDir()
@@ -70,7 +70,7 @@ func serve(t *testing.T, h http.HandlerFunc) (url string) {
 	return s.URL
 }
 
-// A set is fetched once, with progress, and is what Load finds afterwards; what is damaged in the cache is fetched
+// TestGet: a set is fetched once, with progress, and Load finds it afterwards. Damaged files in the cache are fetched
 // again.
 func TestGet(t *testing.T) {
 	dir := nowhere(t)
@@ -97,7 +97,7 @@ func TestGet(t *testing.T) {
 	if strings.Contains(plain, "\r") || requests != 4 {
 		t.Errorf("%d requests, printed %q", requests, plain)
 	}
-	if again := get(false); again != "mnist is here already: "+dir+"\n" || requests != 4 {
+	if again := get(false); again != "mnist is already present: "+dir+"\n" || requests != 4 {
 		t.Errorf("%d requests, printed %q", requests, again)
 	}
 	path := filepath.Join(dir, set.Files[2].Name)
@@ -119,8 +119,8 @@ func TestGet(t *testing.T) {
 	}
 }
 
-// TestGetFails: when a download fails, the exit status is 1, standard error is one sentence, and no file is left for a
-// run to read. Package fetch tests every way in which a server fails.
+// TestGetFails: if a download fails, the exit status is 1, standard error has one line, and no file remains that a run
+// could read. Package fetch tests the failures of servers.
 func TestGetFails(t *testing.T) {
 	for name, c := range map[string]struct {
 		answer http.HandlerFunc
@@ -151,7 +151,7 @@ func TestGetFails(t *testing.T) {
 	}
 }
 
-// Ctrl+C keeps what came; the status and the sentence say so.
+// TestGetInterrupted: after Ctrl+C the received data remain, and the exit status and the message report the interrupt.
 func TestGetInterrupted(t *testing.T) {
 	dir := nowhere(t)
 	url := serve(t, func(w http.ResponseWriter, r *http.Request) {

@@ -11,7 +11,7 @@ import (
 	"brood/runtime/session"
 )
 
-// TestDenied: sessions of another user are not absent. What may not be opened is named, with what to do.
+// TestDenied: sessions without read permission are named, with advice.
 func TestDenied(t *testing.T) {
 	if goruntime.GOOS == "windows" || os.Geteuid() == 0 {
 		t.Skip("this user may open everything")

@@ -51,16 +51,18 @@ func (f *runFlags) runDetached(c *cobra.Command, preset string, s streams) error
 		return inBackground(run, s)
 	}
 	defer run.Close()
-	return look(c.Context(), run, f.draw.options(), cmp.Or(option.Objective.Text(o.Options), option.Program.Text(o.Options)), s)
+	program := cmp.Or(option.Objective.Text(o.Options), option.Program.Text(o.Options))
+	return openWorkbench(c.Context(), run, f.draw.options(), program, s)
 }
 
 // inBackground prints the session of a background run and the commands for it, and closes the connection.
 func inBackground(run tui.Opened, s streams) error {
 	name := sessionArg(run.Session)
 	if run.Commander == nil {
-		fmt.Fprintf(s.out, "the run is over, session %s\nlook at it: brood replay %s\n", run.Session, name)
+		fmt.Fprintf(s.out, "the run is over, session %s\nreplay it:  brood replay %s\n", run.Session, name)
 	} else {
-		fmt.Fprintf(s.out, "training in the background, session %s\nlook at it: brood attach %s\nstop it:    brood stop %s\n",
+		fmt.Fprintf(s.out, "training in the background, session %s\nopen it:    brood attach %s\nstop it:    brood "+
+			"stop %s\n",
 			run.Session, name, name)
 	}
 	if by := listCommand(run.Session); by != "" {
@@ -105,7 +107,7 @@ func waitStarted(
 	return recorded(dir, r), nil
 }
 
-// errOver says that the process of a run exited successfully before the run answered.
+// errOver is the error of a run whose process exited successfully before the run answered.
 var errOver = errors.New("the run is over")
 
 // place returns the session directory. The parent process chooses it before the process that will own it starts.
@@ -224,7 +226,7 @@ func awaitControl(
 				code = exit.ExitCode()
 			}
 			if sentence == "" {
-				sentence = fmt.Sprintf("the run's process ended (%v) before it could be looked at: brood replay %s", err, dir)
+				sentence = fmt.Sprintf("the run's process ended (%v) before it answered: brood replay %s", err, dir)
 			}
 			return nil, &exitError{code: code, err: errors.New(sentence)}
 		case <-ctx.Done():

@@ -9,8 +9,8 @@ import (
 	"testing"
 )
 
-// TestOverBeforeLookedAt begins runs that end before whoever began them finds their control socket: one that ended well is its
-// recording, and nothing of it is taken back; one that was killed is an error.
+// TestOverBeforeLookedAt: runs may end before the parent process finds their control socket. A successful one opens as
+// its recording and is not removed; a killed one is an error.
 func TestOverBeforeLookedAt(t *testing.T) {
 	home := t.TempDir()
 	dir := filepath.Join(home, "short")
@@ -34,7 +34,7 @@ func TestOverBeforeLookedAt(t *testing.T) {
 	if err := inBackground(run, s); err != nil {
 		t.Fatal(err)
 	}
-	if want := "the run is over, session " + dir + "\nlook at it: brood replay short\n"; out.String() != want {
+	if want := "the run is over, session " + dir + "\nreplay it:  brood replay short\n"; out.String() != want {
 		t.Fatalf("%q, want %q", out.String(), want)
 	}
 	gone <- errors.New("signal: killed")

@@ -104,7 +104,7 @@ func examine(terminal bool) []finding {
 // are unknown and omitted.
 func deviceLoad(taken int64, load, celsius float64) (out []string) {
 	if taken >= 0 {
-		out = append(out, humanBytes(taken)+" taken")
+		out = append(out, humanBytes(taken)+" in use")
 	}
 	if load >= 0 {
 		out = append(out, fmt.Sprintf("%.0f %% busy", 100*load))

@@ -5,16 +5,16 @@ import (
 	"testing"
 )
 
-// TestFiguresOfDevices: doctor has the figures of a device that its driver tells, and no other.
+// TestFiguresOfDevices: doctor prints the known figures of a device.
 func TestFiguresOfDevices(t *testing.T) {
 	for want, c := range map[string]struct {
 		taken         int64
 		load, celsius float64
 	}{
-		"":                               {-1, -1, -1},
-		"0 B taken, 0 % busy, 0 °C":      {},
-		"2.5 GB taken, 87 % busy, 61 °C": {2.5e9, 0.87, 61},
-		"61 °C":                          {-1, -1, 61},
+		"":                                {-1, -1, -1},
+		"0 B in use, 0 % busy, 0 °C":      {},
+		"2.5 GB in use, 87 % busy, 61 °C": {2.5e9, 0.87, 61},
+		"61 °C":                           {-1, -1, 61},
 	} {
 		if got := strings.Join(deviceLoad(c.taken, c.load, c.celsius), ", "); got != want {
 			t.Errorf("%+v: %q, want %q", c, got, want)

@@ -10,13 +10,13 @@ import (
 	"brood/tui"
 )
 
-// drawFlags say how a workbench looks.
+// drawFlags holds the flags for the characters and colours of a workbench.
 type drawFlags struct {
 	ascii asciiFlag
 	theme theme
 }
 
-// asciiFlag says whether ASCII alone is drawn; where it is not given, the terminal's environment says so.
+// asciiFlag is the flag --ascii. Without it, the environment of the terminal decides.
 type asciiFlag struct {
 	on    bool
 	flags *pflag.FlagSet
@@ -25,18 +25,17 @@ type asciiFlag struct {
 func (f *asciiFlag) register(c *cobra.Command) {
 	f.flags = c.Flags()
 	f.flags.BoolVar(&f.on, "ascii", false,
-		"draw with ASCII only (default: where TERM or the locale say that the terminal shows no more)")
+		"draw with ASCII only (default: if TERM or the locale allows only ASCII)")
 }
 
 func (f *asciiFlag) given() bool { return f.flags != nil && f.flags.Changed("ascii") }
 
-// drawn says whether text for a stream is drawn with ASCII alone. Into a file or a pipe it is only where that was
-// given.
-func (f *asciiFlag) drawn(s streams) bool {
+// only reports whether to draw with ASCII only. For a file or a pipe the environment does not matter.
+func (f *asciiFlag) only(s streams) bool {
 	return f.on || s.terminal && !f.given() && tui.ASCIIOnly(os.Environ())
 }
 
-// drawNames are the flags that change nothing but that.
+// drawNames lists the flags of drawFlags.
 var drawNames = []string{"ascii", "theme"}
 
 func (f *drawFlags) register(c *cobra.Command) {
@@ -44,7 +43,7 @@ func (f *drawFlags) register(c *cobra.Command) {
 	c.Flags().Var(&f.theme, "theme", "colours: dark, light or plain (default: by the background of the terminal)")
 }
 
-// options are those of a workbench that looks so, with what this person chose the last time.
+// options returns the options of a workbench with these flags and the saved settings of this user.
 func (f *drawFlags) options() tui.Options {
 	return tui.Options{
 		ASCII:    f.ascii.on,
@@ -53,11 +52,11 @@ func (f *drawFlags) options() tui.Options {
 		NoColor:  f.theme == "plain",
 		Fixed:    f.theme != "",
 		Settings: readSettings(),
-		Keep:     keepSettings(),
+		Keep:     settingsWriter(),
 	}
 }
 
-// theme is a choice of colours as a flag; "" leaves it to the terminal.
+// theme is the flag --theme; "" means by the background of the terminal.
 type theme string
 
 func (t *theme) String() string { return string(*t) }

@@ -1,18 +1,15 @@
 package cli
 
 import (
+	"context"
 	"encoding/json"
-	"errors"
 	"fmt"
-	"io/fs"
 	"math"
-	"os"
 	"slices"
 	"strings"
 	"time"
 
 	"github.com/spf13/cobra"
-	"github.com/spf13/pflag"
 
 	"brood/models/data"
 	"brood/runtime/evaluate"
@@ -23,233 +20,210 @@ import (
 	"brood/tui"
 )
 
+// evalFlags holds the argument and the flags of `brood eval`.
+type evalFlags struct {
+	modelFlags
+	set, split string
+	held       string // --validation; "" for the split of the file
+	viewsText  string
+	ascii      asciiFlag
+	asJSON     bool
+
+	views   data.Views // parsed from viewsText
+	viewing bool       // --views is given
+	share   float64    // parsed from held
+}
+
 func evalCommand(s streams) *cobra.Command {
-	var model, set, split, rename, label, form, held, seen, beside string
-	var threads int
-	var at uint64
-	var asJSON bool
-	var ascii asciiFlag
+	f := &evalFlags{}
 	c := &cobra.Command{Use: "eval FILE.safetensors|SESSION", Short: "Score a trained model on the samples of a data set",
 		Long: "Score a trained model on the samples of a data set, without dropout: error and loss, precision, recall and F1 of each\n" +
 			"class, the confusion of classes and the expected calibration error; for a regression RMSE, MAE and R2. A file of brood\n" +
-			"export names its model and its training data; for other files give both. For a session the model is that of the newest\n" +
-			"checkpoint, or of the round that --at names.",
+			"export names its model and its training data; for other files give both. For a session the model is " +
+			"taken from the\n" +
+			"newest checkpoint, or from the round --at.",
 		Args: exactly("a FILE or SESSION"),
 		RunE: func(c *cobra.Command, args []string) error {
-			if !slices.Contains(evaluate.Splits, split) {
-				return usage("--split %s: choose one of %s", split, strings.Join(evaluate.Splits, ", "))
-			}
-			share, ok := option.Held(held)
-			switch {
-			case held != "" && !ok:
-				return usage("--validation %s: give a share below 1, or a whole number of samples", held)
-			case held != "" && (split == "test" || split == "all"):
-				return usage("--validation %s: it changes nothing of --split %s; leave it out", held, split)
-			}
-			var views data.Views
-			viewing := c.Flags().Changed("views")
-			if viewing {
-				var err error
-				if views, err = data.ParseViews(seen); err != nil {
-					return usage("--%v", err)
-				}
-			}
-			if n := strings.Count(beside, ",") + 1; n > 1 && viewing {
-				return usage("--views is of one model, and --of %s names %d", beside, n)
-			}
-			all, err := modelsAsked(c, s, args[0], beside, model, rename, at, threads)
-			if err != nil {
-				return err
-			}
-			t := all[0]
-			t.Read.Label, t.Read.Undivided = label, split == "all"
-			if err := formed(t, form); err != nil {
-				return err
-			}
-			if set == "" {
-				set = t.Data
-			}
-			if set == "" {
-				return usage("%s does not say which data it was trained on: name some with --data", args[0])
-			}
-			samples, err := t.Load(set)
-			if err == nil && held != "" {
-				samples, err = samples.WithValidation(share)
-			}
-			if err != nil {
-				return err
-			}
-			if viewing {
-				if err := t.Viewable(samples, views); err != nil {
-					return fmt.Errorf("--views: %w", err)
-				}
-			}
-			ids := evaluate.SplitOf(samples, split)
-			if samples.TestsDrawn() && !t.TrainedOn(set) {
-				fmt.Fprintf(s.err, "brood: %s marks no samples for testing, so that %d of %d are its %s samples, as a run would draw them: --split all scores all\n", set, len(ids), samples.Len(), split)
-			}
-			if len(all) > 1 {
-				return sideBySide(c.Context(), s, args[0], all, samples, set, split, threads, asJSON)
-			}
-			t0 := time.Now()
-			sc, err := t.Score(c.Context(), samples, split, threads)
-			if err != nil {
-				return fmt.Errorf("data %s: %w", set, err)
-			}
-			if text := passedOver(args[0], t.Spare); text != "" {
-				fmt.Fprintln(s.err, "brood: "+text)
-			}
-			if t.Read.Form == nil {
-				fmt.Fprint(s.err, formless(args[0], set))
-			} else {
-				tellKernels(s, args[0], t, sc.Kernels)
-			}
-			of, values := t.Scores(samples, ids, sc)
-			seconds := time.Since(t0).Seconds()
-			var figures *report.Report
-			viewed := math.NaN()
-			if viewing {
-				if figures, viewed, err = t.Viewed(c.Context(), samples, ids, threads, views); err != nil {
-					return fmt.Errorf("--views: %w", err)
-				}
-			} else if figures, err = t.Report(c.Context(), samples, ids, threads); err != nil {
-				return fmt.Errorf("data %s: %w", set, err)
-			}
-			asked := sc.Kernels
-			if figures != nil {
-				asked = figures.Kernels
-			}
-			if text := host.Mixed(t.Kernels, asked); text != "" {
-				fmt.Fprintf(s.err, "brood: %s was %s\n", args[0], text)
-			}
-			if asJSON {
-				line := evaluated(args[0], t, set, split, sc, of, values, seconds)
-				if viewing {
-					line["views_error"] = 100 * viewed
-				}
-				reportInto(line, figures)
-				return json.NewEncoder(exact(s.out)).Encode(line)
-			}
-			fmt.Fprint(s.out, scoredLine(t, set, split, sc.Samples))
-			if made := t.Made(); made != "" {
-				fmt.Fprintf(s.out, "  %-12s %s\n", t.Of, made)
-			}
-			for i, x := range of {
-				if x.Key != event.KeyTestLoss {
-					fmt.Fprintf(s.out, "  %-12s %s\n", strings.TrimPrefix(x.Title, "test "), scoreText(x, values[i]))
-				}
-			}
-			if viewing {
-				fmt.Fprintf(s.out, "  views        %s error of the mean over %d views\n", tui.ScoreText(100*viewed, true),
-					len(views.List()))
-			}
-			fmt.Fprintf(s.out, "  loss         %s\n", tui.Number(sc.Mean()))
-			if figures != nil && len(figures.Outputs) == 1 {
-				fmt.Fprintf(s.out, "  MAE          %s\n", tui.Number(figures.Outputs[0].MAE))
-			}
-			writeSoup(s.out, t)
-			if figures != nil {
-				fmt.Fprint(s.out, tui.ReportText(figures, lineWidth(s), ascii.drawn(s)))
-			}
-			return nil
+			f.what = args[0]
+			return f.execute(c, s)
 		}}
 	fl := c.Flags()
-	fl.StringVar(&model, "model", "", "model by name, or a layer list in a .toml file (default: from the file)")
-	fl.StringVar(&set, "data", "", "data set (default: from the file)")
-	fl.StringVar(&held, option.Validation.Name, "",
+	f.register(c, "model of a session, or several to compare, separated by commas: "+evaluate.OfForms+" (default: "+
+		"centre)")
+	fl.StringVar(&f.set, "data", "", "data set (default: from the file)")
+	fl.StringVar(&f.held, option.Validation.Name, "",
 		"training samples that were held out, as given to brood run (default: from the file, else a twelfth)")
-	fl.StringVar(&label, option.Label.Name, "", option.Label.DocFor("eval"))
-	formFlag(fl, &form)
-	fl.StringVar(&rename, option.Rename.Name, "",
-		"rename a tensor, or all of a layer, of the file: FROM=TO, several with commas")
-	fl.StringVar(&split, "split", "test", "samples to score: "+strings.Join(evaluate.Splits, ", "))
-	fl.Uint64Var(&at, "at", 0, "round of a session (default: that of the newest checkpoint)")
-	fl.StringVar(&beside, "of", "",
-		"model of a session, or several to compare, separated by commas: "+evaluate.OfForms+" (default: centre)")
-	threadsFlag(fl, &threads)
-	fl.StringVar(&seen, "views", "",
+	fl.StringVar(&f.split, "split", "test", "samples to score: "+strings.Join(evaluate.Splits, ", "))
+	fl.StringVar(&f.viewsText, "views", "",
 		"also the error of the mean prediction over several views of each image: flip, its mirror image; shift=N, shifted by "+
 			"N pixels up and left and down and right, filled with black, or reflect=N, filled with its mirrored border; or "+
 			"both, such as flip,shift=1")
-	ascii.register(c)
-	fl.BoolVar(&asJSON, "json", false, "print the result as JSON")
+	f.ascii.register(c)
+	fl.BoolVar(&f.asJSON, "json", false, "print the result as JSON")
 	return c
 }
 
-// formFlag adds the flag --form: the preprocessing of samples for a model file without one.
-func formFlag(fl *pflag.FlagSet, form *string) {
-	fl.StringVar(form, "form", "",
-		"source of the normalisation and the class names if the file has none: a session, a model file, its training data, "+
-			"or a .toml file (docs/model-files.md)")
-}
-
-// formed applies the preprocessing that --form names to a model.
-func formed(t *evaluate.Model, form string) error {
-	if form == "" {
+// check validates and parses the flags.
+func (f *evalFlags) check(c *cobra.Command) (err error) {
+	if !slices.Contains(evaluate.Splits, f.split) {
+		return usage("--split %s: choose one of %s", f.split, strings.Join(evaluate.Splits, ", "))
+	}
+	ok := true
+	f.share, ok = option.Held(f.held)
+	switch {
+	case f.held != "" && !ok:
+		return usage("--validation %s: give a share below 1, or a whole number of samples", f.held)
+	case f.held != "" && (f.split == "test" || f.split == "all"):
+		return usage("--validation %s has no effect on --split %s: leave it out", f.held, f.split)
+	}
+	if f.viewing = c.Flags().Changed("views"); !f.viewing {
 		return nil
 	}
-	known := slices.Contains(data.List(), form)
-	switch dir, err := resolve(form); {
-	case !known && isSession(form):
-		form = dir
-	case !known && !data.IsPath(form):
-		return fmt.Errorf("--form %s: no data set has this name, and %w", form, err)
+	if f.views, err = data.ParseViews(f.viewsText); err != nil {
+		return usage("--%v", err)
 	}
-	return t.ReadAs(form)
+	if n := strings.Count(f.of, ",") + 1; n > 1 {
+		return usage("--views needs one model, and --of %s names %d", f.of, n)
+	}
+	return nil
 }
 
-// formless returns the note that the preprocessing of the data set is used, since the file has none.
-func formless(file, set string) string {
-	return fmt.Sprintf("brood: %s does not say how its samples were normalised, nor what its classes are called: those of data %s are used; --form says it\n", oneLine(file), oneLine(set))
-}
-
-// opened opens the model of a file or of a session.
-func opened(c *cobra.Command, what, model, rename string, at uint64, threads int) (*evaluate.Model, error) {
-	dir, at, err := ofSession(c, what, at)
-	if err != nil {
+// load reads the samples with the preprocessing of the model. Without --data it sets f.set to the training data.
+func (f *evalFlags) load(t *evaluate.Model) (*data.Set, error) {
+	t.Read.Label, t.Read.Undivided = f.label, f.split == "all"
+	if err := applyForm(t, f.form); err != nil {
 		return nil, err
 	}
-	if dir == "" {
-		return evaluate.Open(what, model, rename)
+	if f.set == "" {
+		f.set = t.Data
 	}
-	return evaluate.Export(c.Context(), nil, dir, at, threads, nil)
+	if f.set == "" {
+		return nil, usage("%s does not record its training data: give a data set with --data", f.what)
+	}
+	samples, err := t.Load(f.set)
+	if err == nil && f.held != "" {
+		samples, err = samples.WithValidation(f.share)
+	}
+	if err != nil || !f.viewing {
+		return samples, err
+	}
+	if err := t.Viewable(samples, f.views); err != nil {
+		return nil, fmt.Errorf("--views: %w", err)
+	}
+	return samples, nil
 }
 
-// ofSession returns the directory and the round of a session; "" for a model file. It fails if what is neither.
-func ofSession(c *cobra.Command, what string, at uint64) (dir string, round uint64, err error) {
-	if strings.HasSuffix(what, ".safetensors") || !isSession(what) {
-		if info, err := os.Stat(what); errors.Is(err, fs.ErrNotExist) && !strings.HasSuffix(what, ".safetensors") ||
-			err == nil && info.IsDir() {
-			return "", 0, fmt.Errorf("%s is neither a file nor a session: `brood sessions` lists those that there are", what)
-		}
-		if c.Flags().Changed("at") {
-			return "", 0, usage("--at needs a session, and %s is a file", what)
-		}
-		return "", 0, nil
+func (f *evalFlags) execute(c *cobra.Command, s streams) error {
+	if err := f.check(c); err != nil {
+		return err
 	}
-	for _, name := range []string{"model", option.Rename.Name} {
-		if c.Flags().Changed(name) {
-			return "", 0, usage("--%s needs a file: a session knows its model", name)
-		}
+	all, err := f.open(c, s)
+	if err != nil {
+		return err
 	}
-	if dir, err = resolve(what); err != nil {
-		return "", 0, err
+	samples, err := f.load(all[0])
+	if err != nil {
+		return err
 	}
-	if c.Flags().Changed("at") && at == 0 {
-		return "", 0, usage("--at 0: give a round of 1 or more")
+	ids := evaluate.SplitOf(samples, f.split)
+	if samples.TestsDrawn() && !all[0].TrainedOn(f.set) {
+		fmt.Fprintf(s.err, "brood: %s has no test split: scoring the %d of %d samples that a run would draw as its %s "+
+			"split; --split all scores all samples\n", f.set, len(ids), samples.Len(), f.split)
 	}
-	if err := evaluate.Askable(dir); err != nil {
-		return "", 0, err
+	if len(all) > 1 {
+		return f.scoreSeveral(c.Context(), s, all, samples, ids)
 	}
-	round, err = host.Checkpointed(dir, at)
-	return dir, round, err
+	r, err := f.score(c.Context(), s, all[0], samples, ids)
+	if err != nil {
+		return err
+	}
+	if f.asJSON {
+		return json.NewEncoder(exact(s.out)).Encode(f.object(all[0], r))
+	}
+	f.print(s, all[0], r)
+	return nil
 }
 
-// isSession reports whether what is the name of a session and not of a file.
-func isSession(what string) bool {
-	if info, err := os.Stat(what); err == nil && !info.IsDir() {
-		return false
+// evalResult is the evaluation of one model.
+type evalResult struct {
+	evaluate.Scored
+	scores  []event.Score
+	values  []float64 // of scores
+	seconds float64   // time of the scores
+	figures *report.Report
+	viewed  float64 // error of the mean over the views, as a share; NaN without --views
+}
+
+// score evaluates a model on the samples ids of a set. It prints notes on the file and the kernels.
+func (f *evalFlags) score(ctx context.Context, s streams, t *evaluate.Model, samples *data.Set, ids []int32) (
+	r evalResult, err error) {
+	from := time.Now()
+	if r.Scored, err = t.Score(ctx, samples, f.split, f.threads); err != nil {
+		return r, fmt.Errorf("data %s: %w", f.set, err)
 	}
-	_, err := resolve(what)
-	return err == nil
+	if text := unusedTensors(f.what, t.Spare); text != "" {
+		fmt.Fprintln(s.err, "brood: "+text)
+	}
+	if t.Read.Form == nil {
+		fmt.Fprint(s.err, missingForm(f.what, f.set))
+	} else {
+		noteKernels(s, f.what, t, r.Kernels)
+	}
+	r.scores, r.values = t.Scores(samples, ids, r.Scored)
+	r.seconds = time.Since(from).Seconds()
+	r.viewed = math.NaN()
+	if f.viewing {
+		if r.figures, r.viewed, err = t.Viewed(ctx, samples, ids, f.threads, f.views); err != nil {
+			return r, fmt.Errorf("--views: %w", err)
+		}
+	} else if r.figures, err = t.Report(ctx, samples, ids, f.threads); err != nil {
+		return r, fmt.Errorf("data %s: %w", f.set, err)
+	}
+	kernels := r.Kernels
+	if r.figures != nil {
+		kernels = r.figures.Kernels
+	}
+	if text := host.Mixed(t.Kernels, kernels); text != "" {
+		fmt.Fprintf(s.err, "brood: %s was %s\n", f.what, text)
+	}
+	return r, nil
+}
+
+// object returns the result of a model as a JSON object.
+func (f *evalFlags) object(t *evaluate.Model, r evalResult) map[string]any {
+	line := map[string]any{"event": "evaluated", "file": f.what, "model": t.Net.Name, "data": f.set, "split": f.split,
+		"samples": r.Samples, "kernels": r.Kernels, "loss": finite(r.Mean()), "seconds": r.seconds}
+	for i, x := range r.scores {
+		line[strings.TrimPrefix(x.Key, "test_")] = finite(r.values[i])
+	}
+	madeInto(line, t)
+	if f.viewing {
+		line["views_error"] = 100 * r.viewed
+	}
+	reportInto(line, r.figures)
+	return line
+}
+
+// print prints the result of a model as text.
+func (f *evalFlags) print(s streams, t *evaluate.Model, r evalResult) {
+	fmt.Fprint(s.out, scoredLine(t, f.set, f.split, r.Samples))
+	if made := t.Made(); made != "" {
+		fmt.Fprintf(s.out, "  %-12s %s\n", t.Of, made)
+	}
+	for _, i := range shown(r.scores) {
+		x := r.scores[i]
+		fmt.Fprintf(s.out, "  %-12s %s\n", strings.TrimPrefix(x.Title, "test "), scoreText(x, r.values[i]))
+	}
+	if f.viewing {
+		fmt.Fprintf(s.out, "  views        %s error of the mean over %d views\n", tui.ScoreText(100*r.viewed, true),
+			len(f.views.List()))
+	}
+	fmt.Fprintf(s.out, "  loss         %s\n", tui.Number(r.Mean()))
+	if r.figures != nil && len(r.figures.Outputs) == 1 {
+		fmt.Fprintf(s.out, "  MAE          %s\n", tui.Number(r.figures.Outputs[0].MAE))
+	}
+	writeSoup(s.out, t)
+	if r.figures != nil {
+		fmt.Fprint(s.out, tui.ReportText(r.figures, lineWidth(s), f.ascii.only(s)))
+	}
 }

@@ -2,11 +2,11 @@ package cli
 
 import "brood/runtime/report"
 
-// tableClasses have a matrix in JSON; of more it has the pairs that occur, and `brood predict` the likeliest classes
-// alone.
+// tableClasses is the largest number of classes with a full table. With more, JSON has the pairs of classes that were
+// confused instead of the matrix, and `brood predict` writes only the likeliest classes.
 const tableClasses = 256
 
-// reportInto adds the figures of a report to a line of JSON.
+// reportInto adds the figures of a report to a JSON object.
 func reportInto(line map[string]any, r *report.Report) {
 	if r == nil {
 		return

@@ -22,7 +22,7 @@ var (
 	codeWords = regexp.MustCompile("`([a-z_0-9]+)`")
 )
 
-// The page of JSON events names every kind that is printed, and every key of the summary.
+// TestEventsPage: the page of JSON events names every event that is printed, and every key of the summary.
 func TestEventsPage(t *testing.T) {
 	page, err := os.ReadFile("../../docs/json-events.md")
 	if err != nil {
@@ -63,7 +63,7 @@ func TestEventsPage(t *testing.T) {
 	}
 }
 
-// The page names all keys of what is verified.
+// TestVerifiedObject: the page names all keys of the result of verify.
 func TestVerifiedObject(t *testing.T) {
 	page, err := os.ReadFile("../../docs/json-events.md")
 	if err != nil {

@@ -78,12 +78,7 @@ func exportCommand(s streams) *cobra.Command {
 			"session, or with --members a row for each value of each member. --to tensorboard writes a directory that TensorBoard\n" +
 			"shows. docs/export.md describes the columns and their units. -o - writes csv and jsonl to standard output.\n\n" +
 			"--to svg and png draw a screen of the workbench, for papers, issues and pages.",
-		Args: func(_ *cobra.Command, args []string) error {
-			if len(args) == 0 {
-				return usage("brood export needs a SESSION; see `brood export --help`")
-			}
-			return nil
-		},
+		Args: atLeastOne("a SESSION"),
 		RunE: func(c *cobra.Command, args []string) error {
 			if err := x.check(c, args); err != nil {
 				return err
@@ -92,7 +87,7 @@ func exportCommand(s streams) *cobra.Command {
 			case x.model():
 				return x.models(c.Context(), s, args)
 			case x.to == toBoard:
-				return x.board(s, args)
+				return x.tensorBoard(s, args)
 			case x.picture():
 				return x.pictures(c.Context(), s, args)
 			}
@@ -100,7 +95,7 @@ func exportCommand(s streams) *cobra.Command {
 		},
 	}
 	c.Flags().StringVar(&x.to, "to", toModel,
-		"format to write: "+strings.Join(exportForms(), ", ")+" (default: by the ending of -o)")
+		"format to write: "+strings.Join(exportForms(), ", ")+" (default: by the extension of -o)")
 	c.Flags().Uint64Var(&x.at, "at", 0, "round of a model or a picture (default: the last)")
 	x.pictured.register(c.Flags())
 	c.Flags().StringVar(&x.ofFlag, "of", "", "model to write: "+evaluate.OfForms+" (default: centre)")
@@ -122,26 +117,27 @@ func (x *exporting) check(c *cobra.Command, args []string) error {
 	case known && !c.Flags().Changed("to"):
 		x.to = form
 	case known && form != x.to && slices.Contains(exportForms(), x.to):
-		return usage("-o %s: its ending is of %s, and --to says %s: give one of them", x.file, form, x.to)
+		return usage("-o %s has the extension of %s, but --to is %s: give one of them", x.file, form, x.to)
 	case !known && form != "" && !c.Flags().Changed("to") && !folder:
-		return usage("-o %s: the ending .%s says no form that is written; give .%s, or name the form with --to", x.file, form,
+		return usage("-o %s: no format has the extension .%s; give .%s, or name the format with --to", x.file, form,
 			strings.Join(files, ", ."))
 	}
 	switch {
 	case !slices.Contains(exportForms(), x.to):
 		return usage("--to %s: choose one of %s", x.to, strings.Join(exportForms(), ", "))
-	case c.Flags().Changed("at") && x.at == 0:
-		return usage("--at 0: give a round of 1 or more")
 	case x.model() && x.members:
-		return usage("--members is of curves: name their form with --to, such as --to %s", toCSV)
+		return usage("--members applies to curves: give their format, such as --to %s", toCSV)
 	case !x.model() && c.Flags().Changed("of"):
-		return usage("--of is of a model: the curves of a session leave whole")
+		return usage("--of applies to models: the curves of a session are exported whole")
 	case !x.model() && !x.picture() && x.at > 0:
-		return usage("--at is of a model: the curves of a session leave whole")
+		return usage("--at applies to models: the curves of a session are exported whole")
 	case x.file == "-" && x.to != toCSV && x.to != toJSON:
 		return usage("-o -: %s is not written to standard output; name a file", x.to)
 	}
 	if err := x.checkPicture(c); err != nil {
+		return err
+	}
+	if err := checkAt(c, x.at); err != nil {
 		return err
 	}
 	if c.Flags().Changed("of") {
@@ -157,11 +153,22 @@ func (x *exporting) check(c *cobra.Command, args []string) error {
 	return nil
 }
 
+// noteRecomputed returns a function that prints the recomputed rounds to w, at most one each second. last is the time
+// of the last line.
+func noteRecomputed(w io.Writer, last time.Time) func(event.Commit) {
+	return func(k event.Commit) {
+		if time.Since(last) > time.Second {
+			last = time.Now()
+			fmt.Fprintf(w, "brood: recomputed round %d\n", k.To)
+		}
+	}
+}
+
 // model reports whether the format is one of models rather than curves.
 func (x *exporting) model() bool { return x.to == toModel || x.to == toONNX }
 
 // into returns the file for the model of a session: the file of -o for a single session, else a file in the directory
-// of -o. Its name is that of the session, with a suffix for a model other than the centre.
+// of -o with the name of the session, and a suffix for a model other than the centre.
 func (x *exporting) into(dir string, several bool) string {
 	if x.file != "" && !several {
 		return x.file
@@ -193,13 +200,7 @@ func (x *exporting) models(ctx context.Context, s streams, args []string) error 
 		}
 	}
 	for _, c := range sessions {
-		var noted time.Time
-		text, err := x.one(ctx, c.path, x.into(c.path, len(sessions) > 1), func(k event.Commit) {
-			if time.Since(noted) > time.Second {
-				noted = time.Now()
-				fmt.Fprintf(s.err, "brood: recomputed round %d\n", k.To)
-			}
-		})
+		text, err := x.writeModel(ctx, c.path, x.into(c.path, len(sessions) > 1), noteRecomputed(s.err, time.Time{}))
 		if err != nil {
 			return err
 		}
@@ -242,8 +243,8 @@ func (x *exporting) tables(s streams, args []string) error {
 	return nil
 }
 
-// board writes a TensorBoard event file for each session, in a directory of its name.
-func (x *exporting) board(s streams, args []string) error {
+// tensorBoard writes a TensorBoard event file for each session, in a directory of its name.
+func (x *exporting) tensorBoard(s streams, args []string) error {
 	runs, err := exported(s, args)
 	if err != nil {
 		return err
@@ -265,7 +266,7 @@ func (x *exporting) board(s streams, args []string) error {
 			return err
 		}
 	}
-	fmt.Fprintf(s.out, "%s: %s; look at them with tensorboard --logdir %s\n", top, plural(len(runs), "session"), top)
+	fmt.Fprintf(s.out, "%s: %s; show them with tensorboard --logdir %s\n", top, plural(len(runs), "session"), top)
 	return nil
 }
 
@@ -283,7 +284,7 @@ func exported(s streams, args []string) (runs []*export.Run, err error) {
 		case d.named:
 			return nil, err
 		default:
-			fmt.Fprintln(s.err, "brood: left out: "+sentence(err))
+			fmt.Fprintln(s.err, "brood: skipped: "+sentence(err))
 		}
 	}
 	if len(runs) == 0 {
@@ -313,9 +314,9 @@ func writeFile(file string, force bool, write func(io.Writer) error) error {
 	return safetensors.WriteFile(file, write)
 }
 
-// one writes the model of the session in dir to a file, and returns a description. It calls recomputed with each
+// writeModel writes the model of the session in dir to a file, and returns a description. It calls recomputed with each
 // round that is recomputed for it.
-func (x *exporting) one(ctx context.Context, dir, file string, recomputed func(event.Commit)) (string, error) {
+func (x *exporting) writeModel(ctx context.Context, dir, file string, recomputed func(event.Commit)) (string, error) {
 	if err := vacant(file, x.force); err != nil {
 		return "", err
 	}
@@ -337,16 +338,16 @@ func (x *exporting) one(ctx context.Context, dir, file string, recomputed func(e
 		return text, t.Save(file)
 	}
 	if t.Read.Form == nil {
-		text += "; its data are not here, so it takes samples that are normalised already"
+		text += "; its data were not found, so that it takes normalised samples"
 	}
 	return text, writeFile(file, x.force, t.ONNX)
 }
 
-// passedOver returns a note on the tensors of a file that the model does not use; "" for none.
-func passedOver(file string, names []string) string {
+// unusedTensors returns a note on the tensors of a file that the model does not use; "" for none.
+func unusedTensors(file string, names []string) string {
 	if len(names) == 0 {
 		return ""
 	}
-	return oneLine(fmt.Sprintf("%s holds %s that the model has no place for, and that are passed over: %s", file,
+	return oneLine(fmt.Sprintf("%s has %s that the model does not use: %s", file,
 		plural(len(names), "tensor"), strings.Join(names[:min(len(names), 8)], ", ")))
 }

@@ -38,7 +38,7 @@ func (x *exporting) picture() bool { return slices.Contains(picture.Forms(), x.t
 func (x *exporting) checkPicture(c *cobra.Command) error {
 	for _, name := range pictureFlags {
 		if c.Flags().Changed(name) && !x.picture() {
-			return usage("--%s is of a picture: name its format with --to, such as --to svg", name)
+			return usage("--%s applies to pictures: give their format, such as --to svg", name)
 		}
 	}
 	return nil

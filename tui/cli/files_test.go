@@ -5,7 +5,7 @@ import (
 	"testing"
 )
 
-// TestFilesOfCommands: each command is in the file of its name.
+// TestFilesOfCommands: each command is defined in a file with its name.
 func TestFilesOfCommands(t *testing.T) {
 	commands := newRoot(streams{}).Commands()
 	if len(commands) < 20 {

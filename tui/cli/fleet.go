@@ -36,11 +36,11 @@ const launchLong = `Train one run on the machines of a fleet, with the preset an
   brood fleet launch --hostfile FILE PRESET             the same, with the hosts and slots of an MPI hostfile
   brood fleet launch --k8s --image IMAGE --pods 3 PRESET | kubectl apply -f -
 
-Copies of one command find each other by a secret: a folder that all see ($BROOD_RENDEZVOUS; under Slurm the submit directory),
-or $BROOD_SECRET.`
+The processes of a launch find each other through a folder that all of them can read ($BROOD_RENDEZVOUS; under Slurm the
+submit directory), or by the secret $BROOD_SECRET.`
 
-// launcher is `brood fleet launch`. It runs `brood serve`, `brood worker`, or both, and adds how they find each
-// other.
+// launcher is `brood fleet launch`. It runs `brood serve`, `brood worker`, or both, and passes the join URL between
+// them.
 type launcher struct {
 	slurm, torchrun, k8s bool
 	hosts, hostfile      string
@@ -67,7 +67,7 @@ func (l *launcher) execute(c *cobra.Command, args []string) error {
 	case len(ways) == 0:
 		return usage("fleet launch needs one of --slurm, --torchrun, --ssh HOSTS, --hostfile FILE and --k8s")
 	case len(ways) > 1:
-		return usage("%s are two ways to launch: give one of them", strings.Join(ways[:2], " and "))
+		return usage("%s exclude each other: give one of them", strings.Join(ways[:2], " and "))
 	case l.patience < 0:
 		return usage("--patience %s: give a duration such as 30s", l.patience)
 	}
@@ -78,7 +78,7 @@ func (l *launcher) execute(c *cobra.Command, args []string) error {
 		"resource": {"--k8s"}, "rsh": {"--ssh", "--hostfile"}, "brood": {"--ssh", "--hostfile"}, "patience": {"--slurm",
 			"--torchrun"}} {
 		if c.Flags().Changed(name) && !slices.Contains(of, ways[0]) {
-			return usage("--%s goes with %s, not with %s", name, strings.Join(of, " and "), ways[0])
+			return usage("--%s applies to %s, not to %s", name, strings.Join(of, " and "), ways[0])
 		}
 	}
 	switch {
@@ -107,8 +107,8 @@ func (l *launcher) execute(c *cobra.Command, args []string) error {
 	return l.remote(c, args, hosts)
 }
 
-// coordinate serves the run and calls url with the join URL. It waits for `others` workers, or for as many as --wait
-// says; --wait above others fails. It returns when the run ends, or when ctx ends, with its cause.
+// coordinate serves the run and calls url with the join URL. The run begins when `others` workers have joined, or the
+// number of --wait, which must not exceed others. It returns when the run ends, or when ctx ends, with its cause.
 func (l *launcher) coordinate(ctx context.Context, args []string, others int, url func(string)) error {
 	fl := l.serve.Flags()
 	wait, err := fl.GetInt(option.Wait.Name)
@@ -121,7 +121,7 @@ func (l *launcher) coordinate(ctx context.Context, args []string, others int, ur
 			return err
 		}
 	case wait > others:
-		return usage("--wait %d: only %d others are launched", wait, others)
+		return usage("--wait %d: only %d other workers are launched", wait, others)
 	}
 	if !fl.Changed("enrol") {
 		if err := fl.Set("enrol", strconv.Itoa(max(1, others))); err != nil {
@@ -221,10 +221,10 @@ func (l *launcher) manifest(c *cobra.Command, args []string) error {
 		if _, index, _, err := option.ParseDevice(asked); err != nil {
 			return err
 		} else if index > 0 {
-			return usage("--device %s: a pod sees one device, whose number is 0", asked)
+			return usage("--device %s: a pod has one device, number 0", asked)
 		}
 	case c.Flags().Changed("resource"):
-		return usage("--resource %s: no pod takes one unless --device asks for a device", l.resource)
+		return usage("--resource %s: pods request it only if --device names a device", l.resource)
 	}
 	text, err := launch.Kubernetes{
 		Name:   l.name,

@@ -19,11 +19,11 @@ import (
 	"brood/transport/wire"
 )
 
-// farewell is how long workers may take to exit after the run has ended.
-const farewell = 10 * time.Second
+// exitGrace is how long workers may take to exit after the run has ended.
+const exitGrace = 10 * time.Second
 
 // remote serves the run on this machine and starts one worker by ssh for each slot of the hosts once the run accepts
-// workers. It fails when so many workers have failed that the run cannot begin. After the begin, --on-loss applies to
+// workers. It fails when fewer workers than --wait are left before the run has begun. After that, --on-loss applies to
 // lost workers.
 func (l *launcher) remote(c *cobra.Command, args []string, hosts []launch.Host) error {
 	ssh := launch.SSH{Program: strings.Fields(l.rsh), Brood: l.brood}
@@ -31,11 +31,11 @@ func (l *launcher) remote(c *cobra.Command, args []string, hosts []launch.Host) 
 		return usage("--rsh and --brood name programs, and may not be empty")
 	}
 	if _, err := exec.LookPath(ssh.Program[0]); err != nil {
-		return fmt.Errorf("%s is not there (%w): install an ssh client, or name it with --rsh", ssh.Program[0], err)
+		return fmt.Errorf("%s was not found (%w): install an ssh client, or name it with --rsh", ssh.Program[0], err)
 	}
 	ctx, cancel := context.WithCancelCause(c.Context())
 	defer cancel(nil)
-	what := func(slot int) []string {
+	workerArgs := func(slot int) []string {
 		args := []string{"worker", "-"}
 		for _, x := range hosting {
 			f := l.serve.Flags().Lookup(x.Name)
@@ -50,7 +50,7 @@ func (l *launcher) remote(c *cobra.Command, args []string, hosts []launch.Host) 
 		}
 		return args
 	}
-	workers := &sshWorkers{ssh: ssh, workerArgs: what, to: l.s.err, alive: launch.Slots(hosts), failed: cancel}
+	workers := &sshWorkers{ssh: ssh, workerArgs: workerArgs, to: l.s.err, alive: launch.Slots(hosts), failed: cancel}
 	defer func() { workers.end(ctx.Err() == nil) }()
 	return l.coordinate(ctx, args, workers.alive, func(url string) {
 		workers.need, _ = l.serve.Flags().GetInt(option.Wait.Name) // coordinate has read it
@@ -98,7 +98,7 @@ func (d *sshWorkers) start(h launch.Host, slot int, url string) {
 	if h.Slots > 1 {
 		prefix += fmt.Sprintf("#%d", slot)
 	}
-	joined, last := false, "it said nothing"
+	joined, last := false, "no output"
 	read := make(chan struct{})
 	d.wg.Go(func() {
 		defer close(read)
@@ -140,6 +140,7 @@ func (d *sshWorkers) handleLine(who, line string) bool {
 	return true
 }
 
+// lost handles the failed exit of a worker. Before the run has begun, it fails the launch if too few workers are left.
 func (d *sshWorkers) lost(joined bool, why error) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
@@ -153,22 +154,22 @@ func (d *sshWorkers) lost(joined bool, why error) {
 		d.stopping = true
 		d.failed(why)
 	default:
-		fmt.Fprintf(d.to, "brood: %v; the run goes on without it\n", why)
+		fmt.Fprintf(d.to, "brood: %v; the run continues without it\n", why)
 	}
 }
 
 // joinedAs is the prefix of the line that a worker prints when it has joined the run.
 const joinedAs = "brood: joined as worker"
 
-// end waits for the workers to exit, then sends SIGTERM, and after another farewell SIGKILL. If leaving is true, the
-// workers know that the run is over and get farewell before SIGTERM.
+// end waits for the workers to exit, then sends SIGTERM, and after another exitGrace SIGKILL. If leaving is true, the
+// workers know that the run is over and get exitGrace before SIGTERM.
 func (d *sshWorkers) end(leaving bool) {
 	d.mu.Lock()
 	d.stopping = true
 	d.mu.Unlock()
 	done := make(chan struct{})
 	go func() { d.wg.Wait(); close(done) }()
-	wait := farewell
+	wait := exitGrace
 	if !leaving {
 		wait = 0
 	}
@@ -177,7 +178,7 @@ func (d *sshWorkers) end(leaving bool) {
 		case <-done:
 			return
 		case <-time.After(wait):
-			wait = farewell
+			wait = exitGrace
 		}
 		d.mu.Lock()
 		for _, cmd := range d.cmds {

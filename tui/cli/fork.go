@@ -29,7 +29,7 @@ func forkCommand(s streams) *cobra.Command {
 		Args:       exactly("a SESSION"),
 		RunE: func(c *cobra.Command, args []string) error {
 			if at == 0 {
-				return usage("fork needs --at ROUND, 1 or more; a branch at the start is a new `brood run`")
+				return usage("fork needs --at ROUND, 1 or more; to begin at the start use `brood run`")
 			}
 			if f.background {
 				return f.branchDetached(c, args[0], at, s)
@@ -45,13 +45,13 @@ func forkCommand(s streams) *cobra.Command {
 	fl.Uint64Var(&at, "at", 0, "round to branch after")
 	fl.StringArrayVar(&f.set, "set", nil, "set a knob in the branch: NAME=VALUE or NAME=SCHEDULE (repeatable)")
 	fl.StringVar(&f.session, "session", "", "directory to record into")
-	optionFlags(c, &f.opts, here(option.With(option.Again))...)
+	optionFlags(c, &f.opts, withoutJoined(option.With(option.Again))...)
 	fl.BoolVar(&f.json, "json", false, "print one JSON object a line")
 	fl.BoolVar(&f.background, "background", false, "train in a background process and return")
 	return c
 }
 
-// branchOrder returns the fork that the flags describe, and the part of its path that exists already.
+// branchOrder returns the fork that the flags describe, and the part of its path that already exists.
 func (f *runFlags) branchOrder(c *cobra.Command, parent string, at uint64) (o host.Order, keep string, err error) {
 	o.At = at
 	if o.From, err = resolve(parent); err != nil {
@@ -81,8 +81,8 @@ func (f *runFlags) branch(c *cobra.Command, parent string, at uint64, s streams)
 	}
 	fresh := isEmptyDir(o.Dir)
 	name := filepath.Base(o.From)
-	say := sync.OnceFunc(func() { fmt.Fprintf(s.err, "brood: bringing back round %d of %s\n", at, name) })
-	p, err := open(o.Open(c.Context(), func(event.Commit) { say() }))
+	note := sync.OnceFunc(func() { fmt.Fprintf(s.err, "brood: recomputing up to round %d of %s\n", at, name) })
+	p, err := open(o.Open(c.Context(), func(event.Commit) { note() }))
 	if err != nil && fresh { // this process created all of it
 		os.RemoveAll(o.Dir)
 		removeEmptyDirs(filepath.Dir(o.Dir), keep)

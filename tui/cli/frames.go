@@ -26,7 +26,7 @@ func (f *frameFlags) register(c *cobra.Command) {
 	c.Flags().StringVar(&f.size, "size", "80x24", "with --frames: columns and rows of a frame")
 }
 
-// apply puts what was typed into the options of a workbench.
+// apply validates the flags and sets the options of a workbench.
 func (f *frameFlags) apply(c *cobra.Command, o *tui.Options) (err error) {
 	if f.screen != "" {
 		if o.Screen, err = tui.FindScreen(f.screen); err != nil {
@@ -34,11 +34,11 @@ func (f *frameFlags) apply(c *cobra.Command, o *tui.Options) (err error) {
 		}
 	}
 	if f.frames < 0 {
-		return usage("--frames %d: print 1 or more", f.frames)
+		return usage("--frames %d: give 1 or more", f.frames)
 	}
 	if f.frames == 0 {
 		if c.Flags().Changed("size") {
-			return usage("--size needs --frames: the size of a terminal is known")
+			return usage("--size applies only with --frames")
 		}
 		return nil
 	}
@@ -49,7 +49,7 @@ func (f *frameFlags) apply(c *cobra.Command, o *tui.Options) (err error) {
 	return nil
 }
 
-// parseSize reads columns and rows.
+// parseSize parses columns and rows, such as 80x24.
 func parseSize(text string) (w, h int, err error) {
 	var rest string
 	if n, _ := fmt.Sscanf(text, "%dx%d%s", &w, &h, &rest); n != 2 || w < 20 || h < 5 || w > 400 || h > 120 {
@@ -58,7 +58,7 @@ func parseSize(text string) (w, h int, err error) {
 	return w, h, nil
 }
 
-// print writes the frames of what is opened.
+// print writes the frames of a session to standard output.
 func (f *frameFlags) print(ctx context.Context, o tui.Opened, opt tui.Options, s streams) error {
 	opt.Source, opt.Session, opt.Resume, opt.Algorithms, opt.By = o.Source, o.Session, o.Resume, catalog.All(),
 		clientName()

@@ -17,8 +17,8 @@ import (
 	"brood/runtime/host"
 )
 
-// madeUp puts files of zeros in place of MNIST and CIFAR-10: presets are prepared where neither is. They
-// are sparse, and cost no space.
+// madeUp creates files of zeros as MNIST and CIFAR-10, so that presets can be prepared without the data. The files are
+// sparse.
 func madeUp(t *testing.T) {
 	t.Helper()
 	home := t.TempDir()
@@ -61,7 +61,7 @@ func madeUp(t *testing.T) {
 	t.Setenv("BROOD_DATA", home)
 }
 
-// prepareForm is what `brood run NAME FLAG...` prepares, but for the time it would take, which has to be measured.
+// prepareForm prepares `brood run NAME FLAG...`, without the time estimate, which needs a measurement.
 func prepareForm(t *testing.T, name string, flags ...string) (*host.Job, error) {
 	t.Helper()
 	f, c := &runFlags{}, &cobra.Command{}
@@ -80,9 +80,9 @@ func prepareForm(t *testing.T, name string, flags ...string) (*host.Job, error) 
 	return host.Prepare(o)
 }
 
-// TestFullForms: each preset of a study has a full form that differs from the short one, or states why it has none. A
-// full form passes every check that a run makes before it starts: model, data, knobs with their schedules, and the check
-// of the algorithm. One full form is prepared, and with BROOD_LONG=studies one of each study.
+// TestFullForms: each preset of a study has a full form that differs from the short one, or a reason why it has none. A
+// full form passes every check of a run: model, data, knobs with their schedules, and the check of the algorithm. One
+// full form is prepared, and with BROOD_LONG=studies one of each study.
 func TestFullForms(t *testing.T) {
 	madeUp(t)
 	prepared := map[string]bool{}

@@ -3,6 +3,7 @@ package cli
 import (
 	"encoding/json"
 	"fmt"
+	"io"
 	"strconv"
 	"strings"
 	"time"
@@ -11,7 +12,6 @@ import (
 
 	"brood/models/engine"
 	"brood/runtime/evaluate"
-	"brood/runtime/event"
 	"brood/runtime/geometry"
 	"brood/runtime/host"
 	"brood/tui"
@@ -31,7 +31,7 @@ func geometryCommand(s streams) *cobra.Command {
 		Args: exactly("a SESSION"),
 	}
 	asJSON := jsonFlag(c)
-	c.Flags().Uint64Var(&want.At, "at", 0, "round to measure (default: that of the newest checkpoint)")
+	c.Flags().Uint64Var(&want.At, "at", 0, "round to measure (default: the newest checkpoint)")
 	c.Flags().StringVar(&pair, "line", "",
 		"measure the loss between these members, as A,B (default: the two that are furthest apart)")
 	c.Flags().IntVar(&want.Points, "points", 21, "points on that line, 2 to 1001")
@@ -42,8 +42,8 @@ func geometryCommand(s streams) *cobra.Command {
 		if want.Points < 2 || want.Points > 1001 {
 			return usage("--points %d: give 2 to 1001", want.Points)
 		}
-		if c.Flags().Changed("at") && want.At == 0 {
-			return usage("--at 0: give a round of 1 or more")
+		if err := checkAt(c, want.At); err != nil {
+			return err
 		}
 		if pair != "" {
 			var err error
@@ -60,26 +60,25 @@ func geometryCommand(s streams) *cobra.Command {
 		if err != nil {
 			return err
 		}
-		last := time.Now()
-		x, err := evaluate.MeasureGeometry(c.Context(), own, dir, want, func(k event.Commit) {
-			if !*asJSON && time.Since(last) > time.Second {
-				last = time.Now()
-				fmt.Fprintf(s.err, "brood: recomputed round %d\n", k.To)
-			}
-		})
+		notes := s.err
+		if *asJSON {
+			notes = io.Discard
+		}
+		x, err := evaluate.MeasureGeometry(c.Context(), own, dir, want, noteRecomputed(notes, time.Now()))
 		if err != nil {
 			return err
 		}
 		if *asJSON {
 			return json.NewEncoder(exact(s.out)).Encode(geometryObject(x))
 		}
-		fmt.Fprint(s.out, tui.GeometryText(x, lineWidth(s), ascii.drawn(s)))
+		fmt.Fprint(s.out, tui.GeometryText(x, lineWidth(s), ascii.only(s)))
 		return nil
 	}
 	return c
 }
 
-// lineWidth returns the width in cells of drawings on standard output: that of the terminal, within 60 to 160, or 100.
+// lineWidth returns the width of drawings on standard output in cells: the width of the terminal, limited to 60 to 160,
+// or 100 without a terminal.
 func lineWidth(s streams) int {
 	if w := s.columns(); w > 0 {
 		return min(max(w, 60), 160)

@@ -8,8 +8,7 @@ import (
 	"github.com/spf13/cobra"
 )
 
-// TestReflow: paragraphs become as wide as the terminal, and no word of any command's is lost; what is typed stays on
-// its line.
+// TestReflow: paragraphs are wrapped at the width of the terminal without losing words; examples keep their lines.
 func TestReflow(t *testing.T) {
 	got := reflow("one two three four\nfive six\n\n  brood run quickstart --seed 1\nseven", 14)
 	if want := "one two three\nfour five six\n\n  brood run quickstart --seed 1\nseven"; got != want {
@@ -36,7 +35,7 @@ func TestReflow(t *testing.T) {
 	all(newRoot(streams{}))
 }
 
-// TestHelpIsWrapped: flags fit too, with all of their words, however often they are asked for.
+// TestHelpIsWrapped: flags are wrapped without losing words, also when help is printed repeatedly.
 func TestHelpIsWrapped(t *testing.T) {
 	for _, c := range newRoot(streams{}).Commands() {
 		whole := c.UsageString()

@@ -18,7 +18,7 @@ import (
 	"brood/runtime/session"
 )
 
-// evilSession records a run whose every text is evil.
+// evilSession records a run with evil in every text.
 func evilSession(t *testing.T, dir string, seed uint64) {
 	t.Helper()
 	s, err := session.Create(dir)
@@ -44,8 +44,8 @@ func evilSession(t *testing.T, dir string, seed uint64) {
 	}
 }
 
-// TestHostileNames: whatever files, tensors, classes and sessions are called, a terminal shows it and does nothing else,
-// and no name begins a line.
+// TestHostileNames: names of files, tensors, classes and sessions are shown without any other effect on the terminal,
+// and do not break lines.
 func TestHostileNames(t *testing.T) {
 	if goruntime.GOOS == "windows" {
 		t.Skip("no file has such a name there")
@@ -121,16 +121,16 @@ func TestHostileNames(t *testing.T) {
 		{args: []string{"data", "info", classes}, says: "2 classes"},
 		{args: []string{"data", "info", arrays}, fail: true, says: "x_train"},
 		{args: []string{"data", "info", missing}, fail: true, says: "missing"},
-		{args: []string{"eval", spare, "--model", "softmax", "--data", "glyphs"}, says: "passed over"},
-		{args: []string{"eval", lacks, "--model", "softmax", "--data", "glyphs"}, fail: true, says: "holds"},
+		{args: []string{"eval", spare, "--model", "softmax", "--data", "glyphs"}, says: "the model does not use"},
+		{args: []string{"eval", lacks, "--model", "softmax", "--data", "glyphs"}, fail: true, says: "has no tensor"},
 		{args: []string{"eval", lacks}, fail: true, says: "model"},
 		{args: []string{"eval", missing}, fail: true, says: "missing"},
-		{args: append(tiny, "--init", spare), says: "passed over"},
-		{args: append(tiny, "--init", lacks), fail: true, says: "holds"},
+		{args: append(tiny, "--init", spare), says: "the model does not use"},
+		{args: append(tiny, "--init", lacks), fail: true, says: "has no tensor"},
 		{args: append(tiny, "--init", missing), fail: true, says: "missing"},
 		{args: []string{"run", missing + ".toml"}, fail: true, says: "missing"},
 		{args: []string{"log", missing}, fail: true, says: "missing"},
-		{args: []string{evil}, fail: true, says: "there is no command"},
+		{args: []string{evil}, fail: true, says: "unknown command"},
 		{args: []string{"rm", one}, says: "removed"},
 		{args: []string{"prune", "--keep", "1"}, says: "freed"},
 	} {
@@ -150,7 +150,7 @@ func TestHostileNames(t *testing.T) {
 			t.Errorf("%s: a name begins a line: %q", what, stdout)
 		}
 	}
-	// what the compiler of a device says of a kernel
+	// error text of a device compiler
 	if text := sentence(fmt.Errorf("load gemm: %w: %s", errors.New("build failed"), "a.cl:1: "+evil)); strings.Contains(text, "\n") || strings.Contains(text, "\x1b") {
 		t.Errorf("an error of a device is %q", text)
 	}

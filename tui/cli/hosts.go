@@ -100,7 +100,7 @@ func parseHosts(text []byte) ([]hostLine, error) {
 			return nil, fmt.Errorf("host %d: %w", i+1, err)
 		}
 		if seen[h.Name] {
-			return nil, fmt.Errorf("host %d: another one is called %q too", i+1, h.Name)
+			return nil, fmt.Errorf("host %d: the name %q is used twice", i+1, h.Name)
 		}
 		seen[h.Name] = true
 	}
@@ -119,7 +119,7 @@ func (h hostLine) check() error {
 	case (h.SSH == "") == (h.URL == ""):
 		return fmt.Errorf("%s needs either ssh or url", h.Name)
 	case h.URL != "" && h.Command != "":
-		return fmt.Errorf("%s: command is the program at the other end of ssh; a url needs none", h.Name)
+		return fmt.Errorf("%s: command applies to ssh: leave it out with url", h.Name)
 	case h.SSH != "" && !sshTarget.MatchString(h.SSH):
 		return fmt.Errorf("%s: ssh = %q: give a destination for ssh, such as ada@lab", h.Name, h.SSH)
 	}

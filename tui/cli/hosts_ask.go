@@ -153,7 +153,7 @@ func (h *hosts) summary(e archive.Entry) archive.Summary {
 	if t.err != nil {
 		s.Err = l.Name + " does not answer: " + t.err.Error()
 	} else if t.at.IsZero() {
-		s.Err = "asking " + l.Name + " for its runs"
+		s.Err = "requesting the runs of " + l.Name
 	}
 	return s
 }
@@ -190,9 +190,9 @@ func (h *hosts) ask(l hostLine) {
 	})
 }
 
-// over returns the ssh command that runs brood with these words on the machine. The words are quoted for the remote
-// shell.
-func (l hostLine) over(ctx context.Context, terminal bool, words ...string) *exec.Cmd {
+// sshCommand returns the ssh command that runs brood with these words on the machine. The words are quoted for the
+// remote shell.
+func (l hostLine) sshCommand(ctx context.Context, terminal bool, words ...string) *exec.Cmd {
 	program := l.Command
 	if program == "" {
 		program = "brood"
@@ -223,7 +223,7 @@ func askSSH(ctx context.Context, l hostLine) (entries []archive.Entry, sums map[
 func (l hostLine) runRemote(ctx context.Context, read func(io.Reader) error, words ...string) error {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
-	c := l.over(ctx, false, words...)
+	c := l.sshCommand(ctx, false, words...)
 	var tail stderrtail.Tail
 	c.Stderr = &tail
 	c.WaitDelay = time.Second
@@ -249,7 +249,7 @@ func (l hostLine) runRemote(ctx context.Context, read func(io.Reader) error, wor
 	case ended == nil || errors.Is(ended, exec.ErrWaitDelay): // a helper process of ssh may keep stderr open
 		return err
 	case slices.ContainsFunc(lines, func(l string) bool { return strings.Contains(l, "unknown flag") }):
-		return errors.New("its brood is an older one, without this command: update it")
+		return errors.New("its brood is too old for this command: update it")
 	case len(lines) > 0:
 		return errors.New(strings.TrimSuffix(wire.CleanText(lines[len(lines)-1]), "."))
 	}

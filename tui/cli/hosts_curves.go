@@ -67,7 +67,7 @@ func readCurves(r io.Reader, e archive.Entry) (*archive.Run, error) {
 	case cbor.Unmarshal(text, &curves) != nil:
 		return nil, fmt.Errorf("the answer has no curves of %s: %.40q", e.Name, text)
 	case curves.Version != railVersion || curves.Fold != view.Fold:
-		return nil, errors.New("its brood uses another format for curves: bring both to one version")
+		return nil, errors.New("its brood uses another format for curves: use one version on both machines")
 	}
 	run := &archive.Run{}
 	if err := cbor.Unmarshal(curves.Run, run); err != nil {
@@ -85,7 +85,7 @@ func (h *hosts) curves(e archive.Entry) (*archive.Run, error) {
 	case ok && l.URL != "":
 		return h.lastCurves(l)
 	case !ok || name == "":
-		return nil, fmt.Errorf("%s is no run", e.Name)
+		return nil, fmt.Errorf("%s is not a run", e.Name)
 	}
 	ctx, cancel := context.WithTimeout(h.ctx, askTimeout)
 	defer cancel()

@@ -18,7 +18,7 @@ import (
 	"brood/runtime/view/sourcetest"
 )
 
-// shelveCurves records a run with curves in a home of its own.
+// shelveCurves records a run with curves in a new home.
 func shelveCurves(t *testing.T) (home string) {
 	home = shelve(t)
 	s, err := session.Create(filepath.Join(home, "away"))
@@ -34,8 +34,7 @@ func shelveCurves(t *testing.T) (home string) {
 	return home
 }
 
-// TestCurvesOfAHost: what one machine tells of a run's curves is what it has, and what does not fit is refused in a
-// sentence.
+// TestCurvesOfAHost: curves arrive unchanged from another machine, and invalid messages are rejected with an error.
 func TestCurvesOfAHost(t *testing.T) {
 	home := shelveCurves(t)
 	t.Setenv("XDG_CACHE_HOME", t.TempDir())
@@ -65,7 +64,7 @@ func TestCurvesOfAHost(t *testing.T) {
 	}
 	other, _ := cbor.Marshal(railCurves{railVersion, view.Fold + 1, nil})
 	for text, want := range map[string]string{
-		"": "empty answer", "Welcome to lab!": "the answer has no curves of away", string(other): "bring both to one version",
+		"": "empty answer", "Welcome to lab!": "the answer has no curves of away", string(other): "use one version on both machines",
 		strings.Repeat("x", maxCurvesBytes+1): "take more than 8 MB: enter opens it there",
 	} {
 		if _, err := readCurves(strings.NewReader(text), e); err == nil || !strings.Contains(err.Error(), want) {
@@ -92,7 +91,7 @@ func TestCurvesOfAHost(t *testing.T) {
 	}
 }
 
-// TestHostIsAskedForCurves: a machine is asked by ssh, and what it says on the way is why there are none.
+// TestHostIsAskedForCurves: curves are requested by ssh, and its output on stderr is the error if that fails.
 func TestHostIsAskedForCurves(t *testing.T) {
 	home, bin := shelveCurves(t), t.TempDir()
 	var out bytes.Buffer
@@ -109,7 +108,7 @@ func TestHostIsAskedForCurves(t *testing.T) {
 	for script, want := range map[string]string{
 		`case "$*" in *"sessions --curves away") cat ` + curves + ` ;; *) exit 9 ;; esac`: "",
 		"echo 'ada@lab: Permission denied (publickey).' >&2; exit 255":                    "request the curves of away from lab: ada@lab: Permission denied (publickey)",
-		"echo 'brood: unknown flag: --curves' >&2; exit 2":                                "older one",
+		"echo 'brood: unknown flag: --curves' >&2; exit 2":                                "too old for this command",
 		"echo hello": "the answer has no curves of",
 		"true":       "empty answer",
 	} {

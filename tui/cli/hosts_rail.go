@@ -139,11 +139,11 @@ func readRail(r io.Reader, host string) (entries []archive.Entry, sums map[strin
 			break
 		}
 		if err := json.Unmarshal(lines.Bytes(), &x); err != nil {
-			return nil, nil, fmt.Errorf("the answer is no list of runs: %.60q", lines.Text())
+			return nil, nil, fmt.Errorf("the answer is not a list of runs: %.60q", lines.Text())
 		}
 		switch {
 		case x.Version != railVersion:
-			return nil, nil, errors.New("its brood uses another format for runs: bring both to one version")
+			return nil, nil, errors.New("its brood uses another format for runs: use one version on both machines")
 		case len(entries) == maxRailRuns:
 			return nil, nil, fmt.Errorf("it has more than %d runs: prune some there", maxRailRuns)
 		case !railName.MatchString(x.Name) || x.Bytes < 0 || x.Size < 0 || x.Members < 0 || len(x.Curve) > archive.CurvePoints ||

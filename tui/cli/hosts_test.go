@@ -30,7 +30,7 @@ func TestHostsFile(t *testing.T) {
 		"[[host]]\nname = \"lab\"\nurl = \"http://lab\"":                               "lab: ",
 		"[[host]]\nname = \"lab\"\nport = 3":                                           "line 3: no such key",
 		"[[host]\nname = 3":                                                            "line 1: ",
-		"[[host]]\nname = \"lab\"\nssh = \"a\"\n[[host]]\nname = \"lab\"\nssh = \"b\"": `host 2: another one is called "lab" too`,
+		"[[host]]\nname = \"lab\"\nssh = \"a\"\n[[host]]\nname = \"lab\"\nssh = \"b\"": `host 2: the name "lab" is used twice`,
 	} {
 		_, err := parseHosts([]byte(text))
 		switch {
@@ -40,7 +40,7 @@ func TestHostsFile(t *testing.T) {
 	}
 }
 
-// What one machine tells is what the list of another shows; what does not fit is not believed.
+// TestRail: the list of another machine is shown unchanged, except for invalid entries.
 func TestRail(t *testing.T) {
 	home := shelve(t, "done", "running")
 	t.Setenv("XDG_CACHE_HOME", t.TempDir())
@@ -63,8 +63,8 @@ func TestRail(t *testing.T) {
 	}
 	line, _, _ := strings.Cut(out.String(), "\n")
 	for text, want := range map[string]string{
-		"Welcome to lab!\n": "the answer is no list of runs",
-		strings.Replace(line, `"version":1`, `"version":2`, 1): "bring both to one version",
+		"Welcome to lab!\n": "the answer is not a list of runs",
+		strings.Replace(line, `"version":1`, `"version":2`, 1): "use one version on both machines",
 		strings.Repeat(line+"\n", maxRailRuns+1):               "more than 10000 runs",
 		strings.Repeat("x", 300<<10):                           "read its list of runs",
 		strings.Repeat(strings.Replace(line, `"about":{}`, `"about":{},"parent":"`+strings.Repeat("x", 4000)+`"`, 1)+"\n", 6000): "larger than 16 MB",
@@ -82,7 +82,8 @@ func TestRail(t *testing.T) {
 	}
 }
 
-// A list does not wait for hosts: it has what they told last, or that they are asked, or why they do not answer.
+// TestHostsAreAsked: a list does not wait for hosts: it has their last answer, or a message that the request is pending
+// or why it failed.
 func TestHostsAreAsked(t *testing.T) {
 	home, bin := shelve(t, "done"), t.TempDir()
 	t.Setenv("PATH", bin+string(os.PathListSeparator)+os.Getenv("PATH"))
@@ -101,7 +102,7 @@ func TestHostsAreAsked(t *testing.T) {
 		"helper":  {"cat <<'END'\n" + out.String() + "END\nsleep 1000 >/dev/null &\n", ""},
 		"refuses": {"echo 'ada@lab: Permission denied (publickey).' >&2; exit 255", "lab does not answer: ada@lab: Permission denied (publickey)"},
 		"warned":  {"echo '** WARNING: no post-quantum key exchange' >&2; echo 'ssh: no route to host.' >&2; exit 255", "lab does not answer: ssh: no route to host"},
-		"older":   {"echo 'Permanently added lab' >&2; echo 'brood: unknown flag: --rail' >&2; exit 2", "its brood is an older one"},
+		"older":   {"echo 'Permanently added lab' >&2; echo 'brood: unknown flag: --rail' >&2; exit 2", "its brood is too old"},
 		"mute":    {"exit 127", "exit status 127"},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -110,7 +111,7 @@ func TestHostsAreAsked(t *testing.T) {
 			t.Cleanup(h.end)
 			folder := h.all()[0]
 			s := h.summary(folder) // which may have come meanwhile
-			if asking := s.Err == "asking lab for its runs"; folder.Folder != archive.HostFolder || !folder.Written.IsZero() || !asking && !strings.Contains(s.Err, c.want) {
+			if asking := s.Err == "requesting the runs of lab"; folder.Folder != archive.HostFolder || !folder.Written.IsZero() || !asking && !strings.Contains(s.Err, c.want) {
 				t.Fatalf("%+v: %q", folder, s.Err)
 			}
 			h.asks.Wait()
@@ -121,7 +122,7 @@ func TestHostsAreAsked(t *testing.T) {
 			}
 		})
 	}
-	// What was told stays known where it no longer answers, and nothing of it is said to run.
+	// After a failed request the last answer remains, without running runs.
 	script("cat <<'END'\n" + strings.ReplaceAll(out.String(), `"seed"`, `"running":true,"seed"`) + "END\n")
 	h := newHosts([]hostLine{lab}, nil)
 	h.all()
@@ -138,7 +139,7 @@ func TestHostsAreAsked(t *testing.T) {
 		t.Errorf("it no longer answers, and has %+v", runs)
 	}
 	h.end()
-	// One that says nothing is left when the list is.
+	// The end of the list does not wait for a pending request.
 	script("exec sleep 1000")
 	h = newHosts([]hostLine{lab}, nil)
 	h.all()
@@ -148,7 +149,7 @@ func TestHostsAreAsked(t *testing.T) {
 	}
 }
 
-// What cannot be read is said where the hosts would stand.
+// TestHostsFileOfAWorkbench: an unreadable hosts file is reported in the list.
 func TestHostsFileOfAWorkbench(t *testing.T) {
 	shelve(t)
 	path := filepath.Join(t.TempDir(), "hosts.toml")

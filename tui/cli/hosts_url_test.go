@@ -22,7 +22,7 @@ import (
 	"brood/transport/wire"
 )
 
-// served is a run with a URL, whose control socket has this view.
+// served starts a run with a URL, whose control socket has this view.
 func served(t *testing.T, v *view.View) (url string, end func()) {
 	t.Helper()
 	dir := filepath.Join(t.TempDir(), "served")
@@ -57,8 +57,8 @@ func served(t *testing.T, v *view.View) (url string, end func()) {
 	return srv.Join(wire.Viewer), end
 }
 
-// TestARunWithAURLIsOverlaid: its curves are those that its log has, it stays known when it answers no more, and what
-// it tells is not believed.
+// TestARunWithAURLIsOverlaid: the curves of a run with a URL equal those of its log. They remain after it stops
+// answering, and invalid answers are rejected.
 func TestARunWithAURLIsOverlaid(t *testing.T) {
 	home := shelveCurves(t)
 	want, err := archive.Read(filepath.Join(home, "away"))
@@ -108,7 +108,7 @@ func TestARunWithAURLIsOverlaid(t *testing.T) {
 		t.Errorf("%+v, %+v", entry, s)
 	}
 
-	// It is gone: what it told stays known, and nothing says that it runs.
+	// After the run is gone, its last answer remains, and it is not marked as running.
 	end()
 	h.last["night"].at = h.last["night"].at.Add(-pollURLEvery)
 	h.all()

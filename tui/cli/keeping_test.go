@@ -11,7 +11,7 @@ import (
 	"brood/runtime/session"
 )
 
-// TestWhatIsSaidIsKept: also what was said before there was a session, and it is printed as ever.
+// TestWhatIsSaidIsKept: notes are logged, including those before the session exists, and still printed.
 func TestWhatIsSaidIsKept(t *testing.T) {
 	dir := t.TempDir()
 	var printed strings.Builder
@@ -37,7 +37,7 @@ func TestWhatIsSaidIsKept(t *testing.T) {
 	}
 }
 
-// TestNothingKeptStopsNoRun: a run is begun though what the process before it said cannot be kept.
+// TestNothingKeptStopsNoRun: a run begins even if the log of the previous process cannot be saved.
 func TestNothingKeptStopsNoRun(t *testing.T) {
 	s, err := session.Create(filepath.Join(t.TempDir(), "s"))
 	if err != nil {

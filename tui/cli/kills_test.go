@@ -23,7 +23,7 @@ import (
 	"brood/runtime/testutil"
 )
 
-// troupe is a served run of real processes, and what its log says.
+// troupe is a served run of real processes, and the state of its log.
 type troupe struct {
 	t       *testing.T
 	dir     string
@@ -45,14 +45,14 @@ type alertAt struct {
 	at time.Time
 }
 
-// proc is a process whose output is kept.
+// proc is a process with its captured output.
 type proc struct {
 	*exec.Cmd
 	out  bytes.Buffer
 	done chan struct{}
 }
 
-// brood is the command to test, behind a prefix such as ip netns exec.
+// brood returns the command under test, after a prefix such as ip netns exec.
 func (tr *troupe) brood(prefix []string, args ...string) *exec.Cmd {
 	tr.t.Helper()
 	path, err := exec.LookPath("brood")
@@ -89,7 +89,7 @@ func (tr *troupe) signal(p *proc, s syscall.Signal) {
 	}
 }
 
-// exit waits for a process's end and its status.
+// exit waits for the end of a process and checks its exit status.
 func (tr *troupe) exit(p *proc, want int) {
 	tr.t.Helper()
 	testutil.Receive(tr.t, p.done, fmt.Sprintf("end of %v", p.Args[1:]))
@@ -102,7 +102,7 @@ func (tr *troupe) work() {
 	tr.workers = append(tr.workers, tr.start("worker", tr.url, "--threads", "1", "--patience", "10m"))
 }
 
-// hear reads what the log has got since.
+// hear reads the new records of the log.
 func (tr *troupe) hear() {
 	tr.t.Helper()
 	for {
@@ -124,7 +124,7 @@ func (tr *troupe) hear() {
 	}
 }
 
-// until waits for something in the log.
+// until waits for a condition on the log.
 func (tr *troupe) until(what string, ok func() bool) {
 	tr.t.Helper()
 	for end := time.Now().Add(testutil.Timeout); ; time.Sleep(10 * time.Millisecond) {
@@ -140,7 +140,7 @@ func (tr *troupe) until(what string, ok func() bool) {
 	}
 }
 
-// invite waits for the run, opens its log, and returns a URL for many of a role.
+// invite waits for the run, opens its log, and returns a URL for many clients of a role.
 func (tr *troupe) invite(role string) string {
 	tr.t.Helper()
 	for end := time.Now().Add(testutil.Timeout); ; time.Sleep(10 * time.Millisecond) {
@@ -158,7 +158,7 @@ func (tr *troupe) invite(role string) string {
 	}
 }
 
-// ends stops the run, waits for all processes, and executes the log again.
+// ends stops the run, waits for all processes, and verifies the log.
 func (tr *troupe) ends() {
 	tr.t.Helper()
 	if out, err := tr.brood(nil, "stop", tr.dir, "--take").CombinedOutput(); err != nil {
@@ -176,7 +176,7 @@ func (tr *troupe) ends() {
 
 func tail(s string) string { return s[max(0, len(s)-3000):] }
 
-// trains waits until n workers train in an epoch after another.
+// trains waits until n workers train in an epoch after the given one.
 func (tr *troupe) trains(n int, after uint32) {
 	tr.t.Helper()
 	tr.until(fmt.Sprintf("%d workers train", n), func() bool {
@@ -184,7 +184,7 @@ func (tr *troupe) trains(n int, after uint32) {
 	})
 }
 
-// lost waits for the alert that follows a fault, and returns how long it took.
+// lost waits for the alert after a fault, and returns the time it took.
 func (tr *troupe) lost(since time.Time, kind event.AlertKind) time.Duration {
 	tr.t.Helper()
 	var at time.Time
@@ -200,8 +200,8 @@ func (tr *troupe) lost(since time.Time, kind event.AlertKind) time.Duration {
 	return at.Sub(since)
 }
 
-// fault does one thing to the fleet and waits until all is well again. It returns what it was and how long the run took
-// to notice, or to go on.
+// fault injects one fault into the fleet and waits until it has recovered. It returns the name of the fault and the
+// time until the run noticed it, or continued.
 func (tr *troupe) fault() (string, time.Duration) {
 	tr.t.Helper()
 	at, began, before := tr.draw.IntN(len(tr.workers)), time.Now(), tr.last.Epoch
@@ -245,7 +245,7 @@ func (tr *troupe) resume() {
 	tr.serve = tr.start("serve", "--plain", "--resume", tr.dir, "--wait", "3", "--enrol", "64", "--on-loss", tr.onLoss)
 }
 
-// TestKills: whatever happens to processes, the run goes on, and its log says how it came to what it came to.
+// TestKills: the run survives the death of any process, and its log verifies.
 func TestKills(t *testing.T) {
 	longtest.Need(t, longtest.Fleets, "kills processes for some minutes")
 	total := 0

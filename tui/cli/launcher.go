@@ -28,16 +28,17 @@ import (
 	"brood/tui"
 )
 
-// The launcher of the workbench builds the command line of `brood run` from its form and starts what those words
-// order. It rejects what the command rejects, with the same error texts.
+// The launcher of the workbench builds the command line of `brood run` or `brood serve` from its form and starts it. It
+// rejects the same requests as the command, with the same error texts.
 
 // launcherOptions returns the options that have a line in the launcher, the most used first.
 func launcherOptions() []*option.Option {
 	return []*option.Option{option.Algorithm, option.Model, option.Data, option.Label, option.Members, option.Rounds,
-		option.Epochs, option.For, option.Target, option.Seed, option.Augment, option.Workers, option.Wait, option.Threads, option.Device}
+		option.Epochs, option.For, option.Target, option.Seed, option.Augment, option.Workers, option.Wait,
+		option.Threads, option.Device}
 }
 
-// wantsFleet reports whether workers of other machines shall train the request.
+// wantsFleet reports whether a request waits for workers of other machines to train it.
 func wantsFleet(r tui.Request) bool {
 	n := r.Options[option.Wait.Name]
 	return n != "" && n != "0"
@@ -193,7 +194,8 @@ func (w parsedRequest) lines() (out []tui.FormLine, err error) {
 		return nil, err
 	}
 	docs := map[string]string{option.Algorithm.Name: w.alg.Title + ": " + w.alg.Doc,
-		option.Wait.Name: "workers of other machines that train it, and that it waits for; none: it trains here"}
+		option.Wait.Name: "number of workers of other machines to wait for and to train on; none: train on this " +
+			"machine"}
 	if w.alg.Needs.Model() && o.Model != "" {
 		text, err := models.Source(o.Model)
 		if err != nil {
@@ -226,10 +228,10 @@ func (w parsedRequest) lines() (out []tui.FormLine, err error) {
 }
 
 // blamedLine returns the line of a request that causes an error: the first one without which the error disappears or
-// changes. again validates a request.
-func blamedLine(r tui.Request, refusal error, again func(tui.Request) error) (at tui.LineID) {
+// changes. validate returns the error of a request.
+func blamedLine(r tui.Request, refusal error, validate func(tui.Request) error) (at tui.LineID) {
 	cleared := func(without tui.Request) bool {
-		err := again(without)
+		err := validate(without)
 		return err == nil || err.Error() != refusal.Error()
 	}
 	for alg, set := range r.Knobs {
@@ -253,19 +255,19 @@ func blamedLine(r tui.Request, refusal error, again func(tui.Request) error) (at
 // Estimate implements tui.Launcher. A child process computes it: it can be killed at any time, and does not use the
 // memory of the workbench.
 func (l *sessionLibrary) Estimate(ctx context.Context, r tui.Request) (e tui.Estimate) {
-	ask := func(r tui.Request) (e tui.Estimate, err error) {
+	estimate := func(r tui.Request) (e tui.Estimate, err error) {
 		w, err := parseRequest(r)
 		if err != nil {
 			return e, err
 		}
 		return estimateInChild(ctx, w.order)
 	}
-	e, e.Err = ask(r)
+	e, e.Err = estimate(r)
 	if e.Err == nil && len(r.Options)+len(r.Knobs) == 0 { // an unchanged preset
 		e.Took = l.lib.Took(cmp.Or(r.Preset, presets.Default))
 	}
 	if e.Err != nil && ctx.Err() == nil {
-		e.At = blamedLine(r, e.Err, func(r tui.Request) error { _, err := ask(r); return err })
+		e.At = blamedLine(r, e.Err, func(r tui.Request) error { _, err := estimate(r); return err })
 	}
 	return e
 }
@@ -338,13 +340,13 @@ func (l *sessionLibrary) Begin(ctx context.Context, r tui.Request) (tui.Opened, 
 		return tui.Opened{}, err
 	}
 	if wantsFleet(r) {
-		run.Said = "it waits for workers: brood invite " + sessionArg(w.order.Dir) + " --role worker prints how one joins"
+		run.Said = "waiting for workers: brood invite " + sessionArg(w.order.Dir) + " --role worker prints a join URL"
 	}
 	return l.setLast(run), nil
 }
 
-// serveDetached starts a child process that serves the run and records in dir. It waits in trouble, since a user
-// watches it. If the default port is taken, it listens on a free one, which its URLs contain.
+// serveDetached starts a child process that serves the run and records in dir. Its --on-trouble is wait, since a user
+// watches the run. If the default port is taken, it listens on a free port, which its URLs contain.
 func serveDetached(words []string, dir string) (*exec.Cmd, string, error) {
 	words = append(slices.Clone(words), "--plain", "--session", dir, "--on-trouble", string(coordinator.OnTroubleWait))
 	if c, err := net.ListenPacket("udp", servePort); err != nil {

@@ -16,7 +16,7 @@ import (
 	"brood/tui"
 )
 
-// requests are every preset as it is and, of each algorithm, one preset changed in several ways.
+// requests returns every preset unchanged and, for each algorithm, one preset with several changes.
 func requests(t *testing.T) (all []tui.Request) {
 	t.Helper()
 	changed := map[string]bool{}
@@ -48,8 +48,8 @@ func requests(t *testing.T) (all []tui.Request) {
 		tui.Request{Options: map[string]string{"algorithm": "openai-es", "model": "softmax", "data": "glyphs", "members": "auto", "target": "test_error=2.8"}})
 }
 
-// TestLauncherOrdersItsLine: the command line that the launcher shows, read by a shell and by the flags of `brood run`,
-// is the order that it begins; and that is the preset's with what was said over it.
+// TestLauncherOrdersItsLine: the command line that the launcher shows, parsed by a shell and by `brood run`, gives the
+// order that the launcher begins: the preset with the changes of the request.
 func TestLauncherOrdersItsLine(t *testing.T) {
 	sh, err := exec.LookPath("sh")
 	if err != nil {
@@ -79,7 +79,7 @@ func TestLauncherOrdersItsLine(t *testing.T) {
 	}
 }
 
-// A request that waits for workers is served to them.
+// TestLauncherServes: a request that waits for workers is served.
 func TestLauncherServes(t *testing.T) {
 	r := tui.Request{Preset: "quickstart", Options: map[string]string{"wait": "2", "rounds": "40"}}
 	w, err := parseRequest(r)
@@ -98,7 +98,7 @@ func TestLauncherServes(t *testing.T) {
 	}
 }
 
-// told is what a request is to order, without the command line between them.
+// told returns the order that a request should give, without parsing a command line.
 func told(t *testing.T, r tui.Request) host.Order {
 	t.Helper()
 	var p presets.Preset
@@ -136,7 +136,7 @@ func told(t *testing.T, r tui.Request) host.Order {
 	return host.Order{Options: o}
 }
 
-// TestLauncherRefuses: what is refused is so in the sentence of `brood run`, and on the line that it is of.
+// TestLauncherRefuses: the launcher rejects requests with the error text of `brood run`, and blames the right line.
 func TestLauncherRefuses(t *testing.T) {
 	lib := newTestShelf(t)
 	knob := func(name, expr string) map[string][]event.Setting {
@@ -154,7 +154,7 @@ func TestLauncherRefuses(t *testing.T) {
 		at   tui.LineID
 		says string
 	}{
-		{tui.Request{Preset: "quickstrat"}, tui.LineID{Name: "preset"}, `there is no preset "quickstrat"`},
+		{tui.Request{Preset: "quickstrat"}, tui.LineID{Name: "preset"}, `no preset "quickstrat"`},
 		{tui.Request{Preset: "mine.toml"}, tui.LineID{Name: "preset"}, "mine.toml"},
 		{tui.Request{Preset: "quickstart", Options: with("algorithm", "sgd")}, tui.LineID{Name: "algorithm"}, `there is no algorithm "sgd"`},
 		{tui.Request{Preset: "quickstart", Options: with("members", "0")}, tui.LineID{Name: "members"}, "--members 0: give 1 or more"},
@@ -206,7 +206,7 @@ func TestLauncherRefuses(t *testing.T) {
 	}
 }
 
-// ran is what `brood` says to words that it refuses.
+// ran returns the error of `brood` for words that it rejects.
 func ran(t *testing.T, words []string) string {
 	t.Helper()
 	var said strings.Builder
@@ -216,7 +216,7 @@ func ran(t *testing.T, words []string) string {
 	return said.String()
 }
 
-// What the launcher says of a run's needs is what its log says.
+// TestLauncherEstimates: the estimated needs of a run equal those in its log.
 func TestLauncherEstimates(t *testing.T) {
 	w, err := parseRequest(tui.Request{Preset: "quickstart", Options: map[string]string{"rounds": "20", "members": "auto"}})
 	if err != nil {
@@ -236,7 +236,7 @@ func TestLauncherEstimates(t *testing.T) {
 	}
 }
 
-// A path or a schedule goes through a shell as it is.
+// TestShellLine: paths and schedules are quoted for a shell only if needed.
 func TestShellLine(t *testing.T) {
 	for word, want := range map[string]string{"a/b.toml": "a/b.toml", "eta=0.1": "eta=0.1", "": "''", "it's": `'it'\''s'`, "x*y": "'x*y'", "~/d": "'~/d'"} {
 		if got := shellLine([]string{word}); got != "brood "+want {

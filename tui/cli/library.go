@@ -31,7 +31,7 @@ type sessionLibrary struct {
 	home  string
 	lib   *archive.Library
 	hosts *hosts
-	// the objective command from the flags; sessions with another objective reject it
+	// program is the command of the objective or program from the flags; sessions of another one reject it
 	program string
 	mu      sync.Mutex
 	at      tui.Opened // opened last; guarded by mu
@@ -43,7 +43,8 @@ func newSessionLibrary(at tui.Opened) (*sessionLibrary, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &sessionLibrary{home: home, lib: archive.OpenLibrary(home, archive.CacheDir()), hosts: newHosts(readHosts()), at: at}, nil
+	lib := archive.OpenLibrary(home, archive.CacheDir())
+	return &sessionLibrary{home: home, lib: lib, hosts: newHosts(readHosts()), at: at}, nil
 }
 
 // end cancels the requests to hosts.
@@ -115,9 +116,9 @@ func (l *sessionLibrary) Travel(e archive.Entry) *exec.Cmd {
 		return nil
 	}
 	if e.Running {
-		return x.over(l.hosts.ctx, true, "attach", name)
+		return x.sshCommand(l.hosts.ctx, true, "attach", name)
 	}
-	return x.over(l.hosts.ctx, true, "replay", name)
+	return x.sshCommand(l.hosts.ctx, true, "replay", name)
 }
 
 // Summary implements tui.Library.
@@ -166,7 +167,7 @@ func (l *sessionLibrary) Export(ctx context.Context, dir string) (string, error)
 	if err != nil {
 		return "", err
 	}
-	return (&exporting{to: toModel, program: l.programFor(dir)}).one(ctx, dir, file, func(event.Commit) {})
+	return (&exporting{to: toModel, program: l.programFor(dir)}).writeModel(ctx, dir, file, func(event.Commit) {})
 }
 
 // free returns the first of NAME.EXT, NAME-2.EXT and so on that does not exist.
@@ -281,7 +282,7 @@ func (l *sessionLibrary) Examine(ctx context.Context, dir string, at uint64,
 		return nil, err
 	}
 	if t.Net.Classes == 0 && !t.Net.Regression() {
-		return nil, fmt.Errorf("the model %s predicts nothing that could be wrong", t.Net.Name)
+		return nil, fmt.Errorf("the model %s makes no predictions that can be evaluated", t.Net.Name)
 	}
 	set, err := t.Load(t.Data)
 	if err != nil {
@@ -293,9 +294,7 @@ func (l *sessionLibrary) Examine(ctx context.Context, dir string, at uint64,
 
 // Geometry implements tui.Geometer.
 func (l *sessionLibrary) Geometry(ctx context.Context, dir string, want geometry.Wanted,
-	recomputed func(round uint64)) (
-	*geometry.Geometry, error,
-) {
+	recomputed func(round uint64)) (*geometry.Geometry, error) {
 	own, err := host.Program(l.programFor(dir))
 	if err != nil {
 		return nil, err

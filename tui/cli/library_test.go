@@ -12,7 +12,7 @@ import (
 	"brood/tui"
 )
 
-// newTestShelf is that of the sessions in $BROOD_SESSIONS, with a cache of its own.
+// newTestShelf returns the library of the sessions in $BROOD_SESSIONS, with a new cache.
 func newTestShelf(t *testing.T) *sessionLibrary {
 	t.Helper()
 	t.Setenv("XDG_CACHE_HOME", t.TempDir())
@@ -25,7 +25,7 @@ func newTestShelf(t *testing.T) *sessionLibrary {
 	return lib
 }
 
-// shelve makes sessions of one record each and leaves those running that are named so.
+// shelve creates sessions of one record each; those with a name that begins with running stay open.
 func shelve(t *testing.T, names ...string) (home string) {
 	home = t.TempDir()
 	t.Setenv("BROOD_SESSIONS", home)
@@ -75,7 +75,7 @@ func TestLibraryListsAndOpens(t *testing.T) {
 	if _, err := lib.Open(t.Context(), filepath.Join(home, "gone")); err == nil {
 		t.Error("a session that is not there is opened")
 	}
-	// Nobody answers at the control socket of this one.
+	// No process answers at the control socket of this one.
 	if _, err := lib.Open(t.Context(), filepath.Join(home, "running")); err == nil || lib.last().Session != o.Session {
 		t.Errorf("a run without a control socket: %v", err)
 	}
@@ -105,7 +105,7 @@ func TestLibraryDeletes(t *testing.T) {
 	}
 }
 
-// TestModelsBesideEachOther: a model that is written a second time lies beside the first.
+// TestModelsBesideEachOther: a second export of a model gets another file name.
 func TestModelsBesideEachOther(t *testing.T) {
 	t.Chdir(t.TempDir())
 	for _, want := range []string{"a.safetensors", "a-2.safetensors", "a-3.safetensors"} {
@@ -119,7 +119,8 @@ func TestModelsBesideEachOther(t *testing.T) {
 	}
 }
 
-// The command of an objective that was given with the workbench goes to sessions that maximise one, and to no other.
+// TestLibraryGoesOnWithTheObjective: the objective command of the workbench is used only for sessions with an
+// objective.
 func TestLibraryGoesOnWithTheObjective(t *testing.T) {
 	home := shelve(t, "classes")
 	s, err := session.Create(filepath.Join(home, "maximises"))

@@ -34,7 +34,8 @@ func (f *linkFlags) link() (l simulate.Link, err error) {
 	if l.Rate, err = parseRate("rate", f.rate); err != nil {
 		return l, err
 	}
-	if err := cmp.Or(upTo(time.Minute, "delay", f.delay), upTo(time.Minute, "jitter", f.jitter)); err != nil {
+	if err := cmp.Or(checkDuration(time.Minute, "delay", f.delay),
+		checkDuration(time.Minute, "jitter", f.jitter)); err != nil {
 		return l, err
 	}
 	if err := l.Check(); err != nil {
@@ -43,11 +44,11 @@ func (f *linkFlags) link() (l simulate.Link, err error) {
 	return l, nil
 }
 
-// upTo fails if the duration of a flag is negative or longer than most.
-func upTo(most time.Duration, flag string, d time.Duration) error {
+// checkDuration fails if the duration of a flag is negative or longer than most.
+func checkDuration(most time.Duration, flag string, d time.Duration) error {
 	switch {
 	case d < 0:
-		return usage("--%s %s: a time is not negative", flag, d)
+		return usage("--%s %s: must not be negative", flag, d)
 	case d > most && most == time.Minute:
 		return usage("--%s %s: give at most a minute", flag, d)
 	case d > most:
@@ -77,7 +78,7 @@ func parseRate(flag, text string) (float64, error) {
 	return 0, usage("--%s %s: give a number and a unit, such as 10Mbit, 1Gbit or 1.25MB", flag, text)
 }
 
-// fleetLinkCommand is the command that shapes links of a running run, like the form of the Fleet screen.
+// fleetLinkCommand returns the command that shapes the links of a running run, like the form of the Fleet screen.
 func fleetLinkCommand(s streams) *cobra.Command {
 	f := &linkFlags{}
 	var take bool

@@ -54,7 +54,7 @@ func (f *listenFlags) listen(note func(string)) (d *listeners, err error) {
 		if cfg.Authorized == "" {
 			home, err := os.UserHomeDir()
 			if err != nil {
-				return d, fmt.Errorf("name the public keys that may come in by --authorized FILE: %w", err)
+				return d, fmt.Errorf("%w; name the file of accepted public keys with --authorized FILE", err)
 			}
 			cfg.Authorized = filepath.Join(home, ".ssh", "authorized_keys")
 		}
@@ -104,7 +104,7 @@ func workbenchFor(dir string, v sshserver.Visitor) (tui.Options, error) {
 
 // announce prints the addresses of the listeners.
 func (d *listeners) announce(out printer, s streams) {
-	say := func(event, text string) {
+	show := func(event, text string) {
 		if j, ok := out.(*jsonPrinter); ok {
 			j.put(map[string]any{"event": event, "address": text})
 		} else if event == "ssh" {
@@ -115,10 +115,10 @@ func (d *listeners) announce(out printer, s streams) {
 		}
 	}
 	if d.ssh != nil {
-		say("ssh", d.ssh.Address().String())
+		show("ssh", d.ssh.Address().String())
 	}
 	if d.metrics != nil {
-		say("metrics", d.metrics.Address().String())
+		show("metrics", d.metrics.Address().String())
 	}
 }
 

@@ -15,7 +15,7 @@ import (
 	"brood/tui/cli/sshserver"
 )
 
-// TestVisitorsBySSH: what the host of the run said is told to those who may command.
+// TestVisitorsBySSH: the log of the host process is available only to clients that may send commands.
 func TestVisitorsBySSH(t *testing.T) {
 	s, err := session.Create(filepath.Join(t.TempDir(), "s"))
 	if err != nil {

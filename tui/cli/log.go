@@ -79,28 +79,29 @@ func logLines(w io.Writer) func(uint64, event.Record) error {
 	}
 }
 
-// recordObject is a record of a log as JSON: its number, its time, and its kind with what is in it.
+// recordObject returns a record of a log as a JSON object: its number n, its time, its kind, and its fields under the
+// name of the kind.
 func recordObject(n uint64, r event.Record) map[string]any {
 	out := map[string]any{"n": n, "time": time.Unix(0, r.At).UTC().Format(time.RFC3339Nano)}
 	v := reflect.ValueOf(r)
 	for i := range v.NumField() {
 		if f := v.Field(i); f.Kind() == reflect.Pointer && !f.IsNil() {
-			kind := snake(v.Type().Field(i).Name)
-			out["kind"], out[kind] = kind, plainly(f.Elem())
+			kind := snakeCase(v.Type().Field(i).Name)
+			out["kind"], out[kind] = kind, jsonValue(f.Elem())
 		}
 	}
 	return out
 }
 
-// plainly is a value as JSON has it: structs as objects whose keys are the names of their fields in lower case, with
-// underscores. What is not finite is null, and what a record does not hold is left out.
-func plainly(v reflect.Value) any {
+// jsonValue converts a value for JSON. Structs become objects with the snake_case names of their fields; nil pointers
+// and empty optional fields are omitted. NaN and infinities become null.
+func jsonValue(v reflect.Value) any {
 	if m, ok := v.Interface().(engine.Member); ok && m == engine.None {
-		return nil // of the whole population
+		return nil // the value is of the whole population
 	}
 	switch v.Kind() {
 	case reflect.Pointer:
-		return plainly(v.Elem())
+		return jsonValue(v.Elem())
 	case reflect.Struct:
 		out := map[string]any{}
 		for i := range v.NumField() {
@@ -109,19 +110,19 @@ func plainly(v reflect.Value) any {
 			if optional && f.IsZero() || f.Kind() == reflect.Pointer && f.IsNil() {
 				continue
 			}
-			out[snake(t.Name)] = plainly(f)
+			out[snakeCase(t.Name)] = jsonValue(f)
 		}
 		return out
 	case reflect.Slice:
 		out := make([]any, v.Len())
 		for i := range out {
-			out[i] = plainly(v.Index(i))
+			out[i] = jsonValue(v.Index(i))
 		}
 		return out
 	case reflect.Map:
 		out := map[string]any{}
 		for _, k := range v.MapKeys() {
-			out[fmt.Sprint(k)] = plainly(v.MapIndex(k)) // a name, or the number of a worker
+			out[fmt.Sprint(k)] = jsonValue(v.MapIndex(k)) // a name, or the number of a worker
 		}
 		return out
 	case reflect.Float64:
@@ -132,8 +133,8 @@ func plainly(v reflect.Value) any {
 	return v.Interface()
 }
 
-// snake is the name of a Go field as a key: "TestError" is test_error.
-func snake(name string) string {
+// snakeCase converts the name of a Go field to a JSON key: "TestError" to "test_error".
+func snakeCase(name string) string {
 	var out []rune
 	for i, r := range name {
 		if unicode.IsUpper(r) && i > 0 && !unicode.IsUpper(rune(name[i-1])) {

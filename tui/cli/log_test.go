@@ -11,7 +11,7 @@ import (
 	"brood/runtime/event"
 )
 
-// The page names every kind of record and every key that brood log --json prints.
+// TestLogPage: the page names every kind of record and every key of brood log --json.
 func TestLogPage(t *testing.T) {
 	page, err := os.ReadFile("../../docs/export.md")
 	if err != nil {
@@ -29,8 +29,8 @@ func TestLogPage(t *testing.T) {
 			walk(of.Elem())
 		case reflect.Struct:
 			for f := range of.Fields() {
-				if keys++; !slices.Contains(told, snake(f.Name)) {
-					t.Errorf("export.md does not name the key %s of %s", snake(f.Name), of)
+				if keys++; !slices.Contains(told, snakeCase(f.Name)) {
+					t.Errorf("export.md does not name the key %s of %s", snakeCase(f.Name), of)
 				}
 				walk(f.Type)
 			}
@@ -38,8 +38,8 @@ func TestLogPage(t *testing.T) {
 	}
 	for f := range reflect.TypeFor[event.Record]().Fields() {
 		if f.Name != "At" {
-			if !slices.Contains(told, snake(f.Name)) {
-				t.Errorf("export.md does not name records of %s", snake(f.Name))
+			if !slices.Contains(told, snakeCase(f.Name)) {
+				t.Errorf("export.md does not name records of %s", snakeCase(f.Name))
 			}
 			walk(f.Type)
 		}

@@ -9,7 +9,8 @@ import (
 	"brood/runtime/session"
 )
 
-// loggedPrinter is a printer that also appends its notes to the log of the session, for later and remote readers.
+// loggedPrinter is a printer that also appends its notes to the log of the session, for readers on other machines or
+// after the run.
 // Notes before the session exists are buffered.
 type loggedPrinter struct {
 	printer

@@ -42,7 +42,7 @@ func modelsCommand(s streams) *cobra.Command {
 	table := show.Flags().String(option.Table.Name, "", option.Table.DocFor("data"))
 	show.RunE = func(_ *cobra.Command, args []string) error {
 		if *asTOML && *asJSON {
-			return usage("--toml with --json: choose one of them")
+			return usage("--toml and --json exclude each other")
 		}
 		text, err := models.Source(args[0])
 		if err != nil {
@@ -66,7 +66,7 @@ func modelsCommand(s streams) *cobra.Command {
 			return err
 		}
 		if m.Int8 {
-			fmt.Fprintf(s.out, "It computes in whole numbers: weights and activations of 8 bits, sums of 32.\n\n")
+			fmt.Fprintf(s.out, "Integer arithmetic: weights and activations have 8 bits, sums 32.\n\n")
 		}
 		t := newTable(">layer", "kind", "in", "out")
 		for i, l := range m.Layers {
@@ -86,7 +86,8 @@ func modelsCommand(s streams) *cobra.Command {
 	return c
 }
 
-// fitTo returns the text of a model with the input and the classes of a data set, which it reads as the model would.
+// fitTo returns the text of a model with the input and the classes of a data set. It loads the data set as a run with
+// this model does.
 func fitTo(m *models.Model, name string, text []byte, set, label, table string) ([]byte, error) {
 	r := data.Reading{Label: label, MultiLabel: m.MultiLabel(), Context: m.Context()}
 	if m.Targeted() {

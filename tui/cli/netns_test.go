@@ -16,8 +16,7 @@ import (
 	"brood/runtime/testutil"
 )
 
-// network is machines of their own on one switch: network namespaces, joined by veth pairs to a bridge in a further
-// one.
+// network simulates machines on one switch: network namespaces, joined by veth pairs to a bridge in another namespace.
 type network struct {
 	t    *testing.T
 	name string
@@ -67,9 +66,8 @@ func (n *network) run(name string, args ...string) {
 	}
 }
 
-// TestNamespaces serves on one machine to workers of two others over a slow switch, is looked at by SSH and by URL from
-// a fourth, and survives a partition: the coordinator's side goes on, and the worker that was cut off comes back by
-// itself.
+// TestNamespaces serves a run to workers on two other machines over a slow switch, with viewers by SSH and by URL on a
+// fourth, and partitions the network: the coordinator continues, and the worker that was cut off rejoins.
 func TestNamespaces(t *testing.T) {
 	longtest.Need(t, longtest.Fleets, "trains on a network of its own for ten seconds")
 	n := newNetwork(t, 4)
@@ -89,7 +87,7 @@ func TestNamespaces(t *testing.T) {
 	}
 	tr.trains(2, 0)
 
-	// From the fourth: by URL, and by OpenSSH's client.
+	// From the fourth machine: by URL, and with the client of OpenSSH.
 	if out, err := tr.brood(n.in(4), "set", tr.inviteMore("operator"), "eta=0.05").CombinedOutput(); err != nil || !strings.Contains(string(out), "from round") {
 		t.Errorf("set from afar: %v: %s", err, out)
 	}
@@ -132,7 +130,7 @@ func TestNamespaces(t *testing.T) {
 	tr.ends()
 }
 
-// inviteMore is a URL for others of a run whose log is open.
+// inviteMore returns another URL for a run whose log is open.
 func (tr *troupe) inviteMore(role string) string {
 	tr.t.Helper()
 	url, err := tr.brood(nil, "invite", tr.dir, "--role", role).Output()
@@ -142,7 +140,7 @@ func (tr *troupe) inviteMore(role string) string {
 	return strings.TrimSpace(string(url))
 }
 
-// TestNoRoute: a machine that cannot reach the address says so.
+// TestNoRoute: a machine that cannot reach the address reports it.
 func TestNoRoute(t *testing.T) {
 	n := newNetwork(t, 1)
 	tr := &troupe{t: t, env: append(os.Environ(), "HOME="+t.TempDir(), "BROOD_SESSIONS="+t.TempDir())}

@@ -22,10 +22,12 @@ func openCommand(s streams) *cobra.Command {
 		Use:   "open SESSION",
 		Short: "Give others access to a running session, without stopping it",
 		Args:  exactly("a SESSION"),
-		Long:  "Give others access to a running session, without stopping it: by URL (--listen), by SSH (--ssh), or Prometheus (--metrics).\nThe listeners close with Ctrl+C, or with the run.",
+		Long: "Give others access to a running session, without stopping it: by URL (--listen), by SSH (--ssh), or " +
+			"Prometheus (--metrics).\n" +
+			"The listeners close with Ctrl+C, or with the run.",
 		RunE: func(c *cobra.Command, args []string) (err error) {
 			if listen == "" && f.ssh == "" && f.metrics == "" {
-				return usage("open what? give --listen, --ssh or --metrics an address")
+				return usage("brood open needs --listen, --ssh or --metrics with an address")
 			}
 			run, err := connect(c.Context(), args[0], clientName(), false)
 			if err != nil {
@@ -33,15 +35,15 @@ func openCommand(s streams) *cobra.Command {
 			}
 			defer run.Close()
 			if run.dir == "" {
-				return usage("%s runs elsewhere: use brood open on its own machine", args[0])
+				return usage("%s runs on another machine: use brood open there", args[0])
 			}
 			ctx, stop := signal.NotifyContext(c.Context(), os.Interrupt, syscall.SIGTERM)
 			defer stop()
 			out := newPrinter(s, false)
-			kept := withLog(out)
-			kept.setSession(run.dir, fmt.Sprintf("brood open begins as process %d", os.Getpid()))
-			defer func() { kept.fail(err) }()
-			d, err := f.listen(kept.note)
+			logged := withLog(out)
+			logged.setSession(run.dir, fmt.Sprintf("brood open begins as process %d", os.Getpid()))
+			defer func() { logged.fail(err) }()
+			d, err := f.listen(logged.note)
 			if err != nil {
 				return err
 			}
@@ -51,7 +53,7 @@ func openCommand(s streams) *cobra.Command {
 					Address:  listen,
 					Guests:   guests,
 					Software: "brood " + versionText(),
-					Note:     kept.note,
+					Note:     logged.note,
 				})
 				if err != nil {
 					return err
@@ -72,8 +74,8 @@ func openCommand(s streams) *cobra.Command {
 				fmt.Fprintln(s.out, "brood: the run is over")
 				return err
 			}
-			d.part("brood open has ended; training goes on")
-			fmt.Fprintln(s.out, "brood: nobody can join any more; training goes on")
+			d.part("brood open has ended; training continues")
+			fmt.Fprintln(s.out, "brood: the listeners are closed; training continues")
 			return nil
 		},
 	}

@@ -10,13 +10,14 @@ import (
 	"brood/runtime/option"
 )
 
-// What a run can be told is package option's table. Here its lines become flags, and flags become the options of a run.
+// Package option has the table of the options of a run. This file converts them to flags, and flags to the options of a
+// run.
 
-// optionFlag is an option as a flag.
+// optionFlag is the flag of an option. It implements pflag.Value.
 type optionFlag struct {
 	of   *option.Option
 	to   *option.Options
-	text string // as the value is written; "" where none was given
+	text string // normalised text of the value; "" before the first Set
 }
 
 func (f *optionFlag) String() string { return f.text }
@@ -30,27 +31,27 @@ func (f *optionFlag) Set(text string) error {
 	return nil
 }
 
-// optionFlags gives a command these options as flags that tell to.
+// optionFlags adds flags for these options to a command. They set values in to.
 func optionFlags(c *cobra.Command, to *option.Options, these ...*option.Option) {
 	for _, x := range these {
 		c.Flags().Var(&optionFlag{of: x, to: to}, x.Name, x.DocFor(c.Name()))
 	}
 }
 
-// joinFlags gives a command the options of workers that come in; it waits for one unless it is told otherwise.
+// joinFlags adds flags for the options of joining workers to a command. --wait is 1 by default.
 func joinFlags(c *cobra.Command, to *option.Options) {
 	optionFlags(c, to, option.With(option.Joined)...)
 	wait := c.Flags().Lookup(option.Wait.Name)
 	wait.DefValue = "1"
-	_ = wait.Value.Set(wait.DefValue) // it is a number
+	_ = wait.Value.Set(wait.DefValue) // a valid number
 }
 
-// here are those of these options that every command which begins runs has.
-func here(these []*option.Option) []*option.Option {
+// withoutJoined returns these options without those of joining workers.
+func withoutJoined(these []*option.Option) []*option.Option {
 	return slices.DeleteFunc(slices.Clone(these), func(x *option.Option) bool { return x.Has(option.Joined) })
 }
 
-// override puts those of these options that are given over what o says.
+// override sets those of these options in o whose flags are given. It fails for invalid values.
 func (f *runFlags) override(o *host.Options, these []*option.Option, given func(flag string) bool) error {
 	for _, x := range these {
 		if !given(x.Name) {
@@ -60,16 +61,16 @@ func (f *runFlags) override(o *host.Options, these []*option.Option, given func(
 			return err
 		}
 		if x.Kind == option.Text && !x.Has(option.Ends) && x.Text(f.opts) == "" {
-			continue // an empty word says nothing
+			continue // an empty text does not override
 		}
 		x.Copy(o, f.opts)
 	}
 	return nil
 }
 
-// over is what flags make of the options of a preset. What ends the run takes the place of all that ended the preset's;
-// but a target alone may never be met, and what else ends it stays.
-func (f *runFlags) over(o *host.Options, given func(flag string) bool) error {
+// overridePreset applies the given flags to the options of a preset. A given limit of rounds, epochs or time replaces
+// all limits of the preset; a given target does not, since a run might never meet it.
+func (f *runFlags) overridePreset(o *host.Options, given func(flag string) bool) error {
 	for _, x := range option.With(option.Ends) {
 		if x != option.Target && given(x.Name) {
 			o.Limit = event.Limit{}
@@ -78,8 +79,8 @@ func (f *runFlags) over(o *host.Options, given func(flag string) bool) error {
 	return f.override(o, option.All, given)
 }
 
-// keeps refuses what a session keeps when it goes on.
-func keeps(given func(flag string) bool) error {
+// checkResumable fails if a given flag cannot change for a run that resumes.
+func checkResumable(given func(flag string) bool) error {
 	names := []string{"session", "full"}
 	for _, x := range option.All {
 		if !x.Has(option.Again) {
@@ -88,8 +89,8 @@ func keeps(given func(flag string) bool) error {
 	}
 	for _, name := range names {
 		if given(name) {
-			return usage("--%s cannot be given with --resume: a session keeps its own; `brood fork` starts another from it",
-				name)
+			return usage("--%s cannot change with --resume; `brood fork` starts a new run from a round of the "+
+				"session", name)
 		}
 	}
 	return nil

@@ -30,7 +30,7 @@ func typing(args ...string) (status int, stdout, stderr string) {
 	return status, out.String(), told.String()
 }
 
-// refused says that a command line ends with one sentence that has these words in it.
+// refused checks that a command line fails with a one-line error that contains these words.
 func refused(t *testing.T, words string, args ...string) {
 	t.Helper()
 	status, stdout, stderr := typing(args...)
@@ -39,9 +39,9 @@ func refused(t *testing.T, words string, args ...string) {
 	}
 }
 
-// TestEveryOption: each line of the table, and two that only this test has, is a flag of what begins runs, with its
-// help; goes from there into the run, over a preset; is completed; is refused where it is none; and is what it may be
-// to resume, fork and sweep, and refused there where it may not.
+// TestEveryOption: each option of the table, and two options of this test, is a flag of the commands that begin runs,
+// with its help text; overrides the preset; is completed; rejects invalid values; and is allowed exactly in the uses
+// that it declares: resume, fork and sweep.
 func TestEveryOption(t *testing.T) {
 	t.Setenv("BROOD_SESSIONS", t.TempDir())
 	tally, slack := optiontest.Lines()
@@ -64,7 +64,7 @@ func TestEveryOption(t *testing.T) {
 	}
 }
 
-// registered: the flag is where it belongs, and nowhere else.
+// registered checks that the flag exists for the right commands and no others.
 func registered(t *testing.T, x *option.Option) {
 	t.Helper()
 	root := newRoot(streams{})
@@ -84,7 +84,7 @@ func registered(t *testing.T, x *option.Option) {
 	}
 }
 
-// flags are those of run or serve as they are typed.
+// flags parses flags of run or serve.
 func flags(t *testing.T, name string, args ...string) (*runFlags, *cobra.Command) {
 	t.Helper()
 	f, c := &runFlags{serves: name == "serve"}, &cobra.Command{Use: name}
@@ -98,7 +98,7 @@ func flags(t *testing.T, name string, args ...string) (*runFlags, *cobra.Command
 	return f, c
 }
 
-// given: what a flag says takes the place of what the preset says, and is repeated as it was typed.
+// given checks that a flag overrides the preset, and is passed on as it was typed.
 func given(t *testing.T, x *option.Option) {
 	t.Helper()
 	good := optiontest.Good(x)
@@ -149,7 +149,7 @@ func forResume(t *testing.T, x *option.Option) {
 	t.Helper()
 	good := optiontest.Good(x)
 	if !x.Has(option.Again) {
-		refused(t, "--"+x.Name+" cannot be given with --resume", "run", "--plain", "--resume", "somewhere", "--"+x.Name, good)
+		refused(t, "--"+x.Name+" cannot change with --resume", "run", "--plain", "--resume", "somewhere", "--"+x.Name, good)
 		return
 	}
 	name := "run"
@@ -157,7 +157,7 @@ func forResume(t *testing.T, x *option.Option) {
 		name = "serve"
 	}
 	f, c := flags(t, name, "--"+x.Name, good)
-	if err := keeps(c.Flags().Changed); err != nil {
+	if err := checkResumable(c.Flags().Changed); err != nil {
 		t.Error(err)
 	}
 	o, err := f.changes(c, "flag")
@@ -173,7 +173,7 @@ func forSweep(t *testing.T, x *option.Option) {
 	case x == option.Seed:
 		refused(t, "the seeds of a sweep are 1 to --seeds", "sweep", "--set", x.Name+"=1,2")
 	case !x.Has(option.Axis):
-		refused(t, "--set "+x.Name+"=...: no sweep varies it", "sweep", "--set", x.Name+"="+good)
+		refused(t, "--set "+x.Name+"=...: a sweep cannot vary it", "sweep", "--set", x.Name+"="+good)
 	default:
 		o, err := runFlags{}.trial(presets.Preset{}, func(string) bool { return false }, []presets.Setting{{Knob: x.Name, Expr: good}})
 		if err != nil || x.Text(o) != good || len(o.Set) > 0 {
@@ -190,7 +190,7 @@ func helpOf(command string) string {
 	return out
 }
 
-// TestLimits: what ends a run takes the place of all that ended the preset, but for a target alone, which may never be
+// TestLimits: a limit on the command line replaces all limits of the preset, except for a target, which may never be
 // met.
 func TestLimits(t *testing.T) {
 	p, err := presets.Parse([]byte("rounds = 9\ntarget = \"loss=0.5\"\n"))
@@ -211,8 +211,8 @@ func TestLimits(t *testing.T) {
 	}
 }
 
-// What is passed on, and names the directory of a sweep, is one text for one value; and a flag that is typed as nothing
-// is refused where nothing is no value, of a run that begins and of one that goes on.
+// TestPassedOn: flags that are passed on, which also name the directory of a sweep, have one text for each value. Empty
+// values are rejected if an option needs a value, for new and for resumed runs.
 func TestPassedOn(t *testing.T) {
 	for args, want := range map[string]string{"--rounds 0x10": "--rounds=16", "--for 90s": "--for=1m30s", "--epochs 1.50": "--epochs=1.5",
 		"--probe 0": "--probe=0", "--members auto": "--members=auto", "--workers 1_0": "--workers=10", "--for 0": "--for=0s", "--model a": "--model=a"} {
@@ -260,13 +260,12 @@ func TestOrderCarriesEveryOption(t *testing.T) {
 	}
 }
 
-// tools have flags of their own that are called as options of runs are, such as the threads of eval, or keys: those of
-// a plan of scaling are of many runs.
-var tools = []string{"scale.go", "../../presets/scaling.go", "eval.go", "export.go", "predict.go", "simulate.go", "simulate_fleet.go", "bench.go"}
+// tools lists flags of other commands, and keys, with the name of an option of runs: for example the threads of eval,
+// and keys of a scaling plan, which are for many runs.
+var tools = []string{"scale.go", "../../presets/scaling.go", "eval.go", "eval_models.go", "export.go", "simulate.go", "simulate_fleet.go", "bench.go"}
 
-// TestOptionsAreNamedOnce: no flag, key or axis of a run is told by a literal outside the table: as what a call on
-// flags names, in a list of names, as the name that something is compared with, or in the tag of a field. The page says
-// so.
+// TestOptionsAreNamedOnce: no literal outside the table names a flag, key or axis of a run: not in a call on flags, in
+// a list of names, in a comparison, or in the tag of a field. The architecture page states this rule.
 func TestOptionsAreNamedOnce(t *testing.T) {
 	checked, places := 0, 1
 	for _, pattern := range []string{"*.go", "../../runtime/host/*.go", "../../runtime/evaluate/*.go", "../../runtime/sweep/*.go", "../../runtime/forecast/*.go", "../../runtime/archive/*.go", "../../presets/*.go"} {

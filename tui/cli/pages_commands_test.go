@@ -19,9 +19,9 @@ var (
 	names   = regexp.MustCompile(`^[a-z][a-z0-9-]*$`)
 )
 
-// TestPagesCommands reads every command of README and docs as the command line does: the command is there, its flags
-// are, with values that they take, and so are the presets and algorithms that it names. Words in capitals stand for
-// what a person fills in. That commands do what pages say is for the scripts.
+// TestPagesCommands parses every command of README and docs as the command line does: the command, its flags with their
+// values, and the presets and algorithms exist. Words in capitals are placeholders. The scripts test the effects of the
+// commands.
 func TestPagesCommands(t *testing.T) {
 	pages, err := filepath.Glob("../../docs/*.md")
 	if err != nil {
@@ -60,8 +60,8 @@ func TestPagesCommandsCanFail(t *testing.T) {
 	}
 }
 
-// commandsOf are the commands of a page, one string each: lines of fenced blocks up to two spaces or a comment, and
-// spans of code.
+// commandsOf returns the commands of a page, one string each: lines of fenced blocks up to two spaces or a comment, and
+// code spans.
 func commandsOf(page string) (out []string) {
 	for _, block := range fences.FindAllStringSubmatch(page, -1) {
 		for line := range strings.Lines(folds.ReplaceAllString(block[1], " ")) {
@@ -81,8 +81,8 @@ func commandsOf(page string) (out []string) {
 	return out
 }
 
-// wordsOf splits a command as a shell does, up to what is no part of it: a pipe, a redirection, a comment, or two
-// spaces outside of quotes, behind which a page says what the command does.
+// wordsOf splits a command as a shell does, up to the end of the command: a pipe, a redirection, a comment, or two
+// spaces outside of quotes, after which a page describes the command.
 func wordsOf(line string) (out []string) {
 	var word strings.Builder
 	var quote rune
@@ -114,7 +114,7 @@ func wordsOf(line string) (out []string) {
 	return out
 }
 
-// readCommand refuses what the command line would.
+// readCommand returns the error of the command line for a command.
 func readCommand(line string) error {
 	args := wordsOf(line)[1:]
 	for i, a := range args {

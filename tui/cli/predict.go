@@ -15,7 +15,6 @@ import (
 	"brood/models"
 	"brood/models/data"
 	"brood/runtime/evaluate"
-	"brood/runtime/option"
 	"brood/runtime/report"
 )
 
@@ -33,13 +32,11 @@ const (
 
 // predictFlags holds the arguments and flags of `brood predict`.
 type predictFlags struct {
-	file, set             string // arguments
-	model, rename, output string
-	of                    string
-	label, form           string
-	at                    uint64
-	threads, top          int
-	force                 bool
+	modelFlags
+	set    string // argument
+	output string
+	top    int
+	force  bool
 }
 
 func predictCommand(s streams) *cobra.Command {
@@ -50,50 +47,43 @@ func predictCommand(s streams) *cobra.Command {
 		Long: "Write what a trained model predicts for each sample, as CSV: the class with the probability of each class, or the\n" +
 			"number of a regression in the unit of its label. DATA is a data set, of which the test samples are used, or a path\n" +
 			"to your own samples, which need no labels; they are preprocessed as the training data was. For a session the model\n" +
-			"is that of the newest checkpoint, or of the round that --at names. docs/model-files.md describes the columns.",
+			"is taken from the newest checkpoint, or from the round --at. docs/model-files.md describes the columns.",
 		Args: exactly("a FILE or SESSION", "DATA, the samples to predict"),
 		RunE: func(c *cobra.Command, args []string) error {
-			x.file, x.set = args[0], args[1]
+			x.what, x.set = args[0], args[1]
 			if strings.Contains(x.of, ",") {
 				return usage("--of %s: a table has the predictions of one model; run predict once for each, with -o", x.of)
 			}
-			all, err := modelsAsked(c, s, x.file, x.of, x.model, x.rename, x.at, x.threads)
+			all, err := x.open(c, s)
 			if err != nil {
 				return err
 			}
 			return x.execute(c.Context(), s, all[0])
 		},
 	}
+	x.register(c, "model of a session: "+evaluate.OfForms+" (default: centre)")
 	fl := c.Flags()
 	fl.StringVarP(&x.output, "output", "o", "-", "CSV file to write, - for standard output")
-	fl.StringVar(&x.model, "model", "", "model by name, or a layer list in a .toml file (default: from the file)")
-	fl.StringVar(&x.label, option.Label.Name, "", option.Label.DocFor("predict"))
-	formFlag(fl, &x.form)
-	fl.Uint64Var(&x.at, "at", 0, "round of a session (default: that of the newest checkpoint)")
-	fl.StringVar(&x.of, "of", "", "model of a session: "+evaluate.OfForms+" (default: centre)")
-	fl.StringVar(&x.rename, option.Rename.Name, "",
-		"rename a tensor, or all of a layer, of the file: FROM=TO, several with commas")
 	fl.IntVar(&x.top, "top", 0, "likeliest classes to write for each sample instead of a column for each class (default: a "+
 		"column for each, or 5 if there are more than 256)")
-	threadsFlag(fl, &x.threads)
 	fl.BoolVar(&x.force, "force", false, "replace an existing file")
 	return c
 }
 
 func (x *predictFlags) execute(ctx context.Context, s streams, t *evaluate.Model) error {
 	t.Read.Label = x.label
-	if err := formed(t, x.form); err != nil {
+	if err := applyForm(t, x.form); err != nil {
 		return err
 	}
 	asked, err := t.Read.Ask(x.set)
 	if err != nil {
 		return err
 	}
-	if text := passedOver(x.file, t.Spare); text != "" {
+	if text := unusedTensors(x.what, t.Spare); text != "" {
 		fmt.Fprintln(s.err, "brood: "+text)
 	}
 	if t.Read.Form == nil {
-		fmt.Fprint(s.err, formless(x.file, x.set))
+		fmt.Fprint(s.err, missingForm(x.what, x.set))
 	}
 	if x.top, err = topCount(x.top, t.Net); err != nil {
 		return err
@@ -112,8 +102,9 @@ func (x *predictFlags) execute(ctx context.Context, s streams, t *evaluate.Model
 		return err
 	}
 	if t.Kernels != "" && t.Kernels != kernels {
-		fmt.Fprintf(s.err, "brood: %s was computed by %s, and is evaluated by %s: last digits may differ\n", x.file, t.Kernels,
-			kernels)
+		fmt.Fprintf(s.err, "brood: %s was trained with %s and is evaluated with %s: the last digits may "+
+			"differ\n", x.what,
+			t.Kernels, kernels)
 	}
 	if x.output == "-" {
 		return nil

@@ -8,9 +8,8 @@ import (
 	"brood/presets"
 )
 
-// TestNameOfAPresetThatItIsNoLonger: a run that has another algorithm, model or data than the preset that it was begun
-// from is not called like it, in its log and in the name of its session, and claims nothing of it; one with other
-// numbers is the preset's.
+// TestNameOfAPresetThatItIsNoLonger: a run with another algorithm, model or data than its preset has another name, in
+// its log and in the name of its session, and no claims. A run with other numbers keeps the name.
 func TestNameOfAPresetThatItIsNoLonger(t *testing.T) {
 	t.Setenv("BROOD_SESSIONS", t.TempDir())
 	for line, want := range map[string]string{

@@ -45,7 +45,7 @@ func listPresets(s streams) func(bool) error {
 			}
 			all = append(all, p)
 		}
-		// those of no study first
+		// presets without a study first
 		slices.SortStableFunc(all, func(a, b presets.Preset) int { return cmp.Compare(a.Study, b.Study) })
 		if asJSON {
 			for _, p := range all {

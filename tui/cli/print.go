@@ -46,7 +46,7 @@ func newPrinter(s streams, asJSON bool) printer {
 
 func newJSONPrinter(s streams) *jsonPrinter {
 	p := &jsonPrinter{enc: json.NewEncoder(exact(s.out)), err: s.err, Tally: archive.NewTally()}
-	p.enc.SetEscapeHTML(false) // reasons compare with < and >
+	p.enc.SetEscapeHTML(false) // reasons contain < and >
 	return p
 }
 
@@ -155,7 +155,7 @@ func scoresInto(line map[string]any, c *event.Config, e *event.Evaluation) {
 	}
 }
 
-// scoreText formats a score, in percent where it is one.
+// scoreText formats a score, with a percent sign if it is in percent.
 func scoreText(s event.Score, x float64) string { return tui.ScoreText(x, s.Percent) }
 
 // finite returns x, or nil, which JSON encodes as null, for NaN, infinities and values beyond ±1e308.
@@ -173,7 +173,7 @@ func (p *jsonPrinter) end(exit coordinator.Exit, ask func() testReport) {
 	if ask != nil {
 		a := ask()
 		if a.err != nil {
-			p.note(fmt.Sprintf("the test set was not asked: %v", a.err))
+			p.note(fmt.Sprintf("the test set was not evaluated: %v", a.err))
 		}
 		if a.mixed != "" {
 			p.note("the test report was " + a.mixed)
@@ -192,8 +192,8 @@ type plainPrinter struct {
 	upTo uint64 // the round of the last progress line
 	job  *host.Job
 
-	waited time.Time  // when waits last printed what the workers do
-	stage  view.Stage // the stage that it printed
+	waited time.Time  // when printWait last printed a line
+	stage  view.Stage // stage in that line
 	*archive.Tally
 }
 
@@ -217,8 +217,8 @@ func (p *plainPrinter) begin(r prepared) {
 			on += ", class weights " + option.ClassWeights.Text(j.Options)
 		}
 		p.line("brood: %s on %s, %s: %s of %s parameters on %s, %s",
-			j.Alg.Title, j.Net.Name, on, plural(j.Members, "member"), grouped(int64(j.Net.Layout.Params)), plural(j.Workers,
-				"worker"), computing(j))
+			j.Alg.Title, j.Net.Name, on, plural(j.Members, "member"), grouped(int64(j.Net.Layout.Params)),
+			plural(j.Workers, "worker"), computing(j))
 		for _, note := range j.Samples.Notes {
 			p.line("brood: %s: %s", j.Config.Data, note)
 		}
@@ -236,7 +236,7 @@ func (p *plainPrinter) begin(r prepared) {
 		p.note(text)
 	}
 	if r.from != nil {
-		p.line("brood: goes on after round %d; %d rounds since the last checkpoint were executed again and agree",
+		p.line("brood: resumed after round %d; %d rounds since the last checkpoint were recomputed and match",
 			r.from.Checkpoint.Round, r.from.Executed)
 	}
 }
@@ -279,7 +279,7 @@ func (p *plainPrinter) record(r event.Record) {
 	case r.State != nil && r.State.Phase == event.Paused:
 		p.line("round %6d  paused: %s", r.State.Round, r.State.Reason)
 		if p.Sum.Session != "" {
-			p.line("              mend it and go on: brood attach %s", p.Sum.Session)
+			p.line("              fix the cause, then resume: brood attach %s", p.Sum.Session)
 		}
 	}
 }
@@ -406,16 +406,16 @@ func (p *plainPrinter) summarise(exit coordinator.Exit, s archive.Result) {
 	fmt.Fprintf(p.out, "  state        %s\n", s.ParamsHash)
 }
 
-// solved returns whether a mean return counts as the solution of the environment of a run; "" if it has none.
+// solved returns a note on whether a mean return solves the environment of a run; "" without an environment.
 func solved(c *event.Config, x float64) string {
 	env, err := environment.Named(c.Environment())
 	switch {
 	case err != nil:
 		return ""
 	case x >= env.Solved:
-		return fmt.Sprintf(": solved, as from %g on", env.Solved)
+		return fmt.Sprintf(": solved (threshold %g)", env.Solved)
 	}
-	return fmt.Sprintf(": solved from %g on", env.Solved)
+	return fmt.Sprintf(": not solved (threshold %g)", env.Solved)
 }
 
 // clockTime formats a duration: to 0.1 s, and below 1 s to 1 ms.
@@ -454,7 +454,7 @@ func humanBytes(n int64) string { return tui.Size(float64(n)) }
 // onStart returns the notes to print when a run begins: tensors of its initial model file that the model does not
 // use, and the notes of the job.
 func onStart(j *host.Job) []string {
-	if text := passedOver(j.Init, j.Spare); text != "" {
+	if text := unusedTensors(j.Init, j.Spare); text != "" {
 		return append([]string{text}, j.Notes...)
 	}
 	return j.Notes

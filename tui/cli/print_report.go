@@ -30,12 +30,12 @@ type testReport struct {
 	err    error
 }
 
-// patience is how long askTestSet runs before it prints a note.
+// patience is how long evaluateTestSet runs before it prints a note.
 const patience = time.Second
 
-// askTestSet evaluates the test set by calling of, until a signal cancels it: then it returns no report and no error.
-// kernels names those of the run.
-func askTestSet(ctx context.Context, of func(context.Context) (*report.Report, error), kernels string,
+// evaluateTestSet evaluates the test set by calling of. If a signal cancels it, it returns no report and no error.
+// kernels are the kernels of the run.
+func evaluateTestSet(ctx context.Context, of func(context.Context) (*report.Report, error), kernels string,
 	signals <-chan os.Signal, note func(string)) (a testReport) {
 	ctx, leave := context.WithCancel(ctx)
 	defer leave()
@@ -49,7 +49,7 @@ func askTestSet(ctx context.Context, of func(context.Context) (*report.Report, e
 	noted := make(chan struct{})
 	late := time.AfterFunc(patience, func() {
 		defer close(noted)
-		note("asking the test set; Ctrl-C leaves it out")
+		note("evaluating the test set; Ctrl-C skips it")
 	})
 	from := time.Now()
 	a.report, a.err = of(ctx)
@@ -108,7 +108,7 @@ func (a testReport) write(w io.Writer, dir string) {
 	default:
 		writeClasses(w, x)
 	}
-	fmt.Fprintf(w, "               of %s test samples, asked in %s; all of it: brood eval %s\n",
+	fmt.Fprintf(w, "               of %s test samples, evaluated in %s; full report: brood eval %s\n",
 		grouped(x.Samples), clockTime(a.took.Seconds()), sessionArg(dir))
 	if a.mixed != "" {
 		fmt.Fprintf(w, "               %s\n", a.mixed)
@@ -120,7 +120,7 @@ func writeClasses(w io.Writer, x *report.Report) {
 	lowest := slices.DeleteFunc(x.Lowest(), func(c report.ClassScore) bool { return c.Samples == 0 })
 	text := ""
 	if wrong, ok := x.Wrong(); ok {
-		text = tui.ScoreText(100*wrong, true) + " wrong in the end, "
+		text = tui.ScoreText(100*wrong, true) + " error in the end, "
 	}
 	fmt.Fprintf(w, "  classes      %smacro F1 %s, recall %s, precision %s\n", text, tui.Known(m.F1), tui.Known(m.Recall),
 		tui.Known(m.Precision))

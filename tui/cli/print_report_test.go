@@ -17,7 +17,7 @@ import (
 	"brood/runtime/report"
 )
 
-// answers is a test set that answers after a time, in float32.
+// answers returns an evaluation of the test set that takes some time, by kernels f32.
 func answers(after time.Duration) func(context.Context) (*report.Report, error) {
 	return func(ctx context.Context) (*report.Report, error) {
 		select {
@@ -29,18 +29,19 @@ func answers(after time.Duration) func(context.Context) (*report.Report, error) 
 	}
 }
 
-// TestAsking: what takes more than a second is said, a signal leaves it out, and other kernels than the run's are
-// named.
+// TestAsking: an evaluation of more than a second is announced, a signal cancels it, and other kernels than those of
+// the run are reported.
 func TestAsking(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var said []string
 		note := func(text string) { said = append(said, text) }
 		signals := make(chan os.Signal, 1)
-		if a := askTestSet(t.Context(), answers(patience/2), "f32/1", signals, note); a.report == nil || a.took != patience/2 || a.mixed != "" || said != nil {
+		if a := evaluateTestSet(t.Context(), answers(patience/2), "f32/1", signals, note); a.report == nil ||
+			a.took != patience/2 || a.mixed != "" || said != nil {
 			t.Errorf("%+v, %q", a, said)
 		}
-		a := askTestSet(t.Context(), answers(2*patience), "bf16/1/cuda9.0", signals, note)
-		if a.report == nil || len(said) != 1 || said[0] != "asking the test set; Ctrl-C leaves it out" {
+		a := evaluateTestSet(t.Context(), answers(2*patience), "bf16/1/cuda9.0", signals, note)
+		if a.report == nil || len(said) != 1 || said[0] != "evaluating the test set; Ctrl-C skips it" {
 			t.Errorf("%+v, %q", a, said)
 		}
 		var out bytes.Buffer
@@ -48,13 +49,14 @@ func TestAsking(t *testing.T) {
 			t.Error(out.String())
 		}
 		signals <- os.Interrupt
-		if a := askTestSet(t.Context(), answers(time.Hour), "f32/1", signals, note); a.report != nil || a.err != nil || a.took > 0 {
+		if a := evaluateTestSet(t.Context(), answers(time.Hour), "f32/1", signals, note); a.report != nil ||
+			a.err != nil || a.took > 0 {
 			t.Errorf("after a signal: %+v", a)
 		}
 	})
 }
 
-// TestAskedLast: a printer asks when it has said all else, and does so only where somebody may be asked.
+// TestAskedLast: a printer evaluates the test set after all other output, and only if there is one.
 func TestAskedLast(t *testing.T) {
 	var out, err bytes.Buffer
 	plain := &plainPrinter{out: &out, Tally: archive.NewTally()}

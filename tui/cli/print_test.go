@@ -15,8 +15,8 @@ import (
 	"brood/runtime/event"
 )
 
-// TestPlainLinesAreInOrder: an evaluation is told after the commit whose rounds it lies in, and its line stands before
-// that of the commit.
+// TestPlainLinesAreInOrder: an evaluation arrives after the commit of its round, but its line is printed before the
+// line of the commit.
 func TestPlainLinesAreInOrder(t *testing.T) {
 	var out strings.Builder
 	p := &plainPrinter{out: &out, Tally: archive.NewTally()}
@@ -44,8 +44,8 @@ func commit(to, samples uint64, took time.Duration) event.Record {
 	return event.Record{Commit: &event.Commit{To: to, Progress: event.Progress{Rounds: to, Samples: samples}, Nanos: int64(took)}}
 }
 
-// TestTestedRound: the test error is the newest of a round that is part of the run, and is told with its round where
-// the run has gone on.
+// TestTestedRound: the test error is the newest one of a round that was not rolled back, and is printed with its round
+// if later rounds follow.
 func TestTestedRound(t *testing.T) {
 	tested := func(round uint64, percent float64) event.Record {
 		return event.Record{Evaluation: &event.Evaluation{Round: round, TestError: percent}}

@@ -8,23 +8,23 @@ import (
 	"brood/tui"
 )
 
-// Lines of what workers do appear where no other line does: the first one soon, the others rarely.
 const (
-	waitFirst = 2 * time.Second
-	waitEvery = 10 * time.Second
+	waitFirst = 2 * time.Second  // time without a line after which the first line is printed
+	waitEvery = 10 * time.Second // least time between further lines of the same stage
 )
 
-// waiter is a printer that says what workers do while no round ends.
-type waiter interface {
-	waits(d *view.Doing, now time.Time)
+// waitPrinter is a printer that reports what workers do while no round ends.
+type waitPrinter interface {
+	printWait(d *view.Doing, now time.Time)
 }
 
-// watchWaits has a printer that is a waiter say what doing reports, until end is called.
+// watchWaits passes the result of doing to a waitPrinter each second, until end is called. It does nothing for other
+// printers.
 func watchWaits(out printer, doing func() *view.Doing) (end func()) {
 	if k, ok := out.(*loggedPrinter); ok {
 		out = k.printer
 	}
-	w, ok := out.(waiter)
+	w, ok := out.(waitPrinter)
 	if !ok {
 		return func() {}
 	}
@@ -36,7 +36,7 @@ func watchWaits(out printer, doing func() *view.Doing) (end func()) {
 		for {
 			select {
 			case now := <-tick.C:
-				w.waits(doing(), now)
+				w.printWait(doing(), now)
 			case <-stop:
 				return
 			}
@@ -48,8 +48,8 @@ func watchWaits(out printer, doing func() *view.Doing) (end func()) {
 	}
 }
 
-// waits prints what workers do, if that has taken a while and no line is recent.
-func (p *plainPrinter) waits(d *view.Doing, now time.Time) {
+// printWait prints what workers do, if that has taken a while and no line is recent.
+func (p *plainPrinter) printWait(d *view.Doing, now time.Time) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	if d == nil || d.For < waitFirst || now.Sub(p.last) < waitFirst || now.Sub(p.waited) < waitEvery &&

@@ -10,7 +10,8 @@ import (
 	"brood/runtime/view"
 )
 
-// TestPlainSaysWhatTakesLong: lines of a run whose first round is far say what workers do, and not every second.
+// TestPlainSaysWhatTakesLong: during a long wait for the first round, lines report what workers do, but not every
+// second.
 func TestPlainSaysWhatTakesLong(t *testing.T) {
 	var out strings.Builder
 	p := &plainPrinter{out: &out, Tally: archive.NewTally()}
@@ -21,11 +22,11 @@ func TestPlainSaysWhatTakesLong(t *testing.T) {
 		if i > 18 {
 			d = &view.Doing{Stage: view.StageRound, Round: 1, Done: 100 * (i - 18), Of: 4096, Members: 4096, For: time.Duration(i-18) * time.Second}
 		}
-		p.waits(d, now)
+		p.printWait(d, now)
 	}
 	p.last = now // a line of a round
-	p.waits(&view.Doing{Stage: view.StageRound, Round: 2, For: 20 * time.Second}, now.Add(time.Second))
-	p.waits(nil, now.Add(time.Minute))
+	p.printWait(&view.Doing{Stage: view.StageRound, Round: 2, For: 20 * time.Second}, now.Add(time.Second))
+	p.printWait(nil, now.Add(time.Minute))
 	lines := strings.Split(strings.TrimSpace(out.String()), "\n")
 	if len(lines) != 6 || lines[0] != "brood: preparing 4 096 members: 400 initialised, 2.0 s" || lines[2] != "brood: round 1: 1 000 of 4 096 members done, 10 s" {
 		t.Errorf("%d lines:\n%s", len(lines), out.String())

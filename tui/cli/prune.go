@@ -71,15 +71,15 @@ func pruneCommand(s streams) *cobra.Command {
 	return c
 }
 
-// prune removes from a list whose latest sessions come first.
+// prune removes sessions of a list, which is sorted from the newest to the oldest.
 func (f *pruneFlags) prune(list []session.Info, now time.Time, out io.Writer) error {
-	said, verb := "removed", "freed"
+	removed, freed := "removed", "freed"
 	if f.dryRun {
-		said, verb = "would remove", "would free"
+		removed, freed = "would remove", "would free"
 	}
-	freed, gone := int64(0), 0
+	bytes, n := int64(0), 0
 	for _, x := range list[min(f.keep, len(list)):] {
-		idle := now.Sub(touched(x))
+		idle := now.Sub(lastWrite(x))
 		if x.Running || idle < time.Duration(f.older) {
 			continue
 		}
@@ -90,15 +90,15 @@ func (f *pruneFlags) prune(list []session.Info, now time.Time, out io.Writer) er
 				return err
 			}
 		}
-		freed, gone = freed+size, gone+1
-		fmt.Fprintf(out, "%s %s: %s, idle for %.0f days\n", said, oneLine(x.Name), tui.Standing(x), idle.Hours()/24)
+		bytes, n = bytes+size, n+1
+		fmt.Fprintf(out, "%s %s: %s, idle for %.0f days\n", removed, oneLine(x.Name), tui.Standing(x), idle.Hours()/24)
 	}
-	fmt.Fprintf(out, "%s %s: %d of %s\n", verb, humanBytes(freed), gone, plural(len(list), "session"))
+	fmt.Fprintf(out, "%s %s: %d of %s\n", freed, humanBytes(bytes), n, plural(len(list), "session"))
 	return nil
 }
 
-// touched is when something was last written to a session.
-func touched(x session.Info) time.Time {
+// lastWrite returns when a file of a session was last written, except for its lock.
+func lastWrite(x session.Info) time.Time {
 	last := x.Started
 	entries, _ := os.ReadDir(x.Dir)
 	for _, e := range entries {

@@ -43,9 +43,9 @@ func (r runConn) explain(err error) error {
 // resumeHint returns how to resume the run once it has stopped.
 func (r runConn) resumeHint() string {
 	if r.dir == "" {
-		return "its owner goes on with it by brood serve --resume"
+		return "its owner can resume it with brood serve --resume"
 	}
-	return "go on with: " + resumeCommand(r.dir)
+	return "resume it with: " + resumeCommand(r.dir)
 }
 
 // resumeCommand returns the command that resumes the stopped session in dir. For a finished session it doubles
@@ -91,8 +91,8 @@ func listCommand(dir string) string {
 	return "brood sessions " + filepath.Dir(dir)
 }
 
-// commandAndLeave sends the only command of a client that then leaves. It returns the writer lease at once, so that
-// the next client need not wait until the run notices the disconnect.
+// commandAndLeave sends a command and then returns the writer lease. The next client need not wait until the run
+// notices that this one has disconnected.
 func (r runConn) commandAndLeave(ctx context.Context, cmd event.Command) (event.Receipt, error) {
 	r.Stand()
 	receipt, err := r.Command(ctx, cmd)
@@ -122,7 +122,8 @@ func connect(ctx context.Context, what, name string, take bool) (runConn, error)
 		return runConn{}, err
 	}
 	if running, _ := session.Running(dir); !running {
-		return runConn{}, fmt.Errorf("session %s is not running: go on with it by `%s`, or look back with `brood replay %s`",
+		return runConn{}, fmt.Errorf("session %s is not running: resume it with `%s`, or replay it with `brood replay "+
+			"%s`",
 			base, resumeCommand(dir), sessionArg(dir))
 	}
 	client, err := control.Dial(dir, name, take)
@@ -130,7 +131,8 @@ func connect(ctx context.Context, what, name string, take bool) (runConn, error)
 		return runConn{}, session.Denied(filepath.Join(dir, "socket"))
 	}
 	if err != nil {
-		return runConn{}, fmt.Errorf("session %s is locked by a process that does not answer (%w): wait a moment, or end that process", base, err)
+		return runConn{}, fmt.Errorf("session %s is locked by a process that does not answer (%w): wait a moment, or "+
+			"end that process", base, err)
 	}
 	over := func(ctx context.Context) error {
 		for {

@@ -13,6 +13,7 @@ import (
 	"brood/runtime/session"
 )
 
+// ignoreEnd returns nil for io.EOF, else err.
 func ignoreEnd(err error) error {
 	if errors.Is(err, io.EOF) {
 		return nil
@@ -46,18 +47,19 @@ func replayCommand(s streams) *cobra.Command {
 			}
 			switch {
 			case frames.frames > 1:
-				return usage("--frames %d: a recording has one frame at a round: name it with --at", frames.frames)
+				return usage("--frames %d: a recording has one frame per round: give 1, and the round with "+
+					"--at", frames.frames)
 			case frames.frames == 1:
 				opt.Title = filepath.Base(dir)
 				return frames.print(c.Context(), recorded(dir, r), opt, s)
 			case !s.terminal:
-				return reprint(c, r, at, s)
+				return printRecorded(c, r, at, s)
 			}
 			// The last round of a log that cannot be read to its end is unknown.
 			if x := session.Describe(dir); x.Err == "" && at > x.Round {
 				return beyondEnd(at, x.Round)
 			}
-			return look(c.Context(), recorded(dir, r), opt, program, s)
+			return openWorkbench(c.Context(), recorded(dir, r), opt, program, s)
 		},
 	}
 	c.Flags().Uint64Var(&at, "at", 0, "start paused after this round")
@@ -67,13 +69,13 @@ func replayCommand(s streams) *cobra.Command {
 	return c
 }
 
-// beyondEnd refuses a round that a session has not.
+// beyondEnd returns the error for a round after the last one of a session.
 func beyondEnd(at, last uint64) error {
-	return fmt.Errorf("round %d lies beyond the end of the session at round %d", at, last)
+	return fmt.Errorf("round %d is after the end of the session, round %d", at, last)
 }
 
-// reprint writes a recorded session as plain lines, from a round on.
-func reprint(c *cobra.Command, r *session.Reader, at uint64, s streams) error {
+// printRecorded prints a recorded session as plain lines, starting at round at.
+func printRecorded(c *cobra.Command, r *session.Reader, at uint64, s streams) error {
 	p := &plainPrinter{out: s.out, Tally: archive.NewTally()}
 	defer p.flush()
 	var round uint64

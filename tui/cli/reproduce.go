@@ -52,59 +52,8 @@ without a STUDY; brood reproduce alone lists the studies. FILE.toml is your own 
 
 Each run is a session, which brood verify can recompute. The same command resumes where it was stopped and skips completed runs; with
 more seeds it adds runs.`,
-		Args: func(c *cobra.Command, args []string) error {
-			if len(args) > 1 {
-				return usage("reproduce takes one STUDY, but got %q too", args[1])
-			}
-			return nil
-		},
-		RunE: func(c *cobra.Command, args []string) error {
-			all, err := presets.Studies()
-			if err != nil {
-				return err
-			}
-			names := slices.Sorted(maps.Keys(all))
-			study := strings.Join(args, "")
-			if n := c.Flags().NFlag(); study == "" && (n == 0 || n == 1 && f.json) {
-				return listStudies(all, names, f.json, s)
-			}
-			if err := f.batch.check(c, f.opts, f.plain, f.json); err != nil {
-				return err
-			}
-			if f.results != "" && (f.full || len(f.only) > 0) {
-				return usage("--results keeps whole studies in their short form: leave out --full and --preset, or --results")
-			}
-			if f.results != "" {
-				if err := os.MkdirAll(f.results, 0o755); err != nil {
-					return fmt.Errorf("--results: %w", err)
-				}
-			}
-			if f.file != "" { // fail before hours of training, not after
-				if err := writable(f.file); err != nil {
-					return err
-				}
-			}
-			switch {
-			case study == "" || study == "all":
-				return f.everything(c, all, names, s)
-			case strings.HasSuffix(study, ".toml"):
-				if all[study], err = presets.Own(study); err != nil {
-					return err
-				}
-			case all[study] == nil:
-				return usage("there is no study %q%s: choose all, or one of %s", study, usererr.Suggest(study, names),
-					strings.Join(names, ", "))
-			}
-			w, err := f.prepare(c.Context(), study, all[study], s)
-			if err != nil {
-				return err
-			}
-			done, err := f.execute(c.Context(), w, s)
-			if err != nil {
-				return err
-			}
-			return f.write([]part{done}, false)
-		},
+		Args: atMostOne("STUDY"),
+		RunE: func(c *cobra.Command, args []string) error { return f.run(c, strings.Join(args, ""), s) },
 	}
 	fl := c.Flags()
 	f.batch.register(c, 3)
@@ -115,11 +64,66 @@ more seeds it adds runs.`,
 	fl.StringVar(&f.results, "results", "",
 		"also write the runs of each study to this directory, as STUDY.csv with a row each")
 	fl.StringVar(&f.sessions, "sessions", "",
-		"directory for the sessions (default: one among your sessions, named for the study and its presets)")
+		"directory for the sessions (default: one in your sessions directory, named after the study and its presets)")
 	fl.StringArrayVar(&f.only, "preset", nil, "run this preset of the study only (repeatable)")
 	fl.BoolVar(&f.plain, "plain", false, "a line for each run that ends, instead of the live view")
 	fl.BoolVar(&f.json, "json", false, "one JSON object for each run, and for each claim")
 	return c
+}
+
+// run runs a study, your own preset (a .toml file) or, for all and for "" with a flag, every study. Without a study and
+// flags it lists the studies.
+func (f *reproduceFlags) run(c *cobra.Command, study string, s streams) error {
+	all, err := presets.Studies()
+	if err != nil {
+		return err
+	}
+	names := slices.Sorted(maps.Keys(all))
+	if n := c.Flags().NFlag(); study == "" && (n == 0 || n == 1 && f.json) {
+		return listStudies(all, names, f.json, s)
+	}
+	if err := f.batch.check(c, f.opts, f.plain, f.json); err != nil {
+		return err
+	}
+	if err := f.checkOutputs(); err != nil {
+		return err
+	}
+	switch {
+	case study == "" || study == "all":
+		return f.everything(c, all, names, s)
+	case strings.HasSuffix(study, ".toml"):
+		if all[study], err = presets.Own(study); err != nil {
+			return err
+		}
+	case all[study] == nil:
+		return usage("no study %q%s: choose all, or one of %s", study, usererr.Suggest(study, names),
+			strings.Join(names, ", "))
+	}
+	w, err := f.prepare(c.Context(), study, all[study], s)
+	if err != nil {
+		return err
+	}
+	done, err := f.execute(c.Context(), w, s)
+	if err != nil {
+		return err
+	}
+	return f.write([]part{done}, false)
+}
+
+// checkOutputs fails if the files of --results and -o cannot be written, before hours of training instead of after.
+func (f *reproduceFlags) checkOutputs() error {
+	if f.results != "" && (f.full || len(f.only) > 0) {
+		return usage("--results needs whole studies in their short form: leave --full and --preset out")
+	}
+	if f.results != "" {
+		if err := os.MkdirAll(f.results, 0o755); err != nil {
+			return fmt.Errorf("--results: %w", err)
+		}
+	}
+	if f.file != "" {
+		return writable(f.file)
+	}
+	return nil
 }
 
 // listStudies prints the studies with their sources.
@@ -158,9 +162,9 @@ func (f *reproduceFlags) everything(c *cobra.Command, all map[string][]string, n
 	given := c.Flags().Changed
 	switch {
 	case given("preset"):
-		return usage("--preset is one of a study: name the study")
+		return usage("--preset needs a STUDY, of which it selects a preset")
 	case given("listen"):
-		return usage("--listen prints a URL for one study: name it")
+		return usage("--listen needs a STUDY: its workers train one study")
 	}
 	var studies []*study
 	for _, name := range names {
@@ -169,8 +173,8 @@ func (f *reproduceFlags) everything(c *cobra.Command, all map[string][]string, n
 			one.sessions = filepath.Join(f.sessions, name)
 		}
 		w, err := one.prepare(c.Context(), name, all[name], s)
-		if _, ok := errors.AsType[leftOutError](err); ok {
-			fmt.Fprintln(s.err, "brood: left out: "+err.Error())
+		if _, ok := errors.AsType[skippedError](err); ok {
+			fmt.Fprintln(s.err, "brood: skipped: "+err.Error())
 			continue
 		}
 		if err != nil {
@@ -190,7 +194,7 @@ func (f *reproduceFlags) everything(c *cobra.Command, all map[string][]string, n
 		}
 		if err != nil {
 			fmt.Fprintf(s.err, "brood: %s: %v\n", w.name, err)
-			failed = errors.New("not all studies could be run to their end; the same command tries again what failed")
+			failed = errors.New("some studies failed; run the same command again to retry them")
 			continue
 		}
 		done = append(done, one)
@@ -210,7 +214,8 @@ func (f *reproduceFlags) everything(c *cobra.Command, all map[string][]string, n
 func (f *reproduceFlags) prepare(ctx context.Context, name string, names []string, s streams) (*study, error) {
 	for _, p := range f.only {
 		if !slices.Contains(names, p) {
-			return nil, usage("--preset %s is not of the study %s%s: %s", p, name, usererr.Suggest(p, names),
+			return nil, usage("--preset %s: the study %s has no such preset%s: choose one of %s", p, name,
+				usererr.Suggest(p, names),
 				strings.Join(names, ", "))
 		}
 	}
@@ -252,14 +257,14 @@ func writable(path string) error {
 	return file.Close()
 }
 
-// leftOutError is the reason why no preset of a study can run.
-type leftOutError struct{ error }
+// skippedError is the reason why no preset of a study can run.
+type skippedError struct{ error }
 
-func (e leftOutError) Unwrap() error { return e.error }
+func (e skippedError) Unwrap() error { return e.error }
 
 // fill chooses the directory and adds the runs of the named presets, or only of some of them.
 func (w *study) fill(names, only []string, dir string, s streams) error {
-	texts, forms, without := map[string]string{}, []presets.Preset(nil), []error(nil)
+	texts, forms, skipped := map[string]string{}, []presets.Preset(nil), []error(nil)
 	for _, name := range names {
 		text, err := presets.Source(name)
 		if err != nil {
@@ -276,23 +281,24 @@ func (w *study) fill(names, only []string, dir string, s streams) error {
 		form := p
 		if w.full {
 			if form, err = p.InFull(); err != nil {
-				without = append(without, err)
+				skipped = append(skipped, err)
 				continue
 			}
 		}
 		if n := w.Wait; n > 0 && n != form.Options.Workers &&
 			slices.ContainsFunc(p.Claims, func(c presets.Claim) bool { return strings.HasPrefix(c.Metric, "bytes") }) {
-			without = append(without, fmt.Errorf("%s claims the bytes of %s: run it on this machine, or with --wait %d", name,
+			skipped = append(skipped, fmt.Errorf("%s claims the bytes of %s: run it on this machine, or with --wait "+
+				"%d", name,
 				plural(form.Options.Workers, "worker"), form.Options.Workers))
 			continue
 		}
 		w.presets, forms = append(w.presets, p), append(forms, form)
 	}
 	if len(w.presets) == 0 {
-		return leftOutError{without[0]}
+		return skippedError{skipped[0]}
 	}
-	for _, err := range without {
-		fmt.Fprintln(s.err, "brood: left out: "+err.Error())
+	for _, err := range skipped {
+		fmt.Fprintln(s.err, "brood: skipped: "+err.Error())
 	}
 	stem := strings.TrimSuffix(filepath.Base(w.name), ".toml")
 	if w.full {

@@ -121,8 +121,8 @@ func (t *tally) row(name string, counts map[string]int) {
 // values have no scatter or there is only one seed.
 func evidenceCells(j presets.Judgement) []string {
 	f, takes := j.Finding, "–"
-	if f.Takes > 0 {
-		takes = presets.SeedsText(f.Takes)
+	if f.SeedsNeeded > 0 {
+		takes = presets.SeedsText(f.SeedsNeeded)
 	}
 	if f.Verdict == "" || math.IsInf(f.T, 0) || math.IsInf(f.Needed, 0) {
 		return []string{"–", "–", "–", takes}
@@ -150,8 +150,8 @@ func (w *study) writeJSON(to io.Writer, all map[string]sweep.Result) {
 		if !w.full {
 			line["stated"], line["verdict"] = j.Claim.States(), j.Outcome()
 			if f := j.Finding; f.Verdict != "" {
-				if line["seeds_needed"] = nil; f.Takes > 0 {
-					line["seeds_needed"] = f.Takes
+				if line["seeds_needed"] = nil; f.SeedsNeeded > 0 {
+					line["seeds_needed"] = f.SeedsNeeded
 				}
 				line["t"], line["t_needed"], line["degrees_of_freedom"] = finite(f.T), finite(f.Needed), finite(f.Freedom)
 			}

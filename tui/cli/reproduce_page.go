@@ -109,8 +109,8 @@ func updateTally(table, study string, claims []presets.Judgement) string {
 	return t.withTotal().markdown()
 }
 
-// write merges the parts into the document of -o, and does nothing without -o. The document keeps its line ends. all
-// says that the parts are all studies: then a missing tally section is added at the top.
+// write merges the parts into the document of -o, and does nothing without -o. The document keeps its line ends. If all
+// is set, the parts cover all studies, and it adds a missing tally section at the top.
 func (f *reproduceFlags) write(parts []part, all bool) error {
 	if f.file == "" || len(parts) == 0 {
 		return nil

@@ -9,8 +9,8 @@ import (
 	"brood/presets"
 )
 
-// TestPageKeepsProse: a study's table and command are put in place of its own, what a person wrote around them stays,
-// the counts of all studies follow, and lines end as they did; a study that the page has not is added.
+// TestPageKeepsProse: the table and the command of a study are replaced, the text around them remains, the tally is
+// updated, and line ends are preserved. A study without a section is appended.
 func TestPageKeepsProse(t *testing.T) {
 	verdict := func(v presets.Verdict, below string) []presets.Judgement {
 		return []presets.Judgement{{Finding: presets.Finding{Verdict: v}, Claim: presets.Claim{Below: below}}}
@@ -58,7 +58,7 @@ func TestPageKeepsProse(t *testing.T) {
 	}
 }
 
-// TestPartOfAStudy: what is no whole study in its short form has a heading of its own, and is not counted.
+// TestPartOfAStudy: a full form or a part of a study has a separate heading, and is not counted.
 func TestPartOfAStudy(t *testing.T) {
 	for _, c := range []struct {
 		f             reproduceFlags

@@ -15,8 +15,8 @@ import (
 	"brood/runtime/testutil"
 )
 
-// TestJudged: the table has a row for each claim, says what is missing, and is Markdown for a document. A full form is
-// not judged.
+// TestJudged: the table has a row for each claim, names missing presets, and is valid Markdown. A full form is not
+// judged.
 func TestJudged(t *testing.T) {
 	at := func(x float64) *float64 { return &x }
 	of := func(name string, claims ...presets.Claim) *study {
@@ -25,7 +25,7 @@ func TestJudged(t *testing.T) {
 	w := of("a", presets.Claim{Source: "Table 1", Metric: "test_error", Published: at(0.44), AtMost: at(3), Below: "b"}, presets.Claim{Source: "Fig. 2", Metric: "bytes_per_eval", AtMost: at(1)})
 	all := map[string]sweep.Result{
 		// 12.2 standard errors below b, where four degrees of freedom need 2.8; 17.3 below 3, where two need 4.3, and three
-		// seeds would do again
+		// seeds would decide again
 		"a": {Seconds: 7, Figures: map[string][]float64{"test_error": {2, 2.1, 1.9}}},
 		"b": {Figures: map[string][]float64{"test_error": {3, 3.1, 2.9}}},
 	}
@@ -62,9 +62,9 @@ func TestJudged(t *testing.T) {
 	}
 }
 
-// TestSeedsOfAVerdict: what fewer seeds than a claim states do not decide says so, and with as many it does not; what
-// is decided is told as it is. The counts have one verdict for both, and tell a bound that holds by itself. JSON has
-// the verdict alone, and how many seeds it takes.
+// TestSeedsOfAVerdict: an undecided claim names the number of seeds that could decide it, if fewer ran. The tally
+// counts both forms as one verdict, and bounds that hold separately. JSON has only the verdict, and the number of
+// seeds.
 func TestSeedsOfAVerdict(t *testing.T) {
 	three, six := []float64{2, 2.1, 1.9}, []float64{2, 2.1, 1.9, 2, 2.1, 1.9}
 	for _, c := range []struct {
@@ -108,8 +108,8 @@ func TestSeedsOfAVerdict(t *testing.T) {
 	}
 }
 
-// TestEverything: the studies go one after the other, each in a directory of its own, into one document; one that has
-// nothing to run is left out.
+// TestEverything: the studies run in sequence, each in a separate directory, into one document. Studies without a
+// preset to run are skipped.
 func TestEverything(t *testing.T) {
 	madeUp(t)
 	dir := t.TempDir()
@@ -158,7 +158,7 @@ func TestEverything(t *testing.T) {
 		t.Errorf("the study behind a failed one is not told: %q, %v", text, err)
 	}
 	f.full = true
-	if err := f.everything(c, map[string][]string{"ours": {"quickstart"}}, []string{"ours"}, s); err != nil || !strings.Contains(told.String(), "left out: the preset quickstart has no full form") {
+	if err := f.everything(c, map[string][]string{"ours": {"quickstart"}}, []string{"ours"}, s); err != nil || !strings.Contains(told.String(), "skipped: the preset quickstart has no full form") {
 		t.Errorf("a study without a full form: %v, told %q", err, told.String())
 	}
 }
@@ -171,7 +171,7 @@ func TestShortTime(t *testing.T) {
 	}
 }
 
-// TestBatchEndsAtOnce: a moving view whose runs are all over ends before it has begun to move.
+// TestBatchEndsAtOnce: an animated view of finished runs ends before it starts.
 func TestBatchEndsAtOnce(t *testing.T) {
 	ended := make(chan struct{})
 	go func() {

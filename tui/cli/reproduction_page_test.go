@@ -20,7 +20,7 @@ var updatePage = flag.Bool("update-page", false, "write the tables of docs/repro
 
 const page = "../../docs/reproduction.md"
 
-// recordedStudy is a study as docs/results has it: the runs.csv that brood reproduce leaves in the directory of its
+// recordedStudy returns a study from docs/results: the runs.csv that brood reproduce wrote to the directory of its
 // sessions.
 func recordedStudy(t *testing.T, name string) (*study, map[string]sweep.Result) {
 	t.Helper()

@@ -29,7 +29,7 @@ func revokeCommand(s streams) *cobra.Command {
 			if _, err := run.Gate(c.Context(), control.Gate{Revoke: args[1]}); err != nil {
 				return err
 			}
-			fmt.Fprintf(s.out, "the key %s is shut out\n", args[1])
+			fmt.Fprintf(s.out, "the key %s is revoked\n", args[1])
 			return nil
 		},
 	}

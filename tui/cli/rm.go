@@ -15,12 +15,7 @@ func rmCommand(s streams) *cobra.Command {
 		Use:        "rm SESSION...",
 		SuggestFor: []string{"delete", "remove"},
 		Short:      "Remove sessions that do not run",
-		Args: func(c *cobra.Command, args []string) error {
-			if len(args) == 0 {
-				return exactly("a SESSION")(c, args)
-			}
-			return nil
-		},
+		Args:       atLeastOne("a SESSION"),
 		RunE: func(_ *cobra.Command, args []string) error {
 			var dirs []string
 			for _, a := range args {
@@ -29,7 +24,7 @@ func rmCommand(s streams) *cobra.Command {
 					err = removable(dir)
 				}
 				if err != nil {
-					return err // before any is gone
+					return err // before any is removed
 				}
 				dirs = append(dirs, dir)
 			}
@@ -48,7 +43,7 @@ func rmCommand(s streams) *cobra.Command {
 	}
 }
 
-// removable says why the session in dir may not be removed: only what is listed can be, and nothing that runs.
+// removable fails if the session in dir may not be removed: it runs, or it is not in the home directory of sessions.
 func removable(dir string) error {
 	home, err := session.Home()
 	if err != nil {
@@ -63,7 +58,7 @@ func removable(dir string) error {
 	return nil
 }
 
-// removeSession removes a session and gives the bytes that it held.
+// removeSession removes a session and returns its size in bytes.
 func removeSession(dir string) (int64, error) {
 	if err := removable(dir); err != nil {
 		return 0, err

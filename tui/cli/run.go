@@ -41,11 +41,12 @@ func (f *runFlags) register(c *cobra.Command) {
 	fl := c.Flags()
 	fl.StringArrayVar(&f.set, "set", nil,
 		"set a knob: NAME=VALUE or NAME=SCHEDULE, such as eta=0.1 or eta=cosine:0.1..0.001@+200 (repeatable)")
-	fl.BoolVar(&f.full, "full", false, "the preset in its full form, as its source has it, and not the short one")
-	optionFlags(c, &f.opts, here(option.All)...)
-	fl.StringVar(&f.session, "session", "", "directory to record into, a path (default: a new one among your sessions)")
-	fl.StringVar(&f.resume, "resume", "", "go on with this session")
-	fl.BoolVar(&f.background, "background", false, "train in a process of its own and return")
+	fl.BoolVar(&f.full, "full", false, "the full form of the preset, as published, instead of the short one")
+	optionFlags(c, &f.opts, withoutJoined(option.All)...)
+	fl.StringVar(&f.session, "session", "", "path of the directory to record into (default: a new one in your "+
+		"sessions directory)")
+	fl.StringVar(&f.resume, "resume", "", "resume this session")
+	fl.BoolVar(&f.background, "background", false, "train in a background process and return")
 	fl.BoolVar(&f.plain, "plain", false, "no workbench: print progress lines")
 	fl.BoolVar(&f.json, "json", false, "no workbench: print one JSON object a line")
 	f.draw.register(c)
@@ -64,12 +65,7 @@ func (f *runFlags) command(s streams) *cobra.Command {
 	c := &cobra.Command{
 		Use: "run [PRESET|FILE.toml]", SuggestFor: []string{"train"},
 		Short: "Train: in the workbench, or with --plain or --json in the foreground",
-		Args: func(c *cobra.Command, args []string) error {
-			if len(args) > 1 {
-				return usage("run takes one preset, but got %q too", args[1])
-			}
-			return nil
-		},
+		Args:  atMostOne("preset"),
 		RunE: func(c *cobra.Command, args []string) error {
 			return f.execute(c, strings.Join(args, ""), s)
 		},
@@ -85,12 +81,13 @@ func (f *runFlags) execute(c *cobra.Command, preset string, s streams) error {
 		return runOrder(c.Context(), s)
 	case f.dryRun:
 		return writeEstimate(s)
-	case f.plain && f.json:
-		return usage("--plain and --json are two ways to print the same run: give one of them")
 	case f.background && f.plain:
 		return usage("--plain and --background exclude each other: a run in the background prints nothing")
 	case f.background && f.json:
 		return usage("--json and --background exclude each other: a run in the background prints nothing")
+	}
+	if err := onePrinter(f.plain, f.json); err != nil {
+		return err
 	}
 	if f.plain || f.json || !f.background && !s.terminal {
 		return f.foreground(c, preset, s)
@@ -116,19 +113,21 @@ func (f *runFlags) preset(name string) (p presets.Preset, err error) {
 		}
 	}
 	if text := option.Objective.Text(f.opts); text != "" && p.Options.Model != "" {
-		return p, usage("preset %s trains a model, and --objective %s is in place of one: leave the preset out, and say --algorithm", name, text)
+		return p, usage("preset %s trains a model, and --objective %s replaces models: leave the preset out and give "+
+			"--algorithm", name, text)
 	}
 	if text := option.Program.Text(f.opts); text != "" && p.Options.Model != "" {
-		return p, usage("preset %s trains a model, and --program %s has its own: leave the preset out, and say --algorithm", name, text)
+		return p, usage("preset %s trains a model, and --program %s has its own model: leave the preset out and give "+
+			"--algorithm", name, text)
 	}
 	if text := option.Env.Text(f.opts); text != "" && p.Options.Model != "" {
-		return p, usage("preset %s trains a model, and --env %s is in place of one: leave the preset out", name, text)
+		return p, usage("preset %s trains a model, and --env %s replaces models: leave the preset out", name, text)
 	}
 	switch {
 	case !f.full:
 		return p, nil
 	case name == "":
-		return p, usage("--full is a form of a preset: name one")
+		return p, usage("--full needs a preset")
 	}
 	return p.InFull()
 }
@@ -174,13 +173,14 @@ func (f *runFlags) merge(p presets.Preset, given func(flag string) bool) (host.O
 		}
 	}
 	o.Seed = cmp.Or(o.Seed, 1)
-	if err := f.over(&o, given); err != nil {
+	if err := f.overridePreset(&o, given); err != nil {
 		return o, err
 	}
 	if f.serves {
 		o.Workers, o.Wait = f.opts.Workers+f.opts.Wait, f.opts.Wait
 		if o.Members == host.Auto {
-			return o, usage("--members auto counts the threads of this machine, and a served run has those of others: give a number")
+			return o, usage("--members auto counts the threads of this machine, but other machines train a served " +
+				"run: give a number")
 		}
 	}
 	set, err := parseSettings(f.set)
@@ -189,7 +189,7 @@ func (f *runFlags) merge(p presets.Preset, given func(flag string) bool) (host.O
 	}
 	for _, s := range set {
 		if s.Knob == option.Members.Name {
-			return o, usage("the population of a new run is given by --members")
+			return o, usage("--set members: give the population of a new run with --members")
 		}
 	}
 	o.Set = append(o.Set, set...)
@@ -197,7 +197,7 @@ func (f *runFlags) merge(p presets.Preset, given func(flag string) bool) (host.O
 	return o, nil
 }
 
-// parseSettings reads NAME=VALUE words.
+// parseSettings parses words of the form NAME=VALUE.
 func parseSettings(words []string) (out []event.Setting, err error) {
 	for _, w := range words {
 		name, expr, ok := strings.Cut(w, "=")
@@ -261,11 +261,11 @@ func (f *runFlags) order(c *cobra.Command, preset string) (o host.Order, err err
 		o.Options, err = f.options(c, preset)
 		return o, err
 	}
-	if err := keeps(c.Flags().Changed); err != nil {
+	if err := checkResumable(c.Flags().Changed); err != nil {
 		return o, err
 	}
 	if preset != "" {
-		return o, usage("a resumed session keeps its own settings: leave the preset %q out", preset)
+		return o, usage("--resume keeps the settings of the session: leave the preset %q out", preset)
 	}
 	o.Resume = true
 	if o.Dir, err = resolve(f.resume); err != nil {
@@ -302,7 +302,7 @@ func train(ctx context.Context, p prepared, to printer) (err error) {
 	defer func() { out.fail(err) }()
 	signals := make(chan os.Signal, 2)
 	defer notifyExit(ctx, signals)()
-	out.begin(p) // from now on a reader of the output may interrupt the run
+	out.begin(p) // a reader of this output may send a signal, so that the handler must be installed before
 	run, err := p.start(out.record)
 	if err != nil {
 		p.sess.Close()
@@ -327,31 +327,32 @@ func train(ctx context.Context, p prepared, to printer) (err error) {
 					cancel()
 					return
 				}
-				out.note("finishing the round and saving; once more to leave at once")
+				out.note("finishing the round and saving; a second signal ends at once")
 				run.Interrupt()
 			case <-done:
 				return
 			}
 		}
 	}()
-	settled := watchWaits(out, run.Doing)
+	stopWaits := watchWaits(out, run.Doing)
 	exit, err := run.Train(ctx)
-	settled()
+	stopWaits()
 	close(done)
 	<-watched
-	var asks func() testReport
+	var evaluateTest func() testReport
 	// Skip the test report for served runs, whose population may not fit on this machine, and for interrupted ones.
 	if p.open == nil && left == nil && exit.Phase == event.Finished {
 		test := func(ctx context.Context) (*report.Report, error) { return evaluate.ReportRun(ctx, run) }
-		asks = func() testReport { return askTestSet(ctx, test, p.job.Config.Kernels, signals, out.note) }
+		evaluateTest = func() testReport { return evaluateTestSet(ctx, test, p.job.Config.Kernels, signals, out.note) }
 	}
-	out.end(exit, asks)
+	out.end(exit, evaluateTest)
 	full, _ := left.(unwritten)
 	switch {
 	case full.writeError != nil && exit.Phase != event.Finished:
-		return &writeError{full.err, "go on with the saved run: " + resumeLine(p.sess.Dir())}
+		return &writeError{full.err, "resume the saved run with: " + resumeLine(p.sess.Dir())}
 	case left != nil && exit.Phase != event.Finished: // a signal after the last round changes nothing
-		return &exitError{code: signalStatus(left), err: fmt.Errorf("interrupted; go on with: %s", resumeLine(p.sess.Dir()))}
+		return &exitError{code: signalStatus(left), err: fmt.Errorf("interrupted; resume with: %s",
+			resumeLine(p.sess.Dir()))}
 	case err != nil:
 		return err
 	case exit.Phase == event.Failed && exit.Branch > 0:
@@ -360,7 +361,8 @@ func train(ctx context.Context, p prepared, to printer) (err error) {
 	case exit.Phase == event.Failed:
 		return fmt.Errorf("the run failed: %s; the session is %s", exit.Reason, p.sess.Dir())
 	case exit.Missed != "":
-		return fmt.Errorf("the run ended before its target %s was met; it is saved: give it more, such as %s --target %s",
+		return fmt.Errorf("the run ended before its target %s was met; it is saved: resume it with a higher limit, "+
+			"such as %s --target %s",
 			exit.Missed, resumeCommand(p.sess.Dir()), exit.Missed)
 	}
 	return nil

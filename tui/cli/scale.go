@@ -58,7 +58,7 @@ Each run is a session, which brood verify can recompute. The same command resume
 	fl.StringVarP(&f.out, "output", "o", "",
 		"folder for figures: for each plan NAME.csv, with a row for each kind of run, and NAME.svg")
 	fl.StringVar(&f.sessions, "sessions", "",
-		"directory for the sessions (default: one among your sessions for each plan, named for it)")
+		"directory for the sessions (default: for each plan one in your sessions directory, named after it)")
 	fl.BoolVar(&f.plain, "plain", false, "a line for each run that ends, instead of the live view")
 	fl.BoolVar(&f.predictions, "foretold", false,
 		"compare rounds of more than four workers with the prediction of a simulated fleet, calibrated by smaller fleets")
@@ -89,7 +89,7 @@ func listPlans(asJSON bool, s streams) error {
 	}
 	if !asJSON {
 		t.write(s.out)
-		fmt.Fprintln(s.out, "\nrun one: brood scale PLAN -o FOLDER; or a plan of your own: brood scale FILE.toml")
+		fmt.Fprintln(s.out, "\nrun one: brood scale PLAN -o FOLDER; or your own plan: brood scale FILE.toml")
 	}
 	return nil
 }
@@ -101,8 +101,8 @@ type fleetRuns struct {
 }
 
 func (f *scaleFlags) execute(ctx context.Context, names []string, s streams) error {
-	if f.plain && *f.json {
-		return usage("--plain and --json are two ways to print the same runs: give one of them")
+	if err := onePrinter(f.plain, *f.json); err != nil {
+		return err
 	}
 	var plans []presets.Scaling
 	var fleets [][]*fleetRuns
@@ -219,7 +219,7 @@ func (f *scaleFlags) prepare(ctx context.Context, p presets.Scaling, several boo
 		}
 		slower := fmt.Sprintf("%g times slower", p.Slow)
 		if p.FastFrames {
-			slower += " but for frames"
+			slower += " except for frames"
 		}
 		w.head = fmt.Sprintf("%s on %s, each %s", p.Name, plural(n, "worker"), slower)
 		if err := w.validate(ctx, p); err != nil {
@@ -243,7 +243,7 @@ func (w *fleetRuns) trainSeed(ctx context.Context, seed int, f *scaleFlags, s st
 	if len(w.Trials) < len(all) {
 		w.head += fmt.Sprintf(" with seed %d", seed)
 	}
-	if w.Look(); !w.Left() {
+	if w.ReadStates(); !w.Unfinished() {
 		return nil
 	}
 	return w.train(ctx, newBatchView(&w.runs, f.plain, *f.json, s))
@@ -273,7 +273,7 @@ func (w *fleetRuns) late(t *sweep.Trial) bool {
 // validate prepares the largest run of each curve with unfinished runs, and fails if it cannot run. It checks one
 // link only: links do not affect whether a run is possible.
 func (w *fleetRuns) validate(ctx context.Context, p presets.Scaling) error {
-	w.Look()
+	w.ReadStates()
 	for _, c := range p.Curves {
 		largest, left := -1, false
 		for i, r := range w.planned {
@@ -399,11 +399,13 @@ func (f *scaleFlags) report(p presets.Scaling, all []*fleetRuns, s streams) erro
 		}
 	}
 	if late := r.Late(); late > 0 {
-		fmt.Fprintf(s.err, "brood: this machine was too busy in %s (a small letter, a hollow point in the picture): workers were more than %d %% late, and the same command measures these again\n", plural(late, "point"), scaling.TooLate)
+		fmt.Fprintf(s.err, "brood: this machine was too busy at %s (lower-case letters, hollow points in the SVG): "+
+			"workers were more than %d %% late; run the same command again to repeat their measurement\n",
+			plural(late, "point"), scaling.TooLate)
 	}
 	if few := r.Few(); few > 0 {
-		fmt.Fprintf(s.err, "brood: %s with fewer than %d commits that count, of which no time of a round is told: give the plan more rounds, 8 or more where they are short\n",
-			plural(few, "point"), scaling.Least)
+		fmt.Fprintf(s.err, "brood: no round time for %s with fewer than %d counted commits: give the plan more "+
+			"rounds, 8 or more if they are short\n", plural(few, "point"), scaling.Least)
 	}
 	if f.out == "" {
 		return nil

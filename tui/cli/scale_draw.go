@@ -72,7 +72,7 @@ func drawPlot(p scaling.Plot, width, height int) []string {
 		lines = append(lines, fmt.Sprintf("%*s%c  %s", plotLeft, "", rune('A'+i%26), l.Name))
 	}
 	if met {
-		lines = append(lines, fmt.Sprintf("%*s*  several of them", plotLeft, ""))
+		lines = append(lines, fmt.Sprintf("%*s*  several lines", plotLeft, ""))
 	}
 	return lines
 }

@@ -13,8 +13,8 @@ import (
 	"brood/runtime/simulate"
 )
 
-// predict prints the predicted round times of the runs of a plan on more than forecast.MaxCalibrated workers next to the
-// measured ones, and the runs that it left out.
+// predict prints the predicted and the measured round times of the runs of a plan on more than forecast.MaxCalibrated
+// workers, and the runs that it excludes.
 func (f *scaleFlags) predict(ctx context.Context, p presets.Scaling, all []*fleetRuns, s streams) error {
 	measured, err := results(p, all)
 	if err != nil {
@@ -48,8 +48,8 @@ func (f *scaleFlags) predict(ctx context.Context, p presets.Scaling, all []*flee
 	if err := f.printPredictions(p.Name, out, s); err != nil {
 		return err
 	}
-	for _, text := range leftOut(all, measured) {
-		fmt.Fprintln(s.err, "brood: left out: "+text)
+	for _, text := range excluded(all, measured) {
+		fmt.Fprintln(s.err, "brood: skipped: "+text)
 	}
 	return nil
 }
@@ -66,9 +66,9 @@ func measuredRuns(all []*fleetRuns, measured scaling.Results) (out []forecast.Ru
 	return out
 }
 
-// leftOut returns the runs that are used neither for the calibration nor for the comparison, with the reason: one
+// excluded returns the runs that are used neither for the calibration nor for the comparison, with the reason: one
 // entry for each label and fleet size.
-func leftOut(all []*fleetRuns, measured scaling.Results) (out []string) {
+func excluded(all []*fleetRuns, measured scaling.Results) (out []string) {
 	for _, w := range all {
 		for i, r := range w.planned {
 			if why := forecast.Unusable(measured.Of[keyOf(r)]); why != "" && w.Trials[i].Seed == 1 {
@@ -80,7 +80,7 @@ func leftOut(all []*fleetRuns, measured scaling.Results) (out []string) {
 }
 
 // printPredictions prints the predictions of the named plan, as a table with a summary or as JSON objects.
-func (f *scaleFlags) printPredictions(plan string, out []scaling.Foretold, s streams) error {
+func (f *scaleFlags) printPredictions(plan string, out []scaling.Prediction, s streams) error {
 	if *f.json {
 		for _, x := range out {
 			if err := objects(s.out, x.JSON(plan)); err != nil {
@@ -89,7 +89,8 @@ func (f *scaleFlags) printPredictions(plan string, out []scaling.Foretold, s str
 		}
 		return nil
 	}
-	t := newTable("curve", "link", ">members", ">workers", ">measured", ">foretold", ">error", ">plain model", ">error",
+	t := newTable("curve", "link", ">members", ">workers", ">measured", ">predicted", ">error", ">plain model",
+		">error",
 		">late")
 	for _, x := range out {
 		t.row(x.Curve, x.Link, strconv.Itoa(x.Members), strconv.Itoa(x.Workers), seconds(x.Measured), seconds(x.Round),
@@ -108,13 +109,14 @@ func signed(x float64) string { return fmt.Sprintf("%+.1f %%", 100*x) }
 // prediction need.
 func checkPredictable(p presets.Scaling) error {
 	if p.Target != "" {
-		return usage("plan %s has a target, and --foretold is of a round's time: leave it out, or choose a plan with rounds",
-			p.Name)
+		return usage("plan %s has a target, and --foretold predicts the time of rounds: leave it out, or choose a "+
+			"plan without a target", p.Name)
 	}
 	few := slices.ContainsFunc(p.Workers, func(n int) bool { return n > 1 && n <= forecast.MaxCalibrated })
 	if p.Workers[0] != 1 || !few || p.Workers[len(p.Workers)-1] <= forecast.MaxCalibrated {
-		return usage("plan %s has fleets of %v, and --foretold is calibrated by a single worker and by 2 to %d, and foretells "+
-			"more: give the plan workers such as [1, 2, 4, 8]", p.Name, p.Workers, forecast.MaxCalibrated)
+		return usage("plan %s has fleets of %v, and --foretold needs fleets of 1 and of 2 to %d workers for "+
+			"calibration and a larger one to predict: give the plan workers such as [1, 2, 4, 8]", p.Name, p.Workers,
+			forecast.MaxCalibrated)
 	}
 	return nil
 }

@@ -11,7 +11,8 @@ import (
 	"brood/runtime/scaling"
 )
 
-// The pictures of the page of scaling are what its rows say, of the plans as they are; the page shows each of them.
+// TestScalingPage: the pictures of the scaling page are generated from its rows and the current plans, and the page
+// shows each of them.
 func TestScalingPage(t *testing.T) {
 	dir := filepath.Join("..", "..", "docs")
 	page, err := os.ReadFile(filepath.Join(dir, "scaling.md"))

@@ -25,12 +25,12 @@ import (
 	"brood/runtime/testutil"
 )
 
-// agrees is the progress that verify and a batch's checks print every second: whether there is any depends on the
+// agrees matches the progress lines that verify and batch checks print every second, which depend on the speed of the
 // machine.
 var agrees = regexp.MustCompile(`(?m)^(round +\d+ agrees|brood: checked \d+ of \d+ runs)\n`)
 
-// refuses STATUS PATTERN ARGUMENTS... runs brood, which must end with the status, print nothing but one line on
-// standard error that begins with "brood: " and matches, and leave all files as they were.
+// refuses STATUS PATTERN ARGUMENTS... runs brood, which must exit with the status, print nothing but one line on
+// standard error that begins with "brood: " and matches, and leave all files unchanged.
 func refuses(ts *testscript.TestScript, neg bool, args []string) {
 	if neg || len(args) < 2 {
 		ts.Fatalf("usage: refuses STATUS PATTERN [ARGUMENT...]")
@@ -61,8 +61,8 @@ func refuses(ts *testscript.TestScript, neg bool, args []string) {
 	}
 }
 
-// files are the names and sizes below the work directory, but for temporary files, sessions that a run writes just now,
-// and locks, which whoever looks for a writer makes again.
+// files returns the names and sizes below the work directory, except temporary files, sessions that a run is writing,
+// and locks, which a reader recreates.
 func files(ts *testscript.TestScript) map[string]int64 {
 	work, out := ts.Getenv("WORK"), map[string]int64{}
 	err := filepath.WalkDir(work, func(path string, d fs.DirEntry, err error) error {
@@ -91,7 +91,7 @@ func files(ts *testscript.TestScript) map[string]int64 {
 
 var digests = regexp.MustCompile("^blake3:[0-9a-f]{64}$")
 
-// summary NAME checks the last line of standard output and keeps its values as $NAME_rounds and so on.
+// summary NAME checks the last line of standard output and sets $NAME_rounds and so on to its values.
 func summaryOf(ts *testscript.TestScript, neg bool, args []string) {
 	if neg || len(args) != 1 {
 		ts.Fatalf("usage: summary NAME")
@@ -111,7 +111,7 @@ func summaryOf(ts *testscript.TestScript, neg bool, args []string) {
 	for _, field := range []string{"algorithm", "rounds", "steps", "samples", "seconds", "samples_per_second", "evaluations", "train_loss",
 		"test_error", "bytes_sent", "bytes_predicted", "overhead_bytes", "params_hash", "centre_hash", "kernels", "session"} {
 		v, ok := sum[field]
-		// nothing to test or hand over
+		// nothing to test or to send
 		modelless := sum["kernels"] == "none" && (field == "test_error" || field == "centre_hash")
 		modelless = modelless || sum["test_fitness"] != nil && (field == "test_error" || field == "train_loss")
 		if !ok || !modelless && (v == nil || v == "") {
@@ -183,7 +183,7 @@ func await(ts *testscript.TestScript, neg bool, args []string) {
 	}
 }
 
-// kill9 SESSION kills the process that writes it, without a warning.
+// kill9 SESSION kills the process that writes it with SIGKILL.
 func kill9(ts *testscript.TestScript, neg bool, args []string) {
 	if p := writer(ts, args[0]); p != nil {
 		ts.Check(p.Kill())
@@ -191,7 +191,7 @@ func kill9(ts *testscript.TestScript, neg bool, args []string) {
 	ended(ts, neg, args)
 }
 
-// signal INT|TERM SESSION signals the process that writes it, if there is one still.
+// signal INT|TERM SESSION signals the process that writes it, if there is one.
 func sendSignal(ts *testscript.TestScript, neg bool, args []string) {
 	sig := map[string]os.Signal{"INT": os.Interrupt, "TERM": syscall.SIGTERM, "HUP": syscall.SIGHUP}[args[0]]
 	p := writer(ts, args[1])
@@ -221,7 +221,7 @@ func ended(ts *testscript.TestScript, neg bool, args []string) {
 	})
 }
 
-// cut FILE N takes the last N bytes off a file.
+// cut FILE N removes the last N bytes of a file.
 func cut(ts *testscript.TestScript, neg bool, args []string) {
 	if neg || len(args) != 2 {
 		ts.Fatalf("usage: cut FILE N")
@@ -247,8 +247,8 @@ func flip(ts *testscript.TestScript, neg bool, args []string) {
 	ts.Check(os.WriteFile(found[0], b, 0o600))
 }
 
-// idx FILE BYTES SIZE... writes an IDX file of unsigned bytes with these sizes in its header and so many bytes after
-// it.
+// idx FILE BYTES SIZE... writes an IDX file of unsigned bytes with these sizes in its header and this number of bytes
+// after it.
 func idx(ts *testscript.TestScript, neg bool, args []string) {
 	out := []byte{0, 0, 8, byte(len(args) - 2)}
 	for _, a := range args[2:] {

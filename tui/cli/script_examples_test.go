@@ -8,11 +8,11 @@ import (
 	"github.com/rogpeppe/go-internal/testscript"
 )
 
-// scheduleShown is a schedule as a text for people shows one.
+// scheduleShown matches the schedules in help texts and pages.
 var scheduleShown = regexp.MustCompile(`\b(?:linear|cosine|exp|step|piecewise):[-+*/.,=@\w]*[\w]`)
 
-// examples SESSION does to a run that trains what the help of brood set and brood run and the README show: each line of
-// brood set, and each schedule elsewhere as a value of eta.
+// examples SESSION applies the examples of brood set, brood run and the README to a training run: each line of brood
+// set, and each schedule elsewhere as a value of eta.
 func examples(ts *testscript.TestScript, neg bool, args []string) {
 	readme, err := os.ReadFile("../../README.md")
 	ts.Check(err)

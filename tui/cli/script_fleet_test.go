@@ -22,7 +22,7 @@ func launchBackground(ts *testscript.TestScript, neg bool, args []string) {
 	hire(ts, args[0], append([]string{"fleet", "launch"}, args[1:]...)...)
 }
 
-// freePort NAME sets a variable to a port that nobody has, of UDP and of TCP.
+// freePort NAME sets a variable to a free port of UDP and TCP.
 func freePort(ts *testscript.TestScript, neg bool, args []string) {
 	l, err := net.Listen("tcp", "127.0.0.1:0")
 	ts.Check(err)
@@ -30,10 +30,10 @@ func freePort(ts *testscript.TestScript, neg bool, args []string) {
 	ts.Setenv(args[0], strconv.Itoa(l.Addr().(*net.TCPAddr).Port))
 }
 
-// unseen N: at least N processes run the script's brood as a worker, or ssh for one, and none shows a join URL.
-// Processes of other scripts do not count: WORK in its environment says whose a process is. What is read of one that
-// ends at that moment may be cut off and look like one of this script, whose own go on: a URL counts if it is there a
-// second later.
+// unseen N waits until at least N processes run the script's brood as a worker, or ssh for one, and checks that none
+// shows a join URL. WORK in the environment of a process identifies those of this script. The command line of a process
+// that is exiting may be truncated and then look like another one, so a URL counts only if it is still there a second
+// later.
 func unseen(ts *testscript.TestScript, neg bool, args []string) {
 	n := 0
 	var shown []string
@@ -63,7 +63,7 @@ func unseen(ts *testscript.TestScript, neg bool, args []string) {
 	}
 }
 
-// workerOf is the command line of a process, and whether it is of a worker, or of ssh for one, that this script began.
+// workerOf returns the command line of a process, and whether this script started it as a worker, or as ssh for one.
 func workerOf(ts *testscript.TestScript, path string) (line []byte, own bool) {
 	line, err := os.ReadFile(path)
 	if err != nil || !bytes.Contains(line, []byte(ts.Getenv("BROOD"))) || !bytes.Contains(line, []byte("worker")) {
@@ -77,7 +77,7 @@ func workerOf(ts *testscript.TestScript, path string) (line []byte, own bool) {
 	return line, bytes.Contains(env, []byte("\x00WORK="+ts.Getenv("WORK")+"\x00"))
 }
 
-// daemon runs a server in the foreground until the script has ended. What it says is in NAME.log.
+// daemon runs a server in the foreground until the end of the script. Its output goes to NAME.log.
 func daemon(ts *testscript.TestScript, name string, argv ...string) {
 	path, err := exec.LookPath(argv[0])
 	ts.Check(err)
@@ -93,7 +93,7 @@ func daemon(ts *testscript.TestScript, name string, argv ...string) {
 	})
 }
 
-// until waits for a server; what it last said is in NAME.log.
+// until waits for a server. A failure prints NAME.log.
 func until(ts *testscript.TestScript, name string, ready func() bool) {
 	for late := time.Now().Add(testutil.Timeout); !ready(); time.Sleep(50 * time.Millisecond) {
 		if time.Now().After(late) {
@@ -102,8 +102,8 @@ func until(ts *testscript.TestScript, name string, ready func() bool) {
 	}
 }
 
-// sshd starts a server of ssh on this machine, with keys of its own. $SSH and $ELSE reach it as HOST 127.0.0.1:$PORT,
-// with a key that it takes and with one that it rejects; $BROOD is brood's path.
+// sshd starts an ssh server on this machine with new keys. $SSH and $ELSE reach it as HOST 127.0.0.1:$PORT, with a key
+// that it accepts and with one that it rejects; $BROOD is the path of brood.
 func sshServer(ts *testscript.TestScript, neg bool, args []string) {
 	if os.Geteuid() == 0 {
 		ts.Check(os.MkdirAll("/run/sshd", 0o755)) // where sshd of root locks itself in; the system makes it at its start
@@ -138,7 +138,7 @@ func sshServer(ts *testscript.TestScript, neg bool, args []string) {
 	ts.Setenv("BROOD", broodPath(ts))
 }
 
-// broodPath is the brood that the script's PATH gives.
+// broodPath returns the brood in the script's PATH.
 func broodPath(ts *testscript.TestScript) string {
 	for _, dir := range filepath.SplitList(ts.Getenv("PATH")) {
 		if found, err := exec.LookPath(filepath.Join(dir, "brood")); err == nil {
@@ -149,7 +149,8 @@ func broodPath(ts *testscript.TestScript) string {
 	return ""
 }
 
-// slurmCluster starts a Slurm of three nodes on this machine, as root: $SLURM_CONF is what its programs need.
+// slurmCluster starts a Slurm cluster of three nodes on this machine, as root. $SLURM_CONF is the configuration for its
+// programs.
 func slurmCluster(ts *testscript.TestScript, neg bool, args []string) {
 	host, err := os.Hostname()
 	ts.Check(err)
@@ -158,7 +159,7 @@ func slurmCluster(ts *testscript.TestScript, neg bool, args []string) {
 		ts.Check(os.MkdirAll(filepath.Join(at, dir), 0o755))
 	}
 	in := func(name string) string { return filepath.Join(at, name) }
-	// of a cluster that only this machine reaches
+	// the cluster is reachable from this machine only
 	ts.Check(os.WriteFile(in("key"), bytes.Repeat([]byte(filepath.Base(ts.Getenv("WORK"))+"."), 32), 0o600))
 	daemon(ts, "munged", "munged", "--foreground", "--force", "--key-file="+in("key"), "--socket="+in("munge"), "--log-file="+in("munge.log"), "--pid-file="+in("munge.pid"), "--seed-file="+in("seed"))
 	until(ts, "munged", func() bool { _, err := os.Stat(in("munge")); return err == nil })

@@ -7,7 +7,7 @@ import (
 	"github.com/rogpeppe/go-internal/testscript"
 )
 
-// commands FILE runs every line of a page of docs that begins with brood and stands in a plain block.
+// commands FILE runs every line of a page of docs that begins with brood in a plain block.
 func commands(ts *testscript.TestScript, neg bool, args []string) {
 	text, err := os.ReadFile("../../docs/" + args[0])
 	ts.Check(err)

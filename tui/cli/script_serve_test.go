@@ -14,7 +14,7 @@ import (
 	"brood/runtime/testutil"
 )
 
-// crew are the processes of a fleet that a script has started, by name.
+// crew holds the processes of a fleet that a script has started, by name.
 type crew map[string]*hand
 
 type hand struct {
@@ -26,14 +26,14 @@ type hand struct {
 
 type crewKey struct{}
 
-// script is a [testutil.T]: testscript reports the line of the script by itself.
+// script implements [testutil.T]: testscript reports the line of the script itself.
 type script struct{ *testscript.TestScript }
 
 func (script) Helper() {}
 
 func crewOf(ts *testscript.TestScript) crew { return ts.Value(crewKey{}).(crew) }
 
-// end kills whoever is still there.
+// end kills the processes that still run.
 func (c crew) end() {
 	for _, h := range c {
 		_ = h.cmd.Process.Kill()
@@ -71,10 +71,10 @@ func hire(ts *testscript.TestScript, name string, args ...string) *hand {
 	return h
 }
 
-var joinURL = regexp.MustCompile(`brood://([^/"]+)/([a-z2-7]+)#([a-z2-7]+)`)
+var joinURLPattern = regexp.MustCompile(`brood://([^/"]+)/([a-z2-7]+)#([a-z2-7]+)`)
 
-// serve ARGUMENTS... starts brood serve; $URL, $HOSTPORT and $KEYHASH are what its workers need, $WATCH and $OPERATE
-// what people need.
+// serve ARGUMENTS... starts brood serve and sets $URL, $HOSTPORT and $KEYHASH for its workers, and $WATCH and $OPERATE
+// for viewers and operators.
 func serveBackground(ts *testscript.TestScript, neg bool, args []string) {
 	urls := hire(ts, "serve", append([]string{"serve"}, args...)...).await(ts, 3)
 	ts.Setenv("URL", urls[0][0])
@@ -84,13 +84,13 @@ func serveBackground(ts *testscript.TestScript, neg bool, args []string) {
 	ts.Setenv("OPERATE", urls[2][0])
 }
 
-// await waits until a process has printed so many URLs.
+// await waits until a process has printed this number of URLs.
 func (h *hand) await(ts *testscript.TestScript, n int) (urls [][]string) {
 	testutil.Eventually(script{ts}, fmt.Sprintf("%v prints %d URLs", h.cmd.Args, n), func() bool {
 		over := h.ended() // and prints nothing after that
 		text, err := os.ReadFile(h.out)
 		ts.Check(err)
-		urls = joinURL.FindAllStringSubmatch(string(text), -1)
+		urls = joinURLPattern.FindAllStringSubmatch(string(text), -1)
 		if len(urls) != n && over {
 			errs, _ := os.ReadFile(h.err)
 			ts.Fatalf("%v ends with %d: %s", h.cmd.Args, h.cmd.ProcessState.ExitCode(), errs)
@@ -109,19 +109,19 @@ func (h *hand) ended() bool {
 	}
 }
 
-// join is a URL as brood invite prints it, for the workers to come.
+// join is a URL in the form of brood invite, for later workers.
 func joinBy(ts *testscript.TestScript, neg bool, args []string) {
 	ts.Setenv("URL", strings.TrimSpace(ts.ReadFile(args[0])))
 }
 
-// series ARGUMENTS... starts a sweep, or a study, that workers come to; $URL and $HOSTPORT are what they need.
+// series ARGUMENTS... starts a sweep or a study with remote workers, and sets $URL and $HOSTPORT for them.
 func seriesBackground(ts *testscript.TestScript, neg bool, args []string) {
 	urls := hire(ts, "series", args...).await(ts, 1)
 	ts.Setenv("URL", urls[0][0])
 	ts.Setenv("HOSTPORT", urls[0][1])
 }
 
-// opens ARGUMENTS... starts brood open; $WATCH, $OPERATE, $HOSTPORT and $KEYHASH are what people need.
+// opens ARGUMENTS... starts brood open, and sets $WATCH, $OPERATE, $HOSTPORT and $KEYHASH for its clients.
 func openBackground(ts *testscript.TestScript, neg bool, args []string) {
 	h := hire(ts, "open", append([]string{"open"}, args...)...)
 	urls := h.await(ts, 2)
@@ -136,7 +136,7 @@ func workerBackground(ts *testscript.TestScript, neg bool, args []string) {
 	hire(ts, args[0], append([]string{"worker", ts.Getenv("URL")}, args[1:]...)...)
 }
 
-// end NAME STATUS [PATTERN] waits for a process, whose standard error must match, and shows its standard output.
+// end NAME STATUS [PATTERN] waits for a process, whose standard error must match, and prints its standard output.
 func endBackground(ts *testscript.TestScript, neg bool, args []string) {
 	c := crewOf(ts)
 	h := c[args[0]]
@@ -158,7 +158,7 @@ func endBackground(ts *testscript.TestScript, neg bool, args []string) {
 	}
 }
 
-// slay NAME kills a process without a warning.
+// slay NAME kills a process with SIGKILL.
 func slay(ts *testscript.TestScript, neg bool, args []string) {
 	h := crewOf(ts)[args[0]]
 	ts.Check(h.cmd.Process.Kill())
@@ -171,7 +171,7 @@ func hush(ts *testscript.TestScript, neg bool, args []string) {
 	ts.Check(crewOf(ts)[args[0]].cmd.Process.Signal(os.Interrupt))
 }
 
-// says NAME PATTERN waits until a process has said so on standard output or standard error.
+// says NAME PATTERN waits until the output of a process matches.
 func saysBackground(ts *testscript.TestScript, neg bool, args []string) {
 	h, want := crewOf(ts)[args[0]], regexp.MustCompile(args[1])
 	testutil.Eventually(script{ts}, fmt.Sprintf("%s says %q", args[0], args[1]), func() bool {

@@ -25,13 +25,13 @@ import (
 	"brood/runtime/session"
 )
 
-// TestMain lets this test binary be brood for the scripts. BROOD_BINARY names a built one to be tested instead.
+// TestMain lets this test binary run as brood in scripts. BROOD_BINARY names a built binary to test instead.
 func TestMain(m *testing.M) {
 	debug.SetGCPercent(400) // the collector would take a third of the processor's time
 	testscript.Main(waiting{m}, map[string]func(){"brood": func() { os.Exit(Main()) }})
 }
 
-// waiting lets four tests wait at once, however few processors there are: scripts mostly wait.
+// waiting lets four tests run at the same time on any number of processors, since scripts mostly wait.
 type waiting struct{ *testing.M }
 
 func (w waiting) Run() int {
@@ -41,11 +41,11 @@ func (w waiting) Run() int {
 	return w.M.Run()
 }
 
-// quickScripts are the scripts of a plain go test: a run, its end, and what is refused.
+// quickScripts lists the scripts of a plain go test: a run, its end, and rejected commands.
 var quickScripts = []string{"damaged", "interrupt", "run_json"}
 
-// scripts returns the script files of a directory: all of them where BROOD_BINARY names a binary to be tested or
-// BROOD_LONG selects the terminal group, otherwise the quick ones.
+// scripts returns the script files of a directory: all of them if BROOD_BINARY names a binary to test or BROOD_LONG
+// selects the terminal group, otherwise the quick ones.
 func scripts(t *testing.T, dir string, quick ...string) (files []string) {
 	t.Helper()
 	pattern := []string{"*"}
@@ -62,8 +62,8 @@ func scripts(t *testing.T, dir string, quick ...string) (files []string) {
 	return files
 }
 
-// TestScripts runs files of testdata/script against the binary, each in a directory of its own without data sets. It is
-// not parallel to other tests, whose processes a script that looks at all of the machine's would take for its own.
+// TestScripts runs the files of testdata/script against the binary, each in a new directory without data sets. It does
+// not run in parallel with other tests: a script may look at all processes of the machine.
 func TestScripts(t *testing.T) {
 	compiled := os.Getenv("POCL_CACHE_DIR") // where PoCL keeps kernels for all tests: a script has a home of its own
 	if cache, err := os.UserCacheDir(); compiled == "" && err == nil {
@@ -73,7 +73,7 @@ func TestScripts(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	// the folder of python3 itself: what PATH names may be a wrapper that needs a person's home; "" for none
+	// the directory of python3 itself, since the one in PATH may be a wrapper that needs the user's home; "" for none
 	python := sync.OnceValue(func() string {
 		out, err := exec.Command("python3", "-c", "import sys; print(sys.executable)").Output()
 		if err != nil {
@@ -156,8 +156,8 @@ func TestScripts(t *testing.T) {
 	})
 }
 
-// drawnGlyphs lends a script's home the default data set of the person who tests, so that not every process draws it
-// anew.
+// drawnGlyphs links the user's cached default data set into the home of a script, so that not every process draws it
+// again.
 func drawnGlyphs(home string) error {
 	if _, err := data.Load("glyphs"); err != nil {
 		return err
@@ -196,7 +196,7 @@ func preferred(e *testscript.Env, built string) error {
 	return nil
 }
 
-// endAll kills what a script left training: background runs are in sessions of their own.
+// endAll kills background runs of a script, which have separate OS sessions.
 func endAll(work string) {
 	for _, glob := range []string{"*", "*/*"} {
 		dirs, _ := filepath.Glob(filepath.Join(work, glob))

@@ -44,10 +44,7 @@ func newServe(s streams, invite func(printer, *remote.Server)) (*serveFlags, *co
 			if len(args) > 0 && args[0] == "run" {
 				args = args[1:]
 			}
-			if len(args) > 1 {
-				return usage("serve takes one preset, but got %q too", args[1])
-			}
-			return nil
+			return atMostOne("preset")(c, args)
 		},
 		RunE: func(c *cobra.Command, args []string) error {
 			if len(args) > 0 && args[0] == "run" {
@@ -94,15 +91,16 @@ func invite(out printer, s streams, srv *remote.Server) {
 func (f *serveFlags) check(c *cobra.Command) error {
 	switch {
 	case f.run.background:
-		return usage("serve stays in the foreground: leave --background out, and look at it with brood attach SESSION")
-	case f.run.plain && f.run.json:
-		return usage("--plain and --json are two ways to print the same run: give one of them")
+		return usage("serve runs in the foreground: leave --background out, and open the run with brood attach SESSION")
 	case f.run.opts.Wait < 0 || f.run.opts.Wait > 1024:
 		return usage("--wait %d: give 0 to 1024", f.run.opts.Wait)
 	case f.run.opts.Wait == 0 && f.run.opts.Workers < 1:
-		return usage("--wait 0: nobody would train; give --workers too, or wait for 1 or more")
+		return usage("--wait 0: the run would have no workers; give --workers too, or --wait 1 or more")
 	case c.Flags().Changed("enrol") && f.enrol < f.run.opts.Wait:
-		return usage("--enrol %d lets fewer workers in than --wait %d waits for", f.enrol, f.run.opts.Wait)
+		return usage("--enrol %d admits fewer workers than --wait %d waits for", f.enrol, f.run.opts.Wait)
+	}
+	if err := onePrinter(f.run.plain, f.run.json); err != nil {
+		return err
 	}
 	if f.run.opts.Workers == 0 {
 		c.Flags().Lookup(option.Workers.Name).Changed = false
@@ -115,13 +113,13 @@ func (f *serveFlags) execute(c *cobra.Command, preset string, s streams) (err er
 		return err
 	}
 	out := newPrinter(s, f.run.json)
-	kept := withLog(out)
+	logged := withLog(out)
 	cfg := remote.Config{
 		Address:  f.listen,
 		Enrol:    max(f.enrol, f.run.opts.Wait, 1),
 		Guests:   guests,
 		Software: "brood " + versionText(),
-		Note:     kept.note,
+		Note:     logged.note,
 	}
 	if f.run.resume != "" {
 		if cfg.Dir, err = resolve(f.run.resume); err != nil {
@@ -136,7 +134,7 @@ func (f *serveFlags) execute(c *cobra.Command, preset string, s streams) (err er
 		return err
 	}
 	defer func() { err = errors.Join(err, srv.Close()) }()
-	d, err := f.listeners.listen(kept.note)
+	d, err := f.listeners.listen(logged.note)
 	if err != nil {
 		return err
 	}
@@ -162,5 +160,5 @@ func (f *serveFlags) execute(c *cobra.Command, preset string, s streams) (err er
 		d.announce(out, s)
 		return run, nil
 	}
-	return train(c.Context(), p, kept)
+	return train(c.Context(), p, logged)
 }

@@ -3,6 +3,7 @@ package cli
 import (
 	"errors"
 	"fmt"
+	"io"
 	"io/fs"
 	"os"
 	"path/filepath"
@@ -22,18 +23,15 @@ func sessionsCommand(s streams) *cobra.Command {
 		Use:        "sessions [DIR]",
 		SuggestFor: []string{"list", "ls", "runs"},
 		Short:      "List your recorded and running sessions, or those in a directory",
-		Long: "List your recorded and running sessions, or those in DIR: the directory of a sweep or of a study, or one that you gave\n" +
-			"to a run. Without DIR it lists $BROOD_SESSIONS, or else brood's directory among your user's state files.",
-		Args: func(c *cobra.Command, args []string) error {
-			if len(args) > 1 {
-				return usage("sessions takes one directory, but got %q too", args[1])
-			}
-			return nil
-		},
+		Long: "List your recorded and running sessions, or those in DIR: the directory of a sweep or a study, or the " +
+			"one that contains\n" +
+			"the --session of a run. Without DIR it lists $BROOD_SESSIONS, or else brood's directory of state files " +
+			"of your user.",
+		Args: atMostOne("directory"),
 	}
 	asJSON, rail := jsonFlag(c), false
 	c.Flags().BoolVar(&rail, "rail", false, "list these sessions for the workbench of another machine")
-	curves := c.Flags().String("curves", "", "write the curves of this session for it")
+	curves := c.Flags().String("curves", "", "write the curves of this session for the workbench of another machine")
 	for _, hidden := range []string{"rail", "curves"} {
 		_ = c.Flags().MarkHidden(hidden)
 	}
@@ -68,56 +66,65 @@ func sessionsCommand(s streams) *cobra.Command {
 			}
 			return objects(s.out, all...)
 		}
-		if len(list) == 0 && len(closed) > 0 {
-			return nil
-		}
-		if len(list) == 0 {
-			fmt.Fprintf(s.out, "no sessions in %s yet: `%s` makes one\n", home, recordCommand(args, home))
-			return nil
-		}
-		t := newTable("session", "state", "algorithm", "model", "data", ">round", ">test", "started", ">size")
-		tagged := slices.ContainsFunc(list, func(x session.Info) bool { return len(x.About.Tags) > 0 })
-		named := slices.ContainsFunc(list, func(x session.Info) bool { return x.About.Name != "" })
-		if named {
-			t.column("name")
-		}
-		if tagged {
-			t.column("tags")
-		}
-		for _, x := range list {
-			state, test := tui.Standing(x), "–"
-			if x.Running {
-				state = "● " + state
-			}
-			if x.Score != nil {
-				test = tui.ScoreText(x.Score.Value, x.Score.Percent)
-				if !x.Score.Percent {
-					test = strings.TrimPrefix(x.Score.Title, "test ") + " " + test
-				}
-				if x.TestRound != x.Round {
-					test += " @" + grouped(int64(x.TestRound))
-				}
-			}
-			row := []string{x.Name, state, x.Algorithm, tui.FileCut(x.Model, longPath), tui.FileCut(x.Data, longPath),
-				grouped(int64(x.Round)), test,
-				x.Started.Format("2006-01-02 15:04"), humanBytes(x.Size)}
-			if named {
-				row = append(row, x.About.Name)
-			}
-			if tagged {
-				row = append(row, strings.Join(x.About.Tags, " "))
-			}
-			t.row(row...)
-		}
-		t.write(s.out)
-		for _, x := range list {
-			if x.Err != "" {
-				fmt.Fprintln(s.out, oneLine(x.Name+": "+x.Err))
-			}
+		switch {
+		case len(list) > 0:
+			printSessions(s.out, list)
+		case len(closed) == 0:
+			fmt.Fprintf(s.out, "no sessions in %s yet: `%s` records one\n", home, recordCommand(args, home))
 		}
 		return nil
 	}
 	return c
+}
+
+// printSessions prints a table of sessions, and below it the errors of those that cannot be read. Names and tags have a
+// column if some session has them.
+func printSessions(w io.Writer, list []session.Info) {
+	t := newTable("session", "state", "algorithm", "model", "data", ">round", ">test", "started", ">size")
+	tagged := slices.ContainsFunc(list, func(x session.Info) bool { return len(x.About.Tags) > 0 })
+	named := slices.ContainsFunc(list, func(x session.Info) bool { return x.About.Name != "" })
+	if named {
+		t.column("name")
+	}
+	if tagged {
+		t.column("tags")
+	}
+	for _, x := range list {
+		state := tui.Standing(x)
+		if x.Running {
+			state = "● " + state
+		}
+		row := []string{x.Name, state, x.Algorithm, tui.FileCut(x.Model, longPath), tui.FileCut(x.Data, longPath),
+			grouped(int64(x.Round)), testCell(x), x.Started.Format("2006-01-02 15:04"), humanBytes(x.Size)}
+		if named {
+			row = append(row, x.About.Name)
+		}
+		if tagged {
+			row = append(row, strings.Join(x.About.Tags, " "))
+		}
+		t.row(row...)
+	}
+	t.write(w)
+	for _, x := range list {
+		if x.Err != "" {
+			fmt.Fprintln(w, oneLine(x.Name+": "+x.Err))
+		}
+	}
+}
+
+// testCell formats the last test score of a session, with its round if that is not the last one; a dash for none.
+func testCell(x session.Info) string {
+	if x.Score == nil {
+		return "–"
+	}
+	test := tui.ScoreText(x.Score.Value, x.Score.Percent)
+	if !x.Score.Percent {
+		test = strings.TrimPrefix(x.Score.Title, "test ") + " " + test
+	}
+	if x.TestRound != x.Round {
+		test += " @" + grouped(int64(x.TestRound))
+	}
+	return test
 }
 
 // andMore returns the end of a shortened list, "" if it is complete.
@@ -152,7 +159,7 @@ func listDirectory(args []string) (string, error) {
 		}
 		return filepath.Abs(dir)
 	}
-	return "", usage("there is no directory %s, nor one of this name among your sessions", args[0])
+	return "", usage("%s: no such directory, neither as a path nor in your sessions directory", args[0])
 }
 
 // recordCommand returns the command that records a session in dir, the listed directory. It keeps the path that the

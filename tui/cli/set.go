@@ -49,9 +49,10 @@ func setCommand(s streams) *cobra.Command {
 	return c
 }
 
-// send passes on a command of whoever is called as, see [commander].
+// send sends a command to a running session and prints the receipt. as is the value of --as, see [authorName]. After a
+// stop it waits until the process of the run has ended.
 func send(ctx context.Context, what, as string, take bool, cmd event.Command, s streams) error {
-	name, err := commander(as)
+	name, err := authorName(as)
 	if err != nil {
 		return err
 	}
@@ -65,7 +66,7 @@ func send(ctx context.Context, what, as string, take bool, cmd event.Command, s 
 	if err != nil {
 		return err
 	}
-	if !r.Accepted && r.Typed {
+	if !r.Accepted && r.Usage {
 		return usage("%s", r.Reason)
 	}
 	if !r.Accepted {

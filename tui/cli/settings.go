@@ -12,14 +12,12 @@ import (
 	"brood/tui"
 )
 
-// settingsFile is where what a person chose of the workbench is kept, beside the sessions. settingsMost is the most
-// that is read of it.
 const (
-	settingsFile = "workbench.json"
-	settingsMost = 256 << 10
+	settingsFile     = "workbench.json" // settings of the workbench, in the state directory of this user
+	maxSettingsBytes = 256 << 10
 )
 
-// readSettings are those of the last time. A file that cannot be read is as if there were none.
+// readSettings returns the saved settings of the workbench, or empty settings if the file cannot be read.
 func readSettings() (s tui.Settings) {
 	path, err := session.State(settingsFile)
 	if err != nil {
@@ -33,15 +31,15 @@ func readSettings() (s tui.Settings) {
 		return s
 	}
 	defer f.Close()
-	text, err := io.ReadAll(io.LimitReader(f, settingsMost))
+	text, err := io.ReadAll(io.LimitReader(f, maxSettingsBytes))
 	if err != nil {
 		return s
 	}
 	return tui.ParseSettings(text)
 }
 
-// keepSettings writes settings, whole or not at all: one after the other, as often as they are changed.
-func keepSettings() func(tui.Settings) error {
+// settingsWriter returns a function that writes the settings file atomically. It is safe for concurrent use.
+func settingsWriter() func(tui.Settings) error {
 	var mu sync.Mutex
 	return func(s tui.Settings) error {
 		mu.Lock()
@@ -57,20 +55,6 @@ func keepSettings() func(tui.Settings) error {
 		if err := os.MkdirAll(filepath.Dir(path), 0o700); err != nil {
 			return err
 		}
-		f, err := os.CreateTemp(filepath.Dir(path), "."+settingsFile+"-*")
-		if err != nil {
-			return err
-		}
-		_, err = f.Write(append(text, '\n'))
-		if closed := f.Close(); err == nil {
-			err = closed
-		}
-		if err == nil {
-			err = os.Rename(f.Name(), path)
-		}
-		if err != nil {
-			_ = os.Remove(f.Name()) // it is only in the way
-		}
-		return err
+		return session.WriteFile(path, "."+settingsFile+"-", append(text, '\n'))
 	}
 }

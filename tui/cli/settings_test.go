@@ -9,8 +9,8 @@ import (
 	"brood/tui"
 )
 
-// TestSettingsAreKept: what a person chose is there the next time, nothing else is left beside the sessions, and a file
-// that holds something else begins a workbench all the same.
+// TestSettingsAreKept: settings are restored in the next workbench, no other file remains in the state directory, and a
+// damaged file is ignored.
 func TestSettingsAreKept(t *testing.T) {
 	home := filepath.Join(t.TempDir(), "not there yet")
 	t.Setenv("BROOD_SESSIONS", home)
@@ -19,7 +19,7 @@ func TestSettingsAreKept(t *testing.T) {
 	}
 	want := tui.Settings{Layout: tui.Layout{Charts: []string{"spread", "bytes"}, Near: map[string]uint{"bytes": 2}},
 		Layouts: map[string]tui.NamedLayout{"wide": {Layout: tui.Layout{Charts: []string{"loss"}}, Smoothing: 0.9, Linear: true, Last: 50}, "all": {}}}
-	keep := keepSettings()
+	keep := settingsWriter()
 	for range 3 {
 		if err := keep(want); err != nil {
 			t.Fatal(err)

@@ -9,7 +9,8 @@ import (
 	"brood/runtime/testutil"
 )
 
-// TestOneWishToLeave: a reader that goes away with a Ctrl+C, before or after it, is no second one; what comes later is.
+// TestOneWishToLeave: Ctrl+C and the loss of the reader, in either order, count as one signal; later signals are
+// separate.
 func TestOneWishToLeave(t *testing.T) {
 	const gone, last = syscall.SIGPIPE, syscall.SIGQUIT
 	for _, c := range []struct{ come, want []os.Signal }{

@@ -21,7 +21,7 @@ import (
 	"brood/presets"
 )
 
-// simulateFlags are the flags of simulate.
+// simulateFlags holds the flags of `brood simulate`.
 type simulateFlags struct {
 	agents, executions, threads int
 	seed                        uint64
@@ -57,7 +57,7 @@ func simulateCommand(s streams) *cobra.Command {
 		},
 	}
 	fl := c.Flags()
-	fl.IntVar(&f.agents, "agents", 0, "agents of an execution (default: the protocol's own; with --table 101)")
+	fl.IntVar(&f.agents, "agents", 0, "agents of an execution (default: the default of the protocol; with --table 101)")
 	fl.IntVar(&f.executions, "trials", 100, "independent executions")
 	threadsFlag(fl, &f.threads)
 	fl.Uint64Var(&f.seed, "seed", 1, "seed of all randomness")
@@ -97,7 +97,9 @@ func (f *simulateFlags) measureOne(c *cobra.Command, name string, s streams) err
 		figure(m.least), figure(m.most), m.right, theory(protocol.TheoryOf(a, k)))
 	t.write(s.out)
 	if m.stuck > 0 {
-		fmt.Fprintf(s.out, "%d of %d executions ended without converging: nothing could change any more; times are of the others\n", m.stuck, f.executions)
+		fmt.Fprintf(s.out, "%d of %d executions stopped in a state that cannot change, without converging; the times "+
+			"exclude them\n",
+			m.stuck, f.executions)
 	}
 	return nil
 }
@@ -115,8 +117,8 @@ func findProtocol(name string) (*optim.Algorithm, optim.Values, error) {
 				names = append(names, x.Name)
 			}
 		}
-		return nil, optim.Values{}, usererr.Errorf("there is no protocol %q%s: choose one of %s, or give a preset that runs one, or the path of a .toml file",
-			name, usererr.Suggest(name, names), strings.Join(names, ", "))
+		return nil, optim.Values{}, usererr.Errorf("no protocol %q%s: choose one of %s, or give a preset that runs "+
+			"one, or the path of a .toml file", name, usererr.Suggest(name, names), strings.Join(names, ", "))
 	}
 	p, err := presets.Load(name)
 	if err != nil {
@@ -124,7 +126,8 @@ func findProtocol(name string) (*optim.Algorithm, optim.Values, error) {
 	}
 	a, err := catalog.Lookup(p.Options.Algorithm)
 	if err != nil || a.Needs.Model() {
-		return nil, optim.Values{}, usererr.Errorf("%s runs no protocol: give it a [protocol] table, or the algorithm of one",
+		return nil, optim.Values{}, usererr.Errorf("%s runs no protocol: add a [protocol] table, or choose the "+
+			"algorithm of one",
 			name)
 	}
 	rules, err := p.Rules()
@@ -200,7 +203,7 @@ func (f *simulateFlags) measure(ctx context.Context, a *optim.Algorithm, k optim
 
 func summarise(results []protocol.Result) (m timeStats) {
 	var times []float64
-	asked, right := 0, 0
+	judged, right := 0, 0
 	for _, r := range results {
 		if math.IsNaN(r.Time) {
 			m.stuck++
@@ -208,12 +211,12 @@ func summarise(results []protocol.Result) (m timeStats) {
 			times = append(times, r.Time)
 		}
 		if !math.IsNaN(r.Right) {
-			asked++
+			judged++
 			right += int(r.Right)
 		}
 	}
-	if asked > 0 {
-		m.right = fmt.Sprintf("%.4g%%", 100*float64(right)/float64(asked))
+	if judged > 0 {
+		m.right = fmt.Sprintf("%.4g%%", 100*float64(right)/float64(judged))
 	}
 	if len(times) == 0 {
 		m.mean, m.se, m.median, m.least, m.most = math.NaN(), math.NaN(), math.NaN(), math.NaN(), math.NaN()
@@ -244,6 +247,7 @@ func figure(x float64) string {
 	return strconv.FormatFloat(x, 'g', 4, 64)
 }
 
+// theory formats the predicted mean time of a protocol with its note, or the note alone without a prediction.
 func theory(t protocol.Theory) string {
 	if t.Mean > 0 {
 		return t.Note + " " + figure(t.Mean)
@@ -281,7 +285,7 @@ func (f *simulateFlags) states(ctx context.Context, s streams) error {
 	}
 	t.write(s.out)
 	fmt.Fprintf(s.out, "\nParallel time to convergence: mean and standard error of %d executions. "+
-		"Majority starts from the least lead that n = %d admits.\n"+
-		"Rows of bounds only: their source states the bound and no rule to run.\n", f.executions, n)
+		"Majority starts with the smallest possible lead for n = %d.\n"+
+		"For rows with a bound only, the source defines no rule to run.\n", f.executions, n)
 	return nil
 }

@@ -2,9 +2,11 @@ package cli
 
 import (
 	"cmp"
+	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
+	"io"
 	"os"
 	goruntime "runtime"
 	"runtime/debug"
@@ -56,19 +58,15 @@ trained or recorded.
 
   brood simulate fleet mnist-parle --sizes 2,4,8,16 --rate 10Mbit --delay 40ms
   brood simulate fleet --model mlp --data mnist --algorithms dp-sgd,parle,diloco --sizes 8 --up 20Mbit --delay 30ms`,
-		Args: func(c *cobra.Command, args []string) error {
-			if len(args) > 1 {
-				return usage("simulate fleet takes one preset, but got %q too", args[1])
-			}
-			return nil
-		},
+		Args: atMostOne("preset"),
 		RunE: func(c *cobra.Command, args []string) error { return f.execute(c, strings.Join(args, ""), s) },
 	}
 	fl := c.Flags()
 	fl.StringArrayVar(&f.run.set, "set", nil, "set a knob: NAME=VALUE or NAME=SCHEDULE (repeatable)")
 	fl.BoolVar(&f.run.full, "full", false, "the full form of the preset, as published, instead of the short one")
-	optionFlags(c, &f.run.opts, option.Algorithm, option.Model, option.Data, option.Program, option.Members, option.Seed, option.Threads,
-		option.Rounds)
+	optionFlags(c, &f.run.opts, option.Algorithm, option.Model, option.Data, option.Program, option.Members,
+		option.Seed,
+		option.Threads, option.Rounds)
 	fl.Lookup(option.Threads.Name).Usage = "threads of each worker, at most the cores of this machine (default: all cores)"
 	fl.Lookup(option.Rounds.Name).Usage = "rounds to simulate (default 40)"
 	fl.IntSliceVar(&f.sizes, "sizes", nil, "numbers of workers (default 1,2,4,8, up to the number of members)")
@@ -81,13 +79,14 @@ trained or recorded.
 	fl.IntVar(&f.cores, "cores", 0,
 		"cores of one machine that all workers share, as when processes emulate a fleet (default: each has its own)")
 	fl.StringArrayVar(&f.slow, "slow", nil,
-		"a slower worker: WORKER=FACTOR, such as 0=2.5 (repeatable), or FACTOR for all, which also slows their frames")
+		"a slower worker: WORKER=FACTOR, such as 0=2.5 (repeatable), or FACTOR for all, which also slows down their "+
+			"frames")
 	fl.DurationVar(&f.churn, "churn", 0,
 		"mean time until a worker dies, such as 10m (default: all stay)")
 	fl.DurationVar(&f.away, "away", time.Minute, "mean time until it is back")
 	fl.BoolVar(&f.goodbye, "goodbye", false, "workers that leave announce it, as a stopped worker does, instead of dying")
 	fl.IntVar(&f.rack.of, "rack", 0,
-		"consecutive workers per rack, site or home, which share its uplink and downlink (default: nothing is shared)")
+		"consecutive workers per rack, site or home, which share its uplink and downlink (default: no racks)")
 	fl.StringVar(&f.rack.up, "rack-up", "", "rate at which a rack can send to the others")
 	fl.StringVar(&f.rack.down, "rack-down", "", "rate at which a rack can receive from the others")
 	fl.DurationVar(&f.rack.delay, "rack-delay", 0, "delay between racks, in addition to --delay")
@@ -100,8 +99,8 @@ trained or recorded.
 // everyWorker is the key of --slow for all workers.
 const everyWorker = -1
 
-// minDepartures is the least number of departures for an estimate of what churn costs: the time between departures
-// has a standard deviation as large as its mean.
+// minDepartures is the least number of departures for an estimate of the cost of churn: the time between departures has
+// a standard deviation as large as its mean.
 const minDepartures = 10
 
 // fewDepartures returns a warning if fewer than minDepartures workers left. It returns "" for enough departures, and
@@ -114,43 +113,67 @@ func fewDepartures(f forecast.Fleet) string {
 		f.Algorithm, plural(f.Workers, "worker"), plural(*f.Departures, "departure"), seconds(f.Seconds*float64(f.Rounds)))
 }
 
-func (f *fleetSimulation) execute(c *cobra.Command, preset string, s streams) error {
-	link, up, down, slow, err := f.links()
-	if err != nil {
-		return err
+// fleetConditions holds the parsed flags that describe the machines and links of a simulated fleet.
+type fleetConditions struct {
+	link         simulate.Link
+	up, down     float64         // bytes per second of a worker; 0: no limit
+	slow         map[int]float64 // slowdown factors by worker, or everyWorker
+	racks        *simulate.Racks // nil: none
+	control      time.Duration   // one-way delay of the coordinator's messages
+	perByte, hop float64         // measured by simulate.Loopback, in seconds
+	rounds       uint64
+}
+
+// check validates and parses the flags.
+func (f *fleetSimulation) check(given func(flag string) bool) (x fleetConditions, err error) {
+	if x.link, x.up, x.down, x.slow, err = f.links(); err != nil {
+		return x, err
 	}
-	given := c.Flags().Changed
 	if f.each < 0 || f.each > 1<<20 || f.each > 0 && given(option.Members.Name) {
-		return usage("--each %d: give the members of each worker, and omit --members", f.each)
+		return x, usage("--each %d: give the members of each worker, and omit --members", f.each)
 	}
-	if err := cmp.Or(upTo(time.Minute, "control", f.control), upTo(time.Minute, "measure", f.measure)); err != nil {
-		return err
+	if err := cmp.Or(checkDuration(time.Minute, "control", f.control),
+		checkDuration(time.Minute, "measure", f.measure)); err != nil {
+		return x, err
 	}
 	if f.cores < 0 {
-		return usage("--cores %d: give the cores of the machine that all workers share", f.cores)
+		return x, usage("--cores %d: give the cores of the machine that all workers share", f.cores)
 	}
 	if err := f.checkChurn(given); err != nil {
-		return err
+		return x, err
 	}
-	racks, err := f.rack.racks()
-	if err != nil {
-		return err
+	if x.racks, err = f.rack.racks(); err != nil {
+		return x, err
 	}
-	rounds := uint64(40)
+	x.control = x.link.Delay
+	if given("control") {
+		x.control = f.control
+	}
+	x.rounds = 40
 	if given(option.Rounds.Name) {
-		if rounds = f.run.opts.Limit.Rounds; rounds < 2 || rounds > 1e6 {
-			return usage("--rounds %d: simulate 2 to 1000000", rounds)
+		if x.rounds = f.run.opts.Limit.Rounds; x.rounds < 2 || x.rounds > 1e6 {
+			return x, usage("--rounds %d: simulate 2 to 1000000", x.rounds)
 		}
 	}
 	switch {
 	case given("algorithms") && given(option.Algorithm.Name):
-		return usage("--algorithm and --algorithms both select what to simulate: give one of them")
+		return x, usage("--algorithm and --algorithms exclude each other")
 	case given("algorithms") && (len(f.algorithms) == 0 || slices.Contains(f.algorithms, "")):
-		return usage("--algorithms %s: a name is missing: give such as dp-sgd,parle", strings.Join(f.algorithms, ","))
+		return x, usage("--algorithms %s: a name is empty: give names such as dp-sgd,parle", strings.Join(f.algorithms,
+			","))
 	}
-	if here := goruntime.NumCPU(); f.run.opts.Threads > here {
-		return fmt.Errorf("--threads %d: a worker's computing is measured here first, and this machine has %s: give at most %d",
-			f.run.opts.Threads, plural(here, "core"), here)
+	if cores := goruntime.NumCPU(); f.run.opts.Threads > cores {
+		return x, fmt.Errorf("--threads %d: the computing of a worker is measured on this machine, which has %s: give "+
+			"at most %d",
+			f.run.opts.Threads, plural(cores, "core"), cores)
+	}
+	return x, nil
+}
+
+func (f *fleetSimulation) execute(c *cobra.Command, preset string, s streams) error {
+	x, err := f.check(c.Flags().Changed)
+	if err != nil {
+		return err
 	}
 	f.showProgress = func(format string, args ...any) {
 		if s.terminal && !*f.asJSON {
@@ -158,10 +181,9 @@ func (f *fleetSimulation) execute(c *cobra.Command, preset string, s streams) er
 		}
 	}
 	defer f.showProgress("")
-	f.showProgress("measuring the cost of a connection here")
-	perByte, hop, err := simulate.Loopback(c.Context(), f.measure/8)
-	if err != nil {
-		return fmt.Errorf("measure the cost of a connection here: %w", err)
+	f.showProgress("measuring the cost of a connection on this machine")
+	if x.perByte, x.hop, err = simulate.Loopback(c.Context(), f.measure/8); err != nil {
+		return fmt.Errorf("measure the cost of a connection on this machine: %w", err)
 	}
 	defer func() {
 		for _, text := range f.notes {
@@ -185,67 +207,7 @@ func (f *fleetSimulation) execute(c *cobra.Command, preset string, s streams) er
 		if err != nil {
 			return err
 		}
-		o.Algorithm = cmp.Or(o.Algorithm, option.Algorithm.Default)
-		if o.Members == host.Auto || o.Members == 0 {
-			o.Members = 8
-		}
-		sizes, err := f.sizesFor(o.Members)
-		if err != nil {
-			return err
-		}
-		for w := range slow {
-			if w == everyWorker {
-				continue
-			}
-			most := slices.Max(sizes)
-			if w >= most {
-				return usage("--slow %d=...: the workers of a fleet of %d are 0 to %d", w, most, most-1)
-			}
-			if most > forecast.MaxSimulated {
-				return usage("--slow %d=...: fleets of more than %d workers are extrapolated, without a slow worker: give a "+
-					"factor for all workers, or at most %d workers", w, forecast.MaxSimulated, forecast.MaxSimulated)
-			}
-		}
-		if most := slices.Max(sizes); most > forecast.MaxSimulated && (f.rack.of > 0 || f.churn > 0) {
-			return usage("--sizes %d: fleets of more than %d workers are extrapolated, which excludes --rack and --churn: "+
-				"give at most %d, or omit both", most, forecast.MaxSimulated, forecast.MaxSimulated)
-		}
-		threads := cmp.Or(o.Threads, goruntime.NumCPU())
-		fleets := forecast.Fleets{
-			Options:  o,
-			Each:     f.each,
-			Sizes:    sizes,
-			Rounds:   rounds,
-			Measure:  f.measure,
-			Goodbye:  f.goodbye,
-			Progress: func(text string) { f.showProgress("%s", text) },
-			Note:     func(text string) { f.notes = append(f.notes, text) },
-		}
-		if f.churn > 0 {
-			fleets.Churn = f.drawChurn
-		}
-		fleets.Shape = func(cfg *simulate.Config) {
-			cfg.Link, cfg.Up, cfg.Down = func(int, int) simulate.Link { return link }, up, down
-			cfg.Control, cfg.PerByte, cfg.Hop, cfg.Racks = link.Delay, perByte, hop, racks
-			if given("control") {
-				cfg.Control = f.control
-			}
-			drawn, sharers := cfg.Pace, 1.0
-			if f.cores > 0 { // all workers compute at the same time
-				sharers = max(1, float64(cfg.Workers*threads)/float64(f.cores))
-				cfg.PerByte *= sharers
-			}
-			every := cmp.Or(slow[everyWorker], 1)
-			cfg.PerByte *= every
-			cfg.Hop *= every
-			cfg.Pace = func(w int, uniform func() float64) float64 {
-				return sharers * every * cmp.Or(slow[w], 1) * drawn(w, uniform)
-			}
-		}
-		rows, err := fleets.Predict(c.Context())
-		if errors.Is(err, simulate.ErrChurn) {
-			err = fmt.Errorf("%w: give --churn a longer time than %s", err, f.churn)
-		}
+		rows, err := f.predict(c.Context(), o, x)
 		if err != nil {
 			return err
 		}
@@ -260,16 +222,96 @@ func (f *fleetSimulation) execute(c *cobra.Command, preset string, s streams) er
 	if *f.asJSON {
 		return json.NewEncoder(exact(s.out)).Encode(all)
 	}
+	f.print(s.out, all)
+	return nil
+}
+
+// predict predicts the rounds of one algorithm on all fleet sizes.
+func (f *fleetSimulation) predict(ctx context.Context, o host.Options, x fleetConditions) ([]forecast.Fleet, error) {
+	o.Algorithm = cmp.Or(o.Algorithm, option.Algorithm.Default)
+	if o.Members == host.Auto || o.Members == 0 {
+		o.Members = 8
+	}
+	sizes, err := f.sizesFor(o.Members)
+	if err != nil {
+		return nil, err
+	}
+	if err := f.checkLargest(slices.Max(sizes), x); err != nil {
+		return nil, err
+	}
+	fleets := forecast.Fleets{
+		Options:  o,
+		Each:     f.each,
+		Sizes:    sizes,
+		Rounds:   x.rounds,
+		Measure:  f.measure,
+		Goodbye:  f.goodbye,
+		Progress: func(text string) { f.showProgress("%s", text) },
+		Note:     func(text string) { f.notes = append(f.notes, text) },
+		Shape:    f.shape(x, cmp.Or(o.Threads, goruntime.NumCPU())),
+	}
+	if f.churn > 0 {
+		fleets.Churn = f.drawChurn
+	}
+	rows, err := fleets.Predict(ctx)
+	if errors.Is(err, simulate.ErrChurn) {
+		err = fmt.Errorf("%w: give --churn a longer time than %s", err, f.churn)
+	}
+	return rows, err
+}
+
+// checkLargest fails if the largest fleet does not fit the flags: --slow of a worker that it does not have, or
+// conditions that fleets of more than forecast.MaxSimulated workers, which are extrapolated, cannot have.
+func (f *fleetSimulation) checkLargest(most int, x fleetConditions) error {
+	for w := range x.slow {
+		switch {
+		case w == everyWorker:
+		case w >= most:
+			return usage("--slow %d=...: the workers of a fleet of %d are 0 to %d", w, most, most-1)
+		case most > forecast.MaxSimulated:
+			return usage("--slow %d=...: fleets of more than %d workers are extrapolated, without a slow worker: give "+
+				"a factor for all workers, or at most %d workers", w, forecast.MaxSimulated, forecast.MaxSimulated)
+		}
+	}
+	if most > forecast.MaxSimulated && (f.rack.of > 0 || f.churn > 0) {
+		return usage("--sizes %d: fleets of more than %d workers are extrapolated, which excludes --rack and --churn: "+
+			"give at most %d, or omit both", most, forecast.MaxSimulated, forecast.MaxSimulated)
+	}
+	return nil
+}
+
+// shape returns a function that sets the conditions in the configuration of a simulated fleet, whose workers have this
+// number of threads.
+func (f *fleetSimulation) shape(x fleetConditions, threads int) func(*simulate.Config) {
+	return func(cfg *simulate.Config) {
+		cfg.Link, cfg.Up, cfg.Down = func(int, int) simulate.Link { return x.link }, x.up, x.down
+		cfg.Control, cfg.PerByte, cfg.Hop, cfg.Racks = x.control, x.perByte, x.hop, x.racks
+		drawn, sharers := cfg.Pace, 1.0
+		if f.cores > 0 { // all workers compute at the same time
+			sharers = max(1, float64(cfg.Workers*threads)/float64(f.cores))
+			cfg.PerByte *= sharers
+		}
+		every := cmp.Or(x.slow[everyWorker], 1)
+		cfg.PerByte *= every
+		cfg.Hop *= every
+		cfg.Pace = func(w int, uniform func() float64) float64 {
+			return sharers * every * cmp.Or(x.slow[w], 1) * drawn(w, uniform)
+		}
+	}
+}
+
+// print prints the predictions as a table.
+func (f *fleetSimulation) print(w io.Writer, all []forecast.Fleet) {
 	heads := []string{"algorithm", ">workers", ">a round", ">p95", ">plain model", ">training", ">sent", ">samples/s"}
 	if f.churn > 0 {
 		heads = slices.Insert(heads, 5, ">if all stay", ">departures", ">all there")
 	}
+	members := plural(all[0].Members, "member")
 	if f.each > 0 {
 		heads = slices.Insert(heads, 2, ">members")
-		fmt.Fprintf(s.out, "%s of %s a worker; %s\n\n", plural(f.each, "member"), all[len(all)-1].ModelAndData, f.fleet())
-	} else {
-		fmt.Fprintf(s.out, "%s of %s; %s\n\n", plural(all[0].Members, "member"), all[len(all)-1].ModelAndData, f.fleet())
+		members = plural(f.each, "member") + " per worker"
 	}
+	fmt.Fprintf(w, "%s of %s; %s\n\n", members, all[len(all)-1].ModelAndData, f.fleet())
 	t := newTable(heads...)
 	for _, r := range all {
 		p95 := seconds(r.P95)
@@ -277,8 +319,7 @@ func (f *fleetSimulation) execute(c *cobra.Command, preset string, s streams) er
 			p95 = "–"
 		}
 		cells := []string{r.Algorithm, fmt.Sprint(r.Workers), seconds(r.Seconds), p95, seconds(r.Plain),
-			fmt.Sprintf("%.0f%%", 100*r.Training),
-			humanBytes(int64(r.Bytes)), grouped(int64(r.Rate))}
+			fmt.Sprintf("%.0f%%", 100*r.Training), humanBytes(int64(r.Bytes)), grouped(int64(r.Rate))}
 		if r.Departures != nil {
 			cells = slices.Insert(cells, 5, seconds(r.Steady), fmt.Sprint(*r.Departures), fmt.Sprintf("%.0f%%", 100**r.Whole))
 		}
@@ -287,8 +328,7 @@ func (f *fleetSimulation) execute(c *cobra.Command, preset string, s streams) er
 		}
 		t.row(cells...)
 	}
-	t.write(s.out)
-	return nil
+	t.write(w)
 }
 
 // sizesFor returns the fleet sizes to simulate, ascending and without duplicates. It fails for sizes outside 1 to
@@ -305,8 +345,8 @@ func (f *fleetSimulation) sizesFor(members int) ([]int, error) {
 		case n < 1 || n > forecast.MaxWorkers:
 			return nil, usage("--sizes %d: simulate 1 to %d workers", n, forecast.MaxWorkers)
 		case f.each == 0 && n > members:
-			return nil, usage("--sizes %d: there are %d members, and a worker without any does nothing; give more --members, or --each",
-				n, members)
+			return nil, usage("--sizes %d: more workers than the %d members; give more --members, or "+
+				"--each", n, members)
 		}
 	}
 	return slices.Compact(slices.Sorted(slices.Values(sizes))), nil // f.sizes stays unchanged for the next algorithm

@@ -25,7 +25,7 @@ func (r rackFlags) racks() (*simulate.Racks, error) {
 		return nil, err
 	}
 	down, err := parseRate("rack-down", r.down)
-	if err = cmp.Or(err, upTo(time.Minute, "rack-delay", r.delay)); err != nil {
+	if err = cmp.Or(err, checkDuration(time.Minute, "rack-delay", r.delay)); err != nil {
 		return nil, err
 	}
 	switch {
@@ -48,13 +48,13 @@ func (f *fleetSimulation) checkChurn(given func(flag string) bool) error {
 	case f.churn == 0 && (given("away") || f.goodbye):
 		return usage("--away and --goodbye need workers that leave: give --churn too, such as --churn 10m")
 	}
-	return upTo(longest, "away", f.away)
+	return checkDuration(longest, "away", f.away)
 }
 
 // drawChurn draws the times for which a worker stays and is away. Both are exponentially distributed.
 func (f *fleetSimulation) drawChurn(_ int, uniform func() float64) (stays, away time.Duration) {
-	of := func(mean time.Duration) time.Duration { return time.Duration(-math.Log(1-uniform()) * float64(mean)) }
-	return of(f.churn), of(f.away)
+	draw := func(mean time.Duration) time.Duration { return time.Duration(-math.Log(1-uniform()) * float64(mean)) }
+	return draw(f.churn), draw(f.away)
 }
 
 // links parses the flags of links and slow workers. up and down are in bytes per second, 0 for no limit. slow maps a
@@ -89,23 +89,29 @@ func (f *fleetSimulation) links() (l simulate.Link, up, down float64, slow map[i
 
 // fleet describes the links and the workers for the heading of the table.
 func (f *fleetSimulation) fleet() string {
-	links := clauses("links: ", "links as fast as this machine's own", []clause{
-		{f.link.rate != "", f.link.rate + " a second each"}, {f.link.delay > 0,
-			f.link.delay.String() + " late"}, {f.link.jitter > 0, "up to " + f.link.jitter.String() + " of jitter"},
-		{f.link.loss > 0, fmt.Sprintf("%.3g%% lost", 100*f.link.loss)}, {f.control > 0,
-			"to the coordinator " + f.control.String() + " late"},
-		{f.up != "", "a worker sends " + f.up}, {f.down != "", along(f.up, "a worker") + " receives " + f.down},
-		{f.rack.of > 0, fmt.Sprintf("racks of %s", plural(f.rack.of, "worker"))}, {f.rack.up != "",
-			"a rack sends " + f.rack.up},
-		{f.rack.down != "", along(f.rack.up, "a rack") + " receives " + f.rack.down}, {f.rack.delay > 0,
-			f.rack.delay.String() + " later between racks"}})
-	leave := "stay for " + f.churn.String() + " on average, then die"
+	links := clauses("links: ", "links as fast as loopback on this machine", []clause{
+		{f.link.rate != "", f.link.rate + " per second each"},
+		{f.link.delay > 0, f.link.delay.String() + " of delay"},
+		{f.link.jitter > 0, "up to " + f.link.jitter.String() + " of jitter"},
+		{f.link.loss > 0, fmt.Sprintf("%.3g%% lost", 100*f.link.loss)},
+		{f.control > 0, f.control.String() + " of delay to the coordinator"},
+		{f.up != "", "a worker sends " + f.up},
+		{f.down != "", subject(f.up, "a worker") + " receives " + f.down},
+		{f.rack.of > 0, fmt.Sprintf("racks of %s", plural(f.rack.of, "worker"))},
+		{f.rack.up != "", "a rack sends " + f.rack.up},
+		{f.rack.down != "", subject(f.rack.up, "a rack") + " receives " + f.rack.down},
+		{f.rack.delay > 0, f.rack.delay.String() + " more delay between racks"},
+	})
+	leave := "die"
 	if f.goodbye {
-		leave = "stay for " + f.churn.String() + " on average, then leave"
+		leave = "leave"
 	}
-	return links + clauses("; workers: ", "", []clause{{len(f.slow) > 0, "slower by " + strings.Join(f.slow, " and ")},
-		{f.cores > 0, plural(f.cores, "core") + " for all"}, {f.churn > 0,
-			leave + ", and are back after " + f.away.String() + " on average"}})
+	return links + clauses("; workers: ", "", []clause{
+		{len(f.slow) > 0, "slower by " + strings.Join(f.slow, " and ")},
+		{f.cores > 0, plural(f.cores, "core") + " for all"},
+		{f.churn > 0, fmt.Sprintf("stay for %s on average, then %s, and return after %s on average", f.churn, leave,
+			f.away)},
+	})
 }
 
 // clause is a part of a heading, printed if on is set.
@@ -128,8 +134,8 @@ func clauses(word, otherwise string, parts []clause) string {
 	return word + strings.Join(on, ", ")
 }
 
-// along returns the subject of a clause: "and" if the clause before it, with the same subject, is on, else who.
-func along(before, who string) string {
+// subject returns the subject of a clause: "and" if the clause before it, with the same subject, is on, else who.
+func subject(before, who string) string {
 	if before != "" {
 		return "and"
 	}

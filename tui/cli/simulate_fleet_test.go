@@ -11,7 +11,7 @@ import (
 	"brood/runtime/forecast"
 )
 
-// The page of JSON names all keys of a line.
+// TestSimulatedObjects: the page of JSON events names all keys of a line.
 func TestSimulatedObjects(t *testing.T) {
 	page, err := os.ReadFile("../../docs/json-events.md")
 	if err != nil {
@@ -34,18 +34,18 @@ func TestSimulatedObjects(t *testing.T) {
 	}
 }
 
-// The heading says all that was told of the fleet.
-func TestFleetIsSaid(t *testing.T) {
+// TestFleetHeading: the heading describes all settings of the fleet.
+func TestFleetHeading(t *testing.T) {
 	for _, c := range []struct {
 		f    fleetSimulation
 		want string
 	}{
-		{fleetSimulation{away: time.Minute}, "links as fast as this machine's own"},
+		{fleetSimulation{away: time.Minute}, "links as fast as loopback on this machine"},
 		{fleetSimulation{down: "5Mbit", rack: rackFlags{of: 3, down: "1Mbit"}}, "links: a worker receives 5Mbit, racks of 3 workers, a rack receives 1Mbit"},
-		{fleetSimulation{link: linkFlags{rate: "1MB"}, control: time.Second}, "links: 1MB a second each, to the coordinator 1s late"},
-		{fleetSimulation{slow: []string{"5", "1=2.5"}, cores: 2}, "links as fast as this machine's own; workers: slower by 5 and 1=2.5, 2 cores for all"},
-		{fleetSimulation{churn: time.Hour, away: time.Minute}, "links as fast as this machine's own; workers: stay for 1h0m0s on average, then die, and are back after 1m0s on average"},
-		{fleetSimulation{churn: time.Hour, away: time.Minute, goodbye: true}, "links as fast as this machine's own; workers: stay for 1h0m0s on average, then leave, and are back after 1m0s on average"},
+		{fleetSimulation{link: linkFlags{rate: "1MB"}, control: time.Second}, "links: 1MB per second each, 1s of delay to the coordinator"},
+		{fleetSimulation{slow: []string{"5", "1=2.5"}, cores: 2}, "links as fast as loopback on this machine; workers: slower by 5 and 1=2.5, 2 cores for all"},
+		{fleetSimulation{churn: time.Hour, away: time.Minute}, "links as fast as loopback on this machine; workers: stay for 1h0m0s on average, then die, and return after 1m0s on average"},
+		{fleetSimulation{churn: time.Hour, away: time.Minute, goodbye: true}, "links as fast as loopback on this machine; workers: stay for 1h0m0s on average, then leave, and return after 1m0s on average"},
 	} {
 		if got := c.f.fleet(); got != c.want {
 			t.Errorf("%s\nwant %s", got, c.want)
@@ -53,7 +53,7 @@ func TestFleetIsSaid(t *testing.T) {
 	}
 }
 
-// A factor alone is of every worker.
+// TestSlowWorkers: a factor without a worker applies to all workers.
 func TestSlowWorkers(t *testing.T) {
 	f := &fleetSimulation{slow: []string{"5", "1=2.5"}}
 	_, _, _, slow, err := f.links()

@@ -7,7 +7,7 @@ import (
 	"time"
 )
 
-// Executions that take long print their progress; on a terminal the last progress line is erased.
+// TestTrialsTell: long executions print their progress; on a terminal the last progress line is erased.
 func TestTrialsTell(t *testing.T) {
 	for _, c := range []struct {
 		terminal bool

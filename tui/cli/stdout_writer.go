@@ -31,7 +31,7 @@ func (o *stdoutWriter) Write(p []byte) (int, error) {
 	n, err := o.to.Write(p)
 	if err != nil {
 		if o.err = err; !closedPipe(err) {
-			o.err = &writeError{err: err, next: "send it to a file or a program that takes it"}
+			o.err = &writeError{err: err, next: "redirect it to a file or a program that reads it"}
 		}
 		close(o.gone)
 	}
@@ -104,8 +104,8 @@ func stdoutOf(ctx context.Context) *stdoutWriter {
 	return newStdout(io.Discard)
 }
 
-// writing returns a context that also ends when a write to standard output fails. Commands that follow a run use it
-// to exit when their reader has gone.
+// writing returns a context that also ends when a write to standard output fails. Commands that follow a run use it to
+// exit after their reader has closed the pipe.
 func writing(ctx context.Context) (context.Context, context.CancelFunc) {
 	ctx, cancel := context.WithCancel(ctx)
 	gone := stdoutOf(ctx).gone

@@ -14,7 +14,7 @@ import (
 	"brood/runtime/testutil"
 )
 
-// fullDisk is standard output on a disk that takes so many bytes.
+// fullDisk is a standard output with space for this number of bytes.
 type fullDisk struct {
 	room int
 	err  syscall.Errno
@@ -27,7 +27,7 @@ func (f *fullDisk) Write(p []byte) (int, error) {
 	return len(p), nil
 }
 
-// onFull runs a command line whose standard output takes so many bytes.
+// onFull runs a command line with a standard output that has space for this number of bytes.
 func onFull(room int, args ...string) (status int, stderr string) {
 	var told bytes.Buffer
 	status = Run(context.Background(), args, streams{out: &fullDisk{room, syscall.ENOSPC}, err: &told})
@@ -39,7 +39,7 @@ var tinyRun = []string{"run", "--model", "softmax", "--data", "glyphs", "--algor
 
 const noSpace = "write standard output: no space left on device; "
 
-// printing is a command line for each command that prints: "one" and "two" are sessions.
+// printing has a command line for each command that prints; "one" and "two" are sessions.
 var printing = map[string]string{
 	"": "--version", "algorithms": "algorithms", "bench": "bench noise --each 1ms", "compare": "compare one two", "data": "data", "data list": "data list --json",
 	"data info": "data info glyphs", "data whiten": "data whiten glyphs", "doctor": "doctor", "eval": "eval one", "export": "export one --to csv -o -",
@@ -51,14 +51,14 @@ var printing = map[string]string{
 	"verify": "verify one", "version": "version --json", "rm": "rm two", "prune": "prune --keep 1",
 }
 
-// silent are the commands that have no place above, with the reason.
+// silent lists the commands that are not in printing, with the reason.
 var silent = map[string]string{
 	"attach": "needs a live run", "invite": "needs a live run", "open": "needs a live run", "revoke": "needs a live run", "set": "needs a live run", "stop": "needs a live run",
 	"serve": "waits for workers", "worker": "needs a served run", "fleet": "needs a command", "fleet launch": "needs a fleet", "fleet link": "needs a served run",
 	"data get": "needs the network", "check": "needs a program",
 }
 
-// TestFullOutput: a command whose standard output takes nothing fails, whichever it is.
+// TestFullOutput: every command fails if it cannot write to standard output.
 func TestFullOutput(t *testing.T) {
 	t.Setenv("BROOD_SESSIONS", t.TempDir())
 	t.Chdir(t.TempDir())
@@ -104,19 +104,19 @@ func failsOn(t *testing.T, line string) {
 	}
 }
 
-// TestRunSavesOnFullOutput: a run whose output has no place any more ends after its round, can be resumed, and tells how.
+// TestRunSavesOnFullOutput: a run with a full standard output ends after its round, can be resumed, and prints how.
 func TestRunSavesOnFullOutput(t *testing.T) {
 	t.Setenv("BROOD_SESSIONS", t.TempDir())
 	for _, how := range []string{"--json", "--plain"} {
 		args := append(append([]string{}, tinyRun...), "--rounds", "1000000", how, "--session", os.Getenv("BROOD_SESSIONS")+"/r"+how)
 		status, stderr := onFull(600, args...)
-		if want := noSpace + "go on with the saved run: brood run --resume r" + how; status != exitFailed || !strings.Contains(stderr, want) {
+		if want := noSpace + "resume the saved run with: brood run --resume r" + how; status != exitFailed || !strings.Contains(stderr, want) {
 			t.Errorf("%s: status %d, %q", how, status, stderr)
 		}
 	}
 }
 
-// TestClosedPipeIsQuiet: a reader that has read enough is no error.
+// TestClosedPipeIsQuiet: a reader that closes the pipe is not an error.
 func TestClosedPipeIsQuiet(t *testing.T) {
 	var told bytes.Buffer
 	status := Run(context.Background(), []string{"algorithms"}, streams{out: &fullDisk{100, syscall.EPIPE}, err: &told})
@@ -125,7 +125,7 @@ func TestClosedPipeIsQuiet(t *testing.T) {
 	}
 }
 
-// TestOutletEndsAtAFailure: what arrived is whole up to the first write that failed, though a later one would fit.
+// TestOutletEndsAtAFailure: output is a complete prefix up to the first failed write, even if a later write would fit.
 func TestOutletEndsAtAFailure(t *testing.T) {
 	disk := &fullDisk{5, syscall.ENOSPC}
 	o := newStdout(disk)
@@ -135,12 +135,12 @@ func TestOutletEndsAtAFailure(t *testing.T) {
 		}
 		disk.room = max(disk.room, 1)
 	}
-	if e := o.failure(); e == nil || e.Error() != noSpace+"send it to a file or a program that takes it" {
-		t.Errorf("it fails by %v", e)
+	if e := o.failure(); e == nil || e.Error() != noSpace+"redirect it to a file or a program that reads it" {
+		t.Errorf("failure: %v", e)
 	}
 }
 
-// TestFollowingEndsWithItsOutput: whoever follows a live run ends once nothing can be written, and the run goes on.
+// TestFollowingEndsWithItsOutput: a command that follows a live run ends when its output fails, and the run continues.
 func TestFollowingEndsWithItsOutput(t *testing.T) {
 	t.Setenv("BROOD_SESSIONS", t.TempDir())
 	ctx, stop := context.WithCancel(context.Background())

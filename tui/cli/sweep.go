@@ -18,7 +18,7 @@ import (
 	"brood/runtime/sweep"
 )
 
-// grid is the batch of a sweep: each point of the grid with all of its seeds.
+// grid is the batch of a sweep: a run for each point of the grid and each seed.
 type grid struct {
 	runs
 	axes  []sweep.Axis
@@ -52,12 +52,7 @@ runs; more values or seeds add runs. With a --target the runs that met it are so
 only to measure: settings that are chosen by it are chosen by the test set. With --listen the runs train on workers of other machines,
 --jobs runs at a time with --wait workers each: it prints one command that joins workers, which move from run to run. If the machines share
 a disk, you can also start the command on each of them with the same -o DIR: each takes runs that no other machine has taken.`,
-		Args: func(c *cobra.Command, args []string) error {
-			if len(args) > 1 {
-				return usage("sweep takes one preset, but got %q too", args[1])
-			}
-			return nil
-		},
+		Args: atMostOne("preset"),
 		RunE: func(c *cobra.Command, args []string) error { return f.execute(c, strings.Join(args, ""), s) },
 	}
 	f.run.register(c)
@@ -70,10 +65,11 @@ a disk, you can also start the command on each of them with the same -o DIR: eac
 	fl.Lookup("json").Usage = "one JSON object for each run"
 	f.batch.register(c, 1)
 	fl.StringVar(&f.by, "by", "",
-		"sort by this metric (default: centre_loss, on validation samples; with a target: epochs): "+strings.Join(selecting(),
-			", "))
+		"sort by this metric (default: centre_loss, on validation samples; with a target: epochs): "+
+			strings.Join(sortMetrics(), ", "))
 	fl.StringVarP(&f.dir, "output", "o", "",
-		"directory for the sessions (default: one among your sessions, named for the preset and what the runs share)")
+		"directory for the sessions (default: one in your sessions directory, named after the preset and the shared "+
+			"flags)")
 	return c
 }
 
@@ -88,18 +84,20 @@ func (f *sweepFlags) execute(c *cobra.Command, preset string, s streams) error {
 	case given(option.For.Name):
 		return usage("--for compares machines rather than settings: give --epochs or --rounds")
 	case f.run.opts.Members == host.Auto:
-		return usage("--members auto differs from machine to machine: give a number")
+		return usage("--members auto depends on the machine: give a number")
 	case f.by != "" && presets.Metrics[f.by] == "":
-		return usage("--by %s: choose one of %s", f.by, strings.Join(selecting(), ", "))
+		return usage("--by %s: choose one of %s", f.by, strings.Join(sortMetrics(), ", "))
 	case f.by != "" && !presets.Selects(f.by):
-		return usage("--by %s would choose settings by the test set, which is reported and selects nothing: sort by centre_loss, with the test beside it", f.by)
+		return usage("--by %s would select settings by the test set, which is for the final report: sort by "+
+			"centre_loss; the table has the test metric too", f.by)
 	}
 	if err := f.batch.check(c, f.run.opts, f.run.plain, f.run.json); err != nil {
 		return err
 	}
 	if other := f.run.presetOf(preset); other != preset {
 		if len(f.run.set) == 0 && option.Env.Text(f.run.opts) == "" {
-			return usage("sweep over what? give --set NAME=VALUES, such as --set eta=0.01,0.1, or a preset to repeat with --seeds")
+			return usage("sweep needs --set NAME=VALUES, such as --set eta=0.01,0.1, or a preset to repeat with " +
+				"--seeds")
 		}
 		preset = other
 	}
@@ -114,13 +112,14 @@ func (f *sweepFlags) execute(c *cobra.Command, preset string, s streams) error {
 			return usage("--set %s: the seeds of a sweep are 1 to --seeds", a.Name)
 		}
 		if a.Name == option.Members.Name && slices.Contains(a.Values, "auto") {
-			return usage("--set members=auto differs from machine to machine: give numbers")
+			return usage("--set members=auto depends on the machine: give numbers")
 		}
 		if a.Name == option.Workers.Name && f.batch.fleet.listen != "" {
-			return usage("--set workers=...: --wait says how many workers each run has")
+			return usage("--set workers=...: with --listen, give the workers of each run with --wait")
 		}
 		if x := option.Named(a.Name); x != nil && !x.Has(option.Axis) {
-			return usage("--set %s=...: no sweep varies it, so give --%s; NAME is a knob, or one of %s", x.Name, x.Name, axes())
+			return usage("--set %s=...: a sweep cannot vary it: give --%s; NAME is a knob, or one of "+
+				"%s", x.Name, x.Name, axes())
 		}
 		w.Columns = append(w.Columns, a.Name)
 	}
@@ -131,15 +130,15 @@ func (f *sweepFlags) execute(c *cobra.Command, preset string, s streams) error {
 		return err
 	}
 	if l := w.Trials[0].Limit; l.Target != "" && l.Epochs == 0 && l.Rounds == 0 {
-		return usage("--target may never be met: give --epochs or --rounds too, where a run ends without it")
+		return usage("--target may never be met: give --epochs or --rounds too, as a limit")
 	}
-	if sweep.Aims(f.by) && w.Trials[0].Limit.Target == "" {
-		return usage("--by %s is about a target: give one by --target", f.by)
+	if sweep.NeedsTarget(f.by) && w.Trials[0].Limit.Target == "" {
+		return usage("--by %s needs a --target", f.by)
 	}
 	switch {
 	case f.by != "":
 	case w.Trials[0].Limit.Target != "":
-		w.by = sweep.Aimed
+		w.by = sweep.TargetMetric
 	case w.Bare: // there is no test
 		w.by = "seconds"
 	}
@@ -155,8 +154,8 @@ func (f *sweepFlags) execute(c *cobra.Command, preset string, s streams) error {
 	return err
 }
 
-// selecting returns the metrics that settings can be sorted by.
-func selecting() []string {
+// sortMetrics returns the metrics by which settings can be sorted.
+func sortMetrics() []string {
 	return slices.DeleteFunc(presets.MetricNames(), func(name string) bool { return !presets.Selects(name) })
 }
 
@@ -204,7 +203,7 @@ func (w *grid) fill(base *cobra.Command, f runFlags, preset, dir string) error {
 	return nil
 }
 
-// best returns the table of results, best first: at most `rows` of the settings measured so far, or all settings if
+// best returns the table of results, best first: at most rows of the settings that have a result, or all settings if
 // rows is negative.
 func (w *grid) best(rows int) *table {
 	results := w.Results(w.by, event.KeyTestBits, event.KeyTestError, event.KeyTestRMSE)
@@ -263,7 +262,7 @@ func (w *grid) best(rows int) *table {
 		if r.Diverged > 0 {
 			notes = append(notes, fmt.Sprintf("%d diverged", r.Diverged))
 		}
-		if sweep.Aims(w.by) && r.Missed > 0 {
+		if sweep.NeedsTarget(w.by) && r.Missed > 0 {
 			notes = append(notes, fmt.Sprintf("%d missed the target", r.Missed))
 		}
 		out.row(append(row, fmt.Sprintf("%d of %d", r.Done, r.Seeds), secs, strings.Join(notes, ", "))...)

@@ -8,10 +8,10 @@ import (
 	"charm.land/lipgloss/v2"
 )
 
-// table prints columns that line up; a heading that begins with ">" aligns its column to the right.
+// table is a text table with aligned columns. A heading that begins with ">" aligns its column to the right.
 type table struct {
 	right []bool
-	rows  [][]string
+	rows  [][]string // the first row holds the headings
 }
 
 func newTable(heads ...string) *table {
@@ -22,7 +22,7 @@ func newTable(heads ...string) *table {
 	return t
 }
 
-// column adds one behind the others, before the first row.
+// column appends a column. Call it before the first row.
 func (t *table) column(head string) {
 	t.right = append(t.right, strings.HasPrefix(head, ">"))
 	t.rows[0] = append(t.rows[0], strings.TrimPrefix(head, ">"))

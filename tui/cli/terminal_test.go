@@ -17,8 +17,8 @@ import (
 	"brood/runtime/testutil"
 )
 
-// TestTerminal runs files of testdata/tmux: the workbench in a real terminal of 100 by 30, with keys as a person types
-// them. It needs tmux.
+// TestTerminal runs files of testdata/tmux: the workbench in a real terminal of 100 by 30 cells, with typed keys. It
+// needs tmux.
 func TestTerminal(t *testing.T) {
 	if testing.Short() {
 		t.Skip("starts many processes")
@@ -57,8 +57,8 @@ func TestTerminal(t *testing.T) {
 	})
 }
 
-// open ARGUMENTS... runs brood in a terminal of its own. tmux, which ends with its last terminal, may do so while it is
-// asked for another one: it is asked again.
+// open ARGUMENTS... runs brood in a new terminal. The tmux server ends with its last terminal, possibly during the
+// request for another one, so the request is retried.
 func openTerminal(ts *testscript.TestScript, _ bool, args []string) {
 	var err error
 	for range 20 {
@@ -70,14 +70,14 @@ func openTerminal(ts *testscript.TestScript, _ bool, args []string) {
 	ts.Check(err)
 }
 
-// keys KEY... types, one after the other, as tmux names keys.
+// keys KEY... types keys by their tmux names.
 func pressKeys(ts *testscript.TestScript, _ bool, args []string) {
 	for _, k := range args {
 		ts.Check(ts.Exec("tmux", "-L", "t", "send-keys", k))
 	}
 }
 
-// parent GLOB NAME checks whose branch a session is.
+// parent GLOB NAME checks the parent of a forked session.
 func parentOf(ts *testscript.TestScript, _ bool, args []string) {
 	found, err := filepath.Glob(ts.MkAbs(args[0]))
 	ts.Check(err)

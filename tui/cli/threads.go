@@ -11,7 +11,7 @@ import (
 
 const maxThreads = 1024
 
-// threadCount is how many threads a command other than a run may take; 0 where it is not given.
+// threadCount is the flag --threads of commands other than runs; 0 if it is not given.
 type threadCount int
 
 func (n *threadCount) String() string { return strconv.Itoa(int(*n)) }
@@ -26,13 +26,13 @@ func (n *threadCount) Set(text string) error {
 	return nil
 }
 
-// threadsFlag gives a command --threads, which tells to.
+// threadsFlag adds the flag --threads, which sets to.
 func threadsFlag(fl *pflag.FlagSet, to *int) {
 	fl.Var((*threadCount)(to), option.Threads.Name, "`threads` that compute (default: all cores)")
 }
 
-// programFlags registers the flags that give a recorded session its program again. Which of them is used does not
-// matter, since the session says what its program does.
+// programFlags adds the flags --program and --objective, which both set the command of the program of a recorded
+// session. The session records which of the two its program is.
 func programFlags(fl *pflag.FlagSet, to *string) {
 	fl.StringVar(to, option.Program.Name, "", option.Program.DocFor("fork"))
 	fl.StringVar(to, option.Objective.Name, "", option.Objective.DocFor("fork"))

@@ -27,17 +27,17 @@ func noArgs(c *cobra.Command, args []string) error {
 // false, c also accepts other words: then it fails only for a near miss of a name. It returns nil if c has no
 // subcommands.
 func unknownCommand(c *cobra.Command, word string, surely bool) error {
-	meant := suggestCommand(c, word)
-	if !c.HasSubCommands() || meant == "" && !surely {
+	hint := suggestCommand(c, word)
+	if !c.HasSubCommands() || hint == "" && !surely {
 		return nil
 	}
-	if meant == "" {
-		meant = suggestDetails(c, word)
+	if hint == "" {
+		hint = suggestDetails(c, word)
 	}
 	if !c.HasParent() && slices.Contains(presets.List(), word) {
-		meant = fmt.Sprintf(": that is a preset, which `%s run %s` trains", c.Name(), word)
+		hint = fmt.Sprintf(": it is a preset; `%s run %s` trains it", c.Name(), word)
 	}
-	return usage("there is no command %q%s; see `%s --help`", word, meant, c.CommandPath())
+	return usage("unknown command %q%s; see `%s --help`", word, hint, c.CommandPath())
 }
 
 // suggestCommand returns a suggestion for a mistyped subcommand of c: by its SuggestFor aliases, else by edit
@@ -61,7 +61,7 @@ func suggestCommand(c *cobra.Command, word string) string {
 func suggestDetails(c *cobra.Command, word string) string {
 	for _, x := range c.Commands() {
 		if x.Name() == "show" || x.Name() == "info" {
-			return fmt.Sprintf(": `%s %s` is about one", x.CommandPath(), word)
+			return fmt.Sprintf(": `%s %s` shows one of the list", x.CommandPath(), word)
 		}
 	}
 	return ""

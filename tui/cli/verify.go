@@ -3,6 +3,7 @@ package cli
 import (
 	"errors"
 	"fmt"
+	"io"
 	"path/filepath"
 	"strings"
 	"time"
@@ -23,7 +24,7 @@ func verifyCommand(s streams) *cobra.Command {
 	c := &cobra.Command{
 		Use:   "verify SESSION",
 		Short: "Recompute a session and compare every commit",
-		Long: `verify executes all rounds of a session again and compares the hash of the state after each commit.
+		Long: `verify recomputes all rounds of a session and compares the hash of the state after each commit.
 
 --within compares saved parameters with a tolerance instead: use it if the results of your program vary, or on another
 kind of device than the session's. The rounds are executed from each saved state to the next. The error is a
@@ -46,11 +47,11 @@ share of the distance of the parameters from the start of the run.`,
 			res, err := own.VerifyWithin(c.Context(), dir, threads, within, func(k event.Commit) {
 				if !asJSON && time.Since(last) > time.Second {
 					last = time.Now()
-					what := "agrees"
+					word := "matches"
 					if within > 0 {
-						what = "executed"
+						word = "executed"
 					}
-					fmt.Fprintf(s.err, "round %6d %s\n", k.To, what)
+					fmt.Fprintf(s.err, "round %6d %s\n", k.To, word)
 				}
 			})
 			var differs *verify.MismatchError
@@ -62,35 +63,12 @@ share of the distance of the parameters from the start of the run.`,
 				return fmt.Errorf("session %s cannot be verified: %w", filepath.Base(dir), usererr.Recorded(err))
 			}
 			if res.Last == nil {
-				return fmt.Errorf("session %s holds no committed round: there is nothing to verify", filepath.Base(dir))
+				return fmt.Errorf("session %s has no committed round: there is nothing to verify", filepath.Base(dir))
 			}
 			if asJSON {
 				return objects(s.out, verifiedObject(dir, res, time.Since(t0)))
 			}
-			predicted := "as predicted"
-			if res.WrongBytes {
-				predicted = "which the algorithm's formula does not predict"
-			}
-			fmt.Fprintf(s.out, "holds: %d commits, %s rounds executed again in %s, %s on the links %s\n", res.Commits,
-				grouped(int64(res.Rounds)), clockTime(time.Since(t0).Seconds()), humanBytes(res.Bytes), predicted)
-			if within > 0 {
-				fmt.Fprintf(s.out, "within %g: %s; %s\n", within, largestError(res.Within), uncompared(res))
-			} else {
-				fmt.Fprintln(s.out, res.Last.Hash)
-			}
-			fmt.Fprintf(s.out, "compared: %s and %s; %s\n", plural(int(res.Evaluations), "test evaluation"),
-				plural(int(res.Points), "record")+" of points", plural(res.Checkpoints, "checkpoint")+" on disk")
-			fmt.Fprintf(s.out, "not compared: %s\n", uncovered(res))
-			for _, text := range res.Told {
-				fmt.Fprintf(s.out, "the session says: %s\n", oneLine(text))
-			}
-			switch {
-			case res.Torn != nil:
-				fmt.Fprintf(s.out, "missing: %d bytes at byte %d of %s are no whole frame; what came after round %d is not in the log, a resume does it again\n", res.Torn.Lost, res.Torn.Offset, res.Torn.Segment, res.Last.To)
-			case res.Open:
-				fmt.Fprintf(s.out, "missing: the end of the run; it goes on, was killed, or its log was cut off after round %d\n",
-					res.Last.To)
-			}
+			printVerified(s.out, res, within, time.Since(t0))
 			return nil
 		},
 	}
@@ -102,16 +80,46 @@ share of the distance of the parameters from the start of the run.`,
 	return c
 }
 
+// printVerified prints the result of a verification. within is the tolerance; 0: hashes were compared.
+func printVerified(w io.Writer, res host.Verified, within float64, took time.Duration) {
+	predicted := "as predicted"
+	if res.WrongBytes {
+		predicted = "unlike the formula of the algorithm"
+	}
+	fmt.Fprintf(w, "verified: %d commits, %s rounds recomputed in %s, %s on the links %s\n", res.Commits,
+		grouped(int64(res.Rounds)), clockTime(took.Seconds()), humanBytes(res.Bytes), predicted)
+	if within > 0 {
+		fmt.Fprintf(w, "within %g: %s; %s\n", within, largestError(res.Within), uncompared(res))
+	} else {
+		fmt.Fprintln(w, res.Last.Hash)
+	}
+	fmt.Fprintf(w, "compared: %s and %s; %s\n", plural(int(res.Evaluations), "test evaluation"),
+		plural(int(res.Points), "record")+" of points", plural(res.Checkpoints, "checkpoint")+" on disk")
+	fmt.Fprintf(w, "not compared: %s\n", uncovered(res))
+	for _, text := range res.Told {
+		fmt.Fprintf(w, "alert of the session: %s\n", oneLine(text))
+	}
+	switch {
+	case res.Torn != nil:
+		fmt.Fprintf(w, "missing: %d bytes at byte %d of %s are an incomplete frame; rounds after %d are not in the "+
+			"log, and a resume recomputes them\n", res.Torn.Lost, res.Torn.Offset, res.Torn.Segment, res.Last.To)
+	case res.Open:
+		fmt.Fprintf(w, "missing: the end of the run; it is running, was killed, or its log was cut off after "+
+			"round %d\n", res.Last.To)
+	}
+}
+
 // largestError returns the largest error of a verification within a tolerance, as a sentence.
 func largestError(c verify.Closeness) string {
 	if c.LargestError == 0 {
-		return fmt.Sprintf("the parameters of %s are those of the session, bit for bit", plural(c.Segments, "saved state"))
+		return fmt.Sprintf("the parameters of %s equal those of the session, bit for bit",
+			plural(c.Segments, "saved state"))
 	}
-	return fmt.Sprintf("of the parameters of %s, the largest error is %.2g, in round %d", plural(c.Segments, "saved state"),
-		c.LargestError, c.Round)
+	return fmt.Sprintf("largest error of the parameters %.2g, in round %d; %s compared", c.LargestError, c.Round,
+		plural(c.Segments, "saved state"))
 }
 
-// uncompared says which rounds were executed and not compared in a verification within a tolerance.
+// uncompared describes the rounds that a verification within a tolerance executed but did not compare.
 func uncompared(res host.Verified) string {
 	if res.Within.Compared >= res.Last.To {
 		return "hashes were not compared"
@@ -119,23 +127,24 @@ func uncompared(res host.Verified) string {
 	return fmt.Sprintf("hashes were not compared, nor the rounds after %d", res.Within.Compared)
 }
 
-// uncovered lists what verifying does not compare.
+// uncovered lists the records that a verification does not compare.
 func uncovered(res host.Verified) string {
 	var out []string
 	if res.Unmatched > 0 {
 		out = append(out, plural(int(res.Unmatched), "record")+
-			" of points or evaluations that these rounds do not give, such as those of a run that was stopped")
+			" of points or evaluations that these rounds do not produce, such as the last ones of a stopped run")
 	}
 	if res.Removed > 0 {
 		out = append(out, plural(res.Removed, "checkpoint")+" whose files the run has removed")
 	}
-	return strings.Join(append(out, "times, and what machines measured"), "; ")
+	return strings.Join(append(out, "times, and measurements of machines"), "; ")
 }
 
-// verifiedObject is what verifying the session in dir came to.
+// verifiedObject returns the result of the verification of the session in dir as a JSON object.
 func verifiedObject(dir string, res host.Verified, took time.Duration) map[string]any {
 	return map[string]any{"event": "verified", "commits": res.Commits, "rounds": res.Rounds, "bytes": res.Bytes,
-		"params_hash": res.Last.Hash, "seconds": took.Seconds(), "session": dir, "open": res.Open, "torn": res.Torn, "told": res.Told,
-		"evaluations": res.Evaluations, "points": res.Points, "unmatched": res.Unmatched, "checkpoints": res.Checkpoints, "checkpoints_removed": res.Removed, "segments": res.Within.Segments,
+		"params_hash": res.Last.Hash, "seconds": took.Seconds(), "session": dir, "open": res.Open, "torn": res.Torn,
+		"told": res.Told, "evaluations": res.Evaluations, "points": res.Points, "unmatched": res.Unmatched,
+		"checkpoints": res.Checkpoints, "checkpoints_removed": res.Removed, "segments": res.Within.Segments,
 		"largest_error": res.Within.LargestError}
 }

@@ -8,6 +8,7 @@ import (
 	"github.com/spf13/cobra"
 )
 
+// versionText returns the version of a release, else the version of the module or the commit, else "unreleased".
 func versionText() string {
 	v := version
 	if info, ok := debug.ReadBuildInfo(); ok && v == "" {
@@ -24,7 +25,7 @@ func versionText() string {
 	return v
 }
 
-// versionLine is what `brood version` and `brood --version` print.
+// versionLine returns the output of `brood version` and `brood --version`.
 func versionLine() string {
 	return fmt.Sprintf("brood %s %s/%s %s", versionText(), goruntime.GOOS, goruntime.GOARCH, goruntime.Version())
 }

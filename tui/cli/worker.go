@@ -2,9 +2,11 @@ package cli
 
 import (
 	"bufio"
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"net"
 	"os"
 	goruntime "runtime"
@@ -38,66 +40,85 @@ func workerCommand(s streams) *cobra.Command {
 	c := &cobra.Command{
 		Use:   "worker JOIN-URL|-",
 		Short: "Host members of runs that brood serve, sweep or reproduce has started, perhaps on another machine",
-		Long:  "Host members of a run that brood serve has started, perhaps on another machine, or of the runs of a sweep or a study, one after another. With - the join URL is read from standard\ninput, so that no process list shows its token.",
-		Args:  exactly("a join URL"),
-		RunE:  func(c *cobra.Command, args []string) error { return f.execute(c, args[0], s) },
+		Long: "Host members of a run that brood serve has started, perhaps on another machine, or of the runs of a " +
+			"sweep or a study,\n" +
+			"one after another. With - the join URL is read from standard input, so that no process list shows its " +
+			"token.",
+		Args: exactly("a join URL"),
+		RunE: func(c *cobra.Command, args []string) error { return f.execute(c, args[0], s) },
 	}
 	fl := c.Flags()
 	fl.StringVar(&f.key, "key", "",
-		"file with this worker's key, made if it is not there: the coordinator knows it again (default: a new key each time)")
+		"file with this worker's key, created if missing; by it the coordinator recognises the worker (default: a new "+
+			"key each time)")
 	fl.StringVar(&f.listen, "listen", "", "UDP address to listen on, HOST:PORT (default: any port)")
 	fl.StringVar(&f.advertise, "advertise", "",
-		"HOST:PORT where other workers reach this one (default: where its packets come from)")
+		"HOST:PORT where other workers reach this one (default: the source address of its packets)")
 	threadsFlag(fl, &f.threads)
 	fl.StringVar(&f.device, option.Device.Name, "", option.Device.Doc)
 	fl.StringVar(&f.objective, option.Objective.Name, "",
-		"`program` that runs which maximise one may start here: the coordinator never says which")
+		"`program` to start for runs that maximise an objective; the coordinator cannot choose it")
 	fl.StringVar(&f.program, option.Program.Name, "",
-		"`program` of runs that train its model: the coordinator never says which")
+		"`program` to start for runs that train the model of a program; the coordinator cannot choose it")
 	fl.Float64Var(&f.slow, "slow", 1,
-		"compute so many times slower than this machine can, by processor time: several such workers try out a fleet on one machine")
+		"slow computing down by this factor of processor time, so that several workers emulate a fleet on one machine")
 	fl.BoolVar(&f.fast, "fast-frames", false,
-		"with --slow: what is sent and received costs what it costs this machine, as where a network card does it")
-	fl.DurationVar(&f.patience, "patience", time.Minute, "how long to try again when the coordinator does not answer")
+		"with --slow: do not slow sending and receiving down, as if a network card did the work")
+	fl.DurationVar(&f.patience, "patience", time.Minute, "how long to retry while the coordinator does not answer")
 	return c
 }
 
-func (f *workerFlags) execute(c *cobra.Command, url string, s streams) error {
+// check rejects invalid flags.
+func (f *workerFlags) check(c *cobra.Command) error {
 	switch {
 	case !(f.slow >= 1 && f.slow <= maxSlow):
 		return usage("--slow %g: give a factor from 1 to %d", f.slow, maxSlow)
 	case f.fast && f.slow == 1:
-		return usage("--fast-frames is of a worker that is slower: give --slow too")
+		return usage("--fast-frames needs --slow")
 	case f.patience < 0:
 		return usage("--patience %s: give a duration such as 30s", f.patience)
 	case f.slow > 1 && (!option.Processor(f.device) || f.objective+f.program != ""):
-		return usage("--slow is about this process's own computing: leave --device, --objective and --program out")
-	}
-	if url == "-" { // read it from stdin: process lists show arguments, and the token is secret
-		line, err := bufio.NewReader(s.in).ReadString('\n')
-		if err != nil && line == "" {
-			return fmt.Errorf("read the join URL from standard input: %w", err)
-		}
-		url = line
-	}
-	join, err := identity.ParseJoin(url)
-	if err != nil {
-		return usage("%w", err)
+		return usage("--slow slows down only this process: leave --device, --objective and --program out")
 	}
 	if _, _, err := net.SplitHostPort(f.listen); f.listen != "" && err != nil {
-		return usage("--listen %q is no HOST:PORT", f.listen)
+		return usage("--listen %q: give HOST:PORT", f.listen)
 	}
 	if _, _, err := net.SplitHostPort(f.advertise); f.advertise != "" && err != nil {
-		return usage("--advertise %q is no HOST:PORT", f.advertise)
+		return usage("--advertise %q: give HOST:PORT", f.advertise)
 	}
 	if c.Flags().Changed(option.Device.Name) {
 		if _, _, _, err := option.ParseDevice(f.device); err != nil {
 			return err
 		}
 	}
-	if f.threads == 0 {
-		f.threads = goruntime.NumCPU()
+	return nil
+}
+
+// joinURL parses the argument. For - it reads the URL from standard input: process lists show arguments, and the token
+// of the URL is secret.
+func joinURL(arg string, in io.Reader) (join identity.Join, err error) {
+	if arg == "-" {
+		line, err := bufio.NewReader(in).ReadString('\n')
+		if err != nil && line == "" {
+			return join, fmt.Errorf("read the join URL from standard input: %w", err)
+		}
+		arg = line
 	}
+	if join, err = identity.ParseJoin(arg); err != nil {
+		return join, usage("%w", err)
+	}
+	return join, nil
+}
+
+func (f *workerFlags) execute(c *cobra.Command, url string, s streams) error {
+	if err := f.check(c); err != nil {
+		return err
+	}
+	join, err := joinURL(url, s.in)
+	if err != nil {
+		return err
+	}
+	threads := cmp.Or(f.threads, goruntime.NumCPU())
 	own, err := host.JoiningProgram(c.Context(), f.objective, f.program, f.device)
 	if err != nil {
 		return err
@@ -121,7 +142,7 @@ func (f *workerFlags) execute(c *cobra.Command, url string, s streams) error {
 		case sig := <-signals:
 			quiet() // a second signal ends the process at once
 			left = sig
-			note("leaving: its members move to the other workers; once more to leave at once")
+			note("leaving: its members move to the other workers; a second signal ends at once")
 			close(leave)
 		case <-ctx.Done():
 			quiet()
@@ -132,7 +153,7 @@ func (f *workerFlags) execute(c *cobra.Command, url string, s streams) error {
 		Join:      join,
 		Listen:    f.listen,
 		Advertise: f.advertise,
-		Threads:   f.threads,
+		Threads:   threads,
 		Device:    f.device,
 		Slow:      f.slow,
 		Fast:      f.fast,
@@ -144,15 +165,21 @@ func (f *workerFlags) execute(c *cobra.Command, url string, s streams) error {
 	})
 	cancel()
 	<-watched
-	if full, ok := left.(unwritten); ok && (errors.Is(err, remote.ErrHandover) || errors.Is(err, remote.ErrLeft)) {
+	return workerError(err, left)
+}
+
+// workerError returns the error of a worker that a signal may have interrupted; sig is nil without one.
+func workerError(err error, sig os.Signal) error {
+	handover := errors.Is(err, remote.ErrHandover)
+	if !handover && !errors.Is(err, remote.ErrLeft) {
+		return usererr.Recorded(err) // the settings of the run are not arguments of this command
+	}
+	if full, ok := sig.(unwritten); ok {
 		return fmt.Errorf("%w: %w", full, err)
 	}
-	if errors.Is(err, remote.ErrHandover) {
-		return &exitError{code: signalStatus(left), err: fmt.Errorf("interrupted: %w, and the run treats them as lost", err)}
+	text := errors.New("interrupted: this worker has left, and the run continues without it")
+	if handover {
+		text = fmt.Errorf("interrupted: %w, and the run treats them as lost", err)
 	}
-	if errors.Is(err, remote.ErrLeft) {
-		return &exitError{code: signalStatus(left),
-			err: errors.New("interrupted: this worker has left, and the run goes on without it")}
-	}
-	return usererr.Recorded(err) // the settings of the run are not arguments of this command
+	return &exitError{code: signalStatus(sig), err: text}
 }

@@ -31,7 +31,7 @@ type workerPool struct {
 	fast      bool                          // do not slow frames down
 	link      func(*sweep.Trial) event.Link // the rate and delay of all links of a run
 	file      string                        // JSON: lateByRun
-	lateByRun map[string]int                // by how many percent the latest worker was late; key: session name
+	lateByRun map[string]int                // lateness of the latest worker in percent, by session name
 
 	cmds  []*exec.Cmd
 	exits sync.WaitGroup
@@ -82,7 +82,7 @@ func (c *workerPool) start(ctx context.Context, url string) (context.Context, co
 				}
 			}
 			if p.Wait() != nil {
-				c.fail(fmt.Errorf("a worker ended too early: %s", last))
+				c.fail(fmt.Errorf("a worker exited before the end of the runs: %s", last))
 			}
 		})
 	}
@@ -120,8 +120,8 @@ func (c *workerPool) parseLate(line string) {
 	}
 }
 
-// maxLate returns by how many percent the latest worker missed its pace in the run that just ended. It waits up to
-// exitTimeout; workers that do not report by then, since they died, do not count.
+// maxLate returns the lateness of the latest worker in the run that just ended, in percent. It waits up to exitTimeout
+// for the reports and ignores workers that have not reported by then.
 func (c *workerPool) maxLate() (most int) {
 	if c.slow <= 1 {
 		return 0
@@ -150,7 +150,7 @@ func (c *workerPool) loadLate() error {
 		err = json.Unmarshal(text, &c.lateByRun)
 	}
 	if err != nil {
-		return fmt.Errorf("%s: %w: remove it, and the figures do not say which workers were late", c.file, err)
+		return fmt.Errorf("%s: %w; remove the file, and the figures do not show which workers were late", c.file, err)
 	}
 	return nil
 }

@@ -10,7 +10,7 @@ import (
 	"brood/runtime/sweep"
 )
 
-// Workers of a plan with fast frames are told so; others are not.
+// TestStaffOrders: only workers of a plan with fast frames get the flag for them.
 func TestStaffOrders(t *testing.T) {
 	for _, c := range []struct {
 		of   *workerPool
@@ -25,7 +25,7 @@ func TestStaffOrders(t *testing.T) {
 	}
 }
 
-// What workers say of their pace is heard, the worst of all, and kept; other lines are not.
+// TestStaffHears: the largest lateness in the output of workers is stored; other lines are ignored.
 func TestStaffHears(t *testing.T) {
 	c := &workerPool{size: 3, slow: 2.5, lateReports: make(chan int, 8), file: filepath.Join(t.TempDir(), "late.json")}
 	for _, line := range []string{"joined as worker 0", fmt.Sprintf(remote.LateNote, 2.5, 4), "99 % longer", fmt.Sprintf(remote.LateNote, 2.5, 17), fmt.Sprintf(remote.LateNote, 2.5, 0)} {

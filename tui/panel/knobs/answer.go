@@ -59,7 +59,7 @@ func newest(m *panel.Host, k optim.Knob) string {
 	h := m.Knobs.History(k.Name)
 	for i := len(h) - 1; i >= 0; i-- {
 		if e := h[i]; e.First() <= v.Progress.Rounds {
-			if e.Given() {
+			if e.FromSpec() {
 				return ""
 			}
 			return inEffectSince(e.First(), k.Name, e.Expr)

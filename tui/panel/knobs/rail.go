@@ -267,7 +267,7 @@ func overtaken(m *panel.Host, a Answer) bool {
 	}
 	for i, e := range m.Live.Edits {
 		later := e.First() > a.From || e.First() == a.From && last >= 0 && i > last
-		if later && e.First() <= m.Live.Progress.Rounds && !e.Given() {
+		if later && e.First() <= m.Live.Progress.Rounds && !e.FromSpec() {
 			return true
 		}
 	}
