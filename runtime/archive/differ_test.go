@@ -10,7 +10,7 @@ import (
 	"brood/runtime/event"
 )
 
-// TestMeanIsOfSeeds: a run that was repeated with its seed is not another sample of what seeds do.
+// TestMeanIsOfSeeds: runs with the same seed count as one sample.
 func TestMeanIsOfSeeds(t *testing.T) {
 	var runs []*Run
 	for i, c := range []struct{ seed, rounds uint64 }{{1, 4}, {1, 8}, {2, 12}} {
@@ -27,11 +27,11 @@ func TestMeanIsOfSeeds(t *testing.T) {
 		t.Errorf("mean %v ± %v of %d, want 9 ± 3 of 2", mean, se, n)
 	}
 	if g := (Group{runs[:2]}); g.Seeds() != 1 {
-		t.Errorf("%d seeds of runs of one", g.Seeds())
+		t.Errorf("%d seeds of two runs with one seed", g.Seeds())
 	}
 }
 
-// TestMeanOfForks: what a fork spent without its parent is no sample beside what others spent from the start on.
+// TestMeanOfForks: the costs of a fork without its parent are omitted if other runs have costs from the start.
 func TestMeanOfForks(t *testing.T) {
 	parent, child := begin(1, nil), forked(1, true)
 	parent.rounds(40)
@@ -49,14 +49,15 @@ func TestMeanOfForks(t *testing.T) {
 	}
 }
 
-// TestWorkersAreASetting: how long a run takes hangs on them, with whom it began and who came.
+// TestWorkersAreASetting: the time of a run depends on its workers, so the initial workers and later changes are
+// settings.
 func TestWorkersAreASetting(t *testing.T) {
 	place := func(at uint64, workers ...int) event.Record {
 		return event.Record{Plan: &event.Plan{At: at, From: event.Workers, Algorithm: "dp-sgd",
 			New: collective.Place(collective.IDs(4), workers)}}
 	}
 	one, two, three := begin(1, nil), begin(2, nil), begin(3, nil)
-	two.put(place(0, 0, 1)) // before any round
+	two.put(place(0, 0, 1)) // before the first round
 	three.rounds(4)
 	three.put(place(4, 0, 1, 2))
 	var runs []*Run

@@ -10,7 +10,7 @@ import (
 	"brood/runtime/event"
 )
 
-// in is the run of a log in a directory.
+// in returns the run of a log in a directory.
 func (m *maker) in(t *testing.T, dir string) *Run {
 	t.Helper()
 	r := m.run(t, filepath.Base(dir))
@@ -18,7 +18,8 @@ func (m *maker) in(t *testing.T, dir string) *Run {
 	return r
 }
 
-// TestParents: which of several runs a fork is of. Its log has the name alone, and several may have that.
+// TestParents: finds the parent of a fork among several runs. The log of the fork has only a name, which several runs
+// may have.
 func TestParents(t *testing.T) {
 	runOf := func(seed uint64, rounds uint64) func(string) *Run {
 		return func(dir string) *Run {
@@ -37,36 +38,36 @@ func TestParents(t *testing.T) {
 	for name, c := range map[string]struct {
 		fork *Run
 		runs []*Run
-		want int // index of the parent, -1 for none
+		want int // index of the parent, -1 if it is unknown
 	}{
-		"the one of that name":                   {fork("p"), []*Run{good("/b/q"), good("/b/p")}, 1},
-		"it shares the seed":                     {fork("p"), []*Run{seed("/a/p"), good("/b/p")}, 1},
-		"it got so far":                          {fork("p"), []*Run{short("/a/p"), good("/b/p")}, 1},
-		"it lies beside the fork":                {fork("p"), []*Run{good("/b/p"), good("/a/p")}, 1},
-		"nobody knows":                           {fork("p"), []*Run{good("/b/p"), good("/d/p")}, -1},
-		"another run of that name":               {fork("p"), []*Run{seed("/a/p")}, -1},
-		"a run of that name that did not get so": {fork("p"), []*Run{short("/a/p")}, -1},
-		"a path":                                 {fork("/b/p"), []*Run{good("/a/p"), good("/b/p")}, 1},
-		"a path that is not among them":          {fork("/d/p"), []*Run{good("/a/p")}, -1},
-		"a run named like its fork":              {fork("c"), []*Run{good("/b/c")}, 0},
+		"the same name":                           {fork("p"), []*Run{good("/b/q"), good("/b/p")}, 1},
+		"the same seed":                           {fork("p"), []*Run{seed("/a/p"), good("/b/p")}, 1},
+		"enough rounds":                           {fork("p"), []*Run{short("/a/p"), good("/b/p")}, 1},
+		"the same directory":                      {fork("p"), []*Run{good("/b/p"), good("/a/p")}, 1},
+		"ambiguous":                               {fork("p"), []*Run{good("/b/p"), good("/d/p")}, -1},
+		"another run with that name":              {fork("p"), []*Run{seed("/a/p")}, -1},
+		"a run with that name and too few rounds": {fork("p"), []*Run{short("/a/p")}, -1},
+		"a path":                                  {fork("/b/p"), []*Run{good("/a/p"), good("/b/p")}, 1},
+		"a path that no run has":                  {fork("/d/p"), []*Run{good("/a/p")}, -1},
+		"a parent with the name of its fork":      {fork("c"), []*Run{good("/b/c")}, 0},
 	} {
 		runs := append(slices.Clone(c.runs), c.fork)
 		Join(runs)
 		want := 0.0
 		if c.want >= 0 {
-			want = 10 // seconds of 20 rounds
+			want = 10 // the seconds of 20 rounds
 		}
 		from, _ := c.fork.Span(axis.Seconds)
 		if from != want || c.fork.Whole() != (c.want >= 0) {
-			t.Errorf("%s: the fork sets out at %v s, whole %v", name, from, c.fork.Whole())
+			t.Errorf("%s: the fork starts at %v s, whole %v", name, from, c.fork.Whole())
 		}
 		if c.want >= 0 && c.fork.parent != c.runs[c.want] {
-			t.Errorf("%s: the parent is another", name)
+			t.Errorf("%s: the parent differs", name)
 		}
 	}
 }
 
-// TestNames: runs of one name are told by as much of their directories as it takes.
+// TestNames: runs with the same name are distinguished by the shortest different ends of their paths.
 func TestNames(t *testing.T) {
 	m := begin(1, nil)
 	m.rounds(4)
@@ -83,20 +84,20 @@ func TestNames(t *testing.T) {
 		Join(runs)
 		for i, r := range runs {
 			if r.Name != filepath.FromSlash(c.want[i]) {
-				t.Errorf("%s is called %s, want %s", r.Dir, r.Name, c.want[i])
+				t.Errorf("%s has the name %s, want %s", r.Dir, r.Name, c.want[i])
 			}
 		}
 	}
 }
 
-// TestForkIsCountedWhole: seconds and bytes of a fork are from its parent's start on where the parent is among the
-// runs; where it is not they are the fork's own, and no best.
+// TestForkIsCountedWhole: if the parent of a fork is among the runs, the seconds and bytes of the fork include those of
+// its parent. Otherwise they are its own and not ranked.
 func TestForkIsCountedWhole(t *testing.T) {
 	parent, child, other := begin(1, nil), forked(1, true), begin(1, nil)
 	parent.rounds(20)
 	for begun := len(parent.out); parent.at < 30; {
 		parent.rounds(1)
-		for _, r := range parent.out[begun:] { // its last rounds cost it more than the fork's
+		for _, r := range parent.out[begun:] { // the parent's last rounds cost more than those of the fork
 			if r.Commit != nil {
 				r.Commit.Nanos, r.Commit.Sent["sum"] = 1e9, 200
 			}
@@ -131,7 +132,7 @@ func TestForkIsCountedWhole(t *testing.T) {
 		map[string][]string{"seconds": {}, "bytes": {}, "train_loss": {"c", "r"}})
 	figures([]*Run{child.run(t, "c"), other.run(t, "r")}, nil, map[string][]string{"seconds": {}, "bytes": {}})
 
-	grandchild := &maker{every: 1} // of a fork that is not whole itself
+	grandchild := &maker{every: 1} // of a fork whose own parent is missing
 	grandchild.put(event.Record{Config: &event.Config{Version: 1, Model: "mlp", Data: "glyphs", Seed: 1, Parent: "c", ParentAt: 25}})
 	grandchild.plan(event.Saved, 25, "dp-sgd", 4)
 	grandchild.rounds(10)

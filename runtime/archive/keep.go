@@ -37,7 +37,7 @@ func (r *Run) UnmarshalCBOR(p []byte) error {
 		return err
 	}
 	if k.View == nil || k.View.Config == nil || len(k.Ticks) == 0 {
-		return errors.New("the kept run is no run: read its log")
+		return errors.New("the cached run is invalid: read its log")
 	}
 	*r = Run{
 		Name:       k.Name,

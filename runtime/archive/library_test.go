@@ -15,7 +15,7 @@ import (
 	"brood/runtime/view/sourcetest"
 )
 
-// record writes a session, as the real writer does, of so many records of a made-up run.
+// record writes a session with the given records.
 func record(t *testing.T, dir string, records []event.Record) {
 	t.Helper()
 	s, err := session.Create(dir)
@@ -30,7 +30,7 @@ func record(t *testing.T, dir string, records []event.Record) {
 	}
 }
 
-// written makes the log look as if it was last written so many hours ago.
+// written sets the time of the last write of the log.
 func written(t *testing.T, dir string, hours int) {
 	t.Helper()
 	at := time.Now().Add(-time.Duration(hours) * time.Hour)
@@ -68,7 +68,7 @@ func TestScan(t *testing.T) {
 	lib := OpenLibrary(home, "")
 	entries, err := lib.Scan(home)
 	if err != nil || !slices.Equal(names(entries), []string{"live", "sweep-x", "new", "old"}) {
-		t.Fatalf("scanned %v, %v; want what runs first, then what was written last", names(entries), err)
+		t.Fatalf("scanned %v, %v; want running runs first, then the latest", names(entries), err)
 	}
 	folder := entries[1]
 	if !entries[0].Running || entries[2].Running || folder.Folder != "sweep" || entries[2].Bytes == 0 {
@@ -78,17 +78,18 @@ func TestScan(t *testing.T) {
 		t.Errorf("the sweep has %d runs, want 2", n)
 	}
 	if within, err := lib.Scan(folder.Dir); err != nil || !slices.Equal(names(within), []string{"eta=1,seed=2", "eta=1,seed=1"}) {
-		t.Errorf("the sweep holds %v, %v", names(within), err)
+		t.Errorf("the sweep has %v, %v", names(within), err)
 	}
 	if !lib.Any() || OpenLibrary(filepath.Join(home, "empty"), "").Any() || OpenLibrary(filepath.Join(home, "nowhere"), "").Any() {
-		t.Error("it is not told whether there is any run")
+		t.Error("Any is wrong")
 	}
 	if none, err := lib.Scan(filepath.Join(home, "nowhere")); err != nil || len(none) > 0 {
-		t.Errorf("a home that is not there holds %v, %v", none, err)
+		t.Errorf("a missing home has %v, %v", none, err)
 	}
 }
 
-// A run that has ended is not asked for its lock in each scan, and yet seen to run again at once when it is resumed.
+// TestEndedRunsRunAgain: a scan does not try the lock of a run that has ended, but reports it as running as soon as it
+// is resumed.
 func TestEndedRunsRunAgain(t *testing.T) {
 	home := t.TempDir()
 	dir := filepath.Join(home, "one")
@@ -104,24 +105,25 @@ func TestEndedRunsRunAgain(t *testing.T) {
 	}
 	e, now := running()
 	if s := lib.Summary(e); now || s.Phase != event.Finished || len(lib.ended()) != 1 {
-		t.Fatalf("runs %v, %+v; %d have ended", now, s, len(lib.ended()))
+		t.Fatalf("running %v, %+v; %d have ended", now, s, len(lib.ended()))
 	}
-	held, err := session.Lock(dir) // as whoever resumes it does, before the first record
+	held, err := session.Lock(dir) // as a process that resumes it does before its first record
 	if err != nil {
 		t.Fatal(err)
 	}
 	if _, now := running(); !now {
-		t.Error("a run that was resumed is not seen to run")
+		t.Error("a resumed run is not reported as running")
 	}
 	if err := held.Close(); err != nil {
 		t.Fatal(err)
 	}
 	if _, now := running(); now {
-		t.Error("a run that has ended again is seen to run")
+		t.Error("a run that has ended again is reported as running")
 	}
 }
 
-// poison makes a session's log unreadable without changing its size and time: what is still told of it was kept.
+// poison makes the log of a session unreadable without changing its size and time, so that results must come from the
+// cache.
 func poison(t *testing.T, dir string) {
 	t.Helper()
 	path := filepath.Join(dir, "log-000001.brood")
@@ -137,8 +139,8 @@ func poison(t *testing.T, dir string) {
 	}
 }
 
-// A summary and curves are read once. They are read again where the log has grown, where a file of the cache is not
-// what was written, and where another program wrote it.
+// TestCache: a summary and curves are read from the log once. They are read again if the log has grown, if a cache file
+// is damaged, or if another program wrote it.
 func TestCache(t *testing.T) {
 	home, cache := t.TempDir(), filepath.Join(t.TempDir(), "a", "b")
 	dir := filepath.Join(home, "one")
@@ -153,7 +155,7 @@ func TestCache(t *testing.T) {
 	first := OpenLibrary(home, cache)
 	e := scan(first)
 	if e.Bytes < worth {
-		t.Fatalf("the log has %d bytes: too few to keep its curves", e.Bytes)
+		t.Fatalf("the log has %d bytes, too few to cache its curves", e.Bytes)
 	}
 	want := first.Summary(e)
 	run, err := first.Run(e)
@@ -165,7 +167,7 @@ func TestCache(t *testing.T) {
 	}
 	files, _ := filepath.Glob(filepath.Join(cache, "*.cbor"))
 	if len(files) != 2 {
-		t.Fatalf("the cache holds %v, want the list and a run", files)
+		t.Fatalf("the cache has %v, want the list and a run", files)
 	}
 	poison(t, dir)
 	again := OpenLibrary(home, cache)
@@ -174,17 +176,17 @@ func TestCache(t *testing.T) {
 		got.Started = want.Started // decoded in another location
 	}
 	if !reflect.DeepEqual(got, want) {
-		t.Errorf("kept as %+v, read as %+v", got, want)
+		t.Errorf("cached as %+v, read as %+v", got, want)
 	}
 	if kept, err := again.Run(e); err != nil || kept.Rounds != run.Rounds || kept.Dir != dir {
-		t.Errorf("kept as %+v, %v", kept, err)
+		t.Errorf("cached as %+v, %v", kept, err)
 	}
-	// From here on the log is damaged: whoever reads it says so.
+	// From here on the log is damaged: reading it returns an error.
 	broken := func(l *Library, what string) {
 		t.Helper()
 		e := scan(l)
 		if _, err := l.Run(e); l.Summary(e).Err == "" || err == nil {
-			t.Errorf("%s: what was kept is believed", what)
+			t.Errorf("%s: the cache was used", what)
 		}
 	}
 	texts := map[string][]byte{}
@@ -218,7 +220,7 @@ func TestCache(t *testing.T) {
 	broken(OpenLibrary(home, cache), "a log that was written to since")
 }
 
-// Without a cache, and without a round, there is still a summary; one that cannot be read says why.
+// TestSummaries: a run has a summary without a cache and without a round; a run that cannot be read has an error.
 func TestSummaries(t *testing.T) {
 	home := t.TempDir()
 	record(t, filepath.Join(home, "begun"), sourcetest.Run(2, 8)[:3])
@@ -261,8 +263,8 @@ func TestSummaries(t *testing.T) {
 	if err := lib.Save(); err != nil {
 		t.Error(err)
 	}
-	// The list without curves says the same, whether it knows the summaries or not.
-	for what, lib := range map[string]*Library{"known": lib, "not known": OpenLibrary(home, "")} {
+	// The list without curves agrees with the summaries, whether they are cached or not.
+	for what, lib := range map[string]*Library{"cached": lib, "not cached": OpenLibrary(home, "")} {
 		list, err := lib.List()
 		if err != nil || len(list) != 3 {
 			t.Fatal(list, err)
@@ -270,13 +272,13 @@ func TestSummaries(t *testing.T) {
 		for _, x := range list {
 			i := slices.IndexFunc(entries, func(e Entry) bool { return e.Name == x.Name })
 			if s := lib.Summary(entries[i]); x.Err != s.Err || x.Round != s.Round || !slices.Equal(x.About.Tags, s.About.Tags) {
-				t.Errorf("%s: a list says %+v, a summary %+v", what, x, s.Info)
+				t.Errorf("%s: the list has %+v, the summary %+v", what, x, s.Info)
 			}
 		}
 	}
 }
 
-// BenchmarkScan is of 2000 runs.
+// BenchmarkScan scans a home with 2000 runs.
 func BenchmarkScan(b *testing.B) {
 	home := b.TempDir()
 	for i := range 2000 {
@@ -298,7 +300,7 @@ func BenchmarkScan(b *testing.B) {
 	}
 }
 
-// TestTook: the time is that of the newest run of the preset that has finished.
+// TestTook: the time of a preset is that of its newest finished run.
 func TestTook(t *testing.T) {
 	home := t.TempDir()
 	of := func(preset string, end event.Phase) []event.Record {

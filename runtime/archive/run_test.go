@@ -16,13 +16,13 @@ import (
 	"brood/runtime/session"
 )
 
-// maker makes a log: each round a commit of 10 samples and 100 bytes a round, half a second long, and a loss of 1/round
-// for each member.
+// maker makes a log. Each round has 10 samples, 100 bytes and half a second; the loss of each member is the number of
+// the round.
 type maker struct {
 	out     []event.Record
 	at      uint64
 	members int
-	every   uint64 // rounds of a commit
+	every   uint64 // rounds per commit
 }
 
 func (m *maker) put(r event.Record) {
@@ -83,8 +83,8 @@ func (m *maker) run(t *testing.T, name string) *Run {
 	return r
 }
 
-// TestSettings: what was told at the beginning, what was changed and from which round on, and what going back takes
-// away.
+// TestSettings: settings include the initial values and later changes with their first round, without those that a
+// rollback undid.
 func TestSettings(t *testing.T) {
 	m := begin(7, nil)
 	m.edit(0, "eta", "0.2")
@@ -105,11 +105,11 @@ func TestSettings(t *testing.T) {
 		}
 	}
 	if r.Value("batch") == "" {
-		t.Error("a knob that nobody touched is not listed")
+		t.Error("a knob at its default is not listed")
 	}
 }
 
-// Options that have no key of their own in the log are settings too, also those of another version.
+// TestSettingsOfTheTable: options without their own key in the log are settings too, also those of another version.
 func TestSettingsOfTheTable(t *testing.T) {
 	tally, slack := optiontest.Lines()
 	optiontest.Add(t, tally, slack)
@@ -125,7 +125,8 @@ func TestSettingsOfTheTable(t *testing.T) {
 	}
 }
 
-// TestDifferences: only what differs is listed, with what is missing in one of them; seeds do not make another setting.
+// TestDifferences: only settings that differ are listed, with "" for a run without the setting. Runs that differ only
+// in their seed are one group.
 func TestDifferences(t *testing.T) {
 	one := begin(1, nil)
 	two := begin(2, nil)
@@ -158,7 +159,7 @@ func TestDifferences(t *testing.T) {
 		names = append(names, d.Name)
 	}
 	if !slices.Contains(names, "algorithm") || slices.Contains(names, "gamma") {
-		t.Errorf("beside parle the differences are %v", names)
+		t.Errorf("the differences from parle are %v", names)
 	}
 	other.put(event.Record{Edit: &event.Edit{Algorithm: "parle", Knob: "gamma", Expr: "50", By: "flag"}})
 	set := Differences([]*Run{runs[0], other.run(t, "p")})
@@ -169,7 +170,7 @@ func TestDifferences(t *testing.T) {
 	if len(groups) != 2 || len(groups[0].Runs) != 2 || groups[1].Runs[0] != runs[2] {
 		t.Errorf("groups %v", groups)
 	}
-	mean, se, n := groups[0].Mean("train_loss") // both 4
+	mean, se, n := groups[0].Mean("train_loss") // 4 for both
 	if mean != 4 || se != 0 || n != 2 {
 		t.Errorf("mean %v ± %v of %d", mean, se, n)
 	}
@@ -198,36 +199,36 @@ func TestBest(t *testing.T) {
 	}
 	candidates := tries.run(t, "candidates")
 	if best := Best([]*Run{runs[0], runs[1], candidates}, Metric{Name: "train_loss"}); Tried([]*Run{runs[0], candidates}) == "" || Tried(runs) != "" || best != nil {
-		t.Errorf("beside the loss of candidates (%q) the best are %v", Tried([]*Run{candidates}), best)
+		t.Errorf("with a loss of candidates (%q) the best are %v", Tried([]*Run{candidates}), best)
 	}
 	text, err := candidates.MarshalCBOR()
 	cached := &Run{}
 	if err := errors.Join(err, cached.UnmarshalCBOR(text)); err != nil || Tried([]*Run{cached}) == "" {
-		t.Errorf("a run of the cache does not know that its loss is of candidates: %v", err)
+		t.Errorf("a cached run does not record that its loss is of candidates: %v", err)
 	}
 	m := begin(3, nil)
 	m.rounds(4)
 	same := []*Run{runs[0], runs[2], m.run(t, "3")}
-	same[0].Figures["bytes"] = 0 // on one worker
+	same[0].Figures["bytes"] = 0 // as if all members were on one worker
 	same[1].Figures["bytes"]--
 	if best := Best(same, Metric{Name: "bytes"}); len(best) != 1 || best[0] != same[1] {
-		t.Errorf("of those that sent anything the best are %v", best)
+		t.Errorf("of the runs that sent bytes the best are %v", best)
 	}
 	if best := Best(runs, Metric{Name: "samples_per_s", More: true}); best != nil {
-		t.Errorf("equal ones have a best: %v", best)
+		t.Errorf("equal runs have a best: %v", best)
 	}
 	if best := Best(runs, Metric{Name: "test_error"}); best != nil {
-		t.Errorf("nobody was tested: %v", best)
+		t.Errorf("without a test the best are %v", best)
 	}
 }
 
-// TestAged: a result on the test set that is older than its run is known by its round, and what is new is not.
+// TestAged: Aged returns the round of a test result that is older than the run, and 0 for current results.
 func TestAged(t *testing.T) {
 	m := begin(1, nil)
 	m.rounds(4)
 	m.put(event.Record{Evaluation: &event.Evaluation{Round: 4, TestError: 2}})
 	if at := m.run(t, "new").Aged("test_error"); at != 0 {
-		t.Errorf("the newest round is older than the run: %d", at)
+		t.Errorf("a result of the newest round has age round %d", at)
 	}
 	m.rounds(2)
 	old := m.run(t, "old")
@@ -235,11 +236,11 @@ func TestAged(t *testing.T) {
 		t.Errorf("the test is of round %d, want 4", at)
 	}
 	if at := old.Aged("train_loss"); at != 0 {
-		t.Errorf("the training loss is of round %d", at)
+		t.Errorf("the training loss has age round %d", at)
 	}
 }
 
-// TestProtocolTrainsNothing: what has no model has no loss and no samples.
+// TestProtocolTrainsNothing: a run without a model has no loss and no samples per second.
 func TestProtocolTrainsNothing(t *testing.T) {
 	for _, model := range []string{"mlp", ""} {
 		m := begin(1, func(c *event.Config) { c.Model = model })
@@ -253,7 +254,7 @@ func TestProtocolTrainsNothing(t *testing.T) {
 	}
 }
 
-// TestCurveOverEveryAxis: a column holds the rounds that end in it, whatever the axis.
+// TestCurveOverEveryAxis: on every axis a column has the rounds that end in it.
 func TestCurveOverEveryAxis(t *testing.T) {
 	m := begin(1, nil)
 	m.rounds(40)
@@ -281,15 +282,15 @@ func TestCurveOverEveryAxis(t *testing.T) {
 		}
 	}
 	if _, ok := r.Curve("spread", axis.Rounds, 0, 40, 10); ok {
-		t.Error("a curve of what was not measured")
+		t.Error("a curve of a series that was not measured")
 	}
-	long, _ := r.Curve("loss", axis.Rounds, 0, 80, 10) // of runs that got further
+	long, _ := r.Curve("loss", axis.Rounds, 0, 80, 10) // as for longer runs
 	if long[4].Max != 39 || long[5].Min != 40 || !long[6].Empty() {
-		t.Errorf("beyond its end: %v", long)
+		t.Errorf("beyond the end of the run: %v", long)
 	}
 }
 
-// TestPoints: every value of a short run stands at its own round.
+// TestPoints: the points of a short run have each value at its own round.
 func TestPoints(t *testing.T) {
 	m := begin(1, nil)
 	m.rounds(40)
@@ -308,11 +309,11 @@ func TestPoints(t *testing.T) {
 		t.Errorf("four points of 40 rounds: %+v", few)
 	}
 	if r.Points("spread", axis.Rounds, 4) != nil {
-		t.Error("points of what was not measured")
+		t.Error("points of a series that was not measured")
 	}
 }
 
-// forked is a fork of run p after 20 of its rounds; saved says that its log begins with what the checkpoint holds.
+// forked returns the log of a fork of run p after 20 of its rounds; with saved, it starts with a checkpoint.
 func forked(every uint64, saved bool) *maker {
 	m := &maker{every: every}
 	m.put(event.Record{Config: &event.Config{Version: 1, Model: "mlp", Data: "glyphs", Seed: 1, Parent: "p", ParentAt: 20}})
@@ -324,7 +325,7 @@ func forked(every uint64, saved bool) *maker {
 	return m
 }
 
-// TestBranch: a branch begins where its parent was, on every axis, and so do the rounds of its first commit.
+// TestBranch: on every axis a fork starts at its fork point, also if its first commit has several rounds.
 func TestBranch(t *testing.T) {
 	parent := begin(1, nil)
 	parent.rounds(40)
@@ -355,7 +356,8 @@ func TestBranch(t *testing.T) {
 	}
 }
 
-// TestRead: a session on disk gives what its records give; one without a round, and none at all, are refused.
+// TestRead: a session on disk has the run of its records. Without a committed round, or without a session, Read returns
+// an error.
 func TestRead(t *testing.T) {
 	m := begin(1, nil)
 	empty := len(m.out)
@@ -386,12 +388,12 @@ func TestRead(t *testing.T) {
 		t.Errorf("a session without a round: %v", err)
 	}
 	if _, err := Read(home + "/c"); err == nil {
-		t.Error("no session at all is compared")
+		t.Error("a missing session was read")
 	}
 }
 
-// TestObjectiveHasNoLoss: a run that maximises is compared by its fitness, higher the better, under the name of its
-// program.
+// TestObjectiveHasNoLoss: a run that maximises an objective is compared by its fitness, where higher is better, and its
+// model is the name of its program.
 func TestObjectiveHasNoLoss(t *testing.T) {
 	m := begin(1, func(c *event.Config) { c.Model, c.Objective = "objective", "walk.py" })
 	m.rounds(4)

@@ -17,14 +17,14 @@ import (
 func Seen(name string, v *view.View) (*Run, error) {
 	switch {
 	case v.Fold != view.Fold:
-		return nil, errors.New("its brood tells of curves in another way: bring both to one version")
+		return nil, errors.New("its brood encodes curves differently: use the same version on both machines")
 	case v.Config == nil || v.Plan == nil || v.Progress.Rounds == 0 || len(v.Clock.Ticks) == 0:
 		return nil, fmt.Errorf("%s %w yet", name, ErrNoRound)
 	}
 	for i, t := range v.Clock.Ticks {
 		for a, x := range t {
 			if !(x >= 0 && x <= math.MaxInt64) || i > 0 && x < v.Clock.Ticks[i-1][a] {
-				return nil, fmt.Errorf("what is told of %s cannot be: its %ss do not grow from commit to commit", name,
+				return nil, fmt.Errorf("the view of %s is invalid: its %ss decrease between commits", name,
 					axis.Axis(a))
 			}
 		}

@@ -7,19 +7,19 @@ import (
 	"brood/runtime/event"
 )
 
-// swap puts another algorithm in the place of the one that runs.
+// swap replaces the current algorithm.
 func (m *maker) swap(from, to string) {
 	m.plan(event.Workers, m.at, to, m.members)
 	m.out[len(m.out)-1].Plan.OldAlg = from
 }
 
-// TestKnobsBeforeASwap: what governed rounds before a swap is a setting too, under the name of its algorithm.
+// TestKnobsBeforeASwap: the knobs in effect before a swap are settings too, with the name of their algorithm.
 func TestKnobsBeforeASwap(t *testing.T) {
 	swapped := func(seed uint64, eta string) *maker {
 		m := begin(seed, nil)
 		m.edit(0, "eta", eta)
 		m.rounds(10)
-		m.edit(15, "eta", "0.9") // whose round its algorithm did not see
+		m.edit(15, "eta", "0.9") // of a round that its algorithm did not reach
 		m.swap("dp-sgd", "parle")
 		m.put(event.Record{Edit: &event.Edit{At: 10, Algorithm: "parle", Knob: "eta", Expr: "0.3", By: "ann"}})
 		m.rounds(10)
@@ -31,17 +31,17 @@ func TestKnobsBeforeASwap(t *testing.T) {
 		t.Errorf("differences %v", d)
 	}
 	if len(Groups(runs)) != 2 {
-		t.Error("runs of two settings are one group")
+		t.Error("runs with different settings are one group")
 	}
 	if got := runs[0].Value("parle eta"); got != "0.3" {
 		t.Errorf("eta of parle is %q", got)
 	}
 	if runs[0].Value("eta") != "" {
-		t.Error("nobody knows whose eta it is")
+		t.Error("eta has no name of an algorithm")
 	}
 
 	again := swapped(1, "0.2")
-	again.edit(25, "eta", "0.7") // before the swap, which puts it back at its default
+	again.edit(25, "eta", "0.7") // before the swap, which resets it to its default
 	again.swap("parle", "dp-sgd")
 	again.rounds(10)
 	again.edit(34, "eta", "0.05")
@@ -60,11 +60,12 @@ func TestKnobsBeforeASwap(t *testing.T) {
 	back.rounds(10)
 	r := back.run(t, "d")
 	if r.Value("eta") != "0.2" || r.Value("algorithm") != "dp-sgd" || r.Value("parle eta") != "" {
-		t.Errorf("a swap that was undone is a setting: %v", r.Settings)
+		t.Errorf("an undone swap is a setting: %v", r.Settings)
 	}
 }
 
-// TestValuesAreCompared: one number is one setting, however it was typed; two are two, however close.
+// TestValuesAreCompared: different spellings of a number are the same setting; different numbers are different
+// settings, however close.
 func TestValuesAreCompared(t *testing.T) {
 	var runs []*Run
 	for _, expr := range []string{"0.10", ".1", "1e-1", "0.1", " 0.1 "} {
@@ -91,6 +92,6 @@ func TestValuesAreCompared(t *testing.T) {
 		runs = append(runs, r)
 	}
 	if len(Groups(runs)) != 3 {
-		t.Error("values that are close are taken for one")
+		t.Error("close values count as equal")
 	}
 }

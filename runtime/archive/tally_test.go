@@ -17,7 +17,7 @@ func commit(to, samples uint64, took time.Duration) event.Record {
 		Nanos: int64(took)}}
 }
 
-// TestSpeedOfRounds: the speed is that of the rounds; an hour's wait for workers, or of a paused run, is no part of it.
+// TestSpeedOfRounds: the speed is that of the rounds, without waits for workers or pauses.
 func TestSpeedOfRounds(t *testing.T) {
 	m := NewTally()
 	m.Config.Data = "glyphs"
@@ -29,18 +29,17 @@ func TestSpeedOfRounds(t *testing.T) {
 		t.Errorf("%g %s, want 200 samples/s", got, unit)
 	}
 	m.Record(commit(3, 900, 3*time.Second))
-	m.Record(event.Record{Plan: &event.Plan{At: 2}}) // which are done again, faster
+	m.Record(event.Record{Plan: &event.Plan{At: 2}}) // the next round is repeated, faster
 	m.Record(commit(3, 900, time.Second))
 	if got, unit := m.Rate(event.Progress{Rounds: 3, Samples: 900}); got != 225 || unit != "samples/s" {
-		t.Errorf("%g %s after going back, want 225 samples/s", got, unit)
+		t.Errorf("%g %s after a rollback, want 225 samples/s", got, unit)
 	}
 	if sum := m.Finish(coordinator.Exit{}); sum.SamplesPerSecond != 225 || sum.Seconds > 3000 {
-		t.Errorf("%v samples/s in %v s, want 225 and no hour", sum.SamplesPerSecond, sum.Seconds)
+		t.Errorf("%v samples/s in %v s, want 225 without the hour of waiting", sum.SamplesPerSecond, sum.Seconds)
 	}
 }
 
-// TestWaited: the share of the rounds' time in which frames were waited for, without rounds that a plan went back
-// behind.
+// TestWaited: Waited is the share of the rounds' time spent waiting for frames, without rounds that a plan took back.
 func TestWaited(t *testing.T) {
 	m := NewTally()
 	m.Record(event.Record{Plan: &event.Plan{}})
@@ -57,8 +56,8 @@ func TestWaited(t *testing.T) {
 	}
 }
 
-// TestSpeedOfAFork: samples are counted from the start of the parent, seconds and bytes from the fork on; what is
-// divided by those is what the fork did itself, whether or not its log says where it set out.
+// TestSpeedOfAFork: samples count from the start of the parent, seconds and bytes from the fork. Ratios of these use
+// the fork's samples only, whether or not its log has the initial checkpoint.
 func TestSpeedOfAFork(t *testing.T) {
 	for name, head := range map[string][]event.Record{
 		"with a checkpoint": {{Checkpoint: &event.Checkpoint{Round: 20, Progress: event.Progress{Rounds: 20, Samples: 6000}}}},
@@ -76,16 +75,16 @@ func TestSpeedOfAFork(t *testing.T) {
 			t.Errorf("%s: %g samples/s, want 200", name, x)
 		}
 		if x, _ := m.Metric("bytes_per_sample"); x != 2 {
-			t.Errorf("%s: %g bytes a sample, want 2", name, x)
+			t.Errorf("%s: %g bytes per sample, want 2", name, x)
 		}
 		if got := m.Before(); got.Rounds != 20 || got.Samples != 6000 {
-			t.Errorf("%s: set out from %+v", name, got)
+			t.Errorf("%s: started from %+v", name, got)
 		}
 	}
 }
 
-// TestNodeSamples: what each node of a run had seen when the target was met; without a target there is no such number,
-// and a run that missed its own never came to one.
+// TestNodeSamples: node_samples is the number of samples per member when the target was met. A run without a target
+// does not have it; a run that missed its target has infinity.
 func TestNodeSamples(t *testing.T) {
 	tally := func(target string, fitness float64) *Tally {
 		m := NewTally()
@@ -111,17 +110,17 @@ func TestNodeSamples(t *testing.T) {
 		t.Errorf("a run that missed its target met it after %g samples, %v, want +Inf", x, ok)
 	}
 	if x, ok := epochs("fitness=-0.05"); !ok || !math.IsInf(x, 1) {
-		t.Errorf("it met it after %g epochs, %v, want +Inf", x, ok)
+		t.Errorf("a run that missed its target met it after %g epochs, %v, want +Inf", x, ok)
 	}
 	if x, ok := epochs(""); !ok || x != 2 {
-		t.Errorf("without a target it has done %g epochs, %v, want 2", x, ok)
+		t.Errorf("a run without a target has %g epochs, %v, want 2", x, ok)
 	}
 	if x, ok := run("", -0.1); ok {
 		t.Errorf("a run without a target met it after %g samples", x)
 	}
 }
 
-// tallied is a tally of a run whose numbers can be followed by hand.
+// tallied returns the tally of a run with simple numbers.
 func tallied() *Tally {
 	t := NewTally()
 	for _, r := range []event.Record{
@@ -154,20 +153,20 @@ func TestMetrics(t *testing.T) {
 		}
 	}
 	if _, ok := m.Metric("bytes_per_eval"); ok {
-		t.Error("bytes for each of no evaluations")
+		t.Error("bytes per evaluation without evaluations")
 	}
 	if _, ok := m.Metric("diversity"); ok {
-		t.Error("a diversity that no round reported")
+		t.Error("a diversity without a report")
 	}
 	for _, name := range []string{"test_error", "test_loss", "train_loss", "bytes", "bytes_per_sample", "epochs",
 		"seconds", "memory", "centre_loss", "centre_advance", "spread", "train_error"} {
 		if x, ok := NewTally().Metric(name); ok {
-			t.Errorf("%s of nothing is %g", name, x)
+			t.Errorf("%s without records is %g", name, x)
 		}
 	}
 }
 
-// TestLeft: what is left follows from the rounds that this process committed; a resumed run counts from where it began.
+// TestLeft: the time left follows from the rounds that this process committed; a resumed run counts from its start.
 func TestLeft(t *testing.T) {
 	limit := event.Limit{Rounds: 40}
 	for _, c := range []struct {
@@ -175,8 +174,8 @@ func TestLeft(t *testing.T) {
 		limit event.Limit
 		from  *Resumed
 		at    uint64
-		took  time.Duration // of the rounds so far
-		want  float64       // seconds, 0 for unknown
+		took  time.Duration // time of the rounds so far
+		want  float64       // seconds; 0 means unknown
 	}{
 		{"half of the rounds", limit, nil, 20, 10 * time.Second, 10},
 		{"the first second", limit, nil, 20, time.Second, 0},
@@ -208,7 +207,7 @@ func TestLeft(t *testing.T) {
 	}
 }
 
-// TestRestartsOfPrograms: the end of a run has the last alert on restarts of each worker.
+// TestRestartsOfPrograms: the result has the last alert about restarts of each worker.
 func TestRestartsOfPrograms(t *testing.T) {
 	m := NewTally()
 	for _, text := range []string{"worker 1, round 3: 4 times", "worker 10, round 3: 5 times", "worker 1, round 9: 8 times"} {

@@ -8,8 +8,8 @@ import (
 	"brood/runtime/event"
 )
 
-// TestNoBestOfUnequalWork: nobody spent least where one did less: a run of ten rounds is no faster than one of a
-// hundred. What a run came to, and its speed, are compared all the same.
+// TestNoBestOfUnequalWork: runs with different amounts of work have no best time or traffic: a run of ten rounds is not
+// faster than one of a hundred. Their results and speeds are still compared.
 func TestNoBestOfUnequalWork(t *testing.T) {
 	made := func(rounds uint64, nanos, sent int64, of func(*event.Progress)) *Run {
 		m := begin(1, nil)
@@ -28,13 +28,13 @@ func TestNoBestOfUnequalWork(t *testing.T) {
 	for name, want := range map[string]int{"seconds": 0, "bytes": 0, "train_loss": 1, "samples_per_s": 1} {
 		m := Metric{Name: name, More: name == "samples_per_s"}
 		if best := Best([]*Run{slow, short}, m); len(best) != want {
-			t.Errorf("of unequal work %d are the best by %s, want %d", len(best), name, want)
+			t.Errorf("of unequal work %d runs are the best by %s, want %d", len(best), name, want)
 		}
 	}
 	if why := Unequal([]*Run{slow, short}); !strings.Contains(why, "0.1 to 1 epochs") {
-		t.Errorf("it says %q", why)
+		t.Errorf("the reason is %q", why)
 	}
-	// as many epochs in half the rounds, as with a larger batch, are the same work; twice the members are not
+	// the same epochs in half the rounds, as with a larger batch, are equal work; twice the members are not
 	batch := made(50, 6e8, 100, func(p *event.Progress) { p.Samples *= 2; p.Epochs *= 2 })
 	if best := Best([]*Run{slow, batch}, Metric{Name: "seconds"}); len(best) != 1 || best[0] != batch {
 		t.Errorf("of equal work the fastest are %v", best)
@@ -43,14 +43,14 @@ func TestNoBestOfUnequalWork(t *testing.T) {
 	if best := Best([]*Run{slow, members}, Metric{Name: "seconds"}); best != nil {
 		t.Errorf("of twice the samples the fastest are %v", best)
 	}
-	// what overshoots its limit by a fraction of a round did the same
+	// a run that exceeds its limit by a fraction of a round did equal work
 	over := made(100, 1e8, 100, func(p *event.Progress) { p.Samples += p.Samples / 200 })
 	if best := Best([]*Run{slow, over}, Metric{Name: "seconds"}); len(best) != 1 || best[0] != over {
 		t.Errorf("of nearly equal work the fastest are %v", best)
 	}
 }
 
-// TestFirstToATarget: runs that met one target are compared by what it took, however far each went.
+// TestFirstToATarget: runs that met the same target are compared by their costs, however many rounds they took.
 func TestFirstToATarget(t *testing.T) {
 	made := func(rounds uint64, target string, loss float64) *Run {
 		m := begin(1, func(c *event.Config) { c.Limit = event.Limit{Target: target} })
@@ -60,17 +60,17 @@ func TestFirstToATarget(t *testing.T) {
 	}
 	far, near := made(100, "test_error=3", 2.9), made(40, "test_error=3", 2.5)
 	if best := Best([]*Run{far, near}, Metric{Name: "seconds"}); len(best) != 1 || best[0] != near {
-		t.Errorf("the first at the target are %v", best)
+		t.Errorf("the first to meet the target are %v", best)
 	}
 	for name, other := range map[string]*Run{"missed": made(40, "test_error=3", 4), "another": made(40, "test_error=5", 4)} {
 		if best := Best([]*Run{far, other}, Metric{Name: "seconds"}); best != nil {
-			t.Errorf("%s: the first at the target are %v", name, best)
+			t.Errorf("%s: the first to meet the target are %v", name, best)
 		}
 	}
 }
 
-// TestNoBestOfUnlikeResults: an error on other samples, or a loss of another kind, is neither better nor worse. Logs of
-// before, which name no loss, are compared as they were.
+// TestNoBestOfUnlikeResults: results on other data or with another loss are not ranked. Logs of older versions, which
+// name no loss, are still compared.
 func TestNoBestOfUnlikeResults(t *testing.T) {
 	made := func(edit func(*event.Config)) *Run {
 		m := begin(1, edit)
