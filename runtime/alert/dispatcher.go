@@ -15,25 +15,25 @@ import (
 const (
 	tickEvery      = 5 * time.Second  // between checks for a run that is silent
 	commandTimeout = 30 * time.Second // of the command for one alert
-	commandGrace   = 3 * time.Second  // of the command for all alerts that wait when the run has ended
-	commandQueue   = 16               // alerts that wait for the command; later ones are in the log only
+	commandGrace   = 3 * time.Second  // of the command for all queued alerts after the end of the run
+	commandQueue   = 16               // queued alerts for the command; further ones are only in the log
 )
 
 // Dispatcher applies the rules of a [Monitor] to a run that trains, and passes each warning and error of its log to a
 // command of the user.
 type Dispatcher struct {
-	// Raise adds an alert to the log of the run. It may block on the goroutine that calls Record; the Dispatcher calls it
-	// from others.
+	// Raise adds an alert to the log of the run. It may wait for the goroutine that calls Record, so the Dispatcher calls
+	// it in other goroutines.
 	Raise func(Note)
 
 	mu      sync.Mutex // guards monitor
 	monitor Monitor
-	queue   chan event.Alert // to the command; nil without one
+	queue   chan event.Alert // for the command; nil without a command
 	work    sync.WaitGroup
 }
 
-// Record takes the next record of the run and does not block. Calls come one at a time, the first after Start, the last
-// before its stop function is called.
+// Record applies the rules to the next record of the run without blocking. It must not be called concurrently, before
+// Start or after the stop function of Start.
 func (d *Dispatcher) Record(r event.Record) {
 	d.mu.Lock()
 	notes := d.monitor.Take(r)
@@ -49,7 +49,8 @@ func (d *Dispatcher) Record(r event.Record) {
 	}
 }
 
-// Replay takes a record from before a resume: its alerts are in the log already. It is called before Start.
+// Replay applies a record that was logged before a resume, without its alerts: they are in the log already. It must be
+// called before Start.
 func (d *Dispatcher) Replay(r event.Record) { _ = d.monitor.Take(r) }
 
 func (d *Dispatcher) raise(notes []Note) {
@@ -58,9 +59,9 @@ func (d *Dispatcher) raise(notes []Note) {
 	}
 }
 
-// Start starts a goroutine that checks for silence, and one that runs the command, a line for the shell, for one alert
-// after the other; there is none for "". The returned function stops both and waits for them: the command has
-// commandGrace for the alerts in the queue, and is killed when ctx is done.
+// Start starts a goroutine that checks for a silent run, and, unless command is "", one that runs this shell command
+// for each alert in turn. The returned function stops both and waits for them: it kills the command after commandGrace
+// for the queued alerts, or when ctx is done.
 func (d *Dispatcher) Start(ctx context.Context, session, command string) (stop func()) {
 	ctx, cancel := context.WithCancel(ctx)
 	over := make(chan struct{})
@@ -98,8 +99,7 @@ func (d *Dispatcher) Start(ctx context.Context, session, command string) (stop f
 	}
 }
 
-// notify runs the command with an alert as a line of JSON on its standard input. Its status and output are ignored: a
-// run does not depend on it.
+// notify runs the command with the alert as a line of JSON on its standard input. It ignores its status and output.
 func notify(ctx context.Context, session, command string, a event.Alert) {
 	ctx, cancel := context.WithTimeout(ctx, commandTimeout)
 	defer cancel()

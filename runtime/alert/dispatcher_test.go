@@ -16,11 +16,11 @@ import (
 	"brood/runtime/testutil"
 )
 
-// TestDispatcher: alerts of the rules are raised. Warnings and errors of the log reach the command, one after the other
-// and as JSON; information does not. The end of the run waits for the command.
+// TestDispatcher: alerts of the rules are raised. The command gets warnings and errors of the log in turn as JSON, and
+// no information. The end of the run waits for the command.
 func TestDispatcher(t *testing.T) {
 	if goruntime.GOOS == "windows" {
-		t.Skip("the command is one of a POSIX shell")
+		t.Skip("the command needs a POSIX shell")
 	}
 	var mu sync.Mutex
 	var notes []Note
@@ -51,16 +51,16 @@ func TestDispatcher(t *testing.T) {
 {"session":"a-run","round":9,"level":"error","kind":"disk","text":"it is full"}
 `
 	if err != nil || string(text) != want {
-		t.Errorf("after %s the command has got %s (%v), want %s", time.Since(began), text, err, want)
+		t.Errorf("after %s the command got %s (%v), want %s", time.Since(began), text, err, want)
 	}
 }
 
 // TestCommandIsKilled: a command that does not end is killed with its child processes a few seconds after the run, and
-// at once where the run is canceled.
+// at once when the run is canceled.
 func TestCommandIsKilled(t *testing.T) {
-	t.Parallel() // it waits
+	t.Parallel() // the test waits
 	if goruntime.GOOS == "windows" {
-		t.Skip("the command is one of a POSIX shell")
+		t.Skip("the command needs a POSIX shell")
 	}
 	for name, leave := range map[string]bool{"the run ends": false, "the run is left": true} {
 		dir := t.TempDir()
@@ -77,10 +77,10 @@ func TestCommandIsKilled(t *testing.T) {
 		began := time.Now()
 		end()
 		if took := time.Since(began); !leave && took < commandGrace/2 || took > testutil.Timeout {
-			t.Errorf("%s: the command had %s", name, took)
+			t.Errorf("%s: the command ran for %s", name, took)
 		}
 		pid, _ := os.ReadFile(filepath.Join(dir, "pid"))
-		testutil.Eventually(t, name+": nothing is left of the command", func() bool { // whatever nobody has reaped yet
+		testutil.Eventually(t, name+": the processes of the command end", func() bool { // zombies count as ended
 			left, _ := exec.Command("pgrep", "-r", "R,S,D", "-g", strings.TrimSpace(string(pid))).Output()
 			return len(left) == 0
 		})

@@ -1,12 +1,12 @@
-// Package alert raises alerts on a run that trains although nothing is broken: a loss that diverges, a population that
-// collapses, rounds that have become slow, a run that stalls. [Monitor] holds the rules. It has no clock: time is that
-// of the records and of Tick. [Dispatcher] feeds a Monitor, ticks every five seconds and runs the user's command.
+// Package alert raises alerts on a run that trains badly: a loss that diverges, a population that collapses, slow
+// rounds, a run that stalls. [Monitor] has the rules. It reads no clock: it uses the times of the records and of Tick.
+// [Dispatcher] feeds a Monitor, calls Tick every five seconds and runs the user's command.
 //
 //	var m alert.Monitor
 //	for _, note := range m.Take(record) { ... }
 //
-// Every rule has two bounds: beyond one it raises a warning, within the other it reports that the warning is over. A
-// value that oscillates about one bound is reported once.
+// Each rule has two bounds: it raises a warning beyond one and ends the warning within the other, so that a value that
+// oscillates about one bound is reported once.
 package alert
 
 import (
@@ -18,28 +18,28 @@ import (
 	"brood/runtime/event"
 )
 
-// Note is the message of a rule: a warning, or in level info that the warning is over.
+// Note is the message of a rule: a warning, or the end of a warning in level info.
 type Note struct {
 	Level event.Level
 	Kind  event.AlertKind
 	Text  string
 }
 
-// The bounds.
+// Bounds of the rules.
 const (
-	inARow       = 3    // values beyond a bound before it counts
-	diverged     = 3    // times the least centre loss so far
-	rise         = 0.1  // of the first one, at least
-	recovered    = 1.5  // times the least: it is over
-	collapsed    = 1e-4 // of the greatest diversity so far: training alone brings members near each other
+	inARow       = 3    // values beyond a bound that raise a warning
+	diverged     = 3    // times the minimum of the centre loss
+	rise         = 0.1  // of the first loss; a smaller rise is ignored
+	recovered    = 1.5  // times the minimum; below it the warning ends
+	collapsed    = 1e-4 // of the greatest diversity; training alone reduces it too
 	diverse      = 1e-3
-	slow         = 8 // times the usual time of a sample, or of a round that has none
+	slow         = 8 // times the median time of a sample, or of a round without samples
 	quick        = 2
-	slowFor      = 5 * time.Second // together, at least
-	usualCommits = 64
-	leastCommits = 8 // before anything is usual
+	slowFor      = 5 * time.Second // least total time of the slow rounds
+	usualCommits = 64              // newest commits in the median
+	leastCommits = 8               // least commits for a median
 	stallFor     = 60 * time.Second
-	stallRounds  = 20 // usual commits, at least
+	stallRounds  = 20 // median commits, at least
 	stallSlowest = 3  // times the slowest commit so far, at least
 )
 
@@ -50,43 +50,44 @@ var Rules = map[event.AlertKind]string{
 	event.AlertFlat:     fmt.Sprintf("all candidates have the same fitness, %d rounds in a row", inARow),
 	event.AlertSlow: fmt.Sprintf("a round takes %d times as long as before, for its samples, for %g s and more", slow,
 		slowFor.Seconds()),
-	event.AlertStall: fmt.Sprintf("no round is finished for %g s, nor for %d times what is usual", stallFor.Seconds(),
+	event.AlertStall: fmt.Sprintf("no round is finished for %g s, nor for %d times the usual time", stallFor.Seconds(),
 		stallRounds),
 }
 
-// Monitor is the state of the rules. The zero Monitor has seen nothing.
+// Monitor has the state of the rules. The zero value is ready to use.
 type Monitor struct {
 	training bool
-	heard    int64 // Unix nanoseconds of the newest commit, or of the beginning of training
+	last     int64 // Unix nanoseconds of the newest commit, or of the start of training
 
 	loss   trip
 	first  float64 // centre loss; 0: none
-	best   float64 // the least; 0: none
+	best   float64 // least centre loss; 0: none
 	bestAt uint64
 
 	diversity trip
-	most      float64
+	most      float64 // greatest diversity
 
-	evaluates bool // candidates are evaluated to be ranked
+	evaluates bool // the algorithm evaluates candidates
 	flat      flat
 
 	pace    trip
 	usual   pace
-	ends    string        // the last alert on programs that are restarted
-	late    time.Duration // of the rounds in a row that were slow
+	ends    string        // text of the last alert about restarted programs
+	late    time.Duration // total time of the slow commits in a row
 	done    event.Progress
-	slowest int64 // nanoseconds of a commit
+	slowest int64 // nanoseconds of the slowest commit
 
 	stalled bool
 }
 
 // trip is a bound with hysteresis.
 type trip struct {
-	beyond int // values in a row
-	on     bool
+	beyond int  // values beyond the bound in a row
+	on     bool // the warning was raised
 }
 
-// next takes a value that lies beyond the bound, or within the other, or between them. It says what has changed.
+// next counts a value that is beyond the outer bound, within the inner one, or between them. It returns whether the
+// warning is raised or over.
 func (t *trip) next(beyond, within bool) (raised, over bool) {
 	switch {
 	case beyond:
@@ -110,15 +111,15 @@ func (m *Monitor) Take(r event.Record) []Note {
 	switch {
 	case r.State != nil:
 		m.training = r.State.Phase == event.Training
-		m.heard = r.At
+		m.last = r.At
 	case r.Plan != nil:
-		m.heard = r.At
+		m.last = r.At
 		return m.plan(r.Plan)
-	case r.Edit != nil: // another batch or period makes other rounds usual
-		return m.forget("a knob was turned")
+	case r.Edit != nil: // rounds may take another time after an edit
+		return m.resetPace("a knob was changed")
 	case r.Commit != nil:
-		m.heard, m.evaluates = r.At, r.Commit.Progress.Evaluations > 0
-		return append(m.goesOn(r.Commit), m.commit(r.Commit)...)
+		m.last, m.evaluates = r.At, r.Commit.Progress.Evaluations > 0
+		return append(m.endStall(r.Commit), m.commit(r.Commit)...)
 	case r.Alert != nil && r.Alert.Kind == event.AlertRestarts:
 		m.ends = r.Alert.Text
 	case r.Points != nil && r.Points.Series == event.SeriesCentre:
@@ -131,24 +132,24 @@ func (m *Monitor) Take(r event.Record) []Note {
 	return nil
 }
 
-// plan forgets what another population, algorithm or way made usual.
+// plan resets the state that depends on the placement, the algorithm and the parameters.
 func (m *Monitor) plan(p *event.Plan) (out []Note) {
-	out = m.forget("members are placed anew")
+	out = m.resetPace("the placement of members changed")
 	m.done, m.slowest = event.Progress{}, 0
 	if p.From == event.Saved || p.OldAlg != p.Algorithm {
 		m.first, m.best, m.most = 0, 0, 0
 		if m.flat.on {
-			out = append(out, end(event.AlertFlat, "members are placed anew: whether fitness differs is found out again")...)
+			out = append(out, end(event.AlertFlat, "the placement of members changed: the check of equal fitness starts again")...)
 		}
 		m.flat = flat{}
 	}
 	return out
 }
 
-// forget finds out again what is usual, and says why.
-func (m *Monitor) forget(why string) (out []Note) {
+// resetPace discards the usual time of a round. It ends the warning of slow rounds, with the cause.
+func (m *Monitor) resetPace(why string) (out []Note) {
 	if m.pace.on {
-		out = end(event.AlertSlow, "%s: what a round takes is found out again", why)
+		out = end(event.AlertSlow, "%s: the usual time of a round is measured again", why)
 	}
 	m.usual, m.pace, m.late = pace{}, trip{}, 0
 	return out
@@ -156,7 +157,7 @@ func (m *Monitor) forget(why string) (out []Note) {
 
 func (m *Monitor) centre(p *event.Points) []Note {
 	x := p.Values[len(p.Values)-1]
-	if x-x != 0 { // another rule's
+	if x-x != 0 { // the run pauses on NaN and infinity
 		return nil
 	}
 	if m.first == 0 {
@@ -170,7 +171,8 @@ func (m *Monitor) centre(p *event.Points) []Note {
 	switch {
 	case raised:
 		return warn(event.AlertDiverged,
-			"the loss of the centre is %.4g, %.4g times its least (%.4g after round %d): turn back what was turned last, or branch off before it rose", x, x/m.best, m.best, m.bestAt)
+			"the loss of the centre is %.4g, %.4g times its least (%.4g after round %d): revert the last edit, or branch from "+
+				"a round before the loss rose", x, x/m.best, m.best, m.bestAt)
 	case over:
 		return end(event.AlertDiverged, "the loss of the centre is %.4g again", x)
 	}
@@ -193,7 +195,8 @@ func (m *Monitor) diverse(p *event.Points) []Note {
 	switch {
 	case raised:
 		return warn(event.AlertCollapse,
-			"the diversity is %.4g, %.2f %% of what it was: the members are nearly one, and selection has nothing left to choose from", x, 100*x/m.most)
+			"the diversity is %.4g, %.2f %% of its greatest: the members are nearly equal, so that selection has no effect",
+			x, 100*x/m.most)
 	case over:
 		return end(event.AlertCollapse, "the diversity is %.4g again", x)
 	}
@@ -206,12 +209,12 @@ func (m *Monitor) commit(c *event.Commit) []Note {
 	}
 	before := m.done
 	m.done, m.slowest = c.Progress, max(m.slowest, c.Nanos)
-	now := seen{round: float64(c.Nanos) / float64(c.Rounds), all: float64(c.Nanos)}
+	now := cost{round: float64(c.Nanos) / float64(c.Rounds), all: float64(c.Nanos)}
 	now.each = now.round
 	if work := c.Progress.Samples - before.Samples + c.Progress.Evaluations - before.Evaluations; before.Rounds > 0 &&
 		c.Progress.Samples >= before.Samples && work > 0 {
 		now.each = float64(c.Nanos) / float64(work)
-	} else if c.Progress.Samples+c.Progress.Evaluations > 0 { // nobody knows yet how many
+	} else if c.Progress.Samples+c.Progress.Evaluations > 0 { // the first commit has no previous counts
 		return nil
 	}
 	for _, n := range c.Sent {
@@ -225,7 +228,7 @@ func (m *Monitor) commit(c *event.Commit) []Note {
 	}
 	row := m.pace.beyond
 	raised, over := m.pace.next(beyond, known && now.each < quick*usual.each)
-	if raised && m.late < slowFor { // not yet
+	if raised && m.late < slowFor {
 		m.pace, raised = trip{beyond: row}, false
 	}
 	if !beyond {
@@ -236,7 +239,7 @@ func (m *Monitor) commit(c *event.Commit) []Note {
 		text := fmt.Sprintf("a round takes %s, %.4g times as long as before (%s)", brief(now.round), now.each/usual.each,
 			brief(now.round*usual.each/now.each))
 		if now.bytes > 0 {
-			text += fmt.Sprintf(", and %s are exchanged in place of %s", speed(now.rate), speed(usual.rate))
+			text += fmt.Sprintf(", and %s are exchanged instead of %s", speed(now.rate), speed(usual.rate))
 		}
 		if m.ends != "" {
 			return warn(event.AlertSlow, "%s: a program that ends delays its worker (%s)", text, m.ends)
@@ -248,13 +251,13 @@ func (m *Monitor) commit(c *event.Commit) []Note {
 	return nil
 }
 
-// Tick is told the time, in Unix nanoseconds.
+// Tick applies the rule for a stall at the time now, in Unix nanoseconds.
 func (m *Monitor) Tick(now int64) []Note {
 	limit := max(stallFor, stallSlowest*time.Duration(m.slowest))
 	if usual, known := m.usual.median(); known {
 		limit = max(limit, time.Duration(stallRounds*usual.all))
 	}
-	if silent := time.Duration(now - m.heard); m.training && !m.stalled && m.heard > 0 && silent > limit {
+	if silent := time.Duration(now - m.last); m.training && !m.stalled && m.last > 0 && silent > limit {
 		m.stalled = true
 		return warn(event.AlertStall, "no round was finished for %.0f s: look for a worker that hangs (Fleet)",
 			silent.Seconds())
@@ -262,8 +265,8 @@ func (m *Monitor) Tick(now int64) []Note {
 	return nil
 }
 
-// goesOn ends a stall.
-func (m *Monitor) goesOn(c *event.Commit) []Note {
+// endStall ends the warning of a stall at the first commit after it.
+func (m *Monitor) endStall(c *event.Commit) []Note {
 	if !m.stalled {
 		return nil
 	}
@@ -279,7 +282,7 @@ func end(kind event.AlertKind, text string, args ...any) []Note {
 	return []Note{{event.LevelInfo, kind, fmt.Sprintf(text, args...)}}
 }
 
-// speed is a rate of bytes with three digits.
+// speed formats a rate, in bytes a second, with three digits.
 func speed(rate float64) string {
 	if rate < 1e6 {
 		return fmt.Sprintf("%.3g kB/s", rate/1e3)
@@ -287,7 +290,7 @@ func speed(rate float64) string {
 	return fmt.Sprintf("%.3g MB/s", rate/1e6)
 }
 
-// brief is a time in nanoseconds with three digits.
+// brief formats a time, in nanoseconds, with three digits.
 func brief(nanos float64) string {
 	d := time.Duration(nanos)
 	for _, to := range []time.Duration{time.Second, time.Millisecond, time.Microsecond} {

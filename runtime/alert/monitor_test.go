@@ -12,40 +12,40 @@ import (
 	"brood/runtime/event"
 )
 
-// run feeds a Monitor and writes down what it says: + for a warning, - for the end of one, and the kind.
+// run feeds a Monitor and collects its notes as texts: + for a warning, - for its end, and the kind.
 type run struct {
 	w     Monitor
 	round uint64
 	batch uint64 // samples a round
 	done  uint64
 	now   int64
-	said  []string
+	notes []string
 	texts []string
 }
 
-func begun() *run {
+func newRun() *run {
 	r := &run{now: time.Unix(1000, 0).UnixNano()}
 	r.take(event.Record{State: &event.State{Phase: event.Training}})
 	return r
 }
 
-func (r *run) hear(all []Note) {
+func (r *run) collect(all []Note) {
 	for _, n := range all {
 		sign := "+"
 		if n.Level == event.LevelInfo {
 			sign = "-"
 		}
-		r.said = append(r.said, sign+string(n.Kind))
+		r.notes = append(r.notes, sign+string(n.Kind))
 		r.texts = append(r.texts, n.Text)
 	}
 }
 
 func (r *run) take(x event.Record) {
 	x.At = r.now
-	r.hear(r.w.Take(x))
+	r.collect(r.w.Take(x))
 }
 
-// commit is a grant of some rounds that took so long each.
+// commit records a commit of some rounds that each took a time.
 func (r *run) commit(rounds uint64, each time.Duration) {
 	r.round += rounds
 	r.now += int64(rounds) * int64(each)
@@ -72,19 +72,19 @@ func (r *run) centre(values ...float64) {
 	}
 }
 
-func (r *run) says(t *testing.T, want ...string) {
+func (r *run) expect(t *testing.T, want ...string) {
 	t.Helper()
-	if got := strings.Join(r.said, " "); got != strings.Join(want, " ") {
-		t.Errorf("it says %q (%s), want %q", got, strings.Join(r.texts, "; "), strings.Join(want, " "))
+	if got := strings.Join(r.notes, " "); got != strings.Join(want, " ") {
+		t.Errorf("notes %q (%s), want %q", got, strings.Join(r.texts, "; "), strings.Join(want, " "))
 	}
-	r.said, r.texts = nil, nil
+	r.notes, r.texts = nil, nil
 }
 
-// TestRules: each kind that a run is watched for has its sentence.
+// TestRules: each watched kind has a description.
 func TestRules(t *testing.T) {
 	for _, k := range event.Watched {
 		if Rules[k] == "" {
-			t.Errorf("nothing is said of %s", k)
+			t.Errorf("%s has no description", k)
 		}
 	}
 	if len(Rules) != len(event.Watched) {
@@ -93,94 +93,94 @@ func TestRules(t *testing.T) {
 }
 
 func TestDivergence(t *testing.T) {
-	r := begun()
+	r := newRun()
 	for range 5 {
-		r.centre(1e-4, 1e-4, 3.1e-4, 9e-5) // of one that began at more, far too little to speak of
+		r.centre(1e-4, 1e-4, 3.1e-4, 9e-5) // small values of a run that began at a greater loss
 		r.w.first = 2.3
 	}
-	r.says(t)
-	r = begun()
-	r.centre(2.3, 1, 0.5, 0.4, 1.3, 0.4, 1.3, 1.3) // two in a row are chance
-	r.says(t)
+	r.expect(t)
+	r = newRun()
+	r.centre(2.3, 1, 0.5, 0.4, 1.3, 0.4, 1.3, 1.3) // two values in a row do not count
+	r.expect(t)
 	r.centre(1.3)
 	if len(r.texts) == 0 || !strings.Contains(r.texts[0], "3.25 times its least (0.4 after round 4)") {
-		t.Errorf("it says %q", r.texts)
+		t.Errorf("notes %q", r.texts)
 	}
-	r.says(t, "+diverged")
-	r.centre(5, 9, 1.1, 0.7, 1.3, 1.3, 1.3) // about the bound: it was told once
-	r.says(t)
+	r.expect(t, "+diverged")
+	r.centre(5, 9, 1.1, 0.7, 1.3, 1.3, 1.3) // values about the bound raise no second warning
+	r.expect(t)
 	r.centre(0.59)
-	r.says(t, "-diverged")
-	r.centre(math.NaN(), math.NaN(), math.NaN(), math.Inf(1)) // told by the rule that pauses
-	r.says(t)
-	r.take(event.Record{Plan: &event.Plan{OldAlg: "a", Algorithm: "b"}}) // another algorithm has a least of its own
+	r.expect(t, "-diverged")
+	r.centre(math.NaN(), math.NaN(), math.NaN(), math.Inf(1)) // the run pauses on these
+	r.expect(t)
+	r.take(event.Record{Plan: &event.Plan{OldAlg: "a", Algorithm: "b"}}) // another algorithm has another minimum
 	r.centre(2, 2, 2, 2)
-	r.says(t)
+	r.expect(t)
 }
 
 func TestCollapse(t *testing.T) {
-	r := begun()
+	r := newRun()
 	name := population.SeriesDiversity.Name
 	r.points(name, 1, 1.2)
 	for range 5 {
 		r.points(name, 0.1, 0.04) // less, and far from nothing
 	}
-	r.says(t)
+	r.expect(t)
 	for range 5 {
 		r.points(name, 0.01, 0.005) // as training brings them together
 	}
 	for range 2 {
 		r.points(name, 1e-5, 2e-5)
 	}
-	r.says(t)
+	r.expect(t)
 	r.points(name, 1e-5, math.NaN(), 2e-5)
-	r.says(t, "+collapse")
+	r.expect(t, "+collapse")
 	r.points(name, 5e-4)
-	r.says(t)
+	r.expect(t)
 	r.points(name, 0.2)
-	r.says(t, "-collapse")
+	r.expect(t, "-collapse")
 }
 
-// TestSlowRounds: rounds are slow by what was usual, for some seconds, and a plan makes something else usual.
+// TestSlowRounds: a round is slow against the usual time, for some seconds; a plan resets the usual time.
 func TestSlowRounds(t *testing.T) {
-	r := begun()
+	r := newRun()
 	for range 20 {
 		r.commit(10, 10*time.Millisecond)
 	}
 	for range 10 {
-		r.commit(1, 100*time.Millisecond) // ten times, for a second: a machine is busy now and then
+		r.commit(1, 100*time.Millisecond) // ten times as slow, but only for a second
 	}
-	r.says(t)
+	r.expect(t)
 	for range 45 {
 		r.commit(1, 100*time.Millisecond)
 	}
-	if len(r.texts) == 0 || !strings.Contains(r.texts[0], "a round takes 100ms, 10 times as long as before (10ms), and 10 MB/s are exchanged in place of 100 MB/s") {
-		t.Errorf("it says %q", r.texts)
+	if len(r.texts) == 0 || !strings.Contains(r.texts[0], "a round takes 100ms, 10 times as long as before (10ms), and 10 MB/s are exchanged instead of 100 MB/s") {
+		t.Errorf("notes %q", r.texts)
 	}
-	r.says(t, "+slow")
+	r.expect(t, "+slow")
 	for range 100 {
-		r.commit(1, 90*time.Millisecond) // it does not become usual
+		r.commit(1, 90*time.Millisecond) // a slow round does not change the usual time
 	}
-	r.says(t)
+	r.expect(t)
 	r.commit(10, 12*time.Millisecond)
-	r.says(t, "-slow")
+	r.expect(t, "-slow")
 	r.take(event.Record{Plan: &event.Plan{OldAlg: "a", Algorithm: "a"}})
 	for range 100 {
 		r.commit(1, time.Second)
 	}
-	r.says(t)
+	r.expect(t)
 	for range 100 {
 		r.commit(1, 9*time.Second)
 	}
-	r.says(t, "+slow")
-	r.take(event.Record{Plan: &event.Plan{OldAlg: "a", Algorithm: "a"}}) // nothing is usual any more
-	r.says(t, "-slow")
+	r.expect(t, "+slow")
+	r.take(event.Record{Plan: &event.Plan{OldAlg: "a", Algorithm: "a"}}) // no time is usual after a plan
+	r.expect(t, "-slow")
 }
 
-// TestMoreWorkIsNotSlow: a schedule that makes a batch a hundred times as large makes rounds that take so long, and so
-// does an edit.
+// TestMoreWorkIsNotSlow: a round with a hundred times as many samples may take a hundred times as long; an edit resets
+// the usual time.
 func TestMoreWorkIsNotSlow(t *testing.T) {
-	r := begun()
+	r := newRun()
 	r.batch = 4
 	for range 100 {
 		r.commit(10, 10*time.Millisecond)
@@ -189,61 +189,61 @@ func TestMoreWorkIsNotSlow(t *testing.T) {
 	for range 100 {
 		r.commit(1, time.Second)
 	}
-	r.says(t)
+	r.expect(t)
 	r.batch = 4
 	for range 100 {
 		r.commit(1, time.Second)
 	}
-	r.says(t, "+slow")
+	r.expect(t, "+slow")
 	r.take(event.Record{Edit: &event.Edit{}})
-	r.says(t, "-slow")
+	r.expect(t, "-slow")
 	for range 100 {
 		r.commit(1, 20*time.Second)
 	}
 	r.commit(1, 100*time.Second)
-	r.says(t)
+	r.expect(t)
 }
 
-// TestLongRoundsDoNotStall: what a run took for its slowest round it may take again, and more.
+// TestLongRoundsDoNotStall: a run may take several times its slowest round.
 func TestLongRoundsDoNotStall(t *testing.T) {
-	r := begun()
-	r.commit(1, 90*time.Second) // told of at its end
-	r.said = nil
+	r := newRun()
+	r.commit(1, 90*time.Second) // an alert on the long round is possible here
+	r.notes = nil
 	for range 3 {
-		r.hear(r.w.Tick(r.now + int64(90*time.Second)))
+		r.collect(r.w.Tick(r.now + int64(90*time.Second)))
 		r.commit(1, 90*time.Second)
 	}
-	r.says(t)
+	r.expect(t)
 }
 
 func TestStall(t *testing.T) {
-	r := begun()
-	r.hear(r.w.Tick(r.now + int64(59*time.Second)))
-	r.says(t)
-	r.hear(r.w.Tick(r.now + int64(61*time.Second)))
-	r.hear(r.w.Tick(r.now + int64(90*time.Second)))
-	r.says(t, "+stall")
+	r := newRun()
+	r.collect(r.w.Tick(r.now + int64(59*time.Second)))
+	r.expect(t)
+	r.collect(r.w.Tick(r.now + int64(61*time.Second)))
+	r.collect(r.w.Tick(r.now + int64(90*time.Second)))
+	r.expect(t, "+stall")
 	r.now += int64(100 * time.Second)
 	r.commit(1, time.Second)
-	r.says(t, "-stall")
+	r.expect(t, "-stall")
 	for range 20 {
 		r.commit(1, 10*time.Second)
 	}
-	r.hear(r.w.Tick(r.now + int64(150*time.Second))) // 20 rounds take 200 s
-	r.says(t)
-	r.hear(r.w.Tick(r.now + int64(201*time.Second)))
-	r.says(t, "+stall")
+	r.collect(r.w.Tick(r.now + int64(150*time.Second))) // 20 rounds take 200 s
+	r.expect(t)
+	r.collect(r.w.Tick(r.now + int64(201*time.Second)))
+	r.expect(t, "+stall")
 	r.take(event.Record{State: &event.State{Phase: event.Paused}})
 	r.commit(1, time.Second)
-	r.says(t, "-stall")
-	r.hear(r.w.Tick(r.now + int64(time.Hour))) // paused
-	r.says(t)
+	r.expect(t, "-stall")
+	r.collect(r.w.Tick(r.now + int64(time.Hour))) // paused
+	r.expect(t)
 }
 
-// TestRestartsExplainSlowRounds: where programs are restarted, slow rounds are no reason to look for a link.
+// TestRestartsExplainSlowRounds: the warning of slow rounds names restarted programs instead of a link.
 func TestRestartsExplainSlowRounds(t *testing.T) {
 	for _, restarts := range []bool{false, true} {
-		r := begun()
+		r := newRun()
 		for range 20 {
 			r.commit(1, time.Second)
 		}
@@ -259,11 +259,11 @@ func TestRestartsExplainSlowRounds(t *testing.T) {
 	}
 }
 
-// TestEqualFitness: candidates of equal fitness three rounds in a row are told of once, until as many rounds in a row
-// tell them apart; a missing result tells apart, members of a method of gradients may be equal, and so may one
-// candidate.
+// TestEqualFitness: equal fitness in three rounds in a row raises one warning, which different fitness in as many
+// rounds ends. A missing result is different. Members of a gradient method and a single candidate may have equal
+// fitness.
 func TestEqualFitness(t *testing.T) {
-	r := begun()
+	r := newRun()
 	nan := math.NaN()
 	rounds := func(all ...[]float64) {
 		for _, values := range all {
@@ -274,26 +274,26 @@ func TestEqualFitness(t *testing.T) {
 	}
 	same, other := []float64{7, 7, 7, 7}, []float64{7, 7, 7, 6}
 	rounds(other, same, same, other, same, same)
-	r.says(t)
+	r.expect(t)
 	rounds(same)
-	if want := "fitness is equal for all 4 candidates since round 5: return differences that float32 can hold, such as the fitness less what all have in common, or search wider (sigma)"; len(r.texts) != 1 || r.texts[0] != want {
-		t.Errorf("it says %q, want %q", r.texts, want)
+	if want := "fitness is equal for all 4 candidates since round 5: return differences that float32 can hold, such as the fitness minus a constant, or increase sigma"; len(r.texts) != 1 || r.texts[0] != want {
+		t.Errorf("notes %q, want %q", r.texts, want)
 	}
-	r.says(t, "+flat")
+	r.expect(t, "+flat")
 	rounds(same, other, other, same, other, same, []float64{7, 7, nan, 7}, []float64{nan, nan, nan, nan})
-	r.says(t)
+	r.expect(t)
 	rounds(other, other, other)
-	r.says(t, "-flat")
+	r.expect(t, "-flat")
 	rounds([]float64{1}, []float64{1}, []float64{1}, []float64{nan, 2}, []float64{nan, 2}, []float64{nan, 2}, []float64{nan, nan}, []float64{nan, nan}, []float64{nan, nan})
-	r.says(t)
+	r.expect(t)
 	rounds(same, same)
 	r.take(event.Record{Plan: &event.Plan{OldAlg: "a", Algorithm: "b"}})
 	rounds(same)
-	r.says(t)
-	r = begun()
-	for range 5 { // of members that nobody evaluates to choose
+	r.expect(t)
+	r = newRun()
+	for range 5 { // members of a gradient method
 		r.commit(1, time.Second)
 		r.points(event.SeriesFitness, 1, 1, 1)
 	}
-	r.says(t)
+	r.expect(t)
 }
