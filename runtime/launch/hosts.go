@@ -10,15 +10,15 @@ import (
 	"strings"
 )
 
-// Host is a machine that ssh reaches.
+// Host is a machine that ssh connects to.
 type Host struct {
-	User  string // "": ssh decides
+	User  string // "": the default of ssh
 	Name  string
-	Port  int // 0: ssh decides
+	Port  int // 0: the default of ssh
 	Slots int // workers to start there, 1 or more
 }
 
-// String is USER@HOST:PORT, as far as they are known.
+// String returns [USER@]HOST[:PORT].
 func (h Host) String() string {
 	s := h.Name
 	if h.Port != 0 {
@@ -30,7 +30,7 @@ func (h Host) String() string {
 	return s
 }
 
-// Slots is how many workers hosts have room for.
+// Slots returns the number of workers to start on the hosts.
 func Slots(hosts []Host) (n int) {
 	for _, h := range hosts {
 		n += h.Slots
@@ -38,7 +38,7 @@ func Slots(hosts []Host) (n int) {
 	return n
 }
 
-// ParseHosts reads [USER@]HOST[:PORT],... with one worker for each mention of a host.
+// ParseHosts parses [USER@]HOST[:PORT],... A host that is listed several times has as many slots.
 func ParseHosts(list string) (out []Host, err error) {
 	for word := range strings.SplitSeq(list, ",") {
 		h := Host{Slots: 1}
@@ -46,28 +46,27 @@ func ParseHosts(list string) (out []Host, err error) {
 		if user, after, ok := strings.Cut(rest, "@"); ok {
 			h.User, rest = user, after
 			if !name(user) {
-				return nil, fmt.Errorf("%q is no host: write [USER@]HOST[:PORT], and commas between hosts", word)
+				return nil, fmt.Errorf("%q is not a host: write [USER@]HOST[:PORT], with commas between hosts", word)
 			}
 		}
 		h.Name = strings.TrimSuffix(strings.TrimPrefix(rest, "["), "]")
 		if host, port, err := net.SplitHostPort(rest); err == nil {
 			n, err := strconv.Atoi(port)
 			if err != nil || n < 1 || n > 65535 {
-				return nil, fmt.Errorf("%q: %q is no port of ssh", word, port)
+				return nil, fmt.Errorf("%q: %q is not a port", word, port)
 			}
 			h.Name, h.Port = host, n
 		}
 		if !name(h.Name) && net.ParseIP(h.Name) == nil {
-			return nil, fmt.Errorf("%q is no host: write [USER@]HOST[:PORT], and commas between hosts", word)
+			return nil, fmt.Errorf("%q is not a host: write [USER@]HOST[:PORT], with commas between hosts", word)
 		}
 		out = add(out, h)
 	}
 	return within(out)
 }
 
-// ParseHostfile reads a hostfile of Open MPI ("[USER@]HOST [slots=N] [max_slots=N]") or of MPICH's hydra ("HOST[:N]"),
-// where # begins a comment, and a list of nodes with a line for each slot, as PBS writes it. A host that comes again
-// has more slots.
+// ParseHostfile parses a hostfile of Open MPI ("[USER@]HOST [slots=N] [max_slots=N]"), of MPICH's hydra ("HOST[:N]") or
+// of PBS (a line for each slot). # starts a comment. The slots of a host that is listed several times are added.
 //
 // Sources: "The hostfile option" of Open MPI's prte-map(1); "Using Hydra" of the MPICH wiki.
 func ParseHostfile(r io.Reader) (out []Host, err error) {
@@ -88,7 +87,7 @@ func ParseHostfile(r io.Reader) (out []Host, err error) {
 		return nil, err
 	}
 	if len(out) == 0 {
-		return nil, fmt.Errorf("it names no host: write one in each line, as HOST slots=N or HOST:N")
+		return nil, fmt.Errorf("the file names no host: write one in each line, as HOST slots=N or HOST:N")
 	}
 	return within(out)
 }
@@ -98,14 +97,14 @@ func parseLine(words []string) (Host, error) {
 	rest := words[0]
 	if user, after, ok := strings.Cut(rest, "@"); ok {
 		if h.User, rest = user, after; !name(user) {
-			return h, fmt.Errorf("%q is no user", user)
+			return h, fmt.Errorf("%q is not a user name", user)
 		}
 	}
 	slots := ""
-	if h.Name = rest; net.ParseIP(rest) == nil { // an IPv6 address has colons of its own
+	if h.Name = rest; net.ParseIP(rest) == nil { // an IPv6 address contains colons
 		h.Name, slots, _ = strings.Cut(rest, ":")
 		if !name(h.Name) {
-			return h, fmt.Errorf("%q is no host", rest)
+			return h, fmt.Errorf("%q is not a host", rest)
 		}
 		if strings.HasSuffix(rest, ":") {
 			return h, fmt.Errorf("%q: write HOST:N, with N slots", rest)
@@ -120,7 +119,7 @@ func parseLine(words []string) (Host, error) {
 		case value != "" && key == "max_slots" && most == "":
 			most = value
 		default:
-			return h, fmt.Errorf("%q is not understood: after a host may come slots=N and max_slots=N, once each", w)
+			return h, fmt.Errorf("%q is unknown: after the host, give slots=N and max_slots=N at most once each", w)
 		}
 	}
 	for _, v := range []string{slots, most} {
@@ -137,7 +136,7 @@ func parseLine(words []string) (Host, error) {
 	return h, nil
 }
 
-// name says whether a word can name a host or a user: no option of ssh, and nothing that a shell would take apart.
+// name returns whether a word can name a host or a user: it is neither an option of ssh nor special to a shell.
 func name(word string) bool {
 	return word != "" && word[0] != '-' && plain(word) == word
 }

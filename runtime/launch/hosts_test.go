@@ -32,7 +32,7 @@ func TestParseHostfile(t *testing.T) {
 		"eve@a max-slots=2 slots=1":                             "[{eve a 0 1}]",
 	} {
 		got, err := ParseHostfile(strings.NewReader(text))
-		type bare Host // prints as it is
+		type bare Host // without Host.String
 		var plain []bare
 		for _, h := range got {
 			plain = append(plain, bare(h))
@@ -44,22 +44,22 @@ func TestParseHostfile(t *testing.T) {
 	for text, want := range map[string]string{
 		"":                              "names no host",
 		"# only\n\n":                    "names no host",
-		"a slots=2\nb slots\n":          `line 2: "slots" is not understood`,
+		"a slots=2\nb slots\n":          `line 2: "slots" is unknown`,
 		"a slots=0":                     `line 1: a has "0" slots`,
-		"a slots=":                      `"slots=" is not understood`,
+		"a slots=":                      `"slots=" is unknown`,
 		"a slots=two":                   `"two" slots`,
-		"a:2 slots=2":                   "not understood",
+		"a:2 slots=2":                   "is unknown",
 		"a:":                            "write HOST:N",
 		"a slots=4 max_slots=2":         "more than max_slots=2",
-		"a cpu=2":                       `"cpu=2" is not understood`,
-		"a\nslots=2\n":                  `line 2: "slots=2" is no host`,
-		"-oProxyCommand=x":              "is no host",
-		"a;b":                           "is no host",
+		"a cpu=2":                       `"cpu=2" is unknown`,
+		"a\nslots=2\n":                  `line 2: "slots=2" is not a host`,
+		"-oProxyCommand=x":              "is not a host",
+		"a;b":                           "is not a host",
 		"a slots=999\nb slots=999":      "1998 slots",
 		strings.Repeat("x", 100_000):    "token too long",
 		"a slots=1 slots=2":             "once each",
 		"a slots=99999999999999999999":  "slots",
-		"e!e@a":                         "is no user",
+		"e!e@a":                         "is not a user name",
 		"a max_slots=1 max_slots=2":     "once each",
 		"a slots=-1":                    `"-1" slots`,
 		"a slots=1 # x\n b=2 slots=3\n": "line 2",
@@ -93,11 +93,11 @@ func TestSSHCommand(t *testing.T) {
 	}
 }
 
-// A shell takes a quoted word for the word.
+// TestQuote: a shell reads a quoted word as the word.
 func TestQuote(t *testing.T) {
 	sh, err := exec.LookPath("sh")
 	if err != nil {
-		t.Skip("no POSIX shell here")
+		t.Skip("the test needs a POSIX shell")
 	}
 	for _, word := range []string{"", "a", "/usr/bin/brood", "a b", "it's", "$HOME", "`x`", "a\nb", "*", "~", "é", `\`, "--x=1", "a;b", "#"} {
 		out, err := exec.Command(sh, "-c", "printf %s "+quote(word)).Output()
@@ -118,7 +118,7 @@ func TestExplain(t *testing.T) {
 		{255, "connect to host b port 2222: Connection refused", "cannot be reached by ssh (connect to host b port 2222: Connection refused)"},
 		{127, "sh: 1: brood: not found", "has no brood (sh: 1: brood: not found): copy this binary"},
 		{126, "Exec format error", "cannot execute brood"},
-		{1, "the data is missing", "has ended with status 1: the data is missing"},
+		{1, "the data is missing", "ended with status 1: the data is missing"},
 	} {
 		if err := s.Explain(h, c.status, c.said); !strings.Contains(err.Error(), c.want) {
 			t.Errorf("%d: %v; want %q", c.status, err, c.want)

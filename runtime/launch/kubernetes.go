@@ -8,21 +8,21 @@ import (
 	"text/template"
 )
 
-// Kubernetes describes a fleet as an Indexed Job: Pods pods of one image, of which that with index 0 serves and hosts
-// members as the others do.
+// Kubernetes describes a fleet as an Indexed Job of several pods of one image. The pod with index 0 runs the
+// coordinator and is also a worker.
 type Kubernetes struct {
 	Name   string // of the Job, its Service and its Secret: a DNS label
 	Image  string // container image with brood in its PATH
 	Pods   int    // 1 to MaxSize
-	Port   int    // UDP of QUIC; over TCP the others ask here for the join URL
+	Port   int    // UDP for QUIC; TCP to request the join URL
 	Secret string // shared by the pods
-	// PersistentVolumeClaim for sessions and data, mounted by every pod; "" gives each pod a folder that ends with it
+	// PersistentVolumeClaim for sessions and data, mounted by every pod; "": each pod has a temporary folder
 	Claim  string
-	Device string   // resource of which a pod takes one, such as nvidia.com/gpu; "" for none
+	Device string   // resource of which each pod requests one, such as nvidia.com/gpu; "": none
 	Args   []string // for brood serve: flags and the preset
 }
 
-// Names of Kubernetes. Their lengths are checked apart: a pattern that counts takes milliseconds to compile.
+// Names of Kubernetes. Their lengths are checked separately, since a pattern that counts takes milliseconds to compile.
 var (
 	label    = regexp.MustCompile(`^[a-z]([-a-z0-9]*[a-z0-9])?$`)
 	claim    = regexp.MustCompile(`^[a-z0-9]([-a-z0-9.]*[a-z0-9])?$`)
@@ -30,32 +30,32 @@ var (
 )
 
 const (
-	maxLabel    = 48 // of 63 characters, less what the Job appends for a pod
+	maxLabel    = 48 // 63 characters minus those that the Job appends for a pod
 	maxClaim    = 253
 	maxResource = 253 + 1 + 63
 )
 
-// Manifest is what `kubectl apply -f -` takes: a Secret, a headless Service that gives pods names, and the Job. The
-// pods see the variables of torchrun.
+// Manifest returns the input of `kubectl apply -f -`: a Secret, a headless Service for the names of the pods, and the
+// Job. The pods have the environment variables of torchrun.
 //
 // Source: "Job with Pod-to-Pod Communication" of the Kubernetes documentation; batch/v1 and v1 of k8s.io/api.
 func (k Kubernetes) Manifest() (string, error) {
 	switch {
 	case len(k.Name) > maxLabel || !label.MatchString(k.Name):
-		return "", fmt.Errorf("the name %q is no DNS label: give up to 48 of a-z, 0-9 and '-', beginning with a letter",
+		return "", fmt.Errorf("the name %q is not a DNS label: give up to 48 of a-z, 0-9 and '-', with a letter first",
 			k.Name)
 	case k.Claim != "" && (len(k.Claim) > maxClaim || !claim.MatchString(k.Claim)):
-		return "", fmt.Errorf("%q is no name of a PersistentVolumeClaim", k.Claim)
+		return "", fmt.Errorf("%q is not a name of a PersistentVolumeClaim", k.Claim)
 	case k.Device != "" && (len(k.Device) > maxResource || !resource.MatchString(k.Device)):
-		return "", fmt.Errorf("%q is no resource of Kubernetes: give one such as nvidia.com/gpu", k.Device)
+		return "", fmt.Errorf("%q is not a resource of Kubernetes: give one such as nvidia.com/gpu", k.Device)
 	case k.Image == "" || strings.ContainsAny(k.Image, " \t\n\"'"):
-		return "", fmt.Errorf("%q is no container image: name one that has brood in its PATH", k.Image)
+		return "", fmt.Errorf("%q is not a container image: name one that has brood in its PATH", k.Image)
 	case k.Pods < 1 || k.Pods > MaxSize:
 		return "", fmt.Errorf("%d pods: give 1 to %d", k.Pods, MaxSize)
 	case k.Port < 1 || k.Port > 65535:
-		return "", fmt.Errorf("port %d: give 1 to 65535, since the pods must know it beforehand", k.Port)
+		return "", fmt.Errorf("port %d: give 1 to 65535, since the manifest must contain it", k.Port)
 	}
-	if _, err := box(k.Secret); err != nil {
+	if _, err := newCipher(k.Secret); err != nil {
 		return "", err
 	}
 	var out strings.Builder
@@ -63,13 +63,13 @@ func (k Kubernetes) Manifest() (string, error) {
 	return out.String(), err
 }
 
-// Restarts is how many pods may start again before Kubernetes gives the Job up.
+// Restarts is the backoffLimit of the Job: Kubernetes ends the Job after more restarts of pods.
 func (k Kubernetes) Restarts() int { return 3 * k.Pods }
 
-// Enrol lets every worker in once, and those that come again with a new key.
+// Enrol is the number of keys to admit: one for each worker, and one for each restart of a pod, which has a new key.
 func (k Kubernetes) Enrol() int { return max(1, k.Pods-1+k.Restarts()) }
 
-// JSON strings are YAML strings, whatever they contain.
+// text returns a YAML string. A JSON string is always one.
 func text(s string) (string, error) {
 	var b strings.Builder
 	e := json.NewEncoder(&b)
@@ -92,7 +92,7 @@ kind: Service
 metadata:
   name: {{.Name}}
 spec:
-  clusterIP: None # only names: tensors go from pod to pod
+  clusterIP: None # for names only: pods exchange tensors directly
   publishNotReadyAddresses: true
   selector:
     batch.kubernetes.io/job-name: {{.Name}}
@@ -149,6 +149,6 @@ spec:
 {{- if .Claim}}
         persistentVolumeClaim: {claimName: {{text .Claim}}}
 {{- else}}
-        emptyDir: {} # the session ends with pod 0: name a claim to keep it
+        emptyDir: {} # Kubernetes deletes the session with pod 0: name a claim to keep it
 {{- end}}
 `))

@@ -14,7 +14,7 @@ import (
 var fleet = Kubernetes{Name: "digits", Image: "registry.example:5000/brood:1", Pods: 3, Port: 4433, Secret: strings.Repeat("s", MinSecret),
 	Args: []string{"--rounds=12", "--set=eta=cosine:0.1..0.001@200", `--set=odd="'{{}} # : |`, "mnist-parle"}}
 
-// objects reads a manifest as the API server does, with fields that it does not know refused.
+// objects parses a manifest as the API server does: an unknown field is an error.
 func objects(t *testing.T, k Kubernetes) (secret corev1.Secret, service corev1.Service, job batchv1.Job, err error) {
 	t.Helper()
 	text, err := k.Manifest()
@@ -41,7 +41,7 @@ func decode(t *testing.T, text string) (secret corev1.Secret, service corev1.Ser
 	return secret, service, job, err
 }
 
-// TestManifestWithDevices: a pod takes one device, and none where nobody asks for one.
+// TestManifestWithDevices: each pod requests one device if Device is set, and none otherwise.
 func TestManifestWithDevices(t *testing.T) {
 	with := fleet
 	with.Device = "amd.com/gpu"
@@ -56,7 +56,7 @@ func TestManifestWithDevices(t *testing.T) {
 		t.Errorf("%v, %v", job.Spec.Template.Spec.Containers[0].Resources, err)
 	}
 	with.Device = "gpu"
-	if _, err := with.Manifest(); err == nil || !strings.HasPrefix(err.Error(), `"gpu" is no resource of Kubernetes`) {
+	if _, err := with.Manifest(); err == nil || !strings.HasPrefix(err.Error(), `"gpu" is not a resource of Kubernetes`) {
 		t.Error(err)
 	}
 }
@@ -76,7 +76,7 @@ func TestManifest(t *testing.T) {
 	pod := job.Spec.Template.Spec
 	check(*job.Spec.CompletionMode == batchv1.IndexedCompletion && *job.Spec.Completions == 3 && *job.Spec.Parallelism == 3, "an Indexed Job of 3", job.Spec)
 	check(pod.RestartPolicy == corev1.RestartPolicyOnFailure, "a Job's pods may not restart always", pod.RestartPolicy)
-	// A pod of an Indexed Job is named JOB-INDEX, and found as that name below its subdomain, which is a headless Service.
+	// A pod of an Indexed Job has the name JOB-INDEX. DNS resolves it in its subdomain, a headless Service.
 	check(service.Spec.ClusterIP == corev1.ClusterIPNone && pod.Subdomain == service.Name && service.Spec.PublishNotReadyAddresses, "headless Service", service.Spec)
 	check(len(service.Spec.Selector) == 1 && service.Spec.Selector[batchv1.JobNameLabel] == job.Name, "selector", service.Spec.Selector)
 	c := pod.Containers[0]
@@ -106,7 +106,7 @@ func TestManifest(t *testing.T) {
 	check(err == nil && job.Spec.Template.Spec.Volumes[0].PersistentVolumeClaim.ClaimName == "shared", "claim", job.Spec)
 }
 
-// The check refuses what the API server would.
+// TestManifestCheckCanFail: decode refuses what the API server refuses.
 func TestManifestCheckCanFail(t *testing.T) {
 	text, err := fleet.Manifest()
 	if err != nil {
@@ -115,7 +115,7 @@ func TestManifestCheckCanFail(t *testing.T) {
 	for _, c := range [][2]string{{"completionMode:", "completionmode:"}, {"completions: 3", "completions: three"}, {"clusterIP: None", "clusterIPs: None"}, {"restartPolicy:", "restart:"}, {"protocol: UDP", "proto: UDP"}} {
 		broken := strings.Replace(text, c[0], c[1], 1)
 		if _, _, _, err := decode(t, broken); err == nil || broken == text {
-			t.Errorf("%s is taken", c[1])
+			t.Errorf("%s is accepted", c[1])
 		}
 	}
 }
@@ -127,17 +127,17 @@ func TestManifestRefuses(t *testing.T) {
 		t.Errorf("names of the greatest length are refused: %v", err)
 	}
 	for want, edit := range map[string]func(*Kubernetes){
-		`the name "Digits" is no DNS label`:  func(k *Kubernetes) { k.Name = "Digits" },
-		`the name "a.b"`:                     func(k *Kubernetes) { k.Name = "a.b" },
-		`the name "`:                         func(k *Kubernetes) { k.Name = strings.Repeat("a", maxLabel+1) },
-		`"" is no container image`:           func(k *Kubernetes) { k.Image = "" },
-		`is no container image: name`:        func(k *Kubernetes) { k.Image = "a\nb" },
-		"0 pods":                             func(k *Kubernetes) { k.Pods = 0 },
-		"port 0":                             func(k *Kubernetes) { k.Port = 0 },
-		"is no name of a PersistentVolumeCl": func(k *Kubernetes) { k.Claim = "a b" },
-		`a" is no name of a Persistent`:      func(k *Kubernetes) { k.Claim = strings.Repeat("a", maxClaim+1) },
-		`a" is no resource of Kubernetes`:    func(k *Kubernetes) { k.Device = "a.b/" + strings.Repeat("a", maxResource) },
-		"the shared secret has 1 characters": func(k *Kubernetes) { k.Secret = "s" },
+		`the name "Digits" is not a DNS label`: func(k *Kubernetes) { k.Name = "Digits" },
+		`the name "a.b"`:                       func(k *Kubernetes) { k.Name = "a.b" },
+		`the name "`:                           func(k *Kubernetes) { k.Name = strings.Repeat("a", maxLabel+1) },
+		`"" is not a container image`:          func(k *Kubernetes) { k.Image = "" },
+		`is not a container image: name`:       func(k *Kubernetes) { k.Image = "a\nb" },
+		"0 pods":                               func(k *Kubernetes) { k.Pods = 0 },
+		"port 0":                               func(k *Kubernetes) { k.Port = 0 },
+		"is not a name of a PersistentVolume":  func(k *Kubernetes) { k.Claim = "a b" },
+		`a" is not a name of a Persistent`:     func(k *Kubernetes) { k.Claim = strings.Repeat("a", maxClaim+1) },
+		`a" is not a resource of Kubernetes`:   func(k *Kubernetes) { k.Device = "a.b/" + strings.Repeat("a", maxResource) },
+		"the shared secret has 1 characters":   func(k *Kubernetes) { k.Secret = "s" },
 	} {
 		k := fleet
 		edit(&k)

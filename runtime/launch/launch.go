@@ -1,15 +1,15 @@
-// Package launch reads what the engines that place processes say about a fleet, and writes what they are told: the
-// variables of Slurm and of torchrun, lists of hosts, hostfiles of MPI, the command lines of ssh and a manifest for
-// Kubernetes. It is pure: text and variables in, values and text out; no socket, no file, no process. It imports
-// nothing of ours.
+// Package launch has the formats of the launchers of a fleet: environment variables of Slurm and torchrun, lists of
+// hosts, hostfiles of MPI, command lines of ssh and a manifest for Kubernetes. Its functions convert text and variables
+// to values and text, without I/O. It imports no other package of this module.
 //
-// Two kinds of engine need two things. One starts the same command several times and numbers the copies (srun, a job
-// array, torchrun, an Indexed Job): a [Place] says which copy this is, and copy 0 serves. The other is a list of
-// machines on which nothing runs yet: a [Host] is one of them, and [SSH] the command that starts a worker there.
+// There are two kinds of launchers. One starts the same command several times and numbers the copies (srun, a job
+// array, torchrun, an Indexed Job): a [Place] is the number of a copy, and copy 0 runs the coordinator. The other is a
+// list of machines without processes: a [Host] is one of them, and [SSH] the command that starts a worker there.
 //
-// A worker needs the join URL, whose token is a secret and whose key hash is new in every run: neither can be derived
-// from what an engine tells everybody. Copies therefore meet in a folder that only their owner reads, or share a secret
-// that protects the URL on its way ([Seal]); over ssh it travels on standard input, where no process list shows it.
+// A worker needs the join URL. It contains a secret token and a key hash that is new in every run, so that it cannot be
+// derived from the variables of the launcher. Copies therefore exchange the URL in a folder that only their owner can
+// read, or encrypt it with a shared secret ([Seal]). With ssh it is sent on standard input, since process lists show
+// arguments.
 //
 //	p, err := launch.Slurm(os.Getenv)          // inside srun -N3: ranks 0, 1 and 2 of 3
 //	hosts, err := launch.ParseHosts("a,eve@b:2222")
@@ -22,21 +22,21 @@ import (
 	"strings"
 )
 
-// Place is where one of several copies of a command stands among them.
+// Place is the number of a copy of a command, and the place where the copies exchange the join URL.
 type Place struct {
 	Rank, Size int
-	Local      int    // its number among the copies on this machine; 0 where the engine does not say
-	Run        string // names this run among others that meet in the same folder; letters, digits, '.', '_' and '-'
-	Leader     string // host of rank 0; "" where the engine does not say
-	Folder     string // that all copies probably see; "" where the engine does not say
+	Local      int    // number among the copies on this machine; 0 if unknown
+	Run        string // unique in Folder; letters, digits, '.', '_' and '-'
+	Leader     string // host of rank 0; "" if unknown
+	Folder     string // probably shared by all copies; "" if unknown
 }
 
-// visible are what engines set so that a process sees some of the devices alone, by NVIDIA's, AMD's and Intel's
-// drivers.
+// visible are the environment variables with which launchers restrict the devices of a process, of the drivers of
+// NVIDIA, AMD and Intel.
 var visible = []string{"CUDA_VISIBLE_DEVICES", "ROCR_VISIBLE_DEVICES", "ZE_AFFINITY_MASK"}
 
-// Device is what a copy computes on where --device says so much: a driver without a number stands for the device that
-// has the copy's number on its machine, unless the engine shows it one device alone.
+// Device returns the --device of a copy for the given text: it appends the copy's number on its machine to a driver
+// without a number, unless the launcher restricts the copy to one device.
 func (p Place) Device(text string, env func(string) string) string {
 	for _, name := range visible {
 		if shown := env(name); shown != "" && !strings.Contains(shown, ",") {
@@ -54,7 +54,7 @@ func (p Place) Device(text string, env func(string) string) string {
 	return driver
 }
 
-// local reads a variable with the number of a copy on its machine, which may be missing.
+// local parses a variable with the number of a copy on its machine; 0 if it is not set.
 func local(env func(string) string, name, remedy string) (int, error) {
 	if env(name) == "" {
 		return 0, nil
@@ -62,10 +62,10 @@ func local(env func(string) string, name, remedy string) (int, error) {
 	return number(env, name, remedy, 0, MaxSize-1)
 }
 
-// MaxSize is how many copies or slots a fleet may have: brood serve waits for no more.
+// MaxSize is the greatest number of copies or slots of a fleet, since brood serve waits for no more.
 const MaxSize = 1024
 
-// number reads a variable that must be a whole number from least to most.
+// number parses a variable that must be a whole number from least to most.
 func number(env func(string) string, name, remedy string, least, most int) (int, error) {
 	text := env(name)
 	if text == "" {
@@ -78,7 +78,7 @@ func number(env func(string) string, name, remedy string, least, most int) (int,
 	return n, nil
 }
 
-// plain makes a text part of a file's name.
+// plain replaces all characters that are special in the name of a file.
 func plain(text string) string {
 	return strings.Map(func(r rune) rune {
 		switch {

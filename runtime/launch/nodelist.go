@@ -8,11 +8,11 @@ import (
 
 const maxNodes = 1 << 16
 
-// Nodes expands a list of nodes as Slurm writes it, in its order: "n[01-03,7],login,r[1-2]c[1-4]". Numbers keep their
-// zeros.
+// Nodes expands a list of nodes of Slurm, such as "n[01-03,7],login,r[1-2]c[1-4]", in its order. Numbers keep their
+// leading zeros.
 func Nodes(list string) (out []string, err error) {
 	bad := func(what string) ([]string, error) {
-		return nil, fmt.Errorf("%q is no list of nodes: %s", list, what)
+		return nil, fmt.Errorf("%q is not a list of nodes: %s", list, what)
 	}
 	for rest := list; ; {
 		end, depth := len(rest), 0
@@ -49,8 +49,8 @@ func Nodes(list string) (out []string, err error) {
 	}
 }
 
-// expand is one element of a list, without commas outside of brackets: all combinations of its brackets, the last one
-// fastest.
+// expand expands one element of a list, without commas outside of brackets, to all combinations of its brackets; the
+// last bracket varies fastest.
 func expand(element string) ([]string, error) {
 	if element == "" {
 		return nil, fmt.Errorf("a name is empty")
@@ -76,7 +76,7 @@ func expand(element string) ([]string, error) {
 		a, errA := strconv.ParseUint(low, 10, 32)
 		b, errB := strconv.ParseUint(high, 10, 32)
 		if errA != nil || errB != nil || b < a {
-			return nil, fmt.Errorf("%q is no number and no range", part)
+			return nil, fmt.Errorf("%q is neither a number nor a range", part)
 		}
 		if (b-a+1)*uint64(len(tails)) > maxNodes-uint64(len(out)) {
 			return nil, fmt.Errorf("it has more than %d", maxNodes)

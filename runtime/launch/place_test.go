@@ -17,7 +17,7 @@ func env(words ...string) func(string) string {
 	}
 }
 
-// Variables as srun, sbatch and sbatch --array of Slurm 22.05 set them, and as torchrun does.
+// Environment variables of srun, sbatch and sbatch --array of Slurm 22.05, and of torchrun.
 var (
 	step  = []string{"SLURM_JOB_ID=17", "SLURM_STEP_ID=0", "SLURM_STEP_NUM_TASKS=3", "SLURM_PROCID=1", "SLURM_STEP_NODELIST=n[08-10]", "SLURM_SUBMIT_DIR=/home/eve", "SLURM_NTASKS=3"}
 	batch = []string{"SLURM_JOB_ID=17", "SLURM_PROCID=0", "SLURM_NODELIST=n[08-10]", "SLURM_SUBMIT_DIR=/home/eve"}
@@ -47,7 +47,8 @@ func TestPlaces(t *testing.T) {
 	}
 }
 
-// TestDevicesOfCopies: each copy of a machine takes a device of its own, unless it was told which, or sees one alone.
+// TestDevicesOfCopies: each copy on a machine has another device, unless its --device has a number or the launcher
+// restricts it to one device.
 func TestDevicesOfCopies(t *testing.T) {
 	for _, c := range []struct {
 		text  string
@@ -67,7 +68,7 @@ func TestDevicesOfCopies(t *testing.T) {
 func TestPlacesRefuse(t *testing.T) {
 	for _, c := range []struct {
 		of   func(func(string) string) (Place, error)
-		env  []string // the first of a name counts
+		env  []string // of several values of a name the first applies
 		base []string
 		want string
 	}{
@@ -110,7 +111,7 @@ func TestNodes(t *testing.T) {
 		}
 	}
 	for _, list := range []string{"", "a,", ",a", "n[1-3", "n1-3]", "n[[1]]", "n[]", "n[3-1]", "n[a-b]", "n[1,,2]", "n[1-99999999]", "n[1-999]m[1-999]", "n[-1]", "(null)["} {
-		if got, err := Nodes(list); err == nil || !strings.Contains(err.Error(), "is no list of nodes") {
+		if got, err := Nodes(list); err == nil || !strings.Contains(err.Error(), "is not a list of nodes") {
 			t.Errorf("%q: %d nodes, %v", list, len(got), err)
 		}
 	}
@@ -136,20 +137,20 @@ func TestSeal(t *testing.T) {
 		t.Errorf("%q, %v", got, err)
 	}
 	if b, _ := Seal(secret, url); string(a) == string(b) {
-		t.Error("the same text is sealed to the same bytes")
+		t.Error("equal texts give equal bytes")
 	}
 	if _, err := Unseal(strings.Repeat("t", MinSecret), a); err == nil {
-		t.Error("another secret opens it")
+		t.Error("another secret unseals it")
 	}
 	for i := range a {
 		a[i] ^= 1
 		if _, err := Unseal(secret, a); err == nil {
-			t.Errorf("byte %d may be changed", i)
+			t.Errorf("unsealed with byte %d changed", i)
 		}
 		a[i] ^= 1
 	}
 	if _, err := Unseal(secret, nil); err == nil {
-		t.Error("nothing is opened")
+		t.Error("no bytes are unsealed")
 	}
 	if _, err := Seal("guess", url); err == nil || !strings.Contains(err.Error(), "openssl rand -hex 32") {
 		t.Error(err)

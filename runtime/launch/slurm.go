@@ -3,13 +3,12 @@ package launch
 import (
 	"cmp"
 	"fmt"
-	"strconv"
 )
 
 const insideSlurm = "run this inside srun, or as the tasks of a job array"
 
-// Slurm is the place of a task of srun or, outside of a step, of a task of a job array. A batch script alone has
-// neither: Slurm runs it once, however many tasks the job has.
+// Slurm returns the place of a task of srun or, outside of a step, of a job array. It fails in a batch script, which
+// Slurm runs once.
 //
 // Source: the environment variables that srun(1) and sbatch(1) of Slurm 22.05 list.
 func Slurm(env func(string) string) (Place, error) {
@@ -21,7 +20,7 @@ func Slurm(env func(string) string) (Place, error) {
 	case env("SLURM_PROCID") == "":
 		return Place{}, fmt.Errorf("SLURM_PROCID is not set: %s", insideSlurm)
 	}
-	return Place{}, fmt.Errorf("SLURM_STEP_ID is not set, so that this is the batch script, of which there is one: %s",
+	return Place{}, fmt.Errorf("SLURM_STEP_ID is not set, so that this is the batch script, which runs once: %s",
 		insideSlurm)
 }
 
@@ -41,14 +40,14 @@ func slurmStep(env func(string) string) (p Place, err error) {
 	}
 	p.Leader = nodes[0]
 	p.Folder = env("SLURM_SUBMIT_DIR")
-	// A job that is requeued keeps its number, and a file of its first life must not be taken for one of the second.
+	// A requeued job keeps its number: the restart count tells its files from those of the previous start.
 	p.Run = plain("slurm-" + env("SLURM_JOB_ID") + "." + env("SLURM_STEP_ID") + "." + cmp.Or(env("SLURM_RESTART_COUNT"),
 		"0"))
 	return p, nil
 }
 
-// slurmArray counts tasks from the first. Each is a job of its own and may start whenever; nobody knows where the first
-// one runs.
+// slurmArray numbers the tasks of a job array from 0. Each is a separate job that starts at any time, so that the host
+// of rank 0 is unknown.
 func slurmArray(env func(string) string) (p Place, err error) {
 	if p.Size, err = number(env, "SLURM_ARRAY_TASK_COUNT", insideSlurm, 1, MaxSize); err != nil {
 		return p, err
@@ -68,7 +67,8 @@ func slurmArray(env func(string) string) (p Place, err error) {
 	}
 	p.Rank = (id - first) / step
 	if p.Rank >= p.Size || (id-first)%step != 0 {
-		return p, fmt.Errorf("SLURM_ARRAY_TASK_ID=%d is not one of %d tasks from %d in steps of %d: give --array as a range, such as 0-%s", id, p.Size, first, step, strconv.Itoa(p.Size-1))
+		return p, fmt.Errorf("SLURM_ARRAY_TASK_ID=%d is not one of %d tasks from %d in steps of %d: give --array as a "+
+			"range, such as 0-%d", id, p.Size, first, step, p.Size-1)
 	}
 	p.Folder, p.Run = env("SLURM_SUBMIT_DIR"), plain("slurm-"+env("SLURM_ARRAY_JOB_ID"))
 	return p, nil

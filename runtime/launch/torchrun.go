@@ -5,10 +5,10 @@ import (
 	"fmt"
 )
 
-const insideTorchrun = "run this under torchrun, or under what sets RANK, WORLD_SIZE and MASTER_ADDR as it does"
+const insideTorchrun = "run this under torchrun, or set RANK, WORLD_SIZE and MASTER_ADDR as torchrun does"
 
-// Torchrun is the place that RANK, WORLD_SIZE and MASTER_ADDR give, as torchrun, Kubeflow and [Manifest] set them.
-// MASTER_PORT is left alone: torchrun's own store listens there.
+// Torchrun returns the place of a copy from RANK, WORLD_SIZE and MASTER_ADDR, which torchrun, Kubeflow and
+// [Kubernetes.Manifest] set. Nothing may listen on MASTER_PORT, where the store of torchrun listens.
 //
 // Source: "Environment Variables" of torch.distributed.run.
 func Torchrun(env func(string) string) (p Place, err error) {
@@ -24,7 +24,7 @@ func Torchrun(env func(string) string) (p Place, err error) {
 	if p.Leader = env("MASTER_ADDR"); p.Leader == "" {
 		return p, fmt.Errorf("MASTER_ADDR is not set: %s", insideTorchrun)
 	}
-	// A restart by torchrun restarts all ranks: those of the new life must not read what the old one left.
+	// torchrun restarts all ranks together: the restart count tells their files from those of the previous start.
 	p.Run = plain("torchrun-" + cmp.Or(env("TORCHELASTIC_RUN_ID"), "none") + "-" + p.Leader + "-" +
 		cmp.Or(env("MASTER_PORT"), "0") + "-" + cmp.Or(env("TORCHELASTIC_RESTART_COUNT"), "0"))
 	return p, nil
