@@ -10,9 +10,9 @@ import (
 	"brood/runtime/coordinator"
 )
 
-// TestAdmits: what an algorithm cannot do is said in one sentence, and what is next to it is allowed. Every algorithm
-// with conditions of its own has one here.
-func TestAdmits(t *testing.T) {
+// TestCheckShape: shapes that an algorithm cannot run are rejected with one sentence, and the nearest valid shapes are
+// accepted. Every algorithm with its own conditions has an entry.
+func TestCheckShape(t *testing.T) {
 	const (
 		pairs    = "antithetic pairs need an even population: give members a multiple of 2"
 		ways     = "antithetic pairs need an even population: give members a multiple of 2"
@@ -34,7 +34,7 @@ func TestAdmits(t *testing.T) {
 		members   int
 		layout    engine.Layout
 		data      optim.DataSize
-		want      string // the refusal; "": none
+		want      string // the error; "" for none
 	}{
 		{"dp-sgd", nil, 4, bytes, none, "dp-sgd " + whole},
 		{"dp-sgd", nil, 1, floats, none, ""},
@@ -115,7 +115,7 @@ func TestAdmits(t *testing.T) {
 			s.K = turned(t, a, s.K, name, text)
 		}
 		got := ""
-		if err := coordinator.Admits(a, s); err != nil {
+		if err := coordinator.CheckShape(a, s); err != nil {
 			got = err.Error()
 		}
 		if got != c.want {
@@ -125,12 +125,12 @@ func TestAdmits(t *testing.T) {
 	}
 	for _, a := range catalog.All() {
 		if a.Check != nil && a.Needs.Model() && !refused[a.Name] {
-			t.Errorf("no refusal of %s is tried", a.Name)
+			t.Errorf("no entry rejects a shape of %s", a.Name)
 		}
 	}
 }
 
-// turned is k with a knob set as it is typed.
+// turned returns k with a knob set from text.
 func turned(t *testing.T, a *optim.Algorithm, k optim.Values, name, text string) optim.Values {
 	t.Helper()
 	knob, ok := a.Knob(name)

@@ -14,8 +14,9 @@ import (
 	"brood/optim/collective"
 )
 
-// TestARSAgainstNaive follows Algorithm 2 of Mania et al., V1-t, in float64: five directions both ways, the best three
-// of them by the larger of their two results, and a step over the deviation of those six.
+// TestARSAgainstNaive compares with Algorithm 2 of Mania et al., V1-t, in float64: five directions in both signs, the
+// best three of them by the larger of their two results, and a step divided by the standard deviation of these six
+// results.
 func TestARSAgainstNaive(t *testing.T) {
 	const N, sigma, eta, b = 5, 0.3, 0.2, 3
 	r := Rig{Algorithm: "ars", Members: 2 * N, Seed: 5}.With("batch", "6").With("top", "0.6").

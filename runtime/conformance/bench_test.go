@@ -6,8 +6,7 @@ import (
 	"testing"
 )
 
-// BenchmarkRounds counts short rounds a second, in process: grants, collectives, digests, snapshots and the log
-// included.
+// BenchmarkRounds measures short rounds in process, including grants, collectives, digests, snapshots and the log.
 func BenchmarkRounds(b *testing.B) {
 	for _, alg := range []string{"dp-sgd", "popsgd", "openai-es"} {
 		for _, workers := range []int{1, 2, 4} {
@@ -22,7 +21,7 @@ func BenchmarkRounds(b *testing.B) {
 	}
 }
 
-// BenchmarkVerify is the same work executed again by one worker.
+// BenchmarkVerify measures the verification of the same rounds by one worker.
 func BenchmarkVerify(b *testing.B) {
 	r := Rig{Algorithm: "parle", Members: 4, Workers: 2, Rounds: 500, Seed: 1}.With("batch", "1").With("ell", "2")
 	o, err := r.Run(context.Background())

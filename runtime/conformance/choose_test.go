@@ -14,23 +14,23 @@ import (
 	"brood/runtime/event"
 )
 
-// scripted chooses what a test says instead of what was measured, and counts how often it is asked.
+// scripted is a program that makes the choice of the test instead of one by measured rates, and counts its calls.
 type scripted struct {
 	optim.Program
 	expr  string
-	asked *atomic.Int64
+	calls *atomic.Int64
 	rates *atomic.Pointer[optim.Rates]
 }
 
 func (s scripted) Noise(k optim.Values) engine.Noise { return s.Program.(optim.Chooser).Noise(k) }
 
 func (s scripted) Prefer(_ optim.Shape, r optim.Rates) []optim.Choice {
-	s.asked.Add(1)
+	s.calls.Add(1)
 	s.rates.Store(&r)
 	return []optim.Choice{{Knob: "distribution", Expr: s.expr, Why: "the test says so"}}
 }
 
-// says makes the rig's algorithm choose expr.
+// says returns the rig with an algorithm that chooses expr.
 func (r Rig) says(t *testing.T, expr string) (Rig, scripted) {
 	t.Helper()
 	a, err := catalog.Lookup(r.Algorithm)
@@ -49,7 +49,7 @@ func (r Rig) says(t *testing.T, expr string) (Rig, scripted) {
 	return r, s
 }
 
-// choices are the edits that a run made itself.
+// choices returns the edits that the run made itself.
 func (o *Outcome) choices() (out []event.Edit) {
 	for _, r := range o.Log.Records {
 		if r.Edit != nil && r.Edit.Why != "" {
@@ -59,8 +59,8 @@ func (o *Outcome) choices() (out []event.Edit) {
 	return out
 }
 
-// TestAutoIsRecorded: whatever is chosen, and whether at the start or later, the hash is that of seed; the choice is
-// one edit with its reason, which verify and resume take from the log without asking anybody.
+// TestAutoIsRecorded: whatever is chosen, at the start or later, the hash is that of distribution seed. The choice is
+// one edit with its reason, which verify and resume read from the log without a new choice.
 func TestAutoIsRecorded(t *testing.T) {
 	ctx := context.Background()
 	for _, name := range []string{"openai-es", "snes"} {
@@ -72,8 +72,8 @@ func TestAutoIsRecorded(t *testing.T) {
 				r.Workers, r.Store = 3, &Memory{}
 				o := run(t, r)
 				got := o.choices()
-				if len(got) != 1 || got[0].Expr != choice || got[0].At != 0 || got[0].Why != "the test says so" || s.asked.Load() != 1 {
-					t.Fatalf("asked %d times, edits %+v", s.asked.Load(), got)
+				if len(got) != 1 || got[0].Expr != choice || got[0].At != 0 || got[0].Why != "the test says so" || s.calls.Load() != 1 {
+					t.Fatalf("%d choices, edits %+v", s.calls.Load(), got)
 				}
 				if rates := s.rates.Load(); rates.Noise <= 0 || rates.Bytes <= 0 {
 					t.Errorf("measured %+v", rates)
@@ -85,30 +85,29 @@ func TestAutoIsRecorded(t *testing.T) {
 				if _, err := r.Verify(ctx, o); err != nil {
 					t.Errorf("verify: %v", err)
 				}
-				more := r // of the same state, by other workers
+				more := r // from the same state, on other workers
 				more.Workers, more.Resume, more.Epoch, more.Rounds = 2, o.Checkpoint(), o.Checkpoint().Epoch, 20
 				rest := run(t, more)
 				whole := base
 				whole.Rounds = 20
 				if rest.Hash() != run(t, whole).Hash() || len(rest.choices()) != 0 {
-					t.Errorf("resumed: %d choices more, hash %s", len(rest.choices()), rest.Hash())
+					t.Errorf("resumed: %d more choices, hash %s", len(rest.choices()), rest.Hash())
 				}
 				if sent, _ := rest.Bytes(); (sent["slices"] > 0) != (choice == "chromosome") {
 					t.Errorf("resumed: sent %v", sent)
 				}
-				if s.asked.Load() != 1 {
-					t.Errorf("verify and resume asked %d times more", s.asked.Load()-1)
+				if s.calls.Load() != 1 {
+					t.Errorf("verify and resume made %d more choices", s.calls.Load()-1)
 				}
 				if o.Hash() != want {
-					t.Errorf("hash %s, by seed on one worker %s", o.Hash(), want)
+					t.Errorf("hash %s, with distribution seed on one worker %s", o.Hash(), want)
 				}
 			})
 		}
 	}
 }
 
-// TestAutoAgain: set while the run trains, auto is chosen anew at the round it was asked for, also after another
-// algorithm.
+// TestAutoAgain: if auto is set during training, the choice is made at that round, also after a swap.
 func TestAutoAgain(t *testing.T) {
 	base := quick(Rig{Algorithm: "openai-es", Members: 8, Workers: 2, Rounds: 1 << 30, Seed: 3}).With("distribution", "seed")
 	r, s := base.says(t, "chromosome")
@@ -146,15 +145,15 @@ func TestAutoAgain(t *testing.T) {
 		}
 	}
 	got := o.choices()
-	if len(got) != 2 || s.asked.Load() != 2 || got[1].At <= got[0].At || got[1].At > last {
-		t.Errorf("asked %d times, edits %+v, %d rounds", s.asked.Load(), got, last)
+	if len(got) != 2 || s.calls.Load() != 2 || got[1].At <= got[0].At || got[1].At > last {
+		t.Errorf("%d choices, edits %+v, %d rounds", s.calls.Load(), got, last)
 	}
 	if _, err := r.Verify(context.Background(), o); err != nil {
 		t.Errorf("verify: %v", err)
 	}
 }
 
-// TestAutoByRates: the reason names what was compared, with the measured rates, and one worker needs no comparison.
+// TestAutoByRates: the reason contains the comparison with the measured rates; with one worker there is no comparison.
 func TestAutoByRates(t *testing.T) {
 	for workers, want := range map[int]string{1: "one worker", 2: "4 vectors "} {
 		r := quick(Rig{Algorithm: "openai-es", Members: 8, Workers: workers, Rounds: 4, Seed: 3}).With("distribution", optim.Auto)

@@ -11,7 +11,7 @@ import (
 	"brood/runtime/event"
 )
 
-// laned is a toy whose lanes are toys of their own.
+// laned is a toy whose executor threads are separate toys.
 type laned struct {
 	*Toy
 	lanes []engine.Doer
@@ -21,7 +21,7 @@ type laned struct {
 func (l laned) Threads() int                 { return len(l.lanes) }
 func (l laned) ThreadEngines() []engine.Doer { return l.lanes }
 
-// counted is a lane that counts its tasks.
+// counted is the toy of an executor thread that counts its tasks.
 type counted struct {
 	Toy
 	tasks *atomic.Int64
@@ -33,7 +33,7 @@ func (c *counted) Do(ctx context.Context, tasks ...engine.Task) error {
 	return c.Toy.Do(ctx, tasks...)
 }
 
-// onLanes makes a toy one of so many lanes, whose tasks are counted.
+// onLanes makes a toy with this number of executor threads, whose tasks are counted.
 func onLanes(t *testing.T, lanes int, tasks *atomic.Int64) func(*Toy) engine.Engine {
 	return func(toy *Toy) engine.Engine {
 		l := laned{Toy: toy}
@@ -49,7 +49,7 @@ func onLanes(t *testing.T, lanes int, tasks *atomic.Int64) func(*Toy) engine.Eng
 	}
 }
 
-// points are what a run recorded, but for when.
+// points returns the recorded points without their times.
 func points(o *Outcome) (out []event.Points) {
 	for _, r := range o.Log.Records {
 		if r.Points != nil {
@@ -59,9 +59,10 @@ func points(o *Outcome) (out []event.Points) {
 	return out
 }
 
-// TestCohorts: members beyond one cohort step after the others, or apart on an engine with lanes, and no bit tells:
-// eight workers with a cohort each, one with three, and those of one, three and seventeen lanes, some of which leave
-// members over, come to the same state, and one worker records the same numbers.
+// TestCohorts: members beyond one cohort step after the others, or in parallel on an engine with executor threads,
+// without a change of any bit. Eight workers with a cohort each, one worker with three cohorts, and workers with one,
+// three and seventeen threads, some of which do not divide the members, reach the same state, and one worker records
+// the same points.
 func TestCohorts(t *testing.T) {
 	for _, v := range []struct {
 		algorithm string
@@ -87,7 +88,7 @@ func TestCohorts(t *testing.T) {
 			for _, workers := range []int{1, 2, 3} {
 				r.Workers = workers
 				if got := run(t, r).Hash(); got != want {
-					t.Errorf("%d workers: %s, eight %s", workers, got, want)
+					t.Errorf("%d workers: %s, eight workers %s", workers, got, want)
 				}
 			}
 			for _, c := range [][2]int{{1, 17}, {1, 3}, {2, 1}, {3, 3}} {
@@ -97,12 +98,12 @@ func TestCohorts(t *testing.T) {
 				whole := run(t, r)
 				r.Engine = onLanes(t, lanes, &tasks)
 				laned := run(t, r)
-				few := lanes == 17 // of 40 who meet in pairs fewer step at once
+				few := lanes == 17 // of 40 members in pairs fewer step at once
 				if got := laned.Hash(); got != want || tasks.Load() == 0 && !few {
-					t.Errorf("%d workers of %d lanes, to which %d tasks were given: %s, eight %s", workers, lanes, tasks.Load(), got, want)
+					t.Errorf("%d workers of %d threads, which got %d tasks: %s, eight workers %s", workers, lanes, tasks.Load(), got, want)
 				}
 				if a, b := fmt.Sprint(points(laned)), fmt.Sprint(points(whole)); workers == 1 && a != b {
-					t.Errorf("on lanes a worker records %s, in cohorts %s", a, b)
+					t.Errorf("on threads a worker records %s, in cohorts %s", a, b)
 				}
 			}
 		})

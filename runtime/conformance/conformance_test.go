@@ -6,12 +6,12 @@ import (
 	"brood/optim/catalog"
 )
 
-// TestConformance is joined by every algorithm of the catalog by being there.
+// TestConformance runs the suite for every algorithm of the catalog.
 func TestConformance(t *testing.T) {
 	names := map[string]bool{}
 	for _, a := range catalog.All() {
 		if names[a.Name] {
-			t.Errorf("two algorithms are called %s", a.Name)
+			t.Errorf("two algorithms have the name %s", a.Name)
 		}
 		names[a.Name] = true
 		t.Run(a.Name, func(t *testing.T) {

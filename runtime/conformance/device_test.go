@@ -23,7 +23,7 @@ import (
 	"brood/runtime/event"
 )
 
-// toyNet is the toy as a list of layers, on the toy's samples.
+// toyNet returns the toy as a list of layers, on the toy's samples.
 func toyNet(t *testing.T) (*models.Model, *data.Set) {
 	t.Helper()
 	m, err := models.FromSource("toy", fmt.Appendf(nil, "name = 'toy'\nclasses = %d\ninput = [1, 1, %d]\n[[layer]]\nkind = 'flatten'\n[[layer]]\nkind = 'dense'\nout = %d\n[[layer]]\nkind = 'relu'\n[[layer]]\nkind = 'dense'\nout = %d\n", toyOut, toyIn, toyHidden, toyOut))
@@ -43,7 +43,8 @@ func toyNet(t *testing.T) (*models.Model, *data.Set) {
 	return m, set
 }
 
-// onDevice gives a rig engines of a device, made by open; those that a run has left are closed with the test.
+// onDevice returns an engine maker on devices that open returns. Engines that a run leaves open are closed with the
+// test.
 func onDevice(t *testing.T, open func(worker int) gpu.Device) func(*Toy) engine.Engine {
 	m, set := toyNet(t)
 	var mu sync.Mutex
@@ -75,14 +76,14 @@ func openCL(t *testing.T) func(int) gpu.Device {
 	}
 }
 
-// TestOnDevice: the whole suite passes on a device, with the hash of the native engine.
+// TestOnDevice: the suite passes on a device, with the hash of the native engine.
 func TestOnDevice(t *testing.T) {
 	longtest.Need(t, longtest.Devices, "the suite over again, on a device")
 	open := openCL(t)
 	m, set := toyNet(t)
 	for _, a := range catalog.All() {
 		if !a.Needs.Model() || a.Needs&optim.Whole != 0 {
-			continue // which computes nothing, or what devices have no kernels for
+			continue // which computes nothing, or has tasks without device kernels
 		}
 		t.Run(a.Name, func(t *testing.T) {
 			base := quick(Rig{Algorithm: a.Name, Rounds: 12, Members: 8, Workers: 1, Seed: 3})
@@ -96,14 +97,14 @@ func TestOnDevice(t *testing.T) {
 			here := run(t, base).Hash()
 			base.Engine = onDevice(t, open)
 			if got := run(t, base).Hash(); got != here {
-				t.Errorf("hash %s, by the native engine %s", got, here)
+				t.Errorf("hash %s, on the native engine %s", got, here)
 			}
 			Suite(t, a, base)
 		})
 	}
 }
 
-// failing is a device of which the launches from one on fail.
+// failing is a device whose launches fail from a given one on.
 type failing struct {
 	gpu.Device
 	from, launches int
@@ -118,8 +119,8 @@ func (d *failing) Launch(k gpu.Kernel, groups [3]int, size int, args ...any) err
 	return d.Device.Launch(k, groups, size, args...)
 }
 
-// TestDeviceFaults: a device that fails at any launch is its worker's death. The run goes on without, the log names
-// what the device said, and executing the log agrees with every commit.
+// TestDeviceFaults: if a device fails at any launch, its worker dies. The run continues without it, the log has the
+// error of the device, and the log verifies.
 func TestDeviceFaults(t *testing.T) {
 	longtest.Need(t, longtest.Devices, "some thirty runs on a device")
 	open := openCL(t)
@@ -137,7 +138,7 @@ func TestDeviceFaults(t *testing.T) {
 			})
 			run(t, base)
 			for range 6 {
-				at := 3 + r.IntN(whole.launches-3) // two launches are the self-test
+				at := 3 + r.IntN(whole.launches-3) // the first two launches are the self-test
 				t.Run(fmt.Sprint("launch ", at), func(t *testing.T) {
 					rig := base
 					rig.Engine = onDevice(t, func(worker int) gpu.Device {
@@ -150,7 +151,7 @@ func TestDeviceFaults(t *testing.T) {
 					if !slices.ContainsFunc(o.Log.Records, func(x event.Record) bool {
 						return strings.Contains(fmt.Sprintf("%+v", cmp.Or(x.Alert, &event.Alert{})), errFell.Error())
 					}) {
-						t.Error("nothing in the log says what the device said")
+						t.Error("the log does not have the error of the device")
 					}
 					rig.Engine = onDevice(t, open)
 					if got, err := rig.Verify(t.Context(), o); err != nil || got.Commits == 0 {

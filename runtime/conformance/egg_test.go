@@ -14,8 +14,8 @@ import (
 	"brood/optim/collective"
 )
 
-// TestEGGAgainstNaive follows the rule in whole numbers: candidates by rounding, signs, their exact sum, and steps of
-// one where it lies beyond the limit. Not an element may differ, whoever computes the update.
+// TestEGGAgainstNaive compares with the rule in whole numbers: candidates by rounding, signs, their exact sum, and
+// steps of one where the sum exceeds the limit. Every element must be equal, whichever worker computes the update.
 func TestEGGAgainstNaive(t *testing.T) {
 	const pairs, sigma, threshold = 6, 2.5, 0.75
 	for _, distribution := range []string{"seed", "chromosome"} {
@@ -59,7 +59,7 @@ func TestEGGAgainstNaive(t *testing.T) {
 				}
 			}
 			if uneven == 0 {
-				t.Fatal("all pairs are even: a poor test")
+				t.Fatal("all pairs are equal, so the test checks nothing")
 			}
 			for j, s := range sums {
 				if z := float64(s) * float64(noise.IntegerScale) / math.Sqrt(float64(uneven)); math.Abs(z) > threshold {
@@ -75,7 +75,7 @@ func TestEGGAgainstNaive(t *testing.T) {
 	}
 }
 
-// eggNoiseOf is the whole numbers of noise of a key, element by element as engine.Noise addresses them.
+// eggNoiseOf returns the whole-number noise of a key, element by element in the order of engine.Noise.
 func eggNoiseOf(l engine.Layout, key noise.Key) []int8 {
 	out := make([]int8, l.Params)
 	for i, t := range l.Tensors {

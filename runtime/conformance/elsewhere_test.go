@@ -21,12 +21,12 @@ import (
 	"brood/transport/local"
 )
 
-// TestElsewhere: the whole suite passes on engines that own their memory and work late.
+// TestElsewhere: the suite passes on engines that own their memory and complete tasks late.
 func TestElsewhere(t *testing.T) {
 	longtest.Need(t, longtest.Conformance, "the suite over again; a part of it is in TestConformance")
 	for _, a := range catalog.All() {
 		t.Run(a.Name, func(t *testing.T) {
-			var there abroad
+			var there separate
 			base := quick(Rig{Algorithm: a.Name, Rounds: 12})
 			base.Members, base.Workers, base.Seed = 8, 1, 3
 			here := run(t, base).Hash()
@@ -40,8 +40,8 @@ func TestElsewhere(t *testing.T) {
 	}
 }
 
-// crossing is how many rows of parameters cross in a round of n members, to an engine and from it, where the processor
-// makes messages, shuffles, takes roots, limits deviations or computes the shape of a distribution.
+// crossing returns how many rows of parameters a round of n members copies to an engine and from it, for algorithms
+// that compute messages, shuffles, roots, limited deviations or the shape of a distribution on the processor.
 func crossing(name string, n int64) (to, from int64) {
 	switch name {
 	case "demo", "sparseloco":
@@ -58,11 +58,11 @@ func crossing(name string, n int64) (to, from int64) {
 	return 0, 0
 }
 
-// lengths is how many lengths and distances a round of n members brings, from which inner products follow: of the
-// directions, of one with each other, and of all with what each candidate and the mean are made of.
+// lengths returns how many lengths and distances a round of n members reads to compute inner products: those of the
+// directions, of one direction with the others, and of all with the parts of each candidate and of the mean.
 func lengths(name string, n, params int) int {
 	switch name {
-	case "guided-es": // of the column before and of the estimate
+	case "guided-es": // of the previous column and of the estimate
 		return 2
 	case "lm-ma-es":
 	default:
@@ -72,10 +72,10 @@ func lengths(name string, n, params int) int {
 	return 2*v + (n+1)*(v+1) + 1
 }
 
-// TestTraffic: what crosses the border of an engine in a round of one worker that hosts everybody. Gradient methods
-// leave everything there; a generation brings the results of its candidates, and an evolution the scores of its
-// members, in three numbers of 8 bytes or fewer, and where it takes inner products those of lengths. Rows of parameters
-// cross as crossing says.
+// TestTraffic measures what a round of one worker with all members copies from and to an engine. Gradient methods leave
+// everything on the engine. A generation reads the results of its candidates, and an evolution the scores of its
+// members, as three numbers of up to 8 bytes; algorithms that need inner products also read lengths. Rows of parameters
+// are copied as crossing says.
 func TestTraffic(t *testing.T) {
 	const n = 8
 	for _, a := range catalog.All() {
@@ -107,30 +107,30 @@ func TestTraffic(t *testing.T) {
 				at += rounds
 				return e.Traffic().Less(before), int64(d.Progress.Evaluations)
 			}
-			grant(rounds) // memory is had, and a first period is over
+			grant(rounds) // allocates memory and completes the first period
 			_, done := grant(1)
 			short, one := grant(rounds)
 			long, two := grant(2 * rounds)
-			more, evaluated := long.Less(short), (two-one)-(one-done) // of as many rounds as the short one has
+			more, evaluated := long.Less(short), (two-one)-(one-done) // the difference has as many rounds as the short grant
 			to, from := crossing(a.Name, n)
 			if row := int64(rounds * 4 * toy.layout.Params); more.Wrote != to*row || more.Read != from*row {
 				t.Errorf("%d rounds write %d bytes and read %d, want %d and %d", rounds, more.Wrote, more.Read, to*row, from*row)
 			}
 			switch {
 			case a.Needs&optim.Evaluations == 0 || a.Name == "hybrid-es":
-				// costs of shifts are candidates' results, and the scale of the shifts follows from two lengths
+				// the costs of shifts are results of candidates, and the scale of the shifts follows from two lengths
 				if a.Name == "hybrid-es" {
 					return
 				}
 				waits := 0
-				if a.Name == "bgd" { // whose report is a mean over the passes of a shard
+				if a.Name == "bgd" { // its report is a mean over the passes of a shard
 					waits = rounds
 				}
 				if more.Waits > waits {
 					t.Errorf("%d rounds wait %d times", rounds, more.Waits)
 				}
-				if more.Told > rounds*n*4*64 { // losses of steps, once a grant
-					t.Errorf("%d rounds tell %d bytes", rounds, more.Told)
+				if more.Told > rounds*n*4*64 { // losses of steps, once per grant
+					t.Errorf("%d rounds output %d bytes", rounds, more.Told)
 				}
 			default:
 				if evaluated == 0 {
@@ -138,7 +138,7 @@ func TestTraffic(t *testing.T) {
 				}
 				products := int64(8 * rounds * lengths(a.Name, n, toy.layout.Params))
 				if each := float64(more.Told-products) / float64(evaluated); a.Needs&optim.Gradients == 0 && each > 24 || each > 4096 {
-					t.Errorf("%d evaluations tell %d bytes", evaluated, more.Told)
+					t.Errorf("%d evaluations output %d bytes", evaluated, more.Told)
 				}
 			}
 			for _, f := range e.Faults(false) {
@@ -148,7 +148,7 @@ func TestTraffic(t *testing.T) {
 	}
 }
 
-// TestResizesDoNotGrow: the memory of a run that is resized a hundred times is that of one which never was.
+// TestResizesDoNotGrow: a run that is resized a hundred times uses the same memory as one that is never resized.
 func TestResizesDoNotGrow(t *testing.T) {
 	toy, err := NewToy(true)
 	if err != nil {
@@ -177,25 +177,25 @@ func TestResizesDoNotGrow(t *testing.T) {
 		was = p.New
 		now := e.Live()
 		if i > 2 && now != held[n] {
-			t.Fatalf("after %d plans %d elements are held, before %d", i+1, now, held[n])
+			t.Fatalf("after %d plans %d elements are allocated, before %d", i+1, now, held[n])
 		}
 		held[n] = now
 	}
 	w.Free()
 	if left := e.Live(); left != 0 {
-		t.Errorf("%d elements are held at the end", left)
+		t.Errorf("%d elements are allocated at the end", left)
 	}
 	for _, f := range e.Faults(true) {
 		t.Error(f)
 	}
 }
 
-// TestDeviceLost: a device that fails in the middle of a round is its worker's end, with its own words, and the run
-// goes on without.
+// TestDeviceLost: a device that fails during a round ends its worker with the error of the device, and the run
+// continues without the worker.
 func TestDeviceLost(t *testing.T) {
 	lost := errors.New("gpu 3 fell off the bus")
 	for _, task := range []int{40, 41, 90, 120} {
-		there := abroad{fail: func(worker int) func(int) error {
+		there := separate{fail: func(worker int) func(int) error {
 			if worker != 1 {
 				return nil
 			}
@@ -207,17 +207,17 @@ func TestDeviceLost(t *testing.T) {
 			}
 		}}
 		o := run(t, quick(Rig{Algorithm: "parle", Members: 6, Workers: 3, Rounds: 12, Seed: 3, OnLoss: "reseed", Engine: there.engine}))
-		said := slices.ContainsFunc(o.Log.Records, func(r event.Record) bool {
+		named := slices.ContainsFunc(o.Log.Records, func(r event.Record) bool {
 			return strings.Contains(fmt.Sprintf("%+v", cmp.Or(r.Alert, &event.Alert{})), lost.Error())
 		})
-		if !said {
-			t.Errorf("task %d: nothing in the log names the fault", task)
+		if !named {
+			t.Errorf("task %d: the log does not have the error", task)
 		}
 		there.clean(t)
 	}
 }
 
-// TestElsewhereFindsFaults: the stand-in sees what it is there to see.
+// TestElsewhereFindsFaults: enginetest.Elsewhere detects the faults that it is meant to detect.
 func TestElsewhereFindsFaults(t *testing.T) {
 	toy, err := NewToy(false)
 	if err != nil {
@@ -234,7 +234,7 @@ func TestElsewhereFindsFaults(t *testing.T) {
 	}
 	e.Free(a)
 	if e.Do(ctx, engine.Fill{Dst: engine.All(a)}) == nil {
-		t.Error("freed memory is filled")
+		t.Error("filling freed memory returned no error")
 	}
 	e.Free(a)
 	got := fmt.Sprint(e.Faults(true))
@@ -257,6 +257,6 @@ func TestElsewhereFindsFaults(t *testing.T) {
 		}
 	}
 	if late < 5 {
-		t.Errorf("%d of 20 results were not there at once", late)
+		t.Errorf("only %d of 20 results were late", late)
 	}
 }

@@ -5,9 +5,10 @@ import (
 	"testing"
 )
 
-// TestEntropySGDAgainstNaive follows the inner and the outer step with a momentum each, the pull to x inside or outside
-// of the inner one: y -= eta_in*Nes(m, grad f(y) + (y-x)/gamma) or eta_in*(Nes(m, grad f(y)) + (y-x)/gamma),
-// z = alpha z + (1-alpha) y, m = 0 at each start; x -= eta*Nes(mx, x-z). A momentum_out below 0 is the inner one's.
+// TestEntropySGDAgainstNaive compares with the inner and the outer step, each with momentum, and the pull to x inside
+// or outside of the inner momentum: y -= eta_in*Nes(m, grad f(y) + (y-x)/gamma) or eta_in*(Nes(m, grad f(y)) +
+// (y-x)/gamma), z = alpha z + (1-alpha) y, m = 0 at each start; x -= eta*Nes(mx, x-z). A momentum_out below 0 means
+// that of the inner step.
 func TestEntropySGDAgainstNaive(t *testing.T) {
 	for _, c := range []struct {
 		pull, out string

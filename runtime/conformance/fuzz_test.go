@@ -21,7 +21,7 @@ import (
 	"brood/transport/local"
 )
 
-// dice draws the decisions of one fuzzed run from its seed.
+// dice draws the decisions of a fuzzed run from its seed.
 type dice struct{ s uint64 }
 
 func (d *dice) n(n int) int {
@@ -32,7 +32,7 @@ func (d *dice) n(n int) int {
 	return int((z ^ z>>31) % uint64(n))
 }
 
-// dying is a link that breaks after so many sends: its worker dies in the middle of a round.
+// dying is a link that fails after a number of sends, so that its worker dies during a round.
 type dying struct {
 	collective.Link
 	left *atomic.Int64
@@ -47,11 +47,11 @@ func (d dying) Send(to int, epoch uint32, seq uint64, op string, p []byte) error
 	return d.Link.Send(to, epoch, seq, op, p)
 }
 
-// script is a fuzzed run: a rig, and what is done to it at which committed round.
+// script is a fuzzed run: a rig, and the commands at each commit.
 type script struct {
 	rig    Rig
 	what   []string
-	doings map[int][]event.Command // by number of commits seen
+	doings map[int][]event.Command // by number of commits so far
 }
 
 const fuzzRounds = 40
@@ -83,7 +83,7 @@ func draw(seed uint64) *script {
 			c.Action = event.Save
 		case 5:
 			c.Set = []event.Setting{{Knob: "batch", Expr: strconv.Itoa(1 + d.n(9))}}
-		case 6: // changes the blocks: refused where the algorithm of the day has no such knob
+		case 6: // changes the blocks; rejected if the current algorithm has no such knob
 			c.Set = []event.Setting{{Knob: []string{"variant", "optimiser", "ell", "slice"}[d.n(4)], Expr: []string{"paper", "sgd", "9", "2", "arxiv", "adam"}[d.n(6)]}}
 		}
 		s.what = append(s.what, fmt.Sprintf("after commit %d: %+v", at, c))
@@ -101,7 +101,7 @@ func draw(seed uint64) *script {
 			return h.Link(id)
 		}
 	}
-	if d.n(3) == 0 && a.Needs&optim.Evaluations == 0 && !swaps { // back-off would wipe a NaN out before it is seen
+	if d.n(3) == 0 && a.Needs&optim.Evaluations == 0 && !swaps { // backing off would remove a NaN before it is detected
 		var fired atomic.Bool
 		m, cursor := engine.Member(d.n(members)), uint64(d.n(60))
 		s.what = append(s.what, fmt.Sprintf("gradient of member %d is NaN once from cursor %d on", m, cursor))
@@ -109,11 +109,11 @@ func draw(seed uint64) *script {
 			return id == m && at >= cursor && fired.CompareAndSwap(false, true)
 		}
 	}
-	s.rig.Keep = int64(seed % 2) // of one byte: whoever is alone keeps no snapshots
+	s.rig.Keep = int64(seed % 2) // with 1 byte a single worker keeps no snapshots
 	return s
 }
 
-// quick sets knobs for tiny rounds on the toy data, or of small executions where nothing is trained.
+// quick sets knobs for tiny rounds on the toy data, or for small executions if nothing is trained.
 func quick(r Rig) Rig {
 	if a, err := catalog.Lookup(r.Algorithm); err == nil && !a.Needs.Model() {
 		r = r.With("n", "30").With("slice", "0.1")
@@ -129,17 +129,17 @@ func quick(r Rig) Rig {
 	case "pesgd", "pbt", "pb2":
 		r = r.With("period", "0.3").With("slice", "4")
 		if r.Algorithm == "pb2" {
-			r = r.With("window", "6") // an evolution's cost grows with the cube of the window
+			r = r.With("window", "6") // the cost of an evolution is cubic in the window
 		}
 	case "guided-es":
 		r = r.With("eta", "0.005")
 	case "wash":
-		r = r.With("share", "0.3") // of a net that is small
+		r = r.With("share", "0.3") // of a small net
 	}
 	return r
 }
 
-// run does the script and returns what is wrong with the outcome.
+// run executes the script and returns an error if the outcome is wrong.
 func (s *script) run(ctx context.Context) error {
 	commits := 0
 	ctx, cancel := context.WithCancel(ctx)
@@ -160,7 +160,7 @@ func (s *script) run(ctx context.Context) error {
 	}
 	o, err := s.rig.Run(ctx)
 	if errors.Is(err, context.Canceled) && s.rig.Respawn == 0 {
-		return nil // every worker died and none was to come back: the run waits, as it should
+		return nil // every worker died and none returns, so the run waits as it should
 	}
 	if err != nil {
 		return fmt.Errorf("run: %w", err)
@@ -204,11 +204,11 @@ func firstCheckpoint(o *Outcome) *event.Checkpoint {
 
 func stranding(a *event.Alert) bool { return a.Kind == "lost-worker" && a.Level == "error" }
 
-// order checks the invariants that a log shows by itself.
+// order checks the invariants of a log alone.
 func order(log []event.Record) error {
 	var epoch uint32
 	var at uint64
-	early := -1 // an edit of a round before the committed one: only a plan that goes back may follow
+	early := -1 // index of an edit of a round before the committed one; only a rollback may follow
 	for i, r := range log {
 		switch {
 		case r.Plan != nil:
@@ -228,7 +228,7 @@ func order(log []event.Record) error {
 			}
 		case r.Commit != nil:
 			if early >= 0 {
-				return fmt.Errorf("record %d: %s governs from round %d, but %d are committed", early, log[early].Edit.Knob, log[early].Edit.At, at)
+				return fmt.Errorf("record %d: %s takes effect at round %d, but %d rounds are committed", early, log[early].Edit.Knob, log[early].Edit.At, at)
 			}
 			if r.Commit.Epoch != epoch || r.Commit.To <= at {
 				return fmt.Errorf("record %d: commit of round %d in epoch %d, after round %d in epoch %d", i, r.Commit.To, r.Commit.Epoch, at, epoch)
@@ -243,9 +243,10 @@ func order(log []event.Record) error {
 	return nil
 }
 
-// TestFaultFuzz runs whole fleets through deaths, resizes, swaps, edits and non-finite values in random order. Whatever
-// happens, the run reaches its round, the log is well formed, bytes are as predicted and verify agrees with every
-// commit. BROOD_LONG=conformance draws 120 of them, BROOD_FUZZ_SEED=n runs one seed, BROOD_FUZZ_RUNS=n so many.
+// TestFaultFuzz runs fleets with deaths, resizes, swaps, edits and non-finite values in random order. The run must
+// reach its last round, the log must be well formed, bytes must be as predicted, and verify must agree with every
+// commit. BROOD_LONG=conformance draws 120 runs; BROOD_FUZZ_SEED=n runs one seed; BROOD_FUZZ_RUNS=n sets the number of
+// runs.
 func TestFaultFuzz(t *testing.T) {
 	from, runs := uint64(1), 15
 	if longtest.On(longtest.Conformance) {
@@ -267,7 +268,7 @@ func TestFaultFuzz(t *testing.T) {
 	}
 	for seed := from; seed < from+uint64(runs); seed++ {
 		s := draw(seed)
-		var there abroad
+		var there separate
 		if seed%3 == 0 {
 			s.rig.Engine = there.engine
 		}
@@ -280,7 +281,7 @@ func TestFaultFuzz(t *testing.T) {
 		if err != nil {
 			t.Errorf("seed %d: %s, %d members on %d workers, %s: %v\n  %v", seed, s.rig.Algorithm, s.rig.Members, s.rig.Workers, s.rig.OnLoss, err, s.what)
 			if errors.Is(err, context.DeadlineExceeded) {
-				t.FailNow() // the next would hang too
+				t.FailNow() // the next run would hang too
 			}
 		}
 	}

@@ -7,8 +7,8 @@ import (
 	"brood/optim/catalog"
 )
 
-// A knob that screens fold because it has no effect has none: another value gives the same hash. Knobs that depend on
-// another one are covered with its default and, of optimisers, with Adam.
+// TestIdleKnobs: a knob that screens fold because it has no effect has none: another value gives the same hash. Knobs
+// that depend on another knob are tested with its default; those of optimisers also with Adam.
 func TestIdleKnobs(t *testing.T) {
 	folded := 0
 	for _, a := range catalog.All() {
@@ -55,7 +55,7 @@ func TestIdleKnobs(t *testing.T) {
 	}
 }
 
-// another returns a valid value of k besides its default.
+// another returns a valid value of k other than its default.
 func another(k optim.Knob) float64 {
 	switch {
 	case len(k.Choices) > 0:

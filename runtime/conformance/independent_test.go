@@ -12,9 +12,9 @@ import (
 	"brood/optim/collective"
 )
 
-// TestIndependentSamplesAgainstNaive follows Algorithm 1 of DarwiNN: P independent eps_i ~ N(0, I), fitness f_i of
-// theta + sigma eps_i, g = 1/(P sigma) sum_i f_i eps_i with the raw fitness, theta += eta g. An odd P will do. Bytes
-// are of P results, whoever computes the update.
+// TestIndependentSamplesAgainstNaive compares with Algorithm 1 of DarwiNN: P independent eps_i ~ N(0, I), fitness f_i
+// of theta + sigma eps_i, g = 1/(P sigma) sum_i f_i eps_i with the raw fitness, theta += eta g. P may be odd. Bytes are
+// those of P results, whichever worker computes the update.
 func TestIndependentSamplesAgainstNaive(t *testing.T) {
 	const P, sigma, eta = 7, 0.3, 0.2
 	r := Rig{Algorithm: "openai-es", Members: P, Seed: 5}.With("batch", "6").With("antithetic", "off").With("shaping", "raw").
@@ -30,7 +30,7 @@ func TestIndependentSamplesAgainstNaive(t *testing.T) {
 		env.SharedBatch(batch, 6*round)
 		g, key := make([]float64, M), noise.Key{Seed: r.Seed, Purpose: noise.Candidate, Round: round}
 		for i := range engine.Member(P) {
-			eps := engine.NewHost(1, M, engine.F32) // of one candidate alone
+			eps := engine.NewHost(1, M, engine.F32) // of a single candidate
 			if err := toy.Do(ctx, engine.NoiseSum{Dst: engine.All(ram.Of(eps)), Key: key, IDs: []engine.Member{i}, Weights: []float32{1}}); err != nil {
 				t.Fatal(err)
 			}

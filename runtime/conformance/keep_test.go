@@ -10,8 +10,9 @@ import (
 	"brood/runtime/event"
 )
 
-// TestAloneWithoutSnapshots: a worker that hosts more than Keep keeps no snapshot. The run has the bits of one that
-// does; what is not finite leads back to the checkpoint, and the population still moves to a worker that joins.
+// TestAloneWithoutSnapshots: a worker that hosts all members and more than Keep bytes keeps no snapshot. The run has
+// the hash of one with snapshots; after a block that is not finite it returns to the checkpoint, and the population
+// still moves to a worker that joins.
 func TestAloneWithoutSnapshots(t *testing.T) {
 	ctx := context.Background()
 	base := quick(Rig{Algorithm: "parle", Members: 4, Workers: 1, Rounds: 30, Seed: 7})
@@ -29,9 +30,9 @@ func TestAloneWithoutSnapshots(t *testing.T) {
 	r.JoinAfter = 0
 	commits, fired, back := 0, false, event.Plan{}
 	var saved atomic.Uint64
-	var said string
+	var alert string
 	r.Rounds = 1 << 30
-	r.Poison = func(m engine.Member, cursor uint64) bool { // one worker: one goroutine
+	r.Poison = func(m engine.Member, cursor uint64) bool { // one worker, so one goroutine
 		if m != 2 || cursor < 800 || saved.Load() == 0 || fired {
 			return false
 		}
@@ -43,7 +44,7 @@ func TestAloneWithoutSnapshots(t *testing.T) {
 		case rec.Checkpoint != nil:
 			saved.CompareAndSwap(0, rec.Checkpoint.Round)
 		case rec.Alert != nil && rec.Alert.Kind == "non-finite":
-			said = rec.Alert.Text
+			alert = rec.Alert.Text
 		case rec.Plan != nil && rec.Plan.Cause == "rollback":
 			back = *rec.Plan
 			return []event.Command{{Action: event.Resume}}
@@ -62,8 +63,8 @@ func TestAloneWithoutSnapshots(t *testing.T) {
 	if err != nil || o.Exit.Phase != event.Stopped {
 		t.Fatalf("%+v, %v", o, err)
 	}
-	if saved.Load() == 0 || back.At != saved.Load() || back.From != event.Saved || !strings.Contains(said, "is not finite") {
-		t.Errorf("saved round %d, went back to %d from %q: %s", saved.Load(), back.At, back.From, said)
+	if saved.Load() == 0 || back.At != saved.Load() || back.From != event.Saved || !strings.Contains(alert, "is not finite") {
+		t.Errorf("saved round %d, returned to %d from %q: %s", saved.Load(), back.At, back.From, alert)
 	}
 	r.Poison = nil
 	if _, err := r.Verify(ctx, o); err != nil {

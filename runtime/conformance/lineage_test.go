@@ -12,7 +12,7 @@ import (
 	"brood/transport/local"
 )
 
-// lineages collects what a program reports of its edges, by round: every worker lists them alike.
+// lineages collects the edges that a program reports, by round. Every worker reports the same ones.
 type lineages struct {
 	optim.Program
 	mu  *sync.Mutex
@@ -29,7 +29,7 @@ func (l lineages) Round(ctx context.Context, e *optim.Env, k optim.Values, round
 	return rep, err
 }
 
-// tapped counts the frames of one operation between workers, by their ends and size.
+// tapped counts the frames of one operation between workers, by sender, receiver and size.
 type tapped struct {
 	collective.Link
 	from int
@@ -49,9 +49,9 @@ func (w tapped) Send(to int, epoch uint32, seq uint64, op string, p []byte) erro
 	return w.Link.Send(to, epoch, seq, op, p)
 }
 
-// TestGenerationsMoveWhatChangesOwner: of a generation's parents only those rows travel that a worker other than their
-// owner makes a child of, each once a worker; the frames on the links and the ledger say so, and the lineage does not
-// depend on who hosts whom.
+// TestGenerationsMoveWhatChangesOwner: of a generation's parents, a row is sent only to workers that make a child of it
+// and do not host it, once per worker. The frames on the links and the ledger agree, and the lineage does not depend on
+// the placement.
 func TestGenerationsMoveWhatChangesOwner(t *testing.T) {
 	row := 4 * base0(t).Layout().Params
 	for _, name := range []string{"ga", "pesgd"} {
@@ -83,7 +83,7 @@ func TestGenerationsMoveWhatChangesOwner(t *testing.T) {
 				}
 				return true
 			}) {
-				t.Fatalf("%s on %d workers: %d generations, or another lineage than on one", name, workers, len(seen.all))
+				t.Fatalf("%s on %d workers: %d generations, or not the lineage of one worker", name, workers, len(seen.all))
 			}
 			var roster collective.Roster
 			for _, rec := range o.Log.Records {
@@ -93,7 +93,7 @@ func TestGenerationsMoveWhatChangesOwner(t *testing.T) {
 			}
 			want, stayed := map[parcel]int{}, 0
 			for _, edges := range seen.all {
-				crossed := map[[2]int]bool{} // parent, worker
+				crossed := map[[2]int]bool{} // parent and worker
 				for _, e := range edges {
 					from, to := roster.Of(e.From), roster.Of(e.To)
 					switch k := [2]int{int(e.From), to}; {
@@ -116,7 +116,7 @@ func TestGenerationsMoveWhatChangesOwner(t *testing.T) {
 				t.Errorf("%s on %d workers: the ledger has %d bytes of parents, the lineage needs %d", name, workers, sent["parents"], total)
 			}
 			if workers < 8 && stayed == 0 || workers > 1 && total == 0 {
-				t.Errorf("%s on %d workers: %d parents stayed, %d bytes went: nothing is tested", name, workers, stayed, total)
+				t.Errorf("%s on %d workers: %d parents stayed, %d bytes were sent: the test checks nothing", name, workers, stayed, total)
 			}
 		}
 	}

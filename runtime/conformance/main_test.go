@@ -7,6 +7,6 @@ import (
 )
 
 func TestMain(m *testing.M) {
-	debug.SetGCPercent(400) // the collector would take a quarter of the processor's time
+	debug.SetGCPercent(400) // the collector would take a quarter of the processor time
 	os.Exit(m.Run())
 }

@@ -13,11 +13,11 @@ import (
 	"brood/models/longtest"
 )
 
-// mutant is one line of product code made wrong, and the test that must notice. seed is the run that catches it, for
-// the simulator of the coordinator (sim) or the fault fuzz (fuzz); tests without one need none.
+// mutant is a defect in one line of product code, and the test that must detect it. seed is the run that detects it in
+// the simulator of the coordinator (sim) or in the fault fuzz (fuzz); 0 for other tests.
 type mutant struct {
 	name     string
-	file     string // below the module
+	file     string // path in the module
 	old, new string
 	pkg, run string
 	seed     int
@@ -33,9 +33,9 @@ var mutants = []mutant{
 		"./runtime/conformance", fuzz, 1},
 	{"no snapshot is taken", "runtime/worker/snapshot.go", "\ts.snaps[s.round] = snap\n", "",
 		"./runtime/worker", "^TestAbortedGrantLeavesNoTrace$", 0},
-	{"snapshots go one commit too early", "runtime/worker/worker.go", "if at < g.Committed {", "if at <= g.Committed {",
+	{"snapshots are dropped one commit too early", "runtime/worker/worker.go", "if at < g.Committed {", "if at <= g.Committed {",
 		"./runtime/worker", "^TestAbortedGrantLeavesNoTrace$", 0},
-	{"a checkpoint is of the present, not of its round", "runtime/worker/reshape.go", "if snap, ok := s.snaps[at]; ok {", "if snap, ok := s.snaps[at]; ok && s.round == at {",
+	{"a checkpoint has the current state, not that of its round", "runtime/worker/reshape.go", "if snap, ok := s.snaps[at]; ok {", "if snap, ok := s.snaps[at]; ok && s.round == at {",
 		"./runtime/worker", "^TestSaveOfAPast$", 0},
 	{"the timeline is not truncated on restore", "runtime/worker/snapshot.go", "return s.time.Truncate(snap.edits)", "return nil",
 		"./runtime/worker", "^TestRestore$", 0},
@@ -43,90 +43,89 @@ var mutants = []mutant{
 		"./runtime/conformance", fuzz, 2},
 	{"rows move by position, not by member", "runtime/worker/carry.go", "edges = append(edges, collective.Edge{From: m, To: m})", "edges = append(edges, collective.Edge{From: left.Members[0], To: m})",
 		"./runtime/worker", "^TestRowsFollowMembers$", 0},
-	{"the epoch fence is off", "transport/local/local.go", "if f.epoch == epoch {", "if f.epoch <= epoch {",
+	{"frames of earlier epochs are accepted", "transport/local/local.go", "if f.epoch == epoch {", "if f.epoch <= epoch {",
 		"./transport/local", "^TestLink$", 0},
-	{"frames of a later epoch are taken early", "transport/local/local.go", "if f.epoch > epoch {", "if f.epoch > epoch+1 {",
+	{"frames of a later epoch are accepted early", "transport/local/local.go", "if f.epoch > epoch {", "if f.epoch > epoch+1 {",
 		"./transport/local", "^TestLink$", 0},
-	{"a sum in the order of workers", "optim/collective/reduce.go", "t := engine.Sum{", "for i := range tree { tree[i] = [2]int{max(0, len(src)+i-1) * min(i, 1), i + 1} }; t := engine.Sum{",
+	{"sums depend on the order of workers", "optim/collective/reduce.go", "t := engine.Sum{", "for i := range tree { tree[i] = [2]int{max(0, len(src)+i-1) * min(i, 1), i + 1} }; t := engine.Sum{",
 		"./optim/collective", "^TestAllReduce$", 0},
-	{"ranks instead of ids in the tree", "optim/collective/reduce.go", "m, ws := src.Cols, c.Workers\n", "m, ws := src.Cols, c.Workers; leaves = Roster{IDs(len(leaves.Members)), leaves.Owner}\n",
+	{"the tree uses ranks instead of ids", "optim/collective/reduce.go", "m, ws := src.Cols, c.Workers\n", "m, ws := src.Cols, c.Workers; leaves = Roster{IDs(len(leaves.Members)), leaves.Owner}\n",
 		"./optim/collective", "^TestAllReduce$", 0},
-	{"what was received takes the place of what was received before", "optim/collective/reduce.go", "\tc.used++\n", "",
+	{"a received vector overwrites the previous one", "optim/collective/reduce.go", "\tc.used++\n", "",
 		"./optim/collective", "^TestAllReduce$", 0},
 	{"the sequence is not checked", "optim/collective/comm.go", "if seq != wantSeq || got != string(op)", "if got != string(op)",
 		"./optim/collective", "^TestOutOfStep$", 0},
-	{"a parent is sent once for every child", "optim/collective/move.go", "shipped[p] = true", "shipped[p] = false",
+	{"a parent is sent once per child", "optim/collective/move.go", "shipped[p] = true", "shipped[p] = false",
 		"./optim/collective", "^TestMove$", 0},
-	{"an edit is in effect a round late", "runtime/timeline/timeline.go", "if n.mine && n.edit.At <= p.Round {", "if n.mine && n.edit.At < p.Round {",
+	{"an edit takes effect one round late", "runtime/timeline/timeline.go", "if n.mine && n.edit.At <= p.Round {", "if n.mine && n.edit.At < p.Round {",
 		"./runtime/coordinator", sim, 1},
 	{"lost members are not reseeded", "runtime/coordinator/membership.go", "slices.Sorted(maps.Keys(c.lost)),", "slices.Sorted(maps.Keys(c.lost))[:0],",
 		"./runtime/coordinator", sim, 11},
 	{"a commit does not wait for the last worker", "runtime/coordinator/commit.go", "first.received < len(c.hosting.Workers) {", "first.received < max(1, len(c.hosting.Workers)-1) {",
 		"./runtime/coordinator", sim, 1},
-	{"an edge from elsewhere is not near", "optim/collective/move.go", "if begin.has(e.From) || end.has(e.To) {", "if begin.has(e.From) || end.has(e.From) {",
+	{"an edge from another worker is dropped", "optim/collective/move.go", "if begin.has(e.From) || end.has(e.To) {", "if begin.has(e.From) || end.has(e.From) {",
 		"./optim/collective", "^TestMove$", 0},
-	{"a member's row crosses to one worker alone", "optim/collective/roster.go", "case first[rank] == 0:", "case first[rank] != 0:\n\t\t\t\tcontinue\n\t\t\tcase first[rank] == 0:",
+	{"a member's row is sent to one worker only", "optim/collective/roster.go", "case first[rank] == 0:", "case first[rank] != 0:\n\t\t\t\tcontinue\n\t\t\tcase first[rank] == 0:",
 		"./optim/collective", "^TestCrossings$", 0},
-	{"drift is not noticed", "runtime/coordinator/agree.go", "string(sum[:]) != k.row(i) {", "string(sum[:]) != k.row(i) && false {",
+	{"drift is not detected", "runtime/coordinator/agree.go", "string(sum[:]) != k.row(i) {", "string(sum[:]) != k.row(i) && false {",
 		"./runtime/coordinator", sim, 36},
-	{"the first worker is believed, and not the most", "runtime/coordinator/agree.go", "if votes[k]++; 2*votes[k] > len(workers) {", "if votes[k]++; believed == 0 {",
+	{"the first worker decides, not the majority", "runtime/coordinator/agree.go", "if votes[k]++; 2*votes[k] > len(workers) {", "if votes[k]++; believed == 0 {",
 		"./runtime/coordinator", "^TestMajority$", 0},
-	{"what a worker counts is not checked", "runtime/coordinator/check.go", "if err := c.checkProgress(d.To, d.Progress); err != nil {", "if err := c.checkProgress(d.To, d.Progress); err != nil && false {",
-		"./runtime/coordinator", "^TestGuests$", 0},
+	{"a worker's progress is not checked", "runtime/coordinator/check.go", "if err := c.checkProgress(d.To, d.Progress); err != nil {", "if err := c.checkProgress(d.To, d.Progress); err != nil && false {",
+		"./runtime/coordinator", "^TestInvalidReports$", 0},
 	{"an accepted command is not logged", "runtime/coordinator/command.go", "fx = append(fx, c.record(event.Record{Accepted: &a}))", "",
 		"./runtime/coordinator", sim, 53},
-	{"what was accepted before a crash is not obeyed", "runtime/coordinator/coordinator.go", "for _, a := range cfg.Asked.Commands {", "for _, a := range cfg.Asked.Commands[:0] {",
+	{"commands accepted before a crash are not applied", "runtime/coordinator/coordinator.go", "for _, a := range cfg.Asked.Commands {", "for _, a := range cfg.Asked.Commands[:0] {",
 		"./runtime/coordinator", sim, 3},
 	{"an edit is not logged", "runtime/coordinator/coordinator.go", "fx = append(fx, c.record(event.Record{Edit: &e}))", "_ = e",
 		"./runtime/coordinator", sim, 3},
-	{"an epoch begins without an abort", "runtime/coordinator/membership.go", "Send{w, message.Abort{Epoch: c.epoch}}, Send{w, m}", "Send{w, m}",
+	{"an epoch starts without an abort", "runtime/coordinator/membership.go", "Send{w, message.Abort{Epoch: c.epoch}}, Send{w, m}", "Send{w, m}",
 		"./runtime/coordinator", sim, 21},
-	{"a plan stands on the newest epoch, ready or not", "runtime/coordinator/membership.go", "p.Epoch, p.Base, p.Timeline = c.epoch, c.base,", "p.Epoch, p.Base, p.Timeline = c.epoch, c.epoch-1,",
+	{"a plan is based on an epoch that is not ready", "runtime/coordinator/membership.go", "p.Epoch, p.Base, p.Timeline = c.epoch, c.base,", "p.Epoch, p.Base, p.Timeline = c.epoch, c.epoch-1,",
 		"./runtime/coordinator", sim, 19},
-	{"a swap forgets its edits when its plan is cut off", "runtime/coordinator/membership.go", "if ch.reset {", "if ch.alg != c.alg.Name {",
+	{"a swap loses its edits when its plan is interrupted", "runtime/coordinator/membership.go", "if ch.reset {", "if ch.alg != c.alg.Name {",
 		"./runtime/coordinator", sim, 275},
-	{"going back drops the start's knobs", "runtime/coordinator/membership.go", "c.edits, c.staged = then, nil", "c.edits, c.staged = nil, nil",
+	{"a rollback drops the initial knobs", "runtime/coordinator/membership.go", "c.edits, c.staged = then, nil", "c.edits, c.staged = nil, nil",
 		"./runtime/coordinator", sim, 255},
-	{"a refused command is half obeyed", "runtime/coordinator/command.go", "if err := c.validateAction(cmd); err != nil {", "if err := c.validateAction(cmd); err != nil && c.stage(event.Accepted{Command: cmd}) == nil {",
+	{"a rejected command is partly applied", "runtime/coordinator/command.go", "if err := c.validateAction(cmd); err != nil {", "if err := c.validateAction(cmd); err != nil && c.stage(event.Accepted{Command: cmd}) == nil {",
 		"./runtime/coordinator", sim, 45},
-	{"a save that a plan cuts off is forgotten", "runtime/coordinator/membership.go", "c.wantSave = c.wantSave || c.saving != nil", "_ = c.wantSave",
+	{"a save that a plan interrupts is lost", "runtime/coordinator/membership.go", "c.wantSave = c.wantSave || c.saving != nil", "_ = c.wantSave",
 		"./runtime/coordinator", sim, 240},
 	{"the state after a plan counts as saved", "runtime/coordinator/coordinator.go", "cp.Hash == c.hash && cp.Epoch == c.base", "cp.Hash == c.hash",
 		"./runtime/coordinator", sim, 683},
 	{"a grant follows one that may end early", "runtime/coordinator/coordinator.go", "c.held || c.cfg.Limit.Target != \"\"", "c.cfg.Limit.Target != \"\"",
 		"./runtime/coordinator", "^TestHeldGrantIsFollowedByNone$", 0},
-	{"a lost link is a death", "runtime/coordinator/commit.go", "if e.Cut != nil && e.NonFinite == nil {", "if e.Cut != nil && e.NonFinite == nil && e.Epoch == 0 {",
+	{"a lost link counts as a death", "runtime/coordinator/commit.go", "if e.Cut != nil && e.NonFinite == nil {", "if e.Cut != nil && e.NonFinite == nil && e.Epoch == 0 {",
 		"./runtime/coordinator", sim, 1},
-	{"rounds go on over a lost link", "runtime/coordinator/links.go", "\tc.voided = c.voided || c.granted > c.committed\n\tc.change, c.plan, c.retry = &next, nil, c.now.Add(wait)\n\tc.granted = c.committed\n\tclear(c.done)\n", "\tc.change, c.plan, c.retry = &next, nil, c.now.Add(wait)\n",
+	{"rounds continue over a lost link", "runtime/coordinator/links.go", "\tc.voided = c.voided || c.granted > c.committed\n\tc.change, c.plan, c.retry = &next, nil, c.now.Add(wait)\n\tc.granted = c.committed\n\tclear(c.done)\n", "\tc.change, c.plan, c.retry = &next, nil, c.now.Add(wait)\n",
 		"./runtime/coordinator", sim, 101},
-	{"who lost others is put out for good", "runtime/coordinator/links.go", "message.Evict{Why: e.Reason, After: " +
-		"after}", "message.Evict{Why: e.Reason}",
+	{"a worker with lost links is evicted for good", "runtime/coordinator/links.go", "message.Evict{Why: e.Reason, After: after}", "message.Evict{Why: e.Reason}",
 		"./runtime/coordinator", sim, 129},
-	{"who says so goes, though it hosts members and the other none", "runtime/coordinator/links.go", "range []int{first, second} {", "range []int{first} {",
+	{"the reporting worker is evicted although it hosts members and the other none", "runtime/coordinator/links.go", "range []int{first, second} {", "range []int{first} {",
 		"./runtime/coordinator", sim, 129},
-	{"a newcomer goes for good by another's word", "runtime/coordinator/links.go", "return c.evictForNow(Lost{out, fmt.Sprintf(\"worker", "return c.evict(Lost{out, fmt.Sprintf(\"worker",
+	{"another worker's report evicts a newcomer for good", "runtime/coordinator/links.go", "return c.evictForNow(Lost{out, fmt.Sprintf(\"worker", "return c.evict(Lost{out, fmt.Sprintf(\"worker",
 		"./runtime/coordinator", sim, 129},
-	{"who is said to have lost others goes", "runtime/coordinator/links.go", "c.recentBreaks(*e.Cut); n > times {", "c.recentBreaks(*e.Cut); n >= times {",
+	{"the reported worker is evicted at equal counts", "runtime/coordinator/links.go", "c.recentBreaks(*e.Cut); n > times {", "c.recentBreaks(*e.Cut); n >= times {",
 		"./runtime/coordinator", "^TestWhoIsSentAway$", 0},
-	{"a bad network costs the same each time", "runtime/coordinator/links.go", "breaks{times + 1, c.now}", "breaks{times, c.now}",
+	{"the time of an eviction does not double", "runtime/coordinator/links.go", "breaks{times + 1, c.now}", "breaks{times, c.now}",
 		"./runtime/coordinator", "^TestAwayLonger$", 0},
-	{"one key pays for another's pauses", "runtime/coordinator/links.go", "key := c.keys[e.Worker]", "key := \"\"",
+	{"evictions of one key count for another", "runtime/coordinator/links.go", "key := c.keys[e.Worker]", "key := \"\"",
 		"./runtime/coordinator", "^TestAwayByKey$", 0},
-	{"who was sent away comes back at once", "runtime/remote/admit.go", "return time.Until(s.evictedUntil[n])", "return 0",
-		"./runtime/remote", "^TestAwayAtTheDoor$", 0},
-	{"a worker of this process is back at once", "runtime/fleet/fleet.go", "f.returnDelays[x.Worker] = a.After", "_ = a",
-		"./runtime/fleet", "^TestAwayHere$", 0},
-	{"messages leave before their records are logged", "runtime/fleet/fleet.go", "case coordinator.Send:\n\t\t\tflush()\n", "case coordinator.Send:\n",
+	{"an evicted worker returns immediately", "runtime/remote/admit.go", "return time.Until(s.evictedUntil[n])", "return 0",
+		"./runtime/remote", "^TestEvictedBeforeItJoins$", 0},
+	{"a worker of this process returns immediately", "runtime/fleet/fleet.go", "f.returnDelays[x.Worker] = a.After", "_ = a",
+		"./runtime/fleet", "^TestLocalEviction$", 0},
+	{"messages are sent before their records are logged", "runtime/fleet/fleet.go", "case coordinator.Send:\n\t\t\tflush()\n", "case coordinator.Send:\n",
 		"./runtime/fleet", "^TestWriteAhead$", 0},
-	{"a cycle is counted by a knob that is not declared", "optim/averaging/localsgd.go", `Cycle: optim.CycleOf("h")`, `Cycle: optim.CycleOf("slices")`,
+	{"a cycle is counted by an undeclared knob", "optim/averaging/localsgd.go", `Cycle: optim.CycleOf("h")`, `Cycle: optim.CycleOf("slices")`,
 		"./runtime/conformance", "^TestConformance$/^localsgd$/^declared$", 0},
-	{"verify forgets the edits of a grant", "runtime/verify/verify.go", "if e.At < g.To {", "if e.At < g.From {",
+	{"verify loses the edits of a grant", "runtime/verify/verify.go", "if e.At < g.To {", "if e.At < g.From {",
 		"./runtime/verify", "^TestAgrees$", 0},
 }
 
-// TestMutants plants each mutant by an overlay and runs the test that must fail. A seed that no longer catches its
-// mutant, since the drawn runs have changed, is searched anew and named. Each takes a build: BROOD_LONG=conformance
-// asks for it.
+// TestMutants injects each mutant with an overlay and runs the test that must fail. If a seed no longer detects its
+// mutant, since the drawn runs have changed, the test searches and logs another. Each mutant takes a build, so the test
+// needs BROOD_LONG=conformance.
 func TestMutants(t *testing.T) {
 	longtest.Need(t, longtest.Conformance, "a build and a test run each")
 	root, err := filepath.Abs("../..")
@@ -139,26 +138,26 @@ func TestMutants(t *testing.T) {
 			out, caught := m.test(t, root, overlay, m.seed)
 			if !caught && (m.run == sim || m.run == fuzz) {
 				out, caught = m.test(t, root, overlay, 0)
-				t.Logf("seed %d does not catch it any more", m.seed)
+				t.Logf("seed %d no longer detects it", m.seed)
 			}
 			switch {
 			case caught && m.run == sim, caught && m.run == fuzz:
-				t.Logf("caught by seed %s", seedOf(out))
+				t.Logf("detected by seed %s", seedOf(out))
 			case !caught:
-				t.Errorf("%s: %q lives: %s passes in %s\n%s", m.file, m.new, m.run, m.pkg, out)
+				t.Errorf("%s: %q is not detected: %s passes in %s\n%s", m.file, m.new, m.run, m.pkg, out)
 			}
 		})
 	}
 }
 
-// TestMutantsFollow holds that each mutant still finds its line: that costs nothing, and is asked of every run.
+// TestMutantsFollow checks that each mutant still matches exactly one place, which is cheap enough for every run.
 func TestMutantsFollow(t *testing.T) {
 	for _, m := range mutants {
 		m.plant(t, filepath.Join("..", ".."))
 	}
 }
 
-// plant writes the mutated file and the overlay that puts it in place.
+// plant writes the mutated file and an overlay that replaces the original.
 func (m mutant) plant(t *testing.T, root string) string {
 	t.Helper()
 	path, dir := filepath.Join(root, filepath.FromSlash(m.file)), t.TempDir()
@@ -167,7 +166,7 @@ func (m mutant) plant(t *testing.T, root string) string {
 		t.Fatal(err)
 	}
 	if n := strings.Count(string(src), m.old); n != 1 {
-		t.Fatalf("%s holds %q %d times, want once: the mutant has to follow the code", m.file, m.old, n)
+		t.Fatalf("%s has %q %d times, want once: update the mutant", m.file, m.old, n)
 	}
 	wrong := filepath.Join(dir, "wrong.go")
 	if err := os.WriteFile(wrong, []byte(strings.Replace(string(src), m.old, m.new, 1)), 0o600); err != nil {
@@ -184,7 +183,7 @@ func (m mutant) plant(t *testing.T, root string) string {
 	return overlay
 }
 
-// test runs the mutant's test; seed 0 goes through the first runs instead of one. A test that hangs has noticed too.
+// test runs the mutant's test. Seed 0 runs the first seeds instead of one. A test that hangs has detected it too.
 func (m mutant) test(t *testing.T, root, overlay string, seed int) (out string, caught bool) {
 	t.Helper()
 	cmd := exec.CommandContext(t.Context(), "go", "test", "-count=1", "-timeout=90s", "-overlay="+overlay, "-run="+m.run, m.pkg)
@@ -206,7 +205,7 @@ func (m mutant) test(t *testing.T, root, overlay string, seed int) (out string, 
 	return out, err != nil
 }
 
-// seedOf is the first seed that a failing run names.
+// seedOf returns the first seed in the output of a failing run.
 func seedOf(out string) string {
 	_, rest, ok := strings.Cut(out, "seed ")
 	if !ok {

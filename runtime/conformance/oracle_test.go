@@ -16,7 +16,8 @@ import (
 	"brood/transport/local"
 )
 
-// alone plans a rig's first epoch on one worker of its own and returns it with the toy.
+// alone plans a rig's first epoch on one worker. It returns the worker's toy, a function that executes rounds, and one
+// that returns the state.
 func (r Rig) alone(t *testing.T) (*Toy, func(to uint64) message.Done, func() map[string]engine.Host) {
 	t.Helper()
 	toy, err := r.toy()
@@ -59,7 +60,7 @@ func near(t *testing.T, what string, got []float32, want []float64, tol float64)
 	t.Helper()
 	for i := range want {
 		if d := math.Abs(float64(got[i]) - want[i]); !(d <= tol*max(1, math.Abs(want[i]))) {
-			t.Fatalf("%s: element %d is %v, the naive twin has %v", what, i, got[i], want[i])
+			t.Fatalf("%s: element %d is %v, the naive reference has %v", what, i, got[i], want[i])
 		}
 	}
 }
@@ -72,13 +73,14 @@ func f64(v []float32) []float64 {
 	return out
 }
 
-// stream draws the toy's next mini-batch of a member as the seam defines it.
+// stream draws the toy's next mini-batch of a member as the interface defines it.
 func (r Rig) stream(toy *Toy, m uint32, cursor uint64, n int) []int32 {
 	env := &optim.Env{Seed: r.Seed, Data: toy, Roster: collective.Place(collective.IDs(r.Members), []int{0})}
 	return env.Stream(engine.Member(m), cursor, n, 1)
 }
 
-// gradient of the toy in float32 at one point: the loops are the engine's, the update rules around it are the twin's.
+// gradient returns the toy's gradient in float32 at one point: the loops are those of the engine, the update rules are
+// those of the reference.
 func gradient(t *testing.T, toy *Toy, x []float64, batch []int32) []float64 {
 	t.Helper()
 	n := len(x)
@@ -94,7 +96,7 @@ func gradient(t *testing.T, toy *Toy, x []float64, batch []int32) []float64 {
 	return f64(g.F)
 }
 
-// nes is buf <- mu*buf + g; it returns g + mu*buf.
+// nes computes buf <- mu*buf + g and returns g + mu*buf.
 func nes(buf, g []float64, mu float64) []float64 {
 	out := make([]float64, len(g))
 	for i := range g {
@@ -104,7 +106,7 @@ func nes(buf, g []float64, mu float64) []float64 {
 	return out
 }
 
-// TestParleArxivAgainstNaive follows the outer and inner step of the research form: y = z = x; ell times y -=
+// TestParleArxivAgainstNaive compares with the outer and inner step of the research form: y = z = x; ell times y -=
 // eta_in*Nes(m, grad f(y) + (y-x)/gamma), z = alpha z + (1-alpha) y; r = mean z; x -= eta*Nes(mx, (x-z) + (x-r)/rho).
 func TestParleArxivAgainstNaive(t *testing.T) {
 	r := Rig{Algorithm: "parle", Members: 3, Seed: 5, Rounds: 4}.With("batch", "4").With("ell", "3").With("eta", "0.3").With("eta_in", "0.1").With("gamma", "7").With("rho", "2").With("momentum", "0.6").With("alpha", "0.7")
@@ -153,8 +155,8 @@ func TestParleArxivAgainstNaive(t *testing.T) {
 	}
 }
 
-// TestParlePaperAgainstNaive follows eq. 5 of the SysML form: y -= eta*Nes(m, grad f(y) + (y-x)/gamma),
-// z = alpha z + (1-alpha) y; every ell steps x = (1-tau) z + tau*xbar, xbar = mean x, tau = gamma/(rho+gamma).
+// TestParlePaperAgainstNaive compares with eq. 5 of the SysML form: y -= eta*Nes(m, grad f(y) + (y-x)/gamma), z = alpha
+// z + (1-alpha) y; every ell steps x = (1-tau) z + tau*xbar, xbar = mean x, tau = gamma/(rho+gamma).
 func TestParlePaperAgainstNaive(t *testing.T) {
 	r := Rig{Algorithm: "parle", Members: 2, Seed: 6, Rounds: 3}.With("variant", "paper").With("batch", "4").With("ell", "3").With("eta", "0.1").With("gamma", "7").With("rho", "2").With("momentum", "0.6").With("alpha", "0.7")
 	toy, step, blocks := r.alone(t)
@@ -213,8 +215,8 @@ func TestDPSGDAgainstNaive(t *testing.T) {
 	near(t, "x", blocks()["x/shared"].F, x, 2e-4)
 }
 
-// TestSeedEqualsChromosome: who computes the update does not change a bit of it, whatever the number of workers and
-// even where M does not divide by it. Bytes are 4P(N-1) a generation, and 4M(N-1) for each row in slices.
+// TestSeedEqualsChromosome: the distribution of the update does not change its bits, for any number of workers, also if
+// it does not divide M. Bytes are 4P(N-1) per generation, and 4M(N-1) per row in slices.
 func TestSeedEqualsChromosome(t *testing.T) {
 	M := int64(base0(t).Layout().Params)
 	for name, rows := range map[string]int64{"openai-es": 1, "snes": 2} {
@@ -234,7 +236,7 @@ func TestSeedEqualsChromosome(t *testing.T) {
 				sent, _ := o.Bytes()
 				P, N := int64(30), int64(workers)
 				if wantBytes := 10 * 4 * P * (N - 1); sent["fitness"] != wantBytes {
-					t.Errorf("%s, %s on %d workers: fitness took %d bytes, 4P(N-1) a generation is %d", name, d, workers, sent["fitness"], wantBytes)
+					t.Errorf("%s, %s on %d workers: fitness took %d bytes, 4P(N-1) per generation is %d", name, d, workers, sent["fitness"], wantBytes)
 				}
 				if wantBytes := 10 * rows * 4 * M * (N - 1); d == "chromosome" && sent["slices"] != wantBytes {
 					t.Errorf("%s, %d workers: slices took %d bytes, want %d", name, workers, sent["slices"], wantBytes)
@@ -244,8 +246,8 @@ func TestSeedEqualsChromosome(t *testing.T) {
 	}
 }
 
-// TestSemiUpdates: with a group a worker an update costs 8M(N-1) bytes over N workers, twice that of slices, and no
-// fitness travels; what it computes depends on the groups and not on the workers.
+// TestSemiUpdates: with one group per worker an update costs 8M(N-1) bytes over N workers, twice that of slices, and no
+// fitness is sent. The result depends on the groups and not on the workers.
 func TestSemiUpdates(t *testing.T) {
 	M, hashes := int64(base0(t).Layout().Params), map[string]bool{}
 	for _, groups := range []int64{1, 2, 4} {
@@ -262,13 +264,13 @@ func TestSemiUpdates(t *testing.T) {
 			}
 			sent, _ := o.Bytes()
 			if want := 10 * 8 * M * (N - 1); N == groups && (sent["gradient"] != want || sent["fitness"] != 0) {
-				t.Errorf("%d groups on as many workers: %v, want %d for the gradient alone", groups, sent, want)
+				t.Errorf("%d groups on as many workers: %v, want only %d for the gradient", groups, sent, want)
 			}
 		}
 		hashes[hash] = true
 	}
 	if len(hashes) != 3 {
-		t.Error("1, 2 and 4 groups compute the same: results are not shaped by group")
+		t.Error("1, 2 and 4 groups have the same hash: results are not shaped by group")
 	}
 }
 
@@ -280,7 +282,7 @@ func base0(t *testing.T) *Toy {
 	return toy
 }
 
-// TestAllReduceBytes: with one member each on n workers an all-reduce costs 2(n-1)/n*4M a worker; Parle's is that
+// TestAllReduceBytes: with one member each on n workers an all-reduce costs 2(n-1)/n*4M per worker. Parle costs that
 // divided by ell.
 func TestAllReduceBytes(t *testing.T) {
 	M := int64(base0(t).Layout().Params)
@@ -298,7 +300,7 @@ func TestAllReduceBytes(t *testing.T) {
 	}
 }
 
-// TestPopSGDContraction: without gradients E[Gamma'] = Gamma (1 - 1/(n-1)) a meeting, so (1-1/(n-1))^(n/2) a round,
+// TestPopSGDContraction: without gradients E[Gamma'] = Gamma (1 - 1/(n-1)) per meeting, so (1-1/(n-1))^(n/2) per round,
 // Gamma = sum ||x_i - mean||^2, for members initialised independently. Averaged over 1,000 seeds, within 4 standard
 // errors.
 func TestPopSGDContraction(t *testing.T) {
@@ -315,9 +317,9 @@ func TestPopSGDContraction(t *testing.T) {
 	mean := sum / seeds
 	se := math.Sqrt((square/seeds - mean*mean) / seeds)
 	law := math.Pow(1-1.0/(n-1), n/2)
-	t.Logf("ratio a round %.4f ± %.4f, law %.4f; a perfect matching would give %.4f", mean, se, law, 1-float64(n/2)/(n-1))
+	t.Logf("ratio per round %.4f ± %.4f, law %.4f; a perfect matching would give %.4f", mean, se, law, 1-float64(n/2)/(n-1))
 	if math.Abs(mean-law) > 4*se {
-		t.Errorf("spread falls by %.4f ± %.4f a round, the law says %.4f", mean, se, law)
+		t.Errorf("spread falls by %.4f ± %.4f per round, the law gives %.4f", mean, se, law)
 	}
 }
 
@@ -336,7 +338,7 @@ func gamma(rows map[string]engine.Host, n int) (g float64) {
 	return g
 }
 
-// TestPESGDBestNeverFalls: with back-off and an elite the best fitness is monotone, for every selection and crossover.
+// TestPESGDBestNeverFalls: with back-off and an elite the best fitness never falls, for every selection and crossover.
 func TestPESGDBestNeverFalls(t *testing.T) {
 	for _, selection := range []string{"truncation", "tournament", "roulette", "random"} {
 		for _, crossover := range []string{"uniform", "tensor", "mean", "none"} {

@@ -11,7 +11,7 @@ import (
 	"brood/runtime/view"
 )
 
-// partners are the recorded points of partner.
+// partners returns the recorded points of the series partner.
 func partners(o *Outcome) (out []event.Points) {
 	for _, r := range o.Log.Records {
 		if r.Points != nil && r.Points.Series == view.Partner {
@@ -21,23 +21,23 @@ func partners(o *Outcome) (out []event.Points) {
 	return out
 }
 
-// TestPartnersEverywhere: who met whom is recorded alike whoever hosts the members, through a stop and from another
-// worker on.
+// TestPartnersEverywhere: the recorded partners do not depend on the placement of members, also through a stop and a
+// resume on other workers.
 func TestPartnersEverywhere(t *testing.T) {
 	tested := 0
 	for _, a := range catalog.All() {
 		if !slices.ContainsFunc(a.Series, func(s optim.Series) bool { return s.Name == view.Partner }) {
 			if a.Needs&optim.Pairs != 0 {
-				t.Errorf("%s pairs its members and does not tell who met whom", a.Name)
+				t.Errorf("%s pairs its members but does not report partners", a.Name)
 			}
 			continue
 		}
 		tested++
-		// more points than an insertion sort takes
+		// more points than insertion sort is used for
 		base := quick(Rig{Algorithm: a.Name, Members: 21, Workers: 1, Rounds: 12, Seed: 5})
 		want := partners(run(t, base))
 		if len(want) != 12 {
-			t.Fatalf("%s: partners of %d rounds, want all 12", a.Name, len(want))
+			t.Fatalf("%s: partners in %d rounds, want 12", a.Name, len(want))
 		}
 		same := func(how string, got []event.Points) {
 			if !slices.EqualFunc(got, want, func(x, y event.Points) bool {
@@ -70,6 +70,6 @@ func TestPartnersEverywhere(t *testing.T) {
 		same("resumed", append(partners(first), partners(o)...))
 	}
 	if tested < 3 {
-		t.Errorf("%d algorithms tell who met whom", tested)
+		t.Errorf("only %d algorithms report partners", tested)
 	}
 }

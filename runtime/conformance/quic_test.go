@@ -15,19 +15,19 @@ import (
 	"brood/transport/wire"
 )
 
-// sockets join the workers of a run by QUIC, each with a socket of its own, as processes would be.
+// sockets connects the workers of a run over QUIC, each with its own socket, as processes would be.
 type sockets struct {
 	t      *testing.T
 	mu     sync.Mutex
-	hub    *local.Hub // of the run in progress: each has its own
+	hub    *local.Hub // of the current run: each run has its own
 	nodes  []*quic.Node
 	meshes []*quic.Mesh
 	roster wire.Roster
 	run    byte
-	sent   int64 // payload over connections, of all runs
+	sent   int64 // payload over connections, in all runs
 }
 
-// link is what Rig.Link wants.
+// link implements Rig.Link.
 func (s *sockets) link(hub *local.Hub, id int) collective.Link {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -70,15 +70,14 @@ func (s *sockets) closeAll() {
 	s.nodes, s.meshes, s.roster, s.hub = nil, nil, nil, nil
 }
 
-// TestConformanceOverQUIC is the whole suite with a socket for each worker: the same bits, the same bytes. It passes
-// where the rows of blocks are in the memory of the process, and where they have to be fetched from an engine's before
-// they travel.
+// TestConformanceOverQUIC runs the suite with a socket for each worker: the hashes and bytes are the same. It covers
+// rows in the memory of the process, and rows that must be read from an engine before they are sent.
 func TestConformanceOverQUIC(t *testing.T) {
 	longtest.Need(t, longtest.Conformance, "opens some hundred sockets for each algorithm")
 	for _, a := range catalog.All() {
 		overQUIC(t, a, quick(Rig{Algorithm: a.Name, Rounds: 12}))
 		t.Run("elsewhere", func(t *testing.T) {
-			var there abroad
+			var there separate
 			overQUIC(t, a, quick(Rig{Algorithm: a.Name, Rounds: 12, Engine: there.engine}))
 			there.clean(t)
 		})
@@ -92,7 +91,7 @@ func overQUIC(t *testing.T, a *optim.Algorithm, base Rig) {
 		Suite(t, a, base)
 		s.closeAll()
 		if s.sent == 0 {
-			t.Error("nothing went over a socket")
+			t.Error("no bytes were sent over a socket")
 		}
 	})
 }

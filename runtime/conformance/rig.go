@@ -25,10 +25,10 @@ type Rig struct {
 	Members   int
 	Workers   int
 	Rounds    uint64
-	Target    string // what ends the run before, if anything
+	Target    string // target that may end the run earlier; "" for none
 	Seed      uint64
-	Set       map[string]string // knobs
-	Order     []string          // of Set
+	Set       map[string]string // values of knobs
+	Order     []string          // order of the knobs in Set
 	OnLoss    string
 	Stats     bool
 	Direct    int
@@ -37,14 +37,14 @@ type Rig struct {
 	Resume    *event.Checkpoint
 	Epoch     uint32
 	Poison    func(m engine.Member, cursor uint64) bool
-	Link      func(hub *local.Hub, id int) collective.Link // nil: the hub's own
+	Link      func(hub *local.Hub, id int) collective.Link // nil: the link of the hub
 	Engine    func(*Toy) engine.Engine                     // nil: the toy itself
 	Respawn   time.Duration
 	Lookup    func(string) (*optim.Algorithm, error)
 	Store     *Memory
 	Probe     uint64
-	JoinAfter int // commits after which another worker joins; 0 never
-	// OnRecord sees every record in the event loop's order and may answer with commands.
+	JoinAfter int // number of commits after which another worker joins; 0 means never
+	// OnRecord is called with every record, in the order of the event loop. It may return commands.
 	OnRecord func(event.Record) []event.Command
 }
 
@@ -83,7 +83,7 @@ func (r *Reader) Next() (event.Record, error) {
 	return x, nil
 }
 
-// Memory keeps checkpoints in memory.
+// Memory stores checkpoints in memory.
 type Memory struct {
 	mu   sync.Mutex
 	rows map[string]map[string]engine.Host // file -> row
@@ -128,7 +128,7 @@ func (m *Memory) Load(cp event.Checkpoint, want func(string) bool) (map[string]e
 	return out, nil
 }
 
-// Outcome is what a run left behind.
+// Outcome is the result of a run.
 type Outcome struct {
 	Log     *Log
 	Exit    coordinator.Exit
@@ -144,7 +144,7 @@ func (r Rig) edits() (out []event.Edit) {
 	return
 }
 
-// With sets a knob.
+// With returns the rig with a knob set.
 func (r Rig) With(name, expr string) Rig {
 	set := map[string]string{name: expr}
 	for k, v := range r.Set {
@@ -163,28 +163,28 @@ func (r Rig) lookup() func(string) (*optim.Algorithm, error) {
 	return catalog.Lookup
 }
 
-// computes is the toy as a worker sees it.
-func (r Rig) computes(toy *Toy) engine.Engine {
+// engineFor returns the engine of a worker: the toy or that of Rig.Engine.
+func (r Rig) engineFor(toy *Toy) engine.Engine {
 	if r.Engine != nil {
 		return r.Engine(toy)
 	}
 	return toy
 }
 
-// toy is an engine of the kind that the algorithm trains.
+// toy returns a toy of the kind that the algorithm trains.
 func (r Rig) toy() (*Toy, error) {
 	a, err := r.lookup()(r.Algorithm)
 	return newToy(r.Stats, err == nil && a.Needs&optim.Whole != 0)
 }
 
-// worker of a run, or, without measuring, of an execution of its record.
+// worker returns a worker of a run, or, without measure, a worker to verify it.
 func (r Rig) worker(id int, toy *Toy, link collective.Link, store *Memory, measure bool) *worker.Worker {
 	return worker.New(worker.Config{
 		ID:       id,
 		Seed:     r.Seed,
 		Layout:   toy.Layout(),
 		Init:     toy.Init(r.Seed),
-		Engine:   r.computes(toy),
+		Engine:   r.engineFor(toy),
 		Data:     toy,
 		Test:     toy.Test(),
 		Link:     link,
@@ -198,7 +198,7 @@ func (r Rig) worker(id int, toy *Toy, link collective.Link, store *Memory, measu
 	})
 }
 
-// Run trains to the end, or for at most a minute.
+// Run trains to the end, for at most a minute.
 func (r Rig) Run(ctx context.Context) (*Outcome, error) {
 	toy, err := r.toy()
 	if err != nil {
@@ -214,8 +214,8 @@ func (r Rig) Run(ctx context.Context) (*Outcome, error) {
 	var commands sync.WaitGroup
 	var mu sync.Mutex
 	commits := 0
-	said := make(chan struct{}) // closed once the command before is answered: an operator's next one does not overtake it
-	close(said)
+	lastAnswered := make(chan struct{}) // closed when the previous command is answered, so that commands keep their order
+	close(lastAnswered)
 	watch := func(rec event.Record) {
 		if rec.Commit != nil {
 			if commits++; commits == r.JoinAfter {
@@ -226,8 +226,8 @@ func (r Rig) Run(ctx context.Context) (*Outcome, error) {
 			return
 		}
 		for _, c := range r.OnRecord(rec) {
-			before, answered := said, make(chan struct{})
-			said = answered
+			before, answered := lastAnswered, make(chan struct{})
+			lastAnswered = answered
 			commands.Go(func() {
 				defer close(answered)
 				<-before
@@ -252,7 +252,7 @@ func (r Rig) Run(ctx context.Context) (*Outcome, error) {
 			if r.Link != nil {
 				link = r.Link(hub, id)
 			}
-			own, err := r.toy() // an engine is used by one worker
+			own, err := r.toy() // each worker has its own engine
 			if err != nil {
 				return nil, err
 			}
@@ -271,12 +271,12 @@ func (r Rig) Run(ctx context.Context) (*Outcome, error) {
 	return o, err
 }
 
-// Verify executes the log again.
+// Verify recomputes the log.
 func (r Rig) Verify(ctx context.Context, o *Outcome) (verify.Result, error) {
 	return r.VerifyFrom(ctx, o, nil)
 }
 
-// VerifyFrom executes the log from one of its checkpoints on.
+// VerifyFrom recomputes the log from a checkpoint.
 func (r Rig) VerifyFrom(ctx context.Context, o *Outcome, cp *event.Checkpoint) (verify.Result, error) {
 	toy, err := r.toy()
 	if err != nil {
@@ -293,7 +293,7 @@ func (r Rig) VerifyFrom(ctx context.Context, o *Outcome, cp *event.Checkpoint) (
 	}, o.Log.Reader(), 0)
 }
 
-// Last is the last commit, nil when there is none.
+// Last returns the last commit, nil if there is none.
 func (o *Outcome) Last() (c *event.Commit) {
 	for _, r := range o.Log.Records {
 		if r.Commit != nil {
@@ -303,7 +303,7 @@ func (o *Outcome) Last() (c *event.Commit) {
 	return
 }
 
-// Checkpoint is the last checkpoint.
+// Checkpoint returns the last checkpoint, nil if there is none.
 func (o *Outcome) Checkpoint() (c *event.Checkpoint) {
 	for _, r := range o.Log.Records {
 		if r.Checkpoint != nil {
@@ -313,7 +313,7 @@ func (o *Outcome) Checkpoint() (c *event.Checkpoint) {
 	return
 }
 
-// Hash of the last commit.
+// Hash returns the hash of the last commit, "" if there is none.
 func (o *Outcome) Hash() string {
 	if c := o.Last(); c != nil {
 		return c.Hash
@@ -321,7 +321,7 @@ func (o *Outcome) Hash() string {
 	return ""
 }
 
-// Bytes sums the ledgers of all commits.
+// Bytes returns the sums of the ledgers of all commits.
 func (o *Outcome) Bytes() (sent, predicted collective.Ledger) {
 	sent, predicted = collective.Ledger{}, collective.Ledger{}
 	for _, r := range o.Log.Records {
@@ -333,7 +333,7 @@ func (o *Outcome) Bytes() (sent, predicted collective.Ledger) {
 	return
 }
 
-// Series lists the values of a series, by round.
+// Series returns the means of a series over members, by round.
 func (o *Outcome) Series(name string) (rounds []uint64, means []float64) {
 	for _, r := range o.Log.Records {
 		if p := r.Points; p != nil && p.Series == name {

@@ -11,8 +11,9 @@ import (
 	"brood/runtime/timeline"
 )
 
-// TestScoping: Parle begins with the scoping of its paper, gamma_k = gamma_0 (1 - 1/(2B))^floor(k/ell) for the k-th
-// step of a replica and B mini-batches an epoch, and rho alike, whether a cycle is a round or several, on any workers.
+// TestScoping: Parle starts with the scoping of its paper, gamma_k = gamma_0 (1 - 1/(2B))^floor(k/ell) for the k-th
+// step of a replica and B mini-batches per epoch, and rho accordingly, whether a cycle is one round or several, for any
+// number of workers.
 func TestScoping(t *testing.T) {
 	for _, c := range []struct{ ell, slice int }{{3, 32}, {5, 2}} {
 		for _, workers := range []int{1, 3} {

@@ -8,7 +8,7 @@ import (
 	"brood/models/engine"
 )
 
-// TestStart: members begin each with a separate initialisation, or all with one, and each algorithm has its default.
+// TestStart: members start with separate initialisations or with the same one, and each algorithm has its default.
 func TestStart(t *testing.T) {
 	for algorithm, without := range map[string]string{"pesgd": "own", "popsgd": "same", "ga": "own"} {
 		for _, start := range []string{"same", "own"} {
@@ -22,11 +22,11 @@ func TestStart(t *testing.T) {
 				}
 				toy.Init(r.Seed)(t.Context(), of, drawn)
 				if x := rows[fmt.Sprintf("x/%d", m)].F; !slices.Equal(x, drawn) {
-					t.Errorf("%s, start %s: member %d begins elsewhere", algorithm, start, m)
+					t.Errorf("%s, start %s: member %d has other initial values", algorithm, start, m)
 				}
 			}
 			if same := run(t, r).Hash() == run(t, r.With("start", start)).Hash(); same != (start == without) {
-				t.Errorf("%s: without the knob it is start %s: %t", algorithm, start, same)
+				t.Errorf("%s: the default equals start %s: %t", algorithm, start, same)
 			}
 		}
 	}

@@ -7,8 +7,8 @@ import (
 	"brood/runtime/event"
 )
 
-// TestStructuralKnobs: a knob that makes blocks appear or vanish is turned while the run trains, also in the middle of
-// a cycle; no worker is lost, the log verifies, and the run ends where it should.
+// TestStructuralKnobs: a knob that adds or removes blocks is set during training, also within a cycle. No worker is
+// lost, the log verifies, and the loss falls.
 func TestStructuralKnobs(t *testing.T) {
 	for _, c := range []struct {
 		rig Rig
@@ -26,7 +26,7 @@ func TestStructuralKnobs(t *testing.T) {
 		{Rig{Algorithm: "parle"}.With("slice", "2"), [][2]string{{"ell", "7"}, {"ell", "2"}, {"slice", "1"}, {"ell", "1"}}},
 	} {
 		r := quick(c.rig)
-		r.Members, r.Workers, r.Rounds, r.Seed = 4, 2, 240, 11 // however few commits they are
+		r.Members, r.Workers, r.Rounds, r.Seed = 4, 2, 240, 11 // for any number of commits
 		commits, next := 0, 0
 		lost, plans := 0, 0
 		r.OnRecord = func(rec event.Record) []event.Command {

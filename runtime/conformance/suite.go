@@ -13,11 +13,11 @@ import (
 	"brood/runtime/timeline"
 )
 
-// Test trains an algorithm on a perceptron whose numbers can be followed by hand, and checks what a run relies on: the
-// same hash on 1, 3 and 8 workers and with a late joiner, bytes as declared, re-execution from the log, stop and
-// resume, a falling loss, and a sentence for every population that the algorithm refuses. The algorithm need not be in
-// the catalog. Settings are pairs of a knob and its value that make a cycle short: runs have 12 rounds of mini-batches
-// of 4.
+// Test trains an algorithm on a perceptron whose numbers can be checked by hand, and checks the properties that a run
+// relies on: the same hash on 1, 3 and 8 workers and with a late joiner, bytes as predicted, verification from the log,
+// stop and resume, a falling loss, and an error for every population that the algorithm rejects. The algorithm need not
+// be in the catalog. Settings are pairs of a knob and a value that make a cycle short: runs have 12 rounds with
+// mini-batches of 4.
 func Test(t *testing.T, a *optim.Algorithm, settings ...[2]string) {
 	r := Rig{Algorithm: a.Name, Rounds: 12}
 	if _, ok := a.Knob(optim.KnobB.Name); ok {
@@ -29,8 +29,9 @@ func Test(t *testing.T, a *optim.Algorithm, settings ...[2]string) {
 	Suite(t, a, r)
 }
 
-// Suite is what every algorithm must pass. a need not be in the catalog. base is a short run of it on the toy data,
-// with knobs that make its rounds tiny: 8 members, about a dozen rounds, on the toy or on engines that base names.
+// Suite runs the checks that every algorithm must pass. a need not be in the catalog. base is a short run of it on the
+// toy data, with knobs that make its rounds tiny: 8 members, about a dozen rounds, on the toy or on the engines of
+// base.
 func Suite(t *testing.T, a *optim.Algorithm, base Rig) {
 	base.Algorithm, base.Seed = a.Name, 3
 	base.Lookup = func(name string) (*optim.Algorithm, error) {
@@ -42,14 +43,14 @@ func Suite(t *testing.T, a *optim.Algorithm, base Rig) {
 	t.Run("declared", func(t *testing.T) { declared(t, a) })
 	t.Run("placement", func(t *testing.T) { placement(t, base) })
 	t.Run("restored", func(t *testing.T) { restored(t, base) })
-	if base.Engine == nil { // what an engine of another kind computes is compared by whoever names it
+	if base.Engine == nil { // callers with another engine compare its results themselves
 		t.Run("elsewhere", func(t *testing.T) { elsewhere(t, base) })
 		t.Run("learns", func(t *testing.T) { learns(t, base, a.Needs.Model()) })
 	}
 	t.Run("shapes", func(t *testing.T) { shapes(t, a, base) })
 }
 
-// run trains to the end or fails the test.
+// run trains to the end, or fails the test.
 func run(t *testing.T, r Rig) *Outcome {
 	t.Helper()
 	o, err := r.Run(context.Background())
@@ -62,17 +63,17 @@ func run(t *testing.T, r Rig) *Outcome {
 	return o
 }
 
-// declared checks the value itself.
+// declared checks the declaration of the algorithm.
 func declared(t *testing.T, a *optim.Algorithm) {
 	if err := a.Validate(); err != nil {
 		t.Fatal(err)
 	}
 	if len(a.Doc) < 40 {
-		t.Error("a doc of a few sentences must be there")
+		t.Error("the algorithm needs a doc of a few sentences")
 	}
 	for _, k := range a.Knobs {
 		if _, err := timeline.Parse(k, k.Initial()); err != nil {
-			t.Errorf("beginning: %v", err)
+			t.Errorf("initial value: %v", err)
 		}
 	}
 	toy, err := NewToy(true)
@@ -82,11 +83,11 @@ func declared(t *testing.T, a *optim.Algorithm) {
 	seen := map[string]bool{}
 	for _, b := range a.Blocks(a.Defaults(), toy.Layout()) {
 		if seen[b.Name] || b.Name == "progress" {
-			t.Errorf("block %q: names must differ, progress is the runtime's", b.Name)
+			t.Errorf("block %q: names must differ, and progress is reserved for the runtime", b.Name)
 		}
 		seen[b.Name] = true
 	}
-	// what is asked before a run begins: whether the population is one for it, and what its schedules count in
+	// checks before a run: whether the algorithm accepts the population, and the units of its schedules
 	s := optim.Shape{
 		Roster: collective.Place(collective.IDs(8), []int{0, 1}),
 		Layout: toy.Layout(),
@@ -98,7 +99,7 @@ func declared(t *testing.T, a *optim.Algorithm) {
 			for _, k := range a.Knobs {
 				edits := []event.Edit{{Knob: k.Name, Expr: "exp:0.5/" + unit}}
 				if err := timeline.Count(a, nil, edits, s, timeline.Position{}); err != nil && !k.Integer && len(k.Choices) == 0 {
-					t.Errorf("knob %s, by %s: %v", k.Name, unit, err)
+					t.Errorf("knob %s, schedule per %s: %v", k.Name, unit, err)
 				}
 			}
 		}
@@ -106,7 +107,7 @@ func declared(t *testing.T, a *optim.Algorithm) {
 }
 
 // placement: the hash depends neither on the number of workers, nor on how they exchange, nor on probes, and bytes are
-// as predicted. Statistics that workers exchange are part of the hash: runs with them have a base of theirs.
+// as predicted. Statistics that workers exchange are part of the hash, so runs with statistics are compared separately.
 func placement(t *testing.T, base Rig) {
 	base.Members, base.Workers, base.Direct = 8, 1, 0
 	measured := base
@@ -128,7 +129,7 @@ func placement(t *testing.T, base Rig) {
 	place("three workers and a fourth that joins", want, true, measured)
 }
 
-// placed runs a rig and compares its hash and its bytes. It verifies the log where that is asked for.
+// placed runs a rig and compares its hash and its bytes. If verify is set, it also verifies the log.
 func placed(t *testing.T, r Rig, want string, verify bool) {
 	t.Helper()
 	o := run(t, r)
@@ -146,9 +147,9 @@ func placed(t *testing.T, r Rig, want string, verify bool) {
 	}
 }
 
-// elsewhere: on engines that own their memory and work late, the hash and every point are the same, and all memory is
-// given back. A program that looks at what a task writes out before it has waited for it, or keeps matrices for itself,
-// is found here.
+// elsewhere: on engines that own their memory and complete tasks late, the hash and every point are the same, and all
+// memory is freed. This detects a program that reads the output of a task before waiting for it, or that retains
+// matrices.
 func elsewhere(t *testing.T, base Rig) {
 	base.Members, base.Workers, base.Stats, base.Probe = 8, 1, true, 5
 	want, measured := run(t, base), map[string]bool{}
@@ -157,7 +158,7 @@ func elsewhere(t *testing.T, base Rig) {
 			measured[rec.Points.Series] = true
 		}
 	}
-	var there abroad
+	var there separate
 	base.Engine = there.engine
 	for _, workers := range []int{1, 3} {
 		r := base
@@ -172,22 +173,22 @@ func elsewhere(t *testing.T, base Rig) {
 		for name := range measured {
 			_, got := o.Series(name)
 			if _, was := want.Series(name); !slices.Equal(got, was) {
-				t.Errorf("series %s: %v, in host memory %v: take LatePoints for what a task writes out, or wait for the engine",
+				t.Errorf("series %s: %v, in host memory %v: use LatePoints for the output of a task, or wait for the engine",
 					name, got, was)
 			}
 		}
 		if _, err := r.Verify(context.Background(), want); err != nil {
-			t.Errorf("verify elsewhere: %v", err)
+			t.Errorf("verify with separate memory: %v", err)
 		}
 		r.Engine = nil
 		if _, err := r.Verify(context.Background(), o); err != nil {
-			t.Errorf("verify here: %v", err)
+			t.Errorf("verify in host memory: %v", err)
 		}
 	}
 	there.clean(t)
 }
 
-// restored: a run that is stopped and goes on elsewhere ends as one that was not.
+// restored: a run that is stopped and resumed on other workers has the hash of an uninterrupted run.
 func restored(t *testing.T, base Rig) {
 	base.Members, base.Workers, base.Stats = 8, 2, true
 	whole := run(t, base)
@@ -201,7 +202,7 @@ func restored(t *testing.T, base Rig) {
 	rest := base
 	rest.Workers, rest.Resume, rest.Epoch, rest.Store = 3, cp, cp.Epoch, half.Store
 	if o := run(t, rest); o.Hash() != whole.Hash() {
-		t.Errorf("resumed: hash %s, undisturbed %s", o.Hash(), whole.Hash())
+		t.Errorf("resumed: hash %s, uninterrupted %s", o.Hash(), whole.Hash())
 	}
 }
 
@@ -221,7 +222,7 @@ func learns(t *testing.T, base Rig, model bool) {
 	}
 }
 
-// shapes: every population is refused by Check, or trains to a finite round.
+// shapes: every population is rejected by Check, or trains to its last round.
 func shapes(t *testing.T, a *optim.Algorithm, base Rig) {
 	base.Rounds = 4
 	for _, members := range []int{0, 1, 2, 3, 5, 7} {
@@ -230,7 +231,7 @@ func shapes(t *testing.T, a *optim.Algorithm, base Rig) {
 	}
 	base.Members, base.Workers = 4, 2
 	for _, k := range a.Knobs {
-		if k.Integer && k.Max > 16 { // an elite, a group or a batch beyond the population
+		if k.Integer && k.Max > 16 { // an elite, a group or a batch larger than the population
 			tryShape(t, base.With(k.Name, "11"))
 		}
 	}
@@ -241,7 +242,7 @@ func tryShape(t *testing.T, r Rig) {
 	o, err := r.Run(context.Background())
 	if o == nil {
 		if err == nil || err.Error() == "" {
-			t.Errorf("%d members: refused without a reason", r.Members)
+			t.Errorf("%d members: rejected without a reason", r.Members)
 		}
 		return
 	}

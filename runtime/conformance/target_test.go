@@ -11,7 +11,7 @@ import (
 	"brood/runtime/event"
 )
 
-// best is the greatest value of a series, by round.
+// best returns the maximum of a series, by round.
 func best(o *Outcome, series string) map[uint64]float64 {
 	out := map[uint64]float64{}
 	for _, r := range o.Log.Records {
@@ -22,10 +22,10 @@ func best(o *Outcome, series string) map[uint64]float64 {
 	return out
 }
 
-// TestTargetOfFitness: while max(fitness) < target, on validation samples: a run ends after the very round in which the
-// best of the population first reaches the target, whatever the workers, and its log says so. What the target is
-// compared with is the algorithm's own fitness where that is of validation samples, else that of a probe: of the
-// members, or of the centre where there are none or their fitness is of training samples.
+// TestTargetOfFitness: a run ends after the round in which the best fitness of the population on validation samples
+// first reaches the target, for any number of workers, and its log records that. The target is compared with the
+// algorithm's own fitness if that is of validation samples, otherwise with that of a probe: of the members, or of the
+// centre if there are no members or their fitness is of training samples.
 func TestTargetOfFitness(t *testing.T) {
 	for algorithm, source := range map[string]string{"pesgd": "fitness", "pbt": "fitness", "pb2": "fitness", "parle": "fitness", "popsgd": "fitness",
 		"ga": "centre.loss", "openai-es": "centre.loss", "snes": "centre.loss", "hybrid-es": "centre.loss", "dp-sgd": "centre.loss"} {
@@ -38,11 +38,11 @@ func TestTargetOfFitness(t *testing.T) {
 			if len(without) > 0 {
 				t.Errorf("without a target the log has %d points of %s", len(without), event.SeriesJudged)
 			}
-			r.Target = "fitness=0" // which nothing reaches
+			r.Target = "fitness=0" // which is never reached
 			o := run(t, r)
 			judged, of := best(o, event.SeriesJudged), best(o, source)
 			if len(judged) < 5 {
-				t.Fatalf("judged %d times", len(judged))
+				t.Fatalf("%d points of the target", len(judged))
 			}
 			for round, x := range judged {
 				want := of[round]
@@ -50,7 +50,7 @@ func TestTargetOfFitness(t *testing.T) {
 					want = -want
 				}
 				if x != want {
-					t.Errorf("after round %d the target is compared with %v, and %s is %v", round, x, source, of[round])
+					t.Errorf("after round %d the target is compared with %v, but %s is %v", round, x, source, of[round])
 				}
 			}
 			rounds := slices.Sorted(func(yield func(uint64) bool) {
@@ -79,30 +79,30 @@ func TestTargetOfFitness(t *testing.T) {
 					hash = o.Hash()
 				}
 				if o.Hash() != hash {
-					t.Errorf("on %d workers the hash is another", workers)
+					t.Errorf("on %d workers the hash differs", workers)
 				}
 				goal := coordinator.Goal{Limit: event.Limit{Target: r.Target}}
 				for _, rec := range o.Log.Records {
 					goal.Take(rec)
 				}
 				if !goal.Reached() {
-					t.Error("the log does not tell that the target is met")
+					t.Error("the log does not record that the target is met")
 				}
 			}
 		})
 	}
 }
 
-// TestTargetsOfFitness: what is no target is refused; a missing result is below every target.
+// TestTargetsOfFitness: invalid targets are rejected, and a missing result meets no target.
 func TestTargetsOfFitness(t *testing.T) {
-	for text, says := range map[string]string{"fitness=": "write loss=0.1", "fitness=NaN": "would never be met", "fitness=Inf": "finite",
+	for text, want := range map[string]string{"fitness=": "write loss=0.1", "fitness=NaN": "would never be met", "fitness=Inf": "finite",
 		"test_error=-1": "from 0 on", "fitness=-0.5": ""} {
-		if _, _, err := coordinator.Target(text); (err == nil) != (says == "") || err != nil && !strings.Contains(err.Error(), says) {
+		if _, _, err := coordinator.Target(text); (err == nil) != (want == "") || err != nil && !strings.Contains(err.Error(), want) {
 			t.Errorf("%s: %v", text, err)
 		}
 	}
-	for text, says := range map[string]string{"fitness=0.1": "give a number up to 0", "loss=-1": "from 0 on", "test_loss=-1": "from 0 on", "loss=0": ""} {
-		if err := coordinator.Within(text, false); (err == nil) != (says == "") || err != nil && !strings.Contains(err.Error(), says) {
+	for text, want := range map[string]string{"fitness=0.1": "give a number up to 0", "loss=-1": "from 0 on", "test_loss=-1": "from 0 on", "loss=0": ""} {
+		if err := coordinator.Within(text, false); (err == nil) != (want == "") || err != nil && !strings.Contains(err.Error(), want) {
 			t.Errorf("%s: %v", text, err)
 		}
 		if err := coordinator.Within(text, true); err != nil {
@@ -111,7 +111,7 @@ func TestTargetsOfFitness(t *testing.T) {
 	}
 	above := event.Limit{Target: "fitness=300"}
 	if coordinator.Met(above, coordinator.Fitness, 300) == "" || coordinator.Met(above, coordinator.Fitness, 299) != "" {
-		t.Error("fitness=300 is not met at 300 and above alone")
+		t.Error("fitness=300 must be met exactly from 300 on")
 	}
 	l := event.Limit{Target: "fitness=-0.5"}
 	for value, met := range map[float64]bool{-0.5: true, -0.4: true, -0.6: false, math.Inf(-1): false} {
@@ -125,6 +125,6 @@ func TestTargetsOfFitness(t *testing.T) {
 	goal := coordinator.Goal{Limit: l}
 	goal.Take(event.Record{Points: &event.Points{Series: event.SeriesJudged, Values: []float64{math.NaN(), -0.45, -0.7}}})
 	if goal.Met == "" {
-		t.Error("one member that is good enough is enough")
+		t.Error("the target is not met by one good member")
 	}
 }

@@ -24,25 +24,25 @@ const (
 	toyStats                 = 2
 )
 
-// Toy is a 6-7-3 perceptron in plain loops: an engine whose every number can be followed by hand. With stats it also
-// keeps two running statistics (mean and variance of the first input), to exercise batch-norm bookkeeping.
+// Toy is a 6-7-3 perceptron in plain loops, an engine whose numbers can be checked by hand. With stats it also has two
+// running statistics (mean and variance of the first input), to exercise batch-norm bookkeeping.
 type Toy struct {
 	ram.Memory
 	layout engine.Layout
 	vector *native.Vector
 	x      [][toyIn]float32
 	y      []int
-	unit   float32                                   // what a weight of 1 is
-	Poison func(id engine.Member, round uint64) bool // makes a gradient NaN; nil never
+	unit   float32                                   // the value that represents a weight of 1
+	Poison func(id engine.Member, round uint64) bool // makes a gradient NaN; nil means never
 }
 
-// NewToy makes the engine over synthetic data: three noisy clusters.
+// NewToy returns a toy with synthetic data: three noisy clusters.
 func NewToy(stats bool) (*Toy, error) { return newToy(stats, false) }
 
-// toyWhole is a weight of 1 in a toy of whole numbers.
+// toyWhole represents a weight of 1 in a toy with whole-number weights.
 const toyWhole = 16
 
-// newToy is NewToy, or the same perceptron whose weights are whole numbers of sixteenths.
+// newToy is NewToy; with whole, the weights of the perceptron are multiples of 1/16, stored as whole numbers.
 func newToy(stats, whole bool) (*Toy, error) {
 	t := &Toy{unit: 1, layout: engine.Layout{Params: toyIn*toyHidden + toyHidden + toyHidden*toyOut + toyOut}}
 	add := func(name string, lo, n, cols int) int {
@@ -77,7 +77,7 @@ func newToy(stats, whole bool) (*Toy, error) {
 	return t, err
 }
 
-// clusters are the samples, of which all engines read the same.
+// clusters returns the samples, which all engines share.
 var clusters = sync.OnceValues(func() (xs [][toyIn]float32, ys []int) {
 	for i := range toyTrain + toyValid + toyTest {
 		k := noise.Key{Seed: 1, Purpose: noise.Data, Member: uint32(i)}
@@ -91,10 +91,10 @@ var clusters = sync.OnceValues(func() (xs [][toyIn]float32, ys []int) {
 	return xs, ys
 })
 
-// Layout of the toy model.
+// Layout returns the layout of the toy model.
 func (t *Toy) Layout() engine.Layout { return t.layout }
 
-// Train, Validation and Test are sample ids.
+// Train, Validation and Test return sample ids.
 func (t *Toy) Train() []int32      { return span(0, toyTrain) }
 func (t *Toy) Validation() []int32 { return span(toyTrain, toyValid) }
 func (t *Toy) Test() []int32       { return span(toyTrain+toyValid, toyTest) }
@@ -107,7 +107,7 @@ func span(lo, n int) []int32 {
 	return out
 }
 
-// Init fills initial parameters of a member.
+// Init returns a function that draws the initial parameters of a member.
 func (t *Toy) Init(seed uint64) func(ctx context.Context, m engine.Member, dst []float32) error {
 	return func(_ context.Context, m engine.Member, dst []float32) error {
 		k := noise.Key{Seed: seed, Purpose: noise.Init, Member: uint32(m)}
@@ -122,7 +122,7 @@ func (t *Toy) Init(seed uint64) func(ctx context.Context, m engine.Member, dst [
 	}
 }
 
-// rowOf is row r of m.
+// rowOf returns row r of m.
 func rowOf(m engine.Mat, r engine.Row) []float32 { return ram.View(m).Row(r) }
 
 func (t *Toy) Do(ctx context.Context, tasks ...engine.Task) error {
@@ -269,8 +269,8 @@ func (t *Toy) evaluate(w []float32, batch []int32) (loss float64, correct int64)
 	return
 }
 
-// placed checks that batches of training samples name the place where they were drawn, and no others do: what
-// augmentation goes by. The whole training set, in order, was not drawn.
+// placed checks that Drawn has the position in the sample stream for batches of training samples, and for no others:
+// augmentation depends on it. The whole training set, in order, is not drawn.
 func (t *Toy) placed(batches [][]int32, drawn []noise.Key) error {
 	for i, ids := range batches {
 		at := engine.DrawnAt(drawn, i)
@@ -278,14 +278,14 @@ func (t *Toy) placed(batches [][]int32, drawn []noise.Key) error {
 			continue
 		}
 		if len(ids) == 0 || (ids[0] >= toyTrain) != (at.Purpose == 0) {
-			return fmt.Errorf("samples %v, drawn at %+v: Drawn names the place of training samples, and of no others", ids, at)
+			return fmt.Errorf("samples %v, drawn at %+v: Drawn must have the position of training samples, and only of those", ids, at)
 		}
 		if at.Purpose == 0 {
 			continue
 		}
 		want, key := make([]int32, len(ids)), noise.Key{Seed: at.Seed, Purpose: noise.Order, Member: at.Member}
 		if data.Batch(want, t.Train(), key, at.Round, data.Window{Len: toyTrain}); !slices.Equal(ids, want) {
-			return fmt.Errorf("samples %v, drawn at %+v, where the stream has %v", ids, at, want)
+			return fmt.Errorf("samples %v, drawn at %+v, but the stream has %v there", ids, at, want)
 		}
 	}
 	return nil
@@ -298,7 +298,7 @@ func (t *Toy) candidates(k engine.Candidates) error {
 	w, held := make([]float32, t.layout.Params), k.Theta
 	for i := range k.IDs {
 		theta := ram.View(k.Theta).F[:len(w)]
-		if t.layout.Whole { // the noise alone, which is read before it is added
+		if t.layout.Whole { // only the noise, which is rounded before it is added
 			k.Theta = ram.New(1, len(w))
 		}
 		if err := t.vector.Candidate(0, w, &k, i); err != nil {

@@ -12,25 +12,26 @@ import (
 	"brood/runtime/event"
 )
 
-// TestTrainError: a run that reaches its limit tells the centre's error on training samples once, after its last round,
-// which is that of the mean of the replicas scored by hand, and the distances of the replicas to it.
+// TestTrainError: a run that reaches its limit reports once, after its last round, the centre's error on training
+// samples, which equals that of the mean of the replicas scored by hand, and the distances of the replicas to the
+// centre.
 func TestTrainError(t *testing.T) {
 	for _, workers := range []int{1, 3} {
 		r := quick(Rig{Algorithm: "elastic", Members: 4, Workers: workers, Seed: 3, Rounds: 30, Probe: 10})
 		o := run(t, r)
-		var told []event.Points
+		var reported []event.Points
 		spread := map[uint64][]float64{}
 		for _, rec := range o.Log.Records {
 			switch p := rec.Points; {
 			case p == nil:
 			case p.Series == event.SeriesTrainError:
-				told = append(told, *p)
+				reported = append(reported, *p)
 			case p.Series == event.SeriesSpread:
 				spread[p.Round] = p.Values
 			}
 		}
-		if len(told) != 1 || told[0].Round != 30 || len(told[0].Values) != 1 {
-			t.Fatalf("told %+v", told)
+		if len(reported) != 1 || reported[0].Round != 30 || len(reported[0].Values) != 1 {
+			t.Fatalf("reported %+v", reported)
 		}
 		toy, step, blocks := r.alone(t)
 		step(30)
@@ -45,7 +46,7 @@ func TestTrainError(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if got, want := told[0].Values[0], sc[0].Error(); math.Abs(got-want) > 100.1/float64(len(toy.Train())) || want == 0 {
+		if got, want := reported[0].Values[0], sc[0].Error(); math.Abs(got-want) > 100.1/float64(len(toy.Train())) || want == 0 {
 			t.Errorf("%d workers: training error %v, by hand %v", workers, got, want)
 		}
 		for a, far := range spread[30] {

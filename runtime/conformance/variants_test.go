@@ -13,8 +13,8 @@ import (
 	"brood/runtime/event"
 )
 
-// TestVariants: choices that change what an algorithm sends or keeps hold what the suite holds for its defaults:
-// the same hash wherever members are, bytes as predicted, verify and resume. A plain run takes one of each algorithm.
+// TestVariants: settings that change what an algorithm sends or stores pass the checks of the suite: the same hash for
+// any placement, bytes as predicted, verify and resume. The default tests take one setting of each algorithm.
 func TestVariants(t *testing.T) {
 	met := map[string]int{}
 	for _, v := range []struct {
@@ -112,7 +112,7 @@ func TestVariants(t *testing.T) {
 		t.Run(fmt.Sprintf("%s/%v", v.algorithm, v.set), func(t *testing.T) {
 			r := quick(Rig{Algorithm: v.algorithm, Rounds: 12, Seed: 3})
 			if v.algorithm == "hybrid-es" {
-				r.Rounds = 4 // each evaluates all samples, for every group
+				r.Rounds = 4 // each round evaluates all samples, for every group
 			}
 			for _, s := range v.set {
 				r = r.With(s[0], s[1])
@@ -129,8 +129,8 @@ func TestVariants(t *testing.T) {
 	}
 }
 
-// TestTurnedInACycle: knobs that say what a cycle is, or what is kept of it, are turned while it runs; bytes are still
-// as predicted and the log verifies.
+// TestTurnedInACycle: knobs that define a cycle, or what is stored of it, are set while the cycle is in progress. Bytes
+// are still as predicted, and the log verifies.
 func TestTurnedInACycle(t *testing.T) {
 	for _, c := range []struct {
 		rig   Rig
@@ -145,17 +145,17 @@ func TestTurnedInACycle(t *testing.T) {
 		{Rig{Algorithm: "pb2"}, [][2]string{{"period", "0.05"}, {"vary", "1.5"}, {"window", "7"}, {"quantile", "0.5"}}},
 	} {
 		r := quick(c.rig)
-		// it is stopped long before, unless a turn is refused
+		// the run is stopped long before, unless a command is rejected
 		r.Members, r.Workers, r.Rounds, r.Seed = max(5, c.rig.Members), 3, 20_000, 7
-		commits, obeyed, turned := 0, 0, 0
+		commits, applied, turned := 0, 0, 0
 		r.OnRecord = func(rec event.Record) []event.Command {
 			switch {
 			case rec.Accepted != nil:
-				obeyed, commits = obeyed+1, 0
+				applied, commits = applied+1, 0
 			case rec.Commit != nil:
 				commits++
 			}
-			if commits < 3 || obeyed < turned || turned > len(c.turns) { // the last turn has to be in force
+			if commits < 3 || applied < turned || turned > len(c.turns) { // the last command must be in effect
 				return nil
 			}
 			if turned++; turned > len(c.turns) {
@@ -164,8 +164,8 @@ func TestTurnedInACycle(t *testing.T) {
 			return []event.Command{{Set: []event.Setting{{Knob: c.turns[turned-1][0], Expr: c.turns[turned-1][1]}}}}
 		}
 		o, err := r.Run(context.Background())
-		if err != nil || o.Exit.Phase != event.Stopped || obeyed != len(c.turns) {
-			t.Errorf("%s: %+v, %v: %d of %d turns were obeyed", r.Algorithm, o.Exit, err, obeyed, len(c.turns))
+		if err != nil || o.Exit.Phase != event.Stopped || applied != len(c.turns) {
+			t.Errorf("%s: %+v, %v: %d of %d commands were applied", r.Algorithm, o.Exit, err, applied, len(c.turns))
 		}
 		for _, rc := range o.Replies {
 			if !rc.Accepted {
@@ -181,8 +181,8 @@ func TestTurnedInACycle(t *testing.T) {
 	}
 }
 
-// TestDirectionsBegin: LM-MA-ES's directions begin where another algorithm went before, and where their number is
-// turned, and count from there: the first step of the mean is as long as its noise, and the next one is not.
+// TestDirectionsBegin: the directions of LM-MA-ES restart after a swap and when their number changes, and their rounds
+// count from there: the first step of the mean has the length of its noise, and the next one has not.
 func TestDirectionsBegin(t *testing.T) {
 	set := func(knob, expr string) event.Setting { return event.Setting{Knob: knob, Expr: expr} }
 	turns := []event.Command{{Algorithm: "lm-ma-es", Set: []event.Setting{set("sigma", "0.1"), set("rate", "3"), set("batch", "6")}},
@@ -194,7 +194,7 @@ func TestDirectionsBegin(t *testing.T) {
 		if rec.Plan != nil && turned > 0 {
 			begun = append(begun, rec.Plan.At)
 		}
-		if rec.Commit == nil || turned > len(begun) { // the last turn has to be in force
+		if rec.Commit == nil || turned > len(begun) { // the last command must be in effect
 			return nil
 		}
 		if commits++; commits%4 > 0 || turned == len(turns) {
@@ -205,12 +205,12 @@ func TestDirectionsBegin(t *testing.T) {
 	}
 	o, err := r.Run(context.Background())
 	if err != nil || o.Exit.Phase != event.Stopped || len(begun) != 3 {
-		t.Fatalf("%+v, %v: directions began at %d", o.Exit, err, begun)
+		t.Fatalf("%+v, %v: the directions restarted at rounds %d", o.Exit, err, begun)
 	}
 	rounds, stretch := o.Series("stretch")
 	for _, at := range begun {
 		if i := slices.Index(rounds, at+1); i < 0 || i+1 == len(rounds) || stretch[i] != 1 || stretch[i+1] == 1 {
-			t.Errorf("directions began after round %d; they stretch by %v in rounds %d", at, stretch, rounds)
+			t.Errorf("the directions restarted after round %d; stretch is %v in rounds %d", at, stretch, rounds)
 		}
 	}
 	if sent, predicted := o.Bytes(); !maps.Equal(sent, predicted) {
@@ -221,8 +221,8 @@ func TestDirectionsBegin(t *testing.T) {
 	}
 }
 
-// TestMassOutlivesMembers: members that leave hand on what they carry (optim.Leaver): through resizes, the push-sum
-// weights add up to the members that ever entered.
+// TestMassOutlivesMembers: members that leave pass on their push-sum weights (optim.Leaver), so that through resizes
+// the weights add up to the number of members that ever entered.
 func TestMassOutlivesMembers(t *testing.T) {
 	r := quick(Rig{Algorithm: "sgp", Members: 6, Workers: 3, Rounds: 1000, Seed: 5})
 	sizes, asked, planned := []int{4, 7, 3}, 6, false
@@ -230,7 +230,7 @@ func TestMassOutlivesMembers(t *testing.T) {
 		if rec.Plan != nil {
 			planned = len(rec.Plan.New.Members) == asked
 		}
-		if rec.Commit == nil || !planned || len(sizes) == 0 { // the last resize has to be in force
+		if rec.Commit == nil || !planned || len(sizes) == 0 { // the last resize must be in effect
 			return nil
 		}
 		asked, sizes, planned = sizes[0], sizes[1:], false

@@ -423,7 +423,7 @@ func TestVisitorCannotAskForTheLease(t *testing.T) {
 			if err != nil {
 				return nil, err
 			}
-			go func() { _ = Relay(t.Context(), there, to, Visitor{Name: "bob@key", Command: may}, nil) }()
+			go func() { _ = Relay(t.Context(), there, to, RelayedClient{Name: "bob@key", Command: may}, nil) }()
 			return here, nil
 		})
 		if l, err := c.Lease(testutil.Context(t), view.LeaseLook); err != nil || l.Holder != "ada" || l.Mine {

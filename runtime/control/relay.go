@@ -12,8 +12,8 @@ import (
 	"brood/runtime/view"
 )
 
-// Visitor describes a remote client, which does not use the Unix socket of the session.
-type Visitor struct {
+// RelayedClient describes a remote client, which does not use the Unix socket of the session.
+type RelayedClient struct {
 	Name    string // for the writer's lease and the log of edits; overrides the name that the client sends
 	Command bool   // the client may command; otherwise it is read-only
 }
@@ -24,7 +24,7 @@ const maxAsked = 1 << 20
 // Relay forwards the requests of a remote client to the control socket of a session, under the name v.Name, and the
 // replies back, until either side or ctx ends. It closes both connections. gate handles requests about the listener
 // that accepted the client; if gate is nil, the session handles them.
-func Relay(ctx context.Context, client, session net.Conn, v Visitor, gate func(Gate) (string, error)) error {
+func Relay(ctx context.Context, client, session net.Conn, v RelayedClient, gate func(Gate) (string, error)) error {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
 	defer client.Close()

@@ -122,7 +122,7 @@ func (c *Coordinator) checkBytes(sum *sum, to uint64) []Effect {
 	}
 	c.bytesWarned[c.alg.Name] = true
 	text := fmt.Sprintf("Bytes of %s predicts %d bytes for %s up to round %d, and its workers sent %d: "+
-		"correct that formula; if it is right, a worker (of %s) counts wrongly or lies. "+
+		"correct that formula; if it is right, a worker (of %s) counts or reports wrongly. "+
 		"The run continues; its bytes are no longer compared",
 		c.alg.Name, predicted, op, to, sent, list(c.hosting.Workers))
 	return []Effect{c.alert(event.LevelWarning, event.AlertBytes, text, engine.None)}
@@ -150,8 +150,8 @@ func (c *Coordinator) bytesMismatch(all, want collective.Ledger) (op collective.
 // pauseDisagree discards the rounds in progress and pauses the run: at least one of these workers is faulty, and the
 // core cannot know which. difference completes the sentence "workers 0 and 1 ...".
 func (c *Coordinator) pauseDisagree(workers []int, difference string) []Effect {
-	text := fmt.Sprintf("workers %s %s: one of them lies, or its memory failed; "+
-		"end one of them (:kill N) or let others join, and resume; the rounds after %d are done again",
+	text := fmt.Sprintf("workers %s %s: one of them reports wrongly, or its memory failed; "+
+		"end one of them (:kill N) or let others join, and resume; the rounds after %d are repeated",
 		list(workers), difference, c.committed)
 	c.granted = c.committed
 	clear(c.done)

@@ -13,8 +13,8 @@ import (
 	"brood/runtime/message"
 )
 
-// BenchmarkReports is what the core does with a report of one of 10,000 workers, of which each hosts a member, with its
-// share of the commit and of the next grant.
+// BenchmarkReports times the report of one of 10,000 workers, each of which hosts a member, including its share of the
+// commit and of the next grant.
 func BenchmarkReports(b *testing.B) {
 	const workers = 10_000
 	for _, alg := range []string{"dp-sgd", "localsgd"} {
@@ -54,7 +54,7 @@ func BenchmarkReports(b *testing.B) {
 	}
 }
 
-// reportOf is what a worker reports of a grant.
+// reportOf returns the report of a worker about a grant.
 func reportOf(c *Coordinator, g message.Grant, w int) message.Done {
 	d := message.Done{Worker: w, Epoch: g.Epoch, From: g.From, To: g.To, Sent: collective.Ledger{"gradient": 81_000}, Nanos: 1000,
 		Progress: event.Progress{Rounds: g.To, Steps: g.To, Samples: 32 * g.To, Epochs: 0.1 * float64(g.To)}}

@@ -42,7 +42,7 @@ type Fault struct {
 }
 
 func (f *Fault) Error() string {
-	return fmt.Sprintf("its %T cannot be understood, by a mistake of brood's own: %v; report this", f.report, f.Value)
+	return fmt.Sprintf("its %T caused a bug in brood: %v; please report it", f.report, f.Value)
 }
 
 // check returns an error if a worker's message is impossible in the current state. A panic inside becomes a [Fault].

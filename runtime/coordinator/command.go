@@ -49,7 +49,7 @@ func (c *Coordinator) apply(cmd event.Command) (round uint64, fx []Effect, err e
 	if c.ending != nil {
 		return 0, nil, fmt.Errorf("the run is ending (%s): resume it first", c.ending.Reason)
 	}
-	if err := Sayable(cmd.Why); err != nil {
+	if err := ValidateReason(cmd.Why); err != nil {
 		return 0, nil, err
 	}
 	// before anything is staged: the command applies as a whole or not at all
@@ -94,7 +94,7 @@ func (c *Coordinator) validateAction(cmd event.Command) error {
 	case "", event.Kill, event.Stop, event.Save: // the shell handles Kill
 	case event.Pause:
 		if c.phase == event.Paused {
-			return fmt.Errorf("the run is paused already")
+			return fmt.Errorf("the run is already paused")
 		}
 	case event.Resume:
 		if c.phase != event.Paused {
@@ -133,9 +133,9 @@ func (c *Coordinator) validateLimit(l event.Limit) error {
 	}
 	switch done := (event.Progress{Rounds: c.granted, Epochs: c.progress.Epochs}); {
 	case l.Rounds > 0 && done.Rounds >= l.Rounds:
-		return fmt.Errorf("round %d is given out already: give more rounds than that, or stop the run", done.Rounds)
+		return fmt.Errorf("round %d is already granted: give more rounds, or stop the run", done.Rounds)
 	case l.Reached(done):
-		return fmt.Errorf("%.4g epochs are done already: give more than that, or stop the run", done.Epochs)
+		return fmt.Errorf("%.4g epochs are already done: give more, or stop the run", done.Epochs)
 	}
 	return nil
 }
@@ -157,13 +157,13 @@ func requester(cmd event.Command) string {
 	return ", by " + By(cmd)
 }
 
-// Sayable rejects a reason that is longer than event.MaxWhy or is not one line of printable text.
-func Sayable(why string) error {
+// ValidateReason rejects a reason that is longer than event.MaxWhy or is not one line of printable text.
+func ValidateReason(why string) error {
 	if n := utf8.RuneCountInString(why); n > event.MaxWhy {
 		return usererr.Errorf("the reason of the command has %d characters: give it in %d or fewer", n, event.MaxWhy)
 	}
 	if !utf8.ValidString(why) || strings.ContainsFunc(why, func(r rune) bool { return !unicode.IsPrint(r) }) {
-		return usererr.Errorf("the reason of the command holds what cannot be shown: give it in one line of text")
+		return usererr.Errorf("the reason of the command has unprintable characters: give one line of text")
 	}
 	return nil
 }

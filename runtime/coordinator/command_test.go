@@ -11,8 +11,8 @@ import (
 	"brood/runtime/message"
 )
 
-// asks is the receipt of a command.
-func (p *party) asks(c event.Command) (r event.Receipt) {
+// asks sends a command and returns its receipt.
+func (p *testRun) asks(c event.Command) (r event.Receipt) {
 	p.t.Helper()
 	for _, x := range p.step(c) {
 		if got, ok := x.(Receipt); ok {
@@ -23,10 +23,9 @@ func (p *party) asks(c event.Command) (r event.Receipt) {
 	return r
 }
 
-// A schedule that is over before it would take effect is refused; positions that count from there are in the log as
-// rounds of the run.
+// A schedule that would end before it takes effect is rejected. Relative positions are logged as rounds of the run.
 func TestScheduleThatIsOver(t *testing.T) {
-	p := newParty(t, 1, nil)
+	p := newTestRun(t, 1, nil)
 	for p.core.granted < 300 {
 		p.round(nil)
 	}
@@ -63,10 +62,10 @@ func TestScheduleThatIsOver(t *testing.T) {
 	}
 }
 
-// A setting that names the algorithm whose knob it is does not turn the knob of that name of another, also where the
-// swap is accepted and not in effect yet.
+// A setting that names its algorithm does not set a knob of the same name of another algorithm, also while an accepted
+// swap is not in effect yet.
 func TestSettingOfAnotherAlgorithm(t *testing.T) {
-	p := newParty(t, 1, nil)
+	p := newTestRun(t, 1, nil)
 	of := func(alg string) event.Receipt {
 		return p.asks(event.Command{Set: []event.Setting{{Knob: "eta", Expr: "0.05"}}, Of: alg})
 	}
@@ -77,7 +76,7 @@ func TestSettingOfAnotherAlgorithm(t *testing.T) {
 		t.Fatal(r.Reason)
 	}
 	if r := of("parle"); r.Accepted || r.Reason != "these knobs are of parle, and elastic takes over: nothing is set" {
-		t.Errorf("with a swap on its way: %+v", r)
+		t.Errorf("with a pending swap: %+v", r)
 	}
 	for p.core.plan == nil {
 		p.round(nil)
@@ -91,9 +90,10 @@ func TestSettingOfAnotherAlgorithm(t *testing.T) {
 	}
 }
 
-// TestReasons: the reason of a command stays with what comes of it, and one that no screen could show is refused.
+// TestReasons: the reason of a command is recorded with its edit, pause or plan. A reason that cannot be displayed is
+// rejected.
 func TestReasons(t *testing.T) {
-	p := newParty(t, 1, nil)
+	p := newTestRun(t, 1, nil)
 	for p.core.granted < 10 {
 		p.round(nil)
 	}
@@ -110,7 +110,7 @@ func TestReasons(t *testing.T) {
 	}
 	paused := p.core.granted
 	if paused <= p.core.committed {
-		t.Fatal("workers have nothing to do: a pause would hold at once")
+		t.Fatal("no round is in progress: a pause would take effect immediately")
 	}
 	for _, c := range []event.Command{{Why: "lunch", Action: event.Pause}, {Why: "back", Action: event.Resume}, {Why: "more of them", Members: 6}} {
 		c.By = "tuner"
@@ -123,29 +123,29 @@ func TestReasons(t *testing.T) {
 		p.round(nil)
 		plan, _ = p.sent[0][len(p.sent[0])-1].(message.Plan)
 	}
-	var told []string
+	var reasons []string
 	for _, r := range p.log {
 		switch {
 		case r.Edit != nil && r.Edit.By == "tuner":
-			told = append(told, r.Edit.Whose())
+			reasons = append(reasons, r.Edit.Whose())
 		case r.State != nil && r.State.Phase == event.Paused:
-			told = append(told, r.State.Reason)
+			reasons = append(reasons, r.State.Reason)
 			if r.State.Round != paused {
-				t.Errorf("a pause is recorded at round %d, and the run stands at %d once its workers are done", r.State.Round, paused)
+				t.Errorf("the pause is recorded at round %d, but workers finish round %d before it", r.State.Round, paused)
 			}
 		}
 	}
-	told = append(told, plan.Note)
+	reasons = append(reasons, plan.Note)
 	want := []string{"tuner: the loss is flat", "by tuner: lunch", "population is 6, by tuner: more of them"}
-	if !slices.Equal(told, want) {
-		t.Errorf("the log tells %q, want %q", told, want)
+	if !slices.Equal(reasons, want) {
+		t.Errorf("the log has %q, want %q", reasons, want)
 	}
 }
 
-// TestLimits: a limit that no run could reach, or that this one has reached, is refused, and so is all that came with
-// it; the run ends by the one that was in force.
+// TestLimits: a limit that is invalid or already reached is rejected together with the rest of its command, and the
+// previous limit stays in effect.
 func TestLimits(t *testing.T) {
-	p := newParty(t, 1, nil)
+	p := newTestRun(t, 1, nil)
 	for p.core.granted < 10 {
 		p.round(nil)
 	}
@@ -153,7 +153,7 @@ func TestLimits(t *testing.T) {
 	granted, was := p.core.granted, p.core.cfg.Limit
 	for _, c := range []struct {
 		limit event.Limit
-		says  string
+		want  string
 		typed bool
 	}{
 		{event.Limit{}, "the limit names no end: give rounds, epochs, seconds or a target", true},
@@ -162,14 +162,14 @@ func TestLimits(t *testing.T) {
 		{event.Limit{Epochs: math.NaN()}, "the limit has NaN epochs: give", true},
 		{event.Limit{Seconds: math.Inf(1)}, "the limit has +Inf seconds: give", true},
 		{event.Limit{Target: "fame=1"}, `target "fame=1"`, true},
-		{event.Limit{Rounds: granted}, fmt.Sprintf("round %d is given out already: give more rounds than that, or stop the run", granted), false},
-		{event.Limit{Rounds: 1}, fmt.Sprintf("round %d is given out already", granted), false},
-		{event.Limit{Epochs: 2}, "2 epochs are done already: give more than that, or stop the run", false},
-		{event.Limit{Rounds: 90, Epochs: 1}, "2 epochs are done already", false},
+		{event.Limit{Rounds: granted}, fmt.Sprintf("round %d is already granted: give more rounds, or stop the run", granted), false},
+		{event.Limit{Rounds: 1}, fmt.Sprintf("round %d is already granted", granted), false},
+		{event.Limit{Epochs: 2}, "2 epochs are already done: give more, or stop the run", false},
+		{event.Limit{Rounds: 90, Epochs: 1}, "2 epochs are already done", false},
 	} {
 		edits := []event.Setting{{Knob: "eta", Expr: "0.2"}}
-		if r := p.asks(event.Command{Limit: &c.limit, Set: edits}); r.Accepted || r.Usage != c.typed || !strings.Contains(r.Reason, c.says) {
-			t.Errorf("%+v is answered by %+v, want %q", c.limit, r, c.says)
+		if r := p.asks(event.Command{Limit: &c.limit, Set: edits}); r.Accepted || r.Usage != c.typed || !strings.Contains(r.Reason, c.want) {
+			t.Errorf("%+v is answered by %+v, want %q", c.limit, r, c.want)
 		}
 	}
 	if p.core.cfg.Limit != was || len(p.core.staged) > 0 {
@@ -182,10 +182,10 @@ func TestLimits(t *testing.T) {
 	}
 }
 
-// TestHeldGrantIsFollowedByNone: a grant that may end early, since it was given under a target, is followed by none
-// before its report, even where the target has been taken away meanwhile: nobody knows where the next one would begin.
+// TestHeldGrantIsFollowedByNone: under a target, a grant may end early, so the next grant is sent only after its
+// report, also if the target was removed meanwhile: the first round of the next grant is not known before.
 func TestHeldGrantIsFollowedByNone(t *testing.T) {
-	p := newParty(t, 2, func(c *Config) { c.Limit = event.Limit{Target: "loss=0.001"} })
+	p := newTestRun(t, 2, func(c *Config) { c.Limit = event.Limit{Target: "loss=0.001"} })
 	granted := func() (n int) {
 		for _, m := range p.sent[0] {
 			if g, ok := m.(message.Grant); ok && g.From >= p.core.committed {
@@ -195,17 +195,17 @@ func TestHeldGrantIsFollowedByNone(t *testing.T) {
 		return n
 	}
 	if n := granted(); n != 1 {
-		t.Fatalf("%d grants are out under a target", n)
+		t.Fatalf("%d grants are outstanding under a target", n)
 	}
-	if r := p.asks(event.Command{Limit: &event.Limit{Rounds: partyRounds}}); !r.Accepted {
+	if r := p.asks(event.Command{Limit: &event.Limit{Rounds: testRounds}}); !r.Accepted {
 		t.Fatal(r.Reason)
 	}
 	p.step(Tick{})
 	if n := granted(); n != 1 {
-		t.Errorf("%d grants are out, and the first one may end early", n)
+		t.Errorf("%d grants are outstanding, and the first one may end early", n)
 	}
 	p.round(nil)
 	if n := granted(); n != p.core.cfg.Ahead {
-		t.Errorf("%d grants are out, want %d", n, p.core.cfg.Ahead)
+		t.Errorf("%d grants are outstanding, want %d", n, p.core.cfg.Ahead)
 	}
 }

@@ -53,13 +53,13 @@ type Config struct {
 	// maximum bytes of blocks at which a worker that hosts all members takes snapshots; 0 means KeepBytes
 	Keep int64
 
-	Resume *event.Checkpoint // resume from this checkpoint instead of from the seed
-	Epoch  uint32            // newest epoch in the log that is resumed
-	Late   []event.Edit      // in the log, but not in effect at Resume's round: they take effect at once
-	Asked  event.Pending     // commands accepted in the log without a round or plan: they are applied first
-	Cause  event.Cause       // cause of the first plan: start, resume or fork; "" means start
-	Met    string            // how the round of Resume met the target of the limit; "" if it did not
-	Sane   Sane              // the last good state, computed from the log that is resumed
+	Resume   *event.Checkpoint // resume from this checkpoint instead of from the seed
+	Epoch    uint32            // newest epoch in the log that is resumed
+	Late     []event.Edit      // in the log, but not in effect at Resume's round: they take effect at once
+	Asked    event.Pending     // commands accepted in the log without a round or plan: they are applied first
+	Cause    event.Cause       // cause of the first plan: start, resume or fork; "" means start
+	Met      string            // how the round of Resume met the target of the limit; "" if it did not
+	LastGood LastGood          // the last good state, computed from the log that is resumed
 }
 
 // Coordinator is the state of the core; see state.go for its parts. It is not safe for concurrent use. The shell
@@ -100,7 +100,7 @@ func New(cfg Config) (*Coordinator, error) {
 		epochs: epochs{epoch: cfg.Epoch, base: cfg.Epoch, alg: alg, bytesWarned: map[string]bool{}},
 		knobs:  knobs{edits: slices.Clone(cfg.Edits)},
 		rounds: rounds{batch: 1, maxRounds: 1, done: map[uint64]*outstanding{}},
-		saves:  saves{lastGood: cfg.Sane},
+		saves:  saves{lastGood: cfg.LastGood},
 	}
 	members := collective.IDs(cfg.Members)
 	if cp := cfg.Resume; cp != nil {

@@ -114,7 +114,7 @@ func (c *Coordinator) releaseLeaving() (fx []Effect) {
 	for _, w := range slices.Clone(c.alive) {
 		if c.excluded[w] == leaving && (c.base == c.cfg.Epoch || len(c.hosting.Of(w)) == 0) {
 			c.forget(w)
-			fx = append(fx, Dismiss{w})
+			fx = append(fx, Release{w})
 		}
 	}
 	return fx
@@ -128,7 +128,7 @@ func (c *Coordinator) releaseAll(save bool) (fx []Effect) {
 	}
 	for _, w := range slices.Clone(c.alive) {
 		c.forget(w)
-		fx = append(fx, Dismiss{w})
+		fx = append(fx, Release{w})
 	}
 	for _, m := range c.roster.Members {
 		c.lost[m] = true
@@ -157,7 +157,7 @@ func (c *Coordinator) applyCordon(cmd event.Command) []Effect {
 		kind, text = event.AlertUncordon, fmt.Sprintf("worker %d takes part again", cmd.Worker)
 		c.requestPlacement(event.CauseJoin, text)
 	}
-	return []Effect{c.alert(event.LevelInfo, kind, text+", says "+By(cmd), engine.None)}
+	return []Effect{c.alert(event.LevelInfo, kind, text+", requested by "+By(cmd), engine.None)}
 }
 
 // validateCordon rejects a Cordon, Drain or Uncordon that has no effect or leaves no worker for the members.
@@ -169,11 +169,11 @@ func (c *Coordinator) validateCordon(cmd event.Command) error {
 	case c.excluded[w] == leaving:
 		return fmt.Errorf("worker %d is leaving", w)
 	case cmd.Action == event.Uncordon && c.excluded[w] != cordoned:
-		return fmt.Errorf("worker %d takes part already", w)
+		return fmt.Errorf("worker %d already takes part", w)
 	case cmd.Action == event.Cordon && c.excluded[w] == cordoned:
-		return fmt.Errorf("worker %d is cordoned already", w)
+		return fmt.Errorf("worker %d is already cordoned", w)
 	case cmd.Action == event.Drain && c.excluded[w] == cordoned && len(c.hosting.Of(w)) == 0:
-		return fmt.Errorf("worker %d is drained already", w)
+		return fmt.Errorf("worker %d is already drained", w)
 	}
 	others := maps.Clone(c.excluded)
 	others[w] = cordoned

@@ -66,8 +66,8 @@ type (
 		Worker int
 		Msg    message.Order
 	}
-	// Dismiss releases a worker that leaves and hosts no members.
-	Dismiss struct{ Worker int }
+	// Release releases a worker that leaves and hosts no members.
+	Release struct{ Worker int }
 	// Append writes a record to the log, before the shell sends any message after it.
 	Append struct{ Record event.Record }
 	// Receipt answers a command. The shell delivers it after the records before it are in the log.
@@ -82,7 +82,7 @@ type (
 )
 
 func (Send) isEffect()    {}
-func (Dismiss) isEffect() {}
+func (Release) isEffect() {}
 func (Append) isEffect()  {}
 func (Receipt) isEffect() {}
 func (Exit) isEffect()    {}

@@ -16,7 +16,7 @@ import (
 	"brood/runtime/message"
 )
 
-// eventOf is what a worker says, or an operator asks, as the event that it is to the core.
+// eventOf returns a report or a command as an event of the core; other events unchanged.
 func eventOf(x any) Event {
 	switch x := x.(type) {
 	case Event:
@@ -29,8 +29,8 @@ func eventOf(x any) Event {
 	panic(fmt.Sprintf("%T is no event", x))
 }
 
-// TestEveryTypeIsHandled holds each switch over a closed set against the types that are in it, by their sources: a type
-// that is added and not handled would be met at run time only.
+// TestEveryTypeIsHandled parses the sources: each type switch over a closed set must have a case for every type of the
+// set. Without it a new type would only fail at run time.
 func TestEveryTypeIsHandled(t *testing.T) {
 	here, said := sources(t, "."), sources(t, "../message")
 	reports := marked(said, "report")
@@ -62,11 +62,11 @@ func TestEveryTypeIsHandled(t *testing.T) {
 	}
 }
 
-// TestUnknownPanics: what the core does not know is a mistake of ours, and is not passed over.
+// TestUnknownPanics: the core panics on an unknown event or report, which is a bug.
 func TestUnknownPanics(t *testing.T) {
 	for name, ev := range map[string]Event{"nothing": nil, "a pointer": &Tick{}} {
 		t.Run(name, func(t *testing.T) {
-			p := newParty(t, 1, nil)
+			p := newTestRun(t, 1, nil)
 			defer func() {
 				if r := recover(); r == nil || !strings.Contains(fmt.Sprint(r), "does not know the event") {
 					t.Errorf("panic %v", r)
@@ -77,7 +77,7 @@ func TestUnknownPanics(t *testing.T) {
 	}
 }
 
-// sources are the functions of a package outside its tests, by receiver and name.
+// sources returns the functions of a package except its tests, by receiver and name.
 func sources(t *testing.T, dir string) map[string]*ast.FuncDecl {
 	t.Helper()
 	files, err := filepath.Glob(filepath.Join(dir, "*.go"))
@@ -106,7 +106,7 @@ func sources(t *testing.T, dir string) map[string]*ast.FuncDecl {
 	return out
 }
 
-// marked are the types with a marker method.
+// marked returns the types that have a marker method.
 func marked(funcs map[string]*ast.FuncDecl, marker string) (out []string) {
 	for name := range maps.Keys(funcs) {
 		if of, ok := strings.CutSuffix(name, "."+marker); ok {
@@ -117,7 +117,8 @@ func marked(funcs map[string]*ast.FuncDecl, marker string) (out []string) {
 	return out
 }
 
-// cases are the types in the last switch over types that a function's own body has, and whether its default panics.
+// cases returns the types in the last type switch of a function, outside function literals, and whether its default
+// case panics.
 func cases(f *ast.FuncDecl) (out []string, panics bool) {
 	ast.Inspect(f.Body, func(n ast.Node) bool {
 		s, ok := n.(*ast.TypeSwitchStmt)
@@ -144,7 +145,7 @@ func cases(f *ast.FuncDecl) (out []string, panics bool) {
 	return out, panics
 }
 
-// typeName is a type's name without package and pointer.
+// typeName returns the name of a type without package and pointer.
 func typeName(x ast.Expr) string {
 	switch x := x.(type) {
 	case *ast.StarExpr:

@@ -6,8 +6,8 @@ import (
 	"brood/runtime/event"
 )
 
-// TestGoal: a run is at its goal by the rounds or epochs of its last commit, or by what was measured at it; what a plan
-// goes back behind, and what another limit asks for, is not reached.
+// TestGoal: a goal is reached by the rounds or epochs of the last commit, or by a metric measured at it. A rollback
+// before that commit, or another limit, makes it unreached.
 func TestGoal(t *testing.T) {
 	limit := event.Limit{Rounds: 20, Target: "test_error=3"}
 	commit := func(to uint64) event.Record {
@@ -35,7 +35,7 @@ func TestGoal(t *testing.T) {
 		{event.Record{State: &event.State{Limit: &event.Limit{Rounds: 30}}}, false, ""},
 	} {
 		if g.Take(step.record); g.Reached() != step.reached || g.Met != step.met {
-			t.Errorf("after record %d it is reached: %t, met %q; want %t, %q", i, g.Reached(), g.Met, step.reached,
+			t.Errorf("after record %d: reached %t, met %q; want %t, %q", i, g.Reached(), g.Met, step.reached,
 				step.met)
 		}
 	}

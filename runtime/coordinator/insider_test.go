@@ -13,10 +13,11 @@ import (
 	"brood/runtime/message"
 )
 
-// insider plays a worker that was let in and says what a script makes of an honest report: bytes of its message changed
-// on the way, or fields that hold what an attacker would choose. An exhausted script gives zeros.
+// insider plays a malicious worker that was admitted. A script of random bytes decides how it modifies stepOthers
+// reports: it flips bytes of the encoded message, or fills fields with values that an attacker would choose. After its
+// end the script yields zeros.
 type insider struct {
-	*party
+	*testRun
 	script []byte
 	id     int
 	next   int // number of the next worker
@@ -33,7 +34,7 @@ func (x *insider) byte() byte {
 
 func (x *insider) below(n int) int { return (int(x.byte())<<8 | int(x.byte())) % max(1, n) }
 
-// number is one that bounds are made for.
+// number returns a value at or near a bound.
 func (x *insider) number() uint64 {
 	all := []uint64{0, 1, 2, 3, 7, 255, 1 << 16, 1<<31 - 1, 1 << 31, 1<<32 - 1, 1 << 32, 1 << 53, 1 << 62, 1<<63 - 1, 1 << 63, math.MaxUint64}
 	return all[x.below(len(all))] + uint64(x.below(3))
@@ -44,7 +45,7 @@ func (x *insider) real() float64 {
 	return all[x.below(len(all))]
 }
 
-// report is the honest answer to the insider's grant, or a plain one where it has none.
+// report returns the stepOthers report of the insider's grant, or a plain report if it has no grant.
 func (x *insider) report() message.Done {
 	for _, m := range x.sent[x.id] {
 		if g, ok := m.(message.Grant); ok && g.Epoch == x.core.base && x.core.plan == nil && g.From >= x.core.committed && len(x.core.roster.Hosted(x.id)) > 0 {
@@ -54,8 +55,8 @@ func (x *insider) report() message.Done {
 	return message.Done{Worker: x.id, Epoch: x.core.epoch, From: x.core.committed, To: x.core.granted}
 }
 
-// lie is what the insider says.
-func (x *insider) lie() any {
+// badMessage returns a modified message.
+func (x *insider) badMessage() any {
 	d := x.report()
 	points := &event.Points{}
 	if len(d.Points) > 0 {
@@ -89,7 +90,7 @@ func (x *insider) lie() any {
 	case 12:
 		d.Points = slices.Repeat(d.Points, 1+x.below(50))
 	case 13:
-		put(&d, fmt.Sprintf("x/%d", x.number()), [32]byte{})
+		setDigest(&d, fmt.Sprintf("x/%d", x.number()), [32]byte{})
 	case 14:
 		d.Digests = d.Digests[:max(0, len(d.Digests)-1)]
 	case 15:
@@ -113,16 +114,17 @@ func (x *insider) lie() any {
 		return message.Saved{Worker: x.id, Epoch: x.core.base, At: x.core.committed, Nanos: int64(x.number()), Err: []string{"", "\nno"}[x.below(2)]}
 	case 22:
 		return message.Leaving{Worker: x.id}
-	case 23: // it says that it lost another
+	case 23: // it reports a broken connection to another worker
 		who := x.below(4)
 		return message.Failed{Worker: x.id, Epoch: x.core.epoch, Err: "nothing came", Cut: &who, Never: x.below(2) == 1}
 	}
 	return d
 }
 
-// say sends a lie as the fleet would take it: what cannot be decoded, or speaks as another, cuts the insider off.
-func (x *insider) say() {
-	kind, body, err := message.Encode(x.lie())
+// send sends a bad message to the core as the fleet would: a message that cannot be decoded, or names another sender,
+// ends the connection.
+func (x *insider) send() {
+	kind, body, err := message.Encode(x.badMessage())
 	if err != nil {
 		x.t.Fatal(err)
 	}
@@ -139,8 +141,8 @@ func (x *insider) say() {
 	x.step(Lost{x.id, "it was cut off"})
 }
 
-// honest lets everybody but the insider do what is due.
-func (x *insider) honest() {
+// stepOthers lets all other workers answer what is due.
+func (x *insider) stepOthers() {
 	x.now = x.now.Add(linkPauses[1])
 	x.step(Tick{})
 	if x.core.plan != nil && !slices.Contains(x.core.pending, x.id) {
@@ -163,17 +165,17 @@ func (x *insider) honest() {
 	}
 }
 
-// play lets an insider say what a script makes of it among two honest workers, who go on whatever it is.
+// play runs a script of an insider among two stepOthers workers, and checks that they can continue.
 func play(t *testing.T, script []byte) {
-	p := newParty(t, 3, nil)
-	x := &insider{party: p, script: script, id: 2, next: 3}
+	p := newTestRun(t, 3, nil)
+	x := &insider{testRun: p, script: script, id: 2, next: 3}
 	for range 24 {
 		if len(x.script) == 0 {
 			break
 		}
 		switch x.below(8) {
 		case 0:
-			x.honest()
+			x.stepOthers()
 		case 1:
 			if x.core.plan != nil && slices.Contains(x.core.pending, x.id) {
 				x.step(message.Ready{Worker: x.id, Epoch: x.core.plan.Epoch})
@@ -183,9 +185,9 @@ func play(t *testing.T, script []byte) {
 				x.step(d)
 			}
 		default:
-			x.say()
+			x.send()
 		}
-		if !slices.Contains(x.core.alive, x.id) { // it comes again
+		if !slices.Contains(x.core.alive, x.id) { // it joins again
 			x.id = x.next
 			x.next++
 			x.step(Joined{Worker: x.id})
@@ -201,18 +203,17 @@ func play(t *testing.T, script []byte) {
 	before, _ := x.core.Committed()
 	for range 4 {
 		x.id = -1
-		x.honest()
+		x.stepOthers()
 	}
-	if after, _ := x.core.Committed(); after <= before || x.exit != nil || slices.Contains(x.out, 0) || slices.Contains(x.out, 1) {
-		t.Fatalf("the run does not go on: round %d after %d, put out %v, %+v, %s\n%q", after, before, x.out, x.exit, x.core.phase, x.alerts())
+	if after, _ := x.core.Committed(); after <= before || x.exit != nil || slices.Contains(x.evicted, 0) || slices.Contains(x.evicted, 1) {
+		t.Fatalf("the run does not continue: round %d after %d, evicted %v, %+v, %s\n%q", after, before, x.evicted, x.exit, x.core.phase, x.alerts())
 	}
-	if err := x.sound(); err != nil {
+	if err := x.checkLog(); err != nil {
 		t.Fatal(err)
 	}
 }
 
-// FuzzInsider holds that no script makes the core panic, put an honest worker out, stop, or log what cannot have
-// happened.
+// FuzzInsider: no script makes the core panic, evict an stepOthers worker, stop the run, or log an impossible record.
 func FuzzInsider(f *testing.F) {
 	for seed := range uint64(40) {
 		f.Add(drawn(seed))
@@ -228,7 +229,7 @@ func drawn(seed uint64) []byte {
 	return script
 }
 
-// TestInsiders is FuzzInsider with drawn scripts; BROOD_LONG=fleets draws 100,000.
+// TestInsiders runs FuzzInsider on random scripts; with BROOD_LONG=fleets on 100,000.
 func TestInsiders(t *testing.T) {
 	runs := uint64(1000)
 	if longtest.On(longtest.Fleets) {

@@ -60,8 +60,8 @@ func (c *Coordinator) handleBrokenLink(e message.Failed) []Effect {
 	}
 	if times > len(linkPauses) {
 		c.evictedAt = c.now
-		return c.evictForNow(Lost{worst, fmt.Sprintf("it lost others %d times in %s, though it reaches the coordinator: "+
-			"see to the network between the workers; the last time, worker %d reported: %s",
+		return c.evictForNow(Lost{worst, fmt.Sprintf("it lost connections to other workers %d times in %s, but reaches "+
+			"the coordinator: check the network between the workers; the last time, worker %d reported: %s",
 			times, linkForgiven, e.Worker, e.Err)})
 	}
 	wait := linkPauses[times-1]
@@ -69,7 +69,7 @@ func (c *Coordinator) handleBrokenLink(e message.Failed) []Effect {
 	if wait > 0 {
 		when = fmt.Sprintf("after %s", wait)
 	}
-	note := fmt.Sprintf("workers %d and %d lost each other", one, other)
+	note := fmt.Sprintf("workers %d and %d lost their connection", one, other)
 	text := fmt.Sprintf("%s: tried again %s, %d of %d; worker %d reports: %s",
 		note, when, times, len(linkPauses), e.Worker, e.Err)
 	fx := []Effect{c.alert(event.LevelWarning, event.AlertLostLink, text, engine.None)}
@@ -133,7 +133,7 @@ func (c *Coordinator) evictForNow(e Lost) []Effect {
 	after := min(linkAway<<min(times, 10), linkForgiven)
 	c.evictions[key] = breaks{times + 1, c.now}
 	fx := []Effect{Send{e.Worker, message.Evict{Why: e.Reason, After: after}}}
-	e.Reason += fmt.Sprintf("; it may come back in %s", after)
+	e.Reason += fmt.Sprintf("; it may return in %s", after)
 	return append(fx, c.removeLost(e)...)
 }
 

@@ -11,41 +11,41 @@ import (
 	"brood/runtime/message"
 )
 
-// loses lets a worker report that its connection to another broke.
-func (p *party) loses(w, other int) {
+// reportsBreak lets a worker report that its connection to another worker broke.
+func (p *testRun) reportsBreak(w, other int) {
 	p.step(message.Failed{Worker: w, Epoch: p.core.epoch, Err: "nothing came for 1.6 s", Cut: &other})
 }
 
-// TestLostLinks: workers that lose each other are tried again in a new membership epoch, at once and after a pause,
-// with the members that they have; a third time one of them is sent away for a while, with a sentence that says what to
-// do.
+// TestLostLinks: after a connection between two workers broke, both continue in a new membership epoch with their
+// members, the first time immediately and the second time after a pause. The third time one of them is evicted for a
+// while, with a reason that want what to do.
 func TestLostLinks(t *testing.T) {
-	p := newParty(t, 2, nil)
+	p := newTestRun(t, 2, nil)
 	p.round(nil)
 	for try, wait := range linkPauses {
 		epoch, at := p.core.epoch, p.core.committed
-		p.loses(1, 0)
-		p.step(message.Failed{Worker: 0, Epoch: epoch, Err: "it ended the connection", Cut: new(1)}) // both ends notice
+		p.reportsBreak(1, 0)
+		p.step(message.Failed{Worker: 0, Epoch: epoch, Err: "it ended the connection", Cut: new(1)}) // both ends report it
 		if wait > 0 && p.core.epoch != epoch {
-			t.Errorf("try %d does not wait", try+1)
+			t.Errorf("retry %d does not wait", try+1)
 		}
 		p.now = p.now.Add(wait)
 		p.step(Tick{})
-		if p.core.epoch != epoch+1 || p.core.plan == nil || p.core.plan.At != at || len(p.core.plan.Lost) > 0 || len(p.out) > 0 {
-			t.Fatalf("try %d: epoch %d after %d, plan %+v, put out %v", try+1, p.core.epoch, epoch, p.core.plan, p.out)
+		if p.core.epoch != epoch+1 || p.core.plan == nil || p.core.plan.At != at || len(p.core.plan.Lost) > 0 || len(p.evicted) > 0 {
+			t.Fatalf("retry %d: epoch %d after %d, plan %+v, evicted %v", try+1, p.core.epoch, epoch, p.core.plan, p.evicted)
 		}
 		p.ready()
 		p.round(nil)
 		if p.core.committed <= at || len(p.core.roster.Workers()) != 2 {
-			t.Fatalf("try %d: round %d after %d by %v", try+1, p.core.committed, at, p.core.roster.Workers())
+			t.Fatalf("retry %d: round %d after %d by %v", try+1, p.core.committed, at, p.core.roster.Workers())
 		}
 	}
-	p.loses(1, 0)
+	p.reportsBreak(1, 0)
 	texts := strings.Join(p.alerts(), "\n")
-	if !slices.Equal(p.away, []away{{1, linkAway}}) || !strings.Contains(texts, "worker 1 is lost: it lost others 3 times in 10m0s, though it reaches the coordinator: see to the network between the workers; the last time, worker 1 reported: nothing came for 1.6 s; it may come back in 10s") {
-		t.Errorf("put out %v, alerts %s", p.away, texts)
+	if !slices.Equal(p.evictions, []eviction{{1, linkAway}}) || !strings.Contains(texts, "worker 1 is lost: it lost connections to other workers 3 times in 10m0s, but reaches the coordinator: check the network between the workers; the last time, worker 1 reported: nothing came for 1.6 s; it may return in 10s") {
+		t.Errorf("evicted %v, alerts %s", p.evictions, texts)
 	}
-	if !strings.Contains(texts, "warning lost-link: workers 0 and 1 lost each other: tried again at once, 1 of 2; worker 1 reports: nothing came for 1.6 s") ||
+	if !strings.Contains(texts, "warning lost-link: workers 0 and 1 lost their connection: tried again at once, 1 of 2; worker 1 reports: nothing came for 1.6 s") ||
 		!strings.Contains(texts, "tried again after 2s, 2 of 2") {
 		t.Errorf("alerts %s", texts)
 	}
@@ -53,10 +53,10 @@ func TestLostLinks(t *testing.T) {
 	p.round(nil)
 }
 
-// loses3 lets worker 0 and another lose each other until the other is put out.
-func (p *party) loses3(w int) {
+// breaksUntilEvicted lets the connection between worker 0 and w break until w is evicted.
+func (p *testRun) breaksUntilEvicted(w int) {
 	for range len(linkPauses) + 1 {
-		p.loses(w, 0)
+		p.reportsBreak(w, 0)
 		p.now = p.now.Add(linkPauses[len(linkPauses)-1])
 		p.step(Tick{})
 		p.ready()
@@ -64,8 +64,8 @@ func (p *party) loses3(w int) {
 	}
 }
 
-// comes lets a worker join, and takes it in.
-func (p *party) comes(w int) {
+// joins lets a worker join and host members.
+func (p *testRun) joins(w int) {
 	p.step(Joined{Worker: w})
 	p.round(nil)
 	p.round(nil)
@@ -73,34 +73,33 @@ func (p *party) comes(w int) {
 	p.round(nil)
 }
 
-// TestAwayLonger: whoever is put out because of lost links may come back as another number, each time after twice as
-// long, up to a bound; where that has not happened for long, it begins anew.
+// TestAwayLonger: each time that broken connections evict a worker, which returns under another number, it must stay
+// away twice as long, up to a bound. After a long time without evictions the count restarts.
 func TestAwayLonger(t *testing.T) {
-	p := newParty(t, 2, nil)
+	p := newTestRun(t, 2, nil)
 	p.round(nil)
 	want := linkAway
 	for w := 1; w < 10; w++ {
-		p.loses3(w)
-		if last := p.away[len(p.away)-1]; len(p.away) != w || last != (away{w, want}) || want > linkForgiven {
-			t.Fatalf("put out %v, want worker %d for %s", p.away, w, want)
+		p.breaksUntilEvicted(w)
+		if last := p.evictions[len(p.evictions)-1]; len(p.evictions) != w || last != (eviction{w, want}) || want > linkForgiven {
+			t.Fatalf("evicted %v, want worker %d for %s", p.evictions, w, want)
 		}
-		p.comes(w + 1)
+		p.joins(w + 1)
 		if !slices.Contains(p.core.roster.Workers(), w+1) {
-			t.Fatalf("worker %d is back, and %v host the members", w+1, p.core.roster.Workers())
+			t.Fatalf("worker %d has returned, but %v host the members", w+1, p.core.roster.Workers())
 		}
 		want = min(2*want, linkForgiven)
 	}
 	p.now = p.now.Add(awayForgiven + time.Second)
-	p.loses3(10)
-	if last := p.away[len(p.away)-1]; last != (away{10, linkAway}) {
-		t.Errorf("after a long time, put out %v", last)
+	p.breaksUntilEvicted(10)
+	if last := p.evictions[len(p.evictions)-1]; last != (eviction{10, linkAway}) {
+		t.Errorf("after a long time, evicted %v", last)
 	}
 }
 
-// TestAwayByKey: whoever says again and again that it could never reach another pays with ever longer pauses of its
-// own. Another key pays for its own losses alone.
+// TestAwayByKey: the time doubles with each eviction of the same key. Other keys are not affected.
 func TestAwayByKey(t *testing.T) {
-	p := newParty(t, 1, nil)
+	p := newTestRun(t, 1, nil)
 	p.round(nil)
 	next := 1
 	never := func(key string) time.Duration {
@@ -112,14 +111,14 @@ func TestAwayByKey(t *testing.T) {
 		p.step(message.Failed{Worker: 0, Epoch: p.core.epoch, Err: "it does not answer", Cut: &w, Never: true})
 		p.ready()
 		p.round(nil)
-		if last := p.away[len(p.away)-1]; last.worker != w {
-			t.Fatalf("put out %v, want worker %d", p.away, w)
+		if last := p.evictions[len(p.evictions)-1]; last.worker != w {
+			t.Fatalf("evicted %v, want worker %d", p.evictions, w)
 		}
-		return p.away[len(p.away)-1].after
+		return p.evictions[len(p.evictions)-1].after
 	}
 	for n := range 8 {
 		if got, want := never("liar"), min(linkAway<<n, linkForgiven); got != want {
-			t.Errorf("time %d: away for %s, want %s", n+1, got, want)
+			t.Errorf("eviction %d: away for %s, want %s", n+1, got, want)
 		}
 	}
 	if got := never("honest"); got != linkAway {
@@ -127,78 +126,79 @@ func TestAwayByKey(t *testing.T) {
 	}
 	p.now = p.now.Add(awayForgiven + time.Second)
 	if got := never("liar"); got != linkAway || len(p.core.evictions) != 1 {
-		t.Errorf("after a long time it is away for %s, and %v are known", got, p.core.evictions)
+		t.Errorf("after a long time it is away for %s, with the evictions %v", got, p.core.evictions)
 	}
 }
 
-// TestNeverReached: who could never reach another is put out for good, for its address is wrong; but where somebody was
-// put out because of lost links lately, it may be that network still, and it may come back. Then a newcomer that
-// holds nothing yet is not tried again while all others wait.
+// TestNeverReached: a worker that reports that it never reached another is evicted for good, since its address is
+// wrong. If another worker was recently evicted for broken connections, the network may be the cause, and it may
+// return. Then a newcomer that hosts nothing yet is evicted immediately, without a retry for which all others would
+// wait.
 func TestNeverReached(t *testing.T) {
-	p := newParty(t, 2, nil)
+	p := newTestRun(t, 2, nil)
 	p.round(nil)
-	never := func(w int) away {
+	never := func(w int) eviction {
 		p.step(message.Failed{Worker: w, Epoch: p.core.epoch, Err: "it does not answer", Cut: new(0), Never: true})
 		p.ready()
 		p.round(nil)
 		if len(p.core.breaks) > 0 {
-			t.Errorf("what never was has broken: %v", p.core.breaks)
+			t.Errorf("a connection that never existed counts as broken: %v", p.core.breaks)
 		}
-		return p.away[len(p.away)-1]
+		return p.evictions[len(p.evictions)-1]
 	}
-	if got := never(1); got != (away{1, 0}) {
+	if got := never(1); got != (eviction{1, 0}) {
 		t.Errorf("at first: %v", got)
 	}
-	p.comes(2)
-	p.loses3(2)
-	p.comes(3)
-	if got := never(3); got != (away{3, 2 * linkAway}) {
-		t.Errorf("once a link was lost: %v", got)
+	p.joins(2)
+	p.breaksUntilEvicted(2)
+	p.joins(3)
+	if got := never(3); got != (eviction{3, 2 * linkAway}) {
+		t.Errorf("after a lost link: %v", got)
 	}
 	p.now = p.now.Add(awayForgiven - time.Minute)
-	p.comes(4)
-	if got := never(4); got != (away{4, 4 * linkAway}) {
-		t.Errorf("once a link was lost: %v", got)
+	p.joins(4)
+	if got := never(4); got != (eviction{4, 4 * linkAway}) {
+		t.Errorf("after a lost link: %v", got)
 	}
 	p.step(Joined{Worker: 9})
 	p.round(nil)
 	p.round(nil)
-	p.loses(9, 0) // on its way in
+	p.reportsBreak(9, 0) // before it hosts a member
 	p.ready()
 	p.round(nil)
-	if got := p.away[len(p.away)-1]; got != (away{9, 8 * linkAway}) || p.core.committed == 0 {
-		t.Errorf("once a link was lost, on its way in: %v", got)
+	if got := p.evictions[len(p.evictions)-1]; got != (eviction{9, 8 * linkAway}) || p.core.committed == 0 {
+		t.Errorf("after a lost link, before it hosts a member: %v", got)
 	}
 	p.now = p.now.Add(2 * time.Minute)
-	p.comes(15)
-	if got := never(15); got != (away{15, 0}) {
+	p.joins(15)
+	if got := never(15); got != (eviction{15, 0}) {
 		t.Errorf("long after: %v", got)
 	}
 }
 
-// TestNewcomerGoes: of two that could not reach each other, the one that hosts no member goes, whichever of them says
-// so first: no row is lost and no round done again. By another's word it never goes for good. Where somebody was put
-// out because of lost links lately, that is so too for a connection that broke before it hosted a member.
+// TestNewcomerGoes: if two workers cannot reach each other, the one that hosts no member is evicted, whichever of them
+// reports it. No row is lost and no round is repeated. The report of another worker never evicts it for good. If the
+// network is known to be bad, this also applies to a connection that broke before the worker hosted a member.
 func TestNewcomerGoes(t *testing.T) {
 	for name, c := range map[string]struct {
 		who, of    int
 		never, bad bool
-		want       away
+		want       eviction
 	}{
-		"it says so":                       {2, 0, true, false, away{2, 0}},
-		"the host says so":                 {0, 2, true, false, away{2, linkAway}},
-		"it says so in a bad network":      {2, 0, true, true, away{2, 2 * linkAway}},
-		"the host says so in one":          {0, 2, true, true, away{2, 2 * linkAway}},
-		"it lost the host in one":          {2, 0, false, true, away{2, 2 * linkAway}},
-		"the host lost it in one":          {0, 2, false, true, away{2, 2 * linkAway}},
-		"a newcomer says so of another":    {3, 2, true, false, away{3, 0}},
-		"a newcomer of another, in a bad":  {3, 2, true, true, away{3, 2 * linkAway}},
-		"a newcomer lost another in a bad": {3, 2, false, true, away{3, 2 * linkAway}},
+		"it want so":                       {2, 0, true, false, eviction{2, 0}},
+		"the host want so":                 {0, 2, true, false, eviction{2, linkAway}},
+		"it want so in a bad network":      {2, 0, true, true, eviction{2, 2 * linkAway}},
+		"the host want so in one":          {0, 2, true, true, eviction{2, 2 * linkAway}},
+		"it lost the host in one":          {2, 0, false, true, eviction{2, 2 * linkAway}},
+		"the host lost it in one":          {0, 2, false, true, eviction{2, 2 * linkAway}},
+		"a newcomer want so of another":    {3, 2, true, false, eviction{3, 0}},
+		"a newcomer of another, in a bad":  {3, 2, true, true, eviction{3, 2 * linkAway}},
+		"a newcomer lost another in a bad": {3, 2, false, true, eviction{3, 2 * linkAway}},
 	} {
-		p := newParty(t, 2, nil)
+		p := newTestRun(t, 2, nil)
 		p.round(nil)
 		if c.bad {
-			p.loses3(1)
+			p.breaksUntilEvicted(1)
 		} else {
 			p.step(Lost{1, "it died"})
 			p.ready()
@@ -213,8 +213,8 @@ func TestNewcomerGoes(t *testing.T) {
 			t.Fatalf("%s: plan %+v", name, p.core.plan)
 		}
 		p.step(message.Failed{Worker: c.who, Epoch: p.core.epoch, Err: "it does not answer", Cut: &c.of, Never: c.never})
-		if got := p.away[len(p.away)-1]; got != c.want {
-			t.Errorf("%s: put out %v, want %v", name, p.away, c.want)
+		if got := p.evictions[len(p.evictions)-1]; got != c.want {
+			t.Errorf("%s: evicted %v, want %v", name, p.evictions, c.want)
 		}
 		said := "it reports: "
 		if c.who != c.want.worker {
@@ -231,24 +231,24 @@ func TestNewcomerGoes(t *testing.T) {
 	}
 }
 
-// TestLostLinkInPlan: the way into a membership epoch is tried again too, also the first one.
+// TestLostLinkInPlan: a connection that breaks while a plan is in progress is retried too, also in the first plan.
 func TestLostLinkInPlan(t *testing.T) {
-	p := newParty(t, 2, nil)
+	p := newTestRun(t, 2, nil)
 	p.step(Joined{Worker: 2})
 	p.round(nil)
 	p.round(nil)
 	if p.core.plan == nil {
-		t.Fatal("nobody joins")
+		t.Fatal("no plan with worker 2")
 	}
-	p.loses(2, 0)
-	if p.core.plan == nil || p.core.plan.Cause != "restore" || len(p.core.plan.New.Workers()) != 3 || len(p.out) > 0 {
-		t.Errorf("plan %+v, put out %v", p.core.plan, p.out)
+	p.reportsBreak(2, 0)
+	if p.core.plan == nil || p.core.plan.Cause != "restore" || len(p.core.plan.New.Workers()) != 3 || len(p.evicted) > 0 {
+		t.Errorf("plan %+v, evicted %v", p.core.plan, p.evicted)
 	}
 	p.ready()
 	p.round(nil)
 
-	first := &party{t: t, now: time.Unix(1, 0), sent: map[int][]any{}}
-	first.core = newParty(t, 1, nil).core
+	first := &testRun{t: t, now: time.Unix(1, 0), sent: map[int][]any{}}
+	first.core = newTestRun(t, 1, nil).core
 	core, err := New(first.core.cfg)
 	if err != nil {
 		t.Fatal(err)
@@ -256,18 +256,19 @@ func TestLostLinkInPlan(t *testing.T) {
 	core.cfg.Wait, first.core = 2, core
 	first.step(Joined{Worker: 0})
 	first.step(Joined{Worker: 1})
-	first.loses(0, 1)
+	first.reportsBreak(0, 1)
 	first.ready()
 	first.round(nil)
-	if at, _ := first.core.Committed(); at == 0 || len(first.out) > 0 {
-		t.Errorf("round %d, put out %v", at, first.out)
+	if at, _ := first.core.Committed(); at == 0 || len(first.evicted) > 0 {
+		t.Errorf("round %d, evicted %v", at, first.evicted)
 	}
 }
 
-// TestWhoIsSentAway: whoever lost more goes, and where two are equal the one that says so: no worker talks another out.
+// TestWhoIsSentAway: of two workers the one with more broken connections is evicted; if both have equally many, the one
+// that reports it. So no worker can evict another by its own reports.
 func TestWhoIsSentAway(t *testing.T) {
 	for name, c := range map[string]struct {
-		lost [][2]int // who says so, and of whom
+		lost [][2]int // reporting worker and the other end
 		out  []int
 	}{
 		"one against all":        {[][2]int{{1, 0}, {2, 0}, {2, 0}}, []int{0}},
@@ -277,7 +278,7 @@ func TestWhoIsSentAway(t *testing.T) {
 		"a leave in between":     {[][2]int{{2, 0}, {2, 0}, {0, -2}, {2, 1}}, nil},
 		"a long time in between": {[][2]int{{2, 0}, {2, 0}, {-1, -1}, {2, 0}}, nil},
 	} {
-		p := newParty(t, 3, nil)
+		p := newTestRun(t, 3, nil)
 		for _, l := range c.lost {
 			switch {
 			case l[0] < 0:
@@ -287,26 +288,27 @@ func TestWhoIsSentAway(t *testing.T) {
 			case l[1] < 0:
 				p.step(Lost{l[0], "it died"})
 			default:
-				p.loses(l[0], l[1])
+				p.reportsBreak(l[0], l[1])
 			}
 			p.now = p.now.Add(time.Minute)
 			p.step(Tick{})
 			p.ready()
 			p.round(nil)
 		}
-		if !slices.Equal(p.out, c.out) {
-			t.Errorf("%s: put out %v, want %v: %q", name, p.out, c.out, p.alerts())
+		if !slices.Equal(p.evicted, c.out) {
+			t.Errorf("%s: evicted %v, want %v: %q", name, p.evicted, c.out, p.alerts())
 		}
 	}
 }
 
-// TestLostLinkOfNobody: who lost a worker that is not there says what cannot be.
+// TestLostLinkOfNobody: a worker that reports a lost connection to itself or to a worker that is not present is
+// evicted.
 func TestLostLinkOfNobody(t *testing.T) {
 	for _, other := range []int{1, 7, -1} {
-		p := newParty(t, 2, nil)
-		p.loses(1, other)
-		if !slices.Equal(p.out, []int{1}) || p.core.Phase() != event.Training {
-			t.Errorf("lost %d: put out %v, alerts %q", other, p.out, p.alerts())
+		p := newTestRun(t, 2, nil)
+		p.reportsBreak(1, other)
+		if !slices.Equal(p.evicted, []int{1}) || p.core.Phase() != event.Training {
+			t.Errorf("lost %d: evicted %v, alerts %q", other, p.evicted, p.alerts())
 		}
 	}
 }

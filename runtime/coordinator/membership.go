@@ -183,7 +183,7 @@ func (c *Coordinator) rollBack(ch change) (fx []Effect, late []event.Edit) {
 	late = slices.Concat(late, c.staged, ch.edits)
 	c.edits, c.staged = then, nil
 	if from > c.committed {
-		text := fmt.Sprintf("rounds %d to %d are done again, by the algorithm and the population of that time",
+		text := fmt.Sprintf("rounds %d to %d are repeated with the algorithm and the population of that time",
 			c.committed+1, from)
 		fx = append(fx, c.alert(event.LevelWarning, event.AlertRollback, text, engine.None))
 	}
@@ -400,13 +400,13 @@ func (c *Coordinator) validateShape(alg *optim.Algorithm, members []engine.Membe
 	for _, r := range append([]uint64{at}, tl.Breakpoints(at)...) {
 		p := timeline.Position{Round: r, Epochs: c.progress.Epochs, Steps: c.progress.Steps}
 		s.K = tl.Values(p)
-		if err := Admits(alg, s); err != nil {
+		if err := CheckShape(alg, s); err != nil {
 			return err
 		}
 		for _, k := range alg.Knobs {
 			for _, x := range tl.Ahead(k.Name, p) {
 				s.K = tl.Values(p).With(k.Name, x)
-				if err := Admits(alg, s); err != nil {
+				if err := CheckShape(alg, s); err != nil {
 					return err
 				}
 			}
@@ -415,8 +415,8 @@ func (c *Coordinator) validateShape(alg *optim.Algorithm, members []engine.Membe
 	return nil
 }
 
-// Admits validates a shape for an algorithm: the conditions common to all algorithms, then Algorithm.Check.
-func Admits(alg *optim.Algorithm, s optim.Shape) error {
+// CheckShape validates a shape for an algorithm: the conditions common to all algorithms, then Algorithm.Check.
+func CheckShape(alg *optim.Algorithm, s optim.Shape) error {
 	if alg.Needs&optim.Pairs != 0 && len(s.Roster.Members) < 2 {
 		return usererr.Errorf("%s pairs members: give members at least 2", alg.Name)
 	}

@@ -13,9 +13,9 @@ import (
 	"brood/transport/wire"
 )
 
-// TestReportsFit: whatever grants grow to, an honest report of one fits into a message and is let in, however many
-// members a worker hosts and however many series of the algorithm it measures in each round. Algorithms that measure
-// the same kinds of series have reports of one size: one of them is tried.
+// TestReportsFit: however long grants become, an honest report fits into a message and is accepted, for any number of
+// members on a worker and with all series of the algorithm in each round. Algorithms with the same kinds of series have
+// reports of the same size, so one of them is tested.
 func TestReportsFit(t *testing.T) {
 	tried := map[string]bool{}
 	for _, alg := range catalog.All() {
@@ -30,14 +30,14 @@ func TestReportsFit(t *testing.T) {
 		}
 		tried[key] = true
 		for _, members := range []int{2, 1000} {
-			p := newParty(t, 1, func(c *Config) {
+			p := newTestRun(t, 1, func(c *Config) {
 				c.Layout.Whole = alg.Needs&optim.Whole != 0
 				c.Algorithm, c.Members, c.Data = alg.Name, members, optim.DataSize{Train: 100_000, Validation: 10_000}
-				for _, err := New(*c); err != nil && c.Members > 2; _, err = New(*c) { // as many as the algorithm takes
+				for _, err := New(*c); err != nil && c.Members > 2; _, err = New(*c) { // the largest number that the algorithm accepts
 					c.Members /= 2
 				}
 			})
-			for range 16 { // a grant grows where snapshots are dear
+			for range 16 { // grants grow if snapshots are expensive
 				p.round(func(_ int, d *message.Done) { d.Extra, d.Points = d.Nanos, nil })
 			}
 			d := p.done(0)
@@ -53,17 +53,17 @@ func TestReportsFit(t *testing.T) {
 				t.Errorf("%s, %d members, %d rounds: %v", alg.Name, members, d.To-d.From, err)
 			}
 			p.step(d)
-			if len(p.out) > 0 {
-				t.Errorf("%s, %d members: put out: %.200q", alg.Name, members, p.alerts())
+			if len(p.evicted) > 0 {
+				t.Errorf("%s, %d members: evicted: %.200q", alg.Name, members, p.alerts())
 			}
 		}
 	}
 }
 
-// everything is each declared series, of every member, in each round of a report.
-func (p *party) everything(d message.Done) (all []event.Points) {
+// everything returns points of each declared series, for every member and round of a report.
+func (p *testRun) everything(d message.Done) (all []event.Points) {
 	members := p.core.roster.Members
-	for r := d.From + 1; r <= d.To && r <= d.From+4096; r++ { // beyond them nothing fits anyway
+	for r := d.From + 1; r <= d.To && r <= d.From+4096; r++ { // beyond that nothing fits anyway
 		for name, kind := range p.core.series {
 			row := event.Points{Round: r, Series: name, Members: []engine.Member{engine.None}, Values: []float64{0.1}}
 			if kind != optim.Scalar {

@@ -18,11 +18,11 @@ import (
 	"brood/runtime/message"
 )
 
-var update = flag.Bool("update", false, "write what the core does into the scenarios of testdata")
+var update = flag.Bool("update", false, "write the effects of the core into the scenarios of testdata")
 
-// TestScenarios plays the files of testdata, as etcd's raft does with its own: blocks of commands, a line ----, and
-// every effect that they have, up to an empty line. A line that begins with # is for the reader. With -update the
-// effects are written anew, to be read in the diff.
+// TestScenarios plays the files of testdata, in the style of etcd's raft: a block of commands, a line ----, and all
+// effects of the commands, up to an empty line. A line that starts with # is a comment. With -update the test rewrites
+// the effects, to be reviewed in the diff.
 func TestScenarios(t *testing.T) {
 	files, err := filepath.Glob("testdata/*.txt")
 	if err != nil || len(files) < 8 {
@@ -44,7 +44,7 @@ func TestScenarios(t *testing.T) {
 			was, now := strings.Split(strings.ReplaceAll(string(old), "\r\n", "\n"), "\n"), strings.Split(is, "\n")
 			for i := range max(len(was), len(now)) {
 				if i >= len(was) || i >= len(now) || was[i] != now[i] {
-					t.Fatalf("%s:%d: the core does otherwise; read what it does and, where it is right, use -update\n"+
+					t.Fatalf("%s:%d: the effects differ; if the new ones are correct, use -update\n"+
 						"was: %s\nis:  %s", name, i+1, three(was, i), three(now, i))
 				}
 			}
@@ -52,25 +52,25 @@ func TestScenarios(t *testing.T) {
 	}
 }
 
-// TestScenariosCanFail: an effect that is not told, and one that is told and does not come, are both noticed.
+// TestScenariosCanFail: a missing effect and an unexpected one are both detected.
 func TestScenariosCanFail(t *testing.T) {
-	const told = "run workers=1\njoin 0\n----\n"
-	is := perform(t, told)
-	if is == told || perform(t, is) != is || perform(t, strings.Replace(is, "abort", "about", 1)) != is {
+	const formatEffect = "run workers=1\njoin 0\n----\n"
+	is := perform(t, formatEffect)
+	if is == formatEffect || perform(t, is) != is || perform(t, strings.Replace(is, "abort", "about", 1)) != is {
 		t.Errorf("played %q", is)
 	}
 }
 
-// three are three lines from i on.
+// three returns three lines from index i on.
 func three(lines []string, i int) string {
 	return strings.Join(lines[min(i, len(lines)):min(i+3, len(lines))], "\n     ")
 }
 
-// perform carries out the commands of a scenario and gives its text with what they did.
+// perform executes the commands of a scenario and returns its text with their effects.
 func perform(t *testing.T, text string) string {
 	t.Helper()
 	var out []string
-	s := &scenario{party: party{t: t, now: time.Unix(1, 0), sent: map[int][]any{}}}
+	s := &scenario{testRun: testRun{t: t, now: time.Unix(1, 0), sent: map[int][]any{}}}
 	skip := false
 	for _, line := range strings.Split(strings.TrimRight(text, "\n"), "\n") {
 		switch {
@@ -80,40 +80,40 @@ func perform(t *testing.T, text string) string {
 		case skip:
 		case line == "----":
 			skip = true
-			out = append(append(out, line), s.said...)
-			s.said = nil
+			out = append(append(out, line), s.lines...)
+			s.lines = nil
 		case strings.HasPrefix(line, "#"):
 			out = append(out, line)
 		default:
 			out = append(out, line)
-			if err := s.obey(strings.Fields(line)); err != nil {
+			if err := s.execute(strings.Fields(line)); err != nil {
 				t.Fatalf("%s: %v", line, err)
 			}
 		}
 	}
-	if len(s.said) > 0 {
-		t.Fatalf("the last commands have no ----, and did %q", s.said)
+	if len(s.lines) > 0 {
+		t.Fatalf("the last commands have no ----; their effects are %q", s.lines)
 	}
 	return strings.Join(out, "\n") + "\n"
 }
 
-// scenario is a party that is told what to do, and tells what the core does.
+// scenario is a testRun that executes commands and records effects as lines.
 type scenario struct {
-	party
-	cfg  Config
-	said []string
-	id   uint64
-	last message.Done
+	testRun
+	cfg   Config
+	lines []string
+	id    uint64
+	last  message.Done
 }
 
 func (s *scenario) step(ev any) {
-	for _, x := range s.party.step(ev) {
-		s.said = append(s.said, told(x))
+	for _, x := range s.testRun.step(ev) {
+		s.lines = append(s.lines, formatEffect(x))
 	}
 }
 
-// obey carries out a command: a word, the numbers of workers, and KEY=VALUE.
-func (s *scenario) obey(words []string) error {
+// execute executes a command: a word, the numbers of workers, and KEY=VALUE.
+func (s *scenario) execute(words []string) error {
 	verb, args := words[0], map[string]string{}
 	var workers []int
 	var rest []string
@@ -132,25 +132,25 @@ func (s *scenario) obey(words []string) error {
 		}
 		return or
 	}
-	everybody := func(or []int) []int {
+	selected := func(or []int) []int {
 		if len(workers) == 0 {
 			return slices.Clone(or)
 		}
 		return workers
 	}
 	if s.core == nil && verb != "run" {
-		return fmt.Errorf("nothing runs yet")
+		return fmt.Errorf("the first command must be run")
 	}
 	text := strings.Join(rest, " ")
 	switch verb {
 	case "run": // workers, members, rounds, target, loss (policy), trouble (policy), keep (bytes)
-		limit := event.Limit{Rounds: uint64(number("rounds", partyRounds)), Target: strings.Replace(args["target"], ":", "=", 1)}
+		limit := event.Limit{Rounds: uint64(number("rounds", testRounds)), Target: strings.Replace(args["target"], ":", "=", 1)}
 		s.cfg = Config{Limit: limit, Algorithm: "parle", Members: number("members", 4), Wait: number("workers", 2),
 			Lookup: catalog.Lookup,
 			Layout: engine.Layout{Params: 10}, Data: optim.DataSize{Train: 100, Validation: 10},
 			OnLoss: LossPolicy(args["loss"]), OnTrouble: TroublePolicy(args["trouble"]), Keep: int64(number("keep", 0))}
 		return s.begin()
-	case "crash": // and another process goes on from the log
+	case "crash": // another process resumes from the log
 		return s.crash()
 	case "join":
 		for _, w := range workers {
@@ -164,12 +164,12 @@ func (s *scenario) obey(words []string) error {
 		for _, w := range workers {
 			s.step(message.Leaving{Worker: w})
 		}
-	case "ready": // those that are named, or all that the plan waits for
-		for _, w := range everybody(s.core.pending) {
+	case "ready": // the named workers, or all that the plan waits for
+		for _, w := range selected(s.core.pending) {
 			s.step(message.Ready{Worker: w, Epoch: s.core.epoch})
 		}
-	case "done": // each reports the oldest of its grants; loss of the centre, differs in a shared block
-		for _, w := range everybody(s.core.roster.Workers()) {
+	case "done": // each reports its oldest grant; arguments: loss of the centre, differs (in a shared block)
+		for _, w := range selected(s.core.roster.Workers()) {
 			g, ok := s.oldest(w)
 			if !ok {
 				return fmt.Errorf("worker %d has no grant", w)
@@ -182,32 +182,32 @@ func (s *scenario) obey(words []string) error {
 				}
 			}
 			if slices.Contains(rest, "differs") {
-				put(&d, message.ProgressBlock+"/shared", [32]byte{byte(w), 99})
+				setDigest(&d, message.ProgressBlock+"/shared", [32]byte{byte(w), 99})
 			}
 			d.Ended = g.Limit.Reached(d.Progress)
 			s.last = d
 			s.step(d)
 		}
-	case "again": // the newest report comes once more
+	case "again": // the newest report is sent again
 		s.step(s.last)
 	case "failed":
 		s.step(message.Failed{Worker: workers[0], Epoch: s.core.epoch, Err: text})
-	case "blows": // a member of the worker is not finite
+	case "blows": // a block of a member of the worker is not finite
 		g, ok := s.oldest(workers[0])
 		if !ok {
 			return fmt.Errorf("worker %d has no grant", workers[0])
 		}
 		nf := &message.NonFinite{Block: "x", Member: s.core.roster.Hosted(workers[0])[0], From: g.From, To: g.To}
 		s.step(message.Failed{Worker: workers[0], Epoch: s.core.base, Err: "not finite", NonFinite: nf})
-	case "never": // reached another
+	case "never": // the first worker never reached the second
 		s.step(message.Failed{Worker: workers[0], Epoch: s.core.epoch, Err: "it does not answer", Cut: &workers[1], Never: true})
-	case "loses": // the connection to another
+	case "loses": // the connection to the second worker broke
 		s.step(message.Failed{Worker: workers[0], Epoch: s.core.epoch, Err: "nothing came for 1.6 s", Cut: &workers[1]})
-	case "saved": // or why not
+	case "saved": // or the error that prevented it
 		if s.core.saving == nil {
-			return fmt.Errorf("nobody is asked to save")
+			return fmt.Errorf("no save is in progress")
 		}
-		for _, w := range everybody(s.core.roster.Workers()) {
+		for _, w := range selected(s.core.roster.Workers()) {
 			m := message.Saved{Worker: w, Epoch: s.core.base, At: s.core.saving.at, Err: text}
 			if text == "" {
 				digest := "blake3:" + strings.Repeat("0", 64)
@@ -219,7 +219,7 @@ func (s *scenario) obey(words []string) error {
 		s.step(Trouble{event.PauseReason(rest[0]), strings.Join(rest[1:], " ")})
 	case "interrupt":
 		s.step(Interrupt{})
-	case "pass": // time
+	case "pass": // let time pass
 		d, err := time.ParseDuration(rest[0])
 		if err != nil {
 			return err
@@ -254,7 +254,7 @@ func (s *scenario) begin() (err error) {
 	return err
 }
 
-// oldest is the first grant that the worker has not reported.
+// oldest returns the oldest grant that the worker has not reported.
 func (s *scenario) oldest(w int) (message.Grant, bool) {
 	for at := s.core.committed; s.core.done[at] != nil; at = s.core.done[at].To {
 		if s.core.done[at].claimAt[s.core.hosting.Place(w)] == 0 {
@@ -264,15 +264,15 @@ func (s *scenario) oldest(w int) (message.Grant, bool) {
 	return message.Grant{}, false
 }
 
-// crash puts a new core on the log of the old one, whose last committed state was executed again.
+// crash replaces the core by a new one that resumes from the log, as if the last committed state had been recomputed.
 func (s *scenario) crash() error {
 	cp := &event.Checkpoint{}
 	var pending event.Pending
-	var sane Sane
+	var good LastGood
 	var edits []event.Edit
 	for _, r := range s.log {
 		pending.Take(r)
-		sane.Take(r)
+		good.Take(r)
 		switch {
 		case r.Edit != nil:
 			edits = append(edits, *r.Edit)
@@ -284,7 +284,7 @@ func (s *scenario) crash() error {
 			cp.Round, cp.Hash, cp.Progress = r.Commit.To, r.Commit.Hash, r.Commit.Progress
 		}
 	}
-	s.cfg.Resume, s.cfg.Epoch, s.cfg.Asked, s.cfg.Sane = cp, cp.Epoch, pending, sane
+	s.cfg.Resume, s.cfg.Epoch, s.cfg.Asked, s.cfg.LastGood = cp, cp.Epoch, pending, good
 	s.cfg.Cause, s.cfg.Late = event.CauseResume, nil
 	for _, e := range edits {
 		if e.At < cp.Round {
@@ -293,21 +293,21 @@ func (s *scenario) crash() error {
 			s.cfg.Late = append(s.cfg.Late, e)
 		}
 	}
-	s.said = append(s.said, fmt.Sprintf("the log ends at round %d, with %d commands and %d edits not in effect",
+	s.lines = append(s.lines, fmt.Sprintf("the log ends at round %d, with %d commands and %d edits not in effect",
 		cp.Round, len(pending.Commands), len(s.cfg.Late)))
 	s.sent = map[int][]any{}
 	return s.begin()
 }
 
-// told is an effect in a line.
-func told(x Effect) string {
+// formatEffect formats an effect as one line.
+func formatEffect(x Effect) string {
 	switch x := x.(type) {
 	case Send:
-		return fmt.Sprintf("%d <- %s", x.Worker, toldOrder(x.Msg))
-	case Dismiss:
-		return fmt.Sprintf("dismiss %d", x.Worker)
+		return fmt.Sprintf("%d <- %s", x.Worker, formatOrder(x.Msg))
+	case Release:
+		return fmt.Sprintf("release %d", x.Worker)
 	case Append:
-		return "log " + toldRecord(x.Record)
+		return "log " + formatRecord(x.Record)
 	case Receipt:
 		if !x.Accepted {
 			return fmt.Sprintf("refused %d: %s", x.ID, x.Reason)
@@ -325,10 +325,10 @@ func told(x Effect) string {
 	case *Fault:
 		return "fault " + x.Error()
 	}
-	panic(fmt.Sprintf("no line tells of %T", x))
+	panic(fmt.Sprintf("no format for %T", x))
 }
 
-func toldOrder(o message.Order) string {
+func formatOrder(o message.Order) string {
 	switch m := o.(type) {
 	case message.Grant:
 		text := fmt.Sprintf("grant epoch %d rounds %d to %d", m.Epoch, m.From+1, m.To)
@@ -338,11 +338,11 @@ func toldOrder(o message.Order) string {
 		if m.Onward {
 			text += ", onward"
 		}
-		return text + toldEdits(m.Edits)
+		return text + formatEdits(m.Edits)
 	case message.Abort:
 		return fmt.Sprintf("abort before epoch %d", m.Epoch)
 	case message.Plan:
-		return toldPlan(m.Plan)
+		return formatPlan(m.Plan)
 	case message.Save:
 		return fmt.Sprintf("save round %d", m.At)
 	case message.Stop:
@@ -353,15 +353,15 @@ func toldOrder(o message.Order) string {
 		}
 		return "away: " + m.Why
 	}
-	panic(fmt.Sprintf("no line tells of %T", o))
+	panic(fmt.Sprintf("no format for %T", o))
 }
 
-func toldRecord(r event.Record) string {
+func formatRecord(r event.Record) string {
 	switch {
 	case r.Plan != nil:
-		return toldPlan(*r.Plan)
+		return formatPlan(*r.Plan)
 	case r.Edit != nil:
-		return "edit" + toldEdits([]event.Edit{*r.Edit})
+		return "edit" + formatEdits([]event.Edit{*r.Edit})
 	case r.Commit != nil:
 		return fmt.Sprintf("commit epoch %d round %d", r.Commit.Epoch, r.Commit.To)
 	case r.Points != nil:
@@ -375,10 +375,10 @@ func toldRecord(r event.Record) string {
 	case r.Accepted != nil:
 		return fmt.Sprintf("accepted command %d", r.Accepted.N)
 	}
-	panic(fmt.Sprintf("no line tells of %+v", r))
+	panic(fmt.Sprintf("no format for %+v", r))
 }
 
-func toldPlan(p event.Plan) string {
+func formatPlan(p event.Plan) string {
 	var hosts []string
 	for _, w := range p.New.Workers() {
 		hosts = append(hosts, fmt.Sprintf("%d hosts %v", w, p.New.Hosted(w)))
@@ -391,10 +391,10 @@ func toldPlan(p event.Plan) string {
 	if p.Obeyed > 0 {
 		text += fmt.Sprintf(", obeys %d", p.Obeyed)
 	}
-	return text + toldEdits(p.Timeline)
+	return text + formatEdits(p.Timeline)
 }
 
-func toldEdits(edits []event.Edit) (text string) {
+func formatEdits(edits []event.Edit) (text string) {
 	for _, e := range edits {
 		text += fmt.Sprintf(" [%s=%s from round %d]", e.Knob, e.Expr, e.First())
 	}

@@ -12,60 +12,60 @@ import (
 	"brood/runtime/message"
 )
 
-// checker holds the invariants against what goes in and out of the core. It knows of the core's inside only what it
-// compares at the end of a step.
+// checker checks the invariants on the events and effects of the core. It accesses the core itself only at the end of a
+// step, and to compare fingerprints.
 type checker struct {
 	s     *sim
 	count map[string]int
 
-	// What the log says.
-	epoch   uint32
-	at      uint64
-	hashes  map[uint64]string // of committed rounds
-	alg     string
-	roster  collective.Roster
-	newest  *event.Checkpoint
-	saved   []*event.Checkpoint
-	undo    bool // the next plan that goes back drops the edits since
-	pending event.Pending
-	sane    Sane
-	known   []event.Edit // every edit that was ever logged, and those of the configuration
-	force   []event.Edit // of the newest plan and after it
+	// The contents of the log.
+	epoch     uint32
+	at        uint64
+	hashes    map[uint64]string // of committed rounds
+	alg       string
+	roster    collective.Roster
+	newest    *event.Checkpoint
+	saved     []*event.Checkpoint
+	undo      bool // the next rollback drops the later edits
+	pending   event.Pending
+	lastGood  LastGood
+	known     []event.Edit // all edits logged so far, and those of the configuration
+	effective []event.Edit // edits of the newest plan and after it
 
-	// What was sent and what came back.
+	// Messages sent and received.
 	sent   *event.Plan
-	grants []message.Grant // not committed
+	grants []message.Grant // not yet committed
 	to     map[meeting][]int
 	ready  map[uint32]map[int]bool
 	rates  map[uint32]map[int]optim.Rates
 	done   map[meeting]map[int]message.Done
 	saves  map[meeting]map[int]bool
 
-	// What was asked for.
-	cmd      *event.Command
-	print    string // of the core before a command
-	members  []engine.Member
-	want     string // algorithm
-	asked    []ask
-	rejected bool
-	overdue  int // commits since a save was asked for; -1 when none is due
-	stopped  bool
-	cut      *message.Failed // what is handled just now, if it is of a connection
-	fresh    []event.Edit    // logged, and carried by no grant or plan so far
-	begun    bool
-	early    *event.Edit // logged for a round that is past
+	// Accepted commands.
+	cmd       *event.Command
+	print     string // of the core before a command
+	members   []engine.Member
+	want      string // expected algorithm
+	requested []ask
+	rejected  bool
+	overdue   int // commits since a save was requested; -1 if none is due
+	stopped   bool
+	cut       *message.Failed // the failure being handled, if a connection broke
+	fresh     []event.Edit    // logged, but in no grant or plan yet
+	begun     bool
+	early     *event.Edit // logged for a past round
 }
 
 // ask is an accepted edit.
 type ask struct {
 	id        uint64
 	alg, knob string
-	void      bool // something accepted later, or a rejection, took it away
+	void      bool // no longer expected: superseded by a later command, or rejected
 }
 
 func newChecker(s *sim) *checker {
 	return &checker{s: s, hashes: map[uint64]string{}, count: map[string]int{}, ready: map[uint32]map[int]bool{}, rates: map[uint32]map[int]optim.Rates{}, done: map[meeting]map[int]message.Done{}, saves: map[meeting]map[int]bool{}, to: map[meeting][]int{},
-		members: collective.IDs(s.cfg.Members), want: s.cfg.Algorithm, alg: s.cfg.Algorithm, overdue: -1, known: slices.Clone(s.cfg.Edits), force: slices.Clone(s.cfg.Edits)}
+		members: collective.IDs(s.cfg.Members), want: s.cfg.Algorithm, alg: s.cfg.Algorithm, overdue: -1, known: slices.Clone(s.cfg.Edits), effective: slices.Clone(s.cfg.Edits)}
 }
 
 func (c *checker) before(ev any) {
@@ -122,10 +122,10 @@ func (c *checker) effect(x any) error {
 			w := c.s.workers[x.Worker]
 			newcomer := w.cuts > 0 && (c.count["astray"] > 0 || c.cut != nil && c.cut.Never) && len(c.s.core.roster.Hosted(x.Worker)) == 0
 			if !w.faulty && w.cuts <= len(linkPauses) && !newcomer {
-				return fmt.Errorf("worker %d is put out, which did nothing wrong", x.Worker)
+				return fmt.Errorf("worker %d is evicted but did nothing wrong", x.Worker)
 			}
 			if !w.faulty {
-				if err := c.sentAway(x.Worker, m); err != nil {
+				if err := c.evicted(x.Worker, m); err != nil {
 					return err
 				}
 				c.count["astray"]++
@@ -134,21 +134,21 @@ func (c *checker) effect(x any) error {
 			}
 		case message.Save:
 			if m.Epoch != c.epoch || m.At != c.at {
-				return fmt.Errorf("the log stands at epoch %d, round %d", c.epoch, c.at)
+				return fmt.Errorf("the log is at epoch %d, round %d", c.epoch, c.at)
 			}
 		}
 	case Exit:
 		c.count[string(x.Phase)]++
 		if l := c.s.core.cfg.Limit; x.Reason == "interrupted" && l.Rounds > 0 && c.at >= l.Rounds && c.count["limit"] == 0 {
-			return fmt.Errorf("interrupted after the last of %d rounds, it is %s", l.Rounds, x.Phase)
+			return fmt.Errorf("interrupted after the last of %d rounds, the run ends as %s", l.Rounds, x.Phase)
 		}
 		if x.Phase == event.Finished && x.Reason == "its limit is reached" {
-			l, p := c.s.core.cfg.Limit, c.s.twin.state.prog
+			l, p := c.s.core.cfg.Limit, c.s.naive.state.prog
 			if l.Rounds > 0 && c.at > l.Rounds && c.count["limit"] == 0 {
-				return fmt.Errorf("the run went on to %d of %d rounds", c.at, l.Rounds)
+				return fmt.Errorf("the run continued to round %d of %d", c.at, l.Rounds)
 			}
 			if !(l.Rounds > 0 && p.Rounds >= l.Rounds) && !(l.Epochs > 0 && p.Epochs >= l.Epochs) {
-				return fmt.Errorf("it stands at %+v of %+v", p, l)
+				return fmt.Errorf("it finished at %+v of %+v", p, l)
 			}
 		}
 	}
@@ -160,7 +160,7 @@ func (c *checker) receipt(r Receipt) error {
 	if !r.Accepted {
 		c.count["refused"]++
 		if got := c.fingerprint(); got != c.print {
-			return fmt.Errorf("a refused command (%s) left a trace:\n  %s\n  %s", r.Reason, c.print, got)
+			return fmt.Errorf("a rejected command (%s) changed the state:\n  %s\n  %s", r.Reason, c.print, got)
 		}
 		return nil
 	}
@@ -170,7 +170,7 @@ func (c *checker) receipt(r Receipt) error {
 	c.lead(cmd)
 	for _, set := range cmd.Set {
 		if set.Knob != MembersKnob.Name {
-			c.asked = append(c.asked, ask{id: cmd.ID, alg: c.want, knob: set.Knob})
+			c.requested = append(c.requested, ask{id: cmd.ID, alg: c.want, knob: set.Knob})
 		}
 	}
 	if cmd.Limit != nil {
@@ -185,7 +185,7 @@ func (c *checker) receipt(r Receipt) error {
 	return nil
 }
 
-// lead follows an accepted command to the algorithm and the members that it leads to.
+// lead applies an accepted command to the expected algorithm and members.
 func (c *checker) lead(cmd event.Command) {
 	c.want = cmp.Or(cmd.Algorithm, c.want)
 	size := cmd.Members
@@ -199,14 +199,15 @@ func (c *checker) lead(cmd event.Command) {
 	}
 }
 
-// resumed goes on with what is in the log: what was accepted of the core that is gone.
+// resumed resets the checker for a core that resumes from the log. Commands that the previous core accepted remain
+// expected.
 func (c *checker) resumed(cp *event.Checkpoint) error {
 	c.count["resumed"]++
-	if err := c.s.twin.record(event.Record{Checkpoint: cp}); err != nil {
+	if err := c.s.naive.record(event.Record{Checkpoint: cp}); err != nil {
 		return err
 	}
 	c.newest, c.saved = cp, append(c.saved, cp)
-	c.sane.Take(event.Record{Checkpoint: cp})
+	c.lastGood.Take(event.Record{Checkpoint: cp})
 	c.begun, c.stopped, c.rejected, c.overdue, c.fresh, c.early, c.grants = false, false, false, -1, nil, nil, nil
 	c.members, c.want = cp.Roster.Members, cp.Algorithm
 	for _, a := range c.pending.Commands {
@@ -214,7 +215,7 @@ func (c *checker) resumed(cp *event.Checkpoint) error {
 	}
 	c.void(func(a ask) bool { return a.alg != c.want && !logged(cp.Timeline, a.id) })
 	to := c.s.core.target()
-	if len(c.s.core.refused) > 0 { // the rounds since have made them inadmissible
+	if len(c.s.core.refused) > 0 { // after the rounds since, they are invalid
 		c.count["outdated"]++
 		c.want, c.members = to.alg, to.members
 		c.void(func(a ask) bool {
@@ -222,36 +223,36 @@ func (c *checker) resumed(cp *event.Checkpoint) error {
 		})
 	}
 	if to.alg != c.want || !slices.Equal(to.members, c.members) {
-		return fmt.Errorf("it goes on to %s of %v, accepted was %s of %v", to.alg, to.members, c.want, c.members)
+		return fmt.Errorf("it continues with %s of %v, accepted was %s of %v", to.alg, to.members, c.want, c.members)
 	}
 	return nil
 }
 
 func (c *checker) void(which func(ask) bool) {
-	for i := range c.asked {
-		if which(c.asked[i]) {
-			c.asked[i].void = true
+	for i := range c.requested {
+		if which(c.requested[i]) {
+			c.requested[i].void = true
 		}
 	}
 }
 
 func (c *checker) record(r event.Record) error {
 	c.pending.Take(r)
-	c.sane.Take(r)
+	c.lastGood.Take(r)
 	switch {
 	case r.Plan != nil:
 		return c.planned(*r.Plan)
 	case r.Edit != nil:
 		c.count["edit"]++
 		e := *r.Edit
-		if e.At < c.at { // only a plan that goes back may follow
+		if e.At < c.at { // only a rollback may follow
 			c.early = &e
 		}
 		if err := c.chosen(e); err != nil {
 			return err
 		}
-		c.known, c.force, c.fresh = append(c.known, e), append(c.force, e), append(c.fresh, e)
-		return lastWins(c.force)
+		c.known, c.effective, c.fresh = append(c.known, e), append(c.effective, e), append(c.fresh, e)
+		return lastWins(c.effective)
 	case r.Commit != nil:
 		return c.commit(*r.Commit)
 	case r.Checkpoint != nil:
@@ -281,18 +282,18 @@ func (c *checker) record(r event.Record) error {
 	return nil
 }
 
-// planned checks the record of an epoch: every worker that hosts a member is ready, and after a rollback the state is
-// the checkpoint's.
+// planned checks the record of a plan: every worker that hosts a member is ready, and after a rollback the state is
+// that of the checkpoint.
 func (c *checker) planned(p event.Plan) error {
 	c.count["plan"]++
 	c.begun = true
 	c.count[string(p.Cause)]++
 	if c.early != nil && p.At > c.early.At {
-		return fmt.Errorf("edit %d of %s is to govern from round %d", c.early.ID, c.early.Knob, c.early.At)
+		return fmt.Errorf("edit %d of %s should take effect at round %d", c.early.ID, c.early.Knob, c.early.At)
 	}
 	c.early = nil
 	if c.sent == nil || p.Epoch != c.sent.Epoch || p.Epoch <= c.epoch {
-		return fmt.Errorf("epoch %d after %d, which is not the plan that was sent", p.Epoch, c.epoch)
+		return fmt.Errorf("epoch %d after %d is not the plan that was sent", p.Epoch, c.epoch)
 	}
 	digests := map[string][32]byte{}
 	for _, w := range p.New.Workers() {
@@ -301,16 +302,16 @@ func (c *checker) planned(p event.Plan) error {
 		}
 		next := c.s.workers[w].next
 		if next == nil || next.epoch != p.Epoch {
-			continue // it died since, or was told more
+			continue // it died since, or received a later plan
 		}
 		for name, d := range next.state.digests() {
 			digests[name] = d
 		}
 	}
 	if p.From == event.Saved && len(digests) == 2+len(p.New.Members) {
-		was := c.s.twin.past[meeting{epoch: c.newest.Epoch, from: c.newest.Round}]
+		was := c.s.naive.past[meeting{epoch: c.newest.Epoch, from: c.newest.Round}]
 		if got, want := message.Root(message.DigestsOf(digests)), message.Root(message.DigestsOf(was.digests())); got != want {
-			return fmt.Errorf("after going back the state is %.20s, the checkpoint's is %.20s", got, want)
+			return fmt.Errorf("after the rollback the state is %.20s, the checkpoint has %.20s", got, want)
 		}
 	}
 	for round := range c.hashes {
@@ -318,7 +319,7 @@ func (c *checker) planned(p event.Plan) error {
 			delete(c.hashes, round)
 		}
 	}
-	c.epoch, c.at, c.alg, c.roster, c.grants, c.force = p.Epoch, p.At, p.Algorithm, p.New, nil, slices.Clone(p.Timeline)
+	c.epoch, c.at, c.alg, c.roster, c.grants, c.effective = p.Epoch, p.At, p.Algorithm, p.New, nil, slices.Clone(p.Timeline)
 	if c.overdue > 0 {
 		c.overdue = 0
 	}
@@ -327,10 +328,10 @@ func (c *checker) planned(p event.Plan) error {
 
 func (c *checker) commit(r event.Commit) error {
 	if r.Epoch != c.epoch || r.To <= c.at || r.To-r.Rounds != c.at {
-		return fmt.Errorf("it commits rounds %d to %d of epoch %d; the log stands at %d of epoch %d", r.To-r.Rounds, r.To, r.Epoch, c.at, c.epoch)
+		return fmt.Errorf("it commits rounds %d to %d of epoch %d; the log is at round %d of epoch %d", r.To-r.Rounds, r.To, r.Epoch, c.at, c.epoch)
 	}
 	if c.early != nil {
-		return fmt.Errorf("edit %d of %s is to govern from round %d", c.early.ID, c.early.Knob, c.early.At)
+		return fmt.Errorf("edit %d of %s should take effect at round %d", c.early.ID, c.early.Knob, c.early.At)
 	}
 	digests := map[string][32]byte{}
 	for _, w := range c.roster.Workers() {
@@ -346,20 +347,20 @@ func (c *checker) commit(r event.Commit) error {
 		}
 	}
 	if got := message.Root(message.DigestsOf(digests)); got != r.Hash {
-		return fmt.Errorf("its hash %.20s is not that of the reports, %.20s", r.Hash, got)
+		return fmt.Errorf("its hash is %.20s, the reports have %.20s", r.Hash, got)
 	}
 	if len(c.grants) == 0 || c.grants[0].From != c.at {
-		return fmt.Errorf("no such rounds were granted")
+		return fmt.Errorf("these rounds were not granted")
 	}
 	if c.grants[0].To != r.To {
-		c.grants = nil // ended early: what was granted beyond it is void
+		c.grants = nil // ended early: later grants are void
 	} else {
 		c.grants = c.grants[1:]
 	}
 	c.at, c.hashes[r.To] = r.To, r.Hash
 	if c.overdue >= 0 {
 		if c.overdue++; c.overdue > 20 {
-			return fmt.Errorf("a checkpoint was asked for %d commits ago", c.overdue)
+			return fmt.Errorf("a checkpoint was requested %d commits ago", c.overdue)
 		}
 	}
 	return nil
@@ -372,17 +373,17 @@ func (c *checker) grant(to int, g message.Grant) error {
 		return fmt.Errorf("the log's newest plan is of epoch %d", c.epoch)
 	}
 	if g.Committed != c.at {
-		return fmt.Errorf("it calls round %d committed, the log says %d", g.Committed, c.at)
+		return fmt.Errorf("it has %d as the committed round, the log has %d", g.Committed, c.at)
 	}
 	if n := len(c.grants); n > 0 && c.grants[n-1].From == g.From {
-		return nil // another worker's
+		return nil // the same grant for another worker
 	}
 	from := c.at
 	if n := len(c.grants); n > 0 {
 		from = c.grants[n-1].To
 	}
 	if g.From != from || g.To <= g.From {
-		return fmt.Errorf("round %d is next", from)
+		return fmt.Errorf("the next round is %d", from)
 	}
 	if err := c.decided(g); err != nil {
 		return err
@@ -396,18 +397,18 @@ func (c *checker) grant(to int, g message.Grant) error {
 		return fmt.Errorf("its limit is %+v", l)
 	}
 	if !slices.Equal(g.Edits, c.fresh) {
-		return fmt.Errorf("it carries %s, logged since the last one are %s", edits(g.Edits), edits(c.fresh))
+		return fmt.Errorf("it carries the edits %s, but those logged since the last one are %s", edits(g.Edits), edits(c.fresh))
 	}
 	for _, e := range g.Edits {
 		if e.At != g.From {
-			return fmt.Errorf("its edit of %s governs from round %d", e.Knob, e.At)
+			return fmt.Errorf("its edit of %s takes effect at round %d", e.Knob, e.At)
 		}
 	}
 	c.fresh = nil
 	return nil
 }
 
-// plan checks the message of a new epoch.
+// plan checks the message of a plan.
 func (c *checker) plan(p event.Plan) error {
 	c.sent = &p
 	if err := p.New.Validate(); err != nil {
@@ -415,7 +416,7 @@ func (c *checker) plan(p event.Plan) error {
 	}
 	for _, w := range p.New.Workers() {
 		if c.s.workers[w].dead && !slices.Contains(c.s.core.alive, w) {
-			return fmt.Errorf("worker %d is known to be dead", w)
+			return fmt.Errorf("worker %d is dead", w)
 		}
 	}
 	for _, e := range p.Timeline {
@@ -425,10 +426,10 @@ func (c *checker) plan(p event.Plan) error {
 		c.fresh = slices.DeleteFunc(c.fresh, func(f event.Edit) bool { return f.Same(e) })
 	}
 	if p.From != event.Workers {
-		c.fresh = nil // what the way back undoes takes effect again with a plan of its own: end asks for it
+		c.fresh = nil // a later plan applies the edits that the rollback undid, see end
 	}
 	if len(c.fresh) > 0 {
-		return fmt.Errorf("it forgets %s, which are in the log", edits(c.fresh))
+		return fmt.Errorf("it lacks the logged edits %s", edits(c.fresh))
 	}
 	if err := lastWins(p.Timeline); err != nil {
 		return err
@@ -437,14 +438,14 @@ func (c *checker) plan(p event.Plan) error {
 	if err != nil {
 		return err
 	}
-	v := c.s.twin.values(alg, p.Timeline, p.At)
-	if err := Admits(alg, optim.Shape{Roster: p.New, Layout: c.s.cfg.Layout, K: v, Data: c.s.cfg.Data}); err != nil {
+	v := c.s.naive.values(alg, p.Timeline, p.At)
+	if err := CheckShape(alg, optim.Shape{Roster: p.New, Layout: c.s.cfg.Layout, K: v, Data: c.s.cfg.Data}); err != nil {
 		return fmt.Errorf("%d members: %w", len(p.New.Members), err)
 	}
 	return c.population(p)
 }
 
-// checkpointAt is the newest checkpoint that a plan can go back to.
+// checkpointAt returns the newest checkpoint that a plan can roll back to; nil if there is none.
 func checkpointAt(all []*event.Checkpoint, p event.Plan) *event.Checkpoint {
 	for _, cp := range slices.Backward(all) {
 		if p.From == event.Saved && cp.Round == p.At && cp.Algorithm == p.OldAlg && slices.Equal(cp.Roster.Members, p.Old.Members) {
@@ -454,16 +455,16 @@ func checkpointAt(all []*event.Checkpoint, p event.Plan) *event.Checkpoint {
 	return nil
 }
 
-// population holds that no member is lost or doubled by a plan unless its cause says so.
+// population checks that a plan neither loses nor duplicates members, unless its cause allows it.
 func (c *checker) population(p event.Plan) error {
 	members, want := p.New.Members, p.Algorithm
 	defer func() { c.members, c.want, c.rejected = members, want, false }()
 	first := !c.begun
 	switch {
 	case p.From != event.Workers && !first:
-		if c.undo { // to the newest sane checkpoint, and what governed since is not asked for again
+		if c.undo { // to the last good checkpoint; the edits that were in effect since are not expected any more
 			c.count["back"]++
-			c.void(func(a ask) bool { return logged(c.force, a.id) && !logged(p.Timeline, a.id) })
+			c.void(func(a ask) bool { return logged(c.effective, a.id) && !logged(p.Timeline, a.id) })
 			c.undo, c.newest = false, checkpointAt(c.saved, p)
 		}
 		want := collective.IDs(c.s.cfg.Members)
@@ -473,14 +474,14 @@ func (c *checker) population(p event.Plan) error {
 		}
 		c.void(func(a ask) bool { return a.alg != c.want })
 		if !slices.Equal(p.New.Members, want) || p.Algorithm != c.want {
-			return fmt.Errorf("it goes back to %v, want %v", p.New.Members, want)
+			return fmt.Errorf("it rolls back to %v, want %v", p.New.Members, want)
 		}
 		return nil
 	case first && c.s.cfg.Resume != nil:
 		if cp := c.s.cfg.Resume; p.From != event.Saved || p.At != cp.Round || p.Algorithm != cp.Algorithm || !slices.Equal(p.New.Members, cp.Roster.Members) {
 			return fmt.Errorf("the first plan starts from %s at %d", p.From, p.At)
 		}
-		members, want = c.members, c.want // with what is pending, behind this plan
+		members, want = c.members, c.want // including pending changes, which a later plan applies
 		return nil
 	case first:
 		if p.From != event.Fresh || p.At != 0 {
@@ -494,10 +495,10 @@ func (c *checker) population(p event.Plan) error {
 			}
 		}
 		if p.At != c.at || p.Base != c.epoch || p.OldAlg != c.alg || !slices.Equal(p.Old.Members, c.roster.Members) || !slices.Equal(p.Old.Owner, c.roster.Owner) {
-			return fmt.Errorf("it starts from epoch %d at %d, the log stands in epoch %d at %d", p.Base, p.At, c.epoch, c.at)
+			return fmt.Errorf("it starts from epoch %d at round %d, the log is in epoch %d at round %d", p.Base, p.At, c.epoch, c.at)
 		}
 		if !slices.Equal(p.Lost, lost) {
-			return fmt.Errorf("it counts %v as lost, which are %v", p.Lost, lost)
+			return fmt.Errorf("its lost members are %v, want %v", p.Lost, lost)
 		}
 	}
 	switch {
@@ -521,8 +522,8 @@ func logged(known []event.Edit, id uint64) bool {
 	return slices.ContainsFunc(known, func(e event.Edit) bool { return e.ID == id })
 }
 
-// lastWins holds that edits of one knob keep the order in which they were accepted: the last in the list rules, also
-// over one that keeps a later round because its grant was aborted.
+// lastWins checks that edits of one knob keep the order in which they were accepted: the last one in the list is in
+// effect, also over one that has a later round because its grant was aborted.
 func lastWins(all []event.Edit) error {
 	newest := map[string]event.Edit{}
 	for _, e := range all {
@@ -535,10 +536,10 @@ func lastWins(all []event.Edit) error {
 	return nil
 }
 
-// after looks at the core itself once a step is done.
+// after checks the invariants of the core at the end of a step.
 func (c *checker) after(fx []Effect) error {
 	k := c.s.core
-	if err := k.holds(); err != nil {
+	if err := k.checkInvariants(); err != nil {
 		return err
 	}
 	for m, got := range c.to {
@@ -552,19 +553,19 @@ func (c *checker) after(fx []Effect) error {
 	return nil
 }
 
-// end asks what must hold when the run is over.
+// end checks the conditions at the end of a run.
 func (c *checker) end() error {
 	k, x := c.s.core, c.s.exit
 	if (x.Phase != event.Failed || c.count["disk"] == 0) && c.epoch > 0 && len(k.alive) > 0 && (c.newest == nil || c.newest.Round != c.at || c.newest.Algorithm != c.alg || !slices.Equal(c.newest.Roster.Members, c.roster.Members)) {
-		return fmt.Errorf("it ended %s at round %d without a checkpoint of it", x.Phase, c.at)
+		return fmt.Errorf("it ended as %s at round %d without a checkpoint of that round", x.Phase, c.at)
 	}
 	waiting := slices.Clone(k.staged)
 	if k.change != nil {
 		waiting = append(waiting, k.change.edits...)
 	}
-	for _, a := range c.asked {
-		if !a.void && !logged(c.force, a.id) && !logged(waiting, a.id) {
-			return fmt.Errorf("edit %d of %s was accepted, but no round has it: in force are %s", a.id, a.knob, edits(c.force))
+	for _, a := range c.requested {
+		if !a.void && !logged(c.effective, a.id) && !logged(waiting, a.id) {
+			return fmt.Errorf("edit %d of %s was accepted but is not in effect: the edits are %s", a.id, a.knob, edits(c.effective))
 		}
 	}
 	return nil

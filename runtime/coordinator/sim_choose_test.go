@@ -10,8 +10,8 @@ import (
 	"brood/runtime/message"
 )
 
-// drawAuto leaves a knob to the run, from the start or while it trains. It has dice of its own: what a seed draws
-// otherwise stays as it was.
+// drawAuto sets a knob to auto, at the start or during training. It has its own dice, so that the other decisions of a
+// seed do not change.
 func drawAuto(s *sim, seed uint64) {
 	d := dice{seed ^ 0xa0f1}
 	if s.cfg.Algorithm == "openai-es" && d.one(2) {
@@ -27,7 +27,7 @@ func drawAuto(s *sim, seed uint64) {
 	}
 }
 
-// measured is what a worker says it measured in a plan: some of no use, most on either side of where the choice turns.
+// measured returns the rates that a worker reports for a plan: some zero, most near the threshold of the choice.
 func measured(worker int, p message.Plan, v optim.Values, alg *optim.Algorithm) optim.Rates {
 	if len(alg.Undecided(v)) == 0 || len(p.New.Hosted(worker)) == 0 {
 		return optim.Rates{}
@@ -43,10 +43,10 @@ func measured(worker int, p message.Plan, v optim.Values, alg *optim.Algorithm) 
 	return r
 }
 
-// chosen checks an edit that the run made itself against what the workers of the epoch said, naively.
+// chosen checks an edit that the run made itself: it computes the choice from the reported rates.
 func (c *checker) chosen(e event.Edit) error {
 	if e.Why == "" || slices.ContainsFunc(c.known, func(o event.Edit) bool { return o.Why == e.Why && o.Expr == e.Expr && o.ID == e.ID }) {
-		return nil // a way back undid it, and it takes effect again
+		return nil // a rollback undid it, and it takes effect again
 	}
 	workers := c.roster.Workers()
 	var F, B []float64
@@ -70,18 +70,18 @@ func (c *checker) chosen(e event.Edit) error {
 	}
 	c.count["chose "+want]++
 	if e.Knob != "distribution" || e.Expr != want || !strings.Contains(e.Why, why) {
-		return fmt.Errorf("it chooses %s because %q; %v and %v on %v want %s because %q", e.Expr, e.Why, F, B, workers, want, why)
+		return fmt.Errorf("it chooses %s because %q; rates %v and %v on workers %v need %s because %q", e.Expr, e.Why, F, B, workers, want, why)
 	}
 	return nil
 }
 
-// decided holds that no round is governed by what was left to the run.
+// decided checks that no grant starts with a knob at auto.
 func (c *checker) decided(g message.Grant) error {
 	alg, err := c.s.cfg.Lookup(c.alg)
 	if err != nil {
 		return err
 	}
-	if open := alg.Undecided(c.s.twin.values(alg, c.force, g.From)); len(open) > 0 {
+	if open := alg.Undecided(c.s.naive.values(alg, c.effective, g.From)); len(open) > 0 {
 		return fmt.Errorf("round %d is granted with %s = %s", g.From, open[0].Name, optim.Auto)
 	}
 	return nil

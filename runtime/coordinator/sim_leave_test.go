@@ -8,8 +8,8 @@ import (
 	"brood/runtime/message"
 )
 
-// drawLeaves lets some workers leave politely, and an operator cordon, drain and let in others. It has dice of its own:
-// what a seed draws otherwise stays as it was.
+// drawLeaves lets some workers leave, and an operator cordon, drain and uncordon workers. It has its own dice, so that
+// the other decisions of a seed do not change.
 func drawLeaves(s *sim, seed uint64) {
 	d := dice{seed ^ 0x1ea7}
 	for d.one(3) {
@@ -23,7 +23,7 @@ func drawLeaves(s *sim, seed uint64) {
 	}
 }
 
-// leave is a worker's wish to go.
+// leave sends a worker's request to leave.
 func (s *sim) leave(id int) error {
 	if id >= len(s.workers) || s.workers[id].dead || !s.workers[id].here {
 		return nil
@@ -34,10 +34,10 @@ func (s *sim) leave(id int) error {
 	return nil
 }
 
-// dismiss lets a worker go: it ends when it hears of it, and then the coordinator of that.
-func (s *sim) dismiss(id int) error {
+// release carries out Release: the worker ends when the message arrives, and then the core receives Lost.
+func (s *sim) release(id int) error {
 	w := s.workers[id]
-	if err := s.check.dismissed(id); err != nil {
+	if err := s.check.released(id); err != nil {
 		return err
 	}
 	s.channel(id, 0, func() error {
@@ -52,11 +52,11 @@ func (s *sim) dismiss(id int) error {
 	return nil
 }
 
-// dismissed holds that nothing is lost with a worker that leaves: its members have moved on, or are in a checkpoint.
-func (c *checker) dismissed(id int) error {
-	c.count["dismissed"]++
+// released checks that no member is lost with a released worker: its members have moved, or are in a checkpoint.
+func (c *checker) released(id int) error {
+	c.count["released"]++
 	if slices.Contains(c.s.core.alive, id) {
-		return fmt.Errorf("worker %d is dismissed and still counted on", id)
+		return fmt.Errorf("worker %d is released but still in alive", id)
 	}
 	if len(c.roster.Hosted(id)) == 0 || !c.begun {
 		return nil
@@ -64,12 +64,12 @@ func (c *checker) dismissed(id int) error {
 	c.count["abandoned"]++
 	for i, m := range c.roster.Members {
 		if w := c.s.workers[c.roster.Owner[i]]; slices.Contains(c.s.core.alive, w.id) {
-			return fmt.Errorf("worker %d is dismissed with its members while worker %d hosts member %d", id, w.id, m)
+			return fmt.Errorf("worker %d is released with its members, although worker %d is present and hosts member %d", id, w.id, m)
 		}
 	}
 	whole := !slices.ContainsFunc(c.roster.Workers(), func(w int) bool { return c.s.workers[w].dead || c.s.workers[w].faulty })
 	if whole && c.count["disk"] == 0 && (c.newest == nil || c.newest.Round != c.at || c.newest.Epoch != c.epoch) {
-		return fmt.Errorf("worker %d is dismissed with the members %v, and no checkpoint holds round %d", id, c.roster.Hosted(id), c.at)
+		return fmt.Errorf("worker %d is released with the members %v, but no checkpoint has round %d", id, c.roster.Hosted(id), c.at)
 	}
 	return nil
 }

@@ -7,7 +7,8 @@ import (
 	"brood/runtime/message"
 )
 
-// drawCuts lets connections between workers break. It has dice of its own: what a seed draws otherwise stays as it was.
+// drawCuts lets connections between workers break. It has its own dice, so that the other decisions of a seed do not
+// change.
 func drawCuts(s *sim, seed uint64) {
 	s.odds, s.nevers = dice{seed ^ 0xc0de}, dice{seed ^ 0xdead}
 	if s.odds.one(2) {
@@ -15,8 +16,8 @@ func drawCuts(s *sim, seed uint64) {
 	}
 }
 
-// drawCut breaks the connection of a worker to one of those that it meets, now and then. Where one of the two was in no
-// membership epoch yet, there may never have been one.
+// drawCut sometimes breaks the connection of a worker to one of its peers. If one of the two has not been in any
+// membership epoch yet, the connection may never have existed.
 func (s *sim) drawCut(id int, peers []int) {
 	if len(peers) < 2 || !spend(&s.severs, &s.odds, 2) {
 		return
@@ -27,7 +28,7 @@ func (s *sim) drawCut(id int, peers []int) {
 	}
 	s.at(int64(s.odds.n(8)), func() error {
 		never := (s.workers[id].fresh() || s.workers[other].fresh()) && s.nevers.one(2)
-		s.note("workers %d and %d lose each other, never met %v", id, other, never)
+		s.note("the connection of workers %d and %d breaks, never existed: %v", id, other, never)
 		if err := s.workers[id].sever(other, never); err != nil {
 			return err
 		}
@@ -35,10 +36,10 @@ func (s *sim) drawCut(id int, peers []int) {
 	})
 }
 
-// fresh says whether a worker was in no membership epoch yet.
+// fresh reports whether a worker has not been in any membership epoch yet.
 func (w *simWorker) fresh() bool { return w.now == nil && w.next == nil }
 
-// sever is the end of a connection, which who waits for the other notices.
+// sever ends a connection. A worker that waits for the other end reports it.
 func (w *simWorker) sever(other int, never bool) error {
 	if w.dead || w.at == nil || !slices.Contains(w.peers, other) {
 		return nil
@@ -50,26 +51,26 @@ func (w *simWorker) sever(other int, never bool) error {
 	return w.work()
 }
 
-// sentAway holds who is put out against what was said last. Of two that never met the one that hosts no member goes,
-// which is for good at most by its own word; otherwise nobody goes for good because of lost links.
-func (c *checker) sentAway(w int, m message.Evict) error {
+// evicted checks an eviction against the last report. Of two workers that never connected, the one without members is
+// evicted, for good only by its own report; otherwise no worker is evicted for good because of broken connections.
+func (c *checker) evicted(w int, m message.Evict) error {
 	f := c.cut
 	if f == nil || !f.Never {
 		if m.After == 0 {
-			return fmt.Errorf("worker %d is put out for good, and only lost others", w)
+			return fmt.Errorf("worker %d is evicted for good, but only lost connections", w)
 		}
 		return nil
 	}
 	hosts := func(w int) bool { return len(c.roster.Hosted(w)) > 0 }
 	if hosts(w) && hosts(f.Worker) != hosts(*f.Cut) {
-		return fmt.Errorf("workers %d and %d never met, and %d is put out, which hosts members", f.Worker, *f.Cut, w)
+		return fmt.Errorf("workers %d and %d never connected, and %d is evicted although it hosts members", f.Worker, *f.Cut, w)
 	}
 	if w != f.Worker && m.After == 0 {
-		return fmt.Errorf("worker %d is put out for good by the word of worker %d", w, f.Worker)
+		return fmt.Errorf("worker %d is evicted for good by the report of worker %d", w, f.Worker)
 	}
 	c.count["never"]++
 	if w != f.Worker {
-		c.count["by another's word"]++
+		c.count["reported by another"]++
 	}
 	return nil
 }

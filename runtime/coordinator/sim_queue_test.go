@@ -27,7 +27,7 @@ func scramble(z uint64) uint64 {
 	return z ^ z>>31
 }
 
-// hash is a symbolic state.
+// hash represents a state.
 type hash uint64
 
 func mix(h hash, xs ...uint64) hash {
@@ -48,7 +48,7 @@ func (h hash) digest() (d [32]byte) {
 	return
 }
 
-// happening is something due at a virtual time; equal times keep the order in which they were queued.
+// happening is an action at a virtual time. Actions at equal times keep the order in which they were queued.
 type happening struct {
 	at     int64
 	serial uint64
@@ -73,7 +73,7 @@ func (q *happenings) pop() (h happening, ok bool) {
 	return heap.Pop(q).(happening), true
 }
 
-// fold adds an event or effect to a trace hash: its kind, and all that another run could do differently.
+// fold adds an event or effect to the hash of a trace: its kind, and everything that could differ in another run.
 func fold(h hash, x any) hash {
 	switch x := x.(type) {
 	case Send:
@@ -112,7 +112,7 @@ func fold(h hash, x any) hash {
 		return mix(h, 15, uint64(x.Worker))
 	case Lost:
 		return mix(h, 16, uint64(x.Worker))
-	case Dismiss:
+	case Release:
 		return mix(h, 17, uint64(x.Worker))
 	case message.Leaving:
 		return mix(h, 18, uint64(x.Worker))
@@ -158,7 +158,7 @@ func foldEdits(h hash, edits []event.Edit) hash {
 	return h
 }
 
-// describe is a line of a trace.
+// describe formats an event or effect as a line of a trace.
 func describe(x any) string {
 	switch x := x.(type) {
 	case Send:

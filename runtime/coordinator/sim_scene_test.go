@@ -9,13 +9,13 @@ import (
 	"brood/runtime/event"
 )
 
-// scene is what is drawn beforehand of a simulated run.
+// scene has the parameters of a simulated run, which are drawn before it starts.
 type scene struct {
 	cfg       Config
 	workers   int
-	coupled   bool // a round needs all workers; else each finishes alone
+	coupled   bool // a round needs all workers; otherwise each finishes alone
 	probe     uint64
-	slow      int // longest delay of a message
+	slow      int // maximum delay of a message
 	kills     []deadline
 	joins     []int64
 	commands  []int64
@@ -34,7 +34,7 @@ func (c scene) String() string {
 		c.cfg.OnLoss, c.cfg.Limit, c.cfg.SavePeriod, c.cfg.Ahead, edits(c.cfg.Edits), c.coupled)
 }
 
-// simAlgorithms lend their knobs, blocks and checks; a fixed list keeps what a seed draws.
+// simAlgorithms provide knobs, blocks and checks. The list is fixed, so that the decisions of a seed do not change.
 var simAlgorithms = []string{"dp-sgd", "parle", "popsgd", "openai-es", "pesgd"}
 
 func drawScene(d *dice) (c scene) {
@@ -89,7 +89,7 @@ func (c *scene) work(d *dice) int64 {
 	return int64(1 + d.n(6))
 }
 
-// spend uses up one of a few mishaps, now and then.
+// spend reports whether one of a few mishaps happens now, and counts it.
 func spend(left *int, d *dice, of int) bool {
 	if *left == 0 || !d.one(of) {
 		return false
@@ -104,7 +104,7 @@ func (c *scene) failSave(d *dice) bool  { return spend(&c.saveFailures, d, 3) }
 func (c *scene) nonFinite(d *dice) bool { return spend(&c.nonFinites, d, 15) }
 func (c *scene) drift(d *dice) bool     { return spend(&c.drifts, d, 15) }
 
-// simSettings are edits worth trying, by knob: values, schedules in all units, some of them refused.
+// simSettings are edits to try: values, schedules in all units, some of them invalid.
 var simSettings = []event.Setting{
 	{Knob: "eta", Expr: "0.05"}, {Knob: "eta", Expr: "linear:0.1..0.01@30"}, {Knob: "eta", Expr: "exp:0.05*0.9/round"}, {Knob: "eta", Expr: "cosine:0.05..0.01@2e"},
 	{Knob: "eta", Expr: "step:0.1,12=0.02,25=0.004"}, {Knob: "eta", Expr: "piecewise:0s=0.1,90s=0.02"}, {Knob: "eta", Expr: "-1"}, {Knob: "eta", Expr: "exp:0.1*0.9/epoch"},
@@ -122,7 +122,7 @@ var simKnobs = map[string][]event.Setting{
 	"popsgd": {{Knob: "h", Expr: "2"}, {Knob: "start", Expr: "own"}},
 }
 
-// drawCommand is what an operator might ask of the run as it stands.
+// drawCommand draws a command for the current state of the run.
 func drawCommand(s *sim) (c event.Command) {
 	d := &s.draw
 	alg := s.core.target().alg

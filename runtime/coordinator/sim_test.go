@@ -13,9 +13,9 @@ import (
 	"brood/runtime/event"
 )
 
-// The simulator drives the core through whole runs in virtual time. Workers are symbolic: the state of a member is a
-// hash chain over rounds, knob values and members, so that any mistake in who runs what with which knobs changes a
-// hash, and a run costs a fraction of a millisecond. Every decision (delays, deaths, commands) is drawn from the seed.
+// The simulator drives the core through whole runs in virtual time. The state of a worker's member is a hash chain over
+// rounds, knob values and members, so that any mistake in who executes what with which knobs changes a hash, and a run
+// takes a fraction of a millisecond. Every decision (delays, deaths, commands) is drawn from the seed.
 
 // sim is one simulated run.
 type sim struct {
@@ -24,29 +24,29 @@ type sim struct {
 	cfg   Config
 	core  *Coordinator
 	check *checker
-	twin  *twin
+	naive *naive
 
 	now     int64 // virtual milliseconds
 	queue   happenings
 	serial  uint64
-	last    map[[2]int]int64 // newest arrival on a channel: worker and direction
-	workers []*simWorker     // by id; dead ones stay
+	last    map[[2]int]int64 // newest arrival on a channel, by worker and direction
+	workers []*simWorker     // by id, including dead ones
 	store   map[string]map[string]hash
-	posts   map[uint32]map[int]*published // what survivors show of their rows, by epoch
-	began   map[meeting]map[int]bool      // who has reached a collective
+	posts   map[uint32]map[int]*published // rows that survivors publish, by epoch
+	began   map[meeting]map[int]bool      // workers that have reached a collective
 	exit    *Exit
 	nextID  uint64
-	waiting bool // a resume command is on its way
-	odds    dice // of connections that break
-	nevers  dice // of those that never were
-	severs  int  // still to break
+	waiting bool // a resume command is queued
+	odds    dice // for connections that break
+	nevers  dice // for connections that never existed
+	severs  int  // number of breaks left
 
 	trace   hash
 	verbose bool
 	lines   []string
 }
 
-// meeting is a point that workers pass together: a grant or a plan.
+// meeting identifies a point that workers pass together: a grant or a plan.
 type meeting struct {
 	epoch uint32
 	from  uint64
@@ -61,14 +61,14 @@ func newSim(seed uint64, verbose bool) (*sim, error) {
 	drawAuto(s, seed)
 	odds := dice{seed ^ 0x70b1}
 	s.cfg.OnTrouble = []TroublePolicy{"", OnTroubleWait, OnTroubleStop, OnTroubleBack}[odds.n(4)]
-	if odds := (dice{seed ^ 0x5a9}); odds.one(2) { // whoever is alone keeps no snapshots
+	if odds := (dice{seed ^ 0x5a9}); odds.one(2) { // a single worker keeps no snapshots
 		s.cfg.Keep = 1
 	}
 	var err error
 	if s.core, err = New(s.cfg); err != nil {
 		return nil, err
 	}
-	s.check, s.twin = newChecker(s), newTwin(s.cfg)
+	s.check, s.naive = newChecker(s), newNaive(s.cfg)
 	for range s.scene.workers {
 		s.spawn(int64(s.draw.n(20)))
 	}
@@ -81,7 +81,7 @@ func newSim(seed uint64, verbose bool) (*sim, error) {
 	for _, at := range s.scene.commands {
 		s.at(at, func() error { return s.command(drawCommand(s)) })
 	}
-	if odds := (dice{seed ^ 0xc4a5}); odds.one(3) { // its own dice: what a seed draws otherwise stays as it was
+	if odds := (dice{seed ^ 0xc4a5}); odds.one(3) { // own dice: the other decisions of the seed do not change
 		s.at(int64(20+odds.n(380)), s.crash)
 	}
 	drawLeaves(s, seed)
@@ -92,7 +92,7 @@ func newSim(seed uint64, verbose bool) (*sim, error) {
 	return s, nil
 }
 
-// run goes on to the exit; an error is a broken invariant.
+// run simulates to the exit. It returns an error if an invariant is violated.
 func (s *sim) run() error {
 	for n := 0; s.exit == nil; n++ {
 		if n > 20000 {
@@ -110,7 +110,7 @@ func (s *sim) run() error {
 			return err
 		}
 		if s.exit != nil && s.exit.Phase == event.Stopped {
-			if err := s.goOn(); err != nil {
+			if err := s.resumeStopped(); err != nil {
 				return err
 			}
 		}
@@ -118,8 +118,8 @@ func (s *sim) run() error {
 	return s.check.end()
 }
 
-// goOn resumes a run that was stopped, now and then: a new core and new workers on the log of the old ones.
-func (s *sim) goOn() error {
+// resumeStopped sometimes resumes a run that was stopped: a new core and new workers use the log of the old ones.
+func (s *sim) resumeStopped() error {
 	cp := s.check.newest
 	if s.check.count["resumed"] > 0 || cp == nil || cp.Round != s.check.at || cp.Epoch != s.check.epoch || s.draw.one(3) {
 		return nil
@@ -130,19 +130,19 @@ func (s *sim) goOn() error {
 	return s.restart(cp)
 }
 
-// crash kills coordinator and workers where they stand, and goes on from the log alone: the state after its last commit
-// is executed again and saved.
+// crash kills the coordinator and all workers, and resumes from the log alone: the state after the last commit is
+// recomputed and saved.
 func (s *sim) crash() error {
 	c := s.check
 	if s.exit != nil || c.count["resumed"] > 0 || c.at == 0 {
 		return nil
 	}
 	path := fmt.Sprintf("crash/%d", c.at)
-	s.store[path] = s.twin.state.file(s.twin.kept)
-	cp := event.Checkpoint{Round: c.at, Epoch: c.epoch, Roster: c.roster, Algorithm: c.alg, Hash: c.hashes[c.at], Progress: s.twin.state.prog, Files: []event.File{{Path: path, Digest: fileDigest(s.store[path])}}}
-	for _, e := range c.force {
-		if e.At < c.at || slices.ContainsFunc(s.twin.planned, e.Same) {
-			if at, passed := s.twin.where[e.At]; passed && e.At <= c.at {
+	s.store[path] = s.naive.state.file(s.naive.kept)
+	cp := event.Checkpoint{Round: c.at, Epoch: c.epoch, Roster: c.roster, Algorithm: c.alg, Hash: c.hashes[c.at], Progress: s.naive.state.prog, Files: []event.File{{Path: path, Digest: fileDigest(s.store[path])}}}
+	for _, e := range c.effective {
+		if e.At < c.at || slices.ContainsFunc(s.naive.planned, e.Same) {
+			if at, passed := s.naive.where[e.At]; passed && e.At <= c.at {
 				e.Epochs, e.Steps = at.Epochs, at.Steps
 			}
 			cp.Timeline = append(cp.Timeline, e)
@@ -153,16 +153,16 @@ func (s *sim) crash() error {
 	return s.restart(&cp)
 }
 
-// restart puts a new core and new workers on the log of the old ones.
+// restart starts a new core and new workers from the log.
 func (s *sim) restart(cp *event.Checkpoint) error {
 	s.queue, s.exit, s.waiting = nil, nil, false
 	for _, w := range s.workers {
 		w.dead, w.here = true, false
 	}
 	s.cfg.Resume, s.cfg.Epoch, s.cfg.Late, s.cfg.Asked, s.cfg.Cause = cp, s.check.epoch, nil, s.check.pending, "resume"
-	s.cfg.Sane = s.check.sane
+	s.cfg.LastGood = s.check.lastGood
 	s.cfg.Limit = event.Limit{Rounds: max(1, cp.Round+uint64(s.draw.n(12)))}
-	for _, e := range s.check.force {
+	for _, e := range s.check.effective {
 		if e.At >= cp.Round && !slices.ContainsFunc(cp.Timeline, e.Same) {
 			s.cfg.Late = append(s.cfg.Late, e)
 		}
@@ -184,12 +184,12 @@ func (s *sim) restart(cp *event.Checkpoint) error {
 	return nil
 }
 
-// nudge is asked when nothing is under way: the run must be waiting for a person, for a worker, or for time.
+// nudge is called when nothing is queued. The run must be waiting for a person, for a worker, or for time.
 func (s *sim) nudge() error {
 	switch {
 	case len(s.core.alive) < s.cfg.Wait && s.core.base == s.cfg.Epoch, len(s.core.alive) == 0:
 		if s.check.stopped && len(s.core.alive) == 0 {
-			return fmt.Errorf("asked to stop with no worker left, it waits for one")
+			return fmt.Errorf("the run was asked to stop without workers, but waits for one")
 		}
 		s.spawn(1)
 	case !s.core.retry.IsZero():
@@ -205,7 +205,7 @@ func (s *sim) nudge() error {
 	return nil
 }
 
-// step feeds the core and carries its effects out as a shell would.
+// step feeds an event to the core and carries out the effects, as a shell would.
 func (s *sim) step(ev any) error {
 	s.mark(ev)
 	s.check.before(ev)
@@ -217,7 +217,7 @@ func (s *sim) step(ev any) error {
 		}
 		switch x := x.(type) {
 		case Append:
-			if err := s.twin.record(x.Record); err != nil {
+			if err := s.naive.record(x.Record); err != nil {
 				return fmt.Errorf("%s: %w", describe(x), err)
 			}
 			if st := x.Record.State; st != nil && st.Phase == event.Paused && !s.waiting {
@@ -226,8 +226,8 @@ func (s *sim) step(ev any) error {
 			}
 		case Send:
 			s.post(x.Worker, x.Msg)
-		case Dismiss:
-			if err := s.dismiss(x.Worker); err != nil {
+		case Release:
+			if err := s.release(x.Worker); err != nil {
 				return err
 			}
 		case Exit:
@@ -237,7 +237,7 @@ func (s *sim) step(ev any) error {
 	return s.check.after(fx)
 }
 
-// resume is the person who notices a pause.
+// resume resumes a paused run, as a person would.
 func (s *sim) resume() error {
 	s.waiting = false
 	c := event.Command{Action: event.Resume}
@@ -256,13 +256,13 @@ func (s *sim) command(c event.Command) error {
 	return s.step(c)
 }
 
-// post brings a message to a worker: in order, after a delay of its own.
+// post sends a message to a worker, in order, after a drawn delay.
 func (s *sim) post(id int, msg any) {
 	w := s.workers[id]
 	s.channel(id, 0, func() error { return w.arrive(msg) })
 }
 
-// reply brings a message to the core.
+// reply sends a message to the core.
 func (s *sim) reply(id int, msg any) { s.channel(id, 1, func() error { return s.step(msg) }) }
 
 func (s *sim) channel(id, dir int, f func() error) {
@@ -289,7 +289,7 @@ func (s *sim) spawn(in int64) {
 	})
 }
 
-// kill ends a worker at once; what it has sent still arrives, and then the news of its death.
+// kill ends a worker at once. Messages it has sent still arrive, and then the core learns of its death.
 func (s *sim) kill(id int, why string) error {
 	if id >= len(s.workers) || s.workers[id].dead {
 		return nil
@@ -307,7 +307,7 @@ func (s *sim) kill(id int, why string) error {
 	return nil
 }
 
-// mark folds an event or effect into the hash of the trace.
+// mark adds an event or effect to the hash of the trace.
 func (s *sim) mark(x any) {
 	s.trace = mix(s.trace, uint64(s.now))
 	s.trace = fold(s.trace, x)
@@ -346,9 +346,9 @@ func envUint(t *testing.T, name string, def uint64) uint64 {
 	return n
 }
 
-// TestSimulator runs the core through drawn runs and checks every invariant at every step: 1500 of them, 1000 with
-// -short, 10,000 with BROOD_LONG=fleets. BROOD_SIM_SEED=n runs one seed and prints its trace on failure, BROOD_SIM_RUNS=n so
-// many.
+// TestSimulator checks every invariant at every step of drawn runs: 1500 runs, 1000 with -short, 10,000 with
+// BROOD_LONG=fleets. BROOD_SIM_SEED=n runs one seed and prints its trace on failure; BROOD_SIM_RUNS=n sets the number
+// of runs.
 func TestSimulator(t *testing.T) {
 	runs := uint64(1500)
 	switch {
@@ -392,11 +392,11 @@ func TestSimulator(t *testing.T) {
 	}
 	t.Logf("%d runs in %s: %+v", runs, time.Since(began).Round(time.Millisecond), all)
 	if runs >= 1000 && slices.Contains(all.values(), 0) {
-		t.Errorf("the scenes leave something untried: %+v", all)
+		t.Errorf("some situation never occurred: %+v", all)
 	}
 }
 
-// TestSimulatorRepeats holds that a seed gives the same trace, event for event and effect for effect, twice.
+// TestSimulatorRepeats: two runs with the same seed have the same trace of events and effects.
 func TestSimulatorRepeats(t *testing.T) {
 	for seed := uint64(1); seed <= 100; seed++ {
 		var got [2]hash
@@ -409,12 +409,12 @@ func TestSimulatorRepeats(t *testing.T) {
 			got[i] = s.trace
 		}
 		if got[0] != got[1] {
-			t.Fatalf("seed %d: two traces", seed)
+			t.Fatalf("seed %d: the traces differ", seed)
 		}
 	}
 }
 
-// tally counts what the runs went through, so that a scene that never happens is noticed.
+// tally counts the situations in all runs, so that the test fails if one never occurs.
 type tally struct {
 	Plans, Deaths, Rollbacks, Restores, Swaps, Resizes, Structural, Edits, Refused, Saves, FailedSaves, Aborted, Finished, Stopped, Resumed, Crashed, Outdated int
 	Left, Abandoned, Drained, Uncordoned, Seeds, Chromosomes, Disagreed, Outvoted, Failed, Back, Severed, Astray, Never, Believed                              int
@@ -424,7 +424,7 @@ func (t *tally) add(s *sim) {
 	c := s.check
 	t.sum(tally{c.count["plan"], c.count["death"], c.count["rollback"], c.count["restore"], c.count["swap"], c.count["resize"], c.count["knob"],
 		c.count["edit"], c.count["refused"], c.count["checkpoint"], c.count["disk"], c.count["aborted"], c.count["finished"], c.count["stopped"], c.count["resumed"], c.count["crashed"], c.count["outdated"],
-		c.count["dismissed"], c.count["abandoned"], c.count["drain"], c.count["uncordon"], c.count["chose seed"], c.count["chose chromosome"], c.count[string(event.AlertDisagree)], c.count["outvoted"], c.count["failed"], c.count["back"], c.count[string(event.AlertLostLink)], c.count["astray"], c.count["never"], c.count["by another's word"]})
+		c.count["released"], c.count["abandoned"], c.count["drain"], c.count["uncordon"], c.count["chose seed"], c.count["chose chromosome"], c.count[string(event.AlertDisagree)], c.count["outvoted"], c.count["failed"], c.count["back"], c.count[string(event.AlertLostLink)], c.count["astray"], c.count["never"], c.count["reported by another"]})
 }
 
 func (t *tally) sum(o tally) {

@@ -15,27 +15,27 @@ import (
 	"brood/runtime/timeline"
 )
 
-// simWorker obeys messages as runtime/worker does, on symbolic state.
+// simWorker handles messages as runtime/worker does, on a symbolic state.
 type simWorker struct {
 	sim    *sim
 	id     int
-	here   bool // it has joined
+	here   bool // has joined
 	dead   bool
-	faulty bool // it may be put out
-	cuts   int  // connections that broke
+	faulty bool // may be evicted
+	cuts   int  // broken connections
 	epoch  uint32
 
 	inbox  []any
 	busy   bool
-	job    int          // a cancelled job's finish is void
-	finish func() error // of the job that waits for others
-	at     *meeting     // where it waits
-	peers  []int        // for whom
+	job    int          // number of the current job; the end of a cancelled job is ignored
+	finish func() error // completes the job, once all peers have begun it
+	at     *meeting     // the point where it waits
+	peers  []int        // the workers that it waits for
 	now    *simEpoch
 	next   *simEpoch
 }
 
-// simEpoch is an epoch in force.
+// simEpoch is an epoch in effect.
 type simEpoch struct {
 	epoch  uint32
 	alg    *optim.Algorithm
@@ -44,7 +44,7 @@ type simEpoch struct {
 	time   *timeline.Timeline
 	state  symbols
 	snaps  map[uint64]simSnap
-	dirty  bool // a round is half-way
+	dirty  bool // a round is in progress
 	ended  bool
 }
 
@@ -53,7 +53,7 @@ type simSnap struct {
 	edits int
 }
 
-// symbols is the state of some members and of what is shared.
+// symbols is the state of some members and of the shared rows.
 type symbols struct {
 	shared hash
 	rows   map[engine.Member]hash
@@ -65,7 +65,8 @@ func (y symbols) clone() symbols {
 	return y
 }
 
-// symbolic is an algorithm whose blocks are those of symbols; their width stands for what the algorithm keeps.
+// symbolic returns an algorithm whose blocks are those of symbols. Their width is a hash of the algorithm's real
+// blocks.
 func symbolic(name string) (*optim.Algorithm, error) {
 	known, err := catalog.Lookup(name)
 	if err != nil {
@@ -85,7 +86,8 @@ func symbolic(name string) (*optim.Algorithm, error) {
 	return &alg, nil
 }
 
-// digests has two shared rows, so that a difference in both is named alike every time.
+// digests returns the digests of all rows. There are two shared rows, so that the test covers reports that differ in
+// both.
 func (y symbols) digests() map[string][32]byte {
 	p := mix(0, y.prog.Rounds, y.prog.Steps, y.prog.Samples, math.Float64bits(y.prog.Epochs))
 	out := map[string][32]byte{"y/shared": y.shared.digest(), "progress/shared": p.digest()}
@@ -95,7 +97,7 @@ func (y symbols) digests() map[string][32]byte {
 	return out
 }
 
-// published is what a survivor shows in a plan.
+// published is the state that a survivor publishes for a plan.
 type published struct {
 	rows   map[engine.Member]hash
 	shared hash
@@ -104,7 +106,7 @@ type published struct {
 
 const simEpochSamples = 2000 // samples of one epoch of the symbolic data
 
-// advance is a symbolic round.
+// advance executes a symbolic round.
 func (y *symbols) advance(alg *optim.Algorithm, v optim.Values, members []engine.Member) {
 	h := hash(y.prog.Rounds)
 	for _, k := range alg.Knobs {
@@ -124,10 +126,10 @@ func (y *symbols) advance(alg *optim.Algorithm, v optim.Values, members []engine
 	y.prog.Epochs = float64(y.prog.Samples) / simEpochSamples
 }
 
-// simLoss is a falling symbolic loss that targets can aim at.
+// simLoss returns a falling loss, so that targets can be met.
 func simLoss(round uint64) float64 { return 1 / float64(round) }
 
-// arrive takes a message into the inbox. An abort overtakes everything.
+// arrive adds a message to the inbox. An abort discards all earlier messages.
 func (w *simWorker) arrive(msg any) error {
 	if w.dead {
 		return nil
@@ -160,12 +162,12 @@ func (w *simWorker) begin(msg any) error {
 	s := w.sim
 	switch m := msg.(type) {
 	case message.Evict:
-		if m.After > 0 { // it comes back, under another number
+		if m.After > 0 { // it returns under another number
 			s.spawn(m.After.Milliseconds())
 		}
-		return s.kill(w.id, "put out")
+		return s.kill(w.id, "evicted")
 	case message.Stop:
-		return s.kill(w.id, "put out")
+		return s.kill(w.id, "evicted")
 	case message.Abort:
 		w.epoch = max(w.epoch, m.Epoch)
 	case message.Plan:
@@ -199,7 +201,7 @@ func (w *simWorker) install(epoch uint32) {
 	}
 }
 
-// start makes the worker busy; f runs after a while, when all peers have reached the same point.
+// start makes the worker busy. f runs after a delay, once all peers have reached the same point.
 func (w *simWorker) start(at meeting, peers []int, f func() error) error {
 	s := w.sim
 	if s.began[at] == nil {
@@ -220,7 +222,7 @@ func (w *simWorker) start(at meeting, peers []int, f func() error) error {
 		s.at(int64(s.draw.n(6)), func() error { return s.kill(w.id, "struck at work") })
 	}
 	s.drawCut(w.id, peers)
-	for _, p := range peers { // those that wait for this one
+	for _, p := range peers { // that may wait for this one
 		if err := s.workers[p].meet(); err != nil {
 			return err
 		}
@@ -228,7 +230,7 @@ func (w *simWorker) start(at meeting, peers []int, f func() error) error {
 	return nil
 }
 
-// meet finishes the job once all peers have begun it.
+// meet completes the job once all peers have begun it.
 func (w *simWorker) meet() error {
 	if w.at == nil {
 		return nil
@@ -269,10 +271,10 @@ func (w *simWorker) prepare(p message.Plan) error {
 	return w.start(meeting{epoch: p.Epoch, plan: true}, peers, func() error { return w.ready(p) })
 }
 
-// present goes back to the plan's round and shows the surviving rows.
+// present restores the plan's round and publishes the surviving rows.
 func (w *simWorker) present(p message.Plan) error {
 	if w.now == nil || w.now.epoch != p.Base {
-		return fmt.Errorf("it is counted among the survivors of epoch %d but holds %v", p.Base, w.now)
+		return fmt.Errorf("it is a survivor of epoch %d but has the state %v", p.Base, w.now)
 	}
 	if err := w.now.restore(p.At); err != nil {
 		return err
@@ -281,7 +283,7 @@ func (w *simWorker) present(p message.Plan) error {
 	for _, m := range p.Old.Without(p.Lost).Hosted(w.id) {
 		h, ok := w.now.state.rows[m]
 		if !ok {
-			return fmt.Errorf("it should hold member %d in epoch %d", m, p.Epoch)
+			return fmt.Errorf("it should host member %d in epoch %d", m, p.Epoch)
 		}
 		pub.rows[m] = h
 	}
@@ -334,14 +336,14 @@ func (w *simWorker) ready(p message.Plan) error {
 			pub := s.posts[p.Epoch][id]
 			if pub == nil {
 				if len(p.New.Hosted(w.id)) > 0 {
-					return fmt.Errorf("survivor %d of epoch %d showed nothing", id, p.Epoch)
+					return fmt.Errorf("survivor %d of epoch %d published nothing", id, p.Epoch)
 				}
-				break // it takes no part
+				break // it does not take part
 			}
 			all.shared, all.prog = pub.shared, pub.prog
 			maps.Copy(all.rows, pub.rows)
 		}
-		next.state = carry(all, s.twin.blocks(p.OldAlg, p.Timeline, p.At), s.twin.blocks(p.Algorithm, p.Timeline, p.At), p.New.Hosted(w.id))
+		next.state = carry(all, s.naive.blocks(p.OldAlg, p.Timeline, p.At), s.naive.blocks(p.Algorithm, p.Timeline, p.At), p.New.Hosted(w.id))
 	}
 	w.next = next
 	r := measured(w.id, p, tl.Values(timeline.Position{Round: p.At}), alg)
@@ -357,8 +359,8 @@ func freshSymbols(alg string, members []engine.Member) symbols {
 	return y
 }
 
-// carry is the state after a plan: survivors keep their rows, others enter from the centre, and a change of what is
-// kept leaves its mark everywhere.
+// carry returns the state after a plan: survivors keep their rows, new members start from the centre, and a change of
+// the blocks changes every row.
 func carry(old symbols, was, will hash, members []engine.Member) symbols {
 	centre := old.shared
 	for _, m := range slices.Sorted(maps.Keys(old.rows)) {
@@ -397,7 +399,7 @@ func (w *simWorker) grant(g message.Grant) error {
 		}
 	}
 	clean := e.state
-	e.state, e.dirty = symbols{rows: map[engine.Member]hash{}}, true // cut off now, it would be garbage
+	e.state, e.dirty = symbols{rows: map[engine.Member]hash{}}, true // invalid until the round is complete
 	var peers []int
 	if s.scene.coupled {
 		peers = e.roster.Workers()
@@ -437,8 +439,8 @@ func (w *simWorker) done(g message.Grant) error {
 	d.To, d.Ended, d.Progress, d.Digests = e.round, e.ended, e.state.prog, message.DigestsOf(e.state.digests())
 	if s.scene.drift(&s.draw) && e.roster.Owner[0] != w.id {
 		w.faulty = true
-		put(&d, "y/shared", [32]byte{1, byte(w.id)})
-		put(&d, "progress/shared", [32]byte{2, byte(w.id)})
+		setDigest(&d, "y/shared", [32]byte{1, byte(w.id)})
+		setDigest(&d, "progress/shared", [32]byte{2, byte(w.id)})
 	}
 	s.reply(w.id, d)
 	return nil
@@ -456,7 +458,7 @@ func (w *simWorker) save(m message.Save) error {
 		return nil
 	}
 	if e == nil {
-		return fmt.Errorf("it holds no blocks to save")
+		return fmt.Errorf("it has no blocks to save")
 	}
 	y, ok := e.state, true
 	if snap, has := e.snaps[m.At]; has {
@@ -465,13 +467,13 @@ func (w *simWorker) save(m message.Save) error {
 		return fmt.Errorf("no snapshot of round %d to save (at %d)", m.At, e.round)
 	}
 	path := fmt.Sprintf("%d/%d/%d", m.Epoch, m.At, w.id)
-	s.store[path] = y.file(s.twin.kept)
+	s.store[path] = y.file(s.naive.kept)
 	out.Files = []event.File{{Path: path, Digest: fileDigest(s.store[path])}}
 	s.reply(w.id, out)
 	return nil
 }
 
-// file is the shard that holds these rows.
+// file returns the checkpoint file with these rows.
 func (y symbols) file(kept hash) map[string]hash {
 	file := map[string]hash{"kept": kept, "shared": y.shared, "rounds": hash(y.prog.Rounds), "steps": hash(y.prog.Steps), "samples": hash(y.prog.Samples)}
 	for id, h := range y.rows {
@@ -480,7 +482,7 @@ func (y symbols) file(kept hash) map[string]hash {
 	return file
 }
 
-// fileDigest tells a file that was written over: the checkpoint that named it is lost.
+// fileDigest returns the digest of a file. A checkpoint whose file was overwritten no longer matches it.
 func fileDigest(file map[string]hash) string {
 	var h hash
 	for _, name := range slices.Sorted(maps.Keys(file)) {
@@ -493,7 +495,7 @@ func fileDigest(file map[string]hash) string {
 func (s *sim) load(p message.Plan, id int) (symbols, error) {
 	cp := p.Checkpoint
 	if cp == nil || cp.Round != p.At || cp.Algorithm != p.Algorithm || !slices.Equal(cp.Roster.Members, p.New.Members) {
-		return symbols{}, fmt.Errorf("plan of epoch %d goes back to %+v, which is another state", p.Epoch, cp)
+		return symbols{}, fmt.Errorf("the plan of epoch %d restores %+v, which is another state", p.Epoch, cp)
 	}
 	y := symbols{rows: map[engine.Member]hash{}}
 	for _, f := range cp.Files {
@@ -501,8 +503,8 @@ func (s *sim) load(p message.Plan, id int) (symbols, error) {
 		if fileDigest(file) != f.Digest {
 			return y, fmt.Errorf("%s of the checkpoint of round %d was overwritten", f.Path, cp.Round)
 		}
-		if file["kept"] != s.twin.blocks(p.Algorithm, p.Timeline, p.At) {
-			return y, fmt.Errorf("checkpoint of round %d holds other blocks than the knobs of its plan need", cp.Round)
+		if file["kept"] != s.naive.blocks(p.Algorithm, p.Timeline, p.At) {
+			return y, fmt.Errorf("the checkpoint of round %d has other blocks than the knobs of the plan need", cp.Round)
 		}
 		y.shared, y.prog = file["shared"], event.Progress{Rounds: uint64(file["rounds"]), Steps: uint64(file["steps"]), Samples: uint64(file["samples"])}
 		y.prog.Epochs = float64(y.prog.Samples) / simEpochSamples
@@ -513,7 +515,7 @@ func (s *sim) load(p message.Plan, id int) (symbols, error) {
 		}
 	}
 	if len(y.rows) != len(p.New.Hosted(id)) {
-		return y, fmt.Errorf("checkpoint of round %d lacks rows of %v", cp.Round, p.New.Hosted(id))
+		return y, fmt.Errorf("the checkpoint of round %d lacks rows of %v", cp.Round, p.New.Hosted(id))
 	}
 	return y, nil
 }

@@ -103,7 +103,7 @@ type rounds struct {
 //   - the run returns automatically at most backTries times.
 type saves struct {
 	checkpoint *event.Checkpoint
-	lastGood   Sane
+	lastGood   LastGood
 	tries      int // number of automatic returns
 	saving     *saving
 	savedAt    time.Time

@@ -18,7 +18,7 @@ const (
 	Loss        Metric = "loss"         // of the centre, on the probe samples; lower is better
 	TestLoss    Metric = "test_loss"    // of the centre, on the test set
 	TestError   Metric = "test_error"   // of the centre, on the test set, in percent
-	TestBits    Metric = "test_bits"    // of the centre, on the test bytes of a text, in bits a byte
+	TestBits    Metric = "test_bits"    // of the centre, on the test bytes of a text, in bits per byte
 	TestHamming Metric = "test_hamming" // of the centre, on the test set, percent of wrong labels of several classes
 	TestRMSE    Metric = "test_rmse"    // of the centre of a regression, on the test set, in the unit of its targets
 	TestR2      Metric = "test_r2"      // of the centre of a regression, on the test set; higher is better

@@ -54,22 +54,22 @@ func (c *Coordinator) handleNonFinite(what string, m engine.Member) (fx []Effect
 				c.checkpoint.Round)
 		}
 		c.change.note = "back to the last good checkpoint"
-		what += fmt.Sprintf("; back to %s, without what was turned since: try %d of %d", where, c.tries, backTries)
+		what += fmt.Sprintf("; back to %s, without the edits since: try %d of %d", where, c.tries, backTries)
 		return append([]Effect{c.alert(event.LevelError, event.AlertNonFinite, what, m)}, c.reshape()...)
 	}
 	to := c.committed
 	if !c.snapshots {
 		c.change.back, to = true, c.savedRound()
 	}
-	what += fmt.Sprintf("; back at round %d: turn back what led there or turn eta down, and resume", to)
-	sane := min(c.lastGood.Round, to)
-	if sane < to && sane > 0 {
+	what += fmt.Sprintf("; back at round %d: revert the edits before it or lower eta, and resume", to)
+	good := min(c.lastGood.Round, to)
+	if good < to && good > 0 {
 		what += fmt.Sprintf(", or branch at round %d, the last "+
 			"at which the loss of the centre was not above that of the start",
-			sane)
+			good)
 	}
 	if fx = c.halt(event.PauseNonFinite, what, m); c.ending != nil && c.ending.Phase == event.Failed {
-		c.ending.Branch = sane
+		c.ending.Branch = good
 	}
 	return append(fx, c.reshape()...)
 }

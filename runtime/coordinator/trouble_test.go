@@ -10,26 +10,26 @@ import (
 	"brood/runtime/message"
 )
 
-// saves lets every worker answer what it was asked to save.
-func (p *party) saves() {
+// answerSave lets every worker answer the save in progress.
+func (p *testRun) answerSave() {
 	p.t.Helper()
 	if p.core.saving == nil {
-		p.t.Fatal("nobody is asked to save")
+		p.t.Fatal("no save is in progress")
 	}
 	for _, w := range p.core.roster.Workers() {
 		p.step(message.Saved{Worker: w, Epoch: p.core.base, At: p.core.saving.at, Files: []event.File{{Path: "x", Digest: "blake3:" + strings.Repeat("0", 64), Bytes: 1}}})
 	}
 }
 
-// keepNow is a checkpoint of the committed round.
-func (p *party) keepNow() {
+// saveCheckpoint saves a checkpoint of the committed round.
+func (p *testRun) saveCheckpoint() {
 	p.t.Helper()
 	p.step(event.Command{ID: 9, Action: event.Save})
-	p.saves()
+	p.answerSave()
 }
 
-// probes is a round in which the centre has this loss.
-func (p *party) probes(loss float64) {
+// roundWithLoss executes a round in which the centre has this loss.
+func (p *testRun) roundWithLoss(loss float64) {
 	p.t.Helper()
 	p.round(func(w int, d *message.Done) {
 		for i := range d.Points {
@@ -40,31 +40,31 @@ func (p *party) probes(loss float64) {
 	})
 }
 
-// blows lets a worker report that a block is not finite.
-func (p *party) blows() {
+// reportNonFinite lets worker 0 report that a block is not finite.
+func (p *testRun) reportNonFinite() {
 	p.t.Helper()
 	g := p.grant(0)
 	p.step(message.Failed{Worker: 0, Epoch: p.core.base, Err: "not finite", NonFinite: &message.NonFinite{Block: "x", Member: p.core.roster.Hosted(0)[0], From: g.From, To: g.To}})
 }
 
-// TestOnTrouble: what a run does where a block is not finite, the disk is full, or its workers disagree, when nobody
-// looks.
+// TestOnTrouble: under each policy, how a run reacts if a block is not finite, the disk is full, or its workers
+// disagree.
 func TestOnTrouble(t *testing.T) {
 	on := func(policy TroublePolicy) func(*Config) { return func(c *Config) { c.OnTrouble = policy } }
-	troubles := map[string]func(p *party){
-		"non-finite": func(p *party) { p.blows() },
-		"disk":       func(p *party) { p.step(Trouble{"disk", "no space"}) },
-		"disagree": func(p *party) {
+	troubles := map[string]func(p *testRun){
+		"non-finite": func(p *testRun) { p.reportNonFinite() },
+		"disk":       func(p *testRun) { p.step(Trouble{"disk", "no space"}) },
+		"disagree": func(p *testRun) {
 			p.round(func(w int, d *message.Done) {
 				if w == 0 {
-					put(d, "progress/shared", [32]byte{1})
+					setDigest(d, "progress/shared", [32]byte{1})
 				}
 			})
 		},
 	}
 	for name, happens := range troubles {
 		t.Run("wait/"+name, func(t *testing.T) {
-			p := newParty(t, 2, on(OnTroubleWait))
+			p := newTestRun(t, 2, on(OnTroubleWait))
 			p.round(nil)
 			happens(p)
 			if p.core.Phase() != event.Paused || p.exit != nil {
@@ -72,15 +72,15 @@ func TestOnTrouble(t *testing.T) {
 			}
 		})
 		t.Run("stop/"+name, func(t *testing.T) {
-			p := newParty(t, 2, on(OnTroubleStop))
-			p.probes(0.5)
-			p.probes(3)
+			p := newTestRun(t, 2, on(OnTroubleStop))
+			p.roundWithLoss(0.5)
+			p.roundWithLoss(3)
 			happens(p)
 			p.ready()
-			for len(p.core.done) > 0 { // rounds that are out are committed first
+			for len(p.core.done) > 0 { // outstanding rounds are committed first
 				p.round(nil)
 			}
-			p.saves()
+			p.answerSave()
 			if p.exit == nil || p.exit.Phase != event.Failed {
 				t.Fatalf("%s, %+v", p.core.Phase(), p.exit)
 			}
@@ -98,59 +98,59 @@ func TestOnTrouble(t *testing.T) {
 	}
 }
 
-// TestBack: a run that goes back by itself takes the newest checkpoint that a probe found sane, or the start, without
-// the edits that came since, and gives up after some tries.
+// TestBack: with the policy back, a run returns to the newest good checkpoint, or to the start, without the edits
+// since. It fails after several tries.
 func TestBack(t *testing.T) {
-	p := newParty(t, 2, func(c *Config) {
+	p := newTestRun(t, 2, func(c *Config) {
 		c.OnTrouble, c.Edits = OnTroubleBack, []event.Edit{{Algorithm: "parle", Knob: "eta", Expr: "0.07", By: "flag"}}
 	})
-	p.probes(0.5)
-	p.blows() // nothing is saved yet
+	p.roundWithLoss(0.5)
+	p.reportNonFinite() // no checkpoint exists yet
 	p.ready()
 	if at, _ := p.core.Committed(); at != 0 || p.core.Phase() != event.Training {
 		t.Fatalf("round %d, %s", at, p.core.Phase())
 	}
-	p.probes(0.5)
-	p.keepNow()
-	sane, _ := p.core.Committed()
-	p.probes(0.4) // tells that the checkpoint is sane
+	p.roundWithLoss(0.5)
+	p.saveCheckpoint()
+	good, _ := p.core.Committed()
+	p.roundWithLoss(0.4) // makes the checkpoint good
 	p.step(event.Command{ID: 1, Set: []event.Setting{{Knob: "eta", Expr: "50"}}})
-	p.probes(7)
-	p.keepNow()
-	p.probes(math.NaN())
-	p.keepNow()
-	p.blows()
-	if cp := p.core.checkpoint; cp.Round != sane {
-		t.Errorf("back to round %d, want %d", cp.Round, sane)
+	p.roundWithLoss(7)
+	p.saveCheckpoint()
+	p.roundWithLoss(math.NaN())
+	p.saveCheckpoint()
+	p.reportNonFinite()
+	if cp := p.core.checkpoint; cp.Round != good {
+		t.Errorf("back to round %d, want %d", cp.Round, good)
 	}
 	p.ready()
 	for _, e := range p.core.edits {
 		if e.Expr == "50" {
-			t.Errorf("the edit %+v is in force again", e)
+			t.Errorf("the edit %+v is in effect again", e)
 		}
 	}
 	if len(p.core.edits) != 1 || p.core.edits[0].Expr != "0.07" {
-		t.Errorf("in force are %+v, want the run's own setting", p.core.edits)
+		t.Errorf("the edits are %+v, want the initial setting", p.core.edits)
 	}
-	p.probes(0.4)
-	p.blows()
+	p.roundWithLoss(0.4)
+	p.reportNonFinite()
 	p.ready()
-	if at, _ := p.core.Committed(); at != sane || p.core.Phase() != event.Training || p.exit != nil {
+	if at, _ := p.core.Committed(); at != good || p.core.Phase() != event.Training || p.exit != nil {
 		t.Fatalf("round %d, %s", at, p.core.Phase())
 	}
-	p.blows() // the fourth time
+	p.reportNonFinite() // the fourth time
 	p.ready()
 	if p.core.checkpoint.Epoch != p.core.base {
-		p.saves()
+		p.answerSave()
 	}
 	if p.exit == nil || p.exit.Phase != event.Failed || !strings.Contains(p.exit.Reason, "not finite") {
 		t.Errorf("%s, %+v", p.core.Phase(), p.exit)
 	}
 }
 
-// TestBackInBranch: what a branch begins with is where it goes back to.
+// TestBackInBranch: a fork returns to its initial checkpoint.
 func TestBackInBranch(t *testing.T) {
-	var s Sane
+	var s LastGood
 	cp := &event.Checkpoint{Round: 40}
 	s.Take(event.Record{Checkpoint: cp})
 	s.Take(event.Record{Plan: &event.Plan{At: 40, From: event.Saved}})
@@ -173,11 +173,11 @@ func TestBackInBranch(t *testing.T) {
 	}
 	s.Take(event.Record{Plan: &event.Plan{At: 41, From: event.Saved}})
 	if s.Round != 41 || s.Newest().Round != 41 {
-		t.Errorf("after going back: round %d, newest %+v", s.Round, s.Newest())
+		t.Errorf("after a rollback: round %d, newest %+v", s.Round, s.Newest())
 	}
 }
 
-// TestPoliciesAreKnown: a policy of no list is refused, and not taken for the first one.
+// TestPoliciesAreKnown: an unknown policy is rejected. It does not select the default.
 func TestPoliciesAreKnown(t *testing.T) {
 	for _, change := range []func(*Config){func(c *Config) { c.OnLoss = "pray" }, func(c *Config) { c.OnTrouble = "wait " }} {
 		cfg := Config{Algorithm: "parle", Members: 2, Lookup: symbolic}

@@ -1,6 +1,6 @@
 // Package fleet is the shell of a run: it feeds events to the coordinator's deterministic core, carries out its effects
 // in order, and hosts the workers of this process, one goroutine each. Workers of other processes take part through a
-// [Seat], which runtime/remote implements. The fleet's event loop, in Run, owns the core; all other goroutines send to
+// [WorkerHandle], which runtime/remote implements. The fleet's event loop, in Run, owns the core; all other goroutines send to
 // it through channels.
 package fleet
 
@@ -30,7 +30,7 @@ type Recorder interface {
 type Config struct {
 	Core    coordinator.Config
 	Log     Recorder
-	Workers int                                  // workers hosted in this process; with 0 the run waits for seats
+	Workers int                                  // workers hosted in this process; with 0 the run waits for remote workers
 	Spawn   func(id int) (*worker.Worker, error) // creates the worker with this id
 	// Delay before a dead worker of this process is replaced, or until it may return if that is later; 0: never.
 	Respawn time.Duration
@@ -51,7 +51,7 @@ type Fleet struct {
 	events chan any
 	done   chan struct{} // closed when Run returns
 
-	seats        map[int]Seat          // by worker
+	handles      map[int]WorkerHandle  // by worker
 	returnDelays map[int]time.Duration // delays after which evicted workers that are not gone yet may return
 	wg           sync.WaitGroup
 	nextID       atomic.Int64
@@ -96,7 +96,7 @@ func New(cfg Config) (*Fleet, error) {
 		core:         core,
 		events:       make(chan any, 64),
 		done:         make(chan struct{}),
-		seats:        map[int]Seat{},
+		handles:      map[int]WorkerHandle{},
 		returnDelays: map[int]time.Duration{},
 	}, nil
 }
@@ -125,7 +125,7 @@ func (f *Fleet) Run(ctx context.Context) (exit coordinator.Exit, err error) {
 			exit = coordinator.Exit{Phase: event.Failed, Reason: err.Error()}
 		}
 		cancel()
-		for _, b := range f.seats {
+		for _, b := range f.handles {
 			if err != nil {
 				b.Post(Unfinished)
 			}
@@ -178,7 +178,7 @@ func (f *Fleet) handle(ctx context.Context, ev any) {
 			}
 		}
 	case died:
-		delete(f.seats, e.worker)
+		delete(f.handles, e.worker)
 		if e.local {
 			f.deaths++
 		}
@@ -191,8 +191,8 @@ func (f *Fleet) handle(ctx context.Context, ev any) {
 			time.AfterFunc(max(f.cfg.Respawn, f.returnDelays[e.worker]), func() { f.post(spawn{}) })
 		}
 		delete(f.returnDelays, e.worker)
-	case seated:
-		f.seats[e.worker] = e.seat
+	case joined:
+		f.handles[e.worker] = e.handle
 		f.step(coordinator.Joined{Worker: e.worker, Key: e.key})
 	case spawn:
 		f.spawn(ctx)
@@ -212,22 +212,22 @@ func (f *Fleet) applyLocal(cmd event.Command) event.Receipt {
 		reason := "a kill and a slow link cannot be combined with other commands: send the rest separately"
 		return event.Receipt{ID: cmd.ID, Reason: reason}
 	}
-	err := coordinator.Sayable(cmd.Why)
+	err := coordinator.ValidateReason(cmd.Why)
 	if err != nil {
 		return event.Receipt{ID: cmd.ID, Reason: err.Error(), Usage: usererr.Is(err)}
 	}
 	var note coordinator.Note
 	if l := cmd.Link; l != nil {
-		text := fmt.Sprintf("%s, says %s", l, coordinator.By(cmd))
+		text := fmt.Sprintf("%s, set by %s", l, coordinator.By(cmd))
 		note = coordinator.Note{Kind: event.AlertLink, Text: text}
-		err = errors.New("the workers of this run share one process: only between those of brood serve are there links")
+		err = errors.New("the workers of this run share one process without links: use brood serve")
 		if f.cfg.Shape != nil {
 			err = f.cfg.Shape(*l)
 		}
 	} else {
-		text := fmt.Sprintf("worker %d is killed, says %s", cmd.Worker, coordinator.By(cmd))
+		text := fmt.Sprintf("worker %d is killed by %s", cmd.Worker, coordinator.By(cmd))
 		note = coordinator.Note{Kind: event.AlertKill, Text: text}
-		if f.seats[cmd.Worker] == nil {
+		if f.handles[cmd.Worker] == nil {
 			err = fmt.Errorf("there is no worker %d here", cmd.Worker)
 		}
 	}
@@ -236,7 +236,7 @@ func (f *Fleet) applyLocal(cmd event.Command) event.Receipt {
 	}
 	f.step(note)
 	if cmd.Link == nil {
-		f.seats[cmd.Worker].Post(message.Evict{Why: "it was killed by " + coordinator.By(cmd)})
+		f.handles[cmd.Worker].Post(message.Evict{Why: "it was killed by " + coordinator.By(cmd)})
 	}
 	return event.Receipt{ID: cmd.ID, Accepted: true}
 }
@@ -297,15 +297,15 @@ func (f *Fleet) apply(fx []coordinator.Effect) {
 			pending = append(pending, x.Record)
 		case coordinator.Send:
 			flush()
-			if b := f.seats[x.Worker]; b != nil && f.logErr == nil {
+			if b := f.handles[x.Worker]; b != nil && f.logErr == nil {
 				if a, ok := x.Msg.(message.Evict); ok {
 					f.returnDelays[x.Worker] = a.After
 				}
 				b.Post(x.Msg)
 			}
-		case coordinator.Dismiss:
+		case coordinator.Release:
 			flush()
-			if b := f.seats[x.Worker]; b != nil {
+			if b := f.handles[x.Worker]; b != nil {
 				b.Post(message.Stop{})
 			}
 		case *coordinator.Fault:
@@ -330,7 +330,7 @@ func (f *Fleet) spawn(ctx context.Context) {
 		return
 	}
 	box := NewMailbox()
-	f.seats[id] = box
+	f.handles[id] = box
 	f.wg.Go(func() {
 		reason := "it was killed"
 		if err := Attend(ctx, box, w, f.cfg.Grace, f.Report); err != nil {

@@ -28,7 +28,7 @@ import (
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
-// newFleet readies data-parallel SGD on the toy engine.
+// newFleet returns a fleet that trains with data-parallel SGD on the toy engine.
 func newFleet(t *testing.T, workers int, change func(*fleet.Config)) *fleet.Fleet {
 	t.Helper()
 	toy, err := conformance.NewToy(false)
@@ -59,7 +59,7 @@ func newFleet(t *testing.T, workers int, change func(*fleet.Config)) *fleet.Flee
 
 func bounded(t *testing.T) context.Context { return testutil.Context(t) }
 
-// TestCommandsAfterTheEnd are answered with a sentinel, also by many at once.
+// TestCommandsAfterTheEnd: each of many concurrent commands returns ErrOver.
 func TestCommandsAfterTheEnd(t *testing.T) {
 	f := newFleet(t, 2, func(*fleet.Config) {})
 	x, err := f.Run(bounded(t))
@@ -67,7 +67,7 @@ func TestCommandsAfterTheEnd(t *testing.T) {
 		t.Fatalf("%+v, %v", x, err)
 	}
 	var wg sync.WaitGroup
-	for range 100 { // more than the loop's queue would hold
+	for range 100 { // more than fit in the queue of the loop
 		wg.Go(func() {
 			if _, err := f.Command(bounded(t), event.Command{Action: event.Save}); !errors.Is(err, fleet.ErrOver) {
 				t.Errorf("a command after the end: %v", err)
@@ -78,7 +78,7 @@ func TestCommandsAfterTheEnd(t *testing.T) {
 	f.Interrupt()
 }
 
-// TestStopIsReceipted: a stop that ends the run at once is still answered as accepted.
+// TestStopIsReceipted: a stop that ends the run at once has a receipt.
 func TestStopIsReceipted(t *testing.T) {
 	for range 50 {
 		f := newFleet(t, 0, func(c *fleet.Config) { c.Core.Wait = 1 })
@@ -112,7 +112,7 @@ func (p faulty) Round(ctx context.Context, e *optim.Env, k optim.Values, round u
 	return p.Program.Round(ctx, e, k, round)
 }
 
-// TestPanicIsADeath: a program that panics takes its worker with it, and nobody else.
+// TestPanicIsADeath: a program that panics ends its worker and no other.
 func TestPanicIsADeath(t *testing.T) {
 	alg := *averaging.DPSGD
 	alg.Program = faulty{alg.Program, 1, 5, &atomic.Bool{}}
@@ -124,17 +124,17 @@ func TestPanicIsADeath(t *testing.T) {
 	if err != nil || x.Phase != event.Finished {
 		t.Fatalf("%+v, %v", x, err)
 	}
-	var told, replaced bool
+	var alerted, replaced bool
 	for _, r := range log.Records {
 		if r.Alert != nil && r.Alert.Kind == "lost-worker" {
-			told = strings.Contains(r.Alert.Text, "worker 1 is lost") && strings.Contains(r.Alert.Text, "an index out of range, say")
+			alerted = strings.Contains(r.Alert.Text, "worker 1 is lost") && strings.Contains(r.Alert.Text, "an index out of range, say")
 		}
 		if p := r.Plan; p != nil && p.Cause == "death" {
 			replaced = len(p.New.Members) == 4 && len(p.New.Hosted(1)) == 0
 		}
 	}
-	if !told || !replaced {
-		t.Errorf("told %v, replaced %v: %+v", told, replaced, log.Records)
+	if !alerted || !replaced {
+		t.Errorf("alerted %v, replaced %v: %+v", alerted, replaced, log.Records)
 	}
 }
 
@@ -166,14 +166,14 @@ func (c counting) Do(ctx context.Context, tasks ...engine.Task) error {
 	return c.Toy.Do(ctx, tasks...)
 }
 
-// TestWriteAhead: no worker begins a round before the plan that it belongs to is in the log, however slow the disk.
+// TestWriteAhead: no worker starts a round before its plan is in the log, even on a slow disk.
 func TestWriteAhead(t *testing.T) {
 	var begun atomic.Int64
 	planned := false
 	rec := &recorder{before: func(batch []event.Record) error {
 		for _, r := range batch {
 			if r.Plan != nil {
-				time.Sleep(30 * time.Millisecond) // grace for a worker that was told too early
+				time.Sleep(30 * time.Millisecond) // time for a worker that got its plan too early
 				if n := begun.Load(); n > 0 {
 					t.Errorf("%d gradients before the plan is in the log", n)
 				}
@@ -184,8 +184,6 @@ func TestWriteAhead(t *testing.T) {
 	}}
 	f := newFleet(t, 1, func(c *fleet.Config) {
 		c.Log = rec
-		spawn := c.Spawn
-		_ = spawn
 		hub := &local.Hub{}
 		c.Spawn = func(id int) (*worker.Worker, error) {
 			own, err := conformance.NewToy(false)
@@ -201,7 +199,7 @@ func TestWriteAhead(t *testing.T) {
 	}
 }
 
-// TestLogFails: a run whose log cannot be written ends and says why; nothing of it hangs.
+// TestLogFails: a run whose log cannot be written ends with the error of the log.
 func TestLogFails(t *testing.T) {
 	full := errors.New("no space left on device")
 	for _, at := range []int{1, 3, 6} {
@@ -219,7 +217,7 @@ func TestLogFails(t *testing.T) {
 	}
 }
 
-// TestWatchSeesWhatIsLogged, in order, and only after it is in the log.
+// TestWatchSeesWhatIsLogged: Watch gets the records in order, each after it is in the log.
 func TestWatchSeesWhatIsLogged(t *testing.T) {
 	log, seen := &conformance.Log{}, 0
 	f := newFleet(t, 2, func(c *fleet.Config) {
@@ -236,7 +234,7 @@ func TestWatchSeesWhatIsLogged(t *testing.T) {
 	}
 }
 
-// TestKillUnknown, and a worker that cannot be made.
+// TestKillUnknown: a kill of an unknown worker is refused.
 func TestKillUnknown(t *testing.T) {
 	f := newFleet(t, 1, func(c *fleet.Config) { c.Core.Limit = event.Limit{Rounds: 1 << 40} })
 	over := make(chan coordinator.Exit)
@@ -262,8 +260,8 @@ func TestSpawnFails(t *testing.T) {
 	}
 }
 
-// TestLeftAtOnce: when its context ends a run returns at once, and no goroutine stays (TestMain).
-func TestLeftAtOnce(t *testing.T) {
+// TestContextEnds: the run returns at once when its context ends, and all goroutines end (TestMain).
+func TestContextEnds(t *testing.T) {
 	ctx, cancel := context.WithCancel(bounded(t))
 	f := newFleet(t, 3, func(c *fleet.Config) {
 		c.Core.Limit = event.Limit{Rounds: 1 << 40}
@@ -278,8 +276,8 @@ func TestLeftAtOnce(t *testing.T) {
 	}
 }
 
-// TestWrongBytes: an algorithm whose formula of its own traffic is wrong is said so once, by name, and the run goes on
-// to its end.
+// TestWrongBytes: a wrong formula for the traffic of an algorithm raises one alert with its name and does not end the
+// run.
 func TestWrongBytes(t *testing.T) {
 	for _, workers := range []int{1, 2} {
 		log := &conformance.Log{}
@@ -300,21 +298,21 @@ func TestWrongBytes(t *testing.T) {
 		if err != nil || exit.Phase != event.Finished {
 			t.Errorf("%d workers: %+v, %v", workers, exit, err)
 		}
-		var said []string
+		var alerts []string
 		for _, r := range log.Records {
 			if r.Alert != nil {
-				said = append(said, string(r.Alert.Level)+" "+string(r.Alert.Kind)+": "+r.Alert.Text)
+				alerts = append(alerts, string(r.Alert.Level)+" "+string(r.Alert.Kind)+": "+r.Alert.Text)
 			}
 		}
-		if len(said) != 1 || !strings.HasPrefix(said[0], "warning bytes: Bytes of dp-sgd predicts 7 bytes for gradient up to round 1, and its workers sent ") {
-			t.Errorf("%d workers: alerts %q", workers, said)
+		if len(alerts) != 1 || !strings.HasPrefix(alerts[0], "warning bytes: Bytes of dp-sgd predicts 7 bytes for gradient up to round 1, and its workers sent ") {
+			t.Errorf("%d workers: alerts %q", workers, alerts)
 		}
 	}
 }
 
-// TestKillSaysWhy: the end of a worker and a slow link are told with the reason that the command gave, and a reason
-// that no screen could show is refused before anything is disturbed.
-func TestKillSaysWhy(t *testing.T) {
+// TestKillReason: the alerts of a kill and of a slow link contain the reason of the command. A command with an
+// unprintable reason is refused and has no effect.
+func TestKillReason(t *testing.T) {
 	log := &conformance.Log{}
 	var shaped atomic.Int32
 	f := newFleet(t, 2, func(c *fleet.Config) {
@@ -341,7 +339,7 @@ func TestKillSaysWhy(t *testing.T) {
 		}
 	}
 	if shaped.Load() != 0 {
-		t.Error("a refused command has slowed a link down")
+		t.Error("a refused command changed a link")
 	}
 	for _, c := range []event.Command{{Link: &event.Link{From: 0, To: 1, Rate: 1e6}, Why: "a bad line"}, {Action: event.Kill, Worker: 1, Why: "a drill"}} {
 		if c.By = "tuner"; !ask(c).Accepted {
@@ -350,14 +348,14 @@ func TestKillSaysWhy(t *testing.T) {
 	}
 	f.Interrupt()
 	<-over
-	var told []string
+	var alerts []string
 	for _, r := range log.Records {
 		if r.Alert != nil && (r.Alert.Kind == event.AlertKill || r.Alert.Kind == event.AlertLink) {
-			told = append(told, r.Alert.Text)
+			alerts = append(alerts, r.Alert.Text)
 		}
 	}
-	want := []string{"worker 0 to worker 1: 1 MB/s, says tuner: a bad line", "worker 1 is killed, says tuner: a drill"}
-	if !slices.Equal(told, want) {
-		t.Errorf("the log tells %q, want %q", told, want)
+	want := []string{"worker 0 to worker 1: 1 MB/s, set by tuner: a bad line", "worker 1 is killed by tuner: a drill"}
+	if !slices.Equal(alerts, want) {
+		t.Errorf("alerts %q, want %q", alerts, want)
 	}
 }

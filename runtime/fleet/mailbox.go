@@ -20,7 +20,7 @@ type Mailbox struct {
 // NewMailbox returns an empty queue.
 func NewMailbox() *Mailbox { return &Mailbox{wake: make(chan struct{}, 1)} }
 
-// Post implements [Seat]. Away closes the mailbox.
+// Post implements [WorkerHandle]. Away closes the mailbox.
 func (m *Mailbox) Post(msg message.Order) {
 	m.mu.Lock()
 	defer m.mu.Unlock()

@@ -294,7 +294,7 @@ func (m *curveModel) simulate(ctx context.Context, r run) (f scaling.Prediction,
 	cfg.Rounds = m.plan.Rounds
 	link := m.plan.Links[r.Link]
 	if link.Line != nil {
-		link.Line = link.Line.Dearer(m.factor(frameCost), m.factor(byteCost), m.factor(shapingCost))
+		link.Line = link.Line.Scaled(m.factor(frameCost), m.factor(byteCost), m.factor(shapingCost))
 	}
 	cfg.Link = func(int, int) simulate.Link { return link }
 	if !m.plan.FastFrames {

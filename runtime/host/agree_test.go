@@ -9,10 +9,10 @@ import (
 	"brood/runtime/event"
 )
 
-// TestEnginesAgree: whole runs on both engines end at the same loss. Their sums have other orders, so runs of a seed
-// part after some steps; means over five seeds may differ by two standard errors of their difference. Where the engines
-// compute the same function the runs of a seed also stay close together, which the spread over seeds alone would not
-// show: their mean absolute difference is below half of that spread.
+// TestEnginesAgree: runs on both engines end at the same mean loss. The engines add in different orders, so runs with
+// the same seed diverge after some steps; the means over five seeds may differ by two standard errors of their
+// difference. Where both engines compute the same function, the mean absolute difference of two runs with the same seed
+// must also be below half of the standard deviation over seeds.
 func TestEnginesAgree(t *testing.T) {
 	longtest.Need(t, longtest.Arithmetic, "trains thirty models")
 	for _, c := range []struct {
@@ -49,18 +49,18 @@ func TestEnginesAgree(t *testing.T) {
 				gap += math.Abs(ours[i]-theirs[i]) / float64(len(ours))
 			}
 			spread := sa * math.Sqrt(float64(len(ours)))
-			t.Logf("native %.4f ± %.4f, gorgonia %.4f ± %.4f, apart %.2g, spread over seeds %.2g", a, sa, b, sb, gap, spread)
+			t.Logf("native %.4f ± %.4f, gorgonia %.4f ± %.4f, difference of two runs %.2g, of two seeds %.2g", a, sa, b, sb, gap, spread)
 			if !(math.Abs(a-b) <= 2*math.Hypot(sa, sb)) {
-				t.Errorf("mean loss %.4f on the native engine, %.4f on gorgonia: more than two standard errors apart", a, b)
+				t.Errorf("mean loss %.4f on the native engine, %.4f on gorgonia: they differ by more than two standard errors", a, b)
 			}
 			if !(gap <= spread/2) {
-				t.Errorf("runs of a seed are %.3g apart, seeds %.3g", gap, spread)
+				t.Errorf("runs with the same seed differ by %.3g, runs with different seeds by %.3g", gap, spread)
 			}
 		})
 	}
 }
 
-// meanError is the mean and its standard error.
+// meanError returns the mean and its standard error.
 func meanError(x []float64) (m, se float64) {
 	for _, v := range x {
 		m += v / float64(len(x))

@@ -18,7 +18,7 @@ import (
 // level, and then runs the command.
 func TestAlertsReachTheCommand(t *testing.T) {
 	if goruntime.GOOS == "windows" {
-		t.Skip("the command is one of a POSIX shell")
+		t.Skip("the command needs a POSIX shell")
 	}
 	told := func(eta string, during func(r *Run, rec event.Record)) string {
 		out := filepath.Join(t.TempDir(), "alerts")
@@ -32,7 +32,7 @@ func TestAlertsReachTheCommand(t *testing.T) {
 		return string(text)
 	}
 	if text := told("100", nil); !strings.Contains(text, `"level":"error","kind":"non-finite"`) {
-		t.Errorf("the command has heard %q", text)
+		t.Errorf("the command received %q", text)
 	}
 	raised, logged := false, false
 	text := told("0.1", func(r *Run, rec event.Record) {
@@ -46,11 +46,12 @@ func TestAlertsReachTheCommand(t *testing.T) {
 		}
 	})
 	if !logged || !strings.Contains(text, `"level":"warning","kind":"slow","text":"rounds are slow"`) {
-		t.Errorf("in the log: %t; the command has heard %q", logged, text)
+		t.Errorf("in the log: %t; the command received %q", logged, text)
 	}
 }
 
-// TestDefaultsRaiseNoAlert: no algorithm raises an alert with its defaults. Rounds are the same on every machine.
+// TestDefaultsRaiseNoAlert: no algorithm raises an alert with its default knobs. The rounds have the same bits on every
+// machine.
 func TestDefaultsRaiseNoAlert(t *testing.T) {
 	longtest.Need(t, longtest.Studies, "trains with every algorithm")
 	for _, a := range catalog.All() {
@@ -70,7 +71,7 @@ func TestDefaultsRaiseNoAlert(t *testing.T) {
 				}
 			})
 			if commits == 0 {
-				t.Error("no round was done")
+				t.Error("no round was committed")
 			}
 		})
 	}

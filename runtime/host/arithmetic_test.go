@@ -23,8 +23,8 @@ import (
 	"brood/runtime/event"
 )
 
-// mixed has convolutions of few and of many channels and of groups, and a dense layer whose products with one column
-// are of whole vectors.
+// mixed has convolutions with few channels, with many channels and with groups, and a dense layer whose matrix-vector
+// products fill whole vector registers.
 const mixed = `
 name = "mixed"
 input = [1, 28, 28]
@@ -33,10 +33,10 @@ layer = [{kind = "conv", out = 6, kernel = 5, stride = 2}, {kind = "batchnorm"},
   {kind = "conv", out = 8, kernel = 3, groups = 2}, {kind = "relu"}, {kind = "conv", out = 7, kernel = 3, pad = 1}, {kind = "relu"}, {kind = "dropout", rate = 0.2},
   {kind = "flatten"}, {kind = "dense", out = 64}, {kind = "relu"}, {kind = "dense", out = 10}]`
 
-// briefly are knobs that make rounds short, where an algorithm has them.
+// briefly maps knobs to values that make rounds short. They apply to algorithms that have the knobs.
 var briefly = map[string]string{"batch": "4", "ell": "2", "h": "2", "fragments": "2", "period": "0.01", "slice": "4", "judges": "4", "clip": "0.5", "decay": "0.001", "n": "30", "gap": "4"}
 
-// brief are the options of a short run of an algorithm.
+// brief returns the options of a short run of an algorithm.
 func brief(a *optim.Algorithm, model, set string) Options {
 	o := Options{Algorithm: a.Name, Members: 4, Workers: 1, Threads: 2, Seed: 3, Limit: event.Limit{Rounds: 3}, By: "test", Evaluate: 1000, Probe: 1000}
 	if a.Needs.Model() {
@@ -50,7 +50,7 @@ func brief(a *optim.Algorithm, model, set string) Options {
 	return o
 }
 
-// trains is the model, or one of whole numbers where the algorithm trains no other.
+// trains returns the model, or an int8 model if the algorithm only trains whole numbers.
 func trains(a *optim.Algorithm, model string) string {
 	if a.Needs&optim.Whole != 0 {
 		return "mlp-int8"
@@ -58,7 +58,7 @@ func trains(a *optim.Algorithm, model string) string {
 	return model
 }
 
-// others are the variants of this machine but the best.
+// others returns all kernel variants of this machine except the best.
 func others() (out []kernel.Variant) {
 	for variant := kernel.Portable; variant < kernel.Best(); variant++ {
 		out = append(out, variant)
@@ -66,7 +66,7 @@ func others() (out []kernel.Variant) {
 	return out
 }
 
-// agree records a run on the best variant and executes it again on some others.
+// agree records a run on the best kernel variant and verifies it on other variants.
 func agree(t *testing.T, o Options, variants ...kernel.Variant) {
 	t.Helper()
 	t.Setenv("BROOD_CPU", "")
@@ -83,7 +83,7 @@ func agree(t *testing.T, o Options, variants ...kernel.Variant) {
 	}
 }
 
-// spec writes a list of layers to a file.
+// spec writes a list of layers to a file and returns its path.
 func spec(t *testing.T, text string) string {
 	path := filepath.Join(t.TempDir(), "model.toml")
 	if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
@@ -92,12 +92,13 @@ func spec(t *testing.T, text string) string {
 	return path
 }
 
-// kinds are algorithms that ask an engine for every kind of task: steps, candidates and their sums, scales, directions,
-// crossed rows, whole numbers, encoded messages.
+// kinds lists algorithms that together use every kind of engine task: steps, candidates and their sums, scales,
+// directions, crossover, whole numbers, encoded messages.
 var kinds = []*optim.Algorithm{averaging.DPSGD, coupled.Parle, averaging.StreamingDiLoCo, averaging.DeMo, evolution.OpenAIES, evolution.EGG, evolution.SNES, evolution.CRFMNES, evolution.LMMAES, population.GA, population.PESGD}
 
-// TestOneArithmetic: every algorithm of the catalog has one hash on all variants of this machine, and what is recorded
-// on one is executed on the others. Without BROOD_LONG it takes those of kinds, each on one of the variants.
+// TestOneArithmetic: every algorithm of the catalog ends with the same hash on all kernel variants of this machine, and
+// a session that was recorded on one verifies on the others. Without BROOD_LONG it covers the algorithms in kinds, each
+// on one of the variants.
 func TestOneArithmetic(t *testing.T) {
 	model := spec(t, mixed)
 	more := map[string][][2]string{"openai-es": {{"rank", "1"}, {"noise", "integer"}}, "parle": {{"thermal", "0.01"}}, "dp-sgd": {{"eta", "cosine:0.1..0.01@3"}}}
@@ -137,8 +138,8 @@ func TestOneArithmetic(t *testing.T) {
 	})
 }
 
-// TestOneArithmeticOnDevice: what every algorithm of the catalog does on the processor is executed by OpenCL, and the
-// other way round, to the hash. Without BROOD_LONG it takes two of them.
+// TestOneArithmeticOnDevice: for every algorithm of the catalog, a session that was recorded on the processor verifies
+// on OpenCL and the reverse, with the same hashes. Without BROOD_LONG it covers two algorithms.
 func TestOneArithmeticOnDevice(t *testing.T) {
 	counted(t) // compiles once
 	long, model := longtest.On(longtest.Arithmetic), spec(t, mixed)
@@ -168,7 +169,7 @@ func TestOneArithmeticOnDevice(t *testing.T) {
 	}
 }
 
-// across records a run on either engine and executes it on the other.
+// across records a run on each of the two engines and verifies it on the other.
 func across(t *testing.T, o Options) {
 	t.Helper()
 	var hashes []string
@@ -177,8 +178,8 @@ func across(t *testing.T, o Options) {
 		t.Setenv("BROOD_ENGINE", engines[0])
 		want := train(t, dir, prepare(t, o), nil, nil)
 		t.Setenv("BROOD_ENGINE", engines[1])
-		if m, err := chosen(arith.Name); err != nil || m.name != engines[1] {
-			t.Fatalf("%v executes, not %s: %v", m, engines[1], err)
+		if m, err := selectedEngine(arith.Name); err != nil || m.name != engines[1] {
+			t.Fatalf("engine %v is selected, want %s: %v", m, engines[1], err)
 		}
 		v, err := Verify(context.Background(), dir, 2, nil)
 		if err != nil {
@@ -193,7 +194,8 @@ func across(t *testing.T, o Options) {
 	}
 }
 
-// TestOneArithmeticOnMNIST is the same with models of the zoo, whose layers are larger, on the portable variant.
+// TestOneArithmeticOnMNIST is TestOneArithmetic for models of the zoo, which have larger layers, on the portable
+// variant.
 func TestOneArithmeticOnMNIST(t *testing.T) {
 	longtest.Need(t, longtest.Arithmetic, "executes resnet20 on the portable variant")
 	if _, err := data.Load("mnist"); err != nil {
@@ -213,9 +215,9 @@ func TestOneArithmeticOnMNIST(t *testing.T) {
 	}
 }
 
-// TestKernelsOfBefore: what was recorded before f32/1 had a name is executed where its bits are the same, and refused
-// by name where they are not.
-func TestKernelsOfBefore(t *testing.T) {
+// TestOldKernels: a session recorded before the kernels were named f32/1 is recomputed if today's kernels compute its
+// bits, and rejected by name otherwise.
+func TestOldKernels(t *testing.T) {
 	net := func(name string) *models.Model {
 		m, err := models.Load(name)
 		if err != nil {
@@ -230,7 +232,7 @@ func TestKernelsOfBefore(t *testing.T) {
 		{"native/avx2/amd64", "mlp", "f32/1", ""},
 		{"native/avx2/amd64", "lenet", "", "kernels native/avx2/amd64, which added up the gradients of convolutions in another order than f32/1"},
 		{"native/portable/arm64", "mlp", "", "kernels native/portable/arm64, which rounded each product"},
-		{"native/avx4096/amd64", "mlp", "", "not known here"},
+		{"native/avx4096/amd64", "mlp", "", "which this brood does not know"},
 	} {
 		got, err := RecordedKernels(c.kind, net(c.model))
 		if got != c.want || (err == nil) != (c.refused == "") || err != nil && !strings.Contains(err.Error(), c.refused) {

@@ -13,8 +13,8 @@ import (
 	"brood/models/longtest"
 )
 
-// emulated builds for arm64, statically and so without devices, and gives what runs it, or skips. What it runs is told
-// to be short.
+// emulated builds a static binary for arm64, without device drivers, and returns the command that runs it. It skips the
+// test if there is no emulator. It clears BROOD_LONG, so that tests in the binary are short.
 func emulated(t *testing.T, build ...string) []string {
 	t.Helper()
 	longtest.Need(t, longtest.Arithmetic, "emulates another processor")
@@ -35,8 +35,8 @@ func emulated(t *testing.T, build ...string) []string {
 	return []string{qemu, path}
 }
 
-// TestArm64 records sessions on arm64, by the variant of NEON and some by the portable one, where the compiler fuses
-// multiply and add, and executes them here.
+// TestArm64 records sessions on arm64 with the NEON variant, and some with the portable variant, where the compiler
+// fuses multiply and add. It verifies them on this machine.
 func TestArm64(t *testing.T) {
 	binary := emulated(t, "build", "brood")
 	model := spec(t, mixed)
@@ -72,7 +72,7 @@ func TestArm64(t *testing.T) {
 	}
 }
 
-// TestArm64Kernels runs the tests of the kernels there, those of products of bytes also on a processor without SDOT.
+// TestArm64Kernels runs the kernel tests on arm64, and those of byte products also on a processor without SDOT.
 func TestArm64Kernels(t *testing.T) {
 	for name, of := range map[string]struct{ cpu, path, tests string }{
 		"kernel": {"max", "brood/models/native/kernel", "."},

@@ -24,8 +24,8 @@ func augmented(alg string, workers, threads int, rounds uint64) Options {
 	return o
 }
 
-// What is drawn does not depend on who hosts a member nor on threads, is drawn again by verify, and differs from what a
-// run without augmentation sees.
+// The drawn augmentations do not depend on the worker that hosts a member or on the number of threads. Verify draws the
+// same ones. A run without augmentation has another hash.
 func TestAugmentedBits(t *testing.T) {
 	for alg, model := range map[string]string{"parle": "lenets", "openai-es": "mlp-small", "hybrid-es": "softmax", "ga": "softmax"} {
 		home, want, last := t.TempDir(), "", ""
@@ -53,7 +53,8 @@ func TestAugmentedBits(t *testing.T) {
 	}
 }
 
-// A session on augmented data goes on as one that nobody disturbed, and a branch draws what its parent draws.
+// A session with augmented data resumes to the hash of an uninterrupted run, and a fork draws the same augmentations as
+// its parent.
 func TestAugmentedResumes(t *testing.T) {
 	const whole = 120
 	ctx, home := context.Background(), t.TempDir()
@@ -72,7 +73,7 @@ func TestAugmentedResumes(t *testing.T) {
 		t.Fatal(err)
 	}
 	if got := train(t, dir, from.Job, from, nil); got != want {
-		t.Errorf("resumed: %s, undisturbed %s", got, want)
+		t.Errorf("resumed: %s, uninterrupted %s", got, want)
 	}
 	branch := filepath.Join(home, "branch")
 	if from, err = Restore(ctx, dir, 7, &checkpoint.Files{Dir: branch}, 1, nil); err != nil {
@@ -82,7 +83,7 @@ func TestAugmentedResumes(t *testing.T) {
 		t.Fatal(err)
 	}
 	if got := train(t, branch, from.Job, from, nil); got != want {
-		t.Errorf("a branch without an edit: %s, its parent %s", got, want)
+		t.Errorf("a fork without an edit: %s, its parent %s", got, want)
 	}
 	for d, rounds := range map[string]uint64{dir: whole, branch: whole - 7} {
 		if v, err := Verify(ctx, d, 2, nil); err != nil || v.Rounds != rounds || v.Last.Hash != want {

@@ -14,13 +14,14 @@ import (
 	"brood/runtime/session"
 )
 
-// A run keeps as many as it was told, says so in its log, and goes on with that.
+// TestRunKeepsCheckpoints: a run retains the number of checkpoints that the option sets, or the default number, and
+// records the option in its log.
 func TestRunKeepsCheckpoints(t *testing.T) {
 	home := t.TempDir()
-	kept := func(name, told string) (n int) {
+	kept := func(name, count string) (n int) {
 		o := tiny(200)
-		if told != "" {
-			if err := option.Checkpoints.Set(&o, told); err != nil {
+		if count != "" {
+			if err := option.Checkpoints.Set(&o, count); err != nil {
 				t.Fatal(err)
 			}
 		}
@@ -35,26 +36,26 @@ func TestRunKeepsCheckpoints(t *testing.T) {
 			}
 		})
 		if saved < 3 {
-			t.Fatalf("%s: only %d were saved", name, saved)
+			t.Fatalf("%s: only %d checkpoints were saved", name, saved)
 		}
 		there, err := os.ReadDir(filepath.Join(dir, session.CheckpointDir))
 		if err != nil {
 			t.Fatal(err)
 		}
 		h, err := read(dir, 0)
-		if err != nil || h.config.Told["checkpoints"] != told {
-			t.Errorf("%s: the log was told %v, %v", name, h.config.Told, err)
+		if err != nil || h.config.Told["checkpoints"] != count {
+			t.Errorf("%s: recorded options %v, %v", name, h.config.Told, err)
 		}
 		if _, err := Verify(t.Context(), dir, 1, nil); err != nil {
 			t.Errorf("%s: %v", name, err)
 		}
 		return len(there)
 	}
-	if n := kept("few", "2"); n > 3 { // with the newest sane one
-		t.Errorf("of a run that keeps 2 there are %d", n)
+	if n := kept("few", "2"); n > 3 { // plus the last good one
+		t.Errorf("%d checkpoints remain, want at most 3", n)
 	}
 	if n := kept("many", ""); n < 3 || n > checkpoint.DefaultCount+1 {
-		t.Errorf("of a run that was told nothing there are %d", n)
+		t.Errorf("%d checkpoints remain with the default", n)
 	}
 	o := tiny(3)
 	for text, want := range map[string]string{"1": "give 2 or more", "2000": "out of bounds"} {
@@ -67,9 +68,9 @@ func TestRunKeepsCheckpoints(t *testing.T) {
 	}
 }
 
-// What stays is what is on the disk. When that is full, older checkpoints make room at once, and not with the next one,
-// which may never be.
-func TestFullDiskTakesOlderCheckpoints(t *testing.T) {
+// TestFullDiskRemovesOlderCheckpoints: an alert about a full disk removes older checkpoints immediately. It does not
+// wait for the next checkpoint, which the full disk may prevent.
+func TestFullDiskRemovesOlderCheckpoints(t *testing.T) {
 	s, err := session.Create(filepath.Join(t.TempDir(), "s"))
 	if err != nil {
 		t.Fatal(err)
@@ -94,10 +95,10 @@ func TestFullDiskTakesOlderCheckpoints(t *testing.T) {
 		r.prune(event.Record{Checkpoint: &event.Checkpoint{Round: round, Files: []event.File{{Path: rel, Bytes: 1}}}})
 	}
 	if got := there(); len(got) < 6 || len(got) != len(r.retained.Paths()) {
-		t.Errorf("there are %v, want %v", got, r.retained.Paths())
+		t.Errorf("the files of rounds %v exist, want %v", got, r.retained.Paths())
 	}
 	r.prune(event.Record{Alert: &event.Alert{Kind: event.AlertDisk}})
 	if got := there(); !slices.Equal(got, []uint64{990, 1000}) {
-		t.Errorf("on a full disk %v are left", got)
+		t.Errorf("on a full disk the files of rounds %v remain", got)
 	}
 }

@@ -28,10 +28,10 @@ type Device struct {
 	arithmetic string // of gpu.Tensors, if one was asked for
 }
 
-// Absent is a driver without a device on this machine.
+// Absent is a driver that found no device on this machine.
 type Absent struct {
 	Driver string
-	Why    error // in one sentence
+	Why    error // cause, in one sentence
 }
 
 // Devices returns the devices of all drivers, and the drivers that have none.
@@ -127,10 +127,10 @@ func device(text string) (Device, error) {
 		return of[index].With(arithmetic), nil
 	}
 	if len(of) == 1 {
-		return Device{}, fmt.Errorf("device %s: there is one here, with the number 0: see brood doctor", text)
+		return Device{}, fmt.Errorf("device %s: this machine has one, with the number 0: see brood doctor", text)
 	}
 	if len(of) > 0 {
-		return Device{}, fmt.Errorf("device %s: there are %d of them here, counted from 0: see brood doctor", text, len(of))
+		return Device{}, fmt.Errorf("device %s: this machine has %d, numbered from 0: see brood doctor", text, len(of))
 	}
 	var why []string
 	for _, a := range absent {
@@ -139,10 +139,10 @@ func device(text string) (Device, error) {
 		}
 	}
 	if len(why) == 0 {
-		why = []string{"there is none here: see brood doctor"}
+		why = []string{"this machine has none: see brood doctor"}
 	}
 	if arithmetic != "" {
-		why = append(why, fmt.Sprintf("a run in %s needs such a card on the machine that starts or serves it, not only on "+
+		why = append(why, fmt.Sprintf("a run in %s needs this card on the machine that starts or serves it, not only on "+
 			"its workers", arithmetic))
 	}
 	return Device{}, fmt.Errorf("device %s: %s", text, strings.Join(why, "; "))
@@ -151,7 +151,7 @@ func device(text string) (Device, error) {
 // DeviceText describes a device by its name, its model and its memory. It returns "" for the processor, which an empty
 // text selects too.
 func DeviceText(text string) (string, error) {
-	if option.Processor(text) {
+	if option.IsCPU(text) {
 		return "", nil
 	}
 	d, err := device(text)

@@ -13,14 +13,15 @@ import (
 	"brood/runtime/option"
 )
 
-// TestDriversAreNamed: what --device may name is what there is, in one order, and each is an engine by the environment.
+// TestDriversAreNamed: the names that --device accepts are the names of the drivers, in the same order, and each is
+// also a value of BROOD_ENGINE.
 func TestDriversAreNamed(t *testing.T) {
 	var names, made []string
 	for _, d := range drivers {
 		names = append(names, d.Name())
 	}
 	for _, m := range engines {
-		if m.device && kernelWord(m.kernels) == "" { // which is the processor
+		if m.device && kernelWord(m.kernels) == "" { // it runs on the processor
 			made = append(made, m.name)
 		}
 	}
@@ -32,7 +33,7 @@ func TestDriversAreNamed(t *testing.T) {
 	}
 }
 
-// cards is a driver that has devices of these makes, or says why it has none.
+// cards is a driver with one device of each of these makes. why is the error that it returns.
 type cards struct {
 	name  string
 	makes []string
@@ -52,10 +53,10 @@ func (c cards) Devices() (list []gpu.Info, err error) {
 	return list, c.why
 }
 
-func (c cards) Open(int) (gpu.Device, error) { return nil, errors.New("none is opened here") }
+func (c cards) Open(int) (gpu.Device, error) { return nil, errors.New("this driver opens no device") }
 
-// TestCardsAreCountedOnce: gpu counts a card once, by the first driver that has it; the others have it by their names.
-// Where there is none, every driver that was asked says why.
+// TestCardsAreCountedOnce: "gpu" numbers each card once, under the first driver that lists it. The other drivers still
+// select it by their own names. If there is no device, the error has the cause of every selected driver.
 func TestCardsAreCountedOnce(t *testing.T) {
 	defer func(all []gpu.Driver) { drivers = all }(drivers)
 	drivers = []gpu.Driver{cards{name: "cuda", makes: []string{"a", "a", "b"}}, cards{name: "opencl", makes: []string{"pocl", "a", "b", "a", "a"}}}
@@ -64,7 +65,7 @@ func TestCardsAreCountedOnce(t *testing.T) {
 			t.Errorf("%s is %s, %v", text, d.Name, err)
 		}
 	}
-	if _, err := device("gpu:5"); err == nil || err.Error() != "device gpu:5: there are 5 of them here, counted from 0: see brood doctor" {
+	if _, err := device("gpu:5"); err == nil || err.Error() != "device gpu:5: this machine has 5, numbered from 0: see brood doctor" {
 		t.Error(err)
 	}
 	list, _ := Devices()
@@ -85,7 +86,7 @@ func TestCardsAreCountedOnce(t *testing.T) {
 	}
 }
 
-// tight is OpenCL whose devices have little memory.
+// tight is the OpenCL driver with a limited memory of its devices.
 type tight struct {
 	opencl.Driver
 	memory int64
@@ -107,8 +108,8 @@ func (d tightDevice) Info() gpu.Info {
 	return info
 }
 
-// TestFitsOnDevice: what a device has no memory for is refused when the run is prepared, with what would fit, and that
-// fits. What is on the device is not counted as the machine's.
+// TestFitsOnDevice: Prepare rejects a run that does not fit into the memory of its device. The error names the largest
+// population that fits, and that population is accepted. Memory on the device does not count as memory of the machine.
 func TestFitsOnDevice(t *testing.T) {
 	if _, err := (opencl.Driver{}).Devices(); err != nil {
 		t.Skip(err)
@@ -131,7 +132,7 @@ func TestFitsOnDevice(t *testing.T) {
 		t.Fatal(err)
 	}
 	if few.DeviceMemory <= 0 || whole.DeviceMemory <= few.DeviceMemory || processor.DeviceMemory != 0 || whole.Config.Memory >= processor.Config.Memory {
-		t.Errorf("on the device %d and %d, here %d, and %d on the processor", whole.DeviceMemory, few.DeviceMemory, whole.Config.Memory, processor.Config.Memory)
+		t.Errorf("on the device %d and %d bytes, on the host %d, and %d on the processor", whole.DeviceMemory, few.DeviceMemory, whole.Config.Memory, processor.Config.Memory)
 	}
 	limit := (whole.DeviceMemory + few.DeviceMemory) / 2
 	_, err = prepare(12, "opencl", limit)
@@ -147,6 +148,6 @@ func TestFitsOnDevice(t *testing.T) {
 		t.Errorf("%d members: %v", most, err)
 	}
 	if _, err := prepare(most+1, "opencl", limit); err == nil {
-		t.Errorf("%d members fit too", most+1)
+		t.Errorf("%d members also fit", most+1)
 	}
 }

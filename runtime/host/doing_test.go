@@ -8,15 +8,15 @@ import (
 	"brood/runtime/worker"
 )
 
-// TestDoingOfOthers: the earliest stage is shown, with the workers of later stages as done; stages of later versions and
-// idle workers do not count.
+// TestDoingOfOthers: the view has the earliest stage, and counts workers of later stages as done. It ignores idle
+// workers and stages that only later versions know.
 func TestDoingOfOthers(t *testing.T) {
 	now := time.Unix(100, 0)
 	since := func(d time.Duration) int64 { return now.Add(-d).UnixNano() }
 	var s measurements
 	unknown := worker.Doing{Stage: "warmup", Since: since(time.Hour), Members: 9}
 	if d := s.doing(now, []worker.Doing{{}, unknown}); d != nil {
-		t.Errorf("idle workers do %+v", d)
+		t.Errorf("idle workers: %+v", d)
 	}
 	got := s.doing(now, []worker.Doing{
 		{},
@@ -27,6 +27,6 @@ func TestDoingOfOthers(t *testing.T) {
 	})
 	want := view.Doing{Stage: view.StageMembers, For: 3 * time.Second, Done: 4 + 5 + 1, Of: 4 + 8 + 2, Members: 14}
 	if got == nil || *got != want {
-		t.Errorf("they do %+v, want %+v", got, want)
+		t.Errorf("got %+v, want %+v", got, want)
 	}
 }

@@ -52,7 +52,7 @@ func (e operations) add(o operations, times float64) operations {
 // to params modulo 12, so that workers get shards of equal length if those of the model are equal.
 func scaledWidth(params int) int { return 252 + params%12 }
 
-// sizes is the memory of a counter.
+// sizes allocates the matrices of a counter.
 type sizes interface {
 	engine.Memory
 	Wait(ctx context.Context) error
@@ -335,8 +335,8 @@ func (j *Job) count(t excerpt) (out workerTotals, err error) {
 	}
 	ctx, cancel := context.WithCancel(context.Background())
 	defer cancel()
-	// together sends a message to every worker and waits for all replies. A failure cancels the other workers.
-	together := func(m message.Order) ([]message.Report, error) {
+	// broadcast sends a message to every worker and waits for all replies. A failure cancels the other workers.
+	broadcast := func(m message.Order) ([]message.Report, error) {
 		replies, failed := make([]message.Report, workers), make([]error, workers)
 		var wg sync.WaitGroup
 		for i, w := range ws {
@@ -363,7 +363,7 @@ func (j *Job) count(t excerpt) (out workerTotals, err error) {
 		Algorithm: j.Alg.Name,
 		Timeline:  j.Edits,
 	}
-	if _, err := together(message.Plan{Plan: plan}); err != nil {
+	if _, err := broadcast(message.Plan{Plan: plan}); err != nil {
 		return out, err
 	}
 	for _, c := range counters {
@@ -371,7 +371,7 @@ func (j *Job) count(t excerpt) (out workerTotals, err error) {
 		c.scratch = 0
 	}
 	for begin, n := time.Now(), uint64(0); n < t.rounds && (n < 2 || t.within == 0 || time.Since(begin) < t.within); n++ {
-		replies, err := together(message.Grant{
+		replies, err := broadcast(message.Grant{
 			Epoch:     1,
 			From:      n,
 			To:        n + 1,
@@ -396,8 +396,8 @@ func (j *Job) count(t excerpt) (out workerTotals, err error) {
 		}
 		out.reports.ops = max(out.reports.ops, len(sent))
 		for op, b := range sent {
-			if known, is := predicted[op]; is {
-				b = known
+			if exact, ok := predicted[op]; ok {
+				b = exact
 			}
 			out.reports.sent += float64(b)
 		}
@@ -437,7 +437,7 @@ func (j *Job) counter() *counter {
 // engineThreads returns the number of executor threads of a worker's engine, see engine.ThreadedEngine; 0 for a slowed
 // worker or a device.
 func (j *Job) engineThreads() int {
-	if j.Slow != nil || !option.Processor(j.Device) {
+	if j.Slow != nil || !option.IsCPU(j.Device) {
 		return 0
 	}
 	return max(1, j.Threads/j.Workers)

@@ -18,12 +18,12 @@ import (
 	"brood/transport/local"
 )
 
-// TestRehearseWidth: what a dry run counts with narrow vectors in place of a model's is what the same rounds allocate
-// and send at the model's width, for each algorithm that has vectors, on one worker and on several that share them:
-// members so many that a bound on elements shows, and a model with statistics. Shares are of the scaled length, which
-// is within a thousandth; what is sent is exact. Without BROOD_LONG=conformance an algorithm is on one or on several
-// workers, in turn.
-func TestRehearseWidth(t *testing.T) {
+// TestDryRunWidth: a dry run, whose vectors are narrower than those of the model, predicts the memory and the traffic
+// of the same rounds at the model's width. It covers every algorithm that has vectors: with many members on one worker,
+// so that limits in elements apply, with a model that has statistics, and on several workers that share vectors. Memory
+// may differ by a thousandth, since shares of a vector are scaled; the traffic is exact. Without BROOD_LONG=conformance
+// each algorithm takes one of the three cases.
+func TestDryRunWidth(t *testing.T) {
 	for i, c := range []struct {
 		model            string
 		members, workers int
@@ -50,22 +50,23 @@ func TestRehearseWidth(t *testing.T) {
 				return n, j.dryRunWorker(n, link, id, excerpt{probe: 3, evaluate: 2})
 			}
 			real, sent, _ := rounds(t, j, wide)
-			scratch, _, foretold := rounds(t, j, narrow)
+			scratch, _, predicted := rounds(t, j, narrow)
 			if far := math.Abs(float64(scratch-real)) / float64(real); far > 1e-3 || c.workers == 1 && a != averaging.StreamingDiLoCo && far > 0 {
 				t.Errorf("%s, %d of %s on %d: predicted %d bytes, allocated %d", a.Name, c.members, c.model, c.workers, scratch, real)
 			}
 			if none := func(_ collective.Op, b int64) bool { return b == 0 }; a.Bytes != nil {
 				maps.DeleteFunc(sent, none)
-				maps.DeleteFunc(foretold, none)
-				if !maps.Equal(sent, foretold) {
-					t.Errorf("%s, %d of %s on %d: predicted %v bytes, sent %v", a.Name, c.members, c.model, c.workers, foretold, sent)
+				maps.DeleteFunc(predicted, none)
+				if !maps.Equal(sent, predicted) {
+					t.Errorf("%s, %d of %s on %d: predicted %v bytes, sent %v", a.Name, c.members, c.model, c.workers, predicted, sent)
 				}
 			}
 		}
 	}
 }
 
-// rounds does six rounds of a job on such workers, and says what they allocated, sent, and were predicted to send.
+// rounds executes six rounds of a job on the given counters. It returns the allocated bytes, the sent bytes and the
+// predicted bytes.
 func rounds(t *testing.T, j *Job, made func(int, collective.Link) (*counter, worker.Config)) (scratch int64, sent, predicted collective.Ledger) {
 	t.Helper()
 	hub, counters, workers, ids := &local.Hub{}, make([]*counter, j.Workers), make([]*worker.Worker, j.Workers), make([]int, j.Workers)

@@ -55,9 +55,9 @@ func (j *Job) rates() (out []event.Edit) {
 	return out
 }
 
-// settable returns an error if the knobs cannot be set on the session in dir after round at (0: the last commit). It
-// executes no rounds.
-func settable(dir string, at uint64, set []event.Setting) error {
+// checkSettings returns an error if the knobs cannot be set on the session in dir after round at (0: the last commit).
+// It executes no rounds.
+func checkSettings(dir string, at uint64, set []event.Setting) error {
 	if len(set) == 0 {
 		return nil
 	}

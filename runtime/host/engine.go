@@ -55,8 +55,8 @@ func (j *Job) engine(kind string, threads int) (Engine, error) {
 	return NewEngine(kind, j.Device, j.own, j.Net, j.Samples, threads)
 }
 
-// maker is one of the engines that a run can use.
-type maker struct {
+// engineSpec is one of the engines that a run can use.
+type engineSpec struct {
 	name    string // value of $BROOD_ENGINE
 	kernels string // name of its kernels in a log
 	device  bool   // used only on explicit request, never by default
@@ -84,7 +84,7 @@ func requestedKernels(device string) string {
 }
 
 // engines lists all engines in order of preference.
-var engines = []maker{
+var engines = []engineSpec{
 	{"native", arith.Name, false, onProcessor("native", native.NewEngine)},
 	{"gorgonia", (*graph.Engine)(nil).Kernels(), false, openGraph},
 	{"cuda", arith.Name, true, onDevice("cuda", "")},
@@ -93,7 +93,7 @@ var engines = []maker{
 	{"native-amx", arith.AMX, true, onProcessor("native-amx", native.NewAMX)},
 }
 
-// openGraph is the maker.open of gorgonia. It trains the graph of a Go program if there is one.
+// openGraph is the engineSpec.open of gorgonia. It trains the graph of a Go program if there is one.
 func openGraph(own *Own, net *models.Model, set *data.Set, threads int) (Engine, error) {
 	if own != nil {
 		return graph.NewOwn(own.Graph, set, threads)
@@ -101,7 +101,8 @@ func openGraph(own *Own, net *models.Model, set *data.Set, threads int) (Engine,
 	return graph.New(net, set, threads)
 }
 
-// onProcessor returns a maker.open for the native engine in one of its arithmetics. name is its $BROOD_ENGINE value.
+// onProcessor returns an engineSpec.open for the native engine in one of its arithmetics. name is its $BROOD_ENGINE
+// value.
 func onProcessor(
 	name string, open func(*models.Model, *data.Set, int, kernel.Variant) (*native.Engine, error),
 ) func(*Own, *models.Model, *data.Set, int) (Engine, error) {
@@ -117,7 +118,8 @@ func onProcessor(
 	}
 }
 
-// onDevice returns a maker.open for the named device. kind names the kernels of a recorded session, "" for a new one.
+// onDevice returns an engineSpec.open for the named device. kind names the kernels of a recorded session, "" for a new
+// one.
 func onDevice(
 	name, kind string,
 ) func(own *Own, net *models.Model, set *data.Set, threads int) (Engine, error) {
@@ -135,7 +137,7 @@ func onDevice(
 type ownError struct{ graph, asked string }
 
 func (e *ownError) Error() string {
-	return fmt.Sprintf("graph %s: gorgonia computes a graph of one's own: leave %s out", e.graph, e.asked)
+	return fmt.Sprintf("graph %s: only gorgonia computes the graph of a Go program: omit %s", e.graph, e.asked)
 }
 
 // otherKernelsError rejects a device whose kernels differ from those of the session.
@@ -163,7 +165,7 @@ func uncovered(err error) bool {
 // at is the value of --device; "" leaves the choice to the environment. A device is never used without a request.
 func NewEngine(kind, at string, own *Own, net *models.Model, set *data.Set, threads int) (Engine, error) {
 	if kernels := requestedKernels(at); kernels != "" {
-		if _, err := chosen(""); err != nil {
+		if _, err := selectedEngine(""); err != nil {
 			return nil, err
 		}
 		if kind != "" && kind != kernels {
@@ -172,10 +174,10 @@ func NewEngine(kind, at string, own *Own, net *models.Model, set *data.Set, thre
 		if own != nil {
 			return nil, &ownError{net.Name, "--device " + at}
 		}
-		at := slices.IndexFunc(engines, func(m maker) bool { return m.kernels == kernels })
+		at := slices.IndexFunc(engines, func(m engineSpec) bool { return m.kernels == kernels })
 		return engines[at].open(own, net, set, threads)
 	}
-	if !option.Processor(at) {
+	if !option.IsCPU(at) {
 		e, err := onDevice(at, kind)(own, net, set, threads)
 		if err == nil && kind != "" && e.Kernels() != kind {
 			Release(e)
@@ -184,10 +186,10 @@ func NewEngine(kind, at string, own *Own, net *models.Model, set *data.Set, thre
 		return e, err
 	}
 	if arithmetic, _, ok := gpu.ParseTensorKind(kind); ok && at == option.CPU {
-		return nil, fmt.Errorf("the session was computed by kernels %s, and a processor has no %s: leave --device cpu out, "+
+		return nil, fmt.Errorf("the session was computed by kernels %s, and a processor has no %s: omit --device cpu, "+
 			"or start a new run", kind, arithmetic)
 	}
-	asked, err := chosen(kind)
+	asked, err := selectedEngine(kind)
 	if err != nil {
 		return nil, err
 	}
@@ -197,7 +199,7 @@ func NewEngine(kind, at string, own *Own, net *models.Model, set *data.Set, thre
 	var why error
 	list := engines
 	if asked != nil {
-		list = []maker{*asked}
+		list = []engineSpec{*asked}
 	}
 	for _, m := range list {
 		if asked == nil && m.device {
@@ -214,13 +216,13 @@ func NewEngine(kind, at string, own *Own, net *models.Model, set *data.Set, thre
 	return nil, why
 }
 
-// chosen returns the engine that a recorded kind or the environment selects; nil if neither selects one.
-func chosen(kind string) (*maker, error) {
+// selectedEngine returns the engine that a recorded kind or the environment selects; nil if neither selects one.
+func selectedEngine(kind string) (*engineSpec, error) {
 	if _, err := kernel.FromEnv(); err != nil {
 		return nil, err
 	}
 	if _, _, ok := gpu.ParseTensorKind(kind); ok {
-		return cores(kind)
+		return tensorCoreEngine(kind)
 	}
 	name := os.Getenv("BROOD_ENGINE")
 	var names []string
@@ -245,29 +247,29 @@ func chosen(kind string) (*maker, error) {
 	return nil, nil
 }
 
-// cores returns an engine on the first card whose tensor cores compute the bits of a recorded kind.
-func cores(kind string) (*maker, error) {
+// tensorCoreEngine returns the engine of the first card whose tensor cores compute the bits of a recorded kind.
+func tensorCoreEngine(kind string) (*engineSpec, error) {
 	arithmetic, family, _ := gpu.ParseTensorKind(kind)
 	list, _ := Devices()
 	for _, d := range list {
 		if d.Info.Tensor == family && d.Info.Refuse == "" {
-			return &maker{d.Name, kind, true, onDevice(d.Name, kind)}, nil
+			return &engineSpec{d.Name, kind, true, onDevice(d.Name, kind)}, nil
 		}
 	}
 	return nil, fmt.Errorf("the session was computed by kernels %s, which is %s on tensor cores of compute capability "+
-		"%s, and this machine has no card of these: execute it on one; brood replay shows what it holds",
+		"%s, and this machine has no such card: execute it on a machine with one; brood replay shows its contents",
 		kind, arithmetic, strings.TrimPrefix(family, "cuda"))
 }
 
-// TensorWorker returns why a worker cannot join a run of kernels kind, if tensor cores or bfloat16 of the run or of the
-// worker are the cause; otherwise "". has lists the kernels of the worker.
-func TensorWorker(kind string, has []string) string {
+// TensorMismatch returns why a worker cannot join a run of kernels kind, if tensor cores or bfloat16 of the run or of
+// the worker are the cause; otherwise "". has lists the kernels of the worker.
+func TensorMismatch(kind string, has []string) string {
 	switch {
 	case kernelWord(kind) != "":
-		return fmt.Sprintf("this run computes with kernels %s, which every processor has and no device: leave --device out, "+
+		return fmt.Sprintf("this run computes with kernels %s, which every processor has and no device: omit --device, "+
 			"or join with a newer brood", kind)
 	case len(has) == 1 && kernelWord(has[0]) != "":
-		return fmt.Sprintf("this run computes with kernels %s, and your processor was asked for %s: leave --device out",
+		return fmt.Sprintf("this run computes with kernels %s, and your worker requests %s: omit --device",
 			kind, kernelWord(has[0]))
 	}
 	arithmetic, family, ok := gpu.ParseTensorKind(kind)
@@ -280,7 +282,7 @@ func TensorWorker(kind string, has []string) string {
 		if !ok {
 			return ""
 		}
-		return fmt.Sprintf("this run computes with kernels %s, and your device was asked for %s: leave ,%s out of --device",
+		return fmt.Sprintf("this run computes with kernels %s, and your worker requests %s: remove ,%s from --device",
 			kind, arithmetic, arithmetic)
 	}
 	return fmt.Sprintf("this run computes with kernels %s, which is %s on tensor cores of compute capability %s: join "+
@@ -288,9 +290,10 @@ func TensorWorker(kind string, has []string) string {
 		kind, arithmetic, strings.TrimPrefix(family, "cuda"))
 }
 
-// Mixed returns a warning if a model was trained with the tensor-core kernels trained and its predictions were computed
-// with other kernels, whose arithmetic differs. It returns "" if trained are no tensor-core kernels or both are equal.
-func Mixed(trained, predicted string) string {
+// MixedKernels returns a warning if a model was trained with the tensor-core kernels trained and its predictions were
+// computed with other kernels, whose arithmetic differs. It returns "" if trained are no tensor-core kernels or both
+// are equal.
+func MixedKernels(trained, predicted string) string {
 	arithmetic, _, ok := gpu.ParseTensorKind(trained)
 	if !ok || trained == predicted {
 		return ""
@@ -307,7 +310,7 @@ func Mixed(trained, predicted string) string {
 // only for models without convolutions, and portable never.
 func RecordedKernels(kind string, net *models.Model) (string, error) {
 	variant, old := strings.CutPrefix(kind, "native/")
-	why := "are not known here"
+	why := "this brood does not know"
 	switch {
 	case !old:
 		return kind, nil
@@ -327,8 +330,8 @@ func convolves(net *models.Model) bool {
 	return slices.ContainsFunc(net.Layers, func(l models.Layer) bool { return l.Kind == models.Conv })
 }
 
-// older adds a further possible cause to a mismatch in a session whose kernels predate f32/1.
-func older(kind string, err error) error {
+// explainOldKernels adds a further possible cause to a mismatch in a session whose kernels predate f32/1.
+func explainOldKernels(kind string, err error) error {
 	var m *verify.MismatchError
 	if !strings.HasPrefix(kind, "native/") || !errors.As(err, &m) {
 		return err
@@ -341,16 +344,16 @@ func older(kind string, err error) error {
 // Available returns the kernels of a new run on this machine, for models that the native engine supports. It returns an
 // error if the environment selects an unknown engine or kernel variant.
 func Available() (string, error) {
-	m, err := chosen("")
+	m, err := selectedEngine("")
 	if m == nil {
 		m = &engines[0]
 	}
 	return m.kernels, err
 }
 
-// Rounded returns the --device value with which this processor evaluates candidates in bfloat16 faster than in float32,
-// and "" if it has no such instructions.
-func Rounded() string {
+// BF16Device returns the --device value with which this processor evaluates candidates in bfloat16 faster than in
+// float32, and "" if it has no such instructions.
+func BF16Device() string {
 	variant, err := kernel.FromEnv()
 	if err != nil {
 		return ""

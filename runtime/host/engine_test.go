@@ -6,7 +6,8 @@ import (
 	"testing"
 )
 
-// TestEngineChoice: a recorded kind is computed again or refused by name; without one the environment decides.
+// TestEngineChoice: a recorded kind selects its engine or is rejected by name; without one the environment selects the
+// engine.
 func TestEngineChoice(t *testing.T) {
 	j := prepare(t, tiny(1))
 	for kind, want := range map[string]string{

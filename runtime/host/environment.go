@@ -12,9 +12,9 @@ import (
 	"brood/runtime/option"
 )
 
-// A run can maximise the return of a policy in an environment. It is a run that maximises an objective whose function is
-// part of brood: the session records the environment and the policy, and every brood with the same dynamics can resume
-// it and join it.
+// A run can maximise the return of a policy in an environment. It is a run that maximises an objective whose function
+// is part of brood: the session records the environment and the policy, and every brood with the same dynamics can
+// resume it and join it.
 
 // defaultPolicy is the policy of a run that names only an environment. The log records it.
 const defaultPolicy = "mlp:16"
@@ -94,8 +94,8 @@ func (s simulator) Play(params []float32, seed uint64) *event.Episode {
 // Kernels returns environmentKernels.
 func (simulator) Kernels() string { return environmentKernels }
 
-// inEnvironment returns the own model of the options env and policy; nil if there is no environment. own is the model of
-// a Go program, or nil.
+// inEnvironment returns the own model of the options env and policy; nil if there is no environment. own is the model
+// of a Go program, or nil.
 func inEnvironment(o Options, own *Own) (*Own, error) {
 	env, policy := option.Env.Text(o), option.Policy.Text(o)
 	switch {

@@ -48,8 +48,8 @@ func trainOrder(t *testing.T, order Order) (hash string) {
 	return hash
 }
 
-// A run in an environment has the same state on one and two workers; its session resumes, branches, verifies and exports
-// without options.
+// A run in an environment has the same state on one and two workers; its session resumes, branches, verifies and
+// exports without options.
 func TestEnvironment(t *testing.T) {
 	for _, algorithm := range []string{"openai-es", "ga", "sep-cma"} {
 		home := t.TempDir()
@@ -63,7 +63,7 @@ func TestEnvironment(t *testing.T) {
 		trainOrder(t, Order{Dir: dir("part"), Options: part})
 		more := Options{Limit: event.Limit{Rounds: 4}, Unattended: true}
 		if got := trainOrder(t, Order{Dir: dir("branch"), From: dir("part"), At: 1, Options: more}); got != want {
-			t.Errorf("%s: the branch ends at %s, want %s", algorithm, got, want)
+			t.Errorf("%s: the fork ends at %s, want %s", algorithm, got, want)
 		}
 		if got := trainOrder(t, Order{Dir: dir("part"), Resume: true, Options: more}); got != want {
 			t.Errorf("%s: the resumed run ends at %s, want %s", algorithm, got, want)
@@ -75,7 +75,8 @@ func TestEnvironment(t *testing.T) {
 	}
 }
 
-// The log names the environment and the policy, also the default one, and another version of the dynamics is refused.
+// The log records the environment and the policy, also the default policy. A session of another version of the dynamics
+// is rejected.
 func TestEnvironmentIsRecorded(t *testing.T) {
 	j, err := Prepare(inCartpole(t, "openai-es", 1))
 	if err != nil {
@@ -105,7 +106,7 @@ func TestEnvironmentRefuses(t *testing.T) {
 	for _, x := range []struct {
 		algorithm string
 		extra     []string
-		says      string
+		want      string
 	}{
 		{"openai-es", []string{"env", "pong"}, `env "pong": choose acrobot, cartpole, mountaincar or pendulum`},
 		{"openai-es", []string{"policy", "mlp:0"}, `policy "mlp:0": write linear, or mlp: and the units`},
@@ -120,9 +121,9 @@ func TestEnvironmentRefuses(t *testing.T) {
 		{"dp-sgd", nil, "dp-sgd needs gradients, and an environment gives none: choose one of"},
 		{"egg", nil, "whole numbers, and the parameters of an environment are none"},
 	} {
-		if _, err := Prepare(inCartpole(t, x.algorithm, 1, x.extra...)); err == nil || !strings.Contains(err.Error(), x.says) ||
+		if _, err := Prepare(inCartpole(t, x.algorithm, 1, x.extra...)); err == nil || !strings.Contains(err.Error(), x.want) ||
 			strings.Contains(err.Error(), "\n") {
-			t.Errorf("%v: %v, want %s", x.extra, err, x.says)
+			t.Errorf("%v: %v, want %s", x.extra, err, x.want)
 		}
 	}
 }
@@ -134,7 +135,7 @@ func TestEnvironmentTarget(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if err := j.measurable(); err != nil {
+	if err := j.checkTarget(); err != nil {
 		t.Error(err)
 	}
 	dir := filepath.Join(t.TempDir(), "s")

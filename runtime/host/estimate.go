@@ -45,7 +45,7 @@ func (j *Job) estimate(ctx context.Context, eng Engine) error {
 	if err != nil {
 		return err
 	}
-	if err := j.passes(r); err != nil {
+	if err := j.checkEpochs(r); err != nil {
 		return err
 	}
 	rounds := func(w engine.Work) bool { return w.Candidates > 0 && w.Noise.Rank == 0 }
@@ -76,8 +76,8 @@ func (j *Job) estimate(ctx context.Context, eng Engine) error {
 	return nil
 }
 
-// passes returns an error if one round takes more epochs than the limit allows for the whole run.
-func (j *Job) passes(r dryRunResult) error {
+// checkEpochs returns an error if one round takes more epochs than the limit allows for the whole run.
+func (j *Job) checkEpochs(r dryRunResult) error {
 	const rounding = 1 + 1e-9 // r.epochs is a mean over the rounds of the dry run
 	most := j.Limit.Epochs
 	if most == 0 || r.epochs <= max(1, most)*rounding {

@@ -13,7 +13,7 @@ import (
 	"brood/runtime/view"
 )
 
-// many is a job of so many candidates on glyphs, with some rounds of little work.
+// many returns a job with the given number of candidates on glyphs, whose rounds are short.
 func many(t *testing.T, members, workers int, rounds uint64, set ...string) *Job {
 	t.Helper()
 	o := tiny(rounds)
@@ -34,8 +34,8 @@ func dryRunOf(t *testing.T, j *Job) dryRunResult {
 	return r
 }
 
-// TestLiveOfManyCandidates holds what a run is said to hold against the heap at its end, which is mostly what was told
-// of each candidate.
+// TestLiveOfManyCandidates compares the estimated live memory of a run with the heap at its end, most of which is the
+// points of every candidate.
 func TestLiveOfManyCandidates(t *testing.T) {
 	heap := func() int64 {
 		var m goruntime.MemStats
@@ -58,10 +58,10 @@ func TestLiveOfManyCandidates(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			said := j.live(r, single).host - j.Samples.Bytes()
+			predicted := j.live(r, single).host - j.Samples.Bytes()
 			for _, members := range r.reports.series {
 				_, encoded := view.EstimateMemory(members, float64(c.rounds))
-				said -= encodedCopies * encoded
+				predicted -= encodedCopies * encoded
 			}
 			var held int64
 			before := heap()
@@ -71,20 +71,20 @@ func TestLiveOfManyCandidates(t *testing.T) {
 				}
 			})
 			const small = 4 << 20 // the log, its compressor, the control socket
-			if d := said - held; d > held/10+small || -d > held/10+small {
-				t.Errorf("said %d bytes, held %d", said, held)
+			if d := predicted - held; d > held/10+small || -d > held/10+small {
+				t.Errorf("predicted %d bytes, on the heap %d", predicted, held)
 			}
-			t.Logf("said %d bytes, held %d", said, held)
+			t.Logf("predicted %d bytes, on the heap %d", predicted, held)
 		})
 	}
 }
 
-// TestRehearseWorkers: each worker has blocks that are shared, its own engine and, where seeds are distributed, all
-// noise to draw again.
-func TestRehearseWorkers(t *testing.T) {
+// TestDryRunWorkers: each worker has its own copy of shared blocks and its own engine. If seeds are distributed, each
+// also draws the noise of all candidates.
+func TestDryRunWorkers(t *testing.T) {
 	for _, c := range []struct {
 		distribution string
-		noise        float64 // of four workers, of what one draws
+		noise        float64 // of four workers, as a multiple of one worker's
 	}{{"seed", 4}, {"chromosome", 1}} {
 		one, four := dryRunOf(t, many(t, 40, 1, 9, "distribution", c.distribution)), dryRunOf(t, many(t, 40, 4, 9, "distribution", c.distribution))
 		if got := four.round.normals / one.round.normals; got < 0.99*c.noise || got > 1.01*c.noise {
@@ -97,10 +97,10 @@ func TestRehearseWorkers(t *testing.T) {
 			t.Errorf("%s: shared blocks of four workers take %d bytes, of one %d", c.distribution, four.blocks, one.blocks)
 		}
 		if len(four.works) != 4 || four.works[3].Candidates != 10 || four.works[3].Sums != 20 {
-			t.Errorf("%s: the workers' engines are asked for %+v", c.distribution, four.works)
+			t.Errorf("%s: the workers' engines get the tasks %+v", c.distribution, four.works)
 		}
 		if want := (map[string]int{"fitness": 40, "centre.loss": 1}); fmt.Sprint(four.reports.series) != fmt.Sprint(want) || four.reports.points != 40 || four.reports.records != 1 {
-			t.Errorf("%s: told %+v, want 40 points of a record a round in %v", c.distribution, four.reports, want)
+			t.Errorf("%s: reports %+v, want one record with 40 points in each round, and series %v", c.distribution, four.reports, want)
 		}
 	}
 	rows := func(workers int) int64 {
@@ -113,12 +113,12 @@ func TestRehearseWorkers(t *testing.T) {
 	}
 }
 
-// TestRehearseNoise: a generation of CR-FM-NES draws the noise of each pair to measure it and for four sums, with that
-// of a distribution which moves, and its direction was there before. One of LM-MA-ES draws that of each candidate to
-// measure it, and the better half's for a sum. It takes the length of each and its distances to 30 directions, as many
-// as the model's size asks for, whose lengths it takes too, with distances to one of them and to the sum; CR-FM-NES has
-// one direction. What candidates lean along counts as what is read: of a pair once.
-func TestRehearseNoise(t *testing.T) {
+// TestDryRunNoise: a generation of CR-FM-NES draws the noise of each pair five times: to evaluate it and for four sums.
+// Its distribution has one direction. A generation of LM-MA-ES draws the noise of each candidate to evaluate it, and
+// that of the better half again for a sum. It computes the length of each candidate and its distances to 30 directions,
+// a number that depends on the size of the model; the lengths of these directions; and their distances to one direction
+// and to the sum. The component of a candidate along the directions counts as terms, once for a pair.
+func TestDryRunNoise(t *testing.T) {
 	for algorithm, want := range map[string]struct{ normals, lengths, terms, entry float64 }{
 		"cr-fm-nes": {20 * 5, 20*2 + 4, 20*(2+1) + 20 + 2 + 6*3, 3},
 		"lm-ma-es":  {40 + 20, 40*(1+30) + 3*30 + 2, 40*(2+30) + 40 + 1 + (3 + 30) + 3*31, 2},
@@ -131,14 +131,14 @@ func TestRehearseNoise(t *testing.T) {
 	}
 }
 
-// asked keeps the largest tasks that an engine was timed on; it computes nothing.
-type asked struct {
+// largestTasks records the largest tasks that price times on it. It computes nothing.
+type largestTasks struct {
 	memory
 	candidates engine.Candidates
 	sum        engine.NoiseSum
 }
 
-func (a *asked) Do(_ context.Context, tasks ...engine.Task) error {
+func (a *largestTasks) Do(_ context.Context, tasks ...engine.Task) error {
 	for _, t := range tasks {
 		switch t := t.(type) {
 		case engine.Candidates:
@@ -154,9 +154,9 @@ func (a *asked) Do(_ context.Context, tasks ...engine.Task) error {
 	return nil
 }
 
-// TestPriceAsks: what is timed has as many candidates as a round, as long as they take no time, and of the round's
-// kind.
-func TestPriceAsks(t *testing.T) {
+// TestPriceTasks: price times tasks with as many candidates as a round has, since they take no time, and with the
+// noise, scales and batches of the round.
+func TestPriceTasks(t *testing.T) {
 	for _, c := range []struct {
 		algorithm string
 		set       []string
@@ -175,7 +175,7 @@ func TestPriceAsks(t *testing.T) {
 			o.Set = append(o.Set, event.Setting{Knob: c.set[i], Expr: c.set[i+1]})
 		}
 		j := prepare(t, o)
-		r, a := dryRunOf(t, j), &asked{}
+		r, a := dryRunOf(t, j), &largestTasks{}
 		if _, err := j.price(t.Context(), r.round, a); err != nil {
 			t.Fatal(err)
 		}
@@ -193,9 +193,9 @@ func TestPriceAsks(t *testing.T) {
 	}
 }
 
-// TestPiling: garbage may pile up to what a run is expected to need, and to a little where nothing is left; a run of
-// protocols, whose rounds are short and many, is not collected all the time.
-func TestPiling(t *testing.T) {
+// TestGCPercent: garbage may grow up to the estimated memory, and by leastPercent if nothing of that remains. A run of
+// a protocol, whose rounds are short, is not collected continuously.
+func TestGCPercent(t *testing.T) {
 	const mb = 1 << 20
 	for _, c := range []struct {
 		memory, held int64
@@ -209,16 +209,16 @@ func TestPiling(t *testing.T) {
 		{0, 0, 99},
 	} {
 		if got := gcPercent(c.memory, c.held); got != c.want {
-			t.Errorf("%d bytes, of which %d are held: %d %%, want %d", c.memory, c.held, got, c.want)
+			t.Errorf("%d bytes, of which %d are live: %d %%, want %d", c.memory, c.held, got, c.want)
 		}
 	}
 	j := weigh(t, Options{Algorithm: "leader", Members: 3, Workers: 2, Threads: 2, Limit: event.Limit{Rounds: 100}, By: "test"})
 	if got := gcPercent(j.Config.Memory, j.kept); !j.Modelless() || got != 99 {
-		t.Errorf("a run of a protocol piles up %d %%", got)
+		t.Errorf("a run of a protocol has %d %%, want 99", got)
 	}
 }
 
-// twoRounds is the work of a round, as two of them have it: a dry run has as many as fit in.
+// twoRounds returns the mean work of the first two rounds. A dry run executes as many rounds as its time limit allows.
 func twoRounds(t *testing.T, j *Job) operations {
 	t.Helper()
 	c, err := j.count(excerpt{evaluate: event.NoTest, rounds: 2, limit: j.Limit.Rounds})

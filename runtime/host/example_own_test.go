@@ -46,8 +46,8 @@ var edges = &host.Own{Graph: graph.Own{
 	},
 }}
 
-// train runs an algorithm for so many rounds, records the session in dir, and returns the centre's first and last loss
-// on validation samples, and the hash of the state that it ended with.
+// train runs an algorithm for the given number of rounds and records the session in dir. It returns the first and the
+// last loss of the centre on validation samples, and the hash of the last state.
 func train(ctx context.Context, dir, algorithm string, members int, rounds uint64, knobs ...event.Setting) (first, last float64, hash string, err error) {
 	job, err := host.Prepare(host.Options{Own: edges, Data: "glyphs", Algorithm: algorithm, Members: members, Seed: 1,
 		Limit: event.Limit{Rounds: rounds}, Set: knobs, Probe: rounds / 2, Evaluate: event.NoTest})
@@ -78,7 +78,7 @@ func train(ctx context.Context, dir, algorithm string, members int, rounds uint6
 	return first, last, hash, run.Close()
 }
 
-// A graph of one's own is trained by any algorithm, and its sessions are executed again to the same bits.
+// Any algorithm can train a graph of a Go program, and its sessions verify to the same bits.
 func Example_ownGraph() {
 	ctx := context.Background()
 	home, err := os.MkdirTemp("", "edges-*")

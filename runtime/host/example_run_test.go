@@ -14,7 +14,7 @@ import (
 	"brood/runtime/session"
 )
 
-// A run is prepared from options, recorded in a session, and executed again from its log; the log is read as a list of
+// A run is prepared from options, recorded in a session and verified from its log. The log is read as a list of
 // records.
 func ExamplePrepare() {
 	ctx := context.Background()

@@ -9,7 +9,7 @@ import (
 	"brood/models/longtest"
 )
 
-// TestAuto: an automatic population keeps the threads busy, is one that the algorithm takes, and fits.
+// TestAuto: an automatic population keeps all threads busy, is accepted by the algorithm, and fits into memory.
 func TestAuto(t *testing.T) {
 	for _, c := range []struct {
 		algorithm string
@@ -30,8 +30,8 @@ func TestAuto(t *testing.T) {
 	}
 }
 
-// TestFits: what needs more memory than there is, is refused with what would fit, and that fits; an automatic
-// population stays below.
+// TestFits: a run that needs more memory than available is rejected. The error names the largest population that fits,
+// and that population is accepted. An automatic population stays below the limit.
 func TestFits(t *testing.T) {
 	real := machineMemory
 	defer func() { machineMemory = real }()
@@ -57,7 +57,7 @@ func TestFits(t *testing.T) {
 	}
 	o.Members++
 	if _, err := Prepare(o); err == nil {
-		t.Errorf("%d members were said to be the most, but one more fits", most)
+		t.Errorf("the error says that %d members fit, but one more does too", most)
 	}
 	machineMemory = func() int64 { return 1 << 62 }
 	o.Members, o.Threads, one.Threads = 40, 40, 40
@@ -75,7 +75,7 @@ func TestFits(t *testing.T) {
 	}
 }
 
-// TestFitsPairs: an algorithm that takes even numbers alone is offered one.
+// TestFitsPairs: for an algorithm that only accepts even numbers, the error names an even number.
 func TestFitsPairs(t *testing.T) {
 	real := machineMemory
 	defer func() { machineMemory = real }()
@@ -89,13 +89,13 @@ func TestFitsPairs(t *testing.T) {
 		machineMemory = func() int64 { return few + 1 }
 		_, err := Prepare(o)
 		if err == nil || !strings.HasSuffix(err.Error(), fmt.Sprintf(": %d would fit", 2*limit)) {
-			t.Errorf("room for %d: %v", 2*limit, err)
+			t.Errorf("memory for %d members: %v", 2*limit, err)
 		}
 	}
 }
 
-// TestFitsThousands: many members are refused by what few need; the figures are those of a dry run of all of them
-// within some percent.
+// TestFitsThousands: a run with thousands of members is rejected by extrapolation from smaller dry runs. The figures in
+// the error are within 5% of a dry run of all members.
 func TestFitsThousands(t *testing.T) {
 	longtest.Need(t, longtest.Studies, "dry-runs thousands of members")
 	real := machineMemory

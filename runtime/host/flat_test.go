@@ -13,12 +13,12 @@ import (
 	"brood/runtime/session"
 )
 
-// TestFlatFitnessIsTold: an objective whose fitness is constant, or is so in float32, raises one alert that says what
-// to return, on a stretch of any length; one whose fitness differs raises none.
-func TestFlatFitnessIsTold(t *testing.T) {
+// TestFlatFitnessAlert: an objective whose fitness is constant, or is constant when rounded to float32, raises one
+// alert, however long that lasts. The alert says what to return. An objective whose fitness differs raises none.
+func TestFlatFitnessAlert(t *testing.T) {
 	for name, c := range map[string]struct {
 		f    func(x float64) float64
-		told int
+		want int
 	}{
 		"constant": {func(float64) float64 { return 3 }, 1},
 		"large":    {func(x float64) float64 { return 1e9 - 1e-3*x*x }, 1},
@@ -34,10 +34,10 @@ func TestFlatFitnessIsTold(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		var told []string
+		var alerts []string
 		run, err := host.Start(job, s, nil, func(rec event.Record) {
 			if rec.Alert != nil && rec.Alert.Kind == event.AlertFlat {
-				told = append(told, rec.Alert.Text)
+				alerts = append(alerts, rec.Alert.Text)
 			}
 		})
 		if err != nil {
@@ -47,8 +47,8 @@ func TestFlatFitnessIsTold(t *testing.T) {
 		if err = errors.Join(err, run.Close()); err != nil {
 			t.Fatal(err)
 		}
-		if len(told) != c.told || c.told > 0 && !strings.HasPrefix(told[0], "fitness is equal for all 16 candidates since round 1: return differences that float32 can hold") {
-			t.Errorf("%s: told %q", name, told)
+		if len(alerts) != c.want || c.want > 0 && !strings.HasPrefix(alerts[0], "fitness is equal for all 16 candidates since round 1: return differences that float32 can hold") {
+			t.Errorf("%s: alerts %q", name, alerts)
 		}
 	}
 }

@@ -14,8 +14,9 @@ import (
 	"brood/runtime/testutil"
 )
 
-// TestForkOfALiveRun: a branch that begins while its parent goes on, whose checkpoints come and go meanwhile, has the
-// bits of the same branch that is made when the parent has ended, and both verify. The parent does not notice.
+// TestForkOfALiveRun: a fork that starts while its parent is running, and while the parent saves and removes
+// checkpoints, has the same hash as a fork from the finished parent. Both verify. The hash of the parent does not
+// change.
 func TestForkOfALiveRun(t *testing.T) {
 	home := t.TempDir()
 	o := tiny(600)
@@ -30,14 +31,14 @@ func TestForkOfALiveRun(t *testing.T) {
 	go func() {
 		defer close(end)
 		at = <-begin
-		forked <- obey(t, branch(live, at), nil)
+		forked <- runOrder(t, branch(live, at), nil)
 	}()
 	saves := 0
 	got := train(t, parent, prepare(t, o), nil, func(r *Run, rec event.Record) {
 		if rec.Commit == nil || rec.Commit.To < 100 {
 			return
 		}
-		if saves++; saves%8 == 0 { // so that checkpoints are removed under the eyes of who reads them
+		if saves++; saves%8 == 0 { // so that checkpoints are removed while the fork reads them
 			go func() { _, _ = r.Command(t.Context(), event.Command{Action: event.Save}) }()
 		}
 		select {
@@ -48,13 +49,13 @@ func TestForkOfALiveRun(t *testing.T) {
 	hash := testutil.Receive(t, forked, "branch")
 	<-end
 	if got != want {
-		t.Errorf("the parent ends as %s, undisturbed as %s", got, want)
+		t.Errorf("the parent ends as %s, a run without a fork as %s", got, want)
 	}
 	if x := session.Describe(parent); x.Round != 600 {
 		t.Errorf("the parent ends at round %d", x.Round)
 	}
-	if again := obey(t, branch(filepath.Join(home, "later"), at), nil); again != hash {
-		t.Errorf("after round %d the branch of the live run ends as %s, the same one of the recording as %s", at, hash, again)
+	if again := runOrder(t, branch(filepath.Join(home, "later"), at), nil); again != hash {
+		t.Errorf("after round %d the fork of the live run ends as %s, a fork of the finished run as %s", at, hash, again)
 	}
 	for _, dir := range []string{parent, live} {
 		if _, err := Verify(t.Context(), dir, 1, nil); err != nil {
@@ -63,8 +64,8 @@ func TestForkOfALiveRun(t *testing.T) {
 	}
 }
 
-// TestNearestCheckpoint: a branch begins with the newest checkpoint at or before its round that is there, whichever of
-// the others are gone, also where one goes away once it was chosen.
+// TestNearestCheckpoint: a fork starts from the newest existing checkpoint at or before its round, whichever others are
+// missing, also if one is removed after it was chosen.
 func TestNearestCheckpoint(t *testing.T) {
 	home := t.TempDir()
 	dir := filepath.Join(home, "parent")
@@ -106,7 +107,7 @@ func TestNearestCheckpoint(t *testing.T) {
 			t.Fatal(err)
 		}
 		if r.Executed > 90-n {
-			t.Errorf("%d rounds were executed again, and there is a checkpoint at %d", r.Executed, n)
+			t.Errorf("%d rounds were recomputed, and there is a checkpoint at round %d", r.Executed, n)
 		}
 		if err := os.RemoveAll(filepath.Join(dir, session.CheckpointDir, filepath.Base(filepath.Dir(session.CheckpointFile(n, 1, 0))))); err != nil {
 			t.Fatal(err)
@@ -123,13 +124,13 @@ func copyCheckpoint(t *testing.T, to, dir string, round uint64) {
 	}
 }
 
-// TestABranchKnowsNoLaterEdit: an edit of the parent that takes effect behind the round of a branch is none of the
-// branch's, although a checkpoint at or before that round may know it: a run is granted rounds ahead of those that it
-// has committed. So a branch has the same bits whichever checkpoint it comes from.
-func TestABranchKnowsNoLaterEdit(t *testing.T) {
+// TestForkDropsLaterEdits: an edit of the parent that takes effect after the round of a fork is not in the fork. A
+// checkpoint at or before that round may contain the edit, since rounds are granted ahead of the last commit. So a fork
+// has the same hash whichever checkpoint it starts from.
+func TestForkDropsLaterEdits(t *testing.T) {
 	home := t.TempDir()
 	dir, kept := filepath.Join(home, "parent"), filepath.Join(home, "kept")
-	var early *event.Checkpoint // that knows an edit of the rounds after it
+	var early *event.Checkpoint // contains an edit of a later round
 	var n int
 	train(t, dir, prepare(t, tiny(2000)), nil, func(r *Run, rec event.Record) {
 		if cp := rec.Checkpoint; cp != nil && early == nil && slices.ContainsFunc(cp.Timeline, func(e event.Edit) bool { return e.At > cp.Round }) {
@@ -151,12 +152,12 @@ func TestABranchKnowsNoLaterEdit(t *testing.T) {
 		}()
 	})
 	if early == nil {
-		t.Skip("no edit was under way when a checkpoint was saved")
+		t.Skip("no edit was pending when a checkpoint was saved")
 	}
 	branch := func(name string) string {
 		o := Order{Dir: filepath.Join(home, name), From: dir, At: early.Round,
 			Options: Options{By: "fork", Threads: 1, Limit: event.Limit{Rounds: early.Round + 20}}}
-		return obey(t, o, nil)
+		return runOrder(t, o, nil)
 	}
 	files := filepath.Join(dir, session.CheckpointDir)
 	if err := errors.Join(os.RemoveAll(files), os.Rename(kept, files)); err != nil {
@@ -167,13 +168,13 @@ func TestABranchKnowsNoLaterEdit(t *testing.T) {
 		t.Fatal(err)
 	}
 	if far := branch("from the start"); far != near {
-		t.Errorf("from the checkpoint of round %d a branch ends as %s, from the start as %s", early.Round, near, far)
+		t.Errorf("from the checkpoint of round %d a fork ends as %s, from the start as %s", early.Round, near, far)
 	}
 }
 
-// TestABranchBeforeASwap: a swap or a resize after the round of a branch is none of the branch's either, although it
-// happens before the next round and a checkpoint of that same round knows it.
-func TestABranchBeforeASwap(t *testing.T) {
+// TestForkBeforeSwap: a swap or a resize after the round of a fork is not in the fork, although it happens before the
+// next round and a checkpoint of the fork's round contains it.
+func TestForkBeforeSwap(t *testing.T) {
 	for _, c := range []struct {
 		name string
 		to   event.Command
@@ -211,7 +212,7 @@ func TestABranchBeforeASwap(t *testing.T) {
 			}
 			branch := func(name string) string { // sets a knob that the algorithm after a swap lacks
 				into := filepath.Join(home, name)
-				hash := obey(t, Order{Dir: into, From: dir, At: after.Round, Options: Options{By: "fork", Threads: 1,
+				hash := runOrder(t, Order{Dir: into, From: dir, At: after.Round, Options: Options{By: "fork", Threads: 1,
 					Limit: event.Limit{Rounds: after.Round + 10}, Set: []event.Setting{{Knob: "ell", Expr: "3"}}}}, nil)
 				if _, err := Verify(t.Context(), into, 1, nil); err != nil {
 					t.Error(err)
@@ -223,7 +224,7 @@ func TestABranchBeforeASwap(t *testing.T) {
 				t.Fatal(err)
 			}
 			if far := branch("from the start"); far != near {
-				t.Errorf("with the checkpoints of round %d a branch ends as %s, from the start as %s", after.Round, near, far)
+				t.Errorf("with the checkpoints of round %d a fork ends as %s, from the start as %s", after.Round, near, far)
 			}
 		})
 	}

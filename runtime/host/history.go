@@ -22,7 +22,7 @@ type history struct {
 	cps             []event.Checkpoint // of files, up to the requested round, not undone by later plans, oldest first
 	edits           []event.Edit       // edits of the newest plan and after it
 	hosts           int                // workers of the newest plan
-	lastGood        coordinator.Sane
+	lastGood        coordinator.LastGood
 	asked           event.Pending // commands accepted but not yet applied
 	count           uint64        // records read
 	alg             string        // algorithm of the newest plan before the requested round

@@ -33,7 +33,7 @@ type Run struct {
 	hosting  Hosting
 	control  *control.Server
 	listen   net.Listener
-	lastGood coordinator.Sane     // its checkpoint is retained: a run in trouble rolls back to it
+	lastGood coordinator.LastGood // its checkpoint is retained: a run in trouble rolls back to it
 	pinned   []string             // files of checkpoints that a plan rolled back to, which verify needs
 	retained checkpoint.Retention // the newest two checkpoints, and older ones to fork from
 	alerts   alert.Dispatcher
@@ -61,7 +61,7 @@ func start(
 	}
 	r.retained.DropMissing(s.Dir())
 	var err error
-	head := append(r.head(), r.gone()...)
+	head := append(r.head(), r.lossAlerts()...)
 	if err := s.Append(head...); err != nil { // in one call: the log of a fork always has its initial checkpoint
 		return nil, err
 	}
@@ -76,7 +76,7 @@ func start(
 	r.control.Gate = d.Gate
 	r.control.Fleet = r.survey
 	core := j.core()
-	core.Sane = r.lastGood
+	core.LastGood = r.lastGood
 	if from != nil {
 		core.Resume, core.Epoch, core.Late, core.Asked = &from.Checkpoint, from.Epoch, from.Late, from.Asked
 		core.Cause, core.Edits, core.Met = event.CauseResume, nil, from.met
@@ -142,8 +142,8 @@ func (r *Run) head() (out []event.Record) {
 	return out
 }
 
-// gone returns an alert for each loss in the resumed session: a truncated log, and every skipped checkpoint.
-func (r *Run) gone() (out []event.Record) {
+// lossAlerts returns an alert for each loss in the resumed session: a truncated log, and every skipped checkpoint.
+func (r *Run) lossAlerts() (out []event.Record) {
 	if r.Resumed == nil {
 		return nil
 	}

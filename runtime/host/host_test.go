@@ -19,13 +19,14 @@ import (
 	"brood/runtime/session"
 )
 
-// tiny is a job of well under a second: the linear classifier on glyphs.
+// tiny returns the options of a run that takes well under a second: the linear classifier on a few images.
 func tiny(rounds uint64) Options {
 	return Options{Model: "softmax", Data: fewImages, Algorithm: "parle", Members: 4, Workers: 2, Seed: 3, Limit: event.Limit{Rounds: rounds}, By: "test",
 		Set: []event.Setting{{Knob: "ell", Expr: "2"}, {Knob: "batch", Expr: "8"}}}
 }
 
-// train runs a job to its end in a session of its own and returns the last hash.
+// train runs a job to its end in a new session, or in that of from, and returns the hash of the last commit. during is
+// called with every record.
 func train(t *testing.T, dir string, j *Job, from *Restored, during func(r *Run, rec event.Record)) string {
 	t.Helper()
 	open := session.Create
@@ -67,7 +68,8 @@ func train(t *testing.T, dir string, j *Job, from *Restored, during func(r *Run,
 	return hash
 }
 
-// prepare readies a job as Prepare does, without timing its engine: a run of milliseconds takes less than that.
+// prepare returns a job as Prepare does, but without estimating memory and time, which would take longer than a short
+// run.
 func prepare(t *testing.T, o Options) *Job {
 	t.Helper()
 	j, err := prepared(o, func(j *Job, _ Engine) error {
@@ -86,8 +88,8 @@ func prepare(t *testing.T, o Options) *Job {
 	return j
 }
 
-// stopAt interrupts a run once a round is committed. It keeps the run's loop for a moment, so that the interrupt is
-// there before many more rounds are granted.
+// stopAt interrupts a run once a round is committed. It blocks the run's event loop for 2 ms, so that few more rounds
+// are granted before the interrupt.
 func stopAt(round uint64) func(*Run, event.Record) {
 	return func(r *Run, rec event.Record) {
 		if rec.Commit != nil && rec.Commit.To >= round {
@@ -97,7 +99,7 @@ func stopAt(round uint64) func(*Run, event.Record) {
 	}
 }
 
-// weigh readies a job as Prepare does, with what it is expected to take.
+// weigh prepares a job with its memory estimate.
 func weigh(t *testing.T, o Options) *Job {
 	t.Helper()
 	j, err := Prepare(o)
@@ -107,10 +109,10 @@ func weigh(t *testing.T, o Options) *Job {
 	return j
 }
 
-// TestResumeForkVerify: stopped half-way and resumed ends as undisturbed; a branch from within a commit verifies by
-// itself.
+// TestResumeForkVerify: a run that is stopped and resumed ends with the hash of an uninterrupted run, and a fork from a
+// round inside a commit verifies by itself.
 func TestResumeForkVerify(t *testing.T) {
-	const whole = 120 // many more than are under way when the interrupt arrives
+	const whole = 120 // many more than are in progress when the interrupt arrives
 	home := t.TempDir()
 	ctx := context.Background()
 	want := train(t, filepath.Join(home, "whole"), prepare(t, tiny(whole)), nil, nil)
@@ -121,13 +123,13 @@ func TestResumeForkVerify(t *testing.T) {
 		t.Fatal(err)
 	}
 	if from.Executed != 0 {
-		t.Errorf("%d rounds were executed again after a clean stop", from.Executed)
+		t.Errorf("%d rounds were recomputed after a clean stop", from.Executed)
 	}
 	if err := from.Continue(Options{Workers: 3, Threads: 1, Limit: event.Limit{Rounds: whole}}); err != nil {
 		t.Fatal(err)
 	}
 	if got := train(t, dir, from.Job, from, nil); got != want {
-		t.Errorf("resumed: %s, undisturbed %s", got, want)
+		t.Errorf("resumed: %s, uninterrupted %s", got, want)
 	}
 	res, err := Verify(ctx, dir, 1, nil)
 	if err != nil || res.Rounds != whole || res.Last.Hash != want {
@@ -140,18 +142,18 @@ func TestResumeForkVerify(t *testing.T) {
 		t.Fatal(err)
 	}
 	if f.Checkpoint.Round != 17 {
-		t.Fatalf("brought back round %d, want 17", f.Checkpoint.Round)
+		t.Fatalf("restored round %d, want 17", f.Checkpoint.Round)
 	}
 	if err := f.Fork("half", Options{Threads: 1, Limit: event.Limit{Rounds: whole}, Set: []event.Setting{{Knob: "eta", Expr: "0.01"}}, By: "test"}); err != nil {
 		t.Fatal(err)
 	}
 	if got := train(t, branch, f.Job, f, nil); got == want {
-		t.Error("the branch ends as its parent: the edit did not take effect")
+		t.Error("the fork ends as its parent: the edit did not take effect")
 	}
 	if res, err := Verify(ctx, branch, 1, nil); err != nil || res.Rounds != whole-17 {
-		t.Errorf("verify of the branch: %+v, %v", res, err)
+		t.Errorf("verify of the fork: %+v, %v", res, err)
 	}
-	// The same branch without an edit goes the parent's way.
+	// The same fork without an edit ends as its parent.
 	same := filepath.Join(home, "same")
 	f, err = Restore(ctx, dir, 17, &checkpoint.Files{Dir: same}, 1, nil)
 	if err != nil {
@@ -161,13 +163,13 @@ func TestResumeForkVerify(t *testing.T) {
 		t.Fatal(err)
 	}
 	if got := train(t, same, f.Job, f, nil); got != want {
-		t.Errorf("a branch without an edit: %s, its parent %s", got, want)
+		t.Errorf("a fork without an edit: %s, its parent %s", got, want)
 	}
 }
 
-// TestASmallRunIsSmall: what a run leaves is the state of its last round, saved once, and some KiB that tell of it.
-// This state is three rows of every member, and its cursors.
-func TestASmallRunIsSmall(t *testing.T) {
+// TestSessionSize: a finished run leaves the state of its last round, saved once, and a log of at most 16 KiB. The
+// state is three rows for every member, and its cursors.
+func TestSessionSize(t *testing.T) {
 	home := t.TempDir()
 	var state int64
 	for i := range 4 {
@@ -175,15 +177,15 @@ func TestASmallRunIsSmall(t *testing.T) {
 		state += int64(j.Members) * int64(3*4*j.Net.Layout.Params)
 		train(t, filepath.Join(home, strconv.Itoa(i)), j, nil, nil)
 	}
-	const told = 16 << 10
-	if size := session.Size(home); size < state || size > state+4*told {
+	const logBytes = 16 << 10
+	if size := session.Size(home); size < state || size > state+4*logBytes {
 		t.Errorf("four runs of %d bytes of state leave %d bytes", state, size)
 	}
 }
 
-// TestEditsBeforeTheEnd: what was accepted while the run was paused is in force after it was stopped and resumed, and
-// every resume leaves a session that verifies from the seed.
-func TestEditsBeforeTheEnd(t *testing.T) {
+// TestEditsAcceptedWhilePaused: an edit that was accepted while the run was paused takes effect after the run is
+// stopped and resumed. After every resume the session verifies from its first round.
+func TestEditsAcceptedWhilePaused(t *testing.T) {
 	dir := filepath.Join(t.TempDir(), "s")
 	ctx := context.Background()
 	steered := false
@@ -215,7 +217,7 @@ func TestEditsBeforeTheEnd(t *testing.T) {
 			}
 		})
 		if !seen {
-			t.Fatal("the edit that was accepted while paused is gone")
+			t.Fatal("the edit that was accepted while paused is lost")
 		}
 		if _, err := Verify(ctx, dir, 1, nil); err != nil {
 			t.Fatalf("after resume %d: %v", i+1, err)
@@ -223,8 +225,8 @@ func TestEditsBeforeTheEnd(t *testing.T) {
 	}
 }
 
-// TestAcceptedBeforeACrash: the log as it is when a receipt leaves holds what was accepted, and the run that goes on
-// with it obeys. The log is copied at that moment: a kill leaves no more.
+// TestAcceptedBeforeACrash: when a receipt is sent, the log already contains the accepted command, and a run that
+// resumes from this log applies it. The test copies the log at that moment, as a kill would leave it.
 func TestAcceptedBeforeACrash(t *testing.T) {
 	home := t.TempDir()
 	ctx := context.Background()
@@ -267,7 +269,7 @@ func TestAcceptedBeforeACrash(t *testing.T) {
 		}
 	})
 	if members != 7 || eta != "0.03" {
-		t.Errorf("the run goes on with %d members and eta %q, accepted were 7 and 0.03", members, eta)
+		t.Errorf("the run resumes with %d members and eta %q, want the accepted 7 and 0.03", members, eta)
 	}
 	if _, err := Verify(ctx, crashed, 1, nil); err != nil {
 		t.Error(err)
@@ -301,7 +303,7 @@ func planEdits(rec event.Record) []event.Edit {
 	return rec.Plan.Timeline
 }
 
-// TestRestoreRefuses names what is wrong and touches nothing.
+// TestRestoreRefuses: each error names the cause, and the session does not change.
 func TestRestoreRefuses(t *testing.T) {
 	home := t.TempDir()
 	ctx := context.Background()
@@ -315,7 +317,7 @@ func TestRestoreRefuses(t *testing.T) {
 		t.Fatal(err)
 	}
 	if err := from.Continue(Options{Limit: event.Limit{Rounds: 6}}); err == nil || !strings.Contains(err.Error(), "complete") {
-		t.Errorf("a finished run goes on: %v", err)
+		t.Errorf("a finished run resumes: %v", err)
 	}
 	if err := from.Continue(Options{Limit: event.Limit{Rounds: 9}, Set: []event.Setting{{Knob: "ell", Expr: "0"}}}); err == nil || !strings.Contains(err.Error(), "ell") {
 		t.Errorf("ell = 0: %v", err)
@@ -338,7 +340,8 @@ func TestRestoreRefuses(t *testing.T) {
 	}
 }
 
-// TestInit: given parameters are where the run starts, they travel with the session, and wrong ones are refused.
+// TestInit: a run starts from the parameters of --init, the session keeps a copy of the file, and a file that does not
+// fit is rejected.
 func TestInit(t *testing.T) {
 	home := t.TempDir()
 	j := prepare(t, tiny(3))
@@ -361,7 +364,7 @@ func TestInit(t *testing.T) {
 	dir := filepath.Join(home, "s")
 	hash := train(t, dir, given, nil, nil)
 	if other := train(t, filepath.Join(home, "o"), prepare(t, tiny(3)), nil, nil); other == hash {
-		t.Error("the given parameters made no difference")
+		t.Error("the initial parameters had no effect")
 	}
 	if err := os.Remove(path); err != nil {
 		t.Fatal(err)
@@ -377,7 +380,7 @@ func TestInit(t *testing.T) {
 	}
 }
 
-// TestPrepareRefuses: each a sentence that names the thing.
+// TestPrepareRefuses: each error is one sentence that names the option.
 func TestPrepareRefuses(t *testing.T) {
 	for name, c := range map[string]struct {
 		change func(*Options)
@@ -407,7 +410,7 @@ func TestPrepareRefuses(t *testing.T) {
 	}
 }
 
-// TestLockedSession: a second process is told who holds it.
+// TestLockedSession: a second process gets an error that names the process holding the lock.
 func TestLockedSession(t *testing.T) {
 	dir := filepath.Join(t.TempDir(), "s")
 	s, err := session.Create(dir)
@@ -422,7 +425,8 @@ func TestLockedSession(t *testing.T) {
 	}
 }
 
-// The configuration names the loss of a model without classes, by which screens and comparisons tell runs apart.
+// TestLossIsRecorded: the configuration names the loss of a model without classes, by which screens and comparisons
+// distinguish runs.
 func TestLossIsRecorded(t *testing.T) {
 	for model, want := range map[string]string{"mlp-small": "", "quadratic": models.Distance} {
 		j, err := Prepare(Options{Algorithm: "dp-sgd", Model: model, Data: fewImages, Members: 1, Limit: event.Limit{Rounds: 1}})

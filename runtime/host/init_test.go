@@ -13,7 +13,7 @@ import (
 	"brood/runtime/option"
 )
 
-// taken returns the parameters and the statistics of a model in a file.
+// taken returns the parameters and the statistics of the model in a file.
 func taken(t *testing.T, path string, net *models.Model) (params, stats []float32) {
 	t.Helper()
 	file, err := modelfile.Open(path)
@@ -29,8 +29,8 @@ func taken(t *testing.T, path string, net *models.Model) (params, stats []float3
 	return params, stats
 }
 
-// TestStart: a run begins with the parameters and the statistics of a file, whatever names the file gives its layers,
-// and the session keeps the file under the names of the model.
+// TestStart: a run starts with the parameters and the statistics of a file, also if the file names its layers
+// differently. The session saves them under the names of the model.
 func TestStart(t *testing.T) {
 	const torch = "../evaluate/testdata/torch"
 	text, err := os.ReadFile(torch + ".toml")
@@ -66,14 +66,14 @@ func TestStart(t *testing.T) {
 			}
 		}
 		if err := j.start(path); err != nil || !slices.Equal(j.initState, params) || !slices.Equal(j.stats, stats) || j.stats[0] == 0 {
-			t.Errorf("%q: a run does not begin with parameters and statistics of the file: %v", rename, err)
+			t.Errorf("%q: a run does not start with the parameters and statistics of the file: %v", rename, err)
 		}
 		dir := t.TempDir()
 		if err := j.saveInit(dir); err != nil {
 			t.Fatal(err)
 		}
 		if p, s := taken(t, filepath.Join(dir, initFile), net); !slices.Equal(p, params) || !slices.Equal(s, stats) {
-			t.Errorf("%q: the session keeps another model", rename)
+			t.Errorf("%q: the session saved another model", rename)
 		}
 	}
 }

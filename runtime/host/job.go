@@ -101,7 +101,7 @@ func prepared(o Options, estimate func(j *Job, eng Engine) error) (*Job, error) 
 	if err := o.Check(); err != nil {
 		return nil, err
 	}
-	own, err := owned(o)
+	own, err := ownModel(o)
 	if err != nil {
 		return nil, err
 	}
@@ -117,7 +117,7 @@ func prepared(o Options, estimate func(j *Job, eng Engine) error) (*Job, error) 
 	}
 	j.Edits = append(j.Edits, j.rates()...)
 	j.configure(o)
-	if err := j.measurable(); err != nil {
+	if err := j.checkTarget(); err != nil {
 		return nil, err
 	}
 	eng, err := j.engine("", j.Threads)
@@ -181,8 +181,8 @@ func (j *Job) configure(o Options) {
 	j.Config = c
 }
 
-// measurable returns an error if the limit has a target whose metric the run does not measure.
-func (j *Job) measurable() error {
+// checkTarget returns an error if the limit has a target whose metric the run does not measure.
+func (j *Job) checkTarget() error {
 	if j.Limit.Target == "" {
 		return nil
 	}

@@ -25,16 +25,16 @@ import (
 	"brood/transport/local"
 )
 
-// usage is what was asked of a device.
+// usage counts the calls to a device.
 type usage struct {
 	launches    map[string]int // by kernel
 	wrote, read int            // bytes
-	waits       int            // times that the queue was waited for
+	waits       int            // waits for the queue
 	allocs      int
-	calls       int // that queue launches where chains that come again are graphs, as the driver of CUDA has them
+	calls       int // driver calls if repeated chains are replayed as graphs, as the CUDA driver does
 }
 
-// less is what was asked since an earlier count.
+// less returns the counts since an earlier count.
 func (u usage) less(o usage) usage {
 	out := usage{map[string]int{}, u.wrote - o.wrote, u.read - o.read, u.waits - o.waits, u.allocs - o.allocs, u.calls - o.calls}
 	for k, n := range u.launches {
@@ -45,7 +45,7 @@ func (u usage) less(o usage) usage {
 	return out
 }
 
-// total is all launches.
+// total returns the number of launches of all kernels.
 func (u usage) total() (n int) {
 	for _, some := range u.launches {
 		n += some
@@ -58,14 +58,14 @@ func (u usage) copy() usage {
 	return u
 }
 
-// counting is a driver with one device, opened once, that counts what is asked of it. What was compiled stays.
+// counting is a driver with a single device, which is opened once, that counts calls. Compiled kernels are reused.
 type counting struct {
 	gpu.Driver
 	gpu.Device
 	loaded  map[string]bool
 	kernels map[string]gpu.Kernel
 	names   map[gpu.Kernel]string
-	chains  map[string][]string // arguments of the launches of a chain, by their kernels and groups
+	chains  map[string][]string // arguments of the launches of a chain; the key is its kernels and groups
 	usage
 }
 
@@ -97,8 +97,8 @@ func (c *counting) Launch(k gpu.Kernel, groups [3]int, size int, args ...any) er
 	return c.Device.Launch(k, groups, size, args...)
 }
 
-// Sequence counts as a device with graphs would: a chain of four launches or more that was there before is one call,
-// and one for each launch with other arguments.
+// Sequence counts as a device with graphs would: a repeated chain of at least four launches is one call, plus one for
+// each launch whose arguments changed.
 func (c *counting) Sequence(calls []gpu.Call) error {
 	key, args := "", []string{}
 	for _, x := range calls {
@@ -143,7 +143,7 @@ func (c *counting) Alloc(bytes int) (gpu.Memory, error) {
 	return c.Device.Alloc(bytes)
 }
 
-// counted replaces the drivers of the test's process by one that counts.
+// counted replaces the drivers of the test process by one that counts.
 func counted(t *testing.T) *counting {
 	t.Helper()
 	d := opencl.Driver{}
@@ -164,15 +164,15 @@ func counted(t *testing.T) *counting {
 	return c
 }
 
-// perRound is what a round of an algorithm asks of a device, once memory is had and a first period is over.
+// perRound has the calls to a device in a round, once its memory is allocated and the first period is over.
 type perRound struct {
 	launches, calls, gradients, evaluations, wrote, read, waits float64
-	allocs                                                      int     // in all
+	allocs                                                      int     // of the longer grant, not per round
 	row                                                         float64 // bytes of a row of parameters
 }
 
-// measured is what rounds of a worker that hosts all n members ask for: those that a longer grant has more than a
-// shorter one, so that what a grant asks for once is not counted.
+// measured returns the calls in a round of a worker that hosts all n members. It is the difference of a longer and a
+// shorter grant, which excludes what a grant does once.
 func measured(t *testing.T, c *counting, a *optim.Algorithm, n int, augment, model string) perRound {
 	t.Helper()
 	o := brief(a, "mlp-small", fewImages)
@@ -210,12 +210,12 @@ func measured(t *testing.T, c *counting, a *optim.Algorithm, n int, augment, mod
 		long.allocs, float64(4 * j.Net.Layout.Params)}
 }
 
-// growing are algorithms whose rounds have turns of members or children one after the other, or passes over shards. Of
-// all others a round has as many launches for any number of members.
+// growing lists algorithms whose rounds process members or children in sequence, or pass over shards. For all others
+// the number of launches in a round does not depend on the number of members.
 var growing = []*optim.Algorithm{averaging.BGD, coupled.EASGD, gossip.ADPSGD, gossip.PopSGD, population.GA, population.PESGD, population.PBT, population.PB2}
 
-// crossing are algorithms whose messages, shuffles, square roots, limits or covariance the processor makes: rows of
-// parameters cross, which it waits for.
+// crossing lists algorithms that compute messages, shuffles, square roots, limits or covariance on the processor. They
+// copy rows of parameters between host and device, and wait for them.
 var crossing = []*optim.Algorithm{averaging.SparseLoCo, averaging.DeMo, averaging.WASH, evolution.SepCMA, evolution.PGPE, evolution.CRFMNES}
 
 // TestLaunches counts the launches, transfers and waits of a round. Nothing is allocated, and the gradient family never
@@ -252,16 +252,17 @@ func TestLaunches(t *testing.T) {
 			u := measured(t, c, a, n, x.augment, x.model)
 			of[i] = u
 			stays := !slices.Contains(crossing, a)
-			// BGD's report is a mean over the passes of a shard.
+			// The report of BGD is a mean over the passes of a shard.
 			family := stays && a.Needs&optim.Evaluations == 0 && a != averaging.BGD
 			if family && u.waits != 0 {
 				t.Errorf("%s with %d members waits %g times a round", a.Name, n, u.waits)
 			}
 			if u.allocs != 0 {
-				t.Errorf("%s with %d members takes memory %d times", a.Name, n, u.allocs)
+				t.Errorf("%s with %d members allocates memory %d times", a.Name, n, u.allocs)
 			}
-			// A loss and the number of hits of each member or candidate, and some lengths of 8 bytes; of lm-ma-es those of
-			// some dozens of directions, of one of them with the others, and of all with each candidate and the mean.
+			// Each member or candidate has a loss and a number of hits, and some have lengths of 8 bytes. lm-ma-es also has
+			// the lengths of its directions, their distances to one direction, and the distances of each candidate and of the
+			// mean to all directions.
 			products := 0
 			if v := 4 + int(3*math.Log(u.row/4)); a == evolution.LMMAES {
 				products = 8 * (2*v + (n+1)*(v+1) + 1)

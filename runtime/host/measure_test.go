@@ -12,24 +12,24 @@ import (
 	"brood/runtime/view"
 )
 
-// TestDue: records follow each other every second at first, and of a process that is as old as a year there are a few
-// thousand.
+// TestDue: a young process records every second, and a year of training has a few thousand records.
 func TestDue(t *testing.T) {
 	n, last := 0, time.Duration(0)
 	for age := time.Second; age < 365*24*time.Hour; age += max(time.Second, age/2000) {
 		if due(age-last, age) {
 			n, last = n+1, age
 			if age == 600*time.Second && n < 550 {
-				t.Errorf("%d records of ten minutes", n)
+				t.Errorf("%d records in ten minutes", n)
 			}
 		}
 	}
 	if n < 2000 || n > 8000 {
-		t.Errorf("%d records of a year", n)
+		t.Errorf("%d records in a year", n)
 	}
 }
 
-// TestMeasuring: nothing is recorded before a round is committed, and then this process is, with what the fleet tells.
+// TestMeasuring: nothing is recorded before the first commit. Then a record has the machines of the fleet, including
+// this process.
 func TestMeasuring(t *testing.T) {
 	synctest.Test(t, measures) // it waits for seconds
 }
@@ -41,12 +41,12 @@ func measures(t *testing.T) {
 	end := s.begin(t.Context(), survey, func(m coordinator.Measured) { got <- m })
 	testutil.Eventually(t, "a measurement", func() bool { return s.machine().Values != nil })
 	if len(got) > 0 {
-		t.Errorf("without a round there is a record of %+v", <-got)
+		t.Errorf("recorded %+v before a commit", <-got)
 	}
 	s.take(event.Record{Commit: &event.Commit{To: 1}})
 	m := testutil.Receive(t, got, "a record")
 	if len(m.Of) != 1 || m.Of[0].Worker != event.Here || m.Of[0].Values[event.Memory] <= 0 {
-		t.Errorf("it is of %+v", m.Of)
+		t.Errorf("the record has %+v", m.Of)
 	}
 	if _, ok := m.Of[0].Values[event.DeviceUsed]; ok {
 		t.Error("a process without a device has memory of one")
@@ -54,7 +54,8 @@ func measures(t *testing.T) {
 	end()
 }
 
-// TestSentPerSecond: a record has what links sent since the record before it, however the bytes came within that time.
+// TestSentPerSecond: a record has the mean rate since the previous record, however the bytes were distributed in that
+// time.
 func TestSentPerSecond(t *testing.T) {
 	b := sentBytes{}
 	fleet := func(bytes int64, rate float64) view.Fleet {
@@ -69,8 +70,8 @@ func TestSentPerSecond(t *testing.T) {
 		since time.Duration
 		want  float64
 	}{
-		{2e6, 0, 4 * time.Second, 0.5e6},   // the burst was before the last second
-		{4e6, 2e9, 4 * time.Second, 0.5e6}, // or in a moment of it
+		{2e6, 0, 4 * time.Second, 0.5e6},   // all bytes before the last second
+		{4e6, 2e9, 4 * time.Second, 0.5e6}, // or all within a moment of it
 		{4e6, 0, 2 * time.Second, 0},
 	} {
 		got := b.perSecond(fleet(c.bytes, c.rate), c.since)

@@ -13,7 +13,7 @@ import (
 	"brood/transport/local"
 )
 
-// held is what the heap holds after two rounds of a job whose members one worker hosts, in bytes.
+// held returns the bytes on the heap after two rounds of a job whose members are all on one worker.
 func held(t *testing.T, j *Job, onward bool) int64 {
 	t.Helper()
 	w, err := j.Worker(0, (&local.Hub{}).Link(0), nil, nil, 1, false)
@@ -31,20 +31,20 @@ func held(t *testing.T, j *Job, onward bool) int64 {
 	}
 	var m goruntime.MemStats
 	goruntime.GC()
-	goruntime.GC() // also what pools held on to
+	goruntime.GC() // also what pools had retained
 	goruntime.ReadMemStats(&m)
 	goruntime.KeepAlive(w)
 	return int64(m.HeapAlloc)
 }
 
-// TestMemoryPerMember holds what is predicted of one more member against the heap: blocks and scratch where no snapshot
-// is kept, and the blocks once more where one is. Members of Parle take four rows of parameters, a data-parallel one a
+// TestMemoryPerMember compares the predicted memory of one more member with the heap: blocks and scratch without a
+// snapshot, and the blocks once more with one. A member of Parle takes four rows of parameters, a data-parallel one a
 // gradient.
 func TestMemoryPerMember(t *testing.T) {
 	longtest.Need(t, longtest.Studies, "measures 160 members of four models")
 	for _, c := range []struct {
 		algorithm string
-		rows      float64 // of parameters, a member
+		rows      float64 // per member, in rows of parameters
 		snapshot  float64
 	}{{"parle", 4, 3}, {"dp-sgd", 1, 0}} {
 		job := func(members int) *Job {
@@ -65,7 +65,7 @@ func TestMemoryPerMember(t *testing.T) {
 		near := func(what string, got, want float64) {
 			t.Helper()
 			if d := got - want; d > 0.06*max(want, row) || d < -0.06*max(want, row) {
-				t.Errorf("%s, %s: %.0f bytes a member, want %.0f", c.algorithm, what, got, want)
+				t.Errorf("%s, %s: %.0f bytes per member, want %.0f", c.algorithm, what, got, want)
 			}
 		}
 		predicted := float64(b.blocks+b.scratch-a.blocks-a.scratch) / more
@@ -73,15 +73,15 @@ func TestMemoryPerMember(t *testing.T) {
 		real := float64(held(t, many, true)-held(t, few, true)) / more
 		near("on the heap", real, predicted)
 		kept := float64(held(t, many, false)-held(t, few, false)) / more
-		goruntime.KeepAlive([]*Job{few, many}) // with their data
+		goruntime.KeepAlive([]*Job{few, many}) // whose data must not be freed
 		near("with a snapshot", kept, predicted+c.snapshot*row)
-		t.Logf("%s: predicted %.0f, on the heap %.0f, with snapshots %.0f bytes a member of %.0f a row", c.algorithm, predicted, real, kept, row)
+		t.Logf("%s: predicted %.0f, on the heap %.0f, with snapshots %.0f bytes per member; a row has %.0f", c.algorithm, predicted, real, kept, row)
 	}
 }
 
-// TestMemoryPerParameter holds what is predicted of more parameters against the heap, where a programme computes on
-// rows itself: blocks, scratch, what it holds of them in double precision, and what the engine holds. A probe, which is
-// predicted and not made here, takes a row.
+// TestMemoryPerParameter compares the predicted memory of more parameters with the heap, for algorithms whose programs
+// compute on rows themselves: blocks, scratch, their rows in double precision, and the engine's memory. The prediction
+// includes a row for a probe, which these rounds do not have.
 func TestMemoryPerParameter(t *testing.T) {
 	longtest.Need(t, longtest.Studies, "measures twelve runs")
 	for _, algorithm := range []string{"cr-fm-nes", "lm-ma-es", "sep-cma", "pgpe", "guided-es", "snes"} {
@@ -105,13 +105,13 @@ func TestMemoryPerParameter(t *testing.T) {
 			return all
 		}
 		small, large := job("mlp-small"), job("mlp")
-		foretold, more := expected(small), expected(large)
+		predicted, more := expected(small), expected(large)
 		real, larger := held(t, small, true), held(t, large, true)
-		goruntime.KeepAlive([]*Job{small, large}) // with their data
+		goruntime.KeepAlive([]*Job{small, large}) // whose data must not be freed
 		per := func(n int64) float64 {
 			return float64(n) / float64(4*(large.Net.Layout.Params-small.Net.Layout.Params))
 		}
-		if want, got := per(more-foretold), per(larger-real); got < want-1.5 || got > want+0.1 {
+		if want, got := per(more-predicted), per(larger-real); got < want-1.5 || got > want+0.1 {
 			t.Errorf("%s: %.2f rows on the heap, predicted %.2f", algorithm, got, want)
 		} else {
 			t.Logf("%s: %.2f rows on the heap, predicted %.2f", algorithm, got, want)
@@ -119,8 +119,8 @@ func TestMemoryPerParameter(t *testing.T) {
 	}
 }
 
-// TestLargeAlone: one worker that hosts more than coordinator.KeepBytes is expected to hold its blocks once, several
-// workers four times.
+// TestLargeAlone: the estimate counts the blocks of a single worker that hosts more than coordinator.KeepBytes once,
+// and those of several workers four times.
 func TestLargeAlone(t *testing.T) {
 	with := func(workers int) *Job {
 		return prepare(t, Options{Algorithm: "parle", Model: "mlp", Data: fewImages, Members: 100, Workers: workers, Threads: 1, Limit: event.Limit{Seconds: 1}, By: "test"})
@@ -135,7 +135,7 @@ func TestLargeAlone(t *testing.T) {
 	}
 }
 
-// BenchmarkMembers is a cycle of five steps of Parle on `mlp`, each member on a hundredth of the data, on one worker
+// BenchmarkMembers runs a cycle of five steps of Parle on `mlp`, each member on a hundredth of the data, on one worker
 // that keeps no snapshot.
 func BenchmarkMembers(b *testing.B) {
 	for _, members := range []int{8, 1000} {

@@ -106,9 +106,9 @@ func (j *Job) noteScale(file string) {
 	}
 }
 
-// fits returns an error if the model does not accept the samples, or if a new run has more outputs than classes. If a
-// resized model would fit, the error names the command that writes it.
-func (j *Job) fits(set *data.Set) error {
+// checkFit returns an error if the model does not accept the samples, or if a new run has more outputs than classes. If
+// a resized model would fit, the error names the command that writes it.
+func (j *Job) checkFit(set *data.Set) error {
 	d := set.Info
 	err := j.Net.Fits(d)
 	classifies := j.Net.Loss == models.CrossEntropy && !d.Text

@@ -22,9 +22,9 @@ converged = "consensus"
 expect = "r"
 `
 
-// TestBareRun: a rule table is recorded with the run, which resumes and verifies by the log alone, and never reads a
-// model or data.
-func TestBareRun(t *testing.T) {
+// TestModellessRun: the log records the rule table of a run without a model. The run resumes and verifies from the log
+// alone, without a model or data.
+func TestModellessRun(t *testing.T) {
 	train := func(j *Job, dir string, from *Restored) {
 		t.Helper()
 		open := session.Create
@@ -84,12 +84,12 @@ func TestBareRun(t *testing.T) {
 	train(j, whole, nil)
 	w, err := Verify(context.Background(), whole, 1, nil)
 	if err != nil || w.Last.Hash != v.Last.Hash {
-		t.Errorf("in one go %s, resumed %s (%v)", w.Last.Hash, v.Last.Hash, err)
+		t.Errorf("uninterrupted %s, resumed %s (%v)", w.Last.Hash, v.Last.Hash, err)
 	}
 }
 
-// TestBareRefuses: what only a model has is refused, and so is a swap between runs with one and runs without.
-func TestBareRefuses(t *testing.T) {
+// TestModellessRefuses: options that need a model are rejected, and so is a swap between runs with and without a model.
+func TestModellessRefuses(t *testing.T) {
 	for name, c := range map[string]struct {
 		o    Options
 		says string

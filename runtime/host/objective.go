@@ -31,10 +31,10 @@ func (o *Own) asObjective() *Own {
 	return &Own{Objective: &objective.Objective{Command: o.command}}
 }
 
-// owned returns the model that the options define themselves: the graph or the objective of a Go program (o.Own), the
-// objective of the options objective and params, the program of the option program, or the policy of the options env and
-// policy. It returns nil if there is none, and an error if several are given or one is incomplete.
-func owned(o Options) (*Own, error) {
+// ownModel returns the model that the options define themselves: the graph or the objective of a Go program (o.Own),
+// the objective of the options objective and params, the program of the option program, or the policy of the options
+// env and policy. It returns nil if there is none, and an error if several are given or one is incomplete.
+func ownModel(o Options) (*Own, error) {
 	own, _ := o.Own.(*Own)
 	if policy, err := inEnvironment(o, own); policy != nil || err != nil {
 		return policy, err
@@ -112,8 +112,8 @@ func (o *Own) objectiveName() string {
 }
 
 // completed returns o as the session needs it: a command becomes a program or an objective, an objective without
-// parameters gets those of the session, and a session in an environment gets its policy. o itself does not change. at is
-// the device that a program computes on.
+// parameters gets those of the session, and a session in an environment gets its policy. o itself does not change. at
+// is the device that a program computes on.
 func (o *Own) completed(c event.Config, at string) (*Own, error) {
 	if c.Environment() != "" {
 		return o.recordedEnvironment(c)
@@ -164,7 +164,7 @@ func (o *Own) recordedObjective(c event.Config) (*models.Model, error) {
 	return m, nil
 }
 
-// firstDifference says where the lines of a program differ from those that a session recorded; "" if they are equal.
+// firstDifference describes the first line of a program that differs from the recorded one; "" if all are equal.
 func firstDifference(have, want []string) string {
 	for i := range max(len(have), len(want)) {
 		if i >= len(have) || i >= len(want) || have[i] != want[i] {
@@ -189,7 +189,7 @@ func (j *Job) prepareObjective(o Options) (err error) {
 	if j.own.simulates() {
 		why, where = "an environment has no model and no data: omit it (docs/environments.md)", "on the processor"
 	}
-	if err := refuseData(o, why, option.Validation, option.Rebuild); err != nil {
+	if err := rejectDataOptions(o, why, option.Validation, option.Rebuild); err != nil {
 		return err
 	}
 	if at := option.Device.Text(o); at != "" && at != option.CPU {

@@ -23,7 +23,7 @@ import (
 	"brood/runtime/session"
 )
 
-// maximise runs an objective, records it in dir, and returns the centre that it ends with.
+// maximise runs an objective, records it in dir, and returns its last centre and the hash of the last commit.
 func maximise(ctx context.Context, own *host.Own, dir string, o host.Options) (*evaluate.Model, string, error) {
 	o.Own = own
 	job, err := host.Prepare(o)
@@ -51,7 +51,7 @@ func maximise(ctx context.Context, own *host.Own, dir string, o host.Options) (*
 	return t, hash, err
 }
 
-// Any Go function of parameters and a seed is an objective.
+// A Go function of parameters and a seed can be an objective.
 func ExampleOwn_objective() {
 	own := &host.Own{Objective: &objective.Objective{
 		Spec: objective.Spec{Name: "sphere", Params: []objective.Param{{Name: "x", Shape: []int{10}, Init: objective.Normal}}},
@@ -82,9 +82,9 @@ func ExampleOwn_objective() {
 	// Output: found: true, verified: true
 }
 
-// twin is openai-es by plain SGD with raw fitness on a function of parameters and seed, written from the equations:
+// naiveES is openai-es with plain SGD and raw fitness on a function of parameters and seed, written from the equations:
 // candidates theta +- sigma*eps, g = 1/(P*sigma) * sum_k (F(2k)-F(2k+1)) eps_k, theta += eta*g.
-func twin(f objective.Func, seed uint64, n, members, rounds int, sigma, eta float32, seeds []int32) []float32 {
+func naiveES(f objective.Func, seed uint64, n, members, rounds int, sigma, eta float32, seeds []int32) []float32 {
 	theta := make([]float32, n)
 	for round := range rounds {
 		sum := make([]float32, n)
@@ -113,7 +113,7 @@ func twin(f objective.Func, seed uint64, n, members, rounds int, sigma, eta floa
 	return theta
 }
 
-// A run on an objective has the bits of a naive twin that draws, evaluates and adds up by itself.
+// A run on an objective has the bits of naiveES.
 func TestObjectiveAgainstNaive(t *testing.T) {
 	f := func(x []float32, seed uint64) (y float64, err error) {
 		for i, v := range x {
@@ -134,14 +134,14 @@ func TestObjectiveAgainstNaive(t *testing.T) {
 	env := &optim.Env{Seed: 9, Data: set}
 	seeds := make([]int32, rounds)
 	env.SharedBatch(seeds, 0)
-	want := twin(f, 9, n, members, rounds, 0.125, 0.0625, seeds)
+	want := naiveES(f, 9, n, members, rounds, 0.125, 0.0625, seeds)
 	if !slices.Equal(got.Params, want) {
-		t.Errorf("the run ends at %v\nthe twin at %v", got.Params, want)
+		t.Errorf("the run ends at %v\nnaiveES at %v", got.Params, want)
 	}
 }
 
-// The functions that evosax and others compare strategies on, at equal budgets: what is reached is far better than the
-// start, as with any strategy that works. Each strategy has one of them; with BROOD_LONG=studies each has all.
+// TestObjectiveFunctions: on standard test functions each strategy reaches a value far below the start within a fixed
+// budget of evaluations. Each strategy has one function; with BROOD_LONG=studies each has all.
 func TestObjectiveFunctions(t *testing.T) {
 	start := 2.0
 	for i, f := range []struct {
@@ -189,7 +189,7 @@ func each(x []float32, f func(i int, v float64) float64) (sum float64) {
 	return sum
 }
 
-// Missing results count as the worst, are told of, and a session of such a function verifies.
+// TestObjectiveMisses: a missing result counts as the worst, raises an alert, and the session verifies.
 func TestObjectiveMisses(t *testing.T) {
 	own := &host.Own{Objective: &objective.Objective{Spec: objective.Flat(3), Func: func(x []float32, _ uint64) (float64, error) {
 		if x[0] > x[1] {
@@ -207,23 +207,23 @@ func TestObjectiveMisses(t *testing.T) {
 		if err != nil || again.Last.Hash != hash {
 			t.Errorf("%s: %v", algorithm, err)
 		}
-		if len(again.Told) != 1 || !strings.Contains(again.Told[0], "the first: broken") {
-			t.Errorf("%s: the session says %q", algorithm, again.Told)
+		if len(again.Alerts) != 1 || !strings.Contains(again.Alerts[0], "the first: broken") {
+			t.Errorf("%s: recorded alerts %q", algorithm, again.Alerts)
 		}
 	}
 }
 
-// Guidance by gradients is for models that have them; by its estimates Guided ES maximises what has none.
+// TestObjectiveHasNoGradientToGuide: Guided ES rejects gradients as a surrogate for an objective.
 func TestObjectiveHasNoGradientToGuide(t *testing.T) {
 	own := &host.Own{Objective: &objective.Objective{Spec: objective.Flat(3), Func: func(x []float32, _ uint64) (float64, error) { return float64(x[0]), nil }}}
 	_, _, err := maximise(context.Background(), own, filepath.Join(t.TempDir(), "s"), host.Options{Algorithm: "guided-es", Members: 8, Seed: 2, Limit: event.Limit{Rounds: 6},
 		Set: []event.Setting{{Knob: "surrogate", Expr: "gradient"}}})
 	if err == nil || !strings.Contains(err.Error(), "surrogate gradient needs a model with gradients") {
-		t.Errorf("an objective guides by gradients: %v", err)
+		t.Errorf("an objective with surrogate gradients: %v", err)
 	}
 }
 
-// A session is data: nothing in it starts a program, here or on a worker.
+// TestSessionsStartNothing: no content of a session starts a program, here or on a worker.
 func TestSessionsStartNothing(t *testing.T) {
 	dir := t.TempDir()
 	touched := filepath.Join(dir, "touched")
@@ -234,9 +234,9 @@ func TestSessionsStartNothing(t *testing.T) {
 	}
 	c.Told = map[string]string{option.Objective.Name: "touch " + touched}
 	if _, err := host.FromSession(dir, c); err == nil {
-		t.Error("a session that names a program was taken")
+		t.Error("a session that names a program was accepted")
 	}
 	if _, err := os.Stat(touched); err == nil {
-		t.Error("it was started")
+		t.Error("the program was started")
 	}
 }

@@ -53,7 +53,7 @@ func ReadOrder(r io.Reader) (o Order, err error) {
 // control socket of the new session.
 func (o Order) Open(ctx context.Context, progress func(event.Commit)) (Opened, error) {
 	if o.Resume || o.From != "" {
-		if err := o.Options.Kept(); err != nil {
+		if err := o.Options.CheckResume(); err != nil {
 			return Opened{}, err
 		}
 	}
@@ -82,10 +82,10 @@ func (o Order) resume(ctx context.Context) (r Opened, err error) {
 		return r, err
 	}
 	defer r.closeAfter(&err)
-	if err = settable(o.Dir, 0, o.Options.Set); err != nil {
+	if err = checkSettings(o.Dir, 0, o.Options.Set); err != nil {
 		return r, err
 	}
-	own, err := againProgram(o.Options)
+	own, err := resumedProgram(o.Options)
 	if err != nil {
 		return r, err
 	}
@@ -98,7 +98,7 @@ func (o Order) resume(ctx context.Context) (r Opened, err error) {
 
 // fork creates the session Dir from the state of session From after round At.
 func (o Order) fork(ctx context.Context, progress func(event.Commit)) (r Opened, err error) {
-	if err = settable(o.From, o.At, o.Options.Set); err != nil {
+	if err = checkSettings(o.From, o.At, o.Options.Set); err != nil {
 		return r, err
 	}
 	if r.Session, err = session.Create(o.Dir); err != nil {
@@ -113,7 +113,7 @@ func (o Order) fork(ctx context.Context, progress func(event.Commit)) (r Opened,
 		defer a.Close()
 		progress = func(k event.Commit) { a.Tell(k.To) }
 	}
-	own, err := againProgram(o.Options)
+	own, err := resumedProgram(o.Options)
 	if err != nil {
 		return r, err
 	}

@@ -12,8 +12,9 @@ import (
 	"brood/runtime/testutil"
 )
 
-// obey trains an order as another process would that reads it.
-func obey(t *testing.T, o Order, watch func(*Run, event.Record)) (hash string) {
+// runOrder encodes and decodes an order, as for another process, trains it and returns the hash of the last commit.
+// watch may be nil.
+func runOrder(t *testing.T, o Order, watch func(*Run, event.Record)) (hash string) {
 	t.Helper()
 	var text bytes.Buffer
 	if err := o.Write(&text); err != nil {
@@ -50,35 +51,35 @@ func obey(t *testing.T, o Order, watch func(*Run, event.Record)) (hash string) {
 	return hash
 }
 
-// TestOrder: a run that another process is given as a value, left in the middle, goes on with the bits of one that
-// nobody disturbed, and so does a branch of it. A zero limit keeps the one that was.
+// TestOrder: a run from an encoded order that is interrupted and resumed has the hash of an uninterrupted run, and so
+// has a fork of it. A zero limit keeps the recorded one.
 func TestOrder(t *testing.T) {
 	o := Options{Algorithm: "leader", Members: 3, Workers: 2, Threads: 2, Seed: 5, Limit: event.Limit{Rounds: 300},
 		Set: []event.Setting{{Knob: "n", Expr: "500"}}, By: "test"}
 	home := t.TempDir()
 	whole, cut, branch := filepath.Join(home, "whole"), filepath.Join(home, "cut"), filepath.Join(home, "branch")
-	want := obey(t, Order{Dir: whole, Options: o}, nil)
-	left := obey(t, Order{Dir: cut, Options: o}, func(r *Run, rec event.Record) {
+	want := runOrder(t, Order{Dir: whole, Options: o}, nil)
+	left := runOrder(t, Order{Dir: cut, Options: o}, func(r *Run, rec event.Record) {
 		if rec.Commit != nil && rec.Commit.To >= 20 {
 			go r.Interrupt()
 		}
 	})
 	if left == want {
-		t.Fatal("it was at its end before it was left")
+		t.Fatal("the run ended before it was interrupted")
 	}
-	if got := obey(t, Order{Dir: cut, Resume: true, Options: Options{Workers: 1, Unattended: true}}, nil); got != want {
-		t.Errorf("resumed %s, undisturbed %s", got, want)
+	if got := runOrder(t, Order{Dir: cut, Resume: true, Options: Options{Workers: 1, Unattended: true}}, nil); got != want {
+		t.Errorf("resumed %s, uninterrupted %s", got, want)
 	}
-	if got := obey(t, Order{Dir: branch, From: whole, At: 10, Options: Options{By: "fork"}}, nil); got != want {
-		t.Errorf("a branch without an edit %s, its parent %s", got, want)
+	if got := runOrder(t, Order{Dir: branch, From: whole, At: 10, Options: Options{By: "fork"}}, nil); got != want {
+		t.Errorf("a fork without an edit %s, its parent %s", got, want)
 	}
 	if x := session.Describe(branch); x.Round != 300 || x.Phase != event.Finished {
-		t.Errorf("the branch is %s at round %d", x.Phase, x.Round)
+		t.Errorf("the fork is %s at round %d", x.Phase, x.Round)
 	}
 	if _, err := ReadOrder(strings.NewReader("")); err == nil || !strings.Contains(err.Error(), "read order of a run") {
-		t.Errorf("no order at all: %v", err)
+		t.Errorf("an empty order: %v", err)
 	}
 	if _, err := (Order{Dir: filepath.Join(home, "none"), Resume: true}).Open(t.Context(), nil); err == nil {
-		t.Error("a session that is not there goes on")
+		t.Error("a session that does not exist resumes")
 	}
 }

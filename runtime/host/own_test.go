@@ -17,7 +17,8 @@ import (
 	"brood/runtime/event"
 )
 
-// bent is a small model that no list of layers can say: the hyperbolic tangent of a dense layer, then another.
+// bent returns a small graph that cannot be written as a list of layers: the hyperbolic tangent of a dense layer, then
+// another dense layer.
 func bent() *Own {
 	return &Own{Graph: graph.Own{Name: "bent", Input: []int{784}, Classes: 10,
 		Params: []engine.Tensor{{Name: "w", Shape: []int{8, 784}}, {Name: "v", Shape: []int{10, 8}}},
@@ -35,7 +36,7 @@ func ownOptions(alg string, workers, threads int, rounds uint64) Options {
 	return o
 }
 
-// The bits of a graph of one's own do not depend on workers and threads, whatever the algorithm, and are verified.
+// TestOwnBits: the bits of a run with an own graph do not depend on workers and threads, and the session verifies.
 func TestOwnBits(t *testing.T) {
 	for _, alg := range []string{"parle", "openai-es"} {
 		home, want, last := t.TempDir(), "", ""
@@ -57,9 +58,9 @@ func TestOwnBits(t *testing.T) {
 	}
 }
 
-// A session goes on, branches and is verified with its graph and with no other.
+// TestOwnResumes: a session of an own graph resumes, forks and verifies with its graph only.
 func TestOwnResumes(t *testing.T) {
-	const whole = 40 // many more than are under way when the interrupt arrives
+	const whole = 40 // many more than are in progress when the interrupt arrives
 	ctx, home := context.Background(), t.TempDir()
 	want := train(t, filepath.Join(home, "whole"), prepare(t, ownOptions("parle", 2, 2, whole)), nil, nil)
 	dir := filepath.Join(home, "half")
@@ -96,7 +97,7 @@ func TestOwnResumes(t *testing.T) {
 		t.Fatal(err)
 	}
 	if got := train(t, dir, from.Job, from, nil); got != want {
-		t.Errorf("resumed: %s, undisturbed %s", got, want)
+		t.Errorf("resumed: %s, uninterrupted %s", got, want)
 	}
 	branch := filepath.Join(home, "branch")
 	if from, err = bent().Restore(ctx, dir, 3, &checkpoint.Files{Dir: branch}, 1, nil); err != nil {
@@ -106,7 +107,7 @@ func TestOwnResumes(t *testing.T) {
 		t.Fatal(err)
 	}
 	if got := train(t, branch, from.Job, from, nil); got != want {
-		t.Errorf("a branch without an edit: %s, its parent %s", got, want)
+		t.Errorf("a fork without an edit: %s, its parent %s", got, want)
 	}
 	for d, rounds := range map[string]uint64{dir: whole, branch: whole - 3} {
 		if v, err := bent().Verify(ctx, d, 1, nil); err != nil || v.Rounds != rounds || v.Last.Hash != want {
@@ -126,7 +127,8 @@ func changed(f func(o *Own)) *Own {
 	return o
 }
 
-// A model written into a file by its parameters' names is where another run starts, and Init is called for each tensor.
+// TestOwnStarts: another run can start from a model file with the graph's parameter names, and Init is called for each
+// tensor.
 func TestOwnStarts(t *testing.T) {
 	var seen []string
 	o := ownOptions("dp-sgd", 1, 1, 1)
@@ -161,7 +163,7 @@ func TestOwnStarts(t *testing.T) {
 	}
 }
 
-// What cannot train is refused before it begins.
+// TestOwnRefused: options and graphs that cannot train are rejected before the run starts.
 func TestOwnRefused(t *testing.T) {
 	for says, change := range map[string]func(*Options){
 		"leave model mlp out": func(o *Options) { o.Model = "mlp" },
@@ -183,7 +185,7 @@ func TestOwnRefused(t *testing.T) {
 		}
 	}
 	t.Setenv("BROOD_ENGINE", "native")
-	if _, err := Prepare(ownOptions("dp-sgd", 1, 1, 1)); err == nil || !strings.Contains(err.Error(), "leave BROOD_ENGINE=native out") {
+	if _, err := Prepare(ownOptions("dp-sgd", 1, 1, 1)); err == nil || !strings.Contains(err.Error(), "omit BROOD_ENGINE=native") {
 		t.Errorf("the native engine: %v", err)
 	}
 }
@@ -193,7 +195,7 @@ func cut(_ *G.ExprGraph, _ int, x *G.Node, p []*G.Node) (*G.Node, error) {
 	return G.Slice(G.Must(G.Mul(G.Must(G.Concat(0, p[0], p[0])), x)), G.S(0, 10))
 }
 
-// TestOldLog: a log from before v0.1, which has its version under another key, is refused.
+// TestOldLog: a log from before v0.1, whose version has another key, is rejected.
 func TestOldLog(t *testing.T) {
 	dir := filepath.Join(t.TempDir(), "s")
 	train(t, dir, prepare(t, tiny(1)), nil, nil)

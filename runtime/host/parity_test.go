@@ -16,13 +16,13 @@ import (
 	"brood/runtime/host"
 )
 
-// Strategies beside references that were written from the papers, in float64 and with noise of their own, on functions
-// that evosax and others compare strategies on. No function is told its dimension, and all are 0 at their least.
+// Strategies are compared with references that were written from the papers, in float64 and with their own noise, on
+// standard test functions. The minimum of every function is 0, and the functions have any dimension.
 
-// optimum is where the functions are least.
+// optimum returns element i of the minimum of the test functions.
 func optimum(i int) float64 { return 1.5 * math.Sin(3*float64(i)+1) }
 
-// oscillated is T_osz of BBOB, and skewed T_asy (Hansen, Finck, Ros, Auger 2009).
+// oscillated is T_osz of BBOB, and skewed is T_asy (Hansen, Finck, Ros, Auger 2009).
 func oscillated(x float64) float64 {
 	if x == 0 {
 		return 0
@@ -41,7 +41,7 @@ func skewed(x, beta, at float64) float64 {
 	return math.Pow(x, 1+beta*at*math.Sqrt(x))
 }
 
-// tested are the functions of z = x - optimum; at is the place of an element, from 0 to 1.
+// tested lists the functions of z = x - optimum. at is the position of an element, from 0 to 1.
 var tested = []struct {
 	name string
 	f    func(z []float64) float64
@@ -92,7 +92,7 @@ var tested = []struct {
 
 func at(i int, z []float64) float64 { return float64(i) / float64(len(z)-1) }
 
-// value is a tested function at x.
+// value returns a test function at x.
 func value[T float32 | float64](f func([]float64) float64, x []T) float64 {
 	z := make([]float64, len(x))
 	for i, v := range x {
@@ -106,11 +106,12 @@ const (
 	parityMembers = 20
 )
 
-// parityGenerations leave something to compare: SNES has solved half of the functions after 500.
+// parityGenerations are few enough for differences to show: after 500 generations SNES has solved half of the
+// functions.
 var parityGenerations = map[string]int{"openai-es": 500, "snes": 150, "ars": 500}
 
-// papers are the strategies as their papers have them: each takes a centre, noise and what to minimise, and returns
-// where it ends.
+// papers has the strategies as their papers define them. Each takes a start, a number of generations, a source of noise
+// and a function to minimise, and returns its last centre.
 var papers = map[string]func(x []float64, generations int, r *rand.Rand, f func([]float64) float64) []float64{
 	// Schaul, Glasmachers, Schmidhuber 2011, algorithm 2, from standard deviations of 1.
 	"snes": func(x []float64, generations int, r *rand.Rand, f func([]float64) float64) []float64 {
@@ -204,7 +205,7 @@ var papers = map[string]func(x []float64, generations int, r *rand.Rand, f func(
 
 const paritySigma, parityEta = 0.1, 0.05
 
-// sign is that of a difference.
+// sign returns -1, 0 or 1.
 func sign(d float64) float64 {
 	switch {
 	case d < 0:
@@ -223,7 +224,7 @@ func normals(r *rand.Rand, n int) []float64 {
 	return z
 }
 
-// mirrored are candidates x +- sigma*z, two by two, and their values.
+// mirrored returns noise vectors z and the values of the candidates x +- sigma*z, in pairs.
 func mirrored(x []float64, r *rand.Rand, sigma float64, f func([]float64) float64) (z [][]float64, values []float64) {
 	for range parityMembers / 2 {
 		plus, minus := normals(r, len(x)), make([]float64, len(x))
@@ -242,11 +243,12 @@ func mirrored(x []float64, r *rand.Rand, sigma float64, f func([]float64) float6
 	return z, values
 }
 
-// solved is what counts as the least: float32 holds no more of parameters near 1 under a condition of 10^6.
+// solved is the value below which a function counts as solved: float32 parameters near 1 cannot resolve less under a
+// condition number of 10^6.
 const solved = 1e-6
 
-// rankSum is z of the rank-sum test (Mann, Whitney 1947): how many deviations two samples lie from having one median,
-// equal values at their mean rank.
+// rankSum returns the z value of the rank-sum test (Mann, Whitney 1947), in standard deviations: 0 for samples of equal
+// medians. Equal values get their mean rank.
 func rankSum(a, b []float64) float64 {
 	all := slices.Concat(a, b)
 	n, m := float64(len(a)), float64(len(b))
@@ -278,8 +280,8 @@ func rankSum(a, b []float64) float64 {
 	return (sum - n*(n+m+1)/2) / math.Sqrt(variance)
 }
 
-// A strategy ends where the one of its paper ends, at one budget of evaluations: over the seeds, the ranks of both do
-// not tell one from the other.
+// TestParity: with the same budget of evaluations, the ranks of brood's results over seeds do not differ significantly
+// from those of the paper's strategy.
 func TestParity(t *testing.T) {
 	longtest.Need(t, longtest.Arithmetic, "many runs")
 	for _, algorithm := range []string{"openai-es", "snes", "ars"} {
@@ -305,14 +307,14 @@ func TestParity(t *testing.T) {
 			}
 			z := rankSum(ours, papers64)
 			t.Logf("| %s | %s | %s | %s | %.1f |", algorithm, of.name, quartiles(ours), quartiles(papers64), z)
-			if math.Abs(z) > 3.3 { // one in a thousand
-				t.Errorf("%s on %s: %s, where the paper's rule comes to %s: %.1f deviations", algorithm, of.name, quartiles(ours), quartiles(papers64), z)
+			if math.Abs(z) > 3.3 { // probability of one in a thousand
+				t.Errorf("%s on %s: %s, the paper's rule %s: %.1f deviations", algorithm, of.name, quartiles(ours), quartiles(papers64), z)
 			}
 		}
 	}
 }
 
-// quartiles are the median, and the quarters below and above, as a table has them.
+// quartiles formats the median, and the lower and upper quartiles in parentheses.
 func quartiles(x []float64) string {
 	x = slices.Sorted(slices.Values(x))
 	var out []string
@@ -327,7 +329,7 @@ func quartiles(x []float64) string {
 	return fmt.Sprintf("%s (%s to %s)", out[0], out[1], out[2])
 }
 
-// The test of ranks: alike samples are not told apart, others are.
+// TestRankSum: the test distinguishes different samples and does not distinguish equal ones.
 func TestRankSum(t *testing.T) {
 	a, b := []float64{1, 2, 3, 4, 5}, []float64{6, 7, 8, 9, 10}
 	if z := rankSum(a, b); math.Abs(z+2.6112) > 1e-3 { // 12.5 / sqrt(5*5*11/12)

@@ -125,7 +125,7 @@ func (p *Past) run(
 	res, err := recomputeLog(ctx, c, p.dir, p.at)
 	if err != nil {
 		w.Free()
-		return nil, 0, fmt.Errorf("execute %s again: %w", p.dir, older(p.h.config.Kernels, err))
+		return nil, 0, fmt.Errorf("execute %s again: %w", p.dir, explainOldKernels(p.h.config.Kernels, err))
 	}
 	return w, res.Rounds, nil
 }
@@ -150,7 +150,7 @@ func (p *Past) Loadable() bool { return p.h.holds(p.at) && p.Job.Net.Layout.Stat
 func (p *Past) Load(ctx context.Context, threads int) (*worker.Worker, error) {
 	j, cp := p.Job, *p.h.saved()
 	if j.Samples == nil || j.Samples.Digest() != j.Config.Digest {
-		j.blank()
+		j.clearSamples()
 	}
 	on := *j
 	if _, _, ok := gpu.ParseTensorKind(j.Config.Kernels); ok {

@@ -12,7 +12,7 @@ import (
 	"brood/runtime/event"
 )
 
-// sleeper is an engine whose samples take so long each, and the first task of a length five times as long.
+// sleeper is an engine that sleeps for a fixed time per sample, and five times as long for the first task of each size.
 type sleeper struct {
 	Engine
 	sample time.Duration
@@ -34,14 +34,14 @@ func (s *sleeper) Do(_ context.Context, tasks ...engine.Task) error {
 
 func (s *sleeper) Wait(context.Context) error { return nil }
 
-// TestPortion: tasks that take moments are timed whole, others by a part of their samples, and nothing takes long to
-// find that out.
-func TestPortion(t *testing.T) {
+// TestReducedSamples: short tasks are timed with all samples, long ones with some of them, and the choice itself takes
+// little time.
+func TestReducedSamples(t *testing.T) {
 	for _, c := range []struct {
 		sample time.Duration
 		most   int
 		want   int
-		took   time.Duration // of a task of so many that is timed already
+		took   time.Duration // time of the task if no further measurement is needed, else 0
 		within time.Duration
 	}{
 		{time.Microsecond, 1000, 1000, 0, 15 * time.Millisecond},
@@ -50,7 +50,7 @@ func TestPortion(t *testing.T) {
 		{time.Millisecond, 20, 20, 0, 150 * time.Millisecond},
 		{4 * time.Millisecond, 1000, 32, 128 * time.Millisecond, time.Second},
 		{4 * time.Millisecond, 3, 3, 0, 100 * time.Millisecond},
-		{time.Second, 1000, 32, 160 * time.Second, 3 * time.Minute}, // not a second time: what it first takes is said
+		{time.Second, 1000, 32, 160 * time.Second, 3 * time.Minute}, // timed once: the result is the time of the first run
 	} {
 		synctest.Test(t, func(t *testing.T) {
 			s := &sleeper{sample: c.sample, seen: map[int]bool{}}
@@ -58,15 +58,15 @@ func TestPortion(t *testing.T) {
 				return engine.Gradients{Batches: [][]int32{make([]int32, n)}}
 			})
 			if err != nil || n != c.want || seconds != c.took.Seconds() || s.slept > c.within {
-				t.Errorf("%d samples of %v: %d of them take %v s (%v), found out in %v; want %d, %v, at most %v", c.most, c.sample, n, seconds, err, s.slept, c.want, c.took, c.within)
+				t.Errorf("%d samples of %v: %d of them take %v s (%v), measured in %v; want %d, %v, at most %v", c.most, c.sample, n, seconds, err, s.slept, c.want, c.took, c.within)
 			}
 		})
 	}
 }
 
-// TestHollow: what a dry run without samples and vectors counts is what one with them does, of every algorithm with one
-// of three models, in turn.
-func TestHollow(t *testing.T) {
+// TestDryRunMeta: a dry run without samples and without vector storage has the same counts as one with them. Each
+// algorithm takes one of three models, in turn.
+func TestDryRunMeta(t *testing.T) {
 	compared := 0
 	models := []string{"mlp-small", "lenets", "mlp-int8"}
 	for i, a := range catalog.All() {
@@ -97,7 +97,7 @@ func TestHollow(t *testing.T) {
 	}
 }
 
-// totalsOf is what the rounds of an excerpt come to.
+// totalsOf returns the counts of the rounds of an excerpt.
 func totalsOf(t *testing.T, j *Job, x excerpt, metaOnly bool) workerTotals {
 	t.Helper()
 	h := *j

@@ -38,7 +38,7 @@ func Program(text string) (*Own, error) {
 // lines of its options --objective and --program, of which at most one is given. A program that trains a model is
 // started, since its description decides which runs it may join.
 func JoiningProgram(ctx context.Context, objective, text, at string) (*Own, error) {
-	if err := bothPrograms(objective, text); err != nil {
+	if err := checkOneProgram(objective, text); err != nil {
 		return nil, err
 	}
 	own, err := Program(cmp.Or(objective, text))
@@ -81,18 +81,18 @@ func ProgramDevice(at string) (string, error) {
 	return name, nil
 }
 
-// bothPrograms refuses a command line with an objective and a program.
-func bothPrograms(objective, text string) error {
+// checkOneProgram rejects a command line with an objective and a program.
+func checkOneProgram(objective, text string) error {
 	if objective != "" && text != "" {
 		return usererr.Errorf("--objective and --program are two programs: give one of them")
 	}
 	return nil
 }
 
-// againProgram returns the own model of a session that is resumed or forked with these options; see [Program].
-func againProgram(o Options) (*Own, error) {
+// resumedProgram returns the own model of a session that is resumed or forked with these options; see [Program].
+func resumedProgram(o Options) (*Own, error) {
 	objective, text := option.Objective.Text(o), option.Program.Text(o)
-	if err := bothPrograms(objective, text); err != nil {
+	if err := checkOneProgram(objective, text); err != nil {
 		return nil, err
 	}
 	return Program(cmp.Or(objective, text))
@@ -109,7 +109,7 @@ func (o *Own) External() bool { return o.trains() || o.Maximises() }
 // an option is about a model or data that brood reads itself.
 func (j *Job) prepareProgram(o Options) (err error) {
 	const why = "the program has its own model and data: omit it (docs/programs.md)"
-	if err := refuseData(o, why); err != nil {
+	if err := rejectDataOptions(o, why); err != nil {
 		return err
 	}
 	if err := checkProgramNeeds(j.Alg); err != nil {
@@ -135,9 +135,9 @@ func (j *Job) prepareProgram(o Options) (err error) {
 	return nil
 }
 
-// refuseData returns an error, with the reason why, if an option is set that is about a model or data that brood reads
-// itself, or one of the options also.
-func refuseData(o Options, why string, also ...*option.Option) error {
+// rejectDataOptions returns an error, with the reason why, if an option is set that is about a model or data that brood
+// reads itself, or one of the options also.
+func rejectDataOptions(o Options, why string, also ...*option.Option) error {
 	for _, x := range append([]*option.Option{
 		option.Model,
 		option.Data,
@@ -213,8 +213,9 @@ func (j *Job) initialStats() ([]float32, error) {
 	return stats, j.own.Program.Init(context.Background(), programKey(j.Config.Seed, 0), nil, stats)
 }
 
-// ProgramKernels explains why a worker with the kernels has cannot join a run whose program computes with kernels kind.
-func ProgramKernels(kind, name string, has []string) string {
+// ProgramMismatch explains why a worker with the kernels has cannot join a run whose program computes with kernels
+// kind.
+func ProgramMismatch(kind, name string, has []string) string {
 	for _, k := range has {
 		mine, theirs := strings.SplitN(k, "/", 3), strings.SplitN(kind, "/", 3)
 		switch {
@@ -227,6 +228,6 @@ func ProgramKernels(kind, name string, has []string) string {
 				"give the worker the same ones", name)
 		}
 	}
-	return fmt.Sprintf("this run trains the model of %s, and this worker was not given it: start it with brood worker "+
+	return fmt.Sprintf("this run trains the model of %s, which this worker does not have: start it with brood worker "+
 		"--program PROGRAM", name)
 }

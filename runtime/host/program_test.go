@@ -21,11 +21,11 @@ import (
 	"brood/runtime/session"
 )
 
-// openProgram returns the test program with faults, see [programtest.Main].
+// openProgram starts the test program with the given faults, see [programtest.Main].
 func openProgram(t *testing.T, faults string) *host.Own {
 	t.Helper()
 	if goruntime.GOOS == "windows" {
-		t.Skip("programs that give gradients need memory that this system does not share")
+		t.Skip("programs that compute gradients need shared memory, which this system does not have")
 	}
 	t.Setenv(programtest.Variable, faults)
 	p, err := program.Open(t.Context(), programtest.Command(), "")
@@ -64,8 +64,8 @@ func finish(job *host.Job, s *session.Session, from *host.Restored) (hash string
 	return hash, records, errors.Join(err, run.Close())
 }
 
-// A program trains under every algorithm, in the default tests under one of each kind: the same hash on one and two
-// workers, bytes as predicted (the coordinator checks them), and it verifies.
+// TestProgramAlgorithms: a program trains under every algorithm, in the default tests under one of each kind. One and
+// two workers end with the same hash, the coordinator finds the predicted bytes, and the session verifies.
 func TestProgramAlgorithms(t *testing.T) {
 	kinds := []string{"parle", "diloco", "popsgd", "openai-es"}
 	for _, a := range catalog.All() {
@@ -98,8 +98,8 @@ func TestProgramAlgorithms(t *testing.T) {
 	}
 }
 
-// A program that takes the steps of an optimiser itself, with brood's rounding, ends with the state of one that gives
-// gradients: the streams, the moments and the numbers are the same.
+// TestProgramSteps: a program that takes the optimiser steps itself, with brood's rounding, ends with the same state as
+// a program that returns gradients: the random streams, the moments and the rounding are the same.
 func TestProgramSteps(t *testing.T) {
 	for _, x := range []struct {
 		algorithm string
@@ -131,8 +131,8 @@ func TestProgramSteps(t *testing.T) {
 	}
 }
 
-// A run that is resumed and one that is forked end where the whole run ends, and the export holds the tensors by name.
-func TestProgramGoesOn(t *testing.T) {
+// TestProgramResumes: a resumed run ends with the hash of the whole run, and an exported model has the tensors by name.
+func TestProgramResumes(t *testing.T) {
 	own := openProgram(t, "")
 	dir := t.TempDir()
 	o := host.Options{Algorithm: "diloco", Members: 2, Threads: 1, Seed: 3, Limit: event.Limit{Rounds: 6}}
@@ -175,7 +175,7 @@ func TestProgramGoesOn(t *testing.T) {
 	}
 }
 
-// What a program must not be given, and what a session says of another program.
+// TestProgramRefused: options that a program does not support are rejected, and a session rejects another program.
 func TestProgramRefused(t *testing.T) {
 	own := openProgram(t, "")
 	for _, x := range []struct {
@@ -209,7 +209,8 @@ func TestProgramRefused(t *testing.T) {
 	}
 }
 
-// A program that fails while it trains is a failure of its worker, which says its last words and comes back.
+// TestProgramFails: a program that fails during training is a failure of its worker. The alert has the program's last
+// output, and the worker is restarted.
 func TestProgramFails(t *testing.T) {
 	own := openProgram(t, "die=30 once="+filepath.Join(t.TempDir(), "died"))
 	dir := filepath.Join(t.TempDir(), "s")
@@ -218,19 +219,20 @@ func TestProgramFails(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	said := ""
+	alerts := ""
 	for _, r := range records {
 		if r.Alert != nil {
-			said += r.Alert.Text + "\n"
+			alerts += r.Alert.Text + "\n"
 		}
 	}
-	if !strings.Contains(said, "it said: ValueError: the tensors do not match") {
-		t.Errorf("the run says %q", said)
+	if !strings.Contains(alerts, "it said: ValueError: the tensors do not match") {
+		t.Errorf("the alerts are %q", alerts)
 	}
 }
 
-// A program whose gradients vary does not verify by hashes, but its parameters do within a share of what the run moved,
-// also after it has converged and over a change of members. A program that does not vary has no error.
+// TestVerifyWithin: a session of a program whose gradients vary does not verify by hashes. Its parameters verify within
+// a share of their distance from the start, also after convergence and a change of members. A program that does not
+// vary has error 0.
 func TestVerifyWithin(t *testing.T) {
 	for _, x := range []struct {
 		faults, algorithm string

@@ -15,13 +15,14 @@ import (
 	"brood/runtime/host"
 )
 
-// DiLoCo and Parle on a module of torch give the losses of loops written apart in plain PyTorch, to rounding, over 50
-// rounds: 1e-7 in the first ten; later a pooling that picks another element makes differences grow.
+// TestProgramAgainstTorch: DiLoCo and Parle on a PyTorch module have the losses of separate loops in plain PyTorch over
+// 50 rounds, up to rounding: 1e-7 in the first ten. Later the differences grow, since max-pooling may pick another
+// element.
 func TestProgramAgainstTorch(t *testing.T) {
 	longtest.Need(t, longtest.Arithmetic, "torch takes seconds to start")
 	python := enginetest.Python("torch")
 	if python == "" {
-		t.Skip("no python3 here has torch")
+		t.Skip("no python3 on this machine has torch")
 	}
 	const members, rounds, steps = 3, 50, 4
 	for title, set := range map[string]map[string]string{

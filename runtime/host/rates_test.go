@@ -6,8 +6,8 @@ import (
 	"brood/runtime/event"
 )
 
-// TestModelRate: a run begins with the learning rate that its model states, where nobody sets another or another
-// optimiser, and where the algorithm follows gradients.
+// TestModelRate: a run starts with the learning rate of its model, unless the user sets another rate or another
+// optimiser, or the algorithm uses no gradients.
 func TestModelRate(t *testing.T) {
 	set := func(knob, expr string) []event.Setting { return []event.Setting{{Knob: knob, Expr: expr}} }
 	for _, c := range []struct {
@@ -19,7 +19,7 @@ func TestModelRate(t *testing.T) {
 		{"lenet-caffe", "parle", nil, map[string]string{"eta": "0.01", "eta_in": "0.01"}},
 		{"lenet-caffe", "dp-sgd", set("eta", "0.05"), nil},
 		{"lenet-caffe", "dp-sgd", set("optimiser", "adam"), nil},
-		{"lenet-caffe", "easgd", nil, nil}, // has a default of its own
+		{"lenet-caffe", "easgd", nil, nil}, // its default differs from that of eta
 		{"lenet-caffe", "openai-es", nil, nil},
 		{"lenet", "dp-sgd", nil, nil},
 	} {

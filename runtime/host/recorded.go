@@ -25,7 +25,7 @@ func (o *Own) FromSession(dir string, c event.Config) (*Job, error) {
 // job rebuilds the job of a configuration that was recorded in dir. If only the data or the engine is missing, or the
 // data differ from those of the session, it returns the job together with the error.
 func (o *Own) job(dir string, c event.Config) (*Job, error) {
-	j, err := o.modelled(dir, c)
+	j, err := o.jobWithoutData(dir, c)
 	if err != nil || j.Modelless() {
 		return j, err
 	}
@@ -46,14 +46,14 @@ func (o *Own) job(dir string, c event.Config) (*Job, error) {
 			c.Data, d, c.Digest)
 	}
 	if !j.own.External() {
-		_, err = chosen(j.Config.Kernels)
+		_, err = selectedEngine(j.Config.Kernels)
 	}
 	return j, err
 }
 
-// modelled returns the job of a recorded configuration without its data. It does not check that this machine has an
-// engine for it.
-func (o *Own) modelled(dir string, c event.Config) (*Job, error) {
+// jobWithoutData returns the job of a recorded configuration without its data. It does not check that this machine has
+// an engine for it.
+func (o *Own) jobWithoutData(dir string, c event.Config) (*Job, error) {
 	if c.Version != logVersion {
 		return nil, fmt.Errorf("the log of the session has version %d, and this brood reads version %d: use the brood that "+
 			"recorded it (0 is a version before v0.1)", c.Version, logVersion)
@@ -111,7 +111,7 @@ func RecordedForm(dir string) (form data.Form, err error) {
 		return form, fmt.Errorf("form %s: the session has no data that brood can read itself: name another session",
 			filepath.Base(dir))
 	}
-	j, err := (*Own)(nil).modelled(dir, h.config)
+	j, err := (*Own)(nil).jobWithoutData(dir, h.config)
 	if err == nil {
 		err = j.load(h.config.Augment)
 	}

@@ -17,8 +17,9 @@ import (
 	"brood/runtime/view/sourcetest"
 )
 
-// A keyframe is the view of exactly the records before it: a seek that starts there misses none and folds none twice.
-func TestKeyframeStandsBetweenRecords(t *testing.T) {
+// TestKeyframePosition: a keyframe is the view of exactly the records before its position, so that a seek from it
+// applies each record once.
+func TestKeyframePosition(t *testing.T) {
 	s, err := session.Create(filepath.Join(t.TempDir(), "s"))
 	if err != nil {
 		t.Fatal(err)
@@ -27,7 +28,7 @@ func TestKeyframeStandsBetweenRecords(t *testing.T) {
 	rs := sourcetest.Run(3, 10)
 	d := control.NewServer(s.Dir(), view.New(), nil)
 	rec := &recorder{sess: s, control: d}
-	if err := rec.Append(rs[:7]...); err != nil { // the first is due at once
+	if err := rec.Append(rs[:7]...); err != nil { // the first keyframe is due immediately
 		t.Fatal(err)
 	}
 	if err := rec.Append(rs[7:]...); err != nil {
@@ -50,7 +51,7 @@ func TestKeyframeStandsBetweenRecords(t *testing.T) {
 		t.Fatal(err)
 	}
 	if v.Position != at {
-		t.Errorf("the view is of %d records, the keyframe stands before record %d", v.Position, at)
+		t.Errorf("the view has applied %d records, the keyframe precedes record %d", v.Position, at)
 	}
 	for _, r := range rs[7:] {
 		v.Apply(r)
@@ -60,8 +61,7 @@ func TestKeyframeStandsBetweenRecords(t *testing.T) {
 	}
 }
 
-// A view that no keyframe holds, as one of many members, does not end the run: its records are in the log, and are
-// followed.
+// TestKeyframeTooLarge: a view that exceeds the size limit of keyframes does not end the run. The log has all records.
 func TestKeyframeTooLarge(t *testing.T) {
 	s, err := session.Create(filepath.Join(t.TempDir(), "s"))
 	if err != nil {
@@ -69,12 +69,12 @@ func TestKeyframeTooLarge(t *testing.T) {
 	}
 	defer s.Close()
 	rs := sourcetest.Run(3, 10)
-	for n := range 17 { // each of a mebibyte, which the view keeps
+	for n := range 17 { // each of a mebibyte, which the view retains
 		rs = append(rs, event.Record{Edit: &event.Edit{Algorithm: "sample", Knob: "eta", Expr: fmt.Sprint(n) + strings.Repeat(" ", 1<<20)}})
 	}
 	rec := &recorder{sess: s, control: control.NewServer(s.Dir(), view.New(), nil)}
 	for _, r := range rs[:len(rs)-1] {
-		rec.framed = time.Now() // none is due
+		rec.framed = time.Now() // no keyframe is due
 		if err := rec.Append(r); err != nil {
 			t.Fatal(err)
 		}
@@ -109,7 +109,8 @@ func TestKeyframeTooLarge(t *testing.T) {
 	}
 }
 
-// Views take no more of the log than what they are views of: one of many members is not saved every few seconds.
+// TestKeyframesAreFew: keyframes take about as much of the log as records, or less. The large view of many members is
+// not saved every few seconds.
 func TestKeyframesAreFew(t *testing.T) {
 	const members, rounds = 400, 150
 	s, err := session.Create(filepath.Join(t.TempDir(), "s"))
@@ -119,7 +120,7 @@ func TestKeyframesAreFew(t *testing.T) {
 	defer s.Close()
 	rec := &recorder{sess: s, control: control.NewServer(s.Dir(), view.New(), nil)}
 	for _, r := range sourcetest.Run(members, rounds) {
-		rec.framed = time.Time{} // one is due, by time
+		rec.framed = time.Time{} // a keyframe is due, by time
 		if err := rec.Append(r); err != nil {
 			t.Fatal(err)
 		}
@@ -153,6 +154,6 @@ func TestKeyframesAreFew(t *testing.T) {
 	}
 	t.Logf("%d keyframes of %d bytes in all, records of %d", frames, frameBytes, recordBytes)
 	if frames < 3 || frameBytes > 2*recordBytes {
-		t.Errorf("%d keyframes take %d bytes beside %d of records", frames, frameBytes, recordBytes)
+		t.Errorf("%d keyframes take %d bytes, the records %d", frames, frameBytes, recordBytes)
 	}
 }

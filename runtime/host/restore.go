@@ -106,9 +106,9 @@ func (out *Restored) execute(
 func (out *Restored) Continue(o Options) error {
 	j := out.Job
 	j.Workers, j.Threads = max(out.Hosts, 1), goruntime.NumCPU()
-	j.Retell(&j.Config, o)
+	j.ApplyResumed(&j.Config, o)
 	j.Limit, j.Unattended = o.Limit, o.Unattended
-	if err := j.measurable(); err != nil {
+	if err := j.checkTarget(); err != nil {
 		return err
 	}
 	if at := j.Device; at != "" && !j.Modelless() { // before anything is written

@@ -38,7 +38,7 @@ func (j *Job) load(augment string) error {
 		return usererr.Errorf("target %s is measured on validation samples, and there are none: give --validation above 0",
 			j.Limit.Target)
 	}
-	if err := j.fits(set); err != nil {
+	if err := j.checkFit(set); err != nil {
 		return fmt.Errorf("data %s: %w", name, err)
 	}
 	if data.IsPath(name) {
@@ -75,8 +75,8 @@ func (j *Job) targets() int {
 	return j.Net.Outputs
 }
 
-// blank replaces the data of the job by a set of the same shape without samples.
-func (j *Job) blank() {
+// clearSamples replaces the data of the job by a set of the same shape without samples.
+func (j *Job) clearSamples() {
 	j.Samples = &data.Set{Info: data.Info{
 		Name:       j.Config.Data,
 		Shape:      j.Net.Input,

@@ -66,7 +66,7 @@ func (o *Own) Kernels(at string) (out []string, err error) {
 	if kernels := requestedKernels(at); kernels != "" {
 		out = []string{kernels}
 	}
-	if !option.Processor(at) && !o.trains() {
+	if !option.IsCPU(at) && !o.trains() {
 		d, err := device(at)
 		if err != nil {
 			return nil, err

@@ -96,7 +96,7 @@ func (j *Job) simulated(workers int, p Prices, tests bool) simulate.Config {
 	core := j.core()
 	core.SavePeriod, core.Limit = 0, event.Limit{} // the caller ends the simulation
 	core.Wait, core.OnTrouble = workers, coordinator.OnTroubleStop
-	store := &simulate.Shelf{}
+	store := &simulate.Store{}
 	layout := j.Net.Layout
 	newWorker := func(id int, link collective.Link, clock func() int64) (*worker.Worker, func() float64) {
 		c := &counter{
@@ -137,7 +137,7 @@ func (j *Job) simulated(workers int, p Prices, tests bool) simulate.Config {
 		Workers:  workers,
 		Seed:     j.Config.Seed,
 		Overhead: wireShare,
-		Shelf:    store,
+		Store:    store,
 		Worker:   newWorker,
 	}
 }

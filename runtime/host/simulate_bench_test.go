@@ -7,7 +7,8 @@ import (
 	"brood/runtime/simulate"
 )
 
-// BenchmarkSimulated is a round of the largest fleet that is simulated whole, with its share of probes and tests.
+// BenchmarkSimulated times one round of the largest fleet that is simulated without sampling, with its share of probes
+// and tests.
 func BenchmarkSimulated(b *testing.B) {
 	for _, alg := range []string{"dp-sgd", "localsgd", "popsgd", "openai-es"} {
 		b.Run(alg, func(b *testing.B) {

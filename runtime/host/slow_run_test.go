@@ -8,7 +8,7 @@ import (
 	"brood/runtime/session"
 )
 
-// A run of a slowed job has the hash of one that hurries, and each of its rounds takes longer.
+// TestSlowedRun: a slowed run has the same hash as a run at full speed, and its rounds take longer.
 func TestSlowedRun(t *testing.T) {
 	t.Parallel()
 	run := func(slow float64) (hash string, fastest int64) {
@@ -30,7 +30,7 @@ func TestSlowedRun(t *testing.T) {
 				}
 			}
 			if rec.Evaluation != nil {
-				t.Error("the run was tested, though it shall not be")
+				t.Error("timeRounds ran a test")
 			}
 		})
 		if err != nil {
@@ -47,7 +47,7 @@ func TestSlowedRun(t *testing.T) {
 	hash, fast := run(0)
 	same, slow := run(20)
 	if hash != same {
-		t.Errorf("slowed down it ends as %s, else as %s", same, hash)
+		t.Errorf("slowed: %s, at full speed: %s", same, hash)
 	}
 	for range 10 { // other work may slow down every round of a fast run
 		if slow < 5*fast {
@@ -55,7 +55,7 @@ func TestSlowedRun(t *testing.T) {
 			fast = min(fast, again)
 		}
 	}
-	if slow < 5*fast { // twenty times, but for what a round has beside computing
-		t.Errorf("a round takes %d ns at the least, and %d where it is to be 20 times as slow", fast, slow)
+	if slow < 5*fast { // 20 times, except for the part of a round that is not computing
+		t.Errorf("a round takes at least %d ns, and %d ns slowed by 20", fast, slow)
 	}
 }

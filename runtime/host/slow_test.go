@@ -10,7 +10,8 @@ import (
 	"brood/runtime/machine"
 )
 
-// busy is an engine whose tasks take processor time, and as much of the clock, or more where other work is there.
+// busy is an engine whose tasks use takes of processor time, and last lost longer by the clock, as if other processes
+// ran.
 type busy struct {
 	memory
 	clock, used *time.Duration
@@ -23,8 +24,9 @@ func (b *busy) Do(context.Context, ...engine.Task) error {
 	return nil
 }
 
-// A slowed engine takes so many times its processor time by the clock, counts frames that cost the processor something
-// in between, makes up for sleeping too long, and says when other work made it late. Calls beside it cost nothing.
+// TestSlowed: a call of a slowed engine lasts factor times its processor time, plus the backlog of frames. Later calls
+// make up for sleep that was too long. Late reports the time that other processes took. Calls of the unslowed engine
+// are not extended.
 func TestSlowed(t *testing.T) {
 	const ms = time.Millisecond
 	var clock, used, over time.Duration
@@ -33,7 +35,7 @@ func TestSlowed(t *testing.T) {
 	debt := &Debt{factor: 5, frames: 5, used: func() (time.Duration, bool) { return used, true }, now: func() time.Time { return at.Add(clock) }}
 	debt.reset()
 	s := &slowed{Engine: b, factor: 5, debt: debt, sleep: func(_ context.Context, d time.Duration) { clock += d + over }, lag: &Lag{}}
-	packets := func(n int, gap time.Duration) { // each uses a millisecond, and comes so late after the one before
+	packets := func(n int, gap time.Duration) { // each uses a millisecond and arrives gap after the previous one
 		for range n {
 			clock += gap
 			used += ms
@@ -53,37 +55,38 @@ func TestSlowed(t *testing.T) {
 		want time.Duration
 	}{
 		{"five times its processor time", do, 50 * ms},
-		{"and four times what frames cost in between", func() { used += 2 * ms; clock += 2 * ms; do() }, 2*ms + 58*ms},
-		{"and all of them where they come one after the other", func() { packets(10, ms); do() }, 10*ms + 40*ms + 50*ms},
-		{"and less where the processor has time for some of it", func() { packets(10, 3*ms); do() }, 30*ms + 20*ms + 4*ms - 2*ms + 50*ms},
-		{"and the last alone where it keeps up with the others", func() { packets(10, 7*ms); do() }, 70*ms + 4*ms + 50*ms},
-		{"and nothing where there was time after that too", func() { packets(10, 7*ms); clock += 4 * ms; do() }, 74*ms + 50*ms},
-		{"a call beside it as it is", func() { _ = fast.Do(t.Context()) }, 10 * ms},
-		{"and nothing of that later", do, 50 * ms},
+		{"plus four times the processor time of frames before it", func() { used += 2 * ms; clock += 2 * ms; do() }, 2*ms + 58*ms},
+		{"all of it, if frames arrive without idle time", func() { packets(10, ms); do() }, 10*ms + 40*ms + 50*ms},
+		{"part of it, if idle time between frames covers the rest", func() { packets(10, 3*ms); do() }, 30*ms + 20*ms + 4*ms - 2*ms + 50*ms},
+		{"only the last frame, if idle time covers the others", func() { packets(10, 7*ms); do() }, 70*ms + 4*ms + 50*ms},
+		{"none, if idle time also follows the last frame", func() { packets(10, 7*ms); clock += 4 * ms; do() }, 74*ms + 50*ms},
+		{"an unslowed call", func() { _ = fast.Do(t.Context()) }, 10 * ms},
+		{"unslowed calls do not slow later calls", do, 50 * ms},
 		{"sleeping too long", func() { over = 3 * ms; do(); over = 0 }, 53 * ms},
-		{"is made up for", do, 47 * ms},
-		{"and so is what is longer than a call", func() { over = 60 * ms; do(); over = 0 }, 110 * ms},
-		{"as far as it goes", do, 10 * ms},
-		{"and then the rest of it", do, 30 * ms},
-		{"and no more", do, 50 * ms},
-		{"where frames are fast, nothing for them", func() { debt.frames = 1; packets(10, ms); do(); debt.frames = 5 }, 10*ms + 50*ms},
-		{"other work that it does not notice", func() { b.lost = 30 * ms; do() }, 50 * ms},
+		{"is made up for by the next call", do, 47 * ms},
+		{"sleeping too long by more than a call", func() { over = 60 * ms; do(); over = 0 }, 110 * ms},
+		{"is made up for by one call", do, 10 * ms},
+		{"and by the next", do, 30 * ms},
+		{"and then the pace is normal", do, 50 * ms},
+		{"fast frames add nothing", func() { debt.frames = 1; packets(10, ms); do(); debt.frames = 5 }, 10*ms + 50*ms},
+		{"other processes that leave enough time", func() { b.lost = 30 * ms; do() }, 50 * ms},
 	} {
 		if got := took(c.with); got != c.want {
 			t.Errorf("%s: %s, want %s", c.what, got, c.want)
 		}
 	}
 	if late := s.lag.Late(); late != 0 {
-		t.Errorf("late by %g before anything was", late)
+		t.Errorf("late by %g before any call was late", late)
 	}
 	b.lost = 90 * ms
 	s.lag = &Lag{}
 	if got := took(do); got != 100*ms || s.lag.Late() != 1 {
-		t.Errorf("beside other work %s and late by %g, want 100ms and 1", got, s.lag.Late())
+		t.Errorf("with other processes %s and late by %g, want 100ms and 1", got, s.lag.Late())
 	}
 }
 
-// spinning is an engine that computes until frames, which come at the same time, have used some processor time too.
+// spinning is an engine that computes for own of processor time after frames, on another thread, have used processor
+// time too.
 type spinning struct {
 	memory
 	frames, own time.Duration
@@ -113,10 +116,11 @@ func (s *spinning) Do(context.Context, ...engine.Task) error {
 	return nil
 }
 
-// What frames use of the processor while a worker computes whose frames are fast makes its computing no longer.
+// TestFastFramesWithinCalls: if frames are fast and the engine computes on the calling thread, the processor time of
+// frames during a call does not extend the call.
 func TestFastFramesWithinCalls(t *testing.T) {
 	if _, ok := machine.ThreadTime(); !ok {
-		t.Skip("nothing here tells the time of a thread")
+		t.Skip("this system does not report the processor time of a thread")
 	}
 	for _, c := range []struct {
 		fast, inline, counted bool
@@ -130,12 +134,13 @@ func TestFastFramesWithinCalls(t *testing.T) {
 		}
 		used := time.Duration(lag.due.Load()) / 3
 		if counted := used > s.own+s.frames/2; counted != c.counted {
-			t.Errorf("fast frames %t, inline %t: computing used %s, of which its own was %s", c.fast, c.inline, used, s.own)
+			t.Errorf("fast frames %t, inline %t: computing counts as %s, the thread itself used %s", c.fast, c.inline, used, s.own)
 		}
 	}
 }
 
-// The native engine computes on its caller's thread where it has one, and others may not.
+// TestInline: the native engine with one thread computes on the calling thread. With more threads, and for other
+// engines, it is not guaranteed.
 func TestInline(t *testing.T) {
 	for kind, want := range map[string][2]bool{"native": {true, false}, "gorgonia": {}} {
 		t.Setenv("BROOD_ENGINE", kind)

@@ -11,8 +11,8 @@ import (
 	"brood/runtime/option"
 )
 
-// TestValidationSplit: a run holds out what it is told, by share or number, and its log, verify, and a branch know it;
-// without validation samples nothing may select on them, and probes take training samples.
+// TestValidationSplit: a run holds out the configured share or number of validation samples, and its log, verify and a
+// fork use the same split. Without validation samples, algorithms and targets that need them are rejected.
 func TestValidationSplit(t *testing.T) {
 	set, err := data.Load(fewImages)
 	if err != nil {
@@ -26,7 +26,7 @@ func TestValidationSplit(t *testing.T) {
 			t.Fatal(err)
 		}
 		dir := filepath.Join(home, "v"+text)
-		hash := obey(t, Order{Dir: dir, Options: o}, nil)
+		hash := runOrder(t, Order{Dir: dir, Options: o}, nil)
 		hashes[hash] = true
 		h, err := read(dir, 0)
 		if err != nil {
@@ -38,16 +38,16 @@ func TestValidationSplit(t *testing.T) {
 		if v, err := Verify(t.Context(), dir, 1, nil); err != nil || v.Last.Hash != hash {
 			t.Errorf("--validation %q: %+v, %v", text, v.Result, err)
 		}
-		if got := obey(t, Order{Dir: dir + "-branch", From: dir, At: 2, Options: Options{By: "fork"}}, nil); got != hash {
-			t.Errorf("--validation %q: a branch ends elsewhere", text)
+		if got := runOrder(t, Order{Dir: dir + "-branch", From: dir, At: 2, Options: Options{By: "fork"}}, nil); got != hash {
+			t.Errorf("--validation %q: a fork has another hash", text)
 		}
 	}
 	if len(hashes) != 4 {
-		t.Error("other splits give the same run")
+		t.Error("different splits give the same hash")
 	}
 	for _, c := range []struct {
 		change func(*Options)
-		says   string
+		want   string
 	}{
 		{func(o *Options) { o.Algorithm, o.Set = population.PESGD.Name, nil }, "give --validation above 0"},
 		{func(o *Options) { o.Algorithm, o.Set = population.PBT.Name, nil }, "give --validation above 0"},
@@ -62,13 +62,13 @@ func TestValidationSplit(t *testing.T) {
 		o := tiny(4)
 		o.More = map[string]string{"validation": "0"}
 		c.change(&o)
-		if _, err := Prepare(o); err == nil || !strings.Contains(err.Error(), c.says) {
-			t.Errorf("%v: %v, want %q", o.More, err, c.says)
+		if _, err := Prepare(o); err == nil || !strings.Contains(err.Error(), c.want) {
+			t.Errorf("%v: %v, want %q", o.More, err, c.want)
 		}
 	}
 }
 
-// TestRebuild: by how many samples the centre's statistics are rebuilt changes what it scores and no bit of training.
+// TestRebuild: the number of samples that rebuild the centre's statistics changes its test loss and no bit of training.
 func TestRebuild(t *testing.T) {
 	home, hash, losses := t.TempDir(), "", map[float64]bool{}
 	model := spec(t, "name = 'normed'\ninput = [1, 28, 28]\nclasses = 10\nlayer = [{kind = 'flatten'}, {kind = 'batchnorm'}, {kind = 'dense', out = 10}]")
@@ -80,7 +80,7 @@ func TestRebuild(t *testing.T) {
 			o.More["rebuild"] = text
 		}
 		var loss float64
-		got := obey(t, Order{Dir: filepath.Join(home, "r"+text), Options: o}, func(_ *Run, rec event.Record) {
+		got := runOrder(t, Order{Dir: filepath.Join(home, "r"+text), Options: o}, func(_ *Run, rec event.Record) {
 			if rec.Evaluation != nil {
 				loss = rec.Evaluation.TestLoss
 			}
@@ -89,11 +89,11 @@ func TestRebuild(t *testing.T) {
 			hash = got
 		}
 		if got != hash {
-			t.Errorf("--rebuild %s trains otherwise", text)
+			t.Errorf("--rebuild %s changes the hash", text)
 		}
 		losses[loss] = true
 	}
 	if len(losses) != 3 || losses[0] {
-		t.Errorf("losses %v, want those of 2048, by default too, 128 and all", losses)
+		t.Errorf("losses %v, want three: of 2048, which is the default, of 128 and of all", losses)
 	}
 }

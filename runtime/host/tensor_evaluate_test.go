@@ -20,7 +20,8 @@ func init() {
 	}
 }
 
-// carriedHome: without a card the model of such a session is exported where its round is saved, and evaluated.
+// carriedHome checks that the model of a session with tensor-core kernels can be exported and evaluated without a card,
+// if its round was saved.
 func carriedHome(t *testing.T, dir, kind string, params []float32) {
 	t.Helper()
 	x, err := evaluate.Export(t.Context(), nil, dir, 0, 1, nil)
@@ -28,23 +29,23 @@ func carriedHome(t *testing.T, dir, kind string, params []float32) {
 		t.Fatalf("%s, without a card: %v", kind, err)
 	}
 	if !slices.Equal(x.Params, params) {
-		t.Errorf("%s: without a card another centre", kind)
+		t.Errorf("%s: the export without a card has another centre", kind)
 	}
 	set, err := x.Load(x.Data)
 	if err != nil || x.Kernels != kind || x.Read.Form == nil {
-		t.Fatalf("of %s, read as %+v: %v", x.Kernels, x.Read, err)
+		t.Fatalf("kernels %s, form %+v: %v", x.Kernels, x.Read, err)
 	}
 	if sc, err := x.Score(t.Context(), set, "test", 1); err != nil || sc.Kernels != "f32/1" {
 		t.Errorf("%s, scored without a card: %+v, %v", kind, sc, err)
 	}
 	r, err := x.Report(t.Context(), set, set.Test(), 1)
-	if err != nil || r.Kernels != "f32/1" || host.Mixed(kind, r.Kernels) != "computed in "+strings.TrimSuffix(kind, "/1/ptx")+", asked in float32: predictions may differ" {
-		t.Errorf("%s, asked without a card: %+v, %v", kind, r, err)
+	if err != nil || r.Kernels != "f32/1" || host.MixedKernels(kind, r.Kernels) != "computed in "+strings.TrimSuffix(kind, "/1/ptx")+", asked in float32: predictions may differ" {
+		t.Errorf("%s, predicted without a card: %+v, %v", kind, r, err)
 	}
-	if host.Mixed(kind, kind)+host.Mixed("f32/1", "f32/1")+host.Mixed("f32/1", "gorgonia") != "" {
-		t.Error("a warning of what no tensor cores computed, or these alone")
+	if host.MixedKernels(kind, kind)+host.MixedKernels("f32/1", "f32/1")+host.MixedKernels("f32/1", "gorgonia") != "" {
+		t.Error("a warning although no tensor cores, or only these, were used")
 	}
-	if _, err := evaluate.Export(t.Context(), nil, dir, 1, 1, nil); err == nil || !strings.Contains(err.Error(), "this machine has no card of these") {
+	if _, err := evaluate.Export(t.Context(), nil, dir, 1, 1, nil); err == nil || !strings.Contains(err.Error(), "this machine has no such card") {
 		t.Errorf("%s, a round that was not saved: %v", kind, err)
 	}
 }

@@ -16,7 +16,7 @@ import (
 	"brood/runtime/event"
 )
 
-// stripes are two classes of images of 5 x 5, lying or standing, as a folder.
+// stripes returns a folder with images of 5 x 5 in two classes: horizontal and vertical stripes.
 func stripes(t *testing.T) string {
 	t.Helper()
 	dir, k := t.TempDir(), noise.Key{Seed: 4, Purpose: noise.Data}
@@ -43,8 +43,8 @@ func stripes(t *testing.T) string {
 	return dir
 }
 
-// TestTensorConvolvesInRuns: a model of two convolutions, the gradients of whose inputs go by tensor cores and those of
-// whose weights do not, trains in bf16 near to f32/1, and is executed again to the hash.
+// TestTensorConvolvesInRuns: a model of two convolutions trains in bf16 to about the loss of f32/1, and verifies.
+// Tensor cores compute the gradients of the inputs, and not those of the weights.
 func TestTensorConvolvesInRuns(t *testing.T) {
 	longtest.Need(t, longtest.Devices, "interprets whole runs")
 	was := drivers

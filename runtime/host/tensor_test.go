@@ -16,14 +16,14 @@ import (
 	"brood/runtime/event"
 )
 
-// interpreted is CUDA with one card: an interpreter of the PTX that such a card is given.
+// interpreted is a CUDA driver with one card: an interpreter of PTX.
 type interpreted struct{}
 
 func (interpreted) Name() string                   { return "cuda" }
 func (d interpreted) Devices() ([]gpu.Info, error) { return []gpu.Info{ptxtest.New().Info()}, nil }
 func (d interpreted) Open(int) (gpu.Device, error) { return ptxtest.New(), nil }
 
-// petals are three classes of points with four features, as a file.
+// petals returns the path of a table with three classes of points with four features.
 func petals(t *testing.T) string {
 	t.Helper()
 	text := "a,b,c,d,label\n"
@@ -39,9 +39,9 @@ func petals(t *testing.T) string {
 	return path
 }
 
-// TestTensorRuns: dp-sgd and openai-es train in tf32 and bf16, interpreted, to a loss near to that of f32/1; what they
-// record has a kind of its own, which is executed again where its cores are, to the hash, and refused elsewhere.
-// Without BROOD_LONG each does so in one of the two.
+// TestTensorRuns: dp-sgd and openai-es train in tf32 and bf16, interpreted, to about the loss of f32/1. The log records
+// their own kernel kind; the session verifies where tensor cores of this kind are available, and is rejected elsewhere.
+// Without BROOD_LONG each algorithm takes one of the two arithmetics.
 func TestTensorRuns(t *testing.T) {
 	longtest.Need(t, longtest.Devices, "interprets whole runs")
 	was := drivers
@@ -49,10 +49,10 @@ func TestTensorRuns(t *testing.T) {
 	set, model := petals(t), spec(t, "name = 'small'\ninput = [4]\nclasses = 3\nlayer = [{kind = 'flatten'}, {kind = 'dense', out = 12}, {kind = 'relu'}, {kind = 'dense', out = 3}]")
 	for _, alg := range []struct {
 		name    string
-		few     string // what it computes in without BROOD_LONG
+		few     string // arithmetic without BROOD_LONG
 		members int
 		rounds  uint64
-		near    float64 // of the loss to that of f32/1
+		near    float64 // maximum difference of the loss from that of f32/1
 		set     []event.Setting
 	}{
 		{"dp-sgd", "bf16", 2, 6, 0.02, []event.Setting{{Knob: "eta", Expr: "0.2"}, {Knob: "batch", Expr: "16"}}},
@@ -79,7 +79,7 @@ func TestTensorRuns(t *testing.T) {
 			first := firsts[device]
 			t.Logf("%s on %s: loss %.4f, then %.4f", alg.name, device, first, losses[device])
 			if !(losses[device] < 0.8*first) || math.Abs(losses[device]-losses["cpu"]) > alg.near {
-				t.Errorf("%s on %s: loss %g, then %g; f32/1 comes to %g", alg.name, device, first, losses[device], losses["cpu"])
+				t.Errorf("%s on %s: loss %g, then %g; want about the %g of f32/1", alg.name, device, first, losses[device], losses["cpu"])
 			}
 			if device == "cpu" {
 				continue
@@ -94,7 +94,7 @@ func TestTensorRuns(t *testing.T) {
 			}
 			elsewhere := CarryHome(t, dir)
 			drivers = nil
-			want := "the session was computed by kernels " + kind + ", which is " + arithmetic + " on tensor cores of compute capability ptx, and this machine has no card of these: execute it on one; brood replay shows what it holds"
+			want := "the session was computed by kernels " + kind + ", which is " + arithmetic + " on tensor cores of compute capability ptx, and this machine has no such card: execute it on a machine with one; brood replay shows its contents"
 			if _, err := Verify(context.Background(), dir, 1, nil); err == nil || err.Error() != want {
 				t.Errorf("without a card: %v", err)
 			}
@@ -103,12 +103,12 @@ func TestTensorRuns(t *testing.T) {
 	}
 }
 
-// CarryHome exports the model of a session, and returns a check that is called without a card: then the model is exported
-// where its round is saved, and evaluated. tensor_evaluate_test.go sets it, since tests of this package cannot import
-// package evaluate.
+// CarryHome exports the model of a session. It returns a check, to be called without a card, that exports the model
+// again from its saved round and evaluates it. tensor_evaluate_test.go sets it, since tests of this package cannot
+// import package evaluate.
 var CarryHome func(t *testing.T, dir string) (elsewhere func(kind string))
 
-// TestTensorKinds: who computes which kind.
+// TestTensorKinds: which device and which worker computes which kernel kind.
 func TestTensorKinds(t *testing.T) {
 	longtest.Need(t, longtest.Devices, "compiles for many devices")
 	was := drivers
@@ -117,7 +117,7 @@ func TestTensorKinds(t *testing.T) {
 	j := prepare(t, tiny(1))
 	for _, c := range []struct{ kind, device, computes, refusal string }{
 		{"bf16/1/ptx", "", "bf16/1/ptx", ""},
-		{"bf16/1/ptx", "cuda:0", "bf16/1/ptx", ""}, // as a worker that joins opens it
+		{"bf16/1/ptx", "cuda:0", "bf16/1/ptx", ""}, // as a joining worker opens it
 		{"tf32/1/ptx", "cuda:0", "tf32/1/ptx", ""},
 		{"", "gpu,tf32", "tf32/1/ptx", ""},
 		{"", "cuda:0", "f32/1", ""},
@@ -125,10 +125,10 @@ func TestTensorKinds(t *testing.T) {
 		{"f32/1", "cuda:0,bf16", "", "device cuda:0,bf16 computes bf16/1/ptx, and the session was computed by kernels f32/1"},
 		{"tf32/1/ptx", "cuda:0,bf16", "", "device cuda:0,bf16 computes bf16/1/ptx"},
 		{"bf16/1/cuda9.0", "cuda:0", "", "device cuda:0 computes bf16/1/ptx, and the session was computed by kernels bf16/1/cuda9.0: the bits may differ"},
-		{"bf16/1/cuda9.0", "", "", "which is bf16 on tensor cores of compute capability 9.0, and this machine has no card of these"},
-		{"bf16/1/ptx", "cpu", "", "a processor has no bf16: leave --device cpu out"},
+		{"bf16/1/cuda9.0", "", "", "which is bf16 on tensor cores of compute capability 9.0, and this machine has no such card"},
+		{"bf16/1/ptx", "cpu", "", "a processor has no bf16: omit --device cpu"},
 		{"bf16/1/ptx", "opencl:0", "", "device opencl:0: it has no tensor cores for bf16"},
-		{"", "gpu:1,bf16", "", "device gpu:1,bf16: there is one here, with the number 0"},
+		{"", "gpu:1,bf16", "", "device gpu:1,bf16: this machine has one, with the number 0"},
 	} {
 		j.Device = c.device
 		e, err := j.engine(c.kind, 1)
@@ -144,7 +144,7 @@ func TestTensorKinds(t *testing.T) {
 		}
 	}
 	drivers = []gpu.Driver{cards{name: "opencl"}}
-	want := "; a run in bf16 needs such a card on the machine that starts or serves it, not only on its workers"
+	want := "; a run in bf16 needs this card on the machine that starts or serves it, not only on its workers"
 	if _, err := device("gpu,bf16"); err == nil || !strings.HasSuffix(err.Error(), want) {
 		t.Errorf("without a card: %v", err)
 	}
@@ -165,24 +165,24 @@ func TestTensorKinds(t *testing.T) {
 		has  []string
 		told string
 	}{
-		{"f32/1", []string{"bf16/1/ptx"}, "this run computes with kernels f32/1, and your device was asked for bf16: leave ,bf16 out of --device"},
+		{"f32/1", []string{"bf16/1/ptx"}, "this run computes with kernels f32/1, and your worker requests bf16: remove ,bf16 from --device"},
 		{"bf16/1/cuda9.0", []string{"f32/1"}, "this run computes with kernels bf16/1/cuda9.0, which is bf16 on tensor cores of compute capability 9.0: join with --device cuda:0 on a machine that has such a card"},
-		{"f32/1", []string{"bf16-fma/1"}, "this run computes with kernels f32/1, and your processor was asked for bf16: leave --device out"},
-		{"bf16-fma/1", []string{"f32/1", "bf16/1/ptx"}, "this run computes with kernels bf16-fma/1, which every processor has and no device: leave --device out, or join with a newer brood"},
-		{"bf16-amx/1", []string{"f32/1", "gorgonia/gonum/amd64", "bf16-fma/1"}, "this run computes with kernels bf16-amx/1, which every processor has and no device: leave --device out, or join with a newer brood"},
-		{"f32/1", []string{"bf16-amx/1"}, "this run computes with kernels f32/1, and your processor was asked for amx: leave --device out"},
-		{"bf16-fma/1", []string{"bf16-amx/1"}, "this run computes with kernels bf16-fma/1, which every processor has and no device: leave --device out, or join with a newer brood"},
+		{"f32/1", []string{"bf16-fma/1"}, "this run computes with kernels f32/1, and your worker requests bf16: omit --device"},
+		{"bf16-fma/1", []string{"f32/1", "bf16/1/ptx"}, "this run computes with kernels bf16-fma/1, which every processor has and no device: omit --device, or join with a newer brood"},
+		{"bf16-amx/1", []string{"f32/1", "gorgonia/gonum/amd64", "bf16-fma/1"}, "this run computes with kernels bf16-amx/1, which every processor has and no device: omit --device, or join with a newer brood"},
+		{"f32/1", []string{"bf16-amx/1"}, "this run computes with kernels f32/1, and your worker requests amx: omit --device"},
+		{"bf16-fma/1", []string{"bf16-amx/1"}, "this run computes with kernels bf16-fma/1, which every processor has and no device: omit --device, or join with a newer brood"},
 		{"f32/2", []string{"f32/1", "bf16/1/ptx"}, ""},
 		{"f32/2", []string{"bf16/1/ptx", "f32/1"}, ""},
 		{"f32/1", nil, ""},
 	} {
-		if got := TensorWorker(c.run, c.has); got != c.told {
-			t.Errorf("a worker with %v is told of %s: %s", c.has, c.run, got)
+		if got := TensorMismatch(c.run, c.has); got != c.told {
+			t.Errorf("a worker with %v that joins a run of %s: %s", c.has, c.run, got)
 		}
 	}
 	t.Setenv("BROOD_CPU", "z80")
-	if _, err := chosen("bf16/1/ptx"); err == nil || !strings.Contains(err.Error(), "z80") {
-		t.Errorf("a processor that there is not: %v", err)
+	if _, err := selectedEngine("bf16/1/ptx"); err == nil || !strings.Contains(err.Error(), "z80") {
+		t.Errorf("an unknown processor: %v", err)
 	}
 	list, _ := Devices()
 	if kinds, why, err := list[0].Test(); err != nil || len(why) > 0 || !slices.Equal(kinds, []string{"f32/1", "tf32/1/ptx", "bf16/1/ptx"}) {
@@ -190,7 +190,7 @@ func TestTensorKinds(t *testing.T) {
 	}
 }
 
-// TestAssembled: what an assembler says of each text of kernels, and which keep registers in memory.
+// TestAssembled: Assemble parses the report of an assembler for each source of kernels, including spilled registers.
 func TestAssembled(t *testing.T) {
 	was := drivers
 	t.Cleanup(func() { drivers = was })

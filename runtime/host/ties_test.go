@@ -11,14 +11,14 @@ import (
 	"brood/runtime/host"
 )
 
-// byOrder has how the hash begins that the run of steps below ended with before there was the knob ties.
+// byOrder has the first digits of the hash that each algorithm's run on steps had before the knob ties existed.
 var byOrder = map[string]string{
 	"openai-es": "blake3:29ed862e38d3ec03", "snes": "blake3:7b8ec8f3262fae28", "sep-cma": "blake3:d5944868539d9551",
 	"cr-fm-nes": "blake3:98eeea8c80f4a743", "lm-ma-es": "blake3:70c1844808ebbe12", "pgpe": "blake3:4b0fbc24f9038825",
 }
 
-// TestTiesAreRecorded: a new run records that equal results weigh the same and verifies so; a run by order has the hash
-// of a log that says nothing of it, as those from before the knob do; and where no results are equal both are one.
+// TestTiesAreRecorded: a new run records ties = mean and verifies. A run with ties = order has the hash of a log
+// without the knob, as logs from before the knob are. Without equal results both have the same hash.
 func TestTiesAreRecorded(t *testing.T) {
 	steps := func(x []float32, _ uint64) (float64, error) { return float64(int(4 * x[0])), nil }
 	smooth := func(x []float32, _ uint64) (float64, error) { return -float64(x[0]*x[0]) - float64(x[1]), nil }
@@ -44,18 +44,18 @@ func TestTiesAreRecorded(t *testing.T) {
 				return hash, plain
 			}
 			order := event.Setting{Knob: "ties", Expr: "order"}
-			untold, _ := run(steps, "untold")
+			byDefault, _ := run(steps, "default")
 			mean, _ := run(steps, "mean", event.Setting{Knob: "ties", Expr: "mean"})
 			was, plain := run(steps, "order", order)
-			if !plain || untold != mean || untold == was {
-				t.Errorf("untold %s, mean %s, by order %s", untold, mean, was)
+			if !plain || byDefault != mean || byDefault == was {
+				t.Errorf("default %s, mean %s, by order %s", byDefault, mean, was)
 			}
 			if want := byOrder[algorithm]; !strings.HasPrefix(was, want) {
 				t.Errorf("by order %s, want %s as before the knob", was, want)
 			}
 			a, _ := run(smooth, "smooth")
 			if b, _ := run(smooth, "smooth by order", order); a != b {
-				t.Errorf("no results are equal, and ties = mean ends as %s, order as %s", a, b)
+				t.Errorf("without equal results ties = mean ends as %s, ties = order as %s", a, b)
 			}
 		})
 	}

@@ -8,10 +8,10 @@ import (
 	"brood/runtime/event"
 )
 
-// TestBackToTheSameState: a run that went back comes to the state that it had, and is saved there again. Its model
-// comes from the second checkpoint, and not from the first, which is the same but for its epoch and lies before the
-// rollback.
-func TestBackToTheSameState(t *testing.T) {
+// TestRollbackToSameState: after a rollback a run reaches the state that it had before, and saves it again. The model
+// is loaded from the second checkpoint of that state, not from the first, which differs only in its epoch and precedes
+// the rollback.
+func TestRollbackToSameState(t *testing.T) {
 	home := t.TempDir()
 	once, twice := filepath.Join(home, "once"), filepath.Join(home, "twice")
 	train(t, once, prepare(t, tiny(6)), nil, nil)
@@ -34,7 +34,7 @@ func TestBackToTheSameState(t *testing.T) {
 		}
 	}
 	if last.Round != 6 {
-		t.Fatalf("the newest checkpoint is of round %d", last.Round)
+		t.Fatalf("the newest checkpoint has round %d, want 6", last.Round)
 	}
 	all = append(all, event.Record{Plan: &event.Plan{Epoch: 2, At: 2, From: event.Saved, Cause: "rollback", Old: last.Roster, New: last.Roster,
 		OldAlg: last.Algorithm, Algorithm: last.Algorithm, Timeline: last.Timeline}})
@@ -42,7 +42,7 @@ func TestBackToTheSameState(t *testing.T) {
 	killed(t, twice, once, append(append(all, again...), event.Record{Checkpoint: &last}))
 	round, x := centreOf(t, twice)
 	if _, want := centreOf(t, once); round != 6 || !slices.Equal(x, want) {
-		t.Errorf("another model after round %d", round)
+		t.Errorf("the centre differs after round %d", round)
 	}
 }
 

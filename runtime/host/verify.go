@@ -17,9 +17,9 @@ import (
 // Verified is the result of recomputing a log.
 type Verified struct {
 	verify.Result
-	Open bool               // the log has no end of the run: it is still running, was killed, or its log was truncated
-	Told []string           // recorded alerts about missing or varying results of the objective
-	Torn *session.Recovered // bytes after the last complete frame; nil for none
+	Open   bool               // the log has no end of the run: it is still running, was killed, or its log was truncated
+	Alerts []string           // recorded alerts about missing or varying results of the objective
+	Torn   *session.Recovered // bytes after the last complete frame; nil for none
 	// Checkpoints counts those whose files match the digests in the log, Removed those whose files a run has removed or
 	// never wrote.
 	Checkpoints, Removed int
@@ -37,9 +37,9 @@ func (o *Own) Verify(ctx context.Context, dir string, threads int, progress func
 }
 
 // VerifyWithin is [Own.Verify]; with a share above 0 it compares saved parameters in place of hashes, and returns a
-// [verify.DistanceError] if the error of one of them, as a share of its distance from the start of the run, is above it;
-// see [verify.Tolerance]. Points and evaluations are not compared then, and the program may compute with another library
-// or device than the session. It returns an error for a session without a program of the user.
+// [verify.DistanceError] if the error of one of them, as a share of its distance from the start of the run, is above
+// it; see [verify.Tolerance]. Points and evaluations are not compared then, and the program may compute with another
+// library or device than the session. It returns an error for a session without a program of the user.
 func (o *Own) VerifyWithin(
 	ctx context.Context, dir string, threads int, share float64, progress func(event.Commit),
 ) (out Verified, err error) {
@@ -89,9 +89,9 @@ func (o *Own) VerifyWithin(
 		err = out.checkpoints(dir, h)
 	}
 	for _, a := range h.objectiveAlerts {
-		out.Told = append(out.Told, fmt.Sprintf("round %d: %s", a.Round, a.Text))
+		out.Alerts = append(out.Alerts, fmt.Sprintf("round %d: %s", a.Round, a.Text))
 	}
-	return out, h.explainMismatch(older(h.config.Kernels, err))
+	return out, h.explainMismatch(explainOldKernels(h.config.Kernels, err))
 }
 
 // checkpoints compares the files of all checkpoints with their digests in the log. A damaged checkpoint is an error; a

@@ -9,13 +9,13 @@ import (
 	"brood/models/usererr"
 )
 
-// builtins are commands that a shell has of its own, and words that begin something else.
+// builtins are the builtins and keywords of a shell, which are no executable files.
 var builtins = strings.Fields(". : [ [[ { ( ! alias break case cd command echo eval exec exit export false for if kill printf pwd read " +
 	"return set shift source test time trap true type ulimit umask unset until wait while")
 
-// runs refuses a shell command whose first word is a name of no command here: it would fail when it is needed. What
-// does not begin with a plain name is the shell's affair.
-func runs(text string) error {
+// checkCommand returns an error if the first word of a shell command is a plain name that is neither a builtin nor an
+// executable file. It does not check a command that starts with anything else.
+func checkCommand(text string) error {
 	words := strings.Fields(text)
 	if len(words) == 0 {
 		return usererr.Errorf("on-alert: give a command, such as 'cat >>alerts.jsonl'")
@@ -28,7 +28,7 @@ func runs(text string) error {
 		return nil
 	}
 	if _, err := exec.LookPath(first); err != nil {
-		return usererr.Errorf("on-alert = %s: there is no command %s here: give one that a shell finds", text, first)
+		return usererr.Errorf("on-alert = %s: there is no command %s on this machine: give one that a shell finds", text, first)
 	}
 	return nil
 }

@@ -19,16 +19,16 @@ func TestParseDevice(t *testing.T) {
 		}
 	}
 	for text, want := range map[string]string{
-		"cuda:0,": `"" is no arithmetic: choose tf32 or bf16, or leave it out`, "cuda,f32": `"f32" is no arithmetic`, "cuda:0,bf16,": `"bf16," is no arithmetic`, "cpu,half": `"half" is no arithmetic of the processor: choose bf16 or amx, or leave it out`, "cuda:0,amx": `"amx" is no arithmetic: choose tf32 or bf16`,
-		"cpu,tf32": "choose cuda:0,tf32, or leave it out", "opencl:0,tf32": "tf32 is computed by the tensor cores of NVIDIA's cards, by CUDA: choose cuda:0,tf32",
+		"cuda:0,": `"" is not an arithmetic: choose tf32 or bf16, or omit it`, "cuda,f32": `"f32" is not an arithmetic`, "cuda:0,bf16,": `"bf16," is not an arithmetic`, "cpu,half": `"half" is not an arithmetic of the processor: choose bf16 or amx, or omit it`, "cuda:0,amx": `"amx" is not an arithmetic: choose tf32 or bf16`,
+		"cpu,tf32": "choose cuda:0,tf32, or omit it", "opencl:0,tf32": "CUDA computes tf32, on the tensor cores of NVIDIA's cards: choose cuda:0,tf32",
 	} {
 		if _, _, _, err := ParseDevice(text); !usererr.Is(err) || !strings.Contains(err.Error(), want) {
 			t.Errorf("%q: %v", text, err)
 		}
 	}
 	for text, want := range map[string]bool{"": true, CPU: true, CPUBF16: true, CPUAMX: true, "gpu": false, "cuda:0,bf16": false} {
-		if Processor(text) != want {
-			t.Errorf("%q has the processor compute: %v", text, !want)
+		if IsCPU(text) != want {
+			t.Errorf("IsCPU(%q) = %v", text, !want)
 		}
 	}
 	for _, text := range []string{"", "cpu:0", "tpu", "gpu:", "gpu:-1", "gpu:+1", "gpu:01", "gpu:64", "opencl:x", "opencl:1:2", " gpu", ",bf16", "tpu,bf16", "gpu:x,bf16"} {

@@ -7,26 +7,26 @@ import (
 	"time"
 )
 
-// Kind is how a value is written.
+// Kind is the type of a value.
 type Kind string
 
-// Kinds, by what help calls their values.
+// The text of a kind is the name of its type in the help.
 const (
 	Text       Kind = "string"
 	Whole      Kind = "int"
 	Count      Kind = "uint64"
 	Number     Kind = "float64"
-	Span       Kind = "duration"   // a number of seconds, written as 1m30s
+	Span       Kind = "duration"   // a number of seconds, written such as 1m30s
 	Population Kind = "population" // a whole number, or auto
 )
 
-// Wants says what a text of each kind is, after "that is no".
-var Wants = map[Kind]string{Text: "text", Whole: "whole number", Count: "whole number of 0 or more", Number: "number",
+// Nouns describe a text of each kind, after "that is no".
+var Nouns = map[Kind]string{Text: "text", Whole: "whole number", Count: "whole number of 0 or more", Number: "number",
 	Span: "duration such as 30s", Population: "whole number, nor auto"}
 
 const auto = "auto"
 
-// zero points to a zero value.
+// zero returns a pointer to a zero value.
 func (k Kind) zero() any {
 	switch k {
 	case Text:
@@ -39,8 +39,8 @@ func (k Kind) zero() any {
 	return new(float64)
 }
 
-// read puts the value of a text where to points to.
-func (k Kind) read(text string, to any) (err error) {
+// parse stores the value of text where to points.
+func (k Kind) parse(text string, to any) (err error) {
 	switch to := to.(type) {
 	case *string:
 		*to = text
@@ -64,13 +64,13 @@ func (k Kind) read(text string, to any) (err error) {
 		*to = d.Seconds()
 	}
 	if err != nil {
-		return errors.New(Wants[k])
+		return errors.New(Nouns[k])
 	}
 	return nil
 }
 
-// text is what read reads; "" for zero.
-func (k Kind) text(at any) string {
+// format returns a text that parse reads as the value; "" for zero.
+func (k Kind) format(at any) string {
 	switch at := at.(type) {
 	case *string:
 		return *at
@@ -97,27 +97,27 @@ func (k Kind) text(at any) string {
 	return ""
 }
 
-// above says whether a text is of a value above 0, or of auto.
+// above returns whether the text has a value above 0, or is auto.
 func (k Kind) above(text string) bool {
 	switch v := k.zero().(type) {
 	case *int:
-		return k.read(text, v) == nil && (*v > 0 || text == auto)
+		return k.parse(text, v) == nil && (*v > 0 || text == auto)
 	case *uint64:
-		return k.read(text, v) == nil && *v > 0
+		return k.parse(text, v) == nil && *v > 0
 	case *float64:
-		return k.read(text, v) == nil && *v > 0
+		return k.parse(text, v) == nil && *v > 0
 	}
 	return text != ""
 }
 
-// within says whether a text is of a whole number from 1 to most, or of auto.
+// within returns whether the text has a value from 1 to most, or is auto.
 func (k Kind) within(text string, most int) bool {
 	v := new(int)
-	return k.read(text, v) == nil && (*v >= 1 && *v <= most || text == auto)
+	return k.parse(text, v) == nil && (*v >= 1 && *v <= most || text == auto)
 }
 
-// nothing is how zero is written.
-func (k Kind) nothing() string {
+// formatZero returns the text of the zero value.
+func (k Kind) formatZero() string {
 	switch k {
 	case Text:
 		return ""

@@ -1,6 +1,6 @@
-// Package option is the table of what a run can be told. Flags, keys of presets, axes of sweeps, the recorded
-// configuration, what a resumed run may be told again, completion and refusals follow from it, so that an option is one
-// line of table.go. It knows neither flags nor files: whoever reads text from somewhere hands it to [Option.Set].
+// Package option is the table of the options of a run. Flags, keys of presets, axes of sweeps, the recorded
+// configuration, what a resumed run accepts, completion and error texts follow from it, so that a new option needs one
+// line in table.go. The package reads neither flags nor files: its callers pass their text to [Option.Set].
 package option
 
 import (
@@ -12,51 +12,51 @@ import (
 	"brood/runtime/event"
 )
 
-// Option is one thing that a run can be told: a line of the table.
+// Option is one option of a run: a line of the table.
 type Option struct {
-	Name string            // of the flag, and of the key and the axis
-	Doc  string            // what help says of it; a word in back quotes is what its value is called
-	Docs map[string]string // what help says instead, by command
+	Name string            // of the flag, the key and the axis
+	Doc  string            // help text; a word in back quotes names the value
+	Docs map[string]string // help text by command; a command without an entry has Doc
 	Kind Kind
 	Use  Use
 
-	Default string                  // as text; "": what is zero stays so, and whoever reads it chooses
-	Choices []string                // the only values, if any
-	Check   func(text string) error // refuses a value with a sentence; nil: every value of the kind will do
-	// asks, in the words that refuse it, for a value above 0 where one is typed; "": 0 will do
+	Default string                  // as text; "": zero stays, and its reader selects a value
+	Choices []string                // nil: any value
+	Check   func(text string) error // returns why a value is invalid; nil: any value of the kind is valid
+	// Above is the end of the error for a typed value that is not above 0; "": 0 is allowed.
 	Above string
 	Most  int             // the greatest value; 0: no bound
-	Words func() []string // what a shell offers in place of the choices; may be nil
-	Paths bool            // and paths beside them
+	Words func() []string // completions other than Choices; may be nil
+	Paths bool            // completions include paths
 
-	// at is where the value is, a pointer to a string, an int, a uint64 or a float64; nil: in More. in is where a
-	// recorded configuration has it, and of the same type; nil: among its Told.
+	// at returns a pointer to the field of the value: a *string, *int, *uint64 or *float64; nil: the value is in More. in
+	// returns the field of a recorded configuration, of the same type; nil: the value is in its Told.
 	at func(*Options) any
 	in func(*event.Config) any
 }
 
-// Use is what an option may be used for, beside being a flag of whatever begins runs.
+// Use is a set of uses of an option. Every option is also a flag of each command that starts runs.
 type Use uint
 
 const (
-	Preset Use = 1 << iota // it is a key of presets
-	Full                   // and of their full form
+	Preset Use = 1 << iota // a key of presets
+	Full                   // a key of the full form of presets
 	Axis                   // a sweep may vary it
-	Again                  // it may be told again when a session goes on or branches; what may not, a session keeps
-	Ends                   // it ends the run: one that is told takes the place of all that were
-	Logged                 // the configuration of the log has it
-	Joined                 // it is of commands that let workers of other processes in, and of no other
+	Again                  // can be given again to resume or branch a session; the session keeps all others
+	Ends                   // a limit of the run: one that is given replaces all limits of the session
+	Logged                 // is in the recorded configuration
+	Joined                 // only for commands that admit remote workers
 )
 
-// Has says whether the option may be used so.
+// Has returns whether the option has all the uses.
 func (x *Option) Has(use Use) bool { return x.Use&use == use }
 
-// With are the options that may be used so, in the order of the table.
+// With returns the options that have all the uses, in the order of the table.
 func With(use Use) []*Option {
 	return slices.DeleteFunc(slices.Clone(All), func(x *Option) bool { return !x.Has(use) })
 }
 
-// Named is the option of a name, nil for none.
+// Named returns the option of the name, or nil.
 func Named(name string) *Option {
 	if i := slices.IndexFunc(All, func(x *Option) bool { return x.Name == name }); i >= 0 {
 		return All[i]
@@ -64,7 +64,7 @@ func Named(name string) *Option {
 	return nil
 }
 
-// Names are those of the options.
+// Names returns the names of the options.
 func Names(of []*Option) (out []string) {
 	for _, x := range of {
 		out = append(out, x.Name)
@@ -72,7 +72,7 @@ func Names(of []*Option) (out []string) {
 	return out
 }
 
-// DocFor is what the help of a command says.
+// DocFor returns the help text for the command.
 func (x *Option) DocFor(command string) string {
 	if doc, ok := x.Docs[command]; ok {
 		return doc
@@ -80,21 +80,22 @@ func (x *Option) DocFor(command string) string {
 	return x.Doc
 }
 
-// Set puts the value that a text says into o. What is no value of the kind is refused by an error that says what it
-// should be, such as "whole number"; bounds and choices are for [Options.Check].
+// Set parses text and stores the value in o. Its error is the noun of the kind, such as "whole number"; [Options.Check]
+// checks bounds and choices.
 func (x *Option) Set(o *Options, text string) error {
 	if x.at != nil {
-		return x.Kind.read(text, x.at(o))
+		return x.Kind.parse(text, x.at(o))
 	}
 	v := x.Kind.zero()
-	if err := x.Kind.read(text, v); err != nil {
+	if err := x.Kind.parse(text, v); err != nil {
 		return err
 	}
-	o.More = with(o.More, x.Name, x.Kind.text(v))
+	o.More = with(o.More, x.Name, x.Kind.format(v))
 	return nil
 }
 
-// with is a copy of m in which a name has a text; "" has none, and a map of nothing is nil.
+// with returns a copy of m in which name has the text, or no entry if the text is "". It returns nil instead of an
+// empty map.
 func with(m map[string]string, name, text string) map[string]string {
 	out := map[string]string{name: text}
 	for k, v := range m {
@@ -111,15 +112,15 @@ func with(m map[string]string, name, text string) map[string]string {
 	return out
 }
 
-// Text is the value as [Option.Set] reads it; "" for zero.
+// Text returns the value as [Option.Set] parses it; "" for zero.
 func (x *Option) Text(o Options) string {
 	if x.at == nil {
 		return o.More[x.Name]
 	}
-	return x.Kind.text(x.at(&o))
+	return x.Kind.format(x.at(&o))
 }
 
-// Copy makes the option of to what it is in from.
+// Copy sets the option in to to its value in from.
 func (x *Option) Copy(to *Options, from Options) {
 	if x.at == nil {
 		to.More = with(to.More, x.Name, from.More[x.Name])
@@ -128,10 +129,10 @@ func (x *Option) Copy(to *Options, from Options) {
 	assign(x.at(to), x.at(&from))
 }
 
-// assign copies what a pointer points to.
+// assign copies the value that from points to.
 func assign(to, from any) { reflect.ValueOf(to).Elem().Set(reflect.ValueOf(from).Elem()) }
 
-// Fill gives defaults to what was not told.
+// Fill sets zero options to their defaults.
 func (o *Options) Fill() error {
 	for _, x := range All {
 		if x.Default == "" || x.Text(*o) != "" {
@@ -144,7 +145,7 @@ func (o *Options) Fill() error {
 	return nil
 }
 
-// Check refuses the first value that no run can have.
+// Check returns the error of the first invalid value.
 func (o Options) Check() error {
 	for _, x := range All {
 		if err := x.check(o); err != nil {
@@ -171,24 +172,25 @@ func (x *Option) check(o Options) error {
 	return x.Check(text)
 }
 
-// Typed refuses a value that a person typed, for which zero would not stand for the default, in the words of a flag.
-func (x *Option) Typed(o Options) error {
+// CheckTyped returns an error if the value must be above 0 and is not. It is for typed values: there a zero does not
+// request the default.
+func (x *Option) CheckTyped(o Options) error {
 	if x.Above == "" || x.Kind.above(x.Text(o)) {
 		return nil
 	}
 	return usererr.Errorf("--%s %s: %s", x.Name, x.Written(o), x.Above)
 }
 
-// Written is Text, with zero too as a value of its kind is written.
+// Written returns [Option.Text], and the text of zero instead of "".
 func (x *Option) Written(o Options) string {
 	if text := x.Text(o); text != "" {
 		return text
 	}
-	return x.Kind.nothing()
+	return x.Kind.formatZero()
 }
 
-// Offers are the words that a shell completes a value of the option with; nil for none.
-func (x *Option) Offers() func() []string {
+// Completions returns the function that lists the words for shell completion, or nil.
+func (x *Option) Completions() func() []string {
 	switch {
 	case x.Words != nil:
 		return x.Words

@@ -11,15 +11,15 @@ import (
 	"brood/runtime/option/optiontest"
 )
 
-// TestEveryOption: each line of the table, and two that only this test has, keeps what it is told and nothing else;
-// copies it; writes it as it reads it; gets it back from a recorded configuration; and refuses what is no value of it.
+// TestEveryOption: each option of the table, and two of this test, is set without a change of another; is copied; is
+// formatted as it is parsed; is restored from a recorded configuration; and refuses an invalid value.
 func TestEveryOption(t *testing.T) {
 	tally, slack := optiontest.Lines()
 	optiontest.Add(t, tally, slack)
 	seen := map[string]bool{}
 	for _, x := range option.All {
 		if x.Name == "" || x.Doc == "" || x.Kind == "" || seen[x.Name] || option.Named(x.Name) != x {
-			t.Errorf("%q: name, doc and kind must be there, and the name no other's", x.Name)
+			t.Errorf("%q: an option needs a name of its own, a doc and a kind", x.Name)
 		}
 		seen[x.Name] = true
 		var o option.Options
@@ -42,22 +42,22 @@ func TestEveryOption(t *testing.T) {
 		if x.Copy(&copied, option.Options{}); x.Text(copied) != "" {
 			t.Errorf("--%s: nothing copied is %q", x.Name, x.Text(copied))
 		}
-		recorded(t, x, o, good)
-		again(t, x, o, good)
+		checkRecorded(t, x, o, good)
+		checkResumed(t, x, o, good)
 		if err := refusal(x, optiontest.Bad); err == nil || strings.Contains(err.Error(), "\n") {
-			if x.Kind != option.Text || x.Check != nil || x.Choices != nil { // whether such a thing is there, others know
+			if x.Kind != option.Text || x.Check != nil || x.Choices != nil { // TestEveryOption cannot know whether the file or name exists
 				t.Errorf("--%s %q: %v", x.Name, optiontest.Bad, err)
 			}
 		}
 		if x.Above != "" {
-			if err := x.Typed(option.Options{}); err == nil || !strings.Contains(err.Error(), "--"+x.Name+" "+x.Written(option.Options{})) {
+			if err := x.CheckTyped(option.Options{}); err == nil || !strings.Contains(err.Error(), "--"+x.Name+" "+x.Written(option.Options{})) {
 				t.Errorf("--%s of nothing: %v", x.Name, err)
 			}
 		}
 	}
 }
 
-// refusal is what comes of a text, where it is read or where it is checked.
+// refusal returns the error of parsing or of checking a text.
 func refusal(x *option.Option, text string) error {
 	var o option.Options
 	if err := x.Set(&o, text); err != nil {
@@ -66,7 +66,7 @@ func refusal(x *option.Option, text string) error {
 	return o.Check()
 }
 
-func recorded(t *testing.T, x *option.Option, o option.Options, good string) {
+func checkRecorded(t *testing.T, x *option.Option, o option.Options, good string) {
 	t.Helper()
 	var c event.Config
 	o.Record(&c)
@@ -80,37 +80,39 @@ func recorded(t *testing.T, x *option.Option, o option.Options, good string) {
 	}
 }
 
-// again: a run that goes on or branches takes what may be told again, and keeps all else, in its options and on record.
-func again(t *testing.T, x *option.Option, told option.Options, good string) {
+// checkResumed: a resumed or branched run changes the options that it may change, in its options and in its recorded
+// configuration, and no others.
+func checkResumed(t *testing.T, x *option.Option, given option.Options, good string) {
 	t.Helper()
 	var o option.Options
 	var c event.Config
-	o.Retell(&c, told)
+	o.ApplyResumed(&c, given)
 	back, err := option.Recorded(c)
 	takes := x.Has(option.Again) && !x.Has(option.Ends)
 	if (x.Text(o) == good) != takes || err != nil || (x.Text(back) == good) != (takes && x.Has(option.Logged)) {
-		t.Errorf("--%s %s told again: %q, on record %q (%v)", x.Name, good, x.Text(o), x.Text(back), err)
+		t.Errorf("--%s %s given again: %q, on record %q (%v)", x.Name, good, x.Text(o), x.Text(back), err)
 	}
-	if err := told.Kept(); (err == nil) != x.Has(option.Again) || err != nil && !strings.HasPrefix(err.Error(), x.Name+" = "+good) {
-		t.Errorf("--%s %s to a session that goes on: %v", x.Name, good, err)
+	if err := given.CheckResume(); (err == nil) != x.Has(option.Again) || err != nil && !strings.HasPrefix(err.Error(), x.Name+" = "+good) {
+		t.Errorf("--%s %s to a resumed session: %v", x.Name, good, err)
 	}
 }
 
-// An option of a newer brood that this one does not know changes what is executed: it is refused.
+// TestUnknownRecorded: an option of a newer brood that this one does not know is refused, since it would change the
+// run.
 func TestUnknownRecorded(t *testing.T) {
-	refused := func(name, text, says string) {
+	refused := func(name, text, want string) {
 		t.Helper()
-		if _, err := option.Recorded(event.Config{Told: map[string]string{name: text}}); err == nil || !strings.Contains(err.Error(), says) {
-			t.Errorf("%v, want %s", err, says)
+		if _, err := option.Recorded(event.Config{Told: map[string]string{name: text}}); err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("%v, want %s", err, want)
 		}
 	}
-	refused("tally", "hand", `was told tally = "hand", which this brood does not know`)
+	refused("tally", "hand", `records the option tally = "hand", which this version of brood lacks`)
 	tally, slack := optiontest.Lines()
 	optiontest.Add(t, tally, slack)
-	refused("slack-time", "late", `records slack-time = "late", which is no whole number`)
+	refused("slack-time", "late", `records slack-time = "late", which is not a whole number`)
 }
 
-// TestNothingShared: options are values, and so is what of them has no field.
+// TestNothingShared: options are values, and so are those without a field.
 func TestNothingShared(t *testing.T) {
 	tally, slack := optiontest.Lines()
 	optiontest.Add(t, tally, slack)
@@ -134,9 +136,9 @@ func TestNothingShared(t *testing.T) {
 	}
 }
 
-// Values out of bounds are refused by a sentence that names the option, the one of before there was a table.
+// TestRefusals: the error of a value out of bounds names the option.
 func TestRefusals(t *testing.T) {
-	for _, c := range []struct{ name, text, says string }{
+	for _, c := range []struct{ name, text, want string }{
 		{"members", "3000000", "members = 3000000 is out of bounds: give 1 to 262144"},
 		{"members", "-2", "members = -2 is out of bounds: give 1 to 262144"},
 		{"workers", "1025", "workers = 1025 is out of bounds: give 1 to 1024"},
@@ -153,11 +155,11 @@ func TestRefusals(t *testing.T) {
 		{"members", "three", "whole number, nor auto"},
 		{"for", "3", "duration such as 30s"},
 	} {
-		if err := refusal(option.Named(c.name), c.text); err == nil || err.Error() != c.says {
-			t.Errorf("%s %s: %v, want %s", c.name, c.text, err, c.says)
+		if err := refusal(option.Named(c.name), c.text); err == nil || err.Error() != c.want {
+			t.Errorf("%s %s: %v, want %s", c.name, c.text, err, c.want)
 		}
 	}
-	for _, c := range []struct{ name, text, says string }{
+	for _, c := range []struct{ name, text, want string }{
 		{"members", "0", "--members 0: give 1 or more"}, {"rounds", "0", "--rounds 0: give 1 or more"},
 		{"epochs", "-1.5", "--epochs -1.5: give a number above 0"}, {"epochs", "NaN", "--epochs NaN: give a number above 0"},
 		{"for", "0s", "--for 0s: give a duration such as 30s"}, {"for", "-3s", "--for -3s: give a duration such as 30s"},
@@ -166,18 +168,19 @@ func TestRefusals(t *testing.T) {
 		if err := x.Set(&o, c.text); err != nil {
 			t.Fatal(err)
 		}
-		if err := x.Typed(o); err == nil || err.Error() != c.says {
-			t.Errorf("--%s %s: %v, want %s", c.name, c.text, err, c.says)
+		if err := x.CheckTyped(o); err == nil || err.Error() != c.want {
+			t.Errorf("--%s %s: %v, want %s", c.name, c.text, err, c.want)
 		}
 	}
 	for _, x := range []*option.Option{option.Seed, option.Probe, option.Evaluate} {
-		if err := x.Typed(option.Options{}); err != nil {
+		if err := x.CheckTyped(option.Options{}); err != nil {
 			t.Errorf("--%s 0: %v", x.Name, err)
 		}
 	}
 }
 
-// An axis of a sweep is a knob or an option: a name that is both is an option that a sweep may vary.
+// TestNamesAreNoKnobs: an axis of a sweep is a knob or an option, so a name that is both is an option that a sweep may
+// vary.
 func TestNamesAreNoKnobs(t *testing.T) {
 	for _, a := range catalog.All() {
 		for _, k := range a.Knobs {
@@ -188,8 +191,8 @@ func TestNamesAreNoKnobs(t *testing.T) {
 	}
 }
 
-// TestUsesOfBefore: what sessions, files and scripts rely on. A new option may have any uses, and is not here.
-func TestUsesOfBefore(t *testing.T) {
+// TestUsesStay: the uses on which sessions, files and scripts rely. A new option may have any uses.
+func TestUsesStay(t *testing.T) {
 	all := "algorithm model data augment members workers threads epochs rounds for target seed init on-loss on-trouble probe evaluate"
 	for use, names := range map[option.Use]string{
 		option.Preset: "algorithm model data augment members workers epochs rounds for target seed on-loss on-trouble probe evaluate",
@@ -212,7 +215,7 @@ func TestUsesOfBefore(t *testing.T) {
 	}
 }
 
-// A full form is a preset's, and what may be told there may be told in the preset.
+// TestUses: an option of the full form is also a key of presets; a limit can be given again and is recorded.
 func TestUses(t *testing.T) {
 	for _, x := range option.All {
 		for _, both := range [][2]option.Use{{option.Full, option.Preset}, {option.Ends, option.Again}, {option.Ends, option.Logged}} {

@@ -9,7 +9,7 @@ import (
 	"brood/runtime/event"
 )
 
-// Record puts what is told into the configuration of a log.
+// Record stores the options in the recorded configuration c.
 func (o Options) Record(c *event.Config) {
 	for _, x := range With(Logged) {
 		x.record(o, c)
@@ -24,45 +24,45 @@ func (x *Option) record(o Options, c *event.Config) {
 	c.Told = with(c.Told, x.Name, x.Text(o))
 }
 
-// Recorded is what a recorded configuration was told; an option that nobody here knows is refused, since the run would
-// be another without it.
+// Recorded returns the options of a recorded configuration. It returns an error if this version of brood lacks one of
+// the options, since the run would differ without it.
 func Recorded(c event.Config) (o Options, err error) {
 	for _, x := range With(Logged) {
 		if x.in != nil {
 			assign(x.at(&o), x.in(&c))
 		} else if text := c.Told[x.Name]; text != "" {
 			if err := x.Set(&o, text); err != nil {
-				return o, fmt.Errorf("the session records %s = %q, which is no %w", x.Name, text, err)
+				return o, fmt.Errorf("the session records %s = %q, which is not a %w", x.Name, text, err)
 			}
 		}
 	}
 	for _, name := range slices.Sorted(maps.Keys(c.Told)) {
 		if x := Named(name); x == nil || !x.Has(Logged) {
-			return o, fmt.Errorf("the session was told %s = %q, which this brood does not know: use the one that recorded it",
+			return o, fmt.Errorf("the session records the option %s = %q, which this version of brood lacks: use the version that recorded it",
 				name, c.Told[name])
 		}
 	}
 	return o, nil
 }
 
-// Kept refuses options of a session that goes on or branches which it keeps as they were.
-func (o Options) Kept() error {
+// CheckResume returns an error if o has a value for an option that a resumed or branched session keeps.
+func (o Options) CheckResume() error {
 	for _, x := range All {
 		if text := x.Text(o); text != "" && !x.Has(Again) {
-			return usererr.Errorf("%s = %s cannot be told to a session that goes on: it keeps its own", x.Name, text)
+			return usererr.Errorf("%s = %s: a resumed or branched session keeps its own value: omit it", x.Name, text)
 		}
 	}
 	return nil
 }
 
-// Retell makes of o, and of the configuration c, what is told again when a session goes on or branches. What ends the
-// run is left to whoever knows how far it is.
-func (o *Options) Retell(c *event.Config, told Options) {
+// ApplyResumed copies the options given to resume or branch a session to o and to the configuration c. It leaves out
+// the limits of the run, which the caller sets.
+func (o *Options) ApplyResumed(c *event.Config, given Options) {
 	for _, x := range With(Again) {
-		if x.Has(Ends) || x.Text(told) == "" {
+		if x.Has(Ends) || x.Text(given) == "" {
 			continue
 		}
-		if x.Copy(o, told); x.Has(Logged) {
+		if x.Copy(o, given); x.Has(Logged) {
 			x.record(*o, c)
 		}
 	}

@@ -6,11 +6,11 @@ import (
 	"brood/models/usererr"
 )
 
-// Renaming is one FROM=TO of [Rename]: a tensor, or all whose names begin with From and a dot or a slash, which are one
-// separator here: files of Flax have either.
+// Renaming is one FROM=TO of [Rename]. It applies to the tensor From and to all tensors whose names begin with From and
+// a separator. The separators dot and slash are equal, since files of Flax have either.
 type Renaming struct{ From, To string }
 
-// Renamings are those of the option's text; none of an empty one.
+// Renamings parses the text of the option; it returns nil for "".
 func Renamings(text string) (out []Renaming, err error) {
 	if text == "" {
 		return nil, nil
@@ -25,7 +25,7 @@ func Renamings(text string) (out []Renaming, err error) {
 	return out, nil
 }
 
-// Of is the name after the renaming; ok is false where it does not mean the tensor.
+// Of returns the new name; ok is false if the renaming does not apply to the tensor.
 func (r Renaming) Of(name string) (string, bool) {
 	rest, ok := strings.CutPrefix(dotted(name), dotted(r.From))
 	if !ok || rest != "" && rest[0] != '.' {
@@ -36,7 +36,7 @@ func (r Renaming) Of(name string) (string, bool) {
 
 func dotted(name string) string { return strings.ReplaceAll(name, "/", ".") }
 
-func renames(text string) error {
+func checkRename(text string) error {
 	_, err := Renamings(text)
 	return err
 }

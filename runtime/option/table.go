@@ -87,7 +87,7 @@ var (
 		Doc:   "device: cpu, gpu, or one that brood doctor lists; `cuda:0,bf16` uses its tensor cores, cpu,bf16 evaluates candidates in bfloat16, and cpu,amx does so with the tiles of Intel AMX (default: cpu; a program chooses)",
 		Kind:  Text,
 		Use:   Again,
-		Check: computes,
+		Check: checkDevice,
 		Words: devices,
 		at:    func(o *Options) any { return &o.Device },
 	})
@@ -139,7 +139,7 @@ var (
 		at:      func(o *Options) any { return &o.OnTrouble }, in: func(c *event.Config) any { return &c.OnTrouble }})
 	OnAlert = add(Option{Name: "on-alert",
 		Doc:  "shell `command` that receives each warning and error as a line of JSON on standard input; it is not recorded",
-		Kind: Text, Use: Again, Check: runs, Words: func() []string { return []string{"cat >>alerts.jsonl"} }})
+		Kind: Text, Use: Again, Check: checkCommand, Words: func() []string { return []string{"cat >>alerts.jsonl"} }})
 	Checkpoints = add(Option{Name: "checkpoints",
 		Doc:  "checkpoints to retain for branching: the newest two, and older ones at doubling distances (default 16)",
 		Kind: Whole, Use: Preset | Again | Logged, Above: atLeastTwo, Most: 1024, Check: checkCheckpoints})
@@ -150,7 +150,7 @@ var (
 		Name:  "rename",
 		Doc:   "rename a tensor, or all of a layer, of the file of --init: FROM=TO, several with commas",
 		Kind:  Text,
-		Check: renames,
+		Check: checkRename,
 		Words: func() []string { return []string{"features.0=conv1"} },
 	})
 	Probe = add(Option{Name: "probe", Doc: "rounds between probes of the centre (default: about 5% of the work)",
@@ -275,7 +275,7 @@ func checkEpochs(text string) error {
 
 func checkFor(text string) error {
 	seconds := Span.zero().(*float64)
-	if err := Span.read(text, seconds); err != nil || *seconds < 0 {
+	if err := Span.parse(text, seconds); err != nil || *seconds < 0 {
 		return usererr.Errorf("for = %g seconds is not above 0: give a duration such as 30s", *seconds)
 	}
 	return nil

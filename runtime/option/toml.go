@@ -5,7 +5,7 @@ import (
 	"strconv"
 )
 
-// SetTOML puts a value as TOML has it into o, or says in a sentence what it should be.
+// SetTOML stores a TOML value in o. Its error states the noun of the kind.
 func (x *Option) SetTOML(o *Options, v any) error {
 	if text, ok := x.Kind.ofTOML(v); ok && x.Set(o, text) == nil {
 		return nil
@@ -13,14 +13,14 @@ func (x *Option) SetTOML(o *Options, v any) error {
 	if text, ok := v.(string); ok {
 		v = strconv.Quote(text)
 	}
-	wants := Wants[x.Kind]
-	if x.Kind == Population { // auto is for who sees the machine
-		wants = Wants[Whole]
+	noun := Nouns[x.Kind]
+	if x.Kind == Population { // auto depends on the machine, a file does not
+		noun = Nouns[Whole]
 	}
-	return fmt.Errorf("%s = %v is no %s", x.Name, v, wants)
+	return fmt.Errorf("%s = %v is no %s", x.Name, v, noun)
 }
 
-// ofTOML is a value as text; ok is false where it is of another kind.
+// ofTOML returns a TOML value as text; ok is false if the value is of another kind.
 func (k Kind) ofTOML(v any) (text string, ok bool) {
 	switch v := v.(type) {
 	case string:

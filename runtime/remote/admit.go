@@ -27,7 +27,7 @@ const maxAddresses = 8
 // addressProblem returns why other workers cannot use the addresses that a worker advertises; "" if they can.
 func addressProblem(addresses []string) string {
 	if n := len(addresses); n > maxAddresses {
-		return fmt.Sprintf("you name %d addresses where other workers could reach you: name at most %d", n, maxAddresses)
+		return fmt.Sprintf("this worker advertises %d addresses: give at most %d", n, maxAddresses)
 	}
 	for _, a := range addresses {
 		if _, _, err := net.SplitHostPort(a); err != nil {
@@ -50,27 +50,27 @@ func (s *Server) admit(ctx context.Context, q quic.Request) (wire.Welcome, error
 	}
 	if left := s.evictedFor(q.Node); left > 0 {
 		left = max(left.Round(time.Second), time.Second)
-		reason := fmt.Sprintf("this worker was sent away and may come back in %s: it is tried again", left)
+		reason := fmt.Sprintf("this worker was evicted and may return in %s: retrying", left)
 		return wire.Welcome{}, wire.Refused{Code: wire.CodeWait, Reason: reason, Retry: true}
 	}
 	h := q.Hello
 	if r != nil {
 		if kinds := strings.Split(h.Kernels, ","); !slices.Contains(kinds, r.config.Kernels) {
 			if r.config.Program != "" {
-				reason := host.ProgramKernels(r.config.Kernels, wire.CleanText(r.config.Program), kinds)
+				reason := host.ProgramMismatch(r.config.Kernels, wire.CleanText(r.config.Program), kinds)
 				return wire.Welcome{}, wire.Refused{Code: wire.CodeRefused, Reason: reason}
 			}
 			if env := r.config.Environment(); env != "" {
-				reason := fmt.Sprintf("this run trains in the environment %s, which processors compute with kernels %s: leave "+
-					"--device out, or join with the same version of brood", wire.CleanText(env), r.config.Kernels)
+				reason := fmt.Sprintf("this run trains in the environment %s, which processors compute with kernels %s: omit "+
+					"--device, or join with the same version of brood", wire.CleanText(env), r.config.Kernels)
 				return wire.Welcome{}, wire.Refused{Code: wire.CodeRefused, Reason: reason}
 			}
 			if r.config.Objective != "" {
-				reason := fmt.Sprintf("this run maximises %s, and this worker was not given it: "+
+				reason := fmt.Sprintf("this run maximises %s, which this worker does not have: "+
 					"start it with brood worker --objective PROGRAM", wire.CleanText(r.config.Objective))
 				return wire.Welcome{}, wire.Refused{Code: wire.CodeRefused, Reason: reason}
 			}
-			if why := host.TensorWorker(r.config.Kernels, kinds); why != "" {
+			if why := host.TensorMismatch(r.config.Kernels, kinds); why != "" {
 				return wire.Welcome{}, wire.Refused{Code: wire.CodeRefused, Reason: why}
 			}
 			reason := fmt.Sprintf("this run computes with kernels %s and your machine has %s: "+
@@ -87,7 +87,7 @@ func (s *Server) admit(ctx context.Context, q quic.Request) (wire.Welcome, error
 		return wire.Welcome{}, wire.Refused{Code: wire.CodeRun, Reason: reason}
 	}
 	if before, ok := s.admitted[q.Node]; ok && time.Since(before.at) < arrival {
-		reason := "the same key is connecting just now: it is tried again"
+		reason := "a worker with the same key is connecting: retrying"
 		return wire.Welcome{}, wire.Refused{Code: wire.CodeBusy, Reason: reason, Retry: true}
 	}
 	if err := s.gate.Admit(q.Node, h.Role, h.Token); err != nil {
@@ -154,7 +154,7 @@ func (s *Server) findRun(ctx context.Context, q quic.Request) (best *run, err er
 		}
 		return nil, wire.Refused{Code: wire.CodeOver, Reason: errOver.Error()}
 	case s.unfinished:
-		reason := "the coordinator ends before the run does: it is tried again"
+		reason := "the coordinator ends before the run does: retrying"
 		return nil, wire.Refused{Code: wire.CodeBusy, Reason: reason, Retry: true}
 	case s.cfg.Series:
 		least := math.MaxInt
@@ -174,7 +174,7 @@ func (s *Server) findRun(ctx context.Context, q quic.Request) (best *run, err er
 		reason := "this run takes no workers, since it was not started by brood serve: it takes viewers and operators only"
 		return nil, wire.Refused{Code: wire.CodeRole, Reason: reason}
 	}
-	return nil, wire.Refused{Code: wire.CodeBusy, Reason: "the run is being prepared: it is tried again", Retry: true}
+	return nil, wire.Refused{Code: wire.CodeBusy, Reason: "the run is being prepared: retrying", Retry: true}
 }
 
 // prepareTimeout is how long an accepted worker may prepare and still count towards the workers that its run wants.
@@ -227,7 +227,7 @@ func (s *Server) admitClient(q quic.Request) (wire.Welcome, error) {
 		}
 	}
 	if len(s.clients) >= maxClients || own >= maxClientsPerKey {
-		reason := fmt.Sprintf("%d clients are connected already, %d of them with this key", len(s.clients), own)
+		reason := fmt.Sprintf("%d clients are already connected, %d of them with this key", len(s.clients), own)
 		return wire.Welcome{}, wire.Refused{Code: wire.CodeBusy, Reason: reason, Retry: true}
 	}
 	if err := s.gate.Admit(q.Node, q.Hello.Role, q.Hello.Token); err != nil {

@@ -21,8 +21,8 @@ import (
 // Viewers and operators of other machines use the session's control socket. Each of their streams is relayed to it, so
 // that they appear and are coordinated like clients on this machine.
 
-// Visit admits viewers and operators to the running session in dir.
-func (s *Server) Visit(dir string) {
+// AdmitClients admits viewers and operators to the running session in dir.
+func (s *Server) AdmitClients(dir string) {
 	s.mu.Lock()
 	s.session = dir
 	s.mu.Unlock()
@@ -66,7 +66,7 @@ func (s *Server) serveClient(p *quic.Peer, dir string) {
 				return
 			}
 			// the relay ends when the client closes its stream
-			_ = control.Relay(ctx, c, to, control.Visitor{Name: name, Command: p.Role() == wire.Operator}, s.Gate)
+			_ = control.Relay(ctx, c, to, control.RelayedClient{Name: name, Command: p.Role() == wire.Operator}, s.Gate)
 		})
 	}
 	p.Close("")
@@ -117,7 +117,7 @@ func (s *Server) Gate(g control.Gate) (url string, err error) {
 			}
 			s.mu.Lock()
 			defer s.mu.Unlock()
-			s.cfg.Note(fmt.Sprintf("a URL lets %d more in as %s", max(1, g.Uses), role))
+			s.cfg.Note(fmt.Sprintf("a URL admits %d more as %s", max(1, g.Uses), role))
 			return s.url(token), s.persist()
 		}
 	}
@@ -135,7 +135,7 @@ func (s *Server) revoke(prefix string) error {
 		}
 	}
 	if len(found) != 1 {
-		return fmt.Errorf("%d keys that came in begin with %q: give more of it, as the fleet's table shows it",
+		return fmt.Errorf("%d admitted keys begin with %q: give more of its characters, as in the fleet's table",
 			len(found), prefix)
 	}
 	s.gate.Revoke(found[0])

@@ -22,14 +22,14 @@ import (
 	"brood/transport/wire"
 )
 
-// comeIn comes in by a URL.
-func comeIn(t *testing.T, url string, key *identity.Key) (*Visitor, *control.Client, error) {
+// connect connects to a run by a URL.
+func connect(t *testing.T, url string, key *identity.Key) (*Client, *control.Client, error) {
 	t.Helper()
 	join, err := identity.ParseJoin(url)
 	if err != nil {
 		t.Fatal(err)
 	}
-	v, err := Call(t.Context(), key, join, "bob", "test")
+	v, err := Connect(t.Context(), key, join, "bob", "test")
 	if err != nil {
 		return nil, nil, err
 	}
@@ -38,8 +38,8 @@ func comeIn(t *testing.T, url string, key *identity.Key) (*Visitor, *control.Cli
 	return v, c, nil
 }
 
-// TestVisitors: a viewer looks, an operator commands under the name of its key, and a revoked key is out.
-func TestVisitors(t *testing.T) {
+// TestClients: a viewer reads, an operator sends commands under the name of its key, and a revoked key loses access.
+func TestClients(t *testing.T) {
 	t.Parallel()
 	dir := filepath.Join(t.TempDir(), "run")
 	o := small(1 << 40)
@@ -50,7 +50,7 @@ func TestVisitors(t *testing.T) {
 	go func() { defer close(over); s.train() }()
 
 	viewerKey := newKey(t)
-	viewer, looks, err := comeIn(t, s.srv.Join(wire.Viewer), viewerKey)
+	viewer, looks, err := connect(t, s.srv.Join(wire.Viewer), viewerKey)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -67,14 +67,14 @@ func TestVisitors(t *testing.T) {
 		t.Fatalf("%s: %v", viewer.Role(), err)
 	}
 	if r, err := looks.Command(testutil.Context(t), event.Command{Action: event.Pause}); err != nil || r.Accepted || !strings.Contains(r.Reason, "operator") {
-		t.Errorf("a viewer commands: %+v, %v", r, err)
+		t.Errorf("a command of a viewer: %+v, %v", r, err)
 	}
 	if _, err := looks.Gate(testutil.Context(t), control.Gate{Role: "operator"}); err == nil || !strings.Contains(err.Error(), "operator") {
-		t.Errorf("a viewer lets others in: %v", err)
+		t.Errorf("a viewer creates a URL: %v", err)
 	}
 
 	key := newKey(t)
-	operator, steers, err := comeIn(t, s.srv.Join(wire.Operator), key)
+	operator, steers, err := connect(t, s.srv.Join(wire.Operator), key)
 	if err != nil || operator.Role() != wire.Operator {
 		t.Fatalf("%v", err)
 	}
@@ -95,7 +95,7 @@ func TestVisitors(t *testing.T) {
 	}
 
 	var f view.Fleet
-	becomes := func(what string, ok func() bool) { // what is told of it
+	becomes := func(what string, ok func() bool) { // in the fleet's view
 		t.Helper()
 		testutil.Eventually(t, what, func() bool {
 			if f, err = looks.Fleet(testutil.Context(t)); err != nil {
@@ -110,9 +110,9 @@ func TestVisitors(t *testing.T) {
 	})
 	slow := event.Link{From: 0, To: event.Every, Delay: 30 * time.Millisecond}
 	if r, err := steers.Command(testutil.Context(t), event.Command{Link: &slow}); err != nil || !r.Accepted {
-		t.Errorf("slow a link down: %+v, %v", r, err)
+		t.Errorf("slow down a link: %+v, %v", r, err)
 	}
-	// a link that is full is not measured
+	// a link at capacity is not measured
 	if r, err := steers.Command(testutil.Context(t), event.Command{Action: event.Pause}); err != nil || !r.Accepted {
 		t.Errorf("pause: %+v, %v", r, err)
 	}
@@ -121,37 +121,37 @@ func TestVisitors(t *testing.T) {
 	})
 	slow.Delay = 0
 	if r, err := steers.Command(testutil.Context(t), event.Command{Link: &slow}); err != nil || !r.Accepted {
-		t.Errorf("let the link be as it is: %+v, %v", r, err)
+		t.Errorf("remove the limit of the link: %+v, %v", r, err)
 	}
 	if r, err := steers.Command(testutil.Context(t), event.Command{Action: event.Resume}); err != nil || !r.Accepted {
-		t.Errorf("go on: %+v, %v", r, err)
+		t.Errorf("resume: %+v, %v", r, err)
 	}
 	if r, err := steers.Command(testutil.Context(t), event.Command{Link: &event.Link{From: 0, To: 7}}); err != nil || r.Accepted || !strings.Contains(r.Reason, "worker 7") {
-		t.Errorf("a link to nobody: %+v, %v", r, err)
+		t.Errorf("a link to an unknown worker: %+v, %v", r, err)
 	}
 
-	// A URL says what it is for, also to who is known in another role.
-	both, _, err := comeIn(t, s.srv.Join(wire.Viewer), key)
+	// The URL determines the role, also for a key that is admitted in another role.
+	both, _, err := connect(t, s.srv.Join(wire.Viewer), key)
 	if err != nil || both.Role() != wire.Viewer {
 		t.Errorf("an operator by a viewer's URL is a %s: %v", both.Role(), err)
 	}
-	// Who is known comes again when its token is long gone.
+	// An admitted key can return long after its token is gone.
 	bare := strings.Replace(s.srv.Join(wire.Viewer), s.srv.token[wire.Viewer], "", 1)
-	if again, _, err := comeIn(t, bare, viewerKey); err != nil || again.Role() != wire.Viewer {
+	if again, _, err := connect(t, bare, viewerKey); err != nil || again.Role() != wire.Viewer {
 		t.Errorf("a viewer without its token: %v", err)
 	}
-	if _, _, err := comeIn(t, strings.Replace(bare, "/#", "/aaaaaaaaaaaaaaaaaaaaaaaa#", 1), viewerKey); err != nil {
-		t.Errorf("a viewer whose token was forgotten: %v", err)
+	if _, _, err := connect(t, strings.Replace(bare, "/#", "/aaaaaaaaaaaaaaaaaaaaaaaa#", 1), viewerKey); err != nil {
+		t.Errorf("a viewer whose token the server no longer has: %v", err)
 	}
 
 	if _, err := steers.Gate(testutil.Context(t), control.Gate{Revoke: "nobody"}); err == nil {
-		t.Error("revoked nobody")
+		t.Error("an unknown key was revoked")
 	}
 	url, err := steers.Gate(testutil.Context(t), control.Gate{Role: "operator", Uses: 1})
 	if err != nil {
 		t.Fatal(err)
 	}
-	_, second, err := comeIn(t, url, newKey(t))
+	_, second, err := connect(t, url, newKey(t))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -159,14 +159,14 @@ func TestVisitors(t *testing.T) {
 		t.Fatal(err)
 	}
 	testutil.Receive(t, operator.Gone(), "goodbye to the operator")
-	if _, _, err := comeIn(t, s.srv.Join(wire.Viewer), key); err == nil || !strings.Contains(err.Error(), "revoked") {
-		t.Errorf("a revoked key is in by its other role: %v", err)
+	if _, _, err := connect(t, s.srv.Join(wire.Viewer), key); err == nil || !strings.Contains(err.Error(), "revoked") {
+		t.Errorf("a revoked key connects in its other role: %v", err)
 	}
-	if _, _, err := comeIn(t, s.srv.Join(wire.Operator), key); err == nil || !strings.Contains(err.Error(), "revoked") {
-		t.Errorf("a revoked key is in: %v", err)
+	if _, _, err := connect(t, s.srv.Join(wire.Operator), key); err == nil || !strings.Contains(err.Error(), "revoked") {
+		t.Errorf("a revoked key connects: %v", err)
 	}
-	if _, _, err := comeIn(t, url, newKey(t)); err == nil || !strings.Contains(err.Error(), "another key has used it") {
-		t.Errorf("a used token lets in: %v", err)
+	if _, _, err := connect(t, url, newKey(t)); err == nil || !strings.Contains(err.Error(), "another key has used it") {
+		t.Errorf("a used token admits: %v", err)
 	}
 	if r, err := second.Command(testutil.Context(t), event.Command{Action: event.Stop}); err != nil || !r.Accepted {
 		t.Errorf("stop: %+v, %v", r, err)
@@ -178,16 +178,16 @@ func TestVisitors(t *testing.T) {
 	}
 }
 
-// TestVisitorsOfTheDead: a viewer by QUIC is told of a process that was killed by the machine where it ran, at once,
-// and is not told so while the network is cut, though it hears no goodbye either way. It finds the run where it listens
-// again.
-func TestVisitorsOfTheDead(t *testing.T) {
+// TestClientsOfTheDead: if the run's process was killed, its machine reports that to a viewer immediately. If the
+// network is cut, it does not, although no goodbye arrives in either case. The viewer finds the run when a process
+// listens there again.
+func TestClientsOfTheDead(t *testing.T) {
 	longtest.Need(t, longtest.Fleets, "waits for processes and networks that were cut")
 	t.Parallel()
 	for _, killed := range []bool{true, false} {
 		dir := filepath.Join(t.TempDir(), "run")
-		s := serve(t, prepare(t, small(3)), nil, dir, nil) // nobody joins: there are no records
-		v, c, err := comeIn(t, s.srv.Join(wire.Viewer), newKey(t))
+		s := serve(t, prepare(t, small(3)), nil, dir, nil) // no worker joins, so the log has no records
+		v, c, err := connect(t, s.srv.Join(wire.Viewer), newKey(t))
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -215,14 +215,14 @@ func TestVisitorsOfTheDead(t *testing.T) {
 			continue
 		}
 		if _, err := v.Dial(testutil.Context(t)); !errors.Is(err, view.ErrNoProcess) {
-			t.Errorf("dialled again: %v", err)
+			t.Errorf("dialed again: %v", err)
 		}
 		again := &served{t: t}
 		if again.srv, err = Listen(Config{Dir: dir, Note: again.notes.add}); err != nil {
 			t.Fatal(err)
 		}
 		if _, err := v.Dial(testutil.Context(t)); errors.Is(err, view.ErrNoProcess) {
-			t.Errorf("what listens again is taken for gone: %v", err)
+			t.Errorf("a process that listens again is reported as gone: %v", err)
 		}
 		if err := again.srv.Close(); err != nil {
 			t.Error(err)
@@ -230,9 +230,9 @@ func TestVisitorsOfTheDead(t *testing.T) {
 	}
 }
 
-// TestVisitorsThatVanish: a viewer that hangs up while its run has nothing to tell costs nothing from then on.
-func TestVisitorsThatVanish(t *testing.T) {
-	s := serve(t, prepare(t, small(3)), nil, filepath.Join(t.TempDir(), "run"), nil) // nobody joins: there are no records
+// TestClientsThatVanish: a viewer that disconnects while the run has no new records leaves no goroutine behind.
+func TestClientsThatVanish(t *testing.T) {
+	s := serve(t, prepare(t, small(3)), nil, filepath.Join(t.TempDir(), "run"), nil) // no worker joins, so the log has no records
 	defer func() {
 		if err := errors.Join(s.srv.Close(), s.run.Close()); err != nil {
 			t.Error(err)
@@ -240,7 +240,7 @@ func TestVisitorsThatVanish(t *testing.T) {
 	}()
 	key, before := newKey(t), 0
 	for i := range 12 {
-		v, c, err := comeIn(t, s.srv.Join(wire.Viewer), key)
+		v, c, err := connect(t, s.srv.Join(wire.Viewer), key)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -248,7 +248,7 @@ func TestVisitorsThatVanish(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		go func() { _, _ = c.Next(context.Background(), shot.Position, 10) }() // for ever
+		go func() { _, _ = c.Next(context.Background(), shot.Position, 10) }() // blocks until the viewer disconnects
 		time.Sleep(20 * time.Millisecond)
 		v.Close()
 		if i == 1 {
@@ -260,7 +260,7 @@ func TestVisitorsThatVanish(t *testing.T) {
 	})
 }
 
-// settled is the number of goroutines once it does not fall any more.
+// settled returns the number of goroutines once it no longer falls.
 func settled() int {
 	n := goruntime.NumGoroutine()
 	for still := 0; still < 20; time.Sleep(20 * time.Millisecond) {
@@ -273,7 +273,8 @@ func settled() int {
 	return n
 }
 
-// TestKeepsItsKey: a coordinator is the same after its list of guests was lost, and says so where its key was.
+// TestKeepsItsKey: a coordinator that lost its state file keeps its key. If the key is missing too, the error says
+// where it was.
 func TestKeepsItsKey(t *testing.T) {
 	dir := t.TempDir()
 	s := serve(t, prepare(t, small(3)), nil, filepath.Join(dir, "run"), nil)

@@ -10,13 +10,14 @@ import (
 	"brood/runtime/host"
 )
 
-// TestFaultIsKept: a mistake of ours in handling a worker is an error of its seat, and its stack is with the session.
+// TestFaultIsKept: a panic while handling a worker's message becomes an error of its handle, and the stack is stored in
+// the session.
 func TestFaultIsKept(t *testing.T) {
 	dir := filepath.Join(t.TempDir(), "run")
 	s := serve(t, prepare(t, small(3)), nil, dir, nil)
 	keep := s.run.Fleet().Fault
 	if err := recoverFault(keep, func() error { var none []int; return errors.New(string(rune(none[3]))) }); err == nil || strings.ContainsRune(err.Error(), '\n') ||
-		!strings.Contains(err.Error(), "by a mistake of brood's own: runtime error: index out of range [3]") {
+		!strings.Contains(err.Error(), "caused a bug in brood: runtime error: index out of range [3]") {
 		t.Errorf("%v", err)
 	}
 	text, err := os.ReadFile(filepath.Join(dir, host.FaultsFile))

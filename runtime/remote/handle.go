@@ -18,7 +18,7 @@ import (
 	"brood/transport/wire"
 )
 
-// workerHandle is the coordinator's side of a worker in another process. It implements fleet.Seat.
+// workerHandle is the coordinator's side of a worker in another process. It implements fleet.WorkerHandle.
 type workerHandle struct {
 	run  *run
 	peer *quic.Peer
@@ -83,7 +83,7 @@ func (t *workerHandle) String() string {
 	return text
 }
 
-// Post implements fleet.Seat: it sends an order of the core. Stop and Away also end the session.
+// Post implements fleet.WorkerHandle: it sends an order of the core. Stop and Away also end the session.
 func (t *workerHandle) Post(msg message.Order) {
 	t.mu.Lock()
 	switch m := msg.(type) {
@@ -113,7 +113,7 @@ func (t *workerHandle) stop() {
 	t.cancel(errOver)
 }
 
-// Close implements fleet.Seat. The worker stops if the run is over; otherwise it may return to the process that resumes
+// Close implements fleet.WorkerHandle. The worker stops if the run is over; otherwise it may return to the process that resumes
 // the run.
 func (t *workerHandle) Close() {
 	s := t.run.srv
@@ -184,7 +184,7 @@ func recoverFault(keep func(what any, stack []byte), f func() error) (err error)
 	defer func() {
 		if r := recover(); r != nil {
 			keep(r, debug.Stack())
-			err = fmt.Errorf("its message cannot be handled, by a mistake of brood's own: %v; report this", r)
+			err = fmt.Errorf("its message caused a bug in brood: %v; please report it", r)
 		}
 	}()
 	return f()
@@ -217,7 +217,7 @@ func (t *workerHandle) handle(msg any) error {
 		return t.handleReport(m)
 	case message.Telemetry:
 		if m.Worker != t.id {
-			return fmt.Errorf("it speaks as worker %d", m.Worker)
+			return fmt.Errorf("it sends as worker %d", m.Worker)
 		}
 		return t.handleTelemetry(m)
 	case message.Get:
@@ -250,7 +250,7 @@ func (t *workerHandle) handleReport(r message.Report) error {
 		}
 	}
 	if r.Sender() != t.id || !t.joined {
-		return fmt.Errorf("it speaks as worker %d", r.Sender())
+		return fmt.Errorf("it sends as worker %d", r.Sender())
 	}
 	if err := t.checkReply(r); err != nil {
 		return err
@@ -289,7 +289,7 @@ func (t *workerHandle) storePiece(p message.Piece) error {
 	most, ok := t.maxBytes[p.Path]
 	t.mu.Unlock()
 	if !ok {
-		return fmt.Errorf("it was not asked for the file %q", p.Path)
+		return fmt.Errorf("it was not ordered to save the file %q", p.Path)
 	}
 	if p.Total > most {
 		return fmt.Errorf("its file %q has %d bytes; its members take at most %d", p.Path, p.Total, most)

@@ -12,9 +12,9 @@ import (
 	"brood/transport/wire"
 )
 
-// TestHeavyInsider: frames as heavy as they may be, one after the other, take less than 80 MiB with what the sender
-// holds (112 under the race detector), and cut their sender. What the sender itself queues in this process, two frames,
-// is not counted.
+// TestHeavyInsider: a sequence of the largest allowed frames takes less than 80 MiB (112 under the race detector) and
+// ends the connection of the sender. That includes the memory of the sender, but not the two frames that it queues in
+// this process.
 func TestHeavyInsider(t *testing.T) {
 	s := serve(t, prepare(t, small(1<<40)), nil, filepath.Join(t.TempDir(), "run"), nil)
 	values := append([]byte{0xa2, 0, 0, 7, 0x82}, bytes.Repeat(append([]byte{0xa1, 3, 0x9a, 0, 0x1c, 0, 0}, make([]byte, 0x1c0000)...), 2)...)
@@ -23,7 +23,7 @@ func TestHeavyInsider(t *testing.T) {
 		t.Fatal(err)
 	}
 	if _, err := message.Decode(kind, values); err != nil {
-		t.Fatalf("the frame is not one that is admitted: %v", err)
+		t.Fatalf("the frame is not valid: %v", err)
 	}
 	defer debug.SetGCPercent(debug.SetGCPercent(20))
 	heap := func() int {
@@ -36,18 +36,18 @@ func TestHeavyInsider(t *testing.T) {
 	if raced {
 		bound += 32
 	}
-	x, err := knock(s, newKey(t), nil)
+	x, err := joinRaw(s, newKey(t), nil)
 	if err != nil {
 		t.Fatal(err)
 	}
-	x.say(message.Ready{Worker: x.id})
+	x.send(message.Ready{Worker: x.id})
 	for i := 0; i < 60 && x.peer.Err() == nil; i++ {
 		for x.peer.Err() == nil && x.peer.Send(wire.Message{Kind: kind, Body: values}) != nil {
 			time.Sleep(time.Millisecond)
 		}
 		for range 20 {
 			n := heap() - before
-			if n > bound { // with what waits to be collected, of which there is the more the less time the collector gets
+			if n > bound { // including garbage, of which there is more if the collector gets less time
 				goruntime.GC()
 				n = heap() - before
 			}

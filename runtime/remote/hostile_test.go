@@ -25,8 +25,8 @@ import (
 	"brood/transport/wire"
 )
 
-// stranger joins as a worker that does as it likes.
-type stranger struct {
+// rawWorker joins as a worker and lets the test send arbitrary messages.
+type rawWorker struct {
 	t    *testing.T
 	node *quic.Node
 	peer *quic.Peer
@@ -45,7 +45,7 @@ func hello(s *served, change func(*wire.Hello)) (wire.Hello, identity.Join) {
 	return h, join
 }
 
-func knock(s *served, key *identity.Key, change func(*wire.Hello)) (*stranger, error) {
+func joinRaw(s *served, key *identity.Key, change func(*wire.Hello)) (*rawWorker, error) {
 	node, err := quic.Listen(quic.Config{Key: key, Address: "127.0.0.1:0"})
 	if err != nil {
 		s.t.Fatal(err)
@@ -56,19 +56,19 @@ func knock(s *served, key *identity.Key, change func(*wire.Hello)) (*stranger, e
 	if err != nil {
 		return nil, err
 	}
-	return &stranger{s.t, node, peer, int(w.Worker)}, nil
+	return &rawWorker{s.t, node, peer, int(w.Worker)}, nil
 }
 
-func (x *stranger) say(msg any) {
+func (x *rawWorker) send(msg any) {
 	m, err := encode(msg)
 	if err != nil {
 		x.t.Fatal(err)
 	}
-	_ = x.peer.Send(m) // it may be cut already
+	_ = x.peer.Send(m) // the connection may be closed already
 }
 
-// next is the next message that is no roster.
-func (x *stranger) next() (any, error) {
+// receive returns the next message except rosters.
+func (x *rawWorker) receive() (any, error) {
 	for {
 		m, err := x.peer.Receive(testutil.Context(x.t))
 		if err != nil {
@@ -80,118 +80,118 @@ func (x *stranger) next() (any, error) {
 	}
 }
 
-// TestHostileWorkers: who breaks a rule is cut, with the reason; nothing appears among the session's files, and the run
-// goes on.
+// TestHostileWorkers: a worker that violates the protocol is disconnected with the reason. It writes no file into the
+// session, and the run continues.
 func TestHostileWorkers(t *testing.T) {
 	dir := filepath.Join(t.TempDir(), "run")
 	s := serve(t, prepare(t, small(3)), nil, dir, nil)
 	key := newKey(t)
-	ready := func(x *stranger) { x.say(message.Ready{Worker: x.id}) }
+	ready := func(x *rawWorker) { x.send(message.Ready{Worker: x.id}) }
 	for name, c := range map[string]struct {
-		do   func(x *stranger)
-		says string
+		do   func(x *rawWorker)
+		want string
 	}{
-		"speaks as another":     {func(x *stranger) { ready(x); x.say(message.Done{Worker: x.id + 1, Epoch: 1}) }, "it speaks as worker"},
-		"speaks before it sits": {func(x *stranger) { x.say(message.Done{Worker: x.id, Epoch: 1}) }, "it speaks as worker"},
-		"sits as another":       {func(x *stranger) { x.say(message.Ready{Worker: x.id + 7}) }, "it speaks as worker"},
-		"sits twice":            {func(x *stranger) { ready(x); ready(x) }, "twice"},
-		"commands":              {func(x *stranger) { x.say(message.Grant{Epoch: 1}) }, "may not send messages"},
-		"sends nonsense":        {func(x *stranger) { _ = x.peer.Send(wire.Message{Kind: 32, Body: []byte("hello")}) }, "message"},
-		"saves unasked": {func(x *stranger) {
-			x.say(message.Piece{Path: session.CheckpointFile(3, 1, x.id), Total: 1, Data: []byte{1}})
-		}, "it was not asked for the file"},
-		"answers unasked": {func(x *stranger) {
+		"sends as another":           {func(x *rawWorker) { ready(x); x.send(message.Done{Worker: x.id + 1, Epoch: 1}) }, "it sends as worker"},
+		"sends before it has joined": {func(x *rawWorker) { x.send(message.Done{Worker: x.id, Epoch: 1}) }, "it sends as worker"},
+		"joins as another":           {func(x *rawWorker) { x.send(message.Ready{Worker: x.id + 7}) }, "it sends as worker"},
+		"joins twice":                {func(x *rawWorker) { ready(x); ready(x) }, "twice"},
+		"sends an order":             {func(x *rawWorker) { x.send(message.Grant{Epoch: 1}) }, "may not send messages"},
+		"sends nonsense":             {func(x *rawWorker) { _ = x.peer.Send(wire.Message{Kind: 32, Body: []byte("hello")}) }, "message"},
+		"saves without an order": {func(x *rawWorker) {
+			x.send(message.Piece{Path: session.CheckpointFile(3, 1, x.id), Total: 1, Data: []byte{1}})
+		}, "it was not ordered to save the file"},
+		"replies without an order": {func(x *rawWorker) {
 			ready(x)
 			for range 50 {
-				x.say(message.Done{Worker: x.id})
+				x.send(message.Done{Worker: x.id})
 			}
 		}, "without an order"},
-		"leaves twice": {func(x *stranger) {
+		"leaves twice": {func(x *rawWorker) {
 			ready(x)
-			x.say(message.Leaving{Worker: x.id})
-			x.say(message.Leaving{Worker: x.id})
+			x.send(message.Leaving{Worker: x.id})
+			x.send(message.Leaving{Worker: x.id})
 		}, "twice that it leaves"},
-		"tells too much": {func(x *stranger) {
+		"sends too much telemetry": {func(x *rawWorker) {
 			for range 1000 {
-				x.say(message.Telemetry{Worker: x.id})
+				x.send(message.Telemetry{Worker: x.id})
 			}
 		}, "more often than once a second"},
-		"tells of links that are not": {func(x *stranger) {
-			x.say(message.Telemetry{Worker: x.id, Links: make([]message.LinkCount, 3000)})
+		"reports links that do not exist": {func(x *rawWorker) {
+			x.send(message.Telemetry{Worker: x.id, Links: make([]message.LinkCount, 3000)})
 		}, "worker 0"},
-		"measures what is no number": {func(x *stranger) {
-			x.say(message.Telemetry{Worker: x.id, Links: []message.LinkCount{{To: x.id + 1, Lost: math.NaN()}}})
+		"measures NaN": {func(x *rawWorker) {
+			x.send(message.Telemetry{Worker: x.id, Links: []message.LinkCount{{To: x.id + 1, Lost: math.NaN()}}})
 		}, "measures"},
-		"has no cores that can be counted": {func(x *stranger) {
-			x.say(message.Telemetry{Worker: x.id, Machine: map[event.Measure]float64{event.Busy: math.NaN()}})
+		"reports NaN as load": {func(x *rawWorker) {
+			x.send(message.Telemetry{Worker: x.id, Machine: map[event.Measure]float64{event.Busy: math.NaN()}})
 		}, "implausible cpu of NaN"},
-		"has all memory there is": {func(x *stranger) {
-			x.say(message.Telemetry{Worker: x.id, Machine: map[event.Measure]float64{event.Memory: math.MaxFloat64}})
+		"reports infinite memory": {func(x *rawWorker) {
+			x.send(message.Telemetry{Worker: x.id, Machine: map[event.Measure]float64{event.Memory: math.MaxFloat64}})
 		}, "implausible memory"},
-		"measures what is not its own": {func(x *stranger) {
+		"measures for the coordinator": {func(x *rawWorker) {
 			ready(x)
-			x.say(message.Telemetry{Worker: x.id, Machine: map[event.Measure]float64{event.RoundTrip: 1}})
+			x.send(message.Telemetry{Worker: x.id, Machine: map[event.Measure]float64{event.RoundTrip: 1}})
 		}, "which the coordinator measures"},
-		"measures what has no name": {func(x *stranger) {
-			x.say(message.Telemetry{Worker: x.id, Machine: map[event.Measure]float64{"\x1b[2J": 1}})
+		"reports an unknown measure": {func(x *rawWorker) {
+			x.send(message.Telemetry{Worker: x.id, Machine: map[event.Measure]float64{"\x1b[2J": 1}})
 		}, "invalid name"},
-		"works since before it began": {func(x *stranger) {
-			x.say(message.Telemetry{Worker: x.id, Doing: &message.Doing{Stage: "members", For: -1}})
+		"works for a negative time": {func(x *rawWorker) {
+			x.send(message.Telemetry{Worker: x.id, Doing: &message.Doing{Stage: "members", For: -1}})
 		}, "reports its activity as"},
-		"prepares fewer than no members": {func(x *stranger) {
-			x.say(message.Telemetry{Worker: x.id, Doing: &message.Doing{Stage: "members", Done: math.MinInt64}})
+		"prepares a negative number of members": {func(x *rawWorker) {
+			x.send(message.Telemetry{Worker: x.id, Doing: &message.Doing{Stage: "members", Done: math.MinInt64}})
 		}, "reports its activity as"},
-		"prepares more members than there can be": {func(x *stranger) {
-			x.say(message.Telemetry{Worker: x.id, Doing: &message.Doing{Stage: "members", Of: math.MaxInt64}})
+		"prepares too many members": {func(x *rawWorker) {
+			x.send(message.Telemetry{Worker: x.id, Doing: &message.Doing{Stage: "members", Of: math.MaxInt64}})
 		}, "reports its activity as"},
-		"hosts more members than there can be": {func(x *stranger) {
-			x.say(message.Telemetry{Worker: x.id, Doing: &message.Doing{Stage: "members", Members: math.MaxInt64}})
+		"hosts too many members": {func(x *rawWorker) {
+			x.send(message.Telemetry{Worker: x.id, Doing: &message.Doing{Stage: "members", Members: math.MaxInt64}})
 		}, "reports its activity as"},
-		"executes a round that nobody reaches": {func(x *stranger) {
-			x.say(message.Telemetry{Worker: x.id, Doing: &message.Doing{Stage: "round", Round: math.MaxUint64}})
+		"executes an impossible round": {func(x *rawWorker) {
+			x.send(message.Telemetry{Worker: x.id, Doing: &message.Doing{Stage: "round", Round: math.MaxUint64}})
 		}, "reports its activity as"},
-		"measures without end": {func(x *stranger) {
+		"reports 5000 measures": {func(x *rawWorker) {
 			all := map[event.Measure]float64{}
 			for i := range 5000 {
 				all[event.Measure(fmt.Sprint(i))] = 1
 			}
-			x.say(message.Telemetry{Worker: x.id, Machine: all})
+			x.send(message.Telemetry{Worker: x.id, Machine: all})
 		}, ""},
-		"tells a machine in text that is none": {func(x *stranger) {
+		"sends invalid UTF-8": {func(x *rawWorker) {
 			_ = x.peer.Send(wire.Message{Kind: 39, Body: []byte{0xa2, 0, byte(x.id), 2, 0xa1, 0x62, 0xff, 0xfe, 1}})
 		}, ""},
-		"sends a frame of nulls": {func(x *stranger) {
+		"sends a frame of nulls": {func(x *rawWorker) {
 			nulls := append([]byte{0xa1, 7, 0x9a, 0, 0x1f, 0xff, 0xff}, bytes.Repeat([]byte{0xf6}, 0x1fffff)...)
 			_ = x.peer.Send(wire.Message{Kind: 33, Body: nulls})
 		}, "MiB"},
-		"climbs":             {func(x *stranger) { x.say(message.Piece{Path: "../../evil", Total: 1, Data: []byte{1}}) }, "it was not asked for the file"},
-		"overwrites the log": {func(x *stranger) { x.say(message.Piece{Path: "log-000001.brood", Total: 1, Data: []byte{1}}) }, "it was not asked for the file"},
+		"leaves the directory": {func(x *rawWorker) { x.send(message.Piece{Path: "../../evil", Total: 1, Data: []byte{1}}) }, "it was not ordered to save the file"},
+		"overwrites the log":   {func(x *rawWorker) { x.send(message.Piece{Path: "log-000001.brood", Total: 1, Data: []byte{1}}) }, "it was not ordered to save the file"},
 	} {
-		x, err := knock(s, key, nil)
+		x, err := joinRaw(s, key, nil)
 		if err != nil {
 			t.Fatalf("%s: %v", name, err)
 		}
-		if m, err := x.next(); err != nil {
+		if m, err := x.receive(); err != nil {
 			t.Fatalf("%s: %v", name, err)
 		} else if _, ok := m.(message.Setup); !ok {
-			t.Fatalf("%s: first comes %T", name, m)
+			t.Fatalf("%s: the first message is %T", name, m)
 		}
 		c.do(x)
 		for err == nil {
-			_, err = x.next()
+			_, err = x.receive()
 		}
-		if gone, ok := errors.AsType[*quic.GoneError](err); !ok || gone.Cause != quic.Ended || !strings.Contains(gone.Reason, c.says) {
-			t.Errorf("%s: %v, want %q", name, err, c.says)
+		if gone, ok := errors.AsType[*quic.GoneError](err); !ok || gone.Cause != quic.Ended || !strings.Contains(gone.Reason, c.want) {
+			t.Errorf("%s: %v, want %q", name, err, c.want)
 		}
 	}
-	x, err := knock(s, key, nil)
+	x, err := joinRaw(s, key, nil)
 	if err != nil {
 		t.Fatal(err)
 	}
 	for _, path := range []string{"log-000001.brood", "../run/log-000001.brood", "/etc/passwd", "checkpoints/1/../../lock", "checkpoints/01/epoch-1-worker-0.safetensors", "checkpoints/1/epoch-1-worker-0.safetensors"} {
-		x.say(message.Get{Path: path})
+		x.send(message.Get{Path: path})
 		for {
-			m, err := x.next()
+			m, err := x.receive()
 			if err != nil {
 				t.Fatalf("%s: %v", path, err)
 			}
@@ -200,14 +200,14 @@ func TestHostileWorkers(t *testing.T) {
 				continue
 			}
 			if p.Path != path || p.Err == "" || len(p.Data) > 0 || strings.Contains(p.Err, dir) {
-				t.Errorf("%s is answered with %+v", path, p)
+				t.Errorf("the reply for %s is %+v", path, p)
 			}
 			break
 		}
 	}
 	x.peer.Close("")
 	if _, err := os.Stat(filepath.Join(dir, session.CheckpointDir)); !os.IsNotExist(err) {
-		t.Errorf("a stranger wrote: %v", err)
+		t.Errorf("a checkpoint folder exists: %v", err)
 	}
 	end := s.work(t.Context(), s.config())
 	if exit := s.train(); exit.Phase != event.Finished {
@@ -219,8 +219,8 @@ func TestHostileWorkers(t *testing.T) {
 	verifies(t, dir, s.hash)
 }
 
-// TestInsider: a worker in the middle of a run that reports what cannot be is put out with one clean line that says
-// whose words they are, the run goes on with the others, and verifies.
+// TestInsider: a worker that sends impossible reports during a run is evicted. The alert is one printable line that
+// names the worker as the source, the run continues with the others, and the session verifies.
 func TestInsider(t *testing.T) {
 	dir := filepath.Join(t.TempDir(), "run")
 	var alerts []string
@@ -231,37 +231,37 @@ func TestInsider(t *testing.T) {
 	})
 	trained := make(chan coordinator.Exit)
 	go func() { trained <- s.train() }()
-	for _, lie := range []func(x *stranger, g message.Grant) any{
-		func(x *stranger, g message.Grant) any {
+	for _, bad := range []func(x *rawWorker, g message.Grant) any{
+		func(x *rawWorker, g message.Grant) any {
 			return message.Failed{Worker: x.id, Epoch: g.Epoch, Err: "\x1b[2J\x1b]0;hello\x07\nbrood: the run is over"}
 		},
-		func(x *stranger, g message.Grant) any {
+		func(x *rawWorker, g message.Grant) any {
 			return message.Done{Worker: x.id, Epoch: g.Epoch, From: g.From, To: g.To, Points: []event.Points{{Round: g.To, Series: "loss", Members: []engine.Member{2, 1, 0}, Values: []float64{1}}}}
 		},
-		func(x *stranger, g message.Grant) any {
+		func(x *rawWorker, g message.Grant) any {
 			return message.Done{Worker: x.id, Epoch: g.Epoch, From: g.From, To: 1 << 62, Progress: event.Progress{Rounds: 1 << 62, Epochs: math.Inf(1)}}
 		},
 	} {
-		x, err := knock(s, newKey(t), nil)
+		x, err := joinRaw(s, newKey(t), nil)
 		if err != nil {
 			t.Fatal(err)
 		}
-		x.say(message.Ready{Worker: x.id})
+		x.send(message.Ready{Worker: x.id})
 		var away message.Evict
 		for err == nil {
 			var m any
-			m, err = x.next()
+			m, err = x.receive()
 			switch m := m.(type) {
 			case message.Plan:
-				x.say(message.Ready{Worker: x.id, Epoch: m.Epoch})
+				x.send(message.Ready{Worker: x.id, Epoch: m.Epoch})
 			case message.Grant:
-				x.say(lie(x, m))
+				x.send(bad(x, m))
 			case message.Evict:
 				away = m
 			}
 		}
 		if gone, ok := errors.AsType[*quic.GoneError](err); !ok || gone.Cause != quic.Left || away.Why == "" || away.After != 0 || gone.Reason != away.Why {
-			t.Errorf("the stranger is gone: %v, after %+v", err, away)
+			t.Errorf("the bad worker ends with %v, after %+v", err, away)
 		}
 	}
 	cfg := s.config()
@@ -281,12 +281,12 @@ func TestInsider(t *testing.T) {
 		t.Errorf("alerts %q, want %q", alerts, said)
 	}
 	if all := strings.Join(append(alerts, s.notes.all...), ""); strings.ContainsFunc(all, unicode.IsControl) {
-		t.Errorf("the operator sees %q", all)
+		t.Errorf("alerts and notes have control characters: %q", all)
 	}
 	verifies(t, dir, s.hash)
 }
 
-// TestRefusals: each names what differs, and only what may change says to try again.
+// TestRefusals: each refusal names the difference, and only a temporary one asks for a retry.
 func TestRefusals(t *testing.T) {
 	s := serve(t, prepare(t, small(3)), nil, filepath.Join(t.TempDir(), "run"), nil)
 	defer func() {
@@ -298,57 +298,57 @@ func TestRefusals(t *testing.T) {
 	for _, r := range []struct {
 		change func(*wire.Hello)
 		code   string
-		says   []string
+		want   []string
 	}{
 		{func(h *wire.Hello) { h.Kernels = "native/m68k" }, wire.CodeRefused, []string{"native/m68k", c.Kernels}},
-		{func(h *wire.Hello) { h.Kernels = "bf16/1/cuda9.0" }, wire.CodeRefused, []string{c.Kernels, "leave ,bf16 out of --device"}},
+		{func(h *wire.Hello) { h.Kernels = "bf16/1/cuda9.0" }, wire.CodeRefused, []string{c.Kernels, "remove ,bf16 from --device"}},
 		{func(h *wire.Hello) { h.Data = map[string]string{c.Data: "blake3:00"} }, wire.CodeData, []string{c.Data, "blake3:00", c.Digest}},
 		{func(h *wire.Hello) { h.Run = wire.RunID{1} }, wire.CodeRun, []string{"join URL"}},
 		{func(h *wire.Hello) { h.Listen = []string{"nowhere"} }, wire.CodeRefused, []string{"nowhere", "--advertise"}},
 		{func(h *wire.Hello) { h.Token = "x" }, wire.CodeTokenUnknown, []string{"token"}},
 		{func(h *wire.Hello) { h.Role = wire.Viewer }, wire.CodeRole, []string{"viewer"}},
 	} {
-		_, err := knock(s, newKey(t), r.change)
+		_, err := joinRaw(s, newKey(t), r.change)
 		got, ok := errors.AsType[wire.Refused](err)
 		if !ok || got.Code != r.code || got.Retry {
 			t.Errorf("want %s: %v", r.code, err)
 		}
-		for _, word := range r.says {
+		for _, word := range r.want {
 			if !strings.Contains(got.Reason, word) {
 				t.Errorf("%q does not name %q", got.Reason, word)
 			}
 		}
 	}
 	s.srv.mu.Lock()
-	s.srv.runs, s.srv.session = nil, "" // as before Serve
+	s.srv.runs, s.srv.session = nil, "" // the state before Serve
 	s.srv.mu.Unlock()
-	if _, err := knock(s, newKey(t), nil); err == nil {
-		t.Error("let in before the run is prepared")
+	if _, err := joinRaw(s, newKey(t), nil); err == nil {
+		t.Error("admitted before the run is prepared")
 	} else if got, _ := errors.AsType[wire.Refused](err); !got.Retry {
 		t.Errorf("%v", err)
 	}
 }
 
-// TestComesAgain: the same key takes the place of its earlier self, without a second token.
+// TestComesAgain: a worker that connects again with the same key replaces its earlier session, without another token.
 func TestComesAgain(t *testing.T) {
 	s := serve(t, prepare(t, small(3)), nil, filepath.Join(t.TempDir(), "run"), nil)
 	key := newKey(t)
-	first, err := knock(s, key, nil)
+	first, err := joinRaw(s, key, nil)
 	if err != nil {
 		t.Fatal(err)
 	}
-	var again *stranger
+	var again *rawWorker
 	for late := time.Now().Add(testutil.Timeout); again == nil; {
 		if time.Now().After(late) {
-			t.Fatalf("after %s it is still not let in again: %v", testutil.Timeout, err)
+			t.Fatalf("not admitted again after %s: %v", testutil.Timeout, err)
 		}
-		if again, err = knock(s, key, func(h *wire.Hello) { h.Token = "" }); err != nil {
+		if again, err = joinRaw(s, key, func(h *wire.Hello) { h.Token = "" }); err != nil {
 			if got, _ := errors.AsType[wire.Refused](err); !got.Retry {
 				t.Fatal(err)
 			}
 		}
 	}
-	testutil.Receive(t, first.peer.Done(), "end of the first: both are let in")
+	testutil.Receive(t, first.peer.Done(), "end of the first session")
 	if again.id == first.id || again.peer.Err() != nil {
 		t.Errorf("numbers %d and %d, %v", first.id, again.id, again.peer.Err())
 	}
@@ -357,8 +357,8 @@ func TestComesAgain(t *testing.T) {
 	}
 }
 
-// TestShelf: pieces in order make the file, at once and whole; anything else leaves nothing behind.
-func TestShelf(t *testing.T) {
+// TestCheckpointStore: pieces in order produce the file atomically; anything else leaves no file behind.
+func TestCheckpointStore(t *testing.T) {
 	dir := t.TempDir()
 	rel := session.CheckpointFile(5, 2, 1)
 	want := bytes.Repeat([]byte("abcdefg"), 3)
@@ -373,7 +373,7 @@ func TestShelf(t *testing.T) {
 	for _, bad := range []message.Piece{piece(7, 14), {Path: rel, Total: 3}, {Path: rel, Total: 1, Data: []byte{1, 2}}, {Path: rel, From: -1, Total: 9, Data: []byte{1}},
 		{Path: rel, Total: 1 << 40, Data: []byte{1}}, {Path: rel, From: 1 << 62, Total: 9, Data: []byte{1}}} {
 		if _, _, err := s.append(bad); err == nil {
-			t.Errorf("kept %+v", bad)
+			t.Errorf("accepted %+v", bad)
 		}
 	}
 	for i := 0; i < len(want); i += 7 {
@@ -382,7 +382,7 @@ func TestShelf(t *testing.T) {
 			t.Fatalf("%v %+v %v", whole, k, err)
 		}
 		if i == 7 {
-			if _, _, err := s.append(piece(0, 7)); err != nil { // again from the start
+			if _, _, err := s.append(piece(0, 7)); err != nil { // starts again from the first piece
 				t.Fatal(err)
 			}
 			if _, _, err := s.append(piece(7, 14)); err != nil {
@@ -403,7 +403,7 @@ func TestShelf(t *testing.T) {
 	if s.discard(); left() != 1 {
 		t.Errorf("%d files after half of one", left())
 	}
-	// A disk that does not take it is told to the worker, and breaks no rule.
+	// A write error is returned to the worker and is no violation of the protocol.
 	if err := os.WriteFile(filepath.Join(dir, "checkpoints", "6"), nil, 0o600); err != nil {
 		t.Fatal(err)
 	}
@@ -412,7 +412,7 @@ func TestShelf(t *testing.T) {
 	}
 }
 
-// TestLargeFile: a worker brings no more of a checkpoint than its rows take.
+// TestLargeFile: a checkpoint file of a worker may not be larger than its rows.
 func TestLargeFile(t *testing.T) {
 	rel := session.CheckpointFile(5, 2, 1)
 	x := &workerHandle{maxBytes: map[string]int64{rel: 1 << 20}, files: checkpointStore{dir: t.TempDir()}}
@@ -421,7 +421,7 @@ func TestLargeFile(t *testing.T) {
 	}
 }
 
-// TestWrongData: a worker that reads other data than the run's leaves, and both sides are told both digests.
+// TestWrongData: a worker whose data have another digest leaves, and both sides get both digests.
 func TestWrongData(t *testing.T) {
 	s := serve(t, prepare(t, small(3)), nil, filepath.Join(t.TempDir(), "run"), nil)
 	digest := s.run.Job.Config.Digest
@@ -433,12 +433,12 @@ func TestWrongData(t *testing.T) {
 	if !errors.As(err, &out) || !strings.Contains(err.Error(), digest) || !strings.Contains(err.Error(), "blake3:77") || !strings.Contains(err.Error(), "glyphs") {
 		t.Errorf("%v", err)
 	}
-	testutil.Eventually(t, "that it left", func() bool { return s.notes.text() != "" }) // who closes is told no more
+	testutil.Eventually(t, "the worker to leave", func() bool { return s.notes.text() != "" }) // the side that closes gets no reason from the peer
 	if err := errors.Join(s.srv.Close(), s.run.Close()); err != nil {
 		t.Error(err)
 	}
 	testutil.Wait(s.t, &s.workers, "end of all workers")
 	if text := s.notes.text(); !strings.Contains(text, "it left: this machine cannot take part: ") || !strings.Contains(text, digest) {
-		t.Errorf("the operator is told %q", text)
+		t.Errorf("the notes are %q", text)
 	}
 }

@@ -17,8 +17,8 @@ import (
 	"brood/transport/wire"
 )
 
-// TestLeaves: a worker that leaves loses nothing: the run ends as one that nobody disturbed, and the worker is told
-// that it may go.
+// TestLeaves: when a worker leaves, nothing is lost: the run ends with the hash of an uninterrupted run, and the worker
+// is released.
 func TestLeaves(t *testing.T) {
 	o := small(1 << 40)
 	o.Workers = 2
@@ -40,16 +40,17 @@ func TestLeaves(t *testing.T) {
 		t.Error(err)
 	}
 	if err := testutil.Receive(t, goes, "end of a worker"); !errors.Is(err, ErrLeft) {
-		t.Errorf("who left ends with %v", err)
+		t.Errorf("the leaving worker ends with %v", err)
 	}
 	if len(s.plans) != 2 || s.plans[1].Cause != "leave" || len(s.plans[1].Lost) > 0 || len(s.plans[1].New.Workers()) != 1 {
 		t.Errorf("plans %+v", s.plans)
 	}
-	s.isAlone()
+	s.checkLocalHash()
 	verifies(t, dir, s.hash)
 }
 
-// TestLastLeaves: what the last worker held is saved before it goes, and whoever joins goes on from there.
+// TestLastLeaves: the state of the last worker is saved before it leaves, and the next worker that joins continues from
+// it.
 func TestLastLeaves(t *testing.T) {
 	dir := filepath.Join(t.TempDir(), "run")
 	leave := make(chan struct{})
@@ -70,14 +71,14 @@ func TestLastLeaves(t *testing.T) {
 		t.Fatalf("%+v", exit)
 	}
 	if err := testutil.Receive(t, goes, "end of a worker"); !errors.Is(err, ErrLeft) {
-		t.Errorf("who left ends with %v", err)
+		t.Errorf("the leaving worker ends with %v", err)
 	}
-	s.isAlone()
+	s.checkLocalHash()
 	verifies(t, dir, s.hash)
 }
 
-// TestRestart: a coordinator that vanishes, or that a fault of its own or a second Ctrl+C ends, and comes back is the
-// same to its workers: they return by themselves, without a token, and the run ends as one that nobody disturbed.
+// TestRestart: a coordinator that is killed, fails, or is ended by a second Ctrl+C, and then restarts, has the same
+// identity: its workers return by themselves, without a token, and the run ends with the hash of an uninterrupted run.
 func TestRestart(t *testing.T) {
 	t.Parallel()
 	hows := []string{"killed"}
@@ -107,7 +108,7 @@ func restarts(t *testing.T, how string) {
 	if _, err := s.run.Train(ctx); how != "failed" && !errors.Is(err, context.Canceled) || how == "failed" && (err == nil || !strings.Contains(err.Error(), "something is wrong here")) {
 		t.Fatal(err)
 	}
-	if how == "killed" { // its goodbyes are not heard
+	if how == "killed" { // the workers receive no goodbye
 		if err := s.srv.node.Shaper().Set("", quic.Shape{Loss: 1}); err != nil {
 			t.Fatal(err)
 		}
@@ -127,7 +128,7 @@ func restarts(t *testing.T, how string) {
 		t.Fatal(err)
 	}
 	if got := again.srv.node.Address().String(); got != address || !again.srv.node.ID().Equal(s.srv.node.ID()) || again.srv.id != s.srv.id {
-		t.Errorf("it is at %s as %s, was at %s as %s", got, again.srv.node.ID().Short(), address, s.srv.node.ID().Short())
+		t.Errorf("the new process listens at %s as %s, the old one at %s as %s", got, again.srv.node.ID().Short(), address, s.srv.node.ID().Short())
 	}
 	began := time.Now()
 	again.begin(from.Job, from, dir, func(r event.Record) {
@@ -136,7 +137,7 @@ func restarts(t *testing.T, how string) {
 		}
 	})
 	if again.srv.Join(wire.Worker) != "" {
-		t.Error("nobody was to be enrolled")
+		t.Error("the restarted server has a join URL for workers")
 	}
 	if exit := again.train(); exit.Phase != event.Finished {
 		t.Errorf("%+v, notes %v", exit, again.notes.all)
@@ -147,8 +148,8 @@ func restarts(t *testing.T, how string) {
 			t.Error(err)
 		}
 	}
-	if want := alone(t, small(80)); again.hash != want {
-		t.Errorf("ends with %s, undisturbed with %s", again.hash, want)
+	if want := localHash(t, small(80)); again.hash != want {
+		t.Errorf("ends with %s, uninterrupted with %s", again.hash, want)
 	}
 	if !slices.ContainsFunc(again.plans, func(p event.Plan) bool { return len(p.New.Workers()) == 2 }) {
 		t.Errorf("plans %+v", again.plans)

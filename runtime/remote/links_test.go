@@ -18,20 +18,20 @@ import (
 	"brood/transport/wire"
 )
 
-// lossy is a run of two workers whose links a test cuts and mends.
+// lossy is a run of two workers whose links the test breaks and restores.
 type lossy struct {
 	*served
-	cuts   int // still to be made
+	cuts   int // remaining
 	lasts  time.Duration
 	alerts []string
-	newest time.Time // commit
+	newest time.Time // time of the newest commit
 	stall  time.Duration
-	seen   chan struct{} // holds a token when a loss was noticed
-	mended chan struct{} // holds a token for each link that is up again
+	seen   chan struct{} // holds a token if a loss was noticed
+	mended chan struct{} // holds a token for each restored link
 }
 
-// loseLinks readies a run that loses all links between workers for a while, so many times, each once rounds are
-// committed again.
+// loseLinks prepares a run that loses all links between workers the given number of times, each for a while and after
+// rounds are committed again.
 func loseLinks(t *testing.T, rounds uint64, cuts int, lasts time.Duration) *lossy {
 	t.Helper()
 	o := small(rounds)
@@ -47,7 +47,7 @@ func (a *lossy) see(r event.Record) {
 		if a.alerts = append(a.alerts, r.Alert.Text); r.Alert.Level == "warning" {
 			select {
 			case a.seen <- struct{}{}:
-			default: // it is known
+			default: // already noticed
 			}
 		}
 	}
@@ -69,14 +69,14 @@ func (a *lossy) see(r event.Record) {
 	}
 	a.cuts--
 	select {
-	case <-a.seen: // of what was before
+	case <-a.seen: // a token from an earlier loss
 	default:
 	}
 	a.workers.Go(func() {
 		a.shape(1)
 		time.Sleep(a.lasts)
 		select {
-		case <-a.seen: // else the machine is too busy to notice so short a loss
+		case <-a.seen: // on a busy machine a short loss may go unnoticed
 		case <-a.t.Context().Done():
 		}
 		a.shape(0)
@@ -84,16 +84,16 @@ func (a *lossy) see(r event.Record) {
 	})
 }
 
-// shape makes all links between workers lose that share of packets.
+// shape sets the packet loss, from 0 to 1, of all links between workers.
 func (a *lossy) shape(loss float64) {
 	link := event.Link{From: event.Every, To: event.Every, Loss: loss}
 	if r, err := a.run.Fleet().Command(a.t.Context(), event.Command{Link: &link, By: "test"}); err == nil && !r.Accepted {
-		a.t.Errorf("a link is not shaped: %s", r.Reason)
+		a.t.Errorf("shape the links: %s", r.Reason)
 	}
 }
 
-// TestLinkLost: two workers that lose each other for two seconds, while both reach the coordinator, are tried again in
-// a new membership epoch: nobody is sent away, and the run ends as one that nobody disturbed.
+// TestLinkLost: two workers lose their connection for two seconds while both reach the coordinator. They continue in a
+// new membership epoch, no worker is evicted, and the run ends with the hash of an uninterrupted run.
 func TestLinkLost(t *testing.T) {
 	t.Parallel()
 	a := loseLinks(t, 1<<40, 1, 2*time.Second)
@@ -109,13 +109,13 @@ func TestLinkLost(t *testing.T) {
 	if exit.Phase != event.Stopped || len(last.New.Workers()) != 2 || len(a.plans) < 2 {
 		t.Errorf("%+v, plans %+v, alerts %q", exit, a.plans, a.alerts)
 	}
-	a.isAlone()
+	a.checkLocalHash()
 	verifies(t, a.dir, a.hash)
 	t.Logf("a stall of %s, alerts %q", a.stall.Round(10*time.Millisecond), a.alerts)
 }
 
-// TestLinkLostThrice: a third time one of them is sent away for a while, and the run goes on with the other. It comes
-// back by itself, as another number, and no process ends before the run does.
+// TestLinkLostThrice: the third time one of the workers is evicted for a while, and the run continues with the other.
+// It returns by itself under another number, and no process ends before the run does.
 func TestLinkLostThrice(t *testing.T) {
 	longtest.Need(t, longtest.Fleets, "waits until a worker that was sent away may come again")
 	t.Parallel()
@@ -124,7 +124,7 @@ func TestLinkLostThrice(t *testing.T) {
 	a.watch = func(r event.Record) {
 		watch(r)
 		switch {
-		case r.Alert != nil && r.Alert.Kind == event.AlertLostWorker: // fewer rounds to verify
+		case r.Alert != nil && r.Alert.Kind == event.AlertLostWorker: // pause, so that fewer rounds must be verified
 			a.workers.Go(func() { _, _ = a.run.Fleet().Command(t.Context(), event.Command{Action: event.Pause, By: "test"}) })
 		case r.Plan != nil && slices.Max(r.Plan.New.Workers()) == 2:
 			a.workers.Go(a.run.Interrupt)
@@ -132,7 +132,7 @@ func TestLinkLostThrice(t *testing.T) {
 	}
 	ends := []<-chan error{a.work(t.Context(), a.config()), a.work(t.Context(), a.config())}
 	exit := a.train()
-	hosts := map[int]bool{} // how many hosted the members, with each plan
+	hosts := map[int]bool{} // numbers of workers that hosted members
 	for _, p := range a.plans {
 		hosts[len(p.New.Workers())] = true
 	}
@@ -144,21 +144,21 @@ func TestLinkLostThrice(t *testing.T) {
 			t.Errorf("a worker ends with %v", err)
 		}
 	}
-	const why = "it lost others 3 times in 10m0s, though it reaches the coordinator: see to the network between the workers; the last time, worker "
-	if said := a.notes.text(); !strings.Contains(said, why) || !strings.Contains(said, "; this worker comes back in 10s, and tries for "+testutil.Timeout.String()) {
-		t.Errorf("the worker says %s", said)
+	const why = "it lost connections to other workers 3 times in 10m0s, but reaches the coordinator: check the network between the workers; the last time, worker "
+	if said := a.notes.text(); !strings.Contains(said, why) || !strings.Contains(said, "; this worker returns in 10s and retries for "+testutil.Timeout.String()) {
+		t.Errorf("the notes are %s", said)
 	}
-	if all := strings.Join(a.alerts, "\n"); !strings.Contains(all, " is lost: "+why) || !strings.Contains(all, "; it may come back in 10s") {
+	if all := strings.Join(a.alerts, "\n"); !strings.Contains(all, " is lost: "+why) || !strings.Contains(all, "; it may return in 10s") {
 		t.Errorf("alerts %s", all)
 	}
 	verifies(t, a.dir, a.hash)
 	t.Logf("the longest stall of %s, alerts %q", a.stall.Round(10*time.Millisecond), a.alerts)
 }
 
-// TestAwayAtTheDoor: whoever was sent away is not let in before its time, whatever its client does, and pays by its
-// key: one that comes back and says again that it never reached the others is away for longer, and another for no
-// longer than it was at fault itself.
-func TestReleasedBeforeItJoined(t *testing.T) {
+// TestEvictedBeforeItJoins: an evicted worker is refused until its time is over. The time depends on its key: it
+// doubles if the worker returns and again reports that it never reached the others. Another key starts from the
+// minimum.
+func TestEvictedBeforeItJoins(t *testing.T) {
 	t.Parallel()
 	began, once := make(chan struct{}), sync.Once{}
 	s := serve(t, prepare(t, small(1<<40)), nil, filepath.Join(t.TempDir(), "run"), func(r event.Record) {
@@ -170,44 +170,44 @@ func TestReleasedBeforeItJoined(t *testing.T) {
 	go func() { trained <- s.train() }()
 	end := s.work(t.Context(), s.config())
 	testutil.Receive(t, began, "round")
-	lies := func(key *identity.Key, never bool) message.Evict {
+	reportsBreak := func(key *identity.Key, never bool) message.Evict {
 		t.Helper()
-		x, err := knock(s, key, nil)
+		x, err := joinRaw(s, key, nil)
 		if err != nil {
 			t.Fatal(err)
 		}
-		x.say(message.Ready{Worker: x.id})
+		x.send(message.Ready{Worker: x.id})
 		for {
-			m, err := x.next()
+			m, err := x.receive()
 			if err != nil {
 				t.Fatal(err)
 			}
 			switch m := m.(type) {
 			case message.Plan:
-				x.say(message.Failed{Worker: x.id, Epoch: m.Epoch, Err: "it is silent", Cut: new(0), Never: never})
+				x.send(message.Failed{Worker: x.id, Epoch: m.Epoch, Err: "it is silent", Cut: new(0), Never: never})
 			case message.Evict:
 				return m
 			}
 		}
 	}
 	liar, other := newKey(t), newKey(t)
-	if got := lies(liar, false); got.After != 10*time.Second {
-		t.Errorf("first sent away: %+v", got)
+	if got := reportsBreak(liar, false); got.After != 10*time.Second {
+		t.Errorf("first eviction: %+v", got)
 	}
-	_, err := knock(s, liar, nil)
-	if no, ok := errors.AsType[wire.Refused](err); !ok || !no.Retry || no.Code != wire.CodeWait || !strings.Contains(no.Reason, "this worker was sent away and may come back in ") {
-		t.Errorf("before its time it hears %v", err)
+	_, err := joinRaw(s, liar, nil)
+	if no, ok := errors.AsType[wire.Refused](err); !ok || !no.Retry || no.Code != wire.CodeWait || !strings.Contains(no.Reason, "this worker was evicted and may return in ") {
+		t.Errorf("before its time is over: %v", err)
 	}
 	s.srv.mu.Lock()
 	for n := range s.srv.evictedUntil {
 		s.srv.evictedUntil[n] = time.Now()
 	}
 	s.srv.mu.Unlock()
-	if got := lies(liar, true); got.After != 20*time.Second {
-		t.Errorf("sent away again: %+v", got)
+	if got := reportsBreak(liar, true); got.After != 20*time.Second {
+		t.Errorf("second eviction: %+v", got)
 	}
-	if got := lies(other, true); got.After != 10*time.Second {
-		t.Errorf("another is sent away: %+v", got)
+	if got := reportsBreak(other, true); got.After != 10*time.Second {
+		t.Errorf("eviction of another key: %+v", got)
 	}
 	s.run.Interrupt()
 	if exit := testutil.Receive(t, trained, "end of the run"); exit.Phase != event.Stopped {
@@ -218,7 +218,7 @@ func TestReleasedBeforeItJoined(t *testing.T) {
 	}
 }
 
-// TestAwayIsBounded: of very many that were sent away those are forgotten whose time is over, then those whose time
+// TestAwayIsBounded: of very many evicted workers the server forgets those whose time is over, then those whose time
 // ends first.
 func TestAwayIsBounded(t *testing.T) {
 	s := &Server{evictedUntil: map[wire.NodeID]time.Time{}}
@@ -227,15 +227,15 @@ func TestAwayIsBounded(t *testing.T) {
 		s.recordEviction(node(n), time.Duration(n+1)*time.Minute)
 	}
 	if _, ok := s.evictedUntil[node(3*maxEvicted-1)]; !ok || len(s.evictedUntil) != maxEvicted || s.evictedFor(node(0)) > 0 || s.evictedFor(node(2*maxEvicted)) <= 0 {
-		t.Errorf("%d are known", len(s.evictedUntil))
+		t.Errorf("%d evictions are stored", len(s.evictedUntil))
 	}
 	for n := range s.evictedUntil {
 		s.evictedUntil[n] = time.Now()
 	}
 	if s.recordEviction(node(0), 0); len(s.evictedUntil) != maxEvicted {
-		t.Errorf("who is away for good is kept too: %d", len(s.evictedUntil))
+		t.Errorf("an eviction for good changes the list: %d", len(s.evictedUntil))
 	}
 	if s.recordEviction(node(0), time.Minute); len(s.evictedUntil) != 1 || s.evictedFor(node(0)) <= 0 {
-		t.Errorf("those whose time is over are kept: %d", len(s.evictedUntil))
+		t.Errorf("evictions whose time is over remain: %d", len(s.evictedUntil))
 	}
 }

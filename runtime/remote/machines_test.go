@@ -19,14 +19,14 @@ import (
 	"brood/transport/wire"
 )
 
-// TestMachines: what workers tell of their machines is in the log with what the coordinator measures of its own, at
-// most once a second, and the run has the bits of one that nobody measured.
+// TestMachines: the log has the measurements that workers report of their machines and those of the coordinator's
+// machine, at most once a second. They do not change the hash of the run.
 func TestMachines(t *testing.T) {
 	o := small(1 << 40)
 	o.Workers = 2
 	dir := filepath.Join(t.TempDir(), "run")
 	enough, began := make(chan struct{}), time.Now()
-	var told int
+	var reported int
 	var whole, linked, over bool
 	s := serve(t, prepare(t, o), nil, dir, func(r event.Record) {
 		if r.Machines == nil {
@@ -36,7 +36,7 @@ func TestMachines(t *testing.T) {
 		whole = whole || len(r.Machines.Of) == 3 && r.Machines.Round > 0 && one.Values[event.Busy] > 0 && two.Values[event.Busy] > 0 &&
 			one.Values[event.RoundTrip] > 0 && two.Values[event.Sent] > 0 && one.Values[event.Received] > 0
 		linked = linked || one.To[1] > 0 || two.To[0] > 0
-		if told++; told >= 2 && whole && linked && !over {
+		if reported++; reported >= 2 && whole && linked && !over {
 			over = true
 			close(enough)
 		}
@@ -72,12 +72,12 @@ func TestMachines(t *testing.T) {
 		if r.Machines == nil {
 			continue
 		}
-		// each after half a second: one that was late may come just before the next
+		// At most one record each half second: a delayed one may be followed by the next after less than a second.
 		if n++; time.Unix(0, r.At).Sub(began) < n*500*time.Millisecond {
-			t.Errorf("machines are told %d times in %s", n, time.Unix(0, r.At).Sub(began))
+			t.Errorf("%d records of machines in %s", n, time.Unix(0, r.At).Sub(began))
 		}
 		for _, m := range r.Machines.Of {
-			for to, x := range m.To { // of two workers, the only link carries all
+			for to, x := range m.To { // with two workers the only link carries everything
 				if to != 1-m.Worker || x != m.Values[event.Sent] {
 					t.Errorf("worker %d sends %g/s to worker %d, and %g/s to all", m.Worker, x, to, m.Values[event.Sent])
 				}
@@ -96,7 +96,7 @@ func TestMachines(t *testing.T) {
 	verifies(t, dir, s.hash)
 }
 
-// of is a record's machine of a worker.
+// of returns the machine of a worker in a record.
 func of(r event.Record, worker int) (m event.Machine) {
 	for _, m := range r.Machines.Of {
 		if m.Worker == worker {
@@ -106,18 +106,18 @@ func of(r event.Record, worker int) (m event.Machine) {
 	return m
 }
 
-// TestSilentMachine: a worker that tells nothing of its machine, as one of a version before, has what the coordinator
-// measures and no more; what a worker told long ago is not what is.
+// TestSilentMachine: for a worker that reports no measurements, as in an earlier version, the view has only the
+// coordinator's measurements. Measurements that a worker reported long ago are not shown.
 func TestSilentMachine(t *testing.T) {
 	s := serve(t, prepare(t, small(3)), nil, filepath.Join(t.TempDir(), "run"), nil)
-	x, err := knock(s, newKey(t), nil)
+	x, err := joinRaw(s, newKey(t), nil)
 	if err != nil {
 		t.Fatal(err)
 	}
-	if _, err := x.next(); err != nil {
+	if _, err := x.receive(); err != nil {
 		t.Fatal(err)
 	}
-	told := func() (n int) {
+	reported := func() (n int) {
 		f := s.srv.hosted().describe(nil)
 		if len(f.Machines) != 1 || f.Machines[0].Worker != x.id {
 			t.Fatalf("machines are %+v", f.Machines)
@@ -129,11 +129,11 @@ func TestSilentMachine(t *testing.T) {
 		}
 		return n
 	}
-	if n := told(); n != 0 {
-		t.Errorf("%d measures of a worker that told none", n)
+	if n := reported(); n != 0 {
+		t.Errorf("%d measures of a worker that reported none", n)
 	}
-	x.say(message.Telemetry{Worker: x.id, Machine: map[event.Measure]float64{event.Busy: 1, event.Load: 2}})
-	testutil.Eventually(t, "its machine", func() bool { return told() == 2 })
+	x.send(message.Telemetry{Worker: x.id, Machine: map[event.Measure]float64{event.Busy: 1, event.Load: 2}})
+	testutil.Eventually(t, "its machine", func() bool { return reported() == 2 })
 	r := s.srv.hosted()
 	s.srv.mu.Lock()
 	for _, t := range r.handles {
@@ -142,8 +142,8 @@ func TestSilentMachine(t *testing.T) {
 		t.mu.Unlock()
 	}
 	s.srv.mu.Unlock()
-	if n := told(); n != 0 {
-		t.Errorf("%d measures that are old are shown as what is", n)
+	if n := reported(); n != 0 {
+		t.Errorf("%d old measures are shown", n)
 	}
 	x.peer.Close("")
 	if err := errors.Join(s.srv.Close(), s.run.Close()); err != nil {
@@ -151,25 +151,25 @@ func TestSilentMachine(t *testing.T) {
 	}
 }
 
-// TestDoing: the run shows the activity that a worker of another process reports, for at most the age of its session,
-// until it reports another one, a stage of a later version, or nothing for a while.
+// TestDoing: the run shows the activity that a worker of another process reports, with a duration of at most the age of
+// its session. It ends with another report, a stage of a later version, or some time without reports.
 func TestDoing(t *testing.T) {
 	s := serve(t, prepare(t, small(3)), nil, filepath.Join(t.TempDir(), "run"), nil)
 	began := time.Now()
-	x, err := knock(s, newKey(t), nil)
+	x, err := joinRaw(s, newKey(t), nil)
 	if err != nil {
 		t.Fatal(err)
 	}
 	shows := func(d *message.Doing, want *view.Doing) {
 		t.Helper()
-		x.say(message.Telemetry{Worker: x.id, Doing: d})
+		x.send(message.Telemetry{Worker: x.id, Doing: d})
 		testutil.Eventually(t, "its activity", func() bool {
 			got := s.run.Doing()
 			if got == nil || want == nil {
 				return got == nil && want == nil
 			}
 			if got.For < 0 || got.For > time.Since(began) {
-				t.Fatalf("it works for %s, and came %s ago", got.For, time.Since(began))
+				t.Fatalf("it has worked for %s, but connected %s ago", got.For, time.Since(began))
 			}
 			got.For = 0
 			return *got == *want
@@ -197,8 +197,8 @@ func TestDoing(t *testing.T) {
 	}
 }
 
-// TestMachineNonsense: a worker in the middle of a run whose machine cannot be is cut off with the reason, the run goes
-// on with the others, and nothing of it is in the log.
+// TestMachineNonsense: a worker that reports impossible measurements during a run is disconnected with the reason. The
+// run continues with the others, and the log has none of these measurements.
 func TestMachineNonsense(t *testing.T) {
 	dir := filepath.Join(t.TempDir(), "run")
 	s := serve(t, prepare(t, small(3)), nil, dir, func(r event.Record) {
@@ -214,23 +214,23 @@ func TestMachineNonsense(t *testing.T) {
 	trained := make(chan coordinator.Exit)
 	go func() { trained <- s.train() }()
 	for _, x := range []float64{math.NaN(), -1, 1e300} {
-		w, err := knock(s, newKey(t), nil)
+		w, err := joinRaw(s, newKey(t), nil)
 		if err != nil {
 			t.Fatal(err)
 		}
-		w.say(message.Ready{Worker: w.id})
+		w.send(message.Ready{Worker: w.id})
 		for err == nil {
 			var m any
-			m, err = w.next()
+			m, err = w.receive()
 			switch m := m.(type) {
 			case message.Plan:
-				w.say(message.Ready{Worker: w.id, Epoch: m.Epoch})
+				w.send(message.Ready{Worker: w.id, Epoch: m.Epoch})
 			case message.Grant:
-				w.say(message.Telemetry{Worker: w.id, Machine: map[event.Measure]float64{event.Busy: 1, event.Load: x}})
+				w.send(message.Telemetry{Worker: w.id, Machine: map[event.Measure]float64{event.Busy: 1, event.Load: x}})
 			}
 		}
 		if gone, ok := errors.AsType[*quic.GoneError](err); !ok || gone.Cause != quic.Ended || !strings.Contains(gone.Reason, "implausible load") {
-			t.Errorf("with a load of %g it is gone by %v", x, err)
+			t.Errorf("with a load of %g the worker ends with %v", x, err)
 		}
 	}
 	cfg := s.config()

@@ -14,7 +14,7 @@ import (
 	"brood/transport/wire"
 )
 
-// sphere is an objective of so many parameters.
+// sphere returns an objective with n parameters.
 func sphere(n int) *host.Own {
 	return &host.Own{Objective: &objective.Objective{Spec: objective.Flat(n), Func: func(x []float32, _ uint64) (f float64, err error) {
 		for _, v := range x {
@@ -24,8 +24,8 @@ func sphere(n int) *host.Own {
 	}}}
 }
 
-// TestWrongProgramKeepsTheURL: a worker that cannot take part, since its program is another, leaves the URL of one use
-// to the next; the one that takes part uses it up.
+// TestWrongProgramKeepsTheURL: a worker that cannot take part because of a wrong program does not use up a single-use
+// URL. A worker that takes part does.
 func TestWrongProgramKeepsTheURL(t *testing.T) {
 	j := prepare(t, host.Options{Own: sphere(3), Algorithm: "snes", Members: 4, Workers: 1, Threads: 1, Seed: 3, Limit: event.Limit{Rounds: 4}, By: "test"})
 	s := &served{t: t}
@@ -41,7 +41,7 @@ func TestWrongProgramKeepsTheURL(t *testing.T) {
 		if err := testutil.Receive(t, s.work(t.Context(), wrong), "end of the worker"); !errors.As(err, &refused) || !strings.Contains(err.Error(), "this objective is another") {
 			t.Fatalf("a worker with another objective: %v", err)
 		}
-		testutil.Eventually(t, "that it is gone", func() bool { return strings.Count(s.notes.text(), "is gone") == n+1 })
+		testutil.Eventually(t, "the worker to end", func() bool { return strings.Count(s.notes.text(), "is gone") == n+1 })
 	}
 	right := s.config()
 	right.Own = sphere(3)
@@ -51,8 +51,8 @@ func TestWrongProgramKeepsTheURL(t *testing.T) {
 		t.Errorf("the right program: %v, %+v", err, exit)
 	}
 	if err := s.srv.gate.Admit(wire.NodeID{9}, wire.Worker, s.config().Join.Token); err == nil {
-		t.Error("the URL of one use lets another in")
+		t.Error("a single-use URL admits another worker")
 	} else if no, _ := identity.Refused(err); no.Code != wire.CodeTokenUsed {
-		t.Errorf("another: %v", err)
+		t.Errorf("another worker: %v", err)
 	}
 }

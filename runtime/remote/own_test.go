@@ -15,8 +15,8 @@ import (
 	"brood/runtime/testutil"
 )
 
-// TestServedOwnGraph: programs that have the graph train it together, on augmented data, to the bits of one process; a
-// worker without it is told so.
+// TestServedOwnGraph: two processes that have the graph train it on augmented data to the hash of one process. A worker
+// without the graph is refused with the reason.
 func TestServedOwnGraph(t *testing.T) {
 	own := &host.Own{Graph: graph.Own{Name: "bent", Input: []int{784}, Classes: 10,
 		Params: []engine.Tensor{{Name: "w", Shape: []int{8, 784}}, {Name: "v", Shape: []int{10, 8}}},
@@ -25,7 +25,7 @@ func TestServedOwnGraph(t *testing.T) {
 		}}}
 	o := small(8)
 	o.Own, o.Model, o.Augment = own, "", "pad=2,flip"
-	want := alone(t, o)
+	want := localHash(t, o)
 	o.Workers = 2
 	dir := filepath.Join(t.TempDir(), "run")
 	s := serve(t, prepare(t, o), nil, dir, nil)

@@ -2,5 +2,5 @@
 
 package remote
 
-// raced says that the race detector looks on: garbage is collected late then, and frames wait longer to be read.
+// raced reports that the race detector is on: then garbage is collected later, and frames wait longer to be read.
 const raced = true

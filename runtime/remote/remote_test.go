@@ -20,11 +20,11 @@ import (
 	"brood/transport/wire"
 )
 
-// TestServedRunIsTheRun: over sockets, by two and three workers, a run has the bits and the predicted bytes of the run
-// in one process, and no tensor goes through the coordinator while rounds are done.
+// TestServedRunIsTheRun: with two and three workers over QUIC, a run has the hash and the predicted bytes of the run in
+// one process, and no tensor passes through the coordinator while rounds are executed.
 func TestServedRunIsTheRun(t *testing.T) {
 	o := small(24)
-	want := alone(t, o)
+	want := localHash(t, o)
 	for _, n := range []int{2, 3} {
 		o.Workers = n
 		dir := filepath.Join(t.TempDir(), "run")
@@ -32,7 +32,7 @@ func TestServedRunIsTheRun(t *testing.T) {
 		var s *served
 		s = serve(t, prepare(t, o), nil, dir, func(r event.Record) {
 			if r.Plan == nil && (r.Commit == nil || r.Commit.To >= 24) {
-				return // the first plan comes after the set-up; behind the last commit the checkpoint may be on its way
+				return // excludes setup before the first plan, and the checkpoint that may follow the last commit
 			}
 			through = s.control()
 			if r.Plan != nil {
@@ -60,7 +60,8 @@ func TestServedRunIsTheRun(t *testing.T) {
 		if p := mesh.Totals(); p.Payload != 0 || p.Sent != 0 {
 			t.Errorf("%d workers: %+v on the coordinator's links", n, p)
 		}
-		// A row of parameters is 200 KB: not one of them passed. A starved machine tells of itself for longer, and twice.
+		// A row of parameters has 200 KB, so not even one passed. On an overloaded machine the run takes longer and has more
+		// telemetry.
 		row := int64(4 * s.run.Job.Net.Layout.Params)
 		most := row
 		if time.Since(began) > 10*time.Second {
@@ -80,7 +81,7 @@ func total[K comparable](m map[K]int64) (sum int64) {
 	return sum
 }
 
-// control is what the coordinator's control connections carried so far, both ways.
+// control returns the bytes that the coordinator's control connections have carried in both directions.
 func (s *served) control() (n int64) {
 	r := s.srv.hosted()
 	s.srv.mu.Lock()
@@ -92,7 +93,7 @@ func (s *served) control() (n int64) {
 	return n
 }
 
-// TestComeAndGo: a worker leaves, another joins in the middle of the run; both are plans, and the log verifies.
+// TestComeAndGo: a worker leaves and another one joins during the run. Each change is a plan, and the log verifies.
 func TestComeAndGo(t *testing.T) {
 	o := small(1 << 40)
 	o.Workers = 2
@@ -122,19 +123,19 @@ func TestComeAndGo(t *testing.T) {
 		t.Error(err)
 	}
 	if err := testutil.Receive(t, goes, "end of a worker"); !errors.Is(err, context.Canceled) {
-		t.Errorf("who left ends with %v", err)
+		t.Errorf("the canceled worker ends with %v", err)
 	}
 	if s.plans[1].Cause != "death" || s.plans[2].Cause != "join" || len(s.plans[2].New.Workers()) != 2 {
 		t.Errorf("plans %+v", s.plans)
 	}
 	if text := s.notes.text(); !strings.Contains(text, "stopped by its operator") {
-		t.Errorf("the operator is told: %s", text)
+		t.Errorf("the notes are %s", text)
 	}
 	verifies(t, dir, s.hash)
 }
 
-// TestResumeServed: initial parameters and checkpoints travel: a served run that was stopped goes on with other workers
-// and ends as one that nobody disturbed.
+// TestResumeServed: initial parameters and checkpoints are transferred: a served run that was stopped resumes with
+// other workers and ends with the hash of an uninterrupted run.
 func TestResumeServed(t *testing.T) {
 	o := small(30)
 	o.Init = filepath.Join(t.TempDir(), "given.safetensors")
@@ -149,7 +150,7 @@ func TestResumeServed(t *testing.T) {
 	if f, err := safetensors.Open(o.Init); err != nil || len(f.Tensors) == 0 {
 		t.Fatal(err)
 	}
-	want := alone(t, o)
+	want := localHash(t, o)
 	dir := filepath.Join(t.TempDir(), "run")
 	o.Workers = 2
 	var s *served
@@ -168,7 +169,7 @@ func TestResumeServed(t *testing.T) {
 		t.Fatal(err)
 	}
 	if from.Executed != 0 || len(from.Checkpoint.Files) != 2 {
-		t.Errorf("executed %d rounds again, checkpoint %+v", from.Executed, from.Checkpoint)
+		t.Errorf("recomputed %d rounds, checkpoint %+v", from.Executed, from.Checkpoint)
 	}
 	if err := from.Continue(host.Options{Workers: 3, Threads: 1, Limit: event.Limit{Rounds: 30}}); err != nil {
 		t.Fatal(err)
@@ -178,13 +179,13 @@ func TestResumeServed(t *testing.T) {
 		s.work(t.Context(), s.config())
 	}
 	if x := s.train(); x.Phase != event.Finished || s.hash != want {
-		t.Errorf("%+v, hash %s, undisturbed %s", x, s.hash, want)
+		t.Errorf("%+v, hash %s, uninterrupted %s", x, s.hash, want)
 	}
 	verifies(t, dir, want)
 }
 
-// TestLeftAtOnce: a coordinator that ends before the run does, as upon a second Ctrl+C, never says goodbye for good:
-// its worker comes back, and looks for whoever goes on with the run as long as its patience lasts.
+// TestLeftAtOnce: a coordinator that ends before its run does, as after a second Ctrl+C, does not release its worker
+// for good. The worker retries until its patience ends.
 func TestLeftAtOnce(t *testing.T) {
 	t.Parallel()
 	o := small(1 << 40)
@@ -205,16 +206,16 @@ func TestLeftAtOnce(t *testing.T) {
 		t.Error(err)
 	}
 	err := testutil.Receive(t, end, "end of the worker")
-	if _, out := errors.AsType[*RefusedError](err); err == nil || out || !strings.Contains(err.Error(), "the coordinator is not there for 3s") {
+	if _, out := errors.AsType[*RefusedError](err); err == nil || out || !strings.Contains(err.Error(), "the coordinator did not answer for 3s") {
 		t.Errorf("the worker ends with %v", err)
 	}
-	if said := "the coordinator ends before the run does; this worker comes back in 1s, and tries for 3s"; !strings.Contains(s.notes.text(), said) {
-		t.Errorf("the worker says %q, want %q", s.notes.text(), said)
+	if want := "the coordinator ends before the run does; this worker returns in 1s and retries for 3s"; !strings.Contains(s.notes.text(), want) {
+		t.Errorf("the notes are %q, want %q", s.notes.text(), want)
 	}
 	testutil.Wait(s.t, &s.workers, "end of all workers")
 }
 
-// TestPatience: a worker tries again for a while, then says what to do.
+// TestPatience: a worker retries until its patience ends, then returns an error that says what to do.
 func TestPatience(t *testing.T) {
 	t.Parallel()
 	s := serve(t, prepare(t, small(1)), nil, filepath.Join(t.TempDir(), "run"), nil)
@@ -224,7 +225,7 @@ func TestPatience(t *testing.T) {
 	}
 	cfg.Patience = 0
 	err := Work(t.Context(), cfg)
-	if err == nil || !strings.Contains(err.Error(), "the coordinator is not there for 0s") || !strings.Contains(err.Error(), "start the coordinator") {
+	if err == nil || !strings.Contains(err.Error(), "the coordinator did not answer for 0s") || !strings.Contains(err.Error(), "start the coordinator") {
 		t.Errorf("%v", err)
 	}
 	ctx, cancel := context.WithTimeout(t.Context(), 50*time.Millisecond)
@@ -235,18 +236,18 @@ func TestPatience(t *testing.T) {
 	}
 }
 
-// TestReturns: a worker that hears nothing for a while joins again by its key: the token is spent.
+// TestReturns: a worker whose connection is cut for a while joins again by its key, since its token is used up.
 func TestReturns(t *testing.T) {
 	longtest.Need(t, longtest.Fleets, "waits for silences of two seconds")
 	o := small(1 << 40)
 	o.Workers = 3
 	dir := filepath.Join(t.TempDir(), "run")
 	var s *served
-	var address string // of who is cut off
+	var address string // of the worker that is cut off
 	cut, done := false, false
 	s = serve(t, prepare(t, o), nil, dir, func(r event.Record) {
 		switch {
-		case r.Plan != nil && cut && len(s.plans) == 2: // it was noticed
+		case r.Plan != nil && cut && len(s.plans) == 2: // the loss was noticed
 			time.AfterFunc(2*time.Second, func() {
 				if err := s.srv.node.Shaper().Set(address, quic.Shape{}); err != nil {
 					t.Error(err)
@@ -257,9 +258,9 @@ func TestReturns(t *testing.T) {
 			run := s.srv.hosted()
 			s.srv.mu.Lock()
 			defer s.srv.mu.Unlock()
-			for _, seat := range run.handles {
-				if seat.id == 1 {
-					address = seat.peer.Address().String()
+			for _, handle := range run.handles {
+				if handle.id == 1 {
+					address = handle.peer.Address().String()
 					if err := s.srv.node.Shaper().Set(address, quic.Shape{Loss: 1}); err != nil {
 						t.Error(err)
 					}
@@ -289,14 +290,14 @@ func TestReturns(t *testing.T) {
 	verifies(t, dir, s.hash)
 }
 
-// TestPutOut: a worker that the others cannot reach reports it, is put out with that reason, and the run goes on.
-func TestPutOut(t *testing.T) {
+// TestEvicted: a worker that the others cannot reach reports it and is evicted with that reason. The run continues.
+func TestEvicted(t *testing.T) {
 	longtest.Need(t, longtest.Fleets, "waits until a failure is blamed on who reports it")
 	o := small(3)
 	o.Workers = 2
 	dir := filepath.Join(t.TempDir(), "run")
 	s := serve(t, prepare(t, o), nil, dir, nil)
-	s.srv.cfg.Note = func(text string) { // after the roster, before the seat
+	s.srv.cfg.Note = func(text string) { // after the roster, before the worker's handle is in the fleet
 		if s.notes.add(text); strings.HasPrefix(text, "worker 1 ") && strings.HasSuffix(text, " joined") {
 			run := s.srv.hosted()
 			s.srv.mu.Lock()
@@ -310,7 +311,7 @@ func TestPutOut(t *testing.T) {
 		}
 	}
 	ends := []<-chan error{s.work(t.Context(), s.config()), s.work(t.Context(), s.config())}
-	if x := s.train(); x.Phase != event.Finished || s.hash != alone(t, small(3)) {
+	if x := s.train(); x.Phase != event.Finished || s.hash != localHash(t, small(3)) {
 		t.Errorf("%+v, hash %s", x, s.hash)
 	}
 	var out []error
@@ -319,14 +320,14 @@ func TestPutOut(t *testing.T) {
 			out = append(out, err)
 		}
 	}
-	if len(out) != 1 || !strings.Contains(out[0].Error(), "the coordinator sent this worker away for good: it reports: ") {
+	if len(out) != 1 || !strings.Contains(out[0].Error(), "the coordinator evicted this worker: it reports: ") {
 		t.Errorf("ends: %v", out)
 	}
 	verifies(t, dir, s.hash)
 }
 
-// TestOpening: who comes before a run is let in to is told to try again, whatever that takes; it is no run that takes
-// no workers.
+// TestOpening: clients that connect before a run accepts them are asked to retry, for any time. The refusal differs
+// from that of a run that takes no workers.
 func TestOpening(t *testing.T) {
 	srv, err := Listen(Config{Address: "127.0.0.1:0", Enrol: 1})
 	if err != nil {
@@ -338,12 +339,12 @@ func TestOpening(t *testing.T) {
 		t.Fatal(err)
 	}
 	if err := srv.open(&run{srv: srv, id: wire.RunID{1}, dir: filepath.Join(file, "run")}); err == nil {
-		t.Fatal("a server keeps who it is below a file")
+		t.Fatal("a server saved its identity below a file")
 	}
 	for _, role := range []wire.Role{wire.Worker, wire.Viewer} {
 		var no wire.Refused
 		if _, err := srv.admit(t.Context(), quic.Request{Hello: wire.Hello{Role: role}}); !errors.As(err, &no) || !no.Retry || no.Code != wire.CodeBusy {
-			t.Errorf("%v in between: %v", role, err)
+			t.Errorf("%v before the run is open: %v", role, err)
 		}
 	}
 }

@@ -25,7 +25,7 @@ import (
 	"brood/transport/wire"
 )
 
-// TestMain lets six tests wait at once, however few processors there are: those that are parallel mostly wait.
+// TestMain lets six parallel tests wait at the same time on any number of processors, since they mostly wait.
 func TestMain(m *testing.M) {
 	flag.Parse()
 	if goruntime.GOMAXPROCS(0) < 6 {
@@ -34,7 +34,7 @@ func TestMain(m *testing.M) {
 	goleak.VerifyTestMain(m)
 }
 
-// small is a job of about a second.
+// small returns a job that takes about a second.
 func small(rounds uint64) host.Options {
 	return host.Options{Model: "mlp-small", Data: "glyphs", Algorithm: "parle", Members: 4, Workers: 1, Threads: 1, Seed: 3, Limit: event.Limit{Rounds: rounds}, By: "test",
 		Set: []event.Setting{{Knob: "ell", Expr: "2"}, {Knob: "batch", Expr: "8"}}}
@@ -68,7 +68,7 @@ type served struct {
 	hash    string // of the newest commit
 	sum     event.Commit
 	plans   []event.Plan
-	watch   func(event.Record) // besides; may be nil
+	watch   func(event.Record) // called with each record; may be nil
 	workers sync.WaitGroup
 }
 
@@ -89,7 +89,7 @@ func (n *notes) text() string {
 	return strings.Join(n.all, "\n")
 }
 
-// serve readies a job to be trained by workers that join; o.Workers says how many are waited for.
+// serve prepares a job that joining workers train; o.Workers is the number that it waits for.
 func serve(t *testing.T, j *host.Job, from *host.Restored, dir string, watch func(event.Record)) *served {
 	t.Helper()
 	s := &served{t: t}
@@ -101,7 +101,7 @@ func serve(t *testing.T, j *host.Job, from *host.Restored, dir string, watch fun
 	return s
 }
 
-// begin readies a job on the server.
+// begin starts the job on the server.
 func (s *served) begin(j *host.Job, from *host.Restored, dir string, watch func(event.Record)) {
 	s.t.Helper()
 	s.dir, s.watch, s.sum = dir, watch, event.Commit{Sent: map[collective.Op]int64{}, Predicted: map[collective.Op]int64{}}
@@ -118,7 +118,7 @@ func (s *served) begin(j *host.Job, from *host.Restored, dir string, watch func(
 	}
 }
 
-// hosted is the one run that a server lets workers in to.
+// hosted returns the single run of a server.
 func (s *Server) hosted() *run {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -152,7 +152,7 @@ func (s *served) config() Worker {
 	return Worker{Key: newKey(s.t), Join: join, Listen: "127.0.0.1:0", Threads: 1, Patience: testutil.Timeout, Note: s.notes.add}
 }
 
-// work starts a worker whose end is sent on the channel.
+// work starts a worker. The channel receives its result.
 func (s *served) work(ctx context.Context, cfg Worker) <-chan error {
 	end := make(chan error, 1)
 	s.workers.Go(func() { end <- Work(ctx, cfg) })
@@ -172,7 +172,7 @@ func (s *served) train() coordinator.Exit {
 	return exit
 }
 
-// endsAfter interrupts the run with the first commit after its nth plan, whenever that comes.
+// endsAfter interrupts the run at the first commit after its nth plan.
 func (s *served) endsAfter(n int) {
 	watch, over := s.watch, false
 	s.watch = func(r event.Record) {
@@ -183,15 +183,15 @@ func (s *served) endsAfter(n int) {
 	}
 }
 
-// isAlone wants the bits that the rounds so far have in this process.
-func (s *served) isAlone() {
+// checkLocalHash compares the hash of the committed rounds with that of a run in this process.
+func (s *served) checkLocalHash() {
 	s.t.Helper()
-	if want := alone(s.t, small(s.sum.To)); s.hash != want {
-		s.t.Errorf("after %d rounds it has %s, undisturbed %s", s.sum.To, s.hash, want)
+	if want := localHash(s.t, small(s.sum.To)); s.hash != want {
+		s.t.Errorf("after %d rounds the hash is %s, in one process %s", s.sum.To, s.hash, want)
 	}
 }
 
-// verifies executes the session again and wants the hash.
+// verifies verifies the session and compares its last hash.
 func verifies(t *testing.T, dir, want string) {
 	t.Helper()
 	v, err := host.Verify(context.Background(), dir, 1, nil)
@@ -200,8 +200,8 @@ func verifies(t *testing.T, dir, want string) {
 	}
 }
 
-// alone is the last hash of the job in this process.
-func alone(t *testing.T, o host.Options) (hash string) {
+// localHash runs the job in this process and returns its last hash.
+func localHash(t *testing.T, o host.Options) (hash string) {
 	t.Helper()
 	sess, err := session.Create(filepath.Join(t.TempDir(), "alone"))
 	if err != nil {
@@ -224,9 +224,9 @@ func alone(t *testing.T, o host.Options) (hash string) {
 	return hash
 }
 
-// series is a server of several runs, and the workers that come to it.
+// series is a server of several runs, and its workers.
 type series struct {
-	served // without a run
+	served // its run is nil
 	root   string
 }
 
@@ -240,7 +240,7 @@ func newSeries(t *testing.T, root string, enrol int) *series {
 	return s
 }
 
-// begin readies a run of the series in a directory of its own.
+// begin starts a run of the series in a new directory.
 func (s *series) begin(name string, o host.Options, watch func(event.Record)) *served {
 	s.t.Helper()
 	one := &served{t: s.t, srv: s.srv}
@@ -248,8 +248,8 @@ func (s *series) begin(name string, o host.Options, watch func(event.Record)) *s
 	return one
 }
 
-// again goes on with a run that was cut off.
-func (s *series) again(name string, workers int) *served {
+// resume resumes a run that was interrupted.
+func (s *series) resume(name string, workers int) *served {
 	s.t.Helper()
 	dir := filepath.Join(s.root, name)
 	from, err := host.Restore(s.t.Context(), dir, 0, nil, 1, nil)
@@ -275,12 +275,13 @@ func (s *served) toEnd() coordinator.Exit {
 	return exit
 }
 
-// is wants the bits of the same run in this process, all bytes predicted, and a log that says so again.
-func (s *served) is(o host.Options) {
+// check compares the hash with the same run in this process, and the bytes with their prediction, and verifies the
+// session.
+func (s *served) check(o host.Options) {
 	s.t.Helper()
 	o.Workers = 1
-	if want := alone(s.t, o); s.hash != want {
-		s.t.Errorf("%s ends with %s, alone with %s", s.dir, s.hash, want)
+	if want := localHash(s.t, o); s.hash != want {
+		s.t.Errorf("%s ends with %s, in one process with %s", s.dir, s.hash, want)
 	}
 	if !maps.Equal(s.sum.Sent, s.sum.Predicted) {
 		s.t.Errorf("%s: sent %v, predicted %v", s.dir, s.sum.Sent, s.sum.Predicted)
@@ -288,7 +289,7 @@ func (s *served) is(o host.Options) {
 	verifies(s.t, s.dir, s.hash)
 }
 
-// until waits for texts among the notes, in this order.
+// until waits until the notes contain the texts in this order.
 func (s *series) until(texts ...string) {
 	s.t.Helper()
 	testutil.Eventually(s.t, fmt.Sprintf("noted, in this order: %q", texts), func() bool {
@@ -301,7 +302,7 @@ func (s *series) until(texts ...string) {
 	})
 }
 
-// close ends the series: every worker is told, and ends well.
+// close closes the server. Every worker must end without an error.
 func (s *series) close(ends ...<-chan error) {
 	s.t.Helper()
 	began := time.Now()

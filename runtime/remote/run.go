@@ -193,9 +193,9 @@ func (r *run) join(t *workerHandle) {
 		Addresses: append(slices.Clone(h.Listen), t.peer.Address().String()),
 		Name:      h.Name,
 	})
-	s.mu.Unlock() // not held during Seat: the fleet's loop may ask for a link
+	s.mu.Unlock() // not held during AddRemote: the fleet's loop may ask for a link
 	s.cfg.Note(fmt.Sprintf("%s joined", t))
-	r.fleet.Seat(t.id, t.peer.Node().String(), t)
+	r.fleet.AddRemote(t.id, t.peer.Node().String(), t)
 }
 
 // remove takes a worker out of the run and the roster and reports it lost to the fleet.

@@ -9,8 +9,7 @@ import (
 	"brood/runtime/session"
 )
 
-// TestScratch: a worker removes what those that were killed left in the temporary folder, and nothing of one that
-// lives.
+// TestScratch: a worker removes the temporary folders of killed workers, and not those of live ones.
 func TestScratch(t *testing.T) {
 	tmp := t.TempDir()
 	t.Setenv("TMPDIR", tmp)
@@ -45,14 +44,14 @@ func TestScratch(t *testing.T) {
 	}
 	for dir, want := range map[string]bool{dead: false, young: true, foreign: true, mine: true, other: true} {
 		if _, err := os.Stat(dir); (err == nil) != want {
-			t.Errorf("%s: %v, want there %v", filepath.Base(dir), err, want)
+			t.Errorf("%s: %v, want it to exist: %v", filepath.Base(dir), err, want)
 		}
 	}
 	remove()
 	removeOther()
 	for _, dir := range []string{mine, other} {
 		if _, err := os.Stat(dir); err == nil {
-			t.Errorf("%s is still there", dir)
+			t.Errorf("%s still exists", dir)
 		}
 	}
 }

@@ -21,8 +21,8 @@ import (
 	"brood/transport/wire"
 )
 
-// TestTwoAtOnce: two runs train at the same time on one socket, one by two workers and one by a third, with the bits
-// that each has alone. Neither commits a second time before both have committed once.
+// TestTwoAtOnce: two runs train at the same time on one socket, one with two workers and one with a third, and each has
+// the hash of its run in one process. Neither commits a second time before both have committed once.
 func TestTwoAtOnce(t *testing.T) {
 	longtest.Need(t, longtest.Fleets, "waits for processes and networks that were cut")
 	t.Parallel()
@@ -53,19 +53,19 @@ func TestTwoAtOnce(t *testing.T) {
 	}
 	testutil.Wait(t, &all, "end of all runs")
 	s.close(ends...)
-	runs[0].is(a)
-	runs[1].is(b)
+	runs[0].check(a)
+	runs[1].check(b)
 	if n, m := len(runs[0].plans[0].New.Workers()), len(runs[1].plans[0].New.Workers()); n != 2 || m != 1 || total(runs[0].sum.Sent) == 0 {
 		t.Errorf("%d and %d workers, sent %v", n, m, runs[0].sum.Sent)
 	}
 	if runs[0].hash == runs[1].hash {
-		t.Error("both are the same run")
+		t.Error("both runs have the same hash")
 	}
 }
 
-// TestInARow: one worker trains three runs, one after the other, and waits between them without losing its patience, of
-// which it has none. A run that is closed before its end lets it go on too. It says once that it waits, and hears in
-// the end that nothing is left.
+// TestInARow: one worker trains three runs in sequence. Waiting between them does not count against its patience, which
+// is 0. A run that is closed before its end also releases it. It notes once per wait that it waits, and finally is told
+// that the runs are over.
 func TestInARow(t *testing.T) {
 	longtest.Need(t, longtest.Fleets, "waits for processes and networks that were cut")
 	t.Parallel()
@@ -79,24 +79,24 @@ func TestInARow(t *testing.T) {
 	}
 	for i := range 3 {
 		waits(i + 1)
-		time.Sleep(2 * firstPause) // it asks again
+		time.Sleep(2 * firstPause) // at least one retry
 		o := seeded(8, uint64(i), 1)
 		r := s.begin(string(rune('a'+i)), o, nil)
 		if x, err := r.run.Train(testutil.Context(t)); err != nil || x.Phase != event.Finished {
 			t.Errorf("%+v, %v", x, err)
 		}
-		waits(i + 2) // it does not come back to a run that is over and not closed yet
+		waits(i + 2) // it does not return to a run that is over but not closed yet
 		if err := r.run.Close(); err != nil {
 			t.Error(err)
 		}
-		r.is(o)
+		r.check(o)
 		if files, _ := filepath.Glob(filepath.Join(r.dir, "fleet*")); len(files) > 0 {
-			t.Errorf("the session holds %v", files)
+			t.Errorf("the session has the files %v", files)
 		}
 	}
 	waits(4)
-	given := s.begin("given up", seeded(8, 9, 1), nil)
-	s.until(" of given up joined")
+	given := s.begin("closed early", seeded(8, 9, 1), nil)
+	s.until(" of closed early joined")
 	if err := given.run.Close(); err != nil {
 		t.Error(err)
 	}
@@ -107,8 +107,8 @@ func TestInARow(t *testing.T) {
 	}
 }
 
-// TestReplaced: a worker that dies in the middle of a run is replaced by one that waits, and the run goes back to its
-// checkpoint: it ends as one that nobody disturbed.
+// TestReplaced: a worker that dies during a run is replaced by a waiting one, the run returns to its checkpoint, and it
+// ends with the hash of an uninterrupted run.
 func TestReplaced(t *testing.T) {
 	longtest.Need(t, longtest.Fleets, "waits for a worker that dies and one that replaces it")
 	t.Parallel()
@@ -120,7 +120,7 @@ func TestReplaced(t *testing.T) {
 		if r.Commit != nil && r.Commit.To >= 10 {
 			die()
 		}
-		if r.Plan != nil && r.Plan.Epoch == 2 { // this machine would be done before the other comes
+		if r.Plan != nil && r.Plan.Epoch == 2 { // otherwise a fast machine would finish before the other worker joins
 			s.until("worker 2 ", " joined")
 		}
 	})
@@ -133,17 +133,17 @@ func TestReplaced(t *testing.T) {
 	}
 	s.close(stays, waits)
 	if err := testutil.Receive(t, falls, "end of a worker"); !errors.Is(err, context.Canceled) {
-		t.Errorf("who falls ends with %v", err)
+		t.Errorf("the canceled worker ends with %v", err)
 	}
-	// The one that waits may have to come twice on a slow machine, and is then a worker of a higher number.
+	// On a slow machine the waiting worker may have to join twice, and then has a higher number.
 	if last := r.plans[len(r.plans)-1].New.Workers(); len(r.plans) < 3 || r.plans[1].Cause != "rollback" || len(last) != 2 || last[1] < 2 {
 		t.Errorf("plans %+v", r.plans)
 	}
-	r.is(o)
+	r.check(o)
 }
 
-// TestSeriesRestarts: a coordinator of two runs vanishes and comes back on what it kept: its workers return by
-// themselves, each to whichever run wants it, and both runs end as if nobody had disturbed them.
+// TestSeriesRestarts: a coordinator of two runs is killed and restarts from its saved state. Its workers return by
+// themselves, each to any run that wants one, and both runs end with the hashes of uninterrupted runs.
 func TestSeriesRestarts(t *testing.T) {
 	longtest.Need(t, longtest.Fleets, "waits for processes and networks that were cut")
 	t.Parallel()
@@ -152,7 +152,7 @@ func TestSeriesRestarts(t *testing.T) {
 	ctx, kill := context.WithCancel(testutil.Context(t))
 	var both sync.WaitGroup
 	both.Add(2)
-	begun := func() func(event.Record) { // and comes no further
+	begun := func() func(event.Record) { // and stop the run there
 		var once sync.Once
 		return func(r event.Record) {
 			if r.Commit != nil && r.Commit.To >= 10 {
@@ -172,7 +172,7 @@ func TestSeriesRestarts(t *testing.T) {
 		})
 	}
 	testutil.Wait(t, &both, "round of both runs")
-	if err := s.srv.node.Shaper().Set("", quic.Shape{Loss: 1}); err != nil { // its goodbyes are not heard: it was killed
+	if err := s.srv.node.Shaper().Set("", quic.Shape{Loss: 1}); err != nil { // the workers receive no goodbye, as after a kill
 		t.Fatal(err)
 	}
 	kill()
@@ -186,9 +186,9 @@ func TestSeriesRestarts(t *testing.T) {
 		t.Fatal(err)
 	}
 	if got, want := back.srv.node.Address().String(), s.srv.node.Address().String(); got != want || !back.srv.node.ID().Equal(s.srv.node.ID()) || back.srv.Join(wire.Worker) != "" {
-		t.Errorf("it is at %s, was at %s", got, want)
+		t.Errorf("the new process listens at %s, the old one at %s", got, want)
 	}
-	after := []*served{back.again("a", 1), back.again("b", 1)}
+	after := []*served{back.resume("a", 1), back.resume("b", 1)}
 	for _, r := range after {
 		all.Go(func() {
 			if x := r.toEnd(); x.Phase != event.Finished {
@@ -205,23 +205,23 @@ func TestSeriesRestarts(t *testing.T) {
 		}
 	}
 	for i, r := range after {
-		r.is([]host.Options{a, b}[i])
+		r.check([]host.Options{a, b}[i])
 	}
 }
 
-// TestHostileSeries: who names a run gets no more than the others: none that is full, nor the place of who is there.
-// Strangers are not asked to wait.
+// TestHostileSeries: a worker that names a run gets no place in a full run, nor the place of another worker. Refused
+// clients are not expected to return.
 func TestHostileSeries(t *testing.T) {
 	s := newSeries(t, t.TempDir(), 2)
 	a, b := s.begin("a", seeded(3, 3, 1), nil), s.begin("b", seeded(3, 4, 1), nil)
 	first, second := s.srv.runs[0].id, s.srv.runs[1].id
-	sits, err := knock(&s.served, newKey(t), nil)
+	sits, err := joinRaw(&s.served, newKey(t), nil)
 	if err != nil {
 		t.Fatal(err)
 	}
 	refused := func(code string, key *identity.Key, change func(*wire.Hello)) {
 		t.Helper()
-		_, err := knock(&s.served, key, change)
+		_, err := joinRaw(&s.served, key, change)
 		if got, _ := errors.AsType[wire.Refused](err); got.Code != code {
 			t.Errorf("want %s: %v", code, err)
 		}
@@ -234,11 +234,11 @@ func TestHostileSeries(t *testing.T) {
 	}
 	defer node.Close()
 	h, join := hello(&s.served, names(first))
-	peer, w, err := node.Dial(t.Context(), join.Address, join.Server, h) // the first is full
+	peer, w, err := node.Dial(t.Context(), join.Address, join.Server, h) // the first run is full
 	if err != nil || w.Run != second || !w.Series {
 		t.Fatalf("%v, %+v, runs %s and %s", err, w, first, second)
 	}
-	testutil.Eventually(t, "accepted, behind its Welcome", func() bool { return !s.srv.settling() })
+	testutil.Eventually(t, "the worker to be accepted", func() bool { return !s.srv.settling() })
 	for _, id := range []wire.RunID{{}, {9}, first, second} {
 		refused(wire.CodeTokenUnknown, newKey(t), func(h *wire.Hello) { h.Run, h.Token = id, "x" })
 		refused(wire.CodeTokenMissing, newKey(t), func(h *wire.Hello) { h.Run, h.Token = id, "" })
@@ -250,37 +250,38 @@ func TestHostileSeries(t *testing.T) {
 	due := len(s.srv.toInform)
 	s.srv.mu.Unlock()
 	if due != 0 {
-		t.Errorf("%d strangers are expected again", due)
+		t.Errorf("%d refused clients are expected to return", due)
 	}
 	if sits.peer.Err() != nil || peer.Err() != nil {
-		t.Errorf("who sat is gone: %v, %v", sits.peer.Err(), peer.Err())
+		t.Errorf("an accepted worker was disconnected: %v, %v", sits.peer.Err(), peer.Err())
 	}
-	// The same key takes its own place, whichever run it names, and no other's.
-	again, err := knock(&s.served, key, func(h *wire.Hello) { h.Run, h.Token = first, "" })
+	// The same key replaces its own session only, whichever run it names.
+	again, err := joinRaw(&s.served, key, func(h *wire.Hello) { h.Run, h.Token = first, "" })
 	if err != nil {
 		t.Fatal(err)
 	}
-	testutil.Receive(t, peer.Done(), "goodbye to the first")
+	testutil.Receive(t, peer.Done(), "end of the first session")
 	if sits.peer.Err() != nil || again.peer.Err() != nil {
 		t.Errorf("%v, %v", sits.peer.Err(), again.peer.Err())
 	}
 	if err := errors.Join(a.run.Close(), b.run.Close()); err != nil {
 		t.Error(err)
 	}
-	clear(s.srv.toInform) // strangers do not come back
+	clear(s.srv.toInform) // the raw workers do not return
 	if err := s.srv.Close(); err != nil {
 		t.Error(err)
 	}
 }
 
-// settling says whether somebody is welcomed and not accepted.
+// settling reports whether a worker has received Welcome but is not accepted yet.
 func (s *Server) settling() bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return len(s.admitted) > 0
 }
 
-// TestPlaces: a worker goes to the run that lacks fewest, of these to the oldest; to its own where that still wants it.
+// TestPlaces: a worker goes to its own run if that still wants it, otherwise to the run that lacks the fewest workers,
+// among equals to the oldest.
 func TestPlaces(t *testing.T) {
 	s := &Server{cfg: Config{Series: true}, admitted: map[wire.NodeID]admission{}, toInform: map[wire.NodeID]time.Time{}}
 	add := func(wants int, there ...byte) *run {
@@ -306,9 +307,9 @@ func TestPlaces(t *testing.T) {
 	add(3, 5, 6)
 	goes(99, 0, lost)
 	goes(99, 2, fresh)
-	goes(99, 1, lost) // its own is full
+	goes(99, 1, lost) // its own run is full
 	goes(99, 77, lost)
-	goes(1, 1, full) // it is there twice
+	goes(1, 1, full) // it replaces itself
 	goes(1, 0, full)
 	s.admitted[wire.NodeID{98}] = admission{run: lost, at: time.Now()}
 	goes(99, 0, s.runs[3])
@@ -316,14 +317,14 @@ func TestPlaces(t *testing.T) {
 	s.runs[3].over = true
 	goes(99, 0, fresh)
 	s.admitted[wire.NodeID{98}] = admission{run: lost, at: time.Now().Add(-arrival)}
-	goes(99, 0, lost) // who did not arrive leaves its place
+	goes(99, 0, lost) // a worker that did not arrive no longer counts
 	full.handles[wire.NodeID{1}].acceptedAt = time.Now().Add(-prepareTimeout)
-	goes(99, 1, full) // who is not ready for long leaves it too
+	goes(99, 1, full) // nor does one that has prepared for too long
 	full.handles[wire.NodeID{1}].joined = true
 	goes(99, 1, lost)
 }
 
-// TestLeavesWaiting: a worker that waits for a run ends at once when it is told to.
+// TestLeavesWaiting: a worker that waits for a run ends immediately on request.
 func TestLeavesWaiting(t *testing.T) {
 	s := newSeries(t, t.TempDir(), 1)
 	cfg := s.config()
@@ -337,7 +338,7 @@ func TestLeavesWaiting(t *testing.T) {
 		t.Errorf("%v", err)
 	}
 	s.srv.mu.Lock()
-	clear(s.srv.toInform) // its next question need not be waited for
+	clear(s.srv.toInform) // Close need not wait for its next retry
 	s.srv.mu.Unlock()
 	s.close()
 	if files, err := os.ReadDir(filepath.Join(s.root, "fleet")); err != nil || len(files) != 2 {

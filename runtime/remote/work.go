@@ -116,7 +116,7 @@ func Work(ctx context.Context, cfg Worker) (err error) {
 		case back:
 			heard = time.Now().Add(sent.After)
 		case time.Since(heard)+pause > cfg.Patience:
-			return fmt.Errorf("the coordinator is not there for %s (%w): start the coordinator and this worker again",
+			return fmt.Errorf("the coordinator did not answer for %s (%w): start the coordinator and this worker again",
 				cfg.Patience, err)
 		}
 		if waits != waited {
@@ -126,13 +126,13 @@ func Work(ctx context.Context, cfg Worker) (err error) {
 		switch {
 		case back:
 			wait = sent.After
-			cfg.Note(fmt.Sprintf("%s; this worker comes back in %s, and tries for %s",
+			cfg.Note(fmt.Sprintf("%s; this worker returns in %s and retries for %s",
 				sent.Why, sent.After, cfg.Patience))
 		case pause > firstPause: // already reported
 		case waits:
 			cfg.Note(refused.Reason)
 		default:
-			cfg.Note(fmt.Sprintf("%v; trying again for %s", err, cfg.Patience))
+			cfg.Note(fmt.Sprintf("%v; retrying for %s", err, cfg.Patience))
 		}
 		select {
 		case <-cfg.Leave:

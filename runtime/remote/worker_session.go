@@ -40,7 +40,7 @@ type workerSession struct {
 const handoverTimeout = 30 * time.Second
 
 // ErrHandover is returned by a worker that left before its members had moved.
-var ErrHandover = errors.New("its members had not moved on after " + handoverTimeout.String())
+var ErrHandover = errors.New("its members had not moved after " + handoverTimeout.String())
 
 // grace is the delay before a failure is reported: longer than the coordinator takes to notice a lost worker.
 const grace = 5 * time.Second
@@ -289,7 +289,7 @@ func (v *workerSession) receive(ctx context.Context) error {
 			if msg.After > 0 {
 				return &evicted{msg}
 			}
-			return &RefusedError{fmt.Errorf("the coordinator sent this worker away for good: %s", msg.Why)}
+			return &RefusedError{fmt.Errorf("the coordinator evicted this worker: %s", msg.Why)}
 		case message.Shape:
 			v.updateShapes(&msg.Link, nil)
 		case message.Stored, message.Piece:

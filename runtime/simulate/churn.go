@@ -15,83 +15,82 @@ import (
 	"brood/runtime/worker"
 )
 
-// In a fleet with churn machines leave and come back. What becomes of their members, and of the rounds that were under
-// way, the core decides as it does for a real fleet: a worker that comes back has a number that was never used before
-// and joins.
+// In a fleet with churn, machines leave and return. The core decides what happens to their members and to the rounds in
+// progress, as for a real fleet: a worker that returns has a new number and joins.
 //
-// Workers run ahead of the core, and what they did beyond the moment at which it voids their rounds, or at which their
-// machine dies, never was: each keeps what it needs to take that back. What others did with frames that were never sent
-// is void too, since no rounds are committed that a worker has not reported.
+// Workers run ahead of the core. What they did after the time at which the core voids their rounds, or at which their
+// machine dies, is rolled back; each worker stores the steps for that. Effects of rolled-back frames on other workers
+// are void too, since no round is committed before all its workers have reported.
 
-// Missed is how long after its death a worker is missed: as long as a real one has been silent then, at most.
+// Missed is the time after which the death of a worker is detected: the longest silence that a real fleet allows.
 const Missed = 2 * time.Second
 
-// hardware is what a worker runs on, and runs on again when it comes back.
-type hardware struct {
+// machineState is the state of a machine across the workers that run on it in sequence.
+type machineState struct {
 	draws    uint64
-	away     int64 // how long its next absence lasts
-	before   count // by its former workers, up to their end
-	reported count // by its present one, up to the last commit that it took part in
+	away     int64 // duration of its next absence, in nanoseconds
+	before   count // of its former workers, up to their end
+	reported count // of its present worker, up to the last commit that it took part in
 }
 
-// depart has a machine's worker go once it has stayed.
-func (w *world) depart(n *node) {
+// scheduleDeparture draws how long a machine's worker stays, and schedules its end.
+func (w *world) scheduleDeparture(n *node) {
 	m := &w.machines[n.machine]
 	stays, away := w.cfg.Churn(n.machine, func() float64 {
 		m.draws++
 		return chance(^w.cfg.Seed, n.machine, m.draws)
 	})
 	m.away = int64(away)
-	w.happens(happening{at: w.now + int64(stays), worker: n.id, then: func() {
-		w.departures, w.vain = w.departures+1, w.vain+1
+	w.schedule(timedEvent{at: w.now + int64(stays), worker: n.id, then: func() {
+		w.departures, w.sinceCommit = w.departures+1, w.sinceCommit+1
 		if w.cfg.Goodbye {
-			w.happens(happening{at: w.now + int64(w.cfg.Control), worker: n.id,
+			w.schedule(timedEvent{at: w.now + int64(w.cfg.Control), worker: n.id,
 				ev: coordinator.Report{Report: message.Leaving{Worker: n.id}}})
 			return
 		}
-		w.happens(happening{at: w.now + int64(Missed), worker: n.id, ev: coordinator.Lost{Worker: n.id, Reason: "it died"}})
-		w.gone(n, w.now+max(m.away, int64(Missed)))
+		w.schedule(timedEvent{at: w.now + int64(Missed), worker: n.id, ev: coordinator.Lost{Worker: n.id, Reason: "it died"}})
+		w.endWorker(n, w.now+max(m.away, int64(Missed)))
 	}})
 }
 
-// gone ends a machine's worker, and begins another at the time at which the machine is back.
-func (w *world) gone(n *node, back int64) {
+// endWorker ends a machine's worker now, and starts another when the machine is back.
+func (w *world) endWorker(n *node, back int64) {
 	m := &w.machines[n.machine]
-	n.undo(w.now)
+	n.rollBack(w.now)
 	n.died = w.now
 	m.before, m.reported = m.before.plus(n.done()), count{}
 	n.end()
-	w.happens(happening{at: back, worker: n.id, then: func() {
-		for _, other := range w.nodes { // which the core has told that it is lost
+	w.schedule(timedEvent{at: back, worker: n.id, then: func() {
+		for _, other := range w.nodes { // which know by now that the worker is lost
 			other.forget(n.id)
 		}
-		w.came = append(w.came, n.machine)
+		w.returned = append(w.returned, n.machine)
 		next := w.node(len(w.at), n.machine)
 		w.at, w.nodes[n.machine] = append(w.at, next), next
 		next.now = w.now
 		w.begin(next)
-		w.happens(happening{at: w.now + int64(w.cfg.Control), worker: next.id, ev: coordinator.Joined{Worker: next.id}})
-		w.depart(next)
+		w.schedule(timedEvent{at: w.now + int64(w.cfg.Control), worker: next.id, ev: coordinator.Joined{Worker: next.id}})
+		w.scheduleDeparture(next)
 	}})
 }
 
-// forget drops what a worker has of one that is gone, but for what counts. The caller holds the lock.
+// forget removes the state of a connection to a worker that is gone, except its byte count. The caller holds the lock.
 func (n *node) forget(gone int) {
 	delete(n.boxes, gone)
-	if way := n.ways[gone]; way != nil {
-		n.longest = max(n.longest, way.bytes)
-		delete(n.ways, gone)
+	if conn := n.conns[gone]; conn != nil {
+		n.longest = max(n.longest, conn.bytes)
+		delete(n.conns, gone)
 	}
 }
 
-// bury drops what nobody asks a worker for that is gone: there may be many of them. The caller holds the lock, and the
+// release frees the data of a worker that is gone, since there may be many of them. The caller holds the lock, and the
 // worker's goroutine is at its end.
-func (n *node) bury() {
-	n.worker, n.spent, n.steps, n.ways, n.boxes, n.counts, n.orders = nil, nil, nil, nil, nil, nil, nil
+func (n *node) release() {
+	n.worker, n.spent, n.steps, n.conns, n.boxes, n.counts, n.orders = nil, nil, nil, nil, nil, nil, nil
 }
 
-// never says that what happens is a report which a worker had run ahead to when its machine died.
-func (w *world) never(h happening) bool {
+// isVoid reports whether an event is a report that its worker had run ahead to when its machine died.
+func (w *world) isVoid(h timedEvent) bool {
 	if _, ok := h.ev.(coordinator.Report); !ok || w.machines == nil {
 		return false
 	}
@@ -99,15 +98,15 @@ func (w *world) never(h happening) bool {
 	return n.gone && h.at-int64(w.cfg.Control) > n.died
 }
 
-// machine is what a worker runs on.
+// machine returns the machine that a worker runs on.
 func (w *world) machine(worker int) int {
 	if worker < w.cfg.Workers {
 		return worker
 	}
-	return w.came[worker-w.cfg.Workers]
+	return w.returned[worker-w.cfg.Workers]
 }
 
-// counted is what a machine's workers have done up to a commit.
+// counted returns the counts of all workers of a machine up to a commit.
 func (w *world) counted(n *node, c event.Commit) count {
 	if w.machines == nil {
 		return n.counts[c.To]
@@ -122,64 +121,64 @@ func (w *world) counted(n *node, c event.Commit) count {
 	return sum
 }
 
-// plus is what two workers of a machine did.
+// plus adds the counts of two workers of a machine.
 func (c count) plus(o count) count {
 	return count{max(c.now, o.now), c.busy + o.busy, c.sent + o.sent, c.line + o.line, c.hops + o.hops,
 		c.frames + o.frames}
 }
 
-// ErrChurn ends a simulation whose machines leave sooner than rounds are committed.
+// ErrChurn reports that machines leave sooner than rounds are committed.
 var ErrChurn = errors.New("machines leave sooner than rounds are committed")
 
-// stuck says so.
+// stuck returns ErrChurn if workers leave without commits.
 func (w *world) stuck() error {
-	if w.vain > 10*w.cfg.Workers+100 {
+	if w.sinceCommit > 10*w.cfg.Workers+100 {
 		return fmt.Errorf("the simulated fleet is stuck after round %d, and workers left %d times since: %w", w.committed(),
-			w.vain, ErrChurn)
+			w.sinceCommit, ErrChurn)
 	}
 	return nil
 }
 
-// step is a node as it was before it computed, sent or received something.
+// step is the state of a node before it computed, sent or received something.
 type step struct {
 	state
-	way *way
-	was way
+	conn *conn
+	was  conn
 }
 
-// keep notes how the node stands before it does something, with what it knows of a connection that this will change.
-func (n *node) keep(to *way) {
+// saveStep stores the state of the node before an action, and that of the connection that the action changes, if any.
+func (n *node) saveStep(to *conn) {
 	if n.world.machines == nil {
 		return
 	}
-	s := step{state: n.state, way: to}
+	s := step{state: n.state, conn: to}
 	if to != nil {
 		s.was = *to
 	}
 	n.steps = append(n.steps, s)
 }
 
-// undo takes back what the node does from a time on.
-func (n *node) undo(at int64) {
-	n.world.unsend(n, at)
+// rollBack undoes everything that the node did at a time or later.
+func (n *node) rollBack(at int64) {
+	n.world.voidFrames(n, at)
 	for len(n.steps) > 0 {
 		s := n.steps[len(n.steps)-1]
-		if s.now < at { // it was at this one
+		if s.now < at { // it was in progress at that time
 			n.busy = min(n.busy, s.busy+at-s.now)
 			break
 		}
 		n.steps = n.steps[:len(n.steps)-1]
 		n.state = s.state
-		if s.way != nil {
-			s.was.racks = s.way.racks // which no worker runs ahead of
-			*s.way = s.was
+		if s.conn != nil {
+			s.was.racks = s.conn.racks // no worker runs ahead of racks
+			*s.conn = s.was
 		}
 	}
 	n.now = min(n.now, at)
 }
 
-// past forgets the steps that nothing takes back any more: the core is at this time.
-func (n *node) past(at int64) {
+// dropSteps removes the steps before a time that the core has reached: nothing rolls back behind it.
+func (n *node) dropSteps(at int64) {
 	i, _ := slices.BinarySearchFunc(n.steps, at, func(s step, at int64) int {
 		if s.now < at {
 			return -1
@@ -189,43 +188,42 @@ func (n *node) past(at int64) {
 	n.steps = slices.Delete(n.steps, 0, max(0, i-1))
 }
 
-// Shelf keeps the checkpoints of a simulated fleet: records as they are, and of other rows what they are called and how
-// long they are.
-type Shelf struct {
+// Store stores the checkpoints of a simulated fleet: records with their contents, other rows as names and lengths.
+type Store struct {
 	mu    sync.Mutex
-	files map[string]shelved
+	files map[string]savedFile
 }
 
-type shelved struct {
+type savedFile struct {
 	round uint64
 	rows  []worker.Row
 }
 
 // Save implements [worker.Store].
-func (s *Shelf) Save(round uint64, epoch uint32, by int, rows []worker.Row) (event.File, error) {
+func (s *Store) Save(round uint64, epoch uint32, by int, rows []worker.Row) (event.File, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.files == nil {
-		s.files = map[string]shelved{}
+		s.files = map[string]savedFile{}
 	}
 	kept := slices.Clone(rows)
 	for i := range kept {
 		kept[i].Record, kept[i].Pull = kept[i].Record.Clone(), nil
 	}
 	f := event.File{Path: fmt.Sprintf("%d-%d-%d", round, epoch, by)}
-	s.files[f.Path] = shelved{round, kept}
+	s.files[f.Path] = savedFile{round, kept}
 	return f, nil
 }
 
-// newest drops what is older than a checkpoint that is complete.
-func (s *Shelf) newest(cp event.Checkpoint) {
+// newest removes the files that are older than a complete checkpoint.
+func (s *Store) newest(cp event.Checkpoint) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	maps.DeleteFunc(s.files, func(_ string, f shelved) bool { return f.round < cp.Round })
+	maps.DeleteFunc(s.files, func(_ string, f savedFile) bool { return f.round < cp.Round })
 }
 
 // Load implements [worker.Store].
-func (s *Shelf) Load(cp event.Checkpoint, want func(name string) bool) (map[string]engine.Host, error) {
+func (s *Store) Load(cp event.Checkpoint, want func(name string) bool) (map[string]engine.Host, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	out := map[string]engine.Host{}
@@ -243,4 +241,4 @@ func (s *Shelf) Load(cp event.Checkpoint, want func(name string) bool) (map[stri
 	return out, nil
 }
 
-var _ worker.Store = (*Shelf)(nil)
+var _ worker.Store = (*Store)(nil)

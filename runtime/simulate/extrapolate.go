@@ -2,13 +2,13 @@ package simulate
 
 import "math"
 
-// Extrapolate predicts a round of a fleet of n workers from whole simulations of two smaller fleets whose workers host
-// as many members. Each term of the cost of a round (the computing of the slowest worker, its turns from receiving to
-// sending, its payload and its frames) is fitted to the two fleets: by a + b/n if it differs by less than half, as what
-// an all-reduce sends, else by a power of n. The sum of the terms, in the form of [Result.Plain] with the headers of
-// frames added, is corrected by the factor by which the larger simulation differs from its own sum.
+// Extrapolate predicts a round of a fleet of n workers from complete simulations of two smaller fleets whose workers
+// host the same number of members. It fits each term of the cost of a round (computing of the slowest worker, turns
+// from receiving to sending, payload and frames) to the two fleets: by a + b/n if the term differs by less than a
+// factor of 1.5, as the traffic of an all-reduce does, otherwise by a power of n. The sum of the terms has the form of
+// [Result.Plain] plus the headers of frames. It is scaled by the ratio of the larger simulation to its own sum.
 //
-// It has no 95th percentile and no records; racks and churn are not part of the form.
+// The result has no 95th percentile and no records, and ignores racks and churn.
 func Extrapolate(cfg Config, small, large Result, n int) Result {
 	s, l, to := float64(small.Workers), float64(large.Workers), float64(n)
 	grow := func(a, b float64) float64 {
@@ -45,16 +45,16 @@ func Extrapolate(cfg Config, small, large Result, n int) Result {
 	return r
 }
 
-// Cost is what a round costs the worker that does most of each kind.
+// Cost has the maximum over workers of each cost of a round.
 type Cost struct {
-	Busy       float64 // seconds of computing
-	Turns      float64 // from receiving to sending
-	Sent, Line float64 // bytes of payload: in all, and on its busiest connection
-	Frames     float64 // sent
+	Busy       float64 // computing, in seconds
+	Turns      float64 // number of turns from receiving to sending
+	Sent, Line float64 // payload in bytes: in total, and on its busiest connection
+	Frames     float64 // number of frames sent
 }
 
-// seconds is the time of a round by latency and bandwidth alone (Hockney 1994): computing, a delay for each turn, and
-// bytes over the lower rate. headers adds what payload does not: headers, and the processor's time for frames.
+// seconds returns the time of a round by latency and bandwidth alone (Hockney 1994): computing, a delay for each turn,
+// and bytes at the lower rate. headers adds frame headers and the processor time of frames.
 func (c Cost) seconds(cfg Config, headers bool) float64 {
 	var l Link
 	if cfg.Link != nil && cfg.Workers > 1 {

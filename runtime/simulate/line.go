@@ -9,40 +9,40 @@ import (
 	"brood/transport/quic"
 )
 
-// Line is what frames of several sizes took on a real connection: with what congestion control makes of its rate and
-// its delay, which no formula here knows. On it a worker's own limit of sending and the time of a hop do not count.
+// Line has the measured times of frames of several sizes on a real connection, which include congestion control. On a
+// link with a Line, the limits of a worker's network card and the time of a hop do not apply.
 type Line struct {
-	Bytes     []float64 // ascending, the first all but empty
-	Seconds   []float64 // until the last byte is there, where both ends send at the same time
-	Processor []float64 // seconds of the processor at each end, which sends and receives as much
-	Playing   []float64 // of these, what it takes to play the link's shape, packet by packet; nil: there is none
+	Bytes     []float64 // ascending; the first is nearly empty
+	Seconds   []float64 // until the last byte has arrived, while both ends send at the same time
+	Processor []float64 // processor time at each end, which sends and receives one frame, in seconds
+	Shaping   []float64 // the part of Processor for shaping the link packet by packet; nil: the link is not shaped
 }
 
-// Sizes of the frames by which a line is measured, how many of each, and how many before those that bring a connection
-// up to its rate. The fourth fastest counts: other work on this machine is none of a fleet's. Where packets are lost it
-// would be a frame without any; the links that are measured have a rate and a delay.
+// lineSizes are the sizes of the measured frames, in bytes. Each is measured lineSwaps times, after lineWarm frames
+// that bring the connection up to its rate. The result is the fourth fastest, since other processes may use this
+// machine. It ignores packet loss, so only links without loss are measured.
 var lineSizes = []int{1, 8 << 10, 32 << 10, 128 << 10, 512 << 10, 2 << 20}
 
 const (
 	lineSwaps = 15
-	lineRank  = 3 // from 0, the fastest
+	lineRank  = 3 // index of the result, 0 being the fastest
 	lineWarm  = 3
 )
 
-// MeasureLine swaps frames over the loopback interface, shaped like l, and where that has a shape without it too. Where
-// the clock of the processor cannot be read frames cost it nothing.
+// MeasureLine measures swaps of frames over the loopback interface, shaped like l, and if l has a shape, also without
+// it. If the system does not report processor time, the processor times are 0.
 func MeasureLine(ctx context.Context, l Link) (Line, error) {
 	shape := quic.Shape{Rate: int64(l.Rate), Delay: l.Delay, Jitter: l.Jitter, Loss: l.Loss}
 	line, err := measureLine(ctx, shape)
 	if err != nil || shape == (quic.Shape{}) {
 		return line, err
 	}
-	bare, err := measureLine(ctx, quic.Shape{})
+	unshaped, err := measureLine(ctx, quic.Shape{})
 	if err != nil {
 		return line, err
 	}
 	for i, s := range line.Processor {
-		line.Playing = append(line.Playing, max(0, s-bare.Processor[i]))
+		line.Shaping = append(line.Shaping, max(0, s-unshaped.Processor[i]))
 	}
 	return line, nil
 }
@@ -71,7 +71,7 @@ func measureLine(ctx context.Context, shape quic.Shape) (line Line, err error) {
 			line.Seconds = append(line.Seconds, took[lineRank])
 			line.Processor = append(line.Processor, used[lineRank])
 			select {
-			case <-time.After(10 * time.Millisecond): // what was sent last is acknowledged
+			case <-time.After(10 * time.Millisecond): // until the last frames are acknowledged
 			case <-ctx.Done():
 				return ctx.Err()
 			}
@@ -81,36 +81,36 @@ func measureLine(ctx context.Context, shape quic.Shape) (line Line, err error) {
 	return line, err
 }
 
-// Dearer is the line on which frames cost the processor so many times as much: an empty one, what bytes add to it, and
-// what it takes to play the link's shape.
-func (l *Line) Dearer(empty, bytes, playing float64) *Line {
+// Scaled returns the line with other processor times: those of an empty frame, of its bytes, and of shaping the link
+// are multiplied by these factors.
+func (l *Line) Scaled(empty, bytes, shaping float64) *Line {
 	x := *l
 	x.Processor = slices.Clone(l.Processor)
 	for i := range l.Processor {
-		x.Processor[i] = empty*l.bare(0) + bytes*(l.bare(i)-l.bare(0)) + playing*l.playing(i)
+		x.Processor[i] = empty*l.unshaped(0) + bytes*(l.unshaped(i)-l.unshaped(0)) + shaping*l.shaping(i)
 	}
 	return &x
 }
 
-// playing is what it takes to play the shape for the i-th frame, and bare what that costs without it.
-func (l *Line) playing(i int) float64 {
-	if l.Playing == nil {
+// shaping returns the processor time for shaping the i-th frame, and unshaped the rest.
+func (l *Line) shaping(i int) float64 {
+	if l.Shaping == nil {
 		return 0
 	}
-	return l.Playing[i]
+	return l.Shaping[i]
 }
-func (l *Line) bare(i int) float64 { return l.Processor[i] - l.playing(i) }
+func (l *Line) unshaped(i int) float64 { return l.Processor[i] - l.shaping(i) }
 
-// takes is how long a frame of so many bytes occupies the line, beyond what an empty one is under way, and uses what it
-// costs the processor at each end.
+// takes returns the seconds for which a frame occupies the line, beyond the delay of an empty frame. uses returns its
+// processor time at each end, in seconds.
 func (l *Line) takes(bytes float64) float64 {
 	return max(0, between(l.Bytes, l.Seconds, bytes)-l.Seconds[0])
 }
 func (l *Line) uses(bytes float64) float64 {
-	return max(0, between(l.Bytes, l.Processor, bytes)/2) // a coarse clock may have more of it for less
+	return max(0, between(l.Bytes, l.Processor, bytes)/2) // a coarse clock may report less for a larger frame
 }
 
-// between is y at x, straight from one neighbour to the next, and beyond the last as between the last two.
+// between interpolates ys linearly at x, and extrapolates from the last two points beyond them.
 func between(xs, ys []float64, x float64) float64 {
 	i, _ := slices.BinarySearch(xs, x)
 	i = min(max(i, 1), len(xs)-1)

@@ -11,45 +11,45 @@ import (
 	"brood/transport/wire"
 )
 
-// Link is the way from one worker to another, in one direction. The zero Link takes no time.
+// Link describes a connection from one worker to another, in one direction. The zero Link takes no time.
 type Link struct {
-	Rate   float64       // bytes a second; 0 is no limit
+	Rate   float64       // bytes per second; 0 means no limit
 	Delay  time.Duration // of every packet
-	Jitter time.Duration // at most so much more, evenly; frames of a pair keep their order
-	Loss   float64       // share of packets that vanish, 0 to below 1
-	// Line is what was measured of such a link, in place of its rate and its delay; nil: they are what they say.
+	Jitter time.Duration // maximum additional delay, uniformly distributed; frames of a pair keep their order
+	Loss   float64       // share of lost packets, from 0 to below 1
+	// Line has measured times that replace the rate and the delay; nil: they apply.
 	Line *Line
 }
 
-// Check says what is wrong with a link.
+// Check returns an error if the link is invalid.
 func (l Link) Check() error {
 	switch {
 	case !(l.Rate >= 0) || math.IsInf(l.Rate, 0):
-		return fmt.Errorf("a rate of %g bytes a second: give a positive number, or 0 for no limit", l.Rate)
+		return fmt.Errorf("a rate of %g bytes per second: give a positive number, or 0 for no limit", l.Rate)
 	case l.Delay < 0 || l.Delay > time.Minute || l.Jitter < 0 || l.Jitter > time.Minute:
-		return fmt.Errorf("a delay of %s and a jitter of %s: each is from 0 to a minute", l.Delay, l.Jitter)
+		return fmt.Errorf("a delay of %s and a jitter of %s: give each from 0 to a minute", l.Delay, l.Jitter)
 	case !(l.Loss >= 0 && l.Loss < 1):
 		return fmt.Errorf("a loss of %g: give a share of packets from 0 to below 1", l.Loss)
 	case l.Line != nil && (len(l.Line.Bytes) < 2 || len(l.Line.Seconds) != len(l.Line.Bytes) ||
 		len(l.Line.Processor) != len(l.Line.Bytes)):
 		return fmt.Errorf("a line of %d, %d and %d figures: measure frames of two sizes at least", len(l.Line.Bytes),
 			len(l.Line.Seconds), len(l.Line.Processor))
-	case l.Line != nil && l.Line.Playing != nil && len(l.Line.Playing) != len(l.Line.Bytes):
-		return fmt.Errorf("a line of %d figures, of which %d say what its shape takes: give one for each, or none",
-			len(l.Line.Bytes), len(l.Line.Playing))
+	case l.Line != nil && l.Line.Shaping != nil && len(l.Line.Shaping) != len(l.Line.Bytes):
+		return fmt.Errorf("a line of %d figures with %d for its shape: give one for each, or none",
+			len(l.Line.Bytes), len(l.Line.Shaping))
 	}
 	return nil
 }
 
-// A packet holds so many bytes of payload; a frame has a header beside it.
+// packetBytes is the payload of a packet, frameBytes the size of a frame's header.
 const (
 	packetBytes = 1200
 	frameBytes  = 64
 )
 
-// rate is the bytes a second at which a pair gets a frame of so many through, 0 for no limit. Where packets are lost
-// that is at most sqrt(3/2)*packet/(rtt*sqrt(loss)) of each connection (Mathis, Semke, Mahdavi, Ott 1997), of which a
-// frame takes one for each piece that it is cut into, as far as there are so many.
+// rate returns the bytes per second at which a pair transfers a frame of this size; 0 means no limit. With packet loss
+// the limit of each connection is sqrt(3/2)*packet/(rtt*sqrt(loss)) (Mathis, Semke, Mahdavi, Ott 1997). A frame uses
+// one connection for each of its pieces, up to the number of connections.
 func (l Link) rate(bytes float64) float64 {
 	if rtt := 2 * l.Delay; l.Loss > 0 && rtt > 0 {
 		each := math.Sqrt(1.5/l.Loss) * packetBytes / rtt.Seconds()
@@ -61,7 +61,7 @@ func (l Link) rate(bytes float64) float64 {
 	return l.Rate
 }
 
-// lost is how many packets a frame of so many bytes has, and the chance that some of them vanish.
+// lost returns the number of packets of a frame on the wire, and the probability that some of them are lost.
 func (l Link) lost(bytes float64) (packets, lost float64) {
 	if l.Loss > 0 {
 		packets = math.Ceil(bytes / packetBytes)
@@ -84,26 +84,26 @@ func (l Link) delayed(packets, lost float64, uniform func() float64) int64 {
 	return int64(d)
 }
 
-// queue is something that carries one thing after the other, such as a network card: the nanosecond at which it is
-// free.
+// queue is a resource that is used sequentially, such as a network card: the time in nanoseconds at which it is free.
 type queue int64
 
-// pass carries bytes that come at a time, and says when the last has left.
+// pass occupies the queue with bytes that arrive at a time, and returns when the last byte has left. A rate of 0 means
+// no limit.
 func (q *queue) pass(at int64, bytes, rate float64) int64 {
 	if rate == 0 {
 		return at
 	}
-	return q.lasts(at, nanos(bytes/rate))
+	return q.occupy(at, nanos(bytes/rate))
 }
 
-// lasts carries what takes so many nanoseconds and comes at a time, and says when it is through.
-func (q *queue) lasts(at, nanos int64) int64 {
+// occupy occupies the queue for a number of nanoseconds, starting at a time or when it is free, and returns the end.
+func (q *queue) occupy(at, nanos int64) int64 {
 	*q = queue(max(at, int64(*q)) + nanos)
 	return int64(*q)
 }
 
-// costs is how long a frame that begins at a time keeps the processors of this end busy; by so many times as much a
-// slower one is behind.
+// costs returns how long a frame that starts at a time occupies the processors of this end, in nanoseconds. A slowed
+// worker also gets a backlog of Owed times its processor time.
 func (n *node) costs(l *Line, bytes float64, begins int64) int64 {
 	used := l.uses(bytes)
 	n.catchUp(begins)
@@ -112,7 +112,7 @@ func (n *node) costs(l *Line, bytes float64, begins int64) int64 {
 	return nanos(used * max(1, n.world.cfg.Crowded))
 }
 
-// slowest is how long bytes take at the lower of two rates, where 0 is no limit.
+// slowest returns the nanoseconds that bytes take at the lower of two rates, where 0 means no limit.
 func slowest(bytes, a, b float64) (d int64) {
 	for _, r := range []float64{a, b} {
 		if r > 0 {
@@ -122,15 +122,15 @@ func slowest(bytes, a, b float64) (d int64) {
 	return d
 }
 
-// nanos are those of so many seconds.
+// nanos converts seconds to nanoseconds.
 func nanos(seconds float64) int64 { return int64(seconds*1e9 + 0.5) }
 
-// carries is pass of what takes so many nanoseconds, [unlimited] where there is no limit.
+// carries occupies the queue for a number of nanoseconds; [unlimited] passes without delay.
 func (q *queue) carries(at, takes int64) int64 {
 	if takes == unlimited {
 		return at
 	}
-	return q.lasts(at, takes)
+	return q.occupy(at, takes)
 }
 
 const unlimited = -1
@@ -142,21 +142,21 @@ func takes(bytes, rate float64) int64 {
 	return nanos(bytes / rate)
 }
 
-// toll is what a frame of so many bytes takes on its way over a link, but for what it waits behind others.
-type toll struct {
+// frameCost has the times of a frame on its conn over a link, without waiting for other frames.
+type frameCost struct {
 	link           Link
 	bytes          int
-	own            int64   // of each end
-	up, line, down int64   // on the network cards and between them
-	alone          int64   // on the slower of sending and the link
-	packets, lost  float64 // and the chance that some of them vanish
+	own            int64   // processing at each end
+	up, line, down int64   // on the sender's network card, the link and the receiver's card
+	alone          int64   // on the slower of the sender's card and the link
+	packets, lost  float64 // number of packets, and the probability that some of them are lost
 }
 
-// toll returns it for a frame of the given payload.
-func (n *node) toll(l Link, bytes int) toll {
+// cost returns the frameCost of a frame with this payload in bytes.
+func (n *node) cost(l Link, bytes int) frameCost {
 	w, wire, rate := n.world, n.wire(bytes), l.rate(float64(bytes))
 	packets, lost := l.lost(wire)
-	return toll{
+	return frameCost{
 		link:    l,
 		bytes:   bytes,
 		own:     nanos(float64(bytes) * w.cfg.PerByte),
@@ -169,17 +169,17 @@ func (n *node) toll(l Link, bytes int) toll {
 	}
 }
 
-// frame is what travels: its payload is as long as it would be, and says nothing.
+// frame is a frame in transit. The payload has its real length and no content.
 type frame struct {
 	epoch uint32
 	seq   uint64
 	op    string
 	p     []byte
-	first int64 // when its first byte arrives
-	at    int64 // and its last
+	first int64 // arrival of its first byte
+	at    int64 // arrival of its last byte
 }
 
-// errGone answers a worker that was put out.
+// errGone is the error of calls of a worker that has ended.
 var errGone = errors.New("the worker is gone")
 
 // Send implements collective.Link.
@@ -189,15 +189,15 @@ func (n *node) Send(to int, epoch uint32, seq uint64, op string, p []byte) error
 	if to < 0 || to >= len(w.at) {
 		return fmt.Errorf("there is no worker %d", to)
 	}
-	dst, way := w.at[to], n.to(to)
-	t := n.toll(w.cfg.Link(n.machine, w.machine(to)), len(p))
-	n.keep(way)
+	dst, conn := w.at[to], n.to(to)
+	t := n.cost(w.cfg.Link(n.machine, w.machine(to)), len(p))
+	n.saveStep(conn)
 	began := n.now
-	left, at, long := n.leaves(&t, &way.sentTo)
+	left, at, long := n.leaves(&t, &conn.sentTo)
 	crosses := w.crosses(n.machine, w.machine(to))
 	if !crosses {
-		at = max(way.newest, at)
-		way.newest = at
+		at = max(conn.newest, at)
+		conn.newest = at
 	}
 	if dst == nil {
 		return nil
@@ -207,22 +207,22 @@ func (n *node) Send(to int, epoch uint32, seq uint64, op string, p []byte) error
 	f := frame{epoch, seq, op, p, at - min(left-n.now, long), at}
 	if crosses {
 		long = min(left-n.now, long)
-		w.cross(&parcel{frame: f, from: n, to: dst, way: way, left: left, long: long, late: at - left, sent: began})
+		w.cross(&parcel{frame: f, from: n, to: dst, conn: conn, left: left, long: long, late: at - left, sent: began})
 	} else {
 		dst.deliver(n.id, f)
 	}
 	return nil
 }
 
-// leaves takes a frame out: when its last byte has left and when it is there, and how long its bytes take.
-func (n *node) leaves(t *toll, out *sentTo) (left, at, long int64) {
+// leaves sends a frame. It returns when its last byte has left, when that byte arrives, and how long its bytes take.
+func (n *node) leaves(t *frameCost, out *sentTo) (left, at, long int64) {
 	n.now += t.own
 	if line := t.link.Line; line != nil {
 		bytes := float64(t.bytes)
 		cost := n.costs(line, bytes, n.now)
-		sent := n.card.lasts(n.now, cost)
+		sent := n.card.occupy(n.now, cost)
 		long = nanos(line.takes(bytes))
-		left = max(sent, out.line.lasts(n.now, long))
+		left = max(sent, out.line.occupy(n.now, long))
 		at = left + nanos(line.Seconds[0])
 	} else {
 		left = max(n.up.carries(n.now, t.up), out.line.carries(n.now, t.line))
@@ -233,7 +233,7 @@ func (n *node) leaves(t *toll, out *sentTo) (left, at, long int64) {
 	return left, at, long
 }
 
-// sends counts what was sent.
+// sends counts a sent frame.
 func (n *node) sends(bytes int64, out *sentTo) {
 	out.bytes += bytes
 	n.sent += bytes
@@ -247,7 +247,7 @@ func (n *node) sends(bytes int64, out *sentTo) {
 // Recv implements collective.Link.
 func (n *node) Recv(ctx context.Context, from int, epoch uint32) (uint64, string, []byte, error) {
 	n.compute()
-	n.keep(nil)
+	n.saveStep(nil)
 	n.sending = false
 	w := n.world
 	if from < 0 || from >= len(w.at) {
@@ -259,29 +259,29 @@ func (n *node) Recv(ctx context.Context, from int, epoch uint32) (uint64, string
 	if err != nil {
 		return 0, "", nil, err
 	}
-	t := n.toll(w.cfg.Link(w.machine(from), n.machine), len(f.p))
+	t := n.cost(w.cfg.Link(w.machine(from), n.machine), len(f.p))
 	n.arrives(&t, f.first, f.at)
 	return f.seq, f.op, f.p, nil
 }
 
-// arrives takes a frame in whose first and last byte are there.
-func (n *node) arrives(t *toll, first, last int64) {
+// arrives receives a frame whose first and last bytes arrive at these times.
+func (n *node) arrives(t *frameCost, first, last int64) {
 	at := last
-	if t.down != unlimited { // behind others
+	if t.down != unlimited { // may wait for other frames
 		at = n.receive(first, last, t.down)
 	}
 	if l := t.link.Line; l != nil {
-		at = max(at, n.card.lasts(first, n.costs(l, float64(t.bytes), first)))
+		at = max(at, n.card.occupy(first, n.costs(l, float64(t.bytes), first)))
 	}
 	n.now = max(n.now, at) + t.own
 }
 
-// wire is the bytes on the wire of a frame with so many.
+// wire returns the bytes on the wire of a frame with this payload.
 func (n *node) wire(bytes int) float64 {
 	return float64(bytes)*(1+n.world.cfg.Overhead) + frameBytes
 }
 
-// ended is why a worker is not to wait any more. The caller holds the lock.
+// ended returns an error if the worker must not wait any longer. The caller holds the lock.
 func (n *node) ended(ctx context.Context) error {
 	if n.gone {
 		return errGone
@@ -289,7 +289,7 @@ func (n *node) ended(ctx context.Context) error {
 	return ctx.Err()
 }
 
-// taken is the next frame of this epoch from a worker, once it is there. The caller holds the lock.
+// taken waits for the next frame of this epoch from a worker. The caller holds the lock.
 func (n *node) taken(ctx context.Context, from int, epoch uint32) (frame, error) {
 	for {
 		if err := n.ended(ctx); err != nil {
@@ -302,8 +302,8 @@ func (n *node) taken(ctx context.Context, from int, epoch uint32) (frame, error)
 	}
 }
 
-// receive is when the last byte of a frame has come through the worker's network card. Frames are asked for in the
-// programme's order; one that came before the card was last busy found it free.
+// receive returns when the last byte of a frame has passed the worker's network card. Frames are received in the order
+// in which the program requests them; one that arrived before the card was last busy does not wait.
 func (n *node) receive(first, last, takes int64) int64 {
 	if last < n.since {
 		return last
@@ -311,10 +311,11 @@ func (n *node) receive(first, last, takes int64) int64 {
 	if first >= int64(n.down) {
 		n.since = first
 	}
-	return max(last, n.down.lasts(first, takes))
+	return max(last, n.down.occupy(first, takes))
 }
 
-// take is the next frame of this epoch from a worker. Older ones were overtaken by an abort; newer ones stay.
+// take returns the next frame of this epoch from a worker. It drops frames of earlier epochs, which were aborted, and
+// keeps those of later epochs.
 func (n *node) take(from int, epoch uint32) (frame, bool) {
 	box := n.boxes[from]
 	for len(box) > 0 && box[0].epoch < epoch {

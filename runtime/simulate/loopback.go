@@ -13,10 +13,10 @@ import (
 	"brood/transport/wire"
 )
 
-// Loopback measures what a real connection costs the processor: two workers of this process swap vectors over QUIC on
-// the loopback interface, for about so long. PerByte is the seconds that each spends on a byte that it sends or
-// receives (half of the time for both), and Hop those of an empty message's way. Both are of the fastest fifth of
-// swaps: other work on this machine is none of a fleet's.
+// Loopback measures the costs of a real connection: two workers of this process swap vectors over QUIC on the loopback
+// interface for about the duration long. perByte is the time in seconds that a worker spends on each byte that it sends
+// or receives, half of the time for both; hop is the time of an empty message. Both are the 20th percentile of the
+// swaps, since other processes may use this machine.
 func Loopback(ctx context.Context, long time.Duration) (perByte, hop float64, err error) {
 	const bulk = 1 << 20
 	var small, large []float64
@@ -37,15 +37,15 @@ func Loopback(ctx context.Context, long time.Duration) (perByte, hop float64, er
 	if err != nil {
 		return 0, 0, err
 	}
-	small, large = small[4:], large[4:] // connections have come up
+	small, large = small[4:], large[4:] // the first swaps establish the connections
 	slices.Sort(small)
 	slices.Sort(large)
 	hop = small[len(small)/5]
 	return max(0, large[len(large)/5]-hop) / bulk / 2, hop, nil
 }
 
-// swaps gives measure two workers of this process over a link of this shape, who send each other so many bytes at the
-// same time: it says how long that takes.
+// swaps calls measure with a function that lets two workers of this process send each other a number of bytes at the
+// same time over a link of this shape, and returns the duration.
 func swaps(ctx context.Context, shape quic.Shape,
 	measure func(swap func(bytes int) (seconds float64, err error)) error) (err error) {
 	var nodes []*quic.Node

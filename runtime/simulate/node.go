@@ -8,13 +8,13 @@ import (
 	"brood/runtime/worker"
 )
 
-// Whom a worker waits for that waits for no other worker.
+// Values of node.waits other than a worker.
 const (
-	nobody = -1 // it runs
-	core   = -2 // for an order
+	nobody = -1 // the worker runs
+	core   = -2 // it waits for an order
 )
 
-// node is a worker with a time of its own. While it runs its goroutine owns it; while it waits, whoever holds the
+// node is a worker with its own virtual time. While it runs, its goroutine owns it; while it waits, the holder of the
 // world's lock does.
 type node struct {
 	world   *world
@@ -24,50 +24,50 @@ type node struct {
 	spent   func() float64 // seconds of computing since the last call
 
 	state
-	ways    map[int]*way     // by worker
-	longest int64            // payload of the busiest way to one that is gone
-	draws   uint64           // of its own chance
-	chances func() float64   // uniform
-	counts  map[uint64]count // at the end of each grant that is not committed
-	steps   []step           // that may be taken back, with churn
-	died    int64            // when it was gone, with churn
+	conns   map[int]*conn    // connections by worker
+	longest int64            // payload of its busiest connection to a worker that is gone
+	draws   uint64           // random numbers drawn so far
+	chances func() float64   // uniform; tests may replace it
+	counts  map[uint64]count // at the end of each grant that is not committed yet
+	steps   []step           // that may be rolled back; only with churn
+	died    int64            // time of its end; only with churn
 
-	waits  int // for a worker's frame, or nobody, or core
+	waits  int // the worker whose frame it waits for, or nobody, or core
 	woken  *sync.Cond
 	orders []order
-	cancel context.CancelFunc // of the order being handled
-	boxes  map[int][]frame    // by sender
+	cancel context.CancelFunc // cancels the order in progress
+	boxes  map[int][]frame    // received frames by sender
 	gone   bool
 }
 
-// state is what a worker has come to, all of which may be taken back.
+// state is the part of a node that a rollback restores.
 type state struct {
-	now     int64 // nanoseconds of the run
-	busy    int64 // of them, those it computed in
-	up      queue // its network card
+	now     int64 // virtual time, in nanoseconds
+	busy    int64 // time spent computing, in nanoseconds
+	up      queue // sender side of its network card
 	down    queue
-	card    queue // its processors, as far as frames keep them busy
-	owed    int64 // nanoseconds by which its processor is behind with frames
-	counted int64 // when that was counted; until then it was busy
-	since   int64 // when down was last free
-	sent    int64 // payload
+	card    queue // its processors, as far as frames use them
+	owed    int64 // backlog of its processor with frames, in nanoseconds
+	counted int64 // time up to which owed is computed
+	since   int64 // time at which down was last idle
+	sent    int64 // payload in bytes
 	hops    int64 // turns from receiving to sending
-	frames  int64 // sent
+	frames  int64 // frames sent
 	sending bool
 }
 
-// way is what a worker knows of its connection to another.
-type way struct {
+// conn is a worker's state of its connection to another worker.
+type conn struct {
 	sentTo
 	newest int64                          // arrival of the last frame
-	leaves int64                          // when the last one came to the way out of its rack
-	racks  struct{ enters, newest int64 } // likewise to that into another one; and its arrival from there
+	leaves int64                          // time at which the last frame reached the uplink of its rack
+	racks  struct{ enters, newest int64 } // the same for the downlink of the other rack, and arrival from there
 }
 
-// sentTo is what went to another worker.
+// sentTo is the data sent to another worker.
 type sentTo struct {
 	line  queue
-	bytes int64 // payload
+	bytes int64 // payload in bytes
 }
 
 type order struct {
@@ -75,17 +75,17 @@ type order struct {
 	msg message.Order
 }
 
-func (n *node) to(id int) *way {
-	if n.ways[id] == nil {
-		n.ways[id] = &way{}
+func (n *node) to(id int) *conn {
+	if n.conns[id] == nil {
+		n.conns[id] = &conn{}
 	}
-	return n.ways[id]
+	return n.conns[id]
 }
 
-// compute lets the time of tasks pass.
+// compute advances the time by the cost of the tasks since the last call.
 func (n *node) compute() {
 	if s := n.spent(); s > 0 {
-		n.keep(nil)
+		n.saveStep(nil)
 		n.catchUp(n.now)
 		d := nanos(s * n.world.cfg.Pace(n.machine, n.uniform))
 		n.now += d
@@ -95,7 +95,7 @@ func (n *node) compute() {
 	}
 }
 
-// catchUp counts what a slower processor makes up for until a time, while it has nothing else to do.
+// catchUp reduces the backlog of a slowed processor by its idle time up to a time.
 func (n *node) catchUp(at int64) {
 	if at > n.counted {
 		n.owed = max(0, n.owed-(at-n.counted))
@@ -103,28 +103,28 @@ func (n *node) catchUp(at int64) {
 	}
 }
 
-// done is what the worker has counted so far.
+// done returns the counts of the worker so far.
 func (n *node) done() count {
 	c := count{now: n.now, busy: n.busy, sent: n.sent, line: n.longest, hops: n.hops, frames: n.frames}
-	for _, w := range n.ways {
+	for _, w := range n.conns {
 		c.line = max(c.line, w.bytes)
 	}
 	return c
 }
 
-// clock is the worker's own, for what it reports.
+// clock returns the virtual time of the worker, for its reports.
 func (n *node) clock() int64 {
 	n.compute()
 	return n.now
 }
 
-// uniform is the next number in [0, 1) of the worker's own chance.
+// uniform returns the worker's next random number in [0, 1).
 func (n *node) uniform() float64 {
 	n.draws++
 	return chance(n.world.cfg.Seed, n.id, n.draws)
 }
 
-// chance is a number in [0, 1) of a worker's.
+// chance returns a random number in [0, 1) of a worker.
 func chance(seed uint64, worker int, draw uint64) float64 {
 	x := seed ^ uint64(worker+1)*0x9e3779b97f4a7c15 ^ draw*0xd1342543de82ef95
 	x = (x ^ x>>30) * 0xbf58476d1ce4e5b9 // splitmix64's mixing (Steele, Lea, Flood 2014)
@@ -132,7 +132,7 @@ func chance(seed uint64, worker int, draw uint64) float64 {
 	return float64((x^x>>31)>>11) / (1 << 53)
 }
 
-// wait stops the worker until whom it waits for has something. The caller holds the lock.
+// wait blocks until the event that the worker waits for has occurred. The caller holds the lock.
 func (n *node) wait(whom int) {
 	n.waits = whom
 	n.world.pause()
@@ -141,7 +141,7 @@ func (n *node) wait(whom int) {
 	}
 }
 
-// wake lets a worker go on that waits. The caller holds the lock.
+// wake lets a waiting worker continue. The caller holds the lock.
 func (n *node) wake() {
 	if n.waits != nobody {
 		n.waits = nobody
@@ -150,16 +150,16 @@ func (n *node) wake() {
 	}
 }
 
-// post brings an order that arrives at a time. What an abort overtakes is void, and so is the time that the worker ran
-// ahead with it. The caller holds the lock, and every worker waits.
+// post delivers an order that arrives at a time. An abort voids all earlier orders and rolls back the worker to that
+// time. The caller holds the lock, and every worker waits.
 func (n *node) post(at int64, msg message.Order) {
 	if n.gone {
 		return
 	}
-	n.past(n.world.now)
+	n.dropSteps(n.world.now)
 	if _, abort := msg.(message.Abort); abort {
 		n.orders = n.orders[:0]
-		n.undo(at)
+		n.rollBack(at)
 		if n.cancel != nil {
 			n.cancel()
 		}
@@ -170,7 +170,7 @@ func (n *node) post(at int64, msg message.Order) {
 	}
 }
 
-// end lets the worker go. The caller holds the lock.
+// end ends the worker. The caller holds the lock.
 func (n *node) end() {
 	n.gone = true
 	if n.cancel != nil {
@@ -179,7 +179,7 @@ func (n *node) end() {
 	n.wake()
 }
 
-// live obeys orders until the end.
+// live executes orders until the end.
 func (n *node) live(ctx context.Context) {
 	w := n.world
 	defer func() {
@@ -187,7 +187,7 @@ func (n *node) live(ctx context.Context) {
 		w.mu.Lock()
 		n.gone = true
 		if w.machines != nil {
-			n.bury()
+			n.release()
 		}
 		w.pause()
 		w.mu.Unlock()

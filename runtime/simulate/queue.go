@@ -1,10 +1,10 @@
 package simulate
 
-// queued is a heap of happenings in the order in which they reach the coordinator.
-type queued struct{ heap []happening }
+// eventQueue is a heap of events in the order of their times.
+type eventQueue struct{ heap []timedEvent }
 
-// before orders happenings.
-func (h *happening) before(o *happening) bool {
+// before orders events by time, worker and serial number.
+func (h *timedEvent) before(o *timedEvent) bool {
 	if h.at != o.at {
 		return h.at < o.at
 	}
@@ -14,7 +14,7 @@ func (h *happening) before(o *happening) bool {
 	return h.serial < o.serial
 }
 
-func (q *queued) push(h happening) {
+func (q *eventQueue) push(h timedEvent) {
 	q.heap = append(q.heap, h)
 	at := len(q.heap) - 1
 	for at > 0 {
@@ -28,18 +28,18 @@ func (q *queued) push(h happening) {
 	q.heap[at] = h
 }
 
-// pop removes and returns the first happening. The queue must not be empty.
-func (q *queued) pop() happening {
+// pop removes and returns the first event. The queue must not be empty.
+func (q *eventQueue) pop() timedEvent {
 	h := q.heap[0]
 	q.down()
 	return h
 }
 
-// down takes the root of the heap away.
-func (q *queued) down() {
+// down removes the root of the heap.
+func (q *eventQueue) down() {
 	last := len(q.heap) - 1
 	h := q.heap[last]
-	q.heap[last] = happening{}
+	q.heap[last] = timedEvent{}
 	q.heap = q.heap[:last]
 	if last == 0 {
 		return

@@ -1,16 +1,15 @@
-// Package simulate runs a fleet in virtual time: the coordinator's real core and the real programme of an algorithm, on
-// workers that compute nothing, over links that carry sizes. What comes out is what such a fleet would take and send,
-// and the record of it that the core wrote.
+// Package simulate runs a fleet in virtual time: the coordinator's real core and the real program of an algorithm, on
+// workers that do not compute, over links that transfer only sizes. The result is the time and the traffic of such a
+// fleet, and the log that the core wrote.
 //
-// Every worker has a time of its own. It passes while tasks are computed, while bytes leave, and while the worker waits
-// for what others send; so a worker runs ahead of the others until it needs something that is not there. A programme
-// always says from whom it receives, so that what it finds does not depend on who ran first (Kahn 1974): a seed gives
-// the same times on any number of cores. What workers report reaches the core in the order of its time, once all of
-// them wait.
+// Every worker has its own virtual time. It advances while tasks are computed, while bytes are sent, and while the
+// worker waits for others. So a worker runs ahead of the others until it needs something that has not arrived. A
+// program always names the worker that it receives from, so that the result does not depend on which worker ran first
+// (Kahn 1974): a seed gives the same times on any number of cores. Reports of workers reach the core in the order of
+// their times, once all workers wait.
 //
-// What this leaves out: bytes of different frames that share a network card leave one frame after the other and not
-// side by side; a connection is as fast from its first byte as later; what carries the coordinator's own messages is
-// never full.
+// Limits of the model: frames that share a network card are sent one after the other, not interleaved; a connection has
+// its full rate from the first byte on; the links of the coordinator are never saturated.
 package simulate
 
 import (
@@ -28,120 +27,121 @@ import (
 	"brood/runtime/worker"
 )
 
-// Config is a fleet to simulate.
+// Config configures a simulated fleet.
 type Config struct {
 	Core    coordinator.Config
 	Workers int
-	Rounds  uint64 // to simulate; the run's own limit may end it before
-	Seed    uint64 // of jitter, loss and pace; the programme has its own
-	// Worker makes worker id, whose engine is hollow; spent is the seconds of computing that its engine was asked for
-	// since the last call.
+	Rounds  uint64 // number of rounds to simulate; the limit of the run may end it earlier
+	Seed    uint64 // of jitter, loss and pace; the program has its own
+	// Worker creates worker id, whose engine must not compute. spent returns the seconds that the tasks of its engine
+	// would have taken since the last call.
 	Worker func(id int, link collective.Link, clock func() int64) (w *worker.Worker, spent func() float64)
-	// Pace is by how much a stretch of computing takes longer than it should on a machine; nil is 1 always. The machines
-	// are those of the workers that there are in the beginning, by their numbers.
+	// Pace returns the factor by which a stretch of computing takes longer on a machine; nil means 1. Machine i runs the
+	// worker that initially has number i.
 	Pace func(machine int, uniform func() float64) float64
-	Link func(from, to int) Link // between machines; nil is no time
-	// Churn is how long a machine stays this time, and how long it is away then; nil: nobody leaves. A worker that leaves
-	// dies, or says Goodbye before, as one does that is stopped.
+	Link func(from, to int) Link // between machines; nil: frames take no time
+	// Churn returns how long a machine stays and how long it is then away; nil: no machine leaves. A worker that leaves
+	// dies; with Goodbye it announces that it leaves, as a worker that is stopped does.
 	Churn   func(machine int, uniform func() float64) (stays, away time.Duration)
 	Goodbye bool
-	Shelf   *Shelf // where workers keep checkpoints; nil: there are none
-	// Up and Down are the bytes a second that a worker can send and receive altogether; 0 is no limit.
+	Store   *Store // where workers save checkpoints; nil: none
+	// Up and Down are the bytes per second that a worker can send and receive in total; 0 means no limit.
 	Up, Down float64
-	Racks    *Racks  // nil: nothing is shared
+	Racks    *Racks  // nil: no shared links
 	PerByte  float64 // seconds that a worker spends on each byte that it sends or receives
-	Hop      float64 // seconds that a frame takes beside its bytes and its link
-	// Of frames over a link with a Line: Owed is by how many times what they cost the processor a slowed worker's is
-	// behind when they are through, 0: none. It catches up while it waits, and what is left makes the next computing
-	// longer. Crowded is how many times as long they wait for a processor that several workers share, at least 1.
+	Hop      float64 // seconds that a frame takes in addition to its bytes and its link
+	// Owed and Crowded apply to frames over a link with a Line. Owed is the backlog of a slowed worker after a frame, as a
+	// multiple of its processor time; 0 means none. The worker catches up while it waits, and the rest extends its next
+	// computation. Crowded is the factor by which frames take longer since several workers share a processor; values below
+	// 1 count as 1.
 	Owed, Crowded float64
-	Overhead      float64       // bytes on the wire beyond payload, as a share of it
-	Control       time.Duration // of a message between a worker and the coordinator, one way
+	Overhead      float64       // bytes on the wire in addition to the payload, as a share of it
+	Control       time.Duration // one-way time of a message between a worker and the coordinator
 }
 
-// Result is what a simulated fleet took and sent.
+// Result has the time and the traffic of a simulated fleet.
 type Result struct {
 	Workers int
-	Rounds  uint64  // that the figures are of
-	Epochs  float64 // in them
-	Samples uint64  // trained on in them
-	Steps   uint64  // of all members in them
-	// Seconds of a round, from commit to commit; P95 of commits.
+	Rounds  uint64  // number of rounds that the figures cover
+	Epochs  float64 // of these rounds
+	Samples uint64  // trained on in these rounds
+	Steps   uint64  // of all members in these rounds
+	// Seconds is the mean time of a round, from commit to commit; P95 is the 95th percentile over commits.
 	Seconds, P95 float64
-	Training     float64 // share of the time in which a worker computes, on average over workers
+	Training     float64 // share of the time that a worker computes, averaged over workers
 	Bytes        float64 // payload of a round, of all workers
-	Plain        float64 // seconds of a round by latency and bandwidth alone: see plain
+	Plain        float64 // seconds of a round by latency and bandwidth alone, see world.plain
 	Cost         Cost    // of a round
-	// Sent and Predicted are the payload by operation, without evaluation and probes, as the log of the run has it.
+	// Sent and Predicted are the payload by operation, without evaluations and probes, as in the log.
 	Sent, Predicted collective.Ledger
-	Commits         []event.Commit  // those that no rollback took back, the first too
-	At              []time.Duration // when each was made
-	Departures      int             // of workers, from the first commit on
-	Whole           float64         // share of the time in which all workers host members: rounds of fewer are others
+	Commits         []event.Commit  // those that no rollback undid, including the first
+	At              []time.Duration // time of each commit
+	Departures      int             // departures of workers after the first commit
+	Whole           float64         // share of the time in which all workers host members
 }
 
-// world is a run of a simulated fleet.
+// world is a simulated fleet in progress.
 type world struct {
 	cfg  Config
 	core *coordinator.Coordinator
 
 	mu      sync.Mutex
-	still   *sync.Cond // no worker runs
+	still   *sync.Cond // signaled if no worker runs
 	running int
-	nodes   []*node // with churn by machine, with the last worker of those that are away
+	nodes   []*node // with churn by machine: its last worker, also while the machine is away
 	at      []*node // by worker
-	queue   queued
+	queue   eventQueue
 	now     int64
 	serial  uint64
 	exit    *coordinator.Exit
-	marks   []mark        // of commits that stand
-	begin   func(n *node) // lets it live
+	marks   []mark        // of commits that no rollback undid
+	begin   func(n *node) // starts its goroutine
 
 	racks []rack
 
-	// of a fleet with churn: see churn.go
-	machines         []hardware // nil without
-	came             []int      // machines of the workers that came back, in their order
-	departures, vain int        // of all, and since the last commit
-	hosts            int        // workers that the plan in force gives members
+	// With churn, see churn.go.
+	machines                []machineState // nil without
+	returned                []int          // machines of the workers that returned, in order
+	departures, sinceCommit int            // departures in total, and since the last commit
+	hosts                   int            // workers that host members in the current plan
 }
 
-// mark is a commit, and what each worker had counted when it reported it: of the first and of the last.
+// mark is a commit, with the counts of each machine when it reported the rounds, for the first and the last mark.
 type mark struct {
 	at         int64
 	commit     event.Commit
 	counts     []count
 	departures int
 	whole      bool    // all workers took part
-	crossed    []int64 // what left each rack
+	crossed    []int64 // payload that has left each rack
 }
 
-// count is what a worker did up to a round.
+// count has the work of a worker up to a round.
 type count struct {
-	now, busy int64 // nanoseconds of the run, and those that it computed in
-	sent      int64 // payload
-	line      int64 // payload of its busiest way
+	now, busy int64 // virtual time and computing time, in nanoseconds
+	sent      int64 // payload in bytes
+	line      int64 // payload of its busiest connection
 	hops      int64 // turns from receiving to sending
-	frames    int64 // sent
+	frames    int64 // frames sent
 }
 
-// happening is what reaches the core.
-type happening struct {
+// timedEvent is an event for the core or the fleet at a virtual time.
+type timedEvent struct {
 	at     int64
-	worker int // ties are broken by it, and by the order of what one worker says
+	worker int // orders events at the same time, with serial
 	serial uint64
 	ev     coordinator.Event
-	then   func()  // in place of ev: it reaches the fleet and not the core
-	parcel *parcel // that it moves; nil of all else
+	then   func()  // the action on the fleet, instead of an event for the core
+	parcel *parcel // the frame that it moves; nil for other events
 }
 
-// tick is between ticks of the core, and most how many of them pass without anything else until the run is stuck.
+// tick is the period of ticks of the core in nanoseconds; after most ticks without other events the run is stuck.
 const (
 	tick = int64(100 * time.Millisecond)
 	most = 36000
 )
 
-// Run simulates until so many rounds are committed, the run ends by itself, or ctx does.
+// Run simulates until cfg.Rounds rounds are committed, the run ends, or ctx does.
 func Run(ctx context.Context, cfg Config) (Result, error) {
 	if cfg.Link == nil {
 		cfg.Link = func(int, int) Link { return Link{} }
@@ -150,7 +150,8 @@ func Run(ctx context.Context, cfg Config) (Result, error) {
 		cfg.Pace = func(int, func() float64) float64 { return 1 }
 	}
 	if cfg.Workers < 1 || cfg.Rounds < 2 {
-		return Result{}, fmt.Errorf("%d workers and %d rounds: simulate at least one and two", cfg.Workers, cfg.Rounds)
+		return Result{}, fmt.Errorf("%d workers and %d rounds: simulate at least 1 worker and 2 rounds",
+			cfg.Workers, cfg.Rounds)
 	}
 	c, err := coordinator.New(cfg.Core)
 	if err != nil {
@@ -158,7 +159,7 @@ func Run(ctx context.Context, cfg Config) (Result, error) {
 	}
 	w := &world{cfg: cfg, core: c, at: make([]*node, cfg.Workers)}
 	if cfg.Churn != nil {
-		w.machines = make([]hardware, cfg.Workers)
+		w.machines = make([]machineState, cfg.Workers)
 	}
 	w.still = sync.NewCond(&w.mu)
 	return w.run(ctx)
@@ -185,15 +186,15 @@ func (w *world) run(ctx context.Context) (Result, error) {
 		w.nodes, w.at[id] = append(w.nodes, n), n
 	}
 	for id := range w.cfg.Workers {
-		w.happens(happening{worker: id, ev: coordinator.Joined{Worker: id}})
+		w.schedule(timedEvent{worker: id, ev: coordinator.Joined{Worker: id}})
 	}
 	for _, n := range w.nodes {
 		w.begin(n)
 		if w.machines != nil {
-			w.depart(n)
+			w.scheduleDeparture(n)
 		}
 	}
-	w.happens(happening{at: tick, worker: math.MaxInt, ev: coordinator.Tick{}})
+	w.schedule(timedEvent{at: tick, worker: math.MaxInt, ev: coordinator.Tick{}})
 	for popped, quiet := 0, 0; ; popped++ {
 		for w.running > 0 {
 			w.still.Wait()
@@ -205,11 +206,11 @@ func (w *world) run(ctx context.Context) (Result, error) {
 		w.now = h.at
 		quiet++
 		if _, ok := h.ev.(coordinator.Tick); ok {
-			w.happens(happening{at: h.at + tick, worker: math.MaxInt, ev: h.ev})
+			w.schedule(timedEvent{at: h.at + tick, worker: math.MaxInt, ev: h.ev})
 		} else {
 			quiet = 0
 		}
-		if w.never(h) || h.parcel != nil && h.parcel.void {
+		if w.isVoid(h) || h.parcel != nil && h.parcel.void {
 			continue
 		}
 		if h.then != nil {
@@ -220,7 +221,7 @@ func (w *world) run(ctx context.Context) (Result, error) {
 			continue
 		}
 		if quiet > most {
-			return Result{}, fmt.Errorf("the simulated fleet is stuck after round %d: nothing was said for an hour",
+			return Result{}, fmt.Errorf("the simulated fleet is stuck after round %d: no worker reported for an hour",
 				w.committed())
 		}
 		if err := w.apply(w.core.Step(time.Unix(0, w.now), h.ev)); err != nil {
@@ -232,14 +233,14 @@ func (w *world) run(ctx context.Context) (Result, error) {
 	}
 }
 
-// node is a worker of a machine, which does not live yet.
+// node creates a worker on a machine. It does not start its goroutine.
 func (w *world) node(id, machine int) *node {
 	n := &node{
 		world:   w,
 		id:      id,
 		machine: machine,
 		waits:   nobody,
-		ways:    map[int]*way{},
+		conns:   map[int]*conn{},
 		boxes:   map[int][]frame{},
 		counts:  map[uint64]count{},
 		woken:   sync.NewCond(&w.mu),
@@ -256,25 +257,25 @@ func (w *world) committed() uint64 {
 	return w.marks[len(w.marks)-1].commit.To
 }
 
-// pause says that a worker stops running. The caller holds the lock.
+// pause counts a worker that stops running. The caller holds the lock.
 func (w *world) pause() {
 	if w.running--; w.running == 0 {
 		w.still.Signal()
 	}
 }
 
-func (w *world) happens(h happening) {
+func (w *world) schedule(h timedEvent) {
 	w.serial++
 	h.serial = w.serial
 	w.queue.push(h)
 }
 
-// report brings what a worker says to the core. The caller holds the lock.
+// report sends a report of a worker to the core. The caller holds the lock.
 func (w *world) report(n *node, r message.Report) {
 	if d, ok := r.(message.Done); ok {
 		n.counts[d.To] = n.done()
 	}
-	w.happens(happening{at: n.now + int64(w.cfg.Control), worker: n.id, ev: coordinator.Report{Report: r}})
+	w.schedule(timedEvent{at: n.now + int64(w.cfg.Control), worker: n.id, ev: coordinator.Report{Report: r}})
 }
 
 func (w *world) apply(fx []coordinator.Effect) error {
@@ -282,14 +283,14 @@ func (w *world) apply(fx []coordinator.Effect) error {
 		switch x := x.(type) {
 		case coordinator.Send:
 			if away, ok := x.Msg.(message.Evict); ok {
-				return fmt.Errorf("simulated worker %d was put out: %s", x.Worker, away.Why)
+				return fmt.Errorf("simulated worker %d was evicted: %s", x.Worker, away.Why)
 			}
 			w.post(x.Worker, x.Msg)
-		case coordinator.Dismiss:
+		case coordinator.Release:
 			if w.machines == nil {
 				w.post(x.Worker, message.Stop{})
 			} else {
-				w.gone(w.at[x.Worker], w.now+w.machines[w.machine(x.Worker)].away)
+				w.endWorker(w.at[x.Worker], w.now+w.machines[w.machine(x.Worker)].away)
 			}
 		case coordinator.Append:
 			if a := x.Record.Alert; a != nil && a.Level == event.LevelError &&
@@ -303,7 +304,7 @@ func (w *world) apply(fx []coordinator.Effect) error {
 				w.mark(*c)
 			}
 			if cp := x.Record.Checkpoint; cp != nil {
-				w.cfg.Shelf.newest(*cp)
+				w.cfg.Store.newest(*cp)
 			}
 		case coordinator.Exit:
 			w.exit = &x
@@ -317,21 +318,20 @@ func (w *world) apply(fx []coordinator.Effect) error {
 	return nil
 }
 
-// post brings an order of the core to a worker that is simulated.
+// post sends an order of the core to a simulated worker.
 func (w *world) post(worker int, m message.Order) {
 	if n := w.at[worker]; n != nil {
 		n.post(w.now+int64(w.cfg.Control), m)
 	}
 }
 
-// mark notes what everybody did up to a commit. After a rollback it takes the place of those whose rounds are done
-// again.
+// mark adds a mark with the counts up to a commit. After a rollback it replaces the marks of repeated rounds.
 func (w *world) mark(c event.Commit) {
 	for len(w.marks) > 0 && w.committed() > c.To-c.Rounds {
 		w.marks = w.marks[:len(w.marks)-1]
 	}
 	m := mark{at: w.now, commit: c, departures: w.departures, whole: w.hosts == w.cfg.Workers, crossed: w.crossed()}
-	w.vain = 0
+	w.sinceCommit = 0
 	for _, n := range w.nodes {
 		m.counts = append(m.counts, w.counted(n, c))
 		for to := range n.counts {
@@ -346,7 +346,7 @@ func (w *world) mark(c event.Commit) {
 	w.marks = append(w.marks, m)
 }
 
-// result is of the rounds behind the first commit: before it the fleet meets.
+// result returns the result for the rounds after the first commit, before which the fleet joins.
 func (w *world) result() (Result, error) {
 	if len(w.marks) < 2 {
 		return Result{}, fmt.Errorf("the simulated run ended at round %d: give it more rounds", w.committed())
@@ -354,7 +354,8 @@ func (w *world) result() (Result, error) {
 	a, z := w.marks[0], w.marks[len(w.marks)-1]
 	p, q := a.commit.Progress, z.commit.Progress
 	if q.Rounds <= p.Rounds {
-		return Result{}, fmt.Errorf("the simulated run came from round %d to %d: give it more rounds", p.Rounds, q.Rounds)
+		return Result{}, fmt.Errorf("the simulated run only went from round %d to %d: give it more rounds",
+			p.Rounds, q.Rounds)
 	}
 	r := Result{
 		Sent:      collective.Ledger{},
@@ -368,7 +369,7 @@ func (w *world) result() (Result, error) {
 	rounds := float64(r.Rounds)
 	r.Seconds = float64(z.at-a.at) / 1e9 / rounds
 	r.Departures = z.departures - a.departures
-	var most count // of each kind, the worker that does most
+	var most count // maximum of each kind over workers
 	for i, last := range z.counts {
 		d := last.since(a.counts[i])
 		r.Training += float64(d.busy) / float64(max(1, d.now)) / float64(w.cfg.Workers)
@@ -408,8 +409,8 @@ func (w *world) result() (Result, error) {
 	return r, nil
 }
 
-// plain is the time of a round by latency and bandwidth alone: see [Cost.seconds]. crossed is the payload of a round
-// that leaves the busiest rack.
+// plain returns the time of a round by latency and bandwidth alone, see [Cost.seconds]. crossed is the payload of a
+// round that leaves the busiest rack.
 func (w *world) plain(c Cost, crossed float64) float64 {
 	s := c.seconds(w.cfg, false)
 	r := w.cfg.Racks

@@ -23,10 +23,10 @@ import (
 	"brood/runtime/worker"
 )
 
-// params of the model that is simulated: slices of it are larger than what goes in one hop.
+// params is the size of the simulated model: its slices are larger than the limit for a single hop.
 const params = 12_000
 
-// data are ids alone.
+// data has sample ids only.
 type data struct{}
 
 func (data) Train() []int32      { return ids(0, 1024) }
@@ -40,13 +40,14 @@ func ids(from, n int32) []int32 {
 	return out
 }
 
-// ticking is a hollow engine on which a gradient of one member takes a second, and nothing else anything.
-type ticking struct {
+// tickEngine is an engine without storage on which the gradient of one member takes a second and all other tasks take
+// no time.
+type tickEngine struct {
 	ram.Hollow
 	seconds float64
 }
 
-func (e *ticking) Do(_ context.Context, tasks ...engine.Task) error {
+func (e *tickEngine) Do(_ context.Context, tasks ...engine.Task) error {
 	for _, t := range tasks {
 		switch t := t.(type) {
 		case engine.Gradients:
@@ -60,7 +61,7 @@ func (e *ticking) Do(_ context.Context, tasks ...engine.Task) error {
 	return nil
 }
 
-// fleet is n workers with as many members of an algorithm.
+// fleet returns a fleet of n workers with the given number of members of an algorithm.
 func fleet(alg string, n, members int, set map[string]string) simulate.Config {
 	layout := engine.Layout{Params: params, Tensors: []engine.Tensor{{Name: "all", Shape: []int{params}, Len: params, Cols: params}}}
 	layout.Whole = alg == "egg"
@@ -68,12 +69,12 @@ func fleet(alg string, n, members int, set map[string]string) simulate.Config {
 	for knob, expr := range set {
 		edits = append(edits, event.Edit{Algorithm: alg, Knob: knob, Expr: expr, By: "test"})
 	}
-	shelf := &simulate.Shelf{}
-	return simulate.Config{Workers: n, Rounds: 12, Seed: 1, Shelf: shelf,
+	store := &simulate.Store{}
+	return simulate.Config{Workers: n, Rounds: 12, Seed: 1, Store: store,
 		Core: coordinator.Config{Algorithm: alg, Members: members, Wait: n, Layout: layout, Data: optim.DataSize{Train: 1024, Validation: 128}, Direct: 4096, Lookup: catalog.Lookup, Edits: edits, OnTrouble: coordinator.OnTroubleStop},
 		Worker: func(id int, link collective.Link, clock func() int64) (*worker.Worker, func() float64) {
-			e := &ticking{}
-			return worker.New(worker.Config{ID: id, Seed: 1, Layout: layout, Init: func(context.Context, engine.Member, []float32) error { return nil }, Engine: e, Data: data{}, Link: link, Direct: 4096, Lookup: catalog.Lookup, Clock: clock, Store: shelf}),
+			e := &tickEngine{}
+			return worker.New(worker.Config{ID: id, Seed: 1, Layout: layout, Init: func(context.Context, engine.Member, []float32) error { return nil }, Engine: e, Data: data{}, Link: link, Direct: 4096, Lookup: catalog.Lookup, Clock: clock, Store: store}),
 				func() float64 {
 					s := e.seconds
 					e.seconds = 0
@@ -98,8 +99,8 @@ func near(t *testing.T, what string, got, want, within float64) {
 	}
 }
 
-// every is the same link between all.
-func every(l simulate.Link) func(int, int) simulate.Link {
+// sameLink returns the same link for every pair.
+func sameLink(l simulate.Link) func(int, int) simulate.Link {
 	return func(int, int) simulate.Link { return l }
 }
 
@@ -108,56 +109,57 @@ func TestOverlap(t *testing.T) {
 	for _, c := range []struct {
 		overlap, values string
 		delay           time.Duration
-		wait            float64 // of each round, beside two steps of a second each
+		wait            float64 // of each round, in addition to two steps of a second each
 	}{
 		{"off", "float32", 500 * time.Millisecond, 2 * 0.5},
 		{"on", "float32", 500 * time.Millisecond, 0},
-		{"on", "float32", 1500 * time.Millisecond, 1}, // half a second at either turn
+		{"on", "float32", 1500 * time.Millisecond, 1}, // half a second in each of two turns
 		{"off", "e3m0", 1500 * time.Millisecond, 1.5},
 		{"on", "e3m0", 1500 * time.Millisecond, 0},
 	} {
 		for _, n := range []int{4, 16} {
 			cfg := fleet("streaming-diloco", n, n, map[string]string{"h": "4", "fragments": "2", "delay": "2", "overlap": c.overlap, "values": c.values})
-			cfg.Rounds, cfg.Link = 8, every(simulate.Link{Delay: c.delay})
+			cfg.Rounds, cfg.Link = 8, sameLink(simulate.Link{Delay: c.delay})
 			r := run(t, cfg)
 			near(t, fmt.Sprintf("%d workers, %+v", n, c), r.Seconds, 2+c.wait, 1e-3)
 			last := r.Commits[len(r.Commits)-1]
 			if got := float64(last.Waited) / 1e9 / float64(last.Rounds); math.Abs(got-c.wait) > 1e-3 {
-				t.Errorf("%d workers, %+v: a worker waits %g s a round", n, c, got)
+				t.Errorf("%d workers, %+v: a worker waits %g s per round", n, c, got)
 			}
 		}
 	}
 }
 
-// TestAgainstFormulas: where a formula is known, virtual time is that formula. A round of data-parallel SGD is one
-// member's gradient, and two exchanges of slices: each worker's link to each other carries one slice twice.
+// TestAgainstFormulas: where there is a formula, the virtual time equals it. A round of data-parallel SGD is the
+// gradient of one member and two exchanges of slices: the link of each worker to each other worker transfers one slice
+// twice.
 func TestAgainstFormulas(t *testing.T) {
 	const rate, delay = 1e5, 50 * time.Millisecond
 	for _, n := range []int{2, 3, 4, 7} {
 		cfg := fleet("dp-sgd", n, n, nil)
-		cfg.Link = every(simulate.Link{Rate: rate, Delay: delay})
+		cfg.Link = sameLink(simulate.Link{Rate: rate, Delay: delay})
 		slice := math.Ceil(params/float64(n)) * 4
 		r := run(t, cfg)
 		near(t, fmt.Sprintf("a round of %d workers", n), r.Seconds, 1+2*(delay.Seconds()+(slice+64)/rate), 1e-3)
 		near(t, "payload", r.Bytes, 2*4*params*float64(n-1), 1e-6)
-		if n > 2 { // slices are not quite equal
+		if n > 2 { // the slices are not quite equal
 			continue
 		}
 		near(t, "the plain model", r.Plain, 1+2*(delay.Seconds()+slice/rate), 1e-3)
 	}
-	// One network card for all that a worker sends: slices leave one behind the other.
+	// With one network card, a worker sends its slices one after the other.
 	cfg := fleet("dp-sgd", 4, 4, nil)
 	cfg.Up = 1e5
 	near(t, "one card to send", run(t, cfg).Seconds, 1+2*3*(params+64)/cfg.Up, 1e-3)
 	cfg = fleet("dp-sgd", 4, 4, nil)
 	cfg.Down = 1e5
 	near(t, "one card to receive", run(t, cfg).Seconds, 1+2*3*(params+64)/cfg.Down, 1e-3)
-	// What came while the card was free costs nothing later, whoever is asked for first.
+	// Frames that arrived while the card was idle do not wait later, in whatever order they are requested.
 	cfg = fleet("dp-sgd", 4, 4, nil)
 	cfg.Down = 1e5
-	cfg.Pace = func(w int, _ func() float64) float64 { return 1 + 2*float64((3-w)/3) } // worker 0, which is asked first
+	cfg.Pace = func(w int, _ func() float64) float64 { return 1 + 2*float64((3-w)/3) } // worker 0, whose frame is requested first
 	near(t, "one card, and one slow worker", run(t, cfg).Seconds, 3+(params+64)/cfg.Down+3*(params+64)/cfg.Down, 1e-3)
-	// A worker that hosts two members computes twice as long, and all wait for it.
+	// A worker that hosts two members computes twice as long, and all others wait for it.
 	near(t, "five members on four workers", run(t, fleet("dp-sgd", 4, 5, nil)).Seconds, 2, 1e-3)
 	cfg = fleet("dp-sgd", 4, 4, nil)
 	cfg.Pace = func(w int, _ func() float64) float64 { return 1 + 2*float64(w/3) }
@@ -166,11 +168,11 @@ func TestAgainstFormulas(t *testing.T) {
 	near(t, "what the others compute meanwhile", r.Training, (1+1+1+3)/12., 1e-3)
 }
 
-// TestMeasuredLine: over a link that was measured a frame takes what frames of its size took; a slowed worker pays for
-// what they cost its processor beyond the time that it waits for them, and workers that share one wait for it.
+// TestMeasuredLine: over a measured link a frame takes the measured time of its size. A slowed worker also pays for the
+// processor time of frames that exceeds its waiting time, and workers that share a processor wait for it.
 func TestMeasuredLine(t *testing.T) {
 	const slice = params / 2 * 4.
-	const takes, uses = slice * 1e-5, slice * 1e-6 // of a frame; and at each of its ends
+	const takes, uses = slice * 1e-5, slice * 1e-6 // of a frame; and processor time at each of its ends
 	line := &simulate.Line{Bytes: []float64{0, 1e6}, Seconds: []float64{.05, 10.05}, Processor: []float64{0, 2}}
 	for _, c := range []struct {
 		what string
@@ -178,34 +180,34 @@ func TestMeasuredLine(t *testing.T) {
 		want float64
 	}{
 		{"as measured", func(*simulate.Config) {}, 1 + 2*(.05+takes)},
-		// Two swaps, each of a frame each way. They keep a processor that is ten times slower busy for 2*10*uses, while
-		// the swap takes .05+10*uses; what is left of both is paid when it computes.
+		// Two swaps, each of a frame in each direction. They keep a processor that is ten times slower busy for 2*10*uses,
+		// while the swap takes .05+10*uses. The rest of both extends the next computation.
 		{"a slowed worker", func(c *simulate.Config) { c.Owed = 9 }, 1 + 2*2*10*uses},
-		{"and bytes cost it twice as much", func(c *simulate.Config) {
-			c.Owed, c.Link = 9, every(simulate.Link{Line: line.Dearer(1, 2, 1)})
+		{"a slowed worker, bytes cost twice as much", func(c *simulate.Config) {
+			c.Owed, c.Link = 9, sameLink(simulate.Link{Line: line.Scaled(1, 2, 1)})
 		}, 1 + 2*2*2*10*uses},
-		{"and empty frames do", func(c *simulate.Config) {
+		{"a slowed worker, empty frames cost twice as much", func(c *simulate.Config) {
 			dear := *line
 			dear.Processor = []float64{uses, 2 + uses}
-			c.Owed, c.Link = 9, every(simulate.Link{Line: dear.Dearer(2, 1, 1)})
+			c.Owed, c.Link = 9, sameLink(simulate.Link{Line: dear.Scaled(2, 1, 1)})
 		}, 1 + 2*2*2*10*uses},
-		{"and bytes take longer than its processor", func(c *simulate.Config) {
+		{"a slowed worker, the link takes longer than its processor", func(c *simulate.Config) {
 			slow := *line
 			slow.Seconds = []float64{.05, 30.05}
-			c.Owed, c.Link = 9, every(simulate.Link{Line: &slow})
+			c.Owed, c.Link = 9, sameLink(simulate.Link{Line: &slow})
 		}, 1 + 2*(.05+3*takes)},
 		{"a processor that keeps up", func(c *simulate.Config) { c.Crowded = 4 }, 1 + 2*(.05+takes)},
-		{"and one that sends and then receives", func(c *simulate.Config) { c.Crowded = 40 }, 1 + 2*2*40*uses},
+		{"a shared processor that sends and then receives", func(c *simulate.Config) { c.Crowded = 40 }, 1 + 2*2*40*uses},
 	} {
 		cfg := fleet("dp-sgd", 2, 2, nil)
-		cfg.Link = every(simulate.Link{Line: line})
+		cfg.Link = sameLink(simulate.Link{Line: line})
 		c.with(&cfg)
 		near(t, c.what, run(t, cfg).Seconds, c.want, 1e-3)
 	}
 }
 
-// TestMeasureLine: what a real link takes grows with the frame, is no shorter than its rate and its delay allow, and
-// costs the processor something.
+// TestMeasureLine: the time of a frame on a real link grows with its size and is at least that of the link's rate and
+// delay, and it uses processor time.
 func TestMeasureLine(t *testing.T) {
 	longtest.Need(t, longtest.Fleets, "measures links of this machine")
 	l := simulate.Link{Rate: 1e8, Delay: time.Millisecond}
@@ -215,44 +217,44 @@ func TestMeasureLine(t *testing.T) {
 	}
 	for i, bytes := range line.Bytes {
 		if least := l.Delay.Seconds() + bytes/l.Rate; line.Seconds[i] < .98*least {
-			t.Errorf("%g bytes took %g s, and the link allows %g", bytes, line.Seconds[i], least)
+			t.Errorf("%g bytes took %g s, but the link allows no less than %g", bytes, line.Seconds[i], least)
 		}
 	}
 	if last := len(line.Bytes) - 1; line.Processor[last] <= line.Processor[0] {
-		t.Errorf("what frames cost the processor does not grow: %v", line.Processor)
+		t.Errorf("the processor time of frames does not grow: %v", line.Processor)
 	}
-	if len(line.Playing) != len(line.Processor) {
-		t.Fatalf("%d figures of what it takes to play the shape, want %d", len(line.Playing), len(line.Processor))
+	if len(line.Shaping) != len(line.Processor) {
+		t.Fatalf("%d figures for shaping, want %d", len(line.Shaping), len(line.Processor))
 	}
-	for i, s := range line.Playing {
+	for i, s := range line.Shaping {
 		if s < 0 || s > line.Processor[i] {
-			t.Errorf("%g bytes cost %g s, of which the shape takes %g", line.Bytes[i], line.Processor[i], s)
+			t.Errorf("%g bytes cost %g s, of which shaping takes %g", line.Bytes[i], line.Processor[i], s)
 		}
 	}
 	bare, err := simulate.MeasureLine(t.Context(), simulate.Link{})
-	if err != nil || bare.Playing != nil {
-		t.Errorf("a link without a shape takes %v to play (%v)", bare.Playing, err)
+	if err != nil || bare.Shaping != nil {
+		t.Errorf("a link without a shape has the figures %v for shaping (%v)", bare.Shaping, err)
 	}
 }
 
-// TestDearer: what frames cost a worker is dearer, apart from it what it takes to play a link's shape.
-func TestDearer(t *testing.T) {
-	line := simulate.Line{Bytes: []float64{1, 9}, Seconds: []float64{0, 0}, Processor: []float64{1, 3}, Playing: []float64{.5, 1}}
-	if got, want := line.Dearer(2, 3, 5).Processor, []float64{2*.5 + 5*.5, 2*.5 + 3*1.5 + 5*1}; !slices.Equal(got, want) {
+// TestScaled: Scaled multiplies the processor time of frames, and separately that of shaping.
+func TestScaled(t *testing.T) {
+	line := simulate.Line{Bytes: []float64{1, 9}, Seconds: []float64{0, 0}, Processor: []float64{1, 3}, Shaping: []float64{.5, 1}}
+	if got, want := line.Scaled(2, 3, 5).Processor, []float64{2*.5 + 5*.5, 2*.5 + 3*1.5 + 5*1}; !slices.Equal(got, want) {
 		t.Errorf("frames cost %v, want %v", got, want)
 	}
-	line.Playing = nil
-	if got, want := line.Dearer(2, 3, 5).Processor, []float64{2, 2 + 3*2}; !slices.Equal(got, want) {
+	line.Shaping = nil
+	if got, want := line.Scaled(2, 3, 5).Processor, []float64{2, 2 + 3*2}; !slices.Equal(got, want) {
 		t.Errorf("without a shape frames cost %v, want %v", got, want)
 	}
-	line.Playing = []float64{1}
+	line.Shaping = []float64{1}
 	if err := (simulate.Link{Line: &line}).Check(); err == nil {
-		t.Error("a line with one figure too few is taken")
+		t.Error("a line with one figure too few is accepted")
 	}
 }
 
-// TestGossipWaitsForPartners: in gossip a slow stretch holds up whom its worker meets, and not everybody: what chance
-// costs is less than where all wait for the slowest.
+// TestGossipWaitsForPartners: in gossip a slow stretch delays only the partners of a worker. So variation costs less
+// than in an algorithm in which all wait for the slowest.
 func TestGossipWaitsForPartners(t *testing.T) {
 	cost := func(alg string) float64 {
 		of := func(pace func(int, func() float64) float64) float64 {
@@ -263,12 +265,12 @@ func TestGossipWaitsForPartners(t *testing.T) {
 		return of(func(_ int, uniform func() float64) float64 { return 0.5 + uniform() }) / of(nil)
 	}
 	if all, pairs := cost("dp-sgd"), cost("popsgd"); pairs >= all {
-		t.Errorf("where pairs meet, chance makes rounds %.2f times as long, where all do %.2f times", pairs, all)
+		t.Errorf("variation makes rounds of pairs %.2f times as long, rounds of all workers %.2f times", pairs, all)
 	}
 }
 
-// TestBytesAreThoseOfTheFormulas: what simulated workers send is what the algorithm predicts, to the byte, for all
-// algorithms that train: on three workers or on four, in turn.
+// TestBytesAreThoseOfTheFormulas: simulated workers send exactly the bytes that the algorithm predicts, for all
+// algorithms that train a model, on three or four workers in turn.
 func TestBytesAreThoseOfTheFormulas(t *testing.T) {
 	sent := 0
 	for i, a := range catalog.All() {
@@ -289,25 +291,25 @@ func TestBytesAreThoseOfTheFormulas(t *testing.T) {
 		}
 	}
 	if sent == 0 {
-		t.Error("nobody sent anything")
+		t.Error("no worker sent anything")
 	}
 }
 
-// TestTheSameTimes: a seed gives the same result on any number of cores, and another seed another one.
+// TestTheSameTimes: a seed gives the same result on any number of cores, and another seed gives another result.
 func TestTheSameTimes(t *testing.T) {
 	simulated := func(seed uint64, cores int) simulate.Result {
 		defer runtime.GOMAXPROCS(runtime.GOMAXPROCS(cores))
 		cfg := fleet("sgp", 6, 6, nil)
 		cfg.Seed = seed
 		cfg.Up, cfg.Down, cfg.PerByte, cfg.Hop, cfg.Control = 4e5, 5e5, 1e-9, 1e-4, 3*time.Millisecond
-		cfg.Link = every(simulate.Link{Rate: 2e5, Delay: 10 * time.Millisecond, Jitter: 5 * time.Millisecond, Loss: 0.01})
+		cfg.Link = sameLink(simulate.Link{Rate: 2e5, Delay: 10 * time.Millisecond, Jitter: 5 * time.Millisecond, Loss: 0.01})
 		cfg.Pace = func(_ int, uniform func() float64) float64 { return 0.01 + 0.01*uniform() }
 		return run(t, cfg)
 	}
 	first := simulated(1, 1)
 	for range 2 {
 		if got := simulated(1, 4); !reflect.DeepEqual(got, first) {
-			t.Fatalf("two runs of one seed: %+v and %+v", got, first)
+			t.Fatalf("two runs with the same seed: %+v and %+v", got, first)
 		}
 	}
 	if simulated(2, 4).Seconds == first.Seconds {
@@ -315,12 +317,12 @@ func TestTheSameTimes(t *testing.T) {
 	}
 }
 
-// TestLossAndJitterCost: each makes rounds longer, and by no more than it can.
+// TestLossAndJitterCost: jitter and loss make rounds longer, jitter by at most its maximum.
 func TestLossAndJitterCost(t *testing.T) {
 	of := func(l simulate.Link) float64 {
 		cfg := fleet("dp-sgd", 2, 2, nil)
 		cfg.Rounds = 30
-		cfg.Link = every(l)
+		cfg.Link = sameLink(l)
 		return run(t, cfg).Seconds
 	}
 	plain := simulate.Link{Rate: 1e5, Delay: 10 * time.Millisecond}
@@ -334,11 +336,11 @@ func TestLossAndJitterCost(t *testing.T) {
 	}
 }
 
-// TestRefuses: what cannot be simulated is refused with a sentence.
+// TestRefuses: an invalid link or configuration returns an error.
 func TestRefuses(t *testing.T) {
 	for want, l := range map[string]simulate.Link{
 		"a rate of -1":         {Rate: -1},
-		"each is from 0":       {Delay: time.Hour},
+		"give each from 0":     {Delay: time.Hour},
 		"a share of packets":   {Loss: 1},
 		"a rate of NaN":        {Rate: math.NaN()},
 		"from 0 to below 1":    {Loss: math.NaN()},
@@ -353,19 +355,19 @@ func TestRefuses(t *testing.T) {
 	cfg := fleet("dp-sgd", 2, 2, nil)
 	cfg.Rounds = 1
 	if _, err := simulate.Run(t.Context(), cfg); err == nil {
-		t.Error("one round was simulated: there is nothing between two commits")
+		t.Error("one round was simulated, which has no time between two commits")
 	}
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
 	if _, err := simulate.Run(ctx, fleet("dp-sgd", 2, 2, nil)); err == nil {
-		t.Error("a run that was called off has a result")
+		t.Error("a canceled simulation has a result")
 	}
 }
 
-// TestLoopback: a real connection costs something, and its figures are of this machine's order.
+// TestLoopback: the costs of a real connection have a plausible order of magnitude.
 func TestLoopback(t *testing.T) {
 	perByte, hop, err := simulate.Loopback(t.Context(), 0)
 	if err != nil || !(perByte > 1e-12 && perByte < 1e-4) || !(hop > 1e-7 && hop < 10) {
-		t.Errorf("%g s a byte, %g s a hop, %v", perByte, hop, err)
+		t.Errorf("%g s per byte, %g s per hop, %v", perByte, hop, err)
 	}
 }

@@ -39,7 +39,7 @@ func (f *batchFlags) check(c *cobra.Command, o option.Options, plain, json bool)
 	case f.jobs < 1 || f.jobs > 1024:
 		return usage("--jobs %d: give 1 to 1024", f.jobs)
 	case c.Flags().Changed(option.Threads.Name):
-		if err := option.Threads.Typed(o); err != nil {
+		if err := option.Threads.CheckTyped(o); err != nil {
 			return err
 		}
 	}

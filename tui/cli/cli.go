@@ -197,8 +197,8 @@ var kinds = func() map[string]string {
 		"theme":    "theme: give dark, light or plain",
 		"intSlice": "list of whole numbers such as 2,4,8", "stringSlice": "list of names such as dp-sgd,parle",
 		"threads": fmt.Sprintf("number of threads: give 1 to %d", maxThreads)}
-	for kind, wants := range option.Wants {
-		out[string(kind)] = wants
+	for kind, noun := range option.Nouns {
+		out[string(kind)] = noun
 	}
 	return out
 }()

@@ -32,7 +32,7 @@ var (
 	sessionNames   = completer{mySessions, false}
 	modelFiles     = completer{mySessions, true}
 	sessionOrData  = completer{func() []string { return append(mySessions(), data.List()...) }, true}
-	algorithmNames = completer{option.Algorithm.Offers(), false}
+	algorithmNames = completer{option.Algorithm.Completions(), false}
 )
 
 // mySessions returns the names of all sessions. It ignores errors, since completion cannot report them.
@@ -76,7 +76,7 @@ var argumentWords = map[string]completer{
 func flagWords() map[string]completer {
 	out := map[string]completer{"resume": sessionNames, "form": sessionOrData}
 	for _, x := range option.All {
-		if words := x.Offers(); words != nil {
+		if words := x.Completions(); words != nil {
 			out[x.Name] = completer{words, x.Paths}
 		}
 	}

@@ -58,7 +58,7 @@ func doctorCommand(s streams) *cobra.Command {
 // examine checks this machine. Devices and data sets are not Needed.
 func examine(terminal bool) []finding {
 	kernels, kernelsErr := host.Available()
-	if device := host.Rounded(); device != "" {
+	if device := host.BF16Device(); device != "" {
 		kernels += "; candidates in bfloat16 by instructions of this processor: --device " + device
 	}
 	home, homeErr := session.Home()

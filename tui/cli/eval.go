@@ -183,7 +183,7 @@ func (f *evalFlags) score(ctx context.Context, s streams, t *evaluate.Model, sam
 	if r.figures != nil {
 		kernels = r.figures.Kernels
 	}
-	if text := host.Mixed(t.Kernels, kernels); text != "" {
+	if text := host.MixedKernels(t.Kernels, kernels); text != "" {
 		fmt.Fprintf(s.err, "brood: %s was %s\n", f.what, text)
 	}
 	return r, nil

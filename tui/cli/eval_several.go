@@ -20,7 +20,7 @@ import (
 // noteKernels prints a note if a model was trained with other kernels of the same arithmetic than evaluate it: the last
 // digits may differ.
 func noteKernels(s streams, what string, t *evaluate.Model, kernels string) {
-	if t.Kernels != "" && t.Kernels != kernels && host.Mixed(t.Kernels, kernels) == "" {
+	if t.Kernels != "" && t.Kernels != kernels && host.MixedKernels(t.Kernels, kernels) == "" {
 		fmt.Fprintf(s.err, "brood: %s was trained with %s and is scored with %s: the last digits may "+
 			"differ\n", what, t.Kernels,
 			kernels)
@@ -48,7 +48,7 @@ func (f *evalFlags) scoreSeveral(ctx context.Context, s streams, all []*evaluate
 		}
 		if i == 0 {
 			noteKernels(s, f.what, t, sc.Kernels)
-			if text := host.Mixed(t.Kernels, sc.Kernels); text != "" {
+			if text := host.MixedKernels(t.Kernels, sc.Kernels); text != "" {
 				fmt.Fprintf(s.err, "brood: %s was %s\n", f.what, text)
 			}
 		}

@@ -216,7 +216,7 @@ func (l *launcher) manifest(c *cobra.Command, args []string) error {
 	device := ""
 	asked := l.serve.Flags().Lookup(option.Device.Name).Value.String()
 	switch {
-	case !option.Processor(asked):
+	case !option.IsCPU(asked):
 		device = l.resource
 		if _, index, _, err := option.ParseDevice(asked); err != nil {
 			return err

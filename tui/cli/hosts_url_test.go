@@ -51,7 +51,7 @@ func served(t *testing.T, v *view.View) (url string, end func()) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	srv.Visit(dir)
+	srv.AdmitClients(dir)
 	end = func() { srv.Close(); d.Close() }
 	t.Cleanup(end)
 	return srv.Join(wire.Viewer), end

@@ -219,7 +219,7 @@ func (w parsedRequest) lines() (out []tui.FormLine, err error) {
 	out = append(out, tui.FormLine{Name: tui.PresetLine, Value: preset, Doc: doc, Words: presets.List(), Paths: true})
 	for _, x := range launcherOptions() {
 		f := tui.FormLine{Name: x.Name, Value: x.Text(o), Doc: cmp.Or(docs[x.Name], x.DocFor("run")), Paths: x.Paths}
-		if offers := x.Offers(); offers != nil {
+		if offers := x.Completions(); offers != nil {
 			f.Words = offers()
 		}
 		out = append(out, f)

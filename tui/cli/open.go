@@ -59,7 +59,7 @@ func openCommand(s streams) *cobra.Command {
 					return err
 				}
 				defer func() { err = errors.Join(err, srv.Close()) }()
-				srv.Visit(run.dir)
+				srv.AdmitClients(run.dir)
 				invite(out, s, srv)
 			}
 			d.serve(run.dir)

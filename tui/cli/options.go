@@ -57,7 +57,7 @@ func (f *runFlags) override(o *host.Options, these []*option.Option, given func(
 		if !given(x.Name) {
 			continue
 		}
-		if err := x.Typed(f.opts); err != nil {
+		if err := x.CheckTyped(f.opts); err != nil {
 			return err
 		}
 		if x.Kind == option.Text && !x.Has(option.Ends) && x.Text(f.opts) == "" {

@@ -133,7 +133,7 @@ func given(t *testing.T, x *option.Option) {
 
 func completed(t *testing.T, x *option.Option) {
 	t.Helper()
-	words := x.Offers()
+	words := x.Completions()
 	if words == nil || x.Kind != option.Text {
 		return
 	}

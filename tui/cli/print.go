@@ -291,7 +291,7 @@ func computing(j *host.Job) string {
 		return plural(j.Threads, "thread") + ", candidates in bf16"
 	case j.Config.Kernels == arith.AMX:
 		return plural(j.Threads, "thread") + ", candidates in bf16 in the order of tiles"
-	case !option.Processor(j.Device):
+	case !option.IsCPU(j.Device):
 		return "device " + j.Device
 	}
 	return plural(j.Threads, "thread")

@@ -60,7 +60,7 @@ func evaluateTestSet(ctx context.Context, of func(context.Context) (*report.Repo
 		<-noted
 	}
 	if a.report != nil {
-		a.mixed = host.Mixed(kernels, a.report.Kernels)
+		a.mixed = host.MixedKernels(kernels, a.report.Kernels)
 	}
 	return a
 }

@@ -159,7 +159,7 @@ func connectRemote(ctx context.Context, url, name string, take bool) (runConn, e
 	if err != nil {
 		return runConn{}, err
 	}
-	v, err := remote.Call(ctx, key, join, name, "brood "+versionText())
+	v, err := remote.Connect(ctx, key, join, name, "brood "+versionText())
 	if err != nil {
 		return runConn{}, err
 	}

@@ -96,7 +96,7 @@ func printVerified(w io.Writer, res host.Verified, within float64, took time.Dur
 	fmt.Fprintf(w, "compared: %s and %s; %s\n", plural(int(res.Evaluations), "test evaluation"),
 		plural(int(res.Points), "record")+" of points", plural(res.Checkpoints, "checkpoint")+" on disk")
 	fmt.Fprintf(w, "not compared: %s\n", uncovered(res))
-	for _, text := range res.Told {
+	for _, text := range res.Alerts {
 		fmt.Fprintf(w, "alert of the session: %s\n", oneLine(text))
 	}
 	switch {
@@ -144,7 +144,7 @@ func uncovered(res host.Verified) string {
 func verifiedObject(dir string, res host.Verified, took time.Duration) map[string]any {
 	return map[string]any{"event": "verified", "commits": res.Commits, "rounds": res.Rounds, "bytes": res.Bytes,
 		"params_hash": res.Last.Hash, "seconds": took.Seconds(), "session": dir, "open": res.Open, "torn": res.Torn,
-		"told": res.Told, "evaluations": res.Evaluations, "points": res.Points, "unmatched": res.Unmatched,
+		"told": res.Alerts, "evaluations": res.Evaluations, "points": res.Points, "unmatched": res.Unmatched,
 		"checkpoints": res.Checkpoints, "checkpoints_removed": res.Removed, "segments": res.Within.Segments,
 		"largest_error": res.Within.LargestError}
 }

@@ -77,7 +77,7 @@ func (f *workerFlags) check(c *cobra.Command) error {
 		return usage("--fast-frames needs --slow")
 	case f.patience < 0:
 		return usage("--patience %s: give a duration such as 30s", f.patience)
-	case f.slow > 1 && (!option.Processor(f.device) || f.objective+f.program != ""):
+	case f.slow > 1 && (!option.IsCPU(f.device) || f.objective+f.program != ""):
 		return usage("--slow slows down only this process: leave --device, --objective and --program out")
 	}
 	if _, _, err := net.SplitHostPort(f.listen); f.listen != "" && err != nil {

@@ -1,4 +1,4 @@
-// Package optiontest is test support: the options that only tests have, and values for each line of the table.
+// Package optiontest has test support: options that only tests have, and values for each option of the table.
 package optiontest
 
 import (
@@ -8,7 +8,7 @@ import (
 	"brood/runtime/option"
 )
 
-// Add puts lines into the table until the test ends.
+// Add appends options to the table until the test ends.
 func Add(t *testing.T, lines ...*option.Option) {
 	t.Helper()
 	was := option.All
@@ -16,21 +16,19 @@ func Add(t *testing.T, lines ...*option.Option) {
 	option.All = slices.Concat(was, lines)
 }
 
-// Lines are two that only tests have: one with choices that may be used for everything, and a number that a session
-// keeps.
+// Lines returns two options for tests: one with choices and most uses, and a number that a resumed session keeps.
 func Lines() (tally, slack *option.Option) {
 	return &option.Option{Name: "tally", Doc: "how members are counted: by hand, or by machine", Kind: option.Text,
 			Use: option.Preset | option.Full | option.Axis | option.Again | option.Logged, Choices: []string{"hand", "machine"}},
-		&option.Option{Name: "slack-time", Doc: "minutes that nobody counts", Kind: option.Count,
+		&option.Option{Name: "slack-time", Doc: "minutes that are not counted", Kind: option.Count,
 			Use: option.Preset | option.Logged, Above: "give 1 or more", Most: 90}
 }
 
-// Good is a value of an option as it is written, and not its default; "" where what is good depends on the files there
-// are.
+// Good returns the text of a valid value of an option that is not its default.
 func Good(x *option.Option) string {
 	switch {
-	case x.Offers() != nil:
-		words := x.Offers()()
+	case x.Completions() != nil:
+		words := x.Completions()()
 		return words[len(words)-1]
 	case x.Kind == option.Span:
 		return "1m30s"
@@ -42,6 +40,5 @@ func Good(x *option.Option) string {
 	return "7"
 }
 
-// Bad is no value of any option that has a kind, choices or a check of its own; other options take it as a name that
-// nothing has.
+// Bad is invalid for each option with choices, a check or a kind other than text; other options accept it as a name.
 const Bad = "no such"

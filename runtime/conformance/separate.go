@@ -8,14 +8,14 @@ import (
 	"brood/models/enginetest"
 )
 
-// abroad gives a rig engines whose memory is elsewhere, and collects them.
-type abroad struct {
+// separate makes engines that own their memory, and collects them.
+type separate struct {
 	mu   sync.Mutex
 	made []*enginetest.Elsewhere
 	fail func(worker int) func(task int) error // may be nil
 }
 
-func (a *abroad) engine(toy *Toy) engine.Engine {
+func (a *separate) engine(toy *Toy) engine.Engine {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	e := enginetest.NewElsewhere(toy, uint64(len(a.made)))
@@ -26,11 +26,11 @@ func (a *abroad) engine(toy *Toy) engine.Engine {
 	return e
 }
 
-// clean fails the test where memory was misused, or where no engine was asked for.
-func (a *abroad) clean(t *testing.T) {
+// clean fails the test if an engine found misuse of its memory, or if no engine was made.
+func (a *separate) clean(t *testing.T) {
 	t.Helper()
 	if len(a.made) == 0 {
-		t.Error("no engine was made: nothing was tried elsewhere")
+		t.Error("no engine with separate memory was made")
 	}
 	for i, e := range a.made {
 		for _, f := range e.Faults(true) {

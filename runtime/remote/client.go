@@ -13,9 +13,9 @@ import (
 	"brood/transport/wire"
 )
 
-// Visitor is a client of a run on another machine, connected by the URL of a viewer or an operator. Its methods may be
+// Client is a client of a run on another machine, connected by the URL of a viewer or an operator. Its methods may be
 // called from any goroutine.
-type Visitor struct {
+type Client struct {
 	join  identity.Join
 	node  *quic.Node
 	hello wire.Hello
@@ -24,14 +24,14 @@ type Visitor struct {
 	peer *quic.Peer
 }
 
-// Call connects to the run of a URL, as an operator if the URL permits it, otherwise as a viewer. name is shown to
-// other clients. The caller must close the Visitor.
-func Call(ctx context.Context, key *identity.Key, join identity.Join, name, software string) (*Visitor, error) {
+// Connect connects to the run of a URL, as an operator if the URL permits it, otherwise as a viewer. name is shown to
+// other clients. The caller must close the Client.
+func Connect(ctx context.Context, key *identity.Key, join identity.Join, name, software string) (*Client, error) {
 	node, err := quic.Listen(quic.Config{Key: key})
 	if err != nil {
 		return nil, err
 	}
-	v := &Visitor{
+	v := &Client{
 		join: join,
 		node: node,
 		hello: wire.Hello{
@@ -49,7 +49,7 @@ func Call(ctx context.Context, key *identity.Key, join identity.Join, name, soft
 
 // dialFirst connects to the run for the first time. It returns [view.ErrNoProcess] as soon as the machine reports that
 // no process uses the address; a dial alone would wait until ctx ends.
-func (v *Visitor) dialFirst(ctx context.Context) error {
+func (v *Client) dialFirst(ctx context.Context) error {
 	ctx, cancel := context.WithCancelCause(ctx)
 	var asking sync.WaitGroup
 	defer asking.Wait()
@@ -67,7 +67,7 @@ func (v *Visitor) dialFirst(ctx context.Context) error {
 }
 
 // connect returns the connection to the run and dials if there is none.
-func (v *Visitor) connect(ctx context.Context) (*quic.Peer, error) {
+func (v *Client) connect(ctx context.Context) (*quic.Peer, error) {
 	v.mu.Lock()
 	defer v.mu.Unlock()
 	if v.peer != nil && v.peer.Err() == nil {
@@ -97,7 +97,7 @@ func (v *Visitor) connect(ctx context.Context) (*quic.Peer, error) {
 
 // Dial opens a stream to the run's control socket. Dial and the stream return [view.ErrNoProcess] if the machine
 // reports that the run's process is gone.
-func (v *Visitor) Dial(ctx context.Context) (net.Conn, error) {
+func (v *Client) Dial(ctx context.Context) (net.Conn, error) {
 	ctx, cancel := context.WithTimeout(ctx, arrival)
 	defer cancel()
 	if v.disconnected() && quic.Shut(ctx, v.join.Address) { // a dial would wait for its timeout
@@ -115,14 +115,14 @@ func (v *Visitor) Dial(ctx context.Context) (net.Conn, error) {
 }
 
 // disconnected reports whether the connection to the run broke.
-func (v *Visitor) disconnected() bool {
+func (v *Client) disconnected() bool {
 	v.mu.Lock()
 	defer v.mu.Unlock()
 	return v.peer.Err() != nil
 }
 
 // explain returns view.ErrNoProcess if the run's process is gone, otherwise err.
-func (v *Visitor) explain(err error) error {
+func (v *Client) explain(err error) error {
 	g, ok := errors.AsType[*quic.GoneError](err)
 	if ok && g.Cause != quic.Closed && quic.Shut(context.Background(), v.join.Address) {
 		return view.ErrNoProcess
@@ -133,7 +133,7 @@ func (v *Visitor) explain(err error) error {
 // stream is a connection to the run's control socket.
 type stream struct {
 	net.Conn
-	visitor *Visitor
+	visitor *Client
 }
 
 // Read replaces an error by view.ErrNoProcess if the run's process is gone.
@@ -146,20 +146,20 @@ func (c stream) Read(b []byte) (int, error) {
 }
 
 // Role returns the role that the run granted to this client.
-func (v *Visitor) Role() wire.Role {
+func (v *Client) Role() wire.Role {
 	v.mu.Lock()
 	defer v.mu.Unlock()
 	return v.hello.Role
 }
 
 // Gone returns a channel that is closed when the connection to the run's coordinator ends.
-func (v *Visitor) Gone() <-chan struct{} {
+func (v *Client) Gone() <-chan struct{} {
 	v.mu.Lock()
 	defer v.mu.Unlock()
 	return v.peer.Done()
 }
 
-func (v *Visitor) String() string { return fmt.Sprintf("%s at %s", v.Role(), v.join.Address) }
+func (v *Client) String() string { return fmt.Sprintf("%s at %s", v.Role(), v.join.Address) }
 
 // Close ends the connection and frees the socket.
-func (v *Visitor) Close() error { return v.node.Close() }
+func (v *Client) Close() error { return v.node.Close() }

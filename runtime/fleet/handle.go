@@ -9,9 +9,9 @@ import (
 	"brood/runtime/worker"
 )
 
-// Seat is the fleet's side of a worker. The fleet's loop calls both methods, and they must not block. A [message.Evict]
-// or Close, whichever comes first, ends the worker at once: it was killed or evicted, or the run is over.
-type Seat interface {
+// WorkerHandle is the fleet's side of a worker. The fleet's loop calls both methods, and they must not block. A
+// [message.Evict] or Close, whichever comes first, ends the worker at once: it was killed or evicted, or the run is over.
+type WorkerHandle interface {
 	Post(message.Order)
 	Close()
 }
@@ -19,33 +19,34 @@ type Seat interface {
 // Unfinished is the eviction that a coordinator sends when it ends before the run does.
 var Unfinished = message.Evict{Why: "the coordinator ends before the run does", After: time.Second}
 
-type seated struct {
+// joined is the event that a worker of another process joins.
+type joined struct {
 	worker int
 	key    string
-	seat   Seat
+	handle WorkerHandle
 }
 
 // Reserve returns the number of the next worker. It may be called from any goroutine.
 func (f *Fleet) Reserve() int { return int(f.nextID.Add(1) - 1) }
 
-// Seat adds a worker of another process under a reserved number. key identifies the worker when it returns. After the
-// run's end Seat closes s, possibly twice.
-func (f *Fleet) Seat(id int, key string, s Seat) {
-	f.post(seated{id, key, s})
+// AddRemote adds a worker of another process under a reserved number. key identifies the worker when it returns. After
+// the run's end AddRemote closes the handle, possibly twice.
+func (f *Fleet) AddRemote(id int, key string, h WorkerHandle) {
+	f.post(joined{id, key, h})
 	select {
 	case <-f.done:
-		s.Close()
+		h.Close()
 	default: // the loop received it, or closes it when it ends
 	}
 }
 
-// closeQueued closes the seats that are still queued when the loop ends.
+// closeQueued closes the handles of workers that are still queued when the loop ends.
 func (f *Fleet) closeQueued() {
 	for {
 		select {
 		case ev := <-f.events:
-			if e, ok := ev.(seated); ok {
-				e.seat.Close()
+			if e, ok := ev.(joined); ok {
+				e.handle.Close()
 			}
 		default:
 			return
@@ -53,8 +54,8 @@ func (f *Fleet) closeQueued() {
 	}
 }
 
-// Report passes on a report of a worker. The caller has checked that its Worker is the number of the seat that it came
-// from. Report waits while the loop is busy.
+// Report passes a report of a worker to the core. The caller has checked that its Worker is the number of the handle.
+// Report waits while the loop is busy.
 func (f *Fleet) Report(r message.Report) { f.post(r) }
 
 // Gone reports that a worker of another process is lost.

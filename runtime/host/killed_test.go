@@ -12,7 +12,7 @@ import (
 	"brood/runtime/session"
 )
 
-// records are those of the log of dir.
+// records returns the records in the log of dir.
 func records(t *testing.T, dir string) (out []event.Record) {
 	t.Helper()
 	r, err := session.OpenReader(dir)
@@ -32,7 +32,7 @@ func records(t *testing.T, dir string) (out []event.Record) {
 	}
 }
 
-// killed makes a session of a run that was killed when its log held these records.
+// killed writes a session with these records, as a killed run leaves it, with the other files of session of.
 func killed(t *testing.T, dir, of string, records []event.Record) {
 	t.Helper()
 	s, err := session.Create(dir)
@@ -48,14 +48,14 @@ func killed(t *testing.T, dir, of string, records []event.Record) {
 	}
 }
 
-// TestKilledBeforeTheFirstCommit: a branch that is killed before it has a round of its own, and a run that is killed
-// before it has any, go on with the bits of those that nobody disturbed, whatever of its beginning the log holds. A
-// branch keeps what it was to be told, a run what it began with.
+// TestKilledBeforeTheFirstCommit: a fork or a new run that is killed before its first commit resumes to the hash of an
+// uninterrupted one, wherever its log ends before that commit. The fork applies its initial edits, and the log has one
+// configuration.
 func TestKilledBeforeTheFirstCommit(t *testing.T) {
 	home := t.TempDir()
 	parent, branch := filepath.Join(home, "parent"), filepath.Join(home, "branch")
-	parentHash := obey(t, Order{Dir: parent, Options: tiny(24)}, nil)
-	branchHash := obey(t, Order{Dir: branch, From: parent, At: 17, Options: Options{By: "fork", Threads: 1,
+	parentHash := runOrder(t, Order{Dir: parent, Options: tiny(24)}, nil)
+	branchHash := runOrder(t, Order{Dir: branch, From: parent, At: 17, Options: Options{By: "fork", Threads: 1,
 		Set: []event.Setting{{Knob: "eta", Expr: "exp:0.01*(1-1/(2B))/cycle"}, {Knob: "ell", Expr: "3"}}}}, nil)
 	for _, c := range []struct {
 		name, dir, want string
@@ -79,7 +79,7 @@ func TestKilledBeforeTheFirstCommit(t *testing.T) {
 			// killed again before its first commit
 			before := len(all[:n+1])
 			again := dir + "-again"
-			obey(t, Order{Dir: dir, Resume: true, Options: Options{Workers: 1, Threads: 1}}, nil)
+			runOrder(t, Order{Dir: dir, Resume: true, Options: Options{Workers: 1, Threads: 1}}, nil)
 			held := records(t, dir)
 			for i := before; i < len(held) && held[i].Commit == nil; i++ {
 				before = i + 1
@@ -87,11 +87,11 @@ func TestKilledBeforeTheFirstCommit(t *testing.T) {
 			killed(t, again, dir, held[:before])
 			for _, dir := range []string{dir, again} {
 				if dir == again {
-					obey(t, Order{Dir: dir, Resume: true, Options: Options{Workers: 2, Threads: 1}}, nil)
+					runOrder(t, Order{Dir: dir, Resume: true, Options: Options{Workers: 2, Threads: 1}}, nil)
 				}
 				v, err := Verify(t.Context(), dir, 1, nil)
 				if err != nil || v.Last == nil || v.Last.Hash != c.want {
-					t.Errorf("%s after record %d of its log: verify gives %+v, %v, undisturbed it ends as %s", filepath.Base(dir), n+1, v.Last, err, c.want)
+					t.Errorf("%s after record %d of its log: verify gives %+v, %v, want the hash %s of an uninterrupted run", filepath.Base(dir), n+1, v.Last, err, c.want)
 				}
 				configs := 0
 				for _, rec := range records(t, dir) {

@@ -7,7 +7,7 @@ import (
 	"brood/runtime/event"
 )
 
-// TestScheduledKnobs: a new run sets and records the schedule of a knob that has one, unless a preset or a person sets
+// TestScheduledKnobs: a new run applies and records the default schedule of a knob, unless the preset or the user sets
 // the knob.
 func TestScheduledKnobs(t *testing.T) {
 	gamma, _ := coupled.Parle.Knob("gamma")

@@ -9,9 +9,9 @@ import (
 	"brood/runtime/option/optiontest"
 )
 
-// TestToldIsRecorded: an option that is a line of the table and nothing else is in the log; verify and a branch get it
-// back, a branch is told another and records that; and a brood without the line refuses the session.
-func TestToldIsRecorded(t *testing.T) {
+// TestOptionsAreRecorded: an option that consists only of a line of the table is recorded in the log, and verify and a
+// fork read it back. A fork can change it and records the change. A brood without that line rejects the session.
+func TestOptionsAreRecorded(t *testing.T) {
 	tally, slack := optiontest.Lines()
 	was := option.All
 	optiontest.Add(t, tally, slack)
@@ -22,9 +22,9 @@ func TestToldIsRecorded(t *testing.T) {
 		}
 	}
 	home := t.TempDir()
-	dir, branch := filepath.Join(home, "s"), filepath.Join(home, "branch")
-	want := obey(t, Order{Dir: dir, Options: o}, nil) // as another process is given it
-	told := func(dir, hand string) {
+	dir, fork := filepath.Join(home, "s"), filepath.Join(home, "fork")
+	want := runOrder(t, Order{Dir: dir, Options: o}, nil) // encoded, as for another process
+	check := func(dir, hand string) {
 		t.Helper()
 		h, err := read(dir, 0)
 		if err != nil {
@@ -41,28 +41,28 @@ func TestToldIsRecorded(t *testing.T) {
 			t.Errorf("%s: %+v, %v", dir, v.Result, err)
 		}
 	}
-	told(dir, "hand")
+	check(dir, "hand")
 	again := Options{By: "fork"}
 	if err := tally.Set(&again, "machine"); err != nil {
 		t.Fatal(err)
 	}
-	if got := obey(t, Order{Dir: branch, From: dir, At: 2, Options: again}, nil); got != want {
-		t.Errorf("the branch ends as %s, want %s", got, want)
+	if got := runOrder(t, Order{Dir: fork, From: dir, At: 2, Options: again}, nil); got != want {
+		t.Errorf("the fork ends as %s, want %s", got, want)
 	}
-	told(branch, "machine")
+	check(fork, "machine")
 	for _, on := range []Order{{Dir: dir, Resume: true, Options: o}, {Dir: filepath.Join(home, "c"), From: dir, At: 2, Options: o}} {
-		if _, err := on.Open(t.Context(), nil); err == nil || !strings.Contains(err.Error(), "algorithm = parle cannot be told") {
-			t.Errorf("told what a session keeps: %v", err)
+		if _, err := on.Open(t.Context(), nil); err == nil || !strings.Contains(err.Error(), "algorithm = parle: a resumed or branched session keeps") {
+			t.Errorf("an option that a session keeps: %v", err)
 		}
 	}
 	if err := tally.Set(&o, optiontest.Bad); err != nil {
 		t.Fatal(err)
 	}
 	if _, err := Prepare(o); err == nil || !strings.Contains(err.Error(), `tally "no such": choose hand or machine`) {
-		t.Errorf("a value that is none: %v", err)
+		t.Errorf("an invalid value: %v", err)
 	}
 	option.All = was
-	if _, err := Verify(t.Context(), dir, 1, nil); err == nil || !strings.Contains(err.Error(), "which this brood does not know") {
+	if _, err := Verify(t.Context(), dir, 1, nil); err == nil || !strings.Contains(err.Error(), "which this version of brood lacks") {
 		t.Errorf("without the line: %v", err)
 	}
 }

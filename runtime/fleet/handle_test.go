@@ -17,8 +17,8 @@ import (
 	"brood/runtime/worker"
 )
 
-// hosted is a worker outside the fleet, as a server of remote workers would bring it.
-func hosted(ctx context.Context, f *fleet.Fleet, wg *sync.WaitGroup, spawn func(int) (*worker.Worker, error)) (int, *fleet.Mailbox, error) {
+// addWorker adds a worker to the fleet as a remote one.
+func addWorker(ctx context.Context, f *fleet.Fleet, wg *sync.WaitGroup, spawn func(int) (*worker.Worker, error)) (int, *fleet.Mailbox, error) {
 	id := f.Reserve()
 	w, err := spawn(id)
 	if err != nil {
@@ -32,39 +32,39 @@ func hosted(ctx context.Context, f *fleet.Fleet, wg *sync.WaitGroup, spawn func(
 		}
 		f.Gone(id, reason)
 	})
-	f.Seat(id, "", box)
+	f.AddRemote(id, "", box)
 	return id, box, nil
 }
 
-// TestSeats: a fleet that hosts nobody trains on seats, outlives one that goes, and takes one that comes.
-func TestSeats(t *testing.T) {
+// TestRemoteWorkers: a fleet without local workers trains on remote ones, continues when one leaves, and admits another.
+func TestRemoteWorkers(t *testing.T) {
 	log := &conformance.Log{}
 	var spawn func(int) (*worker.Worker, error)
 	var boxes []*fleet.Mailbox
 	var wg sync.WaitGroup
 	var f *fleet.Fleet
-	gone, came := false, false
+	left, joined := false, false
 	f = newFleet(t, 0, func(c *fleet.Config) {
 		spawn, c.Log, c.Core.Wait, c.Core.Limit = c.Spawn, log, 2, event.Limit{Rounds: 1 << 40}
 		c.Watch = func(r event.Record) {
 			switch {
-			case r.Commit != nil && !gone:
-				gone = true
+			case r.Commit != nil && !left:
+				left = true
 				boxes[1].Close()
 			case r.Plan != nil && r.Plan.Cause == "death":
 				wg.Go(func() {
-					if _, _, err := hosted(t.Context(), f, &wg, spawn); err != nil {
+					if _, _, err := addWorker(t.Context(), f, &wg, spawn); err != nil {
 						t.Error(err)
 					}
 				})
-			case r.Plan != nil && r.Plan.Cause == "join" && !came:
-				came = true
+			case r.Plan != nil && r.Plan.Cause == "join" && !joined:
+				joined = true
 				wg.Go(f.Interrupt)
 			}
 		}
 	})
 	for range 2 {
-		_, box, err := hosted(t.Context(), f, &wg, spawn)
+		_, box, err := addWorker(t.Context(), f, &wg, spawn)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -72,8 +72,8 @@ func TestSeats(t *testing.T) {
 	}
 	x, err := f.Run(bounded(t))
 	wg.Wait()
-	if err != nil || x.Phase != event.Stopped || !came {
-		t.Fatalf("%+v, %v, came %v", x, err, came)
+	if err != nil || x.Phase != event.Stopped || !joined {
+		t.Fatalf("%+v, %v, joined %v", x, err, joined)
 	}
 	for _, r := range log.Records {
 		if r.Alert != nil && r.Alert.Kind == "lost-worker" && r.Alert.Text != "worker 1 is lost: it left" {
@@ -82,7 +82,7 @@ func TestSeats(t *testing.T) {
 	}
 }
 
-// mute takes a seat and does nothing.
+// mute is a handle of a worker that never reports.
 type mute struct {
 	mu     sync.Mutex
 	posted []message.Order
@@ -101,18 +101,18 @@ func (m *mute) Post(msg message.Order) {
 
 func (m *mute) Close() { m.once.Do(func() { close(m.closed) }) }
 
-func wait(t *testing.T, c <-chan struct{}) {
+func waitClosed(t *testing.T, c <-chan struct{}) {
 	t.Helper()
 	select {
 	case <-c:
 	case <-bounded(t).Done():
-		t.Fatal("nothing happens")
+		t.Fatal("the handle was not closed")
 	}
 }
 
-// TestPutOut: a worker whose word cannot be trusted is sent away for good, not told that the run is over; at the end
-// everybody is told, then closed; and a seat that comes later is closed too.
-func TestPutOut(t *testing.T) {
+// TestEvicted: a worker that fails is evicted for good with the cause. The end of the run closes all handles, and a
+// handle that is added later.
+func TestEvicted(t *testing.T) {
 	f := newFleet(t, 0, func(c *fleet.Config) { c.Core.Wait = 2 })
 	a, b := &mute{closed: make(chan struct{})}, &mute{closed: make(chan struct{})}
 	over := make(chan coordinator.Exit, 1)
@@ -120,33 +120,33 @@ func TestPutOut(t *testing.T) {
 		x, _ := f.Run(bounded(t))
 		over <- x
 	}()
-	f.Seat(f.Reserve(), "", a)
-	f.Seat(f.Reserve(), "", b)
+	f.AddRemote(f.Reserve(), "", a)
+	f.AddRemote(f.Reserve(), "", b)
 	f.Report(message.Failed{Worker: 1, Epoch: 1, Err: "no"})
-	wait(t, b.closed)
+	waitClosed(t, b.closed)
 	b.mu.Lock()
 	if a, ok := b.posted[len(b.posted)-1].(message.Evict); !ok || a.After != 0 || a.Why != "it reports: no" {
-		t.Errorf("who is put out hears %+v", b.posted)
+		t.Errorf("the evicted worker got %+v", b.posted)
 	}
 	b.mu.Unlock()
 	f.Gone(1, "closed")
-	f.Seat(f.Reserve(), "", b)
+	f.AddRemote(f.Reserve(), "", b)
 	f.Interrupt()
-	f.Gone(0, "now nobody is left to save it")
-	f.Gone(2, "and the other")
+	f.Gone(0, "the last worker that can save is lost")
+	f.Gone(2, "closed")
 	if x := <-over; x.Phase != event.Stopped {
 		t.Errorf("%+v", x)
 	}
 	late := &mute{closed: make(chan struct{})}
-	f.Seat(f.Reserve(), "", late)
-	wait(t, late.closed)
+	f.AddRemote(f.Reserve(), "", late)
+	waitClosed(t, late.closed)
 	f.Report(message.Ready{})
 	f.Gone(3, "after the end")
 }
 
-// TestAwayHere: a worker of this process that is sent away for a while is replaced when that is over, and not at once,
-// as one that died is.
-func TestAwayHere(t *testing.T) {
+// TestLocalEviction: a worker of this process that is evicted for a time is replaced at its end; one that died is
+// replaced at once.
+func TestLocalEviction(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		ctx, cancel := context.WithTimeout(t.Context(), time.Hour)
 		defer cancel()
@@ -158,7 +158,7 @@ func TestAwayHere(t *testing.T) {
 			c.Watch = func(r event.Record) {
 				if a := r.Alert; a != nil && a.Kind == event.AlertLostWorker {
 					out = time.Now()
-					go f.Command(ctx, event.Command{Action: event.Pause}) // while rounds are computed no time passes here
+					go f.Command(ctx, event.Command{Action: event.Pause}) // virtual time does not advance during rounds
 				}
 				if r.Plan == nil {
 					return
@@ -177,15 +177,15 @@ func TestAwayHere(t *testing.T) {
 			t.Fatalf("%+v, %v: lost %d times", x, err, losses)
 		}
 		if took := back.Sub(out); took < 10*time.Second || took > 11*time.Second {
-			t.Errorf("it is back after %s, and was sent away for 10s", took)
+			t.Errorf("the worker is back after %s, want 10s", took)
 		}
 	})
 }
 
-// TestGrace: a failure is held back while an abort may come, and only then told.
+// TestGrace: a failure is reported only after the grace, and not if an abort arrives before.
 func TestGrace(t *testing.T) {
 	bad := message.Plan{Plan: event.Plan{Epoch: 1, From: "nowhere", Algorithm: "dp-sgd"}}
-	attend := func(grace time.Duration, during func(*fleet.Mailbox)) (told []message.Report) {
+	attend := func(grace time.Duration, during func(*fleet.Mailbox)) (reports []message.Report) {
 		var spawn func(int) (*worker.Worker, error)
 		newFleet(t, 0, func(c *fleet.Config) { spawn = c.Spawn })
 		w, err := spawn(0)
@@ -195,15 +195,15 @@ func TestGrace(t *testing.T) {
 		box, ctx := fleet.NewMailbox(), bounded(t)
 		box.Post(bad)
 		time.AfterFunc(20*time.Millisecond, func() { during(box) })
-		if err := fleet.Attend(ctx, box, w, grace, func(r message.Report) { told = append(told, r); box.Close() }); err != nil || ctx.Err() != nil {
+		if err := fleet.Attend(ctx, box, w, grace, func(r message.Report) { reports = append(reports, r); box.Close() }); err != nil || ctx.Err() != nil {
 			t.Errorf("%v, %v", err, ctx.Err())
 		}
-		return told
+		return reports
 	}
-	if told := attend(time.Hour, func(b *fleet.Mailbox) { b.Post(message.Abort{Epoch: 2}); b.Post(message.Stop{}) }); len(told) > 0 {
-		t.Errorf("an abort does not void the failure: %+v", told)
+	if reports := attend(time.Hour, func(b *fleet.Mailbox) { b.Post(message.Abort{Epoch: 2}); b.Post(message.Stop{}) }); len(reports) > 0 {
+		t.Errorf("an abort does not void the failure: %+v", reports)
 	}
-	if told := attend(time.Millisecond, func(*fleet.Mailbox) {}); len(told) != 1 || !strings.Contains(told[0].(message.Failed).Err, "nowhere") {
-		t.Errorf("told %+v", told)
+	if reports := attend(time.Millisecond, func(*fleet.Mailbox) {}); len(reports) != 1 || !strings.Contains(reports[0].(message.Failed).Err, "nowhere") {
+		t.Errorf("reports %+v", reports)
 	}
 }

@@ -6,11 +6,11 @@ import (
 	"brood/runtime/event"
 )
 
-// Sane is computed from the records of a log: the newest state known to be good. A probe is good if the centre's loss
-// is finite and not above the loss of the log's first probe. A checkpoint is good once a good probe was made at its
-// round or later; a probe before it says nothing about the rounds in between. The state that a branch starts from is
-// good, since a person chose it.
-type Sane struct {
+// LastGood is computed from the records of a log: the newest state known to be good. A probe is good if the centre's
+// loss is finite and not above the loss of the log's first probe. A checkpoint is good once a good probe was made at
+// its round or later; a probe before it says nothing about the rounds in between. The state that a branch starts from
+// is good, since a person chose it.
+type LastGood struct {
 	Round uint64            // of the newest good probe; 0 without one
 	Good  *event.Checkpoint // newest good checkpoint; nil without one
 
@@ -20,7 +20,7 @@ type Sane struct {
 }
 
 // Take applies the next record.
-func (s *Sane) Take(r event.Record) {
+func (s *LastGood) Take(r event.Record) {
 	switch {
 	case r.Plan != nil: // later rounds are done again
 		s.Round = min(s.Round, r.Plan.At)
@@ -54,4 +54,4 @@ func (s *Sane) Take(r event.Record) {
 }
 
 // Newest returns the checkpoint to which a rollback returns: the newest one that no later plan undid.
-func (s *Sane) Newest() *event.Checkpoint { return s.newest }
+func (s *LastGood) Newest() *event.Checkpoint { return s.newest }

@@ -13,31 +13,31 @@ import (
 	"brood/runtime/timeline"
 )
 
-// twin executes the log alone, naively: all members in one place, the knobs of a round looked up by walking all edits,
-// the position of each round remembered. It must agree with every commit.
-type twin struct {
+// naive executes the log alone, in the simplest way: all members in one place, the knobs of a round looked up in the
+// list of all edits, the position of each round stored. Its state must match every commit.
+type naive struct {
 	cfg     Config
 	alg     *optim.Algorithm
 	roster  collective.Roster
 	epoch   uint32
-	kept    hash // what blocks exist in this epoch
+	kept    hash // blocks of this epoch
 	state   symbols
 	round   uint64
 	alive   bool
-	edits   []event.Edit                 // in force or to come
-	planned []event.Edit                 // by the newest plan
-	where   map[uint64]timeline.Position // of the rounds that led here
-	past    map[meeting]symbols          // by epoch and round
+	edits   []event.Edit                 // in effect or for later rounds
+	planned []event.Edit                 // of the newest plan
+	where   map[uint64]timeline.Position // of the rounds that led to the current one
+	past    map[meeting]symbols          // states by epoch and round
 	saved   []*event.Checkpoint
 	parsed  map[string]timeline.Schedule
 	shapes  map[hash]hash
 }
 
-func newTwin(cfg Config) *twin {
-	return &twin{cfg: cfg, where: map[uint64]timeline.Position{}, past: map[meeting]symbols{}, parsed: map[string]timeline.Schedule{}, shapes: map[hash]hash{}}
+func newNaive(cfg Config) *naive {
+	return &naive{cfg: cfg, where: map[uint64]timeline.Position{}, past: map[meeting]symbols{}, parsed: map[string]timeline.Schedule{}, shapes: map[hash]hash{}}
 }
 
-func (t *twin) record(r event.Record) error {
+func (t *naive) record(r event.Record) error {
 	switch {
 	case r.Plan != nil:
 		return t.plan(*r.Plan)
@@ -55,7 +55,7 @@ func (t *twin) record(r event.Record) error {
 	return nil
 }
 
-func (t *twin) plan(p event.Plan) error {
+func (t *naive) plan(p event.Plan) error {
 	alg, err := t.cfg.Lookup(p.Algorithm)
 	if err != nil {
 		return err
@@ -66,12 +66,12 @@ func (t *twin) plan(p event.Plan) error {
 	case event.Saved:
 		cp := checkpointAt(t.saved, p)
 		if cp == nil {
-			return fmt.Errorf("the log holds no checkpoint of round %d", p.At)
+			return fmt.Errorf("the log has no checkpoint of round %d", p.At)
 		}
 		t.state = t.past[meeting{epoch: cp.Epoch, from: cp.Round}].clone()
 	default:
 		if !t.alive || p.At != t.round || p.OldAlg != t.alg.Name || !slices.Equal(p.Old.Members, t.roster.Members) {
-			return fmt.Errorf("it starts from %d members of %s at round %d, the log stands at %d of %s at %d", len(p.Old.Members), p.OldAlg, p.At, len(t.roster.Members), t.alg.Name, t.round)
+			return fmt.Errorf("it starts from %d members of %s at round %d, the log has %d of %s at round %d", len(p.Old.Members), p.OldAlg, p.At, len(t.roster.Members), t.alg.Name, t.round)
 		}
 		left := t.state.clone()
 		for _, m := range p.Lost {
@@ -87,15 +87,15 @@ func (t *twin) plan(p event.Plan) error {
 	return nil
 }
 
-func (t *twin) commit(c event.Commit) error {
+func (t *naive) commit(c event.Commit) error {
 	if !t.alive || c.To <= t.round || c.Rounds != c.To-t.round {
 		return fmt.Errorf("%d rounds to %d after round %d", c.Rounds, c.To, t.round)
 	}
 	for t.round < c.To {
 		t.where[t.round] = timeline.Position{Round: t.round, Epochs: t.state.prog.Epochs, Steps: t.state.prog.Steps}
 		v := t.values(t.alg, t.edits, t.round)
-		if err := Admits(t.alg, optim.Shape{Roster: t.roster, Layout: t.cfg.Layout, K: v, Direct: t.cfg.Direct, Data: t.cfg.Data}); err != nil {
-			return fmt.Errorf("round %d runs with what the algorithm refuses: %w", t.round, err)
+		if err := CheckShape(t.alg, optim.Shape{Roster: t.roster, Layout: t.cfg.Layout, K: v, Direct: t.cfg.Direct, Data: t.cfg.Data}); err != nil {
+			return fmt.Errorf("round %d has a shape that the algorithm rejects: %w", t.round, err)
 		}
 		if t.shape(t.alg, v) != t.kept {
 			return fmt.Errorf("round %d needs other blocks than its epoch has", t.round)
@@ -114,8 +114,9 @@ func (t *twin) commit(c event.Commit) error {
 	return nil
 }
 
-// values of a round: the last edit at or before it rules.
-func (t *twin) values(alg *optim.Algorithm, edits []event.Edit, round uint64) optim.Values {
+// values returns the knob values of a round: of several edits at or before the round, the last one in the list is in
+// effect.
+func (t *naive) values(alg *optim.Algorithm, edits []event.Edit, round uint64) optim.Values {
 	set := map[string]float64{}
 	for _, k := range alg.Knobs {
 		for _, e := range edits {
@@ -139,8 +140,8 @@ func (t *twin) values(alg *optim.Algorithm, edits []event.Edit, round uint64) op
 	return alg.Values(set)
 }
 
-// blocks is a hash of what an algorithm keeps at a round.
-func (t *twin) blocks(alg string, edits []event.Edit, round uint64) hash {
+// blocks returns a hash of the blocks that an algorithm has at a round.
+func (t *naive) blocks(alg string, edits []event.Edit, round uint64) hash {
 	a, err := t.cfg.Lookup(alg)
 	if err != nil {
 		return 0
@@ -148,7 +149,7 @@ func (t *twin) blocks(alg string, edits []event.Edit, round uint64) hash {
 	return t.shape(a, t.values(a, edits, round))
 }
 
-func (t *twin) shape(a *optim.Algorithm, v optim.Values) hash {
+func (t *naive) shape(a *optim.Algorithm, v optim.Values) hash {
 	key := mixText(0, a.Name)
 	for _, k := range a.Knobs {
 		key = mix(key, math.Float64bits(v.Get(k.Name)))
