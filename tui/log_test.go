@@ -25,7 +25,7 @@ type teller struct {
 	asked int
 }
 
-func (s *teller) Said(context.Context) ([]session.Line, error) {
+func (s *teller) ProcessLog(context.Context) ([]session.Line, error) {
 	s.asked++
 	return s.lines, s.err
 }
@@ -221,4 +221,4 @@ type sayingTape struct {
 	lines []session.Line
 }
 
-func (s *sayingTape) Said() ([]session.Line, error) { return s.lines, nil }
+func (s *sayingTape) ProcessLog() ([]session.Line, error) { return s.lines, nil }

@@ -66,8 +66,8 @@ func Announce(dir string, of uint64) (*Announcer, error) {
 	return a, nil
 }
 
-// Tell reports the last recomputed round.
-func (a *Announcer) Tell(round uint64) {
+// Report sets the last recomputed round.
+func (a *Announcer) Report(round uint64) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	a.ahead.Round = round

@@ -10,8 +10,8 @@ import (
 	"brood/runtime/view"
 )
 
-// TestAhead: before a run begins its control socket says how far it is, and to all else that it has not begun; the run
-// that opens the control socket then says nothing of it, and the socket is free for it.
+// TestAhead: before a run starts its control socket returns the progress of the recomputation, and an error for other
+// requests. Afterwards the run can open the control socket, and returns no progress.
 func TestAhead(t *testing.T) {
 	dir := filepath.Join(t.TempDir(), "s")
 	s, err := session.Create(dir)
@@ -29,19 +29,19 @@ func TestAhead(t *testing.T) {
 	}
 	defer c.Close()
 	for _, want := range []uint64{0, 41} {
-		a.Tell(want)
+		a.Report(want)
 		got, err := c.Ahead(t.Context())
 		if err != nil || got == nil || *got != (Ahead{Round: want, Of: 60}) {
-			t.Errorf("it is at %v, %v, want round %d of 60", got, err, want)
+			t.Errorf("progress %v, %v, want round %d of 60", got, err, want)
 		}
 	}
 	_, err = c.Snapshot(t.Context(), 0)
 	if err == nil || !strings.Contains(err.Error(), "recomputing round 41 of 60") {
-		t.Errorf("who looks at it is told %v", err)
+		t.Errorf("a snapshot: %v", err)
 	}
 	a.Close()
 	if got, err := c.Ahead(t.Context()); err == nil {
-		t.Errorf("when it is closed it answers %v", got)
+		t.Errorf("after Close: %v", got)
 	}
 	var l net.Listener
 	if l, err = Listen(dir); err != nil {
@@ -51,6 +51,6 @@ func TestAhead(t *testing.T) {
 	run.Serve(l)
 	defer run.Close()
 	if got, err := c.Ahead(t.Context()); err != nil || got != nil {
-		t.Errorf("of a run that has begun: %v, %v", got, err)
+		t.Errorf("after the start of the run: %v, %v", got, err)
 	}
 }

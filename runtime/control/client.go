@@ -36,11 +36,11 @@ type request struct {
 	Gate     *Gate          `cbor:"7,keyasint,omitempty"`
 	Wait     time.Duration  `cbor:"8,keyasint,omitempty"` // longest wait for records; 0: no limit
 	// Lease is sent together with Fleet: a server too old to know Lease then answers with the fleet.
-	Lease  view.LeaseAct  `cbor:"9,keyasint,omitempty"`
-	Ahead  bool           `cbor:"10,keyasint,omitempty"`
-	Viewer string         `cbor:"11,keyasint,omitempty"` // identifies the viewer for the lease; "": not a viewer
-	Said   bool           `cbor:"12,keyasint,omitempty"` // sent together with Fleet, like Lease
-	Heard  *session.Heard `cbor:"13,keyasint,omitempty"` // with Said: the lines that the client already has
+	Lease  view.LeaseAct       `cbor:"9,keyasint,omitempty"`
+	Ahead  bool                `cbor:"10,keyasint,omitempty"`
+	Viewer string              `cbor:"11,keyasint,omitempty"` // identifies the viewer for the lease; "": not a viewer
+	Said   bool                `cbor:"12,keyasint,omitempty"` // sent together with Fleet, like Lease
+	Heard  *session.KnownLines `cbor:"13,keyasint,omitempty"` // with Said: the lines that the client already has
 }
 
 // maxViewer bounds the identifier of a viewer, in bytes; the server truncates longer ones.
@@ -112,7 +112,7 @@ func receive(r io.Reader, most uint32, v any) error {
 // records never delays a command. It may be used by several goroutines.
 type Client struct {
 	id       string
-	viewer   string // random identifier for the writer's lease; "" after Stand
+	viewer   string // random identifier for the writer's lease; "" after ActAsUser
 	dir      string // of the session on this machine, whose log remains readable without its process; "" if remote
 	dial     func(context.Context) (net.Conn, error)
 	take     bool
@@ -122,7 +122,7 @@ type Client struct {
 	watch, act line
 	mu         sync.Mutex
 	viewers    int
-	lines      []session.Line // process log as of the last call of Said
+	lines      []session.Line // process log as of the last call of ProcessLog
 	lease      view.Lease
 	leaseAt    time.Time // when lease was received
 }
@@ -143,13 +143,13 @@ func NewClient(id string, take bool, dial func(context.Context) (net.Conn, error
 // Bound makes the client reject answers of more than the given number of bytes. Call it before the first request.
 func (c *Client) Bound(most uint32) { c.most = most }
 
-// Stand makes the client act for its user without being a viewer: its commands are accepted even while a viewer of this
-// user holds the lease, and do not change the lease. Call it before the first request.
-func (c *Client) Stand() { c.viewer = "" }
+// ActAsUser makes the client act for its user without being a viewer: its commands are accepted even while a viewer of
+// this user holds the lease, and do not change the lease. Call it before the first request.
+func (c *Client) ActAsUser() { c.viewer = "" }
 
-// Look makes the client read-only: like [Relay], it rejects requests that need the right to command. Call it before the
-// first request.
-func (c *Client) Look() { c.readOnly = true }
+// SetReadOnly makes the client read-only: like [Relay], it rejects requests that need the right to command. Call it
+// before the first request.
+func (c *Client) SetReadOnly() { c.readOnly = true }
 
 // Dial connects to the control socket of the session in dir, on this machine. If the process of the run exits later,
 // the client reads the log instead.
@@ -197,7 +197,7 @@ func (c *Client) Close() {
 // end of ctx it closes the connection. The end of a run is io.EOF.
 func (c *Client) ask(ctx context.Context, l *line, q request) (a answer, err error) {
 	if c.readOnly && q.commands() {
-		return refuse(q), errLooks
+		return refuse(q), errReadOnly
 	}
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -256,7 +256,7 @@ func (c *Client) Snapshot(ctx context.Context, at view.Position) (*view.View, er
 		err = errors.New("the run sent no view")
 	}
 	if err != nil && c.orphaned(ctx) {
-		return c.remains(at)
+		return c.finalView(at)
 	}
 	return a.View, err
 }
@@ -282,7 +282,7 @@ func (c *Client) Next(ctx context.Context, after view.Position, most int) (view.
 	case err == nil && len(a.Batch.Records) == 0:
 		err = context.DeadlineExceeded
 	case err != nil && !errors.Is(err, io.EOF) && c.orphaned(ctx):
-		return c.rest(after, most)
+		return c.remainingRecords(after, most)
 	}
 	return a.Batch, err
 }
@@ -302,23 +302,23 @@ func (c *Client) Fleet(ctx context.Context) (view.Fleet, error) {
 	return *a.Fleet, nil
 }
 
-// Said returns the process log of the run, oldest line first. It needs the right to command: a read-only client gets an
-// error. A server too old to know the request returns no lines.
-func (c *Client) Said(ctx context.Context) ([]session.Line, error) {
+// ProcessLog returns the process log of the run, oldest line first. It needs the right to command: a read-only client
+// gets an error. A server too old to know the request returns no lines.
+func (c *Client) ProcessLog(ctx context.Context) ([]session.Line, error) {
 	if c.dir != "" && !c.readOnly { // needs no running process
-		return session.Said(c.dir)
+		return session.ProcessLog(c.dir)
 	}
 	c.mu.Lock()
 	lines := c.lines
 	c.mu.Unlock()
-	heard := session.Hear(lines)
-	a, err := c.ask(ctx, &c.act, request{Fleet: true, Said: true, Heard: &heard})
+	known := session.KnownLinesOf(lines)
+	a, err := c.ask(ctx, &c.act, request{Fleet: true, Said: true, Heard: &known})
 	if err != nil {
 		return nil, err
 	}
-	if a.After < 0 || a.After > heard.Lines {
+	if a.After < 0 || a.After > known.Lines {
 		return nil, fmt.Errorf("process log: the run sent the lines after line %d, but the client has %d",
-			a.After, heard.Lines)
+			a.After, known.Lines)
 	}
 	lines = slices.Concat(lines[:a.After], a.Said)
 	c.mu.Lock()

@@ -22,7 +22,7 @@ import (
 )
 
 // serve records rs in a session, opens a control socket to it and dials it.
-func serve(t *testing.T, rs []event.Record, obey func(context.Context, event.Command) (event.Receipt, error)) (*Server, *Client, *session.Session) {
+func serve(t *testing.T, rs []event.Record, execute func(context.Context, event.Command) (event.Receipt, error)) (*Server, *Client, *session.Session) {
 	t.Helper()
 	dir := t.TempDir()
 	s, err := session.Create(filepath.Join(dir, "s"))
@@ -30,7 +30,7 @@ func serve(t *testing.T, rs []event.Record, obey func(context.Context, event.Com
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { s.Close() })
-	srv := NewServer(s.Dir(), view.New(), obey)
+	srv := NewServer(s.Dir(), view.New(), execute)
 	for _, r := range rs {
 		record(t, s, srv, r)
 	}
@@ -79,7 +79,7 @@ func TestContractOver(t *testing.T) {
 	sourcetest.Contract(t, c, rs, true)
 }
 
-// A viewer that comes late reads what has left the ring from the log.
+// TestOlderThanTheRing: a late viewer gets the records that are no longer in the ring from the log.
 func TestOlderThanTheRing(t *testing.T) {
 	rs := sourcetest.Run(2, 40)
 	srv, c, s := serve(t, rs, nil)
@@ -92,8 +92,8 @@ func TestOlderThanTheRing(t *testing.T) {
 	sourcetest.Contract(t, c, rs, false)
 }
 
-// However many members a record tells of, the ring holds no more points than it should, and the rest is read from the
-// log.
+// TestRingOfManyMembers: the ring respects its bound on points even if each record has many members. The server reads
+// older records from the log.
 func TestRingOfManyMembers(t *testing.T) {
 	const members = 4096
 	rs := make([]event.Record, 2*ringPoints/members+20)
@@ -108,23 +108,23 @@ func TestRingOfManyMembers(t *testing.T) {
 		t.Fatal(err)
 	}
 	if held := members * len(srv.ring); held > 2*ringPoints || held != srv.points || srv.base+uint64(len(srv.ring)) != uint64(len(rs)) {
-		t.Errorf("%d records from %d on are held, said to have %d points", len(srv.ring), srv.base, srv.points)
+		t.Errorf("the ring has %d records from %d on and counts %d points", len(srv.ring), srv.base, srv.points)
 	}
 	if b, err := c.Next(testutil.Context(t), 0, 1); err != nil || len(b.Records) != 1 || b.Records[0].Points.Round != 1 || len(b.Records[0].Points.Members) != members {
 		t.Errorf("the first record: %d records, %v", len(b.Records), err)
 	}
 }
 
-// A waiting viewer does not hold up a command, and learns what the command did.
+// TestCommandWhileWaiting: a waiting viewer does not delay a command, and gets the records of the command.
 func TestCommandWhileWaiting(t *testing.T) {
 	var srv *Server
 	var s *session.Session
-	obey := func(_ context.Context, c event.Command) (event.Receipt, error) {
+	execute := func(_ context.Context, c event.Command) (event.Receipt, error) {
 		record(t, s, srv, event.Record{Alert: &event.Alert{Text: "done"}})
 		return event.Receipt{ID: c.ID, Accepted: true, Round: 7}, nil
 	}
 	rs := sourcetest.Run(2, 5)
-	srv, c, s := serve(t, rs, obey)
+	srv, c, s := serve(t, rs, execute)
 	_ = srv
 	got := make(chan view.Batch, 1)
 	go func() {
@@ -138,17 +138,17 @@ func TestCommandWhileWaiting(t *testing.T) {
 	if err != nil || !r.Accepted || r.Round != 7 || r.ID != 3 {
 		t.Fatalf("receipt %+v, %v", r, err)
 	}
-	if b := testutil.Receive(t, got, "batch for the viewer that waits"); len(b.Records) != 1 || b.Records[0].Alert == nil {
+	if b := testutil.Receive(t, got, "batch for the waiting viewer"); len(b.Records) != 1 || b.Records[0].Alert == nil {
 		t.Fatalf("the viewer got %+v", b)
 	}
 }
 
-// One person writes at a time: another is told who, and may take the lease.
+// TestLease: one viewer writes at a time. The rejection of another names the holder; another can take the lease.
 func TestLease(t *testing.T) {
-	obey := func(_ context.Context, c event.Command) (event.Receipt, error) {
+	execute := func(_ context.Context, c event.Command) (event.Receipt, error) {
 		return event.Receipt{Accepted: true}, nil
 	}
-	srv, ada, s := serve(t, sourcetest.Run(2, 5), obey)
+	srv, ada, s := serve(t, sourcetest.Run(2, 5), execute)
 	dial := func(take bool) *Client {
 		c, err := Dial(s.Dir(), "bob", take)
 		if err != nil {
@@ -167,7 +167,7 @@ func TestLease(t *testing.T) {
 	if r := try(ada); !r.Accepted {
 		t.Fatalf("ada: %+v", r)
 	}
-	lasts(srv)
+	extendLease(srv)
 	if r := try(dial(false)); r.Accepted || !strings.Contains(r.Reason, "ada") {
 		t.Errorf("bob wrote while ada held the lease: %+v", r)
 	}
@@ -179,7 +179,7 @@ func TestLease(t *testing.T) {
 	}
 }
 
-// dials makes viewers of a session, each of a person.
+// dials returns a function that dials the session as a viewer of the given user.
 func dials(t *testing.T, s *session.Session) func(name string) *Client {
 	return func(name string) *Client {
 		t.Helper()
@@ -192,13 +192,13 @@ func dials(t *testing.T, s *session.Session) func(name string) *Client {
 	}
 }
 
-// TestLeaseIsAViewers: of two that a person has open one writes. A single command of that person is obeyed, and leaves
-// the lease where it is. It ends when its viewer leaves.
+// TestLeaseIsAViewers: of two viewers of a user one holds the lease. A single command of the user is accepted and does
+// not change the lease. The lease ends when its viewer closes.
 func TestLeaseIsAViewers(t *testing.T) {
-	obey := func(_ context.Context, c event.Command) (event.Receipt, error) {
+	execute := func(_ context.Context, c event.Command) (event.Receipt, error) {
 		return event.Receipt{Accepted: true}, nil
 	}
-	srv, first, s := serve(t, sourcetest.Run(2, 5), obey)
+	srv, first, s := serve(t, sourcetest.Run(2, 5), execute)
 	dial := dials(t, s)
 	refused := func(c *Client) string {
 		t.Helper()
@@ -220,52 +220,52 @@ func TestLeaseIsAViewers(t *testing.T) {
 	if why := refused(first); why != "" {
 		t.Fatal(why)
 	}
-	lasts(srv)
+	extendLease(srv)
 	busy := func(when string) {
 		t.Helper()
 		if why := refused(second); !strings.HasPrefix(why, first.id+" elsewhere writes for ") {
-			t.Errorf("%s: the second viewer is told %q", when, why)
+			t.Errorf("%s: the reason for the second viewer is %q", when, why)
 		}
 		if l := look(second); l.Mine || l.Holder != first.id+" elsewhere" {
-			t.Errorf("%s: the second viewer hears %+v", when, l)
+			t.Errorf("%s: the lease of the second viewer is %+v", when, l)
 		}
 		if l := look(bob); l.Mine || l.Holder != first.id {
-			t.Errorf("%s: bob hears %+v", when, l)
+			t.Errorf("%s: the lease of bob is %+v", when, l)
 		}
 	}
 	busy("at first")
 	for name, ok := range map[string]bool{first.id: true, "bob": false} {
 		c := dial(name)
-		if c.Stand(); (refused(c) == "") != ok {
-			t.Errorf("a single command of %s is obeyed: %v", name, !ok)
+		if c.ActAsUser(); (refused(c) == "") != ok {
+			t.Errorf("a single command of %s is accepted: %v", name, !ok)
 		}
 		if _, err := c.Lease(testutil.Context(t), view.LeaseGive); err == nil {
-			t.Errorf("a single command of %s gives the lease away", name)
+			t.Errorf("a single command of %s gives the lease", name)
 		}
 		c.Close()
 	}
 	busy("after single commands")
 	if l := look(first); !l.Mine || l.Holder != first.id {
-		t.Errorf("the first viewer hears %+v", l)
+		t.Errorf("the lease of the first viewer is %+v", l)
 	}
 
 	first.Close()
-	testutil.Eventually(t, "another writes after who has left", func() bool { return refused(second) == "" })
-	lasts(srv)
+	testutil.Eventually(t, "the second viewer writes after the first has closed", func() bool { return refused(second) == "" })
+	extendLease(srv)
 	second.Close()
-	testutil.Eventually(t, "nobody writes after who has left", func() bool { return look(bob).Holder == "" })
+	testutil.Eventually(t, "the lease is free after its viewer has closed", func() bool { return look(bob).Holder == "" })
 	if why := refused(bob); why != "" {
 		t.Error(why)
 	}
 }
 
-// Nobody writes until somebody commands. The lease can be asked for: the holder is told by whom, and it passes when the
-// holder gives it, ends or leaves.
+// TestLeaseIsAskedFor: the lease is free until the first command. A viewer can request it: the holder sees the request,
+// and the lease passes when the holder gives it, lets it expire or closes.
 func TestLeaseIsAskedFor(t *testing.T) {
-	obey := func(_ context.Context, c event.Command) (event.Receipt, error) {
+	execute := func(_ context.Context, c event.Command) (event.Receipt, error) {
 		return event.Receipt{Accepted: true}, nil
 	}
-	srv, ada, s := serve(t, sourcetest.Run(2, 5), obey)
+	srv, ada, s := serve(t, sourcetest.Run(2, 5), execute)
 	dial := dials(t, s)
 	bob, carol := dial("bob"), dial("carol")
 	must := func(c *Client, act view.LeaseAct) view.Lease {
@@ -274,12 +274,12 @@ func TestLeaseIsAskedFor(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if n, heard := c.Watchers(); n != 0 || heard.Holder != l.Holder || heard.Mine != l.Mine {
-			t.Errorf("the client says %+v, and heard %+v", heard, l)
+		if n, cached := c.Watchers(); n != 0 || cached.Holder != l.Holder || cached.Mine != l.Mine {
+			t.Errorf("the client caches %+v, the answer is %+v", cached, l)
 		}
 		return l
 	}
-	writes := func(c *Client) event.Receipt {
+	write := func(c *Client) event.Receipt {
 		t.Helper()
 		r, err := c.Command(testutil.Context(t), event.Command{Action: event.Save})
 		if err != nil {
@@ -289,15 +289,15 @@ func TestLeaseIsAskedFor(t *testing.T) {
 	}
 	for _, c := range []*Client{ada, bob, carol} {
 		if l := must(c, view.LeaseLook); l.Holder != "" || l.Mine {
-			t.Errorf("before anybody wrote %s is told %+v", c.id, l)
+			t.Errorf("before the first command the lease of %s is %+v", c.id, l)
 		}
 	}
-	if r := writes(ada); !r.Accepted {
+	if r := write(ada); !r.Accepted {
 		t.Fatal(r.Reason)
 	}
-	lasts(srv)
-	if r := writes(bob); r.Accepted || !strings.HasPrefix(r.Reason, "ada writes for ") || !strings.Contains(r.Reason, ":take") {
-		t.Errorf("bob is told %+v", r)
+	extendLease(srv)
+	if r := write(bob); r.Accepted || !strings.HasPrefix(r.Reason, "ada writes for ") || !strings.Contains(r.Reason, ":take") {
+		t.Errorf("the receipt of bob is %+v", r)
 	}
 	if l := must(bob, view.LeaseAsk); l.Holder != "ada" || l.Mine || l.Asks != "bob" {
 		t.Errorf("bob asks: %+v", l)
@@ -306,31 +306,31 @@ func TestLeaseIsAskedFor(t *testing.T) {
 		t.Errorf("carol asks too: %v", err)
 	}
 	if _, err := carol.Lease(t.Context(), view.LeaseGive); err == nil {
-		t.Error("carol gives what she has not")
+		t.Error("carol gives the lease that ada holds")
 	}
 	if l := must(ada, view.LeaseLook); !l.Mine || l.Asks != "bob" {
-		t.Errorf("ada is told %+v", l)
+		t.Errorf("the lease of ada is %+v", l)
 	}
 	if l := must(ada, view.LeaseGive); l.Holder != "bob" || l.Mine || l.Asks != "" {
 		t.Errorf("ada gives: %+v", l)
 	}
-	if r := writes(ada); r.Accepted {
-		t.Error("ada writes what she gave away")
+	if r := write(ada); r.Accepted {
+		t.Error("ada writes after she gave the lease")
 	}
-	if r := writes(bob); !r.Accepted {
+	if r := write(bob); !r.Accepted {
 		t.Error(r.Reason)
 	}
 	must(carol, view.LeaseAsk)
 	srv.mu.Lock()
-	srv.lease.until = time.Now() // as if nobody had written for long
+	srv.lease.until = time.Now() // the lease expires
 	srv.mu.Unlock()
 	if l := must(carol, view.LeaseLook); !l.Mine || l.Left <= 0 {
-		t.Errorf("after bob's lease carol is told %+v", l)
+		t.Errorf("after the lease of bob that of carol is %+v", l)
 	}
 	must(bob, view.LeaseAsk)
-	lasts(srv)
+	extendLease(srv)
 	carol.Close()
-	testutil.Eventually(t, "bob's turn after carol has left", func() bool { return must(bob, view.LeaseLook).Mine })
+	testutil.Eventually(t, "bob holds the lease after carol has closed", func() bool { return must(bob, view.LeaseLook).Mine })
 }
 
 func TestHostileLengths(t *testing.T) {
@@ -357,11 +357,11 @@ func TestHostileLengths(t *testing.T) {
 		conn.Close()
 	}
 	if _, err := c.Snapshot(testutil.Context(t), math.MaxUint64); err != nil {
-		t.Errorf("others are disturbed: %v", err)
+		t.Errorf("another client: %v", err)
 	}
 }
 
-// TestBound: whoever asks several runs takes no more of one than it said.
+// TestBound: a client rejects an answer of more bytes than its bound.
 func TestBound(t *testing.T) {
 	_, c, _ := serve(t, sourcetest.Gossip(4, 30), nil)
 	c.Bound(1 << 10)
@@ -370,7 +370,7 @@ func TestBound(t *testing.T) {
 	}
 }
 
-// TestWaits: a wait in vain costs no connection, and one that is called off is over at once.
+// TestWaits: a wait that times out keeps the connection. A canceled wait returns at once.
 func TestWaits(t *testing.T) {
 	dials := 0
 	srv, c, s := serve(t, sourcetest.Run(2, 5), nil)
@@ -383,7 +383,7 @@ func TestWaits(t *testing.T) {
 	for range 5 {
 		ctx, cancel := context.WithTimeout(context.Background(), 5*time.Millisecond)
 		if _, err := c.Next(ctx, v.Position, 10); !errors.Is(err, context.DeadlineExceeded) {
-			t.Errorf("a wait in vain ends with %v", err)
+			t.Errorf("a wait that times out returns %v", err)
 		}
 		cancel()
 	}
@@ -394,15 +394,15 @@ func TestWaits(t *testing.T) {
 	}
 	time.AfterFunc(10*time.Millisecond, cancel)
 	if _, err := c.Next(ctx, v.Position+1, 10); !errors.Is(err, context.Canceled) {
-		t.Errorf("called off, it ends with %v", err)
+		t.Errorf("a canceled wait returns %v", err)
 	}
 	if n, _ := c.Watchers(); n != 1 {
 		t.Errorf("%d viewers", n)
 	}
 }
 
-// A visitor who may look only is told who writes, and cannot ask for the lease, nor for what the host says.
-func TestVisitorCannotAskForTheLease(t *testing.T) {
+// TestReadOnlyClient: a read-only client sees the lease, but cannot request it, nor the process log.
+func TestReadOnlyClient(t *testing.T) {
 	_, ada, s := serve(t, sourcetest.Run(2, 5), func(_ context.Context, c event.Command) (event.Receipt, error) {
 		return event.Receipt{Accepted: true}, nil
 	})
@@ -413,7 +413,7 @@ func TestVisitorCannotAskForTheLease(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if err := session.Say(s.Dir(), "worker 1 joined", time.Now()); err != nil {
+	if err := session.AppendProcessLog(s.Dir(), "worker 1 joined", time.Now()); err != nil {
 		t.Fatal(err)
 	}
 	for _, may := range []bool{false, true} {
@@ -427,39 +427,39 @@ func TestVisitorCannotAskForTheLease(t *testing.T) {
 			return here, nil
 		})
 		if l, err := c.Lease(testutil.Context(t), view.LeaseLook); err != nil || l.Holder != "ada" || l.Mine {
-			t.Errorf("who looks is told %+v, %v", l, err)
+			t.Errorf("the lease is %+v, %v", l, err)
 		}
 		if l, err := c.Lease(testutil.Context(t), view.LeaseAsk); may != (err == nil) || may && l.Asks != "bob@key" || !may && !strings.Contains(err.Error(), "a viewer may look only") {
-			t.Errorf("may command %v: asking gives %+v, %v", may, l, err)
+			t.Errorf("may command %v: a request for the lease returns %+v, %v", may, l, err)
 		}
-		if lines, err := c.Said(testutil.Context(t)); may != (err == nil) || may != (len(lines) == 1 && lines[0].Text == "worker 1 joined") {
-			t.Errorf("may command %v: it is told %v, %v", may, lines, err)
+		if lines, err := c.ProcessLog(testutil.Context(t)); may != (err == nil) || may != (len(lines) == 1 && lines[0].Text == "worker 1 joined") {
+			t.Errorf("may command %v: the process log is %v, %v", may, lines, err)
 		}
 		c.Close()
 	}
 
-	// One on this machine, as of a visitor by SSH, does not read it from the disk either.
+	// A local read-only client, such as one by SSH, does not read the process log from the disk.
 	c, err := Dial(s.Dir(), "viewer@key", false)
 	if err != nil {
 		t.Fatal(err)
 	}
 	defer c.Close()
-	c.Look()
-	_, said := c.Said(testutil.Context(t))
+	c.SetReadOnly()
+	_, said := c.ProcessLog(testutil.Context(t))
 	_, command := c.Command(testutil.Context(t), event.Command{Action: event.Save})
 	_, gate := c.Gate(testutil.Context(t), Gate{Role: "operator"})
 	_, lease := c.Lease(testutil.Context(t), view.LeaseAsk)
 	for what, err := range map[string]error{"said": said, "command": command, "gate": gate, "lease": lease} {
 		if err == nil || !strings.Contains(err.Error(), "a viewer may look only") {
-			t.Errorf("%s of who may look only: %v", what, err)
+			t.Errorf("%s of a read-only client: %v", what, err)
 		}
 	}
 	if l, err := c.Lease(testutil.Context(t), view.LeaseLook); err != nil || l.Holder != "ada" {
-		t.Errorf("who looks is told %+v, %v", l, err)
+		t.Errorf("the lease is %+v, %v", l, err)
 	}
 }
 
-// counted counts what comes over a connection.
+// counted counts the bytes read from a connection.
 type counted struct {
 	net.Conn
 	bytes *atomic.Int64
@@ -471,12 +471,12 @@ func (c counted) Read(p []byte) (int, error) {
 	return n, err
 }
 
-// TestOnlyWhatIsNewIsToldAgain over a link: also where the file has been made shorter, and by a run of before, which
-// tells all of it each time.
-func TestOnlyWhatIsNewIsToldAgain(t *testing.T) {
+// TestProcessLogSendsNewLines: a client gets only lines that it does not have, also after the file was truncated. An
+// older server sends all lines each time.
+func TestProcessLogSendsNewLines(t *testing.T) {
 	_, _, s := serve(t, nil, nil)
 	say := func(text string) {
-		if err := session.Say(s.Dir(), text, time.Now()); err != nil {
+		if err := session.AppendProcessLog(s.Dir(), text, time.Now()); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -490,30 +490,30 @@ func TestOnlyWhatIsNewIsToldAgain(t *testing.T) {
 		return counted{conn, &bytes}, err
 	})
 	defer c.Close()
-	told := func(lines int, last string, most int64) {
+	expect := func(lines int, last string, most int64) {
 		t.Helper()
 		before := bytes.Load()
-		got, err := c.Said(testutil.Context(t))
+		got, err := c.ProcessLog(testutil.Context(t))
 		if err != nil || len(got) != lines || got[lines-1].Text != last || bytes.Load()-before > most {
 			t.Fatalf("%d lines in %d bytes, %v: want %d in at most %d", len(got), bytes.Load()-before, err, lines, most)
 		}
 	}
-	say(strings.Repeat("a line that was said\n", 500))
-	told(500, "a line that was said", 50000)
-	told(500, "a line that was said", 200)
+	say(strings.Repeat("a line of a process\n", 500))
+	expect(500, "a line of a process", 50000)
+	expect(500, "a line of a process", 200)
 	say("new")
-	told(501, "new", 300)
+	expect(501, "new", 300)
 	if err := os.WriteFile(filepath.Join(s.Dir(), session.HostLog), []byte("panic: x\n"), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	told(502, "panic: x", 300)
-	say("newer") // below those with times
-	told(503, "panic: x", 400)
-	if err := os.Remove(filepath.Join(s.Dir(), session.SaidFile)); err != nil {
+	expect(502, "panic: x", 300)
+	say("newer") // before those without times
+	expect(503, "panic: x", 400)
+	if err := os.Remove(filepath.Join(s.Dir(), session.ProcessLogFile)); err != nil {
 		t.Fatal(err)
 	}
 	say("after")
-	told(2, "panic: x", 300)
+	expect(2, "panic: x", 300)
 
 	for _, after := range []int{0, 7} {
 		old := NewClient("bob", false, func(context.Context) (net.Conn, error) {
@@ -527,7 +527,7 @@ func TestOnlyWhatIsNewIsToldAgain(t *testing.T) {
 			return here, nil
 		})
 		for range 2 {
-			if lines, err := old.Said(testutil.Context(t)); (err == nil) != (after == 0) || err == nil && len(lines) != 1 {
+			if lines, err := old.ProcessLog(testutil.Context(t)); (err == nil) != (after == 0) || err == nil && len(lines) != 1 {
 				t.Errorf("after %d: %v, %v", after, lines, err)
 			}
 		}
@@ -535,27 +535,26 @@ func TestOnlyWhatIsNewIsToldAgain(t *testing.T) {
 	}
 }
 
-// TestReceiptOfWhatEndsTheRun: who stops a run is told that it was obeyed, though the control socket closes with it.
-func TestReceiptOfWhatEndsTheRun(t *testing.T) {
+// TestReceiptOfStop: the client that stops a run gets a receipt before the control socket closes.
+func TestReceiptOfStop(t *testing.T) {
 	var srv *Server
-	obey := func(_ context.Context, c event.Command) (event.Receipt, error) {
+	execute := func(_ context.Context, c event.Command) (event.Receipt, error) {
 		go srv.Close()
 		testutil.Eventually(t, "the control socket begins to close", func() bool {
 			srv.mu.Lock()
 			defer srv.mu.Unlock()
 			return srv.over
 		})
-		time.Sleep(20 * time.Millisecond) // it would have closed
+		time.Sleep(20 * time.Millisecond) // time in which the socket must not close
 		return event.Receipt{ID: c.ID, Accepted: true}, nil
 	}
-	srv, c, _ := serve(t, sourcetest.Run(2, 5), obey)
+	srv, c, _ := serve(t, sourcetest.Run(2, 5), execute)
 	if r, err := c.Command(testutil.Context(t), event.Command{ID: 3, Action: event.Stop}); err != nil || !r.Accepted {
 		t.Errorf("receipt %+v, %v", r, err)
 	}
 }
 
-// TestClosedAtOnce: a control socket may be closed as soon as it was told to serve, as that of a run of a few
-// milliseconds is; with the race detector it was found that it might not.
+// TestClosedAtOnce: Close may be called at once after Serve, as by a run of a few milliseconds.
 func TestClosedAtOnce(t *testing.T) {
 	for i := range 100 {
 		srv := NewServer("", view.New(), nil)
@@ -567,7 +566,7 @@ func TestClosedAtOnce(t *testing.T) {
 		srv.Close()
 		if c, err := l.Accept(); err == nil {
 			c.Close()
-			t.Fatalf("%d: it still listens", i)
+			t.Fatalf("%d: the socket still listens", i)
 		}
 	}
 }

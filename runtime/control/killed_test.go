@@ -14,7 +14,7 @@ import (
 	"brood/runtime/view/sourcetest"
 )
 
-// TestServerThatDies: a conversation that breaks off is no end of the run.
+// TestServerThatDies: a broken connection is not the end of the run.
 func TestServerThatDies(t *testing.T) {
 	here, there := net.Pipe()
 	c := NewClient("ada", false, func(context.Context) (net.Conn, error) { return here, nil })
@@ -24,11 +24,11 @@ func TestServerThatDies(t *testing.T) {
 		there.Close()
 	}()
 	if _, err := c.Next(t.Context(), 0, 10); err == nil || errors.Is(err, io.EOF) {
-		t.Errorf("a server that dies is told as %v", err)
+		t.Errorf("after the death of the server: %v", err)
 	}
 }
 
-// TestKilled: of a session whose process has gone, a client tells the rest of the log, and then how it ended.
+// TestKilled: if the process of a session has ended, a client returns the other records of the log and then its end.
 func TestKilled(t *testing.T) {
 	for name, ends := range map[string]bool{"killed": false, "finished": true} {
 		t.Run(name, func(t *testing.T) {
@@ -70,7 +70,7 @@ func TestKilled(t *testing.T) {
 			}
 			now, err := c.Snapshot(t.Context(), 1<<62)
 			if ends && (err != nil || now.Position != v.Position || !now.Over()) || !ends && !errors.Is(err, view.ErrKilled) {
-				t.Errorf("a snapshot is %+v, %v", now, err)
+				t.Errorf("snapshot %+v, %v", now, err)
 			}
 		})
 	}

@@ -13,8 +13,8 @@ import (
 	"brood/runtime/view"
 )
 
-// TestSlowViewer: a viewer whose machine is so busy that it asks again seconds later sees how the run ended, and the
-// run ends then. One that never asks does not hold it up for longer than lastLook.
+// TestSlowViewer: a slow viewer whose next request comes seconds later gets the end of the run, and Close returns then.
+// Close waits for a viewer without further requests no longer than closeTimeout.
 func TestSlowViewer(t *testing.T) {
 	for name, asks := range map[string]bool{"slow": true, "hanging": false} {
 		t.Run(name, func(t *testing.T) {
@@ -35,14 +35,14 @@ func TestSlowViewer(t *testing.T) {
 					time.Sleep(4 * time.Second)
 					b, err := c.Next(t.Context(), 1, 10)
 					if err != nil || len(b.Records) != 1 || b.Records[0].State.Phase != event.Stopped {
-						t.Fatalf("it sees %+v, %v", b, err)
+						t.Fatalf("the viewer gets %+v, %v", b, err)
 					}
 					if _, err := c.Next(t.Context(), 2, 10); !errors.Is(err, io.EOF) {
-						t.Errorf("and then %v", err)
+						t.Errorf("after the last record: %v", err)
 					}
 				}
 				<-closed
-				if took := time.Since(began); took > lastLook+time.Second || asks && took > 5*time.Second {
+				if took := time.Since(began); took > closeTimeout+time.Second || asks && took > 5*time.Second {
 					t.Errorf("the control socket closes after %v", took)
 				}
 			})

@@ -16,12 +16,12 @@ const leaseFor = 10 * time.Second
 
 // lease is the writer's lease. At most one viewer holds it, even if its user has several viewers open.
 type lease struct {
-	holder, next party // next has requested the lease; both may be zero
+	holder, next viewerID // next has requested the lease; both may be zero
 	until        time.Time
 }
 
-// party identifies a viewer. The zero party is none.
-type party struct {
+// viewerID identifies a viewer. The zero viewerID is none.
+type viewerID struct {
 	name string // of the user
 	// viewer is a random identifier that the client drew. It is secret, so that no other client can take the viewer's
 	// place. It is "" for commands that come from no viewer, as those of `brood set`.
@@ -29,21 +29,23 @@ type party struct {
 	by     net.Conn // connection of its last request or command; its request for the lease ends with the connection
 }
 
-func (p party) isZero() bool { return p.by == nil }
+func (p viewerID) isZero() bool { return p.by == nil }
 
 // same reports whether both are the same viewer.
-func (p party) same(q party) bool { return !p.isZero() && p.name == q.name && p.viewer == q.viewer }
+func (p viewerID) same(q viewerID) bool {
+	return !p.isZero() && p.name == q.name && p.viewer == q.viewer
+}
 
 // actsFor reports whether q is the same viewer as p, or no viewer but the same user.
-func (p party) actsFor(q party) bool {
+func (p viewerID) actsFor(q viewerID) bool {
 	return p.same(q) || !p.isZero() && p.name == q.name && q.viewer == ""
 }
 
 // linked reports whether the viewer is on another machine: only those have a name of the form NAME@KEY.
-func (p party) linked() bool { return strings.Contains(p.name, "@") }
+func (p viewerID) linked() bool { return strings.Contains(p.name, "@") }
 
 // nameFor returns the name of p as shown to q. It marks another viewer of q's user.
-func (p party) nameFor(q party) string {
+func (p viewerID) nameFor(q viewerID) string {
 	if p.isZero() || p.name != q.name || p.actsFor(q) {
 		return p.name
 	}
@@ -56,15 +58,15 @@ func (l *lease) settle(now time.Time) {
 		return
 	}
 	l.grant(l.next, now)
-	l.next = party{}
+	l.next = viewerID{}
 }
 
-func (l *lease) grant(to party, now time.Time) {
+func (l *lease) grant(to viewerID, now time.Time) {
 	l.holder, l.until = to, now.Add(leaseFor)
 }
 
 // of returns the lease as reported to a client.
-func (l *lease) of(client party, now time.Time) view.Lease {
+func (l *lease) of(client viewerID, now time.Time) view.Lease {
 	if l.settle(now); l.holder.isZero() {
 		return view.Lease{}
 	}
@@ -79,7 +81,7 @@ func (l *lease) of(client party, now time.Time) view.Lease {
 // command checks whether a command is allowed. It grants the lease to the viewer that commands and returns "". If
 // another viewer holds the lease and take is not set, it returns the reason for the rejection. A command of the
 // holder's user that comes from no viewer is allowed and does not change the lease.
-func (l *lease) command(from party, take bool, now time.Time) string {
+func (l *lease) command(from viewerID, take bool, now time.Time) string {
 	l.settle(now)
 	switch {
 	case l.holder.isZero(), take, l.holder.same(from):
@@ -91,13 +93,13 @@ func (l *lease) command(from party, take bool, now time.Time) string {
 	}
 	l.grant(from, now)
 	if l.next.same(from) {
-		l.next = party{}
+		l.next = viewerID{}
 	}
 	return ""
 }
 
 // ask grants a free lease, or queues the viewer as the next holder. It returns an error if another viewer is queued.
-func (l *lease) ask(from party, now time.Time) error {
+func (l *lease) ask(from viewerID, now time.Time) error {
 	switch l.settle(now); {
 	case l.holder.isZero():
 		l.grant(from, now)
@@ -112,9 +114,9 @@ func (l *lease) ask(from party, now time.Time) error {
 }
 
 // give passes the lease to the next viewer, or frees it. It returns an error if from does not hold it.
-func (l *lease) give(from party, now time.Time) error {
+func (l *lease) give(from viewerID, now time.Time) error {
 	if l.settle(now); !l.holder.same(from) {
-		return fmt.Errorf("you do not hold the writer's lease: there is nothing to give")
+		return fmt.Errorf("you do not hold the writer's lease: only its holder can give it")
 	}
 	l.until = now
 	l.settle(now)
@@ -122,12 +124,12 @@ func (l *lease) give(from party, now time.Time) error {
 }
 
 // leave removes a viewer that has left; a request without a viewer removes all viewers of its user.
-func (l *lease) leave(from party) {
+func (l *lease) leave(from viewerID) {
 	if l.holder.actsFor(from) {
-		l.holder = party{}
+		l.holder = viewerID{}
 	}
 	if l.next.actsFor(from) {
-		l.next = party{}
+		l.next = viewerID{}
 	}
 }
 
@@ -135,9 +137,9 @@ func (l *lease) leave(from party) {
 // reconnect: it is local, or it is no viewer.
 func (l *lease) disconnected(c net.Conn) {
 	if l.holder.by == c && (l.holder.viewer == "" || !l.holder.linked()) {
-		l.holder = party{}
+		l.holder = viewerID{}
 	}
 	if l.next.by == c {
-		l.next = party{}
+		l.next = viewerID{}
 	}
 }

@@ -13,9 +13,9 @@ import (
 	"brood/runtime/view/sourcetest"
 )
 
-// TestLeaseOutlivesALostLink: a viewer whose link breaks off and who comes back still writes, and nobody else does
-// meanwhile: neither another person, nor another viewer of theirs, nor who takes their name and guesses. Who leaves by
-// themselves writes no more.
+// TestLeaseOutlivesALostLink: a viewer whose connection breaks and who reconnects still holds the lease. No other
+// viewer gets it in the meantime: neither of another user, nor of the same user, nor one that guesses the identifier. A
+// viewer that closes releases the lease.
 func TestLeaseOutlivesALostLink(t *testing.T) {
 	srv, _, s := serve(t, sourcetest.Run(2, 5), func(context.Context, event.Command) (event.Receipt, error) {
 		return event.Receipt{Accepted: true}, nil
@@ -31,10 +31,10 @@ func TestLeaseOutlivesALostLink(t *testing.T) {
 		return r.Accepted
 	}
 	if !writes(ada) {
-		t.Fatal("the first to command is refused")
+		t.Fatal("the first command is refused")
 	}
-	lasts(srv)
-	lose := func() { // as a link that breaks off
+	extendLease(srv)
+	disconnect := func() { // closes the connections without a release of the lease
 		for _, l := range []*line{&ada.act, &ada.watch} {
 			if l.c != nil {
 				l.c.Close()
@@ -42,47 +42,47 @@ func TestLeaseOutlivesALostLink(t *testing.T) {
 			}
 		}
 	}
-	lose()
+	disconnect()
 	bob, elsewhere, guess := dial("bob"), dial("ada@elsewhere"), dial("ada@elsewhere")
 	guess.viewer = strings.Repeat("A", len(ada.viewer))
 	for end := time.Now().Add(300 * time.Millisecond); time.Now().Before(end); time.Sleep(20 * time.Millisecond) {
-		for name, c := range map[string]*Client{"another person": bob, "another viewer": elsewhere, "who guesses": guess} {
+		for name, c := range map[string]*Client{"another user": bob, "another viewer": elsewhere, "a guessed identifier": guess} {
 			if writes(c) {
-				t.Fatalf("%s writes while the holder is away", name)
+				t.Fatalf("%s writes while the holder is disconnected", name)
 			}
 			if l, err := c.Lease(testutil.Context(t), view.LeaseLook); err != nil || l.Mine || strings.Contains(l.Holder, ada.viewer) {
-				t.Fatalf("%s is told %+v, %v", name, l, err)
+				t.Fatalf("%s: the lease is %+v, %v", name, l, err)
 			}
 		}
 	}
 	if l, err := ada.Lease(testutil.Context(t), view.LeaseLook); err != nil || !l.Mine {
-		t.Errorf("who comes back is told %+v, %v", l, err)
+		t.Errorf("after a reconnect the lease is %+v, %v", l, err)
 	}
 	if !writes(ada) {
-		t.Error("who comes back does not write")
+		t.Error("a command after a reconnect is refused")
 	}
-	lasts(srv)
-	lose()
+	extendLease(srv)
+	disconnect()
 	if !writes(ada) {
-		t.Error("who comes back again does not write")
+		t.Error("a command after another reconnect is refused")
 	}
-	lasts(srv)
+	extendLease(srv)
 	ada.Close()
-	testutil.Eventually(t, "another writes after who has left", func() bool { return writes(bob) })
+	testutil.Eventually(t, "another viewer writes after the holder has closed", func() bool { return writes(bob) })
 }
 
-// lasts makes a lease last longer than any test: on a slow machine it would end by itself.
-func lasts(srv *Server) {
+// extendLease makes the lease outlast the test, since it would expire on a slow machine.
+func extendLease(srv *Server) {
 	srv.mu.Lock()
 	defer srv.mu.Unlock()
 	srv.lease.until = time.Now().Add(time.Hour)
 }
 
-// TestLeaseOfALostLinkEnds: it lasts as long as it would have, and then is whose turn it is. What is held without a
-// drawn name, by which nobody could come back, ends at once.
+// TestLeaseOfALostLinkEnds: a lease whose connection broke expires at its time and passes to the next viewer. One that
+// is held without an identifier, or by a local viewer, ends at once, since its holder cannot reconnect.
 func TestLeaseOfALostLinkEnds(t *testing.T) {
 	one, two, again := net.Conn(&net.TCPConn{}), net.Conn(&net.UDPConn{}), net.Conn(&net.UnixConn{})
-	ada, bob := party{"ada@elsewhere", "drawn", one}, party{"bob", "other", two}
+	ada, bob := viewerID{"ada@elsewhere", "drawn", one}, viewerID{"bob", "other", two}
 	now := time.Unix(1e9, 0)
 	var l lease
 	if why := l.command(ada, false, now); why != "" {
@@ -103,16 +103,16 @@ func TestLeaseOfALostLinkEnds(t *testing.T) {
 	l.disconnected(one)
 	ada.by = again
 	if why := l.command(ada, false, now.Add(time.Second)); why != "" || !l.until.Equal(now.Add(time.Second+leaseFor)) {
-		t.Errorf("over another link: %q, until %v", why, l.until)
+		t.Errorf("over another connection: %q, until %v", why, l.until)
 	}
 	l = lease{}
-	_ = l.command(party{"ada@elsewhere", "", one}, false, now)
+	_ = l.command(viewerID{"ada@elsewhere", "", one}, false, now)
 	if l.disconnected(one); !l.holder.isZero() {
-		t.Error("what is held by no viewer outlives its connection")
+		t.Error("the lease of no viewer outlives its connection")
 	}
 	l = lease{}
-	_ = l.command(party{"ada", "drawn", one}, false, now)
+	_ = l.command(viewerID{"ada", "drawn", one}, false, now)
 	if l.disconnected(one); !l.holder.isZero() {
-		t.Error("what a viewer on this machine holds outlives its process")
+		t.Error("the lease of a local viewer outlives its process")
 	}
 }

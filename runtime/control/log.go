@@ -11,8 +11,8 @@ import (
 	"brood/runtime/view"
 )
 
-// past reads up to most records after a position from the log in dir. It returns io.EOF if there are none.
-func past(dir string, after uint64, most int) ([]event.Record, error) {
+// readLog reads up to most records after a position from the log in dir. It returns io.EOF if there are none.
+func readLog(dir string, after uint64, most int) ([]event.Record, error) {
 	r, err := session.OpenReader(dir)
 	if err != nil {
 		return nil, err
@@ -35,7 +35,7 @@ func past(dir string, after uint64, most int) ([]event.Record, error) {
 	return out, nil
 }
 
-// folded returns the view after the first at records of the log in dir, or after all of them if there are fewer.
+// viewOfLog returns the view after the first at records of the log in dir, or after all of them if there are fewer.
 func folded(dir string, at uint64) (*view.View, error) {
 	r, err := session.OpenReader(dir)
 	if err != nil {
@@ -56,22 +56,23 @@ func folded(dir string, at uint64) (*view.View, error) {
 	return v, nil
 }
 
-// dies is the longest time between the operating system closing the socket of a killed process and freeing its lock.
-const dies = 300 * time.Millisecond
+// freeLockWithin is the longest time between the operating system closing the socket of a killed process and freeing
+// its lock.
+const freeLockWithin = 300 * time.Millisecond
 
 // orphaned reports whether no process records the session any more, so that its log is complete.
 func (c *Client) orphaned(ctx context.Context) bool {
 	if c.dir == "" {
 		return false
 	}
-	ctx, cancel := context.WithTimeout(ctx, dies)
+	ctx, cancel := context.WithTimeout(ctx, freeLockWithin)
 	defer cancel()
 	for ctx.Err() == nil {
 		if running, _ := session.Running(c.dir); !running {
 			return true
 		}
 		select {
-		case <-time.After(dies / 30):
+		case <-time.After(freeLockWithin / 30):
 		case <-ctx.Done():
 		}
 	}
@@ -87,9 +88,9 @@ func (c *Client) end() error {
 	return view.ErrKilled
 }
 
-// rest returns the records of such a log after a position.
-func (c *Client) rest(after view.Position, most int) (b view.Batch, err error) {
-	b.Records, err = past(c.dir, after, max(1, most))
+// remainingRecords returns the records of the log of an ended or killed run after a position.
+func (c *Client) remainingRecords(after view.Position, most int) (b view.Batch, err error) {
+	b.Records, err = readLog(c.dir, after, max(1, most))
 	if errors.Is(err, io.EOF) {
 		return b, c.end()
 	}
@@ -97,8 +98,8 @@ func (c *Client) rest(after view.Position, most int) (b view.Batch, err error) {
 	return b, err
 }
 
-// remains returns the view of such a log.
-func (c *Client) remains(at view.Position) (*view.View, error) {
+// finalView returns the view of the log of an ended run, and ErrKilled for a killed one.
+func (c *Client) finalView(at view.Position) (*view.View, error) {
 	if err := c.end(); !errors.Is(err, io.EOF) {
 		return nil, err
 	}

@@ -103,14 +103,14 @@ func (q request) commands() bool {
 	return q.Command != nil || q.Gate != nil || q.Said || q.Lease == view.LeaseAsk || q.Lease == view.LeaseGive
 }
 
-var errLooks = errors.New("a viewer may look only: ask for an operator's URL (brood invite SESSION --role operator)")
+var errReadOnly = errors.New("a viewer may look only: ask for an operator's URL (brood invite SESSION --role operator)")
 
 // refuse returns the answer to a request that a read-only client may not send.
 func refuse(q request) (a answer) {
 	if q.Command != nil {
-		a.Receipt = event.Receipt{ID: q.Command.ID, Reason: errLooks.Error()}
+		a.Receipt = event.Receipt{ID: q.Command.ID, Reason: errReadOnly.Error()}
 	} else {
-		a.Err = errLooks.Error()
+		a.Err = errReadOnly.Error()
 	}
 	return a
 }

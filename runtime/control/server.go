@@ -135,15 +135,15 @@ func (s *Server) Serve(l net.Listener) {
 	})
 }
 
-// lastLook is how long Close waits for viewers to read the end of a run. Remote viewers cannot read it from the log. It
-// is many times the interval between two requests on a busy machine.
-const lastLook = 5 * time.Second
+// closeTimeout is how long Close waits for viewers to read the end of a run. Remote viewers cannot read it from the
+// log. It is many times the interval between two requests on a busy machine.
+const closeTimeout = 5 * time.Second
 
-// Close ends all connections. First it waits up to lastLook for viewers that have not read the end of the run and for
-// clients that wait for a receipt, for example of the command that ended the run.
+// Close ends all connections. First it waits up to closeTimeout for viewers that have not read the end of the run and
+// for clients that wait for a receipt, for example of the command that ended the run.
 func (s *Server) Close() {
 	s.Over()
-	deadline := time.Now().Add(lastLook)
+	deadline := time.Now().Add(closeTimeout)
 	for time.Now().Before(deadline) {
 		s.mu.Lock()
 		n := s.viewers + s.pending
@@ -209,7 +209,7 @@ func (s *Server) addPending(q request, n int) {
 // answer executes a request from connection c. Errors are part of the answer.
 func (s *Server) answer(ctx context.Context, c net.Conn, q request) (a answer) {
 	var err error
-	from := party{q.Client, q.Viewer[:min(len(q.Viewer), maxViewer)], c}
+	from := viewerID{q.Client, q.Viewer[:min(len(q.Viewer), maxViewer)], c}
 	switch {
 	case q.Ahead: // the run has started: the answer is a nil Ahead
 	case q.Lease != "":
@@ -222,7 +222,7 @@ func (s *Server) answer(ctx context.Context, c net.Conn, q request) (a answer) {
 			a.URL, err = s.Gate(*q.Gate)
 		}
 	case q.Said:
-		a.Said, err = session.Said(s.dir)
+		a.Said, err = session.ProcessLog(s.dir)
 		if q.Heard != nil {
 			a.After = q.Heard.After(a.Said)
 			a.Said = a.Said[a.After:]
@@ -250,7 +250,7 @@ func (s *Server) answer(ctx context.Context, c net.Conn, q request) (a answer) {
 }
 
 // apply executes a command unless another viewer holds the writer's lease; then the receipt has the reason.
-func (s *Server) apply(ctx context.Context, from party, take bool, c event.Command) (event.Receipt, error) {
+func (s *Server) apply(ctx context.Context, from viewerID, take bool, c event.Command) (event.Receipt, error) {
 	s.mu.Lock()
 	reason := s.lease.command(from, take, time.Now())
 	s.mu.Unlock()
@@ -261,7 +261,7 @@ func (s *Server) apply(ctx context.Context, from party, take bool, c event.Comma
 }
 
 // changeLease requests, transfers or releases the writer's lease.
-func (s *Server) changeLease(from party, act view.LeaseAct) error {
+func (s *Server) changeLease(from viewerID, act view.LeaseAct) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	switch act {
@@ -306,7 +306,7 @@ func (s *Server) next(ctx context.Context, after uint64, most int, wait time.Dur
 		switch {
 		case len(b.Records) > 0:
 		case old:
-			if b.Records, err = past(s.dir, after, most); err != nil {
+			if b.Records, err = readLog(s.dir, after, most); err != nil {
 				return b, err
 			}
 		case over:

@@ -111,7 +111,7 @@ func (o Order) fork(ctx context.Context, progress func(event.Commit)) (r Opened,
 			return r, err
 		}
 		defer a.Close()
-		progress = func(k event.Commit) { a.Tell(k.To) }
+		progress = func(k event.Commit) { a.Report(k.To) }
 	}
 	own, err := resumedProgram(o.Options)
 	if err != nil {

@@ -88,7 +88,7 @@ func (s *Server) releaseLease(dir, name string) {
 	defer cancel()
 	c := control.NewClient(name, false, func(ctx context.Context) (net.Conn, error) { return dialSession(ctx, dir) })
 	defer c.Close()
-	c.Stand()                            // acts for all clients of that name
+	c.ActAsUser()                        // acts for all clients of that name
 	_, _ = c.Lease(ctx, view.LeaseLeave) // on failure the lease expires
 }
 

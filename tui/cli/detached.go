@@ -178,7 +178,7 @@ func spawn(dir string, in io.Reader, args ...string) (*exec.Cmd, string, error) 
 	if err := os.MkdirAll(dir, 0o700); err != nil {
 		return nil, "", fmt.Errorf("session %s: %w", dir, err)
 	}
-	_ = session.KeepSaid(dir) // a failure only loses the log of the previous process
+	_ = session.KeepHostLog(dir) // a failure only loses the log of the previous process
 	logPath := filepath.Join(dir, session.HostLog)
 	log, err := os.OpenFile(logPath, os.O_CREATE|os.O_WRONLY|os.O_TRUNC, 0o600)
 	if err != nil {

@@ -119,10 +119,10 @@ func TestARunWithAURLIsOverlaid(t *testing.T) {
 	}
 
 	for says, change := range map[string]func(*view.View){
-		"holds no committed round":  func(v *view.View) { *v = *view.New() },
-		"bring both to one version": func(v *view.View) { v.Fold-- },
-		"its seconds do not grow":   func(v *view.View) { v.Clock.Ticks[3][axis.Seconds] = math.NaN() },
-		"its rounds do not grow":    func(v *view.View) { v.Clock.Ticks[3][axis.Rounds] = 1e6 },
+		"holds no committed round":              func(v *view.View) { *v = *view.New() },
+		"use the same version on both machines": func(v *view.View) { v.Fold-- },
+		"its seconds decrease between commits":  func(v *view.View) { v.Clock.Ticks[3][axis.Seconds] = math.NaN() },
+		"its rounds decrease between commits":   func(v *view.View) { v.Clock.Ticks[3][axis.Rounds] = 1e6 },
 	} {
 		url, end := served(t, shown(change))
 		a := askURL(t.Context(), hostLine{Name: "night", URL: url})

@@ -24,7 +24,7 @@ func TestWhatIsSaidIsKept(t *testing.T) {
 	k.note("worker 1 joined")
 	k.fail(nil)
 	k.fail(errors.New("the disk is full"))
-	lines, err := session.Said(dir)
+	lines, err := session.ProcessLog(dir)
 	var texts []string
 	for _, l := range lines {
 		texts = append(texts, l.Text)
@@ -43,10 +43,10 @@ func TestNothingKeptStopsNoRun(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if err := errors.Join(s.Close(), os.Mkdir(filepath.Join(s.Dir(), session.SaidFile), 0o700), os.WriteFile(filepath.Join(s.Dir(), session.HostLog), []byte("x"), 0o600)); err != nil {
+	if err := errors.Join(s.Close(), os.Mkdir(filepath.Join(s.Dir(), session.ProcessLogFile), 0o700), os.WriteFile(filepath.Join(s.Dir(), session.HostLog), []byte("x"), 0o600)); err != nil {
 		t.Fatal(err)
 	}
-	if session.KeepSaid(s.Dir()) == nil {
+	if session.KeepHostLog(s.Dir()) == nil {
 		t.Fatal("it is kept")
 	}
 	child, _, err := spawn(s.Dir(), nil, "-test.run=^$")

@@ -97,7 +97,7 @@ func workbenchFor(dir string, v sshserver.Visitor) (tui.Options, error) {
 	if v.Command {
 		opt.Commander = client
 	} else {
-		client.Look()
+		client.SetReadOnly()
 	}
 	return opt, nil
 }

@@ -22,7 +22,7 @@ func TestVisitorsBySSH(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer s.Close()
-	if err := session.Say(s.Dir(), "worker 1 joined", time.Now()); err != nil {
+	if err := session.AppendProcessLog(s.Dir(), "worker 1 joined", time.Now()); err != nil {
 		t.Fatal(err)
 	}
 	socket, err := session.SocketPath(s.Dir())
@@ -41,7 +41,7 @@ func TestVisitorsBySSH(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		lines, err := opt.Source.(tui.Teller).Said(testutil.Context(t))
+		lines, err := opt.Source.(tui.Teller).ProcessLog(testutil.Context(t))
 		if may != (len(lines) == 1 && err == nil) || may != (opt.Commander != nil) || !may && !strings.Contains(err.Error(), "may look only") {
 			t.Errorf("may command %v: it is told %v, %v", may, lines, err)
 		}

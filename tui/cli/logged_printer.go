@@ -64,7 +64,7 @@ func (k *loggedPrinter) log(text string) {
 		k.before = append(k.before, text)
 		return
 	}
-	_ = session.Say(k.dir, text, time.Now())
+	_ = session.AppendProcessLog(k.dir, text, time.Now())
 }
 
 func (k *loggedPrinter) note(text string) {

@@ -94,7 +94,7 @@ func listCommand(dir string) string {
 // commandAndLeave sends a command and then returns the writer lease. The next client need not wait until the run
 // notices that this one has disconnected.
 func (r runConn) commandAndLeave(ctx context.Context, cmd event.Command) (event.Receipt, error) {
-	r.Stand()
+	r.ActAsUser()
 	receipt, err := r.Command(ctx, cmd)
 	if err == nil {
 		_, _ = r.Lease(ctx, view.LeaseGive) // another client may have the lease, or the run may be over

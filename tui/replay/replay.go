@@ -72,13 +72,13 @@ func NewReplay(l Log) *Replay {
 
 // Sayer is optionally implemented by a Log that has the output of the processes of the run, see [Teller].
 type Sayer interface {
-	Said() ([]session.Line, error)
+	ProcessLog() ([]session.Line, error)
 }
 
-// Said implements Teller.
-func (r *Replay) Said(context.Context) ([]session.Line, error) {
+// ProcessLog implements Teller.
+func (r *Replay) ProcessLog(context.Context) ([]session.Line, error) {
 	if s, ok := r.log.(Sayer); ok {
-		return s.Said()
+		return s.ProcessLog()
 	}
 	return nil, nil
 }

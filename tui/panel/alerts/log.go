@@ -19,10 +19,10 @@ const processKind = "host"
 
 const logPollPeriod = 2 * time.Second
 
-// Teller is optionally implemented by a Source. Said returns the output of the processes of the run, oldest first. It
+// Teller is optionally implemented by a Source. ProcessLog returns the output of the processes of the run, oldest first. It
 // may run concurrently with Snapshot and Next.
 type Teller interface {
-	Said(ctx context.Context) ([]session.Line, error)
+	ProcessLog(ctx context.Context) ([]session.Line, error)
 }
 
 // logView is the state of the log panel, which replaces the Alerts screen: the events of the run and the output of
@@ -115,7 +115,7 @@ func (p *logView) poll(m *panel.Host) tea.Cmd {
 	ctx, gen := m.Reading.Ctx, m.Feed.Gen
 	p.asking, p.asked = true, m.Opt.Clock()
 	return m.Task(func() tea.Msg {
-		lines, err := teller.Said(ctx)
+		lines, err := teller.ProcessLog(ctx)
 		return panel.Reply(func(m *panel.Host) tea.Cmd {
 			if m.Feed.Gen != gen { // the user has opened another run
 				return nil

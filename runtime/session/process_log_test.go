@@ -11,21 +11,21 @@ import (
 	"time"
 )
 
-// TestSaid: lines come back clean, with their times, of several processes, and the file stays small.
-func TestSaid(t *testing.T) {
+// TestProcessLog: lines come back clean, with their times, of several processes, and the file stays small.
+func TestProcessLog(t *testing.T) {
 	dir, now := t.TempDir(), time.Date(2026, 11, 24, 16, 0, 0, 0, time.UTC)
-	if lines, err := Said(dir); err != nil || len(lines) != 0 {
+	if lines, err := ProcessLog(dir); err != nil || len(lines) != 0 {
 		t.Fatalf("of a session of which nothing was said there is %v, %v", lines, err)
 	}
-	check(t, Say(dir, "worker 1 joined\n\n  a second\x1b[2J line\xff", now))
+	check(t, AppendProcessLog(dir, "worker 1 joined\n\n  a second\x1b[2J line\xff", now))
 	check(t, os.WriteFile(filepath.Join(dir, HostLog), []byte("panic: x\n\tat y\n"), 0o600))
-	lines, err := Said(dir)
+	lines, err := ProcessLog(dir)
 	if err != nil || len(lines) != 4 || lines[0] != (Line{At: now.UnixNano(), Text: "worker 1 joined"}) || lines[1].Text != "a second [2J line" || lines[3].Text != "at y" || lines[3].At == 0 {
 		t.Fatalf("%+v, %v", lines, err)
 	}
 
 	// What the process before said goes to what is kept.
-	check(t, KeepSaid(dir))
+	check(t, KeepHostLog(dir))
 	if _, err := os.Stat(filepath.Join(dir, HostLog)); err != nil {
 		t.Errorf("where there is no session yet it is kept: %v", err)
 	}
@@ -33,28 +33,28 @@ func TestSaid(t *testing.T) {
 	check(t, err)
 	check(t, s.Close())
 	check(t, os.Rename(filepath.Join(dir, HostLog), filepath.Join(s.Dir(), HostLog)))
-	check(t, os.Rename(filepath.Join(dir, SaidFile), filepath.Join(s.Dir(), SaidFile)))
+	check(t, os.Rename(filepath.Join(dir, ProcessLogFile), filepath.Join(s.Dir(), ProcessLogFile)))
 	dir = s.Dir()
-	check(t, KeepSaid(dir))
-	check(t, KeepSaid(dir))
-	if again, err := Said(dir); err != nil || len(again) != 4 || again[3].Text != "at y" {
+	check(t, KeepHostLog(dir))
+	check(t, KeepHostLog(dir))
+	if again, err := ProcessLog(dir); err != nil || len(again) != 4 || again[3].Text != "at y" {
 		t.Errorf("%+v, %v", again, err)
 	}
 	if _, err := os.Stat(filepath.Join(dir, HostLog)); !os.IsNotExist(err) {
 		t.Errorf("it is there twice: %v", err)
 	}
 
-	f, err := os.OpenFile(filepath.Join(dir, SaidFile), os.O_APPEND|os.O_WRONLY, 0)
+	f, err := os.OpenFile(filepath.Join(dir, ProcessLogFile), os.O_APPEND|os.O_WRONLY, 0)
 	check(t, err)
 	_, err = f.WriteString("no time here\n" + strings.Repeat("2026-11-24T16:00:00.000Z old\n", 12000))
 	check(t, err)
 	check(t, f.Close())
 	for i := range 3 {
-		check(t, Say(dir, fmt.Sprint("new ", i), now))
+		check(t, AppendProcessLog(dir, fmt.Sprint("new ", i), now))
 	}
-	lines, err = Said(dir)
-	stat, failed := os.Stat(filepath.Join(dir, SaidFile))
-	if err != nil || failed != nil || stat.Size() > saidMost || len(lines) < 1000 || lines[0].Text != "old" || lines[len(lines)-1].Text != "new 2" {
+	lines, err = ProcessLog(dir)
+	stat, failed := os.Stat(filepath.Join(dir, ProcessLogFile))
+	if err != nil || failed != nil || stat.Size() > processLogMost || len(lines) < 1000 || lines[0].Text != "old" || lines[len(lines)-1].Text != "new 2" {
 		t.Errorf("%d lines from %+v to %+v in %d bytes, %v", len(lines), lines[0], lines[len(lines)-1], stat.Size(), err)
 	}
 }
@@ -66,16 +66,16 @@ func TestWhatIsKeptIsSaidOnce(t *testing.T) {
 	check(t, s.Close())
 	dir, now := s.Dir(), time.Now()
 	host := filepath.Join(dir, HostLog)
-	check(t, Say(dir, "the run failed: x", now.Add(-time.Hour))) // of another process
+	check(t, AppendProcessLog(dir, "the run failed: x", now.Add(-time.Hour))) // of another process
 	check(t, os.WriteFile(host, []byte("brood: the run failed: x\n"), 0o600))
-	if lines, err := Said(dir); err != nil || len(lines) != 2 || !lines[1].Late {
+	if lines, err := ProcessLog(dir); err != nil || len(lines) != 2 || !lines[1].Late {
 		t.Errorf("what an earlier process kept hides what one says: %+v, %v", lines, err)
 	}
-	check(t, Say(dir, "the run failed: y\ntwice", now))
+	check(t, AppendProcessLog(dir, "the run failed: y\ntwice", now))
 	check(t, os.WriteFile(host, []byte("a warning\nbrood: the run failed: y\ntwice\n"), 0o600))
 	want := "[the run failed: x the run failed: y twice a warning]"
 	for range 2 {
-		lines, err := Said(dir)
+		lines, err := ProcessLog(dir)
 		var texts []string
 		for _, l := range lines {
 			texts = append(texts, l.Text)
@@ -83,15 +83,15 @@ func TestWhatIsKeptIsSaidOnce(t *testing.T) {
 		if got := fmt.Sprint(texts); err != nil || got != want {
 			t.Errorf("said is %s, %v: want %s", got, err, want)
 		}
-		check(t, KeepSaid(dir))
+		check(t, KeepHostLog(dir))
 	}
 }
 
 // TestLongLinesAreCut with a word that says so, once.
 func TestLongLinesAreCut(t *testing.T) {
 	dir := t.TempDir()
-	check(t, Say(dir, strings.Repeat("ä", lineMost), time.Now()))
-	lines, err := Said(dir)
+	check(t, AppendProcessLog(dir, strings.Repeat("ä", lineMost), time.Now()))
+	lines, err := ProcessLog(dir)
 	if err != nil || len(lines) != 1 || len(lines[0].Text) > lineMost || strings.Count(lines[0].Text, cut) != 1 || !strings.HasSuffix(lines[0].Text, "ä"+cut) {
 		t.Errorf("%+v, %v", lines, err)
 	}
@@ -100,19 +100,19 @@ func TestLongLinesAreCut(t *testing.T) {
 // TestSaidByMany: processes that make the file shorter at once leave whole lines, and no other file.
 func TestSaidByMany(t *testing.T) {
 	dir := t.TempDir()
-	check(t, os.WriteFile(filepath.Join(dir, SaidFile), []byte(strings.Repeat("2026-11-24T16:00:00.000Z old\n", saidMost/29)), 0o600))
+	check(t, os.WriteFile(filepath.Join(dir, ProcessLogFile), []byte(strings.Repeat("2026-11-24T16:00:00.000Z old\n", processLogMost/29)), 0o600))
 	var all sync.WaitGroup
 	for range 8 {
 		all.Go(func() {
 			for range 10 {
-				if err := Say(dir, strings.Repeat("x", lineMost-1)+"\n"+strings.Repeat("y", lineMost-1), time.Now()); err != nil {
+				if err := AppendProcessLog(dir, strings.Repeat("x", lineMost-1)+"\n"+strings.Repeat("y", lineMost-1), time.Now()); err != nil {
 					t.Error(err)
 				}
 			}
 		})
 	}
 	all.Wait()
-	lines, err := Said(dir)
+	lines, err := ProcessLog(dir)
 	check(t, err)
 	for _, l := range lines {
 		if n := len(l.Text); l.At == 0 || n != 3 && n != lineMost-1 {
@@ -127,13 +127,13 @@ func TestSaidByMany(t *testing.T) {
 // TestHeard: of what somebody was told only what is new is told again, and all of it where the file was made shorter.
 func TestHeard(t *testing.T) {
 	lines := []Line{{At: 1, Text: "a"}, {At: 2, Text: "b"}, {At: 9, Text: "late", Late: true}}
-	h := Hear(lines)
+	h := KnownLinesOf(lines)
 	more := slices.Insert(slices.Clone(lines), 2, Line{At: 3, Text: "c"})
 	for _, c := range []struct {
-		heard Heard
+		heard KnownLines
 		lines []Line
 		want  int
-	}{{h, lines, 2}, {h, more, 2}, {Heard{}, lines, 0}, {h, lines[1:], 0}, {h, lines[:1], 0}, {Heard{-1, 0}, lines, 0}, {Hear(nil), lines, 0}} {
+	}{{h, lines, 2}, {h, more, 2}, {KnownLines{}, lines, 0}, {h, lines[1:], 0}, {h, lines[:1], 0}, {KnownLines{-1, 0}, lines, 0}, {KnownLinesOf(nil), lines, 0}} {
 		if n := c.heard.After(c.lines); n != c.want {
 			t.Errorf("%+v of %v: after %d, want %d", c.heard, c.lines, n, c.want)
 		}

@@ -13,9 +13,9 @@ import (
 	"time"
 )
 
-// Said returns the process log of a session, oldest line first, followed by the standard error of the last process
-// without a terminal ([HostLog]) without the lines that are in the process log already.
-func Said(dir string) ([]Line, error) {
+// ProcessLog returns the process log of a session, oldest line first, followed by the standard error of the last
+// process without a terminal ([HostLog]) without the lines that are in the process log already.
+func ProcessLog(dir string) ([]Line, error) {
 	lines, err := logged(dir)
 	if err != nil {
 		return nil, err
@@ -24,9 +24,9 @@ func Said(dir string) ([]Line, error) {
 	return append(lines, late...), err
 }
 
-// logged returns the lines of SaidFile.
+// logged returns the lines of ProcessLogFile.
 func logged(dir string) (lines []Line, err error) {
-	p, err := tailOf(filepath.Join(dir, SaidFile), saidMost)
+	p, err := tailOf(filepath.Join(dir, ProcessLogFile), processLogMost)
 	if err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return nil, err
 	}
@@ -47,14 +47,15 @@ func logged(dir string) (lines []Line, err error) {
 	return lines, nil
 }
 
-// sameLine is the maximum time between the two copies of the last line of a process, in SaidFile and in HostLog.
+// sameLine is the maximum time between the two copies of the last line of a process, in ProcessLogFile and in HostLog.
 const sameLine = time.Minute
 
-// unlogged returns the lines of HostLog that are not among the recent lines of SaidFile, which logged contains. The
-// last line of a process, the reason why it ended, is in both files, but without the prefix "brood: " in SaidFile.
+// unlogged returns the lines of HostLog that are not among the recent lines of ProcessLogFile, which logged contains.
+// The last line of a process, the reason why it ended, is in both files, but without the prefix "brood: " in
+// ProcessLogFile.
 func unlogged(dir string, logged []Line) (lines []Line, err error) {
 	path := filepath.Join(dir, HostLog)
-	p, err := tailOf(path, saidMost)
+	p, err := tailOf(path, processLogMost)
 	stat, failed := os.Stat(path)
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil, nil
@@ -77,12 +78,12 @@ func unlogged(dir string, logged []Line) (lines []Line, err error) {
 	return lines, nil
 }
 
-// Said returns the process log of the session, see [Said].
-func (r *Reader) Said() ([]Line, error) { return Said(r.dir) }
+// ProcessLog returns the process log of the session, see [ProcessLog].
+func (r *Reader) ProcessLog() ([]Line, error) { return ProcessLog(r.dir) }
 
-// KeepSaid appends the standard error of the last process without a terminal to the process log, since the next such
+// KeepHostLog appends the standard error of the last process without a terminal to the process log, since the next such
 // process overwrites its file. It does nothing if the session has no such file.
-func KeepSaid(dir string) error {
+func KeepHostLog(dir string) error {
 	if !holdsLog(dir) {
 		return nil
 	}
@@ -99,7 +100,7 @@ func KeepSaid(dir string) error {
 		text.WriteString(l.Text + "\n")
 	}
 	if len(late) > 0 {
-		if err := Say(dir, text.String(), time.Unix(0, late[0].At)); err != nil {
+		if err := AppendProcessLog(dir, text.String(), time.Unix(0, late[0].At)); err != nil {
 			return err
 		}
 	}
@@ -109,23 +110,23 @@ func KeepSaid(dir string) error {
 	return nil
 }
 
-// Heard identifies the part of the process log that a client already has: its first lines, of those with times.
-type Heard struct {
+// KnownLines identifies the part of the process log that a client already has: its first lines, of those with times.
+type KnownLines struct {
 	Lines  int    `cbor:"0,keyasint"`
 	Digest uint64 `cbor:"1,keyasint"` // of them, FNV-1a
 }
 
-// Hear returns the Heard of a client that has the given lines.
-func Hear(lines []Line) Heard {
+// KnownLinesOf returns the KnownLines of a client that has the given lines.
+func KnownLinesOf(lines []Line) KnownLines {
 	n := slices.IndexFunc(lines, func(l Line) bool { return l.Late })
 	if n < 0 {
 		n = len(lines)
 	}
-	return Heard{n, digest(lines[:n])}
+	return KnownLines{n, digest(lines[:n])}
 }
 
 // After returns how many of the lines the client already has: all of h.Lines, or 0 if the file was truncated since.
-func (h Heard) After(lines []Line) int {
+func (h KnownLines) After(lines []Line) int {
 	if h.Lines <= 0 || h.Lines > len(lines) || digest(lines[:h.Lines]) != h.Digest {
 		return 0
 	}

@@ -11,15 +11,15 @@ import (
 	"unicode"
 )
 
-// SaidFile is the process log of a session. Its processes append what they print for the user: workers that join, are
-// rejected or leave, and how each process ended. It is for diagnosis only: no state of the run depends on it.
-const SaidFile = "said.log"
+// ProcessLogFile is the process log of a session. Its processes append what they print for the user: workers that join,
+// are rejected or leave, and how each process ended. It is for diagnosis only: no state of the run depends on it.
+const ProcessLogFile = "said.log"
 
 const (
-	saidMost = 256 << 10 // maximum bytes of the file: a longer file loses its first half
-	lineMost = 2 << 10   // maximum bytes of a line: a truncated line ends with the constant cut
-	cut      = "… (cut)"
-	stamp    = "2006-01-02T15:04:05.000Z07:00"
+	processLogMost = 256 << 10 // maximum bytes of the file: a longer file loses its first half
+	lineMost       = 2 << 10   // maximum bytes of a line: a truncated line ends with the constant cut
+	cut            = "… (cut)"
+	stamp          = "2006-01-02T15:04:05.000Z07:00"
 )
 
 // Line is one line of the process log.
@@ -29,10 +29,10 @@ type Line struct {
 	Late bool   `cbor:"2,keyasint,omitempty"` // the time is At or earlier: the file has no times
 }
 
-// Say appends the lines of a text to the process log, with the time now. Several processes may append at once; lines
-// that one appends while another truncates a file that is too long may be lost.
-func Say(dir, text string, now time.Time) error {
-	path := filepath.Join(dir, SaidFile)
+// AppendProcessLog appends the lines of a text to the process log, with the time now. Several processes may append at
+// once; lines that one appends while another truncates a file that is too long may be lost.
+func AppendProcessLog(dir, text string, now time.Time) error {
+	path := filepath.Join(dir, ProcessLogFile)
 	f, err := os.OpenFile(path, os.O_CREATE|os.O_WRONLY|os.O_APPEND, 0o600)
 	if err != nil {
 		return err
@@ -45,15 +45,15 @@ func Say(dir, text string, now time.Time) error {
 	}
 	_, err = f.Write(out.Bytes())
 	stat, failed := f.Stat()
-	if err = errors.Join(err, failed, f.Close()); err != nil || stat.Size() <= saidMost {
+	if err = errors.Join(err, failed, f.Close()); err != nil || stat.Size() <= processLogMost {
 		return err
 	}
-	rest, err := tailOf(path, saidMost/2)
+	rest, err := tailOf(path, processLogMost/2)
 	if err != nil {
 		return err
 	}
-	rest = rest[:bytes.LastIndexByte(rest, '\n')+1]   // another process may not have finished the last line
-	shorter, err := os.CreateTemp(dir, SaidFile+"~*") // several processes may do this at once
+	rest = rest[:bytes.LastIndexByte(rest, '\n')+1]         // another process may not have finished the last line
+	shorter, err := os.CreateTemp(dir, ProcessLogFile+"~*") // several processes may do this at once
 	if err != nil {
 		return err
 	}
