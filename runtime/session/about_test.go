@@ -13,7 +13,8 @@ import (
 	"brood/runtime/event"
 )
 
-// What a person writes of a session is read back and listed, and leaves every byte of the log as it was.
+// TestAbout: the name, the tags and the note of a session are read and listed, and writing them does not change the
+// log.
 func TestAbout(t *testing.T) {
 	home := t.TempDir()
 	dir := filepath.Join(home, "one")
@@ -46,7 +47,7 @@ func TestAbout(t *testing.T) {
 		t.Errorf("listed %+v, %v", list, err)
 	}
 	if got, err := Resolve(home, "best so far"); err != nil || got != dir {
-		t.Errorf("by its given name it is %s, %v", got, err)
+		t.Errorf("resolved by its name to %s, %v", got, err)
 	}
 	for _, a := range []About{{Name: strings.Repeat("x", 61)}, {Name: "a\x1b[31m"}, {Tags: []string{"two words"}}, {Tags: []string{""}}, {Note: strings.Repeat("x", 1001)}} {
 		if a.Write(dir) == nil {
@@ -54,14 +55,14 @@ func TestAbout(t *testing.T) {
 		}
 	}
 	if got := ReadAbout(dir); !reflect.DeepEqual(got, want) {
-		t.Errorf("what was refused left %+v", got)
+		t.Errorf("after refused texts: %+v", got)
 	}
-	// The session is opened as before, and a file that is no such text says nothing.
+	// The session can still be opened, and an invalid file is read as no text.
 	if s, err = Open(dir); err != nil {
 		t.Fatal(err)
 	}
 	if err := s.Close(); err != nil || log() != before {
-		t.Errorf("the log is not what it was, %v", err)
+		t.Errorf("the log has changed, %v", err)
 	}
 	for _, text := range []string{"{", `{"name":"\u001b[2J"}`, `{"name":7}`} {
 		if err := os.WriteFile(filepath.Join(dir, AboutName), []byte(text), 0o600); err != nil {
@@ -75,14 +76,14 @@ func TestAbout(t *testing.T) {
 		t.Error(err)
 	}
 	if _, err := os.Stat(filepath.Join(dir, AboutName)); err == nil {
-		t.Error("a file is left that says nothing")
+		t.Error("an empty file stays")
 	}
 	if (About{Name: "x"}).Write(home) == nil {
 		t.Error("a directory without a log is written to")
 	}
 }
 
-// Notes on rounds are kept in order, one a round, beside what else a person wrote.
+// TestRoundNotes: notes on rounds are ordered, one per round, and do not change the other texts.
 func TestRoundNotes(t *testing.T) {
 	a := About{Name: "first"}.Noted(40, "b").Noted(7, " a ").Noted(40, "c").Noted(90, "d").Noted(90, " ")
 	if want := []RoundNote{{7, "a"}, {40, "c"}}; !slices.Equal(a.Rounds, want) || a.Name != "first" {
@@ -93,7 +94,7 @@ func TestRoundNotes(t *testing.T) {
 		"lines": About{}.Noted(1, "a\nb"),
 		"order": {Rounds: []RoundNote{{3, "a"}, {2, "b"}}},
 		"twice": {Rounds: []RoundNote{{3, "a"}, {3, "b"}}},
-		"so many": {Rounds: func() (all []RoundNote) {
+		"too many": {Rounds: func() (all []RoundNote) {
 			for i := range maxRoundNotes + 1 {
 				all = append(all, RoundNote{uint64(i), "a"})
 			}
@@ -101,7 +102,7 @@ func TestRoundNotes(t *testing.T) {
 		}()},
 	} {
 		if bad.Check() == nil {
-			t.Errorf("%s: nothing is said", name)
+			t.Errorf("%s: no error", name)
 		}
 	}
 	s, err := create(filepath.Join(t.TempDir(), "s"), manual())
@@ -114,6 +115,6 @@ func TestRoundNotes(t *testing.T) {
 	}
 	check(t, ReadAbout(s.Dir()).Noted(7, "").Write(s.Dir()))
 	if _, err := os.Stat(filepath.Join(s.Dir(), AboutName)); !errors.Is(err, fs.ErrNotExist) {
-		t.Errorf("a file that says nothing stays: %v", err)
+		t.Errorf("an empty file stays: %v", err)
 	}
 }

@@ -12,7 +12,7 @@ import (
 	"brood/runtime/event"
 )
 
-// bulk are points that do not compress much, as measured ones do not.
+// bulk returns points that do not compress much, like measured ones.
 func bulk(n int) []event.Record {
 	rng := rand.New(rand.NewPCG(5, 6))
 	out := make([]event.Record, n)
@@ -70,7 +70,7 @@ func report(b *testing.B, each []time.Duration) {
 	b.ReportMetric(float64(each[len(each)*99/100].Nanoseconds())/1e3, "p99-us")
 }
 
-// large is a log of about 200 MB, in 64 MiB segments.
+// large returns the directory of a log of about 200 MB, in segments of 64 MiB.
 func large(b *testing.B) (dir string) {
 	dir = filepath.Join(b.TempDir(), "s")
 	o := defaults()

@@ -8,7 +8,7 @@ import (
 	"testing"
 )
 
-// place makes a session directory of these segments.
+// place creates a session directory with the segments.
 func place(t testing.TB, segments ...[]byte) string {
 	t.Helper()
 	dir := t.TempDir()
@@ -29,7 +29,7 @@ func content(t testing.TB, dir string, number uint32) []byte {
 	return b
 }
 
-// frameEnds are the offsets where the frames of a segment end.
+// frameEnds returns the offsets of the ends of the frames of a segment.
 func frameEnds(b []byte) (out []int) {
 	for at := segmentHeader; at < len(b); out = append(out, at) {
 		h, err := parseHeader(b[at:])
@@ -41,7 +41,8 @@ func frameEnds(b []byte) (out []int) {
 	return out
 }
 
-// A log cut anywhere opens, yields a prefix of its records, reports exactly what it lost, and goes on.
+// TestCutAtEveryByte: a log that is cut anywhere can be opened, has a prefix of its records, reports how much it lost,
+// and accepts new records.
 func TestCutAtEveryByte(t *testing.T) {
 	all := some(8)
 	whole := content(t, write(t, manual(), all, 3), 1)
@@ -50,7 +51,7 @@ func TestCutAtEveryByte(t *testing.T) {
 		dir := place(t, whole[:n])
 		before, err := read(t, dir)
 		if err != io.EOF {
-			t.Fatalf("cut at %d: a reader says %v", n, err)
+			t.Fatalf("cut at %d: a reader returns %v", n, err)
 		}
 		same(t, before, all[:len(before)])
 		if len(before) < last {
@@ -83,7 +84,8 @@ func TestCutAtEveryByte(t *testing.T) {
 	}
 }
 
-// The same for the second of two segments, and for a tail of zeros or garbage.
+// TestTornTails: the same as TestCutAtEveryByte for the second of two segments, and for a tail of zeros or random
+// bytes.
 func TestTornTails(t *testing.T) {
 	o := manual()
 	o.segment = 1500
@@ -136,7 +138,8 @@ func TestTornTails(t *testing.T) {
 	}
 }
 
-// A byte changed anywhere is noticed. In the last frame it is a torn tail; before, it is damage that names its place.
+// TestFlipEveryByte: each changed byte is detected. In the last frame it is a torn tail; before, it is damage with its
+// position.
 func TestFlipEveryByte(t *testing.T) {
 	all := some(8)
 	dir := write(t, manual(), all, 3)
@@ -172,7 +175,7 @@ func TestFlipEveryByte(t *testing.T) {
 	}
 }
 
-// Whole frames in the wrong place are damage too.
+// TestFramesOutOfOrder: complete frames in the wrong place are damage.
 func TestFramesOutOfOrder(t *testing.T) {
 	b := content(t, write(t, manual(), some(24), 5), 1)
 	ends := append([]int{segmentHeader}, frameEnds(b)...)
@@ -221,7 +224,7 @@ func TestMissingAndForeignSegments(t *testing.T) {
 		got, err := read(t, c.dir)
 		var bad *CorruptError
 		if !errors.As(err, &bad) || bad.Segment != c.segment {
-			t.Errorf("%s: a reader says %v", name, err)
+			t.Errorf("%s: a reader returns %v", name, err)
 		}
 		if len(got) > len(head) {
 			t.Errorf("%s: %d records", name, len(got))

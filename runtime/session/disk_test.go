@@ -14,8 +14,9 @@ import (
 	"brood/runtime/event"
 )
 
-// A full disk: points go first, silently; then essential records take the reserve and say so; then they fail and say
-// how many; once there is space all is as before. What was acknowledged is in the log.
+// TestFullDisk: on a full disk points are dropped first, without an error; then essential records use the reserve and
+// return an error; then Append fails with the number of missing records. All works again once there is space. The log
+// has each acknowledged record.
 func TestFullDisk(t *testing.T) {
 	d := newFaulty()
 	o := manual()
@@ -69,7 +70,7 @@ func TestFullDisk(t *testing.T) {
 	d.setCapacity(1 << 20)
 	s.syncSome()
 	if _, err := os.Stat(filepath.Join(dir, "reserve")); err != nil {
-		t.Fatal("space came back, the reserve did not", err)
+		t.Fatal("there is space again, but no reserve", err)
 	}
 	check(t, s.Append(commit(7), points(8, 3)))
 	want = append(want, 7)
@@ -80,8 +81,8 @@ func TestFullDisk(t *testing.T) {
 	sameCommits(t, got, want)
 }
 
-// The reserve of a run of a few members is small, and grows with what its essential records take: where there is no
-// room for that, what is reserved stays.
+// TestReserveFitsTheRun: the reserve of a small run is small and grows with the size of its essential records. Without
+// space to grow, its size stays.
 func TestReserveFitsTheRun(t *testing.T) {
 	d := newFaulty()
 	o := defaults()
@@ -115,7 +116,7 @@ func TestReserveFitsTheRun(t *testing.T) {
 	if n := size(); n != reserveMost {
 		t.Errorf("a run of 30000 members reserves %d bytes", n)
 	}
-	d.setCapacity(reserveMost + 400<<10) // and it serves
+	d.setCapacity(reserveMost + 400<<10) // the reserve is large enough for such a record
 	for i := uint64(2); ; i++ {
 		if err := s.Append(crowd); err != nil {
 			var disk *DiskError
@@ -127,8 +128,8 @@ func TestReserveFitsTheRun(t *testing.T) {
 	}
 }
 
-// A run that ended keeps no reserve: one that goes on with its session makes it again, and where there is no room for
-// it is refused before it begins.
+// TestReserveEndsWithItsWriter: a closed session has no reserve. Opening the session again creates it, and fails
+// without space for it.
 func TestReserveEndsWithItsWriter(t *testing.T) {
 	dir := filepath.Join(t.TempDir(), "s")
 	s, err := create(dir, manual())
@@ -175,7 +176,7 @@ func sameCommits(t *testing.T, got []event.Record, want []uint64) {
 	}
 }
 
-// A write that is torn anywhere takes back nothing that a reader may have seen, and the log goes on behind it.
+// TestTornWrite: a torn write does not remove a record that a reader may have seen, and the log continues after it.
 func TestTornWrite(t *testing.T) {
 	batch := some(150) // three frames
 	ends := frameEnds(content(t, write(t, manual(), batch, len(batch)), 1))
@@ -223,7 +224,8 @@ func TestTornWrite(t *testing.T) {
 	}
 }
 
-// Random faults under random appends: the log is what was acknowledged, in order, and no reader ever stumbles.
+// TestRandomFaults: after random faults under random appends the log has the acknowledged records in order, and readers
+// return no error.
 func TestRandomFaults(t *testing.T) {
 	for seed := range uint64(15) {
 		rng := rand.New(rand.NewPCG(seed, 1))
@@ -289,7 +291,7 @@ func TestRandomFaults(t *testing.T) {
 	}
 }
 
-func TestFailedSyncIsToldOnce(t *testing.T) {
+func TestFailedSyncIsReportedOnce(t *testing.T) {
 	d := newFaulty()
 	o := manual()
 	o.disk = d

@@ -6,11 +6,11 @@ import (
 	"syscall"
 )
 
-// faulty is a disk of limited room whose writes can be torn. It never waits for the real one.
+// faulty is a simulated disk of limited capacity with torn writes. It does not sync the real disk.
 type faulty struct {
 	mu       sync.Mutex
-	capacity int64            // bytes that all files may take; 0 does not limit
-	size     map[string]int64 // of the files that were written through it
+	capacity int64            // bytes of all files; 0: no limit
+	size     map[string]int64 // of the written files
 	tear     func(path string, off int64, n int) (keep int, err error)
 	syncFail error
 }
@@ -41,7 +41,7 @@ func (d *faulty) remove(path string) error {
 
 func (d *faulty) syncDir(string) error { return nil }
 
-// free says how much room is left. The caller holds mu.
+// free returns the free bytes. The caller holds mu.
 func (d *faulty) free() int64 {
 	left := d.capacity
 	for _, n := range d.size {

@@ -14,7 +14,7 @@ import (
 	"brood/runtime/testutil"
 )
 
-// Readers that follow a writer, through closed segments, see every record once and in order.
+// TestFollowWhileWriting: readers that follow a writer through several segments get each record once and in order.
 func TestFollowWhileWriting(t *testing.T) {
 	o := manual()
 	o.segment, o.flush, o.sync = 20_000, time.Millisecond, 2*time.Millisecond
@@ -63,7 +63,7 @@ func TestFollowWhileWriting(t *testing.T) {
 	}
 }
 
-// long makes a log of several segments, chunks and keyframes, and returns where the keyframes are.
+// long writes a log of several segments, chunks and keyframes, and returns the positions of the keyframes.
 func long(t *testing.T) (dir string, n uint64, keyframes []uint64) {
 	o := manual()
 	o.segment = 300_000
@@ -131,7 +131,7 @@ func TestSeekAndKeyframes(t *testing.T) {
 	}
 }
 
-// rewriteIndexes writes the index of every segment as a writer would.
+// rewriteIndexes writes the indexes of all segments as a writer does.
 func rewriteIndexes(t *testing.T, dir string) {
 	t.Helper()
 	for i := uint32(1); ; i++ {
@@ -196,7 +196,7 @@ func seekAll(t *testing.T, name, dir string, n uint64, keyframes []uint64) {
 	}
 }
 
-// The index lists nothing that a power cut could take away.
+// TestIndexOnlyOfSynced: the index lists no chunk that a power failure could remove.
 func TestIndexOnlyOfSynced(t *testing.T) {
 	dir := filepath.Join(t.TempDir(), "s")
 	s, err := create(dir, manual())
@@ -217,7 +217,7 @@ func TestIndexOnlyOfSynced(t *testing.T) {
 	}
 }
 
-// A reader at the end keeps count of what is written later.
+// TestRecordsGrow: a reader at the end counts the records that are written later.
 func TestRecordsGrow(t *testing.T) {
 	grow(t, manual())
 	o := manual()
@@ -252,7 +252,7 @@ func grow(t *testing.T, o options) {
 	}
 }
 
-// Damage stops a reader for good, but what lies before and behind it can still be sought.
+// TestSeekAroundDamage: damage stops a reader, but Seek still finds the records before and after it.
 func TestSeekAroundDamage(t *testing.T) {
 	dir, n, _ := long(t)
 	b := content(t, dir, 2)
@@ -267,7 +267,7 @@ func TestSeekAroundDamage(t *testing.T) {
 		t.Fatal(err)
 	}
 	if _, again := r.Next(); !errors.Is(again, err) {
-		t.Fatal("the second answer differs", again)
+		t.Fatal("the second error differs", again)
 	}
 	if err := r.Seek(uint64(len(got)) + 1); !errors.As(err, &bad) {
 		t.Fatal(err)
@@ -281,11 +281,12 @@ func TestSeekAroundDamage(t *testing.T) {
 		t.Fatal(rec, err)
 	}
 	if x := Inspect(dir); x.Err != bad.Error() {
-		t.Fatalf("a list says %q of it, whoever reads it %q", x.Err, bad)
+		t.Fatalf("a list reports %q, a reader %q", x.Err, bad)
 	}
 }
 
-// A list calls no log damaged that a reader would read: one of several segments, and one whose end was torn off.
+// TestInspectOfWholeLogs: Inspect reports no damage for a log that a reader reads: one of several segments, and one
+// with a torn end.
 func TestInspectOfWholeLogs(t *testing.T) {
 	dir, _, _ := long(t)
 	if x := Inspect(dir); x.Err != "" {

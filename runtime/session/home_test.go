@@ -112,7 +112,8 @@ func TestListAndResolve(t *testing.T) {
 	}
 }
 
-// A run that went back is described as it is, and not by the test of a round that was undone.
+// TestDescribeGoneBack: a session that was rolled back is described at its present round, without the test of a later
+// round.
 func TestDescribeGoneBack(t *testing.T) {
 	s, err := create(filepath.Join(t.TempDir(), "s"), manual())
 	check(t, err)
@@ -159,7 +160,7 @@ func TestPrune(t *testing.T) {
 		t.Error("nothing to keep:", got)
 	}
 	if err := s.Prune([]string{"../" + CheckpointFile(20, 1, 0)}); err == nil {
-		t.Error("a path outside was taken")
+		t.Error("a path outside was accepted")
 	}
 	check(t, s.Prune([]string{CheckpointFile(20, 1, 0), CheckpointFile(10, 1, 1)}))
 	if got := left(); got != "10 20 25 mine " {
@@ -169,7 +170,7 @@ func TestPrune(t *testing.T) {
 
 func TestSocketPath(t *testing.T) {
 	if goruntime.GOOS == "windows" {
-		t.Skip("temporary paths are too long to tell")
+		t.Skip("the test needs short temporary paths")
 	}
 	tmp, err := os.MkdirTemp("/tmp", "b")
 	check(t, err)
@@ -196,11 +197,11 @@ func TestSocketPath(t *testing.T) {
 	}
 	check(t, os.Chmod(filepath.Dir(b), 0o755))
 	if _, err := SocketPath(deep); err == nil {
-		t.Error("a directory that others can look into was taken")
+		t.Error("a directory that others can read was accepted")
 	}
 }
 
-// TestASessionThatBegins: a session that somebody writes and that has no record yet is no broken one.
+// TestASessionThatBegins: a session with a writer and without records is not damaged.
 func TestASessionThatBegins(t *testing.T) {
 	dir := filepath.Join(t.TempDir(), "s")
 	s, err := Create(dir)
@@ -208,12 +209,12 @@ func TestASessionThatBegins(t *testing.T) {
 		t.Fatal(err)
 	}
 	if x := Describe(dir); x.Err != "" || !x.Running || x.Phase != "" {
-		t.Errorf("while it begins it is %+v", x)
+		t.Errorf("with a writer it is %+v", x)
 	}
 	if err := s.Close(); err != nil {
 		t.Fatal(err)
 	}
 	if x := Describe(dir); x.Err == "" || x.Running {
-		t.Errorf("when nobody writes it any more it is %+v", x)
+		t.Errorf("without a writer it is %+v", x)
 	}
 }

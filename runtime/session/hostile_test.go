@@ -13,7 +13,7 @@ import (
 	"github.com/klauspost/compress/zstd"
 )
 
-// forge is a segment with one frame of this header and stored payload, all checksums right.
+// forge returns a segment with one frame of the header and the stored payload, with valid checksums.
 func forge(h header, stored []byte) []byte {
 	h.stored, h.payload = uint32(len(stored)), crc(stored)
 	b := make([]byte, frameHeader)
@@ -29,7 +29,7 @@ func zip(t testing.TB, plain []byte) []byte {
 	return w.EncodeAll(plain, nil)
 }
 
-// records is a plain payload of these encoded records.
+// records returns a plain payload of the encoded records.
 func records(each ...[]byte) (out []byte) {
 	for _, r := range each {
 		out = append(binary.LittleEndian.AppendUint32(out, uint32(len(r))), r...)
@@ -37,7 +37,7 @@ func records(each ...[]byte) (out []byte) {
 	return out
 }
 
-// Each is refused as damage, and none makes the process grow by more than 64 MiB.
+// TestHostileFrames: each case is refused as damage, and none makes the process grow by more than 64 MiB.
 func TestHostileFrames(t *testing.T) {
 	zeros := make([]byte, 256<<20)
 	nested := append(bytes.Repeat([]byte{0x81}, 100_000), 0)
@@ -86,7 +86,7 @@ func TestHostileFrames(t *testing.T) {
 	}
 }
 
-// stream is a zstd frame that does not say how long it is.
+// stream returns a zstd frame without its length.
 func stream(t *testing.T, plain []byte) []byte {
 	var b bytes.Buffer
 	w, err := zstd.NewWriter(&b)
@@ -96,7 +96,7 @@ func stream(t *testing.T, plain []byte) []byte {
 	return b.Bytes()
 }
 
-// Headers that are wrong although their checksum is right. Nothing follows, so each is a torn tail.
+// TestHostileHeaders: headers with valid checksums and invalid fields are bad frames.
 func TestHostileHeaders(t *testing.T) {
 	good := header{kinds: 2, count: 1, plain: 5, stored: 5}
 	for name, f := range map[string]func(h *header){
@@ -124,7 +124,7 @@ func TestHostileHeaders(t *testing.T) {
 	}
 }
 
-// Records of kinds that this version does not know are skipped over, keys too.
+// TestUnknownKindsPass: unknown kinds of records and unknown keys are skipped.
 func TestUnknownKindsPass(t *testing.T) {
 	r := []byte{0xa2, 0x00, 0x05, 0x18, 0x63, 0xa0} // {0: 5, 99: {}}
 	dir := place(t, forge(header{kinds: 1 << 31, count: 1, plain: uint32(len(r) + 4)}, records(r)))
@@ -134,7 +134,7 @@ func TestUnknownKindsPass(t *testing.T) {
 	}
 }
 
-// A reader waits on no pipe or device that poses as a part of a session.
+// TestOnlyRegularFiles: a reader does not wait on a device in place of a file of a session.
 func TestOnlyRegularFiles(t *testing.T) {
 	for _, name := range []string{segmentName(1), segmentName(2), indexName(1), LockName} {
 		dir := write(t, manual(), some(5), 1)
@@ -150,7 +150,7 @@ func TestOnlyRegularFiles(t *testing.T) {
 	}
 }
 
-// FuzzFrame gives the decoders of a frame any bytes: no panic, and what is accepted obeys the limits.
+// FuzzFrame passes any bytes to the decoders of a frame: they do not panic, and what they accept respects the limits.
 func FuzzFrame(f *testing.F) {
 	code, err := newCoder()
 	if err != nil {
@@ -190,7 +190,7 @@ func FuzzFrame(f *testing.F) {
 	})
 }
 
-// FuzzOpen gives a reader and a writer any segment and index: no panic, and they agree.
+// FuzzOpen passes any segment and index to a reader and a writer: they do not panic, and they agree.
 func FuzzOpen(f *testing.F) {
 	dir := write(f, manual(), some(30), 7)
 	index, err := os.ReadFile(filepath.Join(dir, indexName(1)))
@@ -216,7 +216,7 @@ func FuzzOpen(f *testing.F) {
 		check(t, errors.Join(s.Append(commit(1)), s.Close()))
 		after, err := read(t, dir)
 		if readErr != io.EOF {
-			return // a record inside a whole frame was bad
+			return // a record inside a valid frame was bad
 		}
 		if err != io.EOF || len(after) != len(before)+1 {
 			t.Fatal(len(before), len(after), err)

@@ -18,8 +18,8 @@ import (
 	"brood/runtime/testutil"
 )
 
-// As a child process the test binary appends commits to a session until it is killed, and prints each number once
-// Append has returned.
+// TestMain: as a child process the test binary appends commits to a session until it is killed, and prints each number
+// after Append has returned.
 func TestMain(m *testing.M) {
 	dir := os.Getenv("BROOD_SESSION_CHILD")
 	if dir == "" {
@@ -51,12 +51,12 @@ func child(t *testing.T, dir string) (*exec.Cmd, *bufio.Scanner) {
 	c.Env = append(os.Environ(), "BROOD_SESSION_CHILD="+dir)
 	out, err := c.StdoutPipe()
 	check(t, errors.Join(err, c.Start()))
-	late := time.AfterFunc(testutil.Timeout, func() { _ = c.Process.Kill() }) // else a child that hangs says nothing for ever
+	late := time.AfterFunc(testutil.Timeout, func() { _ = c.Process.Kill() }) // a child that hangs prints nothing
 	t.Cleanup(func() { late.Stop() })
 	return c, bufio.NewScanner(out)
 }
 
-// What Append acknowledged before a kill -9 is there, and the lock dies with its process.
+// TestKill: records that Append acknowledged before a kill -9 are in the log, and the lock ends with its process.
 func TestKill(t *testing.T) {
 	rounds := 3
 	if longtest.On(longtest.Fleets) {
@@ -67,7 +67,7 @@ func TestKill(t *testing.T) {
 		c, lines := child(t, dir)
 		for range 1 + rand.IntN(200) {
 			if !lines.Scan() {
-				t.Fatal("the child said nothing")
+				t.Fatal("the child printed nothing")
 			}
 		}
 		check(t, c.Process.Kill())
@@ -81,7 +81,7 @@ func TestKill(t *testing.T) {
 				break
 			}
 		}
-		_ = c.Wait() // it says that it was killed
+		_ = c.Wait() // it returns that the child was killed
 		got, err := read(t, dir)
 		if err != io.EOF || uint64(len(got)) < last {
 			t.Fatalf("%d records, %d acknowledged: %v", len(got), last, err)
@@ -101,7 +101,7 @@ func TestTwoWriters(t *testing.T) {
 	dir := write(t, manual(), some(3), 1)
 	c, lines := child(t, dir)
 	if !lines.Scan() {
-		t.Fatal("the child said nothing")
+		t.Fatal("the child printed nothing")
 	}
 	_, err := Open(dir)
 	var held *LockedError
@@ -124,7 +124,7 @@ func TestTwoWriters(t *testing.T) {
 	}
 }
 
-// A lock file that nobody holds is not a lock, whatever it says.
+// TestStaleLock: a lock file without a holder is not a lock, whatever it contains.
 func TestStaleLock(t *testing.T) {
 	dir := write(t, manual(), some(3), 1)
 	check(t, os.WriteFile(filepath.Join(dir, LockName), []byte("1\n and more"), 0o600))
@@ -139,7 +139,7 @@ func TestStaleLock(t *testing.T) {
 	check(t, s.Close())
 }
 
-// A listing that looks at the lock does not keep a writer out, though the machine may leave it no time just then.
+// TestListingDoesNotLockOut: a listing that tests the lock does not refuse a writer, even on a busy machine.
 func TestListingDoesNotLockOut(t *testing.T) {
 	dir := write(t, manual(), some(3), 1)
 	f, err := os.Open(filepath.Join(dir, LockName))

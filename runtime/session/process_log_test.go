@@ -11,11 +11,12 @@ import (
 	"time"
 )
 
-// TestProcessLog: lines come back clean, with their times, of several processes, and the file stays small.
+// TestProcessLog: the lines of several processes are returned in printable form with their times, and the file has a
+// bounded size.
 func TestProcessLog(t *testing.T) {
 	dir, now := t.TempDir(), time.Date(2026, 11, 24, 16, 0, 0, 0, time.UTC)
 	if lines, err := ProcessLog(dir); err != nil || len(lines) != 0 {
-		t.Fatalf("of a session of which nothing was said there is %v, %v", lines, err)
+		t.Fatalf("the process log of an empty session is %v, %v", lines, err)
 	}
 	check(t, AppendProcessLog(dir, "worker 1 joined\n\n  a second\x1b[2J line\xff", now))
 	check(t, os.WriteFile(filepath.Join(dir, HostLog), []byte("panic: x\n\tat y\n"), 0o600))
@@ -24,10 +25,10 @@ func TestProcessLog(t *testing.T) {
 		t.Fatalf("%+v, %v", lines, err)
 	}
 
-	// What the process before said goes to what is kept.
+	// KeepHostLog appends the standard error of the previous process to the process log.
 	check(t, KeepHostLog(dir))
 	if _, err := os.Stat(filepath.Join(dir, HostLog)); err != nil {
-		t.Errorf("where there is no session yet it is kept: %v", err)
+		t.Errorf("HostLog is removed from a folder without a session: %v", err)
 	}
 	s, err := Create(t.TempDir())
 	check(t, err)
@@ -41,7 +42,7 @@ func TestProcessLog(t *testing.T) {
 		t.Errorf("%+v, %v", again, err)
 	}
 	if _, err := os.Stat(filepath.Join(dir, HostLog)); !os.IsNotExist(err) {
-		t.Errorf("it is there twice: %v", err)
+		t.Errorf("HostLog was not removed: %v", err)
 	}
 
 	f, err := os.OpenFile(filepath.Join(dir, ProcessLogFile), os.O_APPEND|os.O_WRONLY, 0)
@@ -59,8 +60,9 @@ func TestProcessLog(t *testing.T) {
 	}
 }
 
-// TestWhatIsKeptIsSaidOnce: a process keeps why it ends, and says so on its standard error too.
-func TestWhatIsKeptIsSaidOnce(t *testing.T) {
+// TestHostLogIsMerged: the reason why a process ended, which is in the process log and on standard error, is returned
+// once.
+func TestHostLogIsMerged(t *testing.T) {
 	s, err := Create(filepath.Join(t.TempDir(), "s"))
 	check(t, err)
 	check(t, s.Close())
@@ -69,7 +71,7 @@ func TestWhatIsKeptIsSaidOnce(t *testing.T) {
 	check(t, AppendProcessLog(dir, "the run failed: x", now.Add(-time.Hour))) // of another process
 	check(t, os.WriteFile(host, []byte("brood: the run failed: x\n"), 0o600))
 	if lines, err := ProcessLog(dir); err != nil || len(lines) != 2 || !lines[1].Late {
-		t.Errorf("what an earlier process kept hides what one says: %+v, %v", lines, err)
+		t.Errorf("an old line hides a line of HostLog: %+v, %v", lines, err)
 	}
 	check(t, AppendProcessLog(dir, "the run failed: y\ntwice", now))
 	check(t, os.WriteFile(host, []byte("a warning\nbrood: the run failed: y\ntwice\n"), 0o600))
@@ -81,13 +83,13 @@ func TestWhatIsKeptIsSaidOnce(t *testing.T) {
 			texts = append(texts, l.Text)
 		}
 		if got := fmt.Sprint(texts); err != nil || got != want {
-			t.Errorf("said is %s, %v: want %s", got, err, want)
+			t.Errorf("process log %s, %v: want %s", got, err, want)
 		}
 		check(t, KeepHostLog(dir))
 	}
 }
 
-// TestLongLinesAreCut with a word that says so, once.
+// TestLongLinesAreCut: a long line ends with the constant cut, once.
 func TestLongLinesAreCut(t *testing.T) {
 	dir := t.TempDir()
 	check(t, AppendProcessLog(dir, strings.Repeat("ä", lineMost), time.Now()))
@@ -97,8 +99,8 @@ func TestLongLinesAreCut(t *testing.T) {
 	}
 }
 
-// TestSaidByMany: processes that make the file shorter at once leave whole lines, and no other file.
-func TestSaidByMany(t *testing.T) {
+// TestConcurrentAppends: processes that truncate the file at the same time leave complete lines and no other file.
+func TestConcurrentAppends(t *testing.T) {
 	dir := t.TempDir()
 	check(t, os.WriteFile(filepath.Join(dir, ProcessLogFile), []byte(strings.Repeat("2026-11-24T16:00:00.000Z old\n", processLogMost/29)), 0o600))
 	var all sync.WaitGroup
@@ -120,22 +122,22 @@ func TestSaidByMany(t *testing.T) {
 		}
 	}
 	if files, _ := os.ReadDir(dir); len(files) != 1 {
-		t.Errorf("there are %v", files)
+		t.Errorf("files %v", files)
 	}
 }
 
-// TestHeard: of what somebody was told only what is new is told again, and all of it where the file was made shorter.
-func TestHeard(t *testing.T) {
+// TestKnownLines: a client gets only lines that it does not have, and all lines if the file was truncated.
+func TestKnownLines(t *testing.T) {
 	lines := []Line{{At: 1, Text: "a"}, {At: 2, Text: "b"}, {At: 9, Text: "late", Late: true}}
 	h := KnownLinesOf(lines)
 	more := slices.Insert(slices.Clone(lines), 2, Line{At: 3, Text: "c"})
 	for _, c := range []struct {
-		heard KnownLines
+		known KnownLines
 		lines []Line
 		want  int
 	}{{h, lines, 2}, {h, more, 2}, {KnownLines{}, lines, 0}, {h, lines[1:], 0}, {h, lines[:1], 0}, {KnownLines{-1, 0}, lines, 0}, {KnownLinesOf(nil), lines, 0}} {
-		if n := c.heard.After(c.lines); n != c.want {
-			t.Errorf("%+v of %v: after %d, want %d", c.heard, c.lines, n, c.want)
+		if n := c.known.After(c.lines); n != c.want {
+			t.Errorf("%+v of %v: after %d, want %d", c.known, c.lines, n, c.want)
 		}
 	}
 }

@@ -18,7 +18,7 @@ import (
 	"brood/runtime/testutil"
 )
 
-// manual never lets a timer act, so that tests decide when something is written; nor does it wait for the disk.
+// manual returns options without timers and without waits for the disk, so that tests decide when records are written.
 func manual() options {
 	return options{disk: newFaulty(), segment: segmentBytes, reserve: 1 << 10, flush: time.Hour, sync: time.Hour}
 }
@@ -40,7 +40,7 @@ func points(round uint64, n int) event.Record {
 	return event.Record{At: int64(round), Points: p}
 }
 
-// some are n records of mixed kinds; the first opens a log.
+// some returns n records of several kinds; the first opens a log.
 func some(n int) []event.Record {
 	out := []event.Record{config()}
 	for i := uint64(1); len(out) < n; i++ {
@@ -63,7 +63,7 @@ func check(t *testing.T, err error) {
 	}
 }
 
-// write makes a session of these records, a flush after every few, and closes it.
+// write creates a session of the records, with a flush after every few, and closes it.
 func write(t testing.TB, o options, records []event.Record, every int) string {
 	t.Helper()
 	dir := filepath.Join(t.TempDir(), "s")
@@ -84,7 +84,7 @@ func write(t testing.TB, o options, records []event.Record, every int) string {
 	return dir
 }
 
-// rest reads to the end, which must be io.EOF or damage.
+// rest reads to the end and returns its error: io.EOF or damage.
 func rest(t testing.TB, r *Reader) (out []event.Record, err error) {
 	t.Helper()
 	for {
@@ -144,7 +144,7 @@ func TestValuesSurvive(t *testing.T) {
 	}
 }
 
-// The bytes of a log depend on the records alone.
+// TestDeterministic: the bytes of a log depend only on its records.
 func TestDeterministic(t *testing.T) {
 	a, errA := os.ReadFile(filepath.Join(write(t, manual(), some(300), 10), segmentName(1)))
 	b, errB := os.ReadFile(filepath.Join(write(t, manual(), some(300), 10), segmentName(1)))
@@ -224,7 +224,7 @@ func TestAppendRefuses(t *testing.T) {
 	}
 }
 
-// TestLargestPopulation: what is logged of as many members as there may be fits into a record, and can be read again.
+// TestLargestPopulation: the records of the largest population fit in the limit, and can be read.
 func TestLargestPopulation(t *testing.T) {
 	dir := filepath.Join(t.TempDir(), "s")
 	s, err := create(dir, manual())
@@ -232,17 +232,17 @@ func TestLargestPopulation(t *testing.T) {
 	defer s.Close()
 	ids, odd := collective.IDs(event.MaxMembers), make([]float64, event.MaxMembers)
 	for i := range odd {
-		odd[i] = math.Sqrt(float64(i + 2)) // no float32 is the same: nine bytes each
+		odd[i] = math.Sqrt(float64(i + 2)) // each value needs a float64: nine bytes
 	}
 	workers := make([]int, 300)
 	for i := range workers {
-		workers[i] = 1000 + i // ids of three bytes
+		workers[i] = 1000 + i // numbers of three bytes
 	}
 	roster := collective.Place(ids, workers)
 	check(t, s.Append(event.Record{Points: &event.Points{Series: "fitness", Members: ids, Values: odd}}, event.Record{Plan: &event.Plan{Old: roster, New: roster, Lost: ids}}))
 	check(t, s.Close())
 	if got, err := read(t, dir); err != io.EOF || len(got) != 2 || len(got[1].Plan.New.Members) != event.MaxMembers {
-		t.Fatal("what was logged is not there", len(got), err)
+		t.Fatal("a record is missing", len(got), err)
 	}
 }
 
@@ -275,17 +275,17 @@ func TestReopenAppends(t *testing.T) {
 	same(t, got, want)
 }
 
-// A folder with other files is refused and left as it is; one with what a session's process leaves before its log is
-// not.
+// TestForeignFolder: a folder with other files is refused and not changed. One with files of the process of a session
+// is accepted.
 func TestForeignFolder(t *testing.T) {
 	dir := t.TempDir()
 	check(t, os.WriteFile(filepath.Join(dir, HostLog), nil, 0o600))
 	check(t, os.WriteFile(filepath.Join(dir, "holiday.jpg"), []byte("x"), 0o600))
 	if _, err := create(dir, manual()); err == nil || !strings.Contains(err.Error(), "holds other files (holiday.jpg): choose an empty or a new directory") {
-		t.Errorf("a folder of somebody's: %v", err)
+		t.Errorf("a folder with other files: %v", err)
 	}
 	if left, err := os.ReadDir(dir); err != nil || len(left) != 2 {
-		t.Errorf("it holds %v, %v", left, err)
+		t.Errorf("its files are %v, %v", left, err)
 	}
 	check(t, os.Remove(filepath.Join(dir, "holiday.jpg")))
 	s, err := create(dir, manual())

@@ -6,7 +6,7 @@ import (
 	"testing"
 )
 
-// TestWriteFile: a file is there whole, or the one before it is, and nothing else is left in the folder.
+// TestWriteFile: the folder has either the complete new file or the old one, and no other file.
 func TestWriteFile(t *testing.T) {
 	dir := t.TempDir()
 	path := filepath.Join(dir, "a.json")
