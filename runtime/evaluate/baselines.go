@@ -43,7 +43,7 @@ const OfForms = "centre, best, mean, soup, ema=D with D from 0 to below 1, swa=R
 // ParseOf parses a comma-separated list of models, see [OfForms]. It rejects duplicates.
 func ParseOf(text string) (all []Of, err error) {
 	if strings.TrimSpace(text) == "" {
-		return nil, usererr.Errorf("it is empty: choose among %s", OfForms)
+		return nil, usererr.Errorf("the list is empty: choose among %s", OfForms)
 	}
 	for _, one := range strings.Split(text, ",") {
 		name, value, valued := strings.Cut(strings.TrimSpace(one), "=")
@@ -60,10 +60,10 @@ func ParseOf(text string) (all []Of, err error) {
 			ok = false
 		}
 		if !ok {
-			return nil, usererr.Errorf("%s is no model of a session: choose among %s", one, OfForms)
+			return nil, usererr.Errorf("%s is not a model of a session: choose among %s", one, OfForms)
 		}
 		if slices.Contains(all, of) {
-			return nil, usererr.Errorf("%s is asked for twice", one)
+			return nil, usererr.Errorf("%s is listed twice", one)
 		}
 		all = append(all, of)
 	}
@@ -84,9 +84,9 @@ func (o Of) String() string {
 // averages reports whether the model averages many rounds.
 func (o Of) averages() bool { return o.Name == OfEMA || o.Name == OfSWA }
 
-// Take is [Export] for several models of a session; it returns them in the order of the list. If one of them averages
-// rounds, the log is recomputed from its first round.
-func Take(
+// ExportModels is [Export] for several models of a session; it returns them in the order of the list. If one of them
+// averages rounds, the log is recomputed from its first round.
+func ExportModels(
 	ctx context.Context, own *host.Own, dir string, at uint64, of []Of, threads int, progress func(event.Commit),
 ) (all []*Model, err error) {
 	if len(of) == 1 && of[0].String() == OfCentre {

@@ -35,7 +35,7 @@ func membersOf(t *testing.T, dir string) (x [][]float32) {
 	return x
 }
 
-// naiveSoup is recipe 1 of the source, on models that are scored one by one as brood eval does.
+// naiveSoup is recipe 1 of the source. It scores models one by one, like brood eval.
 func naiveSoup(t *testing.T, model *Model, x [][]float32) (out []worker.Ingredient) {
 	t.Helper()
 	set, err := model.Load(model.Data)
@@ -63,7 +63,7 @@ func naiveSoup(t *testing.T, model *Model, x [][]float32) (out []worker.Ingredie
 	for m := range x {
 		out = append(out, worker.Ingredient{Member: engine.Member(m), Alone: score([]engine.Member{engine.Member(m)})})
 	}
-	for i := range out { // a selection sort, by hand
+	for i := range out { // a selection sort
 		for k := i + 1; k < len(out); k++ {
 			if a, b := out[i], out[k]; b.Alone < a.Alone || b.Alone == a.Alone && b.Member < a.Member {
 				out[i], out[k] = b, a
@@ -80,9 +80,9 @@ func naiveSoup(t *testing.T, model *Model, x [][]float32) (out []worker.Ingredie
 	return out
 }
 
-// TestBeside: of replicas that train apart the best, the mean and the greedy soup are those of a naive twin, in the
-// order in which they are asked for; the mean of all is the centre, to the bit.
-func TestBeside(t *testing.T) {
+// TestBaselines: the best member, the mean and the greedy soup of independent replicas equal those of naiveSoup and
+// have the requested order. The mean of all members equals the centre bit for bit.
+func TestBaselines(t *testing.T) {
 	dir, ctx := filepath.Join(t.TempDir(), "s"), context.Background()
 	train(t, dir, prepare(t, host.Options{Model: "mlp-small", Data: fewImages, Algorithm: "wash", Members: 6, Workers: 2, Seed: 5, Limit: event.Limit{Rounds: 80}, By: "test",
 		Set: []event.Setting{{Knob: "share", Expr: "0"}, {Knob: "batch", Expr: "16"}, {Knob: "eta", Expr: "0.05"}}}), nil, nil)
@@ -90,7 +90,7 @@ func TestBeside(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	all, err := Take(ctx, nil, dir, 0, asked, 1, nil)
+	all, err := ExportModels(ctx, nil, dir, 0, asked, 1, nil)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -106,13 +106,13 @@ func TestBeside(t *testing.T) {
 	x := membersOf(t, dir)
 	want := naiveSoup(t, centre, x)
 	if !slices.Equal(soup.Soup, want) {
-		t.Errorf("the soup is\n%+v, the twin's\n%+v", soup.Soup, want)
+		t.Errorf("the soup is\n%+v, want\n%+v", soup.Soup, want)
 	}
 	if in := worker.Chosen(want); !slices.Equal(soup.Members, in) || len(in) == 0 || len(in) == len(x) {
-		t.Errorf("of the members are in %v, of the twin's %v: nothing was chosen", soup.Members, in)
+		t.Errorf("the soup has members %v, want %v, and neither none nor all", soup.Members, in)
 	}
 	if !slices.Equal(best.Params, x[want[0].Member]) || !slices.Equal(best.Members, []engine.Member{want[0].Member}) {
-		t.Errorf("the best is %v, of the twin %d", best.Members, want[0].Member)
+		t.Errorf("the best is %v, want %d", best.Members, want[0].Member)
 	}
 	if !slices.Equal(mean.Params, centre.Params) || len(mean.Members) != len(x) {
 		t.Errorf("the mean of %v is not the centre", mean.Members)
@@ -134,16 +134,16 @@ func TestBeside(t *testing.T) {
 	}
 	file, err := modelfile.Open(path)
 	if err != nil || !strings.HasPrefix(file.Meta[modelfile.MetaOf], "soup: members ") {
-		t.Errorf("its file says %q, %v", file.Meta[modelfile.MetaOf], err)
+		t.Errorf("its file has %q, %v", file.Meta[modelfile.MetaOf], err)
 	}
 }
 
-// TestBesideRebuilds: batch-norm statistics of a soup are rebuilt for its parameters, as for a centre.
-func TestBesideRebuilds(t *testing.T) {
+// TestBaselineStatistics: batch-norm statistics of a soup are rebuilt for its parameters, as those of a centre.
+func TestBaselineStatistics(t *testing.T) {
 	dir, ctx := filepath.Join(t.TempDir(), "s"), context.Background()
 	train(t, dir, prepare(t, host.Options{Model: "lenets", Data: fewImages, Algorithm: "wash", Members: 3, Workers: 1, Seed: 5, Limit: event.Limit{Rounds: 3}, By: "test",
 		Set: []event.Setting{{Knob: "batch", Expr: "16"}}}), nil, nil)
-	all, err := Take(ctx, nil, dir, 0, []Of{{}, {Name: OfMean}, {Name: OfEMA}, {Name: OfBest}}, 1, nil)
+	all, err := ExportModels(ctx, nil, dir, 0, []Of{{}, {Name: OfMean}, {Name: OfEMA}, {Name: OfBest}}, 1, nil)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -157,13 +157,12 @@ func TestBesideRebuilds(t *testing.T) {
 	}
 }
 
-// averagesAre compares averages over the rounds of a session with sums over the centre that each round left, exported
-// one by one.
-func averagesAre(t *testing.T, dir string, first, last uint64) {
+// checkAverages compares averages over the rounds of a session with sums of the exported centres of the rounds.
+func checkAverages(t *testing.T, dir string, first, last uint64) {
 	t.Helper()
 	const decay, from = 0.7, 3
 	ctx := context.Background()
-	all, err := Take(ctx, nil, dir, last, []Of{{Name: OfEMA, Decay: decay}, {Name: OfSWA, From: first + from}, {Name: OfEMA}}, 1, nil)
+	all, err := ExportModels(ctx, nil, dir, last, []Of{{Name: OfEMA, Decay: decay}, {Name: OfSWA, From: first + from}, {Name: OfEMA}}, 1, nil)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -186,7 +185,7 @@ func averagesAre(t *testing.T, dir string, first, last uint64) {
 			}
 		}
 		if round == last && !slices.Equal(all[2].Params, c.Params) {
-			t.Error("an average that keeps nothing is not the last centre")
+			t.Error("an average with decay 0 is not the last centre")
 		}
 	}
 	for i := range ema {
@@ -199,13 +198,13 @@ func averagesAre(t *testing.T, dir string, first, last uint64) {
 	}
 }
 
-// TestAverages: over all rounds of a session, up to a round within a commit, and of a branch over its own.
+// TestAverages: averages over all rounds of a session, up to a round within a commit, and over the rounds of a branch.
 func TestAverages(t *testing.T) {
 	home, ctx := t.TempDir(), context.Background()
 	dir := filepath.Join(home, "s")
 	train(t, dir, prepare(t, tiny(12)), nil, nil)
-	averagesAre(t, dir, 0, 12)
-	averagesAre(t, dir, 0, 9)
+	checkAverages(t, dir, 0, 12)
+	checkAverages(t, dir, 0, 9)
 	branch := filepath.Join(home, "branch")
 	from, err := host.Restore(ctx, dir, 5, &checkpoint.Files{Dir: branch}, 1, nil)
 	if err != nil {
@@ -215,7 +214,7 @@ func TestAverages(t *testing.T) {
 		t.Fatal(err)
 	}
 	train(t, branch, from.Job, from, nil)
-	averagesAre(t, branch, 5, 11)
+	checkAverages(t, branch, 5, 11)
 }
 
 func TestParseOf(t *testing.T) {
@@ -236,8 +235,8 @@ func TestParseOf(t *testing.T) {
 	}
 }
 
-// TestBesideRefuses: what cannot be taken is refused in a sentence that names it.
-func TestBesideRefuses(t *testing.T) {
+// TestBaselinesRefuse: the error for a model that does not exist names it and the session.
+func TestBaselinesRefuse(t *testing.T) {
 	home, ctx := t.TempDir(), context.Background()
 	one := tiny(3)
 	one.Algorithm, one.Set = "dp-sgd", []event.Setting{{Knob: "batch", Expr: "8"}}
@@ -249,7 +248,7 @@ func TestBesideRefuses(t *testing.T) {
 		train(t, filepath.Join(home, name), prepare(t, o), nil, nil)
 	}
 	for _, c := range []struct {
-		session, of, says string
+		session, of, want string
 	}{
 		{"one", "soup", "--of soup: one has one model in round 3: dp-sgd gives its members no parameters of their own"},
 		{"one", "mean", "--of mean: one has one model in round 3: dp-sgd gives its members no parameters of their own"},
@@ -260,18 +259,18 @@ func TestBesideRefuses(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if _, err := Take(ctx, nil, filepath.Join(home, c.session), 0, of, 1, nil); err == nil || err.Error() != c.says {
-			t.Errorf("%s of %s: %v, want %s", c.of, c.session, err, c.says)
+		if _, err := ExportModels(ctx, nil, filepath.Join(home, c.session), 0, of, 1, nil); err == nil || err.Error() != c.want {
+			t.Errorf("%s of %s: %v, want %s", c.of, c.session, err, c.want)
 		}
 	}
 	for session, of := range map[string][]Of{"one": {{Name: OfSWA, From: 4}, {Name: OfEMA}}, "none": {{Name: OfEMA}, {Name: OfBest}}} {
-		if _, err := Take(ctx, nil, filepath.Join(home, session), 0, of, 1, func(c event.Commit) {
-			t.Errorf("%v of %s: round %d was executed again before it was refused", of, session, c.To)
+		if _, err := ExportModels(ctx, nil, filepath.Join(home, session), 0, of, 1, func(c event.Commit) {
+			t.Errorf("%v of %s: round %d was recomputed before the error", of, session, c.To)
 		}); err == nil {
-			t.Errorf("%v of %s is taken", of, session)
+			t.Errorf("%v of %s is accepted", of, session)
 		}
 	}
-	if _, err := Take(ctx, nil, filepath.Join(home, "none"), 0, []Of{{Name: OfMean}, {Name: OfEMA, Decay: 0.5}}, 1, nil); err != nil {
+	if _, err := ExportModels(ctx, nil, filepath.Join(home, "none"), 0, []Of{{Name: OfMean}, {Name: OfEMA, Decay: 0.5}}, 1, nil); err != nil {
 		t.Errorf("without validation samples: %v", err)
 	}
 }

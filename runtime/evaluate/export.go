@@ -64,9 +64,9 @@ func centre(ctx context.Context, p *host.Past, w *worker.Worker) (*Model, error)
 	return fromSession(p, now, params, stats), nil
 }
 
-// Askable returns an error if the session has no model that can predict samples: it maximises an objective or trains no
-// model.
-func Askable(dir string) error {
+// CheckPredicts returns an error if the session has no model that can predict samples: it maximises an objective or
+// trains no model.
+func CheckPredicts(dir string) error {
 	r, err := session.OpenReader(dir)
 	if err != nil {
 		return err

@@ -24,7 +24,7 @@ kind = "dense"
 out = 3
 `
 
-// meadow is n flowers of three kinds that their features tell apart, under a header; row writes one.
+// meadow returns a CSV table of n flowers of three separable kinds below the header; row formats one.
 func meadow(n int, header string, row func(size, shade float64, kind string) string) []byte {
 	out := []byte(header + "\n")
 	for i := range n {
@@ -41,7 +41,7 @@ func plainRow(size, shade float64, kind string) string {
 	return fmt.Sprintf("%g,%g,%s", size, shade, kind)
 }
 
-// trainedMeadow is a model of flowers, in a file, and the folder that it lies in.
+// trainedMeadow trains a model of flowers and returns its file and the folder of the file.
 func trainedMeadow(t *testing.T) (dir, model string, j *host.Job) {
 	t.Helper()
 	dir = t.TempDir()
@@ -61,8 +61,8 @@ func trainedMeadow(t *testing.T) (dir, model string, j *host.Job) {
 	return dir, model, j
 }
 
-// TestForm: a model's file says how samples become its input and what its results stand for, to the last bit, and other
-// data are read so.
+// TestForm: the file of a model contains the preprocessing of samples and the meaning of the outputs exactly, and other
+// data are read in this form.
 func TestForm(t *testing.T) {
 	dir, path, j := trainedMeadow(t)
 	m, err := Open(path, "", "")
@@ -70,7 +70,7 @@ func TestForm(t *testing.T) {
 		t.Fatal(err)
 	}
 	if want := j.Samples.Form(); m.Read.Form == nil || !reflect.DeepEqual(*m.Read.Form, want) || m.Kernels != j.Config.Kernels {
-		t.Fatalf("the file says %+v by %s, the run had %+v by %s", m.Read, m.Kernels, want, j.Config.Kernels)
+		t.Fatalf("the file has %+v by %s, the run %+v by %s", m.Read, m.Kernels, want, j.Config.Kernels)
 	}
 	score := func(name string, b []byte) (float64, error) {
 		t.Helper()
@@ -114,8 +114,8 @@ func TestForm(t *testing.T) {
 	}
 }
 
-// TestFormOfStart: a run that begins with a model's file reads its data as the model's were read, and is executed again
-// to the same bits.
+// TestFormOfStart: a run that starts with the file of a model reads its data in the form of the model, and verifies to
+// the same bits.
 func TestFormOfStart(t *testing.T) {
 	dir, path, first := trainedMeadow(t)
 	write(t, filepath.Join(dir, "more.csv"), meadow(300, "shade,size,kind", func(a, b float64, kind string) string { return plainRow(b+40, a, kind) }))
@@ -134,7 +134,7 @@ func TestFormOfStart(t *testing.T) {
 	}
 }
 
-// TestFormRefused: metadata that cannot be a form is told by its key.
+// TestFormRefused: the error for invalid metadata of a form names the key.
 func TestFormRefused(t *testing.T) {
 	whole := map[string]string{"shape": "[2]", "samples": "numbers", "mean": "[0,1]", "deviation": "[1,2]", "classes": `["a","b"]`}
 	for key, c := range map[string][2]string{
@@ -166,8 +166,7 @@ func TestFormRefused(t *testing.T) {
 	}
 }
 
-// TestOldModelFile: a model file that a version before v0.1 exported is refused, since its data were read by other
-// rules.
+// TestOldModelFile: a model file of a version before v0.1 is refused, since its data were preprocessed by other rules.
 func TestOldModelFile(t *testing.T) {
 	_, path, _ := trainedMeadow(t)
 	file, err := safetensors.Open(path)

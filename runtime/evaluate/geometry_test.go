@@ -18,10 +18,10 @@ import (
 	"brood/runtime/host"
 )
 
-// TestGeometry: lengths, distances and overlaps are those of the rows of the checkpoint, in float64; the ends of the
-// line have the loss that probes recorded of its members, and its middle that of the model between them.
+// TestGeometry: lengths, distances and overlaps equal those of the rows of the checkpoint in float64. The ends of the
+// line have the losses that probes recorded for their members, and its middle the loss of the model between them.
 func TestGeometry(t *testing.T) {
-	for _, model := range []string{"mlp-small", "lenets"} { // the second with batch-norm
+	for _, model := range []string{"mlp-small", "lenets"} { // the second has batch-norm
 		t.Run(model, func(t *testing.T) { measuresGeometry(t, model) })
 	}
 }
@@ -68,7 +68,7 @@ func measuresGeometry(t *testing.T, model string) {
 	if g.From != pair[0] || g.To != pair[1] {
 		t.Errorf("the line goes from %d to %d, furthest apart are %v", g.From, g.To, pair)
 	}
-	if model == "mlp-small" { // probes look at members of batch-norm with the members' own statistics
+	if model == "mlp-small" { // probes evaluate members with batch-norm with the members' own statistics
 		near(t, "loss of the first", g.Line[0].Mean(), -fitness[g.From], 1e-6)
 		near(t, "loss of the second", g.Line[2].Mean(), -fitness[g.To], 1e-6)
 	}
@@ -106,7 +106,7 @@ func measuresGeometry(t *testing.T, model string) {
 }
 
 // TestGeometryOfCandidates: an algorithm whose members are candidates has no replicas to compare, but an estimate of
-// the gradient, which on average is nearly as good as that many directions can be: 128 of 7,850.
+// the gradient. Its mean cosine is nearly the optimum for as many directions: 128 of 7,850 parameters.
 func TestGeometryOfCandidates(t *testing.T) {
 	longtest.Need(t, longtest.Studies, "averages many generations")
 	ctx, home := context.Background(), t.TempDir()
@@ -140,8 +140,8 @@ func TestGeometryOfCandidates(t *testing.T) {
 	}
 }
 
-// TestGenerationsDiffer: each generation has perturbations of its own. Its mini-batch is all of the training samples,
-// so that slopes along the same ones would be equal but for rounding.
+// TestGenerationsDiffer: each generation has other perturbations. Its mini-batch has all training samples, so that
+// slopes for equal perturbations would be equal except for rounding.
 func TestGenerationsDiffer(t *testing.T) {
 	dir := filepath.Join(t.TempDir(), "s")
 	o := host.Options{Model: "softmax", Data: fewImages, Algorithm: "openai-es", Members: 8, Seed: 5, By: "test"}
@@ -160,7 +160,7 @@ func TestGenerationsDiffer(t *testing.T) {
 	}
 }
 
-// TestCompared: of many members some are compared, and the pair that was asked for is among them.
+// TestCompared: of many members some are compared, with the requested pair among them.
 func TestCompared(t *testing.T) {
 	all := collective.IDs(1000)
 	some := compared(all, geometry.Wanted{Pair: true, From: 1, To: 999})
@@ -179,7 +179,7 @@ func near(t *testing.T, what string, got, want, within float64) {
 	}
 }
 
-// distanceOf is the RMS distance of x to y, or to zero where y is nil.
+// distanceOf returns the RMS distance of x from y, or from zero if y is nil.
 func distanceOf(x, y []float32) float64 {
 	var sum float64
 	for i := range x {
@@ -201,8 +201,8 @@ func cosine(x, y []float32) float64 {
 	return xy / math.Sqrt(xx*yy)
 }
 
-// naiveLoss is the mean loss of parameters on the first 500 validation samples, by an engine of its own; batch-norm has
-// statistics of the whole batches of 128 training samples.
+// naiveLoss returns the mean loss of parameters on the first 500 validation samples, computed by another engine;
+// batch-norm uses statistics of whole batches of 128 training samples.
 func naiveLoss(t *testing.T, j *host.Job, params []float32) float64 {
 	t.Helper()
 	ctx := context.Background()

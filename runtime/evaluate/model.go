@@ -120,8 +120,8 @@ func (t *Model) meta() (map[string]string, error) {
 
 // Open reads a model from a safetensors file. model is the name of a built-in model or a .toml file with the layers. It
 // may be empty if the file contains the layers, as files written by [Model.Save] do. renames is a comma-separated list
-// of FROM=TO for tensors that have other names in the file; "" for none. Flax files with Flax's default names need none,
-// see docs/model-files.md.
+// of FROM=TO for tensors that have other names in the file; "" for none. Flax files with Flax's default names need
+// none, see docs/model-files.md.
 func Open(path, model, renames string) (*Model, error) {
 	file, err := modelfile.OpenNamed(path)
 	if err != nil {
@@ -149,7 +149,7 @@ func Open(path, model, renames string) (*Model, error) {
 			"with brood run --objective PROGRAM --params SPEC.toml --init %s, or with --env ENV --policy POLICY in place of "+
 			"the program", path, path)
 	case t.Spec == "":
-		return nil, fmt.Errorf("%s does not say which model it holds: name it with --model", path)
+		return nil, fmt.Errorf("%s does not name its model: name it with --model", path)
 	default:
 		model = path
 	}

@@ -20,9 +20,9 @@ import (
 	"brood/runtime/option"
 )
 
-// TestExport: the exported file is the very centre that the run tested, and scoring it gives what the run recorded.
-// Without BROOD_LONG it takes algorithms whose centres are of different kinds: a mean of members, the first or the best
-// of them, a vector of the population, weighted members, whole numbers.
+// TestExport: the exported file has exactly the centre that the run tested, and its score equals the recorded one.
+// Without BROOD_LONG the test covers one algorithm for each kind of centre: a mean of members, the first or the best of
+// them, a vector of the population, weighted members, whole numbers.
 func TestExport(t *testing.T) {
 	for _, a := range catalog.All() {
 		if !a.Needs.Model() || !longtest.On(longtest.Conformance) && !slices.Contains([]string{"parle", "openai-es", "pesgd", "easgd", "sgp", "ga", "egg"}, a.Name) {
@@ -50,8 +50,8 @@ func exports(t *testing.T, model, algorithm string) {
 	if err := out.Save(path); err != nil {
 		t.Fatal(err)
 	}
-	// an average that keeps nothing is the last centre, and asking for centres on the way changes no state
-	if last, err := Take(ctx, nil, dir, 0, []Of{{Name: OfEMA}}, 1, nil); err != nil || !slices.Equal(last[0].Params, out.Params) {
+	// An average with decay 0 is the last centre, and centres of earlier rounds do not change the state.
+	if last, err := ExportModels(ctx, nil, dir, 0, []Of{{Name: OfEMA}}, 1, nil); err != nil || !slices.Equal(last[0].Params, out.Params) {
 		t.Errorf("the centre after the last round is another one, %v", err)
 	}
 	p, err := (*host.Own)(nil).Past(dir, 0)
@@ -73,10 +73,10 @@ func exports(t *testing.T, model, algorithm string) {
 		t.Fatal(err)
 	}
 	if hash := fmt.Sprintf("blake3:%x", blake3.Sum256(engine.AppendFloats(nil, got.Params))); hash != tested.Centre {
-		t.Errorf("the file holds %s, the run tested %s", hash, tested.Centre)
+		t.Errorf("the file has %s, the run tested %s", hash, tested.Centre)
 	}
 	if got.Round != 3 || got.Algorithm != algorithm || got.Data != fewImages || got.Session != "s" || got.Net.Name != model {
-		t.Errorf("the file says %s on %s by %s in %s, round %d", got.Net.Name, got.Data, got.Algorithm, got.Session, got.Round)
+		t.Errorf("the file has %s on %s by %s in %s, round %d", got.Net.Name, got.Data, got.Algorithm, got.Session, got.Round)
 	}
 	sc, err := got.Score(ctx, j.Samples, "test", 2)
 	if err != nil {
@@ -87,7 +87,7 @@ func exports(t *testing.T, model, algorithm string) {
 	}
 }
 
-// TestExportEarlier: an earlier round is brought back by execution, and gives what a run that ended there gives.
+// TestExportEarlier: the centre of an earlier round is recomputed and equals that of a run that ended there.
 func TestExportEarlier(t *testing.T) {
 	home, ctx := t.TempDir(), context.Background()
 	train(t, filepath.Join(home, "long"), prepare(t, tiny(7)), nil, nil)
@@ -104,11 +104,11 @@ func TestExportEarlier(t *testing.T) {
 		t.Errorf("round %d of the longer run is not the end of the shorter", a.Round)
 	}
 	if _, err := Export(ctx, nil, filepath.Join(home, "short"), 5, 1, nil); err == nil || !strings.Contains(err.Error(), "round 5 is after") {
-		t.Errorf("a round that was never done: %v", err)
+		t.Errorf("a round after the end: %v", err)
 	}
 }
 
-// TestSplitOfModel: a model is scored on the split that its session held out.
+// TestSplitOfModel: a model is scored on the validation split of its session.
 func TestSplitOfModel(t *testing.T) {
 	home := t.TempDir()
 	for text, want := range map[string]int{"0": 0, "100": 100} {
@@ -121,12 +121,12 @@ func TestSplitOfModel(t *testing.T) {
 		if m, err := Export(t.Context(), nil, dir, 0, 1, nil); err != nil {
 			t.Error(err)
 		} else if set, err := m.Load(fewImages); err != nil || len(set.Validation()) != want {
-			t.Errorf("--validation %q: a model of it is scored on another split, %v", text, err)
+			t.Errorf("--validation %q: the model is scored on another split, %v", text, err)
 		}
 	}
 }
 
-// TestOpenOther: a file of another form is said to be one, and a damaged one what is damaged.
+// TestOpenOther: the error for a file of another form names the form, and the error for a damaged file the damage.
 func TestOpenOther(t *testing.T) {
 	dir := t.TempDir()
 	for name, want := range map[string]string{"net.onnx": "is not a safetensors file", "net.safetensors": "a header of "} {
@@ -138,7 +138,7 @@ func TestOpenOther(t *testing.T) {
 	}
 }
 
-// TestOpenWrong: a file that holds no model is named as what it is, whatever it is called.
+// TestOpenWrong: the error for a file without a model names the kind of the file, whatever its name.
 func TestOpenWrong(t *testing.T) {
 	dir := t.TempDir()
 	for name, c := range map[string][2]string{
@@ -154,8 +154,7 @@ func TestOpenWrong(t *testing.T) {
 	}
 }
 
-// TestOpenTypes: a tensor of a type that is not read is refused where the model needs it, and passed over where
-// it does not.
+// TestOpenTypes: a tensor of an unsupported type is refused if the model needs it, and ignored otherwise.
 func TestOpenTypes(t *testing.T) {
 	open := func(weight string, n int, other string) error {
 		header := fmt.Sprintf(`{"fc1.weight":{"dtype":%q,"shape":[10,784],"data_offsets":[0,%d]},"fc1.bias":{"dtype":"F32","shape":[10],"data_offsets":[%d,%d]},"fc1.num_batches_tracked":{"dtype":%q,"shape":[1],"data_offsets":[%d,%d]}}`,
@@ -175,7 +174,7 @@ func TestOpenTypes(t *testing.T) {
 	}
 }
 
-// TestOpenRefuses: the error for a file without the model names the missing tensor or the unknown model.
+// TestOpenRefuses: the error for a file that lacks a part of the model names the part.
 func TestOpenRefuses(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "x.safetensors")
 	save := func(meta map[string]string) {

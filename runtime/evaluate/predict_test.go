@@ -16,7 +16,7 @@ import (
 	"brood/runtime/report"
 )
 
-// predicted asks the model of PyTorch about its samples, with the engine of a name.
+// predicted returns the PyTorch model and the predictions for its samples by the engine of a name.
 func predicted(t *testing.T, engine string) (*Model, [][]float64) {
 	t.Helper()
 	t.Setenv("BROOD_ENGINE", engine)
@@ -54,8 +54,8 @@ func within(t *testing.T, of string, got, want [][]float64) {
 	}
 }
 
-// TestPredictNaively: each engine's probabilities are those of the equations in float64, add up to one, and are what
-// the loss and the error of eval are made of.
+// TestPredictNaively: the probabilities of each engine equal those of the equations in float64, sum to one, and give
+// the loss and the error of eval.
 func TestPredictNaively(t *testing.T) {
 	set, file := torchSamples(t)
 	x := file.Find("check.x").F
@@ -92,7 +92,8 @@ func TestPredictNaively(t *testing.T) {
 	}
 }
 
-// naive is the softmax of the model's results for a sample, layer by layer in float64, for the layers that it has.
+// naive returns the softmax of the outputs of the model for a sample, computed layer by layer in float64, for the kinds
+// of layers of this model.
 func naive(m *Model, sample []float32) []float64 {
 	tensor := func(i int, stats bool) []float32 {
 		if stats {
@@ -166,21 +167,21 @@ func naive(m *Model, sample []float32) []float64 {
 	return v
 }
 
-// TestViewedNaively: the class by an image and its mirror image is that of both by the naive twin, and not of one.
+// TestViewedNaively: the class of an image with its mirror image is that of the sum of both naive predictions.
 func TestViewedNaively(t *testing.T) {
 	set, file := torchSamples(t)
 	m, _ := predicted(t, "native")
 	width, wrong, alone := set.Shape[len(set.Shape)-1], 0, 0
 	for i, row := range slices.Collect(slices.Chunk(file.Find("check.x").F, m.Net.Features)) {
-		p, turned := naive(m, row), slices.Clone(row)
-		for line := range slices.Chunk(turned, width) {
+		p, mirrored := naive(m, row), slices.Clone(row)
+		for line := range slices.Chunk(mirrored, width) {
 			slices.Reverse(line)
 		}
 		label := int(set.Label(set.Test()[i]))
 		if report.Likeliest(p) != label {
 			alone++
 		}
-		for k, v := range naive(m, turned) {
+		for k, v := range naive(m, mirrored) {
 			p[k] += v
 		}
 		if report.Likeliest(p) != label {
@@ -193,22 +194,22 @@ func TestViewedNaively(t *testing.T) {
 	}
 	made, got, err := m.Viewed(context.Background(), set, set.Test(), 1, data.Views{Flip: true})
 	if !reflect.DeepEqual(made, plain) {
-		t.Errorf("beside views the report is %+v, alone %+v", made, plain)
+		t.Errorf("with views the report is %+v, without %+v", made, plain)
 	}
 	if err != nil || math.Abs(got-float64(wrong)/float64(len(set.Test()))) > 1e-12 {
-		t.Errorf("%g of the samples are mistaken, %v; the naive twin has %d of %d, and %d without the mirror", got, err, wrong, len(set.Test()), alone)
+		t.Errorf("a share of %g of the samples is misclassified, %v; want %d of %d, and %d without the mirror image", got, err, wrong, len(set.Test()), alone)
 	}
 	if wrong == alone {
-		t.Error("the mirror image changes nothing here, so that this test says nothing")
+		t.Error("the mirror image changes no class, so that the test cannot fail")
 	}
 }
 
-// TestPredictTorch: the probabilities are those of torch.softmax, of the module itself.
+// TestPredictTorch: the probabilities equal those of torch.softmax of the module.
 func TestPredictTorch(t *testing.T) {
 	longtest.Need(t, longtest.Arithmetic, "starts PyTorch")
 	python := enginetest.Python("torch")
 	if python == "" {
-		t.Skip("no python3 here has the package torch")
+		t.Skip("the test needs python3 with the package torch")
 	}
 	_, got := predicted(t, "")
 	_, file := torchSamples(t)

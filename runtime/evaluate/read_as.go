@@ -32,14 +32,14 @@ type formFile struct {
 // has none, or if the spec does not fit the model.
 func (t *Model) ReadAs(of string) error {
 	if t.Read.Form != nil {
-		return usererr.Errorf("form %s: the model says itself how its samples become its input; omit it", of)
+		return usererr.Errorf("form %s: the model already has a form: omit --form", of)
 	}
 	r, err := t.readingOf(of)
 	if err != nil {
 		return err
 	}
 	if r.Form == nil {
-		return fmt.Errorf("form %s: it does not say how samples are normalised either", of)
+		return fmt.Errorf("form %s: it has no normalisation of samples either", of)
 	}
 	f := *r.Form
 	info := data.Info{Shape: f.Shape, Classes: len(f.Classes), Outputs: len(f.TargetMean), Text: f.Text}

@@ -17,8 +17,8 @@ import (
 	"brood/runtime/modelfile"
 )
 
-// A model that does not say how its samples were normalised takes what says it: the same form from a session, a file,
-// data and numbers. What does not fit is refused.
+// TestReadAs: a model without a form gets the same form from a session, a file, data and numbers. A source that does
+// not fit is refused.
 func TestReadAs(t *testing.T) {
 	dir, model, j := trainedMeadow(t)
 	file, err := safetensors.Open(model)
@@ -45,13 +45,13 @@ func TestReadAs(t *testing.T) {
 		if !reflect.DeepEqual(*m.Read.Form, form) {
 			t.Errorf("%s: %+v, want %+v", of, *m.Read.Form, form)
 		}
-		if err := m.ReadAs(of); err == nil || !strings.Contains(err.Error(), "says itself") {
+		if err := m.ReadAs(of); err == nil || !strings.Contains(err.Error(), "already has a form") {
 			t.Errorf("%s, a second time: %v", of, err)
 		}
 	}
 	write(t, filepath.Join(dir, "huge.toml"), []byte("samples = \"numbers\"\nmean = [1]\ndeviation = [1]\nshape = [1000000000000]\n"))
 	write(t, filepath.Join(dir, "empty.toml"), []byte("samples = \"numbers\"\nmean = [1]\ndeviation = [1]\nshape = []\n"))
-	for of, want := range map[string]string{"glyphs": "takes samples of [2], not of [1 28 28]", foreign: "does not say how samples are normalised either",
+	for of, want := range map[string]string{"glyphs": "takes samples of [2], not of [1 28 28]", foreign: "it has no normalisation of samples either",
 		filepath.Join(dir, "huge.toml"): "cannot be used", filepath.Join(dir, "empty.toml"): "cannot be used", filepath.Join(dir, "none.toml"): "no such file", "./none.csv": "no such file"} {
 		m, err := Open(foreign, filepath.Join(dir, "linear.toml"), "")
 		if err != nil {
@@ -71,7 +71,7 @@ func TestReadAs(t *testing.T) {
 	}
 }
 
-// A model of text takes bytes as they are, whoever wrote it.
+// TestForeignText: a model of text needs no form, whichever program wrote it.
 func TestForeignText(t *testing.T) {
 	dir := t.TempDir()
 	j := prepare(t, host.Options{Model: "bytes-small", Data: "tales", Algorithm: "dp-sgd", Members: 1, Seed: 1})
@@ -113,8 +113,8 @@ func floatList(x []float64) string {
 	return string(text)
 }
 
-// The ground of transparent pixels is part of a form, in the file of a model and as a person writes it; black where
-// nothing is said.
+// TestGroundOfForm: the ground of transparent pixels is part of a form, in the file of a model and in a TOML file; the
+// default is black.
 func TestGroundOfForm(t *testing.T) {
 	text, err := models.Source("softmax")
 	if err != nil {
@@ -141,7 +141,7 @@ func TestGroundOfForm(t *testing.T) {
 			t.Fatal(err)
 		}
 		if got, err := modelfile.ReadForm(meta); err != nil || !reflect.DeepEqual(got, f) {
-			t.Errorf("ground %q: the file says %+v, want %+v (%v)", ground, got, f, err)
+			t.Errorf("ground %q: the file has %+v, want %+v (%v)", ground, got, f, err)
 		}
 	}
 	write(t, path, []byte("samples = \"bytes\"\nmean = [0.0]\ndeviation = [1.0]\nground = \"grey\"\n"))

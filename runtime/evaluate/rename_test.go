@@ -13,9 +13,9 @@ import (
 	"brood/models/format/safetensors"
 )
 
-// flaxOf is the state of the PyTorch module as Flax would have it, by names that name gives layers of a kind and
-// number: kernels turned element by element, and the rows of the dense layer behind flatten from channels first to
-// channels last.
+// flaxOf returns the state of the PyTorch module in the layout of Flax: kernels transposed element by element, and the
+// rows of the dense layer after flatten reordered from channels first to channels last. name returns the name of a
+// layer of a kind and number.
 func flaxOf(t *testing.T, file safetensors.File, m *models.Model, name func(kind string, n int) string) safetensors.File {
 	t.Helper()
 	var out safetensors.File
@@ -78,8 +78,8 @@ func flaxOf(t *testing.T, file safetensors.File, m *models.Model, name func(kind
 	return out
 }
 
-// TestFlax: the same model in Flax's layout has the same parameters, and the loss that PyTorch found; with Flax's own
-// names nobody says a word, and with others --rename does.
+// TestFlax: the same model in the layout of Flax has the same parameters and the loss of PyTorch. Names of Flax need no
+// --rename.
 func TestFlax(t *testing.T) {
 	set, file := torchSamples(t)
 	want, err := Open(torchFile, torchModel, "")
@@ -110,8 +110,8 @@ func TestFlax(t *testing.T) {
 	}
 }
 
-// TestFlaxLayerNorm: Flax's scale and bias behind a flattened image come place by place, channels last, as do the rows
-// of the dense layer behind them, between which an activation changes nothing.
+// TestFlaxLayerNorm: the scale and the bias of a layer norm after flatten are reordered from channels last, as are the
+// rows of the next dense layer, also with an activation between them.
 func TestFlaxLayerNorm(t *testing.T) {
 	const c, h, w = 2, 2, 3
 	m, err := models.FromSource("flax", []byte("name='flax'\ninput=[2,2,3]\nclasses=2\nlayer=[{kind='flatten'},{kind='layernorm'},{kind='gelu'},{kind='dense',out=2}]"))
@@ -119,7 +119,7 @@ func TestFlaxLayerNorm(t *testing.T) {
 		t.Fatal(err)
 	}
 	scale, bias, kernel := make([]float32, c*h*w), make([]float32, c*h*w), make([]float32, 2*c*h*w)
-	for i := range scale { // the place that an element comes from, counted channels first
+	for i := range scale { // source index of an element, counted channels first
 		at := float32(i%c*h*w + i/c)
 		scale[i], bias[i], kernel[2*i], kernel[2*i+1] = at, 100+at, 200+at, 300+at
 	}
@@ -151,7 +151,7 @@ func TestFlaxLayerNorm(t *testing.T) {
 	}
 }
 
-// TestFlaxEmbedding: its table is rows of values as ours is.
+// TestFlaxEmbedding: the table of an embedding has the same layout as in brood.
 func TestFlaxEmbedding(t *testing.T) {
 	table, kernel := []float32{0, 1, 2, 3, 4, 5}, make([]float32, 4*3)
 	path, list := filepath.Join(t.TempDir(), "flax.safetensors"), filepath.Join(t.TempDir(), "flax.toml")
@@ -170,8 +170,8 @@ func TestFlaxEmbedding(t *testing.T) {
 	}
 }
 
-// TestRenameSlashes: a dot and a slash are one separator, whichever the file and the person take: of layers, nested
-// ones and single tensors.
+// TestRenameSlashes: a dot and a slash are equal separators in the file and in the option, for layers, nested layers
+// and single tensors.
 func TestRenameSlashes(t *testing.T) {
 	set, file := torchSamples(t)
 	want, err := Open(torchFile, torchModel, "")

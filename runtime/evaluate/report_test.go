@@ -12,8 +12,7 @@ import (
 	"brood/runtime/session"
 )
 
-// TestReportOfRun: what a run that is over says of its test set is what its session says later, and it is none of what
-// was counted: the log ends where it ended.
+// TestReportOfRun: the report of a completed run equals that of its session, and adds no record to the log.
 func TestReportOfRun(t *testing.T) {
 	ctx, dir := context.Background(), filepath.Join(t.TempDir(), "s")
 	job, err := host.Prepare(host.Options{Model: "mlp-small", Data: "glyphs", Algorithm: "parle", Members: 2, Workers: 2, Seed: 1,
@@ -40,7 +39,7 @@ func TestReportOfRun(t *testing.T) {
 		t.Fatal(err)
 	}
 	if records != before {
-		t.Errorf("asking wrote %d records", records-before)
+		t.Errorf("the report wrote %d records", records-before)
 	}
 	m, err := evaluate.Export(ctx, nil, dir, 0, 1, nil)
 	if err != nil {
@@ -56,11 +55,11 @@ func TestReportOfRun(t *testing.T) {
 	}
 	if want == nil || want.Samples != int64(len(set.Test())) || !reflect.DeepEqual(got.Confusion, want.Confusion) ||
 		!reflect.DeepEqual(got.Calibration, want.Calibration) {
-		t.Errorf("a run says %+v, its session %+v", got, want)
+		t.Errorf("the run reports %+v, its session %+v", got, want)
 	}
-	gone, leave := context.WithCancel(ctx)
-	leave()
-	if _, err := evaluate.ReportRun(gone, run); err == nil {
-		t.Error("nobody waits for it, and it answers")
+	canceled, cancel := context.WithCancel(ctx)
+	cancel()
+	if _, err := evaluate.ReportRun(canceled, run); err == nil {
+		t.Error("no error after the end of the context")
 	}
 }

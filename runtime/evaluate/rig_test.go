@@ -57,8 +57,8 @@ func prepare(t *testing.T, o host.Options) *host.Job {
 	return j
 }
 
-// train runs a job to its end in the new session dir. It calls during, which may be nil, with the records after the first
-// ones.
+// train runs a job to its end in the new session dir. It calls during, which may be nil, with the records after the
+// first ones.
 func train(t *testing.T, dir string, j *host.Job, from *host.Restored, during func(*host.Run, event.Record)) {
 	t.Helper()
 	s, err := session.Create(dir)
@@ -89,7 +89,7 @@ func train(t *testing.T, dir string, j *host.Job, from *host.Restored, during fu
 	}
 }
 
-// trains returns the model that an algorithm trains in place of model, which has weights that are no whole numbers.
+// trains returns the model that an algorithm trains instead of model, which has no weights that are whole numbers.
 func trains(a *optim.Algorithm, model string) string {
 	if a.Needs&optim.Whole != 0 {
 		return "mlp-int8"

@@ -10,17 +10,17 @@ import (
 	"brood/runtime/host"
 )
 
-// TestSaneIsKept: a run that diverges long after its newest sane checkpoint still has its files, goes back to it,
-// without the edit that blew it up, and ends; the log verifies, and can be gone on with from a round that was done
-// again.
-func TestSaneIsKept(t *testing.T) {
+// TestLastGoodIsKept: a run that diverges long after its last good checkpoint still has its files, restores it without
+// the edit that caused the divergence, and ends. The log verifies, and a resume starts at the last of the repeated
+// rounds.
+func TestLastGoodIsKept(t *testing.T) {
 	dir := filepath.Join(t.TempDir(), "s")
 	ctx := context.Background()
 	o := tiny(1 << 30)
 	o.Algorithm, o.Probe, o.OnTrouble, o.Set = "dp-sgd", 1, "back", []event.Setting{{Knob: "batch", Expr: "8"}}
-	// a convex one does not blow up, and one with ReLU may get stuck where no gradient is left
+	// A linear model does not diverge so fast, and one with ReLU may end where the gradient is 0.
 	o.Model = spec(t, "name = 'deep'\ninput = [1, 28, 28]\nclasses = 10\nlayer = [{kind = 'flatten'}, {kind = 'dense', out = 16}, {kind = 'dense', out = 16}, {kind = 'dense', out = 10}]")
-	var sane, later, end uint64
+	var good, later, end uint64
 	var back *event.Plan
 	saves, ruined := 0, false
 	ask := func(r *host.Run, c event.Command) {
@@ -32,14 +32,14 @@ func TestSaneIsKept(t *testing.T) {
 	}
 	train(t, dir, prepare(t, o), nil, func(r *host.Run, rec event.Record) {
 		if rec.Commit != nil {
-			time.Sleep(time.Millisecond) // so that a command is there before many more rounds are granted
+			time.Sleep(time.Millisecond) // leaves time for a command before many more rounds are granted
 		}
 		switch {
 		case rec.Commit != nil && back == nil && rec.Commit.To >= 4 && !ruined && saves == 0:
 			saves++
 			ask(r, event.Command{Action: event.Save})
 		case rec.Checkpoint != nil && back == nil && !ruined:
-			ruined, sane = true, rec.Checkpoint.Round
+			ruined, good = true, rec.Checkpoint.Round
 			ask(r, event.Command{Set: []event.Setting{{Knob: "eta", Expr: "0.2"}}})
 		case rec.Checkpoint != nil && back == nil:
 			later = rec.Checkpoint.Round
@@ -54,10 +54,10 @@ func TestSaneIsKept(t *testing.T) {
 			ask(r, event.Command{Limit: &event.Limit{Rounds: end}})
 		}
 	})
-	if back == nil || back.At != sane && back.At != later {
-		t.Fatalf("sane at %d, saved at %d, back to %+v", sane, later, back)
+	if back == nil || back.At != good && back.At != later {
+		t.Fatalf("good at %d, saved at %d, back to %+v", good, later, back)
 	}
-	t.Logf("sane at %d, saved at %d, back to %d", sane, later, back.At)
+	t.Logf("good at %d, saved at %d, back to %d", good, later, back.At)
 	if _, err := host.Verify(ctx, dir, 1, nil); err != nil {
 		t.Fatal(err)
 	}
@@ -66,7 +66,7 @@ func TestSaneIsKept(t *testing.T) {
 		t.Fatal(err)
 	}
 	if from.Checkpoint.Round != end {
-		t.Errorf("it goes on after round %d, want %d", from.Checkpoint.Round, end)
+		t.Errorf("the resume starts after round %d, want %d", from.Checkpoint.Round, end)
 	}
-	averagesAre(t, dir, 0, end) // of the rounds that were done again, not of those that blew up
+	checkAverages(t, dir, 0, end) // of the repeated rounds, not of those that diverged
 }

@@ -15,8 +15,8 @@ import (
 	"brood/runtime/host"
 )
 
-// The state of a PyTorch module with conv1, bn1, fc1, bn2 and fc2, trained for twenty steps and saved by safetensors,
-// with the samples that it was scored on and their classes as tensors that no model needs.
+// The state of a PyTorch module with conv1, bn1, fc1, bn2 and fc2 after twenty training steps, saved by safetensors,
+// with the scored samples and their classes as tensors that no model needs.
 const (
 	torchFile, torchModel = "testdata/torch.safetensors", "testdata/torch.toml"
 	torchLoss, torchError = 0.5974053, 100. / 12 // of module.eval(), by torch.nn.functional.cross_entropy
@@ -39,8 +39,8 @@ func torchSamples(t *testing.T) (*data.Set, safetensors.File) {
 	return set, file
 }
 
-// TestTorch: a state dict under our names is scored as PyTorch scores it: with its running statistics, and without the
-// counts of its batches.
+// TestTorch: a state dict with the tensor names of brood has the score of PyTorch: with its running statistics, and
+// without its batch counters.
 func TestTorch(t *testing.T) {
 	set, _ := torchSamples(t)
 	got, err := Open(torchFile, torchModel, "")
@@ -52,15 +52,15 @@ func TestTorch(t *testing.T) {
 		t.Fatal(err)
 	}
 	if want := []string{"check.x", "check.y"}; !slices.Equal(got.Spare, want) {
-		t.Errorf("passed over %q, want %q", got.Spare, want)
+		t.Errorf("ignored %q, want %q", got.Spare, want)
 	}
 	if math.Abs(sc.Mean()-torchLoss) > 1e-6 || math.Abs(sc.Error()-torchError) > 1e-4 {
 		t.Errorf("%v nats and %v %%, PyTorch has %v and %v", sc.Mean(), sc.Error(), torchLoss, torchError)
 	}
 }
 
-// TestTorchWeights: the loss of weighted classes over all training samples is that of PyTorch's cross_entropy with the
-// same weights, which is sum(w l)/sum(w): there the weights of the samples are 1 in the mean. Test samples have none.
+// TestTorchWeights: the loss with class weights over all training samples equals that of PyTorch's cross_entropy with
+// the same weights, sum(w l)/sum(w), since the mean weight of the samples is 1. Test samples have no weights.
 func TestTorchWeights(t *testing.T) {
 	set, _ := torchSamples(t)
 	model, err := Open(torchFile, torchModel, "")
@@ -85,7 +85,7 @@ func TestTorchWeights(t *testing.T) {
 	}
 }
 
-// TestShapes: a tensor of the right length and another shape is another tensor: it is refused with both shapes.
+// TestShapes: a tensor of the right length and another shape is refused with both shapes.
 func TestShapes(t *testing.T) {
 	_, file := torchSamples(t)
 	path := filepath.Join(t.TempDir(), "transposed.safetensors")
@@ -110,7 +110,7 @@ func TestShapes(t *testing.T) {
 	}
 }
 
-// TestSpareTensor: the bias of a layer that has none in the model is no tensor that can be passed over.
+// TestSpareTensor: the bias of a layer without a bias in the model is refused.
 func TestSpareTensor(t *testing.T) {
 	text, err := os.ReadFile(torchModel)
 	if err != nil {

@@ -18,8 +18,7 @@ import (
 	"brood/runtime/worker"
 )
 
-// recorded is a run with an edit, a checkpoint and a resize, each asked for when the one before is in the log, and
-// stopped some commits later.
+// recorded executes a run with an edit, then a checkpoint, then a resize, and stops it some commits later.
 func recorded(t *testing.T) (conformance.Rig, *conformance.Outcome) {
 	t.Helper()
 	commits, resized := 0, 0
@@ -84,7 +83,7 @@ func TestAgrees(t *testing.T) {
 	}
 }
 
-// TestTampered: whatever is changed in a log, verify names the first round that parts from it.
+// TestTampered: verify returns the first round that differs from a changed log.
 func TestTampered(t *testing.T) {
 	isEdit := func(r event.Record) bool { return r.Edit != nil }
 	late := func(n int) func(event.Record) bool { // the n-th commit
@@ -95,7 +94,7 @@ func TestTampered(t *testing.T) {
 			return r.Commit != nil && n == 0
 		}
 	}
-	// The first commit that a record governs, itself included.
+	// governed returns the first commit to which a record applies, which may be the record itself.
 	governed := func(log []event.Record, i int) *event.Commit {
 		e := log[i].Edit
 		for ; ; i++ {
@@ -108,7 +107,7 @@ func TestTampered(t *testing.T) {
 		name  string
 		which func(event.Record) bool
 		do    func(r *event.Record)
-		say   string
+		want  string
 	}{
 		{"the value of an edit", isEdit, func(r *event.Record) { e := *r.Edit; e.Expr = "0.051"; r.Edit = &e }, "the state is recorded as"},
 		{"the knob of an edit", isEdit, func(r *event.Record) { e := *r.Edit; e.Knob = "decay"; r.Edit = &e }, "the state is recorded as"},
@@ -127,7 +126,7 @@ func TestTampered(t *testing.T) {
 			}
 			r.Commit = &k
 		}, "the bytes of gradient is recorded as"},
-		{"an operation nobody did", late(3), func(r *event.Record) {
+		{"an operation that was not executed", late(3), func(r *event.Record) {
 			k := *r.Commit
 			k.Sent = map[collective.Op]int64{"smuggle": 1}
 			for op, n := range r.Commit.Sent {
@@ -153,23 +152,22 @@ func TestTampered(t *testing.T) {
 			}
 			_, err := r.Verify(t.Context(), o)
 			var m *verify.MismatchError
-			if !errors.As(err, &m) || m.Round != want || !strings.Contains(err.Error(), c.say) || !strings.HasPrefix(err.Error(), fmt.Sprintf("round %d: ", want)) {
-				t.Errorf("%v, want round %d and %q", err, want, c.say)
+			if !errors.As(err, &m) || m.Round != want || !strings.Contains(err.Error(), c.want) || !strings.HasPrefix(err.Error(), fmt.Sprintf("round %d: ", want)) {
+				t.Errorf("%v, want round %d and %q", err, want, c.want)
 			}
 		})
 	}
 }
 
-// TestWrongBytesAreSaid: where the log says that the algorithm does not send what it predicts, its bytes are not
-// compared, and all else is.
-func TestWrongBytesAreSaid(t *testing.T) {
+// TestWrongBytes: if the log has an AlertBytes, verify compares no bytes, but all other values.
+func TestWrongBytes(t *testing.T) {
 	r, o := recorded(t)
 	i := find(t, o.Log.Records, func(r event.Record) bool { return r.Commit != nil })
 	k := *o.Log.Records[i].Commit
 	k.Sent = map[collective.Op]int64{"gradient": 1}
 	o.Log.Records[i].Commit = &k
-	said := event.Record{Alert: &event.Alert{Level: "warning", Kind: event.AlertBytes}}
-	o.Log.Records = slices.Insert(o.Log.Records, i, said)
+	alert := event.Record{Alert: &event.Alert{Level: "warning", Kind: event.AlertBytes}}
+	o.Log.Records = slices.Insert(o.Log.Records, i, alert)
 	if res, err := r.Verify(t.Context(), o); err != nil || !res.WrongBytes {
 		t.Errorf("%+v, %v", res, err)
 	}
@@ -180,7 +178,7 @@ func TestWrongBytesAreSaid(t *testing.T) {
 	}
 }
 
-// TestOrderOfRecords: a log that cannot be executed is refused with its place.
+// TestOrderOfRecords: a log whose records cannot be executed is refused with the position.
 func TestOrderOfRecords(t *testing.T) {
 	r, o := recorded(t)
 	whole := o.Log.Records
@@ -199,11 +197,11 @@ func TestOrderOfRecords(t *testing.T) {
 	lost := event.Plan{Epoch: 99, At: 7, From: event.Saved, OldAlg: "dp-sgd", Algorithm: "dp-sgd"}
 	o.Log.Records = append(append([]event.Record(nil), whole[:commit+1]...), event.Record{Plan: &lost})
 	if _, err := r.Verify(t.Context(), o); err == nil || !strings.Contains(err.Error(), "checkpoint of round 7, which the log does not mention") {
-		t.Errorf("a checkpoint nobody saved: %v", err)
+		t.Errorf("a checkpoint without a record: %v", err)
 	}
 }
 
-// broken is a source that fails.
+// broken is a source that fails after its records.
 type broken struct{ left []event.Record }
 
 var errTorn = errors.New("torn")
@@ -230,7 +228,7 @@ type eof struct{}
 
 func (eof) Next() (event.Record, error) { return event.Record{}, io.EOF }
 
-// TestCancelled: a walk that is told to stop says so.
+// TestCancelled: a canceled walk returns the error of its context.
 func TestCancelled(t *testing.T) {
 	r, o := recorded(t)
 	ctx, cancel := context.WithCancel(t.Context())
@@ -240,8 +238,8 @@ func TestCancelled(t *testing.T) {
 	}
 }
 
-// TestForgedCheckpoint: a plan that goes back to a checkpoint whose rows are not those of its commit is named, though
-// what follows was computed from them.
+// TestForgedCheckpoint: a plan that restores a checkpoint whose rows differ from those of its commit is an error,
+// although the later rounds were computed from these rows.
 func TestForgedCheckpoint(t *testing.T) {
 	r, o := recorded(t)
 	var cp event.Checkpoint
@@ -272,8 +270,7 @@ func TestForgedCheckpoint(t *testing.T) {
 	}
 }
 
-// TestTamperedMeasurements: points and evaluations that are not those of the rounds are found, those that the rounds do
-// not give are counted.
+// TestTamperedMeasurements: wrong points and evaluations are errors; series that the rounds do not produce are counted.
 func TestTamperedMeasurements(t *testing.T) {
 	r := conformance.Rig{Algorithm: "dp-sgd", Members: 4, Workers: 2, Rounds: 12, Probe: 3, Seed: 5}
 	o, err := r.Run(t.Context())
@@ -292,7 +289,7 @@ func TestTamperedMeasurements(t *testing.T) {
 		name  string
 		which func(event.Record) bool
 		do    func(r *event.Record)
-		say   string
+		want  string
 	}{
 		{"a test error", isEvaluation, func(r *event.Record) { e := *r.Evaluation; e.TestError = 0; r.Evaluation = &e }, "the test evaluation is recorded as error 0 %"},
 		{"a test loss", isEvaluation, func(r *event.Record) { e := *r.Evaluation; e.TestLoss /= 2; r.Evaluation = &e }, "the test evaluation is recorded as"},
@@ -318,8 +315,8 @@ func TestTamperedMeasurements(t *testing.T) {
 		c.do(&log[find(t, log, c.which)])
 		_, err := r.Verify(t.Context(), &conformance.Outcome{Log: &conformance.Log{Records: log}, Store: o.Store})
 		var differs *verify.MismatchError
-		if !errors.As(err, &differs) || !strings.Contains(err.Error(), c.say) {
-			t.Errorf("%s: %v, want %q", c.name, err, c.say)
+		if !errors.As(err, &differs) || !strings.Contains(err.Error(), c.want) {
+			t.Errorf("%s: %v, want %q", c.name, err, c.want)
 		}
 	}
 	log := slices.Clone(o.Log.Records)

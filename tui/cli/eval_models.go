@@ -59,7 +59,7 @@ func (f *modelFlags) open(c *cobra.Command, s streams) (all []*evaluate.Model, e
 	case dir == "" && several:
 		return nil, usage("--of needs a session, and %s is a file", f.what)
 	case several:
-		return evaluate.Take(c.Context(), nil, dir, at, selected, f.threads, noteRecomputed(s.err, time.Now()))
+		return evaluate.ExportModels(c.Context(), nil, dir, at, selected, f.threads, noteRecomputed(s.err, time.Now()))
 	}
 	var t *evaluate.Model
 	if dir == "" {
@@ -93,7 +93,7 @@ func (f *modelFlags) sessionRound(c *cobra.Command) (dir string, round uint64, e
 	if err := checkAt(c, f.at); err != nil {
 		return "", 0, err
 	}
-	if err := evaluate.Askable(dir); err != nil {
+	if err := evaluate.CheckPredicts(dir); err != nil {
 		return "", 0, err
 	}
 	round, err = host.Checkpointed(dir, f.at)

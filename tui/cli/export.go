@@ -324,7 +324,7 @@ func (x *exporting) writeModel(ctx context.Context, dir, file string, recomputed
 	if err != nil {
 		return "", err
 	}
-	all, err := evaluate.Take(ctx, own, dir, x.at, []evaluate.Of{x.of}, x.threads, recomputed)
+	all, err := evaluate.ExportModels(ctx, own, dir, x.at, []evaluate.Of{x.of}, x.threads, recomputed)
 	if err != nil {
 		return "", err
 	}
