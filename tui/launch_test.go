@@ -59,7 +59,7 @@ func (s *slipway) Draft(r panel.Request) (d panel.Draft) {
 	line(panel.PresetLine, r.Preset, "Quick start", "leader", "parity", "quickstart")
 	line("model", "mlp-small", "model by name", "lenet", "mlp-small", "softmax")
 	line("members", "4", "size of the population")
-	line("rounds", "1500", "stop after so many rounds")
+	line("rounds", "1500", "stop after this many rounds")
 	for name, text := range r.Options {
 		if n, err := strconv.Atoi(text); (name == "rounds" || name == "members") && (err != nil || n < 1) {
 			d.Err, d.At = fmt.Errorf("--%s %s: give 1 or more", name, text), panel.LineID{Name: name}

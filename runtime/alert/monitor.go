@@ -139,7 +139,8 @@ func (m *Monitor) plan(p *event.Plan) (out []Note) {
 	if p.From == event.Saved || p.OldAlg != p.Algorithm {
 		m.first, m.best, m.most = 0, 0, 0
 		if m.flat.on {
-			out = append(out, end(event.AlertFlat, "the placement of members changed: the check of equal fitness starts again")...)
+			out = append(out, end(event.AlertFlat, "the placement of members changed: the check of equal fitness starts "+
+				"again")...)
 		}
 		m.flat = flat{}
 	}

@@ -30,15 +30,15 @@ func Differences(runs []*Run) (out []Difference) {
 		}
 	}
 	for _, n := range names {
-		d, told, values := Difference{Name: n}, false, map[string]bool{}
+		d, set, values := Difference{Name: n}, false, map[string]bool{}
 		for _, r := range runs {
 			x := r.setting(n)
 			d.Values = append(d.Values, x.Value)
 			if x.Name != "" {
-				told, values[x.Value] = told || !x.Default, true
+				set, values[x.Value] = set || !x.Default, true
 			}
 		}
-		if !told && len(values) < 2 {
+		if !set && len(values) < 2 {
 			continue
 		}
 		if slices.ContainsFunc(d.Values, func(v string) bool { return v != d.Values[0] }) {

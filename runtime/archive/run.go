@@ -66,7 +66,7 @@ func Read(dir string) (*Run, error) {
 // fold reads records up to io.EOF.
 func fold(name string, next func() (event.Record, error)) (*Run, error) {
 	run, tally, whole := &Run{Name: name, Figures: map[string]float64{}}, NewTally(), view.New()
-	var told changes
+	var planned changes
 	for {
 		rec, err := next()
 		if errors.Is(err, io.EOF) {
@@ -80,7 +80,7 @@ func fold(name string, next func() (event.Record, error)) (*Run, error) {
 		switch {
 		case rec.Plan != nil:
 			run.clock.Back(rec.Plan.At)
-			told.plan(rec.Plan)
+			planned.plan(rec.Plan)
 		case rec.Commit != nil:
 			run.clock.Begin(tally.Before())
 			run.clock.Commit(rec.Commit)
@@ -107,7 +107,7 @@ func fold(name string, next func() (event.Record, error)) (*Run, error) {
 		}
 	}
 	run.Parent, run.ParentAt = whole.Config.Parent, whole.Config.ParentAt
-	run.Settings, run.View = settings(whole, told), whole.Lean()
+	run.Settings, run.View = settings(whole, planned), whole.Lean()
 	return run, nil
 }
 

@@ -66,7 +66,7 @@ func text(list []change) string {
 }
 
 // settings returns the settings of a run, in the order in which they are shown. It omits empty values.
-func settings(v *view.View, told changes) (out []Setting) {
+func settings(v *view.View, planned changes) (out []Setting) {
 	c := v.Config
 	add := func(name, value string) {
 		if value != "" {
@@ -77,11 +77,11 @@ func settings(v *view.View, told changes) (out []Setting) {
 	for _, x := range option.All {
 		switch x {
 		case option.Algorithm:
-			add(x.Name, text(told.algorithm))
+			add(x.Name, text(planned.algorithm))
 		case option.Members:
-			add(x.Name, text(told.members))
+			add(x.Name, text(planned.members))
 		case option.Workers:
-			add(x.Name, text(told.workers))
+			add(x.Name, text(planned.workers))
 		case option.Init:
 			if c.Init != nil {
 				add(x.Name, c.Init.Digest)
@@ -109,7 +109,7 @@ func settings(v *view.View, told changes) (out []Setting) {
 	}
 	add("limit", limit(v.Limit))
 	add("arithmetic", c.Kernels)
-	return append(out, knobs(v.Edits, told.algorithm)...)
+	return append(out, knobs(v.Edits, planned.algorithm)...)
 }
 
 // knobs returns the knobs of every algorithm that ran. If there were several, names begin with that of the algorithm.

@@ -27,11 +27,11 @@ func (s scripted) Noise(k optim.Values) engine.Noise { return s.Program.(optim.C
 func (s scripted) Prefer(_ optim.Shape, r optim.Rates) []optim.Choice {
 	s.calls.Add(1)
 	s.rates.Store(&r)
-	return []optim.Choice{{Knob: "distribution", Expr: s.expr, Why: "the test says so"}}
+	return []optim.Choice{{Knob: "distribution", Expr: s.expr, Why: "the test requests it"}}
 }
 
-// says returns the rig with an algorithm that chooses expr.
-func (r Rig) says(t *testing.T, expr string) (Rig, scripted) {
+// choosing returns the rig with an algorithm that chooses expr.
+func (r Rig) choosing(t *testing.T, expr string) (Rig, scripted) {
 	t.Helper()
 	a, err := catalog.Lookup(r.Algorithm)
 	if err != nil {
@@ -68,11 +68,11 @@ func TestAutoIsRecorded(t *testing.T) {
 		want := run(t, base).Hash()
 		for _, choice := range []string{"seed", "chromosome"} {
 			t.Run(name+"/"+choice, func(t *testing.T) {
-				r, s := base.With("distribution", optim.Auto).says(t, choice)
+				r, s := base.With("distribution", optim.Auto).choosing(t, choice)
 				r.Workers, r.Store = 3, &Memory{}
 				o := run(t, r)
 				got := o.choices()
-				if len(got) != 1 || got[0].Expr != choice || got[0].At != 0 || got[0].Why != "the test says so" || s.calls.Load() != 1 {
+				if len(got) != 1 || got[0].Expr != choice || got[0].At != 0 || got[0].Why != "the test requests it" || s.calls.Load() != 1 {
 					t.Fatalf("%d choices, edits %+v", s.calls.Load(), got)
 				}
 				if rates := s.rates.Load(); rates.Noise <= 0 || rates.Bytes <= 0 {
@@ -110,7 +110,7 @@ func TestAutoIsRecorded(t *testing.T) {
 // TestAutoAgain: if auto is set during training, the choice is made at that round, also after a swap.
 func TestAutoAgain(t *testing.T) {
 	base := quick(Rig{Algorithm: "openai-es", Members: 8, Workers: 2, Rounds: 1 << 30, Seed: 3}).With("distribution", "seed")
-	r, s := base.says(t, "chromosome")
+	r, s := base.choosing(t, "chromosome")
 	commits, phase, last := 0, 0, uint64(0)
 	r.OnRecord = func(rec event.Record) []event.Command {
 		auto := []event.Setting{{Knob: "distribution", Expr: optim.Auto}}

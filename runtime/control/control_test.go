@@ -445,11 +445,11 @@ func TestReadOnlyClient(t *testing.T) {
 	}
 	defer c.Close()
 	c.SetReadOnly()
-	_, said := c.ProcessLog(testutil.Context(t))
+	_, processLog := c.ProcessLog(testutil.Context(t))
 	_, command := c.Command(testutil.Context(t), event.Command{Action: event.Save})
 	_, gate := c.Gate(testutil.Context(t), Gate{Role: "operator"})
 	_, lease := c.Lease(testutil.Context(t), view.LeaseAsk)
-	for what, err := range map[string]error{"said": said, "command": command, "gate": gate, "lease": lease} {
+	for what, err := range map[string]error{"said": processLog, "command": command, "gate": gate, "lease": lease} {
 		if err == nil || !strings.Contains(err.Error(), "a viewer may look only") {
 			t.Errorf("%s of a read-only client: %v", what, err)
 		}
@@ -475,7 +475,7 @@ func (c counted) Read(p []byte) (int, error) {
 // older server sends all lines each time.
 func TestProcessLogSendsNewLines(t *testing.T) {
 	_, _, s := serve(t, nil, nil)
-	say := func(text string) {
+	appendLine := func(text string) {
 		if err := session.AppendProcessLog(s.Dir(), text, time.Now()); err != nil {
 			t.Fatal(err)
 		}
@@ -498,21 +498,21 @@ func TestProcessLogSendsNewLines(t *testing.T) {
 			t.Fatalf("%d lines in %d bytes, %v: want %d in at most %d", len(got), bytes.Load()-before, err, lines, most)
 		}
 	}
-	say(strings.Repeat("a line of a process\n", 500))
+	appendLine(strings.Repeat("a line of a process\n", 500))
 	expect(500, "a line of a process", 50000)
 	expect(500, "a line of a process", 200)
-	say("new")
+	appendLine("new")
 	expect(501, "new", 300)
 	if err := os.WriteFile(filepath.Join(s.Dir(), session.HostLog), []byte("panic: x\n"), 0o600); err != nil {
 		t.Fatal(err)
 	}
 	expect(502, "panic: x", 300)
-	say("newer") // before those without times
+	appendLine("newer") // before those without times
 	expect(503, "panic: x", 400)
 	if err := os.Remove(filepath.Join(s.Dir(), session.ProcessLogFile)); err != nil {
 		t.Fatal(err)
 	}
-	say("after")
+	appendLine("after")
 	expect(2, "panic: x", 300)
 
 	for _, after := range []int{0, 7} {

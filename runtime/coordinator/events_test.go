@@ -32,8 +32,8 @@ func eventOf(x any) Event {
 // TestEveryTypeIsHandled parses the sources: each type switch over a closed set must have a case for every type of the
 // set. Without it a new type would only fail at run time.
 func TestEveryTypeIsHandled(t *testing.T) {
-	here, said := sources(t, "."), sources(t, "../message")
-	reports := marked(said, "report")
+	events, messages := sources(t, "."), sources(t, "../message")
+	reports := marked(messages, "report")
 	shell, hosted := sources(t, "../fleet"), sources(t, "../worker")
 	for _, c := range []struct {
 		what  string
@@ -41,11 +41,11 @@ func TestEveryTypeIsHandled(t *testing.T) {
 		in    map[string]*ast.FuncDecl
 		where string
 	}{
-		{"event", marked(here, "isEvent"), here, "Coordinator.Step"},
-		{"report", reports, here, "Coordinator.handleReport"},
-		{"report", reports, here, "Coordinator.check"},
-		{"effect", marked(here, "isEffect"), shell, "Fleet.apply"},
-		{"order", marked(said, "order"), hosted, "Worker.Handle"},
+		{"event", marked(events, "isEvent"), events, "Coordinator.Step"},
+		{"report", reports, events, "Coordinator.handleReport"},
+		{"report", reports, events, "Coordinator.check"},
+		{"effect", marked(events, "isEffect"), shell, "Fleet.apply"},
+		{"order", marked(messages, "order"), hosted, "Worker.Handle"},
 	} {
 		if len(c.set) < 5 {
 			t.Errorf("%s: found %v only", c.what, c.set)

@@ -246,8 +246,8 @@ func TestInvalidReports(t *testing.T) {
 		"three members, one value": {"3 members and 1 value", done(func(_ *testRun, d *message.Done) {
 			d.Points = append(d.Points, event.Points{Round: d.To, Series: "spread", Members: []engine.Member{3, 2, 2}, Values: []float64{1}})
 		})},
-		"another's member":              {"member 0", done(func(_ *testRun, d *message.Done) { d.Points[0].Members[0] = 0 })},
-		"a series that nobody declared": {`"secret"`, done(func(_ *testRun, d *message.Done) { d.Points[0].Series = "secret" })},
+		"a member of another worker": {"member 0", done(func(_ *testRun, d *message.Done) { d.Points[0].Members[0] = 0 })},
+		"an undeclared series":       {`"secret"`, done(func(_ *testRun, d *message.Done) { d.Points[0].Series = "secret" })},
 		"50,000 series": {`series "s0"`, done(func(_ *testRun, d *message.Done) {
 			for i := range 50000 {
 				d.Points = append(d.Points, event.Points{Round: d.To, Series: fmt.Sprint("s", i), Members: []engine.Member{2}, Values: []float64{1}})
@@ -267,7 +267,7 @@ func TestInvalidReports(t *testing.T) {
 		})},
 		"rounds beyond the grant":     {"", done(func(_ *testRun, d *message.Done) { d.To, d.Progress.Rounds = 1<<62, 1<<62 })},
 		"no round":                    {"", done(func(_ *testRun, d *message.Done) { d.To = d.From })},
-		"an end that is none":         {"limit", done(func(_ *testRun, d *message.Done) { d.Ended = true })},
+		"an unexpected end":           {"limit", done(func(_ *testRun, d *message.Done) { d.Ended = true })},
 		"the report again":            {"twice", func(p *testRun) any { d := p.done(1); p.step(d); return d }},
 		"infinite epochs":             {"epochs", done(func(_ *testRun, d *message.Done) { d.Progress.Epochs = math.Inf(1) })},
 		"no number of epochs":         {"epochs", done(func(_ *testRun, d *message.Done) { d.Progress.Epochs = math.NaN() })},
@@ -277,19 +277,19 @@ func TestInvalidReports(t *testing.T) {
 		"a digest less":               {"digest", done(func(_ *testRun, d *message.Done) { drop(d, "progress/shared") })},
 		"digests out of order":        {"out of order", done(func(_ *testRun, d *message.Done) { slices.Reverse(d.Digests) })},
 		"a digest twice":              {"out of order", done(func(_ *testRun, d *message.Done) { d.Digests = append(d.Digests, d.Digests[len(d.Digests)-1]) })},
-		"another's digest":            {"x/0", done(func(_ *testRun, d *message.Done) { drop(d, "x/2"); setDigest(d, "x/0", [32]byte{}) })},
+		"a digest of another worker":  {"x/0", done(func(_ *testRun, d *message.Done) { drop(d, "x/2"); setDigest(d, "x/0", [32]byte{}) })},
 		"an undeclared block":         {"y/2", done(func(_ *testRun, d *message.Done) { drop(d, "x/2"); setDigest(d, "y/2", [32]byte{}) })},
 		"negative bytes":              {"bytes", done(func(_ *testRun, d *message.Done) { d.Sent["reduce"] = -5 })},
 		"an operation of escapes":     {"operation", done(func(_ *testRun, d *message.Done) { d.Evaluation = collective.Ledger{"\x1b[2J": 5} })},
-		"a prediction of its own":     {"predict", done(func(_ *testRun, d *message.Done) { d.Predicted = collective.Ledger{"reduce": 5} })},
+		"a different prediction":      {"predict", done(func(_ *testRun, d *message.Done) { d.Predicted = collective.Ledger{"reduce": 5} })},
 		"a test of another round":     {"round 9999", done(func(_ *testRun, d *message.Done) { d.Tests = []message.Test{{Round: 9999}} })},
 		"another's share of a test": {"chunk", done(func(_ *testRun, d *message.Done) {
 			d.Tests = []message.Test{{Round: d.To, Chunks: []message.Chunk{{Index: 0, Samples: 40}}}}
 		})},
-		"a blow-up in another's name":     {"member 0", failed(message.NonFinite{Block: "x", Member: 0, To: 1})},
-		"a blow-up of a block of its own": {`"bomb"`, failed(message.NonFinite{Block: "bomb", Member: 2, To: 1})},
-		"a blow-up of rounds never given": {"round", failed(message.NonFinite{Block: "x", Member: 2, From: 0, To: 1 << 62})},
-		"rates that are no number": {"rate", func(p *testRun) any {
+		"a blow-up in another's name":      {"member 0", failed(message.NonFinite{Block: "x", Member: 0, To: 1})},
+		"a divergence of an unknown block": {`"bomb"`, failed(message.NonFinite{Block: "bomb", Member: 2, To: 1})},
+		"a blow-up of rounds never given":  {"round", failed(message.NonFinite{Block: "x", Member: 2, From: 0, To: 1 << 62})},
+		"rates that are NaN": {"rate", func(p *testRun) any {
 			p.step(Joined{Worker: 2})
 			p.round(nil)
 			p.round(nil)

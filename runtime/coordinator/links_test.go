@@ -181,19 +181,19 @@ func TestNeverReached(t *testing.T) {
 // network is known to be bad, this also applies to a connection that broke before the worker hosted a member.
 func TestNewcomerGoes(t *testing.T) {
 	for name, c := range map[string]struct {
-		who, of    int
+		from, of   int
 		never, bad bool
 		want       eviction
 	}{
-		"it want so":                       {2, 0, true, false, eviction{2, 0}},
-		"the host want so":                 {0, 2, true, false, eviction{2, linkAway}},
-		"it want so in a bad network":      {2, 0, true, true, eviction{2, 2 * linkAway}},
-		"the host want so in one":          {0, 2, true, true, eviction{2, 2 * linkAway}},
-		"it lost the host in one":          {2, 0, false, true, eviction{2, 2 * linkAway}},
-		"the host lost it in one":          {0, 2, false, true, eviction{2, 2 * linkAway}},
-		"a newcomer want so of another":    {3, 2, true, false, eviction{3, 0}},
-		"a newcomer of another, in a bad":  {3, 2, true, true, eviction{3, 2 * linkAway}},
-		"a newcomer lost another in a bad": {3, 2, false, true, eviction{3, 2 * linkAway}},
+		"the newcomer never reached the host":              {2, 0, true, false, eviction{2, 0}},
+		"the host never reached the newcomer":              {0, 2, true, false, eviction{2, linkAway}},
+		"the newcomer never reached the host, bad network": {2, 0, true, true, eviction{2, 2 * linkAway}},
+		"the host never reached the newcomer, bad network": {0, 2, true, true, eviction{2, 2 * linkAway}},
+		"the newcomer lost the host, bad network":          {2, 0, false, true, eviction{2, 2 * linkAway}},
+		"the host lost the newcomer, bad network":          {0, 2, false, true, eviction{2, 2 * linkAway}},
+		"a newcomer never reached another":                 {3, 2, true, false, eviction{3, 0}},
+		"a newcomer never reached another, bad network":    {3, 2, true, true, eviction{3, 2 * linkAway}},
+		"a newcomer lost another, bad network":             {3, 2, false, true, eviction{3, 2 * linkAway}},
 	} {
 		p := newTestRun(t, 2, nil)
 		p.round(nil)
@@ -212,15 +212,15 @@ func TestNewcomerGoes(t *testing.T) {
 		if p.core.plan == nil || len(p.core.plan.New.Workers()) != 3 {
 			t.Fatalf("%s: plan %+v", name, p.core.plan)
 		}
-		p.step(message.Failed{Worker: c.who, Epoch: p.core.epoch, Err: "it does not answer", Cut: &c.of, Never: c.never})
+		p.step(message.Failed{Worker: c.from, Epoch: p.core.epoch, Err: "it does not answer", Cut: &c.of, Never: c.never})
 		if got := p.evictions[len(p.evictions)-1]; got != c.want {
 			t.Errorf("%s: evicted %v, want %v", name, p.evictions, c.want)
 		}
-		said := "it reports: "
-		if c.who != c.want.worker {
-			said = fmt.Sprintf("worker %d reports: ", c.who)
+		cause := "it reports: "
+		if c.from != c.want.worker {
+			cause = fmt.Sprintf("worker %d reports: ", c.from)
 		}
-		if texts := strings.Join(p.alerts(), "\n"); !strings.Contains(texts, fmt.Sprintf("worker %d is lost: %sit does not answer", c.want.worker, said)) {
+		if texts := strings.Join(p.alerts(), "\n"); !strings.Contains(texts, fmt.Sprintf("worker %d is lost: %sit does not answer", c.want.worker, cause)) {
 			t.Errorf("%s: alerts %s", name, texts)
 		}
 		if plan := p.core.plan; plan == nil || plan.From != event.Workers || len(plan.Lost) > 0 || plan.At != at {

@@ -100,13 +100,13 @@ func TestForm(t *testing.T) {
 			t.Errorf("%s: error %v %%, want %v to %v (%v)", name, got, c.least, c.most, err)
 		}
 	}
-	for says, b := range map[string][]byte{
+	for want, b := range map[string][]byte{
 		`has no column "shade", which the model has`:                         meadow(120, "size,tint,kind", plainRow),
 		"has no line of names":                                               meadow(120, "1,2,rose", plainRow),
 		`label "oak" is none of the 3 classes of the model: aster, rose, tu`: meadow(120, "size,shade,kind", func(a, b float64, _ string) string { return plainRow(a, b, "oak") }),
 	} {
-		if _, err := score("refused.csv", b); err == nil || !strings.Contains(err.Error(), says) {
-			t.Errorf("%v, want %q", err, says)
+		if _, err := score("refused.csv", b); err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("%v, want %q", err, want)
 		}
 	}
 	if _, err := m.Load("glyphs"); err == nil || !strings.Contains(err.Error(), "samples are of [1 28 28], and the model was trained on samples of [2]") {

@@ -93,14 +93,14 @@ func measuresGeometry(t *testing.T, model string) {
 	}
 	for _, c := range []struct {
 		want geometry.Wanted
-		says string
+		err  string
 	}{
 		{geometry.Wanted{Pair: true, From: 0, To: 4}, "there is no member 4 in round 4 of s: choose among 0 to 3"},
 		{geometry.Wanted{Pair: true, From: 1, To: 1}, "member 1 is one point: name two members"},
 		{geometry.Wanted{At: 5}, "round 5 is after the last committed round 4"},
 	} {
-		if _, err := MeasureGeometry(ctx, nil, dir, c.want, nil); err == nil || !strings.Contains(err.Error(), c.says) {
-			t.Errorf("%+v: %v, want %s", c.want, err, c.says)
+		if _, err := MeasureGeometry(ctx, nil, dir, c.want, nil); err == nil || !strings.Contains(err.Error(), c.err) {
+			t.Errorf("%+v: %v, want %s", c.want, err, c.err)
 		}
 	}
 }
@@ -129,13 +129,13 @@ func TestGeometryOfCandidates(t *testing.T) {
 	for _, c := range []struct {
 		name string
 		want geometry.Wanted
-		says string
+		err  string
 	}{
 		{"hybrid-es", geometry.Wanted{}, "hybrid-es has one model in round 2: hybrid-es gives its members no parameters of their own"},
 		{"openai-es", geometry.Wanted{Pair: true, To: 1}, "openai-es has one model in round 2: openai-es gives its members no parameters of their own"},
 	} {
-		if _, err := MeasureGeometry(ctx, nil, filepath.Join(home, c.name), c.want, nil); err == nil || err.Error() != c.says {
-			t.Errorf("%v, want %s", err, c.says)
+		if _, err := MeasureGeometry(ctx, nil, filepath.Join(home, c.name), c.want, nil); err == nil || err.Error() != c.err {
+			t.Errorf("%v, want %s", err, c.err)
 		}
 	}
 }

@@ -20,7 +20,7 @@ func TestAlertsReachTheCommand(t *testing.T) {
 	if goruntime.GOOS == "windows" {
 		t.Skip("the command needs a POSIX shell")
 	}
-	told := func(eta string, during func(r *Run, rec event.Record)) string {
+	alerts := func(eta string, during func(r *Run, rec event.Record)) string {
 		out := filepath.Join(t.TempDir(), "alerts")
 		train(t, filepath.Join(t.TempDir(), "s"), prepare(t, Options{Model: "mlp-small", Data: fewImages, Algorithm: "dp-sgd", Members: 2,
 			Seed: 1, OnTrouble: "stop", By: "test", Limit: event.Limit{Rounds: 1 << 40}, Set: []event.Setting{{Knob: "eta", Expr: eta}},
@@ -31,11 +31,11 @@ func TestAlertsReachTheCommand(t *testing.T) {
 		}
 		return string(text)
 	}
-	if text := told("100", nil); !strings.Contains(text, `"level":"error","kind":"non-finite"`) {
+	if text := alerts("100", nil); !strings.Contains(text, `"level":"error","kind":"non-finite"`) {
 		t.Errorf("the command received %q", text)
 	}
 	raised, logged := false, false
-	text := told("0.1", func(r *Run, rec event.Record) {
+	text := alerts("0.1", func(r *Run, rec event.Record) {
 		if rec.Commit != nil && !raised {
 			raised = true
 			go r.alerts.Raise(alert.Note{Level: event.LevelWarning, Kind: event.AlertSlow, Text: "rounds are slow"})

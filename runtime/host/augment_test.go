@@ -101,7 +101,7 @@ func TestAugmentRefused(t *testing.T) {
 	if err := os.WriteFile(model, []byte("name = \"two\"\ninput = [2]\nclasses = 2\nlayer = [{kind = \"dense\", out = 2}]\n"), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	for says, change := range map[string]func(*Options){
+	for want, change := range map[string]func(*Options){
 		"no images":           func(o *Options) { o.Data, o.Model = table, model },
 		"such as pad=4,flip":  func(o *Options) { o.Augment = "rotate" },
 		"pad=29 on images of": func(o *Options) { o.Augment = "pad=29" },
@@ -109,8 +109,8 @@ func TestAugmentRefused(t *testing.T) {
 	} {
 		o := augmented("dp-sgd", 1, 1, 1)
 		change(&o)
-		if _, err := Prepare(o); err == nil || !strings.Contains(err.Error(), says) || strings.Contains(err.Error(), "\n") {
-			t.Errorf("%v, want one sentence with %s", err, says)
+		if _, err := Prepare(o); err == nil || !strings.Contains(err.Error(), want) || strings.Contains(err.Error(), "\n") {
+			t.Errorf("%v, want one sentence with %s", err, want)
 		}
 	}
 }

@@ -242,7 +242,7 @@ func selectedEngine(kind string) (*engineSpec, error) {
 		return nil, fmt.Errorf("the session was computed by kernels %s and this machine has %s: the bits may differ, "+
 			"so it is not executed here", kind, Kernels())
 	case name != "":
-		return nil, fmt.Errorf("BROOD_ENGINE = %q is no engine; choose %s", name, strings.Join(names, " or "))
+		return nil, fmt.Errorf("BROOD_ENGINE = %q is not an engine: choose %s", name, strings.Join(names, " or "))
 	}
 	return nil, nil
 }
@@ -302,7 +302,7 @@ func MixedKernels(trained, predicted string) string {
 	if predicted == arith.Name {
 		in = "float32"
 	}
-	return fmt.Sprintf("computed in %s, asked in %s: predictions may differ", arithmetic, in)
+	return fmt.Sprintf("computed in %s, requested in %s: predictions may differ", arithmetic, in)
 }
 
 // RecordedKernels returns today's name of the kernels that compute the bits of a recorded kind. It returns an error if

@@ -47,8 +47,8 @@ func TestFits(t *testing.T) {
 		t.Fatal("a run that does not fit was prepared")
 	}
 	var most int
-	_, say, _ := strings.Cut(err.Error(), ": ")
-	if _, bad := fmt.Sscanf(say, "%d would fit", &most); bad != nil || !strings.HasPrefix(err.Error(), "a run with 40 members needs about") {
+	_, text, _ := strings.Cut(err.Error(), ": ")
+	if _, bad := fmt.Sscanf(text, "%d would fit", &most); bad != nil || !strings.HasPrefix(err.Error(), "a run with 40 members needs about") {
 		t.Fatalf("a run that does not fit: %v", err)
 	}
 	o.Members = most
@@ -57,7 +57,7 @@ func TestFits(t *testing.T) {
 	}
 	o.Members++
 	if _, err := Prepare(o); err == nil {
-		t.Errorf("the error says that %d members fit, but one more does too", most)
+		t.Errorf("the error states that %d members fit, but one more does too", most)
 	}
 	machineMemory = func() int64 { return 1 << 62 }
 	o.Members, o.Threads, one.Threads = 40, 40, 40
@@ -120,10 +120,10 @@ func TestFitsThousands(t *testing.T) {
 		var about float64
 		var most int
 		if _, bad := fmt.Sscanf(err.Error(), "a run with 8192 members needs about %g GB", &about); bad != nil || math.Abs(about*1e9/float64(whole)-1) > 0.05 {
-			t.Errorf("%s: %v; a dry run says %s", algorithm, err, gb(whole))
+			t.Errorf("%s: %v; a dry run predicts %s", algorithm, err, gb(whole))
 		}
-		_, say, _ := strings.Cut(err.Error(), ": ")
-		if _, bad := fmt.Sscanf(say, "%d would fit", &most); bad != nil || most > 10*sampled || most < 9*sampled {
+		_, text, _ := strings.Cut(err.Error(), ": ")
+		if _, bad := fmt.Sscanf(text, "%d would fit", &most); bad != nil || most > 10*sampled || most < 9*sampled {
 			t.Errorf("%s: %v; %d would", algorithm, err, 10*sampled)
 		}
 		machineMemory = func() int64 { return 0 }

@@ -54,7 +54,7 @@ func read(dir string, at uint64) (h history, err error) {
 			return h, err
 		}
 		if first && rec.Config == nil {
-			return h, fmt.Errorf("%s does not begin with a configuration: it is no session of brood", dir)
+			return h, fmt.Errorf("%s does not begin with a configuration: it is not a session of brood", dir)
 		}
 		first = false
 		h.take(rec, at)

@@ -384,7 +384,7 @@ func TestInit(t *testing.T) {
 func TestPrepareRefuses(t *testing.T) {
 	for name, c := range map[string]struct {
 		change func(*Options)
-		says   string
+		want   string
 	}{
 		"algorithm": {func(o *Options) { o.Algorithm = "adam" }, "adam"},
 		"model":     {func(o *Options) { o.Model = "nope" }, "nope"},
@@ -404,7 +404,7 @@ func TestPrepareRefuses(t *testing.T) {
 	} {
 		o := tiny(3)
 		c.change(&o)
-		if _, err := Prepare(o); err == nil || !strings.Contains(err.Error(), c.says) || strings.Contains(err.Error(), "\n") {
+		if _, err := Prepare(o); err == nil || !strings.Contains(err.Error(), c.want) || strings.Contains(err.Error(), "\n") {
 			t.Errorf("%s: %v", name, err)
 		}
 	}

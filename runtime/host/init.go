@@ -40,8 +40,8 @@ func (j *Job) start(path string) error {
 		}
 	}
 	if file.Reading.Form == nil {
-		j.Notes = append(j.Notes, fmt.Sprintf("init: %s does not say how its samples were normalised, nor what its classes "+
-			"are called: those of data %s are used", path, j.Data))
+		j.Notes = append(j.Notes, fmt.Sprintf("init: %s records neither the normalisation of its samples nor the names of "+
+			"its classes: those of data %s are used", path, j.Data))
 	}
 	if j.Spare, err = file.Spare(j.Net.Layout, j.Net.Name); err != nil {
 		return fmt.Errorf("init: %w", err)

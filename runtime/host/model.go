@@ -51,7 +51,7 @@ func (j *Job) prepareModel(o Options) error {
 func (j *Job) model(o Options) (err error) {
 	if j.own != nil {
 		if o.Model != "" {
-			return usererr.Errorf("graph %s: it is the model, so leave model %s out", j.own.Graph.Name, o.Model)
+			return usererr.Errorf("graph %s: it is the model of the run: omit model %s", j.own.Graph.Name, o.Model)
 		}
 		j.Net, j.Config.ModelSpec, err = j.own.model(o.Seed)
 		return err
@@ -99,7 +99,7 @@ func (j *Job) noteScale(file string) {
 		}
 		unit := float64(j.Samples.TargetStd[k])
 		j.Notes = append(j.Notes, fmt.Sprintf("init: %s was trained on targets about %.4g with a deviation of %.4g, and "+
-			"those of data %s lie about %.4g with %.4g: the run keeps the scale of the file, so that losses and steps have "+
+			"those of data %s are about %.4g with %.4g: the run keeps the scale of the file, so that losses and steps have "+
 			"another magnitude; convert the labels to its unit, or train without --init",
 			file, j.Samples.TargetMean[k], unit, j.Data, j.Samples.Restore(k, float32(mean)), unit*spread))
 		return

@@ -92,7 +92,7 @@ func TestModellessRun(t *testing.T) {
 func TestModellessRefuses(t *testing.T) {
 	for name, c := range map[string]struct {
 		o    Options
-		says string
+		want string
 	}{
 		"model":  {Options{Algorithm: "or", Model: "mlp"}, "or trains no model"},
 		"data":   {Options{Algorithm: "or", Data: "glyphs"}, "or trains no model"},
@@ -103,8 +103,8 @@ func TestModellessRefuses(t *testing.T) {
 		"bad":    {Options{Algorithm: "protocol", Rules: []byte("states = 3")}, "protocol"},
 		"gap":    {Options{Algorithm: "exact-majority", Set: []event.Setting{{Knob: "gap", Expr: "101"}}}, "gap = 101"},
 	} {
-		if _, err := Prepare(c.o); err == nil || !strings.Contains(err.Error(), c.says) {
-			t.Errorf("%s: %v, want %q", name, err, c.says)
+		if _, err := Prepare(c.o); err == nil || !strings.Contains(err.Error(), c.want) {
+			t.Errorf("%s: %v, want %q", name, err, c.want)
 		}
 	}
 	bare, err := Prepare(Options{Algorithm: "or"})

@@ -69,7 +69,7 @@ func TestOwnResumes(t *testing.T) {
 	if err != nil || h.last.To == whole {
 		t.Fatalf("stopped at %+v, %v", h.last, err)
 	}
-	for says, own := range map[string]*Own{
+	for want, own := range map[string]*Own{
 		"a graph that a Go program defines": nil,
 		`"parameter w [8 784]" where`:       changed(func(o *Own) { o.Graph.Params[0].Shape, o.Graph.Params[1].Shape = []int{9, 784}, []int{10, 9} }),
 		`"graph bent" where this one`:       changed(func(o *Own) { o.Graph.Name = "straight" }),
@@ -84,8 +84,8 @@ func TestOwnResumes(t *testing.T) {
 		_, err2 := own.Restore(ctx, dir, 2, &checkpoint.Files{Dir: filepath.Join(home, "none")}, 1, nil)
 		_, err3 := own.Verify(ctx, dir, 1, nil)
 		for _, err := range []error{err1, err2, err3} {
-			if err == nil || !strings.Contains(err.Error(), says) || strings.Contains(err.Error(), "\n") {
-				t.Errorf("%v, want one sentence with %s", err, says)
+			if err == nil || !strings.Contains(err.Error(), want) || strings.Contains(err.Error(), "\n") {
+				t.Errorf("%v, want one sentence with %s", err, want)
 			}
 		}
 	}
@@ -165,9 +165,9 @@ func TestOwnStarts(t *testing.T) {
 
 // TestOwnRefused: options and graphs that cannot train are rejected before the run starts.
 func TestOwnRefused(t *testing.T) {
-	for says, change := range map[string]func(*Options){
-		"leave model mlp out": func(o *Options) { o.Model = "mlp" },
-		"trains no model":     func(o *Options) { o.Algorithm, o.Set = "leader", nil },
+	for want, change := range map[string]func(*Options){
+		"omit model mlp":  func(o *Options) { o.Model = "mlp" },
+		"trains no model": func(o *Options) { o.Algorithm, o.Set = "leader", nil },
 		"takes samples of [783]": func(o *Options) {
 			o.Own.(*Own).Graph.Input, o.Own.(*Own).Graph.Params[0].Shape = []int{783}, []int{8, 783}
 		},
@@ -180,8 +180,8 @@ func TestOwnRefused(t *testing.T) {
 	} {
 		o := ownOptions("dp-sgd", 1, 1, 1)
 		change(&o)
-		if _, err := Prepare(o); err == nil || !strings.Contains(err.Error(), says) || strings.Contains(err.Error(), "\n") {
-			t.Errorf("%v, want one sentence with %s", err, says)
+		if _, err := Prepare(o); err == nil || !strings.Contains(err.Error(), want) || strings.Contains(err.Error(), "\n") {
+			t.Errorf("%v, want one sentence with %s", err, want)
 		}
 	}
 	t.Setenv("BROOD_ENGINE", "native")

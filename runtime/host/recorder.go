@@ -43,7 +43,7 @@ func (r *recorder) Append(records ...event.Record) error {
 		}
 		r.trouble(event.PauseDisk, err.Error())
 	} else if n := r.sess.Dropped(); n > r.alerted { // the disk works again
-		text := fmt.Sprintf("%d points, evaluations and measurements were not recorded while the disk had no room: the "+
+		text := fmt.Sprintf("%d points, evaluations and measurements were not recorded while the disk was full: the "+
 			"charts of a replay have a gap", n-r.alerted)
 		records = append(records, alertRecord(r.control.View().Progress.Rounds, event.AlertDisk, text))
 		r.alerted = n

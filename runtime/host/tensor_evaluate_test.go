@@ -39,7 +39,7 @@ func carriedHome(t *testing.T, dir, kind string, params []float32) {
 		t.Errorf("%s, scored without a card: %+v, %v", kind, sc, err)
 	}
 	r, err := x.Report(t.Context(), set, set.Test(), 1)
-	if err != nil || r.Kernels != "f32/1" || host.MixedKernels(kind, r.Kernels) != "computed in "+strings.TrimSuffix(kind, "/1/ptx")+", asked in float32: predictions may differ" {
+	if err != nil || r.Kernels != "f32/1" || host.MixedKernels(kind, r.Kernels) != "computed in "+strings.TrimSuffix(kind, "/1/ptx")+", requested in float32: predictions may differ" {
 		t.Errorf("%s, predicted without a card: %+v, %v", kind, r, err)
 	}
 	if host.MixedKernels(kind, kind)+host.MixedKernels("f32/1", "f32/1")+host.MixedKernels("f32/1", "gorgonia") != "" {

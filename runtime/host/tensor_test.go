@@ -163,7 +163,7 @@ func TestTensorKinds(t *testing.T) {
 	for _, c := range []struct {
 		run  string
 		has  []string
-		told string
+		want string
 	}{
 		{"f32/1", []string{"bf16/1/ptx"}, "this run computes with kernels f32/1, and your worker requests bf16: remove ,bf16 from --device"},
 		{"bf16/1/cuda9.0", []string{"f32/1"}, "this run computes with kernels bf16/1/cuda9.0, which is bf16 on tensor cores of compute capability 9.0: join with --device cuda:0 on a machine that has such a card"},
@@ -176,7 +176,7 @@ func TestTensorKinds(t *testing.T) {
 		{"f32/2", []string{"bf16/1/ptx", "f32/1"}, ""},
 		{"f32/1", nil, ""},
 	} {
-		if got := TensorMismatch(c.run, c.has); got != c.told {
+		if got := TensorMismatch(c.run, c.has); got != c.want {
 			t.Errorf("a worker with %v that joins a run of %s: %s", c.has, c.run, got)
 		}
 	}
@@ -196,13 +196,13 @@ func TestAssembled(t *testing.T) {
 	t.Cleanup(func() { drivers = was })
 	drivers = []gpu.Driver{interpreted{}}
 	list, _ := Devices()
-	said, err := filepath.Abs("../../models/gpu/toolkit/testdata/spills.txt")
+	spills, err := filepath.Abs("../../models/gpu/toolkit/testdata/spills.txt")
 	if err != nil {
 		t.Fatal(err)
 	}
 	dir := t.TempDir()
 	t.Setenv("PATH", dir+":"+os.Getenv("PATH"))
-	script := "#!/bin/sh\n[ \"$2\" = -arch=sm_ptx ] && cat " + said + "\n"
+	script := "#!/bin/sh\n[ \"$2\" = -arch=sm_ptx ] && cat " + spills + "\n"
 	if err := os.WriteFile(filepath.Join(dir, "ptxas"), []byte(script), 0o700); err != nil {
 		t.Fatal(err)
 	}

@@ -10,7 +10,8 @@ import (
 )
 
 // builtins are the builtins and keywords of a shell, which are no executable files.
-var builtins = strings.Fields(". : [ [[ { ( ! alias break case cd command echo eval exec exit export false for if kill printf pwd read " +
+var builtins = strings.Fields(". : [ [[ { ( ! alias break case cd command echo eval exec exit export false for if " +
+	"kill printf pwd read " +
 	"return set shift source test time trap true type ulimit umask unset until wait while")
 
 // checkCommand returns an error if the first word of a shell command is a plain name that is neither a builtin nor an
@@ -28,7 +29,8 @@ func checkCommand(text string) error {
 		return nil
 	}
 	if _, err := exec.LookPath(first); err != nil {
-		return usererr.Errorf("on-alert = %s: there is no command %s on this machine: give one that a shell finds", text, first)
+		return usererr.Errorf("on-alert = %s: there is no command %s on this machine: give one that a shell finds",
+			text, first)
 	}
 	return nil
 }

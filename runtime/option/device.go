@@ -44,12 +44,14 @@ func ParseDevice(text string) (driver string, index int, arithmetic string, err 
 		return "", 0, "", usererr.Errorf("device %q: choose cpu, gpu, or one that brood doctor lists, such as opencl:0", text)
 	case text == CPUBF16 || text == CPUAMX:
 	case named && at == CPU && !slices.Contains(Arithmetics, arithmetic):
-		return "", 0, "", usererr.Errorf("device %q: %q is not an arithmetic of the processor: choose bf16 or amx, or omit it", text, arithmetic)
+		return "", 0, "", usererr.Errorf("device %q: %q is not an arithmetic of the processor: choose bf16 or amx, or "+
+			"omit it", text, arithmetic)
 	case named && !slices.Contains(Arithmetics, arithmetic):
 		return "", 0, "", usererr.Errorf("device %q: %q is not an arithmetic: choose %s, or omit it", text, arithmetic,
 			strings.Join(Arithmetics, " or "))
 	case named && driver != "gpu" && driver != "cuda":
-		return "", 0, "", usererr.Errorf("device %q: CUDA computes %s, on the tensor cores of NVIDIA's cards: choose cuda:0,%s, or omit it",
+		return "", 0, "", usererr.Errorf("device %q: CUDA computes %s, on the tensor cores of NVIDIA's cards: choose "+
+			"cuda:0,%s, or omit it",
 			text, arithmetic, arithmetic)
 	}
 	return driver, index, arithmetic, nil

@@ -38,7 +38,8 @@ func Recorded(c event.Config) (o Options, err error) {
 	}
 	for _, name := range slices.Sorted(maps.Keys(c.Told)) {
 		if x := Named(name); x == nil || !x.Has(Logged) {
-			return o, fmt.Errorf("the session records the option %s = %q, which this version of brood lacks: use the version that recorded it",
+			return o, fmt.Errorf("the session records the option %s = %q, which this version of brood lacks: use the version "+
+				"that recorded it",
 				name, c.Told[name])
 		}
 	}

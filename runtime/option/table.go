@@ -27,7 +27,8 @@ func add(x Option) *Option {
 // at the value is in Options.More, and without in the log records it in Told.
 var (
 	Algorithm = add(Option{Name: "algorithm", Doc: "algorithm (see brood algorithms)",
-		Kind: Text, Use: Preset | Axis, Default: "dp-sgd", Words: algorithms, at: func(o *Options) any { return &o.Algorithm }})
+		Kind: Text, Use: Preset | Axis, Default: "dp-sgd", Words: algorithms,
+		at: func(o *Options) any { return &o.Algorithm }})
 	Model = add(Option{Name: "model", Doc: "model by name, or a layer list in a .toml file (see brood models)",
 		Kind: Text, Use: Preset | Full | Axis | Logged, Words: models.List, Paths: true,
 		at: func(o *Options) any { return &o.Model }, in: func(c *event.Config) any { return &c.Model }})
@@ -35,17 +36,21 @@ var (
 		Kind: Text, Use: Preset | Full | Axis | Logged, Words: data.List, Paths: true,
 		at: func(o *Options) any { return &o.Data }, in: func(c *event.Config) any { return &c.Data }})
 	Label = add(Option{Name: "label",
-		Doc:  "column of a table with the labels, by name or counted from 1, or several with commas or as cls_*: one-hot classes, or outputs (default: label, class or target, else the last)",
+		Doc: "column of a table with the labels, by name or counted from 1, or several with commas or as cls_*: one-hot " +
+			"classes, or outputs (default: label, class or target, else the last)",
 		Kind: Text, Use: Preset | Full | Logged})
 	Table = add(Option{Name: "table",
-		Doc:  "format of a table, as words with commas: header or no-header for a first line with or without names, bytes for numbers that are pixels from 0 to 255 (default: header detected, numbers standardised)",
+		Doc: "format of a table, as words with commas: header or no-header for a first line with or without names, bytes " +
+			"for numbers that are pixels from 0 to 255 (default: header detected, numbers standardised)",
 		Kind: Text, Use: Preset | Full | Logged, Check: checkTable, Words: func() []string { return data.TableWords }})
 	Objective = add(Option{Name: "objective",
-		Doc:  "`program` whose fitness is maximised, in place of model and data (docs/objectives.md); it is not recorded, and a session that goes on is told it again",
+		Doc: "`program` whose fitness is maximised, instead of a model and data (docs/objectives.md); it is not " +
+			"recorded: give it again to resume the session",
 		Docs: map[string]string{"fork": "`program` of a session that maximises one: a session never starts it by itself"},
 		Kind: Text, Use: Again, Paths: true})
 	Program = add(Option{Name: "program",
-		Doc:  "`program` that trains its own model on its own data, such as 'python3 train.py' (docs/programs.md); it is not recorded, and a session that is resumed is given it again",
+		Doc: "`program` that trains its own model on its own data, such as 'python3 train.py' (docs/programs.md); it is " +
+			"not recorded: give it again to resume the session",
 		Docs: map[string]string{"fork": "`program` of a session that has one: a session never starts it by itself"},
 		Kind: Text, Use: Again, Paths: true})
 	Params = add(Option{
@@ -56,7 +61,7 @@ var (
 	})
 	Env = add(Option{
 		Name:    "env",
-		Doc:     "built-in `environment` that a policy learns to act in, in place of model and data (docs/environments.md)",
+		Doc:     "built-in `environment` that a policy learns to act in, instead of a model and data (docs/environments.md)",
 		Kind:    Text,
 		Use:     Preset | Logged,
 		Choices: environment.Names(),
@@ -83,8 +88,9 @@ var (
 		Kind: Whole, Use: Again, Default: strconv.Itoa(goruntime.NumCPU()), Above: atLeastOne, Most: 1024,
 		at: func(o *Options) any { return &o.Threads }})
 	Device = add(Option{
-		Name:  "device",
-		Doc:   "device: cpu, gpu, or one that brood doctor lists; `cuda:0,bf16` uses its tensor cores, cpu,bf16 evaluates candidates in bfloat16, and cpu,amx does so with the tiles of Intel AMX (default: cpu; a program chooses)",
+		Name: "device",
+		Doc: "device: cpu, gpu, or one that brood doctor lists; `cuda:0,bf16` uses its tensor cores, cpu,bf16 evaluates " +
+			"candidates in bfloat16, and cpu,amx does so with the tiles of Intel AMX (default: cpu; a program chooses)",
 		Kind:  Text,
 		Use:   Again,
 		Check: checkDevice,
@@ -99,7 +105,7 @@ var (
 		Docs: map[string]string{"fork": "stop after this many epochs"},
 		Kind: Number, Use: Preset | Full | Axis | Again | Ends | Logged, Above: "give a number above 0", Check: checkEpochs,
 		at: func(o *Options) any { return &o.Limit.Epochs }, in: func(c *event.Config) any { return &c.Limit.Epochs }})
-	Rounds = add(Option{Name: "rounds", Doc: "stop after so many rounds",
+	Rounds = add(Option{Name: "rounds", Doc: "stop after this many rounds",
 		Docs: map[string]string{"fork": "stop at this round"},
 		Kind: Count, Use: Preset | Full | Axis | Again | Ends | Logged, Above: atLeastOne,
 		at: func(o *Options) any { return &o.Limit.Rounds }, in: func(c *event.Config) any { return &c.Limit.Rounds }})
@@ -107,8 +113,9 @@ var (
 		Kind: Span, Use: Preset | Again | Ends | Logged, Above: "give a duration such as 30s", Check: checkFor,
 		at: func(o *Options) any { return &o.Limit.Seconds }, in: func(c *event.Config) any { return &c.Limit.Seconds }})
 	Target = add(Option{Name: "target",
-		Doc: "stop when a target is met: loss=0.1, test_loss=0.1, test_error=2.8, test_bits=2, test_hamming=1, test_rmse=5, test_r2=0.9, test_fitness=475 of an " +
-			"objective, or fitness=-0.1 of the best on validation samples (the limit of a preset still applies)",
+		Doc: "stop when a target is met: loss=0.1, test_loss=0.1, test_error=2.8, test_bits=2, test_hamming=1, " +
+			"test_rmse=5, test_r2=0.9, test_fitness=475 of an objective, or fitness=-0.1 of the best on validation samples " +
+			"(the limit of a preset still applies)",
 		Docs: map[string]string{"fork": "stop when a target is met"},
 		Kind: Text, Use: Preset | Again | Ends | Logged, Check: checkTarget, Words: targets,
 		at: func(o *Options) any { return &o.Limit.Target }, in: func(c *event.Config) any { return &c.Limit.Target }})
@@ -119,21 +126,27 @@ var (
 		Kind: Text, Use: Preset | Full | Logged, Check: checkAugment, Words: augmentations,
 		at: func(o *Options) any { return &o.Augment }, in: func(c *event.Config) any { return &c.Augment }})
 	ClassWeights = add(Option{Name: "class-weights",
-		Doc:  "weights of classes in the training loss: balanced, the inverse of their frequency, or NAME=WEIGHT with commas between them (default: equal)",
-		Kind: Text, Use: Preset | Full | Logged, Check: checkWeights, Words: func() []string { return []string{"none", data.Balanced} }})
+		Doc: "weights of classes in the training loss: balanced, the inverse of their frequency, or NAME=WEIGHT with " +
+			"commas between them (default: equal)",
+		Kind: Text, Use: Preset | Full | Logged, Check: checkWeights,
+		Words: func() []string { return []string{"none", data.Balanced} }})
 	Validation = add(Option{Name: "validation",
-		Doc:  "training samples held out for selection, fitness and probes: a share such as 0.1, a number, or 0 (default: a twelfth)",
-		Kind: Text, Use: Preset | Full | Axis | Logged, Check: checkValidation, Words: func() []string { return []string{"0", "0.1", "10000"} }})
+		Doc: "training samples held out for selection, fitness and probes: a share such as 0.1, a number, or 0 (default: " +
+			"a twelfth)",
+		Kind: Text, Use: Preset | Full | Axis | Logged, Check: checkValidation,
+		Words: func() []string { return []string{"0", "0.1", "10000"} }})
 	Rebuild = add(Option{Name: "rebuild",
 		Doc:  "training samples that rebuild the centre's batch-norm statistics before an evaluation, or all (default 2048)",
-		Kind: Text, Use: Preset | Full | Axis | Logged, Check: checkRebuild, Words: func() []string { return []string{"2048", "all"} }})
-	OnLoss = add(Option{Name: "on-loss", Doc: "action when a worker dies: reseed its members, rollback the run, or shrink the population",
+		Kind: Text, Use: Preset | Full | Axis | Logged, Check: checkRebuild,
+		Words: func() []string { return []string{"2048", "all"} }})
+	OnLoss = add(Option{Name: "on-loss",
+		Doc:  "action when a worker dies: reseed its members, rollback the run, or shrink the population",
 		Kind: Text, Use: Preset | Again | Logged, Default: string(coordinator.OnLossReseed),
 		Choices: texts(coordinator.LossPolicies),
 		at:      func(o *Options) any { return &o.OnLoss }, in: func(c *event.Config) any { return &c.OnLoss }})
 	OnTrouble = add(Option{Name: "on-trouble",
-		Doc: "action when a block is not finite, the disk is full or workers disagree: wait, stop, or back to the last good " +
-			"checkpoint (default: wait in the workbench, else stop)",
+		Doc: "action when a block is not finite, the disk is full or workers disagree: wait, stop, or back to the last " +
+			"good checkpoint (default: wait in the workbench, else stop)",
 		Kind: Text, Use: Preset | Again | Logged,
 		Choices: texts(coordinator.TroublePolicies),
 		at:      func(o *Options) any { return &o.OnTrouble }, in: func(c *event.Config) any { return &c.OnTrouble }})

@@ -107,7 +107,7 @@ func (s *Server) admit(ctx context.Context, q quic.Request) (wire.Welcome, error
 	}
 	if r == nil {
 		s.toInform[q.Node] = time.Now()
-		reason := "no run wants a worker now: waiting for the next"
+		reason := "no run needs a worker now: waiting for the next"
 		return wire.Welcome{}, wire.Refused{Code: wire.CodeWait, Reason: reason, Retry: true}
 	}
 	delete(s.toInform, q.Node)

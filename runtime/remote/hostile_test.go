@@ -277,8 +277,8 @@ func TestInsider(t *testing.T) {
 	if err := testutil.Receive(t, end, "end of a worker"); err != nil {
 		t.Error(err)
 	}
-	if said := "worker 0 is lost: it reports: [2J]0;hello brood: the run is over"; !slices.Contains(alerts, said) {
-		t.Errorf("alerts %q, want %q", alerts, said)
+	if want := "worker 0 is lost: it reports: [2J]0;hello brood: the run is over"; !slices.Contains(alerts, want) {
+		t.Errorf("alerts %q, want %q", alerts, want)
 	}
 	if all := strings.Join(append(alerts, s.notes.all...), ""); strings.ContainsFunc(all, unicode.IsControl) {
 		t.Errorf("alerts and notes have control characters: %q", all)

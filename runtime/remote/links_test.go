@@ -145,8 +145,8 @@ func TestLinkLostThrice(t *testing.T) {
 		}
 	}
 	const why = "it lost connections to other workers 3 times in 10m0s, but reaches the coordinator: check the network between the workers; the last time, worker "
-	if said := a.notes.text(); !strings.Contains(said, why) || !strings.Contains(said, "; this worker returns in 10s and retries for "+testutil.Timeout.String()) {
-		t.Errorf("the notes are %s", said)
+	if text := a.notes.text(); !strings.Contains(text, why) || !strings.Contains(text, "; this worker returns in 10s and retries for "+testutil.Timeout.String()) {
+		t.Errorf("the notes are %s", text)
 	}
 	if all := strings.Join(a.alerts, "\n"); !strings.Contains(all, " is lost: "+why) || !strings.Contains(all, "; it may return in 10s") {
 		t.Errorf("alerts %s", all)

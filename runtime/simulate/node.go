@@ -10,8 +10,8 @@ import (
 
 // Values of node.waits other than a worker.
 const (
-	nobody = -1 // the worker runs
-	core   = -2 // it waits for an order
+	running = -1 // the worker runs
+	core    = -2 // it waits for an order
 )
 
 // node is a worker with its own virtual time. While it runs, its goroutine owns it; while it waits, the holder of the
@@ -32,7 +32,7 @@ type node struct {
 	steps   []step           // that may be rolled back; only with churn
 	died    int64            // time of its end; only with churn
 
-	waits  int // the worker whose frame it waits for, or nobody, or core
+	waits  int // the worker whose frame it waits for, or running, or core
 	woken  *sync.Cond
 	orders []order
 	cancel context.CancelFunc // cancels the order in progress
@@ -136,15 +136,15 @@ func chance(seed uint64, worker int, draw uint64) float64 {
 func (n *node) wait(whom int) {
 	n.waits = whom
 	n.world.pause()
-	for n.waits != nobody {
+	for n.waits != running {
 		n.woken.Wait()
 	}
 }
 
 // wake lets a waiting worker continue. The caller holds the lock.
 func (n *node) wake() {
-	if n.waits != nobody {
-		n.waits = nobody
+	if n.waits != running {
+		n.waits = running
 		n.world.running++
 		n.woken.Signal()
 	}

@@ -239,7 +239,7 @@ func (w *world) node(id, machine int) *node {
 		world:   w,
 		id:      id,
 		machine: machine,
-		waits:   nobody,
+		waits:   running,
 		conns:   map[int]*conn{},
 		boxes:   map[int][]frame{},
 		counts:  map[uint64]count{},

@@ -69,8 +69,8 @@ type DistanceError struct {
 }
 
 func (e *DistanceError) Error() string {
-	return fmt.Sprintf("round %d: the parameters differ from the recorded ones by %.2g of the distance that the run moved "+
-		"from its start, and %g was allowed", e.Round, e.Share, e.MaxError)
+	return fmt.Sprintf("round %d: the parameters differ from the recorded ones by %.2g of the distance that the run "+
+		"moved from its start, and %g was allowed", e.Round, e.Share, e.MaxError)
 }
 
 // parameters returns the rows of parameters of the worker.

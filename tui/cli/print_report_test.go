@@ -45,7 +45,7 @@ func TestAsking(t *testing.T) {
 			t.Errorf("%+v, %q", a, said)
 		}
 		var out bytes.Buffer
-		if a.write(&out, "s"); !strings.HasSuffix(out.String(), "\n               computed in bf16, asked in float32: predictions may differ\n") {
+		if a.write(&out, "s"); !strings.HasSuffix(out.String(), "\n               computed in bf16, requested in float32: predictions may differ\n") {
 			t.Error(out.String())
 		}
 		signals <- os.Interrupt
