@@ -42,7 +42,7 @@ func (r *Run) parentAmong(runs []*Run) *Run {
 	}
 	path := r.Parent != filepath.Base(r.Parent)
 	c := r.View.Config
-	var found, beside []*Run
+	var found, siblings []*Run
 	for _, p := range runs {
 		o := p.View.Config
 		switch {
@@ -51,11 +51,11 @@ func (r *Run) parentAmong(runs []*Run) *Run {
 		case !path && (p.Name != r.Parent || o.Seed != c.Seed || o.Model != c.Model || o.Data != c.Data):
 		default:
 			if found = append(found, p); filepath.Dir(p.Dir) == filepath.Dir(r.Dir) {
-				beside = append(beside, p)
+				siblings = append(siblings, p)
 			}
 		}
 	}
-	for _, list := range [][]*Run{found, beside} {
+	for _, list := range [][]*Run{found, siblings} {
 		if len(list) == 1 {
 			return list[0]
 		}

@@ -75,7 +75,7 @@ func lengths(name string, n, params int) int {
 // TestTraffic measures what a round of one worker with all members copies from and to an engine. Gradient methods leave
 // everything on the engine. A generation reads the results of its candidates, and an evolution the scores of its
 // members, as three numbers of up to 8 bytes; algorithms that need inner products also read lengths. Rows of parameters
-// are copied as crossing says.
+// are copied as crossing predicts.
 func TestTraffic(t *testing.T) {
 	const n = 8
 	for _, a := range catalog.All() {

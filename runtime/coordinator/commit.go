@@ -116,7 +116,7 @@ func (c *Coordinator) commit(o *outstanding) (fx []Effect) {
 	case c.reached() && c.mayFinish():
 		c.ending = c.limited()
 	case c.ending != nil:
-	default: // the limit was raised meanwhile: workers that have ended continue with a plan
+	default: // the limit was raised in the meantime: workers that have ended continue with a plan
 		next := c.target()
 		if c.change == nil {
 			c.change = &change{

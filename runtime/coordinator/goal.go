@@ -7,7 +7,7 @@ type Goal struct {
 	Limit    event.Limit    // in effect
 	Progress event.Progress // of the last commit that no plan undid; after a rollback, only the round is known
 	scores   []event.Score
-	Met      string // sentence that says how the last commit met the limit's target; "" if it did not
+	Met      string // sentence about how the last commit met the limit's target; "" if it did not
 }
 
 // Take applies the next record.

@@ -141,7 +141,7 @@ func (x *insider) send() {
 	x.step(Lost{x.id, "it was cut off"})
 }
 
-// stepOthers lets all other workers answer what is due.
+// stepOthers lets all other workers send their due answers.
 func (x *insider) stepOthers() {
 	x.now = x.now.Add(linkPauses[1])
 	x.step(Tick{})

@@ -8,7 +8,7 @@ import (
 
 // LastGood is computed from the records of a log: the newest state known to be good. A probe is good if the centre's
 // loss is finite and not above the loss of the log's first probe. A checkpoint is good once a good probe was made at
-// its round or later; a probe before it says nothing about the rounds in between. The state that a branch starts from
+// its round or later; a probe before it does not cover the rounds in between. The state that a branch starts from
 // is good, since a person chose it.
 type LastGood struct {
 	Round uint64            // of the newest good probe; 0 without one

@@ -65,7 +65,7 @@ func TestPredictNaively(t *testing.T) {
 		for row := range slices.Chunk(x, m.Net.Features) {
 			want = append(want, naive(m, row))
 		}
-		within(t, "the naive twin", got, want)
+		within(t, "the naive prediction", got, want)
 		sc, err := m.Score(context.Background(), set, "test", 1)
 		if err != nil {
 			t.Fatal(err)

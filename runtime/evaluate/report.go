@@ -137,7 +137,7 @@ func (t *Model) OutputNames(set *data.Set) []string {
 }
 
 // ReportRun evaluates the centre of a completed run on the test set, after the round of its last commit. It returns nil
-// without an error if the run has no model, has a program of its own, has no test samples or has no commit. It uses the
+// without an error if the run has no model, has its own program, has no test samples or has no commit. It uses the
 // samples in memory. It recomputes rounds only if the last one has no checkpoint; a run saves one when it ends.
 func ReportRun(ctx context.Context, r *host.Run) (*report.Report, error) {
 	j := r.Job

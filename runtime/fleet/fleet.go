@@ -1,7 +1,7 @@
 // Package fleet is the shell of a run: it feeds events to the coordinator's deterministic core, carries out its effects
 // in order, and hosts the workers of this process, one goroutine each. Workers of other processes take part through a
-// [WorkerHandle], which runtime/remote implements. The fleet's event loop, in Run, owns the core; all other goroutines send to
-// it through channels.
+// [WorkerHandle], which runtime/remote implements. The fleet's event loop, in Run, owns the core; all other goroutines
+// send to it through channels.
 package fleet
 
 import (

@@ -10,7 +10,8 @@ import (
 )
 
 // WorkerHandle is the fleet's side of a worker. The fleet's loop calls both methods, and they must not block. A
-// [message.Evict] or Close, whichever comes first, ends the worker at once: it was killed or evicted, or the run is over.
+// [message.Evict] or Close, whichever comes first, ends the worker at once: it was killed or evicted, or the run is
+// over.
 type WorkerHandle interface {
 	Post(message.Order)
 	Close()

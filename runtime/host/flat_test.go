@@ -14,7 +14,7 @@ import (
 )
 
 // TestFlatFitnessAlert: an objective whose fitness is constant, or is constant when rounded to float32, raises one
-// alert, however long that lasts. The alert says what to return. An objective whose fitness differs raises none.
+// alert, however long that lasts. The alert names what to return. An objective whose fitness differs raises none.
 func TestFlatFitnessAlert(t *testing.T) {
 	for name, c := range map[string]struct {
 		f    func(x float64) float64

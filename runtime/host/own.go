@@ -22,7 +22,7 @@ import (
 // Own is a model that a Go program defines as a gorgonia graph instead of a list of layers; or an objective, see
 // [Own.Objective]. Every algorithm can train a graph; the engine is gorgonia. A session records a description of the
 // graph and a digest of its initial values, but not the graph. So only a program that has the graph can resume the
-// session, through the methods below. A nil Own stands for models whose layers are in the session.
+// session, through the methods below. A nil Own is a model whose layers are in the session.
 type Own struct {
 	Graph graph.Own
 	// Objective is maximised instead of training a graph; nil: the graph is trained. Such a run has no data: its samples
@@ -31,7 +31,7 @@ type Own struct {
 	// Program trains its own model on its own samples, in place of a graph; nil: there is none.
 	Program    *program.Program
 	anyKernels bool     // the library and the device of a program may differ from those of a session
-	command    []string // of a program of either kind, until the session says which, see [Own.completed]
+	command    []string // of a program whose kind only the session determines, see [Own.completed]
 	// player and the text of its policy define Objective in an environment; nil: there is none, see simulated
 	player *environment.Player
 	policy string

@@ -91,7 +91,7 @@ func (p *Past) Follow(
 }
 
 // recompute is [Past.Recompute] with a store for checkpoints, nil for none. It also returns the number of rounds
-// executed. If the checkpoint is removed meanwhile, as a run in progress does, it tries the next older one.
+// executed. If a run in progress removes the checkpoint at the same time, it tries the next older one.
 func (p *Past) recompute(
 	ctx context.Context, store worker.Store, threads int, progress func(event.Commit),
 ) (*worker.Worker, uint64, error) {

@@ -85,7 +85,7 @@ metadata:
   name: {{.Name}}
 type: Opaque
 stringData:
-  secret: {{text .Secret}} # whoever has it can join the run
+  secret: {{text .Secret}} # with it any process can join the run
 ---
 apiVersion: v1
 kind: Service

@@ -19,7 +19,7 @@ func TestEveryOption(t *testing.T) {
 	seen := map[string]bool{}
 	for _, x := range option.All {
 		if x.Name == "" || x.Doc == "" || x.Kind == "" || seen[x.Name] || option.Named(x.Name) != x {
-			t.Errorf("%q: an option needs a name of its own, a doc and a kind", x.Name)
+			t.Errorf("%q: an option needs a unique name, a doc and a kind", x.Name)
 		}
 		seen[x.Name] = true
 		var o option.Options

@@ -143,7 +143,7 @@ func (s *Server) evictedFor(n wire.NodeID) time.Duration {
 	return time.Until(s.evictedUntil[n])
 }
 
-// findRun returns the run for a worker; in a series, nil if no run wants one now. In a series it prefers the run that
+// findRun returns the run for a worker; in a series, nil if no run needs one now. In a series it prefers the run that
 // the worker names, then the run that lacks the fewest workers, then the oldest. The caller holds mu.
 func (s *Server) findRun(ctx context.Context, q quic.Request) (best *run, err error) {
 	switch {
@@ -177,7 +177,7 @@ func (s *Server) findRun(ctx context.Context, q quic.Request) (best *run, err er
 	return nil, wire.Refused{Code: wire.CodeBusy, Reason: "the run is being prepared: retrying", Retry: true}
 }
 
-// prepareTimeout is how long an accepted worker may prepare and still count towards the workers that its run wants.
+// prepareTimeout is how long an accepted worker may prepare and still count towards the workers that its run needs.
 const prepareTimeout = 2 * time.Minute
 
 // markInformed records that a worker knows that there are no more runs.
@@ -191,7 +191,7 @@ func (s *Server) markInformed(n wire.NodeID) {
 	}
 }
 
-// lacks returns how many more workers a run of a series wants. Workers that are preparing or connecting count, this
+// lacks returns how many more workers a run of a series needs. Workers that are preparing or connecting count, this
 // node does not. The caller holds mu.
 func (r *run) lacks(node wire.NodeID) int {
 	if r.over {

@@ -113,8 +113,8 @@ func (t *workerHandle) stop() {
 	t.cancel(errOver)
 }
 
-// Close implements fleet.WorkerHandle. The worker stops if the run is over; otherwise it may return to the process that resumes
-// the run.
+// Close implements fleet.WorkerHandle. The worker stops if the run is over; otherwise it may return to the process that
+// resumes the run.
 func (t *workerHandle) Close() {
 	s := t.run.srv
 	s.mu.Lock()

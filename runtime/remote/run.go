@@ -25,7 +25,7 @@ type run struct {
 	dir     string // of its session
 	config  event.Config
 	members int
-	wanted  int // workers of other processes that it wants, in a series
+	wanted  int // remote workers that it needs, in a series
 	mesh    *quic.Mesh
 	fleet   *fleet.Fleet
 

@@ -63,9 +63,9 @@ func TestTwoAtOnce(t *testing.T) {
 	}
 }
 
-// TestInARow: one worker trains three runs in sequence. Waiting between them does not count against its patience, which
-// is 0. A run that is closed before its end also releases it. It notes once per wait that it waits, and finally is told
-// that the runs are over.
+// TestInARow: one worker trains three runs in sequence. The wait between them does not count against its patience, which
+// is 0. A run that is closed before its end also releases it. It notes each wait once, and finally receives
+// the message that the runs are over.
 func TestInARow(t *testing.T) {
 	longtest.Need(t, longtest.Fleets, "waits for processes and networks that were cut")
 	t.Parallel()
@@ -143,7 +143,7 @@ func TestReplaced(t *testing.T) {
 }
 
 // TestSeriesRestarts: a coordinator of two runs is killed and restarts from its saved state. Its workers return by
-// themselves, each to any run that wants one, and both runs end with the hashes of uninterrupted runs.
+// themselves, each to any run that needs one, and both runs end with the hashes of uninterrupted runs.
 func TestSeriesRestarts(t *testing.T) {
 	longtest.Need(t, longtest.Fleets, "waits for processes and networks that were cut")
 	t.Parallel()
@@ -280,12 +280,12 @@ func (s *Server) settling() bool {
 	return len(s.admitted) > 0
 }
 
-// TestPlaces: a worker goes to its own run if that still wants it, otherwise to the run that lacks the fewest workers,
+// TestPlaces: a worker goes to its own run if that still needs it, otherwise to the run that lacks the fewest workers,
 // among equals to the oldest.
 func TestPlaces(t *testing.T) {
 	s := &Server{cfg: Config{Series: true}, admitted: map[wire.NodeID]admission{}, toInform: map[wire.NodeID]time.Time{}}
-	add := func(wants int, there ...byte) *run {
-		r := &run{srv: s, id: wire.RunID{byte(len(s.runs) + 1)}, wanted: wants, handles: map[wire.NodeID]*workerHandle{}}
+	add := func(needed int, there ...byte) *run {
+		r := &run{srv: s, id: wire.RunID{byte(len(s.runs) + 1)}, wanted: needed, handles: map[wire.NodeID]*workerHandle{}}
 		for _, n := range there {
 			r.handles[wire.NodeID{n}] = &workerHandle{acceptedAt: time.Now()}
 		}

@@ -79,13 +79,13 @@ func Work(ctx context.Context, cfg Worker) (err error) {
 	if cfg.Advertise != "" {
 		hello.Listen = []string{cfg.Advertise}
 	}
-	heard, pause, waited := time.Now(), firstPause, false
+	answered, pause, waited := time.Now(), firstPause, false
 	for {
 		peer, welcome, err := node.Dial(ctx, cfg.Join.Address, cfg.Join.Server, hello)
 		if err == nil {
 			hello.Run = welcome.Run
 			err = runSession(ctx, cfg, node, peer, welcome, &hello)
-			heard, pause, waited = time.Now(), firstPause, false
+			answered, pause, waited = time.Now(), firstPause, false
 		}
 		if isClosed(cfg.Leave) {
 			if errors.Is(err, ErrHandover) {
@@ -112,10 +112,10 @@ func Work(ctx context.Context, cfg Worker) (err error) {
 		case out || no && !refused.Retry:
 			return err
 		case waits:
-			heard = time.Now()
+			answered = time.Now()
 		case back:
-			heard = time.Now().Add(sent.After)
-		case time.Since(heard)+pause > cfg.Patience:
+			answered = time.Now().Add(sent.After)
+		case time.Since(answered)+pause > cfg.Patience:
 			return fmt.Errorf("the coordinator did not answer for %s (%w): start the coordinator and this worker again",
 				cfg.Patience, err)
 		}

@@ -133,8 +133,8 @@ func chance(seed uint64, worker int, draw uint64) float64 {
 }
 
 // wait blocks until the event that the worker waits for has occurred. The caller holds the lock.
-func (n *node) wait(whom int) {
-	n.waits = whom
+func (n *node) wait(worker int) {
+	n.waits = worker
 	n.world.pause()
 	for n.waits != running {
 		n.woken.Wait()

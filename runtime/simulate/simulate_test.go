@@ -165,7 +165,7 @@ func TestAgainstFormulas(t *testing.T) {
 	cfg.Pace = func(w int, _ func() float64) float64 { return 1 + 2*float64(w/3) }
 	r := run(t, cfg)
 	near(t, "one of four is three times as slow", r.Seconds, 3, 1e-3)
-	near(t, "what the others compute meanwhile", r.Training, (1+1+1+3)/12., 1e-3)
+	near(t, "the work of the others during the wait", r.Training, (1+1+1+3)/12., 1e-3)
 }
 
 // TestMeasuredLine: over a measured link a frame takes the measured time of its size. A slowed worker also pays for the
