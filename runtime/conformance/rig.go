@@ -242,10 +242,10 @@ func (r Rig) Run(ctx context.Context) (*Outcome, error) {
 	}
 	fl, err = fleet.New(fleet.Config{
 		Core: coordinator.Config{Algorithm: r.Algorithm, Members: r.Members, Wait: r.Workers, Layout: toy.Layout(),
-			Data: optim.DataSize{Train: toyTrain,
-				Validation: toyValid}, Tests: toyTest, Direct: r.Direct, OnLoss: coordinator.LossPolicy(r.OnLoss),
-			Limit: event.Limit{Rounds: r.Rounds,
-				Target: r.Target}, Edits: r.edits(), Lookup: r.lookup(), SavePeriod: r.Save, Keep: r.Keep, Resume: r.Resume, Epoch: r.Epoch},
+			Data:  optim.DataSize{Train: toyTrain, Validation: toyValid},
+			Tests: toyTest, Direct: r.Direct, OnLoss: coordinator.LossPolicy(r.OnLoss),
+			Limit: event.Limit{Rounds: r.Rounds, Target: r.Target},
+			Edits: r.edits(), Lookup: r.lookup(), SavePeriod: r.Save, Keep: r.Keep, Resume: r.Resume, Epoch: r.Epoch},
 		Log: o.Log, Workers: r.Workers, Watch: watch, Respawn: r.Respawn,
 		Spawn: func(id int) (*worker.Worker, error) {
 			var link collective.Link = hub.Link(id)

@@ -278,7 +278,8 @@ func (t *Toy) placed(batches [][]int32, drawn []noise.Key) error {
 			continue
 		}
 		if len(ids) == 0 || (ids[0] >= toyTrain) != (at.Purpose == 0) {
-			return fmt.Errorf("samples %v, drawn at %+v: Drawn must have the position of training samples, and only of those", ids, at)
+			return fmt.Errorf("samples %v, drawn at %+v: Drawn must have the position of training samples, and only of those",
+				ids, at)
 		}
 		if at.Purpose == 0 {
 			continue

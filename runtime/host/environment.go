@@ -100,7 +100,7 @@ func inEnvironment(o Options, own *Own) (*Own, error) {
 	env, policy := option.Env.Text(o), option.Policy.Text(o)
 	switch {
 	case env == "" && policy != "":
-		return nil, usererr.Errorf("policy = %s: a policy acts in an environment: give it too, such as --env cartpole", policy)
+		return nil, usererr.Errorf("policy = %s: a policy needs an environment: give one, such as --env cartpole", policy)
 	case env == "":
 		return nil, nil
 	case own != nil:

@@ -110,7 +110,7 @@ func TestEnvironmentRefuses(t *testing.T) {
 	}{
 		{"openai-es", []string{"env", "pong"}, `env "pong": choose acrobot, cartpole, mountaincar or pendulum`},
 		{"openai-es", []string{"policy", "mlp:0"}, `policy "mlp:0": write linear, or mlp: and the units`},
-		{"openai-es", []string{"env", "", "policy", "linear"}, "policy = linear: a policy acts in an environment"},
+		{"openai-es", []string{"env", "", "policy", "linear"}, "policy = linear: a policy needs an environment"},
 		{"openai-es", []string{"model", "mlp-small"}, "model = mlp-small: an environment has no model and no data: omit it"},
 		{"openai-es", []string{"data", "mnist"}, "data = mnist: an environment has no model and no data: omit it"},
 		{"openai-es", []string{"objective", "./x"}, "objective = ./x: the run maximises the return in the environment cartpole"},

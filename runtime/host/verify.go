@@ -53,7 +53,7 @@ func (o *Own) VerifyWithin(
 	var store worker.Store = &checkpoint.Files{Dir: dir}
 	if share > 0 {
 		if h.config.Program == "" && h.config.Objective == "" {
-			return out, usererr.Errorf("within %g: what brood computes itself has the same bits everywhere: omit --within", share)
+			return out, usererr.Errorf("within %g: the kernels of brood give the same bits everywhere: omit --within", share)
 		}
 		capture := &verify.Capture{Store: store}
 		saved := slices.DeleteFunc(slices.Clone(h.cps), func(cp event.Checkpoint) bool { return intact(dir, &cp) != nil })

@@ -78,7 +78,8 @@ func text(s string) (string, error) {
 	return strings.TrimSuffix(b.String(), "\n"), err
 }
 
-var manifest = template.Must(template.New("manifest").Funcs(template.FuncMap{"text": text}).Parse(`# {{.Pods}} pods train one run; pod 0 coordinates. Apply with kubectl apply -f -, then: kubectl logs -f job/{{.Name}}
+var manifest = template.Must(template.New("manifest").Funcs(template.FuncMap{"text": text}).Parse(
+	`# {{.Pods}} pods train one run; pod 0 coordinates. Apply with kubectl apply -f -, then: kubectl logs -f job/{{.Name}}
 apiVersion: v1
 kind: Secret
 metadata:
