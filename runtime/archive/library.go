@@ -1,6 +1,6 @@
-// Package archive reads recorded runs. It folds the log of one into its result, lists those of a home, and compares
-// several: their settings, results and curves over a common axis. It imports the packages of records and the folds
-// behind them, but nothing that trains, and no screen.
+// Package archive reads recorded runs. It computes the result of a run from its log, lists the runs of a home, and
+// compares the settings, results and curves of several runs over a common axis. It imports packages that read records,
+// but none that train or draw a screen.
 //
 // A [Tally] folds the records of a run, recorded or in progress, into its [Result] and the figures by which runs are
 // compared. A [Run] is the fold of a whole log with its curves.

@@ -78,7 +78,7 @@ func openCL(t *testing.T) func(int) gpu.Device {
 
 // TestOnDevice: the suite passes on a device, with the hash of the native engine.
 func TestOnDevice(t *testing.T) {
-	longtest.Need(t, longtest.Devices, "the suite over again, on a device")
+	longtest.Need(t, longtest.Devices, "runs the suite on a device")
 	open := openCL(t)
 	m, set := toyNet(t)
 	for _, a := range catalog.All() {

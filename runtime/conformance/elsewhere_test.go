@@ -23,7 +23,7 @@ import (
 
 // TestElsewhere: the suite passes on engines that own their memory and complete tasks late.
 func TestElsewhere(t *testing.T) {
-	longtest.Need(t, longtest.Conformance, "the suite over again; a part of it is in TestConformance")
+	longtest.Need(t, longtest.Conformance, "runs the suite again; TestConformance has a part of it")
 	for _, a := range catalog.All() {
 		t.Run(a.Name, func(t *testing.T) {
 			var there separate

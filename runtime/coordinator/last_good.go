@@ -22,7 +22,7 @@ type LastGood struct {
 // Take applies the next record.
 func (s *LastGood) Take(r event.Record) {
 	switch {
-	case r.Plan != nil: // later rounds are done again
+	case r.Plan != nil: // later rounds are repeated
 		s.Round = min(s.Round, r.Plan.At)
 		if s.Good != nil && s.Good.Round > r.Plan.At {
 			s.Good = nil

@@ -182,7 +182,7 @@ func TestClients(t *testing.T) {
 // network is cut, it does not, although no goodbye arrives in either case. The viewer finds the run when a process
 // listens there again.
 func TestClientsOfTheDead(t *testing.T) {
-	longtest.Need(t, longtest.Fleets, "waits for processes and networks that were cut")
+	longtest.Need(t, longtest.Fleets, "waits for broken processes and connections")
 	t.Parallel()
 	for _, killed := range []bool{true, false} {
 		dir := filepath.Join(t.TempDir(), "run")

@@ -117,7 +117,7 @@ func TestLinkLost(t *testing.T) {
 // TestLinkLostThrice: the third time one of the workers is evicted for a while, and the run continues with the other.
 // It returns by itself under another number, and no process ends before the run does.
 func TestLinkLostThrice(t *testing.T) {
-	longtest.Need(t, longtest.Fleets, "waits until a worker that was sent away may come again")
+	longtest.Need(t, longtest.Fleets, "waits until an evicted worker may return")
 	t.Parallel()
 	a := loseLinks(t, 1<<40, 3, 2*time.Second)
 	watch := a.watch

@@ -238,7 +238,7 @@ func TestPatience(t *testing.T) {
 
 // TestReturns: a worker whose connection is cut for a while joins again by its key, since its token is used up.
 func TestReturns(t *testing.T) {
-	longtest.Need(t, longtest.Fleets, "waits for silences of two seconds")
+	longtest.Need(t, longtest.Fleets, "waits for timeouts of two seconds")
 	o := small(1 << 40)
 	o.Workers = 3
 	dir := filepath.Join(t.TempDir(), "run")
@@ -292,7 +292,7 @@ func TestReturns(t *testing.T) {
 
 // TestEvicted: a worker that the others cannot reach reports it and is evicted with that reason. The run continues.
 func TestEvicted(t *testing.T) {
-	longtest.Need(t, longtest.Fleets, "waits until a failure is blamed on who reports it")
+	longtest.Need(t, longtest.Fleets, "waits for the eviction of a worker that reports failures")
 	o := small(3)
 	o.Workers = 2
 	dir := filepath.Join(t.TempDir(), "run")

@@ -24,7 +24,7 @@ import (
 // TestTwoAtOnce: two runs train at the same time on one socket, one with two workers and one with a third, and each has
 // the hash of its run in one process. Neither commits a second time before both have committed once.
 func TestTwoAtOnce(t *testing.T) {
-	longtest.Need(t, longtest.Fleets, "waits for processes and networks that were cut")
+	longtest.Need(t, longtest.Fleets, "waits for broken processes and connections")
 	t.Parallel()
 	s := newSeries(t, t.TempDir(), 3)
 	var both sync.WaitGroup
@@ -67,7 +67,7 @@ func TestTwoAtOnce(t *testing.T) {
 // is 0. A run that is closed before its end also releases it. It notes each wait once, and finally receives
 // the message that the runs are over.
 func TestInARow(t *testing.T) {
-	longtest.Need(t, longtest.Fleets, "waits for processes and networks that were cut")
+	longtest.Need(t, longtest.Fleets, "waits for broken processes and connections")
 	t.Parallel()
 	s := newSeries(t, t.TempDir(), 1)
 	cfg := s.config()
@@ -145,7 +145,7 @@ func TestReplaced(t *testing.T) {
 // TestSeriesRestarts: a coordinator of two runs is killed and restarts from its saved state. Its workers return by
 // themselves, each to any run that needs one, and both runs end with the hashes of uninterrupted runs.
 func TestSeriesRestarts(t *testing.T) {
-	longtest.Need(t, longtest.Fleets, "waits for processes and networks that were cut")
+	longtest.Need(t, longtest.Fleets, "waits for broken processes and connections")
 	t.Parallel()
 	root := t.TempDir()
 	s := newSeries(t, root, 2)

@@ -20,7 +20,7 @@ import (
 type Tolerance struct {
 	MaxError float64 // as a share of the distance of the saved parameters from those of the start
 	Store    *Capture
-	Saved    []event.Checkpoint // those of the log whose files are there and intact
+	Saved    []event.Checkpoint // checkpoints of the log with intact files
 }
 
 // Capture is a store from which a walk reads saved states and in which it keeps its own parameters, in memory. The
