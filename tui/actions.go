@@ -30,7 +30,7 @@ func (m *model) freeze() tea.Cmd {
 		return nil
 	}
 	m.Shown = m.Live.Clone()
-	m.Say(cell.Plain, "frozen at round "+textfmt.Round(m.Shown.Progress.Rounds)+": training goes on, f to follow it again")
+	m.Say(cell.Plain, "frozen at round "+textfmt.Grouped(m.Shown.Progress.Rounds)+": training goes on, f to follow it again")
 	return nil
 }
 
@@ -46,35 +46,35 @@ func (m *model) back() tea.Cmd {
 	switch {
 	case m.branching != nil:
 		m.branching.cancel()
-	case m.Filters.Text[m.list()] != "":
-		m.setFilter(m.list(), "")
+	case m.Filters.Text[m.listName()] != "":
+		m.setFilter(m.listName(), "")
 	case m.panel(m.Focus).Back != nil && m.panel(m.Focus).Back(m.Host):
 	case m.Cursor.On && m.screens()[m.screen].Charts:
 		m.Cursor = panel.Cursor{}
 	case m.Expanded:
 		m.expand()
-	case m.drawer:
-		m.drawer = false
+	case m.railOpen:
+		m.railOpen = false
 		m.moveFocus(0)
 	case m.Toast.Text != "":
 		m.Toast = panel.Toast{}
-	case m.Home() >= 0 && m.screen != m.Home():
-		return m.OpenScreen(m.Home())
+	case m.HomeScreen() >= 0 && m.screen != m.HomeScreen():
+		return m.OpenScreen(m.HomeScreen())
 	}
 	return nil
 }
 
 func (m *model) OpenScreen(i int) tea.Cmd {
-	if m.Opt.Source == nil && i != m.Home() {
-		m.Say(cell.Warn, panel.NoRun)
+	if m.Opt.Source == nil && i != m.HomeScreen() {
+		m.Say(cell.Warn, panel.NoRunText)
 		return nil
 	}
-	if m.Replay != nil && i == m.Home() { // nobody sees it play on
+	if m.Replay != nil && i == m.HomeScreen() { // nobody sees it play on
 		m.Replay.Pause(true)
 	}
-	m.screen, m.Expanded, m.drawer = i, false, false
+	m.screen, m.Expanded, m.railOpen = i, false, false
 	m.Focus = m.screens()[i].Lead
-	return m.poll()
+	return m.pollPanels()
 }
 
 // openInstead opens what takes the place of a screen's panels.
@@ -84,11 +84,11 @@ func (m *model) openInstead(i int) tea.Cmd {
 		return open
 	}
 	s := m.screens()[i]
-	if panel.Ids(m.everyPanel())[0] == s.Lead {
+	if panel.PanelIDs(m.allPanels())[0] == s.Lead {
 		open = tea.Batch(open, s.Show(m.Host))
 	}
-	m.Focus = panel.Ids(m.everyPanel())[0]
-	return tea.Batch(open, m.poll())
+	m.Focus = panel.PanelIDs(m.allPanels())[0]
+	return tea.Batch(open, m.pollPanels())
 }
 
 // digit opens the screen of a digit.
@@ -106,13 +106,13 @@ func (m *model) digit(n int) tea.Cmd {
 
 // moveFocus goes d panels on among those that have a place; where one has it all, among those of the screen.
 func (m *model) moveFocus(d int) {
-	m.Layout()
+	m.PlacePanels()
 	if len(m.Placed) == 0 {
 		return
 	}
-	all := panel.Ids(m.Placed)
+	all := panel.PanelIDs(m.Placed)
 	if m.W < panel.PanelsW || m.Expanded {
-		all = panel.Ids(m.everyPanel())
+		all = panel.PanelIDs(m.allPanels())
 	}
 	i := slices.Index(all, m.Focus)
 	if i < 0 {
@@ -121,19 +121,19 @@ func (m *model) moveFocus(d int) {
 		i = (i + d + len(all)) % len(all)
 	}
 	m.Focus = all[i]
-	m.drawer = m.drawer && m.Focus == panel.Knobs
+	m.railOpen = m.railOpen && m.Focus == panel.Knobs
 }
 
 // toggleRail puts the focus on the knobs, opening the drawer where the rail has no place.
 func (m *model) toggleRail() tea.Cmd {
-	if m.Focus == panel.Knobs && m.drawer {
-		m.drawer = false
+	if m.Focus == panel.Knobs && m.railOpen {
+		m.railOpen = false
 		m.moveFocus(0)
 		return nil
 	}
 	m.Expanded = false
-	m.Layout()
-	m.drawer = !slices.Contains(panel.Ids(m.Placed), panel.Knobs)
+	m.PlacePanels()
+	m.railOpen = !slices.Contains(panel.PanelIDs(m.Placed), panel.Knobs)
 	m.Focus = panel.Knobs
 	return nil
 }
@@ -146,25 +146,25 @@ func (m *model) moveMember(d int) {
 }
 
 func (m *model) bestMember() {
-	s := m.Strip()
-	if s == nil || len(m.InOrder(s)) == 0 {
+	s := m.TraitSeries()
+	if s == nil || len(m.Ranking(s)) == 0 {
 		m.Say(cell.Warn, "nothing was measured of members yet")
 		return
 	}
-	m.Member = m.InOrder(s)[0].Member
-	m.Say(cell.Plain, fmt.Sprintf("m%d is first by %s, %s", m.Member, s.Name, live.Order(s)))
+	m.Member = m.Ranking(s)[0].Member
+	m.Say(cell.Plain, fmt.Sprintf("m%d is first by %s, %s", m.Member, s.Name, live.RankingOrder(s)))
 }
 
 // copyNumbers puts a line of text on the clipboard of the terminal, over SSH as well.
 func (m *model) copyNumbers() tea.Cmd {
 	v := m.Shown
-	s := []string{m.title(), "round " + textfmt.Round(v.Progress.Rounds), fmt.Sprintf("epoch %.2f", v.Progress.Epochs)}
+	s := []string{m.title(), "round " + textfmt.Grouped(v.Progress.Rounds), fmt.Sprintf("epoch %.2f", v.Progress.Epochs)}
 	if x, ok := v.Find(view.CentreLoss).Last(view.Whole); ok && v.Fresh(v.Find(view.CentreLoss)) {
 		s = append(s, "centre loss "+textfmt.Number(x))
 	}
 	if v.Evaluation != nil {
 		_, name := m.ScoreSeries()
-		s = append(s, name+" "+m.Scored(v.Evaluation))
+		s = append(s, name+" "+m.EvaluationText(v.Evaluation))
 	}
 	if v.Hash != "" {
 		s = append(s, v.Hash)
@@ -173,7 +173,7 @@ func (m *model) copyNumbers() tea.Cmd {
 	return tea.SetClipboard(strings.Join(s, "\t"))
 }
 
-// charting says whether the arrows move the cursor: elsewhere they have other work.
-func (m *model) charting() bool {
-	return m.Replay == nil && m.screens()[m.screen].Charts && !m.OnKnobs()
+// movesCursor says whether the arrows move the cursor: elsewhere they have other work.
+func (m *model) movesCursor() bool {
+	return m.Replay == nil && m.screens()[m.screen].Charts && !m.KnobsFocused()
 }

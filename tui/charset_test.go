@@ -31,7 +31,7 @@ func TestASCIIOnly(t *testing.T) {
 		for _, told := range []panel.Options{{}, {ASCII: true}, {Unicode: true}} {
 			opt := told
 			opt.Source, opt.Env = sourcetest.NewMemory(), env
-			opt.Charset(env)
+			opt.DetectCharset(env)
 			if want := told.ASCII || c.want && !told.Unicode; opt.ASCII != want {
 				t.Errorf("%s with %+v: ASCII is %v", c.env, told, opt.ASCII)
 			}

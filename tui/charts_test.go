@@ -98,7 +98,7 @@ func TestOneChart(t *testing.T) {
 	d.shows("6 of 12", "rounds/s")
 	d.press("esc")
 	d.shows("5–8 of 12", "▸rounds/s")
-	at := d.Placed[0].At
+	at := d.Placed[0].Area
 	d.Update(tea.MouseClickMsg{X: at.X + at.W - 10, Y: at.Y + at.H - 5})
 	if !d.Cursor.On || d.Cursor.Round < 200 {
 		t.Errorf("a click leads to %+v", d.Cursor)

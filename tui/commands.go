@@ -36,7 +36,7 @@ func (m *model) commands() []panel.CommandOf[*model] {
 			all = append(all, commandOnModel(c))
 		}
 	}
-	return append(append(all, commandOnModel(panel.NoteCommand())), lookingCommands()...)
+	return append(append(all, commandOnModel(panel.NoteCommand())), viewCommands()...)
 }
 
 func runCommands() []panel.CommandOf[*model] {
@@ -65,13 +65,13 @@ func runCommands() []panel.CommandOf[*model] {
 		{Name: "resume", Title: "resume training", Live: true, Do: none(event.Command{Action: event.Resume})},
 		{Name: "stop", Title: "finish the round, save and end the run (asks)", Live: true, Do: doStop},
 		{Name: "save", Title: "save a checkpoint now", Live: true, Do: none(event.Command{Action: event.Save})},
-		{Name: "take", Title: "ask for the writer's lease", Live: true, Do: doLease(view.LeaseAsk)},
-		{Name: "give", Title: "give the writer's lease away", Live: true, Do: doLease(view.LeaseGive)},
+		{Name: "take", Title: "ask for the writer's lease", Live: true, Do: leaseCommand(view.LeaseAsk)},
+		{Name: "give", Title: "give the writer's lease away", Live: true, Do: leaseCommand(view.LeaseGive)},
 	}
 }
 
-// lookingCommands returns the commands that affect only this viewer.
-func lookingCommands() []panel.CommandOf[*model] {
+// viewCommands returns the commands that affect only this viewer.
+func viewCommands() []panel.CommandOf[*model] {
 	return []panel.CommandOf[*model]{
 		commandOnModel(panel.AxisCommand()),
 		{Name: "goto", Args: "ROUND|PERCENT%", Title: "go to a round of a recording", Do: doGoto},
@@ -98,7 +98,7 @@ func completeSet(m *model, words []string) (out []string) {
 		if k, ok := m.Alg.Knob(words[0]); ok {
 			out = append(out, k.Choices...)
 			if len(k.Choices) == 0 {
-				out = append(out, k.Format(m.Current(k)), "linear:", "cosine:", "warmup:", "exp:", "step:", "piecewise:")
+				out = append(out, k.Format(m.KnobValue(k)), "linear:", "cosine:", "warmup:", "exp:", "step:", "piecewise:")
 			}
 		}
 		return out
@@ -207,7 +207,7 @@ func doGoto(m *model, args []string) (tea.Cmd, error) {
 		return nil, fmt.Errorf("goto: %q is no round: give a whole number or a percentage", args[0])
 	}
 	r, ctx, seek := m.Replay, m.Reading.Ctx, m.toRound(to)
-	return m.Task(func() tea.Msg {
+	return m.SessionJob(func() tea.Msg {
 		if _, err := r.Round(ctx, to); err == nil && to > r.Extent().Rounds {
 			return panel.Reply(func(*panel.Host) tea.Cmd {
 				m.Say(cell.Warn, fmt.Sprintf("goto: round %d lies beyond the end of the recording at round %d", to,
@@ -222,7 +222,7 @@ func doGoto(m *model, args []string) (tea.Cmd, error) {
 // toRound seeks a recording to the first commit at or after a round, or to its end.
 func (m *model) toRound(to uint64) tea.Cmd {
 	r, ctx, gen := m.Replay, m.Reading.Ctx, m.Feed.Gen
-	return m.Task(func() tea.Msg {
+	return m.SessionJob(func() tea.Msg {
 		at, err := r.Round(ctx, to)
 		return seekMsg{gen, at, err}
 	})

@@ -52,11 +52,11 @@ func TestCursor(t *testing.T) {
 	s := d.Live.Find("loss")
 	x, _, _ := s.At(d.Member, 130)
 	centre, then, _ := d.Live.Find(view.CentreLoss).At(view.Whole, 130)
-	d.shows("m0 "+textfmt.Lead(textfmt.Number(x), 5), "centre val "+textfmt.Lead(textfmt.Number(centre), 5)+" @"+textfmt.Round(then))
+	d.shows("m0 "+textfmt.PadLeft(textfmt.Number(x), 5), "centre val "+textfmt.PadLeft(textfmt.Number(centre), 5)+" @"+textfmt.Grouped(then))
 	if then >= 130 {
 		t.Fatalf("the centre was measured at %d", then)
 	}
-	if e, ok := d.model.Last(d.Live.Find(view.TestError), view.Whole); ok {
+	if e, ok := d.model.ShownValue(d.Live.Find(view.TestError), view.Whole); ok {
 		d.shows(fmt.Sprintf("test %.2f %% @", e))
 	} else {
 		d.shows("test –")
@@ -91,7 +91,7 @@ func TestCursorByMouse(t *testing.T) {
 			if p.Panel != on {
 				continue
 			}
-			in := panel.Plotted(p.At.Inset())
+			in := panel.ChartPlot(p.Area.Inset())
 			for i := range in.W {
 				d.Update(tea.MouseClickMsg{X: in.X + i, Y: in.Y + 1})
 				lo, hi := d.Rounds()

@@ -11,7 +11,7 @@ import (
 // TestEpisode: w on Live shows the last episode of a run in an environment, and leads back; a run without an environment
 // shows what its model gets wrong.
 func TestEpisode(t *testing.T) {
-	for env := range trained.Pictures {
+	for env := range trained.EnvironmentDrawings {
 		rs := sourcetest.Run(3, 60)
 		for _, r := range rs {
 			switch {

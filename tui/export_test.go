@@ -76,7 +76,7 @@ func TestExportOfMeetings(t *testing.T) {
 		}
 		for i, x := range r.Points.Values {
 			if m := r.Points.Members[i]; float64(m) < x { // both tell of it
-				met[[3]string{textfmt.Uints(r.Points.Round), textfmt.MemberText(m), textfmt.Exact(x)}]++
+				met[[3]string{textfmt.Uint(r.Points.Round), textfmt.MemberID(m), textfmt.Exact(x)}]++
 				most++
 			}
 		}
@@ -121,7 +121,7 @@ func TestExportIsExact(t *testing.T) {
 		}
 		for i, x := range r.Points.Values {
 			n++
-			if y, err := strconv.ParseFloat(got[textfmt.MemberText(r.Points.Members[i])+"@"+textfmt.Uints(r.Points.Round)], 64); err != nil || y != x {
+			if y, err := strconv.ParseFloat(got[textfmt.MemberID(r.Points.Members[i])+"@"+textfmt.Uint(r.Points.Round)], 64); err != nil || y != x {
 				t.Fatalf("member %d, round %d: %g is exported as %g", i, r.Points.Round, x, y)
 			}
 		}
@@ -173,12 +173,12 @@ func TestExportRefusals(t *testing.T) {
 			continue
 		}
 		empty.Toast = panel.Toast{}
-		empty.Focus = p.Id
+		empty.Focus = p.ID
 		if len(p.Export(empty.model.Host)(empty.Shown)) > 1 {
 			continue
 		}
 		if empty.press("E"); !strings.HasSuffix(empty.Toast.Text, "yet: no file is made") {
-			t.Errorf("%s without a row says %q", p.Id, empty.Toast.Text)
+			t.Errorf("%s without a row says %q", p.ID, empty.Toast.Text)
 		}
 	}
 	none := browse(t, 120, 36, &shelf{}, "tab E")

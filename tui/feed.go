@@ -42,7 +42,7 @@ func (m *model) seek(at view.Position) tea.Cmd {
 	ctx, cancel := context.WithCancel(m.Reading.Ctx)
 	m.Feed = panel.Feed{Gen: gen, Ctx: ctx, Cancel: cancel, Loaded: m.Feed.Loaded, Lost: m.Feed.Lost}
 	src := m.Opt.Source
-	return m.Task(func() tea.Msg {
+	return m.SessionJob(func() tea.Msg {
 		v, err := src.Snapshot(ctx, at)
 		return snapshotMsg{gen, v, err}
 	})
@@ -50,13 +50,13 @@ func (m *model) seek(at view.Position) tea.Cmd {
 
 func (m *model) scan() tea.Cmd {
 	ctx, r := m.Reading.Ctx, m.Replay
-	return m.Task(func() tea.Msg { return scannedMsg{r.Scan(ctx)} })
+	return m.SessionJob(func() tea.Msg { return scannedMsg{r.Scan(ctx)} })
 }
 
 // read waits for records, then collects those that arrive within one frame, so that one frame is one message.
 func (m *model) read() tea.Cmd {
 	gen, ctx, src, after := m.Feed.Gen, m.Feed.Ctx, m.Opt.Source, m.Live.Position
-	return m.Task(func() tea.Msg {
+	return m.SessionJob(func() tea.Msg {
 		b, err := src.Next(ctx, after, maxBatch)
 		if err != nil {
 			return batchMsg{gen, b, err}
@@ -88,7 +88,7 @@ func (m *model) applySnapshot(msg snapshotMsg) tea.Cmd {
 	}
 	frozen := m.Frozen()
 	m.Live, m.Feed.Loaded, m.LastRecordAt = msg.view, true, m.Opt.Clock()
-	m.found()
+	m.showReconnected()
 	if !frozen || m.Replay != nil {
 		m.Shown = m.Live
 	}
@@ -117,7 +117,7 @@ func (m *model) fold(msg batchMsg) tea.Cmd {
 
 // notice shows messages for a record that needs attention at once.
 func (m *model) notice(r event.Record) {
-	m.reportOthersChange(r)
+	m.showOthersChange(r)
 	if r.Alert != nil && r.Alert.Level == event.LevelError {
 		m.Say(cell.Alert, r.Alert.Text)
 	}
@@ -132,7 +132,7 @@ func (m *model) readFailed(err error) tea.Cmd {
 		m.Feed.Err = err
 		m.Say(cell.Alert, "the recording cannot be read further: "+err.Error())
 	default:
-		m.miss(err)
+		m.connectionLost(err)
 	}
 	return nil
 }
@@ -144,17 +144,17 @@ func (m *model) pollResumed() tea.Cmd {
 	}
 	m.Feed.Asking = true
 	gen, ctx, src := m.Feed.Gen, m.Reading.Ctx, m.Opt.Source
-	return m.Task(func() tea.Msg {
+	return m.SessionJob(func() tea.Msg {
 		v, err := src.Snapshot(ctx, math.MaxUint64)
 		return panel.Reply(func(*panel.Host) tea.Cmd {
 			if gen != m.Feed.Gen {
 				return nil
 			}
-			m.Feed.Asking, m.Feed.Again = false, m.Opt.Clock().Add(lastWait)
+			m.Feed.Asking, m.Feed.Again = false, m.Opt.Clock().Add(maxRetryWait)
 			if err != nil || v.Position <= m.Live.Position {
 				return nil
 			}
-			m.Say(cell.Good, "the run goes on: it was resumed after round "+textfmt.Round(m.Live.Progress.Rounds))
+			m.Say(cell.Good, "the run goes on: it was resumed after round "+textfmt.Grouped(m.Live.Progress.Rounds))
 			return m.seek(math.MaxUint64)
 		})
 	})

@@ -9,8 +9,8 @@ import (
 	"brood/tui/panel"
 )
 
-// list names the list of the focused panel, "" for none.
-func (m *model) list() string {
+// listName names the list of the focused panel, "" for none.
+func (m *model) listName() string {
 	if l := m.panel(m.Focus).List; l != nil {
 		return l.Name
 	}
@@ -18,14 +18,14 @@ func (m *model) list() string {
 }
 
 func (m *model) whyNoFilter() string {
-	if m.list() == "" {
-		return "nothing to filter here: focus " + m.lists() + " first (tab)"
+	if m.listName() == "" {
+		return "nothing to filter here: focus " + m.listEntries() + " first (tab)"
 	}
 	return ""
 }
 
-// lists are the entries of all lists, for a sentence.
-func (m *model) lists() string {
+// listEntries are the entries of all lists, for a sentence.
+func (m *model) listEntries() string {
 	var all []string
 	for _, p := range m.panels {
 		if p.List != nil && !slices.Contains(all, "the "+p.List.Entries) {
@@ -39,8 +39,8 @@ func (m *model) lists() string {
 }
 
 func (m *model) openFilter() tea.Cmd {
-	m.Filters.List, m.Filters.Typing = m.list(), &panel.Line{}
-	m.Filters.Typing.Set(m.Filters.Text[m.Filters.List])
+	m.Filters.List, m.Filters.Typing = m.listName(), &panel.TextInput{}
+	m.Filters.Typing.SetText(m.Filters.Text[m.Filters.List])
 	return nil
 }
 

@@ -21,20 +21,20 @@ func TestBeside(t *testing.T) {
 		m.Shown.Apply(event.Record{Points: &event.Points{Round: round, Series: series, Members: []engine.Member{0}, Values: []float64{1}}})
 	}
 	m.Shown.Apply(event.Record{Config: &event.Config{}})
-	if name, _ := live.SecondSeries(m); name != view.Fitness {
+	if name, _ := live.SecondarySeries(m); name != view.Fitness {
 		t.Errorf("before anything is measured it is %s", name)
 	}
 	point("loss", 1)
 	point("share.A", 1)
-	if name, title := live.SecondSeries(m); name != "share.A" || title != "share of A" {
+	if name, title := live.SecondarySeries(m); name != "share.A" || title != "share of A" {
 		t.Errorf("it is %s, %q", name, title)
 	}
 	point("time", 9)
-	if name, _ := live.SecondSeries(m); name != "share.A" {
+	if name, _ := live.SecondarySeries(m); name != "share.A" {
 		t.Errorf("it jumps to %s", name)
 	}
 	m.Shown.Config.Data = "mnist"
-	if name, _ := live.SecondSeries(m); name != view.Fitness {
+	if name, _ := live.SecondarySeries(m); name != view.Fitness {
 		t.Errorf("with data it is %s", name)
 	}
 }
@@ -55,7 +55,7 @@ func TestFitnessIsToCome(t *testing.T) {
 	shows := func(a *optim.Algorithm, want string) {
 		t.Helper()
 		d := open(t, 200, 50, rs, func(o *panel.Options) { o.Algorithms = []*optim.Algorithm{a} })
-		if got := live.Unmeasured(d.Host); got != want {
+		if got := live.NoFitnessText(d.Host); got != want {
 			t.Errorf("it says %q, want %q", got, want)
 		}
 		d.shows("no fitness yet:")

@@ -129,7 +129,7 @@ func TestFleetCommands(t *testing.T) {
 // x acknowledges alerts here as everywhere, space pauses and s saves: no key of the fleet is one of the run's.
 func TestFleetLeavesTheRunsKeysAlone(t *testing.T) {
 	d, _ := commanding(t, 120, 40, machines(5), "x space s")
-	if d.Alerts() > 0 || len(d.sent) != 2 || d.sent[0].Action != event.Pause || d.sent[1].Action != event.Save {
-		t.Errorf("alerts %d, sent %v", d.Alerts(), d.did())
+	if d.AlertCount() > 0 || len(d.sent) != 2 || d.sent[0].Action != event.Pause || d.sent[1].Action != event.Save {
+		t.Errorf("alerts %d, sent %v", d.AlertCount(), d.did())
 	}
 }

@@ -90,7 +90,7 @@ func TestFleetSaysWhatAStrategyDoes(t *testing.T) {
 func TestLateFleetIsIgnored(t *testing.T) {
 	d, c := commanding(t, 120, 40, machines(5), "")
 	gen := d.Feed.Gen
-	d.begin()
+	d.resetSession()
 	d.fleet.StoreSurvey(d.model.Host, gen, c.now, nil)
 	if len(d.fleet.Now.Workers) > 0 || d.fleet.Answered {
 		t.Error("the answer of a session that was left is taken")
@@ -218,7 +218,7 @@ func TestTabReachesEveryPanel(t *testing.T) {
 		for range 5 {
 			seen = append(seen, d.Focus)
 			d.paint()
-			if got := panel.Ids(d.Placed); !slices.Equal(got, []panel.ID{d.Focus}) {
+			if got := panel.PanelIDs(d.Placed); !slices.Equal(got, []panel.ID{d.Focus}) {
 				t.Errorf("at %v the focus is on %s and shown is %v", size, d.Focus, got)
 			}
 			d.press("tab")
@@ -333,12 +333,12 @@ func TestFleetCountsWorkers(t *testing.T) {
 
 func TestFleetText(t *testing.T) {
 	for want, ids := range map[string][]engine.Member{"": nil, "7": {7}, "0–3": collective.IDs(4), "0–1,3,5–7": {0, 1, 3, 5, 6, 7}} {
-		if got := textfmt.Ranges(ids); got != want {
+		if got := textfmt.MemberRanges(ids); got != want {
 			t.Errorf("%v is %q, want %q", ids, got, want)
 		}
 	}
 	for _, x := range []float64{0, 1, 12, 999, 1e3, 12345, 99.94e3, 999.4e3, 1e6, 1e9, 123e9} {
-		if s := textfmt.Brief(x); cell.Width(s) > 5 || strings.Contains(s, " ") {
+		if s := textfmt.ShortSize(x); cell.Width(s) > 5 || strings.Contains(s, " ") {
 			t.Errorf("%g bytes are %q", x, s)
 		}
 	}
@@ -348,7 +348,7 @@ func TestFleetText(t *testing.T) {
 		}
 	}
 	for want, s := range map[string]string{"rack…node1": "rack1-node1", "short": "short"} {
-		if got := textfmt.MiddleCut(s, 10); got != want {
+		if got := textfmt.CutMiddle(s, 10); got != want {
 			t.Errorf("%s is cut to %q, want %q", s, got, want)
 		}
 	}

@@ -17,8 +17,8 @@ func TestNumbersKeepTheirWidth(t *testing.T) {
 		{textfmt.ScoreText(2.6, true), "2.60 %"}, {textfmt.Figure("test_error", 2.6), "2.60"}, {textfmt.Figure("bytes", 161_780_448), "162 MB"}, {textfmt.SeriesText("test.error", 0.55), "0.55"},
 		{textfmt.Size(0), "0 B"}, {textfmt.Size(999), "999 B"}, {textfmt.Size(1000), "1.0 kB"}, {textfmt.Size(35344), "35.3 kB"}, {textfmt.Size(412e3), "412 kB"}, {textfmt.Size(999.6e3), "1.0 MB"}, {textfmt.Size(-999), "-999 B"}, {textfmt.Size(5e15), "5000 TB"},
 		{textfmt.Rate(3.21), "3.2"}, {textfmt.Rate(812.3), "812"}, {textfmt.Rate(25630), "25.6k"}, {textfmt.Rate(192000), "192k"}, {textfmt.Rate(2e6), "2.0M"},
-		{textfmt.Span(0), "0s"}, {textfmt.Span(137 * time.Second), "2m 17s"}, {textfmt.Span(3 * time.Hour), "3h 00m"}, {textfmt.Span(240 * time.Hour), "10d 00h"},
-		{textfmt.Pad("ab", 4), "ab  "}, {textfmt.Lead("ab", 4), "  ab"}, {textfmt.Lead("abcde", 4), "abcde"}, {textfmt.Count(1, "worker"), "1 worker"}, {textfmt.Count(3, "worker"), "3 workers"},
+		{textfmt.Duration(0), "0s"}, {textfmt.Duration(137 * time.Second), "2m 17s"}, {textfmt.Duration(3 * time.Hour), "3h 00m"}, {textfmt.Duration(240 * time.Hour), "10d 00h"},
+		{textfmt.PadRight("ab", 4), "ab  "}, {textfmt.PadLeft("ab", 4), "  ab"}, {textfmt.PadLeft("abcde", 4), "abcde"}, {textfmt.Count(1, "worker"), "1 worker"}, {textfmt.Count(3, "worker"), "3 workers"},
 	} {
 		if c.got != c.want {
 			t.Errorf("got %q, want %q", c.got, c.want)
@@ -43,7 +43,7 @@ func TestLineEditing(t *testing.T) {
 		{[]string{"a", " ", "b", " ", "ctrl+w", "ctrl+u"}, "", 0},
 		{[]string{"→", "right", "x"}, "→x", 2},
 	} {
-		var l panel.Line
+		var l panel.TextInput
 		for _, k := range c.keys {
 			text := k
 			if len([]rune(k)) > 1 {
@@ -51,11 +51,11 @@ func TestLineEditing(t *testing.T) {
 			}
 			l.Key(k, text)
 		}
-		if l.Text() != c.want || l.At != c.at {
-			t.Errorf("%q gives %q at %d, want %q at %d", c.keys, l.Text(), l.At, c.want, c.at)
+		if l.Text() != c.want || l.Cursor != c.at {
+			t.Errorf("%q gives %q at %d, want %q at %d", c.keys, l.Text(), l.Cursor, c.want, c.at)
 		}
 	}
-	var l panel.Line
+	var l panel.TextInput
 	l.Key("", "pasted\x1b[2J\ntext")
 	if l.Text() != "pasted[2Jtext" {
 		t.Errorf("pasted control characters stay: %q", l.Text())
@@ -71,8 +71,8 @@ func TestSizesThatDiffer(t *testing.T) {
 		{0, 2e5, "0 B"}, {1.2e6, 2e5, "1.2 MB"}, {1.21e6, 1e4, "1.21 MB"}, {1.2e6, 1e6, "1 MB"}, {999, 1, "999 B"},
 		{4e9, 1e9, "4 GB"}, {1e15, 5e12, "1000 TB"}, {1_234_567, 1, "1.234567 MB"},
 	} {
-		if got := textfmt.SizeTo(c.bytes, c.step); got != c.want || textfmt.SizeTo(c.bytes+c.step, c.step) == got {
-			t.Errorf("%g bytes in steps of %g: %q and then %q, want %q", c.bytes, c.step, got, textfmt.SizeTo(c.bytes+c.step, c.step), c.want)
+		if got := textfmt.SizeWithStep(c.bytes, c.step); got != c.want || textfmt.SizeWithStep(c.bytes+c.step, c.step) == got {
+			t.Errorf("%g bytes in steps of %g: %q and then %q, want %q", c.bytes, c.step, got, textfmt.SizeWithStep(c.bytes+c.step, c.step), c.want)
 		}
 	}
 }

@@ -29,9 +29,9 @@ func (m *model) paint() *cell.Grid {
 	g := m.grid
 	g.Clear(g.Rect())
 	m.tabs = m.tabs[:0]
-	m.Layout()
-	if m.W < panel.LeastW || m.H < panel.LeastH {
-		m.vital(g)
+	m.PlacePanels()
+	if m.W < panel.MinW || m.H < panel.MinH {
+		m.drawSmall(g)
 	} else {
 		m.statusLine(g)
 		m.screenLine(g)
@@ -44,7 +44,7 @@ func (m *model) paint() *cell.Grid {
 		m.keyLine(g, g.H-1)
 	}
 	if m.Popup != nil {
-		m.inside = m.Popup.Draw(m.Host, g)
+		m.popupInside = m.Popup.Draw(m.Host, g)
 	}
 	return g
 }
@@ -54,10 +54,10 @@ const leastPanelH = 3
 
 func (m *model) paintPanel(g *cell.Grid, p panel.Placement) {
 	t := m.panel(p.Panel)
-	g.Clear(p.At)
-	if p.At.H < leastPanelH {
+	g.Clear(p.Area)
+	if p.Area.H < leastPanelH {
 		if t.Line != nil {
-			t.Line(m.Host, g, p.At)
+			t.Line(m.Host, g, p.Area)
 		}
 		return
 	}
@@ -66,14 +66,14 @@ func (m *model) paintPanel(g *cell.Grid, p panel.Placement) {
 		border = cell.Focus
 	}
 	title, note := t.Title(m.Host)
-	t.Draw(m.Host, g, g.Box(p.At, border, title, note))
+	t.Draw(m.Host, g, g.Box(p.Area, border, title, note))
 }
 
-// vital is the screen for terminals that are too small for panels.
-func (m *model) vital(g *cell.Grid) {
+// drawSmall is the screen for terminals that are too small for panels.
+func (m *model) drawSmall(g *cell.Grid) {
 	if m.Opt.Source == nil {
 		g.Text(1, 0, g.W-2, cell.Strong, "brood: no run is open")
-		g.Text(1, g.H-1, g.W-2, cell.Faint, fmt.Sprintf("%d x %d shows your runs   q leave", panel.LeastW, panel.LeastH))
+		g.Text(1, g.H-1, g.W-2, cell.Faint, fmt.Sprintf("%d x %d shows your runs   q leave", panel.MinW, panel.MinH))
 		return
 	}
 	v := m.Shown
@@ -85,17 +85,17 @@ func (m *model) vital(g *cell.Grid) {
 	}{
 		{"", "brood " + glyph + " " + word, role},
 		{"", m.title(), cell.Plain},
-		{"round", textfmt.Round(v.Progress.Rounds), cell.Plain},
+		{"round", textfmt.Grouped(v.Progress.Rounds), cell.Plain},
 		{"epoch", fmt.Sprintf("%.2f", v.Progress.Epochs), cell.Plain},
 		{"loss", "-", cell.Plain},
 		{name, "-", cell.Plain},
-		{"time", textfmt.Span(m.Elapsed()), cell.Plain},
+		{"time", textfmt.Duration(m.Elapsed()), cell.Plain},
 	}
 	if x := m.headline(); !math.IsNaN(x) {
 		lines[4].value = textfmt.Number(x)
 	}
 	if v.Evaluation != nil {
-		lines[5].value = m.Tested()
+		lines[5].value = m.LastScoreText()
 	}
 	for y, l := range lines {
 		if y >= g.H-1 {
@@ -109,7 +109,7 @@ func (m *model) vital(g *cell.Grid) {
 		}
 		g.Text(x, y, g.W-2, l.role, l.value)
 	}
-	hint := fmt.Sprintf("%d x %d shows panels   q leave", panel.LeastW, panel.LeastH)
+	hint := fmt.Sprintf("%d x %d shows panels   q leave", panel.MinW, panel.MinH)
 	if m.Feed.Lost != nil {
 		hint = m.lostLine()
 	}
@@ -142,5 +142,5 @@ func (m *model) headline() float64 {
 		}
 		return x
 	}
-	return panel.Middle(l)
+	return panel.Median(l)
 }

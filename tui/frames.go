@@ -73,8 +73,8 @@ func eachFrame(ctx context.Context, opt panel.Options, n int, every time.Duratio
 	m := newModel(ctx, opt)
 	defer func() {
 		cancel()
-		m.Jobs.End()
-		err = errors.Join(err, m.closed())
+		m.Jobs.Close()
+		err = errors.Join(err, m.close())
 	}()
 	next := m.seek(math.MaxUint64)
 	if m.Replay != nil {
@@ -93,13 +93,13 @@ func eachFrame(ctx context.Context, opt panel.Options, n int, every time.Duratio
 			}
 			next = m.seek(math.MaxUint64)
 		}
-		if err := m.does(next); err != nil {
+		if err := m.runNow(next); err != nil {
 			return err
 		}
 		if done := m.Live.Progress.Rounds; m.Replay != nil && opt.At > done {
 			return fmt.Errorf("round %d lies beyond the end of the session at round %d", opt.At, done)
 		}
-		if err := m.does(m.poll()); err != nil {
+		if err := m.runNow(m.pollPanels()); err != nil {
 			return err
 		}
 		if err := show(m, i); err != nil {
@@ -109,15 +109,15 @@ func eachFrame(ctx context.Context, opt panel.Options, n int, every time.Duratio
 	return nil
 }
 
-// does runs a command and takes what it came to, but for reading on: what is shown is a snapshot.
-func (m *model) does(cmd tea.Cmd) error {
+// runNow runs a command and takes what it came to, but for reading on: what is shown is a snapshot.
+func (m *model) runNow(cmd tea.Cmd) error {
 	if cmd == nil {
 		return nil
 	}
 	switch msg := cmd().(type) {
 	case tea.BatchMsg:
 		for _, c := range msg {
-			if err := m.does(c); err != nil {
+			if err := m.runNow(c); err != nil {
 				return err
 			}
 		}
@@ -131,10 +131,10 @@ func (m *model) does(cmd tea.Cmd) error {
 			return msg.err
 		}
 		_, next := m.Update(msg)
-		return m.does(next)
+		return m.runNow(next)
 	case panel.Reply:
 		_, next := m.Update(msg)
-		return m.does(next)
+		return m.runNow(next)
 	}
 	return nil
 }

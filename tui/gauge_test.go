@@ -48,13 +48,13 @@ func TestPlace(t *testing.T) {
 		{optim.Knob{Max: 1}, 7, 1},
 		{optim.Knob{Max: math.Inf(1)}, 7, 0},
 	} {
-		if got := panel.Place(c.k, c.x); math.Abs(got-c.want) > 1e-9 {
+		if got := panel.GaugePosition(c.k, c.x); math.Abs(got-c.want) > 1e-9 {
 			t.Errorf("%g between %g and %g lies at %g, want %g", c.x, c.k.Min, c.k.Max, got, c.want)
 		}
 	}
 	for _, a := range catalog.All() { // the default of every knob has a place
 		for _, k := range a.Knobs {
-			if p := panel.Place(k, k.Default); !(p >= 0 && p <= 1) {
+			if p := panel.GaugePosition(k, k.Default); !(p >= 0 && p <= 1) {
 				t.Errorf("%s %s: its default lies at %g", a.Name, k.Name, p)
 			}
 		}
@@ -65,7 +65,7 @@ func TestPlace(t *testing.T) {
 func TestGauge(t *testing.T) {
 	draw := func(k optim.Knob, x float64, w int, ascii bool) string {
 		g := cell.New(w+4, 1)
-		panel.Gauge(g, 2, 0, w, k, x, cell.Median, ascii)
+		panel.DrawGauge(g, 2, 0, w, k, x, cell.Median, ascii)
 		return cell.Plainly(ascii).String(g)
 	}
 	for _, c := range []struct {

@@ -16,7 +16,7 @@ type help struct {
 	m       *model
 	scroll  int
 	finding bool // what is typed is looked for
-	panel.Line
+	panel.TextInput
 }
 
 // helpLine is a row of help: a group's name, or a key and what it does.
@@ -38,7 +38,7 @@ func newHelpGroup[M any](name string, keys []panel.Key[M], here bool) helpGroup 
 }
 
 func helpGroups(m *model) (out []helpGroup) {
-	m.Layout()                       // which panels are seen
+	m.PlacePanels()                  // which panels are seen
 	taken := func(key string) bool { // by the panel that has the focus
 		return slices.ContainsFunc(m.panel(m.Focus).Keys, func(b panel.Binding) bool { return slices.Contains(b.Keys, key) })
 	}
@@ -52,18 +52,18 @@ func helpGroups(m *model) (out []helpGroup) {
 	if lead == "" {
 		lead = m.panel(m.screens()[m.screen].Lead).Group
 	}
-	own(looking, true)
-	own(running, false)
+	own(groupView, true)
+	own(groupRun, false)
 	for i, p := range m.panels {
 		if p.Group != "" && !slices.ContainsFunc(m.panels[:i], func(q panel.Panel) bool { return q.Group == p.Group }) {
-			here := slices.ContainsFunc(m.panels, func(q panel.Panel) bool { return q.Group == p.Group && m.visible(q.Id) })
+			here := slices.ContainsFunc(m.panels, func(q panel.Panel) bool { return q.Group == p.Group && m.visible(q.ID) })
 			out = append(out, newHelpGroup(p.Group, p.Keys, here))
 		}
 	}
 	if m.Replay != nil {
-		own(playing, false)
+		own(groupRecording, false)
 	}
-	own(leavings, false)
+	own(groupLeave, false)
 	first := func(g helpGroup) bool { return g.here && g.name == lead }
 	slices.SortStableFunc(out, func(a, b helpGroup) int {
 		switch {
@@ -79,7 +79,7 @@ func helpGroups(m *model) (out []helpGroup) {
 
 // visible says whether a panel has a place now; one that is a line alone has none where keys could go.
 func (m *model) visible(id panel.ID) bool {
-	return slices.ContainsFunc(m.Placed, func(p panel.Placement) bool { return p.Panel == id && p.At.H >= leastPanelH })
+	return slices.ContainsFunc(m.Placed, func(p panel.Placement) bool { return p.Panel == id && p.Area.H >= leastPanelH })
 }
 
 func helpLines(groups []helpGroup) (out []helpLine) {
@@ -130,9 +130,9 @@ func (h *help) Key(_ *panel.Host, name, text string) tea.Cmd {
 		h.finding = true
 	case h.finding && name == "esc":
 		h.finding, h.scroll = false, 0
-		h.Set("")
+		h.SetText("")
 	case h.finding && name != "enter":
-		h.Line.Key(name, text)
+		h.TextInput.Key(name, text)
 		h.scroll = 0
 	default:
 		h.m.Popup = nil

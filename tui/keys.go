@@ -12,10 +12,10 @@ import (
 
 // Groups of help that do not belong to a panel.
 const (
-	playing  = "recording"
-	running  = "run"
-	looking  = "view"
-	leavings = "leave"
+	groupRecording = "recording"
+	groupRun       = "run"
+	groupView      = "view"
+	groupLeave     = "leave"
 )
 
 // bindings returns the keys that work now, in order of precedence: those of the focused panel, the anywhere keys of
@@ -26,7 +26,7 @@ func (m *model) bindings() (rows []panel.Key[*model]) {
 	}
 	for _, p := range m.panels {
 		for _, b := range p.Keys {
-			if b.Anywhere && p.Id != m.Focus {
+			if b.Anywhere && p.ID != m.Focus {
 				rows = append(rows, onModel(b))
 			}
 		}
@@ -55,187 +55,187 @@ func extraKeys() []panel.Key[*model] {
 		{
 			Keys:  []string{"space"},
 			Title: "pause or resume",
-			Group: running,
+			Group: groupRun,
 			Why:   (*model).WhyNoCommand,
 			Do:    (*model).pauseOrResume,
 		},
 		{
 			Keys:  []string{"s"},
 			Title: "save a checkpoint",
-			Group: running,
+			Group: groupRun,
 			Why:   (*model).WhyNoCommand,
 			Do:    func(m *model) tea.Cmd { return m.Run("save") },
 		},
-		{Keys: []string{"z"}, Title: "undo your last knob change", Group: running, Why: whyNoUndo, Do: (*model).turnBack},
-		{Keys: []string{"Z"}, Title: "redo it", Group: running, Why: whyNoRedo, Do: (*model).turnAgain},
+		{Keys: []string{"z"}, Title: "undo your last knob change", Group: groupRun, Why: whyNoUndo, Do: (*model).undoLast},
+		{Keys: []string{"Z"}, Title: "redo it", Group: groupRun, Why: whyNoRedo, Do: (*model).redoLast},
 		{
 			Keys:  []string{"B"},
 			Title: "branch off here (asks)",
-			Group: running,
+			Group: groupRun,
 			Why:   (*model).whyNoBranch,
 			Do:    (*model).branch,
 		},
 		{
 			Keys:  []string{"X"},
 			Title: "stop the run (asks)",
-			Group: running,
+			Group: groupRun,
 			Why:   (*model).WhyNoCommand,
 			Do:    func(m *model) tea.Cmd { return m.Run("stop") },
 		},
 		{
 			Keys:  []string{"N"},
 			Title: "begin a new run",
-			Group: running,
+			Group: groupRun,
 			Why:   func(m *model) string { return runs.WhyNoLaunch(m.Host) },
 			Do:    func(m *model) tea.Cmd { return m.Run("new") },
 		},
-		{Keys: []string{":"}, Title: "command line", Group: running, Do: (*model).openPrompt},
+		{Keys: []string{":"}, Title: "command line", Group: groupRun, Do: (*model).openPrompt},
 		{
 			Keys:  []string{"ctrl+p"},
 			Title: "palette of all actions",
-			Group: running,
+			Group: groupRun,
 			Do:    func(m *model) tea.Cmd { m.Popup = newPalette(m); return nil },
 		},
 		{
 			Keys:  []string{"tab"},
 			Title: "next panel",
-			Group: looking,
+			Group: groupView,
 			Do:    func(m *model) tea.Cmd { m.moveFocus(1); return nil },
 		},
 		{
 			Keys:  []string{"shift+tab"},
 			Title: "panel before",
-			Group: looking,
+			Group: groupView,
 			Do:    func(m *model) tea.Cmd { m.moveFocus(-1); return nil },
 		},
-		{Keys: []string{"k"}, Title: "knobs: open (esc closes)", Group: looking, Why: needsRun, Do: (*model).toggleRail},
-		{Keys: []string{"e"}, Title: "expand the panel", Group: looking, Do: (*model).expand},
-		{Keys: []string{"f"}, Title: "freeze the display", Group: looking, Why: needsRun, Do: (*model).freeze},
+		{Keys: []string{"k"}, Title: "knobs: open (esc closes)", Group: groupView, Why: needsRun, Do: (*model).toggleRail},
+		{Keys: []string{"e"}, Title: "expand the panel", Group: groupView, Do: (*model).expand},
+		{Keys: []string{"f"}, Title: "freeze the display", Group: groupView, Why: needsRun, Do: (*model).freeze},
 		{
 			Keys:  []string{"["},
 			Title: "member before",
-			Group: looking,
+			Group: groupView,
 			Why:   needsRun,
 			Do:    func(m *model) tea.Cmd { m.moveMember(-1); return nil },
 		},
 		{
 			Keys:  []string{"]"},
 			Title: "next member",
-			Group: looking,
+			Group: groupView,
 			Why:   needsRun,
 			Do:    func(m *model) tea.Cmd { m.moveMember(1); return nil },
 		},
 		{
 			Keys:  []string{"b"},
 			Title: "focus the first of the ranking",
-			Group: looking,
+			Group: groupView,
 			Why:   needsRun,
 			Do:    func(m *model) tea.Cmd { m.bestMember(); return nil },
 		},
 		{
 			Keys:  []string{"o"},
 			Title: "y axis of losses: log or linear",
-			Group: looking,
+			Group: groupView,
 			Do:    func(m *model) tea.Cmd { m.LogAxis = !m.LogAxis; return nil },
 		},
 		{
 			Keys:  []string{"O"},
 			Title: "x axis: round, step, sample, ...",
-			Group: looking,
+			Group: groupView,
 			Why:   needsRun,
-			Do:    (*model).TurnAxis,
+			Do:    (*model).NextAxis,
 		},
-		{Keys: []string{"A"}, Title: "axes of all values, or of most", Group: looking, Do: (*model).ShowAll},
+		{Keys: []string{"A"}, Title: "axes of all values, or of most", Group: groupView, Do: (*model).ToggleOutliers},
 		{
 			Keys:  []string{"m"},
 			Title: "smoother curves, then none",
-			Group: looking,
-			Do:    func(m *model) tea.Cmd { return m.TurnSmoothing(1) },
+			Group: groupView,
+			Do:    func(m *model) tea.Cmd { return m.ChangeSmoothing(1) },
 		},
 		{
 			Keys:  []string{"M"},
 			Title: "rougher curves",
-			Group: looking,
-			Do:    func(m *model) tea.Cmd { return m.TurnSmoothing(-1) },
+			Group: groupView,
+			Do:    func(m *model) tea.Cmd { return m.ChangeSmoothing(-1) },
 		},
 		{
 			Keys:  []string{"+", "="},
 			Show:  "+",
 			Title: "zoom into the last rounds",
-			Group: looking,
+			Group: groupView,
 			Why:   needsRun,
 			Do:    func(m *model) tea.Cmd { return m.Zoom(true) },
 		},
 		{
 			Keys:  []string{"-"},
 			Title: "zoom out",
-			Group: looking,
+			Group: groupView,
 			Why:   needsRun,
 			Do:    func(m *model) tea.Cmd { return m.Zoom(false) },
 		},
 		{
 			Keys:  []string{"H", "shift+left"},
 			Title: "earlier rounds",
-			Group: looking,
+			Group: groupView,
 			Why:   needsRun,
 			Do:    func(m *model) tea.Cmd { return m.Pan(-1) },
 		},
 		{
 			Keys:  []string{"L", "shift+right"},
 			Title: "later rounds",
-			Group: looking,
+			Group: groupView,
 			Why:   needsRun,
 			Do:    func(m *model) tea.Cmd { return m.Pan(1) },
 		},
-		{Keys: []string{"0"}, Title: "the whole run", Group: looking, Why: needsRun, Do: (*model).WholeRun},
+		{Keys: []string{"0"}, Title: "the whole run", Group: groupView, Why: needsRun, Do: (*model).WholeRun},
 		{
 			Keys:  []string{"left", ","},
 			Title: "cursor in the charts, left",
-			Group: looking,
-			When:  (*model).charting,
-			Do:    func(m *model) tea.Cmd { return m.Step(-1) },
+			Group: groupView,
+			When:  (*model).movesCursor,
+			Do:    func(m *model) tea.Cmd { return m.MoveCursor(-1) },
 		},
 		{
 			Keys:  []string{"right", "."},
 			Title: "cursor in the charts, right",
-			Group: looking,
-			When:  (*model).charting,
-			Do:    func(m *model) tea.Cmd { return m.Step(1) },
+			Group: groupView,
+			When:  (*model).movesCursor,
+			Do:    func(m *model) tea.Cmd { return m.MoveCursor(1) },
 		},
 		{
 			Keys:  []string{"x"},
 			Title: "acknowledge alerts",
-			Group: looking,
+			Group: groupView,
 			Why:   needsRun,
 			Do:    func(m *model) tea.Cmd { m.Acked = m.Live.Position; return nil },
 		},
-		{Keys: []string{"/"}, Title: "filter the list", Group: looking, Why: (*model).whyNoFilter, Do: (*model).openFilter},
+		{Keys: []string{"/"}, Title: "filter the list", Group: groupView, Why: (*model).whyNoFilter, Do: (*model).openFilter},
 		{
 			Keys:  []string{"E"},
 			Title: "export the panel as CSV",
-			Group: looking,
+			Group: groupView,
 			Why:   (*model).whyNoExport,
 			Do:    (*model).export,
 		},
-		{Keys: []string{"y"}, Title: "copy the numbers", Group: looking, Why: needsRun, Do: (*model).copyNumbers},
-		{Keys: []string{"1", "2", "3", "4", "5", "6", "7", "8", "9"}, Show: "1-9", Title: "screens", Group: looking},
-		{Keys: []string{"?"}, Title: "help", Group: looking, Do: func(m *model) tea.Cmd { m.Popup = &help{m: m}; return nil }},
-		{Keys: []string{"esc"}, Title: "back", Group: looking, Do: (*model).back},
+		{Keys: []string{"y"}, Title: "copy the numbers", Group: groupView, Why: needsRun, Do: (*model).copyNumbers},
+		{Keys: []string{"1", "2", "3", "4", "5", "6", "7", "8", "9"}, Show: "1-9", Title: "screens", Group: groupView},
+		{Keys: []string{"?"}, Title: "help", Group: groupView, Do: func(m *model) tea.Cmd { m.Popup = &help{m: m}; return nil }},
+		{Keys: []string{"esc"}, Title: "back", Group: groupView, Do: (*model).back},
 		{
 			Keys:  []string{"q", "ctrl+c"},
 			Show:  "q",
 			Title: "detach: training goes on",
-			Group: leavings,
+			Group: groupLeave,
 			Do:    func(*model) tea.Cmd { return tea.Quit },
 		},
-		{Keys: []string{"ctrl+z"}, Title: "suspend: fg comes back", Group: leavings, Do: (*model).suspend},
+		{Keys: []string{"ctrl+z"}, Title: "suspend: fg comes back", Group: groupLeave, Do: (*model).suspend},
 	}...)
 }
 
 // needsRun returns the message that no run is open; "" if one is.
 func needsRun(m *model) string {
 	if m.Opt.Source == nil {
-		return panel.NoRun
+		return panel.NoRunText
 	}
 	return ""
 }
@@ -257,7 +257,7 @@ func (m *model) key(name, text string) tea.Cmd {
 	case m.Filters.Typing != nil:
 		return m.filterKey(name, text)
 	}
-	if t := m.typing(); t != nil {
+	if t := m.openInput(); t != nil {
 		return t.Key(m.Host, name, text)
 	}
 	if m.Toast.Role == cell.Alert || m.Toast.Role == cell.Warn { // the user has read the message by now
@@ -300,7 +300,7 @@ func (m *model) paste(text string) tea.Cmd {
 	case m.Filters.Typing != nil:
 		return m.filterKey("", text)
 	}
-	if t := m.typing(); t != nil {
+	if t := m.openInput(); t != nil {
 		return t.Key(m.Host, "", text)
 	}
 	return nil

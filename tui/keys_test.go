@@ -80,14 +80,14 @@ func TestDispatch(t *testing.T) {
 		{"9", func(d *desk) bool { return d.screen == 0 && d.Toast.Text != "" }},
 		{"tab", func(d *desk) bool { return d.Focus == panel.Knobs }},
 		{"tab shift+tab", func(d *desk) bool { return d.Focus == panel.Loss }},
-		{"k", func(d *desk) bool { return d.Focus == panel.Knobs && !d.drawer }},
+		{"k", func(d *desk) bool { return d.Focus == panel.Knobs && !d.railOpen }},
 		{"e", func(d *desk) bool { return d.Expanded }},
 		{"e esc", func(d *desk) bool { return !d.Expanded }},
 		{"o", func(d *desk) bool { return !d.LogAxis }},
 		{"]", func(d *desk) bool { return d.Member == 1 }},
 		{"[", func(d *desk) bool { return d.Member == 5 }},
 		{"] ] b", func(d *desk) bool { return d.Member == 0 }},
-		{"x", func(d *desk) bool { return d.Alerts() == 0 }},
+		{"x", func(d *desk) bool { return d.AlertCount() == 0 }},
 		{"?", func(d *desk) bool { _, ok := d.Popup.(*help); return ok }},
 		{"? esc", func(d *desk) bool { return d.Popup == nil }},
 		{"ctrl+p", func(d *desk) bool { _, ok := d.Popup.(*panel.Palette); return ok }},
@@ -158,7 +158,7 @@ func TestReadOnlyKeysSayWhy(t *testing.T) {
 			refused(writing...)
 			continue
 		}
-		d.deliver(d.look()())
+		d.deliver(d.startReading()())
 		refused("B")
 	}
 	if len(d.sent) > 0 || len(s.done) > 0 || len(s.asked) > 0 || len(s.deleted) > 0 {
@@ -206,7 +206,7 @@ func TestCompletion(t *testing.T) {
 	d := open(t, 120, 40, sourcetest.Run(6, 100), nil)
 	for text, want := range map[string]string{"se": "set ", "set e": "set eta", "set al": "set alpha ", "set variant p": "set variant paper ", "swap s": "swap sample ", "screen k": "screen knobs ", "zz": "zz"} {
 		d.prompt = &prompt{}
-		d.prompt.Set(text)
+		d.prompt.SetText(text)
 		if d.press("tab"); d.prompt.Text() != want {
 			t.Errorf("%q completes to %q, want %q", text, d.prompt.Text(), want)
 		}
@@ -256,14 +256,14 @@ func TestMouseFocuses(t *testing.T) {
 	d := open(t, 120, 40, sourcetest.Run(6, 100), nil)
 	d.paint()
 	for _, p := range d.Placed {
-		d.Update(tea.MouseClickMsg{X: p.At.X + 3, Y: p.At.Y + 2})
+		d.Update(tea.MouseClickMsg{X: p.Area.X + 3, Y: p.Area.Y + 2})
 		if d.Focus != p.Panel {
 			t.Errorf("a click on %s focuses %s", p.Panel, d.Focus)
 		}
 	}
 	for _, p := range d.Placed {
 		if p.Panel == panel.Knobs {
-			if d.Update(tea.MouseClickMsg{X: p.At.X + 3, Y: p.At.Y + 3}); d.rail.Selected != d.rail.Knobs(d.model.Host)[2].Name {
+			if d.Update(tea.MouseClickMsg{X: p.Area.X + 3, Y: p.Area.Y + 3}); d.rail.Selected != d.rail.Knobs(d.model.Host)[2].Name {
 				t.Errorf("a click on the third knob selects %s", d.rail.Selected)
 			}
 		}

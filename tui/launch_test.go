@@ -102,7 +102,7 @@ func launching(t testing.TB, w, h int, keys string) (*desk, *slipway, *runs.Laun
 // ponder lets the time go by after which an estimate is asked for.
 func (d *desk) ponder() {
 	d.now = d.now.Add(time.Second)
-	if cmd := d.poll(); cmd != nil {
+	if cmd := d.pollPanels(); cmd != nil {
 		d.deliver(cmd())
 	}
 }
@@ -192,8 +192,8 @@ func TestLaunchRefuses(t *testing.T) {
 	s.estimate, s.refuse = nil, errors.New("the disk is full")
 	d.press("g", "j", "j", "u", "G", "enter")
 	d.shows("the disk is full", "begin a run")
-	if l.Beginning || len(s.begun) != 1 {
-		t.Errorf("after a failure it still begins: %v", l.Beginning)
+	if l.Starting || len(s.begun) != 1 {
+		t.Errorf("after a failure it still begins: %v", l.Starting)
 	}
 }
 
@@ -300,7 +300,7 @@ func TestLaunchSaysWhyNot(t *testing.T) {
 		keys   string
 		want   string
 	}{
-		{func(o *panel.Options) { o.Library, o.ReadOnly = &slipway{shelf: &shelf{}}, true }, "9 N", panel.ReadOnly},
+		{func(o *panel.Options) { o.Library, o.ReadOnly = &slipway{shelf: &shelf{}}, true }, "9 N", panel.ReadOnlyText},
 		{func(o *panel.Options) { o.Library = &shelf{} }, "9 N", "no run can be begun from here"},
 		{func(o *panel.Options) { o.Library = nil }, ": n e w enter", "no run can be begun from here"}, // over SSH
 	} {

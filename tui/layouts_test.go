@@ -24,7 +24,7 @@ func TestLayouts(t *testing.T) {
 		}
 		return text
 	}
-	if text := say("layout"); text != d.LayoutsKept() {
+	if text := say("layout"); text != d.LayoutsText() {
 		t.Errorf("without any: %q", text)
 	}
 	if d.press("L"); d.Toast.Text != "no layout is kept: :layout save NAME keeps the charts as they are" {

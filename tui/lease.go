@@ -14,11 +14,11 @@ import (
 	"brood/tui/panel/fleet"
 )
 
-// leaseEvery is the period of lease requests: no record announces that a lease ends or is requested.
-const leaseEvery = time.Second
+// leasePeriod is the period of lease requests: no record announces that a lease ends or is requested.
+const leasePeriod = time.Second
 
-// leasing is what this viewer knows of the writer lease.
-type leasing struct {
+// leaseState is what this viewer knows of the writer lease.
+type leaseState struct {
 	view.Lease
 	asking bool // a request is pending
 	asked  time.Time
@@ -34,8 +34,8 @@ type leaseMsg struct {
 
 // pollLease requests the state of the writer lease every leaseEvery.
 func (m *model) pollLease() tea.Cmd {
-	l, now := &m.leasing, m.Opt.Clock()
-	if _, ok := m.Opt.Commander.(panel.Lessee); !ok || m.WhyNoCommand() != "" || l.asking || now.Sub(l.asked) < leaseEvery {
+	l, now := &m.lease, m.Opt.Clock()
+	if _, ok := m.Opt.Commander.(panel.Lessee); !ok || m.WhyNoCommand() != "" || l.asking || now.Sub(l.asked) < leasePeriod {
 		return nil
 	}
 	l.asking, l.asked = true, now
@@ -44,20 +44,20 @@ func (m *model) pollLease() tea.Cmd {
 
 func (m *model) leaseAct(act view.LeaseAct) tea.Cmd {
 	gen, ctx, to := m.Feed.Gen, m.Reading.Ctx, m.Opt.Commander.(panel.Lessee)
-	return m.Task(func() tea.Msg {
-		ctx, cancel := context.WithTimeout(ctx, fleet.SurveyWait)
+	return m.SessionJob(func() tea.Msg {
+		ctx, cancel := context.WithTimeout(ctx, fleet.SurveyTimeout)
 		defer cancel()
 		l, err := to.Lease(ctx, act)
 		return leaseMsg{gen, act, l, err}
 	})
 }
 
-// leased applies a lease reply and shows what has changed.
-func (m *model) leased(msg leaseMsg) {
+// applyLease applies a lease reply and shows what has changed.
+func (m *model) applyLease(msg leaseMsg) {
 	if msg.gen != m.Feed.Gen {
 		return
 	}
-	l, now := &m.leasing, msg.lease
+	l, now := &m.lease, msg.lease
 	if msg.act == view.LeaseLook {
 		l.asking = false
 	}
@@ -85,7 +85,7 @@ func (m *model) leased(msg leaseMsg) {
 	}
 }
 
-func doLease(act view.LeaseAct) func(*model, []string) (tea.Cmd, error) {
+func leaseCommand(act view.LeaseAct) func(*model, []string) (tea.Cmd, error) {
 	return func(m *model, _ []string) (tea.Cmd, error) {
 		if _, ok := m.Opt.Commander.(panel.Lessee); !ok {
 			return nil, fmt.Errorf("there is no writer's lease here: nobody else can command")
@@ -94,9 +94,9 @@ func doLease(act view.LeaseAct) func(*model, []string) (tea.Cmd, error) {
 	}
 }
 
-// writer returns who has the writer lease, for the status line. asked reports whether another viewer requests the
+// writerText returns who has the writer lease, for the status line. asked reports whether another viewer requests the
 // lease from this one.
-func (m *model) writer(l view.Lease) (text string, asked bool) {
+func (m *model) writerText(l view.Lease) (text string, asked bool) {
 	switch {
 	case m.Opt.Commander == nil:
 		return "read-only", false
@@ -110,8 +110,8 @@ func (m *model) writer(l view.Lease) (text string, asked bool) {
 	return "you control", false
 }
 
-// reportOthersChange shows an accepted command of another client. Receipts of own commands are shown elsewhere.
-func (m *model) reportOthersChange(r event.Record) {
+// showOthersChange shows an accepted command of another client. Receipts of own commands are shown elsewhere.
+func (m *model) showOthersChange(r event.Record) {
 	if r.Accepted == nil || m.Replay != nil {
 		return
 	}
@@ -119,7 +119,7 @@ func (m *model) reportOthersChange(r event.Record) {
 	if c.ID > m.firstID && c.ID <= m.lastID {
 		return
 	}
-	what, who := panel.Words(c), c.By
+	what, who := panel.SettingsText(c), c.By
 	if who == "" {
 		who = "somebody else"
 	}

@@ -82,7 +82,7 @@ func TestLinksOverRounds(t *testing.T) {
 	}
 	differs := false
 	for _, c := range d.Shown.Ledger.Ring {
-		if got, want := fleet.FormulaAt(d.Shown, c.To), float64(c.Predicted)/float64(c.Rounds); math.Abs(got-want) > 1 {
+		if got, want := fleet.PredictedAt(d.Shown, c.To), float64(c.Predicted)/float64(c.Rounds); math.Abs(got-want) > 1 {
 			t.Errorf("round %d: the formula says %g bytes, want %g", c.To, got, want)
 		}
 		differs = differs || c.Sent != c.Predicted
@@ -108,7 +108,7 @@ func TestLinksOverRounds(t *testing.T) {
 	}
 	d.Cursor.On = false
 	rows := map[string]int{}
-	for _, r := range d.panel(panel.LinkPast).Export(d.model.Host)(d.Shown)[1:] {
+	for _, r := range d.panel(panel.LinkHistory).Export(d.model.Host)(d.Shown)[1:] {
 		rows[r[0]+" "+r[1]]++
 	}
 	if rows["w1 w2"] != 5 || rows["w2 w1"] != 3 || rows["w1 all"] != 5 || rows["all all"] != 5 || len(rows) != 5 {
@@ -145,7 +145,7 @@ func TestLinksOverRoundsFollowTheirCursor(t *testing.T) {
 	for _, size := range [][2]int{{60, 12}, {80, 24}, {120, 40}} {
 		d := open(t, size[0], size[1], sourcetest.Run(6, 400), nil)
 		d.press("5", "tab")
-		if d.Focus != panel.LinkPast {
+		if d.Focus != panel.LinkHistory {
 			t.Fatalf("at %v tab leads to %s", size, d.Focus)
 		}
 		for _, name := range []string{"all → all", "formula", "w1 → all", "w1 → w2", "w1 → w3", "w2 → all", "w2 → w1", "w2 → w3", "w3 → all"} {
@@ -159,8 +159,8 @@ func TestLinksOverRoundsFollowTheirCursor(t *testing.T) {
 	d.press("5")
 	d.paint()
 	for _, p := range d.Placed {
-		if p.Panel == panel.LinkPast {
-			d.Update(tea.MouseClickMsg{X: p.At.X + 50, Y: p.At.Y + 5})
+		if p.Panel == panel.LinkHistory {
+			d.Update(tea.MouseClickMsg{X: p.Area.X + 50, Y: p.Area.Y + 5})
 		}
 	}
 	d.shows("▸ w1 → w2")

@@ -34,7 +34,7 @@ func TestLinkCursor(t *testing.T) {
 	d.paint()
 	for _, p := range d.Placed {
 		if p.Panel == panel.Links {
-			v := d.fleet.Matrix(p.At.Inset())
+			v := d.fleet.Matrix(p.Area.Inset())
 			at := v.Cell(3, 1)
 			d.Update(tea.MouseClickMsg{X: at.X + 3, Y: at.Y})
 		}
@@ -63,10 +63,10 @@ func TestLinkMatrixFollowsItsCursor(t *testing.T) {
 			t.Fatalf("at %v tab leads to %s", size, d.Focus)
 		}
 		for i := range 41 {
-			d.shows(fleet.End(d.fleet.From)+" → "+fleet.End(d.fleet.To), "▸")
+			d.shows(fleet.EndName(d.fleet.From)+" → "+fleet.EndName(d.fleet.To), "▸")
 			s := d.screenText()
 			body := s[strings.Index(s, "links"):]
-			if id := fleet.End(d.fleet.To); !strings.Contains(body, " "+id+" ") {
+			if id := fleet.EndName(d.fleet.To); !strings.Contains(body, " "+id+" ") {
 				t.Errorf("at %v step %d: no column %s:\n%s", size, i, id, s)
 			}
 			d.press("j", "l")

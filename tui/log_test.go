@@ -39,7 +39,7 @@ func saying(t *testing.T, w, h int) (*desk, *teller) {
 		{Text: "worker 2 is refused: " + strings.Repeat("its data has another digest; ", 6) + "LASTWORD"},
 		{At: d.Shown.Last + 1e12, Text: "fatal error: out of memory"},
 	}
-	d.deliver(d.poll()())
+	d.deliver(d.pollPanels()())
 	return d, s
 }
 
@@ -67,7 +67,7 @@ func TestLogHasWhatTheHostSaid(t *testing.T) {
 		// It is asked again after a while, and only while it is seen; what was told stays where it is told no more.
 		s.err = errors.New("a viewer may look only")
 		d.now = d.now.Add(time.Minute)
-		d.deliver(d.poll()())
+		d.deliver(d.pollPanels()())
 		d.shows("what the host says is not told: a viewer may look only", "fatal error")
 		d.press("w")
 		d.shows("of which 1 due")
@@ -76,7 +76,7 @@ func TestLogHasWhatTheHostSaid(t *testing.T) {
 			t.Helper()
 			d.now = d.now.Add(time.Minute)
 			before := s.asked
-			if cmd := d.poll(); cmd != nil {
+			if cmd := d.pollPanels(); cmd != nil {
 				d.deliver(cmd())
 			}
 			if n := s.asked - before; n != want {
@@ -102,7 +102,7 @@ func TestLogStaysWhereOneReads(t *testing.T) {
 	}
 	ask := func() {
 		d.now = d.now.Add(time.Minute)
-		d.deliver(d.poll()())
+		d.deliver(d.pollPanels()())
 	}
 	ask()
 	d.shows("line <99>")
@@ -165,10 +165,10 @@ func TestLinesWithoutTimes(t *testing.T) {
 	then := d.Shown.Last + 1e12
 	s.lines = []session.Line{{Text: "once"}, {At: then, Text: "a warning", Late: true}}
 	d.now = d.now.Add(time.Minute)
-	d.deliver(d.poll()())
+	d.deliver(d.pollPanels()())
 	s.lines = []session.Line{{Text: "once"}, {At: then + 1e12, Text: "a warning", Late: true}, {At: then + 1e12, Text: "panic", Late: true}}
 	d.now = d.now.Add(time.Minute)
-	d.deliver(d.poll()())
+	d.deliver(d.pollPanels()())
 	d.shows("–")
 	rows := d.panel(panel.Log).Export(d.model.Host)(d.Shown)
 	n := len(rows)
@@ -196,7 +196,7 @@ func TestScreensByTheirNames(t *testing.T) {
 		}
 	}
 	d.press("8", "w", "ctrl+p").write("screen pos").press("enter")
-	if !d.Has(panel.Overlap) {
+	if !d.HasPanel(panel.Overlap) {
 		t.Errorf("the palette opens\n%s", d.screenText())
 	}
 }
@@ -207,7 +207,7 @@ func TestLogOfARecording(t *testing.T) {
 	l := &sayingTape{tape: tape{rs: rs}, lines: []session.Line{{At: rs[len(rs)-1].At + 1, Text: "killed"}}}
 	d := open(t, 120, 36, nil, func(o *panel.Options) { o.Source, o.Commander = fast(l), nil })
 	d.press("8", "w")
-	d.deliver(d.poll())
+	d.deliver(d.pollPanels())
 	d.hides("killed")
 	if err := d.Replay.Scan(t.Context()); err != nil {
 		t.Fatal(err)

@@ -12,18 +12,18 @@ import (
 )
 
 const (
-	firstWait = 500 * time.Millisecond
-	lastWait  = 10 * time.Second
+	firstRetryWait = 500 * time.Millisecond
+	maxRetryWait   = 10 * time.Second
 )
 
-// miss takes an answer that did not come.
-func (m *model) miss(err error) {
+// connectionLost takes an answer that did not come.
+func (m *model) connectionLost(err error) {
 	l := m.Feed.Lost
 	if l == nil {
 		l = &panel.Lost{}
 		m.Feed.Lost, m.Toast = l, panel.Toast{} // what was said before hides it
 	}
-	wait := min(firstWait<<min(l.Tries, 10), lastWait)
+	wait := min(firstRetryWait<<min(l.Tries, 10), maxRetryWait)
 	l.Err, l.Tries, l.Asking, l.Again = err, l.Tries+1, false, m.Opt.Clock().Add(wait)
 }
 
@@ -40,8 +40,8 @@ func (m *model) retry() tea.Cmd {
 	return m.seek(math.MaxUint64)
 }
 
-// found is told that a run answers.
-func (m *model) found() {
+// showReconnected is told that a run answers.
+func (m *model) showReconnected() {
 	if m.Feed.Lost != nil {
 		m.Feed.Lost = nil
 		m.Say(cell.Good, "the run answers again")

@@ -124,21 +124,21 @@ func TestLostRun(t *testing.T) {
 	d.hides("● training", "training goes on", " left")
 	var waits []time.Duration
 	for range 8 {
-		for wait := time.Duration(0); ; wait += firstWait {
-			if d.due(src, firstWait) > 0 {
-				waits = append(waits, wait+firstWait)
+		for wait := time.Duration(0); ; wait += firstRetryWait {
+			if d.due(src, firstRetryWait) > 0 {
+				waits = append(waits, wait+firstRetryWait)
 				break
 			}
 		}
 		d.shows("? no answer")
 	}
 	for i, w := range waits {
-		if want := min(firstWait<<i, lastWait); w != want {
+		if want := min(firstRetryWait<<i, maxRetryWait); w != want {
 			t.Errorf("it is asked after %v, want %v for the try %d", waits, want, i)
 		}
 	}
 	src.err = nil
-	d.due(src, lastWait)
+	d.due(src, maxRetryWait)
 	d.shows("● training")
 	d.Update(batchMsg{gen: d.Feed.Gen, err: io.EOF})
 	if d.Feed.Lost != nil || !d.Feed.Ended {

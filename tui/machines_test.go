@@ -63,9 +63,9 @@ func TestMachinesScreen(t *testing.T) {
 	d.press("down")
 	d.shows("history  worker w3", "round trip", "bytes/s")
 	d.hides("device temperature", "device busy")
-	at := d.Placed[1].At
+	at := d.Placed[1].Area
 	d.Update(tea.MouseClickMsg{X: at.X + 25, Y: at.Y + 5})
-	if d.Focus != panel.HistoryTiles || d.Cursor.Round < 50 || d.Cursor.Round > 200 {
+	if d.Focus != panel.MachineHistory || d.Cursor.Round < 50 || d.Cursor.Round > 200 {
 		t.Errorf("a click in the history leads to %s and %+v", d.Focus, d.Cursor)
 	}
 	d.press("/", "n", "o", "d", "e", "2", "enter")
@@ -132,12 +132,12 @@ func TestTiles(t *testing.T) {
 		{80, 21, 12, 4, 2}, {200, 47, 12, 12, 4}, {200, 47, 20, 12, 4}, {120, 33, 12, 9, 3}, {200, 47, 3, 3, 3}, {200, 47, 5, 5, 3}, {80, 21, 0, 0, 1}, {30, 5, 4, 1, 1},
 	} {
 		r := cell.Rect{W: c.w, H: c.h}
-		shown, cols := panel.Tiling(r, c.n, panel.TileH)
+		shown, cols := panel.FitTiles(r, c.n, panel.TileH)
 		if shown != c.shown || cols != c.cols {
 			t.Errorf("%d tiles in %dx%d: %d in %d columns, want %d in %d", c.n, c.w, c.h, shown, cols, c.shown, c.cols)
 		}
 		area := 0
-		for i, p := range panel.Tiled(r, shown, cols) {
+		for i, p := range panel.LayoutTiles(r, shown, cols) {
 			if p.W < min(panel.TileW, c.w) || p.X < r.X || p.Y < r.Y || p.X+p.W > r.X+r.W || p.Y+p.H > r.Y+r.H {
 				t.Errorf("tile %d of %d in %dx%d is at %+v", i, shown, c.w, c.h, p)
 			}

@@ -29,18 +29,18 @@ func Measure(ctx context.Context, lib panel.Library, width, height, mark, frames
 	m := newModel(ctx, panel.Options{Library: lib, Width: width, Height: height})
 	defer func() {
 		cancel()
-		m.Jobs.End()
+		m.Jobs.Close()
 	}()
 	rail := runs.New()
 	for _, p := range rail.Panels() {
 		for i := range m.panels {
-			if m.panels[i].Id == p.Id {
+			if m.panels[i].ID == p.ID {
 				m.panels[i] = p
 			}
 		}
 	}
 	m.View()
-	queue := []tea.Cmd{m.look()}
+	queue := []tea.Cmd{m.startReading()}
 	for len(queue) > 0 && ctx.Err() == nil {
 		next := queue[0]
 		if queue = queue[1:]; next == nil {

@@ -38,7 +38,7 @@ func matrix(d *desk) (cells [][]rune, panel []string) {
 	panel = strings.Split(cell.Plainly(false).String(g), "\n")
 	_, lower := g.Rect().Top(h / 2)
 	_, body := lower.Top(2)
-	f := live.MeetingsIn(body, len(d.Shown.Members().Members))
+	f := live.FitMeetings(body, len(d.Shown.Members().Members))
 	for y := 0; y < f.At.H; y += f.Size {
 		var row []rune
 		for x := 0; x < f.At.W; x += 2 * f.Size {
@@ -176,7 +176,7 @@ func TestMeetingScale(t *testing.T) {
 		{1e5, 1, "· never|░ below 99 052|▒ below 100 949|▓ below 400 949|█ 400 949 and more|  if all alike: 100 000"},
 	} {
 		g := cell.New(30, 10)
-		live.MeetingScale(g, g.Rect(), c.even, c.each)
+		live.DrawMeetingScale(g, g.Rect(), c.even, c.each)
 		var got []string
 		for _, l := range strings.Split(cell.Plainly(false).String(g), "\n") {
 			if l = strings.TrimRight(l, " "); l != "" {

@@ -25,21 +25,21 @@ type model struct {
 	rules    string           // the rules that ruledAlg was built from
 	ruledAlg *optim.Algorithm // see withRules
 
-	screen    int
-	drawer    bool // the knob rail is open over a narrow screen
-	drag      drag
-	panels    []panel.Panel // see newPanels
-	rail      *knobs.Rail
-	past      past
-	inside    cell.Rect   // content area of the popup in the last frame
-	tabs      []cell.Rect // areas of the screen names in the last frame
-	prompt    *prompt     // the command line
-	grid      *cell.Grid
-	firstID   uint64 // commands of this viewer have the ids firstID+1 to lastID
-	lastID    uint64
-	leasing   leasing
-	kept      chan struct{} // closed when the last changed settings are saved
-	branching *branching    // set while a fork is recomputed
+	screen        int
+	railOpen      bool // the knob rail is open over a narrow screen
+	drag          drag
+	panels        []panel.Panel // see newPanels
+	rail          *knobs.Rail
+	history       changeHistory
+	popupInside   cell.Rect   // content area of the popup in the last frame
+	tabs          []cell.Rect // areas of the screen names in the last frame
+	prompt        *prompt     // the command line
+	grid          *cell.Grid
+	firstID       uint64 // commands of this viewer have the ids firstID+1 to lastID
+	lastID        uint64
+	lease         leaseState
+	settingsSaved chan struct{} // closed when the last changed settings are saved
+	branching     *branching    // set while a fork is recomputed
 }
 
 type (
@@ -52,7 +52,7 @@ type (
 )
 
 func newModel(ctx context.Context, opt panel.Options) *model {
-	opt.Defaults()
+	opt.SetDefaults()
 	if opt.ReadOnly {
 		opt.Commander = nil
 	}
@@ -60,7 +60,7 @@ func newModel(ctx context.Context, opt panel.Options) *model {
 	m.Host = &panel.Host{Workbench: m, Opt: opt, Ctx: ctx, W: opt.Width, H: opt.Height, Focus: panel.Loss, LogAxis: true,
 		Smoothing: 1, Jobs: &panel.Jobs{}}
 	m.panels = newPanels(m)
-	m.begin()
+	m.resetSession()
 	m.firstID = uint64(opt.Clock().UnixNano())
 	m.lastID = m.firstID
 	for i, s := range m.screens() {
@@ -88,7 +88,7 @@ func (m *model) restyle() {
 
 // Init starts the clock and requests the background colour, the first session and its notes.
 func (m *model) Init() tea.Cmd {
-	return tea.Batch(m.tick(), tea.RequestBackgroundColor, m.look(), m.ReadNotes())
+	return tea.Batch(m.tick(), tea.RequestBackgroundColor, m.startReading(), m.LoadNotes())
 }
 
 func (m *model) tick() tea.Cmd {
@@ -132,7 +132,7 @@ func (m *model) Update(msg tea.Msg) (tea.Model, tea.Cmd) {
 	case batchMsg:
 		return m, m.fold(msg)
 	case panel.ReceiptMsg:
-		m.Answered(msg)
+		m.ShowReceipt(msg)
 	case seekMsg:
 		switch {
 		case msg.gen != m.Feed.Gen: // the user has moved elsewhere
@@ -150,17 +150,17 @@ func (m *model) Update(msg tea.Msg) (tea.Model, tea.Cmd) {
 		if m.Toast.Text != "" && m.Opt.Clock().After(m.Toast.Until) {
 			m.Toast = panel.Toast{}
 		}
-		return m, tea.Batch(m.tick(), m.retry(), m.poll(), m.pollLease())
+		return m, tea.Batch(m.tick(), m.retry(), m.pollPanels(), m.pollLease())
 	case panel.Reply:
 		return m, msg(m.Host)
 	case leaseMsg:
-		m.leased(msg)
+		m.applyLease(msg)
 	case exportedMsg:
 		m.exported(msg)
 	case branchedMsg:
 		return m, m.branched(msg)
 	case panel.OpenedMsg:
-		return m, m.Enter(msg)
+		return m, m.SwitchSession(msg)
 	}
 	return m, nil
 }
@@ -197,8 +197,8 @@ func (m *model) refresh() {
 	if r := m.Shown.Members(); len(r.Members) > 0 && !r.Has(m.Member) {
 		m.Member = r.Members[0]
 	}
-	m.rail.Settle(m.Host)
-	m.past.follow(m.Live.Algorithm())
+	m.rail.Refresh(m.Host)
+	m.history.countSwap(m.Live.Algorithm())
 }
 
 // Send sends a command, which it signs if the caller has not. The receipt arrives as a receiptMsg.
@@ -213,9 +213,9 @@ func (m *model) Send(c event.Command) tea.Cmd {
 	if c.Algorithm == "" && (len(c.Set) > 0 || c.Members > 0) {
 		c.Of = m.Live.Algorithm()
 	}
-	m.past.ask(m, c)
+	m.history.add(m, c)
 	ctx, to, resets := m.Reading.Ctx, m.Opt.Commander, m.resets(c)
-	return m.Task(func() tea.Msg {
+	return m.SessionJob(func() tea.Msg {
 		r, err := to.Command(ctx, c)
 		return panel.ReceiptMsg{Command: c, Receipt: r, Err: err, Resets: resets}
 	})
@@ -228,13 +228,13 @@ func (m *model) Sign(c event.Command) event.Command {
 	return c
 }
 
-// Answered shows the result of a command.
-func (m *model) Answered(msg panel.ReceiptMsg) {
+// ShowReceipt shows the result of a command.
+func (m *model) ShowReceipt(msg panel.ReceiptMsg) {
 	if errors.Is(msg.Err, context.Canceled) {
 		return // the user left the session
 	}
-	what := m.past.answer(msg)
-	if m.rail.Answered(m.Host, msg) {
+	what := m.history.settle(msg)
+	if m.rail.HandleReceipt(m.Host, msg) {
 		return
 	}
 	switch {
@@ -248,7 +248,7 @@ func (m *model) Answered(msg panel.ReceiptMsg) {
 	case msg.Command.Members > 0:
 		what = "new population size"
 	case len(msg.Command.Set) > 0:
-		what = panel.Words(msg.Command)
+		what = panel.SettingsText(msg.Command)
 	default:
 		what = "done"
 	}
@@ -258,10 +258,10 @@ func (m *model) Answered(msg panel.ReceiptMsg) {
 	case !msg.Receipt.Accepted:
 		m.Say(cell.Alert, what+" refused: "+msg.Receipt.Reason)
 	case len(msg.Resets) > 0:
-		m.swapped(msg)
+		m.showSwap(msg)
 	case msg.Receipt.Round > 0:
-		m.rail.Accepted(m.Host, msg)
-		m.Say(cell.Good, what+" accepted, from round "+textfmt.Round(msg.Receipt.Round+1))
+		m.rail.ShowAccepted(m.Host, msg)
+		m.Say(cell.Good, what+" accepted, from round "+textfmt.Grouped(msg.Receipt.Round+1))
 	default:
 		m.Say(cell.Good, what+" accepted")
 	}

@@ -66,7 +66,7 @@ func open(t testing.TB, w, h int, rs []event.Record, change func(*panel.Options)
 
 // replace puts a panel in the place of the one with its id, if there is one.
 func (d *desk) replace(own panel.Panel) {
-	if i := slices.IndexFunc(d.panels, func(p panel.Panel) bool { return p.Id == own.Id }); i >= 0 {
+	if i := slices.IndexFunc(d.panels, func(p panel.Panel) bool { return p.ID == own.ID }); i >= 0 {
 		d.panels[i] = own
 	}
 }

@@ -30,13 +30,13 @@ func (m *model) press(x, y int) tea.Cmd {
 func (m *model) release(x int) {
 	d := m.drag
 	m.drag = drag{}
-	i := slices.IndexFunc(m.Placed, func(p panel.Placement) bool { return p.Panel == d.panel && p.At.Has(x, d.y) })
+	i := slices.IndexFunc(m.Placed, func(p panel.Placement) bool { return p.Panel == d.panel && p.Area.Has(x, d.y) })
 	if d.from == 0 || i < 0 || m.Popup != nil || x-d.x >= -1 && x-d.x <= 1 {
 		return
 	}
 	here := m.Cursor
 	m.Under = 0
-	m.panel(d.panel).Point(m.Host, m.Placed[i].At.Inset(), x, d.y)
+	m.panel(d.panel).Point(m.Host, m.Placed[i].Area.Inset(), x, d.y)
 	m.Cursor = here
 	if m.Under == 0 {
 		return
@@ -44,30 +44,30 @@ func (m *model) release(x int) {
 	m.Cursor = d.before
 	first, end := m.Extent()
 	lo, hi := min(d.from, m.Under), max(d.from, m.Under)+1
-	span := min(max(hi-lo, m.Finest()), end-first)
-	m.Show(min(max(lo, first), end-span), span)
+	span := min(max(hi-lo, m.MinWindow()), end-first)
+	m.ShowRounds(min(max(lo, first), end-span), span)
 }
 
 func (m *model) click(x, y int) tea.Cmd {
 	if m.Popup != nil {
-		frame := cell.Rect{X: m.inside.X - 1, Y: m.inside.Y - 1, W: m.inside.W + 2, H: m.inside.H + 2}
+		frame := cell.Rect{X: m.popupInside.X - 1, Y: m.popupInside.Y - 1, W: m.popupInside.W + 2, H: m.popupInside.H + 2}
 		if !frame.Has(x, y) {
 			return m.Popup.Key(m.Host, "esc", "")
 		}
-		if !m.inside.Has(x, y) { // on the frame there is nothing to do
+		if !m.popupInside.Has(x, y) { // on the frame there is nothing to do
 			return nil
 		}
-		return m.Popup.Point(m.Host, m.inside, x, y)
+		return m.Popup.Point(m.Host, m.popupInside, x, y)
 	}
 	if i := slices.IndexFunc(m.tabs, func(at cell.Rect) bool { return at.Has(x, y) }); i >= 0 {
 		return m.OpenScreen(i)
 	}
 	for i := len(m.Placed) - 1; i >= 0; i-- {
-		if p := m.Placed[i]; p.At.Has(x, y) {
+		if p := m.Placed[i]; p.Area.Has(x, y) {
 			m.Focus = p.Panel
-			m.drawer = m.drawer && m.Focus == panel.Knobs
+			m.railOpen = m.railOpen && m.Focus == panel.Knobs
 			if point := m.panel(p.Panel).Point; point != nil {
-				point(m.Host, p.At.Inset(), x, y)
+				point(m.Host, p.Area.Inset(), x, y)
 			}
 			return nil
 		}
@@ -88,7 +88,7 @@ func (m *model) wheel(msg tea.MouseWheelMsg) tea.Cmd {
 	m.click(msg.X, msg.Y)
 	m.Cursor = at // turning the wheel points at no round
 	switch {
-	case m.list() != "":
+	case m.listName() != "":
 		return m.key(key, "")
 	case m.Under > 0:
 		return m.ZoomAt(m.Under, key == "up")

@@ -57,7 +57,7 @@ func TestDialogsByMouse(t *testing.T) {
 	if p := d.Popup.(*panel.Palette); p.Chosen != 1 {
 		t.Errorf("the wheel chooses %d", p.Chosen)
 	}
-	if d.clickAt(50, d.inside.Y+d.inside.H); d.Popup == nil {
+	if d.clickAt(50, d.popupInside.Y+d.popupInside.H); d.Popup == nil {
 		t.Error("a click on the frame of the palette does something")
 	}
 	if d.clickAt(1, 1); d.Popup != nil || d.screens()[d.screen].Name != "Charts" {

@@ -53,12 +53,12 @@ func TestNotesOnRounds(t *testing.T) {
 func TestNotesInTime(t *testing.T) {
 	d, s := shelved(t, 200, 50, "")
 	s.list[1].About.Rounds = []session.RoundNote{{Round: 40, Text: "early"}, {Round: 5000, Text: "from a future"}}
-	d.deliver(d.ReadNotes()())
+	d.deliver(d.LoadNotes()())
 	d.shows("» early")
 	d.hides("from a future")
 	d.Opt.ReadOnly = true
 	d.press(":").write("note mine").press("enter")
-	d.shows(panel.ReadOnly)
+	d.shows(panel.ReadOnlyText)
 	d.press("esc", "esc")
 	d.Opt.ReadOnly, d.Opt.Library = false, nil
 	d.press(":").write("note mine").press("enter")

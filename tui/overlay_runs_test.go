@@ -34,7 +34,7 @@ func TestWholeTable(t *testing.T) {
 	d.hides("train loss")
 	d.press("v")
 	for _, c := range d.runs.Overlay.Cols {
-		d.shows(strings.TrimSpace(c.Head))
+		d.shows(strings.TrimSpace(c.Title))
 	}
 	d.hides("they also differ in", "▸ runs")
 	golden(t, "runs-table-80x24", d.screenText())
@@ -68,12 +68,12 @@ func TestOverlay(t *testing.T) {
 	}
 	// At a place both have their own value; where a run has none there is none.
 	d.press("right")
-	if v, ok := o.Read(o.Plots[0].Read[0]); ok {
+	if v, ok := o.LastValues(o.Plots[0].Read[0]); ok {
 		t.Errorf("at the beginning the fork is at %g", v.Mean())
 	}
 	d.shows("at round", "a –")
 	d.press("esc", "esc", "left") // the filter, and then the cursor
-	if v, _ := o.Read(o.Plots[0].Read[0]); o.At != o.Width-1 || math.Abs(v.Mean()-fork[len(fork)-1].Mean()) > 0.01 {
+	if v, _ := o.LastValues(o.Plots[0].Read[0]); o.At != o.Width-1 || math.Abs(v.Mean()-fork[len(fork)-1].Mean()) > 0.01 {
 		t.Errorf("at the end the fork is at %g", v.Mean())
 	}
 	d.press("S")
@@ -118,7 +118,7 @@ func TestOverlayReadsWhatWasMeasured(t *testing.T) {
 				want = r.Points.Values[0]
 			}
 		}
-		v, ok := o.Read(o.Plots[loss].Read[0])
+		v, ok := o.LastValues(o.Plots[loss].Read[0])
 		if text := textfmt.Number(v.Mean()); !ok || v.Mean() != want || last != "" && text != last {
 			t.Errorf("%v: the loss ends at %g, recorded was %g", size, v.Mean(), want)
 		} else {
@@ -140,12 +140,12 @@ func TestOverlayReadsWhatWasMeasured(t *testing.T) {
 				break
 			}
 		}
-		if v, ok := o.Read(o.Plots[tests].Read[0]); !ok || v.Mean() != errs[0] || v.X != float64(rounds[0]) {
+		if v, ok := o.LastValues(o.Plots[tests].Read[0]); !ok || v.Mean() != errs[0] || v.X != float64(rounds[0]) {
 			t.Errorf("%v: at round %g the test error reads %g of round %g, want %g of %d", size, between, v.Mean(), v.X, errs[0], rounds[0])
 		}
 		d.shows(fmt.Sprintf("%s @%d", textfmt.Percent(errs[0]), rounds[0]))
 		o.At = 0
-		if v, ok := o.Read(o.Plots[tests].Read[0]); ok {
+		if v, ok := o.LastValues(o.Plots[tests].Read[0]); ok {
 			t.Errorf("before the first test the test error reads %g", v.Mean())
 		}
 	}
@@ -196,7 +196,7 @@ func TestMarksStay(t *testing.T) {
 	d.now = d.now.Add(time.Minute)
 	d.deliver(d.relisted())
 	d.screenText()
-	if len(d.runs.Marks) != 2 || len(d.runs.Overlay.Set) != 2 || len(d.runs.Sorted(d.model.Host)) != 6 {
+	if len(d.runs.Marks) != 2 || len(d.runs.Overlay.Set) != 2 || len(d.runs.SortedRows(d.model.Host)) != 6 {
 		t.Errorf("after the folder was closed: marks %v, %d lines", d.runs.Marks, len(d.runs.Overlay.Lines))
 	}
 	s.folders["/s/sweep-grid"] = s.folders["/s/sweep-grid"][1:]

@@ -12,10 +12,10 @@ import (
 func newPalette(m *model) *panel.Palette {
 	p := &panel.Palette{}
 	for i, s := range m.screens() {
-		p.All = append(p.All, panel.Choice{Title: "screen " + s.Name, Key: fmt.Sprint(s.Digit),
+		p.Choices = append(p.Choices, panel.PaletteEntry{Title: "screen " + s.Name, Key: fmt.Sprint(s.Digit),
 			Do: func(*panel.Host) tea.Cmd { return m.OpenScreen(i) }})
 		if s.Instead != "" {
-			p.All = append(p.All, panel.Choice{Title: "screen " + s.Instead, Key: fmt.Sprintf("%d w", s.Digit),
+			p.Choices = append(p.Choices, panel.PaletteEntry{Title: "screen " + s.Instead, Key: fmt.Sprintf("%d w", s.Digit),
 				Do: func(*panel.Host) tea.Cmd { return m.openInstead(i) }})
 		}
 	}
@@ -25,15 +25,15 @@ func newPalette(m *model) *panel.Palette {
 			text += " " + c.Args
 			do = func(*panel.Host) tea.Cmd {
 				m.openPrompt()
-				m.prompt.Set(c.Name + " ")
+				m.prompt.SetText(c.Name + " ")
 				return nil
 			}
 		}
-		p.All = append(p.All, panel.Choice{Title: text + ": " + c.Title, Key: ":", Do: do})
+		p.Choices = append(p.Choices, panel.PaletteEntry{Title: text + ": " + c.Title, Key: ":", Do: do})
 	}
 	for _, b := range extraKeys() {
-		if b.Do != nil && (b.Group != playing || m.Replay != nil) {
-			p.All = append(p.All, panel.Choice{Title: b.Title, Key: b.Label(), Do: func(*panel.Host) tea.Cmd {
+		if b.Do != nil && (b.Group != groupRecording || m.Replay != nil) {
+			p.Choices = append(p.Choices, panel.PaletteEntry{Title: b.Title, Key: b.Label(), Do: func(*panel.Host) tea.Cmd {
 				if b.Why != nil {
 					if why := b.Why(m); why != "" {
 						m.Say(cell.Warn, why)

@@ -22,7 +22,7 @@ type tally struct{ n int }
 
 func (t *tally) panel() panel.Panel {
 	return panel.Panel{
-		Id:     tallyPanel,
+		ID:     tallyPanel,
 		Title:  func(*panel.Host) (title, note string) { return "tally", "of this viewer" },
 		Draw:   t.draw,
 		Screen: &panel.Screen{Digit: 7, Name: "Tally"},
@@ -30,7 +30,7 @@ func (t *tally) panel() panel.Panel {
 		Keys:   []panel.Binding{{Keys: []string{"j", "down"}, Title: "one more", Do: t.add}},
 		Hints:  func(*panel.Host) [][2]string { return [][2]string{{"j", "one more"}} },
 		Point:  t.pointRow,
-		Export: panel.Plainly(t.rows),
+		Export: panel.ViewExport(t.rows),
 		Reset:  func() { *t = tally{} },
 	}
 }
@@ -70,7 +70,7 @@ func TestPanelIsOneFile(t *testing.T) {
 		d.shows("7 Tally", "counted 0", "of this viewer", "j one more")
 		d.press("j", "j")
 		d.shows("counted 2")
-		at := d.Placed[0].At
+		at := d.Placed[0].Area
 		d.Update(tea.MouseClickMsg{X: at.X + 5, Y: at.Y + 3})
 		d.shows("counted 300")
 		d.press("E")
@@ -84,7 +84,7 @@ func TestPanelIsOneFile(t *testing.T) {
 		if d.hides("one more"); own.n != 300 {
 			t.Errorf("a key on another panel leads to %d", own.n)
 		}
-		d.begin()
+		d.resetSession()
 		d.press("7")
 		d.shows("counted 0")
 		d.resize(120, 100).press("?")
@@ -98,7 +98,7 @@ func TestPanelIsOneFile(t *testing.T) {
 
 // without takes a panel away.
 func (d *desk) without(id panel.ID) *desk {
-	d.panels = slices.DeleteFunc(d.panels, func(p panel.Panel) bool { return p.Id == id })
+	d.panels = slices.DeleteFunc(d.panels, func(p panel.Panel) bool { return p.ID == id })
 	return d
 }
 
@@ -115,12 +115,12 @@ func TestPanelHooks(t *testing.T) {
 	writing, polls := false, 0
 	d := open(t, 120, 40, sourcetest.Run(6, 100), nil)
 	d.panels = append(d.without(panel.Charts).panels, panel.Panel{
-		Id: tallyPanel, Title: func(*panel.Host) (title, note string) { return "tally", "" },
+		ID: tallyPanel, Title: func(*panel.Host) (title, note string) { return "tally", "" },
 		Draw: func(*panel.Host, *cell.Grid, cell.Rect) {},
 		Line: func(_ *panel.Host, g *cell.Grid, r cell.Rect) { g.Text(r.X, r.Y, r.W, cell.Plain, "in a line") },
 		Screen: &panel.Screen{Digit: 7, Name: "Tally", Place: func(_ *panel.Host, b cell.Rect) []panel.Placement {
 			top, low := b.Top(1)
-			return []panel.Placement{{Panel: tallyPanel, At: top}, {Panel: panel.Events, At: low}}
+			return []panel.Placement{{Panel: tallyPanel, Area: top}, {Panel: panel.Events, Area: low}}
 		}},
 		Group: "tally",
 		Keys: []panel.Binding{
@@ -144,7 +144,7 @@ func TestPanelHooks(t *testing.T) {
 			return nil, nil
 		}}},
 		Poll: func(m *panel.Host) tea.Cmd {
-			if polls++; !m.Leads(tallyPanel) {
+			if polls++; !m.LeadsScreen(tallyPanel) {
 				return nil
 			}
 			return func() tea.Msg { return panel.Reply(func(*panel.Host) tea.Cmd { heard("reply"); return nil }) }
@@ -181,25 +181,25 @@ func TestPanelsAreWhole(t *testing.T) {
 	d, _ := shelved(t, 200, 50, "")
 	seen, digits := map[panel.ID]bool{}, map[int]bool{}
 	for _, p := range d.panels {
-		if p.Id == "" || p.Title == nil || p.Draw == nil || seen[p.Id] {
-			t.Errorf("panel %q has no id, title or drawing, or is there twice", p.Id)
+		if p.ID == "" || p.Title == nil || p.Draw == nil || seen[p.ID] {
+			t.Errorf("panel %q has no id, title or drawing, or is there twice", p.ID)
 		}
 		if (len(p.Keys) > 0) != (p.Group != "") {
-			t.Errorf("panel %q has keys without a heading in help, or a heading without keys", p.Id)
+			t.Errorf("panel %q has keys without a heading in help, or a heading without keys", p.ID)
 		}
-		if seen[p.Id] = true; p.Screen == nil {
+		if seen[p.ID] = true; p.Screen == nil {
 			continue
 		}
 		if p.Screen.Digit < 1 || p.Screen.Digit > 9 || digits[p.Screen.Digit] || p.Screen.Name == "" {
-			t.Errorf("panel %q leads a screen without a name or a digit of its own", p.Id)
+			t.Errorf("panel %q leads a screen without a name or a digit of its own", p.ID)
 		}
 		digits[p.Screen.Digit] = true
 	}
 	for i, s := range d.screens() {
 		for _, size := range [][2]int{{60, 12}, {80, 24}, {120, 24}, {120, 40}, {200, 50}} {
 			d.resize(size[0], size[1]).OpenScreen(i)
-			d.Layout()
-			for _, p := range append(d.Placed, d.everyPanel()...) {
+			d.PlacePanels()
+			for _, p := range append(d.Placed, d.allPanels()...) {
 				if !seen[p.Panel] {
 					t.Errorf("screen %s at %v places %q, which is no panel", s.Name, size, p.Panel)
 				}
@@ -213,12 +213,12 @@ func TestPaletteOrder(t *testing.T) {
 	d := open(t, 120, 40, sourcetest.Run(3, 40), nil)
 	p := newPalette(d.model)
 	for typed, want := range map[string]string{"lay": "layout ", "undo": "undo your", "charts": "screen Charts", "": "screen Live"} {
-		p.Set(typed)
+		p.SetText(typed)
 		if found := p.Matches(); !strings.HasPrefix(found[0].Title, want) {
 			t.Errorf("%q finds %q first, want %q", typed, found[0].Title, want)
 		}
 	}
-	if p.Set("lvwr"); len(p.Matches()) == 0 {
+	if p.SetText("lvwr"); len(p.Matches()) == 0 {
 		t.Error("scattered letters find nothing")
 	}
 }

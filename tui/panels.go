@@ -16,17 +16,17 @@ import (
 
 // newPanels is the registry: a further panel is a file, and a line here. Help has the groups of keys in this order.
 func newPanels(m *model) []panel.Panel {
-	geometry, exam, log, stage := trained.NewPlaces(), trained.NewExam(), alerts.NewLogView(), &trained.Stage{}
+	geometry, exam, log, stage := trained.NewPositions(), trained.NewTestReport(), alerts.NewLogView(), &trained.EpisodePlayer{}
 	all := slices.Concat(
 		[]panel.Panel{live.NewLoss(trained.InsteadOfLive(exam, stage)), live.NewFitness(), live.NewBandwidth(), live.NewScore(), live.NewReplicas(), live.NewPopulation(), live.NewTraffic(),
-			fleet.NewLinkPast().Panel()},
-		live.NewTraits(panel.Instead{Show: geometry.Show, Place: geometry.Place}),
+			fleet.NewLinkHistory().Panel()},
+		live.NewPopulationPanels(panel.Instead{Show: geometry.Show, Place: geometry.Place}),
 		geometry.Panels(),
 		exam.Panels(),
 		[]panel.Panel{stage.Panel()},
 		m.rail.Panels(),
-		[]panel.Panel{alerts.NewLane().Panel()},
-		alerts.NewAlarms(log).Panels(),
+		[]panel.Panel{alerts.NewEventList().Panel()},
+		alerts.NewAlertList(log).Panels(),
 		fleet.New().Panels(),
 		[]panel.Panel{live.NewCharts().Panel()},
 	)
@@ -43,14 +43,14 @@ func newPanels(m *model) []panel.Panel {
 
 // panel is the registered one of an id; without one it has nothing.
 func (m *model) panel(id panel.ID) panel.Panel {
-	if i := slices.IndexFunc(m.panels, func(p panel.Panel) bool { return p.Id == id }); i >= 0 {
+	if i := slices.IndexFunc(m.panels, func(p panel.Panel) bool { return p.ID == id }); i >= 0 {
 		return m.panels[i]
 	}
 	return panel.Panel{}
 }
 
-// typing is that of the panel which is typed into, nil for none.
-func (m *model) typing() *panel.Typing {
+// openInput is that of the panel which is typed into, nil for none.
+func (m *model) openInput() *panel.Typing {
 	for _, p := range m.panels {
 		if p.Typing == nil {
 			continue
@@ -67,7 +67,7 @@ func (m *model) screens() (all []panel.Screen) {
 	for _, p := range m.panels {
 		if p.Screen != nil {
 			s := *p.Screen
-			s.Lead = p.Id
+			s.Lead = p.ID
 			all = append(all, s)
 		}
 	}
@@ -75,16 +75,16 @@ func (m *model) screens() (all []panel.Screen) {
 	return all
 }
 
-// Leads says whether the screen that is shown is the panel's.
-func (m *model) Leads(id panel.ID) bool { return m.screens()[m.screen].Lead == id }
+// LeadsScreen says whether the screen that is shown is the panel's.
+func (m *model) LeadsScreen(id panel.ID) bool { return m.screens()[m.screen].Lead == id }
 
-// Home is the number of the screen that needs no run, -1 without one.
-func (m *model) Home() int {
+// HomeScreen is the number of the screen that needs no run, -1 without one.
+func (m *model) HomeScreen() int {
 	return slices.IndexFunc(m.screens(), func(s panel.Screen) bool { return s.Home })
 }
 
-// poll lets every panel ask for what it shows.
-func (m *model) poll() tea.Cmd {
+// pollPanels lets every panel ask for what it shows.
+func (m *model) pollPanels() tea.Cmd {
 	var all []tea.Cmd
 	for _, p := range m.panels {
 		if p.Poll != nil {

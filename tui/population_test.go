@@ -27,12 +27,12 @@ func TestCandidatesHaveNoMap(t *testing.T) {
 		}
 		for _, size := range [][2]int{{80, 24}, {120, 36}, {200, 50}, {300, 80}} {
 			d := open(t, size[0], size[1], rs, nil)
-			if d.Has(panel.Population) != spread {
-				t.Errorf("%v, spread %v: Live has %v", size, spread, panel.Ids(d.everyPanel()))
+			if d.HasPanel(panel.Population) != spread {
+				t.Errorf("%v, spread %v: Live has %v", size, spread, panel.PanelIDs(d.allPanels()))
 			}
 			d.press("4")
-			if d.Has(panel.Population) != spread || !d.Has(panel.Distribution) || !d.Has(panel.Ranking) {
-				t.Errorf("%v, spread %v: Population has %v", size, spread, panel.Ids(d.everyPanel()))
+			if d.HasPanel(panel.Population) != spread || !d.HasPanel(panel.Distribution) || !d.HasPanel(panel.Ranking) {
+				t.Errorf("%v, spread %v: Population has %v", size, spread, panel.PanelIDs(d.allPanels()))
 			}
 			d.shows("distribution")
 		}

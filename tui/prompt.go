@@ -14,19 +14,19 @@ import (
 
 // prompt is the command line.
 type prompt struct {
-	panel.Line
+	panel.TextInput
 	err string // why what was entered is refused: its text is still there to be mended
 
-	walk []string // lines that tab and shift+tab go through, nil while there are none
-	step int      // which of them stands there
+	cycle   []string // lines that tab and shift+tab go through, nil while there are none
+	cycleAt int      // which of them stands there
 }
 
 // edit takes a key. After a refusal one that writes begins anew, and any other mends what is there.
 func (p *prompt) edit(name, text string) {
 	if p.err != "" && text != "" && text != " " { // a space goes on
-		p.Set("")
+		p.SetText("")
 	}
-	p.err, p.walk = "", nil
+	p.err, p.cycle = "", nil
 	p.Key(name, text)
 }
 
@@ -125,9 +125,9 @@ func candidates(m *model, text string) (out []string) {
 // complete extends the last word as far as it is certain; where that is not at all it goes through what may stand
 // there, d on or back.
 func (p *prompt) complete(m *model, d int) {
-	if p.walk != nil {
-		p.step = (p.step + d + len(p.walk)) % len(p.walk)
-		p.Set(p.walk[p.step])
+	if p.cycle != nil {
+		p.cycleAt = (p.cycleAt + d + len(p.cycle)) % len(p.cycle)
+		p.SetText(p.cycle[p.cycleAt])
 		return
 	}
 	text := p.Text()
@@ -145,29 +145,29 @@ func (p *prompt) complete(m *model, d int) {
 		same += " "
 	}
 	stem := text[:strings.LastIndex(text, " ")+1]
-	if p.Set(stem + same); p.Text() != text || len(all) == 1 {
+	if p.SetText(stem + same); p.Text() != text || len(all) == 1 {
 		return
 	}
 	for _, w := range all {
-		p.walk = append(p.walk, stem+w)
+		p.cycle = append(p.cycle, stem+w)
 	}
-	if p.step = 0; d < 0 {
-		p.step = len(all) - 1
+	if p.cycleAt = 0; d < 0 {
+		p.cycleAt = len(all) - 1
 	}
-	p.Set(p.walk[p.step])
+	p.SetText(p.cycle[p.cycleAt])
 }
 
 // drawPrompt writes the line, and beside it what may come next or why it is refused: above it where there is no room.
 func (m *model) drawPrompt(g *cell.Grid, y int) {
 	p := m.prompt
 	x := g.Text(1, y, 2, cell.Key, ":")
-	from := min(max(0, p.At-max(1, g.W-6)), len(p.Runes))
+	from := min(max(0, p.Cursor-max(1, g.W-6)), len(p.Runes))
 	role := cell.Plain
 	if p.err != "" {
 		role = cell.Faint
 	}
 	end := g.Text(x, y, g.W-4, role, string(p.Runes[from:]))
-	at := x + p.At - from
+	at := x + p.Cursor - from
 	c := g.At(at, y)
 	g.Set(at, y, c.R, cell.Chosen)
 	if m.Opt.NoColor && c.R == ' ' {
@@ -179,19 +179,19 @@ func (m *model) drawPrompt(g *cell.Grid, y int) {
 		g.Text(1, y-1, g.W-2, cell.Alert, p.err)
 	case p.err != "":
 		g.Text(end+2, y, room, cell.Alert, p.err)
-	case p.walk != nil:
-		p.drawWalk(g, end+2, y, room)
-	case p.At == len(p.Runes):
+	case p.cycle != nil:
+		p.drawCycle(g, end+2, y, room)
+	case p.Cursor == len(p.Runes):
 		g.Text(end+2, y, room, cell.Faint, strings.Join(candidates(m, p.Text()), "  "))
 	}
 }
 
-// drawWalk writes the words that tab goes through, from the one that stands there on, which is marked.
-func (p *prompt) drawWalk(g *cell.Grid, x, y, room int) {
+// drawCycle writes the words that tab goes through, from the one that stands there on, which is marked.
+func (p *prompt) drawCycle(g *cell.Grid, x, y, room int) {
 	end := x + room
-	for i := range p.walk {
-		at := (p.step + i) % len(p.walk)
-		word, role := p.walk[at][strings.LastIndex(p.walk[at], " ")+1:], cell.Faint
+	for i := range p.cycle {
+		at := (p.cycleAt + i) % len(p.cycle)
+		word, role := p.cycle[at][strings.LastIndex(p.cycle[at], " ")+1:], cell.Faint
 		if i == 0 {
 			role = cell.Chosen
 		}

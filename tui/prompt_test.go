@@ -74,7 +74,7 @@ func TestRefusalGoesWithTheNextKey(t *testing.T) {
 	d.press("k", "j", "enter").write("fast").press("enter")
 	d.shows("eta", "\"fast\"")
 	for _, key := range []string{"esc", "backspace"} {
-		d.rail.Typing, d.rail.Answer = &panel.Line{}, knobs.Answer{Text: "bad", Bad: true}
+		d.rail.Typing, d.rail.Answer = &panel.TextInput{}, knobs.Answer{Text: "bad", Bad: true}
 		if d.press(key); d.rail.Answer.Text != "" {
 			t.Errorf("%s leaves %q at the rail", key, d.rail.Answer.Text)
 		}

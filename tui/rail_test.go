@@ -59,7 +59,7 @@ func TestTypingChecksBounds(t *testing.T) {
 		t.Error("a bad value is staged, or what was typed is lost")
 	}
 	d.press("backspace").write("linear:5..50@800").press("enter")
-	if e, _ := d.rail.Of("ell"); e != "linear:5..50@800" {
+	if e, _ := d.rail.StagedExpr("ell"); e != "linear:5..50@800" {
 		t.Errorf("staged %q", e)
 	}
 }
@@ -87,13 +87,13 @@ func TestStepsAreRoundAndBounded(t *testing.T) {
 		case "variant":
 			k = variant
 		}
-		if got := panel.Step(k, c.from, c.up); got != c.want {
+		if got := panel.NextValue(k, c.from, c.up); got != c.want {
 			t.Errorf("%s: from %g up %v is %g, want %g", c.knob, c.from, c.up, got, c.want)
 		}
 	}
 	x := 0.02
 	for range 10 {
-		x = panel.Step(eta, x, true)
+		x = panel.NextValue(eta, x, true)
 	}
 	if x != 0.2 {
 		t.Errorf("ten steps from 0.02 lead to %g, want a decade", x)
@@ -102,11 +102,11 @@ func TestStepsAreRoundAndBounded(t *testing.T) {
 
 func TestDrawerOpensWhereTheRailHasNoPlace(t *testing.T) {
 	d := open(t, 80, 24, sourcetest.Run(3, 20), nil)
-	if d.press("k"); !d.drawer {
+	if d.press("k"); !d.railOpen {
 		t.Error("k does not open the drawer")
 	}
-	if d.press("esc"); d.drawer || d.Focus == panel.Knobs {
-		t.Errorf("esc leaves drawer %v, focus %s", d.drawer, d.Focus)
+	if d.press("esc"); d.railOpen || d.Focus == panel.Knobs {
+		t.Errorf("esc leaves drawer %v, focus %s", d.railOpen, d.Focus)
 	}
 }
 
@@ -124,7 +124,7 @@ func TestStagedScheduleIsShown(t *testing.T) {
 		d.shows("1 staged   a apply")
 		for _, p := range d.Placed {
 			if p.Panel == panel.Knobs {
-				d.shows(textfmt.Wrap(expr, p.At.Inset().W-2)...)
+				d.shows(textfmt.Wrap(expr, p.Area.Inset().W-2)...)
 			}
 		}
 		d.press("3")
@@ -156,13 +156,13 @@ func TestFilterOfKnobs(t *testing.T) {
 	}{{panel.Knobs, "k", "average"}, {panel.Schedules, "3", "average"}} {
 		d := open(t, 120, 40, sourcetest.Run(6, 400), nil)
 		d.press(c.keys, "j", "j", "/").write("ag").press("enter")
-		if d.Focus != c.focus || d.rail.Chosen(d.model.Host).Name != "alpha" {
-			t.Errorf("%s: the filter leaves %q chosen", d.Focus, d.rail.Chosen(d.model.Host).Name)
+		if d.Focus != c.focus || d.rail.SelectedKnob(d.model.Host).Name != "alpha" {
+			t.Errorf("%s: the filter leaves %q chosen", d.Focus, d.rail.SelectedKnob(d.model.Host).Name)
 		}
 		d.shows("/ag", "alpha")
 		d.hides("variant")
 		d.press("j", "l")
-		if e, ok := d.rail.Of("alpha"); !ok || e != "0.76" {
+		if e, ok := d.rail.StagedExpr("alpha"); !ok || e != "0.76" {
 			t.Errorf("%s: turning the only knob stages %v", c.focus, d.rail.Staged)
 		}
 		d.press("/").write("?").press("enter")
@@ -186,7 +186,7 @@ func TestFilterOfKnobs(t *testing.T) {
 func TestRailKeepsItsKeys(t *testing.T) {
 	d := open(t, 120, 40, sourcetest.Run(6, 400), nil)
 	d.press("+", "k", "j", "H")
-	if e, ok := d.rail.Of("eta"); !ok || e != "0.01" || d.Window.Right != 0 {
+	if e, ok := d.rail.StagedExpr("eta"); !ok || e != "0.01" || d.Window.Right != 0 {
 		t.Errorf("H on the rail stages %q and moves the window to %+v", e, d.Window)
 	}
 }

@@ -18,15 +18,15 @@ func (m *model) replayLine(g *cell.Grid, y int) {
 	case !on:
 		state = "‖ paused"
 	}
-	x := g.Text(1, y, 14, cell.Strong, textfmt.Pad(state, 13))
-	x = g.Text(x, y, 8, cell.Plain, textfmt.Pad(fmt.Sprintf("%gx", speed), 8))
-	right := fmt.Sprintf("%s / %s", textfmt.Span(m.Live.Elapsed()), textfmt.Span(e.Elapsed)) // as the line at the top: of training alone
+	x := g.Text(1, y, 14, cell.Strong, textfmt.PadRight(state, 13))
+	x = g.Text(x, y, 8, cell.Plain, textfmt.PadRight(fmt.Sprintf("%gx", speed), 8))
+	right := fmt.Sprintf("%s / %s", textfmt.Duration(m.Live.Elapsed()), textfmt.Duration(e.Elapsed)) // as the line at the top: of training alone
 	if !e.Whole {
 		right += " …"
 	}
-	right = textfmt.Lead(right, 22)
+	right = textfmt.PadLeft(right, 22)
 	if cut, ok := m.Replay.Cut(); ok && g.W-x > 55 {
-		x = g.Text(x, y, 30, cell.Staged, "pause of "+textfmt.Span(cut)+" was cut") + 2
+		x = g.Text(x, y, 30, cell.Staged, "pause of "+textfmt.Duration(cut)+" was cut") + 2
 	}
 	w := g.W - 2 - x - len([]rune(right))
 	at := 0

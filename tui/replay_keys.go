@@ -10,11 +10,11 @@ import (
 )
 
 func replayKeys() []panel.Key[*model] {
-	on := func(m *model) bool { return m.Replay != nil && !m.OnKnobs() }
+	on := func(m *model) bool { return m.Replay != nil && !m.KnobsFocused() }
 	step := func(d int, events bool) func(*model) tea.Cmd {
 		return func(m *model) tea.Cmd {
 			r := m.Replay
-			return m.still(func(from view.Position) view.Position {
+			return m.seekFrom(func(from view.Position) view.Position {
 				r.Pause(true)
 				return r.Step(from, d, events)
 			})
@@ -33,26 +33,26 @@ func replayKeys() []panel.Key[*model] {
 		{
 			Keys:  []string{"space"},
 			Title: "play or pause",
-			Group: playing,
+			Group: groupRecording,
 			When:  func(m *model) bool { return m.Replay != nil },
 			Do: func(m *model) tea.Cmd {
 				r := m.Replay
 				return func() tea.Msg { on, _ := r.Playing(); r.Pause(on); return nil }
 			},
 		},
-		{Keys: []string{"left", ","}, Title: "commit before", Group: playing, When: on, Do: step(-1, false)},
-		{Keys: []string{"right", "."}, Title: "next commit", Group: playing, When: on, Do: step(1, false)},
-		{Keys: []string{"{"}, Title: "event before", Group: playing, When: on, Do: step(-1, true)},
-		{Keys: []string{"}"}, Title: "next event", Group: playing, When: on, Do: step(1, true)},
-		{Keys: []string{"<"}, Title: "half the speed", Group: playing, When: on, Do: speed(0.5)},
-		{Keys: []string{">"}, Title: "twice the speed", Group: playing, When: on, Do: speed(2)},
-		{Keys: []string{"home"}, Title: "beginning", Group: playing, When: on, Do: to(0)},
-		{Keys: []string{"end"}, Title: "end", Group: playing, When: on, Do: to(math.MaxUint64)},
+		{Keys: []string{"left", ","}, Title: "commit before", Group: groupRecording, When: on, Do: step(-1, false)},
+		{Keys: []string{"right", "."}, Title: "next commit", Group: groupRecording, When: on, Do: step(1, false)},
+		{Keys: []string{"{"}, Title: "event before", Group: groupRecording, When: on, Do: step(-1, true)},
+		{Keys: []string{"}"}, Title: "next event", Group: groupRecording, When: on, Do: step(1, true)},
+		{Keys: []string{"<"}, Title: "half the speed", Group: groupRecording, When: on, Do: speed(0.5)},
+		{Keys: []string{">"}, Title: "twice the speed", Group: groupRecording, When: on, Do: speed(2)},
+		{Keys: []string{"home"}, Title: "beginning", Group: groupRecording, When: on, Do: to(0)},
+		{Keys: []string{"end"}, Title: "end", Group: groupRecording, When: on, Do: to(math.MaxUint64)},
 	}
 }
 
-// still seeks to a place that is found from the present one.
-func (m *model) still(find func(view.Position) view.Position) tea.Cmd {
+// seekFrom seeks to a place that is found from the present one.
+func (m *model) seekFrom(find func(view.Position) view.Position) tea.Cmd {
 	from, gen := m.Live.Position, m.Feed.Gen
 	return func() tea.Msg {
 		if at := find(from); at != from {

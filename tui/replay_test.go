@@ -270,7 +270,7 @@ func TestReplayBeginsAfterARound(t *testing.T) {
 	d := open(t, 100, 30, nil, func(o *panel.Options) { o.Source, o.Commander = r, nil })
 	for _, c := range []struct{ at, want uint64 }{{150, 152}, {0, 0}, {9999, 400}} {
 		d.Opt.At = c.at
-		if d.deliver(d.look()()); d.Live.Progress.Rounds != c.want || d.Opt.At != 0 {
+		if d.deliver(d.startReading()()); d.Live.Progress.Rounds != c.want || d.Opt.At != 0 {
 			t.Errorf("after round %d it begins at round %d, want the first commit at or beyond it", c.at, d.Live.Progress.Rounds)
 		}
 		if on, _ := r.Playing(); on != (c.at == 0) {
@@ -299,7 +299,7 @@ func TestReplayTellsTimesOfTraining(t *testing.T) {
 	if d.press("end"); d.Live.Elapsed() >= time.Hour {
 		t.Fatalf("it trained for %v", d.Live.Elapsed())
 	}
-	d.shows(textfmt.Span(d.Live.Elapsed()) + " / " + textfmt.Span(d.Live.Elapsed()))
+	d.shows(textfmt.Duration(d.Live.Elapsed()) + " / " + textfmt.Duration(d.Live.Elapsed()))
 }
 
 func TestReplayKeysMove(t *testing.T) {

@@ -40,17 +40,17 @@ func Program(ctx context.Context, opt panel.Options) (p *tea.Program, done func(
 			opt.NoColor = true
 		}
 	}
-	opt.Charset(env)
+	opt.DetectCharset(env)
 	if opt.NoColor {
 		env = append(env[:len(env):len(env)], "NO_COLOR=1")
 	}
 	ctx, cancel := context.WithCancel(ctx)
 	if opt.Emulated { // nobody can ask it for its size
-		opt.Defaults()
+		opt.SetDefaults()
 	}
 	m := newModel(ctx, opt)
 	options := []tea.ProgramOption{tea.WithContext(ctx), tea.WithEnvironment(env), tea.WithFPS(cmp.Or(opt.FPS, 30)),
-		tea.WithFilter(panel.Bounded)}
+		tea.WithFilter(panel.ClampWindowSize)}
 	if opt.In != nil {
 		options = append(options, tea.WithInput(opt.In))
 	}
@@ -68,20 +68,20 @@ func Program(ctx context.Context, opt panel.Options) (p *tea.Program, done func(
 		huge = panel.HugeTerminal(opt.Out)
 	}
 	if huge != nil {
-		options = append(options, panel.OnHuge(huge, env)...)
+		options = append(options, panel.HugeTerminalOptions(huge, env)...)
 	}
 	p = tea.NewProgram(m, options...)
 	watched := make(chan struct{})
 	go func() {
 		defer close(watched)
 		if huge != nil {
-			panel.WatchHuge(ctx, huge, p)
+			panel.WatchHugeTerminal(ctx, huge, p)
 		}
 	}()
 	return p, func() error {
 		cancel()
 		<-watched
-		m.Jobs.End()
-		return m.closed()
+		m.Jobs.Close()
+		return m.close()
 	}
 }

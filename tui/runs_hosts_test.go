@@ -28,8 +28,8 @@ func TestLiveRunsOfHostsStandFirst(t *testing.T) {
 	listed := func(want ...string) {
 		t.Helper()
 		var got []string
-		for _, x := range d.runs.Sorted(d.model.Host) {
-			got = append(got, d.runs.Called(x))
+		for _, x := range d.runs.SortedRows(d.model.Host) {
+			got = append(got, d.runs.RowLabel(x))
 		}
 		if !slices.Equal(got, want) {
 			t.Errorf("listed %q, want %q", got, want)

@@ -46,7 +46,7 @@ func racing(t testing.TB, w, h int) (*desk, *shelf) {
 // Once a branch has begun it is seen beside its parent, from the fork on, though the list knew nothing of it.
 func TestBranchRacesItsParent(t *testing.T) {
 	d, s := racing(t, 200, 50)
-	if len(s.asked) != 1 || d.screen != d.Home() || d.Opt.Session != "/s/fork" {
+	if len(s.asked) != 1 || d.screen != d.HomeScreen() || d.Opt.Session != "/s/fork" {
 		t.Fatalf("asked %v, on screen %d of %s", s.asked, d.screen, d.Opt.Session)
 	}
 	if want := []string{"/s/seed-1", "/s/fork"}; !slices.Equal(d.runs.Marks, want) || d.runs.Chosen != want[1] {
@@ -56,7 +56,7 @@ func TestBranchRacesItsParent(t *testing.T) {
 	d.Toast = panel.Toast{}
 	d.shows("2 runs overlaid", "fork at 100, 0 shows all")
 	o := &d.runs.Overlay
-	if x, ok := o.Forked(); !ok || x != 100 || o.Lo != 96.5 || o.Hi != 128 {
+	if x, ok := o.ForkPosition(); !ok || x != 100 || o.Lo != 96.5 || o.Hi != 128 {
 		t.Errorf("forked at %g (%v), drawn from %g to %g", x, ok, o.Lo, o.Hi)
 	}
 	d.press("0")

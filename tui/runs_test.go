@@ -32,7 +32,7 @@ func TestGoldenRuns(t *testing.T) {
 func TestRunsAreListed(t *testing.T) {
 	d, s := shelved(t, 120, 40, "9")
 	names := func() (out []string) {
-		for _, x := range d.runs.Sorted(d.model.Host) {
+		for _, x := range d.runs.SortedRows(d.model.Host) {
 			out = append(out, x.Name[11:])
 		}
 		return out
@@ -196,7 +196,7 @@ func TestBrowseWithoutARun(t *testing.T) {
 	d := browse(t, 120, 36, study(), "")
 	d.shows("▸9 Runs", "no run is open", "seed-1", "sweep-grid/", "2 runs", "q leave")
 	for _, key := range []string{"1", "2", "3"} {
-		if d.press(key); d.screen != d.Home() || !strings.Contains(d.Toast.Text, "no run is open") {
+		if d.press(key); d.screen != d.HomeScreen() || !strings.Contains(d.Toast.Text, "no run is open") {
 			t.Errorf("%s leads to screen %d and says %q", key, d.screen, d.Toast.Text)
 		}
 	}
@@ -213,7 +213,7 @@ func TestBrowseWithoutARun(t *testing.T) {
 		t.Error("esc leaves the run before it has closed what is open")
 	}
 	d.Toast = panel.Toast{}
-	if d.press("esc"); d.screen != d.Home() {
+	if d.press("esc"); d.screen != d.HomeScreen() {
 		t.Error("esc does not lead back to the runs")
 	}
 	d.shows("/seed-2", "1 of 7", "◇") // it looked into the folder too
@@ -254,7 +254,7 @@ func TestVisibleRunsAreReadFirst(t *testing.T) {
 	}
 	// What another calls a run, of those in view, is seen soon.
 	s.list[3].About.Name, s.list[200].About.Name = "theirs", "far"
-	d.now = d.now.Add(runs.AgedAfter)
+	d.now = d.now.Add(runs.RereadAfter)
 	d.deliver(d.relisted())
 	d.shows("theirs")
 	if n := len(s.read) - 301; n == 0 || n > 24 {
@@ -269,7 +269,7 @@ func TestRunsAreSorted(t *testing.T) {
 		"seed-2 fork seed-1 wide begun sweep-grid", "fork seed-1 seed-2 wide begun sweep-grid", "fork seed-1 seed-2 wide begun sweep-grid",
 	} {
 		var got []string
-		for _, x := range d.runs.Sorted(d.model.Host) {
+		for _, x := range d.runs.SortedRows(d.model.Host) {
 			got = append(got, x.Name)
 		}
 		if strings.Join(got, " ") != want {
@@ -296,7 +296,7 @@ func TestReplayOfARunThatHasEnded(t *testing.T) {
 	d.hides("● training", " left")
 	d.Replay.Pause(false)
 	d.press("esc")
-	if on, _ := d.Replay.Playing(); on || d.screen != d.Home() {
+	if on, _ := d.Replay.Playing(); on || d.screen != d.HomeScreen() {
 		t.Errorf("on screen %d the replay plays on: %v", d.screen, on)
 	}
 	d.press("1", "end")
@@ -308,7 +308,7 @@ func TestReplayOfARunThatHasEnded(t *testing.T) {
 func TestTheFilterTakesWords(t *testing.T) {
 	d := browse(t, 120, 36, study(), "G enter /")
 	d.write("GLYPHS seed-2")
-	if rows := d.runs.Sorted(d.model.Host); len(rows) != 1 || rows[0].Name != "seed-2" {
+	if rows := d.runs.SortedRows(d.model.Host); len(rows) != 1 || rows[0].Name != "seed-2" {
 		t.Errorf("two words pass %v", rows)
 	}
 	d.press("esc", "/").write("sweep-grid").press("enter")
@@ -347,7 +347,7 @@ func TestALongNameIsNotLost(t *testing.T) {
 	d := browse(t, 120, 36, s, "j R")
 	long := strings.Repeat("long", 200)
 	d.write(long).press("enter")
-	if e, ok := d.Popup.(*panel.Ask); !ok || !strings.Contains(e.Err, "characters") || e.Text() != long || len(s.done) > 0 {
+	if e, ok := d.Popup.(*panel.TextDialog); !ok || !strings.Contains(e.Err, "characters") || e.Text() != long || len(s.done) > 0 {
 		t.Errorf("after a long name: %T, has done %v", d.Popup, s.done)
 	}
 }
@@ -394,7 +394,7 @@ func TestRunsAreKept(t *testing.T) {
 		d := browse(t, 120, 36, s, c.keys)
 		d.write(c.text).press(strings.Fields(c.after)...)
 		said := d.Toast.Text
-		if e, ok := d.Popup.(*panel.Ask); ok {
+		if e, ok := d.Popup.(*panel.TextDialog); ok {
 			said = e.Err
 		}
 		if got := strings.Join(s.done, "; "); got != c.done || !strings.Contains(said, c.says) {
@@ -402,7 +402,7 @@ func TestRunsAreKept(t *testing.T) {
 		}
 		if strings.Contains(c.done, "first") {
 			d.shows("the first")
-			if d.press("/").write("the first"); len(d.runs.Sorted(d.model.Host)) != 1 {
+			if d.press("/").write("the first"); len(d.runs.SortedRows(d.model.Host)) != 1 {
 				t.Error("a run is not found by the name that it was given")
 			}
 		}
@@ -426,7 +426,7 @@ func TestWhatNext(t *testing.T) {
 		d := open(t, w, 24, append(sourcetest.Run(3, 40), event.Record{At: 2e18, State: &event.State{Phase: event.Finished, Round: 40}}), func(o *panel.Options) { o.Library = s })
 		d.shows("esc", "space compare")
 		d.hides("pause")
-		if d.press("esc"); d.screen != d.Home() {
+		if d.press("esc"); d.screen != d.HomeScreen() {
 			t.Error("esc does not lead to the runs")
 		}
 		d.shows("w model file")
@@ -471,11 +471,11 @@ func TestNobodyTravelsReadOnly(t *testing.T) {
 	e := archive.Entry{Name: "away", Dir: "ssh://lab/away", Host: "lab"}
 	r.Found[""], r.Chosen, r.Stale = []archive.Entry{e}, e.Dir, true
 	m := &panel.Host{Opt: panel.Options{Library: traveller{&shelf{}}}}
-	if why := r.MayOpen(m); why != "" {
+	if why := r.WhyNotOpen(m); why != "" {
 		t.Errorf("it is refused: %s", why)
 	}
 	m.Opt.ReadOnly = true
-	if why := r.MayOpen(m); !strings.Contains(why, panel.ReadOnly) {
+	if why := r.WhyNotOpen(m); !strings.Contains(why, panel.ReadOnlyText) {
 		t.Errorf("it is opened: %q", why)
 	}
 	for _, c := range []struct {
@@ -483,12 +483,12 @@ func TestNobodyTravelsReadOnly(t *testing.T) {
 		want string
 	}{{archive.Entry{Name: "lab", Folder: archive.HostFolder, Host: "lab", Asked: true}, "lab is no run: choose one below it"}, {archive.Entry{Name: "night", Host: "night", Asked: true}, ""}} {
 		r.Found[""], r.Stale = []archive.Entry{c.e}, true
-		if why := r.MayMark(m); why != c.want {
+		if why := r.WhyNotMark(m); why != c.want {
 			t.Errorf("%+v is not marked since %q, want %q", c.e, why, c.want)
 		}
 	}
 	r.Found[""], r.Stale = []archive.Entry{e}, true
-	if _, _, why := r.MayChange(m); r.MayMark(m) != "" || r.NoCurve(e) != runs.RemoteNote(e) || why == "" {
-		t.Errorf("a run of a machine is not marked since %q, its curves are not there since %q, and it may be changed", r.MayMark(m), r.NoCurve(e))
+	if _, _, why := r.Changeable(m); r.WhyNotMark(m) != "" || r.NoCurve(e) != runs.RemoteNote(e) || why == "" {
+		t.Errorf("a run of a machine is not marked since %q, its curves are not there since %q, and it may be changed", r.WhyNotMark(m), r.NoCurve(e))
 	}
 }

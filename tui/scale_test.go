@@ -48,8 +48,8 @@ func TestChartsOverEveryAxis(t *testing.T) {
 		for range int(a) {
 			d.press("O")
 		}
-		if d.Over() != a {
-			t.Fatalf("after O was pressed %d times charts are over %ss", a, d.Over())
+		if d.ActiveAxis() != a {
+			t.Fatalf("after O was pressed %d times charts are over %ss", a, d.ActiveAxis())
 		}
 		d.screenText()
 		d.shows("· "+a.String()+" ─", want[a][0]+" ")
@@ -58,8 +58,8 @@ func TestChartsOverEveryAxis(t *testing.T) {
 		for i := range p.W {
 			d.Update(tea.MouseClickMsg{X: p.X + i, Y: p.Y + 1})
 			d.Update(tea.MouseReleaseMsg{X: p.X + i, Y: p.Y + 1})
-			from, to := d.Foot()
-			column := int((d.Spot(d.Cursor.Round) - from) * uint64(p.W) / (to - from))
+			from, to := d.AxisRange()
+			column := int((d.AxisPosition(d.Cursor.Round) - from) * uint64(p.W) / (to - from))
 			if d.Cursor.Round < edges[i] && d.Cursor.Round > 1 || edges[i+1] > edges[i] && (d.Cursor.Round >= edges[i+1] && d.Cursor.Round < 400 || column != i && d.Cursor.Round > 1 && d.Cursor.Round < 400) {
 				t.Fatalf("%s: a click on column %d of rounds %d to %d is round %d, in column %d", a, i, edges[i], edges[i+1], d.Cursor.Round, column)
 			}
@@ -67,7 +67,7 @@ func TestChartsOverEveryAxis(t *testing.T) {
 		d.Cursor = panel.Cursor{On: true, Round: 200}
 		d.shows(want[a][1])
 		lo, hi := d.Rounds()
-		x := int((d.Spot(200) - d.Spot(lo)) * uint64(p.W) / (d.Spot(hi-1) + 1 - d.Spot(lo)))
+		x := int((d.AxisPosition(200) - d.AxisPosition(lo)) * uint64(p.W) / (d.AxisPosition(hi-1) + 1 - d.AxisPosition(lo)))
 		screen := d.screenText()
 		line := []rune(strings.Split(screen, "\n")[p.Y+p.H]) // the foot has the edit's word beside its line
 		if text := string(line[p.X+x-8 : p.X+x+8]); !strings.Contains(text, "┆ℓ 10") {
@@ -88,9 +88,9 @@ func TestChartsOverEveryAxis(t *testing.T) {
 		// the wheel keeps the round below it at its place, and widens to the whole again
 		at := p.X + p.W/2
 		d.Update(tea.MouseWheelMsg{X: at, Y: p.Y + 1, Button: tea.MouseWheelUp})
-		from, to := d.Foot()
+		from, to := d.AxisRange()
 		lo, hi = d.Rounds()
-		whole := float64(d.Spot(400) - d.Spot(1))
+		whole := float64(d.AxisPosition(400) - d.AxisPosition(1))
 		if part := float64(to-from) / whole; hi-lo >= 400 || a != axis.Bytes && (part < 0.45 || part > 0.55) {
 			t.Errorf("%s: the wheel shows %d to %d, %g of the axis", a, lo, hi, part)
 		}
@@ -99,7 +99,7 @@ func TestChartsOverEveryAxis(t *testing.T) {
 			t.Errorf("%s: turned back it shows %d to %d", a, lo, hi)
 		}
 		d.press("0", "+")
-		if from, to = d.Foot(); a != axis.Bytes && float64(to-from) > 0.55*whole {
+		if from, to = d.AxisRange(); a != axis.Bytes && float64(to-from) > 0.55*whole {
 			t.Errorf("%s: the last half is %d to %d", a, from, to)
 		}
 		if a != axis.Rounds {
@@ -113,8 +113,8 @@ func TestAxisOfLayouts(t *testing.T) {
 	d, k := charting(t, 120, 36, uneven(50), panel.Settings{})
 	d.press("O", "O", ":").write("layout save fine").press("enter")
 	d.press("O", ":").write("layout fine").press("enter")
-	if d.Over() != axis.Samples || k.kept[len(k.kept)-1].Layouts["fine"].Axis != "sample" {
-		t.Errorf("it comes back over %ss, kept %+v", d.Over(), k.kept[len(k.kept)-1])
+	if d.ActiveAxis() != axis.Samples || k.kept[len(k.kept)-1].Layouts["fine"].Axis != "sample" {
+		t.Errorf("it comes back over %ss, kept %+v", d.ActiveAxis(), k.kept[len(k.kept)-1])
 	}
 	if s := panel.ParseSettings([]byte(`{"layouts": {"a": {"axis": "weeks"}, "b": {"axis": "byte"}}}`)); s.Layouts["a"].Axis != "" || s.Layouts["b"].Axis != "byte" {
 		t.Errorf("read are %+v", s.Layouts)
@@ -128,8 +128,8 @@ func TestAxisOfLayouts(t *testing.T) {
 	d.shows("charts over seconds of rounds: pauses do not count")
 	d = open(t, 120, 40, sourcetest.Run(2, 3), nil) // without a commit
 	d.press("O")
-	if d.shows("· round ─"); d.Over() != axis.Rounds {
-		t.Errorf("a run without a commit is drawn over %ss", d.Over())
+	if d.shows("· round ─"); d.ActiveAxis() != axis.Rounds {
+		t.Errorf("a run without a commit is drawn over %ss", d.ActiveAxis())
 	}
 	d.press(":").write("axis byte").press("enter")
 	d.shows("the run has come to no byte yet: its charts stay over rounds")

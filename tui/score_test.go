@@ -107,7 +107,7 @@ func TestUnscored(t *testing.T) {
 		if screen := strings.Join(strings.Fields(d.theme.String(d.paint())), " "); !strings.Contains(screen, want[:24]) {
 			t.Errorf("%d: not on the screen: %s\n%s", every, want, screen)
 		}
-		if got := live.UnscoredText(d.model.Host); got != want {
+		if got := live.NoScoreText(d.model.Host); got != want {
 			t.Errorf("%d: %q, want %q", every, got, want)
 		}
 	}

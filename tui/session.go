@@ -13,13 +13,13 @@ import (
 	"brood/tui/replay"
 )
 
-// Enter puts another session in the place of the one that is shown, and closes that behind it.
-func (m *model) Enter(msg panel.OpenedMsg) tea.Cmd {
+// SwitchSession puts another session in the place of the one that is shown, and closes that behind it.
+func (m *model) SwitchSession(msg panel.OpenedMsg) tea.Cmd {
 	if msg.Err != nil {
 		m.Say(cell.Alert, msg.Err.Error())
 		return nil
 	}
-	leave := m.leave()
+	leave := m.leaveSession()
 	o := msg.Opened
 	if m.Opt.ReadOnly {
 		o.Commander = nil
@@ -29,21 +29,21 @@ func (m *model) Enter(msg panel.OpenedMsg) tea.Cmd {
 	if o.Commander == nil && o.Session != "" {
 		m.Opt.Title = filepath.Base(o.Session)
 	}
-	m.begin()
+	m.resetSession()
 	m.OpenScreen(0)
 	m.Toast = panel.Toast{}
-	if msg.Said != "" {
-		m.Say(cell.Good, msg.Said)
+	if msg.Message != "" {
+		m.Say(cell.Good, msg.Message)
 	}
-	return tea.Batch(leave, m.look(), m.ReadNotes())
+	return tea.Batch(leave, m.startReading(), m.LoadNotes())
 }
 
-// leave ends what reads the present session and then closes it. What a reader says while it is closed concerns nobody.
-func (m *model) leave() tea.Cmd {
+// leaveSession ends what reads the present session and then closes it. What a reader says while it is closed concerns nobody.
+func (m *model) leaveSession() tea.Cmd {
 	m.Reading.Cancel()
 	jobs, closer := m.Reading.Jobs, m.Opt.Close
 	return m.Job(func() tea.Msg {
-		jobs.End()
+		jobs.Close()
 		if closer != nil {
 			_ = closer()
 		}
@@ -51,11 +51,11 @@ func (m *model) leave() tea.Cmd {
 	})
 }
 
-// look begins to read the session.
-func (m *model) look() tea.Cmd {
+// startReading begins to read the session.
+func (m *model) startReading() tea.Cmd {
 	switch at := m.Opt.At; {
 	case m.Opt.Source == nil:
-		return m.poll()
+		return m.pollPanels()
 	case m.Replay == nil:
 		return m.seek(math.MaxUint64)
 	case at > 0:
@@ -66,17 +66,17 @@ func (m *model) look() tea.Cmd {
 	return tea.Batch(m.scan(), m.seek(0))
 }
 
-// begin forgets the session before: nothing of it may leak into another.
-func (m *model) begin() {
+// resetSession forgets the session before: nothing of it may leak into another.
+func (m *model) resetSession() {
 	ctx, cancel := context.WithCancel(m.Ctx)
 	m.Reading = panel.Reading{Ctx: ctx, Cancel: cancel, Jobs: &panel.Jobs{}}
 	m.Feed = panel.Feed{Gen: m.Feed.Gen + 1}
 	m.Live, m.Knobs, m.Alg = view.New(), nil, nil
 	m.Shown = m.Live
 	m.Member, m.Trait, m.Window, m.Cursor, m.Acked = 0, "", panel.Window{}, panel.Cursor{}, 0
-	m.drawer, m.Expanded, m.Notes = false, false, nil
-	m.leasing, m.Awaited, m.Activity = leasing{}, "", nil
-	m.past, m.prompt, m.Popup = past{}, nil, nil
+	m.railOpen, m.Expanded, m.Notes = false, false, nil
+	m.lease, m.Awaited, m.Activity = leaseState{}, "", nil
+	m.history, m.prompt, m.Popup = changeHistory{}, nil, nil
 	for _, p := range m.panels {
 		if p.Reset != nil {
 			p.Reset()
@@ -92,10 +92,10 @@ func (m *model) begin() {
 	m.Replay, _ = m.Opt.Source.(*replay.Replay)
 }
 
-// closed is the last of a session: what reads it has ended.
-func (m *model) closed() error {
+// close is the last of a session: what reads it has ended.
+func (m *model) close() error {
 	m.Reading.Cancel()
-	m.Reading.Jobs.End()
+	m.Reading.Jobs.Close()
 	if m.Opt.Close == nil {
 		return nil
 	}

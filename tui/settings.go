@@ -9,14 +9,14 @@ import (
 	"brood/tui/panel"
 )
 
-// Remember has the settings kept, beside Update.
-func (m *model) Remember() tea.Cmd {
+// SaveSettings has the settings kept, beside Update.
+func (m *model) SaveSettings() tea.Cmd {
 	keep, s := m.Opt.Keep, m.Opt.Settings
 	if keep == nil {
 		return nil
 	}
-	before, done := m.kept, make(chan struct{})
-	m.kept = done
+	before, done := m.settingsSaved, make(chan struct{})
+	m.settingsSaved = done
 	return m.Job(func() tea.Msg {
 		defer close(done)
 		if before != nil {

@@ -264,6 +264,6 @@ func browse(t testing.TB, w, h int, s *shelf, keys string) *desk {
 	for _, own := range d.runs.Panels() {
 		d.replace(own)
 	}
-	d.deliver(d.look()())
+	d.deliver(d.startReading()())
 	return d.press(strings.Fields(keys)...)
 }

@@ -42,8 +42,8 @@ type segment struct {
 	role   cell.Role
 }
 
-// narrow is the width below which the status line abbreviates.
-const narrow = 110
+// narrowStatus is the width below which the status line abbreviates.
+const narrowStatus = 110
 
 func (m *model) statusLine(g *cell.Grid) {
 	if m.Opt.Source == nil {
@@ -54,16 +54,16 @@ func (m *model) statusLine(g *cell.Grid) {
 	}
 	v := m.Shown
 	glyph, word, role := m.phase()
-	r, e := textfmt.Round(v.Progress.Rounds), fmt.Sprintf("%.1f", v.Progress.Epochs)
+	r, e := textfmt.Grouped(v.Progress.Rounds), fmt.Sprintf("%.1f", v.Progress.Epochs)
 	if v.Limit.Rounds > 0 {
-		r = textfmt.Lead(r, len(textfmt.Round(v.Limit.Rounds))) + "/" + textfmt.Round(v.Limit.Rounds)
+		r = textfmt.PadLeft(r, len(textfmt.Grouped(v.Limit.Rounds))) + "/" + textfmt.Grouped(v.Limit.Rounds)
 	}
 	if v.Limit.Epochs > 0 {
-		e = textfmt.Lead(e, len(fmt.Sprintf("%.1f", v.Limit.Epochs))) + fmt.Sprintf("/%g", v.Limit.Epochs)
+		e = textfmt.PadLeft(e, len(fmt.Sprintf("%.1f", v.Limit.Epochs))) + fmt.Sprintf("/%g", v.Limit.Epochs)
 	}
 	_, test := m.ScoreSeries()
 	rounds, epochs := "round ", "epoch "
-	if g.W < narrow {
+	if g.W < narrowStatus {
 		rounds, epochs, test = "r ", "ep ", "test"
 	}
 	segs := []segment{
@@ -72,32 +72,32 @@ func (m *model) statusLine(g *cell.Grid) {
 		{m.title(), 0, 5, cell.Plain},
 		{rounds + r, len(rounds) + 4, 9, cell.Plain},
 		{epochs + e, len(epochs) + 3, 4, cell.Plain},
-		{textfmt.Span(m.Elapsed()), 7, 6, cell.Plain},
+		{textfmt.Duration(m.Elapsed()), 7, 6, cell.Plain},
 	}
-	if text := m.Within(); text != "" {
-		width := cell.Width("100 % of round " + textfmt.Round(v.Progress.Rounds+1)) // does not change within the round
+	if text := m.RoundProgress(); text != "" {
+		width := cell.Width("100 % of round " + textfmt.Grouped(v.Progress.Rounds+1)) // does not change within the round
 		segs = append(segs, segment{text, width, 7, cell.Plain})
 	}
-	if left, ok := m.Left(); ok && m.Running() && m.Replay == nil {
-		segs = append(segs, segment{textfmt.Span(left) + " left", 12, 8, cell.Plain})
+	if left, ok := m.RemainingTime(); ok && m.Running() && m.Replay == nil {
+		segs = append(segs, segment{textfmt.Duration(left) + " left", 12, 8, cell.Plain})
 	}
 	if v.Evaluation != nil {
-		segs = append(segs, segment{test + " " + m.Tested(), len(test) + 8, 7, cell.Plain})
+		segs = append(segs, segment{test + " " + m.LastScoreText(), len(test) + 8, 7, cell.Plain})
 	}
 	if v.Rates.Weight > 0 && m.Running() {
 		x, unit := v.Rates.Samples, " samples/s"
-		if !m.Scores() {
+		if !m.HasTestSet() {
 			x, unit = v.Rates.Rounds, " rounds/s"
 		}
-		segs = append(segs, segment{textfmt.Lead(textfmt.Rate(x), 5) + unit, 15, 1, cell.Faint})
+		segs = append(segs, segment{textfmt.PadLeft(textfmt.Rate(x), 5) + unit, 15, 1, cell.Faint})
 	}
-	tail, special := m.tail()
+	tail, special := m.statusTail()
 	room := g.W - 2
 	if tail != "" {
 		segs = append(segs, segment{tail, 0, 3, cell.Faint})
 		if special {
 			segs[len(segs)-1].weight = 11
-		} else if g.W < narrow {
+		} else if g.W < narrowStatus {
 			segs[len(segs)-1].weight = 5 // who writes is said before the epoch
 		}
 	}
@@ -140,8 +140,8 @@ func fit(segs []segment, n int) (out []segment) {
 	return out
 }
 
-// tail returns the right end of the status line: the viewers, or what is special about this view.
-func (m *model) tail() (text string, special bool) {
+// statusTail returns the right end of the status line: the viewers, or what is special about this view.
+func (m *model) statusTail() (text string, special bool) {
 	switch {
 	case m.Feed.Err != nil:
 		return "broken", true
@@ -153,7 +153,7 @@ func (m *model) tail() (text string, special bool) {
 		return "frozen", true
 	case m.Replay != nil:
 		if p := m.Replay.Extent().Phase; p.Over() && !m.Shown.Over() {
-			_, word, _ := panel.Phase(p)
+			_, word, _ := panel.PhaseStyle(p)
 			return "recording, " + word, false
 		}
 		return "recording", false
@@ -162,8 +162,8 @@ func (m *model) tail() (text string, special bool) {
 	}
 	if w, ok := m.Opt.Source.(panel.Watchers); ok {
 		n, l := w.Watchers()
-		role, asked := m.writer(l)
-		if l.Holder != "" && m.W < narrow {
+		role, asked := m.writerText(l)
+		if l.Holder != "" && m.W < narrowStatus {
 			return role, asked
 		}
 		return fmt.Sprintf("%s, %s", textfmt.Count(n, "viewer"), role), asked
@@ -213,7 +213,7 @@ func (m *model) screenLine(g *cell.Grid) {
 		m.tabs = append(m.tabs, cell.Rect{X: from, Y: 1, W: x - from, H: 1})
 		x += gap
 	}
-	n := m.Alerts()
+	n := m.AlertCount()
 	for _, text := range []string{textfmt.Count(n, "alert") + ", x acknowledges", "x acknowledges"} { // a badge shows their number
 		if n > 0 && x+cell.Width(text) < g.W-8 {
 			g.Text(x+1, 1, g.W-x-10, cell.Alert, text)
@@ -243,7 +243,7 @@ func (m *model) keyLine(g *cell.Grid, y int) {
 		return
 	}
 	right := "q detach, training goes on"
-	if m.Opt.Source == nil || m.Gone() || m.Silent() || m.Replay != nil {
+	if m.Opt.Source == nil || m.Gone() || m.StateUnknown() || m.Replay != nil {
 		right = "q leave"
 	}
 	if m.Feed.Lost != nil {
@@ -252,7 +252,7 @@ func (m *model) keyLine(g *cell.Grid, y int) {
 		g.Right(g.W-1, y, g.W-2, cell.Faint, right)
 		return
 	}
-	if text := m.next(g.W - 4 - cell.Width(right)); text != "" {
+	if text := m.endedText(g.W - 4 - cell.Width(right)); text != "" {
 		g.Text(1, y, g.W-4-cell.Width(right), cell.Plain, text)
 	} else {
 		panel.DrawHints(g, 1, y, g.W-2-cell.Width(right), m.hints())
@@ -260,15 +260,15 @@ func (m *model) keyLine(g *cell.Grid, y int) {
 	g.Right(g.W-1, y, g.W-2, cell.Faint, right)
 }
 
-// next returns what can be done with a run that has ended: the longest text that fits in width cells, else the
+// endedText returns what can be done with a run that has ended: the longest text that fits in width cells, else the
 // shortest; "" if the run goes on, or another view or prompt has the focus.
-func (m *model) next(width int) string {
-	if m.panel(m.Focus).Hints != nil || m.Replay != nil || !m.Live.Over() || m.Filters.Typing != nil || m.typing() != nil {
+func (m *model) endedText(width int) string {
+	if m.panel(m.Focus).Hints != nil || m.Replay != nil || !m.Live.Over() || m.Filters.Typing != nil || m.openInput() != nil {
 		return ""
 	}
 	lines := []string{"it has ended: brood export, brood fork, brood compare, brood run --resume",
 		"it has ended: brood export, fork, compare"}
-	if home := m.Home(); home >= 0 {
+	if home := m.HomeScreen(); home >= 0 {
 		if m.screen == home {
 			return ""
 		}
@@ -290,7 +290,7 @@ func (m *model) hints() [][2]string {
 	if m.Filters.Typing != nil {
 		return [][2]string{{"enter", "keep the filter"}, {"esc", "clear it"}}
 	}
-	if t := m.typing(); t != nil {
+	if t := m.openInput(); t != nil {
 		return t.Hints
 	}
 	if own := m.panel(m.Focus).Hints; own != nil {
@@ -336,5 +336,5 @@ func (m *model) phase() (glyph, word string, role cell.Role) {
 	case m.Preparing():
 		return "○", "preparing", cell.Faint
 	}
-	return panel.Phase(m.Shown.State.Phase)
+	return panel.PhaseStyle(m.Shown.State.Phase)
 }

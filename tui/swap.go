@@ -25,7 +25,7 @@ func (m *model) resets(c event.Command) (names []string) {
 		if slices.ContainsFunc(c.Set, func(s event.Setting) bool { return s.Knob == k.Name }) {
 			continue
 		}
-		switch tuned, person := m.tuned(k, c.Algorithm); {
+		switch tuned, person := m.isTuned(k, c.Algorithm); {
 		case person:
 			names = append(names, k.Name)
 		case tuned:
@@ -35,9 +35,9 @@ func (m *model) resets(c event.Command) (names []string) {
 	return append(names, others...)
 }
 
-// tuned says whether an algorithm's knob, or the one of that name of the algorithm that runs, has another value than
+// isTuned says whether an algorithm's knob, or the one of that name of the algorithm that runs, has another value than
 // the default, and whether a person gave it.
-func (m *model) tuned(k optim.Knob, algorithm string) (some, person bool) {
+func (m *model) isTuned(k optim.Knob, algorithm string) (some, person bool) {
 	last := map[string]event.Edit{}
 	for _, e := range m.Live.Edits {
 		if e.Knob == k.Name && !e.Void && (e.Algorithm == algorithm || e.Algorithm == m.Live.Algorithm()) {
@@ -53,14 +53,14 @@ func (m *model) tuned(k optim.Knob, algorithm string) (some, person bool) {
 	return some, person
 }
 
-// swapped tells of a swap that was accepted, and until the next answer at the rail what it puts back.
-func (m *model) swapped(msg panel.ReceiptMsg) {
+// showSwap tells of a swap that was accepted, and until the next answer at the rail what it puts back.
+func (m *model) showSwap(msg panel.ReceiptMsg) {
 	from, what := msg.Receipt.Round+1, "swap to "+msg.Command.Algorithm
 	back := "back at defaults: " + strings.Join(msg.Resets, ", ")
-	m.Say(cell.Good, what+" from round "+textfmt.Round(from)+" on, "+back)
+	m.Say(cell.Good, what+" from round "+textfmt.Grouped(from)+" on, "+back)
 	if m.rail.Sent == nil {
-		text := what + " from round " + textfmt.Round(from) + " on, " + back
-		m.rail.Answer = knobs.Answer{What: what + ", " + back, Text: text, Id: msg.Command.ID, From: from, Swap: true}
-		m.rail.Settle(m.Host)
+		text := what + " from round " + textfmt.Grouped(from) + " on, " + back
+		m.rail.Answer = knobs.Answer{What: what + ", " + back, Text: text, ID: msg.Command.ID, From: from, Swap: true}
+		m.rail.Refresh(m.Host)
 	}
 }

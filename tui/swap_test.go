@@ -42,7 +42,7 @@ func TestSwapTellsWhatItPutsBack(t *testing.T) {
 		t.Errorf("in effect: %+v", a)
 	}
 	for _, k := range rival().Knobs {
-		if x := d.Current(k); x != k.Default {
+		if x := d.KnobValue(k); x != k.Default {
 			t.Errorf("%s is shown as %g, not its default %g", k.Name, x, k.Default)
 		}
 	}
@@ -109,7 +109,7 @@ func TestTheRailSaysTheLastChange(t *testing.T) {
 			return event.Receipt{ID: c.ID, Accepted: true, Round: at}, nil
 		}
 		d.press(":").write("set eta=0.05").press("enter")
-		says("accepted, from round " + textfmt.Round(at+1))
+		says("accepted, from round " + textfmt.Grouped(at+1))
 	}
 	edit := func(at uint64, by string, id uint64) event.Record {
 		return event.Record{Edit: &event.Edit{At: at, Algorithm: "rival", Knob: "eta", Expr: "0.05", By: by, ID: id}}

@@ -23,25 +23,25 @@ func TestPopulationScreen(t *testing.T) {
 	d := open(t, 120, 40, rs, nil)
 	d.press("4")
 	d.shows("distribution  loss", "ranking  loss", "lowest first", "╌╌ m0")
-	if s := d.Strip(); s.Name != "loss" {
+	if s := d.TraitSeries(); s.Name != "loss" {
 		t.Fatalf("members are shown by %s", s.Name)
 	}
-	first := d.InOrder(d.Strip())[0].Member
+	first := d.Ranking(d.TraitSeries())[0].Member
 	d.press("g")
 	if d.Member != first {
 		t.Errorf("g leads to m%d, want m%d, which has the lowest loss", d.Member, first)
 	}
 	d.press("down")
-	if want := d.InOrder(d.Strip())[1].Member; d.Member != want {
+	if want := d.Ranking(d.TraitSeries())[1].Member; d.Member != want {
 		t.Errorf("down leads to m%d, want m%d", d.Member, want)
 	}
 	seen := map[string]bool{}
 	for range 2 * len(d.Traits()) {
 		d.press("t")
-		seen[d.Strip().Name] = true
-		l := d.InOrder(d.Strip())
-		if up := l[0].X >= l[len(l)-1].X; up != (d.Strip().Name == view.Fitness) {
-			t.Errorf("%s is ranked from %g to %g", d.Strip().Name, l[0].X, l[len(l)-1].X)
+		seen[d.TraitSeries().Name] = true
+		l := d.Ranking(d.TraitSeries())
+		if up := l[0].X >= l[len(l)-1].X; up != (d.TraitSeries().Name == view.Fitness) {
+			t.Errorf("%s is ranked from %g to %g", d.TraitSeries().Name, l[0].X, l[len(l)-1].X)
 		}
 	}
 	if !seen["loss"] || !seen[view.Fitness] || seen[view.Parent] || seen[view.Founder] {
@@ -49,21 +49,21 @@ func TestPopulationScreen(t *testing.T) {
 	}
 	for _, p := range d.Placed {
 		if p.Panel == panel.Ranking {
-			d.Update(tea.MouseClickMsg{X: p.At.X + 4, Y: p.At.Y + 4}) // border, heading, two places
+			d.Update(tea.MouseClickMsg{X: p.Area.X + 4, Y: p.Area.Y + 4}) // border, heading, two places
 		}
 	}
-	if want := d.InOrder(d.Strip())[2].Member; d.Member != want {
+	if want := d.Ranking(d.TraitSeries())[2].Member; d.Member != want {
 		t.Errorf("a click on the third place leads to m%d, want m%d", d.Member, want)
 	}
-	now := d.InOrder(d.Strip())[0].X
+	now := d.Ranking(d.TraitSeries())[0].X
 	d.press("right", "right")
 	d.shows("at round ", "│")
-	if then := d.InOrder(d.Strip())[0].X; then == now {
+	if then := d.Ranking(d.TraitSeries())[0].X; then == now {
 		t.Errorf("at round %d the first has %g, as it has now", d.Cursor.Round, then)
 	}
 	d.press("5").shows("at round ")
 	d.press("esc").hides("at round ")
-	d.begin()
+	d.resetSession()
 	if d.Trait != "" {
 		t.Errorf("another session is shown by %s of the one before", d.Trait)
 	}
@@ -78,9 +78,9 @@ func TestBestIsFirstOfWhatIsShown(t *testing.T) {
 	firsts := map[engine.Member]bool{}
 	for range d.Traits() {
 		d.press("G", "b")
-		want := d.InOrder(d.Strip())[0].Member
+		want := d.Ranking(d.TraitSeries())[0].Member
 		if d.Member != want {
-			t.Errorf("by %s b leads to m%d, want m%d", d.Strip().Name, d.Member, want)
+			t.Errorf("by %s b leads to m%d, want m%d", d.TraitSeries().Name, d.Member, want)
 		}
 		firsts[want] = true
 		d.press("t")
@@ -101,7 +101,7 @@ func TestRankingOfWhatIsNotFinite(t *testing.T) {
 	nan /= nan
 	rs = append(rs, event.Record{At: rs[len(rs)-1].At, Points: &event.Points{Round: 50, Series: "loss", Members: []engine.Member{0}, Values: []float64{nan}}})
 	d := open(t, 120, 40, rs, nil)
-	l := d.press("4").InOrder(d.Strip())
+	l := d.press("4").Ranking(d.TraitSeries())
 	if l[len(l)-1].Member != 0 || l[0].X > l[1].X {
 		t.Errorf("ranked %v", l)
 	}

@@ -15,7 +15,7 @@ import (
 // sets writes what was sent: eta=0.2 members=8.
 func sets(all []event.Command) (out []string) {
 	for _, c := range all {
-		out = append(out, strings.ReplaceAll(panel.Words(c), " = ", "="))
+		out = append(out, strings.ReplaceAll(panel.SettingsText(c), " = ", "="))
 	}
 	return out
 }

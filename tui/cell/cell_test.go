@@ -96,7 +96,7 @@ func TestThemes(t *testing.T) {
 		t.Error("light and dark backgrounds have one palette")
 	}
 	for r := rune(0x2500); r < 0x2600; r++ {
-		if b := fold(r); b < 0x20 || b > 0x7e {
+		if b := asciiFor(r); b < 0x20 || b > 0x7e {
 			t.Errorf("%q folds to %q", r, b)
 		}
 	}

@@ -60,8 +60,8 @@ func (g *Grid) At(x, y int) Cell {
 	return Cell{' ', Plain}
 }
 
-// Paint changes the role of an area.
-func (g *Grid) Paint(r Rect, role Role) {
+// SetRole changes the role of an area.
+func (g *Grid) SetRole(r Rect, role Role) {
 	for y := max(r.Y, 0); y < min(r.Y+r.H, g.H); y++ {
 		for x := max(r.X, 0); x < min(r.X+r.W, g.W); x++ {
 			g.Cells[y*g.W+x].Role = role
@@ -76,7 +76,7 @@ func (g *Grid) Text(x, y, width int, role Role, s string) int {
 		s = Cut(s, width)
 	}
 	for _, r := range s {
-		switch n := width1(r); {
+		switch n := runeWidth(r); {
 		case n == 0:
 		case n == 2:
 			g.Set(x, y, r, role)
@@ -99,7 +99,7 @@ func (g *Grid) Right(x, y, width int, role Role, s string) {
 // Width is the cells that Text uses for s.
 func Width(s string) (n int) {
 	for _, r := range s {
-		n += width1(r)
+		n += runeWidth(r)
 	}
 	return n
 }
@@ -112,7 +112,7 @@ func Cut(s string, width int) string {
 	n := 0
 	var b strings.Builder
 	for _, r := range s {
-		w := width1(r)
+		w := runeWidth(r)
 		if n+w > width-1 {
 			break
 		}
@@ -122,8 +122,8 @@ func Cut(s string, width int) string {
 	return b.String() + "…"
 }
 
-// width1 is the cells of one character; the common ranges are decided without tables.
-func width1(r rune) int {
+// runeWidth is the cells of one character; the common ranges are decided without tables.
+func runeWidth(r rune) int {
 	switch {
 	case r < 0x20 || r >= 0x7f && r < 0xa0 || r == utf8.RuneError:
 		return 0

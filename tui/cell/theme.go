@@ -122,7 +122,7 @@ func (t Theme) String(g *Grid) string {
 				b.WriteByte('?')
 			case c.R == 0:
 			case t.ascii && c.R >= 0x80:
-				b.WriteByte(fold(c.R))
+				b.WriteByte(asciiFor(c.R))
 			default:
 				b.WriteRune(c.R)
 			}
@@ -134,8 +134,8 @@ func (t Theme) String(g *Grid) string {
 	return b.String()
 }
 
-// fold is the ASCII stand-in of a character. Braille never comes here: charts draw with ASCII themselves.
-func fold(r rune) byte {
+// asciiFor is the ASCII stand-in of a character. Braille never comes here: charts draw with ASCII themselves.
+func asciiFor(r rune) byte {
 	switch r {
 	case '─', '╌', '–', '—', '━':
 		return '-'

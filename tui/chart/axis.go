@@ -16,9 +16,9 @@ type Axis struct {
 	Log    bool
 }
 
-// Fit is the axis of round numbers around the finite values of some columns. A logarithmic one leaves out what is not
+// FitAxis is the axis of round numbers around the finite values of some columns. A logarithmic one leaves out what is not
 // positive, and becomes linear when nothing is.
-func Fit(log bool, sets ...[]view.Bucket) Axis {
+func FitAxis(log bool, sets ...[]view.Bucket) Axis {
 	log = log && slices.ContainsFunc(sets, func(s []view.Bucket) bool {
 		return slices.ContainsFunc(s, func(b view.Bucket) bool { return !b.Empty() && b.Max > 0 })
 	})
@@ -38,33 +38,33 @@ func Fit(log bool, sets ...[]view.Bucket) Axis {
 	return Span(log, lo, hi)
 }
 
-// flat is the range, relative to its values, below which it is a single value: between its ends there are too few
+// minRelativeRange is the range, relative to its values, below which it is a single value: between its ends there are too few
 // numbers to count in.
-const flat = 1e-9
+const minRelativeRange = 1e-9
 
-// least is as good as zero: below it numbers lose their digits.
-const least = 1e-290
+// minMagnitude is as good as zero: below it numbers lose their digits.
+const minMagnitude = 1e-290
 
 // Span is the axis of round numbers around lo..hi.
 func Span(log bool, lo, hi float64) Axis {
 	switch {
 	case !(lo <= hi):
 		return Axis{0, 1, false}
-	case log && lo > least:
-		return Axis{1 / rim(1/lo), rim(hi), true}.open()
+	case log && lo > minMagnitude:
+		return Axis{1 / axisEnd(1/lo), axisEnd(hi), true}.nonEmpty()
 	}
 	if lo > 0 && lo < hi/3 {
 		lo = 0
 	}
-	if hi-lo <= max(least, flat*max(math.Abs(lo), math.Abs(hi))) {
+	if hi-lo <= max(minMagnitude, minRelativeRange*max(math.Abs(lo), math.Abs(hi))) {
 		d := max(math.Abs(lo)/2, 1e-6)
 		lo, hi = lo-d, hi+d
 	}
 	step := niceStep((hi - lo) / 6)
-	return Axis{math.Floor(lo/step+1e-9) * step, math.Ceil(hi/step-1e-9) * step, false}.open()
+	return Axis{math.Floor(lo/step+1e-9) * step, math.Ceil(hi/step-1e-9) * step, false}.nonEmpty()
 }
 
-func (a Axis) open() Axis {
+func (a Axis) nonEmpty() Axis {
 	if a.Hi <= a.Lo {
 		a.Hi = a.Lo + max(math.Abs(a.Lo), 1e-9)
 	}
@@ -187,8 +187,8 @@ func niceUp(x float64) float64 {
 	return 10 * p
 }
 
-// rim is the end of a logarithmic axis at or above x: finer than the ticks, so that little room is lost.
-func rim(x float64) float64 {
+// axisEnd is the end of a logarithmic axis at or above x: finer than the ticks, so that little room is lost.
+func axisEnd(x float64) float64 {
 	p := math.Pow(10, math.Floor(math.Log10(x)))
 	for _, m := range []float64{1, 1.5, 2, 3, 4, 5, 6, 8} {
 		if m*p >= x*(1-1e-9) {
@@ -218,18 +218,18 @@ func Label(v float64) string {
 		return strconv.FormatFloat(v/1e3, 'g', 3, 64) + "k"
 	}
 	for digits := 4; digits > 1; digits-- {
-		for i, text := range spelt(v, digits) {
+		for i, text := range spellings(v, digits) {
 			if len(text) <= labelWidth && (i > 0 || a >= 1e-3) {
 				return text
 			}
 		}
 	}
-	return spelt(v, 1)[1]
+	return spellings(v, 1)[1]
 }
 
-// spelt are the ways to write a value with so many digits: as a decimal, with an exponent, and as a whole number with
+// spellings are the ways to write a value with so many digits: as a decimal, with an exponent, and as a whole number with
 // one.
-func spelt(v float64, digits int) [3]string {
+func spellings(v float64, digits int) [3]string {
 	mantissa, e, _ := strings.Cut(strconv.FormatFloat(v, 'e', digits-1, 64), "e")
 	exponent, _ := strconv.Atoi(e)
 	if strings.Contains(mantissa, ".") {

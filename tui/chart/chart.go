@@ -114,7 +114,7 @@ func (c Chart) mark(g *cell.Grid, p cell.Rect, m Mark, taken []bool) {
 	}
 	at, w := x-p.X, cell.Width(m.Text)
 	places := []place{{at, "┆" + m.Text}, {at - w, m.Text + "┆"}}
-	for d := 1; d <= aside && m.Text != ""; d++ {
+	for d := 1; d <= maxMarkShift && m.Text != ""; d++ {
 		places = append(places, place{at - w - d, m.Text + "┆"})
 	}
 	for _, l := range append(places, place{at, "┆"}) {
@@ -136,9 +136,9 @@ type place struct {
 	text string
 }
 
-// aside is how many columns to the left of its line a mark's word may stand, where others are below it: the newest is
+// maxMarkShift is how many columns to the left of its line a mark's word may stand, where others are below it: the newest is
 // often above the last round's number.
-const aside = 8
+const maxMarkShift = 8
 
 func free(t []bool) bool {
 	for _, b := range t {

@@ -45,7 +45,7 @@ func TestColumnsDecodeToMinAndMax(t *testing.T) {
 			lo, hi := level*(1-0.5*rng.Float64()), level*(1+0.5*rng.Float64())
 			cols[i] = view.Bucket{Min: lo, Max: hi, Sum: lo + hi, Count: 2}
 		}
-		a := Fit(log, cols)
+		a := FitAxis(log, cols)
 		g := cell.New(r.W+3, r.H+4)
 		Draw(g, r, Chart{Layers: []Layer{{Columns: cols, Style: style, Role: cell.Centre}}, From: 0, To: 100, Axis: a})
 		top, bottom := decode(g, p)
@@ -158,7 +158,7 @@ func TestLabels(t *testing.T) {
 func TestMarksAndASCII(t *testing.T) {
 	g := cell.New(60, 8)
 	cols := Of([]float64{1, 2, 3})
-	Draw(g, g.Rect(), Chart{Layers: []Layer{{Columns: cols, Glyph: '*'}}, From: 0, To: 100, Axis: Fit(false, cols), ASCII: true,
+	Draw(g, g.Rect(), Chart{Layers: []Layer{{Columns: cols, Glyph: '*'}}, From: 0, To: 100, Axis: FitAxis(false, cols), ASCII: true,
 		Marks: []Mark{{Round: 50, Text: "ell 10"}, {Round: 52, Text: "eta 1"}, {Round: 200, Text: "outside"}}})
 	s := cell.Plainly(true).String(g)
 	for _, r := range s {
@@ -192,7 +192,7 @@ func TestTinyAreas(t *testing.T) {
 		for h := range 5 {
 			g := cell.New(w, h)
 			cols := Of(make([]float64, 40))
-			Draw(g, g.Rect(), Chart{Layers: []Layer{{Columns: cols}}, From: 5, To: 5, Axis: Fit(true, cols)})
+			Draw(g, g.Rect(), Chart{Layers: []Layer{{Columns: cols}}, From: 5, To: 5, Axis: FitAxis(true, cols)})
 		}
 	}
 }
@@ -206,7 +206,7 @@ func BenchmarkDraw(b *testing.B) {
 		x := math.Sin(float64(i) / 9)
 		cols[i] = view.Bucket{Min: x - 0.3, Max: x + 0.3, Sum: 2 * x, Count: 2}
 	}
-	a := Fit(false, cols)
+	a := FitAxis(false, cols)
 	for b.Loop() {
 		Draw(g, g.Rect(), Chart{Layers: []Layer{{Columns: cols, Style: Fill}, {Columns: cols, Style: Thin}, {Columns: cols}}, To: 1000, Axis: a})
 	}
@@ -214,7 +214,7 @@ func BenchmarkDraw(b *testing.B) {
 
 // A logarithmic axis of nothing that is positive is linear: else all of it would lie on the rim.
 func TestLogOfNegatives(t *testing.T) {
-	if a := Fit(true, Of([]float64{-2, -1.5, -1})); a.Log || a.Lo > -2 || a.Hi < -1 || a.Hi > 0 {
+	if a := FitAxis(true, Of([]float64{-2, -1.5, -1})); a.Log || a.Lo > -2 || a.Hi < -1 || a.Hi > 0 {
 		t.Errorf("the axis of -2..-1 is %+v", a)
 	}
 }
@@ -233,7 +233,7 @@ func TestNewestMarkIsNamed(t *testing.T) {
 	for _, round := range []uint64{90, 94, 97, 99} {
 		g := cell.New(70, 8)
 		cols := Of([]float64{1, 2, 3})
-		Draw(g, g.Rect(), Chart{Layers: []Layer{{Columns: cols}}, To: 100, Axis: Fit(false, cols), Marks: []Mark{{Round: 80, Text: "eta 0.1→0.01"}, {Round: round, Text: "ell 25→10"}}})
+		Draw(g, g.Rect(), Chart{Layers: []Layer{{Columns: cols}}, To: 100, Axis: FitAxis(false, cols), Marks: []Mark{{Round: 80, Text: "eta 0.1→0.01"}, {Round: round, Text: "ell 25→10"}}})
 		if s := cell.Plainly(false).String(g); !strings.Contains(s, "ell 25→10") || !strings.Contains(s, "99") {
 			t.Errorf("a mark at round %d of 99 is not named:\n%s", round, s)
 		}

@@ -8,23 +8,23 @@ import (
 )
 
 const (
-	alike  = 0.05 // part of the middle value by which values differ without meaning anything
-	chance = 3    // standard deviations by which chance makes them differ
-	nearby = 3    // columns to either side that tell how much chance there is
+	minDifference    = 0.05 // part of the middle value by which values differ without meaning anything
+	chanceDeviations = 3    // standard deviations by which chance makes them differ
+	chanceColumns    = 3    // columns to either side that tell how much chance there is
 )
 
-// Heat draws rows of shades, one column a cell: how a value compares with the middle one of its column,
+// DrawHeat draws rows of shades, one column a cell: how a value compares with the middle one of its column,
 //
 //	░ lower   ▒ within half a step   ▓ higher   █ by a step and a half
 //
 // A step is a quarter of the column's range, but at least 2 `alike` of the middle value, and 2 `chance` standard
 // deviations of what does not last: rows whose places change from column to column look even, and one that stays above
 // the others does not.
-func Heat(g *cell.Grid, x, y int, rows [][]view.Bucket, role cell.Role) {
+func DrawHeat(g *cell.Grid, x, y int, rows [][]view.Bucket, role cell.Role) {
 	if len(rows) == 0 {
 		return
 	}
-	mid, jump := middles(distinct(rows))
+	mid, jump := columnMedians(distinct(rows))
 	for c := range rows[0] {
 		lo, hi := math.Inf(1), math.Inf(-1)
 		for _, r := range rows {
@@ -32,7 +32,7 @@ func Heat(g *cell.Grid, x, y int, rows [][]view.Bucket, role cell.Role) {
 				lo, hi = min(lo, r[c].Mean()), max(hi, r[c].Mean())
 			}
 		}
-		step := max((hi-lo)/4, 2*alike*math.Abs(mid[c]), 2*chance*around(jump, c), least)
+		step := max((hi-lo)/4, 2*minDifference*math.Abs(mid[c]), 2*chanceDeviations*meanAround(jump, c), minMagnitude)
 		for i, r := range rows {
 			if !r[c].Empty() {
 				n := 1.0 // alike, where values are too large to compare
@@ -45,8 +45,8 @@ func Heat(g *cell.Grid, x, y int, rows [][]view.Bucket, role cell.Role) {
 	}
 }
 
-// Even says whether all values of a map are one, and which: there is nothing to compare then.
-func Even(rows [][]view.Bucket) (x float64, ok bool) {
+// AllEqual says whether all values of a map are one, and which: there is nothing to compare then.
+func AllEqual(rows [][]view.Bucket) (x float64, ok bool) {
 	lo, hi := math.Inf(1), math.Inf(-1)
 	for _, r := range rows {
 		for _, b := range r {
@@ -58,9 +58,9 @@ func Even(rows [][]view.Bucket) (x float64, ok bool) {
 	return lo, lo == hi
 }
 
-// Hold fills columns without values with what was before them, but for those in which nobody measured and those behind
+// FillGaps fills columns without values with what was before them, but for those in which nobody measured and those behind
 // the last value: a series that has a point every few columns is no stripes.
-func Hold(cols []view.Bucket, void []bool) []view.Bucket {
+func FillGaps(cols []view.Bucket, void []bool) []view.Bucket {
 	last := len(cols) - 1
 	for last >= 0 && cols[last].Empty() {
 		last--
@@ -83,10 +83,10 @@ func distinct(rows [][]view.Bucket) (out [][]view.Bucket) {
 	return out
 }
 
-// middles are the median of each column, and what chance makes of it: the standard deviation of a row's distance to it,
+// columnMedians are the median of each column, and what chance makes of it: the standard deviation of a row's distance to it,
 // from the median jump of those distances since the last column with values, NaN where there is none. Of normal values
 // that is 0.6745 sqrt(2) deviations.
-func middles(rows [][]view.Bucket) (mid, jump []float64) {
+func columnMedians(rows [][]view.Bucket) (mid, jump []float64) {
 	n, w := len(rows), len(rows[0])
 	mid, jump = make([]float64, w), make([]float64, w)
 	before, seen := make([]float64, n), make([]bool, n)
@@ -114,10 +114,10 @@ func middles(rows [][]view.Bucket) (mid, jump []float64) {
 	return mid, jump
 }
 
-// around is the mean of what is known near column c, 0 where nothing is.
-func around(jump []float64, c int) float64 {
+// meanAround is the mean of what is known near column c, 0 where nothing is.
+func meanAround(jump []float64, c int) float64 {
 	sum, n := 0.0, 0.0
-	for _, x := range jump[max(0, c-nearby):min(len(jump), c+nearby+1)] {
+	for _, x := range jump[max(0, c-chanceColumns):min(len(jump), c+chanceColumns+1)] {
 		if x == x {
 			sum, n = sum+x, n+1
 		}

@@ -21,7 +21,7 @@ func heat(members, cols int, f func(i, c int) float64) []string {
 		rows[i] = Of(x)
 	}
 	g := cell.New(cols, members)
-	Heat(g, 0, 0, rows, 0)
+	DrawHeat(g, 0, 0, rows, 0)
 	return strings.Split(cell.Plainly(false).String(g), "\n")
 }
 
@@ -86,7 +86,7 @@ func TestEven(t *testing.T) {
 		}
 		return out
 	}
-	if x, ok := Even(rows(func(int, int) float64 { return 0.25 })); !ok || x != 0.25 {
+	if x, ok := AllEqual(rows(func(int, int) float64 { return 0.25 })); !ok || x != 0.25 {
 		t.Errorf("an even map has %g, %v", x, ok)
 	}
 	for name, f := range map[string]func(i, c int) float64{
@@ -94,7 +94,7 @@ func TestEven(t *testing.T) {
 		"rounds":    func(_, c int) float64 { return float64(c) },
 		"nothing":   func(int, int) float64 { return math.NaN() },
 	} {
-		if x, ok := Even(rows(f)); ok {
+		if x, ok := AllEqual(rows(f)); ok {
 			t.Errorf("%s: it is even at %g", name, x)
 		}
 	}

@@ -14,19 +14,19 @@ const (
 	gain   = 2   // an axis is shortened where that makes what it keeps so many times as high
 )
 
-// Robust is [Fit] of what is not far outside: one divergence, or the first rounds, would press everything else onto a
+// Robust is [FitAxis] of what is not far outside: one divergence, or the first rounds, would press everything else onto a
 // line. Of each curve that is held, it is what is not far outside of that curve itself, however few of all values those
 // are. What lies outside is marked by [Draw].
 func Robust(log bool, held [][]view.Bucket, sets ...[]view.Bucket) Axis {
 	sets = append(slices.Clone(held), sets...)
-	full := Fit(log, sets...)
-	all := scaled(full.Log, sets...)
+	full := FitAxis(log, sets...)
+	all := columnEnds(full.Log, sets...)
 	if len(all) == 0 {
 		return full
 	}
 	lo, hi := bulk(all)
 	for _, h := range held {
-		if own := scaled(full.Log, h); len(own) > 0 {
+		if own := columnEnds(full.Log, h); len(own) > 0 {
 			l, u := bulk(own)
 			lo, hi = min(lo, l), max(hi, u)
 		}
@@ -40,8 +40,8 @@ func Robust(log bool, held [][]view.Bucket, sets ...[]view.Bucket) Axis {
 	return Span(full.Log, lo, hi)
 }
 
-// scaled are the ends of all columns as the axis has them, ascending.
-func scaled(log bool, sets ...[]view.Bucket) (all []float64) {
+// columnEnds are the ends of all columns as the axis has them, ascending.
+func columnEnds(log bool, sets ...[]view.Bucket) (all []float64) {
 	for _, s := range sets {
 		for _, b := range s {
 			if b.Empty() {

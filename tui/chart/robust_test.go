@@ -35,7 +35,7 @@ func TestRobustAxis(t *testing.T) {
 		"constant":             {false, curve(func(int, float64) float64 { return 1 }), false},
 		"none":                 {false, make([]view.Bucket, 100), false},
 	} {
-		a, full := Robust(c.log, nil, c.cols), Fit(c.log, c.cols)
+		a, full := Robust(c.log, nil, c.cols), FitAxis(c.log, c.cols)
 		if got := a != full; got != c.clip {
 			t.Errorf("%s: the axis is %+v, and %+v of everything", name, a, full)
 		}

@@ -7,7 +7,7 @@ import (
 	"brood/tui/cell"
 )
 
-var steps = []rune("▁▂▃▄▅▆▇█")
+var sparkRunes = []rune("▁▂▃▄▅▆▇█")
 
 // Spark draws one row of means, from the axis' low to its high; a column without values repeats the one before it, but
 // for those in which nobody measured (nil: none).
@@ -18,16 +18,16 @@ func Spark(g *cell.Grid, x, y int, cols []view.Bucket, void []bool, a Axis, role
 			level = -1
 		}
 		if !b.Empty() {
-			level = len(steps) - 1 - a.Dot(b.Mean(), len(steps))
+			level = len(sparkRunes) - 1 - a.Dot(b.Mean(), len(sparkRunes))
 		}
 		if level >= 0 {
-			g.Set(x+i, y, steps[level], role)
+			g.Set(x+i, y, sparkRunes[level], role)
 		}
 	}
 }
 
-// Sparks is a row as [Spark] draws it.
-func Sparks(cols []view.Bucket, a Axis) string {
+// Sparkline is a row as [Spark] draws it.
+func Sparkline(cols []view.Bucket, a Axis) string {
 	g := cell.New(len(cols), 1)
 	Spark(g, 0, 0, cols, nil, a, cell.Plain)
 	out := make([]rune, len(cols))
@@ -81,19 +81,19 @@ func Shade(x, top float64) rune {
 	return shades[1+int(math.Round(min(x/top, 1)*float64(len(shades)-2)))]
 }
 
-// lines are the colours of kinds that lie beside each other.
-var lines = []cell.Role{cell.Centre, cell.Member, cell.Median, cell.Predicted, cell.Marks, cell.Key}
+// kindRoles are the colours of kinds that lie beside each other.
+var kindRoles = []cell.Role{cell.Centre, cell.Member, cell.Median, cell.Predicted, cell.Marks, cell.Key}
 
-// Letter names a kind: a to z and A to Z, again for those beyond, in a colour that also tells it from its neighbours.
-func Letter(kind int) (rune, cell.Role) {
+// KindLetter names a kind: a to z and A to Z, again for those beyond, in a colour that also tells it from its neighbours.
+func KindLetter(kind int) (rune, cell.Role) {
 	const names = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ"
 	kind = max(kind, 0)
-	return rune(names[kind%len(names)]), lines[kind%len(lines)]
+	return rune(names[kind%len(names)]), kindRoles[kind%len(kindRoles)]
 }
 
-// Kinds draws rows of letters, one column a cell: of several kinds in a column the highest. A column without values
+// DrawKinds draws rows of letters, one column a cell: of several kinds in a column the highest. A column without values
 // shows what was before.
-func Kinds(g *cell.Grid, x, y int, rows [][]view.Bucket) {
+func DrawKinds(g *cell.Grid, x, y int, rows [][]view.Bucket) {
 	for i, r := range rows {
 		kind := -1
 		for c, b := range r {
@@ -101,7 +101,7 @@ func Kinds(g *cell.Grid, x, y int, rows [][]view.Bucket) {
 				kind = int(b.Max)
 			}
 			if kind >= 0 {
-				letter, role := Letter(kind)
+				letter, role := KindLetter(kind)
 				g.Set(x+c, y+i, letter, role)
 			}
 		}

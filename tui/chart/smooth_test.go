@@ -86,7 +86,7 @@ func TestRawTraceDecodesBehindItsSmoothedCurve(t *testing.T) {
 			hi := lo + rng.Float64()
 			cols[i] = view.Bucket{Min: lo, Max: hi, Sum: lo + hi, Count: 2}
 		}
-		a := Fit(false, cols)
+		a := FitAxis(false, cols)
 		g := cell.New(r.W, r.H)
 		Draw(g, r, Chart{To: 9, Axis: a, Layers: []Layer{{Columns: cols, Role: cell.Raw}, {Columns: Smooth(0.9, nil, cols, nil), Role: cell.Centre}}})
 		top, bottom := decode(g, p)

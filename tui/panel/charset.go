@@ -2,8 +2,8 @@ package panel
 
 import "strings"
 
-// Charset decides what is written where nobody said so.
-func (o *Options) Charset(env []string) { o.ASCII = o.ASCII || !o.Unicode && ASCIIOnly(env) }
+// DetectCharset decides what is written where nobody said so.
+func (o *Options) DetectCharset(env []string) { o.ASCII = o.ASCII || !o.Unicode && ASCIIOnly(env) }
 
 // ASCIIOnly reports whether a terminal shows no more than ASCII, as its environment of "K=V" has it: a Linux console,
 // whose font lacks most of what charts are drawn with, or a locale of another encoding than UTF-8. Without a locale it

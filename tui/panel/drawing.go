@@ -19,8 +19,8 @@ func Explain(g *cell.Grid, r cell.Rect, text string) {
 	}
 }
 
-// Minus returns the columns with negated values.
-func Minus(cols []view.Bucket) []view.Bucket {
+// Negate returns the columns with negated values.
+func Negate(cols []view.Bucket) []view.Bucket {
 	for i, b := range cols {
 		if !b.Empty() {
 			cols[i] = view.Bucket{Min: -b.Max, Max: -b.Min, Sum: -b.Sum, Count: b.Count}
@@ -44,7 +44,7 @@ func plainGlyph(role cell.Role) rune {
 	return '-'
 }
 
-func Glyphs(layers []chart.Layer) {
+func SetGlyphs(layers []chart.Layer) {
 	for i := range layers {
 		layers[i].Glyph = plainGlyph(layers[i].Role)
 	}
@@ -88,8 +88,8 @@ func DrawHints(g *cell.Grid, x, y, end int, keys [][2]string) {
 	}
 }
 
-// Middle is the median of values in order.
-func Middle(l []view.Value) float64 {
+// Median is the median of values in order.
+func Median(l []view.Value) float64 {
 	x := make([]float64, len(l))
 	for i, v := range l {
 		x[i] = v.X
@@ -97,19 +97,19 @@ func Middle(l []view.Value) float64 {
 	return view.Median(x)
 }
 
-// DrawTyped draws a line of text with its cursor.
-func DrawTyped(m *Host, g *cell.Grid, x, y, w int, l *Line) {
-	from := max(0, l.At-w+1)
+// DrawInput draws a line of text with its cursor.
+func DrawInput(m *Host, g *cell.Grid, x, y, w int, l *TextInput) {
+	from := max(0, l.Cursor-w+1)
 	g.Text(x, y, w, cell.Staged, string(l.Runes[from:min(len(l.Runes), from+w)]))
-	c := g.At(x+l.At-from, y)
-	g.Set(x+l.At-from, y, c.R, cell.Chosen)
+	c := g.At(x+l.Cursor-from, y)
+	g.Set(x+l.Cursor-from, y, c.R, cell.Chosen)
 	if m.Opt.NoColor && c.R == ' ' {
-		g.Set(x+l.At-from, y, '_', cell.Chosen)
+		g.Set(x+l.Cursor-from, y, '_', cell.Chosen)
 	}
 }
 
-// BlockName returns the name of a range of members.
-func BlockName(ids []engine.Member) string {
+// MemberRange returns the name of a range of members.
+func MemberRange(ids []engine.Member) string {
 	name := fmt.Sprintf("m%d", ids[0])
 	if n := len(ids); n > 1 {
 		name += fmt.Sprintf("-%d", ids[n-1])

@@ -5,12 +5,12 @@ import "strings"
 // Filters are what the entries of a list must hold, by list, and the one being typed. A filter works while it is typed.
 type Filters struct {
 	Text   map[string]string
-	Typing *Line
+	Typing *TextInput
 	List   string // that is being typed for
 }
 
-// Passes says whether an entry of a list, given by its texts, holds what was typed, in whatever case.
-func (m *Host) Passes(list string, texts ...string) bool {
+// MatchesFilter says whether an entry of a list, given by its texts, holds what was typed, in whatever case.
+func (m *Host) MatchesFilter(list string, texts ...string) bool {
 	want := strings.ToLower(m.Filters.Text[list])
 	return want == "" || strings.Contains(strings.ToLower(strings.Join(texts, " ")), want)
 }
@@ -30,7 +30,7 @@ func (m *Host) FilterNote(list, note string) string {
 	return note + " · " + text
 }
 
-// Nothing says that a list's filter lets no entry through.
-func (m *Host) Nothing(list, entry string) string {
+// NoMatchText says that a list's filter lets no entry through.
+func (m *Host) NoMatchText(list, entry string) string {
 	return "no " + entry + " holds \"" + m.Filters.Text[list] + "\": esc clears the filter"
 }

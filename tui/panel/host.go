@@ -65,18 +65,18 @@ type Host struct {
 
 // Workbench is what a panel may request. The model of the workbench implements it; call it from Update only.
 type Workbench interface {
-	Send(c event.Command) tea.Cmd       // sends a command to the run; the receipt arrives as a ReceiptMsg
-	Sign(c event.Command) event.Command // sets id and author of a command
-	Answered(msg ReceiptMsg)            // shows the result of a command
-	Run(line string) tea.Cmd            // runs a line of the command line
-	Enter(msg OpenedMsg) tea.Cmd        // closes the shown session and shows another
-	Remember() tea.Cmd                  // saves Opt.Settings
-	OpenScreen(i int) tea.Cmd           // opens the screen with index i
-	Home() int                          // index of the screen that lists runs; -1: there is none
-	Leads(id ID) bool                   // reports whether the panel leads the open screen
-	Has(id ID) bool                     // reports whether the panel belongs to the open screen, at any size
-	Layout()                            // recomputes Placed
-	FocusLead()                         // moves the focus to the leading panel of the open screen
+	Send(c event.Command) tea.Cmd        // sends a command to the run; the receipt arrives as a ReceiptMsg
+	Sign(c event.Command) event.Command  // sets id and author of a command
+	ShowReceipt(msg ReceiptMsg)          // shows the result of a command
+	Run(line string) tea.Cmd             // runs a line of the command line
+	SwitchSession(msg OpenedMsg) tea.Cmd // closes the shown session and shows another
+	SaveSettings() tea.Cmd               // saves Opt.Settings
+	OpenScreen(i int) tea.Cmd            // opens the screen with index i
+	HomeScreen() int                     // index of the screen that lists runs; -1: there is none
+	LeadsScreen(id ID) bool              // reports whether the panel leads the open screen
+	HasPanel(id ID) bool                 // reports whether the panel belongs to the open screen, at any size
+	PlacePanels()                        // recomputes Placed
+	FocusLead()                          // moves the focus to the leading panel of the open screen
 }
 
 // Toast is a temporary message in the key line.

@@ -15,8 +15,8 @@ import (
 // hugePeriod is how often a huge terminal is asked for its size.
 const hugePeriod = 300 * time.Millisecond
 
-// screenOf is a terminal's size as a screen may have it, see [bounded].
-func screenOf(w, h int) (width, height int) { return min(w, MaxWidth), min(h, MaxHeight) }
+// clampSize is a terminal's size as a screen may have it, see [bounded].
+func clampSize(w, h int) (width, height int) { return min(w, MaxWidth), min(h, MaxHeight) }
 
 // HugeTerminal is the terminal that out is, where it begins larger than a screen may be; nil where it does not. Bubble
 // Tea makes a screen of the size that a terminal has at its start before any message can say another one.
@@ -29,20 +29,20 @@ func HugeTerminal(out io.Writer) term.File {
 		return nil
 	}
 	w, h, err := term.GetSize(f.Fd())
-	if sw, sh := screenOf(w, h); err != nil || sw == w && sh == h {
+	if sw, sh := clampSize(w, h); err != nil || sw == w && sh == h {
 		return nil
 	}
 	return f
 }
 
-// OnHuge are the options of a program on a huge terminal: it writes there as to no terminal.
-func OnHuge(f term.File, env []string) []tea.ProgramOption {
+// HugeTerminalOptions are the options of a program on a huge terminal: it writes there as to no terminal.
+func HugeTerminalOptions(f term.File, env []string) []tea.ProgramOption {
 	return []tea.ProgramOption{tea.WithOutput(struct{ io.Writer }{f}), tea.WithColorProfile(colorprofile.Detect(f, env)),
 		tea.WithWindowSize(MaxWidth, MaxHeight)}
 }
 
-// WatchHuge tells a program of the sizes that its terminal has until ctx ends.
-func WatchHuge(ctx context.Context, f term.File, p *tea.Program) {
+// WatchHugeTerminal tells a program of the sizes that its terminal has until ctx ends.
+func WatchHugeTerminal(ctx context.Context, f term.File, p *tea.Program) {
 	tick := time.NewTicker(hugePeriod)
 	defer tick.Stop()
 	var last tea.WindowSizeMsg

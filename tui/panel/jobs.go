@@ -30,8 +30,8 @@ func (j *Jobs) Run(f func() tea.Msg) tea.Cmd {
 	}
 }
 
-// End waits for the jobs at work; later ones do nothing.
-func (j *Jobs) End() {
+// Close waits for the jobs at work; later ones do nothing.
+func (j *Jobs) Close() {
 	j.mu.Lock()
 	j.closed = true
 	j.mu.Unlock()

@@ -9,8 +9,8 @@ import (
 	"brood/runtime/view"
 )
 
-// Label returns the displayed label of a knob; its name if the terminal cannot show the label.
-func (m *Host) Label(k optim.Knob) string {
+// KnobLabel returns the displayed label of a knob; its name if the terminal cannot show the label.
+func (m *Host) KnobLabel(k optim.Knob) string {
 	ascii := !strings.ContainsFunc(k.Label, func(r rune) bool { return r > unicode.MaxASCII })
 	if k.Label == "" || m.Opt.ASCII && !ascii {
 		return k.Name
@@ -18,19 +18,19 @@ func (m *Host) Label(k optim.Knob) string {
 	return k.Label
 }
 
-// LabelOf returns the label of a knob of the run by its name. It returns any other word unchanged.
-func (m *Host) LabelOf(name string) string {
+// KnobLabelByName returns the label of a knob of the run by its name. It returns any other word unchanged.
+func (m *Host) KnobLabelByName(name string) string {
 	for _, k := range m.AllKnobs() {
 		if k.Name == name {
-			return m.Label(k)
+			return m.KnobLabel(k)
 		}
 	}
 	return name
 }
 
-// About returns the title of a knob, after its name if the label differs from it.
-func (m *Host) About(k optim.Knob) string {
-	if m.Label(k) == k.Name {
+// KnobTitle returns the title of a knob, after its name if the label differs from it.
+func (m *Host) KnobTitle(k optim.Knob) string {
+	if m.KnobLabel(k) == k.Name {
 		return k.Title
 	}
 	return k.Name + ": " + k.Title
@@ -38,15 +38,15 @@ func (m *Host) About(k optim.Knob) string {
 
 // AllKnobs returns the knobs of the run.
 func (m *Host) AllKnobs() []optim.Knob {
-	out := []optim.Knob{m.population()}
+	out := []optim.Knob{m.populationKnob()}
 	if m.Alg != nil {
 		out = append(out, m.Alg.Shown()...)
 	}
 	return out
 }
 
-// population returns the pseudo-knob of the population size, at the top of the rail.
-func (m *Host) population() optim.Knob {
+// populationKnob returns the pseudo-knob of the population size, at the top of the rail.
+func (m *Host) populationKnob() optim.Knob {
 	n := max(1, len(m.Shown.Members().Members))
 	return optim.Knob{
 		Name:    view.MembersKnob,
@@ -61,11 +61,11 @@ func (m *Host) population() optim.Knob {
 	}
 }
 
-// OnKnobs reports whether a panel of knobs has the focus.
-func (m *Host) OnKnobs() bool { return m.Focus == Knobs || m.Focus == Schedules }
+// KnobsFocused reports whether a panel of knobs has the focus.
+func (m *Host) KnobsFocused() bool { return m.Focus == Knobs || m.Focus == Schedules }
 
-// Current returns the value of a knob in the next round.
-func (m *Host) Current(k optim.Knob) float64 {
+// KnobValue returns the value of a knob in the next round.
+func (m *Host) KnobValue(k optim.Knob) float64 {
 	if k.Name == view.MembersKnob || m.Knobs == nil {
 		return k.Default
 	}

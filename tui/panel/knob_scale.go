@@ -9,11 +9,11 @@ import (
 	"brood/optim"
 )
 
-// tenth returns the n-th logarithmic step of a decade: ten steps to a factor of ten, in round numbers.
-func tenth(n int) float64 { return [...]float64{1, 1.25, 1.6, 2, 2.5, 3.2, 4, 5, 6.4, 8}[n] }
+// decadeStep returns the n-th logarithmic step of a decade: ten steps to a factor of ten, in round numbers.
+func decadeStep(n int) float64 { return [...]float64{1, 1.25, 1.6, 2, 2.5, 3.2, 4, 5, 6.4, 8}[n] }
 
-// Step returns the next value up or down on the scale of the knob, within its bounds.
-func Step(k optim.Knob, x float64, up bool) float64 {
+// NextValue returns the next value up or down on the scale of the knob, within its bounds.
+func NextValue(k optim.Knob, x float64, up bool) float64 {
 	d := 1.0
 	if !up {
 		d = -1
@@ -56,7 +56,7 @@ func logStep(x float64, up bool) float64 {
 		for ; i >= 10; i -= 10 {
 			e *= 10
 		}
-		y, _ := strconv.ParseFloat(strconv.FormatFloat(tenth(i)*e, 'g', 4, 64), 64)
+		y, _ := strconv.ParseFloat(strconv.FormatFloat(decadeStep(i)*e, 'g', 4, 64), 64)
 		return y
 	}
 	if up {
@@ -73,8 +73,8 @@ func logStep(x float64, up bool) float64 {
 	}
 }
 
-// Short formats a value in at most nine characters.
-func Short(k optim.Knob, x float64) string {
+// KnobText formats a value in at most nine characters.
+func KnobText(k optim.Knob, x float64) string {
 	if len(k.Choices) > 0 {
 		return k.Format(x)
 	}
@@ -84,7 +84,7 @@ func Short(k optim.Knob, x float64) string {
 	return fmt.Sprintf("%.4g", x)
 }
 
-func Limits(k optim.Knob) string {
+func BoundsText(k optim.Knob) string {
 	unit := ""
 	if k.Unit != "" {
 		unit = " " + k.Unit
@@ -92,5 +92,5 @@ func Limits(k optim.Knob) string {
 	if len(k.Choices) > 0 {
 		return ": " + strings.Join(k.Choices, ", ")
 	}
-	return fmt.Sprintf("  %s–%s%s", Short(k, k.Min), Short(k, k.Max), unit)
+	return fmt.Sprintf("  %s–%s%s", KnobText(k, k.Min), KnobText(k, k.Max), unit)
 }

@@ -19,7 +19,7 @@ func (m *Host) Marks() (out []chart.Mark) {
 		}
 		text := k.Text
 		if name, rest, edit := strings.Cut(text, " "); edit {
-			text = m.LabelOf(name) + " " + rest
+			text = m.KnobLabelByName(name) + " " + rest
 		}
 		if k.Who != m.Opt.By && k.Who != "" {
 			text += " " + k.Who
@@ -49,14 +49,14 @@ func (m *Host) LossSeries() (s *view.Series, title, unit string) {
 	return m.Shown.Find(m.MainSeries()), title, m.Shown.Config.Unit(unit)
 }
 
-// CentreOf returns the values of the centre, which are losses. For an objective they are negated to the fitness that
+// CentreColumns returns the values of the centre, which are losses. For an objective they are negated to the fitness that
 // the user defined.
-func (m *Host) CentreOf(s *view.Series) func(edges []uint64) []view.Bucket {
-	of := ColumnsOf(s, view.Whole)
+func (m *Host) CentreColumns(s *view.Series) func(edges []uint64) []view.Bucket {
+	of := MemberColumns(s, view.Whole)
 	if !m.Shown.Config.Maximises() {
 		return of
 	}
-	return func(edges []uint64) []view.Bucket { return Minus(of(edges)) }
+	return func(edges []uint64) []view.Bucket { return Negate(of(edges)) }
 }
 
 // UnlabelledMarks returns the marks without texts, which another panel shows.

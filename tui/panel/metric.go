@@ -14,7 +14,7 @@ import (
 
 // Metric is something that a run measured over the rounds, as a chart of the Charts screen.
 type Metric struct {
-	Id     string // in settings and on the command line: a series' name, or one of those below
+	ID     string // in settings and on the command line: a series' name, or one of those below
 	Title  string
 	text   func(float64) string // of a value; nil: Number
 	axis   func(float64) string // see tile
@@ -32,7 +32,7 @@ const (
 // Metrics are all that have something to say now, the more telling before: nothing is drawn that has no value.
 func (m *Host) Metrics() (out []Metric) {
 	v := m.Shown
-	done := append([]string{view.CentreLoss, m.MainSeries()}, kin...)
+	done := append([]string{view.CentreLoss, m.MainSeries()}, lineageSeries...)
 	add := func(x Metric, all ...*view.Series) {
 		for _, s := range all {
 			if lo, hi := s.Rounds(); s != nil && hi > lo {
@@ -47,45 +47,45 @@ func (m *Host) Metrics() (out []Metric) {
 	if unit != "" {
 		title += "  " + unit
 	}
-	add(Metric{Id: lossMetric, Title: title, log: !v.Config.Maximises()}, main, v.Find(view.CentreLoss))
+	add(Metric{ID: lossMetric, Title: title, log: !v.Config.Maximises()}, main, v.Find(view.CentreLoss))
 	for _, x := range []Metric{
-		{Id: view.TestError, Title: "test error  percent", text: percents}, {Id: view.TestFitness, Title: "test " + v.Config.Fitness()},
-		{Id: view.TestBits, Title: "test bits a byte"}, {Id: view.TestHamming, Title: "test Hamming  percent",
+		{ID: view.TestError, Title: "test error  percent", text: percents}, {ID: view.TestFitness, Title: "test " + v.Config.Fitness()},
+		{ID: view.TestBits, Title: "test bits a byte"}, {ID: view.TestHamming, Title: "test Hamming  percent",
 			text: percents},
-		{Id: view.TestRMSE, Title: "test RMSE"}, {Id: view.TestR2, Title: "test R2"},
-		{Id: view.TestLoss, Title: "test loss", log: true},
-		{Id: view.Fitness, Title: v.Config.Fitness()}, {Id: view.Spread, Title: "spread", log: true},
+		{ID: view.TestRMSE, Title: "test RMSE"}, {ID: view.TestR2, Title: "test R2"},
+		{ID: view.TestLoss, Title: "test loss", log: true},
+		{ID: view.Fitness, Title: v.Config.Fitness()}, {ID: view.Spread, Title: "spread", log: true},
 	} {
-		done = append(done, x.Id)
-		if x.Id == view.TestLoss && v.Config.Maximises() {
+		done = append(done, x.ID)
+		if x.ID == view.TestLoss && v.Config.Maximises() {
 			continue // it is minus the test fitness
 		}
-		add(x, v.Find(x.Id))
+		add(x, v.Find(x.ID))
 	}
 	if main == nil { // it is no loss, and has a chart of its own
-		add(Metric{Id: m.MainSeries(), Title: m.SeriesTitle(m.MainSeries())}, v.Find(m.MainSeries()))
+		add(Metric{ID: m.MainSeries(), Title: m.SeriesTitle(m.MainSeries())}, v.Find(m.MainSeries()))
 	}
 	for i := range v.Series {
 		if s := &v.Series[i]; !slices.Contains(done, s.Name) {
-			add(Metric{Id: s.Name, Title: m.SeriesTitle(s.Name)}, s)
+			add(Metric{ID: s.Name, Title: m.SeriesTitle(s.Name)}, s)
 		}
 	}
 	for i := range v.Speed {
-		add(Metric{Id: v.Speed[i].Name, Title: v.Speed[i].Name, text: textfmt.Rate, floor: true}, &v.Speed[i])
+		add(Metric{ID: v.Speed[i].Name, Title: v.Speed[i].Name, text: textfmt.Rate, floor: true}, &v.Speed[i])
 	}
 	if !m.NothingSent() {
-		add(Metric{Id: BytesMetric, Title: "bytes a round", text: textfmt.Size, axis: textfmt.Brief, floor: true}, m.Operations()...)
+		add(Metric{ID: BytesMetric, Title: "bytes a round", text: textfmt.Size, axis: textfmt.ShortSize, floor: true}, m.Operations()...)
 	}
 	for _, x := range []struct {
 		of         event.Measure
 		title      string
 		text, axis func(float64) string
 	}{
-		{event.Busy, "cpu  of each process", textfmt.BusyCores, nil}, {event.Memory, "memory  of each process", textfmt.Size, textfmt.Brief},
-		{event.RoundTrip, "round trip  ms", Thousandths, Thousandths}, {event.DeviceUsed, "device memory", textfmt.Size, textfmt.Brief},
+		{event.Busy, "cpu  of each process", textfmt.OneDecimal, nil}, {event.Memory, "memory  of each process", textfmt.Size, textfmt.ShortSize},
+		{event.RoundTrip, "round trip  ms", Milliseconds, Milliseconds}, {event.DeviceUsed, "device memory", textfmt.Size, textfmt.ShortSize},
 	} {
 		add(Metric{
-			Id:    "machine." + string(x.of),
+			ID:    "machine." + string(x.of),
 			Title: x.title,
 			text:  x.text,
 			axis:  x.axis,
@@ -95,7 +95,7 @@ func (m *Host) Metrics() (out []Metric) {
 	return out
 }
 
-func Thousandths(x float64) string { return textfmt.Three(1e3 * x) }
+func Milliseconds(x float64) string { return textfmt.ThreeDigits(1e3 * x) }
 
 func percents(x float64) string { return textfmt.ScoreText(x, true) }
 
@@ -109,14 +109,14 @@ func (m *Host) Operations() (out []*view.Series) {
 	return out
 }
 
-// NameOf is what some algorithm calls a series, or the runtime, else its name. That of a knob's inverse is named as the
+// SeriesName is what some algorithm calls a series, or the runtime, else its name. That of a knob's inverse is named as the
 // knob is.
-func (m *Host) NameOf(name string) string {
+func (m *Host) SeriesName(name string) string {
 	knob, inverse := strings.CutSuffix(name, ".inverse")
 	for _, a := range m.Opt.Algorithms {
 		for _, k := range a.Knobs {
 			if inverse && k.Name == knob {
-				return "1/" + m.Label(k)
+				return "1/" + m.KnobLabel(k)
 			}
 		}
 		for _, s := range a.Series {
@@ -136,7 +136,7 @@ func (m *Host) NameOf(name string) string {
 // SeriesTitle is what the algorithm calls a series, or the runtime one of all algorithms, with its unit.
 func (m *Host) SeriesTitle(name string) string {
 	if strings.HasSuffix(name, ".inverse") {
-		return m.NameOf(name)
+		return m.SeriesName(name)
 	}
 	known := event.Series
 	if m.Alg != nil {
@@ -159,7 +159,7 @@ func (m *Host) SeriesTitle(name string) string {
 
 // tile is the metric's chart: of each series a line where it has one value, else the band of all, their median and the
 // member in focus.
-func (m *Host) TileOf(x Metric, near uint) Tile {
+func (m *Host) MetricTile(x Metric, near uint) Tile {
 	t := Tile{Title: x.Title, Axis: x.axis, log: x.log, Floor: x.floor, Near: near}
 	text := x.text
 	if text == nil {
@@ -168,63 +168,63 @@ func (m *Host) TileOf(x Metric, near uint) Tile {
 	sum := 0.0
 	for i, s := range x.Series {
 		if len(s.Members) == 0 {
-			line := LineOf(s, view.Whole, cell.Centre)
+			line := MemberCurve(s, view.Whole, cell.Centre)
 			if s.Name == view.CentreLoss {
-				line.of = m.CentreOf(s)
+				line.of = m.CentreColumns(s)
 			}
 			if len(x.Series) > 2 {
-				_, line.role = chart.Letter(i)
+				_, line.role = chart.KindLetter(i)
 			}
 			t.Curves = append(t.Curves, line)
 		} else {
 			t.Curves = append(t.Curves, Curve{series: s, of: s.Band, role: cell.Band, band: true},
 				Curve{series: s, of: s.Median, role: cell.Median, Style: chart.Thin})
-			if i, of := slices.BinarySearch(s.Members, m.Member); of && len(s.Members) > 1 && i >= 0 && m.IsOfMembers(s) {
-				line := LineOf(s, m.Member, cell.Member)
+			if i, of := slices.BinarySearch(s.Members, m.Member); of && len(s.Members) > 1 && i >= 0 && m.IsMemberSeries(s) {
+				line := MemberCurve(s, m.Member, cell.Member)
 				line.Style = chart.Dots
 				t.Curves = append(t.Curves, line)
 			}
 		}
-		value, ok := m.saidOf(s)
+		value, ok := m.metricValue(s)
 		if ok && s.Name == view.CentreLoss && m.Shown.Config.Maximises() {
 			value = 0 - value
 		}
 		switch {
 		case !ok:
 		case s.Name == view.CentreLoss && len(x.Series) > 1:
-			t.Value = "centre val " + m.Dated(s, text(value))
+			t.Value = "centre val " + m.WithRound(s, text(value))
 		case i == 0:
-			t.Value = m.Dated(s, text(value))
+			t.Value = m.WithRound(s, text(value))
 		default: // of several lines no one stands for all
 			t.Value = ""
 		}
 		sum += value
 	}
-	if x.Id == BytesMetric {
+	if x.ID == BytesMetric {
 		t.Value = text(sum)
 	}
 	return t
 }
 
-// IsOfMembers says that a series is of members, and not of processes.
-func (m *Host) IsOfMembers(s *view.Series) bool { return m.Shown.Find(s.Name) == s }
+// IsMemberSeries says that a series is of members, and not of processes.
+func (m *Host) IsMemberSeries(s *view.Series) bool { return m.Shown.Find(s.Name) == s }
 
-// saidOf is the value that stands for a series, at the cursor or now: of many the median.
-func (m *Host) saidOf(s *view.Series) (x float64, ok bool) {
-	if m.IsOfMembers(s) && m.Dropped(s) {
+// metricValue is the value that stands for a series, at the cursor or now: of many the median.
+func (m *Host) metricValue(s *view.Series) (x float64, ok bool) {
+	if m.IsMemberSeries(s) && m.Dropped(s) {
 		return 0, false
 	}
 	if len(s.Members) == 0 {
-		return m.Last(s, view.Whole)
+		return m.ShownValue(s, view.Whole)
 	}
 	var all []float64
-	if m.IsOfMembers(s) {
-		for _, v := range m.Ranked(s) {
+	if m.IsMemberSeries(s) {
+		for _, v := range m.MemberValues(s) {
 			all = append(all, v.X)
 		}
 	} else {
 		for _, w := range m.Shown.Processes {
-			if x, ok := m.Last(s, view.Process(w)); ok {
+			if x, ok := m.ShownValue(s, view.Process(w)); ok {
 				all = append(all, x)
 			}
 		}

@@ -30,14 +30,14 @@ func NoteCommand() Command {
 	}
 }
 
-// ReadNotes asks for the notes of the session.
-func (m *Host) ReadNotes() tea.Cmd {
+// LoadNotes asks for the notes of the session.
+func (m *Host) LoadNotes() tea.Cmd {
 	keeper, dir := m.Keeper(), m.Opt.Session
 	if keeper == nil || dir == "" {
 		return nil
 	}
 	ctx := m.Reading.Ctx
-	return m.Task(func() tea.Msg {
+	return m.SessionJob(func() tea.Msg {
 		notes := keeper.Noted(ctx, dir)
 		return Reply(func(m *Host) tea.Cmd {
 			if m.Opt.Session == dir {
@@ -56,7 +56,7 @@ func doNote(m *Host, args []string) (tea.Cmd, error) {
 	}
 	switch before := slices.ContainsFunc(m.Notes, func(n session.RoundNote) bool { return n.Round == at }); {
 	case m.Opt.ReadOnly:
-		return nil, errors.New(ReadOnly)
+		return nil, errors.New(ReadOnlyText)
 	case keeper == nil || dir == "":
 		return nil, errors.New("note: notes lie beside the session: write them on the machine where it is recorded")
 	case text == "-" && !before:
@@ -72,7 +72,7 @@ func doNote(m *Host, args []string) (tea.Cmd, error) {
 	if text == "" {
 		said = fmt.Sprintf("the note on round %d is gone", at)
 	}
-	return m.Task(func() tea.Msg {
+	return m.SessionJob(func() tea.Msg {
 		err := keeper.Note(ctx, dir, at, text)
 		return Reply(func(m *Host) tea.Cmd {
 			if err != nil {
@@ -80,13 +80,13 @@ func doNote(m *Host, args []string) (tea.Cmd, error) {
 				return nil
 			}
 			m.Say(cell.Good, said)
-			return m.ReadNotes()
+			return m.LoadNotes()
 		})
 	}), nil
 }
 
-// Present are the notes on rounds that are done, as far as the session is shown.
-func (m *Host) Present() []session.RoundNote {
+// ShownNotes are the notes on rounds that are done, as far as the session is shown.
+func (m *Host) ShownNotes() []session.RoundNote {
 	n := slices.IndexFunc(m.Notes, func(n session.RoundNote) bool { return n.Round > m.Shown.Progress.Rounds })
 	if n < 0 {
 		n = len(m.Notes)
@@ -96,7 +96,7 @@ func (m *Host) Present() []session.RoundNote {
 
 // noteMarks are the notes in a chart.
 func (m *Host) noteMarks() (out []chart.Mark) {
-	for _, n := range m.Present() {
+	for _, n := range m.ShownNotes() {
 		out = append(out, chart.Mark{Round: n.Round, Text: n.Text, Role: cell.Good})
 	}
 	return out
@@ -104,7 +104,7 @@ func (m *Host) noteMarks() (out []chart.Mark) {
 
 // WithNotes puts the notes among the events, behind what was recorded of the same round.
 func (m *Host) WithNotes(lane []view.Entry) []view.Entry {
-	notes := m.Present()
+	notes := m.ShownNotes()
 	if len(notes) == 0 {
 		return lane
 	}

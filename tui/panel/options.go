@@ -52,23 +52,23 @@ const (
 	MaxHeight = 120
 )
 
-// Bounded is a terminal's size, no larger than a screen may be.
-func Bounded(_ tea.Model, msg tea.Msg) tea.Msg {
+// ClampWindowSize is a terminal's size, no larger than a screen may be.
+func ClampWindowSize(_ tea.Model, msg tea.Msg) tea.Msg {
 	if size, ok := msg.(tea.WindowSizeMsg); ok {
-		size.Width, size.Height = screenOf(size.Width, size.Height)
+		size.Width, size.Height = clampSize(size.Width, size.Height)
 		return size
 	}
 	return msg
 }
 
-func (o *Options) Defaults() {
+func (o *Options) SetDefaults() {
 	if o.By == "" {
 		o.By = "operator"
 	}
 	if o.Width <= 0 || o.Height <= 0 {
 		o.Width, o.Height = 80, 24
 	}
-	o.Width, o.Height = screenOf(o.Width, o.Height)
+	o.Width, o.Height = clampSize(o.Width, o.Height)
 	if o.Clock == nil {
 		o.Clock = time.Now
 	}

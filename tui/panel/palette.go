@@ -13,23 +13,23 @@ import (
 // Palette finds any action by its words: the workbench's keys, commands and screens, or of a panel what there is to
 // choose.
 type Palette struct {
-	Line
-	Title  string // "": palette
-	Chosen int
-	All    []Choice
+	TextInput
+	Title   string // "": palette
+	Chosen  int
+	Choices []PaletteEntry
 }
 
-type Choice struct {
+type PaletteEntry struct {
 	Title, Key string
 	Do         func(*Host) tea.Cmd
 }
 
 // Matches are the choices that hold the typed letters in order: first those of which a word begins with them, then
 // those that hold them together.
-func (p *Palette) Matches() (out []Choice) {
+func (p *Palette) Matches() (out []PaletteEntry) {
 	text := strings.ToLower(p.Text())
-	var words, parts []Choice
-	for _, c := range p.All {
+	var words, parts []PaletteEntry
+	for _, c := range p.Choices {
 		title, rest := strings.ToLower(c.Title), []rune(text)
 		for _, r := range title {
 			if len(rest) > 0 && r == rest[0] {
@@ -63,7 +63,7 @@ func (p *Palette) Key(m *Host, name, text string) tea.Cmd {
 			return found[p.Chosen].Do(m)
 		}
 	default:
-		p.Line.Key(name, text)
+		p.TextInput.Key(name, text)
 		p.Chosen = 0
 	}
 	return nil
@@ -79,7 +79,7 @@ func (p *Palette) Draw(_ *Host, g *cell.Grid) cell.Rect {
 	for i := 0; i < n && first+i < len(found); i++ {
 		c, y := found[first+i], in.Y+1+i
 		if first+i == p.Chosen {
-			g.Paint(cell.Rect{X: in.X, Y: y, W: in.W, H: 1}, cell.Chosen)
+			g.SetRole(cell.Rect{X: in.X, Y: y, W: in.W, H: 1}, cell.Chosen)
 			g.Set(in.X, y, '▸', cell.Chosen)
 			g.Text(in.X+2, y, in.W-16, cell.Chosen, c.Title)
 			g.Right(in.X+in.W-1, y, 12, cell.Chosen, c.Key)

@@ -17,7 +17,7 @@ type ID string
 // All functions run on the goroutine of Update and View, except the inner function of Export. They must not do I/O:
 // what reads, sends or waits is a tea.Cmd.
 type Panel struct {
-	Id     ID
+	ID     ID
 	Title  func(*Host) (title, note string)
 	Draw   func(m *Host, g *cell.Grid, r cell.Rect) // draws within its border; r is the inside of the border
 	Line   func(m *Host, g *cell.Grid, r cell.Rect) // draws in less space than a border takes; nil: shows nothing there
@@ -80,9 +80,9 @@ type Reply func(*Host) tea.Cmd
 
 // OpenedMsg is the result of opening or starting a session.
 type OpenedMsg struct {
-	Opened Opened
-	Said   string // message for the user; "": none
-	Err    error
+	Opened  Opened
+	Message string // message for the user; "": none
+	Err     error
 }
 
 // ReceiptMsg is the answer of the run to a command.

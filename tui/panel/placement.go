@@ -7,11 +7,11 @@ import (
 // Placement is a panel's area in a frame.
 type Placement struct {
 	Panel ID
-	At    cell.Rect
+	Area  cell.Rect
 }
 
-// Ids are the panels of a layout, each once.
-func Ids(placed []Placement) (out []ID) {
+// PanelIDs are the panels of a layout, each once.
+func PanelIDs(placed []Placement) (out []ID) {
 	for _, p := range placed {
 		out = append(out, p.Panel)
 	}
@@ -20,9 +20,9 @@ func Ids(placed []Placement) (out []ID) {
 
 // What fits where.
 const (
-	LeastW, LeastH = 60, 12 // below: vital numbers
-	PanelsW        = 80     // several panels
-	FullW          = 120    // the rail has a place
-	WideW          = 160    // and the population beside the loss
-	RailW          = 40
+	MinW, MinH = 60, 12 // below: vital numbers
+	PanelsW    = 80     // several panels
+	FullW      = 120    // the rail has a place
+	WideW      = 160    // and the population beside the loss
+	RailW      = 40
 )

@@ -16,8 +16,8 @@ func (e NoRows) Error() string {
 	return "there is nothing to write of " + e.Panel + " yet: no file is made"
 }
 
-// Plainly exports what asks nothing of the model.
-func Plainly(table func(*view.View) Rows) func(*Host) func(*view.View) Rows {
+// ViewExport exports what asks nothing of the model.
+func ViewExport(table func(*view.View) Rows) func(*Host) func(*view.View) Rows {
 	return func(*Host) func(*view.View) Rows { return table }
 }
 
@@ -45,7 +45,7 @@ func PointRows(all ...*view.Series) Rows {
 			for i, b := range cols {
 				if !b.Empty() {
 					from := lo + uint64(i)*w
-					out = append(out, []string{s.Name, member, textfmt.Uints(from), textfmt.Uints(min(from+w, hi) - 1), textfmt.Uints(b.Count), textfmt.Exact(b.Min),
+					out = append(out, []string{s.Name, member, textfmt.Uint(from), textfmt.Uint(min(from+w, hi) - 1), textfmt.Uint(b.Count), textfmt.Exact(b.Min),
 						textfmt.Exact(b.Mean()), textfmt.Exact(b.Max)})
 				}
 			}
@@ -57,7 +57,7 @@ func PointRows(all ...*view.Series) Rows {
 		}
 		put("median", s.Median(view.Even(lo, end, n)))
 		for _, id := range s.Members {
-			put(textfmt.MemberText(id), s.Columns(id, view.Even(lo, end, n)))
+			put(textfmt.MemberID(id), s.Columns(id, view.Even(lo, end, n)))
 		}
 	}
 	return out
@@ -73,7 +73,7 @@ func MachineRows(v *view.View) Rows {
 		}
 		process := map[string]string{}
 		for _, id := range s.Members {
-			process[textfmt.MemberText(id)] = ProcessName(int(id) - 1)
+			process[textfmt.MemberID(id)] = ProcessName(int(id) - 1)
 		}
 		for _, r := range PointRows(s)[1:] {
 			if name, ok := process[r[1]]; ok {
@@ -90,5 +90,5 @@ func ProcessName(worker int) string {
 	if worker == event.Here {
 		return "run"
 	}
-	return textfmt.Label(worker)
+	return textfmt.WorkerLabel(worker)
 }

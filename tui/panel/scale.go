@@ -20,8 +20,8 @@ import (
 // A chart's foot counts in whole units of its axis: rounds, or as many parts of a second or an epoch as [fine] says.
 // The window and the cursor are rounds on every axis.
 
-// Over is the axis that charts of a run are drawn over: that of rounds where the run got nowhere on the chosen one.
-func (m *Host) Over() axis.Axis {
+// ActiveAxis is the axis that charts of a run are drawn over: that of rounds where the run got nowhere on the chosen one.
+func (m *Host) ActiveAxis() axis.Axis {
 	if m.reached(m.Axis) {
 		return m.Axis
 	}
@@ -31,22 +31,22 @@ func (m *Host) Over() axis.Axis {
 // reached says whether the run got anywhere on an axis.
 func (m *Host) reached(a axis.Axis) bool {
 	c := &m.Shown.Clock
-	return len(c.Ticks) > 0 && (c.End()[a]-c.Ticks[0][a])*Fine(a) >= 1
+	return len(c.Ticks) > 0 && (c.End()[a]-c.Ticks[0][a])*AxisUnits(a) >= 1
 }
 
-// TurnAxis goes on to the next axis on which the run got anywhere.
-func (m *Host) TurnAxis() tea.Cmd {
+// NextAxis goes on to the next axis on which the run got anywhere.
+func (m *Host) NextAxis() tea.Cmd {
 	n := axis.Axis(len(axis.Names))
 	for i := range n {
-		if next := (m.Over() + 1 + i) % n; next == axis.Rounds || m.reached(next) {
-			m.drawOver(next)
+		if next := (m.ActiveAxis() + 1 + i) % n; next == axis.Rounds || m.reached(next) {
+			m.setAxis(next)
 			break
 		}
 	}
 	return nil
 }
 
-func (m *Host) drawOver(a axis.Axis) {
+func (m *Host) setAxis(a axis.Axis) {
 	m.Axis = a
 	what := "charts over " + a.String() + "s"
 	if a == axis.Seconds {
@@ -71,48 +71,48 @@ func AxisCommand() Command {
 			case err != nil:
 				return nil, err
 			case m.Opt.Source == nil:
-				return nil, errors.New(NoRun)
+				return nil, errors.New(NoRunText)
 			case a != axis.Rounds && !m.reached(a):
-				return nil, fmt.Errorf("the run has come to no %s yet: its charts stay over %ss", a, m.Over())
+				return nil, fmt.Errorf("the run has come to no %s yet: its charts stay over %ss", a, m.ActiveAxis())
 			}
-			m.drawOver(a)
+			m.setAxis(a)
 			return nil, nil
 		},
 	}
 }
 
-// Spot is where a round that was done is on the axis, in units of the foot.
-func (m *Host) Spot(r uint64) uint64 {
-	a := m.Over()
+// AxisPosition is where a round that was done is on the axis, in units of the foot.
+func (m *Host) AxisPosition(r uint64) uint64 {
+	a := m.ActiveAxis()
 	if a == axis.Rounds {
 		return r
 	}
-	return uint64(max(0, m.Shown.Clock.At(a, axis.Rounds, float64(r))*Fine(a)))
+	return uint64(max(0, m.Shown.Clock.At(a, axis.Rounds, float64(r))*AxisUnits(a)))
 }
 
-// SpotText says where a round is on the axis.
-func (m *Host) SpotText(r uint64) string {
-	a := m.Over()
-	return PlaceText(a, float64(m.Spot(r))/Fine(a))
+// AxisPositionText says where a round is on the axis.
+func (m *Host) AxisPositionText(r uint64) string {
+	a := m.ActiveAxis()
+	return AxisValueText(a, float64(m.AxisPosition(r))/AxisUnits(a))
 }
 
 // roundAt is the first round that is at x of the foot, or behind it.
 func (m *Host) roundAt(x float64) uint64 {
-	if a := m.Over(); a != axis.Rounds {
-		x = m.Shown.Clock.At(axis.Rounds, a, x/Fine(a))
+	if a := m.ActiveAxis(); a != axis.Rounds {
+		x = m.Shown.Clock.At(axis.Rounds, a, x/AxisUnits(a))
 	}
 	return uint64(max(0, math.Ceil(x-1e-6)))
 }
 
-// Foot is what charts show of the axis, in its units: [from, to).
-func (m *Host) Foot() (from, to uint64) { return m.footOf(m.Rounds()) }
+// AxisRange is what charts show of the axis, in its units: [from, to).
+func (m *Host) AxisRange() (from, to uint64) { return m.axisRangeOf(m.Rounds()) }
 
-func (m *Host) footOf(lo, hi uint64) (from, to uint64) {
+func (m *Host) axisRangeOf(lo, hi uint64) (from, to uint64) {
 	if hi <= lo {
-		return m.Spot(lo), m.Spot(lo)
+		return m.AxisPosition(lo), m.AxisPosition(lo)
 	}
-	from = m.Spot(lo)
-	return from, max(from, m.Spot(hi-1)) + 1
+	from = m.AxisPosition(lo)
+	return from, max(from, m.AxisPosition(hi-1)) + 1
 }
 
 // Edges are those of n columns of the rounds that are shown, even on the axis.
@@ -122,10 +122,10 @@ func (m *Host) Edges(n int) []uint64 {
 }
 
 func (m *Host) edgesOf(lo, hi uint64, n int) []uint64 {
-	if m.Over() == axis.Rounds || hi <= lo {
+	if m.ActiveAxis() == axis.Rounds || hi <= lo {
 		return view.Even(lo, hi, n)
 	}
-	from, to := m.footOf(lo, hi)
+	from, to := m.axisRangeOf(lo, hi)
 	out := make([]uint64, n+1)
 	out[0], out[n] = lo, hi
 	for i := 1; i < n; i++ {
@@ -137,21 +137,21 @@ func (m *Host) edgesOf(lo, hi uint64, n int) []uint64 {
 	return out
 }
 
-// Scaled is a chart over what is shown of the axis, with its cursor; its marks are rounds.
-func (m *Host) Scaled(c chart.Chart) chart.Chart {
+// WithAxis is a chart over what is shown of the axis, with its cursor; its marks are rounds.
+func (m *Host) WithAxis(c chart.Chart) chart.Chart {
 	lo, hi := m.Rounds()
-	c.From, c.To = m.Foot()
-	c.ASCII, c.Hint, c.Now = m.Opt.ASCII, AllHint, m.nowLine()
-	if m.Over() == axis.Rounds {
+	c.From, c.To = m.AxisRange()
+	c.ASCII, c.Hint, c.Now = m.Opt.ASCII, OutliersHint, m.cursorLine()
+	if m.ActiveAxis() == axis.Rounds {
 		return c
 	}
-	c.Label = AxisLabel(m.Over())
+	c.Label = AxisLabel(m.ActiveAxis())
 	c.Marks = slices.DeleteFunc(c.Marks, func(k chart.Mark) bool { return k.Round < lo || k.Round >= hi })
 	for i := range c.Marks {
-		c.Marks[i].Round = m.Spot(c.Marks[i].Round)
+		c.Marks[i].Round = m.AxisPosition(c.Marks[i].Round)
 	}
 	if c.Now != nil {
-		at := m.Spot(*c.Now)
+		at := m.AxisPosition(*c.Now)
 		c.Now = &at
 	}
 	return c
@@ -160,12 +160,12 @@ func (m *Host) Scaled(c chart.Chart) chart.Chart {
 // AxisText is a place on an axis, with its name where the unit does not say it.
 func AxisText(a axis.Axis, x float64) string {
 	if a == axis.Bytes || a == axis.Seconds {
-		return PlaceText(a, x)
+		return AxisValueText(a, x)
 	}
-	return a.String() + " " + PlaceText(a, x)
+	return a.String() + " " + AxisValueText(a, x)
 }
 
-func PlaceText(a axis.Axis, x float64) string {
+func AxisValueText(a axis.Axis, x float64) string {
 	switch a {
 	case axis.Bytes:
 		return textfmt.Size(x)
@@ -174,11 +174,11 @@ func PlaceText(a axis.Axis, x float64) string {
 	case axis.Epochs:
 		return strconv.FormatFloat(x, 'f', 2, 64)
 	}
-	return textfmt.Round(uint64(math.Round(x)))
+	return textfmt.Grouped(uint64(math.Round(x)))
 }
 
-// Fine is so many parts of a unit of an axis, since a chart counts in whole ones.
-func Fine(a axis.Axis) float64 {
+// AxisUnits is so many parts of a unit of an axis, since a chart counts in whole ones.
+func AxisUnits(a axis.Axis) float64 {
 	if a == axis.Seconds || a == axis.Epochs {
 		return 1000
 	}
@@ -191,7 +191,7 @@ func AxisLabel(a axis.Axis) func(n, step uint64) string {
 	}
 	switch a {
 	case axis.Bytes:
-		return func(n, step uint64) string { return textfmt.SizeTo(float64(n), float64(step)) }
+		return func(n, step uint64) string { return textfmt.SizeWithStep(float64(n), float64(step)) }
 	case axis.Seconds:
 		return func(n, step uint64) string { return thousandth(n, step) + " s" }
 	case axis.Epochs:

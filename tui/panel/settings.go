@@ -36,13 +36,13 @@ func ParseSettings(text []byte) (s Settings) {
 		s.Broken = err.Error()
 		return s
 	}
-	s.Layout = read.Layout.sound()
+	s.Layout = read.Layout.valid()
 	for _, name := range slices.Sorted(maps.Keys(read.Layouts)) {
 		l := read.Layouts[name]
-		if !Named(name) || slices.Contains(LayoutWords, name) || len(s.Layouts) >= MaxLayouts {
+		if !ValidName(name) || slices.Contains(LayoutVerbs, name) || len(s.Layouts) >= MaxLayouts {
 			continue
 		}
-		if l.Layout = l.Layout.sound(); !slices.Contains(Smoothings(), l.Smoothing) {
+		if l.Layout = l.Layout.valid(); !slices.Contains(Smoothings(), l.Smoothing) {
 			l.Smoothing = 0
 		}
 		if _, err := axis.Parse(l.Axis); err != nil {
@@ -56,8 +56,8 @@ func ParseSettings(text []byte) (s Settings) {
 	return s
 }
 
-// Named says that a name can be shown.
-func Named(name string) bool {
+// ValidName says that a name can be shown.
+func ValidName(name string) bool {
 	return name != "" && len(name) <= MaxMetric && utf8.ValidString(name) && !strings.ContainsFunc(name, unicode.IsControl)
 }
 
@@ -82,15 +82,15 @@ type NamedLayout struct {
 	Axis      string  `json:"axis,omitempty"`      // that charts are drawn over; none: rounds
 }
 
-// sound is the layout without what cannot be used of it.
-func (l Layout) sound() (out Layout) {
+// valid is the layout without what cannot be used of it.
+func (l Layout) valid() (out Layout) {
 	for _, name := range l.Charts {
-		if Named(name) && len(out.Charts) < MaxCharts && !slices.Contains(out.Charts, name) {
+		if ValidName(name) && len(out.Charts) < MaxCharts && !slices.Contains(out.Charts, name) {
 			out.Charts = append(out.Charts, name)
 		}
 	}
 	for _, name := range slices.Sorted(maps.Keys(l.Near)) {
-		if Named(name) && len(out.Near) < MaxCharts && l.Near[name] > 0 {
+		if ValidName(name) && len(out.Near) < MaxCharts && l.Near[name] > 0 {
 			out.Narrow(name, min(l.Near[name], MaxNear))
 		}
 	}
@@ -111,13 +111,13 @@ func (l *Layout) Narrow(metric string, n uint) {
 // Layouts are the names that layouts are kept under.
 func (m *Host) Layouts() []string { return slices.Sorted(maps.Keys(m.Opt.Settings.Layouts)) }
 
-// LayoutsKept says which there are.
-func (m *Host) LayoutsKept() string {
+// LayoutsText says which there are.
+func (m *Host) LayoutsText() string {
 	if all := m.Layouts(); len(all) > 0 {
 		return "layouts: " + strings.Join(all, ", ")
 	}
 	return "no layout is kept: :layout save NAME keeps the charts as they are"
 }
 
-// LayoutWords are what may stand behind :layout in place of a name.
-var LayoutWords = []string{"save", "drop"}
+// LayoutVerbs are what may stand behind :layout in place of a name.
+var LayoutVerbs = []string{"save", "drop"}

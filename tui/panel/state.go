@@ -27,8 +27,8 @@ func (m *Host) Open(dir string) tea.Cmd {
 	})
 }
 
-// Travel gives the terminal to what shows a run of another machine, and has it again afterwards.
-func (m *Host) Travel(e archive.Entry, c *exec.Cmd) tea.Cmd {
+// OpenRemote gives the terminal to what shows a run of another machine, and has it again afterwards.
+func (m *Host) OpenRemote(e archive.Entry, c *exec.Cmd) tea.Cmd {
 	m.Say(cell.Plain, "asking "+e.Host)
 	return tea.ExecProcess(c, func(err error) tea.Msg {
 		return Reply(func(m *Host) tea.Cmd {
@@ -42,8 +42,8 @@ func (m *Host) Travel(e archive.Entry, c *exec.Cmd) tea.Cmd {
 	})
 }
 
-// Task is a job that ends before the session is closed.
-func (m *Host) Task(f func() tea.Msg) tea.Cmd { return m.Reading.Jobs.Run(f) }
+// SessionJob is a job that ends before the session is closed.
+func (m *Host) SessionJob(f func() tea.Msg) tea.Cmd { return m.Reading.Jobs.Run(f) }
 
 func (m *Host) Brancher() Brancher {
 	if m.Opt.ReadOnly {
@@ -63,14 +63,14 @@ func (m *Host) Vanished() bool {
 	return m.Feed.Lost != nil && errors.Is(m.Feed.Lost.Err, view.ErrNoProcess)
 }
 
-// Silent says that nobody knows what the run does now.
-func (m *Host) Silent() bool { return m.Feed.Lost != nil || m.Feed.Err != nil }
+// StateUnknown says that nobody knows what the run does now.
+func (m *Host) StateUnknown() bool { return m.Feed.Lost != nil || m.Feed.Err != nil }
 
 // Gone says that there is no process that could be asked or told anything.
 func (m *Host) Gone() bool { return m.Live.Over() || m.Killed() }
 
-// Ending says how a run that is gone came to its end.
-func (m *Host) Ending() string {
+// EndText says how a run that is gone came to its end.
+func (m *Host) EndText() string {
 	switch {
 	case m.Vanished():
 		return "the run's process is gone"
@@ -81,7 +81,7 @@ func (m *Host) Ending() string {
 }
 
 // Running says whether rounds are being done, as far as is known.
-func (m *Host) Running() bool { return m.Shown.Running() && !m.Silent() && !m.CutOff() }
+func (m *Host) Running() bool { return m.Shown.Running() && !m.StateUnknown() && !m.CutOff() }
 
 // CutOff says that a recording stands at its end, which is not that of the run: it was killed, its log was cut, or it
 // goes on.
@@ -90,9 +90,9 @@ func (m *Host) CutOff() bool { return m.Replay != nil && m.Feed.Ended && !m.Live
 // KilledText says that the run was killed, or that its process is gone, and how to resume it.
 func (m *Host) KilledText() string {
 	if m.Vanished() {
-		return "process gone after round " + textfmt.Round(m.Live.Progress.Rounds) + ": where it ran, brood serve --resume"
+		return "process gone after round " + textfmt.Grouped(m.Live.Progress.Rounds) + ": where it ran, brood serve --resume"
 	}
-	text := "killed after round " + textfmt.Round(m.Live.Progress.Rounds)
+	text := "killed after round " + textfmt.Grouped(m.Live.Progress.Rounds)
 	if m.Opt.Resume != "" {
 		text += ": " + m.Opt.Resume
 	}
@@ -103,14 +103,14 @@ func (m *Host) KilledText() string {
 func (m *Host) WhyNoCommand() string {
 	switch {
 	case m.Opt.Source == nil:
-		return NoRun
+		return NoRunText
 	case m.Replay != nil:
 		if m.Brancher() != nil {
 			return "this is a recording: B starts a new run here, with the knobs that are staged"
 		}
 		return "this is a recording: knobs and commands need a live run"
 	case m.Opt.ReadOnly:
-		return ReadOnly
+		return ReadOnlyText
 	case m.Opt.Commander == nil:
 		return "you are looking only: attach as the writer to give commands"
 	case m.Live.Over():
@@ -121,14 +121,14 @@ func (m *Host) WhyNoCommand() string {
 	return ""
 }
 
-// ReadOnly is the reason with --read-only.
-const ReadOnly = "you are looking only, as --read-only asks: attach without it to give commands"
+// ReadOnlyText is the reason with --read-only.
+const ReadOnlyText = "you are looking only, as --read-only asks: attach without it to give commands"
 
 // Due reports whether an entry is an alert that is neither acknowledged here nor over.
 func (m *Host) Due(e view.Entry) bool { return e.Kind == "alert" && !e.Answered && e.At >= m.Acked }
 
-// Alerts returns the number of due alerts.
-func (m *Host) Alerts() (n int) {
+// AlertCount returns the number of due alerts.
+func (m *Host) AlertCount() (n int) {
 	for _, e := range m.Shown.Lane {
 		if m.Due(e) && e.Level != event.LevelInfo {
 			n++
@@ -154,16 +154,16 @@ func (m *Host) ApplyKey() [2]string {
 	return [2]string{"a", "apply"}
 }
 
-// Here returns the round that a fork would start after: that of the cursor, else the newest that is shown.
-func (m *Host) Here() uint64 {
+// ForkRound returns the round that a fork would start after: that of the cursor, else the newest that is shown.
+func (m *Host) ForkRound() uint64 {
 	if m.Cursor.On {
 		return min(m.Cursor.Round, m.Shown.Progress.Rounds)
 	}
 	return m.Shown.Progress.Rounds
 }
 
-// Stageable refuses what a branch cannot begin with.
-func (m *Host) Stageable(knob string) error {
+// CheckStage refuses what a branch cannot begin with.
+func (m *Host) CheckStage(knob string) error {
 	if m.Replay != nil && knob == view.MembersKnob {
 		return errors.New("a branch begins with the population of its parent: change it once it runs")
 	}
@@ -179,21 +179,21 @@ func (m *Host) WhyNoStage() string {
 	return m.WhyNoCommand()
 }
 
-func (m *Host) Waiting(what string) string {
+func (m *Host) WaitingText(what string) string {
 	switch {
 	case m.Feed.Err != nil || m.Feed.Lost != nil && !m.Feed.Loaded:
 		return "the run cannot be reached"
 	case !m.Feed.Loaded:
 		return "reading the run"
 	case m.Preparing():
-		return m.working()
+		return m.activityText()
 	case m.Shown.Plan == nil:
 		return "waiting for workers" + m.Awaited
 	case m.Shown.Over() || m.Killed():
 		return "the run ended before " + what
 	}
 	text := what + " appears with the first rounds"
-	if now := m.working(); now != "" && m.Running() && m.sinceRecord() >= longRound {
+	if now := m.activityText(); now != "" && m.Running() && m.sinceRecord() >= longRound {
 		text += " · " + now
 	}
 	return text
@@ -212,18 +212,18 @@ func (m *Host) MainSeries() string {
 	return "loss"
 }
 
-// Scores says whether there is a test set to score on.
-func (m *Host) Scores() bool { return m.Shown.Config != nil && m.Shown.Config.Data != "" }
+// HasTestSet says whether there is a test set to score on.
+func (m *Host) HasTestSet() bool { return m.Shown.Config != nil && m.Shown.Config.Data != "" }
 
-// Measured reports whether the state of workers can be requested. A recording and a run that ended only have the
+// CanSurvey reports whether the state of workers can be requested. A recording and a run that ended only have the
 // placement of members.
-func (m *Host) Measured() bool {
+func (m *Host) CanSurvey() bool {
 	_, ok := m.Opt.Source.(Surveyor)
 	return ok && m.Replay == nil && !m.Gone()
 }
 
-// Words are a command's settings for a person.
-func Words(c event.Command) (s string) {
+// SettingsText are a command's settings for a person.
+func SettingsText(c event.Command) (s string) {
 	all := c.Set
 	if c.Members > 0 {
 		all = append([]event.Setting{{Knob: view.MembersKnob, Expr: strconv.Itoa(c.Members)}}, all...)
@@ -237,10 +237,10 @@ func Words(c event.Command) (s string) {
 	return s
 }
 
-// NoRun is the reason why most keys do nothing before a run is open.
-const NoRun = "no run is open: enter opens the one under the cursor"
+// NoRunText is the reason why most keys do nothing before a run is open.
+const NoRunText = "no run is open: enter opens the one under the cursor"
 
-func Phase(p event.Phase) (glyph, word string, role cell.Role) {
+func PhaseStyle(p event.Phase) (glyph, word string, role cell.Role) {
 	switch p {
 	case event.Training:
 		return "●", "training", cell.Good

@@ -4,7 +4,7 @@ import "brood/tui/cell"
 
 // Column of a table of Ts; those of the least weight leave first where it is narrow.
 type Column[T any] struct {
-	Head   string
+	Title  string
 	Width  int
 	Weight int
 	Right  bool
@@ -37,8 +37,8 @@ func TableWindow(r cell.Rect, total, at, foot int) (first, n int) {
 	return min(max(0, at-n/2), total-n), n
 }
 
-// TableMore marks in column x that there are rows above or below the n of total that are shown.
-func TableMore(g *cell.Grid, r cell.Rect, x, first, n, total int) {
+// DrawTableMore marks in column x that there are rows above or below the n of total that are shown.
+func DrawTableMore(g *cell.Grid, r cell.Rect, x, first, n, total int) {
 	if first > 0 {
 		g.Set(x, r.Y+1, '↑', cell.Faint)
 	}
@@ -47,15 +47,15 @@ func TableMore(g *cell.Grid, r cell.Rect, x, first, n, total int) {
 	}
 }
 
-// TableHead writes the columns' names, tableRow what they say of x.
-func TableHead[T any](g *cell.Grid, x, y int, cols []Column[T]) {
+// DrawTableHead writes the columns' names, tableRow what they say of x.
+func DrawTableHead[T any](g *cell.Grid, x, y int, cols []Column[T]) {
 	for _, c := range cols {
-		c.write(g, x, y, cell.Faint, c.Head)
+		c.write(g, x, y, cell.Faint, c.Title)
 		x += c.Width + 2
 	}
 }
 
-func TableRow[T any](g *cell.Grid, x, y int, cols []Column[T], row cell.Role, t T) {
+func DrawTableRow[T any](g *cell.Grid, x, y int, cols []Column[T], row cell.Role, t T) {
 	for _, c := range cols {
 		role := row
 		if c.Role != nil && c.Role(t) != cell.Plain {
@@ -74,8 +74,8 @@ func (c Column[T]) write(g *cell.Grid, x, y int, role cell.Role, text string) {
 	}
 }
 
-// TableAt is the row of n that is drawn on line y, if any is.
-func TableAt(r cell.Rect, y, n, at, foot int) (row int, ok bool) {
+// TableRowAt is the row of n that is drawn on line y, if any is.
+func TableRowAt(r cell.Rect, y, n, at, foot int) (row int, ok bool) {
 	first, shown := TableWindow(r, n, at, foot)
 	i := y - r.Y - 1 // below the headings
 	return first + i, i >= 0 && i < shown

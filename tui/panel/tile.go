@@ -27,9 +27,9 @@ type Curve struct {
 	band   bool // as measured, behind the lines
 }
 
-// LineOf is the curve of one member's values; [view.Whole] is a scalar's.
-func LineOf(s *view.Series, id engine.Member, role cell.Role) Curve {
-	return Curve{series: s, of: ColumnsOf(s, id), role: role, Style: chart.Thin}
+// MemberCurve is the curve of one member's values; [view.Whole] is a scalar's.
+func MemberCurve(s *view.Series, id engine.Member, role cell.Role) Curve {
+	return Curve{series: s, of: MemberColumns(s, id), role: role, Style: chart.Thin}
 }
 
 // What tiles take at least, and how many there are at most.
@@ -39,8 +39,8 @@ const (
 	mostCols, mostRs = 4, 3
 )
 
-// Tiling is how many of n tiles fit into an area, in how many columns, where each has so many rows at least.
-func Tiling(r cell.Rect, n, least int) (shown, cols int) {
+// FitTiles is how many of n tiles fit into an area, in how many columns, where each has so many rows at least.
+func FitTiles(r cell.Rect, n, least int) (shown, cols int) {
 	cols = min(max(1, r.W/TileW), mostCols)
 	rows := min(max(1, r.H/least), mostRs)
 	shown = min(n, rows*cols)
@@ -51,9 +51,9 @@ func Tiling(r cell.Rect, n, least int) (shown, cols int) {
 	return shown, (shown + rows - 1) / rows
 }
 
-// Tiled are the places of so many tiles in so many columns: they fill the area, and those of the last row are wider
+// LayoutTiles are the places of so many tiles in so many columns: they fill the area, and those of the last row are wider
 // where there are fewer.
-func Tiled(r cell.Rect, shown, cols int) (out []cell.Rect) {
+func LayoutTiles(r cell.Rect, shown, cols int) (out []cell.Rect) {
 	if shown == 0 {
 		return nil
 	}
@@ -114,8 +114,8 @@ func (m *Host) DrawTile(g *cell.Grid, r cell.Rect, t Tile, chosen bool) {
 		c.Add(m, x.series, x.of, n, x.role, x.Style)
 	}
 	layers := c.Layers()
-	Glyphs(layers)
-	chart.Draw(g, in, m.Scaled(chart.Chart{Layers: layers, Marks: m.UnlabelledMarks(), Axis: m.TileAxis(t, layers), Value: t.Axis}))
+	SetGlyphs(layers)
+	chart.Draw(g, in, m.WithAxis(chart.Chart{Layers: layers, Marks: m.UnlabelledMarks(), Axis: m.TileAxis(t, layers), Value: t.Axis}))
 }
 
 // TileAxis holds what is drawn; zoomed, what the last half of the columns hold, or a half of those, and so on.
@@ -136,7 +136,7 @@ func (m *Host) TileAxis(t Tile, layers []chart.Layer) chart.Axis {
 		}
 	}
 	log := t.log && m.LogAxis
-	a := m.Fit(log, held, sets...)
+	a := m.FitAxis(log, held, sets...)
 	if t.Floor && !a.Log && t.Near == 0 && a.Lo > 0 {
 		a = chart.Span(false, 0, a.Hi)
 	}

@@ -10,22 +10,22 @@ import (
 	"brood/tui/cell"
 )
 
-// kin are the series whose values are members: lines of descent, and no quantities.
-var kin = []string{view.Parent, view.Founder, view.Partner}
+// lineageSeries are the series whose values are members: lines of descent, and no quantities.
+var lineageSeries = []string{view.Parent, view.Founder, view.Partner}
 
 // Traits are the names of what was measured of each member, in the order of the first points.
 func (m *Host) Traits() (names []string) {
 	for i := range m.Shown.Series {
-		if s := &m.Shown.Series[i]; len(s.Members) > 0 && !slices.Contains(kin, s.Name) {
+		if s := &m.Shown.Series[i]; len(s.Members) > 0 && !slices.Contains(lineageSeries, s.Name) {
 			names = append(names, s.Name)
 		}
 	}
 	return names
 }
 
-// Strip is the series of the members' panels: the one that a person chose, or else the members' losses, then their
+// TraitSeries is the series of the members' panels: the one that a person chose, or else the members' losses, then their
 // fitness, then what the algorithm measures first, and of these none that is not measured any more before one that is.
-func (m *Host) Strip() (best *view.Series) {
+func (m *Host) TraitSeries() (best *view.Series) {
 	if s := m.Shown.Find(m.Trait); s != nil && len(s.Members) > 0 {
 		return s
 	}
@@ -41,10 +41,10 @@ func (m *Host) Strip() (best *view.Series) {
 	return best
 }
 
-// TurnTrait goes on to the next quantity of the members' panels.
-func (m *Host) TurnTrait() tea.Cmd {
+// NextTrait goes on to the next quantity of the members' panels.
+func (m *Host) NextTrait() tea.Cmd {
 	names := m.Traits()
-	s := m.Strip()
+	s := m.TraitSeries()
 	if len(names) < 2 || s == nil {
 		m.Say(cell.Warn, "nothing else is measured of each member")
 		return nil
@@ -54,10 +54,10 @@ func (m *Host) TurnTrait() tea.Cmd {
 	return nil
 }
 
-// InOrder are the members that have a value of s, at the cursor or now: by fitness the highest first, by anything else
+// Ranking are the members that have a value of s, at the cursor or now: by fitness the highest first, by anything else
 // the lowest, and those that are not finite last.
-func (m *Host) InOrder(s *view.Series) []view.Value {
-	l := m.Ranked(s)
+func (m *Host) Ranking(s *view.Series) []view.Value {
+	l := m.MemberValues(s)
 	if s.Name == view.Fitness {
 		return l
 	}
@@ -71,13 +71,13 @@ func (m *Host) InOrder(s *view.Series) []view.Value {
 	return l
 }
 
-// PlaceBy moves the focus by so many places of the ranking.
-func (m *Host) PlaceBy(d int) {
-	s := m.Strip()
+// MoveInRanking moves the focus by so many places of the ranking.
+func (m *Host) MoveInRanking(d int) {
+	s := m.TraitSeries()
 	if s == nil {
 		return
 	}
-	l := m.InOrder(s)
+	l := m.Ranking(s)
 	at := slices.IndexFunc(l, func(v view.Value) bool { return v.Member == m.Member })
 	if len(l) > 0 {
 		m.Member = l[min(max(at+d, 0), len(l)-1)].Member

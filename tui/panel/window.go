@@ -50,8 +50,8 @@ func (m *Host) Rounds() (lo, hi uint64) {
 	return hi - w.Span, hi
 }
 
-// Finest returns the narrowest window in rounds: four buckets of the main series, at least 8 rounds.
-func (m *Host) Finest() uint64 {
+// MinWindow returns the narrowest window in rounds: four buckets of the main series, at least 8 rounds.
+func (m *Host) MinWindow() uint64 {
 	n := uint64(1)
 	if s := m.Shown.Find(m.MainSeries()); s != nil {
 		n = s.Width()
@@ -63,12 +63,12 @@ func (m *Host) Finest() uint64 {
 func (m *Host) Zoom(in bool) tea.Cmd {
 	first, end := m.Extent()
 	lo, hi := m.Rounds()
-	from, to := m.Foot()
+	from, to := m.AxisRange()
 	width := 2 * float64(to-from)
 	if in {
 		width /= 4
 	}
-	least, most := m.footOf(first, end)
+	least, most := m.axisRangeOf(first, end)
 	if !in && width >= 0.9*float64(most-least) { // tolerance: a half rounded to whole rounds may be less
 		return m.WholeRun()
 	}
@@ -77,7 +77,7 @@ func (m *Host) Zoom(in bool) tea.Cmd {
 		left, right = float64(least), min(end, max(hi, m.roundAt(float64(least)+width)))
 	}
 	span := right - min(right, m.roundAt(left))
-	if in && (span < m.Finest() || span == hi-lo) {
+	if in && (span < m.MinWindow() || span == hi-lo) {
 		m.Say(cell.Warn, fmt.Sprintf("this is as near as it goes: %d rounds", hi-lo))
 		return nil
 	}
@@ -89,24 +89,24 @@ func (m *Host) Zoom(in bool) tea.Cmd {
 // ZoomAt halves or doubles the width of the window and keeps the round at in its place.
 func (m *Host) ZoomAt(at uint64, in bool) tea.Cmd {
 	first, end := m.Extent()
-	from, to := m.Foot()
+	from, to := m.AxisRange()
 	old, width := m.Window, float64(to-from)
 	if m.Zoom(in); m.Window == old || m.Window.Span == 0 {
 		return nil
 	}
-	x, left := float64(m.Spot(at)), width*2
+	x, left := float64(m.AxisPosition(at)), width*2
 	if in {
 		left = width / 2
 	}
 	left, width = x-(x-float64(from))/width*left, left
 	lo := m.roundAt(left)
-	span := min(max(m.roundAt(left+width)-lo, m.Finest()), end-first)
-	m.Show(min(max(lo, first), end-span), span)
+	span := min(max(m.roundAt(left+width)-lo, m.MinWindow()), end-first)
+	m.ShowRounds(min(max(lo, first), end-span), span)
 	return nil
 }
 
-// Show sets the window to span rounds from lo. A window that reaches the end follows the run.
-func (m *Host) Show(lo, span uint64) {
+// ShowRounds sets the window to span rounds from lo. A window that reaches the end follows the run.
+func (m *Host) ShowRounds(lo, span uint64) {
 	_, end := m.Extent()
 	m.Window = Window{Span: span, Right: lo + span}
 	m.followEnd(end)
@@ -146,31 +146,31 @@ func (m *Host) WindowNote() string {
 	first, end := m.Extent()
 	lo, hi := m.Rounds()
 	by := ""
-	if m.Over() != axis.Rounds {
-		by = " by " + m.Over().String()
+	if m.ActiveAxis() != axis.Rounds {
+		by = " by " + m.ActiveAxis().String()
 	}
 	switch {
 	case m.Cursor.On:
 		return m.CursorNote()
 	case hi-lo >= end-first:
-		return m.Over().String()
+		return m.ActiveAxis().String()
 	case m.Window.Right == 0:
-		return "last " + textfmt.Round(hi-lo) + " rounds" + by
+		return "last " + textfmt.Grouped(hi-lo) + " rounds" + by
 	}
-	return "rounds " + textfmt.Round(lo) + "–" + textfmt.Round(hi-1) + by
+	return "rounds " + textfmt.Grouped(lo) + "–" + textfmt.Grouped(hi-1) + by
 }
 
 // Smoothings returns the selectable weights of the past in the moving average; 0: no smoothing.
 func Smoothings() []float64 { return []float64{0, 0.6, 0.9, 0.97} }
 
-// Keep returns the weight of the past in the moving average.
-func (m *Host) Keep() float64 { return Smoothings()[m.Smoothing] }
+// SmoothingWeight returns the weight of the past in the moving average.
+func (m *Host) SmoothingWeight() float64 { return Smoothings()[m.Smoothing] }
 
 // noisy reports whether each value of a series is computed on a mini-batch, so that it is smoothed: training losses,
 // gradient norms, and the fitness of candidates. Metrics of all validation or test samples, counts and settings are not
 // smoothed, since their average would lag behind them.
 func (m *Host) noisy(s *view.Series) bool {
-	if s == nil || m.Alg == nil || !m.IsOfMembers(s) {
+	if s == nil || m.Alg == nil || !m.IsMemberSeries(s) {
 		return false
 	}
 	if s.Name == optim.SeriesGradient.Name {
@@ -184,20 +184,20 @@ func (m *Host) noisy(s *view.Series) bool {
 
 // SmoothNote returns the smoothing of these series for a title; "" if none of them is smoothed.
 func (m *Host) SmoothNote(of ...*view.Series) string {
-	if m.Keep() == 0 || !slices.ContainsFunc(of, m.noisy) {
+	if m.SmoothingWeight() == 0 || !slices.ContainsFunc(of, m.noisy) {
 		return ""
 	}
-	return fmt.Sprintf("ema %g · ", m.Keep())
+	return fmt.Sprintf("ema %g · ", m.SmoothingWeight())
 }
 
-func (m *Host) TurnSmoothing(d int) tea.Cmd {
+func (m *Host) ChangeSmoothing(d int) tea.Cmd {
 	n := len(Smoothings())
 	m.Smoothing = (m.Smoothing + d + n) % n
-	if m.Keep() == 0 {
+	if m.SmoothingWeight() == 0 {
 		m.Say(cell.Plain, "curves as measured")
 	} else {
 		m.Say(cell.Plain, fmt.Sprintf("curves of mini-batches smoothed: moving average that keeps %g of the past, "+
-			"as measured behind it", m.Keep()))
+			"as measured behind it", m.SmoothingWeight()))
 	}
 	return nil
 }
@@ -219,7 +219,7 @@ func (c Curves) Axis(m *Host, log bool) chart.Axis {
 			sets = append(sets, l.Columns)
 		}
 	}
-	return m.Fit(log, held, sets...)
+	return m.FitAxis(log, held, sets...)
 }
 
 // Add adds the layer of series s, in n columns of the shown rounds. A noisy series gets two layers: the smoothed one,
@@ -229,7 +229,7 @@ func (c *Curves) Add(m *Host, s *view.Series, columns func(edges []uint64) []vie
 	lo, hi := m.Rounds()
 	edges := m.edgesOf(lo, hi, n)
 	raw, void := columns(edges), s.Unmeasured(edges)
-	if m.Keep() == 0 || !m.noisy(s) {
+	if m.SmoothingWeight() == 0 || !m.noisy(s) {
 		c.Over = append(c.Over, chart.Layer{Columns: raw, Void: void, Role: role, Style: style})
 		return
 	}
@@ -252,24 +252,24 @@ func (c *Curves) Add(m *Host, s *view.Series, columns func(edges []uint64) []vie
 	}
 	c.Under = append(c.Under, chart.Layer{Columns: raw, Void: void, Role: cell.Raw, Style: style})
 	c.Over = append(c.Over, chart.Layer{
-		Columns: chart.Smooth(m.Keep(), before, raw, void),
+		Columns: chart.Smooth(m.SmoothingWeight(), before, raw, void),
 		Void:    void,
 		Role:    role,
 		Style:   style,
 	})
 }
 
-// Fit returns the y axis of the drawn columns: of all values if the user asked for outliers, else without outliers but
+// FitAxis returns the y axis of the drawn columns: of all values if the user asked for outliers, else without outliers but
 // with the middle of each curve in held.
-func (m *Host) Fit(log bool, held [][]view.Bucket, sets ...[]view.Bucket) chart.Axis {
+func (m *Host) FitAxis(log bool, held [][]view.Bucket, sets ...[]view.Bucket) chart.Axis {
 	if m.Outliers {
-		return chart.Fit(log, slices.Concat(held, sets)...)
+		return chart.FitAxis(log, slices.Concat(held, sets)...)
 	}
 	return chart.Robust(log, held, sets...)
 }
 
-// ShowAll toggles whether axes include outliers.
-func (m *Host) ShowAll() tea.Cmd {
+// ToggleOutliers toggles whether axes include outliers.
+func (m *Host) ToggleOutliers() tea.Cmd {
 	if m.Outliers = !m.Outliers; m.Outliers {
 		m.Say(cell.Plain, "axes hold all that was measured")
 	} else {
@@ -278,9 +278,9 @@ func (m *Host) ShowAll() tea.Cmd {
 	return nil
 }
 
-// AllHint is the hint in a chart how to show outliers.
-const AllHint = ", A shows all"
+// OutliersHint is the hint in a chart how to show outliers.
+const OutliersHint = ", A shows all"
 
-func ColumnsOf(s *view.Series, id engine.Member) func(edges []uint64) []view.Bucket {
+func MemberColumns(s *view.Series, id engine.Member) func(edges []uint64) []view.Bucket {
 	return func(edges []uint64) []view.Bucket { return s.Columns(id, edges) }
 }

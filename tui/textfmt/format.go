@@ -85,8 +85,8 @@ func Uncertainty(x float64) string { return exponent.Replace(strconv.FormatFloat
 // Size is [view.Size].
 func Size(b float64) string { return view.Size(b) }
 
-// SizeTo is [Size] with the digits that tell it from one that lies a step beside it.
-func SizeTo(b, step float64) string {
+// SizeWithStep is [Size] with the digits that tell it from one that lies a step beside it.
+func SizeWithStep(b, step float64) string {
 	for _, u := range []string{"B", "kB", "MB", "GB", "TB"} {
 		if math.Abs(b) < 1000 || u == "TB" {
 			return strconv.FormatFloat(b, 'f', Decimals(step), 64) + " " + u
@@ -116,8 +116,8 @@ func Rate(x float64) string {
 	return fmt.Sprintf("%.1f", x)
 }
 
-// Span writes a duration in its two greatest units.
-func Span(d time.Duration) string {
+// Duration writes a duration in its two greatest units.
+func Duration(d time.Duration) string {
 	s := int64(d.Round(time.Second).Seconds())
 	switch {
 	case s < 60:
@@ -130,10 +130,10 @@ func Span(d time.Duration) string {
 	return fmt.Sprintf("%dd %02dh", s/86400, s%86400/3600)
 }
 
-// Pad fills s with blanks on the right to n cells, lead on the left.
-func Pad(s string, n int) string { return s + strings.Repeat(" ", max(0, n-cell.Width(s))) }
+// PadRight fills s with blanks on the right to n cells, lead on the left.
+func PadRight(s string, n int) string { return s + strings.Repeat(" ", max(0, n-cell.Width(s))) }
 
-func Lead(s string, n int) string { return strings.Repeat(" ", max(0, n-cell.Width(s))) + s }
+func PadLeft(s string, n int) string { return strings.Repeat(" ", max(0, n-cell.Width(s))) + s }
 
 // Wrap breaks text at blanks into lines of at most n cells.
 func Wrap(text string, n int) (lines []string) {
@@ -165,45 +165,47 @@ func Count(n int, what string) string {
 	if n == 1 {
 		return "1 " + what
 	}
-	return fmt.Sprintf("%s %ss", Round(uint64(n)), what)
+	return fmt.Sprintf("%s %ss", Grouped(uint64(n)), what)
 }
 
-// Label is a worker's number as the screens write it.
-func Label(id int) string { return "w" + strconv.Itoa(id) }
+// WorkerLabel is a worker's number as the screens write it.
+func WorkerLabel(id int) string { return "w" + strconv.Itoa(id) }
 
-// Labels are those of several.
-func Labels(ids []int) string {
+// WorkerLabels are those of several.
+func WorkerLabels(ids []int) string {
 	all := make([]string, len(ids))
 	for i, id := range ids {
-		all[i] = Label(id)
+		all[i] = WorkerLabel(id)
 	}
 	return strings.Join(all, ", ")
 }
 
-// Ranges writes ascending members as compactly as can be: 0–3,8,12–15.
-func Ranges(ids []engine.Member) string {
+// MemberRanges writes ascending members as compactly as can be: 0–3,8,12–15.
+func MemberRanges(ids []engine.Member) string {
 	var parts []string
 	for i := 0; i < len(ids); {
 		j := i
 		for j+1 < len(ids) && ids[j+1] == ids[j]+1 {
 			j++
 		}
-		part := MemberText(ids[i])
+		part := MemberID(ids[i])
 		if j > i {
-			part += "–" + MemberText(ids[j])
+			part += "–" + MemberID(ids[j])
 		}
 		parts, i = append(parts, part), j+1
 	}
 	return strings.Join(parts, ",")
 }
 
-func Round(n uint64) string { return chart.Count(n) }
+func Grouped(n uint64) string { return chart.Count(n) }
 
-// Brief formats a number of bytes in at most five characters.
-func Brief(b float64) string { return strings.ReplaceAll(strings.TrimSuffix(Size(b), "B"), " ", "") }
+// ShortSize formats a number of bytes in at most five characters.
+func ShortSize(b float64) string {
+	return strings.ReplaceAll(strings.TrimSuffix(Size(b), "B"), " ", "")
+}
 
-// Three formats a number below 1000 with three digits.
-func Three(x float64) string {
+// ThreeDigits formats a number below 1000 with three digits.
+func ThreeDigits(x float64) string {
 	switch {
 	case x < 9.995:
 		return fmt.Sprintf("%.2f", x)
@@ -213,29 +215,29 @@ func Three(x float64) string {
 	return fmt.Sprintf("%.0f", x)
 }
 
-func BusyCores(x float64) string { return fmt.Sprintf("%.1f", x) }
+func OneDecimal(x float64) string { return fmt.Sprintf("%.1f", x) }
 
 // FileCut shortens a path to n cells and keeps the file name, which matters more than its folders.
 func FileCut(s string, n int) string {
 	at := strings.LastIndexByte(strings.TrimRight(s, "/"), '/')
 	if cell.Width(s) <= n || at < 0 {
-		return MiddleCut(s, n)
+		return CutMiddle(s, n)
 	}
 	if name := s[at:]; cell.Width(name)+1 <= n {
 		return "…" + name
 	}
-	return MiddleCut(s[at+1:], n)
+	return CutMiddle(s[at+1:], n)
 }
 
-func Uints(n uint64) string { return strconv.FormatUint(n, 10) }
+func Uint(n uint64) string { return strconv.FormatUint(n, 10) }
 
 // Exact is the shortest text that reads back as the same number.
 func Exact(x float64) string { return strconv.FormatFloat(x, 'g', -1, 64) }
 
-func MemberText(id engine.Member) string { return Uints(uint64(id)) }
+func MemberID(id engine.Member) string { return Uint(uint64(id)) }
 
-// MiddleCut shortens a name to n cells in the middle: names of machines in a cluster differ at the end.
-func MiddleCut(s string, n int) string {
+// CutMiddle shortens a name to n cells in the middle: names of machines in a cluster differ at the end.
+func CutMiddle(s string, n int) string {
 	r := []rune(s)
 	if len(r) <= n || n < 3 {
 		return s

@@ -22,7 +22,7 @@ type alertList struct {
 	log *logView
 }
 
-func NewAlarms(log *logView) *alertList { return &alertList{log: log} }
+func NewAlertList(log *logView) *alertList { return &alertList{log: log} }
 
 func (a *alertList) Panels() []panel.Panel {
 	move := func(d int) func(*panel.Host) tea.Cmd {
@@ -41,12 +41,12 @@ func (a *alertList) Panels() []panel.Panel {
 	}
 	return []panel.Panel{
 		{
-			Id: panel.Alerts, Title: a.title, Draw: a.draw, Export: panel.Plainly(alertRows), Hints: hints, Group: group,
+			ID: panel.Alerts, Title: a.title, Draw: a.draw, Export: panel.ViewExport(alertRows), Hints: hints, Group: group,
 			Screen: &panel.Screen{
 				Digit:   8,
 				Name:    "Alerts",
 				Place:   a.log.place,
-				Badge:   badgeOfAlerts,
+				Badge:   alertBadge,
 				Instead: "Log",
 				Show:    a.log.show,
 			},
@@ -55,19 +55,19 @@ func (a *alertList) Panels() []panel.Panel {
 			Keys:  keys,
 			Point: func(m *panel.Host, r cell.Rect, _, y int) {
 				all := a.all(m)
-				if i, ok := panel.TableAt(r, y, len(all), a.index(all), a.foot(r, all)); ok {
+				if i, ok := panel.TableRowAt(r, y, len(all), a.index(all), a.foot(r, all)); ok {
 					a.at = all[i].At
 				}
 			},
 		},
-		{Id: panel.Watched, Title: func(*panel.Host) (string, string) { return "watched for", "" }, Draw: drawWatched, Hints: hints,
+		{ID: panel.AlertRules, Title: func(*panel.Host) (string, string) { return "watched for", "" }, Draw: drawAlertRules, Hints: hints,
 			Group: group, Keys: keys},
 		a.log.panel(),
 	}
 }
 
-func badgeOfAlerts(m *panel.Host) string {
-	if n := m.Alerts(); n > 0 {
+func alertBadge(m *panel.Host) string {
+	if n := m.AlertCount(); n > 0 {
 		return fmt.Sprintf("!%d", n)
 	}
 	return ""
@@ -77,7 +77,7 @@ func badgeOfAlerts(m *panel.Host) string {
 // another alert is over.
 func (a *alertList) all(m *panel.Host) (out []view.Entry) {
 	for _, e := range slices.Backward(m.Shown.Lane) {
-		if e.Kind == "alert" && e.Level != event.LevelInfo && m.Passes("alerts", string(e.Level), string(e.Alert), e.Text) {
+		if e.Kind == "alert" && e.Level != event.LevelInfo && m.MatchesFilter("alerts", string(e.Level), string(e.Alert), e.Text) {
 			out = append(out, e)
 		}
 	}
@@ -96,7 +96,7 @@ func (a *alertList) move(m *panel.Host, d int) {
 }
 
 func (a *alertList) title(m *panel.Host) (string, string) {
-	return "alerts", m.FilterNote("alerts", fmt.Sprintf("%d, of which %d due", len(a.all(m)), m.Alerts()))
+	return "alerts", m.FilterNote("alerts", fmt.Sprintf("%d, of which %d due", len(a.all(m)), m.AlertCount()))
 }
 
 // alertOutcome returns what happened to an alert.
@@ -128,7 +128,7 @@ func (a *alertList) draw(m *panel.Host, g *cell.Grid, r cell.Rect) {
 	all := a.all(m)
 	if len(all) == 0 {
 		if m.Filters.Text["alerts"] != "" {
-			panel.Explain(g, r, m.Nothing("alerts", "alert"))
+			panel.Explain(g, r, m.NoMatchText("alerts", "alert"))
 			return
 		}
 		panel.Explain(g, r, "nothing was raised so far")
@@ -137,34 +137,34 @@ func (a *alertList) draw(m *panel.Host, g *cell.Grid, r cell.Rect) {
 	at, foot := a.index(all), a.foot(r, all)
 	cols := []panel.Column[view.Entry]{
 		{
-			Head:   "when",
+			Title:  "when",
 			Width:  8,
 			Weight: 1,
-			Text:   func(e view.Entry) string { return textfmt.Span(time.Duration(e.Trained)) },
+			Text:   func(e view.Entry) string { return textfmt.Duration(time.Duration(e.Trained)) },
 			Right:  true,
 		},
-		{Head: "round", Width: 10, Weight: 3, Text: func(e view.Entry) string { return textfmt.Round(e.Round) }, Right: true},
-		{Head: "state", Width: 5, Weight: 4, Text: func(e view.Entry) string { s, _ := alertOutcome(m, e); return s },
+		{Title: "round", Width: 10, Weight: 3, Text: func(e view.Entry) string { return textfmt.Grouped(e.Round) }, Right: true},
+		{Title: "state", Width: 5, Weight: 4, Text: func(e view.Entry) string { s, _ := alertOutcome(m, e); return s },
 			Role: func(e view.Entry) cell.Role { _, role := alertOutcome(m, e); return role }},
-		{Head: "kind", Width: 11, Weight: 2, Text: func(e view.Entry) string { return string(e.Alert) }},
+		{Title: "kind", Width: 11, Weight: 2, Text: func(e view.Entry) string { return string(e.Alert) }},
 	}
 	cols, room := panel.FitColumns(cols, r.W-4, 20, r.W)
-	cols = append(cols, panel.Column[view.Entry]{Head: "what", Width: room, Text: func(e view.Entry) string { return e.Text }})
+	cols = append(cols, panel.Column[view.Entry]{Title: "what", Width: room, Text: func(e view.Entry) string { return e.Text }})
 	first, n := panel.TableWindow(r, len(all), at, foot)
-	panel.TableHead(g, r.X+3, r.Y, cols)
+	panel.DrawTableHead(g, r.X+3, r.Y, cols)
 	for i, e := range all[first : first+n] {
 		y, role := r.Y+1+i, cell.Plain
 		if e.Answered || !m.Due(e) {
 			role = cell.Faint
 		}
-		glyph, colour := level(e)
+		glyph, colour := levelGlyph(e)
 		g.Set(r.X+1, y, glyph, colour)
 		if first+i == at {
 			g.Set(r.X, y, '▸', cell.FocusTitle)
 		}
-		panel.TableRow(g, r.X+3, y, cols, role, e)
+		panel.DrawTableRow(g, r.X+3, y, cols, role, e)
 	}
-	panel.TableMore(g, r, r.X+2, first, n, len(all))
+	panel.DrawTableMore(g, r, r.X+2, first, n, len(all))
 	if foot > 0 {
 		for i, line := range textfmt.Wrap(all[at].Text, r.W-4) {
 			if i < foot-1 {
@@ -174,8 +174,8 @@ func (a *alertList) draw(m *panel.Host, g *cell.Grid, r cell.Rect) {
 	}
 }
 
-// drawWatched lists the alert rules, and what else raises an alert.
-func drawWatched(m *panel.Host, g *cell.Grid, r cell.Rect) {
+// drawAlertRules lists the alert rules, and what else raises an alert.
+func drawAlertRules(m *panel.Host, g *cell.Grid, r cell.Rect) {
 	y := r.Y
 	put := func(head, text string) {
 		for i, line := range textfmt.Wrap(text, r.W-15) {
@@ -202,7 +202,7 @@ func alertRows(v *view.View) panel.Rows {
 		if e.Kind == "alert" {
 			out = append(out, []string{time.Unix(0, e.When).UTC().Format(time.RFC3339Nano),
 				textfmt.Exact(time.Duration(e.Trained).Seconds()),
-				textfmt.Uints(e.Round), string(e.Level), string(e.Alert), fmt.Sprint(e.Answered), e.Text})
+				textfmt.Uint(e.Round), string(e.Level), string(e.Alert), fmt.Sprint(e.Answered), e.Text})
 		}
 	}
 	return out
@@ -212,8 +212,8 @@ func alertRows(v *view.View) panel.Rows {
 func placeAlerts(_ *panel.Host, b cell.Rect) []panel.Placement {
 	if b.W >= panel.FullW {
 		table, watched := b.Left(b.W - max(46, b.W/4))
-		return []panel.Placement{{Panel: panel.Alerts, At: table}, {Panel: panel.Watched, At: watched}}
+		return []panel.Placement{{Panel: panel.Alerts, Area: table}, {Panel: panel.AlertRules, Area: watched}}
 	}
 	table, watched := b.Top(b.H - 10)
-	return []panel.Placement{{Panel: panel.Alerts, At: table}, {Panel: panel.Watched, At: watched}}
+	return []panel.Placement{{Panel: panel.Alerts, Area: table}, {Panel: panel.AlertRules, Area: watched}}
 }

@@ -13,21 +13,21 @@ import (
 	"brood/tui/textfmt"
 )
 
-// lane is the state of the list of events. scroll is the number of entries scrolled back from the newest.
-type lane struct{ scroll int }
+// eventList is the state of the list of events. scroll is the number of entries scrolled back from the newest.
+type eventList struct{ scroll int }
 
-func NewLane() *lane { return &lane{} }
+func NewEventList() *eventList { return &eventList{} }
 
-func (l *lane) Panel() panel.Panel {
+func (l *eventList) Panel() panel.Panel {
 	return panel.Panel{
-		Id: panel.Events, Title: l.title, Draw: l.draw, Line: l.line,
-		Group: "events (focus on the lane)", Keys: l.keys(), Export: panel.Plainly(eventRows),
+		ID: panel.Events, Title: l.title, Draw: l.draw, Line: l.line,
+		Group: "events (focus on the lane)", Keys: l.keys(), Export: panel.ViewExport(eventRows),
 		List:  &panel.List{Name: "events", Entries: "events", Top: func() { l.scroll = 0 }},
-		Reset: func() { *l = lane{} },
+		Reset: func() { *l = eventList{} },
 	}
 }
 
-func (l *lane) keys() []panel.Binding {
+func (l *eventList) keys() []panel.Binding {
 	scroll := func(d int) func(*panel.Host) tea.Cmd {
 		return func(m *panel.Host) tea.Cmd {
 			l.scroll = min(max(l.scroll+d, 0), max(0, len(l.entries(m))-1))
@@ -43,26 +43,26 @@ func (l *lane) keys() []panel.Binding {
 }
 
 // entries returns the events and notes that pass the filter.
-func (l *lane) entries(m *panel.Host) []view.Entry {
+func (l *eventList) entries(m *panel.Host) []view.Entry {
 	all := m.WithNotes(m.Shown.Lane)
 	if m.Filters.Text["events"] == "" {
 		return all
 	}
 	var out []view.Entry
 	for _, e := range all {
-		if m.Passes("events", string(e.Level), e.Kind, e.Text) {
+		if m.MatchesFilter("events", string(e.Level), e.Kind, e.Text) {
 			out = append(out, e)
 		}
 	}
 	return out
 }
 
-func (l *lane) title(m *panel.Host) (string, string) {
+func (l *eventList) title(m *panel.Host) (string, string) {
 	return "events", m.FilterNote("events",
-		fmt.Sprintf("%d of %d", len(l.entries(m)), m.Shown.Events+uint64(len(m.Present()))))
+		fmt.Sprintf("%d of %d", len(l.entries(m)), m.Shown.Events+uint64(len(m.ShownNotes()))))
 }
 
-func level(e view.Entry) (glyph rune, role cell.Role) {
+func levelGlyph(e view.Entry) (glyph rune, role cell.Role) {
 	switch {
 	case e.Answered && e.Level == event.LevelError:
 		return '✗', cell.Faint
@@ -81,14 +81,14 @@ func level(e view.Entry) (glyph rune, role cell.Role) {
 }
 
 // draw draws the newest event at the bottom, or the scrolled part.
-func (l *lane) draw(m *panel.Host, g *cell.Grid, r cell.Rect) {
+func (l *eventList) draw(m *panel.Host, g *cell.Grid, r cell.Rect) {
 	lane := l.entries(m)
 	switch {
-	case len(m.Shown.Lane)+len(m.Present()) == 0:
+	case len(m.Shown.Lane)+len(m.ShownNotes()) == 0:
 		panel.Explain(g, r, "edits, plans, alerts and checkpoints appear here")
 		return
 	case len(lane) == 0:
-		panel.Explain(g, r, m.Nothing("events", "event"))
+		panel.Explain(g, r, m.NoMatchText("events", "event"))
 		return
 	}
 	y := r.Y + r.H
@@ -102,7 +102,7 @@ func (l *lane) draw(m *panel.Host, g *cell.Grid, r cell.Rect) {
 			lines = []string{e.Text}
 		}
 		y -= len(lines)
-		glyph, role := level(e)
+		glyph, role := levelGlyph(e)
 		for j, text := range lines {
 			if y+j >= r.Y {
 				g.Text(r.X+27, y+j, r.W-28, role, text)
@@ -110,24 +110,24 @@ func (l *lane) draw(m *panel.Host, g *cell.Grid, r cell.Rect) {
 		}
 		if y >= r.Y {
 			if e.Kind != panel.NoteKind { // notes have no time
-				g.Right(r.X+9, y, 8, cell.Faint, textfmt.Span(time.Duration(e.Trained)))
+				g.Right(r.X+9, y, 8, cell.Faint, textfmt.Duration(time.Duration(e.Trained)))
 			}
-			g.Right(r.X+23, y, 13, cell.Faint, "round "+textfmt.Round(e.Round))
+			g.Right(r.X+23, y, 13, cell.Faint, "round "+textfmt.Grouped(e.Round))
 			g.Set(r.X+25, y, glyph, role)
 		}
 	}
 }
 
 // line draws the newest unacknowledged error in one line, or the last event if there is none.
-func (l *lane) line(m *panel.Host, g *cell.Grid, r cell.Rect) {
+func (l *eventList) line(m *panel.Host, g *cell.Grid, r cell.Rect) {
 	lane := l.entries(m)
 	x, end := r.X+1, r.X+r.W-1
-	more := m.FilterNote("events", fmt.Sprintf("%d events", m.Shown.Events+uint64(len(m.Present()))))
+	more := m.FilterNote("events", fmt.Sprintf("%d events", m.Shown.Events+uint64(len(m.ShownNotes()))))
 	g.Right(end, r.Y, 40, cell.Faint, more)
 	end -= cell.Width(more) + 3
 	if len(lane) == 0 {
 		text := "no events yet"
-		if len(m.Shown.Lane)+len(m.Present()) > 0 {
+		if len(m.Shown.Lane)+len(m.ShownNotes()) > 0 {
 			text = "none of the events"
 		}
 		g.Text(x, r.Y, end-x, cell.Faint, text)
@@ -140,10 +140,10 @@ func (l *lane) line(m *panel.Host, g *cell.Grid, r cell.Rect) {
 			break
 		}
 	}
-	glyph, role := level(e)
-	when := textfmt.Span(time.Duration(e.Trained))
+	glyph, role := levelGlyph(e)
+	when := textfmt.Duration(time.Duration(e.Trained))
 	if e.Kind == panel.NoteKind {
-		when = "round " + textfmt.Round(e.Round)
+		when = "round " + textfmt.Grouped(e.Round)
 	}
 	x = g.Text(x, r.Y, r.W-2, cell.Faint, when+" ")
 	g.Set(x, r.Y, glyph, role)
@@ -154,7 +154,7 @@ func eventRows(v *view.View) panel.Rows {
 	out := panel.Rows{{"time", "trained_seconds", "round", "level", "kind", "text"}}
 	for _, e := range v.Lane {
 		out = append(out, []string{time.Unix(0, e.When).UTC().Format(time.RFC3339Nano),
-			textfmt.Exact(time.Duration(e.Trained).Seconds()), textfmt.Uints(e.Round), string(e.Level), e.Kind, e.Text})
+			textfmt.Exact(time.Duration(e.Trained).Seconds()), textfmt.Uint(e.Round), string(e.Level), e.Kind, e.Text})
 	}
 	return out
 }

@@ -49,7 +49,7 @@ func (p *logView) panel() panel.Panel {
 		}
 	}
 	return panel.Panel{
-		Id: panel.Log, Title: p.title, Draw: p.draw, Group: "log (w on Alerts)", Export: p.rows, Poll: p.poll,
+		ID: panel.Log, Title: p.title, Draw: p.draw, Group: "log (w on Alerts)", Export: p.rows, Poll: p.poll,
 		Hints: func(*panel.Host) [][2]string {
 			return [][2]string{{"jk", "later, earlier"}, {"/", "search"}, {"w", "back"}, {"E", "export"}}
 		},
@@ -100,7 +100,7 @@ func (p *logView) turn(m *panel.Host) tea.Cmd {
 // place lays out the Alerts screen.
 func (p *logView) place(m *panel.Host, b cell.Rect) []panel.Placement {
 	if p.open {
-		return []panel.Placement{{Panel: panel.Log, At: b}}
+		return []panel.Placement{{Panel: panel.Log, Area: b}}
 	}
 	return placeAlerts(m, b)
 }
@@ -108,13 +108,13 @@ func (p *logView) place(m *panel.Host, b cell.Rect) []panel.Placement {
 // poll requests the lines every logPollPeriod while the panel is visible.
 func (p *logView) poll(m *panel.Host) tea.Cmd {
 	teller, ok := m.Opt.Source.(Teller)
-	if !ok || !p.open || p.asking || !m.Leads(panel.Alerts) || !p.asked.IsZero() &&
+	if !ok || !p.open || p.asking || !m.LeadsScreen(panel.Alerts) || !p.asked.IsZero() &&
 		m.Opt.Clock().Sub(p.asked) < logPollPeriod {
 		return nil
 	}
 	ctx, gen := m.Reading.Ctx, m.Feed.Gen
 	p.asking, p.asked = true, m.Opt.Clock()
-	return m.Task(func() tea.Msg {
+	return m.SessionJob(func() tea.Msg {
 		lines, err := teller.ProcessLog(ctx)
 		return panel.Reply(func(m *panel.Host) tea.Cmd {
 			if m.Feed.Gen != gen { // the user has opened another run
@@ -147,7 +147,7 @@ func (p *logView) draw(m *panel.Host, g *cell.Grid, r cell.Rect) {
 	if len(entries) == 0 {
 		text := "nothing was said so far"
 		if m.Filters.Text["log"] != "" {
-			text = m.Nothing("log", "line of the log")
+			text = m.NoMatchText("log", "line of the log")
 		}
 		panel.Explain(g, cell.Rect{X: r.X, Y: least, W: r.W, H: r.Y + r.H - least}, text)
 		return
@@ -165,7 +165,7 @@ func (p *logView) draw(m *panel.Host, g *cell.Grid, r cell.Rect) {
 			lines = []string{""}
 		}
 		y -= len(lines)
-		glyph, role := level(e)
+		glyph, role := levelGlyph(e)
 		if e.Kind == processKind {
 			glyph, role = '›', cell.Centre
 		}
@@ -181,15 +181,15 @@ func (p *logView) draw(m *panel.Host, g *cell.Grid, r cell.Rect) {
 			}
 			g.Text(r.X+1, y, cells, cell.Faint, when)
 			if e.Kind != processKind {
-				g.Right(left-4, y, 14, cell.Faint, "round "+textfmt.Round(e.Round))
+				g.Right(left-4, y, 14, cell.Faint, "round "+textfmt.Grouped(e.Round))
 			}
 			g.Set(left-2, y, glyph, role)
 		}
 	}
 }
 
-// whole reports whether a recording is at its end.
-func whole(m *panel.Host) bool {
+// atEnd reports whether a recording is at its end.
+func atEnd(m *panel.Host) bool {
 	e := m.Replay.Extent()
 	return m.Feed.Ended || e.Whole && m.Shown.Position >= e.Records
 }
@@ -210,7 +210,7 @@ func (p *logView) rows(m *panel.Host) func(*view.View) panel.Rows {
 	return func(*view.View) panel.Rows {
 		out := panel.Rows{{"time", "round", "level", "kind", "text"}}
 		for _, e := range entries {
-			when, at := "", textfmt.Uints(e.Round)
+			when, at := "", textfmt.Uint(e.Round)
 			if e.When != 0 {
 				when = time.Unix(0, e.When).UTC().Format(time.RFC3339Nano)
 			}

@@ -62,7 +62,7 @@ func (p *logView) Entries(m *panel.Host) []view.Entry {
 	if len(events) > 0 {
 		of.first = &events[0]
 	}
-	if m.Replay != nil && !whole(m) {
+	if m.Replay != nil && !atEnd(m) {
 		of.ends = m.Shown.Last
 	}
 	if of == p.merged.of && !p.merged.stale {
@@ -75,7 +75,7 @@ func (p *logView) Entries(m *panel.Host) []view.Entry {
 	was, all := p.merged, 0
 	out := make([]view.Entry, 0, len(events)+len(p.hosted))
 	take := func(e view.Entry) {
-		if all++; of.filter == "" || m.Passes("log", string(e.Level), e.Kind, e.Text) {
+		if all++; of.filter == "" || m.MatchesFilter("log", string(e.Level), e.Kind, e.Text) {
 			out = append(out, e)
 		}
 	}

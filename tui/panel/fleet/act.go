@@ -58,7 +58,7 @@ func (f *Fleet) eligible(m *panel.Host, a event.Action) (ids []int, why string) 
 	case len(ids) == 0:
 		return nil, why
 	case (a == event.Cordon || a == event.Drain) && len(f.free(m, ids)) == 0:
-		return nil, fmt.Sprintf("no other worker could take the members of %s: let one join first", textfmt.Labels(ids))
+		return nil, fmt.Sprintf("no other worker could take the members of %s: let one join first", textfmt.WorkerLabels(ids))
 	}
 	return ids, ""
 }
@@ -70,17 +70,17 @@ func (f *Fleet) whyNotEligible(m *panel.Host, a event.Action, id int) string {
 		if x.ID != id {
 			continue
 		}
-		_, word, _ := x.standing()
+		_, word, _ := x.status()
 		switch cordoned := x.State == event.Cordoned; {
 		case x.State == event.Joining:
-			return textfmt.Label(id) + " still reads its data: wait until it has joined"
+			return textfmt.WorkerLabel(id) + " still reads its data: wait until it has joined"
 		case a == event.Kill:
 		case x.State == event.Leaving:
-			return textfmt.Label(id) + " is leaving: its members move to the others"
+			return textfmt.WorkerLabel(id) + " is leaving: its members move to the others"
 		case a == event.Uncordon && !cordoned:
-			return textfmt.Label(id) + " takes part already"
+			return textfmt.WorkerLabel(id) + " takes part already"
 		case a == event.Cordon && cordoned, a == event.Drain && word == "drained":
-			return textfmt.Label(id) + " is " + word + " already"
+			return textfmt.WorkerLabel(id) + " is " + word + " already"
 		}
 	}
 	return ""
@@ -96,19 +96,19 @@ func (f *Fleet) free(m *panel.Host, but []int) (out []int) {
 	return out
 }
 
-// ask acts on workers. It first asks for confirmation of a kill, and of a drain that leaves a single host.
-func (f *Fleet) ask(m *panel.Host, a event.Action, ids []int) tea.Cmd {
-	q := &panel.Question{Do: func(m *panel.Host) tea.Cmd { return f.act(m, a, ids) }}
+// confirm acts on workers. It first asks for confirmation of a kill, and of a drain that leaves a single host.
+func (f *Fleet) confirm(m *panel.Host, a event.Action, ids []int) tea.Cmd {
+	q := &panel.Question{Do: func(m *panel.Host) tea.Cmd { return f.send(m, a, ids) }}
 	free := f.free(m, ids)
 	switch {
 	case a == event.Kill && len(ids) == 1:
 		q.Text, q.Yes = fmt.Sprintf("Kill worker %d%s? What it held is lost, as in a real failure.", ids[0],
-			f.about(m, ids[0])), "kill it"
+			f.workerText(m, ids[0])), "kill it"
 	case a == event.Kill:
 		q.Text, q.Yes = fmt.Sprintf("Kill %s: %s? What they held is lost, as in a real failure.", textfmt.Count(len(ids), "worker"),
-			textfmt.Labels(ids)), "kill them"
+			textfmt.WorkerLabels(ids)), "kill them"
 	case a == event.Drain && len(free) == 1:
-		q.Text, q.Yes = fmt.Sprintf("Drain %s? Worker %d then hosts all %s alone.", textfmt.Labels(ids), free[0],
+		q.Text, q.Yes = fmt.Sprintf("Drain %s? Worker %d then hosts all %s alone.", textfmt.WorkerLabels(ids), free[0],
 			textfmt.Count(len(m.Shown.Members().Members), "member")), "drain"
 	default:
 		return q.Do(m)
@@ -117,8 +117,8 @@ func (f *Fleet) ask(m *panel.Host, a event.Action, ids []int) tea.Cmd {
 	return nil
 }
 
-// about describes the machine and the members of a worker, for a question.
-func (f *Fleet) about(m *panel.Host, id int) string {
+// workerText describes the machine and the members of a worker, for a question.
+func (f *Fleet) workerText(m *panel.Host, id int) string {
 	for _, x := range f.workers(m) {
 		if x.ID == id {
 			return fmt.Sprintf(" (%s%s)", strings.TrimPrefix(x.Name+", ", ", "), textfmt.Count(len(x.Members), "member"))
@@ -127,9 +127,9 @@ func (f *Fleet) about(m *panel.Host, id int) string {
 	return ""
 }
 
-// act sends an action for each worker in turn, so that the coordinator validates each with the effect of the earlier
+// send sends an action for each worker in turn, so that the coordinator validates each with the effect of the earlier
 // ones. It stops at the first connection error.
-func (f *Fleet) act(m *panel.Host, a event.Action, ids []int) tea.Cmd {
+func (f *Fleet) send(m *panel.Host, a event.Action, ids []int) tea.Cmd {
 	if why := m.WhyNoCommand(); why != "" {
 		m.Say(cell.Warn, why)
 		return nil
@@ -139,7 +139,7 @@ func (f *Fleet) act(m *panel.Host, a event.Action, ids []int) tea.Cmd {
 		all = append(all, m.Sign(event.Command{Action: a, Worker: id}))
 	}
 	ctx, to := m.Reading.Ctx, m.Opt.Commander
-	return m.Task(func() tea.Msg {
+	return m.SessionJob(func() tea.Msg {
 		out := actionResult{action: a}
 		for _, c := range all {
 			r, err := to.Command(ctx, c)
@@ -150,7 +150,7 @@ func (f *Fleet) act(m *panel.Host, a event.Action, ids []int) tea.Cmd {
 			if r.Accepted {
 				out.done = append(out.done, c.Worker)
 			} else {
-				out.refused = append(out.refused, textfmt.Label(c.Worker)+": "+r.Reason)
+				out.refused = append(out.refused, textfmt.WorkerLabel(c.Worker)+": "+r.Reason)
 			}
 		}
 		return panel.Reply(func(m *panel.Host) tea.Cmd { return f.showResult(m, out) })
@@ -164,7 +164,7 @@ func (f *Fleet) showResult(m *panel.Host, msg actionResult) tea.Cmd {
 	}
 	role, text := cell.Good, ""
 	if len(msg.done) > 0 {
-		text = fmt.Sprintf("%s %s accepted", msg.action, textfmt.Labels(msg.done))
+		text = fmt.Sprintf("%s %s accepted", msg.action, textfmt.WorkerLabels(msg.done))
 	}
 	if err := msg.err; err != nil {
 		msg.refused = append(msg.refused, err.Error())
@@ -231,7 +231,7 @@ func (f *Fleet) doWorkers(a event.Action) func(*panel.Host, []string) (tea.Cmd, 
 			ids = append(ids, w)
 		}
 		slices.Sort(ids)
-		return f.ask(m, a, slices.Compact(ids)), nil
+		return f.confirm(m, a, slices.Compact(ids)), nil
 	}
 }
 
@@ -239,7 +239,7 @@ func (f *Fleet) complete(m *panel.Host, _ []string) (out []string) {
 	all := f.workers(m)
 	slices.SortFunc(all, func(a, b fleetRow) int { return cmp.Compare(a.ID, b.ID) })
 	for _, x := range all {
-		out = append(out, textfmt.Label(x.ID))
+		out = append(out, textfmt.WorkerLabel(x.ID))
 	}
 	return out
 }

@@ -29,10 +29,10 @@ type Fleet struct {
 	Answered  bool       // a request has ended, perhaps with an error
 	err       error      // of the last request
 
-	Chosen int // worker under the cursor
-	Marked map[int]bool
-	order  int  // index in fleetOrders
-	turned bool // reversed
+	Chosen   int // worker under the cursor
+	Marked   map[int]bool
+	order    int  // index in fleetOrders
+	reversed bool // reversed
 
 	From, To int // the link under the cursor; event.Every is all workers
 	measure  int // index in linkMeasures
@@ -41,24 +41,24 @@ type Fleet struct {
 }
 
 const (
-	surveyEvery = 900 * time.Millisecond // less than two ticks of the clock
-	SurveyWait  = 3 * time.Second        // timeout of a request
+	surveyPeriod  = 900 * time.Millisecond // less than two ticks of the clock
+	SurveyTimeout = 3 * time.Second        // timeout of a request
 )
 
 // Survey requests the workers if a screen shows them or the run waits for them, and the last answer is old.
 func (f *Fleet) Survey(m *panel.Host) tea.Cmd {
 	now := m.Opt.Clock()
-	seen := m.Has(panel.Fleet) || m.Has(panel.Links) || m.Has(panel.Machines) || m.Stale()
-	if !seen || !m.Measured() || f.asking {
+	seen := m.HasPanel(panel.Fleet) || m.HasPanel(panel.Links) || m.HasPanel(panel.Machines) || m.NeedsSurvey()
+	if !seen || !m.CanSurvey() || f.asking {
 		return nil
 	}
-	if f.Answered && (m.Frozen() || now.Sub(f.asked) < surveyEvery) {
+	if f.Answered && (m.Frozen() || now.Sub(f.asked) < surveyPeriod) {
 		return nil
 	}
 	f.asking, f.asked = true, now
 	gen, ctx, src := m.Feed.Gen, m.Reading.Ctx, m.Opt.Source.(panel.Surveyor)
-	return m.Task(func() tea.Msg {
-		ctx, cancel := context.WithTimeout(ctx, SurveyWait)
+	return m.SessionJob(func() tea.Msg {
+		ctx, cancel := context.WithTimeout(ctx, SurveyTimeout)
 		defer cancel()
 		now, err := src.Fleet(ctx)
 		return panel.Reply(func(m *panel.Host) tea.Cmd { f.StoreSurvey(m, gen, now, err); return nil })
@@ -93,11 +93,11 @@ func (f *Fleet) StoreSurvey(m *panel.Host, gen int, now view.Fleet, err error) {
 	}
 }
 
-// pace returns the rate of the run with its unit: gradient steps; samples for an algorithm without gradient steps;
+// runRate returns the rate of the run with its unit: gradient steps; samples for an algorithm without gradient steps;
 // rounds for a run without data, whose samples are meetings.
-func pace(m *panel.Host) (x float64, unit string) {
+func runRate(m *panel.Host) (x float64, unit string) {
 	switch r := m.Shown.Rates; {
-	case m.Shown.Config != nil && !m.Scores():
+	case m.Shown.Config != nil && !m.HasTestSet():
 		return r.Rounds, "rounds/s"
 	case r.Steps == 0 && r.Samples > 0:
 		return r.Samples, "samples/s"
@@ -112,12 +112,12 @@ type fleetRow struct {
 	measured bool    // false: only its members are known, from a plan
 	over     bool    // the run has ended
 	missing  int     // workers that the first round still waits for
-	Rate     float64 // share of [model.pace]; NaN while the run does not train
+	Rate     float64 // share of [model.runRate]; NaN while the run does not train
 }
 
 // workers returns all workers: those of the last answer, or else those of the plan in view.
 func (f *Fleet) workers(m *panel.Host) (out []fleetRow) {
-	roster, measured := m.Shown.Members(), m.Measured() && !f.updatedAt.IsZero()
+	roster, measured := m.Shown.Members(), m.CanSurvey() && !f.updatedAt.IsZero()
 	all := f.Now.Workers
 	if !measured {
 		all = nil
@@ -127,7 +127,7 @@ func (f *Fleet) workers(m *panel.Host) (out []fleetRow) {
 	}
 	for _, w := range all {
 		x := fleetRow{Worker: w, measured: measured, over: m.Gone(), missing: f.missing(m), Rate: math.NaN()}
-		if pace, _ := pace(m); m.Running() && m.Shown.Rates.Weight > 0 && len(roster.Members) > 0 {
+		if pace, _ := runRate(m); m.Running() && m.Shown.Rates.Weight > 0 && len(roster.Members) > 0 {
 			x.Rate = pace * float64(len(w.Members)) / float64(len(roster.Members))
 		}
 		out = append(out, x)
@@ -138,7 +138,7 @@ func (f *Fleet) workers(m *panel.Host) (out []fleetRow) {
 // Rows returns the workers that pass the filter, sorted, and the index of the chosen one.
 func (f *Fleet) Rows(m *panel.Host) (Rows []fleetRow, at int) {
 	for _, x := range f.workers(m) {
-		if _, word, _ := x.standing(); m.Passes("fleet", textfmt.Label(x.ID), x.Name, word, x.Kernels, x.Device, x.Address,
+		if _, word, _ := x.status(); m.MatchesFilter("fleet", textfmt.WorkerLabel(x.ID), x.Name, word, x.Kernels, x.Device, x.Address,
 			x.Software) {
 			Rows = append(Rows, x)
 		}
@@ -146,7 +146,7 @@ func (f *Fleet) Rows(m *panel.Host) (Rows []fleetRow, at int) {
 	o := fleetOrders()[f.order]
 	slices.SortStableFunc(Rows, func(a, b fleetRow) int {
 		c := o.cmp(a, b)
-		if o.down != f.turned {
+		if o.down != f.reversed {
 			c = -c
 		}
 		return cmp.Or(c, cmp.Compare(a.ID, b.ID))
@@ -178,8 +178,8 @@ func fleetOrders() []fleetOrder {
 	}
 }
 
-// standing returns the state of a worker as a glyph, a word and a colour role.
-func (x fleetRow) standing() (glyph, word string, role cell.Role) {
+// status returns the state of a worker as a glyph, a word and a colour role.
+func (x fleetRow) status() (glyph, word string, role cell.Role) {
 	switch {
 	case x.over:
 		return "○", "hosted", cell.Faint
@@ -209,7 +209,7 @@ func (f *Fleet) move(m *panel.Host, d int) {
 // point selects the worker under the mouse.
 func (f *Fleet) point(m *panel.Host, in cell.Rect, _, y int) {
 	rows, chosen := f.Rows(m)
-	if i, ok := panel.TableAt(in, y, len(rows), chosen, fleetFoot); ok {
+	if i, ok := panel.TableRowAt(in, y, len(rows), chosen, fleetFoot); ok {
 		f.Chosen = rows[i].ID
 	}
 }
@@ -239,7 +239,7 @@ func (f *Fleet) markAll(m *panel.Host) {
 	}
 }
 
-func (f *Fleet) reorder(d int) { f.order, f.turned = (f.order+d)%len(fleetOrders()), false }
+func (f *Fleet) reorder(d int) { f.order, f.reversed = (f.order+d)%len(fleetOrders()), false }
 
 // unmark removes all marks. It reports whether there were any.
 func (f *Fleet) unmark(*panel.Host) bool {
@@ -258,17 +258,17 @@ func (f *Fleet) Panels() []panel.Panel {
 	table, worker := f.keys()
 	return append([]panel.Panel{
 		{
-			Id: panel.Fleet, Title: f.title, Draw: f.draw, Screen: &panel.Screen{Digit: 2, Name: "Fleet", Place: placeFleet},
+			ID: panel.Fleet, Title: f.title, Draw: f.draw, Screen: &panel.Screen{Digit: 2, Name: "Fleet", Place: placeFleet},
 			Group: group, Keys: table, Hints: f.hints, Point: f.point, Back: f.unmark,
 			List: &panel.List{Name: "fleet", Entries: "workers"}, Commands: f.commands(), Poll: f.Survey,
 			Reset: func() { *f = *New() },
 		},
 		{
-			Id: panel.Links, Title: f.linksTitle, Draw: f.drawLinks,
+			ID: panel.Links, Title: f.linksTitle, Draw: f.drawLinks,
 			Group: "links (focus on the matrix)", Keys: f.linkKeys(), Hints: f.hints, Point: f.pointLink,
 		},
 		{
-			Id: panel.Worker, Title: f.workerTitle, Draw: f.drawWorker,
+			ID: panel.Worker, Title: f.workerTitle, Draw: f.drawWorker,
 			Group: group, Keys: worker, Hints: f.hints,
 		},
 	}, f.machinePanels()...)

@@ -23,7 +23,7 @@ func (f *Fleet) keys() (table, worker []panel.Binding) {
 	}
 	act := func(a event.Action) (func(*panel.Host) string, func(*panel.Host) tea.Cmd) {
 		why := func(m *panel.Host) string { _, why := f.eligible(m, a); return why }
-		return why, func(m *panel.Host) tea.Cmd { ids, _ := f.eligible(m, a); return f.ask(m, a, ids) }
+		return why, func(m *panel.Host) tea.Cmd { ids, _ := f.eligible(m, a); return f.confirm(m, a, ids) }
 	}
 	mayCordon, cordon := act(event.Cordon)
 	mayUncordon, uncordon := act(event.Uncordon)
@@ -48,7 +48,7 @@ func (f *Fleet) keys() (table, worker []panel.Binding) {
 	}
 	order := []panel.Binding{
 		{Keys: []string{"o"}, Title: "order by the next column", Do: do(func(*panel.Host) { f.reorder(1) })},
-		{Keys: []string{"O"}, Title: "turn the order round", Do: do(func(*panel.Host) { f.turned = !f.turned })},
+		{Keys: []string{"O"}, Title: "turn the order round", Do: do(func(*panel.Host) { f.reversed = !f.reversed })},
 	}
 	return slices.Concat(choose, mark, change, order), slices.Concat(choose, change)
 }
@@ -83,8 +83,8 @@ func (f *Fleet) linkKeys() []panel.Binding {
 // for it.
 func openWorker(m *panel.Host) tea.Cmd {
 	m.Focus, m.Expanded = panel.Worker, false
-	m.Layout()
-	m.Expanded = !slices.Contains(panel.Ids(m.Placed), panel.Worker)
+	m.PlacePanels()
+	m.Expanded = !slices.Contains(panel.PanelIDs(m.Placed), panel.Worker)
 	return nil
 }
 

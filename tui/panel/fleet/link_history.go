@@ -15,24 +15,24 @@ import (
 	"brood/tui/textfmt"
 )
 
-// linkPast is the state of the panel with the recorded traffic of each link.
-type linkPast struct {
+// linkHistory is the state of the panel with the recorded traffic of each link.
+type linkHistory struct {
 	chosen engine.Member // selected link, see [view.LinkOf]; the formula follows the sum of all links
 }
 
-// formulaRow is the id of the row with the predicted traffic of all links together. The prediction does not
+// predictedRow is the id of the row with the predicted traffic of all links together. The prediction does not
 // distinguish links, and no link has this id.
-const formulaRow = view.Whole
+const predictedRow = view.Whole
 
-func NewLinkPast() *linkPast { return &linkPast{} }
+func NewLinkHistory() *linkHistory { return &linkHistory{} }
 
 // Panel returns the panel of recorded traffic per link. It works for recordings too.
-func (p *linkPast) Panel() panel.Panel {
+func (p *linkHistory) Panel() panel.Panel {
 	move := func(d int) func(*panel.Host) tea.Cmd {
 		return func(m *panel.Host) tea.Cmd { p.move(m, d); return nil }
 	}
 	return panel.Panel{
-		Id: panel.LinkPast, Title: linkPastTitle, Draw: p.draw,
+		ID: panel.LinkHistory, Title: linkHistoryTitle, Draw: p.draw,
 		Group: "links over the rounds",
 		Keys: []panel.Binding{
 			{Keys: []string{"j", "down"}, Title: "next link", Do: move(1)},
@@ -41,40 +41,40 @@ func (p *linkPast) Panel() panel.Panel {
 			{Keys: []string{"G"}, Title: "last link", Do: move(1 << 30)},
 		},
 		Point:  p.point,
-		Export: panel.Plainly(linkPastRows),
-		Reset:  func() { *p = *NewLinkPast() },
+		Export: panel.ViewExport(linkHistoryRows),
+		Reset:  func() { *p = *NewLinkHistory() },
 	}
 }
 
-func linkPastTitle(m *panel.Host) (string, string) { return "links over rounds", m.WindowNote() }
+func linkHistoryTitle(m *panel.Host) (string, string) { return "links over rounds", m.WindowNote() }
 
 // rows returns the measured links, and the index of the selected one: first the sum with the formula below it, then
 // those of each worker.
-func (p *linkPast) rows(m *panel.Host) (out []engine.Member, at int) {
+func (p *linkHistory) rows(m *panel.Host) (out []engine.Member, at int) {
 	s := m.Shown.MachinesOf(view.Between)
 	if s == nil {
 		return nil, 0
 	}
 	out = slices.Clone(s.Members)
 	if all := view.LinkOf(event.Every, event.Every); len(out) > 0 && out[0] == all && len(m.Operations()) > 0 {
-		out = slices.Insert(out, 1, formulaRow)
+		out = slices.Insert(out, 1, predictedRow)
 	}
 	return out, max(0, slices.Index(out, p.chosen))
 }
 
-func (p *linkPast) move(m *panel.Host, d int) {
+func (p *linkHistory) move(m *panel.Host, d int) {
 	if rows, at := p.rows(m); len(rows) > 0 {
 		p.chosen = rows[min(max(0, at+d), len(rows)-1)]
 	}
 }
 
-// linkPastSpace is the layout of a row.
-type linkPastSpace struct {
+// linkHistoryLayout is the layout of a row.
+type linkHistoryLayout struct {
 	name, rate, round int // right ends of the last two columns; round: 0 if it does not fit
 	spark, w          int
 }
 
-func linkPastColumns(r cell.Rect) (c linkPastSpace) {
+func layOutLinkHistory(r cell.Rect) (c linkHistoryLayout) {
 	c.name = r.X + 2
 	c.rate = r.X + 21
 	c.spark = c.rate + 1
@@ -87,8 +87,8 @@ func linkPastColumns(r cell.Rect) (c linkPastSpace) {
 	return c
 }
 
-// linkPastFoot is the number of lines below the links, if they fit.
-func linkPastFoot(r cell.Rect) int {
+// linkHistoryFoot is the number of lines below the links, if they fit.
+func linkHistoryFoot(r cell.Rect) int {
 	if r.H < 7 {
 		return 0
 	}
@@ -97,19 +97,19 @@ func linkPastFoot(r cell.Rect) int {
 
 // draw renders a line for each link. Single links share one scale, the totals of workers another, and the sum with
 // its formula a third.
-func (p *linkPast) draw(m *panel.Host, g *cell.Grid, r cell.Rect) {
+func (p *linkHistory) draw(m *panel.Host, g *cell.Grid, r cell.Rect) {
 	rows, at := p.rows(m)
 	if len(rows) == 0 {
-		panel.Explain(g, r, m.Waiting("what links carry"))
+		panel.Explain(g, r, m.WaitingText("what links carry"))
 		return
 	}
-	c := linkPastColumns(r)
+	c := layOutLinkHistory(r)
 	g.Text(c.name, r.Y, 8, cell.Faint, "link")
 	g.Right(c.rate, r.Y, 9, cell.Faint, "bytes/s")
 	if c.round > 0 {
 		g.Right(c.round, r.Y, 9, cell.Faint, "a round")
 	}
-	m.Arrow(g, c.spark, r.Y, c.w)
+	m.DrawCursorMark(g, c.spark, r.Y, c.w)
 	edges := m.Edges(c.w)
 	cols, tops := map[engine.Member][]view.Bucket{}, map[int]float64{}
 	for _, id := range rows {
@@ -121,22 +121,22 @@ func (p *linkPast) draw(m *panel.Host, g *cell.Grid, r cell.Rect) {
 		}
 		cols[id] = x
 	}
-	foot := linkPastFoot(r)
+	foot := linkHistoryFoot(r)
 	first, n := panel.TableWindow(r, len(rows), at, foot)
 	for i, id := range rows[first : first+n] {
 		y, role := r.Y+1+i, cell.Plain
-		if first+i == at && m.Focus == panel.LinkPast {
+		if first+i == at && m.Focus == panel.LinkHistory {
 			role = cell.FocusTitle
 			g.Set(r.X, y, '▸', role)
 		}
 		name, line := linkName(id), cell.Median
 		switch linkScale(id) {
-		case formulaScale:
+		case totalScale:
 			line = cell.Centre
 		case workerScale:
 			line = cell.Member
 		}
-		if id == formulaRow {
+		if id == predictedRow {
 			line = cell.Predicted
 		}
 		g.Text(c.name, y, 11, role, name)
@@ -148,7 +148,7 @@ func (p *linkPast) draw(m *panel.Host, g *cell.Grid, r cell.Rect) {
 		chart.Spark(g, c.spark, y, cols[id], linkVoid(m.Shown, id, edges), chart.Axis{Lo: 0, Hi: max(tops[linkScale(id)], 1)},
 			line)
 	}
-	panel.TableMore(g, r, r.X+1, first, n, len(rows))
+	panel.DrawTableMore(g, r, r.X+1, first, n, len(rows))
 	if foot > 0 {
 		text := "links: packets, probes too · formula: payload of rounds"
 		if cell.Width(text) > r.W-3 {
@@ -160,28 +160,28 @@ func (p *linkPast) draw(m *panel.Host, g *cell.Grid, r cell.Rect) {
 
 // Rows of the same kind share a scale.
 const (
-	formulaScale = iota // the sum of all links, and its formula
+	totalScale   = iota // the sum of all links, and its formula
 	workerScale         // the total that one worker sends
-	oneScale            // one link
+	linkRowScale        // one link
 )
 
 func linkScale(id engine.Member) int {
 	from, to := view.LinkEnds(id)
 	switch {
-	case id == formulaRow || from == event.Every:
-		return formulaScale
+	case id == predictedRow || from == event.Every:
+		return totalScale
 	case to == event.Every:
 		return workerScale
 	}
-	return oneScale
+	return linkRowScale
 }
 
 func linkName(id engine.Member) string {
-	if id == formulaRow {
+	if id == predictedRow {
 		return "formula"
 	}
 	from, to := view.LinkEnds(id)
-	return End(from) + " → " + End(to)
+	return EndName(from) + " → " + EndName(to)
 }
 
 // linkNow formats the traffic of a link per second and per round, at the cursor or now; a dash if it was not measured
@@ -191,32 +191,32 @@ func linkNow(m *panel.Host, id engine.Member) (rate, around string) {
 	if m.Cursor.On {
 		at = m.Cursor.Round
 	}
-	rounds := speed(m.Shown, at, at+1)
+	rounds := roundsPerSecond(m.Shown, at, at+1)
 	if span := uint64(max(0, rounds)); span > 0 && span < at { // links are measured over a second, which is span rounds
-		rounds = speed(m.Shown, at-span, at+1)
+		rounds = roundsPerSecond(m.Shown, at-span, at+1)
 	}
-	if id == formulaRow {
-		x := FormulaAt(m.Shown, at)
-		return bytesOr(x * rounds), bytesOr(x)
+	if id == predictedRow {
+		x := PredictedAt(m.Shown, at)
+		return sizeOrDash(x * rounds), sizeOrDash(x)
 	}
 	s := m.Shown.MachinesOf(view.Between)
 	x, then, ok := s.At(id, at)
 	if _, newest, _ := s.At(view.Whole, at); !ok || then != newest || linksGone(m.Shown, s, at) {
 		return "–", "–"
 	}
-	return bytesOr(x), bytesOr(x / rounds)
+	return sizeOrDash(x), sizeOrDash(x / rounds)
 }
 
-// bytesOr formats a number of bytes; a dash if it is unknown.
-func bytesOr(x float64) string {
+// sizeOrDash formats a number of bytes; a dash if it is unknown.
+func sizeOrDash(x float64) string {
 	if math.IsNaN(x) || math.IsInf(x, 0) {
 		return "–"
 	}
 	return textfmt.Size(x)
 }
 
-// speed returns the rounds per second in the rounds [from, end), else the last known value before; NaN if unknown.
-func speed(v *view.View, from, end uint64) float64 {
+// roundsPerSecond returns the rounds per second in the rounds [from, end), else the last known value before; NaN if unknown.
+func roundsPerSecond(v *view.View, from, end uint64) float64 {
 	for i := range v.Speed {
 		s := &v.Speed[i]
 		if s.Name != view.RoundsASecond {
@@ -232,9 +232,9 @@ func speed(v *view.View, from, end uint64) float64 {
 	return math.NaN()
 }
 
-// FormulaAt returns the predicted bytes of a round: the sent bytes minus the excess over the prediction, which every
+// PredictedAt returns the predicted bytes of a round: the sent bytes minus the excess over the prediction, which every
 // log records; NaN if nothing is recorded.
-func FormulaAt(v *view.View, at uint64) float64 {
+func PredictedAt(v *view.View, at uint64) float64 {
 	sum, some := 0.0, false
 	for i := range v.Traffic {
 		s := &v.Traffic[i]
@@ -264,7 +264,7 @@ func linksGone(v *view.View, s *view.Series, at uint64) bool {
 
 // linkColumns returns the bytes per second of a link in columns of rounds with these edges.
 func linkColumns(v *view.View, id engine.Member, edges []uint64) []view.Bucket {
-	if id != formulaRow {
+	if id != predictedRow {
 		return v.MachinesOf(view.Between).Columns(id, edges)
 	}
 	out := make([]view.Bucket, len(edges)-1)
@@ -273,7 +273,7 @@ func linkColumns(v *view.View, id engine.Member, edges []uint64) []view.Bucket {
 		if from > v.Progress.Rounds {
 			break
 		}
-		if x := FormulaAt(v, from+(end-from)/2) * speed(v, from, max(end, from+1)); !math.IsNaN(x) {
+		if x := PredictedAt(v, from+(end-from)/2) * roundsPerSecond(v, from, max(end, from+1)); !math.IsNaN(x) {
 			out[i] = view.Bucket{Min: x, Max: x, Sum: x, Count: 1}
 		}
 	}
@@ -284,7 +284,7 @@ func linkColumns(v *view.View, id engine.Member, edges []uint64) []view.Bucket {
 // measurement of all links.
 func linkVoid(v *view.View, id engine.Member, edges []uint64) []bool {
 	out := make([]bool, len(edges)-1)
-	if id == formulaRow || edges[len(out)] <= edges[0] {
+	if id == predictedRow || edges[len(out)] <= edges[0] {
 		return out
 	}
 	s := v.MachinesOf(view.Between)
@@ -298,17 +298,17 @@ func linkVoid(v *view.View, id engine.Member, edges []uint64) []bool {
 }
 
 // point selects the link under the mouse and, within its line, the round.
-func (p *linkPast) point(m *panel.Host, r cell.Rect, x, y int) {
+func (p *linkHistory) point(m *panel.Host, r cell.Rect, x, y int) {
 	rows, at := p.rows(m)
-	if i, ok := panel.TableAt(r, y, len(rows), at, linkPastFoot(r)); ok {
+	if i, ok := panel.TableRowAt(r, y, len(rows), at, linkHistoryFoot(r)); ok {
 		p.chosen = rows[i]
 	}
-	c := linkPastColumns(r)
+	c := layOutLinkHistory(r)
 	m.PointIn(cell.Rect{X: c.spark, Y: r.Y, W: c.w, H: r.H}, x, y)
 }
 
-// linkPastRows returns the points of each link for an export.
-func linkPastRows(v *view.View) panel.Rows {
+// linkHistoryRows returns the points of each link for an export.
+func linkHistoryRows(v *view.View) panel.Rows {
 	out := panel.Rows{{"from", "to", "round", "to_round", "points", "min", "mean", "max"}}
 	s := v.MachinesOf(view.Between)
 	if s == nil {
@@ -316,12 +316,12 @@ func linkPastRows(v *view.View) panel.Rows {
 	}
 	named := map[string]engine.Member{}
 	for _, id := range s.Members {
-		named[textfmt.MemberText(id)] = id
+		named[textfmt.MemberID(id)] = id
 	}
 	for _, r := range panel.PointRows(s)[1:] {
 		if id, ok := named[r[1]]; ok {
 			from, to := view.LinkEnds(id)
-			out = append(out, append([]string{End(from), End(to)}, r[2:]...))
+			out = append(out, append([]string{EndName(from), EndName(to)}, r[2:]...))
 		}
 	}
 	return out

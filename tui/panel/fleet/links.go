@@ -26,9 +26,9 @@ func linkMeasures() []linkMeasure {
 	sum := func(a, b float64) float64 { return a + b }
 	most := func(a, b float64) float64 { return max(a, b) }
 	return []linkMeasure{
-		{"bytes/s", "round trip", func(l view.Link) float64 { return l.Sent }, sum, textfmt.Brief},
-		{"round trip, ms", "loss", func(l view.Link) float64 { return float64(l.RTT) / 1e6 }, most, textfmt.Three},
-		{"lost packets, %", "bytes/s", func(l view.Link) float64 { return 100 * l.Lost }, most, textfmt.Three},
+		{"bytes/s", "round trip", func(l view.Link) float64 { return l.Sent }, sum, textfmt.ShortSize},
+		{"round trip, ms", "loss", func(l view.Link) float64 { return float64(l.RTT) / 1e6 }, most, textfmt.ThreeDigits},
+		{"lost packets, %", "bytes/s", func(l view.Link) float64 { return 100 * l.Lost }, most, textfmt.ThreeDigits},
 	}
 }
 
@@ -85,12 +85,12 @@ func (f *Fleet) OnLink() (from, to int) {
 	return at(f.From), at(f.To)
 }
 
-// End returns the name of a row or column.
-func End(id int) string {
+// EndName returns the name of a row or column.
+func EndName(id int) string {
 	if id == event.Every {
 		return "all"
 	}
-	return textfmt.Label(id)
+	return textfmt.WorkerLabel(id)
 }
 
 // whyNoShape returns why the link under the cursor cannot be shaped; "" if it can.
@@ -100,26 +100,26 @@ func (f *Fleet) whyNoShape(m *panel.Host) string {
 	case why != "":
 		return why
 	case len(f.Now.Links) == 0:
-		return f.linkless(m)
+		return f.noLinksText(m)
 	case len(f.links(from, to)) == 0:
-		return fmt.Sprintf("there is no link from %s to %s: choose another cell", End(from), End(to))
+		return fmt.Sprintf("there is no link from %s to %s: choose another cell", EndName(from), EndName(to))
 	}
 	return ""
 }
 
-// linkless returns the message why there are no links and what to do.
-func (f *Fleet) linkless(m *panel.Host) string {
+// noLinksText returns the message why there are no links and what to do.
+func (f *Fleet) noLinksText(m *panel.Host) string {
 	all := f.workers(m)
 	carried := ""
-	if m.Shown.MachinesOf(view.Between) != nil && !m.Leads(panel.Traffic) {
+	if m.Shown.MachinesOf(view.Between) != nil && !m.LeadsScreen(panel.Traffic) {
 		carried = ". What they carried over the rounds is on the screen Network"
 	}
 	switch {
 	case m.Replay != nil:
 		return "round trips and losses of links are not recorded: only a run that trains has them" + carried
 	case m.Gone():
-		return m.Ending() + ", and its links with it: their round trips and losses are not recorded" + carried
-	case !m.Measured():
+		return m.EndText() + ", and its links with it: their round trips and losses are not recorded" + carried
+	case !m.CanSurvey():
 		return "this source does not report links"
 	case f.updatedAt.IsZero():
 		return "asking the run for its links"
@@ -158,7 +158,7 @@ func (f *Fleet) shape(m *panel.Host, l event.Link) tea.Cmd {
 		}
 		return panel.Reply(func(m *panel.Host) tea.Cmd {
 			f.asked = time.Time{}
-			m.Answered(answer)
+			m.ShowReceipt(answer)
 			return nil
 		})
 	}

@@ -40,24 +40,24 @@ func (f *Fleet) machinePanels() []panel.Panel {
 	rows := &panel.List{Name: "machines", Entries: "machines", Top: func() { f.process = event.Here }}
 	return []panel.Panel{
 		{
-			Id: panel.Machines, Title: f.machinesTitle, Draw: f.drawMachines, Group: group, Keys: keys, Hints: hints,
+			ID: panel.Machines, Title: f.machinesTitle, Draw: f.drawMachines, Group: group, Keys: keys, Hints: hints,
 			Screen: &panel.Screen{Digit: 6, Name: "Machines", Short: "Mach", Charts: true, Place: placeMachines},
 			List:   rows,
-			Export: panel.Plainly(panel.MachineRows),
+			Export: panel.ViewExport(panel.MachineRows),
 			Point: func(m *panel.Host, r cell.Rect, _, y int) {
 				rows, at := f.processes(m)
-				if i, ok := panel.TableAt(r, y, len(rows), at, 0); ok {
+				if i, ok := panel.TableRowAt(r, y, len(rows), at, 0); ok {
 					f.process = rows[i].worker
 				}
 			},
 		},
 		{
-			Id: panel.HistoryTiles, Title: f.historyTitle, Draw: f.drawHistory, Group: group, Keys: keys, Hints: hints,
-			List: rows, Export: panel.Plainly(panel.MachineRows),
+			ID: panel.MachineHistory, Title: f.historyTitle, Draw: f.drawHistory, Group: group, Keys: keys, Hints: hints,
+			List: rows, Export: panel.ViewExport(panel.MachineRows),
 			Point: func(m *panel.Host, r cell.Rect, x, y int) {
 				if rows, at := f.processes(m); len(rows) > 0 {
-					n, cols := panel.Tiling(r, len(f.processTiles(m, rows[at])), panel.LowTileH)
-					m.PointTile(panel.Tiled(r, n, cols), x, y)
+					n, cols := panel.FitTiles(r, len(f.processTiles(m, rows[at])), panel.LowTileH)
+					m.PointTile(panel.LayoutTiles(r, n, cols), x, y)
 				}
 			},
 		},
@@ -70,12 +70,12 @@ const minMeasured = 3 * time.Second
 // placeMachines lays out the Machines screen: the table takes the lines that its rows need, up to half. Without
 // measurements the table fills the screen.
 func placeMachines(m *panel.Host, b cell.Rect) []panel.Placement {
-	if len(m.Shown.Processes) == 0 && !m.Measured() {
-		return []panel.Placement{{Panel: panel.Machines, At: b}}
+	if len(m.Shown.Processes) == 0 && !m.CanSurvey() {
+		return []panel.Placement{{Panel: panel.Machines, Area: b}}
 	}
 	n := max(len(m.Shown.Processes), len(m.Shown.Members().Workers())+1)
 	table, history := b.Top(min(max(n+3, 5), b.H/2))
-	return []panel.Placement{{Panel: panel.Machines, At: table}, {Panel: panel.HistoryTiles, At: history}}
+	return []panel.Placement{{Panel: panel.Machines, Area: table}, {Panel: panel.MachineHistory, Area: history}}
 }
 
 // MachineRow is a process of the run in the table.
@@ -89,7 +89,7 @@ type MachineRow struct {
 // processes returns the processes that pass the filter, the coordinator first, and the index of the selected one.
 func (f *Fleet) processes(m *panel.Host) (rows []MachineRow, at int) {
 	for _, x := range f.everyProcess(m) {
-		if m.Passes("machines", panel.ProcessName(x.worker), x.name) {
+		if m.MatchesFilter("machines", panel.ProcessName(x.worker), x.name) {
 			rows = append(rows, x)
 		}
 	}
@@ -101,7 +101,7 @@ func (f *Fleet) processes(m *panel.Host) (rows []MachineRow, at int) {
 func (f *Fleet) everyProcess(m *panel.Host) (rows []MachineRow) {
 	v := m.Shown
 	now := f.Now.Machines
-	live := m.Measured() && !m.Cursor.On && len(now) > 0
+	live := m.CanSurvey() && !m.Cursor.On && len(now) > 0
 	if !live {
 		now = nil
 		for _, w := range v.Processes {
@@ -145,7 +145,7 @@ func (f *Fleet) recorded(m *panel.Host, worker int) map[event.Measure]float64 {
 		if s.Name == string(view.Between) { // series of links, not of processes
 			continue
 		}
-		if x, ok := m.Last(s, view.Process(worker)); ok {
+		if x, ok := m.ShownValue(s, view.Process(worker)); ok {
 			out[event.Measure(s.Name)] = x
 		}
 	}
@@ -166,7 +166,7 @@ func (f *Fleet) machinesTitle(m *panel.Host) (string, string) {
 	switch {
 	case m.Cursor.On:
 		note += " · " + m.CursorNote()
-	case m.Measured() && len(f.Now.Machines) > 0:
+	case m.CanSurvey() && len(f.Now.Machines) > 0:
 		note += " · now"
 	default:
 		note += " · as recorded last"
@@ -191,8 +191,8 @@ func (x MachineRow) part(used, of event.Measure, text func(float64) string) stri
 	return a + " / " + b
 }
 
-// cores formats a number of processors.
-func cores(x float64) string {
+// coresText formats a number of processors.
+func coresText(x float64) string {
 	if x == float64(int(x)) {
 		return fmt.Sprintf("%.0f", x)
 	}
@@ -242,7 +242,7 @@ func (x MachineRow) Device() string {
 func machineColumns() []panel.Column[MachineRow] {
 	cpu := func(used, of event.Measure) func(MachineRow) string {
 		return func(x MachineRow) string {
-			a, b := x.value(used, textfmt.BusyCores), x.value(of, cores)
+			a, b := x.value(used, textfmt.OneDecimal), x.value(of, coresText)
 			if a == "–" && b == "–" {
 				return "–"
 			}
@@ -258,21 +258,21 @@ func machineColumns() []panel.Column[MachineRow] {
 	tight := func(used, of event.Measure) func(MachineRow) cell.Role {
 		return func(x MachineRow) cell.Role { return x.usageRole(used, of) }
 	}
-	seconds := func(x float64) string { return textfmt.Three(1e3*x) + " ms" }
+	seconds := func(x float64) string { return textfmt.ThreeDigits(1e3*x) + " ms" }
 	return []panel.Column[MachineRow]{
-		{Head: "members", Width: 7, Weight: 2, Right: true, Text: func(x MachineRow) string { return fmt.Sprint(x.hosts) }},
-		{Head: "cpu", Width: 11, Weight: 10, Right: true, Text: cpu(event.Busy, event.Cores)},
+		{Title: "members", Width: 7, Weight: 2, Right: true, Text: func(x MachineRow) string { return fmt.Sprint(x.hosts) }},
+		{Title: "cpu", Width: 11, Weight: 10, Right: true, Text: cpu(event.Busy, event.Cores)},
 		{
-			Head:   "machine load",
+			Title:  "machine load",
 			Width:  12,
 			Weight: 6,
 			Right:  true,
 			Text:   cpu(event.Load, event.AllCores),
 			Role:   tight(event.Load, event.AllCores),
 		},
-		{Head: "memory", Width: 7, Weight: 9, Right: true, Text: one(event.Memory, textfmt.Size)},
+		{Title: "memory", Width: 7, Weight: 9, Right: true, Text: one(event.Memory, textfmt.Size)},
 		{
-			Head:   "machine memory",
+			Title:  "machine memory",
 			Width:  17,
 			Weight: 7,
 			Right:  true,
@@ -280,7 +280,7 @@ func machineColumns() []panel.Column[MachineRow] {
 			Role:   tight(event.MemoryUsed, event.MemoryTotal),
 		},
 		{
-			Head:   "device memory",
+			Title:  "device memory",
 			Width:  17,
 			Weight: 4,
 			Right:  true,
@@ -288,29 +288,29 @@ func machineColumns() []panel.Column[MachineRow] {
 			Role:   DeviceUsageRole,
 		},
 		{
-			Head:   "device",
+			Title:  "device",
 			Width:  6,
 			Weight: 1,
 			Right:  true,
 			Text:   one(event.DeviceLoad, func(x float64) string { return fmt.Sprintf("%.0f %%", 100*x) }),
 		},
 		{
-			Head:   "°C",
+			Title:  "°C",
 			Width:  4,
 			Weight: 0,
 			Right:  true,
 			Text:   one(event.DeviceHeat, func(x float64) string { return fmt.Sprintf("%.0f", x) }),
 		},
-		{Head: "samples/s", Width: 9, Weight: 8, Right: true, Text: one(view.Samples, textfmt.Rate)},
-		{Head: "RTT", Width: 7, Weight: 5, Right: true, Text: one(event.RoundTrip, seconds)},
-		{Head: "tx/s", Width: 7, Weight: 4, Right: true, Text: one(event.Sent, textfmt.Size)},
-		{Head: "rx/s", Width: 7, Weight: 3, Right: true, Text: one(event.Received, textfmt.Size)},
+		{Title: "samples/s", Width: 9, Weight: 8, Right: true, Text: one(view.Samples, textfmt.Rate)},
+		{Title: "RTT", Width: 7, Weight: 5, Right: true, Text: one(event.RoundTrip, seconds)},
+		{Title: "tx/s", Width: 7, Weight: 4, Right: true, Text: one(event.Sent, textfmt.Size)},
+		{Title: "rx/s", Width: 7, Weight: 3, Right: true, Text: one(event.Received, textfmt.Size)},
 	}
 }
 
-// emptyReason returns why there are no machines to show.
-func (f *Fleet) emptyReason(m *panel.Host) string {
-	if m.Measured() && f.Answered && f.err != nil {
+// noMachinesText returns why there are no machines to show.
+func (f *Fleet) noMachinesText(m *panel.Host) string {
+	if m.CanSurvey() && f.Answered && f.err != nil {
 		return "the workers cannot be asked: " + f.err.Error()
 	}
 	took := m.Live.Elapsed()
@@ -323,9 +323,9 @@ func (f *Fleet) emptyReason(m *panel.Host) string {
 	}
 	switch {
 	case !m.Shown.Over() && !m.Killed() && m.Replay == nil:
-		return m.Waiting("what machines measure, once a second,")
+		return m.WaitingText("what machines measure, once a second,")
 	case took < minMeasured:
-		return "machines are measured once a second, while rounds end: this run was over after " + textfmt.Span(took)
+		return "machines are measured once a second, while rounds end: this run was over after " + textfmt.Duration(took)
 	}
 	return "nothing of machines is in this log: it was recorded before they were measured"
 }
@@ -333,9 +333,9 @@ func (f *Fleet) emptyReason(m *panel.Host) string {
 func (f *Fleet) drawMachines(m *panel.Host, g *cell.Grid, r cell.Rect) {
 	rows, at := f.processes(m)
 	if len(rows) == 0 {
-		text := f.emptyReason(m)
+		text := f.noMachinesText(m)
 		if len(f.everyProcess(m)) > 0 {
-			text = m.Nothing("machines", "machine")
+			text = m.NoMatchText("machines", "machine")
 		}
 		panel.Explain(g, r, text)
 		return
@@ -359,7 +359,7 @@ func (f *Fleet) drawMachines(m *panel.Host, g *cell.Grid, r cell.Rect) {
 	if name > 0 {
 		x += 2
 	}
-	panel.TableHead(g, x, r.Y, cols)
+	panel.DrawTableHead(g, x, r.Y, cols)
 	first, n := panel.TableWindow(r, len(rows), at, 0)
 	for i, row := range rows[first : first+n] {
 		y, role := r.Y+1+i, cell.Plain
@@ -368,10 +368,10 @@ func (f *Fleet) drawMachines(m *panel.Host, g *cell.Grid, r cell.Rect) {
 			g.Set(r.X, y, '▸', role)
 		}
 		g.Text(r.X+2, y, left-3, role, panel.ProcessName(row.worker))
-		g.Text(r.X+left+1, y, name, role, textfmt.MiddleCut(row.name, name))
-		panel.TableRow(g, x, y, cols, role, row)
+		g.Text(r.X+left+1, y, name, role, textfmt.CutMiddle(row.name, name))
+		panel.DrawTableRow(g, x, y, cols, role, row)
 	}
-	panel.TableMore(g, r, r.X+1, first, n, len(rows))
+	panel.DrawTableMore(g, r, r.X+1, first, n, len(rows))
 }
 
 func (f *Fleet) historyTitle(m *panel.Host) (string, string) {
@@ -381,7 +381,7 @@ func (f *Fleet) historyTitle(m *panel.Host) (string, string) {
 	}
 	what := "the run's own process"
 	if x := rows[at]; x.worker != event.Here {
-		what = "worker " + textfmt.Label(x.worker)
+		what = "worker " + textfmt.WorkerLabel(x.worker)
 		if x.name != "" {
 			what += " on " + x.name
 		}
@@ -391,7 +391,7 @@ func (f *Fleet) historyTitle(m *panel.Host) (string, string) {
 
 // processTiles returns the tiles of a process, one for each recorded quantity.
 func (f *Fleet) processTiles(m *panel.Host, x MachineRow) (out []panel.Tile) {
-	ms := func(x float64) string { return textfmt.Three(1e3*x) + " ms" }
+	ms := func(x float64) string { return textfmt.ThreeDigits(1e3*x) + " ms" }
 	percent := func(x float64) string { return fmt.Sprintf("%.0f %%", 100*x) }
 	degrees := func(x float64) string { return fmt.Sprintf("%.0f °C", x) }
 	for _, t := range []struct {
@@ -400,13 +400,13 @@ func (f *Fleet) processTiles(m *panel.Host, x MachineRow) (out []panel.Tile) {
 		of          event.Measure // its total; "": unknown
 		text, axis  func(float64) string
 	}{
-		{"cpu  ── process ╌╌ machine", event.Busy, event.Load, event.Cores, textfmt.BusyCores, nil},
-		{"memory", event.Memory, "", event.MemoryTotal, textfmt.Size, textfmt.Brief},
+		{"cpu  ── process ╌╌ machine", event.Busy, event.Load, event.Cores, textfmt.OneDecimal, nil},
+		{"memory", event.Memory, "", event.MemoryTotal, textfmt.Size, textfmt.ShortSize},
 		{"samples/s", view.Samples, "", "", textfmt.Rate, nil},
-		{"bytes/s  ── sent ╌╌ received", event.Sent, event.Received, "", textfmt.Size, textfmt.Brief},
-		{"round trip", event.RoundTrip, "", "", ms, panel.Thousandths},
-		{"machine memory", event.MemoryUsed, "", event.MemoryTotal, textfmt.Size, textfmt.Brief},
-		{"device memory  ── held ╌╌ taken", event.DeviceUsed, event.DeviceTaken, event.DeviceTotal, textfmt.Size, textfmt.Brief},
+		{"bytes/s  ── sent ╌╌ received", event.Sent, event.Received, "", textfmt.Size, textfmt.ShortSize},
+		{"round trip", event.RoundTrip, "", "", ms, panel.Milliseconds},
+		{"machine memory", event.MemoryUsed, "", event.MemoryTotal, textfmt.Size, textfmt.ShortSize},
+		{"device memory  ── held ╌╌ taken", event.DeviceUsed, event.DeviceTaken, event.DeviceTotal, textfmt.Size, textfmt.ShortSize},
 		{"device busy", event.DeviceLoad, "", "", percent, percent},
 		{"device temperature", event.DeviceHeat, "", "", degrees, nil},
 	} {
@@ -420,20 +420,20 @@ func (f *Fleet) processTiles(m *panel.Host, x MachineRow) (out []panel.Tile) {
 			Value:  x.value(t.one, text),
 			Axis:   t.axis,
 			Floor:  true,
-			Curves: []panel.Curve{panel.LineOf(s, view.Process(x.worker), cell.Centre)},
+			Curves: []panel.Curve{panel.MemberCurve(s, view.Process(x.worker), cell.Centre)},
 		}
 		if second := m.Shown.MachinesOf(t.second); t.second == "" || second == nil ||
 			!slices.Contains(second.Members, view.Process(x.worker)) {
 			c.Title, _, _ = strings.Cut(t.title, "  ──")
 		} else {
-			line := panel.LineOf(second, view.Process(x.worker), cell.Member)
+			line := panel.MemberCurve(second, view.Process(x.worker), cell.Member)
 			line.Style = chart.Dots
 			c.Curves = append([]panel.Curve{line}, c.Curves...)
 		}
 		if _, ok := x.Values[t.of]; ok && t.of != "" {
 			end := text
 			if t.of == event.Cores {
-				end = cores
+				end = coresText
 			}
 			c.Value += " of " + x.value(t.of, end)
 		}
@@ -452,8 +452,8 @@ func (f *Fleet) drawHistory(m *panel.Host, g *cell.Grid, r cell.Rect) {
 		panel.Explain(g, r, "nothing of this process is recorded yet: it is at most once a second, and of a worker that tells")
 		return
 	}
-	n, cols := panel.Tiling(r, len(tiles), panel.LowTileH)
-	for i, place := range panel.Tiled(r, n, cols) {
+	n, cols := panel.FitTiles(r, len(tiles), panel.LowTileH)
+	for i, place := range panel.LayoutTiles(r, n, cols) {
 		m.DrawTile(g, place, tiles[i], false)
 	}
 }

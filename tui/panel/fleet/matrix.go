@@ -15,7 +15,7 @@ import (
 
 func (f *Fleet) linksTitle(m *panel.Host) (string, string) {
 	k := linkMeasures()[f.measure]
-	if len(f.Now.Links) == 0 || !m.Measured() {
+	if len(f.Now.Links) == 0 || !m.CanSurvey() {
 		return "links", ""
 	}
 	note := "t " + k.next + " · from row to column"
@@ -67,8 +67,8 @@ func (f *Fleet) Matrix(r cell.Rect) (v matrixView) {
 
 // drawLinks draws the matrix. Row workers send to column workers.
 func (f *Fleet) drawLinks(m *panel.Host, g *cell.Grid, r cell.Rect) {
-	if len(f.Now.Links) == 0 || !m.Measured() {
-		panel.Explain(g, r, f.linkless(m))
+	if len(f.Now.Links) == 0 || !m.CanSurvey() {
+		panel.Explain(g, r, f.noLinksText(m))
 		return
 	}
 	ends, v, k := f.ends(), f.Matrix(r), linkMeasures()[f.measure]
@@ -82,7 +82,7 @@ func (f *Fleet) drawLinks(m *panel.Host, g *cell.Grid, r cell.Rect) {
 		if chosen {
 			role = cell.FocusTitle
 		}
-		g.Right(x, y, 4, role, End(id))
+		g.Right(x, y, 4, role, EndName(id))
 	}
 	for j := range v.cols {
 		id := ends[v.id(v.col, j)]
@@ -130,7 +130,7 @@ func cellOfLink(m *panel.Host, g *cell.Grid, r cell.Rect, links []view.Link, k l
 		return
 	}
 	if m.Focus == panel.Links {
-		g.Paint(cell.Rect{X: r.X + 1, Y: r.Y, W: r.W - 1, H: 1}, cell.Chosen)
+		g.SetRole(cell.Rect{X: r.X + 1, Y: r.Y, W: r.W - 1, H: 1}, cell.Chosen)
 	}
 	g.Set(r.X, r.Y, '▸', cell.FocusTitle)
 }
@@ -156,7 +156,7 @@ func moreLinks(g *cell.Grid, r cell.Rect, v matrixView, total int) {
 func (f *Fleet) linkFoot(g *cell.Grid, r cell.Rect) {
 	from, to := f.OnLink()
 	links := f.links(from, to)
-	name := End(from) + " → " + End(to)
+	name := EndName(from) + " → " + EndName(to)
 	if len(links) == 0 {
 		g.Text(r.X, r.Y, r.W, cell.Faint, name+"  no link between them")
 		return
@@ -174,14 +174,14 @@ func (f *Fleet) linkFoot(g *cell.Grid, r cell.Rect) {
 		worst = "≤ "
 	}
 	x := g.Text(r.X, r.Y, r.W, cell.Plain,
-		fmt.Sprintf("%s  %s/s  %s%s  %s%s %% lost", name, textfmt.Lead(textfmt.Size(sent), 7), worst, Latency(rtt), worst, textfmt.Three(100*lost)))
+		fmt.Sprintf("%s  %s/s  %s%s  %s%s %% lost", name, textfmt.PadLeft(textfmt.Size(sent), 7), worst, Latency(rtt), worst, textfmt.ThreeDigits(100*lost)))
 	if s, slow := shape(links); slow {
-		g.Text(x+2, r.Y, r.X+r.W-x-2, cell.Warn, "◆ "+slowness(s))
+		g.Text(x+2, r.Y, r.X+r.W-x-2, cell.Warn, "◆ "+shapeText(s))
 	}
 }
 
-// slowness describes the shape of a link. A zero shape stands for several links that differ.
-func slowness(l event.Link) string {
+// shapeText describes the shape of a link. A zero shape stands for several links that differ.
+func shapeText(l event.Link) string {
 	if !l.Slow() {
 		return "some slowed"
 	}

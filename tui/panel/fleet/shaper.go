@@ -19,10 +19,10 @@ import (
 type Shaper struct {
 	fleet    *Fleet
 	from, to int
-	count    int           // number of links
-	Fields   [4]panel.Line // in the order of shaperFields
-	at       int           // field with the cursor
-	err      string        // of the last enter; "" after a change
+	count    int                // number of links
+	Fields   [4]panel.TextInput // in the order of shaperFields
+	at       int                // field with the cursor
+	err      string             // of the last enter; "" after a change
 }
 
 // shaperField is a line of the dialog. Rates are in MB/s, as on all screens; the dialog also shows them in Mbit/s.
@@ -57,7 +57,7 @@ func (f *Fleet) openShaper(m *panel.Host) tea.Cmd {
 	now, _ := shape(links)
 	for i, f := range ShaperFields() {
 		if x := f.get(now); x > 0 {
-			s.Fields[i].Set(strconv.FormatFloat(x, 'g', 6, 64))
+			s.Fields[i].SetText(strconv.FormatFloat(x, 'g', 6, 64))
 		}
 	}
 	m.Popup = s
@@ -114,7 +114,7 @@ func (s *Shaper) Point(_ *panel.Host, in cell.Rect, _, y int) tea.Cmd {
 }
 
 func (s *Shaper) Draw(m *panel.Host, g *cell.Grid) cell.Rect {
-	title := fmt.Sprintf("slow down %s → %s", End(s.from), End(s.to))
+	title := fmt.Sprintf("slow down %s → %s", EndName(s.from), EndName(s.to))
 	note := "this direction alone"
 	if s.count > 1 {
 		note = textfmt.Count(s.count, "link") + ", each of them"
@@ -128,7 +128,7 @@ func (s *Shaper) Draw(m *panel.Host, g *cell.Grid) cell.Rect {
 		}
 		g.Text(in.X+3, y, 7, role, f.Name)
 		l := &s.Fields[i]
-		from := max(0, l.At-9)
+		from := max(0, l.Cursor-9)
 		g.Text(in.X+11, y, 10, cell.Staged, string(l.Runes[from:min(len(l.Runes), from+10)]))
 		for x := in.X + 11; x < in.X+21; x++ {
 			if g.At(x, y).R == ' ' {
@@ -136,7 +136,7 @@ func (s *Shaper) Draw(m *panel.Host, g *cell.Grid) cell.Rect {
 			}
 		}
 		if i == s.at {
-			x := in.X + 11 + l.At - from
+			x := in.X + 11 + l.Cursor - from
 			g.Set(x, y, g.At(x, y).R, cell.Chosen)
 		}
 		g.Text(in.X+22, y, 5, cell.Plain, f.unit)
@@ -165,5 +165,5 @@ func (s *Shaper) outcome() (string, cell.Role) {
 	case !l.Slow():
 		return "as fast as it can be", cell.Good
 	}
-	return slowness(l), cell.Staged
+	return shapeText(l), cell.Staged
 }

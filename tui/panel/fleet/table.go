@@ -23,22 +23,22 @@ func placeFleet(m *panel.Host, b cell.Rect) []panel.Placement {
 	}
 	main, lane := b.Top(b.H - events)
 	switch {
-	case !m.Measured() && b.W >= panel.FullW:
+	case !m.CanSurvey() && b.W >= panel.FullW:
 		table, one := main.Left(main.W - max(45, main.W/3))
-		return []panel.Placement{{Panel: panel.Fleet, At: table}, {Panel: panel.Worker, At: one}, {Panel: panel.Events, At: lane}}
-	case !m.Measured():
-		return []panel.Placement{{Panel: panel.Fleet, At: main}, {Panel: panel.Events, At: lane}}
+		return []panel.Placement{{Panel: panel.Fleet, Area: table}, {Panel: panel.Worker, Area: one}, {Panel: panel.Events, Area: lane}}
+	case !m.CanSurvey():
+		return []panel.Placement{{Panel: panel.Fleet, Area: main}, {Panel: panel.Events, Area: lane}}
 	case b.W >= panel.WideW && b.H >= 34:
 		left, one := main.Left(main.W - max(52, main.W/3))
 		table, links := left.Top(left.H / 2)
-		return []panel.Placement{{Panel: panel.Fleet, At: table}, {Panel: panel.Links, At: links}, {Panel: panel.Worker, At: one}, {Panel: panel.Events, At: lane}}
+		return []panel.Placement{{Panel: panel.Fleet, Area: table}, {Panel: panel.Links, Area: links}, {Panel: panel.Worker, Area: one}, {Panel: panel.Events, Area: lane}}
 	case b.W >= panel.FullW:
 		table, low := main.Top(main.H * 2 / 5)
 		links, one := low.Left(low.W - 45)
-		return []panel.Placement{{Panel: panel.Fleet, At: table}, {Panel: panel.Links, At: links}, {Panel: panel.Worker, At: one}, {Panel: panel.Events, At: lane}}
+		return []panel.Placement{{Panel: panel.Fleet, Area: table}, {Panel: panel.Links, Area: links}, {Panel: panel.Worker, Area: one}, {Panel: panel.Events, Area: lane}}
 	}
 	table, links := main.Top(main.H / 2)
-	return []panel.Placement{{Panel: panel.Fleet, At: table}, {Panel: panel.Links, At: links}, {Panel: panel.Events, At: lane}}
+	return []panel.Placement{{Panel: panel.Fleet, Area: table}, {Panel: panel.Links, Area: links}, {Panel: panel.Events, Area: lane}}
 }
 
 func (f *Fleet) title(m *panel.Host) (string, string) {
@@ -46,10 +46,10 @@ func (f *Fleet) title(m *panel.Host) (string, string) {
 	rows, _ := f.Rows(m)
 	o := fleetOrders()[f.order]
 	arrow := "↑"
-	if o.down != f.turned {
+	if o.down != f.reversed {
 		arrow = "↓"
 	}
-	note := f.counted(m, all)
+	note := f.countText(m, all)
 	if len(rows) < len(all) {
 		note = fmt.Sprintf("%d of %s shown", len(rows), textfmt.Count(len(all), "worker"))
 	}
@@ -59,8 +59,8 @@ func (f *Fleet) title(m *panel.Host) (string, string) {
 	return "fleet", m.FilterNote("fleet", note+" · by "+o.name+" "+arrow)
 }
 
-// counted says how many workers there are, and what they are counted by.
-func (f *Fleet) counted(m *panel.Host, all []fleetRow) string {
+// countText says how many workers there are, and what they are counted by.
+func (f *Fleet) countText(m *panel.Host, all []fleetRow) string {
 	hosting := 0
 	for _, x := range all {
 		if len(x.Members) > 0 {
@@ -68,7 +68,7 @@ func (f *Fleet) counted(m *panel.Host, all []fleetRow) string {
 		}
 	}
 	switch here := textfmt.Count(len(all), "worker"); {
-	case !m.Measured() || f.updatedAt.IsZero():
+	case !m.CanSurvey() || f.updatedAt.IsZero():
 		return here + ", as logged"
 	case f.missing(m) > 0:
 		return fmt.Sprintf("%d here, %d needed to begin", len(all), f.Now.Wait)
@@ -81,7 +81,7 @@ func (f *Fleet) counted(m *panel.Host, all []fleetRow) string {
 
 // missing returns how many workers the first round still waits for.
 func (f *Fleet) missing(m *panel.Host) int {
-	if m.Shown.Plan != nil || !m.Measured() || f.updatedAt.IsZero() {
+	if m.Shown.Plan != nil || !m.CanSurvey() || f.updatedAt.IsZero() {
 		return 0
 	}
 	return max(0, f.Now.Wait-len(f.Now.Workers))
@@ -104,57 +104,57 @@ func fleetColumns(m *panel.Host) []panel.Column[fleetRow] {
 	}
 	afar := func(text func(fleetRow) string) func(fleetRow) string {
 		return known(func(x fleetRow) string {
-			if x.here() {
+			if x.inProcess() {
 				return "–"
 			}
 			return text(x)
 		})
 	}
-	_, unit := pace(m)
+	_, unit := runRate(m)
 	digits := len(fmt.Sprint(len(m.Shown.Members().Members)))
 	return []panel.Column[fleetRow]{
 		{
-			Head:   "state",
+			Title:  "state",
 			Width:  10,
 			Weight: 10,
-			Text:   func(x fleetRow) string { glyph, word, _ := x.standing(); return glyph + " " + word },
-			Role:   func(x fleetRow) cell.Role { _, _, role := x.standing(); return role },
+			Text:   func(x fleetRow) string { glyph, word, _ := x.status(); return glyph + " " + word },
+			Role:   func(x fleetRow) cell.Role { _, _, role := x.status(); return role },
 		},
-		{Head: "members", Width: max(11, digits+2+2*digits+1), Weight: 9, // the count and the range of ids
+		{Title: "members", Width: max(11, digits+2+2*digits+1), Weight: 9, // the count and the range of ids
 			Text: func(x fleetRow) string {
-				return strings.TrimRight(fmt.Sprintf("%*d  %s", digits, len(x.Members), textfmt.Ranges(x.Members)), " ")
+				return strings.TrimRight(fmt.Sprintf("%*d  %s", digits, len(x.Members), textfmt.MemberRanges(x.Members)), " ")
 			}},
-		{Head: "computes by", Width: 20, Weight: 1, Text: known(func(x fleetRow) string { return x.computes() })},
+		{Title: "computes by", Width: 20, Weight: 1, Text: known(func(x fleetRow) string { return x.computes() })},
 		{
-			Head:   unit,
+			Title:  unit,
 			Width:  max(7, len(unit)),
 			Weight: 8,
 			Right:  true,
 			Text:   func(x fleetRow) string { return perSecond(x.Rate) },
 		},
-		{Head: "tx/s", Width: 7, Weight: 6, Right: true, Text: afar(func(x fleetRow) string { return textfmt.Size(x.Sent) })},
-		{Head: "rx/s", Width: 7, Weight: 2, Right: true, Text: afar(func(x fleetRow) string { return textfmt.Size(x.Received) })},
-		{Head: "RTT", Width: 7, Weight: 5, Right: true, Text: afar(func(x fleetRow) string { return Latency(x.RTT) })},
+		{Title: "tx/s", Width: 7, Weight: 6, Right: true, Text: afar(func(x fleetRow) string { return textfmt.Size(x.Sent) })},
+		{Title: "rx/s", Width: 7, Weight: 2, Right: true, Text: afar(func(x fleetRow) string { return textfmt.Size(x.Received) })},
+		{Title: "RTT", Width: 7, Weight: 5, Right: true, Text: afar(func(x fleetRow) string { return Latency(x.RTT) })},
 		{
-			Head:   "silent",
+			Title:  "silent",
 			Width:  6,
 			Weight: 7,
 			Right:  true,
-			Text:   afar(func(x fleetRow) string { return silence(x) }),
-			Role:   lateness,
+			Text:   afar(func(x fleetRow) string { return silenceText(x) }),
+			Role:   silenceRole,
 		},
 	}
 }
 
-// here reports whether the worker runs in the process of the coordinator.
-func (x fleetRow) here() bool { return x.Name == "" && x.Address == "" }
+// inProcess reports whether the worker runs in the process of the coordinator.
+func (x fleetRow) inProcess() bool { return x.Name == "" && x.Address == "" }
 
 // machine returns the name of the machine of the worker.
 func (x fleetRow) machine() string {
 	switch {
 	case !x.measured:
 		return "–"
-	case x.here():
+	case x.inProcess():
 		return "in-process"
 	}
 	return x.Name
@@ -173,15 +173,15 @@ func (x fleetRow) computes() string {
 	return on + " " + best
 }
 
-func lateness(x fleetRow) cell.Role {
+func silenceRole(x fleetRow) cell.Role {
 	if x.late() {
 		return cell.Warn
 	}
 	return cell.Plain
 }
 
-// silence formats the time since the last message of the worker, with a mark if it is too long.
-func silence(x fleetRow) string {
+// silenceText formats the time since the last message of the worker, with a mark if it is too long.
+func silenceText(x fleetRow) string {
 	s := fmt.Sprintf("%.1f s", x.Silent.Seconds())
 	if x.Silent >= 10*time.Second {
 		s = fmt.Sprintf("%.0f s", x.Silent.Seconds())
@@ -204,27 +204,27 @@ func Latency(d time.Duration) string {
 	if d >= 10*time.Second {
 		return fmt.Sprintf("%.1f s", d.Seconds())
 	}
-	return textfmt.Three(float64(d)/1e6) + " ms"
+	return textfmt.ThreeDigits(float64(d)/1e6) + " ms"
 }
 
 func (f *Fleet) draw(m *panel.Host, g *cell.Grid, r cell.Rect) {
 	rows, at := f.Rows(m)
 	switch {
-	case m.Measured() && !f.Answered:
-		panel.Explain(g, r, m.Waiting("the workers"))
+	case m.CanSurvey() && !f.Answered:
+		panel.Explain(g, r, m.WaitingText("the workers"))
 		return
 	case len(f.workers(m)) == 0 && f.err == nil:
 		panel.Explain(g, r, noWorkersText(m))
 		return
 	case len(rows) == 0 && f.err == nil:
-		panel.Explain(g, r, m.Nothing("fleet", "worker"))
+		panel.Explain(g, r, m.NoMatchText("fleet", "worker"))
 		return
 	}
 	const left = 7 // cells of the cursor, the mark and the id
 	cols, name := panel.FitColumns(fleetColumns(m), r.W-left-1, machineLeast, machineMost)
 	g.Text(r.X+3, r.Y, 4, cell.Faint, "id")
 	g.Text(r.X+left, r.Y, name, cell.Faint, "machine")
-	panel.TableHead(g, r.X+left+name+2, r.Y, cols)
+	panel.DrawTableHead(g, r.X+left+name+2, r.Y, cols)
 	first, n := panel.TableWindow(r, len(rows), at, fleetFoot)
 	for i, x := range rows[first : first+n] {
 		y, role := r.Y+1+i, cell.Plain
@@ -235,60 +235,60 @@ func (f *Fleet) draw(m *panel.Host, g *cell.Grid, r cell.Rect) {
 		if f.Marked[x.ID] {
 			g.Set(r.X+2, y, '✓', cell.Staged)
 		}
-		g.Text(r.X+3, y, 4, role, textfmt.Label(x.ID))
-		g.Text(r.X+left, y, name, role, textfmt.MiddleCut(x.machine(), name))
-		panel.TableRow(g, r.X+left+name+2, y, cols, role, x)
+		g.Text(r.X+3, y, 4, role, textfmt.WorkerLabel(x.ID))
+		g.Text(r.X+left, y, name, role, textfmt.CutMiddle(x.machine(), name))
+		panel.DrawTableRow(g, r.X+left+name+2, y, cols, role, x)
 	}
-	panel.TableMore(g, r, r.X, first, n, len(rows))
+	panel.DrawTableMore(g, r, r.X, first, n, len(rows))
 	if r.H > n+fleetFoot {
-		text, role := f.says(m, rows, at)
+		text, role := f.note(m, rows, at)
 		g.Text(r.X+1, r.Y+r.H-1, r.W-2, role, text)
 	}
 }
 
 // noWorkersText returns why there is no worker.
 func noWorkersText(m *panel.Host) string {
-	if m.Measured() {
+	if m.CanSurvey() {
 		if m.Opt.Session != "" {
 			return "no worker is here: `brood invite " + filepath.Base(m.Opt.Session) +
 				" --role worker` prints the line that starts one"
 		}
 		return "no worker is here: start one with the line that brood serve printed, `brood worker brood://...`"
 	}
-	return m.Waiting("the workers")
+	return m.WaitingText("the workers")
 }
 
-// says returns the line below the table: why the table is outdated, or the state of the selected worker.
-func (f *Fleet) says(m *panel.Host, rows []fleetRow, at int) (string, cell.Role) {
+// note returns the line below the table: why the table is outdated, or the state of the selected worker.
+func (f *Fleet) note(m *panel.Host, rows []fleetRow, at int) (string, cell.Role) {
 	switch err := f.err; {
-	case m.Measured() && err != nil:
+	case m.CanSurvey() && err != nil:
 		text := "the workers cannot be asked: " + err.Error()
 		if !f.updatedAt.IsZero() {
-			text += " · this is " + textfmt.Span(m.Opt.Clock().Sub(f.updatedAt)) + " old"
+			text += " · this is " + textfmt.Duration(m.Opt.Clock().Sub(f.updatedAt)) + " old"
 		}
 		return text, cell.Alert
 	case m.Replay != nil:
-		return f.unrecorded(m), cell.Faint
+		return f.notRecordedText(m), cell.Faint
 	case m.Gone():
-		return m.Ending() + ": who hosted what then, with nobody left to measure", cell.Faint
-	case !m.Measured():
+		return m.EndText() + ": who hosted what then, with nobody left to measure", cell.Faint
+	case !m.CanSurvey():
 		return "from the log: this source does not measure workers", cell.Faint
 	}
-	return rows[at].says()
+	return rows[at].summary()
 }
 
-// unrecorded returns what a recording lacks, in place of an empty panel of links.
-func (f *Fleet) unrecorded(m *panel.Host) string {
+// notRecordedText returns what a recording lacks, in place of an empty panel of links.
+func (f *Fleet) notRecordedText(m *panel.Host) string {
 	if m.Shown.MachinesOf(view.Between) != nil {
 		return "not recorded: round trips, silence; what links carried is on Network"
 	}
 	return "not recorded: round trips and losses of links, silence"
 }
 
-// says describes the state of a worker in a sentence.
-func (x fleetRow) says() (string, cell.Role) {
-	name := textfmt.Label(x.ID)
-	_, word, role := x.standing()
+// summary describes the state of a worker in a sentence.
+func (x fleetRow) summary() (string, cell.Role) {
+	name := textfmt.WorkerLabel(x.ID)
+	_, word, role := x.status()
 	switch {
 	case x.late():
 		return fmt.Sprintf("! %s says nothing for %.1f s: if that goes on it counts as dead", name, x.Silent.Seconds()),

@@ -18,8 +18,8 @@ func (f *Fleet) workerTitle(m *panel.Host) (string, string) {
 	if len(rows) == 0 {
 		return "worker", ""
 	}
-	glyph, word, _ := rows[at].standing()
-	return "worker " + textfmt.Label(rows[at].ID), glyph + " " + word
+	glyph, word, _ := rows[at].status()
+	return "worker " + textfmt.WorkerLabel(rows[at].ID), glyph + " " + word
 }
 
 // drawWorker draws all data of the chosen worker.
@@ -46,24 +46,24 @@ func (f *Fleet) drawWorker(m *panel.Host, g *cell.Grid, r cell.Rect) {
 			y++
 		}
 	}
-	text, role := x.says()
+	text, role := x.summary()
 	if role == cell.Faint {
 		role = cell.Plain
 	}
 	put("state", role, text)
 	if len(x.Members) > 0 {
-		put("hosts", cell.Plain, textfmt.Count(len(x.Members), "member")+": "+strings.ReplaceAll(textfmt.Ranges(x.Members), ",", ", "))
+		put("hosts", cell.Plain, textfmt.Count(len(x.Members), "member")+": "+strings.ReplaceAll(textfmt.MemberRanges(x.Members), ",", ", "))
 	}
-	if _, unit := pace(m); !math.IsNaN(x.Rate) {
+	if _, unit := runRate(m); !math.IsNaN(x.Rate) {
 		put("computes", cell.Plain, fmt.Sprintf("%s %s, %.0f %% of all", textfmt.Rate(x.Rate), unit,
 			100*float64(len(x.Members))/float64(max(1, len(m.Shown.Members().Members)))))
 	}
 	switch {
 	case !x.measured:
-		text, _ := f.says(m, rows, at)
+		text, _ := f.note(m, rows, at)
 		put("", cell.Faint, text)
 		return
-	case x.here():
+	case x.inProcess():
 		put("machine", cell.Plain, "in the coordinator's process")
 		put("its device", cell.Plain, f.deviceOf(event.Here))
 		put("programs", cell.Warn, f.restartsOf(event.Here))
@@ -77,9 +77,9 @@ func (f *Fleet) drawWorker(m *panel.Host, g *cell.Grid, r cell.Rect) {
 	put("kernels", cell.Plain, strings.ReplaceAll(x.Kernels, ",", ", "))
 	put("software", cell.Plain, x.Software)
 	put("key", cell.Plain, x.Key)
-	put("joined", cell.Plain, textfmt.Span(x.Since)+" ago")
+	put("joined", cell.Plain, textfmt.Duration(x.Since)+" ago")
 	put("RTT", cell.Plain, Latency(x.RTT)+" to the coordinator")
-	put("silent", lateness(x), silence(x))
+	put("silent", silenceRole(x), silenceText(x))
 	y++
 	f.peers(g, cell.Rect{X: r.X, Y: y, W: r.W, H: end - y}, x.ID)
 }
@@ -108,9 +108,9 @@ func (f *Fleet) restartsOf(worker int) string {
 
 // peer holds the links between a worker and another one.
 type peer struct {
-	id       int
-	out, in  view.Link
-	slowness string
+	id      int
+	out, in view.Link
+	shape   string
 }
 
 // peers draws the table of the links of a worker, in both directions.
@@ -125,7 +125,7 @@ func (f *Fleet) peers(g *cell.Grid, r cell.Rect, id int) {
 		if len(out) > 0 {
 			p.out = out[0]
 			if l := p.out.Shape; l != nil && l.Slow() {
-				p.slowness = "◆ " + slowness(*l)
+				p.shape = "◆ " + shapeText(*l)
 			}
 		}
 		if len(in) > 0 {
@@ -137,28 +137,28 @@ func (f *Fleet) peers(g *cell.Grid, r cell.Rect, id int) {
 		return
 	}
 	cols := []panel.Column[peer]{
-		{Head: "sends/s", Width: 7, Weight: 9, Right: true, Text: func(p peer) string { return textfmt.Size(p.out.Sent) }},
-		{Head: "gets/s", Width: 7, Weight: 8, Right: true, Text: func(p peer) string { return textfmt.Size(p.in.Sent) }},
-		{Head: "RTT", Width: 7, Weight: 7, Right: true, Text: func(p peer) string { return Latency(p.out.RTT) }},
-		{Head: "lost %", Width: 6, Weight: 6, Right: true, Text: func(p peer) string { return textfmt.Three(100 * p.out.Lost) }},
+		{Title: "sends/s", Width: 7, Weight: 9, Right: true, Text: func(p peer) string { return textfmt.Size(p.out.Sent) }},
+		{Title: "gets/s", Width: 7, Weight: 8, Right: true, Text: func(p peer) string { return textfmt.Size(p.in.Sent) }},
+		{Title: "RTT", Width: 7, Weight: 7, Right: true, Text: func(p peer) string { return Latency(p.out.RTT) }},
+		{Title: "lost %", Width: 6, Weight: 6, Right: true, Text: func(p peer) string { return textfmt.ThreeDigits(100 * p.out.Lost) }},
 		{
-			Head:   "slowed down to",
+			Title:  "slowed down to",
 			Width:  24,
 			Weight: 1,
-			Text:   func(p peer) string { return p.slowness },
+			Text:   func(p peer) string { return p.shape },
 			Role:   func(peer) cell.Role { return cell.Warn },
 		},
 	}
 	cols, _ = panel.FitColumns(cols, r.W-7, 0, 0)
 	g.Text(r.X+1, r.Y, 5, cell.Faint, "peer")
-	panel.TableHead(g, r.X+7, r.Y, cols)
+	panel.DrawTableHead(g, r.X+7, r.Y, cols)
 	for i, p := range all {
 		y := r.Y + 1 + i
 		if y == r.Y+r.H-1 && i < len(all)-1 {
 			g.Text(r.X+1, y, r.W-2, cell.Faint, fmt.Sprintf("and %d more: e expands", len(all)-i))
 			return
 		}
-		g.Text(r.X+1, y, 5, cell.Plain, textfmt.Label(p.id))
-		panel.TableRow(g, r.X+7, y, cols, cell.Plain, p)
+		g.Text(r.X+1, y, 5, cell.Plain, textfmt.WorkerLabel(p.id))
+		panel.DrawTableRow(g, r.X+7, y, cols, cell.Plain, p)
 	}
 }

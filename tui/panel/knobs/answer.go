@@ -13,9 +13,9 @@ import (
 
 // footnote is the text below a knob with its colour role.
 type footnote struct {
-	Text string
-	role cell.Role
-	past bool // the text is from the history of the knob; no change is pending
+	Text        string
+	role        cell.Role
+	fromHistory bool // the text is from the history of the knob; no change is pending
 }
 
 // Footnote returns the text below a knob. An answer that is not settled is shown below every knob, and names what it is
@@ -29,15 +29,15 @@ func (r *Rail) Footnote(m *panel.Host, k optim.Knob) footnote {
 		if len(r.Staged) > 0 {
 			return footnote{}
 		}
-		return footnote{Text: newest(m, k), role: cell.Good, past: true}
-	case a.Done || a.only(k) || a.What == "":
+		return footnote{Text: newest(m, k), role: cell.Good, fromHistory: true}
+	case a.Done || a.changesOnly(k) || a.What == "":
 		return footnote{Text: a.Text, role: cell.Good}
 	}
 	return footnote{Text: a.Text + ": " + a.What, role: cell.Good}
 }
 
-// only reports whether the answer changes this knob and no other one.
-func (a Answer) only(k optim.Knob) bool {
+// changesOnly reports whether the answer changes this knob and no other one.
+func (a Answer) changesOnly(k optim.Knob) bool {
 	name, _, one := strings.Cut(a.What, " = ")
 	return one && name == k.Name && !strings.Contains(a.What, ", ")
 }
@@ -69,5 +69,5 @@ func newest(m *panel.Host, k optim.Knob) string {
 }
 
 func inEffectSince(at uint64, knob, value string) string {
-	return "in effect since round " + textfmt.Round(at) + ": " + knob + " = " + value
+	return "in effect since round " + textfmt.Grouped(at) + ": " + knob + " = " + value
 }

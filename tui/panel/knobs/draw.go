@@ -36,7 +36,7 @@ func (r *Rail) point(m *panel.Host, in cell.Rect, _, y int) {
 func (r *Rail) draw(m *panel.Host, g *cell.Grid, in cell.Rect) {
 	knobs := r.Knobs(m)
 	if len(knobs) == 0 {
-		panel.Explain(g, in, m.Nothing("knobs", "knob"))
+		panel.Explain(g, in, m.NoMatchText("knobs", "knob"))
 		return
 	}
 	first, n := r.window(m, in)
@@ -50,8 +50,8 @@ func (r *Rail) draw(m *panel.Host, g *cell.Grid, in cell.Rect) {
 	if first+n < len(knobs) {
 		g.Set(in.X+in.W-1, in.Y+n-1, '↓', cell.Faint)
 	}
-	if hidden := r.folded(m); hidden > 0 && first+n == len(knobs) && in.H-n > railFoot {
-		g.Text(in.X+3, in.Y+n, in.W-4, cell.Faint, foldedText(hidden))
+	if hidden := r.hiddenCount(m); hidden > 0 && first+n == len(knobs) && in.H-n > railFoot {
+		g.Text(in.X+3, in.Y+n, in.W-4, cell.Faint, hiddenText(hidden))
 	}
 	if foot := in.H - n; foot >= 2 {
 		_, rest := in.Top(in.H - min(foot, railFoot))
@@ -59,8 +59,8 @@ func (r *Rail) draw(m *panel.Host, g *cell.Grid, in cell.Rect) {
 	}
 }
 
-// foldedText returns the line in place of n knobs that have no effect.
-func foldedText(n int) string {
+// hiddenText returns the line in place of n knobs that have no effect.
+func hiddenText(n int) string {
 	if n == 1 {
 		return "1 without effect: i shows it"
 	}
@@ -76,7 +76,7 @@ func (r *Rail) row(m *panel.Host, g *cell.Grid, in cell.Rect, k optim.Knob, chos
 	if chosen {
 		g.Set(in.X+1, in.Y, '▸', role)
 	}
-	label, value := m.Label(k), inEffect(m, k)
+	label, value := m.KnobLabel(k), inEffect(m, k)
 	end := max(23, 3+cell.Width(label)+1+min(9, cell.Width(value))) // a long label shifts the columns after it
 	g.Text(in.X+3, in.Y, in.W-4, role, label)
 	g.Right(in.X+end, in.Y, 9, role, value)
@@ -85,7 +85,7 @@ func (r *Rail) row(m *panel.Host, g *cell.Grid, in cell.Rect, k optim.Knob, chos
 		r.drawTyping(m, g, x, in.Y, w)
 		return
 	}
-	if expr, ok := r.Of(k.Name); ok {
+	if expr, ok := r.StagedExpr(k.Name); ok {
 		if m.Knobs == nil || !strings.Contains(expr, ":") {
 			g.Text(x, in.Y, w, cell.Staged, "→ "+expr+"*")
 			return
@@ -97,7 +97,7 @@ func (r *Rail) row(m *panel.Host, g *cell.Grid, in cell.Rect, k optim.Knob, chos
 		return
 	}
 	if e, ok := m.Knobs.Pending(k.Name); ok {
-		g.Text(x, in.Y, w, cell.Good, "→ "+e.Expr+" @"+textfmt.Round(e.First()))
+		g.Text(x, in.Y, w, cell.Good, "→ "+e.Expr+" @"+textfmt.Grouped(e.First()))
 		return
 	}
 	if expr, moving := m.Knobs.Expr(k.Name); moving {
@@ -109,7 +109,7 @@ func (r *Rail) row(m *panel.Host, g *cell.Grid, in cell.Rect, k optim.Knob, chos
 	if len(k.Choices) == 0 {
 		wide = min(w, 14)
 	}
-	panel.Gauge(g, x+1, in.Y, wide-1, k, m.Current(k), cell.Median, m.Opt.ASCII)
+	panel.DrawGauge(g, x+1, in.Y, wide-1, k, m.KnobValue(k), cell.Median, m.Opt.ASCII)
 }
 
 // spark draws a schedule over the run in six columns, with a word after it.
@@ -117,7 +117,7 @@ func (r *Rail) spark(m *panel.Host, g *cell.Grid, x, y, w int, k optim.Knob, kno
 	role cell.Role) {
 	lo, hi := r.Horizon(m)
 	c := chart.Of(knobs.Curve(k, lo, hi, 6))
-	chart.Spark(g, x, y, c, nil, chart.Fit(k.Scale == optim.Log, c), role)
+	chart.Spark(g, x, y, c, nil, chart.FitAxis(k.Scale == optim.Log, c), role)
 	if role == cell.Median {
 		role = cell.Faint
 	}
@@ -125,7 +125,7 @@ func (r *Rail) spark(m *panel.Host, g *cell.Grid, x, y, w int, k optim.Knob, kno
 }
 
 func (r *Rail) drawTyping(m *panel.Host, g *cell.Grid, x, y, w int) {
-	panel.DrawTyped(m, g, x, y, w, r.Typing)
+	panel.DrawInput(m, g, x, y, w, r.Typing)
 }
 
 // inEffect returns the current value of a knob. Before the first plan there is no population size.
@@ -133,7 +133,7 @@ func inEffect(m *panel.Host, k optim.Knob) string {
 	if k.Name == view.MembersKnob && m.Shown.Plan == nil {
 		return "–"
 	}
-	return panel.Short(k, m.Current(k))
+	return panel.KnobText(k, m.KnobValue(k))
 }
 
 // foot describes the selected knob and the result of the last change.
@@ -142,7 +142,7 @@ func (r *Rail) foot(m *panel.Host, g *cell.Grid, in cell.Rect, k optim.Knob) {
 		g.Set(x, in.Y, '╌', cell.Border)
 	}
 	y, end := in.Y+1, in.Y+in.H-1
-	about := []string{m.About(k) + panel.Limits(k)}
+	about := []string{m.KnobTitle(k) + panel.BoundsText(k)}
 	if cell.Width(about[0]) > in.W-2 {
 		about = textfmt.Wrap(about[0], in.W-2)
 	}
@@ -158,7 +158,7 @@ func (r *Rail) foot(m *panel.Host, g *cell.Grid, in cell.Rect, k optim.Knob) {
 		role, lines = cell.Staged, append(r.stagedSchedule(k, in.W-2), r.stagedLine(m))
 	}
 	own := len(lines) // without another message the doc of the knob follows
-	if own == 0 || note.past {
+	if own == 0 || note.fromHistory {
 		lines = append(lines, textfmt.Wrap(k.Doc, in.W-2)...)
 	}
 	for i, l := range lines {
@@ -177,7 +177,7 @@ func (r *Rail) foot(m *panel.Host, g *cell.Grid, in cell.Rect, k optim.Knob) {
 
 // stagedSchedule returns the whole staged schedule of a knob if its row truncates it.
 func (r *Rail) stagedSchedule(k optim.Knob, width int) []string {
-	if expr, ok := r.Of(k.Name); ok && strings.Contains(expr, ":") {
+	if expr, ok := r.StagedExpr(k.Name); ok && strings.Contains(expr, ":") {
 		return textfmt.Wrap(expr, width)
 	}
 	return nil

@@ -21,11 +21,11 @@ import (
 // outside its panels too: a fork starts with the staged edits, a swap discards them, and the command line counts from
 // them.
 type Rail struct {
-	Selected string          // name of the selected knob; "" for the first
-	all      bool            // knobs without effect are shown too
-	Staged   []event.Setting // in the order of staging
-	owner    string          // the algorithm of the staged knobs
-	Typing   *panel.Line     // the value being typed for the selected knob; nil: none
+	Selected string           // name of the selected knob; "" for the first
+	all      bool             // knobs without effect are shown too
+	Staged   []event.Setting  // in the order of staging
+	owner    string           // the algorithm of the staged knobs
+	Typing   *panel.TextInput // the value being typed for the selected knob; nil: none
 	Sent     *event.Command
 	Answer   Answer
 }
@@ -35,7 +35,7 @@ type Answer struct {
 	Text string
 	What string // what it changes, in words
 	Bad  bool
-	Id   uint64 // of the command
+	ID   uint64 // of the command
 	From uint64 // the first round with the change; 0 if rejected or lost
 	Done bool   // the change is in effect
 	Swap bool   // the change is a swap of the algorithm
@@ -45,26 +45,26 @@ type Answer struct {
 func (r *Rail) Panels() []panel.Panel {
 	const group = "knobs (focus on the rail)"
 	knobs := &panel.List{Name: "knobs", Entries: "knobs", Top: func() { r.Selected = "" }}
-	edits := panel.Plainly(editRows)
+	edits := panel.ViewExport(editRows)
 	turn, send := r.keys()
 	return []panel.Panel{
 		{
-			Id: panel.Knobs, Title: r.title, Draw: r.draw, Export: edits,
-			Group: group, Keys: slices.Concat(turn, send), Typing: r.typed, Hints: r.hints, Point: r.point, List: knobs,
+			ID: panel.Knobs, Title: r.title, Draw: r.draw, Export: edits,
+			Group: group, Keys: slices.Concat(turn, send), Typing: r.input, Hints: r.hints, Point: r.point, List: knobs,
 			Reset: func() { *r = Rail{} },
 		},
 		{
-			Id: panel.Schedules, Title: r.schedulesTitle, Draw: r.drawSchedules, Export: edits,
+			ID: panel.Schedules, Title: r.schedulesTitle, Draw: r.drawSchedules, Export: edits,
 			Screen: &panel.Screen{Digit: 3, Name: "Knobs", Place: placeKnobs},
 			Group:  group, Keys: turn, Hints: r.hints, List: knobs,
 		},
-		{Id: panel.Knob, Title: r.knobTitle, Draw: r.drawKnob, Export: edits},
-		{Id: panel.History, Title: historyTitle, Draw: r.drawHistory, Export: edits},
+		{ID: panel.Knob, Title: r.knobTitle, Draw: r.drawKnob, Export: edits},
+		{ID: panel.EditHistory, Title: historyTitle, Draw: r.drawHistory, Export: edits},
 	}
 }
 
-// typed returns the input of the value being typed for a knob; nil if none is.
-func (r *Rail) typed() *panel.Typing {
+// input returns the input of the value being typed for a knob; nil if none is.
+func (r *Rail) input() *panel.Typing {
 	if r.Typing == nil {
 		return nil
 	}
@@ -89,33 +89,33 @@ func (r *Rail) hints(m *panel.Host) [][2]string {
 // Knobs returns the rows of the rail: the knobs that pass the filter, without those that are folded.
 func (r *Rail) Knobs(m *panel.Host) []optim.Knob {
 	return slices.DeleteFunc(m.AllKnobs(), func(k optim.Knob) bool {
-		return !m.Passes("knobs", k.Name, k.Label, k.Title) || r.folds(m, k)
+		return !m.MatchesFilter("knobs", k.Name, k.Label, k.Title) || r.isHidden(m, k)
 	})
 }
 
-// folds reports whether a knob is not shown since it has no effect, given the choices in effect and those that are
+// isHidden reports whether a knob is not shown since it has no effect, given the choices in effect and those that are
 // staged. A knob that is selected, staged or searched for is shown.
-func (r *Rail) folds(m *panel.Host, k optim.Knob) bool {
+func (r *Rail) isHidden(m *panel.Host, k optim.Knob) bool {
 	if r.all || m.Alg == nil || m.Filters.Text["knobs"] != "" || k.Name == r.Selected {
 		return false
 	}
-	if _, staged := r.Of(k.Name); staged {
+	if _, staged := r.StagedExpr(k.Name); staged {
 		return false
 	}
 	return m.Alg.Idle(k, func(on optim.Knob) float64 {
-		if expr, staged := r.Of(on.Name); staged {
+		if expr, staged := r.StagedExpr(on.Name); staged {
 			if x, err := on.Parse(expr); err == nil {
 				return x
 			}
 		}
-		return m.Current(on)
+		return m.KnobValue(on)
 	})
 }
 
-// folded returns how many knobs are not shown since they have no effect.
-func (r *Rail) folded(m *panel.Host) (n int) {
+// hiddenCount returns how many knobs are not shown since they have no effect.
+func (r *Rail) hiddenCount(m *panel.Host) (n int) {
 	for _, k := range m.AllKnobs() {
-		if r.folds(m, k) {
+		if r.isHidden(m, k) {
 			n++
 		}
 	}
@@ -127,8 +127,8 @@ func (r *Rail) index(knobs []optim.Knob) int {
 	return max(0, slices.IndexFunc(knobs, func(k optim.Knob) bool { return k.Name == r.Selected }))
 }
 
-// Chosen returns the selected knob; the first of all knobs if the filter matches none.
-func (r *Rail) Chosen(m *panel.Host) optim.Knob {
+// SelectedKnob returns the selected knob; the first of all knobs if the filter matches none.
+func (r *Rail) SelectedKnob(m *panel.Host) optim.Knob {
 	ks := r.Knobs(m)
 	if len(ks) == 0 {
 		ks = m.AllKnobs()
@@ -136,7 +136,7 @@ func (r *Rail) Chosen(m *panel.Host) optim.Knob {
 	return ks[r.index(ks)]
 }
 
-func (r *Rail) Of(knob string) (string, bool) {
+func (r *Rail) StagedExpr(knob string) (string, bool) {
 	for _, s := range r.Staged {
 		if s.Knob == knob {
 			return s.Expr, true
@@ -147,7 +147,7 @@ func (r *Rail) Of(knob string) (string, bool) {
 
 // stage stages an expression. The value in effect removes the staged one.
 func (r *Rail) stage(m *panel.Host, k optim.Knob, expr string) error {
-	if err := m.Stageable(k.Name); err != nil {
+	if err := m.CheckStage(k.Name); err != nil {
 		return err
 	}
 	if k.Name == view.MembersKnob {
@@ -155,7 +155,7 @@ func (r *Rail) stage(m *panel.Host, k optim.Knob, expr string) error {
 			return err
 		}
 	}
-	same := k.Format(m.Current(k))
+	same := k.Format(m.KnobValue(k))
 	if m.Knobs != nil {
 		if e, moving := m.Knobs.Expr(k.Name); moving {
 			same = e
@@ -181,21 +181,21 @@ func (r *Rail) unstage(knob string) bool {
 
 // base returns the value that the next step or expression starts from: the staged one, else the one in effect.
 func (r *Rail) base(m *panel.Host, k optim.Knob) float64 {
-	if e, ok := r.Of(k.Name); ok {
+	if e, ok := r.StagedExpr(k.Name); ok {
 		if x, err := k.Parse(e); err == nil {
 			return x
 		}
 	}
-	return m.Current(k)
+	return m.KnobValue(k)
 }
 
 // turn moves the selected knob by n steps.
 func (r *Rail) turn(m *panel.Host, n int) {
 	r.clearRefusal()
-	k := r.Chosen(m)
+	k := r.SelectedKnob(m)
 	x := r.base(m, k)
 	for range max(n, -n) {
-		x = panel.Step(k, x, n > 0)
+		x = panel.NextValue(k, x, n > 0)
 	}
 	if err := r.stage(m, k, k.Format(x)); err != nil {
 		r.Answer = Answer{Text: err.Error(), Bad: true}
@@ -236,29 +236,29 @@ func (r *Rail) Evaluate(m *panel.Host, k optim.Knob, text string) (string, error
 	return text, nil
 }
 
-// Settle follows the view: an accepted transaction is in effect once its first round is committed, and edits staged
+// Refresh follows the view: an accepted transaction is in effect once its first round is committed, and edits staged
 // for another algorithm are discarded after a swap.
-func (r *Rail) Settle(m *panel.Host) {
+func (r *Rail) Refresh(m *panel.Host) {
 	if now := m.Shown.Algorithm(); len(r.Staged) > 0 && now != r.owner {
-		m.Say(cell.Warn, now+" took over: "+panel.Words(event.Command{Set: r.Staged})+" was staged for "+r.owner+
+		m.Say(cell.Warn, now+" took over: "+panel.SettingsText(event.Command{Set: r.Staged})+" was staged for "+r.owner+
 			" and is not any more")
 		r.Staged = nil
 	}
 	if a := &r.Answer; a.From > 0 && !a.Done && m.Live.Progress.Rounds >= a.From {
 		a.Done = true
-		a.Text = "in effect since round " + textfmt.Round(a.From) + ": " + a.What
+		a.Text = "in effect since round " + textfmt.Grouped(a.From) + ": " + a.What
 	}
-	if r.Answer.Done && overtaken(m, r.Answer) {
+	if r.Answer.Done && isSuperseded(m, r.Answer) {
 		r.Answer = Answer{}
 	}
 }
 
-// overtaken reports whether a later change, by any author, replaced one that is in effect: of a knob, of the
+// isSuperseded reports whether a later change, by any author, replaced one that is in effect: of a knob, of the
 // population or of the algorithm. Edits of one round are in the order of acceptance.
-func overtaken(m *panel.Host, a Answer) bool {
+func isSuperseded(m *panel.Host, a Answer) bool {
 	last := -1 // index of its last edit; a change of the population or the algorithm may have none
 	for i, e := range m.Live.Edits {
-		if a.Id != 0 && e.ID == a.Id {
+		if a.ID != 0 && e.ID == a.ID {
 			last = i
 		}
 	}

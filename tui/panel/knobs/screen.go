@@ -16,7 +16,7 @@ import (
 
 func (r *Rail) schedulesTitle(m *panel.Host) (string, string) {
 	_, hi := r.Horizon(m)
-	return "knobs and schedules", m.FilterNote("knobs", "rounds 0–"+textfmt.Round(hi))
+	return "knobs and schedules", m.FilterNote("knobs", "rounds 0–"+textfmt.Grouped(hi))
 }
 
 // drawSchedules draws a row for each knob: name, current value, curve over the run with a line at the present,
@@ -24,13 +24,13 @@ func (r *Rail) schedulesTitle(m *panel.Host) (string, string) {
 func (r *Rail) drawSchedules(m *panel.Host, g *cell.Grid, in cell.Rect) {
 	knobs := r.Knobs(m)
 	if len(knobs) == 0 {
-		panel.Explain(g, in, m.Nothing("knobs", "knob"))
+		panel.Explain(g, in, m.NoMatchText("knobs", "knob"))
 		return
 	}
 	at := r.index(knobs)
 	name := 12
 	for _, k := range knobs {
-		name = max(name, min(cell.Width(m.Label(k)), 19))
+		name = max(name, min(cell.Width(m.KnobLabel(k)), 19))
 	}
 	now := 3 + name + 10 // right end of the values
 	w := max(8, (in.W-now-3)/2)
@@ -41,8 +41,8 @@ func (r *Rail) drawSchedules(m *panel.Host, g *cell.Grid, in cell.Rect) {
 	g.Text(in.X+by, in.Y, in.W-1-by, cell.Faint, "governed by")
 	tall := min(4, max(1, (in.H-1)/len(knobs)))
 	n := (in.H - 1) / tall
-	if hidden := r.folded(m); hidden > 0 && n*tall < in.H-1 && n >= len(knobs) {
-		g.Text(in.X+3, in.Y+1+len(knobs)*tall, in.W-4, cell.Faint, foldedText(hidden))
+	if hidden := r.hiddenCount(m); hidden > 0 && n*tall < in.H-1 && n >= len(knobs) {
+		g.Text(in.X+3, in.Y+1+len(knobs)*tall, in.W-4, cell.Faint, hiddenText(hidden))
 	}
 	first := min(max(0, at-n/2), max(0, len(knobs)-n))
 	lo, hi := r.Horizon(m)
@@ -53,10 +53,10 @@ func (r *Rail) drawSchedules(m *panel.Host, g *cell.Grid, in cell.Rect) {
 			role = cell.FocusTitle
 			g.Set(in.X+1, y, '▸', role)
 		}
-		g.Text(in.X+3, y, name, role, m.Label(k))
+		g.Text(in.X+3, y, name, role, m.KnobLabel(k))
 		g.Right(in.X+now, y, 9, role, inEffect(m, k))
 		r.scheduleRow(m, g, cell.Rect{X: in.X + over, Y: y, W: w, H: max(1, tall-1)}, k, lo, hi)
-		r.governed(m, g, cell.Rect{X: in.X + by, Y: y, W: in.W - 1 - by, H: 1}, k, first+i == at)
+		r.drawSource(m, g, cell.Rect{X: in.X + by, Y: y, W: in.W - 1 - by, H: 1}, k, first+i == at)
 	}
 }
 
@@ -66,20 +66,20 @@ func (r *Rail) scheduleRow(m *panel.Host, g *cell.Grid, in cell.Rect, k optim.Kn
 		return
 	}
 	if k.Name == view.MembersKnob {
-		panel.Gauge(g, in.X, in.Y, in.W, k, m.Current(k), cell.Median, m.Opt.ASCII)
+		panel.DrawGauge(g, in.X, in.Y, in.W, k, m.KnobValue(k), cell.Median, m.Opt.ASCII)
 		return
 	}
 	if m.Knobs == nil {
 		return
 	}
-	if _, staged := r.Of(k.Name); !staged && panel.Still(m.Knobs.Curve(k, lo, hi, in.W)) {
-		panel.Gauge(g, in.X, in.Y, in.W, k, m.Current(k), cell.Median, m.Opt.ASCII)
+	if _, staged := r.StagedExpr(k.Name); !staged && panel.IsConstant(m.Knobs.Curve(k, lo, hi, in.W)) {
+		panel.DrawGauge(g, in.X, in.Y, in.W, k, m.KnobValue(k), cell.Median, m.Opt.ASCII)
 		return
 	}
 	now := in.X + min(in.W-1, int(float64(in.W)*float64(m.Shown.Progress.Rounds-min(lo,
 		m.Shown.Progress.Rounds))/float64(max(1, hi-lo))))
 	layers := r.curves(m, k, lo, hi, 2*in.W)
-	axis := chart.Fit(k.Scale == optim.Log, columns(layers)...)
+	axis := chart.FitAxis(k.Scale == optim.Log, columns(layers)...)
 	for y := in.Y; y < in.Y+in.H; y++ {
 		g.Set(now, y, '│', cell.Focus)
 	}
@@ -95,7 +95,7 @@ func (r *Rail) scheduleRow(m *panel.Host, g *cell.Grid, in cell.Rect, k optim.Kn
 // curves returns the curve of a knob over the run, and behind it the curve with the staged edit from now on.
 func (r *Rail) curves(m *panel.Host, k optim.Knob, lo, hi uint64, n int) []chart.Layer {
 	out := []chart.Layer{{Columns: chart.Of(m.Knobs.Curve(k, lo, hi, n)), Role: cell.Median, Style: chart.Thin}}
-	if expr, ok := r.Of(k.Name); ok {
+	if expr, ok := r.StagedExpr(k.Name); ok {
 		out = append(out, chart.Layer{
 			Columns: chart.Of(m.Knobs.With(k.Name, expr).Curve(k, lo, hi, n)),
 			Role:    cell.Staged,
@@ -113,13 +113,13 @@ func columns(layers []chart.Layer) (out [][]view.Bucket) {
 	return out
 }
 
-// governed draws where the value of a knob comes from.
-func (r *Rail) governed(m *panel.Host, g *cell.Grid, in cell.Rect, k optim.Knob, chosen bool) {
+// drawSource draws where the value of a knob comes from.
+func (r *Rail) drawSource(m *panel.Host, g *cell.Grid, in cell.Rect, k optim.Knob, chosen bool) {
 	if chosen && r.Typing != nil {
 		r.drawTyping(m, g, in.X, in.Y, in.W)
 		return
 	}
-	if expr, ok := r.Of(k.Name); ok {
+	if expr, ok := r.StagedExpr(k.Name); ok {
 		g.Text(in.X, in.Y, in.W, cell.Staged, "→ "+expr+"*")
 		return
 	}
@@ -127,7 +127,7 @@ func (r *Rail) governed(m *panel.Host, g *cell.Grid, in cell.Rect, k optim.Knob,
 		return
 	}
 	if e, ok := m.Knobs.Pending(k.Name); ok {
-		g.Text(in.X, in.Y, in.W, cell.Good, "→ "+e.Expr+" from round "+textfmt.Round(e.First()))
+		g.Text(in.X, in.Y, in.W, cell.Good, "→ "+e.Expr+" from round "+textfmt.Grouped(e.First()))
 		return
 	}
 	h := m.Knobs.History(k.Name)
@@ -147,13 +147,13 @@ func (r *Rail) governed(m *panel.Host, g *cell.Grid, in cell.Rect, k optim.Knob,
 }
 
 func (r *Rail) knobTitle(m *panel.Host) (string, string) {
-	k := r.Chosen(m)
-	return m.Label(k), m.About(k)
+	k := r.SelectedKnob(m)
+	return m.KnobLabel(k), m.KnobTitle(k)
 }
 
 // drawKnob draws all details of the selected knob.
 func (r *Rail) drawKnob(m *panel.Host, g *cell.Grid, in cell.Rect) {
-	k := r.Chosen(m)
+	k := r.SelectedKnob(m)
 	y := in.Y
 	put := func(role cell.Role, s string) {
 		if y < in.Y+in.H {
@@ -164,7 +164,7 @@ func (r *Rail) drawKnob(m *panel.Host, g *cell.Grid, in cell.Rect) {
 	for _, l := range textfmt.Wrap(k.Doc, in.W-2) {
 		put(cell.Plain, l)
 	}
-	bounds := "bounds" + panel.Limits(k)
+	bounds := "bounds" + panel.BoundsText(k)
 	if k.Name != view.MembersKnob { // its default is the current size
 		bounds += ", default " + k.Initial()
 	}
@@ -191,26 +191,26 @@ func (r *Rail) drawKnob(m *panel.Host, g *cell.Grid, in cell.Rect) {
 	chart.Draw(g, area, chart.Chart{
 		From:   lo,
 		To:     hi + 1,
-		Axis:   chart.Fit(k.Scale == optim.Log, columns(layers)...),
+		Axis:   chart.FitAxis(k.Scale == optim.Log, columns(layers)...),
 		Now:    &m.Shown.Progress.Rounds,
 		ASCII:  m.Opt.ASCII,
 		Layers: layers,
 	})
 }
 
-// turned is a change of a knob or of the population size.
-type turned struct {
+// knobChange is a change of a knob or of the population size.
+type knobChange struct {
 	Round          uint64
 	Knob, Text, by string
 }
 
 // History returns the changes of the algorithm's knobs, the newest first.
-func History(m *panel.Host) (out []turned) {
+func History(m *panel.Host) (out []knobChange) {
 	for _, e := range m.Shown.Edits {
 		if e.Algorithm != m.Shown.Algorithm() {
 			continue
 		}
-		t := turned{e.First(), e.Knob, e.Expr, e.Whose()}
+		t := knobChange{e.First(), e.Knob, e.Expr, e.Whose()}
 		if e.Old != "" {
 			t.Text = e.Old + " → " + e.Expr
 		}
@@ -221,7 +221,7 @@ func History(m *panel.Host) (out []turned) {
 	}
 	for _, k := range m.Shown.Marks {
 		if k.Before != k.After {
-			t := turned{Round: k.Round, Knob: view.MembersKnob, Text: fmt.Sprintf("%d → %d", k.Before, k.After)}
+			t := knobChange{Round: k.Round, Knob: view.MembersKnob, Text: fmt.Sprintf("%d → %d", k.Before, k.After)}
 			if k.Alert {
 				t.by = "lost"
 			}
@@ -229,7 +229,7 @@ func History(m *panel.Host) (out []turned) {
 		}
 	}
 	slices.Reverse(out)
-	slices.SortStableFunc(out, func(a, b turned) int { return cmp.Compare(b.Round, a.Round) })
+	slices.SortStableFunc(out, func(a, b knobChange) int { return cmp.Compare(b.Round, a.Round) })
 	return out
 }
 
@@ -237,7 +237,7 @@ func historyTitle(m *panel.Host) (string, string) { return "edits", "newest firs
 
 // drawHistory lists all changes of the knobs and highlights those of the selected one.
 func (r *Rail) drawHistory(m *panel.Host, g *cell.Grid, in cell.Rect) {
-	chosen, y := r.Chosen(m).Name, in.Y
+	chosen, y := r.SelectedKnob(m).Name, in.Y
 	for _, e := range History(m) {
 		if y == in.Y+in.H {
 			return
@@ -247,8 +247,8 @@ func (r *Rail) drawHistory(m *panel.Host, g *cell.Grid, in cell.Rect) {
 			role = cell.Plain
 			g.Set(in.X+1, y, '▸', cell.Focus)
 		}
-		g.Right(in.X+10, y, 8, cell.Faint, textfmt.Round(e.Round))
-		x := g.Text(in.X+12, y, in.W-13, role, m.LabelOf(e.Knob)+"  "+e.Text)
+		g.Right(in.X+10, y, 8, cell.Faint, textfmt.Grouped(e.Round))
+		x := g.Text(in.X+12, y, in.W-13, role, m.KnobLabelByName(e.Knob)+"  "+e.Text)
 		g.Text(x+2, y, in.X+in.W-x-3, cell.Faint, e.by)
 		y++
 	}
@@ -260,7 +260,7 @@ func (r *Rail) drawHistory(m *panel.Host, g *cell.Grid, in cell.Rect) {
 func editRows(v *view.View) panel.Rows {
 	out := panel.Rows{{"time", "round", "algorithm", "knob", "before", "after", "by"}}
 	for _, e := range v.Edits {
-		out = append(out, []string{time.Unix(0, e.When).UTC().Format(time.RFC3339Nano), textfmt.Uints(e.First()), e.Algorithm, e.Knob,
+		out = append(out, []string{time.Unix(0, e.When).UTC().Format(time.RFC3339Nano), textfmt.Uint(e.First()), e.Algorithm, e.Knob,
 			e.Old, e.Expr, e.By})
 	}
 	return out
@@ -271,9 +271,9 @@ func placeKnobs(_ *panel.Host, b cell.Rect) []panel.Placement {
 	if b.W < panel.FullW {
 		top, low := b.Top((b.H*3 + 4) / 5)
 		doc, history := low.Left(low.W / 2)
-		return []panel.Placement{{Panel: panel.Schedules, At: top}, {Panel: panel.Knob, At: doc}, {Panel: panel.History, At: history}}
+		return []panel.Placement{{Panel: panel.Schedules, Area: top}, {Panel: panel.Knob, Area: doc}, {Panel: panel.EditHistory, Area: history}}
 	}
 	main, right := b.Left(b.W - max(panel.RailW, b.W/3))
 	doc, history := right.Top(right.H * 3 / 5)
-	return []panel.Placement{{Panel: panel.Schedules, At: main}, {Panel: panel.Knob, At: doc}, {Panel: panel.History, At: history}}
+	return []panel.Placement{{Panel: panel.Schedules, Area: main}, {Panel: panel.Knob, Area: doc}, {Panel: panel.EditHistory, Area: history}}
 }

@@ -17,7 +17,7 @@ import (
 func (r *Rail) keys() (turning, sending []panel.Binding) {
 	some := func(m *panel.Host) string {
 		if len(r.Knobs(m)) == 0 {
-			return m.Nothing("knobs", "knob")
+			return m.NoMatchText("knobs", "knob")
 		}
 		return ""
 	}
@@ -43,7 +43,7 @@ func (r *Rail) keys() (turning, sending []panel.Binding) {
 			Keys:  []string{"enter"},
 			Title: "type a value, *0.5 or a schedule",
 			Why:   may,
-			Do:    func(m *panel.Host) tea.Cmd { r.Typing = &panel.Line{}; return nil },
+			Do:    func(m *panel.Host) tea.Cmd { r.Typing = &panel.TextInput{}; return nil },
 		},
 		{
 			Keys:  []string{"i"},
@@ -88,7 +88,7 @@ func (r *Rail) apply(m *panel.Host) tea.Cmd {
 
 // unstageChosen discards the staged change of the chosen knob, or all changes if that knob has none.
 func (r *Rail) unstageChosen(m *panel.Host) tea.Cmd {
-	if !m.OnKnobs() || !r.unstage(r.Chosen(m).Name) {
+	if !m.KnobsFocused() || !r.unstage(r.SelectedKnob(m).Name) {
 		r.Staged = nil
 	}
 	if r.Sent == nil {
@@ -97,8 +97,8 @@ func (r *Rail) unstageChosen(m *panel.Host) tea.Cmd {
 	return nil
 }
 
-// Answered handles the receipt of the sent changes. It returns false if msg answers another command.
-func (r *Rail) Answered(m *panel.Host, msg panel.ReceiptMsg) bool {
+// HandleReceipt handles the receipt of the sent changes. It returns false if msg answers another command.
+func (r *Rail) HandleReceipt(m *panel.Host, msg panel.ReceiptMsg) bool {
 	if r.Sent == nil || msg.Command.ID != r.Sent.ID {
 		return false
 	}
@@ -113,18 +113,18 @@ func (r *Rail) Answered(m *panel.Host, msg panel.ReceiptMsg) bool {
 		r.Staged = slices.DeleteFunc(r.Staged, func(s event.Setting) bool {
 			return slices.Contains(sent.Set, s) || s.Knob == view.MembersKnob && s.Expr == strconv.Itoa(sent.Members)
 		})
-		r.Accepted(m, msg)
+		r.ShowAccepted(m, msg)
 	}
 	return true
 }
 
-// Accepted shows from which round an accepted change applies, also for commands from elsewhere. It does nothing while
+// ShowAccepted shows from which round an accepted change applies, also for commands from elsewhere. It does nothing while
 // the rail waits for the answer to its own changes.
-func (r *Rail) Accepted(m *panel.Host, msg panel.ReceiptMsg) {
+func (r *Rail) ShowAccepted(m *panel.Host, msg panel.ReceiptMsg) {
 	if c := msg.Command; r.Sent == nil && (len(c.Set) > 0 || c.Members > 0) {
 		from := msg.Receipt.Round + 1
-		r.Answer = Answer{What: panel.Words(c), Text: "accepted, from round " + textfmt.Round(from), Id: c.ID, From: from}
-		r.Settle(m)
+		r.Answer = Answer{What: panel.SettingsText(c), Text: "accepted, from round " + textfmt.Grouped(from), ID: c.ID, From: from}
+		r.Refresh(m)
 	}
 }
 
@@ -136,7 +136,7 @@ func (r *Rail) typeKey(m *panel.Host, name, text string) tea.Cmd {
 		r.clearRefusal()
 		return nil
 	case "enter":
-		k := r.Chosen(m)
+		k := r.SelectedKnob(m)
 		expr, err := r.Evaluate(m, k, r.Typing.Text())
 		if err == nil {
 			err = r.stage(m, k, expr)

@@ -14,7 +14,7 @@ import (
 )
 
 func NewBandwidth() panel.Panel {
-	return panel.Panel{Id: panel.Bandwidth, Title: bandwidthTitle, Draw: drawBandwidth, Export: panel.Plainly(bandwidthRows)}
+	return panel.Panel{ID: panel.Bandwidth, Title: bandwidthTitle, Draw: drawBandwidth, Export: panel.ViewExport(bandwidthRows)}
 }
 
 func bandwidthTitle(m *panel.Host) (string, string) {
@@ -23,34 +23,34 @@ func bandwidthTitle(m *panel.Host) (string, string) {
 		return "bandwidth", ""
 	}
 	note := textfmt.Count(len(r.Workers()), "worker")
-	if inMemory(m) {
+	if exchangedInMemory(m) {
 		note += ", in memory"
 	}
 	if m.Cursor.On {
-		note = "round " + textfmt.Round(m.Cursor.Round)
+		note = "round " + textfmt.Grouped(m.Cursor.Round)
 	}
 	return "bandwidth  per round", note
 }
 
-// inMemory reports whether all exchanges stayed in the memory of one process: bytes were exchanged without overhead.
-func inMemory(m *panel.Host) bool {
+// exchangedInMemory reports whether all exchanges stayed in the memory of one process: bytes were exchanged without overhead.
+func exchangedInMemory(m *panel.Host) bool {
 	return m.Shown.Ledger.Overhead == 0 && m.Shown.Ledger.Total().Sent > 0
 }
 
-// aloneText explains why nothing is sent.
-const aloneText = "nothing is exchanged: all members live on one worker, and what they share stays in its memory"
+// oneWorkerText explains why nothing is sent.
+const oneWorkerText = "nothing is exchanged: all members live on one worker, and what they share stays in its memory"
 
 // drawBandwidth lists the bytes per round of each operation with the prediction of the algorithm's formula. Only a
 // difference is highlighted.
 func drawBandwidth(m *panel.Host, g *cell.Grid, r cell.Rect) {
 	l := &m.Shown.Ledger
-	ops, overhead, rounds, known := m.Recent()
+	ops, overhead, rounds, known := m.RecentTraffic()
 	switch {
 	case known && rounds == 0:
-		panel.Explain(g, r, m.Waiting("traffic"))
+		panel.Explain(g, r, m.WaitingText("traffic"))
 		return
 	case m.NothingSent():
-		panel.Explain(g, r, aloneText)
+		panel.Explain(g, r, oneWorkerText)
 		return
 	case !known:
 		panel.Explain(g, r, outsideLedger(m, l))
@@ -114,19 +114,19 @@ func drawBandwidth(m *panel.Host, g *cell.Grid, r cell.Rect) {
 
 // outsideLedger returns the message that the ledger does not cover the round at the cursor.
 func outsideLedger(m *panel.Host, l *view.Ledger) string {
-	why := "what was sent in round " + textfmt.Round(m.Cursor.Round) + " is not known here"
+	why := "what was sent in round " + textfmt.Grouped(m.Cursor.Round) + " is not known here"
 	if len(l.Ring) == 0 {
 		return why
 	}
 	first := l.Ring[0]
-	return why + ": only of rounds from " + textfmt.Round(first.To-first.Rounds+1) + " on"
+	return why + ": only of rounds from " + textfmt.Grouped(first.To-first.Rounds+1) + " on"
 }
 
 // traffic draws the two lines below the table: bytes of the last commits, totals and rates.
 func traffic(m *panel.Host, g *cell.Grid, r cell.Rect, l *view.Ledger) {
 	x := g.Text(r.X, r.Y, r.W, cell.Faint, "commits ")
 	what, w := "/s exchanged", 20
-	if inMemory(m) {
+	if exchangedInMemory(m) {
 		what = "/s in memory"
 	}
 	if r.W < 40 {
@@ -156,7 +156,7 @@ func traffic(m *panel.Host, g *cell.Grid, r cell.Rect, l *view.Ledger) {
 	if l.Aborted > 0 {
 		x = g.Text(x, r.Y+1, r.X+r.W-x, cell.Warn, ", aborted "+textfmt.Size(float64(l.Aborted)))
 	}
-	if percent := 100 * l.Waiting(); percent >= 0.5 && !inMemory(m) && !m.Cursor.On {
+	if percent := 100 * l.Waiting(); percent >= 0.5 && !exchangedInMemory(m) && !m.Cursor.On {
 		if text := fmt.Sprintf("waiting %.0f %%", percent); x+2+len(text) <= r.X+r.W {
 			g.Right(r.X+r.W, r.Y+1, len(text), cell.Plain, text)
 		}
@@ -174,7 +174,7 @@ func bandwidthRows(v *view.View) panel.Rows {
 	out := panel.Rows{{"round", "rounds", "seconds", "operation", "sent_bytes", "predicted_bytes"}}
 	for _, c := range v.Ledger.Ring {
 		for _, b := range c.Ops {
-			out = append(out, []string{textfmt.Uints(c.To), textfmt.Uints(c.Rounds), textfmt.Exact(float64(c.Nanos) / 1e9), string(b.Op),
+			out = append(out, []string{textfmt.Uint(c.To), textfmt.Uint(c.Rounds), textfmt.Exact(float64(c.Nanos) / 1e9), string(b.Op),
 				strconv.FormatInt(b.Sent, 10), strconv.FormatInt(b.Predicted, 10)})
 		}
 	}
@@ -186,14 +186,14 @@ func bandwidthRows(v *view.View) panel.Rows {
 func placeNetwork(m *panel.Host, b cell.Rect) []panel.Placement {
 	top, low := b.Top((b.H + 1) / 2)
 	left, right := low.Left(low.W / 2)
-	out := []panel.Placement{{Panel: panel.Traffic, At: top}, {Panel: panel.Bandwidth, At: left}, {Panel: panel.Links, At: right}}
-	if !m.Measured() {
-		out = []panel.Placement{{Panel: panel.Traffic, At: top}, {Panel: panel.Bandwidth, At: low}}
+	out := []panel.Placement{{Panel: panel.Traffic, Area: top}, {Panel: panel.Bandwidth, Area: left}, {Panel: panel.Links, Area: right}}
+	if !m.CanSurvey() {
+		out = []panel.Placement{{Panel: panel.Traffic, Area: top}, {Panel: panel.Bandwidth, Area: low}}
 	}
 	if m.Shown.MachinesOf(view.Between) != nil {
 		chart, past := top.Left(top.W / 2)
-		out[0].At = chart
-		out = slices.Insert(out, 1, panel.Placement{Panel: panel.LinkPast, At: past})
+		out[0].Area = chart
+		out = slices.Insert(out, 1, panel.Placement{Panel: panel.LinkHistory, Area: past})
 	}
 	return out
 }

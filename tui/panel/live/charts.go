@@ -13,23 +13,23 @@ import (
 	"brood/tui/panel"
 )
 
-// charts is the state of the Charts screen. The list of charts is in the settings.
-type charts struct {
-	at   string // metric id of the chart under the cursor
-	full bool   // that chart fills the screen
+// chartsPanel is the state of the Charts screen. The list of charts is in the settings.
+type chartsPanel struct {
+	chosen string // metric id of the chart under the cursor
+	full   bool   // that chart fills the screen
 }
 
-func NewCharts() *charts { return &charts{} }
+func NewCharts() *chartsPanel { return &chartsPanel{} }
 
-func (c *charts) Panel() panel.Panel {
+func (c *chartsPanel) Panel() panel.Panel {
 	move := func(d int) func(*panel.Host) tea.Cmd {
 		return func(m *panel.Host) tea.Cmd { c.move(m, d); return nil }
 	}
-	near := func(d int) func(*panel.Host) tea.Cmd { return func(m *panel.Host) tea.Cmd { return c.near(m, d) } }
+	near := func(d int) func(*panel.Host) tea.Cmd { return func(m *panel.Host) tea.Cmd { return c.narrow(m, d) } }
 	shift := func(d int) func(*panel.Host) tea.Cmd { return func(m *panel.Host) tea.Cmd { return c.shift(m, d) } }
 	return panel.Panel{
-		Id: panel.Charts, Title: c.title, Draw: c.draw, Point: c.point, Back: c.leaveFull, Export: c.export,
-		Screen: &panel.Screen{Digit: 7, Name: "Charts", Charts: true}, Reset: func() { *c = charts{} },
+		ID: panel.Charts, Title: c.title, Draw: c.draw, Point: c.point, Back: c.leaveFull, Export: c.export,
+		Screen: &panel.Screen{Digit: 7, Name: "Charts", Charts: true}, Reset: func() { *c = chartsPanel{} },
 		Group: "charts (on their screen)",
 		Keys: []panel.Binding{
 			{Keys: []string{"j", "down"}, Title: "next chart", Do: move(1)},
@@ -59,19 +59,19 @@ func (c *charts) Panel() panel.Panel {
 				Title: "add a chart to the screen Charts",
 				Complete: func(m *panel.Host, words []string) (out []string) {
 					for _, x := range c.absent(m) {
-						out = append(out, x.Id)
+						out = append(out, x.ID)
 					}
 					return out
 				},
 				Do: func(m *panel.Host, args []string) (tea.Cmd, error) {
 					for _, x := range m.Metrics() {
-						if len(args) == 1 && x.Id == args[0] {
-							return tea.Batch(m.Run("screen charts"), c.add(m, x.Id)), nil
+						if len(args) == 1 && x.ID == args[0] {
+							return tea.Batch(m.Run("screen charts"), c.add(m, x.ID)), nil
 						}
 					}
 					var all []string
 					for _, x := range m.Metrics() {
-						all = append(all, x.Id)
+						all = append(all, x.ID)
 					}
 					if len(all) == 0 {
 						return nil, errors.New("nothing is measured yet: charts come with the first rounds")
@@ -85,7 +85,7 @@ func (c *charts) Panel() panel.Panel {
 }
 
 // shown returns the metrics of the shown charts: the chosen ones that have values, or all metrics if none was chosen.
-func (c *charts) shown(m *panel.Host) []panel.Metric {
+func (c *chartsPanel) shown(m *panel.Host) []panel.Metric {
 	all := m.Metrics()
 	set := m.Opt.Settings.Charts
 	if len(set) == 0 {
@@ -93,7 +93,7 @@ func (c *charts) shown(m *panel.Host) []panel.Metric {
 	}
 	var out []panel.Metric
 	for _, id := range set {
-		if i := slices.IndexFunc(all, func(x panel.Metric) bool { return x.Id == id }); i >= 0 {
+		if i := slices.IndexFunc(all, func(x panel.Metric) bool { return x.ID == id }); i >= 0 {
 			out = append(out, all[i])
 		}
 	}
@@ -101,86 +101,86 @@ func (c *charts) shown(m *panel.Host) []panel.Metric {
 }
 
 // absent returns the metrics without a chart.
-func (c *charts) absent(m *panel.Host) (out []panel.Metric) {
+func (c *chartsPanel) absent(m *panel.Host) (out []panel.Metric) {
 	has := c.shown(m)
 	for _, x := range m.Metrics() {
-		if !slices.ContainsFunc(has, func(o panel.Metric) bool { return o.Id == x.Id }) {
+		if !slices.ContainsFunc(has, func(o panel.Metric) bool { return o.ID == x.ID }) {
 			out = append(out, x)
 		}
 	}
 	return out
 }
 
-func (c *charts) index(all []panel.Metric) int {
-	return max(0, slices.IndexFunc(all, func(x panel.Metric) bool { return x.Id == c.at }))
+func (c *chartsPanel) index(all []panel.Metric) int {
+	return max(0, slices.IndexFunc(all, func(x panel.Metric) bool { return x.ID == c.chosen }))
 }
 
-func (c *charts) move(m *panel.Host, d int) {
+func (c *chartsPanel) move(m *panel.Host, d int) {
 	if all := c.shown(m); len(all) > 0 {
-		c.at = all[(c.index(all)+d+len(all))%len(all)].Id
+		c.chosen = all[(c.index(all)+d+len(all))%len(all)].ID
 	}
 }
 
 // set returns a copy of the chosen metric ids, or those of the shown charts if none was chosen.
-func (c *charts) set(m *panel.Host) []string {
+func (c *chartsPanel) set(m *panel.Host) []string {
 	if set := m.Opt.Settings.Charts; len(set) > 0 {
 		return slices.Clone(set)
 	}
 	var out []string
 	for _, x := range c.shown(m) {
-		out = append(out, x.Id)
+		out = append(out, x.ID)
 	}
 	return out
 }
 
-// settle stores the chosen metric ids in the settings and saves them.
-func (c *charts) settle(m *panel.Host, set []string) tea.Cmd {
+// store stores the chosen metric ids in the settings and saves them.
+func (c *chartsPanel) store(m *panel.Host, set []string) tea.Cmd {
 	m.Opt.Settings.Charts = set
-	return m.Remember()
+	return m.SaveSettings()
 }
 
 // choose opens a palette with the metrics that have no chart.
-func (c *charts) choose(m *panel.Host) tea.Cmd {
-	var all []panel.Choice
+func (c *chartsPanel) choose(m *panel.Host) tea.Cmd {
+	var all []panel.PaletteEntry
 	for _, x := range c.absent(m) {
-		all = append(all, panel.Choice{Title: strings.Join(strings.Fields(x.Title), " "), Key: x.Id,
-			Do: func(m *panel.Host) tea.Cmd { return c.add(m, x.Id) }})
+		all = append(all, panel.PaletteEntry{Title: strings.Join(strings.Fields(x.Title), " "), Key: x.ID,
+			Do: func(m *panel.Host) tea.Cmd { return c.add(m, x.ID) }})
 	}
 	if len(all) == 0 {
 		m.Say(cell.Plain, "all that is measured has a chart here")
 		return nil
 	}
-	m.Popup = &panel.Palette{Title: "add a chart", All: all}
+	m.Popup = &panel.Palette{Title: "add a chart", Choices: all}
 	return nil
 }
 
 // add inserts a chart after the one under the cursor and moves the cursor to it. It refuses more than maxCharts.
-func (c *charts) add(m *panel.Host, id string) tea.Cmd {
+func (c *chartsPanel) add(m *panel.Host, id string) tea.Cmd {
 	set := c.set(m)
 	at := c.place(m, set) + 1
 	c.full = false
 	if slices.Contains(set, id) {
-		c.at = id
+		c.chosen = id
 		return nil
 	}
 	if len(set) >= panel.MaxCharts {
 		m.Say(cell.Warn, fmt.Sprintf("there are %d charts: d takes one away", panel.MaxCharts))
 		return nil
 	}
-	c.at = id
-	return c.settle(m, slices.Insert(set, min(at, len(set)), id))
+	c.chosen = id
+	return c.store(m, slices.Insert(set, min(at, len(set)), id))
 }
 
 // place returns the index of the chart under the cursor in set, -1 if there is none.
-func (c *charts) place(m *panel.Host, set []string) int {
+func (c *chartsPanel) place(m *panel.Host, set []string) int {
 	all := c.shown(m)
 	if len(all) == 0 {
 		return -1
 	}
-	return slices.Index(set, all[c.index(all)].Id)
+	return slices.Index(set, all[c.index(all)].ID)
 }
 
-func (c *charts) remove(m *panel.Host) tea.Cmd {
+func (c *chartsPanel) remove(m *panel.Host) tea.Cmd {
 	all, set := c.shown(m), c.set(m)
 	i := c.place(m, set)
 	if len(all) < 2 || i < 0 {
@@ -188,35 +188,35 @@ func (c *charts) remove(m *panel.Host) tea.Cmd {
 		return nil
 	}
 	at := c.index(all)
-	c.at = all[min(at+1, len(all)-1)].Id
+	c.chosen = all[min(at+1, len(all)-1)].ID
 	if at == len(all)-1 {
-		c.at = all[at-1].Id
+		c.chosen = all[at-1].ID
 	}
-	return c.settle(m, slices.Delete(set, i, i+1))
+	return c.store(m, slices.Delete(set, i, i+1))
 }
 
 // shift swaps the chart under the cursor with its shown neighbour.
-func (c *charts) shift(m *panel.Host, d int) tea.Cmd {
+func (c *chartsPanel) shift(m *panel.Host, d int) tea.Cmd {
 	all, set := c.shown(m), c.set(m)
 	at := c.index(all)
 	if at+d < 0 || at+d >= len(all) {
 		return nil
 	}
 	i := c.place(m, set)
-	j := slices.Index(set, all[at+d].Id)
-	c.at = all[at].Id
+	j := slices.Index(set, all[at+d].ID)
+	c.chosen = all[at].ID
 	set[i], set[j] = set[j], set[i]
-	return c.settle(m, set)
+	return c.store(m, set)
 }
 
-// near narrows the y axis of the chart to the values of its last columns for d > 0, or widens it. Each step halves the
+// narrow narrows the y axis of the chart to the values of its last columns for d > 0, or widens it. Each step halves the
 // columns.
-func (c *charts) near(m *panel.Host, d int) tea.Cmd {
+func (c *chartsPanel) narrow(m *panel.Host, d int) tea.Cmd {
 	all := c.shown(m)
 	if len(all) == 0 {
 		return nil
 	}
-	id := all[c.index(all)].Id
+	id := all[c.index(all)].ID
 	n := int(m.Opt.Settings.Near[id]) + d
 	switch {
 	case n < 0:
@@ -227,45 +227,45 @@ func (c *charts) near(m *panel.Host, d int) tea.Cmd {
 		return nil
 	}
 	m.Opt.Settings.Narrow(id, uint(n))
-	return m.Remember()
+	return m.SaveSettings()
 }
 
-func (c *charts) defaults(m *panel.Host) tea.Cmd {
-	*c = charts{}
+func (c *chartsPanel) defaults(m *panel.Host) tea.Cmd {
+	*c = chartsPanel{}
 	m.Opt.Settings.Near = nil
-	return c.settle(m, nil)
+	return c.store(m, nil)
 }
 
 // leaveFull returns from one chart to all charts. It reports whether one chart was shown alone.
-func (c *charts) leaveFull(*panel.Host) bool {
+func (c *chartsPanel) leaveFull(*panel.Host) bool {
 	full := c.full
 	c.full = false
 	return full
 }
 
 // window returns the page of charts with the cursor that fits into an area: index of the first, number, and columns.
-func (c *charts) window(all []panel.Metric, r cell.Rect) (first, n, cols int) {
+func (c *chartsPanel) window(all []panel.Metric, r cell.Rect) (first, n, cols int) {
 	if c.full && len(all) > 0 {
 		return c.index(all), 1, 1
 	}
-	n, cols = panel.Tiling(r, len(all), panel.TileH)
+	n, cols = panel.FitTiles(r, len(all), panel.TileH)
 	if n == 0 {
 		return 0, 0, 1
 	}
 	first = c.index(all) / n * n
 	rest := min(n, len(all)-first)
 	if rest < n { // the charts of the last page fill the area
-		n, cols = panel.Tiling(r, rest, panel.TileH)
+		n, cols = panel.FitTiles(r, rest, panel.TileH)
 	}
 	return first, n, cols
 }
 
-func (c *charts) title(m *panel.Host) (string, string) {
+func (c *chartsPanel) title(m *panel.Host) (string, string) {
 	all := c.shown(m)
 	first, n := 0, len(all)
 	for _, p := range m.Placed {
 		if p.Panel == panel.Charts {
-			first, n, _ = c.window(all, p.At.Inset())
+			first, n, _ = c.window(all, p.Area.Inset())
 		}
 	}
 	var series []*view.Series
@@ -282,10 +282,10 @@ func (c *charts) title(m *panel.Host) (string, string) {
 	return "charts", note
 }
 
-func (c *charts) draw(m *panel.Host, g *cell.Grid, r cell.Rect) {
+func (c *chartsPanel) draw(m *panel.Host, g *cell.Grid, r cell.Rect) {
 	all := c.shown(m)
 	if len(all) == 0 {
-		text := m.Waiting("what is measured")
+		text := m.WaitingText("what is measured")
 		if len(m.Metrics()) > 0 {
 			text = "none of the charts that you chose has anything to say here: a adds others, D is what there is"
 		}
@@ -293,9 +293,9 @@ func (c *charts) draw(m *panel.Host, g *cell.Grid, r cell.Rect) {
 		return
 	}
 	first, n, cols := c.window(all, r)
-	for i, at := range panel.Tiled(r, n, cols) {
+	for i, at := range panel.LayoutTiles(r, n, cols) {
 		x := all[first+i]
-		t := m.TileOf(x, m.Opt.Settings.Near[x.Id])
+		t := m.MetricTile(x, m.Opt.Settings.Near[x.ID])
 		if t.Near > 0 {
 			t.Title += fmt.Sprintf("  last 1/%d", 1<<t.Near)
 		}
@@ -304,26 +304,26 @@ func (c *charts) draw(m *panel.Host, g *cell.Grid, r cell.Rect) {
 }
 
 // point selects the chart under the mouse and the round there.
-func (c *charts) point(m *panel.Host, r cell.Rect, x, y int) {
+func (c *chartsPanel) point(m *panel.Host, r cell.Rect, x, y int) {
 	all := c.shown(m)
 	first, n, cols := c.window(all, r)
-	if i := m.PointTile(panel.Tiled(r, n, cols), x, y); i >= 0 {
-		c.at = all[first+i].Id
+	if i := m.PointTile(panel.LayoutTiles(r, n, cols), x, y); i >= 0 {
+		c.chosen = all[first+i].ID
 	}
 }
 
 // export returns a function that writes the measured values of the shown charts.
-func (c *charts) export(m *panel.Host) func(*view.View) panel.Rows {
+func (c *chartsPanel) export(m *panel.Host) func(*view.View) panel.Rows {
 	var members, speed []string
 	var machines, traffic bool
 	for _, x := range c.shown(m) {
 		for _, s := range x.Series {
 			switch {
-			case m.IsOfMembers(s):
+			case m.IsMemberSeries(s):
 				members = append(members, s.Name)
-			case x.Id == panel.BytesMetric:
+			case x.ID == panel.BytesMetric:
 				traffic = true
-			case strings.HasPrefix(x.Id, "machine."):
+			case strings.HasPrefix(x.ID, "machine."):
 				machines = true
 			default:
 				speed = append(speed, s.Name)

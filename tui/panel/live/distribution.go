@@ -16,10 +16,10 @@ import (
 // traitKeys are those of all panels on the Population screen, except those that it shows instead.
 func traitKeys(positions panel.Instead) []panel.Binding {
 	place := func(d int) func(*panel.Host) tea.Cmd {
-		return func(m *panel.Host) tea.Cmd { m.PlaceBy(d); return nil }
+		return func(m *panel.Host) tea.Cmd { m.MoveInRanking(d); return nil }
 	}
 	return []panel.Binding{
-		{Keys: []string{"t"}, Title: "next quantity of members", Do: (*panel.Host).TurnTrait},
+		{Keys: []string{"t"}, Title: "next quantity of members", Do: (*panel.Host).NextTrait},
 		{Keys: []string{"w"}, Title: "where members stand", Do: positions.Show},
 		{Keys: []string{"j", "down"}, Title: "next in the ranking", Do: place(1)},
 		{Keys: []string{"up"}, Title: "one before", Do: place(-1)},
@@ -28,16 +28,16 @@ func traitKeys(positions panel.Instead) []panel.Binding {
 	}
 }
 
-// NewTraits are the panels that the Population screen has of its own: how values are distributed over the rounds, and
+// NewPopulationPanels are the panels that the Population screen has of its own: how values are distributed over the rounds, and
 // who has which now.
-func NewTraits(positions panel.Instead) []panel.Panel {
+func NewPopulationPanels(positions panel.Instead) []panel.Panel {
 	const group = "population (on its screen)"
 	hints := func(*panel.Host) [][2]string {
 		return [][2]string{{"t", "measured"}, {"w", "where"}, {"↑↓", "member"}, {"b", "best"}}
 	}
 	return []panel.Panel{
 		{
-			Id: panel.Distribution, Title: distributionTitle, Draw: drawDistribution, Export: replicaRows,
+			ID: panel.Distribution, Title: distributionTitle, Draw: drawDistribution, Export: replicaRows,
 			Screen: &panel.Screen{
 				Digit:   4,
 				Name:    "Population",
@@ -50,14 +50,14 @@ func NewTraits(positions panel.Instead) []panel.Panel {
 			Group: group, Keys: traitKeys(positions), Hints: hints, Point: panel.PointRound,
 		},
 		{
-			Id: panel.Ranking, Title: rankingTitle, Draw: drawRanking, Export: replicaRows,
+			ID: panel.Ranking, Title: rankingTitle, Draw: drawRanking, Export: replicaRows,
 			Group: group, Keys: traitKeys(positions), Hints: hints, Point: pointRanking,
 		},
 	}
 }
 
 func distributionTitle(m *panel.Host) (string, string) {
-	s := m.Strip()
+	s := m.TraitSeries()
 	if s == nil {
 		return "distribution", ""
 	}
@@ -71,9 +71,9 @@ func distributionTitle(m *panel.Host) (string, string) {
 // drawDistribution shades each round's values by how many members have them, and lays the best, the median and the
 // focused member over it.
 func drawDistribution(m *panel.Host, g *cell.Grid, r cell.Rect) {
-	s, roster := m.Strip(), m.Shown.Members()
+	s, roster := m.TraitSeries(), m.Shown.Members()
 	if s == nil || len(roster.Members) == 0 || r.H < 5 {
-		panel.Explain(g, r, m.Waiting("the population"))
+		panel.Explain(g, r, m.WaitingText("the population"))
 		return
 	}
 	area, legend := r.Top(r.H - 1)
@@ -83,31 +83,31 @@ func drawDistribution(m *panel.Host, g *cell.Grid, r cell.Rect) {
 	void := s.Unmeasured(edges)
 	density := make([][]view.Bucket, len(roster.Members))
 	for i, id := range roster.Members {
-		density[i] = chart.Hold(s.Columns(id, edges), void)
+		density[i] = chart.FillGaps(s.Columns(id, edges), void)
 	}
 	c := panel.Curves{}
 	c.Add(m, s, s.Median, 2*w, cell.Median, chart.Thin)
-	c.Add(m, s, panel.ColumnsOf(s, m.Member), 2*w, cell.Member, chart.Dots)
+	c.Add(m, s, panel.MemberColumns(s, m.Member), 2*w, cell.Member, chart.Dots)
 	layers := c.Layers()
-	panel.Glyphs(layers)
-	chart.Draw(g, area, m.Scaled(chart.Chart{
-		Layers: layers, Density: density, Marks: m.UnlabelledMarks(), Axis: m.Fit(m.LogAxis, nil, s.Band(m.Edges(2*w))),
+	panel.SetGlyphs(layers)
+	chart.Draw(g, area, m.WithAxis(chart.Chart{
+		Layers: layers, Density: density, Marks: m.UnlabelledMarks(), Axis: m.FitAxis(m.LogAxis, nil, s.Band(m.Edges(2*w))),
 	}))
 	m.LegendLine(g, legend, distributionLegend(m, s))
 }
 
 // distributionLegend says what the shades mean, and how the values of now are spread.
 func distributionLegend(m *panel.Host, s *view.Series) (out []panel.Entry) {
-	l := m.Ranked(s)
+	l := m.MemberValues(s)
 	if len(l) == 0 || m.Dropped(s) {
 		return nil
 	}
-	if x, ok := m.Last(s, m.Member); ok {
-		out = append(out, panel.Entry{Glyph: "╌╌", Name: fmt.Sprintf("m%d", m.Member), Value: m.Dated(s, textfmt.Lead(textfmt.Number(x), 6)), Role: cell.Member})
+	if x, ok := m.ShownValue(s, m.Member); ok {
+		out = append(out, panel.Entry{Glyph: "╌╌", Name: fmt.Sprintf("m%d", m.Member), Value: m.WithRound(s, textfmt.PadLeft(textfmt.Number(x), 6)), Role: cell.Member})
 	}
-	out = append(out, panel.Entry{Glyph: "──", Name: "median", Value: m.Dated(s, textfmt.Lead(textfmt.Number(panel.Middle(l)), 6)), Role: cell.Median})
+	out = append(out, panel.Entry{Glyph: "──", Name: "median", Value: m.WithRound(s, textfmt.PadLeft(textfmt.Number(panel.Median(l)), 6)), Role: cell.Median})
 	if d := Deviation(l); d == d {
-		out = append(out, panel.Entry{Glyph: "", Name: "deviation", Value: textfmt.Lead(textfmt.Number(d), 6), Role: cell.Plain})
+		out = append(out, panel.Entry{Glyph: "", Name: "deviation", Value: textfmt.PadLeft(textfmt.Number(d), 6), Role: cell.Plain})
 	}
 	return append(out, panel.Entry{Glyph: "", Name: "░ few ▒ ▓ █ half of the members", Value: "", Role: cell.Plain})
 }

@@ -14,9 +14,9 @@ import (
 	"brood/tui/textfmt"
 )
 
-// SecondSeries returns the series shown next to the main one: the fitness, or in a run without a model the series of
+// SecondarySeries returns the series shown next to the main one: the fitness, or in a run without a model the series of
 // the algorithm that was measured first.
-func SecondSeries(m *panel.Host) (name, title string) {
+func SecondarySeries(m *panel.Host) (name, title string) {
 	name, title = view.Fitness, m.Shown.Config.Fitness()
 	if m.Alg == nil || m.Shown.Config == nil || m.Shown.Config.Data != "" {
 		return name, title
@@ -33,26 +33,26 @@ func SecondSeries(m *panel.Host) (name, title string) {
 }
 
 func NewFitness() panel.Panel {
-	return panel.Panel{Id: panel.Fitness, Title: fitnessTitle, Draw: drawFitness, Export: fitnessRows, Point: panel.PointRound}
+	return panel.Panel{ID: panel.Fitness, Title: fitnessTitle, Draw: drawFitness, Export: fitnessRows, Point: panel.PointRound}
 }
 
 func fitnessTitle(m *panel.Host) (string, string) {
-	name, title := SecondSeries(m)
+	name, title := SecondarySeries(m)
 	note := m.SmoothNote(m.Shown.Find(name))
 	if name != view.Fitness {
 		return title, strings.TrimSuffix(note, " · ")
 	}
 	spread := m.Shown.Find(view.Spread)
-	if l := m.Ranked(spread); len(l) > 0 && !m.Dropped(spread) {
-		return title, note + "parameter spread " + m.Dated(spread, textfmt.Number(panel.Middle(l)))
+	if l := m.MemberValues(spread); len(l) > 0 && !m.Dropped(spread) {
+		return title, note + "parameter spread " + m.WithRound(spread, textfmt.Number(panel.Median(l)))
 	}
 	return title, strings.TrimSuffix(note, " · ")
 }
 
-// Unmeasured returns the message why there is no fitness. An algorithm that declares the series measures it at the end
+// NoFitnessText returns the message why there is no fitness. An algorithm that declares the series measures it at the end
 // of a cycle. For other algorithms a probe measures it together with the loss of the centre, unless all members are one
 // model.
-func Unmeasured(m *panel.Host) string {
+func NoFitnessText(m *panel.Host) string {
 	switch {
 	case declares(m, view.Fitness):
 		if text := firstScores(m); text != "" && m.Running() {
@@ -64,7 +64,7 @@ func Unmeasured(m *panel.Host) string {
 	default:
 		return "all members train one model, so that none has a fitness of its own: its loss on validation samples is the thick line of the training loss"
 	}
-	return m.Waiting("fitness")
+	return m.WaitingText("fitness")
 }
 
 func declares(m *panel.Host, series string) bool {
@@ -87,16 +87,16 @@ func firstScores(m *panel.Host) string {
 		}
 	}
 	if first := since + cycle; first > m.Shown.Progress.Rounds { // otherwise the cycle was changed meanwhile
-		return "no fitness yet: members are scored at the end of a cycle, first in round " + textfmt.Round(first)
+		return "no fitness yet: members are scored at the end of a cycle, first in round " + textfmt.Grouped(first)
 	}
 	return "no fitness yet: members are scored at the end of a cycle, which is " + textfmt.Count(int(cycle), "round")
 }
 
 func drawFitness(m *panel.Host, g *cell.Grid, r cell.Rect) {
-	name, _ := SecondSeries(m)
+	name, _ := SecondarySeries(m)
 	s := m.Shown.Find(name)
 	if s == nil || r.H < 4 {
-		panel.Explain(g, r, Unmeasured(m))
+		panel.Explain(g, r, NoFitnessText(m))
 		return
 	}
 	area, legend := r.Top(r.H - 1)
@@ -108,26 +108,26 @@ func drawFitness(m *panel.Host, g *cell.Grid, r cell.Rect) {
 	c.Add(m, s, s.Median, n, cell.Median, chart.Thin)
 	c.Add(m, s, best(s), n, cell.Centre, chart.Thin)
 	layers := c.Layers()
-	panel.Glyphs(layers)
-	chart.Draw(g, area, m.Scaled(chart.Chart{Layers: layers, Marks: m.UnlabelledMarks(), Axis: c.Axis(m, false)}))
-	l := m.Ranked(s)
+	panel.SetGlyphs(layers)
+	chart.Draw(g, area, m.WithAxis(chart.Chart{Layers: layers, Marks: m.UnlabelledMarks(), Axis: c.Axis(m, false)}))
+	l := m.MemberValues(s)
 	if len(l) == 0 || m.Dropped(s) {
 		return
 	}
 	if !m.Fresh(s) {
-		m.LegendLine(g, legend, []panel.Entry{{Glyph: "", Name: "best", Value: m.Dated(s, textfmt.Number(l[0].X)), Role: 0},
-			{Glyph: "", Name: "worst", Value: m.Dated(s, textfmt.Number(l[len(l)-1].X)), Role: 0}})
+		m.LegendLine(g, legend, []panel.Entry{{Glyph: "", Name: "best", Value: m.WithRound(s, textfmt.Number(l[0].X)), Role: 0},
+			{Glyph: "", Name: "worst", Value: m.WithRound(s, textfmt.Number(l[len(l)-1].X)), Role: 0}})
 		return
 	}
 	worst := l[len(l)-1]
 	entries := []panel.Entry{
 		{Glyph: "━━", Name: "best", Value: fmt.Sprintf("%s m%-2d", textfmt.Number(l[0].X), l[0].Member), Role: cell.Centre},
-		{Glyph: "──", Name: "median", Value: textfmt.Number(panel.Middle(l)), Role: cell.Median},
+		{Glyph: "──", Name: "median", Value: textfmt.Number(panel.Median(l)), Role: cell.Median},
 		{Glyph: "▒", Name: "worst", Value: fmt.Sprintf("%s m%d", textfmt.Number(worst.X), worst.Member), Role: cell.Band},
 	}
 	if r.W < 62 {
 		entries = []panel.Entry{{Glyph: "", Name: "best", Value: fmt.Sprintf("%s m%d", textfmt.Number(l[0].X), l[0].Member), Role: 0},
-			{Glyph: "", Name: "worst", Value: textfmt.Number(worst.X), Role: 0}, {Glyph: "", Name: "med", Value: textfmt.Number(panel.Middle(l)), Role: 0}}
+			{Glyph: "", Name: "worst", Value: textfmt.Number(worst.X), Role: 0}, {Glyph: "", Name: "med", Value: textfmt.Number(panel.Median(l)), Role: 0}}
 	}
 	m.LegendLine(g, legend, entries)
 }

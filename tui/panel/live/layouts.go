@@ -13,7 +13,7 @@ import (
 	"brood/tui/panel"
 )
 
-func (c *charts) layoutCommand() panel.Command {
+func (c *chartsPanel) layoutCommand() panel.Command {
 	return panel.Command{
 		Name:     "layout",
 		Args:     "[save|drop] NAME",
@@ -22,8 +22,8 @@ func (c *charts) layoutCommand() panel.Command {
 		Complete: func(m *panel.Host, words []string) []string {
 			switch {
 			case len(words) <= 1:
-				return append(m.Layouts(), panel.LayoutWords...)
-			case slices.Contains(panel.LayoutWords, words[0]):
+				return append(m.Layouts(), panel.LayoutVerbs...)
+			case slices.Contains(panel.LayoutVerbs, words[0]):
 				return m.Layouts()
 			}
 			return nil
@@ -32,14 +32,14 @@ func (c *charts) layoutCommand() panel.Command {
 	}
 }
 
-func (c *charts) layout(m *panel.Host, args []string) (tea.Cmd, error) {
+func (c *chartsPanel) layout(m *panel.Host, args []string) (tea.Cmd, error) {
 	switch {
 	case len(args) == 0:
-		m.Say(cell.Plain, m.LayoutsKept())
+		m.Say(cell.Plain, m.LayoutsText())
 		return nil, nil
-	case len(args) == 1 && !slices.Contains(panel.LayoutWords, args[0]):
-		return c.goTo(m, args[0])
-	case len(args) != 2 || !slices.Contains(panel.LayoutWords, args[0]):
+	case len(args) == 1 && !slices.Contains(panel.LayoutVerbs, args[0]):
+		return c.apply(m, args[0])
+	case len(args) != 2 || !slices.Contains(panel.LayoutVerbs, args[0]):
 		return nil, errors.New("write :layout NAME, :layout save NAME or :layout drop NAME; a name is one word")
 	case args[0] == "drop":
 		return c.drop(m, args[1])
@@ -47,29 +47,29 @@ func (c *charts) layout(m *panel.Host, args []string) (tea.Cmd, error) {
 	return c.save(m, args[1])
 }
 
-func (c *charts) goTo(m *panel.Host, name string) (tea.Cmd, error) {
+func (c *chartsPanel) apply(m *panel.Host, name string) (tea.Cmd, error) {
 	l, ok := m.Opt.Settings.Layouts[name]
 	if !ok {
-		return nil, fmt.Errorf("there is no layout %q; %s", name, m.LayoutsKept())
+		return nil, fmt.Errorf("there is no layout %q; %s", name, m.LayoutsText())
 	}
-	*c = charts{}
+	*c = chartsPanel{}
 	m.Opt.Settings.Layout, m.LogAxis, m.Window = l.Layout, !l.Linear, panel.Window{Span: l.Last}
 	m.Smoothing, m.Axis = max(0, slices.Index(panel.Smoothings(), l.Smoothing)), axis.Rounds
 	if a, err := axis.Parse(l.Axis); err == nil {
 		m.Axis = a
 	}
 	m.Say(cell.Plain, "layout "+name)
-	return tea.Batch(m.Run("screen charts"), m.Remember()), nil
+	return tea.Batch(m.Run("screen charts"), m.SaveSettings()), nil
 }
 
-func (c *charts) save(m *panel.Host, name string) (tea.Cmd, error) {
+func (c *chartsPanel) save(m *panel.Host, name string) (tea.Cmd, error) {
 	all := maps.Clone(m.Opt.Settings.Layouts) // the one before may be on its way to a file
 	if all == nil {
 		all = map[string]panel.NamedLayout{}
 	}
 	_, again := all[name]
 	switch {
-	case !panel.Named(name) || slices.Contains(panel.LayoutWords, name):
+	case !panel.ValidName(name) || slices.Contains(panel.LayoutVerbs, name):
 		return nil, fmt.Errorf("%q is no name of a layout: take a word of at most %d letters that is neither save nor drop",
 			name, panel.MaxMetric)
 	case !again && len(all) >= panel.MaxLayouts:
@@ -77,43 +77,43 @@ func (c *charts) save(m *panel.Host, name string) (tea.Cmd, error) {
 	}
 	all[name] = panel.NamedLayout{
 		Layout:    m.Opt.Settings.Layout,
-		Smoothing: m.Keep(),
+		Smoothing: m.SmoothingWeight(),
 		Linear:    !m.LogAxis,
 		Last:      m.Window.Span,
 		Axis:      m.Axis.String(),
 	}
 	m.Opt.Settings.Layouts = all
 	m.Say(cell.Plain, fmt.Sprintf("kept: :layout %s comes back here", name))
-	return m.Remember(), nil
+	return m.SaveSettings(), nil
 }
 
-func (c *charts) drop(m *panel.Host, name string) (tea.Cmd, error) {
+func (c *chartsPanel) drop(m *panel.Host, name string) (tea.Cmd, error) {
 	if _, ok := m.Opt.Settings.Layouts[name]; !ok {
-		return nil, fmt.Errorf("there is no layout %q; %s", name, m.LayoutsKept())
+		return nil, fmt.Errorf("there is no layout %q; %s", name, m.LayoutsText())
 	}
 	m.Opt.Settings.Layouts = maps.Clone(m.Opt.Settings.Layouts)
 	delete(m.Opt.Settings.Layouts, name)
 	m.Say(cell.Plain, "forgotten: "+name)
-	return m.Remember(), nil
+	return m.SaveSettings(), nil
 }
 
 // chooseLayout lists the layouts that are kept.
-func (c *charts) chooseLayout(m *panel.Host) tea.Cmd {
-	var all []panel.Choice
+func (c *chartsPanel) chooseLayout(m *panel.Host) tea.Cmd {
+	var all []panel.PaletteEntry
 	for _, name := range m.Layouts() {
 		what := "all charts"
 		if n := len(m.Opt.Settings.Layouts[name].Charts); n > 0 {
 			what = fmt.Sprintf("%d charts", n)
 		}
-		all = append(all, panel.Choice{Title: name, Key: what, Do: func(m *panel.Host) tea.Cmd {
-			cmd, _ := c.goTo(m, name) // it was there a moment ago
+		all = append(all, panel.PaletteEntry{Title: name, Key: what, Do: func(m *panel.Host) tea.Cmd {
+			cmd, _ := c.apply(m, name) // it was there a moment ago
 			return cmd
 		}})
 	}
 	if len(all) == 0 {
-		m.Say(cell.Plain, m.LayoutsKept())
+		m.Say(cell.Plain, m.LayoutsText())
 		return nil
 	}
-	m.Popup = &panel.Palette{Title: "layouts", All: all}
+	m.Popup = &panel.Palette{Title: "layouts", Choices: all}
 	return nil
 }

@@ -15,7 +15,7 @@ import (
 // instead.
 func NewLoss(other panel.Instead) panel.Panel {
 	return panel.Panel{
-		Id: panel.Loss, Title: lossTitle, Draw: drawLoss, Export: lossRows, Point: panel.PointRound,
+		ID: panel.Loss, Title: lossTitle, Draw: drawLoss, Export: lossRows, Point: panel.PointRound,
 		Group: "the loss (on Live)",
 		Keys:  []panel.Binding{{Keys: []string{"w"}, Title: "what the model gets wrong", Do: other.Show}},
 		Screen: &panel.Screen{
@@ -45,7 +45,7 @@ func drawLoss(m *panel.Host, g *cell.Grid, r cell.Rect) {
 	s, _, _ := m.LossSeries()
 	centre := m.Shown.Find(view.CentreLoss)
 	if s == nil && centre == nil || r.H < 4 {
-		panel.Explain(g, r, m.Waiting("the loss"))
+		panel.Explain(g, r, m.WaitingText("the loss"))
 		return
 	}
 	area, legend := r.Top(r.H - 1)
@@ -62,15 +62,15 @@ func drawLoss(m *panel.Host, g *cell.Grid, r cell.Rect) {
 		})
 		c.Add(m, s, s.Median, n, cell.Median, chart.Thin)
 		if len(s.Members) > 1 {
-			c.Add(m, s, panel.ColumnsOf(s, m.Member), n, cell.Member, chart.Dots)
+			c.Add(m, s, panel.MemberColumns(s, m.Member), n, cell.Member, chart.Dots)
 		}
 	}
 	if centre != nil {
-		c.Add(m, centre, m.CentreOf(centre), n, cell.Centre, chart.Line)
+		c.Add(m, centre, m.CentreColumns(centre), n, cell.Centre, chart.Line)
 	}
 	layers := c.Layers()
-	panel.Glyphs(layers)
-	chart.Draw(g, area, m.Scaled(chart.Chart{Layers: layers, Marks: m.Marks(),
+	panel.SetGlyphs(layers)
+	chart.Draw(g, area, m.WithAxis(chart.Chart{Layers: layers, Marks: m.Marks(),
 		Axis: c.Axis(m, m.LogAxis && !m.Shown.Config.Maximises())}))
 	lossLegend(m, g, legend, s, centre)
 }
@@ -78,30 +78,30 @@ func drawLoss(m *panel.Host, g *cell.Grid, r cell.Rect) {
 func lossLegend(m *panel.Host, g *cell.Grid, r cell.Rect, s, centre *view.Series) {
 	var out []panel.Entry
 	v := m.Shown
-	if x, ok := m.Last(centre, view.Whole); ok && !m.Dropped(centre) {
+	if x, ok := m.ShownValue(centre, view.Whole); ok && !m.Dropped(centre) {
 		if v.Config.Maximises() {
 			x = 0 - x
 		}
-		out = append(out, panel.Entry{Glyph: "━━", Name: "centre val", Value: m.Dated(centre, textfmt.Lead(textfmt.Number(x), 6)), Role: cell.Centre})
+		out = append(out, panel.Entry{Glyph: "━━", Name: "centre val", Value: m.WithRound(centre, textfmt.PadLeft(textfmt.Number(x), 6)), Role: cell.Centre})
 	}
 	if !m.Dropped(s) {
-		l := m.Ranked(s)
-		if x, ok := m.Last(s, m.Member); ok && len(l) > 1 {
-			out = append(out, panel.Entry{Glyph: "╌╌", Name: fmt.Sprintf("m%d", m.Member), Value: m.Dated(s, textfmt.Lead(textfmt.Number(x), 6)), Role: cell.Member})
+		l := m.MemberValues(s)
+		if x, ok := m.ShownValue(s, m.Member); ok && len(l) > 1 {
+			out = append(out, panel.Entry{Glyph: "╌╌", Name: fmt.Sprintf("m%d", m.Member), Value: m.WithRound(s, textfmt.PadLeft(textfmt.Number(x), 6)), Role: cell.Member})
 		}
 		if len(l) > 0 {
-			out = append(out, panel.Entry{Glyph: "──", Name: "median", Value: m.Dated(s, textfmt.Lead(textfmt.Number(panel.Middle(l)), 6)), Role: cell.Median},
-				panel.Entry{Glyph: "▒", Name: fmt.Sprintf("all %d", len(l)), Value: m.Dated(s, textfmt.Lead(textfmt.Number(l[len(l)-1].X), 6)+"–"+textfmt.Number(l[0].X)), Role: cell.Band})
-		} else if x, ok := m.Last(s, view.Whole); ok {
-			out = append(out, panel.Entry{Glyph: "──", Name: "population", Value: m.Dated(s, textfmt.Lead(textfmt.Number(x), 6)), Role: cell.Median})
+			out = append(out, panel.Entry{Glyph: "──", Name: "median", Value: m.WithRound(s, textfmt.PadLeft(textfmt.Number(panel.Median(l)), 6)), Role: cell.Median},
+				panel.Entry{Glyph: "▒", Name: fmt.Sprintf("all %d", len(l)), Value: m.WithRound(s, textfmt.PadLeft(textfmt.Number(l[len(l)-1].X), 6)+"–"+textfmt.Number(l[0].X)), Role: cell.Band})
+		} else if x, ok := m.ShownValue(s, view.Whole); ok {
+			out = append(out, panel.Entry{Glyph: "──", Name: "population", Value: m.WithRound(s, textfmt.PadLeft(textfmt.Number(x), 6)), Role: cell.Median})
 		}
 	}
 	switch {
 	case v.Evaluation == nil:
 	case m.Cursor.On:
-		out = append(out, panel.Entry{Glyph: "", Name: "test", Value: m.TestedThen(), Role: cell.Plain})
+		out = append(out, panel.Entry{Glyph: "", Name: "test", Value: m.CursorScoreText(), Role: cell.Plain})
 	default:
-		out = append(out, panel.Entry{Glyph: "", Name: "test", Value: m.Tested(), Role: cell.Plain})
+		out = append(out, panel.Entry{Glyph: "", Name: "test", Value: m.LastScoreText(), Role: cell.Plain})
 	}
 	m.LegendLine(g, r, out)
 }
@@ -133,29 +133,29 @@ func PlaceLive(m *panel.Host, b cell.Rect) []panel.Placement {
 	}
 	top, low := main.Top((main.H*3 + 2) / 5)
 	loss, knobs := top.Left(top.W - panel.RailW)
-	out := append([]panel.Placement{{Panel: panel.Loss, At: loss}, {Panel: panel.Knobs, At: knobs}}, lowPanels(m, low)...)
+	out := append([]panel.Placement{{Panel: panel.Loss, Area: loss}, {Panel: panel.Knobs, Area: knobs}}, lowPanels(m, low)...)
 	if strip.H > 0 {
-		out = append(out, panel.Placement{Panel: panel.Replicas, At: strip})
+		out = append(out, panel.Placement{Panel: panel.Replicas, Area: strip})
 	}
-	return append(out, panel.Placement{Panel: panel.Events, At: lane})
+	return append(out, panel.Placement{Panel: panel.Events, Area: lane})
 }
 
 func liveNarrow(m *panel.Host, b cell.Rect) []panel.Placement {
 	main, lane := b.Top(b.H - 1)
 	top, low := main.Top((main.H*11 + 9) / 18)
-	return append(append([]panel.Placement{{Panel: panel.Loss, At: top}}, lowPanels(m, low)...), panel.Placement{Panel: panel.Events, At: lane})
+	return append(append([]panel.Placement{{Panel: panel.Loss, Area: top}}, lowPanels(m, low)...), panel.Placement{Panel: panel.Events, Area: lane})
 }
 
 func liveWide(m *panel.Host, b cell.Rect) []panel.Placement {
 	left, right := b.Left(b.W - panel.RailW - 4)
 	main, lane := left.Top(left.H - 7)
 	top, low := main.Top((main.H*11 + 9) / 18)
-	out := []panel.Placement{{Panel: panel.Loss, At: top}}
-	if !ofOneModel(m) {
+	out := []panel.Placement{{Panel: panel.Loss, Area: top}}
+	if !isOneModel(m) {
 		loss, heat := top.Left(top.W * 5 / 8)
-		out = []panel.Placement{{Panel: panel.Loss, At: loss}, {Panel: panel.Population, At: heat}}
+		out = []panel.Placement{{Panel: panel.Loss, Area: loss}, {Panel: panel.Population, Area: heat}}
 	}
 	knobs, strip := right.Top((right.H*5 + 4) / 9)
-	out = append(append(out, panel.Placement{Panel: panel.Knobs, At: knobs}), lowPanels(m, low)...)
-	return append(out, panel.Placement{Panel: panel.Replicas, At: strip}, panel.Placement{Panel: panel.Events, At: lane})
+	out = append(append(out, panel.Placement{Panel: panel.Knobs, Area: knobs}), lowPanels(m, low)...)
+	return append(out, panel.Placement{Panel: panel.Replicas, Area: strip}, panel.Placement{Panel: panel.Events, Area: lane})
 }

@@ -26,8 +26,8 @@ type meetingGrid struct {
 	Size int       // height of a row in lines; a column is 2*size cells wide
 }
 
-// MeetingsIn fits n members into r: first as few members per row as possible, then rows as high as possible.
-func MeetingsIn(r cell.Rect, n int) meetingGrid {
+// FitMeetings fits n members into r: first as few members per row as possible, then rows as high as possible.
+func FitMeetings(r cell.Rect, n int) meetingGrid {
 	room := max(1, min(r.H, (r.W-meetNames-meetScale)/2))
 	each := (n + room - 1) / room
 	k := (n + each - 1) / each
@@ -40,16 +40,16 @@ func drawMeetings(m *panel.Host, g *cell.Grid, r cell.Rect) {
 	met, roster := m.Shown.Meetings, m.Shown.Members()
 	rounds := "last round"
 	if n := met.Rounds(); n != 1 {
-		rounds = "last " + textfmt.Round(uint64(n)) + " rounds"
+		rounds = "last " + textfmt.Grouped(uint64(n)) + " rounds"
 	}
 	title, body := r.Top(1)
 	names, body := body.Top(1)
-	f := MeetingsIn(body, len(roster.Members))
+	f := FitMeetings(body, len(roster.Members))
 	rows, even := met.Between(roster, f.each)
 	if even == 0 {
 		why := "nobody met anybody in the " + rounds
 		if met.Rounds() == 0 {
-			why = m.Waiting("who meets whom")
+			why = m.WaitingText("who meets whom")
 		}
 		g.Text(title.X+1, title.Y, title.W-2, cell.Faint, "meetings")
 		panel.Explain(g, body, why)
@@ -65,7 +65,7 @@ func drawMeetings(m *panel.Host, g *cell.Grid, r cell.Rect) {
 			role, dark = cell.Member, cell.Member
 			g.Set(r.X, y, '▸', role)
 		}
-		name := panel.BlockName(ids)
+		name := panel.MemberRange(ids)
 		g.Text(r.X+1, y, meetNames-1, role, name)
 		for j, x := range row {
 			if x == x {
@@ -81,9 +81,9 @@ func drawMeetings(m *panel.Host, g *cell.Grid, r cell.Rect) {
 		}
 	}
 	g.Text(title.X+1, title.Y, title.W-2, cell.Faint,
-		fmt.Sprintf("meetings  %s  %s–%s a pair", rounds, times(least, f.each), times(most, f.each)))
+		fmt.Sprintf("meetings  %s  %s–%s a pair", rounds, meetingCount(least, f.each), meetingCount(most, f.each)))
 	x := f.At.X + f.At.W + 2
-	MeetingScale(g, cell.Rect{X: x, Y: body.Y, W: r.X + r.W - x, H: body.H}, even, f.each)
+	DrawMeetingScale(g, cell.Rect{X: x, Y: body.Y, W: r.X + r.W - x, H: body.H}, even, f.each)
 }
 
 // meetingCell fills a cell with a shade, or with dots for a pair that never met.
@@ -109,9 +109,9 @@ func meetingBounds(even float64, each int) [chart.Shades - 1]float64 {
 	return [...]float64{even - chance, even + chance, 4*even + chance}
 }
 
-// MeetingScale draws the legend of the shades in as many columns as needed. It omits shades that no number of meetings
+// DrawMeetingScale draws the legend of the shades in as many columns as needed. It omits shades that no number of meetings
 // has.
-func MeetingScale(g *cell.Grid, r cell.Rect, even float64, each int) {
+func DrawMeetingScale(g *cell.Grid, r cell.Rect, even float64, each int) {
 	type line struct {
 		shade rune
 		text  string
@@ -127,10 +127,10 @@ func MeetingScale(g *cell.Grid, r cell.Rect, even float64, each int) {
 			b = math.Ceil(b)
 		}
 		if b > from {
-			all, from = append(all, line{chart.ShadeBy(from, bounds), "below " + times(b, each)}), b
+			all, from = append(all, line{chart.ShadeBy(from, bounds), "below " + meetingCount(b, each)}), b
 		}
 	}
-	all = append(all, line{chart.ShadeBy(from, bounds), times(from, each) + " and more"},
+	all = append(all, line{chart.ShadeBy(from, bounds), meetingCount(from, each) + " and more"},
 		line{' ', "if all alike: " + average(even)})
 	if each > 1 {
 		all = append(all, line{' ', fmt.Sprintf("%d members a row:", each)}, line{' ', "mean of their pairs"})
@@ -147,8 +147,8 @@ func MeetingScale(g *cell.Grid, r cell.Rect, even float64, each int) {
 	}
 }
 
-// times formats the number of meetings of a pair, or the mean over several pairs.
-func times(x float64, each int) string {
+// meetingCount formats the number of meetings of a pair, or the mean over several pairs.
+func meetingCount(x float64, each int) string {
 	if each > 1 {
 		return average(x)
 	}
@@ -169,8 +169,8 @@ func meetingRows(v *view.View) (out panel.Rows) {
 		return nil
 	}
 	v.Meetings.Pairs(func(round uint64, a, b engine.Member) {
-		at, with := textfmt.Uints(round), textfmt.MemberText(b)
-		out = append(out, []string{view.Partner, textfmt.MemberText(a), at, at, "1", with, with, with})
+		at, with := textfmt.Uint(round), textfmt.MemberID(b)
+		out = append(out, []string{view.Partner, textfmt.MemberID(a), at, at, "1", with, with, with})
 	})
 	return out
 }

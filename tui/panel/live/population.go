@@ -12,11 +12,11 @@ import (
 )
 
 func NewReplicas() panel.Panel {
-	return panel.Panel{Id: panel.Replicas, Title: replicasTitle, Draw: DrawReplicas, Export: replicaRows}
+	return panel.Panel{ID: panel.Replicas, Title: replicasTitle, Draw: DrawReplicas, Export: replicaRows}
 }
 
 func NewPopulation() panel.Panel {
-	return panel.Panel{Id: panel.Population, Title: heatTitle, Draw: DrawHeat, Export: populationRows}
+	return panel.Panel{ID: panel.Population, Title: heatTitle, Draw: DrawHeat, Export: populationRows}
 }
 
 func replicasTitle(m *panel.Host) (string, string) {
@@ -29,9 +29,9 @@ func replicasTitle(m *panel.Host) (string, string) {
 // DrawReplicas draws a cell for each member, in columns: id, worker, sparkline, value. If not all fit, it shows those
 // around the focused one.
 func DrawReplicas(m *panel.Host, g *cell.Grid, r cell.Rect) {
-	s, roster := m.Strip(), m.Shown.Members()
+	s, roster := m.TraitSeries(), m.Shown.Members()
 	if s == nil {
-		panel.Explain(g, r, m.Waiting("a line for each member"))
+		panel.Explain(g, r, m.WaitingText("a line for each member"))
 		return
 	}
 	cols := max(1, (r.W-1)/30)
@@ -43,7 +43,7 @@ func DrawReplicas(m *panel.Host, g *cell.Grid, r cell.Rect) {
 	}
 	spark := w - 19
 	edges := m.Edges(max(0, spark))
-	axis, void := m.Fit(m.LogAxis, nil, s.Band(edges)), s.Unmeasured(edges)
+	axis, void := m.FitAxis(m.LogAxis, nil, s.Band(edges)), s.Unmeasured(edges)
 	for i := range min(rows*cols, len(roster.Members)-first) {
 		id := roster.Members[first+i]
 		x, y := r.X+1+i/rows*w, r.Y+i%rows
@@ -55,11 +55,11 @@ func DrawReplicas(m *panel.Host, g *cell.Grid, r cell.Rect) {
 		g.Text(x+1, y, 4, role, fmt.Sprintf("m%d", id))
 		g.Text(x+7, y, 4, cell.Faint, fmt.Sprintf("w%d", roster.Owner[first+i]))
 		if f, ok := m.Shown.Find(view.Founder).Last(id); ok && id < 1000 {
-			letter, role := chart.Letter(int(f))
+			letter, role := chart.KindLetter(int(f))
 			g.Set(x+5, y, letter, role)
 		}
 		chart.Spark(g, x+11, y, s.Columns(id, edges), void, axis, line)
-		if v, ok := m.Last(s, id); ok {
+		if v, ok := m.ShownValue(s, id); ok {
 			if v != v {
 				role = cell.Alert
 			} else if !m.Fresh(s) {
@@ -72,16 +72,16 @@ func DrawReplicas(m *panel.Host, g *cell.Grid, r cell.Rect) {
 
 func heatTitle(m *panel.Host) (string, string) {
 	what := m.MainSeries()
-	if s := m.Strip(); s != nil {
+	if s := m.TraitSeries(); s != nil {
 		what = s.Name
 	}
 	return "population  " + what, "░ lower ▒ alike ▓█ higher"
 }
 
-// ofOneModel reports whether the members are candidates or parts of a batch, as far as the view shows it: a probe
+// isOneModel reports whether the members are candidates or parts of a batch, as far as the view shows it: a probe
 // found no separate models. Such members have no state between rounds, so a map over the rounds would show no more
 // than the distribution.
-func ofOneModel(m *panel.Host) bool {
+func isOneModel(m *panel.Host) bool {
 	return m.Shown.Find(view.CentreLoss) != nil && m.Shown.Find(view.Spread) == nil
 }
 
@@ -89,9 +89,9 @@ func ofOneModel(m *panel.Host) bool {
 // row is the mean of a block of members of equal size. The lower half shows the pairings of an algorithm that pairs
 // members, or the lineages of one that breeds.
 func DrawHeat(m *panel.Host, g *cell.Grid, r cell.Rect) {
-	s, roster := m.Strip(), m.Shown.Members()
+	s, roster := m.TraitSeries(), m.Shown.Members()
 	if s == nil || len(roster.Members) < 2 || r.W < 20 || r.H < 3 {
-		panel.Explain(g, r, m.Waiting("the population"))
+		panel.Explain(g, r, m.WaitingText("the population"))
 		return
 	}
 	upper, lower := r, cell.Rect{}
@@ -104,14 +104,14 @@ func DrawHeat(m *panel.Host, g *cell.Grid, r cell.Rect) {
 	case m.Shown.Meetings != nil:
 		drawMeetings(m, g, lower)
 	default:
-		drawLines(m, g, lower, line)
+		drawLineage(m, g, lower, line)
 	}
-	at := gutter(m)
+	at := labelWidth(m)
 	w := upper.W - at - 1
 	edges := m.Edges(w)
 	void := s.Unmeasured(edges)
-	rows := memberRows(m, g, upper, func(ids []engine.Member) []view.Bucket { return chart.Hold(meanOf(s, ids, edges), void) })
-	if x, even := chart.Even(rows); even {
+	rows := memberRows(m, g, upper, func(ids []engine.Member) []view.Bucket { return chart.FillGaps(meanOf(s, ids, edges), void) })
+	if x, even := chart.AllEqual(rows); even {
 		panel.Explain(g, cell.Rect{
 			X: upper.X + at,
 			Y: upper.Y,
@@ -119,15 +119,15 @@ func DrawHeat(m *panel.Host, g *cell.Grid, r cell.Rect) {
 			H: len(rows),
 		}, fmt.Sprintf("%s is %s of every member in all of these rounds", s.Name, textfmt.Number(x)))
 	} else {
-		chart.Heat(g, upper.X+at, upper.Y, rows, cell.Median)
+		chart.DrawHeat(g, upper.X+at, upper.Y, rows, cell.Median)
 	}
 	if lower.H == 0 || m.Shown.Meetings != nil { // else the axis of the lineages below serves both
 		roundAxis(m, g, upper.X, upper.Y+len(rows), upper.W)
 	}
 }
 
-// drawLines draws the lineage of each member.
-func drawLines(m *panel.Host, g *cell.Grid, r cell.Rect, line *view.Series) {
+// drawLineage draws the lineage of each member.
+func drawLineage(m *panel.Host, g *cell.Grid, r cell.Rect, line *view.Series) {
 	left := map[int]bool{}
 	for _, v := range line.Latest(m.Shown.Members()) {
 		left[int(v.X)] = true
@@ -135,10 +135,10 @@ func drawLines(m *panel.Host, g *cell.Grid, r cell.Rect, line *view.Series) {
 	title := "lineage  " + textfmt.Count(len(left), "founder") + " left" // the initial number is unknown after a resize
 	g.Text(r.X+1, r.Y, r.W-2, cell.Faint, title)
 	_, body := r.Top(1)
-	at := gutter(m)
+	at := labelWidth(m)
 	edges := m.Edges(r.W - at - 1)
 	rows := memberRows(m, g, body, func(ids []engine.Member) []view.Bucket { return line.Columns(ids[0], edges) })
-	chart.Kinds(g, r.X+at, body.Y, rows)
+	chart.DrawKinds(g, r.X+at, body.Y, rows)
 	roundAxis(m, g, r.X, body.Y+len(rows), r.W)
 }
 
@@ -158,15 +158,15 @@ func memberRows(m *panel.Host, g *cell.Grid, r cell.Rect, of func(ids []engine.M
 		if members[from] <= m.Member && m.Member <= members[to-1] {
 			role = cell.Member
 		}
-		g.Text(r.X+1, r.Y+y, gutter(m)-1, role, panel.BlockName(members[from:to]))
+		g.Text(r.X+1, r.Y+y, labelWidth(m)-1, role, panel.MemberRange(members[from:to]))
 	}
 	return rows
 }
 
-// gutter returns the width of the labels of members, or of blocks of members.
-func gutter(m *panel.Host) int {
+// labelWidth returns the width of the labels of members, or of blocks of members.
+func labelWidth(m *panel.Host) int {
 	if ids := m.Shown.Members().Members; len(ids) >= 100 {
-		return cell.Width(panel.BlockName(ids[len(ids)-2:])) + 2
+		return cell.Width(panel.MemberRange(ids[len(ids)-2:])) + 2
 	}
 	return 8
 }
@@ -174,9 +174,9 @@ func gutter(m *panel.Host) int {
 // roundAxis labels both ends of the axis in a line of w cells.
 func roundAxis(m *panel.Host, g *cell.Grid, x, y, w int) {
 	lo, hi := m.Rounds()
-	first, last := m.SpotText(lo), m.SpotText(max(hi, 1)-1)
-	from := x + gutter(m)
-	at := m.Arrow(g, from, y, w-gutter(m)-1)
+	first, last := m.AxisPositionText(lo), m.AxisPositionText(max(hi, 1)-1)
+	from := x + labelWidth(m)
+	at := m.DrawCursorMark(g, from, y, w-labelWidth(m)-1)
 	if at < 0 || at > from+len(first) {
 		g.Text(from, y, 20, cell.Faint, first)
 	}
@@ -203,7 +203,7 @@ func meanOf(s *view.Series, ids []engine.Member, edges []uint64) []view.Bucket {
 
 func replicaRows(m *panel.Host) func(*view.View) panel.Rows {
 	name := m.MainSeries()
-	if s := m.Strip(); s != nil {
+	if s := m.TraitSeries(); s != nil {
 		name = s.Name
 	}
 	return func(v *view.View) panel.Rows { return panel.SeriesRows(v, name) }
@@ -216,16 +216,16 @@ func populationRows(m *panel.Host) func(*view.View) panel.Rows {
 
 // PlacePopulation is the Population screen. Of candidates of one model the distribution has the place of the map.
 func PlacePopulation(m *panel.Host, b cell.Rect) []panel.Placement {
-	if ofOneModel(m) {
+	if isOneModel(m) {
 		main, ranks := b.Left(b.W - max(34, b.W/4))
-		return []panel.Placement{{Panel: panel.Distribution, At: main}, {Panel: panel.Ranking, At: ranks}}
+		return []panel.Placement{{Panel: panel.Distribution, Area: main}, {Panel: panel.Ranking, Area: ranks}}
 	}
 	if b.W < panel.FullW {
 		top, low := b.Top((b.H*11 + 9) / 20)
 		heat, ranks := low.Left(low.W - 34)
-		return []panel.Placement{{Panel: panel.Distribution, At: top}, {Panel: panel.Population, At: heat}, {Panel: panel.Ranking, At: ranks}}
+		return []panel.Placement{{Panel: panel.Distribution, Area: top}, {Panel: panel.Population, Area: heat}, {Panel: panel.Ranking, Area: ranks}}
 	}
 	main, ranks := b.Left(b.W - max(panel.RailW, b.W/4))
 	top, low := main.Top((main.H + 1) / 2)
-	return []panel.Placement{{Panel: panel.Distribution, At: top}, {Panel: panel.Population, At: low}, {Panel: panel.Ranking, At: ranks}}
+	return []panel.Placement{{Panel: panel.Distribution, Area: top}, {Panel: panel.Population, Area: low}, {Panel: panel.Ranking, Area: ranks}}
 }

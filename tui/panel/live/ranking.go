@@ -12,23 +12,23 @@ import (
 )
 
 func rankingTitle(m *panel.Host) (string, string) {
-	s := m.Strip()
+	s := m.TraitSeries()
 	if s == nil {
 		return "ranking", ""
 	}
-	return "ranking  " + s.Name, Order(s)
+	return "ranking  " + s.Name, RankingOrder(s)
 }
 
-// Order returns the direction in which a series ranks members, see [model.inOrder].
-func Order(s *view.Series) string {
+// RankingOrder returns the direction in which a series ranks members, see [model.inOrder].
+func RankingOrder(s *view.Series) string {
 	if s.Name == view.Fitness {
 		return "highest first"
 	}
 	return "lowest first"
 }
 
-// placing is a row of the ranking.
-type placing struct {
+// rankingRow is a row of the ranking.
+type rankingRow struct {
 	place int
 	view.Value
 	worker string
@@ -36,16 +36,16 @@ type placing struct {
 	role   cell.Role
 }
 
-// placings returns the members in the order of the ranking.
-func placings(m *panel.Host, s *view.Series) (out []placing) {
+// rankingRows returns the members in the order of the ranking.
+func rankingRows(m *panel.Host, s *view.Series) (out []rankingRow) {
 	roster, founders := m.Shown.Members(), m.Shown.Find(view.Founder)
-	for i, v := range m.InOrder(s) {
-		row := placing{place: i + 1, Value: v, line: ' '}
+	for i, v := range m.Ranking(s) {
+		row := rankingRow{place: i + 1, Value: v, line: ' '}
 		if at := roster.Rank(v.Member); at >= 0 {
-			row.worker = textfmt.Label(roster.Owner[at])
+			row.worker = textfmt.WorkerLabel(roster.Owner[at])
 		}
 		if f, ok := founders.Last(v.Member); ok {
-			row.line, row.role = chart.Letter(int(f))
+			row.line, row.role = chart.KindLetter(int(f))
 		}
 		out = append(out, row)
 	}
@@ -53,20 +53,20 @@ func placings(m *panel.Host, s *view.Series) (out []placing) {
 }
 
 // rankingWindow returns the index of the first shown row and the number of rows, around the focused member.
-func rankingWindow(m *panel.Host, r cell.Rect, all []placing) (first, n int) {
-	at := slices.IndexFunc(all, func(s placing) bool { return s.Member == m.Member })
+func rankingWindow(m *panel.Host, r cell.Rect, all []rankingRow) (first, n int) {
+	at := slices.IndexFunc(all, func(s rankingRow) bool { return s.Member == m.Member })
 	return panel.TableWindow(r, len(all), max(at, 0), 0)
 }
 
 // drawRanking draws a line for each member: place, worker, line of descent, value, and a bar that is empty for the
 // value of the last place and full for the first.
 func drawRanking(m *panel.Host, g *cell.Grid, r cell.Rect) {
-	s := m.Strip()
+	s := m.TraitSeries()
 	if s == nil || r.H < 2 {
-		panel.Explain(g, r, m.Waiting("the population"))
+		panel.Explain(g, r, m.WaitingText("the population"))
 		return
 	}
-	all := placings(m, s)
+	all := rankingRows(m, s)
 	first, n := rankingWindow(m, r, all)
 	g.Text(r.X+1, r.Y, r.W-2, cell.Faint, "   # member  on")
 	g.Right(r.X+27, r.Y, 9, cell.Faint, "value")
@@ -100,16 +100,16 @@ func drawRanking(m *panel.Host, g *cell.Grid, r cell.Rect) {
 			chart.Bar(g, r.X+29, y, w, (x.X-from)/(to-from), bar)
 		}
 	}
-	panel.TableMore(g, r, r.X+r.W-1, first, n, len(all))
+	panel.DrawTableMore(g, r, r.X+r.W-1, first, n, len(all))
 }
 
 // pointRanking focuses the member under the mouse.
 func pointRanking(m *panel.Host, r cell.Rect, _, y int) {
-	s := m.Strip()
+	s := m.TraitSeries()
 	if s == nil {
 		return
 	}
-	all := placings(m, s)
+	all := rankingRows(m, s)
 	first, n := rankingWindow(m, r, all)
 	if i := y - r.Y - 1; i >= 0 && i < n {
 		m.Member = all[first+i].Member

@@ -13,7 +13,7 @@ import (
 
 // NewScore is the centre on the test set, over the rounds after which it was scored.
 func NewScore() panel.Panel {
-	return panel.Panel{Id: panel.Score, Title: scoreTitle, Draw: drawScore, Point: panel.PointRound,
+	return panel.Panel{ID: panel.Score, Title: scoreTitle, Draw: drawScore, Point: panel.PointRound,
 		Export: func(*panel.Host) func(*view.View) panel.Rows {
 			return func(v *view.View) panel.Rows {
 				return panel.SeriesRows(v, view.TestBits, view.TestError, view.TestHamming, view.TestRMSE, view.TestR2, view.TestFitness,
@@ -33,11 +33,11 @@ func scoreTitle(m *panel.Host) (string, string) {
 	return title, textfmt.Count(int(m.Shown.Evaluations), "score")
 }
 
-// UnscoredText says when there will be a score, which may be many rounds ahead.
-func UnscoredText(m *panel.Host) string {
+// NoScoreText says when there will be a score, which may be many rounds ahead.
+func NoScoreText(m *panel.Host) string {
 	c := m.Shown.Config
 	if m.Shown.Plan == nil || c == nil || m.Shown.Over() || m.Killed() {
-		return m.Waiting("the first score on the test set")
+		return m.WaitingText("the first score on the test set")
 	}
 	if c.Evaluate == 0 {
 		return "the test set is scored at the end of each epoch"
@@ -49,7 +49,7 @@ func drawScore(m *panel.Host, g *cell.Grid, r cell.Rect) {
 	id, _ := m.ScoreSeries()
 	s, e := m.Shown.Find(id), m.Shown.Evaluation
 	if s == nil || e == nil || r.H < 4 {
-		panel.Explain(g, r, UnscoredText(m))
+		panel.Explain(g, r, NoScoreText(m))
 		return
 	}
 	area, legend := r.Top(r.H - 1)
@@ -62,8 +62,8 @@ func drawScore(m *panel.Host, g *cell.Grid, r cell.Rect) {
 		Style:   chart.Thin,
 	}}}
 	layers := c.Layers()
-	panel.Glyphs(layers)
-	chart.Draw(g, area, m.Scaled(chart.Chart{Layers: layers, Marks: m.UnlabelledMarks(), Axis: c.Axis(m, false)}))
+	panel.SetGlyphs(layers)
+	chart.Draw(g, area, m.WithAxis(chart.Chart{Layers: layers, Marks: m.UnlabelledMarks(), Axis: c.Axis(m, false)}))
 	plain := func(x float64) string { return strings.TrimSuffix(panel.ScoreText(m.Shown.Config.Score(), x), " %") }
 	entries := []panel.Entry{
 		{Glyph: "━━", Name: "last", Value: fmt.Sprintf("%s @%d", plain(m.Shown.Config.Score().Of(e)), e.Round), Role: cell.Centre},
@@ -77,10 +77,10 @@ func drawScore(m *panel.Host, g *cell.Grid, r cell.Rect) {
 		entries = append(entries, panel.Entry{Glyph: "", Name: strings.TrimPrefix(s.Title, "test "), Value: panel.ScoreText(s, s.Of(e)), Role: 0})
 	}
 	if m.Cursor.On {
-		entries[0].Name, entries[0].Value = "then", m.TestedThen()
+		entries[0].Name, entries[0].Value = "then", m.CursorScoreText()
 		if lost {
 			entries[2].Value = "–"
-			if x, ok := m.Last(m.Shown.Find(view.TestLoss), view.Whole); ok {
+			if x, ok := m.ShownValue(m.Shown.Find(view.TestLoss), view.Whole); ok {
 				entries[2].Value = textfmt.Number(x)
 			}
 		}
@@ -88,27 +88,27 @@ func drawScore(m *panel.Host, g *cell.Grid, r cell.Rect) {
 	m.LegendLine(g, legend, entries)
 }
 
-// quiet says that nothing crosses a link: one worker hosts everybody, and has done so from the first round on.
-func quiet(m *panel.Host) bool {
+// nothingOnLinks says that nothing crosses a link: one worker hosts everybody, and has done so from the first round on.
+func nothingOnLinks(m *panel.Host) bool {
 	return len(m.Shown.Members().Workers()) == 1 && m.NothingSent()
 }
 
-// threeW is the least width in cells for three charts side by side.
-const threeW = 144
+// threeChartsW is the least width in cells for three charts side by side.
+const threeChartsW = 144
 
 // lowPanels places the panels under the loss: what has something to say, side by side.
 func lowPanels(m *panel.Host, r cell.Rect) []panel.Placement {
 	ids := []panel.ID{panel.Fitness, panel.Bandwidth}
 	switch {
-	case m.Scores() && quiet(m):
+	case m.HasTestSet() && nothingOnLinks(m):
 		ids = []panel.ID{panel.Fitness, panel.Score}
-	case m.Scores() && r.W >= threeW:
+	case m.HasTestSet() && r.W >= threeChartsW:
 		ids = []panel.ID{panel.Fitness, panel.Score, panel.Bandwidth}
 	}
 	var out []panel.Placement
 	for i, id := range ids {
 		left, rest := r.Left(r.W / (len(ids) - i))
-		out, r = append(out, panel.Placement{Panel: id, At: left}), rest
+		out, r = append(out, panel.Placement{Panel: id, Area: left}), rest
 	}
 	return out
 }

@@ -14,8 +14,8 @@ import (
 // NewTraffic is the chart of what is exchanged, which leads the Network screen.
 func NewTraffic() panel.Panel {
 	return panel.Panel{
-		Id: panel.Traffic, Title: trafficTitle, Draw: drawTraffic,
-		Export: panel.Plainly(func(v *view.View) panel.Rows {
+		ID: panel.Traffic, Title: trafficTitle, Draw: drawTraffic,
+		Export: panel.ViewExport(func(v *view.View) panel.Rows {
 			var all []*view.Series
 			for i := range v.Traffic {
 				all = append(all, &v.Traffic[i])
@@ -39,11 +39,11 @@ func trafficTitle(m *panel.Host) (string, string) {
 // more or less was sent than the algorithm's formula says are marked.
 func drawTraffic(m *panel.Host, g *cell.Grid, r cell.Rect) {
 	if len(m.Shown.Ledger.Ring) > 0 && m.NothingSent() {
-		panel.Explain(g, r, aloneText)
+		panel.Explain(g, r, oneWorkerText)
 		return
 	}
 	if len(m.Shown.Traffic) == 0 || r.H < 5 {
-		panel.Explain(g, r, m.Waiting("traffic"))
+		panel.Explain(g, r, m.WaitingText("traffic"))
 		return
 	}
 	area, legend := r.Top(r.H - 1)
@@ -54,7 +54,7 @@ func drawTraffic(m *panel.Host, g *cell.Grid, r cell.Rect) {
 	var layers []chart.Layer
 	var sets [][]view.Bucket
 	var entries []panel.Entry
-	ops, _, rounds, known := m.Recent()
+	ops, _, rounds, known := m.RecentTraffic()
 	for i := range m.Shown.Traffic {
 		s := &m.Shown.Traffic[i]
 		if s.Name == view.Excess {
@@ -65,24 +65,24 @@ func drawTraffic(m *panel.Host, g *cell.Grid, r cell.Rect) {
 			}
 			continue
 		}
-		letter, role := chart.Letter(i)
+		letter, role := chart.KindLetter(i)
 		cols := s.Columns(view.Whole, edges)
 		layers = append(layers, chart.Layer{Columns: cols, Void: s.Unmeasured(edges), Role: role, Glyph: letter})
 		sets = append(sets, cols)
 		value := "–"
 		if at := slices.IndexFunc(ops, func(b view.Bytes) bool { return string(b.Op) == s.Name }); known && at >= 0 {
 			value = textfmt.Size(float64(ops[at].Sent) / float64(rounds)) // as the table has it
-		} else if x, ok := m.Last(s, view.Whole); ok && !m.Dropped(s) {
-			value = m.Dated(s, textfmt.Size(x))
+		} else if x, ok := m.ShownValue(s, view.Whole); ok && !m.Dropped(s) {
+			value = m.WithRound(s, textfmt.Size(x))
 		}
 		entries = append(entries, panel.Entry{Glyph: string(letter), Name: strings.ReplaceAll(s.Name, "_", " "), Value: value, Role: role})
 	}
-	chart.Draw(g, area, m.Scaled(chart.Chart{Layers: layers, Marks: marks, Axis: m.Fit(m.LogAxis, sets)}))
-	m.LegendLine(g, legend, append(entries, againstFormula(m)))
+	chart.Draw(g, area, m.WithAxis(chart.Chart{Layers: layers, Marks: marks, Axis: m.FitAxis(m.LogAxis, sets)}))
+	m.LegendLine(g, legend, append(entries, predictionEntry(m)))
 }
 
-// againstFormula says whether all that was ever sent is what the formulas say.
-func againstFormula(m *panel.Host) panel.Entry {
+// predictionEntry says whether all that was ever sent is what the formulas say.
+func predictionEntry(m *panel.Host) panel.Entry {
 	total := m.Shown.Ledger.Total()
 	if total.Sent == total.Predicted {
 		return panel.Entry{Glyph: "", Name: "all as predicted", Value: "", Role: cell.Faint}

@@ -44,8 +44,8 @@ func (r *Runs) keys() []panel.Binding {
 			Do: func(m *panel.Host) tea.Cmd { r.move(m, -max(1, r.height-1)); return r.Poll(m) }},
 		{Keys: []string{"g", "home"}, Title: "first run", Do: move(-1 << 30)},
 		{Keys: []string{"G", "end"}, Title: "last run", Do: move(1 << 30)},
-		{Keys: []string{"enter"}, Title: "attach, replay, open a folder", Why: r.MayOpen, Do: r.enter},
-		{Keys: []string{"space"}, Title: "mark it, or a folder's runs", Why: r.MayMark, Do: r.mark},
+		{Keys: []string{"enter"}, Title: "attach, replay, open a folder", Why: r.WhyNotOpen, Do: r.enter},
+		{Keys: []string{"space"}, Title: "mark it, or a folder's runs", Why: r.WhyNotMark, Do: r.mark},
 		{Keys: []string{"U"}, Title: "take all marks away", Do: func(m *panel.Host) tea.Cmd {
 			r.Marks, r.Overlay.Stale = nil, true
 			return r.Poll(m)
@@ -54,18 +54,18 @@ func (r *Runs) keys() []panel.Binding {
 			r.Sort, r.Stale = (r.Sort+1)%sorting(len(Sortings)), true
 			return nil
 		}},
-		{Keys: []string{"r"}, Title: "resume it, with more rounds", Why: r.mayResume, Do: r.resume},
-		{Keys: []string{"X"}, Title: "stop it (asks)", Why: r.mayStop, Do: r.stop},
-		{Keys: []string{"d"}, Title: "delete it (asks)", Why: r.mayDelete, Do: r.remove},
-		{Keys: []string{"w"}, Title: "write its model to a file", Why: r.mayWrite, Do: r.write},
-		{Keys: []string{"R"}, Title: "rename it", Why: r.mayDescribe, Do: r.rename},
-		{Keys: []string{"t"}, Title: "tag it", Why: r.mayDescribe, Do: r.tag},
-		{Keys: []string{"n"}, Title: "note something of it", Why: r.mayDescribe, Do: r.note},
+		{Keys: []string{"r"}, Title: "resume it, with more rounds", Why: r.whyNotResume, Do: r.resume},
+		{Keys: []string{"X"}, Title: "stop it (asks)", Why: r.whyNotStop, Do: r.stop},
+		{Keys: []string{"d"}, Title: "delete it (asks)", Why: r.whyNotDelete, Do: r.remove},
+		{Keys: []string{"w"}, Title: "write its model to a file", Why: r.whyNotWrite, Do: r.write},
+		{Keys: []string{"R"}, Title: "rename it", Why: r.whyNotDescribe, Do: r.rename},
+		{Keys: []string{"t"}, Title: "tag it", Why: r.whyNotDescribe, Do: r.tag},
+		{Keys: []string{"n"}, Title: "note something of it", Why: r.whyNotDescribe, Do: r.note},
 		{Keys: []string{"left", "h"}, Title: "cursor in the charts, left", Do: side(-1)},
 		{Keys: []string{"right", "l"}, Title: "cursor in the charts, right", Do: side(1)},
 		{Keys: []string{"v"}, Title: "settings and figures, whole", Do: r.wholeTable},
 		{Keys: []string{"a", "O"}, Title: "x axis: round, step, sample, ...", Do: r.turnAxis},
-		{Keys: []string{"0"}, Title: "from the fork on, or all of it", Why: r.mayRace, Do: r.turnRace},
+		{Keys: []string{"0"}, Title: "from the fork on, or all of it", Why: r.whyNoFork, Do: r.toggleSinceFork},
 		{Keys: []string{"S"}, Title: "seeds as mean and band, or each", Do: func(*panel.Host) tea.Cmd {
 			r.Overlay.Seeds, r.Overlay.Stale = !r.Overlay.Seeds, true
 			return nil
@@ -121,10 +121,10 @@ func (r *Runs) back(*panel.Host) bool {
 	return true
 }
 
-func (r *Runs) MayOpen(m *panel.Host) string {
-	e, why := r.on(m)
+func (r *Runs) WhyNotOpen(m *panel.Host) string {
+	e, why := r.chosenEntry(m)
 	if _, there := m.Opt.Library.(panel.Traveller); why == "" && there && e.Host != "" && !e.Asked && m.Opt.ReadOnly {
-		return panel.ReadOnly + ", and what " + e.Host + " shows could change its runs"
+		return panel.ReadOnlyText + ", and what " + e.Host + " shows could change its runs"
 	}
 	if why == "" && e.Folder != "" && r.matchedInside(e, r.wanted) {
 		return "those of its runs that pass the filter are shown: esc takes the filter away"
@@ -136,7 +136,7 @@ func (r *Runs) MayOpen(m *panel.Host) string {
 }
 
 func (r *Runs) enter(m *panel.Host) tea.Cmd {
-	e, _ := r.on(m)
+	e, _ := r.chosenEntry(m)
 	switch {
 	case e.Folder != "":
 		r.Open[e.Dir], r.Stale = !r.Open[e.Dir], true
@@ -146,7 +146,7 @@ func (r *Runs) enter(m *panel.Host) tea.Cmd {
 	}
 	if v, ok := m.Opt.Library.(panel.Traveller); ok && e.Host != "" {
 		if c := v.Travel(e); c != nil {
-			return m.Travel(e, c)
+			return m.OpenRemote(e, c)
 		}
 	}
 	return m.Open(e.Dir)
@@ -163,8 +163,8 @@ func RemoteNote(e archive.Entry) string {
 	return e.Name + " is on " + e.Host + ": enter opens it there, space lays its curves over others"
 }
 
-func (r *Runs) MayMark(m *panel.Host) string {
-	e, why := r.on(m)
+func (r *Runs) WhyNotMark(m *panel.Host) string {
+	e, why := r.chosenEntry(m)
 	switch {
 	case why != "":
 		return why
@@ -177,7 +177,7 @@ func (r *Runs) MayMark(m *panel.Host) string {
 }
 
 func (r *Runs) mark(m *panel.Host) tea.Cmd {
-	e, _ := r.on(m)
+	e, _ := r.chosenEntry(m)
 	if e.Folder != "" {
 		return r.markFolder(m, e)
 	}
@@ -197,17 +197,17 @@ func (r *Runs) letter(dir string) (rune, cell.Role) {
 	if i < 0 {
 		return 0, cell.Plain
 	}
-	return chart.Letter(i)
+	return chart.KindLetter(i)
 }
 
-// MayChange returns the run under the cursor with its summary. why is a message if it cannot be changed, else "".
-func (r *Runs) MayChange(m *panel.Host) (e archive.Entry, k *known, why string) {
-	e, why = r.on(m)
+// Changeable returns the run under the cursor with its summary. why is a message if it cannot be changed, else "".
+func (r *Runs) Changeable(m *panel.Host) (e archive.Entry, k *loadedSummary, why string) {
+	e, why = r.chosenEntry(m)
 	k = r.summary(e)
 	switch {
 	case why != "":
 	case m.Opt.ReadOnly:
-		why = panel.ReadOnly
+		why = panel.ReadOnlyText
 	case e.Host != "":
 		why = RemoteNote(e)
 	case m.Keeper() == nil:
@@ -220,8 +220,8 @@ func (r *Runs) MayChange(m *panel.Host) (e archive.Entry, k *known, why string) 
 	return e, k, why
 }
 
-func (r *Runs) mayResume(m *panel.Host) string {
-	e, k, why := r.MayChange(m)
+func (r *Runs) whyNotResume(m *panel.Host) string {
+	e, k, why := r.Changeable(m)
 	switch {
 	case why != "":
 		return why
@@ -235,7 +235,7 @@ func (r *Runs) mayResume(m *panel.Host) string {
 
 // resume asks for the round at which to stop. For a killed or stopped run the answer may be empty: it keeps its limit.
 func (r *Runs) resume(m *panel.Host) tea.Cmd {
-	e, _ := r.on(m)
+	e, _ := r.chosenEntry(m)
 	k := r.summary(e)
 	about := fmt.Sprintf("It has done %s. Until which round shall it train? Empty: until the end that it was given.",
 		textfmt.Count(int(k.Round), "round"))
@@ -244,13 +244,13 @@ func (r *Runs) resume(m *panel.Host) tea.Cmd {
 		about = fmt.Sprintf("It has done %s, and ended as it was told. Until which round shall it train?",
 			textfmt.Count(int(k.Round), "round"))
 	}
-	m.Popup = &panel.Ask{Title: "resume " + r.name(e), About: about, Do: func(m *panel.Host, text string) (tea.Cmd, error) {
+	m.Popup = &panel.TextDialog{Title: "resume " + r.name(e), About: about, Do: func(m *panel.Host, text string) (tea.Cmd, error) {
 		text = strings.TrimSpace(text)
 		var limit event.Limit
 		if text != "" || done {
 			n, err := strconv.ParseUint(strings.ReplaceAll(text, " ", ""), 10, 48)
 			if err != nil || n <= k.Round {
-				return nil, fmt.Errorf("%q: give a round beyond %s", text, textfmt.Round(k.Round))
+				return nil, fmt.Errorf("%q: give a round beyond %s", text, textfmt.Grouped(k.Round))
 			}
 			limit.Rounds = n
 		}
@@ -258,14 +258,14 @@ func (r *Runs) resume(m *panel.Host) tea.Cmd {
 		keeper, ctx := m.Keeper(), m.Ctx
 		return m.Job(func() tea.Msg {
 			o, err := keeper.Resume(ctx, e.Dir, limit)
-			return panel.OpenedMsg{Opened: o, Said: filepath.Base(e.Dir) + " goes on", Err: err}
+			return panel.OpenedMsg{Opened: o, Message: filepath.Base(e.Dir) + " goes on", Err: err}
 		}), nil
 	}}
 	return nil
 }
 
-func (r *Runs) mayStop(m *panel.Host) string {
-	e, _, why := r.MayChange(m)
+func (r *Runs) whyNotStop(m *panel.Host) string {
+	e, _, why := r.Changeable(m)
 	if why == "" && !e.Running {
 		return r.name(e) + " does not run: there is nothing to stop"
 	}
@@ -273,7 +273,7 @@ func (r *Runs) mayStop(m *panel.Host) string {
 }
 
 func (r *Runs) stop(m *panel.Host) tea.Cmd {
-	e, _ := r.on(m)
+	e, _ := r.chosenEntry(m)
 	m.Popup = &panel.Question{Text: fmt.Sprintf("Stop %s? It finishes its round, saves and ends; it can be resumed later.",
 		r.name(e)), Yes: "stop it",
 		Do: func(m *panel.Host) tea.Cmd {
@@ -299,13 +299,13 @@ func (r *Runs) change(m *panel.Host, done string, f func(context.Context) error)
 	})
 }
 
-func (r *Runs) mayDelete(m *panel.Host) string {
-	e, why := r.on(m)
+func (r *Runs) whyNotDelete(m *panel.Host) string {
+	e, why := r.chosenEntry(m)
 	switch {
 	case why != "":
 		return why
 	case m.Opt.ReadOnly:
-		return panel.ReadOnly
+		return panel.ReadOnlyText
 	case e.Host != "":
 		return RemoteNote(e)
 	case e.Folder != "":
@@ -319,7 +319,7 @@ func (r *Runs) mayDelete(m *panel.Host) string {
 }
 
 func (r *Runs) remove(m *panel.Host) tea.Cmd {
-	e, _ := r.on(m)
+	e, _ := r.chosenEntry(m)
 	bytes := ""
 	if k := r.summary(e); k != nil {
 		bytes = ", " + textfmt.Size(float64(k.Size)) + ","
@@ -340,8 +340,8 @@ func (r *Runs) remove(m *panel.Host) tea.Cmd {
 	return nil
 }
 
-func (r *Runs) mayWrite(m *panel.Host) string {
-	e, k, why := r.MayChange(m)
+func (r *Runs) whyNotWrite(m *panel.Host) string {
+	e, k, why := r.Changeable(m)
 	switch {
 	case why != "":
 		return why
@@ -356,7 +356,7 @@ func (r *Runs) mayWrite(m *panel.Host) string {
 }
 
 func (r *Runs) write(m *panel.Host) tea.Cmd {
-	e, _ := r.on(m)
+	e, _ := r.chosenEntry(m)
 	keeper, ctx := m.Keeper(), m.Ctx
 	m.Say(cell.Plain, "writing the model of "+r.name(e))
 	return m.Job(func() tea.Msg {
@@ -372,44 +372,44 @@ func (r *Runs) write(m *panel.Host) tea.Cmd {
 	})
 }
 
-func (r *Runs) mayDescribe(m *panel.Host) string {
-	_, _, why := r.MayChange(m)
+func (r *Runs) whyNotDescribe(m *panel.Host) string {
+	_, _, why := r.Changeable(m)
 	return why
 }
 
 // describe asks for a line of text and stores the description of the run that change makes of it, in a file of its
 // session.
 func (r *Runs) describe(m *panel.Host, title, about, text string, change func(a *session.About, text string)) tea.Cmd {
-	e, _ := r.on(m)
+	e, _ := r.chosenEntry(m)
 	before := r.summary(e).About
-	d := &panel.Ask{Title: title + " " + r.name(e), About: about, Do: func(m *panel.Host, text string) (tea.Cmd, error) {
+	d := &panel.TextDialog{Title: title + " " + r.name(e), About: about, Do: func(m *panel.Host, text string) (tea.Cmd, error) {
 		after := before
 		change(&after, strings.TrimSpace(text))
 		if err := after.Check(); err != nil { // the dialog stays open with the text
 			return nil, err
 		}
 		keeper := m.Keeper()
-		if k := r.known[e.Dir]; k != nil { // force a new read
+		if k := r.summaries[e.Dir]; k != nil { // force a new read
 			k.bytes, k.took = -1, 0
 		}
 		return r.change(m, "saved in session "+e.Name, func(ctx context.Context) error {
 			return keeper.Describe(ctx, e.Dir, after)
 		}), nil
 	}}
-	d.Set(text)
+	d.SetText(text)
 	m.Popup = d
 	return nil
 }
 
 func (r *Runs) rename(m *panel.Host) tea.Cmd {
-	e, _ := r.on(m)
+	e, _ := r.chosenEntry(m)
 	return r.describe(m, "rename", "Its directory stays "+e.Name+", by which commands know it. Empty: that name again.",
 		r.summary(e).About.Name,
 		func(a *session.About, text string) { a.Name = text })
 }
 
 func (r *Runs) tag(m *panel.Host) tea.Cmd {
-	e, _ := r.on(m)
+	e, _ := r.chosenEntry(m)
 	return r.describe(m, "tags of", "Words, with blanks or commas between them. / finds them.",
 		strings.Join(r.summary(e).About.Tags, " "),
 		func(a *session.About, text string) {
@@ -418,7 +418,7 @@ func (r *Runs) tag(m *panel.Host) tea.Cmd {
 }
 
 func (r *Runs) note(m *panel.Host) tea.Cmd {
-	e, _ := r.on(m)
+	e, _ := r.chosenEntry(m)
 	return r.describe(m, "note of", "It is saved beside the log; the log is unchanged.", r.summary(e).About.Note,
 		func(a *session.About, text string) { a.Note = text })
 }

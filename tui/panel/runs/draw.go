@@ -20,13 +20,13 @@ func (r *Runs) Panels() []panel.Panel {
 	entries := &panel.List{Name: "runs", Entries: "runs", Stays: true}
 	return []panel.Panel{
 		{
-			Id: panel.Runs, Title: r.title, Draw: r.draw, Group: "runs (on their screen)", Keys: r.keys(), Hints: r.hints,
+			ID: panel.Runs, Title: r.title, Draw: r.draw, Group: "runs (on their screen)", Keys: r.keys(), Hints: r.hints,
 			Screen: &panel.Screen{Digit: 9, Name: "Runs", Place: r.place, Home: true}, Point: r.point, Back: r.back,
 			List: entries, Poll: r.Poll, Branched: r.overlayBranch,
 		},
-		{Id: panel.Overlay, Title: r.overlayTitle, Draw: r.drawOverlay, Group: "runs (on their screen)", Keys: r.keys(),
+		{ID: panel.Overlay, Title: r.overlayTitle, Draw: r.drawOverlay, Group: "runs (on their screen)", Keys: r.keys(),
 			Hints: r.hints, Back: r.back, Point: r.pointAt, List: entries, Export: r.overlayRows},
-		{Id: panel.Figures, Title: r.figuresTitle, Draw: r.drawFigures, Group: "runs (on their screen)", Keys: r.keys(),
+		{ID: panel.Figures, Title: r.figuresTitle, Draw: r.drawFigures, Group: "runs (on their screen)", Keys: r.keys(),
 			Hints: r.hints, Back: r.closeTable, List: entries, Export: r.figureTable},
 	}
 }
@@ -34,11 +34,11 @@ func (r *Runs) Panels() []panel.Panel {
 // place lays out the Runs screen: the rail and, to its right or below, the overlay of runs.
 func (r *Runs) place(m *panel.Host, b cell.Rect) []panel.Placement {
 	if m.Focus == panel.Launch { // the launcher fills the screen until it is left
-		return []panel.Placement{{Panel: panel.Launch, At: b}}
+		return []panel.Placement{{Panel: panel.Launch, Area: b}}
 	}
 	if b.W < panel.FullW {
 		top, low := b.Top((b.H*4 + 6) / 7) // the list gets the larger part
-		return []panel.Placement{{Panel: panel.Runs, At: top}, {Panel: panel.Overlay, At: low}}
+		return []panel.Placement{{Panel: panel.Runs, Area: top}, {Panel: panel.Overlay, Area: low}}
 	}
 	rail, right := b.Left(b.W * 9 / 20)
 	lines := 4 + max(1, len(r.Marks))        // with the border, the heading and the line of other differences
@@ -46,15 +46,15 @@ func (r *Runs) place(m *panel.Host, b cell.Rect) []panel.Placement {
 		lines += 1 + len(r.Marks)/4
 	}
 	charts, figures := right.Top(right.H - min(lines, right.H*2/5))
-	return []panel.Placement{{Panel: panel.Runs, At: rail}, {Panel: panel.Overlay, At: charts}, {Panel: panel.Figures, At: figures}}
+	return []panel.Placement{{Panel: panel.Runs, Area: rail}, {Panel: panel.Overlay, Area: charts}, {Panel: panel.Figures, Area: figures}}
 }
 
 func (r *Runs) hints(m *panel.Host) [][2]string {
-	if len(r.Sorted(m)) == 0 && m.Filters.Text["runs"] != "" {
+	if len(r.SortedRows(m)) == 0 && m.Filters.Text["runs"] != "" {
 		return [][2]string{{"/", "another filter"}, {"esc", "clear it"}, {"?", "help"}}
 	}
 	open := "open"
-	if e, why := r.on(m); why == "" {
+	if e, why := r.chosenEntry(m); why == "" {
 		switch {
 		case e.Folder != "" && r.expanded(e, r.wanted):
 			open = "close"
@@ -83,7 +83,7 @@ func (r *Runs) title(m *panel.Host) (string, string) {
 			}
 		}
 	}
-	for _, x := range r.Sorted(m) {
+	for _, x := range r.SortedRows(m) {
 		if x.Folder == "" {
 			shown++
 		}
@@ -98,7 +98,7 @@ func (r *Runs) title(m *panel.Host) (string, string) {
 // runCell is a line of the rail with what is known of its run.
 type runCell struct {
 	runRow
-	k   *known
+	k   *loadedSummary
 	now time.Time
 }
 
@@ -107,7 +107,7 @@ func (c runCell) unknown() bool { return c.Asked && c.k != nil && c.k.Err != "" 
 
 // columnText returns the text of a column for a run: "–" if the run has no such value or its host does not answer, ""
 // for folders and for runs that are not read yet.
-func columnText(text func(k *known) string) func(runCell) string {
+func columnText(text func(k *loadedSummary) string) func(runCell) string {
 	return func(c runCell) string {
 		if c.k == nil || c.Folder != "" {
 			return ""
@@ -121,20 +121,20 @@ func columnText(text func(k *known) string) func(runCell) string {
 
 func runColumns() []panel.Column[runCell] {
 	return []panel.Column[runCell]{
-		{Head: "state", Width: 8, Weight: 20, Text: standingOf, Role: standingRole},
-		{Head: "", Width: archive.CurvePoints, Weight: 16, Text: func(c runCell) string {
+		{Title: "state", Width: 8, Weight: 20, Text: stateText, Role: stateRole},
+		{Title: "", Width: archive.CurvePoints, Weight: 16, Text: func(c runCell) string {
 			if c.k == nil {
 				return ""
 			}
 			return c.k.spark
 		}},
-		{Head: "loss", Width: 7, Weight: 17, Right: true, Text: columnText(func(k *known) string {
+		{Title: "loss", Width: 7, Weight: 17, Right: true, Text: columnText(func(k *loadedSummary) string {
 			if len(k.Curve) == 0 || k.Objective != "" { // of an objective, whose test says what it came to
 				return ""
 			}
 			return textfmt.Number(k.Loss)
 		})},
-		{Head: "test", Width: 9, Weight: 19, Right: true, Text: columnText(func(k *known) string {
+		{Title: "test", Width: 9, Weight: 19, Right: true, Text: columnText(func(k *loadedSummary) string {
 			if k.Score == nil {
 				return ""
 			}
@@ -144,31 +144,31 @@ func runColumns() []panel.Column[runCell] {
 			}
 			return text
 		})},
-		{Head: "round", Width: 7, Weight: 14, Right: true, Text: columnText(func(k *known) string { return textfmt.Round(k.Round) })},
-		{Head: "written", Width: 7, Weight: 15, Right: true, Text: func(c runCell) string {
+		{Title: "round", Width: 7, Weight: 14, Right: true, Text: columnText(func(k *loadedSummary) string { return textfmt.Grouped(k.Round) })},
+		{Title: "written", Width: 7, Weight: 15, Right: true, Text: func(c runCell) string {
 			switch {
 			case c.Running:
 				return "now"
 			case c.Written.IsZero():
 				return "–"
 			}
-			return ago(c.Age(c.now))
+			return ageText(c.Age(c.now))
 		}},
-		{Head: "algorithm", Width: 10, Weight: 13, Text: columnText(func(k *known) string { return k.Algorithm })},
-		{Head: "model", Width: 10, Weight: 11, Text: columnText(func(k *known) string { return k.Model })},
-		{Head: "data", Width: 8, Weight: 10, Text: columnText(func(k *known) string { return textfmt.FileCut(k.Data, 8) })},
+		{Title: "algorithm", Width: 10, Weight: 13, Text: columnText(func(k *loadedSummary) string { return k.Algorithm })},
+		{Title: "model", Width: 10, Weight: 11, Text: columnText(func(k *loadedSummary) string { return k.Model })},
+		{Title: "data", Width: 8, Weight: 10, Text: columnText(func(k *loadedSummary) string { return textfmt.FileCut(k.Data, 8) })},
 		{
-			Head:   "tags",
+			Title:  "tags",
 			Width:  12,
 			Weight: 9,
-			Text:   columnText(func(k *known) string { return strings.Join(k.About.Tags, " ") }),
+			Text:   columnText(func(k *loadedSummary) string { return strings.Join(k.About.Tags, " ") }),
 		},
-		{Head: "fork of", Width: 12, Weight: 8, Text: columnText(func(k *known) string { return k.Parent })},
+		{Title: "fork of", Width: 12, Weight: 8, Text: columnText(func(k *loadedSummary) string { return k.Parent })},
 	}
 }
 
-// ago formats an age in at most seven cells.
-func ago(d time.Duration) string {
+// ageText formats an age in at most seven cells.
+func ageText(d time.Duration) string {
 	switch {
 	case d < time.Minute:
 		return fmt.Sprintf("%d s", int(d.Seconds()))
@@ -180,7 +180,7 @@ func ago(d time.Duration) string {
 	return fmt.Sprintf("%d d", int(d.Hours()/24))
 }
 
-func standingOf(c runCell) string {
+func stateText(c runCell) string {
 	switch {
 	case c.k == nil && c.Running:
 		return "runs"
@@ -196,13 +196,13 @@ func standingOf(c runCell) string {
 	return Standing(c.k.Info)
 }
 
-func standingRole(c runCell) cell.Role {
-	_, role := standingGlyph(c)
+func stateRole(c runCell) cell.Role {
+	_, role := stateGlyph(c)
 	return role
 }
 
-// standingGlyph is a run's state as a character, which says the same without a colour.
-func standingGlyph(c runCell) (rune, cell.Role) {
+// stateGlyph is a run's state as a character, which says the same without a colour.
+func stateGlyph(c runCell) (rune, cell.Role) {
 	switch {
 	case c.unknown() && c.Written.IsZero():
 		return '·', cell.Faint
@@ -221,7 +221,7 @@ func standingGlyph(c runCell) (rune, cell.Role) {
 	case "empty":
 		return '·', cell.Faint
 	}
-	glyph, _, role := panel.Phase(c.k.Phase)
+	glyph, _, role := panel.PhaseStyle(c.k.Phase)
 	if c.k.Phase == event.Finished {
 		role = cell.Plain // the usual state has no colour
 	}
@@ -235,7 +235,7 @@ const (
 )
 
 func (r *Runs) draw(m *panel.Host, g *cell.Grid, in cell.Rect) {
-	rows := r.Sorted(m)
+	rows := r.SortedRows(m)
 	switch {
 	case !r.Loaded && r.err == nil:
 		panel.Explain(g, in, "looking for runs")
@@ -247,13 +247,13 @@ func (r *Runs) draw(m *panel.Host, g *cell.Grid, in cell.Rect) {
 		panel.Explain(g, in, "nothing is recorded yet: N begins a run, and one appears here as soon as it begins")
 		return
 	case len(rows) == 0:
-		panel.Explain(g, in, m.Nothing("runs", "run")+"; of several words a run must hold all, in any order")
+		panel.Explain(g, in, m.NoMatchText("runs", "run")+"; of several words a run must hold all, in any order")
 		return
 	}
-	at := r.at(m)
+	at := r.chosenIndex(m)
 	cols, name := panel.FitColumns(runColumns(), in.W-runsLeft-1, runsName, runsMost)
 	g.Text(in.X+runsLeft, in.Y, name, cell.Faint, "run")
-	panel.TableHead(g, in.X+runsLeft+name+2, in.Y, cols)
+	panel.DrawTableHead(g, in.X+runsLeft+name+2, in.Y, cols)
 	about, role := r.about(rows[at], in)
 	foot := len(about) + 1
 	first, n := panel.TableWindow(in, len(rows), at, foot)
@@ -272,7 +272,7 @@ func (r *Runs) draw(m *panel.Host, g *cell.Grid, in cell.Rect) {
 		if x.Dir == m.Opt.Session {
 			g.Set(in.X+2, y, '◇', cell.Centre)
 		}
-		glyph, of := standingGlyph(c)
+		glyph, of := stateGlyph(c)
 		g.Set(in.X+4, y, glyph, of)
 		left := in.X + runsLeft
 		if x.Folder != "" {
@@ -282,10 +282,10 @@ func (r *Runs) draw(m *panel.Host, g *cell.Grid, in cell.Rect) {
 			}
 			g.Set(in.X+4, y, fold, cell.Key)
 		}
-		g.Text(left+x.depth, y, name-x.depth, role, r.Called(x))
-		panel.TableRow(g, left+name+2, y, cols, role, c)
+		g.Text(left+x.depth, y, name-x.depth, role, r.RowLabel(x))
+		panel.DrawTableRow(g, left+name+2, y, cols, role, c)
 	}
-	panel.TableMore(g, in, in.X+3, first, n, len(rows))
+	panel.DrawTableMore(g, in, in.X+3, first, n, len(rows))
 	if in.H >= n+1+foot {
 		for i, line := range about {
 			g.Text(in.X+1, in.Y+in.H-foot+i, in.W-2, role, line)
@@ -294,9 +294,9 @@ func (r *Runs) draw(m *panel.Host, g *cell.Grid, in cell.Rect) {
 	}
 }
 
-// Called returns the label of a line: a folder ends in a slash, and a run that is not listed below its machine begins
+// RowLabel returns the label of a line: a folder ends in a slash, and a run that is not listed below its machine begins
 // with the name of that machine.
-func (r *Runs) Called(x runRow) string {
+func (r *Runs) RowLabel(x runRow) string {
 	switch name := r.name(x.Entry); {
 	case x.Folder != "":
 		return name + "/"
@@ -326,7 +326,7 @@ func (r *Runs) about(x runRow, in cell.Rect) (lines []string, role cell.Role) {
 	}
 	if k.Score != nil && (k.TestRound != k.Round || !k.Score.Percent) {
 		parts = append(parts, fmt.Sprintf("%s %s @%s", strings.TrimSuffix(k.Score.Title, " error"),
-			textfmt.ScoreText(k.Score.Value, k.Score.Percent), textfmt.Round(k.TestRound)))
+			textfmt.ScoreText(k.Score.Value, k.Score.Percent), textfmt.Grouped(k.TestRound)))
 	}
 	if k.Parent != "" {
 		parts = append(parts, "fork of "+k.Parent)
@@ -344,10 +344,10 @@ func (r *Runs) about(x runRow, in cell.Rect) (lines []string, role cell.Role) {
 func more(above, below int) string {
 	var out []string
 	if above > 0 {
-		out = append(out, "↑ "+textfmt.Round(uint64(above)))
+		out = append(out, "↑ "+textfmt.Grouped(uint64(above)))
 	}
 	if below > 0 {
-		out = append(out, "↓ "+textfmt.Round(uint64(below)))
+		out = append(out, "↓ "+textfmt.Grouped(uint64(below)))
 	}
 	if len(out) == 0 {
 		return ""
@@ -385,18 +385,18 @@ func (r *Runs) lettered() string {
 	case 2:
 		return "a, b:"
 	}
-	last, _ := chart.Letter(len(r.Marks) - 1)
+	last, _ := chart.KindLetter(len(r.Marks) - 1)
 	return "a to " + string(last) + ":"
 }
 
 // point selects the run under the mouse.
 func (r *Runs) point(m *panel.Host, in cell.Rect, _, y int) {
-	rows, at := r.Sorted(m), r.at(m)
+	rows, at := r.SortedRows(m), r.chosenIndex(m)
 	if at < 0 {
 		return
 	}
 	about, _ := r.about(rows[at], in)
-	if i, ok := panel.TableAt(in, y, len(rows), at, len(about)+1); ok {
+	if i, ok := panel.TableRowAt(in, y, len(rows), at, len(about)+1); ok {
 		r.choose(rows[i].Dir)
 	}
 }

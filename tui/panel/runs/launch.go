@@ -16,7 +16,7 @@ type Launch struct {
 	draft   panel.Draft // the newest that was not refused
 	command string
 	Err     error
-	at      panel.LineID // whose refusal err is
+	errLine panel.LineID // whose refusal err is
 	drafted bool         // draft is there
 
 	estimate  panel.Estimate
@@ -25,21 +25,21 @@ type Launch struct {
 	edited    time.Time
 	cancel    context.CancelFunc // of the estimate on its way, nil without one
 
-	cursor    int
-	option    int // the option, and the knob, that the cursor was on before it crossed over
-	knob      int
-	typing    *panel.Line
-	stem      string        // what was typed of a word
-	untouched bool          // what stands there was not typed
-	before    panel.Request // typing
-	Beginning bool
-	Rows      []launchRow // as last drawn
+	cursor       int
+	option       int // the option, and the knob, that the cursor was on before it crossed over
+	knob         int
+	typing       *panel.TextInput
+	prefix       string        // what was typed of a word
+	suggested    bool          // what stands there was not typed
+	beforeTyping panel.Request // typing
+	Starting     bool
+	Rows         []launchRow // as last drawn
 }
 
 func NewLaunch() *Launch { return &Launch{Request: panel.Request{Preset: "quickstart"}, estimated: -1} }
 
-// beginLine is the line at the bottom that begins the run.
-var beginLine = panel.LineID{Name: "begin it"}
+// startLine is the line at the bottom that begins the run.
+var startLine = panel.LineID{Name: "begin it"}
 
 // lines are those that the cursor goes through.
 func (l *Launch) lines() (out []panel.LineID) {
@@ -49,7 +49,7 @@ func (l *Launch) lines() (out []panel.LineID) {
 	for _, k := range l.Knobs() {
 		out = append(out, panel.LineID{Name: k.Name, Knob: true})
 	}
-	return append(out, beginLine)
+	return append(out, startLine)
 }
 
 func (l *Launch) Knobs() []optim.Knob {
@@ -103,8 +103,8 @@ func (l *Launch) value(at panel.LineID) (text string, explicit bool) {
 	return k.Format(knobs.Value(k)), false
 }
 
-// words are what may be chosen on a line.
-func (l *Launch) words(at panel.LineID) []string {
+// choices are what may be chosen on a line.
+func (l *Launch) choices(at panel.LineID) []string {
 	if at.Knob {
 		k, _ := l.draft.Knobs.Algorithm.Knob(at.Name)
 		return k.Choices

@@ -24,8 +24,8 @@ const estimateDelay = 300 * time.Millisecond
 // Panel returns the launcher, which replaces the rail of runs while it has the focus.
 func (l *Launch) Panel() panel.Panel {
 	return panel.Panel{
-		Id: panel.Launch, Title: l.title, Draw: l.draw, Group: "begin a run", Keys: l.keys(), Hints: l.hints,
-		Typing: l.typed, Back: l.back, Point: l.point, Poll: l.Poll,
+		ID: panel.Launch, Title: l.title, Draw: l.draw, Group: "begin a run", Keys: l.keys(), Hints: l.hints,
+		Typing: l.input, Back: l.back, Point: l.point, Poll: l.Poll,
 		Commands: []panel.Command{{Name: "new", Title: "begin a run: the launcher",
 			Do: func(m *panel.Host, _ []string) (tea.Cmd, error) {
 				if why := WhyNoLaunch(m); why != "" {
@@ -46,8 +46,8 @@ func launcher(m *panel.Host) panel.Launcher {
 func WhyNoLaunch(m *panel.Host) string {
 	switch {
 	case m.Opt.ReadOnly:
-		return panel.ReadOnly
-	case launcher(m) == nil || m.Home() < 0:
+		return panel.ReadOnlyText
+	case launcher(m) == nil || m.HomeScreen() < 0:
 		return "no run can be begun from here: `brood` on the machine that is to train it has this form"
 	}
 	return ""
@@ -55,7 +55,7 @@ func WhyNoLaunch(m *panel.Host) string {
 
 // open shows the form in its last state.
 func (l *Launch) open(m *panel.Host) tea.Cmd {
-	poll := m.OpenScreen(m.Home())
+	poll := m.OpenScreen(m.HomeScreen())
 	m.Focus = panel.Launch
 	return tea.Batch(poll, l.changed(m))
 }
@@ -90,15 +90,15 @@ func (l *Launch) keys() []panel.Binding {
 		{Keys: []string{"j", "down"}, Title: "next line", Do: move(func(int) int { return l.cursor + 1 })},
 		{Keys: []string{"k", "up"}, Title: "line before", Do: move(func(int) int { return l.cursor - 1 })},
 		{Keys: []string{"tab", "shift+tab"}, Show: "tab", Title: "to the knobs, and back", Do: func(*panel.Host) tea.Cmd {
-			l.cross()
+			l.switchColumn()
 			return nil
 		}},
 		{Keys: []string{"g", "home"}, Title: "first line", Do: move(func(int) int { return 0 })},
 		{Keys: []string{"G", "end"}, Title: "the line that begins it", Do: move(func(n int) int { return n - 1 })},
-		{Keys: []string{"h", "left"}, Title: "a step down, choice before", Why: l.mayTurn, Do: turn(-1)},
-		{Keys: []string{"l", "right"}, Title: "a step up, next choice", Why: l.mayTurn, Do: turn(1)},
-		{Keys: []string{"enter"}, Title: "type a value; begin it", Why: l.mayEnter, Do: l.Enter},
-		{Keys: []string{"u", "z", "backspace"}, Title: "take back what was said here", Do: l.unsay},
+		{Keys: []string{"h", "left"}, Title: "a step down, choice before", Why: l.whyNotTurn, Do: turn(-1)},
+		{Keys: []string{"l", "right"}, Title: "a step up, next choice", Why: l.whyNotTurn, Do: turn(1)},
+		{Keys: []string{"enter"}, Title: "type a value; begin it", Why: l.whyNotEnter, Do: l.Enter},
+		{Keys: []string{"u", "z", "backspace"}, Title: "take back what was said here", Do: l.clearLine},
 		{Keys: []string{"U"}, Title: "take all back, but the preset", Do: func(m *panel.Host) tea.Cmd {
 			l.Request = panel.Request{Preset: l.Request.Preset}
 			return l.changed(m)
@@ -110,9 +110,9 @@ func (l *Launch) keys() []panel.Binding {
 	}
 }
 
-// cross moves between the options and the knobs, to the line that was selected there last.
-func (l *Launch) cross() {
-	n, options := len(l.draft.Lines), l.Chosen().Knob || l.Chosen() == beginLine
+// switchColumn moves between the options and the knobs, to the line that was selected there last.
+func (l *Launch) switchColumn() {
+	n, options := len(l.draft.Lines), l.Chosen().Knob || l.Chosen() == startLine
 	to := n + min(l.knob, max(0, len(l.Knobs())-1))
 	if options {
 		to = min(l.option, n-1)
@@ -139,20 +139,20 @@ func (l *Launch) changed(m *panel.Host) tea.Cmd {
 	gen, r, lib := l.gen, l.Request, launcher(m)
 	return m.Job(func() tea.Msg {
 		d := lib.Draft(r)
-		return panel.Reply(func(m *panel.Host) tea.Cmd { l.took(gen, d); return nil })
+		return panel.Reply(func(m *panel.Host) tea.Cmd { l.applyDraft(gen, d); return nil })
 	})
 }
 
-// took applies the draft of a request. If the request is rejected, the lines stay unchanged.
-func (l *Launch) took(gen int, d panel.Draft) {
+// applyDraft applies the draft of a request. If the request is rejected, the lines stay unchanged.
+func (l *Launch) applyDraft(gen int, d panel.Draft) {
 	if gen != l.gen {
 		return
 	}
-	at := beginLine
+	at := startLine
 	if l.drafted {
 		at = l.Chosen()
 	}
-	l.command, l.Err, l.at = d.Command, d.Err, d.At
+	l.command, l.Err, l.errLine = d.Command, d.Err, d.At
 	if d.Err != nil {
 		return
 	}
@@ -170,7 +170,7 @@ func (l *Launch) took(gen int, d panel.Draft) {
 
 // Poll asks for the estimate that is due; not while a run begins, which it would train beside.
 func (l *Launch) Poll(m *panel.Host) tea.Cmd {
-	if m.Focus != panel.Launch || l.Beginning {
+	if m.Focus != panel.Launch || l.Starting {
 		l.stop()
 		return nil
 	}
@@ -192,21 +192,21 @@ func (l *Launch) Poll(m *panel.Host) tea.Cmd {
 	})
 }
 
-// refused returns why the run cannot be started, and the line that causes it.
-func (l *Launch) refused() (panel.LineID, error) {
+// refusal returns why the run cannot be started, and the line that causes it.
+func (l *Launch) refusal() (panel.LineID, error) {
 	if l.Err == nil && l.Fresh() {
 		return l.estimate.At, l.estimate.Err
 	}
-	return l.at, l.Err
+	return l.errLine, l.Err
 }
 
-func (l *Launch) mayTurn(*panel.Host) string {
+func (l *Launch) whyNotTurn(*panel.Host) string {
 	at := l.Chosen()
-	if at == beginLine {
+	if at == startLine {
 		return "enter begins it"
 	}
 	text, _ := l.value(at)
-	if _, err := strconv.ParseUint(text, 10, 48); err != nil && !at.Knob && len(l.words(at)) == 0 {
+	if _, err := strconv.ParseUint(text, 10, 48); err != nil && !at.Knob && len(l.choices(at)) == 0 {
 		return "there is no step from here: enter types a value"
 	}
 	return ""
@@ -216,7 +216,7 @@ func (l *Launch) mayTurn(*panel.Host) string {
 func (l *Launch) turn(m *panel.Host, d int) tea.Cmd {
 	at := l.Chosen()
 	text, _ := l.value(at)
-	if words := l.words(at); !at.Knob && len(words) > 0 {
+	if words := l.choices(at); !at.Knob && len(words) > 0 {
 		i := slices.Index(words, text)
 		if i < 0 && d < 0 {
 			i = 0
@@ -229,29 +229,29 @@ func (l *Launch) turn(m *panel.Host, d int) tea.Cmd {
 	}
 	if !at.Knob { // an option with an integer value
 		n, _ := strconv.ParseUint(text, 10, 48)
-		return l.change(m, l.Request.With(at, l.alg(), strconv.FormatInt(int64(panel.Step(k, float64(n), d > 0)), 10)))
+		return l.change(m, l.Request.With(at, l.alg(), strconv.FormatInt(int64(panel.NextValue(k, float64(n), d > 0)), 10)))
 	}
 	k, _ = l.draft.Knobs.Algorithm.Knob(at.Name)
 	x, err := k.Parse(text)
 	if err != nil { // a schedule or an invalid value
 		x = l.draft.Knobs.Value(k)
 	}
-	return l.change(m, l.Request.With(at, l.alg(), k.Format(panel.Step(k, x, d > 0))))
+	return l.change(m, l.Request.With(at, l.alg(), k.Format(panel.NextValue(k, x, d > 0))))
 }
 
-func (l *Launch) unsay(m *panel.Host) tea.Cmd {
+func (l *Launch) clearLine(m *panel.Host) tea.Cmd {
 	at := l.Chosen()
-	if at == beginLine {
+	if at == startLine {
 		return nil
 	}
 	return l.change(m, l.Request.Without(at, l.alg()))
 }
 
-func (l *Launch) mayEnter(*panel.Host) string {
-	switch _, err := l.refused(); {
-	case l.Chosen() != beginLine:
+func (l *Launch) whyNotEnter(*panel.Host) string {
+	switch _, err := l.refusal(); {
+	case l.Chosen() != startLine:
 		return ""
-	case l.Beginning:
+	case l.Starting:
 		return "it is beginning"
 	case err != nil:
 		return err.Error()
@@ -264,32 +264,32 @@ func (l *Launch) mayEnter(*panel.Host) string {
 // Enter starts typing into a line, or starts the run.
 func (l *Launch) Enter(m *panel.Host) tea.Cmd {
 	at := l.Chosen()
-	if at != beginLine {
+	if at != startLine {
 		text, _ := l.value(at)
-		l.typing, l.stem, l.untouched, l.before = &panel.Line{}, "", true, l.Request
-		l.typing.Set(text)
+		l.typing, l.prefix, l.suggested, l.beforeTyping = &panel.TextInput{}, "", true, l.Request
+		l.typing.SetText(text)
 		return nil
 	}
-	l.Beginning = true
+	l.Starting = true
 	l.stop()
 	m.Say(cell.Plain, "beginning "+l.command)
 	ctx, r, lib := m.Ctx, l.Request, launcher(m)
 	return m.Job(func() tea.Msg {
 		o, err := lib.Begin(ctx, r)
 		return panel.Reply(func(m *panel.Host) tea.Cmd {
-			l.Beginning = false
-			return m.Enter(panel.OpenedMsg{Opened: o, Said: cmp.Or(o.Said, filepath.Base(o.Session)+" begins"), Err: err})
+			l.Starting = false
+			return m.SwitchSession(panel.OpenedMsg{Opened: o, Message: cmp.Or(o.Said, filepath.Base(o.Session)+" begins"), Err: err})
 		})
 	})
 }
 
-// typed returns the input of the value being typed for a line; nil if none is.
-func (l *Launch) typed() *panel.Typing {
+// input returns the input of the value being typed for a line; nil if none is.
+func (l *Launch) input() *panel.Typing {
 	if l.typing == nil {
 		return nil
 	}
 	hints := [][2]string{{"enter", "keep"}, {"esc", "back"}}
-	if len(l.words(l.Chosen())) > 0 {
+	if len(l.choices(l.Chosen())) > 0 {
 		hints = append(hints, [2]string{"up down", "choose"})
 	}
 	return &panel.Typing{Key: l.key, Hints: hints}
@@ -297,8 +297,8 @@ func (l *Launch) typed() *panel.Typing {
 
 // offers are the words that hold what was typed; all before something was.
 func (l *Launch) offers() (out []string) {
-	for _, w := range l.words(l.Chosen()) {
-		if strings.Contains(strings.ToLower(w), strings.ToLower(l.stem)) {
+	for _, w := range l.choices(l.Chosen()) {
+		if strings.Contains(strings.ToLower(w), strings.ToLower(l.prefix)) {
 			out = append(out, w)
 		}
 	}
@@ -311,21 +311,21 @@ func (l *Launch) key(m *panel.Host, name, text string) tea.Cmd {
 	switch name {
 	case "esc":
 		l.typing = nil
-		return l.change(m, l.before)
+		return l.change(m, l.beforeTyping)
 	case "enter":
 		l.typing = nil
 		return nil
 	case "down", "tab":
-		l.walk(1)
+		l.cycleOffers(1)
 	case "up", "shift+tab":
-		l.walk(-1)
+		l.cycleOffers(-1)
 	default:
-		if l.untouched && text != "" { // what is there goes when something is typed
-			l.typing.Set("")
+		if l.suggested && text != "" { // what is there goes when something is typed
+			l.typing.SetText("")
 		}
-		l.untouched = false
+		l.suggested = false
 		l.typing.Key(name, text)
-		l.stem = l.typing.Text()
+		l.prefix = l.typing.Text()
 	}
 	now := strings.TrimSpace(l.typing.Text())
 	switch {
@@ -337,8 +337,8 @@ func (l *Launch) key(m *panel.Host, name, text string) tea.Cmd {
 	return l.change(m, l.Request.With(at, l.alg(), now))
 }
 
-// walk inserts the next offered word into the line.
-func (l *Launch) walk(d int) {
+// cycleOffers inserts the next offered word into the line.
+func (l *Launch) cycleOffers(d int) {
 	words := l.offers()
 	if len(words) == 0 {
 		return
@@ -347,6 +347,6 @@ func (l *Launch) walk(d int) {
 	if i < 0 && d < 0 {
 		i = 0
 	}
-	l.untouched = true
-	l.typing.Set(words[(i+d+len(words))%len(words)])
+	l.suggested = true
+	l.typing.SetText(words[(i+d+len(words))%len(words)])
 }

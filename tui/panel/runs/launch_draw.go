@@ -30,11 +30,11 @@ func (l *Launch) title(*panel.Host) (string, string) {
 
 func (l *Launch) hints(*panel.Host) [][2]string {
 	enter := "type"
-	if l.Chosen() == beginLine {
+	if l.Chosen() == startLine {
 		enter = "begin it"
 	}
 	over := "knobs"
-	if l.Chosen().Knob || l.Chosen() == beginLine {
+	if l.Chosen().Knob || l.Chosen() == startLine {
 		over = "options"
 	}
 	return [][2]string{{"j k", "line"}, {"enter", enter}, {"tab", over}, {"h l", "turn"}, {"G", "begin it"}, {"y", "copy"},
@@ -124,7 +124,7 @@ func (l *Launch) drawWide(m *panel.Host, g *cell.Grid, in cell.Rect) {
 	knobs := l.Knobs()
 	tall, spare, moving := make([]int, len(knobs)), right.H-1-len(knobs), 0
 	for i, k := range knobs {
-		if tall[i] = 1; l.moving(k) != "" {
+		if tall[i] = 1; l.rangeText(k) != "" {
 			tall[i], moving = 2, moving+1
 		}
 	}
@@ -159,7 +159,7 @@ type launchColumns struct{ name, value, sketch, bounds, title int }
 func (l *Launch) columns(m *panel.Host, width int) (c launchColumns) {
 	name, between, title := 9, 6, 0
 	for _, k := range l.Knobs() {
-		name = max(name, min(cell.Width(m.Label(k)), launchName))
+		name = max(name, min(cell.Width(m.KnobLabel(k)), launchName))
 		between = max(between, cell.Width(bounds(k)))
 		title = max(title, cell.Width(k.Title))
 	}
@@ -183,7 +183,7 @@ func (l *Launch) knobHead(m *panel.Host, g *cell.Grid, in cell.Rect, c launchCol
 	g.Text(in.X+c.value, in.Y, launchValue-2, cell.Faint, "of "+l.alg())
 	over := "place, or curve"
 	if hi, known := l.horizon(); known {
-		over = "rounds 0–" + textfmt.Round(hi)
+		over = "rounds 0–" + textfmt.Grouped(hi)
 	}
 	g.Text(in.X+c.sketch, in.Y, c.bounds-c.sketch-1, cell.Faint, over)
 	g.Text(in.X+c.bounds, in.Y, in.W-c.bounds-1, cell.Faint, "bounds")
@@ -216,12 +216,12 @@ func (l *Launch) drawLine(m *panel.Host, g *cell.Grid, in cell.Rect, c launchCol
 	label := of.Name
 	if of.Knob {
 		k, _ = l.draft.Knobs.Algorithm.Knob(of.Name)
-		label = m.Label(k)
+		label = m.KnobLabel(k)
 	}
 	g.Text(in.X+c.name, in.Y, c.value-c.name-1, role, label)
 	l.drawValue(m, g, in.X+c.value, in.Y, of, role)
 	x, w := in.X+c.sketch, in.W-c.sketch-1
-	if at, err := l.refused(); err != nil && at == of {
+	if at, err := l.refusal(); err != nil && at == of {
 		role := cell.Alert
 		if chosen && l.typing != nil && len(l.offers()) > 0 { // it may still be completed to a word
 			role = cell.Faint
@@ -243,7 +243,7 @@ func (l *Launch) drawLine(m *panel.Host, g *cell.Grid, in cell.Rect, c launchCol
 	}
 	l.sketch(m, g, sketch, k)
 	if in.H > 1 {
-		g.Text(in.X+c.value, in.Y+1, launchValue-2, cell.Faint, l.moving(k))
+		g.Text(in.X+c.value, in.Y+1, launchValue-2, cell.Faint, l.rangeText(k))
 	}
 	g.Text(in.X+c.bounds, in.Y, end-c.bounds, cell.Faint, bounds(k))
 }
@@ -253,16 +253,16 @@ func bounds(k optim.Knob) string {
 	if len(k.Choices) > 0 {
 		return ""
 	}
-	return panel.Short(k, k.Min) + "–" + panel.Short(k, k.Max)
+	return panel.KnobText(k, k.Min) + "–" + panel.KnobText(k, k.Max)
 }
 
-// moving formats the first and the last value of a schedule; "" for a constant.
-func (l *Launch) moving(k optim.Knob) string {
+// rangeText formats the first and the last value of a schedule; "" for a constant.
+func (l *Launch) rangeText(k optim.Knob) string {
 	values := l.curve(k, 64)
-	if panel.Still(values) {
+	if panel.IsConstant(values) {
 		return ""
 	}
-	return panel.Short(k, values[0]) + " → " + panel.Short(k, values[len(values)-1])
+	return panel.KnobText(k, values[0]) + " → " + panel.KnobText(k, values[len(values)-1])
 }
 
 // drawValue draws the value of a line: a value from the user with a mark, and a value being typed with a cursor.
@@ -271,7 +271,7 @@ func (l *Launch) drawValue(m *panel.Host, g *cell.Grid, x, y int, of panel.LineI
 	text, explicit := l.value(of)
 	switch {
 	case l.typing != nil && of == l.Chosen():
-		panel.DrawTyped(m, g, x, y, w, l.typing)
+		panel.DrawInput(m, g, x, y, w, l.typing)
 	case explicit:
 		g.Text(x, y, w, cell.Staged, text+"*")
 	case text != "":
@@ -291,12 +291,12 @@ func (l *Launch) drawValue(m *panel.Host, g *cell.Grid, x, y int, of panel.LineI
 // sketch draws the curve of a knob over the run, or for a constant its place between the bounds.
 func (l *Launch) sketch(m *panel.Host, g *cell.Grid, in cell.Rect, k optim.Knob) {
 	values := l.curve(k, 2*in.W)
-	if panel.Still(values) {
-		panel.Gauge(g, in.X, in.Y, in.W, k, values[0], cell.Median, m.Opt.ASCII)
+	if panel.IsConstant(values) {
+		panel.DrawGauge(g, in.X, in.Y, in.W, k, values[0], cell.Median, m.Opt.ASCII)
 		return
 	}
 	columns := chart.Of(values)
-	axis := chart.Fit(k.Scale == optim.Log, columns)
+	axis := chart.FitAxis(k.Scale == optim.Log, columns)
 	if in.H > 1 {
 		chart.Curve(g, in, axis, m.Opt.ASCII, chart.Layer{Columns: columns, Role: cell.Median, Style: chart.Thin})
 		return

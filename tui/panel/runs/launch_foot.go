@@ -27,12 +27,12 @@ func (l *Launch) foot(m *panel.Host, g *cell.Grid, in cell.Rect, c launchColumns
 		y++
 	}
 	role := cell.Key
-	if l.Chosen() == beginLine {
+	if l.Chosen() == startLine {
 		role = cell.FocusTitle
 		g.Set(in.X, y, '▸', role)
 	}
-	l.Rows = append(l.Rows, launchRow{cell.Rect{X: in.X, Y: y, W: in.W, H: 1}, beginLine})
-	g.Text(in.X+c.name, y, c.value-c.name-1, role, beginLine.Name)
+	l.Rows = append(l.Rows, launchRow{cell.Rect{X: in.X, Y: y, W: in.W, H: 1}, startLine})
+	g.Text(in.X+c.name, y, c.value-c.name-1, role, startLine.Name)
 	needs, of := l.needs()
 	for i, text := range textfmt.Wrap(needs, in.W-c.value-1) {
 		if i > 0 && in.H <= launchFoot+2 {
@@ -62,9 +62,9 @@ func (l *Launch) foot(m *panel.Host, g *cell.Grid, in cell.Rect, c launchColumns
 
 // needs is the estimate in words: faint while another is worked out.
 func (l *Launch) needs() (string, cell.Role) {
-	at, err := l.refused()
+	at, err := l.refusal()
 	switch {
-	case l.Beginning:
+	case l.Starting:
 		return "it is beginning", cell.Staged
 	case err != nil && at.Name == "":
 		return err.Error(), cell.Alert
@@ -79,7 +79,7 @@ func (l *Launch) needs() (string, cell.Role) {
 		text += ", " + textfmt.Size(float64(e.Device)) + " on the device"
 	}
 	if e.Took > 0 {
-		text += ", last run " + seconds(e.Took)
+		text += ", last run " + durationText(e.Took)
 	}
 	if e.Parameters > 0 {
 		text += fmt.Sprintf("; %s of %s parameters", textfmt.Count(e.Members, "member"), chart.Count(uint64(e.Parameters)))
@@ -92,8 +92,8 @@ func (l *Launch) needs() (string, cell.Role) {
 	return text, cell.Good
 }
 
-// seconds is a time that is not known well.
-func seconds(x float64) string {
+// durationText is a time that is not known well.
+func durationText(x float64) string {
 	minutes := math.Round(x / 60)
 	switch {
 	case x < 10:
@@ -110,19 +110,19 @@ func seconds(x float64) string {
 func (l *Launch) about(m *panel.Host, g *cell.Grid, in cell.Rect) {
 	of, role := l.Chosen(), cell.Faint
 	text := l.formLine(of).Doc
-	at, err := l.refused()
+	at, err := l.refusal()
 	switch {
 	case l.typing != nil && len(l.offers()) > 0:
 		l.drawOffers(g, in)
 		return
-	case err != nil && (at == of || at.Name == "" || of == beginLine):
+	case err != nil && (at == of || at.Name == "" || of == startLine):
 		text, role = err.Error(), cell.Alert
-	case of == beginLine:
+	case of == startLine:
 		text = "enter trains it on this machine, in a process of its own, and goes there. The line below does the same in a shell: y copies it."
 	case of.Knob:
 		k, _ := l.draft.Knobs.Algorithm.Knob(of.Name)
-		text = m.About(k) + ": " + k.Doc + "; bounds" + panel.Limits(k) + ", default " + k.Initial()
-		if way := l.moving(k); way != "" {
+		text = m.KnobTitle(k) + ": " + k.Doc + "; bounds" + panel.BoundsText(k) + ", default " + k.Initial()
+		if way := l.rangeText(k); way != "" {
 			text += "; over the run " + way
 		}
 	case l.formLine(of).Paths:

@@ -15,13 +15,13 @@ import (
 )
 
 // OverlayState holds the curves of the selected runs: the loaded runs, joined into a set, and their columns at the
-// width of the panel. [runs.lay] recomputes it only if the set, the axis or the width has changed.
+// width of the panel. [runs.layOut] recomputes it only if the set, the axis or the width has changed.
 type OverlayState struct {
-	loaded map[string]*loadedRun // by directory
-	Axis   axis.Axis
-	At     int  // cell under the cursor, -1 for none
-	Seeds  bool // draw runs that differ only in their seeds as mean and band
-	race   bool // draw only from the fork, if a branch is shown with its parent
+	loaded    map[string]*loadedRun // by directory
+	Axis      axis.Axis
+	At        int  // cell under the cursor, -1 for none
+	Seeds     bool // draw runs that differ only in their seeds as mean and band
+	sinceFork bool // draw only from the fork, if a branch is shown with its parent
 
 	Stale  bool                 // the fields below have to be recomputed
 	Set    []*archive.Run       // selected runs with curves
@@ -31,13 +31,13 @@ type OverlayState struct {
 	Width  int     // of a plot in cells, for which the columns were computed
 	Lo, Hi float64 // shown range of the axis
 
-	Rows      []figureRow // of the table
-	Cols      []panel.Column[figureRow]
-	differing []string // names of settings
-	aged      string   // note: runs that have trained since their last test
-	unequal   string   // note: no run is best by its costs, see [compare.Unequal]
-	unlike    string   // note: no run has the best result, see [compare.Unlike]
-	tried     string   // note: no run has the least training loss, see [compare.Tried]
+	Rows          []figureRow // of the table
+	Cols          []panel.Column[figureRow]
+	differing     []string // names of settings
+	oldTests      string   // note: runs that have trained since their last test
+	unequalCosts  string   // note: no run is best by its costs, see [compare.Unequal]
+	unlikeResults string   // note: no run has the best result, see [compare.Unlike]
+	unlikeLosses  string   // note: no run has the least training loss, see [compare.Tried]
 }
 
 // overlayLine is a line of the charts: a run, or several runs that differ only in their seeds.
@@ -80,16 +80,16 @@ func (o *OverlayState) step(d int) {
 	}
 }
 
-// lastRead summarizes the last values of the runs of a line: their mean, least and largest.
-type lastRead struct {
+// lastValues summarizes the last values of the runs of a line: their mean, least and largest.
+type lastValues struct {
 	view.Bucket
 	X float64 // position of the earliest of these values on the axis
 }
 
-// Read returns the last values of a line's runs up to the cursor, or at their ends without a cursor. ok is false if one
+// LastValues returns the last values of a line's runs up to the cursor, or at their ends without a cursor. ok is false if one
 // of the runs has no value there.
-func (o *OverlayState) Read(runs [][]archive.Point) (out lastRead, ok bool) {
-	out = lastRead{view.Bucket{Min: math.Inf(1), Max: math.Inf(-1)}, math.Inf(1)}
+func (o *OverlayState) LastValues(runs [][]archive.Point) (out lastValues, ok bool) {
+	out = lastValues{view.Bucket{Min: math.Inf(1), Max: math.Inf(-1)}, math.Inf(1)}
 	for _, points := range runs {
 		i := len(points)
 		if _, end := o.Cell(); o.At >= 0 {
@@ -123,16 +123,16 @@ func plotWidth(m *panel.Host) int {
 	in := cell.Rect{W: m.W, H: m.H}
 	for _, p := range m.Placed {
 		if p.Panel == panel.Overlay {
-			in = p.At
+			in = p.Area
 		}
 	}
 	in = in.Inset()
 	return chart.Plot(cell.Rect{W: in.W - 1, H: in.H}).W // one column is for the letters of the lines
 }
 
-// lay returns the overlay of the selected runs. It recomputes lines, plots and table if they are stale or the width has
+// layOut returns the overlay of the selected runs. It recomputes lines, plots and table if they are stale or the width has
 // changed.
-func (r *Runs) lay(m *panel.Host) *OverlayState {
+func (r *Runs) layOut(m *panel.Host) *OverlayState {
 	o, width := &r.Overlay, plotWidth(m)
 	if !o.Stale && o.Width == width {
 		return o
@@ -163,9 +163,9 @@ func (r *Runs) lay(m *panel.Host) *OverlayState {
 		o.Axis = axis.Rounds
 		o.Lo, o.Hi = archive.Spanned(o.Set, o.Axis)
 	}
-	o.near()
+	o.applySinceFork()
 	o.Rows, o.Cols, o.differing = o.figures()
-	o.aged, o.unequal, o.unlike, o.tried = o.older(), archive.Unequal(o.Set), archive.Unlike(o.Set), archive.Tried(o.Set)
+	o.oldTests, o.unequalCosts, o.unlikeResults, o.unlikeLosses = o.oldTestsNote(), archive.Unequal(o.Set), archive.Unlike(o.Set), archive.Tried(o.Set)
 	for _, q := range o.Quantities(m) {
 		if p, some := o.plot(q, 2*width); some {
 			o.Plots = append(o.Plots, p)
@@ -218,7 +218,7 @@ func (p Plot) Fit(m *panel.Host) chart.Axis {
 	want := [2]bool{p.log && m.LogAxis, m.Outliers}
 	a, ok := p.Axes[want]
 	if !ok {
-		a = m.Fit(want[0], p.Raw)
+		a = m.FitAxis(want[0], p.Raw)
 		p.Axes[want] = a
 	}
 	return a
@@ -246,7 +246,7 @@ func (o *OverlayState) Quantities(m *panel.Host) (out []quantity) {
 			}
 			cols, _ := run.Curve(view.CentreLoss, o.Axis, o.Lo, o.Hi, n)
 			if fitness {
-				cols = panel.Minus(cols)
+				cols = panel.Negate(cols)
 			}
 			return cols
 		}, func(run *archive.Run) []archive.Point {
@@ -256,7 +256,7 @@ func (o *OverlayState) Quantities(m *panel.Host) (out []quantity) {
 			points := slices.Clone(run.Measured(view.CentreLoss, o.Axis))
 			for i := range points {
 				if fitness {
-					points[i].Bucket = panel.Minus([]view.Bucket{points[i].Bucket})[0]
+					points[i].Bucket = panel.Negate([]view.Bucket{points[i].Bucket})[0]
 				}
 			}
 			return points
@@ -282,7 +282,7 @@ func (o *OverlayState) Quantities(m *panel.Host) (out []quantity) {
 	if o.Axis != axis.Bytes && some(func(run *archive.Run) bool { _, sent := run.Span(axis.Bytes); return sent > 0 }) {
 		out = append(out, quantity{"bytes sent", false, textfmt.Size, func(run *archive.Run, n int) []view.Bucket {
 			return run.Reached(axis.Bytes, o.Axis, o.Lo, o.Hi, n)
-		}, func(run *archive.Run) []archive.Point { return run.Commits(axis.Bytes, o.Axis) }, textfmt.Brief})
+		}, func(run *archive.Run) []archive.Point { return run.Commits(axis.Bytes, o.Axis) }, textfmt.ShortSize})
 	}
 	if has(view.CentreLoss) && has("loss") {
 		series("loss", "training loss, median of members", true)
@@ -298,7 +298,7 @@ func (o *OverlayState) Quantities(m *panel.Host) (out []quantity) {
 		for i := range run.View.Series {
 			if name := run.View.Series[i].Name; !slices.Contains(drawn, name) {
 				drawn = append(drawn, name)
-				series(name, m.NameOf(name), false)
+				series(name, m.SeriesName(name), false)
 			}
 		}
 	}
@@ -316,12 +316,12 @@ func (o *OverlayState) group(letters []int) {
 	for _, g := range archive.Groups(o.Set) {
 		if !o.Seeds || g.Seeds() < 2 {
 			for _, run := range g.Runs {
-				letter, role := chart.Letter(index[run])
+				letter, role := chart.KindLetter(index[run])
 				o.Lines = append(o.Lines, overlayLine{[]*archive.Run{run}, letter, role, run.Name})
 			}
 			continue
 		}
-		letter, role := chart.Letter(index[g.Runs[0]])
+		letter, role := chart.KindLetter(index[g.Runs[0]])
 		o.Lines = append(o.Lines, overlayLine{g.Runs, letter, role, "mean of " + textfmt.Count(g.Seeds(), "seed")})
 	}
 	slices.SortStableFunc(o.Lines, func(a, b overlayLine) int { return index[a.Runs[0]] - index[b.Runs[0]] })

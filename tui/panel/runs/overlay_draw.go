@@ -16,14 +16,14 @@ import (
 )
 
 func (r *Runs) overlayTitle(m *panel.Host) (string, string) {
-	o := r.lay(m)
+	o := r.layOut(m)
 	title := "overlay"
 	if n := len(r.selectedRuns(m)); n > 1 {
 		title = textfmt.Count(n, "run") + " overlaid"
 	} else if len(o.Set) == 1 {
 		title = o.Set[0].Name
 	}
-	note := o.raceNote() + "by " + o.Axis.String()
+	note := o.forkNote() + "by " + o.Axis.String()
 	if o.At >= 0 && len(o.Set) > 0 {
 		_, end := o.Cell()
 		note = "at " + panel.AxisText(o.Axis, end)
@@ -45,7 +45,7 @@ func (r *Runs) drawOverlay(m *panel.Host, g *cell.Grid, in cell.Rect) {
 		panel.Explain(g, in, "the curves of a run appear here: choose one, or mark several with space")
 		return
 	}
-	o := r.lay(m)
+	o := r.layOut(m)
 	if len(o.Plots) == 0 {
 		panel.Explain(g, in, r.NoCurve(entries[0]))
 		return
@@ -83,13 +83,13 @@ func (r *Runs) drawPlot(m *panel.Host, g *cell.Grid, area cell.Rect, p Plot) {
 	}
 	r.values(g, x+2, head.Y, head.X+head.W, p)
 	c := chart.Chart{
-		From:  uint64(max(0, o.Lo) * panel.Fine(o.Axis)),
-		To:    uint64(math.Ceil(o.Hi*panel.Fine(o.Axis))) + 1,
+		From:  uint64(max(0, o.Lo) * panel.AxisUnits(o.Axis)),
+		To:    uint64(math.Ceil(o.Hi*panel.AxisUnits(o.Axis))) + 1,
 		Axis:  p.Fit(m),
 		ASCII: m.Opt.ASCII,
 		Value: p.ticks,
 		Label: panel.AxisLabel(o.Axis),
-		Hint:  panel.AllHint,
+		Hint:  panel.OutliersHint,
 	}
 	for i, cols := range p.Lines {
 		if l := o.Lines[i]; cols != nil && len(l.Runs) > 1 {
@@ -104,7 +104,7 @@ func (r *Runs) drawPlot(m *panel.Host, g *cell.Grid, area cell.Rect, p Plot) {
 		c.Layers = append(c.Layers, chart.Layer{Columns: cols, Role: o.Lines[i].role, Style: style, Glyph: o.Lines[i].letter})
 	}
 	if o.At >= 0 {
-		now := uint64(o.x() * panel.Fine(o.Axis))
+		now := uint64(o.x() * panel.AxisUnits(o.Axis))
 		c.Now = &now
 	}
 	chart.Draw(g, area, c)
@@ -159,13 +159,13 @@ func (r *Runs) values(g *cell.Grid, x, y, end int, p Plot) {
 	width := 0
 	for i, runs := range p.Read {
 		text := "–"
-		if v, ok := o.Read(runs); ok {
+		if v, ok := o.LastValues(runs); ok {
 			text = p.text(v.Mean())
 			if least, most := p.text(v.Min), p.text(v.Max); least != most {
 				text += " (" + least + "–" + most + ")"
 			}
 			if begin, _ := o.Cell(); o.At >= 0 && v.X <= begin {
-				text += " @" + panel.PlaceText(o.Axis, v.X)
+				text += " @" + panel.AxisValueText(o.Axis, v.X)
 			}
 		}
 		if len(o.Lines) > 1 {
@@ -205,11 +205,11 @@ func metricHead(m archive.Metric) string {
 func (r *Runs) figuresTitle(*panel.Host) (string, string) {
 	note := "* best"
 	switch {
-	case r.Overlay.unequal != "" && r.Overlay.unlike != "":
+	case r.Overlay.unequalCosts != "" && r.Overlay.unlikeResults != "":
 		note = "* fastest"
-	case r.Overlay.unequal != "":
+	case r.Overlay.unequalCosts != "":
 		note = "* best, not of costs"
-	case r.Overlay.unlike != "":
+	case r.Overlay.unlikeResults != "":
 		note = "* best, not of results"
 	}
 	if slices.ContainsFunc(r.Overlay.Rows, func(row figureRow) bool { return len(row.Runs) > 1 }) {
@@ -225,7 +225,7 @@ type figureRow struct {
 }
 
 func (r *Runs) drawFigures(m *panel.Host, g *cell.Grid, in cell.Rect) {
-	o := r.lay(m)
+	o := r.layOut(m)
 	if len(o.Set) == 0 || len(o.Plots) == 0 {
 		panel.Explain(g, in, "settings and figures of the runs above appear here")
 		return
@@ -235,7 +235,7 @@ func (r *Runs) drawFigures(m *panel.Host, g *cell.Grid, in cell.Rect) {
 	for { // columns that do not fit go into another table below, if there is space
 		kept, name := panel.FitColumns(slices.Clone(rest), in.W-5, 16, 36)
 		o.figureRows(g, in, kept, name)
-		rest = slices.DeleteFunc(slices.Clone(rest), func(c panel.Column[figureRow]) bool { return hasColumn(kept, c.Head) })
+		rest = slices.DeleteFunc(slices.Clone(rest), func(c panel.Column[figureRow]) bool { return hasColumn(kept, c.Title) })
 		left = slices.DeleteFunc(left, func(d string) bool { return hasColumn(kept, d) })
 		if len(rest) == 0 || len(kept) == 0 || in.H < 2*(len(rows)+2) {
 			break
@@ -248,27 +248,27 @@ func (r *Runs) drawFigures(m *panel.Host, g *cell.Grid, in cell.Rect) {
 	}
 	var hidden []string
 	for _, c := range rest {
-		if !slices.Contains(o.differing, c.Head) {
-			hidden = append(hidden, strings.TrimSpace(c.Head))
+		if !slices.Contains(o.differing, c.Title) {
+			hidden = append(hidden, strings.TrimSpace(c.Title))
 		}
 	}
 	if len(hidden) > 0 {
 		absent = append(absent, "hidden: "+strings.Join(hidden, ", "))
 	}
-	if o.aged != "" { // the first line to be dropped, since the list marks old tests too
-		foot = append(foot, o.aged)
+	if o.oldTests != "" { // the first line to be dropped, since the list marks old tests too
+		foot = append(foot, o.oldTests)
 	}
 	if len(absent) > 0 {
 		foot = append(foot, strings.Join(absent, " · "))
 	}
-	if o.unequal != "" {
-		foot = append(foot, "no * for seconds and sent: "+o.unequal)
+	if o.unequalCosts != "" {
+		foot = append(foot, "no * for seconds and sent: "+o.unequalCosts)
 	}
-	if o.unlike != "" {
-		foot = append(foot, "no * for results: "+o.unlike)
+	if o.unlikeResults != "" {
+		foot = append(foot, "no * for results: "+o.unlikeResults)
 	}
-	if o.tried != "" {
-		foot = append(foot, "no * for train loss: "+o.tried)
+	if o.unlikeLosses != "" {
+		foot = append(foot, "no * for train loss: "+o.unlikeLosses)
 	}
 	for i := range foot {
 		if len(rows)+1+i < in.H {
@@ -277,13 +277,13 @@ func (r *Runs) drawFigures(m *panel.Host, g *cell.Grid, in cell.Rect) {
 	}
 }
 
-// older returns the note which runs have trained since their last test; "" for none.
-func (o *OverlayState) older() string {
+// oldTestsNote returns the note which runs have trained since their last test; "" for none.
+func (o *OverlayState) oldTestsNote() string {
 	var each []string
 	for _, run := range o.Set {
 		if at := run.Aged("test_loss"); at > 0 {
-			letter, _ := chart.Letter(o.index[run])
-			each = append(each, fmt.Sprintf("%c @%s", letter, textfmt.Round(at)))
+			letter, _ := chart.KindLetter(o.index[run])
+			each = append(each, fmt.Sprintf("%c @%s", letter, textfmt.Grouped(at)))
 		}
 	}
 	if len(each) == 0 {
@@ -295,7 +295,7 @@ func (o *OverlayState) older() string {
 // figureRows draws the columns kept of the table, after a column for the name of name cells.
 func (o *OverlayState) figureRows(g *cell.Grid, in cell.Rect, kept []panel.Column[figureRow], name int) {
 	g.Text(in.X+4, in.Y, name, cell.Faint, "run")
-	panel.TableHead(g, in.X+4+name+2, in.Y, kept)
+	panel.DrawTableHead(g, in.X+4+name+2, in.Y, kept)
 	for i, row := range o.Rows {
 		y := in.Y + 1 + i
 		if y >= in.Y+in.H-1 {
@@ -304,13 +304,13 @@ func (o *OverlayState) figureRows(g *cell.Grid, in cell.Rect, kept []panel.Colum
 		}
 		g.Set(in.X+1, y, row.letter, row.role)
 		g.Text(in.X+4, y, name, cell.Plain, row.Name)
-		panel.TableRow(g, in.X+4+name+2, y, kept, cell.Plain, row)
+		panel.DrawTableRow(g, in.X+4+name+2, y, kept, cell.Plain, row)
 	}
 }
 
 func hasColumn(cols []panel.Column[figureRow], head string) bool {
 	for _, c := range cols {
-		if c.Head == head {
+		if c.Title == head {
 			return true
 		}
 	}
@@ -321,7 +321,7 @@ func hasColumn(cols []panel.Column[figureRow], head string) bool {
 func (o *OverlayState) figures() (rows []figureRow, cols []panel.Column[figureRow], differing []string) {
 	for _, l := range o.Lines {
 		for _, run := range l.Runs {
-			letter, role := chart.Letter(o.index[run])
+			letter, role := chart.KindLetter(o.index[run])
 			rows = append(rows, figureRow{overlayLine{[]*archive.Run{run}, letter, role, run.Name}, map[string]string{}})
 		}
 	}
@@ -331,7 +331,7 @@ func (o *OverlayState) figures() (rows []figureRow, cols []panel.Column[figureRo
 			row.cells[head] = text(row)
 			width = max(width, cell.Width(row.cells[head]))
 		}
-		cols = append(cols, panel.Column[figureRow]{Head: head, Width: min(width, 18), Weight: weight, Right: right,
+		cols = append(cols, panel.Column[figureRow]{Title: head, Width: min(width, 18), Weight: weight, Right: right,
 			Text: func(row figureRow) string { return row.cells[head] }})
 	}
 	for i, d := range archive.Differences(o.Set) {
@@ -383,7 +383,7 @@ func (o *OverlayState) figures() (rows []figureRow, cols []panel.Column[figureRo
 		}
 		var letters []string
 		for _, run := range g.Runs {
-			letter, _ := chart.Letter(o.index[run])
+			letter, _ := chart.KindLetter(o.index[run])
 			letters = append(letters, string(letter))
 		}
 		mean := figureRow{overlayLine{g.Runs, '=', cell.Plain, "mean of " + strings.Join(letters, " ")}, map[string]string{}}
@@ -400,7 +400,7 @@ func (o *OverlayState) figures() (rows []figureRow, cols []panel.Column[figureRo
 	}
 	for i := range cols { // cells of means may be wider
 		for _, row := range rows {
-			cols[i].Width = min(max(cols[i].Width, cell.Width(row.cells[cols[i].Head])), 18)
+			cols[i].Width = min(max(cols[i].Width, cell.Width(row.cells[cols[i].Title])), 18)
 		}
 	}
 	return rows, cols, differing

@@ -12,7 +12,7 @@ import (
 // overlayRows returns a function that writes the overlaid curves with every measured point, not at the resolution of
 // the charts. It captures names and curves, so that the function can run in another goroutine.
 func (r *Runs) overlayRows(m *panel.Host) func(*view.View) panel.Rows {
-	o := r.lay(m)
+	o := r.layOut(m)
 	set, plots, axis := slices.Clone(o.Set), slices.Clone(o.Plots), o.Axis
 	names := make([]string, len(set)) // copies: renaming a run changes them
 	for i, run := range set {
@@ -23,7 +23,7 @@ func (r *Runs) overlayRows(m *panel.Host) func(*view.View) panel.Rows {
 		for _, p := range plots {
 			for i, run := range set {
 				for _, x := range p.All(run) {
-					out = append(out, []string{names[i], p.Title, textfmt.Exact(x.X), textfmt.Uints(x.Round), textfmt.Uints(x.Count), textfmt.Exact(x.Min),
+					out = append(out, []string{names[i], p.Title, textfmt.Exact(x.X), textfmt.Uint(x.Round), textfmt.Uint(x.Count), textfmt.Exact(x.Min),
 						textfmt.Exact(x.Mean()), textfmt.Exact(x.Max)})
 				}
 			}
@@ -34,7 +34,7 @@ func (r *Runs) overlayRows(m *panel.Host) func(*view.View) panel.Rows {
 
 // figureTable returns a function that writes the table of settings and results, with all digits.
 func (r *Runs) figureTable(m *panel.Host) func(*view.View) panel.Rows {
-	o := r.lay(m)
+	o := r.layOut(m)
 	differing, set := archive.Differences(o.Set), slices.Clone(o.Set)
 	head := []string{"run"}
 	for _, d := range differing {

@@ -18,24 +18,24 @@ type reader struct {
 	Scanning, summing, curving bool
 
 	scanned  time.Time       // start of the last scan
-	took     time.Duration   // duration of the last scan
+	scanTook time.Duration   // duration of the last scan
 	filtered bool            // the last scan included all folders, for a filter
 	todo     []archive.Entry // entries with a missing or outdated summary; those in view are read before them
 	read     int             // summaries since the last save
 }
 
 const (
-	scanEvery = 2 * time.Second       // shortest time between scans
-	sumFor    = 25 * time.Millisecond // duration of a batch of summaries; a frame may be drawn after it
-	sumMost   = 512                   // entries of a batch
-	AgedAfter = 5 * time.Second       // age at which a summary in view is read again
-	patience  = 20                    // a read that took t is repeated after patience*t at the earliest
-	linkWait  = time.Minute           // shortest time until a failed machine is asked again
+	scanPeriod    = 2 * time.Second       // shortest time between scans
+	batchTime     = 25 * time.Millisecond // duration of a batch of summaries; a frame may be drawn after it
+	maxBatch      = 512                   // entries of a batch
+	RereadAfter   = 5 * time.Second       // age at which a summary in view is read again
+	rereadFactor  = 20                    // a read that took t is repeated after patience*t at the earliest
+	hostRetryWait = time.Minute           // shortest time until a failed machine is asked again
 )
 
 // Poll starts the reads that the screen needs. It does nothing while another screen is shown.
 func (r *Runs) Poll(m *panel.Host) tea.Cmd {
-	if !m.Leads(panel.Runs) {
+	if !m.LeadsScreen(panel.Runs) {
 		return nil
 	}
 	r.Stale = r.Stale || r.Reader.summing // new summaries may change the order
@@ -47,7 +47,7 @@ func (r *Runs) Poll(m *panel.Host) tea.Cmd {
 func (r *Runs) scan(m *panel.Host) tea.Cmd {
 	now, filtered := m.Opt.Clock(), m.Filters.Text["runs"] != ""
 	looks := filtered && !r.Reader.filtered // a new filter needs the closed folders now
-	if d := &r.Reader; d.Scanning || r.Loaded && !looks && now.Sub(d.scanned) < max(scanEvery, patience*d.took) {
+	if d := &r.Reader; d.Scanning || r.Loaded && !looks && now.Sub(d.scanned) < max(scanPeriod, rereadFactor*d.scanTook) {
 		return nil
 	}
 	r.Reader.Scanning, r.Reader.scanned, r.Reader.filtered = true, now, filtered
@@ -84,7 +84,7 @@ func (r *Runs) rescan(m *panel.Host) tea.Cmd {
 // StoreScan stores the result of a scan: entries by folder. It removes marks of runs that no longer exist and queues
 // the summaries that are missing.
 func (r *Runs) StoreScan(m *panel.Host, found map[string][]archive.Entry, took time.Duration) tea.Cmd {
-	r.Reader.Scanning, r.Reader.took, r.Loaded, r.err = false, took, true, nil
+	r.Reader.Scanning, r.Reader.scanTook, r.Loaded, r.err = false, took, true, nil
 	r.keepMarked(found)
 	r.Found, r.Stale, r.Reader.todo = found, true, r.Reader.todo[:0]
 	for _, e := range found[""] {
@@ -93,7 +93,7 @@ func (r *Runs) StoreScan(m *panel.Host, found map[string][]archive.Entry, took t
 		}
 	}
 	if n := len(r.Marks); n > 0 { // remove marks of runs that no longer exist
-		r.Marks = slices.DeleteFunc(r.Marks, r.gone)
+		r.Marks = slices.DeleteFunc(r.Marks, r.isGone)
 		r.Overlay.Stale = r.Overlay.Stale || len(r.Marks) < n
 	}
 	for _, list := range found {
@@ -108,16 +108,16 @@ func (r *Runs) StoreScan(m *panel.Host, found map[string][]archive.Entry, took t
 
 // needsSummary reports whether the summary of an entry is missing, or older than its log and due to be read again.
 func (r *Runs) needsSummary(m *panel.Host, e archive.Entry) bool {
-	k := r.known[e.Dir]
+	k := r.summaries[e.Dir]
 	return k == nil || (k.bytes != e.Bytes || e.Folder != "" && !k.when.Equal(e.Written)) &&
-		m.Opt.Clock().Sub(k.at) >= patience*k.took
+		m.Opt.Clock().Sub(k.at) >= rereadFactor*k.took
 }
 
 // outdated reports whether a summary is old enough to be read again. Another process may have renamed or annotated the
 // run meanwhile, which does not change its log.
 func (r *Runs) outdated(m *panel.Host, e archive.Entry) bool {
-	k := r.known[e.Dir]
-	return k != nil && m.Opt.Clock().Sub(k.at) >= max(AgedAfter, patience*k.took)
+	k := r.summaries[e.Dir]
+	return k != nil && m.Opt.Clock().Sub(k.at) >= max(RereadAfter, rereadFactor*k.took)
 }
 
 // sum starts a batch of summaries: first of the entries in view, then of the queue. Without any left it saves the
@@ -127,7 +127,7 @@ func (r *Runs) sum(m *panel.Host) tea.Cmd {
 		return nil
 	}
 	var next []archive.Entry
-	rows := r.Sorted(m)
+	rows := r.SortedRows(m)
 	from := min(r.first, len(rows))
 	for _, x := range rows[from:min(len(rows), from+max(r.height, m.H))] {
 		if r.needsSummary(m, x.Entry) || r.outdated(m, x.Entry) {
@@ -136,7 +136,7 @@ func (r *Runs) sum(m *panel.Host) tea.Cmd {
 	}
 	visible := len(next)
 	for len(next) == 0 && len(r.Reader.todo) > 0 {
-		n := min(len(r.Reader.todo), sumMost)
+		n := min(len(r.Reader.todo), maxBatch)
 		for _, e := range r.Reader.todo[:n] {
 			if r.needsSummary(m, e) {
 				next = append(next, e)
@@ -150,13 +150,13 @@ func (r *Runs) sum(m *panel.Host) tea.Cmd {
 	r.Reader.summing = true
 	lib, clock, began := m.Opt.Library, m.Opt.Clock, time.Now()
 	return m.Job(func() tea.Msg {
-		var read []*known
+		var read []*loadedSummary
 		for i, e := range next {
-			if i > 0 && i >= visible && time.Since(began) > sumFor || m.Ctx.Err() != nil {
+			if i > 0 && i >= visible && time.Since(began) > batchTime || m.Ctx.Err() != nil {
 				break
 			}
 			at := clock()
-			k := &known{Summary: lib.Summary(e), bytes: e.Bytes, when: e.Written, at: at}
+			k := &loadedSummary{Summary: lib.Summary(e), bytes: e.Bytes, when: e.Written, at: at}
 			k.took = clock().Sub(at)
 			k.text = strings.ToLower(strings.Join(append(k.About.Tags, e.Name, k.About.Name, k.About.Note, e.Folder, k.Preset,
 				k.Algorithm, k.Model, k.Data, k.Parent), "\x00"))
@@ -170,17 +170,17 @@ func (r *Runs) sum(m *panel.Host) tea.Cmd {
 // sparkline draws a curve as a string of block characters.
 func sparkline(curve []float64) string {
 	cols := chart.Of(curve)
-	return chart.Sparks(cols, chart.Fit(true, cols))
+	return chart.Sparkline(cols, chart.FitAxis(true, cols))
 }
 
 // storeSummaries stores the summaries of a batch and queues the entries that were left.
-func (r *Runs) storeSummaries(m *panel.Host, read []*known, left []archive.Entry) tea.Cmd {
+func (r *Runs) storeSummaries(m *panel.Host, read []*loadedSummary, left []archive.Entry) tea.Cmd {
 	r.Reader.summing, r.Reader.read = false, r.Reader.read+len(read)
 	for _, k := range read {
-		if old := r.known[k.Dir]; old == nil || old.About.Name != k.About.Name { // charts and the table show names
+		if old := r.summaries[k.Dir]; old == nil || old.About.Name != k.About.Name { // charts and the table show names
 			r.Overlay.Stale = true
 		}
-		r.known[k.Dir] = k
+		r.summaries[k.Dir] = k
 	}
 	r.Reader.todo = slices.Concat(left, r.Reader.todo)
 	if len(read) == 0 {
@@ -215,9 +215,9 @@ func (r *Runs) curves(m *panel.Host) tea.Cmd {
 		}
 		h := r.Overlay.loaded[e.Dir]
 		if h != nil {
-			again, wait := h.bytes != e.Bytes, patience*h.took
+			again, wait := h.bytes != e.Bytes, rereadFactor*h.took
 			if e.Host != "" && h.err != nil { // retry after a failed connection although the log has not grown
-				again, wait = true, max(wait, linkWait)
+				again, wait = true, max(wait, hostRetryWait)
 			}
 			if !again || now.Sub(h.at) < wait {
 				continue
@@ -242,7 +242,7 @@ func (r *Runs) curves(m *panel.Host) tea.Cmd {
 // Filled reports whether all drawn runs have a summary.
 func (r *Runs) Filled() bool {
 	for _, x := range r.rows[min(r.first, len(r.rows)):min(r.first+r.height, len(r.rows))] {
-		if r.known[x.Dir] == nil {
+		if r.summaries[x.Dir] == nil {
 			return false
 		}
 	}

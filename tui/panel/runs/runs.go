@@ -16,11 +16,11 @@ import (
 
 // Runs is the state of the Runs screen: the list of all runs and the overlay of the selected ones.
 type Runs struct {
-	Found  map[string][]archive.Entry // by folder; "" is the top level
-	known  map[string]*known          // summaries by directory
-	Open   map[string]bool            // folders by directory; present once the user or the program set it
-	err    error                      // of the last scan
-	Loaded bool                       // a scan has ended
+	Found     map[string][]archive.Entry // by folder; "" is the top level
+	summaries map[string]*loadedSummary  // summaries by directory
+	Open      map[string]bool            // folders by directory; present once the user or the program set it
+	err       error                      // of the last scan
+	Loaded    bool                       // a scan has ended
 
 	Chosen  string   // directory of the run under the cursor
 	awaited string   // directory of a new branch that no scan has listed yet
@@ -43,8 +43,8 @@ type runRow struct {
 	depth int // 0: top level; 1: below its folder
 }
 
-// known is the summary of a run or folder.
-type known struct {
+// loadedSummary is the summary of a run or folder.
+type loadedSummary struct {
 	archive.Summary
 	text  string        // searched by the filter, in lower case
 	spark string        // sparkline of the loss
@@ -69,7 +69,7 @@ const (
 var Sortings = []string{"live, then last written", "by name", "by test error", "by loss", "by state"}
 
 func New() *Runs {
-	return &Runs{Found: map[string][]archive.Entry{}, known: map[string]*known{}, Open: map[string]bool{},
+	return &Runs{Found: map[string][]archive.Entry{}, summaries: map[string]*loadedSummary{}, Open: map[string]bool{},
 		Overlay: OverlayState{At: -1, Seeds: true, loaded: map[string]*loadedRun{}}}
 }
 
@@ -85,13 +85,13 @@ func Standing(x session.Info) string {
 	case !x.Running && (x.Phase == event.Training || x.Phase == event.Waiting || x.Phase == event.Paused):
 		return "killed"
 	}
-	_, word, _ := panel.Phase(x.Phase)
+	_, word, _ := panel.PhaseStyle(x.Phase)
 	return word
 }
 
 // summary returns the summary of an entry, nil before it was read.
-func (r *Runs) summary(e archive.Entry) *known {
-	k := r.known[e.Dir]
+func (r *Runs) summary(e archive.Entry) *loadedSummary {
+	k := r.summaries[e.Dir]
 	if k != nil {
 		k.Running = e.Running
 	}
@@ -101,7 +101,7 @@ func (r *Runs) summary(e archive.Entry) *known {
 // name returns the display name of a run: the name that the user gave it, else its directory without the date, which
 // commands accept too.
 func (r *Runs) name(e archive.Entry) string {
-	if k := r.known[e.Dir]; k != nil && k.About.Name != "" {
+	if k := r.summaries[e.Dir]; k != nil && k.About.Name != "" {
 		return k.About.Name
 	}
 	if n := len("2006-01-02-"); len(e.Name) > n {
@@ -112,11 +112,11 @@ func (r *Runs) name(e archive.Entry) string {
 	return e.Name
 }
 
-// Sorted returns the rows of the list. Runs of open folders follow their folder. When sorted by time, running runs come
+// SortedRows returns the rows of the list. Runs of open folders follow their folder. When sorted by time, running runs come
 // first: runs of this machine, then those of other machines, even if their folder is closed. Runs of a sweep or study
 // on this machine stay in their folder, which is not scanned while it is closed. The rows are cached until stale is set
 // or the filter changes.
-func (r *Runs) Sorted(m *panel.Host) []runRow {
+func (r *Runs) SortedRows(m *panel.Host) []runRow {
 	want := strings.ToLower(m.Filters.Text["runs"])
 	if !r.Stale && want == r.wanted {
 		return r.rows
@@ -170,7 +170,7 @@ func (r *Runs) order(entries []archive.Entry) []archive.Entry {
 		case byName:
 			return cmp.Compare(strings.ToLower(r.name(a)), strings.ToLower(r.name(b)))
 		case byError:
-			return compareNaNLast(r.tested(a), r.tested(b))
+			return compareNaNLast(r.testMetric(a), r.testMetric(b))
 		case byLoss:
 			return compareNaNLast(r.loss(a), r.loss(b))
 		}
@@ -192,9 +192,9 @@ func compareNaNLast(a, b float64) int {
 	return cmp.Compare(a, b)
 }
 
-// tested returns the test metric of a run with lower as better, NaN if there is none.
-func (r *Runs) tested(e archive.Entry) float64 {
-	if k := r.known[e.Dir]; k != nil && k.Score != nil && k.Score.More {
+// testMetric returns the test metric of a run with lower as better, NaN if there is none.
+func (r *Runs) testMetric(e archive.Entry) float64 {
+	if k := r.summaries[e.Dir]; k != nil && k.Score != nil && k.Score.More {
 		return -k.Score.Value
 	} else if k != nil && k.Score != nil {
 		return k.Score.Value
@@ -203,7 +203,7 @@ func (r *Runs) tested(e archive.Entry) float64 {
 }
 
 func (r *Runs) loss(e archive.Entry) float64 {
-	if k := r.known[e.Dir]; k != nil {
+	if k := r.summaries[e.Dir]; k != nil {
 		return k.Loss
 	}
 	return math.NaN()
@@ -219,18 +219,18 @@ func (r *Runs) rank(e archive.Entry) int {
 	return slices.Index(order, Standing(k.Info))
 }
 
-// at returns the index of the row under the cursor, -1 if there are no rows.
-func (r *Runs) at(m *panel.Host) int {
-	rows := r.Sorted(m)
+// chosenIndex returns the index of the row under the cursor, -1 if there are no rows.
+func (r *Runs) chosenIndex(m *panel.Host) int {
+	rows := r.SortedRows(m)
 	if len(rows) == 0 {
 		return -1
 	}
 	return max(0, slices.IndexFunc(rows, func(x runRow) bool { return x.Dir == r.Chosen }))
 }
 
-// on returns the entry under the cursor; why is a message if there is none, else "".
-func (r *Runs) on(m *panel.Host) (e archive.Entry, why string) {
-	i := r.at(m)
+// chosenEntry returns the entry under the cursor; why is a message if there is none, else "".
+func (r *Runs) chosenEntry(m *panel.Host) (e archive.Entry, why string) {
+	i := r.chosenIndex(m)
 	if i < 0 {
 		return e, "there is no run to choose"
 	}
@@ -238,7 +238,7 @@ func (r *Runs) on(m *panel.Host) (e archive.Entry, why string) {
 }
 
 func (r *Runs) move(m *panel.Host, d int) {
-	if i := r.at(m); i >= 0 {
+	if i := r.chosenIndex(m); i >= 0 {
 		r.choose(r.rows[min(max(0, i+d), len(r.rows)-1)].Dir)
 	}
 }
@@ -270,7 +270,7 @@ func (r *Runs) selectedRuns(m *panel.Host) (out []archive.Entry) {
 	if len(r.Marks) > 0 {
 		return out
 	}
-	if e, why := r.on(m); why == "" && e.Folder == "" {
+	if e, why := r.chosenEntry(m); why == "" && e.Folder == "" {
 		out = append(out, e)
 	}
 	return out

@@ -16,15 +16,15 @@ import (
 // statesPerTick is the number of states by which an episode advances at each tick of the clock, every 500 ms.
 const statesPerTick = 3
 
-// Stage is the state of the panel that plays the last recorded episode of a run in an environment, in a loop.
-type Stage struct {
+// EpisodePlayer is the state of the panel that plays the last recorded episode of a run in an environment, in a loop.
+type EpisodePlayer struct {
 	open  bool
 	frame int
 }
 
-func (s *Stage) Panel() panel.Panel {
+func (s *EpisodePlayer) Panel() panel.Panel {
 	return panel.Panel{
-		Id:    panel.Episode,
+		ID:    panel.Episode,
 		Group: "what the policy does (w on Live)",
 		Keys:  []panel.Binding{{Keys: []string{"w"}, Title: "back to the run", Do: s.show}},
 		Title: s.title,
@@ -35,7 +35,7 @@ func (s *Stage) Panel() panel.Panel {
 			s.open = false
 			return open
 		},
-		Reset: func() { *s = Stage{} },
+		Reset: func() { *s = EpisodePlayer{} },
 		Poll: func(*panel.Host) tea.Cmd {
 			s.frame += statesPerTick
 			return nil
@@ -44,7 +44,7 @@ func (s *Stage) Panel() panel.Panel {
 }
 
 // show toggles between this panel and those of the run.
-func (s *Stage) show(m *panel.Host) tea.Cmd {
+func (s *EpisodePlayer) show(m *panel.Host) tea.Cmd {
 	s.open = !s.open
 	if m.Focus = panel.Loss; s.open {
 		m.Focus = panel.Episode
@@ -52,16 +52,16 @@ func (s *Stage) show(m *panel.Host) tea.Cmd {
 	return nil
 }
 
-func (s *Stage) title(m *panel.Host) (string, string) {
+func (s *EpisodePlayer) title(m *panel.Host) (string, string) {
 	e := m.Shown.Evaluation
 	if e == nil || e.Episode == nil {
 		return "episode", ""
 	}
 	return fmt.Sprintf("episode %d of %s  return %s", e.Episode.Seed, m.Shown.Config.Environment(), textfmt.Number(e.Episode.Return)),
-		fmt.Sprintf("%d steps · round %s", e.Episode.Steps, textfmt.Round(e.Round))
+		fmt.Sprintf("%d steps · round %s", e.Episode.Steps, textfmt.Grouped(e.Round))
 }
 
-func (s *Stage) draw(m *panel.Host, g *cell.Grid, r cell.Rect) {
+func (s *EpisodePlayer) draw(m *panel.Host, g *cell.Grid, r cell.Rect) {
 	e := m.Shown.Evaluation
 	if e == nil || e.Episode == nil || len(e.Episode.States) == 0 {
 		panel.Explain(g, r, "no episode yet: each test records one of the policy")
@@ -75,14 +75,14 @@ func (s *Stage) draw(m *panel.Host, g *cell.Grid, r cell.Rect) {
 		state[i] = float64(x)
 	}
 	sketch := chart.NewSketch(r.W, r.H)
-	if draw := Pictures[m.Shown.Config.Environment()]; draw != nil {
+	if draw := EnvironmentDrawings[m.Shown.Config.Environment()]; draw != nil {
 		draw(sketch, state)
 	}
 	sketch.Draw(g, r, m.Opt.ASCII)
 }
 
-// Pictures draws a state of each environment.
-var Pictures = map[string]func(*chart.Sketch, [event.EpisodeWidth]float64){
+// EnvironmentDrawings draws a state of each environment.
+var EnvironmentDrawings = map[string]func(*chart.Sketch, [event.EpisodeWidth]float64){
 	"cartpole":    drawCartpole,
 	"pendulum":    drawPendulum,
 	"acrobot":     drawAcrobot,

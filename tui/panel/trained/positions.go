@@ -16,19 +16,19 @@ import (
 	"brood/tui/textfmt"
 )
 
-// places is the state of the panels that replace the Population screen to show the positions of the members: the last
+// positions is the state of the panels that replace the Population screen to show the positions of the members: the last
 // measurement and the pending one. A measurement starts only on request: it takes processor time from a run on this
 // machine.
-type places struct {
+type positions struct {
 	open bool
-	panel.Inquiry[geometry.Geometry]
+	panel.Query[geometry.Geometry]
 }
 
-func NewPlaces() *places {
-	return &places{Inquiry: panel.Inquiry[geometry.Geometry]{Name: "measurement"}}
+func NewPositions() *positions {
+	return &positions{Query: panel.Query[geometry.Geometry]{Name: "measurement"}}
 }
 
-func (p *places) Panels() []panel.Panel {
+func (p *positions) Panels() []panel.Panel {
 	const group = "where members stand (w on Population)"
 	keys := []panel.Binding{
 		{Keys: []string{"w"}, Title: "back to the population", Do: p.Show},
@@ -41,10 +41,10 @@ func (p *places) Panels() []panel.Panel {
 	}
 	of := func(id panel.ID, title func(m *panel.Host) string, draw func(m *panel.Host, g *cell.Grid, r cell.Rect)) panel.Panel {
 		return panel.Panel{
-			Id: id, Group: group, Keys: keys, Hints: hints, Back: p.back, Export: p.rows,
+			ID: id, Group: group, Keys: keys, Hints: hints, Back: p.back, Export: p.rows,
 			Title: func(m *panel.Host) (string, string) { return title(m), p.note() },
 			Draw: func(m *panel.Host, g *cell.Grid, r cell.Rect) {
-				if p.Got == nil {
+				if p.Result == nil {
 					panel.Explain(g, r, p.missing(m))
 					return
 				}
@@ -59,25 +59,25 @@ func (p *places) Panels() []panel.Panel {
 		return "overlap  cosine between members"
 	}, func(m *panel.Host, g *cell.Grid, r cell.Rect) {
 		if p.candidates(m) {
-			drawSlopes(g, r, p.Got)
+			drawSlopes(g, r, p.Result)
 			return
 		}
-		drawOverlaps(g, r, p.Got, m.Member)
+		drawOverlaps(g, r, p.Result, m.Member)
 	})
 	overlap.Reset = p.reset
-	between := of(panel.Between, func(*panel.Host) string {
-		if p.Got == nil || len(p.Got.Line) < 2 {
+	between := of(panel.LossLine, func(*panel.Host) string {
+		if p.Result == nil || len(p.Result.Line) < 2 {
 			return "loss between two members"
 		}
-		return lineTitle(p.Got)
-	}, func(m *panel.Host, g *cell.Grid, r cell.Rect) { drawBetween(g, r, p.Got, m.Opt.ASCII) })
+		return lineTitle(p.Result)
+	}, func(m *panel.Host, g *cell.Grid, r cell.Rect) { drawBetween(g, r, p.Result, m.Opt.ASCII) })
 	spread := of(panel.Spread, func(*panel.Host) string { return "spread  distance from the centre" },
-		func(m *panel.Host, g *cell.Grid, r cell.Rect) { drawSpreads(g, r, p.Got, m.Member) })
+		func(m *panel.Host, g *cell.Grid, r cell.Rect) { drawSpreads(g, r, p.Result, m.Member) })
 	return []panel.Panel{overlap, between, spread}
 }
 
 // Show toggles between these panels and those of the population.
-func (p *places) Show(m *panel.Host) tea.Cmd {
+func (p *positions) Show(m *panel.Host) tea.Cmd {
 	p.open = !p.open
 	if m.Focus = panel.Distribution; p.open {
 		m.Focus = panel.Overlap
@@ -86,40 +86,40 @@ func (p *places) Show(m *panel.Host) tea.Cmd {
 }
 
 // Place lays out the Population screen.
-func (p *places) Place(m *panel.Host, b cell.Rect) []panel.Placement {
+func (p *positions) Place(m *panel.Host, b cell.Rect) []panel.Placement {
 	switch {
 	case !p.open:
 		return live.PlacePopulation(m, b)
-	case p.candidates(m), p.Got == nil: // all three panels would show the same request to measure
-		return []panel.Placement{{Panel: panel.Overlap, At: b}}
+	case p.candidates(m), p.Result == nil: // all three panels would show the same request to measure
+		return []panel.Placement{{Panel: panel.Overlap, Area: b}}
 	}
 	if b.W < panel.FullW {
 		top, low := b.Top((b.H + 1) / 2)
 		left, right := low.Left(low.W / 2)
-		return []panel.Placement{{Panel: panel.Overlap, At: top}, {Panel: panel.Between, At: left}, {Panel: panel.Spread, At: right}}
+		return []panel.Placement{{Panel: panel.Overlap, Area: top}, {Panel: panel.LossLine, Area: left}, {Panel: panel.Spread, Area: right}}
 	}
 	left, right := b.Left(b.W / 2)
 	top, low := right.Top((right.H + 1) / 2)
-	return []panel.Placement{{Panel: panel.Overlap, At: left}, {Panel: panel.Between, At: top}, {Panel: panel.Spread, At: low}}
+	return []panel.Placement{{Panel: panel.Overlap, Area: left}, {Panel: panel.LossLine, Area: top}, {Panel: panel.Spread, Area: low}}
 }
 
-func (p *places) reset() {
-	p.Forget()
+func (p *positions) reset() {
+	p.Reset()
 	p.open = false
 }
 
 // candidates reports whether the members are candidates of one model, without positions: the panels then show the
 // quality of their gradient estimate.
-func (p *places) candidates(m *panel.Host) bool {
-	if p.Got != nil || m.Alg == nil {
-		return p.Got != nil && len(p.Got.Slopes) > 0
+func (p *positions) candidates(m *panel.Host) bool {
+	if p.Result != nil || m.Alg == nil {
+		return p.Result != nil && len(p.Result.Slopes) > 0
 	}
 	_, estimates := m.Alg.Program.(evolution.Estimator)
 	return estimates
 }
 
 // subject returns what is measured, for texts.
-func (p *places) subject(m *panel.Host) string {
+func (p *positions) subject(m *panel.Host) string {
 	if p.candidates(m) {
 		return "how well a generation estimates the gradient"
 	}
@@ -127,22 +127,22 @@ func (p *places) subject(m *panel.Host) string {
 }
 
 // note returns the round of the measurement, and the progress of the pending one.
-func (p *places) note() string {
+func (p *positions) note() string {
 	switch {
-	case p.Now != nil && p.Now.Done.Load() > 0:
-		return "executing round " + textfmt.Round(p.Now.Done.Load())
-	case p.Now != nil:
+	case p.Pending != nil && p.Pending.Done.Load() > 0:
+		return "executing round " + textfmt.Grouped(p.Pending.Done.Load())
+	case p.Pending != nil:
 		return "measuring"
-	case p.Got != nil:
-		return "round " + textfmt.Round(p.Got.Round)
+	case p.Result != nil:
+		return "round " + textfmt.Grouped(p.Result.Round)
 	}
 	return ""
 }
 
 // missing returns why there is nothing to show.
-func (p *places) missing(m *panel.Host) string {
+func (p *positions) missing(m *panel.Host) string {
 	switch {
-	case p.Now != nil:
+	case p.Pending != nil:
 		return "measuring " + p.subject(m) + "; esc cancels"
 	case p.Err != nil:
 		return p.Err.Error()
@@ -155,20 +155,20 @@ func (p *places) missing(m *panel.Host) string {
 }
 
 // whyNot returns why nothing can be measured; "" if it can.
-func (p *places) whyNot(m *panel.Host) string {
+func (p *positions) whyNot(m *panel.Host) string {
 	_, able := m.Opt.Library.(Geometer)
 	switch {
 	case m.Opt.Source == nil:
-		return panel.NoRun
+		return panel.NoRunText
 	case !able || m.Opt.Session == "":
 		return "the session of this run is not on this machine: `brood geometry` measures it where it is"
-	case p.Now != nil:
+	case p.Pending != nil:
 		return "it is being measured: esc cancels"
 	}
 	return ""
 }
 
-func (p *places) measure(m *panel.Host) tea.Cmd {
+func (p *positions) measure(m *panel.Host) tea.Cmd {
 	if m.Replay != nil {
 		m.Replay.Pause(true)
 	}
@@ -176,46 +176,46 @@ func (p *places) measure(m *panel.Host) tea.Cmd {
 }
 
 // at returns the round of the cursor; 0 without one.
-func (p *places) at(m *panel.Host) uint64 {
+func (p *positions) at(m *panel.Host) uint64 {
 	if m.Cursor.On || m.Replay != nil {
-		return m.Here()
+		return m.ForkRound()
 	}
 	return 0
 }
 
 // line measures the line from the focused member to the one furthest from it, after the round that is shown.
-func (p *places) line(m *panel.Host) tea.Cmd {
+func (p *positions) line(m *panel.Host) tea.Cmd {
 	switch {
-	case p.Got == nil:
+	case p.Result == nil:
 		return p.measure(m)
 	case p.candidates(m):
 		m.Say(cell.Warn, "candidates of one model have no line between them")
 		return nil
 	}
-	i := slices.Index(p.Got.Members, m.Member)
-	if i < 0 || len(p.Got.Members) < 2 {
+	i := slices.Index(p.Result.Members, m.Member)
+	if i < 0 || len(p.Result.Members) < 2 {
 		m.Say(cell.Warn, fmt.Sprintf("m%d is not among the members that were measured: choose another by [ and ]", m.Member))
 		return nil
 	}
 	far := 0
-	for j := range p.Got.Members {
-		if p.Got.Distance[i][j] > p.Got.Distance[i][far] || far == i {
+	for j := range p.Result.Members {
+		if p.Result.Distance[i][j] > p.Result.Distance[i][far] || far == i {
 			far = j
 		}
 	}
-	return p.ask(m, geometry.Wanted{At: p.Got.Round, Pair: true, From: m.Member, To: p.Got.Members[far]})
+	return p.ask(m, geometry.Wanted{At: p.Result.Round, Pair: true, From: m.Member, To: p.Result.Members[far]})
 }
 
-func (p *places) ask(m *panel.Host, want geometry.Wanted) tea.Cmd {
+func (p *positions) ask(m *panel.Host, want geometry.Wanted) tea.Cmd {
 	lib, dir := m.Opt.Library.(Geometer), m.Opt.Session
-	return p.Begin(m, func(ctx context.Context, recomputed func(uint64)) (*geometry.Geometry, error) {
+	return p.Start(m, func(ctx context.Context, recomputed func(uint64)) (*geometry.Geometry, error) {
 		return lib.Geometry(ctx, dir, want, recomputed)
 	})
 }
 
 // back cancels a pending measurement; without one it returns to the population.
-func (p *places) back(m *panel.Host) bool {
-	if p.GiveUp(m) {
+func (p *positions) back(m *panel.Host) bool {
+	if p.Cancel(m) {
 		return true
 	}
 	if p.open {
@@ -226,8 +226,8 @@ func (p *places) back(m *panel.Host) bool {
 }
 
 // rows returns the pairs of members, then the line, for an export.
-func (p *places) rows(*panel.Host) func(*view.View) panel.Rows {
-	x := p.Got
+func (p *positions) rows(*panel.Host) func(*view.View) panel.Rows {
+	x := p.Result
 	return func(*view.View) (out panel.Rows) {
 		if x == nil {
 			return nil

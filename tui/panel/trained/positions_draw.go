@@ -30,14 +30,14 @@ type Geometer interface {
 func drawOverlaps(g *cell.Grid, r cell.Rect, x *geometry.Geometry, focus engine.Member) {
 	least, _, most, ok := x.Overlaps()
 	if !ok {
-		panel.Explain(g, r, fmt.Sprintf("there is one member in round %s: an overlap is of two", textfmt.Round(x.Round)))
+		panel.Explain(g, r, fmt.Sprintf("there is one member in round %s: an overlap is of two", textfmt.Grouped(x.Round)))
 		return
 	}
 	body, legend := r.Top(r.H - 1)
 	n := len(x.Members)
 	pairs := overlapQuarters(x, 1)
 	digits := overlapDigits(min(pairs[0], pairs[2]), max(most, pairs[2]))
-	label := cell.Width(panel.BlockName(x.Members[max(0, n-(n+body.H-1)/max(1, body.H)):])) + 3
+	label := cell.Width(panel.MemberRange(x.Members[max(0, n-(n+body.H-1)/max(1, body.H)):])) + 3
 	figure := digits + 4 // with the shade
 	figures := label+figure*n <= body.W && n+1 <= body.H
 	wide, rows := 1, max(1, min(body.H-1, body.W-label-1))
@@ -71,7 +71,7 @@ func drawOverlaps(g *cell.Grid, r cell.Rect, x *geometry.Geometry, focus engine.
 		if figures {
 			at++
 		}
-		g.Text(body.X+1, at, label-1, role, panel.BlockName(block))
+		g.Text(body.X+1, at, label-1, role, panel.MemberRange(block))
 		for j, col := 0, body.X+label; j < n; j, col = j+each, col+wide {
 			v, ok := meanOverlap(x, i, j, each)
 			if !ok {
@@ -214,7 +214,7 @@ func drawBetween(g *cell.Grid, r cell.Rect, x *geometry.Geometry, ascii bool) {
 			Style:   chart.Dots,
 			Glyph:   '.',
 		}, {Columns: curve, Role: cell.Centre, Style: chart.Line, Glyph: '*'}},
-		From: 0, To: 101, Axis: chart.Fit(false, curve, even), ASCII: ascii,
+		From: 0, To: 101, Axis: chart.FitAxis(false, curve, even), ASCII: ascii,
 		Label: func(n, _ uint64) string {
 			switch n {
 			case 0:
@@ -276,7 +276,7 @@ func drawSpreads(g *cell.Grid, r cell.Rect, x *geometry.Geometry, focus engine.M
 			chart.Bar(g, r.X+29, y, w, x.Spread[i]/top, bar)
 		}
 	}
-	panel.TableMore(g, r, r.X+r.W-1, first, n, len(x.Members))
+	panel.DrawTableMore(g, r, r.X+r.W-1, first, n, len(x.Members))
 }
 
 // drawSlopes replaces the distances for candidates of one model: it draws the cosine of their estimate and the
@@ -334,12 +334,12 @@ func drawSlopes(g *cell.Grid, r cell.Rect, x *geometry.Geometry) {
 		y++
 	}
 	text(cell.Faint, fmt.Sprintf("%d independent directions among %s parameters, drawn alike in all, give at most √(n/(n+M)) where the loss is a slope. Surrogate gradients and unequal deviations add to it; curvature, noise of the results and their ranks take from it.",
-		x.Slopes[0].Directions, textfmt.Round(uint64(x.Params))))
+		x.Slopes[0].Directions, textfmt.Grouped(uint64(x.Params))))
 }
 
 // GeometryText renders all of it as text, with lines of at most width cells.
 func GeometryText(x *geometry.Geometry, width int, ascii bool) string {
-	head := fmt.Sprintf("%s, %s after round %s: %s", x.Session, x.Algorithm, textfmt.Round(x.Round), textfmt.Count(x.Population, "member"))
+	head := fmt.Sprintf("%s, %s after round %s: %s", x.Session, x.Algorithm, textfmt.Grouped(x.Round), textfmt.Count(x.Population, "member"))
 	if len(x.Slopes) == 0 && len(x.Members) < x.Population {
 		head += fmt.Sprintf(", of which %d are compared", len(x.Members))
 	}

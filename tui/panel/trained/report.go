@@ -16,17 +16,17 @@ import (
 	"brood/tui/textfmt"
 )
 
-// exam is the state of the panels that replace the Live screen to show the errors of the model on the test set: the
+// testReport is the state of the panels that replace the Live screen to show the errors of the model on the test set: the
 // last report and the pending one. An evaluation starts only on request: it takes processor time from a run on this
 // machine.
-type exam struct {
+type testReport struct {
 	open bool
-	panel.Inquiry[Examined]
+	panel.Query[Examined]
 }
 
-func NewExam() *exam { return &exam{Inquiry: panel.Inquiry[Examined]{Name: "question"}} }
+func NewTestReport() *testReport { return &testReport{Query: panel.Query[Examined]{Name: "question"}} }
 
-func (e *exam) Panels() []panel.Panel {
+func (e *testReport) Panels() []panel.Panel {
 	const group = "what the model gets wrong (w on Live)"
 	keys := []panel.Binding{
 		{Keys: []string{"w"}, Title: "back to the run", Do: e.show},
@@ -34,22 +34,22 @@ func (e *exam) Panels() []panel.Panel {
 	}
 	of := func(id panel.ID, title func() string, draw func(g *cell.Grid, r cell.Rect, x *report.Report)) panel.Panel {
 		return panel.Panel{
-			Id: id, Group: group, Keys: keys, Back: e.back, Export: e.rows,
+			ID: id, Group: group, Keys: keys, Back: e.back, Export: e.rows,
 			Hints: func(*panel.Host) [][2]string {
 				return [][2]string{{"enter", "ask it"}, {"w", "back"}, {"←→", "round"}, {"E", "export"}}
 			},
 			Title: func(*panel.Host) (string, string) { return title(), e.note() },
 			Draw: func(m *panel.Host, g *cell.Grid, r cell.Rect) {
-				if e.Got == nil || e.Got.Report == nil {
+				if e.Result == nil || e.Result.Report == nil {
 					panel.Explain(g, r, e.missing(m))
 					return
 				}
-				draw(g, r, e.Got.Report)
+				draw(g, r, e.Result.Report)
 			},
 		}
 	}
 	classes := of(panel.Classes, func() string {
-		if e.Got != nil && e.Got.Report != nil && e.Got.Report.Outputs != nil {
+		if e.Result != nil && e.Result.Report != nil && e.Result.Report.Outputs != nil {
 			return "test set  by output"
 		}
 		return "test set  by class"
@@ -63,7 +63,7 @@ func (e *exam) Panels() []panel.Panel {
 }
 
 // show toggles between these panels and those of the run.
-func (e *exam) show(m *panel.Host) tea.Cmd {
+func (e *testReport) show(m *panel.Host) tea.Cmd {
 	e.open = !e.open
 	if m.Focus = panel.Loss; e.open {
 		m.Focus = panel.Classes
@@ -72,48 +72,48 @@ func (e *exam) show(m *panel.Host) tea.Cmd {
 }
 
 // place lays out the Live screen.
-func (e *exam) place(m *panel.Host, b cell.Rect) []panel.Placement {
+func (e *testReport) place(m *panel.Host, b cell.Rect) []panel.Placement {
 	switch {
 	case !e.open:
 		return live.PlaceLive(m, b)
-	case e.Got == nil || e.Got.Report == nil || e.Got.Report.Outputs != nil:
-		return []panel.Placement{{Panel: panel.Classes, At: b}}
-	case e.Got.Report.Several != nil:
+	case e.Result == nil || e.Result.Report == nil || e.Result.Report.Outputs != nil:
+		return []panel.Placement{{Panel: panel.Classes, Area: b}}
+	case e.Result.Report.Several != nil:
 		top, low := b.Top((b.H + 1) / 2)
-		return []panel.Placement{{Panel: panel.Classes, At: top}, {Panel: panel.Calibration, At: low}}
+		return []panel.Placement{{Panel: panel.Classes, Area: top}, {Panel: panel.Calibration, Area: low}}
 	}
 	top, low := b.Top((b.H + 1) / 2)
 	left, right := low.Left(low.W / 2)
-	return []panel.Placement{{Panel: panel.Confusion, At: top}, {Panel: panel.Classes, At: left}, {Panel: panel.Calibration, At: right}}
+	return []panel.Placement{{Panel: panel.Confusion, Area: top}, {Panel: panel.Classes, Area: left}, {Panel: panel.Calibration, Area: right}}
 }
 
-func (e *exam) reset() {
-	e.Forget()
+func (e *testReport) reset() {
+	e.Reset()
 	e.open = false
 }
 
 // note returns the round of the report, and the progress of the pending one.
-func (e *exam) note() string {
+func (e *testReport) note() string {
 	switch {
-	case e.Now != nil && e.Now.Done.Load() > 0:
-		return "executing round " + textfmt.Round(e.Now.Done.Load())
-	case e.Now != nil:
+	case e.Pending != nil && e.Pending.Done.Load() > 0:
+		return "executing round " + textfmt.Grouped(e.Pending.Done.Load())
+	case e.Pending != nil:
 		return "asking"
-	case e.Got != nil:
-		return "round " + textfmt.Round(e.Got.Round)
+	case e.Result != nil:
+		return "round " + textfmt.Grouped(e.Result.Round)
 	}
 	return ""
 }
 
 // missing returns why there is nothing to show.
-func (e *exam) missing(m *panel.Host) string {
+func (e *testReport) missing(m *panel.Host) string {
 	switch {
-	case e.Now != nil:
+	case e.Pending != nil:
 		return "asking the model about every test sample; esc cancels"
 	case e.Err != nil:
 		return e.Err.Error()
-	case e.Got != nil:
-		return fmt.Sprintf("after round %s the model's results are not finite", textfmt.Round(e.Got.Round))
+	case e.Result != nil:
+		return fmt.Sprintf("after round %s the model's results are not finite", textfmt.Grouped(e.Result.Round))
 	}
 	if why := e.whyNot(m); why != "" {
 		return why
@@ -122,41 +122,41 @@ func (e *exam) missing(m *panel.Host) string {
 }
 
 // whyNot returns why the test set cannot be evaluated; "" if it can.
-func (e *exam) whyNot(m *panel.Host) string {
+func (e *testReport) whyNot(m *panel.Host) string {
 	_, able := m.Opt.Library.(Examiner)
 	switch {
 	case m.Opt.Source == nil:
-		return panel.NoRun
+		return panel.NoRunText
 	case !able || m.Opt.Session == "":
 		return "the session of this run is not on this machine: `brood eval` asks it where it is"
 	case m.Shown.Config == nil || m.Shown.Config.Data == "" || m.Shown.Config.Maximises():
 		return "this run has no test set: it trains no model on data"
-	case e.Now != nil:
+	case e.Pending != nil:
 		return "it is being asked: esc cancels"
 	}
 	return ""
 }
 
-func (e *exam) ask(m *panel.Host) tea.Cmd {
+func (e *testReport) ask(m *panel.Host) tea.Cmd {
 	at := uint64(0)
 	if m.Replay != nil {
 		m.Replay.Pause(true)
 	}
 	if m.Cursor.On || m.Replay != nil {
-		if at = m.Here(); at == 0 {
+		if at = m.ForkRound(); at == 0 {
 			m.Say(cell.Warn, "nothing is trained before the first round: go to a later one")
 			return nil
 		}
 	}
 	lib, dir := m.Opt.Library.(Examiner), m.Opt.Session
-	return e.Begin(m, func(ctx context.Context, recomputed func(uint64)) (*Examined, error) {
+	return e.Start(m, func(ctx context.Context, recomputed func(uint64)) (*Examined, error) {
 		return lib.Examine(ctx, dir, at, recomputed)
 	})
 }
 
 // back cancels a pending evaluation; without one it returns to the run.
-func (e *exam) back(m *panel.Host) bool {
-	if e.GiveUp(m) {
+func (e *testReport) back(m *panel.Host) bool {
+	if e.Cancel(m) {
 		return true
 	}
 	if e.open {
@@ -168,8 +168,8 @@ func (e *exam) back(m *panel.Host) bool {
 
 // rows returns for an export the classes, then the confusions, then the calibration bins; for a regression the
 // outputs.
-func (e *exam) rows(*panel.Host) func(*view.View) panel.Rows {
-	x := e.Got
+func (e *testReport) rows(*panel.Host) func(*view.View) panel.Rows {
+	x := e.Result
 	return func(*view.View) (out panel.Rows) {
 		if x == nil || x.Report == nil {
 			return nil
@@ -202,7 +202,7 @@ func (e *exam) rows(*panel.Host) func(*view.View) panel.Rows {
 
 // InsteadOfLive returns what replaces the panels of the Live screen: for an environment the last episode, otherwise
 // the errors of the model.
-func InsteadOfLive(exam *exam, stage *Stage) panel.Instead {
+func InsteadOfLive(exam *testReport, stage *EpisodePlayer) panel.Instead {
 	return panel.Instead{
 		Show: func(m *panel.Host) tea.Cmd {
 			if m.Shown.Config.Environment() != "" {
@@ -212,7 +212,7 @@ func InsteadOfLive(exam *exam, stage *Stage) panel.Instead {
 		},
 		Place: func(m *panel.Host, b cell.Rect) []panel.Placement {
 			if stage.open {
-				return []panel.Placement{{Panel: panel.Episode, At: b}}
+				return []panel.Placement{{Panel: panel.Episode, Area: b}}
 			}
 			return exam.place(m, b)
 		},

@@ -7,15 +7,15 @@ import (
 	"brood/tui/textfmt"
 )
 
-// Ask asks for a line of text.
-type Ask struct {
-	Line
+// TextDialog asks for a line of text.
+type TextDialog struct {
+	TextInput
 	Title, About string
 	Do           func(m *Host, text string) (tea.Cmd, error)
 	Err          string
 }
 
-func (e *Ask) Key(m *Host, name, text string) tea.Cmd {
+func (e *TextDialog) Key(m *Host, name, text string) tea.Cmd {
 	e.Err = ""
 	switch name {
 	case "esc":
@@ -28,23 +28,23 @@ func (e *Ask) Key(m *Host, name, text string) tea.Cmd {
 		}
 		return cmd
 	default:
-		e.Line.Key(name, text)
+		e.TextInput.Key(name, text)
 	}
 	return nil
 }
 
-func (e *Ask) Point(*Host, cell.Rect, int, int) tea.Cmd { return nil }
+func (e *TextDialog) Point(*Host, cell.Rect, int, int) tea.Cmd { return nil }
 
-func (e *Ask) Draw(m *Host, g *cell.Grid) cell.Rect {
+func (e *TextDialog) Draw(m *Host, g *cell.Grid) cell.Rect {
 	w := min(g.W, 64)
 	about := textfmt.Wrap(e.About, w-4)
 	if e.Err != "" {
 		about = textfmt.Wrap(e.Err, w-4)
 	}
 	in := Dialog(g, w, min(g.H, len(about)+5), e.Title, "enter keeps, esc leaves")
-	from := min(max(0, e.At-max(1, in.W-4)), len(e.Runes))
+	from := min(max(0, e.Cursor-max(1, in.W-4)), len(e.Runes))
 	g.Text(in.X+1, in.Y, in.W-2, cell.Plain, string(e.Runes[from:]))
-	x := in.X + 1 + e.At - from
+	x := in.X + 1 + e.Cursor - from
 	c := g.At(x, in.Y)
 	if g.Set(x, in.Y, c.R, cell.Chosen); m.Opt.NoColor && c.R == ' ' {
 		g.Set(x, in.Y, '_', cell.Chosen)
