@@ -26,22 +26,24 @@ func (m *model) freeze() tea.Cmd {
 	if m.Frozen() {
 		m.Shown = m.Live
 		m.refresh()
-		m.Say(cell.Plain, "the display moves again")
+		m.Say(cell.Plain, "the display follows the run again")
 		return nil
 	}
 	m.Shown = m.Live.Clone()
-	m.Say(cell.Plain, "frozen at round "+textfmt.Grouped(m.Shown.Progress.Rounds)+": training goes on, f to follow it again")
+	m.Say(cell.Plain,
+		"frozen at round "+textfmt.Grouped(m.Shown.Progress.Rounds)+": training continues, f follows it again")
 	return nil
 }
 
-// expand gives the focused panel the whole screen, or takes that back.
+// expand toggles whether the focused panel fills the screen.
 func (m *model) expand() tea.Cmd {
 	m.Expanded = !m.Expanded
 	m.moveFocus(0)
 	return nil
 }
 
-// back closes whatever is open, one thing at a time.
+// back closes or resets one thing: in order a pending fork, the filter, the state of the panel, the cursor, the
+// expanded panel, the knob rail, the message, the screen.
 func (m *model) back() tea.Cmd {
 	switch {
 	case m.branching != nil:
@@ -64,12 +66,13 @@ func (m *model) back() tea.Cmd {
 	return nil
 }
 
+// OpenScreen opens the screen with index i.
 func (m *model) OpenScreen(i int) tea.Cmd {
 	if m.Opt.Source == nil && i != m.HomeScreen() {
 		m.Say(cell.Warn, panel.NoRunText)
 		return nil
 	}
-	if m.Replay != nil && i == m.HomeScreen() { // nobody sees it play on
+	if m.Replay != nil && i == m.HomeScreen() { // the list hides the recording
 		m.Replay.Pause(true)
 	}
 	m.screen, m.Expanded, m.railOpen = i, false, false
@@ -77,7 +80,7 @@ func (m *model) OpenScreen(i int) tea.Cmd {
 	return m.pollPanels()
 }
 
-// openInstead opens what takes the place of a screen's panels.
+// openInstead opens what replaces the panels of a screen.
 func (m *model) openInstead(i int) tea.Cmd {
 	open := m.OpenScreen(i)
 	if m.screen != i {
@@ -91,7 +94,7 @@ func (m *model) openInstead(i int) tea.Cmd {
 	return tea.Batch(open, m.pollPanels())
 }
 
-// digit opens the screen of a digit.
+// digit opens the screen with this digit.
 func (m *model) digit(n int) tea.Cmd {
 	var all []string
 	for i, s := range m.screens() {
@@ -104,7 +107,7 @@ func (m *model) digit(n int) tea.Cmd {
 	return nil
 }
 
-// moveFocus goes d panels on among those that have a place; where one has it all, among those of the screen.
+// moveFocus moves the focus by d panels among the placed ones; if one panel fills the screen, among all of the screen.
 func (m *model) moveFocus(d int) {
 	m.PlacePanels()
 	if len(m.Placed) == 0 {
@@ -124,7 +127,7 @@ func (m *model) moveFocus(d int) {
 	m.railOpen = m.railOpen && m.Focus == panel.Knobs
 }
 
-// toggleRail puts the focus on the knobs, opening the drawer where the rail has no place.
+// toggleRail focuses the knob rail, and opens it above the panels if the layout has no place for it.
 func (m *model) toggleRail() tea.Cmd {
 	if m.Focus == panel.Knobs && m.railOpen {
 		m.railOpen = false
@@ -148,17 +151,18 @@ func (m *model) moveMember(d int) {
 func (m *model) bestMember() {
 	s := m.TraitSeries()
 	if s == nil || len(m.Ranking(s)) == 0 {
-		m.Say(cell.Warn, "nothing was measured of members yet")
+		m.Say(cell.Warn, "no series of members is measured yet")
 		return
 	}
 	m.Member = m.Ranking(s)[0].Member
 	m.Say(cell.Plain, fmt.Sprintf("m%d is first by %s, %s", m.Member, s.Name, live.RankingOrder(s)))
 }
 
-// copyNumbers puts a line of text on the clipboard of the terminal, over SSH as well.
+// copyNumbers copies a line of text to the clipboard of the terminal, which also works over SSH.
 func (m *model) copyNumbers() tea.Cmd {
 	v := m.Shown
-	s := []string{m.title(), "round " + textfmt.Grouped(v.Progress.Rounds), fmt.Sprintf("epoch %.2f", v.Progress.Epochs)}
+	s := []string{m.title(), "round " + textfmt.Grouped(v.Progress.Rounds),
+		fmt.Sprintf("epoch %.2f", v.Progress.Epochs)}
 	if x, ok := v.Find(view.CentreLoss).Last(view.Whole); ok && v.Fresh(v.Find(view.CentreLoss)) {
 		s = append(s, "centre loss "+textfmt.Number(x))
 	}
@@ -173,7 +177,7 @@ func (m *model) copyNumbers() tea.Cmd {
 	return tea.SetClipboard(strings.Join(s, "\t"))
 }
 
-// movesCursor says whether the arrows move the cursor: elsewhere they have other work.
+// movesCursor reports whether the arrow keys move the cursor of the charts.
 func (m *model) movesCursor() bool {
 	return m.Replay == nil && m.screens()[m.screen].Charts && !m.KnobsFocused()
 }

@@ -24,14 +24,15 @@ func TestAlertsScreen(t *testing.T) {
 	raise(event.LevelWarning, event.AlertStall, "none is finished")
 	raise(event.LevelInfo, event.AlertCordon, "worker 1 gets no members")
 	d.press("8")
-	d.shows("8 Alerts!2", "3, of which 2 due", "watched for", "a round takes 8 times")
+	d.shows("8 Alerts!2", "3 alerts, 2 unacknowledged", "alert rules", "a round takes 8 times")
 	d.hides("worker 1 gets")
 	states := func() string {
 		var out []string
 		for line := range strings.SplitSeq(d.screenText(), "\n") {
 			line = string([]rune(line)[:min(70, len([]rune(line)))]) // the table
 			for _, kind := range []string{"collapse  ", "slow  ", "stall  "} {
-				if f := strings.Fields(line); strings.Contains(line, "!") && strings.Contains(line, kind) && len(f) > 5 {
+				if f := strings.Fields(line); strings.Contains(line, "!") && strings.Contains(line, kind) &&
+					len(f) > 5 {
 					i := len(strings.Fields(line[:strings.Index(line, kind)]))
 					out = append(out, strings.TrimSpace(kind)+" "+f[i-1])
 				}
@@ -39,11 +40,11 @@ func TestAlertsScreen(t *testing.T) {
 		}
 		return strings.Join(out, ", ")
 	}
-	if got := states(); got != "stall due, slow due, collapse seen" {
+	if got := states(); got != "stall open, slow open, collapse acked" {
 		t.Errorf("the table says %q:\n%s", got, d.screenText())
 	}
 	raise(event.LevelInfo, event.AlertSlow, "a round takes 10ms again")
-	if got := states(); got != "stall due, slow over, collapse seen" {
+	if got := states(); got != "stall open, slow resolved, collapse acked" {
 		t.Errorf("the table says %q", got)
 	}
 	d.shows("8 Alerts!1")

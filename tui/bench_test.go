@@ -31,9 +31,11 @@ func beyond(round uint64) (out []event.Record) {
 		x[i] = 0.1 + float64(i)/100
 	}
 	for r := round + 1; r <= round+4; r++ {
-		out = append(out, event.Record{Points: &event.Points{Round: r, Series: "loss", Members: collective.IDs(64), Values: x}})
+		out = append(out, event.Record{Points: &event.Points{Round: r, Series: "loss", Members: collective.IDs(64),
+			Values: x}})
 	}
-	return append(out, event.Record{Commit: &event.Commit{To: round + 4, Rounds: 4, Nanos: 4e7, Progress: event.Progress{Rounds: round + 4}}})
+	return append(out, event.Record{Commit: &event.Commit{To: round + 4, Rounds: 4, Nanos: 4e7,
+		Progress: event.Progress{Rounds: round + 4}}})
 }
 
 // everyLink is what 17 workers are told to have sent on their 272 links.
@@ -67,9 +69,11 @@ func benchmarkFrame(b *testing.B, keys string) {
 	v := million()
 	said := &teller{Memory: sourcetest.NewMemory(), lines: make([]session.Line, 9000)}
 	for i := range said.lines {
-		said.lines[i] = session.Line{At: v.Last - int64(9000-i)*1e9, Text: fmt.Sprintf("worker %d joined from 10.0.0.%d with 8 threads", i, i%250)}
+		said.lines[i] = session.Line{At: v.Last - int64(9000-i)*1e9,
+			Text: fmt.Sprintf("worker %d joined from 10.0.0.%d with 8 threads", i, i%250)}
 	}
-	m := newModel(b.Context(), panel.Options{Source: said, Algorithms: []*optim.Algorithm{sourcetest.Algorithm()}, Width: 200, Height: 50})
+	m := newModel(b.Context(), panel.Options{Source: said, Algorithms: []*optim.Algorithm{sourcetest.Algorithm()},
+		Width: 200, Height: 50})
 	m.seek(0)
 	m.Update(snapshotMsg{gen: m.Feed.Gen, view: v})
 	if keys == "5" {

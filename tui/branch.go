@@ -35,23 +35,23 @@ func (m *model) whyNoBranch() string {
 	case m.Opt.ReadOnly:
 		return panel.ReadOnlyText
 	case (m.Brancher() == nil || m.Opt.Session == "") && m.Replay != nil:
-		return "this recording is not among the sessions here: `brood fork` branches off it"
+		return "this recording is not among the sessions here: fork it with `brood fork`"
 	case m.Brancher() == nil || m.Opt.Session == "":
-		return "the session of this run is not on this machine: `brood fork` branches off it where it is"
+		return "the session of this run is not on this machine: run `brood fork` where it is"
 	case m.branching != nil:
-		return "a branch is on its way: esc cancels"
+		return "a branch is being prepared: esc cancels"
 	case m.screen == m.HomeScreen():
-		return "a run is branched off where its charts are: enter opens it, and B there asks"
+		return "open the run with enter, and press B there to branch off"
 	case slices.ContainsFunc(m.rail.Staged, resized):
-		return "a branch begins with the population of its parent: unstage the new size (u), and change it once it runs"
+		return "a branch starts with the population of its parent: unstage the new size (u), and change it while it runs"
 	case m.ForkRound() == 0:
-		return "there is no round here to branch after: move on, or begin a new run"
+		return "there is no round here to branch after: go to a later one, or start a new run"
 	}
 	return ""
 }
 
-// branch asks, and begins a run of its own with the round that is looked at and the staged knobs. How far the nearest
-// checkpoint is belongs to the question.
+// branch asks for confirmation and forks the run after the shown round, with the staged knobs. The question says how
+// far the nearest checkpoint is.
 func (m *model) branch() tea.Cmd {
 	if m.Replay != nil {
 		m.Replay.Pause(true)
@@ -62,11 +62,11 @@ func (m *model) branch() tea.Cmd {
 		from, err := lib.Nearest(b.Session, b.At)
 		return panel.Reply(func(*panel.Host) tea.Cmd {
 			switch {
-			case gen != m.Feed.Gen || m.Popup != nil: // the person went elsewhere since
+			case gen != m.Feed.Gen || m.Popup != nil: // the user has moved elsewhere
 			case err != nil:
 				m.Say(cell.Alert, err.Error())
 			default:
-				m.Popup = &panel.Question{Text: m.askBranch(b, from), Yes: "begin it",
+				m.Popup = &panel.Question{Text: m.askBranch(b, from), Yes: "start it",
 					Do: func(*panel.Host) tea.Cmd { return m.startBranch(b.At, b.Set) }}
 			}
 			return nil
@@ -74,15 +74,15 @@ func (m *model) branch() tea.Cmd {
 	})
 }
 
-// askBranch says what a branch is to be, and what it costs, with a checkpoint at from.
+// askBranch returns the text of the question. from is the round of the nearest checkpoint.
 func (m *model) askBranch(b panel.Branch, from uint64) string {
 	name := filepath.Base(b.Session)
 	text := fmt.Sprintf("Start a new run after round %s of %s?", textfmt.Grouped(b.At), name)
 	if len(b.Set) > 0 {
-		text += " It goes on with " + panel.SettingsText(event.Command{Set: b.Set}) + "."
+		text += " It sets " + panel.SettingsText(event.Command{Set: b.Set}) + "."
 	}
 	if m.Replay == nil && !m.Live.Over() {
-		text += " Its parent goes on as it is."
+		text += " Its parent continues unchanged."
 	}
 	since := "the checkpoint at " + textfmt.Grouped(from)
 	if from == 0 {
@@ -106,6 +106,7 @@ func (m *model) askBranch(b panel.Branch, from uint64) string {
 	return text + "."
 }
 
+// startBranch forks the shown session after round at, in a job.
 func (m *model) startBranch(at uint64, set []event.Setting) tea.Cmd {
 	ctx, cancel := context.WithCancel(m.Ctx)
 	b := &branching{at: at, cancel: cancel}
@@ -114,8 +115,8 @@ func (m *model) startBranch(at uint64, set []event.Setting) tea.Cmd {
 	return m.Job(func() tea.Msg {
 		defer cancel()
 		o, err := lib.Branch(ctx, panel.Branch{Session: parent, At: at, Set: set, Told: b.done.Store})
-		text := fmt.Sprintf("%s branched off after round %s of %s: 1 looks at it", filepath.Base(o.Session), textfmt.Grouped(at),
-			filepath.Base(parent))
+		text := fmt.Sprintf("%s branched off after round %s of %s: 1 opens it", filepath.Base(o.Session),
+			textfmt.Grouped(at), filepath.Base(parent))
 		return branchedMsg{panel.OpenedMsg{Opened: o, Message: text, Err: err}, parent}
 	})
 }
@@ -125,11 +126,11 @@ type branchedMsg struct {
 	parent string
 }
 
-// branched opens the branch, and shows it beside its parent.
+// branched opens the fork and overlays it with its parent.
 func (m *model) branched(msg branchedMsg) tea.Cmd {
 	m.branching = nil
 	if errors.Is(msg.Err, context.Canceled) {
-		m.Say(cell.Warn, "the branch was given up")
+		m.Say(cell.Warn, "the branch was canceled")
 		return nil
 	}
 	enter := m.SwitchSession(msg.OpenedMsg)
@@ -139,7 +140,7 @@ func (m *model) branched(msg branchedMsg) tea.Cmd {
 	return tea.Batch(enter, m.overlayBranch(msg.parent, msg.Opened.Session))
 }
 
-// overlayBranch leads to the charts of a branch beside its parent, where there is such a screen.
+// overlayBranch opens the overlay of a fork and its parent, if there is a Runs screen.
 func (m *model) overlayBranch(parent, branch string) tea.Cmd {
 	i := slices.IndexFunc(m.panels, func(p panel.Panel) bool { return p.Branched != nil })
 	if i < 0 {
@@ -149,13 +150,14 @@ func (m *model) overlayBranch(parent, branch string) tea.Cmd {
 	return tea.Batch(m.OpenScreen(m.HomeScreen()), begin)
 }
 
-// branchLine shows how far a branch is.
+// branchLine draws the progress of a fork.
 func (m *model) branchLine(g *cell.Grid, y int) {
 	b := m.branching
 	done := b.done.Load()
 	text := "branch: looking for the nearest checkpoint"
 	if done > 0 {
-		text = "branch: executed again up to round " + textfmt.PadLeft(textfmt.Grouped(done), len(textfmt.Grouped(b.at))) + " of " + textfmt.Grouped(b.at)
+		end := textfmt.Grouped(b.at)
+		text = "branch: recomputing round " + textfmt.PadLeft(textfmt.Grouped(done), len(end)) + " of " + end
 	}
 	right := "esc cancels"
 	x := g.Text(1, y, g.W-4-len(right), cell.Staged, text)

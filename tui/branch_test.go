@@ -22,9 +22,13 @@ func taped(t testing.TB, keys string) (*desk, *shelf) {
 		t.Fatal(err)
 	}
 	s := &shelf{list: recordedOnes(), branch: func(context.Context, panel.Branch) (panel.Opened, error) {
-		return panel.Opened{Session: "/s/fork-1", Source: sourcetest.NewMemory(sourcetest.Run(6, 8)...), Commander: &desk{}}, nil
+		return panel.Opened{Session: "/s/fork-1", Source: sourcetest.NewMemory(sourcetest.Run(6, 8)...),
+			Commander: &desk{}}, nil
 	}}
-	d := open(t, 80, 24, nil, func(o *panel.Options) { o.Source, o.Commander, o.Library, o.Session = r, nil, s, s.list[0].Dir })
+	d := open(t, 80, 24, nil, func(o *panel.Options) {
+		o.Source, o.Commander, o.Library, o.Session = r, nil, s,
+			s.list[0].Dir
+	})
 	d.press(":").write("200").press("enter")
 	if d.Live.Progress.Rounds != 200 {
 		t.Fatalf("the cursor is at round %d", d.Live.Progress.Rounds)
@@ -38,15 +42,17 @@ func (s *shelf) Nearest(_ string, at uint64) (uint64, error) { return min(s.near
 
 func TestBranchAtTheCursor(t *testing.T) {
 	d, s := taped(t, "k j l B")
-	d.shows("after round 200 of", "It goes on with eta =", "y begin it")
+	d.shows("after round 200 of", "It sets eta =", "y start it")
 	if on, _ := d.Replay.Playing(); on || len(s.asked) > 0 {
 		t.Errorf("while it asks: playing %v, asked %v", on, s.asked)
 	}
 	d.press("y")
-	if len(s.asked) != 1 || s.asked[0].Session != "/s/2026-11-20-quickstart-7f3a" || s.asked[0].At != 200 || !slices.Equal(s.asked[0].Set, []event.Setting{{Knob: "eta", Expr: "0.125"}}) {
+	if len(s.asked) != 1 || s.asked[0].Session != "/s/2026-11-20-quickstart-7f3a" || s.asked[0].At != 200 ||
+		!slices.Equal(s.asked[0].Set, []event.Setting{{Knob: "eta", Expr: "0.125"}}) {
 		t.Fatalf("asked for %+v", s.asked)
 	}
-	if d.Replay != nil || d.Opt.Session != "/s/fork-1" || d.Opt.Commander == nil || len(d.rail.Staged) > 0 || d.branching != nil {
+	if d.Replay != nil || d.Opt.Session != "/s/fork-1" || d.Opt.Commander == nil || len(d.rail.Staged) > 0 ||
+		d.branching != nil {
 		t.Errorf("session %s, staged %v", d.Opt.Session, d.rail.Staged)
 	}
 	d.shows("fork-1 branched off after round 200 of 2026-11-20-quickstart-7f3a")
@@ -72,14 +78,14 @@ func TestBranchShowsItsWayAndCanBeGivenUp(t *testing.T) {
 	told := testutil.Receive(t, reached, "branch")
 	d.shows("branch: looking for the nearest checkpoint", "esc cancels")
 	told(150)
-	d.shows("executed again up to round 150 of 200", "█")
+	d.shows("recomputing round 150 of 200", "█")
 	golden(t, "branch-80x24", d.screenText())
-	if d.press("B"); d.Popup != nil || !strings.Contains(d.Toast.Text, "on its way") {
+	if d.press("B"); d.Popup != nil || !strings.Contains(d.Toast.Text, "being prepared") {
 		t.Errorf("a second branch: %q", d.Toast.Text)
 	}
 	d.press("esc")
 	d.Update(testutil.Receive(t, end, "end of the branch"))
-	if d.branching != nil || d.Replay == nil || d.Toast.Text != "the branch was given up" {
+	if d.branching != nil || d.Replay == nil || d.Toast.Text != "the branch was canceled" {
 		t.Errorf("after esc: %q", d.Toast.Text)
 	}
 }
@@ -113,7 +119,8 @@ func TestBranchSaysWhyNot(t *testing.T) {
 	if text := strings.Join(strings.Fields(d.screenText()), " "); !strings.Contains(text, d.Toast.Text) {
 		t.Errorf("the screen does not show all of %q:\n%s", d.Toast.Text, text)
 	}
-	if len(d.rail.Staged) > 0 || !strings.Contains(d.rail.Answer.Text, "population of its parent") || !strings.Contains(d.Toast.Text, "B starts a new run") || len(s.asked) > 0 {
+	if len(d.rail.Staged) > 0 || !strings.Contains(d.rail.Answer.Text, "population of its parent") ||
+		!strings.Contains(d.Toast.Text, "B starts a new run") || len(s.asked) > 0 {
 		t.Errorf("members staged %v, %q; apply says %q", d.rail.Staged, d.rail.Answer.Text, d.Toast.Text)
 	}
 }
@@ -123,7 +130,8 @@ func trains(t testing.TB, w, h int, keys string) (*desk, *shelf) {
 	d, s := shelved(t, w, h, "")
 	s.nearest = 63
 	s.branch = func(_ context.Context, b panel.Branch) (panel.Opened, error) {
-		return panel.Opened{Session: "/s/fork-1", Source: sourcetest.NewMemory(sourcetest.Run(6, 110)...), Commander: &desk{}}, nil
+		return panel.Opened{Session: "/s/fork-1", Source: sourcetest.NewMemory(sourcetest.Run(6, 110)...),
+			Commander: &desk{}}, nil
 	}
 	d.press(strings.Fields(keys)...)
 	return d, s
@@ -132,14 +140,16 @@ func trains(t testing.TB, w, h int, keys string) (*desk, *shelf) {
 // In a live run B asks with the newest round, and begins a branch with what is staged. The parent hears nothing of it.
 func TestBranchOfALiveRun(t *testing.T) {
 	d, s := trains(t, 80, 24, "k j l B")
-	d.shows("after round 100 of", "It goes on with eta =", "Its parent goes on as it is", "37 rounds", "checkpoint at 63 are recomputed first", "y begin it")
+	d.shows("after round 100 of", "It sets eta =", "parent continues", "37 rounds",
+		"checkpoint at 63 are recomputed first", "y start it")
 	golden(t, "branch-live-80x24", d.screenText())
 	if len(s.asked) > 0 {
 		t.Errorf("it asks, and has begun %v", s.asked)
 	}
 	d.press("y")
 	want := panel.Branch{Session: s.list[1].Dir, At: 100, Set: []event.Setting{{Knob: "eta", Expr: "0.125"}}}
-	if len(s.asked) != 1 || s.asked[0].Session != want.Session || s.asked[0].At != want.At || !slices.Equal(s.asked[0].Set, want.Set) {
+	if len(s.asked) != 1 || s.asked[0].Session != want.Session || s.asked[0].At != want.At ||
+		!slices.Equal(s.asked[0].Set, want.Set) {
 		t.Fatalf("asked for %+v", s.asked)
 	}
 	if len(d.sent) > 0 {
@@ -155,7 +165,8 @@ func TestBranchOfALiveRun(t *testing.T) {
 }
 
 func TestBranchSaysWhatItCosts(t *testing.T) {
-	for nearest, want := range map[uint64]string{0: "The 100 rounds since the start are", 99: "The round since the checkpoint at 99 is",
+	for nearest, want := range map[uint64]string{0: "The 100 rounds since the start are",
+		99:  "The round since the checkpoint at 99 is",
 		100: "There is a checkpoint of that round."} {
 		d, s := trains(t, 80, 24, "")
 		s.nearest = nearest
@@ -180,13 +191,14 @@ func TestBranchOfALiveRunSaysWhyNot(t *testing.T) {
 		"no list":   {"B", "is not on this machine", func(d *desk) { d.Opt.Library = nil }},
 		"read-only": {"B", "--read-only", func(d *desk) { d.Opt.ReadOnly = true }},
 		"members":   {"k l B", "unstage the new size", nil},
-		"the list":  {"9 B", "enter opens it", nil},
+		"the list":  {"9 B", "open the run with enter", nil},
 	} {
 		d, s := trains(t, 120, 40, "")
 		if c.change != nil {
 			c.change(d)
 		}
-		if d.press(strings.Fields(c.keys)...); !strings.Contains(d.Toast.Text, c.want) || d.Popup != nil || len(s.asked) > 0 {
+		if d.press(strings.Fields(c.keys)...); !strings.Contains(d.Toast.Text, c.want) || d.Popup != nil ||
+			len(s.asked) > 0 {
 			t.Errorf("%s: it says %q", name, d.Toast.Text)
 		}
 	}

@@ -39,10 +39,12 @@ func (d *desk) charts() []string { return d.Opt.Settings.Charts }
 // narrower axis are kept, and D brings back what there was.
 func TestCharts(t *testing.T) {
 	d, k := charting(t, 200, 50, sourcetest.Run(6, 400), panel.Settings{})
-	d.shows("training loss  nats", "test error  percent", "spread", "rounds/s", "samples/s", "bytes a round", "cpu  of each process", "device memory")
+	d.shows("training loss  nats", "test error  percent", "spread", "rounds/s", "samples/s", "bytes a round",
+		"cpu  of each process", "device memory")
 	d.hides("gradient", "staleness")
 	d.press("down", "down", "d")
-	want := []string{"loss", "test.error", "fitness", "spread", "rounds/s", "samples/s", "bytes", "machine.cpu", "machine.memory", "machine.round_trip", "machine.device_memory_used"}
+	want := []string{"loss", "test.error", "fitness", "spread", "rounds/s", "samples/s", "bytes", "machine.cpu",
+		"machine.memory", "machine.round_trip", "machine.device_memory_used"}
 	if !slices.Equal(d.charts(), want) || len(k.kept) != 1 || !slices.Equal(k.kept[0].Charts, want) {
 		t.Errorf("without the third chart there are %v, kept %v", d.charts(), k.kept)
 	}
@@ -62,7 +64,8 @@ func TestCharts(t *testing.T) {
 		t.Errorf("moved back twice, the charts are %v", got)
 	}
 	d.press("v", "v", "V")
-	if n := d.Opt.Settings.Near["test.loss"]; n != 1 || k.kept[len(k.kept)-1].Near["test.loss"] != 1 || k.kept[len(k.kept)-2].Near["test.loss"] != 2 {
+	if n := d.Opt.Settings.Near["test.loss"]; n != 1 || k.kept[len(k.kept)-1].Near["test.loss"] != 1 ||
+		k.kept[len(k.kept)-2].Near["test.loss"] != 2 {
 		t.Errorf("the axis is narrowed %d times, kept %v", n, k.kept[len(k.kept)-2:])
 	}
 	d.shows("last 1/2")
@@ -75,7 +78,7 @@ func TestCharts(t *testing.T) {
 		t.Errorf("as at first, the charts are %v", d.charts())
 	}
 	d.press("a")
-	if d.Popup != nil || !strings.Contains(d.Toast.Text, "all that is measured has a chart") {
+	if d.Popup != nil || !strings.Contains(d.Toast.Text, "all measured series have a chart") {
 		t.Errorf("with all charts a says %q", d.Toast.Text)
 	}
 }
@@ -112,7 +115,8 @@ func TestOneChart(t *testing.T) {
 // and comes back with a run that does.
 func TestChartsOfSettings(t *testing.T) {
 	t.Chdir(t.TempDir())
-	s := panel.Settings{Layout: panel.Layout{Charts: []string{"gradient.norm", "spread", "machine.cpu"}, Near: map[string]uint{"spread": 2}}}
+	s := panel.Settings{Layout: panel.Layout{Charts: []string{"gradient.norm", "spread", "machine.cpu"},
+		Near: map[string]uint{"spread": 2}}}
 	d, k := charting(t, 120, 36, sourcetest.Run(6, 400), s)
 	d.shows("▸spread  last 1/4", "cpu  of each process")
 	d.hides("training loss", "gradient")
@@ -126,11 +130,12 @@ func TestChartsOfSettings(t *testing.T) {
 	}
 	k.err = errors.New("no place on the disk")
 	d.press("v")
-	if !strings.Contains(d.Toast.Text, "not kept for the next time: no place on the disk") {
-		t.Errorf("a disk that is full is told as %q", d.Toast.Text)
+	if !strings.Contains(d.Toast.Text, "were not saved: no place on the disk") {
+		t.Errorf("with a full disk it says %q", d.Toast.Text)
 	}
-	d, _ = charting(t, 120, 36, sourcetest.Run(6, 400), panel.Settings{Layout: panel.Layout{Charts: []string{"gradient.norm"}}})
-	d.shows("none of the charts that you chose has anything to say here")
+	d, _ = charting(t, 120, 36, sourcetest.Run(6, 400),
+		panel.Settings{Layout: panel.Layout{Charts: []string{"gradient.norm"}}})
+	d.shows("none of the charts that you chose has values here")
 	d.press("down", "up", "enter", "v", "d", "(", "E")
 	d.press("a", "enter")
 	d.hides("none of the charts")
@@ -138,13 +143,14 @@ func TestChartsOfSettings(t *testing.T) {
 
 // TestChartCommand: the command line knows the metrics, and says what there is.
 func TestChartCommand(t *testing.T) {
-	d, _ := charting(t, 120, 36, sourcetest.Run(6, 400), panel.Settings{Layout: panel.Layout{Charts: []string{"spread"}}})
+	d, _ := charting(t, 120, 36, sourcetest.Run(6, 400),
+		panel.Settings{Layout: panel.Layout{Charts: []string{"spread"}}})
 	d.press("1", ":").write("chart bytes").press("enter")
 	if got := d.charts(); !slices.Equal(got, []string{"spread", "bytes"}) || d.Focus != panel.Charts {
 		t.Errorf("the charts are %v, the focus is on %s", got, d.Focus)
 	}
 	d.press(":").write("chart weather").press("enter")
-	d.shows("give one of what is measured: loss, test.error")
+	d.shows("chart: write chart and one of loss, test.error")
 	d = open(t, 120, 36, nil, nil)
 	d.press("7")
 	d.shows("waiting for workers")
@@ -155,7 +161,8 @@ func TestChartCommand(t *testing.T) {
 // TestChartsExport: what the charts draw is what is written.
 func TestChartsExport(t *testing.T) {
 	t.Chdir(t.TempDir())
-	d, _ := charting(t, 120, 36, sourcetest.Run(3, 80), panel.Settings{Layout: panel.Layout{Charts: []string{"spread", "rounds/s", "bytes", "machine.cpu"}}})
+	d, _ := charting(t, 120, 36, sourcetest.Run(3, 80),
+		panel.Settings{Layout: panel.Layout{Charts: []string{"spread", "rounds/s", "bytes", "machine.cpu"}}})
 	d.press("E")
 	text, err := os.ReadFile("run-charts.csv")
 	if err != nil {
@@ -178,7 +185,8 @@ func TestSettings(t *testing.T) {
 		many += fmt.Sprintf(`,"c%d"`, i)
 	}
 	many += `],"near":{"a":99,"b":0,"":3}}`
-	for text, want := range map[string]int{``: 0, `{`: 0, `[]`: 0, `{"charts":5}`: 0, `{"near":{"a":-1}}`: 0, `{"charts":["a","b"],"later":1}`: 2, many: 48} {
+	for text, want := range map[string]int{``: 0, `{`: 0, `[]`: 0, `{"charts":5}`: 0, `{"near":{"a":-1}}`: 0,
+		`{"charts":["a","b"],"later":1}`: 2, many: 48} {
 		s := panel.ParseSettings([]byte(text))
 		if len(s.Charts) != want {
 			t.Errorf("%.40q has %d charts, want %d", text, len(s.Charts), want)

@@ -17,79 +17,72 @@ import (
 	"brood/tui/panel"
 )
 
-// commandOnModel returns the command of a panel as one of the model.
-func commandOnModel(c panel.Command) panel.CommandOf[*model] {
-	out := panel.CommandOf[*model]{Name: c.Name, Args: c.Args, Title: c.Title, Live: c.Live, Optional: c.Optional,
-		Do: func(m *model, args []string) (tea.Cmd, error) { return c.Do(m.Host, args) }}
-	if c.Complete != nil {
-		out.Complete = func(m *model, words []string) []string { return c.Complete(m.Host, words) }
-	}
-	return out
-}
-
 // commands returns the table that the command line, its completion and the palette read: commands of the run, of the
 // panels, and of this viewer.
-func (m *model) commands() []panel.CommandOf[*model] {
-	all := runCommands()
+func (m *model) commands() []panel.Command {
+	all := m.runCommands()
 	for _, p := range m.panels {
-		for _, c := range p.Commands {
-			all = append(all, commandOnModel(c))
-		}
+		all = append(all, p.Commands...)
 	}
-	return append(append(all, commandOnModel(panel.NoteCommand())), viewCommands()...)
+	return append(append(all, panel.NoteCommand()), m.viewCommands()...)
 }
 
-func runCommands() []panel.CommandOf[*model] {
-	none := func(c event.Command) func(*model, []string) (tea.Cmd, error) {
-		return func(m *model, _ []string) (tea.Cmd, error) { return m.Send(c), nil }
+// runCommands returns the commands that change the run.
+func (m *model) runCommands() []panel.Command {
+	send := func(c event.Command) func(*panel.Host, []string) (tea.Cmd, error) {
+		return func(*panel.Host, []string) (tea.Cmd, error) { return m.Send(c), nil }
 	}
-	return []panel.CommandOf[*model]{
+	return []panel.Command{
 		{
 			Name:     "set",
 			Args:     "KNOB=VALUE",
-			Title:    "set a knob, or several, to a value or schedule",
+			Title:    "set one or more knobs to a value or schedule",
 			Live:     true,
-			Complete: completeSet,
-			Do:       doSet,
+			Complete: m.completeSet,
+			Do:       m.doSet,
 		},
-		{Name: "members", Args: "N", Title: "change the population size", Live: true, Do: doMembers},
+		{Name: "members", Args: "N", Title: "change the population size", Live: true, Do: m.doMembers},
 		{
 			Name:     "swap",
 			Args:     "ALGORITHM",
-			Title:    "go on with another algorithm",
+			Title:    "continue with another algorithm",
 			Live:     true,
-			Complete: completeAlgorithm,
-			Do:       doSwap,
+			Complete: m.completeAlgorithm,
+			Do:       m.doSwap,
 		},
-		{Name: "pause", Title: "pause training", Live: true, Do: none(event.Command{Action: event.Pause})},
-		{Name: "resume", Title: "resume training", Live: true, Do: none(event.Command{Action: event.Resume})},
-		{Name: "stop", Title: "finish the round, save and end the run (asks)", Live: true, Do: doStop},
-		{Name: "save", Title: "save a checkpoint now", Live: true, Do: none(event.Command{Action: event.Save})},
-		{Name: "take", Title: "ask for the writer's lease", Live: true, Do: leaseCommand(view.LeaseAsk)},
-		{Name: "give", Title: "give the writer's lease away", Live: true, Do: leaseCommand(view.LeaseGive)},
+		{Name: "pause", Title: "pause training", Live: true, Do: send(event.Command{Action: event.Pause})},
+		{Name: "resume", Title: "resume training", Live: true, Do: send(event.Command{Action: event.Resume})},
+		{Name: "stop", Title: "finish the round, save and end the run (asks)", Live: true, Do: m.doStop},
+		{Name: "save", Title: "save a checkpoint now", Live: true, Do: send(event.Command{Action: event.Save})},
+		{Name: "take", Title: "request the writer's lease", Live: true, Do: m.leaseCommand(view.LeaseAsk)},
+		{Name: "give", Title: "release the writer's lease", Live: true, Do: m.leaseCommand(view.LeaseGive)},
 	}
 }
 
 // viewCommands returns the commands that affect only this viewer.
-func viewCommands() []panel.CommandOf[*model] {
-	return []panel.CommandOf[*model]{
-		commandOnModel(panel.AxisCommand()),
-		{Name: "goto", Args: "ROUND|PERCENT%", Title: "go to a round of a recording", Do: doGoto},
-		{Name: "speed", Args: "X", Title: "play a recording X times as fast", Do: doSpeed},
-		{Name: "member", Args: "ID", Title: "focus a member", Do: doMember},
-		{Name: "screen", Args: "NAME|N", Title: "open a screen", Complete: completeScreen, Do: doScreen},
-		{Name: "help", Title: "keys", Do: func(m *model, _ []string) (tea.Cmd, error) { m.Popup = &help{m: m}; return nil, nil }},
-		{Name: "quit", Title: "detach: training goes on",
-			Do: func(*model, []string) (tea.Cmd, error) { return tea.Quit, nil }},
+func (m *model) viewCommands() []panel.Command {
+	return []panel.Command{
+		panel.AxisCommand(),
+		{Name: "goto", Args: "ROUND|PERCENT%", Title: "go to a round of a recording", Do: m.doGoto},
+		{Name: "speed", Args: "X", Title: "play a recording X times as fast", Do: m.doSpeed},
+		{Name: "member", Args: "ID", Title: "focus a member", Do: m.doMember},
+		{Name: "screen", Args: "NAME|N", Title: "open a screen", Complete: m.completeScreen, Do: m.doScreen},
+		{Name: "help", Title: "keys", Do: func(*panel.Host, []string) (tea.Cmd,
+			error) {
+			m.Popup = &help{m: m}
+			return nil, nil
+		}},
+		{Name: "quit", Title: "detach: training continues",
+			Do: func(*panel.Host, []string) (tea.Cmd, error) { return tea.Quit, nil }},
 	}
 }
 
-func completeSet(m *model, words []string) (out []string) {
+func (m *model) completeSet(_ *panel.Host, words []string) (out []string) {
 	if m.Alg == nil {
 		return nil
 	}
 	if name, value, ok := strings.Cut(words[0], "="); ok && len(words) == 1 {
-		for _, v := range completeSet(m, []string{name, value}) {
+		for _, v := range m.completeSet(m.Host, []string{name, value}) {
 			out = append(out, name+"="+v)
 		}
 		return out
@@ -98,7 +91,8 @@ func completeSet(m *model, words []string) (out []string) {
 		if k, ok := m.Alg.Knob(words[0]); ok {
 			out = append(out, k.Choices...)
 			if len(k.Choices) == 0 {
-				out = append(out, k.Format(m.KnobValue(k)), "linear:", "cosine:", "warmup:", "exp:", "step:", "piecewise:")
+				out = append(out, k.Format(m.KnobValue(k)), "linear:", "cosine:", "warmup:", "exp:", "step:",
+					"piecewise:")
 			}
 		}
 		return out
@@ -109,14 +103,14 @@ func completeSet(m *model, words []string) (out []string) {
 	return out
 }
 
-func completeAlgorithm(m *model, _ []string) (out []string) {
+func (m *model) completeAlgorithm(_ *panel.Host, _ []string) (out []string) {
 	for _, a := range m.Opt.Algorithms {
 		out = append(out, a.Name)
 	}
 	return out
 }
 
-func completeScreen(m *model, _ []string) (out []string) {
+func (m *model) completeScreen(_ *panel.Host, _ []string) (out []string) {
 	for _, s := range m.screens() {
 		out = append(out, strings.ToLower(s.Name))
 	}
@@ -130,10 +124,10 @@ func completeScreen(m *model, _ []string) (out []string) {
 
 // doSet parses NAME VALUE, or one or several NAME=VALUE as brood set does. It sends several knobs in one command, so
 // that all take effect in the same round.
-func doSet(m *model, args []string) (tea.Cmd, error) {
+func (m *model) doSet(_ *panel.Host, args []string) (tea.Cmd, error) {
 	if !strings.Contains(args[0], "=") && len(args) > 1 {
 		if len(args) > 2 {
-			return nil, fmt.Errorf("set: %q is one too many: write set KNOB=VALUE, several with blanks between them", args[2])
+			return nil, fmt.Errorf("set: unexpected %q: write set KNOB=VALUE, several separated by blanks", args[2])
 		}
 		args = []string{args[0] + "=" + args[1]}
 	}
@@ -144,7 +138,8 @@ func doSet(m *model, args []string) (tea.Cmd, error) {
 			name, value = bare, name[len(bare):]+"="+value
 		}
 		if !ok || name == "" || value == "" {
-			return nil, fmt.Errorf("set: %q is no KNOB=VALUE: write set KNOB=VALUE, such as set eta=0.05 momentum=0.5", arg)
+			return nil, fmt.Errorf("set: %q is not KNOB=VALUE: write set KNOB=VALUE, such as set eta=0.05 momentum=0.5",
+				arg)
 		}
 		if i := slices.IndexFunc(m.AllKnobs(), func(k optim.Knob) bool { return k.Name == name }); i >= 0 {
 			x, err := m.rail.Evaluate(m.Host, m.AllKnobs()[i], value)
@@ -155,62 +150,63 @@ func doSet(m *model, args []string) (tea.Cmd, error) {
 		}
 		if name == view.MembersKnob {
 			if len(args) > 1 {
-				return nil, errors.New("set: change members by itself, with members N")
+				return nil, errors.New("set: members cannot be set with other knobs: write members N")
 			}
-			return doMembers(m, []string{value})
+			return m.doMembers(m.Host, []string{value})
 		}
 		c.Set = append(c.Set, event.Setting{Knob: name, Expr: value})
 	}
 	return m.Send(c), nil
 }
 
-func doMembers(m *model, args []string) (tea.Cmd, error) {
+func (m *model) doMembers(_ *panel.Host, args []string) (tea.Cmd, error) {
 	n, err := strconv.Atoi(args[0])
 	if err != nil || n < 1 {
-		return nil, fmt.Errorf("members: %q is no population size: give a whole number above 0", args[0])
+		return nil, fmt.Errorf("members: %q is not a population size: give an integer above 0", args[0])
 	}
 	return m.Send(event.Command{Members: n}), nil
 }
 
-func doSwap(m *model, args []string) (tea.Cmd, error) {
-	all := completeAlgorithm(m, nil)
+func (m *model) doSwap(_ *panel.Host, args []string) (tea.Cmd, error) {
+	all := m.completeAlgorithm(m.Host, nil)
 	if len(all) > 0 && !slices.Contains(all, args[0]) {
-		return nil, fmt.Errorf("swap: there is no algorithm %q%s: choose one of %s", args[0], usererr.Suggest(args[0], all),
+		return nil, fmt.Errorf("swap: there is no algorithm %q%s: choose one of %s", args[0],
+			usererr.Suggest(args[0], all),
 			strings.Join(all, ", "))
 	}
 	return m.Send(event.Command{Algorithm: args[0]}), nil
 }
 
-func doStop(m *model, _ []string) (tea.Cmd, error) {
+func (m *model) doStop(_ *panel.Host, _ []string) (tea.Cmd, error) {
 	m.Popup = &panel.Question{
-		Text: "Stop the run? It finishes its round, saves and ends; it can be resumed later. To leave only this screen press q " +
-			"instead.",
+		Text: "Stop the run? It finishes its round, saves and ends; it can be resumed later. To only close this screen " +
+			"press q instead.",
 		Yes: "stop the run",
 		Do:  func(*panel.Host) tea.Cmd { return m.Send(event.Command{Action: event.Stop}) },
 	}
 	return nil, nil
 }
 
-func doGoto(m *model, args []string) (tea.Cmd, error) {
+func (m *model) doGoto(_ *panel.Host, args []string) (tea.Cmd, error) {
 	if m.Replay == nil {
-		return nil, fmt.Errorf("goto: this is a live run: open its recording to move in time")
+		return nil, errors.New("goto: this is a live run: open its recording to seek")
 	}
 	if pc, ok := strings.CutSuffix(args[0], "%"); ok {
 		x, err := strconv.ParseFloat(pc, 64)
 		if err != nil || x < 0 || x > 100 {
-			return nil, fmt.Errorf("goto: %q is no percentage from 0 to 100", args[0])
+			return nil, fmt.Errorf("goto: %q is not a percentage from 0 to 100", args[0])
 		}
 		return m.seek(view.Position(x / 100 * float64(m.Replay.Extent().Records))), nil
 	}
 	to, err := strconv.ParseUint(args[0], 10, 63)
 	if err != nil {
-		return nil, fmt.Errorf("goto: %q is no round: give a whole number or a percentage", args[0])
+		return nil, fmt.Errorf("goto: %q is not a round: give an integer or a percentage", args[0])
 	}
 	r, ctx, seek := m.Replay, m.Reading.Ctx, m.toRound(to)
 	return m.SessionJob(func() tea.Msg {
 		if _, err := r.Round(ctx, to); err == nil && to > r.Extent().Rounds {
 			return panel.Reply(func(*panel.Host) tea.Cmd {
-				m.Say(cell.Warn, fmt.Sprintf("goto: round %d lies beyond the end of the recording at round %d", to,
+				m.Say(cell.Warn, fmt.Sprintf("goto: round %d is after the end of the recording at round %d", to,
 					r.Extent().Rounds))
 				return nil
 			})
@@ -228,19 +224,19 @@ func (m *model) toRound(to uint64) tea.Cmd {
 	})
 }
 
-func doSpeed(m *model, args []string) (tea.Cmd, error) {
+func (m *model) doSpeed(_ *panel.Host, args []string) (tea.Cmd, error) {
 	x, err := strconv.ParseFloat(strings.TrimSuffix(args[0], "x"), 64)
 	switch {
 	case m.Replay == nil:
-		return nil, fmt.Errorf("speed: this is a live run: only a recording has a speed")
+		return nil, errors.New("speed: this is a live run: only a recording has a speed")
 	case err != nil || !(x > 0):
-		return nil, fmt.Errorf("speed: %q is no speed: give a number above 0", args[0])
+		return nil, fmt.Errorf("speed: %q is not a speed: give a number above 0", args[0])
 	}
 	r := m.Replay
 	return func() tea.Msg { r.SetSpeed(x); return nil }, nil
 }
 
-func doMember(m *model, args []string) (tea.Cmd, error) {
+func (m *model) doMember(_ *panel.Host, args []string) (tea.Cmd, error) {
 	n, err := strconv.ParseUint(strings.TrimPrefix(args[0], "m"), 10, 32)
 	for _, id := range m.Shown.Members().Members {
 		if err == nil && uint64(id) == n {
@@ -251,7 +247,7 @@ func doMember(m *model, args []string) (tea.Cmd, error) {
 	return nil, fmt.Errorf("member: there is no member %q", args[0])
 }
 
-func doScreen(m *model, args []string) (tea.Cmd, error) {
+func (m *model) doScreen(_ *panel.Host, args []string) (tea.Cmd, error) {
 	for i, s := range m.screens() {
 		if strings.EqualFold(s.Name, args[0]) || strconv.Itoa(s.Digit) == args[0] {
 			return m.OpenScreen(i), nil
@@ -260,7 +256,7 @@ func doScreen(m *model, args []string) (tea.Cmd, error) {
 			return m.openInstead(i), nil
 		}
 	}
-	all := completeScreen(m, nil)
+	all := m.completeScreen(m.Host, nil)
 	return nil, fmt.Errorf("screen: there is no %q%s: choose one of %s", args[0], usererr.Suggest(args[0], all),
 		strings.Join(all, ", "))
 }

@@ -52,7 +52,8 @@ func TestCursor(t *testing.T) {
 	s := d.Live.Find("loss")
 	x, _, _ := s.At(d.Member, 130)
 	centre, then, _ := d.Live.Find(view.CentreLoss).At(view.Whole, 130)
-	d.shows("m0 "+textfmt.PadLeft(textfmt.Number(x), 5), "centre val "+textfmt.PadLeft(textfmt.Number(centre), 5)+" @"+textfmt.Grouped(then))
+	d.shows("m0 "+textfmt.PadLeft(textfmt.Number(x), 5),
+		"centre val "+textfmt.PadLeft(textfmt.Number(centre), 5)+" @"+textfmt.Grouped(then))
 	if then >= 130 {
 		t.Fatalf("the centre was measured at %d", then)
 	}
@@ -63,8 +64,10 @@ func TestCursor(t *testing.T) {
 	}
 
 	// It stays at its round while others arrive, in another window, on other screens and while a knob is chosen.
-	d.apply(event.Record{At: 1e18 + 500e9, Points: &event.Points{Round: 401, Series: view.CentreLoss, Values: []float64{0.1}}},
-		event.Record{At: 1e18 + 500e9, Commit: &event.Commit{To: 402, Rounds: 2, Epoch: 1, Progress: event.Progress{Rounds: 402}}})
+	d.apply(event.Record{At: 1e18 + 500e9, Points: &event.Points{Round: 401, Series: view.CentreLoss,
+		Values: []float64{0.1}}},
+		event.Record{At: 1e18 + 500e9, Commit: &event.Commit{To: 402, Rounds: 2, Epoch: 1,
+			Progress: event.Progress{Rounds: 402}}})
 	at(130)
 	d.press("+", "3", "1")
 	at(130)
@@ -74,7 +77,8 @@ func TestCursor(t *testing.T) {
 		t.Errorf("it is at %d, shown is from %d on", d.Cursor.Round, lo)
 	}
 	d.press("k", "left")
-	if lo, _ := d.Rounds(); d.Cursor.Round != lo || len(d.rail.Staged) == 0 && d.Toast.Text == "" && d.rail.Answer.Text == "" {
+	if lo, _ := d.Rounds(); d.Cursor.Round != lo || len(d.rail.Staged) == 0 && d.Toast.Text == "" &&
+		d.rail.Answer.Text == "" {
 		t.Errorf("on the knobs an arrow moves the cursor to %d, staged %v", d.Cursor.Round, d.rail.Staged)
 	}
 	d.press("esc", "esc")
@@ -95,7 +99,8 @@ func TestCursorByMouse(t *testing.T) {
 			for i := range in.W {
 				d.Update(tea.MouseClickMsg{X: in.X + i, Y: in.Y + 1})
 				lo, hi := d.Rounds()
-				if column := int((d.Cursor.Round - lo) * uint64(in.W) / (hi - lo)); !d.Cursor.On || column != i && d.Cursor.Round != 400 && d.Cursor.Round != 1 {
+				if column := int((d.Cursor.Round - lo) * uint64(in.W) / (hi - lo)); !d.Cursor.On || column != i &&
+					d.Cursor.Round != 400 && d.Cursor.Round != 1 {
 					t.Fatalf("%s: a click on column %d is round %d, in column %d", on, i, d.Cursor.Round, column)
 				}
 			}
@@ -119,7 +124,7 @@ func TestCursorBeforeAnything(t *testing.T) {
 		t.Fatal("the fixture has no commits")
 	}
 	d.Live.Ledger.Ring = d.Live.Ledger.Ring[len(d.Live.Ledger.Ring)-1:]
-	d.shows("what was sent in round 1 is not known here:", "only of rounds from")
+	d.shows("the traffic of round 1 is not in this view", "which starts at round")
 	d = open(t, 120, 40, nil, nil)
 	if d.press("left"); d.Cursor.On || !strings.Contains(d.Toast.Text, "no round to point at") {
 		t.Errorf("without a round it says %q", d.Toast.Text)

@@ -34,7 +34,8 @@ func TestLongClassNames(t *testing.T) {
 			t.Errorf("%s is shown %d times:\n%s", n, strings.Count(text, n), text)
 		}
 	}
-	if text := trained.ReportText(reportOf(4, names...), 60, true); strings.ContainsFunc(text, func(r rune) bool { return r > unicode.MaxASCII }) {
+	if text := trained.ReportText(reportOf(4, names...), 60, true); strings.ContainsFunc(text,
+		func(r rune) bool { return r > unicode.MaxASCII }) {
 		t.Errorf("not in ASCII:\n%s", text)
 	}
 }

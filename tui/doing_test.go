@@ -34,13 +34,14 @@ func TestPreparing(t *testing.T) {
 		d.shows("preparing 4 096 members: filling their state")
 		c.now.Workers, c.now.Doing, c.now.Wait = nil, nil, 2
 		d.again()
-		d.shows("waiting for workers: 0 of the 2")
+		d.shows("waiting for workers: 0 of 2")
 	}
 }
 
 // TestLongRound: the clock ticks within a round, what is left falls, and a round of several seconds says how far it is.
 func TestLongRound(t *testing.T) {
-	c := &crew{Memory: sourcetest.NewMemory(sourcetest.Run(6, 400)...), now: view.Fleet{Wait: 1, Workers: []view.Worker{{ID: 0, State: event.Hosting}}}}
+	c := &crew{Memory: sourcetest.NewMemory(sourcetest.Run(6, 400)...),
+		now: view.Fleet{Wait: 1, Workers: []view.Worker{{ID: 0, State: event.Hosting}}}}
 	d := open(t, 120, 40, nil, func(o *panel.Options) { o.Source = c })
 	d.shows("40s      40s left")
 	d.now = d.now.Add(time.Second)
@@ -55,7 +56,8 @@ func TestLongRound(t *testing.T) {
 	if x := d.Elapsed(); x != 51*time.Second { // the round began before somebody looked
 		t.Errorf("the clock shows %v", x)
 	}
-	d.apply(event.Record{At: 1e18 + 52e9, Commit: &event.Commit{To: 401, Rounds: 1, Progress: event.Progress{Rounds: 401}}})
+	d.apply(event.Record{At: 1e18 + 52e9, Commit: &event.Commit{To: 401, Rounds: 1,
+		Progress: event.Progress{Rounds: 401}}})
 	d.hides("of round 401")
 	d.press("f")
 	was := d.Elapsed()

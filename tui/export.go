@@ -24,22 +24,22 @@ type exportedMsg struct {
 
 func (m *model) whyNoExport() string {
 	if m.Opt.NoFiles {
-		return "no file is written at the other end: brood attach from your own machine exports"
+		return "no file can be written on the host of this viewer: export with brood attach from your own machine"
 	}
 	if m.panel(m.Focus).Export == nil {
-		return "there is nothing to export of " + m.focused() + ": tab leads to charts and tables"
+		return m.focused() + " has no export: tab leads to charts and tables"
 	}
 	return ""
 }
 
-// focused is what the title calls the panel that has the focus.
+// focused returns the name of the focused panel from its title.
 func (m *model) focused() string {
 	title, _ := m.panel(m.Focus).Title(m.Host)
 	name, _, _ := strings.Cut(title, "  ")
 	return name
 }
 
-// export writes what is behind the focused panel into the current directory.
+// export writes the table of the focused panel into the current directory.
 func (m *model) export() tea.Cmd {
 	table, v := m.panel(m.Focus).Export(m.Host), m.Shown.Clone()
 	name := "run"
@@ -70,7 +70,7 @@ func (m *model) exported(msg exportedMsg) {
 	m.Say(cell.Good, fmt.Sprintf("%s in %s", textfmt.Count(msg.rows, "row"), msg.path))
 }
 
-// writeCSV writes NAME.csv, or NAME-2.csv and so on: what is there already stays.
+// writeCSV writes NAME.csv, or NAME-2.csv and so on: it does not overwrite files.
 func writeCSV(name string, all panel.Rows) (path string, err error) {
 	var f *os.File
 	for i := 1; f == nil; i++ {
@@ -81,7 +81,8 @@ func writeCSV(name string, all panel.Rows) (path string, err error) {
 		if path, err = filepath.Abs(path); err != nil {
 			return path, err
 		}
-		if f, err = os.OpenFile(path, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o644); err != nil && !errors.Is(err, fs.ErrExist) {
+		if f, err = os.OpenFile(path, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o644); err != nil &&
+			!errors.Is(err, fs.ErrExist) {
 			return path, err
 		}
 	}

@@ -47,7 +47,8 @@ func TestExport(t *testing.T) {
 		t.Run(string(c.focus), func(t *testing.T) {
 			dir := t.TempDir()
 			t.Chdir(dir)
-			d := open(t, 200, 50, sourcetest.Run(6, 400), func(o *panel.Options) { o.Session = filepath.Join("/somewhere", "run-7f3a") })
+			d := open(t, 200, 50, sourcetest.Run(6, 400),
+				func(o *panel.Options) { o.Session = filepath.Join("/somewhere", "run-7f3a") })
 			d.Focus = c.focus
 			d.press("E")
 			want := filepath.Join(dir, "run-7f3a-"+string(c.focus)+".csv")
@@ -55,10 +56,12 @@ func TestExport(t *testing.T) {
 			if len(all) != c.rows+1 || strings.Join(all[0], ",") != c.head {
 				t.Errorf("%d rows below %v, want %d below %s", len(all)-1, all[0], c.rows, c.head)
 			}
-			if got := d.Toast.Text; !strings.Contains(got, want) || !strings.HasPrefix(got, textfmt.Count(c.rows, "row")) {
+			if got := d.Toast.Text; !strings.Contains(got, want) ||
+				!strings.HasPrefix(got, textfmt.Count(c.rows, "row")) {
 				t.Errorf("it says %q", got)
 			}
-			if d.press("E"); !strings.HasSuffix(d.Toast.Text, string(c.focus)+"-2.csv") || len(readCSV(t, want)) != len(all) {
+			if d.press("E"); !strings.HasSuffix(d.Toast.Text, string(c.focus)+"-2.csv") ||
+				len(readCSV(t, want)) != len(all) {
 				t.Errorf("a second export says %q: the first must stay", d.Toast.Text)
 			}
 		})
@@ -121,7 +124,8 @@ func TestExportIsExact(t *testing.T) {
 		}
 		for i, x := range r.Points.Values {
 			n++
-			if y, err := strconv.ParseFloat(got[textfmt.MemberID(r.Points.Members[i])+"@"+textfmt.Uint(r.Points.Round)], 64); err != nil || y != x {
+			if y, err := strconv.ParseFloat(got[textfmt.MemberID(r.Points.Members[i])+"@"+textfmt.Uint(r.Points.Round)],
+				64); err != nil || y != x {
 				t.Fatalf("member %d, round %d: %g is exported as %g", i, r.Points.Round, x, y)
 			}
 		}
@@ -158,7 +162,7 @@ func TestExportOfThinnedSeries(t *testing.T) {
 func TestExportRefusals(t *testing.T) {
 	d := open(t, 120, 40, sourcetest.Run(3, 50), func(o *panel.Options) { o.Session = "/x/gone" })
 	d.Focus = panel.Fleet
-	if d.press("E"); !strings.Contains(d.Toast.Text, "nothing to export") {
+	if d.press("E"); !strings.Contains(d.Toast.Text, "has no export") {
 		t.Errorf("it says %q", d.Toast.Text)
 	}
 	dir := t.TempDir()
@@ -177,12 +181,12 @@ func TestExportRefusals(t *testing.T) {
 		if len(p.Export(empty.model.Host)(empty.Shown)) > 1 {
 			continue
 		}
-		if empty.press("E"); !strings.HasSuffix(empty.Toast.Text, "yet: no file is made") {
+		if empty.press("E"); !strings.HasSuffix(empty.Toast.Text, "yet, no file was written") {
 			t.Errorf("%s without a row says %q", p.ID, empty.Toast.Text)
 		}
 	}
 	none := browse(t, 120, 36, &shelf{}, "tab E")
-	if none.shows("there is nothing to write of overlay yet: no file is made"); none.Focus != panel.Overlay {
+	if none.shows("overlay: no data to export yet, no file was written"); none.Focus != panel.Overlay {
 		t.Errorf("the focus is on %s", none.Focus)
 	}
 	if left, _ := os.ReadDir(dir); len(left) > 0 {

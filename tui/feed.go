@@ -115,7 +115,7 @@ func (m *model) fold(msg batchMsg) tea.Cmd {
 	return m.read()
 }
 
-// notice shows messages for a record that needs attention at once.
+// notice shows messages for records that need attention at once.
 func (m *model) notice(r event.Record) {
 	m.showOthersChange(r)
 	if r.Alert != nil && r.Alert.Level == event.LevelError {
@@ -137,7 +137,7 @@ func (m *model) readFailed(err error) tea.Cmd {
 	return nil
 }
 
-// pollResumed asks whether an ended run was resumed, and then follows it.
+// pollResumed checks whether an ended run was resumed, and then follows it.
 func (m *model) pollResumed() tea.Cmd {
 	if !m.Feed.Ended || m.Replay != nil || m.Feed.Asking || m.Opt.Clock().Before(m.Feed.Again) {
 		return nil
@@ -154,7 +154,7 @@ func (m *model) pollResumed() tea.Cmd {
 			if err != nil || v.Position <= m.Live.Position {
 				return nil
 			}
-			m.Say(cell.Good, "the run goes on: it was resumed after round "+textfmt.Grouped(m.Live.Progress.Rounds))
+			m.Say(cell.Good, "the run was resumed after round "+textfmt.Grouped(m.Live.Progress.Rounds))
 			return m.seek(math.MaxUint64)
 		})
 	})

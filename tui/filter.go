@@ -9,7 +9,7 @@ import (
 	"brood/tui/panel"
 )
 
-// listName names the list of the focused panel, "" for none.
+// listName returns the name of the focused panel's list; "" if it has none.
 func (m *model) listName() string {
 	if l := m.panel(m.Focus).List; l != nil {
 		return l.Name
@@ -24,7 +24,7 @@ func (m *model) whyNoFilter() string {
 	return ""
 }
 
-// listEntries are the entries of all lists, for a sentence.
+// listEntries returns the nouns of all lists, for a sentence.
 func (m *model) listEntries() string {
 	var all []string
 	for _, p := range m.panels {

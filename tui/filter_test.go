@@ -21,7 +21,7 @@ func TestFilterOfEvents(t *testing.T) {
 	}
 	d.shows("1 of 5 · /CHECK ─")
 	d.press("/").write("x")
-	d.shows("0 of 5", `no event holds "CHECKx": esc clears`)
+	d.shows("0 of 5", `no event contains "CHECKx": esc clears`)
 	d.press("esc")
 	d.shows("5 of 5", "ell 10 from")
 	d.hides("/CHECK")
@@ -34,13 +34,14 @@ func TestFilterOfEvents(t *testing.T) {
 	d.press("/").write("edit")
 	d.shows("10s ┆ ell 10 from", "5 events · /edit_")
 	d.write("zz")
-	d.shows("none of the events")
+	d.shows("no event matches")
 }
 
 func TestFilterNeedsAList(t *testing.T) {
 	d := open(t, 120, 40, sourcetest.Run(6, 400), nil)
 	d.press("/")
-	if d.Filters.Typing != nil || !strings.Contains(d.Toast.Text, "focus the knobs, the events, the alerts, the lines of the log, the workers or the machines first") {
+	if d.Filters.Typing != nil || !strings.Contains(d.Toast.Text,
+		"focus the knobs, the events, the alerts, the lines of the log, the workers or the machines first") {
 		t.Errorf("on the loss / says %q", d.Toast.Text)
 	}
 	d.Focus = panel.Events

@@ -16,9 +16,11 @@ import (
 // TestBeside: a run without a model shows, next to its main series, what its algorithm measured first, and stays with
 // it.
 func TestBeside(t *testing.T) {
-	m := &panel.Host{Alg: &optim.Algorithm{Series: []optim.Series{{Name: "loss"}, {Name: "time", Title: "time"}, {Name: "share.A", Title: "share of A"}}}, Shown: view.New()}
+	m := &panel.Host{Alg: &optim.Algorithm{Series: []optim.Series{{Name: "loss"}, {Name: "time", Title: "time"},
+		{Name: "share.A", Title: "share of A"}}}, Shown: view.New()}
 	point := func(series string, round uint64) {
-		m.Shown.Apply(event.Record{Points: &event.Points{Round: round, Series: series, Members: []engine.Member{0}, Values: []float64{1}}})
+		m.Shown.Apply(event.Record{Points: &event.Points{Round: round, Series: series, Members: []engine.Member{0},
+			Values: []float64{1}}})
 	}
 	m.Shown.Apply(event.Record{Config: &event.Config{}})
 	if name, _ := live.SecondarySeries(m); name != view.Fitness {

@@ -28,11 +28,11 @@ func TestFleetActions(t *testing.T) {
 		{"v v c", []string{"cordon 1", "cordon 2"}, "cordon w1, w2 accepted"},
 		{"v v v c", []string{"cordon 1", "cordon 2"}, "cordon w1, w2 accepted"}, // w3 is already
 		{"V K y", []string{"kill 1", "kill 2", "kill 3", "kill 4", "kill 5"}, "kill w1, w2, w3, w4, w5 accepted"},
-		{"v k v u", nil, "w2 takes part already"}, // marked and not, on to the next
-		{"u", nil, "w1 takes part already"},
+		{"v k v u", nil, "w2 is not cordoned"}, // marked and not, on to the next
+		{"u", nil, "w1 is not cordoned"},
 		{"j j c", nil, "w3 is cordoned already"},
 		{"G d", nil, "w5 is leaving"},
-		{"V c", nil, "no other worker could take the members of w1, w2, w4"},
+		{"V c", nil, "no other worker can host the members of w1, w2, w4"},
 		{"V V esc c", []string{"cordon 1"}, "cordon w1 accepted"},
 		{"V esc c", []string{"cordon 1"}, "cordon w1 accepted"},
 	} {
@@ -60,18 +60,19 @@ func TestFleetQuestions(t *testing.T) {
 	}
 	c.now.Workers[0].State, c.now.Workers[0].Members = event.Cordoned, nil
 	d.again()
-	d.shows("□ drained", "w1 is drained: it hosts nothing and may be ended · u uncordons it")
+	d.shows("□ drained", "w1 is drained: it hosts no members and can be stopped · u uncordons it")
 	if d.press("d"); !strings.Contains(d.Toast.Text, "w1 is drained already") {
 		t.Errorf("says %q", d.Toast.Text)
 	}
 	for _, key := range []string{"d", "c"} {
-		if d.press("G", key); !strings.Contains(d.Toast.Text, "no other worker could take the members of w2: let one join first") || len(d.sent) > 1 || d.Popup != nil {
+		if d.press("G", key); !strings.Contains(d.Toast.Text,
+			"no other worker can host the members of w2: let one join first") || len(d.sent) > 1 || d.Popup != nil {
 			t.Errorf("%s of the last says %q, sent %v", key, d.Toast.Text, d.did())
 		}
 	}
 	c.now.Workers[1].State = event.Joining
 	d.again()
-	if d.press("K"); !strings.Contains(d.Toast.Text, "still reads its data") || d.Popup != nil {
+	if d.press("K"); !strings.Contains(d.Toast.Text, "is reading its data") || d.Popup != nil {
 		t.Errorf("says %q", d.Toast.Text)
 	}
 }
@@ -87,7 +88,8 @@ func TestFleetRefusals(t *testing.T) {
 	}
 	asked := c.asked
 	d.press("c")
-	if d.Toast.Text != "cordon w1 accepted; cordon refused: w2: there is no worker 2" || !slices.Equal(d.marks(), []int{2}) {
+	if d.Toast.Text != "cordon w1 accepted; cordon rejected: w2: there is no worker 2" ||
+		!slices.Equal(d.marks(), []int{2}) {
 		t.Errorf("says %q, marked %v", d.Toast.Text, d.marks())
 	}
 	if c.asked != asked+1 {
@@ -104,7 +106,8 @@ func TestFleetCommands(t *testing.T) {
 		text string
 		did  []string
 	}{
-		{"cordon 2", []string{"cordon 2"}}, {"drain w2", []string{"drain 2"}}, {"uncordon 3", []string{"uncordon 3"}}, {"cordon 9", []string{"cordon 9"}},
+		{"cordon 2", []string{"cordon 2"}}, {"drain w2", []string{"drain 2"}}, {"uncordon 3",
+			[]string{"uncordon 3"}}, {"cordon 9", []string{"cordon 9"}},
 		{"cordon w2 1 2", []string{"cordon 1", "cordon 2"}}, {"kill 1", nil},
 	} {
 		d, _ := commanding(t, 120, 40, machines(5), "")
@@ -113,9 +116,11 @@ func TestFleetCommands(t *testing.T) {
 			t.Errorf("%q sends %v, want %v", c.text, got, c.did)
 		}
 	}
-	for text, want := range map[string]string{"cordon": "write cordon WORKER", "drain x": `"x" is no worker`, "uncordon -3": "no worker", "kill": "write kill WORKER"} {
+	for text, want := range map[string]string{"cordon": "write cordon WORKER", "drain x": `"x" is not a worker`,
+		"uncordon -3": "not a worker", "kill": "write kill WORKER"} {
 		d, _ := commanding(t, 120, 40, machines(5), "")
-		if d.press(":").write(text).press("enter"); d.prompt == nil || !strings.Contains(d.prompt.err, want) || len(d.sent) > 0 {
+		if d.press(":").write(text).press("enter"); d.prompt == nil || !strings.Contains(d.prompt.err, want) ||
+			len(d.sent) > 0 {
 			t.Errorf("%q: %+v, want a sentence with %q", text, d.prompt, want)
 		}
 	}

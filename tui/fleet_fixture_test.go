@@ -26,14 +26,16 @@ type crew struct {
 
 func (c *crew) Fleet(context.Context) (view.Fleet, error) {
 	c.asked++
-	return view.Fleet{Workers: slices.Clone(c.now.Workers), Links: slices.Clone(c.now.Links), Machines: slices.Clone(c.now.Machines), Wait: c.now.Wait, Doing: c.now.Doing}, c.err
+	return view.Fleet{Workers: slices.Clone(c.now.Workers), Links: slices.Clone(c.now.Links),
+		Machines: slices.Clone(c.now.Machines), Wait: c.now.Wait, Doing: c.now.Doing}, c.err
 }
 
 // machines are n workers, w1 to wn, that share 4 members each; every fifth has a state of its own.
 func machines(n int) (f view.Fleet) {
 	for i := range n {
 		id := i + 1
-		w := view.Worker{ID: id, State: event.Hosting, Name: fmt.Sprintf("rack%d-node%d", 1+i/4, 1+i%4), Address: fmt.Sprintf("10.0.%d.%d:41%03d", i/4, 7+i, i*37%1000),
+		w := view.Worker{ID: id, State: event.Hosting, Name: fmt.Sprintf("rack%d-node%d", 1+i/4, 1+i%4),
+			Address: fmt.Sprintf("10.0.%d.%d:41%03d", i/4, 7+i, i*37%1000),
 			Kernels: "f32/1,gorgonia/gonum/amd64", Software: "brood 0.9.0",
 			Since: time.Duration(754+61*i) * time.Second, RTT: time.Duration(380+i*i*1710) * time.Microsecond, Silent: time.Duration(200+50*(i%3)) * time.Millisecond}
 		for m := range 4 {
@@ -59,7 +61,8 @@ func machines(n int) (f view.Fleet) {
 			if a.ID == b.ID {
 				continue
 			}
-			l := view.Link{From: a.ID, To: b.ID, RTT: time.Duration(250+900*a.ID*b.ID) * time.Microsecond, Lost: float64(a.ID*b.ID%4) / 400}
+			l := view.Link{From: a.ID, To: b.ID, RTT: time.Duration(250+900*a.ID*b.ID) * time.Microsecond,
+				Lost: float64(a.ID*b.ID%4) / 400}
 			if len(a.Members) > 0 && len(b.Members) > 0 {
 				l.Sent = 3.1e5 * float64(1+a.ID*b.ID%7)
 			}
@@ -142,7 +145,8 @@ func TestGoldenFleet(t *testing.T) {
 			})
 		}
 	}
-	alone := view.Fleet{Workers: []view.Worker{{ID: 0, State: event.Hosting, Members: collective.IDs(6)}, {ID: 1, State: event.Hosting, Members: []engine.Member{6, 7, 8, 9, 10, 11}}}}
+	alone := view.Fleet{Workers: []view.Worker{{ID: 0, State: event.Hosting, Members: collective.IDs(6)},
+		{ID: 1, State: event.Hosting, Members: []engine.Member{6, 7, 8, 9, 10, 11}}}}
 	for _, c := range []struct {
 		name, keys string
 		w, h       int
@@ -163,7 +167,10 @@ func TestGoldenFleet(t *testing.T) {
 		})
 	}
 	t.Run("fleet-recording-80x24", func(t *testing.T) {
-		d := open(t, 80, 24, nil, func(o *panel.Options) { o.Source, o.Commander = fast(&tape{rs: sourcetest.Run(12, 60)}), nil })
+		d := open(t, 80, 24, nil, func(o *panel.Options) {
+			o.Source,
+				o.Commander = fast(&tape{rs: sourcetest.Run(12, 60)}), nil
+		})
 		d.press("end", "2")
 		golden(t, "fleet-recording-80x24", d.screenText())
 	})

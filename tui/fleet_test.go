@@ -53,7 +53,8 @@ func TestFleetIsAskedOnlyWhileItIsShown(t *testing.T) {
 		t.Error("it is asked while another screen is shown")
 	}
 	d.press("2")
-	d.Update(batchMsg{gen: d.Feed.Gen, batch: view.Batch{Records: []event.Record{{At: 2e18, State: &event.State{Phase: event.Finished}}}}})
+	d.Update(batchMsg{gen: d.Feed.Gen, batch: view.Batch{Records: []event.Record{{At: 2e18,
+		State: &event.State{Phase: event.Finished}}}}})
 	if d.again(); c.asked != 3 {
 		t.Error("a run that has ended is asked")
 	}
@@ -74,7 +75,10 @@ func TestFleetSaysWhatAStrategyDoes(t *testing.T) {
 				r.Commit.Progress.Steps = 0
 			}
 		}
-		d := open(t, 120, 40, nil, func(o *panel.Options) { o.Source = &crew{Memory: sourcetest.NewMemory(rs...), now: machines(5)} })
+		d := open(t, 120, 40, nil, func(o *panel.Options) {
+			o.Source = &crew{Memory: sourcetest.NewMemory(rs...),
+				now: machines(5)}
+		})
 		d.press("2")
 		d.shows(unit)
 		d.hides("steps/s")
@@ -102,17 +106,17 @@ func TestFleetThatDoesNotAnswer(t *testing.T) {
 	c.err = errors.New("the pipe is broken")
 	d.again()
 	d.again()
-	d.shows("the workers cannot be asked: the pipe is broken · this is 2s old", "rack1-node1")
+	d.shows("the workers do not answer: the pipe is broken · this table is 2s old", "rack1-node1")
 	c.err = nil
 	d.again()
 	d.hides("cannot be asked")
 	// Where it never did, who hosts what is known from the log.
 	d, _ = commanding(t, 120, 40, view.Fleet{}, "")
-	d.shows("no worker is here: start one")
+	d.shows("no workers: start one")
 	bad := &crew{Memory: sourcetest.NewMemory(sourcetest.Run(12, 40)...), err: context.DeadlineExceeded}
 	d = open(t, 120, 40, nil, func(o *panel.Options) { o.Source = bad })
 	d.press("2")
-	d.shows("cannot be asked: context deadline exceeded", "w3", "8–11")
+	d.shows("do not answer: context deadline exceeded", "w3", "8–11")
 }
 
 func TestFleetOrderAndFilter(t *testing.T) {
@@ -146,7 +150,7 @@ func TestFleetOrderAndFilter(t *testing.T) {
 		t.Errorf("the filter leaves %v", got)
 	}
 	d.press("esc", "/").write("drained").press("enter")
-	d.shows(`no worker holds "drained"`)
+	d.shows(`no worker contains "drained"`)
 	for _, k := range []string{"j", "G", "enter", "v", "V", "c", "d", "u", "K"} {
 		d.press(k)
 	}
@@ -192,10 +196,11 @@ func TestFleetMoves(t *testing.T) {
 
 func TestFleetDetails(t *testing.T) {
 	d, _ := commanding(t, 80, 24, machines(5), "j enter")
-	d.shows("▸ worker w2", "10.0.0.8:41037", "brood 0.9.0", "13m 35s ago", "4 members: 4–7", "1000 steps/s, 33 % of all", "2.09 ms to the coordinator", "!1.4 s")
+	d.shows("▸ worker w2", "10.0.0.8:41037", "brood 0.9.0", "13m 35s ago", "4 members: 4–7",
+		"1000 steps/s, 33 % of all", "2.09 ms to the coordinator", "!1.4 s")
 	d.hides("fleet ─")
 	d.press("k")
-	d.shows("▸ worker w1", "◆ 1.25 MB/s, 20ms late")
+	d.shows("▸ worker w1", "◆ 1.25 MB/s, 20ms of delay")
 	if d.press("esc"); d.Focus != panel.Fleet || d.Expanded {
 		t.Errorf("esc leads to %s, expanded %v", d.Focus, d.Expanded)
 	}
@@ -244,7 +249,8 @@ func TestFleetDoesNotJitter(t *testing.T) {
 			w.Members, w.State = []engine.Member{0, 2, 4, 100, 102, 1000}, event.Cordoned
 		}
 		for i := range c.now.Links {
-			c.now.Links[i] = view.Link{From: c.now.Links[i].From, To: c.now.Links[i].To, Sent: 1e12 / 7, RTT: time.Minute, Lost: 1}
+			c.now.Links[i] = view.Link{From: c.now.Links[i].From, To: c.now.Links[i].To, Sent: 1e12 / 7,
+				RTT: time.Minute, Lost: 1}
 		}
 		d.again()
 		if got := edges(d.screenText()); got != before {
@@ -274,7 +280,8 @@ func edges(s string) (out string) {
 func TestFleetOfOneProcess(t *testing.T) {
 	f := view.Fleet{Workers: []view.Worker{{ID: 0, State: event.Hosting, Members: collective.IDs(12)}}}
 	d, c := commanding(t, 120, 40, f, "")
-	d.shows("in-process", "all workers share one process", "`brood serve`", "in the coordinator's process", "3000 steps/s, 100 % of all")
+	d.shows("in-process", "all workers share one process", "`brood worker`", "in the coordinator's process",
+		"3000 steps/s, 100 % of all")
 	d.press("tab", "enter")
 	if d.Popup != nil || !strings.Contains(d.Toast.Text, "share one process") {
 		t.Errorf("enter on no link says %q", d.Toast.Text)
@@ -283,10 +290,10 @@ func TestFleetOfOneProcess(t *testing.T) {
 	there := c.now.Workers
 	c.now.Workers = nil
 	d.again()
-	d.shows("no worker is here", "there are no workers yet")
+	d.shows("no workers: start one", "there are no workers yet")
 	c.now.Workers = there
 	d.again()
-	d.shows("one worker has nobody to send to")
+	d.shows("a single worker has no links")
 	c.now.Workers = append(c.now.Workers, view.Worker{ID: 1, Name: "other"})
 	d.again()
 	d.shows("nothing was measured between the workers yet")
@@ -299,7 +306,8 @@ func TestFleetOfARecording(t *testing.T) {
 	}
 	d := open(t, 120, 40, nil, func(o *panel.Options) { o.Source, o.Commander = r, nil })
 	d.press("end", "2", "j")
-	d.shows("3 workers, as logged", "not recorded: round trips, silence; what links carried is on Network", "▸ w2", "4–7", "enter details  o order")
+	d.shows("3 workers, recorded", "not recorded: round trips, silence; the traffic of links is on Network", "▸ w2",
+		"4–7", "enter details  o order")
 	d.hides("cordon", "─ links ─")
 	for _, key := range []string{"c", "d", "u", "K"} {
 		d.Toast = panel.Toast{}
@@ -320,19 +328,21 @@ func TestFleetCountsWorkers(t *testing.T) {
 	d.again()
 	d.shows("3 workers, all hosting")
 
-	c = &crew{Memory: sourcetest.NewMemory(sourcetest.Run(12, 400)[:1]...), now: view.Fleet{Wait: 2, Workers: []view.Worker{{ID: 0, Name: "node", State: event.Idle}}}}
+	c = &crew{Memory: sourcetest.NewMemory(sourcetest.Run(12, 400)[:1]...),
+		now: view.Fleet{Wait: 2, Workers: []view.Worker{{ID: 0, Name: "node", State: event.Idle}}}}
 	d = open(t, 120, 40, nil, func(o *panel.Options) { o.Source = c })
 	d.again()
-	d.shows("waiting for workers: 1 of the 2 that it begins with", "population size    –")
+	d.shows("waiting for workers: 1 of 2 have joined", "population size    –")
 	d.hides("0 members")
 	d.press("2")
 	d.again()
-	d.shows("1 here, 2 needed to begin", "w0 is ready: the first round waits for 1 worker more")
+	d.shows("1 joined, 2 required", "w0 is ready: the first round waits for 1 worker more")
 	d.hides("more workers than members")
 }
 
 func TestFleetText(t *testing.T) {
-	for want, ids := range map[string][]engine.Member{"": nil, "7": {7}, "0–3": collective.IDs(4), "0–1,3,5–7": {0, 1, 3, 5, 6, 7}} {
+	for want, ids := range map[string][]engine.Member{"": nil, "7": {7}, "0–3": collective.IDs(4),
+		"0–1,3,5–7": {0, 1, 3, 5, 6, 7}} {
 		if got := textfmt.MemberRanges(ids); got != want {
 			t.Errorf("%v is %q, want %q", ids, got, want)
 		}
@@ -342,7 +352,8 @@ func TestFleetText(t *testing.T) {
 			t.Errorf("%g bytes are %q", x, s)
 		}
 	}
-	for _, d := range []time.Duration{0, 120 * time.Microsecond, 9996 * time.Microsecond, 99960 * time.Microsecond, 9999 * time.Millisecond, time.Minute} {
+	for _, d := range []time.Duration{0, 120 * time.Microsecond, 9996 * time.Microsecond, 99960 * time.Microsecond,
+		9999 * time.Millisecond, time.Minute} {
 		if s := fleet.Latency(d); cell.Width(s) > 7 {
 			t.Errorf("%v is %q", d, s)
 		}
@@ -352,7 +363,8 @@ func TestFleetText(t *testing.T) {
 			t.Errorf("%s is cut to %q, want %q", s, got, want)
 		}
 	}
-	for want, s := range map[string]string{"/d/iris": "/d/iris", "…/iris.csv": "/home/somebody/data/iris.csv", "a-lo…e.csv": "/data/a-long-table.csv", "…/iris/": "/home/somebody/iris/", "glyp…glyph": "glyphs-of-a-glyph"} {
+	for want, s := range map[string]string{"/d/iris": "/d/iris", "…/iris.csv": "/home/somebody/data/iris.csv",
+		"a-lo…e.csv": "/data/a-long-table.csv", "…/iris/": "/home/somebody/iris/", "glyp…glyph": "glyphs-of-a-glyph"} {
 		if got := textfmt.FileCut(s, 10); got != want {
 			t.Errorf("the file %s is cut to %q, want %q", s, got, want)
 		}

@@ -21,7 +21,7 @@ func (m *model) View() tea.View {
 	return v
 }
 
-// paint fills the grid: lines at the top and bottom, panels between, and what is open above them.
+// paint draws a frame: lines at the top and bottom, panels between, and the open dialog above them.
 func (m *model) paint() *cell.Grid {
 	if m.grid == nil || m.grid.W != m.W || m.grid.H != m.H {
 		m.grid = cell.New(m.W, m.H)
@@ -69,7 +69,7 @@ func (m *model) paintPanel(g *cell.Grid, p panel.Placement) {
 	t.Draw(m.Host, g, g.Box(p.Area, border, title, note))
 }
 
-// drawSmall is the screen for terminals that are too small for panels.
+// drawSmall draws the main numbers in a terminal that is too small for panels.
 func (m *model) drawSmall(g *cell.Grid) {
 	if m.Opt.Source == nil {
 		g.Text(1, 0, g.W-2, cell.Strong, "brood: no run is open")
@@ -123,7 +123,7 @@ func (m *model) drawSmall(g *cell.Grid) {
 	g.Text(1, g.H-1, g.W-2, cell.Faint, hint)
 }
 
-// headline is the loss that stands for the run: the centre's, or the population's median.
+// headline returns the loss of the centre, or the median of the members if there is none.
 func (m *model) headline() float64 {
 	if s := m.Shown.Find(view.CentreLoss); !m.Shown.Dropped(s) {
 		if x, ok := s.Last(view.Whole); ok {

@@ -16,8 +16,8 @@ import (
 	"brood/tui/picture"
 )
 
-// ScreenNames are the screens that [Options.Screen] may name, in the order of their digits, and after them what takes
-// the place of one.
+// ScreenNames returns the screens that [panel.Options.Screen] may name, in the order of their digits, and after them
+// the pages that key w shows in their place.
 func ScreenNames() (names []string) {
 	var instead []string
 	for _, s := range newModel(context.Background(), panel.Options{Library: noLibrary{}}).screens() {
@@ -29,10 +29,10 @@ func ScreenNames() (names []string) {
 	return append(names, instead...)
 }
 
-// noLibrary stands for one where only the names of screens matter.
+// noLibrary makes newModel register the panels of the Runs screen. Its methods must not be called.
 type noLibrary struct{ panel.Library }
 
-// FindScreen is the name of a screen as [Options.Screen] has it, whatever the case it was typed in.
+// FindScreen returns the name of a screen as in ScreenNames, ignoring case.
 func FindScreen(name string) (string, error) {
 	for _, s := range ScreenNames() {
 		if strings.EqualFold(s, name) {
@@ -78,7 +78,7 @@ func eachFrame(ctx context.Context, opt panel.Options, n int, every time.Duratio
 	}()
 	next := m.seek(math.MaxUint64)
 	if m.Replay != nil {
-		m.Replay.Pause(true) // nothing moves in a frame
+		m.Replay.Pause(true)
 		if opt.At > 0 {
 			next = m.toRound(opt.At)
 		}
@@ -97,7 +97,7 @@ func eachFrame(ctx context.Context, opt panel.Options, n int, every time.Duratio
 			return err
 		}
 		if done := m.Live.Progress.Rounds; m.Replay != nil && opt.At > done {
-			return fmt.Errorf("round %d lies beyond the end of the session at round %d", opt.At, done)
+			return fmt.Errorf("round %d is after the end of the session at round %d", opt.At, done)
 		}
 		if err := m.runNow(m.pollPanels()); err != nil {
 			return err
@@ -109,7 +109,8 @@ func eachFrame(ctx context.Context, opt panel.Options, n int, every time.Duratio
 	return nil
 }
 
-// runNow runs a command and takes what it came to, but for reading on: what is shown is a snapshot.
+// runNow runs a command and applies its result, except that it does not continue to read records: a frame shows a
+// snapshot.
 func (m *model) runNow(cmd tea.Cmd) error {
 	if cmd == nil {
 		return nil

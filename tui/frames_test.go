@@ -29,7 +29,8 @@ func frames(t *testing.T, opt panel.Options, n int) []string {
 func TestFrames(t *testing.T) {
 	rs := sourcetest.Run(6, 400)
 	closed := 0
-	opt := panel.Options{Source: sourcetest.NewMemory(rs...), Width: 120, Height: 36, Close: func() error { closed++; return nil }}
+	opt := panel.Options{Source: sourcetest.NewMemory(rs...), Width: 120, Height: 36,
+		Close: func() error { closed++; return nil }}
 	all := frames(t, opt, 2)
 	if len(all) != 2 || closed != 1 {
 		t.Fatalf("%d frames, closed %d times", len(all), closed)
@@ -74,10 +75,12 @@ func TestFramesThatCannotBe(t *testing.T) {
 	}{
 		{panel.Options{}, "need a source"},
 		{panel.Options{Source: unreadable{sourcetest.NewMemory(rs...)}}, "it is gone"},
-		{panel.Options{Source: replay.NewReplay(&tape{rs: rs}), At: 41}, "round 41 lies beyond the end of the session at round 40"},
+		{panel.Options{Source: replay.NewReplay(&tape{rs: rs}), At: 41},
+			"round 41 is after the end of the session at round 40"},
 	} {
 		var out strings.Builder
-		if err := Frames(t.Context(), c.opt, 1, 0, &out); err == nil || !strings.Contains(err.Error(), c.says) || out.Len() > 0 {
+		if err := Frames(t.Context(), c.opt, 1, 0, &out); err == nil || !strings.Contains(err.Error(), c.says) ||
+			out.Len() > 0 {
 			t.Errorf("want %q, got %v and %q", c.says, err, out.String())
 		}
 	}
@@ -86,7 +89,8 @@ func TestFramesThatCannotBe(t *testing.T) {
 			t.Errorf("%s is %q, %v", typed, got, err)
 		}
 	}
-	if _, err := FindScreen("nope"); err == nil || !strings.Contains(err.Error(), "choose live, fleet, knobs, population, network, machines, charts, alerts, runs") {
+	if _, err := FindScreen("nope"); err == nil || !strings.Contains(err.Error(),
+		"choose live, fleet, knobs, population, network, machines, charts, alerts, runs") {
 		t.Error(err)
 	}
 }

@@ -24,18 +24,21 @@ type geometer struct {
 	measure func(ctx context.Context, dir string, want geometry.Wanted, told func(uint64)) (*geometry.Geometry, error)
 }
 
-func (g *geometer) Geometry(ctx context.Context, dir string, want geometry.Wanted, told func(uint64)) (*geometry.Geometry, error) {
+func (g *geometer) Geometry(ctx context.Context, dir string, want geometry.Wanted,
+	told func(uint64)) (*geometry.Geometry, error) {
 	return g.measure(ctx, dir, want, told)
 }
 
 // ring is n members on a circle, about a centre that lies outside of it.
 func ring(n int, want geometry.Wanted) *geometry.Geometry {
-	g := &geometry.Geometry{Session: "ring", Algorithm: "parle", Round: max(want.At, 63), Population: n, From: want.From, To: want.To}
+	g := &geometry.Geometry{Session: "ring", Algorithm: "parle", Round: max(want.At, 63), Population: n,
+		From: want.From, To: want.To}
 	at := make([][2]float64, n)
 	for i := range n {
 		a := 2 * math.Pi * float64(i) / float64(n)
 		at[i] = [2]float64{3 + math.Cos(a), 1 + math.Sin(a)}
-		g.Members, g.Length, g.Spread = append(g.Members, engine.Member(i)), append(g.Length, math.Hypot(at[i][0], at[i][1])), append(g.Spread, 1)
+		g.Members, g.Length, g.Spread = append(g.Members, engine.Member(i)), append(g.Length,
+			math.Hypot(at[i][0], at[i][1])), append(g.Spread, 1)
 	}
 	for i := range n {
 		var row []float64
@@ -61,7 +64,8 @@ func ring(n int, want geometry.Wanted) *geometry.Geometry {
 func surveyed(t *testing.T, w, h, n int) (*desk, *[]geometry.Wanted) {
 	d, s := trains(t, w, h, "")
 	var asked []geometry.Wanted
-	d.Opt.Library = &geometer{s, func(_ context.Context, dir string, want geometry.Wanted, _ func(uint64)) (*geometry.Geometry, error) {
+	d.Opt.Library = &geometer{s, func(_ context.Context, dir string, want geometry.Wanted,
+		_ func(uint64)) (*geometry.Geometry, error) {
 		asked = append(asked, want)
 		return ring(n, want), nil
 	}}
@@ -72,7 +76,7 @@ func surveyed(t *testing.T, w, h, n int) (*desk, *[]geometry.Wanted) {
 // Nothing is measured until somebody asks; then it is the newest checkpoint, the cursor's round, or a member's line.
 func TestGeometryIsAskedFor(t *testing.T) {
 	d, asked := surveyed(t, 120, 36, 6)
-	d.shows("enter measures how the members stand to each other")
+	d.shows("enter measures the distances between the members")
 	if len(*asked) > 0 {
 		t.Fatalf("nobody asked, and %v is measured", *asked)
 	}
@@ -105,9 +109,11 @@ func TestGeometryScreens(t *testing.T) {
 
 // slopes are what candidates of one model have.
 func slopes(geometry.Wanted) *geometry.Geometry {
-	g := &geometry.Geometry{Session: "es", Algorithm: "openai-es", Round: 63, Population: 256, Params: 50890, Samples: 4096}
+	g := &geometry.Geometry{Session: "es", Algorithm: "openai-es", Round: 63, Population: 256, Params: 50890,
+		Samples: 4096}
 	for i := range 4 {
-		g.Slopes = append(g.Slopes, evolution.Slope{Batch: 0.04 + 0.001*float64(i), Train: 0.02 + 0.002*float64(i), Directions: 128})
+		g.Slopes = append(g.Slopes, evolution.Slope{Batch: 0.04 + 0.001*float64(i), Train: 0.02 + 0.002*float64(i),
+			Directions: 128})
 	}
 	return g
 }
@@ -132,17 +138,20 @@ func TestGeometryForetellsCandidates(t *testing.T) {
 // Candidates of one model have an estimate to look at, and no line.
 func TestGeometryOfCandidates(t *testing.T) {
 	d, _ := surveyed(t, 80, 24, 6)
-	d.Opt.Library.(*geometer).measure = func(_ context.Context, _ string, want geometry.Wanted, _ func(uint64)) (*geometry.Geometry, error) {
+	d.Opt.Library.(*geometer).measure = func(_ context.Context, _ string, want geometry.Wanted,
+		_ func(uint64)) (*geometry.Geometry, error) {
 		return slopes(want), nil
 	}
 	d.press("enter")
 	golden(t, "geometry-candidates-80x24", d.screenText())
-	d.shows("estimate  cosine with the gradient", "0.0415 ± 0.0006", "0.0230 ± 0.0013", "0.0501", "4 096 samples of training")
+	d.shows("estimate  cosine with the gradient", "0.0415 ± 0.0006", "0.0230 ± 0.0013", "0.0501",
+		"4 096 samples of training")
 	if d.press("p"); !strings.Contains(d.Toast.Text, "no line between them") {
 		t.Errorf("p says %q", d.Toast.Text)
 	}
 	text := trained.GeometryText(slopes(geometry.Wanted{}), 100, false)
-	for _, want := range []string{"es, openai-es after round 63: 256 members\n", "128 independent directions among 50 890 parameters", "0.0415 ± 0.0006"} {
+	for _, want := range []string{"es, openai-es after round 63: 256 members\n",
+		"128 independent directions among 50 890 parameters", "0.0415 ± 0.0006"} {
 		if !strings.Contains(text, want) {
 			t.Errorf("no %q in\n%s", want, text)
 		}
@@ -154,7 +163,8 @@ func TestGeometryShowsItsWay(t *testing.T) {
 	d, _ := surveyed(t, 120, 36, 6)
 	lib := d.Opt.Library.(*geometer)
 	reached := make(chan func(uint64))
-	lib.measure = func(ctx context.Context, _ string, _ geometry.Wanted, told func(uint64)) (*geometry.Geometry, error) {
+	lib.measure = func(ctx context.Context, _ string, _ geometry.Wanted, told func(uint64)) (*geometry.Geometry,
+		error) {
 		reached <- told
 		<-ctx.Done()
 		return nil, ctx.Err()
@@ -163,15 +173,15 @@ func TestGeometryShowsItsWay(t *testing.T) {
 	wait, end := d.last, make(chan tea.Msg, 1)
 	go func() { end <- wait() }()
 	told := testutil.Receive(t, reached, "measurement")
-	d.shows("measuring how the members stand", "esc cancels")
+	d.shows("measuring the distances", "esc cancels")
 	told(70)
-	d.shows("executing round 70")
-	if d.press("enter"); !strings.Contains(d.Toast.Text, "it is being measured") {
+	d.shows("recomputing round 70")
+	if d.press("enter"); !strings.Contains(d.Toast.Text, "a measurement is running") {
 		t.Errorf("a second one: %q", d.Toast.Text)
 	}
 	d.press("esc")
 	d.Update(testutil.Receive(t, end, "end of the measurement"))
-	d.shows("was given up", "enter measures")
+	d.shows("was canceled", "enter measures")
 
 	lib.measure = func(context.Context, string, geometry.Wanted, func(uint64)) (*geometry.Geometry, error) {
 		return nil, errors.New("es has one model in round 63")
@@ -180,28 +190,32 @@ func TestGeometryShowsItsWay(t *testing.T) {
 	d.shows("es has one model in round 63")
 	d.Opt.Library = lib.shelf
 	d.press("enter")
-	d.shows("`brood geometry` measures it where it is")
+	d.shows("run `brood geometry` where it is")
 }
 
 // TestGeometryText: a person without a screen is told the same, with the figures that tell members apart.
 func TestGeometryText(t *testing.T) {
 	g := ring(4, geometry.Wanted{})
 	text := trained.GeometryText(g, 100, false)
-	for _, want := range []string{"ring, parle after round 63: 4 members", " m0        1 ", ".976", "loss on the line from m0 to m2", "barrier 0.2500 at 50 %", "spread"} {
+	for _, want := range []string{"ring, parle after round 63: 4 members", " m0        1 ", ".976",
+		"loss on the line from m0 to m2", "barrier 0.2500 at 50 %", "spread"} {
 		if !strings.Contains(text, want) {
 			t.Errorf("no %q in\n%s", want, text)
 		}
 	}
 	g.Measured = true
-	if text := trained.GeometryText(g, 100, true); !strings.Contains(text, "fitness on the line from m0 to m2") || !strings.Contains(text, "m0 -0.2000, m2 -0.3000") {
+	if text := trained.GeometryText(g, 100, true); !strings.Contains(text, "fitness on the line from m0 to m2") ||
+		!strings.Contains(text, "m0 -0.2000, m2 -0.3000") {
 		t.Errorf("of an objective:\n%s", text)
 	}
-	if text := trained.GeometryText(ring(1, geometry.Wanted{}), 100, false); !strings.Contains(text, "there is one member in round 63") {
+	if text := trained.GeometryText(ring(1, geometry.Wanted{}), 100, false); !strings.Contains(text,
+		"there is one member in round 63") {
 		t.Errorf("of one member:\n%s", text)
 	}
 	near := &geometry.Geometry{Members: []engine.Member{0, 1, 2}, Length: []float64{1, 1, 1}, Population: 3,
 		Distance: [][]float64{{0, 1e-3, 2e-3}, {1e-3, 0, 1e-3}, {2e-3, 1e-3, 0}}, Spread: []float64{0, 0, 0}}
-	if text := trained.GeometryText(near, 100, false); !strings.Contains(text, ".9999995") || !strings.Contains(text, ".9999980") {
+	if text := trained.GeometryText(near, 100, false); !strings.Contains(text, ".9999995") ||
+		!strings.Contains(text, ".9999980") {
 		t.Errorf("overlaps that differ look alike:\n%s", text)
 	}
 }
@@ -217,23 +231,27 @@ func TestEdgesOfGeometry(t *testing.T) {
 	for i := range alike.Slopes {
 		alike.Slopes[i].Batch, alike.Slopes[i].Train = math.NaN(), math.NaN()
 	}
-	if text := trained.GeometryText(alike, 60, false); !strings.Contains(text, "no direction") || strings.Contains(text, "each candidate has its own") {
+	if text := trained.GeometryText(alike, 60, false); !strings.Contains(text, "no direction") ||
+		strings.Contains(text, "each candidate has another one") {
 		t.Errorf("equal results:\n%s", text)
 	}
-	if text := trained.GeometryText(ring(20, geometry.Wanted{}), 100, false); !strings.Contains(text, "of 4 more with --json") {
+	if text := trained.GeometryText(ring(20, geometry.Wanted{}), 100, false); !strings.Contains(text,
+		"; 4 more with --json") {
 		t.Errorf("twenty members:\n%s", text)
 	}
 	close := func(d, length float64) string {
-		return trained.GeometryText(&geometry.Geometry{Members: []engine.Member{0, 1, 2}, Length: []float64{1, 1, length}, Population: 3,
+		return trained.GeometryText(&geometry.Geometry{Members: []engine.Member{0, 1, 2},
+			Length: []float64{1, 1, length}, Population: 3,
 			Distance: [][]float64{{0, d, 2 * d}, {d, 0, d}, {2 * d, d, 0}}, Spread: []float64{0, 0, 0}}, 100, false)
 	}
-	if text := close(1e-6, 1); !strings.Contains(text, "all alike to 8 digits") || strings.ContainsAny(text, "▒▓█") {
+	if text := close(1e-6, 1); !strings.Contains(text, "all equal to 8 digits") || strings.ContainsAny(text, "▒▓█") {
 		t.Errorf("overlaps that no figure tells apart:\n%s", text)
 	}
-	if text := close(0, 1); !strings.Contains(text, "all alike\n") {
+	if text := close(0, 1); !strings.Contains(text, "all equal\n") {
 		t.Errorf("equal members:\n%s", text)
 	}
-	if text := close(1, 0); !strings.Contains(text, "? of a member whose parameters are all zero") || !strings.Contains(text, "nan") {
+	if text := close(1, 0); !strings.Contains(text, "? for a member whose parameters are all zero") ||
+		!strings.Contains(text, "nan") {
 		t.Errorf("a member at zero:\n%s", text)
 	}
 }

@@ -24,7 +24,8 @@ converged = "silent"
 	for _, c := range []struct {
 		config event.Config
 		title  string
-	}{{event.Config{ModelSpec: rules}, "share of red"}, {event.Config{}, "share of L0"}, {event.Config{ModelSpec: "not a table"}, "share of L0"}} {
+	}{{event.Config{ModelSpec: rules}, "share of red"}, {event.Config{},
+		"share of L0"}, {event.Config{ModelSpec: "not a table"}, "share of L0"}} {
 		m.Shown.Config = &c.config
 		a, found := m.withRules(protocol.Own), false
 		for _, s := range a.Series {

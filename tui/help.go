@@ -10,26 +10,26 @@ import (
 	"brood/tui/panel"
 )
 
-// help is generated from the key tables: a group of panels is shown as the first of them has it, and those of the
-// present screen come first.
+// help is the help dialog, generated from the key tables. Groups of the open screen come first. Panels of one group
+// show the keys of the first of them.
 type help struct {
 	m       *model
 	scroll  int
-	finding bool // what is typed is looked for
+	finding bool // the user types a search text
 	panel.TextInput
 }
 
-// helpLine is a row of help: a group's name, or a key and what it does.
+// helpLine is a row of help: the name of a group, or a key with its action.
 type helpLine struct{ group, key, title string }
 
-// helpGroup is a group with the lines of its keys.
+// helpGroup is a group of keys.
 type helpGroup struct {
 	name  string
 	lines []helpLine
-	here  bool // its keys are of a panel that is seen
+	here  bool // a panel of the group is visible
 }
 
-func newHelpGroup[M any](name string, keys []panel.Key[M], here bool) helpGroup {
+func newHelpGroup(name string, keys []panel.Binding, here bool) helpGroup {
 	g := helpGroup{name: name, here: here}
 	for _, b := range keys {
 		g.lines = append(g.lines, helpLine{key: b.Label(), title: b.Title})
@@ -40,10 +40,11 @@ func newHelpGroup[M any](name string, keys []panel.Key[M], here bool) helpGroup 
 func helpGroups(m *model) (out []helpGroup) {
 	m.PlacePanels()                  // which panels are seen
 	taken := func(key string) bool { // by the panel that has the focus
-		return slices.ContainsFunc(m.panel(m.Focus).Keys, func(b panel.Binding) bool { return slices.Contains(b.Keys, key) })
+		return slices.ContainsFunc(m.panel(m.Focus).Keys,
+			func(b panel.Binding) bool { return slices.Contains(b.Keys, key) })
 	}
 	own := func(group string, here bool) {
-		keys := slices.DeleteFunc(extraKeys(), func(b panel.Key[*model]) bool {
+		keys := slices.DeleteFunc(m.ownKeys(), func(b panel.Binding) bool {
 			return b.Group != group || !slices.ContainsFunc(b.Keys, func(k string) bool { return !taken(k) })
 		})
 		out = append(out, newHelpGroup(group, keys, here))
@@ -56,7 +57,10 @@ func helpGroups(m *model) (out []helpGroup) {
 	own(groupRun, false)
 	for i, p := range m.panels {
 		if p.Group != "" && !slices.ContainsFunc(m.panels[:i], func(q panel.Panel) bool { return q.Group == p.Group }) {
-			here := slices.ContainsFunc(m.panels, func(q panel.Panel) bool { return q.Group == p.Group && m.visible(q.ID) })
+			here := slices.ContainsFunc(m.panels, func(q panel.Panel) bool {
+				return q.Group == p.Group &&
+					m.visible(q.ID)
+			})
 			out = append(out, newHelpGroup(p.Group, p.Keys, here))
 		}
 	}
@@ -77,9 +81,12 @@ func helpGroups(m *model) (out []helpGroup) {
 	return out
 }
 
-// visible says whether a panel has a place now; one that is a line alone has none where keys could go.
+// visible reports whether a panel is placed with a border; a panel of one line shows no keys.
 func (m *model) visible(id panel.ID) bool {
-	return slices.ContainsFunc(m.Placed, func(p panel.Placement) bool { return p.Panel == id && p.Area.H >= leastPanelH })
+	return slices.ContainsFunc(m.Placed, func(p panel.Placement) bool {
+		return p.Panel == id &&
+			p.Area.H >= leastPanelH
+	})
 }
 
 func helpLines(groups []helpGroup) (out []helpLine) {
@@ -89,7 +96,8 @@ func helpLines(groups []helpGroup) (out []helpLine) {
 	return out
 }
 
-// lines are the groups of the present screen and then the others, or of all, commands too, what holds the typed words.
+// lines returns the rows: groups of the open screen, then the others. With a search text it returns the matching keys
+// and commands.
 func (h *help) lines(m *model) []helpLine {
 	var groups []helpGroup
 	for _, here := range []bool{true, false} {
@@ -148,7 +156,7 @@ func (h *help) Draw(_ *panel.Host, g *cell.Grid) cell.Rect {
 	}
 	rows := (len(lines) + cols - 1) / cols
 	w := min(g.W, 50*cols+2)
-	title, note := "help", "/ finds, any other key closes"
+	title, note := "help", "/ searches, any other key closes"
 	if h.finding {
 		title, note = "help  /"+h.Text()+"_", "esc all, enter closes"
 	}
@@ -167,7 +175,7 @@ func (h *help) Draw(_ *panel.Host, g *cell.Grid) cell.Rect {
 		g.Text(x+16, y, min(33, in.W-17), cell.Plain, l.title)
 	}
 	if len(lines) == 0 {
-		g.Text(in.X+1, in.Y, in.W-2, cell.Faint, "no key or command is told by these words")
+		g.Text(in.X+1, in.Y, in.W-2, cell.Faint, "no key or command matches")
 	}
 	if rows > in.H {
 		scroll := " j k scroll "

@@ -18,7 +18,8 @@ func TestHelpByContext(t *testing.T) {
 			t.Errorf("screen %s: help begins with %q", screen, first)
 		}
 		for _, hidden := range []string{"events (focus on the lane)", "links (focus on the matrix)"} {
-			if i := slices.IndexFunc(helpGroups(d.model), func(g helpGroup) bool { return g.name == hidden && g.here }); i >= 0 {
+			if i := slices.IndexFunc(helpGroups(d.model),
+				func(g helpGroup) bool { return g.name == hidden && g.here }); i >= 0 {
 				t.Errorf("screen %s: %s are among the keys of what is seen", screen, hidden)
 			}
 		}
@@ -48,7 +49,8 @@ func TestHelpOfLive(t *testing.T) {
 func TestHelpTellsNoKeyThatIsTaken(t *testing.T) {
 	d := open(t, 80, 24, sourcetest.Run(6, 400), nil)
 	knobs := func() bool {
-		return slices.ContainsFunc(new(help).lines(d.model), func(l helpLine) bool { return l.title == "knobs: open (esc closes)" })
+		return slices.ContainsFunc(new(help).lines(d.model),
+			func(l helpLine) bool { return l.title == "knobs: open (esc closes)" })
 	}
 	if !knobs() {
 		t.Error("on Live k opens the knobs, and help does not say so")
@@ -62,10 +64,10 @@ func TestHelpTellsNoKeyThatIsTaken(t *testing.T) {
 func TestHelpFinds(t *testing.T) {
 	d := open(t, 80, 24, sourcetest.Run(6, 400), nil)
 	d.press("?", "/").write("note")
-	d.shows(":note", "write a note on this round", "help  /note_", "command line")
+	d.shows(":note", "write a note on the round", "help  /note_", "command line")
 	d.hides("pause training")
 	d.press("backspace").write("e zebra")
-	d.shows("no key or command is told by these words")
+	d.shows("no key or command matches")
 	d.press("esc")
 	d.hides("zebra")
 	d.press("/").write("jkq ")

@@ -25,7 +25,8 @@ func (crowded) Watchers() (int, view.Lease) { return 3, view.Lease{Holder: "ann"
 func TestStatusKeepsWhatMatters(t *testing.T) {
 	for _, w := range []int{60, 80, 100} {
 		d := open(t, w, 24, nil, func(o *panel.Options) {
-			o.Source, o.Title = crowded{sourcetest.NewMemory(sourcetest.Run(3, 400)...)}, "a-session-with-a-long-name-20261122-043311"
+			o.Source, o.Title = crowded{sourcetest.NewMemory(sourcetest.Run(3,
+				400)...)}, "a-session-with-a-long-name-20261122-043311"
 		})
 		line, _, _ := strings.Cut(d.screenText(), "\n")
 		for _, want := range []string{"● training", "r 400/800", "40s ", "40s left", "test 1.42 %"} {
@@ -51,7 +52,8 @@ func TestNoPaceWhereNothingTrains(t *testing.T) {
 // TestStatusOfARecording: that it is one says its state already; what the run came to leaves no room to say so twice.
 func TestStatusOfARecording(t *testing.T) {
 	rs := sourcetest.Run(3, 400)
-	r := fast(&tape{rs: append(rs, event.Record{At: rs[len(rs)-1].At, State: &event.State{Phase: event.Stopped, Round: 400}})})
+	r := fast(&tape{rs: append(rs, event.Record{At: rs[len(rs)-1].At,
+		State: &event.State{Phase: event.Stopped, Round: 400}})})
 	if err := r.Scan(t.Context()); err != nil {
 		t.Fatal(err)
 	}
@@ -81,7 +83,8 @@ func TestOneRoundOfAnEdit(t *testing.T) {
 // take for what it is.
 func TestSetAsOnTheCommandLine(t *testing.T) {
 	d := open(t, 120, 40, sourcetest.Run(3, 40), nil)
-	for text, want := range map[string]string{"set eta=50": "50", "set eta 50": "50", "set eta=*0.5": "0.05", "set eta+=0.1": "0.2", "set eta=linear:0.1..0.01@200": "linear:0.1..0.01@200"} {
+	for text, want := range map[string]string{"set eta=50": "50", "set eta 50": "50", "set eta=*0.5": "0.05",
+		"set eta+=0.1": "0.2", "set eta=linear:0.1..0.01@200": "linear:0.1..0.01@200"} {
 		d.sent = nil
 		d.press(":").write(text).press("enter")
 		if len(d.sent) != 1 || len(d.sent[0].Set) != 1 || d.sent[0].Set[0] != (event.Setting{Knob: "eta", Expr: want}) {
@@ -100,10 +103,13 @@ func TestSetAsOnTheCommandLine(t *testing.T) {
 
 // TestSparklinesOfNegatives: members whose only series is negative have lines that rise and fall.
 func TestSparklinesOfNegatives(t *testing.T) {
-	m := &panel.Host{Alg: &optim.Algorithm{Series: []optim.Series{{Name: view.Fitness}}}, Shown: view.New(), LogAxis: true}
-	m.Shown.Apply(event.Record{Plan: &event.Plan{Epoch: 1, New: collective.Place(collective.IDs(2), []int{1}), Algorithm: "es"}})
+	m := &panel.Host{Alg: &optim.Algorithm{Series: []optim.Series{{Name: view.Fitness}}}, Shown: view.New(),
+		LogAxis: true}
+	m.Shown.Apply(event.Record{Plan: &event.Plan{Epoch: 1, New: collective.Place(collective.IDs(2), []int{1}),
+		Algorithm: "es"}})
 	for r := range uint64(20) {
-		m.Shown.Apply(event.Record{Points: &event.Points{Round: r + 1, Series: view.Fitness, Members: []engine.Member{0, 1}, Values: []float64{-3 + float64(r)/10, -2}}})
+		m.Shown.Apply(event.Record{Points: &event.Points{Round: r + 1, Series: view.Fitness,
+			Members: []engine.Member{0, 1}, Values: []float64{-3 + float64(r)/10, -2}}})
 	}
 	g := cell.New(40, 3)
 	live.DrawReplicas(m, g, g.Rect())
@@ -116,7 +122,8 @@ func TestSparklinesOfNegatives(t *testing.T) {
 // TestHeatRowsAreAlike: each row of the heat map is of as many members, or each member of as many rows, and points
 // every few columns leave no stripes.
 func TestHeatRowsAreAlike(t *testing.T) {
-	for _, c := range []struct{ members, height, rows int }{{3, 13, 12}, {5, 13, 10}, {16, 13, 8}, {64, 22, 16}, {12, 13, 12}} {
+	for _, c := range []struct{ members, height, rows int }{{3, 13, 12}, {5, 13, 10}, {16, 13, 8}, {64, 22, 16},
+		{12, 13, 12}} {
 		m := &panel.Host{Alg: &optim.Algorithm{Series: []optim.Series{{Name: "loss"}}}, Shown: view.New()}
 		ids := collective.IDs(c.members)
 		m.Shown.Apply(event.Record{Plan: &event.Plan{Epoch: 1, New: collective.Place(ids, []int{1}), Algorithm: "x"}})
@@ -140,7 +147,8 @@ func TestHeatRowsAreAlike(t *testing.T) {
 			}
 		}
 		if drawn != c.rows || !strings.Contains(lines[drawn], "100") {
-			t.Errorf("%d members in %d lines take %d rows, want %d:\n%s", c.members, c.height, drawn, c.rows, strings.Join(lines, "\n"))
+			t.Errorf("%d members in %d lines take %d rows, want %d:\n%s", c.members, c.height, drawn, c.rows,
+				strings.Join(lines, "\n"))
 		}
 	}
 }
@@ -148,15 +156,18 @@ func TestHeatRowsAreAlike(t *testing.T) {
 // TestAnEvenPopulationSaysItsValue: a map of one value has nothing to shade.
 func TestAnEvenPopulationSaysItsValue(t *testing.T) {
 	m := &panel.Host{Alg: &optim.Algorithm{Series: []optim.Series{{Name: "loss"}}}, Shown: view.New()}
-	m.Shown.Apply(event.Record{Plan: &event.Plan{Epoch: 1, New: collective.Place(collective.IDs(8), []int{1}), Algorithm: "x"}})
+	m.Shown.Apply(event.Record{Plan: &event.Plan{Epoch: 1, New: collective.Place(collective.IDs(8), []int{1}),
+		Algorithm: "x"}})
 	put := func(r uint64, last float64) string {
-		m.Shown.Apply(event.Record{Points: &event.Points{Round: r, Series: "loss", Members: collective.IDs(8), Values: []float64{2, 2, 2, 2, 2, 2, 2, last}}})
+		m.Shown.Apply(event.Record{Points: &event.Points{Round: r, Series: "loss", Members: collective.IDs(8),
+			Values: []float64{2, 2, 2, 2, 2, 2, 2, last}}})
 		g := cell.New(80, 6) // two members in a row
 		live.DrawHeat(m, g, g.Rect())
 		return cell.Plainly(false).String(g)
 	}
 	put(1, 2)
-	if s := put(2, 2); !strings.Contains(s, "loss is 2.000 of every member in all of these rounds") || strings.ContainsAny(s, "░▒▓█") {
+	if s := put(2, 2); !strings.Contains(s, "loss is 2.000 for all members in all of these rounds") ||
+		strings.ContainsAny(s, "░▒▓█") {
 		t.Errorf("an even population is drawn as\n%s", s)
 	}
 	if s := put(3, 2.5); strings.Contains(s, "of every member") || !strings.Contains(s, "▒") {
@@ -187,8 +198,12 @@ func TestExchangedInMemory(t *testing.T) {
 			r.Commit.Overhead = 0
 		}
 	}
-	here := view.Fleet{Workers: []view.Worker{{ID: 1, State: event.Hosting, Members: []engine.Member{0, 1}}, {ID: 2, State: event.Hosting, Members: []engine.Member{2, 3}}}}
-	d := open(t, 200, 50, nil, func(o *panel.Options) { o.Source = &crew{Memory: sourcetest.NewMemory(rs...), now: here} })
+	here := view.Fleet{Workers: []view.Worker{{ID: 1, State: event.Hosting, Members: []engine.Member{0, 1}},
+		{ID: 2, State: event.Hosting, Members: []engine.Member{2, 3}}}}
+	d := open(t, 200, 50, nil, func(o *panel.Options) {
+		o.Source = &crew{Memory: sourcetest.NewMemory(rs...),
+			now: here}
+	})
 	d.shows("3 workers, in memory", "412 kB/s in memory")
 	d.press("2")
 	d.shows("they exchange 412 kB/s in its memory")

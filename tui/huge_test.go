@@ -33,7 +33,8 @@ func TestHugeTerminalAtTheStart(t *testing.T) {
 	go func() { defer close(read); _, _ = io.Copy(io.MultiWriter(drawn, smaller), far) }()
 	var before, after goruntime.MemStats
 	goruntime.ReadMemStats(&before)
-	p, done := Program(t.Context(), panel.Options{Source: sourcetest.NewMemory(sourcetest.Run(3, 40)...), In: near, Out: near,
+	p, done := Program(t.Context(), panel.Options{Source: sourcetest.NewMemory(sourcetest.Run(3, 40)...), In: near,
+		Out: near,
 		Env: []string{"TERM=xterm-256color"}})
 	end := make(chan tea.Model, 1)
 	go func() {

@@ -20,143 +20,131 @@ const (
 
 // bindings returns the keys that work now, in order of precedence: those of the focused panel, the anywhere keys of
 // other panels, and those of the workbench. The first row that contains a key and applies wins.
-func (m *model) bindings() (rows []panel.Key[*model]) {
-	for _, b := range m.panel(m.Focus).Keys {
-		rows = append(rows, onModel(b))
-	}
+func (m *model) bindings() []panel.Binding {
+	rows := slices.Clone(m.panel(m.Focus).Keys)
 	for _, p := range m.panels {
 		for _, b := range p.Keys {
 			if b.Anywhere && p.ID != m.Focus {
-				rows = append(rows, onModel(b))
+				rows = append(rows, b)
 			}
 		}
 	}
-	return append(rows, extraKeys()...)
+	return append(rows, m.ownKeys()...)
 }
 
-// onModel returns the binding of a panel as one of the model.
-func onModel(b panel.Binding) panel.Key[*model] {
-	out := panel.Key[*model]{Keys: b.Keys, Show: b.Show, Title: b.Title, Group: b.Group, Anywhere: b.Anywhere}
-	if b.When != nil {
-		out.When = func(m *model) bool { return b.When(m.Host) }
-	}
-	if b.Why != nil {
-		out.Why = func(m *model) string { return b.Why(m.Host) }
-	}
-	if b.Do != nil {
-		out.Do = func(m *model) tea.Cmd { return b.Do(m.Host) }
-	}
-	return out
-}
-
-// extraKeys returns the keys that do not belong to a panel.
-func extraKeys() []panel.Key[*model] {
-	return append(replayKeys(), []panel.Key[*model]{
+// ownKeys returns the keys that do not belong to a panel.
+func (m *model) ownKeys() []panel.Binding {
+	do := func(f func() tea.Cmd) func(*panel.Host) tea.Cmd { return func(*panel.Host) tea.Cmd { return f() } }
+	why := func(f func() string) func(*panel.Host) string { return func(*panel.Host) string { return f() } }
+	return append(m.replayKeys(), []panel.Binding{
 		{
 			Keys:  []string{"space"},
 			Title: "pause or resume",
 			Group: groupRun,
-			Why:   (*model).WhyNoCommand,
-			Do:    (*model).pauseOrResume,
+			Why:   (*panel.Host).WhyNoCommand,
+			Do:    do(m.pauseOrResume),
 		},
 		{
 			Keys:  []string{"s"},
 			Title: "save a checkpoint",
 			Group: groupRun,
-			Why:   (*model).WhyNoCommand,
-			Do:    func(m *model) tea.Cmd { return m.Run("save") },
+			Why:   (*panel.Host).WhyNoCommand,
+			Do:    func(*panel.Host) tea.Cmd { return m.Run("save") },
 		},
-		{Keys: []string{"z"}, Title: "undo your last knob change", Group: groupRun, Why: whyNoUndo, Do: (*model).undoLast},
-		{Keys: []string{"Z"}, Title: "redo it", Group: groupRun, Why: whyNoRedo, Do: (*model).redoLast},
+		{Keys: []string{"z"}, Title: "undo your last knob change", Group: groupRun,
+			Why: why(func() string { return m.whyNoTurn(undo) }), Do: do(m.undoLast)},
+		{Keys: []string{"Z"}, Title: "redo it", Group: groupRun, Why: why(func() string { return m.whyNoTurn(redo) }),
+			Do: do(m.redoLast)},
 		{
 			Keys:  []string{"B"},
 			Title: "branch off here (asks)",
 			Group: groupRun,
-			Why:   (*model).whyNoBranch,
-			Do:    (*model).branch,
+			Why:   why(m.whyNoBranch),
+			Do:    do(m.branch),
 		},
 		{
 			Keys:  []string{"X"},
 			Title: "stop the run (asks)",
 			Group: groupRun,
-			Why:   (*model).WhyNoCommand,
-			Do:    func(m *model) tea.Cmd { return m.Run("stop") },
+			Why:   (*panel.Host).WhyNoCommand,
+			Do:    func(*panel.Host) tea.Cmd { return m.Run("stop") },
 		},
 		{
 			Keys:  []string{"N"},
-			Title: "begin a new run",
+			Title: "start a new run",
 			Group: groupRun,
-			Why:   func(m *model) string { return runs.WhyNoLaunch(m.Host) },
-			Do:    func(m *model) tea.Cmd { return m.Run("new") },
+			Why:   runs.WhyNoLaunch,
+			Do:    func(*panel.Host) tea.Cmd { return m.Run("new") },
 		},
-		{Keys: []string{":"}, Title: "command line", Group: groupRun, Do: (*model).openPrompt},
+		{Keys: []string{":"}, Title: "command line", Group: groupRun, Do: do(m.openPrompt)},
 		{
 			Keys:  []string{"ctrl+p"},
 			Title: "palette of all actions",
 			Group: groupRun,
-			Do:    func(m *model) tea.Cmd { m.Popup = newPalette(m); return nil },
+			Do:    func(*panel.Host) tea.Cmd { m.Popup = newPalette(m); return nil },
 		},
 		{
 			Keys:  []string{"tab"},
 			Title: "next panel",
 			Group: groupView,
-			Do:    func(m *model) tea.Cmd { m.moveFocus(1); return nil },
+			Do:    func(*panel.Host) tea.Cmd { m.moveFocus(1); return nil },
 		},
 		{
 			Keys:  []string{"shift+tab"},
-			Title: "panel before",
+			Title: "previous panel",
 			Group: groupView,
-			Do:    func(m *model) tea.Cmd { m.moveFocus(-1); return nil },
+			Do:    func(*panel.Host) tea.Cmd { m.moveFocus(-1); return nil },
 		},
-		{Keys: []string{"k"}, Title: "knobs: open (esc closes)", Group: groupView, Why: needsRun, Do: (*model).toggleRail},
-		{Keys: []string{"e"}, Title: "expand the panel", Group: groupView, Do: (*model).expand},
-		{Keys: []string{"f"}, Title: "freeze the display", Group: groupView, Why: needsRun, Do: (*model).freeze},
+		{Keys: []string{"k"}, Title: "knobs: open (esc closes)", Group: groupView, Why: needsRun, Do: do(m.toggleRail)},
+		{Keys: []string{"e"}, Title: "expand the panel", Group: groupView, Do: do(m.expand)},
+		{Keys: []string{"f"}, Title: "freeze the display", Group: groupView, Why: needsRun, Do: do(m.freeze)},
 		{
 			Keys:  []string{"["},
-			Title: "member before",
+			Title: "previous member",
 			Group: groupView,
 			Why:   needsRun,
-			Do:    func(m *model) tea.Cmd { m.moveMember(-1); return nil },
+			Do:    func(*panel.Host) tea.Cmd { m.moveMember(-1); return nil },
 		},
 		{
 			Keys:  []string{"]"},
 			Title: "next member",
 			Group: groupView,
 			Why:   needsRun,
-			Do:    func(m *model) tea.Cmd { m.moveMember(1); return nil },
+			Do:    func(*panel.Host) tea.Cmd { m.moveMember(1); return nil },
 		},
 		{
 			Keys:  []string{"b"},
 			Title: "focus the first of the ranking",
 			Group: groupView,
 			Why:   needsRun,
-			Do:    func(m *model) tea.Cmd { m.bestMember(); return nil },
+			Do:    func(*panel.Host) tea.Cmd { m.bestMember(); return nil },
 		},
 		{
 			Keys:  []string{"o"},
 			Title: "y axis of losses: log or linear",
 			Group: groupView,
-			Do:    func(m *model) tea.Cmd { m.LogAxis = !m.LogAxis; return nil },
+			Do:    func(*panel.Host) tea.Cmd { m.LogAxis = !m.LogAxis; return nil },
 		},
 		{
 			Keys:  []string{"O"},
 			Title: "x axis: round, step, sample, ...",
 			Group: groupView,
 			Why:   needsRun,
-			Do:    (*model).NextAxis,
+			Do:    (*panel.Host).NextAxis,
 		},
-		{Keys: []string{"A"}, Title: "axes of all values, or of most", Group: groupView, Do: (*model).ToggleOutliers},
+		{Keys: []string{"A"}, Title: "axes with outliers, or without", Group: groupView,
+			Do: (*panel.Host).ToggleOutliers},
 		{
 			Keys:  []string{"m"},
 			Title: "smoother curves, then none",
 			Group: groupView,
-			Do:    func(m *model) tea.Cmd { return m.ChangeSmoothing(1) },
+			Do:    func(*panel.Host) tea.Cmd { return m.ChangeSmoothing(1) },
 		},
 		{
 			Keys:  []string{"M"},
 			Title: "rougher curves",
 			Group: groupView,
-			Do:    func(m *model) tea.Cmd { return m.ChangeSmoothing(-1) },
+			Do:    func(*panel.Host) tea.Cmd { return m.ChangeSmoothing(-1) },
 		},
 		{
 			Keys:  []string{"+", "="},
@@ -164,76 +152,78 @@ func extraKeys() []panel.Key[*model] {
 			Title: "zoom into the last rounds",
 			Group: groupView,
 			Why:   needsRun,
-			Do:    func(m *model) tea.Cmd { return m.Zoom(true) },
+			Do:    func(*panel.Host) tea.Cmd { return m.Zoom(true) },
 		},
 		{
 			Keys:  []string{"-"},
 			Title: "zoom out",
 			Group: groupView,
 			Why:   needsRun,
-			Do:    func(m *model) tea.Cmd { return m.Zoom(false) },
+			Do:    func(*panel.Host) tea.Cmd { return m.Zoom(false) },
 		},
 		{
 			Keys:  []string{"H", "shift+left"},
 			Title: "earlier rounds",
 			Group: groupView,
 			Why:   needsRun,
-			Do:    func(m *model) tea.Cmd { return m.Pan(-1) },
+			Do:    func(*panel.Host) tea.Cmd { return m.Pan(-1) },
 		},
 		{
 			Keys:  []string{"L", "shift+right"},
 			Title: "later rounds",
 			Group: groupView,
 			Why:   needsRun,
-			Do:    func(m *model) tea.Cmd { return m.Pan(1) },
+			Do:    func(*panel.Host) tea.Cmd { return m.Pan(1) },
 		},
-		{Keys: []string{"0"}, Title: "the whole run", Group: groupView, Why: needsRun, Do: (*model).WholeRun},
+		{Keys: []string{"0"}, Title: "the whole run", Group: groupView, Why: needsRun, Do: (*panel.Host).WholeRun},
 		{
 			Keys:  []string{"left", ","},
 			Title: "cursor in the charts, left",
 			Group: groupView,
-			When:  (*model).movesCursor,
-			Do:    func(m *model) tea.Cmd { return m.MoveCursor(-1) },
+			When:  func(*panel.Host) bool { return m.movesCursor() },
+			Do:    func(*panel.Host) tea.Cmd { return m.MoveCursor(-1) },
 		},
 		{
 			Keys:  []string{"right", "."},
 			Title: "cursor in the charts, right",
 			Group: groupView,
-			When:  (*model).movesCursor,
-			Do:    func(m *model) tea.Cmd { return m.MoveCursor(1) },
+			When:  func(*panel.Host) bool { return m.movesCursor() },
+			Do:    func(*panel.Host) tea.Cmd { return m.MoveCursor(1) },
 		},
 		{
 			Keys:  []string{"x"},
 			Title: "acknowledge alerts",
 			Group: groupView,
 			Why:   needsRun,
-			Do:    func(m *model) tea.Cmd { m.Acked = m.Live.Position; return nil },
+			Do:    func(*panel.Host) tea.Cmd { m.Acked = m.Live.Position; return nil },
 		},
-		{Keys: []string{"/"}, Title: "filter the list", Group: groupView, Why: (*model).whyNoFilter, Do: (*model).openFilter},
+		{Keys: []string{"/"}, Title: "filter the list", Group: groupView, Why: why(m.whyNoFilter),
+			Do: do(m.openFilter)},
 		{
 			Keys:  []string{"E"},
 			Title: "export the panel as CSV",
 			Group: groupView,
-			Why:   (*model).whyNoExport,
-			Do:    (*model).export,
+			Why:   why(m.whyNoExport),
+			Do:    do(m.export),
 		},
-		{Keys: []string{"y"}, Title: "copy the numbers", Group: groupView, Why: needsRun, Do: (*model).copyNumbers},
+		{Keys: []string{"y"}, Title: "copy the numbers", Group: groupView, Why: needsRun, Do: do(m.copyNumbers)},
 		{Keys: []string{"1", "2", "3", "4", "5", "6", "7", "8", "9"}, Show: "1-9", Title: "screens", Group: groupView},
-		{Keys: []string{"?"}, Title: "help", Group: groupView, Do: func(m *model) tea.Cmd { m.Popup = &help{m: m}; return nil }},
-		{Keys: []string{"esc"}, Title: "back", Group: groupView, Do: (*model).back},
+		{Keys: []string{"?"}, Title: "help", Group: groupView,
+			Do: func(*panel.Host) tea.Cmd { m.Popup = &help{m: m}; return nil }},
+		{Keys: []string{"esc"}, Title: "back", Group: groupView, Do: do(m.back)},
 		{
 			Keys:  []string{"q", "ctrl+c"},
 			Show:  "q",
-			Title: "detach: training goes on",
+			Title: "detach: training continues",
 			Group: groupLeave,
-			Do:    func(*model) tea.Cmd { return tea.Quit },
+			Do:    func(*panel.Host) tea.Cmd { return tea.Quit },
 		},
-		{Keys: []string{"ctrl+z"}, Title: "suspend: fg comes back", Group: groupLeave, Do: (*model).suspend},
+		{Keys: []string{"ctrl+z"}, Title: "suspend: fg resumes", Group: groupLeave, Do: do(m.suspend)},
 	}...)
 }
 
 // needsRun returns the message that no run is open; "" if one is.
-func needsRun(m *model) string {
+func needsRun(m *panel.Host) string {
 	if m.Opt.Source == nil {
 		return panel.NoRunText
 	}
@@ -267,16 +257,16 @@ func (m *model) key(name, text string) tea.Cmd {
 		return m.digit(int(name[0] - '0'))
 	}
 	for _, b := range m.bindings() {
-		if b.Do == nil || !slices.Contains(b.Keys, name) || b.When != nil && !b.When(m) {
+		if b.Do == nil || !slices.Contains(b.Keys, name) || b.When != nil && !b.When(m.Host) {
 			continue
 		}
 		if b.Why != nil {
-			if why := b.Why(m); why != "" {
+			if why := b.Why(m.Host); why != "" {
 				m.Say(cell.Warn, why)
 				return nil
 			}
 		}
-		return b.Do(m)
+		return b.Do(m.Host)
 	}
 	return nil
 }
@@ -284,7 +274,7 @@ func (m *model) key(name, text string) tea.Cmd {
 // suspend stops this process until its shell resumes it. Training continues in another process.
 func (m *model) suspend() tea.Cmd {
 	if !m.Opt.Suspend {
-		m.Say(cell.Warn, "no shell here could resume the workbench: q leaves it, and training goes on")
+		m.Say(cell.Warn, "no shell here can resume the workbench: q leaves it, and training continues")
 		return nil
 	}
 	return tea.Suspend

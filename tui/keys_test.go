@@ -21,16 +21,14 @@ func TestHelpNamesEveryKey(t *testing.T) {
 	})
 	d.press("?")
 	s := d.screenText()
-	all := extraKeys()
+	all := d.ownKeys()
 	for _, b := range all {
 		if b.Group == "" {
 			t.Errorf("%v has no group", b.Keys)
 		}
 	}
 	for _, p := range d.panels {
-		for _, b := range p.Keys {
-			all = append(all, onModel(b))
-		}
+		all = append(all, p.Keys...)
 	}
 	for _, b := range all {
 		if b.Title == "" || !strings.Contains(s, b.Label()) || !strings.Contains(s, b.Title) {
@@ -43,13 +41,9 @@ func TestHelpNamesEveryKey(t *testing.T) {
 // first, and those of the focused panel before all others.
 func TestKeysAreUnambiguous(t *testing.T) {
 	d, _ := shelved(t, 120, 40, "")
-	tables := [][]panel.Key[*model]{d.bindings()}
+	tables := [][]panel.Binding{d.bindings()}
 	for _, p := range d.panels {
-		var keys []panel.Key[*model]
-		for _, b := range p.Keys {
-			keys = append(keys, onModel(b))
-		}
-		tables = append(tables, keys)
+		tables = append(tables, p.Keys)
 	}
 	for _, rows := range tables {
 		seen := map[string]bool{}
@@ -101,7 +95,8 @@ func TestDispatch(t *testing.T) {
 	} {
 		d := open(t, 120, 40, sourcetest.Run(6, 400), nil)
 		if d.press(strings.Fields(c.keys)...); !c.check(d) {
-			t.Errorf("after %q: focus %s, screen %d, member %d, toast %q, sent %v", c.keys, d.Focus, d.screen, d.Member, d.Toast.Text, d.sent)
+			t.Errorf("after %q: focus %s, screen %d, member %d, toast %q, sent %v", c.keys, d.Focus, d.screen, d.Member,
+				d.Toast.Text, d.sent)
 		}
 	}
 }
@@ -121,7 +116,7 @@ func TestWithoutCommanderKeysSayWhy(t *testing.T) {
 	for _, keys := range []string{"space", "k l", "k enter", "a", "X"} {
 		d.Toast = panel.Toast{}
 		d.press(strings.Fields(keys)...)
-		if !strings.Contains(d.Toast.Text, "looking only") || d.Popup != nil {
+		if !strings.Contains(d.Toast.Text, "read-only") || d.Popup != nil {
 			t.Errorf("%s says %q", keys, d.Toast.Text)
 		}
 	}
@@ -173,7 +168,8 @@ func TestCommands(t *testing.T) {
 	}{
 		{"set eta 0.2", func(d *desk) bool { return d.sent[0].Set[0] == event.Setting{Knob: "eta", Expr: "0.2"} }},
 		{"set eta=0.2 alpha=*0.5", func(d *desk) bool {
-			return len(d.sent) == 1 && len(d.sent[0].Set) == 2 && d.sent[0].Set[0].Expr == "0.2" && d.sent[0].Set[1].Knob == "alpha" && d.sent[0].Set[1].Expr != "*0.5"
+			return len(d.sent) == 1 && len(d.sent[0].Set) == 2 && d.sent[0].Set[0].Expr == "0.2" &&
+				d.sent[0].Set[1].Knob == "alpha" && d.sent[0].Set[1].Expr != "*0.5"
 		}},
 		{"set eta *0.5", func(d *desk) bool { return d.sent[0].Set[0].Expr == "0.05" }},
 		{"set members 9", func(d *desk) bool { return d.sent[0].Members == 9 }},
@@ -194,7 +190,11 @@ func TestCommands(t *testing.T) {
 			t.Errorf("%q: prompt %v, sent %+v", c.text, d.prompt, d.sent)
 		}
 	}
-	for text, want := range map[string]string{"fly": "no command", "set eta": "write set", "set eta 0.1 0.2": "one too many", "set eta=1 momentum": "is no KNOB=VALUE", "set eta=1 members=3": "change members by itself", "swap x": "no algorithm", "goto 5": "live run", "members x": "population size", "member 99": "no member", "kill x": "no worker", "50%": "live run", "speed 2": "live run", "screen x": "choose one of", "screen 0": "choose one of"} {
+	for text, want := range map[string]string{"fly": "no command", "set eta": "write set",
+		"set eta 0.1 0.2": "unexpected", "set eta=1 momentum": "is not KNOB=VALUE",
+		"set eta=1 members=3": "members cannot be set with other knobs", "swap x": "no algorithm", "goto 5": "live run",
+		"members x": "population size", "member 99": "no member", "kill x": "not a worker", "50%": "live run",
+		"speed 2": "live run", "screen x": "choose one of", "screen 0": "choose one of"} {
 		d := open(t, 120, 40, sourcetest.Run(6, 100), nil)
 		if d.press(":").write(text).press("enter"); d.prompt == nil || !strings.Contains(d.prompt.err, want) {
 			t.Errorf("%q: %+v, want a sentence with %q", text, d.prompt, want)
@@ -204,7 +204,8 @@ func TestCommands(t *testing.T) {
 
 func TestCompletion(t *testing.T) {
 	d := open(t, 120, 40, sourcetest.Run(6, 100), nil)
-	for text, want := range map[string]string{"se": "set ", "set e": "set eta", "set al": "set alpha ", "set variant p": "set variant paper ", "swap s": "swap sample ", "screen k": "screen knobs ", "zz": "zz"} {
+	for text, want := range map[string]string{"se": "set ", "set e": "set eta", "set al": "set alpha ",
+		"set variant p": "set variant paper ", "swap s": "swap sample ", "screen k": "screen knobs ", "zz": "zz"} {
 		d.prompt = &prompt{}
 		d.prompt.SetText(text)
 		if d.press("tab"); d.prompt.Text() != want {
@@ -263,7 +264,8 @@ func TestMouseFocuses(t *testing.T) {
 	}
 	for _, p := range d.Placed {
 		if p.Panel == panel.Knobs {
-			if d.Update(tea.MouseClickMsg{X: p.Area.X + 3, Y: p.Area.Y + 3}); d.rail.Selected != d.rail.Knobs(d.model.Host)[2].Name {
+			if d.Update(tea.MouseClickMsg{X: p.Area.X + 3,
+				Y: p.Area.Y + 3}); d.rail.Selected != d.rail.Knobs(d.model.Host)[2].Name {
 				t.Errorf("a click on the third knob selects %s", d.rail.Selected)
 			}
 		}
@@ -287,10 +289,12 @@ func TestUnknownAlgorithm(t *testing.T) {
 func TestAlertsStayUntilAcknowledged(t *testing.T) {
 	d := open(t, 120, 40, sourcetest.Run(6, 400), nil)
 	long := strings.Repeat("the loss of member 3 is not finite ", 6)
-	d.Update(batchMsg{gen: d.Feed.Gen, batch: view.Batch{Records: []event.Record{{At: 1e18 + 41e9, Alert: &event.Alert{Round: 400, Level: "error", Kind: "non-finite", Text: long}}}}})
+	d.Update(batchMsg{gen: d.Feed.Gen, batch: view.Batch{Records: []event.Record{{At: 1e18 + 41e9,
+		Alert: &event.Alert{Round: 400, Level: "error", Kind: "non-finite", Text: long}}}}})
 	d.shows("Alerts!2", "x acknowledges", "the loss of member 3")
 	d.press("tab", "tab", "tab", "tab", "tab", "e")
-	if s := strings.Join(strings.Fields(strings.ReplaceAll(d.screenText(), "│", " ")), " "); !strings.Contains(s, strings.TrimSpace(long)) {
+	if s := strings.Join(strings.Fields(strings.ReplaceAll(d.screenText(), "│", " ")), " "); !strings.Contains(s,
+		strings.TrimSpace(long)) {
 		t.Errorf("the expanded lane cuts an error:\n%s", d.screenText())
 	}
 	d.press("x")
@@ -302,7 +306,8 @@ func TestAnsweredAlertsStepBack(t *testing.T) {
 	d := open(t, 120, 24, sourcetest.Run(6, 100), nil)
 	d.press("x")
 	text := "block x of member 3 is not finite"
-	d.apply(event.Record{Alert: &event.Alert{Round: 100, Level: "error", Kind: event.AlertNonFinite, Text: text}}, event.Record{State: &event.State{Round: 100, Phase: event.Paused, Reason: "see above"}})
+	d.apply(event.Record{Alert: &event.Alert{Round: 100, Level: "error", Kind: event.AlertNonFinite, Text: text}},
+		event.Record{State: &event.State{Round: 100, Phase: event.Paused, Reason: "see above"}})
 	d.Toast = panel.Toast{}
 	d.shows("Alerts!1", "x acknowledges", text)
 	d.apply(event.Record{State: &event.State{Round: 100, Phase: event.Training, Reason: "by ann"}})

@@ -40,7 +40,8 @@ func (s *slipway) Draft(r panel.Request) (d panel.Draft) {
 		d.Command += " --" + name + " " + r.Options[name]
 	}
 	v := view.New()
-	v.Edits = []view.Edit{{Edit: event.Edit{Algorithm: "sample", Knob: "gamma", Expr: "exp:100*0.999/round", By: "preset"}}}
+	v.Edits = []view.Edit{{Edit: event.Edit{Algorithm: "sample", Knob: "gamma", Expr: "exp:100*0.999/round",
+		By: "preset"}}}
 	for _, x := range r.Knobs["sample"] {
 		d.Command += " --set " + x.Knob + "=" + x.Expr
 		e := event.Edit{Algorithm: "sample", Knob: x.Knob, Expr: x.Expr}
@@ -85,7 +86,8 @@ func (s *slipway) Estimate(ctx context.Context, r panel.Request) panel.Estimate 
 
 func (s *slipway) Begin(_ context.Context, r panel.Request) (panel.Opened, error) {
 	s.begun = append(s.begun, r)
-	return panel.Opened{Session: "/s/2026-11-22-quickstart-1234", Source: sourcetest.NewMemory(sourcetest.Run(4, 20)...), Commander: &desk{}}, s.refuse
+	return panel.Opened{Session: "/s/2026-11-22-quickstart-1234",
+		Source: sourcetest.NewMemory(sourcetest.Run(4, 20)...), Commander: &desk{}}, s.refuse
 }
 
 // launching is a workbench on the launcher, with its estimate there.
@@ -109,7 +111,8 @@ func (d *desk) ponder() {
 
 func TestGoldenLauncher(t *testing.T) {
 	for _, c := range []struct{ name, keys string }{
-		{"launch", "j j j"}, {"launch-typing", "j enter s o"}, {"launch-refused", "j j j enter 0"}, {"launch-knobs", "j j j j j l j enter 0 . 5 enter G"},
+		{"launch", "j j j"}, {"launch-typing", "j enter s o"}, {"launch-refused", "j j j enter 0"}, {"launch-knobs",
+			"j j j j j l j enter 0 . 5 enter G"},
 	} {
 		for _, size := range [][2]int{{60, 20}, {80, 24}, {120, 36}, {200, 50}} {
 			d, _, _ := launching(t, size[0], size[1], c.keys)
@@ -124,15 +127,16 @@ func TestGoldenLauncher(t *testing.T) {
 func TestLaunch(t *testing.T) {
 	d, s, _ := launching(t, 80, 24, "j j j enter")
 	d.write("300").press("enter")
-	d.shows("300*", "brood run quickstart --rounds 300", "before: 95.4 MB")
+	d.shows("300*", "brood run quickstart --rounds 300", "previous: 95.4 MB")
 	d.press("G", "enter")
-	if len(s.begun) != 1 || s.begun[0].Preset != "quickstart" || !maps.Equal(s.begun[0].Options, map[string]string{"rounds": "300"}) {
+	if len(s.begun) != 1 || s.begun[0].Preset != "quickstart" ||
+		!maps.Equal(s.begun[0].Options, map[string]string{"rounds": "300"}) {
 		t.Fatalf("began %+v", s.begun)
 	}
 	if d.Opt.Session != "/s/2026-11-22-quickstart-1234" || d.screen != 0 || d.Focus != panel.Loss {
 		t.Errorf("it is at %s, screen %d, focus %s", d.Opt.Session, d.screen, d.Focus)
 	}
-	d.shows("2026-11-22-quickstart-1234 begins")
+	d.shows("2026-11-22-quickstart-1234 started")
 	d.press("9", "N") // what was said is still there
 	d.shows("300*", "brood run quickstart --rounds 300")
 }
@@ -162,7 +166,7 @@ func TestLaunchIsLeft(t *testing.T) {
 // A value that is refused is so as it is typed, on its line, and is not begun.
 func TestLaunchRefuses(t *testing.T) {
 	d, s, l := launching(t, 80, 24, "j j j enter 0")
-	d.shows("--rounds 0: give 1 or more", "refused: see rounds")
+	d.shows("--rounds 0: give 1 or more", "invalid: see rounds")
 	d.press("enter", "G", "enter")
 	if !strings.Contains(d.Toast.Text, "--rounds 0: give 1 or more") || len(s.begun) > 0 {
 		t.Errorf("it says %q and began %v", d.Toast.Text, s.begun)
@@ -181,17 +185,18 @@ func TestLaunchRefuses(t *testing.T) {
 	d.press("u")
 	d.hides("out of bounds")
 	s.estimate = func(context.Context, panel.Request) panel.Estimate {
-		return panel.Estimate{Err: errors.New("a run with 4 members needs about 9 GiB of memory"), At: panel.LineID{Name: "members"}}
+		return panel.Estimate{Err: errors.New("a run with 4 members needs about 9 GiB of memory"),
+			At: panel.LineID{Name: "members"}}
 	}
 	d.press("g", "j", "j", "l")
 	d.ponder()
-	d.shows("a run with 4 members needs", "refused: see members")
+	d.shows("a run with 4 members needs", "invalid: see members")
 	if d.press("G", "enter"); len(s.begun) > 0 {
 		t.Error("what would be refused was begun")
 	}
 	s.estimate, s.refuse = nil, errors.New("the disk is full")
 	d.press("g", "j", "j", "u", "G", "enter")
-	d.shows("the disk is full", "begin a run")
+	d.shows("the disk is full", "start a run")
 	if l.Starting || len(s.begun) != 1 {
 		t.Errorf("after a failure it still begins: %v", l.Starting)
 	}
@@ -216,7 +221,7 @@ func TestLaunchEstimates(t *testing.T) {
 	job, late := l.Poll(d.model.Host), make(chan tea.Msg, 1)
 	go func() { late <- job() }()
 	testutil.Receive(t, began, "estimate")
-	d.shows("before: 95.4 MB")
+	d.shows("previous: 95.4 MB")
 	s.estimate = nil
 	d.press("l")
 	d.Update(testutil.Receive(t, late, "end of the estimate"))
@@ -251,7 +256,8 @@ func TestLaunchBeginsAlone(t *testing.T) {
 
 // A step from a whole number goes to a whole number that can be read again, however large.
 func TestLaunchSteps(t *testing.T) {
-	for _, c := range [][3]string{{"900000", "l", "1000000"}, {"1000000", "l", "1250000"}, {"1250000", "h", "1000000"}} {
+	for _, c := range [][3]string{{"900000", "l", "1000000"}, {"1000000", "l", "1250000"},
+		{"1250000", "h", "1000000"}} {
 		d, _, l := launching(t, 80, 24, "j j j enter")
 		d.write(c[0]).press("enter", c[1])
 		if got := l.Request.Options["rounds"]; got != c[2] || l.Err != nil {
@@ -269,7 +275,8 @@ func TestLaunchCrosses(t *testing.T) {
 		t.Errorf("tab goes to %v", l.Chosen())
 	}
 	rows := strings.Split(d.screenText(), "\n")
-	if at := slices.IndexFunc(rows, func(r string) bool { return strings.Contains(r, "of sample ") }); at < 0 || len(l.Knobs()) < 3 {
+	if at := slices.IndexFunc(rows, func(r string) bool { return strings.Contains(r, "of sample ") }); at < 0 ||
+		len(l.Knobs()) < 3 {
 		t.Errorf("no heading of %d knobs", len(l.Knobs()))
 	}
 	d.press("j", "tab")
@@ -286,10 +293,13 @@ func TestLaunchCrosses(t *testing.T) {
 
 // Requests that were handed out are not written to.
 func TestRequestsAreValues(t *testing.T) {
-	a := panel.Request{Preset: "x"}.With(panel.LineID{Name: "rounds"}, "", "3").With(panel.LineID{Name: "eta", Knob: true}, "sample", "1")
-	b := a.With(panel.LineID{Name: "rounds"}, "", "4").With(panel.LineID{Name: "eta", Knob: true}, "sample", "2").Without(panel.LineID{Name: panel.PresetLine}, "")
+	a := panel.Request{Preset: "x"}.With(panel.LineID{Name: "rounds"}, "",
+		"3").With(panel.LineID{Name: "eta", Knob: true}, "sample", "1")
+	b := a.With(panel.LineID{Name: "rounds"}, "", "4").With(panel.LineID{Name: "eta", Knob: true}, "sample",
+		"2").Without(panel.LineID{Name: panel.PresetLine}, "")
 	c := b.Without(panel.LineID{Name: "rounds"}, "").Without(panel.LineID{Name: "eta", Knob: true}, "sample")
-	if fmt.Sprint(a) != "{x map[rounds:3] map[sample:[{eta 1}]]}" || fmt.Sprint(b) != "{ map[rounds:4] map[sample:[{eta 2}]]}" || fmt.Sprint(c) != "{ map[] map[]}" {
+	if fmt.Sprint(a) != "{x map[rounds:3] map[sample:[{eta 1}]]}" ||
+		fmt.Sprint(b) != "{ map[rounds:4] map[sample:[{eta 2}]]}" || fmt.Sprint(c) != "{ map[] map[]}" {
 		t.Errorf("%v, %v, %v", a, b, c)
 	}
 }
@@ -301,8 +311,8 @@ func TestLaunchSaysWhyNot(t *testing.T) {
 		want   string
 	}{
 		{func(o *panel.Options) { o.Library, o.ReadOnly = &slipway{shelf: &shelf{}}, true }, "9 N", panel.ReadOnlyText},
-		{func(o *panel.Options) { o.Library = &shelf{} }, "9 N", "no run can be begun from here"},
-		{func(o *panel.Options) { o.Library = nil }, ": n e w enter", "no run can be begun from here"}, // over SSH
+		{func(o *panel.Options) { o.Library = &shelf{} }, "9 N", "no run can be started from here"},
+		{func(o *panel.Options) { o.Library = nil }, ": n e w enter", "no run can be started from here"}, // over SSH
 	} {
 		d := open(t, 120, 36, sourcetest.Run(3, 20), c.change)
 		d.press(strings.Fields(c.keys)...)
@@ -322,7 +332,7 @@ func TestLaunchByMouseAndPalette(t *testing.T) {
 		}
 	}
 	d.press("esc", "1", "ctrl+p")
-	d.write("new: begin").press("enter")
+	d.write("new: start").press("enter")
 	if d.Focus != panel.Launch || len(s.begun) > 0 {
 		t.Errorf("the palette leads to %s", d.Focus)
 	}
@@ -338,7 +348,8 @@ func TestLauncherFits(t *testing.T) {
 		d, _, _ := launching(t, 80, 24, "")
 		d.Opt.ASCII = ascii
 		d.restyle()
-		for _, key := range []string{"", "G", "k", "k", "enter", "x", "esc", "g", "enter", "down", "q", "esc", "?", "esc", "j", "j", "enter", "-"} {
+		for _, key := range []string{"", "G", "k", "k", "enter", "x", "esc", "g", "enter", "down", "q", "esc", "?",
+			"esc", "j", "j", "enter", "-"} {
 			if key != "" {
 				d.press(key)
 			}
@@ -346,7 +357,8 @@ func TestLauncherFits(t *testing.T) {
 				w, h := 1+i*37%230, 1+i*23%70
 				d.Update(tea.WindowSizeMsg{Width: w, Height: h})
 				text := d.screenText()
-				if lines := strings.Split(text, "\n"); len(lines) != h || slices.ContainsFunc(lines, func(l string) bool { return cell.Width(l) != w }) {
+				if lines := strings.Split(text, "\n"); len(lines) != h ||
+					slices.ContainsFunc(lines, func(l string) bool { return cell.Width(l) != w }) {
 					t.Fatalf("after %q a frame does not measure %dx%d:\n%s", key, w, h, text)
 				}
 				if i := strings.IndexFunc(text, func(r rune) bool { return r > 0x7e }); ascii && i >= 0 {

@@ -7,8 +7,8 @@ import (
 	"brood/tui/panel"
 )
 
-// PlacePanels decides where panels are; it changes with the size, the screen, what is expanded, and with what a run has at
-// all (links, a test set), never with values.
+// PlacePanels recomputes the areas of the panels. They depend on the size, the screen, what is expanded and which parts
+// a run has (links, a test set), never on values.
 func (m *model) PlacePanels() {
 	body := cell.Rect{X: 0, Y: 2, W: m.W, H: m.H - 3}
 	if m.Replay != nil {
@@ -23,17 +23,18 @@ func (m *model) PlacePanels() {
 		m.Placed = m.placeIn(body)
 		if m.railOpen {
 			w := min(panel.RailW, body.W)
-			m.Placed = append(m.Placed, panel.Placement{Panel: panel.Knobs, Area: cell.Rect{X: body.X + body.W - w, Y: body.Y, W: w, H: body.H}})
+			m.Placed = append(m.Placed, panel.Placement{Panel: panel.Knobs,
+				Area: cell.Rect{X: body.X + body.W - w, Y: body.Y, W: w, H: body.H}})
 		}
 	}
 }
 
-// allPanels is the panels of the screen where all have a place.
+// allPanels returns the panels of the screen in a size where all are placed.
 func (m *model) allPanels() []panel.Placement {
 	return m.placeIn(cell.Rect{X: 0, Y: 2, W: panel.WideW, H: 40})
 }
 
-// placeIn lays the screen's panels out.
+// placeIn returns the layout of the open screen in body.
 func (m *model) placeIn(body cell.Rect) []panel.Placement {
 	s := m.screens()[m.screen]
 	if s.Place == nil {
@@ -42,7 +43,7 @@ func (m *model) placeIn(body cell.Rect) []panel.Placement {
 	return s.Place(m.Host, body)
 }
 
-// focusAmong is the focused panel when the screen has it, else its first.
+// focusAmong returns the focused panel if the screen has it, else the first one.
 func (m *model) focusAmong(all []panel.Placement) panel.ID {
 	for _, p := range all {
 		if p.Panel == m.Focus {
@@ -52,7 +53,7 @@ func (m *model) focusAmong(all []panel.Placement) panel.ID {
 	return all[0].Panel
 }
 
-// HasPanel says whether a panel stands on the screen, whatever its size.
+// HasPanel reports whether a panel belongs to the open screen, at any size.
 func (m *model) HasPanel(id panel.ID) bool {
 	return slices.Contains(panel.PanelIDs(m.allPanels()), id)
 }

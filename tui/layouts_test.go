@@ -27,18 +27,19 @@ func TestLayouts(t *testing.T) {
 	if text := say("layout"); text != d.LayoutsText() {
 		t.Errorf("without any: %q", text)
 	}
-	if d.press("L"); d.Toast.Text != "no layout is kept: :layout save NAME keeps the charts as they are" {
+	if d.press("L"); d.Toast.Text != "no layout is saved: :layout save NAME saves the present charts" {
 		t.Errorf("without any: %q", d.Toast.Text)
 	}
 	d.press("v", "m")
 	near, smoothing := maps.Clone(d.Opt.Settings.Near), d.Smoothing
-	if text := say("layout save narrow"); text != "kept: :layout narrow comes back here" {
+	if text := say("layout save narrow"); text != "saved: :layout narrow opens it again" {
 		t.Errorf("saved: %q", text)
 	}
 	d.press("d", "d", "m", "V")
 	few := slices.Clone(d.charts())
 	say("layout save few")
-	if say("layout narrow"); len(d.charts()) != 0 || !maps.Equal(d.Opt.Settings.Near, near) || d.Smoothing != smoothing {
+	if say("layout narrow"); len(d.charts()) != 0 || !maps.Equal(d.Opt.Settings.Near, near) ||
+		d.Smoothing != smoothing {
 		t.Errorf("it comes back as %v, %v, smoothing %d", d.charts(), d.Opt.Settings.Near, d.Smoothing)
 	}
 	d.press("L")
@@ -57,8 +58,8 @@ func TestLayouts(t *testing.T) {
 	for line, want := range map[string]string{
 		"layout few":       `there is no layout "few"; layouts: narrow`,
 		"layout drop few":  `there is no layout "few"`,
-		"layout save save": "is no name of a layout",
-		"layout save":      "write :layout NAME",
+		"layout save save": "is not a valid name",
+		"layout save":      "write layout NAME",
 		"layout save a b":  "a name is one word",
 	} {
 		if got := say(line); !strings.Contains(got, want) {
@@ -68,7 +69,8 @@ func TestLayouts(t *testing.T) {
 	for i := range panel.MaxLayouts {
 		say(fmt.Sprintf("layout save l%d", i))
 	}
-	if text := say("layout save more"); !strings.Contains(text, "layouts are kept") || len(d.Layouts()) != panel.MaxLayouts {
+	if text := say("layout save more"); !strings.Contains(text, "32 layouts, the maximum") ||
+		len(d.Layouts()) != panel.MaxLayouts {
 		t.Errorf("one more than may be kept: %q", text)
 	}
 	if got := candidates(d.model, "layout n"); !slices.Equal(got, []string{"narrow"}) {
@@ -81,7 +83,8 @@ func TestLayoutsOfAFile(t *testing.T) {
 	s := panel.ParseSettings([]byte(`{"charts": ["loss"], "layouts": {"a": {"charts": ["bytes", "bytes", "x\u0007"], "near": {"bytes": 99}, "smoothing": 0.5, "linear": true},
 		"save": {"charts": ["loss"]}, "\u0007": {}, "": {}}}`))
 	a, ok := s.Layouts["a"]
-	if !ok || len(s.Layouts) != 1 || !slices.Equal(a.Charts, []string{"bytes"}) || a.Near["bytes"] != panel.MaxNear || a.Smoothing != 0 || !a.Linear {
+	if !ok || len(s.Layouts) != 1 || !slices.Equal(a.Charts, []string{"bytes"}) || a.Near["bytes"] != panel.MaxNear ||
+		a.Smoothing != 0 || !a.Linear {
 		t.Errorf("%+v", s)
 	}
 	if !slices.Equal(s.Charts, []string{"loss"}) {
@@ -91,7 +94,8 @@ func TestLayoutsOfAFile(t *testing.T) {
 
 // TestBrokenSettings: a file that cannot be read is one sentence at the start.
 func TestBrokenSettings(t *testing.T) {
-	d := open(t, 120, 36, sourcetest.Run(3, 80), func(o *panel.Options) { o.Settings = panel.ParseSettings([]byte(`{"charts":`)) })
+	d := open(t, 120, 36, sourcetest.Run(3, 80),
+		func(o *panel.Options) { o.Settings = panel.ParseSettings([]byte(`{"charts":`)) })
 	if !strings.Contains(d.Toast.Text, "cannot be read") || strings.Contains(d.Toast.Text, "\n") {
 		t.Errorf("a broken file: %q", d.Toast.Text)
 	}

@@ -2,6 +2,7 @@ package tui
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"time"
 
@@ -17,12 +18,12 @@ import (
 // leasePeriod is the period of lease requests: no record announces that a lease ends or is requested.
 const leasePeriod = time.Second
 
-// leaseState is what this viewer knows of the writer lease.
+// leaseState is the writer's lease as last reported.
 type leaseState struct {
 	view.Lease
-	asking bool // a request is pending
-	asked  time.Time
-	wanted bool // this viewer has asked for the lease
+	asking bool      // a request is pending
+	asked  time.Time // time of the last request
+	wanted bool      // this viewer has requested the lease
 }
 
 type leaseMsg struct {
@@ -35,7 +36,8 @@ type leaseMsg struct {
 // pollLease requests the state of the writer lease every leaseEvery.
 func (m *model) pollLease() tea.Cmd {
 	l, now := &m.lease, m.Opt.Clock()
-	if _, ok := m.Opt.Commander.(panel.Lessee); !ok || m.WhyNoCommand() != "" || l.asking || now.Sub(l.asked) < leasePeriod {
+	if _, ok := m.Opt.Commander.(panel.Lessee); !ok || m.WhyNoCommand() != "" || l.asking ||
+		now.Sub(l.asked) < leasePeriod {
 		return nil
 	}
 	l.asking, l.asked = true, now
@@ -52,7 +54,7 @@ func (m *model) leaseAct(act view.LeaseAct) tea.Cmd {
 	})
 }
 
-// applyLease applies a lease reply and shows what has changed.
+// applyLease applies the answer to a lease request and shows what has changed.
 func (m *model) applyLease(msg leaseMsg) {
 	if msg.gen != m.Feed.Gen {
 		return
@@ -72,40 +74,41 @@ func (m *model) applyLease(msg leaseMsg) {
 	switch {
 	case l.wanted && now.Mine:
 		l.wanted = false
-		m.Say(cell.Good, fmt.Sprintf("you write now, until %.0f s after your last command", now.Left.Seconds()))
+		m.Say(cell.Good, fmt.Sprintf("you control now, until %.0f s after your last command", now.Left.Seconds()))
 	case l.wanted && msg.act == view.LeaseAsk:
-		m.Say(cell.Plain, fmt.Sprintf("%s is asked: you write when they agree, or in %.0f s if they do no more", now.Holder,
-			now.Left.Seconds()))
+		m.Say(cell.Plain,
+			fmt.Sprintf("requested: you control when %s agrees, or after %.0f s without a command from them",
+				now.Holder, now.Left.Seconds()))
 	case now.Mine && now.Asks != "" && now.Asks != was.Asks:
-		m.Say(cell.Warn, now.Asks+" asks to write: :give lets them, and so does not commanding for a while")
+		m.Say(cell.Warn, now.Asks+" requests control: :give hands it over, and so does a while without commands")
 	case was.Mine && now.Holder != "" && !now.Mine:
-		m.Say(cell.Plain, now.Holder+" writes now")
+		m.Say(cell.Plain, now.Holder+" controls now")
 	case msg.act == view.LeaseGive:
-		m.Say(cell.Plain, "who commands next writes")
+		m.Say(cell.Plain, "released: the sender of the next command controls")
 	}
 }
 
-func leaseCommand(act view.LeaseAct) func(*model, []string) (tea.Cmd, error) {
-	return func(m *model, _ []string) (tea.Cmd, error) {
+func (m *model) leaseCommand(act view.LeaseAct) func(*panel.Host, []string) (tea.Cmd, error) {
+	return func(*panel.Host, []string) (tea.Cmd, error) {
 		if _, ok := m.Opt.Commander.(panel.Lessee); !ok {
-			return nil, fmt.Errorf("there is no writer's lease here: nobody else can command")
+			return nil, errors.New("there is no writer's lease here: no other client can send commands")
 		}
 		return m.leaseAct(act), nil
 	}
 }
 
-// writerText returns who has the writer lease, for the status line. asked reports whether another viewer requests the
-// lease from this one.
+// writerText returns who holds the writer's lease, for the status line. asked reports whether another viewer requests
+// it from this one.
 func (m *model) writerText(l view.Lease) (text string, asked bool) {
 	switch {
 	case m.Opt.Commander == nil:
 		return "read-only", false
 	case l.Mine && l.Asks != "":
-		return "you write, " + l.Asks + " asks", true
+		return "you control, " + l.Asks + " requests it", true
 	case l.Mine:
-		return "you write", false
+		return "you control", false
 	case l.Holder != "":
-		return l.Holder + " writes", false
+		return l.Holder + " controls", false
 	}
 	return "you control", false
 }
@@ -121,7 +124,7 @@ func (m *model) showOthersChange(r event.Record) {
 	}
 	what, who := panel.SettingsText(c), c.By
 	if who == "" {
-		who = "somebody else"
+		who = "another user"
 	}
 	if c.Algorithm != "" {
 		if what != "" {

@@ -59,9 +59,9 @@ func TestStatusSaysWhoWrites(t *testing.T) {
 		want  string
 	}{
 		{view.Lease{}, "2 viewers, you control"},
-		{view.Lease{Holder: "ada", Left: time.Second}, "2 viewers, ada writes"},
-		{view.Lease{Holder: "ann", Mine: true, Left: time.Second}, "2 viewers, you write"},
-		{view.Lease{Holder: "ann", Mine: true, Left: time.Second, Asks: "bob"}, "2 viewers, you write, bob asks"},
+		{view.Lease{Holder: "ada", Left: time.Second}, "2 viewers, ada controls"},
+		{view.Lease{Holder: "ann", Mine: true, Left: time.Second}, "2 viewers, you control"},
+		{view.Lease{Holder: "ann", Mine: true, Left: time.Second, Asks: "bob"}, "2 viewers, you control, bob requests it"},
 	} {
 		d, p := openPen(t, nil)
 		p.lease = c.lease
@@ -71,7 +71,8 @@ func TestStatusSaysWhoWrites(t *testing.T) {
 		}
 		d.W, d.H = 80, 24
 		line, _, _ = strings.Cut(d.screenText(), "\n")
-		if _, short, _ := strings.Cut(c.want, ", "); c.lease.Holder != "" && !strings.HasSuffix(strings.TrimSpace(line), short) {
+		if _, short, _ := strings.Cut(c.want, ", "); c.lease.Holder != "" &&
+			!strings.HasSuffix(strings.TrimSpace(line), short) {
 			t.Errorf("%+v: at 80 columns the status line is %q, want %q at its end", c.lease, line, short)
 		}
 		d, p = openPen(t, func(o *panel.Options) { o.Commander = nil })
@@ -105,15 +106,16 @@ func TestLeaseIsAskedForAndGiven(t *testing.T) {
 		t.Errorf("at first it says %q", s)
 	}
 	d.press(":").write("take").press("enter")
-	if want := "ada is asked: you write when they agree, or in 8 s if they do no more"; d.Toast.Text != want || p.acts[0] != view.LeaseAsk {
+	if want := "requested: you control when ada agrees, or after 8 s without a command from them"; d.Toast.Text != want ||
+		p.acts[0] != view.LeaseAsk {
 		t.Errorf("after :take it says %q, and did %v", d.Toast.Text, p.acts)
 	}
 	p.lease = view.Lease{Holder: "ann", Mine: true, Left: 10 * time.Second}
-	if s := d.listen(p); !strings.HasPrefix(s, "you write now") {
+	if s := d.listen(p); !strings.HasPrefix(s, "you control now") {
 		t.Errorf("when it passes it says %q", s)
 	}
 	p.lease.Asks = "bob"
-	if s := d.listen(p); !strings.HasPrefix(s, "bob asks to write: :give lets them") {
+	if s := d.listen(p); !strings.HasPrefix(s, "bob requests control: :give hands it over") {
 		t.Errorf("when bob asks it says %q", s)
 	}
 	if s := d.listen(p); s != "" {
@@ -121,7 +123,7 @@ func TestLeaseIsAskedForAndGiven(t *testing.T) {
 	}
 	p.lease = view.Lease{Holder: "bob", Left: 10 * time.Second}
 	d.press(":").write("give").press("enter")
-	if d.Toast.Text != "bob writes now" || p.acts[1] != view.LeaseGive {
+	if d.Toast.Text != "bob controls now" || p.acts[1] != view.LeaseGive {
 		t.Errorf("after :give it says %q, and did %v", d.Toast.Text, p.acts)
 	}
 	p.err = errors.New("bob asked before you")
@@ -146,8 +148,10 @@ func TestChangesOfOthersAreTold(t *testing.T) {
 		c    event.Command
 		want string
 	}{
-		{event.Command{By: "bob", Set: []event.Setting{{Knob: "eta", Expr: "0.2"}}, Members: 4}, "bob: members = 4, eta = 0.2"},
-		{event.Command{By: "bob", Algorithm: "rival", Set: []event.Setting{{Knob: "eta", Expr: "0.2"}}, ID: 7}, "bob: swap to rival, eta = 0.2"},
+		{event.Command{By: "bob", Set: []event.Setting{{Knob: "eta", Expr: "0.2"}}, Members: 4},
+			"bob: members = 4, eta = 0.2"},
+		{event.Command{By: "bob", Algorithm: "rival", Set: []event.Setting{{Knob: "eta", Expr: "0.2"}}, ID: 7},
+			"bob: swap to rival, eta = 0.2"},
 	} {
 		if got := told(c.c); got != c.want {
 			t.Errorf("it says %q, want %q", got, c.want)

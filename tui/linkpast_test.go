@@ -31,7 +31,8 @@ func wires(told func(round uint64) (one, two float64), links bool) (out []event.
 		if r.Commit == nil || r.Commit.To%20 != 0 {
 			continue
 		}
-		x := &event.Machines{Round: r.Commit.To, Of: []event.Machine{{Worker: event.Here, Values: map[event.Measure]float64{event.Busy: 1}}}}
+		x := &event.Machines{Round: r.Commit.To, Of: []event.Machine{{Worker: event.Here,
+			Values: map[event.Measure]float64{event.Busy: 1}}}}
 		one, two := told(r.Commit.To)
 		for i, sent := range []float64{one, two} {
 			if sent < 0 {
@@ -70,7 +71,8 @@ func TestLinksOverRounds(t *testing.T) {
 	}
 	d := open(t, 200, 50, wires(gap, true), nil)
 	d.press("5")
-	d.shows("links over rounds", "all → all", "formula", "w1 → all", "w1 → w2", "w2 → w1", "links: packets, probes too · formula: payload of rounds")
+	d.shows("links over rounds", "all → all", "formula", "w1 → all", "w1 → w2", "w2 → w1",
+		"links: packets including probes · formula: payload of rounds")
 	if got := wire(d, "w1 → w2"); !strings.HasPrefix(got, "40.0 kB    4.0 kB") {
 		t.Errorf("w1 → w2: %q", got)
 	}
@@ -82,7 +84,8 @@ func TestLinksOverRounds(t *testing.T) {
 	}
 	differs := false
 	for _, c := range d.Shown.Ledger.Ring {
-		if got, want := fleet.PredictedAt(d.Shown, c.To), float64(c.Predicted)/float64(c.Rounds); math.Abs(got-want) > 1 {
+		if got, want := fleet.PredictedAt(d.Shown,
+			c.To), float64(c.Predicted)/float64(c.Rounds); math.Abs(got-want) > 1 {
 			t.Errorf("round %d: the formula says %g bytes, want %g", c.To, got, want)
 		}
 		differs = differs || c.Sent != c.Predicted
@@ -96,7 +99,8 @@ func TestLinksOverRounds(t *testing.T) {
 	if before, after, ok := strings.Cut(whole, " "); !ok || before == "" || strings.Trim(after, " ") == "" {
 		t.Errorf("w2 → w1 has no gap while worker 2 was gone: %q", line)
 	}
-	if one := wire(d, "w1 → w2"); strings.Contains(one[strings.LastIndex(one, "B ")+2:], "▄ ") || !strings.Contains(one, "█") || !strings.Contains(one, "▅") && !strings.Contains(one, "▄") {
+	if one := wire(d, "w1 → w2"); strings.Contains(one[strings.LastIndex(one, "B ")+2:], "▄ ") ||
+		!strings.Contains(one, "█") || !strings.Contains(one, "▅") && !strings.Contains(one, "▄") {
 		t.Errorf("w1 → w2 is not drawn over all rounds, twice as high from 40 to 60: %q", one)
 	}
 	d.Cursor.On, d.Cursor.Round = true, 50
@@ -148,7 +152,8 @@ func TestLinksOverRoundsFollowTheirCursor(t *testing.T) {
 		if d.Focus != panel.LinkHistory {
 			t.Fatalf("at %v tab leads to %s", size, d.Focus)
 		}
-		for _, name := range []string{"all → all", "formula", "w1 → all", "w1 → w2", "w1 → w3", "w2 → all", "w2 → w1", "w2 → w3", "w3 → all"} {
+		for _, name := range []string{"all → all", "formula", "w1 → all", "w1 → w2", "w1 → w3", "w2 → all", "w2 → w1",
+			"w2 → w3", "w3 → all"} {
 			d.shows("▸ " + name)
 			d.press("j")
 		}

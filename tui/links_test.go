@@ -17,7 +17,8 @@ func TestLinkCursor(t *testing.T) {
 		keys     string
 		from, to int
 	}{
-		{"", event.Every, event.Every}, {"j", 1, event.Every}, {"l", event.Every, 1}, {"j l l", 1, 2}, {"down right right up left", event.Every, 1},
+		{"", event.Every, event.Every}, {"j", 1, event.Every}, {"l", event.Every, 1}, {"j l l", 1,
+			2}, {"down right right up left", event.Every, 1},
 		{"h k", event.Every, event.Every}, {"j j j j j j j j j", 5, event.Every},
 	} {
 		d, _ := commanding(t, 120, 40, machines(5), "tab "+c.keys)
@@ -76,20 +77,21 @@ func TestLinkMatrixFollowsItsCursor(t *testing.T) {
 
 func TestSlowALinkDown(t *testing.T) {
 	d, _ := commanding(t, 120, 40, machines(5), "tab j l l enter")
-	d.shows("slow down w1 → w2", "this direction alone", "as fast as it can be", "MB/s", "at most; empty: no limit")
+	d.shows("slow down w1 → w2", "only this direction", "full speed", "MB/s", "at most; empty: no limit")
 	d.write("12.5").press("tab").write("20").press("down").write("2.5").press("tab").write("1")
-	d.shows("that is 100 Mbit/s", "12.5 MB/s, 20ms late, up to 2.5ms of jitter, 1% lost")
+	d.shows("at most, 100 Mbit/s", "12.5 MB/s, 20ms of delay, up to 2.5ms of jitter, 1% lost")
 	d.press("enter")
-	want := event.Link{From: 1, To: 2, Rate: 12_500_000, Delay: 20 * time.Millisecond, Jitter: 2500 * time.Microsecond, Loss: 0.01}
+	want := event.Link{From: 1, To: 2, Rate: 12_500_000, Delay: 20 * time.Millisecond, Jitter: 2500 * time.Microsecond,
+		Loss: 0.01}
 	if len(d.sent) != 1 || d.sent[0].Link == nil || *d.sent[0].Link != want || d.Popup != nil {
 		t.Fatalf("sent %+v, want %+v", d.sent, want)
 	}
-	d.shows("worker 1 to worker 2: 12.5 MB/s, 20ms late")
+	d.shows("worker 1 to worker 2: 12.5 MB/s, 20ms of delay")
 	// A link that is slowed down already begins with that, and is let go.
 	d, _ = commanding(t, 120, 40, machines(5), "tab j l l l enter")
-	d.shows("1.25", "that is 10 Mbit/s")
+	d.shows("1.25", "at most, 10 Mbit/s")
 	d.press("ctrl+u", "tab", "ctrl+u")
-	d.shows("as fast as it can be")
+	d.shows("full speed")
 	d.press("enter")
 	if l := d.sent[0].Link; *l != (event.Link{From: 1, To: 3}) {
 		t.Errorf("sent %+v", l)
@@ -110,7 +112,7 @@ func TestSlowARowOrAColumnDown(t *testing.T) {
 		}
 	}
 	d, _ := commanding(t, 120, 40, f, "tab j")
-	d.shows("w1 → all  2 links", "◆ 70ms late")
+	d.shows("w1 → all  2 links", "◆ 70ms of delay")
 	d.press("enter")
 	d.shows("70________ ms")
 	d.press("esc", "k")

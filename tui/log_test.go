@@ -68,9 +68,9 @@ func TestLogHasWhatTheHostSaid(t *testing.T) {
 		s.err = errors.New("a viewer may look only")
 		d.now = d.now.Add(time.Minute)
 		d.deliver(d.pollPanels()())
-		d.shows("what the host says is not told: a viewer may look only", "fatal error")
+		d.shows("without the output of the processes: a viewer may look", "fatal error")
 		d.press("w")
-		d.shows("of which 1 due")
+		d.shows("1 unacknowledged")
 		d.now = d.now.Add(time.Minute)
 		asks := func(what string, want int) {
 			t.Helper()
@@ -166,14 +166,16 @@ func TestLinesWithoutTimes(t *testing.T) {
 	s.lines = []session.Line{{Text: "once"}, {At: then, Text: "a warning", Late: true}}
 	d.now = d.now.Add(time.Minute)
 	d.deliver(d.pollPanels()())
-	s.lines = []session.Line{{Text: "once"}, {At: then + 1e12, Text: "a warning", Late: true}, {At: then + 1e12, Text: "panic", Late: true}}
+	s.lines = []session.Line{{Text: "once"}, {At: then + 1e12, Text: "a warning", Late: true},
+		{At: then + 1e12, Text: "panic", Late: true}}
 	d.now = d.now.Add(time.Minute)
 	d.deliver(d.pollPanels()())
 	d.shows("–")
 	rows := d.panel(panel.Log).Export(d.model.Host)(d.Shown)
 	n := len(rows)
 	stamp := func(at int64) string { return time.Unix(0, at).UTC().Format(time.RFC3339Nano) }
-	for i, want := range map[int][]string{1: {"", "", "once"}, n - 2: {stamp(then), "", "a warning"}, n - 1: {stamp(then + 1e12), "", "panic"}} {
+	for i, want := range map[int][]string{1: {"", "", "once"}, n - 2: {stamp(then), "", "a warning"},
+		n - 1: {stamp(then + 1e12), "", "panic"}} {
 		if r := rows[i]; r[0] != want[0] || r[1] != want[1] || r[4] != want[2] {
 			t.Errorf("row %d is %q, want %q", i, r, want)
 		}
@@ -183,7 +185,8 @@ func TestLinesWithoutTimes(t *testing.T) {
 // TestScreensByTheirNames: what takes a screen's place is opened as a screen is.
 func TestScreensByTheirNames(t *testing.T) {
 	d := open(t, 120, 36, sourcetest.Run(6, 400), nil)
-	for name, says := range map[string]string{"log": "log ─", "positions": "cosine between members", "mistakes": "test set", "alerts": "watched for"} {
+	for name, says := range map[string]string{"log": "log ─", "positions": "cosine between members",
+		"mistakes": "test set", "alerts": "alert rules"} {
 		for range 2 { // and once more where it is open
 			d.press(":").write("screen " + name).press("enter")
 			if !strings.Contains(d.screenText(), says) {

@@ -43,7 +43,8 @@ func TestOnlyLossesAreDrawnAsLoss(t *testing.T) {
 // A chart says who else turned a knob, and why; of one's own turns only what they are.
 func TestMarksNameTheEditor(t *testing.T) {
 	d := open(t, 200, 50, sourcetest.Run(6, 400), nil)
-	for _, e := range []event.Edit{{At: 120, Knob: "ell", Expr: "10", By: "ann"}, {At: 200, Knob: "eta", Expr: "0.05", By: "tuner", Why: "the loss is flat"}} {
+	for _, e := range []event.Edit{{At: 120, Knob: "ell", Expr: "10", By: "ann"},
+		{At: 200, Knob: "eta", Expr: "0.05", By: "tuner", Why: "the loss is flat"}} {
 		e.Algorithm, e.ID = "sample", e.At
 		d.apply(event.Record{Edit: &e})
 	}

@@ -16,18 +16,18 @@ const (
 	maxRetryWait   = 10 * time.Second
 )
 
-// connectionLost takes an answer that did not come.
+// connectionLost records that a live run did not answer, and schedules the next request.
 func (m *model) connectionLost(err error) {
 	l := m.Feed.Lost
 	if l == nil {
 		l = &panel.Lost{}
-		m.Feed.Lost, m.Toast = l, panel.Toast{} // what was said before hides it
+		m.Feed.Lost, m.Toast = l, panel.Toast{} // an older message would hide it
 	}
 	wait := min(firstRetryWait<<min(l.Tries, 10), maxRetryWait)
 	l.Err, l.Tries, l.Asking, l.Again = err, l.Tries+1, false, m.Opt.Clock().Add(wait)
 }
 
-// retry asks a run that is lost, or has ended, again when it is time.
+// retry sends the next request to a run that does not answer, or has ended, when it is due.
 func (m *model) retry() tea.Cmd {
 	l := m.Feed.Lost
 	if l == nil {
@@ -40,7 +40,7 @@ func (m *model) retry() tea.Cmd {
 	return m.seek(math.MaxUint64)
 }
 
-// showReconnected is told that a run answers.
+// showReconnected clears the loss of the connection after an answer.
 func (m *model) showReconnected() {
 	if m.Feed.Lost != nil {
 		m.Feed.Lost = nil
@@ -48,15 +48,15 @@ func (m *model) showReconnected() {
 	}
 }
 
-// lostLine says what is wrong, and when the run is asked again.
+// lostLine returns the connection error and the time of the next request.
 func (m *model) lostLine() string {
 	l := m.Feed.Lost
 	if m.Killed() {
 		return m.KilledText()
 	}
-	when := "asking again"
+	when := "retrying"
 	if left := l.Again.Sub(m.Opt.Clock()); !l.Asking && left > 0 {
-		when = fmt.Sprintf("again in %.0f s", math.Ceil(left.Seconds()))
+		when = fmt.Sprintf("retry in %.0f s", math.Ceil(left.Seconds()))
 	}
 	return fmt.Sprintf("no answer, %s: %v", when, l.Err)
 }

@@ -58,7 +58,8 @@ func TestKilledRun(t *testing.T) {
 		d.press("space")
 		d.shows("killed after round 48")
 		src.err = nil
-		src.Append(event.Record{At: 2e18, State: &event.State{Phase: event.Paused}}, event.Record{At: 2e18, State: &event.State{Phase: event.Training}})
+		src.Append(event.Record{At: 2e18, State: &event.State{Phase: event.Paused}},
+			event.Record{At: 2e18, State: &event.State{Phase: event.Training}})
 		d.due(src, time.Minute)
 		d.shows("● training", "answers again")
 		d.hides("killed")
@@ -85,7 +86,7 @@ func TestResumedRun(t *testing.T) {
 	}
 	src.Append(event.Record{At: 3e18, State: &event.State{Phase: event.Training, Round: 50}})
 	d.due(src, time.Minute)
-	d.shows("● training", "the run goes on: it was resumed after round 48")
+	d.shows("● training", "the run was resumed after round 48")
 	d.hides("finished")
 }
 
@@ -120,7 +121,7 @@ func TestLostRun(t *testing.T) {
 	d := open(t, 80, 24, nil, func(o *panel.Options) { o.Source = src })
 	src.err = errors.New("broken pipe")
 	d.Update(batchMsg{gen: d.Feed.Gen, err: src.err})
-	d.shows("? no answer", "disconnected", "again in 1 s", "broken pipe", "q leave")
+	d.shows("? no answer", "disconnected", "retry in 1 s", "broken pipe", "q leave")
 	d.hides("● training", "training goes on", " left")
 	var waits []time.Duration
 	for range 8 {

@@ -32,7 +32,8 @@ func TestMachinesScreen(t *testing.T) {
 	f := machines(3)
 	f.Machines = []event.Machine{
 		{Worker: event.Here, Values: map[event.Measure]float64{event.Busy: 0.25, event.Cores: 2, event.Memory: 55e6}},
-		{Worker: 1, Values: map[event.Measure]float64{event.Busy: 7.9, event.Cores: 8, event.MemoryUsed: 31e9, event.MemoryTotal: 32e9, event.RoundTrip: 0.0123}},
+		{Worker: 1, Values: map[event.Measure]float64{event.Busy: 7.9, event.Cores: 8, event.MemoryUsed: 31e9,
+			event.MemoryTotal: 32e9, event.RoundTrip: 0.0123}},
 		{Worker: 2}, {Worker: 3},
 	}
 	c := &crew{Memory: sourcetest.NewMemory(sourcetest.Run(12, 400)...), now: f}
@@ -40,7 +41,7 @@ func TestMachinesScreen(t *testing.T) {
 	if d.press("6"); c.asked == 0 {
 		t.Error("nobody asked for the machines")
 	}
-	d.shows("6 Machines", "4 processes · now", "machine memory", "history  the run's own process")
+	d.shows("6 Machines", "4 processes · now", "machine memory", "history  the coordinator's process")
 	if got := rowOf(d, "run"); got != "run 0 0.2 / 2 55.0 MB – – –" {
 		t.Errorf("the run's process: %q", got)
 	}
@@ -75,7 +76,8 @@ func TestMachinesScreen(t *testing.T) {
 	for _, r := range all[1:] {
 		names[r[0]+" "+r[1]]++
 	}
-	if names["cpu run"] == 0 || names["device_celsius w2"] == 0 || names["cpu w3"] != 0 || names["samples w3"] == 0 || names["cpu all"] != 0 {
+	if names["cpu run"] == 0 || names["device_celsius w2"] == 0 || names["cpu w3"] != 0 || names["samples w3"] == 0 ||
+		names["cpu all"] != 0 {
 		t.Errorf("it exports %v", names)
 	}
 }
@@ -86,7 +88,7 @@ func TestMachinesOfARecording(t *testing.T) {
 	rs := sourcetest.Run(12, 60)
 	d := open(t, 120, 36, nil, func(o *panel.Options) { o.Source, o.Commander = fast(&tape{rs: rs}), nil })
 	d.press("end", "6", "down")
-	d.shows("4 processes · as recorded last", "samples/s", "history  worker w1")
+	d.shows("4 processes · last recorded", "samples/s", "history  worker w1")
 	var before []event.Record
 	for _, r := range rs {
 		if r.Machines == nil {
@@ -99,22 +101,23 @@ func TestMachinesOfARecording(t *testing.T) {
 	}
 	d = open(t, 120, 36, nil, func(o *panel.Options) { o.Source, o.Commander = older, nil })
 	d.press("end", "6")
-	d.shows("recorded before they were measured")
+	d.shows("an older version recorded it")
 	d = open(t, 120, 36, nil, func(o *panel.Options) { o.Source, o.Commander = fast(&tape{rs: before}), nil })
 	d.press("home", "6")
-	d.shows("nothing of machines is recorded up to here")
+	d.shows("no measurements of machines are recorded up to here")
 	d.hides("was over after")
 	c := &crew{Memory: sourcetest.NewMemory(before...), err: errors.New("no way there")}
 	d = open(t, 120, 36, nil, func(o *panel.Options) { o.Source = c })
 	d.press("6")
-	d.shows("the workers cannot be asked: no way there")
+	d.shows("the workers do not answer: no way there")
 }
 
 // TestMachinesOfManyWorkers: a table of many scrolls with its cursor, and the history has its place.
 func TestMachinesOfManyWorkers(t *testing.T) {
 	f := machines(64)
 	for _, w := range f.Workers {
-		f.Machines = append(f.Machines, event.Machine{Worker: w.ID, Values: map[event.Measure]float64{event.Busy: float64(w.ID)}})
+		f.Machines = append(f.Machines, event.Machine{Worker: w.ID,
+			Values: map[event.Measure]float64{event.Busy: float64(w.ID)}})
 	}
 	c := &crew{Memory: sourcetest.NewMemory(sourcetest.Run(64, 400)...), now: f}
 	for _, size := range [][2]int{{80, 24}, {120, 36}, {200, 50}} {
@@ -129,7 +132,8 @@ func TestMachinesOfManyWorkers(t *testing.T) {
 // TestTiles: as many as fit, in rows that fill the area, and none without something in it.
 func TestTiles(t *testing.T) {
 	for _, c := range []struct{ w, h, n, shown, cols int }{
-		{80, 21, 12, 4, 2}, {200, 47, 12, 12, 4}, {200, 47, 20, 12, 4}, {120, 33, 12, 9, 3}, {200, 47, 3, 3, 3}, {200, 47, 5, 5, 3}, {80, 21, 0, 0, 1}, {30, 5, 4, 1, 1},
+		{80, 21, 12, 4, 2}, {200, 47, 12, 12, 4}, {200, 47, 20, 12, 4}, {120, 33, 12, 9, 3}, {200, 47, 3, 3, 3}, {200,
+			47, 5, 5, 3}, {80, 21, 0, 0, 1}, {30, 5, 4, 1, 1},
 	} {
 		r := cell.Rect{W: c.w, H: c.h}
 		shown, cols := panel.FitTiles(r, c.n, panel.TileH)
@@ -154,18 +158,22 @@ func TestTiles(t *testing.T) {
 func TestDeviceFigures(t *testing.T) {
 	f := machines(3)
 	held := map[event.Measure]float64{event.DeviceUsed: 12e9, event.DeviceTotal: 80e9}
-	told := map[event.Measure]float64{event.DeviceUsed: 12e9, event.DeviceTotal: 80e9, event.DeviceTaken: 75e9, event.DeviceLoad: 0.87, event.DeviceHeat: 61}
-	f.Machines = []event.Machine{{Worker: event.Here}, {Worker: 1}, {Worker: 2, Values: held}, {Worker: 3, Values: told}}
-	if (fleet.MachineRow{Values: held}).Device() != "12.0 GB / 80.0 GB held" || fleet.DeviceUsageRole(fleet.MachineRow{Values: held}) != cell.Plain || fleet.DeviceUsageRole(fleet.MachineRow{Values: told}) != cell.Warn {
+	told := map[event.Measure]float64{event.DeviceUsed: 12e9, event.DeviceTotal: 80e9, event.DeviceTaken: 75e9,
+		event.DeviceLoad: 0.87, event.DeviceHeat: 61}
+	f.Machines = []event.Machine{{Worker: event.Here}, {Worker: 1}, {Worker: 2, Values: held},
+		{Worker: 3, Values: told}}
+	if (fleet.MachineRow{Values: held}).Device() != "12.0 GB / 80.0 GB held" ||
+		fleet.DeviceUsageRole(fleet.MachineRow{Values: held}) != cell.Plain ||
+		fleet.DeviceUsageRole(fleet.MachineRow{Values: told}) != cell.Warn {
 		t.Error("what is told of devices")
 	}
 	c := &crew{Memory: sourcetest.NewMemory(sourcetest.Run(12, 400)...), now: f}
 	d := open(t, 200, 50, nil, func(o *panel.Options) { o.Source = c })
 	d.press("2", "j", "j")
-	d.shows("cuda:0 NVIDIA H100", "12.0 GB / 80.0 GB held, 75.0 GB taken by", "busy, 61 °C")
+	d.shows("cuda:0 NVIDIA H100", "12.0 GB / 80.0 GB held, 75.0 GB used in total", "busy, 61 °C")
 	d.press("k")
 	d.shows("12.0 GB / 80.0 GB held")
-	d.hides("taken by")
+	d.hides("used in total")
 	d.press("6")
 	if got := rowOf(d, "w3"); !strings.Contains(got, "12.0 GB / 80.0 GB 87 % 61") {
 		t.Errorf("w3: %q", got)
@@ -175,7 +183,9 @@ func TestDeviceFigures(t *testing.T) {
 // TestRestartsOfPrograms: the Fleet screen has the restarts of the programs that a worker asks, where there were any.
 func TestRestartsOfPrograms(t *testing.T) {
 	f := machines(3)
-	f.Machines = []event.Machine{{Worker: event.Here}, {Worker: 1, Values: map[event.Measure]float64{event.Restarts: 0}}, {Worker: 2, Values: map[event.Measure]float64{event.Restarts: 14}}}
+	f.Machines = []event.Machine{{Worker: event.Here},
+		{Worker: 1, Values: map[event.Measure]float64{event.Restarts: 0}},
+		{Worker: 2, Values: map[event.Measure]float64{event.Restarts: 14}}}
 	c := &crew{Memory: sourcetest.NewMemory(sourcetest.Run(12, 400)...), now: f}
 	d := open(t, 200, 50, nil, func(o *panel.Options) { o.Source = c })
 	d.press("2")
@@ -196,6 +206,6 @@ func TestMachinesOfAShortRun(t *testing.T) {
 	rs = append(rs, event.Record{At: rs[len(rs)-1].At, State: &event.State{Phase: event.Finished}})
 	d := open(t, 120, 40, rs, nil)
 	d.press("6")
-	d.shows("machines are measured once a second, while rounds end: this run was over after")
+	d.shows("machines are measured once a second at the end of a round: this run ended after")
 	d.hides("─ history")
 }

@@ -13,11 +13,11 @@ import (
 // Timings holds the results of [Measure].
 type Timings struct {
 	First  time.Duration   // from the start to the first frame that lists the runs
-	Filled time.Duration   // from the start to a frame in which all runs in view have their figures
+	Filled time.Duration   // from the start to a frame in which all visible runs have their results
 	All    time.Duration   // from the start until everything is read
-	Laid   time.Duration   // of a frame that recomputes all curves, as after marking another run
-	Frames []time.Duration // of Update and View, with the marked runs overlaid
-	Lines  int             // in each chart
+	Laid   time.Duration   // duration of a frame that recomputes all curves, as after marking another run
+	Frames []time.Duration // durations of Update and View, with the marked runs overlaid
+	Lines  int             // number of lines in each chart
 }
 
 // Measure starts a workbench of width x height cells without a terminal on a library, marks mark runs and draws frames

@@ -70,8 +70,10 @@ func TestUniformMeetingsLookUniform(t *testing.T) {
 		if k := len(cells); k < 2 || seen['▒'] < (k*k-k)*98/100 {
 			t.Errorf("%d members: %d rows, shades %v:\n%s", n, k, seen, strings.Join(panel, "\n"))
 		}
-		if each := (n + 22) / 23; each > 1 != strings.Contains(strings.Join(panel, "\n"), fmt.Sprintf("%d members a row", each)) {
-			t.Errorf("%d members: it does not say how many a row has, or says it for nothing:\n%s", n, strings.Join(panel, "\n"))
+		if each := (n + 22) / 23; each > 1 != strings.Contains(strings.Join(panel, "\n"),
+			fmt.Sprintf("%d members a row", each)) {
+			t.Errorf("%d members: it does not say how many a row has, or says it for nothing:\n%s", n,
+				strings.Join(panel, "\n"))
 		}
 	}
 }
@@ -100,7 +102,7 @@ func TestMeetingsFollowTheRun(t *testing.T) {
 		return &event.Points{Members: collective.IDs(3), Values: []float64{0, 1, 2}}
 	})
 	d := open(t, 200, 50, rs, nil)
-	if _, panel := matrix(d); !strings.Contains(strings.Join(panel, "\n"), "nobody met anybody in the last round") {
+	if _, panel := matrix(d); !strings.Contains(strings.Join(panel, "\n"), "no members met in the last round") {
 		t.Errorf("%s", strings.Join(panel, "\n"))
 	}
 	put := func(r event.Record) { d.Shown.Apply(r) }
@@ -109,7 +111,8 @@ func TestMeetingsFollowTheRun(t *testing.T) {
 		put(event.Record{Commit: &event.Commit{To: round, Rounds: 1, Progress: event.Progress{Rounds: round}}})
 	}
 	plan := func(at uint64, r collective.Roster, alg string) {
-		put(event.Record{Plan: &event.Plan{Epoch: d.Shown.Plan.Epoch + 1, At: at, From: event.Workers, Old: d.Shown.Members(), New: r, OldAlg: d.Shown.Algorithm(), Algorithm: alg}})
+		put(event.Record{Plan: &event.Plan{Epoch: d.Shown.Plan.Epoch + 1, At: at, From: event.Workers,
+			Old: d.Shown.Members(), New: r, OldAlg: d.Shown.Algorithm(), Algorithm: alg}})
 	}
 	has := func(want bool, what ...string) {
 		t.Helper()
@@ -124,7 +127,7 @@ func TestMeetingsFollowTheRun(t *testing.T) {
 	meet(2, collective.IDs(3), 1, 0, 2)
 	meet(3, collective.IDs(3), 1, 0, 2)
 	meet(4, collective.IDs(3), 2, 1, 0)
-	has(true, "last 4 rounds", "0–2 a pair", "m0", "m1", "m2", "if all alike: 1")
+	has(true, "last 4 rounds", "0–2 a pair", "m0", "m1", "m2", "if all equal: 1")
 	plan(4, collective.Roster{Members: []engine.Member{0, 2}, Owner: []int{1, 1}}, "sample")
 	has(true, "last 4 rounds", "1–1 a pair", "m0", "m2")
 	has(false, "m1")
@@ -169,11 +172,12 @@ func TestMeetingScale(t *testing.T) {
 		each int
 		want string
 	}{
-		{57.1, 1, "· never|░ below 35|▒ below 80|▓ below 252|█ 252 and more|  if all alike: 57"},
-		{2, 1, "· never|▒ below 7|▓ below 13|█ 13 and more|  if all alike: 2"},
-		{0.1, 1, "· never|▒ below 2|█ 2 and more|  if all alike: 0.1"},
-		{0.065, 23, "· never|░ below 0.017|▒ below 0.11|▓ below 0.31|█ 0.31 and more|  if all alike: 0.065|  23 members a row:|  mean of their pairs"},
-		{1e5, 1, "· never|░ below 99 052|▒ below 100 949|▓ below 400 949|█ 400 949 and more|  if all alike: 100 000"},
+		{57.1, 1, "· never|░ below 35|▒ below 80|▓ below 252|█ 252 and more|  if all equal: 57"},
+		{2, 1, "· never|▒ below 7|▓ below 13|█ 13 and more|  if all equal: 2"},
+		{0.1, 1, "· never|▒ below 2|█ 2 and more|  if all equal: 0.1"},
+		{0.065, 23,
+			"· never|░ below 0.017|▒ below 0.11|▓ below 0.31|█ 0.31 and more|  if all equal: 0.065|  23 members a row:|  mean of their pairs"},
+		{1e5, 1, "· never|░ below 99 052|▒ below 100 949|▓ below 400 949|█ 400 949 and more|  if all equal: 100 000"},
 	} {
 		g := cell.New(30, 10)
 		live.DrawMeetingScale(g, g.Rect(), c.even, c.each)

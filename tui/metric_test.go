@@ -12,8 +12,12 @@ import (
 // TestSeriesNames: a series is called what its algorithm or the runtime calls it, and a knob's inverse as the knob is.
 func TestSeriesNames(t *testing.T) {
 	for ascii, inverse := range map[bool]string{false: "1/γ", true: "1/gamma"} {
-		d := open(t, 120, 36, sourcetest.Run(3, 20), func(o *panel.Options) { o.ASCII, o.Algorithms = ascii, []*optim.Algorithm{coupled.Parle} })
-		for name, want := range map[string]string{"gamma.inverse": inverse, optim.SeriesGradient.Name: "gradient norm", "loss": "training loss", "of nobody": "of nobody"} {
+		d := open(t, 120, 36, sourcetest.Run(3, 20), func(o *panel.Options) {
+			o.ASCII, o.Algorithms = ascii,
+				[]*optim.Algorithm{coupled.Parle}
+		})
+		for name, want := range map[string]string{"gamma.inverse": inverse, optim.SeriesGradient.Name: "gradient norm",
+			"loss": "training loss", "of nobody": "of nobody"} {
 			if got := d.SeriesName(name); got != want {
 				t.Errorf("%s is called %q, want %q", name, got, want)
 			}

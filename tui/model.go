@@ -57,7 +57,8 @@ func newModel(ctx context.Context, opt panel.Options) *model {
 		opt.Commander = nil
 	}
 	m := &model{dark: !opt.Light, rail: &knobs.Rail{}}
-	m.Host = &panel.Host{Workbench: m, Opt: opt, Ctx: ctx, W: opt.Width, H: opt.Height, Focus: panel.Loss, LogAxis: true,
+	m.Host = &panel.Host{Workbench: m, Opt: opt, Ctx: ctx, W: opt.Width, H: opt.Height, Focus: panel.Loss,
+		LogAxis:   true,
 		Smoothing: 1, Jobs: &panel.Jobs{}}
 	m.panels = newPanels(m)
 	m.resetSession()
@@ -74,7 +75,7 @@ func newModel(ctx context.Context, opt panel.Options) *model {
 	}
 	m.restyle()
 	if why := opt.Settings.Broken; why != "" {
-		m.Say(cell.Warn, "your charts and layouts cannot be read: "+why)
+		m.Say(cell.Warn, "your saved charts and layouts cannot be read: "+why)
 	}
 	return m
 }
@@ -201,7 +202,7 @@ func (m *model) refresh() {
 	m.history.countSwap(m.Live.Algorithm())
 }
 
-// Send sends a command, which it signs if the caller has not. The receipt arrives as a receiptMsg.
+// Send sends a command, which it signs if the caller has not. The receipt arrives as a [panel.ReceiptMsg].
 func (m *model) Send(c event.Command) tea.Cmd {
 	if why := m.WhyNoCommand(); why != "" {
 		m.Say(cell.Warn, why)
@@ -256,7 +257,7 @@ func (m *model) ShowReceipt(msg panel.ReceiptMsg) {
 	case msg.Err != nil:
 		m.Say(cell.Alert, what+": "+msg.Err.Error())
 	case !msg.Receipt.Accepted:
-		m.Say(cell.Alert, what+" refused: "+msg.Receipt.Reason)
+		m.Say(cell.Alert, what+" rejected: "+msg.Receipt.Reason)
 	case len(msg.Resets) > 0:
 		m.showSwap(msg)
 	case msg.Receipt.Round > 0:

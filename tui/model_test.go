@@ -49,7 +49,8 @@ func (d *desk) Command(_ context.Context, c event.Command) (event.Receipt, error
 
 func open(t testing.TB, w, h int, rs []event.Record, change func(*panel.Options)) *desk {
 	d := &desk{t: t, now: time.Unix(1e9, 0)}
-	opt := panel.Options{Source: sourcetest.NewMemory(rs...), Commander: d, Algorithms: []*optim.Algorithm{sourcetest.Algorithm()}, By: "ann",
+	opt := panel.Options{Source: sourcetest.NewMemory(rs...), Commander: d,
+		Algorithms: []*optim.Algorithm{sourcetest.Algorithm()}, By: "ann",
 		NoColor: true, Width: w, Height: h, Clock: func() time.Time { return d.now }}
 	if change != nil {
 		change(&opt)
@@ -127,7 +128,8 @@ func (d *desk) write(text string) *desk {
 }
 
 func keyMsg(name string) tea.KeyPressMsg {
-	codes := map[string]rune{"enter": tea.KeyEnter, "esc": tea.KeyEscape, "tab": tea.KeyTab, "backspace": tea.KeyBackspace, "up": tea.KeyUp, "down": tea.KeyDown,
+	codes := map[string]rune{"enter": tea.KeyEnter, "esc": tea.KeyEscape, "tab": tea.KeyTab,
+		"backspace": tea.KeyBackspace, "up": tea.KeyUp, "down": tea.KeyDown,
 		"left": tea.KeyLeft, "right": tea.KeyRight, "home": tea.KeyHome, "end": tea.KeyEnd}
 	if name == "space" || name == " " {
 		return tea.KeyPressMsg{Code: tea.KeySpace, Text: " "}
@@ -179,18 +181,26 @@ func TestGoldenScreens(t *testing.T) {
 		rs   []event.Record
 		keys string
 	}{
-		{"live", 40, 10, run, ""}, {"live", 60, 12, run, ""}, {"live", 80, 24, run, ""}, {"live", 120, 40, run, ""}, {"live", 200, 50, crowd, ""},
+		{"live", 40, 10, run, ""}, {"live", 60, 12, run, ""}, {"live", 80, 24, run, ""}, {"live", 120, 40, run,
+			""}, {"live", 200, 50, crowd, ""},
 		{"knobs", 80, 24, run, "3 j j l"}, {"knobs", 120, 40, run, "3 j j j"}, {"knobs", 200, 50, run, "3 j j"},
-		{"drawer", 80, 24, run, "k l l j l"}, {"help", 120, 40, run, "?"}, {"palette", 80, 24, run, "ctrl+p"}, {"stop", 80, 24, run, "X"},
+		{"drawer", 80, 24, run, "k l l j l"}, {"help", 120, 40, run, "?"}, {"palette", 80, 24, run, "ctrl+p"}, {"stop",
+			80, 24, run, "X"},
 		{"empty", 80, 24, nil, ""}, {"expanded", 80, 24, run, "tab tab e"}, {"short", 120, 24, run, ""},
-		{"zoomed", 40, 10, run, "+ + H m"}, {"zoomed", 60, 12, run, "+ + H m"}, {"zoomed", 80, 24, run, "+ + H m"}, {"zoomed", 120, 40, run, "+ + m m m"}, {"zoomed", 200, 50, crowd, "+ + m"},
+		{"zoomed", 40, 10, run, "+ + H m"}, {"zoomed", 60, 12, run, "+ + H m"}, {"zoomed", 80, 24, run,
+			"+ + H m"}, {"zoomed", 120, 40, run, "+ + m m m"}, {"zoomed", 200, 50, crowd, "+ + m"},
 		{"meetings", 80, 24, pairs, "e tab"}, {"meetings", 120, 40, pairs, "e tab"}, {"meetings", 200, 50, pairs, ""},
-		{"meetings-crowd", 80, 24, sourcetest.Gossip(64, 400), "e tab"}, {"meetings-crowd", 200, 50, sourcetest.Gossip(64, 400), ""},
-		{"meetings-hops", 80, 24, hops, "e tab"}, {"meetings-hops", 120, 40, hops, "e tab"}, {"meetings-hops", 200, 50, hops, "] ]"},
-		{"population", 60, 12, run, "4"}, {"population", 80, 24, run, "4 j"}, {"population", 120, 40, pairs, "4"}, {"population", 200, 50, crowd, "4 t"},
+		{"meetings-crowd", 80, 24, sourcetest.Gossip(64, 400), "e tab"}, {"meetings-crowd", 200, 50,
+			sourcetest.Gossip(64, 400), ""},
+		{"meetings-hops", 80, 24, hops, "e tab"}, {"meetings-hops", 120, 40, hops, "e tab"}, {"meetings-hops", 200, 50,
+			hops, "] ]"},
+		{"population", 60, 12, run, "4"}, {"population", 80, 24, run, "4 j"}, {"population", 120, 40, pairs,
+			"4"}, {"population", 200, 50, crowd, "4 t"},
 		{"network", 60, 12, run, "5"}, {"network", 80, 24, run, "5"}, {"network", 200, 50, crowd, "5"},
-		{"machines", 60, 12, run, "6"}, {"machines", 80, 24, run, "6 j j"}, {"machines", 120, 36, run, "6 j"}, {"machines", 200, 50, crowd, "6 j j"},
-		{"charts", 60, 12, run, "7"}, {"charts", 80, 24, run, "7 j"}, {"charts", 120, 36, run, "7 left"}, {"charts", 200, 50, crowd, "7"},
+		{"machines", 60, 12, run, "6"}, {"machines", 80, 24, run, "6 j j"}, {"machines", 120, 36, run,
+			"6 j"}, {"machines", 200, 50, crowd, "6 j j"},
+		{"charts", 60, 12, run, "7"}, {"charts", 80, 24, run, "7 j"}, {"charts", 120, 36, run, "7 left"}, {"charts",
+			200, 50, crowd, "7"},
 		{"charts-alone", 80, 24, run, "7 j enter v"},
 		{"alerts", 60, 12, run, "8"}, {"alerts", 80, 24, run, "8"}, {"alerts", 120, 40, run, "8 x"},
 		{"filtered", 80, 24, run, "tab tab tab / e d i t"}, {"filtered", 120, 40, run, "k / a g"},
@@ -222,9 +232,11 @@ func golden(t *testing.T, name, got string) {
 // Whatever happens, a frame is exactly as large as the terminal.
 func TestFramesFitWhateverTheSize(t *testing.T) {
 	d := open(t, 80, 24, nil, func(o *panel.Options) {
-		o.Source, o.Library = &crew{Memory: sourcetest.NewMemory(sourcetest.Gossip(9, 60)...), now: machines(12)}, &shelf{list: recordedOnes()}
+		o.Source, o.Library = &crew{Memory: sourcetest.NewMemory(sourcetest.Gossip(9, 60)...),
+			now: machines(12)}, &shelf{list: recordedOnes()}
 	})
-	for _, keys := range []string{"", "k", "e", "tab", "3", "/", "esc", "?", "1", "9", "G", "/", "esc", "2", "v", "tab", "l", "enter", "esc", "e", "tab", "1", "+", "H", "ctrl+p", "esc", ":", "esc", "X"} {
+	for _, keys := range []string{"", "k", "e", "tab", "3", "/", "esc", "?", "1", "9", "G", "/", "esc", "2", "v", "tab",
+		"l", "enter", "esc", "e", "tab", "1", "+", "H", "ctrl+p", "esc", ":", "esc", "X"} {
 		if keys != "" {
 			d.press(keys)
 		}
@@ -264,14 +276,17 @@ func TestPanelsDoNotMoveWhileValuesChange(t *testing.T) {
 
 func TestPlainOutputs(t *testing.T) {
 	rs := sourcetest.Gossip(6, 100)
-	rs = append(rs, event.Record{At: 2e18, Alert: &event.Alert{Level: "error", Text: "bad \x1b[31mred\x1b[0m name\x07", Member: view.Whole}})
+	rs = append(rs, event.Record{At: 2e18, Alert: &event.Alert{Level: "error", Text: "bad \x1b[31mred\x1b[0m name\x07",
+		Member: view.Whole}})
 	d := open(t, 120, 40, rs, nil)
 	if s := d.screenText(); strings.ContainsAny(s, "\x1b\x07") {
 		t.Errorf("without colours there is an escape sequence: %q", s[strings.IndexAny(s, "\x1b\x07"):][:20])
 	}
-	for _, key := range []string{"", "m", "+ + H", "e tab", "3", "3 /", "9 j", "9 j d", "?", "esc", "ctrl+p", "2 v V", "2 tab j l l enter"} {
+	for _, key := range []string{"", "m", "+ + H", "e tab", "3", "3 /", "9 j", "9 j d", "?", "esc", "ctrl+p", "2 v V",
+		"2 tab j l l enter"} {
 		a := open(t, 120, 40, rs, func(o *panel.Options) {
-			o.Source, o.ASCII, o.Library = &crew{Memory: sourcetest.NewMemory(rs...), now: machines(5)}, true, &shelf{list: recordedOnes()}
+			o.Source, o.ASCII, o.Library = &crew{Memory: sourcetest.NewMemory(rs...),
+				now: machines(5)}, true, &shelf{list: recordedOnes()}
 		})
 		a.press(strings.Fields(key)...)
 		for i, r := range a.screenText() {
@@ -294,8 +309,12 @@ func TestNamedBackgroundStays(t *testing.T) {
 		light, fixed bool
 		told         color.Color
 		dark         bool
-	}{{false, false, white, false}, {true, false, black, true}, {false, true, white, true}, {true, true, black, false}} {
-		d := open(t, 120, 40, sourcetest.Run(3, 20), func(o *panel.Options) { o.NoColor, o.Light, o.Fixed = false, c.light, c.fixed })
+	}{{false, false, white, false}, {true, false, black, true}, {false, true, white, true}, {true, true, black,
+		false}} {
+		d := open(t, 120, 40, sourcetest.Run(3, 20), func(o *panel.Options) {
+			o.NoColor, o.Light, o.Fixed = false,
+				c.light, c.fixed
+		})
 		d.Update(tea.BackgroundColorMsg{Color: c.told})
 		if want := cell.Coloured(c.dark, false).String(d.paint()); d.screenText() != want {
 			t.Errorf("%+v is drawn for the other background", c)

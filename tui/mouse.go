@@ -50,7 +50,8 @@ func (m *model) release(x int) {
 
 func (m *model) click(x, y int) tea.Cmd {
 	if m.Popup != nil {
-		frame := cell.Rect{X: m.popupInside.X - 1, Y: m.popupInside.Y - 1, W: m.popupInside.W + 2, H: m.popupInside.H + 2}
+		frame := cell.Rect{X: m.popupInside.X - 1, Y: m.popupInside.Y - 1, W: m.popupInside.W + 2,
+			H: m.popupInside.H + 2}
 		if !frame.Has(x, y) {
 			return m.Popup.Key(m.Host, "esc", "")
 		}

@@ -74,7 +74,7 @@ func TestDialogsByMouse(t *testing.T) {
 	}
 	d.clickAt(0, 0)
 
-	for word, stopped := range map[string]bool{"n go on": false, "y stop the run": true} {
+	for word, stopped := range map[string]bool{"n cancel": false, "y stop the run": true} {
 		d := open(t, 100, 30, sourcetest.Run(6, 400), nil)
 		d.press("X")
 		x, y := d.where("Stop the run?")

@@ -15,8 +15,9 @@ func TestNotesOnRounds(t *testing.T) {
 	d.hides("warmer")
 	d.press(":").write("note warmer from here on").press("enter")
 	d.settle()
-	d.shows("noted on round 100", "» warmer from here on", "warmer from here on┆ 100")
-	if got := s.list[1].About.Rounds; len(got) != 1 || got[0] != (session.RoundNote{Round: 100, Text: "warmer from here on"}) {
+	d.shows("note on round 100 saved", "» warmer from here on", "warmer from here on┆ 100")
+	if got := s.list[1].About.Rounds; len(got) != 1 ||
+		got[0] != (session.RoundNote{Round: 100, Text: "warmer from here on"}) {
 		t.Errorf("it kept %v", got)
 	}
 	// that under the cursor, an older round, stands before it
@@ -26,20 +27,21 @@ func TestNotesOnRounds(t *testing.T) {
 	d.settle()
 	d.press("esc")
 	text := d.screenText()
-	if at == 0 || at >= 100 || !strings.Contains(text, "» look here") || strings.Index(text, "» look here") > strings.Index(text, "» warmer") {
+	if at == 0 || at >= 100 || !strings.Contains(text, "» look here") ||
+		strings.Index(text, "» look here") > strings.Index(text, "» warmer") {
 		t.Errorf("of round %d and 100:\n%s", at, text)
 	}
 	// it can be found, and taken away
 	d.press("left", "left", ":").write("note -").press("enter")
 	d.settle()
-	d.shows("the note on round")
+	d.shows("removed")
 	d.press("esc")
 	d.hides("» look here")
 	if got := s.list[1].About.Rounds; len(got) != 1 {
 		t.Errorf("it kept %v", got)
 	}
 	d.press("left", "left", ":").write("note -").press("enter")
-	d.shows("has none")
+	d.shows("has no note")
 	// a failure is told, and nothing is shown that is not kept
 	d.press("esc", "esc", "esc")
 	s.err = errors.New("the disk is full")
@@ -62,5 +64,5 @@ func TestNotesInTime(t *testing.T) {
 	d.press("esc", "esc")
 	d.Opt.ReadOnly, d.Opt.Library = false, nil
 	d.press(":").write("note mine").press("enter")
-	d.shows("write them on the machine where it is recorded")
+	d.shows("write the note on the machine that records it")
 }

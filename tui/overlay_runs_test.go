@@ -24,7 +24,8 @@ func TestGoldenOverlay(t *testing.T) {
 		golden(t, name("runs-alone"), browse(t, size[0], size[1], study(), "j").screenText())
 		d := browse(t, size[0], size[1], study(), "space space space space G enter")
 		golden(t, name("runs-marked"), d.screenText())
-		golden(t, name("runs-cursor"), d.press("S", "a", "a", "left", "left", "left", "left", "left", "left", "tab").screenText())
+		golden(t, name("runs-cursor"), d.press("S", "a", "a", "left", "left", "left", "left", "left", "left",
+			"tab").screenText())
 	}
 }
 
@@ -54,7 +55,8 @@ func TestOverlay(t *testing.T) {
 	if want := []string{"/s/fork", "/s/seed-1", "/s/seed-2"}; !slices.Equal(d.runs.Marks, want) {
 		t.Fatalf("marked %v, want %v", d.runs.Marks, want)
 	}
-	d.shows("3 runs overlaid", "loss of the centre", "test error  %", "bytes sent", "seeds as mean (least–most) and band", "mean of b c", "they also differ in: fork of", "by round")
+	d.shows("3 runs overlaid", "loss of the centre", "test error  %", "bytes sent",
+		"seeds as mean (least–most) and band", "mean of b c", "they also differ in: fork of", "by round")
 	o := &d.runs.Overlay
 	if len(o.Lines) != 2 || len(o.Lines[1].Runs) != 2 {
 		t.Fatalf("%d lines", len(o.Lines))
@@ -73,7 +75,8 @@ func TestOverlay(t *testing.T) {
 	}
 	d.shows("at round", "a –")
 	d.press("esc", "esc", "left") // the filter, and then the cursor
-	if v, _ := o.LastValues(o.Plots[0].Read[0]); o.At != o.Width-1 || math.Abs(v.Mean()-fork[len(fork)-1].Mean()) > 0.01 {
+	if v, _ := o.LastValues(o.Plots[0].Read[0]); o.At != o.Width-1 ||
+		math.Abs(v.Mean()-fork[len(fork)-1].Mean()) > 0.01 {
 		t.Errorf("at the end the fork is at %g", v.Mean())
 	}
 	d.press("S")
@@ -141,7 +144,8 @@ func TestOverlayReadsWhatWasMeasured(t *testing.T) {
 			}
 		}
 		if v, ok := o.LastValues(o.Plots[tests].Read[0]); !ok || v.Mean() != errs[0] || v.X != float64(rounds[0]) {
-			t.Errorf("%v: at round %g the test error reads %g of round %g, want %g of %d", size, between, v.Mean(), v.X, errs[0], rounds[0])
+			t.Errorf("%v: at round %g the test error reads %g of round %g, want %g of %d", size, between, v.Mean(), v.X,
+				errs[0], rounds[0])
 		}
 		d.shows(fmt.Sprintf("%s @%d", textfmt.Percent(errs[0]), rounds[0]))
 		o.At = 0
@@ -234,11 +238,12 @@ func TestExportOfTheOverlay(t *testing.T) {
 	d.Focus = panel.Figures
 	d.press("E")
 	table := readCSV(t, "run-figures.csv")
-	if len(table) != 4 || table[0][0] != "run" || !slices.Contains(table[0], "test_error") || !slices.Contains(table[0], "seed") {
+	if len(table) != 4 || table[0][0] != "run" || !slices.Contains(table[0], "test_error") ||
+		!slices.Contains(table[0], "seed") {
 		t.Errorf("the table is %v", table)
 	}
 	d.Focus = panel.Runs
-	if d.press("E"); !strings.Contains(d.Toast.Text, "nothing to export of runs: tab leads to charts and tables") {
+	if d.press("E"); !strings.Contains(d.Toast.Text, "runs has no export: tab leads to charts and tables") {
 		t.Errorf("on the rail E says %q", d.Toast.Text)
 	}
 }
@@ -293,7 +298,8 @@ func TestEveryLineKeepsItsMiddle(t *testing.T) {
 	if a := p.Fit(m.Host); a.Hi < 900 {
 		t.Errorf("a run at 900 is off an axis that ends at %g", a.Hi)
 	}
-	a := m.TileAxis(panel.Tile{}, []chart.Layer{{Columns: flat(200, 1), Role: cell.Band}, {Columns: flat(6, 900), Role: cell.Centre}})
+	a := m.TileAxis(panel.Tile{}, []chart.Layer{{Columns: flat(200, 1), Role: cell.Band},
+		{Columns: flat(6, 900), Role: cell.Centre}})
 	if a.Hi < 900 {
 		t.Errorf("a centre at 900 is off an axis that ends at %g", a.Hi)
 	}

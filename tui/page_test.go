@@ -37,7 +37,8 @@ func TestWorkbenchPage(t *testing.T) {
 	}
 	b.WriteString("\n## The command line\n\n`:` opens it, and `tab` completes a word. `ctrl+p` finds the same actions by their effect.\n\n| word | effect |\n|---|---|\n")
 	for _, c := range d.commands() {
-		fmt.Fprintf(&b, "| `:%s` | %s |\n", strings.ReplaceAll(strings.TrimSpace(c.Name+" "+c.Args), "|", `\|`), c.Title)
+		fmt.Fprintf(&b, "| `:%s` | %s |\n", strings.ReplaceAll(strings.TrimSpace(c.Name+" "+c.Args), "|", `\|`),
+			c.Title)
 	}
 	text, err := os.ReadFile(workbenchPage)
 	if err != nil {

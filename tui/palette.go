@@ -9,14 +9,16 @@ import (
 	"brood/tui/panel"
 )
 
+// newPalette returns the palette of all screens, commands and keys.
 func newPalette(m *model) *panel.Palette {
 	p := &panel.Palette{}
 	for i, s := range m.screens() {
 		p.Choices = append(p.Choices, panel.PaletteEntry{Title: "screen " + s.Name, Key: fmt.Sprint(s.Digit),
 			Do: func(*panel.Host) tea.Cmd { return m.OpenScreen(i) }})
 		if s.Instead != "" {
-			p.Choices = append(p.Choices, panel.PaletteEntry{Title: "screen " + s.Instead, Key: fmt.Sprintf("%d w", s.Digit),
-				Do: func(*panel.Host) tea.Cmd { return m.openInstead(i) }})
+			p.Choices = append(p.Choices, panel.PaletteEntry{Title: "screen " + s.Instead,
+				Key: fmt.Sprintf("%d w", s.Digit),
+				Do:  func(*panel.Host) tea.Cmd { return m.openInstead(i) }})
 		}
 	}
 	for _, c := range m.commands() {
@@ -31,17 +33,18 @@ func newPalette(m *model) *panel.Palette {
 		}
 		p.Choices = append(p.Choices, panel.PaletteEntry{Title: text + ": " + c.Title, Key: ":", Do: do})
 	}
-	for _, b := range extraKeys() {
+	for _, b := range m.ownKeys() {
 		if b.Do != nil && (b.Group != groupRecording || m.Replay != nil) {
-			p.Choices = append(p.Choices, panel.PaletteEntry{Title: b.Title, Key: b.Label(), Do: func(*panel.Host) tea.Cmd {
-				if b.Why != nil {
-					if why := b.Why(m); why != "" {
-						m.Say(cell.Warn, why)
-						return nil
+			p.Choices = append(p.Choices, panel.PaletteEntry{Title: b.Title, Key: b.Label(),
+				Do: func(*panel.Host) tea.Cmd {
+					if b.Why != nil {
+						if why := b.Why(m.Host); why != "" {
+							m.Say(cell.Warn, why)
+							return nil
+						}
 					}
-				}
-				return b.Do(m)
-			}})
+					return b.Do(m.Host)
+				}})
 		}
 	}
 	return p

@@ -218,7 +218,7 @@ func TestPaletteOrder(t *testing.T) {
 			t.Errorf("%q finds %q first, want %q", typed, found[0].Title, want)
 		}
 	}
-	if p.SetText("lvwr"); len(p.Matches()) == 0 {
+	if p.SetText("rlwrt"); len(p.Matches()) == 0 {
 		t.Error("scattered letters find nothing")
 	}
 }

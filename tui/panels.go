@@ -14,11 +14,13 @@ import (
 	"brood/tui/panel/trained"
 )
 
-// newPanels is the registry: a further panel is a file, and a line here. Help has the groups of keys in this order.
+// newPanels is the registry of panels: a new panel is one file and one entry here. Help lists the groups of keys in
+// this order.
 func newPanels(m *model) []panel.Panel {
 	geometry, exam, log, stage := trained.NewPositions(), trained.NewTestReport(), alerts.NewLogView(), &trained.EpisodePlayer{}
 	all := slices.Concat(
-		[]panel.Panel{live.NewLoss(trained.InsteadOfLive(exam, stage)), live.NewFitness(), live.NewBandwidth(), live.NewScore(), live.NewReplicas(), live.NewPopulation(), live.NewTraffic(),
+		[]panel.Panel{live.NewLoss(trained.InsteadOfLive(exam, stage)), live.NewFitness(), live.NewBandwidth(),
+			live.NewScore(), live.NewReplicas(), live.NewPopulation(), live.NewTraffic(),
 			fleet.NewLinkHistory().Panel()},
 		live.NewPopulationPanels(panel.Instead{Show: geometry.Show, Place: geometry.Place}),
 		geometry.Panels(),
@@ -30,18 +32,18 @@ func newPanels(m *model) []panel.Panel {
 		fleet.New().Panels(),
 		[]panel.Panel{live.NewCharts().Panel()},
 	)
-	begin := runs.NewLaunch().Panel()
-	if m.Opt.Library == nil { // its command says why not
-		begin.Keys, begin.Group = nil, ""
+	launch := runs.NewLaunch().Panel()
+	if m.Opt.Library == nil { // the command remains and returns the reason
+		launch.Keys, launch.Group = nil, ""
 	}
-	all = append(all, begin)
+	all = append(all, launch)
 	if m.Opt.Library != nil { // else there are no runs to list
 		all = append(all, runs.New().Panels()...)
 	}
 	return all
 }
 
-// panel is the registered one of an id; without one it has nothing.
+// panel returns the panel with an id; the zero Panel if there is none.
 func (m *model) panel(id panel.ID) panel.Panel {
 	if i := slices.IndexFunc(m.panels, func(p panel.Panel) bool { return p.ID == id }); i >= 0 {
 		return m.panels[i]
@@ -49,7 +51,7 @@ func (m *model) panel(id panel.ID) panel.Panel {
 	return panel.Panel{}
 }
 
-// openInput is that of the panel which is typed into, nil for none.
+// openInput returns the open input of a panel; nil if there is none.
 func (m *model) openInput() *panel.Typing {
 	for _, p := range m.panels {
 		if p.Typing == nil {
@@ -62,7 +64,7 @@ func (m *model) openInput() *panel.Typing {
 	return nil
 }
 
-// screens are the pages in the order of their digits; the digits between are kept for pages to come.
+// screens returns the screens in the order of their digits.
 func (m *model) screens() (all []panel.Screen) {
 	for _, p := range m.panels {
 		if p.Screen != nil {
@@ -75,15 +77,15 @@ func (m *model) screens() (all []panel.Screen) {
 	return all
 }
 
-// LeadsScreen says whether the screen that is shown is the panel's.
+// LeadsScreen reports whether the panel leads the open screen.
 func (m *model) LeadsScreen(id panel.ID) bool { return m.screens()[m.screen].Lead == id }
 
-// HomeScreen is the number of the screen that needs no run, -1 without one.
+// HomeScreen returns the index of the screen that needs no run; -1 if there is none.
 func (m *model) HomeScreen() int {
 	return slices.IndexFunc(m.screens(), func(s panel.Screen) bool { return s.Home })
 }
 
-// pollPanels lets every panel ask for what it shows.
+// pollPanels calls Poll of every panel.
 func (m *model) pollPanels() tea.Cmd {
 	var all []tea.Cmd
 	for _, p := range m.panels {
@@ -94,4 +96,5 @@ func (m *model) pollPanels() tea.Cmd {
 	return tea.Batch(all...)
 }
 
+// FocusLead focuses the leading panel of the open screen.
 func (m *model) FocusLead() { m.Focus, m.Expanded = m.screens()[m.screen].Lead, false }

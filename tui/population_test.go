@@ -51,8 +51,10 @@ func TestLineage(t *testing.T) {
 		return cell.Plainly(false).String(g)
 	}
 	point := func(series string, round uint64, x ...float64) {
-		m.Shown.Apply(event.Record{Points: &event.Points{Round: round, Series: series, Members: []engine.Member{0, 1, 2}, Values: x}})
-		m.Shown.Apply(event.Record{Commit: &event.Commit{Epoch: 1, To: round, Rounds: 1, Progress: event.Progress{Rounds: round}}})
+		m.Shown.Apply(event.Record{Points: &event.Points{Round: round, Series: series,
+			Members: []engine.Member{0, 1, 2}, Values: x}})
+		m.Shown.Apply(event.Record{Commit: &event.Commit{Epoch: 1, To: round, Rounds: 1,
+			Progress: event.Progress{Rounds: round}}})
 	}
 	point("loss", 1, 1, 2, 3)
 	if s := draw(); strings.Contains(s, "lineage") {
@@ -71,7 +73,8 @@ func TestLineage(t *testing.T) {
 		}
 	}
 	was := collective.Place(ids, []int{1})
-	m.Shown.Apply(event.Record{Plan: &event.Plan{Epoch: 2, At: 3, Old: was, New: collective.Place(collective.IDs(2), []int{1}), OldAlg: "ga", Algorithm: "ga"}})
+	m.Shown.Apply(event.Record{Plan: &event.Plan{Epoch: 2, At: 3, Old: was,
+		New: collective.Place(collective.IDs(2), []int{1}), OldAlg: "ga", Algorithm: "ga"}})
 	if s := draw(); !strings.Contains(s, "2 founders left") || strings.Contains(s, "of 2 founders") {
 		t.Errorf("of three founders two are left, whose members are two now:\n%s", s)
 	}

@@ -12,24 +12,25 @@ import (
 	"brood/tui/panel"
 )
 
-// prompt is the command line.
+// prompt is the state of the command line.
 type prompt struct {
 	panel.TextInput
-	err string // why what was entered is refused: its text is still there to be mended
+	err string // why the line was rejected; its text stays for editing
 
 	cycle   []string // lines that tab and shift+tab go through, nil while there are none
-	cycleAt int      // which of them stands there
+	cycleAt int      // index of the shown one
 }
 
-// edit takes a key. After a refusal one that writes begins anew, and any other mends what is there.
+// edit handles a key. After an error, typing starts a new line, while other keys edit the present one.
 func (p *prompt) edit(name, text string) {
-	if p.err != "" && text != "" && text != " " { // a space goes on
+	if p.err != "" && text != "" && text != " " { // a space continues the line
 		p.SetText("")
 	}
 	p.err, p.cycle = "", nil
 	p.Key(name, text)
 }
 
+// openPrompt opens the command line.
 func (m *model) openPrompt() tea.Cmd { m.prompt = &prompt{}; return nil }
 
 // Run executes a command line.
@@ -62,9 +63,10 @@ func (m *model) execute(text string) (tea.Cmd, error) {
 		if c.Args != "" && !c.Optional && len(words) < 1+len(strings.Fields(c.Args)) {
 			return nil, fmt.Errorf("%s: write %s %s", c.Name, c.Name, c.Args)
 		}
-		return c.Do(m, words[1:])
+		return c.Do(m.Host, words[1:])
 	}
-	return nil, fmt.Errorf("there is no command %q%s: press tab to see them", words[0], usererr.Suggest(words[0], names))
+	return nil, fmt.Errorf("there is no command %q%s: press tab to see them", words[0],
+		usererr.Suggest(words[0], names))
 }
 
 func (m *model) promptKey(name, text string) tea.Cmd {
@@ -98,7 +100,7 @@ func (m *model) promptKey(name, text string) tea.Cmd {
 	return nil
 }
 
-// candidates are the words that may stand where the last one is being typed.
+// candidates returns the completions of the last word.
 func candidates(m *model, text string) (out []string) {
 	words := strings.Fields(text)
 	if len(words) == 0 || strings.HasSuffix(text, " ") {
@@ -111,7 +113,7 @@ func candidates(m *model, text string) (out []string) {
 		case len(words) == 1:
 			all = append(all, c.Name)
 		case c.Name == words[0] && c.Complete != nil:
-			all = c.Complete(m, words[1:])
+			all = c.Complete(m.Host, words[1:])
 		}
 	}
 	for _, w := range all {
@@ -122,8 +124,8 @@ func candidates(m *model, text string) (out []string) {
 	return out
 }
 
-// complete extends the last word as far as it is certain; where that is not at all it goes through what may stand
-// there, d on or back.
+// complete extends the last word by the common prefix of its completions. If there is nothing to extend, it cycles
+// through the completions, forward for d = 1, backward for d = -1.
 func (p *prompt) complete(m *model, d int) {
 	if p.cycle != nil {
 		p.cycleAt = (p.cycleAt + d + len(p.cycle)) % len(p.cycle)
@@ -157,7 +159,8 @@ func (p *prompt) complete(m *model, d int) {
 	p.SetText(p.cycle[p.cycleAt])
 }
 
-// drawPrompt writes the line, and beside it what may come next or why it is refused: above it where there is no room.
+// drawPrompt draws the line and, to its right, the completions or the error. An error that does not fit is drawn in the
+// line above.
 func (m *model) drawPrompt(g *cell.Grid, y int) {
 	p := m.prompt
 	x := g.Text(1, y, 2, cell.Key, ":")
@@ -186,7 +189,7 @@ func (m *model) drawPrompt(g *cell.Grid, y int) {
 	}
 }
 
-// drawCycle writes the words that tab goes through, from the one that stands there on, which is marked.
+// drawCycle draws the completions, starting with the chosen one, which is highlighted.
 func (p *prompt) drawCycle(g *cell.Grid, x, y, room int) {
 	end := x + room
 	for i := range p.cycle {

@@ -57,7 +57,8 @@ func TestRefusedCommandLine(t *testing.T) {
 func TestLongRefusal(t *testing.T) {
 	d := open(t, 80, 24, sourcetest.Run(6, 100), nil)
 	d.press(":").write("swap something-with-a-long-name").press("enter")
-	d.shows(":swap something-with-a-long-name", `swap: there is no algorithm "something-with-a-long-name": choose one of`)
+	d.shows(":swap something-with-a-long-name",
+		`swap: there is no algorithm "something-with-a-long-name": choose one of`)
 }
 
 // What the run refuses is told until the next key.
@@ -67,7 +68,7 @@ func TestRefusalGoesWithTheNextKey(t *testing.T) {
 		return event.Receipt{ID: c.ID, Reason: "eta is too large"}, nil
 	}
 	d.press(":").write("set eta 9").press("enter")
-	d.shows("eta = 9 refused: eta is too large")
+	d.shows("eta = 9 rejected: eta is too large")
 	d.press("tab")
 	d.hides("refused")
 

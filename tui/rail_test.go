@@ -25,14 +25,17 @@ func TestStagedAppliedEffective(t *testing.T) {
 	}
 	d.press("a")
 	c := d.sent[0]
-	if len(d.sent) != 1 || c.Members != 8 || !slices.Equal(c.Set, []event.Setting{{Knob: "eta", Expr: "0.125"}, {Knob: "ell", Expr: "5"}}) || c.By != "ann" || c.ID == 0 {
+	if len(d.sent) != 1 || c.Members != 8 || !slices.Equal(c.Set,
+		[]event.Setting{{Knob: "eta", Expr: "0.125"}, {Knob: "ell", Expr: "5"}}) || c.By != "ann" || c.ID == 0 {
 		t.Fatalf("sent %+v, want one transaction", d.sent)
 	}
 	d.shows("accepted, from round 403")
 	d.hides("0.125*", "5*")
-	d.Update(batchMsg{gen: d.Feed.Gen, batch: view.Batch{Records: []event.Record{{At: 1e18 + 41e9, Edit: &event.Edit{At: 402, Algorithm: "sample", Knob: "eta", Expr: "0.125", By: "ann"}}}}})
+	d.Update(batchMsg{gen: d.Feed.Gen, batch: view.Batch{Records: []event.Record{{At: 1e18 + 41e9,
+		Edit: &event.Edit{At: 402, Algorithm: "sample", Knob: "eta", Expr: "0.125", By: "ann"}}}}})
 	d.shows("→ 0.125 @403")
-	d.Update(batchMsg{gen: d.Feed.Gen, batch: view.Batch{Records: []event.Record{{At: 1e18 + 41e9, Commit: &event.Commit{To: 404, Rounds: 4, Progress: event.Progress{Rounds: 404}}}}}})
+	d.Update(batchMsg{gen: d.Feed.Gen, batch: view.Batch{Records: []event.Record{{At: 1e18 + 41e9,
+		Commit: &event.Commit{To: 404, Rounds: 4, Progress: event.Progress{Rounds: 404}}}}}})
 	d.press("k")
 	d.shows("η              0.125", "in effect since round 403: eta =")
 }
@@ -43,7 +46,7 @@ func TestRefusalKeepsWhatIsStaged(t *testing.T) {
 		return event.Receipt{ID: c.ID, Reason: "eta must be below 1"}, nil
 	}
 	d.press("k", "j", "L", "a")
-	d.shows("refused: eta must be below 1", "0.1 → 1*")
+	d.shows("rejected: eta must be below 1", "0.1 → 1*")
 	d.say1 = func(event.Command) (event.Receipt, error) { return event.Receipt{}, errors.New("the pipe is broken") }
 	d.press("a")
 	d.shows("not sent: the pipe is broken", "0.1 → 1*")
@@ -73,7 +76,8 @@ func TestStepsAreRoundAndBounded(t *testing.T) {
 		up   bool
 		want float64
 	}{
-		{"eta", 0.02, true, 0.025}, {"eta", 0.1, false, 0.08}, {"eta", 0.03, true, 0.032}, {"eta", 100, true, 100}, {"eta", 0, true, 0.001}, {"eta", 1e-9, false, 0},
+		{"eta", 0.02, true, 0.025}, {"eta", 0.1, false, 0.08}, {"eta", 0.03, true, 0.032}, {"eta", 100, true,
+			100}, {"eta", 0, true, 0.001}, {"eta", 1e-9, false, 0},
 		{"ell", 1, false, 1}, {"ell", 3, true, 4}, {"ell", 25, true, 32}, {"ell", 10000, true, 10000},
 		{"alpha", 0.75, true, 0.76}, {"alpha", 1, true, 1}, {"alpha", 0, false, 0},
 		{"variant", 1, true, 1}, {"variant", 1, false, 0},
@@ -115,7 +119,8 @@ func TestStagedScheduleIsShown(t *testing.T) {
 	for _, size := range [][2]int{{80, 24}, {120, 40}, {200, 50}} {
 		d := open(t, size[0], size[1], sourcetest.Run(6, 400), nil)
 		d.press("k", "j", "enter").write("cosine:0.1..0.001@200").press("enter")
-		if a := d.rail.Answer; !a.Bad || !strings.Contains(a.Text, "has ended by round 401: write @+200") || len(d.rail.Staged) != 0 {
+		if a := d.rail.Answer; !a.Bad || !strings.Contains(a.Text, "has ended by round 401: write @+200") ||
+			len(d.rail.Staged) != 0 {
 			t.Errorf("a schedule that is over is staged: %+v, %v", a, d.rail.Staged)
 		}
 		d.press("esc")
@@ -166,7 +171,7 @@ func TestFilterOfKnobs(t *testing.T) {
 			t.Errorf("%s: turning the only knob stages %v", c.focus, d.rail.Staged)
 		}
 		d.press("/").write("?").press("enter")
-		d.shows(`no knob holds "ag?"`)
+		d.shows(`no knob contains "ag?"`)
 		for _, key := range []string{"j", "k", "l", "h", "enter", "L"} {
 			d.Toast = panel.Toast{}
 			if d.press(key); d.Toast.Text == "" || d.rail.Typing != nil || len(d.rail.Staged) != 1 {
@@ -208,10 +213,12 @@ func TestHorizonOfARunThatEnded(t *testing.T) {
 // Knobs are shown by the names that people write, whatever algorithm declares them, and typed in ASCII.
 func TestKnobsAreShownByTheirLabels(t *testing.T) {
 	long := sourcetest.Algorithm()
-	long.Knobs = append(long.Knobs, optim.Knob{Name: "period", Label: "evolution frequency", Title: "epochs between evolutions", Unit: "epochs", Doc: "larger is rarer", Max: 1000, Default: 0.25})
+	long.Knobs = append(long.Knobs, optim.Knob{Name: "period", Label: "evolution frequency",
+		Title: "epochs between evolutions", Unit: "epochs", Doc: "larger is rarer", Max: 1000, Default: 0.25})
 	for _, keys := range []string{"k", "3"} {
 		for _, w := range []int{80, 120, 200} {
-			d := open(t, w, 40, sourcetest.Run(6, 400), func(o *panel.Options) { o.Algorithms = []*optim.Algorithm{long} })
+			d := open(t, w, 40, sourcetest.Run(6, 400),
+				func(o *panel.Options) { o.Algorithms = []*optim.Algorithm{long} })
 			d.press(keys, "j", "j")
 			d.shows("population size", "▸ ℓ", "  γ", "  η", "evolution frequency", "ell: inner steps")
 			d.hides("  gamma", "  eta ", "  period")
@@ -244,7 +251,8 @@ func TestHistoryHasResizes(t *testing.T) {
 	d.press("3")
 	d.shows("no knob was changed")
 	was := d.Shown.Members()
-	d.Update(batchMsg{gen: d.Feed.Gen, batch: view.Batch{Records: []event.Record{{Plan: &event.Plan{Epoch: 2, At: 40, Cause: event.CauseResize, Old: was,
+	d.Update(batchMsg{gen: d.Feed.Gen, batch: view.Batch{Records: []event.Record{{Plan: &event.Plan{Epoch: 2, At: 40,
+		Cause: event.CauseResize, Old: was,
 		New: collective.Place(collective.IDs(8), []int{1, 2, 3}), OldAlg: "sample", Algorithm: "sample"}}}}})
 	d.shows("population size  6 → 8")
 	d.hides("no knob was changed")

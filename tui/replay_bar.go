@@ -7,7 +7,7 @@ import (
 	"brood/tui/textfmt"
 )
 
-// replayLine shows where a recording stands: state, speed, bar and ends.
+// replayLine draws the state, speed and position of a recording.
 func (m *model) replayLine(g *cell.Grid, y int) {
 	on, speed := m.Replay.Playing()
 	e := m.Replay.Extent()
@@ -20,13 +20,14 @@ func (m *model) replayLine(g *cell.Grid, y int) {
 	}
 	x := g.Text(1, y, 14, cell.Strong, textfmt.PadRight(state, 13))
 	x = g.Text(x, y, 8, cell.Plain, textfmt.PadRight(fmt.Sprintf("%gx", speed), 8))
-	right := fmt.Sprintf("%s / %s", textfmt.Duration(m.Live.Elapsed()), textfmt.Duration(e.Elapsed)) // as the line at the top: of training alone
+	right := fmt.Sprintf("%s / %s", textfmt.Duration(m.Live.Elapsed()),
+		textfmt.Duration(e.Elapsed)) // training time, as in the status line
 	if !e.Whole {
 		right += " …"
 	}
 	right = textfmt.PadLeft(right, 22)
 	if cut, ok := m.Replay.Cut(); ok && g.W-x > 55 {
-		x = g.Text(x, y, 30, cell.Staged, "pause of "+textfmt.Duration(cut)+" was cut") + 2
+		x = g.Text(x, y, 30, cell.Staged, "pause of "+textfmt.Duration(cut)+" shortened") + 2
 	}
 	w := g.W - 2 - x - len([]rune(right))
 	at := 0

@@ -126,13 +126,13 @@ func TestReplaySaysThatAPauseWasCut(t *testing.T) {
 		}
 		d.Update(batchMsg{gen: d.Feed.Gen, batch: b})
 		switch text := d.screenText(); {
-		case int(at) < len(rs)/2 && strings.Contains(text, "was cut"):
+		case int(at) < len(rs)/2 && strings.Contains(text, "shortened"):
 			t.Fatalf("record %d: a pause was cut that was none", at)
 		case int(at) == len(rs)/2:
-			d.shows("1h 15m", "was cut")
+			d.shows("1h 15m", "shortened")
 		}
 	}
-	d.hides("was cut")
+	d.hides("shortened")
 }
 
 func TestReplayPauses(t *testing.T) {
@@ -166,7 +166,10 @@ func TestReplayShowsWhatARoundCameTo(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		tested := slices.ContainsFunc(rs, func(x event.Record) bool { return x.Evaluation != nil && x.Evaluation.Round == round })
+		tested := slices.ContainsFunc(rs, func(x event.Record) bool {
+			return x.Evaluation != nil &&
+				x.Evaluation.Round == round
+		})
 		if v.Progress.Rounds != round || tested && (v.Evaluation == nil || v.Evaluation.Round != round) {
 			t.Errorf("at round %d: %d rounds are done, and the score is %+v", round, v.Progress.Rounds, v.Evaluation)
 		}
@@ -200,7 +203,8 @@ func TestReplayFindsRoundsAndEvents(t *testing.T) {
 	if back := r.Step(next, -1, false); back != at {
 		t.Errorf("forth and back leads from %d to %d", at, back)
 	}
-	if e := r.Step(at, 1, true); e <= at || rs[e-1].Checkpoint == nil && rs[e-1].Alert == nil && rs[e-1].Edit == nil && rs[e-1].Evaluation == nil {
+	if e := r.Step(at, 1, true); e <= at || rs[e-1].Checkpoint == nil && rs[e-1].Alert == nil && rs[e-1].Edit == nil &&
+		rs[e-1].Evaluation == nil {
 		t.Errorf("the next event is record %d", e)
 	}
 	if end := r.Step(uint64(len(rs)), 1, false); end != uint64(len(rs)) {
@@ -220,7 +224,8 @@ func TestSeeksAreShort(t *testing.T) {
 		t.Fatal(err)
 	}
 	l.reads = 0
-	if v, err := r.Snapshot(testutil.Context(t), 4*replay.KeyEvery+10); err != nil || v.Position != 4*replay.KeyEvery+10 || l.reads > replay.KeyEvery {
+	if v, err := r.Snapshot(testutil.Context(t), 4*replay.KeyEvery+10); err != nil ||
+		v.Position != 4*replay.KeyEvery+10 || l.reads > replay.KeyEvery {
 		t.Errorf("position %v, %v, %d records read", v.Position, err, l.reads)
 	}
 }
@@ -251,16 +256,19 @@ func TestSavedKeyframesShortenTheFirstSeek(t *testing.T) {
 	}
 	payload, _ := cbor.Marshal(v)
 	l := &keyed{tape{rs: rs}, map[uint64][]byte{2 * replay.KeyEvery: payload}}
-	if got, err := fast(l).Snapshot(context.Background(), 2*replay.KeyEvery+5); err != nil || got.State.Round != 2*replay.KeyEvery+4 || l.reads > 10 {
+	if got, err := fast(l).Snapshot(context.Background(), 2*replay.KeyEvery+5); err != nil ||
+		got.State.Round != 2*replay.KeyEvery+4 || l.reads > 10 {
 		t.Errorf("%v, round %d, %d records read", err, got.State.Round, l.reads)
 	}
 	v.Fold, v.State.Round = 0, 7 // of a program that folded less
 	l.frames[2*replay.KeyEvery], _ = cbor.Marshal(v)
-	if got, err := fast(l).Snapshot(context.Background(), 2*replay.KeyEvery); err != nil || got.State.Round != 2*replay.KeyEvery-1 || got.Fold != view.Fold {
+	if got, err := fast(l).Snapshot(context.Background(), 2*replay.KeyEvery); err != nil ||
+		got.State.Round != 2*replay.KeyEvery-1 || got.Fold != view.Fold {
 		t.Errorf("a keyframe of another fold: %v, round %d, fold %d", err, got.State.Round, got.Fold)
 	}
 	l.frames[2*replay.KeyEvery] = []byte("damaged")
-	if got, err := fast(l).Snapshot(context.Background(), 2*replay.KeyEvery+5); err != nil || got.State.Round != 2*replay.KeyEvery+4 {
+	if got, err := fast(l).Snapshot(context.Background(), 2*replay.KeyEvery+5); err != nil ||
+		got.State.Round != 2*replay.KeyEvery+4 {
 		t.Errorf("a damaged keyframe: %v, round %d", err, got.State.Round)
 	}
 }
@@ -271,7 +279,8 @@ func TestReplayBeginsAfterARound(t *testing.T) {
 	for _, c := range []struct{ at, want uint64 }{{150, 152}, {0, 0}, {9999, 400}} {
 		d.Opt.At = c.at
 		if d.deliver(d.startReading()()); d.Live.Progress.Rounds != c.want || d.Opt.At != 0 {
-			t.Errorf("after round %d it begins at round %d, want the first commit at or beyond it", c.at, d.Live.Progress.Rounds)
+			t.Errorf("after round %d it begins at round %d, want the first commit at or beyond it", c.at,
+				d.Live.Progress.Rounds)
 		}
 		if on, _ := r.Playing(); on != (c.at == 0) {
 			t.Errorf("after round %d it plays: %v; it begins there and stays", c.at, on)
@@ -323,7 +332,7 @@ func TestReplayKeysMove(t *testing.T) {
 		t.Errorf(":200 leads to round %d", d.Live.Progress.Rounds)
 	}
 	d.press(":").write("goto 401").press("enter")
-	if d.shows("goto: round 401 lies beyond the end of the recording at round 400"); d.Live.Progress.Rounds != 200 {
+	if d.shows("goto: round 401 is after the end of the recording at round 400"); d.Live.Progress.Rounds != 200 {
 		t.Errorf(":goto 401 leads to round %d", d.Live.Progress.Rounds)
 	}
 	d.Toast = panel.Toast{}

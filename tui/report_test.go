@@ -53,12 +53,12 @@ func TestExamIsAskedFor(t *testing.T) {
 			return &trained.Examined{Round: max(at, 63), Report: reportOf(4)}, fault
 		}}
 		d.press("w")
-		d.shows("enter asks the model about the test set")
+		d.shows("enter evaluates the model on the test set")
 		if len(asked) > 0 {
 			t.Fatalf("nobody asked, and it is asked about %v", asked)
 		}
 		d.press("enter")
-		d.shows("round 63", "what is taken for what", "▒  2", "calibration error 10.00 %", "k3", "precision")
+		d.shows("round 63", "confusion matrix", "▒  2", "calibration error 10.00 %", "k3", "precision")
 		d.press("left", "enter")
 		if len(asked) != 2 || asked[0] != 0 || asked[1] == 0 {
 			t.Errorf("asked about the rounds %v", asked)
@@ -68,7 +68,7 @@ func TestExamIsAskedFor(t *testing.T) {
 		ask := d.last
 		d.Feed.Gen++ // as a seek does
 		d.deliver(ask())
-		d.hides("asking")
+		d.hides("evaluating")
 		if len(asked) != 3 {
 			t.Errorf("asked about the rounds %v", asked)
 		}

@@ -14,8 +14,8 @@ import (
 	"brood/tui/panel"
 )
 
-// Run shows the workbench until the person leaves or the context ends; the run that it shows goes on either way. The
-// error is of the terminal: a lost source is shown, not returned.
+// Run shows the workbench until the user leaves or ctx ends. The run that it shows continues. The error is that of the
+// terminal: a lost source is shown, not returned.
 func Run(ctx context.Context, opt panel.Options) error {
 	if opt.Source == nil && opt.Library == nil {
 		return errors.New("tui: a workbench needs a source or a library: attach to a run or open a recording")
@@ -28,8 +28,8 @@ func Run(ctx context.Context, opt panel.Options) error {
 	return errors.Join(err, done())
 }
 
-// Program is the workbench for somebody else to run. done ends what it began and closes the source; call it when the
-// program has ended, or is not to run.
+// Program returns the workbench as a Bubble Tea program for the caller to run. done stops its jobs and closes the
+// source: call it after the program has ended, or instead of running it.
 func Program(ctx context.Context, opt panel.Options) (p *tea.Program, done func() error) {
 	env := opt.Env
 	if env == nil {
@@ -45,7 +45,7 @@ func Program(ctx context.Context, opt panel.Options) (p *tea.Program, done func(
 		env = append(env[:len(env):len(env)], "NO_COLOR=1")
 	}
 	ctx, cancel := context.WithCancel(ctx)
-	if opt.Emulated { // nobody can ask it for its size
+	if opt.Emulated { // its size cannot be requested
 		opt.SetDefaults()
 	}
 	m := newModel(ctx, opt)

@@ -26,7 +26,9 @@ func TestRunDrawsAndLeaves(t *testing.T) {
 	src := sourcetest.NewMemory(sourcetest.Run(3, 40)...)
 	end := make(chan error, 1)
 	go func() {
-		end <- Run(context.Background(), panel.Options{Source: src, Algorithms: []*optim.Algorithm{sourcetest.Algorithm()}, In: in, Out: out, Env: []string{"TERM=xterm-256color", "NO_COLOR=1"}, Width: 100, Height: 30})
+		end <- Run(context.Background(), panel.Options{Source: src,
+			Algorithms: []*optim.Algorithm{sourcetest.Algorithm()}, In: in, Out: out,
+			Env: []string{"TERM=xterm-256color", "NO_COLOR=1"}, Width: 100, Height: 30})
 	}()
 	await(t, out)
 	keys.Write([]byte("q"))
@@ -50,9 +52,11 @@ func TestRunGoesToAnotherSession(t *testing.T) {
 	first := lib.list[1].Dir
 	end := make(chan error, 1)
 	go func() {
-		end <- Run(context.Background(), panel.Options{Source: sourcetest.NewMemory(sourcetest.Run(3, 40)...), Session: first, Library: lib, Algorithms: []*optim.Algorithm{sourcetest.Algorithm()}, In: in,
+		end <- Run(context.Background(), panel.Options{Source: sourcetest.NewMemory(sourcetest.Run(3, 40)...),
+			Session: first, Library: lib, Algorithms: []*optim.Algorithm{sourcetest.Algorithm()}, In: in,
 			Close: func() error { lib.closed = append(lib.closed, first); return nil },
-			Out:   io.MultiWriter(out, there), Env: []string{"TERM=xterm-256color", "NO_COLOR=1"}, Width: 100, Height: 30})
+			Out:   io.MultiWriter(out, there), Env: []string{"TERM=xterm-256color",
+				"NO_COLOR=1"}, Width: 100, Height: 30})
 	}()
 	keys.Write([]byte("9"))
 	await(t, out)
@@ -98,7 +102,8 @@ func TestHugeTerminal(t *testing.T) {
 	defer keys.Close()
 	for _, size := range [][2]int{{3000, 300}, {50, 20}} {
 		out := &shown{want: "training", seen: make(chan struct{})}
-		p, done := Program(t.Context(), panel.Options{Source: sourcetest.NewMemory(sourcetest.Run(3, 40)...), In: in, Out: out, Emulated: true, Env: []string{"TERM=xterm"}, Width: size[0], Height: size[1]})
+		p, done := Program(t.Context(), panel.Options{Source: sourcetest.NewMemory(sourcetest.Run(3, 40)...), In: in,
+			Out: out, Emulated: true, Env: []string{"TERM=xterm"}, Width: size[0], Height: size[1]})
 		end := make(chan tea.Model, 1)
 		go func() {
 			m, err := p.Run()
@@ -110,7 +115,8 @@ func TestHugeTerminal(t *testing.T) {
 		await(t, out)
 		p.Send(tea.WindowSizeMsg{Width: 3000, Height: 300})
 		p.Quit()
-		if m, ok := testutil.Receive(t, end, "end of the workbench").(*model); !ok || m.W != panel.MaxWidth || m.H != panel.MaxHeight {
+		if m, ok := testutil.Receive(t, end, "end of the workbench").(*model); !ok || m.W != panel.MaxWidth ||
+			m.H != panel.MaxHeight {
 			t.Errorf("begun with %v, a terminal of 3000 by 300 counts as %d by %d", size, m.W, m.H)
 		}
 		if err := done(); err != nil {

@@ -49,20 +49,21 @@ func TestALargeFolderIsMarkedAsFarAsThereAreLetters(t *testing.T) {
 	s := study()
 	for i := range 30 {
 		name := fmt.Sprintf("eta=0.2,seed=%02d", i)
-		s.folders["/s/sweep-grid"] = append(s.folders["/s/sweep-grid"], session.Info{Name: name, Dir: "/s/sweep-grid/" + name, Phase: event.Finished})
+		s.folders["/s/sweep-grid"] = append(s.folders["/s/sweep-grid"],
+			session.Info{Name: name, Dir: "/s/sweep-grid/" + name, Phase: event.Finished})
 	}
 	d := browse(t, 120, 36, s, "G space")
 	if len(d.runs.Marks) != runs.MaxMarks {
 		t.Errorf("%d marks, want %d", len(d.runs.Marks), runs.MaxMarks)
 	}
-	d.shows("16 of 32 runs are marked: more cannot be told from each other")
+	d.shows("16 of 32 runs are marked: more could not be distinguished")
 	d.press("space")
 	if len(d.runs.Marks) != 0 {
 		t.Errorf("again: %d marks", len(d.runs.Marks))
 	}
 	s.folders["/s/sweep-grid"] = nil
 	d = browse(t, 120, 36, s, "G space")
-	d.shows("sweep-grid holds no run")
+	d.shows("sweep-grid has no runs")
 }
 
 // TestAFilterLooksIntoClosedFolders: a folder is shown with those of its runs that pass, although nobody opened it, and
@@ -75,7 +76,7 @@ func TestAFilterLooksIntoClosedFolders(t *testing.T) {
 	d.shows("sweep-grid/", "eta=0.1,seed=2")
 	d.hides("eta=0.1,seed=1", "seed-1")
 	d.press("g", "enter")
-	d.shows("those of its runs that pass the filter are shown")
+	d.shows("the runs that match the filter are shown")
 	d.press("esc")
 	d.shows("seed-1", "sweep-grid/")
 	d.hides("eta=0.1,seed=2")

@@ -21,7 +21,8 @@ func TestLiveRunsOfHostsStandFirst(t *testing.T) {
 		"": append(slices.Clone(d.runs.Found[""]), lab,
 			archive.Entry{Name: "night", Dir: "url://night", Host: "night", Asked: true, Running: true},
 			archive.Entry{Name: "mute", Dir: "url://mute", Host: "mute", Asked: true}),
-		lab.Dir: {{Name: "far", Dir: "ssh://lab/far", Host: "lab", Running: true}, {Name: "old", Dir: "ssh://lab/old", Host: "lab"}},
+		lab.Dir: {{Name: "far", Dir: "ssh://lab/far", Host: "lab", Running: true},
+			{Name: "old", Dir: "ssh://lab/old", Host: "lab"}},
 	}
 	d.runs.StoreScan(d.model.Host, found, 0)
 	d.runs.Reader.Scanning = true // this is the list for now
@@ -62,7 +63,8 @@ func TestAHostsTroubleIsReadToItsLastWord(t *testing.T) {
 	const why = "lab does not answer: kex_exchange_identification: read: Connection reset by peer; " +
 		"ask whoever keeps that machine whether its control socket for ssh has moved, and write its port as ada@lab:2222 LASTWORD"
 	for _, size := range [][2]int{{60, 20}, {80, 24}, {120, 36}} {
-		d := browse(t, size[0], size[1], &shelf{list: []session.Info{{Name: "here", Dir: "/s/here"}, {Name: "mute", Dir: "/s/mute", Err: why}}}, "j")
+		d := browse(t, size[0], size[1], &shelf{list: []session.Info{{Name: "here", Dir: "/s/here"},
+			{Name: "mute", Dir: "/s/mute", Err: why}}}, "j")
 		d.shows("LASTWORD")
 		d.Update(tea.MouseClickMsg{X: 10, Y: 4})
 		if d.runs.Chosen != "/s/here" {

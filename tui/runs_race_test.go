@@ -16,7 +16,8 @@ import (
 // until are the records of a run as they were after a round.
 func until(rs []event.Record, round uint64) []event.Record {
 	return slices.DeleteFunc(slices.Clone(rs), func(r event.Record) bool {
-		return r.Points != nil && r.Points.Round > round || r.Commit != nil && r.Commit.To > round || r.Evaluation != nil && r.Evaluation.Round > round
+		return r.Points != nil && r.Points.Round > round || r.Commit != nil && r.Commit.To > round ||
+			r.Evaluation != nil && r.Evaluation.Round > round
 	})
 }
 
@@ -37,7 +38,8 @@ func racing(t testing.TB, w, h int) (*desk, *shelf) {
 		}
 		return panel.Opened{Session: fork.Dir, Source: sourcetest.NewMemory(s.records[fork.Dir]...), Commander: d}, nil
 	}
-	d.deliver(panel.OpenedMsg{Opened: panel.Opened{Session: parent.Dir, Source: sourcetest.NewMemory(until(s.records[parent.Dir], 100)...), Commander: d}})
+	d.deliver(panel.OpenedMsg{Opened: panel.Opened{Session: parent.Dir,
+		Source: sourcetest.NewMemory(until(s.records[parent.Dir], 100)...), Commander: d}})
 	d.take()
 	d.press("B", "y")
 	return d, s
@@ -52,7 +54,7 @@ func TestBranchRacesItsParent(t *testing.T) {
 	if want := []string{"/s/seed-1", "/s/fork"}; !slices.Equal(d.runs.Marks, want) || d.runs.Chosen != want[1] {
 		t.Fatalf("marked %v, chosen %s", d.runs.Marks, d.runs.Chosen)
 	}
-	d.shows("fork branched off after round 100 of seed-1: 1 looks at it")
+	d.shows("fork branched off after round 100 of seed-1: 1 opens it")
 	d.Toast = panel.Toast{}
 	d.shows("2 runs overlaid", "fork at 100, 0 shows all")
 	o := &d.runs.Overlay
@@ -85,13 +87,14 @@ func TestBranchRacesItsParent(t *testing.T) {
 		t.Errorf("marked %v", d.runs.Marks)
 	}
 	d.screenText()
-	if d.press("0"); !strings.Contains(d.Toast.Text, "no branch beside its parent") {
+	if d.press("0"); !strings.Contains(d.Toast.Text, "no branch is overlaid with its parent") {
 		t.Errorf("it says %q", d.Toast.Text)
 	}
 }
 
 func TestGoldenRace(t *testing.T) {
-	for name, size := range map[string][2]int{"race-80x24": {80, 24}, "race-120x36": {120, 36}, "race-200x50": {200, 50}} {
+	for name, size := range map[string][2]int{"race-80x24": {80, 24}, "race-120x36": {120, 36},
+		"race-200x50": {200, 50}} {
 		d, _ := racing(t, size[0], size[1])
 		d.Toast = panel.Toast{}
 		golden(t, name, d.screenText())

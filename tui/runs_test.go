@@ -42,7 +42,8 @@ func TestRunsAreListed(t *testing.T) {
 	}
 	// A run that begins is listed after a while, and the cursor stays where it was.
 	d.press("j", "j")
-	s.list = append(s.list, session.Info{Name: "2026-11-21-new-0001", Dir: "/s/new", Running: true, Started: time.Date(2026, 11, 21, 0, 0, 0, 0, time.UTC), Phase: event.Waiting})
+	s.list = append(s.list, session.Info{Name: "2026-11-21-new-0001", Dir: "/s/new", Running: true,
+		Started: time.Date(2026, 11, 21, 0, 0, 0, 0, time.UTC), Phase: event.Waiting})
 	d.deliver(d.relisted())
 	if len(d.runs.Found[""]) != 4 {
 		t.Error("the list is read again at once")
@@ -74,7 +75,7 @@ func TestRunsFilterAndMouse(t *testing.T) {
 	d.shows("1 of 4 · /killed", "run-d00d", "seed 2  120 kB  2026-11-20-run-d00d")
 	d.hides("quickstart")
 	d.press("/").write("x")
-	d.shows(`no run holds "killedx"`)
+	d.shows(`no run contains "killedx"`)
 	for _, k := range []string{"enter", "j", "G"} {
 		d.press(k)
 	}
@@ -93,11 +94,14 @@ func TestOpenASession(t *testing.T) {
 	// A recording: the run that was shown is left, and nothing of it stays.
 	d, s := shelved(t, 120, 40, "m + k j l 1 9 j enter")
 	d.take()
-	if !slices.Equal(s.opened, []string{"/s/2026-11-20-quickstart-7f3a"}) || !slices.Equal(s.closed, []string{"/s/2026-11-20-es-0b1c"}) {
+	if !slices.Equal(s.opened, []string{"/s/2026-11-20-quickstart-7f3a"}) ||
+		!slices.Equal(s.closed, []string{"/s/2026-11-20-es-0b1c"}) {
 		t.Fatalf("opened %v, closed %v", s.opened, s.closed)
 	}
-	if d.Replay == nil || d.Opt.Commander != nil || d.screen != 0 || len(d.rail.Staged) > 0 || d.Window != (panel.Window{}) || d.Live.Position != 0 {
-		t.Errorf("replay %v, screen %d, staged %v, window %+v, at record %d", d.Replay != nil, d.screen, d.rail.Staged, d.Window, d.Live.Position)
+	if d.Replay == nil || d.Opt.Commander != nil || d.screen != 0 || len(d.rail.Staged) > 0 ||
+		d.Window != (panel.Window{}) || d.Live.Position != 0 {
+		t.Errorf("replay %v, screen %d, staged %v, window %+v, at record %d", d.Replay != nil, d.screen, d.rail.Staged,
+			d.Window, d.Live.Position)
 	}
 	d.shows("recording", "2026-11-20-quickstart-7f3a")
 	if d.Smoothing != 2 {
@@ -109,8 +113,10 @@ func TestOpenASession(t *testing.T) {
 	}
 	// And back to the running one.
 	d.press("9", "g", "enter")
-	if d.Replay != nil || d.Opt.Commander == nil || len(s.closed) != 2 || d.Live.Progress.Rounds != 40 || d.WhyNoCommand() != "" {
-		t.Errorf("replay %v, closed %v, round %d, %s", d.Replay != nil, s.closed, d.Live.Progress.Rounds, d.WhyNoCommand())
+	if d.Replay != nil || d.Opt.Commander == nil || len(s.closed) != 2 || d.Live.Progress.Rounds != 40 ||
+		d.WhyNoCommand() != "" {
+		t.Errorf("replay %v, closed %v, round %d, %s", d.Replay != nil, s.closed, d.Live.Progress.Rounds,
+			d.WhyNoCommand())
 	}
 }
 
@@ -149,7 +155,8 @@ func TestSessionsThatCannotBeOpened(t *testing.T) {
 	if !strings.Contains(d.Toast.Text, "the disk is gone") || d.Feed.Err != nil || d.Reading.Ctx.Err() != nil {
 		t.Errorf("says %q", d.Toast.Text)
 	}
-	for want, s := range map[string]*shelf{"the disk is gone": {err: errors.New("the disk is gone")}, "nothing is recorded yet": {}} {
+	for want, s := range map[string]*shelf{"the disk is gone": {err: errors.New("the disk is gone")},
+		"no runs yet": {}} {
 		d := open(t, 80, 24, sourcetest.Run(3, 20), func(o *panel.Options) { o.Library = s })
 		d.press("9", "j", "enter", "d")
 		d.shows(want)
@@ -175,7 +182,8 @@ func TestDeleteAsks(t *testing.T) {
 		{"9 d", nil, "es-0b1c is running: stop it first"},
 	} {
 		d, s := shelved(t, 120, 40, c.keys)
-		if !slices.Equal(s.deleted, c.deleted) || !strings.Contains(d.Toast.Text, c.says) || d.Popup != nil || len(d.runs.Found[""]) != 4-len(c.deleted) {
+		if !slices.Equal(s.deleted, c.deleted) || !strings.Contains(d.Toast.Text, c.says) || d.Popup != nil ||
+			len(d.runs.Found[""]) != 4-len(c.deleted) {
 			t.Errorf("%q deletes %v, says %q, lists %d", c.keys, s.deleted, d.Toast.Text, len(d.runs.Found[""]))
 		}
 	}
@@ -200,7 +208,8 @@ func TestBrowseWithoutARun(t *testing.T) {
 			t.Errorf("%s leads to screen %d and says %q", key, d.screen, d.Toast.Text)
 		}
 	}
-	for _, key := range []string{"Z", "k", "f", ":", "esc", "ctrl+p", "esc", "?", "esc", "e", "e", "tab", "tab", "y", "]", "b", "+", "0"} {
+	for _, key := range []string{"Z", "k", "f", ":", "esc", "ctrl+p", "esc", "?", "esc", "e", "e", "tab", "tab", "y",
+		"]", "b", "+", "0"} {
 		d.press(key)
 		d.screenText()
 	}
@@ -223,7 +232,8 @@ func TestBrowseWithoutARun(t *testing.T) {
 func TestVisibleRunsAreReadFirst(t *testing.T) {
 	s := &shelf{}
 	for i := range 300 {
-		s.list = append(s.list, session.Info{Name: fmt.Sprintf("run-%03d", i), Dir: fmt.Sprintf("/s/run-%03d", i), Phase: event.Finished,
+		s.list = append(s.list, session.Info{Name: fmt.Sprintf("run-%03d", i), Dir: fmt.Sprintf("/s/run-%03d", i),
+			Phase:   event.Finished,
 			Started: time.Date(2026, 11, 20, 0, 0, 300-i, 0, time.UTC)})
 	}
 	d := browse(t, 80, 24, s, "")
@@ -314,7 +324,7 @@ func TestTheFilterTakesWords(t *testing.T) {
 	d.press("esc", "/").write("sweep-grid").press("enter")
 	d.shows("eta=0.1,seed=1", "eta=0.1,seed=2")
 	d.press("/").write(" nowhere").press("enter")
-	d.shows(`no run holds "sweep-grid nowhere"`, "in any order", "esc clear it")
+	d.shows(`no run contains "sweep-grid nowhere"`, "in any order", "esc clear it")
 	d.hides("space mark")
 }
 
@@ -347,14 +357,15 @@ func TestALongNameIsNotLost(t *testing.T) {
 	d := browse(t, 120, 36, s, "j R")
 	long := strings.Repeat("long", 200)
 	d.write(long).press("enter")
-	if e, ok := d.Popup.(*panel.TextDialog); !ok || !strings.Contains(e.Err, "characters") || e.Text() != long || len(s.done) > 0 {
+	if e, ok := d.Popup.(*panel.TextDialog); !ok || !strings.Contains(e.Err, "characters") || e.Text() != long ||
+		len(s.done) > 0 {
 		t.Errorf("after a long name: %T, has done %v", d.Popup, s.done)
 	}
 }
 
 func TestWhatMayNotBeDoneSaysWhy(t *testing.T) {
 	for keys, says := range map[string]string{
-		"g r": "is running: enter attaches", "g d": "is running: stop it first", "j X": "does not run",
+		"g r": "is running: enter attaches", "g d": "is running: stop it first", "j X": "is not running",
 		"G d": "is a folder", "G w": "is a folder", "G k r": "", "G k w": "trains no model",
 	} {
 		s := study()
@@ -369,7 +380,7 @@ func TestWhatMayNotBeDoneSaysWhy(t *testing.T) {
 	d := browse(t, 120, 36, study(), "")
 	d.Opt.Library = only
 	for _, key := range []string{"r", "X", "w", "R", "t", "n"} {
-		if d.press("j", key); !strings.Contains(d.Toast.Text, "only be looked at") || d.Popup != nil {
+		if d.press("j", key); !strings.Contains(d.Toast.Text, "read-only from here") || d.Popup != nil {
 			t.Errorf("%s says %q", key, d.Toast.Text)
 		}
 	}
@@ -380,9 +391,9 @@ func TestRunsAreKept(t *testing.T) {
 	for _, c := range []struct{ keys, text, after, done, says string }{
 		{"g X", "", "y", "stop fork", "stopped fork"},
 		{"g X", "", "n", "", ""},
-		{"j r", "200", "enter", "", "give a round beyond 200"},
-		{"j r", "", "enter", "", "give a round beyond 200"},
-		{"j r", "500", "enter", "resume seed-1 to 500", "seed-1 goes on"},
+		{"j r", "200", "enter", "", "give a round after 200"},
+		{"j r", "", "enter", "", "give a round after 200"},
+		{"j r", "500", "enter", "resume seed-1 to 500", "seed-1 resumed"},
 		{"j r", "500", "esc", "", ""},
 		{"j w", "", "", "export seed-1", "model.safetensors: lenet after round 300"},
 		{"j R", "the first", "enter", `describe seed-1 "the first" [] ""`, "saved in session seed-1"},
@@ -423,7 +434,9 @@ func TestRunsAreKept(t *testing.T) {
 func TestWhatNext(t *testing.T) {
 	for _, w := range []int{80, 120, 200} {
 		s := study()
-		d := open(t, w, 24, append(sourcetest.Run(3, 40), event.Record{At: 2e18, State: &event.State{Phase: event.Finished, Round: 40}}), func(o *panel.Options) { o.Library = s })
+		d := open(t, w, 24, append(sourcetest.Run(3, 40),
+			event.Record{At: 2e18, State: &event.State{Phase: event.Finished, Round: 40}}),
+			func(o *panel.Options) { o.Library = s })
 		d.shows("esc", "space compare")
 		d.hides("pause")
 		if d.press("esc"); d.screen != d.HomeScreen() {
@@ -431,13 +444,15 @@ func TestWhatNext(t *testing.T) {
 		}
 		d.shows("w model file")
 	}
-	d := open(t, 120, 24, append(sourcetest.Run(3, 40), event.Record{At: 2e18, State: &event.State{Phase: event.Finished, Round: 40}}), nil)
+	d := open(t, 120, 24, append(sourcetest.Run(3, 40),
+		event.Record{At: 2e18, State: &event.State{Phase: event.Finished, Round: 40}}), nil)
 	d.shows("brood fork", "brood compare")
 }
 
 // A frame is as large as the terminal, and where only ASCII may be written nothing else is.
 func TestRunsFitWhateverTheSize(t *testing.T) {
-	for _, keys := range []string{"", "space space space space G enter", "space space left right S", "/ x", "j R", "g X", "space space tab e", "space space tab tab e", "?"} {
+	for _, keys := range []string{"", "space space space space G enter", "space space left right S", "/ x", "j R",
+		"g X", "space space tab e", "space space tab tab e", "?"} {
 		d := browse(t, 80, 24, study(), keys)
 		a := browse(t, 80, 24, study(), keys)
 		a.Opt.ASCII = true
@@ -481,7 +496,8 @@ func TestNobodyTravelsReadOnly(t *testing.T) {
 	for _, c := range []struct {
 		e    archive.Entry
 		want string
-	}{{archive.Entry{Name: "lab", Folder: archive.HostFolder, Host: "lab", Asked: true}, "lab is no run: choose one below it"}, {archive.Entry{Name: "night", Host: "night", Asked: true}, ""}} {
+	}{{archive.Entry{Name: "lab", Folder: archive.HostFolder, Host: "lab", Asked: true},
+		"lab is not a run: choose one below it"}, {archive.Entry{Name: "night", Host: "night", Asked: true}, ""}} {
 		r.Found[""], r.Stale = []archive.Entry{c.e}, true
 		if why := r.WhyNotMark(m); why != c.want {
 			t.Errorf("%+v is not marked since %q, want %q", c.e, why, c.want)
@@ -489,6 +505,7 @@ func TestNobodyTravelsReadOnly(t *testing.T) {
 	}
 	r.Found[""], r.Stale = []archive.Entry{e}, true
 	if _, _, why := r.Changeable(m); r.WhyNotMark(m) != "" || r.NoCurve(e) != runs.RemoteNote(e) || why == "" {
-		t.Errorf("a run of a machine is not marked since %q, its curves are not there since %q, and it may be changed", r.WhyNotMark(m), r.NoCurve(e))
+		t.Errorf("a run of a machine is not marked since %q, its curves are not there since %q, and it may be changed",
+			r.WhyNotMark(m), r.NoCurve(e))
 	}
 }

@@ -28,8 +28,10 @@ func uneven(rounds int) []event.Record {
 			c.Sent, c.Predicted = map[collective.Op]int64{"couple": 5000}, map[collective.Op]int64{"couple": 5000}
 		}
 		out = append(out,
-			event.Record{At: at, Points: &event.Points{Round: r, Series: "loss", Members: []engine.Member{0, 1}, Values: []float64{1 / float64(r), 2 / float64(r)}}},
-			event.Record{At: at, Points: &event.Points{Round: r, Series: view.CentreLoss, Members: []engine.Member{view.Whole}, Values: []float64{1 / float64(r)}}},
+			event.Record{At: at, Points: &event.Points{Round: r, Series: "loss", Members: []engine.Member{0, 1},
+				Values: []float64{1 / float64(r), 2 / float64(r)}}},
+			event.Record{At: at, Points: &event.Points{Round: r, Series: view.CentreLoss,
+				Members: []engine.Member{view.Whole}, Values: []float64{1 / float64(r)}}},
 			event.Record{At: at, Commit: c})
 	}
 	return out
@@ -38,9 +40,11 @@ func uneven(rounds int) []event.Record {
 // TestChartsOverEveryAxis: charts are drawn over what a person chooses. Their columns, the cursor, a click and the
 // marks are at one place of the axis, whatever a round took on it.
 func TestChartsOverEveryAxis(t *testing.T) {
-	records := append(uneven(400), event.Record{Edit: &event.Edit{At: 200, Algorithm: "sample", Knob: "ell", Expr: "10", By: "ann"}})
+	records := append(uneven(400), event.Record{Edit: &event.Edit{At: 200, Algorithm: "sample", Knob: "ell", Expr: "10",
+		By: "ann"}})
 	want := map[axis.Axis][2]string{ // what the foot ends with, and what the cursor's title says of round 200
-		axis.Rounds: {"400", "at round 200"}, axis.Steps: {"800", "step 400"}, axis.Samples: {"25 600", "sample 12 800"},
+		axis.Rounds: {"400", "at round 200"}, axis.Steps: {"800", "step 400"}, axis.Samples: {"25 600",
+			"sample 12 800"},
 		axis.Epochs: {"4", "epoch 2.00"}, axis.Bytes: {"200 kB", "100 kB"}, axis.Seconds: {"802 s", "201 s"},
 	}
 	for a := range axis.Axis(len(axis.Names)) {
@@ -60,8 +64,11 @@ func TestChartsOverEveryAxis(t *testing.T) {
 			d.Update(tea.MouseReleaseMsg{X: p.X + i, Y: p.Y + 1})
 			from, to := d.AxisRange()
 			column := int((d.AxisPosition(d.Cursor.Round) - from) * uint64(p.W) / (to - from))
-			if d.Cursor.Round < edges[i] && d.Cursor.Round > 1 || edges[i+1] > edges[i] && (d.Cursor.Round >= edges[i+1] && d.Cursor.Round < 400 || column != i && d.Cursor.Round > 1 && d.Cursor.Round < 400) {
-				t.Fatalf("%s: a click on column %d of rounds %d to %d is round %d, in column %d", a, i, edges[i], edges[i+1], d.Cursor.Round, column)
+			if d.Cursor.Round < edges[i] && d.Cursor.Round > 1 || edges[i+1] > edges[i] &&
+				(d.Cursor.Round >= edges[i+1] && d.Cursor.Round < 400 || column != i && d.Cursor.Round > 1 &&
+					d.Cursor.Round < 400) {
+				t.Fatalf("%s: a click on column %d of rounds %d to %d is round %d, in column %d", a, i, edges[i],
+					edges[i+1], d.Cursor.Round, column)
 			}
 		}
 		d.Cursor = panel.Cursor{On: true, Round: 200}
@@ -119,18 +126,19 @@ func TestAxisOfLayouts(t *testing.T) {
 	if s := panel.ParseSettings([]byte(`{"layouts": {"a": {"axis": "weeks"}, "b": {"axis": "byte"}}}`)); s.Layouts["a"].Axis != "" || s.Layouts["b"].Axis != "byte" {
 		t.Errorf("read are %+v", s.Layouts)
 	}
-	for line, want := range map[string]string{"axis weeks": `there is no axis "weeks": choose one of round, step`, "axis": "write axis ROUND|STEP|..."} {
+	for line, want := range map[string]string{"axis weeks": `no axis "weeks": choose one of round, step`,
+		"axis": "write axis ROUND|STEP|..."} {
 		d.press(":").write(line).press("enter")
 		d.shows(want)
 		d.press("esc")
 	}
 	d.press(":").write("axis seconds").press("enter")
-	d.shows("charts over seconds of rounds: pauses do not count")
+	d.shows("charts over seconds of training, without pauses")
 	d = open(t, 120, 40, sourcetest.Run(2, 3), nil) // without a commit
 	d.press("O")
 	if d.shows("· round ─"); d.ActiveAxis() != axis.Rounds {
 		t.Errorf("a run without a commit is drawn over %ss", d.ActiveAxis())
 	}
 	d.press(":").write("axis byte").press("enter")
-	d.shows("the run has come to no byte yet: its charts stay over rounds")
+	d.shows("axis: the run has no bytes yet: its charts stay over rounds")
 }

@@ -92,7 +92,8 @@ func TestScoreIsExported(t *testing.T) {
 
 // TestUnscored: a run that was not scored yet says when it is, which may be long after its first rounds.
 func TestUnscored(t *testing.T) {
-	for every, want := range map[uint64]string{250: "the test set is scored every 250 rounds", 0: "the test set is scored at the end of each epoch"} {
+	for every, want := range map[uint64]string{250: "the test set is scored every 250 rounds",
+		0: "the test set is scored at the end of each epoch"} {
 		rs := sourcetest.Run(6, 400)
 		c := *rs[0].Config
 		c.Evaluate = every
@@ -104,7 +105,8 @@ func TestUnscored(t *testing.T) {
 			}
 		}
 		d := open(t, 200, 50, kept, nil)
-		if screen := strings.Join(strings.Fields(d.theme.String(d.paint())), " "); !strings.Contains(screen, want[:24]) {
+		if screen := strings.Join(strings.Fields(d.theme.String(d.paint())), " "); !strings.Contains(screen,
+			want[:24]) {
 			t.Errorf("%d: not on the screen: %s\n%s", every, want, screen)
 		}
 		if got := live.NoScoreText(d.model.Host); got != want {

@@ -13,7 +13,7 @@ import (
 	"brood/tui/replay"
 )
 
-// SwitchSession puts another session in the place of the one that is shown, and closes that behind it.
+// SwitchSession closes the shown session and shows another one.
 func (m *model) SwitchSession(msg panel.OpenedMsg) tea.Cmd {
 	if msg.Err != nil {
 		m.Say(cell.Alert, msg.Err.Error())
@@ -38,7 +38,7 @@ func (m *model) SwitchSession(msg panel.OpenedMsg) tea.Cmd {
 	return tea.Batch(leave, m.startReading(), m.LoadNotes())
 }
 
-// leaveSession ends what reads the present session and then closes it. What a reader says while it is closed concerns nobody.
+// leaveSession ends the readers of the shown session and closes it. It ignores the error of closing.
 func (m *model) leaveSession() tea.Cmd {
 	m.Reading.Cancel()
 	jobs, closer := m.Reading.Jobs, m.Opt.Close
@@ -51,7 +51,7 @@ func (m *model) leaveSession() tea.Cmd {
 	})
 }
 
-// startReading begins to read the session.
+// startReading starts to read the session.
 func (m *model) startReading() tea.Cmd {
 	switch at := m.Opt.At; {
 	case m.Opt.Source == nil:
@@ -59,14 +59,14 @@ func (m *model) startReading() tea.Cmd {
 	case m.Replay == nil:
 		return m.seek(math.MaxUint64)
 	case at > 0:
-		m.Opt.At = 0 // another session begins at its beginning
+		m.Opt.At = 0 // applies to the first session only
 		m.Replay.Pause(true)
 		return tea.Batch(m.scan(), m.toRound(at))
 	}
 	return tea.Batch(m.scan(), m.seek(0))
 }
 
-// resetSession forgets the session before: nothing of it may leak into another.
+// resetSession clears all state of the previous session.
 func (m *model) resetSession() {
 	ctx, cancel := context.WithCancel(m.Ctx)
 	m.Reading = panel.Reading{Ctx: ctx, Cancel: cancel, Jobs: &panel.Jobs{}}
@@ -92,7 +92,7 @@ func (m *model) resetSession() {
 	m.Replay, _ = m.Opt.Source.(*replay.Replay)
 }
 
-// close is the last of a session: what reads it has ended.
+// close ends the readers of the session and closes its source.
 func (m *model) close() error {
 	m.Reading.Cancel()
 	m.Reading.Jobs.Close()

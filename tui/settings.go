@@ -9,7 +9,7 @@ import (
 	"brood/tui/panel"
 )
 
-// SaveSettings has the settings kept, beside Update.
+// SaveSettings saves the settings in a job, after the job of the last call.
 func (m *model) SaveSettings() tea.Cmd {
 	keep, s := m.Opt.Keep, m.Opt.Settings
 	if keep == nil {
@@ -20,11 +20,11 @@ func (m *model) SaveSettings() tea.Cmd {
 	return m.Job(func() tea.Msg {
 		defer close(done)
 		if before != nil {
-			<-before // the last one holds
+			<-before // so that the newest settings are written last
 		}
 		if err := keep(s); err != nil {
 			return panel.Reply(func(*panel.Host) tea.Cmd {
-				m.Say(cell.Warn, fmt.Sprintf("the charts are as you chose, but not kept for the next time: %v", err))
+				m.Say(cell.Warn, fmt.Sprintf("the settings apply now but were not saved: %v", err))
 				return nil
 			})
 		}

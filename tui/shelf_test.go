@@ -50,11 +50,13 @@ func (s *shelf) Scan(_ context.Context, folder string) (out []archive.Entry, err
 		list = s.folders[folder]
 	}
 	for _, x := range list {
-		out = append(out, archive.Entry{Name: x.Name, Dir: x.Dir, Bytes: 1 + int64(x.Round), Written: x.Started, Running: x.Running})
+		out = append(out, archive.Entry{Name: x.Name, Dir: x.Dir, Bytes: 1 + int64(x.Round), Written: x.Started,
+			Running: x.Running})
 	}
 	for dir := range s.folders {
 		if folder == "" {
-			out = append(out, archive.Entry{Name: filepath.Base(dir), Dir: dir, Folder: "sweep", Written: cmp.Or(s.touched, time.Date(2026, 11, 20, 8, 0, 0, 0, time.UTC))})
+			out = append(out, archive.Entry{Name: filepath.Base(dir), Dir: dir, Folder: "sweep",
+				Written: cmp.Or(s.touched, time.Date(2026, 11, 20, 8, 0, 0, 0, time.UTC))})
 		}
 	}
 	archive.SortEntries(out)
@@ -75,7 +77,8 @@ func (s *shelf) Summary(e archive.Entry) archive.Summary {
 		}
 	}
 	if sum.Round > 5 {
-		sum.Members, sum.Series, sum.Loss, sum.Curve = 4, view.CentreLoss, 1/float64(sum.Seed+1), []float64{2, 1, 0.7, 0.5, math.NaN(), 0.3, 0.2, 1 / float64(sum.Seed+1)}
+		sum.Members, sum.Series, sum.Loss, sum.Curve = 4, view.CentreLoss, 1/float64(sum.Seed+1), []float64{2, 1, 0.7,
+			0.5, math.NaN(), 0.3, 0.2, 1 / float64(sum.Seed+1)}
 	}
 	return sum
 }
@@ -83,7 +86,8 @@ func (s *shelf) Summary(e archive.Entry) archive.Summary {
 // Curves writes the records as the real writer does, and reads them back.
 func (s *shelf) Curves(e archive.Entry) (*archive.Run, error) {
 	if s.err != nil || s.records[e.Dir] == nil {
-		return nil, errors.Join(s.err, fmt.Errorf("session %s %w: there is nothing to compare", e.Name, archive.ErrNoRound))
+		return nil, errors.Join(s.err, fmt.Errorf("session %s %w: there is nothing to compare", e.Name,
+			archive.ErrNoRound))
 	}
 	tmp, err := os.MkdirTemp("", "shelf-*")
 	if err != nil {
@@ -184,10 +188,15 @@ func tested(percent float64) *session.Scored {
 func recordedOnes() []session.Info {
 	at := func(h int) time.Time { return time.Date(2026, 11, 20, h, 30, 0, 0, time.UTC) }
 	return []session.Info{
-		{Name: "2026-11-20-quickstart-7f3a", Dir: "/s/2026-11-20-quickstart-7f3a", Algorithm: "parle", Model: "mlp-small", Data: "glyphs", Seed: 1, Started: at(12), Round: 300, Phase: event.Finished, Score: tested(2.5), TestRound: 300, Size: 6e6},
-		{Name: "2026-11-20-es-0b1c", Dir: "/s/2026-11-20-es-0b1c", Running: true, Algorithm: "openai-es", Model: "lenet", Data: "mnist", Seed: 7, Started: at(9), Round: 12840, Phase: event.Training, Size: 41e6},
-		{Name: "2026-11-20-run-d00d", Dir: "/s/2026-11-20-run-d00d", Algorithm: "dp-sgd", Model: "softmax", Data: "glyphs", Seed: 2, Started: at(11), Round: 5, Phase: event.Training, Size: 120e3},
-		{Name: "2026-11-20-cut-ffff", Dir: "/s/2026-11-20-cut-ffff", Started: at(10), Err: "session: 000001.log is damaged at byte 77 (frame 3): its checksum is wrong", Size: 999},
+		{Name: "2026-11-20-quickstart-7f3a", Dir: "/s/2026-11-20-quickstart-7f3a", Algorithm: "parle",
+			Model: "mlp-small", Data: "glyphs", Seed: 1, Started: at(12), Round: 300, Phase: event.Finished,
+			Score: tested(2.5), TestRound: 300, Size: 6e6},
+		{Name: "2026-11-20-es-0b1c", Dir: "/s/2026-11-20-es-0b1c", Running: true, Algorithm: "openai-es",
+			Model: "lenet", Data: "mnist", Seed: 7, Started: at(9), Round: 12840, Phase: event.Training, Size: 41e6},
+		{Name: "2026-11-20-run-d00d", Dir: "/s/2026-11-20-run-d00d", Algorithm: "dp-sgd", Model: "softmax",
+			Data: "glyphs", Seed: 2, Started: at(11), Round: 5, Phase: event.Training, Size: 120e3},
+		{Name: "2026-11-20-cut-ffff", Dir: "/s/2026-11-20-cut-ffff", Started: at(10),
+			Err: "session: 000001.log is damaged at byte 77 (frame 3): its checksum is wrong", Size: 999},
 	}
 }
 
@@ -208,8 +217,10 @@ func shelved(t testing.TB, w, h int, keys string) (*desk, *shelf) {
 func study() *shelf {
 	s := &shelf{records: map[string][]event.Record{}, folders: map[string][]session.Info{}}
 	put := func(i int, name string, seed uint64, rounds int, change func(rs []event.Record)) {
-		x := session.Info{Name: name, Dir: "/s/" + name, Algorithm: "sample", Model: "lenet", Data: "glyphs", Seed: seed, Phase: event.Finished,
-			Round: uint64(rounds), Started: time.Date(2026, 11, 20, 12-i, 0, 0, 0, time.UTC), Size: int64(1e6 * (i + 1))}
+		x := session.Info{Name: name, Dir: "/s/" + name, Algorithm: "sample", Model: "lenet", Data: "glyphs",
+			Seed: seed, Phase: event.Finished,
+			Round: uint64(rounds), Started: time.Date(2026, 11, 20, 12-i, 0, 0, 0,
+				time.UTC), Size: int64(1e6 * (i + 1))}
 		if rounds > 0 {
 			rs := sourcetest.Run(4, rounds)
 			x.Score, x.TestRound = tested(1.42+float64(i)/10), uint64(rounds)
@@ -236,21 +247,25 @@ func study() *shelf {
 	put(2, "wide", 1, 120, func(rs []event.Record) { rs[0].Config.Model = "wide" })
 	put(3, "fork", 1, 200, func(rs []event.Record) {
 		for i, r := range rs { // its log begins where it was forked
-			if r.Points != nil && r.Points.Round <= 100 || r.Evaluation != nil && r.Evaluation.Round < 100 || r.Commit != nil && r.Commit.To <= 100 {
+			if r.Points != nil && r.Points.Round <= 100 || r.Evaluation != nil && r.Evaluation.Round < 100 ||
+				r.Commit != nil && r.Commit.To <= 100 {
 				rs[i] = event.Record{At: r.At, State: &event.State{Phase: event.Training}}
 			}
 		}
 		rs[0].Config.Parent, rs[0].Config.ParentAt = "seed-1", 100
 		rs[1].Plan.At = 100
-		rs[2] = event.Record{At: rs[2].At, Checkpoint: &event.Checkpoint{Round: 100, Progress: event.Progress{Rounds: 100, Steps: 10000, Samples: 1280000, Epochs: 1}}}
+		rs[2] = event.Record{At: rs[2].At, Checkpoint: &event.Checkpoint{Round: 100,
+			Progress: event.Progress{Rounds: 100, Steps: 10000, Samples: 1280000, Epochs: 1}}}
 		rs[1], rs[2] = rs[2], rs[1]
 	})
 	put(4, "begun", 1, 0, nil)
 	s.list[1].About = session.About{Tags: []string{"best"}, Note: "as in the paper"}
 	s.list[3].Running, s.list[3].Phase = true, event.Training
 	s.folders["/s/sweep-grid"] = []session.Info{
-		{Name: "eta=0.1,seed=1", Dir: "/s/sweep-grid/eta=0.1,seed=1", Phase: event.Finished, Round: 60, Seed: 1, Started: time.Date(2026, 11, 20, 8, 0, 0, 0, time.UTC)},
-		{Name: "eta=0.1,seed=2", Dir: "/s/sweep-grid/eta=0.1,seed=2", Phase: event.Failed, Round: 3, Seed: 2, Started: time.Date(2026, 11, 20, 7, 0, 0, 0, time.UTC)},
+		{Name: "eta=0.1,seed=1", Dir: "/s/sweep-grid/eta=0.1,seed=1", Phase: event.Finished, Round: 60, Seed: 1,
+			Started: time.Date(2026, 11, 20, 8, 0, 0, 0, time.UTC)},
+		{Name: "eta=0.1,seed=2", Dir: "/s/sweep-grid/eta=0.1,seed=2", Phase: event.Failed, Round: 3, Seed: 2,
+			Started: time.Date(2026, 11, 20, 7, 0, 0, 0, time.UTC)},
 	}
 	return s
 }
@@ -258,7 +273,8 @@ func study() *shelf {
 // browse opens the workbench on a library, without a run.
 func browse(t testing.TB, w, h int, s *shelf, keys string) *desk {
 	d := &desk{t: t, now: time.Date(2026, 11, 20, 13, 0, 0, 0, time.UTC)}
-	d.model = newModel(context.Background(), panel.Options{Library: s, Algorithms: []*optim.Algorithm{sourcetest.Algorithm()}, By: "ann", NoColor: true,
+	d.model = newModel(context.Background(), panel.Options{Library: s,
+		Algorithms: []*optim.Algorithm{sourcetest.Algorithm()}, By: "ann", NoColor: true,
 		Width: w, Height: h, Clock: func() time.Time { return d.now }})
 	d.runs = runs.New()
 	for _, own := range d.runs.Panels() {

@@ -49,7 +49,7 @@ func (m *model) statusLine(g *cell.Grid) {
 	if m.Opt.Source == nil {
 		x := g.Text(1, 0, g.W-2, cell.Strong, "brood")
 		g.Text(x+2, 0, g.W-x-4, cell.Faint,
-			"no run is open: enter attaches to one that runs and replays any other; N begins one")
+			"no run is open: enter attaches to a running one and replays any other; N starts one")
 		return
 	}
 	v := m.Shown
@@ -98,7 +98,7 @@ func (m *model) statusLine(g *cell.Grid) {
 		if special {
 			segs[len(segs)-1].weight = 11
 		} else if g.W < narrowStatus {
-			segs[len(segs)-1].weight = 5 // who writes is said before the epoch
+			segs[len(segs)-1].weight = 5 // the writer has a higher weight than the epoch
 		}
 	}
 	segs = fit(segs, room)
@@ -140,7 +140,7 @@ func fit(segs []segment, n int) (out []segment) {
 	return out
 }
 
-// statusTail returns the right end of the status line: the viewers, or what is special about this view.
+// statusTail returns the right end of the status line: the viewers, or a special state of this view.
 func (m *model) statusTail() (text string, special bool) {
 	switch {
 	case m.Feed.Err != nil:
@@ -214,7 +214,8 @@ func (m *model) screenLine(g *cell.Grid) {
 		x += gap
 	}
 	n := m.AlertCount()
-	for _, text := range []string{textfmt.Count(n, "alert") + ", x acknowledges", "x acknowledges"} { // a badge shows their number
+	for _, text := range []string{textfmt.Count(n, "alert") + ", x acknowledges",
+		"x acknowledges"} { // a badge shows their number
 		if n > 0 && x+cell.Width(text) < g.W-8 {
 			g.Text(x+1, 1, g.W-x-10, cell.Alert, text)
 			break
@@ -242,7 +243,7 @@ func (m *model) keyLine(g *cell.Grid, y int) {
 		m.branchLine(g, y)
 		return
 	}
-	right := "q detach, training goes on"
+	right := "q detach, training continues"
 	if m.Opt.Source == nil || m.Gone() || m.StateUnknown() || m.Replay != nil {
 		right = "q leave"
 	}
@@ -261,19 +262,21 @@ func (m *model) keyLine(g *cell.Grid, y int) {
 }
 
 // endedText returns what can be done with a run that has ended: the longest text that fits in width cells, else the
-// shortest; "" if the run goes on, or another view or prompt has the focus.
+// shortest; "" if the run has not ended, or another view or prompt has the focus.
 func (m *model) endedText(width int) string {
-	if m.panel(m.Focus).Hints != nil || m.Replay != nil || !m.Live.Over() || m.Filters.Typing != nil || m.openInput() != nil {
+	if m.panel(m.Focus).Hints != nil || m.Replay != nil || !m.Live.Over() || m.Filters.Typing != nil ||
+		m.openInput() != nil {
 		return ""
 	}
-	lines := []string{"it has ended: brood export, brood fork, brood compare, brood run --resume",
-		"it has ended: brood export, fork, compare"}
+	lines := []string{"the run has ended: brood export, brood fork, brood compare, brood run --resume",
+		"the run has ended: brood export, fork, compare"}
 	if home := m.HomeScreen(); home >= 0 {
 		if m.screen == home {
 			return ""
 		}
 		lines = []string{
-			"it has ended: esc lists it, and there w writes the model, r resumes it with more rounds, space compares, enter and B fork it",
+			"the run has ended: esc lists it; there w writes the model, r resumes it with more rounds, space compares, " +
+				"enter and B fork it",
 			"ended. esc: w model, r more rounds, space compare",
 		}
 	}

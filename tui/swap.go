@@ -12,9 +12,9 @@ import (
 	"brood/tui/textfmt"
 )
 
-// resets are the knobs that a command puts back at their defaults by swapping the algorithm, a person's before a
-// preset's: a swap carries no knob over, neither what the one that runs was given nor what the next one was given when
-// it ran before.
+// resets returns the knobs that a swap of the algorithm resets to their defaults: first those that the user changed,
+// then those of a preset. A swap keeps no knob values, neither those of the running algorithm nor earlier ones of the
+// next.
 func (m *model) resets(c event.Command) (names []string) {
 	i := slices.IndexFunc(m.Opt.Algorithms, func(a *optim.Algorithm) bool { return a.Name == c.Algorithm })
 	if i < 0 || c.Algorithm == m.Live.Algorithm() {
@@ -25,8 +25,8 @@ func (m *model) resets(c event.Command) (names []string) {
 		if slices.ContainsFunc(c.Set, func(s event.Setting) bool { return s.Knob == k.Name }) {
 			continue
 		}
-		switch tuned, person := m.isTuned(k, c.Algorithm); {
-		case person:
+		switch tuned, byUser := m.isTuned(k, c.Algorithm); {
+		case byUser:
 			names = append(names, k.Name)
 		case tuned:
 			others = append(others, k.Name)
@@ -35,9 +35,9 @@ func (m *model) resets(c event.Command) (names []string) {
 	return append(names, others...)
 }
 
-// isTuned says whether an algorithm's knob, or the one of that name of the algorithm that runs, has another value than
-// the default, and whether a person gave it.
-func (m *model) isTuned(k optim.Knob, algorithm string) (some, person bool) {
+// isTuned reports whether a knob of an algorithm, or the knob of the same name of the running one, differs from its
+// default, and whether a user changed it.
+func (m *model) isTuned(k optim.Knob, algorithm string) (tuned, byUser bool) {
 	last := map[string]event.Edit{}
 	for _, e := range m.Live.Edits {
 		if e.Knob == k.Name && !e.Void && (e.Algorithm == algorithm || e.Algorithm == m.Live.Algorithm()) {
@@ -46,21 +46,21 @@ func (m *model) isTuned(k optim.Knob, algorithm string) (some, person bool) {
 	}
 	for _, e := range last {
 		if x, err := k.Parse(e.Expr); err != nil || x != k.Default {
-			some = true
-			person = person || !e.FromSpec()
+			tuned = true
+			byUser = byUser || !e.FromSpec()
 		}
 	}
-	return some, person
+	return tuned, byUser
 }
 
-// showSwap tells of a swap that was accepted, and until the next answer at the rail what it puts back.
+// showSwap shows an accepted swap with the knobs that it resets.
 func (m *model) showSwap(msg panel.ReceiptMsg) {
 	from, what := msg.Receipt.Round+1, "swap to "+msg.Command.Algorithm
-	back := "back at defaults: " + strings.Join(msg.Resets, ", ")
-	m.Say(cell.Good, what+" from round "+textfmt.Grouped(from)+" on, "+back)
+	reset := "reset to defaults: " + strings.Join(msg.Resets, ", ")
+	text := what + " from round " + textfmt.Grouped(from) + ", " + reset
+	m.Say(cell.Good, text)
 	if m.rail.Sent == nil {
-		text := what + " from round " + textfmt.Grouped(from) + " on, " + back
-		m.rail.Answer = knobs.Answer{What: what + ", " + back, Text: text, ID: msg.Command.ID, From: from, Swap: true}
+		m.rail.Answer = knobs.Answer{What: what + ", " + reset, Text: text, ID: msg.Command.ID, From: from, Swap: true}
 		m.rail.Refresh(m.Host)
 	}
 }

@@ -17,7 +17,8 @@ import (
 // rival shares two knobs with the algorithm of sourcetest.
 func rival() *optim.Algorithm {
 	return &optim.Algorithm{Name: "rival", Title: "Rival", Knobs: []optim.Knob{
-		{Name: "gamma", Min: 1e-9, Max: 1e12, Default: 100}, {Name: "ell", Min: 1, Max: 10000, Default: 25, Integer: true},
+		{Name: "gamma", Min: 1e-9, Max: 1e12, Default: 100}, {Name: "ell", Min: 1, Max: 10000, Default: 25,
+			Integer: true},
 		{Name: "eta", Max: 100, Default: 0.1}, {Name: "own", Max: 1}}}
 }
 
@@ -31,14 +32,16 @@ func TestSwapTellsWhatItPutsBack(t *testing.T) {
 	both := func(o *panel.Options) { o.Algorithms = append(o.Algorithms, rival()) }
 	d := open(t, 120, 40, sourcetest.Run(6, 400), both) // ell is ann's, gamma the preset's
 	d.press(":").write("swap rival").press("enter")
-	if got, want := d.Toast.Text, "swap to rival from round 403 on, back at defaults: ell, gamma"; got != want {
+	if got, want := d.Toast.Text, "swap to rival from round 403, reset to defaults: ell, gamma"; got != want {
 		t.Errorf("it says %q, want %q", got, want)
 	}
 	d.Toast = panel.Toast{}
-	d.shows("swap to rival from round 403", "back at defaults: ell, gamma") // at the rail, until the next answer
-	d.apply(event.Record{Plan: &event.Plan{Epoch: 2, At: 402, Old: d.Live.Members(), New: d.Live.Members(), OldAlg: "sample", Algorithm: "rival", Cause: "swap"}},
+	d.shows("swap to rival from round 403", "reset to defaults: ell, gamma") // at the rail, until the next answer
+	d.apply(event.Record{Plan: &event.Plan{Epoch: 2, At: 402, Old: d.Live.Members(), New: d.Live.Members(),
+		OldAlg: "sample", Algorithm: "rival", Cause: "swap"}},
 		event.Record{Commit: &event.Commit{Epoch: 2, To: 410, Rounds: 8, Progress: event.Progress{Rounds: 410}}})
-	if a := d.rail.Answer; !a.Done || a.Text != "in effect since round 403: swap to rival, back at defaults: ell, gamma" {
+	if a := d.rail.Answer; !a.Done ||
+		a.Text != "in effect since round 403: swap to rival, reset to defaults: ell, gamma" {
 		t.Errorf("in effect: %+v", a)
 	}
 	for _, k := range rival().Knobs {
@@ -51,20 +54,23 @@ func TestSwapTellsWhatItPutsBack(t *testing.T) {
 		// which the next one has not
 		event.Record{Edit: &event.Edit{At: 410, Algorithm: "rival", Knob: "own", Expr: "0.3", By: "ann"}})
 	d.press(":").write("swap sample").press("enter")
-	if got := d.Toast.Text; !strings.HasSuffix(got, "back at defaults: eta, ell, gamma") {
+	if got := d.Toast.Text; !strings.HasSuffix(got, "reset to defaults: eta, ell, gamma") {
 		t.Errorf("the way back says %q", got)
 	}
 
 	d = open(t, 120, 40, sourcetest.Run(6, 90), both)
-	d.apply(event.Record{Edit: &event.Edit{Algorithm: "sample", Knob: "ell", Expr: "25", By: "ann"}}, event.Record{Edit: &event.Edit{Algorithm: "sample", Knob: "gamma", Expr: "100", By: "ann"}})
-	if d.press(":").write("swap rival").press("enter"); d.Toast.Text != "swap to rival accepted, from round 403" || d.rail.Answer.Text != "" {
+	d.apply(event.Record{Edit: &event.Edit{Algorithm: "sample", Knob: "ell", Expr: "25", By: "ann"}},
+		event.Record{Edit: &event.Edit{Algorithm: "sample", Knob: "gamma", Expr: "100", By: "ann"}})
+	if d.press(":").write("swap rival").press("enter"); d.Toast.Text != "swap to rival accepted, from round 403" ||
+		d.rail.Answer.Text != "" {
 		t.Errorf("with all at their defaults it says %q and %q", d.Toast.Text, d.rail.Answer.Text)
 	}
 	d.say1 = func(c event.Command) (event.Receipt, error) {
 		return event.Receipt{ID: c.ID, Reason: "rival pairs members"}, nil
 	}
 	d.apply(event.Record{Edit: &event.Edit{Algorithm: "sample", Knob: "ell", Expr: "7", By: "ann"}})
-	if d.press(":").write("swap rival").press("enter"); d.Toast.Text != "swap to rival refused: rival pairs members" || d.rail.Answer.Text != "" {
+	if d.press(":").write("swap rival").press("enter"); d.Toast.Text != "swap to rival rejected: rival pairs members" ||
+		d.rail.Answer.Text != "" {
 		t.Errorf("a refused one says %q and %q", d.Toast.Text, d.rail.Answer.Text)
 	}
 }
@@ -72,7 +78,10 @@ func TestSwapTellsWhatItPutsBack(t *testing.T) {
 // TestTheRailSaysTheLastChange: what was typed elsewhere than at the rail too, and nothing of a change that another
 // followed, also where somebody else made that.
 func TestTheRailSaysTheLastChange(t *testing.T) {
-	d := open(t, 120, 40, sourcetest.Run(6, 400), func(o *panel.Options) { o.Algorithms = append(o.Algorithms, rival()) })
+	d := open(t, 120, 40, sourcetest.Run(6, 400), func(o *panel.Options) {
+		o.Algorithms = append(o.Algorithms,
+			rival())
+	})
 	six := d.Live.Members()
 	eight := collective.Place(collective.IDs(8), six.Workers())
 	says := func(want string) {
@@ -85,19 +94,23 @@ func TestTheRailSaysTheLastChange(t *testing.T) {
 		return event.Record{Commit: &event.Commit{Epoch: 2, To: to, Rounds: 8, Progress: event.Progress{Rounds: to}}}
 	}
 	d.press(":").write("swap rival").press("enter")
-	d.apply(event.Record{Plan: &event.Plan{Epoch: 2, At: 402, Old: six, New: six, OldAlg: "sample", Algorithm: "rival", Cause: "swap"}}, commit(410))
-	says("in effect since round 403: swap to rival, back at defaults: ell, gamma")
+	d.apply(event.Record{Plan: &event.Plan{Epoch: 2, At: 402, Old: six, New: six, OldAlg: "sample", Algorithm: "rival",
+		Cause: "swap"}}, commit(410))
+	says("in effect since round 403: swap to rival, reset to defaults: ell, gamma")
 	d.say1 = func(c event.Command) (event.Receipt, error) {
 		return event.Receipt{ID: c.ID, Accepted: true, Round: 410}, nil
 	}
 	d.press(":").write("members 8").press("enter")
 	says("accepted, from round 411")
-	d.apply(event.Record{Plan: &event.Plan{Epoch: 3, At: 410, Old: six, New: eight, OldAlg: "rival", Algorithm: "rival", Cause: event.CauseResize}}, commit(418))
+	d.apply(event.Record{Plan: &event.Plan{Epoch: 3, At: 410, Old: six, New: eight, OldAlg: "rival", Algorithm: "rival",
+		Cause: event.CauseResize}}, commit(418))
 	says("in effect since round 411: members = 8")
-	if h := knobs.History(d.Host); len(h) == 0 || h[0].Knob != view.MembersKnob || h[0].Text != "6 → 8" || h[0].Round != 411 {
+	if h := knobs.History(d.Host); len(h) == 0 || h[0].Knob != view.MembersKnob || h[0].Text != "6 → 8" ||
+		h[0].Round != 411 {
 		t.Errorf("the newest change is %+v", h)
 	}
-	d.apply(event.Record{Edit: &event.Edit{At: 420, Algorithm: "rival", Knob: "eta", Expr: "0.3", By: "bob"}}, commit(420))
+	d.apply(event.Record{Edit: &event.Edit{At: 420, Algorithm: "rival", Knob: "eta", Expr: "0.3", By: "bob"}},
+		commit(420))
 	says("in effect since round 411: members = 8") // bob's is not in force yet
 	d.apply(commit(428))
 	says("")
@@ -115,7 +128,8 @@ func TestTheRailSaysTheLastChange(t *testing.T) {
 		return event.Record{Edit: &event.Edit{At: at, Algorithm: "rival", Knob: "eta", Expr: "0.05", By: by, ID: id}}
 	}
 	swap := func(epoch uint32, at uint64, from, to string) event.Record {
-		return event.Record{Plan: &event.Plan{Epoch: epoch, At: at, Old: eight, New: eight, OldAlg: from, Algorithm: to, Cause: "swap"}}
+		return event.Record{Plan: &event.Plan{Epoch: epoch, At: at, Old: eight, New: eight, OldAlg: from, Algorithm: to,
+			Cause: "swap"}}
 	}
 	set(430)
 	d.apply(edit(430, "bob", 7), edit(430, "ann", d.lastID), commit(436))
@@ -159,7 +173,9 @@ func TestEachKnobShowsItsOwnEdit(t *testing.T) {
 		event.Record{Commit: &event.Commit{To: 410, Rounds: 8, Progress: event.Progress{Rounds: 410}}})
 	d.press(":").write("members 1024").press("enter")
 	below("eta", "accepted, from round 411: members = 1024", "accepted, from round 411:")
-	d.apply(event.Record{Plan: &event.Plan{Epoch: 3, At: 410, Old: six, New: collective.Place(collective.IDs(1024), six.Workers()), OldAlg: "sample", Algorithm: "sample", Cause: event.CauseResize}},
+	d.apply(event.Record{Plan: &event.Plan{Epoch: 3, At: 410, Old: six,
+		New: collective.Place(collective.IDs(1024), six.Workers()), OldAlg: "sample", Algorithm: "sample",
+		Cause: event.CauseResize}},
 		event.Record{Commit: &event.Commit{Epoch: 3, To: 418, Rounds: 8, Progress: event.Progress{Rounds: 418}}})
 	below("members", "in effect since round 411: members = 1024", "in effect since round 411: members =")
 	below("eta", "in effect since round 403: eta = 0.3", "in effect since round 403: eta = 0.3")

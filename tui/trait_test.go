@@ -19,7 +19,8 @@ import (
 func TestPopulationScreen(t *testing.T) {
 	rs := sourcetest.Run(6, 100)
 	at := rs[len(rs)-1].At
-	rs = append(rs, event.Record{At: at, Points: &event.Points{Round: 100, Series: view.Parent, Members: []engine.Member{0, 1}, Values: []float64{1, 1}}})
+	rs = append(rs, event.Record{At: at, Points: &event.Points{Round: 100, Series: view.Parent,
+		Members: []engine.Member{0, 1}, Values: []float64{1, 1}}})
 	d := open(t, 120, 40, rs, nil)
 	d.press("4")
 	d.shows("distribution  loss", "ranking  loss", "lowest first", "╌╌ m0")
@@ -90,7 +91,7 @@ func TestBestIsFirstOfWhatIsShown(t *testing.T) {
 	}
 	none := open(t, 120, 40, sourcetest.Run(6, 100)[:2], nil)
 	none.press("4", "b")
-	none.shows("nothing was measured of members yet")
+	none.shows("no series of members is measured yet")
 }
 
 // TestRankingOfWhatIsNotFinite: a member that diverged is last, whichever way the ranking goes, and no bar is drawn of
@@ -99,18 +100,21 @@ func TestRankingOfWhatIsNotFinite(t *testing.T) {
 	rs := sourcetest.Run(3, 50)
 	nan := 0.0
 	nan /= nan
-	rs = append(rs, event.Record{At: rs[len(rs)-1].At, Points: &event.Points{Round: 50, Series: "loss", Members: []engine.Member{0}, Values: []float64{nan}}})
+	rs = append(rs, event.Record{At: rs[len(rs)-1].At,
+		Points: &event.Points{Round: 50, Series: "loss", Members: []engine.Member{0}, Values: []float64{nan}}})
 	d := open(t, 120, 40, rs, nil)
 	l := d.press("4").Ranking(d.TraitSeries())
 	if l[len(l)-1].Member != 0 || l[0].X > l[1].X {
 		t.Errorf("ranked %v", l)
 	}
 	for line := range strings.SplitSeq(d.screenText(), "\n") {
-		if _, row, ok := strings.Cut(line, " 3 m0"); ok && (!strings.Contains(row, "nan") || strings.Contains(row, "█")) {
+		if _, row, ok := strings.Cut(line, " 3 m0"); ok &&
+			(!strings.Contains(row, "nan") || strings.Contains(row, "█")) {
 			t.Errorf("the member that diverged is shown as %q", row)
 		}
 	}
-	if live.Deviation(l[:1]) == live.Deviation(l[:1]) || live.Deviation([]view.Value{{X: 1}, {X: 3}, {X: nan}}) != 1.4142135623730951 {
+	if live.Deviation(l[:1]) == live.Deviation(l[:1]) ||
+		live.Deviation([]view.Value{{X: 1}, {X: 3}, {X: nan}}) != 1.4142135623730951 {
 		t.Errorf("deviations are %g and %g", live.Deviation(l[:1]), live.Deviation([]view.Value{{X: 1}, {X: 3}}))
 	}
 }

@@ -11,22 +11,21 @@ import (
 	"brood/tui/panel"
 )
 
-// change is a transaction of knobs with what it replaced: either is a command of its own.
+// change is an accepted transaction of knobs. before restores the values that after replaced.
 type change struct {
 	before, after event.Command
-	swaps         int // how many swaps this viewer had seen
+	swaps         int // swaps before the change
 }
 
-// changeHistory is the knob changes of this viewer that the run accepted, and those of them that were undone.
+// changeHistory holds the accepted knob changes of this viewer for undo and redo.
 type changeHistory struct {
 	done, undone []change
 	pending      map[uint64]pendingChange // by command
 	running      string                   // algorithm
-	// swaps seen so far: a swap starts from knobs of its own, and nothing before it can be taken back
-	swaps int
+	swaps        int                      // swaps seen so far: a change before a swap cannot be undone
 }
 
-// countSwap takes note of a swap.
+// countSwap counts the swaps of the algorithm.
 func (p *changeHistory) countSwap(algorithm string) {
 	if p.running != "" && algorithm != p.running {
 		p.swaps++
@@ -34,12 +33,13 @@ func (p *changeHistory) countSwap(algorithm string) {
 	p.running = algorithm
 }
 
-// pendingChange is a change that is not answered yet.
+// pendingChange is a change whose receipt has not arrived.
 type pendingChange struct {
 	change
 	direction direction
 }
 
+// direction is the way in which a command changes the history.
 type direction uint8
 
 const (
@@ -48,7 +48,7 @@ const (
 	redo
 )
 
-// inverse is what takes the live run back to where it is before c.
+// inverse returns the command that restores the values before c.
 func (m *model) inverse(c event.Command) (out event.Command) {
 	if c.Members > 0 {
 		out.Members = len(m.Live.Members().Members)
@@ -59,7 +59,8 @@ func (m *model) inverse(c event.Command) (out event.Command) {
 	return out
 }
 
-// lastExpr is the expression of a knob's last edit, in effect or not yet, else its default; "" for an unknown knob.
+// lastExpr returns the expression of a knob's last edit, in effect or pending, else its default; "" for an unknown
+// knob.
 func (m *model) lastExpr(knob string) string {
 	for i := len(m.Live.Edits) - 1; i >= 0; i-- {
 		if e := m.Live.Edits[i]; e.Knob == knob && e.Algorithm == m.Live.Algorithm() && !e.Void {
@@ -74,7 +75,7 @@ func (m *model) lastExpr(knob string) string {
 	return ""
 }
 
-// add remembers a change of knobs until it is answered.
+// add records a knob change until its receipt arrives.
 func (p *changeHistory) add(m *model, c event.Command) {
 	if len(c.Set) == 0 && c.Members == 0 {
 		return
@@ -85,7 +86,8 @@ func (p *changeHistory) add(m *model, c event.Command) {
 	p.pending[c.ID] = pendingChange{change{m.inverse(c), c, p.swaps}, applied}
 }
 
-// settle files an accepted change; a refused one is forgotten. text says what an undo or redo did, "" for others.
+// settle records an accepted change and forgets a rejected one. It returns the text of an undo or redo; "" for other
+// commands.
 func (p *changeHistory) settle(msg panel.ReceiptMsg) (text string) {
 	a, ok := p.pending[msg.Command.ID]
 	delete(p.pending, msg.Command.ID)
@@ -108,42 +110,42 @@ func (p *changeHistory) settle(msg panel.ReceiptMsg) (text string) {
 	return what + panel.SettingsText(msg.Command)
 }
 
+// whyNoTurn returns why there is nothing to undo or redo; "" if there is.
 func (m *model) whyNoTurn(t direction) string {
-	list, what := m.history.done, "undo: no knob change of yours was accepted yet"
+	list, what := m.history.done, "undo: none of your knob changes was accepted yet"
 	if t == redo {
-		list, what = m.history.undone, "redo: no knob change of yours was undone"
+		list, what = m.history.undone, "redo: none of your knob changes was undone"
 	}
 	switch why := m.WhyNoCommand(); {
 	case why != "":
 		return why
 	case len(m.history.pending) > 0:
-		return "the last change is not answered yet"
+		return "the last change is still pending"
 	case len(list) == 0:
 		return "nothing to " + what
 	}
 	last := list[len(list)-1]
 	if last.swaps != m.history.swaps {
-		return fmt.Sprintf("%s was a change of %s, and %s took over since: it is not %s", panel.SettingsText(last.after), last.after.Of,
-			m.Live.Algorithm(), map[direction]string{undo: "undone", redo: "redone"}[t])
+		return fmt.Sprintf("%s cannot be %s: it changed %s, and the algorithm was swapped since",
+			panel.SettingsText(last.after),
+			map[direction]string{undo: "undone", redo: "redone"}[t], last.after.Of)
 	}
 	for _, s := range last.before.Set {
 		if s.Expr == "" {
-			return fmt.Sprintf("the value of %s before the change is not known: this brood does not know its algorithm", s.Knob)
+			return fmt.Sprintf("the value of %s before the change is unknown: this brood does not have its algorithm",
+				s.Knob)
 		}
 	}
 	return ""
 }
 
-func whyNoUndo(m *model) string { return m.whyNoTurn(undo) }
-func whyNoRedo(m *model) string { return m.whyNoTurn(redo) }
-
-// undoLast sends the last change the other way: a new command, as everything that changes a run.
+// undoLast sends the inverse of the last change as a new command.
 func (m *model) undoLast() tea.Cmd {
 	c := m.history.done[len(m.history.done)-1]
 	return m.sendChange(c.before, pendingChange{c, undo})
 }
 
-// currentSettings are settings as they can be asked for now: a schedule that is over is the value that it came to.
+// currentSettings returns settings that the run accepts now: it replaces a schedule that has ended by its last value.
 func (p *changeHistory) currentSettings(m *model, set []event.Setting) []event.Setting {
 	set = slices.Clone(set)
 	for i, s := range set {
@@ -157,17 +159,20 @@ func (p *changeHistory) currentSettings(m *model, set []event.Setting) []event.S
 	return set
 }
 
+// redoLast sends the last undone change again.
 func (m *model) redoLast() tea.Cmd {
 	c := m.history.undone[len(m.history.undone)-1]
 	return m.sendChange(c.after, pendingChange{c, redo})
 }
 
+// sendChange sends an undo or redo.
 func (m *model) sendChange(c event.Command, a pendingChange) tea.Cmd {
 	c = event.Command{Set: m.history.currentSettings(m, c.Set), Members: c.Members}
 	send := m.Send(c)
 	if send != nil {
 		m.history.pending[m.lastID] = a
-		m.Say(cell.Plain, map[direction]string{undo: "undo: ", redo: "redo: "}[a.direction]+panel.SettingsText(c)+", waiting for the answer")
+		m.Say(cell.Plain, map[direction]string{undo: "undo: ",
+			redo: "redo: "}[a.direction]+panel.SettingsText(c)+", waiting for the receipt")
 	}
 	return send
 }

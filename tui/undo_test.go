@@ -24,7 +24,8 @@ func sets(all []event.Command) (out []string) {
 func (d *desk) follow(c event.Command) {
 	var rs []event.Record
 	for _, s := range c.Set {
-		rs = append(rs, event.Record{At: 2e18, Edit: &event.Edit{At: 402, Algorithm: "sample", Knob: s.Knob, Expr: s.Expr, By: c.By}})
+		rs = append(rs, event.Record{At: 2e18, Edit: &event.Edit{At: 402, Algorithm: "sample", Knob: s.Knob,
+			Expr: s.Expr, By: c.By}})
 	}
 	d.Update(batchMsg{gen: d.Feed.Gen, batch: view.Batch{Records: rs}})
 }
@@ -102,11 +103,11 @@ func TestUndoSaysWhyNot(t *testing.T) {
 	// One that is not answered yet.
 	d.press(":").write("set eta 0.5").Update(keyMsg("enter"))
 	d.Update(keyMsg("z"))
-	if !strings.Contains(d.Toast.Text, "not answered yet") {
+	if !strings.Contains(d.Toast.Text, "still pending") {
 		t.Errorf("before the answer z says %q", d.Toast.Text)
 	}
 	look := open(t, 120, 40, sourcetest.Run(6, 400), func(o *panel.Options) { o.Commander = nil })
-	if look.press("z"); !strings.Contains(look.Toast.Text, "looking only") {
+	if look.press("z"); !strings.Contains(look.Toast.Text, "read-only") {
 		t.Errorf("who looks only is told %q", look.Toast.Text)
 	}
 }
@@ -114,23 +115,27 @@ func TestUndoSaysWhyNot(t *testing.T) {
 // A swap starts from knobs of its own: what was changed before it is not taken back in the algorithm that took over,
 // nor in the first one when that trains again.
 func TestUndoStopsAtASwap(t *testing.T) {
-	d := open(t, 120, 40, sourcetest.Run(6, 400), func(o *panel.Options) { o.Algorithms = append(o.Algorithms, rival()) })
+	d := open(t, 120, 40, sourcetest.Run(6, 400), func(o *panel.Options) {
+		o.Algorithms = append(o.Algorithms,
+			rival())
+	})
 	d.press(":").write("set eta 0.2").press("enter")
 	d.follow(d.sent[0])
 	d.press("k", "j", "j", "l")
 	swap := func(epoch uint32, from, to string) {
-		d.apply(event.Record{Plan: &event.Plan{Epoch: epoch, At: 402, Old: d.Live.Members(), New: d.Live.Members(), OldAlg: from, Algorithm: to, Cause: "swap"}})
+		d.apply(event.Record{Plan: &event.Plan{Epoch: epoch, At: 402, Old: d.Live.Members(), New: d.Live.Members(),
+			OldAlg: from, Algorithm: to, Cause: "swap"}})
 	}
 	swap(2, "sample", "rival")
-	if len(d.rail.Staged) != 0 || !strings.Contains(d.Toast.Text, "rival took over: ell = 13 was staged for sample") {
+	if len(d.rail.Staged) != 0 || !strings.Contains(d.Toast.Text, "swap to rival: discarded ell = 13, staged for sample") {
 		t.Errorf("what was staged for the other algorithm: %v, %q", d.rail.Staged, d.Toast.Text)
 	}
-	const why = "eta = 0.2 was a change of sample, and rival took over since: it is not undone"
+	const why = "eta = 0.2 cannot be undone: it changed sample, and the algorithm was swapped since"
 	if d.press("z"); len(d.sent) != 1 || d.Toast.Text != why {
 		t.Errorf("after a swap z sends %q and says %q", sets(d.sent[1:]), d.Toast.Text)
 	}
 	swap(3, "rival", "sample")
-	if d.press("z"); len(d.sent) != 1 || !strings.HasSuffix(d.Toast.Text, "it is not undone") {
+	if d.press("z"); len(d.sent) != 1 || !strings.HasSuffix(d.Toast.Text, "the algorithm was swapped since") {
 		t.Errorf("after a swap back z sends %q and says %q", sets(d.sent[1:]), d.Toast.Text)
 	}
 	d.press(":").write("set eta 0.3").press("enter")

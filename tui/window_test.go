@@ -58,7 +58,9 @@ func TestZoomedChartsFollow(t *testing.T) {
 		d.press(strings.Fields(c.keys)...)
 		var more []event.Record
 		for r := uint64(401); r <= 404; r++ {
-			more = append(more, event.Record{At: 2e18, Points: &event.Points{Round: r, Series: "loss", Members: d.Shown.Members().Members, Values: make([]float64, 6)}})
+			more = append(more, event.Record{At: 2e18,
+				Points: &event.Points{Round: r, Series: "loss", Members: d.Shown.Members().Members,
+					Values: make([]float64, 6)}})
 		}
 		d.Update(batchMsg{gen: d.Feed.Gen, batch: view.Batch{Records: more}})
 		if lo, hi := d.Rounds(); lo != c.lo || hi != c.hi {
@@ -208,7 +210,8 @@ func TestOnlyMiniBatchesAreSmoothed(t *testing.T) {
 		switch smoothed := len(c.Under) > 0; {
 		case s.Name == "loss" && !smoothed:
 			t.Error("the training loss is not smoothed")
-		case (s.Name == view.CentreLoss || s.Name == view.Spread || s.Name == view.TestError || s.Name == view.TestLoss) && smoothed:
+		case (s.Name == view.CentreLoss || s.Name == view.Spread || s.Name == view.TestError ||
+			s.Name == view.TestLoss) && smoothed:
 			t.Errorf("%s is smoothed, though each value of it is exact", s.Name)
 		}
 		drawn++

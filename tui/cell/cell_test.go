@@ -63,16 +63,19 @@ func TestBoxKeepsTitlesWithin(t *testing.T) {
 	}
 	g := New(30, 3)
 	g.Box(g.Rect(), Border, "loss", "log y")
-	if l := lines(g)[0]; l != "╭─ loss ──────────── log y ─╮" && !strings.HasPrefix(l, "╭─ loss ─") || !strings.HasSuffix(l, " log y ─╮") {
+	if l := lines(g)[0]; l != "╭─ loss ──────────── log y ─╮" && !strings.HasPrefix(l, "╭─ loss ─") ||
+		!strings.HasSuffix(l, " log y ─╮") {
 		t.Errorf("%q", l)
 	}
 }
 
 func TestBoxDropsPartsOfItsNote(t *testing.T) {
-	for w, want := range map[int]string{40: " log y · ema 0.9 · round ", 28: " ema 0.9 · round ", 18: " round ", 14: ""} {
+	for w, want := range map[int]string{40: " log y · ema 0.9 · round ", 28: " ema 0.9 · round ", 18: " round ",
+		14: ""} {
 		g := New(w, 3)
 		g.Box(g.Rect(), Border, "loss", "log y · ema 0.9 · round")
-		if l := lines(g)[0]; want == "" && strings.Contains(l, "round") || !strings.HasSuffix(l, want+"─╮") || strings.Contains(strings.TrimSuffix(l, want+"─╮"), "·") {
+		if l := lines(g)[0]; want == "" && strings.Contains(l, "round") || !strings.HasSuffix(l, want+"─╮") ||
+			strings.Contains(strings.TrimSuffix(l, want+"─╮"), "·") {
 			t.Errorf("at %d: %q", w, l)
 		}
 	}

@@ -1,6 +1,6 @@
-// Package cell is a screen of character cells with a role each, and what a role looks like. Panels draw into rectangles
-// of one grid, so that nothing can overflow, wrap or push its neighbour: a panel's size never depends on what it shows.
-// It imports lipgloss for colours and none of ours.
+// Package cell has a grid of character cells, each with a role, and the themes that style the roles. Panels draw into
+// rectangles of one grid, so that no text can overflow or move a neighbouring panel. It imports lipgloss for colours and
+// no package of brood.
 package cell
 
 import (
@@ -10,13 +10,13 @@ import (
 	"charm.land/lipgloss/v2"
 )
 
-// Cell is a character and what it means. R is 0 for the right half of a wide character.
+// Cell is a character and its role. R is 0 for the right half of a wide character.
 type Cell struct {
 	R    rune
 	Role Role
 }
 
-// Grid is W x H cells, row-major. Writing outside of it does nothing.
+// Grid holds W x H cells, row-major. Writes outside of it are ignored.
 type Grid struct {
 	W, H  int
 	Cells []Cell
@@ -25,7 +25,7 @@ type Grid struct {
 // Rect is an area of a grid in cells.
 type Rect struct{ X, Y, W, H int }
 
-// New is a grid of blanks.
+// New returns a blank grid of w x h cells.
 func New(w, h int) *Grid {
 	g := &Grid{W: max(w, 0), H: max(h, 0)}
 	g.Cells = make([]Cell, g.W*g.H)
@@ -33,7 +33,7 @@ func New(w, h int) *Grid {
 	return g
 }
 
-// Rect is the whole grid.
+// Rect returns the area of the whole grid.
 func (g *Grid) Rect() Rect { return Rect{0, 0, g.W, g.H} }
 
 // Clear blanks an area.
@@ -52,7 +52,7 @@ func (g *Grid) Set(x, y int, r rune, role Role) {
 	}
 }
 
-// At is a cell, a blank one outside of the grid.
+// At returns a cell; a blank one outside of the grid.
 func (g *Grid) At(x, y int) Cell {
 	if x >= 0 && y >= 0 && x < g.W && y < g.H {
 		return g.Cells[y*g.W+x]
@@ -60,7 +60,7 @@ func (g *Grid) At(x, y int) Cell {
 	return Cell{' ', Plain}
 }
 
-// SetRole changes the role of an area.
+// SetRole changes the role of all cells in an area.
 func (g *Grid) SetRole(r Rect, role Role) {
 	for y := max(r.Y, 0); y < min(r.Y+r.H, g.H); y++ {
 		for x := max(r.X, 0); x < min(r.X+r.W, g.W); x++ {
@@ -69,8 +69,8 @@ func (g *Grid) SetRole(r Rect, role Role) {
 	}
 }
 
-// Text writes s from x on, cut at `width` cells with an ellipsis, and returns the column after it. Control characters
-// are left out, so nothing a record says can reach the terminal as an escape sequence.
+// Text writes s at x, truncated to width cells with an ellipsis, and returns the column after it. It drops control
+// characters, so that no text can send escape sequences to the terminal.
 func (g *Grid) Text(x, y, width int, role Role, s string) int {
 	if Width(s) > width {
 		s = Cut(s, width)
@@ -90,13 +90,13 @@ func (g *Grid) Text(x, y, width int, role Role, s string) int {
 	return x
 }
 
-// Right writes s so that it ends before column x, cut at width cells.
+// Right writes s so that it ends before column x, truncated to width cells.
 func (g *Grid) Right(x, y, width int, role Role, s string) {
 	n := min(Width(s), width)
 	g.Text(x-n, y, width, role, s)
 }
 
-// Width is the cells that Text uses for s.
+// Width returns the width of s in cells.
 func Width(s string) (n int) {
 	for _, r := range s {
 		n += runeWidth(r)
@@ -104,7 +104,7 @@ func Width(s string) (n int) {
 	return n
 }
 
-// Cut shortens s to `width` cells; the last of them says that something is missing.
+// Cut shortens s to width cells; the last one is an ellipsis.
 func Cut(s string, width int) string {
 	if width <= 0 {
 		return ""
@@ -122,7 +122,7 @@ func Cut(s string, width int) string {
 	return b.String() + "…"
 }
 
-// runeWidth is the cells of one character; the common ranges are decided without tables.
+// runeWidth returns the width of a character in cells. It decides common ranges without tables.
 func runeWidth(r rune) int {
 	switch {
 	case r < 0x20 || r >= 0x7f && r < 0xa0 || r == utf8.RuneError:
@@ -134,27 +134,27 @@ func runeWidth(r rune) int {
 	return lipgloss.Width(string(r))
 }
 
-// Inset is the area within a border.
+// Inset returns the area inside a border.
 func (r Rect) Inset() Rect { return Rect{r.X + 1, r.Y + 1, max(0, r.W-2), max(0, r.H-2)} }
 
-// Left and the others cut n cells off a side and return both parts.
+// Left splits n columns off the left side and returns both parts.
 func (r Rect) Left(n int) (a, rest Rect) {
 	n = min(max(n, 0), r.W)
 	return Rect{r.X, r.Y, n, r.H}, Rect{r.X + n, r.Y, r.W - n, r.H}
 }
 
-// Top cuts n rows off the top.
+// Top splits n rows off the top and returns both parts.
 func (r Rect) Top(n int) (a, rest Rect) {
 	n = min(max(n, 0), r.H)
 	return Rect{r.X, r.Y, r.W, n}, Rect{r.X, r.Y + n, r.W, r.H - n}
 }
 
-// Has says whether a cell lies in the area.
+// Has reports whether a cell is in the area.
 func (r Rect) Has(x, y int) bool { return x >= r.X && y >= r.Y && x < r.X+r.W && y < r.Y+r.H }
 
-// Box draws a border with a title at its left and a note at its right end, and returns the area within. A note that is
-// too long loses its parts, which " · " separates, from the left. The border of the focus has a pointer too, for those
-// who see no colours.
+// Box draws a border with a title on the left and a note on the right, and returns the inside. If the note is too long,
+// it drops parts of it, separated by " · ", from the left. The border of the focus also has a marker, for terminals
+// without colours.
 func (g *Grid) Box(r Rect, border Role, title, note string) Rect {
 	if r.W < 2 || r.H < 2 {
 		return Rect{r.X, r.Y, 0, 0}

@@ -7,7 +7,8 @@ import (
 	"charm.land/lipgloss/v2"
 )
 
-// Role is what a cell means; a theme says how that looks. Roles are never the only carrier of a meaning.
+// Role is the meaning of a cell; a theme maps it to a style. No information is in the role alone, since terminals may
+// have no colours.
 type Role uint8
 
 const (
@@ -18,29 +19,29 @@ const (
 	Focus // border of the panel that has the keys
 	FocusTitle
 	Strong
-	Centre    // the centre, and what is measured
+	Centre    // the centre, and measured bytes
 	Member    // the focused member
-	Band      // the whole population
-	Median    // its middle
-	Raw       // what was measured, behind a smoothed curve
-	Predicted // what a formula says
-	Staged    // a knob that was turned and not sent
+	Band      // range of the population
+	Median    // median of the population
+	Raw       // measured values behind a smoothed curve
+	Predicted // value of a formula
+	Staged    // a knob change that was not sent
 	Marks     // edits on the axis
 	Good
 	Warn
-	Alert // needs a person
+	Alert // needs attention
 	Chosen
 	Key
 	roles
 )
 
-// Theme is how roles look on one background, ready to be written. The zero Theme writes no escape sequence at all.
+// Theme maps roles to escape sequences. The zero Theme writes none.
 type Theme struct {
 	on    [roles]string
 	ascii bool
 }
 
-// Plainly is the theme without colours.
+// Plainly returns the theme without colours.
 func Plainly(ascii bool) Theme { return Theme{ascii: ascii} }
 
 // Look is how a role is drawn.
@@ -95,12 +96,12 @@ func Coloured(dark, ascii bool) Theme {
 	return t
 }
 
-// ASCII says whether only ASCII is written.
+// ASCII reports whether the theme writes only ASCII.
 func (t Theme) ASCII() bool { return t.ascii }
 
 const off = "\x1b[m"
 
-// String renders the grid as H lines. Trailing blanks are kept, so a line overwrites what was there.
+// String renders the grid as H lines, including trailing blanks, which overwrite the previous frame.
 func (t Theme) String(g *Grid) string {
 	var b strings.Builder
 	b.Grow(len(g.Cells) * 3)
@@ -134,7 +135,7 @@ func (t Theme) String(g *Grid) string {
 	return b.String()
 }
 
-// asciiFor is the ASCII stand-in of a character. Braille never comes here: charts draw with ASCII themselves.
+// asciiFor returns the ASCII replacement of a character. Charts draw ASCII themselves instead of Braille.
 func asciiFor(r rune) byte {
 	switch r {
 	case '─', '╌', '–', '—', '━':

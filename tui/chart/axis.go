@@ -10,14 +10,14 @@ import (
 	"brood/tui/cell"
 )
 
-// Axis maps values to heights. The zero Axis is linear from 0 to 1.
+// Axis maps values to rows. The zero Axis is linear from 0 to 1.
 type Axis struct {
 	Lo, Hi float64
 	Log    bool
 }
 
-// FitAxis is the axis of round numbers around the finite values of some columns. A logarithmic one leaves out what is not
-// positive, and becomes linear when nothing is.
+// FitAxis returns an axis with round bounds around the finite values of columns. A logarithmic axis ignores values <=
+// 0; it becomes linear if there are no others.
 func FitAxis(log bool, sets ...[]view.Bucket) Axis {
 	log = log && slices.ContainsFunc(sets, func(s []view.Bucket) bool {
 		return slices.ContainsFunc(s, func(b view.Bucket) bool { return !b.Empty() && b.Max > 0 })
@@ -38,14 +38,14 @@ func FitAxis(log bool, sets ...[]view.Bucket) Axis {
 	return Span(log, lo, hi)
 }
 
-// minRelativeRange is the range, relative to its values, below which it is a single value: between its ends there are too few
-// numbers to count in.
+// minRelativeRange is the range, relative to its values, below which an axis shows a single value: floating point has
+// too few numbers between its bounds.
 const minRelativeRange = 1e-9
 
-// minMagnitude is as good as zero: below it numbers lose their digits.
+// minMagnitude is the magnitude below which values count as 0, since denormal numbers lose digits.
 const minMagnitude = 1e-290
 
-// Span is the axis of round numbers around lo..hi.
+// Span returns the axis with round bounds around lo..hi.
 func Span(log bool, lo, hi float64) Axis {
 	switch {
 	case !(lo <= hi):
@@ -64,6 +64,7 @@ func Span(log bool, lo, hi float64) Axis {
 	return Axis{math.Floor(lo/step+1e-9) * step, math.Ceil(hi/step-1e-9) * step, false}.nonEmpty()
 }
 
+// nonEmpty returns the axis with Hi > Lo.
 func (a Axis) nonEmpty() Axis {
 	if a.Hi <= a.Lo {
 		a.Hi = a.Lo + max(math.Abs(a.Lo), 1e-9)
@@ -71,16 +72,17 @@ func (a Axis) nonEmpty() Axis {
 	return a
 }
 
-// Dot is the row of a value among n, counted from the top; values outside end at the rim.
+// Dot returns the row of a value among n, counted from the top. Values outside of the axis are clamped.
 func (a Axis) Dot(x float64, n int) int { return a.scale(n).dot(x) }
 
-// scale is an axis of so many rows, with what is the same for all values.
+// scale is an axis of a number of rows, with the terms that are common to all values.
 type scale struct {
 	log      bool
 	rows     int
 	lo, span float64
 }
 
+// scale is an axis of a number of rows, with the terms that are common to all values.
 func (a Axis) scale(rows int) scale {
 	if a.Log {
 		return scale{true, rows, math.Log(a.Lo), math.Log(a.Hi) - math.Log(a.Lo)}
@@ -100,7 +102,7 @@ func (s scale) dot(x float64) int {
 	return s.rows - 1 - int(math.Round(min(max(t, 0), 1)*float64(s.rows-1)))
 }
 
-// Value is the value at the middle of a dot row: the inverse of Dot to within half a row.
+// Value returns the value at the middle of a dot row: the inverse of Dot within half a row.
 func (a Axis) Value(dot, n int) float64 {
 	t := float64(n-1-dot) / float64(max(1, n-1))
 	if a.Log {
@@ -109,7 +111,7 @@ func (a Axis) Value(dot, n int) float64 {
 	return a.Lo + t*(a.Hi-a.Lo)
 }
 
-// draw writes the axis line and labels on rows where a round value lies.
+// draw draws the axis line and the labels of round values.
 func (a Axis) draw(g *cell.Grid, p cell.Rect, label func(float64) string) {
 	x := p.X - 1
 	for y := p.Y; y < p.Y+p.H; y++ {
@@ -118,23 +120,20 @@ func (a Axis) draw(g *cell.Grid, p cell.Rect, label func(float64) string) {
 	last, written := -9, map[string]bool{}
 	for _, v := range a.ticks(p.H) {
 		y := p.Y + a.Dot(v, 4*p.H)/4
-		if y-last < 2 && y != last {
-			continue
-		}
-		if y == last {
+		if y-last < 2 {
 			continue
 		}
 		last = y
 		g.Set(x, y, '┤', cell.Border)
-		if l := label(v); !written[l] { // of numbers that differ in more than their first digits one has a label
+		if l := label(v); !written[l] { // values with the same digits get one label
 			written[l] = true
 			g.Right(x, y, gutter-2, cell.Faint, l)
 		}
 	}
 }
 
-// ticks are round values from high to low, about one for every three rows. Where a logarithmic axis has hardly a round
-// number of its decades they are those of a linear one.
+// ticks returns round values from high to low, about one for every three rows. A logarithmic axis with few round values
+// in its decades gets linear ticks.
 func (a Axis) ticks(rows int) (out []float64) {
 	if a.Log {
 		if out = a.decades(rows); len(out) >= min(3, rows/3) {
@@ -149,7 +148,7 @@ func (a Axis) ticks(rows int) (out []float64) {
 	return out
 }
 
-// decades are the round values of a logarithmic axis, from high to low.
+// decades returns the round values of a logarithmic axis from high to low.
 func (a Axis) decades(rows int) (out []float64) {
 	decades := math.Log10(a.Hi / a.Lo)
 	every, within := math.Ceil(decades/max(1, float64(rows)/2)), []float64{5, 2, 1}
@@ -169,15 +168,11 @@ func (a Axis) decades(rows int) (out []float64) {
 	}
 }
 
-// niceStep is the round number (1, 2 or 5 times a power of ten) at or above x.
+// niceStep returns the smallest 1, 2 or 5 times a power of ten that is at least x.
 func niceStep(x float64) float64 {
 	if x <= 0 || math.IsNaN(x) || math.IsInf(x, 0) {
 		return 1
 	}
-	return niceUp(x)
-}
-
-func niceUp(x float64) float64 {
 	p := math.Pow(10, math.Floor(math.Log10(x)))
 	for _, m := range []float64{1, 2, 5} {
 		if m*p >= x*(1-1e-9) {
@@ -187,7 +182,7 @@ func niceUp(x float64) float64 {
 	return 10 * p
 }
 
-// axisEnd is the end of a logarithmic axis at or above x: finer than the ticks, so that little room is lost.
+// axisEnd returns a bound of a logarithmic axis at or above x. It is finer than the ticks, to waste little space.
 func axisEnd(x float64) float64 {
 	p := math.Pow(10, math.Floor(math.Log10(x)))
 	for _, m := range []float64{1, 1.5, 2, 3, 4, 5, 6, 8} {
@@ -198,10 +193,10 @@ func axisEnd(x float64) float64 {
 	return 10 * p
 }
 
-// labelWidth is the cells of a label up the side.
+// labelWidth is the width of a y label in cells.
 const labelWidth = 6
 
-// Label writes a value in at most six characters, with as many of its first four digits as they hold: 0.0012, 1.2e-4,
+// Label formats a value in at most six characters, with as many of its first four digits as fit: 0.0012, 1.2e-4,
 // 125e-6.
 func Label(v float64) string {
 	a := math.Abs(v)
@@ -227,8 +222,8 @@ func Label(v float64) string {
 	return spellings(v, 1)[1]
 }
 
-// spellings are the ways to write a value with so many digits: as a decimal, with an exponent, and as a whole number with
-// one.
+// spellings returns a value with this many digits in three forms: decimal, with an exponent, and as an integer with an
+// exponent.
 func spellings(v float64, digits int) [3]string {
 	mantissa, e, _ := strings.Cut(strconv.FormatFloat(v, 'e', digits-1, 64), "e")
 	exponent, _ := strconv.Atoi(e)
@@ -244,7 +239,7 @@ func spellings(v float64, digits int) [3]string {
 	return [3]string{strconv.FormatFloat(value, 'f', -1, 64), short, whole}
 }
 
-// Count writes a number of rounds with thin groups of three: 12 840.
+// Count formats n with its digits in groups of three: 12 840.
 func Count(n uint64) string {
 	s := strconv.FormatUint(n, 10)
 	if n < 1000 {

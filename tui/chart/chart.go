@@ -1,6 +1,6 @@
 // Package chart draws curves, bands, sparklines, bars and heat maps of a view's buckets into a grid of cells. Each dot
-// column of a curve spans the exact minimum and maximum of its bucket, so a spike is seen at any width, and the cost is
-// that of the columns, whatever the number of points behind them.
+// column of a curve spans the exact minimum and maximum of its bucket, so that a spike is visible at any width. The cost
+// depends on the number of columns, not of points.
 package chart
 
 import (
@@ -10,52 +10,51 @@ import (
 	"brood/tui/cell"
 )
 
-// Layer is one curve or band. Later layers cover earlier ones: a cell has one colour.
+// Layer is a curve or band. A later layer covers earlier ones, since a cell has one colour.
 type Layer struct {
 	Columns []view.Bucket // two for each cell of the plot, see [Plot]
-	Void    []bool        // of each column: nobody measured there, and no line crosses it; nil: of none
+	Void    []bool        // columns without a measurement, which no line crosses; nil: none
 	Role    cell.Role
 	Style   Style
-	Glyph   rune // stands for the layer where only ASCII may be written
+	Glyph   rune // character of the layer in ASCII; 0: *
 }
 
-// Style is how a layer's columns become dots.
+// Style is the way in which the columns of a layer become dots.
 type Style uint8
 
 const (
-	Line Style = iota // from minimum to maximum, joined to the column before
-	Thin              // the means, joined
-	Dots              // the means, every other one left out
-	Fill              // from minimum to maximum, stippled, not joined
+	Line Style = iota // from minimum to maximum, connected to the previous column
+	Thin              // the means, connected
+	Dots              // the means, dashed
+	Fill              // from minimum to maximum, stippled, not connected
 )
 
-// Mark is a vertical line at a round, with a word in the row of the x axis.
+// Mark is a vertical line at a round, with a text below the x axis.
 type Mark struct {
 	Round uint64
 	Text  string
 	Role  cell.Role
 }
 
-// Chart is what to draw. The rounds [From, To) span the plot.
+// Chart is the content of a chart. The rounds [From, To) span the plot.
 type Chart struct {
 	Layers   []Layer
-	Density  [][]view.Bucket // behind them: of each of many curves a column for each cell of the plot, see [density]
+	Density  [][]view.Bucket // many curves drawn as shades behind the layers, one column for each cell of the plot
 	Marks    []Mark
 	From, To uint64
 	Axis     Axis
-	Now      *uint64 // the present round, where To lies beyond it; nil draws no line
+	Now      *uint64 // round of the cursor line; nil draws none
 	ASCII    bool
-	Hint     string // how to see what lies outside of the axis
-	// Label of a place of the x axis, which may count something else, and which differs from those that lie a step or
-	// more beside it; nil: rounds
+	Hint     string // appended to the note on values outside of the axis
+	// Label formats a value n of the x axis so that it differs from values at least a step away; nil: rounds
 	Label func(n, step uint64) string
-	// of the y axis, in at most six characters; nil: the package's Label
+	// Value formats a value of the y axis in at most six characters; nil: the function Label
 	Value func(float64) string
 }
 
 const gutter = 8 // columns of the y labels and the axis line
 
-// Plot is the area of r that the dots may use: columns are asked for as 2*Plot(r).W.
+// Plot returns the area of r for dots. A layer has 2*Plot(r).W columns.
 func Plot(r cell.Rect) cell.Rect {
 	return cell.Rect{X: r.X + gutter, Y: r.Y, W: max(0, r.W-gutter), H: max(0, r.H-1)}
 }
@@ -78,7 +77,7 @@ func Draw(g *cell.Grid, r cell.Rect, c Chart) {
 	for _, m := range c.Marks {
 		c.vertical(g, p, m, '┆')
 	}
-	for _, m := range slices.Backward(c.Marks) { // the newest explain what is seen now
+	for _, m := range slices.Backward(c.Marks) { // the newest mark has priority
 		c.mark(g, p, m, foot.taken)
 	}
 	c.ticks(g, p, foot)
@@ -87,7 +86,7 @@ func Draw(g *cell.Grid, r cell.Rect, c Chart) {
 	c.clipped(g, p)
 }
 
-// column is the cell column of a round, -1 when it lies outside.
+// column returns the cell column of a round; -1 outside of the plot.
 func (c Chart) column(p cell.Rect, round uint64) int {
 	if round < c.From || round >= c.To || c.To <= c.From {
 		return -1
@@ -95,6 +94,7 @@ func (c Chart) column(p cell.Rect, round uint64) int {
 	return p.X + int((round-c.From)*uint64(p.W)/(c.To-c.From))
 }
 
+// vertical draws a vertical line at a mark and returns its column; -1 outside of the plot.
 func (c Chart) vertical(g *cell.Grid, p cell.Rect, m Mark, r rune) int {
 	x := c.column(p, m.Round)
 	if x < 0 {
@@ -106,7 +106,7 @@ func (c Chart) vertical(g *cell.Grid, p cell.Rect, m Mark, r rune) int {
 	return x
 }
 
-// mark writes the word below its line, to the right or left, where there is room.
+// mark writes the text of a mark below its line, to the right or left, where there is space.
 func (c Chart) mark(g *cell.Grid, p cell.Rect, m Mark, taken []bool) {
 	x := c.column(p, m.Round)
 	if x < 0 {
@@ -130,14 +130,14 @@ func (c Chart) mark(g *cell.Grid, p cell.Rect, m Mark, taken []bool) {
 	}
 }
 
-// place is where a text may begin.
+// place is a candidate position of a text.
 type place struct {
 	from int
 	text string
 }
 
-// maxMarkShift is how many columns to the left of its line a mark's word may stand, where others are below it: the newest is
-// often above the last round's number.
+// maxMarkShift is the largest distance in columns by which the text of a mark moves to the left of its line. The newest
+// mark is often above the number of the last round.
 const maxMarkShift = 8
 
 func free(t []bool) bool {
@@ -151,11 +151,11 @@ func free(t []bool) bool {
 
 // foot is the row of the x axis.
 type foot struct {
-	taken  []bool          // columns
-	labels map[string]bool // that stand there
+	taken  []bool          // by column
+	labels map[string]bool // labels in the row
 }
 
-// labels writes the first and last round, which begin where their points stand, as all do.
+// labels writes the first and last value of the x axis at the columns of their points.
 func (c Chart) labels(g *cell.Grid, p cell.Rect) foot {
 	f := foot{make([]bool, p.W), map[string]bool{}}
 	if c.To > c.From {
@@ -173,12 +173,12 @@ func (c Chart) text(n uint64, p cell.Rect) string {
 	return Count(n)
 }
 
-// step is how far round numbers of the x axis lie from each other.
+// step returns the distance of round numbers on the x axis.
 func (c Chart) step(p cell.Rect) uint64 {
 	return uint64(max(1, niceStep(float64(c.To-min(c.From, c.To))*16/float64(p.W))))
 }
 
-// ticks writes round numbers of rounds where there is room.
+// ticks writes round numbers on the x axis where there is space.
 func (c Chart) ticks(g *cell.Grid, p cell.Rect, f foot) {
 	n := c.step(p)
 	for r := (c.From/n + 1) * n; r < c.To; r += n {
@@ -186,7 +186,7 @@ func (c Chart) ticks(g *cell.Grid, p cell.Rect, f foot) {
 	}
 }
 
-// label writes a word where there is room, unless it is there: an end may lie less than a step beside a round number.
+// label writes a text into the row of the x axis if there is space and the same text is not there yet.
 func (f foot) label(g *cell.Grid, p cell.Rect, x int, s string) {
 	if f.labels[s] || x < 0 || x+len(s) > p.W || !free(f.taken[max(0, x-1):min(p.W, x+len(s)+1)]) {
 		return

@@ -78,7 +78,8 @@ func TestGapsAreCrossed(t *testing.T) {
 		top, _ := decode(g, Plot(r))
 		for i := range top {
 			if top[i] < 0 || i > 0 && (top[i] > top[i-1] || top[i-1]-top[i] > 3) {
-				t.Fatalf("style %d: column %d is at %d after %d: the line is broken", style, i, top[i], top[max(0, i-1)])
+				t.Fatalf("style %d: column %d is at %d after %d: the line is broken", style, i, top[i],
+					top[max(0, i-1)])
 			}
 		}
 	}
@@ -93,7 +94,8 @@ func TestLaterLayersTakeTheirCells(t *testing.T) {
 		band[i] = view.Bucket{Min: 0, Max: 1, Count: 2}
 		line[i] = view.Bucket{Min: 0.5, Max: 0.5, Sum: 0.5, Count: 1}
 	}
-	Draw(g, r, Chart{Layers: []Layer{{Columns: band, Style: Fill, Role: cell.Band}, {Columns: line, Role: cell.Centre}}, To: 9, Axis: Axis{0, 1, false}})
+	Draw(g, r, Chart{Layers: []Layer{{Columns: band, Style: Fill, Role: cell.Band}, {Columns: line, Role: cell.Centre}},
+		To: 9, Axis: Axis{0, 1, false}})
 	found := 0
 	for y := range 5 {
 		c := g.At(20, y)
@@ -145,7 +147,8 @@ func TestAxes(t *testing.T) {
 }
 
 func TestLabels(t *testing.T) {
-	for x, want := range map[float64]string{0: "0", 0.5: "0.5", 1e-5: "1e-5", 2.5e7: "25M", 12000: "12k", -3: "-3", 0.125: "0.125"} {
+	for x, want := range map[float64]string{0: "0", 0.5: "0.5", 1e-5: "1e-5", 2.5e7: "25M", 12000: "12k", -3: "-3",
+		0.125: "0.125"} {
 		if got := Label(x); got != want {
 			t.Errorf("label of %g is %q, want %q", x, got, want)
 		}
@@ -158,7 +161,8 @@ func TestLabels(t *testing.T) {
 func TestMarksAndASCII(t *testing.T) {
 	g := cell.New(60, 8)
 	cols := Of([]float64{1, 2, 3})
-	Draw(g, g.Rect(), Chart{Layers: []Layer{{Columns: cols, Glyph: '*'}}, From: 0, To: 100, Axis: FitAxis(false, cols), ASCII: true,
+	Draw(g, g.Rect(), Chart{Layers: []Layer{{Columns: cols, Glyph: '*'}}, From: 0, To: 100, Axis: FitAxis(false, cols),
+		ASCII: true,
 		Marks: []Mark{{Round: 50, Text: "ell 10"}, {Round: 52, Text: "eta 1"}, {Round: 200, Text: "outside"}}})
 	s := cell.Plainly(true).String(g)
 	for _, r := range s {
@@ -208,7 +212,8 @@ func BenchmarkDraw(b *testing.B) {
 	}
 	a := FitAxis(false, cols)
 	for b.Loop() {
-		Draw(g, g.Rect(), Chart{Layers: []Layer{{Columns: cols, Style: Fill}, {Columns: cols, Style: Thin}, {Columns: cols}}, To: 1000, Axis: a})
+		Draw(g, g.Rect(), Chart{Layers: []Layer{{Columns: cols, Style: Fill}, {Columns: cols, Style: Thin},
+			{Columns: cols}}, To: 1000, Axis: a})
 	}
 }
 
@@ -233,7 +238,8 @@ func TestNewestMarkIsNamed(t *testing.T) {
 	for _, round := range []uint64{90, 94, 97, 99} {
 		g := cell.New(70, 8)
 		cols := Of([]float64{1, 2, 3})
-		Draw(g, g.Rect(), Chart{Layers: []Layer{{Columns: cols}}, To: 100, Axis: FitAxis(false, cols), Marks: []Mark{{Round: 80, Text: "eta 0.1→0.01"}, {Round: round, Text: "ell 25→10"}}})
+		Draw(g, g.Rect(), Chart{Layers: []Layer{{Columns: cols}}, To: 100, Axis: FitAxis(false, cols),
+			Marks: []Mark{{Round: 80, Text: "eta 0.1→0.01"}, {Round: round, Text: "ell 25→10"}}})
 		if s := cell.Plainly(false).String(g); !strings.Contains(s, "ell 25→10") || !strings.Contains(s, "99") {
 			t.Errorf("a mark at round %d of 99 is not named:\n%s", round, s)
 		}

@@ -2,8 +2,8 @@ package chart
 
 import "brood/tui/cell"
 
-// density draws many curves as shades: a cell is the darker the more of them pass through it, and full where half of
-// those of its column do. Curves are means of their columns. What lies outside of the axis is in the row at its end.
+// density draws many curves as shades: a cell is darker if more curves pass through it, and full if at least half of
+// those of its column do. Values outside of the axis are in its first or last row.
 func (c Chart) density(g *cell.Grid, p cell.Rect) {
 	if len(c.Density) == 0 {
 		return

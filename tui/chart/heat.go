@@ -8,18 +8,18 @@ import (
 )
 
 const (
-	minDifference    = 0.05 // part of the middle value by which values differ without meaning anything
-	chanceDeviations = 3    // standard deviations by which chance makes them differ
-	chanceColumns    = 3    // columns to either side that tell how much chance there is
+	minDifference    = 0.05 // share of the median below which a difference is not shown
+	chanceDeviations = 3    // standard deviations of random changes below which a difference is not shown
+	chanceColumns    = 3    // columns on either side that are used to estimate random changes
 )
 
-// DrawHeat draws rows of shades, one column a cell: how a value compares with the middle one of its column,
+// DrawHeat draws a heat map, one column a cell. A shade compares a value with the median of its column,
 //
-//	░ lower   ▒ within half a step   ▓ higher   █ by a step and a half
+// \t░ lower   ▒ within half a step   ▓ higher   █ by a step and a half
 //
-// A step is a quarter of the column's range, but at least 2 `alike` of the middle value, and 2 `chance` standard
-// deviations of what does not last: rows whose places change from column to column look even, and one that stays above
-// the others does not.
+// A step is a quarter of the column's range, at least 2*minDifference of the median, and at least 2*chanceDeviations
+// standard deviations of the random changes between columns: rows whose ranks change from column to column look equal,
+// a row that stays above the others does not.
 func DrawHeat(g *cell.Grid, x, y int, rows [][]view.Bucket, role cell.Role) {
 	if len(rows) == 0 {
 		return
@@ -35,7 +35,7 @@ func DrawHeat(g *cell.Grid, x, y int, rows [][]view.Bucket, role cell.Role) {
 		step := max((hi-lo)/4, 2*minDifference*math.Abs(mid[c]), 2*chanceDeviations*meanAround(jump, c), minMagnitude)
 		for i, r := range rows {
 			if !r[c].Empty() {
-				n := 1.0 // alike, where values are too large to compare
+				n := 1.0 // equal, if the values are too large to compare
 				if d := (r[c].Mean() - mid[c]) / step; d == d {
 					n = min(max(math.Floor(d+1.5), 0), Shades-1)
 				}
@@ -45,7 +45,7 @@ func DrawHeat(g *cell.Grid, x, y int, rows [][]view.Bucket, role cell.Role) {
 	}
 }
 
-// AllEqual says whether all values of a map are one, and which: there is nothing to compare then.
+// AllEqual reports whether all values of a map are equal, and returns the value.
 func AllEqual(rows [][]view.Bucket) (x float64, ok bool) {
 	lo, hi := math.Inf(1), math.Inf(-1)
 	for _, r := range rows {
@@ -58,8 +58,8 @@ func AllEqual(rows [][]view.Bucket) (x float64, ok bool) {
 	return lo, lo == hi
 }
 
-// FillGaps fills columns without values with what was before them, but for those in which nobody measured and those behind
-// the last value: a series that has a point every few columns is no stripes.
+// FillGaps fills empty columns with the value before them, except unmeasured columns and those after the last value. It
+// prevents stripes in series that have a point every few columns.
 func FillGaps(cols []view.Bucket, void []bool) []view.Bucket {
 	last := len(cols) - 1
 	for last >= 0 && cols[last].Empty() {
@@ -73,7 +73,7 @@ func FillGaps(cols []view.Bucket, void []bool) []view.Bucket {
 	return cols
 }
 
-// distinct leaves out rows that repeat the one before.
+// distinct drops rows that repeat the previous one.
 func distinct(rows [][]view.Bucket) (out [][]view.Bucket) {
 	for _, r := range rows {
 		if n := len(out); n == 0 || len(r) == 0 || &r[0] != &out[n-1][0] {
@@ -83,9 +83,9 @@ func distinct(rows [][]view.Bucket) (out [][]view.Bucket) {
 	return out
 }
 
-// columnMedians are the median of each column, and what chance makes of it: the standard deviation of a row's distance to it,
-// from the median jump of those distances since the last column with values, NaN where there is none. Of normal values
-// that is 0.6745 sqrt(2) deviations.
+// columnMedians returns the median of each column, and the standard deviation of the random changes of a row's distance
+// to it, NaN if unknown. It estimates the deviation from the median change of the distances since the last column with
+// values; for normal values that median is 0.6745 sqrt(2) deviations.
 func columnMedians(rows [][]view.Bucket) (mid, jump []float64) {
 	n, w := len(rows), len(rows[0])
 	mid, jump = make([]float64, w), make([]float64, w)
@@ -114,7 +114,7 @@ func columnMedians(rows [][]view.Bucket) (mid, jump []float64) {
 	return mid, jump
 }
 
-// meanAround is the mean of what is known near column c, 0 where nothing is.
+// meanAround returns the mean of the known deviations near column c; 0 if there are none.
 func meanAround(jump []float64, c int) float64 {
 	sum, n := 0.0, 0.0
 	for _, x := range jump[max(0, c-chanceColumns):min(len(jump), c+chanceColumns+1)] {

@@ -47,7 +47,8 @@ func TestHeatShowsWhatLasts(t *testing.T) {
 	for _, members := range []int{2, 4, 16} {
 		rows := heat(members, cols, func(i, c int) float64 { return falls(c) * math.Exp(0.5*rng.NormFloat64()) })
 		if n := but("▒", rows); n > members*cols/20 {
-			t.Errorf("%d members that differ by chance alone differ in %d of %d cells:\n%s", members, n, members*cols, strings.Join(rows, "\n"))
+			t.Errorf("%d members that differ by chance alone differ in %d of %d cells:\n%s", members, n, members*cols,
+				strings.Join(rows, "\n"))
 		}
 		rows = heat(members, cols, func(i, c int) float64 {
 			x := falls(c) * math.Exp(0.1*rng.NormFloat64())
@@ -57,7 +58,8 @@ func TestHeatShowsWhatLasts(t *testing.T) {
 			return x
 		})
 		if n := strings.Count(rows[0], "▓") + strings.Count(rows[0], "█"); n < cols*9/10 {
-			t.Errorf("of %d members the one that stays above is so in %d of %d cells:\n%s", members, n, cols, strings.Join(rows, "\n"))
+			t.Errorf("of %d members the one that stays above is so in %d of %d cells:\n%s", members, n, cols,
+				strings.Join(rows, "\n"))
 		}
 	}
 }

@@ -24,8 +24,11 @@ func TestLabelsOfAnAxisDiffer(t *testing.T) {
 			seen[l] = true
 		}
 	}
-	for _, a := range []Axis{{1.0001, 1.0002, false}, {1.23456e6, 1.23466e6, false}, {0.99999, 1, false}, {1e9, 1e9 + 20, false},
-		{12340, 12360, false}, {-3.00001, -3, false}, {1e-7, 1.0002e-7, false}, {0.1, 0.1003, true}, {Lo: 0, Hi: 1}, {0.0012, 0.0013, false}, {0.001, 0.002, true}, {-0.0124, -0.012, false}, {1.1e-4, 1.4e-4, false}, {1.21e-6, 1.24e-6, false}, {3e-9, 3.5e-9, true}} {
+	for _, a := range []Axis{{1.0001, 1.0002, false}, {1.23456e6, 1.23466e6, false}, {0.99999, 1, false},
+		{1e9, 1e9 + 20, false},
+		{12340, 12360, false}, {-3.00001, -3, false}, {1e-7, 1.0002e-7, false}, {0.1, 0.1003, true}, {Lo: 0,
+			Hi: 1}, {0.0012, 0.0013, false}, {0.001, 0.002, true}, {-0.0124, -0.012, false}, {1.1e-4, 1.4e-4, false},
+		{1.21e-6, 1.24e-6, false}, {3e-9, 3.5e-9, true}} {
 		for _, h := range []int{3, 8, 20} {
 			g := cell.New(40, h)
 			Draw(g, cell.Rect{W: 40, H: h}, Chart{To: 10, Axis: a})
@@ -61,7 +64,8 @@ func TestLabelsOfAnAxisDiffer(t *testing.T) {
 
 // TestLabelsKeepDigits: a label has the digits that its six cells hold, and is the value that it stands for.
 func TestLabelsKeepDigits(t *testing.T) {
-	for v, want := range map[float64]string{0.0012: "0.0012", 0.00123: "123e-5", 1.2e-4: "1.2e-4", 1.25e-4: "125e-6", -1.25e-4: "-13e-5", -1.2e-4: "-12e-5",
+	for v, want := range map[float64]string{0.0012: "0.0012", 0.00123: "123e-5", 1.2e-4: "1.2e-4", 1.25e-4: "125e-6",
+		-1.25e-4: "-13e-5", -1.2e-4: "-12e-5",
 		0.5: "0.5", -0.25: "-0.25", 0.1234: "0.1234", 5e-5: "5e-5", 1e-300: "1e-300", 2.5: "2.5", 1500: "1500", 12500: "12.5k", 2.5e6: "2.5M", 1e9: "1e9", 1.5e9: "1.5e9", 999.9e6: "9999e5", 999.9e3: "1M", 5e-4: "5e-4",
 		1.234: "1.234", 9999.9: "10000", 0: "0", -1e-300: "-1e-300"} {
 		if got := Label(v); got != want {

@@ -5,7 +5,7 @@ import (
 	"brood/tui/cell"
 )
 
-// raster is w x h cells of 2 x 4 dots; each cell belongs to the last layer that put a dot into it.
+// raster holds w x h cells of 2 x 4 dots. A cell belongs to the last layer with a dot in it.
 type raster struct {
 	w, h  int
 	bits  []uint8
@@ -20,7 +20,7 @@ func newRaster(w, h int) *raster {
 	return r
 }
 
-// braille is the bit of each dot by [row][column], as Unicode orders them.
+// braille holds the bit of each dot by [row][column], in the order of Unicode.
 var braille = [4][2]uint8{{0x01, 0x08}, {0x02, 0x10}, {0x04, 0x20}, {0x40, 0x80}}
 
 func (r *raster) dot(x, y int, owner int8) {
@@ -34,8 +34,8 @@ func (r *raster) dot(x, y int, owner int8) {
 	r.bits[i] |= braille[y&3][x&1]
 }
 
-// layer puts a layer's dots. Columns without values between others are crossed by a straight line, or two, but for
-// those in which nobody measured.
+// layer draws the dots of a layer. It connects columns across empty ones with straight lines, except across unmeasured
+// columns.
 func (r *raster) layer(l Layer, owner int8, a Axis) {
 	s, last, lastTop, lastBottom := a.scale(4*r.h), -1, 0, 0
 	for x, b := range l.Columns[:min(len(l.Columns), 2*r.w)] {
@@ -68,12 +68,13 @@ func (r *raster) layer(l Layer, owner int8, a Axis) {
 
 func between(a, b, i, n int) int { return a + (b-a)*i/n }
 
-// step closes the vertical gap between neighbouring columns, in the later one; a crossing of several columns is steep
-// at most by its slope, which closes it too.
+// step closes the vertical gap between neighbouring columns, in the later one. Across empty columns it follows the
+// slope.
 func (r *raster) step(l Layer, x0, x, top0, bottom0, top, bottom int, owner int8) {
 	if n := x - x0; n > 1 {
 		for c := x0 + 1; c <= x; c++ {
-			p, q := between((top0+bottom0)/2, (top+bottom)/2, c-1-x0, n), between((top0+bottom0)/2, (top+bottom)/2, c-x0, n)
+			p, q := between((top0+bottom0)/2, (top+bottom)/2, c-1-x0, n), between((top0+bottom0)/2, (top+bottom)/2,
+				c-x0, n)
 			r.run(l, c, min(p+1, q), max(p-1, q), owner)
 		}
 		return
@@ -98,7 +99,7 @@ func (r *raster) run(l Layer, x, top, bottom int, owner int8) {
 	}
 }
 
-// fill stipples; its rims are whole.
+// fill draws a stippled column with solid ends.
 func (r *raster) fill(x, top, bottom int, owner int8) {
 	for y := top; y <= bottom; y++ {
 		if y == top || y == bottom || (x+y)%2 == 0 {
@@ -123,7 +124,7 @@ func (r *raster) write(g *cell.Grid, p cell.Rect, layers []Layer, ascii bool) {
 	}
 }
 
-// Curve draws layers into all of r, without an axis.
+// Curve draws layers into r without an axis.
 func Curve(g *cell.Grid, r cell.Rect, a Axis, ascii bool, layers ...Layer) {
 	raster := newRaster(max(r.W, 0), max(r.H, 0))
 	for i, l := range layers {
@@ -132,7 +133,7 @@ func Curve(g *cell.Grid, r cell.Rect, a Axis, ascii bool, layers ...Layer) {
 	raster.write(g, r, layers, ascii)
 }
 
-// Of puts plain values into buckets, one each.
+// Of returns a bucket for each value; an empty one if the value is not finite.
 func Of(values []float64) []view.Bucket {
 	out := make([]view.Bucket, len(values))
 	for i, x := range values {

@@ -9,14 +9,13 @@ import (
 )
 
 const (
-	tail   = 0.1 // share of the columns' ends, on either side, that may lie far outside
-	fences = 2   // ranges of what is between the tails, by which a value may lie outside of it
-	gain   = 2   // an axis is shortened where that makes what it keeps so many times as high
+	tail   = 0.1 // share of the values on either side that may be outliers
+	fences = 2   // distance from the values between the tails, in their ranges, from which a value is an outlier
+	gain   = 2   // least ratio of the full range to the range without outliers for which they are excluded
 )
 
-// Robust is [FitAxis] of what is not far outside: one divergence, or the first rounds, would press everything else onto a
-// line. Of each curve that is held, it is what is not far outside of that curve itself, however few of all values those
-// are. What lies outside is marked by [Draw].
+// Robust returns the axis of [FitAxis] without outliers: a divergence or the first rounds would flatten all other
+// values. A curve in held is always included, except for its own outliers. [Draw] marks values outside of the axis.
 func Robust(log bool, held [][]view.Bucket, sets ...[]view.Bucket) Axis {
 	sets = append(slices.Clone(held), sets...)
 	full := FitAxis(log, sets...)
@@ -40,7 +39,7 @@ func Robust(log bool, held [][]view.Bucket, sets ...[]view.Bucket) Axis {
 	return Span(full.Log, lo, hi)
 }
 
-// columnEnds are the ends of all columns as the axis has them, ascending.
+// columnEnds returns the minima and maxima of all columns on the scale of the axis, ascending.
 func columnEnds(log bool, sets ...[]view.Bucket) (all []float64) {
 	for _, s := range sets {
 		for _, b := range s {
@@ -61,8 +60,8 @@ func columnEnds(log bool, sets ...[]view.Bucket) (all []float64) {
 	return all
 }
 
-// bulk is the range of ascending values without those that lie far outside, and of all where there is no middle to be
-// far from, or leaving some out would gain little.
+// bulk returns the range of ascending values without outliers. It is the full range if the middle values are equal, or
+// if outliers add little to the range.
 func bulk(all []float64) (lo, hi float64) {
 	low, high := all[int(tail*float64(len(all)-1))], all[int((1-tail)*float64(len(all)-1))]
 	room := fences * (high - low)
@@ -75,7 +74,7 @@ func bulk(all []float64) (lo, hi float64) {
 	return lo, hi
 }
 
-// clipped marks the columns whose values lie above or below the axis, and says how far they go. It ends with how to see
+// clipped marks the columns with values outside of the axis and writes the extreme values, with the hint how to show
 // them.
 func (c Chart) clipped(g *cell.Grid, p cell.Rect) {
 	slack := 1e-9 * max(math.Abs(c.Axis.Lo), math.Abs(c.Axis.Hi))

@@ -24,13 +24,15 @@ func TestRobustAxis(t *testing.T) {
 		cols []view.Bucket
 		clip bool
 	}{
-		"divergence":           {false, curve(func(i int, x float64) float64 { return pick(i == 40, 1e6, x) }), true},
-		"divergence, log":      {true, curve(func(i int, x float64) float64 { return pick(i == 40, 1e6, x) }), true},
-		"warm-up":              {false, curve(func(i int, x float64) float64 { return pick(i < 8, 60, x) }), true},
-		"below":                {false, curve(func(i int, x float64) float64 { return pick(i == 40, -1e6, x) }), true},
-		"nothing":              {false, curve(func(_ int, x float64) float64 { return x }), false},
-		"a curve that falls":   {true, curve(func(i int, _ float64) float64 { return 5 * math.Exp(-float64(i)/30) }), false},
-		"one that falls, flat": {false, curve(func(i int, _ float64) float64 { return 5 * math.Exp(-float64(i)/30) }), false},
+		"divergence":      {false, curve(func(i int, x float64) float64 { return pick(i == 40, 1e6, x) }), true},
+		"divergence, log": {true, curve(func(i int, x float64) float64 { return pick(i == 40, 1e6, x) }), true},
+		"warm-up":         {false, curve(func(i int, x float64) float64 { return pick(i < 8, 60, x) }), true},
+		"below":           {false, curve(func(i int, x float64) float64 { return pick(i == 40, -1e6, x) }), true},
+		"nothing":         {false, curve(func(_ int, x float64) float64 { return x }), false},
+		"a curve that falls": {true, curve(func(i int, _ float64) float64 { return 5 * math.Exp(-float64(i)/30) }),
+			false},
+		"one that falls, flat": {false, curve(func(i int, _ float64) float64 { return 5 * math.Exp(-float64(i)/30) }),
+			false},
 		"half of it elsewhere": {false, curve(func(i int, x float64) float64 { return pick(i < 50, 100, x) }), false},
 		"constant":             {false, curve(func(int, float64) float64 { return 1 }), false},
 		"none":                 {false, make([]view.Bucket, 100), false},

@@ -9,8 +9,8 @@ import (
 
 var sparkRunes = []rune("▁▂▃▄▅▆▇█")
 
-// Spark draws one row of means, from the axis' low to its high; a column without values repeats the one before it, but
-// for those in which nobody measured (nil: none).
+// Spark draws the means of columns in one row. An empty column repeats the one before it, except after an unmeasured
+// one (void; nil: none).
 func Spark(g *cell.Grid, x, y int, cols []view.Bucket, void []bool, a Axis, role cell.Role) {
 	level := -1
 	for i, b := range cols {
@@ -26,7 +26,7 @@ func Spark(g *cell.Grid, x, y int, cols []view.Bucket, void []bool, a Axis, role
 	}
 }
 
-// Sparkline is a row as [Spark] draws it.
+// Sparkline returns the row of [Spark] as text.
 func Sparkline(cols []view.Bucket, a Axis) string {
 	g := cell.New(len(cols), 1)
 	Spark(g, 0, 0, cols, nil, a, cell.Plain)
@@ -37,7 +37,8 @@ func Sparkline(cols []view.Bucket, a Axis) string {
 	return string(out)
 }
 
-// Bar draws a horizontal bar of share (0..1) of width cells to an eighth of a cell; what is above nothing shows.
+// Bar draws a horizontal bar of share (0 to 1) of width cells, with a resolution of an eighth of a cell. A share above
+// 0 is always visible.
 func Bar(g *cell.Grid, x, y, width int, share float64, role cell.Role) {
 	part := []rune(" ▏▎▍▌▋▊▉")
 	n := int(math.Round(min(max(share, 0), 1) * float64(width) * 8))
@@ -56,10 +57,10 @@ func Bar(g *cell.Grid, x, y, width int, share float64, role cell.Role) {
 
 var shades = []rune(" ░▒▓█")
 
-// Shades there are besides the blank.
+// Shades is the number of shades without the blank.
 const Shades = 4
 
-// ShadeBy is the darker the more of the ascending bounds x reaches: a blank for nothing.
+// ShadeBy returns the shade of x: darker the more of the ascending bounds it reaches, blank for x <= 0.
 func ShadeBy(x float64, bounds [Shades - 1]float64) rune {
 	if !(x > 0) {
 		return shades[0]
@@ -73,7 +74,7 @@ func ShadeBy(x float64, bounds [Shades - 1]float64) rune {
 	return shades[n]
 }
 
-// Shade is x from nothing to `top`: a blank for nothing, then ever darker.
+// Shade returns the shade of x between 0 and top: blank for x <= 0.
 func Shade(x, top float64) rune {
 	if !(x > 0 && top > 0) {
 		return shades[0]
@@ -81,18 +82,19 @@ func Shade(x, top float64) rune {
 	return shades[1+int(math.Round(min(x/top, 1)*float64(len(shades)-2)))]
 }
 
-// kindRoles are the colours of kinds that lie beside each other.
+// kindRoles are the colours of consecutive kinds.
 var kindRoles = []cell.Role{cell.Centre, cell.Member, cell.Median, cell.Predicted, cell.Marks, cell.Key}
 
-// KindLetter names a kind: a to z and A to Z, again for those beyond, in a colour that also tells it from its neighbours.
+// KindLetter returns the letter and the colour of a kind: a to z, A to Z, then from the start. Neighbouring kinds have
+// different colours.
 func KindLetter(kind int) (rune, cell.Role) {
 	const names = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ"
 	kind = max(kind, 0)
 	return rune(names[kind%len(names)]), kindRoles[kind%len(kindRoles)]
 }
 
-// DrawKinds draws rows of letters, one column a cell: of several kinds in a column the highest. A column without values
-// shows what was before.
+// DrawKinds draws rows of letters, one column a cell: the highest kind in a column. An empty column repeats the one
+// before it.
 func DrawKinds(g *cell.Grid, x, y int, rows [][]view.Bucket) {
 	for i, r := range rows {
 		kind := -1

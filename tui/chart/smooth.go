@@ -6,14 +6,15 @@ import (
 	"brood/runtime/view"
 )
 
-// Smooth is the debiased exponential moving average of columns, at the end of each: over points x_1, x_2, ...
+// Smooth returns the debiased exponential moving average of columns, evaluated at the end of each: over points x_1,
+// x_2, ...
 //
-//	s_i = keep s_{i-1} + (1-keep) x_i,   shown as s_i / (1 - keep^i)
+// \ts_i = keep s_{i-1} + (1-keep) x_i,   shown as s_i / (1 - keep^i)
 //
-// It goes over columns and not over points: the points of one column count as so many of their mean, so the cost is
-// that of the columns, and a column of one point is exact. before is what lies to the left of the first column, in
-// order; its columns may be of another width. Empty columns stay empty. Where nobody measured (nil: nowhere) the
-// average begins anew.
+// It runs over columns instead of points: a column counts as that many points of its mean, so the cost depends only on
+// the number of columns, and a column of one point is exact. before holds the columns to the left of the first one, in
+// order, possibly of other widths. Empty columns stay empty. The average restarts at unmeasured columns (void; nil:
+// none).
 func Smooth(keep float64, before, cols []view.Bucket, void []bool) []view.Bucket {
 	sum, weight := 0.0, 0.0
 	next := func(b view.Bucket) float64 {

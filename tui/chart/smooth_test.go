@@ -88,7 +88,8 @@ func TestRawTraceDecodesBehindItsSmoothedCurve(t *testing.T) {
 		}
 		a := FitAxis(false, cols)
 		g := cell.New(r.W, r.H)
-		Draw(g, r, Chart{To: 9, Axis: a, Layers: []Layer{{Columns: cols, Role: cell.Raw}, {Columns: Smooth(0.9, nil, cols, nil), Role: cell.Centre}}})
+		Draw(g, r, Chart{To: 9, Axis: a, Layers: []Layer{{Columns: cols, Role: cell.Raw},
+			{Columns: Smooth(0.9, nil, cols, nil), Role: cell.Centre}}})
 		top, bottom := decode(g, p)
 		for i, b := range cols {
 			for _, want := range []int{a.Dot(b.Max, 4*p.H), a.Dot(b.Min, 4*p.H)} {
@@ -96,7 +97,8 @@ func TestRawTraceDecodesBehindItsSmoothedCurve(t *testing.T) {
 				if c.Role == cell.Centre {
 					continue
 				}
-				if c.Role != cell.Raw || uint8(c.R-0x2800)&braille[want%4][i%2] == 0 || top[i] > want || bottom[i] < want {
+				if c.Role != cell.Raw || uint8(c.R-0x2800)&braille[want%4][i%2] == 0 || top[i] > want ||
+					bottom[i] < want {
 					t.Fatalf("column %d: no dot of the raw trace at row %d", i, want)
 				}
 			}

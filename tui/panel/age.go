@@ -6,8 +6,8 @@ import (
 	"brood/tui/textfmt"
 )
 
-// WithRound is the text of a series' last value, with its round where it is older than the series' interval, or lies behind
-// the window that charts show.
+// WithRound appends the round of a series' last value to its text, if that value is older than one interval of the
+// series or outside the shown window.
 func (m *Host) WithRound(s *view.Series, text string) string {
 	if m.Fresh(s) && (m.Cursor.On || !m.extendsPastWindow(s)) {
 		return text
@@ -20,29 +20,29 @@ func (m *Host) WithRound(s *view.Series, text string) string {
 	return text + " @" + textfmt.Grouped(end-1)
 }
 
-// extendsPastWindow says whether a series goes on behind the window.
+// extendsPastWindow reports whether a series has values after the shown window.
 func (m *Host) extendsPastWindow(s *view.Series) bool {
 	_, hi := m.Rounds()
 	_, end := s.Rounds()
 	return end > hi
 }
 
-// ScoreSeries is what the centre is tested by, and what that is called.
+// ScoreSeries returns the series and the title of the metric that the centre is tested by.
 func (m *Host) ScoreSeries() (id, title string) {
 	s := m.Shown.Config.Score()
 	return s.Series, s.Title
 }
 
-// ScoreText is a score with its unit.
+// ScoreText formats a score with its unit.
 func ScoreText(s event.Score, x float64) string { return textfmt.ScoreText(x, s.Percent) }
 
-// EvaluationText is the score of an evaluation.
+// EvaluationText formats the score of an evaluation.
 func (m *Host) EvaluationText(e *event.Evaluation) string {
 	s := m.Shown.Config.Score()
 	return ScoreText(s, s.Of(e))
 }
 
-// LastScoreText is the last score, with its round where that is not the last; there is one.
+// LastScoreText formats the last score, with its round if later rounds have no score. There must be an evaluation.
 func (m *Host) LastScoreText() string {
 	e := m.Shown.Evaluation
 	text := m.EvaluationText(e)

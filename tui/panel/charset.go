@@ -2,24 +2,24 @@ package panel
 
 import "strings"
 
-// DetectCharset decides what is written where nobody said so.
+// DetectCharset sets ASCII from the environment, unless ASCII or Unicode is set already.
 func (o *Options) DetectCharset(env []string) { o.ASCII = o.ASCII || !o.Unicode && ASCIIOnly(env) }
 
-// ASCIIOnly reports whether a terminal shows no more than ASCII, as its environment of "K=V" has it: a Linux console,
-// whose font lacks most of what charts are drawn with, or a locale of another encoding than UTF-8. Without a locale it
-// is taken for UTF-8.
+// ASCIIOnly reports whether a terminal with the environment env of "K=V" cannot show more than ASCII: a Linux console,
+// whose font lacks most characters of the charts, or a locale with another encoding than UTF-8. Without a locale it
+// assumes UTF-8.
 func ASCIIOnly(env []string) bool {
-	of := map[string]string{}
+	vars := map[string]string{}
 	for _, e := range env {
 		if k, v, ok := strings.Cut(e, "="); ok && v != "" {
-			of[k] = v
+			vars[k] = v
 		}
 	}
-	if of["TERM"] == "linux" {
+	if vars["TERM"] == "linux" {
 		return true
 	}
-	for _, name := range []string{"LC_ALL", "LC_CTYPE", "LANG"} { // the first that is set counts
-		if v := of[name]; v != "" {
+	for _, name := range []string{"LC_ALL", "LC_CTYPE", "LANG"} { // the first one that is set takes precedence
+		if v := vars[name]; v != "" {
 			return !strings.Contains(strings.ReplaceAll(strings.ToLower(v), "-", ""), "utf8")
 		}
 	}

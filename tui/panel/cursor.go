@@ -11,14 +11,14 @@ import (
 	"brood/tui/textfmt"
 )
 
-// Cursor is a round that a person points at, in all charts of a run that is followed: it stays there while new rounds
-// arrive. In a recording the round is where the recording stands.
+// Cursor is the round that the user selected in the charts. It stays while new rounds arrive. A recording has no such
+// cursor: its position takes that role.
 type Cursor struct {
 	On    bool
 	Round uint64
 }
 
-// cursorRange are the first and the last round that the cursor can stand at; false where there is none.
+// cursorRange returns the first and the last round at which the cursor may be; ok is false if there are none.
 func (m *Host) cursorRange() (first, last uint64, ok bool) {
 	lo, hi := m.Rounds()
 	last = min(max(hi, 1)-1, m.Shown.Progress.Rounds)
@@ -26,7 +26,8 @@ func (m *Host) cursorRange() (first, last uint64, ok bool) {
 	return first, last, first <= last
 }
 
-// MoveCursor moves the cursor by a cell of the loss chart; where there was none it begins at an end of what is shown.
+// MoveCursor moves the cursor by one cell of the loss chart, to the left for d < 0. Without a cursor it starts at the
+// right end for d < 0, else at the left end.
 func (m *Host) MoveCursor(d int) tea.Cmd {
 	first, last, ok := m.cursorRange()
 	if !ok {
@@ -46,7 +47,7 @@ func (m *Host) MoveCursor(d int) tea.Cmd {
 	return nil
 }
 
-// cursorAfter is the round a cell of the loss chart before another or behind it, and at least one round from there.
+// cursorAfter returns the round one cell of the loss chart before or after at, at least one round away.
 func (m *Host) cursorAfter(at uint64, d int) uint64 {
 	from, to := m.AxisRange()
 	by := float64(max(1, (to-from)/uint64(max(1, m.LossPlot().W))))
@@ -56,7 +57,7 @@ func (m *Host) cursorAfter(at uint64, d int) uint64 {
 	return max(at+1, m.roundAt(float64(m.AxisPosition(at))+by))
 }
 
-// LossPlot is where the loss is drawn, as the panel is placed.
+// LossPlot returns the plot area of the loss chart, or that of the whole screen if the panel is not placed.
 func (m *Host) LossPlot() cell.Rect {
 	in := cell.Rect{W: m.W, H: m.H}
 	for _, p := range m.Placed {
@@ -67,17 +68,18 @@ func (m *Host) LossPlot() cell.Rect {
 	return ChartPlot(in.Inset())
 }
 
-// ChartPlot is the dots' part of a chart panel whose inside is r: below there is a legend, and at the right a blank.
+// ChartPlot returns the plot area of a chart panel with the inside r. The last line is the legend, the last column is
+// blank.
 func ChartPlot(r cell.Rect) cell.Rect {
 	area, _ := r.Top(r.H - 1)
 	area, _ = area.Left(area.W - 1)
 	return chart.Plot(area)
 }
 
-// PointRound puts the cursor where the mouse is.
+// PointRound moves the cursor to the round under the mouse in a chart panel with the inside r.
 func PointRound(m *Host, r cell.Rect, x, y int) { m.PointIn(ChartPlot(r), x, y) }
 
-// PointIn does so in a plot. In a recording it moves nothing, and says only over which round the mouse is.
+// PointIn moves the cursor to the round under the mouse in the plot area p. In a recording it only sets m.Under.
 func (m *Host) PointIn(p cell.Rect, x, y int) {
 	first, last, ok := m.cursorRange()
 	if !ok || !p.Has(x, y) {
@@ -85,7 +87,7 @@ func (m *Host) PointIn(p cell.Rect, x, y int) {
 	}
 	from, to := m.AxisRange()
 	at := m.roundAt(float64(from) + float64(to-from)*(float64(x-p.X)+0.5)/float64(p.W)) // the middle of the cell
-	if edges := m.Edges(p.W); edges[x-p.X] < edges[x-p.X+1] {                           // but a round that is drawn there
+	if edges := m.Edges(p.W); edges[x-p.X] < edges[x-p.X+1] {                           // but a round drawn in that cell
 		at = min(max(at, edges[x-p.X]), edges[x-p.X+1]-1)
 	}
 	if m.Under = min(max(at, first), last); m.Replay == nil {
@@ -93,7 +95,7 @@ func (m *Host) PointIn(p cell.Rect, x, y int) {
 	}
 }
 
-// cursorLine is the line that charts draw at the cursor, nil for none.
+// cursorLine returns the round of the vertical line in charts; nil without a cursor.
 func (m *Host) cursorLine() *uint64 {
 	if !m.Cursor.On {
 		return nil
@@ -101,7 +103,8 @@ func (m *Host) cursorLine() *uint64 {
 	return &m.Cursor.Round
 }
 
-// CursorNote says for a title where the cursor stands: at several rounds, where the view keeps them as one.
+// CursorNote returns the position of the cursor for a title. It is a range of rounds if the view merged several into
+// one point.
 func (m *Host) CursorNote() string {
 	at, w, also := m.Cursor.Round, uint64(1), ""
 	if a := m.ActiveAxis(); a != axis.Rounds {
@@ -116,7 +119,7 @@ func (m *Host) CursorNote() string {
 	return "at round " + textfmt.Grouped(at) + also
 }
 
-// ShownValue is a member's value at the cursor, or without one its newest.
+// ShownValue returns the value of a member at the cursor, or its newest one without a cursor.
 func (m *Host) ShownValue(s *view.Series, id engine.Member) (x float64, ok bool) {
 	if !m.Cursor.On {
 		return s.Last(id)
@@ -125,7 +128,8 @@ func (m *Host) ShownValue(s *view.Series, id engine.Member) (x float64, ok bool)
 	return x, ok
 }
 
-// MemberValues are the members' values at the cursor, or without one their newest, from the highest to the lowest.
+// MemberValues returns the values of the members at the cursor, or their newest ones without a cursor, in descending
+// order.
 func (m *Host) MemberValues(s *view.Series) []view.Value {
 	if !m.Cursor.On {
 		return s.Latest(m.Shown.Members())
@@ -134,11 +138,11 @@ func (m *Host) MemberValues(s *view.Series) []view.Value {
 	return l
 }
 
-// Dropped says that a series is no longer measured, so that its last value says nothing of now; where a person points
-// at a round it says what it was.
+// Dropped reports whether a series is no longer measured, so that its last value is outdated. It is false with a
+// cursor, which selects the value of its round.
 func (m *Host) Dropped(s *view.Series) bool { return s == nil || !m.Cursor.On && m.Shown.Dropped(s) }
 
-// Fresh says that what is shown of a series needs no round beside it.
+// Fresh reports whether the shown value of a series belongs to the shown round.
 func (m *Host) Fresh(s *view.Series) bool {
 	if !m.Cursor.On {
 		return m.Shown.Fresh(s)
@@ -147,7 +151,7 @@ func (m *Host) Fresh(s *view.Series) bool {
 	return ok && at == m.Cursor.Round
 }
 
-// CursorScoreText is the score at the cursor, of the score before it where there is none of its round.
+// CursorScoreText formats the score at the cursor, or the last one before it with its round; a dash if there is none.
 func (m *Host) CursorScoreText() string {
 	id, _ := m.ScoreSeries()
 	s := m.Shown.Find(id)
@@ -158,7 +162,8 @@ func (m *Host) CursorScoreText() string {
 	return m.WithRound(s, ScoreText(m.Shown.Config.Score(), x))
 }
 
-// RecentTraffic is what was sent of late, or in the commit under the cursor; ok is false where it is not known any more.
+// RecentTraffic returns the traffic of the last commits, or of the commit under the cursor. ok is false if that commit
+// is no longer in the ledger.
 func (m *Host) RecentTraffic() (ops []view.Bytes, overhead int64, rounds uint64, ok bool) {
 	l := &m.Shown.Ledger
 	if !m.Cursor.On {
@@ -173,7 +178,8 @@ func (m *Host) RecentTraffic() (ops []view.Bytes, overhead int64, rounds uint64,
 	return nil, 0, 0, false
 }
 
-// DrawCursorMark marks the cursor under w cells of the axis from x on, and says in which column; -1 for none.
+// DrawCursorMark marks the cursor in an axis of w cells from x. It returns the column of the mark, -1 if the cursor is
+// not in the shown range.
 func (m *Host) DrawCursorMark(g *cell.Grid, x, y, w int) int {
 	lo, hi := m.Rounds()
 	at := m.Cursor.Round

@@ -2,8 +2,8 @@ package panel
 
 import "brood/tui/cell"
 
-// Distinct shortens names to so many cells so that they stay apart: of those that are too long it cuts what all of
-// these begin and end with, and of those that then still look alike the middle.
+// Distinct shortens names to width cells and keeps them different. It removes the common prefix and suffix of the names
+// that are too long, and then the middle of those that would still look the same.
 func Distinct(names []string, width int) []string {
 	var long [][]rune
 	for _, n := range names {
@@ -39,8 +39,8 @@ func Distinct(names []string, width int) []string {
 	return out
 }
 
-// alike counts the characters that all names begin with, and those that all end with behind these. One alone does not
-// count: an ellipsis takes its place.
+// alike returns the lengths of the common prefix and suffix of names in characters. A length of 1 becomes 0, since an
+// ellipsis takes its place.
 func alike(names [][]rune) (head, tail int) {
 	same := func(at func(n []rune) (r rune, ok bool)) bool {
 		first, ok := at(names[0])
@@ -76,6 +76,7 @@ func alike(names [][]rune) (head, tail int) {
 	return head, tail
 }
 
+// fitted cuts s to width cells if it is longer.
 func fitted(s string, width int) string {
 	if cell.Width(s) > width {
 		return cell.Cut(s, width)
@@ -83,7 +84,7 @@ func fitted(s string, width int) string {
 	return s
 }
 
-// cutMiddle keeps the beginning and the end of a name that is too long.
+// cutMiddle shortens a name to width cells and keeps its beginning and end.
 func cutMiddle(s string, width int) string {
 	if cell.Width(s) <= width || width < 4 {
 		return fitted(s, width)
@@ -97,7 +98,7 @@ func cutMiddle(s string, width int) string {
 	return cell.Cut(s, width-cells) + string(r[end:])
 }
 
-// Initials are one character of each name: the first in which not all are alike.
+// Initials returns one character of each name: the first position at which the names differ.
 func Initials(names []string) []string {
 	all := make([][]rune, len(names))
 	for i, n := range names {

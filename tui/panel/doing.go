@@ -9,17 +9,17 @@ import (
 	"brood/tui/textfmt"
 )
 
-// longRound is the time without a record after which a run is asked what its workers do.
+// longRound is the time without a record after which the workbench asks the run for the activity of its workers.
 const longRound = 2 * time.Second
 
-// DoingText describes what workers do: the phase of a preparation, or the round and its progress.
+// DoingText describes the activity of the workers: a phase of the preparation, or a round and its progress.
 func DoingText(d view.Doing) string {
 	prepares := "preparing " + textfmt.Count(d.Members, "member")
 	switch d.Stage {
 	case view.StageMemory:
 		return prepares + ": allocating memory"
 	case view.StageMembers:
-		switch d.Done { // 0 where all begin with one model
+		switch d.Done { // 0 if all members start from one model
 		case 0, d.Of:
 			return prepares + ": filling their state"
 		}
@@ -34,7 +34,7 @@ func DoingText(d view.Doing) string {
 	return "the workers are busy"
 }
 
-// activity is what the workers do now and for how long, nil where that is unknown.
+// activity returns the current activity of the workers and its duration; nil if it is unknown.
 func (m *Host) activity() (d *view.Doing, since time.Duration) {
 	if d = m.Activity; d == nil || !m.CanSurvey() || m.StateUnknown() || m.Frozen() {
 		return nil, 0
@@ -42,13 +42,13 @@ func (m *Host) activity() (d *view.Doing, since time.Duration) {
 	return d, d.For + m.Opt.Clock().Sub(m.ActivityAt)
 }
 
-// Preparing reports whether the workers of the first round make its members.
+// Preparing reports whether the workers initialise the members of the first round.
 func (m *Host) Preparing() bool {
 	d, _ := m.activity()
 	return d != nil && m.Shown.Plan == nil
 }
 
-// activityText is what a panel that has nothing to show yet says of the workers, "" where that is unknown.
+// activityText describes the current activity of the workers and its duration; "" if it is unknown.
 func (m *Host) activityText() string {
 	if d, since := m.activity(); d != nil {
 		return DoingText(*d) + ", " + textfmt.Duration(since)
@@ -56,7 +56,7 @@ func (m *Host) activityText() string {
 	return ""
 }
 
-// sinceRecord is the time since the newest record of a run that is followed live.
+// sinceRecord returns the time since the newest record of a live run; 0 if the run is not live or not reachable.
 func (m *Host) sinceRecord() time.Duration {
 	if m.Replay != nil || m.Frozen() || m.StateUnknown() || m.LastRecordAt.IsZero() {
 		return 0
@@ -64,7 +64,8 @@ func (m *Host) sinceRecord() time.Duration {
 	return max(0, m.Opt.Clock().Sub(m.LastRecordAt))
 }
 
-// Elapsed is the time spent training, with the round in progress; before the first round the time of its preparation.
+// Elapsed returns the training time including the round in progress; before the first round the time of its
+// preparation.
 func (m *Host) Elapsed() time.Duration {
 	v := m.Shown
 	if !m.Running() {
@@ -75,19 +76,21 @@ func (m *Host) Elapsed() time.Duration {
 		return v.Elapsed()
 	}
 	ahead := m.sinceRecord()
-	if d, since := m.activity(); d != nil && d.Round == v.Progress.Rounds+1 { // it began before somebody looked
+	if d, since := m.activity(); d != nil &&
+		d.Round == v.Progress.Rounds+1 { // the round started before this viewer connected
 		ahead = max(ahead, since)
 	}
 	return v.Elapsed() + ahead
 }
 
-// RemainingTime is the time to the first limit, with the round in progress.
+// RemainingTime returns the estimated time until the run reaches its first limit, minus the time already spent in the
+// round in progress.
 func (m *Host) RemainingTime() (d time.Duration, ok bool) {
 	d, ok = m.Shown.Left()
 	return max(0, d-(m.Elapsed()-m.Shown.Elapsed())), ok
 }
 
-// RoundProgress is the progress within a long round, as a share, or "" where nothing counts it.
+// RoundProgress describes the progress within a long round as a percentage; "" if the workers do not count it.
 func (m *Host) RoundProgress() string {
 	d, _ := m.activity()
 	if d == nil || d.Done == 0 || d.Of == 0 || d.Round <= m.Shown.Progress.Rounds || m.sinceRecord() < longRound {
@@ -96,7 +99,8 @@ func (m *Host) RoundProgress() string {
 	return fmt.Sprintf("%d %% of round %s", 100*min(d.Done, d.Of)/d.Of, textfmt.Grouped(d.Round))
 }
 
-// NeedsSurvey reports whether a run should be asked what its workers do.
+// NeedsSurvey reports whether the workbench has to ask the run for the activity of its workers.
 func (m *Host) NeedsSurvey() bool {
-	return m.Feed.Loaded && (m.Shown.Plan == nil || m.Shown.State.Phase == event.Training && m.sinceRecord() >= longRound)
+	return m.Feed.Loaded && (m.Shown.Plan == nil || m.Shown.State.Phase == event.Training &&
+		m.sinceRecord() >= longRound)
 }

@@ -11,7 +11,7 @@ import (
 	"brood/tui/textfmt"
 )
 
-// Explain shows in an empty panel why it is empty.
+// Explain draws the reason why a panel is empty into its middle.
 func Explain(g *cell.Grid, r cell.Rect, text string) {
 	lines := textfmt.Wrap(text, r.W-4)
 	for i, l := range lines {
@@ -19,7 +19,7 @@ func Explain(g *cell.Grid, r cell.Rect, text string) {
 	}
 }
 
-// Negate returns the columns with negated values.
+// Negate negates the values of columns in place and returns them.
 func Negate(cols []view.Bucket) []view.Bucket {
 	for i, b := range cols {
 		if !b.Empty() {
@@ -44,6 +44,7 @@ func plainGlyph(role cell.Role) rune {
 	return '-'
 }
 
+// SetGlyphs sets the ASCII character of each layer by its role.
 func SetGlyphs(layers []chart.Layer) {
 	for i := range layers {
 		layers[i].Glyph = plainGlyph(layers[i].Role)
@@ -56,6 +57,7 @@ type Entry struct {
 	Role               cell.Role
 }
 
+// LegendLine draws the entries that fit into the first line of r.
 func (m *Host) LegendLine(g *cell.Grid, r cell.Rect, entries []Entry) {
 	x := r.X + 1
 	for _, e := range entries {
@@ -77,7 +79,7 @@ func (m *Host) LegendLine(g *cell.Grid, r cell.Rect, entries []Entry) {
 	}
 }
 
-// DrawHints draws as many keys with their actions as end before a column.
+// DrawHints draws as many keys with their actions as fit before the column end.
 func DrawHints(g *cell.Grid, x, y, end int, keys [][2]string) {
 	for _, k := range keys {
 		if x+cell.Width(k[0])+1+cell.Width(k[1]) >= end {
@@ -88,7 +90,7 @@ func DrawHints(g *cell.Grid, x, y, end int, keys [][2]string) {
 	}
 }
 
-// Median is the median of values in order.
+// Median returns the median of values.
 func Median(l []view.Value) float64 {
 	x := make([]float64, len(l))
 	for i, v := range l {
@@ -97,10 +99,13 @@ func Median(l []view.Value) float64 {
 	return view.Median(x)
 }
 
-// DrawInput draws a line of text with its cursor.
-func DrawInput(m *Host, g *cell.Grid, x, y, w int, l *TextInput) {
+// DrawInput draws a text input and its cursor in w cells.
+func DrawInput(m *Host, g *cell.Grid, x, y, w int, role cell.Role, l *TextInput) {
+	if w <= 0 {
+		return
+	}
 	from := max(0, l.Cursor-w+1)
-	g.Text(x, y, w, cell.Staged, string(l.Runes[from:min(len(l.Runes), from+w)]))
+	g.Text(x, y, w, role, string(l.Runes[from:min(len(l.Runes), from+w)]))
 	c := g.At(x+l.Cursor-from, y)
 	g.Set(x+l.Cursor-from, y, c.R, cell.Chosen)
 	if m.Opt.NoColor && c.R == ' ' {
@@ -108,7 +113,7 @@ func DrawInput(m *Host, g *cell.Grid, x, y, w int, l *TextInput) {
 	}
 }
 
-// MemberRange returns the name of a range of members.
+// MemberRange formats a range of members: m3, or m3-7.
 func MemberRange(ids []engine.Member) string {
 	name := fmt.Sprintf("m%d", ids[0])
 	if n := len(ids); n > 1 {

@@ -19,13 +19,13 @@ type Feed struct {
 	Again  time.Time // when to send the next such request
 }
 
+// Frozen reports whether the display is frozen.
 func (m *Host) Frozen() bool { return m.Shown != m.Live }
 
-// Lost is a live run that does not answer. It is asked again, after ever longer waits, until the person leaves: whoever
-// resumes it finds this screen following.
+// Lost is the state of a live run that does not answer. The workbench retries with growing waits until the user leaves.
 type Lost struct {
-	Err    error
-	Tries  int
-	Again  time.Time // when it is asked again
-	Asking bool
+	Err    error     // of the last request
+	Tries  int       // failed requests
+	Again  time.Time // time of the next request
+	Asking bool      // a request is pending
 }

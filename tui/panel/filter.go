@@ -2,20 +2,20 @@ package panel
 
 import "strings"
 
-// Filters are what the entries of a list must hold, by list, and the one being typed. A filter works while it is typed.
+// Filters holds the filter text of each list, and the filter that is being typed. A filter applies while it is typed.
 type Filters struct {
 	Text   map[string]string
 	Typing *TextInput
-	List   string // that is being typed for
+	List   string // the list whose filter is being typed
 }
 
-// MatchesFilter says whether an entry of a list, given by its texts, holds what was typed, in whatever case.
+// MatchesFilter reports whether the texts of an entry contain the filter of a list, ignoring case.
 func (m *Host) MatchesFilter(list string, texts ...string) bool {
 	want := strings.ToLower(m.Filters.Text[list])
 	return want == "" || strings.Contains(strings.ToLower(strings.Join(texts, " ")), want)
 }
 
-// FilterNote puts a list's filter behind the note of its panel.
+// FilterNote appends the filter of a list to the note of its panel.
 func (m *Host) FilterNote(list, note string) string {
 	text := "/" + m.Filters.Text[list]
 	if m.Filters.Typing != nil && m.Filters.List == list {
@@ -30,7 +30,7 @@ func (m *Host) FilterNote(list, note string) string {
 	return note + " · " + text
 }
 
-// NoMatchText says that a list's filter lets no entry through.
+// NoMatchText returns the message that no entry of a list matches the filter.
 func (m *Host) NoMatchText(list, entry string) string {
-	return "no " + entry + " holds \"" + m.Filters.Text[list] + "\": esc clears the filter"
+	return "no " + entry + " contains \"" + m.Filters.Text[list] + "\": esc clears the filter"
 }

@@ -8,7 +8,7 @@ import (
 	"brood/tui/cell"
 )
 
-// DrawGauge shows what a knob is that does not move: its place between the bounds, or of a choice what else there is.
+// DrawGauge draws a constant knob: its position between the bounds, or the other choices of a choice.
 func DrawGauge(g *cell.Grid, x, y, w int, k optim.Knob, value float64, role cell.Role, ascii bool) {
 	if len(k.Choices) > 0 {
 		var others []string
@@ -33,15 +33,16 @@ func DrawGauge(g *cell.Grid, x, y, w int, k optim.Knob, value float64, role cell
 	g.Set(x+at, y, dot, role)
 }
 
-// gaugeDecades are how many of them below its upper bound a knob on a logarithmic scale begins, where its lower bound is
-// nothing; whole numbers begin at 1.
+// gaugeDecades is the number of decades that a logarithmic gauge shows below the upper bound, if the lower bound is 0.
+// Integers start at 1.
 const gaugeDecades = 8
 
-// maxLinearRatio are bounds that a linear gauge can show: a value within wider ones would stand at one place whatever it is.
+// maxLinearRatio is the largest ratio of the bounds, or range with a bound of 0, of a linear gauge. With wider bounds
+// most values would be at one end.
 const maxLinearRatio = 1e4
 
-// GaugePosition is where a value lies between a knob's bounds, from 0 to 1. Within wide ones it goes by decades, and where they
-// have both signs each has a half.
+// GaugePosition returns the position of x between the bounds of a knob, from 0 to 1. It is logarithmic for a
+// logarithmic knob and for wide bounds. If the bounds have different signs, each sign gets one half.
 func GaugePosition(k optim.Knob, x float64) float64 {
 	lo, hi := k.Min, k.Max
 	if !(hi > lo) || math.IsInf(hi-lo, 0) || math.IsNaN(x) {
@@ -61,6 +62,7 @@ func GaugePosition(k optim.Knob, x float64) float64 {
 	return (1 + logPosition(k, x, 0, hi)) / 2
 }
 
+// isWide reports whether bounds are too wide for a linear gauge.
 func isWide(lo, hi float64) bool {
 	switch {
 	case lo > 0:
@@ -71,7 +73,7 @@ func isWide(lo, hi float64) bool {
 	return hi-lo > maxLinearRatio
 }
 
-// logPosition is where a value lies between bounds from 0 on, from 0 to 1, by the logarithm.
+// logPosition returns the logarithmic position of x between bounds >= 0, from 0 to 1.
 func logPosition(k optim.Knob, x, lo, hi float64) float64 {
 	switch {
 	case lo > 0:
@@ -83,7 +85,7 @@ func logPosition(k optim.Knob, x, lo, hi float64) float64 {
 	return math.Log(max(x, lo)/lo) / math.Log(hi/lo)
 }
 
-// IsConstant says whether a knob has one value in all columns.
+// IsConstant reports whether all values are equal.
 func IsConstant(values []float64) bool {
 	for _, x := range values {
 		if x != values[0] {

@@ -47,7 +47,7 @@ type Host struct {
 	Outliers  bool // axes include outliers
 	Smoothing int  // index into Smoothings
 	Window    Window
-	Axis      axis.Axis // x axis that the user chose; over returns the one in use
+	Axis      axis.Axis // x axis that the user chose; ActiveAxis returns the one in use
 	Cursor    Cursor
 	Under     uint64 // round under the mouse at its last position over a chart; 0: none
 	Member    engine.Member

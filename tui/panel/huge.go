@@ -12,20 +12,21 @@ import (
 	"github.com/charmbracelet/x/term"
 )
 
-// hugePeriod is how often a huge terminal is asked for its size.
+// hugePeriod is the interval at which the size of a huge terminal is polled.
 const hugePeriod = 300 * time.Millisecond
 
-// clampSize is a terminal's size as a screen may have it, see [bounded].
+// clampSize limits a terminal size to MaxWidth x MaxHeight.
 func clampSize(w, h int) (width, height int) { return min(w, MaxWidth), min(h, MaxHeight) }
 
-// HugeTerminal is the terminal that out is, where it begins larger than a screen may be; nil where it does not. Bubble
-// Tea makes a screen of the size that a terminal has at its start before any message can say another one.
+// HugeTerminal returns the terminal of out (nil: standard output) if it is larger than MaxWidth x MaxHeight, else nil.
+// Bubble Tea allocates a screen of the initial terminal size before any message can limit it. It returns nil on
+// Windows, where Bubble Tea needs the terminal itself to enable escape sequences.
 func HugeTerminal(out io.Writer) term.File {
 	if out == nil {
 		out = os.Stdout
 	}
 	f, ok := out.(term.File)
-	if !ok || goruntime.GOOS == "windows" || !term.IsTerminal(f.Fd()) { // there it must be told to understand sequences
+	if !ok || goruntime.GOOS == "windows" || !term.IsTerminal(f.Fd()) {
 		return nil
 	}
 	w, h, err := term.GetSize(f.Fd())
@@ -35,13 +36,15 @@ func HugeTerminal(out io.Writer) term.File {
 	return f
 }
 
-// HugeTerminalOptions are the options of a program on a huge terminal: it writes there as to no terminal.
+// HugeTerminalOptions returns the options of a program on a huge terminal. They hide from Bubble Tea that the output is
+// a terminal, and set a limited window size.
 func HugeTerminalOptions(f term.File, env []string) []tea.ProgramOption {
-	return []tea.ProgramOption{tea.WithOutput(struct{ io.Writer }{f}), tea.WithColorProfile(colorprofile.Detect(f, env)),
+	return []tea.ProgramOption{tea.WithOutput(struct{ io.Writer }{f}),
+		tea.WithColorProfile(colorprofile.Detect(f, env)),
 		tea.WithWindowSize(MaxWidth, MaxHeight)}
 }
 
-// WatchHugeTerminal tells a program of the sizes that its terminal has until ctx ends.
+// WatchHugeTerminal sends the size of a terminal to a program whenever it changes, until ctx ends.
 func WatchHugeTerminal(ctx context.Context, f term.File, p *tea.Program) {
 	tick := time.NewTicker(hugePeriod)
 	defer tick.Stop()

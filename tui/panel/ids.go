@@ -19,7 +19,7 @@ const (
 	LossLine       ID = "between"
 	Spread         ID = "spread"
 	LinkHistory    ID = "linkpast"
-	Log            ID = "said"
+	Log            ID = "log"
 	Loss           ID = "loss"
 	Replicas       ID = "replicas"
 	Population     ID = "population"

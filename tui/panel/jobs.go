@@ -6,16 +6,17 @@ import (
 	tea "charm.land/bubbletea/v2"
 )
 
-// Jobs counts the commands at work, which Bubble Tea runs and does not wait for.
+// Jobs counts the running commands, since Bubble Tea does not wait for them.
 type Jobs struct {
 	mu     sync.Mutex
 	closed bool
 	work   sync.WaitGroup
 }
 
-// Job is a command that does I/O or waits; it must end with the model's context.
+// Job wraps f as a command that does I/O or waits. f must return when the context of the workbench ends.
 func (m *Host) Job(f func() tea.Msg) tea.Cmd { return m.Jobs.Run(f) }
 
+// Run wraps f as a command. It does nothing after Close.
 func (j *Jobs) Run(f func() tea.Msg) tea.Cmd {
 	return func() tea.Msg {
 		j.mu.Lock()
@@ -30,7 +31,7 @@ func (j *Jobs) Run(f func() tea.Msg) tea.Cmd {
 	}
 }
 
-// Close waits for the jobs at work; later ones do nothing.
+// Close waits for the running jobs. Jobs that start later do nothing.
 func (j *Jobs) Close() {
 	j.mu.Lock()
 	j.closed = true

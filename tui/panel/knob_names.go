@@ -57,7 +57,7 @@ func (m *Host) populationKnob() optim.Knob {
 		Max:     event.MaxMembers,
 		Default: float64(n),
 		Integer: true,
-		Doc:     "how many members there are; new ones enter as the algorithm says, the highest ids leave first",
+		Doc:     "number of members; the algorithm initialises new ones, the highest ids leave first",
 	}
 }
 

@@ -84,6 +84,7 @@ func KnobText(k optim.Knob, x float64) string {
 	return fmt.Sprintf("%.4g", x)
 }
 
+// BoundsText formats the bounds and the unit of a knob, or its choices, with a separator before them.
 func BoundsText(k optim.Knob) string {
 	unit := ""
 	if k.Unit != "" {

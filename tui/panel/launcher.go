@@ -9,11 +9,12 @@ import (
 	"brood/runtime/view"
 )
 
-// Launcher is an optional power of a Library: to begin runs. What it refuses and says is what `brood run` does.
+// Launcher is an optional interface of a Library that can start runs. It accepts and rejects the same requests, with
+// the same messages, as `brood run`.
 type Launcher interface {
-	// Draft says what a request comes to; it reads no data, so that it can be asked at every key.
+	// Draft resolves a request. It reads no data, so that it is fast enough to run after every key press.
 	Draft(r Request) Draft
-	// Estimate says what the run would need. It may take seconds, and ends with ctx.
+	// Estimate returns the resources that the run needs. It may take seconds; ctx cancels it.
 	Estimate(ctx context.Context, r Request) Estimate
 	// Begin starts a process that trains the run, and returns when the run answers. If ctx ends before that, Begin
 	// removes everything it created.
@@ -28,47 +29,47 @@ type Request struct {
 	Knobs   map[string][]event.Setting // by algorithm; those of the algorithm that runs apply
 }
 
-// PresetLine is the line of the preset, which is no option.
+// PresetLine is the name of the line for the preset.
 const PresetLine = "preset"
 
-// LineID names a line of the form.
+// LineID identifies a line of the form.
 type LineID struct {
-	Name string // PresetLine, or that of an option or a knob
+	Name string // PresetLine, or the name of an option or a knob
 	Knob bool
 }
 
-// FormLine is a line of the form that is no knob.
+// FormLine is a line of the form for the preset or an option.
 type FormLine struct {
 	Name, Value, Doc string
-	Words            []string // that may be chosen; nil: anything may be typed
-	Paths            bool     // and paths beside them
+	Words            []string // valid values; nil: any text
+	Paths            bool     // paths are valid too
 }
 
-// Draft is what a request comes to. One that is refused has the command, the sentence and whose it is alone.
+// Draft is a resolved request. If Err is set, only Command, Err and At are valid.
 type Draft struct {
 	Lines   []FormLine  // the preset and options
 	Knobs   *view.Knobs // at round 0
 	Limit   event.Limit
-	Command string // the line for a shell that would order the same
-	Err     error
-	At      LineID // whose refusal Err is; "": none's in particular
+	Command string // equivalent shell command
+	Err     error  // why the request is rejected
+	At      LineID // the line that causes Err; "": none in particular
 }
 
-// Estimate is what a run would need.
+// Estimate holds the resources that a run needs.
 type Estimate struct {
-	Model, Data string // "" of a run that trains no model
+	Model, Data string // "" if the run trains no model
 	Members     int
 	Parameters  int
 	Memory      int64          // bytes
-	Device      int64          // bytes on the device that computes, 0 without one
+	Device      int64          // bytes on the device; 0 without one
 	Took        float64        // seconds of the last run of the unchanged preset; 0 if unknown
-	Expected    event.Progress // at its end, zero where its limit says nothing of work
+	Expected    event.Progress // at its end; zero if its limit does not determine it
 
-	Err error  `json:"-"` // why it would be refused
-	At  LineID `json:"-"`
+	Err error  `json:"-"` // why the run would be rejected
+	At  LineID `json:"-"` // the line that causes Err
 }
 
-// Without is the request without what is said on a line; alg is whose knob it is.
+// Without returns the request without the value of a line. alg is the algorithm of the line's knob.
 func (r Request) Without(at LineID, alg string) Request {
 	switch {
 	case at.Knob:
@@ -87,7 +88,7 @@ func (r Request) Without(at LineID, alg string) Request {
 	return r
 }
 
-// With is the request with a text on a line.
+// With returns the request with a value for a line. alg is the algorithm of the line's knob.
 func (r Request) With(at LineID, alg, text string) Request {
 	switch {
 	case at.Knob:
@@ -112,7 +113,7 @@ func (r Request) With(at LineID, alg, text string) Request {
 	return r
 }
 
-// Explicit returns the text that the user gave for a line.
+// Explicit returns the value that the user gave for a line. ok is false if there is none.
 func (r Request) Explicit(at LineID, alg string) (text string, ok bool) {
 	switch {
 	case at.Knob:

@@ -12,24 +12,24 @@ import (
 	"brood/tui/textfmt"
 )
 
-// Metric is something that a run measured over the rounds, as a chart of the Charts screen.
+// Metric is a quantity of a run that the Charts screen can show.
 type Metric struct {
-	ID     string // in settings and on the command line: a series' name, or one of those below
+	ID     string // in settings and on the command line: the name of a series, or a constant below
 	Title  string
 	text   func(float64) string // of a value; nil: Number
-	axis   func(float64) string // see tile
-	log    bool                 // y axis, where a person wants such axes
-	floor  bool                 // y axis from 0 on
+	axis   func(float64) string // see Tile.Axis
+	log    bool                 // logarithmic y axis, unless the user chose linear axes
+	floor  bool                 // the y axis starts at 0
 	Series []*view.Series
 }
 
-// Metrics that are no series of their own.
+// Metrics that combine several series.
 const (
-	lossMetric  = "loss"  // what is trained for, with the loss of the centre
-	BytesMetric = "bytes" // payload a round of each operation
+	lossMetric  = "loss"  // main series and loss of the centre
+	BytesMetric = "bytes" // payload per round of each operation
 )
 
-// Metrics are all that have something to say now, the more telling before: nothing is drawn that has no value.
+// Metrics returns the quantities that have values, the most important ones first.
 func (m *Host) Metrics() (out []Metric) {
 	v := m.Shown
 	done := append([]string{view.CentreLoss, m.MainSeries()}, lineageSeries...)
@@ -49,7 +49,8 @@ func (m *Host) Metrics() (out []Metric) {
 	}
 	add(Metric{ID: lossMetric, Title: title, log: !v.Config.Maximises()}, main, v.Find(view.CentreLoss))
 	for _, x := range []Metric{
-		{ID: view.TestError, Title: "test error  percent", text: percents}, {ID: view.TestFitness, Title: "test " + v.Config.Fitness()},
+		{ID: view.TestError, Title: "test error  percent", text: percents}, {ID: view.TestFitness, Title: "test " +
+			v.Config.Fitness()},
 		{ID: view.TestBits, Title: "test bits a byte"}, {ID: view.TestHamming, Title: "test Hamming  percent",
 			text: percents},
 		{ID: view.TestRMSE, Title: "test RMSE"}, {ID: view.TestR2, Title: "test R2"},
@@ -58,11 +59,11 @@ func (m *Host) Metrics() (out []Metric) {
 	} {
 		done = append(done, x.ID)
 		if x.ID == view.TestLoss && v.Config.Maximises() {
-			continue // it is minus the test fitness
+			continue // it is the negated test fitness
 		}
 		add(x, v.Find(x.ID))
 	}
-	if main == nil { // it is no loss, and has a chart of its own
+	if main == nil { // the main series is no loss: it gets another chart
 		add(Metric{ID: m.MainSeries(), Title: m.SeriesTitle(m.MainSeries())}, v.Find(m.MainSeries()))
 	}
 	for i := range v.Series {
@@ -74,32 +75,36 @@ func (m *Host) Metrics() (out []Metric) {
 		add(Metric{ID: v.Speed[i].Name, Title: v.Speed[i].Name, text: textfmt.Rate, floor: true}, &v.Speed[i])
 	}
 	if !m.NothingSent() {
-		add(Metric{ID: BytesMetric, Title: "bytes a round", text: textfmt.Size, axis: textfmt.ShortSize, floor: true}, m.Operations()...)
+		add(Metric{ID: BytesMetric, Title: "bytes a round", text: textfmt.Size, axis: textfmt.ShortSize, floor: true},
+			m.Operations()...)
 	}
 	for _, x := range []struct {
-		of         event.Measure
+		measure    event.Measure
 		title      string
 		text, axis func(float64) string
 	}{
-		{event.Busy, "cpu  of each process", textfmt.OneDecimal, nil}, {event.Memory, "memory  of each process", textfmt.Size, textfmt.ShortSize},
-		{event.RoundTrip, "round trip  ms", Milliseconds, Milliseconds}, {event.DeviceUsed, "device memory", textfmt.Size, textfmt.ShortSize},
+		{event.Busy, "cpu  of each process", textfmt.OneDecimal, nil},
+		{event.Memory, "memory  of each process", textfmt.Size, textfmt.ShortSize},
+		{event.RoundTrip, "round trip  ms", Milliseconds, Milliseconds},
+		{event.DeviceUsed, "device memory", textfmt.Size, textfmt.ShortSize},
 	} {
 		add(Metric{
-			ID:    "machine." + string(x.of),
+			ID:    "machine." + string(x.measure),
 			Title: x.title,
 			text:  x.text,
 			axis:  x.axis,
 			floor: true,
-		}, v.MachinesOf(x.of))
+		}, v.MachinesOf(x.measure))
 	}
 	return out
 }
 
+// Milliseconds formats a number of seconds in milliseconds, without the unit.
 func Milliseconds(x float64) string { return textfmt.ThreeDigits(1e3 * x) }
 
 func percents(x float64) string { return textfmt.ScoreText(x, true) }
 
-// Operations are the series of what each sends.
+// Operations returns the traffic series of each operation.
 func (m *Host) Operations() (out []*view.Series) {
 	for i := range m.Shown.Traffic {
 		if s := &m.Shown.Traffic[i]; s.Name != view.Excess {
@@ -109,8 +114,8 @@ func (m *Host) Operations() (out []*view.Series) {
 	return out
 }
 
-// SeriesName is what some algorithm calls a series, or the runtime, else its name. That of a knob's inverse is named as the
-// knob is.
+// SeriesName returns the title of a series that any algorithm or the runtime declares, else its name. The inverse of a
+// knob is named after the knob.
 func (m *Host) SeriesName(name string) string {
 	knob, inverse := strings.CutSuffix(name, ".inverse")
 	for _, a := range m.Opt.Algorithms {
@@ -133,7 +138,8 @@ func (m *Host) SeriesName(name string) string {
 	return name
 }
 
-// SeriesTitle is what the algorithm calls a series, or the runtime one of all algorithms, with its unit.
+// SeriesTitle returns the title and the unit of a series as the run's algorithm or the runtime declares it, else its
+// name.
 func (m *Host) SeriesTitle(name string) string {
 	if strings.HasSuffix(name, ".inverse") {
 		return m.SeriesName(name)
@@ -157,8 +163,8 @@ func (m *Host) SeriesTitle(name string) string {
 	return name
 }
 
-// tile is the metric's chart: of each series a line where it has one value, else the band of all, their median and the
-// member in focus.
+// MetricTile returns the tile of a metric: a line for a series with one value, else the band of all members, their
+// median and the focused member.
 func (m *Host) MetricTile(x Metric, near uint) Tile {
 	t := Tile{Title: x.Title, Axis: x.axis, log: x.log, Floor: x.floor, Near: near}
 	text := x.text
@@ -170,16 +176,17 @@ func (m *Host) MetricTile(x Metric, near uint) Tile {
 		if len(s.Members) == 0 {
 			line := MemberCurve(s, view.Whole, cell.Centre)
 			if s.Name == view.CentreLoss {
-				line.of = m.CentreColumns(s)
+				line.columns = m.CentreColumns(s)
 			}
 			if len(x.Series) > 2 {
 				_, line.role = chart.KindLetter(i)
 			}
 			t.Curves = append(t.Curves, line)
 		} else {
-			t.Curves = append(t.Curves, Curve{series: s, of: s.Band, role: cell.Band, band: true},
-				Curve{series: s, of: s.Median, role: cell.Median, Style: chart.Thin})
-			if i, of := slices.BinarySearch(s.Members, m.Member); of && len(s.Members) > 1 && i >= 0 && m.IsMemberSeries(s) {
+			t.Curves = append(t.Curves, Curve{series: s, columns: s.Band, role: cell.Band, band: true},
+				Curve{series: s, columns: s.Median, role: cell.Median, Style: chart.Thin})
+			if _, found := slices.BinarySearch(s.Members, m.Member); found && len(s.Members) > 1 &&
+				m.IsMemberSeries(s) {
 				line := MemberCurve(s, m.Member, cell.Member)
 				line.Style = chart.Dots
 				t.Curves = append(t.Curves, line)
@@ -195,7 +202,7 @@ func (m *Host) MetricTile(x Metric, near uint) Tile {
 			t.Value = "centre val " + m.WithRound(s, text(value))
 		case i == 0:
 			t.Value = m.WithRound(s, text(value))
-		default: // of several lines no one stands for all
+		default: // several lines have no common value
 			t.Value = ""
 		}
 		sum += value
@@ -206,10 +213,10 @@ func (m *Host) MetricTile(x Metric, near uint) Tile {
 	return t
 }
 
-// IsMemberSeries says that a series is of members, and not of processes.
+// IsMemberSeries reports whether a series belongs to members, not to processes.
 func (m *Host) IsMemberSeries(s *view.Series) bool { return m.Shown.Find(s.Name) == s }
 
-// metricValue is the value that stands for a series, at the cursor or now: of many the median.
+// metricValue returns the value of a series at the cursor or now: the median if it has several.
 func (m *Host) metricValue(s *view.Series) (x float64, ok bool) {
 	if m.IsMemberSeries(s) && m.Dropped(s) {
 		return 0, false

@@ -15,22 +15,21 @@ import (
 	"brood/tui/chart"
 )
 
-// Notes on rounds are what a person wrote of the session that is shown. They lie beside its log and are drawn in charts
-// and among the events, up to the round that is shown.
-
-// NoteKind is that of an entry that no record is behind.
+// NoteKind is the kind of an entry for a note on a round. Notes are stored in the session, outside its log, and shown in
+// charts and among the events up to the shown round.
 const NoteKind = "note"
 
+// NoteCommand is the command that writes a note on a round.
 func NoteCommand() Command {
 	return Command{
 		Name:  "note",
 		Args:  "TEXT|-",
-		Title: "write a note on this round, or that under the cursor; - takes it away",
+		Title: "write a note on the round shown or under the cursor; - removes it",
 		Do:    doNote,
 	}
 }
 
-// LoadNotes asks for the notes of the session.
+// LoadNotes requests the notes of the session.
 func (m *Host) LoadNotes() tea.Cmd {
 	keeper, dir := m.Keeper(), m.Opt.Session
 	if keeper == nil || dir == "" {
@@ -58,9 +57,9 @@ func doNote(m *Host, args []string) (tea.Cmd, error) {
 	case m.Opt.ReadOnly:
 		return nil, errors.New(ReadOnlyText)
 	case keeper == nil || dir == "":
-		return nil, errors.New("note: notes lie beside the session: write them on the machine where it is recorded")
+		return nil, errors.New("note: the session is not on this machine: write the note on the machine that records it")
 	case text == "-" && !before:
-		return nil, fmt.Errorf("note: round %d has none: write note TEXT", at)
+		return nil, fmt.Errorf("note: round %d has no note: write note TEXT", at)
 	case text == "-":
 		text = ""
 	}
@@ -68,9 +67,9 @@ func doNote(m *Host, args []string) (tea.Cmd, error) {
 		return nil, err
 	}
 	ctx := m.Reading.Ctx
-	said := fmt.Sprintf("noted on round %d, beside the session", at)
+	done := fmt.Sprintf("note on round %d saved", at)
 	if text == "" {
-		said = fmt.Sprintf("the note on round %d is gone", at)
+		done = fmt.Sprintf("note on round %d removed", at)
 	}
 	return m.SessionJob(func() tea.Msg {
 		err := keeper.Note(ctx, dir, at, text)
@@ -79,13 +78,13 @@ func doNote(m *Host, args []string) (tea.Cmd, error) {
 				m.Say(cell.Alert, err.Error())
 				return nil
 			}
-			m.Say(cell.Good, said)
+			m.Say(cell.Good, done)
 			return m.LoadNotes()
 		})
 	}), nil
 }
 
-// ShownNotes are the notes on rounds that are done, as far as the session is shown.
+// ShownNotes returns the notes on rounds up to the shown one.
 func (m *Host) ShownNotes() []session.RoundNote {
 	n := slices.IndexFunc(m.Notes, func(n session.RoundNote) bool { return n.Round > m.Shown.Progress.Rounds })
 	if n < 0 {
@@ -94,7 +93,7 @@ func (m *Host) ShownNotes() []session.RoundNote {
 	return m.Notes[:n]
 }
 
-// noteMarks are the notes in a chart.
+// noteMarks returns the notes as marks of a chart.
 func (m *Host) noteMarks() (out []chart.Mark) {
 	for _, n := range m.ShownNotes() {
 		out = append(out, chart.Mark{Round: n.Round, Text: n.Text, Role: cell.Good})
@@ -102,7 +101,7 @@ func (m *Host) noteMarks() (out []chart.Mark) {
 	return out
 }
 
-// WithNotes puts the notes among the events, behind what was recorded of the same round.
+// WithNotes merges the notes into the events, after the events of the same round.
 func (m *Host) WithNotes(lane []view.Entry) []view.Entry {
 	notes := m.ShownNotes()
 	if len(notes) == 0 {
@@ -111,7 +110,8 @@ func (m *Host) WithNotes(lane []view.Entry) []view.Entry {
 	out := make([]view.Entry, 0, len(lane)+len(notes))
 	add := func(upTo uint64, all bool) {
 		for len(notes) > 0 && (all || notes[0].Round < upTo) {
-			out = append(out, view.Entry{Round: notes[0].Round, Level: event.LevelInfo, Kind: NoteKind, Text: notes[0].Text})
+			out = append(out, view.Entry{Round: notes[0].Round, Level: event.LevelInfo, Kind: NoteKind,
+				Text: notes[0].Text})
 			notes = notes[1:]
 		}
 	}

@@ -9,50 +9,50 @@ import (
 	"brood/optim"
 )
 
-// Options of a workbench. Source is required where there is no Library.
+// Options configures a workbench. It needs a Source or a Library.
 type Options struct {
-	Source     Source             // nil: no run is open yet, and the runs of the Library are what there is to see
-	Commander  Commander          // nil: look only
-	ReadOnly   bool               // look only, at this run and at all that are opened from it: nothing is changed or begun
-	Algorithms []*optim.Algorithm // known ones; knobs of others are shown without bounds and cannot be turned
-	Title      string             // of the run; "": from its configuration
-	Session    string             // its directory, for what is named after it; "": it has none here
-	Resume     string             // what a person types to go on with the run once it has stopped; "": nobody here can
-	Close      func() error       // of the source, when it is left or the workbench ends; nil: nothing to close
-	Library    Library            // the runs to list and open; nil: there is no such screen
-	By         string             // who sits here, for the log of edits; "": operator
-	At         uint64             // round to begin a recording after; 0: its beginning
-	Screen     string             // to open with; "": Live
-	Settings   Settings           // of this person
+	Source     Source             // nil: no run is open; the workbench shows the runs of the Library
+	Commander  Commander          // nil: read-only
+	ReadOnly   bool               // no command, change or start of a run, here and in all runs opened from here
+	Algorithms []*optim.Algorithm // known algorithms; knobs of others have no bounds and cannot be changed
+	Title      string             // title of the run; "": from its configuration
+	Session    string             // directory of the session, which names exported files; "": not on this machine
+	Resume     string             // command that resumes the run after it has stopped; "": not possible here
+	Close      func() error       // closes the source, when the user leaves it or the workbench ends; nil: nothing to close
+	Library    Library            // the runs to list and open; nil: no Runs screen
+	By         string             // name of the user in the log of edits; "": operator
+	At         uint64             // round after which a recording starts; 0: its beginning
+	Screen     string             // first screen; "": Live
+	Settings   Settings           // settings of the user
 
-	// Keep has settings kept when they change; it may be called from any goroutine. nil: nobody keeps them.
+	// Keep saves changed settings. It may be called from any goroutine. nil: they are not saved.
 	Keep func(Settings) error
 
-	ASCII   bool // write ASCII alone
-	Unicode bool // write more than ASCII though Env says that the terminal shows no more, see [ASCIIOnly]
-	Suspend bool // Ctrl-Z suspends this process: a shell resumes it
-	NoColor bool // write no escape sequence for colours; also with NO_COLOR in Env
-	Light   bool // assume a light background until the terminal tells
-	Fixed   bool // the background is as Light says, whatever the terminal tells
+	ASCII   bool // write only ASCII
+	Unicode bool // write Unicode even if ASCIIOnly(Env)
+	Suspend bool // Ctrl-Z suspends this process, since a shell can resume it
+	NoColor bool // write no escape sequences for colours; also set by NO_COLOR in Env
+	Light   bool // assume a light background until the terminal reports its colour
+	Fixed   bool // ignore the background colour that the terminal reports
 
 	In            io.Reader        // nil: the terminal
 	Out           io.Writer        // nil: standard output
-	Env           []string         // of the terminal's owner, "K=V"; nil: this process's
-	Width, Height int              // assumed until the terminal tells; 0: 80 x 24
-	FPS           int              // frames a second at most; 0: 30
-	NoFiles       bool             // write no file here: the person sits at another machine
-	Emulated      bool             // Out is no terminal of this machine, but leads to one, whose colours Env tells
+	Env           []string         // environment of the terminal, "K=V"; nil: that of this process
+	Width, Height int              // size until the terminal reports it; 0: 80 x 24
+	FPS           int              // largest frame rate; 0: 30
+	NoFiles       bool             // write no files here: the user is at another machine
+	Emulated      bool             // Out is not a terminal of this machine but a connection to one, described by Env
 	Clock         func() time.Time // nil: time.Now
 }
 
-// What a terminal may measure: a screen costs some 250 bytes a cell, and up to a gigabyte where it says that it has
-// 3000 by 3000.
+// Largest size of the screen in cells. Bubble Tea needs about 250 bytes a cell, which would be gigabytes for a terminal
+// that reports 3000 x 3000.
 const (
 	MaxWidth  = 400
 	MaxHeight = 120
 )
 
-// ClampWindowSize is a terminal's size, no larger than a screen may be.
+// ClampWindowSize is a filter of Bubble Tea messages that limits the window size to MaxWidth x MaxHeight.
 func ClampWindowSize(_ tea.Model, msg tea.Msg) tea.Msg {
 	if size, ok := msg.(tea.WindowSizeMsg); ok {
 		size.Width, size.Height = clampSize(size.Width, size.Height)
@@ -61,6 +61,7 @@ func ClampWindowSize(_ tea.Model, msg tea.Msg) tea.Msg {
 	return msg
 }
 
+// SetDefaults replaces zero values by their defaults and limits the size.
 func (o *Options) SetDefaults() {
 	if o.By == "" {
 		o.By = "operator"

@@ -10,8 +10,7 @@ import (
 	"brood/tui/cell"
 )
 
-// Palette finds any action by its words: the workbench's keys, commands and screens, or of a panel what there is to
-// choose.
+// Palette finds an action by its words: keys, commands and screens of the workbench, or the choices of a panel.
 type Palette struct {
 	TextInput
 	Title   string // "": palette
@@ -19,13 +18,14 @@ type Palette struct {
 	Choices []PaletteEntry
 }
 
+// PaletteEntry is an action of a palette with its title and key.
 type PaletteEntry struct {
 	Title, Key string
 	Do         func(*Host) tea.Cmd
 }
 
-// Matches are the choices that hold the typed letters in order: first those of which a word begins with them, then
-// those that hold them together.
+// Matches returns the choices that contain the typed letters in order: first those with a word that starts with the
+// text, then those that contain the text.
 func (p *Palette) Matches() (out []PaletteEntry) {
 	text := strings.ToLower(p.Text())
 	var words, parts []PaletteEntry
@@ -70,7 +70,7 @@ func (p *Palette) Key(m *Host, name, text string) tea.Cmd {
 }
 
 func (p *Palette) Draw(_ *Host, g *cell.Grid) cell.Rect {
-	in := Dialog(g, min(g.W, 64), min(g.H, 16), cmp.Or(p.Title, "palette"), "type to find, enter to do")
+	in := Dialog(g, min(g.W, 64), min(g.H, 16), cmp.Or(p.Title, "palette"), "type to search, enter runs it")
 	x := g.Text(in.X+1, in.Y, in.W-2, cell.Key, "› ")
 	x = g.Text(x, in.Y, in.W-4, cell.Plain, p.Text())
 	g.Set(x, in.Y, '_', cell.Key)
@@ -94,13 +94,13 @@ func (p *Palette) Draw(_ *Host, g *cell.Grid) cell.Rect {
 	return in
 }
 
-// window is the first of the choices found that is shown, and for how many there are lines.
+// window returns the index of the first shown choice and the number of lines for choices.
 func (p *Palette) window(in cell.Rect, found int) (first, n int) {
 	n = in.H - 1
 	return min(max(0, p.Chosen-n+1), max(0, found-n)), n
 }
 
-// Point does the choice that is clicked on.
+// Point runs the choice under the mouse.
 func (p *Palette) Point(m *Host, in cell.Rect, _, y int) tea.Cmd {
 	found := p.Matches()
 	first, _ := p.window(in, len(found))

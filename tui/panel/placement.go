@@ -4,13 +4,13 @@ import (
 	"brood/tui/cell"
 )
 
-// Placement is a panel's area in a frame.
+// Placement is the area of a panel in a frame.
 type Placement struct {
 	Panel ID
 	Area  cell.Rect
 }
 
-// PanelIDs are the panels of a layout, each once.
+// PanelIDs returns the panels of a layout in order.
 func PanelIDs(placed []Placement) (out []ID) {
 	for _, p := range placed {
 		out = append(out, p.Panel)
@@ -18,11 +18,11 @@ func PanelIDs(placed []Placement) (out []ID) {
 	return out
 }
 
-// What fits where.
+// Sizes in cells.
 const (
-	MinW, MinH = 60, 12 // below: vital numbers
-	PanelsW    = 80     // several panels
-	FullW      = 120    // the rail has a place
-	WideW      = 160    // and the population beside the loss
-	RailW      = 40
+	MinW, MinH = 60, 12 // below: only the main numbers
+	PanelsW    = 80     // least width for several panels
+	FullW      = 120    // least width for the knob rail in the layout
+	WideW      = 160    // least width for the population next to the loss
+	RailW      = 40     // width of the knob rail
 )

@@ -9,29 +9,29 @@ import (
 	"brood/tui/textfmt"
 )
 
-// Popup is drawn above the panels and takes all keys while it is open. The wheel is its keys up and down, and a click
-// beside it esc.
+// Popup is drawn above the panels and receives all keys while it is open. The wheel sends up and down, a click outside
+// sends esc.
 type Popup interface {
 	Key(m *Host, name, text string) tea.Cmd
 	Draw(m *Host, g *cell.Grid) (inside cell.Rect)
 	Point(m *Host, inside cell.Rect, x, y int) tea.Cmd // a click within its frame
 }
 
-// Dialog clears an area in the middle and frames it.
+// Dialog clears a centred area of w x h cells, draws its border and returns the inside.
 func Dialog(g *cell.Grid, w, h int, title, note string) cell.Rect {
 	r := cell.Rect{X: (g.W - w) / 2, Y: (g.H - h) / 2, W: w, H: h}
 	g.Clear(r)
 	return g.Box(r, cell.Focus, title, note)
 }
 
-// Question asks before something that cannot be undone.
+// Question is a dialog that asks for confirmation.
 type Question struct {
 	Text, Yes string
-	No        string // what becomes of it otherwise, "" where it goes on
+	No        string // title of key n; "": cancel
 	Do        func(*Host) tea.Cmd
 }
 
-func (q *Question) noText() string { return "n " + cmp.Or(q.No, "go on") }
+func (q *Question) noText() string { return "n " + cmp.Or(q.No, "cancel") }
 
 func (q *Question) yesText() string { return "y " + q.Yes }
 
@@ -57,7 +57,7 @@ func (q *Question) Draw(_ *Host, g *cell.Grid) cell.Rect {
 	return in
 }
 
-// Point takes a click on one of the two answers.
+// Point handles a click on one of the two answers.
 func (q *Question) Point(m *Host, in cell.Rect, x, y int) tea.Cmd {
 	yes := cell.Rect{X: in.X + 1, Y: in.Y + len(textfmt.Wrap(q.Text, 50)) + 1, W: cell.Width(q.yesText()), H: 1}
 	no := cell.Rect{X: yes.X + yes.W + 4, Y: yes.Y, W: cell.Width(q.noText()), H: 1}

@@ -11,22 +11,22 @@ import (
 	"brood/tui/cell"
 )
 
-// Query is what panels ask of a recorded round: the last answer, and a question that is on its way. Nothing is asked
-// unless somebody wants to know: it takes processor time from a run that trains here.
+// Query is the state of an expensive request about a recorded round: the last result and the pending request. It only
+// starts when the user asks, since it takes processor time from a run that trains on this machine.
 type Query[T any] struct {
-	Name    string // "measurement", say
-	Result  *T
-	Err     error // in place of the first answer
-	Pending *pendingQuery
+	Name    string        // noun for messages, such as "measurement"
+	Result  *T            // last result; nil: none yet
+	Err     error         // of the first request, while there is no result
+	Pending *pendingQuery // nil: none
 }
 
-// pendingQuery is a question on its way.
+// pendingQuery is a running request.
 type pendingQuery struct {
-	Done   atomic.Uint64 // the last round that was executed again
+	Done   atomic.Uint64 // last recomputed round
 	cancel context.CancelFunc
 }
 
-// Start asks; an answer comes in wherever in the run one has looked meanwhile.
+// Start runs ask in a session job. The result is stored whatever round is shown by then.
 func (q *Query[T]) Start(m *Host, ask func(ctx context.Context, recomputed func(round uint64)) (*T, error)) tea.Cmd {
 	ctx, cancel := context.WithCancel(m.Reading.Ctx)
 	now := &pendingQuery{cancel: cancel}
@@ -35,13 +35,13 @@ func (q *Query[T]) Start(m *Host, ask func(ctx context.Context, recomputed func(
 		defer cancel()
 		got, err := ask(ctx, now.Done.Store)
 		return Reply(func(m *Host) tea.Cmd {
-			if q.Pending != now { // another run is shown, or it was given up
+			if q.Pending != now { // the session was left, or the request canceled
 				return nil
 			}
 			q.Pending = nil
 			switch {
 			case errors.Is(err, context.Canceled):
-				m.Say(cell.Warn, "the "+q.Name+" was given up")
+				m.Say(cell.Warn, "the "+q.Name+" was canceled")
 			case err != nil && q.Result != nil:
 				m.Say(cell.Alert, err.Error())
 			default:
@@ -52,18 +52,18 @@ func (q *Query[T]) Start(m *Host, ask func(ctx context.Context, recomputed func(
 	})
 }
 
-// Cancel says whether there was a question to give up.
+// Cancel cancels the pending request. It reports whether there was one.
 func (q *Query[T]) Cancel(m *Host) bool {
 	if q.Pending == nil {
 		return false
 	}
 	q.Pending.cancel()
 	q.Pending = nil
-	m.Say(cell.Warn, "the "+q.Name+" of "+filepath.Base(m.Opt.Session)+" was given up")
+	m.Say(cell.Warn, "the "+q.Name+" of "+filepath.Base(m.Opt.Session)+" was canceled")
 	return true
 }
 
-// Reset drops question and answer.
+// Reset cancels the pending request and forgets the result.
 func (q *Query[T]) Reset() {
 	if q.Pending != nil {
 		q.Pending.cancel()

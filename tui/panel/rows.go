@@ -6,22 +6,22 @@ import (
 	"brood/tui/textfmt"
 )
 
-// Rows is a table: the heading first.
+// Rows is a table of text. The first row holds the column names.
 type Rows = [][]string
 
-// NoRows says that a panel has nothing to write.
+// NoRows is the error that a panel has no rows to export.
 type NoRows struct{ Panel string }
 
 func (e NoRows) Error() string {
-	return "there is nothing to write of " + e.Panel + " yet: no file is made"
+	return e.Panel + ": no data to export yet, no file was written"
 }
 
-// ViewExport exports what asks nothing of the model.
+// ViewExport returns an Export function for a table that only needs the view.
 func ViewExport(table func(*view.View) Rows) func(*Host) func(*view.View) Rows {
 	return func(*Host) func(*view.View) Rows { return table }
 }
 
-// SeriesRows are the points of the series of some names.
+// SeriesRows returns the points of the named series for an export.
 func SeriesRows(v *view.View, names ...string) Rows {
 	var all []*view.Series
 	for _, name := range names {
@@ -30,8 +30,8 @@ func SeriesRows(v *view.View, names ...string) Rows {
 	return PointRows(all...)
 }
 
-// PointRows are the points of some series, nil for one that there is not: of all members together, their median, and
-// each. Where a view has thinned them out a row is several rounds.
+// PointRows returns the points of series for an export: of all members together, their median, and each member. It
+// skips nil series. A row covers several rounds if the view merged them into one point.
 func PointRows(all ...*view.Series) Rows {
 	out := Rows{{"series", "member", "round", "to", "points", "min", "mean", "max"}}
 	for _, s := range all {
@@ -45,7 +45,8 @@ func PointRows(all ...*view.Series) Rows {
 			for i, b := range cols {
 				if !b.Empty() {
 					from := lo + uint64(i)*w
-					out = append(out, []string{s.Name, member, textfmt.Uint(from), textfmt.Uint(min(from+w, hi) - 1), textfmt.Uint(b.Count), textfmt.Exact(b.Min),
+					out = append(out, []string{s.Name, member, textfmt.Uint(from), textfmt.Uint(min(from+w, hi) - 1),
+						textfmt.Uint(b.Count), textfmt.Exact(b.Min),
 						textfmt.Exact(b.Mean()), textfmt.Exact(b.Max)})
 				}
 			}

@@ -17,10 +17,10 @@ import (
 	"brood/tui/textfmt"
 )
 
-// A chart's foot counts in whole units of its axis: rounds, or as many parts of a second or an epoch as [fine] says.
-// The window and the cursor are rounds on every axis.
+// The x axis of a chart counts in integer axis units: rounds, steps, samples, bytes, or thousandths of a second or an
+// epoch, see [AxisUnits]. The window and the cursor are rounds on every axis.
 
-// ActiveAxis is the axis that charts of a run are drawn over: that of rounds where the run got nowhere on the chosen one.
+// ActiveAxis returns the x axis of the charts: the chosen one, or rounds if the run has no extent on it.
 func (m *Host) ActiveAxis() axis.Axis {
 	if m.reached(m.Axis) {
 		return m.Axis
@@ -28,13 +28,13 @@ func (m *Host) ActiveAxis() axis.Axis {
 	return axis.Rounds
 }
 
-// reached says whether the run got anywhere on an axis.
+// reached reports whether the run has an extent on an axis.
 func (m *Host) reached(a axis.Axis) bool {
 	c := &m.Shown.Clock
 	return len(c.Ticks) > 0 && (c.End()[a]-c.Ticks[0][a])*AxisUnits(a) >= 1
 }
 
-// NextAxis goes on to the next axis on which the run got anywhere.
+// NextAxis selects the next axis on which the run has an extent.
 func (m *Host) NextAxis() tea.Cmd {
 	n := axis.Axis(len(axis.Names))
 	for i := range n {
@@ -46,16 +46,17 @@ func (m *Host) NextAxis() tea.Cmd {
 	return nil
 }
 
+// setAxis selects an axis and shows a message.
 func (m *Host) setAxis(a axis.Axis) {
 	m.Axis = a
 	what := "charts over " + a.String() + "s"
 	if a == axis.Seconds {
-		what += " of rounds: pauses do not count"
+		what += " of training, without pauses"
 	}
 	m.Say(cell.Plain, what)
 }
 
-// AxisCommand chooses the axis by its name.
+// AxisCommand is the command that selects the x axis by name.
 func AxisCommand() Command {
 	return Command{
 		Name:     "axis",
@@ -64,7 +65,7 @@ func AxisCommand() Command {
 		Complete: func(*Host, []string) []string { return axis.Names },
 		Do: func(m *Host, args []string) (tea.Cmd, error) {
 			if len(args) != 1 {
-				return nil, errors.New("give one axis: " + strings.Join(axis.Names, ", "))
+				return nil, errors.New("axis: write axis and one of " + strings.Join(axis.Names, ", "))
 			}
 			a, err := axis.Parse(args[0])
 			switch {
@@ -73,7 +74,7 @@ func AxisCommand() Command {
 			case m.Opt.Source == nil:
 				return nil, errors.New(NoRunText)
 			case a != axis.Rounds && !m.reached(a):
-				return nil, fmt.Errorf("the run has come to no %s yet: its charts stay over %ss", a, m.ActiveAxis())
+				return nil, fmt.Errorf("axis: the run has no %ss yet: its charts stay over %ss", a, m.ActiveAxis())
 			}
 			m.setAxis(a)
 			return nil, nil
@@ -81,7 +82,7 @@ func AxisCommand() Command {
 	}
 }
 
-// AxisPosition is where a round that was done is on the axis, in units of the foot.
+// AxisPosition returns the position of a completed round on the x axis, in axis units (see AxisUnits).
 func (m *Host) AxisPosition(r uint64) uint64 {
 	a := m.ActiveAxis()
 	if a == axis.Rounds {
@@ -90,13 +91,13 @@ func (m *Host) AxisPosition(r uint64) uint64 {
 	return uint64(max(0, m.Shown.Clock.At(a, axis.Rounds, float64(r))*AxisUnits(a)))
 }
 
-// AxisPositionText says where a round is on the axis.
+// AxisPositionText formats the position of a round on the x axis.
 func (m *Host) AxisPositionText(r uint64) string {
 	a := m.ActiveAxis()
 	return AxisValueText(a, float64(m.AxisPosition(r))/AxisUnits(a))
 }
 
-// roundAt is the first round that is at x of the foot, or behind it.
+// roundAt returns the first round at or after the position x, in axis units.
 func (m *Host) roundAt(x float64) uint64 {
 	if a := m.ActiveAxis(); a != axis.Rounds {
 		x = m.Shown.Clock.At(axis.Rounds, a, x/AxisUnits(a))
@@ -104,9 +105,10 @@ func (m *Host) roundAt(x float64) uint64 {
 	return uint64(max(0, math.Ceil(x-1e-6)))
 }
 
-// AxisRange is what charts show of the axis, in its units: [from, to).
+// AxisRange returns the shown range [from, to) of the x axis, in axis units.
 func (m *Host) AxisRange() (from, to uint64) { return m.axisRangeOf(m.Rounds()) }
 
+// axisRangeOf returns the range [from, to) of the rounds [lo, hi) on the x axis, in axis units.
 func (m *Host) axisRangeOf(lo, hi uint64) (from, to uint64) {
 	if hi <= lo {
 		return m.AxisPosition(lo), m.AxisPosition(lo)
@@ -115,12 +117,13 @@ func (m *Host) axisRangeOf(lo, hi uint64) (from, to uint64) {
 	return from, max(from, m.AxisPosition(hi-1)) + 1
 }
 
-// Edges are those of n columns of the rounds that are shown, even on the axis.
+// Edges returns the n+1 rounds that bound n columns of equal width on the x axis, over the shown rounds.
 func (m *Host) Edges(n int) []uint64 {
 	lo, hi := m.Rounds()
 	return m.edgesOf(lo, hi, n)
 }
 
+// edgesOf is Edges over the rounds [lo, hi).
 func (m *Host) edgesOf(lo, hi uint64, n int) []uint64 {
 	if m.ActiveAxis() == axis.Rounds || hi <= lo {
 		return view.Even(lo, hi, n)
@@ -137,7 +140,8 @@ func (m *Host) edgesOf(lo, hi uint64, n int) []uint64 {
 	return out
 }
 
-// WithAxis is a chart over what is shown of the axis, with its cursor; its marks are rounds.
+// WithAxis completes a chart with the shown range of the x axis and the cursor. It converts the marks from rounds to
+// axis units.
 func (m *Host) WithAxis(c chart.Chart) chart.Chart {
 	lo, hi := m.Rounds()
 	c.From, c.To = m.AxisRange()
@@ -157,7 +161,7 @@ func (m *Host) WithAxis(c chart.Chart) chart.Chart {
 	return c
 }
 
-// AxisText is a place on an axis, with its name where the unit does not say it.
+// AxisText formats a value of an axis, with the name of the axis if the unit does not imply it.
 func AxisText(a axis.Axis, x float64) string {
 	if a == axis.Bytes || a == axis.Seconds {
 		return AxisValueText(a, x)
@@ -165,6 +169,7 @@ func AxisText(a axis.Axis, x float64) string {
 	return a.String() + " " + AxisValueText(a, x)
 }
 
+// AxisValueText formats a value of an axis with its unit.
 func AxisValueText(a axis.Axis, x float64) string {
 	switch a {
 	case axis.Bytes:
@@ -177,7 +182,8 @@ func AxisValueText(a axis.Axis, x float64) string {
 	return textfmt.Grouped(uint64(math.Round(x)))
 }
 
-// AxisUnits is so many parts of a unit of an axis, since a chart counts in whole ones.
+// AxisUnits returns the number of axis units in one unit of the axis: charts count in integers, so seconds and epochs
+// are split into 1000.
 func AxisUnits(a axis.Axis) float64 {
 	if a == axis.Seconds || a == axis.Epochs {
 		return 1000
@@ -185,6 +191,7 @@ func AxisUnits(a axis.Axis) float64 {
 	return 1
 }
 
+// AxisLabel returns the label function of a chart over an axis; nil for rounds.
 func AxisLabel(a axis.Axis) func(n, step uint64) string {
 	thousandth := func(n, step uint64) string {
 		return strconv.FormatFloat(float64(n)/1000, 'f', textfmt.Decimals(float64(step)/1000), 64)

@@ -11,11 +11,11 @@ import (
 	"brood/runtime/axis"
 )
 
-// Settings are what a person chose of the workbench, for the next time.
+// Settings holds what the user configured in the workbench. It is saved for the next start.
 type Settings struct {
-	Layout                         // of the Charts screen now
+	Layout                         // current layout of the Charts screen
 	Layouts map[string]NamedLayout `json:"layouts,omitempty"`
-	Broken  string                 `json:"-"` // why nothing of what was kept can be read; "" where it can
+	Broken  string                 `json:"-"` // why the saved settings cannot be read; "": they can
 }
 
 const (
@@ -25,8 +25,8 @@ const (
 	MaxNear    = 6
 )
 
-// ParseSettings reads what was kept. What cannot be used of it is left out, and Broken says so of text that is none: a
-// workbench begins whatever a file says.
+// ParseSettings parses saved settings. It drops invalid parts. If text is not valid JSON, it only sets Broken, so that
+// the workbench starts in any case.
 func ParseSettings(text []byte) (s Settings) {
 	var read Settings
 	if len(text) == 0 {
@@ -56,9 +56,10 @@ func ParseSettings(text []byte) (s Settings) {
 	return s
 }
 
-// ValidName says that a name can be shown.
+// ValidName reports whether a name is short enough and contains only printable text.
 func ValidName(name string) bool {
-	return name != "" && len(name) <= MaxMetric && utf8.ValidString(name) && !strings.ContainsFunc(name, unicode.IsControl)
+	return name != "" && len(name) <= MaxMetric && utf8.ValidString(name) &&
+		!strings.ContainsFunc(name, unicode.IsControl)
 }
 
 // Keeper returns the library's Keeper, which can change runs; nil if the library has none.
@@ -67,22 +68,22 @@ func (m *Host) Keeper() Keeper {
 	return k
 }
 
-// Layout is what a person chose of the Charts screen.
+// Layout holds the configuration of the Charts screen.
 type Layout struct {
-	Charts []string        `json:"charts,omitempty"` // metrics in their order; none: all there are
-	Near   map[string]uint `json:"near,omitempty"`   // of a metric, how often its y axis was narrowed
+	Charts []string        `json:"charts,omitempty"` // metrics in their order; empty: all
+	Near   map[string]uint `json:"near,omitempty"`   // how often the y axis of a metric was narrowed
 }
 
-// NamedLayout is a layout that is kept under a name, with how curves are drawn.
+// NamedLayout is a saved layout with the settings of the curves.
 type NamedLayout struct {
 	Layout
-	Smoothing float64 `json:"smoothing,omitempty"` // how much of the past curves keep, one of those that can be chosen
-	Linear    bool    `json:"linear,omitempty"`    // the loss on a linear axis
-	Last      uint64  `json:"last,omitempty"`      // rounds that are in view, up to the newest; 0: the whole run
-	Axis      string  `json:"axis,omitempty"`      // that charts are drawn over; none: rounds
+	Smoothing float64 `json:"smoothing,omitempty"` // weight of the past, one of Smoothings
+	Linear    bool    `json:"linear,omitempty"`    // linear y axis of losses
+	Last      uint64  `json:"last,omitempty"`      // shown rounds, up to the newest; 0: all
+	Axis      string  `json:"axis,omitempty"`      // x axis; "": rounds
 }
 
-// valid is the layout without what cannot be used of it.
+// valid returns the layout without its invalid parts.
 func (l Layout) valid() (out Layout) {
 	for _, name := range l.Charts {
 		if ValidName(name) && len(out.Charts) < MaxCharts && !slices.Contains(out.Charts, name) {
@@ -97,9 +98,9 @@ func (l Layout) valid() (out Layout) {
 	return out
 }
 
-// Narrow is how often the y axis of a metric is narrowed from now on.
+// Narrow sets the number of times that the y axis of a metric is narrowed.
 func (l *Layout) Narrow(metric string, n uint) {
-	l.Near = maps.Clone(l.Near) // the one before may be on its way to a file
+	l.Near = maps.Clone(l.Near) // a job may be saving the old map
 	if l.Near == nil {
 		l.Near = map[string]uint{}
 	}
@@ -108,16 +109,16 @@ func (l *Layout) Narrow(metric string, n uint) {
 	}
 }
 
-// Layouts are the names that layouts are kept under.
+// Layouts returns the names of the saved layouts, sorted.
 func (m *Host) Layouts() []string { return slices.Sorted(maps.Keys(m.Opt.Settings.Layouts)) }
 
-// LayoutsText says which there are.
+// LayoutsText lists the saved layouts for a message.
 func (m *Host) LayoutsText() string {
 	if all := m.Layouts(); len(all) > 0 {
 		return "layouts: " + strings.Join(all, ", ")
 	}
-	return "no layout is kept: :layout save NAME keeps the charts as they are"
+	return "no layout is saved: :layout save NAME saves the present charts"
 }
 
-// LayoutVerbs are what may stand behind :layout in place of a name.
+// LayoutVerbs are the subcommands of :layout, which are no valid names.
 var LayoutVerbs = []string{"save", "drop"}

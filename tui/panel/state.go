@@ -17,7 +17,7 @@ import (
 	"brood/tui/textfmt"
 )
 
-// Open leads to another session.
+// Open opens another session.
 func (m *Host) Open(dir string) tea.Cmd {
 	ctx, lib := m.Ctx, m.Opt.Library
 	m.Say(cell.Plain, "opening "+filepath.Base(dir))
@@ -27,7 +27,7 @@ func (m *Host) Open(dir string) tea.Cmd {
 	})
 }
 
-// OpenRemote gives the terminal to what shows a run of another machine, and has it again afterwards.
+// OpenRemote runs c, which shows a run of another machine and uses the terminal until it ends.
 func (m *Host) OpenRemote(e archive.Entry, c *exec.Cmd) tea.Cmd {
 	m.Say(cell.Plain, "asking "+e.Host)
 	return tea.ExecProcess(c, func(err error) tea.Msg {
@@ -42,9 +42,10 @@ func (m *Host) OpenRemote(e archive.Entry, c *exec.Cmd) tea.Cmd {
 	})
 }
 
-// SessionJob is a job that ends before the session is closed.
+// SessionJob wraps f as a job that ends before the session is closed.
 func (m *Host) SessionJob(f func() tea.Msg) tea.Cmd { return m.Reading.Jobs.Run(f) }
 
+// Brancher returns the library's Brancher; nil if the library has none or the workbench is read-only.
 func (m *Host) Brancher() Brancher {
 	if m.Opt.ReadOnly {
 		return nil
@@ -53,23 +54,23 @@ func (m *Host) Brancher() Brancher {
 	return b
 }
 
-// Killed says whether the run's process has gone without a word.
+// Killed reports whether the run's process ended without a final record.
 func (m *Host) Killed() bool {
 	return m.Vanished() || m.Feed.Lost != nil && errors.Is(m.Feed.Lost.Err, view.ErrKilled)
 }
 
-// Vanished says whether it has gone on another machine, so that nobody here knows whether the run ended before.
+// Vanished reports whether the run's process on another machine is gone. Whether the run had ended is unknown.
 func (m *Host) Vanished() bool {
 	return m.Feed.Lost != nil && errors.Is(m.Feed.Lost.Err, view.ErrNoProcess)
 }
 
-// StateUnknown says that nobody knows what the run does now.
+// StateUnknown reports whether the current state of the run cannot be read.
 func (m *Host) StateUnknown() bool { return m.Feed.Lost != nil || m.Feed.Err != nil }
 
-// Gone says that there is no process that could be asked or told anything.
+// Gone reports whether no process can receive commands.
 func (m *Host) Gone() bool { return m.Live.Over() || m.Killed() }
 
-// EndText says how a run that is gone came to its end.
+// EndText describes how a run that is gone ended.
 func (m *Host) EndText() string {
 	switch {
 	case m.Vanished():
@@ -80,17 +81,18 @@ func (m *Host) EndText() string {
 	return "the run has ended"
 }
 
-// Running says whether rounds are being done, as far as is known.
+// Running reports whether the run trains, as far as is known.
 func (m *Host) Running() bool { return m.Shown.Running() && !m.StateUnknown() && !m.CutOff() }
 
-// CutOff says that a recording stands at its end, which is not that of the run: it was killed, its log was cut, or it
-// goes on.
+// CutOff reports whether a recording ended before the run did: the run was killed, its log is truncated, or it still
+// trains.
 func (m *Host) CutOff() bool { return m.Replay != nil && m.Feed.Ended && !m.Live.Over() }
 
-// KilledText says that the run was killed, or that its process is gone, and how to resume it.
+// KilledText returns the message that the run was killed, or that its process is gone, and how to resume it.
 func (m *Host) KilledText() string {
 	if m.Vanished() {
-		return "process gone after round " + textfmt.Grouped(m.Live.Progress.Rounds) + ": where it ran, brood serve --resume"
+		return "process gone after round " + textfmt.Grouped(m.Live.Progress.Rounds) +
+			": where it ran, brood serve --resume"
 	}
 	text := "killed after round " + textfmt.Grouped(m.Live.Progress.Rounds)
 	if m.Opt.Resume != "" {
@@ -106,28 +108,28 @@ func (m *Host) WhyNoCommand() string {
 		return NoRunText
 	case m.Replay != nil:
 		if m.Brancher() != nil {
-			return "this is a recording: B starts a new run here, with the knobs that are staged"
+			return "this is a recording: B starts a new run here with the staged knobs"
 		}
 		return "this is a recording: knobs and commands need a live run"
 	case m.Opt.ReadOnly:
 		return ReadOnlyText
 	case m.Opt.Commander == nil:
-		return "you are looking only: attach as the writer to give commands"
+		return "read-only: attach as the writer to send commands"
 	case m.Live.Over():
-		return "the run has ended: resume it to go on"
+		return "the run has ended: resume it first"
 	case m.Killed():
 		return m.KilledText()
 	}
 	return ""
 }
 
-// ReadOnlyText is the reason with --read-only.
-const ReadOnlyText = "you are looking only, as --read-only asks: attach without it to give commands"
+// ReadOnlyText is the message that --read-only allows no commands.
+const ReadOnlyText = "read-only: attach without --read-only to send commands"
 
-// Due reports whether an entry is an alert that is neither acknowledged here nor over.
+// Due reports whether an entry is an alert that is neither acknowledged nor resolved.
 func (m *Host) Due(e view.Entry) bool { return e.Kind == "alert" && !e.Answered && e.At >= m.Acked }
 
-// AlertCount returns the number of due alerts.
+// AlertCount returns the number of alerts that are due.
 func (m *Host) AlertCount() (n int) {
 	for _, e := range m.Shown.Lane {
 		if m.Due(e) && e.Level != event.LevelInfo {
@@ -162,10 +164,10 @@ func (m *Host) ForkRound() uint64 {
 	return m.Shown.Progress.Rounds
 }
 
-// CheckStage refuses what a branch cannot begin with.
+// CheckStage returns an error for a knob that a fork cannot start with.
 func (m *Host) CheckStage(knob string) error {
 	if m.Replay != nil && knob == view.MembersKnob {
-		return errors.New("a branch begins with the population of its parent: change it once it runs")
+		return errors.New("a branch starts with the population of its parent: change it while it runs")
 	}
 	return nil
 }
@@ -179,6 +181,7 @@ func (m *Host) WhyNoStage() string {
 	return m.WhyNoCommand()
 }
 
+// WaitingText returns the message why something is not shown yet.
 func (m *Host) WaitingText(what string) string {
 	switch {
 	case m.Feed.Err != nil || m.Feed.Lost != nil && !m.Feed.Loaded:
@@ -212,7 +215,7 @@ func (m *Host) MainSeries() string {
 	return "loss"
 }
 
-// HasTestSet says whether there is a test set to score on.
+// HasTestSet reports whether the run has a test set.
 func (m *Host) HasTestSet() bool { return m.Shown.Config != nil && m.Shown.Config.Data != "" }
 
 // CanSurvey reports whether the state of workers can be requested. A recording and a run that ended only have the
@@ -222,7 +225,7 @@ func (m *Host) CanSurvey() bool {
 	return ok && m.Replay == nil && !m.Gone()
 }
 
-// SettingsText are a command's settings for a person.
+// SettingsText formats the settings of a command.
 func SettingsText(c event.Command) (s string) {
 	all := c.Set
 	if c.Members > 0 {
@@ -237,9 +240,10 @@ func SettingsText(c event.Command) (s string) {
 	return s
 }
 
-// NoRunText is the reason why most keys do nothing before a run is open.
+// NoRunText is the message that a key needs an open run.
 const NoRunText = "no run is open: enter opens the one under the cursor"
 
+// PhaseStyle returns the glyph, the word and the colour role of a phase.
 func PhaseStyle(p event.Phase) (glyph, word string, role cell.Role) {
 	switch p {
 	case event.Training:

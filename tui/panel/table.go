@@ -2,18 +2,18 @@ package panel
 
 import "brood/tui/cell"
 
-// Column of a table of Ts; those of the least weight leave first where it is narrow.
+// Column is a column of a table of Ts. In a narrow table the columns of least weight are dropped first.
 type Column[T any] struct {
 	Title  string
 	Width  int
 	Weight int
 	Right  bool
 	Text   func(T) string
-	Role   func(T) cell.Role // of a cell that says more than its row does; nil, or Plain: the row's
+	Role   func(T) cell.Role // role of a cell; nil or Plain: the role of its row
 }
 
-// FitColumns drops columns until the rest leaves the name its room, from least to most cells, and says how much that
-// is.
+// FitColumns drops columns until the name column has at least `least` cells. It returns the remaining columns and the
+// width of the name column, at most `most`.
 func FitColumns[T any](all []Column[T], room, least, most int) (kept []Column[T], name int) {
 	for {
 		used, worst := 0, 0
@@ -30,14 +30,14 @@ func FitColumns[T any](all []Column[T], room, least, most int) (kept []Column[T]
 	}
 }
 
-// TableWindow is the first of a table's rows that is shown and how many are: the heading and `foot` lines below are not
-// for them.
+// TableWindow returns the index of the first shown row and the number of shown rows, around the row at. The heading and
+// foot lines below the table reduce the space.
 func TableWindow(r cell.Rect, total, at, foot int) (first, n int) {
 	n = min(total, max(1, r.H-1-foot))
 	return min(max(0, at-n/2), total-n), n
 }
 
-// DrawTableMore marks in column x that there are rows above or below the n of total that are shown.
+// DrawTableMore draws arrows in column x if there are rows above or below the n shown rows.
 func DrawTableMore(g *cell.Grid, r cell.Rect, x, first, n, total int) {
 	if first > 0 {
 		g.Set(x, r.Y+1, '↑', cell.Faint)
@@ -47,7 +47,7 @@ func DrawTableMore(g *cell.Grid, r cell.Rect, x, first, n, total int) {
 	}
 }
 
-// DrawTableHead writes the columns' names, tableRow what they say of x.
+// DrawTableHead draws the titles of the columns.
 func DrawTableHead[T any](g *cell.Grid, x, y int, cols []Column[T]) {
 	for _, c := range cols {
 		c.write(g, x, y, cell.Faint, c.Title)
@@ -55,6 +55,7 @@ func DrawTableHead[T any](g *cell.Grid, x, y int, cols []Column[T]) {
 	}
 }
 
+// DrawTableRow draws the cells of a row.
 func DrawTableRow[T any](g *cell.Grid, x, y int, cols []Column[T], row cell.Role, t T) {
 	for _, c := range cols {
 		role := row
@@ -74,9 +75,9 @@ func (c Column[T]) write(g *cell.Grid, x, y int, role cell.Role, text string) {
 	}
 }
 
-// TableRowAt is the row of n that is drawn on line y, if any is.
+// TableRowAt returns the index of the row that is drawn on line y. ok is false if there is none.
 func TableRowAt(r cell.Rect, y, n, at, foot int) (row int, ok bool) {
 	first, shown := TableWindow(r, n, at, foot)
-	i := y - r.Y - 1 // below the headings
+	i := y - r.Y - 1 // below the heading
 	return first + i, i >= 0 && i < shown
 }

@@ -7,7 +7,8 @@ import (
 	"brood/tui/textfmt"
 )
 
-// TextDialog asks for a line of text.
+// TextDialog is a dialog that asks for a line of text. Do receives the text; on an error the dialog stays open and
+// shows it.
 type TextDialog struct {
 	TextInput
 	Title, About string
@@ -41,14 +42,8 @@ func (e *TextDialog) Draw(m *Host, g *cell.Grid) cell.Rect {
 	if e.Err != "" {
 		about = textfmt.Wrap(e.Err, w-4)
 	}
-	in := Dialog(g, w, min(g.H, len(about)+5), e.Title, "enter keeps, esc leaves")
-	from := min(max(0, e.Cursor-max(1, in.W-4)), len(e.Runes))
-	g.Text(in.X+1, in.Y, in.W-2, cell.Plain, string(e.Runes[from:]))
-	x := in.X + 1 + e.Cursor - from
-	c := g.At(x, in.Y)
-	if g.Set(x, in.Y, c.R, cell.Chosen); m.Opt.NoColor && c.R == ' ' {
-		g.Set(x, in.Y, '_', cell.Chosen)
-	}
+	in := Dialog(g, w, min(g.H, len(about)+5), e.Title, "enter saves, esc cancels")
+	DrawInput(m, g, in.X+1, in.Y, in.W-2, cell.Plain, &e.TextInput)
 	role := cell.Faint
 	if e.Err != "" {
 		role = cell.Alert

@@ -2,17 +2,19 @@ package panel
 
 import "slices"
 
-// TextInput is a line of text being typed.
+// TextInput is a line of text with a cursor.
 type TextInput struct {
 	Runes  []rune
 	Cursor int
 }
 
+// Text returns the text.
 func (l *TextInput) Text() string { return string(l.Runes) }
 
+// SetText replaces the text and moves the cursor to its end.
 func (l *TextInput) SetText(s string) { l.Runes, l.Cursor = []rune(s), len([]rune(s)) }
 
-// Key edits; text is what the key stands for, "" for the named ones.
+// Key handles a key. text is the text that the key types; "" for named keys.
 func (l *TextInput) Key(name, text string) {
 	switch name {
 	case "backspace", "ctrl+h":

@@ -7,39 +7,39 @@ import (
 	"brood/tui/chart"
 )
 
-// Tile is a small chart among others, below a line that says what a legend would.
+// Tile is a small chart with a title line instead of a legend.
 type Tile struct {
-	Title  string               // what it shows
-	Value  string               // at the cursor, or now
-	Axis   func(float64) string // writes a value of the y axis in at most six characters; nil: as a number
+	Title  string
+	Value  string               // value at the cursor, or now
+	Axis   func(float64) string // formats a value of the y axis in at most six characters; nil: as a number
 	Curves []Curve
-	log    bool // y axis, where a person wants such axes
-	Near   uint // how often the y axis was halved to what the last of the columns hold
-	Floor  bool // the y axis has 0: shares and amounts
+	log    bool // logarithmic y axis, unless the user chose linear axes
+	Near   uint // how often the y axis was narrowed, see TileAxis
+	Floor  bool // the y axis starts at 0
 }
 
-// Curve is a line of a tile, or the band of all members.
+// Curve is a line of a tile, or a band.
 type Curve struct {
-	series *view.Series
-	of     func(edges []uint64) []view.Bucket
-	role   cell.Role
-	Style  chart.Style
-	band   bool // as measured, behind the lines
+	series  *view.Series
+	columns func(edges []uint64) []view.Bucket // aggregates the series over the given edges
+	role    cell.Role
+	Style   chart.Style
+	band    bool // a filled band of the measured values, behind the lines
 }
 
-// MemberCurve is the curve of one member's values; [view.Whole] is a scalar's.
+// MemberCurve returns the curve of a member's values; [view.Whole] selects the value of a series without members.
 func MemberCurve(s *view.Series, id engine.Member, role cell.Role) Curve {
-	return Curve{series: s, of: MemberColumns(s, id), role: role, Style: chart.Thin}
+	return Curve{series: s, columns: MemberColumns(s, id), role: role, Style: chart.Thin}
 }
 
-// What tiles take at least, and how many there are at most.
+// Least sizes of a tile in cells, and the largest numbers of columns and rows.
 const (
 	TileW, TileH     = 39, 9
 	LowTileH         = 5
 	mostCols, mostRs = 4, 3
 )
 
-// FitTiles is how many of n tiles fit into an area, in how many columns, where each has so many rows at least.
+// FitTiles returns how many of n tiles fit into r, each at least `least` lines high, and in how many columns.
 func FitTiles(r cell.Rect, n, least int) (shown, cols int) {
 	cols = min(max(1, r.W/TileW), mostCols)
 	rows := min(max(1, r.H/least), mostRs)
@@ -51,8 +51,8 @@ func FitTiles(r cell.Rect, n, least int) (shown, cols int) {
 	return shown, (shown + rows - 1) / rows
 }
 
-// LayoutTiles are the places of so many tiles in so many columns: they fill the area, and those of the last row are wider
-// where there are fewer.
+// LayoutTiles returns the areas of `shown` tiles in `cols` columns. They fill r: the tiles of a shorter last row are
+// wider.
 func LayoutTiles(r cell.Rect, shown, cols int) (out []cell.Rect) {
 	if shown == 0 {
 		return nil
@@ -71,7 +71,7 @@ func LayoutTiles(r cell.Rect, shown, cols int) (out []cell.Rect) {
 	return out
 }
 
-// PointTile puts the cursor at the round under the mouse, and says which of the tiles is there; -1 for none.
+// PointTile moves the cursor to the round under the mouse. It returns the index of the tile there; -1 if there is none.
 func (m *Host) PointTile(places []cell.Rect, x, y int) int {
 	for i, at := range places {
 		if at.Has(x, y) {
@@ -84,7 +84,7 @@ func (m *Host) PointTile(places []cell.Rect, x, y int) int {
 	return -1
 }
 
-// DrawTile draws one; one that is chosen is marked.
+// DrawTile draws a tile; a chosen one has a marker.
 func (m *Host) DrawTile(g *cell.Grid, r cell.Rect, t Tile, chosen bool) {
 	head, in := r.Top(1)
 	role := cell.Strong
@@ -104,21 +104,22 @@ func (m *Host) DrawTile(g *cell.Grid, r cell.Rect, t Tile, chosen bool) {
 	for _, x := range t.Curves {
 		if x.band {
 			c.Under = append(c.Under, chart.Layer{
-				Columns: x.of(edges),
+				Columns: x.columns(edges),
 				Void:    x.series.Unmeasured(edges),
 				Role:    x.role,
 				Style:   chart.Fill,
 			})
 			continue
 		}
-		c.Add(m, x.series, x.of, n, x.role, x.Style)
+		c.Add(m, x.series, x.columns, n, x.role, x.Style)
 	}
 	layers := c.Layers()
 	SetGlyphs(layers)
-	chart.Draw(g, in, m.WithAxis(chart.Chart{Layers: layers, Marks: m.UnlabelledMarks(), Axis: m.TileAxis(t, layers), Value: t.Axis}))
+	chart.Draw(g, in, m.WithAxis(chart.Chart{Layers: layers, Marks: m.UnlabelledMarks(), Axis: m.TileAxis(t, layers),
+		Value: t.Axis}))
 }
 
-// TileAxis holds what is drawn; zoomed, what the last half of the columns hold, or a half of those, and so on.
+// TileAxis returns the y axis of a tile. A narrowed axis covers only the last columns: each step of Near halves them.
 func (m *Host) TileAxis(t Tile, layers []chart.Layer) chart.Axis {
 	var held, sets [][]view.Bucket
 	for _, l := range layers {

@@ -10,10 +10,10 @@ import (
 	"brood/tui/cell"
 )
 
-// lineageSeries are the series whose values are members: lines of descent, and no quantities.
+// lineageSeries are the series whose values are member ids, not quantities.
 var lineageSeries = []string{view.Parent, view.Founder, view.Partner}
 
-// Traits are the names of what was measured of each member, in the order of the first points.
+// Traits returns the names of the series with a value for each member, in the order of their first points.
 func (m *Host) Traits() (names []string) {
 	for i := range m.Shown.Series {
 		if s := &m.Shown.Series[i]; len(s.Members) > 0 && !slices.Contains(lineageSeries, s.Name) {
@@ -23,8 +23,8 @@ func (m *Host) Traits() (names []string) {
 	return names
 }
 
-// TraitSeries is the series of the members' panels: the one that a person chose, or else the members' losses, then their
-// fitness, then what the algorithm measures first, and of these none that is not measured any more before one that is.
+// TraitSeries returns the series of the member panels: the one that the user chose, else the main series or the
+// fitness, whichever is still measured; nil if there is none.
 func (m *Host) TraitSeries() (best *view.Series) {
 	if s := m.Shown.Find(m.Trait); s != nil && len(s.Members) > 0 {
 		return s
@@ -41,7 +41,7 @@ func (m *Host) TraitSeries() (best *view.Series) {
 	return best
 }
 
-// NextTrait goes on to the next quantity of the members' panels.
+// NextTrait selects the next series for the member panels.
 func (m *Host) NextTrait() tea.Cmd {
 	names := m.Traits()
 	s := m.TraitSeries()
@@ -54,8 +54,8 @@ func (m *Host) NextTrait() tea.Cmd {
 	return nil
 }
 
-// Ranking are the members that have a value of s, at the cursor or now: by fitness the highest first, by anything else
-// the lowest, and those that are not finite last.
+// Ranking returns the members with a value of s at the cursor or now: the highest fitness first, or the lowest value of
+// any other series. Values that are not finite are last.
 func (m *Host) Ranking(s *view.Series) []view.Value {
 	l := m.MemberValues(s)
 	if s.Name == view.Fitness {
@@ -71,7 +71,7 @@ func (m *Host) Ranking(s *view.Series) []view.Value {
 	return l
 }
 
-// MoveInRanking moves the focus by so many places of the ranking.
+// MoveInRanking moves the focused member by d places in the ranking.
 func (m *Host) MoveInRanking(d int) {
 	s := m.TraitSeries()
 	if s == nil {

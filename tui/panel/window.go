@@ -78,7 +78,7 @@ func (m *Host) Zoom(in bool) tea.Cmd {
 	}
 	span := right - min(right, m.roundAt(left))
 	if in && (span < m.MinWindow() || span == hi-lo) {
-		m.Say(cell.Warn, fmt.Sprintf("this is as near as it goes: %d rounds", hi-lo))
+		m.Say(cell.Warn, fmt.Sprintf("this is the largest zoom: %d rounds", hi-lo))
 		return nil
 	}
 	m.Window = Window{Span: span, Right: right}
@@ -138,6 +138,7 @@ func (m *Host) followEnd(end uint64) {
 	}
 }
 
+// WholeRun shows all rounds.
 func (m *Host) WholeRun() tea.Cmd { m.Window = Window{}; return nil }
 
 // WindowNote returns the shown rounds and the x axis for a title. Its width is constant while the window follows the
@@ -190,14 +191,16 @@ func (m *Host) SmoothNote(of ...*view.Series) string {
 	return fmt.Sprintf("ema %g · ", m.SmoothingWeight())
 }
 
+// ChangeSmoothing selects the next (d = 1) or previous (d = -1) weight of the moving average.
 func (m *Host) ChangeSmoothing(d int) tea.Cmd {
 	n := len(Smoothings())
 	m.Smoothing = (m.Smoothing + d + n) % n
 	if m.SmoothingWeight() == 0 {
 		m.Say(cell.Plain, "curves as measured")
 	} else {
-		m.Say(cell.Plain, fmt.Sprintf("curves of mini-batches smoothed: moving average that keeps %g of the past, "+
-			"as measured behind it", m.SmoothingWeight()))
+		m.Say(cell.Plain,
+			fmt.Sprintf("mini-batch curves: moving average with weight %g of the past, measured values behind it",
+				m.SmoothingWeight()))
 	}
 	return nil
 }
@@ -205,6 +208,7 @@ func (m *Host) ChangeSmoothing(d int) tea.Cmd {
 // Curves are the layers of a chart. Measured values of smoothed series are drawn behind all other layers.
 type Curves struct{ Under, Over []chart.Layer }
 
+// Layers returns all layers in the order of drawing.
 func (c Curves) Layers() []chart.Layer { return append(c.Under, c.Over...) }
 
 // Axis returns the y axis of all layers, without outliers unless the user asked for them. It includes the smoothed
@@ -259,8 +263,8 @@ func (c *Curves) Add(m *Host, s *view.Series, columns func(edges []uint64) []vie
 	})
 }
 
-// FitAxis returns the y axis of the drawn columns: of all values if the user asked for outliers, else without outliers but
-// with the middle of each curve in held.
+// FitAxis returns the y axis of the drawn columns: of all values if the user asked for outliers, else without outliers
+// but with the middle of each curve in held.
 func (m *Host) FitAxis(log bool, held [][]view.Bucket, sets ...[]view.Bucket) chart.Axis {
 	if m.Outliers {
 		return chart.FitAxis(log, slices.Concat(held, sets)...)
@@ -271,9 +275,9 @@ func (m *Host) FitAxis(log bool, held [][]view.Bucket, sets ...[]view.Bucket) ch
 // ToggleOutliers toggles whether axes include outliers.
 func (m *Host) ToggleOutliers() tea.Cmd {
 	if m.Outliers = !m.Outliers; m.Outliers {
-		m.Say(cell.Plain, "axes hold all that was measured")
+		m.Say(cell.Plain, "axes include outliers")
 	} else {
-		m.Say(cell.Plain, "axes leave out what lies far outside, and mark it")
+		m.Say(cell.Plain, "axes exclude outliers and mark them")
 	}
 	return nil
 }
@@ -281,6 +285,7 @@ func (m *Host) ToggleOutliers() tea.Cmd {
 // OutliersHint is the hint in a chart how to show outliers.
 const OutliersHint = ", A shows all"
 
+// MemberColumns returns the function that aggregates the values of a member into columns.
 func MemberColumns(s *view.Series, id engine.Member) func(edges []uint64) []view.Bucket {
 	return func(edges []uint64) []view.Bucket { return s.Columns(id, edges) }
 }

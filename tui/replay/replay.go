@@ -51,11 +51,11 @@ type Replay struct {
 }
 
 const (
-	KeyEvery  = 1 << 13 // records between cached views
-	Frame     = time.Second / 30
-	longest   = time.Second // longest gap between records that is played in full, at speed 1
-	CutShown  = 4 * time.Second
-	scanChunk = 2048
+	KeyEvery  = 1 << 13          // records between cached views
+	Frame     = time.Second / 30 // records within one frame form a batch
+	longest   = time.Second      // longest gap between records that is played in full, at speed 1
+	CutShown  = 4 * time.Second  // how long Cut reports a shortened gap
+	scanChunk = 2048             // records read under one lock
 )
 
 // NewReplay returns a replay from the first record. The replay owns the log until its last method has returned.
@@ -70,12 +70,12 @@ func NewReplay(l Log) *Replay {
 	}
 }
 
-// Sayer is optionally implemented by a Log that has the output of the processes of the run, see [Teller].
+// Sayer is optionally implemented by a Log that has the output of the processes of the run.
 type Sayer interface {
 	ProcessLog() ([]session.Line, error)
 }
 
-// ProcessLog implements Teller.
+// ProcessLog returns the output of the processes of the run, for the log panel.
 func (r *Replay) ProcessLog(context.Context) ([]session.Line, error) {
 	if s, ok := r.log.(Sayer); ok {
 		return s.ProcessLog()
@@ -126,7 +126,7 @@ func (r *Replay) nearest(at view.Position) *view.View {
 	return best.Clone()
 }
 
-// keep caches a clone of a view at each multiple of keyEvery.
+// keep caches a clone of a view at each multiple of KeyEvery.
 func (r *Replay) keep(v *view.View) {
 	if v.Position%KeyEvery != 0 {
 		return

@@ -17,9 +17,8 @@ import (
 
 var exponent = strings.NewReplacer("e-0", "e-", "e+0", "e", "e+", "e")
 
-// Number writes a measurement as all screens and lines do: with four digits, of which those behind the point are at
-// most four, so that it keeps its width while it changes; below a thousandth, and from a million on, with two digits
-// and an exponent.
+// Number formats a measurement with four digits, at most four of them decimals, so that its width is constant while it
+// changes. Below 0.001 and from 1e6 on it uses two digits and an exponent.
 func Number(x float64) string {
 	a := math.Abs(x)
 	digits := 4
@@ -44,10 +43,10 @@ func Number(x float64) string {
 	return strconv.FormatFloat(x, 'f', digits, 64)
 }
 
-// Percent writes a share in percent, which a test of ten thousand samples tells to two places.
+// Percent formats a percentage with two decimals, the resolution of a test set of 10 000 samples.
 func Percent(x float64) string { return strconv.FormatFloat(x, 'f', 2, 64) }
 
-// ScoreText is a score with its unit.
+// ScoreText formats a score with its unit; a dash for NaN.
 func ScoreText(x float64, percent bool) string {
 	switch {
 	case x != x:
@@ -58,7 +57,7 @@ func ScoreText(x float64, percent bool) string {
 	return Number(x)
 }
 
-// SeriesText is a value of a series without its unit.
+// SeriesText formats a value of a series without its unit.
 func SeriesText(name string, x float64) string {
 	if name == event.SeriesTestError || name == event.SeriesTestHamming {
 		return Percent(x)
@@ -66,7 +65,7 @@ func SeriesText(name string, x float64) string {
 	return Number(x)
 }
 
-// Figure is what a run came to by a metric of a comparison, without its unit, which stands above it.
+// Figure formats the value of a comparison metric without its unit.
 func Figure(metric string, x float64) string {
 	switch metric {
 	case "bytes":
@@ -79,13 +78,13 @@ func Figure(metric string, x float64) string {
 	return Number(x)
 }
 
-// Uncertainty writes a standard error with two digits, however small it is beside what it is of.
+// Uncertainty formats a standard error with two digits.
 func Uncertainty(x float64) string { return exponent.Replace(strconv.FormatFloat(x, 'g', 2, 64)) }
 
 // Size is [view.Size].
 func Size(b float64) string { return view.Size(b) }
 
-// SizeWithStep is [Size] with the digits that tell it from one that lies a step beside it.
+// SizeWithStep formats a number of bytes with enough decimals to distinguish it from one that differs by step.
 func SizeWithStep(b, step float64) string {
 	for _, u := range []string{"B", "kB", "MB", "GB", "TB"} {
 		if math.Abs(b) < 1000 || u == "TB" {
@@ -96,12 +95,12 @@ func SizeWithStep(b, step float64) string {
 	return ""
 }
 
-// Decimals are the places behind the point that a step takes.
+// Decimals returns the number of decimals that resolves a step, at most 9.
 func Decimals(step float64) int {
 	return min(max(0, int(math.Ceil(-math.Log10(max(step, 1e-9))-1e-9))), 9)
 }
 
-// Rate writes a quantity per second with a k or M: at most 5 characters.
+// Rate formats a quantity per second with a k or M, in at most 5 characters.
 func Rate(x float64) string {
 	switch {
 	case x >= 999_500:
@@ -116,7 +115,7 @@ func Rate(x float64) string {
 	return fmt.Sprintf("%.1f", x)
 }
 
-// Duration writes a duration in its two greatest units.
+// Duration formats a duration in its two largest units.
 func Duration(d time.Duration) string {
 	s := int64(d.Round(time.Second).Seconds())
 	switch {
@@ -130,12 +129,13 @@ func Duration(d time.Duration) string {
 	return fmt.Sprintf("%dd %02dh", s/86400, s%86400/3600)
 }
 
-// PadRight fills s with blanks on the right to n cells, lead on the left.
+// PadRight appends blanks to s up to n cells.
 func PadRight(s string, n int) string { return s + strings.Repeat(" ", max(0, n-cell.Width(s))) }
 
+// PadLeft prepends blanks to s up to n cells.
 func PadLeft(s string, n int) string { return strings.Repeat(" ", max(0, n-cell.Width(s))) + s }
 
-// Wrap breaks text at blanks into lines of at most n cells.
+// Wrap breaks text at blanks into lines of at most n cells. It splits words that are longer.
 func Wrap(text string, n int) (lines []string) {
 	line := ""
 	for _, w := range strings.Fields(text) {
@@ -161,6 +161,7 @@ func Wrap(text string, n int) (lines []string) {
 	return lines
 }
 
+// Count formats a number with a noun, which gets an s unless n is 1.
 func Count(n int, what string) string {
 	if n == 1 {
 		return "1 " + what
@@ -168,10 +169,10 @@ func Count(n int, what string) string {
 	return fmt.Sprintf("%s %ss", Grouped(uint64(n)), what)
 }
 
-// WorkerLabel is a worker's number as the screens write it.
+// WorkerLabel returns the label of a worker: w3.
 func WorkerLabel(id int) string { return "w" + strconv.Itoa(id) }
 
-// WorkerLabels are those of several.
+// WorkerLabels returns the labels of workers, separated by commas.
 func WorkerLabels(ids []int) string {
 	all := make([]string, len(ids))
 	for i, id := range ids {
@@ -180,7 +181,7 @@ func WorkerLabels(ids []int) string {
 	return strings.Join(all, ", ")
 }
 
-// MemberRanges writes ascending members as compactly as can be: 0–3,8,12–15.
+// MemberRanges formats ascending members as ranges: 0–3,8,12–15.
 func MemberRanges(ids []engine.Member) string {
 	var parts []string
 	for i := 0; i < len(ids); {
@@ -197,6 +198,7 @@ func MemberRanges(ids []engine.Member) string {
 	return strings.Join(parts, ",")
 }
 
+// Grouped formats n with its digits in groups of three.
 func Grouped(n uint64) string { return chart.Count(n) }
 
 // ShortSize formats a number of bytes in at most five characters.
@@ -215,6 +217,7 @@ func ThreeDigits(x float64) string {
 	return fmt.Sprintf("%.0f", x)
 }
 
+// OneDecimal formats x with one decimal.
 func OneDecimal(x float64) string { return fmt.Sprintf("%.1f", x) }
 
 // FileCut shortens a path to n cells and keeps the file name, which matters more than its folders.
@@ -229,14 +232,17 @@ func FileCut(s string, n int) string {
 	return CutMiddle(s[at+1:], n)
 }
 
+// Uint formats n in decimal.
 func Uint(n uint64) string { return strconv.FormatUint(n, 10) }
 
-// Exact is the shortest text that reads back as the same number.
+// Exact formats x with the fewest digits that parse to the same number.
 func Exact(x float64) string { return strconv.FormatFloat(x, 'g', -1, 64) }
 
+// MemberID formats the id of a member.
 func MemberID(id engine.Member) string { return Uint(uint64(id)) }
 
-// CutMiddle shortens a name to n cells in the middle: names of machines in a cluster differ at the end.
+// CutMiddle shortens a name to n characters and keeps its beginning and end, where names of machines in a cluster
+// differ.
 func CutMiddle(s string, n int) string {
 	r := []rune(s)
 	if len(r) <= n || n < 3 {

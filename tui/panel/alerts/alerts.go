@@ -22,8 +22,10 @@ type alertList struct {
 	log *logView
 }
 
+// NewAlertList returns the state of the Alerts screen.
 func NewAlertList(log *logView) *alertList { return &alertList{log: log} }
 
+// Panels returns the panels of the Alerts screen.
 func (a *alertList) Panels() []panel.Panel {
 	move := func(d int) func(*panel.Host) tea.Cmd {
 		return func(m *panel.Host) tea.Cmd { a.move(m, d); return nil }
@@ -60,12 +62,14 @@ func (a *alertList) Panels() []panel.Panel {
 				}
 			},
 		},
-		{ID: panel.AlertRules, Title: func(*panel.Host) (string, string) { return "watched for", "" }, Draw: drawAlertRules, Hints: hints,
+		{ID: panel.AlertRules, Title: func(*panel.Host) (string, string) { return "alert rules", "" },
+			Draw: drawAlertRules, Hints: hints,
 			Group: group, Keys: keys},
 		a.log.panel(),
 	}
 }
 
+// alertBadge returns the number of unacknowledged alerts as the badge of the screen.
 func alertBadge(m *panel.Host) string {
 	if n := m.AlertCount(); n > 0 {
 		return fmt.Sprintf("!%d", n)
@@ -73,11 +77,12 @@ func alertBadge(m *panel.Host) string {
 	return ""
 }
 
-// all returns the alerts that pass the filter, the newest first. It skips informational entries, which only say that
-// another alert is over.
+// all returns the alerts that pass the filter, the newest first. It skips informational entries, which only report that
+// another alert is resolved.
 func (a *alertList) all(m *panel.Host) (out []view.Entry) {
 	for _, e := range slices.Backward(m.Shown.Lane) {
-		if e.Kind == "alert" && e.Level != event.LevelInfo && m.MatchesFilter("alerts", string(e.Level), string(e.Alert), e.Text) {
+		if e.Kind == "alert" && e.Level != event.LevelInfo &&
+			m.MatchesFilter("alerts", string(e.Level), string(e.Alert), e.Text) {
 			out = append(out, e)
 		}
 	}
@@ -96,20 +101,21 @@ func (a *alertList) move(m *panel.Host, d int) {
 }
 
 func (a *alertList) title(m *panel.Host) (string, string) {
-	return "alerts", m.FilterNote("alerts", fmt.Sprintf("%d, of which %d due", len(a.all(m)), m.AlertCount()))
+	return "alerts", m.FilterNote("alerts",
+		fmt.Sprintf("%s, %d unacknowledged", textfmt.Count(len(a.all(m)), "alert"), m.AlertCount()))
 }
 
-// alertOutcome returns what happened to an alert.
+// alertOutcome returns the state of an alert as a word and a colour role.
 func alertOutcome(m *panel.Host, e view.Entry) (text string, role cell.Role) {
 	switch {
 	case e.Answered:
-		return "over", cell.Faint
+		return "resolved", cell.Faint
 	case !m.Due(e):
-		return "seen", cell.Faint
+		return "acked", cell.Faint
 	case e.Level == event.LevelError:
-		return "due", cell.Alert
+		return "open", cell.Alert
 	}
-	return "due", cell.Warn
+	return "open", cell.Warn
 }
 
 // alertFoot is the least number of lines below the table, for the text of the selected alert.
@@ -131,7 +137,7 @@ func (a *alertList) draw(m *panel.Host, g *cell.Grid, r cell.Rect) {
 			panel.Explain(g, r, m.NoMatchText("alerts", "alert"))
 			return
 		}
-		panel.Explain(g, r, "nothing was raised so far")
+		panel.Explain(g, r, "no alerts so far")
 		return
 	}
 	at, foot := a.index(all), a.foot(r, all)
@@ -143,13 +149,15 @@ func (a *alertList) draw(m *panel.Host, g *cell.Grid, r cell.Rect) {
 			Text:   func(e view.Entry) string { return textfmt.Duration(time.Duration(e.Trained)) },
 			Right:  true,
 		},
-		{Title: "round", Width: 10, Weight: 3, Text: func(e view.Entry) string { return textfmt.Grouped(e.Round) }, Right: true},
-		{Title: "state", Width: 5, Weight: 4, Text: func(e view.Entry) string { s, _ := alertOutcome(m, e); return s },
+		{Title: "round", Width: 10, Weight: 3, Text: func(e view.Entry) string { return textfmt.Grouped(e.Round) },
+			Right: true},
+		{Title: "state", Width: 8, Weight: 4, Text: func(e view.Entry) string { s, _ := alertOutcome(m, e); return s },
 			Role: func(e view.Entry) cell.Role { _, role := alertOutcome(m, e); return role }},
 		{Title: "kind", Width: 11, Weight: 2, Text: func(e view.Entry) string { return string(e.Alert) }},
 	}
 	cols, room := panel.FitColumns(cols, r.W-4, 20, r.W)
-	cols = append(cols, panel.Column[view.Entry]{Title: "what", Width: room, Text: func(e view.Entry) string { return e.Text }})
+	cols = append(cols, panel.Column[view.Entry]{Title: "text", Width: room,
+		Text: func(e view.Entry) string { return e.Text }})
 	first, n := panel.TableWindow(r, len(all), at, foot)
 	panel.DrawTableHead(g, r.X+3, r.Y, cols)
 	for i, e := range all[first : first+n] {
@@ -174,7 +182,7 @@ func (a *alertList) draw(m *panel.Host, g *cell.Grid, r cell.Rect) {
 	}
 }
 
-// drawAlertRules lists the alert rules, and what else raises an alert.
+// drawAlertRules lists the alert rules and the other causes of alerts.
 func drawAlertRules(m *panel.Host, g *cell.Grid, r cell.Rect) {
 	y := r.Y
 	put := func(head, text string) {
@@ -192,8 +200,9 @@ func drawAlertRules(m *panel.Host, g *cell.Grid, r cell.Rect) {
 	for _, k := range event.Watched {
 		put(string(k), alert.Rules[k])
 	}
-	put("and", "NaN or infinity, workers that are lost or disagree, a disk that is full, rejected commands")
-	put("elsewhere", "--on-alert COMMAND of run, serve and fork hands each warning and error to a command, as a line of JSON")
+	put("also", "NaN or infinity, workers that are lost or disagree, a full disk, rejected commands")
+	put("forwarding",
+		"--on-alert COMMAND of run, serve and fork passes each warning and error to a command as a line of JSON")
 }
 
 func alertRows(v *view.View) panel.Rows {
@@ -208,7 +217,7 @@ func alertRows(v *view.View) panel.Rows {
 	return out
 }
 
-// placeAlerts is the Alerts screen.
+// placeAlerts lays out the Alerts screen.
 func placeAlerts(_ *panel.Host, b cell.Rect) []panel.Placement {
 	if b.W >= panel.FullW {
 		table, watched := b.Left(b.W - max(46, b.W/4))

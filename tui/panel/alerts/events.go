@@ -16,12 +16,14 @@ import (
 // eventList is the state of the list of events. scroll is the number of entries scrolled back from the newest.
 type eventList struct{ scroll int }
 
+// NewEventList returns the state of the list of events.
 func NewEventList() *eventList { return &eventList{} }
 
+// Panel returns the panel of events.
 func (l *eventList) Panel() panel.Panel {
 	return panel.Panel{
 		ID: panel.Events, Title: l.title, Draw: l.draw, Line: l.line,
-		Group: "events (focus on the lane)", Keys: l.keys(), Export: panel.ViewExport(eventRows),
+		Group: "events (focus on the list)", Keys: l.keys(), Export: panel.ViewExport(eventRows),
 		List:  &panel.List{Name: "events", Entries: "events", Top: func() { l.scroll = 0 }},
 		Reset: func() { *l = eventList{} },
 	}
@@ -62,6 +64,7 @@ func (l *eventList) title(m *panel.Host) (string, string) {
 		fmt.Sprintf("%d of %d", len(l.entries(m)), m.Shown.Events+uint64(len(m.ShownNotes()))))
 }
 
+// levelGlyph returns the glyph and the role of an entry.
 func levelGlyph(e view.Entry) (glyph rune, role cell.Role) {
 	switch {
 	case e.Answered && e.Level == event.LevelError:
@@ -128,7 +131,7 @@ func (l *eventList) line(m *panel.Host, g *cell.Grid, r cell.Rect) {
 	if len(lane) == 0 {
 		text := "no events yet"
 		if len(m.Shown.Lane)+len(m.ShownNotes()) > 0 {
-			text = "none of the events"
+			text = "no event matches"
 		}
 		g.Text(x, r.Y, end-x, cell.Faint, text)
 		return

@@ -38,6 +38,7 @@ type logView struct {
 	asked  time.Time
 }
 
+// NewLogView returns the state of the log panel.
 func NewLogView() *logView { return &logView{} }
 
 func (p *logView) panel() panel.Panel {
@@ -79,7 +80,7 @@ const logPageLines = 10
 
 // key is the binding that opens the panel from others on the Alerts screen.
 func (p *logView) key() panel.Binding {
-	return panel.Binding{Keys: []string{"w"}, Title: "the log: all that was said", Do: p.turn}
+	return panel.Binding{Keys: []string{"w"}, Title: "log of the run and its processes", Do: p.turn}
 }
 
 // show toggles between the log and the alerts.
@@ -107,7 +108,7 @@ func (p *logView) place(m *panel.Host, b cell.Rect) []panel.Placement {
 
 // poll requests the lines every logPollPeriod while the panel is visible.
 func (p *logView) poll(m *panel.Host) tea.Cmd {
-	teller, ok := m.Opt.Source.(Teller)
+	source, ok := m.Opt.Source.(Teller)
 	if !ok || !p.open || p.asking || !m.LeadsScreen(panel.Alerts) || !p.asked.IsZero() &&
 		m.Opt.Clock().Sub(p.asked) < logPollPeriod {
 		return nil
@@ -115,7 +116,7 @@ func (p *logView) poll(m *panel.Host) tea.Cmd {
 	ctx, gen := m.Reading.Ctx, m.Feed.Gen
 	p.asking, p.asked = true, m.Opt.Clock()
 	return m.SessionJob(func() tea.Msg {
-		lines, err := teller.ProcessLog(ctx)
+		lines, err := source.ProcessLog(ctx)
 		return panel.Reply(func(m *panel.Host) tea.Cmd {
 			if m.Feed.Gen != gen { // the user has opened another run
 				return nil
@@ -145,7 +146,7 @@ func (p *logView) draw(m *panel.Host, g *cell.Grid, r cell.Rect) {
 		}
 	}
 	if len(entries) == 0 {
-		text := "nothing was said so far"
+		text := "the log is empty"
 		if m.Filters.Text["log"] != "" {
 			text = m.NoMatchText("log", "line of the log")
 		}
@@ -197,10 +198,10 @@ func atEnd(m *panel.Host) bool {
 // missing returns why the output of the processes is not among the lines; "" if it is.
 func (p *logView) missing(m *panel.Host) string {
 	if _, ok := m.Opt.Source.(Teller); !ok {
-		return "what the host says is not told here"
+		return "without the output of the processes, which this source does not report"
 	}
 	if p.err != nil {
-		return "what the host says is not told: " + p.err.Error()
+		return "without the output of the processes: " + p.err.Error()
 	}
 	return ""
 }

@@ -14,7 +14,7 @@ import (
 type mergedLog struct {
 	entries []view.Entry
 	all     int // number of lines without the filter
-	of      mergeKey
+	key     mergeKey
 	stale   bool // the lines have changed since
 }
 
@@ -58,14 +58,14 @@ func compareTime(a, b view.Entry) int { return cmp.Compare(a.When, b.When) }
 // or the filter changes, and then keeps the scroll position at the same line.
 func (p *logView) Entries(m *panel.Host) []view.Entry {
 	events := m.Shown.Lane
-	of := mergeKey{gen: m.Feed.Gen, events: len(events), ends: 1 << 62, filter: m.Filters.Text["log"]}
+	key := mergeKey{gen: m.Feed.Gen, events: len(events), ends: 1 << 62, filter: m.Filters.Text["log"]}
 	if len(events) > 0 {
-		of.first = &events[0]
+		key.first = &events[0]
 	}
 	if m.Replay != nil && !atEnd(m) {
-		of.ends = m.Shown.Last
+		key.ends = m.Shown.Last
 	}
-	if of == p.merged.of && !p.merged.stale {
+	if key == p.merged.key && !p.merged.stale {
 		return p.merged.entries
 	}
 	if !slices.IsSortedFunc(events, compareTime) { // the clock was set back during the run
@@ -75,13 +75,13 @@ func (p *logView) Entries(m *panel.Host) []view.Entry {
 	was, all := p.merged, 0
 	out := make([]view.Entry, 0, len(events)+len(p.hosted))
 	take := func(e view.Entry) {
-		if all++; of.filter == "" || m.MatchesFilter("log", string(e.Level), e.Kind, e.Text) {
+		if all++; key.filter == "" || m.MatchesFilter("log", string(e.Level), e.Kind, e.Text) {
 			out = append(out, e)
 		}
 	}
 	i := 0
 	for _, e := range p.hosted {
-		if e.When > of.ends {
+		if e.When > key.ends {
 			break
 		}
 		for ; i < len(events) && events[i].When <= e.When; i++ {
@@ -92,8 +92,9 @@ func (p *logView) Entries(m *panel.Host) []view.Entry {
 	for _, e := range events[i:] {
 		take(e)
 	}
-	p.merged = mergedLog{entries: out, all: all, of: of}
-	if k := len(was.entries) - 1 - p.back; p.back > 0 && k >= 0 && of.gen == was.of.gen && of.filter == was.of.filter {
+	p.merged = mergedLog{entries: out, all: all, key: key}
+	if k := len(was.entries) - 1 - p.back; p.back > 0 && k >= 0 && key.gen == was.key.gen &&
+		key.filter == was.key.filter {
 		p.back = max(0, len(out)-1-indexOfEntry(out, was.entries[k]))
 	}
 	return out

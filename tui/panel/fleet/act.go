@@ -21,10 +21,10 @@ import (
 
 // actionResult is the result of an action on some workers, which is sent for one worker after the other.
 type actionResult struct {
-	action  event.Action
-	done    []int
-	refused []string // "w2: reason"
-	err     error    // of the connection; the remaining workers were not tried
+	action   event.Action
+	done     []int
+	rejected []string // "w2: reason"
+	err      error    // of the connection; the remaining workers were not tried
 }
 
 // targets returns the marked workers, ascending, or the one under the cursor.
@@ -58,7 +58,8 @@ func (f *Fleet) eligible(m *panel.Host, a event.Action) (ids []int, why string) 
 	case len(ids) == 0:
 		return nil, why
 	case (a == event.Cordon || a == event.Drain) && len(f.free(m, ids)) == 0:
-		return nil, fmt.Sprintf("no other worker could take the members of %s: let one join first", textfmt.WorkerLabels(ids))
+		return nil, fmt.Sprintf("no other worker can host the members of %s: let one join first",
+			textfmt.WorkerLabels(ids))
 	}
 	return ids, ""
 }
@@ -73,12 +74,12 @@ func (f *Fleet) whyNotEligible(m *panel.Host, a event.Action, id int) string {
 		_, word, _ := x.status()
 		switch cordoned := x.State == event.Cordoned; {
 		case x.State == event.Joining:
-			return textfmt.WorkerLabel(id) + " still reads its data: wait until it has joined"
+			return textfmt.WorkerLabel(id) + " is reading its data: wait until it has joined"
 		case a == event.Kill:
 		case x.State == event.Leaving:
 			return textfmt.WorkerLabel(id) + " is leaving: its members move to the others"
 		case a == event.Uncordon && !cordoned:
-			return textfmt.WorkerLabel(id) + " takes part already"
+			return textfmt.WorkerLabel(id) + " is not cordoned"
 		case a == event.Cordon && cordoned, a == event.Drain && word == "drained":
 			return textfmt.WorkerLabel(id) + " is " + word + " already"
 		}
@@ -102,10 +103,11 @@ func (f *Fleet) confirm(m *panel.Host, a event.Action, ids []int) tea.Cmd {
 	free := f.free(m, ids)
 	switch {
 	case a == event.Kill && len(ids) == 1:
-		q.Text, q.Yes = fmt.Sprintf("Kill worker %d%s? What it held is lost, as in a real failure.", ids[0],
+		q.Text, q.Yes = fmt.Sprintf("Kill worker %d%s? Its state is lost, as in a real failure.", ids[0],
 			f.workerText(m, ids[0])), "kill it"
 	case a == event.Kill:
-		q.Text, q.Yes = fmt.Sprintf("Kill %s: %s? What they held is lost, as in a real failure.", textfmt.Count(len(ids), "worker"),
+		q.Text, q.Yes = fmt.Sprintf("Kill %s: %s? Their state is lost, as in a real failure.",
+			textfmt.Count(len(ids), "worker"),
 			textfmt.WorkerLabels(ids)), "kill them"
 	case a == event.Drain && len(free) == 1:
 		q.Text, q.Yes = fmt.Sprintf("Drain %s? Worker %d then hosts all %s alone.", textfmt.WorkerLabels(ids), free[0],
@@ -121,7 +123,8 @@ func (f *Fleet) confirm(m *panel.Host, a event.Action, ids []int) tea.Cmd {
 func (f *Fleet) workerText(m *panel.Host, id int) string {
 	for _, x := range f.workers(m) {
 		if x.ID == id {
-			return fmt.Sprintf(" (%s%s)", strings.TrimPrefix(x.Name+", ", ", "), textfmt.Count(len(x.Members), "member"))
+			return fmt.Sprintf(" (%s%s)", strings.TrimPrefix(x.Name+", ", ", "),
+				textfmt.Count(len(x.Members), "member"))
 		}
 	}
 	return ""
@@ -150,7 +153,7 @@ func (f *Fleet) send(m *panel.Host, a event.Action, ids []int) tea.Cmd {
 			if r.Accepted {
 				out.done = append(out.done, c.Worker)
 			} else {
-				out.refused = append(out.refused, textfmt.WorkerLabel(c.Worker)+": "+r.Reason)
+				out.rejected = append(out.rejected, textfmt.WorkerLabel(c.Worker)+": "+r.Reason)
 			}
 		}
 		return panel.Reply(func(m *panel.Host) tea.Cmd { return f.showResult(m, out) })
@@ -167,12 +170,12 @@ func (f *Fleet) showResult(m *panel.Host, msg actionResult) tea.Cmd {
 		text = fmt.Sprintf("%s %s accepted", msg.action, textfmt.WorkerLabels(msg.done))
 	}
 	if err := msg.err; err != nil {
-		msg.refused = append(msg.refused, err.Error())
+		msg.rejected = append(msg.rejected, err.Error())
 	}
-	if len(msg.refused) > 0 {
+	if len(msg.rejected) > 0 {
 		role = cell.Alert
-		text += fmt.Sprintf("%s%s refused: %s", map[bool]string{true: "; "}[text != ""], msg.action,
-			strings.Join(msg.refused, "; "))
+		text += fmt.Sprintf("%s%s rejected: %s", map[bool]string{true: "; "}[text != ""], msg.action,
+			strings.Join(msg.rejected, "; "))
 	}
 	m.Say(role, text)
 	for _, id := range msg.done {
@@ -187,7 +190,7 @@ func (f *Fleet) commands() []panel.Command {
 		{
 			Name:     "kill",
 			Args:     "WORKER",
-			Title:    "end a worker, to try faults (asks)",
+			Title:    "kill a worker, to test failures (asks)",
 			Live:     true,
 			Complete: f.complete,
 			Do:       f.doWorkers(event.Kill),
@@ -195,7 +198,7 @@ func (f *Fleet) commands() []panel.Command {
 		{
 			Name:     "cordon",
 			Args:     "WORKER",
-			Title:    "give a worker no members any more",
+			Title:    "assign no more members to a worker",
 			Live:     true,
 			Complete: f.complete,
 			Do:       f.doWorkers(event.Cordon),
@@ -211,7 +214,7 @@ func (f *Fleet) commands() []panel.Command {
 		{
 			Name:     "uncordon",
 			Args:     "WORKER",
-			Title:    "let a worker take part again",
+			Title:    "assign members to a worker again",
 			Live:     true,
 			Complete: f.complete,
 			Do:       f.doWorkers(event.Uncordon),
@@ -226,7 +229,7 @@ func (f *Fleet) doWorkers(a event.Action) func(*panel.Host, []string) (tea.Cmd, 
 		for _, s := range args {
 			w, err := strconv.Atoi(strings.TrimPrefix(s, "w"))
 			if err != nil || w < 0 {
-				return nil, fmt.Errorf("%s: %q is no worker: give its number", a, s)
+				return nil, fmt.Errorf("%s: %q is not a worker: give its number", a, s)
 			}
 			ids = append(ids, w)
 		}

@@ -23,7 +23,7 @@ import (
 // shown.
 type Fleet struct {
 	Now       view.Fleet // last answer
-	updatedAt time.Time  // of now; zero: no answer yet
+	updatedAt time.Time  // time of the last answer; zero: none yet
 	asked     time.Time  // time of the last request
 	asking    bool       // a request is pending
 	Answered  bool       // a request has ended, perhaps with an error
@@ -80,7 +80,7 @@ func (f *Fleet) StoreSurvey(m *panel.Host, gen int, now view.Fleet, err error) {
 	f.Now, f.updatedAt = now, m.Opt.Clock()
 	m.Activity, m.ActivityAt = now.Doing, f.updatedAt
 	if m.Awaited = ""; now.Wait > len(now.Workers) {
-		m.Awaited = fmt.Sprintf(": %d of the %d that it begins with", len(now.Workers), now.Wait)
+		m.Awaited = fmt.Sprintf(": %d of %d have joined", len(now.Workers), now.Wait)
 	}
 	if rows, _ := f.Rows(m); len(rows) > 0 &&
 		!slices.ContainsFunc(rows, func(x fleetRow) bool { return x.ID == f.Chosen }) {
@@ -112,7 +112,7 @@ type fleetRow struct {
 	measured bool    // false: only its members are known, from a plan
 	over     bool    // the run has ended
 	missing  int     // workers that the first round still waits for
-	Rate     float64 // share of [model.runRate]; NaN while the run does not train
+	Rate     float64 // share of the rate of the run; NaN while the run does not train
 }
 
 // workers returns all workers: those of the last answer, or else those of the plan in view.
@@ -138,7 +138,8 @@ func (f *Fleet) workers(m *panel.Host) (out []fleetRow) {
 // Rows returns the workers that pass the filter, sorted, and the index of the chosen one.
 func (f *Fleet) Rows(m *panel.Host) (Rows []fleetRow, at int) {
 	for _, x := range f.workers(m) {
-		if _, word, _ := x.status(); m.MatchesFilter("fleet", textfmt.WorkerLabel(x.ID), x.Name, word, x.Kernels, x.Device, x.Address,
+		if _, word, _ := x.status(); m.MatchesFilter("fleet", textfmt.WorkerLabel(x.ID), x.Name, word, x.Kernels,
+			x.Device, x.Address,
 			x.Software) {
 			Rows = append(Rows, x)
 		}
@@ -248,6 +249,7 @@ func (f *Fleet) unmark(*panel.Host) bool {
 	return some
 }
 
+// New returns the state of the panels of the Fleet screen.
 func New() *Fleet {
 	return &Fleet{Marked: map[int]bool{}, From: event.Every, To: event.Every, process: event.Here}
 }
@@ -258,7 +260,8 @@ func (f *Fleet) Panels() []panel.Panel {
 	table, worker := f.keys()
 	return append([]panel.Panel{
 		{
-			ID: panel.Fleet, Title: f.title, Draw: f.draw, Screen: &panel.Screen{Digit: 2, Name: "Fleet", Place: placeFleet},
+			ID: panel.Fleet, Title: f.title, Draw: f.draw, Screen: &panel.Screen{Digit: 2, Name: "Fleet",
+				Place: placeFleet},
 			Group: group, Keys: table, Hints: f.hints, Point: f.point, Back: f.unmark,
 			List: &panel.List{Name: "fleet", Entries: "workers"}, Commands: f.commands(), Poll: f.Survey,
 			Reset: func() { *f = *New() },

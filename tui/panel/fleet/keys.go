@@ -31,7 +31,7 @@ func (f *Fleet) keys() (table, worker []panel.Binding) {
 	mayKill, kill := act(event.Kill)
 	choose := []panel.Binding{
 		{Keys: []string{"j", "down"}, Title: "next worker", Do: move(1)},
-		{Keys: []string{"k", "up"}, Title: "worker before", Do: move(-1)},
+		{Keys: []string{"k", "up"}, Title: "previous worker", Do: move(-1)},
 		{Keys: []string{"g"}, Title: "first worker", Do: move(-1 << 30)},
 		{Keys: []string{"G"}, Title: "last worker", Do: move(1 << 30)},
 	}
@@ -41,14 +41,14 @@ func (f *Fleet) keys() (table, worker []panel.Binding) {
 		{Keys: []string{"V"}, Title: "mark all or none", Why: some, Do: do(f.markAll)},
 	}
 	change := []panel.Binding{
-		{Keys: []string{"c"}, Title: "cordon: no members any more", Why: mayCordon, Do: cordon},
-		{Keys: []string{"d"}, Title: "drain: members move away now", Why: mayDrain, Do: drain},
-		{Keys: []string{"u"}, Title: "uncordon: takes part again", Why: mayUncordon, Do: uncordon},
-		{Keys: []string{"K"}, Title: "kill, to try faults (asks)", Why: mayKill, Do: kill},
+		{Keys: []string{"c"}, Title: "cordon: assign no more members", Why: mayCordon, Do: cordon},
+		{Keys: []string{"d"}, Title: "drain: move its members now", Why: mayDrain, Do: drain},
+		{Keys: []string{"u"}, Title: "uncordon: assign members again", Why: mayUncordon, Do: uncordon},
+		{Keys: []string{"K"}, Title: "kill, to test failures (asks)", Why: mayKill, Do: kill},
 	}
 	order := []panel.Binding{
 		{Keys: []string{"o"}, Title: "order by the next column", Do: do(func(*panel.Host) { f.reorder(1) })},
-		{Keys: []string{"O"}, Title: "turn the order round", Do: do(func(*panel.Host) { f.reversed = !f.reversed })},
+		{Keys: []string{"O"}, Title: "reverse the order", Do: do(func(*panel.Host) { f.reversed = !f.reversed })},
 	}
 	return slices.Concat(choose, mark, change, order), slices.Concat(choose, change)
 }
@@ -66,12 +66,12 @@ func (f *Fleet) linkKeys() []panel.Binding {
 		{Keys: []string{"l", "right"}, Title: "column to the right", When: live, Do: move(1, 0)},
 		{
 			Keys:  []string{"enter"},
-			Title: "slow the link, row or column down",
+			Title: "slow down the link, row or column",
 			When:  live,
 			Why:   f.whyNoShape,
 			Do:    f.openShaper,
 		},
-		{Keys: []string{"u"}, Title: "let it go again", When: live, Why: f.whyNoShape, Do: f.resetLinks},
+		{Keys: []string{"u"}, Title: "remove the slowdown", When: live, Why: f.whyNoShape, Do: f.resetLinks},
 		{Keys: []string{"t"}, Title: "bytes, round trip or loss", When: live, Do: func(*panel.Host) tea.Cmd {
 			f.measure = (f.measure + 1) % len(linkMeasures())
 			return nil
@@ -93,7 +93,7 @@ func (f *Fleet) hints(m *panel.Host) (out [][2]string) {
 	may := m.WhyNoCommand() == ""
 	switch {
 	case m.Focus == panel.Links && m.Replay == nil && len(f.Now.Links) > 0:
-		out = append(out, [2]string{"hjkl", "choose"}, [2]string{"enter", "slow down"}, [2]string{"u", "let go"},
+		out = append(out, [2]string{"hjkl", "choose"}, [2]string{"enter", "slow down"}, [2]string{"u", "full speed"},
 			[2]string{"t", "measure"})
 	case m.Focus == panel.Fleet:
 		out = append(out, [2]string{"enter", "details"})

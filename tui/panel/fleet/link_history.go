@@ -24,6 +24,7 @@ type linkHistory struct {
 // distinguish links, and no link has this id.
 const predictedRow = view.Whole
 
+// NewLinkHistory returns the state of the panel of recorded traffic.
 func NewLinkHistory() *linkHistory { return &linkHistory{} }
 
 // Panel returns the panel of recorded traffic per link. It works for recordings too.
@@ -36,7 +37,7 @@ func (p *linkHistory) Panel() panel.Panel {
 		Group: "links over the rounds",
 		Keys: []panel.Binding{
 			{Keys: []string{"j", "down"}, Title: "next link", Do: move(1)},
-			{Keys: []string{"k", "up"}, Title: "link before", Do: move(-1)},
+			{Keys: []string{"k", "up"}, Title: "previous link", Do: move(-1)},
 			{Keys: []string{"g"}, Title: "first link", Do: move(-1 << 30)},
 			{Keys: []string{"G"}, Title: "last link", Do: move(1 << 30)},
 		},
@@ -74,6 +75,7 @@ type linkHistoryLayout struct {
 	spark, w          int
 }
 
+// layOutLinkHistory returns the layout of the rows in r.
 func layOutLinkHistory(r cell.Rect) (c linkHistoryLayout) {
 	c.name = r.X + 2
 	c.rate = r.X + 21
@@ -100,7 +102,7 @@ func linkHistoryFoot(r cell.Rect) int {
 func (p *linkHistory) draw(m *panel.Host, g *cell.Grid, r cell.Rect) {
 	rows, at := p.rows(m)
 	if len(rows) == 0 {
-		panel.Explain(g, r, m.WaitingText("what links carry"))
+		panel.Explain(g, r, m.WaitingText("the traffic of links"))
 		return
 	}
 	c := layOutLinkHistory(r)
@@ -145,12 +147,13 @@ func (p *linkHistory) draw(m *panel.Host, g *cell.Grid, r cell.Rect) {
 		if c.round > 0 {
 			g.Right(c.round, y, 9, role, around)
 		}
-		chart.Spark(g, c.spark, y, cols[id], linkVoid(m.Shown, id, edges), chart.Axis{Lo: 0, Hi: max(tops[linkScale(id)], 1)},
+		chart.Spark(g, c.spark, y, cols[id], linkVoid(m.Shown, id, edges),
+			chart.Axis{Lo: 0, Hi: max(tops[linkScale(id)], 1)},
 			line)
 	}
 	panel.DrawTableMore(g, r, r.X+1, first, n, len(rows))
 	if foot > 0 {
-		text := "links: packets, probes too · formula: payload of rounds"
+		text := "links: packets including probes · formula: payload of rounds"
 		if cell.Width(text) > r.W-3 {
 			text = "links: packets · formula: payload"
 		}
@@ -215,7 +218,7 @@ func sizeOrDash(x float64) string {
 	return textfmt.Size(x)
 }
 
-// roundsPerSecond returns the rounds per second in the rounds [from, end), else the last known value before; NaN if unknown.
+// roundsPerSecond returns the speed in the rounds [from, end), else the last known value before; NaN if unknown.
 func roundsPerSecond(v *view.View, from, end uint64) float64 {
 	for i := range v.Speed {
 		s := &v.Speed[i]

@@ -27,7 +27,8 @@ func linkMeasures() []linkMeasure {
 	most := func(a, b float64) float64 { return max(a, b) }
 	return []linkMeasure{
 		{"bytes/s", "round trip", func(l view.Link) float64 { return l.Sent }, sum, textfmt.ShortSize},
-		{"round trip, ms", "loss", func(l view.Link) float64 { return float64(l.RTT) / 1e6 }, most, textfmt.ThreeDigits},
+		{"round trip, ms", "loss", func(l view.Link) float64 { return float64(l.RTT) / 1e6 }, most,
+			textfmt.ThreeDigits},
 		{"lost packets, %", "bytes/s", func(l view.Link) float64 { return 100 * l.Lost }, most, textfmt.ThreeDigits},
 	}
 }
@@ -112,31 +113,32 @@ func (f *Fleet) noLinksText(m *panel.Host) string {
 	all := f.workers(m)
 	carried := ""
 	if m.Shown.MachinesOf(view.Between) != nil && !m.LeadsScreen(panel.Traffic) {
-		carried = ". What they carried over the rounds is on the screen Network"
+		carried = ". Their traffic over the rounds is on the screen Network"
 	}
 	switch {
 	case m.Replay != nil:
-		return "round trips and losses of links are not recorded: only a run that trains has them" + carried
+		return "round trips and losses of links are not recorded: only a live run has them" + carried
 	case m.Gone():
-		return m.EndText() + ", and its links with it: their round trips and losses are not recorded" + carried
+		return m.EndText() + ": round trips and losses of its links are not recorded" + carried
 	case !m.CanSurvey():
 		return "this source does not report links"
 	case f.updatedAt.IsZero():
-		return "asking the run for its links"
+		return "requesting the links of the run"
 	case slices.ContainsFunc(all, func(x fleetRow) bool { return x.Name+x.Address != "" }) && len(all) > 1:
 		return "nothing was measured between the workers yet"
 	case len(all) == 0:
-		return "there are no workers yet, and no links"
+		return "there are no workers yet"
 	case len(all) == 1 && all[0].Name+all[0].Address != "":
-		return "one worker has nobody to send to: start another with the line that brood serve printed, " +
+		return "a single worker has no links: start another one with the command that brood serve printed, " +
 			"`brood worker brood://...`"
 	}
 	if r := m.Shown.Rates.Bytes; r > 0 && m.Running() {
-		return "all workers share one process: they exchange " + textfmt.Size(r) + "/s in its memory and send nothing; start the run " +
-			"with `brood serve`, and its workers with `brood worker`, to have links between them"
+		return "all workers share one process: they exchange " + textfmt.Size(r) +
+			"/s in its memory and send nothing; for " +
+			"links between workers start the run with `brood serve` and the workers with `brood worker`"
 	}
-	return "all workers share one process and send nothing: start the run with `brood serve`, and its workers with " +
-		"`brood worker`, to have links between them"
+	return "all workers share one process and send nothing: for links between workers start the run with `brood serve` " +
+		"and the workers with `brood worker`"
 }
 
 // resetLinks removes the shape of the chosen links.
@@ -153,7 +155,7 @@ func (f *Fleet) shape(m *panel.Host, l event.Link) tea.Cmd {
 	}
 	return func() tea.Msg {
 		answer, ok := send().(panel.ReceiptMsg)
-		if !ok { // the session was left
+		if !ok { // the session was closed
 			return nil
 		}
 		return panel.Reply(func(m *panel.Host) tea.Cmd {

@@ -26,7 +26,7 @@ func (f *Fleet) machinePanels() []panel.Panel {
 	const group = "machines (on their screen)"
 	keys := []panel.Binding{
 		{Keys: []string{"j", "down"}, Title: "next process", Do: move(1)},
-		{Keys: []string{"up"}, Title: "process before", Do: move(-1)},
+		{Keys: []string{"up"}, Title: "previous process", Do: move(-1)},
 		{Keys: []string{"g", "home"}, Title: "first", Do: move(-1 << 30)},
 		{Keys: []string{"G", "end"}, Title: "last", Do: move(1 << 30)},
 	}
@@ -129,6 +129,7 @@ func (f *Fleet) everyProcess(m *panel.Host) (rows []MachineRow) {
 	return rows
 }
 
+// withSamples returns values with the samples per second added.
 func withSamples(values map[event.Measure]float64, x float64) map[event.Measure]float64 {
 	out := map[event.Measure]float64{view.Samples: x}
 	for name, x := range values {
@@ -169,7 +170,7 @@ func (f *Fleet) machinesTitle(m *panel.Host) (string, string) {
 	case m.CanSurvey() && len(f.Now.Machines) > 0:
 		note += " · now"
 	default:
-		note += " · as recorded last"
+		note += " · last recorded"
 	}
 	return "machines", m.FilterNote("machines", note)
 }
@@ -228,7 +229,7 @@ func (x MachineRow) Device() string {
 		name event.Measure
 		text func(float64) string
 	}{
-		{event.DeviceTaken, func(x float64) string { return textfmt.Size(x) + " taken by all" }},
+		{event.DeviceTaken, func(x float64) string { return textfmt.Size(x) + " used in total" }},
 		{event.DeviceLoad, func(x float64) string { return fmt.Sprintf("%.0f %% busy", 100*x) }},
 		{event.DeviceHeat, func(x float64) string { return fmt.Sprintf("%.0f °C", x) }},
 	} {
@@ -260,7 +261,8 @@ func machineColumns() []panel.Column[MachineRow] {
 	}
 	seconds := func(x float64) string { return textfmt.ThreeDigits(1e3*x) + " ms" }
 	return []panel.Column[MachineRow]{
-		{Title: "members", Width: 7, Weight: 2, Right: true, Text: func(x MachineRow) string { return fmt.Sprint(x.hosts) }},
+		{Title: "members", Width: 7, Weight: 2, Right: true,
+			Text: func(x MachineRow) string { return fmt.Sprint(x.hosts) }},
 		{Title: "cpu", Width: 11, Weight: 10, Right: true, Text: cpu(event.Busy, event.Cores)},
 		{
 			Title:  "machine load",
@@ -311,23 +313,24 @@ func machineColumns() []panel.Column[MachineRow] {
 // noMachinesText returns why there are no machines to show.
 func (f *Fleet) noMachinesText(m *panel.Host) string {
 	if m.CanSurvey() && f.Answered && f.err != nil {
-		return "the workers cannot be asked: " + f.err.Error()
+		return "the workers do not answer: " + f.err.Error()
 	}
 	took := m.Live.Elapsed()
 	if m.Replay != nil {
 		e := m.Replay.Extent()
 		if !e.Whole || m.Shown.Progress.Rounds < e.Rounds {
-			return "nothing of machines is recorded up to here"
+			return "no measurements of machines are recorded up to here"
 		}
 		took = e.Elapsed
 	}
 	switch {
 	case !m.Shown.Over() && !m.Killed() && m.Replay == nil:
-		return m.WaitingText("what machines measure, once a second,")
+		return m.WaitingText("the load of machines, measured once a second,")
 	case took < minMeasured:
-		return "machines are measured once a second, while rounds end: this run was over after " + textfmt.Duration(took)
+		return "machines are measured once a second at the end of a round: this run ended after " +
+			textfmt.Duration(took)
 	}
-	return "nothing of machines is in this log: it was recorded before they were measured"
+	return "this log has no measurements of machines: an older version recorded it"
 }
 
 func (f *Fleet) drawMachines(m *panel.Host, g *cell.Grid, r cell.Rect) {
@@ -379,7 +382,7 @@ func (f *Fleet) historyTitle(m *panel.Host) (string, string) {
 	if len(rows) == 0 {
 		return "history", ""
 	}
-	what := "the run's own process"
+	what := "the coordinator's process"
 	if x := rows[at]; x.worker != event.Here {
 		what = "worker " + textfmt.WorkerLabel(x.worker)
 		if x.name != "" {
@@ -406,7 +409,8 @@ func (f *Fleet) processTiles(m *panel.Host, x MachineRow) (out []panel.Tile) {
 		{"bytes/s  ── sent ╌╌ received", event.Sent, event.Received, "", textfmt.Size, textfmt.ShortSize},
 		{"round trip", event.RoundTrip, "", "", ms, panel.Milliseconds},
 		{"machine memory", event.MemoryUsed, "", event.MemoryTotal, textfmt.Size, textfmt.ShortSize},
-		{"device memory  ── held ╌╌ taken", event.DeviceUsed, event.DeviceTaken, event.DeviceTotal, textfmt.Size, textfmt.ShortSize},
+		{"device memory  ── held ╌╌ taken", event.DeviceUsed, event.DeviceTaken, event.DeviceTotal, textfmt.Size,
+			textfmt.ShortSize},
 		{"device busy", event.DeviceLoad, "", "", percent, percent},
 		{"device temperature", event.DeviceHeat, "", "", degrees, nil},
 	} {
@@ -449,7 +453,7 @@ func (f *Fleet) drawHistory(m *panel.Host, g *cell.Grid, r cell.Rect) {
 	}
 	tiles := f.processTiles(m, rows[at])
 	if len(tiles) == 0 {
-		panel.Explain(g, r, "nothing of this process is recorded yet: it is at most once a second, and of a worker that tells")
+		panel.Explain(g, r, "no measurements of this process are recorded yet: a worker reports at most one a second")
 		return
 	}
 	n, cols := panel.FitTiles(r, len(tiles), panel.LowTileH)

@@ -47,6 +47,7 @@ func (v matrixView) id(first, i int) int {
 	return first + i - 1
 }
 
+// Cell returns the area of the cell in row i and column j.
 func (v matrixView) Cell(i, j int) cell.Rect {
 	return cell.Rect{X: v.at.X + j*linkCell, Y: v.at.Y + i, W: linkCell, H: 1}
 }
@@ -174,13 +175,14 @@ func (f *Fleet) linkFoot(g *cell.Grid, r cell.Rect) {
 		worst = "≤ "
 	}
 	x := g.Text(r.X, r.Y, r.W, cell.Plain,
-		fmt.Sprintf("%s  %s/s  %s%s  %s%s %% lost", name, textfmt.PadLeft(textfmt.Size(sent), 7), worst, Latency(rtt), worst, textfmt.ThreeDigits(100*lost)))
+		fmt.Sprintf("%s  %s/s  %s%s  %s%s %% lost", name, textfmt.PadLeft(textfmt.Size(sent), 7), worst, Latency(rtt),
+			worst, textfmt.ThreeDigits(100*lost)))
 	if s, slow := shape(links); slow {
 		g.Text(x+2, r.Y, r.X+r.W-x-2, cell.Warn, "◆ "+shapeText(s))
 	}
 }
 
-// shapeText describes the shape of a link. A zero shape stands for several links that differ.
+// shapeText describes the shape of a link. A zero shape means several links with different shapes.
 func shapeText(l event.Link) string {
 	if !l.Slow() {
 		return "some slowed"

@@ -33,6 +33,7 @@ type shaperField struct {
 	get             func(event.Link) float64
 }
 
+// ShaperFields returns the fields of the dialog.
 func ShaperFields() [4]shaperField {
 	ms := func(d time.Duration) float64 { return float64(d) / 1e6 }
 	duration := func(x float64) time.Duration { return time.Duration(math.Round(x * 1e6)) }
@@ -40,9 +41,9 @@ func ShaperFields() [4]shaperField {
 		{"rate", "MB/s", "at most; empty: no limit", 1e6,
 			func(l *event.Link, x float64) { l.Rate = int64(math.Ceil(x * 1e6)) },
 			func(l event.Link) float64 { return float64(l.Rate) / 1e6 }},
-		{"delay", "ms", "later, every packet", 1e5, func(l *event.Link, x float64) { l.Delay = duration(x) },
+		{"delay", "ms", "of every packet", 1e5, func(l *event.Link, x float64) { l.Delay = duration(x) },
 			func(l event.Link) float64 { return ms(l.Delay) }},
-		{"jitter", "ms", "more, at most", 1e5, func(l *event.Link, x float64) { l.Jitter = duration(x) },
+		{"jitter", "ms", "additional delay, at most", 1e5, func(l *event.Link, x float64) { l.Jitter = duration(x) },
 			func(l event.Link) float64 { return ms(l.Jitter) }},
 		{"loss", "%", "of packets", 100, func(l *event.Link, x float64) { l.Loss = x / 100 },
 			func(l event.Link) float64 { return 100 * l.Loss }},
@@ -115,7 +116,7 @@ func (s *Shaper) Point(_ *panel.Host, in cell.Rect, _, y int) tea.Cmd {
 
 func (s *Shaper) Draw(m *panel.Host, g *cell.Grid) cell.Rect {
 	title := fmt.Sprintf("slow down %s → %s", EndName(s.from), EndName(s.to))
-	note := "this direction alone"
+	note := "only this direction"
 	if s.count > 1 {
 		note = textfmt.Count(s.count, "link") + ", each of them"
 	}
@@ -142,7 +143,7 @@ func (s *Shaper) Draw(m *panel.Host, g *cell.Grid) cell.Rect {
 		g.Text(in.X+22, y, 5, cell.Plain, f.unit)
 		doc := f.doc
 		if l, err := s.link(); i == 0 && err == nil && l.Rate > 0 {
-			doc = fmt.Sprintf("at most, that is %.4g Mbit/s", float64(l.Rate)*8/1e6)
+			doc = fmt.Sprintf("at most, %.4g Mbit/s", float64(l.Rate)*8/1e6)
 		}
 		g.Text(in.X+28, y, in.W-29, cell.Faint, doc)
 	}
@@ -150,7 +151,7 @@ func (s *Shaper) Draw(m *panel.Host, g *cell.Grid) cell.Rect {
 	text, role := s.outcome()
 	g.Text(in.X+1, y, in.W-2, role, text)
 	panel.DrawHints(g, in.X+1, y+2, in.X+in.W,
-		[][2]string{{"enter", "apply now"}, {"tab", "next"}, {"ctrl+u", "clear"}, {"esc", "leave it"}})
+		[][2]string{{"enter", "apply now"}, {"tab", "next"}, {"ctrl+u", "clear"}, {"esc", "cancel"}})
 	return in
 }
 
@@ -163,7 +164,7 @@ func (s *Shaper) outcome() (string, cell.Role) {
 	case err != nil:
 		return err.Error(), cell.Warn
 	case !l.Slow():
-		return "as fast as it can be", cell.Good
+		return "full speed", cell.Good
 	}
 	return shapeText(l), cell.Staged
 }

@@ -25,20 +25,24 @@ func placeFleet(m *panel.Host, b cell.Rect) []panel.Placement {
 	switch {
 	case !m.CanSurvey() && b.W >= panel.FullW:
 		table, one := main.Left(main.W - max(45, main.W/3))
-		return []panel.Placement{{Panel: panel.Fleet, Area: table}, {Panel: panel.Worker, Area: one}, {Panel: panel.Events, Area: lane}}
+		return []panel.Placement{{Panel: panel.Fleet, Area: table}, {Panel: panel.Worker, Area: one},
+			{Panel: panel.Events, Area: lane}}
 	case !m.CanSurvey():
 		return []panel.Placement{{Panel: panel.Fleet, Area: main}, {Panel: panel.Events, Area: lane}}
 	case b.W >= panel.WideW && b.H >= 34:
 		left, one := main.Left(main.W - max(52, main.W/3))
 		table, links := left.Top(left.H / 2)
-		return []panel.Placement{{Panel: panel.Fleet, Area: table}, {Panel: panel.Links, Area: links}, {Panel: panel.Worker, Area: one}, {Panel: panel.Events, Area: lane}}
+		return []panel.Placement{{Panel: panel.Fleet, Area: table}, {Panel: panel.Links, Area: links},
+			{Panel: panel.Worker, Area: one}, {Panel: panel.Events, Area: lane}}
 	case b.W >= panel.FullW:
 		table, low := main.Top(main.H * 2 / 5)
 		links, one := low.Left(low.W - 45)
-		return []panel.Placement{{Panel: panel.Fleet, Area: table}, {Panel: panel.Links, Area: links}, {Panel: panel.Worker, Area: one}, {Panel: panel.Events, Area: lane}}
+		return []panel.Placement{{Panel: panel.Fleet, Area: table}, {Panel: panel.Links, Area: links},
+			{Panel: panel.Worker, Area: one}, {Panel: panel.Events, Area: lane}}
 	}
 	table, links := main.Top(main.H / 2)
-	return []panel.Placement{{Panel: panel.Fleet, Area: table}, {Panel: panel.Links, Area: links}, {Panel: panel.Events, Area: lane}}
+	return []panel.Placement{{Panel: panel.Fleet, Area: table}, {Panel: panel.Links, Area: links},
+		{Panel: panel.Events, Area: lane}}
 }
 
 func (f *Fleet) title(m *panel.Host) (string, string) {
@@ -59,7 +63,7 @@ func (f *Fleet) title(m *panel.Host) (string, string) {
 	return "fleet", m.FilterNote("fleet", note+" · by "+o.name+" "+arrow)
 }
 
-// countText says how many workers there are, and what they are counted by.
+// countText returns the number of workers, of those that host members, and of those that are needed.
 func (f *Fleet) countText(m *panel.Host, all []fleetRow) string {
 	hosting := 0
 	for _, x := range all {
@@ -69,9 +73,9 @@ func (f *Fleet) countText(m *panel.Host, all []fleetRow) string {
 	}
 	switch here := textfmt.Count(len(all), "worker"); {
 	case !m.CanSurvey() || f.updatedAt.IsZero():
-		return here + ", as logged"
+		return here + ", recorded"
 	case f.missing(m) > 0:
-		return fmt.Sprintf("%d here, %d needed to begin", len(all), f.Now.Wait)
+		return fmt.Sprintf("%d joined, %d required", len(all), f.Now.Wait)
 	case hosting < len(all) || len(all) == 0:
 		return fmt.Sprintf("%s, %d hosting", here, hosting)
 	default:
@@ -122,9 +126,10 @@ func fleetColumns(m *panel.Host) []panel.Column[fleetRow] {
 		},
 		{Title: "members", Width: max(11, digits+2+2*digits+1), Weight: 9, // the count and the range of ids
 			Text: func(x fleetRow) string {
-				return strings.TrimRight(fmt.Sprintf("%*d  %s", digits, len(x.Members), textfmt.MemberRanges(x.Members)), " ")
+				return strings.TrimRight(fmt.Sprintf("%*d  %s", digits, len(x.Members),
+					textfmt.MemberRanges(x.Members)), " ")
 			}},
-		{Title: "computes by", Width: 20, Weight: 1, Text: known(func(x fleetRow) string { return x.computes() })},
+		{Title: "computes on", Width: 20, Weight: 1, Text: known(func(x fleetRow) string { return x.computes() })},
 		{
 			Title:  unit,
 			Width:  max(7, len(unit)),
@@ -132,8 +137,10 @@ func fleetColumns(m *panel.Host) []panel.Column[fleetRow] {
 			Right:  true,
 			Text:   func(x fleetRow) string { return perSecond(x.Rate) },
 		},
-		{Title: "tx/s", Width: 7, Weight: 6, Right: true, Text: afar(func(x fleetRow) string { return textfmt.Size(x.Sent) })},
-		{Title: "rx/s", Width: 7, Weight: 2, Right: true, Text: afar(func(x fleetRow) string { return textfmt.Size(x.Received) })},
+		{Title: "tx/s", Width: 7, Weight: 6, Right: true,
+			Text: afar(func(x fleetRow) string { return textfmt.Size(x.Sent) })},
+		{Title: "rx/s", Width: 7, Weight: 2, Right: true,
+			Text: afar(func(x fleetRow) string { return textfmt.Size(x.Received) })},
 		{Title: "RTT", Width: 7, Weight: 5, Right: true, Text: afar(func(x fleetRow) string { return Latency(x.RTT) })},
 		{
 			Title:  "silent",
@@ -250,10 +257,10 @@ func (f *Fleet) draw(m *panel.Host, g *cell.Grid, r cell.Rect) {
 func noWorkersText(m *panel.Host) string {
 	if m.CanSurvey() {
 		if m.Opt.Session != "" {
-			return "no worker is here: `brood invite " + filepath.Base(m.Opt.Session) +
-				" --role worker` prints the line that starts one"
+			return "no workers: `brood invite " + filepath.Base(m.Opt.Session) +
+				" --role worker` prints the command that starts one"
 		}
-		return "no worker is here: start one with the line that brood serve printed, `brood worker brood://...`"
+		return "no workers: start one with the command that brood serve printed, `brood worker brood://...`"
 	}
 	return m.WaitingText("the workers")
 }
@@ -262,25 +269,25 @@ func noWorkersText(m *panel.Host) string {
 func (f *Fleet) note(m *panel.Host, rows []fleetRow, at int) (string, cell.Role) {
 	switch err := f.err; {
 	case m.CanSurvey() && err != nil:
-		text := "the workers cannot be asked: " + err.Error()
+		text := "the workers do not answer: " + err.Error()
 		if !f.updatedAt.IsZero() {
-			text += " · this is " + textfmt.Duration(m.Opt.Clock().Sub(f.updatedAt)) + " old"
+			text += " · this table is " + textfmt.Duration(m.Opt.Clock().Sub(f.updatedAt)) + " old"
 		}
 		return text, cell.Alert
 	case m.Replay != nil:
 		return f.notRecordedText(m), cell.Faint
 	case m.Gone():
-		return m.EndText() + ": who hosted what then, with nobody left to measure", cell.Faint
+		return m.EndText() + ": the table shows its last placement", cell.Faint
 	case !m.CanSurvey():
 		return "from the log: this source does not measure workers", cell.Faint
 	}
 	return rows[at].summary()
 }
 
-// notRecordedText returns what a recording lacks, in place of an empty panel of links.
+// notRecordedText lists what a recording lacks, in place of an empty panel of links.
 func (f *Fleet) notRecordedText(m *panel.Host) string {
 	if m.Shown.MachinesOf(view.Between) != nil {
-		return "not recorded: round trips, silence; what links carried is on Network"
+		return "not recorded: round trips, silence; the traffic of links is on Network"
 	}
 	return "not recorded: round trips and losses of links, silence"
 }
@@ -291,23 +298,24 @@ func (x fleetRow) summary() (string, cell.Role) {
 	_, word, role := x.status()
 	switch {
 	case x.late():
-		return fmt.Sprintf("! %s says nothing for %.1f s: if that goes on it counts as dead", name, x.Silent.Seconds()),
-			cell.Warn
+		return fmt.Sprintf("! %s has been silent for %.1f s: the run removes it if it stays silent", name,
+			x.Silent.Seconds()), cell.Warn
 	case word == "drained":
-		return name + " is drained: it hosts nothing and may be ended · u uncordons it", role
+		return name + " is drained: it hosts no members and can be stopped · u uncordons it", role
 	}
 	switch x.State {
 	case event.Cordoned:
-		return name + " gets no members from the next plan on · u uncordons it", role
+		return name + " is cordoned: the next plan assigns it no members · u uncordons it", role
 	case event.Leaving:
-		return name + " leaves: its members move to the others, and then it ends", role
+		return name + " is leaving: it ends when its members have moved to the others", role
 	case event.Joining:
-		return name + " reads its data: it gets members with the next plan after that", cell.Faint
+		return name + " is reading its data: the first plan after that assigns it members", cell.Faint
 	case event.Idle:
 		if x.missing > 0 {
-			return fmt.Sprintf("%s is ready: the first round waits for %s more", name, textfmt.Count(x.missing, "worker")), cell.Faint
+			return fmt.Sprintf("%s is ready: the first round waits for %s more", name,
+				textfmt.Count(x.missing, "worker")), cell.Faint
 		}
-		return name + " hosts nothing: there are more workers than members", cell.Faint
+		return name + " hosts no members: there are more workers than members", cell.Faint
 	}
 	return fmt.Sprintf("%s hosts %s", name, textfmt.Count(len(x.Members), "member")), cell.Faint
 }

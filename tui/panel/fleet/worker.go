@@ -52,7 +52,8 @@ func (f *Fleet) drawWorker(m *panel.Host, g *cell.Grid, r cell.Rect) {
 	}
 	put("state", role, text)
 	if len(x.Members) > 0 {
-		put("hosts", cell.Plain, textfmt.Count(len(x.Members), "member")+": "+strings.ReplaceAll(textfmt.MemberRanges(x.Members), ",", ", "))
+		put("hosts", cell.Plain, textfmt.Count(len(x.Members),
+			"member")+": "+strings.ReplaceAll(textfmt.MemberRanges(x.Members), ",", ", "))
 	}
 	if _, unit := runRate(m); !math.IsNaN(x.Rate) {
 		put("computes", cell.Plain, fmt.Sprintf("%s %s, %.0f %% of all", textfmt.Rate(x.Rate), unit,
@@ -65,7 +66,7 @@ func (f *Fleet) drawWorker(m *panel.Host, g *cell.Grid, r cell.Rect) {
 		return
 	case x.inProcess():
 		put("machine", cell.Plain, "in the coordinator's process")
-		put("its device", cell.Plain, f.deviceOf(event.Here))
+		put("device", cell.Plain, f.deviceOf(event.Here))
 		put("programs", cell.Warn, f.restartsOf(event.Here))
 		return
 	}
@@ -137,10 +138,13 @@ func (f *Fleet) peers(g *cell.Grid, r cell.Rect, id int) {
 		return
 	}
 	cols := []panel.Column[peer]{
-		{Title: "sends/s", Width: 7, Weight: 9, Right: true, Text: func(p peer) string { return textfmt.Size(p.out.Sent) }},
-		{Title: "gets/s", Width: 7, Weight: 8, Right: true, Text: func(p peer) string { return textfmt.Size(p.in.Sent) }},
+		{Title: "sends/s", Width: 7, Weight: 9, Right: true,
+			Text: func(p peer) string { return textfmt.Size(p.out.Sent) }},
+		{Title: "gets/s", Width: 7, Weight: 8, Right: true,
+			Text: func(p peer) string { return textfmt.Size(p.in.Sent) }},
 		{Title: "RTT", Width: 7, Weight: 7, Right: true, Text: func(p peer) string { return Latency(p.out.RTT) }},
-		{Title: "lost %", Width: 6, Weight: 6, Right: true, Text: func(p peer) string { return textfmt.ThreeDigits(100 * p.out.Lost) }},
+		{Title: "lost %", Width: 6, Weight: 6, Right: true,
+			Text: func(p peer) string { return textfmt.ThreeDigits(100 * p.out.Lost) }},
 		{
 			Title:  "slowed down to",
 			Width:  24,

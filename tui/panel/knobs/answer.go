@@ -19,7 +19,7 @@ type footnote struct {
 }
 
 // Footnote returns the text below a knob. An answer that is not settled is shown below every knob, and names what it is
-// about. Once it is in effect, each knob shows its own newest edit alone.
+// about. Once it is in effect, each knob only shows its newest edit.
 func (r *Rail) Footnote(m *panel.Host, k optim.Knob) footnote {
 	a := r.Answer
 	switch {

@@ -82,7 +82,7 @@ func (r *Rail) row(m *panel.Host, g *cell.Grid, in cell.Rect, k optim.Knob, chos
 	g.Right(in.X+end, in.Y, 9, role, value)
 	x, w := in.X+end+1, in.W-end-2
 	if chosen && r.Typing != nil {
-		r.drawTyping(m, g, x, in.Y, w)
+		panel.DrawInput(m, g, x, in.Y, w, cell.Staged, r.Typing)
 		return
 	}
 	if expr, ok := r.StagedExpr(k.Name); ok {
@@ -122,10 +122,6 @@ func (r *Rail) spark(m *panel.Host, g *cell.Grid, x, y, w int, k optim.Knob, kno
 		role = cell.Faint
 	}
 	g.Text(x+7, y, w-7, role, word)
-}
-
-func (r *Rail) drawTyping(m *panel.Host, g *cell.Grid, x, y, w int) {
-	panel.DrawInput(m, g, x, y, w, r.Typing)
 }
 
 // inEffect returns the current value of a knob. Before the first plan there is no population size.

@@ -17,16 +17,16 @@ import (
 	"brood/tui/textfmt"
 )
 
-// Rail is the state of knob editing: the selected, typed, staged, sent and answered values. The model refers to it
-// outside its panels too: a fork starts with the staged edits, a swap discards them, and the command line counts from
-// them.
+// Rail is the state of knob editing: the selected, typed, staged, sent and answered values. The workbench uses it
+// outside of its panels too: a fork starts with the staged edits, a swap discards them, and the command line uses them as
+// base of relative values.
 type Rail struct {
 	Selected string           // name of the selected knob; "" for the first
 	all      bool             // knobs without effect are shown too
 	Staged   []event.Setting  // in the order of staging
 	owner    string           // the algorithm of the staged knobs
 	Typing   *panel.TextInput // the value being typed for the selected knob; nil: none
-	Sent     *event.Command
+	Sent     *event.Command   // the transaction without a receipt; nil: none
 	Answer   Answer
 }
 
@@ -63,7 +63,7 @@ func (r *Rail) Panels() []panel.Panel {
 	}
 }
 
-// input returns the input of the value being typed for a knob; nil if none is.
+// input returns the input of the value being typed for a knob; nil if there is none.
 func (r *Rail) input() *panel.Typing {
 	if r.Typing == nil {
 		return nil
@@ -86,14 +86,14 @@ func (r *Rail) hints(m *panel.Host) [][2]string {
 	return m.HintsAfter(own)
 }
 
-// Knobs returns the rows of the rail: the knobs that pass the filter, without those that are folded.
+// Knobs returns the rows of the rail: the knobs that pass the filter, without the hidden ones.
 func (r *Rail) Knobs(m *panel.Host) []optim.Knob {
 	return slices.DeleteFunc(m.AllKnobs(), func(k optim.Knob) bool {
 		return !m.MatchesFilter("knobs", k.Name, k.Label, k.Title) || r.isHidden(m, k)
 	})
 }
 
-// isHidden reports whether a knob is not shown since it has no effect, given the choices in effect and those that are
+// isHidden reports whether a knob is hidden since it has no effect, given the choices in effect and those that are
 // staged. A knob that is selected, staged or searched for is shown.
 func (r *Rail) isHidden(m *panel.Host, k optim.Knob) bool {
 	if r.all || m.Alg == nil || m.Filters.Text["knobs"] != "" || k.Name == r.Selected {
@@ -112,7 +112,7 @@ func (r *Rail) isHidden(m *panel.Host, k optim.Knob) bool {
 	})
 }
 
-// hiddenCount returns how many knobs are not shown since they have no effect.
+// hiddenCount returns the number of knobs that are hidden since they have no effect.
 func (r *Rail) hiddenCount(m *panel.Host) (n int) {
 	for _, k := range m.AllKnobs() {
 		if r.isHidden(m, k) {
@@ -136,6 +136,7 @@ func (r *Rail) SelectedKnob(m *panel.Host) optim.Knob {
 	return ks[r.index(ks)]
 }
 
+// StagedExpr returns the staged expression of a knob; ok is false if there is none.
 func (r *Rail) StagedExpr(knob string) (string, bool) {
 	for _, s := range r.Staged {
 		if s.Knob == knob {
@@ -173,6 +174,7 @@ func (r *Rail) stage(m *panel.Host, k optim.Knob, expr string) error {
 	return nil
 }
 
+// unstage removes the staged change of a knob. It reports whether there was one.
 func (r *Rail) unstage(knob string) bool {
 	n := len(r.Staged)
 	r.Staged = slices.DeleteFunc(r.Staged, func(s event.Setting) bool { return s.Knob == knob })
@@ -231,7 +233,7 @@ func (r *Rail) Evaluate(m *panel.Host, k optim.Knob, text string) (string, error
 		return k.Format(x), nil
 	}
 	if text == "" {
-		return "", errors.New("nothing was typed: a number, *0.5, or a schedule like linear:0.1..0.01@200")
+		return "", errors.New("type a number, *0.5, or a schedule such as linear:0.1..0.01@200")
 	}
 	return text, nil
 }
@@ -240,8 +242,8 @@ func (r *Rail) Evaluate(m *panel.Host, k optim.Knob, text string) (string, error
 // for another algorithm are discarded after a swap.
 func (r *Rail) Refresh(m *panel.Host) {
 	if now := m.Shown.Algorithm(); len(r.Staged) > 0 && now != r.owner {
-		m.Say(cell.Warn, now+" took over: "+panel.SettingsText(event.Command{Set: r.Staged})+" was staged for "+r.owner+
-			" and is not any more")
+		m.Say(cell.Warn, "swap to "+now+": discarded "+panel.SettingsText(event.Command{Set: r.Staged})+", staged for "+
+			r.owner)
 		r.Staged = nil
 	}
 	if a := &r.Answer; a.From > 0 && !a.Done && m.Live.Progress.Rounds >= a.From {

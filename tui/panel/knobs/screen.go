@@ -38,7 +38,7 @@ func (r *Rail) drawSchedules(m *panel.Host, g *cell.Grid, in cell.Rect) {
 	g.Text(in.X+3, in.Y, name, cell.Faint, "knob")
 	g.Right(in.X+now, in.Y, 9, cell.Faint, "now")
 	g.Text(in.X+over, in.Y, w, cell.Faint, "over the run")
-	g.Text(in.X+by, in.Y, in.W-1-by, cell.Faint, "governed by")
+	g.Text(in.X+by, in.Y, in.W-1-by, cell.Faint, "source")
 	tall := min(4, max(1, (in.H-1)/len(knobs)))
 	n := (in.H - 1) / tall
 	if hidden := r.hiddenCount(m); hidden > 0 && n*tall < in.H-1 && n >= len(knobs) {
@@ -116,7 +116,7 @@ func columns(layers []chart.Layer) (out [][]view.Bucket) {
 // drawSource draws where the value of a knob comes from.
 func (r *Rail) drawSource(m *panel.Host, g *cell.Grid, in cell.Rect, k optim.Knob, chosen bool) {
 	if chosen && r.Typing != nil {
-		r.drawTyping(m, g, in.X, in.Y, in.W)
+		panel.DrawInput(m, g, in.X, in.Y, in.W, cell.Staged, r.Typing)
 		return
 	}
 	if expr, ok := r.StagedExpr(k.Name); ok {
@@ -253,27 +253,30 @@ func (r *Rail) drawHistory(m *panel.Host, g *cell.Grid, in cell.Rect) {
 		y++
 	}
 	if y == in.Y {
-		panel.Explain(g, in, "no knob was changed: all have their defaults")
+		panel.Explain(g, in, "no knob was changed: all have their default values")
 	}
 }
 
 func editRows(v *view.View) panel.Rows {
 	out := panel.Rows{{"time", "round", "algorithm", "knob", "before", "after", "by"}}
 	for _, e := range v.Edits {
-		out = append(out, []string{time.Unix(0, e.When).UTC().Format(time.RFC3339Nano), textfmt.Uint(e.First()), e.Algorithm, e.Knob,
+		out = append(out, []string{time.Unix(0, e.When).UTC().Format(time.RFC3339Nano), textfmt.Uint(e.First()),
+			e.Algorithm, e.Knob,
 			e.Old, e.Expr, e.By})
 	}
 	return out
 }
 
-// placeKnobs is the Knobs screen.
+// placeKnobs lays out the Knobs screen.
 func placeKnobs(_ *panel.Host, b cell.Rect) []panel.Placement {
 	if b.W < panel.FullW {
 		top, low := b.Top((b.H*3 + 4) / 5)
 		doc, history := low.Left(low.W / 2)
-		return []panel.Placement{{Panel: panel.Schedules, Area: top}, {Panel: panel.Knob, Area: doc}, {Panel: panel.EditHistory, Area: history}}
+		return []panel.Placement{{Panel: panel.Schedules, Area: top}, {Panel: panel.Knob, Area: doc},
+			{Panel: panel.EditHistory, Area: history}}
 	}
 	main, right := b.Left(b.W - max(panel.RailW, b.W/3))
 	doc, history := right.Top(right.H * 3 / 5)
-	return []panel.Placement{{Panel: panel.Schedules, Area: main}, {Panel: panel.Knob, Area: doc}, {Panel: panel.EditHistory, Area: history}}
+	return []panel.Placement{{Panel: panel.Schedules, Area: main}, {Panel: panel.Knob, Area: doc},
+		{Panel: panel.EditHistory, Area: history}}
 }

@@ -34,7 +34,7 @@ func (r *Rail) keys() (turning, sending []panel.Binding) {
 	}
 	turning = []panel.Binding{
 		{Keys: []string{"j", "down"}, Title: "next knob", Why: some, Do: move(1)},
-		{Keys: []string{"k", "up"}, Title: "knob before", Why: some, Do: move(-1)},
+		{Keys: []string{"k", "up"}, Title: "previous knob", Why: some, Do: move(-1)},
 		{Keys: []string{"h", "left"}, Title: "a step down", Why: may, Do: turn(-1)},
 		{Keys: []string{"l", "right"}, Title: "a step up", Why: may, Do: turn(1)},
 		{Keys: []string{"H", "shift+left"}, Title: "ten steps down", Why: may, Do: turn(-10)},
@@ -47,13 +47,14 @@ func (r *Rail) keys() (turning, sending []panel.Binding) {
 		},
 		{
 			Keys:  []string{"i"},
-			Title: "knobs without effect too, or not",
+			Title: "show or hide knobs without effect",
 			Why:   some,
 			Do:    func(*panel.Host) tea.Cmd { r.all = !r.all; return nil },
 		},
 	}
 	sending = []panel.Binding{
-		{Keys: []string{"a"}, Title: "apply all that is staged", Why: (*panel.Host).WhyNoCommand, Do: r.apply, Anywhere: true},
+		{Keys: []string{"a"}, Title: "apply all staged changes", Why: (*panel.Host).WhyNoCommand, Do: r.apply,
+			Anywhere: true},
 		{Keys: []string{"u"}, Title: "unstage", Why: (*panel.Host).WhyNoStage, Do: r.unstageChosen, Anywhere: true},
 	}
 	return turning, sending
@@ -63,10 +64,10 @@ func (r *Rail) keys() (turning, sending []panel.Binding) {
 func (r *Rail) apply(m *panel.Host) tea.Cmd {
 	switch {
 	case r.Sent != nil:
-		r.Answer = Answer{Text: "the last changes are not answered yet", Bad: true}
+		r.Answer = Answer{Text: "the last changes are still pending", Bad: true}
 		return nil
 	case len(r.Staged) == 0:
-		r.Answer = Answer{Text: "nothing is staged: turn a knob with h and l first", Bad: true}
+		r.Answer = Answer{Text: "nothing is staged: change a knob with h and l first", Bad: true}
 		return nil
 	}
 	c := event.Command{}
@@ -82,7 +83,7 @@ func (r *Rail) apply(m *panel.Host) tea.Cmd {
 	if send == nil {
 		return nil
 	}
-	r.Sent, r.Answer = &c, Answer{Text: "sent, waiting for the answer"}
+	r.Sent, r.Answer = &c, Answer{Text: "sent, waiting for the receipt"}
 	return send
 }
 
@@ -108,7 +109,7 @@ func (r *Rail) HandleReceipt(m *panel.Host, msg panel.ReceiptMsg) bool {
 	case msg.Err != nil:
 		r.Answer = Answer{Text: "not sent: " + msg.Err.Error(), Bad: true}
 	case !msg.Receipt.Accepted:
-		r.Answer = Answer{Text: "refused: " + msg.Receipt.Reason, Bad: true}
+		r.Answer = Answer{Text: "rejected: " + msg.Receipt.Reason, Bad: true}
 	default:
 		r.Staged = slices.DeleteFunc(r.Staged, func(s event.Setting) bool {
 			return slices.Contains(sent.Set, s) || s.Knob == view.MembersKnob && s.Expr == strconv.Itoa(sent.Members)
@@ -118,12 +119,13 @@ func (r *Rail) HandleReceipt(m *panel.Host, msg panel.ReceiptMsg) bool {
 	return true
 }
 
-// ShowAccepted shows from which round an accepted change applies, also for commands from elsewhere. It does nothing while
-// the rail waits for the answer to its own changes.
+// ShowAccepted shows from which round an accepted change applies, also for commands from elsewhere. It does nothing
+// while the rail waits for the answer to its own changes.
 func (r *Rail) ShowAccepted(m *panel.Host, msg panel.ReceiptMsg) {
 	if c := msg.Command; r.Sent == nil && (len(c.Set) > 0 || c.Members > 0) {
 		from := msg.Receipt.Round + 1
-		r.Answer = Answer{What: panel.SettingsText(c), Text: "accepted, from round " + textfmt.Grouped(from), ID: c.ID, From: from}
+		r.Answer = Answer{What: panel.SettingsText(c), Text: "accepted, from round " + textfmt.Grouped(from), ID: c.ID,
+			From: from}
 		r.Refresh(m)
 	}
 }

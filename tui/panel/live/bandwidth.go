@@ -13,8 +13,10 @@ import (
 	"brood/tui/textfmt"
 )
 
+// NewBandwidth returns the panel of the bytes per round by operation.
 func NewBandwidth() panel.Panel {
-	return panel.Panel{ID: panel.Bandwidth, Title: bandwidthTitle, Draw: drawBandwidth, Export: panel.ViewExport(bandwidthRows)}
+	return panel.Panel{ID: panel.Bandwidth, Title: bandwidthTitle, Draw: drawBandwidth,
+		Export: panel.ViewExport(bandwidthRows)}
 }
 
 func bandwidthTitle(m *panel.Host) (string, string) {
@@ -32,13 +34,14 @@ func bandwidthTitle(m *panel.Host) (string, string) {
 	return "bandwidth  per round", note
 }
 
-// exchangedInMemory reports whether all exchanges stayed in the memory of one process: bytes were exchanged without overhead.
+// exchangedInMemory reports whether all exchanges stayed in the memory of one process: bytes were exchanged without
+// overhead.
 func exchangedInMemory(m *panel.Host) bool {
 	return m.Shown.Ledger.Overhead == 0 && m.Shown.Ledger.Total().Sent > 0
 }
 
 // oneWorkerText explains why nothing is sent.
-const oneWorkerText = "nothing is exchanged: all members live on one worker, and what they share stays in its memory"
+const oneWorkerText = "nothing is sent: one worker hosts all members, which exchange data in its memory"
 
 // drawBandwidth lists the bytes per round of each operation with the prediction of the algorithm's formula. Only a
 // difference is highlighted.
@@ -114,12 +117,12 @@ func drawBandwidth(m *panel.Host, g *cell.Grid, r cell.Rect) {
 
 // outsideLedger returns the message that the ledger does not cover the round at the cursor.
 func outsideLedger(m *panel.Host, l *view.Ledger) string {
-	why := "what was sent in round " + textfmt.Grouped(m.Cursor.Round) + " is not known here"
+	why := "the traffic of round " + textfmt.Grouped(m.Cursor.Round) + " is not in this view"
 	if len(l.Ring) == 0 {
 		return why
 	}
 	first := l.Ring[0]
-	return why + ": only of rounds from " + textfmt.Grouped(first.To-first.Rounds+1) + " on"
+	return why + ", which starts at round " + textfmt.Grouped(first.To-first.Rounds+1)
 }
 
 // traffic draws the two lines below the table: bytes of the last commits, totals and rates.
@@ -174,19 +177,21 @@ func bandwidthRows(v *view.View) panel.Rows {
 	out := panel.Rows{{"round", "rounds", "seconds", "operation", "sent_bytes", "predicted_bytes"}}
 	for _, c := range v.Ledger.Ring {
 		for _, b := range c.Ops {
-			out = append(out, []string{textfmt.Uint(c.To), textfmt.Uint(c.Rounds), textfmt.Exact(float64(c.Nanos) / 1e9), string(b.Op),
+			out = append(out, []string{textfmt.Uint(c.To), textfmt.Uint(c.Rounds),
+				textfmt.Exact(float64(c.Nanos) / 1e9), string(b.Op),
 				strconv.FormatInt(b.Sent, 10), strconv.FormatInt(b.Predicted, 10)})
 		}
 	}
 	return out
 }
 
-// placeNetwork is the Network screen: what is exchanged over the rounds, now, and between whom. Links over the rounds
-// have a place in runs that have links; those of a recording are not known now.
+// placeNetwork lays out the Network screen. The history of links is only placed in runs that have links, their current
+// state only in live runs.
 func placeNetwork(m *panel.Host, b cell.Rect) []panel.Placement {
 	top, low := b.Top((b.H + 1) / 2)
 	left, right := low.Left(low.W / 2)
-	out := []panel.Placement{{Panel: panel.Traffic, Area: top}, {Panel: panel.Bandwidth, Area: left}, {Panel: panel.Links, Area: right}}
+	out := []panel.Placement{{Panel: panel.Traffic, Area: top}, {Panel: panel.Bandwidth, Area: left},
+		{Panel: panel.Links, Area: right}}
 	if !m.CanSurvey() {
 		out = []panel.Placement{{Panel: panel.Traffic, Area: top}, {Panel: panel.Bandwidth, Area: low}}
 	}

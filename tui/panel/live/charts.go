@@ -19,6 +19,7 @@ type chartsPanel struct {
 	full   bool   // that chart fills the screen
 }
 
+// NewCharts returns the state of the Charts screen.
 func NewCharts() *chartsPanel { return &chartsPanel{} }
 
 func (c *chartsPanel) Panel() panel.Panel {
@@ -33,23 +34,25 @@ func (c *chartsPanel) Panel() panel.Panel {
 		Group: "charts (on their screen)",
 		Keys: []panel.Binding{
 			{Keys: []string{"j", "down"}, Title: "next chart", Do: move(1)},
-			{Keys: []string{"up"}, Title: "chart before", Do: move(-1)},
-			{Keys: []string{"enter"}, Title: "one alone, then all", Do: func(*panel.Host) tea.Cmd { c.full = !c.full; return nil }},
+			{Keys: []string{"up"}, Title: "previous chart", Do: move(-1)},
+			{Keys: []string{"enter"}, Title: "one chart, then all",
+				Do: func(*panel.Host) tea.Cmd { c.full = !c.full; return nil }},
 			{Keys: []string{"a"}, Title: "add a chart", Do: c.choose},
-			{Keys: []string{"d", "delete"}, Title: "take this one away", Do: c.remove},
+			{Keys: []string{"d", "delete"}, Title: "remove this chart", Do: c.remove},
 			{Keys: []string{"("}, Title: "move it forward", Do: shift(-1)},
 			{Keys: []string{")"}, Title: "move it back", Do: shift(1)},
 			{Keys: []string{"v"}, Title: "narrow the y axis", Do: near(1)},
 			{Keys: []string{"V"}, Title: "widen it", Do: near(-1)},
-			{Keys: []string{"L"}, Title: "layouts that are kept", Do: c.chooseLayout},
-			{Keys: []string{"D"}, Title: "charts as they were at first", Do: c.defaults},
+			{Keys: []string{"L"}, Title: "saved layouts", Do: c.chooseLayout},
+			{Keys: []string{"D"}, Title: "default charts", Do: c.defaults},
 		},
 		Hints: func(*panel.Host) [][2]string {
 			if c.full {
-				return [][2]string{{"enter", "all charts"}, {"↑↓", "chart"}, {"v V", "y axis"}, {"+-", "zoom"}, {"a", "add"},
-					{"d", "take away"}}
+				return [][2]string{{"enter", "all charts"}, {"↑↓", "chart"}, {"v V", "y axis"}, {"+-", "zoom"},
+					{"a", "add"},
+					{"d", "remove"}}
 			}
-			return [][2]string{{"↑↓", "chart"}, {"enter", "alone"}, {"a", "add"}, {"d", "take away"}, {"v V", "y axis"},
+			return [][2]string{{"↑↓", "chart"}, {"enter", "one"}, {"a", "add"}, {"d", "remove"}, {"v V", "y axis"},
 				{"+-", "zoom"}}
 		},
 		Commands: []panel.Command{
@@ -74,9 +77,9 @@ func (c *chartsPanel) Panel() panel.Panel {
 						all = append(all, x.ID)
 					}
 					if len(all) == 0 {
-						return nil, errors.New("nothing is measured yet: charts come with the first rounds")
+						return nil, errors.New("chart: nothing is measured yet: charts appear with the first rounds")
 					}
-					return nil, fmt.Errorf("give one of what is measured: %s", strings.Join(all, ", "))
+					return nil, fmt.Errorf("chart: write chart and one of %s", strings.Join(all, ", "))
 				},
 			},
 			c.layoutCommand(),
@@ -147,14 +150,15 @@ func (c *chartsPanel) choose(m *panel.Host) tea.Cmd {
 			Do: func(m *panel.Host) tea.Cmd { return c.add(m, x.ID) }})
 	}
 	if len(all) == 0 {
-		m.Say(cell.Plain, "all that is measured has a chart here")
+		m.Say(cell.Plain, "all measured series have a chart already")
 		return nil
 	}
 	m.Popup = &panel.Palette{Title: "add a chart", Choices: all}
 	return nil
 }
 
-// add inserts a chart after the one under the cursor and moves the cursor to it. It refuses more than maxCharts.
+// add inserts a chart after the one under the cursor and moves the cursor to it. It refuses more than
+// [panel.MaxCharts].
 func (c *chartsPanel) add(m *panel.Host, id string) tea.Cmd {
 	set := c.set(m)
 	at := c.place(m, set) + 1
@@ -164,7 +168,7 @@ func (c *chartsPanel) add(m *panel.Host, id string) tea.Cmd {
 		return nil
 	}
 	if len(set) >= panel.MaxCharts {
-		m.Say(cell.Warn, fmt.Sprintf("there are %d charts: d takes one away", panel.MaxCharts))
+		m.Say(cell.Warn, fmt.Sprintf("there are %d charts, the maximum: d removes one", panel.MaxCharts))
 		return nil
 	}
 	c.chosen = id
@@ -209,8 +213,8 @@ func (c *chartsPanel) shift(m *panel.Host, d int) tea.Cmd {
 	return c.store(m, set)
 }
 
-// narrow narrows the y axis of the chart to the values of its last columns for d > 0, or widens it. Each step halves the
-// columns.
+// narrow narrows the y axis of the chart to the values of its last columns for d > 0, or widens it. Each step halves
+// the columns.
 func (c *chartsPanel) narrow(m *panel.Host, d int) tea.Cmd {
 	all := c.shown(m)
 	if len(all) == 0 {
@@ -220,10 +224,10 @@ func (c *chartsPanel) narrow(m *panel.Host, d int) tea.Cmd {
 	n := int(m.Opt.Settings.Near[id]) + d
 	switch {
 	case n < 0:
-		m.Say(cell.Plain, "the y axis holds all that is shown: v narrows it to the last rounds")
+		m.Say(cell.Plain, "the y axis covers all shown rounds: v narrows it to the last ones")
 		return nil
 	case n > panel.MaxNear:
-		m.Say(cell.Plain, "this is as narrow as the y axis goes")
+		m.Say(cell.Plain, "the y axis cannot be narrower")
 		return nil
 	}
 	m.Opt.Settings.Narrow(id, uint(n))
@@ -285,9 +289,9 @@ func (c *chartsPanel) title(m *panel.Host) (string, string) {
 func (c *chartsPanel) draw(m *panel.Host, g *cell.Grid, r cell.Rect) {
 	all := c.shown(m)
 	if len(all) == 0 {
-		text := m.WaitingText("what is measured")
+		text := m.WaitingText("the measurements")
 		if len(m.Metrics()) > 0 {
-			text = "none of the charts that you chose has anything to say here: a adds others, D is what there is"
+			text = "none of the charts that you chose has values here: a adds others, D shows the default charts"
 		}
 		panel.Explain(g, r, text)
 		return

@@ -13,23 +13,23 @@ import (
 	"brood/tui/textfmt"
 )
 
-// traitKeys are those of all panels on the Population screen, except those that it shows instead.
+// traitKeys returns the keys of all panels on the Population screen, except those of the positions.
 func traitKeys(positions panel.Instead) []panel.Binding {
 	place := func(d int) func(*panel.Host) tea.Cmd {
 		return func(m *panel.Host) tea.Cmd { m.MoveInRanking(d); return nil }
 	}
 	return []panel.Binding{
 		{Keys: []string{"t"}, Title: "next quantity of members", Do: (*panel.Host).NextTrait},
-		{Keys: []string{"w"}, Title: "where members stand", Do: positions.Show},
+		{Keys: []string{"w"}, Title: "positions of members", Do: positions.Show},
 		{Keys: []string{"j", "down"}, Title: "next in the ranking", Do: place(1)},
-		{Keys: []string{"up"}, Title: "one before", Do: place(-1)},
+		{Keys: []string{"up"}, Title: "previous in the ranking", Do: place(-1)},
 		{Keys: []string{"g", "home"}, Title: "first in the ranking", Do: place(-math.MaxInt32)},
 		{Keys: []string{"G", "end"}, Title: "last in the ranking", Do: place(math.MaxInt32)},
 	}
 }
 
-// NewPopulationPanels are the panels that the Population screen has of its own: how values are distributed over the rounds, and
-// who has which now.
+// NewPopulationPanels returns the panels of the Population screen: the distribution of a series over the rounds, and
+// the ranking of the members. Key w shows positions instead.
 func NewPopulationPanels(positions panel.Instead) []panel.Panel {
 	const group = "population (on its screen)"
 	hints := func(*panel.Host) [][2]string {
@@ -68,8 +68,8 @@ func distributionTitle(m *panel.Host) (string, string) {
 	return "distribution  " + s.Name, note
 }
 
-// drawDistribution shades each round's values by how many members have them, and lays the best, the median and the
-// focused member over it.
+// drawDistribution shades the values of each round by the number of members that have them, and draws the median and
+// the focused member over it.
 func drawDistribution(m *panel.Host, g *cell.Grid, r cell.Rect) {
 	s, roster := m.TraitSeries(), m.Shown.Members()
 	if s == nil || len(roster.Members) == 0 || r.H < 5 {
@@ -91,28 +91,32 @@ func drawDistribution(m *panel.Host, g *cell.Grid, r cell.Rect) {
 	layers := c.Layers()
 	panel.SetGlyphs(layers)
 	chart.Draw(g, area, m.WithAxis(chart.Chart{
-		Layers: layers, Density: density, Marks: m.UnlabelledMarks(), Axis: m.FitAxis(m.LogAxis, nil, s.Band(m.Edges(2*w))),
+		Layers: layers, Density: density, Marks: m.UnlabelledMarks(), Axis: m.FitAxis(m.LogAxis, nil,
+			s.Band(m.Edges(2*w))),
 	}))
 	m.LegendLine(g, legend, distributionLegend(m, s))
 }
 
-// distributionLegend says what the shades mean, and how the values of now are spread.
+// distributionLegend returns the legend: the values of now, their deviation and the shades.
 func distributionLegend(m *panel.Host, s *view.Series) (out []panel.Entry) {
 	l := m.MemberValues(s)
 	if len(l) == 0 || m.Dropped(s) {
 		return nil
 	}
 	if x, ok := m.ShownValue(s, m.Member); ok {
-		out = append(out, panel.Entry{Glyph: "╌╌", Name: fmt.Sprintf("m%d", m.Member), Value: m.WithRound(s, textfmt.PadLeft(textfmt.Number(x), 6)), Role: cell.Member})
+		out = append(out, panel.Entry{Glyph: "╌╌", Name: fmt.Sprintf("m%d", m.Member),
+			Value: m.WithRound(s, textfmt.PadLeft(textfmt.Number(x), 6)), Role: cell.Member})
 	}
-	out = append(out, panel.Entry{Glyph: "──", Name: "median", Value: m.WithRound(s, textfmt.PadLeft(textfmt.Number(panel.Median(l)), 6)), Role: cell.Median})
+	out = append(out, panel.Entry{Glyph: "──", Name: "median",
+		Value: m.WithRound(s, textfmt.PadLeft(textfmt.Number(panel.Median(l)), 6)), Role: cell.Median})
 	if d := Deviation(l); d == d {
-		out = append(out, panel.Entry{Glyph: "", Name: "deviation", Value: textfmt.PadLeft(textfmt.Number(d), 6), Role: cell.Plain})
+		out = append(out, panel.Entry{Glyph: "", Name: "deviation", Value: textfmt.PadLeft(textfmt.Number(d), 6),
+			Role: cell.Plain})
 	}
 	return append(out, panel.Entry{Glyph: "", Name: "░ few ▒ ▓ █ half of the members", Value: "", Role: cell.Plain})
 }
 
-// Deviation is the standard deviation of finite values, NaN of fewer than two.
+// Deviation returns the standard deviation of the finite values; NaN for fewer than two.
 func Deviation(l []view.Value) float64 {
 	n, mean, sum := 0.0, 0.0, 0.0
 	for _, v := range l {

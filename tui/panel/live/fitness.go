@@ -32,8 +32,10 @@ func SecondarySeries(m *panel.Host) (name, title string) {
 	return name, title
 }
 
+// NewFitness returns the chart of the fitness, or of another series if the run has no model.
 func NewFitness() panel.Panel {
-	return panel.Panel{ID: panel.Fitness, Title: fitnessTitle, Draw: drawFitness, Export: fitnessRows, Point: panel.PointRound}
+	return panel.Panel{ID: panel.Fitness, Title: fitnessTitle, Draw: drawFitness, Export: fitnessRows,
+		Point: panel.PointRound}
 }
 
 func fitnessTitle(m *panel.Host) (string, string) {
@@ -49,9 +51,9 @@ func fitnessTitle(m *panel.Host) (string, string) {
 	return title, strings.TrimSuffix(note, " · ")
 }
 
-// NoFitnessText returns the message why there is no fitness. An algorithm that declares the series measures it at the end
-// of a cycle. For other algorithms a probe measures it together with the loss of the centre, unless all members are one
-// model.
+// NoFitnessText returns the message why there is no fitness. An algorithm that declares the series measures it at the
+// end of a cycle. For other algorithms a probe measures it together with the loss of the centre, unless all members are
+// one model.
 func NoFitnessText(m *panel.Host) string {
 	switch {
 	case declares(m, view.Fitness):
@@ -62,7 +64,8 @@ func NoFitnessText(m *panel.Host) string {
 	case m.Knobs != nil && m.Knobs.Counts().Replicas > 1: // the last probe measured the previous algorithm
 		return "no fitness yet: the next probe measures it"
 	default:
-		return "all members train one model, so that none has a fitness of its own: its loss on validation samples is the thick line of the training loss"
+		return "all members train one model, so none has a separate fitness: the thick line of the training loss is its " +
+			"loss on validation samples"
 	}
 	return m.WaitingText("fitness")
 }
@@ -104,7 +107,8 @@ func drawFitness(m *panel.Host, g *cell.Grid, r cell.Rect) {
 	n := 2 * chart.Plot(area).W
 	edges := m.Edges(n)
 	band := s.Band(edges)
-	c := panel.Curves{Under: []chart.Layer{{Columns: band, Void: s.Unmeasured(edges), Role: cell.Band, Style: chart.Fill}}}
+	c := panel.Curves{Under: []chart.Layer{{Columns: band, Void: s.Unmeasured(edges), Role: cell.Band,
+		Style: chart.Fill}}}
 	c.Add(m, s, s.Median, n, cell.Median, chart.Thin)
 	c.Add(m, s, best(s), n, cell.Centre, chart.Thin)
 	layers := c.Layers()
@@ -115,19 +119,24 @@ func drawFitness(m *panel.Host, g *cell.Grid, r cell.Rect) {
 		return
 	}
 	if !m.Fresh(s) {
-		m.LegendLine(g, legend, []panel.Entry{{Glyph: "", Name: "best", Value: m.WithRound(s, textfmt.Number(l[0].X)), Role: 0},
+		m.LegendLine(g, legend, []panel.Entry{{Glyph: "", Name: "best", Value: m.WithRound(s, textfmt.Number(l[0].X)),
+			Role: 0},
 			{Glyph: "", Name: "worst", Value: m.WithRound(s, textfmt.Number(l[len(l)-1].X)), Role: 0}})
 		return
 	}
 	worst := l[len(l)-1]
 	entries := []panel.Entry{
-		{Glyph: "━━", Name: "best", Value: fmt.Sprintf("%s m%-2d", textfmt.Number(l[0].X), l[0].Member), Role: cell.Centre},
+		{Glyph: "━━", Name: "best", Value: fmt.Sprintf("%s m%-2d", textfmt.Number(l[0].X), l[0].Member),
+			Role: cell.Centre},
 		{Glyph: "──", Name: "median", Value: textfmt.Number(panel.Median(l)), Role: cell.Median},
-		{Glyph: "▒", Name: "worst", Value: fmt.Sprintf("%s m%d", textfmt.Number(worst.X), worst.Member), Role: cell.Band},
+		{Glyph: "▒", Name: "worst", Value: fmt.Sprintf("%s m%d", textfmt.Number(worst.X), worst.Member),
+			Role: cell.Band},
 	}
 	if r.W < 62 {
-		entries = []panel.Entry{{Glyph: "", Name: "best", Value: fmt.Sprintf("%s m%d", textfmt.Number(l[0].X), l[0].Member), Role: 0},
-			{Glyph: "", Name: "worst", Value: textfmt.Number(worst.X), Role: 0}, {Glyph: "", Name: "med", Value: textfmt.Number(panel.Median(l)), Role: 0}}
+		entries = []panel.Entry{{Glyph: "", Name: "best",
+			Value: fmt.Sprintf("%s m%d", textfmt.Number(l[0].X), l[0].Member), Role: 0},
+			{Glyph: "", Name: "worst", Value: textfmt.Number(worst.X), Role: 0}, {Glyph: "", Name: "med",
+				Value: textfmt.Number(panel.Median(l)), Role: 0}}
 	}
 	m.LegendLine(g, legend, entries)
 }

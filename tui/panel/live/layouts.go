@@ -18,7 +18,7 @@ func (c *chartsPanel) layoutCommand() panel.Command {
 		Name:     "layout",
 		Args:     "[save|drop] NAME",
 		Optional: true,
-		Title:    "charts kept under a name, keep these, forget some; alone: which there are",
+		Title:    "open, save or drop a layout of charts; alone: list them",
 		Complete: func(m *panel.Host, words []string) []string {
 			switch {
 			case len(words) <= 1:
@@ -40,13 +40,14 @@ func (c *chartsPanel) layout(m *panel.Host, args []string) (tea.Cmd, error) {
 	case len(args) == 1 && !slices.Contains(panel.LayoutVerbs, args[0]):
 		return c.apply(m, args[0])
 	case len(args) != 2 || !slices.Contains(panel.LayoutVerbs, args[0]):
-		return nil, errors.New("write :layout NAME, :layout save NAME or :layout drop NAME; a name is one word")
+		return nil, errors.New("layout: write layout NAME, layout save NAME or layout drop NAME; a name is one word")
 	case args[0] == "drop":
 		return c.drop(m, args[1])
 	}
 	return c.save(m, args[1])
 }
 
+// apply replaces the charts and axes by those of a saved layout.
 func (c *chartsPanel) apply(m *panel.Host, name string) (tea.Cmd, error) {
 	l, ok := m.Opt.Settings.Layouts[name]
 	if !ok {
@@ -63,17 +64,18 @@ func (c *chartsPanel) apply(m *panel.Host, name string) (tea.Cmd, error) {
 }
 
 func (c *chartsPanel) save(m *panel.Host, name string) (tea.Cmd, error) {
-	all := maps.Clone(m.Opt.Settings.Layouts) // the one before may be on its way to a file
+	all := maps.Clone(m.Opt.Settings.Layouts) // a job may be saving the old map
 	if all == nil {
 		all = map[string]panel.NamedLayout{}
 	}
 	_, again := all[name]
 	switch {
 	case !panel.ValidName(name) || slices.Contains(panel.LayoutVerbs, name):
-		return nil, fmt.Errorf("%q is no name of a layout: take a word of at most %d letters that is neither save nor drop",
+		return nil, fmt.Errorf("layout: %q is not a valid name: use a word of at most %d bytes, but not save or drop",
 			name, panel.MaxMetric)
 	case !again && len(all) >= panel.MaxLayouts:
-		return nil, fmt.Errorf("%d layouts are kept: :layout drop NAME forgets one", panel.MaxLayouts)
+		return nil, fmt.Errorf("layout: there are %d layouts, the maximum: layout drop NAME removes one",
+			panel.MaxLayouts)
 	}
 	all[name] = panel.NamedLayout{
 		Layout:    m.Opt.Settings.Layout,
@@ -83,7 +85,7 @@ func (c *chartsPanel) save(m *panel.Host, name string) (tea.Cmd, error) {
 		Axis:      m.Axis.String(),
 	}
 	m.Opt.Settings.Layouts = all
-	m.Say(cell.Plain, fmt.Sprintf("kept: :layout %s comes back here", name))
+	m.Say(cell.Plain, fmt.Sprintf("saved: :layout %s opens it again", name))
 	return m.SaveSettings(), nil
 }
 
@@ -93,11 +95,11 @@ func (c *chartsPanel) drop(m *panel.Host, name string) (tea.Cmd, error) {
 	}
 	m.Opt.Settings.Layouts = maps.Clone(m.Opt.Settings.Layouts)
 	delete(m.Opt.Settings.Layouts, name)
-	m.Say(cell.Plain, "forgotten: "+name)
+	m.Say(cell.Plain, "layout "+name+" removed")
 	return m.SaveSettings(), nil
 }
 
-// chooseLayout lists the layouts that are kept.
+// chooseLayout opens a palette of the saved layouts.
 func (c *chartsPanel) chooseLayout(m *panel.Host) tea.Cmd {
 	var all []panel.PaletteEntry
 	for _, name := range m.Layouts() {
@@ -106,7 +108,7 @@ func (c *chartsPanel) chooseLayout(m *panel.Host) tea.Cmd {
 			what = fmt.Sprintf("%d charts", n)
 		}
 		all = append(all, panel.PaletteEntry{Title: name, Key: what, Do: func(m *panel.Host) tea.Cmd {
-			cmd, _ := c.apply(m, name) // it was there a moment ago
+			cmd, _ := c.apply(m, name) // the name was just listed
 			return cmd
 		}})
 	}

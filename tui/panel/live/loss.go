@@ -17,7 +17,7 @@ func NewLoss(other panel.Instead) panel.Panel {
 	return panel.Panel{
 		ID: panel.Loss, Title: lossTitle, Draw: drawLoss, Export: lossRows, Point: panel.PointRound,
 		Group: "the loss (on Live)",
-		Keys:  []panel.Binding{{Keys: []string{"w"}, Title: "what the model gets wrong", Do: other.Show}},
+		Keys:  []panel.Binding{{Keys: []string{"w"}, Title: "mistakes of the model", Do: other.Show}},
 		Screen: &panel.Screen{
 			Digit:   1,
 			Name:    "Live",
@@ -82,18 +82,24 @@ func lossLegend(m *panel.Host, g *cell.Grid, r cell.Rect, s, centre *view.Series
 		if v.Config.Maximises() {
 			x = 0 - x
 		}
-		out = append(out, panel.Entry{Glyph: "━━", Name: "centre val", Value: m.WithRound(centre, textfmt.PadLeft(textfmt.Number(x), 6)), Role: cell.Centre})
+		out = append(out, panel.Entry{Glyph: "━━", Name: "centre val",
+			Value: m.WithRound(centre, textfmt.PadLeft(textfmt.Number(x), 6)), Role: cell.Centre})
 	}
 	if !m.Dropped(s) {
 		l := m.MemberValues(s)
 		if x, ok := m.ShownValue(s, m.Member); ok && len(l) > 1 {
-			out = append(out, panel.Entry{Glyph: "╌╌", Name: fmt.Sprintf("m%d", m.Member), Value: m.WithRound(s, textfmt.PadLeft(textfmt.Number(x), 6)), Role: cell.Member})
+			out = append(out, panel.Entry{Glyph: "╌╌", Name: fmt.Sprintf("m%d", m.Member),
+				Value: m.WithRound(s, textfmt.PadLeft(textfmt.Number(x), 6)), Role: cell.Member})
 		}
 		if len(l) > 0 {
-			out = append(out, panel.Entry{Glyph: "──", Name: "median", Value: m.WithRound(s, textfmt.PadLeft(textfmt.Number(panel.Median(l)), 6)), Role: cell.Median},
-				panel.Entry{Glyph: "▒", Name: fmt.Sprintf("all %d", len(l)), Value: m.WithRound(s, textfmt.PadLeft(textfmt.Number(l[len(l)-1].X), 6)+"–"+textfmt.Number(l[0].X)), Role: cell.Band})
+			out = append(out, panel.Entry{Glyph: "──", Name: "median",
+				Value: m.WithRound(s, textfmt.PadLeft(textfmt.Number(panel.Median(l)), 6)), Role: cell.Median},
+				panel.Entry{Glyph: "▒", Name: fmt.Sprintf("all %d", len(l)),
+					Value: m.WithRound(s, textfmt.PadLeft(textfmt.Number(l[len(l)-1].X), 6)+"–"+textfmt.Number(l[0].X)),
+					Role:  cell.Band})
 		} else if x, ok := m.ShownValue(s, view.Whole); ok {
-			out = append(out, panel.Entry{Glyph: "──", Name: "population", Value: m.WithRound(s, textfmt.PadLeft(textfmt.Number(x), 6)), Role: cell.Median})
+			out = append(out, panel.Entry{Glyph: "──", Name: "population",
+				Value: m.WithRound(s, textfmt.PadLeft(textfmt.Number(x), 6)), Role: cell.Median})
 		}
 	}
 	switch {
@@ -109,12 +115,13 @@ func lossLegend(m *panel.Host, g *cell.Grid, r cell.Rect, s, centre *view.Series
 func lossRows(m *panel.Host) func(*view.View) panel.Rows {
 	main := m.MainSeries()
 	return func(v *view.View) panel.Rows {
-		return panel.SeriesRows(v, main, view.CentreLoss, view.TestLoss, view.TestBits, view.TestError, view.TestHamming,
+		return panel.SeriesRows(v, main, view.CentreLoss, view.TestLoss, view.TestBits, view.TestError,
+			view.TestHamming,
 			view.TestRMSE, view.TestR2, view.TestFitness)
 	}
 }
 
-// PlaceLive is the Live screen.
+// PlaceLive lays out the Live screen.
 func PlaceLive(m *panel.Host, b cell.Rect) []panel.Placement {
 	switch {
 	case b.W < panel.FullW:
@@ -133,7 +140,8 @@ func PlaceLive(m *panel.Host, b cell.Rect) []panel.Placement {
 	}
 	top, low := main.Top((main.H*3 + 2) / 5)
 	loss, knobs := top.Left(top.W - panel.RailW)
-	out := append([]panel.Placement{{Panel: panel.Loss, Area: loss}, {Panel: panel.Knobs, Area: knobs}}, lowPanels(m, low)...)
+	out := append([]panel.Placement{{Panel: panel.Loss, Area: loss}, {Panel: panel.Knobs, Area: knobs}},
+		lowPanels(m, low)...)
 	if strip.H > 0 {
 		out = append(out, panel.Placement{Panel: panel.Replicas, Area: strip})
 	}
@@ -143,7 +151,8 @@ func PlaceLive(m *panel.Host, b cell.Rect) []panel.Placement {
 func liveNarrow(m *panel.Host, b cell.Rect) []panel.Placement {
 	main, lane := b.Top(b.H - 1)
 	top, low := main.Top((main.H*11 + 9) / 18)
-	return append(append([]panel.Placement{{Panel: panel.Loss, Area: top}}, lowPanels(m, low)...), panel.Placement{Panel: panel.Events, Area: lane})
+	return append(append([]panel.Placement{{Panel: panel.Loss, Area: top}}, lowPanels(m, low)...),
+		panel.Placement{Panel: panel.Events, Area: lane})
 }
 
 func liveWide(m *panel.Host, b cell.Rect) []panel.Placement {
@@ -157,5 +166,6 @@ func liveWide(m *panel.Host, b cell.Rect) []panel.Placement {
 	}
 	knobs, strip := right.Top((right.H*5 + 4) / 9)
 	out = append(append(out, panel.Placement{Panel: panel.Knobs, Area: knobs}), lowPanels(m, low)...)
-	return append(out, panel.Placement{Panel: panel.Replicas, Area: strip}, panel.Placement{Panel: panel.Events, Area: lane})
+	return append(out, panel.Placement{Panel: panel.Replicas, Area: strip},
+		panel.Placement{Panel: panel.Events, Area: lane})
 }

@@ -26,7 +26,8 @@ type meetingGrid struct {
 	Size int       // height of a row in lines; a column is 2*size cells wide
 }
 
-// FitMeetings fits n members into r: first as few members per row as possible, then rows as high as possible.
+// FitMeetings returns the largest layout of the matrix of n members in r: first as few members per row as possible,
+// then rows as high as possible.
 func FitMeetings(r cell.Rect, n int) meetingGrid {
 	room := max(1, min(r.H, (r.W-meetNames-meetScale)/2))
 	each := (n + room - 1) / room
@@ -47,9 +48,9 @@ func drawMeetings(m *panel.Host, g *cell.Grid, r cell.Rect) {
 	f := FitMeetings(body, len(roster.Members))
 	rows, even := met.Between(roster, f.each)
 	if even == 0 {
-		why := "nobody met anybody in the " + rounds
+		why := "no members met in the " + rounds
 		if met.Rounds() == 0 {
-			why = m.WaitingText("who meets whom")
+			why = m.WaitingText("the matrix of meetings")
 		}
 		g.Text(title.X+1, title.Y, title.W-2, cell.Faint, "meetings")
 		panel.Explain(g, body, why)
@@ -70,7 +71,8 @@ func drawMeetings(m *panel.Host, g *cell.Grid, r cell.Rect) {
 		for j, x := range row {
 			if x == x {
 				least, most = min(least, x), max(most, x)
-				meetingCell(g, cell.Rect{X: f.At.X + 2*f.Size*j, Y: y, W: 2 * f.Size, H: f.Size}, chart.ShadeBy(x, bounds), dark)
+				meetingCell(g, cell.Rect{X: f.At.X + 2*f.Size*j, Y: y, W: 2 * f.Size, H: f.Size},
+					chart.ShadeBy(x, bounds), dark)
 			}
 		}
 		switch {
@@ -109,8 +111,8 @@ func meetingBounds(even float64, each int) [chart.Shades - 1]float64 {
 	return [...]float64{even - chance, even + chance, 4*even + chance}
 }
 
-// DrawMeetingScale draws the legend of the shades in as many columns as needed. It omits shades that no number of meetings
-// has.
+// DrawMeetingScale draws the legend of the shades in as many columns as needed. It omits shades that no number of
+// meetings has.
 func DrawMeetingScale(g *cell.Grid, r cell.Rect, even float64, each int) {
 	type line struct {
 		shade rune
@@ -131,7 +133,7 @@ func DrawMeetingScale(g *cell.Grid, r cell.Rect, even float64, each int) {
 		}
 	}
 	all = append(all, line{chart.ShadeBy(from, bounds), meetingCount(from, each) + " and more"},
-		line{' ', "if all alike: " + average(even)})
+		line{' ', "if all equal: " + average(even)})
 	if each > 1 {
 		all = append(all, line{' ', fmt.Sprintf("%d members a row:", each)}, line{' ', "mean of their pairs"})
 	}
@@ -162,8 +164,8 @@ func average(x float64) string {
 	return strconv.FormatFloat(x, 'g', 2, 64)
 }
 
-// meetingRows are the meetings that a view keeps as points of the series partner, one for each: of the member with the
-// lower id the other.
+// meetingRows returns the recorded meetings for an export, as points of the series partner. A row has the member with
+// the lower id and, as its value, the other one.
 func meetingRows(v *view.View) (out panel.Rows) {
 	if v.Meetings == nil {
 		return nil

@@ -11,10 +11,12 @@ import (
 	"brood/tui/textfmt"
 )
 
+// NewReplicas returns the panel with a sparkline for each member.
 func NewReplicas() panel.Panel {
 	return panel.Panel{ID: panel.Replicas, Title: replicasTitle, Draw: DrawReplicas, Export: replicaRows}
 }
 
+// NewPopulation returns the heat map of the members over the rounds.
 func NewPopulation() panel.Panel {
 	return panel.Panel{ID: panel.Population, Title: heatTitle, Draw: DrawHeat, Export: populationRows}
 }
@@ -75,12 +77,12 @@ func heatTitle(m *panel.Host) (string, string) {
 	if s := m.TraitSeries(); s != nil {
 		what = s.Name
 	}
-	return "population  " + what, "░ lower ▒ alike ▓█ higher"
+	return "population  " + what, "░ lower ▒ similar ▓█ higher"
 }
 
-// isOneModel reports whether the members are candidates or parts of a batch, as far as the view shows it: a probe
-// found no separate models. Such members have no state between rounds, so a map over the rounds would show no more
-// than the distribution.
+// isOneModel reports whether the members are candidates or parts of a batch, as far as the view shows it: a probe found
+// no separate models. Such members have no state between rounds, so a map over the rounds would show no more than the
+// distribution.
 func isOneModel(m *panel.Host) bool {
 	return m.Shown.Find(view.CentreLoss) != nil && m.Shown.Find(view.Spread) == nil
 }
@@ -110,14 +112,17 @@ func DrawHeat(m *panel.Host, g *cell.Grid, r cell.Rect) {
 	w := upper.W - at - 1
 	edges := m.Edges(w)
 	void := s.Unmeasured(edges)
-	rows := memberRows(m, g, upper, func(ids []engine.Member) []view.Bucket { return chart.FillGaps(meanOf(s, ids, edges), void) })
+	rows := memberRows(m, g, upper, func(ids []engine.Member) []view.Bucket {
+		return chart.FillGaps(meanOf(s, ids,
+			edges), void)
+	})
 	if x, even := chart.AllEqual(rows); even {
 		panel.Explain(g, cell.Rect{
 			X: upper.X + at,
 			Y: upper.Y,
 			W: w + 1,
 			H: len(rows),
-		}, fmt.Sprintf("%s is %s of every member in all of these rounds", s.Name, textfmt.Number(x)))
+		}, fmt.Sprintf("%s is %s for all members in all of these rounds", s.Name, textfmt.Number(x)))
 	} else {
 		chart.DrawHeat(g, upper.X+at, upper.Y, rows, cell.Median)
 	}
@@ -126,7 +131,7 @@ func DrawHeat(m *panel.Host, g *cell.Grid, r cell.Rect) {
 	}
 }
 
-// drawLineage draws the lineage of each member.
+// drawLineage draws the founder of each member over the rounds.
 func drawLineage(m *panel.Host, g *cell.Grid, r cell.Rect, line *view.Series) {
 	left := map[int]bool{}
 	for _, v := range line.Latest(m.Shown.Members()) {
@@ -142,9 +147,10 @@ func drawLineage(m *panel.Host, g *cell.Grid, r cell.Rect, line *view.Series) {
 	roundAxis(m, g, r.X, body.Y+len(rows), r.W)
 }
 
-// rows labels as many lines for each member, or a line for as many members each, above the last line of r, and asks for
-// their columns.
-func memberRows(m *panel.Host, g *cell.Grid, r cell.Rect, of func(ids []engine.Member) []view.Bucket) (rows [][]view.Bucket) {
+// memberRows returns the columns of each row of a map and draws the labels. A member has several rows, or several
+// members share one, depending on the height. The last line of r stays free.
+func memberRows(m *panel.Host, g *cell.Grid, r cell.Rect,
+	of func(ids []engine.Member) []view.Bucket) (rows [][]view.Bucket) {
 	members := m.Shown.Members().Members
 	n, h := len(members), r.H-1
 	each, tall := (n+h-1)/h, max(1, h/n)
@@ -214,7 +220,7 @@ func populationRows(m *panel.Host) func(*view.View) panel.Rows {
 	return func(v *view.View) panel.Rows { return append(replicas(v), meetingRows(v)...) }
 }
 
-// PlacePopulation is the Population screen. Of candidates of one model the distribution has the place of the map.
+// PlacePopulation lays out the Population screen. For candidates of one model the distribution replaces the map.
 func PlacePopulation(m *panel.Host, b cell.Rect) []panel.Placement {
 	if isOneModel(m) {
 		main, ranks := b.Left(b.W - max(34, b.W/4))
@@ -223,9 +229,11 @@ func PlacePopulation(m *panel.Host, b cell.Rect) []panel.Placement {
 	if b.W < panel.FullW {
 		top, low := b.Top((b.H*11 + 9) / 20)
 		heat, ranks := low.Left(low.W - 34)
-		return []panel.Placement{{Panel: panel.Distribution, Area: top}, {Panel: panel.Population, Area: heat}, {Panel: panel.Ranking, Area: ranks}}
+		return []panel.Placement{{Panel: panel.Distribution, Area: top}, {Panel: panel.Population, Area: heat},
+			{Panel: panel.Ranking, Area: ranks}}
 	}
 	main, ranks := b.Left(b.W - max(panel.RailW, b.W/4))
 	top, low := main.Top((main.H + 1) / 2)
-	return []panel.Placement{{Panel: panel.Distribution, Area: top}, {Panel: panel.Population, Area: low}, {Panel: panel.Ranking, Area: ranks}}
+	return []panel.Placement{{Panel: panel.Distribution, Area: top}, {Panel: panel.Population, Area: low},
+		{Panel: panel.Ranking, Area: ranks}}
 }

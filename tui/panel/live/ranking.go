@@ -19,7 +19,7 @@ func rankingTitle(m *panel.Host) (string, string) {
 	return "ranking  " + s.Name, RankingOrder(s)
 }
 
-// RankingOrder returns the direction in which a series ranks members, see [model.inOrder].
+// RankingOrder returns the direction in which a series ranks members, see [panel.Host.Ranking].
 func RankingOrder(s *view.Series) string {
 	if s.Name == view.Fitness {
 		return "highest first"

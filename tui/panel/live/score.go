@@ -11,12 +11,13 @@ import (
 	"brood/tui/textfmt"
 )
 
-// NewScore is the centre on the test set, over the rounds after which it was scored.
+// NewScore returns the chart of the centre's score on the test set.
 func NewScore() panel.Panel {
 	return panel.Panel{ID: panel.Score, Title: scoreTitle, Draw: drawScore, Point: panel.PointRound,
 		Export: func(*panel.Host) func(*view.View) panel.Rows {
 			return func(v *view.View) panel.Rows {
-				return panel.SeriesRows(v, view.TestBits, view.TestError, view.TestHamming, view.TestRMSE, view.TestR2, view.TestFitness,
+				return panel.SeriesRows(v, view.TestBits, view.TestError, view.TestHamming, view.TestRMSE, view.TestR2,
+					view.TestFitness,
 					view.TestLoss)
 			}
 		}}
@@ -33,7 +34,7 @@ func scoreTitle(m *panel.Host) (string, string) {
 	return title, textfmt.Count(int(m.Shown.Evaluations), "score")
 }
 
-// NoScoreText says when there will be a score, which may be many rounds ahead.
+// NoScoreText returns the message when the next score is expected.
 func NoScoreText(m *panel.Host) string {
 	c := m.Shown.Config
 	if m.Shown.Plan == nil || c == nil || m.Shown.Over() || m.Killed() {
@@ -66,19 +67,21 @@ func drawScore(m *panel.Host, g *cell.Grid, r cell.Rect) {
 	chart.Draw(g, area, m.WithAxis(chart.Chart{Layers: layers, Marks: m.UnlabelledMarks(), Axis: c.Axis(m, false)}))
 	plain := func(x float64) string { return strings.TrimSuffix(panel.ScoreText(m.Shown.Config.Score(), x), " %") }
 	entries := []panel.Entry{
-		{Glyph: "━━", Name: "last", Value: fmt.Sprintf("%s @%d", plain(m.Shown.Config.Score().Of(e)), e.Round), Role: cell.Centre},
+		{Glyph: "━━", Name: "last", Value: fmt.Sprintf("%s @%d", plain(m.Shown.Config.Score().Of(e)), e.Round),
+			Role: cell.Centre},
 		{Glyph: "", Name: "best", Value: plain(m.Shown.BestError), Role: 0},
 	}
-	lost := m.Shown.Config.Score().Series != view.TestLoss && !m.Shown.Config.Maximises()
-	if lost {
+	withLoss := m.Shown.Config.Score().Series != view.TestLoss && !m.Shown.Config.Maximises()
+	if withLoss {
 		entries = append(entries, panel.Entry{Glyph: "", Name: "loss", Value: textfmt.Number(e.TestLoss), Role: 0})
 	}
 	for _, s := range m.Shown.Config.Scores()[1:] {
-		entries = append(entries, panel.Entry{Glyph: "", Name: strings.TrimPrefix(s.Title, "test "), Value: panel.ScoreText(s, s.Of(e)), Role: 0})
+		entries = append(entries, panel.Entry{Glyph: "", Name: strings.TrimPrefix(s.Title, "test "),
+			Value: panel.ScoreText(s, s.Of(e)), Role: 0})
 	}
 	if m.Cursor.On {
-		entries[0].Name, entries[0].Value = "then", m.CursorScoreText()
-		if lost {
+		entries[0].Name, entries[0].Value = "at cursor", m.CursorScoreText()
+		if withLoss {
 			entries[2].Value = "–"
 			if x, ok := m.ShownValue(m.Shown.Find(view.TestLoss), view.Whole); ok {
 				entries[2].Value = textfmt.Number(x)
@@ -88,7 +91,7 @@ func drawScore(m *panel.Host, g *cell.Grid, r cell.Rect) {
 	m.LegendLine(g, legend, entries)
 }
 
-// nothingOnLinks says that nothing crosses a link: one worker hosts everybody, and has done so from the first round on.
+// nothingOnLinks reports whether one worker hosts all members and nothing was sent since the first round.
 func nothingOnLinks(m *panel.Host) bool {
 	return len(m.Shown.Members().Workers()) == 1 && m.NothingSent()
 }
@@ -96,7 +99,7 @@ func nothingOnLinks(m *panel.Host) bool {
 // threeChartsW is the least width in cells for three charts side by side.
 const threeChartsW = 144
 
-// lowPanels places the panels under the loss: what has something to say, side by side.
+// lowPanels places the panels below the loss, side by side: those that have something to show.
 func lowPanels(m *panel.Host, r cell.Rect) []panel.Placement {
 	ids := []panel.ID{panel.Fitness, panel.Bandwidth}
 	switch {

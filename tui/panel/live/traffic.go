@@ -11,7 +11,7 @@ import (
 	"brood/tui/textfmt"
 )
 
-// NewTraffic is the chart of what is exchanged, which leads the Network screen.
+// NewTraffic returns the chart of the exchanged bytes, which leads the Network screen.
 func NewTraffic() panel.Panel {
 	return panel.Panel{
 		ID: panel.Traffic, Title: trafficTitle, Draw: drawTraffic,
@@ -35,8 +35,8 @@ func trafficTitle(m *panel.Host) (string, string) {
 	return "traffic  bytes a round, all workers", note
 }
 
-// drawTraffic is a line for each operation that sends anything, as measured: no average smooths it. Rounds in which
-// more or less was sent than the algorithm's formula says are marked.
+// drawTraffic draws a line for each operation that sends bytes, without smoothing. It marks rounds in which the bytes
+// differ from the algorithm's formula.
 func drawTraffic(m *panel.Host, g *cell.Grid, r cell.Rect) {
 	if len(m.Shown.Ledger.Ring) > 0 && m.NothingSent() {
 		panel.Explain(g, r, oneWorkerText)
@@ -71,21 +71,23 @@ func drawTraffic(m *panel.Host, g *cell.Grid, r cell.Rect) {
 		sets = append(sets, cols)
 		value := "–"
 		if at := slices.IndexFunc(ops, func(b view.Bytes) bool { return string(b.Op) == s.Name }); known && at >= 0 {
-			value = textfmt.Size(float64(ops[at].Sent) / float64(rounds)) // as the table has it
+			value = textfmt.Size(float64(ops[at].Sent) / float64(rounds)) // the value in the table
 		} else if x, ok := m.ShownValue(s, view.Whole); ok && !m.Dropped(s) {
 			value = m.WithRound(s, textfmt.Size(x))
 		}
-		entries = append(entries, panel.Entry{Glyph: string(letter), Name: strings.ReplaceAll(s.Name, "_", " "), Value: value, Role: role})
+		entries = append(entries, panel.Entry{Glyph: string(letter), Name: strings.ReplaceAll(s.Name, "_", " "),
+			Value: value, Role: role})
 	}
 	chart.Draw(g, area, m.WithAxis(chart.Chart{Layers: layers, Marks: marks, Axis: m.FitAxis(m.LogAxis, sets)}))
 	m.LegendLine(g, legend, append(entries, predictionEntry(m)))
 }
 
-// predictionEntry says whether all that was ever sent is what the formulas say.
+// predictionEntry returns the part of the legend that compares all sent bytes with the prediction.
 func predictionEntry(m *panel.Host) panel.Entry {
 	total := m.Shown.Ledger.Total()
 	if total.Sent == total.Predicted {
 		return panel.Entry{Glyph: "", Name: "all as predicted", Value: "", Role: cell.Faint}
 	}
-	return panel.Entry{Glyph: "≠", Name: "predicted by", Value: textfmt.Size(float64(total.Sent - total.Predicted)), Role: cell.Alert}
+	return panel.Entry{Glyph: "≠", Name: "predicted by", Value: textfmt.Size(float64(total.Sent - total.Predicted)),
+		Role: cell.Alert}
 }

@@ -25,7 +25,7 @@ import (
 const MaxMarks = 16
 
 // tooMany is the message that no further run can be marked.
-var tooMany = fmt.Sprintf("%d runs are marked: more cannot be told from each other", MaxMarks)
+var tooMany = fmt.Sprintf("%d runs are marked: more could not be distinguished", MaxMarks)
 
 // keys returns the key bindings of the list of runs and of the overlay.
 func (r *Runs) keys() []panel.Binding {
@@ -37,16 +37,16 @@ func (r *Runs) keys() []panel.Binding {
 	}
 	return []panel.Binding{
 		{Keys: []string{"j", "down"}, Title: "next run", Do: move(1)},
-		{Keys: []string{"k", "up"}, Title: "run before", Do: move(-1)},
-		{Keys: []string{"pgdown"}, Title: "a page on",
+		{Keys: []string{"k", "up"}, Title: "previous run", Do: move(-1)},
+		{Keys: []string{"pgdown"}, Title: "next page",
 			Do: func(m *panel.Host) tea.Cmd { r.move(m, max(1, r.height-1)); return r.Poll(m) }},
-		{Keys: []string{"pgup"}, Title: "a page back",
+		{Keys: []string{"pgup"}, Title: "previous page",
 			Do: func(m *panel.Host) tea.Cmd { r.move(m, -max(1, r.height-1)); return r.Poll(m) }},
 		{Keys: []string{"g", "home"}, Title: "first run", Do: move(-1 << 30)},
 		{Keys: []string{"G", "end"}, Title: "last run", Do: move(1 << 30)},
 		{Keys: []string{"enter"}, Title: "attach, replay, open a folder", Why: r.WhyNotOpen, Do: r.enter},
 		{Keys: []string{"space"}, Title: "mark it, or a folder's runs", Why: r.WhyNotMark, Do: r.mark},
-		{Keys: []string{"U"}, Title: "take all marks away", Do: func(m *panel.Host) tea.Cmd {
+		{Keys: []string{"U"}, Title: "remove all marks", Do: func(m *panel.Host) tea.Cmd {
 			r.Marks, r.Overlay.Stale = nil, true
 			return r.Poll(m)
 		}},
@@ -60,12 +60,12 @@ func (r *Runs) keys() []panel.Binding {
 		{Keys: []string{"w"}, Title: "write its model to a file", Why: r.whyNotWrite, Do: r.write},
 		{Keys: []string{"R"}, Title: "rename it", Why: r.whyNotDescribe, Do: r.rename},
 		{Keys: []string{"t"}, Title: "tag it", Why: r.whyNotDescribe, Do: r.tag},
-		{Keys: []string{"n"}, Title: "note something of it", Why: r.whyNotDescribe, Do: r.note},
+		{Keys: []string{"n"}, Title: "write a note on it", Why: r.whyNotDescribe, Do: r.note},
 		{Keys: []string{"left", "h"}, Title: "cursor in the charts, left", Do: side(-1)},
 		{Keys: []string{"right", "l"}, Title: "cursor in the charts, right", Do: side(1)},
-		{Keys: []string{"v"}, Title: "settings and figures, whole", Do: r.wholeTable},
+		{Keys: []string{"v"}, Title: "settings and results, full screen", Do: r.wholeTable},
 		{Keys: []string{"a", "O"}, Title: "x axis: round, step, sample, ...", Do: r.turnAxis},
-		{Keys: []string{"0"}, Title: "from the fork on, or all of it", Why: r.whyNoFork, Do: r.toggleSinceFork},
+		{Keys: []string{"0"}, Title: "from the fork, or the whole runs", Why: r.whyNoFork, Do: r.toggleSinceFork},
 		{Keys: []string{"S"}, Title: "seeds as mean and band, or each", Do: func(*panel.Host) tea.Cmd {
 			r.Overlay.Seeds, r.Overlay.Stale = !r.Overlay.Seeds, true
 			return nil
@@ -121,13 +121,14 @@ func (r *Runs) back(*panel.Host) bool {
 	return true
 }
 
+// WhyNotOpen returns why the chosen entry cannot be opened; "" if it can.
 func (r *Runs) WhyNotOpen(m *panel.Host) string {
 	e, why := r.chosenEntry(m)
 	if _, there := m.Opt.Library.(panel.Traveller); why == "" && there && e.Host != "" && !e.Asked && m.Opt.ReadOnly {
-		return panel.ReadOnlyText + ", and what " + e.Host + " shows could change its runs"
+		return panel.ReadOnlyText + "; the view that " + e.Host + " opens could change its runs"
 	}
 	if why == "" && e.Folder != "" && r.matchedInside(e, r.wanted) {
-		return "those of its runs that pass the filter are shown: esc takes the filter away"
+		return "the runs that match the filter are shown: esc clears the filter"
 	}
 	if k := r.summary(e); why == "" && k != nil && k.Err != "" && e.Folder == "" && !e.Asked {
 		return r.name(e) + " cannot be read: " + k.Err
@@ -156,13 +157,14 @@ func (r *Runs) enter(m *panel.Host) tea.Cmd {
 func RemoteNote(e archive.Entry) string {
 	switch {
 	case e.Folder != "":
-		return e.Name + " is no run: choose one below it"
+		return e.Name + " is not a run: choose one below it"
 	case e.Asked:
-		return e.Name + " is recorded elsewhere: enter attaches to it, space lays its curves over others"
+		return e.Name + " is recorded on another machine: enter attaches to it, space overlays its curves"
 	}
-	return e.Name + " is on " + e.Host + ": enter opens it there, space lays its curves over others"
+	return e.Name + " is on " + e.Host + ": enter opens it there, space overlays its curves"
 }
 
+// WhyNotMark returns why the chosen entry cannot be marked; "" if it can.
 func (r *Runs) WhyNotMark(m *panel.Host) string {
 	e, why := r.chosenEntry(m)
 	switch {
@@ -200,7 +202,7 @@ func (r *Runs) letter(dir string) (rune, cell.Role) {
 	return chart.KindLetter(i)
 }
 
-// Changeable returns the run under the cursor with its summary. why is a message if it cannot be changed, else "".
+// Changeable returns the chosen run with its summary. why is a message if it cannot be changed, else "".
 func (r *Runs) Changeable(m *panel.Host) (e archive.Entry, k *loadedSummary, why string) {
 	e, why = r.chosenEntry(m)
 	k = r.summary(e)
@@ -211,7 +213,7 @@ func (r *Runs) Changeable(m *panel.Host) (e archive.Entry, k *loadedSummary, why
 	case e.Host != "":
 		why = RemoteNote(e)
 	case m.Keeper() == nil:
-		why = "these runs can only be looked at from here"
+		why = "these runs are read-only from here"
 	case e.Folder != "":
 		why = e.Name + " is a folder: enter opens it, choose a run in it"
 	case k == nil:
@@ -237,37 +239,38 @@ func (r *Runs) whyNotResume(m *panel.Host) string {
 func (r *Runs) resume(m *panel.Host) tea.Cmd {
 	e, _ := r.chosenEntry(m)
 	k := r.summary(e)
-	about := fmt.Sprintf("It has done %s. Until which round shall it train? Empty: until the end that it was given.",
+	about := fmt.Sprintf("It has done %s. At which round shall it stop? Empty: at its present limit.",
 		textfmt.Count(int(k.Round), "round"))
 	done := k.Phase == event.Finished
 	if done {
-		about = fmt.Sprintf("It has done %s, and ended as it was told. Until which round shall it train?",
+		about = fmt.Sprintf("It has done %s and reached its limit. At which round shall it stop?",
 			textfmt.Count(int(k.Round), "round"))
 	}
-	m.Popup = &panel.TextDialog{Title: "resume " + r.name(e), About: about, Do: func(m *panel.Host, text string) (tea.Cmd, error) {
-		text = strings.TrimSpace(text)
-		var limit event.Limit
-		if text != "" || done {
-			n, err := strconv.ParseUint(strings.ReplaceAll(text, " ", ""), 10, 48)
-			if err != nil || n <= k.Round {
-				return nil, fmt.Errorf("%q: give a round beyond %s", text, textfmt.Grouped(k.Round))
+	m.Popup = &panel.TextDialog{Title: "resume " + r.name(e), About: about,
+		Do: func(m *panel.Host, text string) (tea.Cmd, error) {
+			text = strings.TrimSpace(text)
+			var limit event.Limit
+			if text != "" || done {
+				n, err := strconv.ParseUint(strings.ReplaceAll(text, " ", ""), 10, 48)
+				if err != nil || n <= k.Round {
+					return nil, fmt.Errorf("%q: give a round after %s", text, textfmt.Grouped(k.Round))
+				}
+				limit.Rounds = n
 			}
-			limit.Rounds = n
-		}
-		m.Say(cell.Plain, "resuming "+r.name(e))
-		keeper, ctx := m.Keeper(), m.Ctx
-		return m.Job(func() tea.Msg {
-			o, err := keeper.Resume(ctx, e.Dir, limit)
-			return panel.OpenedMsg{Opened: o, Message: filepath.Base(e.Dir) + " goes on", Err: err}
-		}), nil
-	}}
+			m.Say(cell.Plain, "resuming "+r.name(e))
+			keeper, ctx := m.Keeper(), m.Ctx
+			return m.Job(func() tea.Msg {
+				o, err := keeper.Resume(ctx, e.Dir, limit)
+				return panel.OpenedMsg{Opened: o, Message: filepath.Base(e.Dir) + " resumed", Err: err}
+			}), nil
+		}}
 	return nil
 }
 
 func (r *Runs) whyNotStop(m *panel.Host) string {
 	e, _, why := r.Changeable(m)
 	if why == "" && !e.Running {
-		return r.name(e) + " does not run: there is nothing to stop"
+		return r.name(e) + " is not running"
 	}
 	return why
 }
@@ -313,7 +316,7 @@ func (r *Runs) whyNotDelete(m *panel.Host) string {
 	case e.Running:
 		return r.name(e) + " is running: stop it first"
 	case e.Dir == m.Opt.Session:
-		return "you are looking at " + r.name(e) + ": open another run first"
+		return r.name(e) + " is open: open another run first"
 	}
 	return ""
 }
@@ -326,7 +329,7 @@ func (r *Runs) remove(m *panel.Host) tea.Cmd {
 	}
 	lib, name := m.Opt.Library, r.name(e)
 	m.Popup = &panel.Question{
-		Text: fmt.Sprintf("Delete %s? Its log and its checkpoints%s are gone for good.", name, bytes),
+		Text: fmt.Sprintf("Delete %s? Its log and its checkpoints%s cannot be restored.", name, bytes),
 		Yes:  "delete it",
 		No:   "keep it",
 		Do: func(m *panel.Host) tea.Cmd {
@@ -346,9 +349,9 @@ func (r *Runs) whyNotWrite(m *panel.Host) string {
 	case why != "":
 		return why
 	case m.Opt.NoFiles:
-		return "no file is written at the other end: brood export on that machine writes one"
+		return "no file can be written on the host of this viewer: run brood export there"
 	case k.Data == "":
-		return r.name(e) + " trains no model: there is none to write"
+		return r.name(e) + " trains no model"
 	case k.Round == 0:
 		return r.name(e) + " has done no round yet"
 	}
@@ -382,20 +385,21 @@ func (r *Runs) whyNotDescribe(m *panel.Host) string {
 func (r *Runs) describe(m *panel.Host, title, about, text string, change func(a *session.About, text string)) tea.Cmd {
 	e, _ := r.chosenEntry(m)
 	before := r.summary(e).About
-	d := &panel.TextDialog{Title: title + " " + r.name(e), About: about, Do: func(m *panel.Host, text string) (tea.Cmd, error) {
-		after := before
-		change(&after, strings.TrimSpace(text))
-		if err := after.Check(); err != nil { // the dialog stays open with the text
-			return nil, err
-		}
-		keeper := m.Keeper()
-		if k := r.summaries[e.Dir]; k != nil { // force a new read
-			k.bytes, k.took = -1, 0
-		}
-		return r.change(m, "saved in session "+e.Name, func(ctx context.Context) error {
-			return keeper.Describe(ctx, e.Dir, after)
-		}), nil
-	}}
+	d := &panel.TextDialog{Title: title + " " + r.name(e), About: about,
+		Do: func(m *panel.Host, text string) (tea.Cmd, error) {
+			after := before
+			change(&after, strings.TrimSpace(text))
+			if err := after.Check(); err != nil { // the dialog stays open with the text
+				return nil, err
+			}
+			keeper := m.Keeper()
+			if k := r.summaries[e.Dir]; k != nil { // force a new read
+				k.bytes, k.took = -1, 0
+			}
+			return r.change(m, "saved in session "+e.Name, func(ctx context.Context) error {
+				return keeper.Describe(ctx, e.Dir, after)
+			}), nil
+		}}
 	d.SetText(text)
 	m.Popup = d
 	return nil
@@ -403,14 +407,15 @@ func (r *Runs) describe(m *panel.Host, title, about, text string, change func(a 
 
 func (r *Runs) rename(m *panel.Host) tea.Cmd {
 	e, _ := r.chosenEntry(m)
-	return r.describe(m, "rename", "Its directory stays "+e.Name+", by which commands know it. Empty: that name again.",
+	return r.describe(m, "rename",
+		"Its directory remains "+e.Name+", which commands use. Empty: the name of the directory.",
 		r.summary(e).About.Name,
 		func(a *session.About, text string) { a.Name = text })
 }
 
 func (r *Runs) tag(m *panel.Host) tea.Cmd {
 	e, _ := r.chosenEntry(m)
-	return r.describe(m, "tags of", "Words, with blanks or commas between them. / finds them.",
+	return r.describe(m, "tags of", "Words, separated by blanks or commas. / finds them.",
 		strings.Join(r.summary(e).About.Tags, " "),
 		func(a *session.About, text string) {
 			a.Tags = strings.FieldsFunc(text, func(c rune) bool { return c == ',' || unicode.IsSpace(c) })
@@ -419,6 +424,6 @@ func (r *Runs) tag(m *panel.Host) tea.Cmd {
 
 func (r *Runs) note(m *panel.Host) tea.Cmd {
 	e, _ := r.chosenEntry(m)
-	return r.describe(m, "note of", "It is saved beside the log; the log is unchanged.", r.summary(e).About.Note,
+	return r.describe(m, "note of", "It is saved in the session; the log is unchanged.", r.summary(e).About.Note,
 		func(a *session.About, text string) { a.Note = text })
 }

@@ -46,7 +46,8 @@ func (r *Runs) place(m *panel.Host, b cell.Rect) []panel.Placement {
 		lines += 1 + len(r.Marks)/4
 	}
 	charts, figures := right.Top(right.H - min(lines, right.H*2/5))
-	return []panel.Placement{{Panel: panel.Runs, Area: rail}, {Panel: panel.Overlay, Area: charts}, {Panel: panel.Figures, Area: figures}}
+	return []panel.Placement{{Panel: panel.Runs, Area: rail}, {Panel: panel.Overlay, Area: charts},
+		{Panel: panel.Figures, Area: figures}}
 }
 
 func (r *Runs) hints(m *panel.Host) [][2]string {
@@ -95,14 +96,14 @@ func (r *Runs) title(m *panel.Host) (string, string) {
 	return "runs", m.FilterNote("runs", note)
 }
 
-// runCell is a line of the rail with what is known of its run.
+// runCell is a row of the list with the summary of its run.
 type runCell struct {
 	runRow
 	k   *loadedSummary
 	now time.Time
 }
 
-// unknown reports whether the line is a host that has not answered, or not recently.
+// unknown reports whether the row is a host that has not answered, or not recently.
 func (c runCell) unknown() bool { return c.Asked && c.k != nil && c.k.Err != "" }
 
 // columnText returns the text of a column for a run: "–" if the run has no such value or its host does not answer, ""
@@ -129,7 +130,7 @@ func runColumns() []panel.Column[runCell] {
 			return c.k.spark
 		}},
 		{Title: "loss", Width: 7, Weight: 17, Right: true, Text: columnText(func(k *loadedSummary) string {
-			if len(k.Curve) == 0 || k.Objective != "" { // of an objective, whose test says what it came to
+			if len(k.Curve) == 0 || k.Objective != "" { // an objective has its result in the column test
 				return ""
 			}
 			return textfmt.Number(k.Loss)
@@ -140,11 +141,12 @@ func runColumns() []panel.Column[runCell] {
 			}
 			text := textfmt.ScoreText(k.Score.Value, k.Score.Percent)
 			if k.TestRound != k.Round {
-				text += " @" // the foot says of which round
+				text += " @" // the line below the list has the round
 			}
 			return text
 		})},
-		{Title: "round", Width: 7, Weight: 14, Right: true, Text: columnText(func(k *loadedSummary) string { return textfmt.Grouped(k.Round) })},
+		{Title: "round", Width: 7, Weight: 14, Right: true,
+			Text: columnText(func(k *loadedSummary) string { return textfmt.Grouped(k.Round) })},
 		{Title: "written", Width: 7, Weight: 15, Right: true, Text: func(c runCell) string {
 			switch {
 			case c.Running:
@@ -154,9 +156,11 @@ func runColumns() []panel.Column[runCell] {
 			}
 			return ageText(c.Age(c.now))
 		}},
-		{Title: "algorithm", Width: 10, Weight: 13, Text: columnText(func(k *loadedSummary) string { return k.Algorithm })},
+		{Title: "algorithm", Width: 10, Weight: 13,
+			Text: columnText(func(k *loadedSummary) string { return k.Algorithm })},
 		{Title: "model", Width: 10, Weight: 11, Text: columnText(func(k *loadedSummary) string { return k.Model })},
-		{Title: "data", Width: 8, Weight: 10, Text: columnText(func(k *loadedSummary) string { return textfmt.FileCut(k.Data, 8) })},
+		{Title: "data", Width: 8, Weight: 10,
+			Text: columnText(func(k *loadedSummary) string { return textfmt.FileCut(k.Data, 8) })},
 		{
 			Title:  "tags",
 			Width:  12,
@@ -180,10 +184,11 @@ func ageText(d time.Duration) string {
 	return fmt.Sprintf("%d d", int(d.Hours()/24))
 }
 
+// stateText returns the state of a run as a word.
 func stateText(c runCell) string {
 	switch {
 	case c.k == nil && c.Running:
-		return "runs"
+		return "running"
 	case c.k == nil:
 		return ""
 	case c.unknown() && c.Written.IsZero():
@@ -201,7 +206,7 @@ func stateRole(c runCell) cell.Role {
 	return role
 }
 
-// stateGlyph is a run's state as a character, which says the same without a colour.
+// stateGlyph returns the state of a run as a character and a colour role.
 func stateGlyph(c runCell) (rune, cell.Role) {
 	switch {
 	case c.unknown() && c.Written.IsZero():
@@ -244,10 +249,10 @@ func (r *Runs) draw(m *panel.Host, g *cell.Grid, in cell.Rect) {
 		panel.Explain(g, in, r.err.Error())
 		return
 	case len(r.Found[""]) == 0:
-		panel.Explain(g, in, "nothing is recorded yet: N begins a run, and one appears here as soon as it begins")
+		panel.Explain(g, in, "no runs yet: N starts one, and it appears here")
 		return
 	case len(rows) == 0:
-		panel.Explain(g, in, m.NoMatchText("runs", "run")+"; of several words a run must hold all, in any order")
+		panel.Explain(g, in, m.NoMatchText("runs", "run")+"; a run must contain all words of the filter, in any order")
 		return
 	}
 	at := r.chosenIndex(m)
@@ -294,8 +299,8 @@ func (r *Runs) draw(m *panel.Host, g *cell.Grid, in cell.Rect) {
 	}
 }
 
-// RowLabel returns the label of a line: a folder ends in a slash, and a run that is not listed below its machine begins
-// with the name of that machine.
+// RowLabel returns the label of a row: a folder ends in a slash, and a run that is not listed below its host begins
+// with the name of that host.
 func (r *Runs) RowLabel(x runRow) string {
 	switch name := r.name(x.Entry); {
 	case x.Folder != "":
@@ -307,7 +312,7 @@ func (r *Runs) RowLabel(x runRow) string {
 	}
 }
 
-// about says of the chosen run what has no column: in a line, or why it cannot be read to the last word.
+// about returns the details of the chosen run that have no column in one line, or the whole error if it cannot be read.
 func (r *Runs) about(x runRow, in cell.Rect) (lines []string, role cell.Role) {
 	k := r.summary(x.Entry)
 	switch {
@@ -357,9 +362,9 @@ func more(above, below int) string {
 
 // legend draws the note of the selected run, the meaning of the signs of the list, and how many rows are hidden.
 func (r *Runs) legend(m *panel.Host, g *cell.Grid, in cell.Rect, x runRow, more string) {
-	legend := "◇ in view   " + r.lettered() + " marked, in the charts"
+	legend := "◇ open   " + r.lettered() + " marked, in the charts"
 	if len(r.Marks) == 0 {
-		legend = "◇ in view   space marks runs, to overlay them"
+		legend = "◇ open   space marks runs, to overlay them"
 	}
 	if m.Opt.Source == nil {
 		_, legend, _ = strings.Cut(legend, "   ")

@@ -94,11 +94,14 @@ func (r *Runs) markFolder(m *panel.Host, e archive.Entry) tea.Cmd {
 
 func (r *Runs) markAll(m *panel.Host, e archive.Entry) tea.Cmd {
 	list := r.within(e, r.wanted)
-	fresh := slices.DeleteFunc(slices.Clone(list), func(x archive.Entry) bool { return slices.Contains(r.Marks, x.Dir) })
+	fresh := slices.DeleteFunc(slices.Clone(list), func(x archive.Entry) bool {
+		return slices.Contains(r.Marks,
+			x.Dir)
+	})
 	room := MaxMarks - len(r.Marks)
 	switch {
 	case len(list) == 0:
-		m.Say(cell.Warn, e.Name+" holds no run")
+		m.Say(cell.Warn, e.Name+" has no runs")
 	case len(fresh) == len(list) && room <= 0:
 		m.Say(cell.Warn, tooMany)
 	case len(fresh) == 0 || room <= 0:
@@ -107,7 +110,7 @@ func (r *Runs) markAll(m *panel.Host, e archive.Entry) tea.Cmd {
 		})
 	default:
 		if n := len(fresh); n > room {
-			m.Say(cell.Warn, fmt.Sprintf("%d of %d runs are marked: more cannot be told from each other", len(list)-n+room,
+			m.Say(cell.Warn, fmt.Sprintf("%d of %d runs are marked: more could not be distinguished", len(list)-n+room,
 				len(list)))
 		}
 		for _, x := range fresh[:min(room, len(fresh))] {

@@ -8,14 +8,14 @@ import (
 )
 
 // overlayBranch overlays a run and a new branch of it from the fork on. A scan that started before the branch does not
-// remove its mark, see gone.
+// remove its mark, see isGone.
 func (r *Runs) overlayBranch(m *panel.Host, parent, branch string) tea.Cmd {
 	r.Marks, r.Chosen, r.awaited = []string{parent, branch}, branch, branch
 	r.Overlay.sinceFork, r.Overlay.Stale, r.Overlay.At = true, true, -1
 	return r.rescan(m)
 }
 
-// isGone reports whether a marked run is no longer listed. The awaited branch is not gone before its first scan.
+// isGone reports whether a marked run is no longer listed. An awaited branch is not gone before its first scan.
 func (r *Runs) isGone(dir string) bool {
 	_, ok := r.entry(dir)
 	if ok && dir == r.awaited {
@@ -34,7 +34,7 @@ func (o *OverlayState) ForkPosition() (x float64, ok bool) {
 	return x, ok
 }
 
-// applySinceFork moves the start of the charts to shortly before the fork if race is set.
+// applySinceFork moves the start of the charts to shortly before the fork if sinceFork is set.
 func (o *OverlayState) applySinceFork() {
 	if x, ok := o.ForkPosition(); ok && o.sinceFork {
 		o.Lo = max(o.Lo, x-max((o.Hi-x)/8, (o.Hi-o.Lo)/50))
@@ -43,7 +43,7 @@ func (o *OverlayState) applySinceFork() {
 
 func (r *Runs) whyNoFork(*panel.Host) string {
 	if _, ok := r.Overlay.ForkPosition(); !ok {
-		return "there is no branch beside its parent: mark both with space, or begin one with B where a run's charts are"
+		return "no branch is overlaid with its parent: mark both with space, or start a branch with B in an open run"
 	}
 	return ""
 }
@@ -55,7 +55,7 @@ func (r *Runs) toggleSinceFork(*panel.Host) tea.Cmd {
 	return nil
 }
 
-// forkNote returns the part of the title that says where the fork is; "" if the charts show the whole runs.
+// forkNote returns the part of the title that names the position of the fork; "" if the charts show the whole runs.
 func (o *OverlayState) forkNote() string {
 	x, ok := o.ForkPosition()
 	if first, _ := archive.Spanned(o.Set, o.Axis); !ok || !o.sinceFork || o.Lo <= first {

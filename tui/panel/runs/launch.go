@@ -9,39 +9,40 @@ import (
 	"brood/tui/panel"
 )
 
-// Launch is the state of the launcher. What was said stays when it is left.
+// Launch is the state of the launcher. It is kept when the user leaves the form.
 type Launch struct {
 	Request panel.Request
-	gen     int         // of the request: what is asked of an older one is not listened to
-	draft   panel.Draft // the newest that was not refused
-	command string
-	Err     error
-	errLine panel.LineID // whose refusal err is
-	drafted bool         // draft is there
+	gen     int          // number of the request; answers to older ones are dropped
+	draft   panel.Draft  // newest draft without an error
+	command string       // command line of the newest draft
+	Err     error        // of the newest draft
+	errLine panel.LineID // line that causes Err
+	drafted bool         // draft is set
 
 	estimate  panel.Estimate
-	estimated int // gen that it is of
-	due       bool
-	edited    time.Time
-	cancel    context.CancelFunc // of the estimate on its way, nil without one
+	estimated int                // gen of estimate; -1: none
+	due       bool               // an estimate has to be requested
+	edited    time.Time          // time of the last change
+	cancel    context.CancelFunc // cancels the pending estimate; nil: none
 
 	cursor       int
-	option       int // the option, and the knob, that the cursor was on before it crossed over
-	knob         int
+	option       int // last selected option
+	knob         int // last selected knob
 	typing       *panel.TextInput
-	prefix       string        // what was typed of a word
-	suggested    bool          // what stands there was not typed
-	beforeTyping panel.Request // typing
-	Starting     bool
-	Rows         []launchRow // as last drawn
+	prefix       string        // typed part of a choice
+	suggested    bool          // the text was suggested, not typed
+	beforeTyping panel.Request // request before typing
+	Starting     bool          // the run is being started
+	Rows         []launchRow   // rows of the last frame
 }
 
+// NewLaunch returns the state of the launcher with the preset quickstart.
 func NewLaunch() *Launch { return &Launch{Request: panel.Request{Preset: "quickstart"}, estimated: -1} }
 
-// startLine is the line at the bottom that begins the run.
-var startLine = panel.LineID{Name: "begin it"}
+// startLine is the line at the bottom that starts the run.
+var startLine = panel.LineID{Name: "start it"}
 
-// lines are those that the cursor goes through.
+// lines returns the lines that the cursor can select.
 func (l *Launch) lines() (out []panel.LineID) {
 	for _, f := range l.draft.Lines {
 		out = append(out, panel.LineID{Name: f.Name})
@@ -52,6 +53,7 @@ func (l *Launch) lines() (out []panel.LineID) {
 	return append(out, startLine)
 }
 
+// Knobs returns the knobs of the chosen algorithm.
 func (l *Launch) Knobs() []optim.Knob {
 	if l.draft.Knobs == nil {
 		return nil
@@ -59,13 +61,13 @@ func (l *Launch) Knobs() []optim.Knob {
 	return l.draft.Knobs.Algorithm.Shown()
 }
 
-// curve is a knob over the rounds that are expected.
+// curve returns n values of a knob over the expected rounds.
 func (l *Launch) curve(k optim.Knob, n int) []float64 {
 	hi, _ := l.horizon()
 	return l.draft.Knobs.Expecting(l.estimate.Expected).Curve(k, 0, hi, n)
 }
 
-// alg is whose knobs are shown.
+// alg returns the name of the algorithm whose knobs are shown.
 func (l *Launch) alg() string {
 	if l.draft.Knobs == nil {
 		return ""
@@ -73,15 +75,16 @@ func (l *Launch) alg() string {
 	return l.draft.Knobs.Algorithm.Name
 }
 
-// Chosen is the line under the cursor.
+// Chosen returns the line under the cursor.
 func (l *Launch) Chosen() panel.LineID {
 	all := l.lines()
 	return all[min(max(l.cursor, 0), len(all)-1)]
 }
 
-// formLine is what a draft says of a line that is no knob's.
+// formLine returns the draft of a line; the zero FormLine for a knob.
 func (l *Launch) formLine(at panel.LineID) (f panel.FormLine) {
-	if i := slices.IndexFunc(l.draft.Lines, func(f panel.FormLine) bool { return f.Name == at.Name }); i >= 0 && !at.Knob {
+	if i := slices.IndexFunc(l.draft.Lines, func(f panel.FormLine) bool { return f.Name == at.Name }); i >= 0 &&
+		!at.Knob {
 		f = l.draft.Lines[i]
 	}
 	return f
@@ -103,7 +106,7 @@ func (l *Launch) value(at panel.LineID) (text string, explicit bool) {
 	return k.Format(knobs.Value(k)), false
 }
 
-// choices are what may be chosen on a line.
+// choices returns the valid values of a line; nil for any text.
 func (l *Launch) choices(at panel.LineID) []string {
 	if at.Knob {
 		k, _ := l.draft.Knobs.Algorithm.Knob(at.Name)
@@ -112,5 +115,5 @@ func (l *Launch) choices(at panel.LineID) []string {
 	return l.formLine(at).Words
 }
 
-// Fresh says whether the estimate is of what the form says.
+// Fresh reports whether the estimate belongs to the present request.
 func (l *Launch) Fresh() bool { return l.estimated == l.gen }

@@ -24,9 +24,9 @@ const estimateDelay = 300 * time.Millisecond
 // Panel returns the launcher, which replaces the rail of runs while it has the focus.
 func (l *Launch) Panel() panel.Panel {
 	return panel.Panel{
-		ID: panel.Launch, Title: l.title, Draw: l.draw, Group: "begin a run", Keys: l.keys(), Hints: l.hints,
+		ID: panel.Launch, Title: l.title, Draw: l.draw, Group: "start a run", Keys: l.keys(), Hints: l.hints,
 		Typing: l.input, Back: l.back, Point: l.point, Poll: l.Poll,
-		Commands: []panel.Command{{Name: "new", Title: "begin a run: the launcher",
+		Commands: []panel.Command{{Name: "new", Title: "start a run: the launcher",
 			Do: func(m *panel.Host, _ []string) (tea.Cmd, error) {
 				if why := WhyNoLaunch(m); why != "" {
 					return nil, errors.New("new: " + why)
@@ -48,7 +48,7 @@ func WhyNoLaunch(m *panel.Host) string {
 	case m.Opt.ReadOnly:
 		return panel.ReadOnlyText
 	case launcher(m) == nil || m.HomeScreen() < 0:
-		return "no run can be begun from here: `brood` on the machine that is to train it has this form"
+		return "no run can be started from here: run `brood` on the machine that shall train"
 	}
 	return ""
 }
@@ -88,18 +88,19 @@ func (l *Launch) keys() []panel.Binding {
 	}
 	return []panel.Binding{
 		{Keys: []string{"j", "down"}, Title: "next line", Do: move(func(int) int { return l.cursor + 1 })},
-		{Keys: []string{"k", "up"}, Title: "line before", Do: move(func(int) int { return l.cursor - 1 })},
-		{Keys: []string{"tab", "shift+tab"}, Show: "tab", Title: "to the knobs, and back", Do: func(*panel.Host) tea.Cmd {
-			l.switchColumn()
-			return nil
-		}},
+		{Keys: []string{"k", "up"}, Title: "previous line", Do: move(func(int) int { return l.cursor - 1 })},
+		{Keys: []string{"tab", "shift+tab"}, Show: "tab", Title: "to the knobs, and back",
+			Do: func(*panel.Host) tea.Cmd {
+				l.switchColumn()
+				return nil
+			}},
 		{Keys: []string{"g", "home"}, Title: "first line", Do: move(func(int) int { return 0 })},
-		{Keys: []string{"G", "end"}, Title: "the line that begins it", Do: move(func(n int) int { return n - 1 })},
-		{Keys: []string{"h", "left"}, Title: "a step down, choice before", Why: l.whyNotTurn, Do: turn(-1)},
+		{Keys: []string{"G", "end"}, Title: "the line that starts it", Do: move(func(n int) int { return n - 1 })},
+		{Keys: []string{"h", "left"}, Title: "a step down, previous choice", Why: l.whyNotTurn, Do: turn(-1)},
 		{Keys: []string{"l", "right"}, Title: "a step up, next choice", Why: l.whyNotTurn, Do: turn(1)},
-		{Keys: []string{"enter"}, Title: "type a value; begin it", Why: l.whyNotEnter, Do: l.Enter},
-		{Keys: []string{"u", "z", "backspace"}, Title: "take back what was said here", Do: l.clearLine},
-		{Keys: []string{"U"}, Title: "take all back, but the preset", Do: func(m *panel.Host) tea.Cmd {
+		{Keys: []string{"enter"}, Title: "type a value; start the run", Why: l.whyNotEnter, Do: l.Enter},
+		{Keys: []string{"u", "z", "backspace"}, Title: "clear the value of this line", Do: l.clearLine},
+		{Keys: []string{"U"}, Title: "clear all but the preset", Do: func(m *panel.Host) tea.Cmd {
 			l.Request = panel.Request{Preset: l.Request.Preset}
 			return l.changed(m)
 		}},
@@ -131,7 +132,7 @@ func (l *Launch) change(m *panel.Host, r panel.Request) tea.Cmd {
 	return l.changed(m)
 }
 
-// changed asks what the request comes to, and has its needs worked out once nobody has typed for a moment.
+// changed requests the draft of the new request, and marks the estimate as due.
 func (l *Launch) changed(m *panel.Host) tea.Cmd {
 	l.gen++
 	l.stop()
@@ -168,7 +169,8 @@ func (l *Launch) applyDraft(gen int, d panel.Draft) {
 	}
 }
 
-// Poll asks for the estimate that is due; not while a run begins, which it would train beside.
+// Poll requests the estimate if it is due. While a run starts it does not, since the estimate would compete with that
+// run for the processor.
 func (l *Launch) Poll(m *panel.Host) tea.Cmd {
 	if m.Focus != panel.Launch || l.Starting {
 		l.stop()
@@ -203,11 +205,11 @@ func (l *Launch) refusal() (panel.LineID, error) {
 func (l *Launch) whyNotTurn(*panel.Host) string {
 	at := l.Chosen()
 	if at == startLine {
-		return "enter begins it"
+		return "enter starts the run"
 	}
 	text, _ := l.value(at)
 	if _, err := strconv.ParseUint(text, 10, 48); err != nil && !at.Knob && len(l.choices(at)) == 0 {
-		return "there is no step from here: enter types a value"
+		return "this value has no steps: enter types one"
 	}
 	return ""
 }
@@ -229,7 +231,8 @@ func (l *Launch) turn(m *panel.Host, d int) tea.Cmd {
 	}
 	if !at.Knob { // an option with an integer value
 		n, _ := strconv.ParseUint(text, 10, 48)
-		return l.change(m, l.Request.With(at, l.alg(), strconv.FormatInt(int64(panel.NextValue(k, float64(n), d > 0)), 10)))
+		return l.change(m, l.Request.With(at, l.alg(),
+			strconv.FormatInt(int64(panel.NextValue(k, float64(n), d > 0)), 10)))
 	}
 	k, _ = l.draft.Knobs.Algorithm.Knob(at.Name)
 	x, err := k.Parse(text)
@@ -239,6 +242,7 @@ func (l *Launch) turn(m *panel.Host, d int) tea.Cmd {
 	return l.change(m, l.Request.With(at, l.alg(), k.Format(panel.NextValue(k, x, d > 0))))
 }
 
+// clearLine removes the user's value of a line.
 func (l *Launch) clearLine(m *panel.Host) tea.Cmd {
 	at := l.Chosen()
 	if at == startLine {
@@ -252,11 +256,11 @@ func (l *Launch) whyNotEnter(*panel.Host) string {
 	case l.Chosen() != startLine:
 		return ""
 	case l.Starting:
-		return "it is beginning"
+		return "the run is starting"
 	case err != nil:
 		return err.Error()
 	case !l.drafted:
-		return "it is still being read"
+		return "the form is still being read"
 	}
 	return ""
 }
@@ -272,18 +276,19 @@ func (l *Launch) Enter(m *panel.Host) tea.Cmd {
 	}
 	l.Starting = true
 	l.stop()
-	m.Say(cell.Plain, "beginning "+l.command)
+	m.Say(cell.Plain, "starting "+l.command)
 	ctx, r, lib := m.Ctx, l.Request, launcher(m)
 	return m.Job(func() tea.Msg {
 		o, err := lib.Begin(ctx, r)
 		return panel.Reply(func(m *panel.Host) tea.Cmd {
 			l.Starting = false
-			return m.SwitchSession(panel.OpenedMsg{Opened: o, Message: cmp.Or(o.Said, filepath.Base(o.Session)+" begins"), Err: err})
+			return m.SwitchSession(panel.OpenedMsg{Opened: o,
+				Message: cmp.Or(o.Said, filepath.Base(o.Session)+" started"), Err: err})
 		})
 	})
 }
 
-// input returns the input of the value being typed for a line; nil if none is.
+// input returns the input of the value being typed; nil if there is none.
 func (l *Launch) input() *panel.Typing {
 	if l.typing == nil {
 		return nil
@@ -295,7 +300,7 @@ func (l *Launch) input() *panel.Typing {
 	return &panel.Typing{Key: l.key, Hints: hints}
 }
 
-// offers are the words that hold what was typed; all before something was.
+// offers returns the choices of the line that contain the typed text.
 func (l *Launch) offers() (out []string) {
 	for _, w := range l.choices(l.Chosen()) {
 		if strings.Contains(strings.ToLower(w), strings.ToLower(l.prefix)) {
@@ -305,7 +310,7 @@ func (l *Launch) offers() (out []string) {
 	return out
 }
 
-// key takes a key while a value is typed. The request follows it, so that what it comes to is seen at once.
+// key handles a key while the user types a value. The request follows every key, so that its draft is shown at once.
 func (l *Launch) key(m *panel.Host, name, text string) tea.Cmd {
 	at, was := l.Chosen(), l.typing.Text()
 	switch name {
@@ -320,7 +325,7 @@ func (l *Launch) key(m *panel.Host, name, text string) tea.Cmd {
 	case "up", "shift+tab":
 		l.cycleOffers(-1)
 	default:
-		if l.suggested && text != "" { // what is there goes when something is typed
+		if l.suggested && text != "" { // typing replaces a suggested value
 			l.typing.SetText("")
 		}
 		l.suggested = false
@@ -337,7 +342,7 @@ func (l *Launch) key(m *panel.Host, name, text string) tea.Cmd {
 	return l.change(m, l.Request.With(at, l.alg(), now))
 }
 
-// cycleOffers inserts the next offered word into the line.
+// cycleOffers replaces the text by the next offered choice.
 func (l *Launch) cycleOffers(d int) {
 	words := l.offers()
 	if len(words) == 0 {

@@ -21,24 +21,25 @@ const (
 	launchName  = 19              // most cells of a name
 	launchValue = 24
 	launchCurve = 5 // most extra lines of a curve, if free
-	launchFoot  = 6 // lines below the list: a rule, two on the chosen line, one that begins it, two of the command line
+	launchFoot  = 6 // lines below the list: a rule, two on the chosen line, one that starts it, two of the command line
 )
 
 func (l *Launch) title(*panel.Host) (string, string) {
-	return "begin a run", "* what you said"
+	return "start a run", "* your value"
 }
 
 func (l *Launch) hints(*panel.Host) [][2]string {
 	enter := "type"
 	if l.Chosen() == startLine {
-		enter = "begin it"
+		enter = "start it"
 	}
 	over := "knobs"
 	if l.Chosen().Knob || l.Chosen() == startLine {
 		over = "options"
 	}
-	return [][2]string{{"j k", "line"}, {"enter", enter}, {"tab", over}, {"h l", "turn"}, {"G", "begin it"}, {"y", "copy"},
-		{"u", "take back"},
+	return [][2]string{{"j k", "line"}, {"enter", enter}, {"tab", over}, {"h l", "turn"}, {"G", "start it"},
+		{"y", "copy"},
+		{"u", "clear"},
 		{"esc", "leave"}, {"?", "help"}}
 }
 
@@ -62,7 +63,7 @@ func (l *Launch) draw(m *panel.Host, g *cell.Grid, in cell.Rect) {
 		panel.Explain(g, in, l.Err.Error())
 		return
 	case !l.drafted:
-		panel.Explain(g, in, "looking at what can be trained")
+		panel.Explain(g, in, "reading presets and data sets")
 		return
 	}
 	if in.W >= launchWide {
@@ -181,7 +182,7 @@ func (l *Launch) columns(m *panel.Host, width int) (c launchColumns) {
 func (l *Launch) knobHead(m *panel.Host, g *cell.Grid, in cell.Rect, c launchColumns) {
 	g.Text(in.X+c.name, in.Y, c.value-c.name-1, cell.Title, "knobs")
 	g.Text(in.X+c.value, in.Y, launchValue-2, cell.Faint, "of "+l.alg())
-	over := "place, or curve"
+	over := "position or curve"
 	if hi, known := l.horizon(); known {
 		over = "rounds 0–" + textfmt.Grouped(hi)
 	}
@@ -271,7 +272,7 @@ func (l *Launch) drawValue(m *panel.Host, g *cell.Grid, x, y int, of panel.LineI
 	text, explicit := l.value(of)
 	switch {
 	case l.typing != nil && of == l.Chosen():
-		panel.DrawInput(m, g, x, y, w, l.typing)
+		panel.DrawInput(m, g, x, y, w, cell.Staged, l.typing)
 	case explicit:
 		g.Text(x, y, w, cell.Staged, text+"*")
 	case text != "":

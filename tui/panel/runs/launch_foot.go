@@ -11,7 +11,7 @@ import (
 	"brood/tui/textfmt"
 )
 
-// foot says of the chosen line what has no column, begins the run, and has its needs and its command line.
+// foot draws the details of the chosen line, the line that starts the run with its estimate, and the command line.
 func (l *Launch) foot(m *panel.Host, g *cell.Grid, in cell.Rect, c launchColumns) {
 	if in.H < launchFoot {
 		return
@@ -23,7 +23,7 @@ func (l *Launch) foot(m *panel.Host, g *cell.Grid, in cell.Rect, c launchColumns
 	about := max(2, min(4, in.H-6-len(command)))
 	l.about(m, g, cell.Rect{X: in.X + c.name, Y: in.Y + 1, W: in.W - c.name - 1, H: about})
 	y := in.Y + 1 + about
-	if in.H > launchFoot+2 { // there is room to breathe
+	if in.H > launchFoot+2 { // leave a blank line
 		y++
 	}
 	role := cell.Key
@@ -60,18 +60,18 @@ func (l *Launch) foot(m *panel.Host, g *cell.Grid, in cell.Rect, c launchColumns
 	}
 }
 
-// needs is the estimate in words: faint while another is worked out.
+// needs returns the estimate as text, faint while a new one is computed.
 func (l *Launch) needs() (string, cell.Role) {
 	at, err := l.refusal()
 	switch {
 	case l.Starting:
-		return "it is beginning", cell.Staged
+		return "starting", cell.Staged
 	case err != nil && at.Name == "":
 		return err.Error(), cell.Alert
 	case err != nil:
-		return "refused: see " + at.Name, cell.Alert
+		return "invalid: see " + at.Name, cell.Alert
 	case l.estimated < 0 || l.estimate.Err != nil:
-		return "working out what it needs", cell.Faint
+		return "estimating", cell.Faint
 	}
 	e := l.estimate
 	text := textfmt.Size(float64(e.Memory)) + " of memory"
@@ -82,17 +82,18 @@ func (l *Launch) needs() (string, cell.Role) {
 		text += ", last run " + durationText(e.Took)
 	}
 	if e.Parameters > 0 {
-		text += fmt.Sprintf("; %s of %s parameters", textfmt.Count(e.Members, "member"), chart.Count(uint64(e.Parameters)))
+		text += fmt.Sprintf("; %s of %s parameters", textfmt.Count(e.Members, "member"),
+			chart.Count(uint64(e.Parameters)))
 	} else {
 		text += "; " + textfmt.Count(e.Members, "member")
 	}
 	if !l.Fresh() {
-		return "before: " + text, cell.Faint
+		return "previous: " + text, cell.Faint
 	}
 	return text, cell.Good
 }
 
-// durationText is a time that is not known well.
+// durationText formats an approximate duration in seconds.
 func durationText(x float64) string {
 	minutes := math.Round(x / 60)
 	switch {
@@ -106,7 +107,7 @@ func durationText(x float64) string {
 	return fmt.Sprintf("%.0f h %d min", math.Floor(minutes/60), int(minutes)%60)
 }
 
-// about is all there is to know of the chosen line, or why it is refused; while a word is typed, what may be chosen.
+// about draws the doc or the error of the chosen line; while a choice is typed, the offers.
 func (l *Launch) about(m *panel.Host, g *cell.Grid, in cell.Rect) {
 	of, role := l.Chosen(), cell.Faint
 	text := l.formLine(of).Doc
@@ -118,7 +119,8 @@ func (l *Launch) about(m *panel.Host, g *cell.Grid, in cell.Rect) {
 	case err != nil && (at == of || at.Name == "" || of == startLine):
 		text, role = err.Error(), cell.Alert
 	case of == startLine:
-		text = "enter trains it on this machine, in a process of its own, and goes there. The line below does the same in a shell: y copies it."
+		text = "enter trains on this machine in a new process and opens the run. The command below does the same in a " +
+			"shell: y copies it."
 	case of.Knob:
 		k, _ := l.draft.Knobs.Algorithm.Knob(of.Name)
 		text = m.KnobTitle(k) + ": " + k.Doc + "; bounds" + panel.BoundsText(k) + ", default " + k.Initial()
@@ -126,7 +128,7 @@ func (l *Launch) about(m *panel.Host, g *cell.Grid, in cell.Rect) {
 			text += "; over the run " + way
 		}
 	case l.formLine(of).Paths:
-		text += "; a path may be typed too"
+		text += "; a path is valid too"
 	}
 	lines := textfmt.Wrap(text, in.W)
 	for i, line := range lines {
@@ -139,7 +141,7 @@ func (l *Launch) about(m *panel.Host, g *cell.Grid, in cell.Rect) {
 	}
 }
 
-// drawOffers are words that may be chosen, around the one that stands there.
+// drawOffers draws the offered choices around the typed one, which is highlighted.
 func (l *Launch) drawOffers(g *cell.Grid, in cell.Rect) {
 	text := l.typing.Text()
 	var rows [][]string

@@ -15,7 +15,7 @@ import (
 )
 
 // OverlayState holds the curves of the selected runs: the loaded runs, joined into a set, and their columns at the
-// width of the panel. [runs.layOut] recomputes it only if the set, the axis or the width has changed.
+// width of the panel. layOut recomputes it only if the set, the axis or the width has changed.
 type OverlayState struct {
 	loaded    map[string]*loadedRun // by directory
 	Axis      axis.Axis
@@ -35,9 +35,9 @@ type OverlayState struct {
 	Cols          []panel.Column[figureRow]
 	differing     []string // names of settings
 	oldTests      string   // note: runs that have trained since their last test
-	unequalCosts  string   // note: no run is best by its costs, see [compare.Unequal]
-	unlikeResults string   // note: no run has the best result, see [compare.Unlike]
-	unlikeLosses  string   // note: no run has the least training loss, see [compare.Tried]
+	unequalCosts  string   // note: no run is best by its costs, see [archive.Unequal]
+	unlikeResults string   // note: no run has the best result, see [archive.Unlike]
+	unlikeLosses  string   // note: no run has the least training loss, see [archive.Tried]
 }
 
 // overlayLine is a line of the charts: a run, or several runs that differ only in their seeds.
@@ -57,7 +57,7 @@ type Plot struct {
 	Axes  map[[2]bool]chart.Axis // cache of fit, by logarithmic and with outliers
 }
 
-// hold stores a loaded run. If 2*maxMarks runs are stored it first drops all runs that are not in marks.
+// hold stores a loaded run. If 2*MaxMarks runs are stored it first drops all runs that are not in marks.
 func (o *OverlayState) hold(dir string, h *loadedRun, marks []string) {
 	for d := range o.loaded {
 		if len(o.loaded) >= 2*MaxMarks && !slices.Contains(marks, d) {
@@ -86,8 +86,8 @@ type lastValues struct {
 	X float64 // position of the earliest of these values on the axis
 }
 
-// LastValues returns the last values of a line's runs up to the cursor, or at their ends without a cursor. ok is false if one
-// of the runs has no value there.
+// LastValues returns the last values of a line's runs up to the cursor, or at their ends without a cursor. ok is false
+// if one of the runs has no value there.
 func (o *OverlayState) LastValues(runs [][]archive.Point) (out lastValues, ok bool) {
 	out = lastValues{view.Bucket{Min: math.Inf(1), Max: math.Inf(-1)}, math.Inf(1)}
 	for _, points := range runs {
@@ -130,8 +130,8 @@ func plotWidth(m *panel.Host) int {
 	return chart.Plot(cell.Rect{W: in.W - 1, H: in.H}).W // one column is for the letters of the lines
 }
 
-// layOut returns the overlay of the selected runs. It recomputes lines, plots and table if they are stale or the width has
-// changed.
+// layOut returns the overlay of the selected runs. It recomputes lines, plots and table if they are stale or the width
+// has changed.
 func (r *Runs) layOut(m *panel.Host) *OverlayState {
 	o, width := &r.Overlay, plotWidth(m)
 	if !o.Stale && o.Width == width {
@@ -292,7 +292,8 @@ func (o *OverlayState) Quantities(m *panel.Host) (out []quantity) {
 			series(name, name+", median of members", false)
 		}
 	}
-	drawn := []string{view.Fitness, view.Spread, view.CentreLoss, "loss", view.TestBits, view.TestError, view.TestFitness,
+	drawn := []string{view.Fitness, view.Spread, view.CentreLoss, "loss", view.TestBits, view.TestError,
+		view.TestFitness,
 		view.TestHamming, view.TestRMSE, view.TestR2, view.TestLoss, view.Parent, view.Founder, view.Partner}
 	for _, run := range o.Set {
 		for i := range run.View.Series {
@@ -306,7 +307,7 @@ func (o *OverlayState) Quantities(m *panel.Host) (out []quantity) {
 }
 
 // group sets the lines, in the order of their letters. Runs of one setting with several seeds become one line if
-// o.seeds is set. letters are the numbers of the letters of the runs in o.set.
+// o.Seeds is set. letters are the numbers of the letters of the runs in o.Set.
 func (o *OverlayState) group(letters []int) {
 	index := map[*archive.Run]int{}
 	for i, run := range o.Set {

@@ -101,7 +101,8 @@ func (r *Runs) drawPlot(m *panel.Host, g *cell.Grid, area cell.Rect, p Plot) {
 		if len(o.Lines[i].Runs) > 1 {
 			style = chart.Thin
 		}
-		c.Layers = append(c.Layers, chart.Layer{Columns: cols, Role: o.Lines[i].role, Style: style, Glyph: o.Lines[i].letter})
+		c.Layers = append(c.Layers, chart.Layer{Columns: cols, Role: o.Lines[i].role, Style: style,
+			Glyph: o.Lines[i].letter})
 	}
 	if o.At >= 0 {
 		now := uint64(o.x() * panel.AxisUnits(o.Axis))
@@ -235,7 +236,10 @@ func (r *Runs) drawFigures(m *panel.Host, g *cell.Grid, in cell.Rect) {
 	for { // columns that do not fit go into another table below, if there is space
 		kept, name := panel.FitColumns(slices.Clone(rest), in.W-5, 16, 36)
 		o.figureRows(g, in, kept, name)
-		rest = slices.DeleteFunc(slices.Clone(rest), func(c panel.Column[figureRow]) bool { return hasColumn(kept, c.Title) })
+		rest = slices.DeleteFunc(slices.Clone(rest), func(c panel.Column[figureRow]) bool {
+			return hasColumn(kept,
+				c.Title)
+		})
 		left = slices.DeleteFunc(left, func(d string) bool { return hasColumn(kept, d) })
 		if len(rest) == 0 || len(kept) == 0 || in.H < 2*(len(rows)+2) {
 			break
@@ -322,7 +326,8 @@ func (o *OverlayState) figures() (rows []figureRow, cols []panel.Column[figureRo
 	for _, l := range o.Lines {
 		for _, run := range l.Runs {
 			letter, role := chart.KindLetter(o.index[run])
-			rows = append(rows, figureRow{overlayLine{[]*archive.Run{run}, letter, role, run.Name}, map[string]string{}})
+			rows = append(rows, figureRow{overlayLine{[]*archive.Run{run}, letter, role, run.Name},
+				map[string]string{}})
 		}
 	}
 	put := func(head string, weight int, right bool, text func(row figureRow) string) {
@@ -386,7 +391,8 @@ func (o *OverlayState) figures() (rows []figureRow, cols []panel.Column[figureRo
 			letter, _ := chart.KindLetter(o.index[run])
 			letters = append(letters, string(letter))
 		}
-		mean := figureRow{overlayLine{g.Runs, '=', cell.Plain, "mean of " + strings.Join(letters, " ")}, map[string]string{}}
+		mean := figureRow{overlayLine{g.Runs, '=', cell.Plain, "mean of " + strings.Join(letters, " ")},
+			map[string]string{}}
 		for _, metric := range archive.Metrics {
 			x, se, n := g.Mean(metric.Name)
 			switch {

@@ -23,7 +23,8 @@ func (r *Runs) overlayRows(m *panel.Host) func(*view.View) panel.Rows {
 		for _, p := range plots {
 			for i, run := range set {
 				for _, x := range p.All(run) {
-					out = append(out, []string{names[i], p.Title, textfmt.Exact(x.X), textfmt.Uint(x.Round), textfmt.Uint(x.Count), textfmt.Exact(x.Min),
+					out = append(out, []string{names[i], p.Title, textfmt.Exact(x.X), textfmt.Uint(x.Round),
+						textfmt.Uint(x.Count), textfmt.Exact(x.Min),
 						textfmt.Exact(x.Mean()), textfmt.Exact(x.Max)})
 				}
 			}

@@ -47,7 +47,8 @@ func (r *Runs) Poll(m *panel.Host) tea.Cmd {
 func (r *Runs) scan(m *panel.Host) tea.Cmd {
 	now, filtered := m.Opt.Clock(), m.Filters.Text["runs"] != ""
 	looks := filtered && !r.Reader.filtered // a new filter needs the closed folders now
-	if d := &r.Reader; d.Scanning || r.Loaded && !looks && now.Sub(d.scanned) < max(scanPeriod, rereadFactor*d.scanTook) {
+	if d := &r.Reader; d.Scanning || r.Loaded && !looks &&
+		now.Sub(d.scanned) < max(scanPeriod, rereadFactor*d.scanTook) {
 		return nil
 	}
 	r.Reader.Scanning, r.Reader.scanned, r.Reader.filtered = true, now, filtered
@@ -158,7 +159,8 @@ func (r *Runs) sum(m *panel.Host) tea.Cmd {
 			at := clock()
 			k := &loadedSummary{Summary: lib.Summary(e), bytes: e.Bytes, when: e.Written, at: at}
 			k.took = clock().Sub(at)
-			k.text = strings.ToLower(strings.Join(append(k.About.Tags, e.Name, k.About.Name, k.About.Note, e.Folder, k.Preset,
+			k.text = strings.ToLower(strings.Join(append(k.About.Tags, e.Name, k.About.Name, k.About.Note, e.Folder,
+				k.Preset,
 				k.Algorithm, k.Model, k.Data, k.Parent), "\x00"))
 			k.spark = sparkline(k.Curve)
 			read = append(read, k)

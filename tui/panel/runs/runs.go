@@ -68,12 +68,13 @@ const (
 // Sortings holds the text of each sort key for the title of the list.
 var Sortings = []string{"live, then last written", "by name", "by test error", "by loss", "by state"}
 
+// New returns the state of the Runs screen.
 func New() *Runs {
 	return &Runs{Found: map[string][]archive.Entry{}, summaries: map[string]*loadedSummary{}, Open: map[string]bool{},
 		Overlay: OverlayState{At: -1, Seeds: true, loaded: map[string]*loadedRun{}}}
 }
 
-// Standing returns the state of a session as a word: its phase, or broken, empty, begins or killed.
+// Standing returns the state of a session as a word: its phase, or broken, empty, begins (it has no record yet) or killed.
 func Standing(x session.Info) string {
 	switch {
 	case x.Err != "":
@@ -112,10 +113,10 @@ func (r *Runs) name(e archive.Entry) string {
 	return e.Name
 }
 
-// SortedRows returns the rows of the list. Runs of open folders follow their folder. When sorted by time, running runs come
-// first: runs of this machine, then those of other machines, even if their folder is closed. Runs of a sweep or study
-// on this machine stay in their folder, which is not scanned while it is closed. The rows are cached until stale is set
-// or the filter changes.
+// SortedRows returns the rows of the list. Runs of open folders follow their folder. When sorted by time, running runs
+// come first: runs of this machine, then those of other machines, even if their folder is closed. Runs of a sweep or
+// study on this machine stay in their folder, which is not scanned while it is closed. The rows are cached until Stale
+// is set or the filter changes.
 func (r *Runs) SortedRows(m *panel.Host) []runRow {
 	want := strings.ToLower(m.Filters.Text["runs"])
 	if !r.Stale && want == r.wanted {
@@ -192,7 +193,7 @@ func compareNaNLast(a, b float64) int {
 	return cmp.Compare(a, b)
 }
 
-// testMetric returns the test metric of a run with lower as better, NaN if there is none.
+// testMetric returns the test metric of a run with lower as better; NaN if there is none.
 func (r *Runs) testMetric(e archive.Entry) float64 {
 	if k := r.summaries[e.Dir]; k != nil && k.Score != nil && k.Score.More {
 		return -k.Score.Value
@@ -202,6 +203,7 @@ func (r *Runs) testMetric(e archive.Entry) float64 {
 	return math.NaN()
 }
 
+// loss returns the last loss of a run; NaN if there is none.
 func (r *Runs) loss(e archive.Entry) float64 {
 	if k := r.summaries[e.Dir]; k != nil {
 		return k.Loss
@@ -219,7 +221,7 @@ func (r *Runs) rank(e archive.Entry) int {
 	return slices.Index(order, Standing(k.Info))
 }
 
-// chosenIndex returns the index of the row under the cursor, -1 if there are no rows.
+// chosenIndex returns the index of the chosen row; -1 if there are no rows.
 func (r *Runs) chosenIndex(m *panel.Host) int {
 	rows := r.SortedRows(m)
 	if len(rows) == 0 {
@@ -228,7 +230,7 @@ func (r *Runs) chosenIndex(m *panel.Host) int {
 	return max(0, slices.IndexFunc(rows, func(x runRow) bool { return x.Dir == r.Chosen }))
 }
 
-// chosenEntry returns the entry under the cursor; why is a message if there is none, else "".
+// chosenEntry returns the chosen entry; why is a message if there is none, else "".
 func (r *Runs) chosenEntry(m *panel.Host) (e archive.Entry, why string) {
 	i := r.chosenIndex(m)
 	if i < 0 {

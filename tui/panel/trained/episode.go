@@ -22,10 +22,11 @@ type EpisodePlayer struct {
 	frame int
 }
 
+// Panel returns the panel of the episode.
 func (s *EpisodePlayer) Panel() panel.Panel {
 	return panel.Panel{
 		ID:    panel.Episode,
-		Group: "what the policy does (w on Live)",
+		Group: "episode of the policy (w on Live)",
 		Keys:  []panel.Binding{{Keys: []string{"w"}, Title: "back to the run", Do: s.show}},
 		Title: s.title,
 		Draw:  s.draw,
@@ -57,7 +58,8 @@ func (s *EpisodePlayer) title(m *panel.Host) (string, string) {
 	if e == nil || e.Episode == nil {
 		return "episode", ""
 	}
-	return fmt.Sprintf("episode %d of %s  return %s", e.Episode.Seed, m.Shown.Config.Environment(), textfmt.Number(e.Episode.Return)),
+	return fmt.Sprintf("episode %d of %s  return %s", e.Episode.Seed, m.Shown.Config.Environment(),
+			textfmt.Number(e.Episode.Return)),
 		fmt.Sprintf("%d steps · round %s", e.Episode.Steps, textfmt.Grouped(e.Round))
 }
 
@@ -67,7 +69,7 @@ func (s *EpisodePlayer) draw(m *panel.Host, g *cell.Grid, r cell.Rect) {
 		panel.Explain(g, r, "no episode yet: each test records one of the policy")
 		return
 	}
-	const pause = 4 // states' time that the last one stays, before the first again
+	const pause = 4 // the last state is shown for this many more states
 	n := len(e.Episode.States) / event.EpisodeWidth
 	at := min(s.frame%(n+pause), n-1)
 	state := [event.EpisodeWidth]float64{}
@@ -81,7 +83,7 @@ func (s *EpisodePlayer) draw(m *panel.Host, g *cell.Grid, r cell.Rect) {
 	sketch.Draw(g, r, m.Opt.ASCII)
 }
 
-// EnvironmentDrawings draws a state of each environment.
+// EnvironmentDrawings has for each environment the function that draws a state.
 var EnvironmentDrawings = map[string]func(*chart.Sketch, [event.EpisodeWidth]float64){
 	"cartpole":    drawCartpole,
 	"pendulum":    drawPendulum,

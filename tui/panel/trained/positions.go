@@ -16,30 +16,32 @@ import (
 	"brood/tui/textfmt"
 )
 
-// positions is the state of the panels that replace the Population screen to show the positions of the members: the last
-// measurement and the pending one. A measurement starts only on request: it takes processor time from a run on this
-// machine.
+// positions is the state of the panels that replace the Population screen to show the positions of the members: the
+// last measurement and the pending one.
 type positions struct {
 	open bool
 	panel.Query[geometry.Geometry]
 }
 
+// NewPositions returns the state of the panels of positions.
 func NewPositions() *positions {
 	return &positions{Query: panel.Query[geometry.Geometry]{Name: "measurement"}}
 }
 
+// Panels returns the panels of overlaps, of the loss between two members, and of distances.
 func (p *positions) Panels() []panel.Panel {
-	const group = "where members stand (w on Population)"
+	const group = "positions of members (w on Population)"
 	keys := []panel.Binding{
 		{Keys: []string{"w"}, Title: "back to the population", Do: p.Show},
-		{Keys: []string{"enter"}, Title: "measure here, or its checkpoint", Do: p.measure, Why: p.whyNot},
+		{Keys: []string{"enter"}, Title: "measure this round or checkpoint", Do: p.measure, Why: p.whyNot},
 		{Keys: []string{"p"}, Title: "line to the furthest member", Do: p.line, Why: p.whyNot},
 	}
 	hints := func(m *panel.Host) [][2]string {
 		return [][2]string{{"enter", "measure"}, {"w", "back"}, {"[ ]", "member"}, {"p", "its line"}, {"←→", "round"},
 			{"E", "export"}}
 	}
-	of := func(id panel.ID, title func(m *panel.Host) string, draw func(m *panel.Host, g *cell.Grid, r cell.Rect)) panel.Panel {
+	newPanel := func(id panel.ID, title func(m *panel.Host) string,
+		draw func(m *panel.Host, g *cell.Grid, r cell.Rect)) panel.Panel {
 		return panel.Panel{
 			ID: id, Group: group, Keys: keys, Hints: hints, Back: p.back, Export: p.rows,
 			Title: func(m *panel.Host) (string, string) { return title(m), p.note() },
@@ -52,7 +54,7 @@ func (p *positions) Panels() []panel.Panel {
 			},
 		}
 	}
-	overlap := of(panel.Overlap, func(m *panel.Host) string {
+	overlap := newPanel(panel.Overlap, func(m *panel.Host) string {
 		if p.candidates(m) {
 			return "estimate  cosine with the gradient"
 		}
@@ -65,13 +67,13 @@ func (p *positions) Panels() []panel.Panel {
 		drawOverlaps(g, r, p.Result, m.Member)
 	})
 	overlap.Reset = p.reset
-	between := of(panel.LossLine, func(*panel.Host) string {
+	between := newPanel(panel.LossLine, func(*panel.Host) string {
 		if p.Result == nil || len(p.Result.Line) < 2 {
 			return "loss between two members"
 		}
 		return lineTitle(p.Result)
 	}, func(m *panel.Host, g *cell.Grid, r cell.Rect) { drawBetween(g, r, p.Result, m.Opt.ASCII) })
-	spread := of(panel.Spread, func(*panel.Host) string { return "spread  distance from the centre" },
+	spread := newPanel(panel.Spread, func(*panel.Host) string { return "spread  distance from the centre" },
 		func(m *panel.Host, g *cell.Grid, r cell.Rect) { drawSpreads(g, r, p.Result, m.Member) })
 	return []panel.Panel{overlap, between, spread}
 }
@@ -96,11 +98,13 @@ func (p *positions) Place(m *panel.Host, b cell.Rect) []panel.Placement {
 	if b.W < panel.FullW {
 		top, low := b.Top((b.H + 1) / 2)
 		left, right := low.Left(low.W / 2)
-		return []panel.Placement{{Panel: panel.Overlap, Area: top}, {Panel: panel.LossLine, Area: left}, {Panel: panel.Spread, Area: right}}
+		return []panel.Placement{{Panel: panel.Overlap, Area: top}, {Panel: panel.LossLine, Area: left},
+			{Panel: panel.Spread, Area: right}}
 	}
 	left, right := b.Left(b.W / 2)
 	top, low := right.Top((right.H + 1) / 2)
-	return []panel.Placement{{Panel: panel.Overlap, Area: left}, {Panel: panel.LossLine, Area: top}, {Panel: panel.Spread, Area: low}}
+	return []panel.Placement{{Panel: panel.Overlap, Area: left}, {Panel: panel.LossLine, Area: top},
+		{Panel: panel.Spread, Area: low}}
 }
 
 func (p *positions) reset() {
@@ -123,14 +127,14 @@ func (p *positions) subject(m *panel.Host) string {
 	if p.candidates(m) {
 		return "how well a generation estimates the gradient"
 	}
-	return "how the members stand to each other"
+	return "the distances between the members"
 }
 
 // note returns the round of the measurement, and the progress of the pending one.
 func (p *positions) note() string {
 	switch {
 	case p.Pending != nil && p.Pending.Done.Load() > 0:
-		return "executing round " + textfmt.Grouped(p.Pending.Done.Load())
+		return "recomputing round " + textfmt.Grouped(p.Pending.Done.Load())
 	case p.Pending != nil:
 		return "measuring"
 	case p.Result != nil:
@@ -161,9 +165,9 @@ func (p *positions) whyNot(m *panel.Host) string {
 	case m.Opt.Source == nil:
 		return panel.NoRunText
 	case !able || m.Opt.Session == "":
-		return "the session of this run is not on this machine: `brood geometry` measures it where it is"
+		return "the session of this run is not on this machine: run `brood geometry` where it is"
 	case p.Pending != nil:
-		return "it is being measured: esc cancels"
+		return "a measurement is running: esc cancels"
 	}
 	return ""
 }
@@ -194,7 +198,8 @@ func (p *positions) line(m *panel.Host) tea.Cmd {
 	}
 	i := slices.Index(p.Result.Members, m.Member)
 	if i < 0 || len(p.Result.Members) < 2 {
-		m.Say(cell.Warn, fmt.Sprintf("m%d is not among the members that were measured: choose another by [ and ]", m.Member))
+		m.Say(cell.Warn, fmt.Sprintf("m%d is not among the measured members: choose another one with [ and ]",
+			m.Member))
 		return nil
 	}
 	far := 0
@@ -235,7 +240,8 @@ func (p *positions) rows(*panel.Host) func(*view.View) panel.Rows {
 		if len(x.Slopes) > 0 {
 			out = append(out, []string{"round", "generation", "directions", "batch", "train"})
 			for i, s := range x.Slopes {
-				out = append(out, []string{fmt.Sprint(x.Round), fmt.Sprint(i + 1), fmt.Sprint(s.Directions), fmt.Sprint(s.Batch),
+				out = append(out, []string{fmt.Sprint(x.Round), fmt.Sprint(i + 1), fmt.Sprint(s.Directions),
+					fmt.Sprint(s.Batch),
 					fmt.Sprint(s.Train)})
 			}
 			return out

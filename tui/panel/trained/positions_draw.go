@@ -30,7 +30,8 @@ type Geometer interface {
 func drawOverlaps(g *cell.Grid, r cell.Rect, x *geometry.Geometry, focus engine.Member) {
 	least, _, most, ok := x.Overlaps()
 	if !ok {
-		panel.Explain(g, r, fmt.Sprintf("there is one member in round %s: an overlap is of two", textfmt.Grouped(x.Round)))
+		panel.Explain(g, r, fmt.Sprintf("there is one member in round %s: an overlap needs two",
+			textfmt.Grouped(x.Round)))
 		return
 	}
 	body, legend := r.Top(r.H - 1)
@@ -55,8 +56,8 @@ func drawOverlaps(g *cell.Grid, r cell.Rect, x *geometry.Geometry, focus engine.
 		}
 	}
 	quarters := overlapQuarters(x, each)
-	alike := most-least < math.Pow10(-mostDigits) // equal at the displayed precision
-	if alike {
+	equal := most-least < math.Pow10(-mostDigits) // at the displayed precision
+	if equal {
 		quarters = quartiles{most, most, most}
 	}
 	for i, y := 0, body.Y; i < n; i, y = i+each, y+1 {
@@ -92,13 +93,13 @@ func drawOverlaps(g *cell.Grid, r cell.Rect, x *geometry.Geometry, focus engine.
 			g.Right(col+wide, at, wide-2, cell.Plain, cosine(v, digits))
 		}
 	}
-	text := "all alike"
+	text := "all equal"
 	switch {
 	case most != most:
-		text = "? of a member whose parameters are all zero, or no numbers"
-	case alike && least < most:
-		text = fmt.Sprintf("all alike to %d digits", mostDigits)
-	case !alike:
+		text = "? for a member whose parameters are all zero or not finite"
+	case equal && least < most:
+		text = fmt.Sprintf("all equal to %d digits", mostDigits)
+	case !equal:
 		text = fmt.Sprintf("%s ░ %s ▒ %s ▓ %s █ %s", cosine(least, digits), cosine(quarters[0], digits),
 			cosine(quarters[1], digits),
 			cosine(quarters[2], digits), cosine(most, digits))
@@ -149,7 +150,7 @@ func meanOverlap(x *geometry.Geometry, i, j, each int) (mean float64, ok bool) {
 	return sum / float64(max(1, n)), n > 0
 }
 
-// quartiles returns the quartiles of values.
+// quartiles holds the three quartiles of values.
 type quartiles [3]float64
 
 // overlapQuarters returns the quartiles of all pairs that are drawn.
@@ -188,7 +189,7 @@ func (q quartiles) shade(v float64) rune {
 // drawBetween draws the loss along the line from one member to another, and dotted its linear interpolation.
 func drawBetween(g *cell.Grid, r cell.Rect, x *geometry.Geometry, ascii bool) {
 	if len(x.Line) < 2 || r.H < 4 {
-		panel.Explain(g, r, "a line needs two members, and some room")
+		panel.Explain(g, r, "a line needs two members and more space")
 		return
 	}
 	area, legend := r.Top(r.H - 1)
@@ -242,7 +243,7 @@ func BarrierText(x *geometry.Geometry) string {
 		textfmt.Number(shownLoss(x, x.Line[len(x.Line)-1])))
 	switch h, at := x.Barrier(); {
 	case h != h:
-		return "some of it is no number" + ends
+		return "some values are NaN" + ends
 	case h <= 1e-3*max(math.Abs(x.Line[0].Mean()), math.Abs(x.Line[len(x.Line)-1].Mean())):
 		return "no barrier" + ends
 	default:
@@ -298,9 +299,9 @@ func drawSlopes(g *cell.Grid, r cell.Rect, x *geometry.Geometry) {
 			top = max(top, l.value)
 		}
 	}
-	why := "each candidate has its own"
+	why := "each candidate has another one"
 	if train != train { // the training gradient is common to all candidates: the cause is another one
-		why = "no direction: the results of a generation were all alike"
+		why = "no direction: all results of a generation were equal"
 	}
 	const name, value, fault = 26, 9, 9
 	y := r.Y
@@ -312,7 +313,7 @@ func drawSlopes(g *cell.Grid, r cell.Rect, x *geometry.Geometry) {
 			y++
 		}
 	}
-	text(cell.Faint, fmt.Sprintf("cosine of what a generation estimates and the gradient, mean of %s",
+	text(cell.Faint, fmt.Sprintf("cosine of the estimate of a generation and the gradient, mean of %s",
 		textfmt.Count(len(x.Slopes), "generation")))
 	for _, l := range lines {
 		if y >= r.Y+r.H {
@@ -333,15 +334,17 @@ func drawSlopes(g *cell.Grid, r cell.Rect, x *geometry.Geometry) {
 		}
 		y++
 	}
-	text(cell.Faint, fmt.Sprintf("%d independent directions among %s parameters, drawn alike in all, give at most √(n/(n+M)) where the loss is a slope. Surrogate gradients and unequal deviations add to it; curvature, noise of the results and their ranks take from it.",
-		x.Slopes[0].Directions, textfmt.Grouped(uint64(x.Params))))
+	text(cell.Faint,
+		fmt.Sprintf("%d independent directions among %s parameters, drawn alike in all, give at most √(n/(n+M)) where the loss is a slope. Surrogate gradients and unequal deviations add to it; curvature, noise of the results and their ranks take from it.",
+			x.Slopes[0].Directions, textfmt.Grouped(uint64(x.Params))))
 }
 
-// GeometryText renders all of it as text, with lines of at most width cells.
+// GeometryText formats a measurement as text with lines of at most width cells.
 func GeometryText(x *geometry.Geometry, width int, ascii bool) string {
-	head := fmt.Sprintf("%s, %s after round %s: %s", x.Session, x.Algorithm, textfmt.Grouped(x.Round), textfmt.Count(x.Population, "member"))
+	head := fmt.Sprintf("%s, %s after round %s: %s", x.Session, x.Algorithm, textfmt.Grouped(x.Round),
+		textfmt.Count(x.Population, "member"))
 	if len(x.Slopes) == 0 && len(x.Members) < x.Population {
-		head += fmt.Sprintf(", of which %d are compared", len(x.Members))
+		head += fmt.Sprintf(", %d of them compared", len(x.Members))
 	}
 	if len(x.Slopes) > 0 {
 		g := cell.New(width, 13) // a narrow text is longer; trailing blank lines are removed
@@ -368,11 +371,11 @@ func GeometryText(x *geometry.Geometry, width int, ascii bool) string {
 	if len(x.Line) > 1 {
 		part(lineTitle(x), 12, func(r cell.Rect) { drawBetween(g, r, x, ascii) })
 	}
-	of := "spread: RMS distance from the centre"
+	title := "spread: RMS distance from the centre"
 	if n := len(x.Members) - spreads + 1; n > 0 {
-		of += fmt.Sprintf("; of %d more with --json", n)
+		title += fmt.Sprintf("; %d more with --json", n)
 	}
-	part(of, spreads, func(r cell.Rect) { drawSpreads(g, r, x, engine.None) })
+	part(title, spreads, func(r cell.Rect) { drawSpreads(g, r, x, engine.None) })
 	return gridText(g, ascii)
 }
 
@@ -385,6 +388,7 @@ func gridText(g *cell.Grid, ascii bool) string {
 	return strings.TrimRight(strings.Join(out, "\n"), "\n") + "\n"
 }
 
+// lineTitle returns the title of the line between two members.
 func lineTitle(x *geometry.Geometry) string {
 	what := "loss"
 	if x.Measured {

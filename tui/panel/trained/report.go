@@ -16,27 +16,31 @@ import (
 	"brood/tui/textfmt"
 )
 
-// testReport is the state of the panels that replace the Live screen to show the errors of the model on the test set: the
-// last report and the pending one. An evaluation starts only on request: it takes processor time from a run on this
-// machine.
+// testReport is the state of the panels that replace the Live screen to show the errors of the model on the test set:
+// the last report and the pending one.
 type testReport struct {
 	open bool
 	panel.Query[Examined]
 }
 
-func NewTestReport() *testReport { return &testReport{Query: panel.Query[Examined]{Name: "question"}} }
+// NewTestReport returns the state of the panels of errors on the test set.
+func NewTestReport() *testReport {
+	return &testReport{Query: panel.Query[Examined]{Name: "evaluation"}}
+}
 
+// Panels returns the panels of classes, confusions and calibration.
 func (e *testReport) Panels() []panel.Panel {
-	const group = "what the model gets wrong (w on Live)"
+	const group = "mistakes of the model (w on Live)"
 	keys := []panel.Binding{
 		{Keys: []string{"w"}, Title: "back to the run", Do: e.show},
-		{Keys: []string{"enter"}, Title: "ask it now, or its checkpoint", Do: e.ask, Why: e.whyNot},
+		{Keys: []string{"enter"}, Title: "evaluate this round or checkpoint", Do: e.ask, Why: e.whyNot},
 	}
-	of := func(id panel.ID, title func() string, draw func(g *cell.Grid, r cell.Rect, x *report.Report)) panel.Panel {
+	newPanel := func(id panel.ID, title func() string,
+		draw func(g *cell.Grid, r cell.Rect, x *report.Report)) panel.Panel {
 		return panel.Panel{
 			ID: id, Group: group, Keys: keys, Back: e.back, Export: e.rows,
 			Hints: func(*panel.Host) [][2]string {
-				return [][2]string{{"enter", "ask it"}, {"w", "back"}, {"←→", "round"}, {"E", "export"}}
+				return [][2]string{{"enter", "evaluate"}, {"w", "back"}, {"←→", "round"}, {"E", "export"}}
 			},
 			Title: func(*panel.Host) (string, string) { return title(), e.note() },
 			Draw: func(m *panel.Host, g *cell.Grid, r cell.Rect) {
@@ -48,7 +52,7 @@ func (e *testReport) Panels() []panel.Panel {
 			},
 		}
 	}
-	classes := of(panel.Classes, func() string {
+	classes := newPanel(panel.Classes, func() string {
 		if e.Result != nil && e.Result.Report != nil && e.Result.Report.Outputs != nil {
 			return "test set  by output"
 		}
@@ -57,8 +61,8 @@ func (e *testReport) Panels() []panel.Panel {
 	classes.Reset = e.reset
 	return []panel.Panel{
 		classes,
-		of(panel.Confusion, func() string { return "test set  what is taken for what" }, drawConfusion),
-		of(panel.Calibration, func() string { return "test set  can its probabilities be trusted" }, drawCalibration),
+		newPanel(panel.Confusion, func() string { return "test set  confusion matrix" }, drawConfusion),
+		newPanel(panel.Calibration, func() string { return "test set  calibration" }, drawCalibration),
 	}
 }
 
@@ -84,7 +88,8 @@ func (e *testReport) place(m *panel.Host, b cell.Rect) []panel.Placement {
 	}
 	top, low := b.Top((b.H + 1) / 2)
 	left, right := low.Left(low.W / 2)
-	return []panel.Placement{{Panel: panel.Confusion, Area: top}, {Panel: panel.Classes, Area: left}, {Panel: panel.Calibration, Area: right}}
+	return []panel.Placement{{Panel: panel.Confusion, Area: top}, {Panel: panel.Classes, Area: left},
+		{Panel: panel.Calibration, Area: right}}
 }
 
 func (e *testReport) reset() {
@@ -96,9 +101,9 @@ func (e *testReport) reset() {
 func (e *testReport) note() string {
 	switch {
 	case e.Pending != nil && e.Pending.Done.Load() > 0:
-		return "executing round " + textfmt.Grouped(e.Pending.Done.Load())
+		return "recomputing round " + textfmt.Grouped(e.Pending.Done.Load())
 	case e.Pending != nil:
-		return "asking"
+		return "evaluating"
 	case e.Result != nil:
 		return "round " + textfmt.Grouped(e.Result.Round)
 	}
@@ -109,7 +114,7 @@ func (e *testReport) note() string {
 func (e *testReport) missing(m *panel.Host) string {
 	switch {
 	case e.Pending != nil:
-		return "asking the model about every test sample; esc cancels"
+		return "evaluating the model on the test set; esc cancels"
 	case e.Err != nil:
 		return e.Err.Error()
 	case e.Result != nil:
@@ -118,7 +123,8 @@ func (e *testReport) missing(m *panel.Host) string {
 	if why := e.whyNot(m); why != "" {
 		return why
 	}
-	return "enter asks the model about the test set, after the round of the newest checkpoint or of the cursor: each class, what is taken for what, and whether probabilities can be trusted. It takes processor time here."
+	return "enter evaluates the model on the test set, after the round of the newest checkpoint or of the cursor: classes, " +
+		"confusion matrix and calibration. It takes processor time here."
 }
 
 // whyNot returns why the test set cannot be evaluated; "" if it can.
@@ -128,11 +134,11 @@ func (e *testReport) whyNot(m *panel.Host) string {
 	case m.Opt.Source == nil:
 		return panel.NoRunText
 	case !able || m.Opt.Session == "":
-		return "the session of this run is not on this machine: `brood eval` asks it where it is"
+		return "the session of this run is not on this machine: run `brood eval` where it is"
 	case m.Shown.Config == nil || m.Shown.Config.Data == "" || m.Shown.Config.Maximises():
 		return "this run has no test set: it trains no model on data"
 	case e.Pending != nil:
-		return "it is being asked: esc cancels"
+		return "an evaluation is running: esc cancels"
 	}
 	return ""
 }
@@ -144,7 +150,7 @@ func (e *testReport) ask(m *panel.Host) tea.Cmd {
 	}
 	if m.Cursor.On || m.Replay != nil {
 		if at = m.ForkRound(); at == 0 {
-			m.Say(cell.Warn, "nothing is trained before the first round: go to a later one")
+			m.Say(cell.Warn, "there is no trained model before the first round: go to a later one")
 			return nil
 		}
 	}
@@ -182,7 +188,8 @@ func (e *testReport) rows(*panel.Host) func(*view.View) panel.Rows {
 			}
 			return out
 		}
-		out = append(out, []string{"round", "class", "as", "from", "to", "samples", "precision", "recall", "f1", "confidence",
+		out = append(out, []string{"round", "class", "as", "from", "to", "samples", "precision", "recall", "f1",
+			"confidence",
 			"right"})
 		for _, c := range x.Report.Classes {
 			out = append(out, []string{n, c.Name, "", "", "", fmt.Sprint(c.Samples), fmt.Sprint(c.Precision),
@@ -193,7 +200,8 @@ func (e *testReport) rows(*panel.Host) func(*view.View) panel.Rows {
 				fmt.Sprint(c.Samples), "", "", "", "", ""})
 		}
 		for _, b := range x.Report.Calibration.Bins {
-			out = append(out, []string{n, "", "", fmt.Sprint(b.From), fmt.Sprint(b.To), fmt.Sprint(b.Samples), "", "", "",
+			out = append(out, []string{n, "", "", fmt.Sprint(b.From), fmt.Sprint(b.To), fmt.Sprint(b.Samples), "", "",
+				"",
 				fmt.Sprint(b.Confidence), fmt.Sprint(b.Right)})
 		}
 		return out

@@ -13,26 +13,25 @@ import (
 	"brood/tui/textfmt"
 )
 
-// Examiner is an optional power of a Library: it asks the model of a session about the test set. told hears of the
-// rounds that are executed again to get there.
+// Examiner is optionally implemented by a Library. Examine evaluates the model of a session on the test set after round
+// `at`, 0 for the newest checkpoint, and calls recomputed with each round that it recomputes for that.
 type Examiner interface {
-	Examine(ctx context.Context, dir string, at uint64, told func(round uint64)) (*Examined, error)
+	Examine(ctx context.Context, dir string, at uint64, recomputed func(round uint64)) (*Examined, error)
 }
 
-// Examined is what the centre of a session made of the test set after a round. Report is nil where its results were not
-// finite.
+// Examined is the result of an evaluation. Report is nil if the results of the model are not finite.
 type Examined struct {
 	Round  uint64
 	Report *report.Report
 }
 
-// Where classes have no room those are shown that are told apart worst.
+// Largest numbers of classes in a report as text.
 const (
-	textClasses = 20 // as text, where nobody says how much room there is
-	textMatrix  = 12
+	textClasses = 20 // in the table
+	textMatrix  = 12 // in the confusion matrix
 )
 
-// Known is [Number], or "–" where there is nothing that the figure is of.
+// Known formats a number; a dash for NaN, which means that it is undefined.
 func Known(x float64) string {
 	if math.IsNaN(x) {
 		return "–"
@@ -40,7 +39,7 @@ func Known(x float64) string {
 	return textfmt.Number(x)
 }
 
-// classColumns are the figures of a class.
+// classColumns are the columns of the table of classes.
 var classColumns = []struct {
 	name string
 	of   func(report.ClassScore) string
@@ -51,7 +50,7 @@ var classColumns = []struct {
 	{"samples", func(c report.ClassScore) string { return textfmt.Grouped(uint64(c.Samples)) }},
 }
 
-// drawClasses is a line for each class, those of the lowest F1 where not all have room, and their means.
+// drawClasses draws a line for each class, or the classes of lowest F1 if not all fit, and the means.
 func drawClasses(g *cell.Grid, r cell.Rect, x *report.Report) {
 	if x.Outputs != nil {
 		drawOutputs(g, r, x)
@@ -73,7 +72,7 @@ func drawClasses(g *cell.Grid, r cell.Rect, x *report.Report) {
 	}
 	const figure = 10
 	name = max(1, min(name, r.W-3-figure))
-	columns := classColumns // where they have no room F1 stays, and what stands beside it
+	columns := classColumns // in a narrow panel F1 and the columns before it remain
 	if n := max(1, (r.W-3-name)/figure); n < len(columns) {
 		columns = columns[3-n : 3]
 	}
@@ -100,7 +99,7 @@ func drawClasses(g *cell.Grid, r cell.Rect, x *report.Report) {
 	}
 }
 
-// widestName is the cells that a class's name has at most.
+// widestName is the largest width of a class name in cells.
 const widestName = 24
 
 func classNames(classes []report.ClassScore) (names []string) {
@@ -110,7 +109,7 @@ func classNames(classes []report.ClassScore) (names []string) {
 	return names
 }
 
-// drawOutputs is a line for each number that a regression predicts.
+// drawOutputs draws a line for each output of a regression.
 func drawOutputs(g *cell.Grid, r cell.Rect, x *report.Report) {
 	const figure = 14
 	name := 8
@@ -129,7 +128,7 @@ func drawOutputs(g *cell.Grid, r cell.Rect, x *report.Report) {
 	}
 }
 
-// confusionShades are of the share of a class's samples, from these on.
+// confusionShades are the shades by the share of a class's samples that exceeds from.
 var confusionShades = []struct {
 	from  float64
 	shade rune
@@ -144,8 +143,8 @@ func confusionShade(part float64) rune {
 	return ' '
 }
 
-// drawConfusion is a row for each class, with how many of its samples are taken for which: in figures where they have
-// room, else in shades, else the pairs that are taken for each other most.
+// drawConfusion draws the confusion matrix: as numbers if they fit, else as shades, else as a list of the most frequent
+// confusions.
 func drawConfusion(g *cell.Grid, r cell.Rect, x *report.Report) {
 	const head = "is, taken for"
 	n, label, figure := len(x.Classes), len(head), 0
@@ -156,7 +155,7 @@ func drawConfusion(g *cell.Grid, r cell.Rect, x *report.Report) {
 	for _, c := range x.Confusion {
 		figure = max(figure, cell.Width(textfmt.Grouped(uint64(c.Samples))))
 	}
-	figure += 3 // a blank and its shade
+	figure += 3 // blanks and the shade
 	body, legend := r.Top(r.H - 1)
 	wide := 0
 	switch {
@@ -200,7 +199,7 @@ func drawConfusion(g *cell.Grid, r cell.Rect, x *report.Report) {
 		"of a class's samples  ░ some  ▒ above 5 %  ▓ above 20 %  █ above 50 %")
 }
 
-// drawConfused is the pairs of classes that are taken for each other most.
+// drawConfused lists the most frequent confusions.
 func drawConfused(g *cell.Grid, r cell.Rect, x *report.Report) {
 	pairs := x.Mistaken()
 	name, names := 4, panel.Distinct(classNames(x.Classes), widestName)
@@ -221,11 +220,12 @@ func drawConfused(g *cell.Grid, r cell.Rect, x *report.Report) {
 	}
 }
 
-// drawCalibration has a bar of how often predictions of a bin are right, with a mark at how often they claim to be.
+// drawCalibration draws a bar for each bin of predictions, with the share that is right, and a mark at the predicted
+// probability.
 func drawCalibration(g *cell.Grid, r cell.Rect, x *report.Report) {
-	of, right := "samples", "right"
+	samples, right := "samples", "right"
 	if x.Several != nil {
-		of, right = "labels", "in class"
+		samples, right = "labels", "in class"
 	}
 	g.Text(r.X+1, r.Y, r.W-2, cell.Faint, fmt.Sprintf("expected calibration error %.2f %%", 100*x.Calibration.Error))
 	name, figure := 14, 10
@@ -233,18 +233,18 @@ func drawCalibration(g *cell.Grid, r cell.Rect, x *report.Report) {
 		name, figure = 12, 8
 	}
 	g.Text(r.X+1, r.Y+1, name, cell.Faint, "probability")
-	for i, c := range []string{of, "claimed", right} {
+	for i, c := range []string{samples, "predicted", right} {
 		g.Right(r.X+1+name+(i+1)*figure, r.Y+1, figure, cell.Faint, c)
 	}
 	from := r.X + 1 + name + 3*figure + 2
 	w := min(50, r.X+r.W-from-1)
 	if w > 4 {
-		g.Text(from, r.Y+1, w, cell.Faint, right+", claimed |")
+		g.Text(from, r.Y+1, w, cell.Faint, right+", predicted |")
 	}
 	y, skip := r.Y+2, 0
-	if over := bins(x) - max(0, r.H-2); over > 0 { // those of low probability go, and a line for the word
+	if over := bins(x) - max(0, r.H-2); over > 0 { // hide bins of low probability, and one more for the note
 		skip = over + 1
-		g.Text(r.X+1, y, r.W-2, cell.Faint, fmt.Sprintf("%d bins below have no room", skip))
+		g.Text(r.X+1, y, r.W-2, cell.Faint, fmt.Sprintf("%d lower bins hidden", skip))
 		y++
 	}
 	for _, b := range x.Calibration.Bins {
@@ -268,7 +268,7 @@ func drawCalibration(g *cell.Grid, r cell.Rect, x *report.Report) {
 	}
 }
 
-// bins is how many of a calibration have anything in them.
+// bins returns the number of calibration bins with samples.
 func bins(x *report.Report) (n int) {
 	for _, b := range x.Calibration.Bins {
 		if b.Samples > 0 {
@@ -278,7 +278,7 @@ func bins(x *report.Report) (n int) {
 	return n
 }
 
-// ReportText is a report in lines of at most so many cells, for those who look at no screen.
+// ReportText formats a report as text with lines of at most width cells.
 func ReportText(x *report.Report, width int, ascii bool) (text string) {
 	part := func(h int, draw func(*cell.Grid, cell.Rect, *report.Report)) {
 		g := cell.New(width, h)
