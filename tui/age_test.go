@@ -8,16 +8,16 @@ import (
 	"brood/tui/panel"
 )
 
-// other is an algorithm beside the sample one.
+// other is a second algorithm.
 func other() *optim.Algorithm {
 	a := *sourcetest.Algorithm()
 	a.Name, a.Series = "other", []optim.Series{{Name: "score", Title: "score", Kind: optim.PerMember}}
 	return &a
 }
 
-// TestSwapIsNoLine: no line crosses rounds that nobody measured, and no value of the algorithm before stands as one of
-// this.
-func TestSwapIsNoLine(t *testing.T) {
+// TestCurvesStopAtASwap checks that curves do not cross unmeasured rounds and that values of the previous algorithm are not
+// shown as current.
+func TestCurvesStopAtASwap(t *testing.T) {
 	change := func(o *panel.Options) { o.Algorithms = append(o.Algorithms, other()) }
 	d := open(t, 200, 50, sourcetest.Swapped(3, 400, false), change)
 	d.shows("round 401", "score", "centre val 0.250", "vote")

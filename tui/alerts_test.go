@@ -9,8 +9,8 @@ import (
 	"brood/tui/panel"
 )
 
-// TestAlertsScreen: alerts are listed newest first, each with what became of it: due, seen by who acknowledged it, over
-// when the run says so. Their number stands at the name of the screen, wherever one is.
+// TestAlertsScreen checks that alerts are listed newest first with their state (open, acked, resolved), and that the
+// screen names show the number of open alerts.
 func TestAlertsScreen(t *testing.T) {
 	d := open(t, 120, 40, sourcetest.Run(6, 400), nil)
 	d.shows("8 Alerts!1", "x acknowledges")
@@ -59,8 +59,8 @@ func TestAlertsScreen(t *testing.T) {
 	}
 }
 
-// TestAlertIsReadWhole: what the alert under the cursor says is there to its last word, in small terminals too.
-func TestAlertIsReadWhole(t *testing.T) {
+// TestAlertTextIsComplete checks that the whole text of the chosen alert is shown, also in small terminals.
+func TestAlertTextIsComplete(t *testing.T) {
 	for _, size := range [][2]int{{60, 12}, {60, 20}, {80, 24}} {
 		d := open(t, size[0], size[1], sourcetest.Run(6, 400), nil)
 		d.press("8")

@@ -15,7 +15,7 @@ import (
 	"brood/tui/panel"
 )
 
-// million is a view of 64 members and a million points of their losses.
+// million returns a view of 64 members with a million points of their losses.
 func million() *view.View {
 	v := view.New()
 	for _, r := range sourcetest.Run(64, 15625) {
@@ -24,7 +24,7 @@ func million() *view.View {
 	return v
 }
 
-// beyond is a frame's records from a round on: what 4 rounds of 64 members leave behind.
+// beyond returns the records of one frame after a round: 4 rounds of 64 members.
 func beyond(round uint64) (out []event.Record) {
 	x := make([]float64, 64)
 	for i := range x {
@@ -38,7 +38,7 @@ func beyond(round uint64) (out []event.Record) {
 		Progress: event.Progress{Rounds: round + 4}}})
 }
 
-// everyLink is what 17 workers are told to have sent on their 272 links.
+// everyLink returns the measured traffic of 17 workers on their 272 links.
 func everyLink(round uint64) event.Record {
 	x := &event.Machines{Round: round}
 	for from := range event.MostLinks + 1 {
@@ -53,9 +53,9 @@ func everyLink(round uint64) event.Record {
 	return event.Record{Machines: x}
 }
 
-// BenchmarkFrame is Update with a frame's records and View, at 200x50: with curves as measured, smoothed, and smoothed
-// in a window of the last rounds, the Population screen, the links of the most workers whose links are recorded, twelve
-// charts, and a log of 9,000 lines. It reports the 95th percentile.
+// BenchmarkFrame measures Update with the records of a frame and View at 200x50: curves as measured, smoothed, smoothed
+// in a window of the last rounds, the Population screen, the links of the largest fleet whose links are recorded,
+// twelve charts, and a log of 9,000 lines. It reports the 95th percentile.
 func BenchmarkFrame(b *testing.B) {
 	for _, c := range []struct{ name, keys string }{
 		{"raw", "M"}, {"smooth", ""}, {"zoomed", "++"}, {"population", "4"}, {"links", "5"}, {"charts", "7"},

@@ -15,7 +15,7 @@ import (
 	"brood/tui/panel"
 )
 
-// taped is a recording of 400 rounds at round 200, whose session the library knows.
+// taped opens a recording of 400 rounds at round 200 whose session is in the library.
 func taped(t testing.TB, keys string) (*desk, *shelf) {
 	r := fast(&tape{rs: sourcetest.Run(6, 400)})
 	if err := r.Scan(context.Background()); err != nil {
@@ -63,8 +63,8 @@ func TestBranchAtTheCursor(t *testing.T) {
 	}
 }
 
-// While the rounds are executed again the way there is shown, and esc cancels.
-func TestBranchShowsItsWayAndCanBeGivenUp(t *testing.T) {
+// TestBranchProgressAndCancel checks that the progress of recomputing is shown and that esc cancels.
+func TestBranchProgressAndCancel(t *testing.T) {
 	d, s := taped(t, "B")
 	reached := make(chan func(uint64))
 	s.branch = func(ctx context.Context, b panel.Branch) (panel.Opened, error) {
@@ -90,7 +90,7 @@ func TestBranchShowsItsWayAndCanBeGivenUp(t *testing.T) {
 	}
 }
 
-func TestBranchErrorsAreSaid(t *testing.T) {
+func TestBranchErrors(t *testing.T) {
 	d, s := taped(t, "k j l B")
 	s.branch = func(context.Context, panel.Branch) (panel.Opened, error) {
 		return panel.Opened{}, errors.New("data glyphs has digest a, but the session was recorded on b")
@@ -102,7 +102,7 @@ func TestBranchErrorsAreSaid(t *testing.T) {
 	}
 }
 
-func TestBranchSaysWhyNot(t *testing.T) {
+func TestBranchRejections(t *testing.T) {
 	d, _ := taped(t, "home B")
 	if !strings.Contains(d.Toast.Text, "no round here to branch after") {
 		t.Errorf("at the beginning it says %q", d.Toast.Text)
@@ -125,7 +125,7 @@ func TestBranchSaysWhyNot(t *testing.T) {
 	}
 }
 
-// trains is a live run at round 100 whose session is on this machine, with a checkpoint at 63.
+// trains opens a live run at round 100 whose session is on this machine, with a checkpoint at 63.
 func trains(t testing.TB, w, h int, keys string) (*desk, *shelf) {
 	d, s := shelved(t, w, h, "")
 	s.nearest = 63
@@ -137,14 +137,15 @@ func trains(t testing.TB, w, h int, keys string) (*desk, *shelf) {
 	return d, s
 }
 
-// In a live run B asks with the newest round, and begins a branch with what is staged. The parent hears nothing of it.
+// TestBranchOfALiveRun checks that B in a live run asks with the newest round and starts a branch with the staged
+// knobs. The parent receives no command.
 func TestBranchOfALiveRun(t *testing.T) {
 	d, s := trains(t, 80, 24, "k j l B")
 	d.shows("after round 100 of", "It sets eta =", "parent continues", "37 rounds",
 		"checkpoint at 63 are recomputed first", "y start it")
 	golden(t, "branch-live-80x24", d.screenText())
 	if len(s.asked) > 0 {
-		t.Errorf("it asks, and has begun %v", s.asked)
+		t.Errorf("it asks, and has started %v", s.asked)
 	}
 	d.press("y")
 	want := panel.Branch{Session: s.list[1].Dir, At: 100, Set: []event.Setting{{Knob: "eta", Expr: "0.125"}}}
@@ -153,7 +154,7 @@ func TestBranchOfALiveRun(t *testing.T) {
 		t.Fatalf("asked for %+v", s.asked)
 	}
 	if len(d.sent) > 0 {
-		t.Errorf("the parent was told %v", d.sent)
+		t.Errorf("the parent was sent %v", d.sent)
 	}
 	if d.Opt.Session != "/s/fork-1" || len(d.rail.Staged) > 0 || d.branching != nil {
 		t.Errorf("session %s, staged %v", d.Opt.Session, d.rail.Staged)
@@ -164,7 +165,7 @@ func TestBranchOfALiveRun(t *testing.T) {
 	}
 }
 
-func TestBranchSaysWhatItCosts(t *testing.T) {
+func TestBranchCost(t *testing.T) {
 	for nearest, want := range map[uint64]string{0: "The 100 rounds since the start are",
 		99:  "The round since the checkpoint at 99 is",
 		100: "There is a checkpoint of that round."} {
@@ -182,7 +183,7 @@ func TestBranchSaysWhatItCosts(t *testing.T) {
 	}
 }
 
-func TestBranchOfALiveRunSaysWhyNot(t *testing.T) {
+func TestBranchOfALiveRunRejections(t *testing.T) {
 	for name, c := range map[string]struct {
 		keys, want string
 		change     func(*desk)

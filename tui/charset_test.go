@@ -8,7 +8,8 @@ import (
 	"brood/tui/panel"
 )
 
-// TestASCIIOnly: the terminal's environment says whether it shows more than ASCII, unless a person says otherwise.
+// TestASCIIOnly checks that the environment of the terminal determines whether only ASCII is written, unless the user
+// sets it.
 func TestASCIIOnly(t *testing.T) {
 	for _, c := range []struct {
 		env  string

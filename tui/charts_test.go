@@ -15,7 +15,7 @@ import (
 	"brood/tui/panel"
 )
 
-// keeper is where a test's workbench keeps settings.
+// keeper stores the settings of a workbench under test.
 type keeper struct {
 	kept []panel.Settings
 	err  error
@@ -32,11 +32,11 @@ func charting(t testing.TB, w, h int, rs []event.Record, s panel.Settings) (*des
 	return d.press("7"), k
 }
 
-// of are the metrics of the charts that the screen has, in their order.
+// charts returns the chosen metrics of the Charts screen, in order.
 func (d *desk) charts() []string { return d.Opt.Settings.Charts }
 
-// TestCharts: there is a chart of all that has something to say, and none else; one more, one less, another order and a
-// narrower axis are kept, and D brings back what there was.
+// TestCharts checks that each metric with values has a chart, that changes of the charts are saved, and that D restores
+// the default.
 func TestCharts(t *testing.T) {
 	d, k := charting(t, 200, 50, sourcetest.Run(6, 400), panel.Settings{})
 	d.shows("training loss  nats", "test error  percent", "spread", "rounds/s", "samples/s", "bytes a round",
@@ -83,7 +83,8 @@ func TestCharts(t *testing.T) {
 	}
 }
 
-// TestOneChart: enter shows a chart alone and goes back, so does esc; the mouse takes a chart and points at a round.
+// TestOneChart checks that enter shows one chart and all charts again, as does esc; a click selects a chart and a
+// round.
 func TestOneChart(t *testing.T) {
 	d, _ := charting(t, 80, 24, sourcetest.Run(6, 400), panel.Settings{})
 	d.shows("1–4 of 12", "▸training loss")
@@ -111,8 +112,8 @@ func TestOneChart(t *testing.T) {
 	d.shows("▸samples/s")
 }
 
-// TestChartsOfSettings: what was chosen is there the next time; what of it this run does not measure takes no place,
-// and comes back with a run that does.
+// TestChartsOfSettings checks that the saved charts are shown again; charts without values in this run take no space
+// and stay saved.
 func TestChartsOfSettings(t *testing.T) {
 	t.Chdir(t.TempDir())
 	s := panel.Settings{Layout: panel.Layout{Charts: []string{"gradient.norm", "spread", "machine.cpu"},
@@ -141,7 +142,7 @@ func TestChartsOfSettings(t *testing.T) {
 	d.hides("none of the charts")
 }
 
-// TestChartCommand: the command line knows the metrics, and says what there is.
+// TestChartCommand checks that the command line knows the metrics and lists them.
 func TestChartCommand(t *testing.T) {
 	d, _ := charting(t, 120, 36, sourcetest.Run(6, 400),
 		panel.Settings{Layout: panel.Layout{Charts: []string{"spread"}}})
@@ -158,7 +159,7 @@ func TestChartCommand(t *testing.T) {
 	d.shows("nothing is measured yet")
 }
 
-// TestChartsExport: what the charts draw is what is written.
+// TestChartsExport checks that the export has the values of the shown charts.
 func TestChartsExport(t *testing.T) {
 	t.Chdir(t.TempDir())
 	d, _ := charting(t, 120, 36, sourcetest.Run(3, 80),
@@ -178,7 +179,7 @@ func TestChartsExport(t *testing.T) {
 	}
 }
 
-// TestSettings: what is kept is read again, and of a file that holds something else, or too much, nothing harms.
+// TestSettings checks that saved settings are parsed again, and that invalid or excessive parts of a file are ignored.
 func TestSettings(t *testing.T) {
 	many := `{"charts":["a","a","b","` + strings.Repeat("x", 65) + `","","\u001b[2J"`
 	for i := range 100 {

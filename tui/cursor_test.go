@@ -24,7 +24,8 @@ func TestGoldenCursor(t *testing.T) {
 	}
 }
 
-// The arrows put one round's line through the charts, with the values at that round; esc takes it away.
+// TestCursor checks that the arrow keys move a line through all charts, which show the values of that round, and that
+// esc removes it.
 func TestCursor(t *testing.T) {
 	d := open(t, 200, 50, sourcetest.Run(6, 400), nil)
 	d.screenText()
@@ -108,13 +109,14 @@ func TestCursorByMouse(t *testing.T) {
 			d.Update(tea.MouseClickMsg{X: in.X - 4, Y: in.Y + 1}) // on the axis
 			d.Update(tea.MouseWheelMsg{X: in.X + 9, Y: in.Y + 1, Button: tea.MouseWheelUp})
 			if d.Cursor.On {
-				t.Errorf("%s: a click beside it, or the wheel, points at %d", on, d.Cursor.Round)
+				t.Errorf("%s: a click outside, or the wheel, points at %d", on, d.Cursor.Round)
 			}
 		}
 	}
 }
 
-// What was not measured at the round, or is not known of it any more, says so.
+// TestCursorBeforeAnything checks the messages for values that were not measured at the cursor or are no longer in the
+// view.
 func TestCursorBeforeAnything(t *testing.T) {
 	d := open(t, 200, 50, sourcetest.Run(6, 400), nil)
 	d.screenText()
@@ -131,7 +133,7 @@ func TestCursorBeforeAnything(t *testing.T) {
 	}
 }
 
-// A branch begins with the round at the cursor.
+// TestBranchAtTheChartsCursor checks that a branch starts after the round of the cursor.
 func TestBranchAtTheChartsCursor(t *testing.T) {
 	d, s := trains(t, 120, 40, "")
 	d.screenText()
@@ -141,6 +143,6 @@ func TestBranchAtTheChartsCursor(t *testing.T) {
 		t.Errorf("with the cursor at %d it asked for %+v", at, s.asked)
 	}
 	if d.Cursor.On {
-		t.Error("the cursor goes on to the branch")
+		t.Error("the cursor is kept for the branch")
 	}
 }

@@ -9,7 +9,7 @@ import (
 	"brood/tui/panel/trained"
 )
 
-// TestLongClassNames: names that are too long are cut where they are alike.
+// TestLongClassNames checks that long names are shortened where they are equal.
 func TestLongClassNames(t *testing.T) {
 	for _, c := range []struct{ names, want string }{
 		{"cat dog", "cat dog"},

@@ -10,8 +10,8 @@ import (
 	"brood/tui/panel"
 )
 
-// TestPreparing: before the first round the screens say which members are made, and a clock ticks; workers are waited
-// for only where some are missing.
+// TestPreparing checks that before the first round the screens name the members being initialised and the elapsed time,
+// and that they only mention waiting if workers are missing.
 func TestPreparing(t *testing.T) {
 	here := view.Fleet{Wait: 1, Workers: []view.Worker{{ID: 0, State: event.Idle}}}
 	here.Doing = &view.Doing{Stage: "memory", Of: 3, Members: 4096, For: time.Second}
@@ -38,7 +38,8 @@ func TestPreparing(t *testing.T) {
 	}
 }
 
-// TestLongRound: the clock ticks within a round, what is left falls, and a round of several seconds says how far it is.
+// TestLongRound checks that within a long round the elapsed time grows, the remaining time falls and the progress is
+// shown.
 func TestLongRound(t *testing.T) {
 	c := &crew{Memory: sourcetest.NewMemory(sourcetest.Run(6, 400)...),
 		now: view.Fleet{Wait: 1, Workers: []view.Worker{{ID: 0, State: event.Hosting}}}}
@@ -53,7 +54,7 @@ func TestLongRound(t *testing.T) {
 	d.now = d.now.Add(9 * time.Second)
 	d.again()
 	d.shows("25 % of round 401")
-	if x := d.Elapsed(); x != 51*time.Second { // the round began before somebody looked
+	if x := d.Elapsed(); x != 51*time.Second { // the round started before the viewer connected
 		t.Errorf("the clock shows %v", x)
 	}
 	d.apply(event.Record{At: 1e18 + 52e9, Commit: &event.Commit{To: 401, Rounds: 1,
@@ -62,6 +63,6 @@ func TestLongRound(t *testing.T) {
 	d.press("f")
 	was := d.Elapsed()
 	if d.now = d.now.Add(time.Minute); d.Elapsed() != was {
-		t.Errorf("the clock of a frozen screen goes on from %v to %v", was, d.Elapsed())
+		t.Errorf("the clock of a frozen screen advances from %v to %v", was, d.Elapsed())
 	}
 }

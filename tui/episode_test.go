@@ -8,8 +8,8 @@ import (
 	"brood/tui/panel/trained"
 )
 
-// TestEpisode: w on Live shows the last episode of a run in an environment, and leads back; a run without an environment
-// shows what its model gets wrong.
+// TestEpisode checks that w on Live shows the last episode of a run in an environment, and the mistakes of the model in
+// other runs.
 func TestEpisode(t *testing.T) {
 	for env := range trained.EnvironmentDrawings {
 		rs := sourcetest.Run(3, 60)
@@ -38,7 +38,7 @@ func TestEpisode(t *testing.T) {
 	d.shows("test set")
 }
 
-// An episode that is missing is explained.
+// TestNoEpisode checks the message for a missing episode.
 func TestNoEpisode(t *testing.T) {
 	rs := sourcetest.Run(3, 60)
 	for _, r := range rs {

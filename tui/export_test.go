@@ -68,7 +68,7 @@ func TestExport(t *testing.T) {
 	}
 }
 
-// The population comes with its meetings: each once, in the columns of all series.
+// TestExportOfMeetings checks that the export of the population has each meeting once, in the columns of all series.
 func TestExportOfMeetings(t *testing.T) {
 	rs := sourcetest.Gossip(5, 40)
 	d := open(t, 120, 40, rs, nil)
@@ -78,7 +78,7 @@ func TestExportOfMeetings(t *testing.T) {
 			continue
 		}
 		for i, x := range r.Points.Values {
-			if m := r.Points.Members[i]; float64(m) < x { // both tell of it
+			if m := r.Points.Members[i]; float64(m) < x { // both members report it
 				met[[3]string{textfmt.Uint(r.Points.Round), textfmt.MemberID(m), textfmt.Exact(x)}]++
 				most++
 			}
@@ -95,7 +95,7 @@ func TestExportOfMeetings(t *testing.T) {
 		}
 		k := [3]string{r[2], r[1], r[6]}
 		if met[k]--; met[k] < 0 || r[3] != r[2] || r[5] != r[6] || r[7] != r[6] || r[4] != "1" {
-			t.Errorf("%v is no meeting, or told too often", r)
+			t.Errorf("%v is not a meeting, or exported too often", r)
 		}
 		got++
 	}
@@ -109,7 +109,7 @@ func TestExportOfMeetings(t *testing.T) {
 	}
 }
 
-// The numbers in the file are those of the log, to the last bit.
+// TestExportIsExact checks that the numbers in the file equal those of the log bit for bit.
 func TestExportIsExact(t *testing.T) {
 	rs := sourcetest.Run(3, 50)
 	d := open(t, 120, 40, rs, nil)
@@ -135,7 +135,7 @@ func TestExportIsExact(t *testing.T) {
 	}
 }
 
-// Thinned out points are told with the rounds and the number that a row stands for.
+// TestExportOfThinnedSeries checks that a row of merged points has their rounds and their number.
 func TestExportOfThinnedSeries(t *testing.T) {
 	v := view.New()
 	for _, r := range sourcetest.Run(64, 3000) {

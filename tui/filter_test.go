@@ -52,7 +52,7 @@ func TestFilterNeedsAList(t *testing.T) {
 	}
 }
 
-// Keys that mean something elsewhere are letters while a filter is typed, q too.
+// TestFilterTakesAllLetters checks that a filter being typed receives all keys, including q.
 func TestFilterTakesAllLetters(t *testing.T) {
 	d := open(t, 120, 40, sourcetest.Run(6, 400), nil)
 	d.Focus = panel.Events

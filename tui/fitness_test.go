@@ -13,9 +13,9 @@ import (
 	"brood/tui/panel/live"
 )
 
-// TestBeside: a run without a model shows, next to its main series, what its algorithm measured first, and stays with
-// it.
-func TestBeside(t *testing.T) {
+// TestSecondarySeries checks that a run without a model shows, next to its main series, the first other series that its
+// algorithm measured, and keeps showing it.
+func TestSecondarySeries(t *testing.T) {
 	m := &panel.Host{Alg: &optim.Algorithm{Series: []optim.Series{{Name: "loss"}, {Name: "time", Title: "time"},
 		{Name: "share.A", Title: "share of A"}}}, Shown: view.New()}
 	point := func(series string, round uint64) {
@@ -41,9 +41,9 @@ func TestBeside(t *testing.T) {
 	}
 }
 
-// TestFitnessIsToCome: an algorithm that scores its members at the end of a cycle names the round of the first scores,
-// and a probe of the centre before it does not say that they are one model.
-func TestFitnessIsToCome(t *testing.T) {
+// TestFirstFitnessRound checks that an algorithm that scores its members at the end of a cycle names the round of the
+// first scores, and that a probe before it does not report that the members are one model.
+func TestFirstFitnessRound(t *testing.T) {
 	bred := func() *optim.Algorithm {
 		a := sourcetest.Algorithm()
 		a.Series = append(a.Series, optim.Series{Name: view.Fitness, Title: "fitness", Kind: optim.PerMember})
@@ -72,7 +72,7 @@ func TestFitnessIsToCome(t *testing.T) {
 	shows(a, "no fitness yet: the next probe measures it")
 }
 
-// unscored are the records of sourcetest without a fitness.
+// unscored returns the records of sourcetest without a fitness.
 func unscored(members, rounds int) (kept []event.Record) {
 	for _, r := range sourcetest.Run(members, rounds) {
 		if r.Points == nil || r.Points.Series != event.SeriesFitness {
@@ -82,8 +82,8 @@ func unscored(members, rounds int) (kept []event.Record) {
 	return kept
 }
 
-// TestNoFitness: once the centre was probed, members that have no fitness by then will never have one, and no panel
-// says that it is to come.
+// TestNoFitness checks that members without a fitness after the first probe are reported as one model, not as waiting
+// for scores.
 func TestNoFitness(t *testing.T) {
 	d := open(t, 200, 50, unscored(6, 400), nil)
 	screen := strings.Join(strings.Fields(d.theme.String(d.paint())), " ")

@@ -10,7 +10,7 @@ import (
 	"brood/runtime/view/sourcetest"
 )
 
-// w1 and w2 host, w3 is cordoned, w4 idle, w5 leaves (see machines).
+// TestFleetActions uses w1 and w2 that host members, w3 cordoned, w4 idle and w5 leaving (see machines).
 func TestFleetActions(t *testing.T) {
 	for _, c := range []struct {
 		keys string
@@ -77,7 +77,8 @@ func TestFleetQuestions(t *testing.T) {
 	}
 }
 
-// The run judges each in turn; a refusal is not hidden behind what was accepted.
+// TestFleetRefusals checks that each worker gets its own command and that a rejection is shown next to accepted
+// commands.
 func TestFleetRefusals(t *testing.T) {
 	d, c := commanding(t, 120, 40, machines(5), "v v")
 	d.say1 = func(c event.Command) (event.Receipt, error) {
@@ -131,7 +132,7 @@ func TestFleetCommands(t *testing.T) {
 	}
 }
 
-// x acknowledges alerts here as everywhere, space pauses and s saves: no key of the fleet is one of the run's.
+// TestFleetLeavesTheRunsKeysAlone checks that the keys of the run (x, space, s) keep their meaning on the Fleet screen.
 func TestFleetLeavesTheRunsKeysAlone(t *testing.T) {
 	d, _ := commanding(t, 120, 40, machines(5), "x space s")
 	if d.AlertCount() > 0 || len(d.sent) != 2 || d.sent[0].Action != event.Pause || d.sent[1].Action != event.Save {

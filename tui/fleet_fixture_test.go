@@ -16,7 +16,7 @@ import (
 	"brood/tui/panel"
 )
 
-// crew is a live run whose workers can be asked for.
+// crew is a live run with a Surveyor.
 type crew struct {
 	*sourcetest.Memory
 	now   view.Fleet
@@ -30,7 +30,7 @@ func (c *crew) Fleet(context.Context) (view.Fleet, error) {
 		Machines: slices.Clone(c.now.Machines), Wait: c.now.Wait, Doing: c.now.Doing}, c.err
 }
 
-// machines are n workers, w1 to wn, that share 4 members each; every fifth has a state of its own.
+// machines returns n workers, w1 to wn, with 4 members each; every fifth has another state.
 func machines(n int) (f view.Fleet) {
 	for i := range n {
 		id := i + 1
@@ -77,7 +77,7 @@ func machines(n int) (f view.Fleet) {
 	return f
 }
 
-// resting lets a run of [machines] have no worker that is on its way out.
+// resting removes the leaving workers from [machines].
 func resting(f view.Fleet) view.Fleet {
 	for i := range f.Workers {
 		if f.Workers[i].State == event.Leaving {
@@ -87,7 +87,7 @@ func resting(f view.Fleet) view.Fleet {
 	return f
 }
 
-// commanding opens the Fleet screen on a run with these workers.
+// commanding opens the Fleet screen of a run with these workers.
 func commanding(t testing.TB, w, h int, f view.Fleet, keys string) (*desk, *crew) {
 	c := &crew{Memory: sourcetest.NewMemory(sourcetest.Run(12, 400)...), now: f}
 	d := open(t, w, h, nil, func(o *panel.Options) { o.Source = c })
@@ -96,7 +96,7 @@ func commanding(t testing.TB, w, h int, f view.Fleet, keys string) (*desk, *crew
 	return d, c
 }
 
-// again lets the clock go on and delivers what the next tick reads.
+// again advances the clock and delivers the answer to the next request.
 func (d *desk) again() {
 	d.now = d.now.Add(time.Second)
 	if cmd := d.fleet.Survey(d.model.Host); cmd != nil {
@@ -104,7 +104,7 @@ func (d *desk) again() {
 	}
 }
 
-// did are the actions that were sent, as "drain 2".
+// did returns the sent actions, such as "drain 2".
 func (d *desk) did() (out []string) {
 	for _, c := range d.sent {
 		out = append(out, fmt.Sprintf("%s %d", c.Action, c.Worker))
@@ -112,7 +112,7 @@ func (d *desk) did() (out []string) {
 	return out
 }
 
-// order are the workers of the table from top to bottom.
+// order returns the workers of the table from top to bottom.
 func (d *desk) order() (out []int) {
 	rows, _ := d.fleet.Rows(d.model.Host)
 	for _, x := range rows {

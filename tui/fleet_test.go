@@ -45,7 +45,7 @@ func TestFleetIsAskedOnlyWhileItIsShown(t *testing.T) {
 	d.fleet.StoreSurvey(d.model.Host, d.Feed.Gen, c.now, nil)
 	d.press("f")
 	if d.again(); c.asked != 2 {
-		t.Error("a frozen display goes on to ask")
+		t.Error("a frozen display keeps requesting")
 	}
 	d.LastRecordAt = d.now // a round ends
 	d.press("f", "1")
@@ -62,8 +62,8 @@ func TestFleetIsAskedOnlyWhileItIsShown(t *testing.T) {
 	d.hides("rack1")
 }
 
-// TestFleetSaysWhatAStrategyDoes: one that takes no gradient steps is shown by the samples that it evaluates, and a run
-// without data by its rounds, whose samples are meetings.
+// TestFleetSaysWhatAStrategyDoes checks the unit of the rate: samples for an algorithm without gradient steps, rounds
+// for a run without data, whose samples are meetings.
 func TestFleetSaysWhatAStrategyDoes(t *testing.T) {
 	for unit, data := range map[string]string{"samples/s": "glyphs", "rounds/s": ""} {
 		rs := sourcetest.Run(12, 400)
@@ -90,7 +90,7 @@ func TestFleetSaysWhatAStrategyDoes(t *testing.T) {
 	}
 }
 
-// An answer that was on its way when the person went to another session is not that one's.
+// TestLateFleetIsIgnored checks that an answer for a session that was left is dropped.
 func TestLateFleetIsIgnored(t *testing.T) {
 	d, c := commanding(t, 120, 40, machines(5), "")
 	gen := d.Feed.Gen
@@ -109,8 +109,8 @@ func TestFleetThatDoesNotAnswer(t *testing.T) {
 	d.shows("the workers do not answer: the pipe is broken · this table is 2s old", "rack1-node1")
 	c.err = nil
 	d.again()
-	d.hides("cannot be asked")
-	// Where it never did, who hosts what is known from the log.
+	d.hides("do not answer")
+	// Without any answer the log has the placement of members.
 	d, _ = commanding(t, 120, 40, view.Fleet{}, "")
 	d.shows("no workers: start one")
 	bad := &crew{Memory: sourcetest.NewMemory(sourcetest.Run(12, 40)...), err: context.DeadlineExceeded}
@@ -160,7 +160,7 @@ func TestFleetOrderAndFilter(t *testing.T) {
 	d.shows("there is no worker to choose")
 }
 
-// The cursor stays on its worker whatever the order, and in its row when the worker goes.
+// TestFleetCursorStays checks that the cursor stays on its worker in any order, and in its row if the worker leaves.
 func TestFleetCursorStays(t *testing.T) {
 	d, c := commanding(t, 120, 40, machines(5), "j j v")
 	if d.fleet.Chosen != 4 || !slices.Equal(d.marks(), []int{3}) {
@@ -204,7 +204,7 @@ func TestFleetDetails(t *testing.T) {
 	if d.press("esc"); d.Focus != panel.Fleet || d.Expanded {
 		t.Errorf("esc leads to %s, expanded %v", d.Focus, d.Expanded)
 	}
-	// Where it has a place it is there already.
+	// In a wide layout it is placed already.
 	d, _ = commanding(t, 200, 50, machines(5), "j")
 	d.shows("worker w2", "10.0.0.8:41037")
 	if d.press("enter"); d.Focus != panel.Worker || d.Expanded {
@@ -212,7 +212,7 @@ func TestFleetDetails(t *testing.T) {
 	}
 }
 
-// Panels that have no place on a small screen are reached with tab.
+// TestTabReachesEveryPanel checks that tab reaches panels that a small screen does not place.
 func TestTabReachesEveryPanel(t *testing.T) {
 	for _, size := range [][2]int{{60, 12}, {80, 24}} {
 		d, _ := commanding(t, size[0], size[1], machines(5), "")
@@ -238,7 +238,7 @@ func TestTabReachesEveryPanel(t *testing.T) {
 	}
 }
 
-// Columns and panels keep their places while values change.
+// TestFleetDoesNotJitter checks that columns and panels do not move while values change.
 func TestFleetDoesNotJitter(t *testing.T) {
 	for _, size := range [][2]int{{60, 12}, {80, 24}, {120, 40}, {200, 50}} {
 		d, c := commanding(t, size[0], size[1], machines(5), "")
@@ -259,7 +259,7 @@ func TestFleetDoesNotJitter(t *testing.T) {
 	}
 }
 
-// edges are the borders' places and the headings of the table.
+// edges returns the positions of the borders and the headings of the table.
 func edges(s string) (out string) {
 	for y, l := range strings.Split(s, "\n") {
 		x := 0
@@ -319,8 +319,8 @@ func TestFleetOfARecording(t *testing.T) {
 	d.hides("─ links ─")
 }
 
-// TestFleetCountsWorkers: the header says who is counted, and a run that waits says on every screen how many it waits
-// for, and no population that it has not.
+// TestFleetCountsWorkers checks the counts in the title, and that a waiting run shows on every screen how many workers
+// are missing and no population size.
 func TestFleetCountsWorkers(t *testing.T) {
 	d, c := commanding(t, 120, 40, machines(5), "")
 	d.shows("fleet ─", "5 workers, 4 hosting · by worker")
@@ -371,7 +371,8 @@ func TestFleetText(t *testing.T) {
 	}
 }
 
-// TestMembersOfAWorkerAreNamedWhole: in a population of hundreds too.
+// TestMembersOfAWorkerAreNamedWhole checks that the members of a worker are listed completely in a population of
+// hundreds.
 func TestMembersOfAWorkerAreNamedWhole(t *testing.T) {
 	roster := collective.Roster{Members: collective.IDs(256), Owner: make([]int, 256)}
 	for i := 128; i < 256; i++ {

@@ -73,7 +73,7 @@ func TestLineEditing(t *testing.T) {
 	}
 }
 
-// TestSizesThatDiffer: two numbers of bytes a step apart read differently, and no longer than that takes.
+// TestSizesThatDiffer checks that sizes a step apart have different texts of minimal length.
 func TestSizesThatDiffer(t *testing.T) {
 	for _, c := range []struct {
 		bytes, step float64

@@ -24,8 +24,7 @@ func frames(t *testing.T, opt panel.Options, n int) []string {
 	return strings.Split(out.String(), "\n\n")
 }
 
-// TestFrames: a frame has the size that was asked for and shows the screen and the round that were, and nobody is asked
-// for anything.
+// TestFrames checks that a frame has the requested size, screen and round, and that no input is read.
 func TestFrames(t *testing.T) {
 	rs := sourcetest.Run(6, 400)
 	closed := 0
@@ -60,14 +59,14 @@ func TestFrames(t *testing.T) {
 	}
 }
 
-// unreadable is a source that cannot be read.
+// unreadable is a source that fails.
 type unreadable struct{ *sourcetest.Memory }
 
 func (unreadable) Snapshot(context.Context, view.Position) (*view.View, error) {
 	return nil, errors.New("it is gone")
 }
 
-func TestFramesThatCannotBe(t *testing.T) {
+func TestFrameErrors(t *testing.T) {
 	rs := sourcetest.Run(3, 40)
 	for _, c := range []struct {
 		opt  panel.Options

@@ -11,7 +11,7 @@ import (
 	"brood/tui/panel"
 )
 
-func TestPlace(t *testing.T) {
+func TestGaugePosition(t *testing.T) {
 	for _, c := range []struct {
 		k    optim.Knob
 		x    float64
@@ -49,20 +49,21 @@ func TestPlace(t *testing.T) {
 		{optim.Knob{Max: math.Inf(1)}, 7, 0},
 	} {
 		if got := panel.GaugePosition(c.k, c.x); math.Abs(got-c.want) > 1e-9 {
-			t.Errorf("%g between %g and %g lies at %g, want %g", c.x, c.k.Min, c.k.Max, got, c.want)
+			t.Errorf("%g between %g and %g is at %g, want %g", c.x, c.k.Min, c.k.Max, got, c.want)
 		}
 	}
-	for _, a := range catalog.All() { // the default of every knob has a place
+	for _, a := range catalog.All() { // the default of every knob has a position
 		for _, k := range a.Knobs {
 			if p := panel.GaugePosition(k, k.Default); !(p >= 0 && p <= 1) {
-				t.Errorf("%s %s: its default lies at %g", a.Name, k.Name, p)
+				t.Errorf("%s %s: its default is at %g", a.Name, k.Name, p)
 			}
 		}
 	}
 }
 
-// TestGauge: a number stands at its place, a choice beside the others, and nothing is written outside.
-func TestGauge(t *testing.T) {
+// TestDrawGauge checks that a number is at its position, that a choice lists the others, and that nothing is written
+// outside.
+func TestDrawGauge(t *testing.T) {
 	draw := func(k optim.Knob, x float64, w int, ascii bool) string {
 		g := cell.New(w+4, 1)
 		panel.DrawGauge(g, 2, 0, w, k, x, cell.Median, ascii)

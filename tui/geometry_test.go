@@ -18,7 +18,7 @@ import (
 	"brood/tui/panel/trained"
 )
 
-// geometer is a shelf that measures too.
+// geometer is a shelf with a Geometer.
 type geometer struct {
 	*shelf
 	measure func(ctx context.Context, dir string, want geometry.Wanted, told func(uint64)) (*geometry.Geometry, error)
@@ -29,7 +29,7 @@ func (g *geometer) Geometry(ctx context.Context, dir string, want geometry.Wante
 	return g.measure(ctx, dir, want, told)
 }
 
-// ring is n members on a circle, about a centre that lies outside of it.
+// ring returns n members on a circle around a centre outside of it.
 func ring(n int, want geometry.Wanted) *geometry.Geometry {
 	g := &geometry.Geometry{Session: "ring", Algorithm: "parle", Round: max(want.At, 63), Population: n,
 		From: want.From, To: want.To}
@@ -60,7 +60,7 @@ func ring(n int, want geometry.Wanted) *geometry.Geometry {
 	return g
 }
 
-// surveyed is a live run at round 100 of which Population shows the geometry, of a library that measures rings of n.
+// surveyed opens a live run at round 100 whose library measures rings of n members.
 func surveyed(t *testing.T, w, h, n int) (*desk, *[]geometry.Wanted) {
 	d, s := trains(t, w, h, "")
 	var asked []geometry.Wanted
@@ -73,12 +73,13 @@ func surveyed(t *testing.T, w, h, n int) (*desk, *[]geometry.Wanted) {
 	return d, &asked
 }
 
-// Nothing is measured until somebody asks; then it is the newest checkpoint, the cursor's round, or a member's line.
-func TestGeometryIsAskedFor(t *testing.T) {
+// TestGeometryOnRequest checks that a measurement starts only on request, for the newest checkpoint, the round of the
+// cursor, or the line of a member.
+func TestGeometryOnRequest(t *testing.T) {
 	d, asked := surveyed(t, 120, 36, 6)
 	d.shows("enter measures the distances between the members")
 	if len(*asked) > 0 {
-		t.Fatalf("nobody asked, and %v is measured", *asked)
+		t.Fatalf("without a request %v is measured", *asked)
 	}
 	d.press("enter")
 	d.shows("round 63", "loss on the line from m0 to m3", "barrier 0.2500 at 50 %", "m0 0.2000, m3 0.3000")
@@ -107,7 +108,7 @@ func TestGeometryScreens(t *testing.T) {
 	}
 }
 
-// slopes are what candidates of one model have.
+// slopes returns a measurement of candidates of one model.
 func slopes(geometry.Wanted) *geometry.Geometry {
 	g := &geometry.Geometry{Session: "es", Algorithm: "openai-es", Round: 63, Population: 256, Params: 50890,
 		Samples: 4096}
@@ -125,17 +126,17 @@ func (estimating) Estimate(context.Context, *optim.Env, optim.Values, uint64, en
 	return 0, nil
 }
 
-// What is there to measure is said before it is: candidates of one model do not stand to each other.
-func TestGeometryForetellsCandidates(t *testing.T) {
+// TestGeometryDescribesCandidates checks that the panel describes what it would measure for candidates of one model.
+func TestGeometryDescribesCandidates(t *testing.T) {
 	d, _ := surveyed(t, 80, 24, 6)
 	alg := *d.Alg
 	alg.Program = estimating{alg.Program}
 	d.Alg = &alg
 	d.shows("estimate  cosine with the gradient", "enter measures how well a generation estimates the gradient")
-	d.hides("how the members stand", "loss between two members", "distance from the centre")
+	d.hides("the distances between", "loss between two members", "distance from the centre")
 }
 
-// Candidates of one model have an estimate to look at, and no line.
+// TestGeometryOfCandidates checks that candidates of one model have an estimate and no line.
 func TestGeometryOfCandidates(t *testing.T) {
 	d, _ := surveyed(t, 80, 24, 6)
 	d.Opt.Library.(*geometer).measure = func(_ context.Context, _ string, want geometry.Wanted,
@@ -158,8 +159,9 @@ func TestGeometryOfCandidates(t *testing.T) {
 	}
 }
 
-// The way there is shown, and can be given up; a measurement that fails says why, and keeps what was there.
-func TestGeometryShowsItsWay(t *testing.T) {
+// TestGeometryProgressAndCancel checks the progress of a measurement and its cancelation; a failed one shows the error and
+// keeps the last result.
+func TestGeometryProgressAndCancel(t *testing.T) {
 	d, _ := surveyed(t, 120, 36, 6)
 	lib := d.Opt.Library.(*geometer)
 	reached := make(chan func(uint64))
@@ -193,7 +195,7 @@ func TestGeometryShowsItsWay(t *testing.T) {
 	d.shows("run `brood geometry` where it is")
 }
 
-// TestGeometryText: a person without a screen is told the same, with the figures that tell members apart.
+// TestGeometryText checks that the text has the same content as the panels, with digits that distinguish the members.
 func TestGeometryText(t *testing.T) {
 	g := ring(4, geometry.Wanted{})
 	text := trained.GeometryText(g, 100, false)
@@ -220,9 +222,8 @@ func TestGeometryText(t *testing.T) {
 	}
 }
 
-// TestEdgesOfGeometry: where nothing differs there is no barrier, whichever way the line goes, and no direction; and a
-// table that is cut says so.
-func TestEdgesOfGeometry(t *testing.T) {
+// TestGeometryEdgeCases checks that equal members have no barrier and no direction, and that a truncated table says so.
+func TestGeometryEdgeCases(t *testing.T) {
 	flat := &geometry.Geometry{Line: []optim.Scores{{Samples: 1}, {Samples: 1}, {Samples: 1}}, Measured: true}
 	if text := trained.BarrierText(flat); text != "no barrier;  m0 0, m0 0" {
 		t.Errorf("a flat line: %q", text)

@@ -8,7 +8,7 @@ import (
 	"brood/runtime/view/sourcetest"
 )
 
-// Help begins with the keys of the screen that is looked at.
+// TestHelpByContext checks that help starts with the keys of the open screen.
 func TestHelpByContext(t *testing.T) {
 	for screen, group := range map[string]string{"3": "knobs", "7": "charts", "9": "runs", "4": "population"} {
 		d, _ := shelved(t, 80, 24, screen)
@@ -29,7 +29,8 @@ func TestHelpByContext(t *testing.T) {
 	}
 }
 
-// On Live help begins with the one key of its chart and those of the workbench, and the rail follows where it is seen.
+// TestHelpOfLive checks that help on Live starts with the key of its chart and those of the workbench, and that the
+// rail follows if it is visible.
 func TestHelpOfLive(t *testing.T) {
 	for size, next := range map[[2]int]string{{80, 24}: "run", {200, 50}: "knobs (focus on the rail)"} {
 		d := open(t, size[0], size[1], sourcetest.Run(6, 400), nil)
@@ -45,8 +46,8 @@ func TestHelpOfLive(t *testing.T) {
 	}
 }
 
-// A key that the panel in focus has for itself is told once, as what it does there.
-func TestHelpTellsNoKeyThatIsTaken(t *testing.T) {
+// TestHelpListsAKeyOnce checks that a key of the focused panel is listed once, with its meaning there.
+func TestHelpListsAKeyOnce(t *testing.T) {
 	d := open(t, 80, 24, sourcetest.Run(6, 400), nil)
 	knobs := func() bool {
 		return slices.ContainsFunc(new(help).lines(d.model),
@@ -60,8 +61,8 @@ func TestHelpTellsNoKeyThatIsTaken(t *testing.T) {
 	}
 }
 
-// Words find keys and commands, and nothing else is shown; typing closes nothing.
-func TestHelpFinds(t *testing.T) {
+// TestHelpSearch checks that a search shows only the matching keys and commands, and that typing does not close help.
+func TestHelpSearch(t *testing.T) {
 	d := open(t, 80, 24, sourcetest.Run(6, 400), nil)
 	d.press("?", "/").write("note")
 	d.shows(":note", "write a note on the round", "help  /note_", "command line")

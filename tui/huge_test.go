@@ -16,8 +16,8 @@ import (
 	"brood/tui/panel"
 )
 
-// TestHugeTerminalAtTheStart: a terminal of this machine that begins with 3000 by 3000 cells takes no gigabyte, and is
-// followed where it becomes smaller.
+// TestHugeTerminalAtTheStart checks that a terminal that starts with 3000 x 3000 cells does not allocate a gigabyte,
+// and that a later size is followed.
 func TestHugeTerminalAtTheStart(t *testing.T) {
 	far, near, err := pty.Open()
 	if err != nil {

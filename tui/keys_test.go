@@ -37,8 +37,8 @@ func TestHelpNamesEveryKey(t *testing.T) {
 	}
 }
 
-// A key must not be in two rows that can apply at once, unless the first is meant to win: rows with a condition come
-// first, and those of the focused panel before all others.
+// TestKeysAreUnambiguous checks that no key is in two rows that can apply at once, unless the first one takes
+// precedence: rows with a condition come first, and those of the focused panel before all others.
 func TestKeysAreUnambiguous(t *testing.T) {
 	d, _ := shelved(t, 120, 40, "")
 	tables := [][]panel.Binding{d.bindings()}
@@ -57,7 +57,7 @@ func TestKeysAreUnambiguous(t *testing.T) {
 				}
 			}
 			if slices.Contains(b.Keys, "ctrl+i") || slices.Contains(b.Keys, "ctrl+m") {
-				t.Errorf("%v cannot be told from tab or enter", b.Keys)
+				t.Errorf("%v cannot be distinguished from tab or enter", b.Keys)
 			}
 		}
 	}
@@ -111,7 +111,7 @@ func TestLeavingDoesNotStop(t *testing.T) {
 	}
 }
 
-func TestWithoutCommanderKeysSayWhy(t *testing.T) {
+func TestKeysWithoutCommander(t *testing.T) {
 	d := open(t, 120, 40, sourcetest.Run(6, 100), func(o *panel.Options) { o.Commander = nil })
 	for _, keys := range []string{"space", "k l", "k enter", "a", "X"} {
 		d.Toast = panel.Toast{}
@@ -122,8 +122,8 @@ func TestWithoutCommanderKeysSayWhy(t *testing.T) {
 	}
 }
 
-// With --read-only no key changes the run, another one that is opened from it, or what is kept of any.
-func TestReadOnlyKeysSayWhy(t *testing.T) {
+// TestKeysReadOnly checks that with --read-only no key changes the run, a run opened from it, or stored data.
+func TestKeysReadOnly(t *testing.T) {
 	s := &shelf{list: recordedOnes()}
 	d := open(t, 120, 40, sourcetest.Run(6, 100), func(o *panel.Options) { o.ReadOnly, o.Library = true, s })
 	refused := func(keys ...string) {
@@ -214,9 +214,9 @@ func TestCompletion(t *testing.T) {
 	}
 }
 
-// TestCompletionIsWalked: where nothing more is certain tab goes through what there is, shift+tab back, and any other
-// key takes the word that stands there.
-func TestCompletionIsWalked(t *testing.T) {
+// TestCompletionCycles checks that tab cycles through the completions if there is no common prefix to add, shift+tab
+// backwards, and that any other key accepts the shown one.
+func TestCompletionCycles(t *testing.T) {
 	d := open(t, 120, 40, sourcetest.Run(6, 100), nil)
 	see := func(want string) {
 		t.Helper()
@@ -241,7 +241,7 @@ func TestCompletionIsWalked(t *testing.T) {
 	see("set ell")
 }
 
-func TestPaletteFindsAndDoes(t *testing.T) {
+func TestPaletteRunsAChoice(t *testing.T) {
 	d := open(t, 120, 40, sourcetest.Run(6, 100), nil)
 	d.press("ctrl+p").write("scrknob").press("enter")
 	if d.screen != 2 || d.Popup != nil {
@@ -275,7 +275,7 @@ func TestMouseFocuses(t *testing.T) {
 	}
 }
 
-// A knob of an algorithm that this binary does not know is no reason to fail: what the log says is still shown.
+// TestUnknownAlgorithm checks that a run of an algorithm that this binary lacks is shown without its knobs.
 func TestUnknownAlgorithm(t *testing.T) {
 	d := open(t, 120, 40, sourcetest.Run(6, 100), func(o *panel.Options) { o.Algorithms = nil })
 	d.press("k", "j", "j", "l", "2", "j")
@@ -301,8 +301,9 @@ func TestAlertsStayUntilAcknowledged(t *testing.T) {
 	d.hides("Alerts!", "acknowledges")
 }
 
-// An alert whose cause is over steps back: it is counted no more and leaves the one line, and stays in the lane.
-func TestAnsweredAlertsStepBack(t *testing.T) {
+// TestResolvedAlerts checks that a resolved alert is no longer counted or shown in the one-line list, and stays
+// in the list of events.
+func TestResolvedAlerts(t *testing.T) {
 	d := open(t, 120, 24, sourcetest.Run(6, 100), nil)
 	d.press("x")
 	text := "block x of member 3 is not finite"
@@ -319,7 +320,7 @@ func TestAnsweredAlertsStepBack(t *testing.T) {
 	d.shows(text)
 }
 
-// On a screen an epoch is a pass over the data, and nothing else.
+// TestEpochMeansOneThing checks that an epoch on a screen is always a pass over the data.
 func TestEpochMeansOneThing(t *testing.T) {
 	d := open(t, 200, 50, sourcetest.Run(6, 100), nil)
 	d.shows("plan 1: sample with 6 members on 3 workers (start)")
@@ -328,8 +329,8 @@ func TestEpochMeansOneThing(t *testing.T) {
 	}
 }
 
-// TestSuspend: Ctrl-Z suspends the workbench whatever is open, where a shell can resume it. Elsewhere, as over SSH, it
-// would stop the host of the workbench, and is refused.
+// TestSuspend checks that Ctrl-Z suspends the workbench in any state if a shell can resume it. Otherwise, as over SSH,
+// it would stop the host of the workbench, and is rejected.
 func TestSuspend(t *testing.T) {
 	for _, before := range [][]string{nil, {"?"}, {":"}, {"ctrl+p"}} {
 		for _, can := range []bool{true, false} {
@@ -343,7 +344,7 @@ func TestSuspend(t *testing.T) {
 				continue
 			}
 			if cmd == nil {
-				t.Fatalf("with %v open it goes on", before)
+				t.Fatalf("with %v open it does not suspend", before)
 			}
 			if _, ok := cmd().(tea.SuspendMsg); !ok {
 				t.Errorf("with %v open ctrl+z does something else", before)

@@ -23,7 +23,7 @@ import (
 	"brood/tui/panel/runs"
 )
 
-// slipway is a library in memory that begins runs of the sample algorithm.
+// slipway is a library in memory that starts runs of the sample algorithm.
 type slipway struct {
 	*shelf
 	drafts   int
@@ -90,7 +90,7 @@ func (s *slipway) Begin(_ context.Context, r panel.Request) (panel.Opened, error
 		Source: sourcetest.NewMemory(sourcetest.Run(4, 20)...), Commander: &desk{}}, s.refuse
 }
 
-// launching is a workbench on the launcher, with its estimate there.
+// launching opens the launcher with an estimate.
 func launching(t testing.TB, w, h int, keys string) (*desk, *slipway, *runs.Launch) {
 	s, l := &slipway{shelf: &shelf{list: recordedOnes()}}, runs.NewLaunch()
 	d := open(t, w, h, sourcetest.Run(6, 100), func(o *panel.Options) { o.Library = s })
@@ -101,7 +101,7 @@ func launching(t testing.TB, w, h int, keys string) (*desk, *slipway, *runs.Laun
 	return d, s, l
 }
 
-// ponder lets the time go by after which an estimate is asked for.
+// ponder advances the clock until an estimate is requested.
 func (d *desk) ponder() {
 	d.now = d.now.Add(time.Second)
 	if cmd := d.pollPanels(); cmd != nil {
@@ -137,15 +137,15 @@ func TestLaunch(t *testing.T) {
 		t.Errorf("it is at %s, screen %d, focus %s", d.Opt.Session, d.screen, d.Focus)
 	}
 	d.shows("2026-11-22-quickstart-1234 started")
-	d.press("9", "N") // what was said is still there
+	d.press("9", "N") // the values are kept
 	d.shows("300*", "brood run quickstart --rounds 300")
 }
 
-// Esc leaves it with nothing done, and what was said is still there.
-func TestLaunchIsLeft(t *testing.T) {
+// TestLaunchCancel checks that esc leaves the form without a run and that it keeps its values.
+func TestLaunchCancel(t *testing.T) {
 	d, s, l := launching(t, 80, 24, "j l enter x esc")
 	if got := l.Request.Options["model"]; got != "softmax" {
-		t.Errorf("after a value was given up the model is %q, want the one before", got)
+		t.Errorf("after a canceled value the model is %q, want the one before", got)
 	}
 	if d.press("esc"); d.Focus != panel.Runs || len(s.begun) > 0 {
 		t.Errorf("focus %s, began %v", d.Focus, s.begun)
@@ -163,8 +163,9 @@ func TestLaunchIsLeft(t *testing.T) {
 	}
 }
 
-// A value that is refused is so as it is typed, on its line, and is not begun.
-func TestLaunchRefuses(t *testing.T) {
+// TestLaunchInvalidValues checks that an invalid value is reported on its line while it is typed, and that the run does not
+// start.
+func TestLaunchInvalidValues(t *testing.T) {
 	d, s, l := launching(t, 80, 24, "j j j enter 0")
 	d.shows("--rounds 0: give 1 or more", "invalid: see rounds")
 	d.press("enter", "G", "enter")
@@ -192,7 +193,7 @@ func TestLaunchRefuses(t *testing.T) {
 	d.ponder()
 	d.shows("a run with 4 members needs", "invalid: see members")
 	if d.press("G", "enter"); len(s.begun) > 0 {
-		t.Error("what would be refused was begun")
+		t.Error("an invalid request was started")
 	}
 	s.estimate, s.refuse = nil, errors.New("the disk is full")
 	d.press("g", "j", "j", "u", "G", "enter")
@@ -202,14 +203,14 @@ func TestLaunchRefuses(t *testing.T) {
 	}
 }
 
-// The estimate follows what is typed once nobody types; one that is not wanted any more is ended, and its answer is not
-// listened to.
+// TestLaunchEstimates checks that an estimate is requested after typing stops; an outdated one is canceled and its
+// answer dropped.
 func TestLaunchEstimates(t *testing.T) {
 	d, s, l := launching(t, 80, 24, "")
 	d.shows("95.4 MB of memory, last run 18 s; 4 members")
 	d.press("j", "j", "l", "l")
 	if l.Poll(d.model.Host) != nil {
-		t.Error("it asks while somebody types")
+		t.Error("it requests an estimate while the user types")
 	}
 	d.now = d.now.Add(time.Second)
 	began := make(chan struct{}, 1)
@@ -235,12 +236,12 @@ func TestLaunchEstimates(t *testing.T) {
 	d.press("l", "esc")
 	n := len(s.asked)
 	if d.ponder(); len(s.asked) != n {
-		t.Error("it estimates while nobody looks")
+		t.Error("it estimates while the form is hidden")
 	}
 }
 
-// While the run begins, nothing else computes: an estimate times the training of another one.
-func TestLaunchBeginsAlone(t *testing.T) {
+// TestNoEstimateWhileStarting checks that no estimate runs while a run starts, since it would compete for the processor.
+func TestNoEstimateWhileStarting(t *testing.T) {
 	d, s, l := launching(t, 80, 24, "j j j l")
 	s.refuse = errors.New("the disk is full")
 	d.press("G")
@@ -254,7 +255,7 @@ func TestLaunchBeginsAlone(t *testing.T) {
 	}
 }
 
-// A step from a whole number goes to a whole number that can be read again, however large.
+// TestLaunchSteps checks that a step from an integer gives an integer that parses again, however large.
 func TestLaunchSteps(t *testing.T) {
 	for _, c := range [][3]string{{"900000", "l", "1000000"}, {"1000000", "l", "1250000"},
 		{"1250000", "h", "1000000"}} {
@@ -266,8 +267,8 @@ func TestLaunchSteps(t *testing.T) {
 	}
 }
 
-// tab goes to the knobs, of which as many are shown as there is room for, and back to the option that was left.
-func TestLaunchCrosses(t *testing.T) {
+// TestLaunchSwitchesColumns checks that tab moves to the knobs, of which those that fit are shown, and back to the last option.
+func TestLaunchSwitchesColumns(t *testing.T) {
 	d, _, l := launching(t, 80, 24, "j j")
 	option := l.Chosen()
 	d.press("tab")
@@ -291,7 +292,7 @@ func TestLaunchCrosses(t *testing.T) {
 	}
 }
 
-// Requests that were handed out are not written to.
+// TestRequestsAreValues checks that a request that was passed on is not modified.
 func TestRequestsAreValues(t *testing.T) {
 	a := panel.Request{Preset: "x"}.With(panel.LineID{Name: "rounds"}, "",
 		"3").With(panel.LineID{Name: "eta", Knob: true}, "sample", "1")
@@ -304,7 +305,7 @@ func TestRequestsAreValues(t *testing.T) {
 	}
 }
 
-func TestLaunchSaysWhyNot(t *testing.T) {
+func TestLaunchRejections(t *testing.T) {
 	for _, c := range []struct {
 		change func(*panel.Options)
 		keys   string
@@ -342,7 +343,7 @@ func TestLaunchByMouseAndPalette(t *testing.T) {
 	}
 }
 
-// The form fits whatever the size, and is written in ASCII where that is asked for.
+// TestLauncherFits checks that the form fits any size and is ASCII if requested.
 func TestLauncherFits(t *testing.T) {
 	for _, ascii := range []bool{false, true} {
 		d, _, _ := launching(t, 80, 24, "")
@@ -369,8 +370,8 @@ func TestLauncherFits(t *testing.T) {
 	}
 }
 
-// TestNothingToTakeBack: what was never said can be taken back, on every kind of line.
-func TestNothingToTakeBack(t *testing.T) {
+// TestClearUnsetLines checks that clearing a line without a value does nothing, for every kind of line.
+func TestClearUnsetLines(t *testing.T) {
 	for _, at := range []panel.LineID{{Name: "eta", Knob: true}, {Name: "members"}, {Name: panel.PresetLine}} {
 		if r := (panel.Request{}).Without(at, "parle"); r.Preset != "" || len(r.Knobs)+len(r.Options) != 0 {
 			t.Errorf("without %v there is %+v", at, r)

@@ -11,8 +11,8 @@ import (
 	"brood/tui/panel"
 )
 
-// TestLayouts: what was chosen of charts comes back by its name, also the next time; it is changed by nothing but
-// another :layout save.
+// TestLayouts checks that a saved layout is restored by its name, also after a restart, and only changed by :layout
+// save.
 func TestLayouts(t *testing.T) {
 	d, k := charting(t, 120, 36, sourcetest.Run(6, 400), panel.Settings{})
 	say := func(line string) string {
@@ -78,7 +78,7 @@ func TestLayouts(t *testing.T) {
 	}
 }
 
-// TestLayoutsOfAFile: what cannot be used of a layout is left out.
+// TestLayoutsOfAFile checks that invalid parts of a saved layout are dropped.
 func TestLayoutsOfAFile(t *testing.T) {
 	s := panel.ParseSettings([]byte(`{"charts": ["loss"], "layouts": {"a": {"charts": ["bytes", "bytes", "x\u0007"], "near": {"bytes": 99}, "smoothing": 0.5, "linear": true},
 		"save": {"charts": ["loss"]}, "\u0007": {}, "": {}}}`))
@@ -92,7 +92,7 @@ func TestLayoutsOfAFile(t *testing.T) {
 	}
 }
 
-// TestBrokenSettings: a file that cannot be read is one sentence at the start.
+// TestBrokenSettings checks that an unreadable settings file gives one message at the start.
 func TestBrokenSettings(t *testing.T) {
 	d := open(t, 120, 36, sourcetest.Run(3, 80),
 		func(o *panel.Options) { o.Settings = panel.ParseSettings([]byte(`{"charts":`)) })

@@ -13,7 +13,7 @@ import (
 	"brood/tui/panel"
 )
 
-// pen is a commander and source whose lease the test holds.
+// pen is a commander and source with a lease that the test sets.
 type pen struct {
 	*sourcetest.Memory
 	*desk
@@ -43,7 +43,7 @@ func openPen(t *testing.T, change func(*panel.Options)) (*desk, *pen) {
 	return d, p
 }
 
-// listen lets a second pass and delivers what is heard of the lease.
+// listen advances the clock by a second and delivers the state of the lease.
 func (d *desk) listen(p *pen) string {
 	d.now = d.now.Add(2 * time.Second)
 	d.Toast = panel.Toast{}
@@ -53,7 +53,7 @@ func (d *desk) listen(p *pen) string {
 	return d.Toast.Text
 }
 
-func TestStatusSaysWhoWrites(t *testing.T) {
+func TestStatusShowsTheWriter(t *testing.T) {
 	for _, c := range []struct {
 		lease view.Lease
 		want  string
@@ -83,8 +83,8 @@ func TestStatusSaysWhoWrites(t *testing.T) {
 	}
 }
 
-// TestNobodyWritesWhatIsOver: of a run that has ended nobody is told that they may write, nor how fast it is.
-func TestNobodyWritesWhatIsOver(t *testing.T) {
+// TestNoWriterAfterTheEnd checks that an ended run shows neither a writer nor rates.
+func TestNoWriterAfterTheEnd(t *testing.T) {
 	for _, phase := range []event.Phase{event.Finished, event.Stopped, event.Failed} {
 		d, _ := openPen(t, nil)
 		d.shows("2 viewers, you control", "samples/s")
@@ -99,7 +99,7 @@ func TestNobodyWritesWhatIsOver(t *testing.T) {
 	}
 }
 
-func TestLeaseIsAskedForAndGiven(t *testing.T) {
+func TestLeaseRequestAndRelease(t *testing.T) {
 	d, p := openPen(t, nil)
 	p.lease = view.Lease{Holder: "ada", Left: 8 * time.Second}
 	if s := d.listen(p); s != "" {
@@ -129,15 +129,15 @@ func TestLeaseIsAskedForAndGiven(t *testing.T) {
 	p.err = errors.New("bob asked before you")
 	d.press(":").write("take").press("enter")
 	if d.Toast.Text != "bob asked before you" {
-		t.Errorf("a refusal is told as %q", d.Toast.Text)
+		t.Errorf("a rejection is shown as %q", d.Toast.Text)
 	}
 	if s := d.listen(p); s != "" {
 		t.Errorf("a look in vain says %q", s)
 	}
 }
 
-// What somebody else changes is told at once, one's own changes by their answers.
-func TestChangesOfOthersAreTold(t *testing.T) {
+// TestChangesOfOthersAreShown checks that changes of other clients are shown at once, and own changes by their receipts.
+func TestChangesOfOthersAreShown(t *testing.T) {
 	d := open(t, 120, 40, sourcetest.Run(3, 400), nil)
 	told := func(c event.Command) string {
 		d.Toast = panel.Toast{}

@@ -56,7 +56,7 @@ func TestLinkMeasures(t *testing.T) {
 	d.shows("links  bytes/s")
 }
 
-// Every cell can be seen, however many there are.
+// TestLinkMatrixFollowsItsCursor checks that every cell of a large matrix can be reached.
 func TestLinkMatrixFollowsItsCursor(t *testing.T) {
 	for _, size := range [][2]int{{60, 12}, {120, 40}} {
 		d, _ := commanding(t, size[0], size[1], machines(40), "")
@@ -75,7 +75,7 @@ func TestLinkMatrixFollowsItsCursor(t *testing.T) {
 	}
 }
 
-func TestSlowALinkDown(t *testing.T) {
+func TestSlowDownALink(t *testing.T) {
 	d, _ := commanding(t, 120, 40, machines(5), "tab j l l enter")
 	d.shows("slow down w1 → w2", "only this direction", "full speed", "MB/s", "at most; empty: no limit")
 	d.write("12.5").press("tab").write("20").press("down").write("2.5").press("tab").write("1")
@@ -87,7 +87,7 @@ func TestSlowALinkDown(t *testing.T) {
 		t.Fatalf("sent %+v, want %+v", d.sent, want)
 	}
 	d.shows("worker 1 to worker 2: 12.5 MB/s, 20ms of delay")
-	// A link that is slowed down already begins with that, and is let go.
+	// The dialog starts with the present shape of a link, and removes it.
 	d, _ = commanding(t, 120, 40, machines(5), "tab j l l l enter")
 	d.shows("1.25", "at most, 10 Mbit/s")
 	d.press("ctrl+u", "tab", "ctrl+u")
@@ -103,8 +103,8 @@ func TestSlowALinkDown(t *testing.T) {
 	d.shows("worker 1 to worker 3: no limit: accepted")
 }
 
-func TestSlowARowOrAColumnDown(t *testing.T) {
-	// Links that are alike begin the form; those that differ leave it empty.
+func TestSlowDownARowOrColumn(t *testing.T) {
+	// The dialog starts with the shape that all links share; else it is empty.
 	f := machines(3)
 	for i, l := range f.Links {
 		if l.From == 1 {
@@ -136,7 +136,7 @@ func TestSlowARowOrAColumnDown(t *testing.T) {
 	}
 }
 
-func TestShaperRefusesNonsense(t *testing.T) {
+func TestShaperRejectsInvalidValues(t *testing.T) {
 	for field, bad := range map[int]string{0: "fast", 1: "-1", 2: "1e9", 3: "101"} {
 		d, _ := commanding(t, 120, 40, machines(5), "tab j l l enter")
 		for range field {

@@ -17,7 +17,7 @@ import (
 	"brood/tui/panel/alerts"
 )
 
-// teller is a run whose processes say something.
+// teller is a run with output of its processes.
 type teller struct {
 	*sourcetest.Memory
 	lines []session.Line
@@ -30,7 +30,7 @@ func (s *teller) ProcessLog(context.Context) ([]session.Line, error) {
 	return s.lines, s.err
 }
 
-// saying opens the log of a run whose host says three lines: at its second event, without a time, and after its end.
+// saying opens the log of a run whose host writes three lines: at its second event, without a time, and after its end.
 func saying(t *testing.T, w, h int) (*desk, *teller) {
 	s := &teller{Memory: sourcetest.NewMemory(sourcetest.Run(6, 400)...)}
 	d := open(t, w, h, nil, func(o *panel.Options) { o.Source, o.Screen = s, "Log" })
@@ -43,8 +43,9 @@ func saying(t *testing.T, w, h int) (*desk, *teller) {
 	return d, s
 }
 
-// TestLogHasWhatTheHostSaid: it stands among the events, in the order of time, to its last word at every size.
-func TestLogHasWhatTheHostSaid(t *testing.T) {
+// TestLogOfProcesses checks that the output of processes is listed among the events in the order of time,
+// unabridged at every size.
+func TestLogOfProcesses(t *testing.T) {
 	for _, size := range [][2]int{{60, 20}, {80, 24}, {120, 36}, {200, 50}} {
 		d, s := saying(t, size[0], size[1])
 		d.shows("log", "8 of 8", "worker 1 joined", "LASTWORD", "fatal error: out of memory")
@@ -64,7 +65,7 @@ func TestLogHasWhatTheHostSaid(t *testing.T) {
 			t.Errorf("it exports %v", rows)
 		}
 
-		// It is asked again after a while, and only while it is seen; what was told stays where it is told no more.
+		// It is requested again after a while, and only while visible; an error keeps the last lines.
 		s.err = errors.New("a viewer may look only")
 		d.now = d.now.Add(time.Minute)
 		d.deliver(d.pollPanels()())
@@ -93,8 +94,8 @@ func TestLogHasWhatTheHostSaid(t *testing.T) {
 	}
 }
 
-// TestLogStaysWhereOneReads: neither a new line nor an event moves what is shown, but at the end.
-func TestLogStaysWhereOneReads(t *testing.T) {
+// TestLogKeepsItsScrollPosition checks that new lines and events do not move a log that is scrolled back.
+func TestLogKeepsItsScrollPosition(t *testing.T) {
 	d, s := saying(t, 80, 24)
 	at := d.Shown.Last + 2e12
 	for i := range 100 {
@@ -125,8 +126,8 @@ func TestLogStaysWhereOneReads(t *testing.T) {
 	d.shows("of the end")
 }
 
-// TestLogIsPutTogetherOnce for each event, answer and filter.
-func TestLogIsPutTogetherOnce(t *testing.T) {
+// TestLogIsMergedOnce checks that the log is merged once for each event, answer and filter.
+func TestLogIsMergedOnce(t *testing.T) {
 	d, s := saying(t, 80, 24)
 	p, times := alerts.NewLogView(), 0
 	var last *view.Entry
@@ -159,7 +160,7 @@ func TestLogIsPutTogetherOnce(t *testing.T) {
 	}
 }
 
-// TestLinesWithoutTimes keep the time at which they were seen first, and no other than that of recording is made up.
+// TestLinesWithoutTimes checks that lines without a time keep the time at which they were first seen.
 func TestLinesWithoutTimes(t *testing.T) {
 	d, s := saying(t, 120, 36)
 	then := d.Shown.Last + 1e12
@@ -182,7 +183,7 @@ func TestLinesWithoutTimes(t *testing.T) {
 	}
 }
 
-// TestScreensByTheirNames: what takes a screen's place is opened as a screen is.
+// TestScreensByTheirNames checks that pages that replace a screen can be opened by their names.
 func TestScreensByTheirNames(t *testing.T) {
 	d := open(t, 120, 36, sourcetest.Run(6, 400), nil)
 	for name, says := range map[string]string{"log": "log ─", "positions": "cosine between members",
@@ -204,7 +205,7 @@ func TestScreensByTheirNames(t *testing.T) {
 	}
 }
 
-// TestLogOfARecording: what was said later than what is shown comes with the end.
+// TestLogOfARecording checks that lines later than the shown position appear at the end of the recording.
 func TestLogOfARecording(t *testing.T) {
 	rs := sourcetest.Run(6, 100)
 	l := &sayingTape{tape: tape{rs: rs}, lines: []session.Line{{At: rs[len(rs)-1].At + 1, Text: "killed"}}}

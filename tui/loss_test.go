@@ -10,8 +10,8 @@ import (
 	"brood/tui/panel"
 )
 
-// TestOnlyLossesAreDrawnAsLoss: what an algorithm measures first may be a distance, which has no place on the axis of
-// the centre's loss. A run without a model shows whatever it measures.
+// TestOnlyLossesAreDrawnAsLoss checks that a main series that is not a loss is not drawn on the axis of the centre's
+// loss, except in a run without a model.
 func TestOnlyLossesAreDrawnAsLoss(t *testing.T) {
 	alg := *sourcetest.Algorithm()
 	alg.Series = []optim.Series{{Name: "diversity", Title: "diversity"}, {Name: "fitness", Title: "fitness"}}
@@ -40,8 +40,8 @@ func TestOnlyLossesAreDrawnAsLoss(t *testing.T) {
 	}
 }
 
-// A chart says who else turned a knob, and why; of one's own turns only what they are.
-func TestMarksNameTheEditor(t *testing.T) {
+// TestMarksNameTheAuthor checks that a mark has the author and the reason of an edit, but not the author of own edits.
+func TestMarksNameTheAuthor(t *testing.T) {
 	d := open(t, 200, 50, sourcetest.Run(6, 400), nil)
 	for _, e := range []event.Edit{{At: 120, Knob: "ell", Expr: "10", By: "ann"},
 		{At: 200, Knob: "eta", Expr: "0.05", By: "tuner", Why: "the loss is flat"}} {

@@ -15,7 +15,7 @@ import (
 	"brood/tui/panel"
 )
 
-// broken is a source that does not answer while err is set.
+// broken is a source that fails while err is set.
 type broken struct {
 	*sourcetest.Memory
 	err   error
@@ -29,7 +29,7 @@ func (b *broken) Snapshot(ctx context.Context, at view.Position) (*view.View, er
 	return b.Memory.Snapshot(ctx, at)
 }
 
-// due lets time go by, and says how often a lost run was asked.
+// due advances the clock and returns how often a lost run was requested.
 func (d *desk) due(src *broken, t time.Duration) (asked int) {
 	before := src.asked
 	d.now = d.now.Add(t)
@@ -39,7 +39,8 @@ func (d *desk) due(src *broken, t time.Duration) (asked int) {
 	return src.asked - before
 }
 
-// TestKilledRun: where the process of a run is gone, the screen says so at once, after which round, and how to go on.
+// TestKilledRun checks that the screen shows at once that a run's process is gone, after which round, and how to resume
+// it.
 func TestKilledRun(t *testing.T) {
 	for _, size := range [][2]int{{40, 10}, {80, 24}, {200, 50}} {
 		src := &broken{Memory: sourcetest.NewMemory(sourcetest.Run(3, 50)...)}
@@ -52,7 +53,7 @@ func TestKilledRun(t *testing.T) {
 		if size[0] >= 80 {
 			d.shows("killed after round 48: brood run --resume a", "q leave")
 		}
-		d.hides("● training", " left ", "samples/s", "training goes on")
+		d.hides("● training", " left ", "samples/s", "training continues")
 		d.due(src, time.Minute)
 		d.shows("✗ killed")
 		d.press("space")
@@ -66,20 +67,20 @@ func TestKilledRun(t *testing.T) {
 	}
 }
 
-// TestResumedRun: a screen that shows a run which has ended follows it when somebody resumes it.
+// TestResumedRun checks that the screen of an ended run follows it when it is resumed.
 func TestResumedRun(t *testing.T) {
 	rs := append(sourcetest.Run(3, 50), event.Record{At: 2e18, State: &event.State{Phase: event.Finished, Round: 50}})
 	src := &broken{Memory: sourcetest.NewMemory(rs...)}
 	d := open(t, 80, 24, nil, func(o *panel.Options) { o.Source = src })
 	d.Update(batchMsg{gen: d.Feed.Gen, err: io.EOF})
 	d.shows("✓ finished")
-	src.err = errors.New("nobody listens")
+	src.err = errors.New("connection refused")
 	for range 3 {
 		if d.due(src, time.Minute) != 1 {
-			t.Error("a run that has ended is not asked whether it goes on")
+			t.Error("an ended run is not checked for a resume")
 		}
 		d.shows("✓ finished")
-		d.hides("nobody listens", "no answer")
+		d.hides("connection refused", "no answer")
 	}
 	if src.err = nil; d.due(src, time.Second) > 0 {
 		t.Error("it is asked again within a second")
@@ -90,8 +91,8 @@ func TestResumedRun(t *testing.T) {
 	d.hides("finished")
 }
 
-// TestVanishedRun: where the machine of a run elsewhere says that its process is gone, the screen says that and no
-// more: it may have ended before. It is asked again all the same.
+// TestVanishedRun checks the message that a process on another machine is gone, which does not claim that the run was
+// killed. The workbench keeps retrying.
 func TestVanishedRun(t *testing.T) {
 	for _, size := range [][2]int{{40, 10}, {80, 24}, {200, 50}} {
 		src := &broken{Memory: sourcetest.NewMemory(sourcetest.Run(3, 50)...), err: nil}
@@ -102,7 +103,7 @@ func TestVanishedRun(t *testing.T) {
 		if size[0] >= 80 {
 			d.shows("process gone after round 48: where it ran, brood serve --resume", "q leave")
 		}
-		d.hides("● training", " left ", "samples/s", "training goes on", "killed", "no answer")
+		d.hides("● training", " left ", "samples/s", "training continues", "killed", "no answer")
 		if d.due(src, time.Minute) == 0 {
 			t.Error("it is not asked again")
 		}
@@ -115,14 +116,14 @@ func TestVanishedRun(t *testing.T) {
 	}
 }
 
-// TestLostRun: a run that does not answer is asked again after ever longer waits, and nothing says that it trains.
+// TestLostRun checks that a run that does not answer is requested with growing waits and not shown as training.
 func TestLostRun(t *testing.T) {
 	src := &broken{Memory: sourcetest.NewMemory(sourcetest.Run(3, 50)...), err: nil}
 	d := open(t, 80, 24, nil, func(o *panel.Options) { o.Source = src })
 	src.err = errors.New("broken pipe")
 	d.Update(batchMsg{gen: d.Feed.Gen, err: src.err})
 	d.shows("? no answer", "disconnected", "retry in 1 s", "broken pipe", "q leave")
-	d.hides("● training", "training goes on", " left")
+	d.hides("● training", "training continues", " left")
 	var waits []time.Duration
 	for range 8 {
 		for wait := time.Duration(0); ; wait += firstRetryWait {
@@ -147,7 +148,7 @@ func TestLostRun(t *testing.T) {
 	}
 }
 
-// dying is a source that breaks after its first records.
+// dying is a source that fails after its first records.
 type dying struct {
 	*sourcetest.Memory
 	calls int
@@ -160,9 +161,8 @@ func (d *dying) Next(ctx context.Context, after view.Position, most int) (view.B
 	return d.Memory.Next(ctx, after, most)
 }
 
-// TestLossIsToldAtOnce: a source that breaks while a frame is gathered is not asked once more, which may take long,
-// before that is told.
-func TestLossIsToldAtOnce(t *testing.T) {
+// TestReadErrorsAreReportedAtOnce checks that an error within a frame is reported before the next read, which may block.
+func TestReadErrorsAreReportedAtOnce(t *testing.T) {
 	src := &dying{Memory: sourcetest.NewMemory()}
 	d := open(t, 80, 24, nil, func(o *panel.Options) { o.Source = src })
 	src.Append(sourcetest.Run(3, 5)...)
@@ -177,9 +177,9 @@ func TestLossIsToldAtOnce(t *testing.T) {
 	}
 }
 
-// TestRecordingThatIsCutOff: at the end of a recording without the end of its run it was cut off; before it, it is a
-// replay.
-func TestRecordingThatIsCutOff(t *testing.T) {
+// TestCutOffRecording checks that a recording without the end of its run is shown as cut off at its end, and as a
+// replay before.
+func TestCutOffRecording(t *testing.T) {
 	rs := sourcetest.Run(3, 50)
 	for _, ends := range []bool{false, true} {
 		if ends {

@@ -14,7 +14,7 @@ import (
 	"brood/tui/panel/fleet"
 )
 
-// rowOf is the line of the table of machines that begins with a process.
+// rowOf returns the line of the table of machines for a process.
 func rowOf(d *desk, process string) string {
 	d.t.Helper()
 	for line := range strings.SplitSeq(d.screenText(), "\n") {
@@ -26,8 +26,8 @@ func rowOf(d *desk, process string) string {
 	return ""
 }
 
-// TestMachinesScreen: the table has what processes measure now, or at the cursor what the log has; a worker that tells
-// nothing of itself has dashes, and no 0.
+// TestMachinesScreen checks that the table has the live values, or the recorded ones at the cursor; a worker that
+// reports nothing has dashes instead of 0.
 func TestMachinesScreen(t *testing.T) {
 	f := machines(3)
 	f.Machines = []event.Machine{
@@ -39,7 +39,7 @@ func TestMachinesScreen(t *testing.T) {
 	c := &crew{Memory: sourcetest.NewMemory(sourcetest.Run(12, 400)...), now: f}
 	d := open(t, 200, 50, nil, func(o *panel.Options) { o.Source = c })
 	if d.press("6"); c.asked == 0 {
-		t.Error("nobody asked for the machines")
+		t.Error("the machines were not requested")
 	}
 	d.shows("6 Machines", "4 processes · now", "machine memory", "history  the coordinator's process")
 	if got := rowOf(d, "run"); got != "run 0 0.2 / 2 55.0 MB – – –" {
@@ -82,8 +82,8 @@ func TestMachinesScreen(t *testing.T) {
 	}
 }
 
-// TestMachinesOfARecording: a replay has the history, a log of before says that it has none, and a run that cannot be
-// asked says why.
+// TestMachinesOfARecording checks the history in a replay and the messages for an old log and for a run that does not
+// answer.
 func TestMachinesOfARecording(t *testing.T) {
 	rs := sourcetest.Run(12, 60)
 	d := open(t, 120, 36, nil, func(o *panel.Options) { o.Source, o.Commander = fast(&tape{rs: rs}), nil })
@@ -105,14 +105,14 @@ func TestMachinesOfARecording(t *testing.T) {
 	d = open(t, 120, 36, nil, func(o *panel.Options) { o.Source, o.Commander = fast(&tape{rs: before}), nil })
 	d.press("home", "6")
 	d.shows("no measurements of machines are recorded up to here")
-	d.hides("was over after")
+	d.hides("this run ended after")
 	c := &crew{Memory: sourcetest.NewMemory(before...), err: errors.New("no way there")}
 	d = open(t, 120, 36, nil, func(o *panel.Options) { o.Source = c })
 	d.press("6")
 	d.shows("the workers do not answer: no way there")
 }
 
-// TestMachinesOfManyWorkers: a table of many scrolls with its cursor, and the history has its place.
+// TestMachinesOfManyWorkers checks that a long table scrolls with its cursor and leaves space for the history.
 func TestMachinesOfManyWorkers(t *testing.T) {
 	f := machines(64)
 	for _, w := range f.Workers {
@@ -129,7 +129,7 @@ func TestMachinesOfManyWorkers(t *testing.T) {
 	}
 }
 
-// TestTiles: as many as fit, in rows that fill the area, and none without something in it.
+// TestTiles checks that tiles fill the area in rows.
 func TestTiles(t *testing.T) {
 	for _, c := range []struct{ w, h, n, shown, cols int }{
 		{80, 21, 12, 4, 2}, {200, 47, 12, 12, 4}, {200, 47, 20, 12, 4}, {120, 33, 12, 9, 3}, {200, 47, 3, 3, 3}, {200,
@@ -153,8 +153,8 @@ func TestTiles(t *testing.T) {
 	}
 }
 
-// TestDeviceFigures: the Fleet screen and Machines say how a worker's device is, as much of it as its driver tells, and
-// nothing where it tells nothing; memory that others took is a warning too.
+// TestDeviceFigures checks that the Fleet and Machines screens show the device measures that the driver reports, and
+// warn if other processes use much of its memory.
 func TestDeviceFigures(t *testing.T) {
 	f := machines(3)
 	held := map[event.Measure]float64{event.DeviceUsed: 12e9, event.DeviceTotal: 80e9}
@@ -165,7 +165,7 @@ func TestDeviceFigures(t *testing.T) {
 	if (fleet.MachineRow{Values: held}).Device() != "12.0 GB / 80.0 GB held" ||
 		fleet.DeviceUsageRole(fleet.MachineRow{Values: held}) != cell.Plain ||
 		fleet.DeviceUsageRole(fleet.MachineRow{Values: told}) != cell.Warn {
-		t.Error("what is told of devices")
+		t.Error("the measures of devices")
 	}
 	c := &crew{Memory: sourcetest.NewMemory(sourcetest.Run(12, 400)...), now: f}
 	d := open(t, 200, 50, nil, func(o *panel.Options) { o.Source = c })
@@ -180,7 +180,7 @@ func TestDeviceFigures(t *testing.T) {
 	}
 }
 
-// TestRestartsOfPrograms: the Fleet screen has the restarts of the programs that a worker asks, where there were any.
+// TestRestartsOfPrograms checks that the Fleet screen shows restarts of objective programs, if any.
 func TestRestartsOfPrograms(t *testing.T) {
 	f := machines(3)
 	f.Machines = []event.Machine{{Worker: event.Here},
@@ -194,8 +194,7 @@ func TestRestartsOfPrograms(t *testing.T) {
 	d.shows("14 restarts (see Alerts)")
 }
 
-// TestMachinesOfAShortRun: one that was over before anything of its machines was recorded says when that would be, in
-// one sentence on the whole screen.
+// TestMachinesOfAShortRun checks the message for a run that ended before anything of its machines was recorded.
 func TestMachinesOfAShortRun(t *testing.T) {
 	var rs []event.Record
 	for _, r := range sourcetest.Run(3, 12) {

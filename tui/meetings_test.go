@@ -14,7 +14,8 @@ import (
 	"brood/tui/panel/live"
 )
 
-// exponential pushes from each of n members to the one 2^a further round the ring, a moving on by one each round.
+// exponential returns pushes on the exponential graph: from each of n members to the one 2^a further on the ring, with
+// a increasing by one each round.
 func exponential(n int) func(round uint64) *event.Points {
 	return func(round uint64) *event.Points {
 		p := &event.Points{Members: collective.IDs(n)}
@@ -29,7 +30,7 @@ func exponential(n int) func(round uint64) *event.Points {
 	}
 }
 
-// matrix is the characters of the cells of the population panel alone, and the panel.
+// matrix returns the characters of the matrix cells in the population panel, and the panel.
 func matrix(d *desk) (cells [][]rune, panel []string) {
 	d.t.Helper()
 	const w, h = 100, 50
@@ -49,7 +50,8 @@ func matrix(d *desk) (cells [][]rune, panel []string) {
 	return cells, panel
 }
 
-// Pairs that are drawn at random look alike, several members a row too; a member does not meet itself.
+// TestUniformMeetingsLookUniform checks that random pairs have one shade, also with several members a row; a member
+// does not meet itself.
 func TestUniformMeetingsLookUniform(t *testing.T) {
 	for _, n := range []int{2, 3, 8, 16, 23, 64, 130} {
 		cells, panel := matrix(open(t, 200, 50, sourcetest.Gossip(n, 300), nil))
@@ -78,8 +80,8 @@ func TestUniformMeetingsLookUniform(t *testing.T) {
 	}
 }
 
-// Of the exponential graph the pairs at distances 2^a are dark and no others.
-func TestHopsAreStripes(t *testing.T) {
+// TestExponentialGraphHasStripes checks that only pairs at distances 2^a are dark for the exponential graph.
+func TestExponentialGraphHasStripes(t *testing.T) {
 	const n = 16
 	cells, panel := matrix(open(t, 200, 50, sourcetest.Partners(sourcetest.Run(n, 300), exponential(n)), nil))
 	for i, row := range cells {
@@ -96,7 +98,8 @@ func TestHopsAreStripes(t *testing.T) {
 	}
 }
 
-// Where nobody met anybody the panel says so; a member that left has no row; another algorithm has no matrix.
+// TestMeetingsFollowTheRun checks the message without meetings; a member that left has no row, and another algorithm
+// has no matrix.
 func TestMeetingsFollowTheRun(t *testing.T) {
 	rs := sourcetest.Partners(sourcetest.Run(3, 1), func(uint64) *event.Points {
 		return &event.Points{Members: collective.IDs(3), Values: []float64{0, 1, 2}}
@@ -135,7 +138,7 @@ func TestMeetingsFollowTheRun(t *testing.T) {
 	has(false, "meetings")
 }
 
-// The population can be expanded where it is shown, and reached where it is not.
+// TestPopulationExpands checks that the population panel can be expanded, and reached if it is not placed.
 func TestPopulationExpands(t *testing.T) {
 	for w, keys := range map[int]string{200: "tab e", 80: "e tab"} {
 		d := open(t, w, 40, sourcetest.Gossip(8, 20), nil)
@@ -146,7 +149,7 @@ func TestPopulationExpands(t *testing.T) {
 	}
 }
 
-// Neither the matrix nor its names move while rounds come in.
+// TestMeetingsDoNotMove checks that the matrix and its labels do not move while rounds arrive.
 func TestMeetingsDoNotMove(t *testing.T) {
 	rs := sourcetest.Gossip(8, 200)
 	d := open(t, 200, 50, rs[:60], nil)
@@ -165,7 +168,7 @@ func TestMeetingsDoNotMove(t *testing.T) {
 	}
 }
 
-// The scale leaves out shades that no number of meetings has.
+// TestMeetingScale checks that the scale omits shades that no number of meetings has.
 func TestMeetingScale(t *testing.T) {
 	for _, c := range []struct {
 		even float64

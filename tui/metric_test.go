@@ -9,7 +9,8 @@ import (
 	"brood/tui/panel"
 )
 
-// TestSeriesNames: a series is called what its algorithm or the runtime calls it, and a knob's inverse as the knob is.
+// TestSeriesNames checks that a series has the title that its algorithm or the runtime declares, and the inverse of a
+// knob the name of the knob.
 func TestSeriesNames(t *testing.T) {
 	for ascii, inverse := range map[bool]string{false: "1/γ", true: "1/gamma"} {
 		d := open(t, 120, 36, sourcetest.Run(3, 20), func(o *panel.Options) {

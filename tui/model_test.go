@@ -26,7 +26,8 @@ import (
 
 var update = flag.Bool("update", false, "rewrite the golden screens")
 
-// desk is a model without a terminal, fed by hand. Commands that Update returns are kept, not run.
+// desk is a model without a terminal, driven by the test. It stores commands that Update returns instead of running
+// them.
 type desk struct {
 	*model
 	t    testing.TB
@@ -65,14 +66,14 @@ func open(t testing.TB, w, h int, rs []event.Record, change func(*panel.Options)
 	return d
 }
 
-// replace puts a panel in the place of the one with its id, if there is one.
+// replace replaces the panel with the same id, if there is one.
 func (d *desk) replace(own panel.Panel) {
 	if i := slices.IndexFunc(d.panels, func(p panel.Panel) bool { return p.ID == own.ID }); i >= 0 {
 		d.panels[i] = own
 	}
 }
 
-// take delivers the snapshot that the last seek asked for.
+// take delivers the snapshot that the last seek requested.
 func (d *desk) take() {
 	at := view.Position(1 << 60)
 	if d.Replay != nil {
@@ -86,7 +87,7 @@ func (d *desk) Update(msg tea.Msg) {
 	_, d.last = d.model.Update(msg)
 }
 
-// press sends keys as Bubble Tea would; what a key's command returns is delivered when it is a receipt or a seek.
+// press sends keys as Bubble Tea would. It delivers the result of a key's command if it is a receipt or a seek.
 func (d *desk) press(keys ...string) *desk {
 	for _, k := range keys {
 		d.Update(keyMsg(k))
@@ -229,7 +230,7 @@ func golden(t *testing.T, name, got string) {
 	}
 }
 
-// Whatever happens, a frame is exactly as large as the terminal.
+// TestFramesFitWhateverTheSize checks that a frame is exactly as large as the terminal in every state.
 func TestFramesFitWhateverTheSize(t *testing.T) {
 	d := open(t, 80, 24, nil, func(o *panel.Options) {
 		o.Source, o.Library = &crew{Memory: sourcetest.NewMemory(sourcetest.Gossip(9, 60)...),
@@ -302,7 +303,7 @@ func TestPlainOutputs(t *testing.T) {
 	}
 }
 
-// A background that a person named stays, whatever the terminal says of its own.
+// TestNamedBackgroundStays checks that a background that the user set overrides what the terminal reports.
 func TestNamedBackgroundStays(t *testing.T) {
 	white, black := color.White, color.Black
 	for _, c := range []struct {
@@ -346,7 +347,7 @@ func TestOldReadersAreIgnored(t *testing.T) {
 	}
 }
 
-// The reader hands over one message for all that arrives within a frame.
+// TestReadCoalesces checks that the reader sends one message for all records of a frame.
 func TestReadCoalesces(t *testing.T) {
 	rs := sourcetest.Run(3, 50)
 	src := sourcetest.NewMemory(rs[:10]...)

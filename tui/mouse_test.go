@@ -11,7 +11,7 @@ import (
 	"brood/tui/panel"
 )
 
-// where is the cell in which a text begins on the screen.
+// where returns the cell at which a text starts on the screen.
 func (d *desk) where(text string) (x, y int) {
 	d.t.Helper()
 	for y, line := range strings.Split(d.screenText(), "\n") {
@@ -29,7 +29,7 @@ func (d *desk) clickAt(x, y int) *desk {
 	return d
 }
 
-// A click on a screen's digit or name opens that screen, whatever the width, and whatever has a badge before it.
+// TestScreensByMouse checks that a click on the digit or name of a screen opens it, at any width and with badges.
 func TestScreensByMouse(t *testing.T) {
 	for _, w := range []int{60, 80, 100, 120, 200} {
 		d := open(t, w, 24, sourcetest.Run(6, 400), nil)
@@ -44,7 +44,8 @@ func TestScreensByMouse(t *testing.T) {
 	}
 }
 
-// Dialogs take the mouse: a choice is done, yes and no are what they say, the wheel moves, and a click beside leaves.
+// TestDialogsByMouse checks the mouse in dialogs: a click on a choice runs it, yes and no answer, the wheel scrolls, a
+// click outside closes.
 func TestDialogsByMouse(t *testing.T) {
 	d := open(t, 100, 30, sourcetest.Run(6, 400), nil)
 	d.press("ctrl+p")
@@ -61,7 +62,7 @@ func TestDialogsByMouse(t *testing.T) {
 		t.Error("a click on the frame of the palette does something")
 	}
 	if d.clickAt(1, 1); d.Popup != nil || d.screens()[d.screen].Name != "Charts" {
-		t.Errorf("a click beside the palette: popup %v, on %s", d.Popup, d.screens()[d.screen].Name)
+		t.Errorf("a click outside of the palette: popup %v, on %s", d.Popup, d.screens()[d.screen].Name)
 	}
 
 	d.press("?")

@@ -9,7 +9,8 @@ import (
 	"brood/tui/panel"
 )
 
-// A note on a round is kept beside the session, and stands in charts and among the events where its round is.
+// TestNotesOnRounds checks that a note on a round is saved in the session and shown at its round in charts and among
+// the events.
 func TestNotesOnRounds(t *testing.T) {
 	d, s := shelved(t, 200, 50, "")
 	d.hides("warmer")
@@ -20,7 +21,7 @@ func TestNotesOnRounds(t *testing.T) {
 		got[0] != (session.RoundNote{Round: 100, Text: "warmer from here on"}) {
 		t.Errorf("it kept %v", got)
 	}
-	// that under the cursor, an older round, stands before it
+	// a note at the cursor, on an older round, is listed before it
 	d.press("left", "left")
 	at := d.Cursor.Round
 	d.press(":").write("note look here").press("enter")
@@ -31,7 +32,7 @@ func TestNotesOnRounds(t *testing.T) {
 		strings.Index(text, "» look here") > strings.Index(text, "» warmer") {
 		t.Errorf("of round %d and 100:\n%s", at, text)
 	}
-	// it can be found, and taken away
+	// it can be found and removed
 	d.press("left", "left", ":").write("note -").press("enter")
 	d.settle()
 	d.shows("removed")
@@ -42,7 +43,7 @@ func TestNotesOnRounds(t *testing.T) {
 	}
 	d.press("left", "left", ":").write("note -").press("enter")
 	d.shows("has no note")
-	// a failure is told, and nothing is shown that is not kept
+	// an error is shown, and the note that was not saved is not
 	d.press("esc", "esc", "esc")
 	s.err = errors.New("the disk is full")
 	d.press(":").write("note lost").press("enter")
@@ -51,7 +52,7 @@ func TestNotesOnRounds(t *testing.T) {
 	d.hides("» lost")
 }
 
-// A note of a round that is not shown yet is not shown either; a session that is only looked at takes none.
+// TestNotesInTime checks that notes after the shown round are hidden, and that a read-only session rejects notes.
 func TestNotesInTime(t *testing.T) {
 	d, s := shelved(t, 200, 50, "")
 	s.list[1].About.Rounds = []session.RoundNote{{Round: 40, Text: "early"}, {Round: 5000, Text: "from a future"}}

@@ -9,8 +9,8 @@ import (
 	"brood/tui/panel"
 )
 
-// TestObjectiveIsShownByItsFitness: a run of an objective has no loss on any chart, and is called by its program where
-// nobody named the parameters.
+// TestObjectiveIsShownByItsFitness checks that no chart shows a loss for an objective, and that its program is its
+// title if the parameters have no name.
 func TestObjectiveIsShownByItsFitness(t *testing.T) {
 	rs := sourcetest.Run(3, 60)
 	for _, r := range rs {
@@ -32,6 +32,6 @@ func TestObjectiveIsShownByItsFitness(t *testing.T) {
 	d.shows("fitness of the centre           321.0", "test fitness")
 	d.hides("-321", "-432", "test loss")
 	if (&event.Config{Objective: "walk.py", Model: "gait"}).ModelName() != "gait" {
-		t.Error("a name that was given is not told")
+		t.Error("the name of the parameters is not shown")
 	}
 }

@@ -29,7 +29,8 @@ func TestGoldenOverlay(t *testing.T) {
 	}
 }
 
-// At 80 columns there is no place for the table beside rail and charts: a key shows all of its columns, and leads back.
+// TestWholeTable checks that a key shows all columns of the table at 80 columns, which has no space for it next to list
+// and charts, and that it leads back.
 func TestWholeTable(t *testing.T) {
 	d := browse(t, 80, 24, study(), "space space space space G enter")
 	d.hides("train loss")
@@ -48,7 +49,8 @@ func TestWholeTable(t *testing.T) {
 	}
 }
 
-// The overlay: a line for each run or for the seeds of a setting, values at the cursor, differences and the best.
+// TestOverlay checks the lines of the overlay for runs and for the seeds of a setting, the values at the cursor, the
+// differences and the best run.
 func TestOverlay(t *testing.T) {
 	d := browse(t, 200, 50, study(), "/")
 	d.write("seed-").press("enter", "g", "space", "space", "space") // fork is found by its parent
@@ -68,7 +70,7 @@ func TestOverlay(t *testing.T) {
 	if b := mean[len(mean)-1]; !(b.Min < b.Mean() && b.Mean() < b.Max) {
 		t.Errorf("the mean of the seeds ends with %+v", b)
 	}
-	// At a place both have their own value; where a run has none there is none.
+	// At the cursor each run has its value; a run without a value there has a dash.
 	d.press("right")
 	if v, ok := o.LastValues(o.Plots[0].Read[0]); ok {
 		t.Errorf("at the beginning the fork is at %g", v.Mean())
@@ -94,9 +96,9 @@ func TestOverlay(t *testing.T) {
 	}
 }
 
-// What stands beside a chart was measured: between two tests it is the first of them, with its round, and without a
-// cursor it is the last value, however wide the window is.
-func TestOverlayReadsWhatWasMeasured(t *testing.T) {
+// TestOverlayShowsMeasuredValues checks that the values next to a chart are measured ones: between two tests the
+// earlier one with its round, without a cursor the last one.
+func TestOverlayShowsMeasuredValues(t *testing.T) {
 	last := ""
 	for _, size := range [][2]int{{80, 24}, {120, 36}, {140, 50}, {200, 50}} {
 		s := study()
@@ -155,8 +157,9 @@ func TestOverlayReadsWhatWasMeasured(t *testing.T) {
 	}
 }
 
-// A test error of a round before the last is marked, and the foot says of which round it is.
-func TestAnOldTestErrorIsNotTheCurrentOne(t *testing.T) {
+// TestOldTestErrorsAreMarked checks that a test error of an earlier round is marked, and that the line below
+// the list names its round.
+func TestOldTestErrorsAreMarked(t *testing.T) {
 	s := study()
 	s.list[0].TestRound = 150
 	d := browse(t, 120, 36, s, "j")
@@ -166,8 +169,8 @@ func TestAnOldTestErrorIsNotTheCurrentOne(t *testing.T) {
 	d.hides("1.52@", "@150")
 }
 
-// TestANoteHidesNothing: a run that was named, tagged and noted still says its directory, its tags, and of which round
-// its test is.
+// TestANoteHidesNothing checks that a run with a name, tags and a note still shows its directory, its tags and the
+// round of its test.
 func TestANoteHidesNothing(t *testing.T) {
 	s := study()
 	s.list[1].TestRound, s.list[1].About.Name = 150, "mine"
@@ -175,8 +178,8 @@ func TestANoteHidesNothing(t *testing.T) {
 	d.shows("mine", "as in the paper", "tagged best", "seed-2", "test 1.52 % @150")
 }
 
-// The legend has the letters that there are.
-func TestTheLegendHasTheLettersThereAre(t *testing.T) {
+// TestLegendLetters checks that the legend has the letters of the marked runs.
+func TestLegendLetters(t *testing.T) {
 	d := browse(t, 120, 36, study(), "g space")
 	d.shows("a: marked")
 	d.press("space")
@@ -185,7 +188,7 @@ func TestTheLegendHasTheLettersThereAre(t *testing.T) {
 	d.shows("a to d: marked")
 }
 
-// A mark stays in a folder that is closed, and goes with its run.
+// TestMarksStay checks that a mark remains when its folder is closed and is removed with its run.
 func TestMarksStay(t *testing.T) {
 	s := study()
 	dir := "/s/sweep-grid/eta=0.1,seed=1"
@@ -212,8 +215,8 @@ func TestMarksStay(t *testing.T) {
 	}
 }
 
-// TestExportOfTheOverlay: E writes what the charts over each other are drawn from, every point of every run, and the
-// table of settings and figures to the last digit.
+// TestExportOfTheOverlay checks that E writes every point of the overlaid curves, and the table of settings and results
+// with all digits.
 func TestExportOfTheOverlay(t *testing.T) {
 	t.Chdir(t.TempDir())
 	d := browse(t, 200, 50, study(), "/")
@@ -248,8 +251,9 @@ func TestExportOfTheOverlay(t *testing.T) {
 	}
 }
 
-// TestObjectivesBesideModels: of runs of both kinds each is exported under what it has, and no fitness is a loss.
-func TestObjectivesBesideModels(t *testing.T) {
+// TestObjectivesAndModels checks that an export of objectives and models has the loss of models and the fitness of
+// objectives.
+func TestObjectivesAndModels(t *testing.T) {
 	fold := func(objective string) *archive.Run {
 		rs := sourcetest.Run(3, 40)
 		for _, r := range rs {
@@ -283,9 +287,9 @@ func TestObjectivesBesideModels(t *testing.T) {
 	}
 }
 
-// TestEveryLineKeepsItsMiddle: a marked run that lies far from the others, and a centre among many members, are on the
-// axis, which may leave out ends alone.
-func TestEveryLineKeepsItsMiddle(t *testing.T) {
+// TestAxisIncludesEveryLine checks that the axis includes the middle of every curve: of a run far from the others,
+// and of the centre among many members.
+func TestAxisIncludesEveryLine(t *testing.T) {
 	m := open(t, 120, 36, sourcetest.Run(3, 40), nil).model
 	flat := func(n int, x float64) (cols []view.Bucket) {
 		for i := range n {

@@ -17,7 +17,7 @@ import (
 
 const tallyPanel panel.ID = "tally"
 
-// tally counts what a person does with it.
+// tally counts the actions of the user.
 type tally struct{ n int }
 
 func (t *tally) panel() panel.Panel {
@@ -45,8 +45,8 @@ func (t *tally) pointRow(_ *panel.Host, r cell.Rect, _, y int) { t.n = 100 * (1 
 
 func (t *tally) rows(*view.View) panel.Rows { return panel.Rows{{"counted"}, {fmt.Sprint(t.n)}} }
 
-// TestPanelIsOneFile holds the recipe of docs/architecture.md: what is above, registered in one place, is all that an
-// interactive panel takes.
+// TestPanelIsOneFile checks the recipe of docs/architecture.md: the code above and one entry in the registry are a
+// complete interactive panel.
 func TestPanelIsOneFile(t *testing.T) {
 	page, err := os.ReadFile("../docs/architecture.md")
 	if err != nil {
@@ -64,7 +64,7 @@ func TestPanelIsOneFile(t *testing.T) {
 	for _, size := range [][2]int{{60, 12}, {80, 24}, {120, 40}, {200, 50}} {
 		d := open(t, size[0], size[1], sourcetest.Run(6, 100), nil)
 		own := &tally{}
-		d.panels = append(d.without(panel.Charts).panels, own.panel()) // whose digit it has
+		d.panels = append(d.without(panel.Charts).panels, own.panel()) // the tally has its digit
 
 		d.press("7")
 		d.shows("7 Tally", "counted 0", "of this viewer", "j one more")
@@ -96,7 +96,7 @@ func TestPanelIsOneFile(t *testing.T) {
 	}
 }
 
-// without takes a panel away.
+// without removes a panel.
 func (d *desk) without(id panel.ID) *desk {
 	d.panels = slices.DeleteFunc(d.panels, func(p panel.Panel) bool { return p.ID == id })
 	return d
@@ -107,8 +107,8 @@ func (d *desk) resize(w, h int) *desk {
 	return d
 }
 
-// What few panels need reaches them as well: filters, the wheel, esc, text, words of the command line, the clock, and a
-// line where there is no room for a border.
+// TestPanelHooks checks the hooks that few panels use: filters, the wheel, esc, text input, commands, the clock, and
+// the line without a border.
 func TestPanelHooks(t *testing.T) {
 	var got []string
 	heard := func(what string) { got = append(got, what) }
@@ -176,8 +176,9 @@ func TestPanelHooks(t *testing.T) {
 	}
 }
 
-// Every panel is registered once with what it must have, and every place of every screen is a registered panel's.
-func TestPanelsAreWhole(t *testing.T) {
+// TestPanelsAreComplete checks that every panel is registered once with its required fields, and that layouts only place
+// registered panels.
+func TestPanelsAreComplete(t *testing.T) {
 	d, _ := shelved(t, 200, 50, "")
 	seen, digits := map[panel.ID]bool{}, map[int]bool{}
 	for _, p := range d.panels {
@@ -208,7 +209,7 @@ func TestPanelsAreWhole(t *testing.T) {
 	}
 }
 
-// TestPaletteOrder: what holds the typed letters as a word begins the list; scattered letters come last.
+// TestPaletteOrder checks that entries with a word that starts with the text come first, and scattered letters last.
 func TestPaletteOrder(t *testing.T) {
 	d := open(t, 120, 40, sourcetest.Run(3, 40), nil)
 	p := newPalette(d.model)

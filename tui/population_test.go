@@ -15,8 +15,8 @@ import (
 	"brood/tui/panel/live"
 )
 
-// TestCandidatesHaveNoMap: of candidates of one model nothing lasts from round to round, so that no screen has a map of
-// them, and the distribution of their fitness has its place, at every size.
+// TestCandidatesHaveNoMap checks that candidates of one model, which have no state between rounds, have the
+// distribution of their fitness instead of a map, at every size.
 func TestCandidatesHaveNoMap(t *testing.T) {
 	for _, spread := range []bool{false, true} {
 		var rs []event.Record
@@ -39,8 +39,7 @@ func TestCandidatesHaveNoMap(t *testing.T) {
 	}
 }
 
-// TestLineage: a population that breeds shows below its losses whose line each member is of, and how many founders are
-// left.
+// TestLineage checks that a population that breeds shows the founder of each member and the number of founders left.
 func TestLineage(t *testing.T) {
 	m := &panel.Host{Alg: &optim.Algorithm{Series: []optim.Series{{Name: "loss"}}}, Shown: view.New()}
 	ids := collective.IDs(3)

@@ -12,9 +12,8 @@ import (
 	"brood/tui/panel/knobs"
 )
 
-// What was refused may be mended while the line is open; whoever types on begins anew, and nothing of it is left
-// behind.
-func TestRefusedCommandLine(t *testing.T) {
+// TestRejectedCommandLine checks that a rejected line can be edited while it is open, and that typing starts a new one.
+func TestRejectedCommandLine(t *testing.T) {
 	refused := func() *desk {
 		d := open(t, 80, 24, sourcetest.Run(6, 100), nil)
 		d.press(":").write("swap x").press("enter")
@@ -53,16 +52,16 @@ func TestRefusedCommandLine(t *testing.T) {
 	}
 }
 
-// A reason that has no room beside the text stands above it.
-func TestLongRefusal(t *testing.T) {
+// TestLongCommandError checks that an error without space next to the line is drawn above it.
+func TestLongCommandError(t *testing.T) {
 	d := open(t, 80, 24, sourcetest.Run(6, 100), nil)
 	d.press(":").write("swap something-with-a-long-name").press("enter")
 	d.shows(":swap something-with-a-long-name",
 		`swap: there is no algorithm "something-with-a-long-name": choose one of`)
 }
 
-// What the run refuses is told until the next key.
-func TestRefusalGoesWithTheNextKey(t *testing.T) {
+// TestRejectionClearsWithTheNextKey checks that a rejection by the run is shown until the next key.
+func TestRejectionClearsWithTheNextKey(t *testing.T) {
 	d := open(t, 120, 40, sourcetest.Run(6, 100), nil)
 	d.say1 = func(c event.Command) (event.Receipt, error) {
 		return event.Receipt{ID: c.ID, Reason: "eta is too large"}, nil
@@ -70,7 +69,7 @@ func TestRefusalGoesWithTheNextKey(t *testing.T) {
 	d.press(":").write("set eta 9").press("enter")
 	d.shows("eta = 9 rejected: eta is too large")
 	d.press("tab")
-	d.hides("refused")
+	d.hides("rejected")
 
 	d.press("k", "j", "enter").write("fast").press("enter")
 	d.shows("eta", "\"fast\"")

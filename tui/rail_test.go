@@ -40,7 +40,7 @@ func TestStagedAppliedEffective(t *testing.T) {
 	d.shows("η              0.125", "in effect since round 403: eta =")
 }
 
-func TestRefusalKeepsWhatIsStaged(t *testing.T) {
+func TestRejectionKeepsStagedChanges(t *testing.T) {
 	d := open(t, 120, 40, sourcetest.Run(6, 400), nil)
 	d.say1 = func(c event.Command) (event.Receipt, error) {
 		return event.Receipt{ID: c.ID, Reason: "eta must be below 1"}, nil
@@ -104,7 +104,7 @@ func TestStepsAreRoundAndBounded(t *testing.T) {
 	}
 }
 
-func TestDrawerOpensWhereTheRailHasNoPlace(t *testing.T) {
+func TestRailOpensAbovePanels(t *testing.T) {
 	d := open(t, 80, 24, sourcetest.Run(3, 20), nil)
 	if d.press("k"); !d.railOpen {
 		t.Error("k does not open the drawer")
@@ -114,7 +114,8 @@ func TestDrawerOpensWhereTheRailHasNoPlace(t *testing.T) {
 	}
 }
 
-// A staged schedule is drawn and written whole before it is applied, and refused where it is over.
+// TestStagedScheduleIsShown checks that a staged schedule is drawn and written in full before it is applied, and
+// rejected if it has ended.
 func TestStagedScheduleIsShown(t *testing.T) {
 	for _, size := range [][2]int{{80, 24}, {120, 40}, {200, 50}} {
 		d := open(t, size[0], size[1], sourcetest.Run(6, 400), nil)
@@ -187,7 +188,7 @@ func TestFilterOfKnobs(t *testing.T) {
 	}
 }
 
-// The rail's H and L turn knobs; outside of it they move the window.
+// TestRailKeepsItsKeys checks that H and L change knobs in the rail and move the window elsewhere.
 func TestRailKeepsItsKeys(t *testing.T) {
 	d := open(t, 120, 40, sourcetest.Run(6, 400), nil)
 	d.press("+", "k", "j", "H")
@@ -196,7 +197,7 @@ func TestRailKeepsItsKeys(t *testing.T) {
 	}
 }
 
-// TestHorizonOfARunThatEnded: schedules are drawn over the rounds that there were.
+// TestHorizonOfARunThatEnded checks that schedules of an ended run are drawn over its rounds.
 func TestHorizonOfARunThatEnded(t *testing.T) {
 	rs := sourcetest.Run(3, 400)
 	rs[0].Config.Limit = event.Limit{}
@@ -210,7 +211,7 @@ func TestHorizonOfARunThatEnded(t *testing.T) {
 	}
 }
 
-// Knobs are shown by the names that people write, whatever algorithm declares them, and typed in ASCII.
+// TestKnobsAreShownByTheirLabels checks that knobs are shown by their labels and typed in ASCII.
 func TestKnobsAreShownByTheirLabels(t *testing.T) {
 	long := sourcetest.Algorithm()
 	long.Knobs = append(long.Knobs, optim.Knob{Name: "period", Label: "evolution frequency",
@@ -238,7 +239,7 @@ func TestKnobsAreShownByTheirLabels(t *testing.T) {
 	d.hides("ℓ", "γ", "ell: inner steps")
 }
 
-// TestHistoryHasResizes: a change of the population size is among the changes of knobs.
+// TestHistoryHasResizes checks that a change of the population size is among the changes of knobs.
 func TestHistoryHasResizes(t *testing.T) {
 	rs := sourcetest.Run(6, 40)
 	var plain []event.Record

@@ -44,7 +44,7 @@ func (l *tape) Seek(n uint64) error {
 	return nil
 }
 
-// fast is a replay whose clock jumps ahead, so that nothing waits.
+// fast returns a replay whose clock jumps, so that it never waits.
 func fast(l replay.Log) *replay.Replay {
 	r := replay.NewReplay(l)
 	var ticks time.Duration
@@ -52,7 +52,7 @@ func fast(l replay.Log) *replay.Replay {
 	return r
 }
 
-func TestMemoryKeepsTheContract(t *testing.T) {
+func TestMemorySatisfiesSource(t *testing.T) {
 	rs := sourcetest.Gossip(3, 40)
 	m := sourcetest.NewMemory(rs...)
 	sourcetest.Contract(t, m, rs, false)
@@ -60,7 +60,7 @@ func TestMemoryKeepsTheContract(t *testing.T) {
 	sourcetest.Contract(t, m, rs, true)
 }
 
-func TestReplayKeepsTheContract(t *testing.T) {
+func TestReplaySatisfiesSource(t *testing.T) {
 	rs := sourcetest.Gossip(3, 40)
 	sourcetest.Contract(t, fast(&tape{rs: rs}), rs, true)
 	scanned := fast(&tape{rs: rs})
@@ -70,7 +70,7 @@ func TestReplayKeepsTheContract(t *testing.T) {
 	sourcetest.Contract(t, scanned, rs, true)
 }
 
-// A frame of a replay holds what happened within a thirtieth of a second times the speed.
+// TestReplayPaces checks that a frame has the records of a thirtieth of a second times the speed.
 func TestReplayPaces(t *testing.T) {
 	var rs []event.Record
 	for i := range 300 {
@@ -109,8 +109,8 @@ func TestReplayPaces(t *testing.T) {
 	}
 }
 
-// TestReplaySaysThatAPauseWasCut: on its line, and not of what is played as it was.
-func TestReplaySaysThatAPauseWasCut(t *testing.T) {
+// TestReplayReportsShortenedPauses checks that the line of the replay reports a shortened pause, and only such a one.
+func TestReplayReportsShortenedPauses(t *testing.T) {
 	rs := sourcetest.Run(2, 40)
 	for i := len(rs) / 2; i < len(rs); i++ {
 		rs[i].At += int64(75 * time.Minute)
@@ -152,9 +152,9 @@ func TestReplayPauses(t *testing.T) {
 	}
 }
 
-// TestReplayShowsWhatARoundCameTo: at a round stands what was measured of it, which is recorded after its commit: also
-// of the last one, and before all of the recording was read.
-func TestReplayShowsWhatARoundCameTo(t *testing.T) {
+// TestReplayPositionIncludesEvaluation checks that a position at a round includes its evaluation, which is recorded after
+// its commit: also for the last round, and before the whole recording was scanned.
+func TestReplayPositionIncludesEvaluation(t *testing.T) {
 	rs := sourcetest.Run(2, 400)
 	for _, round := range []uint64{200, 400} {
 		r := fast(&tape{rs: rs})
@@ -208,11 +208,11 @@ func TestReplayFindsRoundsAndEvents(t *testing.T) {
 		t.Errorf("the next event is record %d", e)
 	}
 	if end := r.Step(uint64(len(rs)), 1, false); end != uint64(len(rs)) {
-		t.Errorf("beyond the last commit lies %d", end)
+		t.Errorf("after the last commit: %d", end)
 	}
 }
 
-// Seeking in a scanned recording folds a bounded number of records.
+// TestSeeksAreShort checks that a seek in a scanned recording folds a bounded number of records.
 func TestSeeksAreShort(t *testing.T) {
 	var rs []event.Record
 	for i := range 5 * replay.KeyEvery {
@@ -273,7 +273,7 @@ func TestSavedKeyframesShortenTheFirstSeek(t *testing.T) {
 	}
 }
 
-func TestReplayBeginsAfterARound(t *testing.T) {
+func TestReplayStartsAfterARound(t *testing.T) {
 	r := fast(&tape{rs: sourcetest.Run(2, 400)})
 	d := open(t, 100, 30, nil, func(o *panel.Options) { o.Source, o.Commander = r, nil })
 	for _, c := range []struct{ at, want uint64 }{{150, 152}, {0, 0}, {9999, 400}} {
@@ -289,8 +289,9 @@ func TestReplayBeginsAfterARound(t *testing.T) {
 	}
 }
 
-// The times of the bar are those of the line at the top: of training, without an hour in which the run was paused.
-func TestReplayTellsTimesOfTraining(t *testing.T) {
+// TestReplayTimesExcludePauses checks that the bar shows training times, like the status line, without pauses of the
+// run.
+func TestReplayTimesExcludePauses(t *testing.T) {
 	rs := sourcetest.Run(2, 400)
 	half := len(rs) / 2
 	at, hour := rs[half-1].At, int64(time.Hour)

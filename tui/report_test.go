@@ -11,7 +11,7 @@ import (
 	"brood/tui/panel/trained"
 )
 
-// examiner is a shelf whose sessions can be asked.
+// examiner is a shelf with an Examiner.
 type examiner struct {
 	*shelf
 	ask func(ctx context.Context, at uint64) (*trained.Examined, error)
@@ -21,8 +21,8 @@ func (e *examiner) Examine(ctx context.Context, _ string, at uint64, _ func(uint
 	return e.ask(ctx, at)
 }
 
-// reportOf is the report of so many classes, of which each is taken for the next one time in five, at 0.9. They are
-// called k0, k1, ... where names does not say.
+// reportOf returns a report of n classes; each is taken for the next one in one of five samples, with probability 0.9.
+// Classes without a name are k0, k1, ...
 func reportOf(classes int, names ...string) *report.Report {
 	t := report.New(classes, classes, false)
 	for i := range 10 * classes {
@@ -42,8 +42,9 @@ func reportOf(classes int, names ...string) *report.Report {
 	})
 }
 
-// Nobody asks the model until a person does: then it is about the newest checkpoint, or the round of the cursor.
-func TestExamIsAskedFor(t *testing.T) {
+// TestEvaluationOnRequest checks that an evaluation starts only on request, for the newest checkpoint or the round of the
+// cursor.
+func TestEvaluationOnRequest(t *testing.T) {
 	for _, size := range [][2]int{{80, 24}, {120, 36}, {200, 50}} {
 		d, s := trains(t, size[0], size[1], "")
 		var asked []uint64
@@ -55,32 +56,32 @@ func TestExamIsAskedFor(t *testing.T) {
 		d.press("w")
 		d.shows("enter evaluates the model on the test set")
 		if len(asked) > 0 {
-			t.Fatalf("nobody asked, and it is asked about %v", asked)
+			t.Fatalf("without a request it evaluates %v", asked)
 		}
 		d.press("enter")
 		d.shows("round 63", "confusion matrix", "▒  2", "calibration error 10.00 %", "k3", "precision")
 		d.press("left", "enter")
 		if len(asked) != 2 || asked[0] != 0 || asked[1] == 0 {
-			t.Errorf("asked about the rounds %v", asked)
+			t.Errorf("evaluated after the rounds %v", asked)
 		}
-		// the answer comes in, wherever one has looked meanwhile
+		// the result is stored whatever round is shown meanwhile
 		d.Update(keyMsg("enter"))
 		ask := d.last
 		d.Feed.Gen++ // as a seek does
 		d.deliver(ask())
 		d.hides("evaluating")
 		if len(asked) != 3 {
-			t.Errorf("asked about the rounds %v", asked)
+			t.Errorf("evaluated after the rounds %v", asked)
 		}
 		fault = errors.New("the disk is gone")
 		d.press("enter")
-		d.shows("the disk is gone", "calibration error 10.00 %") // what was found stays
+		d.shows("the disk is gone", "calibration error 10.00 %") // the last result stays
 		d.press("esc")
 		d.shows("loss")
 	}
 }
 
-// Reports of any number of classes fit any panel, and say of what they are.
+// TestReportsFit checks that reports of any number of classes fit any panel and have their titles.
 func TestReportsFit(t *testing.T) {
 	for _, classes := range []int{2, 3, 10, 12, 13, 40, 300} {
 		for _, width := range []int{60, 100, 160} {

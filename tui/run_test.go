@@ -18,7 +18,8 @@ import (
 	"brood/tui/panel"
 )
 
-// A whole session over pipes: it draws, and q leaves without an error, a command or a goroutine.
+// TestRunDrawsAndLeaves runs a whole session over pipes: it draws, and q leaves without an error, a command or a
+// goroutine.
 func TestRunDrawsAndLeaves(t *testing.T) {
 	defer goleak.VerifyNone(t)
 	in, keys := io.Pipe()
@@ -41,9 +42,9 @@ func TestRunDrawsAndLeaves(t *testing.T) {
 	}
 }
 
-// Another session takes the place of the first, which is closed then; the other one is closed at the end. No goroutine
-// of either stays.
-func TestRunGoesToAnotherSession(t *testing.T) {
+// TestRunSwitchesSessions checks that opening another session closes the first one, that the end closes the other
+// one, and that no goroutine of either remains.
+func TestRunSwitchesSessions(t *testing.T) {
 	defer goleak.VerifyNone(t)
 	in, keys := io.Pipe()
 	out := &shown{want: "quickstart-7f3a", seen: make(chan struct{})}
@@ -94,8 +95,8 @@ func TestRunEndsWithItsContext(t *testing.T) {
 	}
 }
 
-// A terminal may say that it is of any size, at its start and later: the workbench draws no more than 400 by 120 cells
-// of it. The library itself drops sizes of more than a million cells.
+// TestHugeTerminal checks that the workbench draws at most 400 x 120 cells, whatever size the terminal reports at its
+// start or later. Bubble Tea itself drops sizes of more than a million cells.
 func TestHugeTerminal(t *testing.T) {
 	defer goleak.VerifyNone(t)
 	in, keys := io.Pipe()
@@ -117,7 +118,7 @@ func TestHugeTerminal(t *testing.T) {
 		p.Quit()
 		if m, ok := testutil.Receive(t, end, "end of the workbench").(*model); !ok || m.W != panel.MaxWidth ||
 			m.H != panel.MaxHeight {
-			t.Errorf("begun with %v, a terminal of 3000 by 300 counts as %d by %d", size, m.W, m.H)
+			t.Errorf("started with %v, a terminal of 3000 by 300 counts as %d by %d", size, m.W, m.H)
 		}
 		if err := done(); err != nil {
 			t.Error(err)
@@ -131,7 +132,7 @@ func TestRunNeedsASource(t *testing.T) {
 	}
 }
 
-// shown keeps the output and says when a word was in it.
+// shown stores the output and signals when it contains a word.
 type shown struct {
 	all  bytes.Buffer
 	want string

@@ -11,9 +11,9 @@ import (
 	"brood/tui/panel/runs"
 )
 
-// TestAFolderIsMarkedWhole: space on a folder marks all its runs, closed as it is, and again takes the marks away.
-// Where a filter is on, it is those that pass.
-func TestAFolderIsMarkedWhole(t *testing.T) {
+// TestMarkAFolder checks that space on a folder, also a closed one, marks all its runs or those that match the
+// filter, and removes the marks again.
+func TestMarkAFolder(t *testing.T) {
 	one, two := "/s/sweep-grid/eta=0.1,seed=1", "/s/sweep-grid/eta=0.1,seed=2"
 	d := browse(t, 120, 36, study(), "g space G space")
 	if want := []string{"/s/fork", one, two}; !slices.Equal(d.runs.Marks, want) {
@@ -44,8 +44,8 @@ func TestAFolderIsMarkedWhole(t *testing.T) {
 	}
 }
 
-// TestALargeFolderIsMarkedAsFarAsThereAreLetters: it says how many are left out.
-func TestALargeFolderIsMarkedAsFarAsThereAreLetters(t *testing.T) {
+// TestMarkALargeFolder checks the message with the number of runs that could not be marked.
+func TestMarkALargeFolder(t *testing.T) {
 	s := study()
 	for i := range 30 {
 		name := fmt.Sprintf("eta=0.2,seed=%02d", i)
@@ -66,9 +66,9 @@ func TestALargeFolderIsMarkedAsFarAsThereAreLetters(t *testing.T) {
 	d.shows("sweep-grid has no runs")
 }
 
-// TestAFilterLooksIntoClosedFolders: a folder is shown with those of its runs that pass, although nobody opened it, and
-// is closed again without the filter.
-func TestAFilterLooksIntoClosedFolders(t *testing.T) {
+// TestFilterOfClosedFolders checks that a filter shows the matching runs of closed folders, which are closed
+// again without the filter.
+func TestFilterOfClosedFolders(t *testing.T) {
 	d := browse(t, 120, 36, study(), "/")
 	d.write("seed=2").press("enter")
 	d.now = d.now.Add(time.Minute)

@@ -11,9 +11,9 @@ import (
 	"brood/runtime/session"
 )
 
-// TestLiveRunsOfHostsStandFirst: what is under way stands above what has ended, on whichever machine it is, and a
-// machine's other runs stay below it.
-func TestLiveRunsOfHostsStandFirst(t *testing.T) {
+// TestLiveRunsOfHostsComeFirst checks that running runs of any machine are listed before ended ones, and that other
+// runs of a machine stay below it.
+func TestLiveRunsOfHostsComeFirst(t *testing.T) {
 	s := &shelf{list: []session.Info{{Name: "here", Dir: "/s/here", Running: true}, {Name: "ended", Dir: "/s/ended"}}}
 	d := browse(t, 120, 36, s, "")
 	lab := archive.Entry{Name: "lab", Dir: "ssh://lab", Folder: archive.HostFolder, Host: "lab", Asked: true}
@@ -46,7 +46,7 @@ func TestLiveRunsOfHostsStandFirst(t *testing.T) {
 	d.runs.Open[lab.Dir], d.runs.Stale = true, true
 	listed("ended", "here", "lab/", "far", "old", "mute", "night")
 
-	// A machine is asked for its runs though its folder is closed, since some may be under way.
+	// The runs of a machine are requested although its folder is closed, since some may be running.
 	d.press("s", "s", "s", "s")
 	d.runs.Reader.Scanning, d.runs.Open[lab.Dir] = false, false
 	s.folders = map[string][]session.Info{lab.Dir: {{Name: "new", Dir: "ssh://lab/new"}}}
@@ -58,8 +58,9 @@ func TestLiveRunsOfHostsStandFirst(t *testing.T) {
 	}
 }
 
-// TestAHostsTroubleIsReadToItsLastWord: where a line is too short for it, it takes more, and the list keeps its click.
-func TestAHostsTroubleIsReadToItsLastWord(t *testing.T) {
+// TestHostErrorIsComplete checks that the error of a host is shown in full, on several lines if necessary,
+// and that clicks still select the right row.
+func TestHostErrorIsComplete(t *testing.T) {
 	const why = "lab does not answer: kex_exchange_identification: read: Connection reset by peer; " +
 		"ask whoever keeps that machine whether its control socket for ssh has moved, and write its port as ada@lab:2222 LASTWORD"
 	for _, size := range [][2]int{{60, 20}, {80, 24}, {120, 36}} {

@@ -40,7 +40,7 @@ func TestRunsAreListed(t *testing.T) {
 	if got := names(); !slices.Equal(got, []string{"es-0b1c", "quickstart-7f3a", "run-d00d", "cut-ffff"}) {
 		t.Errorf("listed %v, want those that run first, then the newest", got)
 	}
-	// A run that begins is listed after a while, and the cursor stays where it was.
+	// A new run is listed after the next scan, and the cursor stays on its run.
 	d.press("j", "j")
 	s.list = append(s.list, session.Info{Name: "2026-11-21-new-0001", Dir: "/s/new", Running: true,
 		Started: time.Date(2026, 11, 21, 0, 0, 0, 0, time.UTC), Phase: event.Waiting})
@@ -61,7 +61,7 @@ func TestRunsAreListed(t *testing.T) {
 	}
 }
 
-// relisted is what a tick of the clock reads.
+// relisted runs what a tick of the clock requests.
 func (d *desk) relisted() tea.Msg {
 	if cmd := d.runs.Poll(d.model.Host); cmd != nil {
 		return cmd()
@@ -91,7 +91,7 @@ func TestRunsFilterAndMouse(t *testing.T) {
 }
 
 func TestOpenASession(t *testing.T) {
-	// A recording: the run that was shown is left, and nothing of it stays.
+	// Opening a recording closes the shown run and clears its state.
 	d, s := shelved(t, 120, 40, "m + k j l 1 9 j enter")
 	d.take()
 	if !slices.Equal(s.opened, []string{"/s/2026-11-20-quickstart-7f3a"}) ||
@@ -120,8 +120,8 @@ func TestOpenASession(t *testing.T) {
 	}
 }
 
-// What the session before still sends must not be folded into another.
-func TestLateMessagesOfASessionThatWasLeft(t *testing.T) {
+// TestLateMessagesOfAClosedSession checks that messages of the previous session are not folded into the next one.
+func TestLateMessagesOfAClosedSession(t *testing.T) {
 	d, _ := shelved(t, 120, 40, "")
 	old, gen := d.Reading, d.Feed.Gen
 	d.press("9", "j", "enter")
@@ -199,7 +199,8 @@ func TestDeleteAsks(t *testing.T) {
 	}
 }
 
-// Without a run there is the rail alone: other screens say so, and a run that is opened is left by esc.
+// TestBrowseWithoutARun checks that without a run only the list is available, and that esc returns to it from an opened
+// run.
 func TestBrowseWithoutARun(t *testing.T) {
 	d := browse(t, 120, 36, study(), "")
 	d.shows("▸9 Runs", "no run is open", "seed-1", "sweep-grid/", "2 runs", "q leave")
@@ -228,7 +229,7 @@ func TestBrowseWithoutARun(t *testing.T) {
 	d.shows("/seed-2", "1 of 7", "◇") // it looked into the folder too
 }
 
-// Nothing that is not in view is read before what is, and nothing twice.
+// TestVisibleRunsAreReadFirst checks that the summaries of visible runs are read first, and none twice.
 func TestVisibleRunsAreReadFirst(t *testing.T) {
 	s := &shelf{}
 	for i := range 300 {
@@ -262,7 +263,7 @@ func TestVisibleRunsAreReadFirst(t *testing.T) {
 	if d.now = d.now.Add(time.Second); d.relisted() != nil {
 		t.Error("it is listed again at once")
 	}
-	// What another calls a run, of those in view, is seen soon.
+	// A name that another process gives a visible run is read soon.
 	s.list[3].About.Name, s.list[200].About.Name = "theirs", "far"
 	d.now = d.now.Add(runs.RereadAfter)
 	d.deliver(d.relisted())
@@ -290,7 +291,7 @@ func TestRunsAreSorted(t *testing.T) {
 	}
 }
 
-// A recording does not claim that it trains, and stands still while nobody sees it.
+// TestReplayOfARunThatHasEnded checks that a recording is not shown as training, and is paused while the list hides it.
 func TestReplayOfARunThatHasEnded(t *testing.T) {
 	end := event.Record{At: 2e18, State: &event.State{Phase: event.Finished, Round: 60}}
 	d := open(t, 120, 36, nil, func(o *panel.Options) {
@@ -313,9 +314,9 @@ func TestReplayOfARunThatHasEnded(t *testing.T) {
 	d.shows("✓ finished", "recording")
 }
 
-// A filter's words are looked for each on its own; a folder that has them keeps its runs, and where nothing passes that
-// is said.
-func TestTheFilterTakesWords(t *testing.T) {
+// TestFilterMatchesWords checks that a filter matches its words in any order; a matching folder keeps its runs, and
+// without any match there is a message.
+func TestFilterMatchesWords(t *testing.T) {
 	d := browse(t, 120, 36, study(), "G enter /")
 	d.write("GLYPHS seed-2")
 	if rows := d.runs.SortedRows(d.model.Host); len(rows) != 1 || rows[0].Name != "seed-2" {
@@ -328,7 +329,7 @@ func TestTheFilterTakesWords(t *testing.T) {
 	d.hides("space mark")
 }
 
-// A folder to which another process adds runs has them counted again.
+// TestRunsOfAFolderAreCountedAgain checks that runs that another process adds to a folder are counted.
 func TestRunsOfAFolderAreCountedAgain(t *testing.T) {
 	s := study()
 	d := browse(t, 120, 36, s, "")
@@ -341,8 +342,8 @@ func TestRunsOfAFolderAreCountedAgain(t *testing.T) {
 	d.shows("3 runs")
 }
 
-// The name that a person gives is that of the charts and of the table too.
-func TestANameIsTakenEverywhere(t *testing.T) {
+// TestNameIsUsedEverywhere checks that the charts and the table use the name that the user gave a run.
+func TestNameIsUsedEverywhere(t *testing.T) {
 	d := browse(t, 200, 50, study(), "j R")
 	d.write("the first").press("enter")
 	d.screenText()
@@ -351,7 +352,7 @@ func TestANameIsTakenEverywhere(t *testing.T) {
 	}
 }
 
-// A name that is too long is refused where it was typed, and stays there.
+// TestALongNameIsNotLost checks that a name that is too long is rejected in the dialog and stays there.
 func TestALongNameIsNotLost(t *testing.T) {
 	s := study()
 	d := browse(t, 120, 36, s, "j R")
@@ -363,7 +364,7 @@ func TestALongNameIsNotLost(t *testing.T) {
 	}
 }
 
-func TestWhatMayNotBeDoneSaysWhy(t *testing.T) {
+func TestRunActionRejections(t *testing.T) {
 	for keys, says := range map[string]string{
 		"g r": "is running: enter attaches", "g d": "is running: stop it first", "j X": "is not running",
 		"G d": "is a folder", "G w": "is a folder", "G k r": "", "G k w": "trains no model",
@@ -386,8 +387,8 @@ func TestWhatMayNotBeDoneSaysWhy(t *testing.T) {
 	}
 }
 
-// What changes a run goes to the keeper, once a person has said so.
-func TestRunsAreKept(t *testing.T) {
+// TestRunActions checks that changes of runs are passed to the Keeper after confirmation.
+func TestRunActions(t *testing.T) {
 	for _, c := range []struct{ keys, text, after, done, says string }{
 		{"g X", "", "y", "stop fork", "stopped fork"},
 		{"g X", "", "n", "", ""},
@@ -419,7 +420,7 @@ func TestRunsAreKept(t *testing.T) {
 		}
 	}
 	s := study()
-	s.list[0].Phase = event.Stopped // goes on to the end that it has
+	s.list[0].Phase = event.Stopped // resumes to its present limit
 	d := browse(t, 120, 36, s, "j r enter")
 	if !slices.Equal(s.done, []string{"resume seed-1 to 0"}) || d.screen != 0 {
 		t.Errorf("has done %v, shows screen %d", s.done, d.screen)
@@ -430,8 +431,8 @@ func TestRunsAreKept(t *testing.T) {
 	}
 }
 
-// A run that ends while somebody looks says what may be done next.
-func TestWhatNext(t *testing.T) {
+// TestHintsAfterTheEnd checks the hints after the end of a run.
+func TestHintsAfterTheEnd(t *testing.T) {
 	for _, w := range []int{80, 120, 200} {
 		s := study()
 		d := open(t, w, 24, append(sourcetest.Run(3, 40),
@@ -449,7 +450,7 @@ func TestWhatNext(t *testing.T) {
 	d.shows("brood fork", "brood compare")
 }
 
-// A frame is as large as the terminal, and where only ASCII may be written nothing else is.
+// TestRunsFitWhateverTheSize checks that a frame is as large as the terminal, and ASCII if requested.
 func TestRunsFitWhateverTheSize(t *testing.T) {
 	for _, keys := range []string{"", "space space space space G enter", "space space left right S", "/ x", "j R",
 		"g X", "space space tab e", "space space tab tab e", "?"} {
@@ -480,8 +481,9 @@ type traveller struct{ *shelf }
 
 func (traveller) Travel(archive.Entry) *exec.Cmd { return exec.Command("true") }
 
-// What another machine shows could change its runs: who looks only does not go there.
-func TestNobodyTravelsReadOnly(t *testing.T) {
+// TestReadOnlyOpensNoOtherMachine checks that a read-only workbench does not open the view of another machine, which could
+// change its runs.
+func TestReadOnlyOpensNoOtherMachine(t *testing.T) {
 	r := runs.New()
 	e := archive.Entry{Name: "away", Dir: "ssh://lab/away", Host: "lab"}
 	r.Found[""], r.Chosen, r.Stale = []archive.Entry{e}, e.Dir, true

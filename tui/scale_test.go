@@ -15,8 +15,7 @@ import (
 	"brood/tui/panel"
 )
 
-// uneven is a run of so many commits of one round, of which each takes longer than the one before and sends bytes in
-// every tenth alone.
+// uneven returns a run of n commits of one round, each longer than the one before; every tenth sends bytes.
 func uneven(rounds int) []event.Record {
 	out := sourcetest.Run(2, 0)
 	at := out[len(out)-1].At
@@ -37,12 +36,11 @@ func uneven(rounds int) []event.Record {
 	return out
 }
 
-// TestChartsOverEveryAxis: charts are drawn over what a person chooses. Their columns, the cursor, a click and the
-// marks are at one place of the axis, whatever a round took on it.
+// TestChartsOverEveryAxis checks that columns, cursor, clicks and marks agree on every axis.
 func TestChartsOverEveryAxis(t *testing.T) {
 	records := append(uneven(400), event.Record{Edit: &event.Edit{At: 200, Algorithm: "sample", Knob: "ell", Expr: "10",
 		By: "ann"}})
-	want := map[axis.Axis][2]string{ // what the foot ends with, and what the cursor's title says of round 200
+	want := map[axis.Axis][2]string{ // last label of the x axis, and the cursor's title at round 200
 		axis.Rounds: {"400", "at round 200"}, axis.Steps: {"800", "step 400"}, axis.Samples: {"25 600",
 			"sample 12 800"},
 		axis.Epochs: {"4", "epoch 2.00"}, axis.Bytes: {"200 kB", "100 kB"}, axis.Seconds: {"802 s", "201 s"},
@@ -76,7 +74,7 @@ func TestChartsOverEveryAxis(t *testing.T) {
 		lo, hi := d.Rounds()
 		x := int((d.AxisPosition(200) - d.AxisPosition(lo)) * uint64(p.W) / (d.AxisPosition(hi-1) + 1 - d.AxisPosition(lo)))
 		screen := d.screenText()
-		line := []rune(strings.Split(screen, "\n")[p.Y+p.H]) // the foot has the edit's word beside its line
+		line := []rune(strings.Split(screen, "\n")[p.Y+p.H]) // the text of the edit is next to its line
 		if text := string(line[p.X+x-8 : p.X+x+8]); !strings.Contains(text, "┆ℓ 10") {
 			t.Errorf("%s: at the edit's place the foot has %q", a, text)
 		}
@@ -115,7 +113,8 @@ func TestChartsOverEveryAxis(t *testing.T) {
 	}
 }
 
-// TestAxisOfLayouts: a layout comes back with its axis; a run that got nowhere on it is drawn over rounds.
+// TestAxisOfLayouts checks that a layout restores its axis, and that a run without an extent on it is drawn over
+// rounds.
 func TestAxisOfLayouts(t *testing.T) {
 	d, k := charting(t, 120, 36, uneven(50), panel.Settings{})
 	d.press("O", "O", ":").write("layout save fine").press("enter")

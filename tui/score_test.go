@@ -11,8 +11,8 @@ import (
 	"brood/tui/panel/live"
 )
 
-// TestNoEmptyPanel: a run on one worker has the score where links would be, one on several keeps them, a wide screen
-// has both, and a run without a test set has none.
+// TestNoEmptyPanel checks that a run on one worker has the score instead of the bandwidth, a wide screen both, and a
+// run without a test set no score.
 func TestNoEmptyPanel(t *testing.T) {
 	lonely := func(rs []event.Record) []event.Record {
 		for i, r := range rs {
@@ -61,9 +61,9 @@ func TestNoEmptyPanel(t *testing.T) {
 	}
 }
 
-// TestBandwidthTellsOfWaiting: where frames cross links, and a log counts it, the panel says what share of the time
-// workers wait for them.
-func TestBandwidthTellsOfWaiting(t *testing.T) {
+// TestBandwidthShowsWaiting checks that the panel shows the share of time that workers wait for frames, if the log
+// has it.
+func TestBandwidthShowsWaiting(t *testing.T) {
 	for waited, want := range map[int64]string{0: "", 3: "waiting 30 %"} {
 		rs := sourcetest.Run(6, 400)
 		for i := range rs {
@@ -90,8 +90,8 @@ func TestScoreIsExported(t *testing.T) {
 	}
 }
 
-// TestUnscored: a run that was not scored yet says when it is, which may be long after its first rounds.
-func TestUnscored(t *testing.T) {
+// TestNoScoreText checks the message when the first score is expected.
+func TestNoScoreText(t *testing.T) {
 	for every, want := range map[uint64]string{250: "the test set is scored every 250 rounds",
 		0: "the test set is scored at the end of each epoch"} {
 		rs := sourcetest.Run(6, 400)
@@ -115,7 +115,7 @@ func TestUnscored(t *testing.T) {
 	}
 }
 
-// TestScoreOfDistance: where nothing is right or wrong the loss is the score, and no error of 100 % is shown.
+// TestScoreOfDistance checks that without classes the loss is the score, not an error of 100 %.
 func TestScoreOfDistance(t *testing.T) {
 	rs := sourcetest.Run(6, 400)
 	for _, r := range rs {

@@ -24,23 +24,23 @@ import (
 	"brood/tui/panel/runs"
 )
 
-// shelf is a library in memory. Running sessions are attached to, others replayed.
+// shelf is a library in memory. It attaches to running sessions and replays others.
 type shelf struct {
 	list    []session.Info
 	folders map[string][]session.Info
-	records map[string][]event.Record // by directory: what its log holds, for those that are laid over each other
+	records map[string][]event.Record // records by directory, for overlays
 	err     error
 	scans   int
 	touched time.Time // when a run was added to the folders
-	read    []string  // directories, in the order in which summaries were asked for
+	read    []string  // directories, in the order of the requested summaries
 	saved   int
 	opened  []string
 	closed  []string
 	deleted []string
-	done    []string // what a keeper was asked for
+	done    []string // calls of the Keeper
 	branch  func(context.Context, panel.Branch) (panel.Opened, error)
 	asked   []panel.Branch
-	nearest uint64 // checkpoint, as a branch is told
+	nearest uint64 // round of the nearest checkpoint
 }
 
 func (s *shelf) Scan(_ context.Context, folder string) (out []archive.Entry, err error) {
@@ -83,7 +83,7 @@ func (s *shelf) Summary(e archive.Entry) archive.Summary {
 	return sum
 }
 
-// Curves writes the records as the real writer does, and reads them back.
+// Curves writes the records with the real writer and reads them back.
 func (s *shelf) Curves(e archive.Entry) (*archive.Run, error) {
 	if s.err != nil || s.records[e.Dir] == nil {
 		return nil, errors.Join(s.err, fmt.Errorf("session %s %w: there is nothing to compare", e.Name,
@@ -180,7 +180,7 @@ func (s *shelf) Branch(ctx context.Context, b panel.Branch) (panel.Opened, error
 	return s.branch(ctx, b)
 }
 
-// tested is a test error as a run is listed with it.
+// tested returns the test error in the summary of a run.
 func tested(percent float64) *session.Scored {
 	return &session.Scored{Key: event.KeyTestError, Title: "test error", Percent: true, Value: percent}
 }
@@ -212,8 +212,8 @@ func shelved(t testing.TB, w, h int, keys string) (*desk, *shelf) {
 	return d, s
 }
 
-// study is a shelf of runs that can be laid over each other: two seeds of one setting, one of another with a fork, one
-// that runs, a folder, and one that has done nothing.
+// study returns a shelf of runs that can be overlaid: two seeds of one setting, one of another with a fork, a running
+// one, a folder, and one without a round.
 func study() *shelf {
 	s := &shelf{records: map[string][]event.Record{}, folders: map[string][]session.Info{}}
 	put := func(i int, name string, seed uint64, rounds int, change func(rs []event.Record)) {
@@ -246,7 +246,7 @@ func study() *shelf {
 	put(1, "seed-2", 2, 200, nil)
 	put(2, "wide", 1, 120, func(rs []event.Record) { rs[0].Config.Model = "wide" })
 	put(3, "fork", 1, 200, func(rs []event.Record) {
-		for i, r := range rs { // its log begins where it was forked
+		for i, r := range rs { // its log starts at the fork
 			if r.Points != nil && r.Points.Round <= 100 || r.Evaluation != nil && r.Evaluation.Round < 100 ||
 				r.Commit != nil && r.Commit.To <= 100 {
 				rs[i] = event.Record{At: r.At, State: &event.State{Phase: event.Training}}
@@ -270,7 +270,7 @@ func study() *shelf {
 	return s
 }
 
-// browse opens the workbench on a library, without a run.
+// browse opens the workbench on a library without a run.
 func browse(t testing.TB, w, h int, s *shelf, keys string) *desk {
 	d := &desk{t: t, now: time.Date(2026, 11, 20, 13, 0, 0, 0, time.UTC)}
 	d.model = newModel(context.Background(), panel.Options{Library: s,

@@ -26,9 +26,9 @@ func (d *desk) apply(rs ...event.Record) {
 	d.Update(batchMsg{gen: d.Feed.Gen, batch: view.Batch{Records: rs}})
 }
 
-// A swap says which knobs it puts back at their defaults: those of the same name in the algorithm that runs, a person's
-// before the preset's, and those that the next one was given when it ran before.
-func TestSwapTellsWhatItPutsBack(t *testing.T) {
+// TestSwapListsResets checks that a swap lists the knobs that it resets: those of the same name in the running
+// algorithm, the user's before the preset's, and earlier ones of the next algorithm.
+func TestSwapListsResets(t *testing.T) {
 	both := func(o *panel.Options) { o.Algorithms = append(o.Algorithms, rival()) }
 	d := open(t, 120, 40, sourcetest.Run(6, 400), both) // ell is ann's, gamma the preset's
 	d.press(":").write("swap rival").press("enter")
@@ -36,7 +36,7 @@ func TestSwapTellsWhatItPutsBack(t *testing.T) {
 		t.Errorf("it says %q, want %q", got, want)
 	}
 	d.Toast = panel.Toast{}
-	d.shows("swap to rival from round 403", "reset to defaults: ell, gamma") // at the rail, until the next answer
+	d.shows("swap to rival from round 403", "reset to defaults: ell, gamma") // in the rail, until the next receipt
 	d.apply(event.Record{Plan: &event.Plan{Epoch: 2, At: 402, Old: d.Live.Members(), New: d.Live.Members(),
 		OldAlg: "sample", Algorithm: "rival", Cause: "swap"}},
 		event.Record{Commit: &event.Commit{Epoch: 2, To: 410, Rounds: 8, Progress: event.Progress{Rounds: 410}}})
@@ -51,7 +51,7 @@ func TestSwapTellsWhatItPutsBack(t *testing.T) {
 	}
 
 	d.apply(event.Record{Edit: &event.Edit{At: 410, Algorithm: "rival", Knob: "eta", Expr: "0.3", By: "ann"}},
-		// which the next one has not
+		// the next algorithm has no such knob
 		event.Record{Edit: &event.Edit{At: 410, Algorithm: "rival", Knob: "own", Expr: "0.3", By: "ann"}})
 	d.press(":").write("swap sample").press("enter")
 	if got := d.Toast.Text; !strings.HasSuffix(got, "reset to defaults: eta, ell, gamma") {
@@ -75,9 +75,9 @@ func TestSwapTellsWhatItPutsBack(t *testing.T) {
 	}
 }
 
-// TestTheRailSaysTheLastChange: what was typed elsewhere than at the rail too, and nothing of a change that another
-// followed, also where somebody else made that.
-func TestTheRailSaysTheLastChange(t *testing.T) {
+// TestRailShowsTheLastChange checks that the rail shows the last change wherever it was made, and not a change that
+// was superseded, also by another user.
+func TestRailShowsTheLastChange(t *testing.T) {
 	d := open(t, 120, 40, sourcetest.Run(6, 400), func(o *panel.Options) {
 		o.Algorithms = append(o.Algorithms,
 			rival())
@@ -111,11 +111,11 @@ func TestTheRailSaysTheLastChange(t *testing.T) {
 	}
 	d.apply(event.Record{Edit: &event.Edit{At: 420, Algorithm: "rival", Knob: "eta", Expr: "0.3", By: "bob"}},
 		commit(420))
-	says("in effect since round 411: members = 8") // bob's is not in force yet
+	says("in effect since round 411: members = 8") // bob's is not in effect yet
 	d.apply(commit(428))
 	says("")
 
-	// Of one round the later edit is the last change, and a knob of the algorithm before is none.
+	// The later edit of a round is the last change; a knob of the previous algorithm does not count.
 	set := func(at uint64) {
 		t.Helper()
 		d.say1 = func(c event.Command) (event.Receipt, error) {
@@ -147,8 +147,8 @@ func TestTheRailSaysTheLastChange(t *testing.T) {
 	says("")
 }
 
-// TestEachKnobShowsItsOwnEdit: the line below a knob is of that knob alone, whichever was turned last, and the
-// population's is its own. A knob that nobody turned has its doc there.
+// TestEachKnobShowsItsOwnEdit checks that the line below a knob is about that knob, also for the population size. A
+// knob without a change shows its doc.
 func TestEachKnobShowsItsOwnEdit(t *testing.T) {
 	d := open(t, 120, 40, sourcetest.Run(6, 400), nil)
 	d.say1 = func(c event.Command) (event.Receipt, error) {

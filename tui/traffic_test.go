@@ -10,13 +10,13 @@ import (
 	"brood/tui/panel"
 )
 
-// TestTraffic: the Network screen draws a line for each operation, says how far what was sent is from the formula,
-// marks the round in which it differed, asks for links as the Fleet screen does, and exports what it draws.
+// TestTraffic checks that the Network screen draws a line for each operation, shows the difference to the prediction,
+// marks the rounds with a difference, requests links like the Fleet screen, and exports its values.
 func TestTraffic(t *testing.T) {
 	c := &crew{Memory: sourcetest.NewMemory(sourcetest.Run(6, 400)...), now: machines(3)}
 	d := open(t, 200, 50, nil, func(o *panel.Options) { o.Source = c })
 	if d.press("5"); c.asked == 0 {
-		t.Error("nobody asked for the links")
+		t.Error("the links were not requested")
 	}
 	d.shows("traffic  bytes a round, all workers", "a centre 5.9 kB", "b couple 35.3 kB", "≠ predicted by -999 B", "w1")
 	alerts := 0

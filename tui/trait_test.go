@@ -14,8 +14,8 @@ import (
 	"brood/tui/panel/live"
 )
 
-// TestPopulationScreen: t goes through what is measured of members and leaves out lines of descent; the focus moves by
-// places of the ranking, which has the best fitness first and the lowest loss first; a click takes a place.
+// TestPopulationScreen checks that t cycles through the series of members without lineages, that keys and clicks move
+// through the ranking, and its order: highest fitness first, lowest loss first.
 func TestPopulationScreen(t *testing.T) {
 	rs := sourcetest.Run(6, 100)
 	at := rs[len(rs)-1].At
@@ -70,9 +70,8 @@ func TestPopulationScreen(t *testing.T) {
 	}
 }
 
-// TestBestIsFirstOfWhatIsShown: b leads to the member in the first place of the ranking that is shown, whatever that is
-// by, and says by what.
-func TestBestIsFirstOfWhatIsShown(t *testing.T) {
+// TestBestMember checks that b focuses the first member of the shown ranking and names the series.
+func TestBestMember(t *testing.T) {
 	d := open(t, 120, 40, sourcetest.Run(6, 100), nil)
 	d.press("4", "b")
 	d.shows("ranking  loss", "m1 is first by loss, lowest first")
@@ -94,9 +93,8 @@ func TestBestIsFirstOfWhatIsShown(t *testing.T) {
 	none.shows("no series of members is measured yet")
 }
 
-// TestRankingOfWhatIsNotFinite: a member that diverged is last, whichever way the ranking goes, and no bar is drawn of
-// it.
-func TestRankingOfWhatIsNotFinite(t *testing.T) {
+// TestRankingOfNonFiniteValues checks that a diverged member is last in either order and has no bar.
+func TestRankingOfNonFiniteValues(t *testing.T) {
 	rs := sourcetest.Run(3, 50)
 	nan := 0.0
 	nan /= nan

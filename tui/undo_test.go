@@ -12,7 +12,7 @@ import (
 	"brood/tui/panel"
 )
 
-// sets writes what was sent: eta=0.2 members=8.
+// sets formats the sent settings: eta=0.2 members=8.
 func sets(all []event.Command) (out []string) {
 	for _, c := range all {
 		out = append(out, strings.ReplaceAll(panel.SettingsText(c), " = ", "="))
@@ -20,7 +20,7 @@ func sets(all []event.Command) (out []string) {
 	return out
 }
 
-// follow puts into the log what the run would say of a command.
+// follow appends the records that the run would write for a command.
 func (d *desk) follow(c event.Command) {
 	var rs []event.Record
 	for _, s := range c.Set {
@@ -65,8 +65,8 @@ func TestUndoAndRedo(t *testing.T) {
 	}
 }
 
-// What the rail applies as one transaction is undone as one.
-func TestUndoTakesTheTransactionBack(t *testing.T) {
+// TestUndoOfATransaction checks that a transaction of the rail is undone as one.
+func TestUndoOfATransaction(t *testing.T) {
 	d := open(t, 120, 40, sourcetest.Run(6, 400), nil)
 	d.press("k", "l", "j", "l", "j", "l", "a")
 	d.follow(d.sent[0])
@@ -77,7 +77,7 @@ func TestUndoTakesTheTransactionBack(t *testing.T) {
 	d.shows("undo: members = 6, eta = 0.1, ell = 10 accepted, from round 403")
 }
 
-func TestUndoSaysWhyNot(t *testing.T) {
+func TestUndoRejections(t *testing.T) {
 	d := open(t, 120, 40, sourcetest.Run(6, 400), nil)
 	for key, want := range map[string]string{"z": "nothing to undo", "Z": "nothing to redo"} {
 		if d.press(key); !strings.Contains(d.Toast.Text, want) {
@@ -100,7 +100,7 @@ func TestUndoSaysWhyNot(t *testing.T) {
 	if d.press("z"); d.sent[len(d.sent)-1].Set[0].Expr != "0.1" {
 		t.Errorf("an undo that was not sent cannot be tried again: %v", sets(d.sent))
 	}
-	// One that is not answered yet.
+	// A change without a receipt.
 	d.press(":").write("set eta 0.5").Update(keyMsg("enter"))
 	d.Update(keyMsg("z"))
 	if !strings.Contains(d.Toast.Text, "still pending") {
@@ -108,12 +108,12 @@ func TestUndoSaysWhyNot(t *testing.T) {
 	}
 	look := open(t, 120, 40, sourcetest.Run(6, 400), func(o *panel.Options) { o.Commander = nil })
 	if look.press("z"); !strings.Contains(look.Toast.Text, "read-only") {
-		t.Errorf("who looks only is told %q", look.Toast.Text)
+		t.Errorf("a read-only viewer sees %q", look.Toast.Text)
 	}
 }
 
-// A swap starts from knobs of its own: what was changed before it is not taken back in the algorithm that took over,
-// nor in the first one when that trains again.
+// TestUndoStopsAtASwap checks that changes before a swap cannot be undone, neither in the next algorithm nor after a
+// swap back.
 func TestUndoStopsAtASwap(t *testing.T) {
 	d := open(t, 120, 40, sourcetest.Run(6, 400), func(o *panel.Options) {
 		o.Algorithms = append(o.Algorithms,
@@ -144,8 +144,9 @@ func TestUndoStopsAtASwap(t *testing.T) {
 	}
 }
 
-// A schedule that is over by now comes back as the value that it came to: the run would refuse it.
-func TestUndoOfAScheduleThatIsOver(t *testing.T) {
+// TestUndoOfAnEndedSchedule checks that undo replaces an ended schedule by its last value, since the run would
+// reject it.
+func TestUndoOfAnEndedSchedule(t *testing.T) {
 	d := open(t, 120, 40, sourcetest.Run(6, 400), nil)
 	d.apply(event.Record{Edit: &event.Edit{At: 100, Algorithm: "sample", Knob: "eta", Expr: "linear:0.5..0.25@200"}})
 	d.press(":").write("set eta 0.2").press("enter")

@@ -14,7 +14,7 @@ import (
 	"brood/tui/panel"
 )
 
-// Sourcetest's run has its points in rounds 1 to 400: charts show [1, 401).
+// TestZoomAndPan uses the run of sourcetest with points in rounds 1 to 400: charts show [1, 401).
 func TestZoomAndPan(t *testing.T) {
 	for _, c := range []struct {
 		keys   string
@@ -48,7 +48,7 @@ func TestZoomAndPan(t *testing.T) {
 	}
 }
 
-// A window at the end follows the run; one that was moved away stays where it is.
+// TestZoomedChartsFollow checks that a window at the end follows the run, and a moved one stays.
 func TestZoomedChartsFollow(t *testing.T) {
 	for _, c := range []struct {
 		keys   string
@@ -69,7 +69,7 @@ func TestZoomedChartsFollow(t *testing.T) {
 	}
 }
 
-// A seek back behind the window, or a run that went back, leaves a window within what there is.
+// TestWindowStaysWithinTheRun checks that the window stays within the run after a seek or a rollback.
 func TestWindowStaysWithinTheRun(t *testing.T) {
 	d := open(t, 120, 40, sourcetest.Run(6, 400), nil)
 	d.press("+", "+", "H")
@@ -104,8 +104,8 @@ func TestSmoothingKeys(t *testing.T) {
 	d.shows("ema 0.6")
 }
 
-// What smoothing leaves as it was measured: the band, and the trace behind each curve. What it draws above them is the
-// average since the first round, wherever the window begins.
+// TestSmoothedCurves checks that smoothing keeps the band and the trace behind each curve as measured, and that the
+// curve is the average since the first round, independent of the window.
 func TestSmoothedCurves(t *testing.T) {
 	d := open(t, 120, 40, sourcetest.Run(6, 400), nil)
 	d.Smoothing = 2
@@ -138,8 +138,8 @@ func TestSmoothedCurves(t *testing.T) {
 	}
 }
 
-// TestZoomByMouse: the wheel over a chart makes it wider and narrower about the round below the mouse, and a drag shows
-// what it went over; neither points at a round, in a recording as in a run.
+// TestZoomByMouse checks that the wheel zooms around the round under the mouse and a drag shows its range; neither
+// moves the cursor, in a recording or a live run.
 func TestZoomByMouse(t *testing.T) {
 	for _, recorded := range []bool{false, true} {
 		d := open(t, 120, 40, sourcetest.Run(6, 400), nil)
@@ -178,9 +178,9 @@ func TestZoomByMouse(t *testing.T) {
 	}
 }
 
-// TestTheCentreIsInALateWindow: its few values beside those of all members are no outliers, though the members'
-// training has left it far behind.
-func TestTheCentreIsInALateWindow(t *testing.T) {
+// TestCentreIsInALateWindow checks that the few values of the centre are not treated as outliers although the losses
+// of the members are far away.
+func TestCentreIsInALateWindow(t *testing.T) {
 	rs := sourcetest.Run(6, 400)
 	for _, r := range rs {
 		if r.Points != nil && r.Points.Series == "loss" {
@@ -199,7 +199,8 @@ func TestTheCentreIsInALateWindow(t *testing.T) {
 	}
 }
 
-// TestOnlyMiniBatchesAreSmoothed: an average of what is exact would draw values that nobody measured.
+// TestOnlyMiniBatchesAreSmoothed checks that only mini-batch series are smoothed: an average of exact values would show
+// values that were not measured.
 func TestOnlyMiniBatchesAreSmoothed(t *testing.T) {
 	d := open(t, 120, 40, sourcetest.Run(6, 400), nil)
 	drawn := 0

@@ -96,9 +96,6 @@ func Coloured(dark, ascii bool) Theme {
 	return t
 }
 
-// ASCII reports whether the theme writes only ASCII.
-func (t Theme) ASCII() bool { return t.ascii }
-
 const off = "\x1b[m"
 
 // String renders the grid as H lines, including trailing blanks, which overwrite the previous frame.

@@ -102,15 +102,6 @@ func (s scale) dot(x float64) int {
 	return s.rows - 1 - int(math.Round(min(max(t, 0), 1)*float64(s.rows-1)))
 }
 
-// Value returns the value at the middle of a dot row: the inverse of Dot within half a row.
-func (a Axis) Value(dot, n int) float64 {
-	t := float64(n-1-dot) / float64(max(1, n-1))
-	if a.Log {
-		return a.Lo * math.Exp(t*math.Log(a.Hi/a.Lo))
-	}
-	return a.Lo + t*(a.Hi-a.Lo)
-}
-
 // draw draws the axis line and the labels of round values.
 func (a Axis) draw(g *cell.Grid, p cell.Rect, label func(float64) string) {
 	x := p.X - 1

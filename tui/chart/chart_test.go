@@ -12,7 +12,7 @@ import (
 	"brood/tui/cell"
 )
 
-// decode reads the topmost and lowest dot of each dot column back from braille; -1 where there is none.
+// decode returns the topmost and lowest dot of each dot column of Braille cells; -1 if there is none.
 func decode(g *cell.Grid, p cell.Rect) (top, bottom []int) {
 	for x := range 2 * p.W {
 		t, b := -1, -1
@@ -30,7 +30,16 @@ func decode(g *cell.Grid, p cell.Rect) (top, bottom []int) {
 	return top, bottom
 }
 
-// What is drawn, read back, is the data's minimum and maximum to within a dot.
+// valueAt returns the value at the middle of a dot row: the inverse of Dot within half a row.
+func valueAt(a Axis, dot, n int) float64 {
+	t := float64(n-1-dot) / float64(max(1, n-1))
+	if a.Log {
+		return a.Lo * math.Exp(t*math.Log(a.Hi/a.Lo))
+	}
+	return a.Lo + t*(a.Hi-a.Lo)
+}
+
+// TestColumnsDecodeToMinAndMax checks that a drawn curve decodes to the minimum and maximum of the data within a dot.
 func TestColumnsDecodeToMinAndMax(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		rng := rand.New(rand.NewPCG(rapid.Uint64().Draw(t, "seed"), 4))
@@ -51,7 +60,7 @@ func TestColumnsDecodeToMinAndMax(t *testing.T) {
 		top, bottom := decode(g, p)
 		half := (a.Hi - a.Lo) / float64(4*p.H-1) / 2 * (1 + 1e-9)
 		for i, c := range cols {
-			hi, lo := a.Value(top[i], 4*p.H), a.Value(bottom[i], 4*p.H)
+			hi, lo := valueAt(a, top[i], 4*p.H), valueAt(a, bottom[i], 4*p.H)
 			if log {
 				half = c.Max * (math.Pow(a.Hi/a.Lo, 0.5/float64(4*p.H-1)) - 1 + 1e-9)
 			}
@@ -128,7 +137,7 @@ func TestAxes(t *testing.T) {
 			t.Errorf("axis of %g..%g (log %v) is %+v, want %+v", c.lo, c.hi, c.log, got, c.want)
 		}
 	}
-	for _, more := range []float64{1e-9, 3e-10, 1.2e-10, 1e-5} { // hardly any number lies between
+	for _, more := range []float64{1e-9, 3e-10, 1.2e-10, 1e-5} { // few floating-point numbers are between them
 		if a := Span(false, 1e6, 1e6+more); len(a.ticks(12)) > 60 {
 			t.Errorf("%d ticks on %+v", len(a.ticks(12)), a)
 		}
@@ -178,7 +187,7 @@ func TestMarksAndASCII(t *testing.T) {
 	}
 }
 
-func TestSmallOnes(t *testing.T) {
+func TestSparksAndBars(t *testing.T) {
 	g := cell.New(10, 2)
 	Spark(g, 0, 0, Of([]float64{0, 1, math.NaN(), 0.5}), nil, Axis{0, 1, false}, 0)
 	Bar(g, 0, 1, 4, 0.5, 0)
@@ -201,7 +210,7 @@ func TestTinyAreas(t *testing.T) {
 	}
 }
 
-// BenchmarkDraw is a band, two lines and marks at 200x50.
+// BenchmarkDraw draws a band, two lines and marks at 200x50.
 func BenchmarkDraw(b *testing.B) {
 	g := cell.New(200, 50)
 	n := 2 * Plot(g.Rect()).W
@@ -217,14 +226,14 @@ func BenchmarkDraw(b *testing.B) {
 	}
 }
 
-// A logarithmic axis of nothing that is positive is linear: else all of it would lie on the rim.
+// TestLogOfNegatives checks that a logarithmic axis without positive values is linear.
 func TestLogOfNegatives(t *testing.T) {
 	if a := FitAxis(true, Of([]float64{-2, -1.5, -1})); a.Log || a.Lo > -2 || a.Hi < -1 || a.Hi > 0 {
 		t.Errorf("the axis of -2..-1 is %+v", a)
 	}
 }
 
-// An axis has numbers enough to read it by, however little of a decade it spans.
+// TestTicksWithinADecade checks that an axis has enough labels even if it spans little of a decade.
 func TestTicksWithinADecade(t *testing.T) {
 	for _, c := range [][2]float64{{2.2, 2.5}, {0.11, 0.19}, {6, 9}, {1, 3}, {0.5, 40}} {
 		if got := Span(true, c[0], c[1]).ticks(16); len(got) < 3 || len(got) > 12 {
@@ -233,7 +242,7 @@ func TestTicksWithinADecade(t *testing.T) {
 	}
 }
 
-// The newest mark is named, also right above the number of the last round.
+// TestNewestMarkIsNamed checks that the newest mark has its text, also above the number of the last round.
 func TestNewestMarkIsNamed(t *testing.T) {
 	for _, round := range []uint64{90, 94, 97, 99} {
 		g := cell.New(70, 8)

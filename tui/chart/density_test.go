@@ -7,8 +7,8 @@ import (
 	"brood/tui/cell"
 )
 
-// TestDensity: a cell is full where half of the curves pass, lightest where one of many does, and empty where none
-// does; a value that lies outside of the axis is marked.
+// TestDensity checks that a cell is full if half of the curves pass through it, lightest for few and empty for none;
+// values outside of the axis are marked.
 func TestDensity(t *testing.T) {
 	const w = 4
 	var rows [][]view.Bucket

@@ -25,7 +25,7 @@ func heat(members, cols int, f func(i, c int) float64) []string {
 	return strings.Split(cell.Plainly(false).String(g), "\n")
 }
 
-// but counts the cells that are not of the shade most cells are to be of.
+// but counts the cells that do not have the shade that most cells should have.
 func but(shade string, rows []string) (n int) {
 	for _, r := range rows {
 		n += len([]rune(r)) - strings.Count(r, shade)
@@ -33,7 +33,7 @@ func but(shade string, rows []string) (n int) {
 	return n
 }
 
-func TestHeatShowsWhatLasts(t *testing.T) {
+func TestHeatShowsLastingDifferences(t *testing.T) {
 	const cols = 60
 	rng := rand.New(rand.NewPCG(1, 1))
 	falls := func(c int) float64 { return 2*math.Exp(-float64(c)/10) + 0.1 }
@@ -64,7 +64,7 @@ func TestHeatShowsWhatLasts(t *testing.T) {
 	}
 }
 
-// Far apart, the range is cut in steps around the middle.
+// TestHeatOfOneColumn checks the steps around the median for values far apart.
 func TestHeatOfOneColumn(t *testing.T) {
 	if s := strings.Join(heat(5, 1, func(i, _ int) float64 { return float64(i) }), ""); s != "░░▒▓█" {
 		t.Errorf("0 to 4 are %q", s)
@@ -80,8 +80,8 @@ func TestHeatOfOneColumn(t *testing.T) {
 	}
 }
 
-// TestEven: a map of one value says which; one that differs anywhere is drawn.
-func TestEven(t *testing.T) {
+// TestAllEqual checks AllEqual for a map of one value and for others.
+func TestAllEqual(t *testing.T) {
 	rows := func(f func(i, c int) float64) (out [][]view.Bucket) {
 		for i := range 3 {
 			out = append(out, Of([]float64{f(i, 0), f(i, 1), math.NaN(), f(i, 3)}))

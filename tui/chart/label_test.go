@@ -11,15 +11,14 @@ import (
 	"brood/tui/cell"
 )
 
-// TestLabelsOfAnAxisDiffer: no two places of an axis have one label, however close they are; labels up the side have
-// six cells.
+// TestLabelsOfAnAxisDiffer checks that different ticks have different labels, and that y labels have at most six cells.
 func TestLabelsOfAnAxisDiffer(t *testing.T) {
 	differ := func(what string, labels []string) {
 		t.Helper()
 		seen := map[string]bool{}
 		for _, l := range labels {
 			if seen[l] {
-				t.Errorf("%s: %q stands there twice, of %q", what, l, labels)
+				t.Errorf("%s: %q is there twice, of %q", what, l, labels)
 			}
 			seen[l] = true
 		}
@@ -43,7 +42,7 @@ func TestLabelsOfAnAxisDiffer(t *testing.T) {
 			differ(fmt.Sprintf("%+v in %d rows", a, h), labels)
 		}
 	}
-	// what counts something else along the foot, coarsely
+	// other units on the x axis, with a coarse step
 	coarse := func(n, step uint64) string {
 		if step < 1000 {
 			return fmt.Sprintf("%.3fk", float64(n)/1e3)
@@ -62,7 +61,7 @@ func TestLabelsOfAnAxisDiffer(t *testing.T) {
 	}
 }
 
-// TestLabelsKeepDigits: a label has the digits that its six cells hold, and is the value that it stands for.
+// TestLabelsKeepDigits checks that a label has as many digits as fit into six cells, and parses to its value.
 func TestLabelsKeepDigits(t *testing.T) {
 	for v, want := range map[float64]string{0.0012: "0.0012", 0.00123: "123e-5", 1.2e-4: "1.2e-4", 1.25e-4: "125e-6",
 		-1.25e-4: "-13e-5", -1.2e-4: "-12e-5",
@@ -74,8 +73,8 @@ func TestLabelsKeepDigits(t *testing.T) {
 	}
 }
 
-// TestPointsStandAtTheirTicks: the columns that a round falls into begin in the cell that has its number and its mark.
-func TestPointsStandAtTheirTicks(t *testing.T) {
+// TestPointsAlignWithTicks checks that the columns of a round start in the cell of its label and its mark.
+func TestPointsAlignWithTicks(t *testing.T) {
 	for _, rounds := range []uint64{1, 2, 4, 7, 12, 60, 200} {
 		g := cell.New(110, 8)
 		p := Plot(g.Rect())

@@ -9,8 +9,8 @@ import (
 	"brood/tui/cell"
 )
 
-// One divergence, or a warm-up, does not press the rest of a curve onto a line: the axis is of the rest, and what lies
-// outside is marked.
+// TestRobustAxis checks that a divergence or a warm-up does not flatten the rest of a curve, and that outliers are
+// marked.
 func TestRobustAxis(t *testing.T) {
 	curve := func(change func(i int, x float64) float64) []view.Bucket {
 		x := make([]float64, 100)
@@ -48,7 +48,7 @@ func TestRobustAxis(t *testing.T) {
 		Draw(g, g.Rect(), Chart{Layers: []Layer{{Columns: c.cols}}, To: 100, Axis: a, Hint: ", A shows all"})
 		s := cell.Plainly(false).String(g)
 		if marked := strings.ContainsAny(s, "▲▼"); marked != c.clip || marked && !strings.Contains(s, "A shows all") {
-			t.Errorf("%s: what lies outside is marked %v:\n%s", name, marked, s)
+			t.Errorf("%s: outliers are marked %v:\n%s", name, marked, s)
 		}
 	}
 }
@@ -60,8 +60,8 @@ func pick(is bool, a, b float64) float64 {
 	return b
 }
 
-// A curve that is held is inside though its values are few beside those of a band, and though it lies far from that;
-// a divergence of its own is left out as ever.
+// TestRobustHoldsACurve checks that a held curve is included although its few values are far from a band; its own
+// divergence is excluded.
 func TestRobustHoldsACurve(t *testing.T) {
 	band, centre := make([]view.Bucket, 200), make([]float64, 200)
 	for i := range band {

@@ -7,7 +7,7 @@ import (
 	"brood/tui/cell"
 )
 
-// A sketch draws lines where they are, and cuts off what is outside.
+// TestSketch checks the positions of lines and the clipping.
 func TestSketch(t *testing.T) {
 	for _, ascii := range []bool{false, true} {
 		g := cell.New(8, 4)

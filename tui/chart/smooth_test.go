@@ -11,7 +11,7 @@ import (
 	"brood/tui/cell"
 )
 
-// tensorboard is the loop over points that its scalar charts run.
+// tensorboard is the loop over points of TensorBoard's scalar charts.
 func tensorboard(keep float64, points []float64) (out []float64) {
 	last, n := 0.0, 0
 	for _, x := range points {
@@ -24,8 +24,9 @@ func tensorboard(keep float64, points []float64) (out []float64) {
 
 func near(a, b float64) bool { return math.Abs(a-b) <= 1e-9*max(1, math.Abs(a), math.Abs(b)) }
 
-// A point a column, gaps between them, and a part of them left of the window: as if it went over all points.
-func TestSmoothIsTensorBoards(t *testing.T) {
+// TestSmoothMatchesTensorBoard compares the average with one over all points: one point a column, gaps between them, and
+// some left of the window.
+func TestSmoothMatchesTensorBoard(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		rng := rand.New(rand.NewPCG(rapid.Uint64().Draw(t, "seed"), 7))
 		keep := rapid.SampledFrom([]float64{0.6, 0.9, 0.97}).Draw(t, "keep")
@@ -58,7 +59,7 @@ func TestSmoothIsTensorBoards(t *testing.T) {
 	})
 }
 
-// A column of many points counts as that many of their mean.
+// TestSmoothCountsPoints checks that a column of many points counts as that many points of their mean.
 func TestSmoothCountsPoints(t *testing.T) {
 	cols := []view.Bucket{{Min: 1, Max: 3, Sum: 6, Count: 3}, {}, {Min: 4, Max: 8, Sum: 12, Count: 2}}
 	want := tensorboard(0.9, []float64{2, 2, 2, 6, 6})
@@ -73,8 +74,8 @@ func TestSmoothCountsPoints(t *testing.T) {
 	}
 }
 
-// Behind a smoothed curve the raw trace is still the data: minimum and maximum of each column, wherever the curve does
-// not cover it.
+// TestRawTraceDecodesBehindItsSmoothedCurve checks that the raw trace behind a smoothed curve shows the minimum and
+// maximum of each column where the curve does not cover it.
 func TestRawTraceDecodesBehindItsSmoothedCurve(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		rng := rand.New(rand.NewPCG(rapid.Uint64().Draw(t, "seed"), 9))

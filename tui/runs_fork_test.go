@@ -13,7 +13,7 @@ import (
 	"brood/tui/panel"
 )
 
-// until are the records of a run as they were after a round.
+// until returns the records of a run up to a round.
 func until(rs []event.Record, round uint64) []event.Record {
 	return slices.DeleteFunc(slices.Clone(rs), func(r event.Record) bool {
 		return r.Points != nil && r.Points.Round > round || r.Commit != nil && r.Commit.To > round ||
@@ -21,8 +21,8 @@ func until(rs []event.Record, round uint64) []event.Record {
 	})
 }
 
-// racing begins a branch of seed-1, which runs, after round 100. By the time it has begun both are at round 128. The
-// list is one that was read before.
+// racing starts a branch of seed-1, which runs, after round 100. When it has started both are at round 128. The list of
+// runs is older.
 func racing(t testing.TB, w, h int) (*desk, *shelf) {
 	s := study()
 	parent := s.list[0]
@@ -45,8 +45,9 @@ func racing(t testing.TB, w, h int) (*desk, *shelf) {
 	return d, s
 }
 
-// Once a branch has begun it is seen beside its parent, from the fork on, though the list knew nothing of it.
-func TestBranchRacesItsParent(t *testing.T) {
+// TestBranchIsOverlaidWithItsParent checks that a started branch is overlaid with its parent from the fork on, although the list
+// does not have it yet.
+func TestBranchIsOverlaidWithItsParent(t *testing.T) {
 	d, s := racing(t, 200, 50)
 	if len(s.asked) != 1 || d.screen != d.HomeScreen() || d.Opt.Session != "/s/fork" {
 		t.Fatalf("asked %v, on screen %d of %s", s.asked, d.screen, d.Opt.Session)
@@ -68,7 +69,7 @@ func TestBranchRacesItsParent(t *testing.T) {
 	d.hides("0 shows all")
 	d.press("0")
 
-	// The parent goes on, and the charts with it.
+	// The parent continues, and the charts follow.
 	s.records["/s/seed-1"] = sourcetest.Run(4, 160)
 	for i := range s.list {
 		s.list[i].Round++ // which makes the logs longer
@@ -79,7 +80,7 @@ func TestBranchRacesItsParent(t *testing.T) {
 		t.Errorf("with the parent at 160 it is drawn from %g to %g", o.Lo, o.Hi)
 	}
 
-	// A branch that went away loses its mark as any other, and without it there is no fork to look at.
+	// A deleted branch loses its mark, and without it no fork is overlaid.
 	s.list = slices.DeleteFunc(s.list, func(x session.Info) bool { return x.Name == "fork" })
 	d.now = d.now.Add(time.Hour)
 	d.deliver(d.relisted())
@@ -92,7 +93,7 @@ func TestBranchRacesItsParent(t *testing.T) {
 	}
 }
 
-func TestGoldenRace(t *testing.T) {
+func TestGoldenBranchOverlay(t *testing.T) {
 	for name, size := range map[string][2]int{"race-80x24": {80, 24}, "race-120x36": {120, 36},
 		"race-200x50": {200, 50}} {
 		d, _ := racing(t, size[0], size[1])

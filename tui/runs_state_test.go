@@ -8,7 +8,7 @@ import (
 	"brood/tui/panel/runs"
 )
 
-// TestStanding: a session is what its log says, but for one whose process is gone, and for one that never began.
+// TestStanding checks the state of a session: that of its log, unless its process is gone or it never started.
 func TestStanding(t *testing.T) {
 	for _, c := range []struct {
 		is   session.Info

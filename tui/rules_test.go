@@ -10,8 +10,8 @@ import (
 	"brood/tui/panel"
 )
 
-// The rule table of a person names the series of its run: their titles are shown.
-func TestGivenSeriesHaveTitles(t *testing.T) {
+// TestRuleSeriesHaveTitles checks that the series of a user's rule table have their titles.
+func TestRuleSeriesHaveTitles(t *testing.T) {
 	const rules = `name = "colours"
 states = ["red", "blue"]
 rules = ["red,blue->red,red"]

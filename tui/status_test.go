@@ -15,13 +15,13 @@ import (
 	"brood/tui/panel/live"
 )
 
-// crowded is a source that several look at.
+// crowded is a source with several viewers.
 type crowded struct{ *sourcetest.Memory }
 
 func (crowded) Watchers() (int, view.Lease) { return 3, view.Lease{Holder: "ann", Mine: true} }
 
-// TestStatusKeepsWhatMatters: names and ornaments leave the status line before the round, what remains, the test error
-// and what has elapsed.
+// TestStatusKeepsWhatMatters checks that in a narrow status line the round, the remaining time, the test error and the
+// elapsed time remain longest.
 func TestStatusKeepsWhatMatters(t *testing.T) {
 	for _, w := range []int{60, 80, 100} {
 		d := open(t, w, 24, nil, func(o *panel.Options) {
@@ -37,9 +37,8 @@ func TestStatusKeepsWhatMatters(t *testing.T) {
 	}
 }
 
-// TestNoPaceWhereNothingTrains: how fast samples and bytes go is told while they go, and not of a run that is paused or
-// has ended.
-func TestNoPaceWhereNothingTrains(t *testing.T) {
+// TestRatesOnlyWhileTraining checks that rates are only shown while the run trains.
+func TestRatesOnlyWhileTraining(t *testing.T) {
 	for _, phase := range []event.Phase{event.Paused, event.Stopped, event.Failed} {
 		d := open(t, 200, 50, sourcetest.Run(6, 400), nil)
 		d.shows("samples/s", "B/s ")
@@ -49,7 +48,7 @@ func TestNoPaceWhereNothingTrains(t *testing.T) {
 	}
 }
 
-// TestStatusOfARecording: that it is one says its state already; what the run came to leaves no room to say so twice.
+// TestStatusOfARecording checks that the status line names a recording once.
 func TestStatusOfARecording(t *testing.T) {
 	rs := sourcetest.Run(3, 400)
 	r := fast(&tape{rs: append(rs, event.Record{At: rs[len(rs)-1].At,
@@ -62,7 +61,7 @@ func TestStatusOfARecording(t *testing.T) {
 	d.shows("▶ replay", "r 300/800", "30s", "test 1.42 %")
 }
 
-// TestOneRoundOfAnEdit: whatever place tells of an edit names the same round, the first one under it.
+// TestOneRoundOfAnEdit checks that all panels name the same round for an edit: the first one in which it applies.
 func TestOneRoundOfAnEdit(t *testing.T) {
 	d := open(t, 200, 50, sourcetest.Run(6, 400), nil)
 	if k := d.Shown.Marks[0]; k.Round != 103 {
@@ -79,8 +78,7 @@ func TestOneRoundOfAnEdit(t *testing.T) {
 	d.shows("→ 0.5 @403")
 }
 
-// TestSetAsOnTheCommandLine: the command line of the workbench takes what brood set takes, and refuses what it cannot
-// take for what it is.
+// TestSetAsOnTheCommandLine checks that the command set accepts and rejects the same arguments as brood set.
 func TestSetAsOnTheCommandLine(t *testing.T) {
 	d := open(t, 120, 40, sourcetest.Run(3, 40), nil)
 	for text, want := range map[string]string{"set eta=50": "50", "set eta 50": "50", "set eta=*0.5": "0.05",
@@ -101,7 +99,7 @@ func TestSetAsOnTheCommandLine(t *testing.T) {
 	}
 }
 
-// TestSparklinesOfNegatives: members whose only series is negative have lines that rise and fall.
+// TestSparklinesOfNegatives checks the sparklines of a negative series.
 func TestSparklinesOfNegatives(t *testing.T) {
 	m := &panel.Host{Alg: &optim.Algorithm{Series: []optim.Series{{Name: view.Fitness}}}, Shown: view.New(),
 		LogAxis: true}
@@ -119,9 +117,9 @@ func TestSparklinesOfNegatives(t *testing.T) {
 	}
 }
 
-// TestHeatRowsAreAlike: each row of the heat map is of as many members, or each member of as many rows, and points
-// every few columns leave no stripes.
-func TestHeatRowsAreAlike(t *testing.T) {
+// TestHeatRowsHaveEqualSize checks that all rows of the heat map stand for equally many members, and that points every few
+// columns leave no stripes.
+func TestHeatRowsHaveEqualSize(t *testing.T) {
 	for _, c := range []struct{ members, height, rows int }{{3, 13, 12}, {5, 13, 10}, {16, 13, 8}, {64, 22, 16},
 		{12, 13, 12}} {
 		m := &panel.Host{Alg: &optim.Algorithm{Series: []optim.Series{{Name: "loss"}}}, Shown: view.New()}
@@ -153,8 +151,8 @@ func TestHeatRowsAreAlike(t *testing.T) {
 	}
 }
 
-// TestAnEvenPopulationSaysItsValue: a map of one value has nothing to shade.
-func TestAnEvenPopulationSaysItsValue(t *testing.T) {
+// TestEqualPopulationShowsItsValue checks that a map of equal values shows the value instead of shades.
+func TestEqualPopulationShowsItsValue(t *testing.T) {
 	m := &panel.Host{Alg: &optim.Algorithm{Series: []optim.Series{{Name: "loss"}}}, Shown: view.New()}
 	m.Shown.Apply(event.Record{Plan: &event.Plan{Epoch: 1, New: collective.Place(collective.IDs(8), []int{1}),
 		Algorithm: "x"}})
@@ -175,8 +173,8 @@ func TestAnEvenPopulationSaysItsValue(t *testing.T) {
 	}
 }
 
-// TestShowAll: the axis leaves out a divergence, says so, and shows it when asked.
-func TestShowAll(t *testing.T) {
+// TestToggleOutliers checks that the axis excludes a divergence, marks it, and includes it on request.
+func TestToggleOutliers(t *testing.T) {
 	rs := sourcetest.Run(3, 400)
 	for _, r := range rs {
 		if p := r.Points; p != nil && p.Series == "loss" && p.Round == 200 {
@@ -190,7 +188,7 @@ func TestShowAll(t *testing.T) {
 	d.hides("▲ to")
 }
 
-// TestExchangedInMemory: the Live and the Fleet screen tell the same of what workers of one process exchange.
+// TestExchangedInMemory checks that the Live and the Fleet screen agree about exchanges within one process.
 func TestExchangedInMemory(t *testing.T) {
 	rs := sourcetest.Run(6, 400)
 	for _, r := range rs {

@@ -14,9 +14,9 @@ import (
 	"brood/tui/panel/fleet"
 )
 
-// wires are the records of a fleet over 100 rounds, 10 of them a second, whose machines are told every
-// twentieth round as `told` says: what worker 1 sends to 2 and what 2 sends to 1, below 0 where the worker is gone.
-// In one commit more is sent than the formula says.
+// wires returns the records of a fleet over 100 rounds, 10 a second, whose machines report every twentieth round:
+// `told` returns what worker 1 sends to 2 and 2 to 1, below 0 if the worker has left. One commit sends more than
+// predicted.
 func wires(told func(round uint64) (one, two float64), links bool) (out []event.Record) {
 	for _, r := range sourcetest.Run(6, 100) {
 		if r.Commit != nil && r.Commit.To == 80 {
@@ -49,7 +49,7 @@ func wires(told func(round uint64) (one, two float64), links bool) (out []event.
 	return out
 }
 
-// wire is the line of a link in the panel, without its name.
+// wire returns the line of a link in the panel without its name.
 func wire(d *desk, name string) string {
 	d.t.Helper()
 	for line := range strings.SplitSeq(d.screenText(), "\n") {
@@ -60,8 +60,8 @@ func wire(d *desk, name string) string {
 	return ""
 }
 
-// TestLinksOverRounds: of each link there is what it carried a second and a round, at the cursor too, beside what the
-// formula says; a link that nobody measured has a dash and a gap, and a log of before has no links and invents none.
+// TestLinksOverRounds checks the traffic of each link per second and per round, also at the cursor, next to the
+// prediction. An unmeasured link has a dash and a gap, and a log without measurements has no links.
 func TestLinksOverRounds(t *testing.T) {
 	gap := func(r uint64) (float64, float64) {
 		if r > 30 && r <= 60 {
@@ -124,7 +124,7 @@ func TestLinksOverRounds(t *testing.T) {
 	d.hides("w1 → w2", "w2 → w1")
 }
 
-// TestNoLinksOverRounds: where all workers share one process, or have gone, nothing is drawn that nobody measured.
+// TestNoLinksOverRounds checks that nothing is drawn if all workers share one process or have left.
 func TestNoLinksOverRounds(t *testing.T) {
 	none := func(uint64) (float64, float64) { return -1, -1 }
 	d := open(t, 120, 40, wires(none, true), nil)
@@ -144,7 +144,8 @@ func TestNoLinksOverRounds(t *testing.T) {
 	}
 }
 
-// Every link can be seen, however many there are, and the mouse chooses one and a round.
+// TestLinksOverRoundsFollowTheirCursor checks that every link can be reached, and that a click selects a link and a
+// round.
 func TestLinksOverRoundsFollowTheirCursor(t *testing.T) {
 	for _, size := range [][2]int{{60, 12}, {80, 24}, {120, 40}} {
 		d := open(t, size[0], size[1], sourcetest.Run(6, 400), nil)
