@@ -8,8 +8,8 @@ import (
 	"brood/tui/panel"
 )
 
-// other is a second algorithm.
-func other() *optim.Algorithm {
+// otherAlgorithm is a second algorithm.
+func otherAlgorithm() *optim.Algorithm {
 	a := *sourcetest.Algorithm()
 	a.Name, a.Series = "other", []optim.Series{{Name: "score", Title: "score", Kind: optim.PerMember}}
 	return &a
@@ -18,7 +18,7 @@ func other() *optim.Algorithm {
 // TestCurvesStopAtASwap checks that curves do not cross unmeasured rounds and that values of the previous algorithm are not
 // shown as current.
 func TestCurvesStopAtASwap(t *testing.T) {
-	change := func(o *panel.Options) { o.Algorithms = append(o.Algorithms, other()) }
+	change := func(o *panel.Options) { o.Algorithms = append(o.Algorithms, otherAlgorithm()) }
 	d := open(t, 200, 50, sourcetest.Swapped(3, 400, false), change)
 	d.shows("round 401", "score", "centre val 0.250", "vote")
 	d.hides("━━ best", "▒ worst", "· spread", "couple ")

@@ -15,8 +15,8 @@ import (
 	"brood/tui/panel"
 )
 
-// million returns a view of 64 members with a million points of their losses.
-func million() *view.View {
+// millionPoints returns a view of 64 members with a million points of their losses.
+func millionPoints() *view.View {
 	v := view.New()
 	for _, r := range sourcetest.Run(64, 15625) {
 		v.Apply(r)
@@ -24,8 +24,8 @@ func million() *view.View {
 	return v
 }
 
-// beyond returns the records of one frame after a round: 4 rounds of 64 members.
-func beyond(round uint64) (out []event.Record) {
+// frameRecords returns the records of one frame after a round: 4 rounds of 64 members.
+func frameRecords(round uint64) (out []event.Record) {
 	x := make([]float64, 64)
 	for i := range x {
 		x[i] = 0.1 + float64(i)/100
@@ -66,8 +66,8 @@ func BenchmarkFrame(b *testing.B) {
 }
 
 func benchmarkFrame(b *testing.B, keys string) {
-	v := million()
-	said := &teller{Memory: sourcetest.NewMemory(), lines: make([]session.Line, 9000)}
+	v := millionPoints()
+	said := &logSource{Memory: sourcetest.NewMemory(), lines: make([]session.Line, 9000)}
 	for i := range said.lines {
 		said.lines[i] = session.Line{At: v.Last - int64(9000-i)*1e9,
 			Text: fmt.Sprintf("worker %d joined from 10.0.0.%d with 8 threads", i, i%250)}
@@ -98,7 +98,7 @@ func benchmarkFrame(b *testing.B, keys string) {
 	var took []time.Duration
 	b.ReportAllocs()
 	for b.Loop() {
-		next := beyond(v.Progress.Rounds)
+		next := frameRecords(v.Progress.Rounds)
 		start := time.Now()
 		m.Update(batchMsg{gen: m.Feed.Gen, batch: view.Batch{Records: next}})
 		m.View()

@@ -15,13 +15,13 @@ import (
 	"brood/tui/panel"
 )
 
-// taped opens a recording of 400 rounds at round 200 whose session is in the library.
-func taped(t testing.TB, keys string) (*desk, *shelf) {
-	r := fast(&tape{rs: sourcetest.Run(6, 400)})
+// openTaped opens a recording of 400 rounds at round 200 whose session is in the library.
+func openTaped(t testing.TB, keys string) (*desk, *fakeLibrary) {
+	r := fastReplay(&memoryLog{rs: sourcetest.Run(6, 400)})
 	if err := r.Scan(context.Background()); err != nil {
 		t.Fatal(err)
 	}
-	s := &shelf{list: recordedOnes(), branch: func(context.Context, panel.Branch) (panel.Opened, error) {
+	s := &fakeLibrary{list: recordedOnes(), branch: func(context.Context, panel.Branch) (panel.Opened, error) {
 		return panel.Opened{Session: "/s/fork-1", Source: sourcetest.NewMemory(sourcetest.Run(6, 8)...),
 			Commander: &desk{}}, nil
 	}}
@@ -38,10 +38,10 @@ func taped(t testing.TB, keys string) (*desk, *shelf) {
 	return d, s
 }
 
-func (s *shelf) Nearest(_ string, at uint64) (uint64, error) { return min(s.nearest, at), s.err }
+func (s *fakeLibrary) Nearest(_ string, at uint64) (uint64, error) { return min(s.nearest, at), s.err }
 
 func TestBranchAtTheCursor(t *testing.T) {
-	d, s := taped(t, "k j l B")
+	d, s := openTaped(t, "k j l B")
 	d.shows("after round 200 of", "It sets eta =", "y start it")
 	if on, _ := d.Replay.Playing(); on || len(s.asked) > 0 {
 		t.Errorf("while it asks: playing %v, asked %v", on, s.asked)
@@ -57,7 +57,7 @@ func TestBranchAtTheCursor(t *testing.T) {
 	}
 	d.shows("fork-1 branched off after round 200 of 2026-11-20-quickstart-7f3a")
 	for _, keys := range []string{"B n", "B esc"} {
-		if d, s := taped(t, keys); len(s.asked) > 0 || d.Popup != nil {
+		if d, s := openTaped(t, keys); len(s.asked) > 0 || d.Popup != nil {
 			t.Errorf("%q branches: %v", keys, s.asked)
 		}
 	}
@@ -65,7 +65,7 @@ func TestBranchAtTheCursor(t *testing.T) {
 
 // TestBranchProgressAndCancel checks that the progress of recomputing is shown and that esc cancels.
 func TestBranchProgressAndCancel(t *testing.T) {
-	d, s := taped(t, "B")
+	d, s := openTaped(t, "B")
 	reached := make(chan func(uint64))
 	s.branch = func(ctx context.Context, b panel.Branch) (panel.Opened, error) {
 		reached <- b.Told
@@ -91,7 +91,7 @@ func TestBranchProgressAndCancel(t *testing.T) {
 }
 
 func TestBranchErrors(t *testing.T) {
-	d, s := taped(t, "k j l B")
+	d, s := openTaped(t, "k j l B")
 	s.branch = func(context.Context, panel.Branch) (panel.Opened, error) {
 		return panel.Opened{}, errors.New("data glyphs has digest a, but the session was recorded on b")
 	}
@@ -103,11 +103,11 @@ func TestBranchErrors(t *testing.T) {
 }
 
 func TestBranchRejections(t *testing.T) {
-	d, _ := taped(t, "home B")
+	d, _ := openTaped(t, "home B")
 	if !strings.Contains(d.Toast.Text, "no round here to branch after") {
 		t.Errorf("at the beginning it says %q", d.Toast.Text)
 	}
-	d, _ = taped(t, "")
+	d, _ = openTaped(t, "")
 	d.Opt.Library = nil
 	for keys, want := range map[string]string{"B": "not among the sessions", "k l": "this is a recording"} {
 		d.Toast = panel.Toast{}
@@ -115,7 +115,7 @@ func TestBranchRejections(t *testing.T) {
 			t.Errorf("without a library %s says %q", keys, d.Toast.Text)
 		}
 	}
-	d, s := taped(t, "k l a")
+	d, s := openTaped(t, "k l a")
 	if text := strings.Join(strings.Fields(d.screenText()), " "); !strings.Contains(text, d.Toast.Text) {
 		t.Errorf("the screen does not show all of %q:\n%s", d.Toast.Text, text)
 	}
@@ -125,9 +125,9 @@ func TestBranchRejections(t *testing.T) {
 	}
 }
 
-// trains opens a live run at round 100 whose session is on this machine, with a checkpoint at 63.
-func trains(t testing.TB, w, h int, keys string) (*desk, *shelf) {
-	d, s := shelved(t, w, h, "")
+// openTraining opens a live run at round 100 whose session is on this machine, with a checkpoint at 63.
+func openTraining(t testing.TB, w, h int, keys string) (*desk, *fakeLibrary) {
+	d, s := openShelved(t, w, h, "")
 	s.nearest = 63
 	s.branch = func(_ context.Context, b panel.Branch) (panel.Opened, error) {
 		return panel.Opened{Session: "/s/fork-1", Source: sourcetest.NewMemory(sourcetest.Run(6, 110)...),
@@ -140,7 +140,7 @@ func trains(t testing.TB, w, h int, keys string) (*desk, *shelf) {
 // TestBranchOfALiveRun checks that B in a live run asks with the newest round and starts a branch with the staged
 // knobs. The parent receives no command.
 func TestBranchOfALiveRun(t *testing.T) {
-	d, s := trains(t, 80, 24, "k j l B")
+	d, s := openTraining(t, 80, 24, "k j l B")
 	d.shows("after round 100 of", "It sets eta =", "parent continues", "37 rounds",
 		"checkpoint at 63 are recomputed first", "y start it")
 	golden(t, "branch-live-80x24", d.screenText())
@@ -160,7 +160,7 @@ func TestBranchOfALiveRun(t *testing.T) {
 		t.Errorf("session %s, staged %v", d.Opt.Session, d.rail.Staged)
 	}
 	d.shows("fork-1 branched off after round 100 of")
-	if d, s := trains(t, 80, 24, "k j l B n"); len(s.asked) > 0 || len(d.rail.Staged) != 1 {
+	if d, s := openTraining(t, 80, 24, "k j l B n"); len(s.asked) > 0 || len(d.rail.Staged) != 1 {
 		t.Errorf("n branches: %v, or forgets: %v", s.asked, d.rail.Staged)
 	}
 }
@@ -169,14 +169,14 @@ func TestBranchCost(t *testing.T) {
 	for nearest, want := range map[uint64]string{0: "The 100 rounds since the start are",
 		99:  "The round since the checkpoint at 99 is",
 		100: "There is a checkpoint of that round."} {
-		d, s := trains(t, 80, 24, "")
+		d, s := openTraining(t, 80, 24, "")
 		s.nearest = nearest
 		d.press("B")
 		if q, ok := d.Popup.(*panel.Question); !ok || !strings.Contains(q.Text, want) {
 			t.Errorf("with a checkpoint at %d it asks %+v", nearest, d.Popup)
 		}
 	}
-	d, s := trains(t, 80, 24, "")
+	d, s := openTraining(t, 80, 24, "")
 	s.err = errors.New("the checkpoints cannot be listed")
 	if d.press("B"); d.Popup != nil || !strings.Contains(d.Toast.Text, "cannot be listed") {
 		t.Errorf("it says %q", d.Toast.Text)
@@ -194,7 +194,7 @@ func TestBranchOfALiveRunRejections(t *testing.T) {
 		"members":   {"k l B", "unstage the new size", nil},
 		"the list":  {"9 B", "open the run with enter", nil},
 	} {
-		d, s := trains(t, 120, 40, "")
+		d, s := openTraining(t, 120, 40, "")
 		if c.change != nil {
 			c.change(d)
 		}
@@ -203,7 +203,7 @@ func TestBranchOfALiveRunRejections(t *testing.T) {
 			t.Errorf("%s: it says %q", name, d.Toast.Text)
 		}
 	}
-	d := open(t, 80, 24, nil, func(o *panel.Options) { o.Library, o.Session = &shelf{}, "/s/new" })
+	d := open(t, 80, 24, nil, func(o *panel.Options) { o.Library, o.Session = &fakeLibrary{}, "/s/new" })
 	if d.press("B"); !strings.Contains(d.Toast.Text, "no round here") {
 		t.Errorf("before the first round it says %q", d.Toast.Text)
 	}

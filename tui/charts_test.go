@@ -15,19 +15,19 @@ import (
 	"brood/tui/panel"
 )
 
-// keeper stores the settings of a workbench under test.
-type keeper struct {
+// settingsStore stores the settings of a workbench under test.
+type settingsStore struct {
 	kept []panel.Settings
 	err  error
 }
 
-func (k *keeper) keep(s panel.Settings) error {
+func (k *settingsStore) keep(s panel.Settings) error {
 	k.kept = append(k.kept, s)
 	return k.err
 }
 
-func charting(t testing.TB, w, h int, rs []event.Record, s panel.Settings) (*desk, *keeper) {
-	k := &keeper{}
+func openCharts(t testing.TB, w, h int, rs []event.Record, s panel.Settings) (*desk, *settingsStore) {
+	k := &settingsStore{}
 	d := open(t, w, h, rs, func(o *panel.Options) { o.Settings, o.Keep = s, k.keep })
 	return d.press("7"), k
 }
@@ -38,7 +38,7 @@ func (d *desk) charts() []string { return d.Opt.Settings.Charts }
 // TestCharts checks that each metric with values has a chart, that changes of the charts are saved, and that D restores
 // the default.
 func TestCharts(t *testing.T) {
-	d, k := charting(t, 200, 50, sourcetest.Run(6, 400), panel.Settings{})
+	d, k := openCharts(t, 200, 50, sourcetest.Run(6, 400), panel.Settings{})
 	d.shows("training loss  nats", "test error  percent", "spread", "rounds/s", "samples/s", "bytes a round",
 		"cpu  of each process", "device memory")
 	d.hides("gradient", "staleness")
@@ -86,7 +86,7 @@ func TestCharts(t *testing.T) {
 // TestOneChart checks that enter shows one chart and all charts again, as does esc; a click selects a chart and a
 // round.
 func TestOneChart(t *testing.T) {
-	d, _ := charting(t, 80, 24, sourcetest.Run(6, 400), panel.Settings{})
+	d, _ := openCharts(t, 80, 24, sourcetest.Run(6, 400), panel.Settings{})
 	d.shows("1–4 of 12", "▸training loss")
 	for range 4 {
 		d.press("down")
@@ -118,7 +118,7 @@ func TestChartsOfSettings(t *testing.T) {
 	t.Chdir(t.TempDir())
 	s := panel.Settings{Layout: panel.Layout{Charts: []string{"gradient.norm", "spread", "machine.cpu"},
 		Near: map[string]uint{"spread": 2}}}
-	d, k := charting(t, 120, 36, sourcetest.Run(6, 400), s)
+	d, k := openCharts(t, 120, 36, sourcetest.Run(6, 400), s)
 	d.shows("▸spread  last 1/4", "cpu  of each process")
 	d.hides("training loss", "gradient")
 	d.press("d")
@@ -134,7 +134,7 @@ func TestChartsOfSettings(t *testing.T) {
 	if !strings.Contains(d.Toast.Text, "were not saved: no place on the disk") {
 		t.Errorf("with a full disk it says %q", d.Toast.Text)
 	}
-	d, _ = charting(t, 120, 36, sourcetest.Run(6, 400),
+	d, _ = openCharts(t, 120, 36, sourcetest.Run(6, 400),
 		panel.Settings{Layout: panel.Layout{Charts: []string{"gradient.norm"}}})
 	d.shows("none of the charts that you chose has values here")
 	d.press("down", "up", "enter", "v", "d", "(", "E")
@@ -144,7 +144,7 @@ func TestChartsOfSettings(t *testing.T) {
 
 // TestChartCommand checks that the command line knows the metrics and lists them.
 func TestChartCommand(t *testing.T) {
-	d, _ := charting(t, 120, 36, sourcetest.Run(6, 400),
+	d, _ := openCharts(t, 120, 36, sourcetest.Run(6, 400),
 		panel.Settings{Layout: panel.Layout{Charts: []string{"spread"}}})
 	d.press("1", ":").write("chart bytes").press("enter")
 	if got := d.charts(); !slices.Equal(got, []string{"spread", "bytes"}) || d.Focus != panel.Charts {
@@ -162,7 +162,7 @@ func TestChartCommand(t *testing.T) {
 // TestChartsExport checks that the export has the values of the shown charts.
 func TestChartsExport(t *testing.T) {
 	t.Chdir(t.TempDir())
-	d, _ := charting(t, 120, 36, sourcetest.Run(3, 80),
+	d, _ := openCharts(t, 120, 36, sourcetest.Run(3, 80),
 		panel.Settings{Layout: panel.Layout{Charts: []string{"spread", "rounds/s", "bytes", "machine.cpu"}}})
 	d.press("E")
 	text, err := os.ReadFile("run-charts.csv")

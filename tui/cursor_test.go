@@ -135,7 +135,7 @@ func TestCursorBeforeAnything(t *testing.T) {
 
 // TestBranchAtTheChartsCursor checks that a branch starts after the round of the cursor.
 func TestBranchAtTheChartsCursor(t *testing.T) {
-	d, s := trains(t, 120, 40, "")
+	d, s := openTraining(t, 120, 40, "")
 	d.screenText()
 	d.press("left", "left", "left", "left")
 	at := d.Cursor.Round

@@ -16,13 +16,13 @@ func TestPreparing(t *testing.T) {
 	here := view.Fleet{Wait: 1, Workers: []view.Worker{{ID: 0, State: event.Idle}}}
 	here.Doing = &view.Doing{Stage: "memory", Of: 3, Members: 4096, For: time.Second}
 	for _, size := range [][2]int{{80, 24}, {200, 50}} {
-		c := &crew{Memory: sourcetest.NewMemory(sourcetest.Run(12, 400)[:1]...), now: here}
+		c := &fleetSource{Memory: sourcetest.NewMemory(sourcetest.Run(12, 400)[:1]...), now: here}
 		d := open(t, size[0], size[1], nil, func(o *panel.Options) { o.Source = c })
-		d.again()
+		d.nextSurvey()
 		d.shows("○ preparing", "preparing 4 096 members: allocating memory")
 		d.hides("waiting for workers")
 		c.now.Doing = &view.Doing{Stage: "members", Done: 1203, Of: 4096, Members: 4096, For: 8 * time.Second}
-		d.again()
+		d.nextSurvey()
 		d.shows("preparing 4 096 members: 1 203 initialised, 8s")
 		d.now = d.now.Add(4 * time.Second)
 		d.shows("1 203 initialised, 12s")
@@ -30,10 +30,10 @@ func TestPreparing(t *testing.T) {
 			t.Errorf("the clock shows %v", x)
 		}
 		c.now.Doing.Done = 4096 // what follows has no count
-		d.again()
+		d.nextSurvey()
 		d.shows("preparing 4 096 members: filling their state")
 		c.now.Workers, c.now.Doing, c.now.Wait = nil, nil, 2
-		d.again()
+		d.nextSurvey()
 		d.shows("waiting for workers: 0 of 2")
 	}
 }
@@ -41,7 +41,7 @@ func TestPreparing(t *testing.T) {
 // TestLongRound checks that within a long round the elapsed time grows, the remaining time falls and the progress is
 // shown.
 func TestLongRound(t *testing.T) {
-	c := &crew{Memory: sourcetest.NewMemory(sourcetest.Run(6, 400)...),
+	c := &fleetSource{Memory: sourcetest.NewMemory(sourcetest.Run(6, 400)...),
 		now: view.Fleet{Wait: 1, Workers: []view.Worker{{ID: 0, State: event.Hosting}}}}
 	d := open(t, 120, 40, nil, func(o *panel.Options) { o.Source = c })
 	d.shows("40s      40s left")
@@ -52,7 +52,7 @@ func TestLongRound(t *testing.T) {
 	}
 	c.now.Doing = &view.Doing{Stage: "round", Round: 401, Done: 1024, Of: 4096, Members: 4096, For: 11 * time.Second}
 	d.now = d.now.Add(9 * time.Second)
-	d.again()
+	d.nextSurvey()
 	d.shows("25 % of round 401")
 	if x := d.Elapsed(); x != 51*time.Second { // the round started before the viewer connected
 		t.Errorf("the clock shows %v", x)

@@ -185,7 +185,7 @@ func TestExportRefusals(t *testing.T) {
 			t.Errorf("%s without a row says %q", p.ID, empty.Toast.Text)
 		}
 	}
-	none := browse(t, 120, 36, &shelf{}, "tab E")
+	none := openLibrary(t, 120, 36, &fakeLibrary{}, "tab E")
 	if none.shows("overlay: no data to export yet, no file was written"); none.Focus != panel.Overlay {
 		t.Errorf("the focus is on %s", none.Focus)
 	}

@@ -53,7 +53,7 @@ func TestFirstFitnessRound(t *testing.T) {
 		a.Cycle = func(optim.Shape) int { return 500 }
 		return a
 	}
-	rs := unscored(6, 400)
+	rs := withoutFitness(6, 400)
 	shows := func(a *optim.Algorithm, want string) {
 		t.Helper()
 		d := open(t, 200, 50, rs, func(o *panel.Options) { o.Algorithms = []*optim.Algorithm{a} })
@@ -72,8 +72,8 @@ func TestFirstFitnessRound(t *testing.T) {
 	shows(a, "no fitness yet: the next probe measures it")
 }
 
-// unscored returns the records of sourcetest without a fitness.
-func unscored(members, rounds int) (kept []event.Record) {
+// withoutFitness returns the records of sourcetest without a fitness.
+func withoutFitness(members, rounds int) (kept []event.Record) {
 	for _, r := range sourcetest.Run(members, rounds) {
 		if r.Points == nil || r.Points.Series != event.SeriesFitness {
 			kept = append(kept, r)
@@ -85,7 +85,7 @@ func unscored(members, rounds int) (kept []event.Record) {
 // TestNoFitness checks that members without a fitness after the first probe are reported as one model, not as waiting
 // for scores.
 func TestNoFitness(t *testing.T) {
-	d := open(t, 200, 50, unscored(6, 400), nil)
+	d := open(t, 200, 50, withoutFitness(6, 400), nil)
 	screen := strings.Join(strings.Fields(d.theme.String(d.paint())), " ")
 	if strings.Contains(screen, "fitness appears with") || !strings.Contains(screen, "all members train one model") {
 		t.Errorf("the screen does not say why there is no fitness:\n%s", screen)

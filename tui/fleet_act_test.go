@@ -36,8 +36,8 @@ func TestFleetActions(t *testing.T) {
 		{"V V esc c", []string{"cordon 1"}, "cordon w1 accepted"},
 		{"V esc c", []string{"cordon 1"}, "cordon w1 accepted"},
 	} {
-		d, _ := commanding(t, 120, 40, machines(5), c.keys)
-		if got := d.did(); !slices.Equal(got, c.did) || !strings.Contains(d.Toast.Text, c.says) {
+		d, _ := openFleet(t, 120, 40, fleetOf(5), c.keys)
+		if got := d.sentActions(); !slices.Equal(got, c.did) || !strings.Contains(d.Toast.Text, c.says) {
 			t.Errorf("%q sends %v and says %q, want %v and %q", c.keys, got, d.Toast.Text, c.did, c.says)
 		}
 		if len(c.did) > 0 && (d.sent[0].By != "ann" || d.sent[0].ID == 0 || len(d.marks()) > 0 && c.keys[0] != 'v') {
@@ -47,19 +47,19 @@ func TestFleetActions(t *testing.T) {
 }
 
 func TestFleetQuestions(t *testing.T) {
-	d, _ := commanding(t, 120, 40, machines(5), "K")
+	d, _ := openFleet(t, 120, 40, fleetOf(5), "K")
 	d.shows("Kill worker 1 (rack1-node1, 4 members)?", "y kill it")
 	d.press("n", "V", "K")
 	d.shows("Kill 5 workers: w1, w2, w3, w4, w5?", "y kill them")
 	// A drain that leaves one host asks; the last cannot be drained.
-	f := resting(machines(2))
-	d, c := commanding(t, 120, 40, f, "d")
+	f := withoutLeaving(fleetOf(2))
+	d, c := openFleet(t, 120, 40, f, "d")
 	d.shows("Drain w1? Worker 2 then hosts all 12 members", "y drain")
-	if d.press("y"); !slices.Equal(d.did(), []string{"drain 1"}) {
-		t.Errorf("sent %v", d.did())
+	if d.press("y"); !slices.Equal(d.sentActions(), []string{"drain 1"}) {
+		t.Errorf("sent %v", d.sentActions())
 	}
 	c.now.Workers[0].State, c.now.Workers[0].Members = event.Cordoned, nil
-	d.again()
+	d.nextSurvey()
 	d.shows("□ drained", "w1 is drained: it hosts no members and can be stopped · u uncordons it")
 	if d.press("d"); !strings.Contains(d.Toast.Text, "w1 is drained already") {
 		t.Errorf("says %q", d.Toast.Text)
@@ -67,11 +67,11 @@ func TestFleetQuestions(t *testing.T) {
 	for _, key := range []string{"d", "c"} {
 		if d.press("G", key); !strings.Contains(d.Toast.Text,
 			"no other worker can host the members of w2: let one join first") || len(d.sent) > 1 || d.Popup != nil {
-			t.Errorf("%s of the last says %q, sent %v", key, d.Toast.Text, d.did())
+			t.Errorf("%s of the last says %q, sent %v", key, d.Toast.Text, d.sentActions())
 		}
 	}
 	c.now.Workers[1].State = event.Joining
-	d.again()
+	d.nextSurvey()
 	if d.press("K"); !strings.Contains(d.Toast.Text, "is reading its data") || d.Popup != nil {
 		t.Errorf("says %q", d.Toast.Text)
 	}
@@ -80,7 +80,7 @@ func TestFleetQuestions(t *testing.T) {
 // TestFleetRefusals checks that each worker gets its own command and that a rejection is shown next to accepted
 // commands.
 func TestFleetRefusals(t *testing.T) {
-	d, c := commanding(t, 120, 40, machines(5), "v v")
+	d, c := openFleet(t, 120, 40, fleetOf(5), "v v")
 	d.say1 = func(c event.Command) (event.Receipt, error) {
 		if c.Worker == 2 {
 			return event.Receipt{ID: c.ID, Reason: "there is no worker 2"}, nil
@@ -98,7 +98,7 @@ func TestFleetRefusals(t *testing.T) {
 	}
 	d.say1 = func(event.Command) (event.Receipt, error) { return event.Receipt{}, errors.New("broken pipe") }
 	if d.press("v", "v", "c"); !strings.Contains(d.Toast.Text, "broken pipe") || len(d.sent) != 3 {
-		t.Errorf("says %q after %v", d.Toast.Text, d.did())
+		t.Errorf("says %q after %v", d.Toast.Text, d.sentActions())
 	}
 }
 
@@ -111,15 +111,15 @@ func TestFleetCommands(t *testing.T) {
 			[]string{"uncordon 3"}}, {"cordon 9", []string{"cordon 9"}},
 		{"cordon w2 1 2", []string{"cordon 1", "cordon 2"}}, {"kill 1", nil},
 	} {
-		d, _ := commanding(t, 120, 40, machines(5), "")
+		d, _ := openFleet(t, 120, 40, fleetOf(5), "")
 		d.press(":").write(c.text).press("enter")
-		if got := d.did(); !slices.Equal(got, c.did) || d.prompt != nil {
+		if got := d.sentActions(); !slices.Equal(got, c.did) || d.prompt != nil {
 			t.Errorf("%q sends %v, want %v", c.text, got, c.did)
 		}
 	}
 	for text, want := range map[string]string{"cordon": "write cordon WORKER", "drain x": `"x" is not a worker`,
 		"uncordon -3": "not a worker", "kill": "write kill WORKER"} {
-		d, _ := commanding(t, 120, 40, machines(5), "")
+		d, _ := openFleet(t, 120, 40, fleetOf(5), "")
 		if d.press(":").write(text).press("enter"); d.prompt == nil || !strings.Contains(d.prompt.err, want) ||
 			len(d.sent) > 0 {
 			t.Errorf("%q: %+v, want a sentence with %q", text, d.prompt, want)
@@ -134,8 +134,8 @@ func TestFleetCommands(t *testing.T) {
 
 // TestFleetLeavesTheRunsKeysAlone checks that the keys of the run (x, space, s) keep their meaning on the Fleet screen.
 func TestFleetLeavesTheRunsKeysAlone(t *testing.T) {
-	d, _ := commanding(t, 120, 40, machines(5), "x space s")
+	d, _ := openFleet(t, 120, 40, fleetOf(5), "x space s")
 	if d.AlertCount() > 0 || len(d.sent) != 2 || d.sent[0].Action != event.Pause || d.sent[1].Action != event.Save {
-		t.Errorf("alerts %d, sent %v", d.AlertCount(), d.did())
+		t.Errorf("alerts %d, sent %v", d.AlertCount(), d.sentActions())
 	}
 }

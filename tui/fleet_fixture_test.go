@@ -16,22 +16,22 @@ import (
 	"brood/tui/panel"
 )
 
-// crew is a live run with a Surveyor.
-type crew struct {
+// fleetSource is a live run with a Surveyor.
+type fleetSource struct {
 	*sourcetest.Memory
 	now   view.Fleet
 	err   error
 	asked int
 }
 
-func (c *crew) Fleet(context.Context) (view.Fleet, error) {
+func (c *fleetSource) Fleet(context.Context) (view.Fleet, error) {
 	c.asked++
 	return view.Fleet{Workers: slices.Clone(c.now.Workers), Links: slices.Clone(c.now.Links),
 		Machines: slices.Clone(c.now.Machines), Wait: c.now.Wait, Doing: c.now.Doing}, c.err
 }
 
-// machines returns n workers, w1 to wn, with 4 members each; every fifth has another state.
-func machines(n int) (f view.Fleet) {
+// fleetOf returns n workers, w1 to wn, with 4 members each; every fifth has another state.
+func fleetOf(n int) (f view.Fleet) {
 	for i := range n {
 		id := i + 1
 		w := view.Worker{ID: id, State: event.Hosting, Name: fmt.Sprintf("rack%d-node%d", 1+i/4, 1+i%4),
@@ -77,8 +77,8 @@ func machines(n int) (f view.Fleet) {
 	return f
 }
 
-// resting removes the leaving workers from [machines].
-func resting(f view.Fleet) view.Fleet {
+// withoutLeaving removes the leaving workers from [fleetOf].
+func withoutLeaving(f view.Fleet) view.Fleet {
 	for i := range f.Workers {
 		if f.Workers[i].State == event.Leaving {
 			f.Workers[i].State = event.Hosting
@@ -87,25 +87,25 @@ func resting(f view.Fleet) view.Fleet {
 	return f
 }
 
-// commanding opens the Fleet screen of a run with these workers.
-func commanding(t testing.TB, w, h int, f view.Fleet, keys string) (*desk, *crew) {
-	c := &crew{Memory: sourcetest.NewMemory(sourcetest.Run(12, 400)...), now: f}
+// openFleet opens the Fleet screen of a run with these workers.
+func openFleet(t testing.TB, w, h int, f view.Fleet, keys string) (*desk, *fleetSource) {
+	c := &fleetSource{Memory: sourcetest.NewMemory(sourcetest.Run(12, 400)...), now: f}
 	d := open(t, w, h, nil, func(o *panel.Options) { o.Source = c })
 	d.press("2")
 	d.press(strings.Fields(keys)...)
 	return d, c
 }
 
-// again advances the clock and delivers the answer to the next request.
-func (d *desk) again() {
+// nextSurvey advances the clock and delivers the answer to the next request.
+func (d *desk) nextSurvey() {
 	d.now = d.now.Add(time.Second)
 	if cmd := d.fleet.Survey(d.model.Host); cmd != nil {
 		d.deliver(cmd())
 	}
 }
 
-// did returns the sent actions, such as "drain 2".
-func (d *desk) did() (out []string) {
+// sentActions returns the sent actions, such as "drain 2".
+func (d *desk) sentActions() (out []string) {
 	for _, c := range d.sent {
 		out = append(out, fmt.Sprintf("%s %d", c.Action, c.Worker))
 	}
@@ -134,13 +134,13 @@ func TestGoldenFleet(t *testing.T) {
 		name, keys string
 		f          view.Fleet
 	}{
-		{"fleet", "j v j", machines(5)},
-		{"fleet-links", "tab j l l l", machines(5)},
+		{"fleet", "j v j", fleetOf(5)},
+		{"fleet-links", "tab j l l l", fleetOf(5)},
 	} {
 		for _, size := range [][2]int{{40, 10}, {60, 12}, {80, 24}, {120, 40}, {200, 50}} {
 			name := fmt.Sprintf("%s-%dx%d", c.name, size[0], size[1])
 			t.Run(name, func(t *testing.T) {
-				d, _ := commanding(t, size[0], size[1], c.f, c.keys)
+				d, _ := openFleet(t, size[0], size[1], c.f, c.keys)
 				golden(t, name, d.screenText())
 			})
 		}
@@ -152,24 +152,24 @@ func TestGoldenFleet(t *testing.T) {
 		w, h       int
 		f          view.Fleet
 	}{
-		{"fleet-crowd", "tab G j j j j j j j j j j l l l l l l l l l l l", 200, 50, machines(24)},
-		{"fleet-crowd", "G", 80, 24, machines(24)},
+		{"fleet-crowd", "tab G j j j j j j j j j j l l l l l l l l l l l", 200, 50, fleetOf(24)},
+		{"fleet-crowd", "G", 80, 24, fleetOf(24)},
 		{"fleet-local", "", 80, 24, alone},
 		{"fleet-local", "", 120, 40, alone},
-		{"fleet-worker", "j enter", 80, 24, machines(5)},
-		{"fleet-shaper", "tab j l l l enter tab", 80, 24, machines(5)},
-		{"fleet-kill", "K", 80, 24, machines(5)},
+		{"fleet-worker", "j enter", 80, 24, fleetOf(5)},
+		{"fleet-shaper", "tab j l l l enter tab", 80, 24, fleetOf(5)},
+		{"fleet-kill", "K", 80, 24, fleetOf(5)},
 	} {
 		name := fmt.Sprintf("%s-%dx%d", c.name, c.w, c.h)
 		t.Run(name, func(t *testing.T) {
-			d, _ := commanding(t, c.w, c.h, c.f, c.keys)
+			d, _ := openFleet(t, c.w, c.h, c.f, c.keys)
 			golden(t, name, d.screenText())
 		})
 	}
 	t.Run("fleet-recording-80x24", func(t *testing.T) {
 		d := open(t, 80, 24, nil, func(o *panel.Options) {
 			o.Source,
-				o.Commander = fast(&tape{rs: sourcetest.Run(12, 60)}), nil
+				o.Commander = fastReplay(&memoryLog{rs: sourcetest.Run(12, 60)}), nil
 		})
 		d.press("end", "2")
 		golden(t, "fleet-recording-80x24", d.screenText())

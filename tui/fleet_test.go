@@ -23,14 +23,14 @@ import (
 )
 
 func TestFleetIsAskedOnlyWhileItIsShown(t *testing.T) {
-	d, c := commanding(t, 120, 40, machines(5), "")
+	d, c := openFleet(t, 120, 40, fleetOf(5), "")
 	if c.asked != 1 {
 		t.Fatalf("opening the screen asks %d times", c.asked)
 	}
 	if d.fleet.Survey(d.model.Host) != nil {
 		t.Error("it asks again at once")
 	}
-	d.again()
+	d.nextSurvey()
 	if c.asked != 2 {
 		t.Errorf("a second later it was asked %d times", c.asked)
 	}
@@ -44,18 +44,18 @@ func TestFleetIsAskedOnlyWhileItIsShown(t *testing.T) {
 	}
 	d.fleet.StoreSurvey(d.model.Host, d.Feed.Gen, c.now, nil)
 	d.press("f")
-	if d.again(); c.asked != 2 {
+	if d.nextSurvey(); c.asked != 2 {
 		t.Error("a frozen display keeps requesting")
 	}
 	d.LastRecordAt = d.now // a round ends
 	d.press("f", "1")
-	if d.again(); c.asked != 2 {
+	if d.nextSurvey(); c.asked != 2 {
 		t.Error("it is asked while another screen is shown")
 	}
 	d.press("2")
 	d.Update(batchMsg{gen: d.Feed.Gen, batch: view.Batch{Records: []event.Record{{At: 2e18,
 		State: &event.State{Phase: event.Finished}}}}})
-	if d.again(); c.asked != 3 {
+	if d.nextSurvey(); c.asked != 3 {
 		t.Error("a run that has ended is asked")
 	}
 	d.shows("the run has ended", "○ hosted")
@@ -76,8 +76,8 @@ func TestFleetSaysWhatAStrategyDoes(t *testing.T) {
 			}
 		}
 		d := open(t, 120, 40, nil, func(o *panel.Options) {
-			o.Source = &crew{Memory: sourcetest.NewMemory(rs...),
-				now: machines(5)}
+			o.Source = &fleetSource{Memory: sourcetest.NewMemory(rs...),
+				now: fleetOf(5)}
 		})
 		d.press("2")
 		d.shows(unit)
@@ -92,7 +92,7 @@ func TestFleetSaysWhatAStrategyDoes(t *testing.T) {
 
 // TestLateFleetIsIgnored checks that an answer for a session that was left is dropped.
 func TestLateFleetIsIgnored(t *testing.T) {
-	d, c := commanding(t, 120, 40, machines(5), "")
+	d, c := openFleet(t, 120, 40, fleetOf(5), "")
 	gen := d.Feed.Gen
 	d.resetSession()
 	d.fleet.StoreSurvey(d.model.Host, gen, c.now, nil)
@@ -102,25 +102,25 @@ func TestLateFleetIsIgnored(t *testing.T) {
 }
 
 func TestFleetThatDoesNotAnswer(t *testing.T) {
-	d, c := commanding(t, 120, 40, machines(5), "")
+	d, c := openFleet(t, 120, 40, fleetOf(5), "")
 	c.err = errors.New("the pipe is broken")
-	d.again()
-	d.again()
+	d.nextSurvey()
+	d.nextSurvey()
 	d.shows("the workers do not answer: the pipe is broken · this table is 2s old", "rack1-node1")
 	c.err = nil
-	d.again()
+	d.nextSurvey()
 	d.hides("do not answer")
 	// Without any answer the log has the placement of members.
-	d, _ = commanding(t, 120, 40, view.Fleet{}, "")
+	d, _ = openFleet(t, 120, 40, view.Fleet{}, "")
 	d.shows("no workers: start one")
-	bad := &crew{Memory: sourcetest.NewMemory(sourcetest.Run(12, 40)...), err: context.DeadlineExceeded}
+	bad := &fleetSource{Memory: sourcetest.NewMemory(sourcetest.Run(12, 40)...), err: context.DeadlineExceeded}
 	d = open(t, 120, 40, nil, func(o *panel.Options) { o.Source = bad })
 	d.press("2")
 	d.shows("do not answer: context deadline exceeded", "w3", "8–11")
 }
 
 func TestFleetOrderAndFilter(t *testing.T) {
-	d, _ := commanding(t, 120, 40, machines(5), "")
+	d, _ := openFleet(t, 120, 40, fleetOf(5), "")
 	for _, want := range []struct {
 		keys  string
 		order []int
@@ -162,7 +162,7 @@ func TestFleetOrderAndFilter(t *testing.T) {
 
 // TestFleetCursorStays checks that the cursor stays on its worker in any order, and in its row if the worker leaves.
 func TestFleetCursorStays(t *testing.T) {
-	d, c := commanding(t, 120, 40, machines(5), "j j v")
+	d, c := openFleet(t, 120, 40, fleetOf(5), "j j v")
 	if d.fleet.Chosen != 4 || !slices.Equal(d.marks(), []int{3}) {
 		t.Fatalf("chosen %d, marked %v", d.fleet.Chosen, d.marks())
 	}
@@ -171,7 +171,7 @@ func TestFleetCursorStays(t *testing.T) {
 		t.Errorf("turned round, the cursor is on w%d in row %d", rows[at].ID, at)
 	}
 	c.now.Workers = slices.Delete(c.now.Workers, 2, 4) // w3 and w4
-	d.again()
+	d.nextSurvey()
 	if d.fleet.Chosen != 2 || len(d.marks()) > 0 {
 		t.Errorf("w4 has gone: chosen w%d, marked %v", d.fleet.Chosen, d.marks())
 	}
@@ -188,24 +188,24 @@ func TestFleetCursorStays(t *testing.T) {
 
 func TestFleetMoves(t *testing.T) {
 	for keys, want := range map[string]int{"j": 2, "down down": 3, "k": 1, "j up": 1, "G": 5, "G g": 1, "enter j": 2} {
-		if d, _ := commanding(t, 120, 40, machines(5), keys); d.fleet.Chosen != want {
+		if d, _ := openFleet(t, 120, 40, fleetOf(5), keys); d.fleet.Chosen != want {
 			t.Errorf("%s leads to w%d, want w%d", keys, d.fleet.Chosen, want)
 		}
 	}
 }
 
 func TestFleetDetails(t *testing.T) {
-	d, _ := commanding(t, 80, 24, machines(5), "j enter")
+	d, _ := openFleet(t, 80, 24, fleetOf(5), "j enter")
 	d.shows("▸ worker w2", "10.0.0.8:41037", "brood 0.9.0", "13m 35s ago", "4 members: 4–7",
 		"1000 steps/s, 33 % of all", "2.09 ms to the coordinator", "!1.4 s")
 	d.hides("fleet ─")
 	d.press("k")
-	d.shows("▸ worker w1", "◆ 1.25 MB/s, 20ms of delay")
+	d.shows("▸ worker w1", "◆ 1.25 MB/s, 20ms of de…")
 	if d.press("esc"); d.Focus != panel.Fleet || d.Expanded {
 		t.Errorf("esc leads to %s, expanded %v", d.Focus, d.Expanded)
 	}
 	// In a wide layout it is placed already.
-	d, _ = commanding(t, 200, 50, machines(5), "j")
+	d, _ = openFleet(t, 200, 50, fleetOf(5), "j")
 	d.shows("worker w2", "10.0.0.8:41037")
 	if d.press("enter"); d.Focus != panel.Worker || d.Expanded {
 		t.Errorf("enter leads to %s, expanded %v", d.Focus, d.Expanded)
@@ -215,7 +215,7 @@ func TestFleetDetails(t *testing.T) {
 // TestTabReachesEveryPanel checks that tab reaches panels that a small screen does not place.
 func TestTabReachesEveryPanel(t *testing.T) {
 	for _, size := range [][2]int{{60, 12}, {80, 24}} {
-		d, _ := commanding(t, size[0], size[1], machines(5), "")
+		d, _ := openFleet(t, size[0], size[1], fleetOf(5), "")
 		if size[0] >= panel.PanelsW {
 			d.press("e")
 		}
@@ -232,7 +232,7 @@ func TestTabReachesEveryPanel(t *testing.T) {
 			t.Errorf("at %v tab leads through %v", size, seen)
 		}
 	}
-	d, _ := commanding(t, 80, 24, machines(5), "e tab tab e")
+	d, _ := openFleet(t, 80, 24, fleetOf(5), "e tab tab e")
 	if d.Focus != panel.Fleet {
 		t.Errorf("back from a panel without a place the focus is on %s", d.Focus)
 	}
@@ -241,7 +241,7 @@ func TestTabReachesEveryPanel(t *testing.T) {
 // TestFleetDoesNotJitter checks that columns and panels do not move while values change.
 func TestFleetDoesNotJitter(t *testing.T) {
 	for _, size := range [][2]int{{60, 12}, {80, 24}, {120, 40}, {200, 50}} {
-		d, c := commanding(t, size[0], size[1], machines(5), "")
+		d, c := openFleet(t, size[0], size[1], fleetOf(5), "")
 		before := edges(d.screenText())
 		for i := range c.now.Workers {
 			w := &c.now.Workers[i]
@@ -252,7 +252,7 @@ func TestFleetDoesNotJitter(t *testing.T) {
 			c.now.Links[i] = view.Link{From: c.now.Links[i].From, To: c.now.Links[i].To, Sent: 1e12 / 7,
 				RTT: time.Minute, Lost: 1}
 		}
-		d.again()
+		d.nextSurvey()
 		if got := edges(d.screenText()); got != before {
 			t.Errorf("at %v lines or headings moved:\n%s\n%s", size, before, got)
 		}
@@ -279,7 +279,7 @@ func edges(s string) (out string) {
 
 func TestFleetOfOneProcess(t *testing.T) {
 	f := view.Fleet{Workers: []view.Worker{{ID: 0, State: event.Hosting, Members: collective.IDs(12)}}}
-	d, c := commanding(t, 120, 40, f, "")
+	d, c := openFleet(t, 120, 40, f, "")
 	d.shows("in-process", "all workers share one process", "`brood worker`", "in the coordinator's process",
 		"3000 steps/s, 100 % of all")
 	d.press("tab", "enter")
@@ -289,18 +289,18 @@ func TestFleetOfOneProcess(t *testing.T) {
 	c.now.Workers[0].Name = "node"
 	there := c.now.Workers
 	c.now.Workers = nil
-	d.again()
+	d.nextSurvey()
 	d.shows("no workers: start one", "there are no workers yet")
 	c.now.Workers = there
-	d.again()
+	d.nextSurvey()
 	d.shows("a single worker has no links")
 	c.now.Workers = append(c.now.Workers, view.Worker{ID: 1, Name: "other"})
-	d.again()
+	d.nextSurvey()
 	d.shows("nothing was measured between the workers yet")
 }
 
 func TestFleetOfARecording(t *testing.T) {
-	r := fast(&tape{rs: sourcetest.Run(12, 60)})
+	r := fastReplay(&memoryLog{rs: sourcetest.Run(12, 60)})
 	if err := r.Scan(t.Context()); err != nil {
 		t.Fatal(err)
 	}
@@ -322,20 +322,20 @@ func TestFleetOfARecording(t *testing.T) {
 // TestFleetCountsWorkers checks the counts in the title, and that a waiting run shows on every screen how many workers
 // are missing and no population size.
 func TestFleetCountsWorkers(t *testing.T) {
-	d, c := commanding(t, 120, 40, machines(5), "")
+	d, c := openFleet(t, 120, 40, fleetOf(5), "")
 	d.shows("fleet ─", "5 workers, 4 hosting · by worker")
 	c.now.Workers = c.now.Workers[:3]
-	d.again()
+	d.nextSurvey()
 	d.shows("3 workers, all hosting")
 
-	c = &crew{Memory: sourcetest.NewMemory(sourcetest.Run(12, 400)[:1]...),
+	c = &fleetSource{Memory: sourcetest.NewMemory(sourcetest.Run(12, 400)[:1]...),
 		now: view.Fleet{Wait: 2, Workers: []view.Worker{{ID: 0, Name: "node", State: event.Idle}}}}
 	d = open(t, 120, 40, nil, func(o *panel.Options) { o.Source = c })
-	d.again()
+	d.nextSurvey()
 	d.shows("waiting for workers: 1 of 2 have joined", "population size    –")
 	d.hides("0 members")
 	d.press("2")
-	d.again()
+	d.nextSurvey()
 	d.shows("1 joined, 2 required", "w0 is ready: the first round waits for 1 worker more")
 	d.hides("more workers than members")
 }

@@ -48,12 +48,12 @@ func TestFrames(t *testing.T) {
 			t.Errorf("the frame is\n%s", f)
 		}
 	}
-	opt = panel.Options{Source: replay.NewReplay(&tape{rs: rs}), At: 200, Screen: "Knobs", Width: 80, Height: 24}
+	opt = panel.Options{Source: replay.NewReplay(&memoryLog{rs: rs}), At: 200, Screen: "Knobs", Width: 80, Height: 24}
 	if f := frames(t, opt, 1)[0]; !strings.Contains(f, "200/800") || !strings.Contains(f, "▸3 Knobs") ||
 		!strings.Contains(f, "‖ paused") || strings.Contains(f, "playing") {
 		t.Errorf("a recording after round 200:\n%s", f)
 	}
-	opt.Source, opt.At = replay.NewReplay(&tape{rs: rs}), 0
+	opt.Source, opt.At = replay.NewReplay(&memoryLog{rs: rs}), 0
 	if f := frames(t, opt, 1)[0]; !strings.Contains(f, "‖ paused") || !strings.Contains(f, "r 400/800") {
 		t.Errorf("the end of a recording:\n%s", f)
 	}
@@ -74,7 +74,7 @@ func TestFrameErrors(t *testing.T) {
 	}{
 		{panel.Options{}, "need a source"},
 		{panel.Options{Source: unreadable{sourcetest.NewMemory(rs...)}}, "it is gone"},
-		{panel.Options{Source: replay.NewReplay(&tape{rs: rs}), At: 41},
+		{panel.Options{Source: replay.NewReplay(&memoryLog{rs: rs}), At: 41},
 			"round 41 is after the end of the session at round 40"},
 	} {
 		var out strings.Builder

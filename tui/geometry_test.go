@@ -18,13 +18,13 @@ import (
 	"brood/tui/panel/trained"
 )
 
-// geometer is a shelf with a Geometer.
-type geometer struct {
-	*shelf
+// geometryLibrary is a shelf with a Geometer.
+type geometryLibrary struct {
+	*fakeLibrary
 	measure func(ctx context.Context, dir string, want geometry.Wanted, told func(uint64)) (*geometry.Geometry, error)
 }
 
-func (g *geometer) Geometry(ctx context.Context, dir string, want geometry.Wanted,
+func (g *geometryLibrary) Geometry(ctx context.Context, dir string, want geometry.Wanted,
 	told func(uint64)) (*geometry.Geometry, error) {
 	return g.measure(ctx, dir, want, told)
 }
@@ -60,11 +60,11 @@ func ring(n int, want geometry.Wanted) *geometry.Geometry {
 	return g
 }
 
-// surveyed opens a live run at round 100 whose library measures rings of n members.
-func surveyed(t *testing.T, w, h, n int) (*desk, *[]geometry.Wanted) {
-	d, s := trains(t, w, h, "")
+// openGeometry opens a live run at round 100 whose library measures rings of n members.
+func openGeometry(t *testing.T, w, h, n int) (*desk, *[]geometry.Wanted) {
+	d, s := openTraining(t, w, h, "")
 	var asked []geometry.Wanted
-	d.Opt.Library = &geometer{s, func(_ context.Context, dir string, want geometry.Wanted,
+	d.Opt.Library = &geometryLibrary{s, func(_ context.Context, dir string, want geometry.Wanted,
 		_ func(uint64)) (*geometry.Geometry, error) {
 		asked = append(asked, want)
 		return ring(n, want), nil
@@ -76,7 +76,7 @@ func surveyed(t *testing.T, w, h, n int) (*desk, *[]geometry.Wanted) {
 // TestGeometryOnRequest checks that a measurement starts only on request, for the newest checkpoint, the round of the
 // cursor, or the line of a member.
 func TestGeometryOnRequest(t *testing.T) {
-	d, asked := surveyed(t, 120, 36, 6)
+	d, asked := openGeometry(t, 120, 36, 6)
 	d.shows("enter measures the distances between the members")
 	if len(*asked) > 0 {
 		t.Fatalf("without a request %v is measured", *asked)
@@ -101,7 +101,7 @@ func TestGeometryOnRequest(t *testing.T) {
 func TestGeometryScreens(t *testing.T) {
 	for _, c := range []struct{ w, h, n int }{{60, 12, 6}, {80, 24, 6}, {120, 36, 6}, {200, 50, 64}, {80, 24, 256}} {
 		t.Run(fmt.Sprintf("%dx%d of %d", c.w, c.h, c.n), func(t *testing.T) {
-			d, _ := surveyed(t, c.w, c.h, c.n)
+			d, _ := openGeometry(t, c.w, c.h, c.n)
 			d.press("enter")
 			golden(t, fmt.Sprintf("geometry-%d-%dx%d", c.n, c.w, c.h), d.screenText())
 		})
@@ -119,18 +119,18 @@ func slopes(geometry.Wanted) *geometry.Geometry {
 	return g
 }
 
-// estimating is a program whose members are candidates of one model.
-type estimating struct{ optim.Program }
+// estimatorProgram is a program whose members are candidates of one model.
+type estimatorProgram struct{ optim.Program }
 
-func (estimating) Estimate(context.Context, *optim.Env, optim.Values, uint64, engine.Mat) (int, error) {
+func (estimatorProgram) Estimate(context.Context, *optim.Env, optim.Values, uint64, engine.Mat) (int, error) {
 	return 0, nil
 }
 
 // TestGeometryDescribesCandidates checks that the panel describes what it would measure for candidates of one model.
 func TestGeometryDescribesCandidates(t *testing.T) {
-	d, _ := surveyed(t, 80, 24, 6)
+	d, _ := openGeometry(t, 80, 24, 6)
 	alg := *d.Alg
-	alg.Program = estimating{alg.Program}
+	alg.Program = estimatorProgram{alg.Program}
 	d.Alg = &alg
 	d.shows("estimate  cosine with the gradient", "enter measures how well a generation estimates the gradient")
 	d.hides("the distances between", "loss between two members", "distance from the centre")
@@ -138,8 +138,8 @@ func TestGeometryDescribesCandidates(t *testing.T) {
 
 // TestGeometryOfCandidates checks that candidates of one model have an estimate and no line.
 func TestGeometryOfCandidates(t *testing.T) {
-	d, _ := surveyed(t, 80, 24, 6)
-	d.Opt.Library.(*geometer).measure = func(_ context.Context, _ string, want geometry.Wanted,
+	d, _ := openGeometry(t, 80, 24, 6)
+	d.Opt.Library.(*geometryLibrary).measure = func(_ context.Context, _ string, want geometry.Wanted,
 		_ func(uint64)) (*geometry.Geometry, error) {
 		return slopes(want), nil
 	}
@@ -162,8 +162,8 @@ func TestGeometryOfCandidates(t *testing.T) {
 // TestGeometryProgressAndCancel checks the progress of a measurement and its cancelation; a failed one shows the error and
 // keeps the last result.
 func TestGeometryProgressAndCancel(t *testing.T) {
-	d, _ := surveyed(t, 120, 36, 6)
-	lib := d.Opt.Library.(*geometer)
+	d, _ := openGeometry(t, 120, 36, 6)
+	lib := d.Opt.Library.(*geometryLibrary)
 	reached := make(chan func(uint64))
 	lib.measure = func(ctx context.Context, _ string, _ geometry.Wanted, told func(uint64)) (*geometry.Geometry,
 		error) {
@@ -190,7 +190,7 @@ func TestGeometryProgressAndCancel(t *testing.T) {
 	}
 	d.press("enter")
 	d.shows("es has one model in round 63")
-	d.Opt.Library = lib.shelf
+	d.Opt.Library = lib.fakeLibrary
 	d.press("enter")
 	d.shows("run `brood geometry` where it is")
 }

@@ -11,7 +11,7 @@ import (
 // TestHelpByContext checks that help starts with the keys of the open screen.
 func TestHelpByContext(t *testing.T) {
 	for screen, group := range map[string]string{"3": "knobs", "7": "charts", "9": "runs", "4": "population"} {
-		d, _ := shelved(t, 80, 24, screen)
+		d, _ := openShelved(t, 80, 24, screen)
 		d.press("?")
 		h := d.Popup.(*help)
 		if first := h.lines(d.model)[0].group; !strings.HasPrefix(first, group) {

@@ -17,7 +17,7 @@ import (
 
 func TestHelpNamesEveryKey(t *testing.T) {
 	d := open(t, 120, 200, sourcetest.Run(3, 20), func(o *panel.Options) {
-		o.Source, o.Library = replay.NewReplay(&tape{rs: sourcetest.Run(3, 20)}), &shelf{}
+		o.Source, o.Library = replay.NewReplay(&memoryLog{rs: sourcetest.Run(3, 20)}), &fakeLibrary{}
 	})
 	d.press("?")
 	s := d.screenText()
@@ -40,7 +40,7 @@ func TestHelpNamesEveryKey(t *testing.T) {
 // TestKeysAreUnambiguous checks that no key is in two rows that can apply at once, unless the first one takes
 // precedence: rows with a condition come first, and those of the focused panel before all others.
 func TestKeysAreUnambiguous(t *testing.T) {
-	d, _ := shelved(t, 120, 40, "")
+	d, _ := openShelved(t, 120, 40, "")
 	tables := [][]panel.Binding{d.bindings()}
 	for _, p := range d.panels {
 		tables = append(tables, p.Keys)
@@ -124,7 +124,7 @@ func TestKeysWithoutCommander(t *testing.T) {
 
 // TestKeysReadOnly checks that with --read-only no key changes the run, a run opened from it, or stored data.
 func TestKeysReadOnly(t *testing.T) {
-	s := &shelf{list: recordedOnes()}
+	s := &fakeLibrary{list: recordedOnes()}
 	d := open(t, 120, 40, sourcetest.Run(6, 100), func(o *panel.Options) { o.ReadOnly, o.Library = true, s })
 	refused := func(keys ...string) {
 		t.Helper()

@@ -23,9 +23,9 @@ import (
 	"brood/tui/panel/runs"
 )
 
-// slipway is a library in memory that starts runs of the sample algorithm.
-type slipway struct {
-	*shelf
+// launchLibrary is a library in memory that starts runs of the sample algorithm.
+type launchLibrary struct {
+	*fakeLibrary
 	drafts   int
 	asked    []panel.Request // for estimates
 	begun    []panel.Request
@@ -33,7 +33,7 @@ type slipway struct {
 	estimate func(context.Context, panel.Request) panel.Estimate
 }
 
-func (s *slipway) Draft(r panel.Request) (d panel.Draft) {
+func (s *launchLibrary) Draft(r panel.Request) (d panel.Draft) {
 	s.drafts++
 	d.Command = "brood run " + r.Preset
 	for _, name := range slices.Sorted(maps.Keys(r.Options)) {
@@ -76,7 +76,7 @@ func (s *slipway) Draft(r panel.Request) (d panel.Draft) {
 	return d
 }
 
-func (s *slipway) Estimate(ctx context.Context, r panel.Request) panel.Estimate {
+func (s *launchLibrary) Estimate(ctx context.Context, r panel.Request) panel.Estimate {
 	s.asked = append(s.asked, r)
 	if s.estimate != nil {
 		return s.estimate(ctx, r)
@@ -84,25 +84,25 @@ func (s *slipway) Estimate(ctx context.Context, r panel.Request) panel.Estimate 
 	return panel.Estimate{Model: "mlp-small", Data: "glyphs", Members: 4, Parameters: 50890, Memory: 95.4e6, Took: 18}
 }
 
-func (s *slipway) Begin(_ context.Context, r panel.Request) (panel.Opened, error) {
+func (s *launchLibrary) Begin(_ context.Context, r panel.Request) (panel.Opened, error) {
 	s.begun = append(s.begun, r)
 	return panel.Opened{Session: "/s/2026-11-22-quickstart-1234",
 		Source: sourcetest.NewMemory(sourcetest.Run(4, 20)...), Commander: &desk{}}, s.refuse
 }
 
-// launching opens the launcher with an estimate.
-func launching(t testing.TB, w, h int, keys string) (*desk, *slipway, *runs.Launch) {
-	s, l := &slipway{shelf: &shelf{list: recordedOnes()}}, runs.NewLaunch()
+// openLauncher opens the launcher with an estimate.
+func openLauncher(t testing.TB, w, h int, keys string) (*desk, *launchLibrary, *runs.Launch) {
+	s, l := &launchLibrary{fakeLibrary: &fakeLibrary{list: recordedOnes()}}, runs.NewLaunch()
 	d := open(t, w, h, sourcetest.Run(6, 100), func(o *panel.Options) { o.Library = s })
 	d.replace(l.Panel())
 	d.press("9", "N")
-	d.ponder()
+	d.awaitEstimate()
 	d.press(strings.Fields(keys)...)
 	return d, s, l
 }
 
-// ponder advances the clock until an estimate is requested.
-func (d *desk) ponder() {
+// awaitEstimate advances the clock until an estimate is requested.
+func (d *desk) awaitEstimate() {
 	d.now = d.now.Add(time.Second)
 	if cmd := d.pollPanels(); cmd != nil {
 		d.deliver(cmd())
@@ -115,9 +115,9 @@ func TestGoldenLauncher(t *testing.T) {
 			"j j j j j l j enter 0 . 5 enter G"},
 	} {
 		for _, size := range [][2]int{{60, 20}, {80, 24}, {120, 36}, {200, 50}} {
-			d, _, _ := launching(t, size[0], size[1], c.keys)
+			d, _, _ := openLauncher(t, size[0], size[1], c.keys)
 			if c.name == "launch-knobs" {
-				d.ponder()
+				d.awaitEstimate()
 			}
 			golden(t, fmt.Sprintf("%s-%dx%d", c.name, size[0], size[1]), d.screenText())
 		}
@@ -125,7 +125,7 @@ func TestGoldenLauncher(t *testing.T) {
 }
 
 func TestLaunch(t *testing.T) {
-	d, s, _ := launching(t, 80, 24, "j j j enter")
+	d, s, _ := openLauncher(t, 80, 24, "j j j enter")
 	d.write("300").press("enter")
 	d.shows("300*", "brood run quickstart --rounds 300", "previous: 95.4 MB")
 	d.press("G", "enter")
@@ -143,7 +143,7 @@ func TestLaunch(t *testing.T) {
 
 // TestLaunchCancel checks that esc leaves the form without a run and that it keeps its values.
 func TestLaunchCancel(t *testing.T) {
-	d, s, l := launching(t, 80, 24, "j l enter x esc")
+	d, s, l := openLauncher(t, 80, 24, "j l enter x esc")
 	if got := l.Request.Options["model"]; got != "softmax" {
 		t.Errorf("after a canceled value the model is %q, want the one before", got)
 	}
@@ -166,14 +166,14 @@ func TestLaunchCancel(t *testing.T) {
 // TestLaunchInvalidValues checks that an invalid value is reported on its line while it is typed, and that the run does not
 // start.
 func TestLaunchInvalidValues(t *testing.T) {
-	d, s, l := launching(t, 80, 24, "j j j enter 0")
+	d, s, l := openLauncher(t, 80, 24, "j j j enter 0")
 	d.shows("--rounds 0: give 1 or more", "invalid: see rounds")
 	d.press("enter", "G", "enter")
 	if !strings.Contains(d.Toast.Text, "--rounds 0: give 1 or more") || len(s.begun) > 0 {
 		t.Errorf("it says %q and began %v", d.Toast.Text, s.begun)
 	}
 	asked := len(s.asked)
-	if d.ponder(); len(s.asked) != asked {
+	if d.awaitEstimate(); len(s.asked) != asked {
 		t.Error("what is refused is estimated")
 	}
 	d.press("k", "k", "enter")
@@ -190,7 +190,7 @@ func TestLaunchInvalidValues(t *testing.T) {
 			At: panel.LineID{Name: "members"}}
 	}
 	d.press("g", "j", "j", "l")
-	d.ponder()
+	d.awaitEstimate()
 	d.shows("a run with 4 members needs", "invalid: see members")
 	if d.press("G", "enter"); len(s.begun) > 0 {
 		t.Error("an invalid request was started")
@@ -206,7 +206,7 @@ func TestLaunchInvalidValues(t *testing.T) {
 // TestLaunchEstimates checks that an estimate is requested after typing stops; an outdated one is canceled and its
 // answer dropped.
 func TestLaunchEstimates(t *testing.T) {
-	d, s, l := launching(t, 80, 24, "")
+	d, s, l := openLauncher(t, 80, 24, "")
 	d.shows("95.4 MB of memory, last run 18 s; 4 members")
 	d.press("j", "j", "l", "l")
 	if l.Poll(d.model.Host) != nil {
@@ -229,28 +229,28 @@ func TestLaunchEstimates(t *testing.T) {
 	if l.Fresh() {
 		t.Error("an estimate of before is taken for the new one")
 	}
-	d.ponder()
+	d.awaitEstimate()
 	if !l.Fresh() || s.asked[len(s.asked)-1].Options["members"] != "7" {
 		t.Errorf("fresh %v, asked %+v", l.Fresh(), s.asked)
 	}
 	d.press("l", "esc")
 	n := len(s.asked)
-	if d.ponder(); len(s.asked) != n {
+	if d.awaitEstimate(); len(s.asked) != n {
 		t.Error("it estimates while the form is hidden")
 	}
 }
 
 // TestNoEstimateWhileStarting checks that no estimate runs while a run starts, since it would compete for the processor.
 func TestNoEstimateWhileStarting(t *testing.T) {
-	d, s, l := launching(t, 80, 24, "j j j l")
+	d, s, l := openLauncher(t, 80, 24, "j j j l")
 	s.refuse = errors.New("the disk is full")
 	d.press("G")
 	begin, n := l.Enter(d.model.Host), len(s.asked)
-	if d.ponder(); len(s.asked) != n {
+	if d.awaitEstimate(); len(s.asked) != n {
 		t.Error("it estimates while the run begins")
 	}
 	d.deliver(begin())
-	if d.ponder(); len(s.asked) == n {
+	if d.awaitEstimate(); len(s.asked) == n {
 		t.Error("after a failure the estimate stays away")
 	}
 }
@@ -259,7 +259,7 @@ func TestNoEstimateWhileStarting(t *testing.T) {
 func TestLaunchSteps(t *testing.T) {
 	for _, c := range [][3]string{{"900000", "l", "1000000"}, {"1000000", "l", "1250000"},
 		{"1250000", "h", "1000000"}} {
-		d, _, l := launching(t, 80, 24, "j j j enter")
+		d, _, l := openLauncher(t, 80, 24, "j j j enter")
 		d.write(c[0]).press("enter", c[1])
 		if got := l.Request.Options["rounds"]; got != c[2] || l.Err != nil {
 			t.Errorf("%s: after %s rounds come %q, want %s (%v)", c[1], c[0], got, c[2], l.Err)
@@ -269,7 +269,7 @@ func TestLaunchSteps(t *testing.T) {
 
 // TestLaunchSwitchesColumns checks that tab moves to the knobs, of which those that fit are shown, and back to the last option.
 func TestLaunchSwitchesColumns(t *testing.T) {
-	d, _, l := launching(t, 80, 24, "j j")
+	d, _, l := openLauncher(t, 80, 24, "j j")
 	option := l.Chosen()
 	d.press("tab")
 	if k := l.Knobs(); l.Chosen() != (panel.LineID{Name: k[0].Name, Knob: true}) {
@@ -311,8 +311,9 @@ func TestLaunchRejections(t *testing.T) {
 		keys   string
 		want   string
 	}{
-		{func(o *panel.Options) { o.Library, o.ReadOnly = &slipway{shelf: &shelf{}}, true }, "9 N", panel.ReadOnlyText},
-		{func(o *panel.Options) { o.Library = &shelf{} }, "9 N", "no run can be started from here"},
+		{func(o *panel.Options) { o.Library, o.ReadOnly = &launchLibrary{fakeLibrary: &fakeLibrary{}}, true }, "9 N",
+			panel.ReadOnlyText},
+		{func(o *panel.Options) { o.Library = &fakeLibrary{} }, "9 N", "no run can be started from here"},
 		{func(o *panel.Options) { o.Library = nil }, ": n e w enter", "no run can be started from here"}, // over SSH
 	} {
 		d := open(t, 120, 36, sourcetest.Run(3, 20), c.change)
@@ -324,7 +325,7 @@ func TestLaunchRejections(t *testing.T) {
 }
 
 func TestLaunchByMouseAndPalette(t *testing.T) {
-	d, s, l := launching(t, 120, 36, "")
+	d, s, l := openLauncher(t, 120, 36, "")
 	d.paint()
 	for _, r := range l.Rows {
 		d.Update(tea.MouseClickMsg{X: r.At.X + 4, Y: r.At.Y})
@@ -346,7 +347,7 @@ func TestLaunchByMouseAndPalette(t *testing.T) {
 // TestLauncherFits checks that the form fits any size and is ASCII if requested.
 func TestLauncherFits(t *testing.T) {
 	for _, ascii := range []bool{false, true} {
-		d, _, _ := launching(t, 80, 24, "")
+		d, _, _ := openLauncher(t, 80, 24, "")
 		d.Opt.ASCII = ascii
 		d.restyle()
 		for _, key := range []string{"", "G", "k", "k", "enter", "x", "esc", "g", "enter", "down", "q", "esc", "?",

@@ -14,7 +14,7 @@ import (
 // TestLayouts checks that a saved layout is restored by its name, also after a restart, and only changed by :layout
 // save.
 func TestLayouts(t *testing.T) {
-	d, k := charting(t, 120, 36, sourcetest.Run(6, 400), panel.Settings{})
+	d, k := openCharts(t, 120, 36, sourcetest.Run(6, 400), panel.Settings{})
 	say := func(line string) string {
 		d.press(":").write(line).press("enter")
 		text := d.Toast.Text

@@ -13,8 +13,8 @@ import (
 	"brood/tui/panel"
 )
 
-// pen is a commander and source with a lease that the test sets.
-type pen struct {
+// leaseSource is a commander and source with a lease that the test sets.
+type leaseSource struct {
 	*sourcetest.Memory
 	*desk
 	lease view.Lease
@@ -22,17 +22,17 @@ type pen struct {
 	err   error
 }
 
-func (p *pen) Watchers() (int, view.Lease) { return 2, p.lease }
+func (p *leaseSource) Watchers() (int, view.Lease) { return 2, p.lease }
 
-func (p *pen) Lease(_ context.Context, act view.LeaseAct) (view.Lease, error) {
+func (p *leaseSource) Lease(_ context.Context, act view.LeaseAct) (view.Lease, error) {
 	if act != view.LeaseLook {
 		p.acts = append(p.acts, act)
 	}
 	return p.lease, p.err
 }
 
-func openPen(t *testing.T, change func(*panel.Options)) (*desk, *pen) {
-	p := &pen{Memory: sourcetest.NewMemory(sourcetest.Run(3, 400)...)}
+func openLeased(t *testing.T, change func(*panel.Options)) (*desk, *leaseSource) {
+	p := &leaseSource{Memory: sourcetest.NewMemory(sourcetest.Run(3, 400)...)}
 	d := open(t, 200, 50, nil, func(o *panel.Options) {
 		p.desk = o.Commander.(*desk)
 		o.Source, o.Commander = p, p
@@ -43,8 +43,8 @@ func openPen(t *testing.T, change func(*panel.Options)) (*desk, *pen) {
 	return d, p
 }
 
-// listen advances the clock by a second and delivers the state of the lease.
-func (d *desk) listen(p *pen) string {
+// pollLeaseState advances the clock by a second and delivers the state of the lease.
+func (d *desk) pollLeaseState(p *leaseSource) string {
 	d.now = d.now.Add(2 * time.Second)
 	d.Toast = panel.Toast{}
 	if cmd := d.pollLease(); cmd != nil {
@@ -61,9 +61,10 @@ func TestStatusShowsTheWriter(t *testing.T) {
 		{view.Lease{}, "2 viewers, you control"},
 		{view.Lease{Holder: "ada", Left: time.Second}, "2 viewers, ada controls"},
 		{view.Lease{Holder: "ann", Mine: true, Left: time.Second}, "2 viewers, you control"},
-		{view.Lease{Holder: "ann", Mine: true, Left: time.Second, Asks: "bob"}, "2 viewers, you control, bob requests it"},
+		{view.Lease{Holder: "ann", Mine: true, Left: time.Second, Asks: "bob"},
+			"2 viewers, you control, bob requests it"},
 	} {
-		d, p := openPen(t, nil)
+		d, p := openLeased(t, nil)
 		p.lease = c.lease
 		line, _, _ := strings.Cut(d.screenText(), "\n")
 		if !strings.HasSuffix(strings.TrimSpace(line), c.want) {
@@ -75,7 +76,7 @@ func TestStatusShowsTheWriter(t *testing.T) {
 			!strings.HasSuffix(strings.TrimSpace(line), short) {
 			t.Errorf("%+v: at 80 columns the status line is %q, want %q at its end", c.lease, line, short)
 		}
-		d, p = openPen(t, func(o *panel.Options) { o.Commander = nil })
+		d, p = openLeased(t, func(o *panel.Options) { o.Commander = nil })
 		p.lease = c.lease
 		if d.shows("2 viewers, read-only"); d.pollLease() != nil {
 			t.Error("who may only look asks for the lease")
@@ -86,7 +87,7 @@ func TestStatusShowsTheWriter(t *testing.T) {
 // TestNoWriterAfterTheEnd checks that an ended run shows neither a writer nor rates.
 func TestNoWriterAfterTheEnd(t *testing.T) {
 	for _, phase := range []event.Phase{event.Finished, event.Stopped, event.Failed} {
-		d, _ := openPen(t, nil)
+		d, _ := openLeased(t, nil)
 		d.shows("2 viewers, you control", "samples/s")
 		d.Live.Apply(event.Record{At: 2e18, State: &event.State{Phase: phase}})
 		d.refresh()
@@ -100,9 +101,9 @@ func TestNoWriterAfterTheEnd(t *testing.T) {
 }
 
 func TestLeaseRequestAndRelease(t *testing.T) {
-	d, p := openPen(t, nil)
+	d, p := openLeased(t, nil)
 	p.lease = view.Lease{Holder: "ada", Left: 8 * time.Second}
-	if s := d.listen(p); s != "" {
+	if s := d.pollLeaseState(p); s != "" {
 		t.Errorf("at first it says %q", s)
 	}
 	d.press(":").write("take").press("enter")
@@ -111,14 +112,14 @@ func TestLeaseRequestAndRelease(t *testing.T) {
 		t.Errorf("after :take it says %q, and did %v", d.Toast.Text, p.acts)
 	}
 	p.lease = view.Lease{Holder: "ann", Mine: true, Left: 10 * time.Second}
-	if s := d.listen(p); !strings.HasPrefix(s, "you control now") {
+	if s := d.pollLeaseState(p); !strings.HasPrefix(s, "you control now") {
 		t.Errorf("when it passes it says %q", s)
 	}
 	p.lease.Asks = "bob"
-	if s := d.listen(p); !strings.HasPrefix(s, "bob requests control: :give hands it over") {
+	if s := d.pollLeaseState(p); !strings.HasPrefix(s, "bob requests control: :give hands it over") {
 		t.Errorf("when bob asks it says %q", s)
 	}
-	if s := d.listen(p); s != "" {
+	if s := d.pollLeaseState(p); s != "" {
 		t.Errorf("and once more: %q", s)
 	}
 	p.lease = view.Lease{Holder: "bob", Left: 10 * time.Second}
@@ -131,7 +132,7 @@ func TestLeaseRequestAndRelease(t *testing.T) {
 	if d.Toast.Text != "bob asked before you" {
 		t.Errorf("a rejection is shown as %q", d.Toast.Text)
 	}
-	if s := d.listen(p); s != "" {
+	if s := d.pollLeaseState(p); s != "" {
 		t.Errorf("a look in vain says %q", s)
 	}
 }

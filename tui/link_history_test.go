@@ -14,10 +14,10 @@ import (
 	"brood/tui/panel/fleet"
 )
 
-// wires returns the records of a fleet over 100 rounds, 10 a second, whose machines report every twentieth round:
+// linkRecords returns the records of a fleet over 100 rounds, 10 a second, whose machines report every twentieth round:
 // `told` returns what worker 1 sends to 2 and 2 to 1, below 0 if the worker has left. One commit sends more than
 // predicted.
-func wires(told func(round uint64) (one, two float64), links bool) (out []event.Record) {
+func linkRecords(told func(round uint64) (one, two float64), links bool) (out []event.Record) {
 	for _, r := range sourcetest.Run(6, 100) {
 		if r.Commit != nil && r.Commit.To == 80 {
 			c := *r.Commit
@@ -49,8 +49,8 @@ func wires(told func(round uint64) (one, two float64), links bool) (out []event.
 	return out
 }
 
-// wire returns the line of a link in the panel without its name.
-func wire(d *desk, name string) string {
+// linkLine returns the line of a link in the panel without its name.
+func linkLine(d *desk, name string) string {
 	d.t.Helper()
 	for line := range strings.SplitSeq(d.screenText(), "\n") {
 		if _, after, ok := strings.Cut(line, name+" "); ok {
@@ -69,17 +69,17 @@ func TestLinksOverRounds(t *testing.T) {
 		}
 		return 40e3, 20e3
 	}
-	d := open(t, 200, 50, wires(gap, true), nil)
+	d := open(t, 200, 50, linkRecords(gap, true), nil)
 	d.press("5")
 	d.shows("links over rounds", "all → all", "formula", "w1 → all", "w1 → w2", "w2 → w1",
 		"links: packets including probes · formula: payload of rounds")
-	if got := wire(d, "w1 → w2"); !strings.HasPrefix(got, "40.0 kB    4.0 kB") {
+	if got := linkLine(d, "w1 → w2"); !strings.HasPrefix(got, "40.0 kB    4.0 kB") {
 		t.Errorf("w1 → w2: %q", got)
 	}
-	if got := wire(d, "all → all"); !strings.HasPrefix(got, "60.0 kB    6.0 kB") {
+	if got := linkLine(d, "all → all"); !strings.HasPrefix(got, "60.0 kB    6.0 kB") {
 		t.Errorf("all → all: %q", got)
 	}
-	if got := wire(d, "formula"); !strings.HasPrefix(got, "412 kB   41.2 kB") { // 5.9 and 35.3 kB a round
+	if got := linkLine(d, "formula"); !strings.HasPrefix(got, "412 kB   41.2 kB") { // 5.9 and 35.3 kB a round
 		t.Errorf("the formula: %q", got)
 	}
 	differs := false
@@ -93,21 +93,21 @@ func TestLinksOverRounds(t *testing.T) {
 	if !differs {
 		t.Error("no round has more or less than its formula says")
 	}
-	line := wire(d, "w2 → w1")
+	line := linkLine(d, "w2 → w1")
 	spark := line[strings.LastIndex(line, "B ")+2:]
 	whole := strings.TrimSpace(spark)
 	if before, after, ok := strings.Cut(whole, " "); !ok || before == "" || strings.Trim(after, " ") == "" {
 		t.Errorf("w2 → w1 has no gap while worker 2 was gone: %q", line)
 	}
-	if one := wire(d, "w1 → w2"); strings.Contains(one[strings.LastIndex(one, "B ")+2:], "▄ ") ||
+	if one := linkLine(d, "w1 → w2"); strings.Contains(one[strings.LastIndex(one, "B ")+2:], "▄ ") ||
 		!strings.Contains(one, "█") || !strings.Contains(one, "▅") && !strings.Contains(one, "▄") {
 		t.Errorf("w1 → w2 is not drawn over all rounds, twice as high from 40 to 60: %q", one)
 	}
 	d.Cursor.On, d.Cursor.Round = true, 50
-	if got := wire(d, "w1 → w2"); !strings.HasPrefix(got, "80.0 kB    8.0 kB") {
+	if got := linkLine(d, "w1 → w2"); !strings.HasPrefix(got, "80.0 kB    8.0 kB") {
 		t.Errorf("at round 50 w1 → w2: %q", got)
 	}
-	if got := wire(d, "w2 → w1"); !strings.HasPrefix(got, "–         –") {
+	if got := linkLine(d, "w2 → w1"); !strings.HasPrefix(got, "–         –") {
 		t.Errorf("at round 50 worker 2 was gone: %q", got)
 	}
 	d.Cursor.On = false
@@ -118,7 +118,7 @@ func TestLinksOverRounds(t *testing.T) {
 	if rows["w1 w2"] != 5 || rows["w2 w1"] != 3 || rows["w1 all"] != 5 || rows["all all"] != 5 || len(rows) != 5 {
 		t.Errorf("exported rows: %v", rows)
 	}
-	d = open(t, 200, 50, wires(gap, false), nil)
+	d = open(t, 200, 50, linkRecords(gap, false), nil)
 	d.press("5")
 	d.shows("w1 → all", "w2 → all")
 	d.hides("w1 → w2", "w2 → w1")
@@ -127,7 +127,7 @@ func TestLinksOverRounds(t *testing.T) {
 // TestNoLinksOverRounds checks that nothing is drawn if all workers share one process or have left.
 func TestNoLinksOverRounds(t *testing.T) {
 	none := func(uint64) (float64, float64) { return -1, -1 }
-	d := open(t, 120, 40, wires(none, true), nil)
+	d := open(t, 120, 40, linkRecords(none, true), nil)
 	d.press("5")
 	d.hides("links over rounds")
 	left := func(r uint64) (float64, float64) {
@@ -136,9 +136,9 @@ func TestNoLinksOverRounds(t *testing.T) {
 		}
 		return 40e3, 20e3
 	}
-	d = open(t, 200, 50, wires(left, true), nil)
+	d = open(t, 200, 50, linkRecords(left, true), nil)
 	d.press("5")
-	line := wire(d, "w1 → w2")
+	line := linkLine(d, "w1 → w2")
 	if !strings.HasPrefix(line, "–         –") || len([]rune(line)) > 70 {
 		t.Errorf("both workers have gone, and their link carries %q", line)
 	}

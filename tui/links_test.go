@@ -21,14 +21,14 @@ func TestLinkCursor(t *testing.T) {
 			2}, {"down right right up left", event.Every, 1},
 		{"h k", event.Every, event.Every}, {"j j j j j j j j j", 5, event.Every},
 	} {
-		d, _ := commanding(t, 120, 40, machines(5), "tab "+c.keys)
+		d, _ := openFleet(t, 120, 40, fleetOf(5), "tab "+c.keys)
 		if from, to := d.fleet.OnLink(); from != c.from || to != c.to {
 			t.Errorf("%q leads to %d → %d, want %d → %d", c.keys, from, to, c.from, c.to)
 		}
 	}
-	d, c := commanding(t, 120, 40, machines(5), "tab j j j j j l l")
-	c.now = machines(4)
-	d.again()
+	d, c := openFleet(t, 120, 40, fleetOf(5), "tab j j j j j l l")
+	c.now = fleetOf(4)
+	d.nextSurvey()
 	if from, to := d.fleet.OnLink(); from != event.Every || to != 2 {
 		t.Errorf("w5 has gone: the cursor is on %d → %d", from, to)
 	}
@@ -46,7 +46,7 @@ func TestLinkCursor(t *testing.T) {
 }
 
 func TestLinkMeasures(t *testing.T) {
-	d, _ := commanding(t, 120, 40, machines(5), "tab")
+	d, _ := openFleet(t, 120, 40, fleetOf(5), "tab")
 	d.shows("links  bytes/s", "t round trip", "16.1M◆", "▓▓ 1.2M◆", "◆ slowed down")
 	d.press("t")
 	d.shows("links  round trip, ms", "t loss", "18.2", " 2.95◆")
@@ -59,7 +59,7 @@ func TestLinkMeasures(t *testing.T) {
 // TestLinkMatrixFollowsItsCursor checks that every cell of a large matrix can be reached.
 func TestLinkMatrixFollowsItsCursor(t *testing.T) {
 	for _, size := range [][2]int{{60, 12}, {120, 40}} {
-		d, _ := commanding(t, size[0], size[1], machines(40), "")
+		d, _ := openFleet(t, size[0], size[1], fleetOf(40), "")
 		if d.press("tab"); d.Focus != panel.Links {
 			t.Fatalf("at %v tab leads to %s", size, d.Focus)
 		}
@@ -76,7 +76,7 @@ func TestLinkMatrixFollowsItsCursor(t *testing.T) {
 }
 
 func TestSlowDownALink(t *testing.T) {
-	d, _ := commanding(t, 120, 40, machines(5), "tab j l l enter")
+	d, _ := openFleet(t, 120, 40, fleetOf(5), "tab j l l enter")
 	d.shows("slow down w1 → w2", "only this direction", "full speed", "MB/s", "at most; empty: no limit")
 	d.write("12.5").press("tab").write("20").press("down").write("2.5").press("tab").write("1")
 	d.shows("at most, 100 Mbit/s", "12.5 MB/s, 20ms of delay, up to 2.5ms of jitter, 1% lost")
@@ -88,7 +88,7 @@ func TestSlowDownALink(t *testing.T) {
 	}
 	d.shows("worker 1 to worker 2: 12.5 MB/s, 20ms of delay")
 	// The dialog starts with the present shape of a link, and removes it.
-	d, _ = commanding(t, 120, 40, machines(5), "tab j l l l enter")
+	d, _ = openFleet(t, 120, 40, fleetOf(5), "tab j l l l enter")
 	d.shows("1.25", "at most, 10 Mbit/s")
 	d.press("ctrl+u", "tab", "ctrl+u")
 	d.shows("full speed")
@@ -105,13 +105,13 @@ func TestSlowDownALink(t *testing.T) {
 
 func TestSlowDownARowOrColumn(t *testing.T) {
 	// The dialog starts with the shape that all links share; else it is empty.
-	f := machines(3)
+	f := fleetOf(3)
 	for i, l := range f.Links {
 		if l.From == 1 {
 			f.Links[i].Shape = &event.Link{From: l.From, To: l.To, Delay: 70 * time.Millisecond}
 		}
 	}
-	d, _ := commanding(t, 120, 40, f, "tab j")
+	d, _ := openFleet(t, 120, 40, f, "tab j")
 	d.shows("w1 → all  2 links", "◆ 70ms of delay")
 	d.press("enter")
 	d.shows("70________ ms")
@@ -128,7 +128,7 @@ func TestSlowDownARowOrColumn(t *testing.T) {
 		{"j enter", "slow down w1 → all", event.Link{From: 1, To: event.Every, Rate: 3_000_000}},
 		{"l l enter", "slow down all → w2", event.Link{From: event.Every, To: 2, Rate: 3_000_000}},
 	} {
-		d, _ := commanding(t, 120, 40, machines(5), "tab "+c.keys)
+		d, _ := openFleet(t, 120, 40, fleetOf(5), "tab "+c.keys)
 		d.shows(c.shows, "each of them")
 		if d.write("3").press("enter"); len(d.sent) != 1 || *d.sent[0].Link != c.want {
 			t.Errorf("%q sends %+v", c.keys, d.sent)
@@ -138,7 +138,7 @@ func TestSlowDownARowOrColumn(t *testing.T) {
 
 func TestShaperRejectsInvalidValues(t *testing.T) {
 	for field, bad := range map[int]string{0: "fast", 1: "-1", 2: "1e9", 3: "101"} {
-		d, _ := commanding(t, 120, 40, machines(5), "tab j l l enter")
+		d, _ := openFleet(t, 120, 40, fleetOf(5), "tab j l l enter")
 		for range field {
 			d.press("tab")
 		}
@@ -151,11 +151,11 @@ func TestShaperRejectsInvalidValues(t *testing.T) {
 			t.Error("esc does not leave the form")
 		}
 	}
-	d, _ := commanding(t, 120, 40, machines(5), "tab j l enter")
+	d, _ := openFleet(t, 120, 40, fleetOf(5), "tab j l enter")
 	if d.Popup != nil || !strings.Contains(d.Toast.Text, "there is no link from w1 to w1") {
 		t.Errorf("a worker's link to itself: %q", d.Toast.Text)
 	}
-	d, _ = commanding(t, 120, 40, machines(5), "tab j l l enter")
+	d, _ = openFleet(t, 120, 40, fleetOf(5), "tab j l l enter")
 	d.Update(tea.PasteMsg{Content: "0.0000001"})
 	if d.press("enter"); *d.sent[0].Link != (event.Link{From: 1, To: 2, Rate: 1}) {
 		t.Errorf("the slowest rate is %+v", d.sent[0].Link)

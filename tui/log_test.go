@@ -17,22 +17,22 @@ import (
 	"brood/tui/panel/alerts"
 )
 
-// teller is a run with output of its processes.
-type teller struct {
+// logSource is a run with output of its processes.
+type logSource struct {
 	*sourcetest.Memory
 	lines []session.Line
 	err   error
 	asked int
 }
 
-func (s *teller) ProcessLog(context.Context) ([]session.Line, error) {
+func (s *logSource) ProcessLog(context.Context) ([]session.Line, error) {
 	s.asked++
 	return s.lines, s.err
 }
 
-// saying opens the log of a run whose host writes three lines: at its second event, without a time, and after its end.
-func saying(t *testing.T, w, h int) (*desk, *teller) {
-	s := &teller{Memory: sourcetest.NewMemory(sourcetest.Run(6, 400)...)}
+// openLog opens the log of a run whose host writes three lines: at its second event, without a time, and after its end.
+func openLog(t *testing.T, w, h int) (*desk, *logSource) {
+	s := &logSource{Memory: sourcetest.NewMemory(sourcetest.Run(6, 400)...)}
 	d := open(t, w, h, nil, func(o *panel.Options) { o.Source, o.Screen = s, "Log" })
 	s.lines = []session.Line{
 		{At: d.Shown.Lane[1].When, Text: "worker 1 joined"},
@@ -47,7 +47,7 @@ func saying(t *testing.T, w, h int) (*desk, *teller) {
 // unabridged at every size.
 func TestLogOfProcesses(t *testing.T) {
 	for _, size := range [][2]int{{60, 20}, {80, 24}, {120, 36}, {200, 50}} {
-		d, s := saying(t, size[0], size[1])
+		d, s := openLog(t, size[0], size[1])
 		d.shows("log", "8 of 8", "worker 1 joined", "LASTWORD", "fatal error: out of memory")
 		text := d.screenText()
 		first, last := strings.Index(text, "worker 1 joined"), strings.Index(text, "fatal error")
@@ -96,7 +96,7 @@ func TestLogOfProcesses(t *testing.T) {
 
 // TestLogKeepsItsScrollPosition checks that new lines and events do not move a log that is scrolled back.
 func TestLogKeepsItsScrollPosition(t *testing.T) {
-	d, s := saying(t, 80, 24)
+	d, s := openLog(t, 80, 24)
 	at := d.Shown.Last + 2e12
 	for i := range 100 {
 		s.lines = append(s.lines, session.Line{At: at, Text: fmt.Sprintf("line <%d>", i)})
@@ -128,7 +128,7 @@ func TestLogKeepsItsScrollPosition(t *testing.T) {
 
 // TestLogIsMergedOnce checks that the log is merged once for each event, answer and filter.
 func TestLogIsMergedOnce(t *testing.T) {
-	d, s := saying(t, 80, 24)
+	d, s := openLog(t, 80, 24)
 	p, times := alerts.NewLogView(), 0
 	var last *view.Entry
 	puts := func(what string, want int) {
@@ -162,7 +162,7 @@ func TestLogIsMergedOnce(t *testing.T) {
 
 // TestLinesWithoutTimes checks that lines without a time keep the time at which they were first seen.
 func TestLinesWithoutTimes(t *testing.T) {
-	d, s := saying(t, 120, 36)
+	d, s := openLog(t, 120, 36)
 	then := d.Shown.Last + 1e12
 	s.lines = []session.Line{{Text: "once"}, {At: then, Text: "a warning", Late: true}}
 	d.now = d.now.Add(time.Minute)
@@ -208,8 +208,8 @@ func TestScreensByTheirNames(t *testing.T) {
 // TestLogOfARecording checks that lines later than the shown position appear at the end of the recording.
 func TestLogOfARecording(t *testing.T) {
 	rs := sourcetest.Run(6, 100)
-	l := &sayingTape{tape: tape{rs: rs}, lines: []session.Line{{At: rs[len(rs)-1].At + 1, Text: "killed"}}}
-	d := open(t, 120, 36, nil, func(o *panel.Options) { o.Source, o.Commander = fast(l), nil })
+	l := &sayingTape{memoryLog: memoryLog{rs: rs}, lines: []session.Line{{At: rs[len(rs)-1].At + 1, Text: "killed"}}}
+	d := open(t, 120, 36, nil, func(o *panel.Options) { o.Source, o.Commander = fastReplay(l), nil })
 	d.press("8", "w")
 	d.deliver(d.pollPanels())
 	d.hides("killed")
@@ -221,7 +221,7 @@ func TestLogOfARecording(t *testing.T) {
 }
 
 type sayingTape struct {
-	tape
+	memoryLog
 	lines []session.Line
 }
 

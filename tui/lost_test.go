@@ -15,14 +15,14 @@ import (
 	"brood/tui/panel"
 )
 
-// broken is a source that fails while err is set.
-type broken struct {
+// failingSource is a source that fails while err is set.
+type failingSource struct {
 	*sourcetest.Memory
 	err   error
 	asked int
 }
 
-func (b *broken) Snapshot(ctx context.Context, at view.Position) (*view.View, error) {
+func (b *failingSource) Snapshot(ctx context.Context, at view.Position) (*view.View, error) {
 	if b.asked++; b.err != nil {
 		return nil, b.err
 	}
@@ -30,7 +30,7 @@ func (b *broken) Snapshot(ctx context.Context, at view.Position) (*view.View, er
 }
 
 // due advances the clock and returns how often a lost run was requested.
-func (d *desk) due(src *broken, t time.Duration) (asked int) {
+func (d *desk) due(src *failingSource, t time.Duration) (asked int) {
 	before := src.asked
 	d.now = d.now.Add(t)
 	if cmd := d.retry(); cmd != nil {
@@ -43,7 +43,7 @@ func (d *desk) due(src *broken, t time.Duration) (asked int) {
 // it.
 func TestKilledRun(t *testing.T) {
 	for _, size := range [][2]int{{40, 10}, {80, 24}, {200, 50}} {
-		src := &broken{Memory: sourcetest.NewMemory(sourcetest.Run(3, 50)...)}
+		src := &failingSource{Memory: sourcetest.NewMemory(sourcetest.Run(3, 50)...)}
 		d := open(t, size[0], size[1], nil, func(o *panel.Options) { o.Source, o.Resume = src, "brood run --resume a" })
 		d.shows("● training")
 		d.Say(cell.Plain, "something said just before")
@@ -70,7 +70,7 @@ func TestKilledRun(t *testing.T) {
 // TestResumedRun checks that the screen of an ended run follows it when it is resumed.
 func TestResumedRun(t *testing.T) {
 	rs := append(sourcetest.Run(3, 50), event.Record{At: 2e18, State: &event.State{Phase: event.Finished, Round: 50}})
-	src := &broken{Memory: sourcetest.NewMemory(rs...)}
+	src := &failingSource{Memory: sourcetest.NewMemory(rs...)}
 	d := open(t, 80, 24, nil, func(o *panel.Options) { o.Source = src })
 	d.Update(batchMsg{gen: d.Feed.Gen, err: io.EOF})
 	d.shows("✓ finished")
@@ -95,7 +95,7 @@ func TestResumedRun(t *testing.T) {
 // killed. The workbench keeps retrying.
 func TestVanishedRun(t *testing.T) {
 	for _, size := range [][2]int{{40, 10}, {80, 24}, {200, 50}} {
-		src := &broken{Memory: sourcetest.NewMemory(sourcetest.Run(3, 50)...), err: nil}
+		src := &failingSource{Memory: sourcetest.NewMemory(sourcetest.Run(3, 50)...), err: nil}
 		d := open(t, size[0], size[1], nil, func(o *panel.Options) { o.Source = src })
 		src.err = fmt.Errorf("the run does not answer: %w", view.ErrNoProcess)
 		d.Update(batchMsg{gen: d.Feed.Gen, err: src.err})
@@ -118,7 +118,7 @@ func TestVanishedRun(t *testing.T) {
 
 // TestLostRun checks that a run that does not answer is requested with growing waits and not shown as training.
 func TestLostRun(t *testing.T) {
-	src := &broken{Memory: sourcetest.NewMemory(sourcetest.Run(3, 50)...), err: nil}
+	src := &failingSource{Memory: sourcetest.NewMemory(sourcetest.Run(3, 50)...), err: nil}
 	d := open(t, 80, 24, nil, func(o *panel.Options) { o.Source = src })
 	src.err = errors.New("broken pipe")
 	d.Update(batchMsg{gen: d.Feed.Gen, err: src.err})
@@ -148,13 +148,13 @@ func TestLostRun(t *testing.T) {
 	}
 }
 
-// dying is a source that fails after its first records.
-type dying struct {
+// dyingSource is a source that fails after its first records.
+type dyingSource struct {
 	*sourcetest.Memory
 	calls int
 }
 
-func (d *dying) Next(ctx context.Context, after view.Position, most int) (view.Batch, error) {
+func (d *dyingSource) Next(ctx context.Context, after view.Position, most int) (view.Batch, error) {
 	if d.calls++; d.calls > 1 {
 		return view.Batch{}, errors.New("broken pipe")
 	}
@@ -163,7 +163,7 @@ func (d *dying) Next(ctx context.Context, after view.Position, most int) (view.B
 
 // TestReadErrorsAreReportedAtOnce checks that an error within a frame is reported before the next read, which may block.
 func TestReadErrorsAreReportedAtOnce(t *testing.T) {
-	src := &dying{Memory: sourcetest.NewMemory()}
+	src := &dyingSource{Memory: sourcetest.NewMemory()}
 	d := open(t, 80, 24, nil, func(o *panel.Options) { o.Source = src })
 	src.Append(sourcetest.Run(3, 5)...)
 	msg := d.read()().(batchMsg)
@@ -185,7 +185,10 @@ func TestCutOffRecording(t *testing.T) {
 		if ends {
 			rs = append(rs, event.Record{At: 2e18, State: &event.State{Phase: event.Finished}})
 		}
-		d := open(t, 80, 24, nil, func(o *panel.Options) { o.Source, o.Commander = fast(&tape{rs: rs}), nil })
+		d := open(t, 80, 24, nil, func(o *panel.Options) {
+			o.Source, o.Commander = fastReplay(&memoryLog{rs: rs}),
+				nil
+		})
 		d.Update(batchMsg{gen: d.Feed.Gen, batch: view.Batch{Records: rs[:40]}})
 		d.shows("▶ replay", "recording")
 		d.Update(batchMsg{gen: d.Feed.Gen, batch: view.Batch{Records: rs[40:]}, err: io.EOF})

@@ -29,14 +29,14 @@ func rowOf(d *desk, process string) string {
 // TestMachinesScreen checks that the table has the live values, or the recorded ones at the cursor; a worker that
 // reports nothing has dashes instead of 0.
 func TestMachinesScreen(t *testing.T) {
-	f := machines(3)
+	f := fleetOf(3)
 	f.Machines = []event.Machine{
 		{Worker: event.Here, Values: map[event.Measure]float64{event.Busy: 0.25, event.Cores: 2, event.Memory: 55e6}},
 		{Worker: 1, Values: map[event.Measure]float64{event.Busy: 7.9, event.Cores: 8, event.MemoryUsed: 31e9,
 			event.MemoryTotal: 32e9, event.RoundTrip: 0.0123}},
 		{Worker: 2}, {Worker: 3},
 	}
-	c := &crew{Memory: sourcetest.NewMemory(sourcetest.Run(12, 400)...), now: f}
+	c := &fleetSource{Memory: sourcetest.NewMemory(sourcetest.Run(12, 400)...), now: f}
 	d := open(t, 200, 50, nil, func(o *panel.Options) { o.Source = c })
 	if d.press("6"); c.asked == 0 {
 		t.Error("the machines were not requested")
@@ -86,7 +86,7 @@ func TestMachinesScreen(t *testing.T) {
 // answer.
 func TestMachinesOfARecording(t *testing.T) {
 	rs := sourcetest.Run(12, 60)
-	d := open(t, 120, 36, nil, func(o *panel.Options) { o.Source, o.Commander = fast(&tape{rs: rs}), nil })
+	d := open(t, 120, 36, nil, func(o *panel.Options) { o.Source, o.Commander = fastReplay(&memoryLog{rs: rs}), nil })
 	d.press("end", "6", "down")
 	d.shows("4 processes · last recorded", "samples/s", "history  worker w1")
 	var before []event.Record
@@ -95,18 +95,21 @@ func TestMachinesOfARecording(t *testing.T) {
 			before = append(before, r)
 		}
 	}
-	older := fast(&tape{rs: before})
+	older := fastReplay(&memoryLog{rs: before})
 	if err := older.Scan(t.Context()); err != nil {
 		t.Fatal(err)
 	}
 	d = open(t, 120, 36, nil, func(o *panel.Options) { o.Source, o.Commander = older, nil })
 	d.press("end", "6")
 	d.shows("an older version recorded it")
-	d = open(t, 120, 36, nil, func(o *panel.Options) { o.Source, o.Commander = fast(&tape{rs: before}), nil })
+	d = open(t, 120, 36, nil, func(o *panel.Options) {
+		o.Source, o.Commander = fastReplay(&memoryLog{rs: before}),
+			nil
+	})
 	d.press("home", "6")
 	d.shows("no measurements of machines are recorded up to here")
 	d.hides("this run ended after")
-	c := &crew{Memory: sourcetest.NewMemory(before...), err: errors.New("no way there")}
+	c := &fleetSource{Memory: sourcetest.NewMemory(before...), err: errors.New("no way there")}
 	d = open(t, 120, 36, nil, func(o *panel.Options) { o.Source = c })
 	d.press("6")
 	d.shows("the workers do not answer: no way there")
@@ -114,12 +117,12 @@ func TestMachinesOfARecording(t *testing.T) {
 
 // TestMachinesOfManyWorkers checks that a long table scrolls with its cursor and leaves space for the history.
 func TestMachinesOfManyWorkers(t *testing.T) {
-	f := machines(64)
+	f := fleetOf(64)
 	for _, w := range f.Workers {
 		f.Machines = append(f.Machines, event.Machine{Worker: w.ID,
 			Values: map[event.Measure]float64{event.Busy: float64(w.ID)}})
 	}
-	c := &crew{Memory: sourcetest.NewMemory(sourcetest.Run(64, 400)...), now: f}
+	c := &fleetSource{Memory: sourcetest.NewMemory(sourcetest.Run(64, 400)...), now: f}
 	for _, size := range [][2]int{{80, 24}, {120, 36}, {200, 50}} {
 		d := open(t, size[0], size[1], nil, func(o *panel.Options) { o.Source = c })
 		d.press("6", "G")
@@ -156,7 +159,7 @@ func TestTiles(t *testing.T) {
 // TestDeviceFigures checks that the Fleet and Machines screens show the device measures that the driver reports, and
 // warn if other processes use much of its memory.
 func TestDeviceFigures(t *testing.T) {
-	f := machines(3)
+	f := fleetOf(3)
 	held := map[event.Measure]float64{event.DeviceUsed: 12e9, event.DeviceTotal: 80e9}
 	told := map[event.Measure]float64{event.DeviceUsed: 12e9, event.DeviceTotal: 80e9, event.DeviceTaken: 75e9,
 		event.DeviceLoad: 0.87, event.DeviceHeat: 61}
@@ -167,7 +170,7 @@ func TestDeviceFigures(t *testing.T) {
 		fleet.DeviceUsageRole(fleet.MachineRow{Values: told}) != cell.Warn {
 		t.Error("the measures of devices")
 	}
-	c := &crew{Memory: sourcetest.NewMemory(sourcetest.Run(12, 400)...), now: f}
+	c := &fleetSource{Memory: sourcetest.NewMemory(sourcetest.Run(12, 400)...), now: f}
 	d := open(t, 200, 50, nil, func(o *panel.Options) { o.Source = c })
 	d.press("2", "j", "j")
 	d.shows("cuda:0 NVIDIA H100", "12.0 GB / 80.0 GB held, 75.0 GB used in total", "busy, 61 °C")
@@ -182,11 +185,11 @@ func TestDeviceFigures(t *testing.T) {
 
 // TestRestartsOfPrograms checks that the Fleet screen shows restarts of objective programs, if any.
 func TestRestartsOfPrograms(t *testing.T) {
-	f := machines(3)
+	f := fleetOf(3)
 	f.Machines = []event.Machine{{Worker: event.Here},
 		{Worker: 1, Values: map[event.Measure]float64{event.Restarts: 0}},
 		{Worker: 2, Values: map[event.Measure]float64{event.Restarts: 14}}}
-	c := &crew{Memory: sourcetest.NewMemory(sourcetest.Run(12, 400)...), now: f}
+	c := &fleetSource{Memory: sourcetest.NewMemory(sourcetest.Run(12, 400)...), now: f}
 	d := open(t, 200, 50, nil, func(o *panel.Options) { o.Source = c })
 	d.press("2")
 	d.hides("restart")

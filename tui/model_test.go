@@ -233,8 +233,8 @@ func golden(t *testing.T, name, got string) {
 // TestFramesFitWhateverTheSize checks that a frame is exactly as large as the terminal in every state.
 func TestFramesFitWhateverTheSize(t *testing.T) {
 	d := open(t, 80, 24, nil, func(o *panel.Options) {
-		o.Source, o.Library = &crew{Memory: sourcetest.NewMemory(sourcetest.Gossip(9, 60)...),
-			now: machines(12)}, &shelf{list: recordedOnes()}
+		o.Source, o.Library = &fleetSource{Memory: sourcetest.NewMemory(sourcetest.Gossip(9, 60)...),
+			now: fleetOf(12)}, &fakeLibrary{list: recordedOnes()}
 	})
 	for _, keys := range []string{"", "k", "e", "tab", "3", "/", "esc", "?", "1", "9", "G", "/", "esc", "2", "v", "tab",
 		"l", "enter", "esc", "e", "tab", "1", "+", "H", "ctrl+p", "esc", ":", "esc", "X"} {
@@ -286,8 +286,8 @@ func TestPlainOutputs(t *testing.T) {
 	for _, key := range []string{"", "m", "+ + H", "e tab", "3", "3 /", "9 j", "9 j d", "?", "esc", "ctrl+p", "2 v V",
 		"2 tab j l l enter"} {
 		a := open(t, 120, 40, rs, func(o *panel.Options) {
-			o.Source, o.ASCII, o.Library = &crew{Memory: sourcetest.NewMemory(rs...),
-				now: machines(5)}, true, &shelf{list: recordedOnes()}
+			o.Source, o.ASCII, o.Library = &fleetSource{Memory: sourcetest.NewMemory(rs...),
+				now: fleetOf(5)}, true, &fakeLibrary{list: recordedOnes()}
 		})
 		a.press(strings.Fields(key)...)
 		for i, r := range a.screenText() {

@@ -12,7 +12,7 @@ import (
 // TestNotesOnRounds checks that a note on a round is saved in the session and shown at its round in charts and among
 // the events.
 func TestNotesOnRounds(t *testing.T) {
-	d, s := shelved(t, 200, 50, "")
+	d, s := openShelved(t, 200, 50, "")
 	d.hides("warmer")
 	d.press(":").write("note warmer from here on").press("enter")
 	d.settle()
@@ -54,7 +54,7 @@ func TestNotesOnRounds(t *testing.T) {
 
 // TestNotesInTime checks that notes after the shown round are hidden, and that a read-only session rejects notes.
 func TestNotesInTime(t *testing.T) {
-	d, s := shelved(t, 200, 50, "")
+	d, s := openShelved(t, 200, 50, "")
 	s.list[1].About.Rounds = []session.RoundNote{{Round: 40, Text: "early"}, {Round: 5000, Text: "from a future"}}
 	d.deliver(d.LoadNotes()())
 	d.shows("» early")

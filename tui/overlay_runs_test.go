@@ -21,8 +21,8 @@ import (
 func TestGoldenOverlay(t *testing.T) {
 	for _, size := range [][2]int{{60, 20}, {80, 24}, {120, 36}, {200, 50}} {
 		name := func(what string) string { return fmt.Sprintf("%s-%dx%d", what, size[0], size[1]) }
-		golden(t, name("runs-alone"), browse(t, size[0], size[1], study(), "j").screenText())
-		d := browse(t, size[0], size[1], study(), "space space space space G enter")
+		golden(t, name("runs-alone"), openLibrary(t, size[0], size[1], studyLibrary(), "j").screenText())
+		d := openLibrary(t, size[0], size[1], studyLibrary(), "space space space space G enter")
 		golden(t, name("runs-marked"), d.screenText())
 		golden(t, name("runs-cursor"), d.press("S", "a", "a", "left", "left", "left", "left", "left", "left",
 			"tab").screenText())
@@ -32,7 +32,7 @@ func TestGoldenOverlay(t *testing.T) {
 // TestWholeTable checks that a key shows all columns of the table at 80 columns, which has no space for it next to list
 // and charts, and that it leads back.
 func TestWholeTable(t *testing.T) {
-	d := browse(t, 80, 24, study(), "space space space space G enter")
+	d := openLibrary(t, 80, 24, studyLibrary(), "space space space space G enter")
 	d.hides("train loss")
 	d.press("v")
 	for _, c := range d.runs.Overlay.Cols {
@@ -52,7 +52,7 @@ func TestWholeTable(t *testing.T) {
 // TestOverlay checks the lines of the overlay for runs and for the seeds of a setting, the values at the cursor, the
 // differences and the best run.
 func TestOverlay(t *testing.T) {
-	d := browse(t, 200, 50, study(), "/")
+	d := openLibrary(t, 200, 50, studyLibrary(), "/")
 	d.write("seed-").press("enter", "g", "space", "space", "space") // fork is found by its parent
 	if want := []string{"/s/fork", "/s/seed-1", "/s/seed-2"}; !slices.Equal(d.runs.Marks, want) {
 		t.Fatalf("marked %v, want %v", d.runs.Marks, want)
@@ -101,8 +101,8 @@ func TestOverlay(t *testing.T) {
 func TestOverlayShowsMeasuredValues(t *testing.T) {
 	last := ""
 	for _, size := range [][2]int{{80, 24}, {120, 36}, {140, 50}, {200, 50}} {
-		s := study()
-		d := browse(t, size[0], size[1], s, "j e e")
+		s := studyLibrary()
+		d := openLibrary(t, size[0], size[1], s, "j e e")
 		d.Focus = panel.Overlay
 		d.press("e")
 		tests, loss := -1, -1
@@ -160,9 +160,9 @@ func TestOverlayShowsMeasuredValues(t *testing.T) {
 // TestOldTestErrorsAreMarked checks that a test error of an earlier round is marked, and that the line below
 // the list names its round.
 func TestOldTestErrorsAreMarked(t *testing.T) {
-	s := study()
+	s := studyLibrary()
 	s.list[0].TestRound = 150
-	d := browse(t, 120, 36, s, "j")
+	d := openLibrary(t, 120, 36, s, "j")
 	d.shows("1.42 % @", "test 1.42 % @150")
 	d.press("j")
 	d.shows("1.52 ")
@@ -172,15 +172,15 @@ func TestOldTestErrorsAreMarked(t *testing.T) {
 // TestANoteHidesNothing checks that a run with a name, tags and a note still shows its directory, its tags and the
 // round of its test.
 func TestANoteHidesNothing(t *testing.T) {
-	s := study()
+	s := studyLibrary()
 	s.list[1].TestRound, s.list[1].About.Name = 150, "mine"
-	d := browse(t, 200, 50, s, "j j")
+	d := openLibrary(t, 200, 50, s, "j j")
 	d.shows("mine", "as in the paper", "tagged best", "seed-2", "test 1.52 % @150")
 }
 
 // TestLegendLetters checks that the legend has the letters of the marked runs.
 func TestLegendLetters(t *testing.T) {
-	d := browse(t, 120, 36, study(), "g space")
+	d := openLibrary(t, 120, 36, studyLibrary(), "g space")
 	d.shows("a: marked")
 	d.press("space")
 	d.shows("a, b: marked")
@@ -190,10 +190,10 @@ func TestLegendLetters(t *testing.T) {
 
 // TestMarksStay checks that a mark remains when its folder is closed and is removed with its run.
 func TestMarksStay(t *testing.T) {
-	s := study()
+	s := studyLibrary()
 	dir := "/s/sweep-grid/eta=0.1,seed=1"
 	s.records[dir] = sourcetest.Run(2, 60)
-	d := browse(t, 120, 36, s, "G enter")
+	d := openLibrary(t, 120, 36, s, "G enter")
 	d.press("j", "space", "g", "space")
 	if want := []string{dir, "/s/fork"}; !slices.Equal(d.runs.Marks, want) {
 		t.Fatalf("marked %v, want %v", d.runs.Marks, want)
@@ -201,14 +201,14 @@ func TestMarksStay(t *testing.T) {
 	d.runs.Chosen = "/s/sweep-grid"
 	d.press("enter")
 	d.now = d.now.Add(time.Minute)
-	d.deliver(d.relisted())
+	d.deliver(d.rescan())
 	d.screenText()
 	if len(d.runs.Marks) != 2 || len(d.runs.Overlay.Set) != 2 || len(d.runs.SortedRows(d.model.Host)) != 6 {
 		t.Errorf("after the folder was closed: marks %v, %d lines", d.runs.Marks, len(d.runs.Overlay.Lines))
 	}
 	s.folders["/s/sweep-grid"] = s.folders["/s/sweep-grid"][1:]
 	d.now = d.now.Add(time.Minute)
-	d.deliver(d.relisted())
+	d.deliver(d.rescan())
 	d.screenText()
 	if !slices.Equal(d.runs.Marks, []string{"/s/fork"}) || len(d.runs.Overlay.Set) != 1 {
 		t.Errorf("after the run is gone: marks %v, %d runs", d.runs.Marks, len(d.runs.Overlay.Set))
@@ -219,7 +219,7 @@ func TestMarksStay(t *testing.T) {
 // with all digits.
 func TestExportOfTheOverlay(t *testing.T) {
 	t.Chdir(t.TempDir())
-	d := browse(t, 200, 50, study(), "/")
+	d := openLibrary(t, 200, 50, studyLibrary(), "/")
 	d.write("seed-").press("enter", "g", "space", "space", "space")
 	d.Focus = panel.Overlay
 	d.press("E")

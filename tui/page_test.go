@@ -20,7 +20,7 @@ const workbenchPage = "../docs/workbench.md"
 func TestWorkbenchPage(t *testing.T) {
 	const heading = "## Keys\n"
 	d := open(t, 120, 40, sourcetest.Run(3, 20), func(o *panel.Options) {
-		o.Source, o.Library = replay.NewReplay(&tape{rs: sourcetest.Run(3, 20)}), &shelf{}
+		o.Source, o.Library = replay.NewReplay(&memoryLog{rs: sourcetest.Run(3, 20)}), &fakeLibrary{}
 	})
 	var b strings.Builder
 	b.WriteString(heading + "\nIn lists and tables `j` and `k`, or the arrows, move by a row, `g` and `G` to the first and the last, `pgdown` and\n`pgup` by a page.\n\n| where | key | effect |\n|---|---|---|\n")

@@ -179,7 +179,7 @@ func TestPanelHooks(t *testing.T) {
 // TestPanelsAreComplete checks that every panel is registered once with its required fields, and that layouts only place
 // registered panels.
 func TestPanelsAreComplete(t *testing.T) {
-	d, _ := shelved(t, 200, 50, "")
+	d, _ := openShelved(t, 200, 50, "")
 	seen, digits := map[panel.ID]bool{}, map[int]bool{}
 	for _, p := range d.panels {
 		if p.ID == "" || p.Title == nil || p.Draw == nil || seen[p.ID] {

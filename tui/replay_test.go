@@ -20,14 +20,14 @@ import (
 	"brood/tui/textfmt"
 )
 
-// tape is a log in memory; reads counts the records that were read.
-type tape struct {
+// memoryLog is a log in memory; reads counts the records that were read.
+type memoryLog struct {
 	rs    []event.Record
 	at    uint64
 	reads int
 }
 
-func (l *tape) Next() (event.Record, error) {
+func (l *memoryLog) Next() (event.Record, error) {
 	if l.at >= uint64(len(l.rs)) {
 		return event.Record{}, io.EOF
 	}
@@ -36,7 +36,7 @@ func (l *tape) Next() (event.Record, error) {
 	return l.rs[l.at-1], nil
 }
 
-func (l *tape) Seek(n uint64) error {
+func (l *memoryLog) Seek(n uint64) error {
 	if n > uint64(len(l.rs)) {
 		return errors.New("beyond the end")
 	}
@@ -44,8 +44,8 @@ func (l *tape) Seek(n uint64) error {
 	return nil
 }
 
-// fast returns a replay whose clock jumps, so that it never waits.
-func fast(l replay.Log) *replay.Replay {
+// fastReplay returns a replay whose clock jumps, so that it never waits.
+func fastReplay(l replay.Log) *replay.Replay {
 	r := replay.NewReplay(l)
 	var ticks time.Duration
 	r.Clock = func() time.Time { ticks += time.Hour; return time.Unix(1e9, 0).Add(ticks) }
@@ -62,8 +62,8 @@ func TestMemorySatisfiesSource(t *testing.T) {
 
 func TestReplaySatisfiesSource(t *testing.T) {
 	rs := sourcetest.Gossip(3, 40)
-	sourcetest.Contract(t, fast(&tape{rs: rs}), rs, true)
-	scanned := fast(&tape{rs: rs})
+	sourcetest.Contract(t, fastReplay(&memoryLog{rs: rs}), rs, true)
+	scanned := fastReplay(&memoryLog{rs: rs})
 	if err := scanned.Scan(context.Background()); err != nil {
 		t.Fatal(err)
 	}
@@ -76,7 +76,7 @@ func TestReplayPaces(t *testing.T) {
 	for i := range 300 {
 		rs = append(rs, event.Record{At: 1e18 + int64(i)*10e6, State: &event.State{Round: uint64(i)}})
 	}
-	r := fast(&tape{rs: rs})
+	r := fastReplay(&memoryLog{rs: rs})
 	for _, c := range []struct {
 		speed float64
 		want  int
@@ -115,7 +115,7 @@ func TestReplayReportsShortenedPauses(t *testing.T) {
 	for i := len(rs) / 2; i < len(rs); i++ {
 		rs[i].At += int64(75 * time.Minute)
 	}
-	r := replay.NewReplay(&tape{rs: rs})
+	r := replay.NewReplay(&memoryLog{rs: rs})
 	now := time.Unix(1e9, 0)
 	r.Clock = func() time.Time { now = now.Add(time.Second); return now }
 	d := open(t, 80, 24, nil, func(o *panel.Options) { o.Source, o.Commander = r, nil })
@@ -136,7 +136,7 @@ func TestReplayReportsShortenedPauses(t *testing.T) {
 }
 
 func TestReplayPauses(t *testing.T) {
-	r := fast(&tape{rs: sourcetest.Run(2, 10)})
+	r := fastReplay(&memoryLog{rs: sourcetest.Run(2, 10)})
 	r.Pause(true)
 	ctx, cancel := context.WithCancel(context.Background())
 	got := make(chan error, 1)
@@ -157,7 +157,7 @@ func TestReplayPauses(t *testing.T) {
 func TestReplayPositionIncludesEvaluation(t *testing.T) {
 	rs := sourcetest.Run(2, 400)
 	for _, round := range []uint64{200, 400} {
-		r := fast(&tape{rs: rs})
+		r := fastReplay(&memoryLog{rs: rs})
 		at, err := r.Round(context.Background(), round)
 		if err != nil {
 			t.Fatal(err)
@@ -181,7 +181,7 @@ func TestReplayPositionIncludesEvaluation(t *testing.T) {
 
 func TestReplayFindsRoundsAndEvents(t *testing.T) {
 	rs := sourcetest.Run(2, 400)
-	r := fast(&tape{rs: rs})
+	r := fastReplay(&memoryLog{rs: rs})
 	at, err := r.Round(context.Background(), 101)
 	if err != nil {
 		t.Fatal(err)
@@ -218,8 +218,8 @@ func TestSeeksAreShort(t *testing.T) {
 	for i := range 5 * replay.KeyEvery {
 		rs = append(rs, event.Record{At: 1e18, State: &event.State{Round: uint64(i)}})
 	}
-	l := &tape{rs: rs}
-	r := fast(l)
+	l := &memoryLog{rs: rs}
+	r := fastReplay(l)
 	if err := r.Scan(context.Background()); err != nil {
 		t.Fatal(err)
 	}
@@ -231,7 +231,7 @@ func TestSeeksAreShort(t *testing.T) {
 }
 
 type keyed struct {
-	tape
+	memoryLog
 	frames map[uint64][]byte
 }
 
@@ -255,26 +255,26 @@ func TestSavedKeyframesShortenTheFirstSeek(t *testing.T) {
 		v.Apply(r)
 	}
 	payload, _ := cbor.Marshal(v)
-	l := &keyed{tape{rs: rs}, map[uint64][]byte{2 * replay.KeyEvery: payload}}
-	if got, err := fast(l).Snapshot(context.Background(), 2*replay.KeyEvery+5); err != nil ||
+	l := &keyed{memoryLog{rs: rs}, map[uint64][]byte{2 * replay.KeyEvery: payload}}
+	if got, err := fastReplay(l).Snapshot(context.Background(), 2*replay.KeyEvery+5); err != nil ||
 		got.State.Round != 2*replay.KeyEvery+4 || l.reads > 10 {
 		t.Errorf("%v, round %d, %d records read", err, got.State.Round, l.reads)
 	}
 	v.Fold, v.State.Round = 0, 7 // of a program that folded less
 	l.frames[2*replay.KeyEvery], _ = cbor.Marshal(v)
-	if got, err := fast(l).Snapshot(context.Background(), 2*replay.KeyEvery); err != nil ||
+	if got, err := fastReplay(l).Snapshot(context.Background(), 2*replay.KeyEvery); err != nil ||
 		got.State.Round != 2*replay.KeyEvery-1 || got.Fold != view.Fold {
 		t.Errorf("a keyframe of another fold: %v, round %d, fold %d", err, got.State.Round, got.Fold)
 	}
 	l.frames[2*replay.KeyEvery] = []byte("damaged")
-	if got, err := fast(l).Snapshot(context.Background(), 2*replay.KeyEvery+5); err != nil ||
+	if got, err := fastReplay(l).Snapshot(context.Background(), 2*replay.KeyEvery+5); err != nil ||
 		got.State.Round != 2*replay.KeyEvery+4 {
 		t.Errorf("a damaged keyframe: %v, round %d", err, got.State.Round)
 	}
 }
 
 func TestReplayStartsAfterARound(t *testing.T) {
-	r := fast(&tape{rs: sourcetest.Run(2, 400)})
+	r := fastReplay(&memoryLog{rs: sourcetest.Run(2, 400)})
 	d := open(t, 100, 30, nil, func(o *panel.Options) { o.Source, o.Commander = r, nil })
 	for _, c := range []struct{ at, want uint64 }{{150, 152}, {0, 0}, {9999, 400}} {
 		d.Opt.At = c.at
@@ -301,7 +301,7 @@ func TestReplayTimesExcludePauses(t *testing.T) {
 		r.At += hour
 		paused = append(paused, r)
 	}
-	r := fast(&tape{rs: paused})
+	r := fastReplay(&memoryLog{rs: paused})
 	if err := r.Scan(context.Background()); err != nil {
 		t.Fatal(err)
 	}
@@ -314,7 +314,7 @@ func TestReplayTimesExcludePauses(t *testing.T) {
 
 func TestReplayKeysMove(t *testing.T) {
 	rs := sourcetest.Run(2, 400)
-	r := fast(&tape{rs: rs})
+	r := fastReplay(&memoryLog{rs: rs})
 	if err := r.Scan(context.Background()); err != nil {
 		t.Fatal(err)
 	}

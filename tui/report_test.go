@@ -11,13 +11,13 @@ import (
 	"brood/tui/panel/trained"
 )
 
-// examiner is a shelf with an Examiner.
-type examiner struct {
-	*shelf
+// examinerLibrary is a shelf with an Examiner.
+type examinerLibrary struct {
+	*fakeLibrary
 	ask func(ctx context.Context, at uint64) (*trained.Examined, error)
 }
 
-func (e *examiner) Examine(ctx context.Context, _ string, at uint64, _ func(uint64)) (*trained.Examined, error) {
+func (e *examinerLibrary) Examine(ctx context.Context, _ string, at uint64, _ func(uint64)) (*trained.Examined, error) {
 	return e.ask(ctx, at)
 }
 
@@ -46,10 +46,10 @@ func reportOf(classes int, names ...string) *report.Report {
 // cursor.
 func TestEvaluationOnRequest(t *testing.T) {
 	for _, size := range [][2]int{{80, 24}, {120, 36}, {200, 50}} {
-		d, s := trains(t, size[0], size[1], "")
+		d, s := openTraining(t, size[0], size[1], "")
 		var asked []uint64
 		var fault error
-		d.Opt.Library = &examiner{s, func(_ context.Context, at uint64) (*trained.Examined, error) {
+		d.Opt.Library = &examinerLibrary{s, func(_ context.Context, at uint64) (*trained.Examined, error) {
 			asked = append(asked, at)
 			return &trained.Examined{Round: max(at, 63), Report: reportOf(4)}, fault
 		}}

@@ -49,7 +49,7 @@ func TestRunSwitchesSessions(t *testing.T) {
 	in, keys := io.Pipe()
 	out := &shown{want: "quickstart-7f3a", seen: make(chan struct{})}
 	there := &shown{want: "recording", seen: make(chan struct{})}
-	lib := &shelf{list: recordedOnes()}
+	lib := &fakeLibrary{list: recordedOnes()}
 	first := lib.list[1].Dir
 	end := make(chan error, 1)
 	go func() {

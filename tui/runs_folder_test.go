@@ -15,12 +15,12 @@ import (
 // filter, and removes the marks again.
 func TestMarkAFolder(t *testing.T) {
 	one, two := "/s/sweep-grid/eta=0.1,seed=1", "/s/sweep-grid/eta=0.1,seed=2"
-	d := browse(t, 120, 36, study(), "g space G space")
+	d := openLibrary(t, 120, 36, studyLibrary(), "g space G space")
 	if want := []string{"/s/fork", one, two}; !slices.Equal(d.runs.Marks, want) {
 		t.Fatalf("marked %v, want %v", d.runs.Marks, want)
 	}
 	d.now = d.now.Add(time.Minute)
-	d.deliver(d.relisted())
+	d.deliver(d.rescan())
 	d.shows("a to c: marked")
 	if len(d.runs.Marks) != 3 {
 		t.Errorf("after a list: %v", d.runs.Marks)
@@ -46,13 +46,13 @@ func TestMarkAFolder(t *testing.T) {
 
 // TestMarkALargeFolder checks the message with the number of runs that could not be marked.
 func TestMarkALargeFolder(t *testing.T) {
-	s := study()
+	s := studyLibrary()
 	for i := range 30 {
 		name := fmt.Sprintf("eta=0.2,seed=%02d", i)
 		s.folders["/s/sweep-grid"] = append(s.folders["/s/sweep-grid"],
 			session.Info{Name: name, Dir: "/s/sweep-grid/" + name, Phase: event.Finished})
 	}
-	d := browse(t, 120, 36, s, "G space")
+	d := openLibrary(t, 120, 36, s, "G space")
 	if len(d.runs.Marks) != runs.MaxMarks {
 		t.Errorf("%d marks, want %d", len(d.runs.Marks), runs.MaxMarks)
 	}
@@ -62,17 +62,17 @@ func TestMarkALargeFolder(t *testing.T) {
 		t.Errorf("again: %d marks", len(d.runs.Marks))
 	}
 	s.folders["/s/sweep-grid"] = nil
-	d = browse(t, 120, 36, s, "G space")
+	d = openLibrary(t, 120, 36, s, "G space")
 	d.shows("sweep-grid has no runs")
 }
 
 // TestFilterOfClosedFolders checks that a filter shows the matching runs of closed folders, which are closed
 // again without the filter.
 func TestFilterOfClosedFolders(t *testing.T) {
-	d := browse(t, 120, 36, study(), "/")
+	d := openLibrary(t, 120, 36, studyLibrary(), "/")
 	d.write("seed=2").press("enter")
 	d.now = d.now.Add(time.Minute)
-	d.deliver(d.relisted())
+	d.deliver(d.rescan())
 	d.shows("sweep-grid/", "eta=0.1,seed=2")
 	d.hides("eta=0.1,seed=1", "seed-1")
 	d.press("g", "enter")

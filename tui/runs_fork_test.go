@@ -13,33 +13,33 @@ import (
 	"brood/tui/panel"
 )
 
-// until returns the records of a run up to a round.
-func until(rs []event.Record, round uint64) []event.Record {
+// recordsUntil returns the records of a run up to a round.
+func recordsUntil(rs []event.Record, round uint64) []event.Record {
 	return slices.DeleteFunc(slices.Clone(rs), func(r event.Record) bool {
 		return r.Points != nil && r.Points.Round > round || r.Commit != nil && r.Commit.To > round ||
 			r.Evaluation != nil && r.Evaluation.Round > round
 	})
 }
 
-// racing starts a branch of seed-1, which runs, after round 100. When it has started both are at round 128. The list of
+// startBranch starts a branch of seed-1, which runs, after round 100. When it has started both are at round 128. The list of
 // runs is older.
-func racing(t testing.TB, w, h int) (*desk, *shelf) {
-	s := study()
+func startBranch(t testing.TB, w, h int) (*desk, *fakeLibrary) {
+	s := studyLibrary()
 	parent := s.list[0]
 	at := slices.IndexFunc(s.list, func(x session.Info) bool { return x.Name == "fork" })
 	fork := s.list[at]
 	s.list = slices.Delete(s.list, at, at+1)
-	d := browse(t, w, h, s, "")
+	d := openLibrary(t, w, h, s, "")
 	s.branch = func(_ context.Context, b panel.Branch) (panel.Opened, error) {
 		fork.Round, s.list[0].Round = 128, 128
 		s.list = append(s.list, fork)
 		for _, dir := range []string{parent.Dir, fork.Dir} {
-			s.records[dir] = until(s.records[dir], 128)
+			s.records[dir] = recordsUntil(s.records[dir], 128)
 		}
 		return panel.Opened{Session: fork.Dir, Source: sourcetest.NewMemory(s.records[fork.Dir]...), Commander: d}, nil
 	}
 	d.deliver(panel.OpenedMsg{Opened: panel.Opened{Session: parent.Dir,
-		Source: sourcetest.NewMemory(until(s.records[parent.Dir], 100)...), Commander: d}})
+		Source: sourcetest.NewMemory(recordsUntil(s.records[parent.Dir], 100)...), Commander: d}})
 	d.take()
 	d.press("B", "y")
 	return d, s
@@ -48,7 +48,7 @@ func racing(t testing.TB, w, h int) (*desk, *shelf) {
 // TestBranchIsOverlaidWithItsParent checks that a started branch is overlaid with its parent from the fork on, although the list
 // does not have it yet.
 func TestBranchIsOverlaidWithItsParent(t *testing.T) {
-	d, s := racing(t, 200, 50)
+	d, s := startBranch(t, 200, 50)
 	if len(s.asked) != 1 || d.screen != d.HomeScreen() || d.Opt.Session != "/s/fork" {
 		t.Fatalf("asked %v, on screen %d of %s", s.asked, d.screen, d.Opt.Session)
 	}
@@ -75,7 +75,7 @@ func TestBranchIsOverlaidWithItsParent(t *testing.T) {
 		s.list[i].Round++ // which makes the logs longer
 	}
 	d.now = d.now.Add(time.Hour)
-	d.deliver(d.relisted())
+	d.deliver(d.rescan())
 	if d.screenText(); o.Lo != 92.5 || o.Hi != 160 {
 		t.Errorf("with the parent at 160 it is drawn from %g to %g", o.Lo, o.Hi)
 	}
@@ -83,7 +83,7 @@ func TestBranchIsOverlaidWithItsParent(t *testing.T) {
 	// A deleted branch loses its mark, and without it no fork is overlaid.
 	s.list = slices.DeleteFunc(s.list, func(x session.Info) bool { return x.Name == "fork" })
 	d.now = d.now.Add(time.Hour)
-	d.deliver(d.relisted())
+	d.deliver(d.rescan())
 	if want := []string{"/s/seed-1"}; !slices.Equal(d.runs.Marks, want) {
 		t.Errorf("marked %v", d.runs.Marks)
 	}
@@ -96,7 +96,7 @@ func TestBranchIsOverlaidWithItsParent(t *testing.T) {
 func TestGoldenBranchOverlay(t *testing.T) {
 	for name, size := range map[string][2]int{"race-80x24": {80, 24}, "race-120x36": {120, 36},
 		"race-200x50": {200, 50}} {
-		d, _ := racing(t, size[0], size[1])
+		d, _ := startBranch(t, size[0], size[1])
 		d.Toast = panel.Toast{}
 		golden(t, name, d.screenText())
 	}

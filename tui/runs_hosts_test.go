@@ -14,8 +14,9 @@ import (
 // TestLiveRunsOfHostsComeFirst checks that running runs of any machine are listed before ended ones, and that other
 // runs of a machine stay below it.
 func TestLiveRunsOfHostsComeFirst(t *testing.T) {
-	s := &shelf{list: []session.Info{{Name: "here", Dir: "/s/here", Running: true}, {Name: "ended", Dir: "/s/ended"}}}
-	d := browse(t, 120, 36, s, "")
+	s := &fakeLibrary{list: []session.Info{{Name: "here", Dir: "/s/here", Running: true},
+		{Name: "ended", Dir: "/s/ended"}}}
+	d := openLibrary(t, 120, 36, s, "")
 	lab := archive.Entry{Name: "lab", Dir: "ssh://lab", Folder: archive.HostFolder, Host: "lab", Asked: true}
 	found := map[string][]archive.Entry{
 		"": append(slices.Clone(d.runs.Found[""]), lab,
@@ -52,7 +53,7 @@ func TestLiveRunsOfHostsComeFirst(t *testing.T) {
 	s.folders = map[string][]session.Info{lab.Dir: {{Name: "new", Dir: "ssh://lab/new"}}}
 	d.runs.Found[""] = []archive.Entry{lab}
 	d.now = d.now.Add(time.Hour)
-	d.deliver(d.relisted())
+	d.deliver(d.rescan())
 	if got := d.runs.Found[lab.Dir]; len(got) != 1 || got[0].Name != "new" {
 		t.Errorf("of a closed folder of a machine is known %+v", got)
 	}
@@ -64,7 +65,7 @@ func TestHostErrorIsComplete(t *testing.T) {
 	const why = "lab does not answer: kex_exchange_identification: read: Connection reset by peer; " +
 		"ask whoever keeps that machine whether its control socket for ssh has moved, and write its port as ada@lab:2222 LASTWORD"
 	for _, size := range [][2]int{{60, 20}, {80, 24}, {120, 36}} {
-		d := browse(t, size[0], size[1], &shelf{list: []session.Info{{Name: "here", Dir: "/s/here"},
+		d := openLibrary(t, size[0], size[1], &fakeLibrary{list: []session.Info{{Name: "here", Dir: "/s/here"},
 			{Name: "mute", Dir: "/s/mute", Err: why}}}, "j")
 		d.shows("LASTWORD")
 		d.Update(tea.MouseClickMsg{X: 10, Y: 4})

@@ -24,13 +24,13 @@ import (
 
 func TestGoldenRuns(t *testing.T) {
 	for _, size := range [][2]int{{40, 10}, {60, 20}, {80, 24}, {120, 36}, {200, 50}} {
-		d, _ := shelved(t, size[0], size[1], "9 j")
+		d, _ := openShelved(t, size[0], size[1], "9 j")
 		golden(t, fmt.Sprintf("runs-%dx%d", size[0], size[1]), d.screenText())
 	}
 }
 
 func TestRunsAreListed(t *testing.T) {
-	d, s := shelved(t, 120, 40, "9")
+	d, s := openShelved(t, 120, 40, "9")
 	names := func() (out []string) {
 		for _, x := range d.runs.SortedRows(d.model.Host) {
 			out = append(out, x.Name[11:])
@@ -44,12 +44,12 @@ func TestRunsAreListed(t *testing.T) {
 	d.press("j", "j")
 	s.list = append(s.list, session.Info{Name: "2026-11-21-new-0001", Dir: "/s/new", Running: true,
 		Started: time.Date(2026, 11, 21, 0, 0, 0, 0, time.UTC), Phase: event.Waiting})
-	d.deliver(d.relisted())
+	d.deliver(d.rescan())
 	if len(d.runs.Found[""]) != 4 {
 		t.Error("the list is read again at once")
 	}
 	d.now = d.now.Add(3 * time.Second)
-	d.deliver(d.relisted())
+	d.deliver(d.rescan())
 	if got := names(); got[0] != "new-0001" || d.runs.Chosen != "/s/2026-11-20-run-d00d" {
 		t.Errorf("listed %v, chosen %s", got, d.runs.Chosen)
 	}
@@ -61,8 +61,8 @@ func TestRunsAreListed(t *testing.T) {
 	}
 }
 
-// relisted runs what a tick of the clock requests.
-func (d *desk) relisted() tea.Msg {
+// rescan runs what a tick of the clock requests.
+func (d *desk) rescan() tea.Msg {
 	if cmd := d.runs.Poll(d.model.Host); cmd != nil {
 		return cmd()
 	}
@@ -70,7 +70,7 @@ func (d *desk) relisted() tea.Msg {
 }
 
 func TestRunsFilterAndMouse(t *testing.T) {
-	d, _ := shelved(t, 120, 40, "9")
+	d, _ := openShelved(t, 120, 40, "9")
 	d.press("/").write("killed").press("enter")
 	d.shows("1 of 4 · /killed", "run-d00d", "seed 2  120 kB  2026-11-20-run-d00d")
 	d.hides("quickstart")
@@ -92,7 +92,7 @@ func TestRunsFilterAndMouse(t *testing.T) {
 
 func TestOpenASession(t *testing.T) {
 	// Opening a recording closes the shown run and clears its state.
-	d, s := shelved(t, 120, 40, "m + k j l 1 9 j enter")
+	d, s := openShelved(t, 120, 40, "m + k j l 1 9 j enter")
 	d.take()
 	if !slices.Equal(s.opened, []string{"/s/2026-11-20-quickstart-7f3a"}) ||
 		!slices.Equal(s.closed, []string{"/s/2026-11-20-es-0b1c"}) {
@@ -122,7 +122,7 @@ func TestOpenASession(t *testing.T) {
 
 // TestLateMessagesOfAClosedSession checks that messages of the previous session are not folded into the next one.
 func TestLateMessagesOfAClosedSession(t *testing.T) {
-	d, _ := shelved(t, 120, 40, "")
+	d, _ := openShelved(t, 120, 40, "")
 	old, gen := d.Reading, d.Feed.Gen
 	d.press("9", "j", "enter")
 	d.take()
@@ -142,7 +142,7 @@ func TestLateMessagesOfAClosedSession(t *testing.T) {
 }
 
 func TestSessionsThatCannotBeOpened(t *testing.T) {
-	d, s := shelved(t, 120, 40, "9 G enter")
+	d, s := openShelved(t, 120, 40, "9 G enter")
 	if len(s.opened) > 0 || !strings.Contains(d.Toast.Text, "cannot be read: session: 000001.log") {
 		t.Errorf("opened %v, says %q", s.opened, d.Toast.Text)
 	}
@@ -155,7 +155,7 @@ func TestSessionsThatCannotBeOpened(t *testing.T) {
 	if !strings.Contains(d.Toast.Text, "the disk is gone") || d.Feed.Err != nil || d.Reading.Ctx.Err() != nil {
 		t.Errorf("says %q", d.Toast.Text)
 	}
-	for want, s := range map[string]*shelf{"the disk is gone": {err: errors.New("the disk is gone")},
+	for want, s := range map[string]*fakeLibrary{"the disk is gone": {err: errors.New("the disk is gone")},
 		"no runs yet": {}} {
 		d := open(t, 80, 24, sourcetest.Run(3, 20), func(o *panel.Options) { o.Library = s })
 		d.press("9", "j", "enter", "d")
@@ -181,19 +181,19 @@ func TestDeleteAsks(t *testing.T) {
 		{"9 d y", nil, "copied"}, // y is a key again: nothing was asked
 		{"9 d", nil, "es-0b1c is running: stop it first"},
 	} {
-		d, s := shelved(t, 120, 40, c.keys)
+		d, s := openShelved(t, 120, 40, c.keys)
 		if !slices.Equal(s.deleted, c.deleted) || !strings.Contains(d.Toast.Text, c.says) || d.Popup != nil ||
 			len(d.runs.Found[""]) != 4-len(c.deleted) {
 			t.Errorf("%q deletes %v, says %q, lists %d", c.keys, s.deleted, d.Toast.Text, len(d.runs.Found[""]))
 		}
 	}
-	d, s := shelved(t, 120, 40, "9 j d")
+	d, s := openShelved(t, 120, 40, "9 j d")
 	d.shows("Delete quickstart-7f3a?", "6.0 MB", "y delete it", "n keep it")
 	s.err = errors.New("permission denied")
 	if d.press("y"); !strings.Contains(d.Toast.Text, "permission denied") {
 		t.Errorf("says %q", d.Toast.Text)
 	}
-	d, s = shelved(t, 120, 40, "9 j enter 9 d y")
+	d, s = openShelved(t, 120, 40, "9 j enter 9 d y")
 	if len(s.deleted) > 0 || !strings.Contains(d.Toast.Text, "copied") {
 		t.Errorf("the session in view is deleted: %v, %q", s.deleted, d.Toast.Text)
 	}
@@ -202,7 +202,7 @@ func TestDeleteAsks(t *testing.T) {
 // TestBrowseWithoutARun checks that without a run only the list is available, and that esc returns to it from an opened
 // run.
 func TestBrowseWithoutARun(t *testing.T) {
-	d := browse(t, 120, 36, study(), "")
+	d := openLibrary(t, 120, 36, studyLibrary(), "")
 	d.shows("▸9 Runs", "no run is open", "seed-1", "sweep-grid/", "2 runs", "q leave")
 	for _, key := range []string{"1", "2", "3"} {
 		if d.press(key); d.screen != d.HomeScreen() || !strings.Contains(d.Toast.Text, "no run is open") {
@@ -231,13 +231,13 @@ func TestBrowseWithoutARun(t *testing.T) {
 
 // TestVisibleRunsAreReadFirst checks that the summaries of visible runs are read first, and none twice.
 func TestVisibleRunsAreReadFirst(t *testing.T) {
-	s := &shelf{}
+	s := &fakeLibrary{}
 	for i := range 300 {
 		s.list = append(s.list, session.Info{Name: fmt.Sprintf("run-%03d", i), Dir: fmt.Sprintf("/s/run-%03d", i),
 			Phase:   event.Finished,
 			Started: time.Date(2026, 11, 20, 0, 0, 300-i, 0, time.UTC)})
 	}
-	d := browse(t, 80, 24, s, "")
+	d := openLibrary(t, 80, 24, s, "")
 	if len(s.read) != 300 || s.saved != 1 {
 		t.Errorf("%d summaries were read, and saved %d times", len(s.read), s.saved)
 	}
@@ -256,17 +256,17 @@ func TestVisibleRunsAreReadFirst(t *testing.T) {
 	// A log that has grown is read again, once it is listed.
 	s.list[7].Round = 9
 	d.now = d.now.Add(3 * time.Second)
-	d.deliver(d.relisted())
+	d.deliver(d.rescan())
 	if len(s.read) != 301 || s.read[300] != s.list[7].Dir {
 		t.Errorf("read %v besides", s.read[300:])
 	}
-	if d.now = d.now.Add(time.Second); d.relisted() != nil {
+	if d.now = d.now.Add(time.Second); d.rescan() != nil {
 		t.Error("it is listed again at once")
 	}
 	// A name that another process gives a visible run is read soon.
 	s.list[3].About.Name, s.list[200].About.Name = "theirs", "far"
 	d.now = d.now.Add(runs.RereadAfter)
-	d.deliver(d.relisted())
+	d.deliver(d.rescan())
 	d.shows("theirs")
 	if n := len(s.read) - 301; n == 0 || n > 24 {
 		t.Errorf("%d summaries were read for the sake of a name", n)
@@ -274,7 +274,7 @@ func TestVisibleRunsAreReadFirst(t *testing.T) {
 }
 
 func TestRunsAreSorted(t *testing.T) {
-	d := browse(t, 200, 50, study(), "")
+	d := openLibrary(t, 200, 50, studyLibrary(), "")
 	for _, want := range []string{
 		"fork seed-1 seed-2 wide begun sweep-grid", "begun fork seed-1 seed-2 sweep-grid wide", "seed-1 seed-2 wide fork begun sweep-grid",
 		"seed-2 fork seed-1 wide begun sweep-grid", "fork seed-1 seed-2 wide begun sweep-grid", "fork seed-1 seed-2 wide begun sweep-grid",
@@ -295,8 +295,8 @@ func TestRunsAreSorted(t *testing.T) {
 func TestReplayOfARunThatHasEnded(t *testing.T) {
 	end := event.Record{At: 2e18, State: &event.State{Phase: event.Finished, Round: 60}}
 	d := open(t, 120, 36, nil, func(o *panel.Options) {
-		o.Library = study()
-		o.Source = fast(&tape{rs: append(sourcetest.Run(4, 60), end)})
+		o.Library = studyLibrary()
+		o.Source = fastReplay(&memoryLog{rs: append(sourcetest.Run(4, 60), end)})
 	})
 	d.Toast = panel.Toast{}
 	if err := d.Replay.Scan(context.Background()); err != nil {
@@ -317,7 +317,7 @@ func TestReplayOfARunThatHasEnded(t *testing.T) {
 // TestFilterMatchesWords checks that a filter matches its words in any order; a matching folder keeps its runs, and
 // without any match there is a message.
 func TestFilterMatchesWords(t *testing.T) {
-	d := browse(t, 120, 36, study(), "G enter /")
+	d := openLibrary(t, 120, 36, studyLibrary(), "G enter /")
 	d.write("GLYPHS seed-2")
 	if rows := d.runs.SortedRows(d.model.Host); len(rows) != 1 || rows[0].Name != "seed-2" {
 		t.Errorf("two words pass %v", rows)
@@ -331,20 +331,20 @@ func TestFilterMatchesWords(t *testing.T) {
 
 // TestRunsOfAFolderAreCountedAgain checks that runs that another process adds to a folder are counted.
 func TestRunsOfAFolderAreCountedAgain(t *testing.T) {
-	s := study()
-	d := browse(t, 120, 36, s, "")
+	s := studyLibrary()
+	d := openLibrary(t, 120, 36, s, "")
 	d.shows("2 runs")
 	dir := "/s/sweep-grid"
 	s.folders[dir] = append(s.folders[dir], session.Info{Name: "eta=0.2", Dir: dir + "/eta=0.2", Phase: event.Finished})
 	s.touched = time.Date(2026, 11, 20, 9, 0, 0, 0, time.UTC)
 	d.now = d.now.Add(time.Minute)
-	d.deliver(d.relisted())
+	d.deliver(d.rescan())
 	d.shows("3 runs")
 }
 
 // TestNameIsUsedEverywhere checks that the charts and the table use the name that the user gave a run.
 func TestNameIsUsedEverywhere(t *testing.T) {
-	d := browse(t, 200, 50, study(), "j R")
+	d := openLibrary(t, 200, 50, studyLibrary(), "j R")
 	d.write("the first").press("enter")
 	d.screenText()
 	if o := &d.runs.Overlay; len(o.Rows) == 0 || o.Rows[0].Name != "the first" {
@@ -354,8 +354,8 @@ func TestNameIsUsedEverywhere(t *testing.T) {
 
 // TestALongNameIsNotLost checks that a name that is too long is rejected in the dialog and stays there.
 func TestALongNameIsNotLost(t *testing.T) {
-	s := study()
-	d := browse(t, 120, 36, s, "j R")
+	s := studyLibrary()
+	d := openLibrary(t, 120, 36, s, "j R")
 	long := strings.Repeat("long", 200)
 	d.write(long).press("enter")
 	if e, ok := d.Popup.(*panel.TextDialog); !ok || !strings.Contains(e.Err, "characters") || e.Text() != long ||
@@ -369,16 +369,16 @@ func TestRunActionRejections(t *testing.T) {
 		"g r": "is running: enter attaches", "g d": "is running: stop it first", "j X": "is not running",
 		"G d": "is a folder", "G w": "is a folder", "G k r": "", "G k w": "trains no model",
 	} {
-		s := study()
+		s := studyLibrary()
 		s.list[4].Data = ""
-		d := browse(t, 120, 36, s, keys)
+		d := openLibrary(t, 120, 36, s, keys)
 		if !strings.Contains(d.Toast.Text, says) || says != "" && d.Popup != nil || len(s.done) > 0 {
 			t.Errorf("%s says %q, and has done %v", keys, d.Toast.Text, s.done)
 		}
 	}
 	var only struct{ panel.Library }
-	only.Library = study()
-	d := browse(t, 120, 36, study(), "")
+	only.Library = studyLibrary()
+	d := openLibrary(t, 120, 36, studyLibrary(), "")
 	d.Opt.Library = only
 	for _, key := range []string{"r", "X", "w", "R", "t", "n"} {
 		if d.press("j", key); !strings.Contains(d.Toast.Text, "read-only from here") || d.Popup != nil {
@@ -402,8 +402,8 @@ func TestRunActions(t *testing.T) {
 		{"j t", "good  old", "enter", `describe seed-1 "" ["good" "old"] ""`, "saved in session"},
 		{"j j n", ", they say", "enter", `describe seed-2 "" ["best"] "as in the paper, they say"`, "saved in session"},
 	} {
-		s := study()
-		d := browse(t, 120, 36, s, c.keys)
+		s := studyLibrary()
+		d := openLibrary(t, 120, 36, s, c.keys)
 		d.write(c.text).press(strings.Fields(c.after)...)
 		said := d.Toast.Text
 		if e, ok := d.Popup.(*panel.TextDialog); ok {
@@ -419,9 +419,9 @@ func TestRunActions(t *testing.T) {
 			}
 		}
 	}
-	s := study()
+	s := studyLibrary()
 	s.list[0].Phase = event.Stopped // resumes to its present limit
-	d := browse(t, 120, 36, s, "j r enter")
+	d := openLibrary(t, 120, 36, s, "j r enter")
 	if !slices.Equal(s.done, []string{"resume seed-1 to 0"}) || d.screen != 0 {
 		t.Errorf("has done %v, shows screen %d", s.done, d.screen)
 	}
@@ -434,7 +434,7 @@ func TestRunActions(t *testing.T) {
 // TestHintsAfterTheEnd checks the hints after the end of a run.
 func TestHintsAfterTheEnd(t *testing.T) {
 	for _, w := range []int{80, 120, 200} {
-		s := study()
+		s := studyLibrary()
 		d := open(t, w, 24, append(sourcetest.Run(3, 40),
 			event.Record{At: 2e18, State: &event.State{Phase: event.Finished, Round: 40}}),
 			func(o *panel.Options) { o.Library = s })
@@ -454,8 +454,8 @@ func TestHintsAfterTheEnd(t *testing.T) {
 func TestRunsFitWhateverTheSize(t *testing.T) {
 	for _, keys := range []string{"", "space space space space G enter", "space space left right S", "/ x", "j R",
 		"g X", "space space tab e", "space space tab tab e", "?"} {
-		d := browse(t, 80, 24, study(), keys)
-		a := browse(t, 80, 24, study(), keys)
+		d := openLibrary(t, 80, 24, studyLibrary(), keys)
+		a := openLibrary(t, 80, 24, studyLibrary(), keys)
 		a.Opt.ASCII = true
 		a.restyle()
 		for i := range 24 {
@@ -476,10 +476,10 @@ func TestRunsFitWhateverTheSize(t *testing.T) {
 	}
 }
 
-// traveller is a shelf with runs of another machine.
-type traveller struct{ *shelf }
+// travellerLibrary is a shelf with runs of another machine.
+type travellerLibrary struct{ *fakeLibrary }
 
-func (traveller) Travel(archive.Entry) *exec.Cmd { return exec.Command("true") }
+func (travellerLibrary) Travel(archive.Entry) *exec.Cmd { return exec.Command("true") }
 
 // TestReadOnlyOpensNoOtherMachine checks that a read-only workbench does not open the view of another machine, which could
 // change its runs.
@@ -487,7 +487,7 @@ func TestReadOnlyOpensNoOtherMachine(t *testing.T) {
 	r := runs.New()
 	e := archive.Entry{Name: "away", Dir: "ssh://lab/away", Host: "lab"}
 	r.Found[""], r.Chosen, r.Stale = []archive.Entry{e}, e.Dir, true
-	m := &panel.Host{Opt: panel.Options{Library: traveller{&shelf{}}}}
+	m := &panel.Host{Opt: panel.Options{Library: travellerLibrary{&fakeLibrary{}}}}
 	if why := r.WhyNotOpen(m); why != "" {
 		t.Errorf("it is refused: %s", why)
 	}

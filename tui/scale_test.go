@@ -15,8 +15,8 @@ import (
 	"brood/tui/panel"
 )
 
-// uneven returns a run of n commits of one round, each longer than the one before; every tenth sends bytes.
-func uneven(rounds int) []event.Record {
+// unevenRun returns a run of n commits of one round, each longer than the one before; every tenth sends bytes.
+func unevenRun(rounds int) []event.Record {
 	out := sourcetest.Run(2, 0)
 	at := out[len(out)-1].At
 	for r := uint64(1); r <= uint64(rounds); r++ {
@@ -38,8 +38,9 @@ func uneven(rounds int) []event.Record {
 
 // TestChartsOverEveryAxis checks that columns, cursor, clicks and marks agree on every axis.
 func TestChartsOverEveryAxis(t *testing.T) {
-	records := append(uneven(400), event.Record{Edit: &event.Edit{At: 200, Algorithm: "sample", Knob: "ell", Expr: "10",
-		By: "ann"}})
+	records := append(unevenRun(400), event.Record{Edit: &event.Edit{At: 200, Algorithm: "sample", Knob: "ell",
+		Expr: "10",
+		By:   "ann"}})
 	want := map[axis.Axis][2]string{ // last label of the x axis, and the cursor's title at round 200
 		axis.Rounds: {"400", "at round 200"}, axis.Steps: {"800", "step 400"}, axis.Samples: {"25 600",
 			"sample 12 800"},
@@ -116,7 +117,7 @@ func TestChartsOverEveryAxis(t *testing.T) {
 // TestAxisOfLayouts checks that a layout restores its axis, and that a run without an extent on it is drawn over
 // rounds.
 func TestAxisOfLayouts(t *testing.T) {
-	d, k := charting(t, 120, 36, uneven(50), panel.Settings{})
+	d, k := openCharts(t, 120, 36, unevenRun(50), panel.Settings{})
 	d.press("O", "O", ":").write("layout save fine").press("enter")
 	d.press("O", ":").write("layout fine").press("enter")
 	if d.ActiveAxis() != axis.Samples || k.kept[len(k.kept)-1].Layouts["fine"].Axis != "sample" {

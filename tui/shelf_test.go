@@ -24,8 +24,8 @@ import (
 	"brood/tui/panel/runs"
 )
 
-// shelf is a library in memory. It attaches to running sessions and replays others.
-type shelf struct {
+// fakeLibrary is a library in memory. It attaches to running sessions and replays others.
+type fakeLibrary struct {
 	list    []session.Info
 	folders map[string][]session.Info
 	records map[string][]event.Record // records by directory, for overlays
@@ -43,7 +43,7 @@ type shelf struct {
 	nearest uint64 // round of the nearest checkpoint
 }
 
-func (s *shelf) Scan(_ context.Context, folder string) (out []archive.Entry, err error) {
+func (s *fakeLibrary) Scan(_ context.Context, folder string) (out []archive.Entry, err error) {
 	s.scans++
 	list := s.list
 	if folder != "" {
@@ -63,7 +63,7 @@ func (s *shelf) Scan(_ context.Context, folder string) (out []archive.Entry, err
 	return out, s.err
 }
 
-func (s *shelf) Summary(e archive.Entry) archive.Summary {
+func (s *fakeLibrary) Summary(e archive.Entry) archive.Summary {
 	s.read = append(s.read, e.Dir)
 	sum := archive.Summary{Info: session.Info{Name: e.Name, Dir: e.Dir}, Loss: math.NaN(), Runs: len(s.folders[e.Dir])}
 	for _, list := range append(slices.Collect(maps.Values(s.folders)), s.list) {
@@ -84,7 +84,7 @@ func (s *shelf) Summary(e archive.Entry) archive.Summary {
 }
 
 // Curves writes the records with the real writer and reads them back.
-func (s *shelf) Curves(e archive.Entry) (*archive.Run, error) {
+func (s *fakeLibrary) Curves(e archive.Entry) (*archive.Run, error) {
 	if s.err != nil || s.records[e.Dir] == nil {
 		return nil, errors.Join(s.err, fmt.Errorf("session %s %w: there is nothing to compare", e.Name,
 			archive.ErrNoRound))
@@ -109,24 +109,24 @@ func (s *shelf) Curves(e archive.Entry) (*archive.Run, error) {
 	return run, err
 }
 
-func (s *shelf) Save() error { s.saved++; return s.err }
+func (s *fakeLibrary) Save() error { s.saved++; return s.err }
 
-func (s *shelf) Resume(_ context.Context, dir string, limit event.Limit) (panel.Opened, error) {
+func (s *fakeLibrary) Resume(_ context.Context, dir string, limit event.Limit) (panel.Opened, error) {
 	s.done = append(s.done, fmt.Sprintf("resume %s to %d", filepath.Base(dir), limit.Rounds))
 	return panel.Opened{Session: dir, Source: sourcetest.NewMemory(sourcetest.Run(2, 40)...), Commander: &desk{}}, s.err
 }
 
-func (s *shelf) Stop(_ context.Context, dir string) error {
+func (s *fakeLibrary) Stop(_ context.Context, dir string) error {
 	s.done = append(s.done, "stop "+filepath.Base(dir))
 	return s.err
 }
 
-func (s *shelf) Export(_ context.Context, dir string) (string, error) {
+func (s *fakeLibrary) Export(_ context.Context, dir string) (string, error) {
 	s.done = append(s.done, "export "+filepath.Base(dir))
 	return "model.safetensors: lenet after round 300", s.err
 }
 
-func (s *shelf) Describe(_ context.Context, dir string, a session.About) error {
+func (s *fakeLibrary) Describe(_ context.Context, dir string, a session.About) error {
 	s.done = append(s.done, fmt.Sprintf("describe %s %q %q %q", filepath.Base(dir), a.Name, a.Tags, a.Note))
 	for i := range s.list {
 		if s.list[i].Dir == dir && s.err == nil {
@@ -136,7 +136,7 @@ func (s *shelf) Describe(_ context.Context, dir string, a session.About) error {
 	return s.err
 }
 
-func (s *shelf) Noted(_ context.Context, dir string) []session.RoundNote {
+func (s *fakeLibrary) Noted(_ context.Context, dir string) []session.RoundNote {
 	for _, x := range s.list {
 		if x.Dir == dir {
 			return x.About.Rounds
@@ -145,7 +145,7 @@ func (s *shelf) Noted(_ context.Context, dir string) []session.RoundNote {
 	return nil
 }
 
-func (s *shelf) Note(_ context.Context, dir string, round uint64, text string) error {
+func (s *fakeLibrary) Note(_ context.Context, dir string, round uint64, text string) error {
 	for i := range s.list {
 		if s.list[i].Dir == dir && s.err == nil {
 			s.list[i].About = s.list[i].About.Noted(round, text)
@@ -154,7 +154,7 @@ func (s *shelf) Note(_ context.Context, dir string, round uint64, text string) e
 	return s.err
 }
 
-func (s *shelf) Open(_ context.Context, dir string) (panel.Opened, error) {
+func (s *fakeLibrary) Open(_ context.Context, dir string) (panel.Opened, error) {
 	i := slices.IndexFunc(s.list, func(x session.Info) bool { return x.Dir == dir })
 	if s.err != nil || i < 0 {
 		return panel.Opened{}, errors.Join(s.err, fmt.Errorf("there is no %s", dir))
@@ -164,18 +164,18 @@ func (s *shelf) Open(_ context.Context, dir string) (panel.Opened, error) {
 	if s.list[i].Running {
 		o.Source, o.Commander = sourcetest.NewMemory(sourcetest.Run(2, 40)...), &desk{}
 	} else {
-		o.Source = fast(&tape{rs: sourcetest.Run(4, 60)})
+		o.Source = fastReplay(&memoryLog{rs: sourcetest.Run(4, 60)})
 	}
 	return o, nil
 }
 
-func (s *shelf) Delete(_ context.Context, dir string) error {
+func (s *fakeLibrary) Delete(_ context.Context, dir string) error {
 	s.deleted = append(s.deleted, dir)
 	s.list = slices.DeleteFunc(s.list, func(x session.Info) bool { return x.Dir == dir })
 	return s.err
 }
 
-func (s *shelf) Branch(ctx context.Context, b panel.Branch) (panel.Opened, error) {
+func (s *fakeLibrary) Branch(ctx context.Context, b panel.Branch) (panel.Opened, error) {
 	s.asked = append(s.asked, b)
 	return s.branch(ctx, b)
 }
@@ -200,8 +200,8 @@ func recordedOnes() []session.Info {
 	}
 }
 
-func shelved(t testing.TB, w, h int, keys string) (*desk, *shelf) {
-	s := &shelf{list: recordedOnes()}
+func openShelved(t testing.TB, w, h int, keys string) (*desk, *fakeLibrary) {
+	s := &fakeLibrary{list: recordedOnes()}
 	d := open(t, w, h, sourcetest.Run(6, 100), func(o *panel.Options) {
 		o.Library, o.Session = s, s.list[1].Dir
 		o.Close = func() error { s.closed = append(s.closed, s.list[1].Dir); return nil }
@@ -212,10 +212,10 @@ func shelved(t testing.TB, w, h int, keys string) (*desk, *shelf) {
 	return d, s
 }
 
-// study returns a shelf of runs that can be overlaid: two seeds of one setting, one of another with a fork, a running
+// studyLibrary returns a shelf of runs that can be overlaid: two seeds of one setting, one of another with a fork, a running
 // one, a folder, and one without a round.
-func study() *shelf {
-	s := &shelf{records: map[string][]event.Record{}, folders: map[string][]session.Info{}}
+func studyLibrary() *fakeLibrary {
+	s := &fakeLibrary{records: map[string][]event.Record{}, folders: map[string][]session.Info{}}
 	put := func(i int, name string, seed uint64, rounds int, change func(rs []event.Record)) {
 		x := session.Info{Name: name, Dir: "/s/" + name, Algorithm: "sample", Model: "lenet", Data: "glyphs",
 			Seed: seed, Phase: event.Finished,
@@ -270,8 +270,8 @@ func study() *shelf {
 	return s
 }
 
-// browse opens the workbench on a library without a run.
-func browse(t testing.TB, w, h int, s *shelf, keys string) *desk {
+// openLibrary opens the workbench on a library without a run.
+func openLibrary(t testing.TB, w, h int, s *fakeLibrary, keys string) *desk {
 	d := &desk{t: t, now: time.Date(2026, 11, 20, 13, 0, 0, 0, time.UTC)}
 	d.model = newModel(context.Background(), panel.Options{Library: s,
 		Algorithms: []*optim.Algorithm{sourcetest.Algorithm()}, By: "ann", NoColor: true,

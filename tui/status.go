@@ -306,7 +306,7 @@ func (m *model) hints() [][2]string {
 	if m.Replay != nil {
 		pause = "play or pause"
 	}
-	out := [][2]string{{"space", pause}, {"k", "knobs" + m.stagedNote()}}
+	out := [][2]string{{"space", pause}, {"k", "knobs" + m.stagedHint()}}
 	if m.Brancher() != nil && (m.Replay != nil || m.Opt.Session != "") {
 		out = append(out, [2]string{"B", "branch"})
 	}
@@ -316,7 +316,7 @@ func (m *model) hints() [][2]string {
 	return m.HintsAfter(out)
 }
 
-func (m *model) stagedNote() string {
+func (m *model) stagedHint() string {
 	if n := len(m.rail.Staged); n > 0 {
 		return fmt.Sprintf(" (%d staged)", n)
 	}

@@ -15,17 +15,17 @@ import (
 	"brood/tui/panel/live"
 )
 
-// crowded is a source with several viewers.
-type crowded struct{ *sourcetest.Memory }
+// viewersSource is a source with several viewers.
+type viewersSource struct{ *sourcetest.Memory }
 
-func (crowded) Watchers() (int, view.Lease) { return 3, view.Lease{Holder: "ann", Mine: true} }
+func (viewersSource) Watchers() (int, view.Lease) { return 3, view.Lease{Holder: "ann", Mine: true} }
 
 // TestStatusKeepsWhatMatters checks that in a narrow status line the round, the remaining time, the test error and the
 // elapsed time remain longest.
 func TestStatusKeepsWhatMatters(t *testing.T) {
 	for _, w := range []int{60, 80, 100} {
 		d := open(t, w, 24, nil, func(o *panel.Options) {
-			o.Source, o.Title = crowded{sourcetest.NewMemory(sourcetest.Run(3,
+			o.Source, o.Title = viewersSource{sourcetest.NewMemory(sourcetest.Run(3,
 				400)...)}, "a-session-with-a-long-name-20261122-043311"
 		})
 		line, _, _ := strings.Cut(d.screenText(), "\n")
@@ -51,7 +51,7 @@ func TestRatesOnlyWhileTraining(t *testing.T) {
 // TestStatusOfARecording checks that the status line names a recording once.
 func TestStatusOfARecording(t *testing.T) {
 	rs := sourcetest.Run(3, 400)
-	r := fast(&tape{rs: append(rs, event.Record{At: rs[len(rs)-1].At,
+	r := fastReplay(&memoryLog{rs: append(rs, event.Record{At: rs[len(rs)-1].At,
 		State: &event.State{Phase: event.Stopped, Round: 400}})})
 	if err := r.Scan(t.Context()); err != nil {
 		t.Fatal(err)
@@ -199,7 +199,7 @@ func TestExchangedInMemory(t *testing.T) {
 	here := view.Fleet{Workers: []view.Worker{{ID: 1, State: event.Hosting, Members: []engine.Member{0, 1}},
 		{ID: 2, State: event.Hosting, Members: []engine.Member{2, 3}}}}
 	d := open(t, 200, 50, nil, func(o *panel.Options) {
-		o.Source = &crew{Memory: sourcetest.NewMemory(rs...),
+		o.Source = &fleetSource{Memory: sourcetest.NewMemory(rs...),
 			now: here}
 	})
 	d.shows("3 workers, in memory", "412 kB/s in memory")

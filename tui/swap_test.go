@@ -14,8 +14,8 @@ import (
 	"brood/tui/textfmt"
 )
 
-// rival shares two knobs with the algorithm of sourcetest.
-func rival() *optim.Algorithm {
+// rivalAlgorithm shares two knobs with the algorithm of sourcetest.
+func rivalAlgorithm() *optim.Algorithm {
 	return &optim.Algorithm{Name: "rival", Title: "Rival", Knobs: []optim.Knob{
 		{Name: "gamma", Min: 1e-9, Max: 1e12, Default: 100}, {Name: "ell", Min: 1, Max: 10000, Default: 25,
 			Integer: true},
@@ -29,7 +29,7 @@ func (d *desk) apply(rs ...event.Record) {
 // TestSwapListsResets checks that a swap lists the knobs that it resets: those of the same name in the running
 // algorithm, the user's before the preset's, and earlier ones of the next algorithm.
 func TestSwapListsResets(t *testing.T) {
-	both := func(o *panel.Options) { o.Algorithms = append(o.Algorithms, rival()) }
+	both := func(o *panel.Options) { o.Algorithms = append(o.Algorithms, rivalAlgorithm()) }
 	d := open(t, 120, 40, sourcetest.Run(6, 400), both) // ell is ann's, gamma the preset's
 	d.press(":").write("swap rival").press("enter")
 	if got, want := d.Toast.Text, "swap to rival from round 403, reset to defaults: ell, gamma"; got != want {
@@ -44,7 +44,7 @@ func TestSwapListsResets(t *testing.T) {
 		a.Text != "in effect since round 403: swap to rival, reset to defaults: ell, gamma" {
 		t.Errorf("in effect: %+v", a)
 	}
-	for _, k := range rival().Knobs {
+	for _, k := range rivalAlgorithm().Knobs {
 		if x := d.KnobValue(k); x != k.Default {
 			t.Errorf("%s is shown as %g, not its default %g", k.Name, x, k.Default)
 		}
@@ -80,7 +80,7 @@ func TestSwapListsResets(t *testing.T) {
 func TestRailShowsTheLastChange(t *testing.T) {
 	d := open(t, 120, 40, sourcetest.Run(6, 400), func(o *panel.Options) {
 		o.Algorithms = append(o.Algorithms,
-			rival())
+			rivalAlgorithm())
 	})
 	six := d.Live.Members()
 	eight := collective.Place(collective.IDs(8), six.Workers())

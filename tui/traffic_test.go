@@ -13,7 +13,7 @@ import (
 // TestTraffic checks that the Network screen draws a line for each operation, shows the difference to the prediction,
 // marks the rounds with a difference, requests links like the Fleet screen, and exports its values.
 func TestTraffic(t *testing.T) {
-	c := &crew{Memory: sourcetest.NewMemory(sourcetest.Run(6, 400)...), now: machines(3)}
+	c := &fleetSource{Memory: sourcetest.NewMemory(sourcetest.Run(6, 400)...), now: fleetOf(3)}
 	d := open(t, 200, 50, nil, func(o *panel.Options) { o.Source = c })
 	if d.press("5"); c.asked == 0 {
 		t.Error("the links were not requested")

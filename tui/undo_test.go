@@ -12,8 +12,8 @@ import (
 	"brood/tui/panel"
 )
 
-// sets formats the sent settings: eta=0.2 members=8.
-func sets(all []event.Command) (out []string) {
+// settingsOf formats the sent settings: eta=0.2 members=8.
+func settingsOf(all []event.Command) (out []string) {
 	for _, c := range all {
 		out = append(out, strings.ReplaceAll(panel.SettingsText(c), " = ", "="))
 	}
@@ -59,7 +59,7 @@ func TestUndoAndRedo(t *testing.T) {
 				d.follow(x)
 			}
 		}
-		if got := sets(d.sent); !slices.Equal(got, c.want) {
+		if got := settingsOf(d.sent); !slices.Equal(got, c.want) {
 			t.Errorf("%q sends %q, want %q", c.does, got, c.want)
 		}
 	}
@@ -71,7 +71,8 @@ func TestUndoOfATransaction(t *testing.T) {
 	d.press("k", "l", "j", "l", "j", "l", "a")
 	d.follow(d.sent[0])
 	d.press("z")
-	if got := sets(d.sent); !slices.Equal(got, []string{"members=7, eta=0.125, ell=13", "members=6, eta=0.1, ell=10"}) {
+	if got := settingsOf(d.sent); !slices.Equal(got, []string{"members=7, eta=0.125, ell=13",
+		"members=6, eta=0.1, ell=10"}) {
 		t.Fatalf("sent %q", got)
 	}
 	d.shows("undo: members = 6, eta = 0.1, ell = 10 accepted, from round 403")
@@ -89,7 +90,7 @@ func TestUndoRejections(t *testing.T) {
 	}
 	d.press(":").write("set eta 0.2").press("enter", "z")
 	if len(d.sent) != 1 || !strings.Contains(d.Toast.Text, "nothing to undo") {
-		t.Errorf("a refused change can be undone: %v, %q", sets(d.sent), d.Toast.Text)
+		t.Errorf("a refused change can be undone: %v, %q", settingsOf(d.sent), d.Toast.Text)
 	}
 	d.say1 = nil
 	d.press(":").write("set eta 0.2").press("enter")
@@ -98,7 +99,7 @@ func TestUndoRejections(t *testing.T) {
 	d.shows("undo: eta = 0.1: the pipe is broken")
 	d.say1 = nil
 	if d.press("z"); d.sent[len(d.sent)-1].Set[0].Expr != "0.1" {
-		t.Errorf("an undo that was not sent cannot be tried again: %v", sets(d.sent))
+		t.Errorf("an undo that was not sent cannot be tried again: %v", settingsOf(d.sent))
 	}
 	// A change without a receipt.
 	d.press(":").write("set eta 0.5").Update(keyMsg("enter"))
@@ -117,7 +118,7 @@ func TestUndoRejections(t *testing.T) {
 func TestUndoStopsAtASwap(t *testing.T) {
 	d := open(t, 120, 40, sourcetest.Run(6, 400), func(o *panel.Options) {
 		o.Algorithms = append(o.Algorithms,
-			rival())
+			rivalAlgorithm())
 	})
 	d.press(":").write("set eta 0.2").press("enter")
 	d.follow(d.sent[0])
@@ -127,16 +128,17 @@ func TestUndoStopsAtASwap(t *testing.T) {
 			OldAlg: from, Algorithm: to, Cause: "swap"}})
 	}
 	swap(2, "sample", "rival")
-	if len(d.rail.Staged) != 0 || !strings.Contains(d.Toast.Text, "swap to rival: discarded ell = 13, staged for sample") {
+	if len(d.rail.Staged) != 0 || !strings.Contains(d.Toast.Text,
+		"swap to rival: discarded ell = 13, staged for sample") {
 		t.Errorf("what was staged for the other algorithm: %v, %q", d.rail.Staged, d.Toast.Text)
 	}
 	const why = "eta = 0.2 cannot be undone: it changed sample, and the algorithm was swapped since"
 	if d.press("z"); len(d.sent) != 1 || d.Toast.Text != why {
-		t.Errorf("after a swap z sends %q and says %q", sets(d.sent[1:]), d.Toast.Text)
+		t.Errorf("after a swap z sends %q and says %q", settingsOf(d.sent[1:]), d.Toast.Text)
 	}
 	swap(3, "rival", "sample")
 	if d.press("z"); len(d.sent) != 1 || !strings.HasSuffix(d.Toast.Text, "the algorithm was swapped since") {
-		t.Errorf("after a swap back z sends %q and says %q", sets(d.sent[1:]), d.Toast.Text)
+		t.Errorf("after a swap back z sends %q and says %q", settingsOf(d.sent[1:]), d.Toast.Text)
 	}
 	d.press(":").write("set eta 0.3").press("enter")
 	if d.press("z"); len(d.sent) != 3 || d.sent[1].Of != "sample" || d.sent[2].Of != "sample" {
@@ -151,7 +153,7 @@ func TestUndoOfAnEndedSchedule(t *testing.T) {
 	d.apply(event.Record{Edit: &event.Edit{At: 100, Algorithm: "sample", Knob: "eta", Expr: "linear:0.5..0.25@200"}})
 	d.press(":").write("set eta 0.2").press("enter")
 	d.follow(d.sent[0])
-	if d.press("z"); !slices.Equal(sets(d.sent), []string{"eta=0.2", "eta=0.25"}) {
-		t.Errorf("sent %q", sets(d.sent))
+	if d.press("z"); !slices.Equal(settingsOf(d.sent), []string{"eta=0.2", "eta=0.25"}) {
+		t.Errorf("sent %q", settingsOf(d.sent))
 	}
 }

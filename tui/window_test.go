@@ -144,7 +144,7 @@ func TestZoomByMouse(t *testing.T) {
 	for _, recorded := range []bool{false, true} {
 		d := open(t, 120, 40, sourcetest.Run(6, 400), nil)
 		if recorded {
-			r := fast(&tape{rs: sourcetest.Run(6, 400)})
+			r := fastReplay(&memoryLog{rs: sourcetest.Run(6, 400)})
 			if err := r.Scan(t.Context()); err != nil {
 				t.Fatal(err)
 			}
