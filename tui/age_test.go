@@ -15,8 +15,8 @@ func otherAlgorithm() *optim.Algorithm {
 	return &a
 }
 
-// TestCurvesStopAtASwap checks that curves do not cross unmeasured rounds and that values of the previous algorithm are not
-// shown as current.
+// TestCurvesStopAtASwap checks that curves do not cross unmeasured rounds and that values of the previous algorithm are
+// not shown as current.
 func TestCurvesStopAtASwap(t *testing.T) {
 	change := func(o *panel.Options) { o.Algorithms = append(o.Algorithms, otherAlgorithm()) }
 	d := open(t, 200, 50, sourcetest.Swapped(3, 400, false), change)

@@ -43,7 +43,7 @@ func (m *model) whyNoBranch() string {
 	case m.screen == m.HomeScreen():
 		return "open the run with enter, and press B there to branch off"
 	case slices.ContainsFunc(m.rail.Staged, resized):
-		return "a branch starts with the population of its parent: unstage the new size (u), and change it while it runs"
+		return "a branch starts with the population of its parent: unstage the new size (u), change it later"
 	case m.ForkRound() == 0:
 		return "there is no round here to branch after: go to a later one, or start a new run"
 	}

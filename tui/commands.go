@@ -179,8 +179,8 @@ func (m *model) doSwap(_ *panel.Host, args []string) (tea.Cmd, error) {
 
 func (m *model) doStop(_ *panel.Host, _ []string) (tea.Cmd, error) {
 	m.Popup = &panel.Question{
-		Text: "Stop the run? It finishes its round, saves and ends; it can be resumed later. To only close this screen " +
-			"press q instead.",
+		Text: "Stop the run? It finishes its round, saves and ends; it can be resumed later. To only close this " +
+			"screen press q instead.",
 		Yes: "stop the run",
 		Do:  func(*panel.Host) tea.Cmd { return m.Send(event.Command{Action: event.Stop}) },
 	}

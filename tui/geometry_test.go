@@ -152,15 +152,15 @@ func TestGeometryOfCandidates(t *testing.T) {
 	}
 	text := trained.GeometryText(slopes(geometry.Wanted{}), 100, false)
 	for _, want := range []string{"es, openai-es after round 63: 256 members\n",
-		"128 independent directions among 50 890 parameters", "0.0415 ± 0.0006"} {
+		"128 independent isotropic directions among 50 890 parameters", "0.0415 ± 0.0006"} {
 		if !strings.Contains(text, want) {
 			t.Errorf("no %q in\n%s", want, text)
 		}
 	}
 }
 
-// TestGeometryProgressAndCancel checks the progress of a measurement and its cancelation; a failed one shows the error and
-// keeps the last result.
+// TestGeometryProgressAndCancel checks the progress of a measurement and its cancelation; a failed one shows the error
+// and keeps the last result.
 func TestGeometryProgressAndCancel(t *testing.T) {
 	d, _ := openGeometry(t, 120, 36, 6)
 	lib := d.Opt.Library.(*geometryLibrary)

@@ -163,8 +163,8 @@ func TestLaunchCancel(t *testing.T) {
 	}
 }
 
-// TestLaunchInvalidValues checks that an invalid value is reported on its line while it is typed, and that the run does not
-// start.
+// TestLaunchInvalidValues checks that an invalid value is reported on its line while it is typed, and that the run does
+// not start.
 func TestLaunchInvalidValues(t *testing.T) {
 	d, s, l := openLauncher(t, 80, 24, "j j j enter 0")
 	d.shows("--rounds 0: give 1 or more", "invalid: see rounds")
@@ -240,7 +240,8 @@ func TestLaunchEstimates(t *testing.T) {
 	}
 }
 
-// TestNoEstimateWhileStarting checks that no estimate runs while a run starts, since it would compete for the processor.
+// TestNoEstimateWhileStarting checks that no estimate runs while a run starts, since it would compete for the
+// processor.
 func TestNoEstimateWhileStarting(t *testing.T) {
 	d, s, l := openLauncher(t, 80, 24, "j j j l")
 	s.refuse = errors.New("the disk is full")
@@ -267,7 +268,8 @@ func TestLaunchSteps(t *testing.T) {
 	}
 }
 
-// TestLaunchSwitchesColumns checks that tab moves to the knobs, of which those that fit are shown, and back to the last option.
+// TestLaunchSwitchesColumns checks that tab moves to the knobs, of which those that fit are shown, and back to the last
+// option.
 func TestLaunchSwitchesColumns(t *testing.T) {
 	d, _, l := openLauncher(t, 80, 24, "j j")
 	option := l.Chosen()

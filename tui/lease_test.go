@@ -137,7 +137,8 @@ func TestLeaseRequestAndRelease(t *testing.T) {
 	}
 }
 
-// TestChangesOfOthersAreShown checks that changes of other clients are shown at once, and own changes by their receipts.
+// TestChangesOfOthersAreShown checks that changes of other clients are shown at once, and own changes by their
+// receipts.
 func TestChangesOfOthersAreShown(t *testing.T) {
 	d := open(t, 120, 40, sourcetest.Run(3, 400), nil)
 	told := func(c event.Command) string {

@@ -161,7 +161,8 @@ func (d *dyingSource) Next(ctx context.Context, after view.Position, most int) (
 	return d.Memory.Next(ctx, after, most)
 }
 
-// TestReadErrorsAreReportedAtOnce checks that an error within a frame is reported before the next read, which may block.
+// TestReadErrorsAreReportedAtOnce checks that an error within a frame is reported before the next read, which may
+// block.
 func TestReadErrorsAreReportedAtOnce(t *testing.T) {
 	src := &dyingSource{Memory: sourcetest.NewMemory()}
 	d := open(t, 80, 24, nil, func(o *panel.Options) { o.Source = src })

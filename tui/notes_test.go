@@ -65,5 +65,5 @@ func TestNotesInTime(t *testing.T) {
 	d.press("esc", "esc")
 	d.Opt.ReadOnly, d.Opt.Library = false, nil
 	d.press(":").write("note mine").press("enter")
-	d.shows("write the note on the machine that records it")
+	d.shows("write the note on the recording machine")
 }

@@ -176,8 +176,8 @@ func TestPanelHooks(t *testing.T) {
 	}
 }
 
-// TestPanelsAreComplete checks that every panel is registered once with its required fields, and that layouts only place
-// registered panels.
+// TestPanelsAreComplete checks that every panel is registered once with its required fields, and that layouts only
+// place registered panels.
 func TestPanelsAreComplete(t *testing.T) {
 	d, _ := openShelved(t, 200, 50, "")
 	seen, digits := map[panel.ID]bool{}, map[int]bool{}

@@ -17,15 +17,23 @@ import (
 // newPanels is the registry of panels: a new panel is one file and one entry here. Help lists the groups of keys in
 // this order.
 func newPanels(m *model) []panel.Panel {
-	geometry, exam, log, stage := trained.NewPositions(), trained.NewTestReport(), alerts.NewLogView(), &trained.EpisodePlayer{}
+	positions, report, episode := trained.NewPositions(), trained.NewTestReport(), &trained.EpisodePlayer{}
+	log := alerts.NewLogView()
 	all := slices.Concat(
-		[]panel.Panel{live.NewLoss(trained.InsteadOfLive(exam, stage)), live.NewFitness(), live.NewBandwidth(),
-			live.NewScore(), live.NewReplicas(), live.NewPopulation(), live.NewTraffic(),
-			fleet.NewLinkHistory().Panel()},
-		live.NewPopulationPanels(panel.Instead{Show: geometry.Show, Place: geometry.Place}),
-		geometry.Panels(),
-		exam.Panels(),
-		[]panel.Panel{stage.Panel()},
+		[]panel.Panel{
+			live.NewLoss(trained.InsteadOfLive(report, episode)),
+			live.NewFitness(),
+			live.NewBandwidth(),
+			live.NewScore(),
+			live.NewReplicas(),
+			live.NewPopulation(),
+			live.NewTraffic(),
+			fleet.NewLinkHistory().Panel(),
+		},
+		live.NewPopulationPanels(panel.Instead{Show: positions.Show, Place: positions.Place}),
+		positions.Panels(),
+		report.Panels(),
+		[]panel.Panel{episode.Panel()},
 		m.rail.Panels(),
 		[]panel.Panel{alerts.NewEventList().Panel()},
 		alerts.NewAlertList(log).Panels(),

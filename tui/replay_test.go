@@ -152,8 +152,8 @@ func TestReplayPauses(t *testing.T) {
 	}
 }
 
-// TestReplayPositionIncludesEvaluation checks that a position at a round includes its evaluation, which is recorded after
-// its commit: also for the last round, and before the whole recording was scanned.
+// TestReplayPositionIncludesEvaluation checks that a position at a round includes its evaluation, which is recorded
+// after its commit: also for the last round, and before the whole recording was scanned.
 func TestReplayPositionIncludesEvaluation(t *testing.T) {
 	rs := sourcetest.Run(2, 400)
 	for _, round := range []uint64{200, 400} {

@@ -42,8 +42,8 @@ func reportOf(classes int, names ...string) *report.Report {
 	})
 }
 
-// TestEvaluationOnRequest checks that an evaluation starts only on request, for the newest checkpoint or the round of the
-// cursor.
+// TestEvaluationOnRequest checks that an evaluation starts only on request, for the newest checkpoint or the round of
+// the cursor.
 func TestEvaluationOnRequest(t *testing.T) {
 	for _, size := range [][2]int{{80, 24}, {120, 36}, {200, 50}} {
 		d, s := openTraining(t, size[0], size[1], "")

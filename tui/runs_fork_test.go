@@ -21,8 +21,8 @@ func recordsUntil(rs []event.Record, round uint64) []event.Record {
 	})
 }
 
-// startBranch starts a branch of seed-1, which runs, after round 100. When it has started both are at round 128. The list of
-// runs is older.
+// startBranch starts a branch of seed-1, which runs, after round 100. When it has started both are at round 128. The
+// list of runs is older.
 func startBranch(t testing.TB, w, h int) (*desk, *fakeLibrary) {
 	s := studyLibrary()
 	parent := s.list[0]
@@ -45,8 +45,8 @@ func startBranch(t testing.TB, w, h int) (*desk, *fakeLibrary) {
 	return d, s
 }
 
-// TestBranchIsOverlaidWithItsParent checks that a started branch is overlaid with its parent from the fork on, although the list
-// does not have it yet.
+// TestBranchIsOverlaidWithItsParent checks that a started branch is overlaid with its parent from the fork on, although
+// the list does not have it yet.
 func TestBranchIsOverlaidWithItsParent(t *testing.T) {
 	d, s := startBranch(t, 200, 50)
 	if len(s.asked) != 1 || d.screen != d.HomeScreen() || d.Opt.Session != "/s/fork" {

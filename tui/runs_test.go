@@ -481,8 +481,8 @@ type travellerLibrary struct{ *fakeLibrary }
 
 func (travellerLibrary) Travel(archive.Entry) *exec.Cmd { return exec.Command("true") }
 
-// TestReadOnlyOpensNoOtherMachine checks that a read-only workbench does not open the view of another machine, which could
-// change its runs.
+// TestReadOnlyOpensNoOtherMachine checks that a read-only workbench does not open the view of another machine, which
+// could change its runs.
 func TestReadOnlyOpensNoOtherMachine(t *testing.T) {
 	r := runs.New()
 	e := archive.Entry{Name: "away", Dir: "ssh://lab/away", Host: "lab"}

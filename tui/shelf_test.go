@@ -212,8 +212,8 @@ func openShelved(t testing.TB, w, h int, keys string) (*desk, *fakeLibrary) {
 	return d, s
 }
 
-// studyLibrary returns a shelf of runs that can be overlaid: two seeds of one setting, one of another with a fork, a running
-// one, a folder, and one without a round.
+// studyLibrary returns a shelf of runs that can be overlaid: two seeds of one setting, one of another with a fork, a
+// running one, a folder, and one without a round.
 func studyLibrary() *fakeLibrary {
 	s := &fakeLibrary{records: map[string][]event.Record{}, folders: map[string][]session.Info{}}
 	put := func(i int, name string, seed uint64, rounds int, change func(rs []event.Record)) {

@@ -117,8 +117,8 @@ func TestSparklinesOfNegatives(t *testing.T) {
 	}
 }
 
-// TestHeatRowsHaveEqualSize checks that all rows of the heat map stand for equally many members, and that points every few
-// columns leave no stripes.
+// TestHeatRowsHaveEqualSize checks that all rows of the heat map stand for equally many members, and that points every
+// few columns leave no stripes.
 func TestHeatRowsHaveEqualSize(t *testing.T) {
 	for _, c := range []struct{ members, height, rows int }{{3, 13, 12}, {5, 13, 10}, {16, 13, 8}, {64, 22, 16},
 		{12, 13, 12}} {

@@ -1,6 +1,6 @@
 // Package cell has a grid of character cells, each with a role, and the themes that style the roles. Panels draw into
-// rectangles of one grid, so that no text can overflow or move a neighbouring panel. It imports lipgloss for colours and
-// no package of brood.
+// rectangles of one grid, so that no text can overflow or move a neighbouring panel. It imports lipgloss for colours
+// and no package of brood.
 package cell
 
 import (

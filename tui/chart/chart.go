@@ -1,6 +1,6 @@
 // Package chart draws curves, bands, sparklines, bars and heat maps of a view's buckets into a grid of cells. Each dot
-// column of a curve spans the exact minimum and maximum of its bucket, so that a spike is visible at any width. The cost
-// depends on the number of columns, not of points.
+// column of a curve spans the exact minimum and maximum of its bucket, so that a spike is visible at any width. The
+// cost depends on the number of columns, not of points.
 package chart
 
 import (

@@ -24,8 +24,8 @@ func tensorboard(keep float64, points []float64) (out []float64) {
 
 func near(a, b float64) bool { return math.Abs(a-b) <= 1e-9*max(1, math.Abs(a), math.Abs(b)) }
 
-// TestSmoothMatchesTensorBoard compares the average with one over all points: one point a column, gaps between them, and
-// some left of the window.
+// TestSmoothMatchesTensorBoard compares the average with one over all points: one point a column, gaps between them,
+// and some left of the window.
 func TestSmoothMatchesTensorBoard(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		rng := rand.New(rand.NewPCG(rapid.Uint64().Draw(t, "seed"), 7))

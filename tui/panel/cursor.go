@@ -86,8 +86,8 @@ func (m *Host) PointIn(p cell.Rect, x, y int) {
 		return
 	}
 	from, to := m.AxisRange()
-	at := m.roundAt(float64(from) + float64(to-from)*(float64(x-p.X)+0.5)/float64(p.W)) // the middle of the cell
-	if edges := m.Edges(p.W); edges[x-p.X] < edges[x-p.X+1] {                           // but a round drawn in that cell
+	at := m.roundAt(float64(from) + float64(to-from)*(float64(x-p.X)+0.5)/float64(p.W)) // middle of the cell
+	if edges := m.Edges(p.W); edges[x-p.X] < edges[x-p.X+1] {                           // a round drawn in that cell
 		at = min(max(at, edges[x-p.X]), edges[x-p.X+1]-1)
 	}
 	if m.Under = min(max(at, first), last); m.Replay == nil {

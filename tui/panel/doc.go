@@ -6,7 +6,7 @@
 // tables, dialogs, filters, and the interfaces that the workbench reads and commands a run through (source.go,
 // library.go, launcher.go).
 //
-// The panels are in the packages below it, one for each family: live (training), fleet (workers, links, machines), knobs,
-// trained (what the model does), alerts (events, alerts, log) and runs (recorded sessions, overlays, the launcher). A
-// family imports this package and not the workbench.
+// The panels are in the packages below it, one for each family: live (training), fleet (workers, links, machines),
+// knobs, trained (what the model does), alerts (events, alerts, log) and runs (recorded sessions, overlays, the
+// launcher). A family imports this package and not the workbench.
 package panel

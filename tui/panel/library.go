@@ -35,8 +35,8 @@ type Keeper interface {
 	Export(ctx context.Context, dir string) (said string, err error)
 	// Describe writes the name, tags and note of a session. The notes on its rounds stay unchanged.
 	Describe(ctx context.Context, dir string, a session.About) error
-	// Noted returns the notes on rounds of a session, ascending. Note replaces the note of a round, or removes it if text
-	// is empty. Neither changes the log.
+	// Noted returns the notes on rounds of a session, ascending. Note replaces the note of a round, or removes it if
+	// text is empty. Neither changes the log.
 	Noted(ctx context.Context, dir string) []session.RoundNote
 	Note(ctx context.Context, dir string, round uint64, text string) error
 }

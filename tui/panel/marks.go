@@ -49,8 +49,8 @@ func (m *Host) LossSeries() (s *view.Series, title, unit string) {
 	return m.Shown.Find(m.MainSeries()), title, m.Shown.Config.Unit(unit)
 }
 
-// CentreColumns returns the values of the centre, which are losses. For an objective they are negated to the fitness that
-// the user defined.
+// CentreColumns returns the values of the centre, which are losses. For an objective they are negated to the fitness
+// that the user defined.
 func (m *Host) CentreColumns(s *view.Series) func(edges []uint64) []view.Bucket {
 	of := MemberColumns(s, view.Whole)
 	if !m.Shown.Config.Maximises() {

@@ -15,8 +15,8 @@ import (
 	"brood/tui/chart"
 )
 
-// NoteKind is the kind of an entry for a note on a round. Notes are stored in the session, outside its log, and shown in
-// charts and among the events up to the shown round.
+// NoteKind is the kind of an entry for a note on a round. Notes are stored in the session, outside its log, and shown
+// in charts and among the events up to the shown round.
 const NoteKind = "note"
 
 // NoteCommand is the command that writes a note on a round.
@@ -57,7 +57,7 @@ func doNote(m *Host, args []string) (tea.Cmd, error) {
 	case m.Opt.ReadOnly:
 		return nil, errors.New(ReadOnlyText)
 	case keeper == nil || dir == "":
-		return nil, errors.New("note: the session is not on this machine: write the note on the machine that records it")
+		return nil, errors.New("note: the session is not on this machine: write the note on the recording machine")
 	case text == "-" && !before:
 		return nil, fmt.Errorf("note: round %d has no note: write note TEXT", at)
 	case text == "-":

@@ -237,7 +237,8 @@ func (c *Curves) Add(m *Host, s *view.Series, columns func(edges []uint64) []vie
 		c.Over = append(c.Over, chart.Layer{Columns: raw, Void: void, Role: role, Style: style})
 		return
 	}
-	// The average starts before the window: with the resolution of the window over one window width, coarser before that.
+	// The average starts before the window: with the resolution of the window over one window width, coarser before
+	// that.
 	first, _ := m.Extent()
 	edge := lo - lo%s.Width()
 	var before []view.Bucket

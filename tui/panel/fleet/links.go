@@ -137,8 +137,8 @@ func (f *Fleet) noLinksText(m *panel.Host) string {
 			"/s in its memory and send nothing; for " +
 			"links between workers start the run with `brood serve` and the workers with `brood worker`"
 	}
-	return "all workers share one process and send nothing: for links between workers start the run with `brood serve` " +
-		"and the workers with `brood worker`"
+	return "all workers share one process and send nothing: for links between workers start the run with " +
+		"`brood serve` and the workers with `brood worker`"
 }
 
 // resetLinks removes the shape of the chosen links.

@@ -18,8 +18,8 @@ import (
 )
 
 // Rail is the state of knob editing: the selected, typed, staged, sent and answered values. The workbench uses it
-// outside of its panels too: a fork starts with the staged edits, a swap discards them, and the command line uses them as
-// base of relative values.
+// outside of its panels too: a fork starts with the staged edits, a swap discards them, and the command line uses them
+// as base of relative values.
 type Rail struct {
 	Selected string           // name of the selected knob; "" for the first
 	all      bool             // knobs without effect are shown too

@@ -64,8 +64,8 @@ func NoFitnessText(m *panel.Host) string {
 	case m.Knobs != nil && m.Knobs.Counts().Replicas > 1: // the last probe measured the previous algorithm
 		return "no fitness yet: the next probe measures it"
 	default:
-		return "all members train one model, so none has a separate fitness: the thick line of the training loss is its " +
-			"loss on validation samples"
+		return "all members train one model, so none has a separate fitness: the thick line of the training loss is " +
+			"its loss on validation samples"
 	}
 	return m.WaitingText("fitness")
 }

@@ -119,8 +119,8 @@ func (l *Launch) about(m *panel.Host, g *cell.Grid, in cell.Rect) {
 	case err != nil && (at == of || at.Name == "" || of == startLine):
 		text, role = err.Error(), cell.Alert
 	case of == startLine:
-		text = "enter trains on this machine in a new process and opens the run. The command below does the same in a " +
-			"shell: y copies it."
+		text = "enter trains on this machine in a new process and opens the run. The command below does the same in " +
+			"a shell: y copies it."
 	case of.Knob:
 		k, _ := l.draft.Knobs.Algorithm.Knob(of.Name)
 		text = m.KnobTitle(k) + ": " + k.Doc + "; bounds" + panel.BoundsText(k) + ", default " + k.Initial()

@@ -165,7 +165,8 @@ func (r *Runs) layOut(m *panel.Host) *OverlayState {
 	}
 	o.applySinceFork()
 	o.Rows, o.Cols, o.differing = o.figures()
-	o.oldTests, o.unequalCosts, o.unlikeResults, o.unlikeLosses = o.oldTestsNote(), archive.Unequal(o.Set), archive.Unlike(o.Set), archive.Tried(o.Set)
+	o.oldTests, o.unequalCosts = o.oldTestsNote(), archive.Unequal(o.Set)
+	o.unlikeResults, o.unlikeLosses = archive.Unlike(o.Set), archive.Tried(o.Set)
 	for _, q := range o.Quantities(m) {
 		if p, some := o.plot(q, 2*width); some {
 			o.Plots = append(o.Plots, p)

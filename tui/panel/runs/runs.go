@@ -74,7 +74,8 @@ func New() *Runs {
 		Overlay: OverlayState{At: -1, Seeds: true, loaded: map[string]*loadedRun{}}}
 }
 
-// Standing returns the state of a session as a word: its phase, or broken, empty, begins (it has no record yet) or killed.
+// Standing returns the state of a session as a word: its phase, or broken, empty, begins (it has no record yet) or
+// killed.
 func Standing(x session.Info) string {
 	switch {
 	case x.Err != "":
@@ -138,7 +139,8 @@ func (r *Runs) SortedRows(m *panel.Host) []runRow {
 			rest = append(rest, runRow{e, 0})
 		}
 	}
-	// Sorting these by the time of the last write would reorder them on every scan, since all of them are being written.
+	// Sorting these by the time of the last write would reorder them on every scan, since all of them are being
+	// written.
 	slices.SortStableFunc(remote,
 		func(a, b runRow) int { return cmp.Or(cmp.Compare(a.Host, b.Host), cmp.Compare(a.Name, b.Name)) })
 	r.rows = append(append(r.rows, remote...), rest...)

@@ -335,7 +335,9 @@ func drawSlopes(g *cell.Grid, r cell.Rect, x *geometry.Geometry) {
 		y++
 	}
 	text(cell.Faint,
-		fmt.Sprintf("%d independent directions among %s parameters, drawn alike in all, give at most √(n/(n+M)) where the loss is a slope. Surrogate gradients and unequal deviations add to it; curvature, noise of the results and their ranks take from it.",
+		fmt.Sprintf("%d independent isotropic directions among %s parameters give at most "+
+			"√(n/(n+M)) for a linear loss. Surrogate gradients and unequal deviations increase it; curvature, noise of the "+
+			"results and ranking reduce it.",
 			x.Slopes[0].Directions, textfmt.Grouped(uint64(x.Params))))
 }
 
