@@ -44,7 +44,7 @@ func TestReportsFit(t *testing.T) {
 			d.Points = p.everything(d)
 			kind, body, err := message.Encode(d)
 			if err == nil {
-				_, err = wire.Marshal(wire.Header{Sender: wire.Nobody}, wire.Message{Kind: kind, Body: body})
+				_, err = wire.Marshal(wire.Header{Sender: wire.NoWorker}, wire.Message{Kind: kind, Body: body})
 			}
 			if err == nil {
 				_, err = message.Decode(kind, body)

@@ -237,7 +237,7 @@ func (s *Server) admitClient(q quic.Request) (wire.Welcome, error) {
 	if err := s.persist(); err != nil {
 		return wire.Welcome{}, wire.Refused{Code: wire.CodeBusy, Reason: err.Error(), Retry: true}
 	}
-	return wire.Welcome{Run: s.id, Worker: wire.Nobody, Software: s.cfg.Software}, nil
+	return wire.Welcome{Run: s.id, Worker: wire.NoWorker, Software: s.cfg.Software}, nil
 }
 
 const noClients = "a series of runs takes no clients by URL: on its machine, brood attach SESSION shows one of its runs"

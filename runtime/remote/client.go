@@ -55,7 +55,7 @@ func (v *Client) dialFirst(ctx context.Context) error {
 	defer asking.Wait()
 	defer cancel(nil)
 	asking.Go(func() {
-		if quic.Shut(ctx, v.join.Address) {
+		if quic.PortClosed(ctx, v.join.Address) {
 			cancel(view.ErrNoProcess)
 		}
 	})
@@ -100,7 +100,7 @@ func (v *Client) connect(ctx context.Context) (*quic.Peer, error) {
 func (v *Client) Dial(ctx context.Context) (net.Conn, error) {
 	ctx, cancel := context.WithTimeout(ctx, arrival)
 	defer cancel()
-	if v.disconnected() && quic.Shut(ctx, v.join.Address) { // a dial would wait for its timeout
+	if v.disconnected() && quic.PortClosed(ctx, v.join.Address) { // a dial would wait for its timeout
 		return nil, view.ErrNoProcess
 	}
 	p, err := v.connect(ctx)
@@ -124,7 +124,7 @@ func (v *Client) disconnected() bool {
 // explain returns view.ErrNoProcess if the run's process is gone, otherwise err.
 func (v *Client) explain(err error) error {
 	g, ok := errors.AsType[*quic.GoneError](err)
-	if ok && g.Cause != quic.Closed && quic.Shut(context.Background(), v.join.Address) {
+	if ok && g.Cause != quic.Closed && quic.PortClosed(context.Background(), v.join.Address) {
 		return view.ErrNoProcess
 	}
 	return err

@@ -15,23 +15,23 @@ import (
 	"brood/transport/wire"
 )
 
-// TokenTTL is how long a token lets peers in where nothing else is said.
+// TokenTTL is the default lifetime of a token.
 const TokenTTL = time.Hour
 
-// forgotten is how long an expired token is still called expired, and not unknown.
+// forgotten is how long an expired token is still refused as expired, not as unknown.
 const forgotten = 24 * time.Hour
 
-// Gate decides who may come in: keys that it knows, and others with a token. It keeps hashes of tokens, never tokens.
-// It is safe for concurrent use.
+// Gate admits nodes by a known key or by a token. It stores hashes of tokens, not tokens. It is safe for concurrent
+// use.
 type Gate struct {
 	now func() time.Time
 
 	mu    sync.Mutex
 	s     GateState
-	fresh map[wire.NodeID][32]byte // the tokens of those who came in by one, and have had nothing of it yet
+	fresh map[wire.NodeID][32]byte // nodes admitted by a token, with its hash, until Keep or Return
 }
 
-// GateState is all that a gate knows, as plain data: a coordinator saves it, so that its workers come back after a
+// GateState is the gate's state as plain data: a coordinator saves it, so that its workers can reconnect after a
 // restart.
 type GateState struct {
 	Tokens  []Token
@@ -39,33 +39,33 @@ type GateState struct {
 	Revoked []wire.NodeID
 }
 
-// Token is a token that was issued.
+// Token describes an issued token.
 type Token struct {
 	Hash    [32]byte
 	Role    wire.Role
-	Uses    int // it was good for
+	Uses    int // total number of admissions
 	Used    int
-	Back    int `json:",omitempty"` // uses that were given back
+	Back    int `json:",omitempty"` // number of uses that Return gave back
 	Expires time.Time
 }
 
-// Known is a node that came in once.
+// Known is a node that was admitted.
 type Known struct {
 	Node wire.NodeID
 	Role wire.Role
 }
 
-// NewGate opens a gate that knows nobody. It reads the time from now.
+// NewGate returns a gate without known nodes or tokens. It reads the time from now.
 func NewGate(now func() time.Time) *Gate { return &Gate{now: now} }
 
-// Restore makes the gate know what another knew.
+// Restore replaces the gate's state.
 func (g *Gate) Restore(s GateState) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	g.s = s.clone()
 }
 
-// State is what the gate knows.
+// State returns a copy of the gate's state.
 func (g *Gate) State() GateState {
 	g.mu.Lock()
 	defer g.mu.Unlock()
@@ -76,13 +76,13 @@ func (s GateState) clone() GateState {
 	return GateState{slices.Clone(s.Tokens), slices.Clone(s.Known), slices.Clone(s.Revoked)}
 }
 
-// Issue makes a token that lets uses peers of a role in within ttl; 0 is TokenTTL.
+// Issue creates a token that admits uses peers of a role within ttl; 0 is TokenTTL.
 func (g *Gate) Issue(role wire.Role, uses int, ttl time.Duration) (string, error) {
 	if role < wire.Worker || role > wire.Operator {
 		return "", fmt.Errorf("issue a token: %s is unknown", role)
 	}
 	if uses < 1 || ttl < 0 {
-		return "", fmt.Errorf("issue a token: it lets %d peers in for %s: both must be positive", uses, ttl)
+		return "", fmt.Errorf("issue a token: %d admissions within %s: both must be positive", uses, ttl)
 	}
 	if ttl == 0 {
 		ttl = TokenTTL
@@ -101,15 +101,14 @@ func (g *Gate) Issue(role wire.Role, uses int, ttl time.Duration) (string, error
 
 func hash(token string) [32]byte { return sha256.Sum256([]byte(strings.ToLower(token))) }
 
-// Admit lets a node in, or returns a wire.Refused. A node that came in once in this role comes in again without a
-// token, and without using one up.
+// Admit admits a node, or returns a wire.Refused. A node admitted before in this role needs no token and uses none up.
 func (g *Gate) Admit(node wire.NodeID, role wire.Role, token string) error {
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	if slices.Contains(g.s.Revoked, node) {
 		return revoked(node)
 	}
-	// a URL says what it is for, also to those who are known
+	// A token's role must match, even if the node is known.
 	if i := g.find(hash(token)); token != "" && i >= 0 && g.s.Tokens[i].Role != role {
 		return refuse(wire.CodeRole, "the token is for the role %s, not for %s: ask for a join URL of that role",
 			g.s.Tokens[i].Role, role)
@@ -133,10 +132,10 @@ func (g *Gate) Admit(node wire.NodeID, role wire.Role, token string) error {
 			t.Expires.UTC().Format(time.DateTime+" UTC"))
 	case t.Used >= t.Uses && t.Uses == 1:
 		return refuse(wire.CodeTokenUsed,
-			"the token was good for one %s and another key has used it: ask for a new join URL, or start brood serve with --enrol N", role)
+			"the token admits one %s and another key has used it: ask for a new join URL, or start brood serve with --enrol N", role)
 	case t.Used >= t.Uses:
 		return refuse(wire.CodeTokenSpent,
-			"the token has let in the %d it was good for: ask for a new join URL, or start brood serve with a larger --enrol", t.Uses)
+			"the token has admitted the %d peers that it was issued for: ask for a new join URL, or start brood serve with a larger --enrol", t.Uses)
 	}
 	t.Used++
 	g.s.Known = append(g.s.Known, Known{node, role})
@@ -147,12 +146,12 @@ func (g *Gate) Admit(node wire.NodeID, role wire.Role, token string) error {
 	return nil
 }
 
-// mostBack is how often the uses of one token are given back: whoever holds it may look at what those are shown who
-// come in, but not forever.
+// mostBack is the largest number of times that uses of one token are given back: a holder could otherwise connect with
+// it forever.
 const mostBack = 16
 
-// Return undoes that a node came in by a token, where it has had nothing of it: the token lets another in, and the node
-// needs one again. A node that was let in by its key stays known.
+// Return undoes the admission of a node by a token, unless Keep was called: the token's use is restored, and the node
+// needs a token again. It does nothing for a node that was admitted by its key.
 func (g *Gate) Return(node wire.NodeID, role wire.Role) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
@@ -169,14 +168,14 @@ func (g *Gate) Return(node wire.NodeID, role wire.Role) {
 	g.s.Known = slices.DeleteFunc(g.s.Known, func(k Known) bool { return k == Known{node, role} })
 }
 
-// Keep says that a node has what it came for: Return does nothing from now on.
+// Keep makes an admission final: later calls of Return do nothing.
 func (g *Gate) Keep(node wire.NodeID) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	delete(g.fresh, node)
 }
 
-// find compares with every token, so that the time it takes says nothing.
+// find compares with every token, so that its time does not depend on the tokens.
 func (g *Gate) find(h [32]byte) int {
 	at := -1
 	for i := range g.s.Tokens {
@@ -185,7 +184,7 @@ func (g *Gate) find(h [32]byte) int {
 	return at
 }
 
-// Knows says whether a node came in once, in whatever role, and may come again.
+// Knows reports whether a node was admitted before in any role and is not revoked.
 func (g *Gate) Knows(node wire.NodeID) bool {
 	g.mu.Lock()
 	defer g.mu.Unlock()
@@ -193,7 +192,7 @@ func (g *Gate) Knows(node wire.NodeID) bool {
 		!slices.Contains(g.s.Revoked, node)
 }
 
-// Revoke shuts a node out for good, in every role. Whoever holds its connections closes them.
+// Revoke refuses a node from now on in every role. The caller closes its connections.
 func (g *Gate) Revoke(node wire.NodeID) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
@@ -204,7 +203,7 @@ func (g *Gate) Revoke(node wire.NodeID) {
 	}
 }
 
-// Revoked says whether a node was shut out.
+// Revoked reports whether a node was revoked.
 func (g *Gate) Revoked(node wire.NodeID) bool {
 	g.mu.Lock()
 	defer g.mu.Unlock()
@@ -219,7 +218,7 @@ func refuse(code, format string, args ...any) error {
 	return wire.Refused{Code: code, Reason: fmt.Sprintf(format, args...)}
 }
 
-// Refused is err as a refusal, if it is one.
+// Refused returns err as a wire.Refused, if it is one.
 func Refused(err error) (wire.Refused, bool) {
 	return errors.AsType[wire.Refused](err)
 }

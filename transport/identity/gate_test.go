@@ -13,7 +13,7 @@ import (
 	"brood/transport/wire"
 )
 
-// clock is one that tests turn.
+// clock is a clock that the test sets.
 type clock struct{ t time.Time }
 
 func (c *clock) now() time.Time { return c.t }
@@ -95,7 +95,7 @@ func TestGate(t *testing.T) {
 	}
 }
 
-// A coordinator that restarts knows its workers, its tokens and whom it shut out.
+// TestGateSurvivesARestart: a restored gate has the same nodes, tokens and revocations.
 func TestGateSurvivesARestart(t *testing.T) {
 	g, c := newGate()
 	token := issue(t, g, wire.Worker, 2, 0)
@@ -118,13 +118,13 @@ func TestGateSurvivesARestart(t *testing.T) {
 	if got := []string{code(h.Admit(node(0), wire.Worker, token)), code(h.Admit(node(1), wire.Worker, "")), code(h.Admit(node(2), wire.Worker, token))}; !reflect.DeepEqual(got, []string{wire.CodeRevoked, "in", wire.CodeTokenSpent}) {
 		t.Error(got)
 	}
-	s.Known[0].Role = wire.Operator // the gate does not share what it was given
+	s.Known[0].Role = wire.Operator // the gate copies the state that it is given
 	if code(h.Admit(node(1), wire.Worker, "")) != "in" {
 		t.Error("the state is shared")
 	}
 }
 
-// However many come at once, a token lets in as many as it is good for.
+// TestGateAtOnce: concurrent admissions do not exceed the token's uses.
 func TestGateAtOnce(t *testing.T) {
 	g, _ := newGate()
 	token := issue(t, g, wire.Worker, 10, 0)
@@ -171,7 +171,7 @@ func TestJoinURLs(t *testing.T) {
 	}
 	for _, s := range []string{"", "http://h:1/t#" + n.String(), "brood://h:1/t", "brood://h:1/t#abc", "brood://h/t#" + n.String(), "brood://:1/t#" + n.String(), "brood://h:0/t#" + n.String(),
 		"brood://h:65536/t#" + n.String(), "brood://h:x/t#" + n.String(), "brood://::1:4/t#" + n.String(), "brood://h:1/a/b#" + n.String(), "brood://h:1/" + strings.Repeat("t", 200) + "#" + n.String()} {
-		if j, err := ParseJoin(s); err == nil || !strings.Contains(err.Error(), "is no join URL") {
+		if j, err := ParseJoin(s); err == nil || !strings.Contains(err.Error(), "is not a join URL") {
 			t.Errorf("%q: %+v, %v", s, j, err)
 		}
 	}
@@ -196,8 +196,8 @@ func FuzzParseJoin(f *testing.F) {
 	})
 }
 
-// A use of a token that was of no use is given back, so many times and no more; a key that is known, or has what it
-// came for, stays.
+// TestReturn: a returned use admits another node, up to mostBack times; a node that was known before or was kept stays
+// known.
 func TestReturn(t *testing.T) {
 	g, _ := newGate()
 	one := issue(t, g, wire.Worker, 1, 0)
@@ -231,7 +231,7 @@ func TestReturn(t *testing.T) {
 	if err := g.Admit(node(100), wire.Worker, ""); err != nil {
 		t.Error(err)
 	}
-	g.Return(node(100), wire.Worker) // it came by its key
+	g.Return(node(100), wire.Worker) // it was admitted by its key
 	if !g.Knows(node(100)) {
 		t.Error("a node that was known is not any more")
 	}

@@ -1,5 +1,5 @@
-// Package identity says who a process is and what it may do: its key, the TLS configurations in which both sides show
-// their keys, join URLs, and the Gate that admits by key or token. docs/security.md says what that promises. It imports
+// Package identity handles authentication: a process's key, the TLS configurations with which both sides verify keys,
+// join URLs, and the Gate that admits by key or token. docs/security.md states the guarantees. It imports
 // transport/wire only.
 //
 //	key, err := identity.New()                       // or identity.Load("worker.key")
@@ -7,7 +7,7 @@
 //	token, err := gate.Issue(wire.Worker, 2, 0)      // two workers, within an hour
 //	url := identity.Join{Address: "host:4433", Token: token, Server: key.Node()}.String()
 //	...
-//	err = gate.Admit(node, wire.Worker, token)       // a wire.Refused says why not
+//	err = gate.Admit(node, wire.Worker, token)       // nil, or a wire.Refused with the reason
 package identity
 
 import (
@@ -31,14 +31,14 @@ import (
 	"brood/transport/wire"
 )
 
-// Key is a process's ed25519 key and the certificate that shows it.
+// Key is a process's ed25519 key and its self-signed certificate.
 type Key struct {
 	private ed25519.PrivateKey
 	node    wire.NodeID
 	cert    tls.Certificate
 }
 
-// New makes a key that lives as long as the process.
+// New creates a key that is not stored in a file.
 func New() (*Key, error) {
 	_, private, err := ed25519.GenerateKey(rand.Reader)
 	if err != nil {
@@ -49,7 +49,7 @@ func New() (*Key, error) {
 
 const pemType = "BROOD ED25519 SEED"
 
-// Load reads the key of a file that only its owner may read, and makes the file where there is none.
+// Load reads the key from a file, which only its owner may access. It creates a missing file with a new key.
 func Load(path string) (*Key, error) {
 	info, err := os.Stat(path)
 	if errors.Is(err, fs.ErrNotExist) {
@@ -58,7 +58,7 @@ func Load(path string) (*Key, error) {
 	if err != nil {
 		return nil, fmt.Errorf("read the key: %w", err)
 	}
-	if m := info.Mode().Perm(); m&0o077 != 0 && runtime.GOOS != "windows" { // there, modes say nothing
+	if m := info.Mode().Perm(); m&0o077 != 0 && runtime.GOOS != "windows" { // file modes have no meaning on Windows
 		return nil, fmt.Errorf("the key %s may be read by others (mode %04o): chmod 600 %s, or remove it if others had access", path, m, path)
 	}
 	text, err := os.ReadFile(path)
@@ -72,7 +72,7 @@ func Load(path string) (*Key, error) {
 	return from(ed25519.NewKeyFromSeed(block.Bytes))
 }
 
-// create writes a new key: who loses a race reads what the winner wrote.
+// create writes a new key. If another process creates the file first, it reads that key.
 func create(path string) (*Key, error) {
 	k, err := New()
 	if err != nil {
@@ -86,13 +86,13 @@ func create(path string) (*Key, error) {
 	return k, nil
 }
 
-// Save writes the key to a new file, whole or not at all. It fails with fs.ErrExist where there is one.
+// Save writes the key to a new file atomically. It returns fs.ErrExist if the file exists.
 func (k *Key) Save(path string) error {
 	dir := filepath.Dir(path)
 	if err := os.MkdirAll(dir, 0o700); err != nil {
 		return fmt.Errorf("write the key: %w", err)
 	}
-	tmp, err := os.CreateTemp(dir, ".key-*") // mode 0600
+	tmp, err := os.CreateTemp(dir, ".key-*") // created with mode 0600
 	if err != nil {
 		return fmt.Errorf("write the key: %w", err)
 	}
@@ -103,7 +103,7 @@ func (k *Key) Save(path string) error {
 	}
 	if err := os.Link(tmp.Name(), path); errors.Is(err, fs.ErrExist) {
 		return fmt.Errorf("write the key: %w", err)
-	} else if err != nil { // a file system without links
+	} else if err != nil { // the file system has no hard links
 		if err := os.Rename(tmp.Name(), path); err != nil {
 			return fmt.Errorf("write the key: %w", err)
 		}
@@ -113,7 +113,7 @@ func (k *Key) Save(path string) error {
 
 func from(private ed25519.PrivateKey) (*Key, error) {
 	public := private.Public().(ed25519.PublicKey)
-	// Nobody checks the dates: a clock that is wrong must not keep a worker out.
+	// The dates are not checked: a worker whose clock is wrong must still connect.
 	template := &x509.Certificate{SerialNumber: big.NewInt(1), Subject: pkix.Name{CommonName: "brood"},
 		NotBefore: time.Date(2000, 1, 1, 0, 0, 0, 0, time.UTC), NotAfter: time.Date(9999, 12, 31, 23, 59, 59, 0, time.UTC)}
 	der, err := x509.CreateCertificate(rand.Reader, template, template, public, private)
@@ -124,14 +124,14 @@ func from(private ed25519.PrivateKey) (*Key, error) {
 		cert: tls.Certificate{Certificate: [][]byte{der}, PrivateKey: private}}, nil
 }
 
-// Node is the id that the key gives.
+// Node returns the node id of the key.
 func (k *Key) Node() wire.NodeID { return k.node }
 
-// NodeOf is the id of a public key.
+// NodeOf returns the node id of a public key.
 func NodeOf(public ed25519.PublicKey) wire.NodeID { return sha256.Sum256(public) }
 
-// ResetKey is a secret that is the same whenever this key is loaded: QUIC's stateless resets are made from it, by which
-// peers notice a restart at once.
+// ResetKey returns a secret derived from the key. QUIC's stateless resets are computed from it, so peers detect a
+// restarted process at once.
 func (k *Key) ResetKey() [32]byte {
 	h := hmac.New(sha256.New, k.private.Seed())
 	h.Write([]byte("brood quic stateless reset"))

@@ -78,7 +78,7 @@ func TestLoadRefusesWhatIsNoKey(t *testing.T) {
 	}
 }
 
-// Many processes that start at once with one key file have one key.
+// TestLoadRaces: processes that start at the same time with one key file get the same key.
 func TestLoadRaces(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "key")
 	var mu sync.Mutex
@@ -90,7 +90,7 @@ func TestLoadRaces(t *testing.T) {
 				t.Error(err)
 				return
 			}
-			k, err := Load(path) // what lies there in the end
+			k, err := Load(path) // the file's final key
 			if err != nil {
 				t.Error(err)
 				return
@@ -109,7 +109,8 @@ func TestLoadRaces(t *testing.T) {
 	}
 }
 
-// handshake runs TLS between two configurations, and a byte each way so that the client sees a server's refusal.
+// handshake runs TLS between two configurations, and sends a byte in each direction so that the client receives a
+// server's refusal.
 func handshake(t *testing.T, client, server *tls.Config) (cs, ss tls.ConnectionState, cerr, serr error) {
 	t.Helper()
 	a, b := net.Pipe()
@@ -176,7 +177,7 @@ func TestHostileCertificates(t *testing.T) {
 	victim := newKey(t)
 	chain := mallory.cert
 	chain.Certificate = [][]byte{chain.Certificate[0], victim.cert.Certificate[0]}
-	// another's certificate, without its key
+	// a copied certificate without its private key
 	stolen := tls.Certificate{Certificate: victim.cert.Certificate, PrivateKey: mallory.private}
 	for name, c := range map[string]struct {
 		change func(*tls.Config)
@@ -193,7 +194,7 @@ func TestHostileCertificates(t *testing.T) {
 		"(honest)": {func(*tls.Config) {}, ""},
 	} {
 		config := mallory.Client(server.Node())
-		config.VerifyConnection = nil // a hostile client does not mind who answers
+		config.VerifyConnection = nil // a hostile client does not verify the server
 		c.change(config)
 		_, _, _, serr := handshake(t, config, server.Server())
 		if c.says == "" {
@@ -205,7 +206,7 @@ func TestHostileCertificates(t *testing.T) {
 		if serr == nil || !strings.Contains(serr.Error(), c.says) {
 			t.Errorf("%s: %v, want %q", name, serr, c.says)
 		}
-		// The same from a server.
+		// The same certificates shown by a server.
 		if name == "RSA" || name == "chain" {
 			config := mallory.Server()
 			c.change(config)
@@ -216,7 +217,7 @@ func TestHostileCertificates(t *testing.T) {
 	}
 }
 
-// Nothing is resumed; and were they, the pin would still be compared.
+// TestResumption: no session is resumed, and a resumed session would still compare the pin.
 func TestResumption(t *testing.T) {
 	a, b := newKey(t), newKey(t)
 	cache := tls.NewLRUClientSessionCache(8)

@@ -9,7 +9,7 @@ import (
 	"brood/transport/wire"
 )
 
-// Join is what a join URL says: where, with which token, and whose key must answer.
+// Join is the content of a join URL: an address, a token and the server's node id.
 type Join struct {
 	Address string // host:port
 	Token   string
@@ -18,13 +18,13 @@ type Join struct {
 
 const scheme = "brood://"
 
-// String is brood://HOST:PORT/TOKEN#KEYHASH.
+// String returns brood://HOST:PORT/TOKEN#KEYHASH.
 func (j Join) String() string { return scheme + j.Address + "/" + j.Token + "#" + j.Server.String() }
 
-// ParseJoin reads a join URL. Its token may be missing: a worker that was let in before needs none.
+// ParseJoin parses a join URL. The token may be missing: a worker that was admitted before needs none.
 func ParseJoin(s string) (Join, error) {
 	bad := func(what string) (Join, error) {
-		return Join{}, fmt.Errorf("%q is no join URL: %s; it looks like %sHOST:PORT/TOKEN#KEYHASH and brood serve prints it (quote it in a shell)", redact(s), what, scheme)
+		return Join{}, fmt.Errorf("%q is not a join URL: %s; it looks like %sHOST:PORT/TOKEN#KEYHASH and brood serve prints it (quote it in a shell)", redact(s), what, scheme)
 	}
 	rest, ok := strings.CutPrefix(strings.TrimSpace(s), scheme)
 	if !ok {
@@ -49,7 +49,7 @@ func ParseJoin(s string) (Join, error) {
 	return Join{net.JoinHostPort(host, port), token, server}, nil
 }
 
-// redact keeps the token of a mistyped URL out of messages and logs.
+// redact removes the token of a mistyped URL, for messages and logs.
 func redact(s string) string {
 	s = wire.CleanText(s)
 	body, ok := strings.CutPrefix(s, scheme)

@@ -9,11 +9,11 @@ import (
 	"brood/transport/wire"
 )
 
-// ALPN is the protocol that both sides must name.
+// ALPN is the application protocol that both sides must offer.
 const ALPN = "fleet/1"
 
-// Server is the configuration of a side that is dialled. Every peer must show one ed25519 certificate, whosever: a Gate
-// or a roster decides once it has said what it wants, so that it can be told why not.
+// Server returns the configuration of the dialled side. It accepts every single ed25519 certificate: a Gate or a roster
+// decides after the first message, so that the reason for a refusal can be sent.
 func (k *Key) Server() *tls.Config {
 	c := k.config(func(wire.NodeID) error { return nil })
 	c.ClientAuth = tls.RequireAnyClientCert
@@ -21,15 +21,15 @@ func (k *Key) Server() *tls.Config {
 	return c
 }
 
-// Client is the configuration to dial the node that has this pin.
+// Client returns the configuration to dial the node with the id pin.
 func (k *Key) Client(pin wire.NodeID) *tls.Config {
 	c := k.config(func(n wire.NodeID) error {
 		if !n.Equal(pin) {
-			return fmt.Errorf("the peer's key is %s, not %s as the join URL or the roster says: another program answers there, or the server has a new key; ask for a new join URL", n.Short(), pin.Short())
+			return fmt.Errorf("the peer's key is %s, not %s as in the join URL or the roster: another program answers there, or the server has a new key; ask for a new join URL", n.Short(), pin.Short())
 		}
 		return nil
 	})
-	c.InsecureSkipVerify = true // no authority: VerifyConnection compares the key with the pin
+	c.InsecureSkipVerify = true // there is no certificate authority: VerifyConnection compares the key with the pin
 	return c
 }
 
@@ -38,7 +38,7 @@ func (k *Key) config(check func(wire.NodeID) error) *tls.Config {
 		Certificates: []tls.Certificate{k.cert},
 		MinVersion:   tls.VersionTLS13,
 		NextProtos:   []string{ALPN},
-		// Not VerifyPeerCertificate, which resumption skips.
+		// VerifyPeerCertificate would be skipped on resumption.
 		VerifyConnection: func(s tls.ConnectionState) error {
 			n, err := Peer(s)
 			if err != nil {
@@ -49,7 +49,7 @@ func (k *Key) config(check func(wire.NodeID) error) *tls.Config {
 	}
 }
 
-// Peer is the node at the other side of a connection.
+// Peer returns the node id of the other side of a connection.
 func Peer(s tls.ConnectionState) (wire.NodeID, error) {
 	if s.NegotiatedProtocol != ALPN {
 		return wire.NodeID{}, fmt.Errorf("the peer speaks %q, not %q", wire.CleanText(s.NegotiatedProtocol), ALPN)

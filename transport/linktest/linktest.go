@@ -1,5 +1,5 @@
-// Package linktest is the contract of a link between workers: every transport runs it against its own. It imports
-// nothing of ours; Link has the shape that the seam declares.
+// Package linktest tests the contract of links between workers; every transport runs it on its own links. It imports no
+// other package of brood; Link has the methods of collective.Link.
 //
 //	func TestLink(t *testing.T) {
 //		linktest.Run(t, func(n int) ([]linktest.Link, func()) { ... })
@@ -19,16 +19,16 @@ import (
 	"go.uber.org/goleak"
 )
 
-// Link is one worker's end: frames to and from the others, by their index.
+// Link is one worker's end: it sends frames to other workers and receives from them, by index.
 type Link interface {
 	Send(to int, epoch uint32, seq uint64, op string, p []byte) error
 	Recv(ctx context.Context, from int, epoch uint32) (seq uint64, op string, p []byte, err error)
 }
 
-// Open makes the ends of workers 0..n-1, joined to each other, and what closes them all.
+// Open returns connected links of workers 0 to n-1, and a function that closes them all.
 type Open func(n int) (links []Link, closeAll func())
 
-// Run holds a transport to the contract.
+// Run tests links against the contract.
 func Run(t *testing.T, open Open) {
 	for _, c := range []struct {
 		name string
@@ -54,14 +54,14 @@ func Run(t *testing.T, open Open) {
 	}
 }
 
-// patience is how long a call may hang before the contract calls it broken: no measure of speed.
+// patience is the time after which a call counts as hung.
 const patience = 3 * time.Minute
 
 func bounded() (context.Context, context.CancelFunc) {
 	return context.WithTimeout(context.Background(), patience)
 }
 
-// within fails the test when f hangs.
+// within fails the test if f hangs.
 func within(t *testing.T, what string, f func()) {
 	t.Helper()
 	done := make(chan struct{})
@@ -101,7 +101,7 @@ func send(t *testing.T, l Link, to int, epoch uint32, seq uint64, op string, p [
 	}
 }
 
-// order: frames of a pair arrive in the order they were sent, whatever happens between other pairs.
+// order: frames of a pair arrive in the order sent, independently of other pairs.
 func order(t *testing.T, links []Link) {
 	const frames = 200
 	for seq := uint64(1); seq <= frames; seq++ {
@@ -122,7 +122,7 @@ func order(t *testing.T, links []Link) {
 	}
 }
 
-// payloads: from nothing to a few megabytes, and all header values.
+// payloads of zero bytes to a few megabytes, and extreme header values.
 func payloads(t *testing.T, links []Link) {
 	big := bytes.Repeat([]byte{1, 2, 3, 5, 7, 11, 13}, 600_000)
 	for i, p := range [][]byte{nil, {}, {0}, big, {255}} {
@@ -131,7 +131,7 @@ func payloads(t *testing.T, links []Link) {
 	}
 }
 
-// ownership: what was received stays as it is while more arrives.
+// ownership: a received payload does not change while more frames arrive.
 func ownership(t *testing.T, links []Link) {
 	const frames = 100
 	ctx, cancel := bounded()
@@ -150,7 +150,7 @@ func ownership(t *testing.T, links []Link) {
 			t.Fatalf("frame %d was overwritten after it was received: %x", seq, p)
 		}
 	}
-	// The receiver owns what it got: writing to it harms nobody.
+	// The receiver owns the payload: writing to it affects no other frame.
 	for _, p := range kept {
 		clear(p)
 	}
@@ -178,7 +178,7 @@ func sendNeverWaits(t *testing.T, links []Link) {
 	}
 }
 
-// olderDropped: frames that an abort overtook are never seen again.
+// olderDropped: frames of aborted epochs are never received.
 func olderDropped(t *testing.T, links []Link) {
 	for epoch := uint32(1); epoch <= 4; epoch++ {
 		for seq := uint64(1); seq <= 3; seq++ {
@@ -192,7 +192,7 @@ func olderDropped(t *testing.T, links []Link) {
 	nothing(t, links[1], 0, 4)
 }
 
-// nothing holds that no frame of an epoch is there: one that is sent behind it comes first. It must be asked last.
+// nothing checks that no frame of an epoch is queued. Call it last: a Recv in a later epoch drops the frames before it.
 func nothing(t *testing.T, l Link, from int, epoch uint32) {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(context.Background(), 20*time.Millisecond)
@@ -202,7 +202,7 @@ func nothing(t *testing.T, l Link, from int, epoch uint32) {
 	}
 }
 
-// newerParked: frames of a later epoch wait for the call that asks for them, even past one that asks for an earlier.
+// newerParked: frames of a later epoch wait for a call with that epoch, even while Recv is called with an earlier one.
 func newerParked(t *testing.T, links []Link) {
 	send(t, links[0], 1, 1, 1, "a", []byte{1})
 	send(t, links[0], 1, 3, 1, "b", []byte{2})
@@ -214,7 +214,7 @@ func newerParked(t *testing.T, links []Link) {
 	expect(t, links[1], 0, 3, 2, "c", []byte{3})
 }
 
-// cancelled: a receiver returns when its context ends, and takes no frame with it.
+// cancelled: Recv returns when its context ends, and takes no frame.
 func cancelled(t *testing.T, links []Link) {
 	within(t, "a cancelled receiver", func() {
 		ctx, cancel := context.WithCancel(context.Background())
@@ -230,13 +230,13 @@ func cancelled(t *testing.T, links []Link) {
 	expect(t, links[1], 0, 1, 1, "op", []byte{7})
 }
 
-// wakes: a frame reaches a receiver that was there first, in any epoch.
+// wakes: a frame reaches a receiver that was already waiting, in any epoch.
 func wakes(t *testing.T, links []Link) {
 	for i := range uint32(50) {
 		var wg sync.WaitGroup
 		wg.Go(func() { expectQuietly(t, links[1], 0, 2*i+2) })
 		wg.Go(func() {
-			for _, epoch := range []uint32{2*i + 1, 2*i + 2} { // the first is overtaken
+			for _, epoch := range []uint32{2*i + 1, 2*i + 2} { // the first epoch is aborted
 				if err := links[0].Send(1, epoch, 1, "op", []byte{byte(i)}); err != nil {
 					t.Error(err)
 				}
@@ -254,7 +254,7 @@ func expectQuietly(t *testing.T, l Link, from int, epoch uint32) {
 	}
 }
 
-// pairsAtOnce: everybody sends to everybody and then receives, over and over, each worker in a goroutine of its own.
+// pairsAtOnce: all workers send to all others and then receive, repeatedly, each worker in its own goroutine.
 func pairsAtOnce(t *testing.T, links []Link) {
 	const rounds = 50
 	var wg sync.WaitGroup

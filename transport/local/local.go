@@ -1,5 +1,5 @@
-// Package local links workers of one process through memory. It imports nothing of ours; its methods have the shape of
-// the Link that the seam declares.
+// Package local links workers of one process through memory. It imports no other package of brood; its Link implements
+// collective.Link.
 package local
 
 import (
@@ -7,7 +7,7 @@ import (
 	"sync"
 )
 
-// Hub joins the workers of a process. The zero Hub is ready.
+// Hub joins the workers of a process. The zero Hub is ready to use.
 type Hub struct {
 	mu    sync.Mutex
 	boxes map[[2]int]*box
@@ -20,14 +20,14 @@ type frame struct {
 	p     []byte
 }
 
-// box is the queue of one ordered pair.
+// box is the queue of one sender and one receiver.
 type box struct {
 	mu   sync.Mutex
 	q    []frame
 	wake chan struct{} // holds a token when q may have changed
 }
 
-// Link is worker self's end. One goroutine may use it at a time.
+// Link returns worker self's end. One goroutine may use it at a time.
 func (h *Hub) Link(self int) *Link { return &Link{hub: h, self: self} }
 
 // Link sends to and receives from every worker of its hub.
@@ -61,8 +61,8 @@ func (l *Link) Send(to int, epoch uint32, seq uint64, op string, p []byte) error
 	return nil
 }
 
-// Recv returns the next frame of this epoch from a worker. Frames of an older epoch were overtaken by an abort and are
-// dropped; one of a newer epoch waits for the call that asks for it, while this one waits for ctx.
+// Recv returns the next frame of this epoch from a worker. It drops frames of older epochs, which were aborted; a frame
+// of a newer epoch waits for a call with that epoch.
 func (l *Link) Recv(ctx context.Context, from int, epoch uint32) (uint64, string, []byte, error) {
 	b := l.hub.box(from, l.self)
 	for {

@@ -16,7 +16,7 @@ func TestLink(t *testing.T) {
 	})
 }
 
-// TestForgets holds that a box does not keep what was taken or dropped: a long run would grow.
+// TestForgets: a box does not retain frames that were taken or dropped.
 func TestForgets(t *testing.T) {
 	hub := &Hub{}
 	a, b := hub.Link(0), hub.Link(1)

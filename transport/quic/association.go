@@ -9,30 +9,31 @@ import (
 	"brood/transport/wire"
 )
 
-// association is one life of a pair: its first connection and its lanes. If any of them fails, all do.
+// association is one connected period of a pair: its first connection and its lanes. A failure of any of them ends the
+// association.
 type association struct {
 	*control
 	pair    *pair
 	id      wire.AssociationID
 	dialler bool
-	address string // that was dialled
+	address string // the address that this side dialled; "" on the other side
 
-	// Under the pair's lock.
-	small   *quicgo.SendStream // of small messages; nil until it is open
-	writing bool               // small is being written to by its own goroutine
+	// Guarded by the pair's lock.
+	small   *quicgo.SendStream // stream for small messages; nil until it is open
+	writing bool               // transmitSmall is writing to small
 	lanes   []*quicgo.Conn
-	want    int    // lanes
-	idle    uint32 // a bit for each lane that waits for bulk
+	want    int    // number of lanes requested so far
+	idle    uint32 // bit i is set while lane i waits for bulk
 	buf     []byte
 }
 
 func newAssociation(p *pair, o opening, id wire.AssociationID, dialler bool) *association {
 	s := &association{control: newControl(o, defaultQueue), pair: p, id: id, dialler: dialler}
-	s.frame, s.data, s.packets = s.hear, s.receive, s.received
+	s.frame, s.data, s.packets = s.handleFrame, s.receive, s.received
 	return s
 }
 
-// received counts packets of all the association's connections.
+// received returns the number of packets received on all connections of the association.
 func (s *association) received() uint64 {
 	s.pair.mu.Lock()
 	defer s.pair.mu.Unlock()
@@ -53,8 +54,8 @@ func (s *association) start() {
 	}
 }
 
-// keep waits for the association's end and tells the pair.
-func (s *association) keep() {
+// awaitEnd waits until the association ends, detaches it from its pair and closes its lanes.
+func (s *association) awaitEnd() {
 	<-s.ctx.Done()
 	p := s.pair
 	p.mu.Lock()
@@ -74,8 +75,8 @@ func (s *association) keep() {
 	}
 }
 
-// hear takes what comes on the first connection's own stream.
-func (s *association) hear(h wire.Header, payload []byte) error {
+// handleFrame handles a frame from the first connection's own stream. Only the dialling side accepts one, Lanes.
+func (s *association) handleFrame(h wire.Header, payload []byte) error {
 	if h.Kind != wire.KindLanes || !s.dialler {
 		return broken("kind %d between workers", h.Kind)
 	}
@@ -85,12 +86,13 @@ func (s *association) hear(h wire.Header, payload []byte) error {
 	}
 	s.pair.mu.Lock()
 	defer s.pair.mu.Unlock()
-	s.ask(int(m.(wire.Lanes).Want))
+	s.requestLanes(int(m.(wire.Lanes).Want))
 	return nil
 }
 
-// now sends a small message at once if nothing waits before it and the stream takes it. The pair's lock is held.
-func (s *association) now(m message) bool {
+// trySend writes a small message at once and reports whether it did: it does not if earlier messages wait or the stream
+// would block. The pair's lock is held.
+func (s *association) trySend(m message) bool {
 	if s.small == nil || s.writing || len(s.pair.out.small) > 0 {
 		return false
 	}
@@ -100,12 +102,13 @@ func (s *association) now(m message) bool {
 	}
 	s.buf = append(frame, m.p...)
 	if s.small.TryWriteAll(s.buf) != nil {
-		return false // its own goroutine waits, or finds the reason
+		return false // transmitSmall waits, or returns the error
 	}
 	s.pair.mesh.charge(m.op, len(m.p), false)
 	return true
 }
 
+// transmitSmall sends small messages on a stream of the first connection until the association ends.
 func (s *association) transmitSmall() error {
 	stream, err := s.conn.OpenUniStreamSync(s.ctx)
 	if err != nil {
@@ -137,7 +140,7 @@ func (s *association) transmitSmall() error {
 	}
 }
 
-// transmit carries shards over a lane.
+// transmit sends shards over a lane until the association ends.
 func (s *association) transmit(conn *quicgo.Conn, lane int) error {
 	stream, err := conn.OpenUniStreamSync(s.ctx)
 	if err != nil {
@@ -162,7 +165,7 @@ func (s *association) transmit(conn *quicgo.Conn, lane int) error {
 	}
 }
 
-// receive takes frames of data from one stream.
+// receive reads data frames from one stream and stores them in the pair's inbox. It waits while the inbox is full.
 func (s *association) receive(r *wire.Reader) error {
 	p := s.pair
 	var buf []byte
@@ -175,7 +178,7 @@ func (s *association) receive(r *wire.Reader) error {
 		case h.Kind != wire.KindData:
 			return broken("kind %d on a stream of data", h.Kind)
 		case h.Sender != p.other:
-			return broken("its certificate is worker %d's, and its frame says worker %d", p.other, h.Sender)
+			return broken("sender is worker %d by its certificate, worker %d by its frame", p.other, h.Sender)
 		case h.Run != p.mesh.run:
 			return broken("a frame of run %s in run %s", h.Run, p.mesh.run)
 		}
@@ -216,16 +219,16 @@ func pick(dst, buf []byte) []byte {
 	return buf
 }
 
-// PairStats are figures of one worker here and another.
+// PairStats describes the connection between a worker of this process and another worker.
 type PairStats struct {
 	Self, Other uint32
 	Connected   bool
-	Reason      string // why not, or why it broke last
+	Reason      string // why it is not connected, or why it last broke; "" if neither
 	Lanes       int
 	Backlog     int           // bytes that wait to be sent
-	Parked      int           // bytes that came and wait to be received
-	RTT         time.Duration // of the last heartbeat; 0 before the first
-	Lost        float64       // share of the packets sent in this association that were lost
+	Parked      int           // bytes received that no Recv has taken
+	RTT         time.Duration // round trip of the last heartbeat; 0 before the first
+	Lost        float64       // share of the packets sent in this association that were lost, 0 to 1
 	Sent        int64         // bytes of packets in this association
 	Received    int64
 }

@@ -11,18 +11,17 @@ import (
 	"brood/transport/wire"
 )
 
-// Times of the heartbeat. The promises are: suspected within 1 s, gone within 2 s. A packet is noticed with the next
-// beat.
+// Heartbeat times. A dead peer is suspected within 1 s and gone within 2 s; packets are counted once a beat.
 const (
 	beatEvery   = 200 * time.Millisecond
 	suspectedAt = 800 * time.Millisecond
 	silentAt    = 1600 * time.Millisecond
 )
 
-// pulse is when and how fast the peer answers.
+// pulse records when the peer was last alive, and its round-trip time.
 type pulse struct {
 	mu   sync.Mutex
-	last time.Time // any packet came: a heartbeat may be stuck behind others, the acknowledgement of ours is not
+	last time.Time // when any packet last came: a heartbeat may queue behind bulk, acknowledgements of ours do not
 	rtt  time.Duration
 	out  *quicgo.SendStream
 }
@@ -33,7 +32,7 @@ func (p *pulse) heard(now time.Time) {
 	p.last = now
 }
 
-// quiet is how long nothing came.
+// quiet returns the time since the last packet.
 func (p *pulse) quiet(now time.Time) time.Duration {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -46,7 +45,8 @@ func (p *pulse) roundTrip() time.Duration {
 	return p.rtt
 }
 
-// answered notes how long an answer took; a peer that makes up times can only harm its own figure.
+// answered records the round-trip time of a heartbeat. It ignores times that are negative or longer than idleTimeout; a
+// peer that lies about its times changes only this figure.
 func (p *pulse) answered(rtt time.Duration) {
 	if rtt < 0 || rtt > idleTimeout {
 		return
@@ -56,10 +56,10 @@ func (p *pulse) answered(rtt time.Duration) {
 	p.rtt = rtt
 }
 
-// send queues a heartbeat if the stream takes it at once: one that waited would measure nothing. The lock orders the
-// two goroutines that send. A question that comes before the own stream is open is not answered; the next one is.
+// send writes a heartbeat if the stream takes it at once: one that waited would not measure the network. The lock
+// orders beat and listen, which both send. Without an open stream it drops the heartbeat.
 func (p *pulse) send(m wire.Heartbeat) error {
-	frame, err := wire.Marshal(wire.Header{Sender: wire.Nobody}, m)
+	frame, err := wire.Marshal(wire.Header{Sender: wire.NoWorker}, m)
 	if err != nil {
 		return err
 	}
@@ -74,7 +74,7 @@ func (p *pulse) send(m wire.Heartbeat) error {
 	return nil
 }
 
-// beat asks the peer every 200 ms, and ends the connection when nothing comes any more.
+// beat sends a heartbeat every 200 ms and fails with Silent when no packet has come for silentAt.
 func (c *control) beat() error {
 	s, err := c.conn.OpenUniStreamSync(c.ctx)
 	if err != nil {
@@ -104,15 +104,15 @@ func (c *control) beat() error {
 	}
 }
 
-// silence is how long nothing came while this process was awake to hear it. One that the system left no time for longer
-// than a beat has itself to blame, and what came meanwhile may lie in the socket still.
+// silence measures how long no packet came while this process was scheduled. If the system suspended the process for
+// longer than a beat, packets may still wait in the socket, so only 5/4 of a beat counts.
 type silence struct {
 	packets uint64
 	woke    time.Time
 	quiet   time.Duration
 }
 
-// heard says whether packets came since the last look.
+// heard records the packet count and reports whether it has changed. A change ends the silence.
 func (s *silence) heard(packets uint64) bool {
 	if packets == s.packets {
 		return false
@@ -121,7 +121,7 @@ func (s *silence) heard(packets uint64) bool {
 	return true
 }
 
-// tick is the silence at a beat.
+// tick adds the time since the last tick and returns the silence so far, 0 if packets came.
 func (s *silence) tick(now time.Time, packets uint64) time.Duration {
 	awake := min(now.Sub(s.woke), beatEvery*5/4)
 	s.woke = now
@@ -132,7 +132,7 @@ func (s *silence) tick(now time.Time, packets uint64) time.Duration {
 	return s.quiet
 }
 
-// listen answers heartbeats, and measures the answers.
+// listen answers the peer's heartbeats and records the round-trip time of answers to ours.
 func (c *control) listen(r *wire.Reader) error {
 	for {
 		h, p, err := r.Next()
@@ -158,5 +158,5 @@ func (c *control) listen(r *wire.Reader) error {
 	}
 }
 
-// beatNow asks at this moment.
+// beatNow returns a heartbeat with the current time.
 func beatNow(c *control) wire.Heartbeat { return wire.Heartbeat{Nanos: int64(time.Since(c.born))} }

@@ -7,8 +7,8 @@ import (
 	"brood/transport/wire"
 )
 
-// TestBeatsPassASilentStream: heartbeats are answered although the peer's stream of data was opened first, and nothing
-// was said on it. It asks more than once: what comes before the other side opened its own stream stays unanswered.
+// TestBeatsPassASilentStream: the peer answers heartbeats although its stream of data was opened first and carries
+// nothing. The test sends several: the peer does not answer before it has opened its own stream.
 func TestBeatsPassASilentStream(t *testing.T) {
 	s := newScenery(t)
 	a, p := s.asWorker(t)
@@ -20,7 +20,7 @@ func TestBeatsPassASilentStream(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	f, err := wire.Marshal(wire.Header{Sender: wire.Nobody}, wire.Heartbeat{Nanos: 17})
+	f, err := wire.Marshal(wire.Header{Sender: wire.NoWorker}, wire.Heartbeat{Nanos: 17})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -34,7 +34,7 @@ func TestBeatsPassASilentStream(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	for r, asked := wire.NewReader(theirs), 0; asked < 5; asked++ { // it asks five times a second
+	for r, asked := wire.NewReader(theirs), 0; asked < 5; asked++ { // five times a second
 		h, payload, err := r.Next()
 		if err != nil {
 			t.Fatal(err)
@@ -51,7 +51,7 @@ func TestBeatsPassASilentStream(t *testing.T) {
 	t.Error("the peer asked five times and gave no answer")
 }
 
-// TestSleeperBlamesNobody: a process that was asleep for long counts only what it could have heard.
+// TestSleeperBlamesNobody: after a long suspension of this process, only the time of one beat counts as silence.
 func TestSleeperBlamesNobody(t *testing.T) {
 	at := time.Unix(100, 0)
 	s := silence{woke: at}

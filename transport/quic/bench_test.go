@@ -19,8 +19,8 @@ type rawEnd struct {
 	in   *quicgo.ReceiveStream
 }
 
-// rawPair is two ends of plain quic-go with the same settings, certificates and sockets, and a long-lived stream each
-// way.
+// rawPair returns two ends of plain quic-go with the same settings, certificates and sockets, and a long-lived stream
+// in each direction.
 func rawPair(b testing.TB) (here, there rawEnd) {
 	b.Helper()
 	ctx := bounded(b)
@@ -72,8 +72,8 @@ func rawPair(b testing.TB) (here, there rawEnd) {
 
 const bulk = 64 << 20
 
-// BenchmarkBulk: 64 MiB from one worker to another, in turn with a stream of plain quic-go: both see the same machine.
-// The ratio is that of the medians.
+// BenchmarkBulk measures 64 MiB from one worker to another, in turn with a stream of plain quic-go, so that both run
+// under the same load. The ratio is of the medians.
 func BenchmarkBulk(b *testing.B) {
 	payload, buf := make([]byte, bulk), make([]byte, bulk)
 	here, there := rawPair(b)
@@ -102,7 +102,7 @@ func BenchmarkBulk(b *testing.B) {
 		}
 	}
 	raw()
-	link() // the connections come up
+	link() // connects
 	var raws, links []time.Duration
 	took := func(f func()) time.Duration {
 		began := time.Now()
@@ -125,7 +125,7 @@ func BenchmarkBulk(b *testing.B) {
 	b.ReportMetric(0, "ns/op")
 }
 
-// BenchmarkRoundTrip: a small request and its answer, beside long-lived streams of plain quic-go.
+// BenchmarkRoundTrip measures a small request and its answer, compared with long-lived streams of plain quic-go.
 func BenchmarkRoundTrip(b *testing.B) {
 	for _, size := range []int{64, 4096} {
 		b.Run(fmt.Sprintf("raw/%d", size), func(b *testing.B) {
@@ -211,8 +211,8 @@ func quantiles(b *testing.B, all []time.Duration) {
 	b.ReportMetric(at(0.99), "p99-us")
 }
 
-// BenchmarkHeartbeat: the round trip of heartbeats of a control connection, idle and while bulk flows between two
-// workers of the same processes.
+// BenchmarkHeartbeat measures the round trip of heartbeats of a control connection, idle and while bulk flows between
+// two workers of the same processes.
 func BenchmarkHeartbeat(b *testing.B) {
 	for _, loaded := range []bool{false, true} {
 		b.Run(map[bool]string{false: "idle", true: "bulk"}[loaded], func(b *testing.B) {

@@ -9,27 +9,27 @@ import (
 	"brood/transport/wire"
 )
 
-// control is a connection whose first words were said: the control connection of a peer, or the first connection of a
-// pair. It keeps the heartbeat, writes what is posted to its stream and hands on what it reads there. The first failure
-// ends all of it.
+// control is an open connection after its first messages: the control connection of a peer, or the first connection of
+// a pair. It sends heartbeats, writes posted frames to its stream and passes the frames that it reads to frame. The
+// first failure ends the connection and all its goroutines.
 type control struct {
 	opening
 	pulse pulse
-	born  time.Time                       // heartbeats count from here
-	frame func(wire.Header, []byte) error // frames of the stream but Leave; it may wait
-	data  func(*wire.Reader) error        // the stream of data; nil refuses one
+	born  time.Time                       // the origin of heartbeat times
+	frame func(wire.Header, []byte) error // handles frames of the stream except Leave; it may wait
+	data  func(*wire.Reader) error        // handles the stream of data; nil refuses one
 
-	packets func() uint64 // that came so far
+	packets func() uint64 // packets received so far
 
-	ctx    context.Context // ends with the connection
+	ctx    context.Context // cancelled when the connection ends
 	cancel context.CancelCauseFunc
 	wg     sync.WaitGroup
 
 	mu     sync.Mutex
-	err    *GoneError // why; nil while it lives
+	err    *GoneError // why it ended; nil while it is open
 	queue  [][]byte
-	queued int // bytes
-	most   int
+	queued int           // bytes in queue
+	most   int           // limit of queued, in bytes
 	wake   chan struct{} // holds a token when queue may have changed
 }
 
@@ -40,20 +40,20 @@ func newControl(o opening, most int) *control {
 	return c
 }
 
-// start runs the connection; frame and data must be set.
+// start starts the connection's goroutines; frame and data must be set.
 func (c *control) start() {
 	c.pulse.heard(time.Now())
 	c.run(c.write)
 	c.run(c.read)
 	c.run(c.beat)
 	c.run(c.streams)
-	c.wg.Go(func() { // the connection may end by itself
+	c.wg.Go(func() { // the other side or quic-go may end the connection
 		<-c.conn.Context().Done()
 		c.fail(context.Cause(c.conn.Context()))
 	})
 }
 
-// run is a goroutine of the connection; its error ends it.
+// run starts a goroutine; if f fails, the connection ends with its error.
 func (c *control) run(f func() error) {
 	c.wg.Go(func() {
 		if err := f(); err != nil {
@@ -62,7 +62,7 @@ func (c *control) run(f func() error) {
 	})
 }
 
-// fail ends the connection. The first reason counts.
+// fail ends the connection. Only the first reason is stored.
 func (c *control) fail(err error) {
 	c.mu.Lock()
 	if c.err != nil {
@@ -85,7 +85,7 @@ func (c *control) fail(err error) {
 
 func (c *control) wait() { c.wg.Wait() }
 
-// failure is why the connection ended.
+// failure returns why the connection ended, a *GoneError; nil while it is open.
 func (c *control) failure() error {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -95,7 +95,7 @@ func (c *control) failure() error {
 	return c.err
 }
 
-// post queues a frame. It never waits; a peer for which too much waits is cut.
+// post queues a frame without waiting. If more than most bytes would wait, it ends the connection.
 func (c *control) post(frame []byte) error {
 	c.mu.Lock()
 	if c.err != nil {
@@ -168,9 +168,9 @@ func (c *control) read() error {
 	}
 }
 
-// leave says goodbye after all that was posted, and waits until the peer has ended the connection, or ctx ends.
+// leave sends Leave after the queued frames and waits until the peer ends the connection or ctx is done.
 func (c *control) leave(ctx context.Context, reason string) error {
-	frame, err := wire.Marshal(wire.Header{Sender: wire.Nobody}, wire.Leave{Reason: wire.CleanText(reason)})
+	frame, err := wire.Marshal(wire.Header{Sender: wire.NoWorker}, wire.Leave{Reason: wire.CleanText(reason)})
 	if err != nil {
 		return err
 	}
@@ -187,8 +187,8 @@ func (c *control) leave(ctx context.Context, reason string) error {
 	return err
 }
 
-// streams takes the peer's one-way streams; the first frame of each says what it is for. One of which nothing has come
-// yet, since no small message was sent so far, keeps no other waiting.
+// streams accepts the peer's one-way streams and dispatches each by the kind of its first frame. Each has a goroutine,
+// since the stream of small messages stays empty until the first of them.
 func (c *control) streams() error {
 	var beats, data atomic.Bool
 	for {
@@ -210,7 +210,7 @@ func (c *control) streams() error {
 			case kind == wire.KindData && c.data != nil && data.CompareAndSwap(false, true):
 				return c.data(r)
 			}
-			return broken("it opens a stream that it may not have, of kind %d", kind)
+			return broken("unexpected stream, its first frame is of kind %d", kind)
 		})
 	}
 }

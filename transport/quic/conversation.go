@@ -9,16 +9,16 @@ import (
 	quicgo "github.com/quic-go/quic-go"
 )
 
-// maxConversations is how many a peer may have open at once.
+// maxConversations is the number of conversations that a peer may have open at once.
 const maxConversations = 4
 
-// conversation is a two-way stream beside a peer's messages. It ends with the peer.
+// conversation is a two-way stream of a peer's connection, separate from its messages. It ends with the peer.
 type conversation struct {
 	*quicgo.Stream
 	peer *Peer
 }
 
-// Read fails with the reason why the peer is gone, where it is.
+// Read returns the peer's GoneError once the peer is gone.
 func (c conversation) Read(b []byte) (n int, err error) {
 	if n, err = c.Stream.Read(b); err != nil && err != io.EOF {
 		if gone := c.peer.Err(); gone != nil {
@@ -31,13 +31,13 @@ func (c conversation) Read(b []byte) (n int, err error) {
 func (c conversation) LocalAddr() net.Addr  { return c.peer.c.conn.LocalAddr() }
 func (c conversation) RemoteAddr() net.Addr { return c.peer.c.conn.RemoteAddr() }
 
-// Close ends both directions; what was written is still delivered.
+// Close ends both directions; data already written is still delivered.
 func (c conversation) Close() error {
 	c.CancelRead(0)
 	return c.Stream.Close()
 }
 
-// Open begins a conversation with the other side, which hears of it once something is written. The caller closes it.
+// Open begins a conversation. The other side's Accept returns once something is written. The caller closes it.
 func (p *Peer) Open(ctx context.Context) (net.Conn, error) {
 	s, err := p.c.conn.OpenStreamSync(ctx)
 	if err != nil {
@@ -49,15 +49,15 @@ func (p *Peer) Open(ctx context.Context) (net.Conn, error) {
 	return conversation{s, p}, nil
 }
 
-// noConversation cuts a side that begins a conversation and may have none.
+// noConversation fails, which ends the connection, when a peer whose role may have no conversation opens one.
 func (c *control) noConversation() error {
 	if _, err := c.conn.AcceptStream(c.ctx); err != nil {
 		return nil // it is over
 	}
-	return broken("it opens a stream that it may not have")
+	return broken("unexpected two-way stream: its role may not open one")
 }
 
-// Accept waits for the next conversation that the other side, a viewer or an operator, begins. The caller closes it.
+// Accept waits for the next conversation that the peer, a viewer or an operator, opens. The caller closes it.
 func (p *Peer) Accept(ctx context.Context) (net.Conn, error) {
 	s, err := p.c.conn.AcceptStream(ctx)
 	if err != nil {

@@ -11,8 +11,8 @@ import (
 	"brood/transport/wire"
 )
 
-// Dial joins the node that answers at address (HOST:PORT) and has this id. hello.Node is set here. The caller closes
-// the peer, or the node does.
+// Dial connects to the node with the id pin at address (HOST:PORT). It sets hello.Node. The caller closes the peer;
+// Node.Close closes it too.
 func (n *Node) Dial(ctx context.Context, address string, pin wire.NodeID, hello wire.Hello) (*Peer, wire.Welcome,
 	error) {
 	hello.Node = n.ID()
@@ -23,20 +23,20 @@ func (n *Node) Dial(ctx context.Context, address string, pin wire.NodeID, hello 
 	w, ok := o.body.(wire.Welcome)
 	if !ok {
 		_ = o.conn.CloseWithError(codeBroken, "expected Welcome")
-		return nil, wire.Welcome{}, fmt.Errorf("dial %s: %w", address, broken("it answers Hello with something else"))
+		return nil, wire.Welcome{}, fmt.Errorf("dial %s: %w", address, broken("expected Welcome in answer to Hello"))
 	}
 	p := newPeer(n, o, wire.Hello{Node: pin, Name: w.Name, Software: w.Software})
-	if !n.keep(p) {
+	if !n.register(p) {
 		p.Close("the program ends")
 		return nil, wire.Welcome{}, ErrClosed
 	}
 	return p, w, nil
 }
 
-// begin opens a connection, says the first words and hears the answer; a Refused is returned as the error. A node that
-// is too busy with strangers is tried again for as long as one that does not answer.
+// begin opens a connection, sends first and returns the answer in opening.body. A Refused answer is returned as the
+// error. It retries a busy node and one that does not answer, for up to twice handshakeTimeout.
 func (n *Node) begin(ctx context.Context, address string, pin wire.NodeID, first wire.Body) (opening, error) {
-	frame, err := wire.Marshal(wire.Header{Sender: wire.Nobody}, first)
+	frame, err := wire.Marshal(wire.Header{Sender: wire.NoWorker}, first)
 	if err != nil {
 		return opening{}, fmt.Errorf("dial %s: %w", address, err)
 	}
@@ -48,7 +48,7 @@ func (n *Node) begin(ctx context.Context, address string, pin wire.NodeID, first
 		return opening{}, dialError(address, err)
 	}
 	for {
-		o, err := n.ask(ctx, addr, pin, frame)
+		o, err := n.tryDial(ctx, addr, pin, frame)
 		switch {
 		case err == nil:
 			return o, nil
@@ -62,7 +62,7 @@ func (n *Node) begin(ctx context.Context, address string, pin wire.NodeID, first
 			}
 		case ctx.Err() != nil:
 			err = ctx.Err()
-		case o.conn != nil && !timedOut(err): // somebody answered
+		case o.conn != nil && !timedOut(err): // the other side answered
 			if r, ok := errors.AsType[wire.Refused](err); ok {
 				return o, fmt.Errorf("dial %s: %w", address, r)
 			}
@@ -77,11 +77,11 @@ func timedOut(err error) bool {
 	return ok && t.Timeout()
 }
 
-// againAfter is how long a dial waits that met a busy node.
+// againAfter is the wait before dialling a busy node again.
 const againAfter = 100 * time.Millisecond
 
-// ask is one attempt to begin. Its error is that of the connection, or what the other side refuses it with.
-func (n *Node) ask(ctx context.Context, addr net.Addr, pin wire.NodeID, frame []byte) (o opening, err error) {
+// tryDial makes one attempt for begin. It returns the connection's error, or the wire.Refused of the other side.
+func (n *Node) tryDial(ctx context.Context, addr net.Addr, pin wire.NodeID, frame []byte) (o opening, err error) {
 	o.node = pin
 	if o.conn, err = n.transport.Dial(ctx, addr, n.cfg.Key.Client(pin), quicConfig()); err != nil {
 		return o, err

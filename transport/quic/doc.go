@@ -1,6 +1,6 @@
-// Package quic joins processes over QUIC: a Node owns one UDP socket, a Peer is somebody who was let in (or who let us
-// in), and a Mesh is the links between workers. docs/wire-format.md says what travels, docs/security.md what is
-// promised. It imports our transport/wire and transport/identity only.
+// Package quic connects processes over QUIC. A Node owns one UDP socket. A Peer is a control connection to an admitted
+// process, or to the one that admitted this process. A Mesh holds the links between workers. docs/wire-format.md
+// specifies the protocol, docs/security.md the guarantees. It imports transport/wire and transport/identity only.
 //
 // A coordinator:
 //
@@ -9,15 +9,16 @@
 //		peer, err := node.Accept(ctx)          // after Hello, admit and Welcome
 //		go func() {
 //			for {
-//				m, err := peer.Receive(ctx)    // messages of kinds from wire.FirstKind on are the run's own
+//				m, err := peer.Receive(ctx)    // kinds from wire.FirstKind on are the run's messages
 //				...
 //			}
 //		}()
 //		err = peer.Send(wire.Message{Kind: grant, Body: cbor}) // never waits
 //	}
 //
-// admit says who may come in, usually with an identity.Gate; an error that is a wire.Refused is told to the peer, with
-// its code. allow says which kinds of messages a role may send: a peer that sends another is cut, with the reason.
+// Admit decides who may connect, usually with an identity.Gate; an error that is a wire.Refused is sent to the peer
+// with its code. Allow reports which kinds of messages a role may send: a peer that sends another kind is cut with that
+// reason.
 //
 // A worker:
 //
@@ -28,26 +29,26 @@
 //	m, err := peer.Receive(ctx)
 //	if m.Kind == wire.KindRoster {
 //		roster, err := wire.ParseRoster(m.Body)
-//		err = mesh.SetRoster(roster)            // who speaks for which index, and where
+//		err = mesh.SetRoster(roster)            // the node and addresses of each worker index
 //	}
 //
 // The coordinator sends a roster with roster.Message(); it arrives in order with the other messages. It must be sent
-// before anything that makes workers talk to each other. A worker's addresses are those of its hello.Listen (what
-// --advertise says), then peer.Address(): its packets come from the socket on which it listens. An index whose node
-// changes, or that is gone, loses its links; the others keep theirs. A process that speaks for several indices, such as
-// a coordinator that hosts workers, asks for several links; between those, frames stay in memory.
+// before any message that makes workers communicate. A worker's addresses are those in hello.Listen (from --advertise),
+// then peer.Address(): it dials from the socket on which it listens. SetRoster ends the links of an index that has left
+// or has another node; other links stay. A process that hosts several indices, such as a coordinator that hosts
+// workers, asks for several links; frames between those stay in memory.
 //
-// Errors. Dial returns a wire.Refused where the other side refused (its Retry says whether to try again), a *GoneError
-// where it vanished, and otherwise an error that says what to do. A peer that is gone says why through Err: a
-// *GoneError whose Cause the caller may switch on. A link whose connection broke returns a *CutError from Send and Recv
-// for every epoch that may have lost frames; a new epoch heals it.
+// Errors. Dial returns a wire.Refused if the other side refused (its Retry reports whether to retry), a *GoneError if
+// the connection ended, and otherwise an error that includes the remedy. Err of a peer that is gone returns a
+// *GoneError; callers may switch on its Cause. A link whose connection broke returns a *CutError from Send and Recv for
+// every epoch that may have lost frames; a new epoch uses a new connection.
 //
-// A pair that is wanted and does not come up within 10 s fails in the same way. Not every loss of a connection is a
-// death: the workers' links may break while both are still at the coordinator.
+// A pair that is in use and does not connect within 10 s fails in the same way. A lost connection does not prove a
+// death: the link between two workers may break while both are still connected to the coordinator.
 //
-// Time. A heartbeat goes every 200 ms both ways, and any packet is a sign of life. Without one the peer is Suspected
-// within 1 s and gone (Silent) within 2 s. A process that restarts with the same key and port is noticed at once
-// (Restarted).
+// Time. Both sides send a heartbeat every 200 ms, and any packet counts as a sign of life. Without one the peer is
+// Suspected within 1 s and gone (Silent) within 2 s. A process that restarts with the same key and port is detected
+// with the first packet (Restarted).
 //
-// A slow network can be felt on one machine: node.Shaper().Set(address, quic.Shape{...}), live.
+// To simulate a slow network on one machine: node.Shaper().Set(address, quic.Shape{...}), at any time.
 package quic

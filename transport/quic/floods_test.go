@@ -18,8 +18,8 @@ import (
 	"brood/transport/wire"
 )
 
-// growth is the most that what is held, on the heap and on stacks, grows while f runs, in bytes. What waits to be
-// collected is not held: how much of it there is depends on how much time the collector gets.
+// growth returns the largest growth of live heap and stacks while f runs, in bytes. Garbage is not counted: its amount
+// depends on the collector's share of time.
 func growth(f func()) uint64 {
 	held := func() uint64 {
 		s := []metrics.Sample{{Name: "/gc/heap/live:bytes"}, {Name: "/memory/classes/heap/stacks:bytes"}}
@@ -48,7 +48,7 @@ func growth(f func()) uint64 {
 
 const maxGrowth = 64 << 20
 
-// TestFloods: floods cost bounded memory, end by themselves, and others still come in.
+// TestFloods: floods cost bounded memory and end, and other peers are still admitted.
 func TestFloods(t *testing.T) {
 	longtest.Need(t, longtest.Fleets, "floods of streams, messages and handshakes")
 	s := newScenery(t)
@@ -59,7 +59,7 @@ func TestFloods(t *testing.T) {
 			t.Errorf("%s: memory grows by %d MiB", name, n>>20)
 		}
 		round++
-		s.undisturbed(t, round)
+		s.expectUndisturbed(t, round)
 	}
 	check("10,000 streams", func() {
 		a, p := s.asWorker(t)
@@ -89,7 +89,7 @@ func TestFloods(t *testing.T) {
 			t.Errorf("after %d messages: %v", sent, err)
 		}
 	})
-	check("a peer that nobody reads", func() { // the run is busy: the peer must wait, and live
+	check("messages that are not received", func() { // the run is busy: the peer must wait without being cut
 		a, p := s.asWorker(t)
 		f, _ := wire.Marshal(wire.Header{}, wire.Message{Kind: fromWorkers, Body: make([]byte, 1<<20)})
 		rest, taken := f, 0
@@ -99,7 +99,8 @@ func TestFloods(t *testing.T) {
 			if taken, rest = taken+n, rest[n:]; len(rest) == 0 {
 				rest = f
 			}
-			return p.Err() != nil || taken > 100<<20 || err != nil && n == 0 && taken > 10<<20 // sooner a machine is slow
+			// The second limit is reached first on a slow machine.
+			return p.Err() != nil || taken > 100<<20 || err != nil && n == 0 && taken > 10<<20
 		})
 		if taken < 10<<20 || taken > 60<<20 || p.Err() != nil {
 			t.Errorf("%d MiB were taken: %v", taken>>20, p.Err())
@@ -115,7 +116,7 @@ func TestFloods(t *testing.T) {
 			}
 			all = append(all, a.write([]byte("BRWF\x01\x01")))
 		}
-		_, p := s.asWorker(t) // others come in meanwhile
+		_, p := s.asWorker(t) // others are still admitted
 		p.Close("")
 		for _, a := range all {
 			if err := a.end(); err == nil {
@@ -124,7 +125,7 @@ func TestFloods(t *testing.T) {
 		}
 	})
 	check("an Initial flood", func() {
-		// From sockets that hear nothing, so that no handshake ever ends.
+		// From sockets that receive nothing, so that no handshake finishes.
 		ctx, cancel := context.WithCancel(context.Background())
 		defer cancel()
 		deaf := make([]*quicgo.Transport, 8)
@@ -145,7 +146,7 @@ func TestFloods(t *testing.T) {
 		if n := s.server.strangers.count(); n > maxStrangers {
 			t.Errorf("%d strangers at once", n)
 		}
-		_, p := s.asWorker(t) // who owns an address still comes in
+		_, p := s.asWorker(t) // a client that owns its address is still admitted
 		p.Close("")
 		cancel()
 		wg.Wait()
@@ -158,7 +159,7 @@ func TestFloods(t *testing.T) {
 		ctx, cancel := context.WithCancel(t.Context())
 		var wg sync.WaitGroup
 		var begun, shut atomic.Int64
-		for range 8 { // each one connection every 48 ms
+		for range 8 { // each opens a connection every 48 ms
 			wg.Go(func() {
 				flood := newNode(t, nil)
 				tick := time.NewTicker(48 * time.Millisecond)
@@ -182,7 +183,7 @@ func TestFloods(t *testing.T) {
 			})
 		}
 		until(t, "the flood", func() bool { return shut.Load() > 0 && begun.Load() > maxShare })
-		for range 5 { // newcomers with a token, from the same address
+		for range 5 { // clients with a token, from the same address
 			one, stop := context.WithTimeout(t.Context(), patience)
 			p, _, err := newNode(t, nil).Dial(one, s.server.Address().String(), s.server.ID(), wire.Hello{Role: wire.Worker, Token: s.token})
 			if err != nil {
@@ -219,7 +220,7 @@ func TestFloods(t *testing.T) {
 	})
 }
 
-// deafSocket sends and never hears.
+// deafSocket sends and receives nothing.
 type deafSocket struct {
 	net.PacketConn
 	closed chan struct{}

@@ -15,21 +15,21 @@ import (
 	"brood/transport/wire"
 )
 
-// Cause is why a connection ended.
+// Cause is the class of reason for the end of a connection.
 type Cause int
 
-// Causes of an end.
+// Causes.
 const (
-	Closed    Cause = iota // by this side
-	Left                   // the peer said so
-	Silent                 // nothing came from the peer: it died, hangs, or the network between is cut
-	Restarted              // the peer's process is another now
-	Broken                 // the peer broke the protocol, or did not read: this side cut it
-	Ended                  // the peer cut the connection, for a reason of its own
-	Missed                 // the peer heard nothing from here for so long that it cut the connection
+	Closed    Cause = iota // this side closed it
+	Left                   // the peer closed it or sent Leave
+	Silent                 // no packet came from the peer: it died, hangs, or the network is cut
+	Restarted              // the peer's address answers with a stateless reset: it has a new process
+	Broken                 // the peer broke the protocol or did not read, and this side cut it
+	Ended                  // the peer cut the connection for another reason
+	Missed                 // the peer received nothing from this side and cut the connection as silent
 )
 
-// GoneError says why a peer is gone.
+// GoneError is the error of a connection that has ended.
 type GoneError struct {
 	Cause  Cause
 	Reason string
@@ -43,7 +43,7 @@ func (e *GoneError) Error() string {
 		Restarted: "its process has restarted",
 		Broken:    "it was cut off",
 		Ended:     "it ended the connection",
-		Missed:    "it heard nothing from here",
+		Missed:    "it received nothing from this side",
 	}[e.Cause]
 	if e.Reason == "" {
 		return text
@@ -51,20 +51,20 @@ func (e *GoneError) Error() string {
 	return text + ": " + e.Reason
 }
 
-// broken is the end of a peer that does what it may not.
+// broken returns the error that cuts a peer for breaking the protocol.
 func broken(format string, args ...any) error {
 	return &GoneError{Broken, fmt.Sprintf(format, args...)}
 }
 
-// Codes that a connection is closed with.
+// Error codes that a connection is closed with.
 const (
-	codeDone   quicgo.ApplicationErrorCode = 0 // politely
+	codeDone   quicgo.ApplicationErrorCode = 0 // a regular end
 	codeBroken quicgo.ApplicationErrorCode = 1 // the other side broke the protocol
-	codeSilent quicgo.ApplicationErrorCode = 2 // nothing came from the other side
-	codeBusy   quicgo.ApplicationErrorCode = 3 // others wait, and the other side has not said what it wants
+	codeSilent quicgo.ApplicationErrorCode = 2 // no packet came from the other side
+	codeBusy   quicgo.ApplicationErrorCode = 3 // the first message did not come, and other connections wait
 )
 
-// gone turns an error of a connection into the reason for its end.
+// gone converts an error of a connection into a GoneError.
 func gone(err error) *GoneError {
 	if g, ok := errors.AsType[*GoneError](err); ok {
 		return g
@@ -113,7 +113,7 @@ func gone(err error) *GoneError {
 	return &GoneError{Ended, wire.CleanText(err.Error())}
 }
 
-// dialError says what to do about a dial that failed.
+// dialError adds to the error of a failed dial what to do about it.
 func dialError(address string, err error) error {
 	hint := ""
 	t, crypto := errors.AsType[*quicgo.TransportError](err)
@@ -126,7 +126,7 @@ func dialError(address string, err error) error {
 		return fmt.Errorf("dial %s: %w", address, err)
 	case handshake, idle, errors.Is(err, context.DeadlineExceeded), errors.Is(err, os.ErrDeadlineExceeded):
 		return fmt.Errorf("dial %s: nothing answers: check that brood serve runs there, that the address is right, and that a firewall lets UDP through", address)
-	// quic-go keeps the text alone
+	// quic-go keeps only the error's text
 	case strings.Contains(err.Error(), syscall.ENETUNREACH.Error()),
 		strings.Contains(err.Error(), syscall.EHOSTUNREACH.Error()):
 		return fmt.Errorf("dial %s: this machine has no route there: check the address in the URL, and this machine's network", address)

@@ -22,7 +22,7 @@ func (n *Node) greetAll() {
 	}
 }
 
-// greet hears what a new connection is for, and answers.
+// greet reads the first message of a new connection and answers it.
 func (n *Node) greet(conn *quicgo.Conn) {
 	s, _ := conn.Context().Value(strangerKey{}).(*stranger)
 	defer s.leave()
@@ -38,7 +38,7 @@ func (n *Node) greet(conn *quicgo.Conn) {
 	if err != nil {
 		err = broken("%v", err)
 	} else {
-		err = first.hear(ctx)
+		err = first.receiveFirst(ctx)
 	}
 	s.spoke()
 	if err == nil {
@@ -59,7 +59,7 @@ func (n *Node) greet(conn *quicgo.Conn) {
 	}
 }
 
-// opening is a connection whose dialer has spoken.
+// opening is a connection whose dialler has sent its first message, body.
 type opening struct {
 	conn   *quicgo.Conn
 	stream *quicgo.Stream
@@ -68,10 +68,10 @@ type opening struct {
 	body   wire.Body
 }
 
-// hear waits for the first words of a connection.
-func (o *opening) hear(ctx context.Context) (err error) {
+// receiveFirst reads the first message of a connection.
+func (o *opening) receiveFirst(ctx context.Context) (err error) {
 	if o.stream, err = o.conn.AcceptStream(ctx); err != nil {
-		return fmt.Errorf("wait for its first words: %w", err)
+		return fmt.Errorf("wait for its first message: %w", err)
 	}
 	stop := context.AfterFunc(ctx, func() { o.stream.SetReadDeadline(time.Now()) })
 	defer stop()
@@ -84,11 +84,11 @@ func (o *opening) hear(ctx context.Context) (err error) {
 	return err
 }
 
-// welcome lets a peer in, or says why not.
+// welcome admits a peer, or returns the refusal.
 func (n *Node) welcome(ctx context.Context, o opening, h wire.Hello) error {
 	if !h.Node.Equal(o.node) {
 		return wire.Refused{Code: wire.CodeKey,
-			Reason: fmt.Sprintf("it says that it is %s, and its certificate says %s", h.Node.Short(), o.node.Short())}
+			Reason: fmt.Sprintf("Hello names node %s, the certificate is of node %s", h.Node.Short(), o.node.Short())}
 	}
 	if n.cfg.Admit == nil {
 		return wire.Refused{Code: wire.CodeRole,
@@ -98,7 +98,7 @@ func (n *Node) welcome(ctx context.Context, o opening, h wire.Hello) error {
 	if err != nil {
 		return err
 	}
-	frame, err := wire.Marshal(wire.Header{Sender: wire.Nobody}, w)
+	frame, err := wire.Marshal(wire.Header{Sender: wire.NoWorker}, w)
 	if err != nil {
 		return err
 	}
@@ -106,7 +106,7 @@ func (n *Node) welcome(ctx context.Context, o opening, h wire.Hello) error {
 		return err
 	}
 	p := newPeer(n, o, h)
-	if !n.keep(p) {
+	if !n.register(p) {
 		p.Close("the program ends")
 		return nil
 	}
@@ -120,7 +120,7 @@ func (n *Node) welcome(ctx context.Context, o opening, h wire.Hello) error {
 	return nil
 }
 
-// refuse says why, waits until that was heard, and ends the connection.
+// refuse sends the reason, waits up to 1 s for the peer to close, and ends the connection.
 func (n *Node) refuse(conn *quicgo.Conn, o opening, err error) {
 	r, ok := errors.AsType[wire.Refused](err)
 	if v, is := errors.AsType[*wire.VersionError](err); is {
@@ -131,7 +131,7 @@ func (n *Node) refuse(conn *quicgo.Conn, o opening, err error) {
 		r = wire.Refused{Code: wire.CodeRefused, Reason: gone(err).Error()}
 	}
 	if o.stream != nil {
-		if frame, err := wire.Marshal(wire.Header{Sender: wire.Nobody}, r); err == nil &&
+		if frame, err := wire.Marshal(wire.Header{Sender: wire.NoWorker}, r); err == nil &&
 			o.stream.SetWriteDeadline(time.Now().Add(time.Second)) == nil {
 			if _, err := o.stream.Write(frame); err == nil && o.stream.Close() == nil {
 				select {

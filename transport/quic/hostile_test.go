@@ -20,16 +20,16 @@ import (
 	"brood/transport/wire"
 )
 
-// scenery is what an attacker finds: a coordinator with a gate, a worker of its run, and two more workers that must not
-// notice anything.
+// scenery is the system under attack: a coordinator with a gate, a worker of its run, and two other workers that must
+// not be affected.
 type scenery struct {
 	gate    *identity.Gate
 	token   string
 	server  *Node
-	fleet   *fleet // two honest workers, and the attacker, who is let in
+	fleet   *fleet // two honest workers and the attacker, which is admitted
 	honest  int    // index of the first
 	key     *identity.Key
-	bystand [2]*Peer // 0 at the server, and the server at 0
+	bystand [2]*Peer // both ends of the connection between node 0 and the server
 }
 
 const (
@@ -66,18 +66,18 @@ func newScenery(t *testing.T) *scenery {
 	return s
 }
 
-// undisturbed holds that the others work as before.
-func (s *scenery) undisturbed(t *testing.T, round int) {
+// expectUndisturbed fails unless the other workers still communicate.
+func (s *scenery) expectUndisturbed(t *testing.T, round int) {
 	t.Helper()
 	say(t, s.bystand[0], fromWorkers, "still here")
-	hearIt(t, s.bystand[1], fromWorkers, "still here")
+	expectMessage(t, s.bystand[1], fromWorkers, "still here")
 	say(t, s.bystand[1], commands, "go on")
-	hearIt(t, s.bystand[0], commands, "go on")
+	expectMessage(t, s.bystand[0], commands, "go on")
 	send(t, s.fleet.links[0], 1, 1, uint64(round), "op", payloadOf(round, 50_000))
 	recv(t, s.fleet.links[1], s.honest, 1, uint64(round), payloadOf(round, 50_000))
 }
 
-// attacker is a connection on which anything can be said.
+// attacker is a connection that can send any bytes.
 type attacker struct {
 	t      *testing.T
 	conn   *quicgo.Conn
@@ -111,14 +111,14 @@ func (a *attacker) write(b []byte) *attacker {
 
 func (a *attacker) say(m wire.Body) *attacker {
 	a.t.Helper()
-	f, err := wire.Marshal(wire.Header{Sender: wire.Nobody}, m)
+	f, err := wire.Marshal(wire.Header{Sender: wire.NoWorker}, m)
 	if err != nil {
 		a.t.Fatal(err)
 	}
 	return a.write(f)
 }
 
-// answer is what comes back on the stream.
+// answer returns the next frame on the stream.
 func (a *attacker) answer() (wire.Body, error) {
 	_ = a.stream.SetReadDeadline(time.Now().Add(patience))
 	h, p, err := a.frames.Next()
@@ -128,7 +128,7 @@ func (a *attacker) answer() (wire.Body, error) {
 	return wire.Unmarshal(h, p)
 }
 
-// end is why the connection was ended, from the answer or from its close.
+// end returns why the connection ended, from the answer or from its close.
 func (a *attacker) end() error {
 	if m, err := a.answer(); err == nil {
 		if r, ok := m.(wire.Refused); ok {
@@ -163,15 +163,15 @@ func frameOf(h wire.Header, p []byte) []byte {
 	return append(f, p...)
 }
 
-// mend makes a frame's CRC right again.
-func mend(f []byte, change func([]byte)) []byte {
+// fixCRC recomputes the CRC of a changed frame.
+func fixCRC(f []byte, change func([]byte)) []byte {
 	change(f)
 	t := crc32.MakeTable(crc32.Castagnoli)
 	binary.LittleEndian.PutUint32(f[12:], crc32.Update(crc32.Checksum(f[:12], t), t, f[16:]))
 	return f
 }
 
-// asWorker is let in by the coordinator.
+// asWorker is admitted by the coordinator as a worker.
 func (s *scenery) asWorker(t *testing.T) (*attacker, *Peer) {
 	t.Helper()
 	a, err := s.attack(t, s.server, nil)
@@ -185,7 +185,7 @@ func (s *scenery) asWorker(t *testing.T) (*attacker, *Peer) {
 	return a, accept(t, s.server)
 }
 
-// asPair has opened a pair with the second worker, as worker 0: only a lower index may open one.
+// asPair opens a pair with the second worker, as worker 0: only the lower index may open one.
 func (s *scenery) asPair(t *testing.T) *attacker {
 	t.Helper()
 	s.fleet.roster = wire.Roster{{Index: 0, Node: s.key.Node(), Addresses: []string{"127.0.0.1:9"}}, {Index: 1, Node: s.fleet.nodes[1].ID(), Addresses: s.fleet.roster[1].Addresses},
@@ -215,7 +215,7 @@ func data(change func(*wire.Header)) wire.Header {
 	return h
 }
 
-// TestHostileStrangers: what somebody can do who was not let in.
+// TestHostileStrangers: attacks without admission.
 func TestHostileStrangers(t *testing.T) {
 	if n := growth(func() { hostileStrangers(t, newScenery(t)) }); n > maxGrowth {
 		t.Errorf("memory grows by %d MiB", n>>20)
@@ -233,7 +233,7 @@ func hostileStrangers(t *testing.T, s *scenery) {
 	}
 	hello := wire.Hello{Role: wire.Worker, Node: s.key.Node()}
 	leave := func() []byte {
-		f, err := wire.Marshal(wire.Header{Sender: wire.Nobody}, hello)
+		f, err := wire.Marshal(wire.Header{Sender: wire.NoWorker}, hello)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -259,15 +259,15 @@ func hostileStrangers(t *testing.T, s *scenery) {
 		}, nil, "bad certificate"},
 		{"wrong ALPN", func(c *tls.Config) { c.NextProtos = []string{"h3"} }, nil, "no application protocol"},
 		{"unknown key", nil, func(a *attacker) { a.say(hello) }, "needs the join URL"},
-		{"another's node", nil, func(a *attacker) { a.say(wire.Hello{Role: wire.Worker, Node: s.fleet.nodes[0].ID()}) }, "its certificate says"},
+		{"another's node", nil, func(a *attacker) { a.say(wire.Hello{Role: wire.Worker, Node: s.fleet.nodes[0].ID()}) }, "the certificate is of node"},
 		{"another's key, to resume it", func(c *tls.Config) { c.ClientSessionCache = cache; c.ServerName = "x" }, func(a *attacker) { a.say(hello) }, "needs the join URL"},
 		{"no Hello", nil, func(a *attacker) { a.say(wire.Lanes{Want: 1}) }, "begins with Hello"},
 		{"a pair with the coordinator", nil, func(a *attacker) { a.say(wire.Open{Run: run, From: 0, To: 1}) }, "has not joined the run"},
 		{"rubbish", nil, func(a *attacker) { a.write([]byte(strings.Repeat("GET / HTTP/1.1\r\n", 20))) }, "malformed frame: it begins with"},
-		{"version 9", nil, func(a *attacker) { a.write(mend(leave(), func(b []byte) { b[4] = 9 })) }, "speaks wire version 9, this program speaks 1"},
-		{"4 GiB", nil, func(a *attacker) { a.write(mend(leave(), func(b []byte) { le.PutUint32(b[8:], 1<<32-1) })) }, "a payload of 4294967295 bytes"},
+		{"version 9", nil, func(a *attacker) { a.write(fixCRC(leave(), func(b []byte) { b[4] = 9 })) }, "speaks wire version 9, this program speaks 1"},
+		{"4 GiB", nil, func(a *attacker) { a.write(fixCRC(leave(), func(b []byte) { le.PutUint32(b[8:], 1<<32-1) })) }, "a payload of 4294967295 bytes"},
 		{"CRC", nil, func(a *attacker) { f := leave(); f[80] ^= 1; a.write(f) }, "CRC is wrong"},
-		{"compressed", nil, func(a *attacker) { a.write(mend(leave(), func(b []byte) { b[6] = 1 })) }, "flags"},
+		{"compressed", nil, func(a *attacker) { a.write(fixCRC(leave(), func(b []byte) { b[6] = 1 })) }, "flags"},
 		{"truncated", nil, func(a *attacker) { a.write(leave()[:90]); _ = a.stream.Close() }, "ended a stream"},
 		{"nested", nil, func(a *attacker) { a.write(frameOf(wire.Header{Kind: wire.KindHello}, deep)) }, "malformed"},
 		{"data at once", nil, func(a *attacker) { a.write(frameOf(data(nil), []byte{1, 2, 3, 4})) }, "no message"},
@@ -290,9 +290,9 @@ func hostileStrangers(t *testing.T, s *scenery) {
 		if a != nil && a.conn.ConnectionState().TLS.DidResume {
 			t.Errorf("%s was resumed", c.name)
 		}
-		s.undisturbed(t, i+1)
+		s.expectUndisturbed(t, i+1)
 	}
-	// A revoked key, with a cache that would resume.
+	// A revoked key, with a session cache that would resume.
 	for range 2 {
 		a, err := s.attack(t, s.server, func(c *tls.Config) { c.ClientSessionCache, c.ServerName = cache, "x" })
 		if err != nil {
@@ -307,7 +307,7 @@ func hostileStrangers(t *testing.T, s *scenery) {
 	}
 }
 
-// TestHostilePeers: what somebody can do to a coordinator that let it in.
+// TestHostilePeers: attacks on a coordinator by an admitted peer.
 func TestHostilePeers(t *testing.T) {
 	if n := growth(func() { hostilePeers(t, newScenery(t)) }); n > maxGrowth {
 		t.Errorf("memory grows by %d MiB", n>>20)
@@ -325,13 +325,13 @@ func hostilePeers(t *testing.T, s *scenery) {
 		{"Hello again", func(a *attacker) { a.say(wire.Hello{Role: wire.Operator, Node: s.key.Node()}) }, "kind 1 among its messages"},
 		{"Welcome", func(a *attacker) { a.say(wire.Welcome{}) }, "kind 2 among"},
 		{"Lanes", func(a *attacker) { a.say(wire.Lanes{Want: 8}) }, "kind 9 among"},
-		{"a stream of data", func(a *attacker) { a.uni(frameOf(data(nil), []byte{1, 2, 3, 4})) }, "a stream that it may not have, of kind 10"},
-		{"rubbish in a stream", func(a *attacker) { a.uni([]byte("hello there, this is no frame")) }, "it may not have"},
+		{"a stream of data", func(a *attacker) { a.uni(frameOf(data(nil), []byte{1, 2, 3, 4})) }, "unexpected stream, its first frame is of kind 10"},
+		{"rubbish in a stream", func(a *attacker) { a.uni([]byte("hello there, this is no frame")) }, "unexpected stream"},
 		{"two streams of heartbeats", func(a *attacker) {
 			f, _ := wire.Marshal(wire.Header{}, wire.Heartbeat{})
 			a.uni(f)
 			a.uni(f)
-		}, "it may not have"},
+		}, "unexpected stream"},
 		{"a message among heartbeats", func(a *attacker) {
 			f, _ := wire.Marshal(wire.Header{}, wire.Heartbeat{})
 			g, _ := wire.Marshal(wire.Header{}, wire.Message{})
@@ -339,7 +339,7 @@ func hostilePeers(t *testing.T, s *scenery) {
 		}, "kind 6 on the stream of heartbeats"},
 		{"the end of its stream", func(a *attacker) { _ = a.stream.Close() }, "it ended a stream"},
 		{"a reset of its stream", func(a *attacker) { a.stream.CancelWrite(7) }, "it ended a stream"},
-		{"no more reading", func(a *attacker) { a.stream.CancelRead(7) }, ""}, // harms it alone
+		{"no more reading", func(a *attacker) { a.stream.CancelRead(7) }, ""}, // it harms only itself
 	} {
 		a, p := s.asWorker(t)
 		c.do(a)
@@ -348,14 +348,14 @@ func hostilePeers(t *testing.T, s *scenery) {
 				t.Errorf("%s: %v, want %q", c.name, g, c.says)
 			}
 			if err := a.end(); err == nil || !strings.Contains(err.Error(), c.says) {
-				t.Errorf("%s: it is told %v", c.name, err)
+				t.Errorf("%s: its error is %v", c.name, err)
 			}
 		}
-		s.undisturbed(t, i+1)
+		s.expectUndisturbed(t, i+1)
 	}
 }
 
-// TestHostileWorkers: what a worker of the roster can do to another.
+// TestHostileWorkers: attacks of a worker of the roster on another.
 func TestHostileWorkers(t *testing.T) {
 	if n := growth(func() { hostileWorkers(t, newScenery(t)) }); n > maxGrowth {
 		t.Errorf("memory grows by %d MiB", n>>20)
@@ -371,7 +371,7 @@ func hostileWorkers(t *testing.T, s *scenery) {
 		do   func(*attacker)
 		says string
 	}{
-		{"another's sender", func(a *attacker) { a.uni(whole(func(h *wire.Header) { h.Sender = 3 })) }, "its certificate is worker 0's, and its frame says worker 3"},
+		{"another's sender", func(a *attacker) { a.uni(whole(func(h *wire.Header) { h.Sender = 3 })) }, "sender is worker 0 by its certificate, worker 3 by its frame"},
 		{"another run", func(a *attacker) { a.uni(whole(func(h *wire.Header) { h.Run = wire.RunID{1} })) }, "a frame of run"},
 		{"the same order twice", func(a *attacker) { a.uni(whole(nil), whole(nil)) }, "message 0 again"},
 		{"the same order twice, early", func(a *attacker) {
@@ -389,7 +389,7 @@ func hostileWorkers(t *testing.T, s *scenery) {
 		}, "bytes at 0 of message 0 again"},
 		{"two messages in one", func(a *attacker) {
 			a.uni(frameOf(data(func(h *wire.Header) { h.Total = 3 << 20 }), mib), frameOf(data(func(h *wire.Header) { h.Total, h.Offset, h.Op = 3<<20, 1<<20, "other" }), mib))
-		}, "message 0 is two messages"},
+		}, "message 0: its frames disagree"},
 		{"a bad CRC", func(a *attacker) {
 			f := whole(nil)
 			f[len(f)-1] ^= 1
@@ -398,7 +398,7 @@ func hostileWorkers(t *testing.T, s *scenery) {
 		{"a truncated frame", func(a *attacker) { _ = a.uni(whole(nil)[:60]).Close() }, "it ended a stream"},
 		{"a message of the run", func(a *attacker) { a.say(wire.Message{Kind: commands}) }, "kind 6 between workers"},
 		{"Lanes from the dialling side", func(a *attacker) { a.say(wire.Lanes{Want: 8}) }, "kind 9 between workers"},
-		{"two streams of data", func(a *attacker) { a.uni(whole(nil)); a.uni(whole(func(h *wire.Header) { h.Order = 1 })) }, "it may not have"},
+		{"two streams of data", func(a *attacker) { a.uni(whole(nil)); a.uni(whole(func(h *wire.Header) { h.Order = 1 })) }, "unexpected stream"},
 		{"control among data", func(a *attacker) {
 			f, _ := wire.Marshal(wire.Header{}, wire.Leave{})
 			a.uni(whole(nil), f)
@@ -421,13 +421,13 @@ func hostileWorkers(t *testing.T, s *scenery) {
 		send(t, s.fleet.links[0], 1, 1, uint64(i), "op", four)
 		recv(t, s.fleet.links[1], 3, 1, uint64(i), four)
 	}
-	// Frames of a stale epoch are dropped, and those behind them arrive.
+	// Frames of a stale epoch are dropped; the frames after them arrive.
 	a := s.asPair(t)
 	a.uni(whole(func(h *wire.Header) { h.Epoch = 5 }), whole(func(h *wire.Header) { h.Order, h.Epoch = 1, 4 }), whole(func(h *wire.Header) { h.Order, h.Epoch, h.Seq = 2, 1<<32-1, 1<<64-1 }))
 	if seq, _, _, err := s.fleet.links[1].Recv(bounded(t), 0, 1<<32-1); err != nil || seq != 1<<64-1 {
 		t.Error(seq, err)
 	}
-	// Who opens what is not its own.
+	// Opening a pair or lane that belongs to another worker.
 	for _, c := range []struct {
 		open wire.Open
 		says string

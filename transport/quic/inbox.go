@@ -7,9 +7,9 @@ import (
 	"brood/transport/wire"
 )
 
-// message is what a program sends.
+// message is one frame of a Link, whole.
 type message struct {
-	order uint64 // in this direction of the pair, since its association began
+	order uint64 // number in this direction of the pair since its association began
 	epoch uint32
 	seq   uint64
 	op    string
@@ -17,38 +17,39 @@ type message struct {
 }
 
 const (
-	shard     = wire.MaxData // a message is cut into pieces of this size
-	maxParked = 32 << 20     // bytes that may wait to be received, beside the message that is next
-	perEntry  = 160          // what a message costs besides its payload
-	// maxMessage is the largest message that is received.
+	shard     = wire.MaxData // messages are split into pieces of this size
+	maxParked = 32 << 20     // bytes that may wait for Recv, apart from the message that is next
+	perEntry  = 160          // bytes counted for a message in addition to its payload
+	// maxMessage is the size in bytes of the largest message that is accepted.
 	maxMessage = min(16<<30, math.MaxInt/4)
 )
 
-// inbox puts the messages of an association together and in order. The pair's lock guards it.
+// inbox reassembles and orders the messages of an association. The pair's lock guards it.
 type inbox struct {
 	wake  chan struct{} // holds a token when ready, or the pair, may have changed
-	ready []message     // whole and in order
-	next  uint64        // order of the message that comes after those
+	ready []message     // complete and in order
+	next  uint64        // order of the message after those in ready
 	parts map[uint64]*part
-	bytes int // of ready and parts
+	bytes int // size of ready and parts
 }
 
-// cost is what a message takes of a bound.
+// cost returns the bytes that a message counts against a limit.
 func (m message) cost() int { return len(m.p) + perEntry }
 
-// part is a message of which something came.
+// part is an incomplete message.
 type part struct {
 	message
 	total  uint64
-	entire bool            // p is there
-	taken  map[uint64]bool // offsets that came or are being read
+	entire bool            // p is complete
+	taken  map[uint64]bool // offsets received or being read
+	// got counts the bytes received.
 	got    uint64
-	held   int               // bytes of it that came or are being read
-	pieces map[uint64][]byte // before whole is there
-	whole  []byte            // made once a sixteenth came: a claimed total alone allocates nothing
+	held   int               // bytes received or being read
+	pieces map[uint64][]byte // by offset, while whole is nil
+	whole  []byte            // allocated once a sixteenth has come, so that a false total alone allocates nothing
 }
 
-// reset forgets what is not whole; a new association begins.
+// reset drops incomplete messages when an association ends.
 func (in *inbox) reset() {
 	for _, q := range in.parts {
 		in.bytes -= q.held + perEntry
@@ -56,7 +57,8 @@ func (in *inbox) reset() {
 	in.parts, in.next = map[uint64]*part{}, 0
 }
 
-// take removes the next message of an epoch, and all older ones before it.
+// take removes the next message of an epoch and drops all older ones before it. It reports whether there was one, and
+// whether it removed any.
 func (in *inbox) take(epoch uint32) (m message, ok, freed bool) {
 	for len(in.ready) > 0 {
 		m = in.ready[0]
@@ -77,16 +79,17 @@ func (in *inbox) take(epoch uint32) (m message, ok, freed bool) {
 	return message{}, false, freed
 }
 
-// fits says whether a frame may be read now. Where nothing is ready, the message that comes next always may: it is what
-// somebody waits for.
+// fits reports whether the inbox has room for a frame. While no message is ready, frames of the next message always
+// fit: Recv may wait for it.
 func (in *inbox) fits(h wire.Header) bool {
 	return h.Order <= in.next && len(in.ready) == 0 || in.bytes+int(h.Length)+perEntry <= maxParked
 }
 
-// place reserves what a frame brings, and returns where to read it if that is known: nil is anywhere.
+// place reserves room for a frame and returns the slice to read it into; nil means any buffer. It fails for a frame
+// that contradicts the message's other frames or is out of range.
 func (in *inbox) place(h wire.Header) ([]byte, error) {
 	if h.Total > maxMessage {
-		return nil, broken("a message of %d bytes", h.Total)
+		return nil, broken("a message of %d bytes, more than the limit of %d", h.Total, int64(maxMessage))
 	}
 	if h.Offset%shard != 0 || uint64(h.Length) != min(shard, h.Total-h.Offset) {
 		return nil, broken("%d bytes at %d of a message of %d", h.Length, h.Offset, h.Total)
@@ -106,7 +109,7 @@ func (in *inbox) place(h wire.Header) ([]byte, error) {
 		q.taken, q.pieces = map[uint64]bool{}, map[uint64][]byte{}
 	}
 	if q.total != h.Total || q.epoch != h.Epoch || q.seq != h.Seq || q.op != h.Op {
-		return nil, broken("message %d is two messages", h.Order)
+		return nil, broken("message %d: its frames disagree", h.Order)
 	}
 	if q.taken == nil || q.taken[h.Offset] {
 		return nil, broken("bytes at %d of message %d again", h.Offset, h.Order)
@@ -136,7 +139,7 @@ func (q *part) assemble() {
 	q.pieces = nil
 }
 
-// put completes what place reserved. Unless p was read where place said, the caller must not use it again.
+// put completes what place reserved. If inPlace is false, the inbox owns p afterwards.
 func (in *inbox) put(h wire.Header, p []byte, inPlace bool) {
 	q := in.parts[h.Order]
 	q.got += uint64(h.Length)
@@ -167,7 +170,7 @@ func (in *inbox) put(h wire.Header, p []byte, inPlace bool) {
 	}
 }
 
-// copied is a copy of what was read into a buffer that is used again.
+// copied returns a copy of p, not nil if p is empty.
 func copied(p []byte) []byte {
 	if len(p) == 0 {
 		return []byte{}

@@ -8,15 +8,15 @@ import (
 	"brood/transport/wire"
 )
 
-// Every so often lanes that carried that many packets since are judged.
+// adapt judges the lanes every adaptEvery if they have sent at least busy packets since.
 const (
 	adaptEvery = 500 * time.Millisecond
 	busy       = 256
 )
 
-// lanesFor is how many lanes a pair should have: NewReno fills a connection poorly where packets are lost or far, and
-// several fill it better. Nearer than 1 ms a loss is mended before it costs anything; what is lost there is lost to
-// full buffers, and lanes would only fill them more.
+// lanesFor returns how many lanes a pair should have. NewReno uses a connection poorly if packets are lost or the round
+// trip is long; several connections use it better. Below 1 ms retransmission is cheap and losses come from full
+// buffers, which more lanes would make worse.
 func lanesFor(have int, rtt time.Duration, lost float64) int {
 	if rtt <= time.Millisecond || rtt <= 20*time.Millisecond && lost <= 0.0005 {
 		return have
@@ -27,7 +27,7 @@ func lanesFor(have int, rtt time.Duration, lost float64) int {
 	return wire.MaxLanes
 }
 
-// Lanes is how many a pair of this round trip and this share of lost packets comes to, once there is bulk.
+// Lanes returns the number of lanes that a pair with this round trip and share of lost packets reaches under bulk load.
 func Lanes(rtt time.Duration, lost float64) int {
 	for n := 1; ; {
 		more := min(lanesFor(n, rtt, lost), wire.MaxLanes)
@@ -38,8 +38,8 @@ func Lanes(rtt time.Duration, lost float64) int {
 	}
 }
 
-// ask wants so many lanes; there are never fewer than before. The pair's lock is held.
-func (s *association) ask(n int) {
+// requestLanes raises the number of requested lanes to n; it never lowers it. The pair's lock is held.
+func (s *association) requestLanes(n int) {
 	n = min(n, wire.MaxLanes)
 	if n <= s.want {
 		return
@@ -55,7 +55,7 @@ func (s *association) ask(n int) {
 	}
 }
 
-// adapt asks for more lanes while there is bulk and the lanes do poorly.
+// adapt requests more lanes while bulk is sent and lanesFor asks for more.
 func (s *association) adapt() error {
 	tick := time.NewTicker(adaptEvery)
 	defer tick.Stop()
@@ -74,14 +74,14 @@ func (s *association) adapt() error {
 			l, n, rtt = l+x.PacketsLost, n+x.PacketsSent, max(rtt, x.MinRTT)
 		}
 		if len(s.lanes) == s.want && n >= sent+busy && l >= lost {
-			s.ask(lanesFor(s.want, rtt, share(l-lost, n-sent)))
+			s.requestLanes(lanesFor(s.want, rtt, share(l-lost, n-sent)))
 		}
 		lost, sent = l, n
 		s.pair.mu.Unlock()
 	}
 }
 
-// openLanes is the dialling side's: it opens lanes until there are as many as wanted.
+// openLanes runs on the dialling side: it opens lanes until there are as many as requested.
 func (s *association) openLanes() error {
 	p := s.pair
 	failures := 0
@@ -99,7 +99,7 @@ func (s *association) openLanes() error {
 		o, err := p.mesh.node.begin(s.ctx, s.address, p.node, open)
 		if err == nil {
 			if _, ok := o.body.(wire.Opened); !ok {
-				return broken("it answers Open with something else")
+				return broken("expected Opened in answer to Open")
 			}
 			s.addLane(o.conn)
 			failures = 0
@@ -122,7 +122,7 @@ func (s *association) openLanes() error {
 	}
 }
 
-// openedLane is the other side's.
+// openedLane runs on the other side: it accepts a lane that the dialling side opened.
 func (p *pair) openedLane(o opening, open wire.Open) error {
 	p.mu.Lock()
 	s := p.association
@@ -142,7 +142,7 @@ func (p *pair) openedLane(o opening, open wire.Open) error {
 	return nil
 }
 
-// addLane makes a connection a lane; it ends with the association, and the association with it.
+// addLane makes a connection a lane. The end of either ends the other.
 func (s *association) addLane(conn *quicgo.Conn) {
 	p := s.pair
 	p.mu.Lock()

@@ -7,8 +7,8 @@ import (
 	"time"
 )
 
-// exchangeAll has every worker send a frame of so many bytes to every other one and take theirs, and says how long that
-// takes.
+// exchangeAll makes every worker send a frame of this many bytes to every other worker and receive theirs, and returns
+// the time taken.
 func exchangeAll(t testing.TB, f *fleet, seq uint64, bytes int) time.Duration {
 	t.Helper()
 	began := time.Now()
@@ -34,21 +34,21 @@ func exchangeAll(t testing.TB, f *fleet, seq uint64, bytes int) time.Duration {
 	return time.Since(began)
 }
 
-// TestFramesFillALine: a frame takes hardly longer than its bytes and the delay of a line, once a connection has found
-// out the rate. Several lanes do not make frames slower that only one of them carries: it is the same one each time.
+// TestFramesFillALine: once a connection has measured the rate, a frame takes little longer than its bytes and delay
+// require. Additional lanes do not slow down frames sent one by one: all of them use the first lane.
 func TestFramesFillALine(t *testing.T) {
-	const size = 940_000 // below a shard
+	const size = 940_000 // less than a shard
 	for i, c := range []struct {
 		name    string
 		workers int
 		shape   Shape
-		most    float64 // times as long as bytes and delay
+		most    float64 // allowed time as a multiple of bytes and delay
 	}{
 		{"100 Mbit/s and 5 ms", 2, Shape{Rate: 12_500_000, Delay: 5 * time.Millisecond}, 1.1},
 		{"10 Mbit/s and 40 ms", 3, Shape{Rate: 1_250_000, Delay: 40 * time.Millisecond}, 1.3},
 	} {
 		inBubble(t, uint64(20+i), func(t *testing.T, net *network) {
-			net.delay = 0 // the shaper has it
+			net.delay = 0 // the shaper adds it
 			f := newFleet(t, net.open(t), ones(c.workers)...)
 			for i, n := range f.nodes {
 				if err := n.Shaper().Set("", c.shape); err != nil {

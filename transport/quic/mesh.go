@@ -10,12 +10,13 @@ import (
 	"brood/transport/wire"
 )
 
-// Mesh is the links between workers. Connections are made as the roster asks for them, and again when they break.
+// Mesh holds the links between workers. It connects the pairs that the roster requires and reconnects them when they
+// break.
 type Mesh struct {
 	node *Node
 	run  wire.RunID
 
-	ctx    context.Context // ends with the mesh
+	ctx    context.Context // cancelled by Close
 	cancel context.CancelFunc
 	wg     sync.WaitGroup
 
@@ -24,13 +25,13 @@ type Mesh struct {
 
 	count struct {
 		sync.Mutex
-		ledger map[string]int64 // payload sent, by operation
-		remote int64            // of it, over connections
-		sent   int64            // bytes of packets of connections that ended
+		ledger map[string]int64 // payload bytes sent, by operation
+		remote int64            // payload bytes sent over connections
+		sent   int64            // bytes of packets sent on connections that ended
 	}
 }
 
-// Mesh makes a process part of a run. A node has at most one mesh of each run at a time.
+// Mesh creates the mesh of a run. A node has at most one mesh for each run.
 func (n *Node) Mesh(run wire.RunID) (*Mesh, error) {
 	m := &Mesh{node: n, run: run, pairs: map[[2]uint32]*pair{}}
 	m.ctx, m.cancel = context.WithCancel(n.ctx)
@@ -46,7 +47,7 @@ func (n *Node) Mesh(run wire.RunID) (*Mesh, error) {
 	return m, nil
 }
 
-// meshOf finds the mesh that a worker who opens a pair means.
+// meshOf returns the mesh of a run that a worker opens a pair for, or a refusal.
 func (n *Node) meshOf(run wire.RunID) (*Mesh, error) {
 	n.mu.Lock()
 	defer n.mu.Unlock()
@@ -60,7 +61,8 @@ func (n *Node) meshOf(run wire.RunID) (*Mesh, error) {
 		Reason: fmt.Sprintf("this process is part of another run, not of %s", run)}
 }
 
-// SetRoster says who speaks for which index. Pairs of this node with others are made and ended accordingly.
+// SetRoster sets the node and addresses of each worker index, ascending. It creates pairs of this node with other
+// workers and ends those that no longer match.
 func (m *Mesh) SetRoster(r wire.Roster) error {
 	for i, s := range r {
 		if i > 0 && s.Index <= r[i-1].Index {
@@ -88,7 +90,7 @@ func (m *Mesh) SetRoster(r wire.Roster) error {
 	}
 	for key, s := range wanted {
 		if p := m.pairs[key]; p != nil {
-			p.move(s.Addresses)
+			p.setAddresses(s.Addresses)
 			continue
 		}
 		p := newPair(m, key[0], s)
@@ -116,15 +118,15 @@ func (m *Mesh) all() []*pair {
 	return out
 }
 
-// watch gives up on pairs that are wanted and do not come up.
+// watch fails pairs that are in use and do not connect in time.
 func (m *Mesh) watch() {
-	tick := time.NewTicker(patienceForPairs / 20)
+	tick := time.NewTicker(pairTimeout / 20)
 	defer tick.Stop()
 	for {
 		select {
 		case now := <-tick.C:
 			for _, p := range m.all() {
-				p.giveUp(now)
+				p.expire(now)
 			}
 		case <-m.ctx.Done():
 			return
@@ -132,14 +134,14 @@ func (m *Mesh) watch() {
 	}
 }
 
-// patienceForPairs is how long a pair may be wanted before it fails.
-const patienceForPairs = 10 * time.Second
+// pairTimeout is how long a pair may be in use without a connection before it fails.
+const pairTimeout = 10 * time.Second
 
 // opened answers a worker that opens a pair, or a lane of one.
 func (m *Mesh) opened(o opening, open wire.Open) error {
 	p := m.find(open.To, open.From)
 	if p == nil || !p.node.Equal(o.node) || p.local || p.self < p.other {
-		return refuseRoster(fmt.Sprintf("worker %d is not %s here, yet or any more", open.From, o.node.Short()))
+		return refuseRoster(fmt.Sprintf("worker %d is not %s on the roster of this process", open.From, o.node.Short()))
 	}
 	if open.Lane > 0 {
 		return p.openedLane(o, open)
@@ -151,7 +153,7 @@ func refuseRoster(reason string) error {
 	return wire.Refused{Code: wire.CodeRoster, Reason: reason + ": it is tried again", Retry: true}
 }
 
-// Ledger is the payload sent so far, in bytes by operation, counted where frames are written.
+// Ledger returns the payload bytes sent so far by operation, counted where frames are written.
 func (m *Mesh) Ledger() map[string]int64 {
 	m.count.Lock()
 	defer m.count.Unlock()
@@ -167,16 +169,17 @@ func (m *Mesh) charge(op string, n int, local bool) {
 	}
 }
 
-// Totals are bytes of all pairs, those that ended too.
+// Totals counts bytes of all pairs, including ended ones.
 type Totals struct {
-	Payload int64 // sent over connections
-	Sent    int64 // bytes of packets, with everything but UDP and IP
+	Payload int64 // of messages sent over connections
+	Sent    int64 // bytes of packets, without UDP and IP headers
 }
 
-// Overhead is what connections cost beyond the payload: headers, acknowledgements, heartbeats, what was sent again.
+// Overhead returns the bytes sent in addition to the payload: headers, acknowledgements, heartbeats and
+// retransmissions.
 func (t Totals) Overhead() int64 { return t.Sent - t.Payload }
 
-// Totals are the mesh's so far.
+// Totals returns the mesh's totals so far.
 func (m *Mesh) Totals() Totals {
 	var live int64
 	for _, p := range m.all() {
@@ -187,7 +190,7 @@ func (m *Mesh) Totals() Totals {
 	return Totals{m.count.remote, m.count.sent + live}
 }
 
-// Pairs are figures of every pair of this node, in no order.
+// Pairs returns the statistics of every pair of this node, in no order.
 func (m *Mesh) Pairs() []PairStats {
 	var out []PairStats
 	for _, p := range m.all() {
@@ -196,8 +199,8 @@ func (m *Mesh) Pairs() []PairStats {
 	return out
 }
 
-// Shape slows down what worker self, who is here, sends to another; it holds for the life of the pair, and for all that
-// the two processes say to each other.
+// Shape slows down the packets from worker self, of this process, to another. It lasts for the life of the pair and
+// affects all packets from this process to the other one.
 func (m *Mesh) Shape(self, other uint32, s Shape) error {
 	if err := s.Check(); err != nil {
 		return err
@@ -213,7 +216,7 @@ func (m *Mesh) Shape(self, other uint32, s Shape) error {
 	return nil
 }
 
-// Close ends all pairs. It returns when every goroutine of the mesh has ended; links then return ErrClosed.
+// Close ends all pairs and waits for every goroutine of the mesh. Links then return ErrClosed.
 func (m *Mesh) Close() {
 	m.mu.Lock()
 	m.cancel()
@@ -229,17 +232,17 @@ func (m *Mesh) Close() {
 	}
 }
 
-// Link is worker self's end of its pairs. One goroutine may use it at a time.
+// Link returns worker self's end of its pairs. One goroutine may use it at a time.
 func (m *Mesh) Link(self uint32) *Link { return &Link{m, self} }
 
-// Link sends to and receives from every worker of the roster, by index. It is the link that optim asks for.
+// Link sends to and receives from every worker of the roster, by index. It implements optim's collective.Link.
 type Link struct {
 	mesh *Mesh
 	self uint32
 }
 
 func (l *Link) pair(other int) (*pair, error) {
-	if other >= 0 && other < wire.Nobody {
+	if other >= 0 && other < wire.NoWorker {
 		if p := l.mesh.find(l.self, uint32(other)); p != nil {
 			return p, nil
 		}
@@ -259,8 +262,8 @@ func (l *Link) Send(to int, epoch uint32, seq uint64, op string, p []byte) error
 	return q.send(message{epoch: epoch, seq: seq, op: op, p: p})
 }
 
-// Recv returns the next frame of this epoch from a worker. Frames of an older epoch are dropped; one of a newer epoch
-// waits for the call that asks for it. It fails with a *CutError where frames of the epoch may be lost, and with ctx.
+// Recv returns the next frame of this epoch from a worker. It drops frames of older epochs; a frame of a newer epoch
+// waits for a call with that epoch. It fails with a *CutError if frames of the epoch may be lost, and when ctx is done.
 func (l *Link) Recv(ctx context.Context, from int, epoch uint32) (uint64, string, []byte, error) {
 	if err := ctx.Err(); err != nil {
 		return 0, "", nil, err

@@ -14,7 +14,7 @@ import (
 	"brood/transport/wire"
 )
 
-// fleet is n nodes that host some workers each, and a roster that all of them know.
+// fleet is nodes that host some workers each, with a common roster.
 type fleet struct {
 	nodes  []*Node
 	meshes []*Mesh
@@ -24,7 +24,7 @@ type fleet struct {
 
 var run = wire.RunID{7}
 
-// newFleet opens nodes with change; hosts says how many workers each hosts.
+// newFleet opens a node for each entry of hosts, which is its number of workers.
 func newFleet(t testing.TB, open func(i int) *Node, hosts ...int) *fleet {
 	t.Helper()
 	f := &fleet{}
@@ -125,7 +125,7 @@ func connected(t testing.TB, p *pair) *association {
 	return s
 }
 
-// A cut ends the epochs that it touched, on both sides, after what had arrived; and no others.
+// A cut affects the epochs that were in use, on both sides, after the frames that had arrived, and no other epochs.
 func TestCut(t *testing.T) {
 	f := newFleet(t, onLoopback(t), 1, 1)
 	defer f.close(t)
@@ -149,7 +149,7 @@ func TestCut(t *testing.T) {
 	if _, _, _, err := b.Recv(bounded(t), 0, 5); !errors.As(err, &c) {
 		t.Errorf("receives beyond the cut: %v", err)
 	}
-	if err := b.Send(0, 5, 1, "op", nil); !errors.As(err, &c) { // 4 was its highest, and 5 is what the other side used
+	if err := b.Send(0, 5, 1, "op", nil); !errors.As(err, &c) { // 4 was its highest epoch; the other side used 5
 		t.Errorf("sends in the epoch of the other's cut: %v", err)
 	}
 	if _, _, _, err := a.Recv(bounded(t), 1, 5); !errors.As(err, &c) {
@@ -163,7 +163,7 @@ func TestCut(t *testing.T) {
 	}
 }
 
-// renewed waits until both ends of a pair have the same connection, and not the old one.
+// renewed waits until both ends of a pair have the same connection, other than old.
 func renewed(t testing.TB, a, b *pair, old *association) {
 	t.Helper()
 	until(t, "a new connection of both", func() bool {
@@ -181,8 +181,8 @@ func isCut(t testing.TB, p *pair, below uint64) {
 	})
 }
 
-// A receiver that waits while the connection breaks is told, if something may be lost. If nothing was sent yet, nothing
-// was lost.
+// A receiver that waits while the connection breaks gets an error if frames may be lost. If none were sent yet, none
+// were lost.
 func TestCutWakesReceivers(t *testing.T) {
 	f := newFleet(t, onLoopback(t), 1, 1)
 	defer f.close(t)
@@ -203,7 +203,7 @@ func TestCutWakesReceivers(t *testing.T) {
 	errs := wait(3)
 	old := connected(t, pairOf(f, 1, 1, 0))
 	old.fail(broken("a test breaks it"))
-	renewed(t, pairOf(f, 0, 0, 1), pairOf(f, 1, 1, 0), old) // a frame that took the old connection would be lost with it
+	renewed(t, pairOf(f, 0, 0, 1), pairOf(f, 1, 1, 0), old) // a frame sent on the old connection would be lost with it
 	send(t, f.links[1], 0, 3, 1, "op", []byte{1})
 	send(t, f.links[0], 1, 3, 1, "op", []byte{2})
 	if err := <-errs; err != nil {
@@ -218,7 +218,7 @@ func TestCutWakesReceivers(t *testing.T) {
 	}
 }
 
-// The ledger counts payload where frames are written, and the rest is overhead.
+// The ledger counts payload where frames are written; the remainder is overhead.
 func TestLedger(t *testing.T) {
 	f := newFleet(t, onLoopback(t), 1, 2)
 	defer f.close(t)
@@ -243,7 +243,7 @@ func TestLedger(t *testing.T) {
 	if l := f.meshes[1].Ledger(); l["within"] != 1000 || f.meshes[1].Totals().Payload != 0 {
 		t.Errorf("frames that stay in memory: %v, %+v", l, f.meshes[1].Totals())
 	}
-	// What a connection cost is still counted after its end.
+	// The cost of a connection is still counted after its end.
 	connected(t, pairOf(f, 0, 0, 1)).fail(broken("a test breaks it"))
 	until(t, "the sum", func() bool { return f.meshes[0].Totals().Sent >= total.Sent })
 	for _, p := range f.meshes[0].Pairs() {
@@ -265,7 +265,7 @@ func TestRosterChanges(t *testing.T) {
 		}
 	}
 	epoch := uint32(0)
-	exchange := func(a, b int) { // in a new epoch: a connection that a change of roster overtook cuts one
+	exchange := func(a, b int) { // in a new epoch: a connection overtaken by a change of roster cuts one
 		t.Helper()
 		for late := bounded(t); ; {
 			epoch++
@@ -335,8 +335,8 @@ func TestRosterChanges(t *testing.T) {
 	exchange(1, 0)
 }
 
-// Two runs share a node: each has its own workers under the same indices, and neither hears the other's. A link that
-// was slow in one is not in the next.
+// Two runs share a node: each has its own workers with the same indices, and receives no frame of the other. A shape
+// set in one run does not apply in the next.
 func TestTwoRuns(t *testing.T) {
 	f := newFleet(t, onLoopback(t), 1, 1)
 	defer f.close(t)
@@ -381,7 +381,7 @@ func TestTwoRuns(t *testing.T) {
 	recv(t, links[0], 1, 2, 1, []byte{3})
 }
 
-// What is not asked for waits in bounded memory, and what is asked for arrives however large it is.
+// Frames that no Recv asks for wait in bounded memory; a frame that Recv asks for arrives at any size.
 func TestParkedIsBounded(t *testing.T) {
 	f := newFleet(t, onLoopback(t), 1, 1)
 	defer f.close(t)
@@ -407,7 +407,7 @@ func TestParkedIsBounded(t *testing.T) {
 	}
 }
 
-// A worker that does not receive is cut when too much waits for it.
+// A worker that does not receive is cut when its backlog is too large.
 func TestBacklogIsBounded(t *testing.T) {
 	f := newFleet(t, func(int) *Node {
 		n, err := Listen(Config{Key: newKey(t), Address: "127.0.0.1:0", MaxBacklog: 20 << 20})
@@ -455,7 +455,7 @@ func TestLanesFor(t *testing.T) {
 	}
 }
 
-// Either side's bulk brings lanes, and more of them where the network is bad; all of it arrives in order.
+// Bulk from either side adds lanes, more of them if the network is bad; all of it arrives in order.
 func TestLanesGrow(t *testing.T) {
 	longtest.Need(t, longtest.Fleets, "sends hundreds of MiB on a bad network")
 	for _, from := range []int{0, 1} {

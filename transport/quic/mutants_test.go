@@ -14,15 +14,15 @@ import (
 
 const faults = "^TestFaults$"
 
-// mutants are lines made wrong, and the test that must notice.
+// mutants are faults to insert into source lines, each with the test that must fail.
 var mutants = []struct {
 	name     string
-	file     string // below transport
+	file     string // relative to transport
 	old, new string
 	pkg, run string
 }{
 	{"a cut is forgotten", "quic/pair.go", "p.cut, p.why = max(p.cut, p.used), why", "p.why = why", "quic", faults},
-	{"the other side is not told of a cut", "quic/pair.go", "if theirs > p.cut {", "if theirs > p.cut+1000 {", "quic", "^TestCutIsTold$"},
+	{"the other side does not learn of a cut", "quic/pair.go", "if theirs > p.cut {", "if theirs > p.cut+1000 {", "quic", "^TestCutReachesOtherSide$"},
 	{"what was received does not count as used", "quic/association.go", "p.used = max(p.used, uint64(h.Epoch)+1)", "_ = h.Epoch", "quic", "^TestDeathReleasesReceivers$"},
 	{"half of a message survives its association", "quic/pair.go", "\tp.in.reset()\n\tsignal", "\tsignal", "quic", faults},
 	{"what waits to be sent survives its association", "quic/pair.go", "p.out = outbox{}", "p.out.next = 0", "quic", "^TestUnreachable$"},
@@ -58,8 +58,8 @@ var mutants = []struct {
 	{"lengths allocate", "wire/frame.go", "min(n, max(firstPiece, 2*len(p)))", "n", "wire", "^TestLengthsAllocateNothing$"},
 }
 
-// TestMutants plants each mutant by an overlay and runs the test that must fail; a test that hangs has noticed too.
-// Each takes a build: BROOD_LONG=fleets asks for it.
+// TestMutants builds each mutant with an overlay and runs the test that must fail; a test that hangs counts as failed.
+// Each takes a build: set BROOD_LONG=fleets to run it.
 func TestMutants(t *testing.T) {
 	longtest.Need(t, longtest.Fleets, "35 builds and test runs")
 	root, err := filepath.Abs("..")

@@ -18,36 +18,36 @@ import (
 	"brood/transport/wire"
 )
 
-// Config is what a node needs.
+// Config configures a node.
 type Config struct {
 	Key     *identity.Key
-	Address string         // UDP HOST:PORT to listen on; "" is any port
-	Conn    net.PacketConn // in place of Address; the node closes it
-	// Admit decides on those who say Hello; nil lets nobody in. It may be called by many goroutines at once, and must
-	// return soon. Its context ends once the answer was heard, or cannot be.
+	Address string         // UDP HOST:PORT to listen on; "" uses any free port
+	Conn    net.PacketConn // used instead of Address; the node closes it
+	// Admit decides on every Hello; nil refuses all. Many goroutines may call it at once, and it must return soon. Its
+	// context is cancelled once the answer was sent, or can no longer be.
 	Admit func(context.Context, Request) (wire.Welcome, error)
-	// Known says whether a node came in before: it needs no place among the strangers. nil: none did.
+	// Known reports whether a node was admitted before: it then does not count as a stranger. nil: none was.
 	Known func(wire.NodeID) bool
-	// Allow says whether a peer of a role may send a kind of message; nil allows everything.
+	// Allow reports whether a peer of a role may send a kind of message; nil allows everything.
 	Allow func(role wire.Role, kind uint16) bool
-	// MaxQueue is how many bytes may wait for a peer that does not read, before it is cut; 0 is 16 MiB.
+	// MaxQueue is the number of bytes that may wait for a peer that does not read before the peer is cut; 0 is 16 MiB.
 	MaxQueue int
-	// MaxBacklog is how many bytes may wait to be sent to one worker of a mesh, before the pair is cut; 0 is 4 GiB. It
-	// must have room for what a program sends in a round.
+	// MaxBacklog is the number of bytes that may wait to be sent to one worker of a mesh before the pair is cut; 0 is 4
+	// GiB. It must exceed what a worker sends in a round.
 	MaxBacklog int
-	// Sending is called before each write, which may be of many packets, those that acknowledge others too, by any
-	// goroutine; it may be nil.
+	// Sending is called before each write, by any goroutine; a write may hold many packets, including acknowledgements.
+	// It may be nil.
 	Sending func()
 }
 
-// Request is somebody who wants to come in. Node is from the certificate.
+// Request is a Hello to decide on. Node is from the certificate.
 type Request struct {
 	Hello   wire.Hello
 	Node    wire.NodeID
 	Address net.Addr
 }
 
-// Node is a process's end of all its connections.
+// Node is a process's endpoint of all its connections.
 type Node struct {
 	cfg       Config
 	shaper    *Shaper
@@ -55,7 +55,7 @@ type Node struct {
 	transport *quicgo.Transport
 	listener  *quicgo.Listener
 
-	ctx    context.Context // ends with the node
+	ctx    context.Context // cancelled by Close
 	cancel context.CancelCauseFunc
 	wg     sync.WaitGroup
 	closed sync.Once
@@ -75,10 +75,10 @@ const (
 	defaultBacklog   = min(4<<30, math.MaxInt)
 )
 
-// ErrClosed is what a closed node or mesh returns.
-var ErrClosed = errors.New("this end was closed")
+// ErrClosed is the error of a closed node or mesh.
+var ErrClosed = errors.New("closed on this side")
 
-// Listen opens a node's socket.
+// Listen opens a node's socket and accepts connections.
 func Listen(cfg Config) (*Node, error) {
 	if cfg.Key == nil {
 		return nil, errors.New("listen: a node needs a key")
@@ -97,11 +97,11 @@ func Listen(cfg Config) (*Node, error) {
 		}
 		conn, err = net.ListenUDP("udp", addr)
 		if err != nil {
-			return nil, fmt.Errorf("listen on %q: %w: name an address of this machine and a port that no other program has",
+			return nil, fmt.Errorf("listen on %q: %w: name an address of this machine and a port that no other program uses",
 				cfg.Address, err)
 		}
 	}
-	// quic-go would print its advice on buffer sizes into the workbench.
+	// Without this quic-go logs advice on buffer sizes to stderr, over the workbench.
 	if err := os.Setenv("QUIC_GO_DISABLE_RECEIVE_BUFFER_WARNING", "true"); err != nil {
 		return nil, fmt.Errorf("listen on %s: %w", conn.LocalAddr(), err)
 	}
@@ -127,8 +127,8 @@ func Listen(cfg Config) (*Node, error) {
 	return n, nil
 }
 
-// quicConfig is that of every connection. A stranger's data may fill the initial windows only: they grow as they are
-// read. A new one each time, since quic-go writes to it.
+// quicConfig returns the configuration of a connection, a new one each time, since quic-go writes to it. A stranger can
+// fill only the initial windows: they grow as data is read.
 func quicConfig() *quicgo.Config {
 	return &quicgo.Config{
 		HandshakeIdleTimeout:           handshakeTimeout,
@@ -143,16 +143,16 @@ func quicConfig() *quicgo.Config {
 	}
 }
 
-// ID is the node's own id.
+// ID returns the node's id.
 func (n *Node) ID() wire.NodeID { return n.cfg.Key.Node() }
 
-// Address is where the node's socket is bound.
+// Address returns the address that the node's socket is bound to.
 func (n *Node) Address() net.Addr { return n.conn.LocalAddr() }
 
-// Shaper slows down what this node sends.
+// Shaper returns the shaper of the node's outgoing packets.
 func (n *Node) Shaper() *Shaper { return n.shaper }
 
-// Accept waits for the next peer that was let in. The caller closes it, or the node does.
+// Accept waits for the next admitted peer. The caller closes it; Node.Close closes it too.
 func (n *Node) Accept(ctx context.Context) (*Peer, error) {
 	select {
 	case p := <-n.accepted:
@@ -164,7 +164,7 @@ func (n *Node) Accept(ctx context.Context) (*Peer, error) {
 	}
 }
 
-// Close ends all connections and frees the socket. It returns when every goroutine of the node has ended.
+// Close ends all connections, frees the socket and waits for every goroutine of the node.
 func (n *Node) Close() error {
 	var err error
 	n.closed.Do(func() {
@@ -185,8 +185,8 @@ func (n *Node) Close() error {
 	return err
 }
 
-// keep holds a peer until it is gone. It is false where the node closes: then the caller closes the peer.
-func (n *Node) keep(p *Peer) bool {
+// register adds a peer until it is gone. It returns false if the node is closing: then the caller closes the peer.
+func (n *Node) register(p *Peer) bool {
 	n.mu.Lock()
 	defer n.mu.Unlock()
 	if n.ctx.Err() != nil {

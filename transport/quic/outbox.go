@@ -6,11 +6,11 @@ import (
 	"brood/transport/wire"
 )
 
-// smallest is the size in bytes up to which a message goes with others on the pair's own connection; a larger one goes
-// to the lanes.
+// smallest is the largest size in bytes of a message that is sent with others on the pair's first connection; larger
+// ones use the lanes.
 const smallest = 16 << 10
 
-// outbox is what waits to be sent to a worker. The pair's lock guards it.
+// outbox holds the messages that wait to be sent to a worker. The pair's lock guards it.
 type outbox struct {
 	small []message
 	bulk  []*outgoing
@@ -18,13 +18,13 @@ type outbox struct {
 	next  uint64 // order of the next message
 }
 
-// outgoing is a message of which the first bytes are on their way.
+// outgoing is a message whose first at bytes were handed to a lane.
 type outgoing struct {
 	message
 	at int
 }
 
-// header is that of a message's only frame.
+// header returns the header of a message sent in one frame.
 func (m message) header(p *pair) wire.Header {
 	return wire.Header{
 		Kind:   wire.KindData,
@@ -38,7 +38,7 @@ func (m message) header(p *pair) wire.Header {
 	}
 }
 
-// shards are how many pieces of bulk wait, counted as far as most.
+// shards returns the number of pieces of bulk that wait, at most most.
 func (o *outbox) shards(most int) (n int) {
 	for _, m := range o.bulk {
 		if n += (len(m.p) - m.at + shard - 1) / shard; n >= most {
@@ -48,8 +48,9 @@ func (o *outbox) shards(most int) (n int) {
 	return n
 }
 
-// nextShard waits for a piece of bulk for a lane, of which the first are preferred: a lane carries as much at once as
-// it has lately, and one that was idle begins slowly. It is false when the association is over.
+// nextShard waits for a piece of bulk for a lane and returns its header and payload; false once the association is
+// over. Idle lanes with lower numbers take pieces first: a lane's congestion window fits its recent rate, and an idle
+// lane starts slowly.
 func (p *pair) nextShard(s *association, lane int) (wire.Header, []byte, bool) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -74,12 +75,13 @@ func (p *pair) nextShard(s *association, lane int) (wire.Header, []byte, bool) {
 		p.out.bulk = p.out.bulk[1:]
 	}
 	if len(p.out.bulk) > 0 {
-		p.change.Broadcast() // fewer are before the other lanes now
+		p.change.Broadcast() // lanes with lower numbers may have stopped waiting
 	}
 	return h, b, true
 }
 
-// nextSmall waits for small messages and takes as many as make a good write.
+// nextSmall waits for small messages and takes about 4*smallest bytes of them for one write; false once the association
+// is over.
 func (p *pair) nextSmall(s *association) ([]message, bool) {
 	p.mu.Lock()
 	defer p.mu.Unlock()

@@ -12,49 +12,48 @@ import (
 	"brood/transport/wire"
 )
 
-// pair is one worker of this process and another worker. It outlives its connections.
+// pair joins one worker of this process and another worker. It outlives its connections.
 type pair struct {
 	mesh        *Mesh
 	self, other uint32
 	node        wire.NodeID // of the other
-	local       bool        // the other is of this process too
+	local       bool        // the other worker is in this process too
 
 	mu          sync.Mutex
-	change      sync.Cond // of anything that goroutines of an association wait for
+	change      sync.Cond // signals every change that the association's goroutines wait for
 	addresses   []string
 	moved       chan struct{} // holds a token when addresses changed
 	in          inbox
 	out         outbox
-	association *association // nil while there is no connection
-	shape       *Shape       // nil is none
-	shaped      net.Addr     // where it is in effect; nil is nowhere
+	association *association // nil without a connection
+	shape       *Shape       // nil is no shape
+	shaped      net.Addr     // address that shape is applied to; nil is none
 
-	// Epochs below cut may have lost frames: nothing is sent or received in them any more. In epochs below used, frames
-	// were sent or received; below asked, waited for.
+	// Epochs below cut may have lost frames: Send and Recv fail in them. Frames were sent or received in epochs below
+	// used; Recv was called in epochs below asked.
 	cut, used, asked uint64
-	why              error     // of the cut, or of the last dial that failed
-	met              bool      // there was a connection
-	wanted           time.Time // since when somebody waits for a connection; zero is nobody
-	ended            error     // the pair is over
+	why              error     // reason of the cut, or of the last failed dial
+	met              bool      // there was a connection at some time
+	wanted           time.Time // when Send or Recv first needed a missing connection; zero if none does
+	ended            error     // why the pair is over; nil while it is not
 }
 
-// CutError says that the connection to a worker broke in an epoch: frames may be lost, so nothing more is sent or
-// received in it.
+// CutError reports that the connection to a worker broke in an epoch: frames may be lost, so Send and Recv fail in it.
 type CutError struct {
 	Worker uint32
 	Epoch  uint32
 	Err    error
-	Never  bool // there was no connection: the other is not reachable from here, or this worker not from there
+	Never  bool // there never was a connection: one worker cannot reach the other
 }
 
-// Lost is the worker to which the connection broke, and whether there was one.
+// Lost returns the worker whose connection broke, and whether there ever was one.
 func (e *CutError) Lost() (worker int, met bool) { return int(e.Worker), !e.Never }
 
 func (e *CutError) Error() string {
 	if e.Never {
 		return fmt.Sprintf("there was no connection with worker %d up to membership epoch %d: %v", e.Worker, e.Epoch, e.Err)
 	}
-	return fmt.Sprintf("the connection with worker %d was cut in membership epoch %d or before (%v): the run goes on in a new one", e.Worker, e.Epoch, e.Err)
+	return fmt.Sprintf("the connection with worker %d was cut in membership epoch %d or before (%v): the run continues in the next", e.Worker, e.Epoch, e.Err)
 }
 
 func (e *CutError) Unwrap() error { return e.Err }
@@ -75,8 +74,8 @@ func newPair(m *Mesh, self uint32, s wire.Contact) *pair {
 	return p
 }
 
-// move notes where the other is now.
-func (p *pair) move(addresses []string) {
+// setAddresses sets the other worker's addresses.
+func (p *pair) setAddresses(addresses []string) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	if !slices.Equal(p.addresses, addresses) {
@@ -87,7 +86,7 @@ func (p *pair) move(addresses []string) {
 
 func (p *pair) send(m message) error {
 	if p.local {
-		return p.hand(m)
+		return p.deliverLocal(m)
 	}
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -113,9 +112,9 @@ func (p *pair) send(m message) error {
 		p.out.bulk = append(p.out.bulk, &outgoing{message: m})
 		p.out.bytes += len(m.p)
 		if p.association != nil {
-			p.association.ask(1)
+			p.association.requestLanes(1)
 		}
-	} else if p.association == nil || !p.association.now(m) {
+	} else if p.association == nil || !p.association.trySend(m) {
 		p.out.small = append(p.out.small, m)
 		p.out.bytes += m.cost()
 	}
@@ -123,8 +122,8 @@ func (p *pair) send(m message) error {
 	return nil
 }
 
-// hand gives a frame to another worker of this process.
-func (p *pair) hand(m message) error {
+// deliverLocal delivers a message to another worker of this process.
+func (p *pair) deliverLocal(m message) error {
 	other := p.mesh.find(p.other, p.self)
 	if other == nil {
 		return fmt.Errorf("worker %d left the roster", p.other)
@@ -138,6 +137,7 @@ func (p *pair) hand(m message) error {
 	return nil
 }
 
+// recv waits for the next message of an epoch.
 func (p *pair) recv(ctx context.Context, epoch uint32) (message, error) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -168,6 +168,7 @@ func (p *pair) recv(ctx context.Context, epoch uint32) (message, error) {
 	}
 }
 
+// want records when the pair first needed a missing connection.
 func (p *pair) want() {
 	if p.association == nil && !p.local && p.wanted.IsZero() {
 		p.wanted = time.Now()
@@ -176,7 +177,7 @@ func (p *pair) want() {
 
 func (p *pair) cutError(epoch uint32) error { return &CutError{p.other, epoch, p.why, !p.met} }
 
-// breakUp ends an association, if it is still the pair's, and cuts every epoch in which it may have lost something.
+// breakUp ends association s if it is the pair's current one, and cuts every epoch in which it may have lost frames.
 func (p *pair) breakUp(s *association, why error) {
 	if s != p.association {
 		return
@@ -188,27 +189,27 @@ func (p *pair) breakUp(s *association, why error) {
 	signal(p.in.wake)
 	p.change.Broadcast()
 	if s != nil {
-		s.fail(why) // its keeper waits for the rest
+		s.fail(why) // awaitEnd waits for its goroutines
 	}
 }
 
-// giveUp cuts what is waited for when no connection comes up.
-func (p *pair) giveUp(now time.Time) {
+// expire cuts the epochs in use if no connection was made within pairTimeout.
+func (p *pair) expire(now time.Time) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	if p.association != nil || p.wanted.IsZero() || now.Sub(p.wanted) < patienceForPairs {
+	if p.association != nil || p.wanted.IsZero() || now.Sub(p.wanted) < pairTimeout {
 		return
 	}
 	p.wanted = time.Time{}
-	why := fmt.Errorf("worker %d has not connected for %s: check that it is reachable where it says that it listens (--advertise)", p.other, patienceForPairs)
+	why := fmt.Errorf("worker %d has not connected for %s: check that its advertised address can be reached (--advertise)", p.other, pairTimeout)
 	if p.self < p.other && p.why != nil {
-		why = fmt.Errorf("worker %d cannot be reached for %s: %w; check that it is reachable where it says that it listens (--advertise)", p.other, patienceForPairs, p.why)
+		why = fmt.Errorf("worker %d could not be reached for %s: %w; check that its advertised address can be reached (--advertise)", p.other, pairTimeout, p.why)
 	}
 	p.used = max(p.used, p.asked)
 	p.breakUp(nil, why)
 }
 
-// end is for good.
+// end closes the pair for good.
 func (p *pair) end(why error) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -220,9 +221,10 @@ func (p *pair) end(why error) {
 	signal(p.moved)
 }
 
-// install makes s the pair's association, with the higher of both sides' cuts. told is the cut that the dialling side
-// told the other: where that no longer holds, it must dial anew. The other side answers Opened.
-func (p *pair) install(s *association, theirs, told uint64) error {
+// install makes s the pair's association, with the higher of both sides' cuts. sentCut is the cut that the dialling
+// side sent in Open: if it has changed since, install fails and the pair must dial again. The other side answers
+// Opened.
+func (p *pair) install(s *association, theirs, sentCut uint64) error {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	if p.ended != nil {
@@ -231,7 +233,7 @@ func (p *pair) install(s *association, theirs, told uint64) error {
 	if p.association != nil {
 		p.breakUp(p.association, &GoneError{Restarted, "it opened the pair again"})
 	}
-	if s.dialler && told != p.cut {
+	if s.dialler && sentCut != p.cut {
 		return refuseRoster("the pair was cut meanwhile")
 	}
 	if theirs > p.cut {
@@ -249,17 +251,17 @@ func (p *pair) install(s *association, theirs, told uint64) error {
 	}
 	p.association, p.wanted, p.met = s, time.Time{}, true
 	p.applyShape()
-	p.mesh.wg.Go(s.keep)
+	p.mesh.wg.Go(s.awaitEnd)
 	s.start()
 	if len(p.out.bulk) > 0 {
-		s.ask(1)
+		s.requestLanes(1)
 	}
 	p.change.Broadcast()
 	return nil
 }
 
-// applyShape slows down what goes to the other. Where a connection has just broken, what is dialled anew goes the same
-// way.
+// applyShape applies the pair's shape to the address of the other worker. Without a connection it uses the last
+// address, which the next dial uses too.
 func (p *pair) applyShape() {
 	if p.shape == nil {
 		return
@@ -272,7 +274,7 @@ func (p *pair) applyShape() {
 	}
 }
 
-// keepDialling is the pair's owner on the side that dials.
+// keepDialling runs on the side that dials, and reconnects the pair until it is over.
 func (p *pair) keepDialling() {
 	const soonest, latest = 50 * time.Millisecond, time.Second
 	wait := soonest
@@ -305,22 +307,22 @@ func (p *pair) keepDialling() {
 	}
 }
 
-// dial tries every address once.
+// dial tries every address once and returns the installed association.
 func (p *pair) dial() (*association, error) {
 	p.mu.Lock()
-	addresses, told := p.addresses, p.cut
+	addresses, sentCut := p.addresses, p.cut
 	p.mu.Unlock()
 	if len(addresses) == 0 {
 		return nil, fmt.Errorf("worker %d has no address in the roster", p.other)
 	}
 	var err error
 	for _, a := range addresses {
-		open := wire.Open{Run: p.mesh.run, From: p.self, To: p.other, Cut: told}
+		open := wire.Open{Run: p.mesh.run, From: p.self, To: p.other, Cut: sentCut}
 		if _, err := rand.Read(open.Association[:]); err != nil {
 			return nil, err
 		}
 		var o opening
-		ctx, cancel := context.WithTimeout(p.mesh.ctx, patienceForPairs/3) // so that others get their turn
+		ctx, cancel := context.WithTimeout(p.mesh.ctx, pairTimeout/3) // leaves time for the other addresses
 		o, err = p.mesh.node.begin(ctx, a, p.node, open)
 		cancel()
 		if err != nil {
@@ -328,11 +330,11 @@ func (p *pair) dial() (*association, error) {
 		}
 		answer, ok := o.body.(wire.Opened)
 		if !ok {
-			err = broken("it answers Open with something else")
+			err = broken("expected Opened in answer to Open")
 		} else {
 			s := newAssociation(p, o, open.Association, true)
 			s.address = a
-			if err = p.install(s, answer.Cut, told); err == nil {
+			if err = p.install(s, answer.Cut, sentCut); err == nil {
 				return s, nil
 			}
 		}

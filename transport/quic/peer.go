@@ -9,8 +9,8 @@ import (
 	"brood/transport/wire"
 )
 
-// Peer is a control connection with a process that was let in, or that let us in. Its methods are safe for concurrent
-// use.
+// Peer is a control connection to a process that was admitted, or that admitted this one. Its methods are safe for
+// concurrent use.
 type Peer struct {
 	c     *control
 	hello wire.Hello
@@ -21,13 +21,13 @@ type Peer struct {
 	size    int           // bytes in inbox
 	came    chan struct{} // holds a token when inbox may have grown
 	drained chan struct{} // holds a token when inbox may have shrunk
-	payload int64         // bytes of bodies that were sent
+	payload int64         // bytes of message bodies sent
 }
 
-// maxInbox is how many bytes may wait to be received; then the peer's stream is not read on.
+// maxInbox is the number of bytes that may wait for Receive; above it the peer's stream is not read.
 const maxInbox = 16 << 20
 
-// each message costs so much besides its body.
+// perMessage is the number of bytes counted for a message in addition to its body.
 const perMessage = 64
 
 func newPeer(n *Node, o opening, hello wire.Hello) *Peer {
@@ -46,22 +46,22 @@ func newPeer(n *Node, o opening, hello wire.Hello) *Peer {
 	return p
 }
 
-// Node is the peer's id, from its certificate.
+// Node returns the peer's id, from its certificate.
 func (p *Peer) Node() wire.NodeID { return p.c.node }
 
-// Hello is what the peer said of itself; of a peer that was dialled, only node, name and software.
+// Hello returns the peer's Hello; of a peer that this side dialled, only node, name and software.
 func (p *Peer) Hello() wire.Hello { return p.hello }
 
-// Role is the peer's; 0 of one that was dialled.
+// Role returns the peer's role; 0 if this side dialled it.
 func (p *Peer) Role() wire.Role { return p.hello.Role }
 
-// Address is where the peer's packets come from.
+// Address returns the address that the peer's packets come from.
 func (p *Peer) Address() net.Addr { return p.c.conn.RemoteAddr() }
 
-// Send queues a message; body must not change afterwards. It never waits. Where too much waits already, the peer is
-// cut. An error says that the peer is gone, or that the message is too large.
+// Send queues a message without waiting; body must not change afterwards. If too many bytes wait already, it cuts the
+// peer. It fails if the peer is gone or the message is too large.
 func (p *Peer) Send(m wire.Message) error {
-	frame, err := wire.Marshal(wire.Header{Sender: wire.Nobody}, m)
+	frame, err := wire.Marshal(wire.Header{Sender: wire.NoWorker}, m)
 	if err != nil {
 		return err
 	}
@@ -74,14 +74,14 @@ func (p *Peer) Send(m wire.Message) error {
 	return nil
 }
 
-// Receive returns the next message, which belongs to the caller. What came before the peer's end is still returned,
-// then the reason.
+// Receive returns the next message, which the caller owns. Once the peer is gone, it returns the messages that came
+// before, then the reason.
 func (p *Peer) Receive(ctx context.Context) (wire.Message, error) {
 	for {
 		if err := ctx.Err(); err != nil {
 			return wire.Message{}, err
 		}
-		over := p.c.ctx.Err() != nil // asked before the inbox: nothing comes after it
+		over := p.c.ctx.Err() != nil // read before the inbox: no message is added after it is true
 		p.mu.Lock()
 		if len(p.inbox) > 0 {
 			m := p.inbox[0]
@@ -109,7 +109,7 @@ func (p *Peer) Receive(ctx context.Context) (wire.Message, error) {
 
 func (p *Peer) take(h wire.Header, payload []byte) error {
 	if h.Kind != wire.KindMessage {
-		return broken("kind %d among its messages", h.Kind)
+		return broken("unexpected frame of kind %d among its messages", h.Kind)
 	}
 	b, err := wire.Unmarshal(h, payload)
 	if err != nil {
@@ -140,38 +140,38 @@ func (p *Peer) take(h wire.Header, payload []byte) error {
 // Done is closed when the peer is gone.
 func (p *Peer) Done() <-chan struct{} { return p.c.ctx.Done() }
 
-// Err is why the peer is gone, a *GoneError; nil while it is there.
+// Err returns why the peer is gone, a *GoneError; nil while it is connected.
 func (p *Peer) Err() error { return p.c.failure() }
 
-// Suspected says that nothing came for so long that the peer may be dead.
+// Suspected reports that no packet came for so long that the peer may be dead.
 func (p *Peer) Suspected() bool { return p.Err() == nil && p.c.pulse.quiet(time.Now()) >= suspectedAt }
 
-// Leave sends what is queued, says goodbye, and returns when the peer has heard it or ctx ends.
+// Leave sends what is queued and then Leave, and returns when the peer has closed the connection or ctx is done.
 func (p *Peer) Leave(ctx context.Context, reason string) error { return p.c.leave(ctx, reason) }
 
-// Close ends the connection at once. What is queued is lost. The reason is told to the peer if it can be.
+// Close ends the connection at once and drops what is queued. It sends the reason to the peer if it can.
 func (p *Peer) Close(reason string) {
 	p.c.fail(&GoneError{Closed, reason})
 	p.c.wait()
 }
 
-// Cut ends the connection at once because of what the peer did.
+// Cut ends the connection at once for something that the peer did.
 func (p *Peer) Cut(reason string) {
 	p.c.fail(&GoneError{Broken, reason})
 	p.c.wait()
 }
 
-// Stats are figures of a connection.
+// Stats describes a peer's connection.
 type Stats struct {
-	Payload  int64         // bytes of messages sent
-	Sent     int64         // bytes of packets sent, with everything but UDP and IP
+	Payload  int64         // bytes of message bodies sent
+	Sent     int64         // bytes of packets sent, without UDP and IP headers
 	Received int64         // the same, received
 	RTT      time.Duration // of the last heartbeat; 0 before the first
-	Lost     float64       // share of packets that were lost
-	Silent   time.Duration // since the last sign of life
+	Lost     float64       // share of packets sent that were lost, 0 to 1
+	Silent   time.Duration // since the last packet received
 }
 
-// Stats are the peer's figures so far.
+// Stats returns the connection's statistics so far.
 func (p *Peer) Stats() Stats {
 	s := p.c.conn.ConnectionStats()
 	p.mu.Lock()

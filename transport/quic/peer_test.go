@@ -38,11 +38,11 @@ func TestPeersTalk(t *testing.T) {
 	say(t, p, 18, large)
 	say(t, q, 18, large)
 	for i := range 100 {
-		hearIt(t, q, 16, fmt.Sprint(i))
-		hearIt(t, p, 17, fmt.Sprint(-i))
+		expectMessage(t, q, 16, fmt.Sprint(i))
+		expectMessage(t, p, 17, fmt.Sprint(-i))
 	}
-	hearIt(t, q, 18, large)
-	hearIt(t, p, 18, large)
+	expectMessage(t, q, 18, large)
+	expectMessage(t, p, 18, large)
 	until(t, "a round trip", func() bool { return p.Stats().RTT > 0 && q.Stats().RTT > 0 })
 	if s := p.Stats(); s.Payload != wire.MaxBody+190 || s.Sent <= s.Payload || s.Received <= wire.MaxBody {
 		t.Errorf("%+v", s)
@@ -60,9 +60,9 @@ func TestPeersTalk(t *testing.T) {
 	}
 }
 
-// A peer that leaves has all it said heard, and the other side knows why it left.
+// A peer that leaves has all its messages delivered, and the other side gets its reason.
 func TestLeave(t *testing.T) {
-	server, worker := openHouse(t), newNode(t, nil)
+	server, worker := admitAll(t), newNode(t, nil)
 	p, q := pairUp(t, worker, server)
 	for i := range 50 {
 		say(t, p, 16, fmt.Sprint(i))
@@ -71,7 +71,7 @@ func TestLeave(t *testing.T) {
 		t.Fatal(err)
 	}
 	for i := range 50 {
-		hearIt(t, q, 16, fmt.Sprint(i))
+		expectMessage(t, q, 16, fmt.Sprint(i))
 	}
 	_, err := q.Receive(bounded(t))
 	if g, ok := errors.AsType[*GoneError](err); !ok || g.Cause != Left || g.Reason != "preempted[2J" {
@@ -86,7 +86,7 @@ func TestLeave(t *testing.T) {
 }
 
 func TestEnds(t *testing.T) {
-	server, worker := openHouse(t), newNode(t, nil)
+	server, worker := admitAll(t), newNode(t, nil)
 	for _, c := range []struct {
 		name  string
 		end   func(*Peer)
@@ -172,7 +172,7 @@ func TestRefusals(t *testing.T) {
 	}
 }
 
-func TestDialSaysWhatToDo(t *testing.T) {
+func TestDialErrorHints(t *testing.T) {
 	worker := newNode(t, nil)
 	gone := newNode(t, nil)
 	address := gone.Address().String()
@@ -193,7 +193,7 @@ func TestDialSaysWhatToDo(t *testing.T) {
 	if _, _, err := worker.Dial(cancelled, address, gone.ID(), wire.Hello{Role: wire.Worker}); !errors.Is(err, context.Canceled) {
 		t.Error(err)
 	}
-	if _, err := Listen(Config{Key: newKey(t), Address: worker.Address().String()}); err == nil || !strings.Contains(err.Error(), "a port that no other program has") {
+	if _, err := Listen(Config{Key: newKey(t), Address: worker.Address().String()}); err == nil || !strings.Contains(err.Error(), "a port that no other program uses") {
 		t.Error(err)
 	}
 	if _, err := Listen(Config{Key: newKey(t), Address: "nowhere"}); err == nil || !strings.Contains(err.Error(), "HOST:PORT") {
@@ -201,14 +201,14 @@ func TestDialSaysWhatToDo(t *testing.T) {
 	}
 }
 
-// A process that comes back with its key and its port is noticed from its first packet.
+// A process that restarts with its key and port is detected from its first packet.
 func TestRestartIsNoticed(t *testing.T) {
-	server := openHouse(t)
+	server := admitAll(t)
 	key := newKey(t)
 	first := newNode(t, func(c *Config) { c.Key = key; c.Admit = welcome })
 	at := first.Address().String()
 	p, _ := pairUp(t, server, first)
-	// As kill -9: the socket vanishes, and nothing is said.
+	// As after kill -9: the socket disappears without a message.
 	if err := first.conn.Close(); err != nil {
 		t.Fatal(err)
 	}

@@ -15,7 +15,7 @@ import (
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
-// patience is how long anything may take before a test calls it hung: no measure of speed.
+// patience is the time after which a test counts as hung.
 const patience = 3 * time.Minute
 
 func bounded(t testing.TB) context.Context {
@@ -53,10 +53,10 @@ func newNode(t testing.TB, change func(*Config)) *Node {
 	return n
 }
 
-// welcome lets everybody in.
+// welcome admits every peer.
 func welcome(context.Context, Request) (wire.Welcome, error) { return wire.Welcome{Worker: 7}, nil }
 
-func openHouse(t testing.TB) *Node {
+func admitAll(t testing.TB) *Node {
 	return newNode(t, func(c *Config) { c.Admit = welcome })
 }
 
@@ -78,14 +78,14 @@ func accept(t testing.TB, n *Node) *Peer {
 	return p
 }
 
-// pairUp is both ends of a control connection.
+// pairUp returns both ends of a control connection.
 func pairUp(t testing.TB, from, to *Node) (theirs, ours *Peer) {
 	t.Helper()
 	p := dial(t, from, to, wire.Hello{Role: wire.Worker})
 	return p, accept(t, to)
 }
 
-// until waits for what must come.
+// until waits for a condition that must become true.
 func until(t testing.TB, what string, ok func() bool) {
 	t.Helper()
 	for ctx := bounded(t); !ok(); {
@@ -96,7 +96,7 @@ func until(t testing.TB, what string, ok func() bool) {
 	}
 }
 
-// endOf waits for a peer's end.
+// endOf waits until a peer is gone and returns why.
 func endOf(t testing.TB, p *Peer) *GoneError {
 	t.Helper()
 	select {
@@ -118,7 +118,7 @@ func say(t testing.TB, p *Peer, kind uint16, body string) {
 	}
 }
 
-func hearIt(t testing.TB, p *Peer, kind uint16, body string) {
+func expectMessage(t testing.TB, p *Peer, kind uint16, body string) {
 	t.Helper()
 	m, err := p.Receive(bounded(t))
 	if err != nil || m.Kind != kind || string(m.Body) != body {

@@ -13,15 +13,15 @@ import (
 	"time"
 )
 
-// Shape is how slow a link is, in one direction. The zero Shape changes nothing.
+// Shape is the speed of a link in one direction. The zero Shape changes nothing.
 type Shape struct {
 	Rate   int64         // bytes a second; 0 is no limit
-	Delay  time.Duration // of every packet
-	Jitter time.Duration // at most so much more, at random; packets keep their order
-	Loss   float64       // share of packets that vanish, 0 to 1
+	Delay  time.Duration // added to every packet
+	Jitter time.Duration // random extra delay, at most this; packets keep their order
+	Loss   float64       // share of packets dropped, 0 to 1
 }
 
-// Check says what is wrong with a shape.
+// Check returns an error if a value is out of range.
 func (s Shape) Check() error {
 	if s.Rate < 0 || s.Delay < 0 || s.Jitter < 0 || !(s.Loss >= 0 && s.Loss <= 1) || s.Delay > time.Minute ||
 		s.Jitter > time.Minute {
@@ -30,7 +30,8 @@ func (s Shape) Check() error {
 	return nil
 }
 
-// queueTime and queueSize bound what waits for a slow link: the larger of the two; more is lost, as in a router.
+// queueTime and queueSize limit what waits for a slow link, the larger of the two; packets above it are dropped, as in
+// a router.
 const (
 	queueTime = 50 * time.Millisecond
 	queueSize = 64 << 10
@@ -38,68 +39,68 @@ const (
 	maxSpare  = 1024
 )
 
-// Shaper delays and drops the packets that a node sends. It lies below QUIC. Until a first shape is set it costs one
-// comparison for each batch of packets, and then, where a link has none, a look into a map.
+// Shaper delays and drops the packets that a node sends, below QUIC. Before the first Set it costs one comparison for
+// each batch of packets; afterwards a link without a shape costs one map lookup.
 type Shaper struct {
 	ctx     context.Context
 	wg      *sync.WaitGroup
-	on      atomic.Bool // something was set, and late packets are delivered
-	bent    atomic.Pointer[bends]
-	sending func()    // is told of what is sent; nil: it is not
-	began   time.Time // what grains are counted from
+	on      atomic.Bool // a shape was set, and deliver runs
+	shaped  atomic.Pointer[shapedLinks]
+	sending func()    // called before each write; may be nil
+	began   time.Time // origin of grains
 
 	mu    sync.Mutex
-	every Shape // of addresses that have none of their own
+	every Shape // for addresses without an own shape
 	lines map[netip.AddrPort]*line
 	queue packets
 	wake  chan struct{} // holds a token when the queue's head may have changed
-	spare [][]byte      // of packets that are gone
+	spare [][]byte      // buffers for reuse
 	write func(b, oob []byte, to net.Addr) error
-	// Of the goroutine that delivers.
-	due   []packet
-	long  []byte // a batch
-	alone bool   // the system refused one
+	// Used by deliver only.
+	due       []packet
+	long      []byte // buffer of a batch
+	noBatches bool   // the system refused a batch: write packets one by one
 }
 
-// grain is how finely time is cut: what is due within one goes at its end, together. To wake up for every packet costs
-// a process several times what the packet does, and a network card does not interrupt for each one either.
+// grain returns the time resolution of delivery: packets due within one grain are written together at its end. Waking
+// up for every packet costs several times what the packet does; network cards batch their interrupts too.
 func (s Shape) grain() time.Duration {
 	return min(time.Millisecond, max(250*time.Microsecond, s.Delay/4))
 }
 
 // line is the state of a link to one address.
+// own reports whether shape was set for this address; otherwise it is Shaper.every.
 type line struct {
 	own   bool
 	shape Shape
 	free  time.Time // when the last packet has left
-	due   time.Time // when it arrives
-	count uint64    // packets so far: what chance depends on
+	due   time.Time // when the last packet arrives
+	count uint64    // packets so far, from which chance derives loss and jitter
 }
 
-// bends are the links on which packets may not go directly: all, or those to some addresses. It is never changed, so
-// that it is read without a lock.
-type bends struct {
+// shapedLinks holds the links whose packets the shaper must handle: all, or some addresses. It is immutable, so reading
+// needs no lock.
+type shapedLinks struct {
 	all  bool
 	some map[netip.AddrPort]bool
 }
 
-// bend says anew which links are bent. The caller holds the lock.
-func (s *Shaper) bend() {
-	b, now := &bends{s.every != Shape{}, map[netip.AddrPort]bool{}}, time.Now()
+// updateShaped recomputes shaped. The caller holds the lock.
+func (s *Shaper) updateShaped() {
+	b, now := &shapedLinks{s.every != Shape{}, map[netip.AddrPort]bool{}}, time.Now()
 	for a, l := range s.lines {
 		if l.own && l.shape != (Shape{}) || l.due.After(now) {
 			b.some[a] = true
 		}
 	}
-	s.bent.Store(b)
+	s.shaped.Store(b)
 }
 
 func newShaper(ctx context.Context, wg *sync.WaitGroup) *Shaper {
 	return &Shaper{ctx: ctx, wg: wg, began: time.Now(), lines: map[netip.AddrPort]*line{}, wake: make(chan struct{}, 1)}
 }
 
-// Set slows down what is sent to an address (IP:PORT, or "" for all that have no shape of their own). It may be called
-// at any time.
+// Set shapes what is sent to an address (IP:PORT, or "" for all without an own shape). It may be called at any time.
 func (s *Shaper) Set(address string, shape Shape) error {
 	if err := shape.Check(); err != nil {
 		return err
@@ -107,14 +108,14 @@ func (s *Shaper) Set(address string, shape Shape) error {
 	if address == "" {
 		s.mu.Lock()
 		s.every = shape
-		s.bend()
+		s.updateShaped()
 		s.mu.Unlock()
 		s.start()
 		return nil
 	}
 	ap, err := netip.ParseAddrPort(address)
 	if err != nil {
-		return fmt.Errorf("shape: %q is no IP:PORT", address)
+		return fmt.Errorf("shape: %q is not IP:PORT", address)
 	}
 	s.set(net.UDPAddrFromAddrPort(ap), shape)
 	return nil
@@ -124,20 +125,20 @@ func (s *Shaper) set(to net.Addr, shape Shape) {
 	s.mu.Lock()
 	l := s.line(to)
 	l.own, l.shape = true, shape
-	s.bend()
+	s.updateShaped()
 	s.mu.Unlock()
 	s.start()
 }
 
-// unset takes an address's own shape away.
+// unset removes an address's own shape.
 func (s *Shaper) unset(to net.Addr) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.line(to).own = false
-	s.bend()
+	s.updateShaped()
 }
 
-// start begins to deliver late packets, once.
+// start starts deliver, once.
 func (s *Shaper) start() {
 	if s.ctx.Err() == nil && s.on.CompareAndSwap(false, true) {
 		s.wg.Go(s.deliver)
@@ -168,10 +169,10 @@ func addrPort(a net.Addr) netip.AddrPort {
 	return netip.AddrPort{}
 }
 
-// straight says whether what is sent to an address now goes directly: its link has no shape, and nothing that had one
-// is still on the way.
-func (s *Shaper) straight(to net.Addr) bool {
-	if b := s.bent.Load(); b == nil || !b.all && !b.some[addrPort(to)] {
+// unshaped reports whether packets to an address bypass the shaper: its link has no shape, and no shaped packet is
+// still on its way.
+func (s *Shaper) unshaped(to net.Addr) bool {
+	if b := s.shaped.Load(); b == nil || !b.all && !b.some[addrPort(to)] {
 		return true
 	}
 	s.mu.Lock()
@@ -180,8 +181,9 @@ func (s *Shaper) straight(to net.Addr) bool {
 	return l.shape == (Shape{}) && !l.due.After(time.Now())
 }
 
-// send takes a packet, or lets it vanish. It is false where the link has no shape: then the packet goes directly. In a
-// batch of packets of a size it came with the control messages batch, and may leave in another one; size 0: alone.
+// send queues a packet or drops it; it returns false if the link has no shape and the caller must write the packet.
+// size and batch are the packet size and the control messages of the batch that the packet came in, for sending it in a
+// batch again; size 0 is a single packet.
 func (s *Shaper) send(b, oob, batch []byte, size int, to net.Addr, now time.Time) bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -226,7 +228,7 @@ func later(a, b time.Time) time.Time {
 	return b
 }
 
-// chance is a number in [0, 1) that depends on nothing but its arguments (splitmix64).
+// chance returns a number in [0, 1) that depends only on its arguments (splitmix64).
 func chance(count, what uint64) float64 {
 	z := 2*count + what + 1
 	z *= 0x9e3779b97f4a7c15
@@ -275,20 +277,20 @@ func (s *Shaper) deliver() {
 	}
 }
 
-// A batch has at most so many packets, and so many bytes, as the kernel takes with one call.
+// maxBatchPackets and maxBatchBytes limit a batch to what the kernel takes in one call.
 const (
-	mostPackets = 64
-	mostBytes   = 60 << 10
+	maxBatchPackets = 64
+	maxBatchBytes   = 60 << 10
 )
 
-// writeSome writes the first packets, those that can go with one call, and returns the others. Where the system refuses
-// a batch, as that of a network card without checksums does, its packets go one by one, and so do all behind them.
+// writeSome writes the first packets of due, as many as fit in one call, and returns the rest. If the system refuses a
+// batch, as with network cards without checksum offload, it writes packets one by one from then on.
 func (s *Shaper) writeSome(due []packet) []packet {
 	p, n := &due[0], 1
 	b, oob := p.b, p.oob
 	most := 1
-	if !s.alone && p.size > 0 {
-		most = min(len(due), mostPackets, mostBytes/p.size)
+	if !s.noBatches && p.size > 0 {
+		most = min(len(due), maxBatchPackets, maxBatchBytes/p.size)
 	}
 	for n < most && len(b) == n*p.size { // the last may be shorter
 		q := &due[n]
@@ -304,7 +306,7 @@ func (s *Shaper) writeSome(due []packet) []packet {
 	}
 	// A packet that cannot be written is lost: QUIC sends it again, or ends the connection.
 	if err := s.write(b, oob, p.to); err != nil && n > 1 {
-		s.alone = true
+		s.noBatches = true
 		for _, q := range due[:n] {
 			_ = s.write(q.b, q.oob, q.to)
 		}
@@ -312,7 +314,7 @@ func (s *Shaper) writeSome(due []packet) []packet {
 	return due[n:]
 }
 
-// packets is a heap by due time, and then by order.
+// packets is a heap by due time, then by order.
 type packets struct {
 	all   []packet
 	count uint64

@@ -15,7 +15,7 @@ import (
 	"brood/transport/wire"
 )
 
-// arrivals of packets that a shaper lets through.
+// arrivals records the packets that a shaper lets through.
 type arrivals struct {
 	mu  sync.Mutex
 	at  []time.Duration
@@ -45,7 +45,7 @@ func shape(t *testing.T, s Shape, n int, gap time.Duration) *arrivals {
 			if !sh.send(b, nil, nil, 0, address(1), time.Now()) {
 				t.Error("a packet goes directly")
 			}
-			clear(b) // the caller uses it again
+			clear(b) // the caller reuses it
 			if sh.send(b, nil, nil, 0, address(2), time.Now()) {
 				t.Error("another's packet is shaped")
 			}
@@ -70,7 +70,7 @@ func TestShapes(t *testing.T) {
 	if len(a.at) != 40 || a.at[0] != ms || a.at[39] != 40*ms {
 		t.Errorf("rate: %d arrive, %v", len(a.at), a.at)
 	}
-	a = shape(t, Shape{Rate: 1_000_000}, 1000, 0) // more than a queue holds
+	a = shape(t, Shape{Rate: 1_000_000}, 1000, 0) // more than the queue holds
 	if n := len(a.at); n < 64 || n > 70 {
 		t.Errorf("%d of 1000 packets fit into a queue of 64 KiB", n)
 	}
@@ -96,9 +96,9 @@ func TestShapes(t *testing.T) {
 	}
 }
 
-// TestStraightWithoutLock: what is sent on a link without a shape waits for no lock, whatever other links have, and a
-// link is one of those again once its shape is gone, unless something is late on it.
-func TestStraightWithoutLock(t *testing.T) {
+// TestUnshapedWithoutLock: sending on a link without a shape waits for no lock, whatever shapes other links have. A
+// link counts as unshaped again once its shape is removed and no packet is late on it.
+func TestUnshapedWithoutLock(t *testing.T) {
 	ctx, cancel := context.WithCancel(context.Background())
 	var wg sync.WaitGroup
 	defer wg.Wait()
@@ -108,11 +108,11 @@ func TestStraightWithoutLock(t *testing.T) {
 	free := func(to int) bool {
 		sh.mu.Lock()
 		done := make(chan bool, 1)
-		wg.Go(func() { done <- sh.straight(address(to)) })
+		wg.Go(func() { done <- sh.unshaped(address(to)) })
 		defer sh.mu.Unlock()
 		select {
-		case straight := <-done:
-			return straight
+		case unshaped := <-done:
+			return unshaped
 		case <-time.After(100 * time.Millisecond): // it waits for the lock
 			return false
 		}
@@ -144,8 +144,8 @@ func TestStraightWithoutLock(t *testing.T) {
 	is("while a packet is late", false, true)
 }
 
-// TestPacketsLeaveTogether: packets of a batch that are due within a grain leave with one call, in order, with nothing
-// lost or mixed up; others leave alone. None leaves before its time.
+// TestPacketsLeaveTogether: packets of a batch that are due within a grain are written in one call, in order, none lost
+// or mixed up; others are written one by one. None is written before it is due.
 func TestPacketsLeaveTogether(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		ctx, cancel := context.WithCancel(t.Context())
@@ -174,7 +174,7 @@ func TestPacketsLeaveTogether(t *testing.T) {
 		} {
 			b := []byte(p.text)
 			sh.send(b, []byte("alone"), []byte(p.batch), p.size, address(p.to), time.Now())
-			clear(b) // the caller uses it again
+			clear(b) // the caller reuses it
 		}
 		time.Sleep(time.Second)
 		cancel()
@@ -188,7 +188,7 @@ func TestPacketsLeaveTogether(t *testing.T) {
 	})
 }
 
-// TestBatchesAreRefused: where the system refuses a batch its packets leave one by one, in order, each with its own
+// TestBatchesAreRefused: if the system refuses a batch, its packets are written one by one, in order, each with its own
 // control messages; no other batch is tried.
 func TestBatchesAreRefused(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
@@ -235,7 +235,7 @@ func TestShapesAreChecked(t *testing.T) {
 	}
 }
 
-// On real sockets: batches are taken apart, the setting is live, and other links stay fast.
+// On real sockets: batches are split, settings apply at once, and other links stay fast.
 func TestShaperUnderQUIC(t *testing.T) {
 	f := newFleet(t, onLoopback(t), 1, 1, 1)
 	defer f.close(t)
@@ -254,7 +254,7 @@ func TestShaperUnderQUIC(t *testing.T) {
 	if err := f.meshes[0].Shape(0, 1, Shape{Rate: 4 << 20, Delay: 10 * time.Millisecond}); err != nil {
 		t.Fatal(err)
 	}
-	if d := exchange(1, 2<<20); d < 400*time.Millisecond { // 2 MiB at 4 MiB/s less the queue; never faster
+	if d := exchange(1, 2<<20); d < 400*time.Millisecond { // 2 MiB at 4 MiB/s minus the queue; never faster
 		t.Errorf("2 MiB through 4 MiB/s in %s", d)
 	}
 	exchange(2, 4<<20)
@@ -283,9 +283,9 @@ func TestShaperUnderQUIC(t *testing.T) {
 	}
 }
 
-// quic-go still sends batches through the shaper's socket: that is what it costs when it is not set.
+// quic-go still sends batches through the shaper's socket, which an unset shaper must not prevent.
 func TestBatchesSurvive(t *testing.T) {
-	server, worker := openHouse(t), newNode(t, nil)
+	server, worker := admitAll(t), newNode(t, nil)
 	p := dial(t, worker, server, wire.Hello{Role: wire.Worker})
 	here, _ := rawPair(t)
 	want := here.conn.ConnectionState().GSO

@@ -22,16 +22,16 @@ import (
 	"brood/transport/linktest"
 )
 
-// network is a simulated network whose faults are set by the test, in the time of a synctest bubble.
+// network is a simulated network in the time of a synctest bubble; the test sets its faults.
 type network struct {
 	mu    sync.Mutex
 	rng   *rand.Rand
 	nodes map[string]simnet.PacketReceiver
 	loss  float64
 	delay time.Duration // of each packet
-	shake time.Duration // at most so much more, which reorders
+	shake time.Duration // random extra delay, at most this, which reorders
 	dead  map[string]bool
-	split map[string]int // side of a partition
+	split map[string]int // address to side of a partition
 	nets  []*simnet.Simnet
 }
 
@@ -65,7 +65,7 @@ func (n *network) set(f func()) {
 	f()
 }
 
-// endpoint is a socket at address i.
+// endpoint returns a socket at address i.
 func (n *network) endpoint(t testing.TB, i int) net.PacketConn {
 	t.Helper()
 	s := &simnet.Simnet{Router: n}
@@ -105,7 +105,7 @@ func (n *network) open(t testing.TB, keys ...*identity.Key) func(int) *Node {
 	}
 }
 
-// TestLinkOnABadNetwork: the contract holds with delay, jitter that reorders, and loss.
+// TestLinkOnABadNetwork: the Link contract holds with delay, jitter that reorders, and loss.
 func TestLinkOnABadNetwork(t *testing.T) {
 	for _, c := range []struct {
 		loss  float64
@@ -124,7 +124,7 @@ func TestLinkOnABadNetwork(t *testing.T) {
 	}
 }
 
-// scene is a run on a simulated network: workers that exchange messages epoch by epoch, and faults.
+// scene is a run on a simulated network with faults: workers exchange messages epoch by epoch.
 type scene struct {
 	t     *testing.T
 	seed  uint64
@@ -136,14 +136,14 @@ type scene struct {
 	cond   sync.Cond
 	epoch  uint32
 	abort  context.CancelFunc
-	ctx    context.Context // of the epoch
-	done   map[int]bool    // workers that completed it
-	clean  int             // epochs that all completed
+	ctx    context.Context // ends with the epoch
+	done   map[int]bool    // workers that completed the epoch
+	clean  int             // epochs that all workers completed
 	aborts int
 	over   bool
 }
 
-// size draws a message's: mostly small, sometimes of one shard, seldom of several.
+// size draws a message size: mostly small, sometimes one shard, seldom several.
 func size(r *rand.Rand) int {
 	switch r.IntN(100) {
 	case 0:
@@ -156,7 +156,7 @@ func size(r *rand.Rand) int {
 	return r.IntN(300)
 }
 
-// content of a message follows from who sends it when.
+// content returns a message determined by sender, receiver, epoch and number.
 func (s *scene) content(from, to int, epoch uint32, seq uint64) []byte {
 	r := rand.New(rand.NewPCG(s.seed, uint64(from)<<60|uint64(to)<<56|uint64(epoch)<<24|seq))
 	p := make([]byte, size(r))
@@ -166,7 +166,7 @@ func (s *scene) content(from, to int, epoch uint32, seq uint64) []byte {
 	return p
 }
 
-// next begins the epoch after e, unless that is over already. The lock is held.
+// next begins the epoch after e, unless e is over already. The lock is held.
 func (s *scene) next(e uint32) {
 	if s.epoch != e {
 		return
@@ -178,7 +178,7 @@ func (s *scene) next(e uint32) {
 	s.cond.Broadcast()
 }
 
-// work is worker i through all epochs.
+// work runs worker i through all epochs.
 func (s *scene) work(i int) {
 	for last := uint32(0); ; {
 		s.mu.Lock()
@@ -210,11 +210,11 @@ func (s *scene) work(i int) {
 	}
 }
 
-// program sends to all and receives from all, over and over, and checks every byte and the order.
+// program sends to all and receives from all, repeatedly, and checks every byte and the order.
 func (s *scene) program(ctx context.Context, me int, l linktest.Link, epoch uint32) error {
 	rounds := 2 + rand.New(rand.NewPCG(s.seed, uint64(epoch))).Uint64N(8)
 	for seq := uint64(1); seq <= rounds; seq++ {
-		time.Sleep(40 * time.Millisecond) // virtual, as if it trained
+		time.Sleep(40 * time.Millisecond) // simulated training
 		for to := range s.fleet.links {
 			if to != me {
 				if err := l.Send(to, epoch, seq, "op", s.content(me, to, epoch, seq)); err != nil {
@@ -239,7 +239,7 @@ func (s *scene) program(ctx context.Context, me int, l linktest.Link, epoch uint
 	return nil
 }
 
-// restart makes worker i another process with the same key, as after kill -9.
+// restart replaces worker i by another process with the same key, as after kill -9.
 func (s *scene) restart(i int) {
 	a := address(i).String()
 	s.net.set(func() { s.net.dead[a] = true })
@@ -257,11 +257,11 @@ func (s *scene) restart(i int) {
 	}
 	s.mu.Lock()
 	s.fleet.nodes[i], s.fleet.links[i] = node, mesh.Link(uint32(i))
-	s.next(s.epoch) // a coordinator would plan anew
+	s.next(s.epoch) // as a coordinator would plan again
 	s.mu.Unlock()
 }
 
-// faults breaks things for a while, and mends everything in the end.
+// faults inserts random faults for a while and repairs all of them at the end.
 func (s *scene) faults(mild bool) {
 	r := rand.New(rand.NewPCG(s.seed, 99))
 	n := len(s.fleet.nodes)
@@ -278,7 +278,7 @@ func (s *scene) faults(mild bool) {
 			s.net.set(func() { s.net.loss = r.Float64() * 0.03 })
 		case 1:
 			s.net.set(func() { s.net.delay, s.net.shake = between(1, 20*time.Millisecond), between(1, 10*time.Millisecond) })
-		case 2: // a cut cable: short ones are bridged, long ones are not
+		case 2: // a cut cable: a short cut is bridged, a long one is not
 			s.net.set(func() { s.net.dead[victim] = true })
 			time.Sleep(between(50*time.Millisecond, 4*time.Second))
 			s.net.set(func() { s.net.dead[victim] = false })
@@ -309,7 +309,7 @@ func (s *scene) faults(mild bool) {
 	s.net.set(func() { s.net.loss, s.net.delay, s.net.shake = 0, 0, 0 })
 }
 
-// playScene runs one schedule of faults; it returns how many epochs were aborted.
+// playScene runs one schedule of faults and returns the number of aborted epochs.
 func playScene(t *testing.T, seed uint64, keys []*identity.Key, mild bool) (aborts int) {
 	synctest.Test(t, func(t *testing.T) {
 		s := &scene{t: t, seed: seed, net: newNetwork(seed), keys: keys, epoch: 1, done: map[int]bool{}}
@@ -362,8 +362,8 @@ func number(t *testing.T, name string, standard int) int {
 	return n
 }
 
-// TestFaults: whatever the network does, nobody receives out of order, a gap, or another epoch's frames; nobody hangs,
-// and when the network is mended so is the fleet.
+// TestFaults: whatever the network does, no worker receives frames out of order, with gaps or from another epoch; none
+// hangs, and the fleet recovers with the network.
 func TestFaults(t *testing.T) {
 	keys := []*identity.Key{newKey(t), newKey(t), newKey(t)}
 	if seed := number(t, "BROOD_NET_SEED", 0); seed > 0 {

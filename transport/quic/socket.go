@@ -5,8 +5,8 @@ import (
 	"time"
 )
 
-// wrap puts the shaper under a socket. quic-go finds in udpSocket all that it uses of a *net.UDPConn, so that batches
-// of packets still go with one call (GSO); a plain net.PacketConn, as in a simulation, has no batches.
+// wrap puts the shaper below a socket. udpSocket has every method of *net.UDPConn that quic-go uses, so that batches of
+// packets still take one call (GSO); a plain net.PacketConn, as in a simulation, has no batches.
 func (s *Shaper) wrap(c net.PacketConn) net.PacketConn {
 	if u, ok := c.(*net.UDPConn); ok {
 		s.write = func(b, oob []byte, to net.Addr) error {
@@ -27,12 +27,12 @@ type udpSocket struct {
 	shaper *Shaper
 }
 
-// WriteMsgUDP is the one call by which quic-go sends.
+// WriteMsgUDP is the only call that quic-go sends with.
 func (u *udpSocket) WriteMsgUDP(b, oob []byte, to *net.UDPAddr) (int, int, error) {
 	if u.shaper.sending != nil {
 		u.shaper.sending()
 	}
-	if u.shaper.straight(to) {
+	if u.shaper.unshaped(to) {
 		if err := u.shaper.write(b, oob, to); err != nil {
 			return 0, 0, err
 		}
@@ -65,7 +65,7 @@ func (c *plainSocket) WriteTo(b []byte, to net.Addr) (int, error) {
 	if c.shaper.sending != nil {
 		c.shaper.sending()
 	}
-	if !c.shaper.straight(to) && c.shaper.send(b, nil, nil, 0, to, time.Now()) {
+	if !c.shaper.unshaped(to) && c.shaper.send(b, nil, nil, 0, to, time.Now()) {
 		return len(b), nil
 	}
 	return c.PacketConn.WriteTo(b, to)

@@ -7,7 +7,8 @@ import (
 
 const udpSegment = 103 // UDP_SEGMENT of linux/udp.h
 
-// segments takes the size of the packets in a batch out of the control messages of a write; 0 is a single packet.
+// segments extracts the packet size of a batch from the control messages of a write and returns the other messages;
+// size 0 is a single packet.
 func segments(oob []byte) (size int, rest []byte) {
 	messages, err := syscall.ParseSocketControlMessage(oob)
 	if err != nil {

@@ -9,7 +9,8 @@ import (
 	"unsafe"
 )
 
-// TestBatchesStayWhole: where a link has no shape, or none any more, a batch goes with one call, whatever others have.
+// TestBatchesStayWhole: a batch on a link without a shape, or whose shape was removed, takes one call, whatever shapes
+// other links have.
 func TestBatchesStayWhole(t *testing.T) {
 	n := newNode(t, nil)
 	u := n.conn.(*udpSocket)
@@ -34,7 +35,7 @@ func TestBatchesStayWhole(t *testing.T) {
 		{"this one is", func() { n.shaper.set(to, Shape{Delay: time.Hour}) }, 0},
 		{"and is not any more", func() {
 			n.shaper.unset(to)
-			n.shaper.lines[addrPort(to)].due = time.Time{} // what was on its way has arrived
+			n.shaper.lines[addrPort(to)].due = time.Time{} // its packets have arrived
 		}, 1},
 	} {
 		c.set()

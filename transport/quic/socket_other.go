@@ -2,5 +2,5 @@
 
 package quic
 
-// segments: only Linux sends batches.
+// segments returns size 0: only Linux sends batches.
 func segments(oob []byte) (size int, rest []byte) { return 0, oob }

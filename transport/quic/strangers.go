@@ -14,30 +14,31 @@ import (
 	"brood/transport/wire"
 )
 
-// strangers are the connections that have not been answered yet. They cost memory before anybody knows who they are:
-// there are at most maxStrangers, and maxShare of one address. Where there is no room, the one that has been silent
-// longest gives way; those whose handshake is still going on cannot be ended, and are heard for a shorter time the more
-// there are. Who has spoken keeps its place, and a key that came in before needs none.
+// strangers are the connections that have not been answered yet. Each costs memory before its node is known, so there
+// are at most maxStrangers, and maxShare from one address. If there is no room, the connection that has been silent
+// longest is ended. Unfinished handshakes cannot be ended; they time out sooner when there are many. A connection that
+// has sent its first message keeps its place, and a node that was admitted before does not count.
 type strangers struct {
 	mu  sync.Mutex
-	all []*stranger // as they came
+	all []*stranger // in order of arrival
 }
 
 type stranger struct {
 	of      *strangers
 	address netip.Prefix
-	silent  *quicgo.Conn // its handshake is over, and it has not spoken
+	silent  *quicgo.Conn // the connection between the end of its handshake and its first message, else nil
 }
 
 const (
 	maxStrangers = 256
-	maxShare     = 192 // of one address
-	suspicious   = 8   // from how many on strangers must show that they own their address, and be quick
+	maxShare     = 192 // from one address
+	// With this many strangers, new ones must validate their address, and handshakes time out after 1 s.
+	suspicious = 8
 )
 
 var errBusy = errors.New("too many strangers at once")
 
-// enter takes a new connection among the strangers, and ends another where there is no room.
+// enter adds a new connection to the strangers. If there is no room, it ends a silent one, or returns errBusy.
 func (s *strangers) enter(addr net.Addr) (*stranger, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -54,14 +55,15 @@ func (s *strangers) enter(addr net.Addr) (*stranger, error) {
 		if at < 0 {
 			return nil, errBusy
 		}
-		_ = s.all[at].silent.CloseWithError(codeBusy, "it said nothing, and others wait") // it always returns nil
+		// It always returns nil.
+		_ = s.all[at].silent.CloseWithError(codeBusy, "it sent no first message, and other connections wait")
 		s.all = slices.Delete(s.all, at, at+1)
 	}
 	s.all = append(s.all, n)
 	return n, nil
 }
 
-// refusedAsBusy says that a dial met a node which had no room for strangers, or none that long.
+// refusedAsBusy reports whether a dial failed because the node had no room for strangers.
 func refusedAsBusy(err error) bool {
 	if t, ok := errors.AsType[*quicgo.TransportError](err); ok {
 		return t.Remote && t.ErrorCode == quicgo.ConnectionRefused
@@ -70,17 +72,17 @@ func refusedAsBusy(err error) bool {
 	return ok && a.Remote && a.ErrorCode == codeBusy
 }
 
-// count is how many there are.
+// count returns the number of strangers.
 func (s *strangers) count() int {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return len(s.all)
 }
 
-// arrived says that a connection's handshake is over.
+// arrived records that the connection's handshake is over.
 func (n *stranger) arrived(conn *quicgo.Conn) { n.set(conn) }
 
-// spoke says that the connection is silent no more.
+// spoke records that the connection has sent its first message.
 func (n *stranger) spoke() { n.set(nil) }
 
 func (n *stranger) set(conn *quicgo.Conn) {
@@ -89,7 +91,7 @@ func (n *stranger) set(conn *quicgo.Conn) {
 	n.silent = conn
 }
 
-// leave ends its being a stranger: it was answered, or is gone. It may be called more than once.
+// leave removes the connection from the strangers: it was answered, or is gone. It may be called more than once.
 func (n *stranger) leave() {
 	s := n.of
 	s.mu.Lock()
@@ -99,7 +101,7 @@ func (n *stranger) leave() {
 	}
 }
 
-// origin is what counts as one address: an IPv4 address, or the /64 that one host has in IPv6.
+// origin returns the prefix that counts as one address: an IPv4 address, or an IPv6 /64, which one host has.
 func origin(addr net.Addr) netip.Prefix {
 	ap, err := netip.ParseAddrPort(addr.String())
 	if err != nil {
@@ -118,7 +120,7 @@ func origin(addr net.Addr) netip.Prefix {
 
 type strangerKey struct{}
 
-// admitStranger is asked before a connection costs more than a packet.
+// admitStranger runs for the first packet of a new connection and refuses it if there is no room.
 func (n *Node) admitStranger(ctx context.Context, info *quicgo.ClientInfo) (context.Context, error) {
 	s, err := n.strangers.enter(info.RemoteAddr)
 	if err != nil {
@@ -128,11 +130,11 @@ func (n *Node) admitStranger(ctx context.Context, info *quicgo.ClientInfo) (cont
 	return context.WithValue(ctx, strangerKey{}, s), nil
 }
 
-// known says whether a node came in before.
+// known reports whether a node was admitted before.
 func (n *Node) known(node wire.NodeID) bool { return n.cfg.Known != nil && n.cfg.Known(node) }
 
-// configFor is the configuration of a connection from outside. A handshake that is silent for long while many wait is a
-// flood's.
+// configFor returns the configuration of an incoming connection. With many strangers its handshake must finish within 1
+// s, since floods leave theirs unfinished.
 func (n *Node) configFor(*quicgo.ClientInfo) (*quicgo.Config, error) {
 	c := quicConfig()
 	if n.strangers.count() >= suspicious {

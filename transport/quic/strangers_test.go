@@ -8,8 +8,8 @@ import (
 	"brood/transport/wire"
 )
 
-// TestStrangers: there is a bound for all and a share for each address; who is silent longest gives way, and who has
-// spoken does not.
+// TestStrangers: there is a limit for all and a share for each address; the connection that was silent longest is
+// ended, one that sent its first message is not.
 func TestStrangers(t *testing.T) {
 	udp := func(ip string, port int) net.Addr { return &net.UDPAddr{IP: net.ParseIP(ip), Port: port} }
 	var s strangers
@@ -50,8 +50,8 @@ func TestStrangers(t *testing.T) {
 	}
 }
 
-// TestSilenceGivesWay: where there is no room the oldest silent connection is ended for a new one, and one that has
-// spoken is not, though it still waits for an answer.
+// TestSilenceGivesWay: without room, the oldest silent connection is ended for a new one; one that has sent its first
+// message is not, though it still waits for an answer.
 func TestSilenceGivesWay(t *testing.T) {
 	s := newScenery(t)
 	asked, answer := make(chan struct{}), make(chan struct{})
@@ -105,7 +105,7 @@ func TestSilenceGivesWay(t *testing.T) {
 	}
 }
 
-// TestKnownKeysAreNoStrangers: a key that came in before needs no place.
+// TestKnownKeysAreNoStrangers: a node that was admitted before does not count as a stranger.
 func TestKnownKeysAreNoStrangers(t *testing.T) {
 	s := newScenery(t)
 	server := newNode(t, func(c *Config) { c.Known = func(n wire.NodeID) bool { return n.Equal(s.key.Node()) } })

@@ -12,7 +12,7 @@ import (
 	"brood/transport/wire"
 )
 
-// inBubble runs f on a simulated network in virtual time, where times may be asserted.
+// inBubble runs f on a simulated network in virtual time, so that it can assert times.
 func inBubble(t *testing.T, seed uint64, f func(t *testing.T, net *network)) {
 	synctest.Test(t, func(t *testing.T) {
 		net := newNetwork(seed)
@@ -30,7 +30,8 @@ func closeAll(t *testing.T, nodes ...*Node) {
 	}
 }
 
-// TestDeathIsNoticed: suspected within 1 s, gone within 2 s, whenever in the beat it happens; not before.
+// TestDeathIsNoticed: a dead peer is suspected within 1 s and gone within 2 s, wherever in the beat it dies; a live one
+// is neither.
 func TestDeathIsNoticed(t *testing.T) {
 	for offset := time.Duration(0); offset < beatEvery; offset += 37 * time.Millisecond {
 		inBubble(t, 1, func(t *testing.T, net *network) {
@@ -61,7 +62,7 @@ func TestDeathIsNoticed(t *testing.T) {
 	}
 }
 
-// TestShortCutsAreBridged: what is shorter than a second ends nothing, and loses nothing.
+// TestShortCutsAreBridged: a network cut shorter than a second ends no connection and loses nothing.
 func TestShortCutsAreBridged(t *testing.T) {
 	inBubble(t, 2, func(t *testing.T, net *network) {
 		open := net.open(t)
@@ -72,14 +73,14 @@ func TestShortCutsAreBridged(t *testing.T) {
 			say(t, p, 16, "hello")
 			time.Sleep(900 * time.Millisecond)
 			net.set(func() { clear(net.dead) })
-			hearIt(t, q, 16, "hello")
+			expectMessage(t, q, 16, "hello")
 			time.Sleep(time.Second)
 		}
 		closeAll(t, server, worker)
 	})
 }
 
-// TestRestartIsNoticedSoon: by the next beat, 300 ms, though nobody said goodbye.
+// TestRestartIsNoticedSoon: a restart without a goodbye is detected by the next beat, within 300 ms.
 func TestRestartIsNoticedSoon(t *testing.T) {
 	keys := []*identity.Key{newKey(t), newKey(t)}
 	inBubble(t, 3, func(t *testing.T, net *network) {
@@ -89,7 +90,7 @@ func TestRestartIsNoticedSoon(t *testing.T) {
 		time.Sleep(time.Second)
 		net.set(func() { net.dead[address(0).String()] = true })
 		closeAll(t, server)
-		time.Sleep(10 * time.Millisecond) // what it sent last is lost, and not under way
+		time.Sleep(10 * time.Millisecond) // its last packets are lost, not in flight
 		net.set(func() { clear(net.dead) })
 		again := open(0)
 		began := time.Now()
@@ -105,13 +106,13 @@ func TestRestartIsNoticedSoon(t *testing.T) {
 	})
 }
 
-// TestUnreachable: a pair that does not come up fails what waits for it, and says why; once it does come up, the next
-// epoch works.
+// TestUnreachable: a pair that does not connect fails its Send and Recv calls with the reason; once it connects, the
+// next epoch works.
 func TestUnreachable(t *testing.T) {
 	inBubble(t, 4, func(t *testing.T, net *network) {
 		f := newFleet(t, net.open(t), 1, 1)
 		net.set(func() { net.dead[address(1).String()] = true })
-		for _, n := range []int{10, 100, 100_000} { // what waits is lost
+		for _, n := range []int{10, 100, 100_000} { // queued messages are lost
 			send(t, f.links[0], 1, 1, 1, "op", make([]byte, n))
 		}
 		for self, link := range f.links {
@@ -135,7 +136,7 @@ func TestUnreachable(t *testing.T) {
 	})
 }
 
-// TestBulkDoesNotKill: a line so slow that heartbeats wait behind bulk for a second is slow, not dead.
+// TestBulkDoesNotKill: a link so slow that heartbeats wait behind bulk for a second does not count as dead.
 func TestBulkDoesNotKill(t *testing.T) {
 	inBubble(t, 5, func(t *testing.T, net *network) {
 		f := newFleet(t, net.open(t), 1, 1)
@@ -158,8 +159,8 @@ func TestBulkDoesNotKill(t *testing.T) {
 	})
 }
 
-// TestDeathReleasesReceivers: who waits for more of an epoch in which something came fails as soon as the peer is gone,
-// long before the pair is given up.
+// TestDeathReleasesReceivers: Recv in an epoch with some frames received fails as soon as the peer is gone, long before
+// the pair's timeout.
 func TestDeathReleasesReceivers(t *testing.T) {
 	inBubble(t, 6, func(t *testing.T, net *network) {
 		f := newFleet(t, net.open(t), 1, 1)
@@ -175,8 +176,9 @@ func TestDeathReleasesReceivers(t *testing.T) {
 	})
 }
 
-// TestCutIsTold: what one side sent in vain, the other learns, though it had neither sent nor received anything.
-func TestCutIsTold(t *testing.T) {
+// TestCutReachesOtherSide: if frames of one side are lost, the other side's epoch is cut too, though it neither sent
+// nor received anything.
+func TestCutReachesOtherSide(t *testing.T) {
 	inBubble(t, 7, func(t *testing.T, net *network) {
 		f := newFleet(t, net.open(t), 1, 1)
 		for from, to := range []int{1, 0} {
@@ -200,7 +202,7 @@ func TestCutIsTold(t *testing.T) {
 	})
 }
 
-// TestLaneEnds: what was on its way in a lane that ends is not waited for.
+// TestLaneEnds: Recv does not wait for frames lost with a lane.
 func TestLaneEnds(t *testing.T) {
 	inBubble(t, 8, func(t *testing.T, net *network) {
 		f := newFleet(t, net.open(t), 1, 1)
@@ -223,12 +225,12 @@ func TestLaneEnds(t *testing.T) {
 	})
 }
 
-// TestCutErrorSays: where there never was a connection none was cut, and what becomes of who says so is the
-// coordinator's.
-func TestCutErrorSays(t *testing.T) {
+// TestCutErrorTexts: without an earlier connection the error does not report a cut, and does not predict how the run
+// continues: the coordinator decides that.
+func TestCutErrorTexts(t *testing.T) {
 	why := errors.New("it is silent")
 	for never, want := range map[bool]string{
-		false: "the connection with worker 2 was cut in membership epoch 5 or before (it is silent): the run goes on in a new one",
+		false: "the connection with worker 2 was cut in membership epoch 5 or before (it is silent): the run continues in the next",
 		true:  "there was no connection with worker 2 up to membership epoch 5: it is silent",
 	} {
 		if got := (&CutError{2, 5, why, never}).Error(); got != want {

@@ -5,16 +5,16 @@ import (
 	"unicode"
 )
 
-// Longest texts, in characters.
+// Limits of text lengths, in characters.
 const (
 	maxName = 64
 	maxText = 512
 )
 
-// CleanText makes a peer's sentence fit to be shown: one line, no control characters, at most 512 characters.
+// CleanText makes a peer's text safe to display: one line, no control characters, at most 512 characters.
 func CleanText(s string) string { return clean(s, maxText, "") }
 
-// CleanName makes a peer's name fit to be shown and to be part of a file name: as CleanText, at most 64 characters, and
+// CleanName makes a peer's name safe to display and to use in a file name: as CleanText, at most 64 characters, and
 // without path separators.
 func CleanName(s string) string {
 	s = strings.TrimSpace(clean(s, maxName, `/\`))
@@ -33,7 +33,8 @@ func clean(s string, most int, replace string) string {
 			r = '_'
 		case r == '\n' || r == '\t':
 			r = ' '
-		case !unicode.IsGraphic(r): // control characters, and format characters such as those that turn the direction
+		// Control characters, and format characters such as those that change the text direction.
+		case !unicode.IsGraphic(r):
 			continue
 		case unicode.IsSpace(r):
 			r = ' '

@@ -7,20 +7,20 @@ import (
 	"io"
 )
 
-// Sizes of a frame, in bytes.
+// Sizes in bytes.
 const (
-	HeaderSize = 72      // before the name of the operation
-	MaxOp      = 64      // of that name
-	MaxData    = 1 << 20 // payload of a data frame
-	MaxBody    = 8 << 20 // body of a Message
+	HeaderSize = 72      // of a header without the name of the operation
+	MaxOp      = 64      // of the longest name of an operation
+	MaxData    = 1 << 20 // of the largest payload of a data frame
+	MaxBody    = 8 << 20 // of the largest body of a Message
 )
 
-// Nobody is the sender outside of pairs.
-const Nobody = 1<<32 - 1
+// NoWorker is the sender of frames that belong to no pair.
+const NoWorker = 1<<32 - 1
 
 const magic = "BRWF"
 
-// Kind says what a frame carries.
+// Kind identifies the content of a frame.
 type Kind uint8
 
 // Kinds of frames.
@@ -37,7 +37,7 @@ const (
 	KindData
 )
 
-// limits of the payload, by kind.
+// limits holds the largest payload in bytes by kind.
 var limits = [...]uint32{
 	KindHello:     16 << 10,
 	KindWelcome:   16 << 10,
@@ -51,28 +51,28 @@ var limits = [...]uint32{
 	KindData:      MaxData,
 }
 
-// Header is a frame without its payload.
+// Header describes a frame without its payload.
 type Header struct {
 	Kind   Kind
 	Run    RunID
 	Sender uint32
-	Length uint32 // of the payload; Append sets it
+	Length uint32 // payload bytes; Append sets it
 
-	// Of data only.
+	// Set in data frames only.
 	Op     string
 	Epoch  uint32
-	Order  uint64 // of the message among those of its pair and direction
-	Seq    uint64 // the program's
+	Order  uint64 // number of the message in its pair and direction
+	Seq    uint64 // set by the program
 	Total  uint64 // bytes of the message
-	Offset uint64 // of the payload in it
+	Offset uint64 // offset of the payload in the message
 
-	crc, sum uint32 // as read; over the header and the name
+	crc, sum uint32 // as read; crc covers the payload too, sum the header and the name
 }
 
 var castagnoli = crc32.MakeTable(crc32.Castagnoli)
 
-// Append appends the header and the name of a frame with this payload, which must follow. It refuses what a reader
-// would.
+// Append appends the header and the name of a frame with this payload, which must follow. It returns an error for a
+// frame that a reader would refuse.
 func (h Header) Append(dst, payload []byte) ([]byte, error) {
 	h.Length = uint32(min(len(payload), 1<<32-1))
 	if err := h.check(); err != nil {
@@ -96,12 +96,12 @@ func (h Header) Append(dst, payload []byte) ([]byte, error) {
 	return dst, nil
 }
 
-// headerSum is the CRC of a header and its name without the field that holds the CRC.
+// headerSum returns the CRC of a header and its name, without the field that holds the CRC.
 func headerSum(b []byte) uint32 {
 	return crc32.Update(crc32.Checksum(b[:12], castagnoli), castagnoli, b[16:])
 }
 
-// Check says whether a message of data of n bytes can be sent with this header, in frames of up to MaxData.
+// Check returns an error if a message of n bytes cannot be sent with this header in frames of up to MaxData.
 func (h Header) Check(n int) error {
 	h.Length = uint32(min(n, MaxData))
 	return h.check()
@@ -137,16 +137,16 @@ func (h Header) check() error {
 	return nil
 }
 
-// Reader takes frames from a stream.
+// Reader reads frames from a stream.
 type Reader struct {
 	r   *bufio.Reader
 	buf [HeaderSize + MaxOp]byte
 }
 
-// NewReader reads frames from r.
+// NewReader returns a Reader of r.
 func NewReader(r io.Reader) *Reader { return &Reader{r: bufio.NewReaderSize(r, 16<<10)} }
 
-// Next reads a frame. The payload belongs to the caller.
+// Next reads a frame. The caller owns the payload.
 func (r *Reader) Next() (Header, []byte, error) {
 	h, err := r.Header()
 	if err != nil {
@@ -156,7 +156,7 @@ func (r *Reader) Next() (Header, []byte, error) {
 	return h, p, err
 }
 
-// Peek is the kind of the next frame, which stays to be read. Whether the rest of it holds is seen then.
+// Peek returns the kind of the next frame without consuming it. It does not check the rest of the frame.
 func (r *Reader) Peek() (Kind, error) {
 	b, err := r.r.Peek(6)
 	if err != nil {
@@ -165,7 +165,7 @@ func (r *Reader) Peek() (Kind, error) {
 	return Kind(b[5]), nil
 }
 
-// Header reads a frame up to its payload. io.EOF means that the stream ended between frames.
+// Header reads a frame up to its payload. It returns io.EOF if the stream ended between frames.
 func (r *Reader) Header() (h Header, err error) {
 	b := r.buf[:HeaderSize]
 	if _, err = io.ReadFull(r.r, b); err != nil {
@@ -205,11 +205,11 @@ func (r *Reader) Header() (h Header, err error) {
 	return h, h.check()
 }
 
-// firstPiece is what a length alone may make a reader allocate.
+// firstPiece is the number of bytes that Payload allocates for a length before any payload has arrived.
 const firstPiece = 64 << 10
 
-// Payload reads the payload of a frame whose header was just read, and checks the CRC. It uses dst where that has room;
-// otherwise its own buffer grows as bytes arrive.
+// Payload reads the payload of a frame whose header was just read, and checks the CRC. It uses dst if its capacity
+// suffices; otherwise it grows its own buffer as bytes arrive.
 func (r *Reader) Payload(h Header, dst []byte) ([]byte, error) {
 	n, sum := int(h.Length), h.sum
 	p := dst[:0]
@@ -221,7 +221,7 @@ func (r *Reader) Payload(h Header, dst []byte) ([]byte, error) {
 		if _, err := io.ReadFull(r.r, piece); err != nil {
 			return nil, cut(err)
 		}
-		sum = crc32.Update(sum, castagnoli, piece) // while it is in the cache
+		sum = crc32.Update(sum, castagnoli, piece) // while the piece is in the CPU cache
 		p = p[:len(p)+len(piece)]
 	}
 	if sum != h.crc {
@@ -230,7 +230,7 @@ func (r *Reader) Payload(h Header, dst []byte) ([]byte, error) {
 	return p, nil
 }
 
-// cut turns the end of a stream within a frame into the error that says so.
+// cut converts io.EOF within a frame into io.ErrUnexpectedEOF.
 func cut(err error) error {
 	if err == io.EOF {
 		return io.ErrUnexpectedEOF

@@ -6,7 +6,7 @@ import (
 	"testing"
 )
 
-// FuzzFrame: no bytes make the reader panic, and a frame that it takes is one that the writer writes.
+// FuzzFrame: no input makes the reader panic, and the writer can write every frame that the reader accepts.
 func FuzzFrame(f *testing.F) {
 	for _, b := range sampleFrames(f) {
 		f.Add(b)
@@ -30,7 +30,7 @@ func FuzzFrame(f *testing.F) {
 	})
 }
 
-// FuzzMessage: what the decoder takes, cleaned, is written and read again as it is.
+// FuzzMessage: a decoded and cleaned message is unchanged after it is encoded and decoded again.
 func FuzzMessage(f *testing.F) {
 	for name, b := range sampleFrames(f) {
 		if _, ok := samples()[name]; ok {
@@ -60,14 +60,14 @@ func FuzzMessage(f *testing.F) {
 	})
 }
 
-// same but for what is empty in one way or another.
+// same compares encoded values, so that nil and empty are equal.
 func same(a, b Body) bool {
 	x, err := enc.Marshal(a)
 	y, err2 := enc.Marshal(b)
 	return err == nil && err2 == nil && bytes.Equal(x, y)
 }
 
-// FuzzRoster: a roster that is read can be sent on.
+// FuzzRoster: every roster that ParseRoster accepts can be encoded.
 func FuzzRoster(f *testing.F) {
 	f.Add(samples()["roster"].(Message).Body)
 	f.Fuzz(func(t *testing.T, b []byte) {

@@ -13,7 +13,7 @@ import (
 	"testing"
 )
 
-var update = flag.Bool("update", false, "write the golden vectors anew; only for a new wire version")
+var update = flag.Bool("update", false, "rewrite the golden vectors; only for a new wire version")
 
 const golden = "testdata/golden.txt"
 
@@ -31,7 +31,7 @@ func node32(b byte) (n NodeID) {
 	return
 }
 
-// samples is a value of every message.
+// samples returns a value of every message.
 func samples() map[string]Body {
 	roster, err := Roster{{0, node32(1), []string{"10.0.0.1:4433", "[::1]:4433"}, "left"}, {7, node32(2), nil, ""}}.Message()
 	if err != nil {
@@ -59,7 +59,7 @@ func sampleFrames(t testing.TB) map[string][]byte {
 	t.Helper()
 	out := map[string][]byte{}
 	for name, m := range samples() {
-		f, err := Marshal(Header{Run: run16(1), Sender: Nobody}, m)
+		f, err := Marshal(Header{Run: run16(1), Sender: NoWorker}, m)
 		if err != nil {
 			t.Fatal(name, err)
 		}
@@ -79,7 +79,7 @@ func sampleFrames(t testing.TB) map[string][]byte {
 	return out
 }
 
-// TestGolden: the bytes of every message are frozen. A change of any needs a new wire version.
+// TestGolden: the bytes of every message are frozen. A change to any of them needs a new wire version.
 func TestGolden(t *testing.T) {
 	frames := sampleFrames(t)
 	if *update {
@@ -127,7 +127,7 @@ func TestGolden(t *testing.T) {
 	}
 }
 
-// The frozen part of the format in plain sight: offsets of the page against a data frame.
+// TestOffsets compares the offsets in docs/wire-format.md with a data frame.
 func TestOffsets(t *testing.T) {
 	f := sampleFrames(t)["data"]
 	want := map[int]string{0: "BRWF", 4: "\x01", 5: "\x0a", 6: "\x00", 7: "\x06", 8: "\x05\x00\x00\x00", 16: "\x01\x02\x03", 32: "\x02\x00\x00\x00", 36: "\x03\x00\x00\x00",

@@ -8,13 +8,13 @@ import (
 	"github.com/fxamacker/cbor/v2"
 )
 
-// Body is what a control frame carries: one of the types below.
+// Body is the content of a control frame: one of the types below.
 type Body interface{ kind() Kind }
 
 type (
 	// Hello begins a control connection.
 	Hello struct {
-		Version  uint8             `cbor:"1,keyasint"` // Marshal's caller leaves it 0: it becomes Version
+		Version  uint8             `cbor:"1,keyasint"` // Marshal sets it
 		Run      RunID             `cbor:"2,keyasint,omitzero"`
 		Role     Role              `cbor:"3,keyasint"`
 		Name     string            `cbor:"4,keyasint,omitempty"`
@@ -24,7 +24,7 @@ type (
 		Software string            `cbor:"8,keyasint,omitempty"`
 		Kernels  string            `cbor:"9,keyasint,omitempty"`
 		Data     map[string]string `cbor:"10,keyasint,omitempty"` // digests by name
-		Device   string            `cbor:"11,keyasint,omitempty"` // that it computes on, and its memory; "" the processor
+		Device   string            `cbor:"11,keyasint,omitempty"` // the compute device and its memory; "" is the CPU
 	}
 	// Welcome accepts a Hello.
 	Welcome struct {
@@ -33,7 +33,7 @@ type (
 		Worker   uint32 `cbor:"3,keyasint,omitempty"` // the index given to a worker
 		Name     string `cbor:"4,keyasint,omitempty"`
 		Software string `cbor:"5,keyasint,omitempty"`
-		Series   bool   `cbor:"6,keyasint,omitempty"` // more runs may come: a worker dials again when this one is over
+		Series   bool   `cbor:"6,keyasint,omitempty"` // more runs may follow: a worker dials again after this one
 	}
 	// Refused answers a Hello or an Open. It is an error.
 	Refused struct {
@@ -43,17 +43,17 @@ type (
 		Theirs uint8  `cbor:"4,keyasint,omitempty"`
 		Retry  bool   `cbor:"5,keyasint,omitempty"` // the same request may succeed later
 	}
-	// Heartbeat measures the round trip: an answer carries the time of what it answers.
+	// Heartbeat measures the round trip: an answer repeats the time of its request.
 	Heartbeat struct {
-		Nanos  int64  `cbor:"1,keyasint"` // of the clock of who asked
+		Nanos  int64  `cbor:"1,keyasint"` // clock of the requesting side
 		Answer bool   `cbor:"2,keyasint"`
 		Pad    []byte `cbor:"3,keyasint"`
 	}
-	// Leave ends a connection politely.
+	// Leave announces the regular end of a connection.
 	Leave struct {
 		Reason string `cbor:"1,keyasint,omitempty"`
 	}
-	// Message carries what the run says; only the run knows kinds from FirstKind on.
+	// Message carries a message of the run. Kinds from FirstKind on are defined by the run.
 	Message struct {
 		Kind uint16 `cbor:"1,keyasint"`
 		Body []byte `cbor:"2,keyasint,omitempty"`
@@ -73,7 +73,7 @@ type (
 		Version uint8  `cbor:"1,keyasint"`
 		Cut     uint64 `cbor:"2,keyasint,omitempty"`
 	}
-	// Lanes asks the dialer of a pair for as many lanes.
+	// Lanes asks the dialler of a pair to have this many lanes.
 	Lanes struct {
 		Want uint8 `cbor:"1,keyasint"`
 	}
@@ -89,16 +89,16 @@ func (Open) kind() Kind      { return KindOpen }
 func (Opened) kind() Kind    { return KindOpened }
 func (Lanes) kind() Kind     { return KindLanes }
 
-// HeartbeatSize is the payload of every heartbeat in bytes.
+// HeartbeatSize is the payload size of every heartbeat in bytes.
 const HeartbeatSize = 64
 
-// MaxLanes is how many connections a pair may have for bulk.
+// MaxLanes is the largest number of lanes of a pair.
 const MaxLanes = 8
 
-// FirstKind is the first kind of Message that belongs to the run.
+// FirstKind is the first kind of Message that the run defines.
 const FirstKind = 16
 
-// Codes of a refusal.
+// Codes of Refused.
 const (
 	CodeVersion      = "version"
 	CodeFormat       = "format"
@@ -114,8 +114,8 @@ const (
 	CodeData         = "data"
 	CodeRoster       = "roster"
 	CodeBusy         = "busy"
-	CodeWait         = "wait" // no run wants this worker now: it is tried again for as long as that takes
-	CodeOver         = "over" // nothing is left to do
+	CodeWait         = "wait" // no run has a place for this worker now; it retries until one does
+	CodeOver         = "over" // no run is left
 	CodeRefused      = "refused"
 )
 
@@ -126,7 +126,7 @@ func (r Refused) Error() string {
 	return "refused: " + r.Reason
 }
 
-// RefuseVersion is the answer to a peer of another version.
+// RefuseVersion returns the answer to a peer of another version.
 func RefuseVersion(theirs uint8) Refused {
 	return Refused{
 		Code:   CodeVersion,
@@ -136,7 +136,7 @@ func RefuseVersion(theirs uint8) Refused {
 	}
 }
 
-// modes of CBOR; both are safe to share.
+// CBOR modes; both are safe for concurrent use.
 var enc, dec = modes()
 
 func modes() (cbor.EncMode, cbor.DecMode) {
@@ -159,7 +159,7 @@ func modes() (cbor.EncMode, cbor.DecMode) {
 	return enc, dec
 }
 
-// Marshal is the whole frame of a message. It sets the kind and the wire version.
+// Marshal returns the complete frame of a message. It sets the kind and the wire version.
 func Marshal(h Header, m Body) ([]byte, error) {
 	switch x := m.(type) {
 	case Hello:
@@ -183,7 +183,7 @@ func Marshal(h Header, m Body) ([]byte, error) {
 		if err != nil {
 			return nil, fmt.Errorf("encode a heartbeat: %w", err)
 		}
-		x.Pad = make([]byte, HeartbeatSize-len(bare)-1) // 24 bytes or more take a longer head
+		x.Pad = make([]byte, HeartbeatSize-len(bare)-1) // 24 bytes or more need a longer length prefix
 		m = x
 	}
 	payload, err := enc.Marshal(m)
@@ -198,7 +198,7 @@ func Marshal(h Header, m Body) ([]byte, error) {
 	return append(frame, payload...), nil
 }
 
-// Unmarshal decodes the payload of a control frame, checks it and cleans its names.
+// Unmarshal decodes the payload of a control frame, checks it and cleans its texts.
 func Unmarshal(h Header, payload []byte) (Body, error) {
 	switch h.Kind {
 	case KindHello:
@@ -249,7 +249,7 @@ func Unmarshal(h Header, payload []byte) (Body, error) {
 			if m.Lane > MaxLanes {
 				return malformed("lane %d of %d", m.Lane, MaxLanes)
 			}
-			if m.From == m.To || m.From == Nobody || m.To == Nobody {
+			if m.From == m.To || m.From == NoWorker || m.To == NoWorker {
 				return malformed("a pair of %d and %d", m.From, m.To)
 			}
 			if m.Cut > 1<<32 {
@@ -293,10 +293,10 @@ func spoken(version uint8) error {
 	return nil
 }
 
-// Roster says which node speaks for which worker.
+// Roster lists the node and addresses of each worker.
 type Roster []Contact
 
-// Contact is how a worker is reached: its index in the fleet, its key and its addresses.
+// Contact is a worker's index in the fleet, its key and its addresses.
 type Contact struct {
 	Index     uint32   `cbor:"1,keyasint"`
 	Node      NodeID   `cbor:"2,keyasint"`
@@ -311,7 +311,7 @@ type rosterBody struct {
 	Contacts []Contact `cbor:"1,keyasint"`
 }
 
-// Message is the roster as the run's messages carry it: it arrives in order with them.
+// Message encodes the roster as a message of the run, so that it arrives in order with the others.
 func (r Roster) Message() (Message, error) {
 	b, err := enc.Marshal(rosterBody{r})
 	if err != nil {
@@ -323,7 +323,7 @@ func (r Roster) Message() (Message, error) {
 	return Message{Kind: KindRoster, Body: b}, nil
 }
 
-// ParseRoster reads the body of a message of KindRoster. Indices are distinct and ascend.
+// ParseRoster decodes the body of a message of KindRoster. It fails unless the indices are ascending and distinct.
 func ParseRoster(body []byte) (Roster, error) {
 	var b rosterBody
 	if err := dec.Unmarshal(body, &b); err != nil {
@@ -331,7 +331,7 @@ func ParseRoster(body []byte) (Roster, error) {
 	}
 	for i := range b.Contacts {
 		s := &b.Contacts[i]
-		if s.Index == Nobody || i > 0 && s.Index <= b.Contacts[i-1].Index {
+		if s.Index == NoWorker || i > 0 && s.Index <= b.Contacts[i-1].Index {
 			return nil, malformed("roster: index %d is out of order", s.Index)
 		}
 		if len(s.Addresses) > 16 {
@@ -347,7 +347,7 @@ func ParseRoster(body []byte) (Roster, error) {
 	return b.Contacts, nil
 }
 
-// Find is the contact of an index.
+// Find returns the contact of an index.
 func (r Roster) Find(index uint32) (Contact, bool) {
 	i, ok := slices.BinarySearchFunc(r, index, func(s Contact, x uint32) int { return int(int64(s.Index) - int64(x)) })
 	if !ok {

@@ -1,13 +1,13 @@
-// Package wire is what travels between processes: frames, the messages of a handshake, and shorter forms of float32
-// values. docs/wire-format.md specifies it. The package does no I/O but through the Reader that it is given, keeps no
-// clock and starts no goroutine. It imports nothing of ours.
+// Package wire defines the bytes exchanged between processes: frames, handshake messages, and compact encodings of
+// float32 values. docs/wire-format.md specifies them. The package does no I/O except through the io.Reader of a Reader,
+// reads no clock and starts no goroutine. It imports no other package of brood.
 //
-//	frame, err := wire.Marshal(wire.Header{Run: run, Sender: wire.Nobody}, wire.Leave{Reason: "done"})
+//	frame, err := wire.Marshal(wire.Header{Run: run, Sender: wire.NoWorker}, wire.Leave{Reason: "done"})
 //	...
 //	header, payload, err := wire.NewReader(stream).Next()
 //	body, err := wire.Unmarshal(header, payload)
 //
-// Everything that is decoded comes from a peer: it is bounded, checked, and names are cleaned.
+// All decoded input comes from a peer: sizes are limited, values checked and texts cleaned.
 package wire
 
 import (
@@ -18,21 +18,21 @@ import (
 	"strings"
 )
 
-// Version of the frames and messages.
+// Version is the version of the frames and messages.
 const Version = 1
 
-// RunID names a run; zero is none.
+// RunID identifies a run; zero is none.
 type RunID [16]byte
 
 func (r RunID) String() string { return hex.EncodeToString(r[:]) }
 
-// NodeID names a process: the SHA-256 of its public key.
+// NodeID identifies a process: the SHA-256 of its public key.
 type NodeID [32]byte
 
-// AssociationID names one life of a pair.
+// AssociationID identifies an association of a pair.
 type AssociationID [16]byte
 
-// The ids are byte strings of exactly their length.
+// The ids are encoded as byte strings of exactly their length.
 
 func (r RunID) MarshalBinary() ([]byte, error)         { return r[:], nil }
 func (n NodeID) MarshalBinary() ([]byte, error)        { return n[:], nil }
@@ -52,16 +52,16 @@ func exactly(dst, src []byte) error {
 
 var base = base32.StdEncoding.WithPadding(base32.NoPadding)
 
-// String is the whole id in 52 letters and digits.
+// String returns the whole id as 52 letters and digits.
 func (n NodeID) String() string { return strings.ToLower(base.EncodeToString(n[:])) }
 
-// Short is enough of an id for people.
+// Short returns the first ten characters of the id, for display.
 func (n NodeID) Short() string { return n.String()[:10] }
 
-// Equal takes the same time whatever differs.
+// Equal compares in constant time.
 func (n NodeID) Equal(o NodeID) bool { return subtle.ConstantTimeCompare(n[:], o[:]) == 1 }
 
-// ParseNodeID reads what String writes.
+// ParseNodeID parses the result of String.
 func ParseNodeID(s string) (NodeID, error) {
 	b, err := base.DecodeString(strings.ToUpper(s))
 	if err != nil || len(b) != len(NodeID{}) {
@@ -71,10 +71,10 @@ func ParseNodeID(s string) (NodeID, error) {
 	return NodeID(b), nil
 }
 
-// Role is what a peer may do.
+// Role determines what a peer may do.
 type Role uint8
 
-// Roles of those who come to a coordinator.
+// Roles of peers that dial a coordinator.
 const (
 	Worker Role = 1 + iota
 	Viewer
@@ -93,14 +93,14 @@ func (r Role) String() string {
 	return fmt.Sprintf("role %d", uint8(r))
 }
 
-// VersionError is a peer that speaks another version.
+// VersionError reports a peer with another wire version.
 type VersionError struct{ Ours, Theirs uint8 }
 
 func (e *VersionError) Error() string {
 	return fmt.Sprintf("the peer speaks wire version %d, this program speaks %d: run the same version of brood on both sides", e.Theirs, e.Ours)
 }
 
-// FormatError is a frame or message that breaks the format: a broken or hostile peer.
+// FormatError reports a malformed frame or message, from a faulty or hostile peer.
 type FormatError struct{ Reason string }
 
 func (e *FormatError) Error() string { return "malformed frame: " + e.Reason }

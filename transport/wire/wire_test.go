@@ -14,7 +14,7 @@ import (
 	"github.com/fxamacker/cbor/v2"
 )
 
-// forge changes a frame and mends its CRC, so that only the change can be what is refused.
+// forge changes a frame and recomputes its CRC, so that only the change can be the reason for a refusal.
 func forge(f []byte, change func([]byte)) []byte {
 	f = bytes.Clone(f)
 	change(f)
@@ -62,7 +62,7 @@ func TestHostileFrames(t *testing.T) {
 	}
 }
 
-// Every byte counts: whichever is changed, the frame is refused; wherever it is cut, it is said to be cut.
+// TestEveryByteIsChecked: a frame with any byte changed is refused, and one cut anywhere returns io.ErrUnexpectedEOF.
 func TestEveryByteIsChecked(t *testing.T) {
 	for name, f := range sampleFrames(t) {
 		for i := range f {
@@ -83,7 +83,7 @@ func TestEveryByteIsChecked(t *testing.T) {
 	}
 }
 
-// A length alone allocates little, and a payload arrives whole in any pieces.
+// TestLengthsAllocateNothing: a length alone allocates little, and a payload in pieces of any size arrives complete.
 func TestLengthsAllocateNothing(t *testing.T) {
 	payload := bytes.Repeat([]byte("payload "), MaxData/8)
 	h := Header{Kind: KindData, Total: MaxData}
@@ -213,7 +213,7 @@ func TestHostileMessages(t *testing.T) {
 func TestHostileRosters(t *testing.T) {
 	contact := func(i uint32, a ...string) Contact { return Contact{Index: i, Addresses: a} }
 	for name, r := range map[string]Roster{
-		"twice": {contact(1), contact(1)}, "descending": {contact(2), contact(1)}, "nobody": {contact(Nobody)}, "no port": {contact(0, "host")}, "17 addresses": {contact(0, make([]string, 17)...)},
+		"twice": {contact(1), contact(1)}, "descending": {contact(2), contact(1)}, "nobody": {contact(NoWorker)}, "no port": {contact(0, "host")}, "17 addresses": {contact(0, make([]string, 17)...)},
 	} {
 		if _, err := r.Message(); err == nil {
 			t.Errorf("%s is written", name)

@@ -8,13 +8,13 @@ import (
 	"brood/transport/wire"
 )
 
-// TestShut: the machine of a process that is gone says so at once; one whose process lives, however silent, does not,
-// and the process goes on as before.
-func TestShut(t *testing.T) {
-	server, client := openHouse(t), newNode(t, nil)
+// TestPortClosed: the port of an ended process is reported as closed at once; the port of a live process, even a silent
+// one, is not, and the process is unaffected.
+func TestPortClosed(t *testing.T) {
+	server, client := admitAll(t), newNode(t, nil)
 	address := server.Address().String()
 	for range 3 {
-		if Shut(t.Context(), address) {
+		if PortClosed(t.Context(), address) {
 			t.Fatal("a node that listens is taken for gone")
 		}
 	}
@@ -24,7 +24,7 @@ func TestShut(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if Shut(t.Context(), silent.LocalAddr().String()) {
+	if PortClosed(t.Context(), silent.LocalAddr().String()) {
 		t.Error("who is silent is taken for gone")
 	}
 	if err := silent.Close(); err != nil {
@@ -34,12 +34,12 @@ func TestShut(t *testing.T) {
 		t.Fatal(err)
 	}
 	for _, gone := range []string{silent.LocalAddr().String(), address} {
-		if began := time.Now(); !Shut(t.Context(), gone) {
+		if began := time.Now(); !PortClosed(t.Context(), gone) {
 			t.Errorf("nothing listens at %s, and after %s that is not known", gone, time.Since(began))
 		}
 	}
 	for _, wrong := range []string{"127.0.0.1", "no-such-host.invalid:1"} {
-		if Shut(t.Context(), wrong) {
+		if PortClosed(t.Context(), wrong) {
 			t.Errorf("%q is taken for a port that nobody has", wrong)
 		}
 	}
