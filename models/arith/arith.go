@@ -1,25 +1,24 @@
-// Package arith names the arithmetic of the native engine, and has the functions of float64 whose bits the standard
-// library leaves to the architecture: its own are assembly here and there, and elsewhere the compiler fuses their
-// products. These have the bits of the standard library on amd64 with FMA, everywhere. It is a leaf.
+// Package arith names the arithmetic of the native engine, and implements float64 functions whose bits differ between
+// architectures in the standard library: some are assembly, and elsewhere the compiler fuses products. These functions
+// have the bits of the standard library on amd64 with FMA, everywhere. It is a leaf.
 //
-// Whatever enters a recorded number takes them, and writes float64(a*b) + c, which the compiler may not fuse:
-// docs/arithmetic.md.
+// Code whose results enter recorded numbers uses these functions, and writes float64(a*b) + c, which the compiler may
+// not fuse: docs/arithmetic.md.
 package arith
 
 import "math"
 
-// Name is that of the arithmetic, in logs and between machines. A change of any result is another arithmetic, of
-// another name.
+// Name is the arithmetic's name, in logs and between machines. A change of any result needs another name.
 const Name = "f32/1"
 
-// BF16 is Name's but for the products of dense layers where candidates are evaluated: their operands are rounded to
-// bfloat16, and each is a chain of multiply-adds in pairs, see kernel.GemmBF16.
+// BF16 equals Name except for the products of dense layers in candidate evaluations: operands are rounded to bfloat16,
+// and each product is a chain of multiply-adds in pairs, see kernel.GemmBF16.
 const BF16 = "bf16-fma/1"
 
-// AMX is BF16 in another order, that of kernel.Blocks.
+// AMX is BF16 with the summation order kernel.Blocks.
 const AMX = "bf16-amx/1"
 
-// Exp is e^x, by the method of Shibata, "Efficient evaluation methods of elementary functions suitable for SIMD
+// Exp returns e^x, by the method of Shibata, "Efficient evaluation methods of elementary functions suitable for SIMD
 // computation" (ISC'10): a Taylor series for a sixteenth of the remainder, then four doublings.
 func Exp(x float64) float64 {
 	switch {
@@ -49,7 +48,7 @@ func Exp(x float64) float64 {
 	return math.Ldexp(math.FMA(r+2, r, 1), int(n))
 }
 
-// Log is the natural logarithm of x, by the method of FreeBSD's e_log.c.
+// Log returns the natural logarithm of x, by the method of FreeBSD's e_log.c.
 func Log(x float64) float64 {
 	switch {
 	case math.IsNaN(x) || math.IsInf(x, 1):
@@ -81,11 +80,11 @@ func Log(x float64) float64 {
 	return float64(k*high) - ((half - (float64(s*(half+(t1+t2))) + float64(k*low))) - f)
 }
 
-// Pow is x^y: the fraction of y by Exp and Log, the rest by squarings.
+// Pow returns x^y: the fraction of y by Exp and Log, the integer part by squarings.
 func Pow(x, y float64) float64 {
 	whole, part := math.Modf(math.Abs(y))
 	if !(x > 0 && x < math.Inf(1) && part > 0) || part == 0.5 && whole == 0 {
-		return math.Pow(x, y) // multiplications alone, or a square root
+		return math.Pow(x, y) // multiplications only, or a square root
 	}
 	if part > 0.5 {
 		part, whole = part-1, whole+1
@@ -111,7 +110,7 @@ func Pow(x, y float64) float64 {
 	return math.Ldexp(a, ae)
 }
 
-// Cos is the cosine of x, |x| below 2^29, by the method of Cephes' sin.c.
+// Cos returns the cosine of x, |x| below 2^29, by the method of Cephes' sin.c.
 func Cos(x float64) float64 {
 	if !(math.Abs(x) < 1<<29) {
 		return math.Cos(x)
@@ -143,7 +142,7 @@ func Cos(x float64) float64 {
 	return y
 }
 
-// SinCos is the sine and the cosine of x, |x| below 2^29, by the method of Cephes' sin.c.
+// SinCos returns the sine and the cosine of x, |x| below 2^29, by the method of Cephes' sin.c.
 func SinCos(x float64) (sin, cos float64) {
 	if !(math.Abs(x) < 1<<29) {
 		return math.Sincos(x)

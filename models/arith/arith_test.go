@@ -11,8 +11,7 @@ import (
 	"golang.org/x/sys/cpu"
 )
 
-// cases are the functions beside those of the standard library, at arguments that a run may give them and at those
-// beyond.
+// cases are the functions with their standard library counterparts, at arguments that a run may use and beyond.
 var cases = []struct {
 	name          string
 	own, standard func(x, y float64) float64
@@ -37,10 +36,10 @@ var cases = []struct {
 		func(r *rand.Rand) (float64, float64) { return uniform(r) * math.Ldexp(1, r.IntN(24)-2), 0 }, 0x300ab36e22990244},
 }
 
-// uniform is in [-1, 1), by steps that no architecture rounds.
+// uniform returns a number in [-1, 1), without operations that architectures round differently.
 func uniform(r *rand.Rand) float64 { return 2*r.Float64() - 1 }
 
-// TestFunctions: the bits are those of the standard library on amd64 with FMA, near them elsewhere, and the same
+// TestFunctions: the bits equal the standard library's on amd64 with FMA, are close to it elsewhere, and are the same
 // everywhere.
 func TestFunctions(t *testing.T) {
 	for i, c := range cases {
@@ -62,7 +61,7 @@ func TestFunctions(t *testing.T) {
 	}
 }
 
-// TestSinCos: sine and cosine are near those of the standard library, and the same everywhere.
+// TestSinCos: sine and cosine are close to the standard library's, and the same everywhere.
 func TestSinCos(t *testing.T) {
 	r, h := rand.New(rand.NewPCG(5, 99)), fnv.New64a()
 	for range 1 << 18 {
@@ -82,7 +81,7 @@ func TestSinCos(t *testing.T) {
 	}
 }
 
-// Beyond the numbers that are drawn there are no surprises.
+// TestEdges: special values and values outside the random range.
 func TestEdges(t *testing.T) {
 	inf, nan := math.Inf(1), math.NaN()
 	check := func(name string, got, want float64) {

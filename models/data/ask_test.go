@@ -7,7 +7,7 @@ import (
 	"testing"
 )
 
-// flowerForm is the form of a model of flowers; without names of columns where named is false.
+// flowerForm returns the form of a model of flowers, with column names if named.
 func flowerForm(named bool) *Form {
 	f := &Form{Shape: []int{2}, Mean: []float64{1, 10}, Std: []float64{2, 5}, Classes: []string{"aster", "rose"}}
 	if named {
@@ -16,7 +16,8 @@ func flowerForm(named bool) *Form {
 	return f
 }
 
-// A table needs no labels, and is read by the model's columns; what stands where labels stand is passed on as it is.
+// TestAskTable: a table to predict needs no labels and is read by the model's columns; label cells are passed on
+// unchanged.
 func TestAskTable(t *testing.T) {
 	for _, x := range []struct {
 		name, text string
@@ -70,7 +71,7 @@ func TestAskTable(t *testing.T) {
 	}
 }
 
-// Arrays need no labels, nor a name of their own; where there are some for testing those are taken.
+// TestAskArrays: arrays need neither labels nor particular names; if some are test samples, those are used.
 func TestAskArrays(t *testing.T) {
 	x := npy("<f4", "(2, 2)", []float32{5, 20, 1, 0})
 	other := npy("<f4", "(1, 2)", []float32{0, 0})
@@ -92,7 +93,7 @@ func TestAskArrays(t *testing.T) {
 	}
 }
 
-// The test samples of a named set are asked about, by the names of their classes.
+// TestAskNamed: for a named set the test samples are used, with their class names as answers.
 func TestAskNamed(t *testing.T) {
 	a, err := Reading{}.Ask("glyphs")
 	if err != nil {
@@ -103,7 +104,7 @@ func TestAskNamed(t *testing.T) {
 	}
 }
 
-// Pictures need no folders of classes, and are read in the colours that the model takes; images need no labels.
+// TestAskPictures: pictures need no class folders and are read in the model's colour mode; IDX images need no labels.
 func TestAskPictures(t *testing.T) {
 	form := &Form{Shape: []int{3, 3, 4}, Bytes: true, Mean: []float64{0, 0, 0}, Std: []float64{1, 1, 1}, Classes: []string{"cat", "dog"}}
 	grey := encodePNG(shade(4, 3, 9))

@@ -111,7 +111,7 @@ func (s *Set) Augment() Augment { return s.augment }
 // a data stream; its Round is the position of the sample in the stream (cursor plus index in the batch), and its Stream
 // is the number of samples per pass, 0 for the size of the training set. The result depends only on the image and the
 // address. It is written to buf, which the caller allocates with Features bytes. If the set is not augmented or at has
-// no Purpose, the result is that of Image and buf is unused.
+// no Purpose, the result equals the result of Image, and buf is unused.
 func (s *Set) Drawn(buf []byte, id int32, at noise.Key) []byte {
 	px := s.Image(id)
 	if s.augment == (Augment{}) || at.Purpose == 0 || px == nil {
@@ -125,7 +125,7 @@ func (s *Set) Drawn(buf []byte, id int32, at noise.Key) []byte {
 func (s *Set) PassOf(at noise.Key) int { return cmp.Or(int(at.Stream), len(s.train), 1) }
 
 // apply writes the augmented image src, sample id of a stream with pass samples per pass, to dst. Both have shape
-// [channels, height, width] and must not overlap. The random words are those of stream 1 of purpose Order: the vertical
+// [channels, height, width] and must not overlap. The random words are stream 1 of purpose Order: the vertical
 // shift, the horizontal shift and the flip.
 func (a Augment) apply(dst, src []byte, shape []int, id int32, pass int, at noise.Key) {
 	at.Purpose, at.Stream = noise.Order, 1

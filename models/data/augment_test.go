@@ -15,7 +15,7 @@ func augmentKey(position uint64) noise.Key {
 	return noise.Key{Seed: 7, Purpose: noise.Order, Round: position, Member: 3}
 }
 
-// gradient is an image without two equal pixels in a plane, none black.
+// gradient returns an image whose pixels differ within each plane and are not black.
 func gradient(shape ...int) []byte {
 	b := make([]byte, shape[0]*shape[1]*shape[2])
 	for i := range b {
@@ -24,7 +24,7 @@ func gradient(shape ...int) []byte {
 	return b
 }
 
-// naive crops from an image that is really padded, pixel by pixel, or that really has its own mirror images beside it.
+// naive crops from an explicitly padded or mirrored image, pixel by pixel.
 func naive(src []byte, shape []int, a Augment, dy, dx int, flip bool) []byte {
 	pad := a.Pad
 	c, h, w := shape[0], shape[1], shape[2]
@@ -63,7 +63,7 @@ func naive(src []byte, shape []int, a Augment, dy, dx int, flip bool) []byte {
 	return out
 }
 
-// What Apply draws is one of the crops of the padded image, mirrored or not, all of them occur, and about equally
+// TestAugmentIsACrop: apply returns a crop of the padded image, mirrored or not; all of them occur, about equally
 // often.
 func TestAugmentIsACrop(t *testing.T) {
 	shape := []int{2, 3, 4}
@@ -90,7 +90,8 @@ func TestAugmentIsACrop(t *testing.T) {
 			}
 			seen[string(dst)]++
 		}
-		for img, n := range seen { // six deviations of a fair draw; crops beside the image are all one picture
+		// Six standard deviations of a fair draw; all crops outside the image are one picture.
+		for img, n := range seen {
 			if n < each-47 || n > each+47 && len(seen) == ways {
 				t.Errorf("%+v: %v was drawn %d times of %d", a, []byte(img), n, each)
 			}
@@ -98,7 +99,7 @@ func TestAugmentIsACrop(t *testing.T) {
 	}
 }
 
-// Frozen: every session recorded with augmentation depends on it.
+// TestAugmentFrozen: the result must never change, since recorded sessions depend on it.
 func TestAugmentFrozen(t *testing.T) {
 	shape := []int{3, 32, 32}
 	src, dst := gradient(shape...), make([]byte, 3*32*32)
@@ -147,8 +148,8 @@ func TestAugmentDependsOnItsAddress(t *testing.T) {
 	}
 }
 
-// What a batch of an augmented set holds is, sample by sample, the normalised crop that the address names, worked out
-// by the naive twin from coins drawn one by one; elsewhere samples are as they are.
+// TestGatherDrawn: a batch of an augmented set contains, for each sample, the normalised crop for its address, as
+// computed by naive from coins drawn one by one; other samples are unchanged.
 func TestGatherDrawn(t *testing.T) {
 	for _, a := range []Augment{{Pad: 2, Flip: true}, {Pad: 2, Reflect: true, Flip: true, Alternate: true}} {
 		t.Run(a.String(), func(t *testing.T) { gathers(t, a) })
@@ -175,7 +176,7 @@ func gathers(t *testing.T, a Augment) {
 		}
 		return x
 	}
-	const cursor = 1<<32 - 2 // the batch goes over a half of the counter
+	const cursor = 1<<32 - 2 // the batch crosses the middle of the counter
 	got, changed := gather(s, augmentKey(cursor)), 0
 	for i, id := range ids {
 		k := augmentKey(cursor + uint64(i))
@@ -204,8 +205,8 @@ func gathers(t *testing.T, a Augment) {
 	}
 }
 
-// TestAlternate: a sample that alternates is mirrored in every second pass, about half of them in the first, whatever
-// their places in a pass, and members do not toss the same coins.
+// TestAlternate: an alternating sample is mirrored in every second pass, about half of the samples in the first,
+// wherever they are in a pass, and members draw different coins.
 func TestAlternate(t *testing.T) {
 	const train, passes = 400, 6
 	a, shape, src, dst := Augment{Flip: true, Alternate: true}, []int{1, 1, 2}, []byte{1, 2}, make([]byte, 2)
@@ -231,7 +232,7 @@ func TestAlternate(t *testing.T) {
 		}
 	}
 	for what, n := range map[string]int{"samples are mirrored in the first pass": first, "samples differ between members": others} {
-		if n < train/2-60 || n > train/2+60 { // six deviations
+		if n < train/2-60 || n > train/2+60 { // six standard deviations
 			t.Errorf("%d of %d %s", n, train, what)
 		}
 	}

@@ -82,7 +82,7 @@ func readRecords(r io.Reader, file string, limits []int, dst Raster) error {
 	}
 	switch _, err := in.ReadByte(); {
 	case err == nil:
-		return &FileError{file, int64(n * len(record)), fmt.Sprintf("the file goes on after its %d records", n)}
+		return &FileError{file, int64(n * len(record)), fmt.Sprintf("the file has data after its %d records", n)}
 	case !errors.Is(err, io.EOF):
 		return &FileError{file, int64(n * len(record)), err.Error()}
 	}

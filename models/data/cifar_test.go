@@ -10,8 +10,8 @@ import (
 	"testing"
 )
 
-// tinyCIFAR is a set of the catalogue with few records: files of n records each whose labels count up, and pixels of
-// them.
+// tinyCIFAR returns a set of the catalogue with small files: n records each, with ascending labels and pixels derived
+// from them.
 func tinyCIFAR(t *testing.T, name string, n int) (Known, map[string][]byte) {
 	k := known(t, name)
 	last := len(k.Files) - 1
@@ -42,7 +42,8 @@ func tarred(files map[string][]byte, order ...string) []byte {
 	return out.Bytes()
 }
 
-// The same set comes out of plain files, gzipped files, the folder of the archive and the archive, whatever its order.
+// TestCIFARFromFiles: plain files, gzipped files, the folder of the archive and the archive in any order give the same
+// set.
 func TestCIFARFromFiles(t *testing.T) {
 	for _, name := range []string{"cifar10", "cifar100"} {
 		k, files := tinyCIFAR(t, name, 30)
@@ -96,7 +97,7 @@ func TestCIFARNamesFileAndOffset(t *testing.T) {
 		"short":    {change("train.bin", func(b []byte) []byte { return b[:len(b)-1] }), 4*3074 - 1, "within record 4 of 4"},
 		"a record": {change("test.bin", func(b []byte) []byte { return b[3074:] }), 3 * 3074, "within record 4 of 4"},
 		"empty":    {change("train.bin", func([]byte) []byte { return nil }), 0, "within record 1"},
-		"long":     {change("train.bin", func(b []byte) []byte { return append(b, 7) }), 4 * 3074, "goes on"},
+		"long":     {change("train.bin", func(b []byte) []byte { return append(b, 7) }), 4 * 3074, "has data after"},
 		"coarse":   {change("train.bin", func(b []byte) []byte { b[3074] = 20; return b }), 3074, "label 20 is not 0 to 19"},
 		"fine":     {change("test.bin", func(b []byte) []byte { b[1] = 100; return b }), 1, "label 100 is not 0 to 99"},
 		"gzip":     {change("test.bin", func(b []byte) []byte { z := gzipped(b); return z[:len(z)-3] }), 4 * 3074, ""},
@@ -113,7 +114,7 @@ func TestCIFARNamesFileAndOffset(t *testing.T) {
 	}
 }
 
-// TestCIFARPointers: what Git LFS leaves where it fetched nothing is named, among the batches and as the archive.
+// TestCIFARPointers: Git LFS pointers in place of the batches or the archive are recognised.
 func TestCIFARPointers(t *testing.T) {
 	k, files := tinyCIFAR(t, "cifar10", 4)
 	pointer := []byte("version https://git-lfs.github.com/spec/v1\noid sha256:0\nsize 30730000\n")
@@ -141,8 +142,8 @@ func TestNamesOfClasses(t *testing.T) {
 	}
 }
 
-// The real files, or those rebuilt from JPEG copies, where they are: counts, balance, and the constants that normalise
-// them.
+// TestCIFAR checks the real files, or those rebuilt from JPEG copies, if installed: counts, balance, and the
+// normalisation constants.
 func TestCIFAR(t *testing.T) {
 	for _, name := range []string{"cifar10", "cifar100"} {
 		t.Run(name, func(t *testing.T) {

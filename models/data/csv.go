@@ -24,8 +24,8 @@ func isMissing(cell string) bool {
 	return slices.Contains([]string{"", "na", "n/a", "nan", "null", "none", "?"}, strings.ToLower(cell))
 }
 
-// columns describes the columns that a table must have: those of the training samples or of a model, and the user's
-// choice of label columns.
+// columns describes the columns that a table must have: the columns of the training samples or of a model, and the
+// user's choice of label columns.
 type columns struct {
 	owner         string // owner of the columns, for errors, such as "the model"
 	features      []string

@@ -11,7 +11,7 @@ import (
 	"testing"
 )
 
-// flowers is n lines of two numbers and one of three names, after a header line when it is not empty.
+// flowers returns n lines of two numbers and one of three names, after a header line if header is not empty.
 func flowers(n int, header, separator string) []byte {
 	var b strings.Builder
 	if header != "" {
@@ -28,7 +28,7 @@ func loadFile(t *testing.T, name string, b []byte) (*Set, error) {
 	return Load(filepath.Join(put(t, map[string][]byte{name: b}), name))
 }
 
-// However a table is written, it is the same data. The digest is frozen, since sessions name it.
+// TestCSVForms: a table gives the same data in any notation. The digest is frozen, since sessions record it.
 func TestCSVForms(t *testing.T) {
 	const digest = "blake3:200b278770d1a34016e08fba1d0fe596a17aa49aa0d240516a20f18bcb9c6cda"
 	for name, b := range map[string][]byte{
@@ -55,7 +55,7 @@ func TestCSVForms(t *testing.T) {
 	}
 }
 
-// The label's column is moved by its name, and each sample keeps its own label and values.
+// TestCSVKeepsSamplesWhole: the label column may be anywhere, and each sample keeps its label and values.
 func TestCSVKeepsSamplesWhole(t *testing.T) {
 	var b strings.Builder
 	b.WriteString("class,a,b\n")
@@ -85,7 +85,7 @@ func TestCSVKeepsSamplesWhole(t *testing.T) {
 	}
 }
 
-// A folder of two tables is split as it says, and their classes are those of the first.
+// TestCSVWithTests: a folder of two tables has their splits, and the classes of the first.
 func TestCSVWithTests(t *testing.T) {
 	dir := put(t, map[string][]byte{"train.csv": flowers(60, "a,b,kind", ","), "test.csv": flowers(9, "a,b,kind", ",")})
 	s, err := Load(dir)
@@ -97,8 +97,8 @@ func TestCSVWithTests(t *testing.T) {
 	}
 }
 
-// The columns of the test samples are those of the training samples by name, wherever they stand, and columns that
-// training has not are passed over.
+// TestCSVColumnsByName: test columns are matched to training columns by name in any order, and additional columns are
+// ignored.
 func TestCSVColumnsByName(t *testing.T) {
 	train := flowers(60, "size,shade,kind", ",")
 	swapped := []byte("kind,shade,note,size\n")
@@ -138,7 +138,7 @@ func TestCSVColumnsByName(t *testing.T) {
 	}
 }
 
-// lines repeats valid lines around a bad one, which is line 11.
+// lines returns valid lines around a bad one, which is line 11.
 func lines(bad string) []byte {
 	return []byte(strings.Repeat("1,2,yes\n3,4,no\n", 5) + bad + "\n" + strings.Repeat("1,2,yes\n3,4,no\n", 5))
 }
@@ -201,7 +201,7 @@ func FuzzCSV(f *testing.F) {
 	})
 }
 
-// endless is a file of one line, plain or as a quoted label.
+// endless is a file of one endless line, plain or as a quoted label.
 type endless struct {
 	head string
 	read int
@@ -213,14 +213,14 @@ func (e *endless) Read(p []byte) (int, error) {
 	for i := n; i < len(p); i++ {
 		p[i] = '7'
 		if i%100 == 99 && e.head == "" && e.read > 1<<20 {
-			p[i] = '\n' // which ends no line within quotation marks
+			p[i] = '\n' // a line feed within quotation marks does not end the line
 		}
 	}
 	e.read += len(p)
 	return len(p), nil
 }
 
-// TestLongLine: a line that does not end is told of, and not read until the memory is full.
+// TestLongLine: a line that does not end is an error, and is not read until memory is exhausted.
 func TestLongLine(t *testing.T) {
 	was := maxLine
 	t.Cleanup(func() { maxLine = was })
@@ -239,7 +239,7 @@ func TestLongLine(t *testing.T) {
 	}
 }
 
-// repeat is a file of one byte.
+// repeat is a file of one repeated byte.
 type repeat byte
 
 func (r repeat) Read(p []byte) (int, error) {

@@ -9,7 +9,7 @@ import (
 	"unicode/utf16"
 )
 
-// flowerTable is a table of eighteen samples in three classes, of two columns of numbers.
+// flowerTable returns a table of eighteen samples in three classes, with two columns of numbers.
 func flowerTable() string {
 	var b strings.Builder
 	b.WriteString("length,width,class\n")
@@ -31,7 +31,7 @@ func asUTF16(text string, order func(uint16) [2]byte) []byte {
 func littleEndian(u uint16) [2]byte { return [2]byte{byte(u), byte(u >> 8)} }
 func bigEndian(u uint16) [2]byte    { return [2]byte{byte(u >> 8), byte(u)} }
 
-// TestDialects: however a table is written, it holds the same samples, and a note says what was recognised.
+// TestDialects: a table gives the same samples in any notation, and a note describes what was recognised.
 func TestDialects(t *testing.T) {
 	plain := flowerTable()
 	german := strings.ReplaceAll(strings.ReplaceAll(plain, ",", ";"), ".", ",")
@@ -72,7 +72,7 @@ func TestDialects(t *testing.T) {
 	}
 }
 
-// TestSeparatorTie: in lines of one number and a label the decimal comma is as frequent as the separator.
+// TestSeparatorTie: with one number and a label per line, the decimal comma is as frequent as the separator.
 func TestSeparatorTie(t *testing.T) {
 	var b strings.Builder
 	for i := range 18 {
@@ -87,7 +87,7 @@ func TestSeparatorTie(t *testing.T) {
 	}
 }
 
-// TestUncertainText: text that could be read in two ways, or not at all, is refused with the cause.
+// TestUncertainText: ambiguous or unreadable text is refused with the cause.
 func TestUncertainText(t *testing.T) {
 	table := func(cell, label string) []byte {
 		return []byte(strings.Repeat(cell+";2;a\n"+cell+";3;"+label+"\n", 9))
@@ -109,7 +109,7 @@ func TestUncertainText(t *testing.T) {
 	}
 }
 
-// TestFolderNames: a class whose folder has a name that is not UTF-8 is refused, since no model file could hold it.
+// TestFolderNames: a class folder whose name is not UTF-8 is refused, since model files cannot store it.
 func TestFolderNames(t *testing.T) {
 	if runtime.GOOS != "linux" {
 		t.Skip("other systems have no such names")
@@ -120,7 +120,7 @@ func TestFolderNames(t *testing.T) {
 	}
 }
 
-// TestQuotedNames: a quoted word that without quotation marks means a missing value is the name of a class.
+// TestQuotedNames: a quoted word is a class name, even if it means a missing value without quotation marks.
 func TestQuotedNames(t *testing.T) {
 	var b bytes.Buffer
 	for i := range 18 {

@@ -10,7 +10,7 @@ import (
 	"testing"
 )
 
-// ink is a picture of three pixels: one of this shade, one of it at half alpha, and one that is transparent.
+// ink returns a picture of three pixels: one of this shade, one with half alpha, and one transparent.
 func ink(shade byte) *image.NRGBA {
 	img := image.NewNRGBA(image.Rect(0, 0, 3, 1))
 	for x, alpha := range []byte{255, 128, 0} {
@@ -19,7 +19,7 @@ func ink(shade byte) *image.NRGBA {
 	return img
 }
 
-// icons is a folder of two classes of pictures of a shade.
+// icons returns a folder of two classes of pictures of a shade.
 func icons(shade byte, below string) map[string][]byte {
 	files := map[string][]byte{}
 	for i := range 10 {
@@ -30,7 +30,7 @@ func icons(shade byte, below string) map[string][]byte {
 	return files
 }
 
-// Dark pictures on a transparent ground are drawn on white, and others on black.
+// TestGround: dark pictures on a transparent background are drawn on white, others on black.
 func TestGround(t *testing.T) {
 	for _, c := range []struct {
 		shade byte
@@ -62,7 +62,7 @@ func TestGround(t *testing.T) {
 	}
 }
 
-// The ground of the training pictures is that of those for testing, and of what a model is asked about.
+// TestGroundIsKept: the background of the training pictures is used for test pictures and for predictions.
 func TestGroundIsKept(t *testing.T) {
 	files := icons(0, "train/")
 	for _, class := range []string{"a", "b"} {
@@ -98,7 +98,8 @@ func TestGroundIsKept(t *testing.T) {
 	}
 }
 
-// Grey pictures in which a value stands for transparent are drawn on the ground in one channel, and 16 bits too.
+// TestGroundOfOtherKinds: grey pictures with a transparent value are drawn on the background in one channel, and so are
+// 16-bit pictures.
 func TestGroundOfOtherKinds(t *testing.T) {
 	deep := image.NewNRGBA64(image.Rect(0, 0, 2, 1))
 	deep.SetNRGBA64(0, 0, color.NRGBA64{A: 65535})
@@ -108,14 +109,14 @@ func TestGroundOfOtherKinds(t *testing.T) {
 		t.Errorf("16 bits: %v, %v", got, err)
 	}
 	d.grey = true
-	grey := image.NewNRGBA(image.Rect(0, 0, 2, 1)) // as the decoder gives such a picture
+	grey := image.NewNRGBA(image.Rect(0, 0, 2, 1)) // as decoded from such a picture
 	grey.SetNRGBA(0, 0, color.NRGBA{7, 7, 7, 255})
 	if _, err := d.drawPlanes(got[:2], grey); err != nil || !bytes.Equal(got[:2], []byte{7, 255}) {
 		t.Errorf("grey: %v, %v", got[:2], err)
 	}
 }
 
-// Of pictures with 16 bits a channel that use few of them a note says what 8 bits keep.
+// TestShallowPictures: if 16-bit pictures use only a part of the range, a note reports the precision lost in 8 bits.
 func TestShallowPictures(t *testing.T) {
 	for largest, notes := range map[uint16]int{4095: 1, 32767: 1, 32768: 0, 65535: 0} {
 		img := image.NewGray16(image.Rect(0, 0, 2, 1))
@@ -134,7 +135,7 @@ func TestShallowPictures(t *testing.T) {
 	}
 }
 
-// A picture is read by its content: a PNG may be called .jpg, and a JPEG .png.
+// TestPicturesByContent: the content determines the format: a PNG may be named .jpg, and a JPEG .png.
 func TestPicturesByContent(t *testing.T) {
 	files := map[string][]byte{}
 	for i := range 10 {

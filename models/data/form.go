@@ -113,7 +113,7 @@ func (s *Set) Form() Form {
 	return f
 }
 
-// OutputNames returns the names of a regression's outputs, in order: those of its label columns. It returns nil if the
+// OutputNames returns the names of a regression's outputs, in order: its label columns. It returns nil if the
 // columns have no names.
 func (f Form) OutputNames() []string {
 	names := []string{f.Label}

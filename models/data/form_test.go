@@ -8,7 +8,8 @@ import (
 	"testing"
 )
 
-// Data in the form of a model: its means, its shape where one of both is flat, bytes where it takes bytes.
+// TestFormOfModel: data take the model's form: its means, its shape if one of both is flat, and bytes if it reads
+// bytes.
 func TestFormOfModel(t *testing.T) {
 	glyphs, err := Load("glyphs")
 	if err != nil {
@@ -25,7 +26,7 @@ func TestFormOfModel(t *testing.T) {
 		t.Fatal(err)
 	}
 	var table bytes.Buffer
-	for i := range int32(40) { // the same pictures as a table, none of which has a 255
+	for i := range int32(40) { // the same pictures as a table; none has the value 255
 		for _, p := range s.Image(i) {
 			fmt.Fprintf(&table, "%d,", min(p, 254))
 		}
@@ -59,7 +60,7 @@ func TestFormOfModel(t *testing.T) {
 	}
 }
 
-// Outputs are called as the columns of their labels, unless those are counted.
+// TestOutputNames: outputs are named like their label columns, unless those are numbered.
 func TestOutputNames(t *testing.T) {
 	one, two := []float32{0}, []float32{0, 0}
 	for _, x := range []struct {

@@ -9,13 +9,13 @@ import (
 	"testing"
 )
 
-// The embedded fields and the set drawn from them are frozen: every recorded session names this digest.
+// TestGlyphsFrozen: the embedded fields and the set must never change: recorded sessions contain this digest.
 func TestGlyphsFrozen(t *testing.T) {
 	const fields = "abed00de87c5d74cd0013957de77ec9cd2bd11bba675dfa750e3d4abdf89afbf"
 	if sum := sha256.Sum256(glyphFile); hex.EncodeToString(sum[:]) != fields {
 		t.Errorf("glyphs.bin.gz has SHA-256 %x, recorded %s", sum, fields)
 	}
-	s, err := drawGlyphs(glyphInfo(), GlyphTrain, GlyphTest) // and not from the cache
+	s, err := drawGlyphs(glyphInfo(), GlyphTrain, GlyphTest) // without the cache
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -29,14 +29,14 @@ func TestGlyphsFrozen(t *testing.T) {
 	for i := range GlyphTrain {
 		count[s.Label(int32(i))]++
 	}
-	for d, n := range count { // five deviations of a fair draw
+	for d, n := range count { // five standard deviations of a fair draw
 		if n < GlyphTrain/10-165 || n > GlyphTrain/10+165 {
 			t.Errorf("digit %d has %d training images of %d", d, n, GlyphTrain)
 		}
 	}
 }
 
-// An image depends on its index and split only, not on the size of the set.
+// TestGlyphsArePure: an image depends only on its index and split, not on the size of the set.
 func TestGlyphsArePure(t *testing.T) {
 	small, err := Glyphs(10, 7)
 	if err != nil {
@@ -69,9 +69,9 @@ func TestGlyphsRefusesSizes(t *testing.T) {
 	}
 }
 
-// The mean and deviation that normalise the set are its own.
+// TestGlyphsNormalised: the normalisation constants match the set.
 func TestGlyphsNormalised(t *testing.T) {
-	s, err := drawGlyphs(glyphInfo(), GlyphTrain, GlyphTest) // and not from the cache
+	s, err := drawGlyphs(glyphInfo(), GlyphTrain, GlyphTest) // without the cache
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -90,7 +90,7 @@ func TestGlyphsNormalised(t *testing.T) {
 	}
 }
 
-// TestKeptGlyphs: the default set is drawn once; what the cache holds is believed only if it is what would be drawn.
+// TestKeptGlyphs: the default set is drawn once; a cache with other contents is ignored.
 func TestKeptGlyphs(t *testing.T) {
 	home := t.TempDir()
 	for _, name := range []string{"XDG_CACHE_HOME", "HOME", "LocalAppData"} {
@@ -133,7 +133,7 @@ func TestKeptGlyphs(t *testing.T) {
 		t.Fatal(err)
 	}
 	for _, name := range []string{"XDG_CACHE_HOME", "HOME", "LocalAppData"} {
-		t.Setenv(name, filepath.Join(home, "file")) // where no folder can be made
+		t.Setenv(name, filepath.Join(home, "file")) // where no folder can be created
 	}
 	drawn()
 	if left, _ := filepath.Glob(filepath.Join(filepath.Dir(path), "*.tmp")); len(left) > 0 {

@@ -62,7 +62,7 @@ func readIDX(r io.Reader, file string, more int) (dims []int, values []byte, err
 		return fail(n, "the file ends within its magic number")
 	}
 	if word[0] != 0 || word[1] != 0 || word[2] != 8 || word[3] == 0 || word[3] > 4 {
-		return fail(0, "magic number %08x is not that of an IDX file of bytes with 1 to 4 sizes",
+		return fail(0, "magic number %08x is not the number of an IDX file of bytes with 1 to 4 sizes",
 			binary.BigEndian.Uint32(word[:]))
 	}
 	total := 1
@@ -102,7 +102,7 @@ func readExactly(r io.Reader, n, more int) ([]byte, error) {
 	case len(b) < n:
 		return b, fmt.Errorf("the file ends after %d of %d bytes of values", len(b), n)
 	case len(b) > n:
-		return b, fmt.Errorf("the file goes on after its %d bytes of values", n)
+		return b, fmt.Errorf("the file has data after its %d bytes of values", n)
 	}
 	return b, nil
 }

@@ -48,7 +48,7 @@ func TestReadIDXNamesFileAndOffset(t *testing.T) {
 		{"zero", idx(nil, 0), 4, "size 0"},
 		{"huge", []byte{0, 0, 8, 2, 255, 255, 255, 255, 255, 255, 255, 255}, 4, "more than"},
 		{"short", idx([]byte{1, 2}, 3), 10, "ends after 2 of 3"},
-		{"long", idx([]byte{1, 2, 3, 4}, 3), 11, "goes on"},
+		{"long", idx([]byte{1, 2, 3, 4}, 3), 11, "has data after"},
 		{"cut gzip", gzipped(idx(bytes.Repeat([]byte{7, 1, 9}, 60), 180))[:30], -1, ""},
 	} {
 		_, _, err := ReadIDX(bytes.NewReader(c.bytes), "a/"+c.name)

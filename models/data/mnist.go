@@ -14,7 +14,7 @@ func loadMNIST(k Known, p fileLocations) (*Set, error) {
 			return nil, err
 		}
 		if shape[0] != 1 || shape[1] != 28 || shape[2] != 28 {
-			return nil, &FileError{p.paths[2*i], 4, fmt.Sprintf("sizes %v are not those of images of 28 x 28", shape)}
+			return nil, &FileError{p.paths[2*i], 4, fmt.Sprintf("sizes %v are not the sizes of 28 x 28 images", shape)}
 		}
 		for j, l := range r.Labels {
 			if l > 9 {

@@ -10,7 +10,7 @@ import (
 	"testing"
 )
 
-// known is a set of the catalogue.
+// known returns a set of the catalogue.
 func known(t testing.TB, name string) Known {
 	t.Helper()
 	k, err := Lookup(name)
@@ -20,7 +20,7 @@ func known(t testing.TB, name string) Known {
 	return k
 }
 
-// put writes files, by their paths below a new folder, and returns it.
+// put writes files, given by their paths in a new folder, and returns the folder.
 func put(t testing.TB, files map[string][]byte) string {
 	t.Helper()
 	dir := t.TempDir()
@@ -36,7 +36,7 @@ func put(t testing.TB, files map[string][]byte) string {
 	return dir
 }
 
-// tinyMNIST is the four files, images gzipped.
+// tinyMNIST writes the four files, with gzipped images.
 func tinyMNIST(t *testing.T, labels []byte) string {
 	px, n := bytes.Repeat([]byte{9}, 28*28*len(labels)), len(labels)
 	f := known(t, "mnist").Files
@@ -59,7 +59,8 @@ func TestMNISTFromFiles(t *testing.T) {
 	if err := os.Remove(filepath.Join(dir, name+".gz")); err != nil {
 		t.Fatal(err)
 	}
-	if err := os.WriteFile(filepath.Join(dir, name+".gz.part"), []byte{0, 0, 8, 3}, 0o600); err != nil { // half a download
+	// An incomplete download.
+	if err := os.WriteFile(filepath.Join(dir, name+".gz.part"), []byte{0, 0, 8, 3}, 0o600); err != nil {
 		t.Fatal(err)
 	}
 	_, err = k.read([]string{dir})
@@ -69,10 +70,10 @@ func TestMNISTFromFiles(t *testing.T) {
 	}
 }
 
-// mnistDigest is that of the published files; every recorded session on MNIST names it.
+// mnistDigest is the digest of the published files; recorded sessions on MNIST contain it.
 const mnistDigest = "blake3:f3c4f2d513d1e5906407980fc6277c33b1a90b624d05171edda458f05cee94bf"
 
-// The real files, where they are.
+// TestMNIST checks the real files, if installed.
 func TestMNIST(t *testing.T) {
 	s := installed(t, "mnist")
 	if len(s.Train()) != 55000 || len(s.Validation()) != 5000 || len(s.Test()) != 10000 {
@@ -86,7 +87,7 @@ func TestMNIST(t *testing.T) {
 	}
 }
 
-// installed is a set of the catalogue as this machine has it; without it the test skips.
+// installed returns a set of the catalogue, or skips the test if this machine does not have it.
 func installed(t *testing.T, name string) *Set {
 	t.Helper()
 	s, err := Load(name)
@@ -100,8 +101,8 @@ func installed(t *testing.T, name string) *Set {
 	return s
 }
 
-// TestPeak: reading allocates hardly more than what the set says, which is the set alone where its files are a known
-// one's, and its parts beside it where they are a person's.
+// TestPeak: reading allocates little more than Peak reports: the set alone for named sets, and also its parts for the
+// user's own data.
 func TestPeak(t *testing.T) {
 	own := t.TempDir()
 	const n = 3000
@@ -134,7 +135,7 @@ func TestPeak(t *testing.T) {
 				t.Errorf("a peak of %d bytes for %d of samples", s.Peak(), s.Bytes())
 			}
 			if got := int64(after.TotalAlloc - before.TotalAlloc); got > s.Peak()*5/4 {
-				t.Errorf("%d bytes were allocated to read %d, the peak is said to be %d", got, s.Bytes(), s.Peak())
+				t.Errorf("%d bytes were allocated to read %d, the estimated peak is %d", got, s.Bytes(), s.Peak())
 			}
 		})
 	}

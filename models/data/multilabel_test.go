@@ -6,7 +6,7 @@ import (
 	"testing"
 )
 
-// tagged is a table of samples that are in classes red, round and sweet by their numbers.
+// tagged returns a table of samples that belong to the classes red, round and sweet depending on their number.
 func tagged() (text string, want [][]float32) {
 	text = "red,size,round,shade,sweet\n"
 	for i := range 40 {
@@ -18,8 +18,8 @@ func tagged() (text string, want [][]float32) {
 	return text, want
 }
 
-// TestSeveralClasses: labels of several classes are 0 and 1 as they were written, in the order that was asked for, from
-// tables and arrays; the form of a model reads them again, also where no labels are.
+// TestSeveralClasses: multi-label targets are the 0 and 1 of the data, in the requested column order, from tables and
+// arrays; a model's form reads them again, with or without labels.
 func TestSeveralClasses(t *testing.T) {
 	text, want := tagged()
 	path := put(t, map[string][]byte{"x.csv": []byte(text)}) + "/x.csv"
@@ -37,7 +37,7 @@ func TestSeveralClasses(t *testing.T) {
 	}
 	sorted := func(rows [][]float32) [][]float32 { return slices.SortedFunc(slices.Values(rows), slices.Compare) }
 	if !slices.EqualFunc(sorted(seen), sorted(want), slices.Equal) {
-		t.Errorf("targets %v, want those of the table", seen)
+		t.Errorf("targets %v, want the values of the table", seen)
 	}
 	form := s.Form()
 	if err := form.Check(); err != nil || !slices.Equal(form.Classes, s.Names) || form.TargetMean != nil {

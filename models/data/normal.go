@@ -9,7 +9,7 @@ import (
 
 func finite(v float32) bool { return math.Float32bits(v)&0x7f800000 != 0x7f800000 }
 
-// measure sets the mean and standard deviation of each channel to those of the training samples. Flat bytes, the pixels
+// measure sets the mean and standard deviation of each channel from the training samples. Flat bytes, the pixels
 // of pictures written as a table, are scaled only to 0..1: each pixel is a feature there, and pixels at the border
 // hardly vary, so that standardising would amplify them.
 func (s *Set) measure() {

@@ -77,7 +77,7 @@ func readNPY(r io.Reader, file string) (array, error) {
 		start, size = 12, int(binary.LittleEndian.Uint32(head[8:]))
 	}
 	if size > maxHeader {
-		return fail(8, "a header of %d bytes is not that of an array of numbers", size)
+		return fail(8, "a header of %d bytes is not the header of an array of numbers", size)
 	}
 	text := make([]byte, size)
 	if n, err := io.ReadFull(r, text); err != nil {

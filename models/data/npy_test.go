@@ -14,7 +14,7 @@ import (
 	"testing"
 )
 
-// npy writes an array as numpy.save does.
+// npy encodes an array like numpy.save.
 func npy(descr, shape string, values any) []byte {
 	header := fmt.Sprintf("{'descr': '%s', 'fortran_order': False, 'shape': %s, }", descr, shape)
 	header += strings.Repeat(" ", 63-(len(header)+10)%64) + "\n"
@@ -58,7 +58,7 @@ func TestReadNPY(t *testing.T) {
 	}
 }
 
-// asFloats is the values as float64, by way of their text.
+// asFloats converts the values to float64 through their text.
 func asFloats(values any) (out []float64) {
 	for _, f := range strings.Fields(strings.NewReplacer("true", "1", "false", "0", "[", "", "]", "").Replace(fmt.Sprint(values))) {
 		v, err := strconv.ParseFloat(f, 64)
@@ -70,7 +70,7 @@ func asFloats(values any) (out []float64) {
 	return out
 }
 
-// Later versions of the format have longer headers.
+// TestNPYVersions: later versions of the format have longer headers.
 func TestNPYVersions(t *testing.T) {
 	one := npy("<f4", "(2, 2)", []float32{1, 2, 3, 4})
 	for _, version := range []byte{2, 3} {
@@ -103,7 +103,7 @@ func TestReadNPYNamesOffset(t *testing.T) {
 		"number":    {edit("(2, 2)", "(99999999999999999999,)"), 10, "too large"},
 		"no sample": {edit("(2, 2)", "(0, 2)"), 10, "asks for nothing"},
 		"short":     {good[:len(good)-3], int64(len(good) - 3), "ends after 13 of 16 bytes"},
-		"trailing":  {append(bytes.Clone(good), 0), int64(len(good)), "goes on"},
+		"trailing":  {append(bytes.Clone(good), 0), int64(len(good)), "has data after"},
 	} {
 		_, err := readNPY(bytes.NewReader(c.bytes), "a/"+name)
 		var f *FileError
@@ -113,7 +113,8 @@ func TestReadNPYNamesOffset(t *testing.T) {
 	}
 }
 
-// Arrays are the same data from a folder, from one of its files and from an archive, with and without test samples.
+// TestArrays: arrays give the same data from a folder, from one of its files and from an archive, with and without test
+// samples.
 func TestArrays(t *testing.T) {
 	x, y := make([]float32, 24*6), make([]int64, 24)
 	for i := range x {
@@ -147,7 +148,7 @@ func TestArrays(t *testing.T) {
 	}
 }
 
-// Pictures as arrays: bytes stay bytes, and colours that come last are moved first.
+// TestArrayShapes: for pictures as arrays, bytes stay bytes, and a last axis of channels is moved to the front.
 func TestArrayShapes(t *testing.T) {
 	px := make([]uint8, 8*3*4*5)
 	for i := range px {
@@ -182,7 +183,7 @@ func TestArrayShapes(t *testing.T) {
 	}
 }
 
-// Members of an archive that are no samples and no labels are not read.
+// TestOtherMembers: members of an archive that are neither samples nor labels are not read.
 func TestOtherMembers(t *testing.T) {
 	y := npy("<i4", "(9,)", []int32{0, 1, 0, 1, 0, 1, 0, 1, 0})
 	x := npy("<u2", "(9, 2)", []uint16{0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15, 16, 17})
@@ -229,7 +230,7 @@ func TestArraysRefuse(t *testing.T) {
 func FuzzNPY(f *testing.F) {
 	f.Add(npy("<f4", "(2, 2)", []float32{1, 2, 3, 4}))
 	f.Add(npy(">i8", "(3,)", []int64{1, -2, 3}))
-	f.Add(npy("<f8", "(2, 2)", []float64{1e9, 1e9 + 1, 1e9 + 2, 1e9 + 3})) // no float32 holds them
+	f.Add(npy("<f8", "(2, 2)", []float64{1e9, 1e9 + 1, 1e9 + 2, 1e9 + 3})) // not exactly representable in float32
 	f.Add(npy("|u1", "(1, 1, 2, 3)", make([]uint8, 6)))
 	f.Fuzz(func(t *testing.T, b []byte) {
 		a, err := readNPY(bytes.NewReader(b), "fuzz")
@@ -266,7 +267,7 @@ func FuzzNPZ(f *testing.F) {
 	})
 }
 
-// TestNPYOrders: an array that is stored column by column, and one of float16, hold the numbers of any other.
+// TestNPYOrders: arrays in Fortran order and in float16 have the same numbers as others.
 func TestNPYOrders(t *testing.T) {
 	columns := func(b []byte) []byte {
 		return bytes.Replace(b, []byte("'fortran_order': False, "), []byte("'fortran_order': True,  "), 1)

@@ -20,8 +20,8 @@ func gathered(t *testing.T, s *Set) []float32 {
 	return x
 }
 
-// TestLargeOffsets: features that lie far from zero are standardised as those that lie near it, and the deviation is
-// that of the numbers in the file: rounding to float32 comes last.
+// TestLargeOffsets: features far from zero are standardised like those near zero, and the deviation is computed before
+// rounding to float32.
 func TestLargeOffsets(t *testing.T) {
 	const n, offset = 60, 1.7e9
 	table := func(offset float64) []byte {
@@ -112,8 +112,8 @@ func TestNothingVaries(t *testing.T) {
 	}
 }
 
-// TestBytesAreAsked: the largest cell of a table does not decide how it is read. Its numbers are pixels if the user
-// asks for it.
+// TestBytesAreAsked: the largest cell of a table does not determine how it is read; its numbers are pixels only if the
+// user requests it.
 func TestBytesAreAsked(t *testing.T) {
 	table := func(largest int) string {
 		var b strings.Builder
@@ -141,8 +141,8 @@ func TestBytesAreAsked(t *testing.T) {
 	}
 }
 
-// TestHeaders: a first line with numbers is a header if it counts the columns, has a word in a column of numbers, or
-// lies far from the other lines. It is a sample otherwise, and --table decides.
+// TestHeaders: a first line with numbers is a header if it numbers the columns, has a word in a column of numbers, or
+// differs far from the other lines. Otherwise it is a sample, and --table overrides.
 func TestHeaders(t *testing.T) {
 	body := func(rows int) string {
 		var b strings.Builder

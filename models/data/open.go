@@ -170,7 +170,8 @@ func (r Reading) folder(dir string, want *columns) (splits, error) {
 }
 
 // marked reads the files or folders of the splits. validation and test may be "" if missing. It fails if one of them
-// contains splits itself. The columns of validation and test are matched by name to those of the training samples.
+// contains splits itself. The columns of validation and test are matched by name to the columns of the training
+// samples.
 func (r Reading) marked(train, validation, test string, want *columns) (own splits, err error) {
 	for _, x := range []struct {
 		path string

@@ -10,8 +10,7 @@ import (
 	"testing"
 )
 
-// tiff is a TIFF block whose first directory has an entry of no interest and then one of this tag, type, count and
-// value.
+// tiff returns a TIFF block whose first directory has an unrelated entry and one with this tag, type, count and value.
 func tiff(order binary.AppendByteOrder, tag, kind uint16, count uint32, value uint16) []byte {
 	b := []byte("II*\x00")
 	if order == binary.AppendByteOrder(binary.BigEndian) {
@@ -31,7 +30,7 @@ func tiff(order binary.AppendByteOrder, tag, kind uint16, count uint32, value ui
 
 func oriented(value int) []byte { return tiff(binary.BigEndian, 0x0112, 3, 1, uint16(value)) }
 
-// withEXIF puts a block into a JPEG, behind a segment of another kind, or into a PNG, behind its pixels.
+// withEXIF inserts a block into a JPEG, after another segment, or into a PNG, after its pixels.
 func withEXIF(file, block []byte) []byte {
 	if bytes.HasPrefix(file, []byte(pngMagic)) {
 		chunk := append([]byte("eXIf"), block...)
@@ -45,13 +44,13 @@ func withEXIF(file, block []byte) []byte {
 	return slices.Insert(bytes.Clone(file), 2, append(b, body...)...)
 }
 
-// The picture 1 2 3 / 4 5 6 as it is stored in each orientation (CIPA DC-008, figure of tag 0x0112).
+// stored is the picture 1 2 3 / 4 5 6 as stored in each orientation (CIPA DC-008, figure of tag 0x0112).
 var stored = [][]byte{
 	1: {1, 2, 3, 4, 5, 6}, 2: {3, 2, 1, 6, 5, 4}, 3: {6, 5, 4, 3, 2, 1}, 4: {4, 5, 6, 1, 2, 3},
 	5: {1, 4, 2, 5, 3, 6}, 6: {3, 6, 2, 5, 1, 4}, 7: {6, 3, 5, 2, 4, 1}, 8: {4, 1, 5, 2, 6, 3},
 }
 
-// sixth is a picture whose pixels are the numbers times 40.
+// sixth returns a picture whose pixels are the numbers times 40.
 func sixth(pixels []byte, orientation int) *image.Gray {
 	img := image.NewGray(image.Rect(0, 0, 3, 2))
 	if orientation >= 5 {
@@ -63,7 +62,7 @@ func sixth(pixels []byte, orientation int) *image.Gray {
 	return img
 }
 
-// Pictures that are stored turned or mirrored are read upright.
+// TestOrientation: pictures stored rotated or mirrored are read upright.
 func TestOrientation(t *testing.T) {
 	files := map[string][]byte{}
 	for o := 1; o <= 8; o++ {
@@ -94,7 +93,7 @@ func TestOrientation(t *testing.T) {
 	}
 }
 
-// A block that is damaged, or says something else, leaves the picture as it is stored.
+// TestOrientationDamaged: a damaged or unrelated block leaves the picture as stored.
 func TestOrientationDamaged(t *testing.T) {
 	good := oriented(6)
 	if tiffOrientation(good) != 6 || tiffOrientation(tiff(binary.LittleEndian, 0x0112, 3, 1, 8)) != 8 {

@@ -11,7 +11,7 @@ import (
 	"testing"
 )
 
-// column is n samples of one value each, i for sample i, with labels i modulo classes.
+// column returns n samples of one value each, i for sample i, with labels i modulo classes.
 func column(n, classes int) *part {
 	p := &part{shape: []int{1}, path: "column"}
 	for i := range n {
@@ -21,7 +21,7 @@ func column(n, classes int) *part {
 	return p
 }
 
-// raw is the values of samples before they were normalised.
+// raw returns the values of samples before normalisation.
 func raw(t *testing.T, s *Set, which []int32) (out []int) {
 	t.Helper()
 	x, y := make([]float32, len(which)), make([]int32, len(which))
@@ -34,7 +34,7 @@ func raw(t *testing.T, s *Set, which []int32) (out []int) {
 	return out
 }
 
-// Every class has its share of every split, without overlap and always the same; a rare one has a
+// TestSplitByClass: every class has its share of every split, without overlap and reproducibly; a rare class has a
 // sample in each.
 func TestSplitByClass(t *testing.T) {
 	p := column(603, 3)
@@ -73,7 +73,7 @@ func TestSplitByClass(t *testing.T) {
 	}
 }
 
-// Mean and deviation are those of the training split and of nothing else.
+// TestNormalisedByTrainingSplit: mean and deviation are computed on the training split only.
 func TestNormalisedByTrainingSplit(t *testing.T) {
 	train, test := column(100, 2), column(8, 2)
 	for i := range test.Values {
@@ -185,7 +185,8 @@ func TestOpenRefuses(t *testing.T) {
 	}
 }
 
-// Whoever looks at all samples in the form of a model gets them together, however few; a run does not.
+// TestUndivided: a reading of all samples in a model's form keeps them in one split, however few; a training run does
+// not.
 func TestUndivided(t *testing.T) {
 	dir := put(t, map[string][]byte{"x.csv": []byte("size,shade,kind\n5,20,rose\n1,0,aster\n"), "one.csv": []byte("size,shade,kind\n5,20,rose\n"),
 		"both/train.csv": []byte("size,shade,kind\n5,20,rose\n"), "both/test.csv": []byte("size,shade,kind\n1,0,aster\n1,0,rose\n"), "own.txt": []byte("abcde"), "texts/a.txt": []byte("abc"), "texts/b.txt": []byte("de"), "long.txt": []byte(strings.Repeat("abcde", 20))})
@@ -204,7 +205,7 @@ func TestUndivided(t *testing.T) {
 	if _, err := r.Load(filepath.Join(dir, "x.csv")); err == nil || !strings.Contains(err.Error(), "need at least 8; brood eval --split all scores any number") {
 		t.Errorf("two samples to split: %v", err)
 	}
-	r.Undivided, r.Form = true, nil // its own means and deviations are those of a split
+	r.Undivided, r.Form = true, nil // its own means and deviations need a split
 	if _, err := r.Load(filepath.Join(dir, "x.csv")); err == nil || !strings.HasSuffix(err.Error(), "need at least 8") {
 		t.Errorf("two samples without a form: %v", err)
 	}
@@ -220,8 +221,8 @@ func TestUndivided(t *testing.T) {
 	}
 }
 
-// Folders that are called by numbers are classes of these names, in their order; labels of tables and arrays count from
-// 0 or from 1.
+// TestNumberedClasses: folders named by numbers are classes with these names, ordered by value; labels of tables and
+// arrays count from 0 or 1.
 func TestNumberedClasses(t *testing.T) {
 	folders := func(names ...string) map[string][]byte {
 		files := map[string][]byte{}
@@ -293,7 +294,7 @@ func TestNumberedClasses(t *testing.T) {
 	}
 }
 
-// A file that holds no data is named as what it is, wherever it is found.
+// TestWrongFiles: the error for a file that contains no data names the kind of the file, in every place.
 func TestWrongFiles(t *testing.T) {
 	pointer, page, pickle := []byte("version https://git-lfs.github.com/spec/v1\noid sha256:0\nsize 1\n"), []byte("<!DOCTYPE html>\n<html>a,b</html>\n"), []byte("\x80\x04\x95\x0b\x00\x00\x00\x00\x00\x00\x00}\x94")
 	x, good := npy("<f4", "(9, 2)", make([]float32, 18)), encodePNG(shade(2, 2, 0))
@@ -327,7 +328,7 @@ func TestWrongFiles(t *testing.T) {
 			t.Errorf("asked: %v, want %q", err, c.says)
 		}
 	}
-	text := bytes.Repeat(page, 20) // a text may be one
+	text := bytes.Repeat(page, 20) // valid as a text
 	if _, err := Load(put(t, map[string][]byte{"x.txt": text}) + "/x.txt"); err != nil {
 		t.Errorf("a page as a text: %v", err)
 	}

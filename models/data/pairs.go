@@ -7,7 +7,7 @@ import (
 	"strings"
 )
 
-// isImages reports whether name is that of an IDX file of images, such as train-images-idx3-ubyte.gz.
+// isImages reports whether name is the name of an IDX file of images, such as train-images-idx3-ubyte.gz.
 func isImages(name string) bool {
 	return strings.Contains(name, "images") && strings.Contains(name, "idx") &&
 		strings.HasSuffix(strings.TrimSuffix(name, ".gz"), "ubyte")

@@ -8,7 +8,7 @@ import (
 	"testing"
 )
 
-// fashion is two pairs of n and m images under the names of MNIST.
+// fashion returns two pairs of n and m images with the file names of MNIST.
 func fashion(n, m int) map[string][]byte {
 	label := func(n int) (l []byte) {
 		for i := range n {
@@ -33,7 +33,7 @@ func TestIDXPairs(t *testing.T) {
 			t.Errorf("%s: %d samples, %d for tests", path, s.Len(), len(s.Test()))
 		}
 	}
-	s, err := Load(filepath.Join(dir, "t10k-images-idx3-ubyte")) // a pair that is no train pair is all there is
+	s, err := Load(filepath.Join(dir, "t10k-images-idx3-ubyte")) // a pair not named train is used if it is the only one
 	if err != nil || s.Len() != 9 || len(s.Test()) != 3 {
 		t.Errorf("one pair: %v", err)
 	}
@@ -61,16 +61,16 @@ func TestIDXPairsRefuse(t *testing.T) {
 	}
 }
 
-// IDX images may have their channels last, as NPY arrays may.
+// TestIDXChannelsLast: IDX images may have their channels last, like NPY arrays.
 func TestIDXChannelsLast(t *testing.T) {
 	px := make([]byte, 24*4*5*3)
 	for i := range px {
-		px[i] = byte(i % 3) // the channel, where it is last
+		px[i] = byte(i % 3) // the channel, if it is last
 	}
 	for name, c := range map[string]struct {
 		dims  []int
 		shape []int
-		image []byte // the beginning
+		image []byte // the first bytes
 	}{
 		"last":    {[]int{24, 4, 5, 3}, []int{3, 4, 5}, make([]byte, 20)},
 		"one":     {[]int{24, 4, 15, 1}, []int{1, 4, 15}, []byte{0, 1, 2, 0}},

@@ -31,7 +31,7 @@ func encodeJPEG(img image.Image) []byte {
 	return b.Bytes()
 }
 
-// shade is a grey picture whose pixels count up from base; tint a coloured one of one colour.
+// shade returns a grey picture whose pixels count up from base; tint a picture of one colour.
 func shade(w, h int, base byte) *image.Gray {
 	img := image.NewGray(image.Rect(0, 0, w, h))
 	for i := range img.Pix {
@@ -71,7 +71,8 @@ func TestGreyPictures(t *testing.T) {
 	}
 }
 
-// A coloured picture among grey ones makes all of them coloured; bright ones are drawn on black; JPEG and palettes are read.
+// TestColouredPictures: a coloured picture among grey ones makes all of them coloured; bright ones are drawn on black;
+// JPEG and palettes are read.
 func TestColouredPictures(t *testing.T) {
 	files := map[string][]byte{}
 	palette := image.NewPaletted(image.Rect(0, 0, 2, 2), color.Palette{color.RGBA{10, 20, 30, 255}})
@@ -131,7 +132,7 @@ func TestPicturesRefuse(t *testing.T) {
 	}
 }
 
-// A picture that claims to be enormous is refused by its header.
+// TestHugePicture: a picture of an enormous claimed size is refused by its header.
 func TestHugePicture(t *testing.T) {
 	b := encodePNG(shade(4, 4, 0))
 	copy(b[16:], []byte{0, 1, 0, 0, 0, 1, 0, 0}) // 65536 x 65536
@@ -167,14 +168,14 @@ func FuzzPicture(f *testing.F) {
 	})
 }
 
-// fixCRC makes the checksum of a PNG's header right again.
+// fixCRC recomputes the checksum of a PNG's header.
 func fixCRC(b []byte) []byte {
 	b = bytes.Clone(b)
 	binary.BigEndian.PutUint32(b[29:], crc32.ChecksumIEEE(b[12:29]))
 	return b
 }
 
-// Channels of 16 bits are rounded to 8: 65535/255 = 257 steps are one.
+// TestDeepPictures: 16-bit channels are rounded to 8 bits: 65535/255 = 257 steps become one.
 func TestDeepPictures(t *testing.T) {
 	values := []uint16{0, 128, 129, 255, 256, 32768, 65406, 65407, 65535}
 	files := map[string][]byte{}

@@ -115,7 +115,7 @@ func newSet(info Info, all Raster, train int, share float64) (*Set, error) {
 	return s, s.build(train, share)
 }
 
-// setSamples sets the samples of s to those of r without copying.
+// setSamples sets the samples of s to the samples of r without copying.
 func (s *Set) setSamples(r Raster) {
 	s.pixels, s.labels, s.values, s.doubles, s.targets = r.Pixels, r.Labels, r.Values, r.Doubles, r.Targets
 	s.fromDoubles = s.doubles != nil

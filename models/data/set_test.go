@@ -12,7 +12,7 @@ import (
 	"github.com/zeebo/blake3"
 )
 
-// ramp is n images of 1x2x3 whose bytes count up, labels modulo 3.
+// ramp returns n images of 1x2x3 with ascending bytes and labels modulo 3.
 func ramp(n int) Raster {
 	r := Raster{Pixels: make([]byte, n*6), Labels: make([]uint16, n)}
 	for i := range r.Pixels {
@@ -101,7 +101,7 @@ func TestDigestSeesEverything(t *testing.T) {
 	}
 }
 
-// labelled is n samples of a ramp whose labels go round all classes.
+// labelled returns n samples of a ramp with all classes in turn.
 func labelled(n, classes int) (Info, Raster) {
 	i, r := rampInfo(), ramp(n)
 	i.Classes = classes
@@ -111,8 +111,8 @@ func labelled(n, classes int) (Info, Raster) {
 	return i, r
 }
 
-// TestDigestOfLabels: a label is a byte of the digest where there are at most 256 classes, as it was when there could
-// be no more; beyond, it is two.
+// TestDigestOfLabels: the digest hashes one byte per label up to 256 classes, for compatibility with older sessions,
+// and two bytes above.
 func TestDigestOfLabels(t *testing.T) {
 	for classes, want := range map[int]string{3: "58f955cb798f216aa65913e3a05b7fc1de462311fafc7868a669a8e6a2da2737", 256: "499d25a9d39a2b4c6fde20b96d5b4cbe4ddfeac16833130864b701d5dda0d435"} {
 		i, r := labelled(300, classes)
@@ -139,7 +139,7 @@ func TestDigestOfLabels(t *testing.T) {
 	}
 }
 
-// TestManyClasses: labels beyond a byte are what they are, from the file to a batch, and each is in every split.
+// TestManyClasses: labels above 255 are preserved from the file to a batch, and each is in every split.
 func TestManyClasses(t *testing.T) {
 	for _, name := range []string{"%d", "name%05d"} {
 		var text strings.Builder

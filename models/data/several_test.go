@@ -7,8 +7,8 @@ import (
 	"testing"
 )
 
-// flowersHot is a table of 60 samples of three classes, once with a column of names and once one-hot, with the columns
-// of labels in the middle.
+// flowersHot returns a table of 60 samples of three classes, once with a column of names and once one-hot, with the
+// label columns in the middle.
 func flowersHot(header bool) (named, hot string) {
 	kinds := []string{"kind_tulip", "kind_aster", "kind_rose"}
 	if header {
@@ -28,8 +28,8 @@ func flowersHot(header bool) (named, hot string) {
 	return named, hot
 }
 
-// TestOneHot: a table whose classes are one-hot is that with a column of their names, bit for bit, however the columns
-// are asked for.
+// TestOneHot: a table with one-hot classes gives the same data, bit for bit, as one with a column of names, in every
+// notation of the label option.
 func TestOneHot(t *testing.T) {
 	for header, asked := range map[bool][]string{true: {"kind_*", "kind_tulip,kind_aster,kind_rose", "kind_rose, kind_tulip,3", "2,3,4"}, false: {"2,3,4"}} {
 		named, hot := flowersHot(header)
@@ -54,7 +54,7 @@ func TestOneHot(t *testing.T) {
 			}
 			form := got.Form()
 			split := strings.SplitAfterN(hot, "\n", 2)
-			if header { // a test table has its columns in another order, and a model reads them as well
+			if header { // a test table has its columns in another order, and a model reads them too
 				split[0] = "size,kind_aster,kind_tulip,kind_rose,shade\n"
 			}
 			other, err := Reading{Form: &form}.Load(put(t, map[string][]byte{"x.csv": []byte(strings.Join(split, ""))}) + "/x.csv")
@@ -69,14 +69,14 @@ func TestOneHot(t *testing.T) {
 			}
 		}
 	}
-	// test tables are matched by the names of those that training found
+	// test tables are matched by the names of the training columns
 	_, hot := flowersHot(true)
 	if _, err := (Reading{Label: "kind_*"}).Load(put(t, map[string][]byte{"train.csv": []byte(hot), "test.csv": []byte(hot)})); err != nil {
 		t.Error(err)
 	}
 }
 
-// TestSeveralTargets: several columns of a regression are its outputs, in the order in which they are asked for.
+// TestSeveralTargets: several label columns of a regression are its outputs, in the requested order.
 func TestSeveralTargets(t *testing.T) {
 	var text strings.Builder
 	text.WriteString("a,y_1,b,y_2\n")
@@ -124,7 +124,7 @@ func TestOneHotRefuses(t *testing.T) {
 	}
 }
 
-// TestOneHotArray: labels of n x classes that are one-hot are those of their places.
+// TestOneHotArray: one-hot labels of n x classes are the classes of their positions.
 func TestOneHotArray(t *testing.T) {
 	const n, classes = 36, 4
 	x, y, hot := make([]float32, 2*n), make([]int64, n), make([]float32, n*classes)
@@ -155,8 +155,8 @@ func TestOneHotArray(t *testing.T) {
 	}
 }
 
-// TestNumbersAreNoNames: in a table without names a number counts columns, also where the first sample happens to hold
-// it; a model reads the same table so too.
+// TestNumbersAreNoNames: in a table without column names a number is a column number, even if the first sample contains
+// it; a model reads the table the same way.
 func TestNumbersAreNoNames(t *testing.T) {
 	var one, hot, wide strings.Builder
 	for i := range 30 {
@@ -177,7 +177,8 @@ func TestNumbersAreNoNames(t *testing.T) {
 			t.Errorf("%s: %v", label, err)
 			continue
 		}
-		if n := len(s.Train()) + len(s.Validation()) + len(s.Test()); n != 30 || s.Features() != 3 || s.Form().Label != label && label != "4" { // the last
+		// The last column.
+		if n := len(s.Train()) + len(s.Validation()) + len(s.Test()); n != 30 || s.Features() != 3 || s.Form().Label != label && label != "4" {
 			t.Errorf("%s: %d samples of %d features, labels in %q", label, n, s.Features(), s.Form().Label)
 		}
 		if c.outputs > 0 && (s.TargetMean[0] < 900 || s.TargetMean[1] > 5) {

@@ -8,7 +8,7 @@ import (
 	"testing"
 )
 
-// TestValidationSplit: samples that the data mark for validation are the validation split, whatever holds them.
+// TestValidationSplit: samples marked for validation form the validation split, in every format.
 func TestValidationSplit(t *testing.T) {
 	table := func(first, n int) []byte {
 		var b strings.Builder
@@ -82,7 +82,7 @@ func TestValidationSplit(t *testing.T) {
 
 func pointer[T any](v T) *T { return &v }
 
-// trimmed returns files with their names less the extension .npy.
+// trimmed returns files with the extension .npy removed from their names.
 func trimmed(files map[string][]byte) map[string][]byte {
 	out := map[string][]byte{}
 	for name, b := range files {
@@ -91,7 +91,7 @@ func trimmed(files map[string][]byte) map[string][]byte {
 	return out
 }
 
-// TestValidationIsHeldOut: features are standardised by the training samples alone.
+// TestValidationIsHeldOut: features are standardised on the training samples only.
 func TestValidationIsHeldOut(t *testing.T) {
 	x := npy("<f4", "(16, 1)", []float32{0, 1, 0, 1, 0, 1, 0, 1, 0, 1, 0, 1, 0, 1, 0, 1})
 	y := npy("<i4", "(16,)", []int32{0, 1, 0, 1, 0, 1, 0, 1, 0, 1, 0, 1, 0, 1, 0, 1})

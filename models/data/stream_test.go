@@ -15,7 +15,7 @@ func drawn(n int, all []int32, k noise.Key, cursor uint64, w Window) []int32 {
 	return dst
 }
 
-// Every pass draws each sample of the window once, in an order of its own.
+// TestPassesDrawEverySampleOnce: every pass draws each sample of the window once, in its own order.
 func TestPassesDrawEverySampleOnce(t *testing.T) {
 	all := ids(100, 197)
 	for _, w := range []Window{{0, 97}, {0, 40}, {80, 40}, {96, 1}} {
@@ -39,7 +39,7 @@ func TestPassesDrawEverySampleOnce(t *testing.T) {
 	}
 }
 
-// A batch cut anywhere, across passes too, is the same batch.
+// TestBatchSplitsAnywhere: a batch split anywhere, across passes too, has the same samples.
 func TestBatchSplitsAnywhere(t *testing.T) {
 	all, w := ids(0, 60), Window{50, 23}
 	whole := drawn(64, all, order, 17, w)
@@ -69,7 +69,7 @@ func TestStreamsDiffer(t *testing.T) {
 	}
 }
 
-// Windows of one seed are cut from one permutation: half windows from the start and the middle share nothing.
+// TestWindowsPartition: windows of one seed are ranges of one permutation: two half windows are disjoint.
 func TestWindowsPartition(t *testing.T) {
 	all := ids(0, 90)
 	other := order

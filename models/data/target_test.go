@@ -6,7 +6,7 @@ import (
 	"testing"
 )
 
-// prices is a table of n lines whose last column is offset and a little more.
+// prices returns a table of n lines whose last column is offset plus a small number.
 func prices(n int, offset string) []byte {
 	text := []byte("size,price\n")
 	for i := range n {
@@ -15,7 +15,7 @@ func prices(n int, offset string) []byte {
 	return text
 }
 
-// Targets far from zero, which float32 does not tell apart, are refused and not rounded; those that it does are read.
+// TestTargetsFarFromZero: targets so far from zero that float32 cannot distinguish them are refused; others are read.
 func TestTargetsFarFromZero(t *testing.T) {
 	for offset, says := range map[string]string{
 		"":              "",
@@ -34,7 +34,7 @@ func TestTargetsFarFromZero(t *testing.T) {
 	}
 }
 
-// The memory of a set counts its targets, and what does not vary has no variance, however it is rounded.
+// TestTargetsCount: the memory of a set includes its targets, and constant targets have variance 0 despite rounding.
 func TestTargetsCount(t *testing.T) {
 	alike := []byte("size,price\n" + strings.Repeat("1,0.1\n2,0.1\n", 5))
 	s, err := Reading{Outputs: 1}.Load(put(t, map[string][]byte{"train.csv": prices(60, ""), "test.csv": alike}))

@@ -11,7 +11,7 @@ import (
 	"testing"
 )
 
-// windows is a text of so many bytes, each its own place modulo 251.
+// windows returns a text of n bytes, each its own position modulo 251.
 func windows(t *testing.T, n, context, tests int, share float64) *Set {
 	t.Helper()
 	text := make([]byte, n)
@@ -25,8 +25,8 @@ func windows(t *testing.T, n, context, tests int, share float64) *Set {
 	return s
 }
 
-// TestWindows: sample i is the bytes i to i+context, its class the byte behind them; splits are blocks, and no window
-// of one holds a byte of another, nor its class.
+// TestWindows: sample i is the bytes i to i+context, its class the next byte; splits are contiguous, and no window or
+// class of one contains a byte of another.
 func TestWindows(t *testing.T) {
 	s := windows(t, 1200, 7, 200, 0.12)
 	if len(s.Train()) != 880-7 || len(s.Validation()) != 120-7 || len(s.Test()) != 200-7 || s.Len() != 1193 || s.Bytes() != 1200+4*(1200-21) {
@@ -65,8 +65,8 @@ func TestWindows(t *testing.T) {
 	}
 }
 
-// The validation split is another share of the same bytes, and the digest does not know of it; it knows every byte
-// and the tests, and no context.
+// TestTextSplits: another validation share uses the same bytes; the digest covers every byte and the test split, but
+// neither validation split nor context.
 func TestTextSplits(t *testing.T) {
 	s := windows(t, 1200, 7, 200, 0.12)
 	for share, want := range map[float64][2]int{0: {1000 - 7, 0}, 0.5: {493, 493}, 8: {985, 1}} {
@@ -78,7 +78,7 @@ func TestTextSplits(t *testing.T) {
 			t.Errorf("validation %v: %d and %d samples", share, len(c.Train()), len(c.Validation()))
 		}
 	}
-	for _, share := range []float64{7, 993, 1000} { // no window, none to train on, nothing left
+	for _, share := range []float64{7, 993, 1000} { // no window, nothing to train on, nothing left
 		if _, err := s.WithValidation(share); err == nil {
 			t.Errorf("a validation split of %v bytes is taken", share)
 		}
@@ -92,7 +92,7 @@ func TestTextSplits(t *testing.T) {
 	}
 }
 
-// What cannot be trained on is refused in a sentence that names it.
+// TestTextRefusals: a text that cannot be trained on is refused with the cause.
 func TestTextRefusals(t *testing.T) {
 	for name, c := range map[string]struct {
 		text    string
@@ -144,7 +144,7 @@ func TestTextRefusals(t *testing.T) {
 	}
 }
 
-// A text is read gzipped or not, in the context of the reading or of the form.
+// TestReadText: a text may be gzipped; the context comes from the reading or the form.
 func TestReadText(t *testing.T) {
 	text := tales(3000)
 	plain, zipped := filepath.Join(t.TempDir(), "a.txt"), filepath.Join(t.TempDir(), "a.TXT.gz")
@@ -172,7 +172,7 @@ func TestReadText(t *testing.T) {
 			t.Errorf("%+v: %+v, %v", r, s, err)
 		}
 	}
-	// asked about, every window is a sample, the last with nothing behind it
+	// for predictions every window is a sample; the last has no next byte
 	asked, err := Reading{Form: &form}.Ask(plain)
 	if err != nil {
 		t.Fatal(err)
@@ -185,8 +185,8 @@ func TestReadText(t *testing.T) {
 	}
 }
 
-// TestFolderOfTexts: its files are one text in the order of their names, and those of test are what is tested on; a
-// folder that holds other things is no text.
+// TestFolderOfTexts: the files of a folder form one text in the order of their names, with a separate test text; a
+// folder with other files is not a text.
 func TestFolderOfTexts(t *testing.T) {
 	text := tales(3000)
 	dir := t.TempDir()
@@ -254,8 +254,8 @@ func TestFolderOfTexts(t *testing.T) {
 	}
 }
 
-// bits is what the best model by counts comes to on test that knows so many bytes before each: fitted to train, with a
-// half added to each count.
+// bits returns the cross-entropy on test of the best count model that sees order previous bytes: fitted to train, with
+// 0.5 added to each count.
 func bits(train, test []byte, order int) float64 {
 	type pair struct {
 		before string
@@ -279,7 +279,8 @@ func bits(train, test []byte, order int) float64 {
 	return sum / n
 }
 
-// The text tales is frozen, begins as any longer one, and has much beyond pairs of bytes: docs/data.md tells its bits.
+// TestTales: the text tales must never change, is a prefix of longer ones, and has structure beyond pairs of bytes:
+// docs/data.md states its bits.
 func TestTales(t *testing.T) {
 	s, err := Load("tales")
 	if err != nil {

@@ -6,8 +6,7 @@ import (
 	"testing"
 )
 
-// TestViewedFlipped: every row of every image is turned round, of bytes and of numbers, and the set itself stays as it
-// is.
+// TestViewedFlipped: every row of every image is mirrored, for bytes and numbers, and the set itself is unchanged.
 func TestViewedFlipped(t *testing.T) {
 	info := Info{Name: "two", Shape: []int{2, 1, 3}, Classes: 2}
 	bytes, err := New(info, Raster{Pixels: []byte{1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12}, Labels: []uint16{0, 1}}, Raster{}, 0)
@@ -44,8 +43,8 @@ func TestViewedFlipped(t *testing.T) {
 	}
 }
 
-// TestViewedMoved: pixels move to where a view says, channel by channel, what comes in is black or mirrored at the
-// border, and a mirror image is that of the moved image.
+// TestViewedMoved: pixels are shifted channel by channel; new pixels are black or mirrored at the border, and mirroring
+// is applied after the shift.
 func TestViewedMoved(t *testing.T) {
 	info := Info{Name: "one", Shape: []int{2, 2, 3}, Classes: 2}
 	set, err := New(info, Raster{Pixels: []byte{1, 2, 3, 4, 5, 6, 11, 12, 13, 14, 15, 16}, Labels: []uint16{0}}, Raster{}, 0)
@@ -79,8 +78,8 @@ func TestViewedMoved(t *testing.T) {
 	}
 }
 
-// TestViews: the ways in which an image is shown are as many as a person asks for, weigh 1 together, and begin with the
-// image as it is.
+// TestViews: the option gives the expected number of views, their weights sum to 1, and the first is the unchanged
+// image.
 func TestViews(t *testing.T) {
 	for text, n := range map[string]int{"flip": 2, "shift=1": 3, "flip,shift=2": 6, "reflect=1,flip": 6, "reflect=2": 3, " shift=2 , flip": 6} {
 		v, err := ParseViews(text)

@@ -6,7 +6,7 @@ import (
 	"testing"
 )
 
-// uneven is n samples whose classes have shares of about 4/7, 2/7 and 1/7.
+// uneven returns samples whose classes have shares of about 4/7, 2/7 and 1/7.
 func uneven(t *testing.T) *Set {
 	t.Helper()
 	r := ramp(140)
@@ -22,8 +22,8 @@ func uneven(t *testing.T) *Set {
 	return s
 }
 
-// TestWeights: balanced weights are n / (classes n[c]), as scikit-learn has them, and told ones are in proportion; the
-// mean over the training split is 1, validation samples weigh what training samples do, and test samples 1.
+// TestWeights: balanced weights are n / (classes n[c]), as in scikit-learn, and given ones are proportional; their mean
+// over the training split is 1, validation samples use the same weights, and test samples have weight 1.
 func TestWeights(t *testing.T) {
 	s := uneven(t)
 	if s.Weighs() || s.Weight(0) != 1 {
@@ -71,7 +71,7 @@ func TestWeights(t *testing.T) {
 			}
 		}
 		if weighted.Digest() != s.Digest() || !weighted.Weighs() || s.Weighs() {
-			t.Errorf("%s: weights changed the digest, or the set that they were told of", text)
+			t.Errorf("%s: weights changed the digest, or the original set", text)
 		}
 	}
 }

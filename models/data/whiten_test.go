@@ -6,8 +6,8 @@ import (
 	"testing"
 )
 
-// TestWhitening: what the filters make of the patches that they were learnt from has variance d/(d + epsilon) and no
-// covariance, and the second half are the opposites of the first.
+// TestWhitening: on the patches that they were computed from, the filters' results have variance d/(d + epsilon) and no
+// covariance, and the second half are the negated first.
 func TestWhitening(t *testing.T) {
 	set, err := Glyphs(60, 0)
 	if err != nil {

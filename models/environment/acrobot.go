@@ -8,7 +8,7 @@ import (
 )
 
 // acrobot is Acrobot-v1 of Gymnasium: a torque at the joint between two hanging links swings the free end above a
-// height of one link. The dynamics are those of Sutton, "Generalization in reinforcement learning: successful examples
+// height of one link. The dynamics are from Sutton, "Generalization in reinforcement learning: successful examples
 // using sparse coarse coding" (1996), as in the book of Sutton and Barto, integrated by one Runge-Kutta step of 0.2 s.
 // Each step before the goal costs 1. Gymnasium counts a mean return of -100 as solved.
 var acrobot = &Environment{

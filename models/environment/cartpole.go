@@ -7,7 +7,7 @@ import (
 	"brood/models/noise"
 )
 
-// cartpole is CartPole-v1 of Gymnasium: a cart pushed left or right balances a pole. The dynamics are those of Barto,
+// cartpole is CartPole-v1 of Gymnasium: a cart pushed left or right balances a pole. The dynamics are from Barto,
 // Sutton and Anderson, "Neuronlike adaptive elements that can solve difficult learning control problems" (1983), with
 // Florian's correction ("Correct equations for the dynamics of the cart-pole system", 2007) and no friction, integrated
 // by explicit Euler steps of 0.02 s. Each step is worth 1. The episode ends when the cart is more than 2.4 m from the

@@ -6,9 +6,9 @@
 //	player := environment.NewPlayer(e, p)
 //	total, steps := player.Play(params, 7) // episode 7: the seed decides the initial state
 //
-// The dynamics are those of Gymnasium (https://gymnasium.farama.org), whose versions the comments name. All results
+// The dynamics are from Gymnasium (https://gymnasium.farama.org), whose versions the comments name. All results
 // depend only on the parameters and the seed and have the same bits on every platform: products are rounded before they
-// are added, and functions are those of package arith or of this package.
+// are added, and functions are from package arith or of this package.
 package environment
 
 import (

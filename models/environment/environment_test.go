@@ -31,7 +31,7 @@ func golden(t *testing.T) map[string][][6]float64 {
 	return out
 }
 
-// TestGolden compares trajectories with those of testdata/golden.py, which has the formulas of Gymnasium.
+// TestGolden compares trajectories with the output of testdata/golden.py, which has the formulas of Gymnasium.
 func TestGolden(t *testing.T) {
 	fixed := func(actions ...float64) func(int, State) float64 {
 		return func(i int, _ State) float64 { return actions[i%len(actions)] }

@@ -102,7 +102,7 @@ func (p Policy) forward(params, in, even, odd []float32, outputs int) []float32 
 	return even[:outputs]
 }
 
-// dense writes bias + weight * in to out, and returns the parameters after those of this layer. Each output is summed in
+// dense writes bias + weight * in to out, and returns the parameters of the following layers. Each output is summed in
 // the order of the inputs, from its bias on, with rounded products. Four outputs at a time keep the processor busy.
 func dense(out, in, params []float32) []float32 {
 	n, m := len(out), len(in)

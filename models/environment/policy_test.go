@@ -28,7 +28,7 @@ func params(p Policy, e *Environment, seed uint64) []float32 {
 	return out
 }
 
-// The outputs are those of a naive policy in float64.
+// The outputs equal the outputs of a naive policy in float64.
 func TestForward(t *testing.T) {
 	for _, text := range []string{"linear", "mlp:1", "mlp:16", "mlp:64,64", "mlp:5,9,3"} {
 		p, err := ParsePolicy(text)

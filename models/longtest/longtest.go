@@ -23,7 +23,7 @@ const (
 	Devices     Group = "devices"     // OpenCL, PTX, and the faults planted in their kernels
 	Arithmetic  Group = "arithmetic"  // equal hashes on every kernel variant, device and processor
 	Conformance Group = "conformance" // every algorithm over QUIC and without host memory, and its planted faults
-	Fleets      Group = "fleets"      // processes and links that die, lie or fall silent
+	Fleets      Group = "fleets"      // processes and links that fail, send wrong data or stop sending
 	Studies     Group = "studies"     // claims of papers and estimates, measured in many runs
 	Terminal    Group = "terminal"    // the workbench in tmux, and the long parts of scripts
 )
@@ -34,7 +34,7 @@ var Groups = []Group{Kernels, Devices, Arithmetic, Conformance, Fleets, Studies,
 // Variable is the environment variable that selects groups.
 const Variable = "BROOD_LONG"
 
-// On reports whether BROOD_LONG selects the group. It panics where BROOD_LONG names no group.
+// On reports whether BROOD_LONG selects the group. It panics if BROOD_LONG has an unknown name.
 func On(g Group) bool {
 	on, err := selects(os.Getenv(Variable), g)
 	if err != nil {
@@ -43,7 +43,7 @@ func On(g Group) bool {
 	return on
 }
 
-// Need skips the test unless BROOD_LONG selects the group. The cost says why the test is long.
+// Need skips the test unless BROOD_LONG selects the group. cost is the reason that the test is long.
 func Need(t testing.TB, g Group, cost string) {
 	t.Helper()
 	if !On(g) {

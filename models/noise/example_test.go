@@ -6,7 +6,7 @@ import (
 	"brood/models/noise"
 )
 
-// Randomness is an address, not a stream: the same key gives the same numbers wherever and whenever they are drawn.
+// A key addresses random numbers: the same key gives the same numbers wherever and whenever they are drawn.
 func ExampleKey() {
 	key := noise.Key{Seed: 1, Purpose: noise.Pair, Round: 7, Member: 3}
 	fmt.Println(key.Below(0, 100), key.Below(1, 100), key.Uniform(2))

@@ -6,7 +6,7 @@ import (
 	"testing"
 )
 
-// goldenIntegers freezes whole numbers and their addresses. Never edit it.
+// goldenIntegers freezes the whole numbers and their addresses. Never edit it.
 const goldenIntegers = 0x53c8b7d769431e3c
 
 func TestIntegersAreFrozen(t *testing.T) {
@@ -30,7 +30,7 @@ func TestIntegersAreFrozen(t *testing.T) {
 	}
 }
 
-// The exact distribution: symmetric, in [-127, 127], of variance 1 after scaling.
+// TestIntegerDistribution: the distribution is symmetric, in [-127, 127], and has variance 1 after scaling.
 func TestIntegerDistribution(t *testing.T) {
 	sums := map[int]float64{3: 1}
 	for i := range 4 {
@@ -60,7 +60,7 @@ func TestIntegerDistribution(t *testing.T) {
 	if float32(1/math.Sqrt(variance)) != IntegerScale {
 		t.Errorf("variance %v, whose scale is %v, not %v", variance, float32(1/math.Sqrt(variance)), IntegerScale)
 	}
-	// And Integer has it: six deviations of each frequency of a million words.
+	// Integer has this distribution: six standard deviations of each frequency in a million words.
 	const n = 1 << 20
 	count := map[int]float64{}
 	for b := range uint32(n / 4) {

@@ -2,7 +2,7 @@ package noise
 
 import "testing"
 
-// Map is At of every element, in any length and for any range.
+// TestMap: Map equals At of every element, for any length and range.
 func TestMap(t *testing.T) {
 	for _, n := range []uint64{1, 2, 3, 5, 16, 600, 1025, 54000} {
 		p := Key{Seed: 7, Purpose: Order, Round: n, Member: 3, Stream: 2}.Permutation(n)

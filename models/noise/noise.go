@@ -1,8 +1,8 @@
 // Package noise is the only randomness of brood: pure functions of an address. Philox4x32-10 (Salmon et al., SC 2011)
 // is keyed by seed, purpose and the high half of the round; its counter is (block, stream, member, low half of the
-// round). Nothing is stored and nothing is advanced, so any tile can be produced anywhere, and every platform produces
-// the same bits: each product is rounded to float32 before it is added, which forbids the compiler to fuse. The golden
-// vectors in the tests freeze all of it: a change breaks every recorded session.
+// round). There is no state, so any tile can be computed anywhere, and every platform computes the same bits: each
+// product is rounded to float32 before it is added, so that the compiler cannot fuse them. The golden vectors in the
+// tests freeze all of it: a change breaks every recorded session.
 package noise
 
 import (
@@ -10,7 +10,7 @@ import (
 	"math/bits"
 )
 
-// Purpose separates streams that must never share counters. The numbers are recorded: append only.
+// Purpose separates streams that must never share counters. The numbers are recorded: only append new ones.
 type Purpose uint32
 
 const (
@@ -44,7 +44,7 @@ func mix(x uint64) uint64 {
 	return x ^ x>>31
 }
 
-// Schedule is the key schedule of Philox4x32-10: two words a round.
+// Schedule is the key schedule of Philox4x32-10: two words per cipher round.
 type Schedule [20]uint32
 
 // NewSchedule expands the cipher key.
@@ -62,7 +62,7 @@ func (s *Schedule) expand(k0, k1 uint32) {
 	}
 }
 
-// Block is the cipher: four words from four.
+// Block computes the cipher: four words from four.
 func (s *Schedule) Block(c [4]uint32) [4]uint32 {
 	c0, c1, c2, c3 := c[0], c[1], c[2], c[3] // an array would go through memory in every round
 	for r := 0; r < 20; r += 2 {
@@ -72,7 +72,7 @@ func (s *Schedule) Block(c [4]uint32) [4]uint32 {
 	return [4]uint32{c0, c1, c2, c3}
 }
 
-// Schedule is the cipher key of k: the same for all members and streams.
+// Schedule returns the cipher key of k, the same for all members and streams.
 func (k Key) Schedule() *Schedule { return NewSchedule(k.cipher()) }
 
 func (k Key) cipher() (k0, k1 uint32) {
@@ -80,25 +80,25 @@ func (k Key) cipher() (k0, k1 uint32) {
 	return uint32(s), uint32(s >> 32)
 }
 
-// Counter is the cipher's counter of k's block b.
+// Counter returns the cipher's counter of k's block b.
 func (k Key) Counter(b uint32) [4]uint32 {
 	return [4]uint32{b, k.Stream, k.Member, uint32(k.Round)}
 }
 
-// Words is block b of the stream. It takes no memory.
+// Words returns block b of the stream. It does not allocate.
 func (k Key) Words(b uint32) [4]uint32 {
 	var s Schedule
 	s.expand(k.cipher())
 	return s.Block(k.Counter(b))
 }
 
-// Uint32 is word i of the stream.
+// Uint32 returns word i of the stream.
 func (k Key) Uint32(i int) uint32 { return k.Words(uint32(i / 4))[i%4] }
 
-// Below is word i scaled to [0, n) by multiplication; its bias is below n/2^32.
+// Below returns word i scaled to [0, n) by multiplication; its bias is below n/2^32.
 func (k Key) Below(i, n int) int { return int(uint64(k.Uint32(i)) * uint64(n) >> 32) }
 
-// Uniform is word i as a float in [0, 1), a multiple of 2^-24.
+// Uniform returns word i as a float in [0, 1), a multiple of 2^-24.
 func (k Key) Uniform(i int) float32 { return float32(k.Uint32(i)>>8) * (1.0 / (1 << 24)) }
 
 // Permute maps x to its place under a keyed bijection of [0, n): a four-round Feistel network with cycle walking.
@@ -120,7 +120,8 @@ func (k Key) Permutation(n uint64) Permutation {
 	return Permutation{k.Schedule(), k.Counter(0), n, uint(max(1, (bits.Len64(n-1)+1)/2))}
 }
 
-// Map puts At(x) in the place of every x < n of xs. Two at a time: the cipher waits for itself.
+// Map replaces every x < n of xs by At(x). It processes two at a time, since the cipher is a chain of dependent
+// operations.
 func (p Permutation) Map(xs []uint64) {
 	if p.n <= 1 {
 		clear(xs)
@@ -134,7 +135,7 @@ func (p Permutation) Map(xs []uint64) {
 			l, r, m, q = r, (l^uint64(a))&mask, q, (m^uint64(b))&mask
 		}
 		xs[0], xs[1] = l<<p.half|r, m<<p.half|q
-		for i, x := range xs[:2] { // those that walked out of the range walk on
+		for i, x := range xs[:2] { // values outside the range continue their walk
 			if x >= p.n {
 				xs[i] = p.At(x)
 			}
@@ -146,7 +147,7 @@ func (p Permutation) Map(xs []uint64) {
 	}
 }
 
-// pair is the first word of two blocks whose counters differ in theirs.
+// pair returns the first word of two blocks whose counters differ in word 0.
 func (s *Schedule) pair(a0, b0, c1, c2, c3 uint32) (uint32, uint32) {
 	a1, a2, a3, b1, b2, b3 := c1, c2, c3, c1, c2, c3
 	for r := 0; r < 20; r += 2 {
@@ -159,7 +160,7 @@ func (s *Schedule) pair(a0, b0, c1, c2, c3 uint32) (uint32, uint32) {
 	return a0, b0
 }
 
-// At is the place of x < n.
+// At returns the image of x < n.
 func (p Permutation) At(x uint64) uint64 {
 	if p.n <= 1 {
 		return 0
@@ -188,9 +189,9 @@ var (
 
 func mad(a, b, c float32) float32 { return float32(a*b) + c }
 
-// Normals turns two words into two independent standard normals (Box-Muller): -2 ln u by a polynomial of degree 7
-// around 1, the angle pi/2*v with v in [-1, 1], the cosine's sign from bit 0. Only correctly rounded operations are
-// used.
+// Normals converts two words to two independent standard normals (Box-Muller): -2 ln u by a polynomial of degree 7
+// around 1, the angle pi/2*v with v in [-1, 1], the cosine's sign from bit 0. It uses only correctly rounded
+// operations.
 func Normals(x, y uint32) (float32, float32) {
 	f := float32(float32(int32(x>>1|1)) * (1.0 / (1 << 31)))
 	b := int32(math.Float32bits(f))
@@ -221,7 +222,7 @@ func Normals(x, y uint32) (float32, float32) {
 // Tile is the width of a noise row: 32 normals from 8 counters.
 const Tile = 32
 
-// Row writes tile row b of k's stream: Tile normals.
+// Row writes tile b of k's stream: Tile normals.
 func (s *Schedule) Row(dst *[Tile]float32, k Key, b uint32) {
 	for i := range uint32(8) {
 		w := s.Block(k.Counter(8*b + i))
@@ -230,16 +231,16 @@ func (s *Schedule) Row(dst *[Tile]float32, k Key, b uint32) {
 	}
 }
 
-// Gauss is element i of the stream read as one line of tiles.
+// Gauss returns element i of the stream as one row of tiles.
 func (k Key) Gauss(i int) float32 {
 	var t [Tile]float32
 	k.Schedule().Row(&t, k, uint32(i/Tile))
 	return t[i%Tile]
 }
 
-// Each calls f with the noise of elements [lo, hi) of a matrix of cols columns, piece by piece in ascending order: a
-// matrix row takes ceil(cols/32) tiles of its own, so that a kernel may produce any tile of any row. The slice is valid
-// during the call only.
+// Each calls f with the noise of elements [lo, hi) of a matrix of cols columns, piece by piece in ascending order. A
+// matrix row has its own ceil(cols/32) tiles, so that a kernel can compute any tile of any row. The slice is valid only
+// during the call.
 func (k Key) Each(lo, hi, cols int, f func(at int, eps []float32)) {
 	s, tiles := k.Schedule(), (cols+Tile-1)/Tile
 	var t [Tile]float32

@@ -17,7 +17,7 @@ func TestPhiloxKnownAnswers(t *testing.T) {
 	}
 }
 
-// Golden digests: if one changes, every recorded session is lost. Never edit them.
+// TestFrozen: if a digest changes, recorded sessions cannot be replayed. Never edit them.
 func TestFrozen(t *testing.T) {
 	h := fnv.New64a()
 	put := func(u uint32) { h.Write([]byte{byte(u), byte(u >> 8), byte(u >> 16), byte(u >> 24)}) }
@@ -68,7 +68,7 @@ func TestPermutationIsABijection(t *testing.T) {
 	}
 }
 
-// Streams of two members must differ: a permutation keyed by the member alone in its counter once lost it.
+// TestPermutationsDiffer: streams of two members differ; a permutation once depended on the member only in its counter.
 func TestPermutationsDiffer(t *testing.T) {
 	same := func(a, b Key) (n int) {
 		p, q := a.Permutation(1000), b.Permutation(1000)
@@ -112,7 +112,7 @@ func TestNormalMoments(t *testing.T) {
 	}
 }
 
-// Any window of a matrix's noise equals the same window of the whole.
+// TestEachIsRandomAccess: any window of a matrix's noise equals the same window of the whole.
 func TestEachIsRandomAccess(t *testing.T) {
 	k := Key{Seed: 3, Purpose: Mutate}
 	const n, cols = 40 * 7, 40

@@ -7,7 +7,7 @@ import (
 	"os/exec"
 )
 
-// Command is [exec.CommandContext] with a process group of its own, which is killed when ctx is done.
+// Command is [exec.CommandContext] in a separate process group, which is killed when ctx is done.
 func Command(ctx context.Context, name string, args ...string) *exec.Cmd {
 	c := exec.CommandContext(ctx, name, args...)
 	Separate(c)

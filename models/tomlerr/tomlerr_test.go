@@ -48,8 +48,8 @@ func TestErrorsAreOfTOML(t *testing.T) {
 	}
 }
 
-// TestUnknownKeysAreToldWithTheirLines reads the rest all the same.
-func TestUnknownKeysAreToldWithTheirLines(t *testing.T) {
+// TestUnknownKeys: the error has the line of each unknown key, and the other keys are decoded.
+func TestUnknownKeys(t *testing.T) {
 	var into struct{ B int }
 	err := Decode([]byte("a = 1\nb = 2\nc = 3\n"), &into)
 	var unknown *UnknownError

@@ -8,9 +8,9 @@ import (
 	"path/filepath"
 )
 
-// File completes err, the error of opening the file at path. If the file does not exist it appends the similar name that
-// [Suggest] finds in the same directory, and do, which says what to do. The result is no usage error: another machine may
-// have the file.
+// File completes err, the error of opening the file at path. If the file does not exist, it appends a similar name that
+// [Suggest] finds in the same directory, and do, which tells the user what to do. The result is not a usage error,
+// since another machine may have the file.
 func File(err error, path, do string) error {
 	if !errors.Is(err, fs.ErrNotExist) {
 		return err

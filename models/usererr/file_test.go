@@ -6,7 +6,7 @@ import (
 	"testing"
 )
 
-// A file that is not there is nearly one that is; what else is wrong with a file is as it was.
+// TestFile: a missing file gets a similar name as suggestion; other errors are unchanged.
 func TestFile(t *testing.T) {
 	dir := t.TempDir()
 	for _, name := range []string{"tiny.toml", "tinny.csv"} {

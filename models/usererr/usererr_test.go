@@ -23,7 +23,7 @@ func TestTheOutermostMarkCounts(t *testing.T) {
 		{errors.Join(errors.New("x"), inner), true},
 	} {
 		if Is(c.err) != c.want {
-			t.Errorf("%v: typed is %v", c.err, !c.want)
+			t.Errorf("%v: Is returns %v", c.err, !c.want)
 		}
 	}
 	if Error(nil) != nil || Recorded(nil) != nil {

@@ -1,6 +1,6 @@
-// Package wrongfile recognises files that are often given by mistake in place of data or of a model: the pointer that
-// Git LFS leaves where it did not fetch a file, the HTML page that a download link led to, and Python pickles, which
-// brood does not read since reading one may run code. It imports nothing of ours.
+// Package wrongfile recognises files that are often given by mistake instead of data or a model: Git LFS pointers, HTML
+// pages from download links, and Python pickles, which brood does not read since reading one may run code. It imports
+// no other package of brood.
 //
 //	err := wrongfile.Check(f, "net.safetensors", "its tensors as safetensors")
 package wrongfile
@@ -12,8 +12,8 @@ import (
 	"io"
 )
 
-// Check returns an error that names what the file at path holds and what to do, nil where it is none of those files or
-// cannot be read at an offset, as a pipe cannot. save says what to save in place of a pickle, and as what.
+// Check returns an error that names the kind of the file at path and what to do; nil for other files and for those
+// without random access, such as pipes. save names what to save instead of a pickle, and in which format.
 func Check(file io.ReaderAt, path, save string) error {
 	head := start(file)
 	switch {
@@ -28,7 +28,7 @@ func Check(file io.ReaderAt, path, save string) error {
 	return nil
 }
 
-// CheckPointer is Check for the pointers of Git LFS alone: a text may be an HTML page.
+// CheckPointer is Check for Git LFS pointers only: a text may be an HTML page.
 func CheckPointer(file io.ReaderAt, path string) error {
 	if isPointer(start(file)) {
 		return pointer(path)
@@ -40,7 +40,7 @@ func pointer(path string) error {
 	return fmt.Errorf("%s is a Git LFS pointer, not the file itself: run \"git lfs pull\" in its repository", path)
 }
 
-// start returns the first bytes, as many as are looked at, without moving the file's offset.
+// start returns the first bytes that the checks need, without moving the file's offset.
 func start(file io.ReaderAt) []byte {
 	head := make([]byte, 512)
 	n, _ := file.ReadAt(head, 0)

@@ -8,7 +8,7 @@ import (
 	"testing"
 )
 
-// archive is a zip with one file, as PyTorch and numpy write them.
+// archive returns a zip with one file, as PyTorch and numpy write them.
 func archive(name string) []byte {
 	var b bytes.Buffer
 	z := zip.NewWriter(&b)

@@ -167,7 +167,7 @@ func TestGetInterrupted(t *testing.T) {
 	})
 	var out, errs bytes.Buffer
 	code := Run(context.Background(), []string{"data", "get", "mnist", "--from", url}, streams{out: &out, err: &errs})
-	if code != exitCtrlC || !strings.Contains(errs.String(), "run the command again to go on from there") {
+	if code != exitCtrlC || !strings.Contains(errs.String(), "run the command again to continue") {
 		t.Errorf("status %d: %q", code, errs.String())
 	}
 	if _, err := os.Stat(filepath.Join(dir, "train-images-idx3-ubyte.gz.part")); errors.Is(err, fs.ErrNotExist) {

@@ -1,5 +1,5 @@
-// Package fetch brings published data sets into the user's cache: checked against their checksums, resumed where a
-// connection broke off, and put in place by one rename, so that nothing half-written is ever read. It may import data.
+// Package fetch downloads published data sets into the user's cache. It verifies checksums, resumes interrupted
+// downloads and renames complete files into place, so that an incomplete file is never read. It may import data.
 //
 //	set, err := fetch.Lookup("mnist")
 //	err = fetch.Client{}.Get(ctx, set, set.URL, dir)
@@ -22,21 +22,22 @@ import (
 	"github.com/rogpeppe/go-internal/lockedfile"
 )
 
-// Client fetches files. Zero fields take defaults.
+// Client downloads files. Zero fields have defaults.
 type Client struct {
-	HTTP     *http.Client                         // default http.DefaultClient
-	Stall    time.Duration                        // give a try up when no byte came for so long; default 30 s
-	Tries    int                                  // in a row that bring nothing new; default 3
-	Pause    time.Duration                        // before the second try, twice that before the third; default none
-	Progress func(file string, done, total int64) // called as bytes arrive; default nobody
+	HTTP  *http.Client  // default http.DefaultClient
+	Stall time.Duration // a try fails if no byte arrives for this long; default 30 s
+	// Consecutive tries without new bytes after which Get fails; default 3.
+	Tries    int
+	Pause    time.Duration                        // before the second try, doubled before the third; default 0
+	Progress func(file string, done, total int64) // called as bytes arrive; may be nil
 }
 
-// permanent marks what another try cannot mend.
+// permanent is an error for which another try is useless.
 type permanent struct{ error }
 
 func (p permanent) Unwrap() error { return p.error }
 
-// Lock makes dir and waits until no other process fetches into it. The caller unlocks.
+// Lock creates dir and waits until no other process downloads into it. The caller must call unlock.
 func Lock(dir string) (unlock func(), err error) {
 	if err := os.MkdirAll(dir, 0o755); err != nil {
 		return nil, err
@@ -44,9 +45,8 @@ func Lock(dir string) (unlock func(), err error) {
 	return lockedfile.MutexAt(filepath.Join(dir, ".lock")).Lock()
 }
 
-// Get fetches the files of a set from a base address into dir, whose Lock the caller holds, and unpacks them where they
-// are published as an archive. Files that are there already are kept; a broken-off one is continued from its .part
-// file.
+// Get downloads the files of a set from a base address into dir and unpacks them if they are published as an archive.
+// The caller holds the Lock of dir. It keeps existing valid files and resumes an incomplete one from its .part file.
 func (c Client) Get(ctx context.Context, set Set, from, dir string) error {
 	if c.HTTP == nil {
 		c.HTTP = http.DefaultClient
@@ -71,7 +71,7 @@ func (c Client) Get(ctx context.Context, set Set, from, dir string) error {
 	return nil
 }
 
-// download is a file as far as it came.
+// download is the state of a partly downloaded file.
 type download struct {
 	File
 	url  string
@@ -92,7 +92,7 @@ func (d *download) restart() error {
 	return nil
 }
 
-// file fetches one file to path.
+// file downloads one file to path.
 func (c Client) file(ctx context.Context, url, path string, f File) error {
 	if same, err := matches(path, f); err != nil || same {
 		return err
@@ -120,9 +120,10 @@ func (c Client) file(ctx context.Context, url, path string, f File) error {
 			return err
 		}
 		if !resumed {
-			return fmt.Errorf("%s does not serve the published file: its SHA-256 is %x instead of %s; nothing of it was kept, name another address with --from URL", url, got, d.SHA256)
+			return fmt.Errorf("%s does not serve the published file: its SHA-256 is %x instead of %s; it was deleted; "+
+				"name another address with --from URL", url, got, d.SHA256)
 		}
-		resumed = false // the part of an earlier download may be to blame
+		resumed = false // the part from an earlier download may have been wrong
 	}
 	if err := errors.Join(out.Sync(), out.Close()); err != nil {
 		return fmt.Errorf("%s: %w", part, err)
@@ -130,7 +131,7 @@ func (c Client) file(ctx context.Context, url, path string, f File) error {
 	return os.Rename(part, path)
 }
 
-// matches says whether the file is there, whole and right.
+// matches reports whether the file exists with the right size and checksum.
 func matches(path string, f File) (bool, error) {
 	in, err := os.Open(path)
 	if errors.Is(err, os.ErrNotExist) {
@@ -147,7 +148,7 @@ func matches(path string, f File) (bool, error) {
 	return hex.EncodeToString(sum.Sum(nil)) == f.SHA256, nil
 }
 
-// complete tries until all bytes are there, or Tries in a row brought none.
+// complete retries until all bytes have arrived, or Tries in a row brought none.
 func (c Client) complete(ctx context.Context, d *download) error {
 	for failed := 0; d.done < d.Size; {
 		before := d.done
@@ -155,7 +156,7 @@ func (c Client) complete(ctx context.Context, d *download) error {
 		var p permanent
 		switch {
 		case ctx.Err() != nil:
-			return fmt.Errorf("%s was interrupted (%w) after %d of %d bytes; run the command again to go on from there", d.url,
+			return fmt.Errorf("%s was interrupted (%w) after %d of %d bytes; run the command again to continue", d.url,
 				ctx.Err(), d.done, d.Size)
 		case errors.As(err, &p):
 			return fmt.Errorf("%s %w", d.url, err)
@@ -164,7 +165,8 @@ func (c Client) complete(ctx context.Context, d *download) error {
 			continue
 		}
 		if failed++; failed >= c.Tries {
-			return fmt.Errorf("%s %w after %d of %d bytes; run the command again to go on from there, or name another address with --from URL", d.url, err, d.done, d.Size)
+			return fmt.Errorf("%s %w after %d of %d bytes; run the command again to continue, or name another address "+
+				"with --from URL", d.url, err, d.done, d.Size)
 		}
 		select {
 		case <-ctx.Done():

@@ -26,7 +26,7 @@ import (
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
-// content is a file of a size that takes several reads.
+// content is a file large enough for several reads.
 var content = func() []byte {
 	b := make([]byte, 300_000)
 	for i := range b {
@@ -54,7 +54,7 @@ func mapKeys(m map[string][]byte) func(func(string) bool) {
 	}
 }
 
-// answer is how a server treats one request for content.
+// answer handles one request for content.
 type answer func(w http.ResponseWriter, r *http.Request)
 
 // honest serves content and ranges of it.
@@ -62,12 +62,12 @@ func honest(w http.ResponseWriter, r *http.Request) {
 	http.ServeContent(w, r, "", time.Time{}, bytes.NewReader(content))
 }
 
-// status answers with a page and nothing else.
+// status answers with an error page.
 func status(code int) answer {
 	return func(w http.ResponseWriter, _ *http.Request) { http.Error(w, "sorry", code) }
 }
 
-// breaksAfter serves at most n bytes, having promised all that are asked for, and hangs up.
+// breaksAfter serves at most n bytes of a complete response and disconnects.
 func breaksAfter(n int) answer {
 	return func(w http.ResponseWriter, r *http.Request) {
 		from := 0
@@ -87,7 +87,7 @@ func breaksAfter(n int) answer {
 	}
 }
 
-// serves sends b, ignores ranges, and says its length unless chunked.
+// serves sends b, ignores ranges, and sends its length unless chunked.
 func serves(b []byte, chunked bool) answer {
 	return func(w http.ResponseWriter, _ *http.Request) {
 		if !chunked {
@@ -100,7 +100,7 @@ func serves(b []byte, chunked bool) answer {
 	}
 }
 
-// says answers a range with this header, and content from its start.
+// says answers a range request with this header, and content from its start.
 func says(contentRange string) answer {
 	return func(w http.ResponseWriter, r *http.Request) {
 		if r.Header.Get("Range") == "" {
@@ -113,7 +113,7 @@ func says(contentRange string) answer {
 	}
 }
 
-// stalls sends n bytes and then nothing until the client leaves.
+// stalls sends n bytes and then nothing until the client disconnects.
 func stalls(n int) answer {
 	return func(w http.ResponseWriter, r *http.Request) {
 		w.Header().Set("Content-Length", strconv.Itoa(len(content)))
@@ -129,7 +129,7 @@ func damaged() []byte {
 	return b
 }
 
-// server gives the answers in turn, the last one for ever, and notes the ranges that it was asked for.
+// server gives the answers in turn, then repeats the last one, and records the requested ranges.
 func server(t *testing.T, ranges *[]string, answers ...answer) *httptest.Server {
 	t.Helper()
 	n := 0
@@ -145,7 +145,7 @@ func server(t *testing.T, ranges *[]string, answers ...answer) *httptest.Server 
 	return s
 }
 
-// get fetches the one file toy.bin into dir, in which part was left by an earlier download when it is not nil.
+// get downloads the file toy.bin into dir; part, if not nil, is the rest of an earlier download.
 func get(t *testing.T, dir string, part []byte, s *httptest.Server, stall time.Duration) error {
 	t.Helper()
 	if part != nil {
@@ -157,8 +157,7 @@ func get(t *testing.T, dir string, part []byte, s *httptest.Server, stall time.D
 	return c.Get(context.Background(), published(map[string][]byte{"toy.bin": content}), s.URL+"/", dir)
 }
 
-// stallOf is how long a server of a test may send nothing: where it is not about that, longer than any machine is held
-// up.
+// stallOf returns the time without data after which a test's client retries: long, except in tests of stalls.
 func stallOf(name string) time.Duration {
 	if strings.HasPrefix(name, "stall") {
 		return 400 * time.Millisecond
@@ -189,7 +188,7 @@ func TestFetched(t *testing.T) {
 		"stall once":       {nil, []answer{stalls(1000), honest}, []string{"", "bytes=1000-"}},
 	} {
 		t.Run(name, func(t *testing.T) {
-			t.Parallel() // a stall is waited for
+			t.Parallel() // it waits for stalls
 			var ranges []string
 			dir := t.TempDir()
 			if err := get(t, dir, c.part, server(t, &ranges, c.answers...), stallOf(name)); err != nil {
@@ -220,8 +219,8 @@ func names(t *testing.T, dir string) (out []string) {
 	return out
 }
 
-// Whatever a server does, the file is absent, the error is one sentence that names the address and says what to do, and
-// only bytes that may be right are kept for the next time.
+// TestRefused: whatever a server does, the file does not exist afterwards, the error is one sentence with the address
+// and the remedy, and only bytes that may be valid are kept for the next try.
 func TestRefused(t *testing.T) {
 	half := content[:150_000]
 	for name, c := range map[string]struct {
@@ -238,14 +237,14 @@ func TestRefused(t *testing.T) {
 		"always breaks":   {half, breaksAfter(0), "broke off the connection after 150000 of 300000 bytes", 150_000},
 		"length too big":  {nil, serves(append(bytes.Clone(content), 1), false), "serves 300001 bytes where the published file has 300000", 0},
 		"a page instead":  {nil, serves([]byte("<html>log in</html>"), false), "serves 19 bytes where", 0},
-		"goes on":         {nil, serves(append(bytes.Clone(content), 1), true), "sends more than the 300000 bytes", 0},
+		"too long":        {nil, serves(append(bytes.Clone(content), 1), true), "sends more than the 300000 bytes", 0},
 		"wrong bytes":     {nil, serves(damaged(), false), "does not serve the published file: its SHA-256 is", 0},
 		"wrong, resumed":  {half, serves(damaged(), false), "does not serve the published file", 0},
 		"ends early":      {nil, serves(half, true), "ended the answer early", 150_000},
 		"range not there": {half, status(416), "answered 416", 0},
 	} {
 		t.Run(name, func(t *testing.T) {
-			t.Parallel() // a stall is waited for
+			t.Parallel() // it waits for stalls
 			dir := t.TempDir()
 			s := server(t, nil, c.answer)
 			err := get(t, dir, c.part, s, stallOf(name))
@@ -273,7 +272,7 @@ func TestUnreachable(t *testing.T) {
 	}
 }
 
-// What was there and right is not fetched again; what was there and wrong is replaced.
+// TestKeepsWhatIsThere: a valid existing file is not downloaded again; an invalid one is replaced.
 func TestKeepsWhatIsThere(t *testing.T) {
 	dir := t.TempDir()
 	path := filepath.Join(dir, "toy.bin")
@@ -294,7 +293,7 @@ func TestKeepsWhatIsThere(t *testing.T) {
 	}
 }
 
-// An interruption keeps what came, and the next call goes on from there.
+// TestInterrupted: an interrupted download keeps its bytes, and the next call continues from there.
 func TestInterrupted(t *testing.T) {
 	dir := t.TempDir()
 	ctx, cancel := context.WithCancel(context.Background())
@@ -319,7 +318,7 @@ func TestInterrupted(t *testing.T) {
 	}
 }
 
-// A try that brings something does not count as failed.
+// TestTriesInARow: a try that brings new bytes does not count as failed.
 func TestTriesInARow(t *testing.T) {
 	s := server(t, nil, breaksAfter(50_000))
 	c := Client{HTTP: s.Client(), Tries: 1}
@@ -328,7 +327,7 @@ func TestTriesInARow(t *testing.T) {
 	}
 }
 
-// trickle is a server whose answer takes long: a byte now and then, in virtual time.
+// trickle is a server that sends a byte at long intervals, in virtual time.
 type trickle struct {
 	every time.Duration
 	left  []byte
@@ -353,7 +352,7 @@ func (s *trickle) Read(b []byte) (int, error) {
 	return n, nil
 }
 
-// A server may be slow for as long as it likes, if it is never silent for too long.
+// TestSlowIsNotStalled: a download may take any time if the server is never silent for too long.
 func TestSlowIsNotStalled(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		dir, text := t.TempDir(), []byte("forty bytes, one every twenty nine seconds")
@@ -364,7 +363,7 @@ func TestSlowIsNotStalled(t *testing.T) {
 	})
 }
 
-// A set whose folder cannot be written says so.
+// TestUnwritable: a cache folder that cannot be written is named in the error.
 func TestUnwritable(t *testing.T) {
 	s := server(t, nil, honest)
 	dir := filepath.Join(t.TempDir(), "absent")
@@ -374,7 +373,7 @@ func TestUnwritable(t *testing.T) {
 	}
 }
 
-// The lock keeps a second download out until the first is done.
+// TestLock: a second download waits until the first is done.
 func TestLock(t *testing.T) {
 	dir := filepath.Join(t.TempDir(), "cache")
 	unlock, err := Lock(dir)
@@ -403,11 +402,12 @@ func TestLock(t *testing.T) {
 			t.Error(err)
 		}
 	case <-time.After(3 * time.Minute):
-		t.Error("the lock is free, and who waits for it does not get it")
+		t.Error("the lock is free, but the waiting call does not get it")
 	}
 }
 
-// Every set of the catalogue that has files can be fetched: by names that Load looks for.
+// TestSetsMatchCatalogue: every set of the catalogue with files can be downloaded, with the file names that Load
+// expects.
 func TestSetsMatchCatalogue(t *testing.T) {
 	for _, k := range data.Catalogue() {
 		s, err := Lookup(k.Name)

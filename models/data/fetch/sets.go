@@ -17,16 +17,16 @@ type File struct {
 	SHA256 string
 }
 
-// Set is the published files of a data set.
+// Set describes the published files of a data set.
 type Set struct {
 	Name   string
-	URL    string // folder that holds them
+	URL    string // folder of the files
 	Files  []File
-	Folder string   // not empty: the one file is a tar.gz, of which the folder Wanted is kept
-	Wanted []string // files of the folder
+	Folder string   // if not empty, the only file is a tar.gz from which the files Wanted of this folder are kept
+	Wanted []string // files of Folder
 }
 
-// Bytes is what a download moves.
+// Bytes returns the total size of a download.
 func (s Set) Bytes() (n int64) {
 	for _, f := range s.Files {
 		n += f.Size
@@ -34,7 +34,7 @@ func (s Set) Bytes() (n int64) {
 	return n
 }
 
-// Lookup is the published files of a set of the catalogue.
+// Lookup returns the published files of a set of the catalogue.
 func Lookup(name string) (Set, error) {
 	k, err := data.Lookup(name)
 	if err != nil {
@@ -62,8 +62,8 @@ func Lookup(name string) (Set, error) {
 	return s, nil
 }
 
-// unpack replaces the archive in dir by its folder: a run would spend seconds on it at every start. The archive goes
-// last.
+// unpack replaces the archive in dir by its folder, since reading the archive would take seconds at every start. It
+// deletes the archive last.
 func (s Set) unpack(dir string) (err error) {
 	archive := filepath.Join(dir, s.Files[0].Name)
 	in, err := os.Open(archive)

@@ -13,7 +13,7 @@ import (
 
 var errStalled = errors.New("sent nothing for too long")
 
-// try asks for the bytes that are missing and takes what comes.
+// try requests the missing bytes and stores what arrives.
 func (c Client) try(ctx context.Context, d *download) error {
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
@@ -23,7 +23,7 @@ func (c Client) try(ctx context.Context, d *download) error {
 	if err != nil || req.URL.Scheme != "http" && req.URL.Scheme != "https" || req.URL.Host == "" {
 		return permanent{errors.New("is no address of a web server; name one with --from URL, such as --from https://example.org/mnist")}
 	}
-	req.Header.Set("Accept-Encoding", "identity") // the checksum is that of the file as it is published
+	req.Header.Set("Accept-Encoding", "identity") // the checksum is for the published, unencoded file
 	if d.done > 0 {
 		req.Header.Set("Range", fmt.Sprintf("bytes=%d-", d.done))
 	}
@@ -58,7 +58,7 @@ func (c Client) try(ctx context.Context, d *download) error {
 	}
 }
 
-// accept checks what the server says it will send, and starts over where it does not continue.
+// accept checks the size that the server announces, and restarts the download if the server does not continue it.
 func (d *download) accept(resp *http.Response) error {
 	switch {
 	case resp.StatusCode == http.StatusOK:
@@ -93,7 +93,8 @@ func (d *download) take(b []byte) error {
 		if err := d.restart(); err != nil {
 			return err
 		}
-		return permanent{fmt.Errorf("sends more than the %d bytes of the published file; nothing of it was kept, name another address with --from URL", d.Size)}
+		return permanent{fmt.Errorf("sends more than the %d bytes of the published file; it was deleted; name another "+
+			"address with --from URL", d.Size)}
 	}
 	n, err := d.out.Write(b)
 	d.sum.Write(b[:n])
@@ -104,7 +105,7 @@ func (d *download) take(b []byte) error {
 	return nil
 }
 
-// reason says in words why nothing more came.
+// reason returns an error that describes why the transfer ended.
 func reason(ctx context.Context, err error) error {
 	var lookup *net.DNSError
 	var u *url.Error

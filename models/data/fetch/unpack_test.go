@@ -43,7 +43,7 @@ func fetchArchive(t *testing.T, dir string, b []byte) error {
 	return Client{HTTP: s.Client()}.Get(context.Background(), set, s.URL, dir)
 }
 
-// Only the wanted files are kept, in the folder, and neither the archive nor anything else stays.
+// TestUnpacked: only the wanted files are kept, in the folder; neither the archive nor other files remain.
 func TestUnpacked(t *testing.T) {
 	dir := t.TempDir()
 	if err := os.MkdirAll(filepath.Join(dir, "toy", "stale"), 0o755); err != nil {
@@ -63,7 +63,7 @@ func TestUnpacked(t *testing.T) {
 	}
 }
 
-// An archive that is right by its checksum but lacks a file leaves no half of a folder.
+// TestUnpackRefuses: an archive with the right checksum but a missing file leaves no incomplete folder.
 func TestUnpackRefuses(t *testing.T) {
 	dir := t.TempDir()
 	err := fetchArchive(t, dir, archive(t, map[string]string{"toy/a.bin": "first"}))

@@ -10,7 +10,7 @@ import (
 	"google.golang.org/protobuf/encoding/protowire"
 )
 
-// tensor is a value of the interpreter, of floats whatever its type.
+// tensor is a value of the interpreter. It stores every ONNX type as float32.
 type tensor struct {
 	dims []int
 	x    []float32
@@ -26,7 +26,7 @@ func size(dims []int) int {
 
 func zeros(dims ...int) tensor { return tensor{dims, make([]float32, size(dims))} }
 
-// step is a node as it was read.
+// step is a parsed node.
 type step struct {
 	op      string
 	in, out []string
@@ -34,7 +34,7 @@ type step struct {
 	floats  map[string]float32
 }
 
-// program is a model as it was read, by the field numbers of onnx.proto and not by the constants that write it.
+// program is a parsed model. The parser uses the field numbers of onnx.proto, not the constants of the writer.
 type program struct {
 	ir, opset int
 	meta      map[string]string
@@ -141,7 +141,7 @@ func read(t *testing.T, p []byte) (out program) {
 	return out
 }
 
-// run computes the operators in the plainest loops.
+// run computes the operators with simple loops.
 func (p program) run(t *testing.T, input tensor) tensor {
 	t.Helper()
 	known := map[string]tensor{p.inputs[0]: input}
@@ -166,7 +166,7 @@ func (p program) run(t *testing.T, input tensor) tensor {
 	return known[p.outputs[0]]
 }
 
-// spread applies f to x and a constant that is broadcast over it from the right.
+// spread applies f to x and a constant, which is broadcast over the leading axes of x.
 func spread(x, c tensor, f func(a, b float32) float32) tensor {
 	y := zeros(x.dims...)
 	for i := range x.x {
@@ -186,7 +186,7 @@ func spread(x, c tensor, f func(a, b float32) float32) tensor {
 	return y
 }
 
-// pool gives f the values of each window.
+// pool calls f with the values of each window and returns its results.
 func (s step) pool(x tensor, f func(window []float32) float32) tensor {
 	k, stride, rows, cols := s.ints["kernel_shape"][0], s.ints["strides"][0], x.dims[2], x.dims[3]
 	y := zeros(x.dims[0], x.dims[1], (rows-k)/stride+1, (cols-k)/stride+1)
@@ -367,7 +367,7 @@ func (s step) do(in []tensor) (tensor, error) {
 	return x, fmt.Errorf("the interpreter has no %s", s.op)
 }
 
-// transpose is of four axes.
+// transpose permutes four axes.
 func (s step) transpose(x tensor) tensor {
 	var y tensor
 	for _, p := range s.ints["perm"] {
@@ -388,7 +388,7 @@ func (s step) transpose(x tensor) tensor {
 	return y
 }
 
-// matMul multiplies the matrices of the last two of four axes.
+// matMul multiplies the matrices in the last two of four axes.
 func matMul(a, b tensor) (tensor, error) {
 	if len(a.dims) != 4 || len(b.dims) != 4 || !slices.Equal(a.dims[:2], b.dims[:2]) || a.dims[3] != b.dims[2] {
 		return a, fmt.Errorf("a product of %v and %v", a.dims, b.dims)
@@ -404,7 +404,7 @@ func matMul(a, b tensor) (tensor, error) {
 	return y, nil
 }
 
-// softmax is along the last axis.
+// softmax computes the softmax along the last axis.
 func (s step) softmax(x tensor) (tensor, error) {
 	if a := s.ints["axis"][0]; a != -1 {
 		return x, fmt.Errorf("a softmax along axis %d", a)
@@ -422,7 +422,7 @@ func (s step) softmax(x tensor) (tensor, error) {
 	return y, nil
 }
 
-// slice takes a part of axes 1 and 2 of four.
+// slice returns a part of axes 1 and 2 of four axes.
 func slice(x tensor, at []tensor) (tensor, error) {
 	lo, hi := [2]int{int(at[0].x[0]), int(at[0].x[1])}, [2]int{int(at[1].x[0]), int(at[1].x[1])}
 	if !slices.Equal(at[2].x, []float32{1, 2}) || hi[0] > x.dims[1] || hi[1] > x.dims[2] {
@@ -469,7 +469,7 @@ func (s step) layerNormalization(in []tensor) (tensor, error) {
 	return y, nil
 }
 
-// conv adds, for each weight, the rows of the image that it meets.
+// conv adds, for each weight, its products with the rows of the image that it meets.
 func (s step) conv(in []tensor) tensor {
 	x, w, stride, pad := in[0], in[1], s.ints["strides"][0], s.ints["pads"][0]
 	outs, share, k, rows, cols := w.dims[0], w.dims[1], w.dims[2], x.dims[2], x.dims[3]

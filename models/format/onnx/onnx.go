@@ -1,5 +1,5 @@
-// Package onnx writes trained models as ONNX, which runtimes of many languages compute. What goes in is a sample as its
-// data have it: the first nodes normalise it. Batch-norm layers use the rebuilt statistics, and dropout drops nothing.
+// Package onnx writes trained models as ONNX files. The input of a graph is a sample in the form of its data set; the
+// first nodes normalise it. Batch-norm layers use the recomputed statistics, and dropout layers pass their input on.
 package onnx
 
 import (
@@ -14,28 +14,29 @@ import (
 	"brood/models/data"
 )
 
-// Opset is the version of the operators that are used, of 2021; IR that of the file, as they belong together.
+// Opset is the operator set version that the graphs use, and IR is the file format version that was released with it.
 const (
 	Opset = 17
 	IR    = 8
 )
 
-// Names of what goes in and what comes out.
+// Input and Output name the tensors at both ends of a graph.
 const (
-	Input  = "input"  // [samples, ...]: bytes or numbers as the data have them
-	Output = "output" // [samples, outputs]: before the softmax, where the loss has one; else in the unit of the targets
+	Input = "input" // [samples, ...]: bytes or numbers in the form of the data set
+	// [samples, outputs]: before the softmax, if the loss has one; in the unit of the targets for a regression.
+	Output = "output"
 )
 
-// Model is what is written.
+// Model is a trained model to write.
 type Model struct {
 	Net           *models.Model
-	Params, Stats []float32         // of its layout
-	Form          *data.Form        // how samples are normalised; nil: they come in normalised
-	Meta          map[string]string // metadata_props, in the order of their keys
-	Doc           string            // a sentence on where it is from
+	Params, Stats []float32         // in the order of Net.Layout
+	Form          *data.Form        // how samples are normalised; nil: the samples are normalised already
+	Meta          map[string]string // metadata_props, written in the order of the keys
+	Doc           string            // the doc_string of the model
 }
 
-// maxBytes is the most that a protobuf message can hold, less what is no parameter.
+// maxBytes is the limit for the parameters: the largest protobuf message, less 1 MiB for the rest of the file.
 const maxBytes = math.MaxInt32 - 1<<20
 
 // Write writes the model as one ModelProto.
@@ -86,7 +87,7 @@ func Write(w io.Writer, m Model) error {
 	return err
 }
 
-// graph is a GraphProto that grows by nodes and constants.
+// graph is a GraphProto to which nodes and constants are appended.
 type graph struct {
 	Model
 	message
@@ -111,7 +112,7 @@ func (g *graph) floats(name string, shape []int, x []float32) string {
 	return name
 }
 
-// perFeature is a constant for each channel or feature, in the type of the input.
+// perFeature adds a constant with one value for each channel or feature, in the type of the input.
 func (g *graph) perFeature(name string, shape []int, x []float64) string {
 	if g.Form.Wide() {
 		g.put(graphInitializer, doubles(name, shape, x))
@@ -129,7 +130,7 @@ func (g *graph) ints(name string, x ...int) string {
 	return name
 }
 
-// param is a tensor of the layout; index -1 is none.
+// param adds tensor i of the layout. It returns "" for index -1, which means no tensor.
 func (g *graph) param(i int) string {
 	if i < 0 {
 		return ""
@@ -143,7 +144,7 @@ func (g *graph) stat(i int) string {
 	return g.floats(t.Name, t.Shape, g.Stats[t.Lo:t.Lo+t.Len])
 }
 
-// shape is that of a sample as it comes in.
+// shape returns the shape of one input sample.
 func (g *graph) shape() []int {
 	if g.Form != nil {
 		return g.Form.Shape
@@ -151,7 +152,7 @@ func (g *graph) shape() []int {
 	return g.Net.Input
 }
 
-// normalised is the sample as the model takes it: result 0.
+// normalised adds the nodes that normalise the input, and returns the name of their result as result 0.
 func (g *graph) normalised() []string {
 	x := Input
 	if g.Net.Vocabulary > 0 {
@@ -162,7 +163,7 @@ func (g *graph) normalised() []string {
 			x = g.node("Cast", "input.float", x, attribute{"to", typeFloat})
 			x = g.node("Div", "input.scaled", x, g.floats("normalise.bytes", nil, []float32{255}))
 		}
-		each := make([]int, len(f.Shape)) // a value for each channel or feature
+		each := make([]int, len(f.Shape)) // one value for each channel or feature
 		for i := range each {
 			each[i] = 1
 		}
@@ -173,13 +174,14 @@ func (g *graph) normalised() []string {
 			x = g.node("Cast", "input.float", x, attribute{"to", typeFloat})
 		}
 	}
-	if !slices.Equal(g.shape(), g.Net.Input) { // one of both is flat
+	if !slices.Equal(g.shape(), g.Net.Input) { // one of the two shapes is flat
 		x = g.node("Reshape", "input.shaped", x, g.ints("input.shape", append([]int{0}, g.Net.Input...)...))
 	}
 	return []string{x}
 }
 
-// restored is the result of a regression in the unit of its targets, and any other as it is.
+// restored adds the nodes that convert the result of a regression to the unit of its targets. It returns other results
+// unchanged.
 func (g *graph) restored(z string) string {
 	if g.Form == nil || g.Form.TargetMean == nil {
 		return z
@@ -189,7 +191,7 @@ func (g *graph) restored(z string) string {
 	return g.node("Add", "output.restored", z, g.floats("restore.mean", outputs, g.Form.TargetMean))
 }
 
-// layer adds the nodes of a layer and gives the name of its result; x are the names of those before it.
+// layer adds the nodes of layer i and returns the name of its result. x[k] names the result of layer k.
 func (g *graph) layer(i int, x []string) (string, error) {
 	l := &g.Net.Layers[i]
 	in, out := x[l.From], "layer"+strconv.Itoa(i+1)
@@ -223,7 +225,7 @@ func (g *graph) layer(i int, x []string) (string, error) {
 		return g.node("Tanh", out, in), nil
 	case models.SiLU:
 		return g.node("Mul", out, in, g.node("Sigmoid", out+".sigmoid", in)), nil
-	case models.GELU: // which is an operator of its own from version 20 on, with this as its default
+	case models.GELU: // the Gelu operator exists from operator set 20 on
 		x := g.node("Div", out+".scaled", in, g.floats(out+".root", nil, []float32{math.Sqrt2}))
 		x = g.node("Add", out+".twice", g.node("Erf", out+".erf", x), g.floats(out+".one", nil, []float32{1}))
 		return g.node("Mul", out, g.node("Mul", out+".double", in, x), g.floats(out+".half", nil, []float32{0.5})), nil
@@ -251,12 +253,12 @@ func (g *graph) layer(i int, x []string) (string, error) {
 		l.Kind)
 }
 
-// shaped is x in another shape, of which -1 is the size that is left.
+// shaped adds a node that gives x another shape, in which one size may be -1: ONNX computes it.
 func (g *graph) shaped(name, x string, shape ...int) string {
 	return g.node("Reshape", name, x, g.ints(name+".shape", shape...))
 }
 
-// each adds f's nodes from x to y: for all values of a sample, or with each position of a text as a row of its own.
+// each adds the nodes of f, from x to y: over all values of a sample, or with each position of a text as one row.
 func (g *graph) each(l *models.Layer, in, out string, f func(x, y string)) string {
 	if l.Rows == 1 {
 		f(in, out)
@@ -266,7 +268,7 @@ func (g *graph) each(l *models.Layer, in, out string, f func(x, y string)) strin
 	return g.shaped(out, out+".each", -1, l.Out[0])
 }
 
-// attention is that of all heads at once: matrices are [sample, head, position, channel of the head].
+// attention adds the nodes for all heads: matrices have the shape [sample, head, position, channel of the head].
 func (g *graph) attention(l *models.Layer, in, out string) string {
 	steps, asked := g.Net.Features, l.Asked(g.Net)
 	c := l.In[0] / steps
@@ -297,7 +299,7 @@ func (g *graph) attention(l *models.Layer, in, out string) string {
 	return g.shaped(out, y, -1, asked*c)
 }
 
-// minGRU is the recurrence, position by position: nodes for each.
+// minGRU adds the nodes of the recurrence, unrolled over the positions.
 func (g *graph) minGRU(l *models.Layer, in, out string) string {
 	steps := g.Net.Features
 	wide := l.In[0] / steps
@@ -326,7 +328,7 @@ func (g *graph) minGRU(l *models.Layer, in, out string) string {
 	return g.node("Concat", out, all[0], more...)
 }
 
-// with are weight and bias of a layer, and attributes.
+// with returns the weight and the bias of a layer, if it has one, followed by attributes.
 func (g *graph) with(l *models.Layer, name string, attributes ...any) []any {
 	var args []any
 	if l.Filters != nil {
@@ -340,8 +342,8 @@ func (g *graph) with(l *models.Layer, name string, attributes ...any) []any {
 	return append(args, attributes...)
 }
 
-// shortcut is what a residual sum adds: the named image, of which a stride takes every so many rows and columns, and
-// whose missing channels, which are the last, count as zero.
+// shortcut returns the input that a residual sum adds. x names an earlier result: a layer with a stride takes every
+// Stride-th row and column of it, and its missing last channels are zero.
 func (g *graph) shortcut(l *models.Layer, x, name string) string {
 	from := g.Net.Shape(l.With)
 	if l.Stride > 1 {

@@ -23,7 +23,7 @@ import (
 	"brood/models/noise"
 )
 
-// trained is a model with parameters that no layer can hide, and the samples that are tried.
+// trained is a model with parameters that every layer depends on, and the samples to test.
 type trained struct {
 	name string
 	Model
@@ -41,7 +41,7 @@ func train(t *testing.T, name string, m *models.Model, set *data.Set, samples in
 	key := noise.Key{Seed: 9}
 	uniform := func(i int) float32 { return float32(key.Uint32(i)>>8) / (1 << 24) }
 	for _, t := range m.Layout.Tensors {
-		if len(t.Shape) == 1 { // scales and shifts begin at 1 and 0
+		if len(t.Shape) == 1 { // scales and shifts start at 1 and 0
 			for i := range t.Len {
 				x.Params[t.Lo+i] += uniform(i) - 0.5
 			}
@@ -58,7 +58,7 @@ func train(t *testing.T, name string, m *models.Model, set *data.Set, samples in
 	return x
 }
 
-// raw are the samples as the data have them.
+// raw returns the samples unnormalised.
 func (m trained) raw() tensor {
 	x := tensor{dims: append([]int{len(m.ids)}, m.set.Shape...)}
 	for _, id := range m.ids {
@@ -78,7 +78,7 @@ func (m trained) file(t *testing.T) []byte {
 	return b.Bytes()
 }
 
-// agrees compares results with what the engine makes of the same samples: the loss and the verdict on each.
+// agrees compares results with the engine's for the same samples: the loss and the prediction of each.
 func (m trained) agrees(t *testing.T, out []float32) {
 	t.Helper()
 	ctx := context.Background()
@@ -127,7 +127,7 @@ func (m trained) agrees(t *testing.T, out []float32) {
 			}
 		case m.Net.Regression():
 			for k, v := range z {
-				if m.Form != nil { // it comes in the unit of the targets
+				if m.Form != nil { // it is in the unit of the targets
 					v = (v - m.Form.TargetMean[k]) / m.Form.TargetStd[k]
 				}
 				e := math.Abs(float64(v - m.set.Targets(id)[k]))
@@ -164,8 +164,8 @@ func (m trained) agrees(t *testing.T, out []float32) {
 	}
 }
 
-// every hands on each kind of layer and each model of the zoo, up to so many operations a sample; of large ones in long
-// tests.
+// every calls f with each kind of layer and each model of the zoo, up to this many operations per sample; large ones
+// only in long tests.
 func every(t *testing.T, most float64, f func(m trained)) {
 	enginetest.Kinds(t, func(name string, m *models.Model, set *data.Set) { f(train(t, name, m, set, 3)) })
 	for _, name := range models.List() {
@@ -173,7 +173,7 @@ func every(t *testing.T, most float64, f func(m trained)) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if m.Int8 { // refused
+		if m.Int8 { // not supported
 			continue
 		}
 		if forward, _ := m.Flops(); forward > most || forward > 1e7 && !longtest.On(longtest.Kernels) {
@@ -191,9 +191,9 @@ func every(t *testing.T, most float64, f func(m trained)) {
 	}
 }
 
-// What a plain interpreter of the operators makes of the file is what the engine computes.
+// TestFileComputesTheModel: a simple interpreter of the operators computes the same from the file as the engine.
 func TestFileComputesTheModel(t *testing.T) {
-	every(t, 3e9, func(m trained) { // more would take it minutes
+	every(t, 3e9, func(m trained) { // larger models would take minutes
 		p := read(t, m.file(t))
 		if p.ir != IR || p.opset != Opset || p.meta["classes"] != `["a","b"]` || p.inputs[0] != Input || p.outputs[0] != Output {
 			t.Errorf("%s: the file begins with %+v", m.name, p.meta)
@@ -202,7 +202,7 @@ func TestFileComputesTheModel(t *testing.T) {
 	})
 }
 
-// A model whose data are not known takes samples that are normalised already.
+// TestWithoutForm: a model without known data takes normalised samples.
 func TestWithoutForm(t *testing.T) {
 	enginetest.Kinds(t, func(name string, net *models.Model, set *data.Set) {
 		m := train(t, name, net, set, 3)
@@ -215,7 +215,7 @@ func TestWithoutForm(t *testing.T) {
 	})
 }
 
-// Samples of numbers come in as their file has them.
+// TestNumbers: numeric samples are passed unnormalised.
 func TestNumbers(t *testing.T) {
 	key, r := noise.Key{Seed: 4}, data.Raster{Labels: make([]uint16, 12)}
 	for i := range 12 * 6 {
@@ -234,7 +234,7 @@ func TestNumbers(t *testing.T) {
 	m.agrees(t, read(t, m.file(t)).run(t, x).x)
 }
 
-// TestFarNumbers: where float32 is too coarse for the samples, the input and the normalisation are of float64.
+// TestFarNumbers: if float32 is too coarse for the samples, the input and the normalisation are float64.
 func TestFarNumbers(t *testing.T) {
 	r := data.Raster{Labels: make([]uint16, 12)}
 	for i := range 12 {
@@ -274,7 +274,7 @@ func TestRefuses(t *testing.T) {
 	}
 }
 
-// The checker of the onnx package finds nothing, with the shapes that it infers.
+// TestChecker: the checker of the onnx package accepts the files, with inferred shapes.
 func TestChecker(t *testing.T) {
 	at := slices.IndexFunc([]string{"python3", "/usr/bin/python3"}, func(p string) bool { return exec.Command(p, "-c", "import onnx").Run() == nil })
 	if at < 0 {
@@ -298,7 +298,7 @@ for name in glob.glob(sys.argv[1] + "/*.onnx"):
 	}
 }
 
-// ONNX Runtime, from npm's onnxruntime-web, computes the same.
+// TestRuntime: ONNX Runtime, from npm's onnxruntime-web, computes the same.
 func TestRuntime(t *testing.T) {
 	dir := os.Getenv("BROOD_NODE")
 	if dir == "" {

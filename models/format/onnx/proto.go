@@ -7,7 +7,7 @@ import (
 	"google.golang.org/protobuf/encoding/protowire"
 )
 
-// Fields and values of the messages of onnx.proto that are written here (https://onnx.ai/onnx/api/classes.html).
+// Fields and values of the messages of onnx.proto used here (https://onnx.ai/onnx/api/classes.html).
 const (
 	modelIR, modelProducer, modelVersion, modelDoc, modelGraph, modelOpset, modelMeta = 1, 2, 3, 6, 7, 8, 14
 	opsetVersion                                                                      = 2
@@ -23,7 +23,7 @@ const (
 	typeFloat, typeByte, typeInt, typeDouble = 1, 2, 7, 11
 )
 
-// message is a protobuf message that grows.
+// message is the encoding of a protobuf message, appended to by its methods.
 type message []byte
 
 func (m *message) text(field protowire.Number, s string) {
@@ -42,7 +42,7 @@ func (m *message) put(field protowire.Number, inner message) {
 	*m = protowire.AppendBytes(protowire.AppendTag(*m, field, protowire.BytesType), inner)
 }
 
-// attribute is a setting of a node: an int, a float32, or ints.
+// attribute is an attribute of a node: an int, a float32, or ints.
 type attribute struct {
 	name  string
 	value any
@@ -66,7 +66,7 @@ func (a attribute) message() (m message) {
 	return m
 }
 
-// node applies an operator to results and constants, "" for one that is left out, and names its result.
+// node returns a node that applies an operator to results and constants ("" for an omitted input) and names its result.
 func node(op, result string, inputs []string, attributes ...attribute) (m message) {
 	for _, x := range inputs {
 		m.text(nodeInput, x)
@@ -80,7 +80,7 @@ func node(op, result string, inputs []string, attributes ...attribute) (m messag
 	return m
 }
 
-// floats is a constant tensor.
+// floats returns a constant tensor.
 func floats(name string, shape []int, x []float32) message {
 	raw := make([]byte, 0, 4*len(x))
 	for _, v := range x {
@@ -89,7 +89,7 @@ func floats(name string, shape []int, x []float32) message {
 	return constant(name, typeFloat, shape, raw)
 }
 
-// doubles is a constant of float64.
+// doubles returns a constant of float64.
 func doubles(name string, shape []int, x []float64) message {
 	raw := make([]byte, 0, 8*len(x))
 	for _, v := range x {
@@ -98,7 +98,7 @@ func doubles(name string, shape []int, x []float64) message {
 	return constant(name, typeDouble, shape, raw)
 }
 
-// ints is a constant list.
+// ints returns a constant list.
 func ints(name string, x []int) message {
 	var raw []byte
 	for _, v := range x {

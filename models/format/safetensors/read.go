@@ -30,7 +30,7 @@ func Open(path string) (File, error) {
 	return f, nil
 }
 
-// Read reads a file of size bytes. What is wrong with the bytes is a FormatError.
+// Read reads a file of size bytes. It returns a FormatError for invalid bytes.
 func Read(r io.Reader, size int64) (File, error) {
 	var word [8]byte
 	if size < 8 {
@@ -92,7 +92,8 @@ func parse(text []byte, size int64) (File, []entry, error) {
 			return File{}, nil, bad("tensor %q has no type", name)
 		}
 		if e.Offsets[0] != at || e.Offsets[1] < at || e.Offsets[1] > size {
-			return File{}, nil, bad("tensor %q lies at [%d, %d), expected at %d within %d bytes: tensors overlap, leave a gap or leave the file", name, e.Offsets[0], e.Offsets[1], at, size)
+			return File{}, nil, bad("tensor %q is at [%d, %d), expected at %d within %d bytes: tensors overlap, leave "+
+				"a gap or leave the file", name, e.Offsets[0], e.Offsets[1], at, size)
 		}
 		limit, bytes := int64(math.MaxInt64), int64(width(e.DType))
 		if bytes > 0 {
@@ -102,7 +103,7 @@ func parse(text []byte, size int64) (File, []entry, error) {
 		if err != nil {
 			return File{}, nil, err
 		}
-		if bytes > 0 && n*bytes != e.Offsets[1]-at { // the size of an unknown type is not known
+		if bytes > 0 && n*bytes != e.Offsets[1]-at { // the size of an unknown type is not checked
 			return File{}, nil, bad("tensor %q: shape %v does not fill its %d bytes", name, e.Shape, e.Offsets[1]-at)
 		}
 		at = e.Offsets[1]
@@ -114,7 +115,7 @@ func parse(text []byte, size int64) (File, []entry, error) {
 	return f, order, nil
 }
 
-// object splits a JSON object into its members; a name used twice is an error, which encoding/json would pass over.
+// object splits a JSON object into its members; a duplicate name is an error, which encoding/json would ignore.
 func object(text []byte) (map[string]json.RawMessage, error) {
 	d := json.NewDecoder(bytes.NewReader(text))
 	if t, err := d.Token(); err != nil || t != json.Delim('{') {
@@ -140,13 +141,13 @@ func object(text []byte) (map[string]json.RawMessage, error) {
 		return nil, bad("the header: %v", err)
 	}
 	if _, err := d.Token(); err != io.EOF {
-		return nil, bad("the header goes on after its object")
+		return nil, bad("the header has data after its object")
 	}
 	return out, nil
 }
 
-// fill reads a tensor's bytes piece by piece, so that memory follows what really arrives. Of a type that is not read
-// they are passed over.
+// fill reads a tensor's bytes piece by piece, so that memory grows with the bytes that arrive. It skips the bytes of
+// unsupported types.
 func fill(r io.Reader, t *Tensor, e entry) error {
 	size, float := width(e.DType), floats(e.DType)
 	switch {
@@ -159,7 +160,7 @@ func fill(r io.Reader, t *Tensor, e entry) error {
 	}
 	var buf [1 << 16]byte
 	for left := e.Offsets[1] - e.Offsets[0]; left > 0; {
-		b := buf[:min(left, int64(len(buf)))] // a multiple of every size
+		b := buf[:min(left, int64(len(buf)))] // a multiple of every element size
 		if _, err := io.ReadFull(r, b); err != nil {
 			return bad("tensor %q: %v", t.Name, err)
 		}

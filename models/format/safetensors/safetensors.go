@@ -1,7 +1,7 @@
 // Package safetensors writes and reads the safetensors format: an 8-byte little-endian header length, a JSON header
-// with dtype, shape and byte offsets of each tensor, then the tensors' bytes, little-endian. PyTorch opens what Write
-// writes. It writes F32 and U64, and reads F16, BF16 and F64 too, as float32; of tensors of other types it reads the
-// names and shapes. A File read from untrusted bytes is checked in full before anything is allocated.
+// with dtype, shape and byte offsets of each tensor, then the tensors' bytes, little-endian. PyTorch opens the files
+// that Write writes. It writes F32 and U64, and also reads F16, BF16 and F64, as float32; of tensors of other types it
+// reads the names and shapes. Read checks untrusted bytes completely before it allocates anything.
 //
 //	err := safetensors.Save("model.safetensors", safetensors.File{Tensors: ts, Meta: map[string]string{"model": "mlp"}})
 package safetensors
@@ -12,16 +12,16 @@ import (
 	"slices"
 )
 
-// Tensor is one named array; exactly one of F and U holds its elements, row-major, or neither where they were not read.
+// Tensor is one named array; exactly one of F and U holds its elements, row-major, or neither if they were not read.
 type Tensor struct {
 	Name  string
 	Shape []int
 	F     []float32
 	U     []uint64
-	// Pull is not nil where Write takes elements from here in place of F: it copies those from element at on to p,
-	// little-endian, as many as p holds.
+	// Pull, if not nil, supplies the elements to Write instead of F: it fills p with little-endian elements, from
+	// element at on.
 	Pull   func(p []byte, at int) error
-	Unread string // the type of elements that Read passed over, such as I64, or one that this package does not know
+	Unread string // type of the elements that Read skipped, such as I64 or an unknown one
 }
 
 // File is the content of a file. Read returns tensors in the order of their bytes.
@@ -30,7 +30,7 @@ type File struct {
 	Meta    map[string]string
 }
 
-// Find is the tensor of that name, or nil.
+// Find returns the tensor of that name, or nil.
 func (f *File) Find(name string) *Tensor {
 	for i := range f.Tensors {
 		if f.Tensors[i].Name == name {
@@ -46,14 +46,14 @@ const (
 	maxDims   = 8
 )
 
-// FormatError says why bytes are not a safetensors file that this package reads.
+// FormatError reports why bytes are not a safetensors file that this package reads.
 type FormatError struct{ What string }
 
 func (e *FormatError) Error() string { return "safetensors: " + e.What }
 
 func bad(format string, args ...any) error { return &FormatError{fmt.Sprintf(format, args...)} }
 
-// elements is the product of a shape, or an error where it is negative or beyond limit.
+// elements returns the product of a shape, or an error if a size is negative or the product exceeds limit.
 func elements(name string, shape []int, limit int64) (int64, error) {
 	if len(shape) > maxDims {
 		return 0, bad("tensor %q has %d dimensions, at most %d are read", name, len(shape), maxDims)
@@ -74,7 +74,7 @@ func elements(name string, shape []int, limit int64) (int64, error) {
 	return n, nil
 }
 
-// Floats is the file without tensors that are not of floats: those that Read passed over cannot be written.
+// Floats returns the file without tensors that are not floats: tensors that Read skipped cannot be written.
 func (f File) Floats() File {
 	f.Tensors = slices.DeleteFunc(slices.Clone(f.Tensors), func(t Tensor) bool { return t.F == nil })
 	return f

@@ -44,11 +44,11 @@ func TestRoundTrip(t *testing.T) {
 	}
 	entries, err := os.ReadDir(filepath.Dir(path))
 	if err != nil || len(entries) != 1 {
-		t.Errorf("%d files beside the saved one: %v", len(entries)-1, err)
+		t.Errorf("%d files in addition to the saved one: %v", len(entries)-1, err)
 	}
 }
 
-// TestPull: a long row is pulled in pieces, none longer than a mebibyte, and written as the whole would be.
+// TestPull: a long row is pulled in pieces of at most a mebibyte, with the same result as the whole.
 func TestPull(t *testing.T) {
 	const n = 700_000
 	row, raw := make([]float32, n), make([]byte, 4*n)
@@ -73,7 +73,7 @@ func TestPull(t *testing.T) {
 	}
 }
 
-// The bytes of the format's specification, by hand.
+// TestKnownBytes compares with bytes written by hand from the format's specification.
 func TestKnownBytes(t *testing.T) {
 	var b bytes.Buffer
 	if err := Write(&b, File{Tensors: []Tensor{{Name: "a", Shape: []int{1}, F: []float32{1}}}}); err != nil {
@@ -101,14 +101,14 @@ func TestReadRefuses(t *testing.T) {
 		"cut":       {raw(`{"a":1}`, 0)[:10], "header of"},
 		"json":      {raw(`[1]`, 0), "JSON object"},
 		"broken":    {raw(`{"a":`, 0), "header"},
-		"tail":      {raw(`{} {}`, 0), "goes on"},
+		"tail":      {raw(`{} {}`, 0), "has data after"},
 		"twice":     {raw(`{"a":{"dtype":"F32","shape":[1],"data_offsets":[0,4]},"a":{"dtype":"F32","shape":[1],"data_offsets":[0,4]}}`, 4), "twice"},
 		"no type":   {raw(`{"a":{"shape":[1],"data_offsets":[0,2]}}`, 2), "has no type"},
 		"unknown":   {raw(`{"a":{"dtype":"Q7","shape":[-1],"data_offsets":[0,2]}}`, 2), "negative"},
 		"overlap":   {raw(`{"a":{"dtype":"F32","shape":[2],"data_offsets":[0,8]},"b":{"dtype":"F32","shape":[1],"data_offsets":[4,8]}}`, 8), "overlap"},
 		"gap":       {raw(`{"a":{"dtype":"F32","shape":[1],"data_offsets":[4,8]}}`, 8), "gap"},
 		"outside":   {raw(`{"a":{"dtype":"F32","shape":[4],"data_offsets":[0,16]}}`, 8), "leave the file"},
-		"backwards": {raw(`{"a":{"dtype":"F32","shape":[0],"data_offsets":[0,-4]}}`, 0), "lies at"},
+		"backwards": {raw(`{"a":{"dtype":"F32","shape":[0],"data_offsets":[0,-4]}}`, 0), "is at"},
 		"shape":     {raw(`{"a":{"dtype":"F32","shape":[3],"data_offsets":[0,8]}}`, 8), "room"},
 		"less":      {raw(`{"a":{"dtype":"F32","shape":[1],"data_offsets":[0,8]}}`, 8), "does not fill"},
 		"odd":       {raw(`{"a":{"dtype":"F32","shape":[1],"data_offsets":[0,5]}}`, 5), "does not fill"},
@@ -123,15 +123,15 @@ func TestReadRefuses(t *testing.T) {
 			t.Errorf("%s: %v, want %q", name, err, c.says)
 		}
 	}
-	// A size that lies about the bytes that follow.
+	// A size that does not match the following bytes.
 	b := raw(`{"a":{"dtype":"F32","shape":[1000000],"data_offsets":[0,4000000]}}`, 16)
 	if _, err := Read(bytes.NewReader(b), int64(len(b)-16+4000000)); err == nil {
 		t.Error("a truncated tensor was read")
 	}
 }
 
-// TestTypes: what other programs write is read as float32, and what no model needs is passed over; the tensors behind
-// it lie where they lie.
+// TestTypes: floats of other programs are read as float32, and other types are skipped; later tensors keep their
+// offsets.
 func TestTypes(t *testing.T) {
 	header := `{"h":{"dtype":"F16","shape":[6],"data_offsets":[0,12]},"b":{"dtype":"BF16","shape":[2],"data_offsets":[12,16]},` +
 		`"d":{"dtype":"F64","shape":[2],"data_offsets":[16,32]},"n":{"dtype":"I64","shape":[],"data_offsets":[32,40]},` +
@@ -213,8 +213,8 @@ func FuzzRead(f *testing.F) {
 	})
 }
 
-// TestWriteFile: a file has the permissions that a new one gets here, and an error names it and not the one that it
-// would have been; what fails on the way leaves the old one, and nothing beside it.
+// TestWriteFile: a file has the permissions of a new file, and an error names it and not its temporary; a failure keeps
+// the old file and leaves no temporary.
 func TestWriteFile(t *testing.T) {
 	dir := t.TempDir()
 	plain, path := filepath.Join(dir, "plain"), filepath.Join(dir, "file")
@@ -232,7 +232,7 @@ func TestWriteFile(t *testing.T) {
 	}
 	want, _ := os.Stat(plain)
 	if got, err := os.Stat(path); err != nil || got.Mode() != want.Mode() {
-		t.Errorf("mode %v (%v), and that of a new file is %v", got.Mode(), err, want.Mode())
+		t.Errorf("mode %v (%v), a new file has %v", got.Mode(), err, want.Mode())
 	}
 	broken := errors.New("broken")
 	if err := put(path, "second", broken); !errors.Is(err, broken) {

@@ -5,7 +5,7 @@ import (
 	"math"
 )
 
-// width is the bytes of an element; 0 where the type is not known, as one of less than a byte.
+// width returns the bytes of an element; 0 for an unknown type or one of less than a byte.
 func width(dtype string) int {
 	switch dtype {
 	case "BOOL", "I8", "U8", "F8_E4M3", "F8_E5M2":
@@ -20,8 +20,8 @@ func width(dtype string) int {
 	return 0
 }
 
-// floats makes a float32 of an element of the type; nil where it is no floating-point type that is read. F16 and BF16
-// become exactly what they were, F64 the nearest.
+// floats returns a function that converts an element of the type to float32; nil if the type is not a supported float.
+// F16 and BF16 convert exactly, F64 to the nearest.
 func floats(dtype string) func(b []byte) float32 {
 	switch dtype {
 	case "F32":
@@ -36,7 +36,7 @@ func floats(dtype string) func(b []byte) float32 {
 	return nil
 }
 
-// half is the value of IEEE 754 binary16: a sign, 5 bits of exponent, 10 of fraction.
+// half returns the value of IEEE 754 binary16: a sign, 5 bits of exponent, 10 of fraction.
 func half(h uint16) float32 {
 	sign, exponent, fraction := uint32(h>>15)<<31, int(h>>10&31), uint32(h&1023)
 	switch exponent {

@@ -49,11 +49,11 @@ func Write(w io.Writer, f File) error {
 		}
 		header[t.Name], at = e, e.Offsets[1]
 	}
-	text, err := json.Marshal(header) // maps are marshalled in the order of their keys
+	text, err := json.Marshal(header) // maps are encoded in the order of their keys
 	if err != nil {
 		return err
 	}
-	for len(text)%8 != 0 { // the format pads with spaces so that the data is aligned
+	for len(text)%8 != 0 { // the format pads with spaces to align the data
 		text = append(text, ' ')
 	}
 	if len(text) > MaxHeader {
@@ -89,16 +89,17 @@ func Write(w io.Writer, f File) error {
 	return b.Flush()
 }
 
-// piece is how many elements are pulled at once: a row may be many times as large as a model.
+// piece is the number of elements pulled at a time: a row may be many times as large as a model.
 const piece = 1 << 18
 
-// Save writes f to path as WriteFile does.
+// Save writes f to path with WriteFile.
 func Save(path string, f File) error {
 	return WriteFile(path, func(w io.Writer) error { return Write(w, f) })
 }
 
-// WriteFile has write fill the file at path, with the permissions that a new file gets here, so that a crash leaves the
-// old file or the new one: a temporary beside it, synced, renamed. An error of the file system names path.
+// WriteFile lets write fill the file at path, with the permissions of a new file. It writes and syncs a temporary file
+// in the same directory and renames it, so that a crash leaves the old file or the new one. A file system error names
+// path.
 func WriteFile(path string, write func(io.Writer) error) (err error) {
 	dir := filepath.Dir(path)
 	tmp, err := unfinished(path)
@@ -125,14 +126,14 @@ func WriteFile(path string, write func(io.Writer) error) (err error) {
 	if err := os.Rename(tmp.Name(), path); err != nil {
 		return fmt.Errorf("%s cannot be written: %w", path, bare(err))
 	}
-	if d, err := os.Open(dir); err == nil { // makes the rename durable where folders can be synced
+	if d, err := os.Open(dir); err == nil { // makes the rename durable if directories can be synced
 		_ = d.Sync()
 		d.Close()
 	}
 	return nil
 }
 
-// unfinished makes a file beside path that nobody has. os.CreateTemp would make it for its owner alone.
+// unfinished creates a new file in the directory of path. os.CreateTemp would restrict its permissions to the owner.
 func unfinished(path string) (*os.File, error) {
 	for {
 		name := filepath.Join(filepath.Dir(path), fmt.Sprintf(".%s.%08x", filepath.Base(path), rand.Uint32()))
@@ -143,7 +144,7 @@ func unfinished(path string) (*os.File, error) {
 	}
 }
 
-// bare is what an error of the file system says beside the names of files.
+// bare returns a file system error without file names.
 func bare(err error) error {
 	var at *os.PathError
 	var link *os.LinkError

@@ -22,8 +22,8 @@ const passing = `{"Action":"start","Package":"p"}
 {"Action":"pass","Package":"p","Elapsed":3.2}
 `
 
-// TestReport: packages and tests come by falling time, subtests that ran in parallel count for their test, and what
-// failed is printed.
+// TestReport: packages and tests are listed by decreasing time, parallel subtests count for their test, and the output
+// of failed tests is printed.
 func TestReport(t *testing.T) {
 	for _, c := range []struct {
 		name, in, want string

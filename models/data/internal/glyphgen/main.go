@@ -100,7 +100,8 @@ func draw(f *opentype.Font, d rune) (*image.Alpha, error) {
 	return m, nil
 }
 
-// field is the signed distance to the outline at the middle of each sample: 128 on it, 16 a sample, more inside.
+// field returns the signed distance to the outline at the middle of each sample: 128 on the outline, plus 16 per sample
+// inside.
 func field(m *image.Alpha) []byte {
 	out := make([]byte, 0, side*side)
 	inside := func(x, y int) bool { return m.AlphaAt(x, y).A >= 128 }
