@@ -7,7 +7,7 @@ import (
 	"testing"
 )
 
-// TestAttention: shapes, names, initial values and products of attention, and of layers that take positions one by one.
+// TestAttention: shapes, names, initial values and products of attention, and of layers applied to each position.
 func TestAttention(t *testing.T) {
 	m, err := compileText(`{kind = 'embedding', out = 6, vocabulary = 9}, {kind = 'layernorm', positions = true}, {kind = 'dense', out = 10, positions = true},
 		{kind = 'attention', heads = 5, sequence = true}, {kind = 'attention'}, {kind = 'dense', out = 3}`)
@@ -46,7 +46,7 @@ func TestAttention(t *testing.T) {
 			t.Errorf("%s begins within %v, want %v", tensor.Name, most, bound)
 		}
 	}
-	// By hand: of four positions 10x6 weights and 30x10, scores and sums of 4 by 4 or by 1, 10x10 and 3x10 weights.
+	// By hand: for four positions 10x6 weights and 30x10, scores and sums of 4 by 4 or by 1, 10x10 and 3x10 weights.
 	dense, first, second, last := 2.*4*60, 2.*4*300, 2.*4*300, 2.*30
 	core1, core2, out1, out2 := 2.*2*4*4*10, 2.*2*4*10, 2.*4*100, 2.*100
 	if forward, gradient := m.Flops(); forward != dense+first+core1+out1+second+core2+out2+last || gradient != 3*forward {
@@ -54,7 +54,7 @@ func TestAttention(t *testing.T) {
 	}
 }
 
-// TestOnePosition: what goes position by position keeps the only one.
+// TestOnePosition: a layer applied to each position accepts a single one.
 func TestOnePosition(t *testing.T) {
 	m, err := FromSource("m", []byte(`name = 'm'
 input = [1]
@@ -65,14 +65,14 @@ layer = [{kind = 'embedding', out = 2, vocabulary = 9}, {kind = 'dense', out = 4
 	}
 }
 
-// Each fault is one sentence.
+// TestAttentionErrors: each error is one sentence.
 func TestAttentionErrors(t *testing.T) {
 	const first = "{kind = 'embedding', out = 6, vocabulary = 9}, "
 	for layers, says := range map[string]string{
 		first + "{kind = 'dense', out = 8}, {kind = 'attention'}, {kind = 'dense', out = 3}":                        "layer 3 (attention): goes along the positions of a text, and its input has none; put it behind an embedding",
 		first + "{kind = 'attention'}, {kind = 'attention'}, {kind = 'dense', out = 3}":                             "layer 3 (attention): goes along the positions",
 		first + "{kind = 'attention', heads = 4}, {kind = 'dense', out = 3}":                                        "layer 2 (attention): 4 heads do not divide the 6 channels of a position; take a divisor",
-		first + "{kind = 'attention', heads = 0}, {kind = 'dense', out = 3}":                                        "layer 2 (attention): heads = 0; it lies in 1 to",
+		first + "{kind = 'attention', heads = 0}, {kind = 'dense', out = 3}":                                        "layer 2 (attention): heads = 0; it must be in 1 to",
 		first + "{kind = 'attention', out = 6}, {kind = 'dense', out = 3}":                                          "layer 2 (attention): takes no key \"out\"",
 		first + "{kind = 'attention', sequence = true}":                                                             "the last layer gives 24, the model has 3 classes",
 		first + "{kind = 'dense', out = 3, positions = true}":                                                       "the last layer gives 12, the model has 3 classes",

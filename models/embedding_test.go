@@ -8,17 +8,17 @@ import (
 	"brood/models/data"
 )
 
-// compileText is a model of three classes that reads four bytes.
+// compileText returns a model of three classes that reads four bytes.
 func compileText(layers string) (*Model, error) {
 	return FromSource("m", []byte("name = 'm'\ninput = [4]\nclasses = 3\nlayer = ["+layers+"]\n"))
 }
 
-// Each fault of a model that reads a text is one sentence.
+// TestEmbeddingErrors: each error of a text model is one sentence.
 func TestEmbeddingErrors(t *testing.T) {
 	const first = "{kind = 'embedding', out = 2, vocabulary = 9}, "
 	for layers, says := range map[string]string{
 		"{kind = 'embedding', out = 2, vocabulary = 257}, {kind = 'dense', out = 3}":                                                                                      "layer 1 (embedding): vocabulary = 257; there are 256 bytes",
-		"{kind = 'embedding', out = 2, vocabulary = 1}, {kind = 'dense', out = 3}":                                                                                        "layer 1 (embedding): vocabulary = 1; it lies in 2",
+		"{kind = 'embedding', out = 2, vocabulary = 1}, {kind = 'dense', out = 3}":                                                                                        "layer 1 (embedding): vocabulary = 1; it must be in 2",
 		"{kind = 'embedding', out = 0}, {kind = 'dense', out = 3}":                                                                                                        "out = 0",
 		first + "{kind = 'dense', out = 4}, {kind = 'add', with = 'input'}, {kind = 'dense', out = 3}":                                                                    "layer 3 (add): takes the bytes of a text as numbers",
 		first + "{kind = 'dense', out = 4, name = 'a'}, {kind = 'dense', out = 4, from = 'input'}, {kind = 'add', with = 'a'}, {kind = 'dense', out = 3}":                 "layer 3 (dense): takes the bytes of a text as numbers",
@@ -41,7 +41,7 @@ func TestEmbeddingErrors(t *testing.T) {
 	}
 }
 
-// TestEmbedding: shapes, names, where tables begin, and which data fit.
+// TestEmbedding: shapes, names, initial values of tables, and matching data.
 func TestEmbedding(t *testing.T) {
 	m, err := compileText("{kind = 'embedding', out = 500, vocabulary = 120}, {kind = 'dense', out = 3}")
 	if err != nil {
@@ -60,7 +60,7 @@ func TestEmbedding(t *testing.T) {
 		mean += float64(v) / float64(x.Len)
 		square += float64(v) * float64(v) / float64(x.Len)
 	}
-	if math.Abs(mean) > 0.02 || math.Abs(square-1) > 0.02 { // five deviations of 60,000 draws
+	if math.Abs(mean) > 0.02 || math.Abs(square-1) > 0.02 { // five standard deviations of 60,000 draws
 		t.Errorf("rows begin with the mean %v and the square %v", mean, square)
 	}
 	text := data.Info{Text: true, Shape: []int{4}, Classes: 3}

@@ -8,7 +8,7 @@ import (
 	"brood/models"
 )
 
-// A model is a list of layers; compiled, it says where each tensor lies in the vector of its parameters.
+// A compiled model contains the position of each tensor in the parameter vector.
 func ExampleCompile() {
 	spec, err := models.Parse(strings.NewReader(`
 name = "tiny"

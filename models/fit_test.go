@@ -8,7 +8,7 @@ import (
 	"brood/models/data"
 )
 
-// TestFitTo: a model of the zoo takes the input and the classes of other data, and keeps its other layers.
+// TestFitTo: a model of the zoo is adapted to the input and classes of other data, with its other layers unchanged.
 func TestFitTo(t *testing.T) {
 	for name, d := range map[string]data.Info{
 		"mlp-small": {Shape: []int{4}, Classes: 3},

@@ -8,7 +8,7 @@ import (
 	"brood/models/engine"
 )
 
-// TestInt8Models: which layers fit the arithmetic of whole numbers, and what is said of those that do not.
+// TestInt8Models: layers that support whole-number arithmetic, and the errors for others.
 func TestInt8Models(t *testing.T) {
 	const head = "name = \"x\"\nclasses = 3\narithmetic = \"int8\"\n"
 	dense := func(keys string) string { return "[[layer]]\nkind = \"dense\"\n" + keys + "\n" }
@@ -40,7 +40,7 @@ func TestInt8Models(t *testing.T) {
 	}
 }
 
-// TestInt8Begins: what such a model begins with are whole numbers, by which a layer gives as much as it takes.
+// TestInt8Begins: initial values are whole numbers with which a layer preserves the magnitude of its input.
 func TestInt8Begins(t *testing.T) {
 	m, err := Load("mlp-int8")
 	if err != nil {
@@ -61,7 +61,7 @@ func TestInt8Begins(t *testing.T) {
 	if got, want := math.Sqrt(squares/(n*64)), math.Sqrt(2/n)*unit; math.Abs(got/want-1) > 0.02 {
 		t.Errorf("weights of deviation %.2f, want %.2f", got, want)
 	}
-	for n := 3; n < 1<<16; n += 2 + 2*(n/14) { // odd ones, which lie between two powers
+	for n := 3; n < 1<<16; n += 2 + 2*(n/14) { // odd numbers, which are between two powers
 		if want := int(math.Round(math.Log2(16 * math.Sqrt(float64(n))))); ShiftOf(n) != want {
 			t.Errorf("sums of %d are shifted by %d, want %d", n, ShiftOf(n), want)
 		}

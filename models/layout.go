@@ -64,7 +64,7 @@ func (c *compiler) stat(name string, n int, start float32) int {
 	return len(l.StatTensors) - 1
 }
 
-// linear adds the weight and bias of a linear map to layer l. shape is that of the weight.
+// linear adds the weight and bias of a linear map to layer l. shape is the shape of the weight.
 func (c *compiler) linear(l *Layer, s *LayerSpec, name string, shape []int) error {
 	fanIn, fanOut := float64(Size(shape[1:])), float64(Size(shape)/shape[1])
 	kind := InitTorch

@@ -19,7 +19,7 @@ func TestMinGRU(t *testing.T) {
 	if l := m.Layers[3]; l.State != [2]int{5, 6} || l.Weight != 7 || l.Bias != 8 {
 		t.Errorf("%+v", l)
 	}
-	// four positions, twice: 2 x 5 and 3 x 2 weights
+	// four positions with two products each: 2 x 5 and 3 x 2 weights
 	if forward, gradient := m.Flops(); forward != 2*4*2*(10+6) || gradient != 3*forward {
 		t.Errorf("%v forward, %v of a gradient", forward, gradient)
 	}

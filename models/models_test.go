@@ -13,7 +13,7 @@ import (
 	"brood/models/engine"
 )
 
-// layers compiles [[layer]] tables under a header of 1x8x8 images and three classes.
+// layers compiles [[layer]] tables with an input of 1x8x8 images and three classes.
 func layers(tables ...string) (*Model, error) {
 	text := "name = 'm'\ninput = [1, 8, 8]\nclasses = 3\n"
 	for _, l := range tables {
@@ -26,7 +26,7 @@ func layers(tables ...string) (*Model, error) {
 	return Compile(s)
 }
 
-// Each fault is one sentence that names the layer and what does not fit.
+// TestSpecErrors: each error is one sentence that names the layer and the problem.
 func TestSpecErrors(t *testing.T) {
 	for _, c := range []struct {
 		layer  int
@@ -51,7 +51,7 @@ func TestSpecErrors(t *testing.T) {
 		{1, "rate", []string{"kind='dropout'"}},
 		{1, "rate", []string{"kind='dropout';rate=1.0"}},
 		{1, "rate", []string{"kind='dropout';rate=nan"}},
-		{1, "slope = -0.1; it lies in 0 to 1", []string{"kind='leakyrelu';slope=-0.1"}},
+		{1, "slope = -0.1; it must be in 0 to 1", []string{"kind='leakyrelu';slope=-0.1"}},
 		{1, "needs factor, a number other than 0", []string{"kind='scale'"}},
 		{1, "needs factor, a number other than 0", []string{"kind='scale';factor=0"}},
 		{1, "needs factor, a number other than 0", []string{"kind='scale';factor=nan"}},
@@ -133,7 +133,7 @@ func TestLoad(t *testing.T) {
 	}
 }
 
-// Given filters are no parameters: nothing of the layout, and no products for a gradient of theirs.
+// TestFilters: constant filters are not parameters: they are not in the layout, and have no gradient products.
 func TestFilters(t *testing.T) {
 	m, err := layers("kind='conv';out=2;kernel=2;filters=[[1,0,0,-1],[0.5,1,1,0.5]]", "kind='flatten'", "kind='dense';out=3")
 	if err != nil {
@@ -150,8 +150,8 @@ func TestFilters(t *testing.T) {
 	}
 }
 
-// A layer norm has a weight and a bias of its sample's shape, named and begun as PyTorch does, which noise counts as
-// one row; a leaky rectifier has PyTorch's slope.
+// TestLayerNormLayout: a layer norm has a weight and a bias of its sample's shape, with PyTorch's names and initial
+// values, each a single row for noise; a leaky rectifier has PyTorch's slope.
 func TestLayerNormLayout(t *testing.T) {
 	m, err := layers("kind='layernorm'", "kind='leakyrelu'", "kind='flatten'", "kind='layernorm'", "kind='dense';out=3")
 	if err != nil {
@@ -181,7 +181,7 @@ func TestLayerNormLayout(t *testing.T) {
 	}
 }
 
-// A graph: names, results, shapes of groups and residual sums, and who takes what.
+// TestResults: names, results, shapes of groups and residual sums, and the number of users of each result.
 func TestResults(t *testing.T) {
 	m, err := layers("kind='conv';out=2;kernel=3;pad=1;name='a'", "kind='conv';out=4;kernel=3;stride=2;pad=1;groups=2", "kind='add';with='a';stride=2",
 		"kind='add';with='input';stride=2", "kind='avgpool';kernel=2", "kind='flatten'", "kind='dense';out=3")
@@ -206,7 +206,7 @@ func TestResults(t *testing.T) {
 	}
 }
 
-// Names and shapes are PyTorch's; tensors cover the vector in order.
+// TestLayout: names and shapes equal PyTorch's; tensors cover the vector in order.
 func TestLayout(t *testing.T) {
 	m, err := Load("lenets")
 	if err != nil {
@@ -281,8 +281,8 @@ func TestInit(t *testing.T) {
 	}
 }
 
-// Convolutions that start as copies give back their inputs, in the first channels, and the further ones start as
-// PyTorch's do.
+// TestInitDirac: convolutions with init dirac copy their inputs in the first channels; the other channels are
+// initialised as in PyTorch.
 func TestInitDirac(t *testing.T) {
 	m, err := layers("kind='conv';out=3;kernel=1", "kind='conv';out=5;kernel=3;pad=1;init='dirac'", "kind='conv';out=2;kernel=3;init='dirac'", "kind='flatten'", "kind='dense';out=3")
 	if err != nil {
@@ -315,7 +315,8 @@ func TestInitDirac(t *testing.T) {
 	}
 }
 
-// Weights that start orthogonal are so to within a float32, whichever side is the longer, and differ between members.
+// TestInitOrthogonal: orthogonal initial weights are orthonormal within float32, with either side longer, and differ
+// between members.
 func TestInitOrthogonal(t *testing.T) {
 	m, err := layers("kind='conv';out=7;kernel=3;init='orthogonal'", "kind='flatten'", "kind='dense';out=30;init='orthogonal'", "kind='dense';out=40;init='orthogonal'", "kind='dense';out=3")
 	if err != nil {

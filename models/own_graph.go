@@ -13,7 +13,7 @@ import (
 // 1/sqrt(elements per row), as with InitTorch; a vector ([n] or [n, 1]) with zero.
 func Own(name string, input []int, classes int, params []engine.Tensor) (*Model, error) {
 	if name == "" || len(params) == 0 || classes < 2 {
-		return nil, fmt.Errorf("a model of one's own has name %q, %d parameters and %d classes: "+
+		return nil, fmt.Errorf("the model has name %q, %d parameters and %d classes: "+
 			"give it a name, parameters, and two classes or more", name, len(params), classes)
 	}
 	m := &Model{
@@ -28,7 +28,7 @@ func Own(name string, input []int, classes int, params []engine.Tensor) (*Model,
 }
 
 // Measured returns a model of the parameters of an objective, which is evaluated elsewhere (see objective.Engine). Its
-// samples are seeds. The parameters are initialised as those of [Own].
+// samples are seeds. The parameters are initialised as in [Own].
 func Measured(name string, params []engine.Tensor) (*Model, error) {
 	if len(params) == 0 {
 		return nil, fmt.Errorf("objective %s has no parameters: give it one [[param]] or more", name)

@@ -35,7 +35,7 @@ func (c *compiler) resolve(l *Layer, s *LayerSpec) error {
 			l.Slope = *s.Slope
 		}
 		if !(l.Slope >= 0 && l.Slope <= 1) {
-			return fmt.Errorf("slope = %v; it lies in 0 to 1", l.Slope)
+			return fmt.Errorf("slope = %v; it must be in 0 to 1", l.Slope)
 		}
 	case Scale:
 		if s.Factor != nil {
@@ -71,7 +71,7 @@ func size(p *int, key string, def, least int) (int, error) {
 		return def, nil
 	}
 	if *p < least || *p > 1<<20 {
-		return 0, fmt.Errorf("%s = %d; it lies in %d to %d", key, *p, least, 1<<20)
+		return 0, fmt.Errorf("%s = %d; it must be in %d to %d", key, *p, least, 1<<20)
 	}
 	return *p, nil
 }

@@ -2,7 +2,8 @@ package models
 
 import "testing"
 
-// Counts of the sources (Parle's research code, DarwiNN, EGGROLL, Caffe) and of hand arithmetic.
+// TestZooCounts compares parameter counts with the sources (Parle's research code, DarwiNN, EGGROLL, Caffe) and with
+// manual counts.
 func TestZooCounts(t *testing.T) {
 	for name, want := range map[string][2]int{
 		"mlp": {235146, 0}, "mlp-gelu": {235146 + 2*(256+128), 0}, "mlp-small": {50890, 0}, "cifar-small": {12026, 0}, "softmax": {7850, 0},
@@ -30,7 +31,7 @@ func TestZooCounts(t *testing.T) {
 	}
 }
 
-// The products of LeNet (Caffe's), by hand: convolutions of 24x24 and 8x8, then two dense layers.
+// TestFlops counts LeNet's (Caffe) products by hand: convolutions of 24x24 and 8x8, then two dense layers.
 func TestFlops(t *testing.T) {
 	m, err := Load("lenet-caffe")
 	if err != nil {

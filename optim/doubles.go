@@ -9,9 +9,9 @@ import (
 	"brood/models/engine"
 )
 
-// Holder is implemented by an engine that estimates memory. Hold reports host memory that a program allocates for the
-// lifetime of its blocks: rows of width elements, bytes per element.
-type Holder interface{ Hold(width, bytes int) }
+// HostMemoryCounter is implemented by an engine that estimates memory. CountHostMemory adds a row of host memory, width
+// elements of the given bytes, that a program allocates for the lifetime of its blocks.
+type HostMemoryCounter interface{ CountHostMemory(width, bytes int) }
 
 // inDouble holds rows of float64 in host memory, and a buffer for their transfer.
 type inDouble struct {
@@ -23,7 +23,7 @@ type inDouble struct {
 // doublesPiece is the number of elements of one transfer. It bounds the buffer.
 const doublesPiece = 1 << 16
 
-// Doubles waits for all queued tasks and returns a copy of m (1 row) in host memory, for what a program computes itself
+// Doubles waits for all queued tasks and returns a copy of m (1 row) in host memory, for the computations of a program
 // in float64. The slice is valid until the end of the round.
 func (e *Env) Doubles(ctx context.Context, m engine.Mat) ([]float64, error) {
 	if e.inDouble == nil {
@@ -34,8 +34,8 @@ func (e *Env) Doubles(ctx context.Context, m engine.Mat) ([]float64, error) {
 		d.rows = slices.Delete(d.rows, d.used, d.used+1)
 	}
 	if d.used == len(d.rows) {
-		if h, counts := e.Engine.(Holder); counts {
-			h.Hold(m.Cols, 8)
+		if h, counts := e.Engine.(HostMemoryCounter); counts {
+			h.CountHostMemory(m.Cols, 8)
 		}
 		d.rows = append(d.rows, make([]float64, m.Cols))
 	}

@@ -9,24 +9,24 @@ import (
 	"brood/models/native"
 )
 
-// holding is an engine that is told what programmes hold.
-type holding struct {
+// memoryCounter is an engine that sums the host memory that programs report.
+type memoryCounter struct {
 	engine.Engine
 	bytes int
 }
 
-func (h *holding) Hold(width, bytes int) { h.bytes += width * bytes }
+func (c *memoryCounter) CountHostMemory(width, bytes int) { c.bytes += width * bytes }
 
-// TestDoubles: rows longer than a piece come and go with their bits, the memory of a round serves the next one, and the
-// engine is told of it once.
+// TestDoubles: rows longer than a piece are read and written with the same bits, each round reuses the memory of the
+// round before, and the engine counts that memory once.
 func TestDoubles(t *testing.T) {
 	const n = 2*doublesPiece + 7
 	vectors, err := native.New(engine.Layout{}, 1)
 	if err != nil {
 		t.Fatal(err)
 	}
-	told := &holding{Engine: vectors}
-	e := &Env{Engine: told}
+	counter := &memoryCounter{Engine: vectors}
+	e := &Env{Engine: counter}
 	a, b := ram.New(1, n), ram.New(1, n)
 	for i := range n {
 		ram.View(a).F[i], ram.View(b).F[i] = math.Float32frombits(uint32(i)*2654435761), float32(1+i)
@@ -45,7 +45,7 @@ func TestDoubles(t *testing.T) {
 			if f := ram.View(a).F[i]; x[i] != float64(f) && f == f || y[i] != float64(1+i) {
 				t.Fatalf("element %d is %v and %v, want %v and %d", i, x[i], y[i], f, 1+i)
 			}
-			y[i] += 1e-12 // is rounded away
+			y[i] += 1e-12 // less than half of the last bit of a float32
 		}
 		if err := e.SetDoubles(t.Context(), b, y); err != nil {
 			t.Fatal(err)
@@ -56,8 +56,8 @@ func TestDoubles(t *testing.T) {
 			}
 		}
 	}
-	if told.bytes != 2*8*n {
-		t.Errorf("the engine was told of %d bytes, want %d", told.bytes, 2*8*n)
+	if counter.bytes != 2*8*n {
+		t.Errorf("the engine counted %d bytes, want %d", counter.bytes, 2*8*n)
 	}
 	again := testing.AllocsPerRun(3, func() {
 		e.Recycle()
@@ -66,7 +66,7 @@ func TestDoubles(t *testing.T) {
 		}
 	})
 	if again > 1 {
-		t.Errorf("a row that was held takes %v allocations", again)
+		t.Errorf("a row of the round before takes %v allocations", again)
 	}
 	e.Recycle()
 	if x, err := e.Doubles(t.Context(), ram.New(1, 5)); err != nil || len(x) != 5 {

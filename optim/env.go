@@ -14,20 +14,20 @@ type Data interface {
 
 // Env contains everything that a program may access.
 type Env struct {
-	Seed    uint64
-	Roster  collective.Roster
-	Self    int
-	Mine    []engine.Member // hosted here, ascending: the rows of per-member blocks
-	Layout  engine.Layout
-	Comm    *collective.Comm
-	Engine  engine.Engine
-	Data    Data
-	Hollow  bool                   // the engine computes nothing (matrices have no storage), so no samples are drawn
-	Metrics []string               // names of the metrics that an objective measures in addition to the fitness
-	Blocks  map[string]engine.Mat  // owned by the runtime; access by Block
-	Records map[string]engine.Host // owned by the runtime; access by Record
+	Seed     uint64
+	Roster   collective.Roster
+	Self     int
+	Mine     []engine.Member // hosted here, ascending: the rows of per-member blocks
+	Layout   engine.Layout
+	Comm     *collective.Comm
+	Engine   engine.Engine
+	Data     Data
+	MetaOnly bool                   // the engine computes nothing (matrices have no storage), so no samples are drawn
+	Metrics  []string               // names of the metrics that an objective measures in addition to the fitness
+	Blocks   map[string]engine.Mat  // owned by the runtime; access by Block
+	Records  map[string]engine.Host // owned by the runtime; access by Record
 
-	// Stepped reports that further members, as many as given, have finished their steps of the round, or candidates their
+	// Stepped reports that the given number of further members have finished their steps of the round, or candidates their
 	// evaluation. Several goroutines may call it concurrently. Nil: no report is needed.
 	Stepped func(members int)
 
@@ -36,7 +36,7 @@ type Env struct {
 	fault    error
 	probed   bool // see Probe
 	looks    []look
-	inLane   bool // this copy belongs to one executor thread, see InCohorts
+	onThread bool // this copy belongs to one executor thread, see InCohorts
 }
 
 type shape struct{ rows, cols int }
@@ -67,7 +67,7 @@ func (e *Env) Record(name string) engine.Host {
 // matrix has no storage and every task rejects it; Fault returns the cause. Scratch panics on an executor thread:
 // allocate before members step concurrently.
 func (e *Env) Scratch(rows, cols int) engine.Mat {
-	if e.inLane {
+	if e.onThread {
 		panic("scratch is taken before members step apart")
 	}
 	if e.scratch == nil {

@@ -160,7 +160,7 @@ func (e *Env) Stream(m engine.Member, cursor uint64, n int, frac float64) []int3
 
 // batch draws samples into dst, unless the engine computes nothing.
 func (e *Env) batch(dst []int32, of noise.Key, cursor uint64, w data.Window) {
-	if !e.Hollow {
+	if !e.MetaOnly {
 		data.Batch(dst, e.Data.Train(), of, cursor, w)
 	}
 }

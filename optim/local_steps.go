@@ -43,27 +43,27 @@ func (e *Env) CohortScratch(n int) engine.Mat { return e.Scratch(min(n, e.atOnce
 // Engine.Do, but neither Scratch nor Comm. The remaining members, fewer than there are threads, step together, as do
 // all members if joint is true.
 func (e *Env) InCohorts(ctx context.Context, n int, joint bool, f func(e *Env, lo, hi int, at engine.Row) error) error {
-	alone, most := 0, CohortSize
+	single, most := 0, CohortSize // single rows step on one thread each
 	if !joint {
 		most = e.atOnce()
 	}
 	// On other engines tasks may still be queued, so that steps are not reported.
-	l, laned := e.Engine.(engine.ThreadedEngine)
+	threaded, ok := e.Engine.(engine.ThreadedEngine)
 	stepped := e.Stepped
-	if !laned || stepped == nil {
+	if !ok || stepped == nil {
 		stepped = func(int) {}
 	}
-	if laned && !joint {
-		var lanes []lane
-		for i, one := range l.ThreadEngines() {
-			lanes = append(lanes, lane{e.Engine, one, engine.Row(i)})
+	if ok && !joint {
+		var threads []threadEngine
+		for i, one := range threaded.ThreadEngines() {
+			threads = append(threads, threadEngine{e.Engine, one, engine.Row(i)})
 		}
-		alone = n - n%len(lanes)
-		looks := make([][]look, alone)
-		err := engine.Each(ctx, lanes, alone, func(l lane, i int) error {
+		single = n - n%len(threads)
+		looks := make([][]look, single)
+		err := engine.Each(ctx, threads, single, func(t threadEngine, i int) error {
 			one := *e
-			one.Engine, one.inLane, one.looks = l, true, nil
-			err := f(&one, i, i+1, l.at)
+			one.Engine, one.onThread, one.looks = t, true, nil
+			err := f(&one, i, i+1, t.at)
 			looks[i] = one.looks
 			stepped(1)
 			return err
@@ -73,8 +73,8 @@ func (e *Env) InCohorts(ctx context.Context, n int, joint bool, f func(e *Env, l
 		}
 		e.looks = append(e.looks, slices.Concat(looks...)...)
 	}
-	for lo, hi := range Cohorts(n-alone, most) {
-		if err := f(e, alone+lo, alone+hi, 0); err != nil {
+	for lo, hi := range Cohorts(n-single, most) {
+		if err := f(e, single+lo, single+hi, 0); err != nil {
 			return err
 		}
 		stepped(hi - lo)
@@ -82,15 +82,17 @@ func (e *Env) InCohorts(ctx context.Context, n int, joint bool, f func(e *Env, l
 	return nil
 }
 
-// lane is an engine whose Do runs on one executor thread; at is that thread's row of CohortScratch.
-type lane struct {
+// threadEngine is an engine whose Do runs on one executor thread; at is the row of that thread in CohortScratch.
+type threadEngine struct {
 	engine.Engine
 	one engine.Doer
 	at  engine.Row
 }
 
 // Do implements [engine.Engine].
-func (l lane) Do(ctx context.Context, tasks ...engine.Task) error { return l.one.Do(ctx, tasks...) }
+func (t threadEngine) Do(ctx context.Context, tasks ...engine.Task) error {
+	return t.one.Do(ctx, tasks...)
+}
 
 // StepTasks returns the tasks of one step of the member in row r along its gradient g (1 row). It may be called
 // concurrently, with the Env of the member's cohort, and must write only state of that member.
@@ -119,8 +121,8 @@ func TakeSteps(ctx context.Context, e *Env, s Step, steps int, update StepTasks)
 }
 
 // RowOptimiser returns the optimiser of the member in row r of block x, and the weight decay that is added to its
-// gradient besides that of the Step. Only Eta and Decay may differ between rows. It may be called concurrently for
-// different rows.
+// gradient in addition to the decay of the Step. Only Eta and Decay may differ between rows. It may be called
+// concurrently for different rows.
 type RowOptimiser func(r engine.Row) (d Optimiser, decay float32)
 
 // By returns the RowOptimiser that is d for every row.

@@ -7,7 +7,7 @@ import (
 	"testing"
 )
 
-// TestFloatsTravel holds the copy of memory to the definition, byte by byte, at every length and place.
+// TestFloatsTravel compares the memory copy with the definition, byte by byte, at every length and offset.
 func TestFloatsTravel(t *testing.T) {
 	v := []float32{0, 1, -2.5, float32(math.Inf(1)), math.Float32frombits(0x7fc00123), math.MaxFloat32, 1e-45}
 	for n := range len(v) + 1 {

@@ -8,7 +8,7 @@ import (
 	"testing"
 )
 
-// hard are values that a code may get wrong.
+// hard are difficult values for a code.
 var hard = []float32{0, 1, -1, 127, -127, 127.5, 128, 63.5, 1e-3, -1e30, math.MaxFloat32, math.SmallestNonzeroFloat32, -1e-42, 1.17549435e-38, 65535, 3.3895314e38}
 
 func drawn(n int, seed uint64) []float32 {
@@ -25,8 +25,8 @@ func drawn(n int, seed uint64) []float32 {
 
 func same(a, b float32) bool { return a == b || a != a && b != b }
 
-// TestCodes: what was rounded is written and read without a loss, whole or from any block on; rounding is as close as
-// the code can come; and it is done once.
+// TestCodes: rounded values are encoded and decoded without loss, as a whole or from any block on; the rounding error
+// is minimal, and rounding is idempotent.
 func TestCodes(t *testing.T) {
 	for seed := range uint64(200) {
 		v := drawn(1+int(seed), seed)
@@ -70,7 +70,7 @@ func TestCodes(t *testing.T) {
 	}
 }
 
-// TestCodesGolden freezes what is written: both ends must agree for ever.
+// TestCodesGolden freezes the encodings: both ends must always agree.
 func TestCodesGolden(t *testing.T) {
 	v := []float32{0, 1, -1, 1.00390625, 3e38, 1e-40, float32(math.Inf(1)), 0.1, 1.01171875}
 	BF16.Round(v)
@@ -84,7 +84,7 @@ func TestCodesGolden(t *testing.T) {
 	}
 }
 
-// TestCodesAreOpen: what is not finite stays visible, and no bytes make a code fail.
+// TestCodesAreOpen: non-finite values stay visible, and decoding accepts any bytes.
 func TestCodesAreOpen(t *testing.T) {
 	inf := float32(math.Inf(1))
 	for _, c := range []Code{BF16, Int8} {
@@ -112,7 +112,7 @@ func TestCodesAreOpen(t *testing.T) {
 	}
 }
 
-// BenchmarkInt8 rounds and writes a million values.
+// BenchmarkInt8 rounds and encodes a million values.
 func BenchmarkInt8(b *testing.B) {
 	v := drawn(1<<20, 1)
 	p := make([]byte, 0, Int8.Size(len(v)))

@@ -8,10 +8,11 @@ import (
 	"testing"
 )
 
-// Every entry once, whatever the number of workers, and the error of the lowest entry that fails.
+// TestEach: every entry is processed once with any number of workers, and the error of the lowest failed entry is
+// returned.
 func TestEach(t *testing.T) {
 	ctx := context.Background()
-	inTurn := func(n int, loop func(int)) { // a crew of one
+	inTurn := func(n int, loop func(int)) { // a pool with one worker
 		for i := range n {
 			loop(i)
 		}
@@ -81,7 +82,7 @@ func TestFreshStats(t *testing.T) {
 	}
 }
 
-// TestEachPanics: a panic is the caller's, who may be ready for it, whichever goroutine it was on.
+// TestEachPanics: a panic on any goroutine is propagated to the caller, who may recover it.
 func TestEachPanics(t *testing.T) {
 	for _, workers := range []int{1, 2, 7} {
 		for at := range 7 {

@@ -12,7 +12,7 @@ import "math"
 //	X <- (1 - Eta*WD)*X - Eta*sqrt(max(1, R/C))*U
 //
 // The polynomial moves the singular values to within about a third of 1, so that U approximates the orthogonal factor
-// of the momentum. The scale in the last line is that of the authors' code; Liu et al. (2025) scale by 0.2*sqrt(max(R,
+// of the momentum. The scale in the last line is from the authors' code; Liu et al. (2025) scale by 0.2*sqrt(max(R,
 // C)) and use another Eta. With Fixed, the matrix is rescaled before each step to the norm of a step with Eta 1, so
 // that Eta is the relative step size. This suits matrices whose norm has no effect because a normalisation follows
 // (Jordan: 94% on CIFAR-10 in 3.29 seconds on a single GPU, 2024). All other tensors are stepped by Vectors.

@@ -2,8 +2,8 @@ package engine
 
 import "testing"
 
-// TestTakes: Muon takes matrices, and leaves the weights of the output layer where it is to, which are those of one
-// output too; a table is none of either.
+// TestTakes: Muon steps matrices; it skips the weights of the output layer if configured, also of a single
+// output, and embedding tables.
 func TestTakes(t *testing.T) {
 	net := func(outputs int) *Layout {
 		return &Layout{Tensors: []Tensor{{Shape: []int{8, 4}, Len: 32, Table: true}, {Shape: []int{6, 4}, Len: 24}, {Shape: []int{6}, Len: 6},

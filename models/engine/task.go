@@ -339,8 +339,8 @@ type Perturb struct {
 	Keys  []noise.Key
 }
 
-// Crossover sets each element of row i of Dst to that of row i of A or of B with equal probability: one random bit per
-// element, or one per tensor if PerTensor is set. Keys[i] is the noise address of the bits.
+// Crossover sets each element of row i of Dst to the element of row i of A or of B with equal probability: one random
+// bit per element, or one per tensor if PerTensor is set. Keys[i] is the noise address of the bits.
 type Crossover struct {
 	Dst, A, B Mat
 	Keys      []noise.Key

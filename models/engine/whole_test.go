@@ -7,7 +7,7 @@ import (
 	"brood/models/engine"
 )
 
-// TestWhole: to the nearest, ties to even, held to 127, and no number is 0.
+// TestWhole: rounds to nearest, ties to even, limits to 127, and converts NaN to 0.
 func TestWhole(t *testing.T) {
 	for x, want := range map[float32]int8{0: 0, 0.5: 0, 1.5: 2, -0.5: 0, -1.5: -2, 2.49: 2, -2.51: -3, 126.5: 126, 127.4: 127, 127.5: 127, 1e30: 127, -127.6: -127, -1e30: -127,
 		float32(math.Inf(1)): 127, float32(math.Inf(-1)): -127} {
@@ -16,6 +16,6 @@ func TestWhole(t *testing.T) {
 		}
 	}
 	if got := engine.Whole(float32(math.NaN())); got != 0 {
-		t.Errorf("what is no number is read as %d", got)
+		t.Errorf("a value that is NaN is read as %d", got)
 	}
 }

@@ -10,8 +10,8 @@ import (
 	"brood/models/noise"
 )
 
-// augmented checks that a task on an augmented set has the bits of that task on a plain set of what its samples become,
-// and that samples which were not drawn are as they are.
+// augmented checks that a task on an augmented set has the bits of the same task on a plain set of the augmented
+// samples, and that samples without a draw address are unchanged.
 func (b *bench) augmented(t *testing.T) {
 	for _, a := range []data.Augment{{Pad: 3, Flip: true}, {Pad: 2, Reflect: true, Flip: true, Alternate: true}} {
 		t.Run(a.String(), func(t *testing.T) { b.augmentedBy(t, a) })
@@ -23,8 +23,8 @@ func (b *bench) augmentedBy(t *testing.T, a data.Augment) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	long, kinds := 300, []engine.Noise{{}, {Integer: true}, {Rank: 2}} // more than an engine takes at a time
-	if b.m.Layout.Stats > 0 {                                          // then it takes all
+	long, kinds := 300, []engine.Noise{{}, {Integer: true}, {Rank: 2}} // more than an engine processes at a time
+	if b.m.Layout.Stats > 0 {                                          // then it processes all
 		long, kinds = 30, kinds[:1]
 	}
 	ids := slices.Concat(b.batch(0, 17), b.batch(3, 40))[:min(long, 57)]
@@ -32,8 +32,9 @@ func (b *bench) augmentedBy(t *testing.T, a data.Augment) {
 		ids = append(ids, ids[:min(len(ids), long-len(ids))]...)
 	}
 	keys := masks(3)
-	keys[0].Round, keys[1].Round, keys[2].Round = 3<<32-7, 1<<32-5, 1<<33+11 // with halves of a position and a carry
-	keys[2].Stream = 9                                                       // a pass of so many samples
+	// At the middle of a position and at a carry.
+	keys[0].Round, keys[1].Round, keys[2].Round = 3<<32-7, 1<<32-5, 1<<33+11
+	keys[2].Stream = 9 // samples per pass
 	lists := [][]int32{ids[:20], ids[7:27], ids}
 	plain, batches := b.materialise(t, set, lists, keys)
 	rows, x := engine.Rows(3), b.rows(t, 3)
@@ -111,7 +112,7 @@ func (b *bench) augmentedBy(t *testing.T, a data.Augment) {
 			}
 		}
 	}
-	shared := [][]int32{ids[:20], ids[:20]} // one slice, drawn at two places: two batches
+	shared := [][]int32{ids[:20], ids[:20]} // one slice drawn at two addresses: two batches
 	pair := engine.Candidates{
 		Theta:      x.Sub(0, 1),
 		Sigma:      0.05,
@@ -132,7 +133,7 @@ func (b *bench) augmentedBy(t *testing.T, a data.Augment) {
 	same(t, "one slice drawn twice", got, pair.Fitness)
 }
 
-// materialise is a plain set of the samples of lists as they were drawn, and the lists of their ids in it.
+// materialise returns a plain set of the drawn samples of lists, and the lists of their ids in it.
 func (b *bench) materialise(t *testing.T, set *data.Set, lists [][]int32, keys []noise.Key) (*data.Set, [][]int32) {
 	t.Helper()
 	var r data.Raster

@@ -7,7 +7,7 @@ import (
 	"brood/models/data"
 )
 
-// kinds are all layer kinds, alone and in the combinations where an engine once went wrong.
+// kinds are all layer kinds, alone and in combinations that once revealed a bug in an engine.
 var kinds = []struct {
 	name, input string
 	layers      []string
@@ -183,7 +183,7 @@ var kinds = []struct {
 		"dense out=6"}},
 }
 
-// layers holds every kind against the reference, in batches of a few samples and of one.
+// layers compares every kind with the reference, in batches of a few samples and of one.
 func (mk Make) layers(t *testing.T) {
 	for _, c := range kinds {
 		t.Run(c.name, func(t *testing.T) {
@@ -198,7 +198,7 @@ func (mk Make) layers(t *testing.T) {
 	}
 }
 
-// Kinds hands on a model for each of the same cases, with samples that fit it.
+// Kinds calls f with a model for each of these cases and matching samples.
 func Kinds(t *testing.T, f func(name string, m *models.Model, set *data.Set)) {
 	for _, c := range kinds {
 		m := Compile(t, c.input, c.layers...)
@@ -206,7 +206,7 @@ func Kinds(t *testing.T, f func(name string, m *models.Model, set *data.Set)) {
 	}
 }
 
-// toyOf is a set for a model; one that takes flat samples gets images.
+// toyOf returns a set for a model; a model with flat samples gets images.
 func toyOf(t *testing.T, m *models.Model) *data.Set {
 	shape := m.Input
 	if m.Vocabulary > 0 {

@@ -11,55 +11,54 @@ import (
 	"brood/models/noise"
 )
 
-// Elsewhere makes of an engine one whose memory is not the host's and that works late: a stand-in for a device. Its
-// matrices hold nothing that others can see. Tasks and writes are queued and done at seeded moments, at the latest at a
-// Read or Wait; until then what they write out is poisoned. It counts what crosses its border, and what is freed twice,
-// used after it was freed or never freed is a fault of whoever uses it. What does not fit is an error of a later call,
-// as only the engine within knows.
+// Elsewhere wraps an engine to behave like a device: its memory is not host memory, and it works asynchronously. It
+// queues tasks and writes and executes them at seeded moments, at the latest at a Read or Wait; until then it poisons
+// the tasks' outputs. It counts the traffic, and records as faults of its user double frees, uses after free, and
+// memory never freed. Errors of invalid tasks come from a later call, since only the wrapped engine detects them.
 type Elsewhere struct {
 	engine.Engine
-	key    noise.Key
-	draws  int
-	queue  []func(context.Context) error
-	told   []int64 // bytes that each item of the queue writes out
-	live   map[*away]engine.Mat
-	sticky error
-	faults []string
-	ran    int
+	key     noise.Key
+	draws   int
+	queue   []func(context.Context) error
+	outputs []int64 // bytes of output of each item of the queue
+	live    map[*away]engine.Mat
+	sticky  error
+	faults  []string
+	ran     int
 
-	// Fail is asked before each task is done, counted from 0: an error is the device's, and that of every call from then
-	// on. Nil never fails.
+	// Fail is called before each task with its number, from 0: its error is a device error, which every later call
+	// returns. nil never fails.
 	Fail func(task int) error
-	mu   sync.Mutex // guards what Traffic and Faults tell
+	mu   sync.Mutex // guards the fields that Traffic and Faults read
 	sum  Traffic
 }
 
-// Traffic is what crossed the border of an engine.
+// Traffic counts the transfers of an engine.
 type Traffic struct {
 	Wrote, Read int64 // bytes of matrices
-	Told        int64 // bytes that tasks wrote out
-	Waits       int   // times that somebody waited for what tasks wrote out
+	Output      int64 // bytes of task outputs
+	Waits       int   // calls of Wait
 }
 
-// Less is what crossed since an earlier count.
+// Less returns the difference to an earlier count.
 func (t Traffic) Less(o Traffic) Traffic {
-	return Traffic{t.Wrote - o.Wrote, t.Read - o.Read, t.Told - o.Told, t.Waits - o.Waits}
+	return Traffic{t.Wrote - o.Wrote, t.Read - o.Read, t.Output - o.Output, t.Waits - o.Waits}
 }
 
-// away is memory of an Elsewhere: there is nothing in it.
+// away is a Buffer without host memory.
 type away struct{ elements int }
 
 func (a *away) Len() int { return a.elements }
 
-// late is the longest that a queue grows.
+// late is the maximum length of the queue.
 const late = 40
 
-// NewElsewhere wraps an engine that nobody else uses.
+// NewElsewhere wraps an engine, which it then owns.
 func NewElsewhere(e engine.Engine, seed uint64) *Elsewhere {
 	return &Elsewhere{Engine: e, key: noise.Key{Seed: seed, Purpose: noise.Data}, live: map[*away]engine.Mat{}}
 }
 
-// Kernels are those of the engine within.
+// Kernels returns the name of the wrapped engine's arithmetic.
 func (e *Elsewhere) Kernels() string {
 	if k, ok := e.Engine.(interface{ Kernels() string }); ok {
 		return k.Kernels()
@@ -67,14 +66,14 @@ func (e *Elsewhere) Kernels() string {
 	return ""
 }
 
-// Traffic is what crossed so far.
+// Traffic returns the traffic so far.
 func (e *Elsewhere) Traffic() Traffic {
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	return e.sum
 }
 
-// Faults lists what those who use the engine did wrong; at its end what they never freed too.
+// Faults returns the faults of the engine's user; with end, memory that was never freed too.
 func (e *Elsewhere) Faults(end bool) []string {
 	e.mu.Lock()
 	defer e.mu.Unlock()
@@ -87,7 +86,7 @@ func (e *Elsewhere) Faults(end bool) []string {
 	return out
 }
 
-// Live is the elements that are allocated.
+// Live returns the number of allocated elements.
 func (e *Elsewhere) Live() (n int) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
@@ -110,7 +109,7 @@ func (e *Elsewhere) fault(format string, args ...any) error {
 	return fmt.Errorf(format, args...)
 }
 
-// Alloc is memory within.
+// Alloc allocates memory of the wrapped engine.
 func (e *Elsewhere) Alloc(rows, cols int) (engine.Mat, error) {
 	if e.sticky != nil {
 		return engine.Mat{}, e.sticky
@@ -126,7 +125,7 @@ func (e *Elsewhere) Alloc(rows, cols int) (engine.Mat, error) {
 	return engine.Over(a, 0, rows, cols), nil
 }
 
-// Free gives memory back after what was queued. A matrix without memory is none.
+// Free frees memory after the queued tasks. It ignores a matrix without memory.
 func (e *Elsewhere) Free(m engine.Mat) {
 	b, _ := m.Behind()
 	a, ok := b.(*away)
@@ -144,12 +143,12 @@ func (e *Elsewhere) Free(m engine.Mat) {
 	e.push(0, func(context.Context) error { e.Engine.Free(inner); return nil })
 }
 
-// inner is the matrix within.
+// inner returns the matrix of the wrapped engine.
 func (e *Elsewhere) inner(m engine.Mat) (engine.Mat, error) {
 	b, at := m.Behind()
 	a, ok := b.(*away)
 	if !ok {
-		return m, nil // nobody's: refused within
+		return m, nil // without memory: the wrapped engine refuses it
 	}
 	e.mu.Lock()
 	own, ok := e.live[a]
@@ -161,38 +160,38 @@ func (e *Elsewhere) inner(m engine.Mat) (engine.Mat, error) {
 	return engine.Over(to, first+at, m.Rows, m.Cols), nil
 }
 
-func (e *Elsewhere) push(told int64, f func(context.Context) error) {
-	e.queue, e.told = append(e.queue, f), append(e.told, told)
+func (e *Elsewhere) push(output int64, f func(context.Context) error) {
+	e.queue, e.outputs = append(e.queue, f), append(e.outputs, output)
 }
 
-// below is the next seeded number.
+// below returns the next seeded number below n.
 func (e *Elsewhere) below(n int) int {
 	e.draws++
 	return e.key.Below(e.draws, n)
 }
 
-// run does the first n of the queue.
+// run executes the first n items of the queue.
 func (e *Elsewhere) run(n int) error {
 	for ; n > 0 && e.sticky == nil; n-- {
-		f, told := e.queue[0], e.told[0]
-		e.queue, e.told = e.queue[1:], e.told[1:]
+		f, output := e.queue[0], e.outputs[0]
+		e.queue, e.outputs = e.queue[1:], e.outputs[1:]
 		if e.sticky = f(context.Background()); e.sticky == nil {
-			e.count(func(t *Traffic) { t.Told += told })
+			e.count(func(t *Traffic) { t.Output += output })
 		}
 	}
 	return e.sticky
 }
 
-// failed is the error of what was done late, once where it was the caller's and for ever where it was the device's.
+// failed returns the error of asynchronous work: once if the caller caused it, at every call if the device did.
 func (e *Elsewhere) failed() error {
 	err := e.sticky
 	if _, device := err.(*engine.DeviceError); err != nil && !device {
-		e.sticky, e.queue, e.told = nil, nil, nil
+		e.sticky, e.queue, e.outputs = nil, nil, nil
 	}
 	return err
 }
 
-// Write queues.
+// Write queues a copy of p.
 func (e *Elsewhere) Write(ctx context.Context, dst engine.Span, p []byte) error {
 	if err := e.ready(ctx); err != nil {
 		return err
@@ -213,7 +212,7 @@ func (e *Elsewhere) Write(ctx context.Context, dst engine.Span, p []byte) error 
 	return nil
 }
 
-// ready is why a call cannot be taken.
+// ready returns why a call cannot be accepted.
 func (e *Elsewhere) ready(ctx context.Context) error {
 	if err := ctx.Err(); err != nil {
 		return err
@@ -221,7 +220,7 @@ func (e *Elsewhere) ready(ctx context.Context) error {
 	return e.failed()
 }
 
-// Read does all that was queued first.
+// Read executes the whole queue first.
 func (e *Elsewhere) Read(ctx context.Context, p []byte, src engine.Span) error {
 	if err := ctx.Err(); err != nil {
 		return err
@@ -242,7 +241,7 @@ func (e *Elsewhere) Read(ctx context.Context, p []byte, src engine.Span) error {
 	return nil
 }
 
-// Wait does all that was queued.
+// Wait executes the whole queue.
 func (e *Elsewhere) Wait(ctx context.Context) error {
 	if err := ctx.Err(); err != nil {
 		return err
@@ -255,7 +254,7 @@ func (e *Elsewhere) Wait(ctx context.Context) error {
 	return e.Engine.Wait(ctx)
 }
 
-// Do queues the tasks, and does some of what is queued.
+// Do queues the tasks, and executes a part of the queue.
 func (e *Elsewhere) Do(ctx context.Context, tasks ...engine.Task) error {
 	if err := e.ready(ctx); err != nil {
 		return err
@@ -290,7 +289,7 @@ func (e *Elsewhere) Do(ctx context.Context, tasks ...engine.Task) error {
 	return nil
 }
 
-// poison spoils what a task will write out, and says how many bytes that is.
+// poison overwrites a task's outputs, and returns their size.
 func poison(t engine.Task) (bytes int64) {
 	v := reflect.ValueOf(t)
 	for i := range v.NumField() {

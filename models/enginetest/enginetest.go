@@ -16,7 +16,7 @@ import (
 	"brood/models/noise"
 )
 
-// Make builds an engine for a model and a data set; it fails the test itself.
+// Make returns an engine for a model and a data set, or fails the test.
 type Make func(t *testing.T, m *models.Model, d *data.Set, threads int) engine.Engine
 
 // Run checks an engine.
@@ -36,13 +36,13 @@ func Run(t *testing.T, newEngine Make) {
 	t.Run("random models of text against float64", newEngine.fuzzText)
 }
 
-// Part is a part of Run: all tasks, with a model of some thousand parameters that has batch-norm and dropout.
+// Part runs a part of Run: all tasks, with a model of some thousand parameters that has batch-norm and dropout.
 func Part(t *testing.T, newEngine Make) {
 	m, set := Images(t, newEngine)
 	Vector(t, m.Layout, func(t *testing.T, threads int) engine.Engine { return newEngine(t, m, set, threads) })
 }
 
-// Images is the tasks of Part that need a model, and that model with its samples.
+// Images runs the tasks of Part that need a model, and returns that model with its samples.
 func Images(t *testing.T, newEngine Make) (*models.Model, *data.Set) {
 	m := Compile(t, "[1,12,12]", "conv out=8 kernel=3", "batchnorm", "relu", "maxpool kernel=2", "dropout rate=0.25",
 		"flatten", "dense out=17", "batchnorm", "relu", "dropout rate=0.25", "dense out=3")
@@ -51,7 +51,7 @@ func Images(t *testing.T, newEngine Make) (*models.Model, *data.Set) {
 	return m, set
 }
 
-// load is a model of the zoo and a set that it fits.
+// load returns a model of the zoo and a matching set.
 func load(t *testing.T, name string) (*models.Model, *data.Set) {
 	t.Helper()
 	m, err := models.Load(name)
@@ -92,7 +92,7 @@ type bench struct {
 	make Make
 }
 
-// rows are n different initial members.
+// rows returns n different initial members.
 func (b *bench) rows(t *testing.T, n int) engine.Mat {
 	t.Helper()
 	x := ram.New(n, b.m.Layout.Params)
@@ -113,10 +113,10 @@ func (b *bench) stats(t *testing.T, n int) engine.Mat {
 	return s
 }
 
-// batch is samples [lo, lo+n) of the training set.
+// batch returns samples [lo, lo+n) of the training set.
 func (b *bench) batch(lo, n int) []int32 { return b.set.Train()[lo : lo+n] }
 
-// same fails unless the values are equal to the bit.
+// same fails unless the values have equal bits.
 func same(t *testing.T, what string, got, want []float32) {
 	t.Helper()
 	if len(got) != len(want) {

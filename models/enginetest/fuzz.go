@@ -12,10 +12,11 @@ import (
 	"brood/models"
 )
 
-// fuzzRuns is how many random models Run draws; BROOD_FUZZ_RUNS=n asks for so many, BROOD_FUZZ_SEED=n for that one.
+// fuzzRuns is the number of random models in Run; set BROOD_FUZZ_RUNS=n for another number, BROOD_FUZZ_SEED=n for a
+// single seed.
 const fuzzRuns = 12
 
-// fuzz draws layer lists with odd sizes, shortcuts and groups, and holds the engine against the float64 reference on
+// fuzz draws layer lists with odd sizes, shortcuts and groups, and compares the engine with the float64 reference on
 // batches of one sample to two blocks.
 func (mk Make) fuzz(t *testing.T) {
 	first, runs := uint64(1), fuzzRuns
@@ -53,7 +54,7 @@ func (mk Make) fuzz(t *testing.T) {
 	}
 }
 
-// fuzzText is fuzz of models that read a text.
+// fuzzText is fuzz for text models.
 func (mk Make) fuzzText(t *testing.T) {
 	for seed := range uint64(fuzzRuns / 2) {
 		t.Run(strconv.FormatUint(seed, 10), func(t *testing.T) {
@@ -74,7 +75,7 @@ func (mk Make) fuzzText(t *testing.T) {
 				case 2:
 					d.add(d.last(), "attention sequence=true heads=%d", d.divisor(d.last()[0]/context))
 				case 3:
-					if n := d.last()[0]; n >= 6 { // fewer normalise badly
+					if n := d.last()[0]; n >= 6 { // with fewer, normalisation is ill-conditioned
 						d.add(d.last(), "layernorm positions=%t", n/context >= 6)
 					}
 				case 4:
@@ -103,7 +104,7 @@ func (mk Make) fuzzText(t *testing.T) {
 	}
 }
 
-// divisor is one of n.
+// divisor returns a divisor of n.
 func (d *draft) divisor(n int) int {
 	if k := 1 + d.r.IntN(min(n, 4)); n%k == 0 {
 		return k
@@ -111,7 +112,7 @@ func (d *draft) divisor(n int) int {
 	return 1
 }
 
-// draft is a model in the making.
+// draft is a model under construction.
 type draft struct {
 	r       *rand.Rand
 	input   []int
@@ -153,7 +154,7 @@ func (d *draft) pick(n ...int) int { return n[d.r.IntN(len(n))] }
 
 func (d *draft) last() []int { return d.shapes[len(d.shapes)-1] }
 
-// add appends a layer, which is named after its result.
+// add appends a layer, named by the number of its result.
 func (d *draft) add(out []int, format string, args ...any) {
 	d.lines = append(d.lines, fmt.Sprintf(format, args...)+fmt.Sprintf(" name='r%d'", len(d.shapes)))
 	d.shapes = append(d.shapes, out)
@@ -168,13 +169,13 @@ func (d *draft) layer() {
 		d.add(in, "%s", []string{"tanh", "silu", "gelu", "leakyrelu slope=0.2", "scale factor=0.5"}[d.r.IntN(5)])
 	case k == 13:
 		d.add(in, "%s", []string{"tanh", "silu", "gelu", "leakyrelu"}[d.r.IntN(4)])
-	case k == 14 && models.Size(in) >= 6: // fewer normalise badly
+	case k == 14 && models.Size(in) >= 6: // with fewer, normalisation is ill-conditioned
 		d.add(in, "layernorm")
 	case k == 2:
 		d.add(in, "dropout rate=0.%d", 1+d.r.IntN(6))
 	case k == 3:
 		if d.samples < 11 {
-			d.samples = 11 // fewer normalise badly
+			d.samples = 11 // with fewer, normalisation is ill-conditioned
 		}
 		d.add(in, "batchnorm")
 	case k < 6:
@@ -204,7 +205,7 @@ func (d *draft) conv() {
 		"conv out=%d kernel=%d stride=%d pad=%d groups=%d bias=%t", out, k, s, pad, groups, d.r.IntN(3) > 0)
 }
 
-// sum adds an earlier result, as it is, thinned out, or projected.
+// sum adds an earlier result, unchanged, subsampled, or projected.
 func (d *draft) sum() {
 	in := d.last()
 	from := d.r.IntN(len(d.shapes))

@@ -14,29 +14,29 @@ import (
 	"brood/models/noise"
 )
 
-// Toy is a small random set of images of the shape, in three classes.
+// Toy returns a small random set of images of the shape, in three classes.
 func Toy(t *testing.T, shape ...int) *data.Set {
 	t.Helper()
 	return toy(t, 24, shape...)
 }
 
-// toy is n of them, of which a quarter are for validation.
+// toy returns n such samples, a quarter of them for validation.
 func toy(t *testing.T, n int, shape ...int) *data.Set { return ToyFor(t, 0, n, shape...) }
 
-// ToyOf is n samples of so many classes, of which a quarter are for validation.
+// ToyOf returns n samples of this many classes, a quarter of them for validation.
 func ToyOf(t *testing.T, classes, n int, shape ...int) *data.Set {
 	t.Helper()
 	return toyWith(t, classes, 0, false, n, shape)
 }
 
-// ToyFor is n samples, of which a quarter are for validation, with so many targets each, some of them far out, in place
-// of classes where there are any.
+// ToyFor returns n samples, a quarter of them for validation; with outputs above 0 they have this many targets instead
+// of classes, including outliers.
 func ToyFor(t *testing.T, outputs, n int, shape ...int) *data.Set {
 	t.Helper()
 	return toyWith(t, 3, outputs, false, n, shape)
 }
 
-// ToyLabels is n samples, of which a quarter are for validation, each of which may be in several of so many classes.
+// ToyLabels returns n multi-label samples, a quarter of them for validation.
 func ToyLabels(t *testing.T, classes, n int, shape ...int) *data.Set {
 	t.Helper()
 	return toyWith(t, classes, classes, true, n, shape)
@@ -83,7 +83,7 @@ func toyWith(t *testing.T, classes, outputs int, multi bool, n int, shape []int)
 	return s
 }
 
-// ToyText is a short text of three bytes, without validation, in windows of a context.
+// ToyText returns a short text of three different bytes, without validation, in windows of context bytes.
 func ToyText(t *testing.T, context int) *data.Set {
 	t.Helper()
 	key := noise.Key{Seed: 6, Purpose: noise.Data}
@@ -98,8 +98,8 @@ func ToyText(t *testing.T, context int) *data.Set {
 	return s
 }
 
-// Compile is a model of three classes from "kind key=value" lines; a first line "loss NAME key=value" is the loss of
-// another.
+// Compile returns a model of three classes from "kind key=value" lines; a first line "loss NAME key=value" selects
+// another loss.
 func Compile(t *testing.T, input string, layers ...string) *models.Model {
 	t.Helper()
 	text := "name = 'test'\nclasses = 3\ninput = " + input + "\n"
@@ -122,7 +122,7 @@ func Compile(t *testing.T, input string, layers ...string) *models.Model {
 	return m
 }
 
-// Start is initial parameters with some noise, so that batch-norm scales and shifts differ.
+// Start returns initial parameters plus noise, so that batch-norm scales and shifts differ.
 func Start(t *testing.T, m *models.Model) engine.Mat {
 	t.Helper()
 	x := ram.New(1, m.Layout.Params)
@@ -144,7 +144,7 @@ func wide(x []float32) []float64 {
 	return out
 }
 
-// Weighted is a set of three classes that weigh 4, 1 and 1/2 before they are scaled.
+// Weighted returns a set of three classes with weights 4, 1 and 1/2 before normalisation.
 func Weighted(t *testing.T, shape ...int) *data.Set {
 	t.Helper()
 	set, err := Toy(t, shape...).Weighted(data.Weights{Of: map[string]float64{"0": 4, "2": 0.5},
@@ -159,7 +159,8 @@ func (mk Make) weighted(t *testing.T) {
 	for _, layers := range [][]string{{"flatten", "dense out=5", "relu", "dense out=3"},
 		{"loss cross-entropy classes=3 smoothing=0.2", "flatten", "dense out=3"}, {"conv out=2 kernel=2", "batchnorm", "relu",
 			"flatten", "dense out=3"}} {
-		t.Run(strings.Join(layers, ", "), func(t *testing.T) { // an engine without one of them passes over that alone
+		// An engine that lacks one of these layers skips only that test.
+		t.Run(strings.Join(layers, ", "), func(t *testing.T) {
 			m, set := Compile(t, "[2,3,4]", layers...), Weighted(t, 2, 3, 4)
 			mk.compare(t, m, set, 7, 1)
 			mk.compare(t, m, set, 2, 1)
@@ -183,9 +184,9 @@ func (mk Make) zoo(t *testing.T) {
 	}
 }
 
-// compare holds loss, gradients, advanced statistics and evaluations of one batch against the reference, up to slack
-// times the rounding of a short chain of layers. The gradient of each tensor is compared along a random direction
-// of plus and minus one, so that every element counts.
+// compare compares loss, gradients, updated statistics and evaluations of one batch with the reference, within slack
+// times the rounding of a short chain of layers. It compares the gradient of each tensor along a random direction of
+// plus and minus one, so that every element contributes.
 func (mk Make) compare(t *testing.T, m *models.Model, set *data.Set, samples int, slack float64) {
 	t.Helper()
 	ctx := context.Background()
@@ -247,7 +248,7 @@ func (mk Make) compare(t *testing.T, m *models.Model, set *data.Set, samples int
 		}
 		near(t, tn.Name, slope, r.slope(tn.Lo, along, pixels, labels), slack*(2e-5+1e-4*scale)*math.Sqrt(float64(tn.Len)))
 	}
-	// Evaluation: given statistics, then the batch's own; dropout off in both.
+	// Evaluation with given statistics, then with the batch's own; both without dropout.
 	r.mask, r.stats, r.smoothing = nil, nil, 0
 	sum, correct, squares := make([]float64, 1), make([]int64, 1), make([]float64, 1)
 	if m.Layout.Stats > 0 {
@@ -289,7 +290,7 @@ func (mk Make) compare(t *testing.T, m *models.Model, set *data.Set, samples int
 	}
 }
 
-// slope is the central difference of the loss along a direction in the parameters from lo on.
+// slope returns the central difference of the loss along a direction in the parameters from lo on.
 func (r *reference) slope(lo int, along []float64, pixels []float32, labels []int32) float64 {
 	h, at := 1e-6/math.Sqrt(float64(len(along))), slices.Clone(r.params)
 	loss := func(h float64) float64 {

@@ -8,8 +8,8 @@ import (
 	"brood/models/engine/ram"
 )
 
-// Muon64 is step n, counted from 1, of Muon in float64 on one model, whose matrices are orthogonalised naively: what
-// tasks and programs are held against.
+// Muon64 computes step n, counted from 1, of Muon in float64 for one model, with naive orthogonalisation. Tests compare
+// tasks and programs with it.
 func Muon64(l *engine.Layout, x, m, v, g []float64, t engine.Muon, n int) {
 	keep := 1 - float64(t.Eta)*float64(t.WD)
 	last := 0
@@ -55,7 +55,7 @@ func Muon64(l *engine.Layout, x, m, v, g []float64, t engine.Muon, n int) {
 	}
 }
 
-// schulz64 is a*U + (b*U U' + c*U U' U U') U, which is U (b*U' U + ...) too: the smaller product is taken.
+// schulz64 computes a*U + (b*U U' + c*U U' U U') U, which equals U (b*U' U + ...): it uses the smaller product.
 func schulz64(u []float64, rows, cols int) []float64 {
 	if rows > cols {
 		return turned64(schulz64(turned64(u, cols), cols, rows), rows)
@@ -85,7 +85,7 @@ func schulz64(u []float64, rows, cols int) []float64 {
 	return out
 }
 
-// turned64 is a matrix of so many columns, transposed.
+// turned64 returns the transpose of a matrix with this many columns.
 func turned64(u []float64, cols int) []float64 {
 	out, rows := make([]float64, len(u)), len(u)/cols
 	for i, x := range u {
@@ -94,8 +94,8 @@ func turned64(u []float64, cols int) []float64 {
 	return out
 }
 
-// muon against the equations in float64, with matrices whose lengths are free and fixed, and without the last. Engines
-// of any number of threads have the bits of the first.
+// muon compares with the equations in float64, for matrices of free and of fixed norm, with and without the last one.
+// Engines of any number of threads must have the bits of the first.
 func (v *vector) muon(t *testing.T, engines []engine.Engine) {
 	for name, task := range map[string]engine.Muon{"free": {}, "fixed": {Fixed: true},
 		"hidden": {Fixed: true, Hidden: true}} {

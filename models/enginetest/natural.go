@@ -8,8 +8,8 @@ import (
 	"brood/models/engine/ram"
 )
 
-// naturalStep against the equations in float64, with arguments of the exponential of all sizes, infinities and NaN;
-// whole, and in slices with the same bits.
+// naturalStep compares with the equations in float64, for arguments of the exponential of all magnitudes, infinities
+// and NaN; slices must have the bits of the whole.
 func (v *vector) naturalStep(t *testing.T) {
 	task := engine.NaturalStep{
 		X:    v.filled(1, 1),
@@ -62,8 +62,8 @@ func (v *vector) naturalStep(t *testing.T) {
 	alike(t, "s in slices", s0, flat(whole.S))
 }
 
-// agrees: the value is within a distance, or equally not finite in float32; results below the normal numbers may be off
-// by the least of them.
+// agrees reports whether a value is within a distance of want, or equally not finite in float32; denormal results may
+// differ by the smallest number.
 func agrees(got float32, want, within float64) bool {
 	narrow := float32(want)
 	if math.IsNaN(want) || math.IsInf(float64(narrow), 0) {
@@ -72,7 +72,7 @@ func agrees(got float32, want, within float64) bool {
 	return math.Abs(float64(got)-want) <= within+math.SmallestNonzeroFloat32
 }
 
-// alike is same for values among which NaN are.
+// alike is same for values that may be NaN.
 func alike(t *testing.T, what string, got, want []float32) {
 	t.Helper()
 	for i := range got {

@@ -10,13 +10,13 @@ import (
 	"brood/models/noise"
 )
 
-// noises are the forms of noise besides the Gaussian one of full rank.
+// noises are the kinds of noise other than Gaussian noise of full rank.
 var noises = []struct {
 	name  string
 	noise engine.Noise
 }{{"integer", engine.Noise{Integer: true}}, {"rank 1", engine.Noise{Rank: 1}}, {"rank 5", engine.Noise{Rank: 5}}}
 
-// epsilon is the noise of one candidate over all parameters, element by element as engine.Noise addresses it.
+// epsilon returns the noise of one candidate for all parameters, element by element as addressed by engine.Noise.
 func epsilon(l *engine.Layout, n engine.Noise, key noise.Key) []float32 {
 	out := make([]float32, l.Params)
 	for i, tn := range l.Tensors {
@@ -49,7 +49,7 @@ func epsilon(l *engine.Layout, n engine.Noise, key noise.Key) []float32 {
 	return out
 }
 
-// noiseKinds: sums of the other forms of noise, whole and in slices. Those of whole numbers are exact.
+// noiseKinds: sums of the other kinds of noise, whole and in slices. Sums of Integer noise are exact.
 func (v *vector) noiseKinds(t *testing.T) {
 	key := noise.Key{Seed: 3, Purpose: noise.Candidate, Round: 7}
 	ids, weights := []engine.Member{4, 1, 7, 2}, []float32{5, -125, 0, 3000}
@@ -77,7 +77,7 @@ func (v *vector) noiseKinds(t *testing.T) {
 			if kind.noise.Integer && got != float32(exact[j])*noise.IntegerScale {
 				t.Fatalf("%s: element %d is %v, the exact sum %d", kind.name, j, got, exact[j])
 			}
-			if math.Abs(float64(got)-want[j]) > 1e-6*3130 { // times the weights in all
+			if math.Abs(float64(got)-want[j]) > 1e-6*3130 { // times the sum of the weights
 				t.Fatalf("%s: element %d is %v, want %v", kind.name, j, got, want[j])
 			}
 		}
@@ -87,7 +87,7 @@ func (v *vector) noiseKinds(t *testing.T) {
 			do(t, v.e, task)
 		}
 		same(t, kind.name+" in slices", row(sliced, 1), flat(whole))
-		if kind.noise.Integer { // for any order
+		if kind.noise.Integer { // in any order
 			task.Dst, task.IDs, task.Weights = engine.All(sliced.Sub(2, 1)), []engine.Member{2, 7, 1, 4},
 				[]float32{3000, 0, -125, 5}
 			do(t, v.e, task)
@@ -97,7 +97,7 @@ func (v *vector) noiseKinds(t *testing.T) {
 	v.manyRanks(t, key)
 }
 
-// manyRanks: more candidates than are summed in one product.
+// manyRanks: more candidates than one product sums.
 func (v *vector) manyRanks(t *testing.T, key noise.Key) {
 	const n = 300
 	task := engine.NoiseSum{Noise: engine.Noise{Rank: 1}, Key: key}
@@ -146,8 +146,8 @@ func (v *vector) noiseErrors(t *testing.T) {
 	do(t, v.e, sum(whole, false, 1<<23, -1<<23))
 }
 
-// candidateKinds: fitness under the other forms of noise is that of the perturbed parameters, and does not see the
-// cohort.
+// candidateKinds: fitness under the other kinds of noise equals an evaluation of the perturbed parameters, and does not
+// depend on other candidates.
 func (b *bench) candidateKinds(t *testing.T) {
 	theta, scale := b.rows(t, 1), ram.New(1, b.m.Layout.Params)
 	for i := range flat(scale) {

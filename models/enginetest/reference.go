@@ -7,16 +7,15 @@ import (
 	"brood/models/noise"
 )
 
-// reference is the float64 forward pass in the plainest loops: samples[s][channel][y][x], flat values as
-// [feature][0][0].
+// reference is a float64 forward pass in simple loops: samples[s][channel][y][x], flat values as [feature][0][0].
 type reference struct {
 	m      *models.Model
 	params []float64
 	stats  []float64 // nil: the batch's own
 	mask   *noise.Key
 
-	targets [][]float64 // of a regression, of each sample of the batch
-	weights []float64   // of each sample of the batch; nil: all alike
+	targets [][]float64 // of a regression, per sample of the batch
+	weights []float64   // per sample of the batch; nil: all equal
 
 	smoothing float64 // of labels
 
@@ -45,7 +44,7 @@ func (r *reference) tensor(i int) []float64 {
 	return r.params[t.Lo : t.Lo+t.Len]
 }
 
-// logits are one row of classes per sample.
+// logits returns a row of classes per sample.
 func (r *reference) logits(pixels []float32) [][]float64 {
 	var xs []volume
 	for at := 0; at < len(pixels); {
@@ -73,7 +72,7 @@ func (r *reference) logits(pixels []float32) [][]float64 {
 	return out
 }
 
-// loss is the mean of the model's loss.
+// loss returns the mean of the model's loss.
 func (r *reference) loss(pixels []float32, labels []int32) float64 {
 	var sum float64
 	for s, z := range r.logits(pixels) {
@@ -120,8 +119,8 @@ func (r *reference) loss(pixels []float32, labels []int32) float64 {
 	return sum / float64(len(labels))
 }
 
-// squares is the summed squared error of the targets, a mean over the outputs, or of several classes the share that is
-// wrong; 0 without any.
+// squares returns the summed squared error of the targets, a mean over the outputs, or for a multi-label model the
+// share of wrong classes; 0 for other models.
 func (r *reference) squares(pixels []float32) (sum float64) {
 	for s, z := range r.logits(pixels) {
 		if r.m.MultiLabel() {
@@ -136,7 +135,7 @@ func (r *reference) squares(pixels []float32) (sum float64) {
 	return sum
 }
 
-// misses is how many of several classes of sample s its results have wrong.
+// misses returns the number of classes that the results z of sample s have wrong.
 func (r *reference) misses(s int, z []float64) (n int) {
 	for k, v := range z {
 		if (1/(1+math.Exp(-v)) > 0.5) != (r.targets[s][k] > 0.5) {
@@ -269,7 +268,7 @@ func (r *reference) layer(i int, results [][]volume) []volume {
 	return out
 }
 
-// curves are activations as their papers define them.
+// curves are the activations as defined in their papers.
 var curves = map[models.Kind]func(x, slope float64) float64{
 	models.ReLU:      func(x, _ float64) float64 { return max(x, 0) },
 	models.LeakyReLU: func(x, slope float64) float64 { return max(x, 0) + slope*min(x, 0) },
@@ -328,7 +327,7 @@ func (r *reference) minGRU(l *models.Layer, x, y volume) {
 	}
 }
 
-// attention looks back from each position that is asked: one score for each position up to it.
+// attention computes, for each position of the result, one score for each position up to it.
 func (r *reference) attention(l *models.Layer, x, y volume) {
 	steps := r.m.Features
 	wide := len(x) / steps
@@ -380,7 +379,7 @@ func (r *reference) conv(l *models.Layer, x, y volume) {
 	for _, x := range l.Filters {
 		w = append(w, float64(x))
 	}
-	share := len(x) / l.Groups // channels that a result sees
+	share := len(x) / l.Groups // input channels of a result
 	for o := range y {
 		first := o / (len(y) / l.Groups) * share
 		for a := range y[o] {

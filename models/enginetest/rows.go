@@ -11,7 +11,7 @@ import (
 	"brood/models/noise"
 )
 
-// gradientCohort: three rows at once on two threads, permuted, equal each row alone.
+// gradientCohort: three rows together on two threads, permuted, equal each row alone.
 func (b *bench) gradientCohort(t *testing.T) {
 	const n = 3
 	x, keys := b.rows(t, n), masks(n)
@@ -46,7 +46,7 @@ func (b *bench) gradientCohort(t *testing.T) {
 			t.Errorf("loss %v", loss[i])
 		}
 	}
-	// One shared row with statistics of its own per entry, as data-parallel methods use it.
+	// One shared row with its own statistics per entry, as in data-parallel methods.
 	shared := engine.Gradients{
 		X:        x,
 		Rows:     make([]engine.Row, n),
@@ -101,7 +101,7 @@ func (b *bench) evaluateCohort(t *testing.T) {
 	}
 }
 
-// order: a step and the gradient after it in one call equal two calls; the step matters.
+// order: a step and a following gradient in one call equal two calls; the step changes the result.
 func (b *bench) order(t *testing.T) {
 	e := b.make(t, b.m, b.set, 2)
 	one := engine.Rows(1)
@@ -137,7 +137,7 @@ func (b *bench) order(t *testing.T) {
 	same(t, "loss", []float32{l2}, []float32{l1})
 }
 
-// perturbed is theta + s*eps(id) element by element, straight from the addresses.
+// perturbed computes theta + s*eps(id) element by element from the noise addresses.
 func (b *bench) perturbed(theta, scale []float32, sigma float32, n engine.Noise, key noise.Key, anti bool,
 	id engine.Member) []float32 {
 	sign := float32(1)
@@ -160,7 +160,7 @@ func (b *bench) perturbed(theta, scale []float32, sigma float32, n engine.Noise,
 	return out
 }
 
-// candidates: fitness is minus the mean evaluated loss of the perturbed parameters.
+// candidates: fitness equals the negative mean loss of an evaluation of the perturbed parameters.
 func (b *bench) candidates(t *testing.T) {
 	theta, scale := b.rows(t, 1), ram.New(1, b.m.Layout.Params)
 	for i := range flat(scale) {
@@ -228,12 +228,12 @@ func (b *bench) candidates(t *testing.T) {
 	}
 }
 
-// axes: candidates of a covariance with axes of its own have the fitness of their parameters, whoever else is evaluated
-// and whichever sign shares their noise.
+// axes: candidates with covariance axes have the fitness of their parameters, independent of other candidates and of
+// the sign that shares their noise.
 func (b *bench) axes(t *testing.T, theta, scale engine.Mat, key noise.Key) {
 	axes := b.rows(t, 2)
 	for _, anti := range []bool{false, true} {
-		// the third and the fourth share noise but not the amounts
+		// the third and the fourth share noise but not the coefficients
 		ids, along := []engine.Member{4, 5, 2, 3, 9}, []float32{0.5, -0.1, 0.5, -0.1, 0.3, 0.2, -0.3, 0.2, 0, -0.4}
 		fit := make([]float32, len(ids))
 		task := engine.Candidates{
@@ -306,7 +306,7 @@ func (b *bench) statistics(t *testing.T) {
 	single := b.stats(t, 1)
 	do(t, b.make(t, b.m, b.set, 1), engine.Statistics{X: x, Rows: rows[:1], Batches: [][]int32{p, q}, Stats: single})
 	same(t, "row alone", row(single, 0), row(all, 0))
-	// A large batch is nearly its own statistics: only the variance's divisor differs.
+	// Statistics of a large batch nearly equal the batch's own: only the divisor of the variance differs.
 	loss, correct := make([]float64, 2), make([]int64, 2)
 	do(t, e, engine.Statistics{X: x, Rows: engine.Rows(1), Batches: [][]int32{b.batch(0, 80)}, Stats: single},
 		engine.Evaluate{
@@ -323,7 +323,7 @@ func (b *bench) statistics(t *testing.T) {
 	}
 }
 
-// memory: zeroed at first, written and read in spans, freed and had again.
+// memory: initially zero, written and read in spans, freed and reallocated.
 func (b *bench) memory(t *testing.T) {
 	ctx, e := context.Background(), b.make(t, b.m, b.set, 1)
 	m, err := e.Alloc(3, 5)
@@ -344,7 +344,7 @@ func (b *bench) memory(t *testing.T) {
 	if err := e.Write(ctx, engine.Span{Mat: m, Row: 1, Rows: 2, Lo: 2, Hi: 4}, p); err != nil {
 		t.Fatal(err)
 	}
-	clear(p) // it is the caller's again
+	clear(p) // p may be reused
 	same(t, "written", read(engine.All(m)), []float32{0, 0, 0, 0, 0, 0, 0, 7, 8, 0, 0, 0, 9, 10, 0})
 	same(t, "view", read(engine.Span{Mat: m.Sub(1, 2), Row: 1, Rows: 1, Lo: 1, Hi: 4}), []float32{0, 9, 10})
 	if err := e.Do(ctx, engine.Copy{Dst: engine.Span{

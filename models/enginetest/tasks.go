@@ -14,8 +14,8 @@ import (
 var outputs = map[string]bool{"Loss": true, "Correct": true, "Squares": true, "Fitness": true, "RMS": true, "OK": true,
 	"Hash": true, "Moved": true}
 
-// remade is a copy of a task with every matrix replaced and every slice that is read in memory of its own. Slices that
-// are written are the task's.
+// remade returns a copy of a task with every matrix replaced and new memory for every input slice. Output slices are
+// shared.
 func remade(t engine.Task, mat func(engine.Mat) engine.Mat) engine.Task {
 	v := reflect.New(reflect.TypeOf(t)).Elem()
 	v.Set(reflect.ValueOf(t))
@@ -45,8 +45,8 @@ func remake(v reflect.Value, mat func(engine.Mat) engine.Mat) {
 	}
 }
 
-// try runs tasks on matrices of package ram on an engine with memory of its own: what they hold is written there, and
-// read back. A matrix without memory stays one.
+// try runs tasks on matrices of package ram on an engine with separate memory: it writes their contents there, and
+// reads them back. A matrix without memory stays one.
 func try(ctx context.Context, e engine.Engine, tasks ...engine.Task) (err error) {
 	there := map[engine.Buffer]engine.Mat{}
 	defer func() {
@@ -90,7 +90,7 @@ func try(ctx context.Context, e engine.Engine, tasks ...engine.Task) (err error)
 	if err := e.Do(ctx, moved...); err != nil {
 		return &refusedError{err}
 	}
-	for _, t := range moved { // what they read is the caller's again
+	for _, t := range moved { // the caller may overwrite inputs now
 		spoil(reflect.ValueOf(t))
 	}
 	return e.Wait(ctx)
@@ -101,8 +101,8 @@ type refusedError struct{ error }
 
 func (e *refusedError) Unwrap() error { return e.error }
 
-// refuses fails unless the task is refused at once: an error that came later would be blamed on what is done then. An
-// Elsewhere is late with that too, since only the engine within knows.
+// refuses fails unless the task is refused at once: a later error would be attributed to another task. An Elsewhere may
+// be late, since only the wrapped engine detects the error.
 func refuses(t *testing.T, e engine.Engine, name string, task engine.Task) {
 	t.Helper()
 	err := try(context.Background(), e, task)
@@ -115,7 +115,7 @@ func refuses(t *testing.T, e engine.Engine, name string, task engine.Task) {
 	}
 }
 
-// spoil writes over the slices that a task reads, down to the numbers in them; not over those that it writes.
+// spoil overwrites the input slices of a task, including nested ones, but not the outputs.
 func spoil(v reflect.Value) {
 	switch {
 	case v.Type() == matType:
@@ -140,7 +140,7 @@ func do(t *testing.T, e engine.Engine, tasks ...engine.Task) {
 	}
 }
 
-// row is row r of a matrix of package ram, flat all of it.
+// row returns row r of a matrix of package ram, flat all its elements.
 func row(m engine.Mat, r engine.Row) []float32 { return ram.View(m).Row(r) }
 func flat(m engine.Mat) []float32              { return ram.View(m).F }
 

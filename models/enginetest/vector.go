@@ -12,7 +12,7 @@ import (
 	"brood/models/noise"
 )
 
-// Vector checks the tasks that need no model, on one and three threads. The layout has 2,001 parameters or more;
+// Vector checks the tasks that need no model, on one and three threads. The layout needs 2,001 parameters or more;
 // threads share a vector of more than 50,000.
 func Vector(t *testing.T, l engine.Layout, newEngine func(t *testing.T, threads int) engine.Engine) {
 	var engines []engine.Engine
@@ -44,7 +44,7 @@ type vector struct {
 	e engine.Engine
 }
 
-// filled is a matrix of different numbers.
+// filled returns a matrix of different numbers.
 func (v *vector) filled(rows int, seed uint64) engine.Mat {
 	m := ram.New(rows, v.l.Params)
 	for r := range rows {
@@ -55,7 +55,8 @@ func (v *vector) filled(rows int, seed uint64) engine.Mat {
 	return m
 }
 
-// update against one loop per element: statements read what earlier ones wrote, 1-row sources serve all rows.
+// update compares with one loop per element: statements read results of earlier ones, and 1-row sources are used for
+// all rows.
 func (v *vector) update(t *testing.T) {
 	a, b, c, mean := v.filled(4, 1), v.filled(4, 2), v.filled(4, 3), v.filled(1, 4)
 	wa, wb := clone(a), clone(b)
@@ -83,8 +84,8 @@ func (v *vector) update(t *testing.T) {
 	same(t, "second", flat(b), flat(wb))
 }
 
-// functions against one call per element, also of zeros, infinities and NaN, with a factor that is the destination, a
-// row for all or none.
+// functions compares with one call per element, including zeros, infinities and NaN, with a factor that is the
+// destination, a single row, or absent.
 func (v *vector) functions(t *testing.T) {
 	odd := []float32{0, float32(math.Copysign(0, -1)), 1, -1, 1e-42, -1e-42, float32(math.Inf(1)), float32(math.Inf(-1)),
 		float32(math.NaN()), 3e38}
@@ -124,7 +125,7 @@ func (v *vector) functions(t *testing.T) {
 	}
 }
 
-// sum against loops, in the order of the tree and in every code; also in place, of slices and divided.
+// sum compares with loops, in the order of the tree and with every code; also in place, on slices and divided.
 func (v *vector) sum(t *testing.T) {
 	src, whole := v.filled(4, 1), engine.RowOf
 	tree := [][2]int{{0, 3}, {2, 4}, {5, 1}}
@@ -182,7 +183,7 @@ func (v *vector) sum(t *testing.T) {
 	same(t, "one source", flat(dst), row(src, 2))
 }
 
-// feedback: what rounding loses is kept and added the next time; what is no number is not hidden, and not fed back.
+// feedback: rounding errors are stored and added the next time; non-finite values stay visible, and are not fed back.
 func (v *vector) feedback(t *testing.T) {
 	src, lost, dst := v.filled(2, 1), v.filled(2, 2), ram.New(2, v.l.Params)
 	flat(src)[70] = float32(math.Inf(1))
@@ -208,7 +209,7 @@ func (v *vector) feedback(t *testing.T) {
 	}
 }
 
-// elements: copies, fills and products of elements.
+// elements: copies, fills and products.
 func (v *vector) elements(t *testing.T) {
 	a, b, dst := v.filled(3, 1), v.filled(3, 2), ram.New(3, v.l.Params)
 	do(t, v.e, engine.Copy{Dst: engine.Span{
@@ -244,14 +245,14 @@ func (v *vector) elements(t *testing.T) {
 	}
 }
 
-// Nudge checks the step of whole numbers, which engines have that take models of them.
+// Nudge checks the update step of whole numbers, for engines that support such models.
 func Nudge(t *testing.T, l engine.Layout, newEngine func(t *testing.T, threads int) engine.Engine) {
 	for _, threads := range []int{1, 3} {
 		(&vector{l, newEngine(t, threads)}).nudge(t)
 	}
 }
 
-// nudge: what lies beyond the limit steps by one, within the bounds, and is counted; what is no number stays.
+// nudge: elements beyond the limit step by one, within the bounds, and are counted; NaN changes nothing.
 func (v *vector) nudge(t *testing.T) {
 	x, g := ram.New(1, v.l.Params), v.filled(1, 1)
 	of, by, limit := row(x, 0), row(g, 0), float32(0.5)
@@ -279,7 +280,7 @@ func (v *vector) nudge(t *testing.T) {
 	}
 }
 
-// clip: rows that are longer come down to the length, others stay to the bit, and one that is not finite stays.
+// clip: longer rows are scaled to the length, others keep their bits, and one that is not finite is unchanged.
 func (v *vector) clip(t *testing.T) {
 	x := v.filled(3, 1)
 	for i := range row(x, 1) {
@@ -321,7 +322,7 @@ func (v *vector) looks(t *testing.T) {
 	}
 }
 
-// eps is the Gaussian noise of one candidate over all parameters.
+// eps returns the Gaussian noise of one candidate for all parameters.
 func (v *vector) eps(key noise.Key) []float32 { return epsilon(&v.l, engine.Noise{}, key) }
 
 func (v *vector) noiseSum(t *testing.T) {
@@ -373,7 +374,7 @@ func (v *vector) perturb(t *testing.T) {
 	same(t, "perturbed", flat(x), flat(want))
 }
 
-// adam against the equations in float64.
+// adam compares with the equations in float64.
 func (v *vector) adam(t *testing.T) {
 	x, m, s, g := v.filled(2, 1), ram.New(2, v.l.Params), ram.New(2, v.l.Params), v.filled(2, 2)
 	start := clone(x)
@@ -438,7 +439,7 @@ func (v *vector) crossover(t *testing.T) {
 				t.Fatalf("element %d is %v, from neither parent", i, d)
 			}
 		}
-		// Five deviations of a fair coin.
+		// Five standard deviations of a fair coin.
 		if n := float64(dst.Cols); math.Abs(float64(heads)-n/2) > 2.5*math.Sqrt(n) {
 			t.Errorf("%d of %d elements are from B", heads, dst.Cols)
 		}

@@ -7,7 +7,7 @@ import (
 	"brood/models"
 )
 
-// curve is the number by which kernels know an activation.
+// curve maps an activation to its number in the kernels.
 var curve = map[models.Kind]uint32{models.LeakyReLU: 0, models.Tanh: 1, models.SiLU: 2, models.GELU: 3, models.Scale: 4}
 
 // activation appends y = f(x).
@@ -16,7 +16,7 @@ func (p *pass) activation(o *op, x, y place) {
 		x.step)
 }
 
-// activationBack appends the gradient of the operand in place of that of the result.
+// activationBack replaces the gradient dy of the result by the gradient of the operand.
 func (p *pass) activationBack(o *op, dy Memory) {
 	x, n := p.acts[o.in], p.entries*p.most*o.nOut
 	if o.kind == models.Tanh {
@@ -25,17 +25,18 @@ func (p *pass) activationBack(o *op, dy Memory) {
 	p.b.launch("activation_back", n, 1, curve[o.kind], o.slope, dy, x.m, uint64(n))
 }
 
-// samplesAGroup is the samples that a group of these kernels takes.
+// samplesAGroup is the number of samples per work group of these kernels.
 const samplesAGroup = 4
 
-// layers is the groups of a kernel that normalises rows of samples.
+// layers returns the grid of a kernel that normalises rows of samples.
 func (p *pass) layers(o *op) [3]int {
 	return [3]int{(p.most*o.rows + samplesAGroup - 1) / samplesAGroup, p.entries, 1}
 }
 
-// layerKept is what a normalisation of rows keeps from forward to backward.
+// layerKept returns the memory for values that a normalisation of rows stores in the forward pass for the backward
+// pass.
 func (p *pass) layerKept(o *op) Memory {
-	// An error is the device's, and stays: the batch is not issued.
+	// A device error is sticky, so the batch is not issued.
 	kept, _ := p.e.room(fmt.Sprintf("normalisation %d", o.layer), 4*p.entries*p.most*o.rows*2)
 	return kept
 }
@@ -48,7 +49,8 @@ func (p *pass) layerNorm(o *op, x, y place) {
 		scale.m, scale.list, scale.step, scale.at, shift.at, p.layerKept(o), y.m, y.step, math.Float64bits(models.NormEpsilon))
 }
 
-// layerNormBack appends the gradients of scale and shift, and with input that of the operand in place of dy.
+// layerNormBack appends the gradients of scale and shift; with input, it also replaces dy by the gradient of the
+// operand.
 func (p *pass) layerNormBack(o *op, dy Memory, g place, input bool) {
 	kept, x, step := p.layerKept(o), p.acts[o.in], uint64(p.most*o.nOut)
 	rows, wide := uint32(p.most*o.rows), o.nIn/o.rows

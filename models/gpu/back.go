@@ -6,15 +6,16 @@ import (
 	"brood/models"
 )
 
-// back is the way back of a pass: the gradients of activations, and of which there is a part already.
-type back struct {
+// backwardPass builds the backward pass of a pass. has reports for each activation whether grads holds a part of its
+// gradient.
+type backwardPass struct {
 	*pass
 	grads []Memory
 	has   []bool
 	g     place // rows of the parameters' gradients
 }
 
-// gradients makes room for the gradients of activations and returns that of the logits.
+// gradients allocates memory for the gradients of the activations that need one.
 func (p *pass) gradients() (grads []Memory, err error) {
 	e := p.e
 	grads = make([]Memory, len(e.plan.floats))
@@ -29,11 +30,11 @@ func (p *pass) gradients() (grads []Memory, err error) {
 	return grads, nil
 }
 
-// backward appends the gradients of all parameters into rows of g, from that of the logits. Where an activation is
-// taken more than once, parts are added in the order of the way back.
+// backward appends the gradients of all parameters into rows of g, starting from the gradient of the logits in grads.
+// If an activation has several users, the parts of its gradient are added in the order of the backward pass.
 func (p *pass) backward(grads []Memory, g place) error {
 	plan := p.e.plan
-	b := &back{pass: p, grads: grads, has: make([]bool, len(grads)), g: g}
+	b := &backwardPass{pass: p, grads: grads, has: make([]bool, len(grads)), g: g}
 	b.has[plan.last] = true
 	for i := len(plan.ops) - 1; i >= 0; i-- {
 		if o := &plan.ops[i]; plan.needs[o.out] && b.has[o.out] {
@@ -45,8 +46,8 @@ func (p *pass) backward(grads []Memory, g place) error {
 	return nil
 }
 
-// op appends the way back of an op.
-func (b *back) op(o *op) error {
+// op appends the backward pass of an op.
+func (b *backwardPass) op(o *op) error {
 	dy, input := b.grads[o.out], b.e.plan.needs[o.in]
 	n := b.entries * b.most * o.nOut
 	switch o.kind {
@@ -70,9 +71,9 @@ func (b *back) op(o *op) error {
 			row.at, row.step)
 		return nil
 	case models.Add:
-		b.side(o, dy)
+		b.secondOperand(o, dy)
 	default:
-		return b.through(o, dy, input)
+		return b.ownGradient(o, dy, input)
 	}
 	if input {
 		b.deliver(o.in, o.out)
@@ -80,25 +81,26 @@ func (b *back) op(o *op) error {
 	return nil
 }
 
-// deliver has the gradient of activation out, which is as large, be that of in, or a part of it.
-func (b *back) deliver(in, out int) {
+// deliver adds the gradient of activation out, which has the same size as in, to the gradient of in, or makes it that
+// gradient.
+func (b *backwardPass) deliver(in, out int) {
 	switch {
 	case in == out:
 	case b.has[in]:
 		b.sum(in, b.grads[out])
-	default: // nobody needs it as the gradient of out any more
+	default: // the gradient of out is no longer used
 		b.grads[in], b.grads[out], b.has[in] = b.grads[out], b.grads[in], true
 	}
 }
 
-// sum appends a part of the gradient of an activation.
-func (b *back) sum(in int, part Memory) {
+// sum adds part to the gradient of an activation.
+func (b *backwardPass) sum(in int, part Memory) {
 	n := b.entries * b.most * b.e.plan.floats[in]
 	b.b.launch("plus", n, 1, b.grads[in], part, uint64(n))
 }
 
-// side appends the gradient of a sum's second operand.
-func (b *back) side(o *op, dy Memory) {
+// secondOperand appends the gradient of a sum's second operand.
+func (b *backwardPass) secondOperand(o *op, dy Memory) {
 	if !b.e.plan.needs[o.with] {
 		return
 	}
@@ -111,8 +113,8 @@ func (b *back) side(o *op, dy Memory) {
 		uint64(b.most*o.nOut), uint32(o.nOut), b.grads[o.with], uint64(b.most*f))
 }
 
-// through appends an op whose gradient has memory of its own.
-func (b *back) through(o *op, dy Memory, input bool) error {
+// ownGradient appends the backward pass of an op whose operand has another size than its result.
+func (b *backwardPass) ownGradient(o *op, dy Memory, input bool) error {
 	dx := b.grads[o.in]
 	if input && b.has[o.in] {
 		var err error
@@ -152,7 +154,7 @@ func (b *back) through(o *op, dy Memory, input bool) error {
 	return nil
 }
 
-// denseBack appends the gradients of a dense layer's weights and bias and, with input, that of its input.
+// denseBack appends the gradients of a dense layer's weights and bias and, with input, of its input.
 func (p *pass) denseBack(o *op, dy, dx Memory, g place, input bool) {
 	d := place{m: dy, step: uint64(p.most * o.nOut), list: none, down: o.nOut, across: 1}
 	turned := d

@@ -6,17 +6,17 @@ import (
 	"math"
 )
 
-// group is the work items of most kernels' groups.
+// group is the number of work items in a group of most kernels.
 const group = 64
 
-// none is a list that names every row by its own number.
+// none is the offset of the list that maps every row to its own number.
 const none = math.MaxUint32
 
-// batch is what a task becomes: words, sent in one write, and launches that read them.
+// batch is the work of a task: words, sent in one write, and launches that read them.
 type batch struct {
 	words    []uint32
 	launches []launch
-	tensor   bool // products and convolutions go by tensor cores
+	tensor   bool // products and convolutions use tensor cores
 }
 
 type launch struct {
@@ -26,10 +26,10 @@ type launch struct {
 	args   []any
 }
 
-// wordsHere stands for the memory of the batch's words among the arguments of a launch.
+// wordsHere is the placeholder for the memory of the batch's words in the arguments of a launch.
 type wordsHere struct{}
 
-// list appends words and returns where they begin, at a multiple of two.
+// list appends words and returns their offset, a multiple of two.
 func (b *batch) list(w ...uint32) uint32 {
 	if len(b.words)%2 == 1 {
 		b.words = append(b.words, 0)
@@ -39,7 +39,7 @@ func (b *batch) list(w ...uint32) uint32 {
 	return uint32(at)
 }
 
-// floats is list of their bits.
+// floats appends the bits of floats and returns their offset.
 func (b *batch) floats(v ...float32) uint32 {
 	at := b.list()
 	for _, x := range v {
@@ -48,12 +48,12 @@ func (b *batch) floats(v ...float32) uint32 {
 	return at
 }
 
-// launch appends one over n columns of each of some rows; none where either is 0.
+// launch appends a launch over n columns of a number of rows; nothing if either is 0.
 func (b *batch) launch(kernel string, n, rows int, args ...any) *batch {
 	return b.grid(kernel, [3]int{(n + group - 1) / group, rows, 1}, group, args...)
 }
 
-// grid appends one with groups of its own shape.
+// grid appends a launch with an explicit number and size of groups; nothing if a dimension is 0.
 func (b *batch) grid(kernel string, groups [3]int, size int, args ...any) *batch {
 	if groups[0] > 0 && groups[1] > 0 && groups[2] > 0 {
 		b.launches = append(b.launches, launch{kernel, groups, size, args})
@@ -61,11 +61,11 @@ func (b *batch) grid(kernel string, groups [3]int, size int, args ...any) *batch
 	return b
 }
 
-// mostQueued is the launches after which the queue is emptied, so that it never runs far ahead.
+// mostQueued is the number of queued launches after which issue waits for the queue to empty.
 const mostQueued = 2000
 
-// MostEntries is how many rows, samples or members a launch takes: what cards take in the second and the third
-// dimension.
+// MostEntries is the largest number of rows, samples or members in a launch: the limit of devices for the second and
+// third grid dimension.
 const MostEntries = 65535
 
 // issue sends the words and queues the launches.
@@ -144,12 +144,12 @@ func (e *Engine) launch(b *batch, calls []Call) error {
 	return nil
 }
 
-// leastLog is the bytes of the log at first.
+// leastLog is the initial size of the log in bytes.
 const leastLog = 1 << 16
 
-// tell reserves bytes of the log for what the next batch writes out, at a multiple of eight, and says how they are read
+// reserveLog reserves bytes of the log for results of the next batch, at a multiple of eight; read is called with them
 // at the next Wait.
-func (e *Engine) tell(bytes int, read func(p []byte)) (at uint64, err error) {
+func (e *Engine) reserveLog(bytes int, read func(p []byte)) (at uint64, err error) {
 	bytes = (bytes + 7) / 8 * 8
 	if e.logged+bytes > e.logRoom {
 		if err := e.settle(); err != nil {
@@ -170,11 +170,11 @@ func (e *Engine) tell(bytes int, read func(p []byte)) (at uint64, err error) {
 	}
 	at = uint64(e.logged)
 	e.logged += bytes
-	e.told = append(e.told, func(p []byte) { read(p[at : at+uint64(bytes)]) })
+	e.readers = append(e.readers, func(p []byte) { read(p[at : at+uint64(bytes)]) })
 	return at, nil
 }
 
-// settle empties the queue and reads what tasks wrote out.
+// settle empties the queue and reads the log.
 func (e *Engine) settle() error {
 	e.queued = 0
 	if e.logged == 0 {
@@ -184,14 +184,14 @@ func (e *Engine) settle() error {
 	if err := e.fail("read results", e.dev.Read(p, e.log, 0)); err != nil {
 		return err
 	}
-	for _, f := range e.told {
+	for _, f := range e.readers {
 		f(p)
 	}
-	e.logged, e.told = 0, e.told[:0]
+	e.logged, e.readers = 0, e.readers[:0]
 	return nil
 }
 
-// ready uploads what all tasks share.
+// ready uploads the tables that all tasks share.
 func (e *Engine) ready() error {
 	var w []byte
 	tile := 0

@@ -9,15 +9,16 @@ import (
 	"brood/models/noise"
 )
 
-// pair is one or two candidates that share noise, with opposite signs, and a view: entries at, ... of the task. A
-// candidate alone is computed by the same steps as one of two, so that its bits do not depend on the cohort.
+// pair is one candidate, or two candidates that share noise with opposite signs, at entries at, at+1 of the task; both
+// see the same view. A single candidate takes the same steps as one of two, so its bits do not depend on the
+// population.
 type pair struct {
 	key   noise.Key
 	view  int
 	at, n int
 }
 
-// pairs groups entries that follow each other, and lists the views that they see.
+// pairs groups consecutive entries into pairs, and lists the views that they see.
 func pairs(t *engine.Candidates) (out []pair, views []view) {
 	known := map[*int32]map[noise.Key]int{}
 	for i, id := range t.IDs {
@@ -48,9 +49,8 @@ func pairs(t *engine.Candidates) (out []pair, views []view) {
 	return out, views
 }
 
-// candidates evaluates pairs, as many at once as fit. Where the model begins with a dense layer, its products with
-// theta and with the noise are taken apart, x*(W + s*E)' = x*W' + s*(x*E)': the first serves all candidates that see
-// the view, the second both signs of a pair.
+// candidates evaluates pairs, as many at a time as fit into memory. A first dense layer is split into x*(W + s*E)' =
+// x*W' + s*(x*E)': all candidates with the same view share the first product, both signs of a pair share the second.
 func (e *Engine) candidates(t engine.Candidates) error {
 	if err := e.bounds.Candidates(&t); err != nil {
 		return err
@@ -85,22 +85,24 @@ func (e *Engine) candidates(t engine.Candidates) error {
 	return waves(len(work), per, func(lo, hi int) error { return e.some(&t, work[lo:hi], views, most, at) })
 }
 
-// crowd is some pairs that are evaluated at once, and the lists that kernels need of them.
-type crowd struct {
+// pairBatch is a number of pairs that are evaluated together, with the lists that the kernels need.
+type pairBatch struct {
 	*pass
-	t                               *engine.Candidates
-	work                            []pair
-	views                           []view
-	theta                           place
-	from                            loaded
-	keys                            uint32 // of the pairs' noise
-	pairOf, viewOf, target, factors uint32 // of each candidate: its pair, its view, place in the task, factor of the noise
-	seen, viewSizes, pairSizes      uint32 // of each pair: its view; how many samples views have, and pairs see
+	t     *engine.Candidates
+	work  []pair
+	views []view
+	theta place
+	from  loaded
+	keys  uint32 // keys of the pairs' noise
+	// For each candidate: its pair, its view, its place in the task, its noise factor.
+	pairOf, viewOf, target, factors uint32
+	// For each pair its view; the number of samples of each view, and of each pair.
+	seen, viewSizes, pairSizes uint32
 }
 
-// some evaluates some pairs.
+// some evaluates some of the pairs.
 func (e *Engine) some(t *engine.Candidates, work []pair, all []view, most int, at uint64) error {
-	c := &crowd{t: t, work: work}
+	c := &pairBatch{t: t, work: work}
 	number := map[int]uint32{}
 	var pairOf, viewOf, target, seen, viewSizes, pairSizes []uint32
 	var steps []float32
@@ -149,7 +151,7 @@ func (e *Engine) some(t *engine.Candidates, work []pair, all []view, most int, a
 		return err
 	}
 	sum := piece
-	if e.bounds.Norms { // a batch goes through in one piece
+	if e.bounds.Norms { // a batch is processed in one piece
 		sum = most
 	}
 	if err := c.loss(c.from.ids, c.viewOf, 0, sum, at, noSums, c.target, len(t.IDs)); err != nil {
@@ -158,8 +160,8 @@ func (e *Engine) some(t *engine.Candidates, work []pair, all []view, most int, a
 	return e.issue(b)
 }
 
-// full appends the logits under noise of full rank: the noise of each pair, its candidates, and the model.
-func (c *crowd) full() error {
+// full appends the logits under full-rank noise: each pair's noise, its candidates, and the model.
+func (c *pairBatch) full() error {
 	e, b, t, units, params := c.e, c.b, c.t, len(c.work), c.e.layout.Params
 	eps, err := e.room("noise", 4*units*params)
 	if err != nil {
@@ -191,8 +193,8 @@ func (c *crowd) full() error {
 	return nil
 }
 
-// lean adds to the scaled noise of each pair what it has along the axes.
-func (c *crowd) lean(eps Memory) {
+// lean adds the component along the axes to the scaled noise of each pair.
+func (c *pairBatch) lean(eps Memory) {
 	params := c.e.layout.Params
 	for r := range c.t.Axes.Rows {
 		var amounts []float32
@@ -206,16 +208,17 @@ func (c *crowd) lean(eps Memory) {
 	}
 }
 
-// noise appends the pairs' noise of parameters [lo, hi): a row for each pair.
-func (c *crowd) noise(kind uint32, to Memory, lo, hi int) {
+// noise appends the pairs' noise of parameters [lo, hi), a row for each pair.
+func (c *pairBatch) noise(kind uint32, to Memory, lo, hi int) {
 	from, n := c.e.items(lo, hi)
 	c.b.launch("draw", n, len(c.work), wordsHere{}, c.keys, c.e.table, uint32(len(c.e.layout.Tensors)), uint64(from),
 		uint64(n), kind, to,
 		uint64(0), uint64(hi-lo), uint64(lo), uint64(hi))
 }
 
-// spread appends n columns of each candidate: a row of a by a list, plus its factor times its pair's row of x.
-func (c *crowd) spread(n int, rectify bool, to, a Memory, at uint64, list uint32, step int, x Memory, atx uint64,
+// spread appends n columns for each candidate: a row of a, selected by a list, plus the candidate's factor times its
+// pair's row of x.
+func (c *pairBatch) spread(n int, rectify bool, to, a Memory, at uint64, list uint32, step int, x Memory, atx uint64,
 	stepX int) {
 	relu := uint32(0)
 	if rectify {
@@ -225,7 +228,7 @@ func (c *crowd) spread(n int, rectify bool, to, a Memory, at uint64, list uint32
 		x, atx, c.pairOf, uint64(stepX))
 }
 
-// end is where the parameters behind a first layer begin.
+// end returns the column of the first parameter after a first layer.
 func (e *Engine) end(o *op) int {
 	t := e.layout.Tensors[o.weight]
 	if o.bias >= 0 {
@@ -235,7 +238,7 @@ func (e *Engine) end(o *op) int {
 }
 
 // base appends x*W' + b of each view for a first dense layer.
-func (c *crowd) base(o *op) (place, error) {
+func (c *pairBatch) base(o *op) (place, error) {
 	wide := c.most * o.nOut
 	m, err := c.e.room("base", 4*len(c.views)*wide)
 	y := place{m: m, step: uint64(wide), list: none, down: o.nOut, across: 1}
@@ -247,7 +250,7 @@ func (c *crowd) base(o *op) (place, error) {
 
 // factorFirst appends a first dense layer: the base of each view, turn = x*E' + e of each pair, and base + step*turn of
 // each candidate.
-func (c *crowd) factorFirst(o *op, eps place) error {
+func (c *pairBatch) factorFirst(o *op, eps place) error {
 	base, err := c.base(o)
 	if err != nil {
 		return err
@@ -274,16 +277,16 @@ func (c *crowd) factorFirst(o *op, eps place) error {
 	return err
 }
 
-// inBytes says whether x*E' is a product of bytes: the noise is of whole numbers, the samples are bytes that one line
-// maps to x.
-func (c *crowd) inBytes(o *op) bool {
+// inBytes reports whether x*E' can be computed as a product of bytes: the noise consists of integers, and the samples
+// are bytes, all mapped to x by the same linear function.
+func (c *pairBatch) inBytes(o *op) bool {
 	return c.t.Noise.Integer && c.t.Scale.Rows == 0 && o.in == 0 && len(c.e.set.Normal()) == 1 && o.nIn < 1<<16 &&
 		c.e.model.Loss == models.CrossEntropy
 }
 
-// bytes appends turn for whole numbers V of noise: x = (pixel/255 - mean)/deviation, so that x*E' =
-// scale/(255*deviation) * pixels*V' - scale*mean/deviation * 1*V' for E = scale*V.
-func (c *crowd) bytes(o *op, eps place, turn Memory) error {
+// bytes appends turn for integer noise V: x = (pixel/255 - mean)/deviation, so that x*E' = scale/(255*deviation) *
+// pixels*V' - scale*mean/deviation * 1*V' for E = scale*V.
+func (c *pairBatch) bytes(o *op, eps place, turn Memory) error {
 	e, w := c.e, &c.e.layout.Tensors[o.weight]
 	numbers, err := e.room("whole numbers", 4*len(c.work)*w.Len)
 	if err != nil {
@@ -302,7 +305,7 @@ func (c *crowd) bytes(o *op, eps place, turn Memory) error {
 	return nil
 }
 
-// fitness is minus the mean loss, NaN when it is not finite.
+// fitness returns the negative mean loss, NaN if it is not finite.
 func fitness(loss float64, samples int) float32 {
 	f := float32(-loss / float64(samples))
 	if math.IsInf(float64(f), 0) {

@@ -1,13 +1,13 @@
-// Package gpu computes on a device behind a driver: device memory behind matrices, tasks as launches of kernels in
-// OpenCL C. It holds the arithmetic f32/1, bit by bit (docs/arithmetic.md), as models/native does, which is the
-// reference of every task.
+// Package gpu is an engine that computes on a device: matrices live in device memory, and tasks become launches of
+// kernels in OpenCL C. Its results equal the arithmetic f32/1 bit by bit (docs/arithmetic.md), whose reference is
+// models/native.
 //
 //	d, err := opencl.Driver{}.Open(0)
 //	e, err := gpu.New(d, model, set)
 //
-// A task becomes a batch: the words it needs (rows, keys, sample ids, shapes), which are sent in one write, and
-// launches. What a task writes out goes to a log in device memory, which Wait and Read bring home at once. Nothing here
-// depends on how many members there are, nor on the device: shapes decide the order of every sum.
+// A task becomes a batch: the words that it needs (rows, keys, sample ids, shapes), sent in one write, and launches.
+// Results of tasks go to a log in device memory, which Wait and Read copy to the host at once. No result depends on the
+// number of members or on the device: shapes alone determine the order of every sum.
 package gpu
 
 import (
@@ -27,32 +27,32 @@ import (
 //go:embed kernels/*.cl
 var sources embed.FS
 
-// Engine runs all tasks for one model and one data set on one device. It is used from one goroutine.
+// Engine runs all tasks for one model and one data set on one device. One goroutine may use it at a time.
 type Engine struct {
-	dev     Device // memory, until Close
+	dev     Device // same as memory; nil after Close
 	memory  *counted
 	model   *models.Model
 	set     *data.Set
 	layout  *engine.Layout
 	bounds  engine.Bounds
 	kernels map[string]Kernel
-	kind    string // the arithmetic, as logs have it
-	tensor  string // of Tensors: how products of the model are computed; "": as f32/1 has them
-	used    int64  // bytes that Alloc gave
-	sticky  error  // of the device, for ever
-	queued  int    // launches since the queue was empty
+	kind    string // the arithmetic's name in logs
+	tensor  string // the arithmetic of Tensors that computes the model's products; "": f32/1
+	used    int64  // bytes allocated by Alloc
+	sticky  error  // first error of the device, returned by every later call
+	queued  int    // launches since the queue was last empty
 
-	words, table Memory // what the present batch reads; the layout's tensors
+	words, table Memory // words of the current batch; table of the layout's tensors
 	wordRoom     int
-	tiles        []int // the first tile of noise of each tensor, and their number
+	tiles        []int // first noise tile of each tensor, then the total number of tiles
 
-	log     Memory // what tasks write out
+	log     Memory // results of tasks
 	logRoom int
 	logged  int
-	told    []func(p []byte) // how it is read
+	readers []func(p []byte) // readers of the log's reservations
 
 	scratch map[string]*spare
-	old     []Memory // outgrown, freed after the present batch
+	old     []Memory // outgrown memory, freed after the current batch
 	plan    *plan
 	samples samples
 }
@@ -63,12 +63,12 @@ type spare struct {
 	bytes int
 }
 
-// New compiles the model for the device, which the engine owns from then on, with or without an error. It fails with an
-// UncoveredError where kernels are missing, and with a sentence where the device does not compute as f32/1 says.
+// New compiles the model for the device. The engine owns the device, even if New fails. It returns an UncoveredError if
+// the model needs kernels that do not exist, and an error if the device does not compute as f32/1 requires.
 func New(d Device, m *models.Model, set *data.Set) (*Engine, error) { return newEngine(d, "", m, set) }
 
-// NewTensor is New for an arithmetic of [Tensors], which the device's tensor cores compute. It fails with a sentence
-// where there are none, or where they do not compute as the arithmetic says.
+// NewTensor is like New for an arithmetic of [Tensors], which the device's tensor cores compute. It fails if there are
+// none, or if they do not compute as the arithmetic requires.
 func NewTensor(d Device, arithmetic string, m *models.Model, set *data.Set) (*Engine, error) {
 	return newEngine(d, arithmetic, m, set)
 }
@@ -122,12 +122,11 @@ func (e *Engine) start(m *models.Model, set *data.Set) (err error) {
 	return e.ready()
 }
 
-// Sources are the texts of kernels that a device is given, by name: the self-test, all that f32/1 needs, and for each
-// of [Tensors] its products.
+// Sources lists the names of the kernel sources given to a device: the self-test, all kernels of f32/1, and the
+// products of each arithmetic of [Tensors].
 var Sources = append([]string{"selftest", "kernels"}, Tensors...)
 
-// Source is a text of kernels, by a name of [Sources]; others are refused. All but that of the self-test begin with
-// common.cl.
+// Source returns a kernel source by its name in [Sources]. All but the self-test begin with common.cl.
 func Source(name string) (string, error) {
 	names := []string{"kernels/common.cl", "kernels/tensor.cl"}
 	text := ""
@@ -161,10 +160,10 @@ func Source(name string) (string, error) {
 	return text, nil
 }
 
-// Kernels names the arithmetic.
+// Kernels returns the name of the arithmetic.
 func (e *Engine) Kernels() string { return e.kind }
 
-// Close gives the device and all its memory back. Every later call fails, but Free, which does nothing then.
+// Close frees the device and all its memory. Every later call fails, except Free, which does nothing.
 func (e *Engine) Close() {
 	if e.dev == nil {
 		return
@@ -184,8 +183,7 @@ func (e *Engine) Close() {
 	e.dev, e.sticky = nil, errors.New("gpu: the engine is closed")
 }
 
-// Do checks the tasks and queues them, in order, some that follow each other in one launch. It stops at the first that
-// does not fit.
+// Do checks and queues the tasks in order; consecutive tasks may share a launch. It stops at the first invalid task.
 func (e *Engine) Do(ctx context.Context, tasks ...engine.Task) error {
 	for len(tasks) > 0 {
 		if err := e.open(ctx); err != nil {
@@ -200,7 +198,7 @@ func (e *Engine) Do(ctx context.Context, tasks ...engine.Task) error {
 	return nil
 }
 
-// together does the first of the tasks, and those behind it that go into its launch. It says how many they are.
+// together queues the first of the tasks with the following ones that fit into its launch, and returns their number.
 func (e *Engine) together(tasks []engine.Task) (n int, err error) {
 	if list := e.alike(tasks); len(list) > 0 {
 		return len(list), e.adam(list)
@@ -211,7 +209,7 @@ func (e *Engine) together(tasks []engine.Task) (n int, err error) {
 	return 1, e.do(tasks[0])
 }
 
-// Wait empties the queue and has outputs in their places.
+// Wait empties the queue and stores the outputs of tasks.
 func (e *Engine) Wait(ctx context.Context) error {
 	if err := e.open(ctx); err != nil {
 		return err
@@ -219,7 +217,7 @@ func (e *Engine) Wait(ctx context.Context) error {
 	return e.settle()
 }
 
-// open says why a call cannot be taken.
+// open returns the error of a call that cannot be accepted.
 func (e *Engine) open(ctx context.Context) error {
 	if err := ctx.Err(); err != nil {
 		return err
@@ -242,7 +240,7 @@ func (e *Engine) do(t engine.Task) error {
 		return err
 	}
 	switch t := t.(type) {
-	case engine.Update, engine.Adam: // of no rows, or no statements: the others are done together
+	case engine.Update, engine.Adam: // without rows or statements: together handles the others
 		return nil
 	case engine.Muon:
 		return e.muon(t)
@@ -276,7 +274,7 @@ func (e *Engine) do(t engine.Task) error {
 	return &engine.UnsupportedError{Task: t}
 }
 
-// fail keeps the first error of the device.
+// fail stores the first error of the device and returns it.
 func (e *Engine) fail(op string, err error) error {
 	if err == nil {
 		return nil

@@ -18,8 +18,8 @@ import (
 	"brood/models/longtest"
 )
 
-// open is the device of the tests: the first of OpenCL, or the one that $BROOD_TEST_DEVICE numbers. Where there is
-// none, the test is skipped.
+// open returns the test device: the first of OpenCL, or the one with the number $BROOD_TEST_DEVICE. It skips the test
+// if there is none.
 func open(t testing.TB) gpu.Device {
 	t.Helper()
 	at := 0
@@ -36,8 +36,8 @@ func open(t testing.TB) gpu.Device {
 	return d
 }
 
-// kept is a device that engines use one after the other: what was compiled for one of them serves the next, which is
-// most of what an engine of a small model takes.
+// kept is a device that successive engines share: it compiles each source only once, which takes most of the time of an
+// engine for a small model.
 type kept struct {
 	gpu.Device
 	sources map[string]bool
@@ -46,7 +46,7 @@ type kept struct {
 
 var device *kept
 
-// once is the device of the tests, opened once.
+// once returns the test device, opened once.
 func once(t testing.TB) gpu.Device {
 	t.Helper()
 	if device == nil {
@@ -78,7 +78,7 @@ func (k *kept) Kernel(name string) (gpu.Kernel, error) {
 // Close leaves the device open for the next engine.
 func (k *kept) Close() {}
 
-// newEngine is closed with the test; a model without kernels skips it.
+// newEngine returns an engine that is closed with the test; it skips the test for a model without kernels.
 func newEngine(t *testing.T, m *models.Model, set *data.Set) *gpu.Engine {
 	t.Helper()
 	e, err := gpu.New(once(t), m, set)
@@ -92,8 +92,8 @@ func newEngine(t *testing.T, m *models.Model, set *data.Set) *gpu.Engine {
 	return e
 }
 
-// TestContract is the contract of engines; without BROOD_LONG a part of it, since TestModelsHaveTheSameBits compares
-// with an engine that meets all of it.
+// TestContract runs the contract of engines; without BROOD_LONG a part of it, since TestModelsHaveTheSameBits compares
+// with an engine that passes all of it.
 func TestContract(t *testing.T) {
 	run := enginetest.Run
 	if !longtest.On(longtest.Devices) {
@@ -102,24 +102,24 @@ func TestContract(t *testing.T) {
 	run(t, func(t *testing.T, m *models.Model, d *data.Set, _ int) engine.Engine { return newEngine(t, m, d) })
 }
 
-// crooked is a device that does one thing otherwise.
-type crooked struct {
+// brokenDevice is a device with one fault.
+type brokenDevice struct {
 	gpu.Device
-	spoil func(p []byte) // what is read
+	spoil func(p []byte) // changes data that is read
 	names map[gpu.Kernel]string
-	fail  string // the kernel that cannot be launched
+	fail  string // the kernel whose launch fails
 	held  map[gpu.Memory]bool
-	edit  func(source string) string // what is loaded
+	edit  func(source string) string // changes the source before it is loaded
 }
 
-func (c *crooked) Load(name, source string) error {
+func (c *brokenDevice) Load(name, source string) error {
 	if c.edit != nil {
 		source = c.edit(source)
 	}
 	return c.Device.Load(name, source)
 }
 
-func (c *crooked) Read(p []byte, src gpu.Memory, at int) error {
+func (c *brokenDevice) Read(p []byte, src gpu.Memory, at int) error {
 	err := c.Device.Read(p, src, at)
 	if c.spoil != nil {
 		c.spoil(p)
@@ -127,7 +127,7 @@ func (c *crooked) Read(p []byte, src gpu.Memory, at int) error {
 	return err
 }
 
-func (c *crooked) Kernel(name string) (gpu.Kernel, error) {
+func (c *brokenDevice) Kernel(name string) (gpu.Kernel, error) {
 	k, err := c.Device.Kernel(name)
 	if c.names == nil {
 		c.names = map[gpu.Kernel]string{}
@@ -136,14 +136,14 @@ func (c *crooked) Kernel(name string) (gpu.Kernel, error) {
 	return k, err
 }
 
-func (c *crooked) Launch(k gpu.Kernel, groups [3]int, size int, args ...any) error {
+func (c *brokenDevice) Launch(k gpu.Kernel, groups [3]int, size int, args ...any) error {
 	if c.names[k] == c.fail && c.fail != "" {
 		return errors.New("lost")
 	}
 	return c.Device.Launch(k, groups, size, args...)
 }
 
-func (c *crooked) Alloc(bytes int) (gpu.Memory, error) {
+func (c *brokenDevice) Alloc(bytes int) (gpu.Memory, error) {
 	m, err := c.Device.Alloc(bytes)
 	if c.held == nil {
 		c.held = map[gpu.Memory]bool{}
@@ -154,12 +154,12 @@ func (c *crooked) Alloc(bytes int) (gpu.Memory, error) {
 	return m, err
 }
 
-func (c *crooked) Free(m gpu.Memory) {
+func (c *brokenDevice) Free(m gpu.Memory) {
 	delete(c.held, m)
 	c.Device.Free(m)
 }
 
-// small is a model and a set that it fits.
+// small returns a model and a matching data set.
 func small(t *testing.T) (*models.Model, *data.Set) {
 	t.Helper()
 	m, err := models.Load("mlp-small")
@@ -173,8 +173,8 @@ func small(t *testing.T) (*models.Model, *data.Set) {
 	return m, set
 }
 
-// TestSelfTest: a device whose results differ in a bit, or that takes denormals for zero, is refused in one sentence
-// that names it and what it got wrong.
+// TestSelfTest: a device whose results differ in one bit, or that flushes denormals to zero, is refused with an error
+// that names the device and the operation.
 func TestSelfTest(t *testing.T) {
 	m, set := small(t)
 	for name, spoil := range map[string]func(p []byte){
@@ -188,7 +188,7 @@ func TestSelfTest(t *testing.T) {
 			}
 		},
 	} {
-		d := &crooked{Device: open(t), spoil: spoil}
+		d := &brokenDevice{Device: open(t), spoil: spoil}
 		e, err := gpu.New(d, m, set)
 		if _, ok := errors.AsType[*gpu.RoundingError](err); !ok || e != nil || !strings.HasPrefix(err.Error(), d.Info().Name+" computes ") {
 			t.Errorf("%s: %v", name, err)
@@ -204,11 +204,11 @@ func TestSelfTest(t *testing.T) {
 	d.Close()
 }
 
-// TestDeviceErrorsStay: what a device fails at is the error of that call or a later one, and of every call from then
-// on; tasks that do not fit are no such thing. Closing gives everything back.
+// TestDeviceErrorsStay: a device error is returned by that call or a later one, and by every call from then on; an
+// invalid task is not a device error. Close frees everything.
 func TestDeviceErrorsStay(t *testing.T) {
 	m, set := small(t)
-	d := &crooked{Device: open(t)}
+	d := &brokenDevice{Device: open(t)}
 	e, err := gpu.New(d, m, set)
 	if err != nil {
 		t.Fatal(err)
@@ -248,7 +248,7 @@ func TestDeviceErrorsStay(t *testing.T) {
 	}
 }
 
-// TestMemory: what does not fit is said with figures, memory that was freed is no matrix's, and what is held is known.
+// TestMemory: the error of a failed allocation contains sizes, freed memory is invalid, and the bytes held are known.
 func TestMemory(t *testing.T) {
 	m, set := small(t)
 	e := newEngine(t, m, set)
@@ -264,7 +264,7 @@ func TestMemory(t *testing.T) {
 		t.Errorf("12 MiB more are %d bytes", now-before)
 	}
 	defer func() {
-		if now, _ := e.Held(); now-before > 4<<20 { // freed below, and what tasks work in
+		if now, _ := e.Held(); now-before > 4<<20 { // freed below; the rest is scratch memory
 			t.Errorf("%d bytes are kept", now-before)
 		}
 		e.Close()
@@ -289,8 +289,8 @@ func TestMemory(t *testing.T) {
 	}
 }
 
-// TestMissingLayers: a model with a layer that has no kernels is refused, by name. Every model of the zoo has all of
-// them but those of whole numbers, and one whose labels are smoothed behind given filters.
+// TestMissingLayers: a model with a layer that has no kernels is refused with the layer's name. Kernels exist for every
+// model of the zoo except those with integer arithmetic and one with smoothed labels after given filters.
 func TestMissingLayers(t *testing.T) {
 	m, set := small(t)
 	for _, name := range models.List() {
@@ -318,7 +318,7 @@ func TestMissingLayers(t *testing.T) {
 	strange := *m
 	strange.Layers = append([]models.Layer(nil), m.Layers...)
 	strange.Layers[1].Kind = "strange"
-	d := &crooked{Device: open(t)}
+	d := &brokenDevice{Device: open(t)}
 	_, err := gpu.New(d, &strange, set)
 	if _, ok := errors.AsType[*gpu.UncoveredError](err); !ok || err.Error() != "model mlp-small: layer 2: a layer of kind strange has no kernels for a device yet: train it on the processor" {
 		t.Error(err)
@@ -328,7 +328,7 @@ func TestMissingLayers(t *testing.T) {
 	}
 }
 
-// TestManyRows: more rows than a card takes in a launch are refused in a sentence, and the engine goes on.
+// TestManyRows: more rows than a launch allows are refused, and the engine remains usable.
 func TestManyRows(t *testing.T) {
 	m, set := small(t)
 	e := newEngine(t, m, set)

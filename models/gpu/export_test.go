@@ -5,9 +5,9 @@ import (
 	"brood/models/engine"
 )
 
-// Multiplication is a product C = op(A) op(B) of entries by tensor cores, whose kernels the device has. Matrices lie
-// one after the other: rows of A are m long where it is Turned, and so on. A nil Bias, Gate or C0 is none; with C0 C is
-// fma(Factors, A B, C0).
+// Multiplication is a product C = op(A) op(B) of entries by tensor cores, whose kernels the device has loaded. The
+// matrices of the entries are stored consecutively: rows of A have length m if TurnedA, and so on. A nil Bias, Gate or
+// C0 is absent; with C0, C is fma(Factors, A B, C0).
 type Multiplication struct {
 	Entries, M, N, K     int
 	TurnedA, TurnedB     bool
@@ -17,7 +17,7 @@ type Multiplication struct {
 	Factors              []float32
 }
 
-// Do computes it.
+// Do computes the product and returns C.
 func (p Multiplication) Do(d Device) ([]float32, error) {
 	b := &batch{tensor: true}
 	of := func(m Memory, rows, cols int, turned bool) place {
@@ -52,21 +52,22 @@ func (p Multiplication) Do(d Device) ([]float32, error) {
 	return b.on(d, pieces, 3)
 }
 
-// Images is a convolution of entries by tensor cores, or with Back the gradient of its input X from that of its result
-// Y.
+// Images is a convolution of entries by tensor cores, or with Back the gradient of its input from the gradient of its
+// result.
 type Images struct {
 	Entries, Most, In, H, W, Out, Side, Stride, Pad, Groups int
 	Back, Relu                                              bool
-	Sizes                                                   []int     // samples of each entry
-	X, Weights, Bias, Gate                                  []float32 // X is Y with Back; Bias and Gate may be nil
+	Sizes                                                   []int // samples of each entry
+	// With Back, X is the gradient of the result; Bias and Gate may be nil.
+	X, Weights, Bias, Gate []float32
 }
 
-// Plane is height and width of the result.
+// Plane returns height and width of the result.
 func (c Images) Plane() (h, w int) {
 	return (c.H+2*c.Pad-c.Side)/c.Stride + 1, (c.W+2*c.Pad-c.Side)/c.Stride + 1
 }
 
-// Do computes it.
+// Do computes the convolution and returns its result.
 func (c Images) Do(d Device) ([]float32, error) {
 	h, w := c.Plane()
 	b := &batch{tensor: true}

@@ -2,7 +2,7 @@ package gpu
 
 import "sync/atomic"
 
-// counted is a device that knows what memory of it was given out.
+// counted is a device that counts the memory allocated on it.
 type counted struct {
 	Device
 	sizes map[Memory]int64
@@ -34,13 +34,13 @@ func (c *counted) Close() {
 	c.Device.Close()
 }
 
-// Held is the memory of the device that this engine has, in bytes: blocks, the data set and what tasks work in; and how
-// much the device has altogether. It may be called from any goroutine.
+// Held returns the device memory that this engine holds, in bytes (blocks, data set and scratch memory), and the total
+// memory of the device. It is safe for concurrent use.
 func (e *Engine) Held() (used, total int64) { return e.memory.held.Load(), e.memory.total }
 
-// Sense is how the device is, where its driver tells: bytes of its memory that are taken by whomever, the share of the
-// time in which it was busy, and its temperature in degrees Celsius. What nobody tells is below zero. It may be called
-// from any goroutine.
+// Sense returns the device's state as its driver reports it: bytes of memory in use by all processes, the share of time
+// in which it was busy, and its temperature in degrees Celsius. Unknown values are below zero. It is safe for
+// concurrent use.
 func (e *Engine) Sense() (taken int64, load, celsius float64) {
 	s := e.memory.sense()
 	return s.Taken, s.Load, s.Celsius

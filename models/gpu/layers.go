@@ -7,7 +7,7 @@ import (
 	"brood/models"
 )
 
-// images is the groups of a kernel that goes over elements of a sample, samples and entries.
+// images returns the grid of a kernel over elements of a sample, samples and entries.
 func (p *pass) images(elements int) [3]int {
 	return [3]int{(elements + group - 1) / group, p.most, p.entries}
 }
@@ -28,8 +28,8 @@ func (p *pass) conv(o *op, x, y place) {
 		w.m, w.list, w.step, w.at, bias.at, biased, relu, y.m, uint32(0), y.m, y.step)
 }
 
-// tiles is the groups of a convolution's launch whose result has so many channels of so many pixels, and how many work
-// items of a group lie above each other: as few as its channels need.
+// tiles returns the grid of a convolution whose result has this number of channels and of pixels per channel, and the
+// number of rows of work items in a group: as few as the channels need.
 func (p *pass) tiles(o *op, channels, plane int) (groups [3]int, high uint32) {
 	of := int(o.shape[9])
 	lines, n := channels/of, 1
@@ -40,13 +40,14 @@ func (p *pass) tiles(o *op, channels, plane int) (groups [3]int, high uint32) {
 	return [3]int{(p.most*plane + across - 1) / across, (lines + down - 1) / down, p.entries * of}, uint32(n)
 }
 
-// Of tiles of a convolution's weights: outputs and taps of one, and the outputs of a group that are too few for them.
+// Tiles of a convolution's weights have tileTaps outputs and tileTaps taps; groups with fewer than fewOutputs outputs
+// use another kernel.
 const (
 	tileTaps   = 16
 	fewOutputs = 3
 )
 
-// convBack appends the gradients of weights and bias and, with input, that of the input.
+// convBack appends the gradients of weights and bias and, with input, of the input.
 func (p *pass) convBack(o *op, dy, dx Memory, g place, input bool) {
 	shape, x, step := p.b.list(o.shape...), p.acts[o.in], uint64(p.most*o.nOut)
 	w := p.tensor(g, 0, o.weight)
@@ -77,7 +78,7 @@ func (p *pass) convBack(o *op, dy, dx Memory, g place, input bool) {
 		uint64(0), uint32(0), uint32(0), x.m, gated, dx, x.step)
 }
 
-// windows is whether windows have their mean, and what a sum is multiplied by.
+// windows reports whether a pooling layer takes means, and returns the factor of the sums.
 func (o *op) windows() (mean uint32, scale float32) {
 	if o.kind == models.AvgPool {
 		mean = 1
@@ -98,28 +99,29 @@ func (p *pass) poolBack(o *op, dy, dx Memory) {
 		y.m, dy, y.step, dx)
 }
 
-// Of a normalisation: samples of a block, and the numbers of a channel that are kept for the way back.
+// normLanes is the number of partial sums of a channel, normKept the number of values per channel stored for the
+// backward pass.
 const (
 	normLanes = 32
 	normKept  = 7
 )
 
-// kept is what a normalisation keeps from forward to backward, and room for sums of lanes.
+// kept returns the memory for values that a normalisation stores for the backward pass, and for its partial sums.
 func (p *pass) kept(o *op) (kept, lanes Memory) {
-	// An error is the device's, and stays: the batch is not issued.
+	// A device error is sticky, so the batch is not issued.
 	kept, _ = p.e.room(fmt.Sprintf("normalisation %d", o.layer), 4*p.entries*normKept*o.channels)
 	lanes, _ = p.e.room("lanes of "+fmt.Sprint(o.channels), 4*p.entries*2*normLanes*o.channels)
 	return kept, lanes
 }
 
-// lanes appends sums of lanes.
+// lanes appends the partial sums of the channels.
 func (p *pass) lanes(o *op, what uint32, x place, dy Memory, kept, lanes Memory) {
 	p.b.launch("norm_lanes", normLanes*o.channels, p.entries, wordsHere{}, p.sizes, uint32(o.channels), uint32(o.plane),
 		what, o.floor(), x.m, x.list, x.step,
 		dy, uint64(p.most*o.nOut), kept, lanes)
 }
 
-// floor is 1 where a rectifier follows.
+// floor returns 1 if a rectifier follows.
 func (o *op) floor() uint32 {
 	if o.rectify {
 		return 1
@@ -127,7 +129,7 @@ func (o *op) floor() uint32 {
 	return 0
 }
 
-// norm appends y = a*x + b, by the batch's own statistics or given ones.
+// norm appends y = a*x + b, using the batch's own statistics or given ones.
 func (p *pass) norm(o *op, x, y place) {
 	kept, lanes := p.kept(o)
 	channels, plane := uint32(o.channels), uint32(o.plane)
@@ -154,7 +156,7 @@ func (p *pass) norm(o *op, x, y place) {
 		y.m, y.step)
 }
 
-// normBack appends the gradients of scale and shift and, with input, makes that of the result into that of the input.
+// normBack appends the gradients of scale and shift and, with input, replaces dy by the gradient of the input.
 func (p *pass) normBack(o *op, dy Memory, g place, input bool) {
 	kept, lanes := p.kept(o)
 	channels, plane, x := uint32(o.channels), uint32(o.plane), p.acts[o.in]

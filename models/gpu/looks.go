@@ -7,11 +7,11 @@ import (
 	"brood/models/engine"
 )
 
-// pieceColumns is the columns of a piece of a squared distance.
+// pieceColumns is the number of columns in a piece of a squared distance.
 const pieceColumns = 1024
 
-// squares appends the squared distance of each row of x to c, or to zero where c is the zero Mat: float64 from element
-// at of sums on.
+// squares appends the squared distance of each row of x to c, or to zero if c is the zero Mat, as float64 from element
+// at of sums.
 func (e *Engine) squares(b *batch, x, c engine.Mat, sums Memory, at uint64) error {
 	pieces := (x.Cols + pieceColumns - 1) / pieceColumns
 	room, err := e.room("pieces", 8*pieces*x.Rows)
@@ -36,7 +36,7 @@ func (e *Engine) distance(t engine.Distance) error {
 		clear(t.RMS)
 		return nil
 	}
-	at, err := e.tell(8*n, func(p []byte) {
+	at, err := e.reserveLog(8*n, func(p []byte) {
 		for i := range n {
 			t.RMS[i] = math.Sqrt(math.Float64frombits(binary.LittleEndian.Uint64(p[8*i:])) / float64(t.X.Cols))
 		}
@@ -66,7 +66,7 @@ func (e *Engine) clip(t engine.Clip) error {
 
 func (e *Engine) finite(t engine.Finite) error {
 	n := len(t.OK)
-	at, err := e.tell(4*n, func(p []byte) {
+	at, err := e.reserveLog(4*n, func(p []byte) {
 		for i := range n {
 			t.OK[i] = binary.LittleEndian.Uint32(p[4*i:]) == 0
 		}
@@ -79,17 +79,17 @@ func (e *Engine) finite(t engine.Finite) error {
 		launch("infinite", t.X.Cols, t.X.Rows, m, from, uint64(t.X.Cols), e.log, at/4))
 }
 
-// Of BLAKE3: words of a chunk and of a hash, and the flag of the last step.
+// BLAKE3: words of a chunk and of a hash, and the flag of the last step.
 const (
 	chunkWords = 256
 	hashWords  = 8
 	rootFlag   = 8
 )
 
-// digest hashes chunks, and then neighbours until one is left, a launch a level.
+// digest hashes chunks, then pairs of neighbours until one hash is left, with one launch per level.
 func (e *Engine) digest(t engine.Digest) error {
 	n := len(t.Hash)
-	at, err := e.tell(4*hashWords*n, func(p []byte) {
+	at, err := e.reserveLog(4*hashWords*n, func(p []byte) {
 		for i := range n {
 			copy(t.Hash[i][:], p[4*hashWords*i:])
 		}

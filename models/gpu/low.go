@@ -5,18 +5,19 @@ import (
 	"brood/models/engine"
 )
 
-// few is the rank up to which products with single columns are sums of sixteen.
+// few is the largest rank for which products with single columns use sums of sixteen.
 const few = 4
 
-// cut is the steps of k after which a product with accumulation goes to its result.
+// cut is the number of steps of k after which a product with accumulation is added to its result.
 const cut = 1024
 
-// lanes is what the length of such a product is a multiple of.
+// The length of such a product is a multiple of lanes.
 const lanes = 32
 
-// low appends the logits under noise of rank r. A dense layer is x*(W + s*E)' + b + s*e = x*W' + b + s*(x*B')*A', where
-// the bias's noise e is one more row of A against a column of ones. The parameters of all else are made.
-func (c *crowd) low() error {
+// low appends the logits under noise of rank r. A dense layer is x*(W + s*E)' + b + s*e = x*W' + b + s*(x*B')*A', with
+// the bias's noise e as an extra row of A, multiplied by a column of ones. All other parameters are computed
+// explicitly.
+func (c *pairBatch) low() error {
 	e, rank := c.e, c.t.Noise.Rank
 	if err := c.rest(); err != nil {
 		return err
@@ -44,13 +45,13 @@ func (c *crowd) low() error {
 	return nil
 }
 
-// lowRank says whether a layer's products are taken apart.
+// lowRank reports whether a layer's products are split into low-rank factors.
 func (e *Engine) lowRank(o *op, n engine.Noise) bool {
 	return o.kind == models.Dense && o.rows == 1 && n.Low(&e.layout.Tensors[o.weight])
 }
 
-// rest makes the candidates' parameters where a tensor belongs to no layer with noise of low rank.
-func (c *crowd) rest() error {
+// rest computes the candidates' parameters if some tensor does not belong to a layer with low-rank products.
+func (c *pairBatch) rest() error {
 	e, held := c.e, map[int]bool{}
 	for i := range e.plan.ops {
 		if o := &e.plan.ops[i]; e.lowRank(o, c.t.Noise) {
@@ -81,8 +82,8 @@ func (c *crowd) rest() error {
 	return nil
 }
 
-// expand writes the noise of low rank of tensors that are not held in place of that of full rank.
-func (c *crowd) expand(held map[int]bool, eps Memory) error {
+// expand computes the low-rank noise of tensors that are not in held, and replaces their full-rank noise by it.
+func (c *pairBatch) expand(held map[int]bool, eps Memory) error {
 	e, rank, units := c.e, c.t.Noise.Rank, len(c.work)
 	for i := range e.layout.Tensors {
 		t := &e.layout.Tensors[i]
@@ -106,9 +107,9 @@ func (c *crowd) expand(held map[int]bool, eps Memory) error {
 	return nil
 }
 
-// factored appends y = fma(step, (x*B')*A', y) of each candidate, and the rectifier. Of the first layer x*B' serves
-// both signs of a pair.
-func (c *crowd) factored(o *op, first bool, drawn int) error {
+// factored appends y = fma(step, (x*B')*A', y) of each candidate, and the rectifier. In the first layer both signs of a
+// pair share x*B'.
+func (c *pairBatch) factored(o *op, first bool, drawn int) error {
 	e, b, units, rank := c.e, c.b, len(c.work), drawn
 	if o.bias >= 0 {
 		rank++
@@ -146,7 +147,7 @@ func (c *crowd) factored(o *op, first bool, drawn int) error {
 	column := place{words: true, at: uint64(b.floats(ones...))}
 	right := place{m: x, step: uint64(rank * o.nIn), list: pairs, down: 1, across: o.nIn}
 	g := product{m: c.most, n: rank, k: o.nIn, sizes: sizes, sized: 1, a: in, b: right, c: inner, bias: &column}
-	if !first && drawn <= few { // a product that is added to what is there, and so is cut
+	if !first && drawn <= few { // a product that is added to its result, and therefore cut
 		g.k = min(o.nIn, cut)
 	}
 	b.gemm(entries, g)

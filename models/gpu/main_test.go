@@ -7,6 +7,6 @@ import (
 )
 
 func TestMain(m *testing.M) {
-	debug.SetGCPercent(400) // the collector would take a third of the processor's time
+	debug.SetGCPercent(400) // the collector would take a third of the CPU time
 	os.Exit(m.Run())
 }

@@ -8,7 +8,7 @@ import (
 	"brood/models/engine"
 )
 
-// buffer is memory of a device; none once it was freed.
+// buffer is memory of a device; m is 0 after Free.
 type buffer struct {
 	e *Engine
 	m Memory
@@ -17,7 +17,8 @@ type buffer struct {
 
 func (b *buffer) Len() int { return b.n }
 
-// Alloc is zeroed memory. It fails where the device has too little, and says what was wanted and what there is.
+// Alloc returns a zeroed matrix. If the device has too little memory, the error contains the requested size and the
+// memory in use.
 func (e *Engine) Alloc(rows, cols int) (engine.Mat, error) {
 	if e.sticky != nil {
 		return engine.Mat{}, e.sticky
@@ -42,7 +43,7 @@ func (e *Engine) Alloc(rows, cols int) (engine.Mat, error) {
 	return out, e.issue(new(batch).launch("zeros", int(n), 1, m, uint64(0), n))
 }
 
-// Free gives memory back after all that is queued. Memory of others, and what was freed before, is none.
+// Free frees memory once all queued work is done. It ignores memory of other engines and memory freed before.
 func (e *Engine) Free(m engine.Mat) {
 	b, _ := m.Behind()
 	if b, ok := b.(*buffer); ok && b.e == e && b.m != 0 {
@@ -54,14 +55,14 @@ func (e *Engine) Free(m engine.Mat) {
 	}
 }
 
-// held says whether m has its memory here.
+// held reports whether m is memory of this engine.
 func (e *Engine) held(m engine.Mat) bool {
 	b, at := m.Behind()
 	own, ok := b.(*buffer)
 	return ok && own.e == e && own.m != 0 && at+m.Rows*m.Cols <= own.n
 }
 
-// behind is the memory of m and its first element, for matrices that were checked.
+// behind returns the memory of a checked matrix, and the offset of its first element.
 func behind(m engine.Mat) (Memory, uint64) {
 	b, at := m.Behind()
 	if own, ok := b.(*buffer); ok {
@@ -70,7 +71,7 @@ func behind(m engine.Mat) (Memory, uint64) {
 	return 0, 0
 }
 
-// Write queues elements, row by row, for dst.
+// Write queues a copy of p into the elements of dst, row by row.
 func (e *Engine) Write(ctx context.Context, dst engine.Span, p []byte) error {
 	if err := e.span(ctx, dst, p); err != nil {
 		return fmt.Errorf("write: %w", err)
@@ -91,7 +92,7 @@ func (e *Engine) Write(ctx context.Context, dst engine.Span, p []byte) error {
 		uint64(wide)))
 }
 
-// Read brings elements home, row by row, after all that was queued.
+// Read copies elements of src to p, row by row, once all queued work is done.
 func (e *Engine) Read(ctx context.Context, p []byte, src engine.Span) error {
 	if err := e.span(ctx, src, p); err != nil {
 		return fmt.Errorf("read: %w", err)
@@ -115,13 +116,13 @@ func (e *Engine) Read(ctx context.Context, p []byte, src engine.Span) error {
 	return e.fail("read", e.dev.Read(p, m, 4*int(at)))
 }
 
-// first is the memory of a span and its first element.
+// first returns the memory of a span and the offset of its first element.
 func first(s engine.Span) (Memory, uint64) {
 	m, at := behind(s.Mat)
 	return m, at + uint64(int(s.Row)*s.Mat.Cols+s.Lo)
 }
 
-// whole says whether the elements of a span follow each other.
+// whole reports whether the elements of a span are contiguous.
 func whole(s engine.Span) bool { return s.Rows <= 1 || s.Lo == 0 && s.Hi == s.Mat.Cols }
 
 func (e *Engine) span(ctx context.Context, s engine.Span, p []byte) error {
@@ -141,8 +142,8 @@ func (e *Engine) span(ctx context.Context, s engine.Span, p []byte) error {
 	return nil
 }
 
-// room is scratch memory by a name, of at least so many bytes. What it held is lost where it grows. A batch asks for
-// each name once.
+// room returns named scratch memory of at least this many bytes. Growing loses its contents. A batch may ask for each
+// name once.
 func (e *Engine) room(name string, bytes int) (Memory, error) {
 	s := e.scratch[name]
 	if s == nil {

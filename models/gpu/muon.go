@@ -2,7 +2,7 @@ package gpu
 
 import "brood/models/engine"
 
-// muon is a step of Muon, row by row and tensor by tensor; see models/native/muon.go.
+// muon appends a step of Muon, row by row and tensor by tensor; see models/native/muon.go.
 func (e *Engine) muon(t engine.Muon) error {
 	vectors := []engine.Adam{t.Vectors()}
 	for i := range e.layout.Tensors {
@@ -23,7 +23,7 @@ func (e *Engine) muon(t engine.Muon) error {
 	return nil
 }
 
-// muonMatrix is the step of one row's matrix that begins at column lo.
+// muonMatrix appends the step of one row's matrix, which begins at column lo.
 func (e *Engine) muonMatrix(t *engine.Muon, r engine.Row, lo, rows, cols int) error {
 	matrix, square := e.layout.MuonFloats()
 	side, n := min(rows, cols), rows*cols

@@ -18,7 +18,7 @@ import (
 	"brood/models/longtest"
 )
 
-// plants are faults of kernels that a person may make: the text as it is, and as it would be.
+// plants are plausible faults of kernels: original text and faulty text.
 var plants = [][2]string{
 	{"FP_CONTRACT OFF", "FP_CONTRACT ON"},
 	{"sum[i] = fma8(a[i], right, sum[i]);", "sum[i] = sum[i] + a[i] * right;"},
@@ -101,7 +101,7 @@ var plants = [][2]string{
 	{"for (uint i = 0; i < a; i++)\n\t\t\tx = fma(weights[(ulong)i * n + t], g", "for (uint i = a; i-- > 0;)\n\t\t\tx = fma(weights[(ulong)i * n + t], g"},
 }
 
-// blocks are the functions, types and constants of a text of kernels, and the lines between them.
+// blocks splits a kernel source into its functions, types and constants, with the lines between them.
 func blocks(text string) (out []string) {
 	from := 0
 	for at, lines := 0, strings.SplitAfter(text, "\n"); len(lines) > 0; lines = lines[1:] {
@@ -115,10 +115,10 @@ func blocks(text string) (out []string) {
 	return out
 }
 
-// heads are where a function is named: at the start of a line, behind its type.
+// heads matches the line at which a function is defined.
 var heads = regexp.MustCompile(`(?m)^(?:__kernel |INLINE )?\w+ (\w+)\(`)
 
-// function is the name of the function that a block is, or nothing.
+// function returns the name of the function that a block defines, or "".
 func function(block string) string {
 	for _, m := range heads.FindAllStringSubmatch(block, -1) {
 		if m[1] != "__attribute__" {
@@ -128,8 +128,8 @@ func function(block string) string {
 	return ""
 }
 
-// planted is a text of kernels with a fault, and the kernels that it changes. Others are left out of it, so that the
-// driver compiles as little as can be.
+// planted returns a kernel source with a fault, reduced to the kernels that the fault changes, and their names. Fewer
+// kernels compile faster.
 func planted(text string, plant [2]string) (faulty string, changed []string) {
 	was, is := blocks(text), blocks(strings.ReplaceAll(text, plant[0], plant[1]))
 	names, touched := make([]string, len(was)), make([]bool, len(was))
@@ -163,18 +163,18 @@ func planted(text string, plant [2]string) (faulty string, changed []string) {
 	return faulty, changed
 }
 
-// faultyDevice is the device of the tests with some kernels replaced.
+// faultyDevice is the test device with some kernels replaced.
 type faultyDevice struct {
 	*kept
 	plant    [2]string
-	loaded   map[string]bool // sources that have the fault
+	loaded   map[string]bool // sources that contain the fault
 	replaced map[string]gpu.Kernel
 	launched map[gpu.Kernel]bool
 }
 
 func (d *faultyDevice) Load(name, source string) error {
 	if d.loaded[name] || d.plant[0] == "" || !strings.Contains(source, d.plant[0]) {
-		return nil // what is there
+		return nil // loaded before
 	}
 	d.loaded[name] = true
 	text, changed := planted(source, d.plant)
@@ -203,7 +203,7 @@ func (d *faultyDevice) Launch(k gpu.Kernel, groups [3]int, size int, args ...any
 	return d.Device.Launch(k, groups, size, args...)
 }
 
-// trial is a model that kernels are tried on.
+// trial is a model to run kernels on.
 type trial struct {
 	m       *models.Model
 	set     *data.Set
@@ -211,10 +211,11 @@ type trial struct {
 	uses    map[gpu.Kernel]bool // kernels that it launches
 }
 
-// run compares the trial's tasks on the device with those of the native engine, up to the first difference.
+// run runs the trial's tasks on the device and on the native engine, and reports whether a result differs; it stops at
+// the first difference.
 func (c *trial) run(t *testing.T, d gpu.Device) (seen bool) {
 	e, err := gpu.New(d, c.m, c.set)
-	if err != nil { // the self-test sees it
+	if err != nil { // the self-test detects it
 		return true
 	}
 	defer e.Close()
@@ -226,7 +227,7 @@ func (c *trial) run(t *testing.T, d gpu.Device) (seen bool) {
 			panic(r)
 		}
 	}()
-	w := twinsOf(t, c.m, c.set, e)
+	w := comparisonOf(t, c.m, c.set, e)
 	w.fault = func(string, ...any) { panic(difference{}) }
 	if c.vectors {
 		w.vectors()
@@ -235,7 +236,7 @@ func (c *trial) run(t *testing.T, d gpu.Device) (seen bool) {
 	return false
 }
 
-// trials are the nets that run every kernel with a plant between them.
+// trials returns the nets that together run every kernel with a fault.
 func trials(t *testing.T) (out []*trial) {
 	toy := enginetest.Toy(t, 2, 5, 6)
 	cut, err := toy.Augmented(data.Augment{Pad: 2, Reflect: true, Flip: true, Alternate: true})
@@ -261,8 +262,8 @@ func trials(t *testing.T) (out []*trial) {
 	return out
 }
 
-// TestPlantedFaults: each of these faults shows in a bit that the comparison with the native engine sees. Text that is
-// no kernel's is a fault of the list.
+// TestPlantedFaults: each of these faults changes a bit that the comparison with the native engine detects. A text that
+// occurs in no kernel is an error of the list.
 func TestPlantedFaults(t *testing.T) {
 	longtest.Need(t, longtest.Devices, "compiles some kernels for each of some eighty faults")
 	d := &faultyDevice{kept: once(t).(*kept)}
@@ -274,7 +275,7 @@ func TestPlantedFaults(t *testing.T) {
 		if err := d.kept.Load(name, text); err != nil {
 			t.Fatal(err)
 		}
-		for _, block := range blocks(text) { // before faulty ones of the same names are there
+		for _, block := range blocks(text) { // before faulty kernels of the same names are loaded
 			if strings.Contains(block, "__kernel") {
 				if _, err := d.kept.Kernel(function(block)); err != nil {
 					t.Fatal(err)
@@ -299,12 +300,12 @@ func TestPlantedFaults(t *testing.T) {
 					return
 				}
 			}
-			t.Errorf("%q in place of %q: nobody notices", plant[1], plant[0])
+			t.Errorf("%q in place of %q is not detected", plant[1], plant[0])
 		})
 	}
 }
 
-// changes are the kernels that a fault changes.
+// changes returns the kernels that a fault changes.
 func changes(t *testing.T, plant [2]string) (out []string) {
 	for _, name := range gpu.Sources[:2] {
 		text, err := gpu.Source(name)
@@ -317,12 +318,12 @@ func changes(t *testing.T, plant [2]string) (out []string) {
 		}
 	}
 	if len(out) == 0 {
-		t.Errorf("no kernel says %q", plant[0])
+		t.Errorf("no kernel contains %q", plant[0])
 	}
 	return out
 }
 
-// tensorPlants are faults of the kernels for tensor cores: layouts of fragments, edges, roundings.
+// tensorPlants are faults of the tensor core kernels: layouts of fragments, edges, roundings.
 var tensorPlants = [][2]string{
 	{"a[1] = tile[8];\n\ta[2] = tile[4 * wide];", "a[2] = tile[8];\n\ta[1] = tile[4 * wide];"},
 	{"+ r] = word(of[0], of[1]);", "+ r] = word(of[1], of[0]);"},
@@ -344,7 +345,7 @@ var tensorPlants = [][2]string{
 	{"if (row + r < m && d + i < steps)", "if (row + r < m && d < steps)"},
 }
 
-// TestPlantsAreThere: what a fault is planted in place of is some kernel's text, in either list.
+// TestPlantsAreThere: the original text of every fault occurs in some kernel.
 func TestPlantsAreThere(t *testing.T) {
 	all := ""
 	for _, name := range gpu.Sources {
@@ -356,12 +357,12 @@ func TestPlantsAreThere(t *testing.T) {
 	}
 	for _, plant := range slices.Concat(plants, tensorPlants) {
 		if !strings.Contains(all, plant[0]) || plant[0] == plant[1] {
-			t.Errorf("no kernel says %q, or the fault is none", plant[0])
+			t.Errorf("no kernel contains %q, or the fault changes nothing", plant[0])
 		}
 	}
 }
 
-// TestPlantedTensorFaults: each of these faults shows in a product or a convolution of either arithmetic, or stops the
+// TestPlantedTensorFaults: each of these faults changes a product or a convolution of either arithmetic, or stops the
 // interpreter.
 func TestPlantedTensorFaults(t *testing.T) {
 	longtest.Need(t, longtest.Devices, "compiles the kernels for tensor cores twice for each of some twenty faults")
@@ -412,9 +413,9 @@ func TestPlantedTensorFaults(t *testing.T) {
 			}
 			switch {
 			case !planted:
-				t.Errorf("no kernel says %q", plant[0])
+				t.Errorf("no kernel contains %q", plant[0])
 			case seen == "":
-				t.Errorf("%q in place of %q: nobody notices", plant[1], plant[0])
+				t.Errorf("%q in place of %q is not detected", plant[1], plant[0])
 			default:
 				t.Log(seen)
 			}

@@ -8,7 +8,7 @@ import (
 	"brood/models/noise"
 )
 
-// kindOf is a kind of noise as kernels have it.
+// kindOf returns the number of a kind of noise in the kernels.
 func kindOf(n engine.Noise) uint32 {
 	if n.Integer {
 		return 1
@@ -16,13 +16,13 @@ func kindOf(n engine.Noise) uint32 {
 	return 0
 }
 
-// key appends what a row's noise is addressed by.
+// key appends the words that address a row's noise.
 func (b *batch) key(k noise.Key, factor float32) {
 	s := k.Schedule()
 	b.words = append(b.words, s[0], s[1], k.Member, uint32(k.Round), math.Float32bits(factor))
 }
 
-// items is the work items whose tiles hold parameters [lo, hi): eight a tile.
+// items returns the first work item and the number of work items whose tiles hold parameters [lo, hi): eight per tile.
 func (e *Engine) items(lo, hi int) (from, n int) {
 	if lo >= hi {
 		return 0, 0
@@ -31,7 +31,7 @@ func (e *Engine) items(lo, hi int) (from, n int) {
 	return 8 * from, 8 * (e.tile(hi-1) + 1 - from)
 }
 
-// tile is the tile of noise that holds a parameter.
+// tile returns the number of the noise tile that holds a parameter.
 func (e *Engine) tile(at int) int {
 	ts := e.layout.Tensors
 	i := sort.Search(len(ts), func(i int) bool { return ts[i].Lo+ts[i].Len > at })
@@ -75,7 +75,7 @@ func (e *Engine) noiseSum(t engine.NoiseSum) error {
 	return nil
 }
 
-// weighed is the address and the weight of a sum's i-th noise.
+// weighed returns the address and the weight of a sum's i-th noise.
 func weighed(t *engine.NoiseSum, i int) (noise.Key, float32) {
 	key, sign := engine.Signed(t.Key, t.Antithetic, t.IDs[i])
 	if t.Square {
@@ -84,7 +84,7 @@ func weighed(t *engine.NoiseSum, i int) (noise.Key, float32) {
 	return key, t.Weights[i] * sign
 }
 
-// fullSum appends the sum of parameters [lo, hi) of noise of full rank; list holds members and weights.
+// fullSum appends the sum of full-rank noise over parameters [lo, hi); list holds members and weights.
 func (e *Engine) fullSum(b *batch, t *engine.NoiseSum, list uint32, lo, hi int) {
 	square := uint32(0)
 	if t.Square {

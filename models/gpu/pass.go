@@ -9,37 +9,37 @@ import (
 	"brood/models/noise"
 )
 
-// place is where an operand of each entry lies: at + list[z]*step, with rows and columns so far apart. The zero step
-// has all share it.
+// place locates an operand of each entry: element (i, j) of entry z is at + list[z]*step + i*down + j*across. With step
+// 0 all entries share it.
 type place struct {
 	m            Memory
 	at, step     uint64
 	list         uint32
 	down, across int
-	words        bool // it lies among the words of the batch, and all share it
+	words        bool // it is stored in the batch's words, and all entries share it
 }
 
-// shift is a place elements further on.
+// shift returns the place n elements further on.
 func (p place) shift(n int) place {
 	p.at += uint64(n)
 	return p
 }
 
-// product is C = A B of each entry, m x n over k.
+// product is C = A B for each entry, m x n over k.
 type product struct {
 	m, n, k int
-	sizes   uint32 // a list of every entry's m or k
-	sized   uint32 // 1: of m, 2: of k
+	sizes   uint32 // list of every entry's m or k, as sized says
+	sized   uint32 // 1: sizes is m; 2: sizes is k
 	relu    bool
 	add     bool   // C = fma(factor, A B, C)
-	factors uint32 // a list of every entry's, none: 1
+	factors uint32 // list of every entry's factor; none: 1
 	a, b, c place
 	bias    *place
 	gate    *place
 }
 
-// Of tiles of products, as kernels have them: rows and columns, the work items of a group, of which at most tileHigh
-// lie above each other, and the rows and columns of an item.
+// Tiles of products in the kernels: rows and columns of a tile, work items of a group, the most rows of work items in
+// it, and rows and columns per work item.
 const (
 	tileSide  = 64
 	tileItems = 64
@@ -47,7 +47,7 @@ const (
 	tileOwn   = 8
 )
 
-// gemm appends products of so many entries.
+// gemm appends products of a number of entries.
 func (b *batch) gemm(entries int, p product) {
 	w := []uint32{uint32(p.m), uint32(p.n), uint32(p.k), p.sizes, p.sized, 0, 0, 0}
 	if p.relu {
@@ -76,7 +76,7 @@ func (b *batch) gemm(entries int, p product) {
 		tileItems, args...)
 }
 
-// added appends products that are added to what is there, cut where the processor cuts them.
+// added appends products that are added to their results, cut where the native engine cuts them.
 func (b *batch) added(entries int, p product) {
 	for k := 0; k < p.k; k += cut {
 		q := p
@@ -85,7 +85,7 @@ func (b *batch) added(entries int, p product) {
 	}
 }
 
-// products is the kernel of products, or of convolutions, that the batch takes.
+// products returns the kernel for products or convolutions that the batch uses.
 func (b *batch) products(name string) string {
 	if b.tensor {
 		return tensorKernels[name]
@@ -93,27 +93,27 @@ func (b *batch) products(name string) string {
 	return name
 }
 
-// pass is a way of some entries through the plan, being built. Each entry has parameters and at most so many samples.
+// pass builds the pass of some entries through the plan. Each entry has parameters and at most most samples.
 type pass struct {
 	e       *Engine
 	b       *batch
 	entries int
-	most    int    // samples of an entry
-	sizes   uint32 // the list of how many each has
-	params  place  // of the entries; parameter lo is their first
+	most    int    // most samples of an entry
+	sizes   uint32 // list of the number of samples of each entry
+	params  place  // of the entries, beginning with parameter lo
 	lo      int
 	acts    []place // by activation
 	masks   []noise.Key
-	// how many samples each has, and lists of how many rows these are, by the rows of a sample
+	// counts is the number of samples of each entry; rowSizes lists their number of rows, by rows per sample.
 	counts   []int
 	rowSizes map[int]uint32
 
-	stats place   // of the entries; none: the batch's own are used and not kept
-	given bool    // stats are used as they are
-	pace  float32 // by which the batch's own are brought into stats
+	stats place   // running statistics of the entries; none: use the batch's own and do not store them
+	given bool    // use stats unchanged
+	pace  float32 // weight of the batch's own statistics in the update of stats
 }
 
-// begin makes room for activations of entries, of which the input may be shared by a list of views.
+// begin allocates activations of the entries. Entries may share the input by a list of views.
 func (e *Engine) begin(b *batch, entries, views, most int, sizes []int) (*pass, error) {
 	b.tensor = e.tensor != ""
 	p := &pass{e: e, b: b, entries: entries, most: most, counts: sizes, acts: make([]place, len(e.plan.floats))}
@@ -135,12 +135,12 @@ func (e *Engine) begin(b *batch, entries, views, most int, sizes []int) (*pass, 
 	return p, nil
 }
 
-// tensor is a tensor of the entries' parameters.
+// tensor returns the place of a tensor in the entries' parameters.
 func (p *pass) tensor(of place, lo, i int) place {
 	return of.shift(p.e.layout.Tensors[i].Lo - lo)
 }
 
-// dense appends y = x W' + b of entries.
+// dense appends y = x W' + b of the entries.
 func (p *pass) dense(o *op, entries int, x place, params place, lo int, y place, sizes uint32, relu bool) {
 	w := p.tensor(params, lo, o.weight)
 	w.down, w.across = 1, o.nIn // W is [out][in]: B = W'
@@ -152,7 +152,7 @@ func (p *pass) dense(o *op, entries int, x place, params place, lo int, y place,
 	p.b.gemm(entries, g)
 }
 
-// forward appends ops from the given one on.
+// forward appends the ops from index from on.
 func (p *pass) forward(from int, training bool) {
 	for i := from; i < len(p.e.plan.ops); i++ {
 		p.step(&p.e.plan.ops[i], training)
@@ -203,12 +203,12 @@ func (p *pass) step(o *op, training bool) {
 	}
 }
 
-// each appends a kernel from rows of x, which may be listed, to those of y.
+// each appends a kernel from rows of x, which may be listed, to rows of y.
 func (p *pass) each(kernel string, o *op, x, y place) {
 	p.b.launch(kernel, p.most*o.nOut, p.entries, wordsHere{}, x.list, y.m, y.step, x.m, x.step)
 }
 
-// drop appends y = x times the masks of a layer.
+// drop appends y = x times the dropout masks of a layer.
 func (p *pass) drop(o *op, x, y Memory) {
 	keys := p.b.list()
 	for _, k := range p.masks {
@@ -219,10 +219,10 @@ func (p *pass) drop(o *op, x, y Memory) {
 		1/(1-float32(o.rate)), uint32(o.rate*(1<<24)))
 }
 
-// loss appends losses and hits of the samples and, unless d is 0, the gradient of each entry's mean loss; and adds them
-// to the entries' sums in the log, which begin at an element. Squared errors of a regression, or the shares of several
-// classes that are wrong, are added to those that begin at squares, unless it is noSums. ids and blocks are as the
-// kernel has them.
+// loss appends the samples' losses and hits and, unless d is 0, the gradient of each entry's mean loss. It adds the
+// losses and hits to the entries' sums in the log, from element sums on. Squared errors of a regression, or the share
+// of wrong labels of a multi-label model, are added from element squares on, unless it is noSums. ids and blocks are
+// arguments of the kernel.
 func (p *pass) loss(ids, blocks uint32, d Memory, piece int, sums, squares uint64, targets uint32, entries int) error {
 	e, classes := p.e, p.e.plan.model.Classes
 	losses, err := e.room("losses", 4*p.entries*p.most)
@@ -280,12 +280,13 @@ func (p *pass) loss(ids, blocks uint32, d Memory, piece int, sums, squares uint6
 	return nil
 }
 
-// noSums is where nothing is added up.
+// noSums is the offset for sums that are not computed.
 const noSums = math.MaxUint64
 
-// squareSums reserves a float64 for each of n entries in the log, zero at first, and says where it goes.
+// squareSums reserves a zeroed float64 for each entry in the log and returns its element offset; Wait stores the sums
+// in out.
 func (e *Engine) squareSums(b *batch, out []float64) (at uint64, err error) {
-	place, err := e.tell(8*len(out), func(p []byte) {
+	place, err := e.reserveLog(8*len(out), func(p []byte) {
 		for i := range out {
 			out[i] = math.Float64frombits(binary.LittleEndian.Uint64(p[8*i:]))
 		}
@@ -294,9 +295,10 @@ func (e *Engine) squareSums(b *batch, out []float64) (at uint64, err error) {
 	return place / 8, err
 }
 
-// sums reserves a float64 and a count for each of n entries in the log, zero at first, and says how they are read.
+// sums reserves a zeroed float64 and a zeroed count for each of n entries in the log; read is called with them at the
+// next Wait.
 func (e *Engine) sums(b *batch, n int, read func(i int, loss float64, hits int64)) (at uint64, err error) {
-	place, err := e.tell(16*n, func(p []byte) {
+	place, err := e.reserveLog(16*n, func(p []byte) {
 		for i := range n {
 			read(i, math.Float64frombits(binary.LittleEndian.Uint64(p[8*i:])), int64(binary.LittleEndian.Uint64(p[8*(n+i):])))
 		}

@@ -10,34 +10,36 @@ import (
 type plan struct {
 	model  *models.Model
 	ops    []op
-	floats []int  // of a sample of each activation; the first is the input
-	users  []int  // of each activation: how often it is taken
-	needs  []bool // of each activation: parameters before it need its gradient
-	kept   int    // floats of a sample that layers keep besides
-	last   int    // the logits
+	floats []int  // number of floats per sample of each activation; the first is the input
+	users  []int  // number of uses of each activation
+	needs  []bool // whether parameters before each activation need its gradient
+	kept   int    // additional floats per sample that layers store
+	last   int    // index of the logits
 }
 
-// op is a layer.
+// op is an operation of one layer.
 type op struct {
-	kind               models.Kind
-	in, out, with      int // activations; with is the second of a sum
-	nIn, nOut          int
-	weight, bias       int  // tensors of a dense layer; bias -1: none
-	rectify, rectified bool // a layer with a rectifier behind it, and one that gates for that before it
-	forward, backward  bool // a rectifier that is nobody else's work
+	kind          models.Kind
+	in, out, with int // activations; with is the second operand of a sum
+	nIn, nOut     int
+	weight, bias  int // tensors; bias -1: none
+	// Rectify: a rectifier follows and is part of this op; rectified: this op's backward pass includes the rectifier
+	// before it.
+	rectify, rectified bool
+	forward, backward  bool // a rectifier whose pass is not part of another op
 	layer              int
 	rate               float64
 	slope              float32  // of a leaky rectifier, or the factor of a scale layer
-	shape              []uint32 // of a convolution or of windows, as kernels have it
-	channels, plane    int      // of what a normalisation or a mean takes
-	rows               int      // that a sample is to a dense layer or a normalisation of samples
-	mean, variance     int      // where statistics begin in a row of them
+	shape              []uint32 // of a convolution or of pooling windows, as the kernels take it
+	channels, plane    int      // of the operand of a normalisation or a mean
+	rows               int      // rows per sample of a dense layer or a row normalisation
+	mean, variance     int      // offsets in a row of statistics
 }
 
-// UncoveredError says that there are no kernels for a layer yet.
+// UncoveredError reports a layer for which there are no kernels.
 type UncoveredError struct {
 	Model string
-	Layer int // counted from 1; 0: it is of no layer
+	Layer int // counted from 1; 0: the error is of no layer
 	Why   string
 }
 
@@ -49,13 +51,13 @@ func (e *UncoveredError) Error() string {
 		e.Layer, e.Why)
 }
 
-// Covers says what of a model has no kernels, by an UncoveredError.
+// Covers returns an UncoveredError if a part of the model has no kernels.
 func Covers(m *models.Model) error {
 	_, err := compile(m)
 	return err
 }
 
-// compile lays the model out.
+// compile converts the model to a plan.
 func compile(m *models.Model) (*plan, error) {
 	if m.Int8 {
 		return nil, &UncoveredError{m.Name, 1, "arithmetic = " + models.Int8}
@@ -83,7 +85,7 @@ func compile(m *models.Model) (*plan, error) {
 	return p, nil
 }
 
-// layer appends layer i and returns the activation that it gives.
+// layer appends layer i and returns the activation of its result.
 func (p *plan) layer(i int, results []int) (int, error) {
 	m := p.model
 	l, in := &m.Layers[i], results[m.Layers[i].From]
@@ -118,7 +120,7 @@ func (p *plan) layer(i int, results []int) (int, error) {
 		o.backward = true
 		switch {
 		case before == nil || before.rectify:
-		case before.kind == models.BatchNorm: // which does all of it
+		case before.kind == models.BatchNorm: // it includes the rectifier in both passes
 			before.rectify = true
 			return p.same(in), nil
 		case (before.kind == models.Dense || before.kind == models.Conv) && before.rows == 1:
@@ -153,14 +155,14 @@ func (p *plan) layer(i int, results []int) (int, error) {
 	return o.out, nil
 }
 
-// same hands an activation on under another name: that takes nothing.
+// same returns in as the result of a layer that needs no op.
 func (p *plan) same(in int) int {
 	p.users[in]--
 	return in
 }
 
-// before is the op that gives an activation which nothing else takes than what is being compiled, or nil. Its work may
-// be joined with that of the op behind it.
+// before returns the op that computes activation in, if only the layer being compiled uses it, else nil. The layer's
+// work may be merged into that op.
 func (p *plan) before(in int) *op {
 	if n := len(p.ops); n > 0 && p.users[in] == 1 && p.ops[n-1].out == in {
 		return &p.ops[n-1]
@@ -168,9 +170,9 @@ func (p *plan) before(in int) *op {
 	return nil
 }
 
-// addition is the shape of a sum with an image of which every stride-th pixel counts, its missing channels being zero:
-// height and width of the result, then channels, height, width and stride of the image. Equal shapes are an image of
-// one pixel.
+// addition returns the shape of a sum with an image of which every stride-th pixel is used, with zeros for missing
+// channels: height and width of the result, then channels, height, width and stride of the image. Equal shapes become
+// an image of one pixel.
 func addition(l *models.Layer, side []int) []uint32 {
 	if l.Stride > 1 || models.Size(side) != models.Size(l.In) {
 		return numbers(l.In[1], l.In[2], side[0], side[1], side[2], l.Stride)
@@ -185,7 +187,7 @@ func numbers(n ...int) (out []uint32) {
 	return out
 }
 
-// widest is the floats of a sample of the largest activation.
+// widest returns the floats per sample of the largest activation.
 func (p *plan) widest() (n int) {
 	for _, f := range p.floats {
 		n = max(n, f)
@@ -193,7 +195,7 @@ func (p *plan) widest() (n int) {
 	return n
 }
 
-// total is the floats of a sample of all activations, and of what layers keep.
+// total returns the floats per sample of all activations and of what layers store.
 func (p *plan) total() int {
 	n := p.kept
 	for _, f := range p.floats {

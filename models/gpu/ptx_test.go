@@ -13,7 +13,7 @@ import (
 	"brood/models/longtest"
 )
 
-// TestPTXHasTheSameBits: the PTX that NVIDIA's driver is given computes what the native engine does, bit by bit. With
+// TestPTXHasTheSameBits: the PTX given to NVIDIA's driver computes the same bits as the native engine. With
 // BROOD_LONG=devices every kernel of it is run.
 func TestPTXHasTheSameBits(t *testing.T) {
 	toy, long := enginetest.Toy(t, 2, 5, 6), longtest.On(longtest.Devices)
@@ -58,8 +58,8 @@ func TestPTXHasTheSameBits(t *testing.T) {
 				t.Fatal(err)
 			}
 			defer e.Close()
-			w := twinsOf(t, m, c.set, e)
-			if !long { // between them the cases take every way
+			w := comparisonOf(t, m, c.set, e)
+			if !long { // together the cases run every variant
 				w.kinds = []int{2 * at % ways, (2*at + 7) % ways}
 				at++
 			}
@@ -83,7 +83,7 @@ func TestPTXHasTheSameBits(t *testing.T) {
 	}
 }
 
-// TestPTXIsChecked: what the engine hands a kernel is what the kernel takes.
+// TestPTXIsChecked: the engine's launches match the kernels' parameters.
 func TestPTXIsChecked(t *testing.T) {
 	m, set := small(t)
 	d := ptxtest.New()
@@ -108,7 +108,7 @@ func TestPTXIsChecked(t *testing.T) {
 	}
 }
 
-// TestContractOfPTX is a part of the contract of engines, interpreted, as machines without OpenCL have it.
+// TestContractOfPTX runs a part of the contract of engines on the interpreter, for machines without OpenCL.
 func TestContractOfPTX(t *testing.T) {
 	longtest.Need(t, longtest.Devices, "kernels are interpreted")
 	enginetest.Part(t, func(t *testing.T, m *models.Model, d *data.Set, _ int) engine.Engine {

@@ -6,11 +6,11 @@ import (
 	"brood/models/engine"
 )
 
-// columnsAtOnce is the columns of factors that a product of a sum takes.
+// columnsAtOnce is the number of factor columns in one product of a sum.
 const columnsAtOnce = 256
 
 // factors appends the draw of tensor i's factors for rows of keys: A over the root of the rank, times the key's factor
-// if it is weighted, into rows of a, and B into rows of b, so far apart.
+// if weighted, into rows of a, and B into rows of x, stepA and stepX apart.
 func (e *Engine) factors(b *batch, i, rank int, keys uint32, entries int, weighted bool, a Memory, stepA int, x Memory,
 	stepX int) {
 	t := &e.layout.Tensors[i]
@@ -25,8 +25,8 @@ func (e *Engine) factors(b *batch, i, rank int, keys uint32, entries int, weight
 		a, uint64(stepA), x, uint64(stepX), uint32(n))
 }
 
-// lowSum adds up noise of low rank for parameters [lo, hi) of tensor i: products of some candidates at a time, each
-// added to those before.
+// lowSum adds up low-rank noise for parameters [lo, hi) of tensor i: products of some candidates at a time, each added
+// to the previous ones.
 func (e *Engine) lowSum(t *engine.NoiseSum, i, lo, hi int) error {
 	w, rank := &e.layout.Tensors[i], t.Noise.Rank
 	rows, cols, some := w.Len/w.Cols, w.Cols, columnsAtOnce/rank
@@ -53,8 +53,16 @@ func (e *Engine) lowSum(t *engine.NoiseSum, i, lo, hi int) error {
 		}
 		e.factors(b, i, rank, keys, n, true, left, rank*rows, right, rank*cols)
 		rectangles(lo-w.Lo, hi-lo, cols, func(place, row, m, col, c int) {
-			b.gemm(1, product{m: m, n: c, k: n * rank, add: true, factors: none,
-				a: lone(left, row, 1, rows), b: lone(right, col, cols, 1), c: lone(d, int(at)+place, c, 1)})
+			b.gemm(1, product{
+				m:       m,
+				n:       c,
+				k:       n * rank,
+				add:     true,
+				factors: none,
+				a:       singleEntry(left, row, 1, rows),
+				b:       singleEntry(right, col, cols, 1),
+				c:       singleEntry(d, int(at)+place, c, 1),
+			})
 		})
 		if err := e.issue(b); err != nil {
 			return err
@@ -63,12 +71,13 @@ func (e *Engine) lowSum(t *engine.NoiseSum, i, lo, hi int) error {
 	return nil
 }
 
-// lone is an operand of a single entry.
-func lone(m Memory, at, down, across int) place {
+// singleEntry is the place of an operand of a single entry.
+func singleEntry(m Memory, at, down, across int) place {
 	return place{m: m, at: uint64(at), list: none, down: down, across: across}
 }
 
-// rectangles cuts elements [from, from+n) of rows of cols: the rest of a row, whole rows, the start of a row.
+// rectangles splits elements [from, from+n) of rows of cols elements into the remainder of a row, whole rows, and the
+// start of a row.
 func rectangles(from, n, cols int, f func(place, row, rows, col, some int)) {
 	for at := 0; at < n; {
 		row, col := (from+at)/cols, (from+at)%cols

@@ -2,9 +2,9 @@ package gpu
 
 import "brood/models/engine"
 
-// Room predicts the bytes of device memory that the engine holds once it has done some work: the data set, and the
-// buffers of the largest batch of tasks. Blocks that tasks name are the caller's.
-func (e *Engine) Room(w engine.Work) int64 {
+// EstimateMemory estimates the bytes of device memory that the engine holds after the given work: the data set, and the
+// buffers of the largest batch of tasks. It excludes matrices, which the caller allocates.
+func (e *Engine) EstimateMemory(w engine.Work) int64 {
 	total, params := int64(e.plan.total()), int64(e.layout.Params)
 	bytes := e.set.Bytes() + 16*int64(len(e.layout.Tensors))
 	samples := int64(w.Members) * int64(w.Gradients)
@@ -22,13 +22,13 @@ func (e *Engine) Room(w engine.Work) int64 {
 	return bytes + 4*work
 }
 
-// Device is the device's name, and the bytes that are free there, as far as is known: what others hold is not, where
-// the driver tells of it.
+// Device returns the device's name and its free bytes. If the driver does not report memory in use, memory of other
+// processes counts as free.
 func (e *Engine) Device() (name string, free int64) {
 	info := e.dev.Info()
 	others := max(0, e.memory.sense().Taken-e.memory.held.Load())
 	return info.Name, max(0, info.Memory-e.used-others)
 }
 
-// bounded is the floats of so many entries, or of as many as go through at once.
+// bounded returns the floats of this many entries, or of as many as are processed at once.
 func bounded(entries, per int64) int64 { return min(entries*per, max(per, atOnce)) }

@@ -19,34 +19,34 @@ import (
 	"brood/models/noise"
 )
 
-// twins are the native engine and that of the device, and matrices of equal contents in both.
-type twins struct {
+// comparison is the native engine and a device engine, with matrices of equal contents in both.
+type comparison struct {
 	t     *testing.T
 	m     *models.Model
 	set   *data.Set
 	both  [2]engine.Engine
 	mats  [2][]engine.Mat
 	draws uint32
-	kinds []int                            // which ways of candidates models compares; nil: all of them
-	fault func(format string, args ...any) // says that bits differ
+	kinds []int                            // kinds of candidates that models compares; nil: all
+	fault func(format string, args ...any) // reports a difference
 }
 
-func newTwins(t *testing.T, m *models.Model, set *data.Set) *twins {
+func newComparison(t *testing.T, m *models.Model, set *data.Set) *comparison {
 	t.Helper()
-	return twinsOf(t, m, set, newEngine(t, m, set))
+	return comparisonOf(t, m, set, newEngine(t, m, set))
 }
 
-func twinsOf(t *testing.T, m *models.Model, set *data.Set, e *gpu.Engine) *twins {
+func comparisonOf(t *testing.T, m *models.Model, set *data.Set, e *gpu.Engine) *comparison {
 	t.Helper()
 	n, err := native.NewEngine(m, set, 1, kernel.Best())
 	if err != nil {
 		t.Fatal(err)
 	}
-	return &twins{t: t, m: m, set: set, both: [2]engine.Engine{n, e}, fault: t.Errorf}
+	return &comparison{t: t, m: m, set: set, both: [2]engine.Engine{n, e}, fault: t.Errorf}
 }
 
-// mat is a matrix of normals times scale in both memories.
-func (w *twins) mat(rows, cols int, scale float32) int {
+// mat creates a matrix of normals times scale in both engines and returns its index.
+func (w *comparison) mat(rows, cols int, scale float32) int {
 	w.draws++
 	v := make([]float32, rows*cols)
 	noise.Key{Seed: 5, Purpose: noise.Data, Member: w.draws}.Each(0, len(v), max(1, len(v)), func(at int, eps []float32) {
@@ -67,9 +67,9 @@ func (w *twins) mat(rows, cols int, scale float32) int {
 	return len(w.mats[0]) - 1
 }
 
-// same does the tasks that f makes of each engine's matrices, and wants equal bits in all of them and in what f returns
-// to be compared.
-func (w *twins) same(name string, f func(m []engine.Mat) (tasks []engine.Task, outputs func() any)) {
+// same runs the tasks that f makes of each engine's matrices, and expects equal bits in all matrices and in the outputs
+// that f returns.
+func (w *comparison) same(name string, f func(m []engine.Mat) (tasks []engine.Task, outputs func() any)) {
 	w.t.Helper()
 	var outputs [2]string
 	var bytes [2][][]byte
@@ -110,14 +110,14 @@ func (w *twins) same(name string, f func(m []engine.Mat) (tasks []engine.Task, o
 
 // TestVectorsHaveTheSameBits: the tasks that need no model.
 func TestVectorsHaveTheSameBits(t *testing.T) {
-	newTwins(t, net(t, "[1,12,13]", 3, "flatten", "dense out=33", "relu", "dense out=40", "relu", "dense out=3"), enginetest.Toy(t, 1, 12, 13)).vectors()
+	newComparison(t, net(t, "[1,12,13]", 3, "flatten", "dense out=33", "relu", "dense out=40", "relu", "dense out=3"), enginetest.Toy(t, 1, 12, 13)).vectors()
 }
 
-// TestMuonOfLargeMatrices: products that are added are cut where the processor cuts them, as those of a gradient are that
-// TestTextsHaveTheSameBits compares.
+// TestMuonOfLargeMatrices: products that are added to a result are cut where the native engine cuts them, like the
+// gradients in TestTextsHaveTheSameBits.
 func TestMuonOfLargeMatrices(t *testing.T) {
 	longtest.Need(t, longtest.Devices, "multiplies matrices of 1,000 x 1,000")
-	w := newTwins(t, net(t, "[1,33,33]", 3, "flatten", "dense out=1030", "relu", "dense out=3"), enginetest.Toy(t, 1, 33, 33))
+	w := newComparison(t, net(t, "[1,33,33]", 3, "flatten", "dense out=1030", "relu", "dense out=3"), enginetest.Toy(t, 1, 33, 33))
 	p := w.m.Layout.Params
 	x, m, v, g := w.mat(1, p, 1), w.mat(1, p, 0), w.mat(1, p, 0), w.mat(1, p, 1)
 	w.same("muon", func(ms []engine.Mat) ([]engine.Task, func() any) {
@@ -126,7 +126,7 @@ func TestMuonOfLargeMatrices(t *testing.T) {
 }
 
 // vectors compares the tasks that need no model.
-func (w *twins) vectors() {
+func (w *comparison) vectors() {
 	p := w.m.Layout.Params
 	a, b, one, s, v := w.mat(5, p, 1), w.mat(5, p, 1e-3), w.mat(1, p, 1), w.mat(1, p, 1e20), w.mat(5, p, 0)
 	rows := []engine.Row{4, 0, 2}
@@ -163,7 +163,7 @@ func (w *twins) vectors() {
 			}, nil
 		})
 	}
-	var many []int // pieces of memory, more than a launch names
+	var many []int // more allocations than a launch can name
 	for range 11 {
 		many = append(many, w.mat(3, 67, 1))
 	}
@@ -257,7 +257,7 @@ func (w *twins) vectors() {
 	}
 }
 
-// net is a model of layers that end in so many classes.
+// net is a model of layers that end in this many classes.
 func net(t *testing.T, input string, classes int, layers ...string) *models.Model {
 	t.Helper()
 	text := fmt.Sprintf("name = 'net'\nclasses = %d\ninput = %s\n", classes, input)
@@ -276,7 +276,7 @@ func net(t *testing.T, input string, classes int, layers ...string) *models.Mode
 	return m
 }
 
-// nets are what the kernels of models are tried on, before the last product.
+// nets are the layers before the last product of test models for the kernels.
 var nets = [][]string{
 	{"flatten"},
 	{"flatten", "dense out=70", "relu", "dense out=65 bias=false", "relu"},
@@ -294,8 +294,8 @@ var nets = [][]string{
 	{"flatten", "layernorm", "dense out=70 name='x'", "layernorm", "dense out=65", "gelu", "dropout rate=0.2", "dense out=70", "add with='x'", "tanh", "dense out=9", "scale factor=0.3", "silu", "relu", "leakyrelu"},
 }
 
-// means are models of other losses: how far their results are from the sample, or from its targets; and of more classes
-// than a byte tells apart.
+// means are layers of models with other losses, by distance to the sample or to its targets, and of a model with more
+// than 256 classes.
 var means = [][]string{
 	{"loss distance", "constant out=60"},
 	{"loss distance", "flatten", "dense out=9", "batchnorm", "relu", "dense out=60"},
@@ -306,7 +306,7 @@ var means = [][]string{
 	{"loss cross-entropy classes=300", "flatten", "dense out=300"},
 }
 
-// meant are samples for such a model.
+// meant returns samples for such a model.
 func meant(t *testing.T, m *models.Model) *data.Set {
 	if m.MultiLabel() {
 		return enginetest.ToyLabels(t, m.Outputs, 90, 2, 5, 6)
@@ -317,8 +317,8 @@ func meant(t *testing.T, m *models.Model) *data.Set {
 	return enginetest.ToyOf(t, max(3, m.Classes), 24, 2, 5, 6)
 }
 
-// TestModelsHaveTheSameBits: gradients, evaluations and candidates of every kind of noise, on bytes, on augmented bytes
-// and on values.
+// TestModelsHaveTheSameBits: gradients, evaluations and candidates of every kind of noise, on bytes, augmented bytes
+// and values.
 func TestModelsHaveTheSameBits(t *testing.T) {
 	images := thinned(t, 400)
 	cut, err := images.Augmented(data.Augment{Pad: 2, Flip: true})
@@ -340,16 +340,16 @@ func TestModelsHaveTheSameBits(t *testing.T) {
 	for i, layers := range nets {
 		for name, set := range map[string]*data.Set{"bytes": images, "augmented": cut, "toy": toy, "augmented toy": planes, "values": values} {
 			if i >= 4 && (strings.HasPrefix(name, "augmented") || name == "values") {
-				continue // samples come as before, and images of 1 x 5 have no windows
+				continue // samples are loaded as before, and images of 1 x 5 have no windows
 			}
 			if i >= 2 && (strings.HasPrefix(name, "augmented") || name == "values") && !longtest.On(longtest.Devices) {
 				continue
 			}
 			if i > 4 && name == "bytes" && !longtest.On(longtest.Devices) {
-				continue // images larger than a tile have met convolutions by then
+				continue // convolutions of images larger than a tile were tested above
 			}
 			if i == 9 && name != "toy" {
-				continue // whose samples have 60 values
+				continue // its samples have 60 values
 			}
 			shape := fmt.Sprint(set.Shape[0], ",", set.Shape[1], ",", set.Shape[2])
 			last := []string{fmt.Sprintf("dense out=%d", set.Classes)}
@@ -369,7 +369,7 @@ func TestModelsHaveTheSameBits(t *testing.T) {
 	}
 }
 
-// thinned is glyphs of 14 x 13 pixels: more than a tile has columns, and with plain areas, in which maxima tie.
+// thinned returns glyphs of 14 x 13 pixels: more columns than a tile, and uniform areas, in which maxima tie.
 func thinned(t *testing.T, n int) *data.Set {
 	t.Helper()
 	glyphs, err := data.Glyphs(n, 0)
@@ -392,7 +392,7 @@ func thinned(t *testing.T, n int) *data.Set {
 	return set
 }
 
-// values is a set of samples of five numbers.
+// values returns a set of samples of five numbers.
 func values(t *testing.T) *data.Set {
 	t.Helper()
 	var raster data.Raster
@@ -409,13 +409,13 @@ func values(t *testing.T) *data.Set {
 	return set
 }
 
-// TestAbsentTaps: what lies outside an image is left out of a sum, also where a weight times zero would be no number.
-// The second convolution sees an image of ones; an infinite weight makes every pixel that it reaches minus infinity,
-// which the rectifier makes zero.
+// TestAbsentTaps: pixels outside an image are left out of a sum, even if weight times zero would be NaN. The second
+// convolution sees an image of ones; an infinite weight makes every pixel that it reaches minus infinity, which the
+// rectifier makes zero.
 func TestAbsentTaps(t *testing.T) {
 	m := net(t, "[2,5,6]", 3, "conv out=1 kernel=1", "conv out=1 kernel=3 pad=1", "relu", "flatten", "dense out=3")
 	set := enginetest.Toy(t, 2, 5, 6)
-	w := newTwins(t, m, set)
+	w := newComparison(t, m, set)
 	x, loss, right := w.mat(1, m.Layout.Params, 0.1), make([]float64, 1), make([]int64, 1)
 	for tap := range 9 {
 		w.same(fmt.Sprintf("tap %d", tap), func(ms []engine.Mat) ([]engine.Task, func() any) {
@@ -432,12 +432,12 @@ func TestAbsentTaps(t *testing.T) {
 	}
 }
 
-// TestFarActivations: activations and their gradients where exponentials have ended, of the largest numbers too.
+// TestFarActivations: activations and their gradients of arguments so large that exponentials overflow or vanish.
 func TestFarActivations(t *testing.T) {
 	set := enginetest.Toy(t, 2, 5, 6)
 	for _, kind := range []string{"silu", "gelu", "tanh", "leakyrelu", "scale factor=0.1"} {
 		m := net(t, "[2,5,6]", 3, "constant out=8", kind, "dense out=3 bias=false")
-		w := newTwins(t, m, set)
+		w := newComparison(t, m, set)
 		x, g, loss := w.mat(1, m.Layout.Params, 1e-39), w.mat(1, m.Layout.Params, 1), make([]float32, 1)
 		w.same(kind, func(ms []engine.Mat) (tasks []engine.Task, _ func() any) {
 			for i, v := range []float32{-3e38, 3e38, -1e36, 1e36, -100, 100, -86.5, 86.5} {
@@ -449,13 +449,13 @@ func TestFarActivations(t *testing.T) {
 	}
 }
 
-func sameModel(t *testing.T, m *models.Model, set *data.Set) { newTwins(t, m, set).models() }
+func sameModel(t *testing.T, m *models.Model, set *data.Set) { newComparison(t, m, set).models() }
 
-// ways is how many ways of candidates models compares.
+// ways is the number of kinds of candidates that models compares.
 const ways = 14
 
 // models compares the tasks that need a model.
-func (w *twins) models() {
+func (w *comparison) models() {
 	m := w.m
 	p, train := m.Layout.Params, w.set.Train()
 	x, g, one, scale := w.mat(4, p, 0.2), w.mat(3, p, 1), w.mat(1, p, 0.2), w.mat(1, p, 0.03)
@@ -468,7 +468,7 @@ func (w *twins) models() {
 		masks[i] = noise.Key{Seed: 4, Purpose: noise.Dropout, Round: 9, Member: uint32(i)}
 	}
 	masks[1].Round, masks[1].Stream = 1<<33+9, 7 // passes of seven samples
-	masks[2].Round = 1<<32 - 5                   // and so its samples' positions have two cipher keys
+	masks[2].Round = 1<<32 - 5                   // its samples' positions span two cipher keys
 	n := min(len(train), 300)
 	batches := [][]int32{train[:n], train[3:6], train[5:min(n, 42)]}
 	loss, sums, right, squares := make([]float32, 3), make([]float64, 3), make([]int64, 3), make([]float64, 3)

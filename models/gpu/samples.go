@@ -8,16 +8,16 @@ import (
 	"brood/models/noise"
 )
 
-// samples are the data set on the device: labels, weights, targets, and pixels with the value of each, or values. What
-// a set has not is 0. Samples that are augmented are drawn there.
+// samples is the data set on the device: labels, weights, targets, and either pixels with a table of their values or
+// values. Missing parts are 0. Augmentation runs on the device.
 type samples struct {
 	labels, weights, targets, pixels, values, tables Memory
 }
 
-// sendAtOnce is the bytes of a piece of an upload.
+// sendAtOnce is the size of a piece of an upload in bytes.
 const sendAtOnce = 1 << 24
 
-// put appends memory with the bytes that f gives for each sample.
+// put allocates memory for per bytes for each sample and uploads the bytes that f appends.
 func (e *Engine) put(what string, per int, f func(p []byte, id int32) []byte) (Memory, error) {
 	n := e.set.Len()
 	m, err := e.dev.Alloc(n * per)
@@ -85,7 +85,7 @@ func (e *Engine) upload() (err error) {
 	return e.fail("send tables", e.dev.Write(s.tables, 0, p))
 }
 
-// uploadText sends a text once: the first byte of each window, and all of the last.
+// uploadText sends a text once: the first byte of each window, and the whole last window.
 func (e *Engine) uploadText() (err error) {
 	n := e.set.Len()
 	m, err := e.dev.Alloc(n - 1 + e.set.Features())
@@ -113,19 +113,19 @@ func appendFloats(p []byte, v []float32) []byte {
 	return p
 }
 
-// view is samples that one entry or several see: at most as many as a pass has room for.
+// view is the samples that one or several entries see: at most as many as a pass has room for.
 type view struct {
 	ids []int32
-	at  noise.Key // where the first was drawn
+	at  noise.Key // position at which the first sample was drawn
 }
 
-// loaded says where the samples of views come from: lists of ids, for labels and for pixels.
+// loaded locates the samples of views: lists of ids, for labels, and of rows, for pixels.
 type loaded struct {
 	ids, rows uint32
 	pixels    Memory
 }
 
-// gather appends the load of views into x.
+// gather appends the loading of the views' samples into x.
 func (e *Engine) gather(b *batch, views []view, most int, x Memory) (out loaded, err error) {
 	features, s := e.set.Features(), &e.samples
 	ids := b.list()
@@ -162,7 +162,7 @@ func (e *Engine) gather(b *batch, views []view, most int, x Memory) (out loaded,
 	return out, nil
 }
 
-// draw appends the bytes of augmented views, as data.Set.Drawn has them, into staged memory, and lists their rows.
+// draw appends the augmented bytes of views, equal to data.Set.Drawn, in staged memory, and lists their rows.
 func (e *Engine) draw(b *batch, views []view, sizes, ids uint32, most int) (staged Memory, rows uint32, err error) {
 	features := e.set.Features()
 	if staged, err = e.room("drawn", features*most*len(views)); err != nil {
@@ -177,9 +177,9 @@ func (e *Engine) draw(b *batch, views []view, sizes, ids uint32, most int) (stag
 		}
 		pass := e.set.PassOf(at)
 		at.Purpose, at.Stream = noise.Order, 1
-		next := at // the cipher key of positions from the next multiple of 2^32 on
+		next := at // cipher key of positions from the next multiple of 2^32 on
 		next.Round += 1 << 32
-		own := at // of samples' own coins
+		own := at // cipher key of the samples' own coins
 		own.Round = 0
 		k, l, c := at.Schedule(), next.Schedule(), own.Schedule()
 		b.words = append(b.words, drawn, k[0], k[1], l[0], l[1], at.Stream, at.Member, uint32(at.Round), uint32(at.Round>>32),

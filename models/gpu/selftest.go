@@ -9,11 +9,11 @@ import (
 	"brood/models/noise"
 )
 
-// tried is the numbers of the self-test, one in eight of them denormal.
+// tried is the number of operand triples of the self-test, one in eight of them denormal.
 const tried = 1 << 11
 
-// SelfTest says in one sentence what a device computes otherwise than f32/1: it multiplies, fuses, divides, takes roots
-// and keeps denormals as IEEE 754 says, in float32 and float64.
+// SelfTest returns an error that names the first operation in which a device differs from f32/1: products, fused
+// products, quotients, roots and denormals must follow IEEE 754, in float32 and float64.
 func SelfTest(d Device) error {
 	info := d.Info()
 	if !info.Double {
@@ -56,7 +56,7 @@ func SelfTest(d Device) error {
 	return nil
 }
 
-// RoundingError says which operation a device rounds otherwise.
+// RoundingError reports an operation that a device rounds incorrectly.
 type RoundingError struct {
 	Device, Op string
 	A, B, C    float32
@@ -64,11 +64,12 @@ type RoundingError struct {
 }
 
 func (e *RoundingError) Error() string {
-	return fmt.Sprintf("%s computes %s with a = %g, b = %g, c = %g as %g, IEEE 754 says %g: it is not used, since its runs could not be verified elsewhere",
+	return fmt.Sprintf("%s computes %s with a = %g, b = %g, c = %g as %g instead of %g (IEEE 754): it is not used, "+
+		"since its runs could not be verified elsewhere",
 		e.Device, e.Op, e.A, e.B, e.C, e.Got, e.Want)
 }
 
-// tricky are three times as many numbers, of many magnitudes.
+// tricky returns three times tried numbers of many magnitudes.
 func tricky() []float32 {
 	k := noise.Key{Seed: 1, Purpose: noise.Data}
 	out := make([]float32, 3*tried)
@@ -84,7 +85,7 @@ func tricky() []float32 {
 	return out
 }
 
-// fused is a*b+c rounded once.
+// fused returns a*b+c rounded once.
 func fused(a, b, c float32) float32 {
 	exact := func(v float32) *big.Float { return new(big.Float).SetPrec(800).SetFloat64(float64(v)) }
 	x := exact(a)
@@ -92,7 +93,7 @@ func fused(a, b, c float32) float32 {
 	return f
 }
 
-// probe runs a kernel of the self-test, whose results take so many bytes for each number.
+// probe runs a kernel of the self-test; bytes is the size of its result for each number.
 func probe(d Device, kernel string, in []float32, bytes int) ([]byte, error) {
 	var p []byte
 	for _, x := range in {

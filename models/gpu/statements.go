@@ -7,22 +7,22 @@ import (
 	"brood/models/engine"
 )
 
-// memories is the pieces of memory that a launch of statements, or of a sum, may name.
+// memories is the number of allocations that a launch of statements, or of a sum, may name.
 const memories = 8
 
-// statement is dst = fn(sum of terms)*by, or value where there are no terms, or the bits of the only term.
+// statement is dst = fn(sum of terms)*by; without terms dst = value; with bits a copy of the only term.
 type statement struct {
 	dst   engine.Mat
 	terms []engine.Term
 	fn    engine.Map
-	by    engine.Mat // the zero value: no factor
+	by    engine.Mat // zero: no factor
 	value float32
 	bits  bool
 }
 
-// walk is statements on whole rows for one launch. Columns do not touch each other: a work item takes some columns of a
-// row through the statements in order. Turns that touch a row which one of them writes follow each other in a chain;
-// chains are independent.
+// walk is the statements on whole rows of one launch. Columns are independent: a work item executes the statements in
+// order on some columns of a row. Turns that share a row which one of them writes execute in order, as a chain; chains
+// are independent.
 type walk struct {
 	b     *batch
 	cols  int
@@ -30,13 +30,13 @@ type walk struct {
 	turns []turn
 }
 
-// turn is a programme on a row.
+// turn is a program on a row.
 type turn struct {
-	prog, row uint32 // where its words begin
+	prog, row uint32 // offsets of its words
 	touches   []touch
 }
 
-// touch is a row of a piece of memory, counted from its start, that a turn reads or writes.
+// touch is a row of an allocation, counted from its start, that a turn reads or writes.
 type touch struct {
 	spot
 	writes bool
@@ -47,7 +47,7 @@ type spot struct {
 	row uint32
 }
 
-// statements are what a task is made of; none where it is something else.
+// statements returns the statements that a task consists of; none for other tasks.
 func statements(t engine.Task) (rows []engine.Row, prog []statement) {
 	whole := func(s engine.Span) bool { return s.Rows > 0 && s.Lo == 0 && s.Hi == s.Mat.Cols && s.Hi > 0 }
 	switch t := t.(type) {
@@ -72,8 +72,8 @@ func statements(t engine.Task) (rows []engine.Row, prog []statement) {
 	return rows, prog
 }
 
-// walk does the tasks, from the first on, that are made of statements on rows of equal length, and says how many they
-// are. It stops before one that does not fit.
+// walk queues the tasks, from the first on, that consist of statements on rows of equal length, and returns their
+// number. It stops before an invalid one.
 func (e *Engine) walk(tasks []engine.Task) (taken int, err error) {
 	w := &walk{b: new(batch)}
 	for _, t := range tasks {
@@ -93,7 +93,7 @@ func (e *Engine) walk(tasks []engine.Task) (taken int, err error) {
 	return taken, e.send(w)
 }
 
-// isVector says whether a task may be made of statements.
+// isVector reports whether a task may consist of statements.
 func isVector(t engine.Task) bool {
 	switch t.(type) {
 	case engine.Update, engine.Copy, engine.Fill:
@@ -102,7 +102,7 @@ func isVector(t engine.Task) bool {
 	return false
 }
 
-// named are the pieces of memory of a programme, behind those that are known.
+// named appends the allocations of a program that known does not contain.
 func named(known []Memory, prog []statement) []Memory {
 	for _, s := range prog {
 		for _, m := range append([]engine.Mat{s.dst}, read(s)...) {
@@ -124,7 +124,7 @@ func read(s statement) (out []engine.Mat) {
 	return out
 }
 
-// add appends a programme on rows to a walk, which is sent before where it would name too much memory.
+// add appends a program on rows to a walk. If it would name too many allocations, add issues the walk first.
 func (e *Engine) add(w *walk, rows []engine.Row, prog []statement) error {
 	if len(named(nil, prog)) > memories {
 		return e.piecemeal(w, rows, prog)
@@ -151,8 +151,8 @@ func (e *Engine) add(w *walk, rows []engine.Row, prog []statement) error {
 	return nil
 }
 
-// piecemeal does a programme that names more memory than a launch takes: row by row, statement by statement, some terms
-// at a time, which are summed beside, since dst may be a later term.
+// piecemeal runs a program that names more allocations than a launch allows: row by row, statement by statement, some
+// terms at a time. It sums them in scratch memory, since dst may be a later term.
 func (e *Engine) piecemeal(w *walk, rows []engine.Row, prog []statement) error {
 	m, err := e.room("statement", 4*w.cols)
 	if err != nil {
@@ -180,15 +180,15 @@ func (e *Engine) piecemeal(w *walk, rows []engine.Row, prog []statement) error {
 	return nil
 }
 
-// touched is row r of m, or its only row.
+// touched returns row r of m, or its only row.
 func touched(m engine.Mat, r engine.Row, writes bool) touch {
 	mem, _ := behind(m)
 	return touch{spot{mem, rowIn(m, r)}, writes}
 }
 
-// write appends the words of a programme: the number of its statements; of each a head, value, place of the result and,
-// where the head says so, place of the factor; of each term its coefficient and place. A head is none for bits, else
-// the number of terms in 24 bits, the function in 4, and a bit for the factor.
+// write appends the words of a program: the number of its statements; for each a head, a value, the place of the result
+// and, if the head has the bit for it, the place of the factor; for each term its coefficient and place. A head is none
+// for bits; else it holds the number of terms in 24 bits, the function in 4, and a bit for the factor.
 func (w *walk) write(prog []statement) uint32 {
 	place := func(m engine.Mat) []uint32 {
 		mem, at := behind(m)
@@ -214,7 +214,7 @@ func (w *walk) write(prog []statement) uint32 {
 	return at
 }
 
-// chains groups turns that touch a row which one of them writes, in the order of their first.
+// chains groups turns that share a row which one of them writes, in the order of their first turn.
 func (w *walk) chains() (out [][]turn) {
 	written, first := map[spot]bool{}, map[spot]int{}
 	for _, s := range w.turns {
@@ -222,7 +222,7 @@ func (w *walk) chains() (out [][]turn) {
 			written[t.spot] = written[t.spot] || t.writes
 		}
 	}
-	of := make([]int, len(w.turns)) // an earlier turn of the same chain, or itself
+	of := make([]int, len(w.turns)) // index of an earlier turn of the same chain, or its own
 	root := func(i int) int {
 		for of[i] != i {
 			i = of[i]

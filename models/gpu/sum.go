@@ -6,8 +6,8 @@ import (
 	"brood/models/engine"
 )
 
-// sum takes the tree in one launch: a work item adds up a column on a stack. Sources in more pieces of memory than a
-// launch names are brought together before.
+// sum computes the tree in one launch: a work item adds up a column on a stack. Sources in more allocations than a
+// launch names are copied together first.
 func (e *Engine) sum(t engine.Sum) error {
 	wide := t.Dst.Hi - t.Dst.Lo
 	if wide == 0 {
@@ -59,8 +59,8 @@ func (e *Engine) sum(t engine.Sum) error {
 	return e.issue(b.launch("tree", wide, 1, args...))
 }
 
-// postfix lists a tree over n sources as a machine with a stack takes it: a source, or -1 for the sum of the two on
-// top. What needs more of the stack comes first, so that it is no deeper than the logarithm of n and one more.
+// postfix converts a tree over n sources to stack code: a source index, or -1 for the sum of the two topmost values.
+// The operand that needs the deeper stack comes first, so the depth is at most log2(n) + 1.
 func postfix(n int, tree [][2]int) (out []int) {
 	deep := make([]int, n+len(tree))
 	for i := range deep {
@@ -90,7 +90,7 @@ func postfix(n int, tree [][2]int) (out []int) {
 	return out
 }
 
-// round appends what a code does to n columns of rows that lie a step apart, each of which begins a block.
+// round appends the rounding by a code of n columns of rows that are step elements apart; each row begins a block.
 func (b *batch) round(code engine.Code, m Memory, at, step uint64, rows int, n uint64) {
 	switch code {
 	case engine.BF16:
@@ -100,7 +100,7 @@ func (b *batch) round(code engine.Code, m Memory, at, step uint64, rows int, n u
 	}
 }
 
-// feedback adds what rounding lost the last time, rounds, and keeps what it loses now.
+// feedback adds the error of the previous rounding, rounds, and stores the new error.
 func (e *Engine) feedback(t engine.Feedback) error {
 	cols, rows := uint64(t.Dst.Cols), t.Dst.Rows
 	d, atd := behind(t.Dst)

@@ -7,13 +7,13 @@ import (
 	"brood/models/engine"
 )
 
-// piece is the samples whose losses are added up before they are added to others, where nothing is trained.
+// piece is the number of samples whose losses are added up separately, then added to the total, in evaluations.
 const piece = 128
 
-// atOnce is the floats of activations that a batch may hold; one entry more is always taken.
+// atOnce is the number of floats of activations that a batch may hold; one entry is always allowed.
 const atOnce = 1 << 27
 
-// waves cuts n entries into runs whose activations fit; per is the floats of an entry.
+// waves splits n entries into ranges whose activations fit; per is the number of floats per entry.
 func waves(n, per int, f func(lo, hi int) error) error {
 	some := max(1, atOnce/max(1, per))
 	for lo := 0; lo < n; lo += some {
@@ -24,7 +24,7 @@ func waves(n, per int, f func(lo, hi int) error) error {
 	return nil
 }
 
-// mats refuses matrices that are not the engine's.
+// mats returns an error if a matrix is not memory of the engine.
 func (e *Engine) mats(task string, ms ...engine.Mat) error {
 	for _, m := range ms {
 		if m.Rows*m.Cols > 0 && !e.held(m) {
@@ -34,7 +34,7 @@ func (e *Engine) mats(task string, ms ...engine.Mat) error {
 	return nil
 }
 
-// rows is where entries [lo, hi) find their rows of a matrix.
+// rows returns the place of rows of a matrix for the entries.
 func (b *batch) rows(m engine.Mat, rows []engine.Row) place {
 	list := b.list()
 	for _, r := range rows {
@@ -162,7 +162,7 @@ func (e *Engine) evaluate(t engine.Evaluate) error {
 	if err := e.issue(head); err != nil {
 		return err
 	}
-	// A long batch goes through in stretches of whole pieces, one after the other, which add to the same sums.
+	// A long batch is processed in stretches of whole pieces, one after the other, which add to the same sums.
 	stretch := max(1, atOnce/(e.plan.total()*piece)) * piece
 	if e.own(&t) {
 		stretch = longest(t.Batches)
@@ -175,7 +175,7 @@ func (e *Engine) evaluate(t engine.Evaluate) error {
 	return nil
 }
 
-// own says whether batches are evaluated with their own statistics: then they go through in one piece.
+// own reports whether batches are evaluated with their own statistics; each is then processed in one piece.
 func (e *Engine) own(t *engine.Evaluate) bool { return e.bounds.Norms && t.Stats.Rows == 0 }
 
 // stretch evaluates samples [first, first+size) of every batch.
@@ -214,7 +214,7 @@ func (e *Engine) stretch(t *engine.Evaluate, first, size int, at, squares uint64
 	})
 }
 
-// statistics takes those of one batch after the other, for all rows at once, and adds them up in float64.
+// statistics computes one batch after the other, for all rows at once, and adds the statistics up in float64.
 func (e *Engine) statistics(t engine.Statistics) error {
 	if err := e.bounds.Statistics(&t); err != nil || !e.bounds.Norms || len(t.Rows) == 0 {
 		return err

@@ -12,25 +12,25 @@ import (
 	"brood/models/noise"
 )
 
-// Tensors are the arithmetics beside f32/1: products and convolutions of a model by tensor cores, whose operands are
-// rounded to tf32 or bf16 and whose sums are float32. All else is computed as f32/1 has it.
+// Tensors lists the arithmetics other than f32/1: tensor cores compute a model's products and convolutions, with
+// operands rounded to tf32 or bf16 and float32 sums. Everything else is computed as in f32/1.
 var Tensors = []string{"tf32", "bf16"}
 
-// tensorKernels are what an arithmetic of Tensors has in the place of kernels of f32/1.
+// tensorKernels maps kernels of f32/1 to those that replace them in an arithmetic of Tensors.
 var tensorKernels = map[string]string{"gemm": "gemm_tensor", "conv_tiles": "conv_tensor"}
 
-// TensorKind is what a log names an arithmetic by, on tensor cores of a family: bf16/1/cuda8.0. Cores of another family
-// may add up in another order.
+// TensorKind returns the name in logs of an arithmetic on tensor cores of a family: bf16/1/cuda8.0. Cores of another
+// family may add up in another order.
 func TensorKind(arithmetic, family string) string { return arithmetic + "/1/" + family }
 
-// ParseTensorKind is an arithmetic of [Tensors] and the family of tensor cores that a log's name for it has.
+// ParseTensorKind splits a name made by TensorKind into the arithmetic of [Tensors] and the family of tensor cores.
 func ParseTensorKind(kind string) (arithmetic, family string, ok bool) {
 	arithmetic, family, ok = strings.Cut(kind, "/1/")
 	return arithmetic, family, ok && family != "" && slices.Contains(Tensors, arithmetic)
 }
 
-// Rounded is x as an operand of an arithmetic of [Tensors]: to the nearest of eleven significant bits with ties away
-// from zero (tf32), or of eight with ties to even (bf16). x is finite.
+// Rounded returns x as an operand of an arithmetic of [Tensors]: rounded to eleven significant bits with ties away from
+// zero (tf32), or to eight with ties to even (bf16). x must be finite.
 func Rounded(arithmetic string, x float32) float32 {
 	b := math.Float32bits(x)
 	if arithmetic == "tf32" {
@@ -39,9 +39,9 @@ func Rounded(arithmetic string, x float32) float32 {
 	return math.Float32frombits((b + 1<<15 - 1 + b>>16&1) &^ (1<<16 - 1))
 }
 
-// TensorTest loads the kernels of an arithmetic of [Tensors] and says in one sentence what the device computes
-// otherwise: products and a convolution of whole numbers, whose sums are exact in any order, and numbers that are
-// rounded, times one.
+// TensorTest loads the kernels of an arithmetic of [Tensors] and returns an error that names what the device computes
+// incorrectly. It tests products and a convolution of integers, whose sums are exact in any order, and rounded numbers
+// multiplied by one.
 func TensorTest(d Device, arithmetic string) error {
 	info := d.Info()
 	if info.Tensor == "" {
@@ -101,7 +101,7 @@ func TensorTest(d Device, arithmetic string) error {
 	return nil
 }
 
-// tensorProduct is A B by the kernel that was loaded last, m x n over deep, both by rows.
+// tensorProduct returns A B computed by the kernel loaded last: m x n over deep, both stored by rows.
 func tensorProduct(d Device, m, n, deep int, a, b []float32) ([]float32, error) {
 	w := &batch{tensor: true}
 	w.gemm(1, product{
@@ -115,7 +115,7 @@ func tensorProduct(d Device, m, n, deep int, a, b []float32) ([]float32, error) 
 	return w.on(d, [][]float32{nil, a, b, make([]float32, m*n)}, 3)
 }
 
-// tensorImages tries a convolution of whole numbers over the edges of an image, and says what of it is not right.
+// tensorImages tests a convolution of integers across the edges of an image, and describes an incorrect result.
 func tensorImages(d Device, k noise.Key) (wrong string, err error) {
 	const in, out, high, wide, side, pad = 3, 10, 7, 6, 3, 1
 	x, weights := make([]float32, in*high*wide), make([]float32, out*in*side*side)
@@ -161,8 +161,8 @@ func tensorImages(d Device, k noise.Key) (wrong string, err error) {
 	return "", err
 }
 
-// on runs the batch's launch with pieces of memory, which its arguments number; the first is that of the words. It
-// returns one of them.
+// on runs the batch's launch on pieces of memory, which its arguments refer to by index; the first is the words. It
+// returns the contents of piece want.
 func (b *batch) on(d Device, pieces [][]float32, want int) ([]float32, error) {
 	own := make([]Memory, len(pieces))
 	for i, v := range pieces {

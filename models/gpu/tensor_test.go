@@ -14,7 +14,7 @@ import (
 	"brood/models/noise"
 )
 
-// cores is the interpreter with the kernels of an arithmetic.
+// cores returns the interpreter with the kernels of an arithmetic.
 func cores(t *testing.T, arithmetic string) *ptxtest.Device {
 	t.Helper()
 	d := ptxtest.New()
@@ -28,7 +28,7 @@ func cores(t *testing.T, arithmetic string) *ptxtest.Device {
 	return d
 }
 
-// drawn are n normals, of which none repeat.
+// drawn returns n distinct normals.
 func drawn(n int, of uint32) []float32 {
 	out := make([]float32, n)
 	k := noise.Key{Seed: 9, Purpose: noise.Data, Member: of}
@@ -38,13 +38,14 @@ func drawn(n int, of uint32) []float32 {
 	return out
 }
 
-// near says whether a sum of so many products, whose magnitudes add up to all, is as near to the exact one as sums of
-// float32 are, which a card may cut rather than round.
+// near reports whether a sum of this many products, whose magnitudes add up to all, is within the error of float32 sums
+// that truncate instead of rounding.
 func near(got float32, exact, all float64, products int) bool {
 	return math.Abs(float64(got)-exact) <= float64(products+4)*0x1p-23*all+0x1p-126
 }
 
-// multiplications are products of all layouts and epilogues, over edges of tiles of 64, of 16 words, and of lanes.
+// multiplications returns products of all layouts and epilogues, across edges of tiles of 64, of 16 words, and of
+// lanes.
 func multiplications() (out []gpu.Multiplication) {
 	shapes := [][4]int{{1, 1, 1, 1}, {2, 7, 9, 5}, {1, 64, 64, 16}, {1, 65, 63, 33}, {3, 17, 70, 31}, {1, 130, 5, 100}, {2, 16, 8, 8}, {1, 33, 129, 47}}
 	for i, s := range shapes {
@@ -73,7 +74,7 @@ func multiplications() (out []gpu.Multiplication) {
 	return out
 }
 
-// wrongProduct says what of a product is not that of the rounded operands, or nothing.
+// wrongProduct describes an element that differs from the product of the rounded operands, or returns "".
 func wrongProduct(arithmetic string, p gpu.Multiplication, got []float32) string {
 	for i := range got {
 		z, r, q := i/(p.M*p.N), i/p.N%p.M, i%p.N
@@ -109,7 +110,7 @@ func wrongProduct(arithmetic string, p gpu.Multiplication, got []float32) string
 		if p.Relu {
 			sum = max(0, sum)
 		}
-		if p.Rows != nil && r >= p.Rows[z] { // nobody's
+		if p.Rows != nil && r >= p.Rows[z] { // not computed
 			sum = 0
 			if p.C0 != nil {
 				sum = float64(p.C0[i])
@@ -122,7 +123,7 @@ func wrongProduct(arithmetic string, p gpu.Multiplication, got []float32) string
 	return ""
 }
 
-// TestTensorProducts: products by tensor cores, interpreted, are those of the rounded operands.
+// TestTensorProducts: interpreted tensor core products equal products of the rounded operands.
 func TestTensorProducts(t *testing.T) {
 	for _, arithmetic := range gpu.Tensors {
 		d := cores(t, arithmetic)
@@ -138,7 +139,7 @@ func TestTensorProducts(t *testing.T) {
 	}
 }
 
-// convolutions are of few channels and of many, in groups, with strides and edges, forward and back.
+// convolutions returns convolutions with few and many channels, groups, strides and padding, forward and backward.
 func convolutions() (out []gpu.Images) {
 	for i, s := range [][9]int{ // entries, samples, in, height, width, out, side, stride, pad; groups below
 		{1, 2, 1, 6, 5, 3, 3, 1, 1}, {2, 3, 3, 7, 6, 12, 3, 2, 1}, {1, 1, 5, 9, 9, 20, 2, 1, 0}, {2, 2, 4, 5, 6, 6, 4, 3, 2}, {1, 9, 6, 8, 8, 40, 1, 1, 0}, {1, 1, 2, 4, 4, 70, 3, 1, 1},
@@ -166,7 +167,7 @@ func convolutions() (out []gpu.Images) {
 	return out
 }
 
-// wrongImages says what of a convolution is not that of the rounded operands, or nothing.
+// wrongImages describes an element that differs from the convolution of the rounded operands, or returns "".
 func wrongImages(arithmetic string, c gpu.Images, got []float32) string {
 	h, w := c.Plane()
 	sums, all := make([]float64, len(got)), make([]float64, len(got))
@@ -217,7 +218,7 @@ func wrongImages(arithmetic string, c gpu.Images, got []float32) string {
 	return ""
 }
 
-// TestTensorConvolutions: the same of convolutions and the gradients of their inputs.
+// TestTensorConvolutions: the same for convolutions and the gradients of their inputs.
 func TestTensorConvolutions(t *testing.T) {
 	for _, arithmetic := range gpu.Tensors {
 		d := cores(t, arithmetic)
@@ -233,7 +234,7 @@ func TestTensorConvolutions(t *testing.T) {
 	}
 }
 
-// TestTensorKinds: what an arithmetic is called, and who does not have it.
+// TestTensorKinds: names of arithmetics, and devices that do not support them.
 func TestTensorKinds(t *testing.T) {
 	for kind, want := range map[string][2]string{"bf16/1/cuda9.0": {"bf16", "cuda9.0"}, "tf32/1/ptx": {"tf32", "ptx"}, "f32/1": {}, "bf16/1/": {}, "f16/1/cuda9.0": {}, "bf16": {}} {
 		a, family, ok := gpu.ParseTensorKind(kind)
@@ -252,7 +253,7 @@ func TestTensorKinds(t *testing.T) {
 			t.Error(err)
 		}
 	}
-	d := ptxtest.New() // whose kernels of bf16 are those of tf32
+	d := ptxtest.New() // it uses the tf32 kernels for bf16
 	d.PTX = func(string, string) (string, error) {
 		text, err := gpu.Source("tf32")
 		if err != nil {
@@ -265,7 +266,7 @@ func TestTensorKinds(t *testing.T) {
 	}
 }
 
-// TestTensorTestConvolves: a card whose products are right and whose convolutions are not is refused.
+// TestTensorTestConvolves: a device with correct products and incorrect convolutions is refused.
 func TestTensorTestConvolves(t *testing.T) {
 	for _, arithmetic := range gpu.Tensors {
 		source, err := gpu.Source(arithmetic)

@@ -7,7 +7,8 @@ import (
 	"brood/models"
 )
 
-// keeps is the floats of a sample that a layer of a text keeps for the way back, and that it needs there besides.
+// keeps returns the floats per sample that a layer of a text model stores for the backward pass, and its scratch space
+// there.
 func keeps(m *models.Model, l *models.Layer) int {
 	steps := m.Features
 	switch l.Kind {
@@ -20,7 +21,7 @@ func keeps(m *models.Model, l *models.Layer) int {
 	return 0
 }
 
-// units is the values of state of a recurrence.
+// units returns the number of state values of a recurrence.
 func units(m *models.Model, l *models.Layer) int {
 	if l.Steps > 0 {
 		return l.Out[0] / l.Steps
@@ -28,7 +29,7 @@ func units(m *models.Model, l *models.Layer) int {
 	return l.Out[0]
 }
 
-// along lists how many rows each entry has where a sample is so many.
+// along returns the list of the number of rows of each entry, with this many rows per sample.
 func (p *pass) along(rows int) uint32 {
 	if rows == 1 {
 		return p.sizes
@@ -47,10 +48,10 @@ func (p *pass) along(rows int) uint32 {
 	return at
 }
 
-// projection is Y = X W' + b of rows of X, of which a sample has so many.
+// projection is Y = X W' + b with this many rows of X per sample.
 type projection struct{ rows, nIn, nOut, weight, bias int }
 
-// rowsOf is a matrix of rows of so many values that lie one after the other, in memory of entries.
+// rowsOf returns the place of a matrix of contiguous rows of wide values for each entry.
 func (p *pass) rowsOf(m Memory, rows, wide int) place {
 	return place{m: m, step: uint64(p.most * rows * wide), list: none, down: wide, across: 1}
 }
@@ -79,7 +80,7 @@ func (p *pass) projectWeights(o projection, dy, x, g place) {
 	}
 }
 
-// projectData appends the gradient of X, or adds it to what is there.
+// projectData appends the gradient of X, or adds it to dx.
 func (p *pass) projectData(o projection, dy, dx place, add bool) {
 	w := p.tensor(p.params, p.lo, o.weight)
 	w.down, w.across = o.nIn, 1
@@ -92,7 +93,7 @@ func (p *pass) projectData(o projection, dy, dx place, add bool) {
 	p.b.added(p.entries, g)
 }
 
-// positions is the projection of a dense layer that takes positions one by one.
+// positions returns the projection of a dense layer that is applied to each position.
 func (o *op) positions() projection {
 	return projection{o.rows, o.nIn / o.rows, o.nOut / o.rows, o.weight, o.bias}
 }
@@ -107,14 +108,14 @@ func (p *pass) alongBack(o *op, dy, dx Memory, g place, input bool) {
 	}
 }
 
-// room is scratch memory of a layer for so many floats of a sample.
+// room returns scratch memory of a layer for this many floats per sample.
 func (p *pass) room(what string, o *op, floats int) Memory {
-	// An error is the device's, and stays: the batch is not issued.
+	// A device error is sticky, so the batch is not issued.
 	m, _ := p.e.room(fmt.Sprintf("%s of layer %d", what, o.layer), 4*p.entries*p.most*floats)
 	return m
 }
 
-// embed appends the rows of bytes.
+// embed appends the lookup of the rows of input bytes.
 func (p *pass) embed(o *op, x, y place) {
 	t := p.tensor(p.params, p.lo, o.weight)
 	p.b.launch("embed", p.most*o.nOut, p.entries, wordsHere{}, p.sizes, uint32(o.nIn), uint32(o.nOut/o.nIn), x.m, x.list,
@@ -122,7 +123,7 @@ func (p *pass) embed(o *op, x, y place) {
 		t.m, t.list, t.step, t.at, y.m, y.step)
 }
 
-// embedBack appends the gradient of the rows.
+// embedBack appends the gradient of the embedding's rows.
 func (p *pass) embedBack(o *op, dy Memory, g place) {
 	t, x := p.tensor(g, 0, o.weight), p.acts[o.in]
 	n := p.e.layout.Tensors[o.weight].Len
@@ -131,7 +132,7 @@ func (p *pass) embedBack(o *op, dy Memory, g place) {
 		dy, uint64(p.most*o.nOut), t.m, t.at, t.step)
 }
 
-// recurrence is a minGRU as launches have it.
+// recurrence holds the arguments of a minGRU's launches.
 type recurrence struct {
 	steps, units int
 	sequence     uint32
@@ -155,7 +156,7 @@ func (p *pass) recurrence(o *op) recurrence {
 	return r
 }
 
-// recur appends z and c, and what goes along the positions.
+// recur appends the gates z, the candidate states c, and the recurrence along the positions.
 func (p *pass) recur(o *op, x, y place) {
 	r := p.recurrence(o)
 	x = p.rowsOf(x.m, r.steps, r.gate.nIn)
@@ -180,7 +181,7 @@ func (p *pass) recurBack(o *op, dy, dx Memory, g place, input bool) {
 	}
 }
 
-// attention is one as launches have it.
+// attention holds the arguments of an attention's launches.
 type attention struct {
 	steps, asked, channels, heads int
 	scale                         float32
@@ -212,7 +213,7 @@ func (p *pass) attend(o *op, x, y place) {
 	p.project(a.behind, a.given, p.rowsOf(y.m, a.asked, a.channels))
 }
 
-// attendBack has the gradient of what the heads gave take its place.
+// attendBack replaces the gradient of the heads' results in place.
 func (p *pass) attendBack(o *op, dy, dx Memory, g place, input bool) {
 	a := p.attention(o)
 	d := p.rowsOf(dy, a.asked, a.channels)

@@ -17,7 +17,7 @@ import (
 	"brood/models/noise"
 )
 
-// tiny are nets that have every kernel between them.
+// tiny are nets that together run every kernel.
 var tiny = [][]string{
 	{"conv out=3 kernel=3 pad=1 name='a'", "relu", "conv out=3 kernel=3 pad=1 groups=3", "batchnorm", "add with='a'", "maxpool kernel=2", "dropout rate=0.2", "flatten", "dense out=5", "relu", "dense out=32", "relu", "dense out=3"},
 	{"avgpool kernel=2", "relu", "globalavgpool", "dense out=3"},
@@ -27,7 +27,7 @@ var tiny = [][]string{
 	{"text 3", "embedding out=2 vocabulary=3", "mingru out=3 sequence=true", "mingru out=2", "dense out=3"},
 }
 
-// tinyNet is a tiny net, and what it reads: a toy of images, or of a text in windows of so many bytes.
+// tinyNet returns a tiny net and its data: toy images, or a text in windows of the layers' context.
 func tinyNet(t *testing.T, layers []string) (*models.Model, *data.Set) {
 	t.Helper()
 	if input, set, rest, ok := reads(t, layers); ok {
@@ -36,13 +36,13 @@ func tinyNet(t *testing.T, layers []string) (*models.Model, *data.Set) {
 	return net(t, "[2,5,6]", 3, layers...), enginetest.Toy(t, 2, 5, 6)
 }
 
-// TestTinyShapes is the comparison with the native engine where everything is small, as a checker of memory wants it.
+// TestTinyShapes compares small shapes with the native engine, for memory checkers.
 func TestTinyShapes(t *testing.T) {
 	for i, layers := range tiny {
 		t.Run(fmt.Sprint(i), func(t *testing.T) {
 			m, set := tinyNet(t, layers)
-			w := newTwins(t, m, set)
-			if os.Getenv("OCLGRIND_LOG") != "" { // interpreted; between them the nets take every way
+			w := newComparison(t, m, set)
+			if os.Getenv("OCLGRIND_LOG") != "" { // interpreted; together the nets run every variant
 				w.kinds = []int{2 * i % ways, (2*i + 7) % ways, (2*i + 12) % ways}
 			}
 			if i == 0 && os.Getenv("OCLGRIND_LOG") == "" {
@@ -53,41 +53,41 @@ func TestTinyShapes(t *testing.T) {
 	}
 }
 
-// oclgrind is the library of Oclgrind, an OpenCL device that finds what is read or written out of bounds, and data
-// races.
+// oclgrind is the library of Oclgrind, an OpenCL device that detects out-of-bounds accesses and data races.
 const oclgrind = "/usr/lib/oclgrind/liboclgrind-rt.so"
 
-// onOclgrind runs a test of this package there, and says what it came to and what Oclgrind has to say.
-func onOclgrind(t *testing.T, which string) (passes bool, out, said []byte) {
+// onOclgrind runs a test of this package on Oclgrind, and returns whether it passes, its output, and Oclgrind's
+// messages.
+func onOclgrind(t *testing.T, which string) (passes bool, out, log []byte) {
 	t.Helper()
 	longtest.Need(t, longtest.Devices, "kernels are interpreted")
 	if _, err := os.Stat(oclgrind); err != nil {
 		t.Skipf("%v: install oclgrind", err)
 	}
-	log := filepath.Join(t.TempDir(), "log")
+	logFile := filepath.Join(t.TempDir(), "log")
 	c := exec.Command(os.Args[0], "-test.run="+which, "-test.v")
-	c.Env = append(os.Environ(), "BROOD_OPENCL="+oclgrind, "OCLGRIND_DATA_RACES=1", "OCLGRIND_CHECK_API=1", "OCLGRIND_LOG="+log)
+	c.Env = append(os.Environ(), "BROOD_OPENCL="+oclgrind, "OCLGRIND_DATA_RACES=1", "OCLGRIND_CHECK_API=1", "OCLGRIND_LOG="+logFile)
 	out, err := c.CombinedOutput()
-	said, _ = os.ReadFile(log)
+	log, _ = os.ReadFile(logFile)
 	name, _, _ := strings.Cut(strings.Trim(which, "^"), "$")
-	return err == nil && strings.Contains(string(out), "--- PASS: "+name), out, said
+	return err == nil && strings.Contains(string(out), "--- PASS: "+name), out, log
 }
 
-// TestOclgrind: TestTinyShapes on Oclgrind, which has nothing to say. Tasks that need no model are in TestTinyTiles.
+// TestOclgrind: Oclgrind reports nothing in TestTinyShapes. TestTinyTiles covers the tasks that need no model.
 func TestOclgrind(t *testing.T) {
-	passes, out, said := onOclgrind(t, "^TestTinyShapes$")
+	passes, out, log := onOclgrind(t, "^TestTinyShapes$")
 	if !passes {
 		t.Errorf("%.2000s", out)
 	}
-	if len(said) > 0 {
-		t.Errorf("Oclgrind says: %.4000s", said)
+	if len(log) > 0 {
+		t.Errorf("Oclgrind reports: %.4000s", log)
 	}
 }
 
-// races are faults that may leave bits as they are where work items go one after the other: barriers that are missing,
-// and columns that two items take.
+// races are faults that may not change bits if work items run one after the other: missing barriers, and columns that
+// two work items process.
 var races = [][2]string{
-	{"", ""}, // none
+	{"", ""}, // no fault
 	{"barrier(CLK_LOCAL_MEM_FENCE);\n\t\tload(", "load("},
 	{"barrier(CLK_LOCAL_MEM_FENCE);\n\t\tfor (uint d = 0; d < deep; d++)", "for (uint d = 0; d < deep; d++)"},
 	{"barrier(CLK_LOCAL_MEM_FENCE);\n\t\tif (t < SHALLOW)", "if (t < SHALLOW)"},
@@ -101,15 +101,15 @@ var races = [][2]string{
 	{"block[lane] = v;\n\t\t\tbarrier(CLK_LOCAL_MEM_FENCE);", "block[lane] = v;"},
 }
 
-// TestTinyTiles is a small gradient of augmented samples, some statements, steps and a small sum where one of the races
-// is planted; Oclgrind runs it.
+// TestTinyTiles runs a small gradient of augmented samples, some statements, steps and a small sum with one of the
+// races inserted; Oclgrind runs it.
 func TestTinyTiles(t *testing.T) {
 	if os.Getenv("OCLGRIND_LOG") == "" {
 		t.Skip("TestRaces runs it")
 	}
 	for i, race := range races {
 		t.Run(fmt.Sprint(i), func(t *testing.T) {
-			d := &crooked{Device: open(t), edit: func(source string) string { return strings.ReplaceAll(source, race[0], race[1]) }}
+			d := &brokenDevice{Device: open(t), edit: func(source string) string { return strings.ReplaceAll(source, race[0], race[1]) }}
 			m := net(t, "[2,5,6]", 3, "conv out=3 kernel=3 pad=1", "relu", "dropout rate=0.5", "conv out=4 kernel=2 stride=2", "flatten", "layernorm", "dense out=3")
 			set, err := enginetest.Toy(t, 2, 5, 6).Augmented(data.Augment{Pad: 2, Flip: true})
 			if err != nil {
@@ -145,17 +145,17 @@ func TestTinyTiles(t *testing.T) {
 	}
 }
 
-// TestRaces: Oclgrind finds each of the races, and none where none is planted.
+// TestRaces: Oclgrind detects each of the races, and reports none without a fault.
 func TestRaces(t *testing.T) {
 	for i, race := range races {
-		passes, out, said := onOclgrind(t, fmt.Sprintf("^TestTinyTiles$/^%d$", i))
-		switch found := strings.Contains(string(said), "data race"); {
+		passes, out, log := onOclgrind(t, fmt.Sprintf("^TestTinyTiles$/^%d$", i))
+		switch found := strings.Contains(string(log), "data race"); {
 		case !passes:
 			t.Errorf("%d: %.2000s", i, out)
-		case i == 0 && len(said) > 0:
-			t.Errorf("Oclgrind says: %.4000s", said)
+		case i == 0 && len(log) > 0:
+			t.Errorf("Oclgrind reports: %.4000s", log)
 		case i > 0 && !found:
-			t.Errorf("%q in place of %q is no race: %.500s", race[1], race[0], said)
+			t.Errorf("%q in place of %q is not reported as a race: %.500s", race[1], race[0], log)
 		}
 	}
 }

@@ -2,7 +2,7 @@ package gpu
 
 import "brood/models/engine"
 
-// step is what rows are apart: one row serves all.
+// step returns the distance of rows in elements, 0 if one row serves all.
 func step(m engine.Mat, cols uint64) uint64 {
 	if m.Rows == 1 {
 		return 0
@@ -33,10 +33,10 @@ func (e *Engine) product(t engine.Product) error {
 		cols))
 }
 
-// adam is Adam with decoupled weight decay, see models/native/adam.go, of tasks that differ in their rows alone.
+// adam appends Adam with decoupled weight decay (models/native/adam.go) for tasks that differ only in their rows.
 func (e *Engine) adam(tasks []engine.Adam) error { return e.adamSpan(tasks, 0, tasks[0].X.Cols) }
 
-// adamSpan is adam of columns [lo, hi).
+// adamSpan appends adam for columns [lo, hi).
 func (e *Engine) adamSpan(tasks []engine.Adam, lo, hi int) error {
 	b, rows, t := new(batch), 0, &tasks[0]
 	list := b.list()
@@ -58,7 +58,7 @@ func (e *Engine) adamSpan(tasks []engine.Adam, lo, hi int) error {
 		append(args, t.B1, t.B2, 1-t.B1, 1-t.B2, c1, c2, t.Eta, t.Eps, t.Eta*t.WD)...))
 }
 
-// rowIn is row r of a matrix, or its only row, counted from where its memory begins.
+// rowIn returns row r of a matrix, or its only row, counted from the start of its memory.
 func rowIn(m engine.Mat, r engine.Row) uint32 {
 	_, at := behind(m)
 	if m.Rows == 1 {
@@ -67,8 +67,8 @@ func rowIn(m engine.Mat, r engine.Row) uint32 {
 	return uint32(at/uint64(max(1, m.Cols))) + uint32(r)
 }
 
-// alike are the tasks, from the first on, that are steps of Adam by equal numbers on different rows of the same memory:
-// a launch takes them.
+// alike returns the leading tasks that are Adam steps with equal numbers on different rows of the same memory: one
+// launch computes them.
 func (e *Engine) alike(tasks []engine.Task) (list []engine.Adam) {
 	written, read := map[spot]bool{}, map[spot]bool{}
 	for _, task := range tasks {
@@ -95,7 +95,7 @@ func (e *Engine) alike(tasks []engine.Task) (list []engine.Adam) {
 	return list
 }
 
-// likeAdam says whether two steps differ in their rows alone.
+// likeAdam reports whether two steps differ only in their rows.
 func likeAdam(a, b *engine.Adam) bool {
 	for _, m := range [][2]engine.Mat{{a.X, b.X}, {a.M, b.M}, {a.V, b.V}, {a.G, b.G}} {
 		x, _ := behind(m[0])

@@ -14,8 +14,8 @@ import (
 	"brood/models/noise"
 )
 
-// TestEnginesAgree: whole nets of the zoo that are too large for finite differences give the same loss, gradient and
-// statistics by gorgonia and by the kernels, up to rounding.
+// TestEnginesAgree: nets of the zoo that are too large for finite differences give the same loss, gradient and
+// statistics with gorgonia and the native kernels, up to rounding.
 func TestEnginesAgree(t *testing.T) {
 	ctx := context.Background()
 	for _, name := range []string{"allcnns", "lenet", "lenet-caffe", "darwinn-10k", "eggroll"} {
@@ -58,7 +58,7 @@ func TestEnginesAgree(t *testing.T) {
 	}
 }
 
-// close compares by the root mean square of the difference to that of what is wanted.
+// close compares the root mean square of the difference with the root mean square of want.
 func close(t *testing.T, what string, got, want []float32, tol float64) {
 	t.Helper()
 	var diff, size float64
@@ -66,12 +66,12 @@ func close(t *testing.T, what string, got, want []float32, tol float64) {
 		d := float64(got[i]) - float64(w)
 		diff, size = diff+d*d, size+float64(w)*float64(w)
 	}
-	if !(diff <= tol*tol*size+1e-11) { // a bias before batch-norm has no gradient but rounding
+	if !(diff <= tol*tol*size+1e-11) { // the gradient of a bias before batch-norm is only rounding error
 		t.Errorf("%s: differs by %.3g of %.3g (root of the sum of squares)", what, math.Sqrt(diff), math.Sqrt(size))
 	}
 }
 
-// pictures are random images of the model's shape.
+// pictures returns random images of the model's shape.
 func pictures(t *testing.T, m *models.Model) *data.Set {
 	t.Helper()
 	const n = 60

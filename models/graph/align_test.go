@@ -12,8 +12,8 @@ import (
 	"brood/models/noise"
 )
 
-// Where a row lies in memory does not show in a bit of its gradient: the same member is computed as row 0 of one matrix
-// and as row 1, 2 and 3 of others, at every alignment to 16 bytes that float32 allows.
+// TestGradientsDoNotDependOnAlignment: the bits of a gradient do not depend on the address of its row: the same member
+// is row 0 of one matrix and row 1, 2 and 3 of others, at every alignment to 16 bytes that float32 allows.
 func TestGradientsDoNotDependOnAlignment(t *testing.T) {
 	m, err := models.Load("lenets")
 	if err != nil {

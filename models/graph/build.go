@@ -10,30 +10,30 @@ import (
 	"brood/models"
 )
 
-// mode is what a graph is for.
+// mode is the purpose of a graph.
 type mode uint8
 
 const (
-	training   mode = iota // dropout masks, batch statistics folded into running ones, gradients
+	training   mode = iota // dropout masks, batch statistics that also update the running ones, gradients
 	batchStats             // no dropout; statistics of the batch itself
 	running                // no dropout; given statistics
 )
 
-// net is one compiled graph for a number of samples. Flat activations are features x samples, so that a weight as
-// PyTorch stores it multiplies from the left without a transposition; images are samples x channels x height x width.
-// The bytes of a text come in one-hot, samples*context x vocabulary.
+// net is a compiled graph for a number of samples. Flat activations are features x samples, so that a weight in
+// PyTorch's layout multiplies from the left without transposition; images are samples x channels x height x width. The
+// bytes of a text are one-hot, samples*context x vocabulary.
 type net struct {
 	samples int
 	mode    mode
 	vm      G.VM
 	input   *G.Node
-	target  *G.Node // one-hot times weight, classes x samples; of a regression the targets, outputs x samples
+	target  *G.Node // one-hot times weight, classes x samples; for a regression the targets, outputs x samples
 	masks   []mask
 	params  []*G.Node // in layout order
 	norms   []norm
-	grads   []G.Value // where Read copies the gradients to
+	grads   []G.Value // receives the gradients
 	logits  G.Value   // classes x samples
-	result  *G.Node   // theirs
+	result  *G.Node   // node of the logits
 	graph   *G.ExprGraph
 }
 
@@ -47,14 +47,14 @@ type norm struct {
 	op    *G.BatchNormOp
 }
 
-// builder adds layers to a graph; after the first error every step does nothing.
+// builder adds layers to a graph; after the first error every method does nothing.
 type builder struct {
 	m       *models.Model
 	net     *net
 	g       *G.ExprGraph
 	x       *G.Node
-	results []*G.Node // of the layers so far, the sample first
-	images  bool      // what the sample is
+	results []*G.Node // results of the layers so far, the sample first
+	images  bool      // whether the sample is an image
 	err     error
 }
 
@@ -66,7 +66,7 @@ func (e *Engine) build(samples int, md mode) (n *net, err error) {
 	m := e.model
 	building.Lock()
 	defer building.Unlock()
-	defer func() { // gorgonia panics where a graph does not compile
+	defer func() { // gorgonia panics if a graph does not compile
 		if p := recover(); p != nil {
 			err = fmt.Errorf("graph of %s for %d samples: %v", m.Name, samples, p)
 		}
@@ -110,7 +110,7 @@ func (e *Engine) build(samples int, md mode) (n *net, err error) {
 	return b.net, nil
 }
 
-// images says whether the graph's input is images, and not features x samples because the sample is only taken flat.
+// images reports whether the graph's input is images. It is features x samples if the sample is only used flat.
 func images(m *models.Model) bool {
 	if len(m.Input) != 3 {
 		return false
@@ -124,18 +124,18 @@ func images(m *models.Model) bool {
 	return false
 }
 
-// node is an input of the graph.
+// node returns an input of the graph.
 func (b *builder) node(name string, shape ...int) *G.Node {
 	return G.NewTensor(b.g, G.Float32, len(shape), G.WithShape(shape...), G.WithName(name))
 }
 
-// param is tensor i of the layout, given another shape of the same size if need be.
+// param returns tensor i of the layout as a node, with another shape of the same size if given.
 func (b *builder) param(i int, shape ...int) *G.Node {
 	b.net.params[i] = b.node(b.m.Layout.Tensors[i].Name, shape...)
 	return b.net.params[i]
 }
 
-// do keeps the first error and hands the node through.
+// do stores the first error and returns the node.
 func (b *builder) do(n *G.Node, err error) *G.Node {
 	if b.err == nil {
 		b.err = err
@@ -143,7 +143,7 @@ func (b *builder) do(n *G.Node, err error) *G.Node {
 	return n
 }
 
-// to is the next activation; f is not called after an error.
+// to sets the next activation; it does not call f after an error.
 func (b *builder) to(f func() (*G.Node, error)) {
 	if b.err == nil {
 		b.x = b.do(f())
@@ -154,8 +154,8 @@ func (b *builder) reshape(shape ...int) {
 	b.to(func() (*G.Node, error) { return G.Reshape(b.x, tensor.Shape(shape)) })
 }
 
-// loss is the mean loss and its gradients. Only the gradients are read: the loss itself is computed from the
-// logits in float64. The softmax runs over axis 0: over the last axis it overflows (TestTrapSoftMaxMaximum).
+// loss adds the mean loss and its gradients. Only the gradients are read: the loss itself is computed from the logits
+// in float64. The softmax runs over axis 0: over the last axis it overflows (TestTrapSoftMaxMaximum).
 func (b *builder) loss() {
 	factor := 1 / float32(b.net.samples)
 	switch {
@@ -207,7 +207,7 @@ func (b *builder) loss() {
 	}
 }
 
-// huber is the loss of errors e by operations that gorgonia has gradients of: with q = min(|e|, delta) = |e| -
+// huber computes the loss of errors e with operations whose gradients gorgonia has: with q = min(|e|, delta) = |e| -
 // max(0, |e| - delta) it is q^2/2 + delta*max(0, |e| - delta).
 func (b *builder) huber() {
 	b.to(func() (*G.Node, error) { return G.Abs(b.x) })

@@ -11,7 +11,7 @@ import (
 	"gorgonia.org/tensor"
 )
 
-// erf is the error function of each value, which gorgonia has not; in float64, rounded once.
+// erf is the elementwise error function, which gorgonia lacks: computed in float64 and rounded once.
 type erf struct{}
 
 func (erf) Arity() int { return 1 }
@@ -55,7 +55,7 @@ func (o erf) Hashcode() uint32 {
 
 func (erf) DiffWRT(int) []bool { return []bool{true} }
 
-// SymDiff is grad times 2/sqrt(pi) e^(-x^2).
+// SymDiff returns grad times 2/sqrt(pi) e^(-x^2).
 func (erf) SymDiff(in G.Nodes, _, grad *G.Node) (G.Nodes, error) {
 	b := builder{x: in[0]}
 	b.to(func() (*G.Node, error) { return G.Square(b.x) })

@@ -1,14 +1,15 @@
-// Package graph is the gorgonia engine: every model as a gorgonia graph, one execution per member. It covers all layer
-// kinds of package models but convolutions in groups, and its gradients are held against float64 finite differences, so
-// it is the engine for what no faster one covers and the judge of those that do.
+// Package graph is the gorgonia engine: every model becomes a gorgonia graph, executed once per member. It supports all
+// layer kinds of package models except grouped convolutions, and its gradients are tested against float64 finite
+// differences. It is therefore the engine for models that no faster one supports, and the reference for those that do.
 //
 //	e, err := graph.New(model, set, 2)
 //	err = e.Do(ctx, engine.Gradients{X: x, Rows: rows, Batches: batches, G: g, Loss: loss})
 //
-// NewOwn takes a graph of one's own instead of a list of layers.
+// NewOwn takes a user-defined graph instead of a list of layers.
 //
-// Members run in parallel, each in a graph of its own thread; a graph is compiled once for a number of samples and
-// kept. A row's bits depend neither on the cohort nor on the threads. Tasks without a model go to models/native.
+// Members run in parallel, and each thread has its graph. A graph is compiled once for a number of samples and
+// reused. A row's bits depend neither on the other rows nor on the threads. models/native executes tasks without a
+// model.
 package graph
 
 import (
@@ -29,15 +30,15 @@ type Engine struct {
 	ram.Memory
 	model   *models.Model
 	own     *Own  // nil: a list of layers
-	values  int64 // of an own graph, for a sample
-	images  bool  // samples go in as images, not flat
+	values  int64 // elements per sample of the nodes of a user-defined graph
+	images  bool  // samples are passed as images, not flat
 	set     *data.Set
 	vector  *native.Vector
 	workers []*worker
 	bounds  engine.Bounds
 }
 
-// UncoveredError says that gorgonia has nothing for a layer, and why.
+// UncoveredError reports a layer that gorgonia does not support, and why.
 type UncoveredError struct {
 	Model string
 	Layer int // counted from 1
@@ -49,7 +50,7 @@ func (e *UncoveredError) Error() string {
 		e.Why)
 }
 
-// New checks that the set's images and classes are the model's. Fewer than one thread counts as one.
+// New returns an engine. It fails if the data set does not fit the model. Fewer than one thread counts as one.
 func New(m *models.Model, d *data.Set, threads int) (*Engine, error) {
 	if m == nil || d == nil {
 		return nil, errors.New("graph: needs a model and a data set")
@@ -77,7 +78,7 @@ func New(m *models.Model, d *data.Set, threads int) (*Engine, error) {
 	return e, nil
 }
 
-// Kernels names what computes: results are equal to the bit only where this is equal.
+// Kernels returns the name of the arithmetic: results are equal to the bit only if it is equal.
 func (e *Engine) Kernels() string { return "gorgonia/gonum/" + runtime.GOARCH }
 
 // Do runs the tasks in order; their outputs are readable when it returns. It stops at the first error.
@@ -106,7 +107,7 @@ func (e *Engine) Do(ctx context.Context, tasks ...engine.Task) error {
 	return nil
 }
 
-// nodes is how many values of its result's size a layer is made of.
+// nodes returns how many values of the size of its result a layer consists of.
 func nodes(k models.Kind) int64 {
 	switch k {
 	case models.LayerNorm:
@@ -119,10 +120,10 @@ func nodes(k models.Kind) int64 {
 	return 1
 }
 
-// Room predicts the memory of the graphs of all threads: parameters with their gradients, and for every size of batch
-// every layer's values, a convolution's patches among them. A value costs 16 bytes, as measured. Sums of noise are the
-// native engine's.
-func (e *Engine) Room(w engine.Work) int64 {
+// EstimateMemory estimates the memory of the graphs of all threads: parameters with their gradients, and for every
+// batch size every layer's values, including a convolution's patches. A value costs 16 bytes, as measured. The native
+// engine's estimate covers noise sums.
+func (e *Engine) EstimateMemory(w engine.Work) int64 {
 	acts := e.values
 	for _, l := range e.model.Layers {
 		acts += nodes(l.Kind) * int64(models.Size(l.Out))
@@ -130,6 +131,6 @@ func (e *Engine) Room(w engine.Work) int64 {
 			acts += int64(l.In[0]*l.Kernel*l.Kernel) * int64(models.Size(l.Out[1:]))
 		}
 	}
-	return e.vector.Room(w) + int64(len(e.workers))*(4*4*int64(e.model.Layout.Params)+
+	return e.vector.EstimateMemory(w) + int64(len(e.workers))*(4*4*int64(e.model.Layout.Params)+
 		int64(max(w.Gradients, w.Batch)+max(w.Scores, w.Own))*acts*16)
 }

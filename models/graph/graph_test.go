@@ -41,7 +41,7 @@ func TestNewRefusesMismatch(t *testing.T) {
 	}
 }
 
-// Logits of hundreds neither overflow nor lose the loss or the gradient.
+// TestLossIsStable: logits of hundreds neither overflow nor lose the loss or the gradient.
 func TestLossIsStable(t *testing.T) {
 	m := enginetest.Compile(t, "[6]", "dense out=3")
 	set := enginetest.Toy(t, 1, 2, 3)
@@ -70,7 +70,8 @@ func TestLossIsStable(t *testing.T) {
 	near(t, "gradient of bias 0", float64(flat(g)[bias]), float64(wrong)/6)
 }
 
-// Samples whose first class leads by a hundred stay finite whatever the other samples of the batch are.
+// TestGradientSurvivesALeadingFirstClass: samples whose first class leads by a hundred stay finite, whatever the other
+// samples of the batch.
 func TestGradientSurvivesALeadingFirstClass(t *testing.T) {
 	m := enginetest.Compile(t, "[6]", "dense out=3")
 	set := enginetest.Toy(t, 1, 2, 3)
@@ -79,7 +80,7 @@ func TestGradientSurvivesALeadingFirstClass(t *testing.T) {
 		t.Fatal(err)
 	}
 	x, g, loss := ram.New(1, m.Layout.Params), ram.New(1, m.Layout.Params), make([]float32, 1)
-	for i := range 6 { // class 0 sees every input a hundredfold, with either sign
+	for i := range 6 { // class 0 sees every input multiplied by a hundred, with either sign
 		flat(x)[i] = 300
 	}
 	if err := e.Do(context.Background(), engine.Gradients{X: x, Rows: engine.Rows(1), Batches: [][]int32{set.Train()[:8]}, G: g, Loss: loss}); err != nil {
@@ -92,7 +93,7 @@ func TestGradientSurvivesALeadingFirstClass(t *testing.T) {
 	}
 }
 
-// A large batch is evaluated in pieces that add up, and counts of graphs stay bounded.
+// TestEvaluateInPieces: a large batch is evaluated in pieces that add up, and the number of graphs is limited.
 func TestEvaluateInPieces(t *testing.T) {
 	set, err := data.Glyphs(700, 0)
 	if err != nil {
@@ -132,7 +133,7 @@ func TestEvaluateInPieces(t *testing.T) {
 	}
 }
 
-// Masks are addressed: the same key drops the same units, another key others, and the share is the rate.
+// TestDropoutMasks: the same key drops the same units, another key others, and the share equals the rate.
 func TestDropoutMasks(t *testing.T) {
 	l := &models.Layer{Kind: models.Dropout, In: []int{50}, Out: []int{50}, Rate: 0.3}
 	draw := func(round uint64) []float32 {

@@ -51,7 +51,7 @@ func train(t *testing.T, model string, set *data.Set, epochs int) float64 {
 	return 100 * (1 - float64(correct[0])/float64(len(set.Test())))
 }
 
-// The default set must be hard enough for a comparison of methods, and learnable in ten epochs.
+// TestGlyphsHardness: the default set is hard enough for a comparison of methods, and learnable in ten epochs.
 func TestGlyphsHardness(t *testing.T) {
 	longtest.Need(t, longtest.Kernels, "trains for half a minute")
 	set, err := data.Load("glyphs")

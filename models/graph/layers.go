@@ -53,7 +53,7 @@ func (b *builder) layer(i int) {
 			b.reshape(b.net.samples, models.Size(l.In))
 			b.to(func() (*G.Node, error) { return G.Transpose(b.x, 1, 0) })
 		}
-	case models.AvgPool: // gorgonia's own is wrong (TestTrapAveragePool)
+	case models.AvgPool: // gorgonia's operator is wrong (TestTrapAveragePool)
 		c, area := l.In[0], float32(l.Kernel*l.Kernel)
 		b.diagonal(i, c, c, l.Kernel, l.Stride, 1/area)
 	case models.Add:
@@ -113,8 +113,8 @@ func (b *builder) conv(i int, l *models.Layer) {
 	}
 }
 
-// sum adds another result; the pixels of an image that a stride skips, and channels that are missing, are left out by a
-// convolution of 1x1 whose weights are ones and zeros.
+// sum adds another result; a 1x1 convolution with weights of ones and zeros selects every stride-th pixel of an image
+// and adds missing channels.
 func (b *builder) sum(i int, l *models.Layer) {
 	main, shape := b.x, b.m.Shape(l.With)
 	b.x = b.results[l.With]
@@ -124,8 +124,8 @@ func (b *builder) sum(i int, l *models.Layer) {
 	b.to(func() (*G.Node, error) { return G.Add(main, b.x) })
 }
 
-// diagonal is a convolution without parameters: each channel by a square of equal weights, those beyond the last being
-// zero.
+// diagonal is a convolution without parameters: each channel with a square of equal weights; channels beyond the last
+// are zero.
 func (b *builder) diagonal(i, in, out, kernel, stride int, weight float32) {
 	area := kernel * kernel
 	w := make([]float32, out*in*area)
@@ -140,16 +140,16 @@ func (b *builder) diagonal(i, in, out, kernel, stride int, weight float32) {
 	})
 }
 
-// fixed is an input whose value never changes.
+// fixed returns an input whose value never changes.
 func (b *builder) fixed(name string, value []float32, shape ...int) *G.Node {
 	v := tensor.New(tensor.WithShape(shape...), tensor.WithBacking(value))
 	return G.NewTensor(b.g, G.Float32, len(shape), G.WithShape(shape...), G.WithName(name), G.WithValue(v))
 }
 
-// norm uses gorgonia's operator, which accepts and gives statistics as PyTorch defines them: biased variance to
-// normalise, unbiased into the running value. A flat activation passes as samples x features, an image as samples x
-// channels x 1 x places: the gradients of scale and shift are sums over axes 0 and 3, which gorgonia gets right, where
-// those over 0 and 2 of a column would be wrong.
+// norm uses gorgonia's operator, whose statistics are defined as in PyTorch: biased variance to normalise, unbiased for
+// the running value. A flat activation is passed as samples x features, an image as samples x channels x 1 x places:
+// the gradients of scale and shift are sums over axes 0 and 3, which gorgonia computes correctly, unlike those over 0
+// and 2 of a column.
 func (b *builder) norm(i int, l *models.Layer) {
 	c := l.In[0]
 	shape := []int{1, c, 1, 1}[:len(l.In)+1]
@@ -176,8 +176,8 @@ func (b *builder) norm(i int, l *models.Layer) {
 	}
 }
 
-// minGRU goes along the positions one by one. Which values are of a position is a product with ones and zeros, and so
-// is putting a state in its place: the gradients of products are right.
+// minGRU processes the positions one by one. It selects the values of a position, and inserts a state, by products with
+// ones and zeros: the gradients of products are correct.
 func (b *builder) minGRU(i int, l *models.Layer) {
 	steps := b.m.Features
 	in, units := l.In[0]/steps, b.m.Layout.Tensors[l.Bias].Len
@@ -226,7 +226,7 @@ func (b *builder) minGRU(i int, l *models.Layer) {
 	}
 }
 
-// unitRows is rows of ones and zeros, rows x cols: the first has its one in column first, the next in the next.
+// unitRows returns rows of ones and zeros, rows x cols: row r has its one in column first+r.
 func unitRows(rows, cols, first int) []float32 {
 	w := make([]float32, rows*cols)
 	for i := range rows {
@@ -240,8 +240,8 @@ func (b *builder) times(c float32) {
 	b.to(func() (*G.Node, error) { return G.HadamardProd(b.x, G.NewConstant(c)) })
 }
 
-// layerNorm takes means by products: a row of 1/n adds up the features of each sample, and a column of ones hands the
-// sum to all of them. The gradients of these are right for any shape, which those of sums along an axis are not.
+// layerNorm computes means by products: a row of 1/n adds up the features of each sample, and a column of ones copies
+// the sum to all of them. Their gradients are correct for any shape, unlike those of sums along an axis.
 func (b *builder) layerNorm(i int, l *models.Layer) {
 	n, samples := models.Size(l.In)/l.Rows, b.net.samples*l.Rows
 	image := len(l.In) == 3
@@ -285,7 +285,7 @@ func (b *builder) layerNorm(i int, l *models.Layer) {
 	}
 }
 
-// dropout multiplies by a mask that is an input: gorgonia's own operator would draw one.
+// dropout multiplies by a mask that is an input: gorgonia's operator would draw one.
 func (b *builder) dropout(i int, l *models.Layer) {
 	if b.net.mode != training || l.Rate == 0 {
 		return

@@ -15,21 +15,20 @@ import (
 	"brood/models/engine"
 )
 
-// Own is a model that is no list of layers but a graph of one's own.
+// Own is a model defined by a user's graph instead of a list of layers.
 type Own struct {
 	Name    string
-	Input   []int // of a sample: [features] or [channels, height, width]
+	Input   []int // shape of a sample: [features] or [channels, height, width]
 	Classes int
-	Params  []engine.Tensor // Name and Shape of each; the rest is filled in
-	// Build adds the model for so many samples to g. The input is features x samples, or samples x channels x height x
-	// width where Input has three sizes; params have the shapes of Params. It returns the logits, classes x samples; the
-	// softmax, the loss and the gradients are added behind them. It is called again for each size of batch and each
-	// thread, and must build the same every time; graphs run again and again, so that no operator in them may draw
-	// numbers.
+	Params  []engine.Tensor // Name and Shape of each; the other fields are set
+	// Build adds the model for this many samples to g. The input is features x samples, or samples x channels x height
+	// x width if Input has three sizes; params have the shapes of Params. It returns the logits, classes x samples; the
+	// engine adds the softmax, the loss and the gradients. Build is called for each batch size and each thread, and
+	// must build the same graph every time; graphs run repeatedly, so no operator in them may draw random numbers.
 	Build func(g *G.ExprGraph, samples int, input *G.Node, params []*G.Node) (logits *G.Node, err error)
 }
 
-// NewOwn is New for a graph of one's own. The engine does all tasks; there are no statistics.
+// NewOwn is New for a user-defined graph. The engine executes all tasks; there are no statistics.
 //
 //	e, err := graph.NewOwn(graph.Own{...}, set, 2)
 //	layout := e.Model().Layout
@@ -43,17 +42,17 @@ func NewOwn(o Own, d *data.Set, threads int) (*Engine, error) {
 		return nil, err
 	}
 	e.own, e.images = &o, len(o.Input) == 3
-	n, err := e.workers[0].net(1, running) // what Build gives is looked at now
+	n, err := e.workers[0].net(1, running) // checks the result of Build now
 	if err == nil {
 		e.values = n.values()
 	}
 	return e, err
 }
 
-// Model is the model without the graph: its name, its layout and its default initial values, see models.Own.
+// Model returns the model without the graph: its name, its layout and its default initial values, see models.Own.
 func (o *Own) Model() (*models.Model, error) {
 	if o.Build == nil {
-		return nil, fmt.Errorf("graph %s: a graph of one's own needs Build", o.Name)
+		return nil, fmt.Errorf("graph %s needs Build: set Own.Build", o.Name)
 	}
 	m, err := models.Own(o.Name, o.Input, o.Classes, o.Params)
 	if err != nil {
@@ -62,8 +61,8 @@ func (o *Own) Model() (*models.Model, error) {
 	return m, nil
 }
 
-// Text describes the graph, a line each: name, input, classes, parameters, and the number of operators with a digest of
-// them and of how they are wired. Graphs of equal text compute the same. It fails where Build or the gradients do.
+// Text describes the graph, one line each: name, input, classes, parameters, and the number of operators with a digest
+// of them and of their connections. Graphs with equal texts compute the same. It fails if Build or the gradients fail.
 func (o *Own) Text() (string, error) {
 	m, err := o.Model()
 	if err != nil {
@@ -87,13 +86,13 @@ func (o *Own) Text() (string, error) {
 	return b.String(), nil
 }
 
-// wiring numbers the nodes that a node depends on, operands first, and digests each with the numbers of its operands.
+// wiring numbers the nodes that a node depends on, operands first, and hashes each with the numbers of its operands.
 type wiring struct {
 	g     *G.ExprGraph
-	given []*G.Node // whose values are the engine's
+	given []*G.Node // nodes whose values the engine sets
 	at    map[*G.Node]int
 	to    hash.Hash
-	err   error // what cannot be executed again
+	err   error // an operator that cannot be repeated
 }
 
 func (w *wiring) reach(n *G.Node) int {
@@ -111,14 +110,15 @@ func (w *wiring) reach(n *G.Node) int {
 	} else {
 		fmt.Fprintf(w.to, "%q", op.String())
 		op.WriteHash(w.to)
-		switch fmt.Sprintf("%T", op) { // most of gorgonia's types have no name outside it
+		switch fmt.Sprintf("%T", op) { // most of gorgonia's types are not exported
 		case "*gorgonia.BatchNormOp":
 			w.err = errors.New("BatchNorm keeps statistics in its operator, which no session holds: leave it out, or use a layer list")
 		case "*gorgonia.dropoutOp", "gorgonia.randomOp":
-			w.err = errors.New("an operator draws random numbers of its own, which cannot be drawn again: leave dropout and noise out, or use a layer list")
+			w.err = errors.New("an operator draws random numbers that brood cannot reproduce: leave dropout and noise " +
+				"out, or use a layer list")
 		}
 	}
-	// a constant: its operator's own digest leaves most of it out
+	// a constant: the hash of its operator omits most of it
 	if v := n.Value(); v != nil && !slices.Contains(w.given, n) {
 		fmt.Fprintf(w.to, " %v", v.Data())
 	}
@@ -127,7 +127,7 @@ func (w *wiring) reach(n *G.Node) int {
 	return w.at[n]
 }
 
-// values counts those of the nodes of a graph but its parameters.
+// values returns the number of elements of a graph's nodes without its parameters.
 func (n *net) values() (sum int64) {
 	for _, node := range n.graph.AllNodes() {
 		if !slices.Contains(n.params, node) {
@@ -137,10 +137,10 @@ func (n *net) values() (sum int64) {
 	return sum
 }
 
-// Model is what the engine computes; read-only.
+// Model returns the model that the engine computes; read-only.
 func (e *Engine) Model() *models.Model { return e.model }
 
-// ownGraph has the caller build the model.
+// ownGraph lets the user's Build add the model.
 func (b *builder) ownGraph(o *Own) {
 	for i, t := range o.Params {
 		b.param(i, t.Shape...)

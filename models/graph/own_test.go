@@ -16,7 +16,7 @@ import (
 	"brood/models/noise"
 )
 
-// perceptron is mlp-small, written as a graph.
+// perceptron returns mlp-small written as a graph.
 func perceptron() Own {
 	return Own{Name: "perceptron", Input: []int{784}, Classes: 10,
 		Params: []engine.Tensor{{Name: "w1", Shape: []int{64, 784}}, {Name: "b1", Shape: []int{64, 1}}, {Name: "w2", Shape: []int{10, 64}}, {Name: "b2", Shape: []int{10, 1}}},
@@ -29,7 +29,7 @@ func perceptron() Own {
 		}}
 }
 
-// A graph of one's own that is a layer list's computes that list's bits, for every task.
+// TestOwnGraph: a graph equal to a layer list computes the same bits, for every task.
 func TestOwnGraph(t *testing.T) {
 	set, err := data.Glyphs(80, 20)
 	if err != nil {
@@ -75,7 +75,7 @@ layer = [{kind = "dense", out = 64}, {kind = "relu"}, {kind = "dense", out = 10}
 	}
 }
 
-// What does not fit is named before anything runs.
+// TestOwnGraphRefuses: an invalid graph gives an error before anything runs.
 func TestOwnGraphRefuses(t *testing.T) {
 	set, err := data.Glyphs(20, 0)
 	if err != nil {
@@ -106,7 +106,7 @@ func TestOwnGraphRefuses(t *testing.T) {
 	}
 }
 
-// A convolution of one's own, trained by steps of descent: images go in as images.
+// A user-defined convolution, trained by gradient descent, with images as input.
 func ExampleNewOwn() {
 	set, err := data.Glyphs(200, 0)
 	if err != nil {
@@ -125,7 +125,7 @@ func ExampleNewOwn() {
 		return
 	}
 	x, g, loss := ram.New(1, e.Model().Layout.Params), ram.New(1, e.Model().Layout.Params), make([]float32, 1)
-	start := ram.View(x).F // the matrix is in host memory, as this engine is
+	start := ram.View(x).F // this engine's matrices are in host memory
 	noise.Key{Seed: 1, Purpose: noise.Init}.Each(0, len(start), len(start), func(at int, eps []float32) {
 		for i, v := range eps {
 			start[at+i] = 0.05 * v
@@ -147,7 +147,7 @@ func ExampleNewOwn() {
 	// Output: the loss fell: true
 }
 
-// The text of a graph is that of every graph that computes the same, and of no other.
+// TestOwnText: graphs have the same text if and only if they compute the same.
 func TestOwnText(t *testing.T) {
 	base := perceptron()
 	want, err := base.Text()
@@ -157,7 +157,7 @@ func TestOwnText(t *testing.T) {
 	if again, err := base.Text(); err != nil || again != want {
 		t.Errorf("the same graph again: %v\n%s", err, again)
 	}
-	// between replaces what lies between the layers
+	// between replaces the part between the layers
 	between := func(f func(*G.Node) (*G.Node, error)) func(*Own) {
 		return func(o *Own) {
 			o.Build = func(_ *G.ExprGraph, _ int, input *G.Node, p []*G.Node) (*G.Node, error) {
@@ -200,7 +200,8 @@ func TestOwnText(t *testing.T) {
 	}
 }
 
-// TestOwnGraphText: another constant is another graph, and operators whose work cannot be repeated are refused.
+// TestOwnGraphText: graphs with different constants have different texts, and operators that cannot be repeated are
+// refused.
 func TestOwnGraphText(t *testing.T) {
 	with := func(change func(x *G.Node) (*G.Node, error)) (string, error) {
 		o := perceptron()

@@ -16,18 +16,18 @@ func (b *builder) byPosition(positions, wide int) {
 	b.to(func() (*G.Node, error) { return G.Transpose(b.x, 1, 0) })
 }
 
-// bySample is the way back from byPosition.
+// bySample is the inverse of byPosition.
 func (b *builder) bySample(positions, wide int) {
 	b.to(func() (*G.Node, error) { return G.Transpose(b.x, 1, 0) })
 	b.reshape(b.net.samples, positions*wide)
 	b.to(func() (*G.Node, error) { return G.Transpose(b.x, 1, 0) })
 }
 
-// far is added to the score of a position that is not seen: its exponential is zero.
+// far is added to the score of a position that must not be attended to: its exponential is zero.
 const far = -1e30
 
-// attention takes its heads one by one, out of the rows of q, k and v by products with ones and zeros. Scores are
-// positions seen x samples*positions asked, since a softmax goes along axis 0 (decision 6).
+// attention processes its heads one by one, selecting the rows of q, k and v by products with ones and zeros. Scores
+// are attended positions x samples*positions of the result, since a softmax runs along axis 0 (decision 6).
 func (b *builder) attention(i int, l *models.Layer) {
 	samples, steps, asked := b.net.samples, b.m.Features, l.Asked(b.m)
 	wide := l.In[0] / steps

@@ -11,15 +11,15 @@ import (
 	"brood/models/noise"
 )
 
-// inputs of one execution. All slices belong to the caller.
+// inputs of one execution. The caller owns all slices.
 type inputs struct {
 	params []float32
-	stats  []float32 // advanced in place when training, replaced with the batch's own in batchStats; may be nil there
-	pixels []float32 // as net.input wants them
+	stats  []float32 // updated in place in training, replaced with the batch's own in batchStats; may be nil there
+	pixels []float32 // in the layout of net.input
 	labels []int32
-	ids    []int32 // of the samples, when training
+	ids    []int32 // of the samples, in training
 	mask   noise.Key
-	grad   []float32 // out when training
+	grad   []float32 // out, in training
 }
 
 func bind(n *G.Node, data []float32) error {
@@ -38,8 +38,8 @@ func (w *worker) run(n *net, in inputs) (logits []float32, err error) {
 	if err := bind(n.input, in.pixels); err != nil {
 		return nil, err
 	}
-	// gonum's dot product trims to a 16-byte boundary first: sums then depend on where a row happens to lie. Copies in
-	// buffers of the worker's own always lie the same way.
+	// gonum's dot product first aligns to 16 bytes: sums would depend on the address of a row. Copies in the worker's
+	// own buffers always have the same alignment.
 	w.params = w.buffer(&w.params, l.Params)
 	copy(w.params, in.params)
 	for i, t := range l.Tensors {
@@ -69,7 +69,7 @@ func (w *worker) run(n *net, in inputs) (logits []float32, err error) {
 	return n.logits.Data().([]float32), nil
 }
 
-// bindTargets gives the one-hot labels, or the targets, and the dropout masks of a training run.
+// bindTargets sets the one-hot labels, or the targets, and the dropout masks of a training run.
 func (w *worker) bindTargets(n *net, in inputs) error {
 	if n.target != nil {
 		hot := w.buffer(&w.hot, n.samples*w.e.model.Outputs)
@@ -101,7 +101,7 @@ func (w *worker) bindTargets(n *net, in inputs) error {
 	return nil
 }
 
-// label writes what sample s of a batch counts for each class: all for its own, less what smoothing gives to all alike.
+// label writes the target of sample s of a batch for each class, with label smoothing and the sample's weight.
 func (w *worker) label(hot []float32, samples, s, label int, id int32) {
 	m, weight := w.e.model, float64(w.e.set.Weight(id))
 	if m.Smoothing > 0 {
@@ -112,7 +112,8 @@ func (w *worker) label(hot []float32, samples, s, label int, id int32) {
 	hot[label*samples+s] += float32(weight * (1 - m.Smoothing))
 }
 
-// drop writes a mask: element sample*features+feature of the layer's stream decides. Flat masks are features x samples.
+// drop writes a mask, determined by element sample*features+feature of the layer's stream. Flat masks are features x
+// samples.
 func drop(dst []float32, samples int, l *models.Layer, key noise.Key, layer uint32) {
 	key.Stream = layer
 	s, keep := key.Schedule(), 1/(1-float32(l.Rate))
@@ -136,7 +137,8 @@ func drop(dst []float32, samples int, l *models.Layer, key noise.Key, layer uint
 	}
 }
 
-// exchange moves batch-norm statistics between a row and the operators: in before a run, out after it.
+// exchange copies batch-norm statistics between a row and the operators: to them before a run, from them (out) after
+// it.
 func (w *worker) exchange(n *net, stats []float32, out bool) error {
 	if stats == nil || out && n.mode == running || !out && n.mode == batchStats {
 		return nil

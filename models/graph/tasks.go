@@ -9,14 +9,13 @@ import (
 	"brood/models/noise"
 )
 
-// flat is the elements of m.
+// flat returns the elements of m.
 func flat(m engine.Mat) []float32 { return ram.View(m).F }
 
-// row is row r of m.
+// row returns row r of m.
 func row(m engine.Mat, r engine.Row) []float32 { return ram.View(m).Row(r) }
 
-// chunk is the samples of one execution where samples do not touch each other, so that a large batch needs no large
-// graph.
+// chunk is the number of samples per execution if samples are independent, so that a large batch needs no large graph.
 const chunk = 256
 
 func (e *Engine) gradients(ctx context.Context, t engine.Gradients) error {
@@ -54,8 +53,8 @@ func (e *Engine) gradients(ctx context.Context, t engine.Gradients) error {
 	})
 }
 
-// forward is the summed loss and the correct predictions over ids, drawn at an address. Without stats, batch-norm takes
-// the batch's own.
+// forward returns the summed loss, the correct predictions and the squared errors over ids, drawn at an address.
+// Without stats, batch-norm uses the batch's own.
 func (w *worker) forward(params, stats []float32, ids []int32, at noise.Key) (loss float64, correct int64,
 	squares float64, err error) {
 	m, piece := running, chunk

@@ -9,10 +9,10 @@ import (
 	"gorgonia.org/tensor"
 )
 
-// What gorgonia v0.9.18 gets wrong and this package therefore avoids. A test here fails when an upgrade repairs the
-// fault, so that the detour can go.
+// Bugs of gorgonia v0.9.18 that this package works around. A test here fails when an upgrade fixes the bug, so that the
+// workaround can be removed.
 
-// sweep is a float64 tensor node of the shape with values that differ.
+// sweep returns a float64 tensor node of the shape with different values.
 func sweep(g *G.ExprGraph, name string, shape ...int) (*G.Node, []float64) {
 	v := make([]float64, tensor.Shape(shape).TotalSize())
 	for i := range v {
@@ -22,7 +22,7 @@ func sweep(g *G.ExprGraph, name string, shape ...int) (*G.Node, []float64) {
 	return n, v
 }
 
-// values runs the graph and returns what the nodes hold; a panic or an error counts as an answer that is wrong.
+// values runs the graph and returns the values of the nodes; a panic or an error counts as a wrong result.
 func values(g *G.ExprGraph, nodes ...*G.Node) (out [][]float64, err error) {
 	defer func() {
 		if p := recover(); p != nil {
@@ -48,7 +48,7 @@ func values(g *G.ExprGraph, nodes ...*G.Node) (out [][]float64, err error) {
 	return out, nil
 }
 
-// wrong fails when got is want: the fault is repaired.
+// wrong fails if got equals want: the bug is fixed.
 func wrong(t *testing.T, got [][]float64, err error, want []float64) {
 	t.Helper()
 	if err != nil {
@@ -108,8 +108,8 @@ func TestTrapAveragePool(t *testing.T) {
 	wrong(t, got, err, want)
 }
 
-// The gradient of a shift per channel of 1 x channels x n x 1 is summed over axis 2 alone, which goes wrong. Flat
-// batch-norm therefore works on samples x features, and a convolution's bias names all three axes.
+// TestTrapBroadcastGradient: the gradient of a shift per channel of 1 x channels x n x 1 is summed over axis 2 only,
+// which is wrong. Flat batch-norm therefore uses samples x features, and a convolution's bias names all three axes.
 func TestTrapBroadcastGradient(t *testing.T) {
 	g := G.NewGraph()
 	x, _ := sweep(g, "x", 1, 3, 4, 1)
@@ -131,7 +131,7 @@ func TestTrapBroadcastGradient(t *testing.T) {
 	wrong(t, got, err, want)
 }
 
-// The gradient of InverseSqrt divides by the cube of its result, where it should multiply by it.
+// TestTrapInverseSqrt: the gradient of InverseSqrt divides by the cube of its result instead of multiplying by it.
 func TestTrapInverseSqrt(t *testing.T) {
 	g := G.NewGraph()
 	v := []float64{0.25, 4, 9}
@@ -144,8 +144,8 @@ func TestTrapInverseSqrt(t *testing.T) {
 	wrong(t, got, err, []float64{-4, -1. / 16, -1. / 54})
 }
 
-// SoftMax and LogSoftMax of one node have one hash, so the second becomes the first. The loss graph has only one of
-// them.
+// TestTrapSoftMaxHash: SoftMax and LogSoftMax of one node have the same hash, so the second becomes the first. The loss
+// graph has only one of them.
 func TestTrapSoftMaxHash(t *testing.T) {
 	g := G.NewGraph()
 	x, v := sweep(g, "x", 1, 4)
@@ -163,8 +163,8 @@ func TestTrapSoftMaxHash(t *testing.T) {
 	wrong(t, got, err, want)
 }
 
-// Over the last axis the maximum that keeps exp from overflowing starts from the first element of the whole tensor, not
-// of the row: a row led by its first class overflows.
+// TestTrapSoftMaxMaximum: over the last axis, the maximum that prevents exp from overflowing starts with the first
+// element of the whole tensor instead of the row: a row whose first class leads overflows.
 func TestTrapSoftMaxMaximum(t *testing.T) {
 	g := G.NewGraph()
 	x := G.NewMatrix(g, G.Float64, G.WithShape(2, 2), G.WithName("x"), G.WithValue(tensor.New(tensor.WithShape(2, 2), tensor.WithBacking([]float64{0, 0, 800, 0}))))

@@ -7,7 +7,7 @@ import (
 	"brood/models/noise"
 )
 
-// keep is the number of compiled graphs a worker holds before it starts afresh.
+// keep is the largest number of compiled graphs of a worker; beyond it, all are dropped.
 const keep = 12
 
 type netKey struct {
@@ -25,13 +25,13 @@ type worker struct {
 	labels []int32
 	hot    []float32
 	masks  [][]float32
-	theta  []float32 // a materialised candidate
-	params []float32 // of the present run, and their gradient
+	theta  []float32 // parameters of a candidate
+	params []float32 // of the current run, and their gradient
 	grad   []float32
 	stats  []float32
 }
 
-// buffer is a reused buffer of n elements, contents undefined.
+// buffer returns a reused buffer of n elements with undefined contents.
 func (w *worker) buffer(b *[]float32, n int) []float32 {
 	if cap(*b) < n {
 		*b = make([]float32, n)
@@ -55,7 +55,7 @@ func (w *worker) net(samples int, m mode) (*net, error) {
 	return n, nil
 }
 
-// gather reads the samples, drawn at an address, as the graph's input wants them; valid until the next call.
+// gather returns the samples, drawn at an address, in the layout of the graph's input; valid until the next call.
 func (w *worker) gather(ids []int32, at noise.Key) ([]float32, []int32, error) {
 	m := w.e.model
 	raw := w.buffer(&w.raw, len(ids)*m.Features)
@@ -82,7 +82,7 @@ func (w *worker) gather(ids []int32, at noise.Key) ([]float32, []int32, error) {
 	return px, labels, nil
 }
 
-// transpose writes src (rows x cols) into dst (cols x rows), in squares that stay in the cache.
+// transpose writes src (rows x cols) to dst (cols x rows), in squares that stay in the cache.
 func transpose(dst, src []float32, rows, cols int) {
 	const side = 16
 	for i := 0; i < rows; i += side {
@@ -96,8 +96,8 @@ func transpose(dst, src []float32, rows, cols int) {
 	}
 }
 
-// score is the summed loss and the correct predictions of logits, or with targets their squared errors, of several
-// classes the shares of wrong ones; the samples are as gather gave them.
+// score returns the summed loss and the correct predictions of logits, or with targets their squared errors, or for a
+// multi-label model the shares of wrong classes; samples is as returned by gather.
 func (w *worker) score(logits, samples []float32, ids, labels []int32) (loss float64, correct int64, squares float64) {
 	switch w.e.model.Loss {
 	case models.MSE, models.Huber:
@@ -111,7 +111,7 @@ func (w *worker) score(logits, samples []float32, ids, labels []int32) (loss flo
 	}
 	n, features := len(labels), w.e.model.Features
 	for i, z := range logits {
-		if w.e.images { // one after the other, where logits are side by side
+		if w.e.images { // one sample after the other, while logits are interleaved
 			i = i%n*features + i/n
 		}
 		d := float64(z) - float64(samples[i])
@@ -120,7 +120,7 @@ func (w *worker) score(logits, samples []float32, ids, labels []int32) (loss flo
 	return loss, 0, 0
 }
 
-// smoothed is what the smoothing of labels adds to a summed training loss: of each sample its weight times
+// smoothed returns the part of a summed training loss from label smoothing: for each sample its weight times
 // s*(z[label] - mean(z)).
 func (w *worker) smoothed(logits []float32, ids, labels []int32) (sum float64) {
 	m, n := w.e.model, len(labels)
@@ -137,7 +137,7 @@ func (w *worker) smoothed(logits []float32, ids, labels []int32) (sum float64) {
 	return sum
 }
 
-// regression is the summed loss and squared errors of results (outputs x samples), both means over the outputs.
+// regression returns the summed loss and squared errors of results (outputs x samples), both means over the outputs.
 func (w *worker) regression(results []float32, ids []int32) (loss, squares float64) {
 	m, set := w.e.model, w.e.set
 	for s, id := range ids {
@@ -158,8 +158,8 @@ func (w *worker) regression(results []float32, ids []int32) (loss, squares float
 	return loss, squares
 }
 
-// independent is the summed loss of logits (classes x samples), a mean over the classes, the samples whose classes are
-// all right, and the share of classes that are wrong, summed.
+// independent returns the summed loss of logits (classes x samples), a mean over the classes, the number of samples
+// whose classes are all correct, and the summed share of wrong classes.
 func (w *worker) independent(logits []float32, ids []int32) (loss float64, correct int64, wrong float64) {
 	classes := w.e.model.Outputs
 	for s, id := range ids {
@@ -180,7 +180,7 @@ func (w *worker) independent(logits []float32, ids []int32) (loss float64, corre
 	return loss, correct, wrong
 }
 
-// score is the summed cross-entropy, each by its weight, and the correct predictions of logits (classes x samples), by
+// score returns the weighted sum of cross-entropies and the correct predictions of logits (classes x samples), using
 // log-sum-exp in float64.
 func score(logits []float32, labels []int32, weight func(s int) float64) (loss float64, correct int64) {
 	n := len(labels)

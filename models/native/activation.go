@@ -5,12 +5,12 @@ import (
 	"brood/models/native/kernel"
 )
 
-// activation is a function of each value with a derivative that is not a gate. It has a result of its own: the way back
-// reads what it was given, or of tanh what it gave.
+// activation is an elementwise function with a derivative that is not a gate. Its result has its own buffer: the
+// backward pass reads the operand, or for tanh the result.
 type activation struct {
 	wire
 	kind models.Kind
-	by   float32 // the slope of a leaky rectifier, or the factor of a scale layer
+	by   float32 // slope of a leaky rectifier, or factor of a scale layer
 }
 
 func (p *plan) activation(l *models.Layer, in int) int {

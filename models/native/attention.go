@@ -7,13 +7,13 @@ import (
 	"brood/models/native/kernel"
 )
 
-// attention is, for each sample and head, softmax(q k')v of what the first projection gives, and a second projection of
-// the heads' results side by side. q is divided by sqrt(d), d being the channels of a head, before its products. A
-// position sees itself and those before it.
+// attention computes softmax(q k')v for each sample and head, with q, k and v from the first projection, and applies a
+// second projection to the concatenated results of the heads. q is divided by sqrt(d), d being the channels per head,
+// before its products. A position attends to itself and to earlier ones.
 type attention struct {
 	wire
 	index                         int
-	steps, asked, channels, heads int // asked: the last positions, those that the result has
+	steps, asked, channels, heads int // asked: the number of last positions that the result contains
 	scale                         float32
 	before, behind                projection
 }
@@ -27,13 +27,15 @@ func (p *plan) attention(l *models.Layer, in int) int {
 		before: projection{c, 3 * c, l.Weight, l.Bias}, behind: projection{c, c, l.Project[0], l.Project[1]}})
 }
 
-// saves q, k and v, what the heads give, their weights, and room for the gradients of one head's.
+// saves counts q, k and v, the heads' results, their weights, and scratch memory for the gradients of one head's
+// weights per sample.
 func (o *attention) saves(samples int) int {
 	return samples * (o.steps*3*o.channels + o.asked*o.channels + (o.heads+1)*o.asked*o.steps)
 }
 
-// kept is what is saved of the present samples: q, k and v as [sample][position][3*channels], what the heads give as
-// [sample][asked][channels], weights as [sample][head][asked][position], room as [sample][asked][position].
+// kept returns the saved data of the current samples: q, k and v as [sample][position][3*channels], the heads' results
+// as [sample][asked][channels], weights as [sample][head][asked][position], scratch memory as
+// [sample][asked][position].
 func (o *attention) kept(p *pass) (qkv, given, weights, room []float32) {
 	rest := p.saved[o.index]
 	take := func(floats int) (x []float32) {
@@ -44,14 +46,15 @@ func (o *attention) kept(p *pass) (qkv, given, weights, room []float32) {
 		take(o.asked * o.steps)
 }
 
-func (o *attention) gemmRoom(k *kernel.Kernels, samples int, gradients bool) kernel.Room {
+func (o *attention) gemmScratch(k *kernel.Kernels, samples int, gradients bool) kernel.Scratch {
 	n, a, c := o.steps, o.asked, o.channels
 	d := c / o.heads
-	r := o.before.gemmRoom(k, samples*n, gradients).Max(o.behind.gemmRoom(k, samples*a, gradients))
-	r = r.Max(k.GemmRoom(kernel.NT, a, n, d, 3*c, 3*c)).Max(k.GemmRoom(kernel.NN, a, d, n, n, 3*c))
+	r := o.before.gemmScratch(k, samples*n, gradients).Max(o.behind.gemmScratch(k, samples*a, gradients))
+	r = r.Max(k.GemmScratch(kernel.NT, a, n, d, 3*c, 3*c)).Max(k.GemmScratch(kernel.NN, a, d, n, n, 3*c))
 	if gradients {
-		r = r.Max(k.GemmRoom(kernel.NT, a, n, d, c, 3*c)).Max(k.GemmRoom(kernel.TN, n, d, a, n, c)).Max(k.GemmRoom(kernel.TN,
-			n, d, a, n, 3*c))
+		r = r.Max(k.GemmScratch(kernel.NT, a, n, d, c, 3*c)).
+			Max(k.GemmScratch(kernel.TN, n, d, a, n, c)).
+			Max(k.GemmScratch(kernel.TN, n, d, a, n, 3*c))
 	}
 	return r
 }
@@ -98,7 +101,7 @@ func (f *attentionBehindWeights) run(p *pass, k *kernel.Kernels, lo, hi int) {
 
 type attentionBehindData attention
 
-// run writes the gradient of what the heads gave over it.
+// run overwrites the heads' results with their gradient.
 func (f *attentionBehindData) run(p *pass, k *kernel.Kernels, lo, hi int) {
 	o := (*attention)(f)
 	_, given, _, _ := o.kept(p)
@@ -121,8 +124,8 @@ func (f *attentionBeforeData) run(p *pass, k *kernel.Kernels, lo, hi int) {
 	o.before.data(p, k, p.n*o.steps, p.dx, qkv, lo, hi)
 }
 
-// head is what head h of sample s works on: q of the asked positions and k and v of all, at the stride of 3*channels,
-// what it gives, at that of channels, and its weights.
+// head is the data of head h of sample s: q of the asked positions and k and v of all, with stride 3*channels, its
+// result, with stride channels, and its weights.
 type head struct{ q, k, v, given, weights []float32 }
 
 func (o *attention) head(s, h int, qkv, given, weights []float32) head {
@@ -132,7 +135,7 @@ func (o *attention) head(s, h int, qkv, given, weights []float32) head {
 		weights[(s*o.heads+h)*o.asked*o.steps:][:o.asked*o.steps]}
 }
 
-// query is the q of asked position i of sample s, for all heads.
+// query returns q of asked position i of sample s, for all heads.
 func (o *attention) query(qkv []float32, s, i int) []float32 {
 	return qkv[(s*o.steps+o.steps-o.asked+i)*3*o.channels:][:o.channels]
 }
@@ -159,12 +162,12 @@ func (f *attentionHeads) run(p *pass, k *kernel.Kernels, lo, hi int) {
 
 type attentionBack attention
 
-// run writes the gradients of q, k and v over them. With g the gradient of what a head gave, w its weights and e that
-// of its scores,
+// run overwrites q, k and v with their gradients. With g the gradient of a head's result, w its weights and e the
+// gradient of its scores,
 //
-//	v: w' g,  e = softmax's of g v',  q: e k * scale,  k: e' (q * scale)
+//	v: w' g,  e = softmax's gradient of g v',  q: e k * scale,  k: e' (q * scale)
 //
-// in an order in which nothing is overwritten that is still read: q's goes by the place of g.
+// in an order in which nothing that is still needed is overwritten: the gradient of q is built in the memory of g.
 func (f *attentionBack) run(p *pass, k *kernel.Kernels, lo, hi int) {
 	o := (*attention)(f)
 	qkv, given, weights, room := o.kept(p)

@@ -6,8 +6,8 @@ import (
 	"brood/models"
 )
 
-// TestAttentionHasOneResult: a transformer gives the same bits on every variant and any number of threads, with heads of
-// few channels and more positions than a tile has rows.
+// TestAttentionHasOneResult: a transformer computes the same bits with every variant and any number of threads, with
+// few channels per head and more positions than a tile has rows.
 func TestAttentionHasOneResult(t *testing.T) {
 	m, err := models.FromSource("transformer", []byte(`
 name = "transformer"

@@ -83,7 +83,7 @@ func (s *slots) take(activation int) int {
 	return slot
 }
 
-// backward computes all gradients from that of the last activation, which must be in its slot.
+// backward computes all gradients from the gradient of the last activation, which must be in its slot.
 func (p *pass) backward() {
 	for i := range p.plan.turns {
 		t := &p.plan.turns[i]
@@ -92,7 +92,7 @@ func (p *pass) backward() {
 			p.dx = p.slot[t.dx]
 		}
 		if s, ok := t.op.(*sum); ok && t.side >= 0 {
-			s.beside(p, p.slot[t.side], t.more)
+			s.sideGradient(p, p.slot[t.side], t.more)
 		}
 		t.op.backward(p, t.dx >= 0)
 		if t.sum >= 0 {

@@ -14,7 +14,7 @@ import (
 	"brood/models/noise"
 )
 
-// BenchmarkGradients is a step's gradients for one and for two members, in samples a second.
+// BenchmarkGradients measures the gradients of a step for one and for two members, in samples per second.
 func BenchmarkGradients(b *testing.B) {
 	glyphs, err := data.Glyphs(2048, 0)
 	if err != nil {
@@ -41,7 +41,7 @@ func BenchmarkGradients(b *testing.B) {
 	}
 }
 
-// gradients measures those of n members on batches of one size: the mean, and the best step.
+// gradients measures gradients of n members on batches of one size: the mean, and the best step.
 func gradients(b *testing.B, m *models.Model, set *data.Set, threads, n, batch int) {
 	e, err := NewEngine(m, set, threads, kernel.Best())
 	if err != nil {
@@ -68,8 +68,8 @@ func gradients(b *testing.B, m *models.Model, set *data.Set, threads, n, batch i
 	b.ReportMetric(float64(n*batch)/best.Seconds(), "best/s")
 }
 
-// BenchmarkTeam is a step's gradients for one member on two threads, in samples a second of the mean: run it beside
-// other work too.
+// BenchmarkTeam measures the gradients of a step for one member on two threads, in samples per second of the mean; run
+// it under other load too.
 func BenchmarkTeam(b *testing.B) {
 	for _, name := range []string{"mlp", "lenet", "resnet20"} {
 		m, err := models.Load(name)
@@ -86,8 +86,7 @@ func BenchmarkTeam(b *testing.B) {
 	}
 }
 
-// BenchmarkUpdate is Nesterov's step after the gradients of one member on one thread, as a share of both: the best of
-// each.
+// BenchmarkUpdate measures the share of Nesterov's step in a step of one member on one thread: the best of each.
 func BenchmarkUpdate(b *testing.B) {
 	for _, name := range []string{"mlp", "lenet", "allcnn"} {
 		m, err := models.Load(name)
@@ -125,8 +124,7 @@ func BenchmarkUpdate(b *testing.B) {
 	}
 }
 
-// BenchmarkCrossover: a row of mlp, beside a copy of it in turn, which is what memory allows.
-// BenchmarkMap: statements with a function or a factor, beside the same statement with neither, in turn: elements per
+// BenchmarkMap measures statements with a function or a factor, in turn with the same statement without: elements per
 // nanosecond, and the share of the plain statement's rate.
 func BenchmarkMap(b *testing.B) {
 	const cols = 1 << 20
@@ -162,6 +160,7 @@ func BenchmarkMap(b *testing.B) {
 	}
 }
 
+// BenchmarkCrossover measures the crossover of a row of mlp, in turn with a copy of it, the limit set by memory.
 func BenchmarkCrossover(b *testing.B) {
 	m, err := models.Load("mlp")
 	if err != nil {
@@ -183,7 +182,7 @@ func BenchmarkCrossover(b *testing.B) {
 	b.ReportMetric(best[1].Seconds()/best[0].Seconds(), "of-a-copy")
 }
 
-// BenchmarkCandidates is the evaluation of antithetic candidates on a shared batch, in evaluations a second.
+// BenchmarkCandidates measures the evaluation of antithetic candidates on a shared batch, in evaluations per second.
 func BenchmarkCandidates(b *testing.B) {
 	set, err := data.Glyphs(2048, 0)
 	if err != nil {
@@ -217,10 +216,10 @@ func BenchmarkCandidates(b *testing.B) {
 	}
 }
 
-// opener makes an engine of one arithmetic.
+// opener creates an engine with one arithmetic.
 type opener func(*models.Model, *data.Set, int, kernel.Variant) (*Engine, error)
 
-// candidates32 measures 32 candidates on one thread, by the kernels that BROOD_CPU names.
+// candidates32 measures 32 candidates on one thread with the kernel variant in BROOD_CPU.
 func candidates32(b *testing.B, m *models.Model, set *data.Set, kind engine.Noise, batch int, open opener) {
 	variant, err := kernel.FromEnv()
 	if err != nil {

@@ -15,8 +15,8 @@ import (
 	"brood/models/noise"
 )
 
-// TestBF16Candidates: fitness has the same bits on every variant, with any threads and whoever else is evaluated, and is
-// that of the definition in float64, which float32's is not.
+// TestBF16Candidates: fitness has the same bits with every variant, any number of threads and any other candidates, and
+// equals the definition in float64, unlike the fitness in float32.
 func TestBF16Candidates(t *testing.T) {
 	m, err := models.Load("mlp-small")
 	if err != nil {
@@ -45,13 +45,13 @@ func TestBF16Candidates(t *testing.T) {
 	}
 }
 
-// holdBF16 is TestBF16Candidates of one order of sums.
+// holdBF16 runs TestBF16Candidates for one summation order.
 func holdBF16(t *testing.T, open opener, m *models.Model, set *data.Set, plain *Engine, task func(...engine.Member) engine.Candidates, all engine.Candidates, without []float32) {
 	var want []float32
 	variants(t, func(t *testing.T, variant kernel.Variant) {
 		for threads := 1; threads <= 3; threads++ {
 			if variant == kernel.Portable && threads != 2 {
-				continue // slow
+				continue // too slow
 			}
 			e, err := open(m, set, threads, variant)
 			if err != nil {
@@ -75,12 +75,12 @@ func holdBF16(t *testing.T, open opener, m *models.Model, set *data.Set, plain *
 		off, other = off+math.Abs(float64(want[i])-exact), other+math.Abs(float64(without[i])-exact)
 	}
 	if off/float64(n) > 1e-6 || other < 10*off {
-		t.Errorf("fitness is off by %.2g, and that of float32 by %.2g", off/float64(n), other/float64(n))
+		t.Errorf("the error of the fitness is %.2g, and %.2g with float32", off/float64(n), other/float64(n))
 	}
 }
 
-// TestAMXConvolves: fitness of a model whose second convolution is one of blocks has the same bits on every variant, with
-// any threads, and other ones than in float32.
+// TestAMXConvolves: the fitness of a model whose second convolution uses blocks has the same bits with every variant
+// and any number of threads, and differs from float32.
 func TestAMXConvolves(t *testing.T) {
 	m, err := models.Load("lenet-caffe")
 	if err != nil {
@@ -120,8 +120,8 @@ func TestAMXConvolves(t *testing.T) {
 	})
 }
 
-// naiveBF16 is a candidate's fitness with rounded operands and sums of float64: the products of the first layer with
-// theta and with the noise apart, those of others with theta plus noise.
+// naiveBF16 computes a candidate's fitness with rounded operands and float64 sums: in the first layer separate products
+// with theta and with the noise, in others products with theta plus noise.
 func naiveBF16(e *Engine, t *engine.Candidates, i int) float64 {
 	m, p := e.plan.model, e.passes[0]
 	key, _ := engine.Signed(t.Key, t.Antithetic, t.IDs[i])
@@ -162,7 +162,7 @@ func naiveBF16(e *Engine, t *engine.Candidates, i int) float64 {
 				}
 				x = make([]float32, len(z))
 			}
-			for j := range z { // another op is a ReLU
+			for j := range z { // all other ops are ReLUs
 				x[j] = float32(z[j])
 				if !is || o.rectify {
 					x[j] = max(0, x[j])
@@ -178,9 +178,9 @@ func naiveBF16(e *Engine, t *engine.Candidates, i int) float64 {
 	return -loss / float64(len(t.Batches[0]))
 }
 
-// TestBF16Refuses: models with nothing to round.
+// TestBF16Refuses: models without a product to round are refused.
 func TestBF16Refuses(t *testing.T) {
-	for name, want := range map[string]string{"mlp-int8": "of whole numbers", "": "no dense layer, whose products bf16 is for"} {
+	for name, want := range map[string]string{"mlp-int8": "in whole numbers", "": "no dense layer, so bf16 changes nothing"} {
 		m, err := models.Load(name)
 		if name == "" {
 			m, err = models.FromSource("pooled", []byte("name = \"pooled\"\ninput = [1, 28, 28]\nclasses = 10\n[[layer]]\nkind = \"conv\"\nout = 10\nkernel = 3\n[[layer]]\nkind = \"globalavgpool\"\n"))
@@ -194,7 +194,7 @@ func TestBF16Refuses(t *testing.T) {
 		if name != "" {
 			continue
 		}
-		want = "no dense layer and no convolution of 8 input channels or more, whose products amx is for"
+		want = "no dense layer and no convolution of 8 input channels or more, so amx changes nothing"
 		if _, err := NewAMX(m, small(t), 1, kernel.Best()); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("%s: %v, want %q", name, err, want)
 		}

@@ -5,15 +5,15 @@ import (
 	"brood/models/native/kernel"
 )
 
-// conv is a convolution, block by block. Groups are convolutions of their own, whose channels lie side by side.
+// conv is a convolution, computed block by block. Groups are separate convolutions of adjacent channels.
 type conv struct {
 	wire
 	c          *kernel.Conv // of one group
 	groups     int
-	rectify    bool      // a ReLU that follows at once
-	rectified  bool      // the input is what a ReLU gave, whose gradient this op takes over
+	rectify    bool      // a ReLU follows and is fused
+	rectified  bool      // the input is the result of a ReLU whose backward pass is fused into this op
 	wide, bias int       // tensors; -1 when absent
-	filters    []float32 // constants in place of a tensor
+	filters    []float32 // constants used instead of a tensor
 }
 
 func (p *plan) conv(l *models.Layer, in int) (int, error) {
@@ -43,8 +43,8 @@ func (p *plan) conv(l *models.Layer, in int) (int, error) {
 
 func (o *conv) forward(p *pass) { p.spread((*convForward)(o), p.blocks()) }
 
-// backward works block by block while they are in the cache; on several threads the weights are shared out by outputs,
-// so that each sums over the blocks in the same order.
+// backward processes a block completely while it is in the cache; on several threads it splits the weights by outputs,
+// so that each sum over the blocks has the same order.
 func (o *conv) backward(p *pass, input bool) {
 	if o.wide >= 0 {
 		clear(tensor(p.grad, p.plan.model, o.wide))
@@ -71,13 +71,13 @@ func (o *conv) backward(p *pass, input bool) {
 	}
 }
 
-// part is group g of block b of an activation with so many floats a group.
+// part returns group g of block b of an activation with this many floats per group.
 func (o *conv) part(x []float32, b, g, floats int) []float32 {
 	at := (b*o.groups + g) * floats
 	return x[at : at+floats]
 }
 
-// of is the share of group g of a tensor of the flat vector.
+// of returns group g's part of a tensor in the flat vector.
 func (o *conv) of(p *pass, flat []float32, i, g int) []float32 {
 	if i < 0 {
 		return nil
@@ -87,7 +87,7 @@ func (o *conv) of(p *pass, flat []float32, i, g int) []float32 {
 	return t[g*n : (g+1)*n]
 }
 
-// weight is what group g multiplies by.
+// weight returns the weights of group g.
 func (o *conv) weight(p *pass, g int) []float32 {
 	if o.filters == nil {
 		return o.of(p, p.params, o.wide, g)
@@ -96,7 +96,7 @@ func (o *conv) weight(p *pass, g int) []float32 {
 	return o.filters[g*n : (g+1)*n]
 }
 
-// outputs are the units of the weights: channels, or groups where there are several.
+// outputs returns the number of units in which the weights are split: channels, or groups if there are several.
 func (o *conv) outputs() int {
 	if o.groups > 1 {
 		return o.groups
@@ -104,13 +104,13 @@ func (o *conv) outputs() int {
 	return o.c.Out
 }
 
-func (o *conv) gemmRoom(*kernel.Kernels, int, bool) kernel.Room {
-	return kernel.Room{Filters: o.c.Weights()}
+func (o *conv) gemmScratch(*kernel.Kernels, int, bool) kernel.Scratch {
+	return kernel.Scratch{Filters: o.c.Weights()}
 }
 
 func (o *conv) tables() int64 { return o.c.Bytes() }
 
-// inBlocks says whether candidates whose products have this order are convolved in it.
+// inBlocks reports whether candidates with products in this order use it for this convolution.
 func (o *conv) inBlocks(order kernel.Order) bool {
 	return order == kernel.Blocks && o.c.In >= kernel.LeastBlocks
 }
@@ -139,7 +139,7 @@ func (o *convData) run(p *pass, k *kernel.Kernels, lo, hi int) {
 	}
 }
 
-// data is the gradient of a block of the input.
+// data computes the gradient of a block of the input.
 func (o *conv) data(p *pass, k *kernel.Kernels, b int) {
 	for g := range o.groups {
 		var gate []float32
@@ -158,7 +158,7 @@ func (o *convWeights) run(p *pass, k *kernel.Kernels, lo, hi int) {
 	}
 }
 
-// weights adds a block's share of the gradient of weights and biases, for outputs [lo, hi).
+// weights adds a block's part of the gradient of weights and biases, for outputs [lo, hi).
 func (o *conv) weights(p *pass, k *kernel.Kernels, b, lo, hi int) {
 	first, last := 0, 1
 	if o.groups > 1 {

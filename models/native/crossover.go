@@ -7,8 +7,8 @@ import (
 	"brood/models/noise"
 )
 
-// crossover: coin o of tensor t is bit o%32 of word o/32 of stream t; with one coin per tensor it is coin 0. Heads is
-// B.
+// crossover: the coin of element o of tensor t is bit o%32 of word o/32 of stream t; with one coin per tensor it is
+// coin 0. Coin 1 selects B.
 func (v *Vector) crossover(t engine.Crossover) error {
 	// Coins come 128 to a block of noise, so the cut is by rows, and within a row by tensor.
 	v.split(t.Dst.Rows, 1, v.layout.Params, func(_ *thread, lo, hi int) {
@@ -41,8 +41,8 @@ func (v *Vector) cross(dst, a, b []float32, key noise.Key, perTensor bool) {
 	}
 }
 
-// pick takes the elements of b whose coins, from the lowest bit on, are 1, and those of a else. It does not branch: a
-// coin is what no processor foresees.
+// pick selects elements of b where the coins, from the lowest bit on, are 1, else of a. It has no branches, since coins
+// are unpredictable.
 func pick(dst, a, b []float32, coins uint32) {
 	a, b = a[:len(dst)], b[:len(dst)]
 	for i := range dst {

@@ -9,15 +9,15 @@ import (
 type dense struct {
 	wire
 	nIn, nOut  int
-	rectify    bool // a ReLU that follows at once
-	rectified  bool // the input is what a ReLU gave, whose gradient this op takes over
+	rectify    bool // a ReLU follows and is fused
+	rectified  bool // the input is the result of a ReLU whose backward pass is fused into this op
 	wide, bias int  // tensors; bias is -1 when absent
 }
 
-// strip is the columns of a product that a thread takes at least: those of a tile.
+// strip is the unit in which the columns of a product are divided among threads: the columns of a tile.
 const strip = 32
 
-// strips counts them.
+// strips returns the number of strips.
 func strips(columns int) int { return (columns + strip - 1) / strip }
 
 func (p *plan) dense(l *models.Layer, in int) int {
@@ -34,11 +34,11 @@ func (o *dense) backward(p *pass, input bool) {
 	}
 }
 
-func (o *dense) gemmRoom(k *kernel.Kernels, samples int, gradients bool) kernel.Room {
-	r := k.GemmRoom(kernel.NT, samples, o.nOut, o.nIn, o.nIn, o.nIn)
+func (o *dense) gemmScratch(k *kernel.Kernels, samples int, gradients bool) kernel.Scratch {
+	r := k.GemmScratch(kernel.NT, samples, o.nOut, o.nIn, o.nIn, o.nIn)
 	if gradients {
-		r = r.Max(k.GemmRoom(kernel.TN, o.nOut, o.nIn, samples, o.nOut, o.nIn)).Max(k.GemmRoom(kernel.NN, samples, o.nIn,
-			o.nOut, o.nOut, o.nIn))
+		r = r.Max(k.GemmScratch(kernel.TN, o.nOut, o.nIn, samples, o.nOut, o.nIn)).
+			Max(k.GemmScratch(kernel.NN, samples, o.nIn, o.nOut, o.nOut, o.nIn))
 	}
 	return r
 }
@@ -55,7 +55,7 @@ func (o *denseForward) run(p *pass, k *kernel.Kernels, lo, hi int) {
 	p.multiply(k, hi-lo, o.nIn, p.act[o.in], tensor(p.params, m, o.wide)[lo*o.nIn:], p.act[o.out][lo:], o.nOut, &ep)
 }
 
-// multiply is y = x W' of the samples, of so many outputs and inputs.
+// multiply computes y = x W' of the current samples.
 func (p *pass) multiply(k *kernel.Kernels, outputs, inputs int, x, w, y []float32, ldy int, ep *kernel.Epilogue) {
 	if p.bf16 {
 		k.GemmBF16(p.order, p.n, outputs, inputs, x, inputs, w, inputs, y, ldy, ep)

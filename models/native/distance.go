@@ -15,15 +15,15 @@ func (v *Vector) distance(t engine.Distance) error {
 	return nil
 }
 
-// rms is the root of the mean square of x - centre, or of x where that is nil.
+// rms returns the root of the mean square of x - centre, or of x if centre is nil.
 func (p *thread) rms(x, centre []float32) float64 {
 	return math.Sqrt(p.distance2(x, centre) / float64(max(1, len(x))))
 }
 
-// distance2 is the squared distance of x and c, which may be nil for zero: the sums of pieces of tile columns, added by
-// pairs of neighbours until one is left; a sum without a neighbour goes on as it is.
+// distance2 returns the squared distance of x and c; c = nil is zero. It sums pieces of tile columns and adds
+// neighbouring sums in pairs until one is left; an odd sum is passed on unchanged.
 func (p *thread) distance2(x, c []float32) float64 {
-	var open [64]float64 // sums that wait for their neighbour, the larger ones first
+	var open [64]float64 // sums that wait for their neighbour, of more pieces first
 	n := 0
 	for i := 0; i*tile < len(x); i++ {
 		hi := min(len(x), (i+1)*tile)

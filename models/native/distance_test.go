@@ -6,7 +6,7 @@ import (
 	"brood/models/native/kernel"
 )
 
-// TestDistanceIsATree: a sum of squares has the order that docs/arithmetic.md gives it, whatever the length.
+// TestDistanceIsATree: a sum of squares of any length has the order specified in docs/arithmetic.md.
 func TestDistanceIsATree(t *testing.T) {
 	portable, err := kernel.New(kernel.Portable)
 	if err != nil {

@@ -5,7 +5,8 @@ import (
 	"brood/models/native/kernel"
 )
 
-// dropout multiplies by 0 or 1/(1-rate). Element sample*features+feature of stream layer decides.
+// dropout multiplies by 0 or 1/(1-rate), as element sample*features+feature of the noise stream with the layer's number
+// decides.
 type dropout struct {
 	wire
 	index, layer int
@@ -37,7 +38,7 @@ func (o *dropout) backward(p *pass, input bool) {
 
 type dropoutForward dropout
 
-// run draws the masks of blocks of samples, whose elements follow each other in the stream.
+// run draws the masks of blocks of samples, whose elements are contiguous in the stream.
 func (o *dropoutForward) run(p *pass, k *kernel.Kernels, lo, hi int) {
 	key := p.mask
 	key.Stream = uint32(o.layer)
@@ -46,7 +47,7 @@ func (o *dropoutForward) run(p *pass, k *kernel.Kernels, lo, hi int) {
 		from, to := p.span(o.in, b, b+1)
 		y, mask := p.act[o.out][from:to], p.saved[o.index][from:to]
 		flat, first := mask, b*kernel.Lanes*features
-		if o.image.block { // the result is written below: until then it is room
+		if o.image.block { // the result's memory is written last and serves as scratch until then
 			flat = y[:p.live(b)*features]
 		}
 		k.Drop(flat, key, p.keys, first, o.rate)
@@ -64,7 +65,7 @@ func (o *dropoutBack) run(p *pass, k *kernel.Kernels, lo, hi int) {
 	k.Mul(p.dx[lo:hi], p.dy[lo:hi], p.saved[o.index][lo:hi])
 }
 
-// schedule expands the key of the mask; all rounds of a run share it as long as they are below 2^32.
+// schedule expands the key of the mask; all rounds below 2^32 of a run share it.
 func (p *pass) schedule() {
 	k := p.mask
 	k.Round, k.Member, k.Stream = k.Round>>32<<32, 0, 0

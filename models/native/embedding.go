@@ -5,8 +5,8 @@ import (
 	"brood/models/native/kernel"
 )
 
-// embedding looks up the row of each byte of a window: result [context][out] of a sample. Its operand is the bytes as
-// they are, see [data.NewText].
+// embedding looks up a row for each byte of a window; the result of a sample is [context][out]. Its operand is the
+// unscaled bytes, see [data.NewText].
 type embedding struct {
 	wire
 	context, nOut, rows int
@@ -20,7 +20,7 @@ func (p *plan) embedding(l *models.Layer, in int) int {
 
 func (o *embedding) forward(p *pass) { p.spread((*embeddingForward)(o), p.blocks()) }
 
-// backward has no gradient for its operand, which is the sample.
+// backward computes no gradient of its operand, which is the sample.
 func (o *embedding) backward(p *pass, _ bool) { p.spread((*embeddingBack)(o), strips(o.rows)) }
 
 type embeddingForward embedding
@@ -36,8 +36,8 @@ func (o *embeddingForward) run(p *pass, _ *kernel.Kernels, lo, hi int) {
 
 type embeddingBack embedding
 
-// run adds up the gradients of rows [lo, hi) over the samples, and the places of each, in order: so that a sum does not
-// depend on who adds up which rows.
+// run adds up the gradients of rows [lo, hi) over the samples and their positions in order, so that a sum does not
+// depend on the split of rows.
 func (o *embeddingBack) run(p *pass, k *kernel.Kernels, lo, hi int) {
 	lo, hi = strip*lo, min(strip*hi, o.rows)
 	d := tensor(p.grad, p.plan.model, o.table)

@@ -71,7 +71,7 @@ func NewBF16(m *models.Model, d *data.Set, threads int, variant kernel.Variant) 
 	return newRounded(m, d, threads, variant, kernel.Pairs, "bf16")
 }
 
-// NewAMX is like NewBF16 with the arithmetic arith.AMX, whose summation order is that of AMX tiles. It rounds
+// NewAMX is like NewBF16 with the arithmetic arith.AMX, whose summation order is the order of AMX tiles. It rounds
 // convolutions too. CPUs with AMX multiply several times as fast.
 func NewAMX(m *models.Model, d *data.Set, threads int, variant kernel.Variant) (*Engine, error) {
 	return newRounded(m, d, threads, variant, kernel.Blocks, "amx")
@@ -82,7 +82,7 @@ func newRounded(
 	m *models.Model, d *data.Set, threads int, variant kernel.Variant, order kernel.Order, word string,
 ) (*Engine, error) {
 	if m != nil && m.Int8 {
-		return nil, fmt.Errorf("native: model %s is of whole numbers, of which no product is rounded to bfloat16: "+
+		return nil, fmt.Errorf("native: model %s computes in whole numbers, without products in bfloat16: "+
 			"leave %s out", m.Name, word)
 	}
 	e, err := NewEngine(m, d, threads, variant)
@@ -98,7 +98,7 @@ func newRounded(
 		c, convolves := o.(*conv)
 		return is || convolves && c.inBlocks(order)
 	}) {
-		return nil, fmt.Errorf("native: model %s has %s, whose products %s is for: leave it out", m.Name, what, word)
+		return nil, fmt.Errorf("native: model %s has %s, so %s changes nothing: leave it out", m.Name, what, word)
 	}
 	e.bf16, e.order = true, order
 	return e, nil

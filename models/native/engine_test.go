@@ -17,8 +17,8 @@ import (
 	"brood/models/noise"
 )
 
-// mixed has what the zoo's models of 28x28 have not: groups, shortcuts of both kinds, a result taken three times,
-// means, activations that are no rectifiers, a factor, and a normalisation of samples.
+// mixed has layers that no 28x28 model of the zoo has: groups, both kinds of shortcuts, a result used three times,
+// means, activations other than rectifiers, a factor, and a normalisation of samples.
 const mixed = `
 name = "mixed"
 input = [1, 28, 28]
@@ -32,7 +32,7 @@ layer = [
 	{kind = "avgpool", kernel = 3, stride = 2}, {kind = "tanh"}, {kind = "flatten"}, {kind = "layernorm"}, {kind = "leakyrelu"}, {kind = "scale", factor = 0.7}, {kind = "dense", out = 10},
 ]`
 
-// text is tales for a model that reads a text.
+// text returns tales for a model that reads text.
 func text(t testing.TB, m *models.Model) *data.Set {
 	t.Helper()
 	set, err := data.Reading{Context: m.Context()}.Load("tales")
@@ -42,7 +42,7 @@ func text(t testing.TB, m *models.Model) *data.Set {
 	return set
 }
 
-// zoo is every model of the zoo of floats that fits glyphs or tales, and one more.
+// zoo calls f for every floating-point model of the zoo that fits glyphs or tales, and for mixed.
 func zoo(t *testing.T, f func(t *testing.T, m *models.Model, set *data.Set)) {
 	glyphs := small(t)
 	for _, name := range models.List() {
@@ -65,10 +65,10 @@ func zoo(t *testing.T, f func(t *testing.T, m *models.Model, set *data.Set)) {
 	t.Run("mixed", func(t *testing.T) { f(t, m, glyphs) })
 }
 
-// redundant are models of the zoo whose layers a smaller one has too.
+// redundant lists models of the zoo whose layers a smaller one covers.
 var redundant = []string{"darwinn-30k", "lenet", "eggroll", "eggroll-gelu", "eggroll-shallow", "softmax"}
 
-// unlessLong skips a model whose layers other models have too, unless the group kernels is asked for.
+// unlessLong skips a model whose layers other models cover, unless the test group kernels is enabled.
 func unlessLong(t *testing.T, m *models.Model) {
 	t.Helper()
 	if m.Layout.Params > 2e5 || slices.Contains(redundant, m.Name) {
@@ -85,7 +85,7 @@ func small(t testing.TB) *data.Set {
 	return set
 }
 
-// task is gradients of n members on batches of so many samples.
+// task returns gradients of n members on batches of this many samples.
 func task(t testing.TB, m *models.Model, set *data.Set, n, batch int) engine.Gradients {
 	t.Helper()
 	g := engine.Gradients{X: ram.New(n, m.Layout.Params), Rows: engine.Rows(n), Stats: ram.New(n, m.Layout.Stats),
@@ -101,8 +101,8 @@ func task(t testing.TB, m *models.Model, set *data.Set, n, batch int) engine.Gra
 	return g
 }
 
-// TestTeam: one or two members on 1, 3 and 7 threads, which share their layers, have the same bits. The model with most
-// kinds of layers is tried on every kernel variant, the slow one on few threads.
+// TestTeam: gradients of one or two members on 1, 3 and 7 threads, which share layers, have the same bits. The model
+// with the most kinds of layers runs with every kernel variant, with the slow one on few threads.
 func TestTeam(t *testing.T) {
 	zoo(t, func(t *testing.T, m *models.Model, set *data.Set) {
 		if m.Layout.Params > 2e5 {
@@ -130,7 +130,7 @@ func TestTeam(t *testing.T) {
 	})
 }
 
-// teamwork is all that an engine computes for n members, as text.
+// teamwork returns all results of an engine for n members, as text.
 func teamwork(t *testing.T, m *models.Model, set *data.Set, n, threads int, variant kernel.Variant) string {
 	t.Helper()
 	e, err := NewEngine(m, set, threads, variant)
@@ -141,7 +141,7 @@ func teamwork(t *testing.T, m *models.Model, set *data.Set, n, threads int, vari
 	c := engine.Candidates{Theta: g.X.Sub(0, 1), Sigma: 0.1, Antithetic: true, IDs: []engine.Member{3}, Batches: [][]int32{set.Train()[:140]}, Fitness: make([]float32, 1)}
 	ev := engine.Evaluate{X: g.X, Rows: engine.Rows(1), Batches: [][]int32{set.Train()[:90]}, Loss: make([]float64, 1), Correct: make([]int64, 1)}
 	st := engine.Statistics{X: g.X, Rows: engine.Rows(1), Batches: [][]int32{set.Train()[:65]}, Stats: ram.New(1, m.Layout.Stats)}
-	// helpers of members are those of vectors in between
+	// the helpers of members run vector tasks in between
 	step := engine.Update{Rows: engine.Rows(n), Prog: []engine.Lin{{Dst: g.X, Terms: []engine.Term{{C: 1, Src: g.X}, {C: -0.01, Src: g.G}}}}}
 	if err := e.Do(context.Background(), g, step, g, c, ev, st); err != nil {
 		t.Fatal(err)
@@ -149,7 +149,7 @@ func teamwork(t *testing.T, m *models.Model, set *data.Set, n, threads int, vari
 	return fmt.Sprint(hash(flat(g.G)), hash(g.Loss), hash(flat(g.Stats)), hash(c.Fitness), ev.Loss, ev.Correct, hash(flat(st.Stats)))
 }
 
-// TestThreads: gradients, evaluations and candidates of a shuffled cohort have the same bits on 1, 2 and 5 threads.
+// TestThreads: gradients, evaluations and candidates in shuffled order have the same bits on 1, 2 and 5 threads.
 func TestThreads(t *testing.T) {
 	ctx := context.Background()
 	zoo(t, func(t *testing.T, m *models.Model, set *data.Set) {
@@ -191,7 +191,7 @@ func TestThreads(t *testing.T) {
 			if err := e.Do(ctx, ev, c); err != nil {
 				t.Fatal(err)
 			}
-			for i, id := range c.IDs { // each alone
+			for i, id := range c.IDs { // each separately
 				one := c
 				one.IDs, one.Fitness = []engine.Member{id}, make([]float32, 1)
 				if err := e.Do(ctx, one); err != nil {
@@ -219,8 +219,8 @@ func hash(x []float32) (h uint64) {
 	return h
 }
 
-// TestStepAllocatesNothing: once the buffers have grown to a batch, a pass forward and back, and an evaluation, take no
-// memory, with samples as they are and with augmented ones.
+// TestStepAllocatesNothing: once the buffers have grown to a batch, a forward and backward pass and an evaluation
+// allocate nothing, with plain and with augmented samples.
 func TestStepAllocatesNothing(t *testing.T) {
 	stepAllocates(t, small(t))
 	changed, err := small(t).Augmented(data.Augment{Pad: 4, Flip: true})
@@ -261,7 +261,7 @@ func stepAllocates(t *testing.T, images *data.Set) {
 	})
 }
 
-// TestZooHasPlans: every model of the zoo is covered; a chain of layers needs two gradients at a time, a shortcut one
+// TestZooHasPlans: every model of the zoo is covered; a chain of layers needs two gradient buffers, a shortcut one
 // more.
 func TestZooHasPlans(t *testing.T) {
 	want := map[string]int{"lenet": 2, "cif-300k": 2, "resnet20": 3, "resnet18": 3, "wrn-28-10": 3, "quadratic": 1}
@@ -280,7 +280,8 @@ func TestZooHasPlans(t *testing.T) {
 	}
 }
 
-// TestPoolingIsJoined: maxima of windows that tile what was normalised are part of the normalisation.
+// TestPoolingIsJoined: max pooling of a normalised activation with windows that tile it is fused into the
+// normalisation.
 func TestPoolingIsJoined(t *testing.T) {
 	for name, want := range map[string][2]int{"lenets": {0, 2}, "lenet-caffe": {2, 0}} {
 		m, err := models.Load(name)
@@ -303,12 +304,12 @@ func TestPoolingIsJoined(t *testing.T) {
 			}
 		}
 		if got != want {
-			t.Errorf("%s: %d poolings stand alone and %d are joined, want %v", name, got[0], got[1], want)
+			t.Errorf("%s: %d poolings are separate and %d are fused, want %v", name, got[0], got[1], want)
 		}
 	}
 }
 
-// TestUncovered: a kind that the plan does not know is named, so that another engine can take the model.
+// TestUncovered: the error names the layer kind that the plan does not support, so that another engine can be chosen.
 func TestUncovered(t *testing.T) {
 	m := &models.Model{Name: "odd", Input: []int{1, 28, 28}, Layers: []models.Layer{{Kind: models.Flatten, In: []int{1, 28, 28}, Out: []int{784}}, {Kind: "strange"}}}
 	_, err := compile(m)
@@ -318,7 +319,7 @@ func TestUncovered(t *testing.T) {
 	}
 }
 
-// TestLargeLosses: no overflow where logits are large, and NaN where parameters are not finite.
+// TestLargeLosses: large logits do not overflow, and parameters that are not finite give NaN.
 func TestLargeLosses(t *testing.T) {
 	set := small(t)
 	m, err := models.Load("softmax")

@@ -9,7 +9,7 @@ import (
 	"brood/models/native"
 )
 
-// An engine is given memory, what to write there, and tasks; its elements come back by Read alone. Here the rows of a
+// The caller allocates memory in an engine, writes it, runs tasks and reads the elements back. Here the rows of a
 // matrix are added along a tree and divided by their number.
 func ExampleVector() {
 	ctx := context.Background()
@@ -34,7 +34,8 @@ func ExampleVector() {
 		log.Fatal(err)
 	}
 	p, out := make([]byte, mean.Bytes()), make([]float32, 3)
-	if err := e.Read(ctx, p, engine.All(mean)); err != nil { // waits for the tasks: finite holds its results too
+	// Waits for the tasks, so that finite contains its results too.
+	if err := e.Read(ctx, p, engine.All(mean)); err != nil {
 		log.Fatal(err)
 	}
 	engine.ReadFloats(out, p)

@@ -10,7 +10,7 @@ import (
 	"brood/models/native/kernel"
 )
 
-// counted is a job that counts what is done, and is held up now and then.
+// counted is a job that counts executions of its units, with random delays.
 type counted struct {
 	done  []atomic.Int32
 	delay func()
@@ -23,7 +23,7 @@ func (c *counted) run(_ *pass, _ *kernel.Kernels, lo, hi int) {
 	}
 }
 
-// heldUp is a delay now and then.
+// heldUp returns a function that sleeps with probability 1/odds.
 func heldUp(odds int, d time.Duration) func() {
 	return func() {
 		if rand.IntN(odds) == 0 {
@@ -32,8 +32,8 @@ func heldUp(odds int, d time.Duration) func() {
 	}
 }
 
-// crewOf is a pass with so many helpers.
-func crewOf(helpers int) *pass {
+// newPassWithHelpers returns a pass with this many helpers.
+func newPassWithHelpers(helpers int) *pass {
 	p := &pass{thread: &thread{}}
 	for range helpers {
 		p.helpers = append(p.helpers, newHelper(&thread{}))
@@ -41,12 +41,12 @@ func crewOf(helpers int) *pass {
 	return p
 }
 
-// TestPortions: every unit of every job is done once and before spread returns, whoever is late: helpers that are gone,
-// that begin too late or that are held up in a portion for longer than the caller looks, and a caller that keeps them
-// waiting.
+// TestPortions: every unit of every job runs once and before spread returns, whatever is late: helpers that have
+// exited, that begin too late or that are delayed in a portion for longer than the caller polls, and a caller that
+// keeps them waiting.
 func TestPortions(t *testing.T) {
 	for _, helpers := range []int{1, 2, 5} {
-		p := crewOf(helpers)
+		p := newPassWithHelpers(helpers)
 		between, long := heldUp(20, 2*helperSpin), heldUp(60, 2*callerSpin)
 		for n := range 600 {
 			between()
@@ -62,10 +62,10 @@ func TestPortions(t *testing.T) {
 	}
 }
 
-// TestPortionsPanic: no helper is at a job whose caller panics, and the next job is done whole.
+// TestPortionsPanic: no helper runs a job whose caller has panicked, and the next job runs completely.
 func TestPortionsPanic(t *testing.T) {
 	for _, helpers := range []int{1, 2, 5} {
-		p := crewOf(helpers)
+		p := newPassWithHelpers(helpers)
 		for range 100 {
 			units, busy := 2*(1+helpers), atomic.Int32{}
 			func() {
@@ -86,7 +86,7 @@ func TestPortionsPanic(t *testing.T) {
 	}
 }
 
-// failing is a job that panics in its first unit, which is the caller's, and takes a while in others.
+// failing is a job that panics in its first unit, on the caller's thread, and is slow in the others.
 type failing struct{ busy *atomic.Int32 }
 
 func (f failing) run(_ *pass, _ *kernel.Kernels, lo, _ int) {
@@ -99,7 +99,7 @@ func (f failing) run(_ *pass, _ *kernel.Kernels, lo, _ int) {
 	f.busy.Add(-1)
 }
 
-// TestStretches: split covers every element once, whoever does which stretch.
+// TestStretches: split covers every element once.
 func TestStretches(t *testing.T) {
 	v, err := NewVariant(engine.Layout{Params: 1, Tensors: []engine.Tensor{{Len: 1, Cols: 1}}}, 5, kernel.Portable)
 	if err != nil {

@@ -1,10 +1,10 @@
 package native
 
-// odds are the classes of one sample, of which it may be in several, as classifiers of two classes each: a row of the
-// logits 0 and z for each.
+// odds are the classes of one sample of a multi-label model, as classifiers of two classes each: logits 0 and z for
+// each.
 type odds struct {
 	z, d   []float32 // classes x 2
-	truth  []int32   // 1 where the sample is in the class
+	truth  []int32   // 1 for the classes of the sample
 	losses []float32
 }
 
@@ -12,13 +12,13 @@ func newOdds(classes int) odds {
 	return odds{make([]float32, 2*classes), make([]float32, 2*classes), make([]int32, classes), make([]float32, classes)}
 }
 
-// independent writes the losses of the samples, the share of their classes that is wrong and, unless d is nil, scale
-// times the gradient of each loss, with means over the classes: per class the cross-entropy of the softmax of (0, z),
+// independent writes the losses of the samples, the share of wrong classes per sample and, unless d is nil, scale times
+// the gradient of each loss. Losses are means over the classes of the cross-entropy of the softmax of (0, z),
 //
 //	log(1 + e^z) - t*z    sigmoid(z) - t
 //
-// so that it holds the arithmetic of every classifier. A class is predicted where its probability is above a half, z >
-// 0.
+// so that the arithmetic is the same as for other classifiers. A class is predicted if its probability exceeds a half,
+// z > 0.
 func (p *pass) independent(z, d []float32, scale float32) error {
 	classes := p.plan.model.Outputs
 	scale /= float32(classes)

@@ -13,14 +13,14 @@ import (
 	"brood/models/noise"
 )
 
-// noises are the forms of noise with the hash of a candidate's parameters under each: if one changes, recorded sessions
-// are lost. Never edit them.
+// noises are the kinds of noise with the hash of a candidate's parameters under each. If one changes, recorded sessions
+// cannot be replayed: never edit them.
 var noises = []struct {
 	noise  engine.Noise
 	golden uint64
 }{{engine.Noise{}, 0x2c40500346ae0e89}, {engine.Noise{Integer: true}, 0x2476b8ce1e4c9538}, {engine.Noise{Rank: 1}, 0x4cf9a339134eca2c}, {engine.Noise{Rank: 4}, 0xbc4f1a34a91f22a4}}
 
-// TestNoiseIsFrozen: the noise of every kind has the same bits on every variant, for ever.
+// TestNoiseIsFrozen: the noise of every kind has the same bits with every variant.
 func TestNoiseIsFrozen(t *testing.T) {
 	m, err := models.Load("lenets")
 	if err != nil {
@@ -45,9 +45,8 @@ func TestNoiseIsFrozen(t *testing.T) {
 	}
 }
 
-// TestKindsSeeNoThreads: fitness under every kind of noise is the same on any number of threads and in any cohort, in
-// one piece of a batch and in several; the first layer takes bytes or floats, or is a convolution
-// or an embedding.
+// TestKindsSeeNoThreads: fitness under every kind of noise does not depend on the number of threads, on other
+// candidates or on splitting the batch; the first layer takes bytes or floats, or is a convolution or an embedding.
 func TestKindsSeeNoThreads(t *testing.T) {
 	glyphs := small(t)
 	values := make([]float32, 300*784)
@@ -66,11 +65,12 @@ func TestKindsSeeNoThreads(t *testing.T) {
 		model string
 		set   *data.Set
 	}{{"mlp-small", glyphs}, {"mlp-small", made(1, 28, 28)}, {"lenet-caffe", glyphs}, {"whole", made(64)}, {"bytes-small", nil}} {
+		// Vectors without remainder for every operand.
 		m, err := models.FromSource("whole", []byte(`
 name = "whole"
 input = [64]
 classes = 10
-layer = [{kind = "dense", out = 96}, {kind = "relu"}, {kind = "dense", out = 10}]`)) // whole vectors of every operand
+layer = [{kind = "dense", out = 96}, {kind = "relu"}, {kind = "dense", out = 10}]`))
 		if c.model != "whole" {
 			m, err = models.Load(c.model)
 		}
@@ -87,7 +87,7 @@ layer = [{kind = "dense", out = 96}, {kind = "relu"}, {kind = "dense", out = 10}
 				if err != nil {
 					t.Fatal(err)
 				}
-				// so large that a last bit shows
+				// large enough to show a difference in the last bit
 				task := engine.Candidates{Theta: ram.New(1, m.Layout.Params), Noise: n.noise, Sigma: 0.5, Antithetic: true,
 					Batches: [][]int32{c.set.Train()[:140]}, Fitness: make([]float32, 42)}
 				if err := m.Init(1, 0, flat(task.Theta)); err != nil {

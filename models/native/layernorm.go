@@ -7,11 +7,12 @@ import (
 	"brood/models/native/kernel"
 )
 
-// layerNorm normalises all values of a sample, or of a position of a text, by their mean and biased variance, and gives
-// each a scale and a shift (Ba et al. 2016). A sample does not depend on others, so that there are no statistics.
+// layerNorm normalises all values of a sample, or of a position of a text, by their mean and biased variance, and
+// applies a scale and a shift to each value (Ba et al. 2016). Samples are independent, so there are no running
+// statistics.
 type layerNorm struct {
 	wire
-	index, each, features int // each: rows of a sample, which have so many features
+	index, each, features int // each: rows per sample, of this many features
 	scale, shift          int // tensors
 }
 
@@ -20,19 +21,19 @@ func (p *plan) layerNorm(l *models.Layer, in int) int {
 	return p.to(&layerNorm{w, len(p.ops), l.Rows, models.Size(l.In) / l.Rows, l.Weight, l.Bias})
 }
 
-// saves the mean and the inverse deviation of each row.
+// saves counts the mean and the inverse deviation of each row.
 func (o *layerNorm) saves(samples int) int { return 2 * samples * o.each }
 
-// row is columns [lo, hi) of row s, counted over all samples, with what its forward pass used.
+// row returns columns [lo, hi) of row s, counted over all samples, with its saved mean and inverse deviation.
 func (o *layerNorm) row(p *pass, s, lo, hi int) kernel.Layer {
 	kept := p.saved[o.index][2*s:]
 	return kernel.Layer{X: p.act[o.in][s*o.features:][lo:hi], Mean: kept[0], Inverse: kept[1]}
 }
 
-// of is columns [lo, hi) of row s in a matrix of them.
+// of returns columns [lo, hi) of row s in a matrix of rows.
 func (o *layerNorm) of(x []float32, s, lo, hi int) []float32 { return x[s*o.features:][lo:hi] }
 
-// rows is the samples of blocks [lo, hi).
+// rows returns the samples of blocks [lo, hi).
 func (p *pass) rows(lo, hi int) (int, int) {
 	return lo * kernel.Lanes, min(hi*kernel.Lanes, p.n)
 }

@@ -9,21 +9,21 @@ import (
 )
 
 // lowLayer is a dense layer under noise of rank r, for a group of pairs: x*(W + s*E)' + b + s*e = x*W' + b +
-// s*(x*B')*A', where the bias's noise e is one more row of A against a column of ones. The perturbed weights are never
-// made.
+// s*(x*B')*A', with the bias's noise e as an extra row of A, multiplied by a column of ones. The perturbed weights are
+// never computed.
 type lowLayer struct {
 	o     *dense
-	first bool      // whose products the group shares
-	dots  bool      // x*B is added column by column, as RowDots does
-	drawn int       // the rank of the noise
-	rank  int       // rows of A and B for a pair: drawn, and one for the bias
+	first bool      // the group shares this layer's products
+	dots  bool      // x*B is computed column by column, by RowDots
+	drawn int       // rank of the noise
+	rank  int       // rows of A and B for a pair: drawn, plus one for the bias
 	a, b  []float32 // rank rows of nOut, and of nIn, for each pair
-	ones  []float32 // what is added to x*B: 1 where the bias's noise is
-	theta []float32 // W', for all candidates of a task; not of the first layer
-	inner []float32 // x*B: rank columns for each pair, of the first layer for the group, else for one
+	ones  []float32 // added to x*B: 1 in the column of the bias's noise
+	theta []float32 // W' for all candidates of a task; not used for the first layer
+	inner []float32 // x*B: rank columns for each pair; of the whole group for the first layer, else of one pair
 }
 
-// lowLayers are the dense layers with noise of low rank; the rest of the model has its parameters perturbed one by one.
+// lowLayers returns the dense layers with low-rank noise; the other parameters are perturbed individually.
 func (e *Engine) lowLayers(n engine.Noise, group int) (out []lowLayer) {
 	for at, op := range e.plan.ops {
 		o, ok := op.(*dense)
@@ -46,7 +46,7 @@ func (e *Engine) lowLayers(n engine.Noise, group int) (out []lowLayer) {
 	return out
 }
 
-// draw makes pair i of the group.
+// draw draws the factors of pair i of the group.
 func (w *lowLayer) draw(e *Engine, k *thread, key noise.Key, i int, n engine.Noise) {
 	o, s := w.o, key.Schedule()
 	a, b := w.a[i*w.rank*o.nOut:], w.b[i*w.rank*o.nIn:]
@@ -61,10 +61,10 @@ func (w *lowLayer) draw(e *Engine, k *thread, key noise.Key, i int, n engine.Noi
 	}
 }
 
-// together is the columns of x*B that a group of pairs shares: those of a tile.
+// together is the number of columns of x*B that a group of pairs shares: the columns of a tile.
 const together = 32
 
-// lowCandidates evaluates groups of pairs, in which the first layer multiplies the samples with all B at once.
+// lowCandidates evaluates groups of pairs; the first layer multiplies the samples with all B of a group at once.
 func (e *Engine) lowCandidates(ctx context.Context, t *engine.Candidates, work []pair) error {
 	group, shared := e.grouping(t.Noise, len(work))
 	var groups [][]pair
@@ -78,7 +78,7 @@ func (e *Engine) lowCandidates(ctx context.Context, t *engine.Candidates, work [
 	return e.each(ctx, len(groups), func(p *pass, i int) error { return e.lowGroup(p, t, groups[i], group, shared) })
 }
 
-// grouping is the pairs of a group, and whether their first layer is taken apart.
+// grouping returns the number of pairs in a group, and whether they share the products of the first layer.
 func (e *Engine) grouping(n engine.Noise, pairs int) (group int, shared bool) {
 	if o, ok := e.plan.first(); ok && n.Low(&e.layout.Tensors[o.wide]) {
 		return max(1, min(together/(n.Rank+1), (pairs+len(e.passes)-1)/len(e.passes))), true
@@ -86,7 +86,7 @@ func (e *Engine) grouping(n engine.Noise, pairs int) (group int, shared bool) {
 	return 1, false
 }
 
-// lowGroup evaluates pairs that see the same batch.
+// lowGroup evaluates pairs that use the same batch.
 func (e *Engine) lowGroup(p *pass, t *engine.Candidates, pairs []pair, group int, shared bool) error {
 	c := &p.variant
 	ids, at := batch(t, pairs[0].at)
@@ -147,7 +147,7 @@ func (e *Engine) lowGroup(p *pass, t *engine.Candidates, pairs []pair, group int
 	return nil
 }
 
-// spreadRest writes the candidates of a pair where they are made.
+// spreadRest computes a pair's candidates for the tensors in rest.
 func (e *Engine) spreadRest(p *pass, t *engine.Candidates, w pair) {
 	for _, i := range p.variant.rest {
 		x := &e.layout.Tensors[i]
@@ -156,7 +156,7 @@ func (e *Engine) spreadRest(p *pass, t *engine.Candidates, w pair) {
 	}
 }
 
-// rest are the tensors whose perturbed parameters are made, being of no layer with noise of low rank.
+// rest returns the tensors whose perturbed parameters are computed, since they belong to no layer with low-rank noise.
 func (e *Engine) rest(n engine.Noise) (out []int) {
 	held := map[int]bool{}
 	for _, op := range e.plan.ops {
@@ -172,7 +172,7 @@ func (e *Engine) rest(n engine.Noise) (out []int) {
 	return out
 }
 
-// turn transposes the layer's share of theta.
+// turn transposes the layer's part of theta.
 func (w *lowLayer) turn(p *pass, theta []float32) {
 	if o := w.o; !w.first {
 		w.theta = grown(w.theta, o.nIn*o.nOut)
@@ -180,10 +180,10 @@ func (w *lowLayer) turn(p *pass, theta []float32) {
 	}
 }
 
-// few is the rank up to which products with single columns are the faster ones.
+// few is the largest rank for which products with single columns are faster.
 const few = 4
 
-// multiply writes x*B of n pairs from the first on, and the ones.
+// multiply writes x*B of n pairs, from index first on, and the ones.
 func (w *lowLayer) multiply(p *pass, first, n int) {
 	o, cols := w.o, n*w.rank
 	w.inner = grown(w.inner, p.n*cols)
@@ -195,7 +195,7 @@ func (w *lowLayer) multiply(p *pass, first, n int) {
 	for i := range p.n {
 		copy(w.inner[i*cols:(i+1)*cols], w.ones)
 	}
-	if n > 1 && o.nIn%kernel.Lanes != 0 { // RowDots would be this for each column
+	if n > 1 && o.nIn%kernel.Lanes != 0 { // RowDots would compute each column this way
 		p.k.Gemm(kernel.NT, p.n, cols, o.nIn, x, o.nIn, b, o.nIn, w.inner, cols, &kernel.Epilogue{Add: true, Alpha: 1})
 		return
 	}
@@ -206,7 +206,7 @@ func (w *lowLayer) multiply(p *pass, first, n int) {
 	}
 }
 
-// lowForward is a pass with pair i of n. Of the first layer, if it was taken apart, both products are there.
+// lowForward runs a pass with pair i of n. With shared, both products of the first layer are already computed.
 func (c *candidates) lowForward(p *pass, theta, base []float32, i, n int, step float32, shared bool) {
 	next := 0
 	for at, op := range p.plan.ops[p.plan.lead:] {

@@ -6,14 +6,14 @@ import (
 	"brood/models/native/kernel"
 )
 
-// factors are A/sqrt(r) and B of a tensor's noise of rank r (engine.Noise), transposed: r rows of each.
+// factors holds A/sqrt(r) and B of a tensor's noise of rank r (engine.Noise), transposed: r rows of each.
 type factors struct {
 	a, b       []float32
 	rows, cols int // of the tensor
 	rank       int
 }
 
-// draw makes the factors of the tensor that f addresses, of n elements.
+// draw draws the factors of a tensor of n elements, addressed by f.
 func (w *factors) draw(k *kernel.Kernels, f kernel.Field, n, rank int) {
 	w.rows, w.cols, w.rank = n/f.Cols, f.Cols, rank
 	w.a, w.b = grown(w.a, rank*w.rows), grown(w.b, rank*w.cols)
@@ -38,7 +38,7 @@ func (w *factors) spread(k *thread, dst []float32, from int) {
 	})
 }
 
-// pieces cuts elements [from, from+n) into rectangles: the rest of a row, whole rows, the start of a row.
+// pieces splits elements [from, from+n) into rectangles: the remainder of a row, whole rows, and the start of a row.
 func (w *factors) pieces(from, n int, f func(place, row, rows, col, cols int)) {
 	for at := 0; at < n; {
 		row, col := (from+at)/w.cols, (from+at)%w.cols
@@ -51,11 +51,11 @@ func (w *factors) pieces(from, n int, f func(place, row, rows, col, cols int)) {
 	}
 }
 
-// columnsAtOnce bounds the factors that are kept while they are summed.
+// columnsAtOnce limits the factors that are stored while they are summed.
 const columnsAtOnce = 256
 
-// lowSum adds up the noise of low rank of v.ids with the weights v.scale for elements [from, from+len(dst)) of the
-// tensor that f addresses, of n elements: products of some candidates at a time, each added to those before.
+// lowSum adds up the low-rank noise of v.ids with the weights v.scale for elements [from, from+len(dst)) of a tensor of
+// n elements, addressed by f: products of some candidates at a time, each added to the previous ones.
 func (v *Vector) lowSum(k *thread, dst []float32, f kernel.Field, from, n, rank int) {
 	clear(dst)
 	w := &k.factors

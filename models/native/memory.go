@@ -6,24 +6,25 @@ import (
 	"brood/models/native/kernel"
 )
 
-// roomEstimator is an op whose matrix products pack operands. gemmRoom returns the memory for a number of samples,
-// forward and, with gradients, backward.
-type roomEstimator interface {
-	gemmRoom(k *kernel.Kernels, samples int, gradients bool) kernel.Room
+// scratchEstimator is an op whose matrix products pack operands. gemmScratch returns the memory for a number of
+// samples, forward and, with gradients, backward.
+type scratchEstimator interface {
+	gemmScratch(k *kernel.Kernels, samples int, gradients bool) kernel.Scratch
 }
 
 // tableSizer is an op with tables. tables returns their size in bytes.
 type tableSizer interface{ tables() int64 }
 
-// fixedBytes is the measured memory of a thread besides buffers: kernel arguments, buffer descriptors and its share of
-// the plan.
+// fixedBytes is the measured memory of a thread in addition to buffers: kernel arguments, buffer descriptors and its
+// share of the plan.
 const fixedBytes = 16 << 10
 
-// Room estimates the memory in bytes of the engine after such work: the tables of the plan, the buffers of the passes
-// and the scratch memory of their kernels. It excludes the matrices in the tasks, which the caller allocates.
-func (e *Engine) Room(w engine.Work) (bytes int64) {
+// EstimateMemory estimates the memory in bytes of the engine after such work: the tables of the plan, the buffers of
+// the passes and the scratch memory of their kernels. It excludes the matrices in the tasks, which the caller
+// allocates.
+func (e *Engine) EstimateMemory(w engine.Work) (bytes int64) {
 	if e.whole != nil {
-		return e.wholeRoom(w)
+		return e.wholeMemory(w)
 	}
 	bytes = int64(len(e.tables)) * kernel.ByteTableBytes
 	for _, o := range e.plan.ops {
@@ -67,12 +68,12 @@ func (e *Engine) Room(w engine.Work) (bytes int64) {
 		if (e.set.Augment() != data.Augment{}) {
 			bytes += int64(samples * e.set.Features()) // augmented images
 		}
-		var keep kernel.Room
+		var keep kernel.Scratch
 		for _, o := range e.plan.ops {
-			if s, ok := o.(roomEstimator); ok && packed > 0 {
-				keep = keep.Max(s.gemmRoom(p.k, packed, members > 0))
+			if s, ok := o.(scratchEstimator); ok && packed > 0 {
+				keep = keep.Max(s.gemmScratch(p.k, packed, members > 0))
 				if pairs > 0 && w.Noise.Rank == 0 {
-					keep = keep.Max(e.roundedRoom(o, e.candidateSamples(w.Batch), p.k))
+					keep = keep.Max(e.roundedScratch(o, e.candidateSamples(w.Batch), p.k))
 				}
 			}
 		}
@@ -87,7 +88,7 @@ func (e *Engine) Room(w engine.Work) (bytes int64) {
 			s, more := e.sumBytes(w, p.k)
 			bytes, keep = bytes+s, keep.Max(more)
 		}
-		bytes += keep.Max(e.muonRoom(w, i)).Bytes()
+		bytes += keep.Max(e.muonScratch(w, i)).Bytes()
 	}
 	return bytes + e.muonBytes(w) + sumIDs(w)
 }
@@ -127,8 +128,8 @@ func (e *Engine) passFloats(samples int, gradients, own bool) int {
 	return n + sums*kernel.Lanes
 }
 
-// candidateBytes returns the memory of a pass for evaluating candidates, and that of its kernels.
-func (e *Engine) candidateBytes(w engine.Work, group int, k *kernel.Kernels) (bytes int64, keep kernel.Room) {
+// candidateBytes returns the memory of a pass for evaluating candidates, and the memory of its kernels.
+func (e *Engine) candidateBytes(w engine.Work, group int, k *kernel.Kernels) (bytes int64, keep kernel.Scratch) {
 	keep.Line = true
 	floats, n := 3*e.layout.Params, e.candidateSamples(w.Batch)
 	if w.Noise.Rank > 0 && len(e.rest(w.Noise)) == 0 {
@@ -152,11 +153,11 @@ func (e *Engine) candidateBytes(w engine.Work, group int, k *kernel.Kernels) (by
 				columns *= group
 			} else {
 				floats += o.nIn * o.nOut
-				keep = keep.Max(k.GemmRoom(kernel.NN, n, o.nOut, o.nIn, o.nIn, o.nOut))
+				keep = keep.Max(k.GemmScratch(kernel.NN, n, o.nOut, o.nIn, o.nIn, o.nOut))
 			}
 			floats += group*l.rank*(o.nIn+o.nOut+1) + n*columns
-			keep = keep.Max(k.GemmRoom(kernel.NT, n, columns, o.nIn, o.nIn, o.nIn))
-			keep = keep.Max(k.GemmRoom(kernel.NN, n, o.nOut, l.rank, columns, o.nOut))
+			keep = keep.Max(k.GemmScratch(kernel.NT, n, columns, o.nIn, o.nIn, o.nIn))
+			keep = keep.Max(k.GemmScratch(kernel.NN, n, o.nOut, l.rank, columns, o.nOut))
 		}
 		if shared {
 			floats += w.Batch * first.nOut
@@ -171,31 +172,31 @@ func (e *Engine) candidateBytes(w engine.Work, group int, k *kernel.Kernels) (by
 		stride := (first.nIn + 3) / 4 * 4
 		bytes = int64((w.Batch+1)*stride + first.nOut*kernel.ByteStride(first.nIn))
 		floats += 2 * first.nOut
-		keep = keep.Max(k.BytesRoom(n, first.nOut, first.nIn))
+		keep = keep.Max(k.BytesScratch(n, first.nOut, first.nIn))
 	}
 	return bytes + 4*int64(floats), keep
 }
 
-// roundedRoom returns the memory of a thread's kernels for a layer whose products are rounded, for evaluating threads
-// and helpers.
-func (e *Engine) roundedRoom(op op, n int, k *kernel.Kernels) kernel.Room {
+// roundedScratch returns the memory of a thread's kernels for a layer whose products are rounded, for evaluating
+// threads and helpers.
+func (e *Engine) roundedScratch(op op, n int, k *kernel.Kernels) kernel.Scratch {
 	switch o := op.(type) {
 	case *dense:
 		if e.bf16 {
-			return k.BF16Room(e.order, n, o.nOut, o.nIn)
+			return k.BF16Scratch(e.order, n, o.nOut, o.nIn)
 		}
 	case *conv:
 		if e.bf16 && o.inBlocks(e.order) {
-			return k.ConvBlocksRoom(o.c)
+			return k.ConvBlocksScratch(o.c)
 		}
 	}
-	return kernel.Room{}
+	return kernel.Scratch{}
 }
 
-// Room estimates the memory in bytes of all threads after such noise sums and Muon steps.
-func (v *Vector) Room(w engine.Work) (bytes int64) {
+// EstimateMemory estimates the memory in bytes of all threads after such noise sums and Muon steps.
+func (v *Vector) EstimateMemory(w engine.Work) (bytes int64) {
 	for i, k := range v.threads {
-		keep := v.muonRoom(w, i)
+		keep := v.muonScratch(w, i)
 		if w.Sums > 0 {
 			s, more := v.sumBytes(w, k.Kernels)
 			bytes, keep = bytes+s+v.factorBytes(w.Noise), keep.Max(more)
@@ -227,8 +228,8 @@ func (v *Vector) factorBytes(n engine.Noise) int64 {
 	return 4 * int64(n.Rank*(rows+cols))
 }
 
-// sumBytes returns the further memory of a thread for noise sums, and that of its kernels.
-func (v *Vector) sumBytes(w engine.Work, k *kernel.Kernels) (bytes int64, keep kernel.Room) {
+// sumBytes returns the further memory of a thread for noise sums, and the memory of its kernels.
+func (v *Vector) sumBytes(w engine.Work, k *kernel.Kernels) (bytes int64, keep kernel.Scratch) {
 	keep.Line = true
 	r := w.Noise.Rank
 	if r == 0 {
@@ -243,7 +244,7 @@ func (v *Vector) sumBytes(w engine.Work, k *kernel.Kernels) (bytes int64, keep k
 		}
 		rows := t.Len / t.Cols
 		left, right = max(left, some*r*rows), max(right, some*r*t.Cols)
-		keep = keep.Max(k.GemmRoom(kernel.TN, rows, t.Cols, some*r, rows, t.Cols))
+		keep = keep.Max(k.GemmScratch(kernel.TN, rows, t.Cols, some*r, rows, t.Cols))
 	}
 	return bytes + 4*int64(left+right), keep
 }

@@ -16,7 +16,7 @@ import (
 	"brood/models/native/kernel"
 )
 
-// heap is the bytes of all live objects.
+// heap returns the bytes of all live objects.
 func heap() int64 {
 	goruntime.GC()
 	goruntime.GC()
@@ -25,7 +25,7 @@ func heap() int64 {
 	return int64(m.HeapAlloc)
 }
 
-// works are what runs ask of an engine: gradients of fewer, as many and more members than threads, batches that are no
+// works are typical work of an engine: gradients of fewer, as many and more members than threads, batches that are not
 // whole blocks, evolution strategies with each kind of noise, and statistics of batches.
 var works = []engine.Work{
 	{Members: 1, Gradients: 32},
@@ -43,9 +43,10 @@ var works = []engine.Work{
 	{Sums: 6000, Noise: engine.Noise{Rank: 4}},
 }
 
-// TestRoom: what an engine says it will hold is what the heap grows by, within a tenth: for four models on the best
-// kernel variant; in the group kernels for all of the zoo, with thousands of candidates, and for one on every variant.
-func TestRoom(t *testing.T) {
+// TestEstimateMemory: the estimate is within a tenth of the heap's growth: for four models with the best kernel
+// variant; in the test group kernels for the whole zoo, with thousands of candidates, and for one model with every
+// variant.
+func TestEstimateMemory(t *testing.T) {
 	long := longtest.On(longtest.Kernels)
 	names := []string{"mlp-small", "lenets", "bytes-small", "mlp-int8"}
 	if long {
@@ -76,28 +77,28 @@ func TestRoom(t *testing.T) {
 			variants, works := variantsHere(), works
 			best := variants[len(variants)-1:]
 			switch {
-			case m.Vocabulary > 0: // so small that what is fixed counts
+			case m.Vocabulary > 0: // small enough for fixed memory to matter
 				variants = best
 			case !long || m.Name == "mlp-gelu" || slices.Contains(redundant, m.Name):
 				variants, works = best, works[:8]
-			case m.Features > 1024: // slow, and no new kinds of layers
+			case m.Features > 1024: // slow, without new kinds of layers
 				variants, works = best, works[:4]
-			case m.Name != "lenets": // the tables and buffers of other variants are the same
+			case m.Name != "lenets": // tables and buffers do not depend on the variant
 				variants = best
 			}
 			for _, variant := range variants {
 				works := works
-				if variant == kernel.Portable { // slow
+				if variant == kernel.Portable { // too slow
 					works = works[:4]
 				}
 				for _, w := range works {
 					if m.Int8 && w.Gradients > 0 {
 						continue
 					}
-					room(t, m, set, variant, w, NewEngine)
+					compareEstimate(t, m, set, variant, w, NewEngine)
 					if w.Candidates > 0 && w.Noise.Rank == 0 && (m.Name == "mlp-small" || m.Name == "lenets") {
-						room(t, m, set, variant, w, NewBF16)
-						room(t, m, set, variant, w, NewAMX)
+						compareEstimate(t, m, set, variant, w, NewBF16)
+						compareEstimate(t, m, set, variant, w, NewAMX)
 					}
 				}
 			}
@@ -105,16 +106,16 @@ func TestRoom(t *testing.T) {
 	}
 }
 
-// TestRoomOfThreads: threads that all have work hold what one does each, and share the tables; helpers and idle ones
-// hold less.
-func TestRoomOfThreads(t *testing.T) {
+// TestEstimateOfThreads: threads that all have work hold as much as single ones and share the tables; helpers and idle
+// threads hold less.
+func TestEstimateOfThreads(t *testing.T) {
 	zoo(t, func(t *testing.T, m *models.Model, set *data.Set) {
 		of := func(threads int, w engine.Work) int64 {
 			e, err := NewEngine(m, set, threads, kernel.Best())
 			if err != nil {
 				t.Fatal(err)
 			}
-			return e.Room(w)
+			return e.EstimateMemory(w)
 		}
 		tables := of(1, engine.Work{}) - fixedBytes
 		for _, w := range []engine.Work{{Members: 3, Gradients: 75}, {Candidates: 6, Antithetic: true, Batch: 64}, {Rows: 1, Scores: 3 * maxPassSamples}, {Rows: 4, Own: 30}} {
@@ -129,7 +130,7 @@ func TestRoomOfThreads(t *testing.T) {
 	})
 }
 
-// twinsHere are those that this machine runs.
+// variantsHere returns the variants that this machine can run.
 func variantsHere() (out []kernel.Variant) {
 	for tw := kernel.Portable; tw <= kernel.Best(); tw++ {
 		if _, err := kernel.New(tw); err == nil {
@@ -139,9 +140,9 @@ func variantsHere() (out []kernel.Variant) {
 	return out
 }
 
-// room has an engine of one thread do the work, and compares; on more threads it is luck which of them come to hold
-// what.
-func room(t *testing.T, m *models.Model, set *data.Set, variant kernel.Variant, w engine.Work, open opener) {
+// compareEstimate runs the work on an engine of one thread and compares its memory with the estimate. With more threads
+// the memory depends on scheduling.
+func compareEstimate(t *testing.T, m *models.Model, set *data.Set, variant kernel.Variant, w engine.Work, open opener) {
 	t.Helper()
 	ctx, ids := context.Background(), set.Train()
 	g := task(t, m, set, max(1, w.Members), max(1, w.Gradients))
@@ -189,12 +190,12 @@ func room(t *testing.T, m *models.Model, set *data.Set, variant kernel.Variant, 
 			t.Fatal(err)
 		}
 	}
-	held, said := heap()-before, eng.Room(w)
+	held, estimate := heap()-before, eng.EstimateMemory(w)
 	name := fmt.Sprintf("%s, %s, %+v", eng.Kernels(), variant, w)
-	if math.Abs(float64(said-held)) > 0.1*float64(held) {
-		t.Errorf("%s: said %d bytes, holds %d (%.2f)", name, said, held, float64(said)/float64(held))
+	if math.Abs(float64(estimate-held)) > 0.1*float64(held) {
+		t.Errorf("%s: estimated %d bytes, holds %d (%.2f)", name, estimate, held, float64(estimate)/float64(held))
 	} else if testing.Verbose() {
-		t.Logf("%s: %.3f of %d", name, float64(said)/float64(held), held)
+		t.Logf("%s: %.3f of %d", name, float64(estimate)/float64(held), held)
 	}
 	goruntime.KeepAlive(tasks)
 	goruntime.KeepAlive(eng)

@@ -5,15 +5,15 @@ import (
 	"brood/models/native/kernel"
 )
 
-// minGRU is h[t] = h[t-1] + z[t]*(c[t] - h[t-1]) over the positions of a text, z and c being products of the input
-// there alone: they are two products for all positions at once, and what is left goes along the positions value by
-// value. The logistic function is (1 + tanh(x/2))/2.
+// minGRU is h[t] = h[t-1] + z[t]*(c[t] - h[t-1]) over the positions of a text. z and c depend only on the input at t,
+// so they are two products for all positions at once; only the elementwise recurrence is sequential. The logistic
+// function is (1 + tanh(x/2))/2.
 type minGRU struct {
 	wire
 	index             int
 	steps, nIn, units int
 	sequence          bool
-	zero              []float32 // the state before the first position
+	zero              []float32 // state before the first position
 	gate, state       [2]int    // tensors: weight and bias
 }
 
@@ -37,21 +37,21 @@ func (p *plan) minGRU(l *models.Layer, in int) int {
 	return p.to(o)
 }
 
-// saves z and c, which the way back overwrites with their gradients, and the states.
+// saves counts z and c, which the backward pass overwrites with their gradients, and the states.
 func (o *minGRU) saves(samples int) int { return 3 * samples * o.steps * o.units }
 
-// kept are z, c and h of the present samples, each [sample][position][unit].
+// kept returns z, c and h of the current samples, each [sample][position][unit].
 func (o *minGRU) kept(p *pass) (z, c, h []float32) {
 	n, kept := p.n*o.steps*o.units, p.saved[o.index]
 	return kept[:n], kept[n : 2*n], kept[2*n : 3*n]
 }
 
-func (o *minGRU) gemmRoom(k *kernel.Kernels, samples int, gradients bool) kernel.Room {
+func (o *minGRU) gemmScratch(k *kernel.Kernels, samples int, gradients bool) kernel.Scratch {
 	rows := samples * o.steps
-	r := k.GemmRoom(kernel.NT, rows, o.units, o.nIn, o.nIn, o.nIn)
+	r := k.GemmScratch(kernel.NT, rows, o.units, o.nIn, o.nIn, o.nIn)
 	if gradients {
-		r = r.Max(k.GemmRoom(kernel.TN, o.units, o.nIn, rows, o.units, o.nIn)).Max(k.GemmRoom(kernel.NN, rows, o.nIn, o.units,
-			o.units, o.nIn))
+		r = r.Max(k.GemmScratch(kernel.TN, o.units, o.nIn, rows, o.units, o.nIn)).
+			Max(k.GemmScratch(kernel.NN, rows, o.nIn, o.units, o.units, o.nIn))
 	}
 	return r
 }
@@ -109,7 +109,7 @@ func (o *minGRUForward) run(p *pass, k *kernel.Kernels, lo, hi int) {
 	}
 }
 
-// follow is one position: z comes in as tanh(x/2) and goes out as the logistic function of x.
+// follow computes one position: z is tanh(x/2) on entry and the logistic function of x on return.
 func follow(h, before, z, c []float32) {
 	before, z, c = before[:len(h)], z[:len(h)], c[:len(h)]
 	for i := range h {
@@ -120,12 +120,12 @@ func follow(h, before, z, c []float32) {
 
 type minGRUBack minGRU
 
-// run writes the gradients of what the products gave over z and c, from the last position to the first: with d[t] that
-// of h[t],
+// run overwrites z and c with the gradients of the products' results, from the last position to the first. With d[t]
+// the gradient of h[t],
 //
-//	d[t-1] = d[t]*(1 - z[t]) + what is asked of h[t-1] itself
+//	d[t-1] = d[t]*(1 - z[t]) + the incoming gradient of h[t-1]
 //
-// is kept where h[t-1] was, which nobody reads any more.
+// is stored in place of h[t-1], which is not needed any more.
 func (o *minGRUBack) run(p *pass, k *kernel.Kernels, lo, hi int) {
 	z, c, h := (*minGRU)(o).kept(p)
 	wide := o.steps * o.units
@@ -151,8 +151,8 @@ func (o *minGRUBack) run(p *pass, k *kernel.Kernels, lo, hi int) {
 	}
 }
 
-// unfollow is one position of the way back: of c d*z, of the gate d*(c - h[t-1])*z*(1 - z), and d*(1 - z) takes the
-// place of h[t-1].
+// unfollow is one position of the backward pass: the gradient of c is d*z, of the gate d*(c - h[t-1])*z*(1 - z), and
+// d*(1 - z) replaces h[t-1].
 func unfollow(d, before, z, c []float32) {
 	before, z, c = before[:len(d)], z[:len(d)], c[:len(d)]
 	for i, d := range d {
@@ -164,7 +164,7 @@ func unfollow(d, before, z, c []float32) {
 	}
 }
 
-// begin is unfollow of the first position, before which all is zero.
+// begin is unfollow for the first position, whose previous state is zero.
 func begin(d, z, c []float32) {
 	z, c = z[:len(d)], c[:len(d)]
 	for i, d := range d {

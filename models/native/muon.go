@@ -5,15 +5,15 @@ import (
 	"brood/models/native/kernel"
 )
 
-// polar is what steps of Muon keep: the momentum on its way to an orthogonal matrix and what comes next of it, two
-// products of it with itself, and the present product.
+// polar is the scratch memory of Muon steps: the momentum during orthogonalisation and its next iterate, two products
+// of it with itself, and the current product.
 type polar struct {
 	u, next, gram, poly []float32
 	product
-	deal func(k *thread, lo, hi int) // product.rows, made once
+	deal func(k *thread, lo, hi int) // product.rows as a func value, allocated once
 }
 
-// product is C = op(A) op(B), m x n over k, whose rows are dealt to the threads. B and C have no gaps.
+// product is C = op(A) op(B), m x n over k, whose rows are divided among threads. B and C are contiguous.
 type product struct {
 	form    kernel.Form
 	n, k    int
@@ -22,10 +22,10 @@ type product struct {
 	ep      kernel.Epilogue
 }
 
-// rowsAtOnce is the least rows of a product for a thread.
+// rowsAtOnce is the minimum number of rows of a product per thread.
 const rowsAtOnce = 16
 
-// rows computes rows [lo, hi) of C. A row's bits do not depend on the cut.
+// rows computes rows [lo, hi) of C. The bits of a row do not depend on the split.
 func (p *product) rows(k *thread, lo, hi int) {
 	a, ldb := p.a[lo*p.lda:], p.n
 	switch p.form {
@@ -37,7 +37,7 @@ func (p *product) rows(k *thread, lo, hi int) {
 	k.Gemm(p.form, hi-lo, p.n, p.k, a, p.lda, p.b, ldb, p.c[lo*p.n:], p.n, &p.ep)
 }
 
-// multiply is the present product of m rows, added alpha times to what is there with add.
+// multiply computes the current product of m rows; with add, it adds alpha times the product to C.
 func (v *Vector) multiply(m int, p product, add bool, alpha float32) {
 	s := &v.polar
 	if s.deal == nil {
@@ -48,7 +48,7 @@ func (v *Vector) multiply(m int, p product, add bool, alpha float32) {
 	v.split(m, rowsAtOnce, productCost(p.n, p.k), s.deal)
 }
 
-// productCost is a row of a product, in elements of work as split counts them.
+// productCost returns the cost of a row of a product, in split's elements of work.
 func productCost(n, k int) int { return max(1, n*k/4) }
 
 func (v *Vector) muon(t engine.Muon) error {
@@ -82,13 +82,13 @@ func (v *Vector) muon(t engine.Muon) error {
 	return nil
 }
 
-// both is dst = a*x + b*y.
+// both computes dst = a*x + b*y.
 func (p *thread) both(dst []float32, a float32, x []float32, b float32, y []float32) {
 	p.c, p.x = append(p.c[:0], a, b), append(p.x[:0], x, y)
 	p.Lin(dst, p.c, p.x)
 }
 
-// orthogonalise takes the iterations of Newton and Schulz on the matrix in polar.u.
+// orthogonalise runs the Newton-Schulz iterations on the matrix in polar.u.
 func (v *Vector) orthogonalise(rows, cols int) {
 	s, p, side := &v.polar, v.threads[0], min(rows, cols)
 	gram, poly := s.gram[:side*side], s.poly[:side*side]
@@ -109,7 +109,7 @@ func (v *Vector) orthogonalise(rows, cols int) {
 	}
 }
 
-// muonBytes is what steps of Muon keep for all threads.
+// muonBytes returns the memory of Muon steps that all threads share.
 func (v *Vector) muonBytes(w engine.Work) int64 {
 	if !w.Muon {
 		return 0
@@ -118,8 +118,8 @@ func (v *Vector) muonBytes(w engine.Work) int64 {
 	return 8 * int64(matrix+square)
 }
 
-// muonRoom is what the kernels of the i-th thread pack for products of steps of Muon.
-func (v *Vector) muonRoom(w engine.Work, i int) (keep kernel.Room) {
+// muonScratch returns the packing memory of the i-th thread's kernels for products of Muon steps.
+func (v *Vector) muonScratch(w engine.Work, i int) (keep kernel.Scratch) {
 	if !w.Muon {
 		return keep
 	}
@@ -127,7 +127,7 @@ func (v *Vector) muonRoom(w engine.Work, i int) (keep kernel.Room) {
 	add := func(form kernel.Form, m, n, deep, lda, ldb int) {
 		pieces := max(1, min(len(v.threads), m*productCost(n, deep)/grain))
 		if i < pieces {
-			keep = keep.Max(k.GemmRoom(form, (m+pieces-1)/pieces, n, deep, lda, ldb))
+			keep = keep.Max(k.GemmScratch(form, (m+pieces-1)/pieces, n, deep, lda, ldb))
 		}
 	}
 	for j := range v.layout.Tensors {

@@ -15,7 +15,7 @@ import (
 	"brood/models/noise"
 )
 
-// odd has tensors whose rows are no whole tiles of noise, so that every edge of a piece is met.
+// odd returns a layout of tensors whose rows are not whole tiles of noise, so that every edge of a piece is tested.
 func odd() engine.Layout { return oddly(1501, 37) }
 
 func oddly(rows, cols int) engine.Layout {
@@ -28,7 +28,7 @@ func oddly(rows, cols int) engine.Layout {
 	return l
 }
 
-// variants are those that this machine runs.
+// variants runs f for each variant that this machine can run.
 func variants(t *testing.T, f func(t *testing.T, variant kernel.Variant)) {
 	for _, variant := range kernel.Variants() {
 		t.Run(variant.String(), func(t *testing.T) {
@@ -40,8 +40,8 @@ func variants(t *testing.T, f func(t *testing.T, variant kernel.Variant)) {
 	}
 }
 
-// TestVectorContract is the contract of engines without a model, on a layout that every edge is met in. The
-// best kernel variant takes a layout so large that threads share a vector.
+// TestVectorContract runs the contract of engines without a model, on a layout with every edge. The best kernel variant
+// uses a layout large enough for threads to share a vector.
 func TestVectorContract(t *testing.T) {
 	variants(t, func(t *testing.T, variant kernel.Variant) {
 		l := odd()
@@ -61,7 +61,7 @@ func TestVectorContract(t *testing.T) {
 	})
 }
 
-// TestMuonHasTheSameBits: on every variant, with any threads.
+// TestMuonHasTheSameBits: Muon has the same bits with every variant and any number of threads.
 func TestMuonHasTheSameBits(t *testing.T) {
 	l := oddly(131, 67)
 	var want [][32]byte
@@ -91,9 +91,9 @@ func TestMuonHasTheSameBits(t *testing.T) {
 	})
 }
 
-// TestContract is the contract of engines: all of it for the best kernel variant. Others take the tasks of one model,
-// since TestVectorContract has those without a model, and the kernels are compared in package kernel. The group kernels
-// takes all of it for each.
+// TestContract runs the contract of engines: all of it for the best kernel variant. Other variants run the tasks of one
+// model, since TestVectorContract covers those without a model and package kernel compares the kernels. The test group
+// kernels runs all of it for each.
 func TestContract(t *testing.T) {
 	variants(t, func(t *testing.T, variant kernel.Variant) {
 		run := enginetest.Run
@@ -162,7 +162,7 @@ func TestCandidateRefuses(t *testing.T) {
 	}
 }
 
-// On one thread the tasks of a training step allocate nothing.
+// TestNoAllocations: on one thread the tasks of a training step allocate nothing.
 func TestNoAllocations(t *testing.T) {
 	v, err := New(odd(), 1)
 	if err != nil {
@@ -186,8 +186,8 @@ func TestNoAllocations(t *testing.T) {
 	}
 }
 
-// TestElsewhere: the contract is met by an engine that owns its memory and works late, so that what is tested on it
-// stands on the contract. Without BROOD_LONG it is a part of it.
+// TestElsewhere: an engine that owns its memory and executes tasks late passes the contract, so that tests that use it
+// rely only on the contract. Without BROOD_LONG a part of it runs.
 func TestElsewhere(t *testing.T) {
 	run := enginetest.Run
 	if !longtest.On(longtest.Kernels) {

@@ -8,16 +8,16 @@ import (
 )
 
 // norm is batch normalisation over the samples, and over the pixels of a channel (Ioffe & Szegedy 2015): the biased
-// variance normalises, the unbiased one goes into the running value, as in PyTorch. Sums run lane by lane over pixels
-// and blocks, and over the lanes at the end. A flat activation counts as channels of one pixel.
+// variance normalises, the unbiased one updates the running value, as in PyTorch. Sums are taken lane by lane over
+// pixels and blocks, then over the lanes. A flat activation has channels of one pixel.
 type norm struct {
 	wire
 	index          int
 	image          buffer
-	rectify        bool         // a ReLU that follows at once, both ways
-	pool           *kernel.Pool // maxima that follow then, both ways; nil: none
+	rectify        bool         // a ReLU follows and is fused in both passes
+	pool           *kernel.Pool // max pooling that follows and is fused in both passes; nil: none
 	scale, shift   int          // tensors
-	mean, variance int          // of the statistics
+	mean, variance int          // offsets in the statistics
 }
 
 func (p *plan) norm(l *models.Layer, in int) int {
@@ -34,8 +34,8 @@ func (p *plan) norm(l *models.Layer, in int) int {
 	})
 }
 
-// What is kept of each channel: the mean and the inverse deviation that the forward pass used, its factors y = a*x + b,
-// and those of the way back.
+// Saved values of each channel: the mean and the inverse deviation used by the forward pass, its factors in y = a*x +
+// b, and the factors of the backward pass.
 const (
 	keepMean = iota
 	keepInverse
@@ -49,8 +49,8 @@ const (
 
 func (o *norm) saves(int) int { return kept * o.image.channels }
 
-// takePool makes maxima that follow at once part of a normalisation, whose result they then are: the values that they
-// choose from are worked out again on the way back, where the gradient of the operand is.
+// takePool fuses max pooling that follows into the normalisation, whose result becomes the pooling's. The backward pass
+// recomputes the pooled values in the memory of the operand's gradient.
 func (p *plan) takePool(in int, w *kernel.Pool, out buffer) bool {
 	o, ok := p.before(in).(*norm)
 	if !ok || o.pool != nil || !w.Tiles() || len(p.ops) < 2 {
@@ -63,7 +63,7 @@ func (p *plan) takePool(in int, w *kernel.Pool, out buffer) bool {
 	return true
 }
 
-// keeps is one kind of what is kept, of channels [lo, hi).
+// keeps returns one kind of saved values, of channels [lo, hi).
 func (o *norm) keeps(p *pass, kind, lo, hi int) []float32 {
 	return p.saved[o.index][kind*o.image.channels:][lo:hi]
 }
@@ -78,15 +78,16 @@ func (o *norm) backward(p *pass, _ bool) {
 	p.spread((*normBack)(o), o.image.channels)
 }
 
-// near bounds the input that is gone through at a time: sums and results read it again, out of the second-level cache.
+// near limits the input that is processed at a time in bytes: sums and results read it again from the second-level
+// cache.
 const near = 1 << 18
 
-// some is how many channels that is.
+// some returns the number of channels within that limit.
 func (o *norm) some(p *pass) int {
 	return max(1, near/(4*kernel.Lanes*p.blocks()*o.image.plane()))
 }
 
-// at is where channels [lo, hi) of block b begin, and the kernels' view of them.
+// at returns the offset of channels [lo, hi) of block b, and the kernels' view of them.
 func (o *norm) at(p *pass, b, lo, hi int) (int, kernel.Norm) {
 	n := kernel.Norm{
 		Channels: hi - lo,
@@ -101,12 +102,12 @@ func (o *norm) at(p *pass, b, lo, hi int) (int, kernel.Norm) {
 	return (b*o.image.channels + lo) * o.image.plane() * kernel.Lanes, n
 }
 
-// pooled is where channel lo of block b begins behind the pooling.
+// pooled returns the offset of channel lo of block b after the pooling.
 func (o *norm) pooled(b, lo int) int {
 	return b*o.pool.Outputs() + lo*kernel.Plane(o.pool.OutH, o.pool.OutW)*kernel.Lanes
 }
 
-// count is the values that a channel's statistics are taken of.
+// count returns the number of values in a channel's statistics.
 func (o *norm) count(p *pass) float64 { return float64(p.n * o.image.h * o.image.w) }
 
 type normForward norm
@@ -118,7 +119,7 @@ func (f *normForward) run(p *pass, k *kernel.Kernels, lo, hi int) {
 	}
 }
 
-// apply is the way forward of channels [lo, hi).
+// apply computes the forward pass of channels [lo, hi).
 func (o *norm) apply(p *pass, k *kernel.Kernels, lo, hi int) {
 	mean, inverse := o.keeps(p, keepMean, lo, hi), o.keeps(p, keepInverse, lo, hi)
 	if p.mode == running && p.stats != nil {
@@ -146,7 +147,7 @@ func (o *norm) apply(p *pass, k *kernel.Kernels, lo, hi int) {
 	}
 }
 
-// measure takes the batch's own statistics of channels [lo, hi), and brings them into the running ones.
+// measure computes the batch's own statistics of channels [lo, hi), and updates the running ones.
 func (o *norm) measure(p *pass, k *kernel.Kernels, lo, hi int) {
 	x, total, count := p.act[o.in], p.laneSums[lo:hi], o.count(p)
 	mean, inverse := o.keeps(p, keepMean, lo, hi), o.keeps(p, keepInverse, lo, hi)
@@ -189,7 +190,7 @@ func (f *normBack) run(p *pass, k *kernel.Kernels, lo, hi int) {
 	}
 }
 
-// back is the way back of channels [lo, hi). With g = dy*scale, n values and xhat = (x-mean)*inverse,
+// back computes the backward pass of channels [lo, hi). With g = dy*scale, n values and xhat = (x-mean)*inverse,
 //
 //	dx = inverse*(g - mean(g) - xhat*mean(g*xhat)).
 func (o *norm) back(p *pass, kn *kernel.Kernels, lo, hi int) {
@@ -227,7 +228,7 @@ func (o *norm) back(p *pass, kn *kernel.Kernels, lo, hi int) {
 	}
 }
 
-// sums clears p.lanes, room for at least so many sums of Lanes lanes.
+// sums clears p.laneSums, with at least n sums of Lanes lanes.
 func (p *pass) sums(n int) {
 	if len(p.laneSums) < n {
 		p.laneSums = make([][kernel.Lanes]float32, n)

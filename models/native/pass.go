@@ -29,7 +29,7 @@ type pass struct {
 	capacity int                 // samples that fit the buffers, a multiple of the block size
 
 	act       [][]float32 // per activation
-	saved     [][]float32 // per op: data stored for its backward besides activations
+	saved     [][]float32 // per op: data stored for its backward pass in addition to activations
 	slot      [][]float32 // gradients
 	dy, dx    []float32   // gradients of the current op's result and operand; dx is nil if not needed
 	augmented []byte      // bytes of augmented samples
@@ -46,10 +46,10 @@ type pass struct {
 
 	helpers []*helper // threads without an entry, which help this pass
 
-	job    jobOf  // the current job
-	gather gather // jobs
-	mover  mover
-	aside  aside
+	job     jobOf  // the current job
+	gather  gather // jobs
+	mover   mover
+	sideJob sideJob
 
 	n      int  // samples of this pass
 	bf16   bool // evaluate candidates in bfloat16 arithmetic, in the given order

@@ -2,14 +2,14 @@ package native
 
 import "brood/models/native/kernel"
 
-// relu is max(0, x). A product or a normalisation before it does the forward half on its way, a product behind it the
-// backward half.
+// relu is max(0, x). A product or a normalisation before it may include its forward pass, a product after it its
+// backward pass.
 type relu struct {
 	wire
-	fused, without bool // forward is done by the op before; backward by the op behind
+	fused, without bool // forward is part of the previous op; backward is part of the following op
 }
 
-// rectifier works in place where nothing else takes the activation. A normalisation takes over all of it.
+// rectifier works in place if nothing else uses the activation. A normalisation includes all of it.
 func (p *plan) rectifier(in int) int {
 	o := &relu{wire: wire{in: in, with: -1, out: in, over: true}}
 	switch before := p.before(in).(type) {
@@ -31,7 +31,7 @@ func (p *plan) rectifier(in int) int {
 	return p.to(o)
 }
 
-// takeOver says whether an activation comes straight from a rectifier, whose gradient the caller then does.
+// takeOver reports whether an activation is the result of a rectifier whose backward pass the caller must include.
 func (p *plan) takeOver(in int) bool {
 	o, ok := p.before(in).(*relu)
 	if ok {
@@ -61,7 +61,7 @@ func (o *reluForward) run(p *pass, k *kernel.Kernels, lo, hi int) {
 
 type reluBack relu
 
-// run gates once more what the op behind has gated, which changes nothing.
+// run may repeat the gate of the following op, which changes nothing.
 func (o *reluBack) run(p *pass, k *kernel.Kernels, lo, hi int) {
 	lo, hi = p.span(o.out, lo, hi)
 	k.Gate(p.dx[lo:hi], p.dy[lo:hi], p.act[o.out][lo:hi])

@@ -107,7 +107,7 @@ func (o *averageBack) run(p *pass, _ *kernel.Kernels, lo, hi int) {
 	}
 }
 
-// lanes is channel c, counted through all blocks, of a blocked activation of so many rows a channel.
+// lanes returns channel c, counted over all blocks, of a blocked activation with plane rows per channel.
 func lanes(x []float32, c, plane int) []float32 {
 	return x[c*plane*kernel.Lanes : (c+1)*plane*kernel.Lanes]
 }

@@ -5,7 +5,7 @@ import (
 	"brood/models/native/kernel"
 )
 
-// projection is Y = X W' + b of rows of X, one for each position of a text. Columns [lo, hi) are counted in strips.
+// projection is Y = X W' + b of rows of X, one for each position of a text. Columns [lo, hi) are in units of strips.
 type projection struct {
 	nIn, nOut, weight, bias int // tensors; bias is -1 when absent
 }
@@ -36,16 +36,16 @@ func (o *projection) data(p *pass, k *kernel.Kernels, rows int, dx, dy []float32
 		o.nIn, nil)
 }
 
-func (o *projection) gemmRoom(k *kernel.Kernels, rows int, gradients bool) kernel.Room {
-	r := k.GemmRoom(kernel.NT, rows, o.nOut, o.nIn, o.nIn, o.nIn)
+func (o *projection) gemmScratch(k *kernel.Kernels, rows int, gradients bool) kernel.Scratch {
+	r := k.GemmScratch(kernel.NT, rows, o.nOut, o.nIn, o.nIn, o.nIn)
 	if gradients {
-		r = r.Max(k.GemmRoom(kernel.TN, o.nOut, o.nIn, rows, o.nOut, o.nIn)).Max(k.GemmRoom(kernel.NN, rows, o.nIn, o.nOut,
-			o.nOut, o.nIn))
+		r = r.Max(k.GemmScratch(kernel.TN, o.nOut, o.nIn, rows, o.nOut, o.nIn)).
+			Max(k.GemmScratch(kernel.NN, rows, o.nIn, o.nOut, o.nOut, o.nIn))
 	}
 	return r
 }
 
-// along is a dense layer at each position.
+// along is a dense layer applied to each position.
 type along struct {
 	wire
 	projection
@@ -57,8 +57,8 @@ func (p *plan) along(l *models.Layer, in int) int {
 	return p.to(&along{w, projection{l.In[0] / l.Rows, l.Out[0] / l.Rows, l.Weight, l.Bias}, l.Rows})
 }
 
-func (o *along) gemmRoom(k *kernel.Kernels, samples int, gradients bool) kernel.Room {
-	return o.projection.gemmRoom(k, samples*o.steps, gradients)
+func (o *along) gemmScratch(k *kernel.Kernels, samples int, gradients bool) kernel.Scratch {
+	return o.projection.gemmScratch(k, samples*o.steps, gradients)
 }
 
 func (o *along) forward(p *pass) { p.spread((*alongForward)(o), strips(o.nOut)) }

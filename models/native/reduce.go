@@ -2,11 +2,11 @@ package native
 
 import "brood/models/engine"
 
-// segment is the elements of a span of one row.
+// segment returns the elements of a span of one row.
 func segment(s engine.Span) []float32 { return row(s.Mat, s.Row)[s.Lo:s.Hi] }
 
-// sum takes the tree tile by tile, while its operands are in the first-level cache. A tile is whole blocks of every
-// code.
+// sum computes the tree tile by tile, so that its operands stay in the first-level cache. A tile consists of whole
+// blocks of every code.
 func (v *Vector) sum(t engine.Sum) error {
 	wide := t.Dst.Hi - t.Dst.Lo
 	src := make([][]float32, len(t.Src))
@@ -22,8 +22,8 @@ func (v *Vector) sum(t engine.Sum) error {
 	return nil
 }
 
-// sum is columns [a, b) of the task, at most a tile. A partial sum takes the place of one of its operands where that is
-// scratch too, so that no more of it is held than the tree is deep.
+// sum computes columns [a, b) of the task, at most a tile. A partial sum overwrites one of its operands if that is
+// scratch memory, so that at most the depth of the tree is allocated.
 func (p *thread) sum(t *engine.Sum, src [][]float32, into []float32, a, b int) {
 	p.operands = p.operands[:0]
 	take := func() []float32 {
@@ -38,7 +38,7 @@ func (p *thread) sum(t *engine.Sum, src [][]float32, into []float32, a, b int) {
 	for _, s := range src {
 		p.operands = append(p.operands, s[a:b])
 	}
-	known := func(i int) []float32 { // a source is rounded when its turn comes
+	known := func(i int) []float32 { // sources are rounded when first used
 		x := p.operands[i]
 		if i < len(t.Src) && t.Code != engine.Float32 {
 			kept := take()
@@ -94,7 +94,7 @@ func (v *Vector) feedback(t engine.Feedback) error {
 			t.Code.Round(out)
 			for j, x := range out {
 				if lost[j] -= x; lost[j] != lost[j] {
-					lost[j] = 0 // a block that is not finite: it is not hidden, and not fed back
+					lost[j] = 0 // a block that is not finite: the error stays visible and is not fed back
 				}
 			}
 		}

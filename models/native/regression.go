@@ -37,8 +37,8 @@ func (p *pass) regression(z, d []float32, scale float32) {
 	}
 }
 
-// squares is the squared errors of the present samples, or the shares of their classes that are wrong, summed; 0 where
-// there are no targets.
+// squares returns the sum of the squared errors of the current samples, or of their shares of wrong classes; 0 without
+// targets.
 func (p *pass) squares() (sum float64) {
 	if p.errors == nil {
 		return 0

@@ -5,8 +5,8 @@ import (
 	"brood/models/native/kernel"
 )
 
-// sum adds a second activation: of the same shape, or an image of which every stride-th pixel counts, its missing
-// channels being zero.
+// sum adds a second activation: of the same shape, or an image of which every stride-th pixel is used, with zeros for
+// missing channels.
 type sum struct {
 	wire
 	stride      int // 0: the shapes are equal
@@ -48,20 +48,20 @@ func (o *sumForward) run(p *pass, k *kernel.Kernels, lo, hi int) {
 	(*sum)(o).pixels(lo, hi, func(a, b int) { k.Add(y[a:a+kernel.Lanes], y[a:a+kernel.Lanes], z[b:b+kernel.Lanes]) })
 }
 
-// beside is the gradient of the second operand, added to what is there with more.
-func (o *sum) beside(p *pass, dst []float32, more bool) {
-	p.aside = aside{o, dst, more}
-	p.spread(&p.aside, p.blocks())
+// sideGradient writes the gradient of the second operand; with more it adds it.
+func (o *sum) sideGradient(p *pass, dst []float32, more bool) {
+	p.sideJob = sideJob{o, dst, more}
+	p.spread(&p.sideJob, p.blocks())
 }
 
-// aside is such a gradient under way.
-type aside struct {
+// sideJob is the job of sideGradient.
+type sideJob struct {
 	o    *sum
 	dst  []float32
 	more bool
 }
 
-func (s *aside) run(p *pass, k *kernel.Kernels, lo, hi int) {
+func (s *sideJob) run(p *pass, k *kernel.Kernels, lo, hi int) {
 	from, to := p.span(s.o.with, lo, hi)
 	dy, dst := p.dy, s.dst
 	switch {
@@ -77,7 +77,7 @@ func (s *aside) run(p *pass, k *kernel.Kernels, lo, hi int) {
 	s.o.pixels(lo, hi, func(a, b int) { k.Add(dst[b:b+kernel.Lanes], dst[b:b+kernel.Lanes], dy[a:a+kernel.Lanes]) })
 }
 
-// pixels calls f with the places of each pixel of the second operand that counts: in the result, and in the operand.
+// pixels calls f with the offsets of each used pixel of the second operand: in the result, and in the operand.
 func (o *sum) pixels(lo, hi int, f func(a, b int)) {
 	for b := lo; b < hi; b++ {
 		for c := range o.side.channels {

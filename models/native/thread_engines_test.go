@@ -12,9 +12,9 @@ import (
 	"brood/models/native/kernel"
 )
 
-// TestLanes: members who step apart, each on the lane that is free, come to the bits of all stepping together on one
-// thread, and the engine goes on as if nothing had been.
-func TestLanes(t *testing.T) {
+// TestThreadEngines: members that step separately, each on a free thread engine, get the same bits as members that step
+// together on one thread, and the engine works as before afterwards.
+func TestThreadEngines(t *testing.T) {
 	const n, steps = 6, 3
 	zoo(t, func(t *testing.T, m *models.Model, set *data.Set) {
 		unlessLong(t, m)
@@ -24,13 +24,14 @@ func TestLanes(t *testing.T) {
 				return engine.Each(context.Background(), e.ThreadEngines(), n, func(d engine.Doer, i int) error { return f(d, i, i+1) })
 			}, steps)
 			if got != want {
-				t.Errorf("%d lanes: %s, together %s", threads, got, want)
+				t.Errorf("%d threads: %s, together %s", threads, got, want)
 			}
 		}
 	})
 }
 
-// stepped is what members [lo, hi) of n come to whose steps are taken as `take` has them be, and then all at once.
+// stepped returns the state of n members after steps that take runs on ranges [lo, hi) of them, followed by gradients
+// of all at once.
 func stepped(t *testing.T, m *models.Model, set *data.Set, n, threads int, take func(e *Engine, f func(d engine.Doer, lo, hi int) error) error, steps int) string {
 	t.Helper()
 	e, err := NewEngine(m, set, threads, kernel.Best())

@@ -17,7 +17,7 @@ import (
 	"brood/models/native/kernel"
 )
 
-// torchNet has each kind that is a module of PyTorch by its name, on flat values and on images.
+// torchNet has each kind of layer that PyTorch has as a module, on flat values and on images.
 const torchNet = `
 name = "modules"
 input = [1, 28, 28]
@@ -28,7 +28,7 @@ layer = [
 	{kind = "dense", out = 19}, {kind = "leakyrelu", slope = 0.25}, {kind = "dense", out = 10},
 ]`
 
-// torchNets are models of ours, the modules of PyTorch that they are, and the form in which those take the samples.
+// torchNets are models, the equivalent PyTorch modules, and the shape in which those take the samples.
 var torchNets = []struct{ ours, theirs, view string }{
 	{torchNet, `nn.Sequential(nn.Conv2d(1, 4, 5, 2), nn.LayerNorm((4, 12, 12)), nn.GELU(), nn.Conv2d(4, 3, 3, 2), nn.SiLU(),
     nn.Flatten(), nn.Linear(75, 40), nn.LayerNorm(40), nn.Tanh(), nn.Linear(40, 21), nn.LeakyReLU(),
@@ -65,8 +65,8 @@ layer = [
     Beside(nn.LayerNorm(12), nn.Linear(12, 40), nn.GELU(), nn.Linear(40, 12)), Attention(12, 4), Last(), nn.Linear(12, 128))`, "view(-1, 11).long()"},
 }
 
-// torchModule trains modules by SGD: parameters, samples and labels come in as raw files, the losses of each
-// step and the last parameters go out.
+// torchModule trains modules by SGD: it reads parameters, samples and labels from raw files, and writes the losses of
+// each step and the final parameters.
 const torchModule = `
 import sys, torch
 from torch import nn
@@ -117,8 +117,8 @@ torch.tensor(losses, dtype=torch.float32).numpy().tofile(at + "/losses")
 torch.cat([p.data.flatten() for p in net.parameters()]).numpy().tofile(at + "/trained")
 `
 
-// TestTorchAgrees: the modules of PyTorch, with the same parameters and samples, have the losses of this engine over
-// twenty steps of SGD, and come to the same parameters.
+// TestTorchAgrees: with the same parameters and samples, PyTorch's losses over twenty steps of SGD and its final
+// parameters equal the parameters of this engine.
 func TestTorchAgrees(t *testing.T) {
 	longtest.Need(t, longtest.Kernels, "starts PyTorch five times")
 	python := enginetest.Python("torch, numpy")
@@ -196,7 +196,7 @@ func torchAgrees(t *testing.T, python string, m *models.Model, set *data.Set, mo
 	}
 }
 
-// descend is so many steps of SGD on one batch, and their losses.
+// descend runs steps of SGD on one batch, and returns their losses.
 func descend(t *testing.T, m *models.Model, set *data.Set, g engine.Gradients, steps int, rate float32) (losses []float32) {
 	t.Helper()
 	e, err := NewEngine(m, set, 2, kernel.Best())
@@ -213,7 +213,7 @@ func descend(t *testing.T, m *models.Model, set *data.Set, g engine.Gradients, s
 	return losses
 }
 
-// TestGELUTrains: the model of the zoo with layer normalisation and GELU fits a batch of glyphs by gradient descent.
+// TestGELUTrains: the zoo's model with layer normalisation and GELU fits a batch of glyphs by gradient descent.
 func TestGELUTrains(t *testing.T) {
 	m, err := models.Load("mlp-gelu")
 	if err != nil {

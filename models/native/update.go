@@ -26,25 +26,25 @@ func (v *Vector) update(t engine.Update) error {
 	return nil
 }
 
-// statement is a statement of a programme with its matrices looked up.
+// statement is a statement of a program with resolved matrices.
 type statement struct {
 	dst elements
 	c   []float32
 	src []elements
 	fn  engine.Map
-	by  elements // of no factor: without columns
+	by  elements // no factor: without columns
 }
 
-// elements are those of a matrix.
+// elements is a resolved matrix.
 type elements struct {
 	f    []float32
 	cols int
-	one  bool // a single row serves all
+	one  bool // a single row is used for all rows
 }
 
 func elementsOf(m engine.Mat) elements { return elements{flat(m), m.Cols, m.Rows == 1} }
 
-// cut is columns [a, b) of row r, or of the only row.
+// cut returns columns [a, b) of row r, or of the only row.
 func (e *elements) cut(r engine.Row, a, b int) []float32 {
 	at := 0
 	if !e.one {
@@ -53,7 +53,7 @@ func (e *elements) cut(r engine.Row, a, b int) []float32 {
 	return e.f[at+a : at+b]
 }
 
-// forget drops what was looked up, since it may be freed.
+// forget drops the resolved matrices, since they may be freed.
 func (v *Vector) forget() {
 	for i := range v.prog {
 		v.prog[i].dst = elements{}
@@ -65,7 +65,7 @@ func (v *Vector) forget() {
 	}
 }
 
-// statements looks the matrices of a programme up; valid until the next call.
+// statements resolves the matrices of a program; the result is valid until the next call.
 func (v *Vector) statements(prog []engine.Lin) []statement {
 	for len(v.prog) < len(prog) {
 		v.prog = append(v.prog, statement{})
@@ -84,13 +84,13 @@ func (v *Vector) statements(prog []engine.Lin) []statement {
 	return v.prog[:len(prog)]
 }
 
-// cut is columns [a, b) of row r of m, or of its only row.
+// cut returns columns [a, b) of row r of m, or of its only row.
 func cut(m engine.Mat, r engine.Row, a, b int) []float32 {
 	e := elementsOf(m)
 	return e.cut(r, a, b)
 }
 
-// run is one statement over columns [a, b), at most a tile, of row r. A destination may also be a source.
+// run executes one statement on columns [a, b), at most a tile, of row r. A destination may also be a source.
 func (p *thread) run(s *statement, r engine.Row, a, b int) {
 	p.x = p.x[:0]
 	for i := range s.src {
@@ -102,7 +102,7 @@ func (p *thread) run(s *statement, r engine.Row, a, b int) {
 		mapped(dst, s.fn)
 		return
 	}
-	// beside, since the destination may be the factor
+	// in separate memory, since the destination may be the factor
 	if cap(p.mapped) < tile {
 		p.mapped = make([]float32, tile)
 	}
@@ -114,7 +114,7 @@ func (p *thread) run(s *statement, r engine.Row, a, b int) {
 	}
 }
 
-// mapped applies a function to every element of x, with the bits of [engine.Map.Of], in loops without calls.
+// mapped applies a function to every element of x in loops without calls. The bits equal the bits of [engine.Map.Of].
 func mapped(x []float32, fn engine.Map) {
 	const sign, one = 1 << 31, 0x3f800000
 	switch fn {

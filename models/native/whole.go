@@ -11,19 +11,19 @@ import (
 	"brood/models/noise"
 )
 
-// A model of whole numbers (models.Int8): every step from bytes to the loss is one of whole numbers, as
-// docs/arithmetic.md has it.
+// In a whole-number model (models.Int8) every step from bytes to the loss is integer arithmetic, as specified in
+// docs/arithmetic.md.
 
-// wholeLayer is a dense layer, or an embedding, and the relu behind it.
+// wholeLayer is a dense layer or an embedding, with the relu that follows.
 type wholeLayer struct {
 	wide, bias int // tensors; bias is -1 without one
 	table      bool
 	nIn, nOut  int
-	entries    int // of a table
-	shift      int // what sums are divided by is 2^shift
+	entries    int // number of rows of the embedding
+	shift      int // sums are divided by 2^shift
 }
 
-// wholeLayers are those of a model of whole numbers.
+// wholeLayers returns the layers of a whole-number model.
 func wholeLayers(m *models.Model) (out []wholeLayer) {
 	for i := range m.Layers {
 		switch l := &m.Layers[i]; l.Kind {
@@ -49,37 +49,37 @@ func wholeLayers(m *models.Model) (out []wholeLayer) {
 	return out
 }
 
-// words is n bytes in whole words of four.
+// words rounds n bytes up to words of four.
 func words(n int) int { return (n + 3) / 4 * 4 }
 
-// wholePass is what a thread keeps of such a model: weights and noise, the values of a piece, and the sums of its first
+// wholePass is a thread's memory for such a model: weights and noise, the values of a piece, and the sums of its first
 // layer, which the candidates of a task share.
 type wholePass struct {
 	theta, eps [][]int8   // by tensor, in rows of kernel.ByteStride
-	values     [3][]uint8 // the samples, and what layers take and give, in rows of whole words
-	table      []uint8    // the rows of an embedding, as values
-	base, turn []int32    // sums of the first layer: by the weights, for a batch; by the noise, for a piece
-	sums, more []int32    // the same of a layer behind it, for a piece
+	values     [3][]uint8 // the samples, and operands and results of layers, in rows padded to words
+	table      []uint8    // rows of an embedding, as values
+	base, turn []int32    // sums of the first layer: with the weights, for a batch; with the noise, for a piece
+	sums, more []int32    // the same for a later layer, for a piece
 	bias       []int32    // of a layer
 	logits     []int32
-	most       []int32  // of each sample's logits
-	powers     []uint64 // sums of powers of each sample's logits
+	most       []int32  // largest logit of each sample
+	powers     []uint64 // sum of powers of each sample's logits
 	drawn      []byte
-	task       uint64 // that theta and base belong to, 0: none
+	task       uint64 // task of theta and base; 0: none
 	ids        []int32
 	at         noise.Key
 }
 
-// rowsIn is the rows of a model's tensor.
+// rowsIn returns the number of rows of a model's tensor.
 func rowsIn(m *models.Model, tensor int) int {
 	rows, _ := rowsOf(&m.Layout.Tensors[tensor])
 	return rows
 }
 
-// rowsOf is a tensor's rows, and their bytes in memory.
+// rowsOf returns a tensor's number of rows, and their size in bytes.
 func rowsOf(t *engine.Tensor) (rows, stride int) { return t.Len / t.Cols, kernel.ByteStride(t.Cols) }
 
-// widths are the bytes of a sample's values, the most that a layer gives, and the bytes of the largest table.
+// widths returns the bytes of a sample's values, of the largest result of a layer, and of the largest table.
 func (e *Engine) widths() (wide, most, table int) {
 	m := e.plan.model
 	wide, most = words(m.Features), m.Classes
@@ -89,8 +89,8 @@ func (e *Engine) widths() (wide, most, table int) {
 	return wide, most, table
 }
 
-// wholeReady makes space for weights, and a piece of so many samples; with noise for that of a pair, of so large a
-// batch.
+// wholeReady allocates memory for weights and a piece of this many samples; if perturbed, also for the noise of a pair
+// on a batch of this size.
 func (e *Engine) wholeReady(w *wholePass, samples, batch int, perturbed bool) {
 	m := e.plan.model
 	wide, most, table := e.widths()
@@ -115,7 +115,7 @@ func (e *Engine) wholeReady(w *wholePass, samples, batch int, perturbed bool) {
 	}
 }
 
-// wholeRead takes weights.
+// wholeRead converts parameters to integer weights.
 func (e *Engine) wholeRead(w *wholePass, params []float32) {
 	w.task = 0
 	for i := range e.layout.Tensors {
@@ -127,7 +127,7 @@ func (e *Engine) wholeRead(w *wholePass, params []float32) {
 	}
 }
 
-// wholeDraw draws the noise of a pair, sigma*eps as whole numbers: engine.Whole of each.
+// wholeDraw draws the noise of a pair as integers: engine.Whole(sigma*eps).
 func (e *Engine) wholeDraw(k *kernel.Kernels, w *wholePass, key noise.Key, sigma float32) {
 	s := key.Schedule()
 	for i := range e.layout.Tensors {
@@ -138,8 +138,8 @@ func (e *Engine) wholeDraw(k *kernel.Kernels, w *wholePass, key noise.Key, sigma
 	}
 }
 
-// wholes reads src into dst, each as engine.Whole does. What is added to numbers of that size leaves no digits behind
-// the point, and rounds as they are to be.
+// wholes converts src as engine.Whole does. Adding a number of that magnitude leaves no fractional digits, and rounds
+// as required.
 func wholes(dst []int8, src []float32) {
 	const most, rounds = 1 << 20, 3 << 22
 	dst = dst[:len(src)]
@@ -153,7 +153,7 @@ func wholes(dst []int8, src []float32) {
 	}
 }
 
-// gather loads samples, the first of which was drawn at an address.
+// gather loads samples; at is the address at which the first was drawn.
 func (w *wholePass) gather(set *data.Set, features int, ids []int32, at noise.Key) error {
 	stride := words(features)
 	for i, id := range ids {
@@ -168,13 +168,13 @@ func (w *wholePass) gather(set *data.Set, features int, ids []int32, at noise.Ke
 	return nil
 }
 
-// products writes the sums of n samples by a layer's weights, or their noise.
+// products writes the products of n samples with a layer's weights, or with their noise.
 func (w *wholePass) products(k *kernel.Kernels, l *wholeLayer, dst []int32, in []uint8, n int, weights []int8) {
 	k.SumBytes(n, l.nOut, l.nIn, in, words(l.nIn), weights, kernel.ByteStride(l.nIn), dst, l.nOut)
 }
 
-// forward writes the logits of the n samples that were gathered, for theta + sign*eps. base and turn are the sums of
-// the first layer where they are known.
+// forward writes the logits of the n gathered samples, for theta + sign*eps. base and turn are the sums of the first
+// layer, if known.
 func (w *wholePass) forward(k *kernel.Kernels, layers []wholeLayer, n int, sign int32, base, turn []int32) {
 	in := w.values[0]
 	for i := range layers {
@@ -204,7 +204,7 @@ func (w *wholePass) forward(k *kernel.Kernels, layers []wholeLayer, n int, sign 
 	}
 }
 
-// biases makes those of a layer, zero where it has none.
+// biases computes the biases of a layer, zero if it has none.
 func (w *wholePass) biases(l *wholeLayer, sign int32) {
 	bias := w.bias[:l.nOut]
 	clear(bias)
@@ -218,7 +218,7 @@ func (w *wholePass) biases(l *wholeLayer, sign int32) {
 	}
 }
 
-// lookUp writes the rows of the bytes, where they are above zero.
+// lookUp writes the embedding's rows for the input bytes, with negative values replaced by zero.
 func (w *wholePass) lookUp(l *wholeLayer, out, in []uint8, n int, sign int32) {
 	each, from, to := l.nOut/l.nIn, words(l.nIn), words(l.nOut)
 	wide, theta := kernel.ByteStride(each), w.theta[l.wide]

@@ -12,13 +12,15 @@ import (
 	"brood/models/noise"
 )
 
-// wholeFits says what such a model cannot take of a data set.
+// wholeFits returns an error if a whole-number model cannot use the data set.
 func wholeFits(m *models.Model, d *data.Set) error {
 	switch {
 	case d.Normal() == nil && d.Len() > 0:
-		return fmt.Errorf("model %s computes in whole numbers, and the samples of %s are no bytes; choose images or a text, or a model of floats", m.Name, d.Name)
+		return fmt.Errorf("model %s computes in whole numbers, but the samples of %s are not bytes; choose images or "+
+			"a text, or a model of floats", m.Name, d.Name)
 	case d.Weighs():
-		return fmt.Errorf("model %s computes in whole numbers, and class weights are none; leave them out, or choose a model of floats", m.Name)
+		return fmt.Errorf("model %s computes in whole numbers, but class weights are not; leave them out, or choose a "+
+			"model of floats", m.Name)
 	}
 	return nil
 }
@@ -51,7 +53,7 @@ func (e *Engine) wholeEvaluate(ctx context.Context, t engine.Evaluate) error {
 	return nil
 }
 
-// wholeScore is the loss and the correct predictions of parameters on samples.
+// wholeScore returns the loss and the number of correct predictions of parameters on samples.
 func (e *Engine) wholeScore(p *pass, params []float32, ids []int32, at noise.Key) (loss, correct int64, err error) {
 	w := &p.whole
 	e.wholeReady(w, min(maxPassSamples, len(ids)), 0, false)
@@ -83,9 +85,9 @@ func (e *Engine) wholeLogits(p *pass, params []float32, ids []int32, out []float
 	return nil
 }
 
-// wholeCandidates evaluates pairs in parallel. By whole numbers of noise the sums of a candidate are those by the
-// weights and those by the noise, added or subtracted. They are exact, so that the first layer's serve all candidates
-// that see a batch, and a pair. Under other noise a candidate's weights are made.
+// wholeCandidates evaluates pairs in parallel. Under integer noise the sums of a candidate are those with the weights
+// plus or minus those with the noise. They are exact, so all candidates with the same batch, and both of a pair, share
+// those of the first layer. Under other noise a candidate's weights are computed.
 func (e *Engine) wholeCandidates(ctx context.Context, t engine.Candidates) error {
 	if err := e.bounds.Candidates(&t); err != nil {
 		return err
@@ -118,7 +120,7 @@ func (e *Engine) wholeCandidates(ctx context.Context, t engine.Candidates) error
 	})
 }
 
-// wholePair adds up the losses of a pair under noise of whole numbers.
+// wholePair adds up the losses of a pair under integer noise.
 func (e *Engine) wholePair(p *pass, t *engine.Candidates, v pair, losses *[2]int64) error {
 	w, first := &p.whole, &e.whole[0]
 	ids, at := batch(t, v.at)
@@ -133,7 +135,7 @@ func (e *Engine) wholePair(p *pass, t *engine.Candidates, v pair, losses *[2]int
 	from := at
 	for lo := 0; lo < len(ids); lo += maxPassSamples {
 		n := min(maxPassSamples, len(ids)-lo)
-		if !known || n < len(ids) { // else these samples are still there
+		if !known || n < len(ids) { // otherwise these samples are still loaded
 			if err := w.gather(e.set, e.plan.model.Features, ids[lo:lo+n], from); err != nil {
 				return err
 			}
@@ -158,8 +160,8 @@ func (e *Engine) wholePair(p *pass, t *engine.Candidates, v pair, losses *[2]int
 	return nil
 }
 
-// wholeRoom is Room of a model of whole numbers.
-func (e *Engine) wholeRoom(w engine.Work) (bytes int64) {
+// wholeMemory is EstimateMemory for a whole-number model.
+func (e *Engine) wholeMemory(w engine.Work) (bytes int64) {
 	m := e.plan.model
 	pairs, scores := w.Candidates, w.Rows*((w.Scores+maxPassSamples-1)/maxPassSamples)
 	if w.Antithetic {
@@ -172,7 +174,7 @@ func (e *Engine) wholeRoom(w engine.Work) (bytes int64) {
 		weights += rows * stride
 	}
 	for i, p := range e.passes {
-		samples, keep := 0, kernel.Room{}
+		samples, keep := 0, kernel.Scratch{}
 		if i < scores {
 			samples = min(w.Scores, maxPassSamples)
 		}
@@ -192,8 +194,8 @@ func (e *Engine) wholeRoom(w engine.Work) (bytes int64) {
 			bytes += int64(weights + m.Features + table + 3*samples*wide + 4*(samples*most+most+samples*m.Classes) + 12*samples)
 			for _, l := range e.whole {
 				if !l.table {
-					room := p.k.BytesRoom(samples, l.nOut, l.nIn)
-					room.Totals = 0 // of sums that become floats
+					room := p.k.BytesScratch(samples, l.nOut, l.nIn)
+					room.Totals = 0 // sums become floats
 					keep = keep.Max(room)
 				}
 			}

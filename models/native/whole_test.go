@@ -15,7 +15,7 @@ import (
 	"brood/models/noise"
 )
 
-// readsBytes is a model of whole numbers on a text, with layers that are no whole words.
+// readsBytes is a whole-number model on text, with layers whose rows are not whole words.
 const readsBytes = `
 name = "bytes-whole"
 input = [5]
@@ -43,7 +43,7 @@ kind = "dense"
 out = 128
 `
 
-// wholeModels are two models of whole numbers, with samples and parameters of all sizes.
+// wholeModels calls f with two whole-number models, with samples and parameters of all magnitudes.
 func wholeModels(t *testing.T, f func(t *testing.T, m *models.Model, set *data.Set, x []float32)) {
 	images, err := models.Load("mlp-int8")
 	if err != nil {
@@ -68,7 +68,7 @@ func wholeModels(t *testing.T, f func(t *testing.T, m *models.Model, set *data.S
 	}
 }
 
-// read is parameters as whole numbers.
+// read converts parameters to integers.
 func read(x []float32) (out []int64) {
 	for _, v := range x {
 		out = append(out, int64(engine.Whole(v)))
@@ -76,7 +76,7 @@ func read(x []float32) (out []int64) {
 	return out
 }
 
-// naive is the logits of a sample by docs/arithmetic.md, in loops of int64, and its loss in bits by float64.
+// naive computes the logits of a sample by docs/arithmetic.md, in loops of int64, and its loss in bits in float64.
 func naive(m *models.Model, set *data.Set, x []int64, id int32) (z []int64, loss float64) {
 	a := make([]int64, 0, m.Features)
 	for _, b := range set.Image(id) {
@@ -121,8 +121,9 @@ func naive(m *models.Model, set *data.Set, x []int64, id int32) (z []int64, loss
 	return a, math.Log2(sum)
 }
 
-// TestWholeIsNaive: logits are those of loops, and the loss is that of float64 but for its units; every variant and any
-// number of threads has the same bits, and a candidate's fitness is that of an evaluation of its parameters.
+// TestWholeIsNaive: logits equal the logits of simple loops, and the loss equals the float64 loss up to its unit; every
+// variant and any number of threads gives the same bits, and a candidate's fitness equals an evaluation of its
+// parameters.
 func TestWholeIsNaive(t *testing.T) {
 	wholeModels(t, func(t *testing.T, m *models.Model, set *data.Set, x []float32) {
 		ids := set.Train()[:150]
@@ -166,7 +167,7 @@ func TestWholeIsNaive(t *testing.T) {
 	})
 }
 
-// wholeResults are the loss, the logits and the fitness of three candidates, with every kind of noise.
+// wholeResults returns the loss, the logits and the fitness of three candidates, with every kind of noise.
 func wholeResults(t *testing.T, m *models.Model, set *data.Set, variant kernel.Variant, threads int, x []float32, ids []int32, right int64) (float64, []float32, []float64) {
 	ctx := context.Background()
 	e, err := NewEngine(m, set, threads, variant)
@@ -222,7 +223,8 @@ func wholeResults(t *testing.T, m *models.Model, set *data.Set, variant kernel.V
 	return of.Loss[0], logits, all
 }
 
-// TestWholeLogs: logarithms are those of float64 to one unit, and add up; a sum beyond all logits has one too.
+// TestWholeLogs: logarithms are within one unit of float64, and their sum is correct; a sum larger than possible with
+// logits works too.
 func TestWholeLogs(t *testing.T) {
 	all, sum := []uint64(nil), int64(0)
 	for n := uint64(1 << 32); n < 1<<49; n += n/9 + 1 {
@@ -237,7 +239,7 @@ func TestWholeLogs(t *testing.T) {
 	}
 }
 
-// TestWholeReads: weights are read as engine.Whole has it, whatever their size.
+// TestWholeReads: weights of any magnitude are converted as by engine.Whole.
 func TestWholeReads(t *testing.T) {
 	src := []float32{float32(math.NaN()), float32(math.Inf(1)), float32(math.Inf(-1)), 1 << 20, -(1 << 20), 3e9, math.MaxFloat32}
 	for x := float32(-140); x < 140; x += 0.125 {
@@ -252,7 +254,7 @@ func TestWholeReads(t *testing.T) {
 	}
 }
 
-// TestWholeRefuses: what such a model cannot take is said.
+// TestWholeRefuses: unsupported tasks and data give an error.
 func TestWholeRefuses(t *testing.T) {
 	wholeModels(t, func(t *testing.T, m *models.Model, set *data.Set, _ []float32) {
 		e, err := NewEngine(m, set, 1, kernel.Best())
@@ -273,20 +275,20 @@ func TestWholeRefuses(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if _, err := NewEngine(m, weighted, 1, kernel.Best()); err == nil || !strings.Contains(err.Error(), "class weights are none") {
+	if _, err := NewEngine(m, weighted, 1, kernel.Best()); err == nil || !strings.Contains(err.Error(), "class weights are not") {
 		t.Errorf("class weights: %v", err)
 	}
 	numbers, err := data.New(data.Info{Name: "numbers", Shape: []int{1, 28, 28}, Classes: 10}, data.Raster{Values: make([]float32, 20*784), Labels: make([]uint16, 20)}, data.Raster{}, 0)
 	if err != nil {
 		t.Fatal(err)
 	}
-	if _, err := NewEngine(m, numbers, 1, kernel.Best()); err == nil || !strings.Contains(err.Error(), "are no bytes") {
+	if _, err := NewEngine(m, numbers, 1, kernel.Best()); err == nil || !strings.Contains(err.Error(), "are not bytes") {
 		t.Errorf("numbers: %v", err)
 	}
 }
 
-// perturbed is the mean loss in bits of a candidate under whole numbers of noise: Whole(theta) and Whole(s*eps) are
-// added up or subtracted, whatever comes of it.
+// perturbed returns the mean loss in bits of a candidate under integer noise: Whole(theta) and Whole(s*eps) are added
+// or subtracted without clipping.
 func perturbed(t *testing.T, e *Engine, m *models.Model, set *data.Set, c engine.Candidates, entry int, ids []int32) float64 {
 	x, noise := read(flat(c.Theta)), make([]float32, m.Layout.Params)
 	c.Theta = ram.New(1, len(x))

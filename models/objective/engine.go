@@ -129,10 +129,11 @@ func (e *Engine) Data() *data.Set { return e.o.Spec.Data() }
 // Kernels returns the package constant [Kernels].
 func (e *Engine) Kernels() string { return Kernels }
 
-// Room estimates the memory of vector tasks and of pending batches, in bytes. It excludes the memory of the processes.
-func (e *Engine) Room(w engine.Work) int64 {
+// EstimateMemory estimates the memory of vector tasks and of pending batches, in bytes. It excludes the memory of the
+// processes.
+func (e *Engine) EstimateMemory(w engine.Work) int64 {
 	rows := int64(e.batchRows(max(w.Candidates*w.Batch, w.Rows*w.Scores)))
-	return e.vector.Room(w) + int64(len(e.executors))*rows*2*4*int64(e.model.Layout.Params)
+	return e.vector.EstimateMemory(w) + int64(len(e.executors))*rows*2*4*int64(e.model.Layout.Params)
 }
 
 // Close closes the input of all processes and waits until they have exited. Processes that take too long are killed.
@@ -406,7 +407,7 @@ func (e *Engine) noteOddMetric(k int, x float64) {
 		e.notes = append(e.notes, engine.Note{
 			Kind: engine.NoteMetric,
 			Text: fmt.Sprintf("the objective gives %v as the metric %s: such values are left out of charts and tables, "+
-				"and the fitness beside them counts", x, e.metrics[k]),
+				"and the fitness is used", x, e.metrics[k]),
 		})
 	}
 	e.notedOddMetric = true

@@ -25,7 +25,7 @@ import (
 	"brood/models/usererr"
 )
 
-// The test's own binary is the program of these tests, where this says how it behaves.
+// behaves is set when the test binary runs as an objective program, to its behaviour.
 const behaves = "OBJECTIVE_OF_TESTS"
 
 func TestMain(m *testing.M) {
@@ -40,7 +40,7 @@ func TestMain(m *testing.M) {
 	os.Exit(m.Run())
 }
 
-// play is a program that speaks the protocol, and may break it. Its fitness is minus the sum of squares, plus the seed.
+// play is a program that uses the protocol, or breaks it. Its fitness is the seed minus the sum of squares.
 func play(how string) {
 	reply := func(kind byte, body []byte) {
 		head := binary.LittleEndian.AppendUint32(nil, uint32(len(body)+1))
@@ -157,7 +157,7 @@ func program(t testing.TB, how string, spec Spec) Objective {
 	return Objective{Spec: spec, Command: []string{self}}
 }
 
-// naive is what the program of the test computes.
+// naive computes the fitness of the test program.
 func naive(x []float32, seed uint64) (float64, error) {
 	f := float64(seed)
 	for _, v := range x {
@@ -176,7 +176,7 @@ func open(t testing.TB, o Objective, threads int) *Engine {
 	return e
 }
 
-// candidates evaluates n of them around ones, each on seeds 0 to 4 or on what batch says.
+// candidates evaluates n candidates around ones, each on seeds 0 to 4 or on batch.
 func candidates(t testing.TB, e *Engine, n int, batch ...int32) []float32 {
 	t.Helper()
 	p := e.model.Layout.Params
@@ -202,9 +202,9 @@ func candidates(t testing.TB, e *Engine, n int, batch ...int32) []float32 {
 	return c.Fitness
 }
 
-// A program, a function, and one that was told each candidate as theta + sigma*eps say the same, on any number of
-// processes.
-func TestProgramIsFunctionIsTwin(t *testing.T) {
+// TestProgramEqualsFunction: a program and a function give the same fitness, also with candidates computed separately
+// as theta + sigma*eps, on any number of processes.
+func TestProgramEqualsFunction(t *testing.T) {
 	spec := Spec{Params: []Param{{Name: "a", Shape: []int{3, 40}}, {Name: "b", Shape: []int{5}}}}
 	const n = 10
 	want := make([]float32, n)
@@ -239,12 +239,12 @@ func TestProgramIsFunctionIsTwin(t *testing.T) {
 	}
 }
 
-// An answer that comes twice is not taken for that to the next candidates: those are missing, and never wrong.
+// TestAnswerGivenTwice: a duplicate answer is not used for the next candidates: those are missing, not wrong.
 func TestAnswerGivenTwice(t *testing.T) {
-	e, twin := open(t, program(t, "again", Flat(3)), 1), open(t, Objective{Spec: Flat(3), Func: naive}, 1)
+	e, other := open(t, program(t, "again", Flat(3)), 1), open(t, Objective{Spec: Flat(3), Func: naive}, 1)
 	given := 0
 	for range 3 {
-		want := candidates(t, twin, 40)
+		want := candidates(t, other, 40)
 		for i, f := range candidates(t, e, 40) {
 			if f == f {
 				given++
@@ -259,7 +259,8 @@ func TestAnswerGivenTwice(t *testing.T) {
 	}
 }
 
-// A program that ends is gone at once, though what it started holds its output open; and that is ended too.
+// TestChildOfAProgram: the end of a program is detected at once, even if a child process holds its output open; the
+// child is ended too.
 func TestChildOfAProgram(t *testing.T) {
 	if _, err := exec.LookPath("sleep"); err != nil || runtime.GOOS != "linux" {
 		t.Skip("needs sleep and /proc")
@@ -278,15 +279,16 @@ func TestChildOfAProgram(t *testing.T) {
 		t.Fatalf("notes %q", notes)
 	}
 	for range 3600 { // three minutes
-		if line, err := os.ReadFile(fmt.Sprintf("/proc/%d/cmdline", n)); err != nil || len(line) == 0 { // ended
+		// The process has ended.
+		if line, err := os.ReadFile(fmt.Sprintf("/proc/%d/cmdline", n)); err != nil || len(line) == 0 {
 			return
 		}
 		time.Sleep(50 * time.Millisecond)
 	}
-	t.Errorf("process %d goes on", n)
+	t.Errorf("process %d still runs", n)
 }
 
-// A fitness that float32 does not hold is missing, and said to be.
+// TestBeyondFloat32: a fitness beyond float32 is missing, with a note.
 func TestBeyondFloat32(t *testing.T) {
 	e := open(t, program(t, "large", Flat(3)), 1)
 	if got := candidates(t, e, 2); got[0] == got[0] {
@@ -297,10 +299,10 @@ func TestBeyondFloat32(t *testing.T) {
 	}
 }
 
-// What breaks is missing, with a reason, and nothing else is: the others of its batch have their results.
+// TestMissingResults: only evaluations that fail are missing, with a reason; others of the batch have results.
 func TestMissingResults(t *testing.T) {
 	for how, why := range map[string]string{
-		"crash":    "ended without an answer: exit status 9; it said: pole broken [31m",
+		"crash":    "ended without an answer: exit status 9; stderr: pole broken [31m",
 		"hang":     "no answer within 500ms",
 		"nan":      "its fitness is NaN",
 		"infinite": "its fitness is +Inf",
@@ -318,7 +320,7 @@ func TestMissingResults(t *testing.T) {
 		}
 		notes := missingNotes(e)
 		if len(notes) != 1 || notes[0].Kind != engine.NoteMissing || !strings.Contains(notes[0].Text, ": 2; the first: ") || !strings.Contains(notes[0].Text, why) {
-			t.Errorf("%s: notes %q, want one of 2 that says %q", how, notes, why)
+			t.Errorf("%s: notes %q, want one of 2 with %q", how, notes, why)
 		}
 		if got := candidates(t, e, 4, 2); slices.ContainsFunc(got, func(f float32) bool { return f != f }) || e.Notes() != nil {
 			t.Errorf("%s: %v and %v afterwards", how, got, e.Notes())
@@ -355,7 +357,7 @@ func TestNoObjective(t *testing.T) {
 	}
 }
 
-// TestSilent: a program that never answers hello is waited for once.
+// TestSilent: a program that never answers hello is started only once.
 func TestSilent(t *testing.T) {
 	defer func(before time.Duration) { helloTimeout = before }(helloTimeout)
 	helloTimeout = 300 * time.Millisecond
@@ -364,12 +366,12 @@ func TestSilent(t *testing.T) {
 	if _, err := New(program(t, "silent", Flat(2)), 1); err == nil || !strings.Contains(err.Error(), "does not start: it gave no answer within 300ms") {
 		t.Errorf("%v", err)
 	}
-	if times, _ := os.ReadFile(started); len(times) > 1 { // a slow machine may have ended it before it wrote
+	if times, _ := os.ReadFile(started); len(times) > 1 { // on a slow machine it may have been ended before it wrote
 		t.Errorf("it was started %d times", len(times))
 	}
 }
 
-// TestMissingIsCountedOnce: an evaluation that is made twice, to compare, counts once.
+// TestMissingIsCountedOnce: a repeated evaluation counts once.
 func TestMissingIsCountedOnce(t *testing.T) {
 	e := open(t, Objective{Spec: Flat(2), Func: func([]float32, uint64) (float64, error) { return 0, errors.New("broken") }}, 2)
 	for range checkEvery + 1 {
@@ -380,7 +382,7 @@ func TestMissingIsCountedOnce(t *testing.T) {
 	}
 }
 
-// One that does not depend on its arguments alone is found out at once, and told of once.
+// TestVaries: an objective whose results vary for equal arguments is detected at once, and noted once.
 func TestVaries(t *testing.T) {
 	e := open(t, program(t, "varies", Flat(2)), 2)
 	for range 3 * checkEvery {
@@ -398,7 +400,7 @@ func TestVaries(t *testing.T) {
 	}
 }
 
-// A cancelled task returns, and the engine goes on with a new program.
+// TestCancelled: a cancelled task returns, and the engine continues with a new process.
 func TestCancelled(t *testing.T) {
 	e := open(t, program(t, "hang", Flat(2)), 1)
 	ctx, cancel := context.WithTimeout(context.Background(), 50*time.Millisecond)
@@ -413,7 +415,7 @@ func TestCancelled(t *testing.T) {
 	}
 }
 
-// No program sees a value beyond its bounds.
+// TestBounds: no program receives a value beyond its bounds.
 func TestBounds(t *testing.T) {
 	low, high := 0.9, 1.1
 	spec := Spec{Params: []Param{{Name: "free", Shape: []int{2}}, {Name: "held", Shape: []int{4}, Low: &low, High: &high}}}
@@ -468,8 +470,8 @@ func TestSpecsThatAreNone(t *testing.T) {
 	}
 }
 
-// A spec is read back as it was written, with how long a worker that has it from a session waits; what is evaluated is
-// the same however long that is. Initial values depend on their address alone.
+// TestSpecIsRecorded: a recorded spec is read back unchanged, including the timeout for workers; the timeout does not
+// identify the objective. Initial values depend only on their address.
 func TestSpecIsRecorded(t *testing.T) {
 	low, high := -1.0, 2.0
 	spec := Spec{Name: "s", Timeout: "5s", Processes: 3, Seeds: Seeds{Train: 7}, Params: []Param{

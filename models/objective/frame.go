@@ -105,7 +105,8 @@ func parseReady(body []byte) (g helloReply, err error) {
 		return g, cut
 	}
 	if wishes&^wishShared != 0 {
-		return g, fmt.Errorf("it wishes for %#x, and this brood knows %#x alone, shared memory: leave out what is not known",
+		return g, fmt.Errorf("it requests the features %#x, but this program has only %#x, shared memory: request "+
+			"nothing else",
 			wishes, wishShared)
 	}
 	g.shared = wishes&wishShared != 0

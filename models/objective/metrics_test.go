@@ -13,7 +13,7 @@ import (
 	"brood/models/noise"
 )
 
-// declares are the metrics of the programs of these tests, by how they behave.
+// declares are the metrics of the test programs by behaviour.
 var declares = map[string][]string{
 	"metrics": {"seed", "twice"}, "odd": {"seed", "twice"}, "few": {"seed", "twice"}, "cut": {"seed"}, "changing": {"seed"},
 	"unnamed": {""}, "alike": {"a", "a"}, "bell": {"a\ab"}, "latin": {"gr\xf6n"}, "column": {"a.min"}, "long": {strings.Repeat("x", 65)},
@@ -36,8 +36,8 @@ func measured(t *testing.T, e *Engine, n int) (fitness []float32, metrics []floa
 	return c.Fitness, c.Metrics
 }
 
-// A program's metrics are those of the candidate that they were given with, means over its seeds, and its fitness is
-// that of a program without any; a Go function's likewise.
+// TestMetrics: metrics belong to their candidate, as means over its seeds, and do not change the fitness, for programs
+// and Go functions.
 func TestMetrics(t *testing.T) {
 	plain := candidatesOf(t, open(t, program(t, "well", Flat(3)), 2), 10)
 	function := Objective{Spec: Flat(3), Metrics: declares["metrics"], Measured: func(x []float32, seed uint64, m []float64) (float64, error) {
@@ -64,7 +64,7 @@ func TestMetrics(t *testing.T) {
 	}
 }
 
-// candidatesOf is measured of an engine without metrics.
+// candidatesOf is measured for an engine without metrics.
 func candidatesOf(t *testing.T, e *Engine, n int) []float32 {
 	t.Helper()
 	if len(e.Metrics()) != 0 {
@@ -74,7 +74,8 @@ func candidatesOf(t *testing.T, e *Engine, n int) []float32 {
 	return fitness
 }
 
-// What a program says of its metrics is checked: names once, where it answers hello, and numbers with each result.
+// TestMetricsThatAreNone: a program's metrics are checked: the names in its answer to hello, the numbers in each
+// result.
 func TestMetricsThatAreNone(t *testing.T) {
 	for how, why := range map[string]string{
 		"unnamed": "give a name of 1 to 64 bytes in UTF-8 that can be printed", "bell": "that can be printed", "latin": "in UTF-8", "long": "1 to 64 bytes",
@@ -84,7 +85,7 @@ func TestMetricsThatAreNone(t *testing.T) {
 			t.Errorf("%s: %v, want %q", how, err, why)
 		}
 	}
-	if _, err := parseReady([]byte{1, 0, 0, 0, 0, 0, 0, 0, 9, 0, 0, 0}); err == nil || !strings.Contains(err.Error(), "it wishes for 0x9, and this brood knows 0x1 alone") {
+	if _, err := parseReady([]byte{1, 0, 0, 0, 0, 0, 0, 0, 9, 0, 0, 0}); err == nil || !strings.Contains(err.Error(), "it requests the features 0x9, but this program has only 0x1") {
 		t.Errorf("a wish that is not known: %v", err)
 	}
 	if g, err := parseReady([]byte{1, 0, 0, 0, 0, 0, 0, 0, 1, 0, 0, 0}); err != nil || !g.shared || g.metrics != nil {
@@ -102,7 +103,7 @@ func TestMetricsThatAreNone(t *testing.T) {
 		t.Errorf("infinite metrics: notes %q", notes)
 	}
 	if measured(t, e, 4); e.Notes() != nil {
-		t.Error("it is said twice")
+		t.Error("the note is repeated")
 	}
 	e = open(t, program(t, "few", Flat(3)), 1)
 	fitness, metrics = measured(t, e, 2)

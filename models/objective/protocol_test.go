@@ -9,7 +9,7 @@ import (
 	"time"
 )
 
-// waits is a program in C whose candidates take a millisecond each, so that it costs little itself.
+// waits is a program in C whose candidates take a millisecond each, with little overhead.
 func waits(b *testing.B, how ...string) Objective {
 	if _, err := exec.LookPath("cc"); err != nil {
 		b.Skip("needs a C compiler, cc")
@@ -21,14 +21,14 @@ func waits(b *testing.B, how ...string) Objective {
 	return Objective{Spec: Flat(100), Command: append([]string{path}, how...)}
 }
 
-// busy takes a while of a core.
+// busy uses a core for a while.
 func busy(d time.Duration) {
 	for began := time.Now(); time.Since(began) < d; {
 	}
 }
 
-// What candidates of a millisecond lose to the protocol: 64 of them at once, that sleep, in tasks of 4096 and of 64,
-// and that keep each core busy, beside as many goroutines that do the same for as long.
+// BenchmarkProtocol measures the overhead of the protocol for candidates of a millisecond: 64 concurrent ones that
+// sleep, in tasks of 4096 and of 64, and ones that keep each core busy, compared with goroutines doing the same.
 func BenchmarkProtocol(b *testing.B) {
 	for _, c := range []struct {
 		name         string

@@ -9,17 +9,17 @@ import (
 	"brood/models/engine"
 )
 
-// missingNotes are the notes of an engine but for those on restarts.
+// missingNotes returns the notes of an engine except those on restarts.
 func missingNotes(e *Engine) []engine.Note {
 	return slices.DeleteFunc(e.Notes(), func(n engine.Note) bool { return n.Kind == engine.NoteRestarts })
 }
 
-// TestRestartsAreTold: a program that ends now and then and answers when it is asked again leaves no result missing. How
-// often it was restarted is told at four times, and each time that this number has doubled.
-func TestRestartsAreTold(t *testing.T) {
+// TestRestartsAreNoted: a program that exits now and then, but answers when asked again, leaves no result missing. Its
+// restarts are noted at four, and each time that their number has doubled.
+func TestRestartsAreNoted(t *testing.T) {
 	o := program(t, "flaky", Flat(3))
 	e := open(t, o, 1)
-	var told []int
+	var noted []int
 	for range 40 {
 		for _, f := range candidates(t, e, 4, 2) {
 			if f != f {
@@ -27,44 +27,44 @@ func TestRestartsAreTold(t *testing.T) {
 			}
 		}
 		for _, n := range e.Notes() {
-			times, evaluations, ended := 0, 0, "the last time it ended without an answer: exit status 3; it said: out of rope"
+			times, evaluations, ended := 0, 0, "the last time it ended without an answer: exit status 3; stderr: out of rope"
 			_, text, ok := strings.Cut(n.Text, "program "+strings.Join(o.Command, " ")+" was restarted ")
 			if _, err := fmt.Sscanf(text, "%d times in %d evaluations", &times, &evaluations); err != nil || !ok || n.Kind != engine.NoteRestarts || !strings.HasSuffix(text, ended) {
-				t.Fatalf("told %+v", n)
+				t.Fatalf("noted %+v", n)
 			}
-			if told = append(told, times); evaluations < 4*times || evaluations > 160 {
-				t.Errorf("told %q", n.Text)
+			if noted = append(noted, times); evaluations < 4*times || evaluations > 160 {
+				t.Errorf("noted %q", n.Text)
 			}
 		}
 	}
-	for i, times := range told {
+	for i, times := range noted {
 		if least := firstRestartNote << i; times < least || times >= 2*least {
-			t.Errorf("told at %v restarts, want 4, 8 and so on", told)
+			t.Errorf("noted at %v restarts, want 4, 8 and so on", noted)
 		}
 	}
-	if len(told) < 2 {
-		t.Errorf("told at %v restarts", told)
+	if len(noted) < 2 {
+		t.Errorf("noted at %v restarts", noted)
 	}
 }
 
-// TestFewRestartsAreToldInTheEnd: fewer restarts than a note is worth are told of once the rounds have ended, and no
-// restart is told of twice. Restarts within the last evaluations are counted apart.
-func TestFewRestartsAreToldInTheEnd(t *testing.T) {
+// TestFewRestartsAreNotedAtTheEnd: restarts too few for a note are noted when the rounds have ended, and each restart
+// is noted only once. Restarts within the last evaluations are counted separately.
+func TestFewRestartsAreNotedAtTheEnd(t *testing.T) {
 	o := program(t, "flaky", Flat(3))
 	e := open(t, o, 1)
 	for n, _ := e.Restarts(); n == 0; n, _ = e.Restarts() {
 		candidates(t, e, 4, 2)
 	}
 	if notes := e.Notes(); notes != nil {
-		t.Errorf("told %q at one restart", notes)
+		t.Errorf("noted %q at one restart", notes)
 	}
 	e.Ending()
-	if notes := e.Notes(); len(notes) != 1 || !strings.Contains(notes[0].Text, "was restarted 1 time in ") || !strings.HasSuffix(notes[0].Text, "exit status 3; it said: out of rope") {
-		t.Errorf("told %q in the end", notes)
+	if notes := e.Notes(); len(notes) != 1 || !strings.Contains(notes[0].Text, "was restarted 1 time in ") || !strings.HasSuffix(notes[0].Text, "exit status 3; stderr: out of rope") {
+		t.Errorf("noted %q in the end", notes)
 	}
 	e.Ending()
 	if notes := e.Notes(); notes != nil {
-		t.Errorf("told %q again", notes)
+		t.Errorf("noted %q again", notes)
 	}
 	e.restarts, e.evaluations, e.recent = 5, 350, []int{10, 249, 250, 340}
 	if text := e.restartsText(); !strings.Contains(text, "was restarted 5 times in 350 evaluations, 2 times in the last 100: ") {

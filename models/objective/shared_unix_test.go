@@ -18,11 +18,11 @@ import (
 	"brood/models/subprocess"
 )
 
-// mapping are programs that may take parameters through shared memory.
+// mapping are programs that may read parameters from shared memory.
 var mapping = map[string]func(how string){"sum": sum, "shared": sum, "shared only": sum, "cut off": sum}
 
-// sum is a program whose fitness is the seed minus the sum of squares. It takes parameters through the pipe, or wishes
-// for shared memory.
+// sum is a program whose fitness is the seed minus the sum of squares. It reads parameters from the pipe, or requests
+// shared memory.
 func sum(how string) {
 	in, mapped, buf := bufio.NewReaderSize(os.Stdin, 1<<16), []byte(nil), []byte(nil)
 	say := func(p []byte) {
@@ -89,7 +89,7 @@ func sum(how string) {
 	}
 }
 
-// left are the files that objectives have left in memory.
+// left returns the files that objectives have left in memory.
 func left(t testing.TB) (files []string) {
 	for _, dir := range memoryDirs() {
 		all, err := filepath.Glob(filepath.Join(dir, "brood-objective-*"))
@@ -101,7 +101,8 @@ func left(t testing.TB) (files []string) {
 	return files
 }
 
-// Through shared memory a program sees what it sees through the pipe, batch after batch, and nothing is left of it.
+// TestSharedMemory: a program reads the same parameters from shared memory as from the pipe, batch after batch, and no
+// file remains.
 func TestSharedMemory(t *testing.T) {
 	before := left(t)
 	for _, params := range []int{3, 5000} {
@@ -126,7 +127,8 @@ func TestSharedMemory(t *testing.T) {
 	}
 }
 
-// Where there is no such file, or it is full, batches come through the pipe; a program that cuts it off harms itself.
+// TestNoSharedMemory: without a file, or with a full one, batches use the pipe; a program that truncates the file harms
+// only itself.
 func TestNoSharedMemory(t *testing.T) {
 	want := candidates(t, open(t, program(t, "sum", Flat(3)), 1), 8, 1)
 	e := open(t, program(t, "shared", Flat(3)), 1)
@@ -143,8 +145,8 @@ func TestNoSharedMemory(t *testing.T) {
 	}
 }
 
-// What a candidate costs from its noise to its fitness where the program only adds up squares: through the pipe, and
-// through shared memory.
+// BenchmarkWays measures a candidate from its noise to its fitness with a program that adds up squares: through the
+// pipe, and through shared memory.
 func BenchmarkWays(b *testing.B) {
 	for _, params := range []int{100, 10_000, 1_000_000} {
 		for _, how := range []string{"sum", "shared"} {

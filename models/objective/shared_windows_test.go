@@ -1,4 +1,4 @@
 package objective
 
-// mapping are programs that may take parameters through shared memory: there is none here.
+// mapping is empty: Windows has no shared memory for parameters.
 var mapping map[string]func(how string)

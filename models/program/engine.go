@@ -38,7 +38,7 @@ type Engine struct {
 	varied bool          // varying results were noted
 }
 
-// executor executes requests with a process of its own. It is used by one goroutine at a time.
+// executor executes requests in its own process. It is used by one goroutine at a time.
 type executor struct {
 	id  int
 	p   *Program
@@ -72,11 +72,11 @@ func (e *Engine) Kernels() string { return e.p.Kernels() }
 // Metrics returns the names of the metrics besides the loss; read-only.
 func (e *Engine) Metrics() []string { return e.p.desc.Metrics }
 
-// Room estimates the memory of vector tasks, of a candidate for each process, and of the files shared with the
-// processes, in bytes. It excludes the memory of the processes.
-func (e *Engine) Room(w engine.Work) int64 {
+// EstimateMemory estimates the memory of vector tasks, of a candidate for each process, and of the files shared with
+// the processes, in bytes. It excludes the memory of the processes.
+func (e *Engine) EstimateMemory(w engine.Work) int64 {
 	at := offsetsOf(&e.model.Layout, e.p.desc.Steps)
-	return e.vector.Room(w) + int64(len(e.executors))*(at.size+2*4*int64(e.model.Layout.Params))
+	return e.vector.EstimateMemory(w) + int64(len(e.executors))*(at.size+2*4*int64(e.model.Layout.Params))
 }
 
 // Threads implements [engine.Threaded]: it returns the number of processes.

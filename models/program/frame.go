@@ -144,7 +144,7 @@ func parseDone(body []byte, id uint64, samples int, r *result) error {
 			len(body), want, len(r.metrics))
 	}
 	if got := order.Uint64(body); got != id {
-		return fmt.Errorf("it answered task %d, and task %d was due", got, id)
+		return fmt.Errorf("it answered task %d instead of task %d", got, id)
 	}
 	r.loss = math.Float64frombits(order.Uint64(body[8:]))
 	if r.correct = order.Uint64(body[16:]); r.correct > uint64(samples) {

@@ -17,10 +17,10 @@ import (
 // shorten it.
 var startTimeout = 5 * time.Minute
 
-// environment returns what is added to the environment of a program: that brood starts it; that tracebacks have no lines
-// of carets; and, unless the user has set them, thresholds by which glibc keeps the memory of activations from one step
-// to the next. Without these a step of a network of convolutions takes up to twice as long, for page faults
-// (BenchmarkTorch).
+// environment returns the variables to add to the environment of a program. They tell the program that brood started
+// it, remove the caret lines from tracebacks and, unless the user has set them, raise thresholds so that glibc keeps
+// the memory of activations from one step to the next. Without the thresholds, a step of a convolutional network takes
+// up to twice as long because of page faults (BenchmarkTorch).
 func environment() []string {
 	out := []string{"BROOD_PROGRAM=" + strconv.Itoa(protocolVersion), "PYTHONNODEBUGRANGES=1"}
 	for _, x := range [][2]string{
@@ -34,7 +34,7 @@ func environment() []string {
 	return out
 }
 
-// process is one running program with the file through which rows go. It is used from one goroutine.
+// process is one running program with the file that carries rows. It is used from one goroutine.
 type process struct {
 	*subprocess.Process
 	memory memory
@@ -78,7 +78,7 @@ func start(ctx context.Context, command []string, device string) (*process, erro
 	return p, nil
 }
 
-// share sets the size of the shared file and tells the program where it is.
+// share sets the size of the shared file and sends its path and layout to the program.
 func (p *process) share() error {
 	m, err := p.desc.model()
 	if err != nil {
@@ -115,7 +115,7 @@ type task struct {
 type optimiserSteps struct {
 	optimiser                                  string
 	keys                                       []uint64 // of each step
-	taken                                      uint64   // steps before
+	taken                                      uint64   // steps taken before the first of these
 	eta, mu, b1, b2, eps, coupled, decay, clip float32
 	pull, alpha                                float32
 }
@@ -179,7 +179,7 @@ func (p *process) exchange(ctx context.Context, t task, r *result) error {
 	return nil
 }
 
-// placed is a row, empty if there is none, and its byte offset in the shared file.
+// placed is a row and its byte offset in the shared file. An empty row is neither written nor read.
 type placed struct {
 	row []float32
 	at  int64

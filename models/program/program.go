@@ -8,7 +8,7 @@
 //	eng, err := p.Engine(2)
 //	err = eng.Do(ctx, engine.Gradients{...})
 //
-// A program describes itself, so that there is no file beside it. docs/programs.md specifies the protocol byte by byte.
+// A program describes itself, so that no further file is needed. docs/programs.md specifies the protocol byte by byte.
 package program
 
 import (
@@ -72,7 +72,7 @@ func (p *Program) cause(err error) error {
 	return fmt.Errorf("the program %s: %w", strings.Join(p.Command, " "), err)
 }
 
-// Description returns what the program said about itself; read-only.
+// Description returns the description that the program sent; read-only.
 func (p *Program) Description() *Description { return &p.desc }
 
 // Text returns what sessions record: the description without what computes, the words of the command, and the digests
@@ -150,18 +150,18 @@ func (p *Program) same(d *Description) error {
 		for at < min(len(have), len(want))-1 && have[at] == want[at] {
 			at++
 		}
-		return fmt.Errorf("it describes itself by %q, where it said %q before: its description must depend on its "+
-			"files only", have[at], want[at])
+		return fmt.Errorf("its description has the line %q, where the first process sent %q: "+
+			"a description must depend on the files of the program only", have[at], want[at])
 	}
 	if d.Library != p.desc.Library || d.Device != p.desc.Device {
-		return fmt.Errorf("it computes with %s on %s, where it said %s on %s before",
+		return fmt.Errorf("it computes with %s on %s, but the first process computed with %s on %s",
 			d.Library, d.Device, p.desc.Library, p.desc.Device)
 	}
 	return nil
 }
 
-// Warm starts processes, concurrently, until n are idle. It returns an error if one does not start or describes itself
-// otherwise than the first one.
+// Warm starts processes, concurrently, until n are idle. It returns an error if one does not start, or if its
+// description differs from the description of the first process.
 func (p *Program) Warm(ctx context.Context, n int) error {
 	p.mu.Lock()
 	missing := n - len(p.idle)
@@ -232,7 +232,7 @@ func (p *Program) Close() {
 }
 
 // Init writes the initial parameters and statistics for a random key. Both are functions of the key. It may start a
-// process beside those of the engines.
+// process in addition to those of the engines.
 func (p *Program) Init(ctx context.Context, key noise.Key, params, stats []float32) error {
 	q, err := p.take(ctx)
 	if err != nil {

@@ -78,7 +78,7 @@ func TestDescription(t *testing.T) {
 	}
 }
 
-// A row's results are those of the program itself, whatever the number of processes.
+// The results of a row equal those of the program alone, for every number of processes.
 func TestTasks(t *testing.T) {
 	p := opened(t, "")
 	batches := [][]int32{{1, 2, 3}, {4, 599}, {5}}
@@ -134,7 +134,7 @@ func ints(ids []int32) (out []int) {
 	return out
 }
 
-// No piece of an evaluation has one sample, which batch-norm could not normalise, unless the batch has one.
+// No piece of an evaluation has one sample, which batch-norm cannot normalise, unless the batch has one sample.
 func TestPieces(t *testing.T) {
 	p := opened(t, "")
 	e := engineOf(t, p, 1)
@@ -156,8 +156,8 @@ func TestPieces(t *testing.T) {
 	}
 }
 
-// Candidates are evaluated at the parameters that other engines perturb, by brood or by the program, and their fitness
-// is minus the mean loss.
+// Candidates are evaluated at the centre plus noise, which brood or the program adds. Their fitness is minus the mean
+// loss.
 func TestCandidates(t *testing.T) {
 	long := make([]int32, 600) // two pieces
 	for i := range long {
@@ -241,9 +241,9 @@ func TestFaults(t *testing.T) {
 	defer func(before time.Duration) { startTimeout = before }(startTimeout)
 	startTimeout = 10 * time.Second
 	for faults, want := range map[string]string{
-		"refuse": "it ended without an answer: exit status 1; it said: Traceback: no module named nowhere",
+		"refuse": "it ended without an answer: exit status 1; stderr: Traceback: no module named nowhere",
 		"print":  "does it print text to its standard output?",
-		"die=0":  "it ended without an answer: exit status 3; it said: ValueError: the tensors do not match",
+		"die=0":  "it ended without an answer: exit status 3; stderr: ValueError: the tensors do not match",
 		"short":  "its answer has 8 bytes, want 32: an id",
 		"hang=0": "it gave no answer within 5s",
 		"shrink": "read from the memory shared with the program, which it has shortened",
@@ -263,7 +263,7 @@ func TestFaults(t *testing.T) {
 	}
 }
 
-// A process that describes itself otherwise than the first one is not used.
+// A process whose description differs from the description of the first one is not used.
 func TestOtherDescription(t *testing.T) {
 	file := filepath.Join(t.TempDir(), "changed")
 	p := opened(t, "other="+file)
@@ -295,7 +295,7 @@ func TestVaries(t *testing.T) {
 	}
 }
 
-// Loss that overflows is a fitness that is missing, not infinite.
+// A loss that overflows makes the fitness missing, not infinite.
 func TestParseDone(t *testing.T) {
 	var r result
 	body := order.AppendUint64(nil, 4)

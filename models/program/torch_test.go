@@ -67,7 +67,7 @@ func TestTorch(t *testing.T) {
 	}
 }
 
-// A buffer that training changes is not overlooked.
+// A buffer that training changes makes the check fail.
 func TestTorchBuffers(t *testing.T) {
 	longtest.Need(t, longtest.Arithmetic, "torch takes seconds to start")
 	p, err := Open(t.Context(), torchNet(t, "spectral", "two"), "")
@@ -81,7 +81,7 @@ func TestTorchBuffers(t *testing.T) {
 	}
 }
 
-// Samples of a data set are the same whether the program reads them itself or processes of its own read them ahead.
+// Samples of a data set are the same whether the program reads them itself or its worker processes read them ahead.
 func TestTorchWorkers(t *testing.T) {
 	longtest.Need(t, longtest.Arithmetic, "torch takes seconds to start")
 	var want []float32
@@ -128,9 +128,9 @@ func TestTorchWorkers(t *testing.T) {
 	}
 }
 
-// BenchmarkTorch compares steps of SGD with momentum, the gradient or all steps by the program, with the same steps by
-// torch alone in one process. The steps are measured in turn, 32 of each; the medians are reported. They are small, since a loss
-// near 0 has denormal gradients, which are slow.
+// BenchmarkTorch compares steps of SGD with momentum, where the program computes the gradient or all steps, with the
+// same steps by torch alone in one process. The variants take turns, 32 steps each; the medians are reported. Steps are
+// small, since a loss near 0 has denormal gradients, which are slow.
 func BenchmarkTorch(b *testing.B) {
 	for net, size := range map[string]int{"lenet": 128, "resnet20": 128, "gpt": 16} {
 		b.Run(net+"/gradient", func(b *testing.B) { benchTorch(b, net, size, false) })

@@ -36,8 +36,7 @@ func ReadFrame(r io.Reader, buf []byte, kind byte, doc string) ([]byte, error) {
 			"does it print text to its standard output?", n, maxFrame)
 	}
 	if head[4] != kind {
-		return buf, fmt.Errorf("it sent a frame of kind %d, and %d was due: %s says what a program sends",
-			head[4], kind, doc)
+		return buf, fmt.Errorf("it sent a frame of kind %d instead of %d: see %s", head[4], kind, doc)
 	}
 	if cap(buf) < int(n-1) {
 		buf = make([]byte, n-1)

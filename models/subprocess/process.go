@@ -1,6 +1,6 @@
 // Package subprocess runs a program of the user that answers frames: a length, a kind and a body, on its standard input
-// and output. It bounds how long an answer may take, ends the program and its children, and says in one sentence why a
-// program failed, with the last lines of its standard error.
+// and output. It bounds how long an answer may take, ends the program and its children, and reports in one sentence why
+// a program failed, with the last lines of its standard error.
 //
 // It knows no protocol. Packages objective and program define the frames.
 package subprocess
@@ -150,7 +150,7 @@ func (p *Process) Fail(err error) error {
 		}
 	}
 	if tail := p.stderr.Last(); tail != "" {
-		err = fmt.Errorf("%w; it said: %s", err, tail)
+		err = fmt.Errorf("%w; stderr: %s", err, tail)
 	}
 	return err
 }

@@ -129,16 +129,16 @@ func TestTraffic(t *testing.T) {
 				if more.Waits > waits {
 					t.Errorf("%d rounds wait %d times", rounds, more.Waits)
 				}
-				if more.Told > rounds*n*4*64 { // losses of steps, once per grant
-					t.Errorf("%d rounds output %d bytes", rounds, more.Told)
+				if more.Output > rounds*n*4*64 { // losses of steps, once a grant
+					t.Errorf("%d rounds output %d bytes", rounds, more.Output)
 				}
 			default:
 				if evaluated == 0 {
 					t.Fatal("nothing was evaluated")
 				}
 				products := int64(8 * rounds * lengths(a.Name, n, toy.layout.Params))
-				if each := float64(more.Told-products) / float64(evaluated); a.Needs&optim.Gradients == 0 && each > 24 || each > 4096 {
-					t.Errorf("%d evaluations output %d bytes", evaluated, more.Told)
+				if each := float64(more.Output-products) / float64(evaluated); a.Needs&optim.Gradients == 0 && each > 24 || each > 4096 {
+					t.Errorf("%d evaluations output %d bytes", evaluated, more.Output)
 				}
 			}
 			for _, f := range e.Faults(false) {

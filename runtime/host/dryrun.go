@@ -97,8 +97,8 @@ func (c *counter) Free(m engine.Mat) {
 	c.sizes.Free(m)
 }
 
-// Hold implements optim.Holder.
-func (c *counter) Hold(width, bytes int) { c.host += int64(bytes) / 4 * c.bytes(1, width) }
+// CountHostMemory implements optim.HostMemoryCounter.
+func (c *counter) CountHostMemory(width, bytes int) { c.host += int64(bytes) / 4 * c.bytes(1, width) }
 
 // share returns the number of elements of a span as a multiple of the parameters.
 func (c *counter) share(s engine.Span) float64 { return float64(s.Rows*(s.Hi-s.Lo)) / c.width }
@@ -429,7 +429,7 @@ func (j *Job) counter() *counter {
 		threads: j.engineThreads(),
 	}
 	if j.metaOnly {
-		c.sizes = ram.Hollow{}
+		c.sizes = ram.Meta{}
 	}
 	return c
 }
@@ -476,7 +476,7 @@ func (j *Job) dryRunWorker(c *counter, link collective.Link, id int, t excerpt) 
 		Metrics:  j.Config.Metrics,
 		Data:     j.Samples,
 		Link:     link,
-		Hollow:   j.metaOnly,
+		MetaOnly: j.metaOnly,
 		Direct:   direct,
 		Probe:    t.probe,
 		Evaluate: t.evaluate,

@@ -40,7 +40,7 @@ func TestDryRunWidth(t *testing.T) {
 				Set: []event.Setting{{Knob: "batch", Expr: "2"}}})
 			wide := func(id int, link collective.Link) (*counter, worker.Config) {
 				p, s := j.Net.Layout.Params, j.Net.Layout.Stats
-				n := &counter{sizes: ram.Hollow{}, width: float64(p), params: int64(p), stats: int64(s)}
+				n := &counter{sizes: ram.Meta{}, width: float64(p), params: int64(p), stats: int64(s)}
 				cfg := j.dryRunWorker(n, link, id, excerpt{probe: 3, evaluate: 2})
 				cfg.Layout, cfg.Direct, cfg.Lookup = j.Net.Layout, j.Config.Direct, j.lookup
 				return n, cfg

@@ -26,8 +26,8 @@ type Engine interface {
 	engine.Engine
 	// Kernels names what determines the bits of its results: an arithmetic, or engine/library/architecture.
 	Kernels() string
-	// Room returns the bytes of memory that the engine has allocated after the given work.
-	Room(engine.Work) int64
+	// EstimateMemory returns the bytes of memory that the engine has allocated after the given work.
+	EstimateMemory(engine.Work) int64
 }
 
 // Release closes an engine that holds more than memory, such as a device. A worker closes its own engine.

@@ -139,7 +139,7 @@ func (j *Job) memory(r dryRunResult, single Engine) need {
 	}
 	if name, _ := deviceOf(single); name == "" {
 		for _, w := range r.works {
-			prepared += single.Room(w)
+			prepared += single.EstimateMemory(w)
 		}
 	}
 	made := j.rounds(r) * (roundBytes*float64(len(r.works)) + pointBytes*r.reports.points + frameCopies*r.reports.sent)
@@ -165,7 +165,7 @@ func (j *Job) live(r dryRunResult, single Engine) (n need) {
 	}
 	*own += copies*r.blocks + r.scratch
 	for _, w := range r.works {
-		*own += single.Room(w)
+		*own += single.EstimateMemory(w)
 	}
 	return n
 }

@@ -100,7 +100,7 @@ func TestMemoryPerParameter(t *testing.T) {
 			}
 			all := r.blocks + r.scratch + r.host
 			for _, w := range r.works {
-				all += single.Room(w)
+				all += single.EstimateMemory(w)
 			}
 			return all
 		}

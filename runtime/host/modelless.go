@@ -82,4 +82,4 @@ func (memory) Do(_ context.Context, tasks ...engine.Task) error {
 
 func (memory) Kernels() string { return modellessKernels }
 
-func (memory) Room(engine.Work) int64 { return 0 }
+func (memory) EstimateMemory(engine.Work) int64 { return 0 }

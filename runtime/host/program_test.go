@@ -225,7 +225,7 @@ func TestProgramFails(t *testing.T) {
 			alerts += r.Alert.Text + "\n"
 		}
 	}
-	if !strings.Contains(alerts, "it said: ValueError: the tensors do not match") {
+	if !strings.Contains(alerts, "stderr: ValueError: the tensors do not match") {
 		t.Errorf("the alerts are %q", alerts)
 	}
 }

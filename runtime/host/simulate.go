@@ -100,7 +100,7 @@ func (j *Job) simulated(workers int, p Prices, tests bool) simulate.Config {
 	layout := j.Net.Layout
 	newWorker := func(id int, link collective.Link, clock func() int64) (*worker.Worker, func() float64) {
 		c := &counter{
-			sizes:  ram.Hollow{},
+			sizes:  ram.Meta{},
 			width:  float64(layout.Params),
 			params: int64(layout.Params),
 			stats:  int64(layout.Stats),
@@ -118,7 +118,7 @@ func (j *Job) simulated(workers int, p Prices, tests bool) simulate.Config {
 			Direct:   j.Config.Direct,
 			Evaluate: j.Config.Evaluate,
 			Lookup:   j.lookup,
-			Hollow:   true,
+			MetaOnly: true,
 			Measure:  true,
 			Clock:    clock,
 			Store:    store,

@@ -43,7 +43,7 @@ func ids(from, n int32) []int32 {
 // tickEngine is an engine without storage on which the gradient of one member takes a second and all other tasks take
 // no time.
 type tickEngine struct {
-	ram.Hollow
+	ram.Meta
 	seconds float64
 }
 

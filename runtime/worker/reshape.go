@@ -96,18 +96,18 @@ func (w *Worker) environment(r collective.Roster, epoch uint32, workers []int) *
 	comm := collective.NewComm(c.ID, epoch, r, workers, c.Link, c.Slow, c.Direct)
 	comm.Watch, comm.Clock = c.Watch, c.Clock
 	return &optim.Env{
-		Seed:    c.Seed,
-		Roster:  r,
-		Self:    c.ID,
-		Mine:    r.Hosted(c.ID),
-		Layout:  c.Layout,
-		Engine:  c.Slow,
-		Data:    c.Data,
-		Metrics: c.Metrics,
-		Hollow:  c.Hollow,
-		Comm:    comm,
-		Blocks:  map[string]engine.Mat{},
-		Records: map[string]engine.Host{},
+		Seed:     c.Seed,
+		Roster:   r,
+		Self:     c.ID,
+		Mine:     r.Hosted(c.ID),
+		Layout:   c.Layout,
+		Engine:   c.Slow,
+		Data:     c.Data,
+		Metrics:  c.Metrics,
+		MetaOnly: c.MetaOnly,
+		Comm:     comm,
+		Blocks:   map[string]engine.Mat{},
+		Records:  map[string]engine.Host{},
 	}
 }
 

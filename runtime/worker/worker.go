@@ -46,7 +46,7 @@ type Config struct {
 	Clock    func() int64        // nanoseconds, for durations in reports
 	Overhead func() int64        // cumulative bytes that the transport sent in addition to payload; may be nil
 	Watch    func() (end func()) // see [collective.Comm]; may be nil
-	Hollow   bool                // the engine computes nothing (meta tensors): no samples are drawn
+	MetaOnly bool                // the engine computes nothing (meta tensors): no samples are drawn
 	Measure  bool                // measure rates if a plan leaves a knob to the run; false to execute a record
 }
 

@@ -8,9 +8,9 @@ import (
 	"brood/models/engine"
 )
 
-// Hollow allocates meta tensors: matrices that have sizes but no storage. Writes are discarded, and reads leave p
-// unchanged. Engines that count or time the operations of a run use it. The zero Hollow is ready to use.
-type Hollow struct{}
+// Meta allocates meta tensors: matrices that have sizes but no storage. Writes are discarded, and reads leave p
+// unchanged. Engines that count or time the operations of a run use it. The zero Meta is ready to use.
+type Meta struct{}
 
 // extent is a buffer without storage: the number of its elements.
 type extent int
@@ -18,7 +18,7 @@ type extent int
 func (n extent) Len() int { return int(n) }
 
 // Alloc returns a matrix without storage. Like [Memory.Alloc] it fails for more than maxElements elements.
-func (Hollow) Alloc(rows, cols int) (engine.Mat, error) {
+func (Meta) Alloc(rows, cols int) (engine.Mat, error) {
 	if hi, lo := bits.Mul64(uint64(rows), uint64(cols)); rows < 0 || cols < 0 || hi > 0 || lo > maxElements {
 		return engine.Mat{}, tooMany(rows, cols)
 	}
@@ -26,20 +26,20 @@ func (Hollow) Alloc(rows, cols int) (engine.Mat, error) {
 }
 
 // Free does nothing.
-func (Hollow) Free(engine.Mat) {}
+func (Meta) Free(engine.Mat) {}
 
 // Write only checks that dst is valid and p has its size.
-func (Hollow) Write(ctx context.Context, dst engine.Span, p []byte) error {
+func (Meta) Write(ctx context.Context, dst engine.Span, p []byte) error {
 	return checkTransfer(ctx, dst, p)
 }
 
 // Read only checks that src is valid and p has its size.
-func (Hollow) Read(ctx context.Context, p []byte, src engine.Span) error {
+func (Meta) Read(ctx context.Context, p []byte, src engine.Span) error {
 	return checkTransfer(ctx, src, p)
 }
 
 // Wait returns at once.
-func (Hollow) Wait(ctx context.Context) error { return ctx.Err() }
+func (Meta) Wait(ctx context.Context) error { return ctx.Err() }
 
 func checkTransfer(ctx context.Context, s engine.Span, p []byte) error {
 	if err := ctx.Err(); err != nil {

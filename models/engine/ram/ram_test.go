@@ -12,8 +12,8 @@ type alien struct{}
 
 func (alien) Len() int { return 4 }
 
-// TestNobodyElses: memory that was freed, and that of other engines, is named and not touched.
-func TestNobodyElses(t *testing.T) {
+// TestForeignMemory: freed memory and memory of other engines give an error and are not accessed.
+func TestForeignMemory(t *testing.T) {
 	var m Memory
 	own, err := m.Alloc(2, 2)
 	if err != nil {
@@ -21,7 +21,7 @@ func TestNobodyElses(t *testing.T) {
 	}
 	view := own.Sub(1, 1)
 	m.Free(own)
-	m.Free(own) // no harm
+	m.Free(own) // a second Free is harmless
 	foreign := engine.Over(alien{}, 0, 2, 2)
 	m.Free(foreign)
 	for name, x := range map[string]engine.Mat{"freed": own, "a view of it": view, "another's": foreign, "none": {Rows: 1, Cols: 2}} {
@@ -38,7 +38,7 @@ func TestNobodyElses(t *testing.T) {
 	}
 }
 
-// TestBeyondAnyMachine: sizes that overflow are refused, and do not end the process.
+// TestBeyondAnyMachine: sizes that overflow are refused instead of ending the process.
 func TestBeyondAnyMachine(t *testing.T) {
 	for _, size := range [][2]int{{1 << 40, 1 << 40}, {1 << 62, 4}, {-1, 1}, {1, -1}} {
 		if _, err := (Memory{}).Alloc(size[0], size[1]); err == nil {
@@ -47,7 +47,7 @@ func TestBeyondAnyMachine(t *testing.T) {
 	}
 }
 
-// TestViewsShare: a matrix over host memory is that memory.
+// TestViewsShare: a matrix over host memory shares it.
 func TestViewsShare(t *testing.T) {
 	h := engine.NewHost(3, 2, engine.F32)
 	View(Of(h).Sub(1, 2)).Row(1)[1] = 5
@@ -56,8 +56,7 @@ func TestViewsShare(t *testing.T) {
 	}
 }
 
-// TestFoldedRows: a row that is folded is rows one behind the other, in the same memory, and one that does not divide
-// is refused.
+// TestFoldedRows: a folded row becomes consecutive rows in the same memory; a number that does not divide it panics.
 func TestFoldedRows(t *testing.T) {
 	h := engine.NewHost(2, 6, engine.F32)
 	m := Of(h).Sub(1, 1).Fold(3)

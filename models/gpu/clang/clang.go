@@ -1,4 +1,4 @@
-// Package clang has clang make PTX of kernels, for go generate and tests.
+// Package clang compiles kernels to PTX with clang, for go generate and tests.
 package clang
 
 import (
@@ -8,20 +8,20 @@ import (
 	"strings"
 )
 
-// Name is the compiler that is run.
+// Name is the compiler's command name.
 const Name = "clang-19"
 
-// options: products are not fused, and quotients and roots are rounded as IEEE says.
+// options: products are not fused, and quotients and roots have IEEE rounding.
 var options = strings.Fields("-x cl -cl-std=CL1.2 --target=nvptx64-nvidia-cuda -Xclang -target-cpu -Xclang sm_80 " +
 	"-Xclang -target-feature -Xclang +ptx70 -ffp-contract=off -cl-fp32-correctly-rounded-divide-sqrt -O2 -Wall -Wno-unused-function -S -o - -")
 
-// PTX is what the compiler makes of a text of OpenCL C, without a warning.
+// PTX compiles OpenCL C to PTX. Warnings are errors.
 func PTX(text string) (string, error) {
-	var out, said bytes.Buffer
+	var out, messages bytes.Buffer
 	c := exec.Command(Name, options...)
-	c.Stdin, c.Stdout, c.Stderr = strings.NewReader(text), &out, &said
-	if err := c.Run(); err != nil || said.Len() > 0 {
-		return "", fmt.Errorf("%s: %v: %.2000s", Name, err, said.String())
+	c.Stdin, c.Stdout, c.Stderr = strings.NewReader(text), &out, &messages
+	if err := c.Run(); err != nil || messages.Len() > 0 {
+		return "", fmt.Errorf("%s: %v: %.2000s", Name, err, messages.String())
 	}
 	return out.String(), nil
 }

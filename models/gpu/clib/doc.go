@@ -1,3 +1,2 @@
-// Package clib takes the calls of a C library that the system has, or has not, without a compiler of C: the drivers of
-// devices are such libraries.
+// Package clib calls functions of C libraries that may be installed, such as device drivers, without cgo.
 package clib

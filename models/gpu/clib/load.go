@@ -9,12 +9,12 @@ import (
 	"github.com/ebitengine/purego"
 )
 
-// ErrNone means that none of the libraries can be opened here.
+// ErrNone means that none of the libraries can be loaded.
 var ErrNone = errors.New("cannot be loaded")
 
-// Load opens the first of some libraries that there is, for as long as the process lives, and points each function that
-// calls names at the library's. It returns the name of the library that its error is about: ErrNone is about the first,
-// and any other says which call the library lacks.
+// Load loads the first of some libraries that exists, for the life of the process, and sets each function that calls
+// points to. It returns the name of the library that its error is about: ErrNone is about the first name; another error
+// names the missing call.
 func Load(calls map[string]any, names ...string) (name string, err error) {
 	var handle uintptr
 	for _, name = range names {
@@ -25,7 +25,7 @@ func Load(calls map[string]any, names ...string) (name string, err error) {
 	if err != nil {
 		return names[0], ErrNone
 	}
-	defer func() { // RegisterLibFunc has no other way to say it
+	defer func() { // RegisterLibFunc reports errors by panics only
 		if why := recover(); why != nil {
 			err = fmt.Errorf("%v", why)
 		}

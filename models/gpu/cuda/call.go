@@ -13,8 +13,8 @@ import (
 	"brood/models/gpu/clib"
 )
 
-// The calls of the driver that are used, by the names that its library has them under: a name with _v2 is what the
-// headers of today call by the name without. Handles are pointers, sizes are size_t, and devices are numbers.
+// The calls of the driver, by the library's names for them: a name with _v2 is the one that current headers map the
+// plain name to. Handles are pointers, sizes are size_t, and devices are numbers.
 var (
 	cuInit                       func(flags uint32) int32
 	cuDriverGetVersion           func(version *int32) int32
@@ -60,8 +60,8 @@ var calls = map[string]any{
 	"cuLaunchKernel": &cuLaunchKernel,
 }
 
-// Graphs came with CUDA 10, and the call that makes one ready to be launched with 11.4: a driver without them launches
-// kernels one by one. The names without _v2 take the parameters of a launch as launched has them.
+// Graphs came with CUDA 10, and the call that instantiates one with 11.4: with an older driver, kernels are launched
+// one by one. The names without _v2 take the parameters of a launch as in launched.
 var (
 	cuGraphCreate                  func(graph *uintptr, flags uint32) int32
 	cuGraphAddKernelNode           func(node *uintptr, graph uintptr, after *uintptr, n uintptr, l *launched) int32
@@ -78,17 +78,17 @@ var graphCalls = map[string]any{
 	"cuGraphLaunch": &cuGraphLaunch, "cuGraphExecDestroy": &cuGraphExecDestroy, "cuGraphDestroy": &cuGraphDestroy,
 }
 
-// hasGraphs says whether the loaded driver has all of them.
+// hasGraphs reports whether the loaded driver has all graphCalls.
 var hasGraphs bool
 
-// libraries are where systems and containers keep the driver.
+// libraries lists file names of the driver on systems and in containers.
 var libraries = map[string][]string{
 	"linux": {"libcuda.so.1", "/usr/local/nvidia/lib64/libcuda.so.1", "/usr/lib/wsl/lib/libcuda.so.1",
 		"/run/opengl-driver/lib/libcuda.so.1", "/usr/lib64/libcuda.so.1"},
 	"windows": {"nvcuda.dll"},
 }
 
-// loaded opens the library once for the process, $BROOD_CUDA or the system's.
+// loaded loads the driver once per process: $BROOD_CUDA, or the system's.
 var loaded = sync.OnceValue(func() error {
 	if own := os.Getenv("BROOD_CUDA"); own != "" {
 		return load(own)
@@ -96,7 +96,7 @@ var loaded = sync.OnceValue(func() error {
 	return load(libraries[runtime.GOOS]...)
 })
 
-// load readies the first of some libraries that there is.
+// load loads and initialises the first of some libraries that exists.
 func load(names ...string) error {
 	name, err := clib.Load(calls, names...)
 	switch {
@@ -113,10 +113,10 @@ func load(names ...string) error {
 	return nil
 }
 
-// codeError is what a call answered.
+// codeError is the error code of a call.
 type codeError struct {
 	code int32
-	name string // as the driver has it
+	name string // the driver's name for it
 }
 
 func (e *codeError) Error() string { return fmt.Sprintf("%s (%d)", e.name, e.code) }
@@ -133,7 +133,7 @@ func checked(code int32) error {
 	return e
 }
 
-// cString is a string of the driver, of at most 255 bytes.
+// cString returns a string of the driver, of at most 255 bytes.
 func cString(p unsafe.Pointer) string {
 	n := 0
 	for n < 255 && *(*byte)(unsafe.Add(p, n)) != 0 {

@@ -12,8 +12,8 @@ import (
 	"brood/models/gpu"
 )
 
-// device is the primary context of a card with a stream of its own. The driver's calls have their context by thread, so
-// that every method makes it the current one.
+// device is the primary context of a card, with its own stream. The driver's current context is a property of the
+// thread, so every method sets it.
 type device struct {
 	info    gpu.Info
 	handle  int32
@@ -24,17 +24,17 @@ type device struct {
 	graphs  graphs
 }
 
-// staging is memory of the host that the card reads by itself. It is filled from the front, and from the front again
-// once the stream is empty, so that writes do not wait for what was queued before.
+// staging is host memory that the card reads directly. It is filled from the start, and from the start again once the
+// stream is empty, so that writes do not wait for work queued before.
 type staging struct {
 	p  unsafe.Pointer
 	at int
 }
 
-// stagingRoom is its bytes. What is larger is written directly, which waits.
+// stagingRoom is its size in bytes. Larger writes bypass it and wait.
 const stagingRoom = 8 << 20
 
-// Open readies device i.
+// Open opens device i.
 func (Driver) Open(i int) (gpu.Device, error) {
 	n, err := count()
 	if err != nil {
@@ -90,8 +90,7 @@ func (d *device) Alloc(bytes int) (gpu.Memory, error) {
 	return gpu.Memory(*at), err
 }
 
-// Free waits for what is queued, since the driver takes memory back at once. An error of the queue comes from the next
-// call as well.
+// Free waits for queued work, since the driver frees memory at once. The next call returns an error of the queue too.
 func (d *device) Free(m gpu.Memory) {
 	d.on(func() int32 {
 		cuStreamSynchronize(d.stream)
@@ -141,29 +140,29 @@ func (d *device) Finish() error {
 	return err
 }
 
-// Load gives the PTX of a source to the driver, which compiles it for the card.
+// Load passes the PTX of a source to the driver, which compiles it for the card.
 func (d *device) Load(name, source string) error {
 	text, err := PTX(name, source)
 	if err != nil {
 		return err
 	}
-	module, image, said := new(uintptr), append([]byte(text), 0), make([]byte, 1<<14)
+	module, image, log := new(uintptr), append([]byte(text), 0), make([]byte, 1<<14)
 	var pin runtime.Pinner // the driver's options hold an address as a number
 	defer pin.Unpin()
-	pin.Pin(&said[0])
+	pin.Pin(&log[0])
 	options := &[2]int32{jitErrors, jitErrorsSize}
-	values := &[2]uintptr{uintptr(unsafe.Pointer(&said[0])), uintptr(len(said) - 1)}
+	values := &[2]uintptr{uintptr(unsafe.Pointer(&log[0])), uintptr(len(log) - 1)}
 	if err := d.on(func() int32 {
 		return cuModuleLoadDataEx(module, unsafe.Pointer(&image[0]), uint32(len(options)), &options[0], &values[0])
 	}); err != nil {
-		said, _, _ = bytes.Cut(said, []byte{0})
-		return fmt.Errorf("load %s: %w: %.300s", name, err, bytes.TrimSpace(said))
+		log, _, _ = bytes.Cut(log, []byte{0})
+		return fmt.Errorf("load %s: %w: %.300s", name, err, bytes.TrimSpace(log))
 	}
 	d.modules = append(d.modules, *module)
 	return nil
 }
 
-// Kernel looks in the modules, the newest first.
+// Kernel searches the modules, the newest first.
 func (d *device) Kernel(name string) (gpu.Kernel, error) {
 	k := new(uintptr)
 	err := fmt.Errorf("nothing is loaded")

@@ -10,23 +10,23 @@ import (
 	"brood/models/gpu"
 )
 
-// Driver is CUDA.
+// Driver is the CUDA driver.
 type Driver struct{}
 
-// Name is cuda.
+// Name returns cuda.
 func (Driver) Name() string { return "cuda" }
 
-// Numbers of the headers.
+// Constants of the headers.
 const (
 	attributeMajor  = 75
 	attributeMinor  = 76
 	jitErrors       = 5 // CU_JIT_ERROR_LOG_BUFFER
 	jitErrorsSize   = 6
 	ownStream       = 1 // CU_STREAM_NON_BLOCKING
-	leastCapability = 8 // the major number that the PTX was made for
+	leastCapability = 8 // major compute capability that the PTX is compiled for
 )
 
-// count is how many devices the driver has, at least one.
+// count returns the number of devices of the driver, at least one, or an error.
 func count() (int, error) {
 	if err := loaded(); err != nil {
 		return 0, err
@@ -36,12 +36,13 @@ func count() (int, error) {
 		return 0, fmt.Errorf("no CUDA here: %w", err)
 	}
 	if *n == 0 {
-		return 0, fmt.Errorf("no CUDA here: the driver knows no device ($CUDA_VISIBLE_DEVICES hides those that it does not name)")
+		return 0, fmt.Errorf("no CUDA here: the driver has no device ($CUDA_VISIBLE_DEVICES hides the devices that it " +
+			"does not name)")
 	}
 	return int(*n), nil
 }
 
-// Devices lists those that the driver has, in its order.
+// Devices lists the driver's devices in its order.
 func (Driver) Devices() ([]gpu.Info, error) {
 	n, err := count()
 	if err != nil {
@@ -58,7 +59,7 @@ func (Driver) Devices() ([]gpu.Info, error) {
 	return out, nil
 }
 
-// about is device i of the driver.
+// about returns device i of the driver.
 func about(i int) (handle int32, info gpu.Info, err error) {
 	d := new(int32)
 	if err := checked(cuDeviceGet(d, int32(i))); err != nil {
@@ -72,7 +73,7 @@ func about(i int) (handle int32, info gpu.Info, err error) {
 			*d), cuDriverGetVersion(version),
 	} {
 		if err := checked(code); err != nil {
-			return 0, info, fmt.Errorf("cuda:%d: ask for what it is: %w", i, err)
+			return 0, info, fmt.Errorf("cuda:%d: read its properties: %w", i, err)
 		}
 	}
 	name, _, _ = bytes.Cut(name, []byte{0})

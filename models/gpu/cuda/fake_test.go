@@ -22,7 +22,7 @@ import (
 	"brood/models/gpu/nvml"
 )
 
-// What the fake driver says to tests: see testdata/fake.c.
+// Controls of the fake driver: see testdata/fake.c.
 var (
 	fakeFail func(call string, after, code int32)
 	fakeLeft func() int32
@@ -30,7 +30,7 @@ var (
 	fakeCounts func(alone, whole, changed *int32)
 )
 
-// built compiles the fake driver and has this process take it for CUDA.
+// built compiles the fake driver and loads it into this process as CUDA.
 var built = sync.OnceValues(func() (skip, err error) {
 	dir, err := os.MkdirTemp("", "fake")
 	if err != nil {
@@ -47,7 +47,7 @@ var built = sync.OnceValues(func() (skip, err error) {
 	}
 	os.Setenv("BROOD_CUDA", name)
 	os.Setenv("BROOD_NVML", beside)
-	nvml.Read("") // which loads it
+	nvml.Read("") // loads it
 	if err := loaded(); err != nil {
 		return nil, err
 	}
@@ -55,7 +55,7 @@ var built = sync.OnceValues(func() (skip, err error) {
 	return nil, err
 })
 
-// fake readies the driver of the tests, and wants everything given back at their end.
+// fake returns the fake driver, and checks at the test's end that everything was freed.
 func fake(t *testing.T) Driver {
 	t.Helper()
 	skip, err := built()
@@ -74,7 +74,7 @@ func fake(t *testing.T) Driver {
 	return Driver{}
 }
 
-// TestDriver: what the driver is asked, and what it is given, is what it takes.
+// TestDriver: the fake driver receives valid arguments, and the results are passed on.
 func TestDriver(t *testing.T) {
 	list, err := fake(t).Devices()
 	if err != nil || len(list) != 2 {
@@ -107,8 +107,8 @@ func TestDriver(t *testing.T) {
 	}
 }
 
-// TestSense: how a card is comes from the management library, which knows it by its place on the bus, with a driver
-// that is asked, a device that is open, and an engine on it.
+// TestSense: the state of a card comes from the management library, which finds it by its PCI bus address: for the
+// driver, an open device, and an engine on it.
 func TestSense(t *testing.T) {
 	driver := fake(t)
 	want := gpu.Sense{Taken: 324 << 20, Load: 0.87, Celsius: 61}
@@ -131,7 +131,8 @@ func TestSense(t *testing.T) {
 	if _, free := e.Device(); free != total-(324<<20-held) {
 		t.Errorf("%d of %d are free, of which it holds %d itself", free, total, held)
 	}
-	if got := sense(10, 1<<28); got != (gpu.Sense{Taken: -1, Load: -1, Celsius: 61}) { // a quarter of the card
+	// The device is a quarter of the card.
+	if got := sense(10, 1<<28); got != (gpu.Sense{Taken: -1, Load: -1, Celsius: 61}) {
 		t.Errorf("of a part %+v", got)
 	}
 	fakeFail("cuDeviceGetPCIBusId", 0, 1)
@@ -141,8 +142,8 @@ func TestSense(t *testing.T) {
 	fakeFail("", 0, 0)
 }
 
-// TestQueue: writes and launches are queued and done in their order, from threads that come and go, and what was queued
-// lasts until it is done: more than the staging memory holds, too.
+// TestQueue: writes and launches from short-lived threads are queued and executed in order, and queued data remains
+// valid until it is read, even if it exceeds the staging memory.
 func TestQueue(t *testing.T) {
 	d, err := fake(t).Open(0)
 	if err != nil {
@@ -162,7 +163,7 @@ func TestQueue(t *testing.T) {
 		}
 		done := make(chan error)
 		go func() {
-			runtime.LockOSThread() // and the thread ends with it
+			runtime.LockOSThread() // so the thread ends with the goroutine
 			done <- d.Write(m, i*each, p)
 		}()
 		if err := <-done; err != nil {
@@ -190,7 +191,7 @@ func TestQueue(t *testing.T) {
 	}
 }
 
-// TestEngine: an engine on the driver, as far as the fake has kernels.
+// TestEngine: an engine on the fake driver, limited to the kernels that the fake implements.
 func TestEngine(t *testing.T) {
 	d, err := fake(t).Open(0)
 	if err != nil {
@@ -216,12 +217,12 @@ func TestEngine(t *testing.T) {
 	}
 }
 
-// TestFailures: what the driver fails at is said with its word for it.
+// TestFailures: an error contains the driver's name for the failure.
 func TestFailures(t *testing.T) {
 	driver := fake(t)
 	for call, want := range map[string]string{
 		"cuDeviceGetCount":         "no CUDA here: CUDA_ERROR_OUT_OF_MEMORY (2)",
-		"cuDeviceTotalMem_v2":      "cuda:0: ask for what it is: CUDA_ERROR_OUT_OF_MEMORY (2)",
+		"cuDeviceTotalMem_v2":      "cuda:0: read its properties: CUDA_ERROR_OUT_OF_MEMORY (2)",
 		"cuDevicePrimaryCtxRetain": "cuda:0 (Fake 100): open: CUDA_ERROR_OUT_OF_MEMORY (2)",
 		"cuStreamCreate":           "cuda:0 (Fake 100): open: CUDA_ERROR_OUT_OF_MEMORY (2)",
 		"cuMemHostAlloc":           "cuda:0 (Fake 100): open: CUDA_ERROR_OUT_OF_MEMORY (2)",
@@ -263,9 +264,9 @@ func TestFailures(t *testing.T) {
 	}
 }
 
-// TestNoDriver: a machine without one, and a library that is none, say so in a sentence.
+// TestNoDriver: a machine without a driver, and a library that is not one, give an error.
 func TestNoDriver(t *testing.T) {
-	fake(t) // which the calls belong to, before and after
+	fake(t) // it provides the calls before and after
 	defer load(os.Getenv("BROOD_CUDA"))
 	if err := load("no-such-library.so", "nor-this.so"); err == nil || err.Error() != "no CUDA here: no-such-library.so cannot be loaded; install NVIDIA's driver" {
 		t.Error(err)

@@ -10,34 +10,34 @@ import (
 	"brood/models/gpu"
 )
 
-// launched is CUDA_KERNEL_NODE_PARAMS of the headers, in its first version.
+// launched is CUDA_KERNEL_NODE_PARAMS of the headers, version 1.
 type launched struct {
 	kernel uintptr
 	groups [3]uint32
 	size   [3]uint32
-	_      uint32         // bytes of shared memory besides the kernel's own
-	each   unsafe.Pointer // a list of where each argument lies
-	_      unsafe.Pointer // another way to hand arguments over
+	_      uint32         // dynamic shared memory in bytes
+	each   unsafe.Pointer // addresses of the arguments
+	_      unsafe.Pointer // alternative way to pass arguments
 }
 
-// graph is a chain of launches, each of which waits for the one before it, and the arguments that they have at present.
-// A launch of it takes them as they are then: a change touches none that is queued.
+// graph is a chain of launches, each of which waits for the previous one, with their current arguments. A launch of the
+// graph copies the arguments: a later change does not affect queued launches.
 type graph struct {
 	graph, exec uintptr
 	nodes       []uintptr
-	args        []string // by node
-	used        uint64   // when it was launched last, in launches of graphs
+	args        []string // arguments by node
+	used        uint64   // when it was last launched, as the device's count of graph launches
 }
 
-// graphs are the chains of a device, by the kernels and groups of their launches.
+// graphs holds the graphs of a device, by the kernels and grids of their launches.
 type graphs struct {
-	off   bool              // nobody wants any, or the driver failed at one
-	made  map[string]*graph // nil: it was launched once, and has no graph yet
+	off   bool              // graphs are disabled, or the driver failed at one
+	made  map[string]*graph // nil: the sequence was launched once and has no graph yet
 	turns uint64
 }
 
-// A chain shorter than leastChain is not worth a graph. Of more than mostGraphs the one that was launched longest ago
-// goes; after mostShapes all are forgotten, so that shapes that never come again hold no memory.
+// A chain shorter than leastChain is launched without a graph. Above mostGraphs the least recently launched graph is
+// destroyed; above mostShapes all are destroyed, so that shapes that do not recur hold no memory.
 const (
 	leastChain = 4
 	mostGraphs = 64
@@ -48,8 +48,8 @@ func (d *device) withGraphs() {
 	d.graphs = graphs{off: !hasGraphs || os.Getenv("BROOD_CUDA_GRAPHS") == "0", made: map[string]*graph{}}
 }
 
-// Sequence queues launches that follow each other. Those that come a second time, of the same kernels in the same
-// groups, become a graph; from then on one call launches all, after one for each launch whose arguments changed.
+// Sequence queues consecutive launches. A sequence seen a second time, with the same kernels and grids, becomes a
+// graph; from then on one call launches all of it, after one call for each launch whose arguments changed.
 func (d *device) Sequence(calls []gpu.Call) error {
 	if d.graphs.off || len(calls) < leastChain {
 		return d.each(calls)
@@ -96,7 +96,7 @@ func (d *device) each(calls []gpu.Call) error {
 	return nil
 }
 
-// node is a call as graphs have it, and its arguments to compare with others.
+// node returns a call as a graph node takes it, and its arguments as a string for comparison.
 func node(c gpu.Call) (*launched, string, error) {
 	p, at, err := Parameters(c.Args)
 	if err != nil {
@@ -109,7 +109,7 @@ func node(c gpu.Call) (*launched, string, error) {
 	return l, string(p), nil
 }
 
-// list is where each argument lies.
+// list returns the addresses of the arguments.
 func list(p []byte, at []int) unsafe.Pointer {
 	each := make([]unsafe.Pointer, len(at)+1)
 	for i, at := range at {
@@ -118,7 +118,7 @@ func list(p []byte, at []int) unsafe.Pointer {
 	return unsafe.Pointer(&each[0])
 }
 
-// chain makes a graph of calls.
+// chain creates a graph of calls.
 func (d *device) chain(calls []gpu.Call) (g *graph, err error) {
 	g = &graph{}
 	if err := d.on(func() int32 { return cuGraphCreate(&g.graph, 0) }); err != nil {
@@ -145,7 +145,7 @@ func (d *device) chain(calls []gpu.Call) (g *graph, err error) {
 	return g, nil
 }
 
-// change has the launches of a graph take the arguments of calls.
+// change updates the arguments of a graph's launches to the arguments of calls.
 func (d *device) change(g *graph, calls []gpu.Call) error {
 	for i, c := range calls {
 		l, args, err := node(c)
@@ -160,7 +160,7 @@ func (d *device) change(g *graph, calls []gpu.Call) error {
 	return nil
 }
 
-// keep has a place for one graph more.
+// keep stores a graph, destroying the least recently launched one if there are too many.
 func (d *device) keep(key string, g *graph) {
 	n, oldest := 0, ""
 	for key, other := range d.graphs.made {
@@ -177,7 +177,7 @@ func (d *device) keep(key string, g *graph) {
 	d.graphs.made[key] = g
 }
 
-// drop forgets a graph, once nothing of it is queued any more.
+// drop destroys a graph once no launch of it is queued.
 func (d *device) drop(key string) {
 	if g := d.graphs.made[key]; g != nil {
 		d.on(func() int32 { return cuStreamSynchronize(d.stream) })

@@ -11,7 +11,7 @@ import (
 	"brood/models/gpu"
 )
 
-// counts are the driver's calls that queue work, of a stretch of a test.
+// counts are the numbers of driver calls that queue work.
 type counts struct{ alone, whole, changed int32 }
 
 func counted() (c counts) {
@@ -23,15 +23,15 @@ func (c counts) since(o counts) counts {
 	return counts{c.alone - o.alone, c.whole - o.whole, c.changed - o.changed}
 }
 
-// chained is a device with a chain of launches whose order shows: each takes what the one before it left, from the
-// front of a piece of memory to its row of results.
+// chained is a device with a chain of launches whose result depends on their order: each copies the previous result
+// from the start of a piece of memory to its row of results.
 type chained struct {
 	gpu.Device
 	m          gpu.Memory
 	fill, move gpu.Kernel
 }
 
-// width is the elements of a row, rows those of the results.
+// width is the number of elements per row, rows the number of rows of results.
 const (
 	width = 4
 	rows  = 40
@@ -64,7 +64,7 @@ func chains(t *testing.T) *chained {
 	return c
 }
 
-// calls fill row 0 with x, move it to row 1, fill row 0 with 0, and move row 1 to a row of the results, and so on.
+// calls fill row 0 with x, copy it to row 1, fill row 0 with 0, copy row 1 to a row of the results, and so on.
 func (c *chained) calls(x float32, row, length int) (out []gpu.Call) {
 	filled := func(x float32) gpu.Call {
 		return gpu.Call{Kernel: c.fill, Groups: [3]int{1, 1, 1}, Size: 64, Args: []any{c.m, uint64(0), uint64(width), uint64(width), x}}
@@ -90,8 +90,8 @@ func (c *chained) results(t *testing.T) []float32 {
 	return v
 }
 
-// TestSequence: the second of alike sequences becomes a graph, which later ones launch with the arguments that changed,
-// while those before are still queued. Results are those of launches one by one.
+// TestSequence: the second of similar sequences becomes a graph, which later ones launch with changed arguments while
+// earlier launches are still queued. The results equal the results of separate launches.
 func TestSequence(t *testing.T) {
 	for _, off := range []bool{false, true} {
 		t.Run(fmt.Sprintf("off %t", off), func(t *testing.T) { sequences(t, off) })
@@ -124,7 +124,8 @@ func sequences(t *testing.T, off bool) {
 	if got := c.results(t)[:len(want)]; !slices.Equal(got, want) {
 		t.Error(got)
 	}
-	// The first alone; the second as a graph with its own arguments; then two launches of each have others.
+	// The first separately, the second as a graph with its own arguments; then two launches of each sequence have
+	// changed arguments.
 	should := counts{alone: 4 + 3*3, whole: 4 + 3, changed: 2 * 3}
 	if off {
 		should = counts{alone: 8*4 + 3*3}
@@ -134,15 +135,14 @@ func sequences(t *testing.T, off bool) {
 	}
 }
 
-// TestManySequences: of shapes that come and go no more graphs are kept than there is a place for, and nothing is given
-// back while it is queued.
+// TestManySequences: if shapes come and go, at most mostGraphs graphs are kept, and none is destroyed while queued.
 func TestManySequences(t *testing.T) {
 	c := chains(t)
 	s := c.Device.(gpu.Sequencer)
 	for range 2 {
 		for n := range mostGraphs + 9 {
 			calls := c.calls(3, 1, 4)
-			calls[0].Groups[0] = n + 1 // another shape of the same result
+			calls[0].Groups[0] = n + 1 // another shape with the same result
 			for range 2 {
 				if err := s.Sequence(calls); err != nil {
 					t.Fatal(err)
@@ -164,8 +164,8 @@ func TestManySequences(t *testing.T) {
 	}
 }
 
-// TestWithoutGraphs: a driver that fails at a graph launches one by one from then on, with the same results; what fails
-// at the launch itself is an error.
+// TestWithoutGraphs: after a failed graph call, kernels are launched one by one from then on, with the same results; a
+// failed launch of a graph is an error.
 func TestWithoutGraphs(t *testing.T) {
 	for _, call := range []string{"cuGraphCreate", "cuGraphAddKernelNode", "cuGraphInstantiateWithFlags", "cuGraphExecKernelNodeSetParams", "cuGraphLaunch"} {
 		t.Run(call, func(t *testing.T) { withoutGraphs(t, call) })
@@ -178,7 +178,7 @@ func withoutGraphs(t *testing.T, call string) {
 	var failed error
 	for i := range 6 {
 		if i == 3 && call == "cuGraphExecKernelNodeSetParams" || i == 1 && call != "cuGraphExecKernelNodeSetParams" {
-			c.results(t) // what is queued is lost with a context
+			c.results(t) // a context loses its queued work
 			fakeFail(call, 0, 2)
 		}
 		err := s.Sequence(c.calls(float32(i+1), i, 5))

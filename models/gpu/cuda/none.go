@@ -8,15 +8,15 @@ import (
 	"brood/models/gpu"
 )
 
-// Driver is CUDA where brood was built without it.
+// Driver is the CUDA driver in builds without CUDA.
 type Driver struct{}
 
 var errBuilt = errors.New("no CUDA here: this brood was built without it (-tags nogpu, or for a system that has none)")
 
-// Name is cuda.
+// Name returns cuda.
 func (Driver) Name() string { return "cuda" }
 
-// Devices has none.
+// Devices fails.
 func (Driver) Devices() ([]gpu.Info, error) { return nil, errBuilt }
 
 // Open fails.

@@ -15,7 +15,7 @@ import (
 //go:embed *.ptx builtins.cl
 var texts embed.FS
 
-// digest names a text of kernels and what is put before it, as the first line of the PTX that was made of both does.
+// digest returns the digest of a kernel source and the builtins before it, which the first line of its PTX contains.
 func digest(source string) (string, error) {
 	own, err := texts.ReadFile("builtins.cl")
 	if err != nil {
@@ -25,7 +25,8 @@ func digest(source string) (string, error) {
 	return hex.EncodeToString(sum[:]), nil
 }
 
-// PTX is what was made of a source, which [gpu.Source] has by that name. A source that is another now is refused.
+// PTX returns the PTX compiled from source, the text that [gpu.Source] returns for name. It fails if the source has
+// changed since.
 func PTX(name, source string) (string, error) {
 	p, err := texts.ReadFile(name + ".ptx")
 	if err != nil {
@@ -42,8 +43,7 @@ func PTX(name, source string) (string, error) {
 	return string(p), nil
 }
 
-// Parameters lays arguments of a launch out as a kernel in PTX reads them, each at a multiple of its size, and says
-// where each lies.
+// Parameters encodes launch arguments as a PTX kernel reads them, each aligned to its size, and returns their offsets.
 func Parameters(args []any) (p []byte, at []int, err error) {
 	p = make([]byte, 0, 8*len(args))
 	for i, a := range args {

@@ -17,7 +17,7 @@ import (
 
 var update = flag.Bool("update", false, "compile the kernels to PTX")
 
-// made is the PTX of a source.
+// made compiles a source to PTX.
 func made(t *testing.T, source string) string {
 	t.Helper()
 	own, err := texts.ReadFile("builtins.cl")
@@ -35,8 +35,7 @@ func made(t *testing.T, source string) string {
 	return fmt.Sprintf("// %s\n%s", sum, text)
 }
 
-// TestPTX: the PTX is of the kernels as they are, and where clang is, what it makes of them. With -update it is
-// written.
+// TestPTX: the PTX matches the current kernels, and clang's output if clang is installed. With -update it is rewritten.
 func TestPTX(t *testing.T) {
 	_, err := exec.LookPath(clang.Name)
 	for _, name := range gpu.Sources {
@@ -68,8 +67,8 @@ func TestPTX(t *testing.T) {
 	}
 }
 
-// forbidden are instructions whose results are not those of f32/1: ptxas fuses a sum and a product that do not say how
-// they are rounded, and what is approximate or flushes denormals says so.
+// forbidden matches instructions that differ from f32/1: ptxas fuses sums and products without an explicit rounding
+// mode, and approximate or flushing instructions are marked as such.
 var forbidden = []*regexp.Regexp{
 	regexp.MustCompile(`^(add|sub|mul)\.f(32|64)`),
 	regexp.MustCompile(`^mad(\.rn)?\.f(32|64)`),
@@ -78,7 +77,7 @@ var forbidden = []*regexp.Regexp{
 	regexp.MustCompile(`^(atom|red)\..*\.f(16|32|64)`),
 }
 
-// lint names the instructions of a text that are forbidden.
+// lint returns the forbidden instructions of a text.
 func lint(text string) (found []string) {
 	for line := range strings.Lines(text) {
 		line = strings.TrimSpace(line)
@@ -94,7 +93,7 @@ func lint(text string) (found []string) {
 	return found
 }
 
-// TestInstructions: every sum, product, quotient and root of the PTX says that it is rounded as IEEE says.
+// TestInstructions: every sum, product, quotient and root of the PTX has IEEE rounding.
 func TestInstructions(t *testing.T) {
 	for _, name := range gpu.Sources {
 		text, err := texts.ReadFile(name + ".ptx")
@@ -119,7 +118,7 @@ func TestInstructions(t *testing.T) {
 	}
 }
 
-// TestSumsInRegisters: the tiles of products keep what they add up in registers, which takes loops that are unrolled.
+// TestSumsInRegisters: the product kernels accumulate in registers, which requires unrolled loops.
 func TestSumsInRegisters(t *testing.T) {
 	text, err := texts.ReadFile("kernels.ptx")
 	if err != nil {
@@ -134,8 +133,8 @@ func TestSumsInRegisters(t *testing.T) {
 	}
 }
 
-// TestAssembler: ptxas, where there is one, takes the PTX without keeping registers in memory, for the architecture
-// that it was made for and for a later one.
+// TestAssembler: ptxas, if installed, assembles the PTX without spilling registers, for the architecture that it was
+// compiled for and a later one.
 func TestAssembler(t *testing.T) {
 	ptxas, err := toolkit.Find("ptxas")
 	if err != nil {
@@ -153,7 +152,7 @@ func TestAssembler(t *testing.T) {
 				continue
 			}
 			if entries := strings.Count(string(text), ".visible .entry "); len(used) != entries {
-				t.Errorf("%s has %d kernels, and ptxas tells of %d", name, entries, len(used))
+				t.Errorf("%s has %d kernels, but ptxas lists %d", name, entries, len(used))
 			}
 			most := slices.MaxFunc(used, func(a, b toolkit.Usage) int { return a.Registers - b.Registers })
 			deep := slices.MaxFunc(used, func(a, b toolkit.Usage) int { return a.Stack - b.Stack })

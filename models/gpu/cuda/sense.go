@@ -9,7 +9,7 @@ import (
 	"brood/models/gpu/nvml"
 )
 
-// Sense is how device i is, as far as NVIDIA's management library tells.
+// Sense returns the state of device i as NVIDIA's management library reports it.
 func (Driver) Sense(i int) gpu.Sense {
 	d, total := new(int32), new(uintptr)
 	if loaded() != nil || cuDeviceGet(d, int32(i)) != 0 || cuDeviceTotalMem_v2(total, *d) != 0 {
@@ -18,7 +18,7 @@ func (Driver) Sense(i int) gpu.Sense {
 	return sense(*d, int64(*total))
 }
 
-// Sense asks of the card by its place on the bus, since the two libraries number cards differently.
+// Sense finds the card by its PCI bus address, since the two libraries number cards differently.
 func (d *device) Sense() gpu.Sense { return sense(d.handle, d.info.Memory) }
 
 func sense(handle int32, total int64) gpu.Sense {

@@ -11,14 +11,14 @@ import (
 	"brood/models/gpu/clib"
 )
 
-// memory and utilization are nvmlMemory_t and nvmlUtilization_t of the headers: bytes, of which the second are free,
-// and per cent of the time in which the card was busy, and its memory.
+// memory and utilization are nvmlMemory_t and nvmlUtilization_t of the headers: bytes in total and in use, and the
+// percentage of time in which the card was busy.
 type memory struct{ total, _, used uint64 }
 
 type utilization struct{ card, _ uint32 }
 
-// The calls of the library. Those after the first two are loaded each by itself, since a later library may lack one;
-// nil is one that it lacks.
+// The calls of the library. All but the first two are loaded separately, since a later library may lack one; a missing
+// one is nil.
 var (
 	nvmlInit_v2                      func() int32
 	nvmlDeviceGetHandleByPciBusId_v2 func(bus string, card *uintptr) int32
@@ -27,14 +27,14 @@ var (
 	nvmlDeviceGetTemperature         func(card uintptr, sensor int32, celsius *uint32) int32
 )
 
-// libraries are where systems and containers keep it.
+// libraries lists file names of the library on systems and in containers.
 var libraries = map[string][]string{
 	"linux": {"libnvidia-ml.so.1", "/usr/local/nvidia/lib64/libnvidia-ml.so.1", "/usr/lib/wsl/lib/libnvidia-ml.so.1",
 		"/run/opengl-driver/lib/libnvidia-ml.so.1", "/usr/lib64/libnvidia-ml.so.1"},
 	"windows": {"nvml.dll"},
 }
 
-// loaded opens the library once for the process, $BROOD_NVML or the system's.
+// loaded loads the library once per process: $BROOD_NVML, or the system's.
 var loaded = sync.OnceValue(func() error {
 	if own := os.Getenv("BROOD_NVML"); own != "" {
 		return load(own)
@@ -61,10 +61,10 @@ func load(names ...string) error {
 	return nil
 }
 
-// warmest is the most that is a temperature, in degrees Celsius: some libraries answer nonsense for a lost card.
+// warmest is the highest valid temperature in degrees Celsius: some libraries return invalid values for a lost card.
 const warmest = 200
 
-// Read asks for the card at a place of the PCI bus, such as 0000:3b:00.0. Any goroutine may.
+// Read queries the card at a PCI bus address such as 0000:3b:00.0. It is safe for concurrent use.
 func Read(bus string) Reading {
 	out, card := unknown, new(uintptr)
 	if loaded() != nil || nvmlDeviceGetHandleByPciBusId_v2(bus, card) != 0 {

@@ -2,5 +2,5 @@
 
 package nvml
 
-// Read knows nothing: brood was built without it, or for a system that has none.
+// Read returns unknown values: this build has no management library.
 func Read(string) Reading { return unknown }

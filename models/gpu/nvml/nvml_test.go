@@ -10,14 +10,14 @@ import (
 	"brood/models/gpu/clib"
 )
 
-// TestRead: every figure is the library's, and one that it does not tell, or tells as nonsense, is not known.
+// TestRead: every value comes from the library; unsupported or invalid values are unknown.
 func TestRead(t *testing.T) {
 	name := filepath.Join(t.TempDir(), "libnvidia-ml.so.1")
 	if out, err := exec.Command("cc", "-O1", "-shared", "-fPIC", "-o", name, "testdata/fake.c").CombinedOutput(); err != nil {
 		t.Skipf("no C compiler: %v: %s", err, out)
 	}
 	t.Setenv("BROOD_NVML", name)
-	if err := load(name); err != nil { // also where this process has taken another before
+	if err := load(name); err != nil { // even if this process has loaded another before
 		t.Fatal(err)
 	}
 	var fakeCard func(code, odd int32)
@@ -43,7 +43,7 @@ func TestRead(t *testing.T) {
 	}
 	fakeCard(0, 0)
 	gone := nvmlDeviceGetTemperature
-	nvmlDeviceGetTemperature = nil // as of a library without it
+	nvmlDeviceGetTemperature = nil // as for a library without it
 	want := whole
 	if want.Celsius = -1; Read(good) != want {
 		t.Errorf("without temperatures: %+v", Read(good))
@@ -51,7 +51,7 @@ func TestRead(t *testing.T) {
 	nvmlDeviceGetTemperature = gone
 }
 
-// TestNoLibrary: a machine without one, or with a library that is another, knows nothing and says nothing.
+// TestNoLibrary: without a library, or with a different one, all values are unknown.
 func TestNoLibrary(t *testing.T) {
 	for _, name := range []string{"no-such-library.so", "libm.so.6"} {
 		if load(name) == nil {

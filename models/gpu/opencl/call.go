@@ -13,7 +13,7 @@ import (
 	"brood/models/gpu/clib"
 )
 
-// The calls of OpenCL 1.2 that are used, as its headers have them: handles are pointers, sizes are size_t.
+// The calls of OpenCL 1.2, as in its headers: handles are pointers, sizes are size_t.
 var (
 	clGetPlatformIDs func(room uint32, ids *uintptr, n *uint32) int32
 	clGetDeviceIDs   func(platform uintptr, kind uint64, room uint32, ids *uintptr, n *uint32) int32
@@ -54,14 +54,14 @@ var calls = map[string]any{
 	"clEnqueueNDRangeKernel": &clEnqueueNDRangeKernel, "clFlush": &clFlush, "clFinish": &clFinish,
 }
 
-// library is where systems keep the loader of OpenCL.
+// library is the file name of the OpenCL loader by system.
 var library = map[string]string{
 	"linux":   "libOpenCL.so.1",
 	"darwin":  "/System/Library/Frameworks/OpenCL.framework/OpenCL",
 	"windows": "OpenCL.dll",
 }
 
-// loaded opens the library once for the process: $BROOD_OPENCL, or the system's.
+// loaded loads the library once per process: $BROOD_OPENCL, or the system's.
 var loaded = sync.OnceValue(func() error {
 	name := os.Getenv("BROOD_OPENCL")
 	if name == "" {

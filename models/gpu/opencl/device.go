@@ -11,23 +11,23 @@ import (
 	"brood/models/gpu"
 )
 
-// device is a context with one queue in order.
+// device is a context with one in-order queue.
 type device struct {
 	info               gpu.Info
 	id, context, queue uintptr
 	programs           []uintptr
 	kernels            []uintptr
-	written            [][]byte // what queued writes still read
-	staged             int      // bytes of it
+	written            [][]byte // data of queued writes
+	staged             int      // its size in bytes
 }
 
-// mostStaged is the bytes of queued writes after which the queue is waited for.
+// mostStaged is the number of bytes of queued writes after which Write waits for the queue.
 const mostStaged = 64 << 20
 
-// options have a device divide and take roots as IEEE says; nothing is relaxed.
+// options require IEEE division and square roots; no optimisation is relaxed.
 const options = "-cl-std=CL1.2 -cl-fp32-correctly-rounded-divide-sqrt"
 
-// Open readies device i.
+// Open opens device i.
 func (Driver) Open(i int) (gpu.Device, error) {
 	all, err := devices()
 	if err != nil {
@@ -56,10 +56,10 @@ func (d *device) Alloc(bytes int) (gpu.Memory, error) {
 	return gpu.Memory(m), checked(*code)
 }
 
-// Free releases: the library keeps memory until what is queued on it is done.
+// Free releases memory: the library frees it once queued work on it is done.
 func (d *device) Free(m gpu.Memory) { clReleaseMemObject(uintptr(m)) }
 
-// Write copies p, since the queue may come to it late.
+// Write copies p, since the queue may read it later.
 func (d *device) Write(dst gpu.Memory, at int, p []byte) error {
 	if len(p) == 0 {
 		return nil
@@ -92,7 +92,7 @@ func (d *device) Finish() error {
 	return err
 }
 
-// forget drops what writes have read.
+// forget drops the data of finished writes.
 func (d *device) forget() {
 	clear(d.written)
 	d.written, d.staged = d.written[:0], 0
@@ -113,7 +113,7 @@ func (d *device) Load(name, source string) error {
 	return nil
 }
 
-// log is the first line of what the compiler said, of at most 300 bytes.
+// log returns the first line of the compiler's messages, at most 300 bytes.
 func (d *device) log(program uintptr) string {
 	p := make([]byte, 1<<16)
 	clGetProgramBuildInfo(program, d.id, buildLog, uintptr(len(p)), unsafe.Pointer(&p[0]), nil)
@@ -125,7 +125,7 @@ func (d *device) log(program uintptr) string {
 	return s[:min(len(s), 300)]
 }
 
-// Kernel looks in the programs, the newest first.
+// Kernel searches the programs, the newest first.
 func (d *device) Kernel(name string) (gpu.Kernel, error) {
 	code := new(int32)
 	for _, p := range slices.Backward(d.programs) {

@@ -1,4 +1,3 @@
-// Package opencl drives devices by the system's OpenCL library, which it loads when it is asked for devices: no cgo, no
-// toolkit, nothing at build time. It takes OpenCL 1.2, which NVIDIA, AMD, Intel and Apple have, and PoCL on a
-// processor.
+// Package opencl drives devices through the system's OpenCL library, which it loads at run time, without cgo or a
+// toolkit. It uses OpenCL 1.2, which NVIDIA, AMD, Intel and Apple support, and PoCL on a CPU.
 package opencl

@@ -8,15 +8,15 @@ import (
 	"brood/models/gpu"
 )
 
-// Driver is OpenCL where brood was built without it.
+// Driver is the OpenCL driver in builds without OpenCL.
 type Driver struct{}
 
 var errBuilt = errors.New("no OpenCL here: this brood was built without it (-tags nogpu, or for a system that it does not know)")
 
-// Name is opencl.
+// Name returns opencl.
 func (Driver) Name() string { return "opencl" }
 
-// Devices has none.
+// Devices fails.
 func (Driver) Devices() ([]gpu.Info, error) { return nil, errBuilt }
 
 // Open fails.

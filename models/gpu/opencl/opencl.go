@@ -10,13 +10,13 @@ import (
 	"brood/models/gpu"
 )
 
-// Driver is OpenCL.
+// Driver is the OpenCL driver.
 type Driver struct{}
 
-// Name is opencl.
+// Name returns opencl.
 func (Driver) Name() string { return "opencl" }
 
-// Numbers of the headers.
+// Constants of the headers.
 const (
 	allKinds      = 0xFFFFFFFF
 	infoMostAlloc = 0x1010
@@ -27,11 +27,11 @@ const (
 	buildLog      = 0x1183
 	readWrite     = 1
 	noDevices     = -1    // CL_DEVICE_NOT_FOUND
-	noPlatforms   = -1001 // of the loader
+	noPlatforms   = -1001 // returned by the loader
 	maxDevices    = 64
 )
 
-// codeError is what a call answered.
+// codeError is the error code of a call.
 type codeError int32
 
 func (e codeError) Error() string {
@@ -41,7 +41,7 @@ func (e codeError) Error() string {
 	return fmt.Sprintf("code %d", int32(e))
 }
 
-// codes are those that a person may do something about.
+// codes describes error codes that a user can act on.
 var codes = map[codeError]string{
 	-2:  "the device is not available",
 	-3:  "its compiler is not available",
@@ -61,7 +61,7 @@ func checked(code int32) error {
 	return nil
 }
 
-// devices are the handles of all platforms' devices.
+// devices returns the handles of the devices of all platforms.
 func devices() (out []uintptr, err error) {
 	if err := loaded(); err != nil {
 		return nil, err
@@ -79,12 +79,13 @@ func devices() (out []uintptr, err error) {
 		}
 	}
 	if len(out) == 0 {
-		return nil, fmt.Errorf("no OpenCL here: the library is there and knows no device; install the device's driver, or pocl-opencl-icd to compute on the processor")
+		return nil, fmt.Errorf("no OpenCL here: the library is installed but lists no device; install the device's " +
+			"driver, or pocl-opencl-icd to compute on the processor")
 	}
 	return out, nil
 }
 
-// Devices lists those of all platforms, in the order in which the library has them.
+// Devices lists the devices of all platforms in the library's order.
 func (Driver) Devices() ([]gpu.Info, error) {
 	all, err := devices()
 	if err != nil {
@@ -109,7 +110,7 @@ func about(d uintptr, i int) gpu.Info {
 	}
 }
 
-// text asks a device for a string.
+// text queries a string of a device.
 func text(d uintptr, what uint32) string {
 	p := make([]byte, 1024)
 	if clGetDeviceInfo(d, what, uintptr(len(p)), unsafe.Pointer(&p[0]), nil) != 0 {
@@ -119,7 +120,7 @@ func text(d uintptr, what uint32) string {
 	return strings.Join(strings.Fields(s), " ")
 }
 
-// number asks a device for one of 64 bits.
+// number queries a 64-bit number of a device.
 func number(d uintptr, what uint32) uint64 {
 	x := new(uint64)
 	clGetDeviceInfo(d, what, 8, unsafe.Pointer(x), nil)

@@ -10,7 +10,7 @@ import (
 	"brood/models/gpu/nvml"
 )
 
-// Numbers of the headers, of the extensions cl_khr_pci_bus_info and cl_nv_device_attribute_query too.
+// Constants of the headers, including the extensions cl_khr_pci_bus_info and cl_nv_device_attribute_query.
 const (
 	infoVendor   = 0x1001
 	infoPlace    = 0x410F
@@ -20,7 +20,7 @@ const (
 	vendorNVIDIA = 0x10DE
 )
 
-// Sense is how device i is, as far as NVIDIA's management library tells of a card of its.
+// Sense returns the state of device i as NVIDIA's management library reports it; Unknown for other makers' devices.
 func (Driver) Sense(i int) gpu.Sense {
 	all, err := devices()
 	if err != nil || i < 0 || i >= len(all) {
@@ -39,7 +39,7 @@ func sense(d uintptr) gpu.Sense {
 	return nvml.Sense(bus, int64(number(d, infoMemory)))
 }
 
-// bus is the place of an NVIDIA card on the PCI bus, as the management library has it.
+// bus returns the PCI bus address of an NVIDIA card in the management library's format.
 func bus(d uintptr) (place string, ok bool) {
 	if vendor, ok := word(d, infoVendor); !ok || vendor != vendorNVIDIA {
 		return "", false
@@ -49,15 +49,15 @@ func bus(d uintptr) (place string, ok bool) {
 		return fmt.Sprintf("%04x:%02x:%02x.%x", at[0], at[1], at[2], at[3]), true
 	}
 	n, has := word(d, infoBus)
-	slot, too := word(d, infoSlot) // the device's number above three bits of its function's
+	slot, too := word(d, infoSlot) // the device number above three bits of function number
 	if !has || !too {
 		return "", false
 	}
-	domain, _ := word(d, infoDomain) // older drivers know one
+	domain, _ := word(d, infoDomain) // older drivers support only one domain
 	return fmt.Sprintf("%04x:%02x:%02x.%x", domain, n, slot>>3, slot&7), true
 }
 
-// word asks a device for a number of 32 bits.
+// word queries a 32-bit number of a device.
 func word(d uintptr, what uint32) (uint32, bool) {
 	x := new(uint32)
 	ok := clGetDeviceInfo(d, what, 4, unsafe.Pointer(x), nil) == 0

@@ -10,8 +10,8 @@ import (
 	"brood/models/gpu"
 )
 
-// TestSense: the management library tells of NVIDIA's cards, which it finds by their places on the bus, by either
-// extension that says where a device is; of another maker's device and of one without a place nobody tells.
+// TestSense: the management library reports the state of NVIDIA cards, found by their bus addresses from either
+// extension that has them; other makers' devices and devices without an address are Unknown.
 func TestSense(t *testing.T) {
 	dir := t.TempDir()
 	for name, source := range map[string]string{"libOpenCL.so.1": "testdata/fake.c", "libnvidia-ml.so.1": "../nvml/testdata/fake.c"} {
@@ -37,7 +37,7 @@ func TestSense(t *testing.T) {
 	}
 	for i, want := range []string{"0000:3b:00.0", "0000:5e:00.0"} {
 		if got, ok := bus(all[i]); !ok || got != want {
-			t.Errorf("device %d lies at %q", i, got)
+			t.Errorf("device %d is at %q", i, got)
 		}
 		d := &device{id: all[i]}
 		if d.Sense() != card {

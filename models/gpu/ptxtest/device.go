@@ -8,18 +8,18 @@ import (
 	"brood/models/gpu/cuda"
 )
 
-// Device is a gpu.Device whose memory is slices. Its queue is always empty.
+// Device is a gpu.Device whose memory consists of slices. Its queue is always empty.
 type Device struct {
-	// PTX is that of a source, by its name and text; nil: as [cuda.PTX] has it.
+	// PTX returns the PTX of a source by its name and text; nil uses [cuda.PTX].
 	PTX     func(name, source string) (string, error)
-	pieces  [][]byte // by number, from 1; nil where it was given back
+	pieces  [][]byte // by number, from 1; nil after Free
 	kernels []*kernel
 }
 
-// New is a device without memory in use.
+// New returns a device without allocations.
 func New() *Device { return &Device{pieces: make([][]byte, 1)} }
 
-// Info describes it.
+// Info describes the device.
 func (d *Device) Info() gpu.Info {
 	return gpu.Info{
 		Name:   "ptx:0 (interpreter)",
@@ -38,15 +38,15 @@ func (d *Device) Alloc(bytes int) (gpu.Memory, error) {
 	return gpu.Memory(len(d.pieces)-1) << places, nil
 }
 
-// Free gives memory back.
+// Free frees memory.
 func (d *Device) Free(m gpu.Memory) { d.pieces[m>>places] = nil }
 
-// Write copies.
+// Write copies p.
 func (d *Device) Write(dst gpu.Memory, at int, p []byte) error {
 	return d.within(dst, at, len(p), func(own []byte) { copy(own, p) })
 }
 
-// Read copies.
+// Read copies into p.
 func (d *Device) Read(p []byte, src gpu.Memory, at int) error {
 	return d.within(src, at, len(p), func(own []byte) { copy(p, own) })
 }
@@ -60,7 +60,7 @@ func (d *Device) within(m gpu.Memory, at, n int, do func(own []byte)) error {
 	return nil
 }
 
-// Load reads the PTX of a source.
+// Load parses the PTX of a source.
 func (d *Device) Load(name, source string) error {
 	made := d.PTX
 	if made == nil {
@@ -78,7 +78,7 @@ func (d *Device) Load(name, source string) error {
 	return nil
 }
 
-// Kernel is the newest of a name.
+// Kernel returns the newest kernel of a name.
 func (d *Device) Kernel(name string) (gpu.Kernel, error) {
 	for i, k := range slices.Backward(d.kernels) {
 		if k.name == name {
@@ -116,13 +116,13 @@ func (d *Device) Launch(k gpu.Kernel, groups [3]int, size int, args ...any) (err
 	return nil
 }
 
-// Finish has nothing to wait for.
+// Finish does nothing.
 func (d *Device) Finish() error { return nil }
 
-// Close gives all memory back.
+// Close frees all memory.
 func (d *Device) Close() { d.pieces = nil }
 
-// Unused lists the kernels that nobody launched.
+// Unused returns the names of the kernels that were not launched.
 func (d *Device) Unused() (names []string) {
 	for _, k := range d.kernels {
 		if k.launches == 0 {

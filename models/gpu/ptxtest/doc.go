@@ -1,6 +1,6 @@
-// Package ptxtest runs the PTX of the kernels without a card, for tests. Work items are interpreted one after another,
-// a barrier at a time. What a card would not notice is a fault here: an access out of bounds or unaligned, shared
-// memory that two work items touch between barriers of which one writes it, a barrier that not all reach.
+// Package ptxtest interprets the PTX of the kernels without a card, for tests. Work items run one after another, from
+// barrier to barrier. It reports faults that a card may not: out-of-bounds or unaligned accesses, shared memory that
+// one work item writes while another uses it between two barriers, and a barrier that not all work items reach.
 //
-// It knows the instructions that clang makes of OpenCL C, and refuses all others by name.
+// It supports the instructions that clang generates from OpenCL C, and refuses all others by name.
 package ptxtest

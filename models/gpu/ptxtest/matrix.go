@@ -2,7 +2,7 @@ package ptxtest
 
 import "math"
 
-// matrices are the products of small matrices that a warp does together: D = A B + C, of 16 x 8 elements. Their
+// matrices maps instructions that multiply small matrices with a whole warp: D = A B + C, of 16 x 8 elements. Their
 // registers are four of D, four of A, two of B and four of C.
 var matrices = map[string]func(warp []thread, i *inst){
 	"mma.sync.aligned.m16n8k8.row.col.f32.tf32.tf32.f32":  func(w []thread, i *inst) { multiply(w, i, 1) },
@@ -11,8 +11,8 @@ var matrices = map[string]func(warp []thread, i *inst){
 
 func gather(t *thread, _ *inst) { t.state = gathered }
 
-// multiply does the product whose registers of A and B hold so many elements each. An element is the sum of all
-// products and what was there, rounded once: a card rounds more often, in an order that nobody says.
+// multiply computes the product; registers of A and B hold each elements. An element is the sum of all products and the
+// element of C, rounded once: a card rounds more often, in an unspecified order.
 func multiply(warp []thread, i *inst, each int) {
 	var a [16][16]float64
 	var b [16][8]float64
@@ -44,8 +44,8 @@ func multiply(warp []thread, i *inst, each int) {
 	}
 }
 
-// fragmentA is the row and the column of A that element e of a lane is, by each elements in a register; fragmentB those
-// of B, and fragmentC those of C and D.
+// fragmentA returns the row and column of A for element e of a lane, with each elements per register; fragmentB and
+// fragmentC do so for B, and for C and D.
 func fragmentA(lane, e, each int) (row, col int) {
 	r := e / each
 	return lane/4 + r%2*8, (lane%4+r/2*4)*each + e%each
@@ -57,7 +57,7 @@ func fragmentB(lane, e, each int) (row, col int) {
 
 func fragmentC(lane, e int) (row, col int) { return lane/4 + e/2*8, lane%4*2 + e%2 }
 
-// element is one of a register of tf32, whose low 13 bits do not count, or of bf16.
+// element returns an element of a register: tf32, ignoring its low 13 bits, or one of two bf16.
 func element(x uint64, e, each int) float64 {
 	if each == 1 {
 		return float64(math.Float32frombits(uint32(x) &^ (1<<13 - 1)))
@@ -65,7 +65,7 @@ func element(x uint64, e, each int) float64 {
 	return float64(math.Float32frombits(uint32(x>>(16*e)) << 16))
 }
 
-// toTF32 rounds to the nearest of eleven significant bits, ties away from zero.
+// toTF32 rounds to eleven significant bits, ties away from zero.
 func toTF32(x uint64) uint64 {
 	if v := single(x); v != v {
 		return 0x7fffffff
@@ -76,7 +76,7 @@ func toTF32(x uint64) uint64 {
 	return (x + 1<<12) & 0xffffe000
 }
 
-// toBF16 rounds to the nearest of eight significant bits, ties to even.
+// toBF16 rounds to eight significant bits, ties to even.
 func toBF16(x uint64) uint64 {
 	if v := single(x); v != v {
 		return 0x7fff

@@ -10,9 +10,9 @@ import (
 	"testing"
 )
 
-// The layouts of fragments as NVIDIA's PTX ISA 7.0 has them (matrix fragments for mma.m16n8k8 with .tf32, and for
-// mma.m16n8k16 with .bf16): for each row of a matrix and each of its columns the lane and, behind a point, the element
-// of the lane's fragment. Two elements of .bf16 share a register, the first in its lower half.
+// The fragment layouts in NVIDIA's PTX ISA 7.0 (matrix fragments for mma.m16n8k8 with .tf32, and for mma.m16n8k16 with
+// .bf16): for each row and column of a matrix the lane and, after the point, the element of the lane's fragment. Two
+// .bf16 elements share a register, the first in its lower half.
 const (
 	leftTF32 = `
 0.0 1.0 2.0 3.0 0.2 1.2 2.2 3.2
@@ -93,7 +93,7 @@ const (
 28.2 28.3 29.2 29.3 30.2 30.3 31.2 31.3`
 )
 
-// fragment is the lane and the element of each element of a matrix.
+// fragment returns the lane and the element of each matrix element.
 func fragment(t *testing.T, table string, rows, cols int) (of [][][2]int) {
 	t.Helper()
 	seen := map[string]bool{}
@@ -120,7 +120,7 @@ func fragment(t *testing.T, table string, rows, cols int) (of [][][2]int) {
 	return of
 }
 
-// one is a kernel that loads ten registers, does an instruction, and stores four.
+// one is a kernel that loads ten registers, executes an instruction, and stores four.
 const one = `
 .visible .entry k(
 	.param .u64 k_param_0
@@ -139,7 +139,7 @@ const one = `
 }
 `
 
-// TestFragments: a product of a warp is that of the matrices which the tables make of its registers.
+// TestFragments: a warp's product equals the product of the matrices that the tables assemble from its registers.
 func TestFragments(t *testing.T) {
 	for _, c := range []struct {
 		op          string

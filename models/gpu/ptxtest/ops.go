@@ -6,8 +6,8 @@ import (
 	"strings"
 )
 
-// operation is what an instruction without an access does to registers. Registers hold the bits of their value, 32 of
-// them above zeros; predicates are 0 or 1.
+// operation returns the effect on registers of an instruction without memory access. Registers hold the bits of their
+// value; 32-bit values are zero-extended; predicates are 0 or 1.
 func operation(op string) (func(t *thread, i *inst), bool) {
 	switch {
 	case op == "ret":
@@ -60,7 +60,7 @@ func narrow(x uint64, wide bool) uint64 {
 	return uint64(uint32(x))
 }
 
-// integers are of 32 bits where the name ends so: what they return is cut to them.
+// integers are the integer instructions; results of those whose names end in 32 are truncated to 32 bits.
 var integers = map[string]func(a, b, c uint64) uint64{
 	"add.s32": func(a, b, _ uint64) uint64 { return a + b }, "add.s64": func(a, b, _ uint64) uint64 { return a + b },
 	"add.u64": func(a, b, _ uint64) uint64 { return a + b },
@@ -122,7 +122,7 @@ var integers = map[string]func(a, b, c uint64) uint64{
 	},
 }
 
-// divisor is not 0.
+// divisor returns x; 0 is a fault.
 func divisor[T uint32 | uint64](x T) T {
 	if x == 0 {
 		panic(fault("a division by 0"))
@@ -156,7 +156,7 @@ var doubles = map[string]func(a, b, c float64) float64{
 	"neg.f64":     func(a, _, _ float64) float64 { return -a },
 }
 
-// greater is max.f32: of a number and NaN the number, and of zeros that without a sign.
+// greater is max.f32: of a number and NaN it returns the number, of two zeros the positive one.
 func greater(a, b, _ float32) float32 {
 	switch {
 	case a != a:
@@ -167,8 +167,8 @@ func greater(a, b, _ float32) float32 {
 	return b
 }
 
-// fused is a*b+c rounded once: the product is exact in float64, and the sum is rounded to odd there (Boldo & Melquiond
-// 2008).
+// fused returns a*b+c rounded once: the product is exact in float64, and the sum is rounded to odd there (Boldo &
+// Melquiond 2008).
 func fused(a, b, c float32) float32 {
 	p := float64(a) * float64(b)
 	s := p + float64(c)
@@ -187,7 +187,8 @@ func fused(a, b, c float32) float32 {
 	return float32(s)
 }
 
-// setp compares: eq, ne, lt ... of a type; a u after it holds for what has no order too.
+// setp compares two operands of a type with eq, ne, lt and so on; with a u suffix it is also true for unordered
+// operands.
 func setp(op string) (func(t *thread, i *inst), bool) {
 	how, of, ok := strings.Cut(op, ".")
 	if !ok {
@@ -243,7 +244,7 @@ func compare[T int32 | uint32 | int64 | uint64 | float32 | float64](a, b T) int 
 	return 0
 }
 
-// convert is cvt: rounding, if any, then the types of result and operand.
+// convert is cvt: an optional rounding mode, then the types of result and operand.
 func convert(op string) (func(t *thread, i *inst), bool) {
 	parts := strings.Split(op, ".")
 	n := len(parts)
@@ -295,7 +296,7 @@ func convert(op string) (func(t *thread, i *inst), bool) {
 	return func(t *thread, i *inst) { t.r[i.d] = f(t.r[i.a]) }, true
 }
 
-// whole is an integer of a type.
+// whole returns a register as an integer of a type.
 func whole(x uint64, of string) int64 {
 	switch of {
 	case "s8":
@@ -314,7 +315,7 @@ func whole(x uint64, of string) int64 {
 	return int64(x)
 }
 
-// cut keeps the bits of a type; smaller ones have registers of 32.
+// cut truncates to the bits of a type; types narrower than 32 bits use 32-bit registers.
 func cut(x uint64, to string) uint64 {
 	switch to {
 	case "u8":
@@ -327,7 +328,7 @@ func cut(x uint64, to string) uint64 {
 	return uint64(uint32(x))
 }
 
-// funnel is shf.l.wrap.b32: the upper half of b above a, shifted left.
+// funnel is shf.l.wrap.b32: the upper half of b:a, shifted left.
 func funnel(t *thread, i *inst) {
 	n := uint32(t.r[i.c]) & 31
 	t.r[i.d] = uint64(uint32((t.r[i.b]<<32 | t.r[i.a]&math.MaxUint32) << n >> 32))

@@ -9,42 +9,42 @@ import (
 	"strings"
 )
 
-// kernel is an entry of a text.
+// kernel is an entry of a PTX text.
 type kernel struct {
 	name   string
-	places []int // where its parameters lie
-	room   int   // bytes of all of them
+	places []int // offsets of the parameters
+	room   int   // size of all parameters in bytes
 	code   []inst
-	first  []uint64 // registers at the start: constants have their values, all others 0
-	sizes  [12]int  // registers of %tid, %ntid, %ctaid and %nctaid, each x, y and z
-	shared int      // bytes
+	first  []uint64 // initial registers: constants have their values, all others 0
+	sizes  [12]int  // numbers of the registers of %tid, %ntid, %ctaid and %nctaid, each x, y and z
+	shared int      // shared memory in bytes
 	local  int
 
 	launches int
 }
 
-// inst is an instruction. Registers are numbers in kernel.first.
+// inst is an instruction. Registers are indices of kernel.first.
 type inst struct {
 	do      func(t *thread, i *inst)
-	all     func(warp []thread, i *inst) // what a warp does together
+	all     func(warp []thread, i *inst) // executed by a whole warp
 	d       int
 	a, b, c int
-	guard   int // the predicate; -1: always
+	guard   int // predicate; -1: always executed
 	unless  bool
-	target  int   // where a jump goes
-	vector  []int // registers of a vector, or of all fragments one after another
-	bytes   int   // of an access, each
+	target  int   // index of a jump's target
+	vector  []int // registers of a vector, or of all fragments in sequence
+	bytes   int   // size of each element of an access
 	signed  bool
 	text    string
 }
 
-// reader reads one entry.
+// reader parses one entry.
 type reader struct {
 	*kernel
 	regs   map[string]int
 	labels map[string]int
 	jumps  map[int]string
-	places map[string]uint64 // addresses of names
+	places map[string]uint64 // addresses by name
 	params map[string]int
 }
 
@@ -57,8 +57,7 @@ var (
 	label    = regexp.MustCompile(`^(\$\w+):$`)
 )
 
-// parse finds the entries of a text. Functions that entries do not call are left out: clang has put them where they are
-// used.
+// parse returns the entries of a text. It ignores functions: clang inlines those that entries call.
 func (d *Device) parse(text string) (found []*kernel, err error) {
 	names := map[string]uint64{}
 	var r *reader
@@ -101,7 +100,7 @@ func (d *Device) parse(text string) (found []*kernel, err error) {
 	return found, nil
 }
 
-// constant is where a list of bytes lies.
+// constant stores a list of bytes and returns its address.
 func (d *Device) constant(list string) (uint64, error) {
 	var p []byte
 	for s := range strings.SplitSeq(list, ",") {
@@ -169,7 +168,7 @@ func (r *reader) instruction(s string) error {
 	if strings.HasPrefix(op, "ld.") || strings.HasPrefix(op, "st.") || strings.HasPrefix(op, "atom.") {
 		return r.access(i, op, args)
 	}
-	if op == "mov.b64" && args[0][0] == '{' { // halves
+	if op == "mov.b64" && args[0][0] == '{' { // two halves
 		i.do = halves
 		i.vector = r.vector(args[0])
 		x, err := r.operand(args[1])
@@ -226,7 +225,7 @@ func operands(s string) (out []string) {
 	return out
 }
 
-// register is the number of a name, a new one where it has none yet.
+// register returns the number of a register name, a new one for a new name.
 func (r *reader) register(name string) int {
 	i, ok := r.regs[name]
 	if !ok {
@@ -237,7 +236,7 @@ func (r *reader) register(name string) int {
 	return i
 }
 
-// vector is registers in braces.
+// vector returns the registers in braces.
 func (r *reader) vector(s string) (out []int) {
 	for name := range strings.SplitSeq(strings.Trim(s, "{}"), ",") {
 		out = append(out, r.register(strings.TrimSpace(name)))
@@ -247,7 +246,7 @@ func (r *reader) vector(s string) (out []int) {
 
 var bitsOf = regexp.MustCompile(`^0[fFdD][0-9A-Fa-f]+$`)
 
-// operand is a register; a number or the address of a name has one that holds it.
+// operand returns the register of an operand; a number or the address of a name gets a register that holds it.
 func (r *reader) operand(s string) (int, error) {
 	if s[0] == '%' {
 		return r.register(s), nil
@@ -276,7 +275,7 @@ func (r *reader) operand(s string) (int, error) {
 	return i, err
 }
 
-// access is a load, a store, or an atomic or.
+// access parses a load, a store, or an atomic or.
 func (r *reader) access(i inst, op string, args []string) error {
 	parts := strings.Split(op, ".")
 	kind := parts[len(parts)-1]
@@ -335,7 +334,7 @@ func (r *reader) access(i inst, op string, args []string) error {
 	return nil
 }
 
-// end finds where jumps go, and gives the places of a work item registers.
+// end resolves jump targets, and assigns registers to the special registers of a work item.
 func (r *reader) end() error {
 	for at, name := range r.jumps {
 		to, ok := r.labels[name]
@@ -352,7 +351,7 @@ func (r *reader) end() error {
 	return nil
 }
 
-// word is n bytes as a register has them.
+// word converts n bytes to a register value.
 func word(p []byte, signed bool) uint64 {
 	switch len(p) {
 	case 1:
@@ -382,7 +381,7 @@ func put(p []byte, x uint64) {
 	}
 }
 
-// single and double are what a register holds of a float.
+// single and double convert a register to a float, fromSingle and fromDouble a float to a register.
 func single(x uint64) float32     { return math.Float32frombits(uint32(x)) }
 func double(x uint64) float64     { return math.Float64frombits(x) }
 func fromSingle(x float32) uint64 { return uint64(math.Float32bits(x)) }

@@ -11,7 +11,7 @@ import (
 	"brood/models/gpu"
 )
 
-// text is an entry of a parameter p, with 32 bytes of shared memory.
+// text is an entry with a parameter p and 32 bytes of shared memory.
 const text = `
 .visible .entry k(
 	.param .u64 k_param_0,
@@ -49,7 +49,7 @@ func try(t *testing.T, body string) ([]byte, error) {
 	return p, d.Read(p, m, 0)
 }
 
-// TestFaults: what a card may let pass is a fault, and names the instruction.
+// TestFaults: accesses that a card may allow are faults that name the instruction.
 func TestFaults(t *testing.T) {
 	for body, want := range map[string]string{
 		"st.global.u32 [%rd5], %r2;": "",
@@ -59,7 +59,7 @@ func TestFaults(t *testing.T) {
 		"ld.shared.u32 %r3, [%rd3+4];\nst.shared.u32 [%rd4], %r2;":                                        "work item 1 writes byte 4",
 		"st.global.u32 [%rd5+4], %r2;":                                                                    "4 bytes at 16 of a piece of 16",
 		"ld.global.u32 %r3, [%rd5+-4];":                                                                   "[%rd5+-4]",
-		"st.global.u32 [%rd5+2], %r2;":                                                                    "4 bytes at 2, which is no multiple",
+		"st.global.u32 [%rd5+2], %r2;":                                                                    "4 bytes at 2, which is not aligned",
 		"ld.global.u32 %r3, [%rd2];":                                                                      "4 bytes at 0 of a piece of 0",
 		"setp.lt.u32 %p1, %r2, 2;\n@%p1 bra $L;\nbar.sync 0;\n$L:":                                        "2 of 4 work items do not reach a barrier",
 		"div.u32 %r3, %r1, %r9;":                                                                          "a division by 0",
@@ -77,7 +77,7 @@ func TestFaults(t *testing.T) {
 	}
 }
 
-// TestOwnFaults: what goes wrong in the interpreter itself is no launch that succeeds.
+// TestOwnFaults: a panic of the interpreter itself is not a successful launch.
 func TestOwnFaults(t *testing.T) {
 	defer func() {
 		if recover() == nil {
@@ -89,8 +89,8 @@ func TestOwnFaults(t *testing.T) {
 	_ = d.Launch(1, [3]int{1, 1, 1}, 1)
 }
 
-// TestInstructionsMean computes with one instruction each. Ties of tf32 go away from zero, those of bf16 to even, and
-// the first operand of two becomes the upper half.
+// TestInstructionsMean executes one instruction each. tf32 rounds ties away from zero, bf16 to even, and the first of
+// two operands becomes the upper half.
 func TestInstructionsMean(t *testing.T) {
 	for body, want := range map[string]uint32{
 		"selp.b32 %r1, %r1, %r2, %p9;":                                        0,
@@ -144,7 +144,7 @@ func TestFused(t *testing.T) {
 		for i := range v {
 			v[i] = float32(math.Ldexp(r.Float64()-0.5, r.IntN(60)-30))
 		}
-		if r.IntN(2) == 0 { // the sum all but cancels
+		if r.IntN(2) == 0 { // the sum almost cancels
 			v[2] = -v[0]*v[1] + float32(math.Ldexp(r.Float64()-0.5, r.IntN(200)-160))
 		}
 		exact := func(x float32) *big.Float { return new(big.Float).SetPrec(800).SetFloat64(float64(x)) }
@@ -156,8 +156,8 @@ func TestFused(t *testing.T) {
 	}
 }
 
-// TestMemoryThatWasGivenBack is nobody's.
-func TestMemoryThatWasGivenBack(t *testing.T) {
+// TestFreedMemory: access to freed memory, or past the end, fails.
+func TestFreedMemory(t *testing.T) {
 	d := New()
 	m, err := d.Alloc(16)
 	if err != nil {

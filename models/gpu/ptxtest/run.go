@@ -5,15 +5,15 @@ import (
 	"slices"
 )
 
-// An address has the number of a piece of memory above its place within it. Two numbers are those of the group's shared
-// memory and of a work item's own.
+// An address is the number of a piece of memory above the offset in it. Two numbers are reserved for shared memory and
+// for a work item's local memory.
 const (
 	places      = 40
 	sharedPiece = 1<<20 - 1
 	localPiece  = 1<<20 - 2
 )
 
-// fault is what a kernel did that it may not do.
+// fault describes an invalid operation of a kernel.
 type fault string
 
 type state int
@@ -21,7 +21,7 @@ type state int
 const (
 	running  state = iota
 	waiting        // at a barrier
-	gathered       // at an instruction that a warp does together
+	gathered       // at an instruction that the whole warp executes
 	done
 )
 
@@ -35,20 +35,20 @@ type thread struct {
 	local []byte
 }
 
-// group is work items that share memory.
+// group is the work items that share memory.
 type group struct {
 	device *Device
 	args   []byte
 	shared []byte
 	wrote  []touch // by word of shared memory
 	read   []touch
-	epoch  int // barriers that were passed
+	epoch  int // number of barriers passed
 }
 
-// touch says who used a word since the last barrier.
+// touch records which work items used a word since the last barrier.
 type touch struct {
-	epoch int // one more than that of the group; 0: nobody
-	who   int // -1: more than one
+	epoch int // the group's epoch plus one; 0: not used
+	who   int // work item; -1: several
 }
 
 // run runs all groups of a launch.
@@ -81,10 +81,10 @@ func (d *Device) run(k *kernel, groups [3]int, size int, args []byte) {
 	}
 }
 
-// warp is the work items that do some instructions together.
+// warp is the number of work items that execute some instructions together.
 const warp = 32
 
-// run takes the group's work items from barrier to barrier.
+// run runs the group's work items from barrier to barrier.
 func (g *group) run(k *kernel, threads []thread) {
 	for {
 		stopped := 0
@@ -110,8 +110,8 @@ func (g *group) run(k *kernel, threads []thread) {
 	}
 }
 
-// together runs a warp to a barrier or its end, or to an instruction that it does together, which is done; then it says
-// so.
+// together runs a warp until each item reaches a barrier, its end, or an instruction for whole warps. It executes such
+// an instruction and returns true if there was one.
 func (g *group) together(k *kernel, threads []thread) bool {
 	var at *inst
 	met := 0
@@ -142,7 +142,7 @@ func (g *group) together(k *kernel, threads []thread) bool {
 	return true
 }
 
-// mostSteps is the instructions of a work item between barriers, after which it is taken to be in a loop without end.
+// mostSteps is the largest number of instructions of a work item between barriers; more count as an infinite loop.
 const mostSteps = 1 << 28
 
 func (t *thread) run(k *kernel) {
@@ -161,7 +161,7 @@ func (t *thread) run(k *kernel) {
 
 func jump(t *thread, i *inst) { t.pc = i.target }
 
-// halves are the lower and the upper word of a register.
+// halves returns the lower and the upper word of a register.
 func halves(t *thread, i *inst) {
 	x := t.r[i.a]
 	t.r[i.vector[0]], t.r[i.vector[1]] = uint64(uint32(x)), x>>32
@@ -192,7 +192,7 @@ func atomicOr(t *thread, i *inst) {
 	t.r[i.vector[0]] = old
 }
 
-// memory is what an instruction reads or writes.
+// memory returns the bytes that an instruction accesses.
 func (t *thread) memory(i *inst, write bool) []byte {
 	at := t.r[i.a] + uint64(int64(i.target))
 	piece, place, n := int(at>>places), int(at&(1<<places-1)), i.bytes*len(i.vector)
@@ -209,7 +209,7 @@ func (t *thread) memory(i *inst, write bool) []byte {
 		panic(fault(fmt.Sprintf("%s: %d bytes at %d of a piece of %d", i.text, n, place, len(p))))
 	}
 	if place%n != 0 {
-		panic(fault(fmt.Sprintf("%s: %d bytes at %d, which is no multiple", i.text, n, place)))
+		panic(fault(fmt.Sprintf("%s: %d bytes at %d, which is not aligned", i.text, n, place)))
 	}
 	if piece == sharedPiece {
 		for word := place / 4; word < (place+n+3)/4; word++ {
@@ -219,8 +219,8 @@ func (t *thread) memory(i *inst, write bool) []byte {
 	return p[place : place+n]
 }
 
-// touch notes who uses a word of shared memory, and finds another who writes it between the same barriers, or reads
-// what this one writes.
+// touch records an access to a word of shared memory. It is a fault if another work item wrote the word since the last
+// barrier, or if this one writes a word that another used.
 func (t *thread) touch(i *inst, word int, write bool) {
 	now := t.epoch + 1
 	if w := t.wrote[word]; w.epoch == now && w.who != t.id {

@@ -1,5 +1,5 @@
-// Package toolkit runs programs of NVIDIA's CUDA toolkit where a machine has them. Nothing needs them: ptxas says what
-// a card's assembler makes of the PTX, and compute-sanitizer finds what kernels do that they may not.
+// Package toolkit runs programs of NVIDIA's CUDA toolkit, if installed. They are optional: ptxas reports the resources
+// of the assembled PTX, and compute-sanitizer finds invalid operations of kernels.
 package toolkit
 
 import (
@@ -17,10 +17,10 @@ import (
 	"brood/models/procgroup"
 )
 
-// places are where programs are that are not in the path.
+// places lists directories of programs that are not in the path.
 var places = []string{"/usr/local/cuda/bin", "/opt/cuda/bin", "/usr/lib/nvidia-cuda-toolkit/bin"}
 
-// Find is a program of the toolkit, ptxas for instance; the error says where it was looked for.
+// Find returns the path of a program of the toolkit, such as ptxas; the error lists the searched directories.
 func Find(name string) (string, error) {
 	if path, err := exec.LookPath(name); err == nil {
 		return path, nil
@@ -34,16 +34,15 @@ func Find(name string) (string, error) {
 		strings.Join(places, ", "))
 }
 
-// Usage is what a kernel takes of a multiprocessor: registers of a work item, and bytes that it keeps in memory since
-// it has too few of them.
+// Usage is the resources of a kernel: registers per work item, and bytes of registers spilled to memory.
 type Usage struct {
 	Kernel        string
 	Registers     int
-	Stores, Loads int // bytes of registers that are kept in memory, as they are written and read
-	Stack, Shared int // bytes of a work item, and of a group
+	Stores, Loads int // bytes of spilled registers, written and read
+	Stack, Shared int // bytes per work item, and per group
 }
 
-// Assemble has ptxas assemble PTX for an architecture such as sm_80. The error is what ptxas said.
+// Assemble runs ptxas on PTX for an architecture such as sm_80. The error contains the output of ptxas.
 func Assemble(ctx context.Context, ptxas, arch, text string) ([]Usage, error) {
 	dir, err := os.MkdirTemp("", "brood-ptxas-")
 	if err != nil {
@@ -64,11 +63,11 @@ func Assemble(ctx context.Context, ptxas, arch, text string) ([]Usage, error) {
 
 func command(ctx context.Context, name string, args ...string) *exec.Cmd {
 	c := procgroup.Command(ctx, name, args...)
-	c.WaitDelay = time.Second // for what it leaves behind
+	c.WaitDelay = time.Second // for its descendants after it is killed
 	return c
 }
 
-// Lines of ptxas -v, of which each kernel has three.
+// Patterns of the output of ptxas -v, which has three lines per kernel.
 var (
 	entryLine = regexp.MustCompile(`Compiling entry function '([^']+)' for`)
 	spillLine = regexp.MustCompile(`(\d+) bytes stack frame, (\d+) bytes spill stores, (\d+) bytes spill loads`)
@@ -76,55 +75,55 @@ var (
 	smemLine  = regexp.MustCompile(`(\d+) bytes smem`)
 )
 
-// parse reads what ptxas -v says. A kernel of which it does not say all, or no kernel at all, is an error.
-func parse(said string) (out []Usage, err error) {
-	var told int // of the last kernel's lines
-	for line := range strings.Lines(said) {
+// parse parses the output of ptxas -v. It fails unless there is at least one kernel, each with all its lines.
+func parse(output string) (out []Usage, err error) {
+	var lines int // lines of the last kernel
+	for line := range strings.Lines(output) {
 		if m := entryLine.FindStringSubmatch(line); m != nil {
-			if len(out) > 0 && told != 2 {
-				return nil, fmt.Errorf("ptxas does not say all of %s", out[len(out)-1].Kernel)
+			if len(out) > 0 && lines != 2 {
+				return nil, fmt.Errorf("ptxas output lacks lines of %s", out[len(out)-1].Kernel)
 			}
-			out, told = append(out, Usage{Kernel: m[1]}), 0
+			out, lines = append(out, Usage{Kernel: m[1]}), 0
 			continue
 		}
 		if len(out) == 0 {
 			continue
 		}
 		u := &out[len(out)-1]
-		if m := spillLine.FindStringSubmatch(line); m != nil && told == 0 {
-			u.Stack, u.Stores, u.Loads, told = number(m[1]), number(m[2]), number(m[3]), 1
+		if m := spillLine.FindStringSubmatch(line); m != nil && lines == 0 {
+			u.Stack, u.Stores, u.Loads, lines = number(m[1]), number(m[2]), number(m[3]), 1
 		}
-		if m := usedLine.FindStringSubmatch(line); m != nil && told == 1 {
-			u.Registers, told = number(m[1]), 2
+		if m := usedLine.FindStringSubmatch(line); m != nil && lines == 1 {
+			u.Registers, lines = number(m[1]), 2
 			if m := smemLine.FindStringSubmatch(line); m != nil {
 				u.Shared = number(m[1])
 			}
 		}
 	}
-	if len(out) == 0 || told != 2 {
-		return nil, fmt.Errorf("ptxas does not say what kernels take: %.300s", said)
+	if len(out) == 0 || lines != 2 {
+		return nil, fmt.Errorf("ptxas output lists no kernel resources: %.300s", output)
 	}
 	return out, nil
 }
 
 func number(digits string) int {
-	n, _ := strconv.Atoi(digits) // of a pattern of digits
+	n, _ := strconv.Atoi(digits) // the pattern matches digits only
 	return n
 }
 
-// Sanitize has compute-sanitizer watch a command by one of its tools, memcheck or racecheck for instance, and counts
-// what it found. An error is one of the command, or of the sanitizer itself.
+// Sanitize runs a command under a tool of compute-sanitizer, such as memcheck or racecheck, and returns the number of
+// problems found. It fails if the command or the sanitizer fails.
 func Sanitize(ctx context.Context, sanitizer, tool string, watched ...string) (found int, err error) {
 	out, failed := command(ctx, sanitizer, append([]string{"--tool", tool}, watched...)...).CombinedOutput()
 	m := summaryLine.FindSubmatch(out)
 	switch {
 	case m == nil:
-		return 0, fmt.Errorf("compute-sanitizer says nothing of faults (%v): %.300s", failed, bytes.TrimSpace(out))
+		return 0, fmt.Errorf("compute-sanitizer printed no summary (%v): %.300s", failed, bytes.TrimSpace(out))
 	case failed != nil && number(string(m[1])) == 0:
 		return 0, fmt.Errorf("under compute-sanitizer: %w: %.300s", failed, bytes.TrimSpace(out))
 	}
 	return number(string(m[1])), nil
 }
 
-// summaryLine is the last line of either tool: ERROR SUMMARY: 2 errors, or RACECHECK SUMMARY: 2 hazards displayed.
+// summaryLine matches the last line of either tool: ERROR SUMMARY: 2 errors, or RACECHECK SUMMARY: 2 hazards displayed.
 var summaryLine = regexp.MustCompile(`========= (?:ERROR|RACECHECK) SUMMARY: (\d+) (?:error|hazard)`)

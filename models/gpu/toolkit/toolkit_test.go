@@ -10,7 +10,7 @@ import (
 	"testing"
 )
 
-// TestUsage reads what ptxas 11.8 said of kernels with as many registers as they want, and with 32.
+// TestUsage parses the output of ptxas 11.8 for kernels with unlimited registers, and with 32.
 func TestUsage(t *testing.T) {
 	for name, want := range map[string][]Usage{
 		"tf32.txt":   {{"conv_tensor", 168, 0, 0, 0, 19072}, {"gemm_tensor", 124, 0, 0, 0, 9216}},
@@ -33,11 +33,11 @@ func TestUsage(t *testing.T) {
 		}
 	}
 	if _, err := parse("ptxas info    : 0 bytes gmem\n"); err == nil {
-		t.Error("what tells of no kernel is read")
+		t.Error("output without a kernel is accepted")
 	}
 }
 
-// program is a shell script in the place of a program of the toolkit.
+// program creates a shell script that replaces a program of the toolkit.
 func program(t *testing.T, name, script string) string {
 	t.Helper()
 	if runtime.GOOS == "windows" {
@@ -50,7 +50,7 @@ func program(t *testing.T, name, script string) string {
 	return path
 }
 
-// TestAssemble: the program is given the PTX and the architecture, and what it refuses is said in its words.
+// TestAssemble: the program receives the PTX and the architecture, and the error contains its message.
 func TestAssemble(t *testing.T) {
 	record, err := filepath.Abs("testdata/tf32.txt")
 	if err != nil {
@@ -73,7 +73,7 @@ cat `+record+" >&2\n")
 	}
 }
 
-// TestSanitize reads the last line of either tool, and keeps failures of the command apart from faults that were found.
+// TestSanitize parses the last line of either tool, and distinguishes failures of the command from problems found.
 func TestSanitize(t *testing.T) {
 	path := program(t, "compute-sanitizer", `echo "========= COMPUTE-SANITIZER"
 shift; tool=$1; shift; "$@" || { echo "========= Target application returned an error"; code=1; }
@@ -96,7 +96,7 @@ exit ${code:-0}
 			t.Errorf("%s of a command that fails: %v", tool, err)
 		}
 	}
-	if _, err := try("initcheck", "0", "true"); err == nil || !strings.Contains(err.Error(), "says nothing of faults") {
+	if _, err := try("initcheck", "0", "true"); err == nil || !strings.Contains(err.Error(), "printed no summary") {
 		t.Error(err)
 	}
 }

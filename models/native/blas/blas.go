@@ -1,11 +1,11 @@
-// Package blas gives the products of models/native/kernel to graphs of one's own: it is gonum's BLAS, but for Sgemm,
-// which runs on the kernels. It imports the kernels and gonum.
+// Package blas makes the products of models/native/kernel available to Gorgonia graphs: it is gonum's BLAS with Sgemm
+// replaced by the kernels. It imports the kernels and gonum.
 //
 //	b, err := blas.New(kernel.Best())
 //	gorgonia.Use(b) // for the whole process
 //
-// Gorgonia's choice is one for the process, and brood's own graph engine is recorded as computing with gonum's: a
-// program that runs that engine leaves the choice alone.
+// Gorgonia has one BLAS per process, and brood's graph engine is recorded as computing with gonum's: a program that
+// runs that engine must not change it.
 package blas
 
 import (
@@ -17,14 +17,14 @@ import (
 	"brood/models/native/kernel"
 )
 
-// Implementation is gonum's interfaces of all types. It serves any number of goroutines.
+// Implementation implements gonum's BLAS interfaces of all types. It is safe for concurrent use.
 type Implementation struct {
 	gonum.Implementation
 	variant kernel.Variant
 	free    *sync.Pool // of *kernel.Kernels
 }
 
-// New fails with a kernel.UnavailableError for a variant that this CPU does not run.
+// New returns a kernel.UnavailableError for a variant that this CPU cannot run.
 func New(variant kernel.Variant) (Implementation, error) {
 	k, err := kernel.New(variant)
 	if err != nil {
@@ -35,8 +35,8 @@ func New(variant kernel.Variant) (Implementation, error) {
 	return Implementation{variant: variant, free: free}, nil
 }
 
-// Sgemm computes C = beta*C + alpha*op(A)*op(B), as gonum defines it. Arguments that gonum would refuse, and the
-// product of two transposed matrices, go to gonum.
+// Sgemm computes C = beta*C + alpha*op(A)*op(B), as gonum defines it. It passes invalid arguments, and products of two
+// transposed matrices, to gonum.
 func (b Implementation) Sgemm(tA, tB blas.Transpose, m, n, k int, alpha float32, x []float32, ldx int, y []float32,
 	ldy int, beta float32, c []float32, ldc int) {
 	form, ok := form(tA, tB)
@@ -54,7 +54,7 @@ func (b Implementation) Sgemm(tA, tB blas.Transpose, m, n, k int, alpha float32,
 	kn, _ := b.free.Get().(*kernel.Kernels)
 	if kn == nil {
 		var err error
-		if kn, err = kernel.New(b.variant); err != nil { // New ran it
+		if kn, err = kernel.New(b.variant); err != nil { // cannot fail: New created one
 			panic(err)
 		}
 	}
@@ -65,7 +65,7 @@ func (b Implementation) Sgemm(tA, tB blas.Transpose, m, n, k int, alpha float32,
 	}
 	for i := 0; i < m && beta != 1; i++ {
 		row := c[i*ldc : i*ldc+n]
-		if beta == 0 { // what is there may be no number
+		if beta == 0 { // C may contain NaN
 			clear(row)
 		} else {
 			kn.Scale(row, beta)
@@ -74,7 +74,7 @@ func (b Implementation) Sgemm(tA, tB blas.Transpose, m, n, k int, alpha float32,
 	kn.Gemm(form, m, n, k, x, ldx, y, ldy, c, ldc, &kernel.Epilogue{Add: true, Alpha: alpha})
 }
 
-// form is what the kernels call the product.
+// form returns the kernels' form of a product; ok is false if there is none.
 func form(tA, tB blas.Transpose) (kernel.Form, bool) {
 	a, b := tA == blas.Trans || tA == blas.ConjTrans, tB == blas.Trans || tB == blas.ConjTrans
 	known := (a || tA == blas.NoTrans) && (b || tB == blas.NoTrans)
@@ -89,7 +89,7 @@ func form(tA, tB blas.Transpose) (kernel.Form, bool) {
 	return kernel.NN, known
 }
 
-// holds says whether s is a matrix of these sizes, of at least an element.
+// holds reports whether s is a non-empty matrix of this size.
 func holds(s []float32, rows, cols, ld int) bool {
 	return rows > 0 && cols > 0 && ld >= cols && len(s) >= (rows-1)*ld+cols
 }

@@ -28,8 +28,8 @@ func each(t *testing.T, f func(t *testing.T, b Implementation)) {
 	}
 }
 
-// Products of all forms and factors are gonum's up to rounding, nothing else is written, and C is not read with beta
-// = 0.
+// TestSgemm: products of all forms and factors equal gonum's up to rounding, nothing else is written, and C is not read
+// with beta = 0.
 func TestSgemm(t *testing.T) {
 	each(t, func(t *testing.T, b Implementation) {
 		r := rand.New(rand.NewPCG(1, 2))
@@ -68,7 +68,8 @@ func TestSgemm(t *testing.T) {
 	})
 }
 
-// What gonum refuses is refused as it does, and goroutines share an implementation.
+// TestSgemmEdges: arguments that gonum refuses are refused with the same panic, and goroutines can share an
+// implementation.
 func TestSgemmEdges(t *testing.T) {
 	each(t, func(t *testing.T, b Implementation) {
 		func() {
@@ -101,7 +102,7 @@ func TestSgemmEdges(t *testing.T) {
 	})
 }
 
-// A graph of one's own, trained on the kernels: weights of a linear map are found again.
+// A graph trained on the kernels finds the weights of a linear map.
 func Example() {
 	b, err := New(kernel.Best())
 	if err != nil {
@@ -142,7 +143,7 @@ func Example() {
 	// Output: 3.00 -2.00
 }
 
-// BenchmarkSgemm is a layer's product by gonum and by the kernels.
+// BenchmarkSgemm measures a layer's product with gonum and with the kernels.
 func BenchmarkSgemm(b *testing.B) {
 	const m, n, k = 128, 256, 784
 	x, y, c := make([]float32, m*k), make([]float32, k*n), make([]float32, m*n)

@@ -2,8 +2,8 @@ package kernel
 
 import "math"
 
-// Activations element by element, and their gradients: dst = dy times the derivative. All take exp from CrossEntropy,
-// and are good to some units in the last place; NaN stays NaN. dst may be any of the operands.
+// Elementwise activations and their gradients: dst = dy times the derivative. All use exp of CrossEntropy and are
+// accurate to a few units in the last place; NaN stays NaN. dst may be any of the operands.
 
 // LeakyRelu computes dst = x, or slope*x where x is below zero.
 func (k *Kernels) LeakyRelu(dst, x []float32, slope float32) {
@@ -46,12 +46,12 @@ func (k *Kernels) TanhBack(dst, dy, y []float32) {
 	k.derivative(k.isa.tanhBack, func(y float32) float32 { return 1 - float32(y*y) }, dst, dy, y)
 }
 
-// Silu computes x*sigmoid(x). Below -expLimit, where sigmoid falls no further, x does not either.
+// Silu computes x*sigmoid(x). Below -expLimit, x is replaced by -expLimit, as in sigmoid.
 func (k *Kernels) Silu(dst, x []float32) {
 	k.unary(k.isa.silu, func(x float32) float32 { return float32(max(-expLimit, x) * sigmoid(x)) }, dst, x)
 }
 
-// SiluBack computes dst = dy*s*(1 + x*(1-s)) for s = sigmoid(x), with x as far as sigmoid goes.
+// SiluBack computes dst = dy*s*(1 + x*(1-s)) for s = sigmoid(x), with x limited as in sigmoid.
 func (k *Kernels) SiluBack(dst, dy, x []float32) {
 	k.derivative(k.isa.siluBack, func(x float32) float32 {
 		s := sigmoid(x)
@@ -60,7 +60,7 @@ func (k *Kernels) SiluBack(dst, dy, x []float32) {
 }
 
 // Gelu computes x*Phi(x), Phi being the distribution function of the normal distribution (Hendrycks & Gimpel 2016): the
-// exact form, with an error that is relative in the tail too.
+// exact form, with a small relative error in the tail too.
 func (k *Kernels) Gelu(dst, x []float32) {
 	k.unary(k.isa.gelu, func(x float32) float32 {
 		p, _ := phi(x)
@@ -68,8 +68,8 @@ func (k *Kernels) Gelu(dst, x []float32) {
 	}, dst, x)
 }
 
-// GeluBack computes dst = dy*(Phi(x) + x*phi(x)), phi being the density, which beyond expLimit would no longer be as
-// small as x is large.
+// GeluBack computes dst = dy*(Phi(x) + x*phi(x)), phi being the density. Beyond expLimit x is limited, since phi no
+// longer decreases there.
 func (k *Kernels) GeluBack(dst, dy, x []float32) {
 	k.derivative(k.isa.geluBack, func(x float32) float32 {
 		p, q := phi(x)
@@ -77,7 +77,7 @@ func (k *Kernels) GeluBack(dst, dy, x []float32) {
 	}, dst, dy, x)
 }
 
-// unary is f of each element, of which f is the portable variant.
+// unary computes f of each element; f is the portable variant.
 func (k *Kernels) unary(kernel func(*vecArgs), f func(float32) float32, dst, x []float32) {
 	x = x[:len(dst)]
 	if kernel == nil {
@@ -89,7 +89,7 @@ func (k *Kernels) unary(kernel func(*vecArgs), f func(float32) float32, dst, x [
 	k.pointwise(kernel, dst, x, x)
 }
 
-// derivative is dy times f of each element of x.
+// derivative computes dy times f of each element of x; f is the portable variant.
 func (k *Kernels) derivative(kernel func(*vecArgs), f func(float32) float32, dst, dy, x []float32) {
 	dy, x = dy[:len(dst)], x[:len(dst)]
 	if kernel == nil {
@@ -101,17 +101,16 @@ func (k *Kernels) derivative(kernel func(*vecArgs), f func(float32) float32, dst
 	k.pointwise(kernel, dst, dy, x)
 }
 
-// held is x, or the end of exp's arguments that it lies beyond.
+// held limits x to the range of exp's arguments.
 func held(x float32) float32 { return max(-expLimit, min(expLimit, x)) }
 
-// sigmoid is 1/(1 + e^-x).
+// sigmoid returns 1/(1 + e^-x).
 func sigmoid(x float32) float32 { return 1 / (exp(held(-x)) + 1) }
 
 const (
-	// tanhSmall is the magnitude from which tanh is 1 - 2/(e^2x + 1), and below which a polynomial: there the
-	// difference would lose digits.
+	// tanhSmall is the magnitude below which tanh uses a polynomial, since 1 - 2/(e^2x + 1) would lose digits.
 	tanhSmall float32 = 0.625
-	// phiScale is p of phi.
+	// phiScale is p in phi.
 	phiScale float32 = 9.0 / 32
 	// density is 1/sqrt(2 pi).
 	density float32 = 0.3989422804014327
@@ -120,8 +119,8 @@ const (
 // tanhC are the coefficients of P in tanh(x) = x + x^3 P(x^2).
 var tanhC = [...]float32{-0.3333328366279602, 0.13331490755081177, -0.05374349281191826, 0.02065056934952736, -0.005717025604099035}
 
-// phiC are those of P in Phi(-a) = e^(-a^2/2) t P(t), t = 1/(1 + p*a) and a in [0, 13.2], with a relative error of
-// 6.4e-8: the form of Hastings (1955), here of degree 9.
+// phiC are the coefficients of P in Phi(-a) = e^(-a^2/2) t P(t), t = 1/(1 + p*a), for a in [0, 13.2], with a relative
+// error of 6.4e-8: the form of Hastings (1955), here of degree 9.
 var phiC = [...]float32{0.11217926442623138, 0.11261438578367233, 0.10037834197282791, 0.09624698013067245, 0.04247264191508293,
 	0.03796470910310745, 0.05165994167327881, -0.07481034100055695, 0.021294107660651207}
 
@@ -139,7 +138,7 @@ func tanh(x float32) float32 {
 	return float32(math.Copysign(float64(r), float64(x)))
 }
 
-// phi is the distribution function of the normal distribution, and e^(-x^2/2).
+// phi returns the distribution function of the normal distribution, and e^(-x^2/2).
 func phi(x float32) (p, q float32) {
 	q = exp(max(-expLimit, float32(float32(x*x)*-0.5)))
 	t := 1 / (float32(float32(math.Abs(float64(x)))*phiScale) + 1)

@@ -5,9 +5,9 @@ import (
 	"testing"
 )
 
-// curve is an activation with its derivative, as kernels have them and in float64. The derivative is taken at what
-// the kernel is given: tanh's is the result. Both are good to so many units of rounding, and so many more for each x^2,
-// since an exponential makes a rounded argument's error its own; a derivative's zero is as good as its place.
+// curve is an activation with its derivative, by the kernels and in float64. The derivative takes the argument of its
+// kernel, which for tanh is the result. Both have an error bound in units of rounding plus a part for each x^2, since
+// an exponential amplifies the rounding error of its argument; near a zero of the derivative the bound is absolute.
 type curve struct {
 	name               string
 	forward            func(k *Kernels, dst, x []float32)
@@ -41,8 +41,8 @@ func curves() []curve {
 	}
 }
 
-// Activations and their derivatives are those of float64, up to some units in the last place also where they are tiny:
-// at all magnitudes from denormal numbers up to where exponentials end. Nothing beyond the slices is touched.
+// TestActivationsAgainstFloat64: activations and their derivatives equal float64 up to a few units in the last place,
+// from denormal numbers to the limits of exponentials. Memory beyond the slices is not touched.
 func TestActivationsAgainstFloat64(t *testing.T) {
 	const unit = 1.0 / (1 << 24)
 	var at []float32
@@ -93,8 +93,8 @@ func TestActivationsAgainstFloat64(t *testing.T) {
 	})
 }
 
-// Where arguments end: NaN is not hidden, infinities have the limit or, as in PyTorch's GELU of -infinity, NaN.
-// Where tanh goes from one form to the other it steps back by no more than its rounding.
+// TestActivationsAtTheEnds: NaN stays NaN; infinities give the limit or, as in PyTorch's GELU of -infinity, NaN. Where
+// tanh changes its formula, it decreases by no more than its rounding error.
 func TestActivationsAtTheEnds(t *testing.T) {
 	inf, nan := float32(math.Inf(1)), float32(math.NaN())
 	each(t, func(t *testing.T, k *Kernels) {
@@ -102,7 +102,7 @@ func TestActivationsAtTheEnds(t *testing.T) {
 		y := make([]float32, len(x))
 		for _, c := range []struct {
 			f    func(dst, x []float32)
-			want []float32 // of those that are given
+			want []float32 // for the first elements of x
 		}{
 			{k.Tanh, []float32{1, -1, nan, 1, -1, 1, -1}},
 			{k.Silu, []float32{inf}},
@@ -116,7 +116,8 @@ func TestActivationsAtTheEnds(t *testing.T) {
 				}
 			}
 		}
-		// Far from zero both are x or nothing, and their derivatives 1 or 0: what ends is the exponential, not x times it.
+		// Far from zero both are x or 0, and their derivatives 1 or 0: only the exponential is limited, not its product
+		// with x.
 		far := []float32{1e4, 1e20, 1e30, 1e36, 3e38, inf}
 		for _, c := range curves()[2:] {
 			for _, x := range far {

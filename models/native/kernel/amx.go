@@ -2,23 +2,24 @@ package kernel
 
 import "unsafe"
 
-// Tiles of AMX hold 16 rows of 64 bytes. One instruction multiplies 16 rows of A, each 64 bytes of k, with 16 columns
-// of B, which lie as a packed panel does: a line for each word of k. A call computes blocks of 32 rows by a panel of 32
+// AMX tiles hold 16 rows of 64 bytes. One instruction multiplies 16 rows of A, each 64 bytes of k, with 16 columns of B
+// in the layout of a packed panel: a line for each word of k. A call computes blocks of 32 rows with a panel of 32
 // columns.
 
 // amxArgs is the argument of a product by tiles; strides are in bytes.
 type amxArgs struct {
-	a, b, c, bias, sums, config unsafe.Pointer // sums: of each block, 32 lines of 32
+	a, b, c, bias, sums, config unsafe.Pointer // sums: for each block, 32 lines of 32
 	rowA, ldc                   int
-	steps                       int // of 64 bytes of k, at least one
-	blocks, rows                int // and the rows of a block
+	steps                       int // number of 64-byte steps of k, at least one
+	blocks, rows                int // number of blocks, and rows per block
 	flags, bits                 uint64
 	alpha                       float32
-	doneA, doneC, doneSums      int // how far the kernel is: a pointer behind the last row would be nobody's
-	nextSums                    int // from a block's sums to those of the next, 0: all lie in one place
+	// Progress of the kernel, as offsets: the collector must not see a pointer past the last row.
+	doneA, doneC, doneSums int
+	nextSums               int // distance of the sums of consecutive blocks; 0: all use the same memory
 }
 
-// amxConfig says what tiles hold: 0 to 3 sums, 4 and 5 of A, 6 and 7 of B.
+// amxConfig configures the tiles: 0 to 3 hold sums, 4 and 5 A, 6 and 7 B.
 type amxConfig struct {
 	palette, start uint8
 	_              [14]uint8
@@ -27,28 +28,29 @@ type amxConfig struct {
 }
 
 const (
-	amxRows  = 16           // of a tile, and its columns
-	amxWords = 16           // of a row
+	amxRows  = 16           // of a tile, and columns
+	amxWords = 16           // words per row
 	amxBlock = 2 * amxRows  // rows of a block, and columns of a panel
-	amxBytes = 4 * amxWords // of k in a step
-	amxSteps = 13           // with so many a panel of B and the rows that meet it fit the first-level cache
+	amxBytes = 4 * amxWords // bytes of k in a step
+	// Steps for which a panel of B and the rows multiplied with it fit into the first-level cache.
+	amxSteps = 13
 )
 
-// amx is what a Kernels with tiles keeps for them.
+// amx is the scratch memory of a Kernels with tiles.
 type amx struct {
 	args   amxArgs
 	conv   amxConvArgs
 	config amxConfig
 }
 
-// wholeSteps is words rounded up to whole steps.
+// wholeSteps rounds words up to whole steps.
 func wholeSteps(words int) int { return (words + amxWords - 1) / amxWords * amxWords }
 
-// byTiles runs a product by tiles, the flags, the factor and the bias of which are set: A is m rows of words, which
-// start rowA words apart, B n rows of words. C takes elements of four bytes. Rows of A are copied where they do not
-// consist of whole lines of the cache, which tiles take.
+// byTiles runs a product by tiles; its flags, factor and bias must be set. A has m rows of words, rowA words apart, B n
+// rows of words. C consists of elements of four bytes. Rows of A are copied unless they consist of whole cache lines,
+// which tiles need.
 func (k *Kernels) byTiles(kernels *[2][2]func(*amxArgs), m, n, words int, a []float32, rowA int, b []float32, ldb int, c []float32, ldc int, bias []float32) {
-	wide, need := wholeSteps(words), k.amxRoom(m, n, words, rowA)
+	wide, need := wholeSteps(words), k.amxScratch(m, n, words, rowA)
 	k.bPack, k.partial, k.aLines = roomy(k.bPack, need.B), roomy(k.partial, need.Sums), roomy(k.aLines, need.ALines)
 	if need.ALines > 0 {
 		for i := range m {
@@ -84,15 +86,15 @@ func (k *Kernels) byTiles(kernels *[2][2]func(*amxArgs), m, n, words int, a []fl
 				if cuts > 1 {
 					t.doneSums, t.nextSums = 4*lo*amxBlock, 4*amxBlock*amxBlock
 				}
-				lo += t.blocks * t.rows // the kernel counts the blocks down
+				lo += t.blocks * t.rows // the kernel decrements blocks
 				kernels[(t.rows-1)/amxRows][(live-1)/amxRows](t)
 			}
 		}
 	}
 }
 
-// amxRoom is what byTiles keeps.
-func (k *Kernels) amxRoom(m, n, words, rowA int) (r Room) {
+// amxScratch returns the scratch memory of byTiles.
+func (k *Kernels) amxScratch(m, n, words, rowA int) (r Scratch) {
 	wide := wholeSteps(words)
 	r.B, r.Sums = amxBlock*wide, amxBlock*amxBlock
 	if wide > amxSteps*amxWords {
@@ -104,14 +106,14 @@ func (k *Kernels) amxRoom(m, n, words, rowA int) (r Room) {
 	return r
 }
 
-// narrow has B so many lines, and A as many words.
+// narrow sets the number of lines of B and of words of A.
 func (c *amxConfig) narrow(words int) {
 	for i := range 2 {
 		c.bytes[4+i], c.rows[6+i] = uint16(4*words), uint8(words)
 	}
 }
 
-// set is the configuration for blocks of so many rows.
+// set configures the tiles for blocks of this many rows.
 func (c *amxConfig) set(rows int) {
 	c.palette = 1
 	for i := range 8 {

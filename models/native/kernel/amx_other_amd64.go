@@ -2,5 +2,5 @@
 
 package kernel
 
-// grantAMX: only Linux is asked for the state of tiles.
+// grantAMX returns false: tiles are supported on Linux only.
 func grantAMX() bool { return false }

@@ -1,8 +1,8 @@
 package kernel
 
-// CausalSoftmax replaces rows of scores of n positions by weights: the last row sees all n, each row before it one
-// less, from the end. What a row sees becomes its softmax, as [Kernels.CrossEntropy] has it, and the rest zero. x is
-// rows x n, without gaps; rows are at most n.
+// CausalSoftmax replaces rows of scores of n positions by weights: the last row sees all n positions, each earlier row
+// one less. The scores that a row sees become their softmax, as in [Kernels.CrossEntropy], the others zero. x is rows x
+// n, contiguous; rows must not exceed n.
 func (k *Kernels) CausalSoftmax(x []float32, rows, n int) {
 	for i := range rows {
 		row, seen := x[i*n:(i+1)*n], n-rows+i+1
@@ -11,9 +11,9 @@ func (k *Kernels) CausalSoftmax(x []float32, rows, n int) {
 	}
 }
 
-// CausalSoftmaxBack replaces d, the gradients of the weights p that CausalSoftmax gave, by those of the scores: p*d
-// less p times the sum of p*d over what the row sees, and zero elsewhere. Products are rounded, and the sum is that of
-// [Kernels.LayerSum].
+// CausalSoftmaxBack replaces d, the gradients of the weights p, by the gradients of the scores: p*d minus p times the
+// sum of p*d over the positions that the row sees, and zero elsewhere. Products are rounded, and the sum is computed as
+// in [Kernels.LayerSum].
 func (k *Kernels) CausalSoftmaxBack(d, p []float32, rows, n int) {
 	for i := range rows {
 		seen := n - rows + i + 1

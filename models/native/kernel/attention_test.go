@@ -6,8 +6,8 @@ import (
 	"testing"
 )
 
-// Weights and gradients against the equations in float64, on rows that end where memory does: of all positions, of
-// the last alone, and of some.
+// TestCausalSoftmaxAgainstFloat64 compares weights and gradients with the equations in float64, on rows that end at a
+// guard page: for all positions, for the last one, and for some.
 func TestCausalSoftmaxAgainstFloat64(t *testing.T) {
 	each(t, func(t *testing.T, k *Kernels) {
 		for _, n := range append(lengths(), 100) {
@@ -45,7 +45,8 @@ func TestCausalSoftmaxAgainstFloat64(t *testing.T) {
 	})
 }
 
-// A score that is far above the others takes all weight, and what is not seen changes nothing, not even by a NaN.
+// TestCausalSoftmaxSeesNothingAhead: a score far above the others gets all weight, and positions that are not seen
+// change nothing, even if they are NaN.
 func TestCausalSoftmaxSeesNothingAhead(t *testing.T) {
 	each(t, func(t *testing.T, k *Kernels) {
 		nan := float32(math.NaN())

@@ -6,9 +6,9 @@ import (
 	"time"
 )
 
-// benches runs f as a benchmark on each variant and reports its rate (work units a call) and, where perPeak is not zero,
-// the rate over perPeak as a share of the peak measured in the same run. Both are the best of short spells of at least
-// 50 microseconds, since a neighbour only ever slows a spell down; ns/op remains the mean.
+// benches runs f as a benchmark with each variant and reports its rate (work units per call) and, if perPeak is not
+// zero, the rate over perPeak as a share of the peak measured in the same run. Both are the best of short runs of at
+// least 50 microseconds, since other load only slows a run down; ns/op remains the mean.
 func benches(b *testing.B, name, unit string, work, perPeak float64, prepare func(k *Kernels) func()) {
 	for tw := variants; tw > Portable; {
 		tw--

@@ -2,21 +2,21 @@ package kernel
 
 import "math"
 
-// Numbers of bfloat16 are the upper halves of float32: eight significant bits. A product of two is exact in float32, so
-// that multiply-adds of rounded operands have one result wherever each step is rounded once. AVX-512 has an instruction
-// that does two of them, the second of a pair of operands before the first; other variants do the same steps by float32.
+// bfloat16 numbers are the upper halves of float32: eight significant bits. A product of two is exact in float32, so
+// that multiply-adds of rounded operands have one result if each step is rounded once. AVX-512 has an instruction that
+// does two of them, the second of a pair of operands before the first; other variants do the same steps in float32.
 //
-// That instruction takes numbers below 2^-126 for zero, which others do not. None ever comes about: an operand below
-// 2^-55 is rounded to zero, so that products are whole multiples of 2^-124 = (2^-55 * 2^-7)^2, and so are their sums.
+// That instruction flushes numbers below 2^-126 to zero, others do not. No such number occurs: an operand below 2^-55
+// is rounded to zero, so products are multiples of 2^-124 = (2^-55 * 2^-7)^2, and so are their sums.
 
-// tiny is the bits of 2^-55, notANumber those of what the portable variant rounds any NaN to.
+// tiny is the bits of 2^-55, notANumber the bits to which the portable variant rounds every NaN.
 const (
 	tiny       = (127 - 55) << 23
 	infinite   = 0xff << 23
 	notANumber = 0x7fc0
 )
 
-// BF16 is x as an operand of GemmBF16: its upper half, to the nearest with ties to even; below 2^-55 it is zero.
+// BF16 returns x as an operand of GemmBF16: its upper half, rounded to nearest with ties to even; zero below 2^-55.
 func BF16(x float32) float32 { return math.Float32frombits(uint32(upper(x)) << 16) }
 
 func upper(x float32) uint16 {
@@ -30,20 +30,20 @@ func upper(x float32) uint16 {
 	return uint16((bits + 1<<15 - 1 + bits>>16&1) >> 16)
 }
 
-// Order is how a product of bfloat16 adds up.
+// Order is the summation order of a bfloat16 product.
 type Order uint8
 
 const (
-	// Pairs is one chain of multiply-adds in float32 that takes k in pairs, 1, 0, 3, 2 and so on; where the length is
-	// odd the last has a zero before it. AVX-512 has an instruction for it.
+	// Pairs is one chain of multiply-adds in float32 that takes k in pairs: 1, 0, 3, 2 and so on; with an odd length a
+	// zero precedes the last one. AVX-512 has an instruction for it.
 	Pairs Order = iota
-	// Blocks takes k in blocks of 32, the last filled up by zeros. Of a block the even k are one chain of multiply-adds
-	// from zero, the odd ones another; the second is added to the first, and their sum to that of the blocks before. So
-	// do the tiles of AMX.
+	// Blocks takes k in blocks of 32, the last padded with zeros. In a block, the even k are one chain of multiply-adds
+	// starting at zero, the odd ones another; the second is added to the first, and the result to the sum of the
+	// previous blocks. AMX tiles compute this.
 	Blocks
 )
 
-// Fast is the order in which this variant multiplies numbers of bfloat16 faster than float32; false: in none.
+// Fast returns the order in which this variant multiplies bfloat16 faster than float32; false if there is none.
 func (k *Kernels) Fast() (Order, bool) {
 	if k.isa.amxPairs != nil {
 		return Blocks, true
@@ -51,11 +51,11 @@ func (k *Kernels) Fast() (Order, bool) {
 	return Pairs, k.isa.pairs != nil
 }
 
-// blockK is the numbers of a block of Blocks.
+// blockK is the number of k in a block of Blocks.
 const blockK = 32
 
-// GemmBF16 computes C = A B', m x n, with the epilogue ep, which may be nil, of operands that are rounded by BF16: A is
-// m x kk, B n x kk. Each element of C is added up in the order given. The epilogue neither gates nor adds.
+// GemmBF16 computes C = A B', m x n, of operands rounded by BF16, with the epilogue ep, which may be nil: A is m x kk,
+// B n x kk. Each element of C is summed in the given order. The epilogue must not gate or add.
 func (k *Kernels) GemmBF16(order Order, m, n, kk int, a []float32, lda int, b []float32, ldb int, c []float32, ldc int, ep *Epilogue) {
 	if m <= 0 || n <= 0 {
 		return
@@ -94,8 +94,8 @@ func (k *Kernels) GemmBF16(order Order, m, n, kk int, a []float32, lda int, b []
 	}
 }
 
-// byBlocks is Blocks by products of float32: rows of wide floats have the even numbers of each block before its odd
-// ones.
+// byBlocks computes Blocks with float32 products: rows of wide floats have the even numbers of each block before its
+// odd ones.
 func (k *Kernels) byBlocks(m, n, wide int, x, y, c []float32, ldc int, ep *Epilogue) {
 	const half = blockK / 2
 	k.partial = roomy(k.partial, m*n)
@@ -126,7 +126,7 @@ func (k *Kernels) byBlocks(m, n, wide int, x, y, c []float32, ldc int, ep *Epilo
 	}
 }
 
-// stride16 is the elements of a rounded row: words of two numbers, or floats in the order in which they are multiplied.
+// stride16 returns the elements of a rounded row: words of two numbers, or floats in the order of multiplication.
 func (k *Kernels) stride16(order Order, kk int) int {
 	switch {
 	case order == Blocks && k.isa.amxPairs != nil:
@@ -147,7 +147,7 @@ func (k *Kernels) round16(order Order, dst []float32, wide int, src []float32, r
 		switch {
 		case cols == 0:
 		case words:
-			clear(to[cols/2:]) // the upper half of an odd row's last word, and what fills a block up
+			clear(to[cols/2:]) // the upper half of an odd row's last word, and the padding of a block
 			k.sweep(cols)
 			k.vec.dst, k.vec.x[0] = ptr(to, 0), ptr(row, 0)
 			k.isa.round16(&k.vec)
@@ -171,8 +171,7 @@ func (k *Kernels) round16(order Order, dst []float32, wide int, src []float32, r
 	}
 }
 
-// roundSwapped rounds src to dst, neighbours in each other's places; where their number is odd, the last has a zero
-// before it.
+// roundSwapped rounds src to dst and swaps neighbours; with an odd number, the last has a zero before it.
 func (k *Kernels) roundSwapped(dst, src []float32) {
 	done := 0
 	if k.isa.roundFloats != nil && len(src) > 1 {

@@ -6,7 +6,7 @@ import (
 	"testing"
 )
 
-// TestBF16: to the nearest of eight significant bits, ties to even; what is too small is zero, and NaN stays one.
+// TestBF16: rounds to eight significant bits, ties to even; tiny numbers become zero, and NaN stays NaN.
 func TestBF16(t *testing.T) {
 	for x, want := range map[float32]float32{
 		1: 1, -1.5: -1.5, 0: 0, 1 + 0x1p-8: 1, 1 + 0x1.8p-7: 1 + 0x1p-6, -(1 + 0x1.1p-8): -(1 + 0x1p-7), 0x1.fffffep127: float32(math.Inf(1)),
@@ -21,7 +21,7 @@ func TestBF16(t *testing.T) {
 	}
 }
 
-// TestGemmBF16 holds products beside the chains that define them.
+// TestGemmBF16 compares products with the chains that define them.
 func TestGemmBF16(t *testing.T) {
 	each(t, func(t *testing.T, k *Kernels) {
 		for _, s := range [][3]int{{1, 1, 1}, {1, 33, 2}, {2, 16, 5}, {14, 31, 64}, {15, 64, 99}, {29, 70, 784}, {3, 5, 2*maxK + 3}, {40, 10, 128}, {5, 4, 0}, {64, 48, 864}, {97, 17, 33}} {
@@ -51,7 +51,7 @@ func TestGemmBF16(t *testing.T) {
 	})
 }
 
-// naiveBF16 is an element of a product, as Order has it.
+// naiveBF16 computes an element of a product in the given order.
 func naiveBF16(order Order, x, y []float32) (sum float32) {
 	term := func(at int, sum float32) float32 {
 		if at >= len(x) {

@@ -1,10 +1,10 @@
 package kernel
 
-// Lanes is the samples of a block of activations: the innermost index of convolutions and pooling.
+// Lanes is the number of samples in a block of activations: the innermost index of convolutions and pooling.
 const Lanes = 32
 
-// Plane is the rows of Lanes floats from channel to channel of an image of h x w: the pixels, and one more where that
-// makes the number odd. An odd distance spreads the channels over all sets of a cache. Nothing reads the row in excess.
+// Plane returns the number of rows of Lanes floats per channel of an image of h x w: the pixels, plus one if their
+// number is even. An odd distance spreads the channels over all sets of a cache. The extra row is not read.
 func Plane(h, w int) int { return h*w | 1 }
 
 // ToBlock writes rows (at most Lanes) samples of channels x h x w values, stored at stride ld, as a block
@@ -12,7 +12,7 @@ func Plane(h, w int) int { return h*w | 1 }
 func (k *Kernels) ToBlock(dst, src []float32, ld, rows, channels, h, w int) {
 	pixels, plane := h*w, Plane(h, w)
 	dst, src = dst[:channels*plane*Lanes], matrix(src, rows, channels*pixels, ld)
-	if plane == pixels { // nothing lies between the channels
+	if plane == pixels { // channels are contiguous
 		channels, pixels = 1, channels*pixels
 	}
 	for c := range channels {
@@ -20,7 +20,7 @@ func (k *Kernels) ToBlock(dst, src []float32, ld, rows, channels, h, w int) {
 	}
 }
 
-// FromBlock is the inverse: rows samples at stride ld from a block.
+// FromBlock is the inverse: it writes rows samples at stride ld from a block.
 func (k *Kernels) FromBlock(dst []float32, ld int, src []float32, rows, channels, h, w int) {
 	pixels, plane := h*w, Plane(h, w)
 	dst, src = matrix(dst, rows, channels*pixels, ld), src[:channels*plane*Lanes]

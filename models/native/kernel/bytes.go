@@ -5,9 +5,10 @@ import "unsafe"
 // exactK is the length up to which float32 holds sums of products of bytes exactly: 512*255*128 is below 2^24.
 const exactK = 512
 
-// GemmBytes computes C = alpha*(A B') + bias, A being m x kk unsigned bytes, B n x kk signed ones, bias n floats. The
-// sums are exact (kk is below 2^16), then rounded to float32; the product with alpha is rounded before bias is added:
-// all variants give the same bits. lda and ldb are multiples of 4, and A is zero from column kk to the next such multiple.
+// GemmBytes computes C = alpha*(A B') + bias for A of m x kk unsigned bytes, B of n x kk signed ones, and n floats of
+// bias. The sums are exact (kk must be below 2^16), then rounded to float32; the product with alpha is rounded before
+// bias is added: all variants give the same bits. lda and ldb must be multiples of 4, and A zero from column kk to the
+// next multiple.
 func (k *Kernels) GemmBytes(m, n, kk int, a []uint8, lda int, b []int8, ldb int, c []float32, ldc int, alpha float32, bias []float32) {
 	if m <= 0 || n <= 0 || kk <= 0 {
 		return
@@ -31,7 +32,7 @@ func (k *Kernels) GemmBytes(m, n, kk int, a []uint8, lda int, b []int8, ldb int,
 	}
 }
 
-// SumBytes computes C = A B' in int32, which is exact, of the operands of GemmBytes.
+// SumBytes computes C = A B' exactly in int32, for operands as in GemmBytes.
 func (k *Kernels) SumBytes(m, n, kk int, a []uint8, lda int, b []int8, ldb int, c []int32, ldc int) {
 	if m <= 0 || n <= 0 || kk <= 0 {
 		return
@@ -46,7 +47,7 @@ func (k *Kernels) SumBytes(m, n, kk int, a []uint8, lda int, b []int8, ldb int, 
 	k.byteTiles(m, n, kk, a, lda, b, ldb, unsafe.Slice((*float32)(unsafe.Pointer(unsafe.SliceData(c))), len(c)), ldc, nil)
 }
 
-// byteRows checks an operand.
+// byteRows checks an operand and returns its bytes.
 func byteRows[T int8 | uint8](s []T, rows, kk, ld int) []T {
 	if ld%4 != 0 || kk >= 1<<16 {
 		panic("kernel: a matrix of bytes whose rows are no whole words, or too long")
@@ -54,12 +55,12 @@ func byteRows[T int8 | uint8](s []T, rows, kk, ld int) []T {
 	return s[:(rows-1)*ld+(kk+3)/4*4]
 }
 
-// wordsOf is bytes as words that are moved, never computed with.
+// wordsOf returns bytes as words that are moved but not used as numbers.
 func wordsOf[T int8 | uint8](s []T) []float32 {
 	return unsafe.Slice((*float32)(unsafe.Pointer(unsafe.SliceData(s))), len(s)/4)
 }
 
-// byteTiles runs a product of bytes as tiles, the flags and the factor of which are set.
+// byteTiles runs a product of bytes by tiles; its flags and factor must be set.
 func (k *Kernels) byteTiles(m, n, kk int, a []uint8, lda int, b []int8, ldb int, c []float32, ldc int, bias []float32) {
 	w, words := k.isa.bytesWidth, (kk+3)/4
 	quads := wordsOf(b)
@@ -68,7 +69,7 @@ func (k *Kernels) byteTiles(m, n, kk int, a []uint8, lda int, b []int8, ldb int,
 		k.byTiles(k.isa.amxBytes, m, n, words, wordsOf(a), lda/4, quads, ldb/4, c, ldc, bias)
 		return
 	}
-	need := k.BytesRoom(m, n, kk)
+	need := k.BytesScratch(m, n, kk)
 	k.bPack, k.exact = roomy(k.bPack, need.B), roomy(k.exact, need.Exact)
 	t, ep := &k.tile, Epilogue{Bias: bias}
 	x, lines := unsafe.Pointer(unsafe.SliceData(a)), words
@@ -107,15 +108,15 @@ func (k *Kernels) byteTiles(m, n, kk int, a []uint8, lda int, b []int8, ldb int,
 	}
 }
 
-// widened runs f on rows of words of four bytes, which lie without a gap in dst.
+// widened runs f on rows of words of four bytes and stores them contiguously in dst.
 func (k *Kernels) widened(f func(*moveArgs), dst []float32, src unsafe.Pointer, lds, rows, words int) {
 	k.move = moveArgs{dst: ptr(dst, 0), src: src, ldd: 8 * words, lds: lds, rows: rows, cols: words}
 	f(&k.move)
 }
 
-// sumFloats is SumBytes by products of floats, so short that they are exact whatever fuses.
+// sumFloats computes SumBytes with float products short enough to be exact with or without fused multiply-adds.
 func (k *Kernels) sumFloats(m, n, kk int, a []uint8, lda int, b []int8, ldb int, c []int32, ldc int) {
-	kc, need := min(kk, exactK), k.BytesRoom(m, n, kk).Exact
+	kc, need := min(kk, exactK), k.BytesScratch(m, n, kk).Exact
 	k.exact = roomy(k.exact, need)
 	x, y, p := k.exact[:m*kc], k.exact[m*kc:(m+n)*kc], k.exact[(m+n)*kc:]
 	for k0 := 0; k0 < kk; k0 += kc {

@@ -9,31 +9,31 @@ import (
 // [Out][In][Kernel][Kernel], as PyTorch stores them.
 type ConvShape struct{ In, H, W, Out, Kernel, Stride, Pad int }
 
-// Conv is a convolution with its tables. It is immutable and serves any number of goroutines and variants.
+// Conv is a convolution with its tables. It is immutable, safe for concurrent use, and independent of the variant.
 type Conv struct {
 	ConvShape
 	OutH, OutW        int
-	inPlane, outPlane int // rows from channel to channel
+	inPlane, outPlane int // rows per channel
 	forward, data     []convRun
 	weights           []dotJob
 }
 
-// convRun is pixels of the result that have the same taps. tab holds pairs: the row of the packed weights and the
-// offset of the operand's samples, in bytes. ahead pairs in excess follow, those of the next pixel, for the samples to
-// be fetched early.
+// convRun is a run of result pixels that have the same taps. tab contains pairs: the row of the packed weights and the
+// offset in bytes of the operand's samples. ahead extra pairs follow, for the next pixel, for prefetching its
+// samples.
 type convRun struct {
 	tab    []int32
-	b, c   int // of the first pixel
+	b, c   int // offsets of the first pixel
 	pixels int
 }
 
-// row is the bytes of one pixel's samples.
+// row is the size in bytes of one pixel's samples.
 const row = 4 * Lanes
 
-// ahead is the constant of the same name in gen.
+// ahead equals the constant in gen.
 const ahead = 16
 
-// convPixels bounds a run, so that the inputs that it reads stay in the second-level cache for all tiles of channels.
+// convPixels limits a run, so that its inputs stay in the second-level cache for all tiles of channels.
 const convPixels = 8
 
 // NewConv compiles the tables. It fails for a shape without output, or too large for 32-bit offsets.
@@ -51,12 +51,14 @@ func NewConv(s ConvShape) (*Conv, error) {
 	return c, nil
 }
 
-// Inputs and Outputs are the floats of one block; Weights those of the weights.
+// Inputs, Outputs and Weights return the number of floats of one block of the input and of the result, and of the
+// weights.
 func (c *Conv) Inputs() int  { return c.In * c.inPlane * Lanes }
 func (c *Conv) Outputs() int { return c.Out * c.outPlane * Lanes }
 func (c *Conv) Weights() int { return c.Out * c.In * c.Kernel * c.Kernel }
 
-// Products are the pairs of an output pixel and a tap that meet an input, of one channel to one channel.
+// Products returns the number of pairs of an output pixel and a tap inside the image, for one input and one output
+// channel.
 func (c *Conv) Products() int {
 	axis := func(n, m int) (sum int) {
 		for o := range m {
@@ -67,17 +69,18 @@ func (c *Conv) Products() int {
 	return axis(c.H, c.OutH) * axis(c.W, c.OutW)
 }
 
-// taps are n taps from first on; place is the coordinate of the operand that the first one meets.
+// taps are n taps from first on; place is the operand coordinate of the first one.
 type taps struct{ first, n, place int }
 
-// reads are the taps of output coordinate o along an axis of n inputs.
+// reads returns the taps of output coordinate o along an axis of n inputs.
 func (c *Conv) reads(o, n int) taps {
 	at := o*c.Stride - c.Pad
 	lo, hi := max(0, -at), min(c.Kernel, n-at)
 	return taps{lo, max(0, hi-lo), at + lo}
 }
 
-// feeds are the taps through which input coordinate i reaches n outputs; ascending taps meet descending outputs.
+// feeds returns the taps through which input coordinate i affects n outputs; ascending taps belong to descending
+// outputs.
 func (c *Conv) feeds(i, n int) taps {
 	var t taps
 	for k := c.Kernel - 1; k >= 0; k-- {
@@ -89,7 +92,7 @@ func (c *Conv) feeds(i, n int) taps {
 	return t
 }
 
-// forwardRuns: all pixels that the border leaves the same taps share a table.
+// forwardRuns returns the runs of the forward pass: all pixels with the same taps share a table.
 func (c *Conv) forwardRuns() []convRun {
 	b := runBuilder{stepB: c.Stride * row, stepC: row, tables: map[[2]taps][]int32{}}
 	for y := range c.OutH {
@@ -105,7 +108,8 @@ func (c *Conv) forwardRuns() []convRun {
 	return b.runs
 }
 
-// dataRuns: pixels of the input whose coordinates leave the same remainder by the stride share a table.
+// dataRuns returns the runs of the input gradient: input pixels whose coordinates have the same remainder modulo the
+// stride share a table.
 func (c *Conv) dataRuns() []convRun {
 	b := runBuilder{stepB: row, stepC: c.Stride * row, tables: map[[2]taps][]int32{}}
 	for y := range c.H {
@@ -123,20 +127,20 @@ func (c *Conv) dataRuns() []convRun {
 	return b.runs
 }
 
-// tap is the row of a tap in the packed weights.
+// tap returns the row of a tap in the packed weights.
 func (c *Conv) tap(channel, ky, kx int) int { return (channel*c.Kernel+ky)*c.Kernel + kx }
 
 // runBuilder joins pixels into runs.
 type runBuilder struct {
-	stepB, stepC int // bytes from pixel to pixel of a run
+	stepB, stepC int // bytes between pixels of a run
 	tables       map[[2]taps][]int32
 	runs         []convRun
-	open         [2]taps // the class of the last run while it may grow
+	open         [2]taps // taps of the current run, while it may grow
 	growing      bool
 }
 
-// pixel adds one pixel whose operand begins at b and whose result lies at c; entry gives the row of the weights and the
-// pixel of the operand for tap (i, j) of a channel.
+// pixel adds one pixel whose operand begins at b and whose result begins at c; entry returns the row of the weights and
+// the pixel of the operand for tap (i, j) of a channel.
 func (r *runBuilder) pixel(ty, tx taps, b, c, channels int, entry func(channel, i, j int) (int, int)) {
 	ty.place, tx.place = 0, 0
 	class := [2]taps{ty, tx}
@@ -164,7 +168,7 @@ func (r *runBuilder) pixel(ty, tx taps, b, c, channels int, entry func(channel, 
 		r.tables[class] = tab
 	}
 	if len(tab) == 0 {
-		b = 0 // nothing is read, and the place may lie outside
+		b = 0 // nothing is read, and b may be out of range
 	}
 	r.runs = append(r.runs, convRun{tab, b, c, 1})
 	r.open, r.growing = class, true

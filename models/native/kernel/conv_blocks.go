@@ -2,36 +2,35 @@ package kernel
 
 import "unsafe"
 
-// A convolution of operands in bfloat16 by tiles: two neighbouring channels of a pixel's samples are a line of words,
-// as pairs of k are in a packed panel, so that 32 channels of what a tap meets are a tile of B as they lie, and the
-// weights of a tap, words of two channels, a tile of A. Of up to 32 channels all are in one tile; beyond, they are
-// filled up.
+// bfloat16 convolution by tiles: two neighbouring channels of a pixel's samples form a line of words, like pairs of k
+// in a packed panel, so that 32 channels of a tap's pixel form a tile of B without rearrangement, and the weights of a
+// tap, as words of two channels, a tile of A. Up to 32 channels form one tile; more are padded to a multiple of 32.
 
-// LeastBlocks is the input channels from which on a convolution is one of blocks: with fewer a tile is nearly empty.
+// LeastBlocks is the smallest number of input channels for which Blocks is used: with fewer, a tile is mostly empty.
 const LeastBlocks = 8
 
-// amxConvArgs is the argument of a convolution by tiles, of 32 channels of the result at most; strides are in bytes.
+// amxConvArgs is the argument of a convolution by tiles, of at most 32 result channels; strides are in bytes.
 type amxConvArgs struct {
 	a, b, c, bias, tab, config unsafe.Pointer
-	rowA, tapA                 int // from channel to channel of the result, and from tap to tap
-	ldb, blockB                int // from two channels to the next two, and over 32
+	rowA, tapA                 int // from result channel to channel, and from tap to tap
+	ldb, blockB                int // from one pair of channels to the next, and for 32 channels
 	ldc                        int
-	taps, blocks               int // blocks of channels of a tap
+	taps, blocks               int // blocks: blocks of channels per tap
 	pixels, stepB, stepC       int
 	channels                   int
 	flags                      uint64
 	doneB, doneC               int // see amxArgs
 }
 
-// ConvBlocks is ConvForward of operands that are rounded by BF16, in the order Blocks of each tap's channels: taps go
-// by kernel rows and columns, those outside the image are left out, and a tap's channels are blocks of 32. There are
-// LeastBlocks of them at least.
+// ConvBlocks computes ConvForward with operands rounded by BF16 and the summation order Blocks over each tap's
+// channels. Taps are in order of kernel rows and columns, those outside the image are left out, and a tap's channels
+// form blocks of 32. c.In must be at least LeastBlocks.
 func (k *Kernels) ConvBlocks(c *Conv, y, x, w, bias []float32, relu bool) {
 	y, x, w = y[:c.Outputs()], x[:c.Inputs()], w[:c.Weights()]
 	if bias != nil {
 		bias = bias[:c.Out]
 	}
-	need := k.ConvBlocksRoom(c)
+	need := k.ConvBlocksScratch(c)
 	k.rounded, k.filters, k.partial = roomy(k.rounded, need.Rounded), roomy(k.filters, need.Filters), roomy(k.partial, need.Sums)
 	if k.isa.amxConv == nil {
 		k.convByBlocks(c, y, x, w, bias, relu)
@@ -76,7 +75,7 @@ func (k *Kernels) ConvBlocks(c *Conv, y, x, w, bias []float32, relu bool) {
 	}
 }
 
-// blockWords is the words of two channels of a tap: as many as there are, or filled up to whole blocks.
+// blockWords returns the number of words of two channels per tap, padded to whole blocks if there are several.
 func (c *Conv) blockWords() int {
 	if c.In <= blockK {
 		return (c.In + 1) / 2
@@ -84,8 +83,7 @@ func (c *Conv) blockWords() int {
 	return wholeSteps((c.In + 1) / 2)
 }
 
-// joinPair writes channels ch and ch+1 of x as words, the second in the upper halves; those that there are not are
-// zero.
+// joinPair writes channels ch and ch+1 of x as words, the second in the upper halves; missing channels are zero.
 func (k *Kernels) joinPair(dst, x []float32, ch int, c *Conv) {
 	n := len(dst)
 	if ch >= c.In {
@@ -101,13 +99,13 @@ func (k *Kernels) joinPair(dst, x []float32, ch int, c *Conv) {
 	k.vec.x[1] = nil
 }
 
-// excess is what follows a table, see convRun.
+// excess is the padding after a table, see convRun.
 var excess [2 * ahead]int32
 
-// convByBlocks is ConvBlocks by convolutions of float32 over every other channel of a block.
+// convByBlocks computes ConvBlocks with float32 convolutions over every other channel of a block.
 func (k *Kernels) convByBlocks(c *Conv, y, x, w, bias []float32, relu bool) {
 	rounded := k.rounded[:c.Inputs()+c.Weights()]
-	k.roundSwapped(rounded, x) // of samples, whose number is even
+	k.roundSwapped(rounded, x) // their number is even
 	for i := 0; i < len(x); i += 2 {
 		rounded[i], rounded[i+1] = rounded[i+1], rounded[i]
 	}
@@ -160,10 +158,10 @@ func (k *Kernels) convByBlocks(c *Conv, y, x, w, bias []float32, relu bool) {
 	}
 }
 
-// ConvBlocksRoom is what ConvBlocks keeps.
-func (k *Kernels) ConvBlocksRoom(c *Conv) Room {
+// ConvBlocksScratch returns the scratch memory of ConvBlocks.
+func (k *Kernels) ConvBlocksScratch(c *Conv) Scratch {
 	if words, taps := c.blockWords(), c.Kernel*c.Kernel; k.isa.amxConv != nil {
-		return Room{Rounded: words * c.inPlane * Lanes, Filters: (c.Out + 2) * taps * words}
+		return Scratch{Rounded: words * c.inPlane * Lanes, Filters: (c.Out + 2) * taps * words}
 	}
-	return Room{Rounded: c.Inputs() + c.Weights(), Filters: c.Weights(), Sums: 2 * c.Out * convPixels * Lanes}
+	return Scratch{Rounded: c.Inputs() + c.Weights(), Filters: c.Weights(), Sums: 2 * c.Out * convPixels * Lanes}
 }

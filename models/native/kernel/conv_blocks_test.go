@@ -5,7 +5,7 @@ import (
 	"testing"
 )
 
-// TestConvBlocks holds convolutions in bfloat16 beside the chains that define them.
+// TestConvBlocks compares bfloat16 convolutions with the chains that define them.
 func TestConvBlocks(t *testing.T) {
 	more := []ConvShape{{33, 4, 5, 40, 3, 1, 1}, {64, 3, 3, 33, 3, 2, 1}, {20, 6, 6, 50, 5, 1, 0}, {8, 3, 2, 16, 1, 1, 2}}
 	for _, s := range append(more, convShapes...) {
@@ -49,7 +49,7 @@ func TestConvBlocks(t *testing.T) {
 	}
 }
 
-// naiveConvBlocks is ConvBlocks without bias and ReLU.
+// naiveConvBlocks computes ConvBlocks without bias and ReLU.
 func naiveConvBlocks(c *Conv, x, w []float32) []float32 {
 	y := make([]float32, c.Outputs())
 	for out := range c.Out {

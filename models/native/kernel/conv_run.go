@@ -5,7 +5,7 @@ import "unsafe"
 // convArgs is the argument of a convolution tile; strides are in bytes.
 type convArgs struct {
 	a, b, c, bias, tab unsafe.Pointer
-	gate               unsafe.Pointer // the place of c in the gate
+	gate               unsafe.Pointer // position of c in the gate
 	ldc, k, pixels     int
 	stepB, stepC       int
 	flags              uint64
@@ -23,7 +23,7 @@ func (k *Kernels) ConvForward(c *Conv, y, x, w, bias []float32, relu bool) {
 	k.convolve(&j, c.Weights()/c.Out)
 }
 
-// forwardWeights packs the weights of ConvForward.
+// forwardWeights returns a function that packs the weights of ConvForward.
 func (c *Conv) forwardWeights(k *Kernels, w []float32) func(dst []float32, lo, h int) {
 	return func(dst []float32, lo, h int) {
 		n := c.In * c.Kernel * c.Kernel
@@ -31,8 +31,8 @@ func (c *Conv) forwardWeights(k *Kernels, w []float32) func(dst []float32, lo, h
 	}
 }
 
-// ConvData computes the gradient dx of the input from dy, the gradient of the result, for one block. With a gate, as
-// long as dx, dx is zero where gate is not above zero: the gradient through a ReLU before the convolution.
+// ConvData computes the gradient dx of the input from dy, the gradient of the result, for one block. With a gate of the
+// same length as dx, dx is zero unless the gate is positive: the gradient through a ReLU before the convolution.
 func (k *Kernels) ConvData(c *Conv, dx, dy, w, gate []float32) {
 	dx, dy, w = dx[:c.Inputs()], dy[:c.Outputs()], w[:c.Weights()]
 	if gate != nil {
@@ -53,7 +53,7 @@ func (k *Kernels) ConvData(c *Conv, dx, dy, w, gate []float32) {
 	k.convolve(&j, c.Weights()/c.In)
 }
 
-// convJob is a convolution as the tiles see it.
+// convJob describes a convolution for the tiles.
 type convJob struct {
 	runs         []convRun
 	stepB, stepC int
@@ -75,8 +75,8 @@ func (k *Kernels) packFilters(j *convJob, weights int, pack func(dst []float32, 
 	}
 }
 
-// convolve runs all tiles of the packed weights, of so many taps a channel, over one run of pixels before the next,
-// whose inputs it then still has at hand.
+// convolve runs all tiles of the packed weights, of taps taps per channel, over one run of pixels after the other, so
+// that the run's inputs stay in the cache.
 func (k *Kernels) convolve(j *convJob, taps int) {
 	height, extra := even(j.channels, max(1, len(k.isa.conv)-1))
 	if k.isa.conv == nil {
@@ -128,7 +128,7 @@ func (k *Kernels) convolve(j *convJob, taps int) {
 	}
 }
 
-// convolve is the portable variant: the same tables, a multiply-add at a time, tiles of one channel.
+// convolve is the portable variant: the same tables, one multiply-add at a time, tiles of one channel.
 func convolve(j *convJob, filters []float32, taps int) {
 	var sum [Lanes]float32
 	for _, r := range j.runs {

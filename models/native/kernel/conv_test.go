@@ -7,14 +7,14 @@ import (
 	"testing"
 )
 
-// convShapes meets every kind of border, stride and remainder of a tile.
+// convShapes covers every kind of border, stride and remainder of a tile.
 var convShapes = []ConvShape{
 	{1, 9, 9, 3, 5, 1, 0}, {3, 7, 9, 5, 3, 1, 1}, {2, 9, 8, 17, 3, 2, 1}, {4, 6, 6, 30, 5, 1, 2}, {3, 5, 5, 7, 1, 1, 0}, {1, 7, 7, 3, 4, 3, 1},
 	{5, 4, 4, 6, 1, 2, 0}, {7, 5, 3, 9, 3, 1, 2}, {8, 3, 3, 14, 3, 1, 0}, {13, 6, 6, 15, 2, 2, 0}, {6, 10, 10, 4, 3, 4, 1}, {1, 1, 1, 1, 1, 1, 0}, {2, 20, 31, 3, 3, 1, 1},
 	{1, 9, 13, 1, 3, 1, 1}, {1, 9, 14, 1, 3, 2, 1}, {1, 5, 23, 1, 1, 1, 0}, {1, 6, 11, 31, 2, 1, 0}, {31, 6, 11, 1, 2, 2, 1},
 }
 
-// tap calls f with each product of a convolution: an output pixel, an input pixel and a weight.
+// each calls f with each product of a convolution: an output pixel, an input pixel and a weight.
 func (c *Conv) each(f func(out, in, w int)) {
 	for o := range c.Out {
 		for y := range c.OutH {
@@ -34,7 +34,7 @@ func (c *Conv) each(f func(out, in, w int)) {
 	}
 }
 
-// near compares with sums of float64 and of their magnitudes.
+// near compares with float64 sums, within a bound from the sums of magnitudes.
 func near(t *testing.T, what string, got []float32, want, mag []float64) {
 	t.Helper()
 	for i, g := range got {
@@ -78,7 +78,7 @@ func TestConvAgainstFloat64(t *testing.T) {
 				add(db, dbm, i/Lanes/c.outPlane, v, 1)
 			}
 		}
-		// Nothing is written to the rows in excess.
+		// The extra rows are not written.
 		for i := range y {
 			if i/Lanes%c.outPlane >= c.OutH*c.OutW {
 				y[i] = 7
@@ -139,8 +139,8 @@ func TestConvAgainstFloat64(t *testing.T) {
 	}
 }
 
-// A pixel's result does not depend on how many are computed beside it, nor the weights' gradient on its share of the
-// outputs.
+// TestConvPiecesAreIndependent: a pixel's result does not depend on the other pixels computed with it, nor the weights'
+// gradient on the split of the outputs.
 func TestConvPiecesAreIndependent(t *testing.T) {
 	long, err := NewConv(ConvShape{2, 3, 17, 1, 3, 1, 1})
 	if err != nil {
@@ -155,7 +155,7 @@ func TestConvPiecesAreIndependent(t *testing.T) {
 	each(t, func(t *testing.T, k *Kernels) {
 		y, one := make([]float32, wide.Outputs()), make([]float32, long.Outputs())
 		k.ConvForward(wide, y, x, w, nil, true)
-		for out := range wide.Out { // one channel goes through pixels in fours
+		for out := range wide.Out { // one channel takes pixels in fours
 			n := long.Weights()
 			k.ConvForward(long, one, x, w[out*n:(out+1)*n], nil, true)
 			sameBits(t, "channel alone", y[out*len(one):(out+1)*len(one)], one)
@@ -169,7 +169,7 @@ func TestConvPiecesAreIndependent(t *testing.T) {
 	})
 }
 
-// A sample's result does not depend on its lane nor on the other samples.
+// TestConvLanesAreIndependent: a sample's result does not depend on its lane or on the other samples.
 func TestConvLanesAreIndependent(t *testing.T) {
 	c, err := NewConv(ConvShape{3, 7, 9, 17, 3, 2, 1})
 	if err != nil {

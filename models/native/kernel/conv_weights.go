@@ -7,27 +7,27 @@ type dotArgs struct {
 	a, b, c, list   unsafe.Pointer
 	entries         int
 	lda, ldb, stepB int
-	ldcA, ldcB      int // of C from row to row of A and of B
-	_, _            int // the kernel's own: the entry's place in C, and its list
+	ldcA, ldcB      int // strides of C for rows of A and of B
+	_, _            int // used by the kernel: the entry's offset in C, and its list
 	alpha           float32
-	_               [4 * 28]float32 // the kernel's own: the sums of a tile, or of each of its quads
+	_               [4 * 28]float32 // used by the kernel: the sums of a tile, or of each of its quads
 }
 
 // dotJob is a part of the weight gradient, for rows of dy. Its list has an entry for each tap: the tap's offset in the
-// weights, the number of segments of pixels that meet an input, and for each one the offset in dy, that in x, and the
-// pixels. Offsets are in bytes. With taps above one an entry stands for that many taps side by side.
+// weights, the number of pixel segments that meet an input, and for each segment the offset in dy, the offset in x and
+// the number of pixels. Offsets are in bytes. With taps above one an entry covers that many adjacent taps.
 type dotJob struct {
 	taps, entries int
 	list          []int32
 }
 
-// dotPixels bounds a job, so that the rows that a tile reads stay in the first level of cache for all taps.
+// dotPixels limits a job, so that the rows that a tile reads stay in the first-level cache for all taps.
 const dotPixels = 16
 
-// fewInputs is the input channels below which a tile has taps side by side instead of channels.
+// fewInputs is the number of input channels below which a tile covers adjacent taps instead of channels.
 const fewInputs = 5
 
-// along is the outputs [lo, hi), of m, that tap k meets on an axis of n inputs.
+// along returns the outputs [lo, hi), of m, that tap k meets on an axis of n inputs.
 func (c *Conv) along(k, n, m int) (lo, hi int) {
 	at := k - c.Pad // the input that output 0 meets
 	if at >= n {
@@ -43,7 +43,7 @@ func (c *Conv) dotJobs() (jobs []dotJob) {
 		add := func(j *dotJob, ky, kx, lo, hi int) { c.addSegments(j, y, y+rows, ky, kx, lo, hi) }
 		for ky := range c.Kernel {
 			mlo, mhi := 0, 0
-			if c.In < fewInputs { // what all taps of the row have in common, then what each has beside it
+			if c.In < fewInputs { // the part common to all taps of the row, then the remaining part of each
 				mlo, _ = c.along(0, c.W, c.OutW)
 				_, mhi = c.along(c.Kernel-1, c.W, c.OutW)
 				add(&joint, ky, 0, mlo, mhi)
@@ -107,7 +107,7 @@ func (k *Kernels) ConvWeights(c *Conv, lo, hi int, dw, dy, x []float32, alpha fl
 	}
 }
 
-// dotTiles runs the tiles of output channels [from, to) by n input channels, or by n taps side by side.
+// dotTiles runs the tiles of output channels [from, to) by n input channels, or by n adjacent taps.
 func (k *Kernels) dotTiles(j *dotJob, from, to, n int, dw, dy, x []float32) {
 	t := &k.dot
 	t.list = unsafe.Pointer(unsafe.SliceData(j.list))
@@ -124,7 +124,7 @@ func (k *Kernels) dotTiles(j *dotJob, from, to, n int, dw, dy, x []float32) {
 	}
 }
 
-// dotWidth is the largest number of rows of B, at most n, that there are tiles for.
+// dotWidth returns the largest number of rows of B, at most n, for which there are tiles.
 func (k *Kernels) dotWidth(n int) (best int) {
 	for w, tiles := range k.isa.dots {
 		if w <= n && tiles != nil {
@@ -134,7 +134,7 @@ func (k *Kernels) dotWidth(n int) (best int) {
 	return best
 }
 
-// dots is the portable variant.
+// dots is the portable variant of ConvWeights.
 func (c *Conv) dots(lo, hi int, dw, dy, x []float32, alpha float32) {
 	kk := c.Kernel * c.Kernel
 	for _, j := range c.weights {
@@ -160,7 +160,7 @@ func (c *Conv) dots(lo, hi int, dw, dy, x []float32, alpha float32) {
 	}
 }
 
-// sixteen is the sums of a dot product: element e goes into sum e%16, in order.
+// sixteen holds the sums of a dot product: element e is added to sum e%16, in order.
 type sixteen [16]float32
 
 // add adds the products of Lanes elements.
@@ -169,7 +169,7 @@ func (s *sixteen) add(a, b []float32) {
 	fmaEach(s[:], a[16:Lanes], b[16:Lanes])
 }
 
-// total adds the sums of each quad by halves, then the quads by halves.
+// total folds the sums of each quad by halves, then the quads by halves.
 func (s *sixteen) total() float32 {
 	var quad [4]float32
 	for i := range quad {
@@ -178,7 +178,7 @@ func (s *sixteen) total() float32 {
 	return (quad[0] + quad[2]) + (quad[1] + quad[3])
 }
 
-// fold adds by halves; the length is a power of two.
+// fold adds by halves; the length must be a power of two.
 func fold(s []float32) float32 {
 	for h := len(s) / 2; h > 0; h /= 2 {
 		for i := range h {

@@ -1,18 +1,18 @@
 package kernel
 
-// edge is scratch for a tile of a product whose columns are not all live, where the instruction set has no masks: what
-// the tile reads and writes lies there, so that nothing beside the matrices is touched.
+// edge is scratch memory for a tile of a product that has unused columns, if the instruction set has no masks: the tile
+// reads and writes only this memory, so that nothing outside the matrices is touched.
 type edge struct {
 	c, gate [edgeRows * edgeCols]float32
 	bias    [edgeCols]float32
-	start   [edgeCols]int32 // of a panel of bytes
+	start   [edgeCols]int32 // of a panel of bytes, see tileArgs.start
 }
 
-// edgeRows and edgeCols are of the largest tile that needs it.
+// edgeRows and edgeCols are the size of the largest tile that needs it.
 const edgeRows, edgeCols = 6, 16
 
-// run computes rows [lo, lo+h) of columns [j, j+n) of a product by a tile that takes edgeCols; c begins at the first of
-// them. What the tile makes of the other columns stays here.
+// run computes rows [lo, lo+h) of columns [j, j+n) of a product with a tile of edgeCols columns; c begins at the first
+// of them. The results of the other columns stay here.
 func (e *edge) run(t *tileArgs, tile func(*tileArgs), h, n, j int, c []float32, ldc, lo int, ep *Epilogue) {
 	if t.flags&(flagLoad|flagAdd) != 0 {
 		for i := range h {

@@ -4,11 +4,11 @@ package kernel
 
 import "math"
 
-// The portable variant's multiply-add of float32, for compilers that do not fuse: the product of two float32 is exact in
-// float64, and where the sum, once rounded, could round the wrong way a second time, it is rounded to odd (Boldo &
-// Melquiond 2008). It takes one or two nanoseconds, and has the bits of the machine's own instruction.
+// The portable variant's float32 multiply-add, for compilers that do not fuse: the product of two float32 is exact in
+// float64; if rounding the sum twice could give a wrong result, the sum is rounded to odd first (Boldo & Melquiond
+// 2008). It takes one or two nanoseconds and has the bits of the hardware instruction.
 
-// fma is x*y + z, rounded once.
+// fma returns x*y + z, rounded once.
 func fma(x, y, z float32) float32 {
 	p := float64(x) * float64(y)
 	s := p + float64(z)
@@ -44,15 +44,15 @@ func fmaEach(s, a, b []float32) {
 	}
 }
 
-// unsure says whether s, which was rounded to float64, may lie half-way between two float32 only since it was rounded:
-// its last 29 bits say so of a normal float32; of smaller ones, but for zero, other bits would.
+// unsure reports whether s, rounded to float64, may lie half-way between two float32 because of that rounding: for a
+// normal float32 its last 29 bits show this; smaller ones except zero always count as unsure.
 func unsure(s float64) bool {
 	b := math.Float64bits(s)
 	return b&(1<<29-1) == 1<<28 || b<<1>>53-1 < 1023-127
 }
 
-// odd is p + z, which was rounded to s, with a last bit of one unless it is exact: what lies half-way is then seen to
-// be above or below it. The error of s is that of Knuth's TwoSum.
+// odd rounds p + z, whose float64 sum is s, to odd: the last bit is one unless the sum is exact, so that a value
+// half-way between two float32 is distinguished from its neighbours. The error of s is computed by Knuth's TwoSum.
 func odd(p, z, s float64) float64 {
 	t := s - p
 	e := (p - (s - t)) + (z - t)

@@ -1,9 +1,9 @@
 package kernel
 
-// The portable variant's multiply-add: the compiler makes FMADDS of a product that is added at once. A test holds it to
+// The portable variant's multiply-add: the compiler emits FMADDS for a product that is added at once. A test checks
 // that.
 
-// fma is x*y + z, rounded once.
+// fma returns x*y + z, rounded once.
 func fma(x, y, z float32) float32 { return x*y + z }
 
 // fmaRow adds a*b to s element by element.

@@ -6,8 +6,8 @@ import (
 	"testing"
 )
 
-// tricky draws three numbers of any bits; many sums cancel, lie half-way between two float32 or beside that, or are no
-// normal numbers.
+// tricky draws three numbers of any bits; many sums cancel, lie half-way or nearly half-way between two float32, or are
+// denormal.
 func tricky(r interface{ Uint64() uint64 }) (x, y, z float32) {
 	w, v := r.Uint64(), r.Uint64()
 	x, y, z = math.Float32frombits(uint32(w)), math.Float32frombits(uint32(w>>32)), math.Float32frombits(uint32(v))
@@ -17,7 +17,7 @@ func tricky(r interface{ Uint64() uint64 }) (x, y, z float32) {
 	switch v >> 32 % 7 {
 	case 0:
 		z = near(-float64(x) * float64(y))
-	case 1: // two dozen bits below z, a bit of the product is the only one
+	case 1: // two dozen bits below z only one bit of the product is set
 		x = math.Float32frombits(uint32(w)&0xff800000 | 1<<(w>>8&15) | 1<<(w>>12&15))
 		z = near(float64(x) * float64(y) * (1 << 24))
 	case 2:
@@ -25,8 +25,8 @@ func tricky(r interface{ Uint64() uint64 }) (x, y, z float32) {
 		y = near(float64(z) / float64(x) / 2)
 	case 3:
 		x, y = math.Float32frombits(uint32(w)&0x807fffff|0x1f800000), math.Float32frombits(uint32(w>>32)&0x807fffff|0x20000000)
-		z = math.Float32frombits(uint32(v) & 0x80ffffff) // both at the edge of the normal numbers
-	case 4: // nearly half of the least number, which none of the bits of a denormal z says
+		z = math.Float32frombits(uint32(v) & 0x80ffffff) // both near the smallest normal numbers
+	case 4: // nearly half of the smallest number, which the bits of a denormal z do not show
 		k := math.Ldexp(float64(1+w>>8&255), -23)
 		x, y = float32(math.Ldexp(1+k, -75)), float32(math.Ldexp(1-k, -75))
 		z = math.Float32frombits(uint32(v) & 0x807fffff)
@@ -34,7 +34,8 @@ func tricky(r interface{ Uint64() uint64 }) (x, y, z float32) {
 	return x, y, z
 }
 
-// TestFMA: the portable multiply-add rounds once, as exact numbers say, and has the bits of the machine's instruction.
+// TestFMA: the portable multiply-add rounds once, compared with exact arithmetic, and has the bits of the hardware
+// instruction.
 func TestFMA(t *testing.T) {
 	const n = 1 << 20
 	r, small := random(13), 0

@@ -2,7 +2,7 @@ package kernel
 
 import "unsafe"
 
-// Form says which operand of a product is stored transposed.
+// Form reports which operand of a product is stored transposed.
 type Form uint8
 
 const (
@@ -11,8 +11,7 @@ const (
 	TN             // A is k x m, B is k x n
 )
 
-// Epilogue says what happens to P = op(A) op(B) on its way to C. The steps run in the order of the fields; the zero
-// value stores P.
+// Epilogue describes the steps from P = op(A) op(B) to C. They run in the order of the fields; the zero value stores P.
 type Epilogue struct {
 	Bias   []float32 // n values added to each row; nil: none
 	Gate   []float32 // m x n: P where Gate > 0, else 0, the gradient through ReLU; nil: none
@@ -22,7 +21,7 @@ type Epilogue struct {
 	ReLU   bool    // max(0, ...); NaN stays NaN
 }
 
-// maxK bounds a run of k that stays in registers; a longer product is cut there, the sum going on from C.
+// maxK is the largest k whose sum stays in registers; a longer product is cut there, and the sum continues from C.
 const maxK = 1024
 
 // tileArgs is the argument of a register tile; strides are in bytes.
@@ -30,11 +29,12 @@ type tileArgs struct {
 	a, b, c, gate, bias              unsafe.Pointer
 	rowA, stepA, ldb, ldc, ldGate, k int
 	flags                            uint64
-	bits                             uint64         // live columns, one bit each
-	lanes                            unsafe.Pointer // live columns, one word each
+	bits                             uint64         // used columns, one bit each
+	lanes                            unsafe.Pointer // used columns, one word each
 	alpha                            float32
-	start                            unsafe.Pointer // NEON, of bytes: what the sums of each column start from
-	ahead                            uintptr        // AVX-512: a line in four steps to fetch into the second-level cache
+	start                            unsafe.Pointer // NEON, for bytes: initial sums of each column
+	// AVX-512: a line to prefetch into the second-level cache every four steps.
+	ahead uintptr
 }
 
 const (
@@ -43,8 +43,8 @@ const (
 	flagGate
 	flagAdd
 	flagReLU
-	flagWhole // of bytes: C are the sums, in int32
-	flagKeep  // of tiles of AMX: sums stay where they are, C is not written
+	flagWhole // for bytes: C holds the sums as int32
+	flagKeep  // for AMX tiles: sums stay in scratch memory, C is not written
 )
 
 // Gemm computes C = op(A) op(B), m x n, with the epilogue ep, which may be nil. C must not overlap any other operand.
@@ -77,7 +77,7 @@ func (k *Kernels) Gemm(form Form, m, n, kk int, a []float32, lda int, b []float3
 	k.gemm(form, m, n, kk, a, lda, b, ldb, c, ldc, ep)
 }
 
-// matrix checks that s holds rows x cols elements at stride ld.
+// matrix checks that s holds rows x cols elements at stride ld, and returns it.
 func matrix[T float32 | int32](s []T, rows, cols, ld int) []T {
 	if rows <= 0 || cols <= 0 {
 		return s

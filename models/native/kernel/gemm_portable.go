@@ -3,9 +3,9 @@ package kernel
 // strip is the columns of C that the portable product sums at a time, in the first-level cache.
 const strip = 512
 
-// gemm is the portable variant of a product: multiply-adds in the order of k. It works on one row of C at a time, so that
-// B is read by rows; with B transposed it takes four dot products side by side. A product that is added to C is cut as
-// in the other variants.
+// gemm is the portable variant of a product: multiply-adds in the order of k. It computes one row of C at a time, so
+// that B is read by rows; with B transposed it computes four dot products at once. A product that is added to C is cut
+// as in the other variants.
 func gemm(form Form, m, n, kk int, a []float32, lda int, b []float32, ldb int, c []float32, ldc int, ep *Epilogue) {
 	var sum [strip]float32
 	rowA, stepA, cut := lda, 1, max(1, kk)
@@ -57,7 +57,8 @@ func dots(s []float32, kk int, a, b []float32, ldb int) {
 	}
 }
 
-// finish applies the epilogue to columns [j, j+len(s)) of row i, of the first cut of k, the last, or both.
+// finish applies the epilogue to columns [j, j+len(s)) of row i; first and last report whether this is the first and
+// the last cut of k.
 func finish(c, s []float32, i, j int, ep *Epilogue, first, last bool) {
 	if ep.Bias != nil && first {
 		for q, b := range ep.Bias[j : j+len(s)] {

@@ -18,7 +18,7 @@ type product struct {
 
 func (f Form) String() string { return [...]string{"nn", "nt", "tn"}[f] }
 
-// newProduct draws a product; room gives memory, pad what the strides exceed the columns by.
+// newProduct draws a product; room allocates memory, and strides exceed the columns by pad.
 func newProduct(form Form, m, n, k, pad int, room func(n int) []float32) *product {
 	r := random(int(form), m, n, k)
 	p := &product{form: form, m: m, n: n, k: k, lda: k + pad, ldb: n + 2*pad, ldc: n + pad}
@@ -57,7 +57,7 @@ var epilogues = []struct {
 }{{"store", false, false, false, false}, {"bias", true, false, false, false}, {"bias relu", true, false, false, true}, {"gate", false, true, false, false},
 	{"add", false, false, true, false}, {"all", true, true, true, true}}
 
-// check compares a product with float64, under an error bound of k roundings; what lies between rows must not change.
+// check compares a product with float64, within an error bound of k roundings; memory between rows must not change.
 func (p *product) check(t *testing.T, kn *Kernels, e int) {
 	t.Helper()
 	c0 := append([]float32(nil), p.c...)
@@ -104,7 +104,7 @@ func (p *product) check(t *testing.T, kn *Kernels, e int) {
 
 func heap(n int) []float32 { return make([]float32, n) }
 
-// Sizes around every edge of a tile; BROOD_LONG=kernels meets more of them.
+// TestGemmSmall: sizes around every edge of a tile; BROOD_LONG=kernels tests more of them.
 func TestGemmSmall(t *testing.T) {
 	every := 67
 	if longtest.On(longtest.Kernels) {
@@ -138,7 +138,7 @@ func TestGemmEpilogues(t *testing.T) {
 	})
 }
 
-// Long sums, strides of whole pages and everything that is packed.
+// TestGemmLarge: long sums, strides of whole pages, and all kinds of packing.
 func TestGemmLarge(t *testing.T) {
 	each(t, func(t *testing.T, kn *Kernels) {
 		for form := range TN + 1 {
@@ -149,7 +149,7 @@ func TestGemmLarge(t *testing.T) {
 	})
 }
 
-// Nothing beyond an operand is read or written.
+// TestGemmGuardPages: memory outside an operand is not read or written.
 func TestGemmGuardPages(t *testing.T) {
 	each(t, func(t *testing.T, kn *Kernels) {
 		for form := range TN + 1 {
@@ -163,7 +163,7 @@ func TestGemmGuardPages(t *testing.T) {
 	})
 }
 
-// A row computed alone, and a column computed alone, equal those of the whole product bit for bit.
+// TestGemmRowsAreIndependent: a row or a column computed separately has the bits of the whole product.
 func TestGemmRowsAreIndependent(t *testing.T) {
 	each(t, func(t *testing.T, kn *Kernels) {
 		for form := range TN + 1 {
@@ -234,11 +234,12 @@ func TestGemmRefusesShortOperands(t *testing.T) {
 	})
 }
 
-// Where tiles read whole vectors of B the panel at the edge is packed, and none of the others on its account.
+// TestEdgeIsPackedAlone: if tiles read whole vectors of B, the panel at the edge is packed, and no other for this
+// reason.
 func TestEdgeIsPackedAlone(t *testing.T) {
 	k := &Kernels{isa: isa{height: edgeRows, width: edgeCols, whole: true, reads: edgeCols, tiles: make([]func(*tileArgs), 1)}}
 	for _, n := range []int{1000, 1008} {
-		if r := k.GemmRoom(NN, 1, n, 784, 784, n); k.packsB(NN, 1, n, 784, n) || (r.B > 0) != (n%edgeCols > 0) {
+		if r := k.GemmScratch(NN, 1, n, 784, 784, n); k.packsB(NN, 1, n, 784, n) || (r.B > 0) != (n%edgeCols > 0) {
 			t.Errorf("%d columns take %+v", n, r)
 		}
 	}

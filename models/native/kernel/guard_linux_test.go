@@ -7,8 +7,7 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// guarded returns n floats, the last of which ends where an inaccessible page begins; the page before the first one is
-// inaccessible too.
+// guarded returns n floats that end at an inaccessible page; the page before the first one is inaccessible too.
 func guarded(t testing.TB, n int) []float32 {
 	t.Helper()
 	const page = 4096

@@ -7,16 +7,16 @@ import (
 	"brood/models/noise"
 )
 
-// Integers writes scale times the whole numbers of noise of elements [lo, lo+len(dst)) of f, the products rounded.
+// Integers writes scale times the Integer noise of elements [lo, lo+len(dst)) of f, with rounded products.
 func (k *Kernels) Integers(dst []float32, scale float32, f Field, lo int) {
 	k.fill(dst, f, lo, k.isa.noiseFloats, scale, func(first uint32, count int) { k.integerTiles(first, count, scale, f) })
 }
 
-// ByteStride is the bytes of a row of IntegerBytes.
+// ByteStride returns the bytes of a row of IntegerBytes.
 func ByteStride(cols int) int { return (cols + noise.Tile - 1) / noise.Tile * noise.Tile }
 
-// IntegerBytes writes the whole numbers of noise of the first rows rows of f, each padded to ByteStride(f.Cols) by
-// numbers that belong to no element.
+// IntegerBytes writes the Integer noise of the first rows rows of f, each padded to ByteStride(f.Cols) by values that
+// belong to no element.
 func (k *Kernels) IntegerBytes(dst []int8, f Field, rows int) {
 	tiles := rows * ByteStride(f.Cols) / noise.Tile
 	dst = dst[:tiles*noise.Tile]
@@ -30,13 +30,14 @@ func (k *Kernels) IntegerBytes(dst []int8, f Field, rows int) {
 	}
 }
 
-// RoundedBytes is IntegerBytes of the whole numbers that are nearest to outer*(inner*v), ties to even, held to
-// [-127, 127], v being the whole numbers of noise and both products rounded. What is no number is 0.
+// RoundedBytes is IntegerBytes with each value v replaced by outer*(inner*v), both products rounded, then rounded to
+// the nearest integer, ties to even, and limited to [-127, 127]. NaN becomes 0.
 func (k *Kernels) RoundedBytes(dst []int8, outer, inner float32, f Field, rows int) {
 	tiles := rows * ByteStride(f.Cols) / noise.Tile
 	dst = dst[:tiles*noise.Tile]
 	most := 127 * inner * outer
-	if k.isa.noiseRounded != nil && tiles > 0 && most > -1<<30 && most < 1<<30 { // else they outgrow an int32, or are none
+	// Otherwise values exceed int32 or are NaN.
+	if k.isa.noiseRounded != nil && tiles > 0 && most > -1<<30 && most < 1<<30 {
 		k.noise = f.args(unsafe.Pointer(unsafe.SliceData(dst)), 0, tiles)
 		k.noise.keep, k.noise.limit = inner, math.Float32bits(outer)
 		k.isa.noiseRounded(&k.noise)
@@ -55,7 +56,7 @@ func (k *Kernels) RoundedBytes(dst []int8, outer, inner float32, f Field, rows i
 }
 
 // IntegerSum computes dst = scale * (sum_i weights[i]*v(members[i])) over elements [lo, lo+len(dst)) of f, whose
-// Key.Member is not read: the sum is exact in int32, which the caller sees to, then rounded, then multiplied.
+// Key.Member is not read. The sum must fit int32, where it is exact; it is then rounded to float32 and multiplied.
 func (k *Kernels) IntegerSum(dst []float32, members []uint32, weights []int32, scale float32, f Field, lo int) {
 	if len(members) == 0 {
 		clear(dst)

@@ -8,7 +8,7 @@ import (
 	"brood/models/noise"
 )
 
-// wholeNumbers is the noise of elements [lo, lo+n) word by word, straight from its addresses.
+// wholeNumbers returns the noise of elements [lo, lo+n), computed word by word from its addresses.
 func wholeNumbers(f Field, lo, n int) []int8 {
 	out := make([]int8, n)
 	for i := range out {
@@ -50,7 +50,7 @@ func TestIntegersHaveTheFrozenBits(t *testing.T) {
 	})
 }
 
-// bytesAre compares rows of noise in bytes with a function of its whole numbers.
+// bytesAre compares rows of noise in bytes with a function of its integers.
 func bytesAre(t *testing.T, cols int, draw func(dst []int8, f Field, rows int), want func(v int8) int8) {
 	t.Helper()
 	f, stride := field(cols), ByteStride(cols)
@@ -69,8 +69,8 @@ func bytesAre(t *testing.T, cols int, draw func(dst []int8, f Field, rows int), 
 	}
 }
 
-// TestRoundedBytes: of products that are rounded the nearest whole numbers, ties to even, with factors that make ties,
-// reach the bounds, outgrow float32 and are no numbers.
+// TestRoundedBytes: rounded products are rounded to the nearest integers, ties to even, with factors that give ties,
+// reach the limits, exceed float32 and are NaN.
 func TestRoundedBytes(t *testing.T) {
 	inf := float32(math.Inf(1))
 	each(t, func(t *testing.T, k *Kernels) {
@@ -91,8 +91,8 @@ func TestRoundedBytes(t *testing.T) {
 	})
 }
 
-// Products of bytes are exact: against int64, at the extremes too, as floats and as they are. Operands end where memory
-// does.
+// TestGemmBytes: products of bytes are exact, compared with int64, for extreme values too, as floats and as int32.
+// Operands end at a guard page.
 func TestGemmBytes(t *testing.T) {
 	each(t, func(t *testing.T, k *Kernels) {
 		for _, s := range [][3]int{{1, 1, 1}, {1, 32, 4}, {2, 33, 5}, {14, 31, 64}, {15, 64, 100}, {29, 70, 784}, {3, 5, 1025}, {128, 40, 513}, {7, 17, 23}, {2, 3, 1<<16 - 1}} {

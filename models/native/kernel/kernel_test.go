@@ -8,7 +8,7 @@ import (
 	"time"
 )
 
-// each runs f on every variant of this machine.
+// each runs f with every variant of this machine.
 func each(t *testing.T, f func(t *testing.T, k *Kernels)) {
 	t.Helper()
 	for _, tw := range Variants() {
@@ -70,7 +70,7 @@ func TestChoose(t *testing.T) {
 	}
 }
 
-// After a first call has grown the scratch, nothing allocates.
+// TestNothingAllocates: once the first call has grown the scratch memory, no call allocates.
 func TestNothingAllocates(t *testing.T) {
 	conv, err := NewConv(ConvShape{5, 6, 6, 7, 3, 1, 1})
 	if err != nil {
@@ -174,7 +174,7 @@ func TestNothingAllocates(t *testing.T) {
 	})
 }
 
-// TestLimits: each variant of this machine has its limits, and names what allows its noise no more.
+// TestLimits: each variant of this machine reports its limits, and the kind of instruction that limits its noise.
 func TestLimits(t *testing.T) {
 	for _, variant := range Variants() {
 		k, err := New(variant)
@@ -186,7 +186,7 @@ func TestLimits(t *testing.T) {
 		}
 		if variant == Portable {
 			if k.Peak(Short) != 0 || k.BytesPeak(Short) != 0 || k.Clock(true) != 0 {
-				t.Error("the portable variant has no loop of its own")
+				t.Error("the portable variant has no separate loop")
 			}
 			continue
 		}

@@ -1,15 +1,15 @@
 package kernel
 
-// Layer is the row of one sample that layer normalisation works on (Ba et al. 2016), with its mean and the inverse of
-// its deviation: xhat = (x-Mean)*Inverse. All slices of a call are as long as X.
+// Layer is a row of one sample for layer normalisation (Ba et al. 2016), with its mean and its inverse deviation: xhat
+// = (x-Mean)*Inverse. All slices of a call have the length of X.
 //
-// Sums keep sixteen lanes, element i going to lane i mod 16, folded by halves. All products are rounded.
+// Sums have sixteen lanes, element i in lane i mod 16, folded by halves. All products are rounded.
 type Layer struct {
 	X             []float32
 	Mean, Inverse float32
 }
 
-// LayerSum is the sum of X.
+// LayerSum returns the sum of X.
 func (k *Kernels) LayerSum(r *Layer) float32 {
 	if k.isa.layerSum == nil {
 		return k.lanesOf(r, func(_ int, x float32) float32 { return x })
@@ -17,7 +17,7 @@ func (k *Kernels) LayerSum(r *Layer) float32 {
 	return k.layerSums(k.isa.layerSum, r, r.X, r.X)[0]
 }
 
-// LayerSquares is the sum of (x-Mean)^2.
+// LayerSquares returns the sum of (x-Mean)^2.
 func (k *Kernels) LayerSquares(r *Layer) float32 {
 	if k.isa.layerSquares == nil {
 		return k.lanesOf(r, func(_ int, x float32) float32 {
@@ -41,7 +41,7 @@ func (k *Kernels) LayerApply(y []float32, r *Layer, scale, shift []float32) {
 	k.layer(k.isa.layerApply, y, r, scale, shift, 0, 0)
 }
 
-// LayerBackSums are the sums of g and of g*xhat, where g = dy*scale.
+// LayerBackSums returns the sums of g and of g*xhat, where g = dy*scale.
 func (k *Kernels) LayerBackSums(r *Layer, dy, scale []float32) (sum, product float32) {
 	n := len(r.X)
 	dy, scale = dy[:n], scale[:n]
@@ -56,8 +56,8 @@ func (k *Kernels) LayerBackSums(r *Layer, dy, scale []float32) (sum, product flo
 	return s[0], s[1]
 }
 
-// LayerBack writes dx = Inverse*((g - sum) - xhat*product), where sum and product are the means of what LayerBackSums
-// adds up. dx may be dy.
+// LayerBack writes dx = Inverse*((g - sum) - xhat*product), where sum and product are the means of the sums from
+// LayerBackSums. dx may be dy.
 func (k *Kernels) LayerBack(dx []float32, r *Layer, dy, scale []float32, sum, product float32) {
 	n := len(r.X)
 	dx, dy, scale = dx[:n], dy[:n], scale[:n]
@@ -84,7 +84,7 @@ func (k *Kernels) LayerScale(d []float32, r *Layer, dy []float32) {
 	k.layer(k.isa.layerScale, d, r, dy, d, 0, 0)
 }
 
-// layer calls a kernel from x, a and b to dst.
+// layer calls a kernel with sources x, a and b and destination dst.
 func (k *Kernels) layer(f func(*vecArgs), dst []float32, r *Layer, a, b []float32, sum, product float32) {
 	if len(r.X) == 0 {
 		return
@@ -96,7 +96,7 @@ func (k *Kernels) layer(f func(*vecArgs), dst []float32, r *Layer, a, b []float3
 	f(v)
 }
 
-// layerSums calls a kernel that gives one or two sums.
+// layerSums calls a kernel that computes one or two sums.
 func (k *Kernels) layerSums(f func(*vecArgs), r *Layer, a, b []float32) *[Lanes]float32 {
 	n := len(r.X)
 	v := &k.vec
@@ -107,7 +107,7 @@ func (k *Kernels) layerSums(f func(*vecArgs), r *Layer, a, b []float32) *[Lanes]
 	return &k.lanes
 }
 
-// lanesOf is the sum of f of the elements, for the portable variant.
+// lanesOf returns the sum of f over the elements, for the portable variant.
 func (k *Kernels) lanesOf(r *Layer, f func(i int, x float32) float32) float32 {
 	var lane [16]float32
 	for i, x := range r.X {

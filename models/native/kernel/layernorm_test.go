@@ -7,7 +7,7 @@ import (
 	"testing"
 )
 
-// layerCase is a row with what its kernels take.
+// layerCase is a row with the arguments of its kernels.
 type layerCase struct {
 	r                    Layer
 	dy, scale, shift, d0 []float32
@@ -17,8 +17,8 @@ func newLayerCase(r *rand.Rand, n int, make func(r *rand.Rand, n int) []float32)
 	return &layerCase{Layer{make(r, n), float32(r.NormFloat64()), float32(r.NormFloat64())}, make(r, n), make(r, n), make(r, n), make(r, n)}
 }
 
-// Every kernel against the equations in float64, on rows that end where memory does; one of a whole number of lanes and
-// one of any length.
+// TestLayerNormAgainstFloat64 compares every kernel with the equations in float64, on rows that end at a guard page:
+// one of a whole number of lanes and one of any length.
 func TestLayerNormAgainstFloat64(t *testing.T) {
 	each(t, func(t *testing.T, k *Kernels) {
 		for _, n := range append(lengths(), 1000) {
@@ -66,7 +66,7 @@ func TestLayerNormAgainstFloat64(t *testing.T) {
 	})
 }
 
-// drawLayer is all that the kernels make of a row, by one of them.
+// drawLayer returns all results of a kernel for a random row.
 func drawLayer(f func(k *Kernels, c *layerCase, dst []float32)) func(k *Kernels, r *rand.Rand) []float32 {
 	return func(k *Kernels, r *rand.Rand) []float32 {
 		c := newLayerCase(r, 1+r.IntN(200), rough)

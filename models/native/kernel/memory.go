@@ -2,26 +2,36 @@ package kernel
 
 import "unsafe"
 
-// Room is what a Kernels keeps of packed operands, in elements of four bytes: each part grows to the largest that was
-// needed.
-type Room struct {
+// Scratch is the scratch memory of a Kernels for packed operands, in elements of four bytes: each part grows to the
+// largest size needed.
+type Scratch struct {
 	A, B    int // of products
 	Filters int // of convolutions
-	Exact   int // of products of bytes by floats, or by 16 bits
+	Exact   int // of products of bytes computed with floats or 16-bit integers
 	Totals  int
-	Rounded int  // operands of products of bfloat16
-	ALines  int  // rows of A in whole lines, of products by tiles of AMX
-	Sums    int  // of these, and of blocks of bfloat16
+	Rounded int  // operands of bfloat16 products
+	ALines  int  // rows of A in whole cache lines, of products by AMX tiles
+	Sums    int  // of AMX tiles, and of bfloat16 blocks
 	Line    bool // a piece of noise
 }
 
-// Max has the larger of each part.
-func (r Room) Max(o Room) Room {
-	return Room{max(r.A, o.A), max(r.B, o.B), max(r.Filters, o.Filters), max(r.Exact, o.Exact), max(r.Totals, o.Totals), max(r.Rounded, o.Rounded), max(r.ALines, o.ALines), max(r.Sums, o.Sums), r.Line || o.Line}
+// Max returns the maximum of each part.
+func (r Scratch) Max(o Scratch) Scratch {
+	return Scratch{
+		A:       max(r.A, o.A),
+		B:       max(r.B, o.B),
+		Filters: max(r.Filters, o.Filters),
+		Exact:   max(r.Exact, o.Exact),
+		Totals:  max(r.Totals, o.Totals),
+		Rounded: max(r.Rounded, o.Rounded),
+		ALines:  max(r.ALines, o.ALines),
+		Sums:    max(r.Sums, o.Sums),
+		Line:    r.Line || o.Line,
+	}
 }
 
-// Bytes is the memory of all parts.
-func (r Room) Bytes() int64 {
+// Bytes returns the memory of all parts.
+func (r Scratch) Bytes() int64 {
 	n := r.A + r.B + r.Filters + r.Exact + r.Totals + r.Rounded + r.ALines + r.Sums
 	if r.Line {
 		n += line
@@ -29,17 +39,17 @@ func (r Room) Bytes() int64 {
 	return 4 * int64(n)
 }
 
-// roomA is that of the packed rows of A.
-const roomA = packRows*maxK + 16
+// scratchA is the size of the packed rows of A.
+const scratchA = packRows*maxK + 16
 
-// GemmRoom is what a product of these sizes keeps, by which Gemm decides what it packs.
-func (k *Kernels) GemmRoom(form Form, m, n, kk, lda, ldb int) (r Room) {
+// GemmScratch returns the scratch memory of a product of this size; Gemm packs accordingly.
+func (k *Kernels) GemmScratch(form Form, m, n, kk, lda, ldb int) (r Scratch) {
 	if k.isa.tiles == nil {
 		return r
 	}
 	block := m
 	if n >= packCols && lda >= packLda {
-		r.A, block = roomA, packRows
+		r.A, block = scratchA, packRows
 	}
 	packs := k.packsB(form, m, n, kk, ldb)
 	if packs || k.ragged(n) {
@@ -51,50 +61,51 @@ func (k *Kernels) GemmRoom(form Form, m, n, kk, lda, ldb int) (r Room) {
 	return r
 }
 
-// ragged says whether n columns of B end amid what a tile reads at a time, so that the panel at the edge is packed.
+// ragged reports whether n columns of B end within the columns that a tile reads at a time, so that the panel at the
+// edge is packed.
 func (k *Kernels) ragged(n int) bool { return k.isa.reads > 0 && n%k.isa.reads > 0 }
 
-// packsB says whether all panels of B are packed.
+// packsB reports whether all panels of B are packed.
 func (k *Kernels) packsB(form Form, m, n, kk, ldb int) bool {
 	return form == NT || m >= packTiles*k.isa.height && (4*n*kk > packBytes || ldb >= packLdb)
 }
 
-// BF16Room is what a product of bfloat16 keeps.
-func (k *Kernels) BF16Room(order Order, m, n, kk int) (r Room) {
+// BF16Scratch returns the scratch memory of a bfloat16 product.
+func (k *Kernels) BF16Scratch(order Order, m, n, kk int) (r Scratch) {
 	wide := k.stride16(order, kk)
 	switch {
 	case order == Pairs:
-		r = k.GemmRoom(NT, m, n, wide, wide, wide)
+		r = k.GemmScratch(NT, m, n, wide, wide, wide)
 	case k.isa.amxPairs != nil:
-		r = k.amxRoom(m, n, wide, wide)
+		r = k.amxScratch(m, n, wide, wide)
 	default:
-		r = k.GemmRoom(NT, m, n, blockK/2, wide, wide)
+		r = k.GemmScratch(NT, m, n, blockK/2, wide, wide)
 		r.Sums, r.Line = m*n, true
 	}
 	r.Rounded = (m + n) * wide
 	return r
 }
 
-// BytesRoom is what a product of bytes keeps; of Totals SumBytes has none.
-func (k *Kernels) BytesRoom(m, n, kk int) Room {
+// BytesScratch returns the scratch memory of a product of bytes; SumBytes needs no Totals.
+func (k *Kernels) BytesScratch(m, n, kk int) Scratch {
 	if k.isa.amxBytes != nil {
-		return k.amxRoom(m, n, (kk+3)/4, (kk+3)/4)
+		return k.amxScratch(m, n, (kk+3)/4, (kk+3)/4)
 	}
 	if w, words := k.isa.bytesWidth, (kk+3)/4; k.isa.widen != nil {
-		return Room{B: w * 2 * words, Exact: (m + w) * 2 * words}
+		return Scratch{B: w * 2 * words, Exact: (m + w) * 2 * words}
 	} else if k.isa.bytes != nil {
-		return Room{B: w * words}
+		return Scratch{B: w * words}
 	}
 	kc := min(kk, exactK)
-	return k.GemmRoom(NT, m, n, kc, kc, kc).Max(Room{Exact: (m+n)*kc + m*n, Totals: m * n})
+	return k.GemmScratch(NT, m, n, kc, kc, kc).Max(Scratch{Exact: (m+n)*kc + m*n, Totals: m * n})
 }
 
-// Bytes is the memory of the tables.
+// Bytes returns the memory of the tables.
 func (c *Conv) Bytes() int64 {
 	n := int(unsafe.Sizeof(*c)) + (cap(c.forward)+cap(c.data))*int(unsafe.Sizeof(convRun{})) + cap(c.weights)*int(unsafe.Sizeof(dotJob{}))
 	seen := map[*int32]bool{}
 	for _, runs := range [][]convRun{c.forward, c.data} {
-		for _, r := range runs { // most share theirs
+		for _, r := range runs { // most runs share theirs
 			if first := unsafe.SliceData(r.tab); !seen[first] {
 				seen[first] = true
 				n += 4 * cap(r.tab)

@@ -11,16 +11,15 @@ type moveArgs struct {
 	allLanes              unsafe.Pointer
 }
 
-// Transpose writes dst[c*ldd+r] = src[r*lds+c] for r < rows and c < cols: an operand that many products take is best
-// turned once.
+// Transpose writes dst[c*ldd+r] = src[r*lds+c] for r < rows and c < cols. Transpose an operand of many products once.
 func (k *Kernels) Transpose(dst []float32, ldd int, src []float32, lds, rows, cols int) {
 	if rows > 0 && cols > 0 {
 		k.transpose(matrix(dst, cols, rows, ldd), ldd, matrix(src, rows, cols, lds), lds, rows, cols, rows)
 	}
 }
 
-// transpose writes dst[c*ldd+r] = src[r*lds+c] for r < rows and c < cols, and zero for r in [rows, fill). fill is at
-// most rows rounded up to a vector.
+// transpose writes dst[c*ldd+r] = src[r*lds+c] for r < rows and c < cols, and zero for r in [rows, fill). fill must not
+// exceed rows rounded up to a vector.
 func (k *Kernels) transpose(dst []float32, ldd int, src []float32, lds, rows, cols, fill int) {
 	if k.isa.transpose == nil {
 		k.turn(dst, ldd, src, lds, rows, cols, fill)
@@ -45,7 +44,7 @@ func (k *Kernels) transpose(dst []float32, ldd int, src []float32, lds, rows, co
 	}
 }
 
-// turn is transpose by whole blocks of four by four, as far as there are kernels for them.
+// turn transposes whole blocks of four by four with kernels, and the rest with the portable variant.
 func (k *Kernels) turn(dst []float32, ldd int, src []float32, lds, rows, cols, fill int) {
 	whole := cols &^ 3
 	if k.isa.turn == nil || whole == 0 {

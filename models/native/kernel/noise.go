@@ -12,21 +12,21 @@ type noiseArgs struct {
 	tiles           int
 	keys            *noise.Schedule
 	block           uint32  // of the first tile
-	keep            float32 // a scale; of dropout: what stays is multiplied by it, and words below limit go
-	limit           uint32  // or, of whole numbers that are rounded, the bits of another scale
+	keep            float32 // a scale; for dropout: the factor of kept elements; words below limit are dropped
+	limit           uint32  // for rounded integers: the bits of a second scale
 	_               uint32
 	leads, weights  unsafe.Pointer // of a sum's members
-	count           int            // of them
-	left, row, back int            // tiles left in the row and in a whole row; bytes of its last tile that are too many
-	lead            lead           // of what is no sum
+	count           int            // number of members
+	left, row, back int            // tiles left in the row, and in a whole row; excess bytes of its last tile
+	lead            lead           // for noise that is not a sum
 }
 
-// lead is what the first three rounds of the cipher have in common for all blocks of a stream: the words that halves of
-// products are xored with. Only word 0 of the counter differs among blocks, so that two of the first four products are
-// constant.
+// lead holds the part of the cipher's first three rounds that all blocks of a stream have in common: the words that are
+// xored with halves of products. Only word 0 of the counter differs between blocks, so two of the first four products
+// are constant.
 type lead [4]uint32
 
-// leadOf is the lead of a counter.
+// leadOf returns the lead of a counter.
 func leadOf(s *noise.Schedule, c [4]uint32) lead {
 	first := 0xCD9E8D57 * uint64(c[2])
 	second := 0xD2511F53 * uint64(uint32(first>>32)^c[1]^s[0])
@@ -46,8 +46,8 @@ func (k *Kernels) Normals(dst []float32, f Field, lo int) {
 	k.fill(dst, f, lo, k.isa.noiseFill, 1, func(first uint32, count int) { k.tiles(first, count, f, nil, nil, false) })
 }
 
-// fill has a kernel write the tiles of elements [lo, lo+len(dst)) of f where they belong. Only a tile that does not
-// begin in dst, and those that would pass its end, go through k.line, where lines makes them.
+// fill lets a kernel write the tiles of elements [lo, lo+len(dst)) of f directly. Only a tile that begins before dst,
+// and tiles that would pass its end, go through k.line, where lines computes them.
 func (k *Kernels) fill(dst []float32, f Field, lo int, kernel func(*noiseArgs), scale float32, lines func(first uint32, count int)) {
 	at := 0
 	through := func(end int) {
@@ -69,26 +69,26 @@ func (k *Kernels) fill(dst []float32, f Field, lo int, kernel func(*noiseArgs), 
 	through(len(dst))
 }
 
-// row is the tiles of a row.
+// row returns the number of tiles in a row.
 func (f *Field) row() int { return (f.Cols + noise.Tile - 1) / noise.Tile }
 
-// tile is the one that element e is in.
+// tile returns the tile that contains element e.
 func (f *Field) tile(e int) int { return e/f.Cols*f.row() + e%f.Cols/noise.Tile }
 
-// args is what all kernels need to make tiles.
+// args returns the arguments that all noise kernels need.
 func (f *Field) args(dst unsafe.Pointer, first uint32, count int) noiseArgs {
 	c := f.Key.Counter(8 * first)
 	return noiseArgs{dst: dst, tiles: count, keys: f.Schedule, block: c[0], lead: leadOf(f.Schedule, c), left: count, row: count}
 }
 
-// sumArgs is args of a sum over members.
+// sumArgs returns the arguments of a sum over members.
 func (k *Kernels) sumArgs(f Field, first uint32, count int, members []uint32, weights unsafe.Pointer) noiseArgs {
 	a := f.args(ptr(k.line, 0), first, count)
 	a.leads, a.weights, a.count = unsafe.Pointer(unsafe.SliceData(k.leads)), weights, len(members)
 	return a
 }
 
-// lead readies the members of a sum.
+// lead computes the leads of the members of a sum.
 func (k *Kernels) lead(f Field, members []uint32) {
 	if cap(k.leads) < len(members) {
 		k.leads = make([]lead, len(members))
@@ -121,8 +121,8 @@ func (k *Kernels) NoiseSum(dst []float32, members []uint32, weights []float32, s
 	k.runs(len(dst), lo, f, func(first uint32, count int) { k.tiles(first, count, f, members, weights, square) }, func(at int, sum []float32) { copy(dst[at:], sum) })
 }
 
-// runs has the tiles of elements [lo, lo+n) of f made in k.line, some at a time, and hands out what belongs to the
-// matrix, piece by piece with its place in the window.
+// runs computes the tiles of elements [lo, lo+n) of f in k.line, some at a time, and calls emit with each piece that
+// belongs to the matrix and its position in the window.
 func (k *Kernels) runs(n, lo int, f Field, tiles func(first uint32, count int), emit func(at int, values []float32)) {
 	if n == 0 {
 		return
@@ -194,8 +194,8 @@ func (k *Kernels) portableTiles(first uint32, count int, f Field, members []uint
 	}
 }
 
-// Drop writes the masks of dropout for elements [lo, lo+len(dst)) of the stream of key: word e of it lets element e
-// pass, times 1/(1-rate), or makes it zero where the word as a fraction is below rate. lo is a multiple of 4.
+// Drop writes the dropout masks of elements [lo, lo+len(dst)) of the stream of key: 0 if word e, as a fraction, is
+// below rate, else 1/(1-rate). lo must be a multiple of 4.
 func (k *Kernels) Drop(dst []float32, key noise.Key, s *noise.Schedule, lo int, rate float64) {
 	ctr, keep, limit := key.Counter(uint32(lo/4)), 1/(1-float32(rate)), uint32(rate*(1<<24))
 	if k.isa.drop == nil {

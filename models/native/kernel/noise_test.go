@@ -6,7 +6,7 @@ import (
 	"brood/models/noise"
 )
 
-// fields meets rows of one tile and of many, whole and partial, and counters that pass 2^32.
+// fields covers rows of one tile and of many, whole and partial, and counters that pass 2^32.
 var fields = []struct{ cols, lo, n int }{
 	{784, 0, 784 * 3}, {784, 100, 5000}, {32, 0, 5000}, {64, 17, 5000}, {10, 0, 1280}, {1, 0, 40}, {33, 31, 700}, {1000, 5, 3},
 	{31, 30, 2}, {96, 95, 1}, {4096, 0, 4097}, {32, (1<<32 - 80) * 4, 3000},
@@ -17,7 +17,7 @@ func field(cols int) Field {
 	return Field{Key: key, Schedule: key.Schedule(), Cols: cols}
 }
 
-// reference is noise.Key.Each, whose bits are frozen.
+// reference computes the noise with noise.Key.Each, whose bits are frozen.
 func reference(f Field, lo, n int) []float32 {
 	want := make([]float32, n)
 	f.Key.Each(lo, lo+n, f.Cols, func(at int, eps []float32) { copy(want[at-lo:], eps) })
@@ -43,8 +43,8 @@ func TestNormalsHaveTheFrozenBits(t *testing.T) {
 	})
 }
 
-// Tiles are written whole over what follows them: windows that begin and end anywhere in rows of any length, with no
-// room behind.
+// TestFillEndsWhereItShould: kernels write whole tiles over the following ones: windows begin and end anywhere in rows
+// of any length, followed by a guard page.
 func TestFillEndsWhereItShould(t *testing.T) {
 	each(t, func(t *testing.T, k *Kernels) {
 		r := random(5)

@@ -5,11 +5,12 @@ import (
 	"unsafe"
 )
 
-// Norm is channels of one block that batch normalisation works on: channel c has Rows rows of Lanes samples and begins
-// at row c*Plane of the slices given. Live is the samples of the block. Coefficients have an element for each channel.
+// Norm describes the channels of one block for batch normalisation: channel c has Rows rows of Lanes samples and begins
+// at row c*Plane of the given slices. Live is the number of samples in the block. Coefficients have an element for each
+// channel.
 type Norm struct {
 	Channels, Rows, Plane, Live int
-	Mean, A, B                  []float32 // of the way forward: y = A*x + B
+	Mean, A, B                  []float32 // of the forward pass: y = A*x + B
 	ReLU                        bool      // then max(0, y)
 }
 
@@ -24,7 +25,7 @@ type normArgs struct {
 	lanes                 unsafe.Pointer
 }
 
-// liveLanes holds Lanes live words and as many dead ones: the mask of n samples starts at word Lanes-n.
+// liveLanes holds Lanes used words and Lanes unused words: the mask of n samples starts at word Lanes-n.
 var liveLanes = func() (w [2 * Lanes]int32) {
 	for i := range Lanes {
 		w[i] = -1
@@ -32,7 +33,7 @@ var liveLanes = func() (w [2 * Lanes]int32) {
 	return w
 }()
 
-// floor is what results are not below.
+// floor returns the lower bound of results.
 func (n *Norm) floor() float32 {
 	if n.ReLU {
 		return 0
@@ -40,7 +41,7 @@ func (n *Norm) floor() float32 {
 	return float32(math.Inf(-1))
 }
 
-// args fills the argument of a kernel; a nil slice is one that it does not use.
+// normArgs fills the argument of a kernel; a nil slice is not used by it.
 func (k *Kernels) normArgs(n *Norm, x, dy, out []float32, sums, more [][Lanes]float32, c [3][]float32) *normArgs {
 	a := &k.norm
 	address := func(s []float32, need int) unsafe.Pointer {
@@ -111,7 +112,7 @@ func (k *Kernels) NormApply(n *Norm, y, x []float32) {
 	})
 }
 
-// NormBackSums adds g and g*(x-Mean) of all lanes to the sums of each channel, where g is dy, with ReLU only where the
+// NormBackSums adds g and g*(x-Mean) of all lanes to the sums of each channel. g is dy; with ReLU it is zero unless the
 // result was positive.
 func (k *Kernels) NormBackSums(n *Norm, sums, products [][Lanes]float32, dy, x []float32) {
 	if k.isa.normBackSums != nil {
@@ -142,7 +143,7 @@ func (k *Kernels) NormBack(n *Norm, dx, dy, x, kk, c, d []float32) {
 	})
 }
 
-// each goes through the rows of all channels, for the portable variant; at is the first lane.
+// each calls f with the rows of all channels, for the portable variant; at is the first lane.
 func (n *Norm) each(f func(c, at int)) {
 	for c := range n.Channels {
 		for r := range n.Rows {
@@ -151,7 +152,7 @@ func (n *Norm) each(f func(c, at int)) {
 	}
 }
 
-// back goes through the rows with the gradients of what was above the floor, in g.
+// back calls f with each row and its gradients g, which are zero where the result was not above the floor.
 func (n *Norm) back(g *[Lanes]float32, dy, x []float32, f func(c, at int, g *[Lanes]float32)) {
 	floor := n.floor()
 	n.each(func(c, at int) {

@@ -7,7 +7,7 @@ import (
 	"testing"
 )
 
-// normCase is a block with everything that the kernels take.
+// normCase is a block with all arguments of the kernels.
 type normCase struct {
 	n                            Norm
 	x, dy                        []float32
@@ -35,7 +35,7 @@ func newNormCase(channels, rows, plane, live int, relu bool) *normCase {
 	return t
 }
 
-// The kernels against the definition in float64, and all variants against the first one to the bit.
+// TestNorm compares the kernels with the definition in float64, and the bits of all variants with the first.
 func TestNorm(t *testing.T) {
 	for _, s := range [][4]int{{1, 1, 1, 32}, {3, 4, 5, 32}, {5, 9, 9, 31}, {2, 36, 37, 1}, {17, 1, 1, 16}, {4, 6, 7, 17}} {
 		for _, relu := range []bool{false, true} {
@@ -81,7 +81,7 @@ func (c *normCase) check(t *testing.T, k *Kernels, bits func(what string, got []
 				if i >= len(c.x) {
 					continue
 				}
-				if r >= n.Rows { // what lies between the channels
+				if r >= n.Rows { // the memory between the channels
 					if y[i] != c.x[i] || dx[i] != c.dy[i] || dy[i] != c.dy[i] {
 						t.Fatalf("row %d of channel %d was written", r, ch)
 					}
@@ -117,7 +117,7 @@ func (c *normCase) check(t *testing.T, k *Kernels, bits func(what string, got []
 	bits("gradient", dx)
 }
 
-// Pooling of what is normalised gives what the steps give one after the other, both ways.
+// TestNormMaxPool: pooling fused with normalisation has the results of separate steps, forward and backward.
 func TestNormMaxPool(t *testing.T) {
 	each(t, func(t *testing.T, k *Kernels) {
 		for i := range 40 {
@@ -134,7 +134,7 @@ func TestNormMaxPool(t *testing.T) {
 			k.NormApply(&c.n, z, c.x)
 			k.MaxPool(p, want, z)
 			k.MaxPoolBack(p, back, dy, want, z)
-			for ch := range p.Channels { // what lies between the channels is nobody's
+			for ch := range p.Channels { // the memory between the channels is unspecified
 				in, out := ch*Plane(p.H, p.W)*Lanes, ch*Plane(p.OutH, p.OutW)*Lanes
 				sameBits(t, "maxima", want[out:out+p.OutH*p.OutW*Lanes], y[out:out+p.OutH*p.OutW*Lanes])
 				sameBits(t, "gradient", back[in:in+p.H*p.W*Lanes], dx[in:in+p.H*p.W*Lanes])

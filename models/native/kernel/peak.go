@@ -2,7 +2,7 @@ package kernel
 
 import "time"
 
-// Op is a kind of vector instruction, by what executes it in a core.
+// Op is a kind of vector instruction, by the execution unit.
 type Op uint8
 
 const (
@@ -19,8 +19,8 @@ func (o Op) String() string {
 	return [...]string{"multiply-adds", "integer multiplies", "shifts", "roots", "byte products", "instructions"}[o]
 }
 
-// Spell is the rate of f, in calls a second: the best of five short spells of at least least each, or of fewer where
-// they take fifty times that together. A neighbour on the same machine only ever slows one down.
+// Spell returns the rate of f in calls per second: the best of five runs of at least least each, or of fewer if they
+// take fifty times that together. Other load on the machine only slows a run down.
 func Spell(least time.Duration, f func()) float64 {
 	best, calls, began := time.Duration(1<<62), 1, time.Now()
 	for spells := 0; spells < 5 && (spells == 0 || time.Since(began) < 50*least); {
@@ -39,12 +39,12 @@ func Spell(least time.Duration, f func()) float64 {
 	return float64(time.Second) / float64(best)
 }
 
-// Short is how long a spell takes at least: below it the clock's own grain shows. A limit that is held beside a figure
-// is measured in spells as long as those of the figure, since in a longer one more of what slows both is met.
+// Short is the minimum time of a run: below it the clock's resolution shows. Measure a limit in runs as long as those
+// of the figure that it is compared with, since longer runs are disturbed more.
 const Short = 100 * time.Microsecond
 
-// Issue is how many vector instructions of a kind this core does in a second where none waits for another or for
-// memory, in spells of at least least: what the ports allow. It is 0 where the variant has no loop that measures it.
+// Issue returns how many independent vector instructions of a kind, without memory access, this core executes per
+// second, in runs of at least least: the limit of its ports. It returns 0 if the variant has no loop that measures it.
 func (k *Kernels) Issue(o Op, least time.Duration) float64 {
 	loop := k.isa.issue[o]
 	if loop == nil || o == Dot && k.isa.bytes == nil {
@@ -54,26 +54,25 @@ func (k *Kernels) Issue(o Op, least time.Duration) float64 {
 	return Spell(least, func() { loop(turns) }) * turns * float64(k.isa.issueTurn)
 }
 
-// Peak is the multiply-add rate of the registers alone in GFLOP/s, which no product exceeds. The portable variant has
-// none, and 0 is returned.
+// Peak returns the multiply-add rate of registers in GFLOP/s, an upper bound for products; 0 for the portable variant.
 func (k *Kernels) Peak(least time.Duration) float64 {
 	return k.Issue(MultiplyAdd, least) * 2 * float64(k.isa.vector) / 1e9
 }
 
-// BytesPeak is the same of products of bytes, in G multiply-adds a second: 0 where the variant has none.
+// BytesPeak returns the same for products of bytes, in G multiply-adds per second; 0 if the variant has none.
 func (k *Kernels) BytesPeak(least time.Duration) float64 {
 	return k.Issue(Dot, least) * float64(k.isa.bytesDot) / 1e9
 }
 
-// Stream is what the memory behind so many bytes gives in GB/s, so that a cache serves what fits it: the better of a
-// vector that is scaled in place and one that another is added to, again and again. (A result of its own would be read
-// before it is written, unseen.)
+// Stream returns the bandwidth in GB/s of memory for a working set of this many bytes, which may fit into a cache: the
+// better of scaling a vector in place and adding another to it, repeatedly. (Writing to a third vector would cause
+// hidden reads of it.)
 func (k *Kernels) Stream(bytes int, least time.Duration) float64 {
 	const piece = 1 << 14
 	n := max(bytes/8, 1)
 	if len(k.stream) < 2*n {
 		k.stream = aligned(2 * n)
-		for i := range k.stream { // memory that was never written is one page of zeros
+		for i := range k.stream { // memory that was never written is mapped to one page of zeros
 			k.stream[i] = 1
 		}
 	}
@@ -106,8 +105,9 @@ const (
 	DrawnMasks    Drawn = "drop"
 )
 
-// Draws is how many values of a kind of noise the ports of this core allow in a second, and which kind of instruction
-// allows no more: each kind alone, and all of them at the rate of the fastest. It is 0 where that is not counted.
+// Draws returns how many values of a kind of noise the ports of this core allow per second, and the kind of instruction
+// that limits them: each kind separately, and all of them at the rate of the fastest. It returns 0 if instructions are
+// not counted.
 func (k *Kernels) Draws(d Drawn, least time.Duration) (rate float64, by Op) {
 	counts, ok := k.isa.ports[string(d)]
 	if !ok {
@@ -130,8 +130,8 @@ func (k *Kernels) Draws(d Drawn, least time.Duration) (rate float64, by Op) {
 	return 1 / seconds, by
 }
 
-// Clock is that of this core in GHz, by a chain of additions of which each takes a cycle; wide: between vector
-// instructions of this variant, under which some processors run slower. It is 0 where there is no such chain.
+// Clock returns the frequency of this core in GHz, measured by a chain of dependent additions of one cycle each; with
+// wide, between vector instructions of this variant, which slow some CPUs down. It returns 0 if there is no such chain.
 func (k *Kernels) Clock(wide bool) float64 {
 	if k.isa.chain == nil {
 		return 0
@@ -149,5 +149,5 @@ func (k *Kernels) Clock(wide bool) float64 {
 	return turns * chainTurn / best.Seconds() / 1e9
 }
 
-// chainTurn is the additions of a turn of isa.chain.
+// chainTurn is the number of additions in a turn of isa.chain.
 const chainTurn = 32

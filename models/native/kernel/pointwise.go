@@ -63,16 +63,16 @@ func relu(dst, x []float32) {
 	}
 }
 
-// ByteTable is a function of bytes: its values, and their bytes, the lowest of all values first.
+// ByteTable is a function of bytes: its values, and their bytes, the lowest bytes of all values first.
 type ByteTable struct {
 	values [256]float32
 	bytes  [4][256]byte
 }
 
-// ByteTableBytes is the memory of one.
+// ByteTableBytes is the memory of a ByteTable.
 const ByteTableBytes = int64(unsafe.Sizeof(ByteTable{}))
 
-// NewByteTable is the table of 256 values.
+// NewByteTable returns the table of 256 values.
 func NewByteTable(values [256]float32) *ByteTable {
 	t := &ByteTable{values: values}
 	for i, v := range values {
@@ -83,8 +83,8 @@ func NewByteTable(values [256]float32) *ByteTable {
 	return t
 }
 
-// Lookup writes the values of t at src to dst. Where a variant has a kernel for it, as much of next, unless that is nil,
-// is fetched into the nearest cache meanwhile: samples are drawn from all over memory.
+// Lookup writes the values of t at src to dst. Variants with a kernel for it also prefetch as many bytes of next,
+// unless nil, into the nearest cache: samples are scattered in memory.
 func (k *Kernels) Lookup(dst []float32, src []byte, t *ByteTable, next []byte) {
 	n, from := len(dst), 0
 	src = src[:n]
@@ -110,5 +110,5 @@ func (k *Kernels) Lookup(dst []float32, src []byte, t *ByteTable, next []byte) {
 	}
 }
 
-// lookupStep is how many bytes the kernel lookupBytes takes at a time.
+// lookupStep is the number of bytes that the kernel lookupBytes takes at a time.
 const lookupStep = 64

@@ -8,7 +8,7 @@ import (
 	"brood/models/noise"
 )
 
-// unruly is wild with NaN.
+// unruly returns wild numbers with NaN.
 func unruly(n, seed int) []float32 {
 	s := wild(n, seed)
 	for i := 7; i < n; i += 31 {
@@ -59,7 +59,7 @@ func TestPointwiseHasTheSameBits(t *testing.T) {
 	})
 }
 
-// A byte beyond the last is not read, and no value written behind the last: both end where memory does.
+// TestLookupGuardPage: source and destination end at a guard page, and nothing behind them is read or written.
 func TestLookupGuardPage(t *testing.T) {
 	each(t, func(t *testing.T, k *Kernels) {
 		var table [256]float32
@@ -82,7 +82,7 @@ func TestLookupGuardPage(t *testing.T) {
 	})
 }
 
-// Masks are the words of the stream, for any piece of it.
+// TestDropFollowsTheStream: masks follow the words of the stream, for any piece of it.
 func TestDropFollowsTheStream(t *testing.T) {
 	key := noise.Key{Seed: 7, Purpose: noise.Dropout, Round: 1<<33 + 5, Member: 3, Stream: 2}
 	each(t, func(t *testing.T, k *Kernels) {

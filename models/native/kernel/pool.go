@@ -6,11 +6,11 @@ import (
 	"unsafe"
 )
 
-// PoolShape is pooling of Channels images of H x W with square windows, without padding. What is left of a window at
-// the right and the bottom is dropped.
+// PoolShape is pooling of Channels images of H x W with square windows, without padding. Partial windows at the right
+// and the bottom are dropped.
 type PoolShape struct{ Channels, H, W, Kernel, Stride int }
 
-// Pool is a pooling with its table. It is immutable and serves any number of goroutines and variants.
+// Pool is a pooling with its table. It is immutable, safe for concurrent use, and independent of the variant.
 type Pool struct {
 	PoolShape
 	OutH, OutW int
@@ -21,11 +21,11 @@ type Pool struct {
 type poolArgs struct {
 	x, y, dx, dy, tab unsafe.Pointer
 	taps, cols, rows  int
-	stepX             int // from window to window
+	stepX             int // distance between windows
 	nextX             int // from the end of a row of windows to the next
 	scale             float32
-	a, b, floor       float32 // of a normalisation before
-	normed            uint64  // not 0: there is one
+	a, b, floor       float32 // of a preceding normalisation
+	normed            uint64  // not 0: a normalisation precedes
 }
 
 // NewPool compiles the table. It fails for a shape without output, or too large for 32-bit offsets.
@@ -45,23 +45,24 @@ func NewPool(s PoolShape) (*Pool, error) {
 	return p, nil
 }
 
-// Inputs and Outputs are the floats of one block.
+// Inputs and Outputs return the number of floats of one block.
 func (p *Pool) Inputs() int  { return p.Channels * Plane(p.H, p.W) * Lanes }
 func (p *Pool) Outputs() int { return p.Channels * Plane(p.OutH, p.OutW) * Lanes }
 
-// Tiles says whether each pixel is in one window.
+// Tiles reports whether each pixel belongs to exactly one window.
 func (p *Pool) Tiles() bool {
 	return p.Stride == p.Kernel && p.OutH*p.Kernel == p.H && p.OutW*p.Kernel == p.W
 }
 
-// MaxPool writes the maximum of each window of x to y. NaN counts as the maximum only where it is the window's last.
+// MaxPool writes the maximum of each window of x to y. NaN counts as the maximum only if it is the window's last
+// element.
 func (k *Kernels) MaxPool(p *Pool, y, x []float32) {
 	k.poolWith(k.isa.maxPool, maxPool, p, nil, y, x, nil, nil)
 }
 
-// MaxPoolBack writes the gradient dx of the input: dy goes to the first tap that equals y, the maximum.
+// MaxPoolBack writes the gradient dx of the input: dy goes to the first tap that equals the maximum y.
 func (k *Kernels) MaxPoolBack(p *Pool, dx, dy, y, x []float32) {
-	disjoint := p.Stride >= p.Kernel // no two windows meet
+	disjoint := p.Stride >= p.Kernel // windows do not overlap
 	if !disjoint || !p.Tiles() {
 		clear(dx[:p.Inputs()])
 	}
@@ -72,13 +73,13 @@ func (k *Kernels) MaxPoolBack(p *Pool, dx, dy, y, x []float32) {
 	}
 }
 
-// NormMaxPool is NormApply and then MaxPool, of the channels of n; what lies between is nowhere. The windows tile the
-// image.
+// NormMaxPool computes NormApply followed by MaxPool for the channels of n, without storing the intermediate result.
+// The windows must tile the image.
 func (k *Kernels) NormMaxPool(n *Norm, p *Pool, y, x []float32) {
 	k.poolWith(k.isa.maxPool, maxPool, p, n, y, x, nil, nil)
 }
 
-// NormMaxPoolBack is MaxPoolBack of what NormApply gives: NormBackSums and NormBack take the gradient dx on.
+// NormMaxPoolBack computes MaxPoolBack for the result of NormApply; NormBackSums and NormBack take its dx.
 func (k *Kernels) NormMaxPoolBack(n *Norm, p *Pool, dx, dy, y, x []float32) {
 	k.poolWith(k.isa.maxPoolSet, maxPoolSet, p, n, y, x, dy, dx)
 }
@@ -94,9 +95,9 @@ func (k *Kernels) MeanPoolBack(p *Pool, dx, dy []float32) {
 	k.poolWith(k.isa.meanPoolBack, meanPoolBack, p, nil, nil, nil, dy, dx)
 }
 
-// poolWith runs a kernel on all channels, or on those of n, where a normalisation comes before.
+// poolWith runs a kernel on all channels, or on the channels of n if a normalisation precedes.
 func (k *Kernels) poolWith(kernel func(*poolArgs), portable func(*window), p *Pool, n *Norm, y, x, dy, dx []float32) {
-	channels, in, out := p.Channels, Plane(p.H, p.W)*Lanes, Plane(p.OutH, p.OutW)*Lanes // floats from channel to channel
+	channels, in, out := p.Channels, Plane(p.H, p.W)*Lanes, Plane(p.OutH, p.OutW)*Lanes // floats per channel
 	if n != nil {
 		channels = n.Channels
 	}
@@ -122,12 +123,13 @@ func (k *Kernels) poolWith(kernel func(*poolArgs), portable func(*window), p *Po
 	}
 }
 
-// window is one window of the portable variant: y and dy are one pixel's samples, x and dx begin at its first tap.
+// window is one window of the portable variant: y and dy are one pixel's samples, x and dx begin at the window's first
+// tap.
 type window struct {
 	y, x, dy, dx []float32
 	tab          []int32
 	scale        float32
-	a, b, floor  float32 // of a normalisation before
+	a, b, floor  float32 // of a preceding normalisation
 	normed       bool
 }
 
@@ -150,7 +152,7 @@ func (k *Kernels) windows(f func(*window), p *Pool, a *poolArgs, c int, y, x, dy
 	}
 }
 
-// value is that of an input.
+// value returns the value of input i, normalised if a normalisation precedes.
 func (w *window) value(i int) float32 {
 	if v := w.x[i]; !w.normed {
 		return v

@@ -8,7 +8,7 @@ import (
 
 var poolShapes = []PoolShape{{1, 4, 4, 2, 2}, {3, 7, 9, 2, 2}, {2, 9, 8, 3, 3}, {4, 9, 9, 3, 2}, {2, 5, 5, 5, 5}, {1, 6, 4, 1, 2}, {2, 6, 6, 2, 3}, {1, 1, 1, 1, 1}}
 
-// A naive pooling of one lane: the windows of the definition.
+// each calls f with the windows of one lane by the definition.
 func (p *Pool) each(f func(out int, in []int)) {
 	for c := range p.Channels {
 		for y := range p.OutH {
@@ -76,7 +76,7 @@ func TestPooling(t *testing.T) {
 				k.MaxPool(p, a, gx)
 				compare("maximum", a, func(i int) float64 { return float64(y[i]) })
 				k.MaxPoolBack(p, da, gy, a, gx)
-				for i := range da { // the row in excess is nobody's
+				for i := range da { // the extra row is unspecified
 					if i/Lanes%Plane(s.H, s.W) >= s.H*s.W {
 						da[i] = 0
 					}

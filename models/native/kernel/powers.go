@@ -8,12 +8,12 @@ var powers = [16]uint64{
 	3037000500, 2908241642, 2784941738, 2666869345, 2553802834, 2445529972, 2341847524, 2242560872,
 }
 
-// PowerSums writes, of each row of n whole numbers z, rows following each other without a gap, the largest to most, and
-// to sums the sum of
+// PowerSums computes for each row of n integers z (rows are contiguous) the largest, written to most, and written to
+// sums the sum of
 //
 //	p[(most-z) mod 16] >> (most-z)/16, p[i] = 2^(32 - i/16) rounded,
 //
-// over the row. There are len(most) rows. Differences are below 2^31.
+// over the row. There are len(most) rows. Differences must be below 2^31.
 func (k *Kernels) PowerSums(most []int32, sums []uint64, z []int32, n int) {
 	sums, z = sums[:len(most)], z[:len(most)*n]
 	if k.isa.powerSums != nil && len(z) > 0 {

@@ -3,8 +3,8 @@ package kernel
 import "unsafe"
 
 // RowDots adds the dot product of each of the m rows of A with b, kk elements, to dst[0], dst[ldd], dst[2*ldd] and so
-// on. A product with a single column leaves most of a tile of Gemm idle; here both operands are loaded as vectors, and
-// a product has sixteen sums. Where kk is no multiple of Lanes it is Gemm.
+// on. A product with a single column leaves most of a Gemm tile unused; here both operands are loaded as vectors, and a
+// product has sixteen sums. If kk is not a multiple of Lanes, it calls Gemm.
 func (k *Kernels) RowDots(dst []float32, ldd, m, kk int, a []float32, lda int, b []float32) {
 	if m <= 0 || kk <= 0 {
 		return

@@ -25,7 +25,7 @@ func TestRowDots(t *testing.T) {
 					t.Fatalf("%v: element %d is %v, want %v", s, i, dst[i], want)
 				}
 			}
-			alone := []float32{7} // a row does not see the others
+			alone := []float32{7} // a row does not depend on the others
 			k.RowDots(alone, 1, 1, kk, a[(m-1)*lda:], lda, b)
 			sameBits(t, "row alone", alone, dst[len(dst)-1:])
 		}

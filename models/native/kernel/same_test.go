@@ -10,11 +10,11 @@ import (
 	"brood/models/longtest"
 )
 
-// whole are methods that compute no result of a model.
-var whole = []string{"Variant", "Fast", "Peak", "BytesPeak", "Clock", "Draws", "Issue", "Stream", "GemmRoom", "BytesRoom", "BF16Room", "ConvBlocksRoom"}
+// whole lists methods that compute no result of a model.
+var whole = []string{"Variant", "Fast", "Peak", "BytesPeak", "Clock", "Draws", "Issue", "Stream", "GemmScratch", "BytesScratch", "BF16Scratch", "ConvBlocksScratch"}
 
-// drawn runs each kernel on shapes and numbers that r draws, and gives what it wrote. Every exported method of Kernels
-// is here or in whole.
+// drawn runs each kernel on random shapes and numbers, and returns what it wrote. Every exported method of Kernels is
+// in drawn or in whole.
 var drawn = map[string]func(k *Kernels, r *rand.Rand) []float32{
 	"Gemm": func(k *Kernels, r *rand.Rand) []float32 {
 		p := newProduct(Form(r.IntN(3)), 1+r.IntN(70), 1+r.IntN(90), r.IntN(300), r.IntN(3), heap)
@@ -38,7 +38,8 @@ var drawn = map[string]func(k *Kernels, r *rand.Rand) []float32{
 			p = newProduct(NT, 1+r.IntN(20), 1+r.IntN(40), 2*maxK+r.IntN(2*maxK), r.IntN(700), heap)
 		}
 		p.rough(r)
-		scale := []float32{1, 1, 0x1p-54, 1e19}[r.IntN(4)] // about where operands become zero, and where sums overflow
+		// Near the limits where operands become zero, and where sums overflow.
+		scale := []float32{1, 1, 0x1p-54, 1e19}[r.IntN(4)]
 		for _, s := range [][]float32{p.a, p.b} {
 			for i := range s {
 				s[i] *= scale
@@ -396,7 +397,7 @@ var drawn = map[string]func(k *Kernels, r *rand.Rand) []float32{
 	},
 }
 
-// rough draws normals, a tenth of them zero, and some so small that their products are no normal numbers.
+// rough draws normals, a tenth of them zero, and some so small that their products are denormal.
 func rough(r *rand.Rand, n int) []float32 {
 	s := normals(r, n)
 	for i := range s {
@@ -412,7 +413,7 @@ func rough(r *rand.Rand, n int) []float32 {
 	return s
 }
 
-// broad draws numbers of all magnitudes at which functions bend or end.
+// broad draws numbers of all magnitudes at which functions change or overflow.
 func broad(r *rand.Rand, n int) []float32 {
 	s := rough(r, n)
 	for i := range s {
@@ -429,7 +430,7 @@ func broad(r *rand.Rand, n int) []float32 {
 	return s
 }
 
-// drawBytes are operands of a product of bytes.
+// drawBytes draws operands of a product of bytes.
 func drawBytes(r *rand.Rand) (m, n, kk, ld int, a []uint8, b []int8) {
 	m, n, kk = 1+r.IntN(40), 1+r.IntN(70), 1+r.IntN(1200)
 	ld = (kk + 3) / 4 * 4
@@ -445,7 +446,7 @@ func drawBytes(r *rand.Rand) (m, n, kk, ld int, a []uint8, b []int8) {
 	return m, n, kk, ld, a, b
 }
 
-// floats are whole numbers in bits of float32, which no rounding changes.
+// floats returns integers as float32 bits, so that comparisons do not round them.
 func floats[T int8 | uint8 | int32](s []T) (out []float32) {
 	for _, v := range s {
 		out = append(out, float32(int32(v)>>12), float32(int32(v)&0xFFF))
@@ -469,7 +470,7 @@ func drawDerivative(f func(k *Kernels, dst, dy, x []float32)) func(k *Kernels, r
 	}
 }
 
-// rough puts such numbers into a product.
+// rough fills the operands of a product with rough numbers.
 func (p *product) rough(r *rand.Rand) {
 	for _, s := range [][]float32{p.a, p.b, p.c, p.gate, p.bias} {
 		copy(s, rough(r, len(s)))
@@ -499,7 +500,7 @@ func drawNorm(r *rand.Rand) *normCase {
 	return newNormCase(1+r.IntN(5), rows, rows+r.IntN(2), 1+r.IntN(Lanes), r.IntN(2) == 0)
 }
 
-// drawNormPool are channels that a pooling tiles.
+// drawNormPool draws channels and a pooling that tiles them.
 func drawNormPool(r *rand.Rand) (*normCase, *Pool) {
 	kernel := 1 + r.IntN(4)
 	p, err := NewPool(PoolShape{1 + r.IntN(4), kernel * (1 + r.IntN(9)), kernel * (1 + r.IntN(9)), kernel, kernel})
@@ -519,8 +520,8 @@ func flat(s [][Lanes]float32) (out []float32) {
 	return out
 }
 
-// TestVariantsHaveTheSameBits: every kernel, on shapes and numbers that are drawn, writes the same bits on all variants of
-// this machine; BROOD_LONG=kernels draws more of them.
+// TestVariantsHaveTheSameBits: every kernel, on random shapes and numbers, writes the same bits with all variants of
+// this machine; BROOD_LONG=kernels tests more of them.
 func TestVariantsHaveTheSameBits(t *testing.T) {
 	for m := range reflect.TypeFor[*Kernels]().Methods() {
 		if drawn[m.Name] == nil && !slices.Contains(whole, m.Name) {

@@ -2,40 +2,40 @@ package kernel
 
 import "unsafe"
 
-// Settling says what becomes of the sums of a layer of whole numbers: Rows x Cols of them lie in X, and in Y where Sign
-// is not 0, row by row without a gap. Each becomes
+// Settling converts the sums of a layer of a whole-number model: X holds Rows x Cols of them, and so does Y if Sign is
+// not 0, row by row and contiguous. Each becomes
 //
 //	((X + Sign*Y + 2^(Shift-1)) >> Shift) + Bias,
 //
-// shifted with the sign, and then held to bounds. Nothing may overflow an int32. Shift is at least 1.
+// with an arithmetic shift, and is then limited to a range. Nothing may overflow int32. Shift must be at least 1.
 type Settling struct {
 	X, Y       []int32
 	Sign       int32
-	Bias       []int32 // one a column
+	Bias       []int32 // one per column
 	Shift      int
 	Rows, Cols int
 }
 
-// settleArgs is vecArgs with whole numbers: x are the sums, those of Y and the biases.
+// settleArgs is vecArgs for integers: x holds the addresses of the sums, of Y and of the biases.
 type settleArgs struct {
 	vecArgs
 	sign, half, shift, lo, hi int32
 	words                     uint32 // AVX-512: bytes of the last, partial vector in whole words, one bit each
 }
 
-// Settle writes the values of s, held to [0, 255], in rows of whole words of four bytes; behind a row's columns are
-// zeros.
+// Settle writes the values of s, limited to [0, 255], in rows padded with zeros to whole words of four bytes.
 func (k *Kernels) Settle(dst []uint8, s *Settling) {
 	ld := (s.Cols + 3) / 4 * 4
 	settle(k, k.isa.settle, dst[:s.Rows*ld], ld, ld, s, 0, 255)
 }
 
-// SettleWide writes the values of s, held to [-most, most], in rows without a gap.
+// SettleWide writes the values of s, limited to [-most, most], in contiguous rows.
 func (k *Kernels) SettleWide(dst []int32, s *Settling, most int32) {
 	settle(k, k.isa.settleWide, dst[:s.Rows*s.Cols], s.Cols, 4*s.Cols, s, -most, most)
 }
 
-// settle runs f, if there is one: on whole vectors alone where a variant has no others. The portable variant does the rest.
+// settle runs the kernel f, if there is one; some variants process whole vectors only. The portable variant does the
+// rest.
 func settle[T uint8 | int32](k *Kernels, f func(*settleArgs), dst []T, ld, bytes int, s *Settling, lo, hi int32) {
 	n, y, from := s.Rows*s.Cols, s.Y, 0
 	if s.Sign == 0 {

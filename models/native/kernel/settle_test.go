@@ -9,7 +9,7 @@ import (
 	"unsafe"
 )
 
-// guardedAs is n numbers that end where memory does.
+// guardedAs returns n numbers that end at a guard page.
 func guardedAs[T any](t testing.TB, n int) []T {
 	t.Helper()
 	var x T
@@ -18,7 +18,7 @@ func guardedAs[T any](t testing.TB, n int) []T {
 	return unsafe.Slice((*T)(unsafe.Add(unsafe.Pointer(unsafe.SliceData(words)), 4*len(words)-n*size)), n)
 }
 
-// drawSums are some of all sizes, up to those of the largest layer.
+// drawSums draws sums of all magnitudes up to the magnitude of the largest layer.
 func drawSums(r *rand.Rand, dst []int32) []int32 {
 	for i := range dst {
 		dst[i] = int32(r.NormFloat64() * float64(int(1)<<r.IntN(26)))
@@ -26,8 +26,7 @@ func drawSums(r *rand.Rand, dst []int32) []int32 {
 	return dst
 }
 
-// drawSettling is one of a drawn shape, with as many wrong numbers as there are elements left out where nothing is to
-// be read.
+// drawSettling draws a Settling of a random shape.
 func drawSettling(r *rand.Rand, rows, cols int) *Settling {
 	s := &Settling{Sign: int32(r.IntN(3) - 1), Shift: 1 + r.IntN(13), Rows: rows, Cols: cols, Bias: make([]int32, cols)}
 	s.X = drawSums(r, make([]int32, rows*cols))
@@ -40,7 +39,7 @@ func drawSettling(r *rand.Rand, rows, cols int) *Settling {
 	return s
 }
 
-// settled is an element by its definition, without bounds.
+// settled computes an element by its definition, without limits.
 func settled(s *Settling, row, col int) int64 {
 	x := int64(s.X[row*s.Cols+col])
 	if s.Sign != 0 {
@@ -49,8 +48,8 @@ func settled(s *Settling, row, col int) int64 {
 	return int64(math.Floor(float64(x)/math.Exp2(float64(s.Shift))+0.5)) + int64(s.Bias[col])
 }
 
-// TestSettle: values are those of int64 and of rounding in float64, of all widths, and what is behind a row is zero;
-// nothing beyond the slices is touched.
+// TestSettle: values equal int64 sums with rounding in float64, for all widths, and the padding of a row is zero;
+// memory outside the slices is not touched.
 func TestSettle(t *testing.T) {
 	each(t, func(t *testing.T, k *Kernels) {
 		r := random(8)
@@ -86,7 +85,7 @@ func TestSettle(t *testing.T) {
 	})
 }
 
-// TestPowers: they are those of float64 to half a unit.
+// TestPowers: they equal float64 to half a unit.
 func TestPowers(t *testing.T) {
 	for i, p := range powers {
 		if want := math.Exp2(32 - float64(i)/16); math.Abs(float64(p)-want) > 0.5 {
@@ -95,7 +94,7 @@ func TestPowers(t *testing.T) {
 	}
 }
 
-// drawLogits are numbers in [-2047, 2047], of which many are near each other.
+// drawLogits draws numbers in [-2047, 2047], many of them close to each other.
 func drawLogits(r *rand.Rand, z []int32) []int32 {
 	by := 1 << r.IntN(12)
 	for i := range z {
@@ -104,14 +103,14 @@ func drawLogits(r *rand.Rand, z []int32) []int32 {
 	return z
 }
 
-// TestPowerSums: sums are those of whole numbers without bounds, cut each; rows end anywhere, and where memory does.
+// TestPowerSums: sums equal sums of unlimited integers, each term truncated; rows end anywhere, and at a guard page.
 func TestPowerSums(t *testing.T) {
 	each(t, func(t *testing.T, k *Kernels) {
 		r := random(9)
 		for n := 1; n < 150; n++ {
 			rows := 1 + r.IntN(4)
 			z, most, sums := drawLogits(r, guardedAs[int32](t, rows*n)), guardedAs[int32](t, rows), guardedAs[uint64](t, rows)
-			if n%10 == 0 { // the farthest apart
+			if n%10 == 0 { // the largest possible difference
 				z[r.IntN(n)], z[r.IntN(n)] = -2047, 2047
 			}
 			k.PowerSums(most, sums, z, n)

@@ -6,7 +6,7 @@ import (
 	"unsafe"
 )
 
-// softRows is the rows of one call of the softmax kernel.
+// softRows is the number of rows in one call of the softmax kernel.
 const softRows = 32
 
 // softArgs is the argument of the softmax kernel; strides are in bytes.
@@ -14,7 +14,7 @@ type softArgs struct {
 	x, d, max, sum        unsafe.Pointer
 	ldx, ldd, rows, units int // units of 16 columns
 	bits                  uint64
-	lanes                 unsafe.Pointer // of the rest
+	lanes                 unsafe.Pointer // of the remainder
 	scale                 float32
 }
 
@@ -66,7 +66,7 @@ func (k *Kernels) softmax(d []float32, ldd int, x []float32, ldx, rows, n int, s
 	k.isa.softmax(&k.soft)
 }
 
-// softmax is the portable variant of one row. The sum has 16 lanes, folded by halves.
+// softmax is the portable variant for one row. The sum has 16 lanes, folded by halves.
 func softmax(d, x []float32, scale float32) (maximum, sum float32) {
 	maximum = float32(math.Inf(-1))
 	for _, v := range x {
@@ -93,11 +93,11 @@ func softmax(d, x []float32, scale float32) (maximum, sum float32) {
 
 var exp2C = [...]float32{1.0, 0.6931471824645996, 0.24022646248340607, 0.05550328642129898, 0.009618489071726799, 0.0013399930903688073, 0.0001534580806037411}
 
-// expLimit bounds the arguments of exp, so that the result is a normal number.
+// expLimit limits the arguments of exp, so that the result is a normal number.
 const expLimit float32 = 86
 
-// exp is e^t for t in [-expLimit, expLimit]: 2 to the integer part of t/ln 2 times a polynomial of the fraction. NaN
-// stays NaN.
+// exp returns e^t for t in [-expLimit, expLimit]: 2 to the integer part of t/ln 2 times a polynomial of the fraction.
+// NaN stays NaN.
 func exp(t float32) float32 {
 	const round = 1.5 * (1 << 23) // adding it rounds to an integer, whose bits are the lowest
 	u := float32(t * math.Log2E)
@@ -112,8 +112,8 @@ func exp(t float32) float32 {
 
 var atanhC = [...]float64{1, 1. / 3, 1. / 5, 1. / 7, 1. / 9, 1. / 11, 1. / 13, 1. / 15}
 
-// log is the natural logarithm of s >= 1 by the series of atanh, good to 1e-11; the standard library's is assembly on
-// some architectures, so that its bits are not the same everywhere.
+// log returns the natural logarithm of s >= 1 by the series of atanh, accurate to 1e-11; the standard library uses
+// assembly on some architectures, so its bits differ between them.
 func log(s float64) float64 {
 	if !(s < math.Inf(1)) {
 		return math.NaN()

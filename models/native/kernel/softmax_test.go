@@ -54,7 +54,8 @@ func TestCrossEntropyAgainstFloat64(t *testing.T) {
 	})
 }
 
-// All variants, in place or not, with or without a gradient, one row or many: the same bits. NaN is not hidden.
+// TestCrossEntropyHasTheSameBits: all variants, in place or not, with or without a gradient, one row or many, have the
+// same bits. NaN stays NaN.
 func TestCrossEntropyHasTheSameBits(t *testing.T) {
 	p, err := New(Portable)
 	if err != nil {

@@ -2,14 +2,15 @@ package kernel
 
 import "unsafe"
 
-// squareSums is how many sums Squares has.
+// squareSums is the number of partial sums in Squares.
 const squareSums = 16
 
-// nought is a centre of zeros for as many columns as there are sums.
+// nought is a centre of zeros for squareSums columns.
 var nought [squareSums]float32
 
-// Squares is the sum of (x[i]-c[i])^2, or of x[i]^2 where c is nil, in float64, each operation rounded: column i goes
-// into sum i mod 16, in order, and the sums are added by halves. NaN is some NaN. c is at least as long as x.
+// Squares returns the sum of (x[i]-c[i])^2, or of x[i]^2 if c is nil, in float64, each operation rounded: column i is
+// added to sum i mod 16, in order, and the sums are added by halves. The bits of a NaN result are unspecified. c must
+// be at least as long as x.
 func (k *Kernels) Squares(x, c []float32) float64 {
 	n, step := len(x), 1
 	if c == nil {

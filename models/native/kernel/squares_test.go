@@ -5,7 +5,7 @@ import (
 	"testing"
 )
 
-// naiveSquares is the sum by its definition, a column after the other.
+// naiveSquares computes the sum by its definition, one column after the other.
 func naiveSquares(x, c []float32) float64 {
 	sums := make([]float64, 16)
 	for i, v := range x {
@@ -25,7 +25,7 @@ func naiveSquares(x, c []float32) float64 {
 	return sums[0]
 }
 
-// tame are numbers of all magnitudes without infinities, whose sums stay numbers.
+// tame returns finite numbers of all magnitudes, whose sums are finite.
 func tame(n, seed int) []float32 {
 	x := wild(n, seed)
 	for i, v := range x {
@@ -36,8 +36,8 @@ func tame(n, seed int) []float32 {
 	return x
 }
 
-// TestSquares: bits are those of the definition, of all lengths and magnitudes, and NaN where that is NaN; nothing is
-// read beyond the slices.
+// TestSquares: bits equal the bits of the definition, for all lengths and magnitudes, and NaN where that is NaN;
+// nothing is read outside the slices.
 func TestSquares(t *testing.T) {
 	each(t, func(t *testing.T, k *Kernels) {
 		for _, n := range lengths() {

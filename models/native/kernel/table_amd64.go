@@ -25,7 +25,7 @@ func table(t Variant) isa {
 		return t
 	case AVX512:
 		t := avx512()
-		if cpu.X86.HasAVX512VNNI { // else by floats, with the same bits
+		if cpu.X86.HasAVX512VNNI { // otherwise with floats and the same bits
 			t.bytes, t.bytesWidth, t.bytesDot = bytesAVX512(), 32, 64
 		}
 		if cpu.X86.HasAVX512VBMI {
@@ -34,7 +34,7 @@ func table(t Variant) isa {
 		if cpu.X86.HasAVX512BF16 {
 			t.round16 = round16AVX512
 		}
-		// On Intel's processors, which have tiles, a product of pairs takes as long as four multiply-adds.
+		// On Intel CPUs, which have tiles, a product of pairs takes as long as four multiply-adds.
 		if cpu.X86.HasAVX512BF16 && !cpu.X86.HasAMXTile {
 			t.pairs, t.pairsNarrow = pairsAVX512(32), pairsAVX512(16)
 		}
@@ -151,7 +151,7 @@ func bytesAVX512() []func(*tileArgs) {
 		bytes8x32AVX512, bytes9x32AVX512, bytes10x32AVX512, bytes11x32AVX512, bytes12x32AVX512, bytes13x32AVX512, bytes14x32AVX512}
 }
 
-// pairsAVX512 are tiles of so many columns.
+// pairsAVX512 returns the tiles of this many columns.
 func pairsAVX512(columns int) []func(*tileArgs) {
 	if columns == 16 {
 		return []func(*tileArgs){nil, pairs1x16AVX512, pairs2x16AVX512, pairs3x16AVX512, pairs4x16AVX512, pairs5x16AVX512, pairs6x16AVX512,

@@ -2,7 +2,7 @@ package kernel
 
 import "golang.org/x/sys/cpu"
 
-// Every arm64 has NEON.
+// available: every arm64 CPU has NEON.
 func available(t Variant) bool { return t == NEON || t == Portable }
 
 func table(t Variant) isa {
@@ -10,14 +10,14 @@ func table(t Variant) isa {
 		return isa{}
 	}
 	n := neon()
-	if cpu.ARM64.HasASIMDDP { // else by floats, with the same bits
+	if cpu.ARM64.HasASIMDDP { // otherwise with floats and the same bits
 		n.bytes = []func(*tileArgs){nil, bytes1x16NEON, bytes2x16NEON, bytes3x16NEON, bytes4x16NEON, bytes5x16NEON, bytes6x16NEON}
 		n.byteStart, n.bytesWhole, n.bytesWidth, n.bytesDot = byteStartNEON, true, 16, 16
 	}
 	return n
 }
 
-// neon lacks tables of bytes, which are the portable variant's.
+// neon has no kernels for byte tables; they use the portable variant.
 func neon() isa {
 	return isa{
 		vector: 4, height: 6, width: 16, whole: true, reads: 16, issueTurn: 24, chain: chain,

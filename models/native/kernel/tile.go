@@ -2,31 +2,31 @@ package kernel
 
 import "unsafe"
 
-// When operands are packed. Reading from the second-level cache beats packing; from further away, or at strides of
-// whole pages (few cache sets, many pages), packing wins. None of this changes a bit of the result.
+// Limits for packing operands. Reading from the second-level cache is faster than packing; from further away, or at
+// strides of whole pages (few cache sets, many pages), packing is faster. Packing does not change a bit of the result.
 const (
 	packTiles = 4       // row tiles that share a panel of B
 	packBytes = 1 << 19 // of B
 	packLdb   = 512     // elements from row to row of B
 	packLda   = 1024    // the same of A
-	packCols  = 256     // columns that share a row tile of A
+	packCols  = 256     // columns that use the same row tile of A
 	packRows  = 112     // rows of A packed at a time: half a second-level cache
-	packLines = 64      // lines of A that tiles take at a time
+	packLines = 64      // lines of A that tiles process at a time
 	lineBytes = 64      // of a cache
 )
 
-// live holds 16 live words and 16 dead ones: the mask of n lanes starts at word 16-n.
+// live holds 16 used words and 16 unused ones: the mask of n lanes starts at word 16-n.
 var live = [32]int32{-1, -1, -1, -1, -1, -1, -1, -1, -1, -1, -1, -1, -1, -1, -1, -1}
 
 func lanes(n int) unsafe.Pointer { return unsafe.Pointer(&live[16-min(n, 16)]) }
 
-// bits has a bit for each of n columns, at most 32.
+// bits returns a mask with a bit for each of n columns, at most 32.
 func bits(n int) uint64 { return 1<<min(n, 32) - 1 }
 
-// gemm runs a product as tiles. The rows are cut evenly: ten tiles of 12 or 13 for 128 rows, not nine of 14 and one
+// gemm runs a product by tiles. The rows are divided evenly: ten tiles of 12 or 13 for 128 rows, not nine of 14 and one
 // of 2.
 func (k *Kernels) gemm(form Form, m, n, kk int, a []float32, lda int, b []float32, ldb int, c []float32, ldc int, ep *Epilogue) {
-	need := k.GemmRoom(form, m, n, kk, lda, ldb)
+	need := k.GemmScratch(form, m, n, kk, lda, ldb)
 	packA, packB, block := need.A > 0, k.packsB(form, m, n, kk, ldb), m
 	if packA {
 		block = packRows
@@ -47,8 +47,10 @@ func (k *Kernels) gemm(form Form, m, n, kk int, a []float32, lda int, b []float3
 					at = j * kc
 				}
 				k.panel(form, packB || k.ragged(width), i0 == 0, at, j, width, k0, kc, b, ldb)
-				k.tile.ahead = uintptr(k.tile.b)                          // what is there already costs little to ask for
-				if next := j + k.isa.width; packB && i0 > 0 && next < n { // the next panel was packed long ago
+				// Prefetching data that is already in the cache costs little.
+				k.tile.ahead = uintptr(k.tile.b)
+				// The next panel was packed for an earlier block of rows.
+				if next := j + k.isa.width; packB && i0 > 0 && next < n {
 					k.tile.ahead = uintptr(ptr(k.bPack, next*kc))
 				}
 				k.column(form, packA, i0, i1, j, width, k0, kc, a, lda, c, ldc, ep)
@@ -57,8 +59,8 @@ func (k *Kernels) gemm(form Form, m, n, kk int, a []float32, lda int, b []float3
 	}
 }
 
-// start sets the flags of one cut of k. A sum that only C holds in the end goes on from C; one that is added to C is
-// added piece by piece.
+// start sets the flags of one cut of k. A sum that is stored in C continues from C; one that is added to C is added cut
+// by cut.
 func (k *Kernels) start(ep *Epilogue, first, last bool) {
 	t := &k.tile
 	t.flags, t.alpha = 0, ep.Alpha
@@ -74,8 +76,8 @@ func (k *Kernels) start(ep *Epilogue, first, last bool) {
 	set(flagReLU, ep.ReLU && last)
 }
 
-// panel points the tile at columns [j, j+n) of rows [k0, k0+kc) of op(B). With pack they are at k.bPack[at:], where
-// fresh puts them.
+// panel points the tile at columns [j, j+n) of rows [k0, k0+kc) of op(B). With pack they are at k.bPack[at:]; fresh
+// packs them there.
 func (k *Kernels) panel(form Form, pack, fresh bool, at, j, n, k0, kc int, b []float32, ldb int) {
 	t, w := &k.tile, k.isa.width
 	t.bits, t.lanes = bits(n), lanes(n)
@@ -102,13 +104,13 @@ func (k *Kernels) panel(form Form, pack, fresh bool, at, j, n, k0, kc int, b []f
 	}
 }
 
-// even cuts rows into the fewest tiles of at most limit: the first extra of them have one row more than height.
+// even divides rows into the fewest tiles of at most limit rows: the first extra tiles have one row more than height.
 func even(rows, limit int) (height, extra int) {
 	tiles := (rows + limit - 1) / limit
 	return rows / tiles, rows % tiles
 }
 
-// next is the height of the tile that follows; it counts extra down.
+// next returns the height of the next tile and decrements extra.
 func next(height int, extra *int) int {
 	if *extra > 0 {
 		*extra--
@@ -117,10 +119,10 @@ func next(height int, extra *int) int {
 	return height
 }
 
-// packA packs rows [i0, i1) tile by tile, each with its rows side by side. Lines of A that lie as they are packed are
-// taken some at a time, by all tiles: two of these share most lines of cache, and all share their pages.
+// packA packs rows [i0, i1) tile by tile, the rows of a tile adjacent. Lines of A that need no transposition are taken
+// some at a time by all tiles: neighbouring tiles share most cache lines, and all share pages.
 func (k *Kernels) packA(form Form, i0, i1, k0, kc int, a []float32, lda int) {
-	k.aPack = roomy(k.aPack, roomA)
+	k.aPack = roomy(k.aPack, scratchA)
 	lines := kc
 	if form == TN {
 		lines = packLines
@@ -140,7 +142,7 @@ func (k *Kernels) packA(form Form, i0, i1, k0, kc int, a []float32, lda int) {
 	}
 }
 
-// copyRows writes rows of h elements, at most a vector, one behind the other.
+// copyRows copies rows of h elements, at most a vector, contiguously.
 func (k *Kernels) copyRows(dst []float32, h int, src []float32, lds, rows int) {
 	if k.isa.copyRows != nil {
 		k.move = moveArgs{dst: ptr(dst, 0), src: ptr(src, 0), ldd: 4 * h, lds: 4 * lds, rows: rows, load: uint32(bits(h))}

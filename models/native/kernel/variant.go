@@ -5,7 +5,7 @@ import (
 	"os"
 )
 
-// Variant names one of the implementations. Of those that a CPU runs the larger is the faster.
+// Variant is one of the implementations. Of those that a CPU can run, a larger one is faster.
 type Variant uint8
 
 const (
@@ -24,7 +24,7 @@ func (t Variant) String() string {
 	return [variants]string{"portable", "avx2", "avx512", "amx", "neon"}[t]
 }
 
-// Variants are all of them, whatever this CPU runs.
+// Variants returns all variants, including those that this CPU cannot run.
 func Variants() []Variant {
 	out := make([]Variant, variants)
 	for i := range out {
@@ -33,7 +33,7 @@ func Variants() []Variant {
 	return out
 }
 
-// Best is the fastest variant that this CPU runs.
+// Best returns the fastest variant that this CPU can run.
 func Best() Variant {
 	for t := variants - 1; t > Portable; t-- {
 		if available(t) {
@@ -43,15 +43,15 @@ func Best() Variant {
 	return Portable
 }
 
-// UnavailableError says that this CPU lacks the instructions of a variant.
+// UnavailableError reports that this CPU lacks the instructions of a variant.
 type UnavailableError struct{ Variant Variant }
 
 func (e *UnavailableError) Error() string {
 	return fmt.Sprintf("kernels %s: this CPU lacks the instructions; choose %s, the best it runs", e.Variant, Best())
 }
 
-// Choose finds a variant by name; the empty name is Best. It fails for an unknown name and, with an UnavailableError, for
-// a variant that this CPU cannot run.
+// Choose returns a variant by name; the empty name is Best. It fails for an unknown name and returns an
+// UnavailableError for a variant that this CPU cannot run.
 func Choose(name string) (Variant, error) {
 	if name == "" {
 		return Best(), nil
@@ -68,7 +68,7 @@ func Choose(name string) (Variant, error) {
 	return 0, fmt.Errorf("kernels %q: unknown; choose amx, avx512, avx2, neon or portable", name)
 }
 
-// FromEnv is Choose of the environment variable BROOD_CPU.
+// FromEnv returns Choose of the environment variable BROOD_CPU.
 func FromEnv() (Variant, error) {
 	t, err := Choose(os.Getenv("BROOD_CPU"))
 	if err != nil {

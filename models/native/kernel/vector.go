@@ -17,12 +17,12 @@ type vecArgs struct {
 	ld    int
 }
 
-// line is the columns that a long statement sums at a time, in the first-level cache: 120 tiles of noise, a multiple of
-// the four that are made at once.
+// line is the number of columns that a long statement sums at a time, in the first-level cache: 120 tiles of noise, a
+// multiple of the four that are computed at once.
 const line = 3840
 
-// Lin computes dst[i] = c[0]*x[0][i] + c[1]*x[1][i] + ..., from the left, each product rounded. No term makes zero.
-// Each x is at least as long as dst and may be dst itself.
+// Lin computes dst[i] = c[0]*x[0][i] + c[1]*x[1][i] + ..., from the left, each product rounded; without terms dst is
+// zero. Each x must be at least as long as dst and may be dst.
 func (k *Kernels) Lin(dst []float32, c []float32, x [][]float32) {
 	c = c[:len(x)]
 	switch len(x) {
@@ -39,7 +39,7 @@ func (k *Kernels) Lin(dst []float32, c []float32, x [][]float32) {
 	}
 }
 
-// long sums into scratch, because dst may be one of the later terms.
+// long sums in scratch memory, because dst may be a later term.
 func (k *Kernels) long(dst []float32, c []float32, x [][]float32) {
 	if k.line == nil {
 		k.line = aligned(line)
@@ -90,7 +90,7 @@ func (k *Kernels) lin(dst []float32, terms int, c0 float32, x0 []float32, c1 flo
 	k.isa.lin[terms](v)
 }
 
-// sweep sets the length and the mask of its rest.
+// sweep sets the length and the mask of the last, partial vector.
 func (k *Kernels) sweep(n int) {
 	rest := n % k.isa.vector
 	k.vec.n, k.vec.bits, k.vec.lanes = n, bits(rest), lanes(rest)
@@ -148,8 +148,8 @@ func adam(x, m, v, g []float32, s *AdamStep) {
 	}
 }
 
-// NaturalStep does x = x + eta*(s*g) and s = s*exp(rate*h) in place, every product rounded, x with the s from before.
-// The exponential is that of CrossEntropy, its argument held to [-86, 86]; NaN stays NaN. s, g and h are at least as
+// NaturalStep computes x = x + eta*(s*g) and s = s*exp(rate*h) in place, every product rounded; x uses the old s. The
+// exponential is exp of CrossEntropy, its argument limited to [-86, 86]; NaN stays NaN. s, g and h must be at least as
 // long as x.
 func (k *Kernels) NaturalStep(x, s, g, h []float32, eta, rate float32) {
 	n := len(x)

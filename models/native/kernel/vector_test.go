@@ -6,7 +6,7 @@ import (
 	"testing"
 )
 
-// lengths meets every remainder of a vector and of an unrolled loop.
+// lengths covers every remainder of a vector and of an unrolled loop.
 func lengths() []int {
 	var n []int
 	for i := range 140 {
@@ -56,7 +56,7 @@ func TestLinHasTheSameBits(t *testing.T) {
 				got := normals(random(n), n)
 				k.Lin(got, c[:terms], x)
 				sameBits(t, "lin", want, got)
-				if terms > 0 { // in place, dst being the last term
+				if terms > 0 { // in place, with dst as the last term
 					d := slices.Clone(x[terms-1])
 					x[terms-1] = d
 					k.Lin(d, c[:terms], x)
@@ -133,7 +133,7 @@ func TestNaturalStepHasTheSameBits(t *testing.T) {
 			x, s, g, h := unruly(n, 1), wild(n, 2), unruly(n, 3), unruly(n, 4)
 			for i := range h {
 				if i%5 == 1 {
-					h[i] = math.Float32frombits(0x7fc00000 + uint32(i)) // NaN whose bits are not those of the usual one
+					h[i] = math.Float32frombits(0x7fc00000 + uint32(i)) // NaN with unusual bits
 				}
 			}
 			x1, s1 := slices.Clone(x), slices.Clone(s)
@@ -150,7 +150,7 @@ func TestNaturalStepHasTheSameBits(t *testing.T) {
 	})
 }
 
-// exp in steps over all that it is for: its error, and that of the ends.
+// TestExp tests exp over its whole range: its error, and the error at the limits.
 func TestExp(t *testing.T) {
 	if one := exp(0); one != 1 {
 		t.Errorf("exp(0) is %v", one)
@@ -199,7 +199,7 @@ func TestVectorGuardPages(t *testing.T) {
 }
 
 func BenchmarkVector(b *testing.B) {
-	const n = 2048 // 8 kB a vector: the tile that a programme walks in the first-level cache
+	const n = 2048 // 8 kB per vector: the tile that an update program processes in the first-level cache
 	x, y, z, w := normals(random(1), n), normals(random(2), n), normals(random(3), n), normals(random(4), n)
 	s := &AdamStep{B1: 0.9, B2: 0.999, D1: 0.1, D2: 0.001, C1: 1, C2: 1, Eta: 0.01, Eps: 1e-8}
 	for i := range z {

@@ -10,8 +10,8 @@ import (
 	"brood/models/longtest"
 )
 
-// TestPairsByInstruction: products by VDPBF16PS have the bits of those by floats, on processors of Intel too, which do
-// not take them because they are slow.
+// TestPairsByInstruction: products with VDPBF16PS have the bits of those with floats, on Intel CPUs too, which do not
+// use the instruction because it is slow there.
 func TestPairsByInstruction(t *testing.T) {
 	if !available(AVX512) || !cpu.X86.HasAVX512BF16 {
 		t.Skip("this CPU has no AVX512_BF16")
@@ -38,8 +38,8 @@ func TestPairsByInstruction(t *testing.T) {
 	}
 }
 
-// TestBytesByWords: products of bytes have the same bits with AVX-VNNI and without, and by floats where AVX-512 has no
-// VNNI.
+// TestBytesByWords: products of bytes have the same bits with and without AVX-VNNI, and with floats where AVX-512 has
+// no VNNI.
 func TestBytesByWords(t *testing.T) {
 	if !available(AVX2) {
 		t.Skip("this CPU has no AVX2")
@@ -64,8 +64,8 @@ func TestBytesByWords(t *testing.T) {
 	}
 }
 
-// TestTiles: tiles of bfloat16 add up as Blocks says, on operands of all sizes, of which sums lose most of their digits
-// or next to none. BROOD_LONG=kernels tries 26 million elements.
+// TestTiles: bfloat16 tiles sum in the order Blocks, on operands of all magnitudes, with sums that lose most of their
+// digits or almost none. BROOD_LONG=kernels tests 26 million elements.
 func TestTiles(t *testing.T) {
 	k, err := New(AMX)
 	if err != nil {

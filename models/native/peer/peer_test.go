@@ -1,6 +1,6 @@
 //go:build unix
 
-// Package peer has no code: compare.sh measures PyTorch.
+// Package peer contains no Go code: compare.sh measures PyTorch.
 package peer
 
 import (
@@ -11,8 +11,8 @@ import (
 	"testing"
 )
 
-// TestChoose: compare.sh forces no kernels of OpenBLAS that the processor cannot run, which would end PyTorch with an
-// illegal instruction.
+// TestChoose: compare.sh selects no OpenBLAS kernels that the CPU cannot run, which would end PyTorch with an illegal
+// instruction.
 func TestChoose(t *testing.T) {
 	const avx512 = " avx512f avx512cd avx512bw avx512dq avx512vl"
 	for cpuinfo, want := range map[string]string{

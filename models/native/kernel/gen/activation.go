@@ -11,11 +11,11 @@ import (
 
 const signBit = 1 << 31
 
-// activations emits activations and their gradients, in the order of the operations of their portable variants.
+// activations emits activations and their gradients, with the operation order of their portable variants.
 func (g *gen) activations() {
 	t, dst, x0, x1 := reg.RDI, reg.RDX, reg.RSI, reg.R8
 	r, k, slope := g.r, g.r[6:13], g.r[13]
-	// x is the operand, or that of the derivative; the result goes to y. The others are for the body.
+	// x is the operand, or the operand of the derivative; the result is y. The body may use the other registers.
 	x, y := r[0], r[1]
 	emit := func(name, doc string, back bool, body func()) {
 		g.begin(name, "vecArgs", doc)
@@ -95,7 +95,7 @@ func (g *gen) addFloat(x float32, b, c reg.VecPhysical) {
 	}
 }
 
-// andWord emits c = b & x and orVector c = a | b, bit by bit.
+// andWord emits c = b & x and orVector c = a | b, bitwise.
 func (g *gen) andWord(x uint32, b, c reg.VecPhysical) {
 	if g.wide {
 		g.VPANDD_BCST(g.consts.word(x), b, c)
@@ -112,7 +112,7 @@ func (g *gen) orVector(a, b, c reg.VecPhysical) {
 	}
 }
 
-// negative emits d = a where the sign of x is set, else b; d is no operand.
+// negative emits d = a if the sign of x is set, else b; d must not be an operand.
 func (g *gen) negative(x, a, b, d reg.VecPhysical) {
 	if g.wide {
 		g.VPMOVD2M(x, reg.K3)
@@ -123,7 +123,7 @@ func (g *gen) negative(x, a, b, d reg.VecPhysical) {
 	g.VBLENDVPS(x, a, b, d)
 }
 
-// above emits d = a where x > y, else b; x is lost, and d is no operand.
+// above emits d = a if x > y, else b; it overwrites x, and d must not be an operand.
 func (g *gen) above(x, y, a, b, d reg.VecPhysical) {
 	const greater = operand.U8(30) // ordered and quiet: NaN is not above anything
 	if g.wide {
@@ -145,7 +145,7 @@ func (g *gen) polynomial(c []float32, x, y reg.VecPhysical) {
 	}
 }
 
-// atLeast and atMost emit x = max(c, x) and x = min(c, x), in the order in which NaN stays NaN; tmp is lost.
+// atLeast and atMost emit x = max(c, x) and x = min(c, x), with operand orders that keep NaN; they overwrite tmp.
 func (g *gen) atLeast(c float32, x, tmp reg.VecPhysical) {
 	g.float(c, tmp)
 	g.VMAXPS(x, tmp, x)
@@ -156,7 +156,7 @@ func (g *gen) atMost(c float32, x, tmp reg.VecPhysical) {
 	g.VMINPS(x, tmp, x)
 }
 
-// held emits what kernel.held does; tmp is lost.
+// held emits kernel.held; it overwrites tmp.
 func (g *gen) held(x, tmp reg.VecPhysical) {
 	g.atMost(coef.ExpLimit, x, tmp)
 	g.atLeast(-coef.ExpLimit, x, tmp)
@@ -173,7 +173,7 @@ func (g *gen) sigmoid(x, y reg.VecPhysical, r, k []reg.VecPhysical) {
 	g.VDIVPS(a, y, y)
 }
 
-// tanh emits y = tanh(x); x is lost.
+// tanh emits y = tanh(x); it overwrites x.
 func (g *gen) tanh(x, y reg.VecPhysical, r, k []reg.VecPhysical) {
 	a, b, e, small := r[0], r[1], r[2], r[3]
 	g.VMULPS(x, x, a)

@@ -16,11 +16,11 @@ const (
 	xNextSum                                        = 136
 )
 
-// Bytes of a tile's row; of 16 rows of two tiles that lie side by side, as sums and lines of B do.
+// amxRow is the bytes of a tile's row; amxPair the bytes of 16 rows of two adjacent tiles, as in sums and lines of B.
 const amxRow, amxPair = 64, 2048
 
-// amx emits the kernels of products of tiles, of bytes and of pairs of bfloat16: by one or two tiles of 16 rows, and
-// one or two of 16 columns.
+// amx emits the tile kernels for products of bytes and of pairs of bfloat16: with one or two tiles of 16 rows, and one
+// or two of 16 columns.
 func (g *gen) amx() {
 	for _, name := range []string{"amxBytes", "amxPairs"} {
 		for rows := 1; rows <= 2; rows++ {
@@ -39,7 +39,7 @@ func (g *gen) amx() {
 	whole := make([]uint32, 16)
 	whole[0] = 1
 	for i := range 8 {
-		whole[4+i/2] |= 64 << (16 * (i % 2)) // bytes of a row
+		whole[4+i/2] |= 64 << (16 * (i % 2)) // bytes per row
 		whole[12+i/4] |= 16 << (8 * (i % 4)) // rows
 	}
 	g.LEAQ(g.consts.list("amx", whole...), reg.RSI)
@@ -57,9 +57,9 @@ func (g *gen) amx() {
 	g.RET()
 }
 
-// amxPanel emits a product of blocks of 32 rows of A, or of 16 at most, with a panel of B of 32 columns, or of 16 at
-// most. A step takes 64 bytes of k: 16 words, of which B has a line of 32 columns each. Sums are kept by blocks; they
-// go on from what is there, stay there, or become C row by row.
+// amxPanel emits a product of blocks of 32 rows of A, or of at most 16, with a panel of B of 32 columns, or of at most
+// 16. A step takes 64 bytes of k: 16 words, with a line of 32 columns of B for each. Sums are stored by blocks; they
+// continue from stored ones, stay there, or become C row by row.
 func (g *gen) amxPanel(name string, rows, columns int) {
 	g.begin(fmt.Sprintf("%s%dx%d", name, rows, columns), "amxArgs", "rows by a panel of a product, by tiles.")
 	t, a0, a1, b0, b1 := reg.RDI, reg.RSI, reg.R8, reg.RDX, reg.RBX
@@ -152,8 +152,7 @@ func (g *gen) amxPanel(name string, rows, columns int) {
 	g.end()
 }
 
-// amxRows emits what becomes of a block's sums on their way to C: of bytes as bytesTile has it, of pairs
-// as a tile's epilogue.
+// amxRows emits the conversion of a block's sums to C: for bytes as in bytesTile, for pairs as in a tile's epilogue.
 func (g *gen) amxRows(name string, columns int, mask []operand.Op, t, from, c, ldc, left, flags, aux reg.GPPhysical) {
 	bias, alpha, zero := g.r[4:6], g.r[6], g.r[7]
 	rows := func(label string, finish func(x reg.VecPhysical, v int)) {
@@ -190,7 +189,7 @@ func (g *gen) amxRows(name string, columns int, mask []operand.Op, t, from, c, l
 		return
 	}
 	add := func(x reg.VecPhysical, v int) { g.VADDPS(bias[v], x, x) }
-	rectify := func(x reg.VecPhysical, _ int) { g.VMAXPS(x, zero, x) } // in this order NaN stays NaN
+	rectify := func(x reg.VecPhysical, _ int) { g.VMAXPS(x, zero, x) } // this operand order keeps NaN
 	g.zero(zero)
 	g.BTQ(operand.Imm(flagBias), flags)
 	g.JCC(ref("unbiased"))
@@ -222,8 +221,8 @@ const (
 	yChannels, yFlags, yDoneB, yDoneC       = 128, 136, 144, 152
 )
 
-// amxConv emits a convolution of some pixels and up to 16 or 32 channels of the result, of which each has 32 samples.
-// The table has the first channel's taps: the number of each, and where it meets the image.
+// amxConv emits a convolution of some pixels and up to 16 or 32 result channels, each with 32 samples. The table holds
+// the first channel's taps: the number of each, and the offset of its input.
 func (g *gen) amxConv(rows int) {
 	g.begin(fmt.Sprintf("amxConv%d", rows), "amxConvArgs", "a convolution by tiles.")
 	t, a0, a1, b0, b1 := reg.RDI, reg.RSI, reg.R8, reg.RDX, reg.RBX
@@ -323,7 +322,7 @@ func (g *gen) amxConv(rows int) {
 	g.BTQ(operand.Imm(flagReLU), flags)
 	g.JCC(ref("linear"))
 	for v := range 2 {
-		g.VMAXPS(g.r[v], g.r[2], g.r[v]) // in this order NaN stays NaN
+		g.VMAXPS(g.r[v], g.r[2], g.r[v]) // this operand order keeps NaN
 	}
 	g.Label("linear")
 	for v := range 2 {
@@ -343,7 +342,7 @@ func (g *gen) amxConv(rows int) {
 	g.end()
 }
 
-// The instructions of tiles.
+// Instructions on tiles.
 
 func (g *gen) tileConfig(base reg.GPPhysical) { g.vexMemory(none, 0x49, 0, base, nil) }
 
@@ -351,8 +350,8 @@ func (g *gen) tileLoad(tile int, base, stride reg.GPPhysical) {
 	g.vexMemory(pF2, 0x4b, tile, base, stride)
 }
 
-// tileStream is tileLoad of what the first-level cache is not to keep: rows of A, which are met again when another
-// panel of B is there.
+// tileStream is tileLoad without keeping the data in the first-level cache: rows of A are not needed again before the
+// next panel of B.
 func (g *gen) tileStream(tile int, base, stride reg.GPPhysical) {
 	g.vexMemory(p66, 0x4b, tile, base, stride)
 }
@@ -365,7 +364,7 @@ func (g *gen) tileZero(tile int) { g.vexRegisters(pF2, 0x49, tile, 0, 0) }
 
 func (g *gen) tileRelease() { g.vexRegisters(none, 0x49, 0, 0, 0) }
 
-// tileDot adds to tile c the product of tile a, of rows, with tile b, of words in columns.
+// tileDot adds the product of tile a (rows) and tile b (words in columns) to tile c.
 func (g *gen) tileDot(name string, c, a, b int) {
 	if name == "amxBytes" {
 		g.vexRegisters(p66, 0x5e, c, a, b) // TDPBUSD

@@ -8,14 +8,14 @@ import (
 )
 
 // bytesTile emits a tile of m rows by two vectors of columns of a product of bytes: unsigned ones of A by rows, signed
-// ones of B packed as [k/4][columns][4], exact sums in int32. k counts words of four bytes. The sums become floats, are
-// multiplied by alpha and added to the bias, the product rounded; or they stay what they are.
+// ones of B packed as [k/4][columns][4], exact sums in int32. k counts words of four bytes. The sums are converted to
+// floats, multiplied by alpha and added to the bias, with the product rounded; or they are stored as int32.
 //
 // AVX2 has no such product. (Its VPMADDUBSW adds two products in 16 bits with saturation, which 2*255*127 exceeds.) Its
-// tiles take operands that widen wrote, A as 16 bits and B packed as [k/2][columns][2] of them: VPMADDWD multiplies
-// these and adds up pairs in int32, exactly. Their columns are all live.
+// tiles take operands widened by widen, A as 16 bits and B packed as [k/2][columns][2] of them: VPMADDWD multiplies
+// these and adds pairs in int32, exactly. All their columns are used.
 //
-// Where AVX2 has VPDPBUSD (AVX-VNNI) the tiles called dots do without widening.
+// With AVX-VNNI, AVX2 has VPDPBUSD, and the tiles called dots need no widening.
 func (g *gen) bytesTile(name string, m int) {
 	g.begin(fmt.Sprintf("%s%dx%d", name, m, 2*g.lanes), "tileArgs", "a register tile of a product of bytes.")
 	sixteen := !g.wide && name == "bytes" // bits of an operand
@@ -112,7 +112,7 @@ func (g *gen) bytesTile(name string, m int) {
 	})
 }
 
-// widen emits the widening of rows of bytes to 16 bits each; columns count words of four bytes.
+// widen emits the widening of rows of bytes to 16 bits each; columns are counted in words of four bytes.
 func (g *gen) widen(signed bool) {
 	name, widen := "widen", func(from, to operand.Op) { g.VPMOVZXBW(from, to) }
 	if signed {

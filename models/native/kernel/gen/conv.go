@@ -13,13 +13,13 @@ const (
 	cLdc, cK, cPixels, cStepB, cStepC, cFlags = 48, 56, 64, 72, 80, 88
 )
 
-// ahead is how many taps early the samples are fetched: they lie too far apart for the prefetchers of the machine. A
-// tap of a large tile takes 14 cycles, and a third-level cache some 200. The table has as many entries in excess.
+// ahead is the number of taps by which samples are prefetched: their distance is too large for hardware prefetchers. A
+// tap of a large tile takes 14 cycles, an access to a third-level cache about 200. The table has as many extra entries.
 const ahead = 16
 
 // conv emits a tile of m channels by two vectors of samples, for a run of pixels. The table holds, for every k, the row
-// of A, which is packed, and the offset of B's: a tap's samples are contiguous wherever they lie, so activations are
-// never packed, and padding is a shorter table.
+// of A, which is packed, and the offset of B's: a tap's samples are contiguous everywhere, so activations are never
+// packed, and padding only shortens the table.
 func (g *gen) conv(m int) {
 	g.begin(fmt.Sprintf("conv%d", m), "convArgs", "a tile of a convolution, for a run of pixels.")
 	t, a, b, c, k, tab, ra, rb, next := reg.RDI, reg.RSI, reg.RDX, reg.R15, reg.RCX, reg.R13, reg.RBX, reg.RAX, reg.R8
@@ -69,7 +69,7 @@ func (g *gen) conv(m int) {
 	})
 	g.zero(zero)
 	g.when(rb, flagGate, "open", func() {
-		g.MOVQ(c, gate) // no pointer past the gate may lie in memory, where the collector would find it
+		g.MOVQ(c, gate) // no pointer past the gate may be in memory, where the collector would find it
 		g.SUBQ(at(t, cC), gate)
 		g.ADDQ(at(t, cGate), gate)
 		for i := range m {
@@ -99,9 +99,9 @@ func (g *gen) conv(m int) {
 	g.end()
 }
 
-// convRow emits a tile of one channel by two vectors of samples for four pixels at a time, of which there is a multiple
-// of four: one pixel alone, as in a depthwise convolution, would wait for each of its additions. A sum runs over the
-// taps in the same order as in conv.
+// convRow emits a tile of one channel by two vectors of samples for four pixels at a time; their number must be a
+// multiple of four. A single pixel, as in a depthwise convolution, would wait for each of its additions. A sum runs
+// over the taps in the same order as in conv.
 func (g *gen) convRow() {
 	const pixels = 4
 	g.begin("convRow", "convArgs", "one channel of a convolution, for a run of pixels.")
@@ -145,7 +145,7 @@ func (g *gen) convRow() {
 		}
 	})
 	g.when(flags, flagGate, "open", func() {
-		g.MOVQ(c, gate) // no pointer past the gate may lie in memory, where the collector would find it
+		g.MOVQ(c, gate) // no pointer past the gate may be in memory, where the collector would find it
 		g.SUBQ(at(t, cC), gate)
 		g.ADDQ(at(t, cGate), gate)
 		for p := range pixels {

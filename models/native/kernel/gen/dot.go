@@ -15,9 +15,10 @@ const (
 )
 
 // dot emits tiles of m x n dot products along segments of pixels, for weight gradients: C[i][j] += alpha * sum of
-// A[i]*B[j]. Both operands are loaded as vectors, ten loads for 25 multiply-adds. The list has entries of a tap: its
-// offset in C, the number of segments, and for each one the offsets in A and B and the pixels. A dot product has
-// sixteen sums in either instruction set, which AVX2 makes in two passes; their order is that of kernel.sixteen.
+// A[i]*B[j]. Both operands are loaded as vectors, ten loads for 25 multiply-adds. The list has an entry per tap: its
+// offset in C, the number of segments, and for each segment the offsets in A and B and the number of pixels. A dot
+// product has sixteen sums in both instruction sets, computed by AVX2 in two passes; their order is the order of
+// kernel.sixteen.
 func (g *gen) dot(m, n int) {
 	g.begin(fmt.Sprintf("dot%dx%d", m, n), "dotArgs", "tiles of dot products.")
 	t, stepB, pixels, list, count := reg.RDI, reg.RSI, reg.RCX, reg.RBX, reg.RAX
@@ -100,7 +101,7 @@ func (g *gen) dot(m, n int) {
 			}
 			continue
 		}
-		// Four sums of lanes at a time; a group that is not full is made up with what lies in spare.
+		// Four sums of lanes at a time; an incomplete group is filled with spare registers of any content.
 		for first := 0; first < m*n; first += 4 {
 			four := append([]reg.VecPhysical(nil), acc[first:min(first+4, m*n)]...)
 			four = append(four, spare[0], spare[0], spare[0])[:4]
@@ -140,9 +141,8 @@ func (g *gen) dot(m, n int) {
 }
 
 // sumLanes adds the sixteen lanes of each of at most sixteen vectors: by halves in each quad, then the quads by halves.
-// Lane i of the result is the sum of vector i. Two vectors become one of half as many lanes each, four times over. What
-// one shuffle and a blend do is not done by two shuffles where it may be: of Intel's two ports that add, only one
-// shuffles.
+// Lane i of the result is the sum of vector i. Four times, two vectors become one with half as many lanes each. It
+// prefers a shuffle and a blend to two shuffles: of Intel's two ports that add, only one shuffles.
 func (g *gen) sumLanes(r []reg.VecPhysical, tmp reg.VecPhysical) reg.VecPhysical {
 	half := func(distance int, x, y reg.VecPhysical) {
 		switch distance {
@@ -172,7 +172,7 @@ func (g *gen) sumLanes(r []reg.VecPhysical, tmp reg.VecPhysical) reg.VecPhysical
 	return r[0]
 }
 
-// sumQuads adds the four lanes of each quad of four vectors by halves: r[0] has in each quad the four sums.
+// sumQuads adds the four lanes of each quad of four vectors by halves: each quad of r[0] holds the four sums.
 func (g *gen) sumQuads(r []reg.VecPhysical, tmp reg.VecPhysical) {
 	for i := 0; i < 4; i += 2 {
 		g.VUNPCKLPS(r[i+1], r[i], tmp)
@@ -184,7 +184,7 @@ func (g *gen) sumQuads(r []reg.VecPhysical, tmp reg.VecPhysical) {
 	g.VADDPS(tmp, r[0], r[0])
 }
 
-// dots emits the tiles that the registers allow: kernel.table lists the same.
+// dots emits the tiles that fit the registers; kernel.table lists the same.
 func (g *gen) dots() {
 	shapes := [][2]int{{5, 5}, {8, 3}, {8, 1}}
 	if !g.wide {

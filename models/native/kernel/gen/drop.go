@@ -5,8 +5,8 @@ import (
 	"github.com/mmcloughlin/avo/reg"
 )
 
-// drop emits tiles of 32 masks of dropout, one for each word of the stream in its order: keep, or zero where the word's
-// upper 24 bits are below limit. The counters are ordered so that unpacking brings four words of each side by side.
+// drop emits tiles of 32 dropout masks, one for each word of the stream in its order: keep, or zero if the word's upper
+// 24 bits are below limit. The counters are ordered so that unpacking puts their four words next to each other.
 func (g *gen) drop() {
 	g.begin("drop", "noiseArgs", "masks of dropout.")
 	t, dst := reg.RDI, reg.RDX

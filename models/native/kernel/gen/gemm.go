@@ -20,9 +20,9 @@ const (
 	flagLoad, flagBias, flagGate, flagAdd, flagReLU, flagWhole, flagKeep = 0, 1, 2, 3, 4, 5, 6
 )
 
-// gemm emits all tiles: for AVX-512 1..14 rows by 32 or 16 columns, where B is read in whole vectors, since a masked
-// load takes one of Intel's two ports of multiply-adds, and all else under masks, which costs nothing; for AVX2 1..6
-// rows by 16, each whole and masked, because its masked stores are slow on some machines.
+// gemm emits all tiles. AVX-512: 1 to 14 rows by 32 or 16 columns; B is read in whole vectors, since a masked load
+// takes one of Intel's two multiply-add ports, everything else under masks, which cost nothing. AVX2: 1 to 6 rows by 16
+// columns, each whole and masked, because its masked stores are slow on some machines.
 func (g *gen) gemm() {
 	if g.wide {
 		for m := 1; m <= 14; m++ {
@@ -41,9 +41,9 @@ func (g *gen) gemm() {
 	}
 }
 
-// tile emits one register tile of m rows by nv vectors of C. Element (i, k) of A lies at a + i*rowA + k*stepA, one of
-// the two strides being an element, whether A is stored by rows, by columns or packed. Each element of C is one chain
-// of multiply-adds in the order of k. An element of a tile of pairs is a word of two bfloat16, and a step of k two
+// tile emits one register tile of m rows by nv vectors of C. Element (i, k) of A is at a + i*rowA + k*stepA; one of the
+// two strides is an element, whether A is stored by rows, by columns or packed. Each element of C is one chain of
+// multiply-adds in the order of k. An element of a tile of pairs is a word of two bfloat16, and a step of k is two
 // multiply-adds, see dotPairs.
 func (g *gen) tile(name string, m, nv int, masked bool) {
 	kind := ""
@@ -105,7 +105,7 @@ func (g *gen) tile(name string, m, nv int, masked bool) {
 	g.CMPQ(step, operand.Imm(4))
 	g.JNE(ref("columns"))
 
-	// A by rows: nine of them from one base by the multiples 1, 2, 3, 4, 5, 6, 7, 8 of the stride.
+	// A by rows: addresses of nine rows from one base, using the multiples 1 to 8 of the stride.
 	if m > 3 {
 		g.LEAQ(atx(l1, l1, 2, 0), l3)
 	}
@@ -123,7 +123,7 @@ func (g *gen) tile(name string, m, nv int, masked bool) {
 		return []operand.Mem{at(p, 0), atx(p, l, 1, 0), atx(p, l, 2, 0), atx(p, l3, 1, 0)}
 	}
 	rowsOfB := four(b, ldb, ldb3)
-	// fetch asks early for what the prefetchers of the machine miss: eight steps from p, the bytes from disp on.
+	// fetch prefetches what hardware prefetchers miss: eight steps from p, the bytes from disp on.
 	fetch := func(u int, p, l, l3, far reg.Register, disps ...int) {
 		if m*nv < 12 {
 			return
@@ -177,18 +177,18 @@ func (g *gen) tile(name string, m, nv int, masked bool) {
 	})
 	g.JMP(ref("done"))
 
-	// A by columns: the tile's rows lie side by side.
+	// A by columns: the tile's rows are adjacent.
 	g.Label("columns")
 	step3, ahead := l3, l7
 	g.LEAQ(atx(step, step, 2, 0), step3)
-	next := g.wide && m*nv >= 12 // asks for the next panel, a line in a round
+	next := g.wide && m*nv >= 12 // prefetches the next panel, a line per round
 	if next {
 		g.MOVQ(at(t, tAhead), ahead)
 	}
 	columnsOfA := four(a0, step, step3)
 	edges := []int{0, 4*m - 4}
 	if !g.wide {
-		edges = edges[:1] // few rows are seldom in two lines
+		edges = edges[:1] // few rows seldom span two lines
 	}
 	g.byFour(k, "column", func(u int) {
 		fetch(u, a0, step, step3, l5, edges...)
@@ -210,7 +210,7 @@ func (g *gen) tile(name string, m, nv int, masked bool) {
 	g.end()
 }
 
-// byFour emits a loop that does four steps of k at a time and one for the rest; advance moves the pointers by u steps.
+// byFour emits a loop of four steps of k at a time and a loop for the rest; advance moves the pointers by u steps.
 func (g *gen) byFour(k reg.Register, label string, step, advance func(u int)) {
 	g.SUBQ(operand.Imm(4), k)
 	g.JLT(ref(label + "rest"))
@@ -232,7 +232,7 @@ func (g *gen) byFour(k reg.Register, label string, step, advance func(u int)) {
 	g.JNZ(ref(label + "one"))
 }
 
-// rowOf is the address of row i, given the multiples 1, 3, 5 and 7 of the stride and row 9's own base.
+// rowOf returns the address of row i, given the multiples 1, 3, 5 and 7 of the stride and row 9's own base.
 func rowOf(i int, base, base9, l1, l3, l5, l7 reg.Register) operand.Mem {
 	if i >= 9 {
 		base, i = base9, i-9
@@ -252,7 +252,7 @@ func rowOf(i int, base, base9, l1, l3, l5, l7 reg.Register) operand.Mem {
 	return atx(base, l1, uint8(i), 0)
 }
 
-// epilogue turns the accumulators into C: each step a straight run that a flag switches.
+// epilogue converts the accumulators to C: a flag enables each step.
 func (g *gen) epilogue(m, nv int, mask []operand.Op) {
 	t, flags, c, aux, ldc, ldaux := reg.RDI, reg.RAX, reg.R15, reg.R9, reg.R11, reg.R10
 	acc := func(i, v int) reg.VecPhysical { return g.r[i*nv+v] }
@@ -297,7 +297,7 @@ func (g *gen) epilogue(m, nv int, mask []operand.Op) {
 	g.when(flags, flagReLU, "linear", func() {
 		g.zero(y)
 		for i := range m * nv {
-			g.VMAXPS(g.r[i], y, g.r[i]) // in this order NaN stays NaN
+			g.VMAXPS(g.r[i], y, g.r[i]) // this operand order keeps NaN
 		}
 	})
 	g.MOVQ(at(t, tC), c)

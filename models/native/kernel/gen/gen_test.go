@@ -8,10 +8,10 @@ import (
 	"testing"
 )
 
-// written is what the generator writes, made once.
+// written is the generator's output, computed once.
 var written = sync.OnceValues(generate)
 
-// The assembly in the tree is what this generator writes.
+// TestTreeIsCurrent: the assembly in the tree equals the generator's output.
 func TestTreeIsCurrent(t *testing.T) {
 	files, err := written()
 	if err != nil {
@@ -28,9 +28,9 @@ func TestTreeIsCurrent(t *testing.T) {
 	}
 }
 
-// The counts of instructions are those of the cipher and of Box and Muller: of 32 normals, 18 products, of which four
-// belong to the first three rounds, whose others are shared; one root of sixteen lanes in AVX-512, two of eight in
-// AVX2.
+// TestPortsAreCounted: the counts of instructions equal those of the cipher and of Box-Muller: for 32 normals 18
+// products, of which four belong to the first three rounds, whose other products are shared; one root of sixteen lanes
+// in AVX-512, two of eight in AVX2.
 func TestPortsAreCounted(t *testing.T) {
 	files, err := written()
 	if err != nil {

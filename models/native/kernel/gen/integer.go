@@ -7,7 +7,7 @@ import (
 	"github.com/mmcloughlin/avo/reg"
 )
 
-// integers turns the words in r0 and r2 into whole numbers, noise.Integer of each, in r0 and r1.
+// integers converts the words in r0 and r2 to noise.Integer of each, in r0 and r1.
 func (s *stream) integers() {
 	ones, pairs := s.byteOnes()
 	for i, w := range []reg.VecPhysical{s.r[0], s.r[2]} {
@@ -19,8 +19,8 @@ func (s *stream) integers() {
 	}
 }
 
-// byteOnes are bytes and words of one, in registers that no cipher and no sum uses: in AVX-512 the last ones of two
-// streams.
+// byteOnes returns registers with bytes and words of one that neither the cipher nor sums use: in AVX-512 the last ones
+// of two streams.
 func (g *gen) byteOnes() (bytes, words reg.VecPhysical) {
 	if g.wide {
 		return g.r[6], g.r[13]
@@ -36,7 +36,7 @@ func (g *gen) integerSetup() {
 	g.VPBROADCASTD(g.consts.word(0x00010001), pairs)
 }
 
-// toScale turns r into floats, times the argument's scale; tmp is lost.
+// toScale converts r to floats and multiplies by the argument's scale; it overwrites tmp.
 func (g *gen) toScale(r, tmp reg.VecPhysical) {
 	g.VCVTDQ2PS(r, r)
 	if g.wide {
@@ -47,16 +47,16 @@ func (g *gen) toScale(r, tmp reg.VecPhysical) {
 	g.VMULPS(tmp, r, r)
 }
 
-// drawn is what becomes of whole numbers.
+// drawn is the form in which integers are stored.
 type drawn int
 
 const (
 	scaled  drawn = iota // floats, times a scale
 	plain                // bytes
-	rounded              // bytes, the whole numbers that are nearest to them times two scales
+	rounded              // bytes: the integers nearest to the values times two scales
 )
 
-// noiseIntegers emits the writing of tiles of 32 whole numbers.
+// noiseIntegers emits kernels that write tiles of 32 integers.
 func (g *gen) noiseIntegers(as drawn) {
 	g.begin([]string{"noiseFloats", "noiseBytes", "noiseRounded"}[as], "noiseArgs",
 		[]string{"tiles of whole numbers, scaled.", "tiles of whole numbers in bytes.", "tiles of whole numbers, scaled and rounded, in bytes."}[as])
@@ -96,8 +96,8 @@ func (g *gen) noiseIntegers(as drawn) {
 	g.end()
 }
 
-// round makes r the whole numbers that are nearest to it times both scales of the argument, each product rounded, and
-// at least -127; tmp is lost. narrow sees to the other bound.
+// round rounds r times both scales of the argument to integers, each product rounded first, and limits them to at least
+// -127; it overwrites tmp. narrow applies the upper limit.
 func (s *stream) round(r, tmp reg.VecPhysical) {
 	s.do(func() {
 		s.toScale(r, tmp)
@@ -112,7 +112,7 @@ func (s *stream) round(r, tmp reg.VecPhysical) {
 	s.do(func() { s.VCVTPS2DQ(r, r) })
 }
 
-// narrow writes the lanes of r as bytes, held to [-128, 127]; r and tmp are lost.
+// narrow writes the lanes of r as bytes, limited to [-128, 127]; it overwrites r and tmp.
 func (g *gen) narrow(r, tmp reg.VecPhysical, to operand.Mem) {
 	if g.wide {
 		g.VPMOVSDB(r, to)

@@ -19,7 +19,7 @@ type gen struct {
 	lanes  int
 	r      []reg.VecPhysical // vector registers
 	consts *consts
-	types  map[string]string // of each function's argument: avo cannot name a type of the package
+	types  map[string]string // of each function's argument: avo cannot refer to a type of the package
 }
 
 func newAVX2(ctx *build.Context, c *consts, types map[string]string) *gen {
@@ -41,7 +41,7 @@ func newAVX512(ctx *build.Context, c *consts, types map[string]string) *gen {
 // bytes is the size of a vector.
 func (g *gen) bytes() int { return 4 * g.lanes }
 
-// begin starts a function of one pointer argument, which is loaded into RDI.
+// begin starts a function with one pointer argument, which is loaded into RDI.
 func (g *gen) begin(name, args, doc string) {
 	g.Function(name + g.name)
 	g.Attributes(attr.NOSPLIT)
@@ -57,7 +57,7 @@ func (g *gen) end() {
 	g.RET()
 }
 
-// align pads so that a loop starts a fetch block; avo has no call for the directive, a raw instruction prints it.
+// align pads so that a loop starts a fetch block; avo lacks the directive, so a raw instruction emits it.
 func (g *gen) align() {
 	g.Instruction(&ir.Instruction{Opcode: "PCALIGN", Operands: []operand.Op{operand.Imm(32)}})
 }
@@ -70,7 +70,7 @@ func (g *gen) zero(r reg.VecPhysical) {
 	}
 }
 
-// when emits body for the case that bit is set in flags.
+// when emits body, executed only if bit is set in flags.
 func (g *gen) when(flags reg.Register, bit int, label string, body func()) {
 	g.BTQ(operand.Imm(uint64(bit)), flags)
 	g.JCC(ref(label))
@@ -88,7 +88,7 @@ func atx(base, index reg.Register, scale uint8, disp int) operand.Mem {
 
 func imm(n int) operand.Op { return operand.U32(uint32(n)) }
 
-// consts is a table of words in read-only memory, which grows as constants are first used.
+// consts is a table of words in read-only memory that grows as constants are first used.
 type consts struct {
 	ctx   *build.Context
 	mem   operand.Mem
@@ -103,7 +103,7 @@ func newConsts(ctx *build.Context) *consts {
 	return c
 }
 
-// word is the address of four bytes x, for a broadcast.
+// word returns the address of four bytes x, for a broadcast.
 func (c *consts) word(x uint32) operand.Mem {
 	if _, ok := c.off[x]; !ok {
 		c.off[x] = c.size
@@ -114,7 +114,7 @@ func (c *consts) word(x uint32) operand.Mem {
 
 func (c *consts) float(x float32) operand.Mem { return c.word(math.Float32bits(x)) }
 
-// table is the address of words that follow each other.
+// table returns the address of contiguous words.
 func (c *consts) table(words ...uint32) operand.Mem {
 	m := c.mem.Offset(c.size)
 	for _, x := range words {
@@ -124,12 +124,12 @@ func (c *consts) table(words ...uint32) operand.Mem {
 	return m
 }
 
-// vector is the address of eight words x.
+// vector returns the address of eight words x.
 func (c *consts) vector(x uint32) operand.Mem {
 	return c.list(fmt.Sprint("vector", x), x, x, x, x, x, x, x, x)
 }
 
-// list is the address of the named list of words.
+// list returns the address of the named list of words.
 func (c *consts) list(name string, words ...uint32) operand.Mem {
 	if _, ok := c.lists[name]; !ok {
 		c.lists[name] = c.table(words...)

@@ -5,11 +5,11 @@ import (
 	"github.com/mmcloughlin/avo/reg"
 )
 
-// layerNorm emits layer normalisation of one row: sums in sixteen lanes, and what is done element by element. The order
-// of operations is that of the portable variant.
+// layerNorm emits layer normalisation of one row: sums in sixteen lanes, and elementwise kernels. The order of
+// operations is the same as in the portable variant.
 func (g *gen) layerNorm() {
 	t, dst := reg.RDI, reg.RDX
-	src := []reg.Register{reg.RSI, reg.R8, reg.R9} // x and what else there is
+	src := []reg.Register{reg.RSI, reg.R8, reg.R9} // x and the other sources
 	r := g.r
 	mean, inverse, sum, product := r[8], r[9], r[10], r[11]
 	begin := func(name, doc string) {
@@ -27,7 +27,7 @@ func (g *gen) layerNorm() {
 		g.VMULPS(inverse, x, x)
 	}
 	vectors := 16 / g.lanes
-	// sums emits count sums: body leaves in terms what an element adds to each, from what load gives of a source.
+	// sums emits count sums: body stores in terms what an element adds to each sum; load loads a source.
 	sums := func(name, doc string, count int, body func(terms []reg.VecPhysical, load func(i int, d reg.VecPhysical))) {
 		begin(name, doc)
 		n, off := reg.RCX, reg.RAX
@@ -95,7 +95,7 @@ func (g *gen) layerNorm() {
 		hat(terms[1])
 		g.VMULPS(terms[0], terms[1], terms[1])
 	})
-	// each emits what is done element by element: the result is in r[0].
+	// each emits an elementwise kernel: the result is in r[0].
 	each := func(name, doc string, body func(load func(i int, d reg.VecPhysical))) {
 		begin(name, doc)
 		g.sweep(t, 1, func(_ int, off reg.Register, mask []operand.Op) {

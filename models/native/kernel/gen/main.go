@@ -3,9 +3,9 @@
 //
 //	go generate ./models/native/kernel
 //
-// Every kernel is written once against gen, which hides what AVX2 (16 registers of 8 lanes, mask vectors) and AVX-512
-// (32 registers of 16 lanes, mask registers) do differently. Registers are named, not allocated: the large tiles need
-// all of them.
+// Every kernel is written once against gen, which hides the differences between AVX2 (16 registers of 8 lanes, mask
+// vectors) and AVX-512 (32 registers of 16 lanes, mask registers). Registers are named, not allocated: the large tiles
+// need all of them.
 package main
 
 import (
@@ -45,7 +45,7 @@ func write(dir string) error {
 	return nil
 }
 
-// generate is the text of the files by name.
+// generate returns the text of the files by name.
 func generate() (map[string][]byte, error) {
 	ctx := build.NewContext()
 	ctx.ConstraintExpr("amd64")

@@ -5,8 +5,7 @@ import (
 	"github.com/mmcloughlin/avo/reg"
 )
 
-// masks readies the edge masks of nv vectors: mask registers in AVX-512, addresses in AVX2, nil where every lane is
-// live.
+// masks prepares the edge masks of nv vectors: mask registers in AVX-512, addresses in AVX2, nil if every lane is used.
 func (g *gen) masks(t reg.Register, nv int, masked bool) []operand.Op {
 	switch {
 	case !masked:
@@ -22,7 +21,7 @@ func (g *gen) masks(t reg.Register, nv int, masked bool) []operand.Op {
 	return []operand.Op{at(reg.R12, 0), at(reg.R12, 32)}
 }
 
-// loadMasked reads a vector; dead lanes become zero and their memory is not touched.
+// loadMasked reads a vector; unused lanes become zero and their memory is not accessed.
 func (g *gen) loadMasked(mem operand.Mem, mask []operand.Op, v int, dst reg.VecPhysical) {
 	switch {
 	case mask == nil:
@@ -35,7 +34,7 @@ func (g *gen) loadMasked(mem operand.Mem, mask []operand.Op, v int, dst reg.VecP
 	}
 }
 
-// storeMasked writes the live lanes; in AVX2 it uses the last register.
+// storeMasked writes the used lanes; in AVX2 it overwrites the last register.
 func (g *gen) storeMasked(src reg.VecPhysical, mask []operand.Op, v int, mem operand.Mem) {
 	switch {
 	case mask == nil:
@@ -49,7 +48,7 @@ func (g *gen) storeMasked(src reg.VecPhysical, mask []operand.Op, v int, mem ope
 	}
 }
 
-// positive clears the lanes of y where x is not above zero; x is lost.
+// positive clears the lanes of y where x is not above zero; it overwrites x.
 func (g *gen) positive(x, zero, y reg.VecPhysical) {
 	const greater = operand.U8(30) // ordered and quiet: NaN is not above zero
 	if g.wide {

@@ -68,7 +68,7 @@ func (g *gen) transpose() {
 	} else {
 		out = g.transpose8()
 	}
-	if !g.wide { // the masked stores of AVX2 are slow on some machines: whole lines of whole blocks have none
+	if !g.wide { // masked stores of AVX2 are slow on some machines: whole lines of whole blocks avoid them
 		g.CMPQ(lines, imm(n))
 		g.JNE(ref("masked"))
 		g.CMPQ(reg.R10, reg.R11)
@@ -95,7 +95,7 @@ func (g *gen) transpose() {
 	g.end()
 }
 
-// transpose16 transposes registers 0..15 in place with the help of 16..31.
+// transpose16 transposes registers 0 to 15 in place, using 16 to 31.
 func (g *gen) transpose16() {
 	lo, hi := g.r[:16], g.r[16:]
 	for i := 0; i < 16; i += 2 {
@@ -124,7 +124,7 @@ func (g *gen) transpose16() {
 	}
 }
 
-// transpose8 transposes registers 0..7 with the help of 8..15 and says where the lines lie.
+// transpose8 transposes registers 0 to 7, using 8 to 15, and returns the registers of the lines.
 func (g *gen) transpose8() []reg.VecPhysical {
 	lo, hi := g.r[:8], g.r[8:]
 	for i := 0; i < 8; i += 2 {
@@ -137,8 +137,8 @@ func (g *gen) transpose8() []reg.VecPhysical {
 		g.VUNPCKLPD(hi[i+3], hi[i+1], lo[i+2])
 		g.VUNPCKHPD(hi[i+3], hi[i+1], lo[i+3])
 	}
-	// Half h of lo[4g+j] holds column 4h+j of rows 4g..4g+3. Lines go to registers 8.. but the last of them, which
-	// storing needs for its mask: that one stays low.
+	// Half h of lo[4g+j] holds column 4h+j of rows 4g to 4g+3. Lines go to registers from 8 on, except the last line,
+	// since storing needs the last register for its mask.
 	out := append([]reg.VecPhysical(nil), hi...)
 	out[7] = lo[0]
 	const low, high = operand.U8(0x20), operand.U8(0x31)
@@ -172,7 +172,7 @@ func (g *gen) copyRows() {
 	g.end()
 }
 
-// copyPanel emits the packing of rows of two vectors under the load mask; dead lanes become zero.
+// copyPanel emits the packing of rows of two vectors under the load mask; unused lanes become zero.
 func (g *gen) copyPanel() {
 	g.begin("copyPanel", "moveArgs", "rows of two vectors, packed.")
 	t, dst, src, ldd, lds, rows := reg.RDI, reg.RDX, reg.RSI, reg.R8, reg.R9, reg.RCX

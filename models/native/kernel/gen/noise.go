@@ -16,9 +16,9 @@ const (
 	nLeft, nRow, nBack, nLead                  = 64, 72, 80, 88
 )
 
-// stream is the instructions of one run of counters, in order, on seven registers of its own. One stream is a chain of
-// some 150 cycles, of which a core's scheduler holds hardly two: several streams are therefore interleaved. One alone
-// has something to do in six cycles of ten, so that two ports are kept busy by four.
+// stream is the instructions for one run of counters, in order, on seven own registers. One stream is a chain of about
+// 150 cycles, of which a core's scheduler holds less than two: several streams are therefore interleaved. A single
+// stream is busy in six of ten cycles, so four streams keep two ports busy.
 type stream struct {
 	*gen
 	r   []reg.VecPhysical
@@ -27,8 +27,8 @@ type stream struct {
 
 func (s *stream) do(f func()) { s.ops = append(s.ops, f) }
 
-// skew is how many instructions each stream is behind the one before, so that they do not all wait for their long
-// chains at once.
+// skew is the number of instructions by which each stream lags behind the previous one, so that they do not wait for
+// their long chains at the same time.
 const skew = 6
 
 func interleave(streams []*stream) {
@@ -44,7 +44,7 @@ func interleave(streams []*stream) {
 	}
 }
 
-// with calls an instruction with the constant x as its first operand: broadcast from memory in AVX-512, a vector in
+// with emits an instruction with the constant x as its first operand: broadcast from memory in AVX-512, a vector in
 // memory in AVX2.
 func (s *stream) with(x uint32, wide, narrow func(a, b, c operand.Op), b, c reg.VecPhysical) {
 	s.do(func() {
@@ -64,31 +64,31 @@ func (s *stream) addf(x float32, b, c reg.VecPhysical) {
 	s.with(math.Float32bits(x), func(x, y, z operand.Op) { s.VADDPS_BCST(x, y, z) }, func(x, y, z operand.Op) { s.VADDPS(x, y, z) }, b, c)
 }
 
-// Registers that the streams share.
+// Registers shared by the streams.
 func (g *gen) mul0() reg.VecPhysical { return g.r[len(g.r)-1] }
 func (g *gen) mul1() reg.VecPhysical { return g.r[len(g.r)-2] }
 func (g *gen) ctr() reg.VecPhysical  { return g.r[len(g.r)-3] }
 func (g *gen) step() reg.VecPhysical { return g.r[len(g.r)-4] }
 func (g *gen) key() reg.VecPhysical  { return g.r[len(g.r)-5] } // AVX2 only
 
-// philox, on six of the registers, leaves the words of one vector of counters in r0 (words 0 and 1 of counter i in
+// philox computes, on six of the registers, the words of one vector of counters in r0 (words 0 and 1 of counter i in
 // lanes 2i and 2i+1) and r2 (words 2 and 3). A 64-bit lane holds a word in its low half; the high halves are garbage,
-// which the multiplication ignores, so that no shuffle is needed inside a round. lead is what the first three rounds
-// have in common, a kernel.lead.
+// which the multiplication ignores, so that no shuffle is needed inside a round. lead is a kernel.lead, the common part
+// of the first three rounds.
 func (s *stream) philox(lead operand.Mem) {
 	s.do(s.counters) // in one step, because the streams share the counter
 	s.do(s.halves)
 	s.rounds(lead)
 }
 
-// counters leaves the first product, which no key changes, in r3, and halves its upper halves in r2.
+// counters stores the first product, which does not depend on keys, in r3; halves stores its upper halves in r2.
 func (s *stream) counters() {
 	s.VPMULUDQ(s.ctr(), s.mul0(), s.r[3])
 	s.VPADDD(s.step(), s.ctr(), s.ctr())
 }
 func (s *stream) halves() { s.VPSRLQ(operand.Imm(32), s.r[3], s.r[2]) }
 
-// rounds is the rest of philox.
+// rounds emits the rest of philox.
 func (s *stream) rounds(lead operand.Mem) {
 	c0, c2 := s.r[0], s.r[2]
 	product := func(x, m, p reg.VecPhysical) { s.do(func() { s.VPMULUDQ(x, m, p) }) }
@@ -133,7 +133,7 @@ func (s *stream) rounds(lead operand.Mem) {
 	}
 	product(c0, s.mul0(), p0)
 	product(c2, s.mul1(), p1)
-	if s.wide { // halves change places, and only the low ones are xored
+	if s.wide { // swaps halves; only the low ones are xored
 		for i, w := range [][3]reg.VecPhysical{{p1, c1, c0}, {p0, c3, c2}} {
 			s.do(func() { s.VPSHUFD(operand.U8(0xB1), w[0], w[2]) })
 			s.do(func() { s.VPTERNLOGD_BCST(operand.U8(0x96), at(reg.RSI, 4*(18+i)), w[1], reg.K3, w[2]) })
@@ -150,11 +150,11 @@ func (s *stream) rounds(lead operand.Mem) {
 	}
 }
 
-// normals turns the words in r0 and r2 into normals, the operations being those of noise.Normals: cosines in r0, sines
-// in r1. The factor 2^-31 of the first uniform is taken from the exponent's bits.
+// normals converts the words in r0 and r2 to normals with the operations of noise.Normals: cosines in r0, sines in r1.
+// The factor 2^-31 of the first uniform is subtracted from the exponent's bits.
 func (s *stream) normals() {
 	u, f, w, v, v2, c, e := s.r[0], s.r[1], s.r[2], s.r[3], s.r[4], s.r[5], s.r[6]
-	q, sn := u, w // which are needed no more by then
+	q, sn := u, w // no longer needed by then
 
 	mad := func(x reg.VecPhysical, k float32, y reg.VecPhysical) { // y = y*x + k
 		s.do(func() { s.VMULPS(x, y, y) })

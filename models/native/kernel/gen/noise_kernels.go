@@ -7,12 +7,12 @@ import (
 	"brood/models/native/kernel/gen/coef"
 )
 
-// noiseSetup loads what the streams share. AVX-512 makes a tile from one vector of eight counters, AVX2 from two.
+// noiseSetup loads what the streams share. AVX-512 computes a tile from one vector of eight counters, AVX2 from two.
 func (g *gen) noiseSetup() {
 	g.philoxSetup(g.consts.list("lanes", 0, 0, 1, 0, 2, 0, 3, 0, 4, 0, 5, 0, 6, 0, 7, 0))
 }
 
-// philoxSetup is noiseSetup with the counters in another order.
+// philoxSetup is noiseSetup with the counters in a given order.
 func (g *gen) philoxSetup(lanes operand.Mem) {
 	t := reg.RDI
 	g.MOVQ(at(t, nDst), reg.RDX)
@@ -29,7 +29,7 @@ func (g *gen) philoxSetup(lanes operand.Mem) {
 	}
 }
 
-// place says where a stream puts its cosines and sines, as offsets in a run of tiles.
+// place returns the offsets of a stream's cosines and sines in a run of tiles.
 func (g *gen) place(stream int) (cos, sin int) {
 	if g.wide {
 		return 128 * stream, 128*stream + 64
@@ -37,7 +37,7 @@ func (g *gen) place(stream int) (cos, sin int) {
 	return 128*(stream/2) + 32*(stream%2), 128*(stream/2) + 64 + 32*(stream%2)
 }
 
-// noiseFill emits the writing of tiles of 32 normals.
+// noiseFill emits a kernel that writes tiles of 32 normals.
 func (g *gen) noiseFill() {
 	g.begin("noiseFill", "noiseArgs", "tiles of normals.")
 	g.noiseSetup()
@@ -57,7 +57,7 @@ func (g *gen) noiseFill() {
 	g.end()
 }
 
-// rowSetup loads where a row ends: after so many tiles, and so many bytes before the end of its last one.
+// rowSetup loads the number of tiles in a row and the excess bytes of its last one.
 func (g *gen) rowSetup() {
 	t := reg.RDI
 	g.MOVQ(at(t, nLeft), reg.R8)
@@ -65,8 +65,8 @@ func (g *gen) rowSetup() {
 	g.MOVQ(at(t, nBack), reg.R10)
 }
 
-// inRow writes what stream i made, and moves on after a tile's last. A row's last tile is written whole: the next row's
-// first one goes over what is too much.
+// inRow writes the results of stream i, and advances after the last one of a tile. A row's last tile is written whole:
+// the next row's first tile overwrites the excess.
 func (g *gen) inRow(i int, cos, sin reg.VecPhysical) {
 	dst, left, next := reg.RDX, reg.R8, reg.R11
 	last := true
@@ -87,8 +87,8 @@ func (g *gen) inRow(i int, cos, sin reg.VecPhysical) {
 	g.CMOVQEQ(reg.R9, left)
 }
 
-// eachStream hands out the streams of some tiles: all at once in AVX-512, one after the other in AVX2, which has
-// registers for one.
+// eachStream calls body with the streams of some tiles: all at once in AVX-512, one after the other in AVX2, which has
+// registers for only one.
 func (g *gen) eachStream(tiles int, body func(first int, streams []*stream)) {
 	if g.wide {
 		var streams []*stream
@@ -103,10 +103,10 @@ func (g *gen) eachStream(tiles int, body func(first int, streams []*stream)) {
 	}
 }
 
-// tilesAtOnce is as many streams as AVX-512 has registers for.
+// tilesAtOnce is the number of streams for which AVX-512 has registers.
 const tilesAtOnce = 4
 
-// tileLoop emits a loop of several tiles at a time in AVX-512, and one of single tiles.
+// tileLoop emits a loop of several tiles at a time in AVX-512, and a loop of single tiles.
 func (g *gen) tileLoop(body func(tiles int)) {
 	const many = tilesAtOnce
 	n := reg.RCX
@@ -129,7 +129,7 @@ func (g *gen) tileLoop(body func(tiles int)) {
 	g.Label("finished")
 }
 
-// term is what noiseSum adds up.
+// term is the summand of noiseSum.
 type term int
 
 const (
@@ -138,7 +138,7 @@ const (
 	whole              // weight*v, weights and sum in int32; the sum is then scaled
 )
 
-// noiseSum emits tiles of the sum over members of a term, in the order of the members.
+// noiseSum emits tiles of the sum of a term over members, in the order of the members.
 func (g *gen) noiseSum(of term) {
 	g.begin([]string{"noiseSum", "noiseSquare", "noiseWhole"}[of], "noiseArgs", "weighted sums of noise.")
 	if of == whole {
@@ -158,7 +158,7 @@ func (g *gen) noiseSum(of term) {
 			g.MOVQ(at(t, nLeads), leads)
 			g.MOVQ(at(t, nWeights), weights)
 			g.MOVQ(at(t, nCount), count)
-			for i, s := range streams { // the first products are those of all members
+			for i, s := range streams { // all members share the first products
 				s.counters()
 				s.halves()
 				g.VMOVUPS(s.r[3], shared.Offset(2*i*g.bytes()))
@@ -205,7 +205,7 @@ func (g *gen) noiseSum(of term) {
 	g.end()
 }
 
-// weigh adds the term of a vector of noise to a sum; r and w are lost.
+// weigh adds the term of a vector of noise to a sum; it overwrites r and w.
 func (s *stream) weigh(of term, r, w reg.VecPhysical, sum operand.Mem) {
 	weights := at(reg.R9, 0)
 	if of == square {

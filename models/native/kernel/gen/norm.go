@@ -13,13 +13,14 @@ const (
 	nmBits, nmLanes                      = 120, 128
 )
 
-// norm emits batch normalisation: each kernel walks the channels of a block, and the rows of 32 samples of each. Sums
-// keep a lane for each sample. Operations round one by one, in the order of the portable variant.
+// norm emits batch normalisation: each kernel loops over the channels of a block, and over the rows of 32 samples of
+// each. Sums have a lane per sample. Each operation rounds, in the order of the portable variant.
 func (g *gen) norm() {
 	const mean, a, b, k, c, d = 0, 1, 2, 3, 4, 5 // coefficients, one for each channel
 	r := g.r
 	coef, floor, mask := r[6:12], r[12], reg.R10
-	// walk emits the loops. Coefficients used are broadcast; with sums the accumulators r[0:sums] go on from them.
+	// walk emits the loops. The coefficients in use are broadcast; with sums the accumulators r[0:sums] continue from
+	// stored ones.
 	walk := func(name, doc string, use []int, sums int, row func(v int, mem func(base reg.Register) operand.Mem)) {
 		g.begin(name, "normArgs", doc)
 		t, x, dy, out, off, rows, ptr := reg.RDI, reg.RSI, reg.RDX, reg.R8, reg.RAX, reg.RCX, reg.R9
@@ -51,7 +52,7 @@ func (g *gen) norm() {
 					}
 				}
 			}
-			// Sums of a channel lie 128 bytes apart: four times the scaled index of 4 bytes.
+			// Sums of a channel are 128 bytes apart: four times the scaled index of 4 bytes.
 			g.SHLQ(operand.Imm(2), index)
 			each(func(i int, mem operand.Mem) { g.VMOVUPS(mem, r[i]) })
 			g.XORQ(off, off)
@@ -109,10 +110,10 @@ func (g *gen) norm() {
 	walk("normApply", "normalised channels.", []int{a, b}, 0, func(v int, mem func(reg.Register) operand.Mem) {
 		g.VMOVUPS(mem(x), u)
 		affine(u)
-		g.VMAXPS(u, floor, u) // in this order NaN stays NaN
+		g.VMAXPS(u, floor, u) // this operand order keeps NaN
 		g.VMOVUPS(u, mem(out))
 	})
-	// gated is dy in w, zero where the result was not above the floor, and x in u.
+	// gated loads dy into w, zero where the result was not above the floor, and x into u.
 	gated := func(mem func(reg.Register) operand.Mem) {
 		g.VMOVUPS(mem(x), u)
 		g.VMOVUPS(mem(dy), w)

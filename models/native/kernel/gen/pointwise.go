@@ -5,8 +5,8 @@ import (
 	"github.com/mmcloughlin/avo/reg"
 )
 
-// pointwise emits what layers do element by element: relu, dst = max(0, x0); gate, dst = x0 where x1 > 0, else 0; and
-// mul, dst = x0*x1.
+// pointwise emits elementwise kernels: relu, dst = max(0, x0); gate, dst = x0 where x1 > 0, else 0; and mul, dst =
+// x0*x1.
 func (g *gen) pointwise() {
 	t, dst, x0, x1 := reg.RDI, reg.RDX, reg.RSI, reg.R8
 	zero := g.r[12]
@@ -27,7 +27,7 @@ func (g *gen) pointwise() {
 	}
 	emit("relu", "the positive part.", func(x, _ reg.VecPhysical, load func(reg.VecPhysical, reg.Register)) {
 		load(x, x0)
-		g.VMAXPS(x, zero, x) // in this order NaN stays NaN
+		g.VMAXPS(x, zero, x) // this operand order keeps NaN
 	})
 	emit("gate", "the gradient through a relu.", func(x, y reg.VecPhysical, load func(reg.VecPhysical, reg.Register)) {
 		load(x, x0)
@@ -41,10 +41,10 @@ func (g *gen) pointwise() {
 	})
 }
 
-// lookupBytes emits what lookup does with permutations of bytes (AVX512-VBMI), 64 at a time: x1 is the lowest bytes
-// of all values, then the next ones. Each of four permutations looks the low six bits up in 64 bytes, and the high two
-// bits choose among them. 64 bytes take 26 operations that move lanes about, for which Intel's processors have one
-// port of 512 bits; lookup has 48.
+// lookupBytes emits lookup with permutations of bytes (AVX512-VBMI), 64 at a time: x1 holds the lowest bytes of all
+// values, then the next ones. Each of four permutations looks up the low six bits in 64 bytes, and the high two bits
+// choose among them. 64 bytes take 26 operations that move lanes, for which Intel CPUs have one 512-bit port; lookup
+// takes 48.
 func (g *gen) lookupBytes() {
 	g.begin("lookupBytes", "vecArgs", "a table of bytes by bytes.")
 	t, dst, src, table, next, n := reg.RDI, reg.RDX, reg.RSI, reg.R8, reg.R9, reg.RCX
@@ -56,7 +56,8 @@ func (g *gen) lookupBytes() {
 	for i := range 16 {
 		g.VMOVDQU64(at(table, 64*i), g.r[i])
 	}
-	// Bytes are woven into words within lanes of sixteen: lane l of the index has bytes 16q+4l to 16q+4l+3 for q = 0 to 3.
+	// Bytes are interleaved into words within lanes of sixteen: lane l of the index has bytes 16q+4l to 16q+4l+3 for q
+	// = 0 to 3.
 	order, sixth, index, found, out := g.r[16], g.r[17], g.r[18], g.r[19:23], g.r[23:27]
 	var turned []uint32
 	for l := range uint32(4) {
@@ -100,9 +101,9 @@ func (g *gen) lookupBytes() {
 	g.end()
 }
 
-// lookup emits dst[i] = x1[x0[i]] for bytes x0 and a table of 256 floats, and fetches as many bytes of x2. AVX-512
-// holds the table in sixteen registers: eight permutations look the low five bits up in 32 entries each, and the high
-// three bits choose among them. A byte at a time is as fast as what AVX2 has.
+// lookup emits dst[i] = x1[x0[i]] for bytes x0 and a table of 256 floats, and prefetches as many bytes of x2. AVX-512
+// holds the table in sixteen registers: eight permutations look up the low five bits in 32 entries each, and the high
+// three bits choose among them. AVX2 has nothing faster than a byte at a time.
 func (g *gen) lookup() {
 	g.begin("lookup", "vecArgs", "a table of bytes.")
 	t, dst, src, table, next, n := reg.RDI, reg.RDX, reg.RSI, reg.R8, reg.R9, reg.RCX
@@ -159,7 +160,7 @@ func (g *gen) lookup() {
 	g.end()
 }
 
-// dropTiny makes numbers below 2^-55 zero; tiny is twice the bits of that, which leaves no sign, and tmp is lost.
+// dropTiny sets numbers below 2^-55 to zero; tiny is twice its bits, which shifts out the sign. It overwrites tmp.
 func (g *gen) dropTiny(x, tmp, tiny reg.VecPhysical, large reg.OpmaskPhysical) {
 	const atLeast = operand.U8(5)
 	g.VPADDD(x, x, tmp)
@@ -167,8 +168,8 @@ func (g *gen) dropTiny(x, tmp, tiny reg.VecPhysical, large reg.OpmaskPhysical) {
 	g.VMOVDQA32_Z(x, large, x)
 }
 
-// round16 emits the upper halves of numbers, rounded as kernel.BF16 rounds them, by the processor's own conversion once
-// what is below 2^-55 is zero. (It takes numbers below 2^-126 for zero too, and a NaN stays one.)
+// round16 emits the upper halves of numbers, rounded like kernel.BF16, by the CPU's conversion after numbers below
+// 2^-55 are set to zero. (The conversion itself flushes only numbers below 2^-126 to zero, and keeps NaN.)
 func (g *gen) round16() {
 	g.begin("round16", "vecArgs", "numbers as bfloat16.")
 	t, dst, src, to := reg.RDI, reg.RDX, reg.RSI, reg.R8
@@ -203,8 +204,8 @@ func (g *gen) round16() {
 	g.end()
 }
 
-// join16 emits words of two numbers, of the second vector in the upper half, rounded as round16 rounds them; without a
-// second vector the upper halves are zero.
+// join16 emits words of two numbers rounded as in round16, the second vector in the upper halves; without a second
+// vector the upper halves are zero.
 func (g *gen) join16() {
 	g.begin("join16", "vecArgs", "two vectors of numbers as words of bfloat16.")
 	t, dst, first, second := reg.RDI, reg.RDX, reg.RSI, reg.R8
@@ -247,7 +248,7 @@ func (g *gen) join16() {
 	loop("single", false)
 }
 
-// roundFloats emits numbers rounded as kernel.BF16 rounds them, as floats, neighbours in each other's places.
+// roundFloats emits numbers rounded like kernel.BF16, as floats, with neighbours swapped.
 func (g *gen) roundFloats() {
 	g.begin("roundFloats", "vecArgs", "numbers as bfloat16, as floats.")
 	t, dst, src := reg.RDI, reg.RDX, reg.RSI

@@ -12,8 +12,8 @@ const (
 	pA, pB, pFloor, pNormed              = 84, 88, 92, 96
 )
 
-// pool emits the pooling kernels. Each walks rows x cols windows of 32 samples; a table has the offsets of a
-// window's taps. Pixels of y follow each other.
+// pool emits the pooling kernels. Each loops over rows x cols windows of 32 samples; a table has the offsets of a
+// window's taps. Pixels of y are contiguous.
 func (g *gen) pool() {
 	vectors, last := 32/g.lanes, len(g.r)-1
 	r := func(group, v int) reg.VecPhysical { return g.r[vectors*group+v] }
@@ -26,7 +26,7 @@ func (g *gen) pool() {
 		}
 		g.MOVQ(at(t, pRows), rows)
 	}
-	// windows emits the loops: first, then tap for each place in the window, then last.
+	// windows emits the loops: first, then tap for each element of the window, then last.
 	windows := func(first, tap, last func(), form string) {
 		t := reg.RDI
 		g.Label("row" + form)
@@ -59,8 +59,7 @@ func (g *gen) pool() {
 			f(v, v*g.bytes())
 		}
 	}
-	// maxima emits the loops twice: over x as it is, and over what normApply makes of it. value is one of them, for
-	// which there is room in tmp.
+	// maxima emits the loops twice: over x, and over normApply of x. value returns an element; it may use tmp.
 	maxima := func(name, doc string, loops func(value func(disp int, tmp reg.VecPhysical) operand.Op, form string)) {
 		begin(name, doc)
 		a, b, floor := g.r[last], g.r[last-1], g.r[last-2]
@@ -74,7 +73,7 @@ func (g *gen) pool() {
 		loops(func(disp int, tmp reg.VecPhysical) operand.Op {
 			g.VMULPS(atx(x, off, 1, disp), a, tmp)
 			g.VADDPS(b, tmp, tmp)
-			g.VMAXPS(tmp, floor, tmp) // in this order NaN stays NaN
+			g.VMAXPS(tmp, floor, tmp) // this operand order keeps NaN
 			return tmp
 		}, "normed")
 	}
@@ -88,7 +87,7 @@ func (g *gen) pool() {
 			each(func(v, d int) { g.VMOVUPS(r(0, v), at(y, d)) })
 		}, form)
 	})
-	// The first tap that equals the maximum takes the gradient, which is then spent. Where windows do not meet, dx is
+	// The first tap that equals the maximum takes the gradient, which is then cleared. If windows do not overlap, dx is
 	// written instead of added to.
 	for _, add := range []bool{true, false} {
 		name := "maxPoolBack"

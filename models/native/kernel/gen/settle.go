@@ -5,10 +5,10 @@ import (
 	"github.com/mmcloughlin/avo/reg"
 )
 
-// Offsets of kernel.settleArgs behind its vecArgs.
+// Offsets of kernel.settleArgs after its vecArgs.
 const sSign, sHalf, sShift, sLo, sHi, sWords = 120, 124, 128, 132, 136, 140
 
-// settle emits what kernel.Settling says, into bytes or, wide, into words.
+// settle emits kernel.Settling, into bytes or, if wide, into words.
 func (g *gen) settle(wide bool) {
 	name, doc := "settle", "bytes of sums."
 	if wide {
@@ -66,8 +66,8 @@ func (g *gen) settle(wide bool) {
 	g.end()
 }
 
-// storeBytes writes the lanes of r, which are bytes; of a last, partial vector RCX lanes are live, and whole words are
-// written. r and tmp are lost.
+// storeBytes writes the lanes of r, which are bytes; with last, RCX lanes of a partial vector are used, and whole words
+// are written. It overwrites r and tmp.
 func (g *gen) storeBytes(r, tmp reg.VecPhysical, last bool, to operand.Mem) {
 	switch {
 	case g.wide && last:
@@ -89,7 +89,7 @@ func (g *gen) storeBytes(r, tmp reg.VecPhysical, last bool, to operand.Mem) {
 	g.VMOVQ(r.AsX(), to)
 }
 
-// powerSums emits what kernel.PowerSums says, sixteen numbers at a time: a permutation looks up their powers.
+// powerSums emits kernel.PowerSums, sixteen numbers at a time: a permutation looks up their powers.
 func (g *gen) powerSums() {
 	g.begin("powerSums", "vecArgs", "the largest of rows, and sums of powers.")
 	t, most, z, sums, rows, p, n := reg.RDI, reg.RDX, reg.RSI, reg.R8, reg.RBX, reg.R9, reg.RCX
@@ -122,7 +122,7 @@ func (g *gen) powerSums() {
 		body(true)
 		g.Label(label + "end")
 	}
-	// halve adds up, or compares, the halves of a vector, and of what is left, down to lanes of so many words.
+	// halve adds, or compares, the halves of a vector repeatedly, down to lanes of this many words.
 	halve := func(r reg.VecPhysical, words int, op func(a, b, d operand.Op)) {
 		g.VEXTRACTI64X4(operand.U8(1), r, tmp.AsY())
 		op(tmp.AsY(), r.AsY(), r.AsY())

@@ -17,7 +17,7 @@ const (
 )
 
 // softmax emits rows of d = scale*softmax(x), with the maximum and the sum of each row. Sums have 16 lanes, folded by
-// halves, in either instruction set.
+// halves, in both instruction sets.
 func (g *gen) softmax() {
 	g.begin("softmax", "softArgs", "rows of softmax.")
 	t, x, d, mx, sum, rows := reg.RDI, reg.RSI, reg.RDX, reg.R8, reg.R9, reg.RCX
@@ -35,7 +35,7 @@ func (g *gen) softmax() {
 		g.MOVQ(at(t, sLanes), reg.R10)
 		mask = []operand.Op{at(reg.R10, 0), at(reg.R10, 32)}
 	}
-	// units runs body over the whole 16-lane units and then over the rest; px and pd advance.
+	// units runs body over the whole 16-lane units and then over the rest; it advances px and pd.
 	units := func(label string, body func(v int, mask []operand.Op)) {
 		step := func(mask []operand.Op) {
 			for v := range vectors {
@@ -61,7 +61,7 @@ func (g *gen) softmax() {
 	}
 	a, b, e, m := g.r[0], g.r[1], g.r[2], g.r[3]
 	acc := g.r[4:6]
-	// k holds what exp needs often; AVX2 has no more room.
+	// k holds constants that exp needs often; AVX2 has no registers for more.
 	k := g.r[6:14]
 	g.expConstants(k)
 	g.float(float32(math.Inf(-1)), k[7])
@@ -96,7 +96,7 @@ func (g *gen) softmax() {
 		g.loadMasked(at(px, off(v)), mask, v, a)
 		g.VSUBPS(m, a, a)
 		g.float(-coef.ExpLimit, b)
-		g.VMAXPS(a, b, a) // in this order NaN stays NaN
+		g.VMAXPS(a, b, a) // this operand order keeps NaN
 		g.exp(a, b, e, k)
 		if mask != nil {
 			if g.wide {
@@ -127,10 +127,10 @@ func (g *gen) softmax() {
 	g.end()
 }
 
-// float fills r.
+// float broadcasts f to r.
 func (g *gen) float(f float32, r reg.VecPhysical) { g.VBROADCASTSS(g.consts.float(f), r) }
 
-// expConstants fills the first seven of k with what exp needs often.
+// expConstants loads the first seven of k with constants that exp needs often.
 func (g *gen) expConstants(k []reg.VecPhysical) {
 	g.float(math.Log2E, k[0])
 	for i := 1; i < 7; i++ {
@@ -138,7 +138,7 @@ func (g *gen) expConstants(k []reg.VecPhysical) {
 	}
 }
 
-// exp emits b = e^a; a and e are lost. The operations and their order are those of kernel.exp.
+// exp emits b = e^a with the operations and the order of kernel.exp; it overwrites a and e.
 func (g *gen) exp(a, b, e reg.VecPhysical, k []reg.VecPhysical) {
 	g.VMULPS(k[0], a, a)
 	g.float(1.5*(1<<23), b) // rounds to an integer, whose bits are the lowest

@@ -16,13 +16,13 @@ const (
 	vRows, vLd       = 104, 112     // of ColSum
 )
 
-// sweep emits a loop over vN elements at a common offset: unrolled whole vectors, single ones, a masked rest. body gets
-// the number of vectors, the offset register and the mask (nil: whole). R10 is the mask's in AVX2.
+// sweep emits a loop over vN elements at a common offset: unrolled whole vectors, single vectors, a masked rest. body
+// gets the number of vectors, the offset register and the mask (nil: whole). In AVX2 R10 holds the mask's address.
 func (g *gen) sweep(t reg.Register, unroll int, body func(n int, off reg.Register, mask []operand.Op)) {
 	g.sweeps(t, []int{unroll}, body)
 }
 
-// sweeps is sweep with several ways to unroll, the largest first.
+// sweeps is sweep with several unroll factors, the largest first.
 func (g *gen) sweeps(t reg.Register, unroll []int, body func(n int, off reg.Register, mask []operand.Op)) {
 	n, off := reg.RCX, reg.RAX
 	g.MOVQ(at(t, vN), n)
@@ -88,7 +88,7 @@ func (g *gen) lin(terms int) {
 	g.end()
 }
 
-// adam emits one step; the order of operations is that of kernel.adam.
+// adam emits one step; the order of operations is the same as in kernel.adam.
 func (g *gen) adam() {
 	g.begin("adam", "vecArgs", "one step of Adam.")
 	t := reg.RDI
@@ -98,7 +98,7 @@ func (g *gen) adam() {
 	}
 	const b1, b2, d1, d2, c1, c2, eta, eps, wd = 0, 1, 2, 3, 4, 5, 6, 7, 8
 	coef := func(i int, d reg.VecPhysical) { g.VBROADCASTSS(at(t, vC+4*i), d) }
-	// AVX2 has room for seven of the nine coefficients.
+	// AVX2 has registers for seven of the nine coefficients.
 	for i := range 7 {
 		coef(i, g.r[8+i])
 	}
@@ -134,7 +134,7 @@ func (g *gen) adam() {
 	g.end()
 }
 
-// natural emits a step of the natural gradient; the order of operations is that of kernel.NaturalStep.
+// natural emits a step of the natural gradient; the order of operations is the same as in kernel.NaturalStep.
 func (g *gen) natural() {
 	g.begin("natural", "vecArgs", "one step of the natural gradient.")
 	t, x, s, grad, h := reg.RDI, reg.RDX, reg.RSI, reg.R8, reg.R9
@@ -151,7 +151,7 @@ func (g *gen) natural() {
 		load(h, a)
 		g.VMULPS(rate, a, a)
 		g.float(coef.ExpLimit, b)
-		g.VMINPS(a, b, a) // in this order NaN stays NaN
+		g.VMINPS(a, b, a) // this operand order keeps NaN
 		g.float(-coef.ExpLimit, b)
 		g.VMAXPS(a, b, a)
 		g.exp(a, b, e, k)
@@ -177,7 +177,7 @@ func (g *gen) colSum() {
 	g.MOVQ(at(t, vLd), ld)
 	g.VBROADCASTSS(at(t, vC), g.r[12])
 	g.VBROADCASTSS(at(t, vC+4), g.r[13])
-	// A sum of a column is a chain of additions: two at a time are the samples of a block in AVX-512.
+	// A column's sum is a chain of additions: in AVX-512 two at a time are the samples of a block.
 	g.sweeps(t, []int{4, 2}, func(n int, off reg.Register, mask []operand.Op) {
 		label := fmt.Sprintf("rows%d%v", n, mask != nil)
 		for v := range n {

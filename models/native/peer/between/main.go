@@ -1,9 +1,9 @@
-// Command between finds what became slower from one commit to another: it builds both, has them measure the same
-// suites in turn, so that other work on the machine meets both, and compares the medians. It is `make compare`.
+// Command between finds what became slower from one commit to another: it builds both, measures the same suites with
+// them in turn, so that other load affects both, and compares the medians. `make compare` runs it.
 //
 //	go run ./models/native/peer/between [-suites train,es] [-turns 5] [-each 300ms] A B
 //
-// Its status is 1 where a figure of B is more than a tenth worse than that of A, and 2 where it cannot tell.
+// It exits with status 1 if a figure of B is more than a tenth worse than the figure of A, and with 2 if it fails.
 package main
 
 import (
@@ -22,7 +22,7 @@ import (
 	"text/tabwriter"
 )
 
-// tolerance is the share by which a figure may be worse.
+// tolerance is the relative difference up to which a figure is not worse.
 const tolerance = 0.1
 
 func main() {
@@ -62,7 +62,7 @@ func run(a, b string, suites []string, turns int, each string) (worse int, err e
 	for turn := range turns {
 		for _, suite := range suites {
 			for i := range 2 {
-				i = (i + turn) % 2 // who is first changes
+				i = (i + turn) % 2 // the order alternates
 				fmt.Fprintf(os.Stderr, "between: turn %d of %d, %s of %s\n", turn+1, turns, suite, []string{a, b}[i])
 				out, err := exec.Command(binaries[i], "bench", suite, "--json", "--each", each).Output()
 				if err != nil {
@@ -80,10 +80,10 @@ func run(a, b string, suites []string, turns int, each string) (worse int, err e
 			}
 		}
 	}
-	return tell(os.Stdout, a, b, order, figures), nil
+	return report(os.Stdout, a, b, order, figures), nil
 }
 
-// build makes the binary of a commit in a tree of its own, which is given back at once.
+// build builds the binary of a commit in a temporary work tree.
 func build(commit, dir string) (binary string, err error) {
 	say := func(name string, args ...string) error {
 		c := exec.Command(name, args...)
@@ -101,13 +101,13 @@ func build(commit, dir string) (binary string, err error) {
 	return binary, say("go", "build", "-C", dir, "-trimpath", "-o", binary, ".")
 }
 
-// figure is what was measured under one name.
+// figure is the values measured under one name.
 type figure struct {
 	unit   string
 	values []float64
 }
 
-// read adds the lines of a suite, and gives their names in order.
+// read adds the lines of a suite to figures, and returns their names in order.
 func read(out []byte, to map[string]*figure) (names []string, err error) {
 	for d := json.NewDecoder(bytes.NewReader(out)); ; {
 		var line struct {
@@ -128,16 +128,16 @@ func read(out []byte, to map[string]*figure) (names []string, err error) {
 	}
 }
 
-// median of the values, and how far their quartiles are apart, as a share of it.
+// median returns the median of the values and their interquartile range relative to it.
 func (f *figure) median() (m, spread float64) {
 	s := slices.Sorted(slices.Values(f.values))
 	at := func(q float64) float64 { return s[int(math.Round(q*float64(len(s)-1)))] }
 	return at(.5), (at(.75) - at(.25)) / at(.5)
 }
 
-// tell prints a row for each figure that both have, and counts those that became worse. What is no rate is a time or a
-// size, of which less is better.
-func tell(w io.Writer, a, b string, order []string, figures [2]map[string]*figure) (worse int) {
+// report prints a row for each figure that both commits have, and counts those that became worse. Figures that are not
+// rates are times or sizes, for which less is better.
+func report(w io.Writer, a, b string, order []string, figures [2]map[string]*figure) (worse int) {
 	t := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)
 	fmt.Fprintf(t, "figure\tunit\t%s\t%s\tB of A\tspread\t\n", a, b)
 	for _, name := range order {

@@ -5,8 +5,8 @@ import (
 	"testing"
 )
 
-// A rate that fell by more than a tenth and a time that rose so are worse; noise, and what improved, are not.
-func TestTell(t *testing.T) {
+// TestReport: a rate that fell and a time that rose by more than a tenth are worse; noise and improvements are not.
+func TestReport(t *testing.T) {
 	var f [2]map[string]*figure
 	var order []string
 	for i, text := range []string{
@@ -26,7 +26,7 @@ func TestTell(t *testing.T) {
 		}
 	}
 	var out strings.Builder
-	if n := tell(&out, "a", "b", order, f); n != 2 {
+	if n := report(&out, "a", "b", order, f); n != 2 {
 		t.Errorf("%d figures are worse, want 2:\n%s", n, out.String())
 	}
 	for _, want := range []string{"rate    GFLOP/s", "0.80", "time    ms", "only one of them has it", "measure on a quiet machine"} {

@@ -6,11 +6,11 @@ import (
 	"brood/models/native/kernel/gen/coef"
 )
 
-// Registers of the bodies below: what they work with besides operands and results.
+// spare is the first scratch register of the bodies below.
 const spare = vec(8)
 
-// activations emits those with an exponential, and their gradients, in the order of the operations of their portable
-// variants: x, or dy and x, in registers from 0 on, the result behind them.
+// activations emits activations with an exponential, and their gradients, with the operation order of their portable
+// variants: x, or dy and x, in registers from 0 on, then the result.
 func (g *asm) activations() {
 	forward := func(name, doc string, body func(x, y vec)) {
 		g.each(name, doc, []int{vX}, []int{vDst}, g.table, func() { body(0, 1) })
@@ -56,7 +56,7 @@ func (g *asm) activations() {
 	})
 }
 
-// bound holds x to at most c where that is above zero, else to at least c; NaN stays NaN, and t and u are lost.
+// bound limits x to at most c if c is positive, else to at least c; NaN stays NaN. It overwrites t and u.
 func (g *asm) bound(x vec, c float32, t, u vec) {
 	g.float(t, c)
 	if c > 0 {
@@ -67,13 +67,13 @@ func (g *asm) bound(x vec, c float32, t, u vec) {
 	g.op3(opBit, x, t, u)
 }
 
-// held holds x to the arguments of exp.
+// held limits x to the range of exp's arguments.
 func (g *asm) held(x, t, u vec) {
 	g.bound(x, coef.ExpLimit, t, u)
 	g.bound(x, -coef.ExpLimit, t, u)
 }
 
-// exp is e^x in place, with the steps of kernel.exp; u, e and t are lost.
+// exp computes e^x in place, with the steps of kernel.exp; it overwrites u, e and t.
 func (g *asm) exp(x, u, e, t vec) {
 	g.float(t, math.Log2E)
 	g.fmul(u, x, t)
@@ -88,7 +88,7 @@ func (g *asm) exp(x, u, e, t vec) {
 	g.fmul(x, x, e)
 }
 
-// polynomial is y = c[0] + x*(c[1] + ...) by Horner's rule; t is lost.
+// polynomial computes y = c[0] + x*(c[1] + ...) by Horner's rule; it overwrites t.
 func (g *asm) polynomial(y, x vec, c []float32, t vec) {
 	g.float(y, c[len(c)-1])
 	for i := len(c) - 2; i >= 0; i-- {
@@ -98,7 +98,7 @@ func (g *asm) polynomial(y, x vec, c []float32, t vec) {
 	}
 }
 
-// sigmoid is y = 1/(1 + e^-x).
+// sigmoid computes y = 1/(1 + e^-x).
 func (g *asm) sigmoid(y, x vec) {
 	g.float(spare, -1)
 	g.fmul(y, x, spare)
@@ -109,7 +109,7 @@ func (g *asm) sigmoid(y, x vec) {
 	g.op3(opFDiv, y, spare, y)
 }
 
-// tanh is y = tanh(x).
+// tanh computes y = tanh(x).
 func (g *asm) tanh(x, y vec) {
 	a, small, u, e, t := spare, spare+1, spare+2, spare+3, spare+4
 	g.fmul(a, x, x)
@@ -133,7 +133,7 @@ func (g *asm) tanh(x, y vec) {
 	g.op3(opBit, y, small, t)
 }
 
-// phi is y = Phi(x) and q = e^(-x*x/2).
+// phi computes y = Phi(x) and q = e^(-x*x/2).
 func (g *asm) phi(y, q, x vec) {
 	a, t, u, e := spare, spare+1, spare+2, spare+3
 	g.fmul(q, x, x)

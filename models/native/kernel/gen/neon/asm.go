@@ -7,12 +7,11 @@ import (
 	"strings"
 )
 
-// vec is a vector register, V0 to V31, of four floats. General registers are numbers too: R18, R27 and R28 are not
-// ours.
+// vec is a vector register, V0 to V31, of four floats. General registers are numbers; R18, R27 and R28 are reserved.
 type vec int
 
-// asm collects the text of functions. General instructions are written as Go's assembler has them; it has no arithmetic
-// of vectors of floats but the fused multiply-add, so that those are written as words, each with what it says.
+// asm collects the text of functions. General instructions use Go's assembler syntax; of float vector arithmetic it
+// supports only the fused multiply-add, so other instructions are emitted as words, with a comment.
 type asm struct {
 	text  strings.Builder
 	stubs strings.Builder
@@ -20,7 +19,7 @@ type asm struct {
 	words []uint32 // of the table of constants, four times each
 }
 
-// begin starts a function of one pointer argument, which is loaded into R0.
+// begin starts a function with one pointer argument, which is loaded into R0.
 func (g *asm) begin(name, args, doc string) {
 	g.name = name + "NEON"
 	fmt.Fprintf(&g.text, "\n// func %s(t *%s)\nTEXT ·%s(SB), NOSPLIT, $0-8\n", g.name, args, g.name)
@@ -37,12 +36,12 @@ func (g *asm) label(name string) { fmt.Fprintf(&g.text, "%s:\n", name) }
 
 func (g *asm) ret() { g.p("RET") }
 
-// word writes an instruction by its bits.
+// word emits an instruction by its bits.
 func (g *asm) word(bits uint32, format string, args ...any) {
 	fmt.Fprintf(&g.text, "\tWORD $0x%08x // %s\n", bits, fmt.Sprintf(format, args...))
 }
 
-// Operations on four floats or words: d = n op m, of 4S.
+// Operations on four floats or words, arrangement 4S: d = n op m.
 const (
 	opFAdd, opFSub, opFMul, opFDiv   = 0x4E20D400, 0x4EA0D400, 0x6E20DC00, 0x6E20FC00
 	opFMla, opFMls                   = 0x4E20CC00, 0x4EA0CC00
@@ -91,10 +90,10 @@ func (g *asm) fadd(d, n, m vec) { g.op3(opFAdd, d, n, m) }
 func (g *asm) fsub(d, n, m vec) { g.op3(opFSub, d, n, m) }
 func (g *asm) fmul(d, n, m vec) { g.op3(opFMul, d, n, m) }
 
-// fmla is d += n*m, rounded once.
+// fmla emits d += n*m, rounded once.
 func (g *asm) fmla(d, n, m vec) { g.op3(opFMla, d, n, m) }
 
-// fmlaLane is d += n*m[lane].
+// fmlaLane emits d += n*m[lane].
 func (g *asm) fmlaLane(d, n, m vec, lane int) {
 	g.word(0x4F801000|uint32(lane&1)<<21|uint32(lane>>1)<<11|uint32(m)<<16|uint32(n)<<5|uint32(d), "fmla v%d, v%d, v%d[%d]", d, n, m, lane)
 }
@@ -102,21 +101,21 @@ func (g *asm) fmlaLane(d, n, m vec, lane int) {
 func (g *asm) zero(d vec)   { g.op3(opEor, d, d, d) }
 func (g *asm) mov(d, n vec) { g.op3(opOrr, d, n, n) }
 
-// ext8 is the upper half of n and the lower one of m.
+// ext8 combines the upper half of n and the lower half of m.
 func (g *asm) ext8(d, n, m vec) {
 	g.word(0x6E004000|uint32(m)<<16|uint32(n)<<5|uint32(d), "ext v%d, v%d, v%d, 8", d, n, m)
 }
 
-// broadcast loads the word at R(base)+off into all lanes; R17 is lost.
+// broadcast loads the word at R(base)+off into all lanes; it overwrites R17.
 func (g *asm) broadcast(d vec, base, off int) {
 	g.p("ADD $%d, R%d, R17", off, base)
 	g.word(0x4D40C800|17<<5|uint32(d), "ld1r v%d, (r17)", d)
 }
 
-// table loads the place of the constants into R25, which constant and float need.
+// table loads the address of the constants into R25, which constant and float need.
 func (g *asm) table() { g.p("MOVD $words<>(SB), R25") }
 
-// constant has the word x in all lanes, float the number x.
+// constant loads the word x into all lanes, float the number x.
 func (g *asm) constant(d vec, x uint32) {
 	i := slices.Index(g.words, x)
 	if i < 0 {
@@ -138,7 +137,7 @@ func (g *asm) constants() {
 	fmt.Fprintf(&g.text, "GLOBL words<>(SB), RODATA|NOPTR, $%d\n", 16*len(g.words))
 }
 
-// shift is d = n shifted by so many bits: to the left, or logically or arithmetically to the right.
+// shl, ushr and sshr emit d = n shifted left, right logically, and right arithmetically.
 func (g *asm) shl(d, n vec, by int) {
 	g.word(0x4F005400|uint32(32+by)<<16|uint32(n)<<5|uint32(d), "shl v%d, v%d, %d", d, n, by)
 }
@@ -151,7 +150,8 @@ func (g *asm) sshr(d, n vec, by int) {
 	g.word(0x4F000400|uint32(64-by)<<16|uint32(n)<<5|uint32(d), "sshr v%d, v%d, %d", d, n, by)
 }
 
-// Loads and stores of one, two and four floats at R(base)+off, off not below zero and a multiple of what is moved.
+// move emits loads and stores of one, two and four floats at R(base)+off; off must be a non-negative multiple of the
+// size.
 func (g *asm) move(op uint32, what string, size int, v vec, base, off int) {
 	if off < 0 || off%size != 0 || off/size >= 1<<12 {
 		panic(fmt.Sprintf("%s: %s at %d", g.name, what, off))
@@ -170,7 +170,7 @@ func (g *asm) pair(v, w vec, base, off int) {
 	g.word(0xAD400000|uint32(off/16)&0x7f<<15|uint32(w)<<10|uint32(base)<<5|uint32(v), "ldp q%d, q%d, %d(r%d)", v, w, off, base)
 }
 
-// next loads four floats, or one, and moves the base behind them.
+// next and next1 load four floats, or one, and advance the base.
 func (g *asm) next(v vec, base int) {
 	g.word(0x3CC00400|16<<12|uint32(base)<<5|uint32(v), "ldr q%d, (r%d), 16", v, base)
 }
@@ -179,7 +179,7 @@ func (g *asm) next1(v vec, base int) {
 	g.word(0xBC400400|4<<12|uint32(base)<<5|uint32(v), "ldr s%d, (r%d), 4", v, base)
 }
 
-// put stores four floats, or one, and moves the base behind them.
+// put and put1 store four floats, or one, and advance the base.
 func (g *asm) put(v vec, base int) {
 	g.word(0x3C800400|16<<12|uint32(base)<<5|uint32(v), "str q%d, (r%d), 16", v, base)
 }
@@ -188,7 +188,7 @@ func (g *asm) put1(v vec, base int) {
 	g.word(0xBC000400|4<<12|uint32(base)<<5|uint32(v), "str s%d, (r%d), 4", v, base)
 }
 
-// few loads n floats that follow each other into registers from v on, four in each, and reads no further.
+// few loads n contiguous floats into registers from v on, four in each, and reads no further.
 func (g *asm) few(v vec, n, base int) {
 	off := 0
 	for ; n >= 4; n -= 4 {
@@ -206,7 +206,7 @@ func (g *asm) few(v vec, n, base int) {
 	}
 }
 
-// fewLane is where element i of n that few loads lies.
+// fewLane returns the register and lane of element i of n loaded by few.
 func fewLane(v vec, n, i int) (vec, int) {
 	if n%4 == 3 && i == n-1 {
 		return v + vec(i/4) + 1, 0
@@ -214,21 +214,21 @@ func fewLane(v vec, n, i int) (vec, int) {
 	return v + vec(i/4), i % 4
 }
 
-// lane loads a float into one lane of v, and leaves the others.
+// lane loads a float into one lane of v, and keeps the others.
 func (g *asm) lane(v vec, lane, base int) {
 	g.word(0x0DDF8000|uint32(lane>>1)<<30|uint32(lane&1)<<12|uint32(base)<<5|uint32(v), "ld1 v%d[%d], (r%d), 4", v, lane, base)
 }
 
-// unless jumps to the label where a bit of a register is not set.
+// unless jumps to the label if a bit of a register is not set.
 func (g *asm) unless(r, bit int, label string) { g.p("TBZ $%d, R%d, %s", bit, r, label) }
 
-// rectify is max(0, d), by which NaN stays NaN and minus zero what it is.
+// rectify computes max(0, d); NaN and minus zero stay unchanged.
 func (g *asm) rectify(d, tmp vec) {
 	g.op2(opFCmLtZ, tmp, d)
 	g.op3(opBic, d, d, tmp)
 }
 
-// gate is d where y > 0, else zero; y is lost.
+// gate keeps d where y > 0, else zero; it overwrites y.
 func (g *asm) gate(d, y vec) {
 	g.op2(opFCmGtZ, y, y)
 	g.op3(opAnd, d, d, y)

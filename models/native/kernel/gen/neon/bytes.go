@@ -5,14 +5,15 @@ import "fmt"
 // tStart is an offset of kernel.tileArgs, flagWhole a bit of its flags.
 const tStart, flagWhole = 120, 5
 
-// turnedSign in each byte of A takes 128 from an unsigned one, which it makes a signed one.
+// turnedSign is xored with four bytes of A: it converts an unsigned byte a to the signed byte a - 128.
 const turnedSign = 0x80808080
 
 // byteTile emits a tile of m rows by 16 columns of a product of bytes: unsigned ones of A by rows, signed ones of B
-// packed as [k/4][16][4], exact sums in int32, all columns live. k counts words of four bytes. The sums become floats,
-// are multiplied by alpha and added to the bias, the product rounded; or they stay what they are.
+// packed as [k/4][16][4], exact sums in int32, all columns used. k counts words of four bytes. The sums are converted
+// to floats, multiplied by alpha and added to the bias, with the product rounded; or they are stored as int32.
 //
-// SDOT multiplies signed bytes alone, so that each of A is a - 128, and sums start at what byteStart makes up for it.
+// SDOT multiplies signed bytes only, so each byte of A becomes a - 128, and sums start at the correction from
+// byteStart.
 func (g *asm) byteTile(m int) {
 	const nv = 4
 	g.begin(fmt.Sprintf("bytes%dx16", m), "tileArgs", "a register tile of a product of bytes.")
@@ -33,7 +34,7 @@ func (g *asm) byteTile(m int) {
 	for i := 1; i < m; i++ {
 		g.p("ADD R%d, R%d, R%d", rowA, a[i-1], a[i])
 	}
-	// words multiplies so many of each row, which load brings.
+	// words multiplies n words of each row, loaded by load.
 	words := func(n int, load func(v vec, base int)) {
 		for i, p := range a {
 			load(av+vec(i), p)
@@ -93,7 +94,7 @@ func (g *asm) byteTile(m int) {
 	g.ret()
 }
 
-// byteStart emits what kernel.tileArgs.start is to hold: 128 times the sum of each column of B.
+// byteStart emits the computation of kernel.tileArgs.start: 128 times the sum of each column of B.
 func (g *asm) byteStart() {
 	g.begin("byteStart", "tileArgs", "128 times the sums of the columns of a panel of bytes.")
 	const b, start, k = 2, 3, 7
@@ -102,7 +103,7 @@ func (g *asm) byteStart() {
 		g.p("MOVD %d(R0), R%d", l[0], l[1])
 	}
 	g.table()
-	g.constant(by, 0x40404040) // 64, as 128 is no signed byte
+	g.constant(by, 0x40404040) // 64, since 128 is not a signed byte
 	for v := range vec(4) {
 		g.zero(v)
 	}
@@ -120,7 +121,7 @@ func (g *asm) byteStart() {
 	g.ret()
 }
 
-// sdot adds to each word of d the products of the four bytes of a word of n and of m, sdotLane those with m[lane].
+// sdot adds to each word of d the products of the four bytes of a word of n and of m; sdotLane uses m[lane].
 func (g *asm) sdot(d, n, m vec) { g.op3(opSDot, d, n, m) }
 
 func (g *asm) sdotLane(d, n, m vec, lane int) {

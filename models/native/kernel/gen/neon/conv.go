@@ -8,7 +8,7 @@ const (
 	cLdc, cK, cPixels, cStepB, cStepC, cFlags = 48, 56, 64, 72, 80, 88
 )
 
-// convRows is the channels of the largest tile.
+// convRows is the number of channels of the largest tile.
 const convRows = 12
 
 // conv emits a tile of m channels by two vectors of samples, for a run of pixels. The table holds, for every k, the row
@@ -58,7 +58,7 @@ func (g *asm) conv(m int) {
 	}
 	g.label("unbiased")
 	g.unless(flags, flagGate, "open")
-	g.p("MOVD %d(R%d), R%d", cC, t, p) // no pointer past the gate may lie in memory, where the collector would find it
+	g.p("MOVD %d(R%d), R%d", cC, t, p) // no pointer past the gate may be in memory, where the collector would find it
 	g.p("SUB R%d, R%d, R%d", p, c, gate)
 	g.p("MOVD %d(R%d), R%d", cGate, t, p)
 	g.p("ADD R%d, R%d", p, gate)
@@ -103,8 +103,8 @@ const (
 var dotShapes = [][2]int{{5, 5}, {5, 3}, {5, 1}}
 
 // dot emits tiles of m x n dot products along segments of pixels: C[i][j] += alpha * sum of A[i]*B[j]. A dot product
-// has sixteen sums, of which a pass makes four: four passes over what the first level of cache holds. Their order is
-// that of kernel.sixteen.
+// has sixteen sums, four of them per pass: four passes over data in the first-level cache. Their order is the order of
+// kernel.sixteen.
 func (g *asm) dot(m, n int) {
 	g.begin(fmt.Sprintf("dot%dx%d", m, n), "dotArgs", "tiles of dot products.")
 	const t, stepB, pixels, list, count, pa, pb, place, lda, ldb, quad, again, entries = 0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12

@@ -14,12 +14,12 @@ const (
 	flagLoad, flagBias, flagGate, flagAdd, flagReLU = 0, 1, 2, 3, 4
 )
 
-// tileRows is the rows of the largest tile: with four vectors of columns they take 24 of the 32 registers.
+// tileRows is the number of rows of the largest tile: with four vectors of columns they take 24 of the 32 registers.
 const tileRows = 6
 
-// tile emits a register tile of m rows by nv vectors of C, all columns of which are live. Element (i, k) of A lies at a
-// + i*rowA + k*stepA, one of the two strides being an element. Each element of C is one chain of multiply-adds in the
-// order of k.
+// tile emits a register tile of m rows by nv vectors of C, all columns of which are used. Element (i, k) of A is at a +
+// i*rowA + k*stepA; one of the two strides is an element. Each element of C is one chain of multiply-adds in the order
+// of k.
 func (g *asm) tile(m, nv int) {
 	g.begin(fmt.Sprintf("tile%dx%d", m, 4*nv), "tileArgs", "a register tile of a product.")
 	const t, b, c, rowA, step, ldb, k, flags, ldc = 0, 2, 3, 4, 5, 6, 7, 8, 14
@@ -88,7 +88,7 @@ func (g *asm) tile(m, nv int) {
 	g.p("BNE rowone")
 	g.p("B done")
 
-	// A by columns: the tile's rows lie side by side.
+	// A by columns: the tile's rows are adjacent.
 	g.label("columns")
 	column := func() {
 		g.few(av, m, a[0])
@@ -176,7 +176,8 @@ func (g *asm) turn() {
 	g.ret()
 }
 
-// issue emits a loop of independent instructions of a kind without memory: what the ports allow.
+// issue emits a loop of independent instructions of a kind without memory access, which measures the limit of the
+// ports.
 func (g *asm) issue(kind, what string, emit func(d, n, m vec)) {
 	fmt.Fprintf(&g.text, "\n// func issue%[1]sNEON(turns int)\nTEXT ·issue%[1]sNEON(SB), NOSPLIT, $0-8\n", kind)
 	fmt.Fprintf(&g.stubs, "\n// issue%[1]sNEON: 24 %[2]s a turn, without memory.\nfunc issue%[1]sNEON(turns int)\n", kind, what)
@@ -193,7 +194,7 @@ func (g *asm) issue(kind, what string, emit func(d, n, m vec)) {
 	g.ret()
 }
 
-// chain emits a loop of additions of which each waits for the one before.
+// chain emits a loop of dependent additions.
 func (g *asm) chain() {
 	fmt.Fprintf(&g.text, "\n// func chain(turns int)\nTEXT ·chain(SB), NOSPLIT, $0-8\n")
 	fmt.Fprintf(&g.stubs, "\n// chain: 32 additions a turn that wait for each other.\nfunc chain(turns int)\n")

@@ -7,7 +7,7 @@ import (
 	"testing"
 )
 
-// The assembly in the tree is what this generator writes.
+// TestTreeIsCurrent: the assembly in the tree equals the generator's output.
 func TestTreeIsCurrent(t *testing.T) {
 	for name, want := range generate() {
 		got, err := os.ReadFile(filepath.Join("..", "..", name))

@@ -13,14 +13,14 @@ const (
 	rDst, rTiles, rKeys, rLeft, rRow, rBack, rLead, rWeights, rCount, rKey = 1, 2, 3, 4, 5, 6, 7, 8, 9, 10
 )
 
-// A tile of 32 is made of eight counters, two vectors of four: the words of the first end up in registers 0 to 3, those
-// of the second in 8 to 11.
+// A tile of 32 is computed from eight counters, two vectors of four: the words of the first end up in registers 0 to 3,
+// those of the second in 8 to 11.
 const (
 	vMul0, vMul1, vCtr, vKey0, vKey1, vFour = vec(28), vec(29), vec(30), vec(26), vec(27), vec(31)
 	vTmp                                    = vec(25)
 )
 
-// noiseSetup loads what all kernels of noise need: the counters of the first vector are in vCtr.
+// noiseSetup loads what all noise kernels need; it leaves the counters of the first vector in vCtr.
 func (g *asm) noiseSetup() {
 	for _, l := range [][2]int{{oDst, rDst}, {oTiles, rTiles}, {oKeys, rKeys}} {
 		g.p("MOVD %d(R0), R%d", l[0], l[1])
@@ -35,13 +35,13 @@ func (g *asm) noiseSetup() {
 	g.op3(opAdd, vCtr, vCtr, vTmp)
 }
 
-// nextWord loads the word at R(rKey), or R(rLead), into all lanes, and moves on.
+// nextWord loads the word at R(rKey), or R(rLead), into all lanes, and advances.
 func (g *asm) nextWord(v vec, base int) {
 	g.word(0x4DDFC800|uint32(base)<<5|uint32(v), "ld1r v%d, (r%d), 4", v, base)
 }
 
-// philox leaves the words of eight counters. Registers c+0 to c+3 of each half are the words; 4 to 7 are products.
-// rLead points to a kernel.lead, behind which it is afterwards: what the first three rounds have in common.
+// philox computes the words of eight counters. Registers c+0 to c+3 of each half are the words; 4 to 7 are products.
+// rLead points to a kernel.lead, the common part of the first three rounds, and past it afterwards.
 func (g *asm) philox() {
 	both := []vec{0, 8}
 	product := func(c, x, m, p vec) { // the products of register x of a half, in p and p+1
@@ -73,11 +73,11 @@ func (g *asm) philox() {
 		mix(c, 0, vKey0)
 		g.op3(opEor, c+2, c+3, vKey1)
 	}
-	// Round 3: what is left of the lead stands for c3.
+	// Round 3: the rest of the lead replaces c3.
 	g.nextWord(vKey0, rKey)
 	g.nextWord(vKey1, rLead)
 	g.p("ADD $4, R%d", rKey)
-	round := func(whole bool) { // whole: with a c3, else the key is of both
+	round := func(whole bool) { // whole: with a c3, else both use the key
 		for _, c := range both {
 			product(c, 0, vMul0, 4)
 			product(c, 2, vMul1, 6)
@@ -101,13 +101,14 @@ func (g *asm) philox() {
 	}
 }
 
-// normals turns the words in u and w into normals, cosines in u, sines in f; the operations are those of noise.Normals.
+// normals holds registers: words in u and w become normals, cosines in u, sines in f, with the operations of
+// noise.Normals.
 type normals struct{ u, f, w, e, q, v, c, sn, v2 vec }
 
-// pairs are two such at a time, of the words of one half.
+// pairs are two normals computed at a time, from the words of one half.
 var pairs = []normals{{16, 17, 18, 19, 20, 21, 22, 23, 24}, {4, 5, 6, 7, 12, 13, 14, 15, 0}}
 
-// normals makes those of the half whose words begin at register c: elements 0 to 3 and 4 to 7 of pairs.
+// normals computes the normals of the half whose words begin at register c: elements 0 to 3 and 4 to 7 of pairs.
 func (g *asm) normals(c vec) {
 	a, b := pairs[0], pairs[1]
 	g.op3(opZip1, a.u, c, c+1)
@@ -178,8 +179,8 @@ func (g *asm) normals(c vec) {
 	})
 }
 
-// integers turns the words of a half into whole numbers, noise.Integer of each: elements 0 to 3, 4 to 7, 16 to 19 and
-// 20 to 23 of the half, in registers 16 to 19.
+// integers converts the words of a half to noise.Integer of each: elements 0 to 3, 4 to 7, 16 to 19 and 20 to 23 of the
+// half, in registers 16 to 19.
 func (g *asm) integers(c vec) {
 	for i, z := range []uint32{opZip1, opZip2} {
 		g.op3(z, 16+vec(i), c, c+1)
@@ -196,26 +197,26 @@ func (g *asm) integers(c vec) {
 	}
 }
 
-// halves are where the two halves of a tile have their elements, in bytes: from here on, and 64 bytes behind.
+// halves are the offsets in bytes of the elements of the two halves of a tile.
 var halves = []struct {
 	c  vec
 	at int
 }{{0, 0}, {8, 32}}
 
-// made is a vector of a half: its register, and its place there in bytes.
+// made is a computed vector of a half: its register, and its offset in bytes.
 type made struct {
 	v  vec
 	at int
 }
 
-// ofNormals and ofIntegers are what normals and integers leave.
+// ofNormals and ofIntegers are the results of normals and integers.
 var (
 	ofNormals  = []made{{pairs[0].u, 0}, {pairs[1].u, 16}, {pairs[0].f, 64}, {pairs[1].f, 80}}
 	ofIntegers = []made{{16, 0}, {17, 16}, {18, 64}, {19, 80}}
 )
 
-// tiles emits a loop over tiles. With inRow a row's last tile is written whole, and the next row's first one goes over
-// what is too much.
+// tiles emits a loop over tiles. With inRow a row's last tile is written whole, and the next row's first tile
+// overwrites the excess.
 func (g *asm) tiles(inRow bool, bytes int, body func()) {
 	if inRow {
 		for _, l := range [][2]int{{oLeft, rLeft}, {oRow, rRow}, {oBack, rBack}} {
@@ -237,10 +238,10 @@ func (g *asm) tiles(inRow bool, bytes int, body func()) {
 	g.ret()
 }
 
-// lead points rLead at that of the argument.
+// lead points rLead at the argument's lead.
 func (g *asm) lead() { g.p("ADD $%d, R0, R%d", oLead, rLead) }
 
-// scale turns whole numbers into floats, times the argument's scale; t is lost.
+// scale converts integers to floats and multiplies by the argument's scale; it overwrites t.
 func (g *asm) scale(v, t vec) {
 	g.op2(opSCvtF, v, v)
 	g.broadcast(t, 0, oKeep)
@@ -276,7 +277,7 @@ func (g *asm) noises() {
 	g.drop()
 }
 
-// noiseFill emits the writing of tiles of floats, which finish is the last to change.
+// noiseFill emits a kernel that writes tiles of floats; finish is the last step.
 func (g *asm) noiseFill(name, doc string, of []made, make func(c vec), finish func(v vec)) {
 	g.begin(name, "noiseArgs", doc)
 	g.noiseSetup()
@@ -293,7 +294,7 @@ func (g *asm) noiseFill(name, doc string, of []made, make func(c vec), finish fu
 	})
 }
 
-// noiseBytes emits the writing of tiles of whole numbers in bytes, which finish is the last to change.
+// noiseBytes emits a kernel that writes tiles of integers as bytes; finish is the last step.
 func (g *asm) noiseBytes(name, doc string, finish func(v vec)) {
 	g.begin(name, "noiseArgs", doc)
 	g.noiseSetup()
@@ -316,8 +317,8 @@ func (g *asm) noiseBytes(name, doc string, finish func(v vec)) {
 	})
 }
 
-// noiseSum emits tiles of the sum over members of weight*noise, in the order of the members. The sum of a tile is in
-// memory, where its lines stay in the first level of cache. Whole numbers have sums in int32, which are then scaled.
+// noiseSum emits tiles of the sum over members of weight*noise, in the order of the members. A tile's sum is in memory,
+// in the first-level cache. Integers have sums in int32, which are then scaled.
 func (g *asm) noiseSum(name string, of []made, make func(c vec), times, plus func(d, n, m vec)) {
 	g.begin(name, "noiseArgs", "weighted sums of noise.")
 	const start = vec(1)
@@ -359,7 +360,7 @@ func (g *asm) noiseSum(name string, of []made, make func(c vec), times, plus fun
 	})
 }
 
-// drop emits masks of dropout: the four words of a counter belong to elements that follow each other.
+// drop emits dropout masks: the four words of a counter belong to consecutive elements.
 func (g *asm) drop() {
 	g.begin("drop", "noiseArgs", "masks of dropout.")
 	const limit, keep, t, out = vec(24), vec(23), vec(16), vec(20)

@@ -11,15 +11,15 @@ const (
 	coefMean, coefA, coefB, coefK, coefC, coefD = 0, 1, 2, 3, 4, 5
 )
 
-// channels is a loop over channels and, within it, a pass for each half of the 32 samples over the rows, four vectors
-// at a time.
+// channels is a loop over channels; within it, a pass over the rows for each half of the 32 samples, four vectors at a
+// time.
 type channels struct {
 	name, doc  string
 	coefs      []int  // of the channel, in registers from 24 on
 	floor      bool   // is in register 30
-	sums       int    // so many, in registers 0 to 3 and 4 to 7
+	sums       int    // number of sums, in registers 0 to 3 and 4 to 7
 	x, dy, out bool   // the slices that are used
-	live       bool   // registers 16 to 19 are the masks of live samples
+	live       bool   // registers 16 to 19 are masks of existing samples
 	row        func() // works on half a row, at cpx, cpdy and cpout
 }
 
@@ -136,7 +136,7 @@ func (g *asm) norms() {
 			g.str(x, cpout, 16*v)
 		}
 	}})
-	// through loads x and the gradient of what was above the floor, with a and b in 24 and 25.
+	// through loads x and the gradient where the result was above the floor, with a and b in 24 and 25.
 	through := func(v int) {
 		g.ldr(x, cpx, 16*v)
 		g.ldr(d, cpdy, 16*v)
@@ -170,7 +170,7 @@ func (g *asm) norms() {
 		}})
 }
 
-// add adds x to a sum in the lanes of a mask, and leaves the sum as it is in the others.
+// add adds x to a sum in the lanes of a mask, and keeps the sum in the others.
 func (g *asm) add(sum, x, mask, tmp vec) {
 	g.fadd(tmp, sum, x)
 	g.op3(opBit, sum, tmp, mask)

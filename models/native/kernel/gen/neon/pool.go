@@ -9,7 +9,7 @@ const (
 	pA, pB, pFloor, pNormed              = 84, 88, 92, 96
 )
 
-// Registers of a loop over windows: the slices, then what leads to them.
+// Registers of a loop over windows: the slices, then offsets and counters.
 const (
 	wx, wy, wdx, wdy, wtab, wtaps            = 1, 2, 3, 4, 5, 6
 	wcols, wrows, wstep, wnext, wcol, wentry = 7, 8, 9, 10, 11, 12
@@ -20,8 +20,8 @@ const (
 type loader func(d vec, base, off int)
 
 // window emits a loop over the windows of one channel and, in each, over its taps, for half of the samples at a time.
-// begin and end see a window, tap a tap, with wfrom at its samples of x and wto at those of dx. A normed one has the
-// loop twice: over x as it is, and over what normApply makes of it.
+// begin and end process a window, tap a tap, with wfrom at its samples of x and wto at those of dx. With normed the
+// loop is emitted twice: over x, and over normApply of x.
 func (g *asm) window(name, doc string, used []int, scaled, normed bool, begin, tap func(v int, load loader), end func(v int)) {
 	g.begin(name, "poolArgs", doc)
 	offs := map[int]int{wx: pX, wy: pY, wdx: pDx, wdy: pDy}

@@ -1,9 +1,9 @@
 package main
 
-// Offsets of kernel.settleArgs behind its vecArgs; a shift that rounds needs no half.
+// Offsets of kernel.settleArgs after its vecArgs; rounding shifts need no half.
 const sSign, sShift, sLo, sHi = 120, 128, 132, 136
 
-// settle emits what kernel.Settling says, into bytes or, wide, into words, of the columns that are whole vectors.
+// settle emits kernel.Settling, into bytes or, if wide, into words, for the columns that form whole vectors.
 func (g *asm) settle(wide bool) {
 	name, doc := "settle", "bytes of sums."
 	if wide {

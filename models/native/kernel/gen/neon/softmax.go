@@ -12,8 +12,8 @@ const (
 	sX, sD, sMax, sSum, sLdx, sLdd, sRows, sUnits, sBits, sLanes, sScale = 0, 8, 16, 24, 32, 40, 48, 56, 64, 72, 80
 )
 
-// sixteen loads what is left of a row, n%16 floats at R(base), into four registers from v on, the lanes without one
-// being zero. R(left) holds n%16; it, R(base) and R17 are lost.
+// sixteen loads the rest of a row, n%16 floats at R(base), into four registers from v on, with zeros in unused lanes.
+// R(left) holds n%16; it overwrites R(left), R(base) and R17.
 func (g *asm) sixteen(v vec, base, left int, label string) {
 	for i := range vec(4) {
 		g.zero(v + i)
@@ -26,7 +26,7 @@ func (g *asm) sixteen(v vec, base, left int, label string) {
 	g.label(label)
 }
 
-// masks loads the words that say which lanes of what is left are live into four registers from v on.
+// masks loads the words that mark the used lanes of the rest into four registers from v on.
 func (g *asm) masks(v vec, at int) {
 	g.p("MOVD %d(R0), R17", at)
 	for i := range 4 {
@@ -34,7 +34,7 @@ func (g *asm) masks(v vec, at int) {
 	}
 }
 
-// fold adds the sixteen lanes of four registers from v on by halves, into lane 0 of v; t is lost.
+// fold adds the sixteen lanes of four registers from v on by halves, into lane 0 of v; it overwrites t.
 func (g *asm) fold(v, t vec) {
 	g.fadd(v, v, v+2)
 	g.fadd(v+1, v+1, v+3)
@@ -55,7 +55,7 @@ func (g *asm) softmax() {
 	}
 	g.table()
 	g.masks(mask, sLanes)
-	// The number of bits is that of the floats that are left.
+	// The number of bits is the number of remaining floats.
 	g.p("MOVD $0, R%d", n)
 	g.label("count")
 	g.p("CBZ R%d, counted", rest)
@@ -86,7 +86,7 @@ func (g *asm) softmax() {
 			g.exp(in+v, t, t+1, t+2)
 		}
 	}
-	store := func(name string) { // what is left, from registers to memory, by lanes
+	store := func(name string) { // the rest, from registers to memory, by lanes
 		g.p("MOVD R%d, R%d", rest, n)
 		for i := range 16 {
 			g.p("CMP $%d, R%d", i, n)
@@ -103,7 +103,7 @@ func (g *asm) softmax() {
 	for v := range vec(4) {
 		g.float(top+v, float32(math.Inf(-1)))
 	}
-	larger := func(v, than vec) { // NaN is no maximum
+	larger := func(v, than vec) { // NaN is not a maximum
 		g.op3(opFCmGt, t, v, than)
 		g.op3(opBit, than, v, t)
 	}
@@ -226,8 +226,8 @@ func (g *asm) layers() {
 	})
 }
 
-// rowSums emits one or two sums of a row, of sixteen lanes each, in registers 4 to 7 and 8 to 11. Of sixteen floats of
-// each input (x, dy, scale), in 0 to 3, 12 to 15 and 20 to 23, body adds a vector; 24 to 27 say which lanes are live.
+// rowSums emits one or two sums of a row, of sixteen lanes each, in registers 4 to 7 and 8 to 11. For sixteen floats of
+// each input (x, dy, scale), in 0 to 3, 12 to 15 and 20 to 23, body adds a vector; 24 to 27 mark the used lanes.
 func (g *asm) rowSums(name, doc string, ins, outs int, body func(v vec)) {
 	g.begin(name, "vecArgs", doc)
 	const n, units, dst, left = 5, 6, 7, 8
@@ -243,7 +243,7 @@ func (g *asm) rowSums(name, doc string, ins, outs int, body func(v vec)) {
 		g.zero(4 + v)
 	}
 	for v := range vec(4) {
-		g.op3(opFCmEq, 24+v, 4, 4) // all live
+		g.op3(opFCmEq, 24+v, 4, 4) // all used
 	}
 	g.p("LSR $4, R%d, R%d", n, units)
 	g.p("AND $15, R%d", n)

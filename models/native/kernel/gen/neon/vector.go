@@ -8,8 +8,8 @@ const (
 )
 
 // each emits a loop over the elements of the inputs, four at a time and then one: body computes outs from ins, which
-// are registers from 0 on, one a slice, with the registers from 16 on for what is constant, which setup loads. A slice
-// may be written where it is read.
+// are registers from 0 on, one per slice, with constants in the registers from 16 on, loaded by setup. A slice may be
+// both input and output.
 func (g *asm) each(name, doc string, ins, outs []int, setup, body func()) {
 	g.begin(name, "vecArgs", doc)
 	const n = 2
@@ -50,7 +50,7 @@ func (g *asm) each(name, doc string, ins, outs []int, setup, body func()) {
 	g.ret()
 }
 
-// coefficients loads the first n of the argument's into registers from 16 on.
+// coefficients loads the argument's first n coefficients into registers from 16 on.
 func (g *asm) coefficients(n int) func() {
 	return func() {
 		for i := range n {
@@ -139,7 +139,7 @@ func (g *asm) adam() {
 	})
 }
 
-// colSum emits the sums of columns, sixteen of them, four and then one at a time, the rows in order.
+// colSum emits the sums of columns, sixteen, four and then one at a time, the rows in order.
 func (g *asm) colSum() {
 	g.begin("colSum", "vecArgs", "sums of columns.")
 	const dst, src, n, rows, ld, p, left = 1, 2, 3, 4, 5, 6, 7
