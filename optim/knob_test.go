@@ -17,7 +17,7 @@ func TestKnobParse(t *testing.T) {
 		k    Knob
 		text string
 		want float64
-		say  string // of the refusal
+		err  string // a part of the error; "": none
 	}{
 		{realKnob, "0.5", 0.5, ""},
 		{realKnob, "1e2", 100, ""},
@@ -37,10 +37,10 @@ func TestKnobParse(t *testing.T) {
 	} {
 		got, err := c.k.Parse(c.text)
 		switch {
-		case c.say == "" && (err != nil || got != c.want):
+		case c.err == "" && (err != nil || got != c.want):
 			t.Errorf("%s = %q: %g, %v", c.k.Name, c.text, got, err)
-		case c.say != "" && (err == nil || !strings.Contains(err.Error(), c.say)):
-			t.Errorf("%s = %q: %v, want %q", c.k.Name, c.text, err, c.say)
+		case c.err != "" && (err == nil || !strings.Contains(err.Error(), c.err)):
+			t.Errorf("%s = %q: %v, want %q", c.k.Name, c.text, err, c.err)
 		}
 	}
 }
@@ -60,7 +60,7 @@ func TestKnobValidate(t *testing.T) {
 	}
 }
 
-// TestKnobFormat: what is written can be typed back.
+// TestKnobFormat: Parse reads the text of Format.
 func TestKnobFormat(t *testing.T) {
 	for _, c := range []struct {
 		k    Knob
@@ -91,19 +91,19 @@ func TestValues(t *testing.T) {
 	}
 	w := v.With("variant", 1)
 	if !w.Is("variant", "arxiv") || !v.Is("variant", "paper") {
-		t.Error("With changes what it is asked of, or not what it gives")
+		t.Error("With changes its receiver, or does not set the value in its result")
 	}
 	if x := a.Values(map[string]float64{"gamma": 2}); x.F("gamma") != 2 || x.I("ell") != 5 {
 		t.Errorf("values are %v", x)
 	}
 	for what, ask := range map[string]func(){
-		"a knob that is not declared can be read":          func() { v.Get("rho") },
-		"a knob that is not declared can be set":           func() { v.With("rho", 1) },
-		"a knob that is not declared has a value":          func() { a.Values(map[string]float64{"rho": 1}) },
-		"a knob is compared with no choice of it":          func() { v.Is("variant", "sysml") },
-		"a knob without choices is compared with one":      func() { v.Is("ell", "5") },
-		"a knob without choices has the name of one":       func() { v.Choice("ell") },
-		"a knob has a default that is none of its choices": func() { choiceKnob.Choosing("sysml") },
+		"a knob that is not declared can be read":                      func() { v.Get("rho") },
+		"a knob that is not declared can be set":                       func() { v.With("rho", 1) },
+		"a knob that is not declared has a value":                      func() { a.Values(map[string]float64{"rho": 1}) },
+		"a knob is compared with a text that is no choice of the knob": func() { v.Is("variant", "sysml") },
+		"a knob without choices is compared with a choice":             func() { v.Is("ell", "5") },
+		"a knob without choices has the name of a choice":              func() { v.Choice("ell") },
+		"a knob has a default that is none of its choices":             func() { choiceKnob.Choosing("sysml") },
 	} {
 		func() {
 			defer func() {

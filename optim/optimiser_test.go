@@ -15,13 +15,13 @@ import (
 	"brood/optim/population"
 )
 
-// adaptive are the algorithms whose members follow their gradients by an optimiser of one's choice.
+// adaptive returns the algorithms that have the knob optimiser.
 func adaptive() []*optim.Algorithm {
 	return []*optim.Algorithm{averaging.DPSGD, averaging.LocalSGD, averaging.PAPA, gossip.SGP, gossip.ADPSGD, gossip.PopSGD, coupled.Elastic, coupled.EASGD, coupled.EntropySGD, coupled.Parle, population.PESGD, population.PBT, population.PB2, averaging.DiLoCo, gossip.NoLoCo, averaging.BGD}
 }
 
-// TestOptimisers: steps by Adam and AdamW are those of the equations in float64; weight decay of the first is part of
-// the gradient, and that of the second is not.
+// TestOptimisers compares steps of Adam and AdamW with the equations in float64. Weight decay is part of the gradient
+// with Adam and not with AdamW.
 func TestOptimisers(t *testing.T) {
 	const b1, b2 = 0.8, 0.95
 	for _, name := range []string{"adam", "adamw"} {
@@ -40,8 +40,8 @@ func TestOptimisers(t *testing.T) {
 			}
 
 			p := optimtest.NewBowl(t, optimtest.Cols, optimtest.Samples).Populate(t, averaging.DPSGD, 3, turned)
-			x, m := optimtest.Twins(optimtest.Cols, 1)
-			_, v := optimtest.Twins(optimtest.Cols, 1)
+			x, m := optimtest.StartRows(optimtest.Cols, 1)
+			_, v := optimtest.StartRows(optimtest.Cols, 1)
 			at := uint64(0)
 			for step := range 6 {
 				var gs [][]float64
@@ -63,15 +63,15 @@ func TestOptimisers(t *testing.T) {
 
 			turned["h"], turned["warmup"] = 3, 2
 			p = optimtest.NewBowl(t, optimtest.Cols, optimtest.Samples).Populate(t, averaging.LocalSGD, 3, turned)
-			x, m = optimtest.Twins(optimtest.Cols, 3)
-			_, v = optimtest.Twins(optimtest.Cols, 3)
+			x, m = optimtest.StartRows(optimtest.Cols, 3)
+			_, v = optimtest.StartRows(optimtest.Cols, 3)
 			next, steps := p.Streams(), 0
 			for range 2 {
 				steps++
 				var gs [][]float64
 				for a := range x {
 					g := p.Bowl.Gradient(x[a], next(a))
-					if name == "adam" { // decay is in the mean that all follow
+					if name == "adam" { // decay is part of the mean gradient
 						for j := range g {
 							g[j] += 0.1 * x[a][j]
 						}
@@ -102,7 +102,7 @@ func TestOptimisers(t *testing.T) {
 	}
 }
 
-// matrices is a bowl whose parameters are a wide matrix, a vector and a high matrix.
+// matrices returns a bowl whose parameters are a wide matrix, a vector and a high matrix.
 func matrices(t *testing.T) *optimtest.Bowl {
 	t.Helper()
 	b := optimtest.NewBowl(t, 22, optimtest.Samples)
@@ -114,8 +114,8 @@ func matrices(t *testing.T) *optimtest.Bowl {
 	return b
 }
 
-// TestMuon: dp-sgd, DiLoCo (which is MuLoCo then), Elastic-SGD and Parle with Muon are their rules with naive steps of
-// Muon in float64.
+// TestMuon compares dp-sgd, DiLoCo (with Muon: MuLoCo), Elastic-SGD and Parle with their rules and naive Muon steps in
+// float64.
 func TestMuon(t *testing.T) {
 	for _, lengths := range optim.KnobLengths.Choices {
 		for _, last := range optim.KnobLast.Choices {
@@ -134,33 +134,33 @@ func muons(t *testing.T, lengths, last string) {
 		}
 		return s
 	}
-	// of is the naive twin of one member.
-	type twin struct{ x, m, v []float64 }
+	// of takes one naive step of a member.
+	type state struct{ x, m, v []float64 }
 	steps := 0
-	of := func(b *optimtest.Bowl, w *twin, g []float64) {
+	of := func(b *optimtest.Bowl, w *state, g []float64) {
 		enginetest.Muon64(&b.Layout, w.x, w.m, w.v, g, step, steps)
 	}
-	begin := func(count int) (out []*twin) {
-		x, m := optimtest.Twins(22, count)
-		_, v := optimtest.Twins(22, count)
+	begin := func(count int) (out []*state) {
+		x, m := optimtest.StartRows(22, count)
+		_, v := optimtest.StartRows(22, count)
 		steps = 0
 		for a := range x {
-			out = append(out, &twin{x[a], m[a], v[a]})
+			out = append(out, &state{x[a], m[a], v[a]})
 		}
 		return out
 	}
-	mean := func(ws []*twin) []float64 {
+	mean := func(ws []*state) []float64 {
 		var rows [][]float64
 		for _, w := range ws {
 			rows = append(rows, w.x)
 		}
 		return optimtest.Average(rows)
 	}
-	near := func(p *optimtest.Population, block string, ws []*twin) {
+	near := func(p *optimtest.Population, block string, ws []*state) {
 		t.Helper()
 		for a, w := range ws {
 			if far := optimtest.Distance(p.RowOf(block, a), w.x); !(far <= 1e-4) {
-				t.Errorf("%s: %s of member %d is %g from the twin's", p.Algorithm.Name, block, a, far)
+				t.Errorf("%s: %s of member %d is %g from the reference", p.Algorithm.Name, block, a, far)
 			}
 		}
 	}
@@ -202,7 +202,7 @@ func muons(t *testing.T, lengths, last string) {
 		}
 	}
 	p.Rounds(4)
-	near(p, optim.BlockXBar, []*twin{agreed})
+	near(p, optim.BlockXBar, []*state{agreed})
 	near(p, optim.BlockX, ws)
 
 	p = b.Populate(t, coupled.Elastic, n, knobs("eta", "momentum", optimtest.Set{"rho": 2}))
@@ -230,7 +230,7 @@ func muons(t *testing.T, lengths, last string) {
 			if cycle == 0 {
 				outers[a] = make([]float64, 22)
 			}
-			y := &twin{slices.Clone(w.x), make([]float64, 22), make([]float64, 22)}
+			y := &state{slices.Clone(w.x), make([]float64, 22), make([]float64, 22)}
 			z := slices.Clone(w.x)
 			for s := range 3 {
 				g := b.Gradient(y.x, next(a))
@@ -258,8 +258,8 @@ func muons(t *testing.T, lengths, last string) {
 	near(p, optim.BlockX, ws)
 }
 
-// TestOptimiserBlocks: every algorithm that lets one choose keeps by default what logs of before mean, and
-// moments where it adapts.
+// TestOptimiserBlocks: every algorithm with the knob optimiser has the default of older logs, and the blocks of the
+// chosen optimiser only.
 func TestOptimiserBlocks(t *testing.T) {
 	names := func(a *optim.Algorithm, k optim.Values) (out []string) {
 		for _, b := range a.Blocks(k, engine.Layout{Params: 3}) {

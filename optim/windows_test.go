@@ -6,13 +6,13 @@ import (
 	"brood/optim/collective"
 )
 
-// trainOnly has so many samples to train on.
+// trainOnly is a data set with the given number of training samples and no others.
 type trainOnly int
 
 func (n trainOnly) Train() []int32    { return make([]int32, n) }
 func (trainOnly) Validation() []int32 { return nil }
 
-// TestWindows: the samples of all streams are those of one added to those of the next.
+// TestWindows: windows returns the sum of the lengths of all windows.
 func TestWindows(t *testing.T) {
 	for _, samples := range []int{1, 7, 10, 1000} {
 		for _, members := range []int{1, 3, 7, 10, 64, 999} {

@@ -9,7 +9,8 @@ import (
 	"brood/optim/optimtest"
 )
 
-// cosines64 is the orthonormal cosine transform of type II of each chunk of v, by its definition, or its inverse.
+// cosines64 returns the orthonormal cosine transform of type II of each chunk of v, computed by its definition, or the
+// inverse transform if back is set.
 func cosines64(v []float64, chunk int, back bool) []float64 {
 	out := make([]float64, len(v))
 	for lo := 0; lo < len(v); lo += chunk {
@@ -32,12 +33,12 @@ func cosines64(v []float64, chunk int, back bool) []float64 {
 	return out
 }
 
-// DeMo, algorithm 1, by the signs of the mean or by the mean.
+// TestDeMo compares with algorithm 1 of the source, with steps along the signs of the mean and along the mean.
 func TestDeMo(t *testing.T) {
 	for _, c := range []struct{ step, values string }{{"sign", "float32"}, {"mean", "float32"}, {"mean", "2bit"}} {
 		p := optimtest.NewBowl(t, optimtest.Cols, optimtest.Samples).Populate(t, DeMo, 3, optimtest.Set{"eta": 0.02, "beta": 0.8, "chunk": 8, "keep": 3, "step": c.step, "values": c.values, "decay": 0.1, "batch": 4})
-		x, _ := optimtest.Twins(optimtest.Cols, 1)
-		_, ms := optimtest.Twins(optimtest.Cols, 3)
+		x, _ := optimtest.StartRows(optimtest.Cols, 1)
+		_, ms := optimtest.StartRows(optimtest.Cols, 3)
 		next := p.Streams()
 		for range 8 {
 			var sent [][]float64
@@ -65,7 +66,7 @@ func TestDeMo(t *testing.T) {
 	}
 }
 
-// To send all cosines leaves no momentum behind: for any beta it is SGD on the mean of the members' gradients.
+// With all cosines sent no momentum remains, so for every beta DeMo equals SGD on the mean of the members' gradients.
 func TestDeMoOfAllIsDataParallel(t *testing.T) {
 	b := optimtest.NewBowl(t, optimtest.Cols, optimtest.Samples)
 	all := b.Populate(t, DeMo, 3, optimtest.Set{"eta": 0.05, "beta": 0.9, "chunk": 8, "keep": 8, "step": "mean", "batch": 4})
@@ -82,7 +83,7 @@ func TestDeMoOfAllIsDataParallel(t *testing.T) {
 	}
 }
 
-// The transform and its inverse are each other's, for chunks of any length.
+// The transform and its inverse invert each other, for chunks of any length.
 func TestCosines(t *testing.T) {
 	for _, n := range []int{1, 2, 3, 7, 64, 100} {
 		v := make([]float32, n)
@@ -96,12 +97,12 @@ func TestCosines(t *testing.T) {
 		}
 		code.dct(v, true, bases)
 		if far := optimtest.Distance(optimtest.Doubles(v), was); far > 1e-6 {
-			t.Errorf("%d values: the way back ends %g beside", n, far)
+			t.Errorf("%d values: the inverse differs by %g", n, far)
 		}
 	}
 }
 
-// The way back is the sum over frequencies that are not zero, in their order, to the last bit.
+// The inverse transform sums the frequencies that are not zero in ascending order, to the last bit.
 func TestCosinesBackInOrder(t *testing.T) {
 	for _, n := range []int{1, 2, 3, 4, 5, 7, 63, 64, 130} {
 		for _, of := range []int{1, 3} { // every frequency, and every third
@@ -127,7 +128,7 @@ func TestCosinesBackInOrder(t *testing.T) {
 				}
 			}
 			if code.dct(v, true, map[int][]float64{}); !slices.Equal(v, want) {
-				t.Errorf("%d values, of which every %d. is not zero: the way back has other bits", n, of)
+				t.Errorf("%d values, of which every %d. is not zero: the inverse has other bits", n, of)
 			}
 		}
 	}

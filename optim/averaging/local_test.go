@@ -15,11 +15,11 @@ import (
 	"brood/optim/optimtest"
 )
 
-// Post-local SGD: warmup steps along the mean gradient, then h steps each and x <- mean x.
+// TestLocalSGD: warmup steps along the mean gradient, then cycles of h local steps followed by x <- mean x.
 func TestLocalSGD(t *testing.T) {
 	for _, slice := range []float64{32, 2} { // a cycle a round, and two rounds a cycle
 		p := optimtest.NewBowl(t, optimtest.Cols, optimtest.Samples).Populate(t, LocalSGD, 3, optimtest.Set{"h": 3, "warmup": 2, "slice": slice, "eta": 0.05, "momentum": 0.6, "batch": 4})
-		x, m := optimtest.Twins(optimtest.Cols, 3)
+		x, m := optimtest.StartRows(optimtest.Cols, 3)
 		next := p.Streams()
 		for range 2 {
 			var gs [][]float64
@@ -47,7 +47,7 @@ func TestLocalSGD(t *testing.T) {
 	}
 }
 
-// The warm-up is counted in a block; a round's number plays no part.
+// The warm-up is counted in a block and does not depend on the number of the round.
 func TestWarmupIsCounted(t *testing.T) {
 	p := optimtest.NewBowl(t, optimtest.Cols, optimtest.Samples).Populate(t, LocalSGD, 3, optimtest.Set{"h": 2, "warmup": 3, "batch": 4})
 	p.Next = 1000
@@ -59,7 +59,8 @@ func TestWarmupIsCounted(t *testing.T) {
 	}
 }
 
-// Averaging every step is data-parallel SGD on the same mini-batches: averaging is linear, momentum included.
+// Averaging after every step equals data-parallel SGD on the same mini-batches, momentum included, since averaging is
+// linear.
 func TestLocalSGDOfOneStepIsDataParallel(t *testing.T) {
 	b := optimtest.NewBowl(t, optimtest.Cols, optimtest.Samples)
 	local := b.Populate(t, LocalSGD, 4, optimtest.Set{"h": 1, "eta": 0.05, "momentum": 0.8, "batch": 4})
@@ -74,13 +75,13 @@ func TestLocalSGDOfOneStepIsDataParallel(t *testing.T) {
 	}
 }
 
-// DiLoCo, algorithm 1: h AdamW steps, d = mean (xbar - x), xbar -= eta*Nes(mx, d); AdamW with bias correction and
-// decoupled decay (Loshchilov & Hutter), its state kept over cycles.
+// TestDiLoCo compares with algorithm 1: h AdamW steps, d = mean (xbar - x), xbar -= eta*Nes(mx, d). AdamW has bias
+// correction and decoupled decay (Loshchilov & Hutter) and keeps its state between cycles.
 func TestDiLoCo(t *testing.T) {
 	for _, slice := range []float64{32, 2} {
 		p := optimtest.NewBowl(t, optimtest.Cols, optimtest.Samples).Populate(t, DiLoCo, 3, optimtest.Set{"h": 4, "slice": slice, "eta": 0.5, "eta_in": 0.01, "momentum": 0.8, "decay": 0.1, "batch": 4})
-		x, m := optimtest.Twins(optimtest.Cols, 3)
-		_, v := optimtest.Twins(optimtest.Cols, 3)
+		x, m := optimtest.StartRows(optimtest.Cols, 3)
+		_, v := optimtest.StartRows(optimtest.Cols, 3)
 		xbar, mx, next, T := optimtest.StartRow(), make([]float64, optimtest.Cols), p.Streams(), 0
 		for range 3 {
 			for step := range 4 {
@@ -104,8 +105,8 @@ func TestDiLoCo(t *testing.T) {
 	}
 }
 
-// NoLoCo, section 3: h AdamW steps, then a random matching; a replica's outer step is of its own model, from the means
-// over its pair. One whom an odd number leaves alone is its own pair.
+// TestNoLoCo compares with section 3: h AdamW steps, then a random matching. Each replica takes an outer step of its
+// own model along the means over its pair. With an odd number of members the unmatched one forms a pair with itself.
 func TestNoLoCo(t *testing.T) {
 	for _, c := range []struct {
 		n            int
@@ -113,9 +114,9 @@ func TestNoLoCo(t *testing.T) {
 	}{{4, 32, 0.5}, {4, 2, 0.5}, {4, 32, 0.3}, {5, 32, 0.9}} {
 		p := optimtest.NewBowl(t, optimtest.Cols, optimtest.Samples).Populate(t, gossip.NoLoCo, c.n, optimtest.Set{"h": 4, "slice": c.slice, "eta": 0.5, "gamma": c.gamma, "eta_in": 0.01, "momentum": 0.4, "decay": 0.1, "batch": 4})
 		each := map[float64]int{32: 1, 2: 2}[c.slice]
-		x, m := optimtest.Twins(optimtest.Cols, c.n)
-		begun, v := optimtest.Twins(optimtest.Cols, c.n)
-		_, outer := optimtest.Twins(optimtest.Cols, c.n)
+		x, m := optimtest.StartRows(optimtest.Cols, c.n)
+		begun, v := optimtest.StartRows(optimtest.Cols, c.n)
+		_, outer := optimtest.StartRows(optimtest.Cols, c.n)
 		next, met := p.Streams(), map[[2]engine.Member]bool{}
 		for cycle := range 3 {
 			for step := range 4 {
@@ -131,7 +132,7 @@ func TestNoLoCo(t *testing.T) {
 				met[pair] = true
 				partner[pair[0]], partner[pair[1]] = int(pair[1]), int(pair[0])
 			}
-			far, was := optimtest.Twins(optimtest.Cols, c.n)
+			far, was := optimtest.StartRows(optimtest.Cols, c.n)
 			for a, b := range partner {
 				for j := range far[a] {
 					far[a][j] = (x[a][j] - begun[a][j] + x[b][j] - begun[b][j]) / 2
@@ -160,7 +161,7 @@ func TestNoLoCo(t *testing.T) {
 	}
 }
 
-// A pairing is a matching, and over many rounds every pair is as likely as any other.
+// Every pairing is a matching, and over many rounds all pairs are equally likely.
 func TestPairing(t *testing.T) {
 	for _, n := range []int{2, 3, 6, 7} {
 		counts, rounds := map[[2]engine.Member]int{}, 3000
@@ -191,11 +192,11 @@ func TestPairing(t *testing.T) {
 	}
 }
 
-// PAPA, algorithm 1: h steps each, then keep of oneself and the rest of the mean.
+// TestPAPA compares with algorithm 1: h local steps, then x <- keep*x + (1-keep)*mean.
 func TestPAPA(t *testing.T) {
 	for _, slice := range []float64{32, 2} {
 		p := optimtest.NewBowl(t, optimtest.Cols, optimtest.Samples).Populate(t, PAPA, 3, optimtest.Set{"h": 4, "slice": slice, "keep": 0.7, "eta": 0.05, "momentum": 0.6, "start": 1, "batch": 4})
-		x, m := optimtest.Twins(optimtest.Cols, 3)
+		x, m := optimtest.StartRows(optimtest.Cols, 3)
 		next := p.Streams()
 		for range 3 {
 			for a := range x {
@@ -216,7 +217,7 @@ func TestPAPA(t *testing.T) {
 	}
 }
 
-// To keep nothing is LocalSGD, bit for bit; to keep all is to train alone.
+// With keep 0 PAPA equals LocalSGD bit for bit; with keep 1 every member trains independently.
 func TestPAPAReduces(t *testing.T) {
 	b := optimtest.NewBowl(t, optimtest.Cols, optimtest.Samples)
 	none := b.Populate(t, PAPA, 3, optimtest.Set{"h": 4, "keep": 0, "start": 1, "batch": 4})
@@ -236,11 +237,11 @@ func TestPAPAReduces(t *testing.T) {
 	}
 }
 
-// eta 1 and momentum 0 agree on the mean of the replicas.
+// With eta 1 and momentum 0 the outer step sets the mean of the replicas.
 func TestDiLoCoOfRateOneAverages(t *testing.T) {
 	b := optimtest.NewBowl(t, optimtest.Cols, optimtest.Samples)
 	p := b.Populate(t, DiLoCo, 3, optimtest.Set{"h": 5, "eta": 1, "momentum": 0, "batch": 4})
-	// does not couple in its first round
+	// the first round of a cycle that takes two rounds has no communication
 	alone := b.Populate(t, DiLoCo, 3, optimtest.Set{"h": 6, "slice": 5, "eta": 1, "momentum": 0, "batch": 4})
 	p.Rounds(1)
 	alone.Rounds(1)
@@ -249,7 +250,8 @@ func TestDiLoCoOfRateOneAverages(t *testing.T) {
 	}
 }
 
-// Gradient descent on the whole set: g = 1/N sum_i grad f_i(x), m = mu*m + g, x -= eta*(g + mu*m), however it is cut.
+// Gradient descent on the whole set: g = 1/N sum_i grad f_i(x), m = mu*m + g, x -= eta*(g + mu*m), for every division
+// into groups, batches and rounds.
 func TestBGD(t *testing.T) {
 	for _, k := range []optimtest.Set{{"groups": 1, "batch": 40}, {"groups": 3, "batch": 4}, {"groups": 7, "batch": 1, "slice": 2}, {"groups": 20, "batch": 100}} {
 		k["eta"], k["momentum"], k["decay"], k["clip"] = 0.2, 0.5, 0.01, 3
@@ -278,8 +280,7 @@ func TestBGD(t *testing.T) {
 	}
 }
 
-// Adam and AdamW follow the gradient of the whole set; weight decay of the first is part of it, and that of the second
-// is not.
+// Adam and AdamW use the gradient of the whole set. Weight decay is part of the gradient with Adam and not with AdamW.
 func TestBGDAdapts(t *testing.T) {
 	for choice, name := range []string{1: "adam", 2: "adamw"} {
 		if name == "" {
@@ -305,7 +306,7 @@ func TestBGDAdapts(t *testing.T) {
 	}
 }
 
-// The shards are the leaves of the sum: the bits do not depend on the members, and a pass survives a change of their
+// The sum is over shards: its bits do not depend on the number of members, and a pass continues after a change of that
 // number.
 func TestBGDIgnoresMembers(t *testing.T) {
 	b := optimtest.NewBowl(t, optimtest.Cols, optimtest.Samples)
@@ -326,9 +327,9 @@ func TestBGDIgnoresMembers(t *testing.T) {
 	}
 }
 
-// Local entropy's limits on a quadratic without noise. z is where the inner steps settle: the proximal point
-// prox_{gamma f}(x), for which Entropy-SGD's x - z is gamma times the gradient of the Moreau envelope; and variant
-// paper with xbar held settles where z = prox_{(gamma+rho) f}(xbar). prox_{c f}(x) = (x + c*a*e)/(1 + c*a), e the mean
+// Limits of local entropy on a quadratic without noise. The inner steps converge to z, the proximal point prox_{gamma
+// f}(x): then x - z in Entropy-SGD is gamma times the gradient of the Moreau envelope. With variant paper and xbar
+// constant, they converge to z = prox_{(gamma+rho) f}(xbar). prox_{c f}(x) = (x + c*a*e)/(1 + c*a), where e is the mean
 // target.
 func TestProximalLimit(t *testing.T) {
 	b := optimtest.NewBowl(t, optimtest.Cols, optimtest.Samples)
@@ -358,7 +359,7 @@ func TestProximalLimit(t *testing.T) {
 	}
 }
 
-// Reductions, each with its mapping of knobs.
+// TestReductions compares algorithms that equal each other for some values of their knobs.
 func TestReductions(t *testing.T) {
 	b := optimtest.NewBowl(t, optimtest.Cols, optimtest.Samples)
 	base := func(more optimtest.Set) optimtest.Set {
@@ -379,7 +380,7 @@ func TestReductions(t *testing.T) {
 		p.Rounds(rounds)
 		return rows(p)
 	}
-	sgd := func(n, rounds int, eta, mu float64) [][]float64 { // n independent ones
+	sgd := func(n, rounds int, eta, mu float64) [][]float64 { // n independent runs
 		return run(LocalSGD, n, 1, optimtest.Set{"h": float64(rounds) + 1, "slice": float64(rounds), "eta": eta, "momentum": mu})
 	}
 	check := func(what string, got, want [][]float64, holds bool) {
@@ -409,14 +410,13 @@ func TestReductions(t *testing.T) {
 	check("Parle arxiv, ell 1, alpha 0: not Elastic-SGD, its mean is over z", run(coupled.Parle, 3, 8, tight), run(coupled.Elastic, 3, 8, optimtest.Set{"eta": 0.05, "rho": 0.2}), false)
 	loose["variant"] = "paper"
 	still := run(coupled.Parle, 3, 8, optimtest.Set{"variant": "paper", "ell": 1, "alpha": 0, "eta": 0.05, "gamma": 1e12, "rho": 1})
-	x, _ := optimtest.Twins(optimtest.Cols, 3)
+	x, _ := optimtest.StartRows(optimtest.Cols, 3)
 	check("Parle paper, gamma -> infinity: x never moves", still, x, true)
 	check("Parle paper, gamma -> infinity: not n SGDs", still, sgd(3, 8, 0.05, 0), false)
 	check("Parle paper, all loose: not n SGDs", run(coupled.Parle, 3, 8, loose), sgd(3, 8, 0.05, 0), false)
 }
 
-// TestErrorFeedback: what rounding takes is owed and not lost: over many messages the mean that arrives is the mean
-// that was sent.
+// Error feedback loses no rounding error: the mean received over many messages is the mean sent.
 func TestErrorFeedback(t *testing.T) {
 	const cols, rounds = 70, 400
 	b, r := optimtest.NewBowl(t, cols, 1), collective.Place(collective.IDs(1), []int{0})
@@ -427,7 +427,7 @@ func TestErrorFeedback(t *testing.T) {
 	for i := range src.F {
 		src.F[i] = float32(math.Sin(float64(7*i))) + 0.003
 	}
-	src.F[7], src.F[69] = 100, -9 // beside them the others are below one step
+	src.F[7], src.F[69] = 100, -9 // with these in the block, the other values are smaller than one step of the code
 	var sum [cols]float64
 	for range rounds {
 		e.Recycle()

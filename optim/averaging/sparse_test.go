@@ -16,8 +16,8 @@ import (
 	"brood/optim/optimtest"
 )
 
-// sparse64 is what a message of v says, naively in float64: of each chunk of a tensor the largest values, whole or as
-// the nearer mean of a half of them.
+// sparse64 returns the decoded message of v, computed naively in float64: the largest values of each chunk of a tensor,
+// as float32 if whole is set, else rounded to the nearer of two means.
 func sparse64(l engine.Layout, v []float64, chunk, keep int, whole bool) []float64 {
 	out := make([]float64, len(v))
 	for _, t := range l.Tensors {
@@ -61,7 +61,7 @@ func sparse64(l engine.Layout, v []float64, chunk, keep int, whole bool) []float
 	return out
 }
 
-// cut is a layout of tensors of these lengths.
+// cut returns a layout of tensors of these lengths.
 func cut(lengths ...int) (l engine.Layout) {
 	for i, n := range lengths {
 		l.Tensors = append(l.Tensors, engine.Tensor{Name: fmt.Sprint(i), Shape: []int{n}, Lo: l.Params, Len: n, Cols: n})
@@ -70,7 +70,8 @@ func cut(lengths ...int) (l engine.Layout) {
 	return l
 }
 
-// A message says what the naive twin does, has the bits that the page of the rule counts, and leaves the rest.
+// A message decodes to the values of the reference, has the number of bits that the documentation states, and leaves
+// the remainder in x.
 func TestSparseCode(t *testing.T) {
 	l := cut(1000, 1, 7, 64, 130)
 	for seed := range uint32(20) {
@@ -90,7 +91,7 @@ func TestSparseCode(t *testing.T) {
 			}
 			want, size, sent := sparse64(l, optimtest.Doubles(was), c.chunk, c.keep, c.whole), 0, 0
 			if far := optimtest.Distance(optimtest.Doubles(said), want); far > 1e-6 {
-				t.Errorf("%+v: a message is %g from the twin's", c, far)
+				t.Errorf("%+v: a message is %g from the reference", c, far)
 			}
 			for i := range x {
 				if x[i] != was[i]-said[i] {
@@ -124,8 +125,8 @@ func TestSparseCode(t *testing.T) {
 	}
 }
 
-// What is written is frozen: workers of different versions must agree, and bits of runs are made of it. Of equals those
-// in front are sent; what is no number is not hidden.
+// The format is frozen: workers of different versions must agree, and results of runs depend on it. Of equal values the
+// first are sent; values that are not finite are not hidden.
 func TestSparseCodeGolden(t *testing.T) {
 	code := newSparseCode(cut(8, 2), 8, 3, false)
 	x := []float32{0.5, -2, 0.5, 8, 0, -0.5, 2, -2, 3, 3}
@@ -143,7 +144,7 @@ func TestSparseCodeGolden(t *testing.T) {
 	}
 }
 
-// A message that no encoder writes is an error.
+// decode rejects a message that no encoder writes.
 func TestSparseCodeRefuses(t *testing.T) {
 	code := newSparseCode(cut(5), 5, 2, true) // places of three bits
 	if err := code.decode(make([]float32, 5), []uint64{7, 0}); err == nil || !strings.Contains(err.Error(), "index 7 is outside a chunk of 5") {
@@ -151,15 +152,15 @@ func TestSparseCodeRefuses(t *testing.T) {
 	}
 }
 
-// SparseLoCo, algorithm 1.
+// TestSparseLoCo compares with algorithm 1.
 func TestSparseLoCo(t *testing.T) {
 	for _, whole := range []bool{false, true} {
 		values := map[bool]string{false: "2bit", true: "float32"}[whole]
 		for _, slice := range []float64{32, 2} {
 			p := optimtest.NewBowl(t, optimtest.Cols, optimtest.Samples).Populate(t, SparseLoCo, 3, optimtest.Set{"h": 4, "slice": slice, "eta": 0.8, "beta": 0.6, "chunk": 8, "keep": 3, "values": values, "eta_in": 0.01, "decay": 0.1, "batch": 4})
-			x, m := optimtest.Twins(optimtest.Cols, 3)
-			_, v := optimtest.Twins(optimtest.Cols, 3)
-			_, left := optimtest.Twins(optimtest.Cols, 3)
+			x, m := optimtest.StartRows(optimtest.Cols, 3)
+			_, v := optimtest.StartRows(optimtest.Cols, 3)
+			_, left := optimtest.StartRows(optimtest.Cols, 3)
 			xbar, next := optimtest.StartRow(), p.Streams()
 			for cycle := range 5 {
 				for step := range 4 {
@@ -193,7 +194,7 @@ func TestSparseLoCo(t *testing.T) {
 	}
 }
 
-// To send all as it is, is DiLoCo without outer momentum, for any beta.
+// With all values sent as float32, SparseLoCo equals DiLoCo without outer momentum, for every beta.
 func TestSparseLoCoOfAllIsDiLoCo(t *testing.T) {
 	b := optimtest.NewBowl(t, optimtest.Cols, optimtest.Samples)
 	dense := b.Populate(t, DiLoCo, 3, optimtest.Set{"h": 4, "eta": 0.7, "momentum": 0, "batch": 4})
@@ -212,7 +213,7 @@ func TestSparseLoCoOfAllIsDiLoCo(t *testing.T) {
 	}
 }
 
-// The largest are those of a sort by magnitude, of equals those in front, whether few are sought or many.
+// The largest values are the first of a stable sort by magnitude, for every keep.
 func TestLargestIsASort(t *testing.T) {
 	r := rand.New(rand.NewPCG(1, 2))
 	for range 2000 {

@@ -12,8 +12,9 @@ import (
 	"brood/optim/optimtest"
 )
 
-// fourBits64 is what a message of v says, naively in float64: of blocks of 64 the nearest of zero and seven powers of
-// two, the largest of which is the one that is nearest to the largest magnitude.
+// fourBits64 returns the decoded message of v, computed naively in float64: each value of a block of 64 becomes the
+// nearest of zero and seven powers of two. The largest of these powers is the one nearest to the largest magnitude of
+// the block.
 func fourBits64(v []float64) []float64 {
 	out := slices.Clone(v)
 	for lo := 0; lo < len(v); lo += 64 {
@@ -41,7 +42,7 @@ func fourBits64(v []float64) []float64 {
 	return out
 }
 
-// A message is as long as it says, whatever is in it, and says the nearest of what it can.
+// A message has the predicted length for all values, and each value decodes to the nearest value of the code.
 func TestFourBits(t *testing.T) {
 	for _, n := range []int{1, 63, 64, 65, 300} {
 		for _, size := range []float64{0, 1e-30, 1, 3e5, 1e38} {
@@ -77,8 +78,8 @@ func TestFourBits(t *testing.T) {
 	}
 }
 
-// Streaming DiLoCo, algorithm 2, step by step: a fragment is sent after its step of each cycle, and followed delay
-// steps later, by DiLoCo's outer step and a mix of what a replica has and what is agreed.
+// TestStreamingDiLoCo compares with algorithm 2 step by step: a fragment is sent after its step of each cycle and
+// applied delay steps later, by the outer step of DiLoCo and a mix of the replica and the shared model.
 func TestStreamingDiLoCo(t *testing.T) {
 	for _, c := range []struct {
 		fragments, delay int
@@ -89,11 +90,11 @@ func TestStreamingDiLoCo(t *testing.T) {
 		const n, h, steps = 3, 5, 20
 		p := optimtest.NewBowl(t, optimtest.Cols, optimtest.Samples).Populate(t, StreamingDiLoCo, n, optimtest.Set{"h": h, "fragments": c.fragments, "delay": c.delay, "alpha": c.alpha, "slice": c.slice,
 			"values": c.values, "overlap": c.overlap, "eta": 0.5, "eta_in": 0.01, "momentum": 0.8, "decay": 0.1, "batch": 4})
-		x, m := optimtest.Twins(optimtest.Cols, n)
-		_, v := optimtest.Twins(optimtest.Cols, n)
+		x, m := optimtest.StartRows(optimtest.Cols, n)
+		_, v := optimtest.StartRows(optimtest.Cols, n)
 		xbar, mx, next := optimtest.StartRow(), make([]float64, optimtest.Cols), p.Streams()
 		type sent struct {
-			at int // step after which it is followed
+			at int // step after which it is applied
 			d  []float64
 		}
 		way := make([]sent, c.fragments)
@@ -146,7 +147,7 @@ func TestStreamingDiLoCo(t *testing.T) {
 			if w.d != nil {
 				want = uint64(w.at - steps)
 			}
-			if c.overlap == "on" && w.at == steps+c.delay { // it leaves as the next round begins
+			if c.overlap == "on" && w.at == steps+c.delay { // sent at the start of the next round
 				want = 0
 			}
 			if got := p.Record(optim.BlockDue).U[q]; got != want {
@@ -156,9 +157,8 @@ func TestStreamingDiLoCo(t *testing.T) {
 	}
 }
 
-// What is computed while a fragment is under way has the bits that it has where it is waited for, also where h is
-// turned within a cycle, and overlap itself; each fragment is sent a round later than it would be, and none is sent
-// twice or lost.
+// Steps computed during a transfer have the same bits as steps after a blocking transfer, also if h or overlap changes
+// within a cycle. With overlap each fragment is sent one round later, and none is sent twice or lost.
 func TestStreamingDiLoCoOverlaps(t *testing.T) {
 	b := optimtest.NewBowl(t, optimtest.Cols, optimtest.Samples)
 	for _, c := range []struct {
@@ -208,7 +208,7 @@ func TestStreamingDiLoCoOverlaps(t *testing.T) {
 	}
 }
 
-// One fragment without delay, of which nothing is kept, is DiLoCo, bit for bit.
+// With one fragment, no delay and alpha 0, Streaming DiLoCo equals DiLoCo bit for bit.
 func TestStreamingDiLoCoOfOneFragmentIsDiLoCo(t *testing.T) {
 	b := optimtest.NewBowl(t, optimtest.Cols, optimtest.Samples)
 	k := optimtest.Set{"h": 4, "eta": 0.5, "eta_in": 0.01, "momentum": 0.8, "batch": 4}
@@ -224,8 +224,7 @@ func TestStreamingDiLoCoOfOneFragmentIsDiLoCo(t *testing.T) {
 	}
 }
 
-// What a cycle sends is what DiLoCo sends, in rounds of a fragment each; and a round's bytes at their peak are a
-// fragment's.
+// A cycle sends as many bytes as DiLoCo, one fragment a round. The maximum of a round is one fragment.
 func TestStreamingDiLoCoSendsAFragmentARound(t *testing.T) {
 	for _, fragments := range []int{1, 3, 4} {
 		shape := func(a *optim.Algorithm, more optimtest.Set) optim.Shape {

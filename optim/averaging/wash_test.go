@@ -11,8 +11,8 @@ import (
 	"brood/optim/optimtest"
 )
 
-// WASH, algorithm 1: steps of each replica's own, then of each layer a share of the elements, falling with its depth,
-// is permuted among the replicas; naively in float64.
+// TestWASH compares with algorithm 1, computed naively in float64: local steps, then a share of the elements of each
+// layer, smaller for deeper layers, is permuted among the replicas.
 func TestWASH(t *testing.T) {
 	layers := []struct {
 		lo, n  int
@@ -33,7 +33,7 @@ func TestWASH(t *testing.T) {
 		}
 		p := b.Populate(t, WASH, c.n, optimtest.Set{"h": 4, "slice": c.slice, "share": 0.9, "depth": c.depth, "eta": 0.05, "momentum": 0.6, "batch": 4})
 		each := map[float64]int{32: 1, 2: 2}[c.slice]
-		x, m := optimtest.Twins(optimtest.Cols, c.n)
+		x, m := optimtest.StartRows(optimtest.Cols, c.n)
 		next := p.Streams()
 		for cycle := range 3 {
 			for a := range x {
@@ -59,7 +59,7 @@ func TestWASH(t *testing.T) {
 			}
 			for a, b := optimtest.Average(x), optimtest.Average(was); len(a) > 0; a, b = a[1:], b[1:] {
 				if math.Abs(a[0]-b[0]) > 1e-12 {
-					t.Fatal("the twin's shuffle moves the mean")
+					t.Fatal("the shuffle of the reference moves the mean")
 				}
 			}
 		}
@@ -69,8 +69,8 @@ func TestWASH(t *testing.T) {
 	}
 }
 
-// Nothing is shuffled with a share of 0: replicas train alone.
-func TestWASHOfNothingIsAlone(t *testing.T) {
+// With share 0 nothing is shuffled, and replicas train independently.
+func TestWASHShareZero(t *testing.T) {
 	b := optimtest.NewBowl(t, optimtest.Cols, optimtest.Samples)
 	none := b.Populate(t, WASH, 3, optimtest.Set{"h": 4, "share": 0, "start": 1, "batch": 4})
 	some := b.Populate(t, WASH, 3, optimtest.Set{"h": 4, "share": 0.5, "start": 1, "batch": 4})
@@ -88,7 +88,7 @@ func TestWASHOfNothingIsAlone(t *testing.T) {
 	}
 }
 
-// Every element of a replica is as likely to come from any other.
+// An element of a replica comes from each other replica with equal probability.
 func TestWASHShiftsEvenly(t *testing.T) {
 	const n, rounds = 4, 600
 	k, l := optimtest.Set{"share": 0.2, "depth": 1}.Of(WASH), cut(100)
@@ -110,8 +110,8 @@ func TestWASHShiftsEvenly(t *testing.T) {
 	}
 }
 
-// TestWASHLayers: weights and biases that have their layer's name in common are one layer; names without a point, which
-// own graphs may have, are one each, so that the last is left alone.
+// TestWASHLayers: tensors whose names have the same part before the point are one layer. A name without a point,
+// possible in the user's own graphs, is one layer.
 func TestWASHLayers(t *testing.T) {
 	layout := func(names ...string) (l engine.Layout) {
 		for _, name := range names {

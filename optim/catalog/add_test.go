@@ -9,8 +9,8 @@ import (
 	"brood/optim/averaging"
 )
 
-// TestAdd: an algorithm of somebody's own is found by its name, listed last, and refused where its name is taken or its
-// declaration has a mistake.
+// TestAdd: an added algorithm is found by its name and listed last. Add fails if the name is taken or the declaration
+// has a mistake.
 func TestAdd(t *testing.T) {
 	t.Cleanup(func() { added = nil })
 	own := *averaging.DPSGD
@@ -25,7 +25,7 @@ func TestAdd(t *testing.T) {
 	if all := All(); len(all) != before+1 || all[before] != &own {
 		t.Errorf("%d algorithms, the last is %s", len(all), all[len(all)-1].Name)
 	}
-	for says, spoil := range map[string]func(a *optim.Algorithm){
+	for text, spoil := range map[string]func(a *optim.Algorithm){
 		"of this name already":    func(a *optim.Algorithm) { a.Name = "own-sgd" },
 		"lower-case letters":      func(a *optim.Algorithm) { a.Name = "Own SGD" },
 		"a Title, a Paper":        func(a *optim.Algorithm) { a.Paper = "" },
@@ -45,8 +45,8 @@ func TestAdd(t *testing.T) {
 		bad := *averaging.DPSGD
 		bad.Name = "bad"
 		spoil(&bad)
-		if err := Add(&bad); err == nil || !strings.Contains(err.Error(), says) {
-			t.Errorf("%v, want %q", err, says)
+		if err := Add(&bad); err == nil || !strings.Contains(err.Error(), text) {
+			t.Errorf("%v, want %q", err, text)
 		}
 	}
 	if len(All()) != before+1 {

@@ -1,5 +1,5 @@
-// Package catalog lists the algorithms that a run can name: those of this module, and those that a program of another
-// module adds when it starts.
+// Package catalog lists the algorithms that a run can name: the algorithms of this module, and the ones that a program
+// of another module adds when it starts.
 package catalog
 
 import (
@@ -37,7 +37,7 @@ func Add(algorithms ...*optim.Algorithm) error {
 	return nil
 }
 
-// All lists every algorithm: those of this module, then those added.
+// All lists every algorithm: the ones of this module, then the added ones.
 func All() []*optim.Algorithm {
 	return append([]*optim.Algorithm{
 		averaging.DPSGD,

@@ -8,11 +8,11 @@ import (
 	"testing"
 )
 
-var updateDefaults = flag.Bool("update-defaults", false, "write testdata/defaults.txt anew: for knobs that are new, and for nothing else")
+var updateDefaults = flag.Bool("update-defaults", false, "write testdata/defaults.txt; use it for new knobs only")
 
-// TestDefaultsStand: a log says nothing of a knob that nobody turned, so that by another default recorded runs would
-// execute otherwise than they did. New runs are told another value by [optim.Knob.Told].
-func TestDefaultsStand(t *testing.T) {
+// TestDefaultsUnchanged: a log does not record knobs with their default value, so another default would change the
+// results of recorded runs. A new default for new runs is [optim.Knob.Schedule].
+func TestDefaultsUnchanged(t *testing.T) {
 	const file = "testdata/defaults.txt"
 	var have strings.Builder
 	for _, a := range All() {
@@ -31,10 +31,10 @@ func TestDefaultsStand(t *testing.T) {
 	}
 	for _, line := range strings.Split(strings.TrimSpace(string(want)), "\n") {
 		if !strings.Contains("\n"+have.String(), "\n"+line+"\n") {
-			t.Errorf("recorded runs had %q, which stands no longer", line)
+			t.Errorf("recorded runs had %q, which has changed", line)
 		}
 	}
 	if n, m := strings.Count(string(want), "\n"), strings.Count(have.String(), "\n"); m > n {
-		t.Errorf("%d knobs are new: write them down with -update-defaults", m-n)
+		t.Errorf("%d knobs are new: record them with -update-defaults", m-n)
 	}
 }

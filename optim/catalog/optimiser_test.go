@@ -6,8 +6,8 @@ import (
 	"brood/optim"
 )
 
-// TestGradientsAreFollowedByChoice: an algorithm that takes gradients has the knob optimiser or states why it has none.
-func TestGradientsAreFollowedByChoice(t *testing.T) {
+// TestOptimiserKnob: an algorithm that takes gradients has the knob optimiser or states why it has none.
+func TestOptimiserKnob(t *testing.T) {
 	for _, a := range All() {
 		_, has := a.Knob("optimiser")
 		if asks := a.Needs&optim.Gradients != 0; asks && has == (a.NoOptimiser != "") || !asks && a.NoOptimiser != "" {

@@ -11,7 +11,7 @@ import (
 	"brood/models/engine/ram"
 )
 
-// hard are values that a code may get wrong.
+// hard are values at the limits of the codes.
 var hard = []float32{0, 1, -1, 127, -127, 127.5, 128, 63.5, 1e-3, -1e30, math.MaxFloat32, math.SmallestNonzeroFloat32, -1e-42, 1.17549435e-38, 65535, 3.3895314e38}
 
 func drawn(n int, seed uint64) []float32 {
@@ -26,7 +26,8 @@ func drawn(n int, seed uint64) []float32 {
 	return v
 }
 
-// TestReduceThroughCodes: the same bits wherever members are hosted, in one hop or two, and as many bytes as predicted.
+// TestReduceThroughCodes: results have the same bits for every placement, in one hop or two, and the bytes sent equal
+// the prediction.
 func TestReduceThroughCodes(t *testing.T) {
 	const cols = 333
 	for _, c := range []engine.Code{engine.BF16, engine.Int8} {

@@ -12,8 +12,8 @@ import (
 
 var populations = [][]engine.Member{{0}, {9}, {0, 1}, {2, 5}, {0, 1, 2, 3, 4}, {0, 1, 2, 3, 4, 5}, {1, 4, 6, 11}, {0, 3, 8, 9, 21}, {2, 3, 5, 7, 12, 13}}
 
-// TestAllReduce compares the sum with the tree by its definition, on every placement of up to six members, in one hop
-// and in two: the same bits everywhere, and exactly the predicted bytes.
+// TestAllReduce compares the sum with the definition of the tree, on every placement of up to six members, in one hop
+// and in two: the bits are equal everywhere, and the bytes sent equal the prediction.
 func TestAllReduce(t *testing.T) {
 	for _, members := range populations {
 		for _, cols := range []int{1, 7} {
@@ -59,7 +59,7 @@ func checkReduce(t *testing.T, r Roster, cols, direct int, mean bool, want []flo
 	}
 }
 
-// TestAllReduceCost: one member on each of n workers costs the literature's 2(n-1)/n*4M bytes a worker.
+// TestAllReduceCost: one member on each of n workers costs 2(n-1)/n*4M bytes per worker, as in the literature.
 func TestAllReduceCost(t *testing.T) {
 	for n := 1; n <= 6; n++ {
 		const cols = 60
@@ -138,7 +138,7 @@ func fill(m engine.Host, r engine.Row, id engine.Member) {
 	}
 }
 
-// TestGatherSlices: slices need not be even, and may be empty.
+// TestGatherSlices: slices may differ in size and may be empty.
 func TestGatherSlices(t *testing.T) {
 	for n := 1; n <= 4; n++ {
 		for _, cols := range []int{1, 2, 3, 7, 8, 13} {
@@ -166,7 +166,7 @@ func TestGatherSlices(t *testing.T) {
 	}
 }
 
-// TestMove: rows follow their edges; a parent of several children on one worker travels there once.
+// TestMove: rows follow their edges; the row of a parent with several children on one worker is sent there once.
 func TestMove(t *testing.T) {
 	edges := []Edge{{1, 6, "p"}, {1, 11, "p"}, {6, 1, "p"}, {1, 6, "p"}, {11, 4, "p"}, {4, 4, "p"}, {4, 1, "p"}}
 	placements([]engine.Member{1, 4, 6, 11}, 3, func(r Roster) {
@@ -197,7 +197,7 @@ func TestMove(t *testing.T) {
 	}
 }
 
-// TestMoveBetween: from one roster to another, with members that go, come and stay.
+// TestMoveBetween: from one roster to another, with members that leave, join and stay.
 func TestMoveBetween(t *testing.T) {
 	from, to := Roster{[]engine.Member{0, 1, 2}, []int{0, 0, 1}}, Roster{[]engine.Member{0, 2, 5}, []int{2, 0, 1}}
 	edges := []Edge{{0, 0, ""}, {2, 2, ""}, {1, 5, ""}}
@@ -218,7 +218,7 @@ func TestMoveBetween(t *testing.T) {
 	})
 }
 
-// TestOutOfStep: a frame of another place in the sequence, of another operation or of another length is refused.
+// TestOutOfStep: a frame with another sequence number, operation or length is an error.
 func TestOutOfStep(t *testing.T) {
 	for _, c := range []struct {
 		name string
@@ -245,7 +245,7 @@ func TestOutOfStep(t *testing.T) {
 	}
 }
 
-// TestShapesRefused: mismatched shapes are an error of the caller, before anything is sent.
+// TestShapesRefused: mismatched shapes are an error before anything is sent.
 func TestShapesRefused(t *testing.T) {
 	net, r := newMemory(), Place(IDs(2), []int{0, 1})
 	c := NewComm(0, 1, r, []int{0, 1}, memoryLink{net, 0}, newVector(t), 0)

@@ -13,7 +13,7 @@ import (
 	"brood/models/native"
 )
 
-// memory is a link of the tests: unbounded queues between workers of this process, in one epoch.
+// memory is a Link for tests: unbounded queues between workers of this process, in one epoch.
 type memory struct {
 	mu     sync.Mutex
 	more   *sync.Cond
@@ -34,7 +34,7 @@ func newMemory() *memory {
 	return m
 }
 
-// close fails those who wait: one worker's error must not hang the others.
+// close makes waiting receivers fail, so that an error of one worker does not block the others.
 func (m *memory) close() {
 	m.mu.Lock()
 	m.closed = true
@@ -72,7 +72,7 @@ func (l memoryLink) Recv(_ context.Context, from int, _ uint32) (uint64, string,
 	return f.seq, f.op, f.p, nil
 }
 
-// vectorEngines are engines for collectives: each is used by one worker at a time.
+// vectorEngines are engines for collectives. One worker uses an engine at a time.
 var vectorEngines = sync.Pool{New: func() any {
 	v, err := native.New(engine.Layout{}, 1)
 	if err != nil {
@@ -81,7 +81,7 @@ var vectorEngines = sync.Pool{New: func() any {
 	return v
 }}
 
-// newVector is an engine of vectors.
+// newVector returns an engine without a model.
 func newVector(t *testing.T) engine.Engine {
 	t.Helper()
 	v, err := native.New(engine.Layout{}, 1)
@@ -91,7 +91,7 @@ func newVector(t *testing.T) engine.Engine {
 	return v
 }
 
-// together runs f as every worker of a roster at once and returns the sum of their ledgers.
+// together runs f concurrently on every worker of a roster and returns the sum of their ledgers.
 func together(t *testing.T, r Roster, workers []int, direct int, f func(c *Comm) error) Ledger {
 	t.Helper()
 	net := newMemory()
@@ -122,7 +122,7 @@ func together(t *testing.T, r Roster, workers []int, direct int, f func(c *Comm)
 	return sum
 }
 
-// placements calls f with every way to host these members on up to n workers.
+// placements calls f with every assignment of members to up to n workers.
 func placements(members []engine.Member, n int, f func(Roster)) {
 	owner := make([]int, len(members))
 	var place func(i int)
@@ -132,14 +132,14 @@ func placements(members []engine.Member, n int, f func(Roster)) {
 			return
 		}
 		for w := range n {
-			owner[i] = 3 * w // worker ids have holes too
+			owner[i] = 3 * w // worker ids with gaps
 			place(i + 1)
 		}
 	}
 	place(0)
 }
 
-// value is a column of a member's vector: magnitudes differ widely, so that another association gives other bits.
+// value returns a column of a member's vector. Magnitudes differ widely, so that another association gives other bits.
 func value(m engine.Member, col int) float32 {
 	x := float32(1+(int(m)*7+col*3)%11) / 3
 	for range (int(m)*5 + col) % 7 {
@@ -158,7 +158,7 @@ func vectors(mine []engine.Member, cols int) engine.Mat {
 	return ram.Of(out)
 }
 
-// treeSum is the fixed tree by its definition: halves of the id space, absent ids passed over.
+// treeSum computes the fixed tree by its definition: it halves the id space and skips absent ids.
 func treeSum(members []engine.Member, lo, size uint64, col int) (sum float32, ok bool) {
 	if size == 1 {
 		return value(engine.Member(lo), col), slices.Contains(members, engine.Member(lo))

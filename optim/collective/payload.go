@@ -4,8 +4,8 @@ import "brood/models/engine"
 
 // Exact payload of the collectives, summed over workers: the bytes that Comm sends, as functions of the roster alone.
 
-// ReduceBytes is the payload of [Comm.Reduce] of rows of cols elements, one per leaf, among the workers of a roster;
-// direct is [Comm.Direct]. With one leaf on each of n workers and 4-byte elements it is 2(n-1)*4*cols: the
+// ReduceBytes returns the payload of [Comm.Reduce] of rows of cols elements, one per leaf, among the workers of a
+// roster; direct is [Comm.Direct]. With one leaf on each of n workers and 4-byte elements it is 2(n-1)*4*cols: the
 // 2(n-1)/n*4*cols a worker of the literature. c, if not nil, is a Comm that caches the subtrees of the leaves.
 func ReduceBytes(c *Comm, r, leaves Roster, cols int, code engine.Code, direct int) (b int64) {
 	ws := r.Workers()
@@ -36,15 +36,15 @@ func ReduceBytes(c *Comm, r, leaves Roster, cols int, code engine.Code, direct i
 	return b
 }
 
-// GatherSlicesBytes is the payload of [Comm.GatherSlices] of cols floats.
+// GatherSlicesBytes returns the payload of [Comm.GatherSlices] of cols floats.
 func GatherSlicesBytes(r Roster, cols int) int64 { return int64(len(r.Workers())-1) * 4 * int64(cols) }
 
-// AllGatherBytes is the payload of [Comm.AllGather] of records of width bytes.
+// AllGatherBytes returns the payload of [Comm.AllGather] of records of width bytes.
 func AllGatherBytes(r Roster, width int) int64 {
 	return int64(len(r.Workers())-1) * int64(len(r.Members)*width)
 }
 
-// MoveBytes is the payload of one [Comm.Move] of rows of width bytes along edges.
+// MoveBytes returns the payload of one [Comm.Move] of rows of width bytes along edges.
 func MoveBytes(r Roster, edges []Edge, width int) (b int64) {
 	for range r.Crossings(edges) {
 		b += int64(width)

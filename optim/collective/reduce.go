@@ -323,7 +323,7 @@ func (c *Comm) host() *Hosting {
 	return c.hosting
 }
 
-// partsOf returns the subtrees of r by worker. It caches those of the epoch's roster.
+// partsOf returns the subtrees of r by worker. It caches the subtrees of the epoch's roster.
 func (c *Comm) partsOf(r Roster) map[int][]node {
 	if !sameRoster(r, c.Roster) {
 		return partsOf(r)

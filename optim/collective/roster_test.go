@@ -51,7 +51,7 @@ func TestRoster(t *testing.T) {
 	}
 }
 
-// TestCrossings holds what travels beside a list that each crossing is looked for in.
+// TestCrossings compares with a naive search for each crossing in a list.
 func TestCrossings(t *testing.T) {
 	r := Roster{[]engine.Member{1, 4, 6, 11, 12}, []int{7, 2, 7, 5, 9}}
 	type crossing struct {

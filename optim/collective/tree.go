@@ -83,10 +83,10 @@ func partsOf(r Roster) map[int][]node {
 }
 
 // sumTree returns the additions that compute node n, as [engine.Sum] expects them: the known nodes as sources, and the
-// sums in an order in which at most as many wait for their second operand as the tree is deep. Both are empty for a
+// sums in an order in which at most D sums wait for their second operand, D the depth of the tree. Both are empty for a
 // node without members.
 func sumTree(r Roster, n node, known func(node) bool) (src []node, sums [][2]int) {
-	// The index of a sum follows those of all sources, whose number is not yet known: until then it is negative.
+	// The index of a sum follows the indices of all sources, whose number is not yet known: until then it is negative.
 	var walk func(n node) (operand int, ok bool)
 	walk = func(n node) (int, bool) {
 		if known(n) {

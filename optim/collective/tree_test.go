@@ -8,15 +8,15 @@ import (
 	"brood/models/engine"
 )
 
-// TestTreeAssociation: absent ids change nothing in how the others are grouped. The definition of treeSum walks all ids
-// of a fixed space; ours starts at the smallest subtree.
+// TestTreeAssociation: absent ids do not change the grouping of the others. treeSum covers all ids of a fixed space,
+// while sumTree starts at the smallest subtree.
 func TestTreeAssociation(t *testing.T) {
 	differ := 0
 	for set := 1; set < 1<<10; set++ {
 		var members []engine.Member
 		for id := range engine.Member(10) {
 			if set>>id&1 == 1 {
-				members = append(members, 3*id) // with holes
+				members = append(members, 3*id) // with gaps
 			}
 		}
 		r := Roster{members, make([]int, len(members))}
@@ -25,7 +25,7 @@ func TestTreeAssociation(t *testing.T) {
 		for _, n := range src {
 			known = append(known, value(n.prefix, 0))
 		}
-		waiting, most := 0, 0 // sums that are not used yet
+		waiting, most := 0, 0 // sums that are not used yet, and their maximum
 		for _, pair := range sums {
 			for _, i := range pair {
 				if i >= len(src) {
@@ -49,11 +49,11 @@ func TestTreeAssociation(t *testing.T) {
 		}
 	}
 	if differ == 0 {
-		t.Error("the test's values do not tell the tree of ids from that of ranks")
+		t.Error("the test's values give equal sums in the tree of ids and in the tree of ranks")
 	}
 }
 
-// rankSum is another tree: that of positions.
+// rankSum sums in another tree, over positions instead of ids.
 func rankSum(members []engine.Member, lo, size int) (sum float32, ok bool) {
 	if size == 1 {
 		if lo >= len(members) {
@@ -69,7 +69,7 @@ func rankSum(members []engine.Member, lo, size int) (sum float32, ok bool) {
 	return a, okA
 }
 
-// TestParts: the parts of all workers cover every member once, none holds another's member, and none could be larger.
+// TestParts: the parts of all workers cover every member once, contain only members of their worker, and are maximal.
 func TestParts(t *testing.T) {
 	placements([]engine.Member{0, 1, 2, 5, 6, 9}, 3, func(r Roster) {
 		seen := map[engine.Member]int{}
@@ -100,7 +100,7 @@ func TestParts(t *testing.T) {
 	})
 }
 
-// TestLargeIDs: the ends of the id space.
+// TestLargeIDs covers the ends of the id space.
 func TestLargeIDs(t *testing.T) {
 	top := engine.Member(math.MaxUint32 - 1)
 	r := Roster{[]engine.Member{0, 1 << 31, top}, []int{0, 1, 2}}

@@ -12,10 +12,10 @@ import (
 	"brood/optim/optimtest"
 )
 
-// Elastic-SGD, eq. 1 of Parle: r = mean x; x -= eta*Nes(m, grad f(x) + (x - r)/rho).
+// TestElastic compares with eq. 1 of Parle: r = mean x; x -= eta*Nes(m, grad f(x) + (x - r)/rho).
 func TestElastic(t *testing.T) {
 	p := optimtest.NewBowl(t, optimtest.Cols, optimtest.Samples).Populate(t, Elastic, 3, optimtest.Set{"rho": 2, "eta": 0.05, "momentum": 0.6, "batch": 4, "split": 0.5})
-	x, m := optimtest.Twins(optimtest.Cols, 3)
+	x, m := optimtest.StartRows(optimtest.Cols, 3)
 	next := p.Streams()
 	for range 8 {
 		r := optimtest.Average(x)
@@ -31,12 +31,12 @@ func TestElastic(t *testing.T) {
 	p.Same(optim.BlockX, x...)
 }
 
-// EASGD and EAMSGD (Zhang 2015, algorithms 1 and 2): turn by turn, e = alpha(x - c) when tau divides the member's
-// clock, then a step along the gradient at x as it was.
+// TestEASGD compares with EASGD and EAMSGD (Zhang 2015, algorithms 1 and 2), turn by turn: e = alpha(x - c) if tau
+// divides the member's clock, then a step along the gradient at x before that exchange.
 func TestEASGD(t *testing.T) {
 	for _, mu := range []float64{0, 0.9} {
 		p := optimtest.NewBowl(t, optimtest.Cols, optimtest.Samples).Populate(t, EASGD, 4, optimtest.Set{"momentum": mu, "eta": 0.05, "tau": 2, "batch": 3})
-		x, m := optimtest.Twins(optimtest.Cols, 4)
+		x, m := optimtest.StartRows(optimtest.Cols, 4)
 		c, clock, next := optimtest.StartRow(), make([]uint64, 4), p.Streams()
 		met := 0
 		for round := range 9 {
@@ -64,7 +64,7 @@ func TestEASGD(t *testing.T) {
 	}
 }
 
-// cycle is the inner loop of local entropy as Entropy-SGD's algorithm 1 has it; z and y are changed.
+// cycle is the inner loop of local entropy as in algorithm 1 of Entropy-SGD. It changes y, z and m.
 func cycle(p *optimtest.Population, x, y, z, m []float64, eta, mu float64, next func() ([]float64, noise.Key)) {
 	for range p.Knobs.I("ell") {
 		g, key := next()
@@ -80,7 +80,8 @@ func cycle(p *optimtest.Population, x, y, z, m []float64, eta, mu float64, next 
 	}
 }
 
-// Entropy-SGD, algorithm 1, data-parallel: y = z = x, m = 0; ell Langevin steps; x -= eta*Nes(mx, x - z).
+// TestEntropySGD compares with algorithm 1, data-parallel: y = z = x, m = 0; ell Langevin steps; x -= eta*Nes(mx, x -
+// z).
 func TestEntropySGD(t *testing.T) {
 	for _, slice := range []float64{32, 2} { // a cycle a round, and two rounds a cycle
 		p := optimtest.NewBowl(t, optimtest.Cols, optimtest.Samples).Populate(t, EntropySGD, 3, optimtest.Set{"ell": 4, "slice": slice, "eta": 0.3, "eta_in": 0.05, "momentum": 0.6, "gamma": 5, "thermal": 0.1, "batch": 3})
@@ -103,15 +104,15 @@ func TestEntropySGD(t *testing.T) {
 	}
 }
 
-// Parle, both variants, with thermal noise, on disjoint parts, in cycles that take two rounds.
+// TestParle: both variants, with thermal noise, on disjoint parts, in cycles of two rounds.
 func TestParle(t *testing.T) {
 	for _, variant := range []string{"paper", "arxiv"} {
 		for _, inner := range []string{"kept", "zeroed"} {
 			p := optimtest.NewBowl(t, optimtest.Cols, optimtest.Samples).Populate(t, Parle, 3, optimtest.Set{"variant": variant, "inner": inner, "ell": 4, "slice": 2, "eta": 0.1, "eta_in": 0.05,
 				"momentum": 0.6, "gamma": 5, "rho": 2, "thermal": 0.1, "batch": 3, "parts": "disjoint"})
-			x, m := optimtest.Twins(optimtest.Cols, 3)
-			y, mx := optimtest.Twins(optimtest.Cols, 3)
-			z, _ := optimtest.Twins(optimtest.Cols, 3)
+			x, m := optimtest.StartRows(optimtest.Cols, 3)
+			y, mx := optimtest.StartRows(optimtest.Cols, 3)
+			z, _ := optimtest.StartRows(optimtest.Cols, 3)
 			xbar, next, at := optimtest.StartRow(), p.Streams(), make([]uint64, 3)
 			for range 3 {
 				for a := range x {
@@ -148,13 +149,13 @@ func TestParle(t *testing.T) {
 			p.Rounds(6)
 			p.Same(optim.BlockX, x...)
 			if far := optimtest.Distance(p.CentreOf(), xbar); far > 1e-5 {
-				t.Errorf("variant %v: the centre is %g from the twin's", variant, far)
+				t.Errorf("variant %v: the centre is %g from the reference", variant, far)
 			}
 		}
 	}
 }
 
-// With disjoint parts every sample belongs to one member, whatever n.
+// With disjoint parts every sample belongs to exactly one member, for every n.
 func TestDisjointParts(t *testing.T) {
 	for _, n := range []int{1, 3, 7} {
 		p := optimtest.NewBowl(t, optimtest.Cols, optimtest.Samples).Populate(t, Parle, n, optimtest.Set{"parts": "disjoint"})
@@ -174,11 +175,12 @@ func TestDisjointParts(t *testing.T) {
 	}
 }
 
-// Clipping: g <- g*min(1, clip/||g||) of each member, before weight decay is added; the norm is over all parameters.
+// Each member clips its gradient, g <- g*min(1, clip/||g||), before weight decay is added. The norm is over all
+// parameters.
 func TestClip(t *testing.T) {
 	for _, clip := range []float64{0, 0.5, 3.7, 1e5} {
 		p := optimtest.NewBowl(t, optimtest.Cols, optimtest.Samples).Populate(t, Elastic, 2, optimtest.Set{"clip": clip, "decay": 0.1, "eta": 0.1, "momentum": 0, "rho": 1e12, "batch": 5})
-		x, m := optimtest.Twins(optimtest.Cols, 2)
+		x, m := optimtest.StartRows(optimtest.Cols, 2)
 		next := p.Streams()
 		clipped := 0
 		for range 6 {
@@ -209,7 +211,7 @@ func TestClip(t *testing.T) {
 	}
 }
 
-// Every gradient method has the shared knobs: one place applies them.
+// Every gradient method applies the shared knobs.
 func TestSharedKnobs(t *testing.T) {
 	for _, a := range []*optim.Algorithm{averaging.DPSGD, averaging.BGD, Elastic, EASGD, EntropySGD, Parle, averaging.LocalSGD, averaging.DiLoCo, gossip.SGP, gossip.ADPSGD, gossip.PopSGD} {
 		b := optimtest.NewBowl(t, optimtest.Cols, optimtest.Samples)

@@ -8,7 +8,7 @@ import (
 	"brood/optim"
 )
 
-// Knobs and series shared by the algorithms of local entropy, Entropy-SGD and Parle; Elastic-SGD uses those of rho.
+// Knobs and series shared by the algorithms of local entropy, Entropy-SGD and Parle; Elastic-SGD uses the ones of rho.
 var (
 	knobEll = optim.Knob{
 		Name:    "ell",

@@ -9,13 +9,13 @@ import (
 	"brood/optim/optimtest"
 )
 
-// Sweeps of Parle's inner cycle on bowls, whose laws are known. One round is one inner step, and x stands still: the
-// cycle is longer than the sweep.
+// Sweeps of Parle's inner cycle on bowls, where its behaviour is known analytically. One round is one inner step, and x
+// is constant, since the cycle is longer than the sweep.
 func bowlCycle(b *optimtest.Bowl, t *testing.T, eta, gamma float64, batch int) *optimtest.Population {
 	return b.Populate(t, Parle, 1, optimtest.Set{"eta_in": eta, "gamma": gamma, "momentum": 0, "alpha": 0, "ell": 10000, "slice": 1, "batch": float64(batch)})
 }
 
-// slope is the exponent of a power law by least squares: d ln y / d ln x.
+// slope returns the exponent of a power law by least squares: d ln y / d ln x.
 func slope(x, y []float64) float64 {
 	var mx, my, xy, xx float64
 	for i := range x {
@@ -29,12 +29,12 @@ func slope(x, y []float64) float64 {
 }
 
 // TestEllOfScope sweeps the inner steps that Parle's eq. 5a needs, y <- y - eta*grad f(y) - eta/gamma*(y - x), for
-// remark 2 of the source: ell should scale linearly with eta*gamma. Stated beforehand: exponents within 0.1 of those
-// named here.
+// remark 2 of the source: ell should scale linearly with eta*gamma. Exponents must be within 0.1 of the values given
+// here, which were stated before the measurement.
 //
-// Against noise it does: y comes to vary by eta*gamma*sigma^2/2 about its mean, so that a mean of independent steps as
-// good as another takes a number of them in proportion to eta*gamma. To come close to the proximal point takes
-// gamma/eta steps: there the product holds for gamma, and eta acts the other way.
+// Against noise the remark holds: y varies by eta*gamma*sigma^2/2 about its mean, so the number of independent steps
+// for a mean of given precision is proportional to eta*gamma. Convergence to the proximal point takes gamma/eta steps:
+// proportional to gamma, but inversely proportional to eta.
 func TestEllOfScope(t *testing.T) {
 	longtest.Need(t, longtest.Studies, "a hundred thousand rounds")
 	const cols = 13
@@ -49,7 +49,7 @@ func TestEllOfScope(t *testing.T) {
 	still, all := optimtest.NewBowl(t, cols, 40), 40 // a batch of all samples has no noise
 	steps := func(eta, gamma float64) float64 {
 		p, at := bowlCycle(still, t, eta, gamma, all), make([]float64, cols)
-		for j, a := range still.A { // the proximal point of x, and the way there
+		for j, a := range still.A { // the proximal point of x, and the distance to it
 			var mean float64
 			for _, e := range still.E {
 				mean += e[j] / float64(all)
@@ -77,7 +77,8 @@ func TestEllOfScope(t *testing.T) {
 	near("steps to the proximal point by gamma", slope(scopes, byScope), 1)
 	near("steps to the proximal point by eta", slope(rates, byRate), -1)
 
-	noisy := optimtest.NewBowl(t, cols, 8000) // one sample a step, and a pass is far longer than the memory of y, gamma/eta steps
+	// One sample a step, and a pass is much longer than gamma/eta steps, the memory of y.
+	noisy := optimtest.NewBowl(t, cols, 8000)
 	noisy.Flat = true
 	vary := func(eta, gamma float64) float64 {
 		p := bowlCycle(noisy, t, eta, gamma, 1)

@@ -10,7 +10,7 @@ import (
 	"brood/optim/optimtest"
 )
 
-// Directions without two finite results are left out.
+// ARS leaves out directions without two finite results.
 func TestARSBest(t *testing.T) {
 	nan, inf := float32(math.NaN()), float32(math.Inf(1))
 	for name, c := range map[string]struct {
@@ -34,17 +34,17 @@ func TestARSBest(t *testing.T) {
 	}
 }
 
-// TestARSPrefers: who regenerates noise does so for the directions that are followed, and not for all.
+// TestARSPrefers: with seeds noise is regenerated for the directions that the step uses, not for all.
 func TestARSPrefers(t *testing.T) {
 	for top, want := range map[float64]string{0.5: "seed", 1: "chromosome"} {
 		s := optim.Shape{Roster: collective.Place(collective.IDs(16), []int{0, 1}), K: optimtest.Set{"top": top}.Of(ARS)}
 		if c := ars.Prefer(ars{}, s, optim.Rates{Noise: 6e9, Bytes: 4e9}); c[0].Expr != want {
-			t.Errorf("of 8 directions, %g of which are followed, %q is preferred (%s), want %q", top, c[0].Expr, c[0].Why, want)
+			t.Errorf("of 8 directions with top %g, %q is preferred (%s), want %q", top, c[0].Expr, c[0].Why, want)
 		}
 	}
 }
 
-// ascending are the numbers from 0 on.
+// ascending returns the numbers 0 to n-1.
 func ascending(n int) (out []float32) {
 	for i := range n {
 		out = append(out, float32(i))

@@ -91,10 +91,10 @@ func ascendEstimate(e *optim.Env, k optim.Values, g engine.Mat) []engine.Task {
 }
 
 // SeedsWin reports whether distribution seed is faster than chromosome for an update of M parameters over N workers.
-// rate is the measured rate of weighted noise (elements/s of one worker), bandwidth that of sending (bytes/s of one
-// worker). Regenerating all P noise vectors takes P*M/rate; a slice of each and an exchange take P*M/(N*rate) +
-// 4M(N-1)/(N*bandwidth). Seeds are therefore faster, for any M and N, if P < 4*rate/bandwidth. Antithetic pairs share a
-// vector.
+// rate is the measured rate of weighted noise (elements/s of one worker), bandwidth the measured rate of sending
+// (bytes/s of one worker). Regenerating all P noise vectors takes P*M/rate; a slice of each and an exchange take
+// P*M/(N*rate) + 4M(N-1)/(N*bandwidth). Seeds are therefore faster, for any M and N, if P < 4*rate/bandwidth.
+// Antithetic pairs share a vector.
 func SeedsWin(vectors int, rate, bandwidth float64) bool {
 	return float64(vectors)*bandwidth < 4*rate
 }

@@ -20,8 +20,8 @@ func ranked(fit []float64) []float64 {
 	return u
 }
 
-// OpenAI-ES: f(theta +- sigma eps); u = centred ranks over all results, or those of each group; g = 1/(P sigma) sum u
-// eps - decay*theta; a step of Adam or of Nesterov SGD.
+// TestOpenAIES: f(theta +- sigma eps); u = centred ranks over all results, or over the results of each group; g = 1/(P
+// sigma) sum u eps - decay*theta; a step of Adam or of Nesterov SGD.
 func TestOpenAIES(t *testing.T) {
 	const P, sigma = 12, 0.1
 	for _, k := range []optimtest.Set{{}, {"optimiser": "sgd", "momentum": 0.5}, {"samples": "member"}, {"shaping": "raw"}, {"shaping": "sign", "optimiser": "sgd"}, {"shaping": "standard", "optimiser": "sgd"}, {"distribution": "chromosome"},
@@ -100,15 +100,15 @@ func TestOpenAIES(t *testing.T) {
 		}
 		p.Rounds(6)
 		if far := optimtest.Distance(p.RowOf(optim.BlockX, 0), x); far > 2e-5 {
-			t.Errorf("%s: x is %g from the twin's", optimtest.Describe(k), far)
+			t.Errorf("%s: x is %g from the reference", optimtest.Describe(k), far)
 		}
 		if at != p.Record(optim.BlockCursor).U[0] {
-			t.Errorf("%s: %d samples drawn, the twin drew %d", optimtest.Describe(k), p.Record(optim.BlockCursor).U[0], at)
+			t.Errorf("%s: %d samples drawn, the reference drew %d", optimtest.Describe(k), p.Record(optim.BlockCursor).U[0], at)
 		}
 	}
 }
 
-// One group of semi is the exact update to the bit; more are exact for raw fitness only, but for rounding.
+// One group of semi equals the exact update bit for bit. More groups equal it for raw fitness only, up to rounding.
 func TestSemiReductions(t *testing.T) {
 	b := optimtest.NewBowl(t, optimtest.Cols, optimtest.Samples)
 	run := func(k optimtest.Set) []float64 {
@@ -131,9 +131,9 @@ func TestSemiReductions(t *testing.T) {
 	}
 }
 
-// The law of the estimate's quality: on a slope of M parameters with n antithetic pairs the mean cosine to the gradient
-// is rho*sqrt(n)/sqrt(M + rho^2 n), rho the correlation of what a result weighs with the result: sqrt(3/pi) of ranks, 1
-// raw, sqrt(2/pi) of signs, 1 standard.
+// TestGradientQuality checks the formula for the quality of an estimate: for a linear function of M parameters and n
+// antithetic pairs the mean cosine to the gradient is rho*sqrt(n)/sqrt(M + rho^2 n). rho is the correlation of a result
+// with its weight: sqrt(3/pi) for ranks, 1 for raw, sqrt(2/pi) for sign, 1 for standard.
 func TestGradientQuality(t *testing.T) {
 	const M = 96
 	for _, n := range []int{24, 96, 384} {
@@ -158,14 +158,14 @@ func TestGradientQuality(t *testing.T) {
 			se := math.Sqrt((square/float64(runs) - mean*mean) / float64(runs))
 			law := rho * math.Sqrt(float64(n)) / math.Sqrt(M+rho*rho*float64(n))
 			t.Logf("%d pairs, shaping %s: cosine %.4f +- %.4f, law %.4f", n, shaping, mean, se, law)
-			if math.Abs(mean-law) > 4*se+0.005 { // the law leaves out terms of order 1/n
+			if math.Abs(mean-law) > 4*se+0.005 { // the formula omits terms of order 1/n
 				t.Errorf("%d pairs, shaping %s: mean cosine %.4f +- %.4f, the law says %.4f", n, shaping, mean, se, law)
 			}
 		}
 	}
 }
 
-// What came from SGD does not steer Adam: its state has names of its own, so that a swap carries nothing over.
+// The state of SGD does not affect Adam: its blocks have other names, so a swap keeps none of them.
 func TestAdamKeepsItsState(t *testing.T) {
 	p := optimtest.NewBowl(t, optimtest.Cols, optimtest.Samples).Populate(t, OpenAIES, 4, nil)
 	for _, b := range averaging.DPSGD.Blocks(averaging.DPSGD.Defaults(), p.Layout) {
@@ -177,7 +177,8 @@ func TestAdamKeepsItsState(t *testing.T) {
 	}
 }
 
-// A missing result weighs as the worst, and so does an infinite one where amounts count.
+// A missing result has the weight of the worst one. So has an infinite result with rules that use the values of
+// results.
 func TestMissingResults(t *testing.T) {
 	nan, far := float32(math.NaN()), float32(math.Inf(-1))
 	for _, rule := range []string{"raw", "standard"} {
@@ -198,7 +199,7 @@ func TestMissingResults(t *testing.T) {
 	}
 }
 
-// sep-CMA-ES: the rule with its constants, naively in float64.
+// TestSepCMA compares with sep-CMA-ES and its constants, computed naively in float64.
 func TestSepCMA(t *testing.T) {
 	for _, c := range []struct {
 		P    int
@@ -279,7 +280,7 @@ func TestSepCMA(t *testing.T) {
 	}
 }
 
-// SNES: u_k = max(0, ln(P/2+1) - ln k)/sum - 1/P; mu += eta s.*sum u z; s *= exp(eta_s/2 sum u (z^2-1)).
+// TestSNES: u_k = max(0, ln(P/2+1) - ln k)/sum - 1/P; mu += eta s.*sum u z; s *= exp(eta_s/2 sum u (z^2-1)).
 func TestSNES(t *testing.T) {
 	const P = 9
 	for _, k := range []optimtest.Set{{}, {"distribution": "chromosome", "eta": 0.5, "eta_s": 2}, {"samples": "member"}} {
@@ -332,16 +333,16 @@ func TestSNES(t *testing.T) {
 			got[j] *= 0.2
 		}
 		if a, b := optimtest.Distance(p.CentreOf(), mu), optimtest.Distance(got, s); a > 1e-5 || b > 1e-5 {
-			t.Errorf("%s: mu is %g and s %g from the twin's", optimtest.Describe(k), a, b)
+			t.Errorf("%s: mu is %g and s %g from the reference", optimtest.Describe(k), a, b)
 		}
 	}
 }
 
-// The choice of a distribution is the cheaper of the two by the cost of each, whatever M and N.
-func TestSeedsWin(t *testing.T) {
+// The chosen distribution is the cheaper one by the cost of each, for all M and N.
+func TestCheaperDistribution(t *testing.T) {
 	for _, rate := range []float64{1e8, 2e9} {
 		for _, bandwidth := range []float64{1e6, 1.25e8} {
-			for _, near := range []float64{0.1, 0.9, 1.1, 10} { // of where both cost the same
+			for _, near := range []float64{0.1, 0.9, 1.1, 10} { // relative to the size at which both cost the same
 				for _, N := range []float64{2, 7, 48} {
 					const M = 3e6
 					P := math.Ceil(near * 4 * rate / bandwidth)

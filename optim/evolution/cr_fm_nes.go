@@ -217,7 +217,7 @@ func crFMNESMeasure(ctx context.Context, e *optim.Env, key noise.Key, normV floa
 }
 
 // crFMNESUpdate updates mean, paths, v, D and step size from the results of a generation. all has the columns of every
-// candidate, key is that of the candidates' noise, and normV the length of v.
+// candidate, key is the key of the candidates' noise, and normV the length of v.
 func crFMNESUpdate(
 	ctx context.Context,
 	e *optim.Env,

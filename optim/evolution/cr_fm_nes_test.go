@@ -12,16 +12,17 @@ import (
 	"brood/optim/optimtest"
 )
 
-// crFMNESTwin is the rule as it is published, candidate by candidate in float64.
-type crFMNESTwin struct {
-	m, v, d, ps, pc        []float64
-	sigma, rate            float64
-	moved, stood, narrowed int // generations that moved, that stood, and deviations that were kept from shrinking further
+// crFMNESReference is the rule as published, candidate by candidate in float64.
+type crFMNESReference struct {
+	m, v, d, ps, pc []float64
+	sigma, rate     float64
+	// Generations in which the mean moved and did not move, and deviations whose decrease was limited.
+	moved, stood, narrowed int
 }
 
-func newCRFMNESTwin(m, v []float64, sigma, rate float64) *crFMNESTwin {
+func newCRFMNESReference(m, v []float64, sigma, rate float64) *crFMNESReference {
 	n := len(m)
-	return &crFMNESTwin{m: slices.Clone(m), v: slices.Clone(v), d: slices.Repeat([]float64{1}, n), ps: make([]float64, n), pc: make([]float64, n), sigma: sigma, rate: rate}
+	return &crFMNESReference{m: slices.Clone(m), v: slices.Clone(v), d: slices.Repeat([]float64{1}, n), ps: make([]float64, n), pc: make([]float64, n), sigma: sigma, rate: rate}
 }
 
 func inner64(a, b []float64) (sum float64) {
@@ -31,8 +32,9 @@ func inner64(a, b []float64) (sum float64) {
 	return sum
 }
 
-// generation asks loss for every candidate, which may be NaN, and follows the results. The best of them is returned.
-func (w *crFMNESTwin) generation(z [][]float64, loss func(i int, x []float64) float64) float64 {
+// generation calls loss for every candidate and updates the distribution. loss may return NaN. It returns the lowest
+// loss.
+func (w *crFMNESReference) generation(z [][]float64, loss func(i int, x []float64) float64) float64 {
 	P, n := len(z), len(w.m)
 	M, norm := float64(n), inner64(w.v, w.v)
 	u := make([]float64, n)
@@ -81,7 +83,7 @@ func (w *crFMNESTwin) generation(z [][]float64, loss func(i int, x []float64) fl
 		w.moved++
 		eta, weights, total = 1, make([]float64, P), 0
 		h := 1.0
-		for range 500 { // Newton's, damped
+		for range 500 { // damped Newton steps
 			h -= 0.5 * ((1+h*h)*math.Exp(h*h/2)/0.24 - 10 - M) / (h * math.Exp(h*h/2) * (3 + h*h) / 0.24)
 		}
 		for k, i := range order {
@@ -158,7 +160,7 @@ func (w *crFMNESTwin) generation(z [][]float64, loss func(i int, x []float64) fl
 	return -fit[order[0]]
 }
 
-// noises64 are what the candidates of a generation are made of.
+// noises64 returns the noise of the candidates of a generation, in float64.
 func noises64(p *optimtest.Population, P, round int) (z [][]float64) {
 	for i := range P {
 		key := p.Rand(noise.Candidate, uint64(round), 0)
@@ -171,7 +173,7 @@ func noises64(p *optimtest.Population, P, round int) (z [][]float64) {
 	return z
 }
 
-// principal64 is where v begins.
+// principal64 returns the initial v.
 func principal64(p *optimtest.Population) []float64 {
 	v := p.Normal(p.Rand(noise.Direction, 0, 0))
 	for j := range v {
@@ -180,7 +182,8 @@ func principal64(p *optimtest.Population) []float64 {
 	return v
 }
 
-// CR-FM-NES follows its rule: as published, naively in float64, whether the distribution moves, stands or converges.
+// TestCRFMNES compares with the rule as published, computed naively in float64, while the mean moves, stays, or
+// converges.
 func TestCRFMNES(t *testing.T) {
 	moved, stood, narrowed, all := 0, 0, 0, 0
 	for _, c := range []struct {
@@ -190,7 +193,7 @@ func TestCRFMNES(t *testing.T) {
 	}{{optimtest.Cols, 10, 0.2, 1, optimtest.Set{}}, {optimtest.Cols, 6, 0.02, 5, optimtest.Set{"samples": "member"}}, {optimtest.Cols, 16, 2, 8, optimtest.Set{}}, {optimtest.Cols, 2, 0.5, 0, optimtest.Set{}}, {optimtest.Cols, 40, 1, 3, optimtest.Set{}}, {2000, 4, 0.1, 1, optimtest.Set{}}} {
 		c.k["sigma"], c.k["batch"], c.k["rate"] = c.sigma, 4, c.rate
 		p := optimtest.NewBowl(t, c.M, optimtest.Samples).Populate(t, CRFMNES, c.P, c.k)
-		w, at := newCRFMNESTwin(p.RowOf(optim.BlockX, 0), principal64(p), c.sigma, c.rate), uint64(0)
+		w, at := newCRFMNESReference(p.RowOf(optim.BlockX, 0), principal64(p), c.sigma, c.rate), uint64(0)
 		for g := range 12 {
 			w.generation(noises64(p, c.P, g), func(i int, x []float64) float64 {
 				batch := make([]int32, 4)
@@ -218,9 +221,9 @@ func TestCRFMNES(t *testing.T) {
 	}
 }
 
-// crFMNESFunctions are of the authors' own tests, in 40 parameters: how many candidates there are a generation, where
-// the mean begins, and after how many evaluations a candidate is worth 1e-12 or less, with its standard deviation. The
-// valley lies at zero here and not at one, where float32 would have no digits left.
+// crFMNESFunctions are from the authors' own tests, in 40 parameters: candidates per generation, the initial mean, and
+// the number of evaluations until a candidate has a value of at most 1e-12, with its standard deviation. The minimum of
+// the valley is at zero instead of one, since float32 has too few digits at one.
 var crFMNESFunctions = []struct {
 	name                string
 	P                   int
@@ -251,7 +254,7 @@ var crFMNESFunctions = []struct {
 	}},
 }
 
-// evaluations are those that an algorithm makes before a candidate's loss is at most so much, or most.
+// evaluations returns the number of evaluations until a candidate has a loss of at most goal, or most if none has.
 func evaluations(b *optimtest.Bowl, t *testing.T, alg *optim.Algorithm, P int, seed uint64, from, goal float64, most int, f func(x []float64) float64) (int, *optimtest.Population) {
 	best := math.Inf(1)
 	b.F = func(x []float64) float64 {
@@ -271,9 +274,9 @@ func evaluations(b *optimtest.Bowl, t *testing.T, alg *optim.Algorithm, P int, s
 	return n, p
 }
 
-// It takes as many evaluations as its authors' own code does. sep-CMA-ES takes more where parameters hardly depend on
-// each other, and more than three times as many where they do.
-func TestCRFMNESTakesWhatItsAuthorsFound(t *testing.T) {
+// CR-FM-NES takes as many evaluations as the authors' code. sep-CMA-ES takes more for functions of nearly independent
+// parameters, and more than three times as many for functions of dependent ones.
+func TestCRFMNESEvaluations(t *testing.T) {
 	longtest.Need(t, longtest.Studies, "evaluates half a million candidates")
 	const seeds = 4
 	for _, c := range crFMNESFunctions {
@@ -293,8 +296,8 @@ func TestCRFMNESTakesWhatItsAuthorsFound(t *testing.T) {
 	}
 }
 
-// A long valley that lies across all parameters: f = (c.x)^2 + 1e6*|x - (c.x)c|^2, |c| = 1. CR-FM-NES learns c, to
-// which no diagonal comes near, and goes along it.
+// A long valley in a direction c that is no axis: f = (c.x)^2 + 1e6*|x - (c.x)c|^2, |c| = 1. CR-FM-NES learns c, which
+// no diagonal approximates, and moves along it.
 func TestCRFMNESLearnsADirection(t *testing.T) {
 	const M, P, goal = 40, 16, 1e-3
 	c, norm := make([]float64, M), 0.0
@@ -330,7 +333,7 @@ func TestCRFMNESLearnsADirection(t *testing.T) {
 	}
 }
 
-// What is measured of a candidate has the bits of its pair alone, however many pairs are drawn at once.
+// The measured values of a pair have the same bits for every number of pairs that are drawn at once.
 func TestCRFMNESMeasuresInCohorts(t *testing.T) {
 	const P = 4*optim.CohortSize + 6
 	p := optimtest.NewBowl(t, optimtest.Cols, optimtest.Samples).Populate(t, CRFMNES, P, optimtest.Set{"sigma": 0.3, "batch": 4})
@@ -354,7 +357,7 @@ func TestCRFMNESMeasuresInCohorts(t *testing.T) {
 	}
 }
 
-// Missing results rank last, the nearest first, and count as ones that are not there.
+// Missing results rank last, those with the shortest noise first, and do not count as results.
 func TestCRFMNESMissingResults(t *testing.T) {
 	const P, M = 12, 30
 	b := optimtest.NewBowl(t, M, 1)
@@ -366,7 +369,7 @@ func TestCRFMNESMissingResults(t *testing.T) {
 	}
 	b.F = nan
 	p := b.Populate(t, CRFMNES, P, optimtest.Set{"sigma": 0.5, "batch": 1, "ties": "order"})
-	w, missing := newCRFMNESTwin(p.RowOf(optim.BlockX, 0), principal64(p), 0.5, 1), 0
+	w, missing := newCRFMNESReference(p.RowOf(optim.BlockX, 0), principal64(p), 0.5, 1), 0
 	for g := range 10 {
 		w.generation(noises64(p, P, g), func(_ int, x []float64) float64 {
 			l := nan(x)
@@ -398,7 +401,7 @@ func TestCRFMNESMissingResults(t *testing.T) {
 	}
 }
 
-// With rate 0 neither v nor D learns: they stay as the first generation left them, D scaled once to volume one.
+// With rate 0 v and D do not learn: they keep their values of the first generation, in which D is scaled to volume one.
 func TestCRFMNESOfRateZero(t *testing.T) {
 	p := optimtest.NewBowl(t, optimtest.Cols, optimtest.Samples).Populate(t, CRFMNES, 8, optimtest.Set{"rate": 0, "batch": 4})
 	p.Rounds(1)

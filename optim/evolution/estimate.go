@@ -28,7 +28,8 @@ type Slope struct {
 func gradientTo(e *optim.Env, g engine.Mat) engine.Gradients {
 	task := engine.Gradients{X: e.Block(optim.BlockX), Rows: engine.Rows(1), G: g, Loss: make([]float32, 1)}
 	if e.Layout.Stats > 0 {
-		task.Stats = e.Scratch(1, e.Layout.Stats) // receives running statistics; the gradient uses those of the batch
+		// Receives running statistics; the gradient uses the statistics of the batch.
+		task.Stats = e.Scratch(1, e.Layout.Stats)
 	}
 	return task
 }

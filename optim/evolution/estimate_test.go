@@ -12,8 +12,8 @@ import (
 	"brood/optim/optimtest"
 )
 
-// TestSlope: of every algorithm that estimates, both cosines are those of float64 loops, and the parameters stay where
-// they were.
+// TestSlope: for every algorithm that estimates gradients, both cosines equal those of float64 loops, and the
+// parameters do not change.
 func TestSlope(t *testing.T) {
 	for _, c := range []struct {
 		alg    *optim.Algorithm
@@ -60,7 +60,7 @@ func TestSlope(t *testing.T) {
 				t.Error("the parameters have moved")
 			}
 
-			// A round goes where it was estimated to, and another round's estimate is another one.
+			// A round moves along its estimate, and another round has another estimate.
 			other := ram.New(1, p.Layout.Params)
 			p.Recycle()
 			if _, err := estimator.Estimate(ctx, p.Env, p.Knobs, 8, other); err != nil {
@@ -82,15 +82,15 @@ func TestSlope(t *testing.T) {
 	}
 }
 
-// TestSlopeOfNothing: candidates with batches of their own have none in common, and where every result is equal there
-// is no direction.
-func TestSlopeOfNothing(t *testing.T) {
+// TestSlopeUndefined: candidates with separate mini-batches have no batch in common, and equal results give no
+// direction.
+func TestSlopeUndefined(t *testing.T) {
 	ctx, b := context.Background(), optimtest.NewBowl(t, 20, 64)
 	p := b.Populate(t, OpenAIES, 8, optimtest.Set{"batch": 4, "samples": 1})
 	if s, err := EstimateSlope(ctx, p.Env, p.Knobs, openaiES{}, 0, [][]int32{{1, 2}}); err != nil || s.Batch == s.Batch || s.Train != s.Train {
 		t.Errorf("batches of their own: %+v, %v", s, err)
 	}
-	b.A = make([]float64, 20) // a plain
+	b.A = make([]float64, 20) // constant loss
 	p = b.Populate(t, ARS, 8, optimtest.Set{"batch": 4})
 	if s, err := EstimateSlope(ctx, p.Env, p.Knobs, ars{}, 0, [][]int32{{1, 2}}); err != nil || s.Batch == s.Batch || s.Train == s.Train {
 		t.Errorf("on a plain: %+v, %v", s, err)
@@ -105,7 +105,7 @@ func negated(g []float64) []float64 {
 	return out
 }
 
-// cosineDown is that of g and minus h.
+// cosineDown returns the cosine of g and -h.
 func cosineDown(g, h []float64) float64 {
 	var gh, gg, hh float64
 	for i := range g {

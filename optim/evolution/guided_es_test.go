@@ -14,15 +14,16 @@ import (
 	"brood/optim/optimtest"
 )
 
-// guidedESTwin is algorithm 1 of the source in float64, with the last surrogates as they were.
-type guidedESTwin struct {
+// guidedESReference is algorithm 1 of the source in float64, with the last surrogates unchanged.
+type guidedESReference struct {
 	x, m, v            []float64
-	last               [][]float64 // the newest first
+	last               [][]float64 // newest first
 	sigma, alpha, beta float64
 }
 
-// columns are an orthonormal basis of what the surrogates span: zeros for one that depends on newer ones.
-func (w *guidedESTwin) columns() (u [][]float64) {
+// columns returns an orthonormal basis of the span of the surrogates, with a zero column for a surrogate that depends
+// on newer ones.
+func (w *guidedESReference) columns() (u [][]float64) {
 	for _, s := range w.last {
 		c := slices.Clone(s)
 		for range 2 {
@@ -46,13 +47,14 @@ func (w *guidedESTwin) columns() (u [][]float64) {
 	return u
 }
 
-// take has a surrogate for the newest of k.
-func (w *guidedESTwin) take(s []float64, k int) {
+// take adds the newest of k surrogates and drops the oldest.
+func (w *guidedESReference) take(s []float64, k int) {
 	w.last = append([][]float64{slices.Clone(s)}, w.last[:min(k-1, len(w.last))]...)
 }
 
-// generation estimates from pairs of noise z, and of inside along each row of the block, which a column may lack.
-func (w *guidedESTwin) generation(z, inside [][]float64, loss func(x []float64) float64) (g []float64) {
+// generation estimates the gradient from pairs. Row i of z is the noise of pair i in all parameters, row i of inside
+// its noise along the columns of the subspace.
+func (w *guidedESReference) generation(z, inside [][]float64, loss func(x []float64) float64) (g []float64) {
 	n, u, alpha, columns := float64(len(w.x)), w.columns(), w.alpha, 0.0
 	for _, c := range u {
 		columns += math.Round(inner64(c, c))
@@ -84,7 +86,8 @@ func (w *guidedESTwin) generation(z, inside [][]float64, loss func(x []float64) 
 	return g
 }
 
-// guided64 are what the pairs of a generation are made of: normals of all parameters, and k of the subspace.
+// guided64 returns the noise of the pairs of a generation: P/2 normal vectors of all parameters, and of the k
+// coordinates of the subspace.
 func guided64(p *optimtest.Population, P, k, round int) (z, inside [][]float64) {
 	for i := range P / 2 {
 		key := p.Rand(noise.Candidate, uint64(round), 0)
@@ -99,8 +102,8 @@ func guided64(p *optimtest.Population, P, k, round int) (z, inside [][]float64) 
 	return z, inside
 }
 
-// Guided ES follows its rule: as published, naively in float64, and each of its candidates lies where the covariance
-// says.
+// TestGuidedES compares with the rule as published, computed naively in float64, and each candidate with the one that
+// the covariance gives.
 func TestGuidedES(t *testing.T) {
 	for _, c := range []struct {
 		M, P, k, generations int
@@ -115,7 +118,7 @@ func TestGuidedES(t *testing.T) {
 		c.turned["batch"], c.turned["sigma"], c.turned["alpha"], c.turned["subspace"], c.turned["eta"] = 4, c.sigma, c.alpha, c.k, c.eta
 		b := optimtest.NewBowl(t, c.M, optimtest.Samples)
 		p := b.Populate(t, GuidedES, c.P, c.turned)
-		w, lie, losses := &guidedESTwin{x: p.RowOf(optim.BlockX, 0), m: make([]float64, c.M), v: make([]float64, c.M), sigma: c.sigma, alpha: c.alpha, beta: p.Knobs.Get("beta")}, [][]float64{}, []float64{}
+		w, lie, losses := &guidedESReference{x: p.RowOf(optim.BlockX, 0), m: make([]float64, c.M), v: make([]float64, c.M), sigma: c.sigma, alpha: c.alpha, beta: p.Knobs.Get("beta")}, [][]float64{}, []float64{}
 		for g := range c.generations {
 			batch := make([]int32, 4)
 			p.SharedBatch(batch, uint64(4*g))
@@ -128,7 +131,7 @@ func TestGuidedES(t *testing.T) {
 				return losses[len(losses)-1]
 			})
 			if p.Knobs.Is("surrogate", "estimates") {
-				w.take(negated(down), c.k) // the rule's own ascend
+				w.take(negated(down), c.k) // the rule ascends
 			}
 			if p.Knobs.Is("optimiser", "adam") {
 				optimtest.AdamW(w.x, w.m, w.v, down, 0.9, 0.999, c.eta, 0, g+1)
@@ -144,16 +147,16 @@ func TestGuidedES(t *testing.T) {
 		}
 		p.Rounds(c.generations)
 		if !(worst <= 2e-5) || asked != c.P*c.generations {
-			t.Errorf("%+v: %d candidates are up to %g from the twin's", c, asked, worst)
+			t.Errorf("%+v: %d candidates are up to %g from the reference", c, asked, worst)
 		}
 		p.Same(optim.BlockX, w.x)
 		if far := optimtest.Distance(p.RowOf(optim.BlockSubspace, 0), slices.Concat(w.columns()...)); !(far <= 1e-4) {
-			t.Errorf("%+v: the subspace is %g from the twin's", c, far)
+			t.Errorf("%+v: the subspace is %g from the reference", c, far)
 		}
 	}
 }
 
-// Without guidance it is OpenAI-ES with raw results, whose sigma is that of one parameter.
+// Without guidance Guided ES equals OpenAI-ES with raw results, where sigma is the deviation of one parameter.
 func TestGuidedESWithoutGuidanceIsOpenAIES(t *testing.T) {
 	const M, sigma = optimtest.Cols, 0.1
 	b := optimtest.NewBowl(t, M, optimtest.Samples)
@@ -175,8 +178,8 @@ func TestGuidedESWithoutGuidanceIsOpenAIES(t *testing.T) {
 	}
 }
 
-// Perturbations have the covariance sigma^2*(alpha/n I + (1-alpha)/k U U'). On a slope the mean of estimates is the
-// gradient times that and beta, over sigma^2.
+// Perturbations have the covariance sigma^2*(alpha/n I + (1-alpha)/k U U'). For a linear function the mean estimate is
+// this covariance times beta/sigma^2 times the gradient.
 func TestGuidedESCovariance(t *testing.T) {
 	const M, P, k, sigma, alpha, beta, draws = 24, 32, 3, 0.7, 0.4, 2.0, 1500
 	b := optimtest.NewBowl(t, M, 1)
@@ -240,8 +243,8 @@ func TestGuidedESCovariance(t *testing.T) {
 	}
 }
 
-// What surrogates span is orthonormal to 1e-5 and has the newest in it, also where some are zero, depend on others or
-// hardly do not, are very long or short, or not finite.
+// The basis of the surrogates is orthonormal to 1e-5 and its span contains the newest surrogate, also if some
+// surrogates are zero, dependent, nearly dependent, very long, very short, or not finite.
 func TestGuidedESBasis(t *testing.T) {
 	r := rand.New(rand.NewPCG(3, 4))
 	for _, M := range []int{2, 5, 40, 3000} {
@@ -301,7 +304,7 @@ func TestGuidedESBasis(t *testing.T) {
 				if long := math.Sqrt(inner64(newest, newest)); !(long > 0 && long <= math.MaxFloat64) != (inner64(optimtest.Doubles(optimtest.RowOf(basis, 0)), optimtest.Doubles(optimtest.RowOf(basis, 0))) == 0) {
 					t.Fatalf("a surrogate of length %g has the column %v", long, optimtest.RowOf(basis, 0))
 				}
-				// A surrogate among the last k lies in what the columns span.
+				// Each of the last k surrogates is in the span of the columns.
 				for i := max(0, round-k+1); i <= round; i++ {
 					rest, long := slices.Clone(last[i]), math.Sqrt(inner64(last[i], last[i]))
 					for _, c := range u {
@@ -322,8 +325,8 @@ func TestGuidedESBasis(t *testing.T) {
 	}
 }
 
-// Where all results are equal or missing nothing moves, and a surrogate of nothing guides nobody.
-func TestGuidedESStandsStill(t *testing.T) {
+// If all results are equal or missing the parameters do not change, and a surrogate of zeros does not guide.
+func TestGuidedESEqualResults(t *testing.T) {
 	b := optimtest.NewBowl(t, optimtest.Cols, optimtest.Samples)
 	for _, loss := range []float64{3, math.NaN()} {
 		b.F = func(x []float64) float64 { return inner64(x, x) }
@@ -346,7 +349,7 @@ func TestGuidedESStandsStill(t *testing.T) {
 	}
 }
 
-// biased is a bowl whose gradients are off by one vector.
+// biased is a bowl whose gradients differ by a constant vector from the true ones.
 type biased struct {
 	*optimtest.Bowl
 	by []float64
@@ -366,10 +369,10 @@ func (b biased) Do(ctx context.Context, tasks ...engine.Task) error {
 	return nil
 }
 
-// Where a surrogate is biased and candidates are few beside parameters, guidance gets lower in a while than none does
-// at its best of some rates, and lower than where who follows the surrogate comes to rest: the source's first problem,
-// without its ill condition. In the long run none may overtake.
-func TestGuidedESOfABiasedSurrogate(t *testing.T) {
+// With a biased surrogate and few candidates relative to the parameters, guidance reaches a lower loss in a fixed time
+// than no guidance at the best of some rates, and a lower loss than the limit of steps along the surrogate: the first
+// problem of the source, without its condition number. Over a longer time no guidance may win.
+func TestGuidedESBiasedSurrogate(t *testing.T) {
 	const M, P, generations = 1000, 8, 300
 	b := optimtest.NewBowl(t, M, 1)
 	by, rest := make([]float64, M), 0.0

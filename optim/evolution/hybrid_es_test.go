@@ -13,8 +13,9 @@ import (
 	"brood/optim/optimtest"
 )
 
-// Hybrid-ES: d and a step along it every r-th iteration; between (with r = 1, after it) the best of N*K steps along d +
-// N(0, s^2), s in units of d's root mean square or absolute, or the softmax mean of each group's best.
+// TestHybridES: d and a step along it every r-th iteration. In the other iterations (with r = 1, in every one), the
+// best of N*K steps along d + N(0, s^2), where s is relative to the root mean square of d or absolute, or the softmax
+// mean of the best steps of the groups.
 func TestHybridES(t *testing.T) {
 	const groups, tries, n = 5, 3, 3
 	for _, k := range []optimtest.Set{{"r": 1}, {"r": 2}, {"r": 3, "decay": 0.01}, {"r": 3, "unit": "absolute", "s": 0.7}, {"r": 2, "combine": "softmax", "temperature": 0.1},
@@ -61,7 +62,7 @@ func TestHybridES(t *testing.T) {
 			if p.Knobs.Is("unit", "gradient") {
 				s *= norm64(d) / math.Sqrt(optimtest.Cols)
 			}
-			// its mask and lengths are held to their laws below
+			// the distributions of its mask and lengths are tested below
 			tr, err := newHybridESCandidates(context.Background(), p.Env, p.Knobs, uint64(round))
 			if err != nil {
 				t.Fatal(err)
@@ -105,7 +106,7 @@ func TestHybridES(t *testing.T) {
 		p.Same(optim.BlockX, x)
 		p.Same(optim.BlockD, d)
 		if got := p.Record(optim.BlockCursor).U[0]; got != at {
-			t.Errorf("%s: %d samples drawn, the twin drew %d", optimtest.Describe(k), got, at)
+			t.Errorf("%s: %d samples drawn, the reference drew %d", optimtest.Describe(k), got, at)
 		}
 	}
 }
@@ -118,9 +119,9 @@ func norm64(v []float64) float64 {
 	return math.Sqrt(s)
 }
 
-// The source's accounts: bytes 1/r of gradient descent's (50.0% and 33.3%), and time-averaged memory (1 + (r-1)/3)/r
-// (66.7% and 55.6%). Beside M parameters, seeds and costs are next to nothing.
-func TestHybridAccounts(t *testing.T) {
+// TestHybridCosts: the source reports 1/r of the bytes of gradient descent (50.0% and 33.3%) and a time-averaged
+// memory of (1 + (r-1)/3)/r (66.7% and 55.6%). Seeds and costs are small relative to M parameters.
+func TestHybridCosts(t *testing.T) {
 	account := func(r float64) (bytes, memory float64) {
 		p := optimtest.NewBowl(t, optimtest.Cols, optimtest.Samples).Populate(t, HybridES, 4, optimtest.Set{"r": r, "batch": 3, "judges": 5})
 		for range int(r) {
@@ -149,7 +150,7 @@ func TestHybridAccounts(t *testing.T) {
 	}
 }
 
-// Shifts of every shape have the same variance and lengths of their own; a mask leaves the share it is told.
+// Shifts of every shape have the same variance and different mean lengths. The mask keeps the share that the knob sets.
 func TestShifts(t *testing.T) {
 	p := optimtest.NewBowl(t, 1000, optimtest.Samples).Populate(t, HybridES, 2, optimtest.Set{"components": 0.3})
 	var left float64
@@ -174,14 +175,14 @@ func TestShifts(t *testing.T) {
 			l := float64(tr.length(id))
 			mean, square = mean+l/n, square+l*l/n
 		}
-		// the variance of the other's square is infinite
+		// the variance of the square is infinite for student
 		if math.Abs(mean-want) > 0.01 || shape == "laplace" && math.Abs(square-1) > 0.03 {
 			t.Errorf("shape %s: lengths have mean %.4f, want %.4f, and mean square %.4f", shape, mean, want, square)
 		}
 	}
 }
 
-// A candidate whose cost is not finite never wins, and where none is finite nothing moves.
+// A candidate with a cost that is not finite is never selected. If no cost is finite the parameters do not change.
 func TestCandidatesThatFail(t *testing.T) {
 	nan := float32(math.NaN())
 	for _, combine := range []string{"argmin", "softmax"} {

@@ -13,25 +13,25 @@ import (
 	"brood/optim/optimtest"
 )
 
-// lmMAESTwin is algorithm 1 of the source, candidate by candidate in float64: d goes through the directions one after
-// the other.
-type lmMAESTwin struct {
+// lmMAESReference is algorithm 1 of the source, candidate by candidate in float64: d is transformed by one direction
+// after another.
+type lmMAESReference struct {
 	x, ps       []float64
 	m           [][]float64
 	sigma, rate float64
 	t           int
 }
 
-func newLMMAESTwin(x []float64, vectors int, sigma, rate float64) *lmMAESTwin {
-	w := &lmMAESTwin{x: slices.Clone(x), ps: make([]float64, len(x)), sigma: sigma, rate: rate}
+func newLMMAESReference(x []float64, vectors int, sigma, rate float64) *lmMAESReference {
+	w := &lmMAESReference{x: slices.Clone(x), ps: make([]float64, len(x)), sigma: sigma, rate: rate}
 	for range vectors {
 		w.m = append(w.m, make([]float64, len(x)))
 	}
 	return w
 }
 
-// transform is lines 6 to 8: what the directions, of which min(t, V) count, make of z.
-func (w *lmMAESTwin) transform(z []float64) []float64 {
+// transform returns d after lines 6 to 8: z transformed by the first min(t, V) directions.
+func (w *lmMAESReference) transform(z []float64) []float64 {
 	d := slices.Clone(z)
 	for j := range min(w.t, len(w.m)) {
 		c := min(0.5, w.rate/(math.Pow(1.5, float64(j))*float64(len(d))))
@@ -43,8 +43,8 @@ func (w *lmMAESTwin) transform(z []float64) []float64 {
 	return d
 }
 
-// generation asks loss for every candidate, which may be NaN, and follows the results.
-func (w *lmMAESTwin) generation(z [][]float64, loss func(i int, x []float64) float64) {
+// generation calls loss for every candidate and updates the distribution. loss may return NaN.
+func (w *lmMAESReference) generation(z [][]float64, loss func(i int, x []float64) float64) {
 	P, M := len(z), float64(len(w.x))
 	fit, d := make([]float64, P), make([][]float64, P)
 	for i := range z {
@@ -89,7 +89,7 @@ func (w *lmMAESTwin) generation(z [][]float64, loss func(i int, x []float64) flo
 	w.t++
 }
 
-// singles64 are what the candidates of a generation are made of, each of its own.
+// singles64 returns the noise of the candidates of a generation, one vector for each, in float64.
 func singles64(p *optimtest.Population, P, round int) (z [][]float64) {
 	for i := range P {
 		key := p.Rand(noise.Candidate, uint64(round), 0)
@@ -99,8 +99,8 @@ func singles64(p *optimtest.Population, P, round int) (z [][]float64) {
 	return z
 }
 
-// LM-MA-ES follows its rule: as published, naively in float64, and each of its candidates lies where the loop over the
-// directions puts it.
+// TestLMMAES compares with the rule as published, computed naively in float64, and each candidate with the result of
+// the loop over the directions.
 func TestLMMAES(t *testing.T) {
 	for _, c := range []struct {
 		M, P, vectors, generations int
@@ -112,7 +112,7 @@ func TestLMMAES(t *testing.T) {
 		if want := 4 + int(math.Floor(3*math.Log(float64(c.M)))); c.vectors == 0 && vectors != want {
 			t.Errorf("%d parameters have %d directions, want %d", c.M, vectors, want)
 		}
-		w, lie, losses := newLMMAESTwin(p.RowOf(optim.BlockX, 0), vectors, c.sigma, c.rate), [][]float64{}, []float64{}
+		w, lie, losses := newLMMAESReference(p.RowOf(optim.BlockX, 0), vectors, c.sigma, c.rate), [][]float64{}, []float64{}
 		for g := range c.generations {
 			w.generation(singles64(p, c.P, g), func(_ int, x []float64) float64 {
 				lie, losses = append(lie, x), append(losses, b.Loss(x, []int32{0, 1, 2, 3}))
@@ -122,7 +122,7 @@ func TestLMMAES(t *testing.T) {
 		asked := 0
 		b.F = func(x []float64) float64 {
 			if far := optimtest.Distance(x, lie[asked]); !(far <= 1e-5) {
-				t.Errorf("%+v: candidate %d of generation %d is %g from the twin's", c, asked%c.P, asked/c.P, far)
+				t.Errorf("%+v: candidate %d of generation %d is %g from the reference", c, asked%c.P, asked/c.P, far)
 			}
 			asked++
 			return losses[asked-1]
@@ -140,8 +140,8 @@ func TestLMMAES(t *testing.T) {
 	}
 }
 
-// becomes goes on as another algorithm, or with other knobs, as a plan does: blocks that stay keep their rows, and
-// all others enter.
+// becomes returns the population after a swap to another algorithm or to other knobs, as the runtime plans it: blocks
+// that both have keep their rows, and all others are initialised.
 func becomes(p *optimtest.Population, alg *optim.Algorithm, turned optimtest.Set) *optimtest.Population {
 	p.T.Helper()
 	q, before := p.Bowl.Populate(p.T, alg, len(p.Mine), turned), p.Algorithm.Blocks(p.Knobs, p.Layout)
@@ -158,14 +158,14 @@ func becomes(p *optimtest.Population, alg *optim.Algorithm, turned optimtest.Set
 	return q
 }
 
-// Directions that begin in a later round, behind another algorithm or with another number of them, begin as in a
-// fresh start: the first counts after one generation of theirs, all V after V. Those that stay go on counting.
-func TestLMMAESBeginsDirections(t *testing.T) {
+// Directions that start in a later round, after another algorithm or with a different number of directions, start as in
+// a new run: the first is used after one generation, all V after V. Directions that exist continue.
+func TestLMMAESNewDirections(t *testing.T) {
 	const M, P = 20, 8
 	b := optimtest.NewBowl(t, M, optimtest.Samples)
 	p := b.Populate(t, SepCMA, P, optimtest.Set{"sigma": 0.2, "batch": 4})
 	p.Rounds(30)
-	var w *lmMAESTwin
+	var w *lmMAESReference
 	for i, c := range []struct {
 		vectors, generations int
 		rate                 float64
@@ -174,7 +174,7 @@ func TestLMMAESBeginsDirections(t *testing.T) {
 		p = becomes(p, LMMAES, optimtest.Set{"sigma": 0.2, "rate": c.rate, "vectors": c.vectors, "batch": 4})
 		V, lie, losses := lmMAESVectors(p.Knobs, p.Layout), [][]float64{}, []float64{}
 		if c.begin {
-			w = newLMMAESTwin(p.RowOf(optim.BlockX, 0), V, 0.2*float64(p.Record(optim.BlockStep).F[0]), c.rate)
+			w = newLMMAESReference(p.RowOf(optim.BlockX, 0), V, 0.2*float64(p.Record(optim.BlockStep).F[0]), c.rate)
 			w.ps = p.RowOf(optim.BlockPathS, 0)
 		}
 		w.rate = c.rate
@@ -192,15 +192,15 @@ func TestLMMAESBeginsDirections(t *testing.T) {
 		}
 		p.Rounds(c.generations)
 		if !(worst <= 1e-5) {
-			t.Errorf("turn %d, to %d directions: candidates are up to %g from the twin's", i, V, worst)
+			t.Errorf("turn %d, to %d directions: candidates are up to %g from the reference", i, V, worst)
 		}
 		p.Same(optim.BlockX, w.x)
 		p.Same(optim.BlockAxes, slices.Concat(w.m...))
 	}
 }
 
-// Inner products of directions are carried on from generation to generation, in float64 where these are rounded to
-// float32, and stay what they are.
+// The inner products of the directions are updated from generation to generation in float64, while the directions are
+// rounded to float32. They stay accurate.
 func TestLMMAESGram(t *testing.T) {
 	for _, M := range []int{3, 60} {
 		p := optimtest.NewBowl(t, M, optimtest.Samples).Populate(t, LMMAES, 9, optimtest.Set{"sigma": 0.1, "batch": 4})
@@ -220,13 +220,13 @@ func TestLMMAESGram(t *testing.T) {
 	}
 }
 
-// What the loop over the directions makes of noise is a multiple of it and amounts of them, which follow from inner
-// products alone: also of directions that are long, short, parallel or none.
-func TestLMMAESAmounts(t *testing.T) {
+// The result of the loop over the directions is a linear combination of the noise and the directions. Its coefficients
+// follow from inner products alone, also for directions that are long, short, parallel or zero.
+func TestLMMAESCoefficients(t *testing.T) {
 	r := rand.New(rand.NewPCG(1, 2))
 	const M, V = 30, 14
 	for round := range 50 {
-		w := newLMMAESTwin(make([]float64, M), V, 1, float64(1+round%7))
+		w := newLMMAESReference(make([]float64, M), V, 1, float64(1+round%7))
 		if w.t = round; round < 5 {
 			w.t = V
 		}
@@ -279,7 +279,7 @@ func TestLMMAESAmounts(t *testing.T) {
 	}
 }
 
-// turned is f of x in another frame: mirrored in some planes that lie across all parameters.
+// turned returns f of x after reflections in several planes that no axis is parallel to.
 func turned(f func(x []float64) float64, M int) func(x []float64) float64 {
 	r, planes := rand.New(rand.NewPCG(7, 7)), [6][]float64{}
 	for k := range planes {
@@ -300,9 +300,9 @@ func turned(f func(x []float64) float64, M int) func(x []float64) float64 {
 	}
 }
 
-// LM-MA-ES does not see in which frame a function lies: an ellipsoid takes as many evaluations turned as straight.
-// sep-CMA-ES is far ahead where axes are those of parameters, and behind where they are not, as on a valley that bends.
-func TestLMMAESSeesNoFrame(t *testing.T) {
+// LM-MA-ES is invariant under orthogonal transformations: an ellipsoid takes as many evaluations with and without one.
+// sep-CMA-ES takes far fewer if the axes of the ellipsoid are parameters, and more if not and on a curved valley.
+func TestLMMAESInvariance(t *testing.T) {
 	longtest.Need(t, longtest.Studies, "evaluates a million candidates")
 	const M, P = 40, 16
 	b := optimtest.NewBowl(t, M, 1)
@@ -331,7 +331,7 @@ func TestLMMAESSeesNoFrame(t *testing.T) {
 	}
 }
 
-// Missing results rank last, and without any the step size stays a number.
+// Missing results rank last. Without any result the step size stays finite.
 func TestLMMAESMissingResults(t *testing.T) {
 	const P, M = 12, 30
 	b := optimtest.NewBowl(t, M, 1)
@@ -343,7 +343,7 @@ func TestLMMAESMissingResults(t *testing.T) {
 	}
 	b.F = nan
 	p := b.Populate(t, LMMAES, P, optimtest.Set{"sigma": 0.5, "batch": 1, "ties": "order"})
-	w, missing := newLMMAESTwin(p.RowOf(optim.BlockX, 0), lmMAESVectors(p.Knobs, p.Layout), 0.5, 1), 0
+	w, missing := newLMMAESReference(p.RowOf(optim.BlockX, 0), lmMAESVectors(p.Knobs, p.Layout), 0.5, 1), 0
 	for g := range 10 {
 		w.generation(singles64(p, P, g), func(_ int, x []float64) float64 {
 			l := nan(x)
@@ -373,7 +373,7 @@ func TestLMMAESMissingResults(t *testing.T) {
 	}
 }
 
-// What becomes of z is told: its length is that of the step of the mean, in step sizes.
+// TestLMMAESStretch: the reported stretch is the length of the step of the mean, in step sizes.
 func TestLMMAESStretch(t *testing.T) {
 	const P, M = 8, 20
 	b := optimtest.NewBowl(t, M, 1)
@@ -395,11 +395,11 @@ func TestLMMAESStretch(t *testing.T) {
 		for j, v := range p.RowOf(optim.BlockX, 0) {
 			best += math.Pow((v-x[j])/sigma, 2)
 		}
-		told := rep.Points[len(rep.Points)-1]
-		if want := math.Sqrt(best / inner64(mean, mean)); told.Series != "stretch" || math.Abs(told.Value-want) > 1e-4*want {
-			t.Errorf("generation %d: told %+v, the mean went %g times as far", g, told, want)
+		got := rep.Points[len(rep.Points)-1]
+		if want := math.Sqrt(best / inner64(mean, mean)); got.Series != "stretch" || math.Abs(got.Value-want) > 1e-4*want {
+			t.Errorf("generation %d: got %+v, the mean moved %g times as far", g, got, want)
 		}
-		longest = max(longest, told.Value)
+		longest = max(longest, got.Value)
 	}
 	if longest < 1.2 {
 		t.Errorf("nothing was stretched by more than %g", longest)

@@ -267,7 +267,8 @@ func (pgpe) Estimate(ctx context.Context, e *optim.Env, k optim.Values, round ui
 // Noise implements Chooser.
 func (pgpe) Noise(optim.Values) engine.Noise { return engine.Noise{} }
 
-// Prefer implements Chooser. Noise and bytes both double with two sums, so that the choice is that of one vector.
+// Prefer implements Chooser. Noise and bytes both double with two sums, so that the choice is the same as for one
+// vector.
 func (pgpe) Prefer(s optim.Shape, r optim.Rates) []optim.Choice {
 	return exactDistribution(s, len(s.Roster.Members)/2, r)
 }

@@ -10,8 +10,8 @@ import (
 	"brood/optim/optimtest"
 )
 
-// PGPE with symmetric samples, naively in float64: the likelihood gradients of mean and deviations, and what follows
-// the first.
+// TestPGPE compares with PGPE with symmetric samples, computed naively in float64: the likelihood gradients of mean and
+// deviations, and the optimiser steps along the first.
 func TestPGPE(t *testing.T) {
 	const P, sigma = 10, 0.2
 	for _, k := range []optimtest.Set{{"eta": 0.3}, {"eta": 0.3, "momentum": 0.3, "speed": 0.5, "distribution": "chromosome"}, {"optimiser": "adam", "eta": 0.05, "samples": "member"},
@@ -92,7 +92,7 @@ func TestPGPE(t *testing.T) {
 			got[j] *= sigma
 		}
 		if a, b := optimtest.Distance(p.CentreOf(), x), optimtest.Distance(got, s); a > 2e-5 || b > 1e-5 {
-			t.Errorf("%s: mu is %g and s %g from the twin's", optimtest.Describe(k), a, b)
+			t.Errorf("%s: mu is %g and s %g from the reference", optimtest.Describe(k), a, b)
 		}
 		if (limited > 0) != (etaS == 10) {
 			t.Errorf("%s: %d changes of a deviation were limited", optimtest.Describe(k), limited)
@@ -100,7 +100,7 @@ func TestPGPE(t *testing.T) {
 	}
 }
 
-// With deviations that stay, and results as they are, it is OpenAI-ES with eta times sigma squared.
+// With constant deviations and raw results PGPE equals OpenAI-ES with eta times sigma squared.
 func TestPGPEOfFixedDeviationsIsOpenAIES(t *testing.T) {
 	b := optimtest.NewBowl(t, optimtest.Cols, optimtest.Samples)
 	fixed := b.Populate(t, PGPE, 12, optimtest.Set{"eta_s": 0, "optimiser": "sgd", "momentum": 0, "shaping": "raw", "sigma": 0.1, "eta": 5, "batch": 4})
@@ -115,8 +115,8 @@ func TestPGPEOfFixedDeviationsIsOpenAIES(t *testing.T) {
 	}
 }
 
-// Where all results are equal nothing moves.
-func TestPGPEStandsStill(t *testing.T) {
+// If all results are equal the parameters do not change.
+func TestPGPEEqualResults(t *testing.T) {
 	b := optimtest.NewBowl(t, optimtest.Cols, optimtest.Samples)
 	p := b.Populate(t, PGPE, 4, optimtest.Set{"shaping": "raw", "batch": 4})
 	for j := range b.A {

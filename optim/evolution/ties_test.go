@@ -11,7 +11,8 @@ import (
 	"brood/optim/optimtest"
 )
 
-// meanWeights is the naive twin of share: each result's weight is the mean over the places of all results equal to it.
+// meanWeights is the reference for share: the weight of a result is the mean weight of the places of all results equal
+// to it.
 func meanWeights(weights []float64, fit []float32) []float64 {
 	out, equal := make([]float64, len(fit)), equalIn(fit)
 	for i := range fit {
@@ -33,7 +34,8 @@ func meanWeights(weights []float64, fit []float32) []float64 {
 	return out
 }
 
-// drawnResults are n results from a few values, so that many are equal, some missing; with distinct none are equal.
+// drawnResults returns n results from a few values, so that many are equal, with some missing. With distinct set none
+// are equal.
 func drawnResults(n, values int, at uint32, distinct bool) []float32 {
 	fit := make([]float32, n)
 	for i := range fit {
@@ -48,9 +50,9 @@ func drawnResults(n, values int, at uint32, distinct bool) []float32 {
 	return fit
 }
 
-// TestEqualResultsWeighTheSame: each rule of ranks gives equal results the mean of what their places weigh, as a naive
-// twin does, for every pattern of equal and missing results; and keeps its bits where no two are equal.
-func TestEqualResultsWeighTheSame(t *testing.T) {
+// TestEqualResultsEqualWeights: each rule of ranks gives equal results the mean weight of their places, as the
+// reference does, for every pattern of equal and missing results. Without equal results the bits are unchanged.
+func TestEqualResultsEqualWeights(t *testing.T) {
 	close := func(what string, fit []float32, got float32, want float64) {
 		t.Helper()
 		if math.Abs(float64(got)-want) > 1e-6 {
@@ -112,7 +114,8 @@ func square64(v []float64) (s float64) {
 	return s
 }
 
-// TestMissingResultsOfCRFMNES: missing results are equal where their noise is equally long, as that of a pair is.
+// TestMissingResultsOfCRFMNES: missing results are equal if their noise has equal length, as the two results of a pair
+// have.
 func TestMissingResultsOfCRFMNES(t *testing.T) {
 	nan := float32(math.NaN())
 	all := engine.NewHost(6, crFMNESColumns, engine.F32)
@@ -127,15 +130,15 @@ func TestMissingResultsOfCRFMNES(t *testing.T) {
 	}
 }
 
-// TestConstantObjective: where all results are equal the centre stays, to the bit. Three kinds move it by their
-// equations, none of which has a fitness in it: sep-cma and lm-ma-es take the mean of all samples, whose step is
-// sigma/sqrt(P) in each parameter, and keep their step size; ga and pesgd mutate, and breeding is drawn.
+// TestConstantObjective: if all results are equal the centre does not change, to the bit. Three algorithms move it by
+// their equations, which do not use the fitness there: sep-cma and lm-ma-es take the mean of all samples, a step of
+// sigma/sqrt(P) in each parameter, and keep their step size; ga and pesgd mutate, and parents are drawn at random.
 func TestConstantObjective(t *testing.T) {
 	const P, n, rounds = 16, 40, 60
 	for _, c := range []struct {
 		alg  *optim.Algorithm
 		k    optimtest.Set
-		walk bool // by the mean of all samples
+		walk bool // moves by the mean of all samples
 	}{
 		{OpenAIES, optimtest.Set{"ties": "mean"}, false},
 		{OpenAIES, optimtest.Set{"ties": "mean", "noise": "integer"}, false},
@@ -178,14 +181,14 @@ func TestConstantObjective(t *testing.T) {
 	}
 }
 
-// TestTiesKnob: the algorithms that weigh results by rank have the knob, and means are its default.
+// TestTiesKnob: the algorithms that weight results by rank have the knob ties, and its default is mean.
 func TestTiesKnob(t *testing.T) {
 	for _, alg := range []*optim.Algorithm{OpenAIES, SNES, SepCMA, CRFMNES, LMMAES, PGPE} {
 		k, ok := alg.Knob("ties")
 		if !ok || alg.Defaults().Choice("ties") != "mean" {
 			t.Errorf("%s: knob ties %+v", alg.Name, k)
 		}
-		// By order a constant objective moves the centre.
+		// With ties = order a constant objective moves the centre.
 		b := optimtest.NewBowl(t, 20, 3)
 		b.F = func([]float64) float64 { return 7 }
 		p := b.Populate(t, alg, 8, optimtest.Set{"ties": "order"})

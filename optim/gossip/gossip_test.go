@@ -14,8 +14,8 @@ import (
 	"brood/optim/optimtest"
 )
 
-// SGP, algorithm 1, with the mass as the source has it: z = x/w; a step at z; x = w*z; push p*(x, w) to the peers at
-// hops 2^a, a moving on by one a round. Weights start unequal here, as after departures.
+// TestSGP compares with algorithm 1 and the mass of the source: z = x/w; a step at z; x = w*z; push p*(x, w) to the
+// peers at hops 2^a, where a advances by one a round. Weights start unequal here, as after departures.
 func TestSGP(t *testing.T) {
 	for _, peers := range []int{1, 2} {
 		for _, n := range []int{2, 5, 8} {
@@ -23,7 +23,7 @@ func TestSGP(t *testing.T) {
 				continue
 			}
 			p := optimtest.NewBowl(t, optimtest.Cols, optimtest.Samples).Populate(t, SGP, n, optimtest.Set{"peers": float64(peers), "eta": 0.05, "momentum": 0.6, "batch": 4})
-			z, m := optimtest.Twins(optimtest.Cols, n)
+			z, m := optimtest.StartRows(optimtest.Cols, n)
 			w, next := make([]float64, n), p.Streams()
 			for i := range w {
 				w[i] = 0.5 + float64(i%3)
@@ -60,21 +60,21 @@ func TestSGP(t *testing.T) {
 			p.Rounds(7)
 			p.Same(optim.BlockX, z...)
 			if far := optimtest.Distance(optimtest.Doubles(p.Record(optim.BlockW).F), w); far > 1e-5 {
-				t.Errorf("n = %d, %d peers: weights are %g from the twin's", n, peers, far)
+				t.Errorf("n = %d, %d peers: weights are %g from the reference", n, peers, far)
 			}
 		}
 	}
 }
 
-// scatter gives members an x of their own.
+// scatter gives each member a different x.
 func scatter(p *optimtest.Population) {
 	for i := range optimtest.Flat(p.Block(optim.BlockX)) {
 		optimtest.Flat(p.Block(optim.BlockX))[i] = noise.Key{Seed: p.Seed, Purpose: noise.Init}.Gauss(i)
 	}
 }
 
-// Without gradients SGP is push-sum: the mean of masses is conserved, all models reach it, and weights stay one as
-// every in-degree is the out-degree. Members that leave hand on their mass.
+// Without gradients SGP is push-sum: the sum of the masses is conserved, all models converge to their mean, and weights
+// stay one, since every in-degree equals the out-degree. Members that leave transfer their mass.
 func TestSGPConservesTheMean(t *testing.T) {
 	for _, n := range []int{2, 3, 6, 8, 13} {
 		p := optimtest.NewBowl(t, optimtest.Cols, optimtest.Samples).Populate(t, SGP, n, optimtest.Set{"eta": 0, "batch": 1, "peers": min(2, float64(len(sgpHops(n))))})
@@ -99,7 +99,7 @@ func TestSGPConservesTheMean(t *testing.T) {
 	if err := p.Algorithm.Program.(optim.Leaver).Leave(context.Background(), p.Env, p.Knobs, []engine.Member{2, 3, 6}); err != nil {
 		t.Fatal(err)
 	}
-	// 6 hands on to 0; 2 and 3 to 4
+	// 6 transfers to 0; 2 and 3 to 4
 	if w := optimtest.Doubles(p.Record(optim.BlockW).F); optimtest.Distance(w, []float64{2, 1, 0, 0, 3, 1, 0}) != 0 {
 		t.Errorf("weights after three left: %v", w)
 	}
@@ -108,12 +108,13 @@ func TestSGPConservesTheMean(t *testing.T) {
 	}
 }
 
-// AD-PSGD, algorithm 1, event by event: a gradient at what was pulled, applied to what x is now; meetings average.
+// TestADPSGD compares with algorithm 1 event by event: a gradient computed at the pulled copy and applied to the
+// current x; meetings average.
 func TestADPSGD(t *testing.T) {
 	for _, n := range []int{2, 5} {
 		p := optimtest.NewBowl(t, optimtest.Cols, optimtest.Samples).Populate(t, ADPSGD, n, optimtest.Set{"gossip": 1.5, "eta": 0.05, "momentum": 0.6, "batch": 4})
-		x, m := optimtest.Twins(optimtest.Cols, n)
-		pull, _ := optimtest.Twins(optimtest.Cols, n)
+		x, m := optimtest.StartRows(optimtest.Cols, n)
+		pull, _ := optimtest.StartRows(optimtest.Cols, n)
 		next, stale, far := p.Streams(), 0, map[engine.Member]float64{}
 		for round := range 6 {
 			clear(far)
@@ -144,11 +145,11 @@ func TestADPSGD(t *testing.T) {
 		for _, point := range p.Looks() {
 			want, some := far[point.Member]
 			if delete(far, point.Member); point.Series == "staleness" && (!some || math.Abs(point.Value-want) > 1e-6) {
-				t.Errorf("%d members: the gradient of member %d is %g stale, its twin's %g", n, point.Member, point.Value, want)
+				t.Errorf("%d members: the gradient of member %d is %g stale, the reference's %g", n, point.Member, point.Value, want)
 			}
 		}
 		if len(far) > 0 {
-			t.Errorf("%d members: nothing is told of the gradients of %v", n, far)
+			t.Errorf("%d members: no staleness is reported for the gradients of %v", n, far)
 		}
 		if stale == 0 {
 			t.Error("no gradient was stale")
@@ -156,14 +157,14 @@ func TestADPSGD(t *testing.T) {
 	}
 }
 
-// PopSGD meeting by meeting, in all modes and with both step counts.
+// TestPopSGD compares meeting by meeting, in all modes and with both distributions of steps.
 func TestPopSGD(t *testing.T) {
 	for _, mode := range []string{"blocking", "non-blocking", "one-sided"} {
 		for _, steps := range []string{"fixed", "geometric"} {
 			const n, h = 5, 3
 			p := optimtest.NewBowl(t, optimtest.Cols, optimtest.Samples).Populate(t, PopSGD, n, optimtest.Set{"mode": mode, "steps": steps, "h": h, "eta": 0.05, "momentum": 0.6, "batch": 4})
-			x, m := optimtest.Twins(optimtest.Cols, n)
-			shown, _ := optimtest.Twins(optimtest.Cols, n)
+			x, m := optimtest.StartRows(optimtest.Cols, n)
+			shown, _ := optimtest.StartRows(optimtest.Cols, n)
 			next, count := p.Streams(), 2
 			if mode == "one-sided" {
 				count = n
@@ -212,7 +213,7 @@ func TestPopSGD(t *testing.T) {
 	}
 }
 
-// Blocking meetings conserve the mean; the other forms do not.
+// Blocking meetings conserve the mean; the other modes do not.
 func TestPopSGDMean(t *testing.T) {
 	for mode, conserves := range map[string]bool{"blocking": true, "non-blocking": false, "one-sided": false} {
 		p := optimtest.NewBowl(t, optimtest.Cols, optimtest.Samples).Populate(t, PopSGD, 6, optimtest.Set{"mode": mode, "eta": 0, "batch": 1})
@@ -225,7 +226,7 @@ func TestPopSGDMean(t *testing.T) {
 	}
 }
 
-// Geometric step counts have mean h and no memory: P(s > 2h) = (1-1/h)^2h.
+// Geometric step counts have mean h and are memoryless: P(s > 2h) = (1-1/h)^2h.
 func TestGeometricSteps(t *testing.T) {
 	const h, draws = 4, 40000
 	k, sum, long := optimtest.Set{"h": h, "steps": "geometric"}.Of(PopSGD), 0, 0
@@ -244,8 +245,8 @@ func TestGeometricSteps(t *testing.T) {
 	}
 }
 
-// With pure noise of variance s^2 as gradient the spread of PopSGD settles at E[Gamma] = h*eta^2*s^2*(n-1)*(1-2/n) a
-// coordinate.
+// With pure noise of variance s^2 as gradient the variance of PopSGD between members converges to E[Gamma] =
+// h*eta^2*s^2*(n-1)*(1-2/n) per coordinate.
 func TestStationaryVariance(t *testing.T) {
 	const n, h, eta, many, rounds = 8, 2, 0.5, 128, 600
 	b := optimtest.NewBowl(t, many, 4096)
@@ -282,8 +283,8 @@ func TestStationaryVariance(t *testing.T) {
 	}
 }
 
-// Distributed mean estimation: member i has one sample e_i and the loss ||x - e_i||^2/2; every method of gossip brings
-// all members to the mean of the e_i as its rate falls.
+// TestMeanEstimation: member i has one sample e_i and the loss ||x - e_i||^2/2. With every gossip method all members
+// converge to the mean of the e_i as the learning rate decreases.
 func TestMeanEstimation(t *testing.T) {
 	for _, a := range []*optim.Algorithm{PopSGD, SGP, ADPSGD, coupled.Elastic, averaging.LocalSGD} {
 		const n = 8
@@ -311,7 +312,7 @@ func TestMeanEstimation(t *testing.T) {
 	}
 }
 
-// Where a rule draws its edges, what Bytes expects without them is what rounds send on average.
+// If an algorithm draws its edges, the value that Bytes expects without them is the mean over rounds.
 func TestExpectedBytes(t *testing.T) {
 	for _, c := range []struct {
 		a *optim.Algorithm
@@ -338,8 +339,8 @@ func TestExpectedBytes(t *testing.T) {
 	}
 }
 
-// Without gradients one meeting of PopSGD shrinks the expected spread of independent members by 1 - 1/(n-1): three
-// members have one meeting a round. Lattice codes keep the law while the cell is small beside the spread.
+// Without gradients one meeting of PopSGD multiplies the expected spread of independent members by 1 - 1/(n-1); three
+// members have one meeting a round. With lattice codes this holds if the cell is small relative to the spread.
 func TestContractionOfAMeeting(t *testing.T) {
 	for code, slack := range map[string]float64{"float32": 0, "lattice8": 1e-3} {
 		const n, seeds = 3, 3000

@@ -9,7 +9,8 @@ import (
 	"brood/optim/optimtest"
 )
 
-// A code decodes to within a cell of what was sent, for every distance up to 126 cells, and is noticed beyond 129.
+// A code decodes to within one cell of the value sent if both sides differ by at most 126 cells, and is rejected beyond
+// 129.
 func TestLattice(t *testing.T) {
 	const cell = 0.01
 	for _, size := range []int{1, 7, 8, 9, 100} {
@@ -35,7 +36,7 @@ func TestLattice(t *testing.T) {
 	}
 }
 
-// What no byte can stand for must not pass: not a number, infinite, or beyond the lattice.
+// Encoding fails for values that are NaN, infinite or outside the lattice.
 func TestLatticeRefuses(t *testing.T) {
 	for _, bad := range []float32{float32(math.NaN()), float32(math.Inf(1)), -math.MaxFloat32, 1e9} {
 		x, got := []float32{1, bad, 2}, make([]float32, 3)
@@ -68,7 +69,8 @@ func TestLatticeIsUnbiased(t *testing.T) {
 	}
 }
 
-// Where every code wraps, exchanges are those in full to the bit; where none does, the average is within a cell.
+// If every code is rejected, exchanges equal those without a code to the bit. If none is, the average is within one
+// cell.
 func TestLatticeExchange(t *testing.T) {
 	b := optimtest.NewBowl(t, optimtest.Cols, optimtest.Samples)
 	run := func(k optimtest.Set) (*optimtest.Population, optim.Report) {

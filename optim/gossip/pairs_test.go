@@ -10,7 +10,7 @@ import (
 	"brood/optim/optimtest"
 )
 
-// met are the points of partner of a report, by member in their order.
+// met returns the partners that a report lists, by member and in order.
 func met(t *testing.T, rep optim.Report) map[engine.Member][]engine.Member {
 	t.Helper()
 	out, last := map[engine.Member][]engine.Member{}, engine.Member(0)
@@ -26,7 +26,8 @@ func met(t *testing.T, rep optim.Report) map[engine.Member][]engine.Member {
 	return out
 }
 
-// Where two meet both tell of it, in the order of a twin that draws the meetings; who met nobody says so.
+// Both members of a meeting report it, in the order in which a reference draws the meetings. A member without a meeting
+// reports itself.
 func TestPartnersAreMutual(t *testing.T) {
 	const n, rounds = 7, 12
 	for _, c := range []struct {
@@ -82,7 +83,7 @@ func TestPartnersAreMutual(t *testing.T) {
 	}
 }
 
-// Of a push only who sends tells: 2^a further round the ring, one hop on each round.
+// Only the sender of a push reports it. The receiver is 2^a further on the ring, and a advances by one each round.
 func TestPartnersOfPushes(t *testing.T) {
 	for _, n := range []int{2, 5, 8} {
 		for peers := 1; peers <= min(2, len(sgpHops(n))); peers++ {

@@ -15,16 +15,16 @@ import (
 	"brood/optim/collective"
 )
 
-// bowl is an engine for the paper tests: sample s has the loss 1/2 sum_j a_j*(x_j - e_sj)^2, or, flat, the loss -e_s.x
-// whose gradient does not depend on x. Everything else is the native engine's.
+// Bowl is an engine for the paper tests. Sample s has the loss 1/2 sum_j a_j*(x_j - e_sj)^2 or, if Flat is set, the
+// loss -e_s.x, whose gradient does not depend on x. The native engine executes all other tasks.
 type Bowl struct {
 	*native.Vector
 	Layout engine.Layout
 	A      []float64
-	E      [][]float64 // target by sample
+	E      [][]float64 // target of each sample
 	Flat   bool
-	F      func(x []float64) float64 // the loss of every sample in place of these, if not nil
-	Judges int                       // number of samples, the last ones, that form the validation split
+	F      func(x []float64) float64 // if not nil, the loss of every sample
+	Judges int                       // number of samples at the end that form the validation split
 }
 
 func NewBowl(t *testing.T, cols, samples int) *Bowl {
@@ -48,7 +48,7 @@ func NewBowl(t *testing.T, cols, samples int) *Bowl {
 	return b
 }
 
-// gradient is that of the mean loss of a mini-batch, in float64.
+// Gradient returns the gradient of the mean loss of a mini-batch, in float64.
 func (b *Bowl) Gradient(x []float64, batch []int32) []float64 {
 	g := make([]float64, len(x))
 	for _, s := range batch {
@@ -63,7 +63,7 @@ func (b *Bowl) Gradient(x []float64, batch []int32) []float64 {
 	return g
 }
 
-// loss is the mean loss of a mini-batch, in float64.
+// Loss returns the mean loss of a mini-batch, in float64.
 func (b *Bowl) Loss(x []float64, batch []int32) (l float64) {
 	if b.F != nil {
 		return b.F(x)
@@ -80,10 +80,10 @@ func (b *Bowl) Loss(x []float64, batch []int32) (l float64) {
 	return l
 }
 
-// flat is all elements of m, whose engine is one of the processor.
+// Flat returns all elements of m, which must be in host memory.
 func Flat(m engine.Mat) []float32 { return ram.View(m).F }
 
-// RowOf is row r of m, whose engine is one of the processor.
+// RowOf returns row r of m, which must be in host memory.
 func RowOf(m engine.Mat, r engine.Row) []float32 { return ram.View(m).Row(r) }
 
 func (b *Bowl) Do(ctx context.Context, tasks ...engine.Task) error {
@@ -128,7 +128,7 @@ func (b *Bowl) ids() []int32 {
 func (b *Bowl) Train() []int32      { return b.ids()[:len(b.E)-b.Judges] }
 func (b *Bowl) Validation() []int32 { return b.ids()[len(b.E)-b.Judges:] }
 
-// population is one algorithm on a bowl, all members on one worker.
+// Population is one algorithm on a bowl, with all members on one worker.
 type Population struct {
 	*optim.Env
 	T         *testing.T
@@ -138,7 +138,7 @@ type Population struct {
 	Next      uint64
 }
 
-// start is where all members begin.
+// Start returns the initial value of parameter j, the same for all members.
 func Start(j int) float64 { return 2 + math.Sin(float64(j)) }
 
 func (b *Bowl) Populate(t *testing.T, alg *optim.Algorithm, members int, turned Set) *Population {
@@ -179,7 +179,7 @@ func (b *Bowl) Populate(t *testing.T, alg *optim.Algorithm, members int, turned 
 	return p
 }
 
-// rounds does n rounds and returns the last report.
+// Rounds executes n rounds and returns the last report.
 func (p *Population) Rounds(n int) (rep optim.Report) {
 	p.T.Helper()
 	for range n {
@@ -209,17 +209,17 @@ func (p *Population) RowOf(block string, m int) []float64 {
 	return Doubles(RowOf(p.Block(block), engine.Row(m)))
 }
 
-// same compares rows of a block with a twin's.
-func (p *Population) Same(block string, twin ...[]float64) {
+// Same reports an error unless the first rows of a block equal those of a reference, to 1e-5.
+func (p *Population) Same(block string, reference ...[]float64) {
 	p.T.Helper()
-	for m, want := range twin {
+	for m, want := range reference {
 		if far := Distance(p.RowOf(block, m), want); !(far <= 1e-5) {
-			p.T.Errorf("%s: %s of member %d is %g from the twin's", p.Algorithm.Name, block, m, far)
+			p.T.Errorf("%s: %s of member %d is %g from the reference", p.Algorithm.Name, block, m, far)
 		}
 	}
 }
 
-// apart is the largest difference of two vectors, relative where they are above one.
+// Distance returns the largest difference of two vectors, relative for elements above one.
 func Distance(a, b []float64) (far float64) {
 	for i := range b {
 		if d := math.Abs(a[i]-b[i]) / max(1, math.Abs(b[i])); !(d <= far) {
@@ -237,8 +237,8 @@ func Doubles(v []float32) []float64 {
 	return out
 }
 
-// twins are n copies of the start, zeros n rows of nothing: what a twin keeps in float64.
-func Twins(cols, n int) (x, zeros [][]float64) {
+// StartRows returns n initial rows and n rows of zeros, the float64 state of a reference.
+func StartRows(cols, n int) (x, zeros [][]float64) {
 	for range n {
 		row := make([]float64, cols)
 		for j := range row {
@@ -249,7 +249,7 @@ func Twins(cols, n int) (x, zeros [][]float64) {
 	return x, zeros
 }
 
-// streams draws each member's next mini-batch as the seam defines it.
+// Streams returns a function that draws the next mini-batch of a member, as [optim.Env.Stream] defines it.
 func (p *Population) Streams() func(m int) []int32 {
 	at := make([]uint64, len(p.Mine))
 	return func(m int) []int32 {
@@ -259,7 +259,7 @@ func (p *Population) Streams() func(m int) []int32 {
 	}
 }
 
-// nes is Nesterov's step: buf <- mu*buf + g; x <- x - eta*(g + mu*buf).
+// Nesterov takes one step: buf <- mu*buf + g; x <- x - eta*(g + mu*buf).
 func Nesterov(x, buf, g []float64, eta, mu float64) {
 	for j := range x {
 		buf[j] = mu*buf[j] + g[j]
@@ -277,7 +277,7 @@ func Average(rows [][]float64) []float64 {
 	return out
 }
 
-// normal is the noise of a key, as an engine adds it.
+// Normal returns the noise of a key, as an engine adds it.
 func (p *Population) Normal(key noise.Key) []float64 {
 	p.T.Helper()
 	z := ram.New(1, p.Layout.Params)
@@ -288,10 +288,10 @@ func (p *Population) Normal(key noise.Key) []float64 {
 	return Doubles(Flat(z))
 }
 
-// set is what a test turns knobs to: numbers, and choices by name.
+// Set has values of knobs: numbers, or names of choices.
 type Set map[string]any
 
-// of are the values of an algorithm with these knobs turned.
+// Of returns the values of an algorithm with these knobs, and defaults for the others.
 func (s Set) Of(alg *optim.Algorithm) optim.Values {
 	x := map[string]float64{}
 	for name, v := range s {
@@ -322,11 +322,11 @@ func Describe(s Set) string { return fmt.Sprint(map[string]any(s)) }
 const Cols, Samples = 13, 40
 
 func StartRow() []float64 {
-	x, _ := Twins(Cols, 1)
+	x, _ := StartRows(Cols, 1)
 	return x[0]
 }
 
-// adam64 is step t, counted from 1, of AdamW with decoupled decay.
+// AdamW takes step t, counted from 1, of AdamW with decoupled decay.
 func AdamW(x, m, v, g []float64, b1, b2, eta, decay float64, t int) {
 	for j := range g {
 		m[j] = b1*m[j] + (1-b1)*g[j]
@@ -346,7 +346,7 @@ func Merge(v, more Set) Set {
 	return out
 }
 
-// shared draws the generations' mini-batches of the one stream as the seam defines it.
+// SharedBatches returns a function that draws the next mini-batch of the shared stream.
 func (p *Population) SharedBatches() func() []int32 {
 	at := uint64(0)
 	return func() []int32 {
@@ -357,7 +357,7 @@ func (p *Population) SharedBatches() func() []int32 {
 	}
 }
 
-// descending ranks results, best first.
+// Descending returns the indices of results, best first.
 func Descending(fit []float64) []int {
 	o := make([]int, len(fit))
 	for i := range o {

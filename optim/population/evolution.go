@@ -158,10 +158,11 @@ func evolveBytes(s optim.Shape) map[collective.Op]int64 {
 
 // lineage is the result of an evolution.
 type lineage struct {
-	edges           []collective.Edge // from parents to children, of the whole population; those of a child are adjacent
-	parentsPerChild int               // edges per child
-	children        []engine.Member   // replaced members that this worker hosts, in the order of edges
-	points          []optim.Point     // series diversity and parent of hosted members
+	// From parents to children, of the whole population; the edges of a child are adjacent.
+	edges           []collective.Edge
+	parentsPerChild int             // edges per child
+	children        []engine.Member // replaced members that this worker hosts, in the order of edges
+	points          []optim.Point   // series diversity and parent of hosted members
 }
 
 // evolve replaces the parameters of all members except the elite by children of selected parents. src (hosted members x
@@ -352,9 +353,9 @@ func replaced(v optim.Values, n int) int {
 	return min(n/2, max(1, int(q*float64(n))))
 }
 
-// exploit replaces the parameters of the worst members by those of members drawn from the best, and resets their
-// optimiser state. fit is the fitness of hosted members (one row each), all is that of every member of the roster. The
-// edges of the lineage are in the order of the replaced members' fitness, best first. exploit is collective.
+// exploit replaces the parameters of the worst members by parameters of members drawn from the best, and resets their
+// optimiser state. fit is the fitness of hosted members (one row each), all the fitness of every member of the roster.
+// The edges of the lineage are in the order of the replaced members' fitness, best first. exploit is collective.
 func exploit(
 	ctx context.Context,
 	e *optim.Env,

@@ -14,13 +14,13 @@ import (
 	"brood/optim/optimtest"
 )
 
-// breeder is the naive twin of selection and variation, in float64.
+// breeder is a reference for selection and variation, in float64.
 type breeder struct {
 	*optimtest.Population
 	cycle int
 }
 
-// coins are the tosses of a crossover: 1 where the child takes from the second parent.
+// coins returns the random bits of a crossover: 1 if the child takes the value of the second parent.
 func (b *breeder) coins(key noise.Key, perTensor bool) []float64 {
 	b.T.Helper()
 	dst, zeros, ones := ram.New(1, b.Layout.Params), ram.New(1, b.Layout.Params), ram.New(1, b.Layout.Params)
@@ -31,7 +31,7 @@ func (b *breeder) coins(key noise.Key, perTensor bool) []float64 {
 	return optimtest.Doubles(optimtest.Flat(dst))
 }
 
-// next is the generation after rows with this fitness; first is the first parent of each, -1 for the elite.
+// next returns the generation after rows with this fitness, and the first parent of each child, -1 for the elite.
 func (b *breeder) next(rows [][]float64, fit []float64, round int) (out [][]float64, first []int) {
 	order, n := optimtest.Descending(fit), len(rows)
 	b.cycle++
@@ -104,7 +104,7 @@ var operators = []optimtest.Set{
 	{"crossover": "none", "selection": "random", "elite": 3},
 }
 
-// GA: score on a mini-batch, keep the elite, breed the rest.
+// TestGA: members are scored on a mini-batch, the elite survives, and the others are replaced by children.
 func TestGA(t *testing.T) {
 	for _, k := range operators {
 		k = optimtest.Merge(k, optimtest.Set{"batch": 5, "mutation": 0.1})
@@ -113,10 +113,10 @@ func TestGA(t *testing.T) {
 		}
 		b := optimtest.NewBowl(t, optimtest.Cols, optimtest.Samples)
 		p := b.Populate(t, GA, 6, k)
-		twin, draw := &breeder{Population: p}, p.SharedBatches()
-		x, _ := optimtest.Twins(optimtest.Cols, 6)
+		ref, draw := &breeder{Population: p}, p.SharedBatches()
+		x, _ := optimtest.StartRows(optimtest.Cols, 6)
 		best := 0
-		for m := range x { // members start apart
+		for m := range x { // members start at different points
 			for j := range x[m] {
 				x[m][j] += float64(m) / 4
 				optimtest.RowOf(p.Block(optim.BlockX), engine.Row(m))[j] = float32(x[m][j])
@@ -128,14 +128,14 @@ func TestGA(t *testing.T) {
 				fit[m] = -b.Loss(x[m], batch)
 			}
 			best = optimtest.Descending(fit)[0]
-			x, _ = twin.next(x, fit, round)
+			x, _ = ref.next(x, fit, round)
 		}
 		rep := p.Rounds(6)
 		p.Same(optim.BlockX, x...)
 		if far := optimtest.Distance(p.CentreOf(), x[best]); far > 1e-5 {
 			t.Errorf("%s: the centre is %g from the best", optimtest.Describe(k), far)
 		}
-		kept := 0 // whose score is still that of its x, should the best leave
+		kept := 0 // members whose score is still the score of their x, if the best one leaves
 		for m := range x {
 			kept += int(p.RowOf(optim.BlockScore, m)[fitState])
 		}
@@ -148,7 +148,7 @@ func TestGA(t *testing.T) {
 	}
 }
 
-// PESGD: SGD with factors of a member's own, back-off, evolution, every period of ceil(period*N/batch) steps.
+// TestPESGD: SGD with factors per member, back-off, and evolution after every period of ceil(period*N/batch) steps.
 func TestPESGD(t *testing.T) {
 	for i, k := range operators {
 		for _, backoff := range []string{"off", "on"} {
@@ -156,9 +156,9 @@ func TestPESGD(t *testing.T) {
 			b := optimtest.NewBowl(t, optimtest.Cols, optimtest.Samples)
 			b.Judges = 10
 			p := b.Populate(t, PESGD, 5, k)
-			twin, next := &breeder{Population: p}, p.Streams()
-			x, m := optimtest.Twins(optimtest.Cols, 5)
-			elder, _ := optimtest.Twins(optimtest.Cols, 5)
+			ref, next := &breeder{Population: p}, p.Streams()
+			x, m := optimtest.StartRows(optimtest.Cols, 5)
+			elder, _ := optimtest.StartRows(optimtest.Cols, 5)
 			fitted, state, restored, shown := make([]float64, 5), make([]int, 5), 0, 0
 			for period := range 4 {
 				for a := range x {
@@ -183,7 +183,7 @@ func TestPESGD(t *testing.T) {
 						fitted[a], state[a] = fit, 1
 					}
 				}
-				y, first := twin.next(x, fitted, 3*period+2)
+				y, first := ref.next(x, fitted, 3*period+2)
 				var moved []optim.Point
 				for a := range x {
 					if first[a] >= 0 {
@@ -200,7 +200,7 @@ func TestPESGD(t *testing.T) {
 				for _, got := range p.Rounds(3).Points {
 					if got.Series == "diversity" {
 						if want := moved[0]; got.Member != want.Member || math.Abs(got.Value-want.Value) > 1e-5 {
-							t.Errorf("%s: diversity %v, the twin has %v", optimtest.Describe(k), got, want)
+							t.Errorf("%s: diversity %v, the reference has %v", optimtest.Describe(k), got, want)
 						}
 						moved, shown = moved[1:], shown+1
 					}
@@ -215,14 +215,14 @@ func TestPESGD(t *testing.T) {
 	}
 }
 
-// PBT: the worst quarter take over a member of the best quarter with its factors, times 1.2 or 0.8.
+// TestPBT: members of the worst quarter copy a member of the best quarter and its factors, times 1.2 or 0.8.
 func TestPBT(t *testing.T) {
 	const n = 9
 	b := optimtest.NewBowl(t, optimtest.Cols, optimtest.Samples)
 	b.Judges = 10
 	p := b.Populate(t, PBT, n, optimtest.Set{"batch": 3, "slice": 4, "eta": 0.02, "decay": 0.01, "vary": 3, "period": 0.5})
 	next := p.Streams()
-	x, m := optimtest.Twins(optimtest.Cols, n)
+	x, m := optimtest.StartRows(optimtest.Cols, n)
 	f := make([][2]float64, n)
 	for a := range f {
 		key := p.Rand(noise.Select, 0, engine.Member(a))
@@ -262,7 +262,7 @@ func TestPBT(t *testing.T) {
 	p.Same(optim.BlockX, x...)
 	for a := range f {
 		if far := optimtest.Distance(p.RowOf(optim.BlockHyper, a), f[a][:]); far > 1e-5 {
-			t.Errorf("factors of member %d are %g from the twin's", a, far)
+			t.Errorf("factors of member %d are %g from the reference", a, far)
 		}
 	}
 	for q, want := range map[float64][]int{0.25: {0, 0, 1, 1, 1, 1, 1, 1, 2}, 0.5: {0, 0, 1, 1, 2, 2, 3, 3, 4}, 0: make([]int, 9)} {
@@ -274,7 +274,7 @@ func TestPBT(t *testing.T) {
 	}
 }
 
-// The period counts what a member sees of the data.
+// TestPeriod: the period is relative to the samples that a member sees.
 func TestPeriod(t *testing.T) {
 	for _, c := range []struct {
 		k    optimtest.Set

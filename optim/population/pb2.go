@@ -186,7 +186,7 @@ func pb2Gather(ctx context.Context, e *optim.Env, fit engine.Host) (all engine.H
 }
 
 // pb2StoreInitialFitness writes the fitness at the start of each hosted member's next period to the record from. For a
-// replaced member it is that of its source. all has the fitness of every member.
+// replaced member it is the value of its source. all has the fitness of every member.
 func pb2StoreInitialFitness(e *optim.Env, l lineage, all engine.Host) {
 	source := map[engine.Member]engine.Member{}
 	for _, edge := range l.edges {
@@ -252,7 +252,7 @@ func pb2Standardize(gains []float64) []float64 {
 func pb2Finite(x float64) bool { return !math.IsNaN(x) && !math.IsInf(x, 0) }
 
 // pb2Explore chooses the factors of the replaced members one after the other, each with the highest upper confidence
-// bound, and writes those of hosted members to the record hyper.
+// bound, and writes the factors of hosted members to the record hyper.
 func pb2Explore(e *optim.Env, k optim.Values, l lineage, seen engine.Host) {
 	if len(l.edges) == 0 {
 		return

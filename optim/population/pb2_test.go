@@ -14,7 +14,7 @@ import (
 	"brood/optim/optimtest"
 )
 
-// naive is a Gaussian process in the form of the textbook: all of K + noise*I, solved by elimination each time.
+// naive is a textbook Gaussian process: it solves with the whole of K + noise*I by elimination each time.
 type naive struct {
 	kernel
 	points []point
@@ -29,7 +29,7 @@ func (g *naive) covariance(a, b point) float64 {
 	return math.Exp(-far) * math.Pow(1-g.forget, math.Abs(a.t-b.t)/2)
 }
 
-// solve is (K + noise*I)^-1 b and the determinant, by elimination with pivots.
+// solve returns (K + noise*I)^-1 b and the determinant, by elimination with pivots.
 func (g *naive) solve(b []float64) (x []float64, det float64) {
 	n := len(g.points)
 	m := make([][]float64, n)
@@ -98,9 +98,9 @@ func near(t *testing.T, what string, got, want float64) {
 	}
 }
 
-// TestGaussianProcessByHand: one measurement y = 1 of variance 1/4, and 1 - forget = 0.81. K + noise is 1.25, and k is
-// 1 at its place and time, 0.9 after one unit of time and exp(-1/2) one length away. With a second, of -1, two units
-// later, K + noise is (1.25 .81; .81 1.25), and between the two k is (.9 .9).
+// TestGaussianProcessByHand: one measurement y = 1 of variance 1/4, and 1 - forget = 0.81. K + noise is 1.25. k is 1 at
+// the same place and time, 0.9 after one unit of time and exp(-1/2) at a distance of one length. With a second
+// measurement, -1, two units later, K + noise is (1.25 .81; .81 1.25), and between the two k is (.9 .9).
 func TestGaussianProcessByHand(t *testing.T) {
 	g := newProcess(kernel{length: [2]float64{0.5, 0.25}, forget: 0.19, noise: 0.25})
 	ask := func(p point) (mean, variance float64) { return g.posterior(g.solve(p, nil)) }
@@ -128,41 +128,41 @@ func TestGaussianProcessByHand(t *testing.T) {
 	near(t, "the variance between them", variance, 1-2*.81/2.06)
 }
 
-// TestGaussianProcess: a factor that grows by a row with each point gives what the textbook's formulas give, for every
-// kernel; a measurement to come lowers the variance as one that was made, and moves no mean.
+// TestGaussianProcess: a Cholesky factor that grows by one row per point gives the results of the textbook formulas,
+// for every kernel. A pending measurement lowers the variance as a completed one does, and does not change the mean.
 func TestGaussianProcess(t *testing.T) {
 	r := rand.New(rand.NewPCG(1, 2))
 	somewhere := func() point { return point{x: [2]float64{r.Float64(), r.Float64()}, t: float64(r.IntN(9))} }
 	for i, k := range kernels() {
-		g, twin := newProcess(k), &naive{kernel: k}
+		g, ref := newProcess(k), &naive{kernel: k}
 		for range 3 + i%9 {
 			p, y := somewhere(), r.NormFloat64()
 			g.observe(p, y)
-			twin.points, twin.y = append(twin.points, p), append(twin.y, y)
+			ref.points, ref.y = append(ref.points, p), append(ref.y, y)
 		}
-		near(t, "the likelihood", g.likelihood(), twin.likelihood())
+		near(t, "the likelihood", g.likelihood(), ref.likelihood())
 		asked := somewhere()
 		v := g.solve(asked, nil)
 		was, before := g.posterior(v)
-		mean, variance := twin.posterior(asked)
+		mean, variance := ref.posterior(asked)
 		near(t, "the mean", was, mean)
 		near(t, "the variance", before, variance)
 		p := somewhere()
-		pending, _ := twin.posterior(p)
-		twin.points, twin.y = append(twin.points, p), append(twin.y, pending)
+		pending, _ := ref.posterior(p)
+		ref.points, ref.y = append(ref.points, p), append(ref.y, pending)
 		g.addPending(p)
-		mean, variance = g.posterior(g.solve(asked, v)) // v goes on where it ended
-		near(t, "the mean beside a measurement to come", mean, was)
-		_, want := twin.posterior(asked)
-		near(t, "the variance beside it", variance, want)
+		mean, variance = g.posterior(g.solve(asked, v)) // v continues with the rows that it has
+		near(t, "the mean with a pending measurement", mean, was)
+		_, want := ref.posterior(asked)
+		near(t, "the variance with a pending measurement", variance, want)
 		if variance > before+1e-12 {
 			t.Errorf("a measurement to come raises the variance from %g to %g", before, variance)
 		}
 	}
 }
 
-// TestFitted: measurements of a function that depends on one side alone, smoothly and for ever, choose a kernel that
-// says so.
+// TestFitted: for measurements of a function that depends smoothly on one coordinate alone and not on time, the fit
+// chooses a kernel with these properties.
 func TestFitted(t *testing.T) {
 	r := rand.New(rand.NewPCG(3, 4))
 	var at []point
@@ -180,7 +180,7 @@ func TestFitted(t *testing.T) {
 	}
 }
 
-// pb2Reference chooses by the textbook's process what explore chooses.
+// pb2Reference chooses the points that explore must choose, with the textbook process.
 func pb2Reference(at []point, y []float64, now []point, children int, beta, t float64) (chosen []point) {
 	g, top := &naive{}, math.Inf(-1)
 	for _, k := range kernels() {
@@ -215,7 +215,7 @@ func pb2Reference(at []point, y []float64, now []point, children int, beta, t fl
 	return chosen
 }
 
-// standard64 is what of gains is all finite, in deviations and within two of them.
+// standard64 returns gains in standard deviations of the finite ones, limited to two deviations.
 func standard64(gains []float64) (y []float64) {
 	mean, square := 0.0, 0.0
 	for _, g := range gains {
@@ -230,16 +230,16 @@ func standard64(gains []float64) (y []float64) {
 	return y
 }
 
-// TestPB2: the worst quarter take over a member of the best quarter, and get the factors of the highest upper bound;
-// what was observed is what each period gained, in deviations of all that is observed, and after a period whose
-// beginning nobody measured nothing is.
+// TestPB2: members of the worst quarter copy a member of the best quarter and get the factors with the highest upper
+// bound. An observation is the gain of one period, in deviations of all observations. A period whose initial fitness
+// was not measured gives no observation.
 func TestPB2(t *testing.T) {
 	const n, vary, beta = 9, 4, 1.5
 	b := optimtest.NewBowl(t, optimtest.Cols, optimtest.Samples)
 	b.Judges = 10
 	p := b.Populate(t, PB2, n, optimtest.Set{"batch": 3, "slice": 4, "eta": 0.02, "decay": 0.01, "vary": vary, "period": 0.5, "beta": beta, "window": 20})
 	next := p.Streams()
-	x, m := optimtest.Twins(optimtest.Cols, n)
+	x, m := optimtest.StartRows(optimtest.Cols, n)
 	f := make([][2]float64, n)
 	for a := range f {
 		key := p.Rand(noise.Select, 0, engine.Member(a))
@@ -286,7 +286,7 @@ func TestPB2(t *testing.T) {
 		}
 		chosen := pb2Reference(at, y, stay, 2, beta, float64(comparison+1))
 		source := map[int][]float64{}
-		for i, c := range order[n-2:] { // floor(9/4), the least bad first
+		for i, c := range order[n-2:] { // floor(9/4), the better one first
 			src := order[p.Rand(noise.Select, round, engine.Member(c)).Below(0, 2)]
 			source[c], from[c] = x[src], fit[src]
 			for j, u := range chosen[i].x {
@@ -300,10 +300,10 @@ func TestPB2(t *testing.T) {
 		p.Rounds(2)
 		for a := range f {
 			if far := optimtest.Distance(p.RowOf(optim.BlockHyper, a), f[a][:]); far > 1e-5 {
-				t.Fatalf("after comparison %d the factors of member %d are %v, the twin's %v", comparison, a, p.RowOf(optim.BlockHyper, a), f[a])
+				t.Fatalf("after comparison %d the factors of member %d are %v, the reference's %v", comparison, a, p.RowOf(optim.BlockHyper, a), f[a])
 			}
 			if got := p.RowOf(optim.BlockFrom, a); math.Abs(got[0]-from[a]) > 1e-5 || got[1] != 1 {
-				t.Errorf("after comparison %d member %d began with %v, the twin's with %g", comparison, a, got, from[a])
+				t.Errorf("after comparison %d member %d began with %v, the reference's with %g", comparison, a, got, from[a])
 			}
 		}
 	}
@@ -314,7 +314,7 @@ func TestPB2(t *testing.T) {
 	}
 	for i := range gotAt {
 		if gotAt[i].t != at[i].t || math.Abs(gotAt[i].x[0]-at[i].x[0]) > 1e-5 || math.Abs(gotAt[i].x[1]-at[i].x[1]) > 1e-5 || math.Abs(gotY[i]-y[i]) > 1e-2 {
-			t.Errorf("observation %d is %v at %v, the twin's %v at %v", i, gotY[i], gotAt[i], y[i], at[i])
+			t.Errorf("observation %d is %v at %v, the reference's %v at %v", i, gotY[i], gotAt[i], y[i], at[i])
 		}
 	}
 	if all, _ := pb2Observations(p.Record(optim.BlockTried).F, pb2Window, vary); len(all) != 4*n {
@@ -322,8 +322,8 @@ func TestPB2(t *testing.T) {
 	}
 }
 
-// TestPB2VaryLowered: a vary that is lowered while it trains moves all factors that lie outside to the bounds, those of
-// members that are not replaced too; others, and all under a vary that stays, keep their bits.
+// TestPB2VaryLowered: if vary is lowered during a run, factors outside the new bounds move to the bounds, also of
+// members that are not replaced. Other factors keep their bits, and all do if vary does not change.
 func TestPB2VaryLowered(t *testing.T) {
 	b := optimtest.NewBowl(t, 10, 200)
 	b.Judges = 10
@@ -347,7 +347,7 @@ func TestPB2VaryLowered(t *testing.T) {
 	check("under one of 2", [2]float32{2, 0.5}, [2]float32{0.5, 1.25}, [2]float32{1, 2}, [2]float32{0.5, 0.75})
 }
 
-// TestPB2Most: the largest population is allowed, and gets factors within bounds; one more member is refused.
+// TestPB2Most: the largest population is allowed and gets factors within the bounds; one more member is rejected.
 func TestPB2Most(t *testing.T) {
 	shape := func(n int) optim.Shape {
 		return optim.Shape{Roster: collective.Place(collective.IDs(n), []int{0}), K: optimtest.Set{}.Of(PB2), Data: optim.DataSize{Train: 100, Validation: 10}}
@@ -367,7 +367,7 @@ func TestPB2Most(t *testing.T) {
 	}
 }
 
-// TestPB2Standard: gains in deviations, those far out at two, and what is missing as badly.
+// TestPB2Standard: gains are in deviations, limited to two. A missing gain counts as the lowest.
 func TestPB2Standard(t *testing.T) {
 	nan, inf := math.NaN(), math.Inf(1)
 	for _, c := range []struct {
@@ -388,7 +388,8 @@ func TestPB2Standard(t *testing.T) {
 	}
 }
 
-// TestPB2Place: factors lie by their logarithms between 1/vary and vary, outside at the nearer end.
+// TestPB2Place: the place of a factor is linear in its logarithm between 1/vary and vary; factors outside are placed at
+// the nearer end.
 func TestPB2Place(t *testing.T) {
 	for _, c := range []struct {
 		f    [2]float32
@@ -399,14 +400,15 @@ func TestPB2Place(t *testing.T) {
 		{[2]float32{0.01, 100}, 4, [2]float64{0, 1}}, {[2]float32{3, 1}, 1, [2]float64{0.5, 0.5}},
 	} {
 		if got := pb2Point(c.f[:], c.vary, 7); optimtest.Distance(got.x[:], c.want[:]) > 1e-9 || got.t != 7 {
-			t.Errorf("%v of %g lies at %+v", c.f, c.vary, got)
+			t.Errorf("%v of %g is at %+v", c.f, c.vary, got)
 		}
 	}
 }
 
-// TestBanditFindsTheBest: of a function with one summit, measured with noise at four places a step, of which the worst
-// is sent elsewhere, one of the four is soon near the summit, and near it again after the summit has moved: at a tenth
-// of a side in the mean, where the nearest of four places by chance is at a quarter of one.
+// TestBanditFindsTheBest: for a function with one maximum, measured with noise at four places a step, of which the
+// worst is replaced, one of the four places soon approaches the maximum, and approaches it again after the maximum has
+// moved: the mean distance is at most a tenth of a side, while the nearest of four random places is at a quarter of a
+// side.
 func TestBanditFindsTheBest(t *testing.T) {
 	longtest.Need(t, longtest.Studies, "fits the bandit hundreds of times")
 	r := rand.New(rand.NewPCG(5, 6))

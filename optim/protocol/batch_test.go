@@ -7,8 +7,9 @@ import (
 	"testing"
 )
 
-// TestBatch: the number of meetings of one batch and the counts after it, jointly, against meetings drawn one by one
-// until an agent comes twice, that meeting with it. The rule tells who begins from who answers, and no pair is null.
+// TestBatch compares the joint distribution of the number of meetings of one batch and the counts after it with
+// meetings drawn one by one until an agent meets again, including that meeting. The rule distinguishes initiator and
+// responder, and no pair is null.
 func TestBatch(t *testing.T) {
 	const draws = 60000
 	table := must(newTable("mix", []string{"0", "1", "2"}, make([]string, 3), goal{kind: silent}, func(a, b uint16) (uint16, uint16) { return a, (a + 2*b + 1) % 3 }))
@@ -47,7 +48,7 @@ func TestBatch(t *testing.T) {
 	}
 }
 
-// twoSamples is chiSquare for two samples of one size.
+// twoSamples is chiSquare for two samples of equal size.
 func twoSamples(a, b map[string]int) float64 {
 	for k := range b {
 		a[k] += 0

@@ -10,7 +10,7 @@ import (
 	"brood/optim"
 )
 
-// The three ways to advance an execution. Each gives its meetings at convergence and the counts there.
+// ways are the three simulations of an execution. Each returns the meetings at convergence and the counts there.
 var ways = map[string]func(t *testing.T, table *Table, first []uint64, r *source) (uint64, []uint64){
 	"agents": func(t *testing.T, table *Table, first []uint64, r *source) (uint64, []uint64) {
 		var agents []uint64
@@ -32,7 +32,7 @@ var ways = map[string]func(t *testing.T, table *Table, first []uint64, r *source
 	},
 }
 
-// byCounts runs in short stretches, so that batches are cut too.
+// byCounts runs in short intervals, so that batches are interrupted too.
 func byCounts(t *testing.T, table *Table, first []uint64, r *source, sparse float64) (met uint64, count []uint64) {
 	var n uint64
 	for _, c := range first {
@@ -52,8 +52,8 @@ func byCounts(t *testing.T, table *Table, first []uint64, r *source, sparse floa
 	}
 }
 
-// smirnov is the two-sample Kolmogorov-Smirnov statistic, scaled: above 2.23 with probability 1e-4 for continuous
-// values, less for those with ties.
+// smirnov returns the scaled two-sample Kolmogorov-Smirnov statistic. It exceeds 2.23 with probability 1e-4 for
+// continuous values, and with a lower probability for values with ties.
 func smirnov(a, b []float64) float64 {
 	slices.Sort(a)
 	slices.Sort(b)
@@ -74,9 +74,9 @@ func smirnov(a, b []float64) float64 {
 
 const farDistance = 2.23
 
-// TestWaysAgree: agent by agent, in batches and in jumps, the times of convergence and what the executions converge to
-// have the same distribution: no difference at a confidence of 1 - 1e-4 a comparison, with fixed seeds and so many
-// executions that a shift by four tenths of a standard deviation shows; with BROOD_LONG=studies, by a quarter.
+// TestWaysAgree: simulations agent by agent, in batches and in jumps have the same distribution of convergence times
+// and final counts, at a confidence of 1 - 1e-4 per comparison, with fixed seeds. The number of executions reveals a
+// shift of 0.4 standard deviations, or of 0.25 with BROOD_LONG=studies.
 func TestWaysAgree(t *testing.T) {
 	executions := 300
 	if longtest.On(longtest.Studies) {
@@ -125,8 +125,8 @@ func TestWaysAgree(t *testing.T) {
 	}
 }
 
-// TestWaysAgreeOnTheWay: so do the counts after a stretch in which nothing converges.
-func TestWaysAgreeOnTheWay(t *testing.T) {
+// TestWaysAgreeBeforeConvergence compares the counts after a fixed number of meetings, too few to converge.
+func TestWaysAgreeBeforeConvergence(t *testing.T) {
 	const executions, met = 3000, 150
 	table := must(average(5, 2))
 	first := []uint64{53, 47, 0, 0, 0, 0, 0, 0, 0, 0}
@@ -162,7 +162,7 @@ func TestWaysAgreeOnTheWay(t *testing.T) {
 	}
 }
 
-// TestConquer: the table conserves the sum of values, and equals a naive version that knows no states (d = 1).
+// TestConquer: the table conserves the sum of values, and equals a naive version without states (d = 1).
 func TestConquer(t *testing.T) {
 	for _, c := range [][2]int{{1, 1}, {3, 1}, {5, 3}, {21, 1}, {101, 1}} {
 		table := must(average(c[0], c[1]))
@@ -185,7 +185,8 @@ func TestConquer(t *testing.T) {
 	}
 }
 
-// naiveAverage keeps values and signs of n agents, A leading by 1, until all signs agree.
+// naiveAverage simulates values and signs of n agents, where A leads by 1, until all signs agree. It returns the number
+// of meetings.
 func naiveAverage(t *testing.T, n, m int, r *source) (met int) {
 	value, positive := make([]int, n), make([]bool, n)
 	for i := range value {

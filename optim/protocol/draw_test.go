@@ -11,8 +11,8 @@ func testSource(seed uint64) *source {
 	return newSource(noise.Key{Seed: seed, Purpose: noise.Pair, Member: 1})
 }
 
-// chiSquare compares counts with expected ones, cells pooled from the left until each expects 10, and gives the z score
-// of the statistic (Wilson and Hilferty): above 3.7 with probability 1e-4.
+// chiSquare compares counts with expected ones and returns the z score of the statistic (Wilson and Hilferty). It pools
+// cells from the left until each expects 10. The score exceeds 3.7 with probability 1e-4.
 func chiSquare(got []int, want []float64) float64 {
 	var x2, g, w float64
 	cells := -1
@@ -24,7 +24,7 @@ func chiSquare(got []int, want []float64) float64 {
 			g, w = 0, 0
 		}
 	}
-	if w > 0 { // what is left is one more cell, or noise beside the last
+	if w > 0 { // the remainder is one more cell, with an expected value of at least 1
 		x2 += (g - w) * (g - w) / max(w, 1)
 		cells++
 	}
@@ -41,7 +41,7 @@ func choose(n, k float64) float64 {
 	return a - b - c
 }
 
-// TestHypergeometric: every way of drawing it, against the probabilities.
+// TestHypergeometric compares every method of drawing with the probabilities.
 func TestHypergeometric(t *testing.T) {
 	const draws = 40000
 	for _, c := range [][3]uint64{{10, 3, 4}, {50, 20, 12}, {50, 20, 13}, {60, 30, 30}, {100, 90, 40}, {100, 40, 90}, {1000, 14, 500}, {1000, 400, 300},
@@ -67,7 +67,7 @@ func TestHypergeometric(t *testing.T) {
 	}
 }
 
-// TestNulls: failures before the first success, also where the odds are far below the spacing of numbers at 1.
+// TestNulls: failures before the first success, also for probabilities far below the spacing of floats at 1.
 func TestNulls(t *testing.T) {
 	const draws = 40000
 	r := testSource(1)
@@ -97,7 +97,7 @@ func TestNulls(t *testing.T) {
 	}
 }
 
-// TestUntilCommon against a naive draw of meetings.
+// TestUntilCommon compares with naively drawn meetings.
 func TestUntilCommon(t *testing.T) {
 	const draws = 40000
 	for _, n := range []uint64{2, 3, 4, 10, 101} {
@@ -133,7 +133,7 @@ func TestUntilCommon(t *testing.T) {
 	}
 }
 
-// TestBelow: exact bounds on both sides of 2^32, and uniform.
+// TestBelow: values are below bounds on both sides of 2^32, and uniform.
 func TestBelow(t *testing.T) {
 	r := testSource(2)
 	for _, n := range []uint64{1, 2, 3, 1<<32 - 1, 1 << 32, 1<<32 + 1, 3 << 61, 1<<64 - 1} {
@@ -156,7 +156,7 @@ func TestBelow(t *testing.T) {
 	}
 }
 
-// TestFrozen: the draws of a key are part of every recorded session. Never edit the figures.
+// TestFrozen: recorded sessions depend on the draws of a key. Never change these numbers.
 func TestFrozen(t *testing.T) {
 	r := testSource(7)
 	var got [6]uint64

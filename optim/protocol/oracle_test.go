@@ -10,7 +10,7 @@ import (
 	"brood/optim/collective"
 )
 
-// sample is the times of some executions, all of which must converge, and how many answered rightly.
+// sample returns the times of some executions, all of which must converge, and the number of right answers.
 func sample(t *testing.T, a *optim.Algorithm, executions int, seed uint64, set map[string]float64) (times []float64, right int) {
 	t.Helper()
 	k := a.Defaults()
@@ -51,11 +51,11 @@ func moments(x []float64) (mean, standardError float64) {
 	return mean, math.Sqrt(standardError / (n - 1) / n)
 }
 
-// forms are the choices of the knob simulation that an execution can be asked to take.
+// forms are the values of the knob simulation, without auto.
 var forms = map[string]float64{"agents": 1, "counts": 2}
 
-// TestExactMeans: where the mean is known exactly, that of many executions lies within four standard errors, in both
-// simulations.
+// TestExactMeans: if the mean is known exactly, the mean of many executions is within four standard errors of it, in
+// both simulations.
 func TestExactMeans(t *testing.T) {
 	for _, c := range []struct {
 		a          *optim.Algorithm
@@ -87,9 +87,9 @@ func harmonic(n int) (h float64) {
 	return h
 }
 
-// exactFourStates is the mean parallel time of four-state exact majority from a gap of 1, by first-step analysis: with
-// a strong A (and a-1 strong B) and w weak agents of b, the next change is a cancellation (a-1, w+1), a weak b turned
-// (w-1) or a weak a turned (w+1). Each a is a tridiagonal system that rests on the one below.
+// exactFourStates returns the mean parallel time of four-state exact majority from a gap of 1, by first-step analysis.
+// With a strong A (and a-1 strong B) and w weak agents of b, the next change is a cancellation (a-1, w+1), a weak b
+// converted (w-1) or a weak a converted (w+1). Each a is a tridiagonal system that depends on the one for a-1.
 func exactFourStates(n int) float64 {
 	pairs := float64(n) * float64(n-1) / 2
 	var below []float64 // expected meetings from (a-1, w)
@@ -122,7 +122,7 @@ func exactFourStates(n int) float64 {
 	return below[0] / float64(n)
 }
 
-// TestFourStateMean: exact majority and average-and-conquer with m = d = 1 are one process, whose mean is known.
+// TestFourStateMean: exact majority and average-and-conquer with m = d = 1 are the same process, whose mean is known.
 func TestFourStateMean(t *testing.T) {
 	for _, c := range []struct{ n, executions int }{{3, 600}, {11, 600}, {101, 60}} {
 		n, want := c.n, exactFourStates(c.n)
@@ -144,9 +144,9 @@ func TestFourStateMean(t *testing.T) {
 	}
 }
 
-// TestSourceTimes: approximate figures of the sources, and answers that are always right where the protocol is exact.
-// The tolerances are relative: an asymptotic formula, a single run, or a mean of few. Of 10^8 agents there are few
-// executions with BROOD_LONG=studies and one without.
+// TestSourceTimes compares with approximate figures of the sources; answers must always be right if the protocol is
+// exact. Tolerances are relative, since a source has an asymptotic formula, a single run, or a mean of few. For 10^8
+// agents there are few executions with BROOD_LONG=studies and one without.
 func TestSourceTimes(t *testing.T) {
 	few := 1
 	if longtest.On(longtest.Studies) {
@@ -178,8 +178,8 @@ func TestSourceTimes(t *testing.T) {
 	}
 }
 
-// TestGossipContracts: a meeting multiplies the expected sum of squared distances to the mean by 1 - 1/(n-1), whatever
-// the numbers are, and the mean stays.
+// TestGossipContracts: a meeting multiplies the expected sum of squared distances to the mean by 1 - 1/(n-1) for all
+// initial values, and conserves the mean.
 func TestGossipContracts(t *testing.T) {
 	const n, executions = 20, 4000
 	for _, met := range []int{1, 10, 60} {
@@ -214,7 +214,7 @@ func TestGossipContracts(t *testing.T) {
 	}
 }
 
-// TestGossipStops: within one long round an execution stops at the meeting that brings it to its tolerance.
+// TestGossipStops: within one long round an execution stops at the meeting that reaches its tolerance.
 func TestGossipStops(t *testing.T) {
 	k := GossipMean.Defaults()
 	k = k.With("n", 200).With("tol", 0.01).With("slice", 1000)

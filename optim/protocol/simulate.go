@@ -17,8 +17,9 @@ type Result struct {
 }
 
 // Simulate runs executions of a protocol until all have ended, without recording a run. The results are bit-identical
-// to those of a run with this seed and these knobs. It returns the error of the algorithm's Check. After each round it
-// calls progress, unless nil, with the parallel time of the executions and the number of them that ended in the round.
+// to the results of a run with this seed and these knobs. It returns the error of the algorithm's Check. After each
+// round it calls progress, unless nil, with the parallel time of the executions and the number of them that ended in
+// the round.
 func Simulate(
 	ctx context.Context,
 	a *optim.Algorithm,

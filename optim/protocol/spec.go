@@ -96,7 +96,7 @@ func (s Spec) compile() (*Table, error) {
 	})
 }
 
-// state returns the index of the state called name. key says where the name is used, for the error.
+// state returns the index of the state called name. key is the place where the name is used, for the error.
 func (s Spec) state(name, key string) (uint16, error) {
 	i := slices.Index(s.States, name)
 	if i < 0 {
@@ -191,7 +191,8 @@ func (s Spec) begin(n uint64) ([]uint64, error) {
 			count[i] = uint64(x)
 		case float64:
 			if !(x >= 0 && x <= 1) {
-				return nil, fmt.Errorf("start: %s = %g: a share lies in 0 to 1, and a number of agents is an integer", name, x)
+				return nil, fmt.Errorf("start: %s = %g: a share must be in 0 to 1, and a number of agents must be an "+
+					"integer", name, x)
 			}
 			count[i] = uint64(float64(x * float64(n)))
 		default:

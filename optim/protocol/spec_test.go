@@ -20,12 +20,12 @@ converged = "consensus"
 expect = "yes"
 `
 
-// TestSpecRefuses: every fault is refused in one sentence that names it.
+// TestSpecRefuses: every mistake gives an error of one sentence that names it.
 func TestSpecRefuses(t *testing.T) {
 	if _, err := compileText(good); err != nil {
 		t.Fatal(err)
 	}
-	for _, c := range []struct{ old, new, says string }{
+	for _, c := range []struct{ old, new, wantErr string }{
 		{`"A,U->A,A"`, `"A,X->A,A"`, `names state "X", which is none of A, B, U`},
 		{`"A,U->A,A"`, `"A,U->A"`, `write it as "A,B->C,D"`},
 		{`"A,U->A,A"`, `"A,U=A,A"`, `write it as "A,B->C,D"`},
@@ -40,7 +40,7 @@ func TestSpecRefuses(t *testing.T) {
 		{`output = { A = "yes", B = "no" }`, ``, "needs outputs"},
 		{`A = "yes"`, `X = "yes"`, `output names state "X"`},
 		{`start = { A = 0.6`, `start = { X = 0.6`, `start names state "X"`},
-		{`A = 0.6`, `A = 1.6`, "a share lies in 0 to 1"},
+		{`A = 0.6`, `A = 1.6`, "a share must be in 0 to 1"},
 		{`B = 3`, `B = -3`, "give 0 or more"},
 		{`B = 3`, `B = 0.7`, "more than 1048576 agents"},
 		{`B = 3`, `B = "rest"`, `exactly one state takes "rest"`},
@@ -58,8 +58,8 @@ expect = "yes"`, `"U<=1"`, "undoes what converged asks for"},
 			t.Fatalf("no %s in the good table", c.old)
 		}
 		_, err := compileText(strings.Replace(good, c.old, c.new, 1))
-		if err == nil || !strings.Contains(err.Error(), c.says) || strings.Contains(err.Error(), "\n") {
-			t.Errorf("%s for %s: %v, want %q", c.new, c.old, err, c.says)
+		if err == nil || !strings.Contains(err.Error(), c.wantErr) || strings.Contains(err.Error(), "\n") {
+			t.Errorf("%s for %s: %v, want %q", c.new, c.old, err, c.wantErr)
 		}
 	}
 }
@@ -72,7 +72,7 @@ func compileText(text string) (*Table, error) {
 	return s.Compile()
 }
 
-// FuzzSpec: no text panics, and what compiles has a rule for every pair and starts with n agents.
+// FuzzSpec: no text panics, and a compiled table has a rule for every pair and starts with n agents.
 func FuzzSpec(f *testing.F) {
 	f.Add(good)
 	text, err := Parity.Text()
@@ -104,8 +104,8 @@ func FuzzSpec(f *testing.F) {
 	})
 }
 
-// TestSpecRoundTrip: what a log holds compiles to the same table, and a rule table says the same as the protocol it
-// spells out.
+// TestSpecRoundTrip: the text in a log compiles to the same table, and a rule table equals the built-in protocol that
+// it describes.
 func TestSpecRoundTrip(t *testing.T) {
 	s, err := ParseSpec([]byte(good))
 	if err != nil {
@@ -125,7 +125,7 @@ func TestSpecRoundTrip(t *testing.T) {
 	}
 }
 
-// TestMirror: a rule holds for both orders, unless the other order has one of its own.
+// TestMirror: a rule applies to both orders of a pair, unless the other order has a rule.
 func TestMirror(t *testing.T) {
 	table, err := compileText(`name = "m"
 states = ["A", "B"]
@@ -151,8 +151,8 @@ converged = "silent"`)
 	}
 }
 
-// TestBeginsAnew: another n begins all executions anew, and nothing else does.
-func TestBeginsAnew(t *testing.T) {
+// TestNewPopulationRestarts: another n restarts all executions. Other changes do not.
+func TestNewPopulationRestarts(t *testing.T) {
 	for form := range 3 {
 		k := ExactMajority.Defaults()
 		k = k.With("n", 100).With("gap", 2).With("simulation", float64(form)).With("slice", 1)
@@ -170,7 +170,7 @@ func TestBeginsAnew(t *testing.T) {
 		}
 		k = k.With("n", 50)
 		for _, b := range ExactMajority.Blocks(k, engine.Layout{}) {
-			if e.Records[b.Name].Cols != b.Cols { // as a plan does
+			if e.Records[b.Name].Cols != b.Cols { // as the runtime plans it
 				e.Records[b.Name] = engine.NewHost(3, b.Cols, b.Type)
 			}
 		}
@@ -181,7 +181,7 @@ func TestBeginsAnew(t *testing.T) {
 	}
 }
 
-// TestStuck: a tie of exact majority ends without an answer, so that the run ends too.
+// TestStuck: a tie of exact majority ends without an answer, so that the run ends.
 func TestStuck(t *testing.T) {
 	for _, form := range forms {
 		k := ExactMajority.Defaults()
@@ -198,12 +198,12 @@ func TestStuck(t *testing.T) {
 	}
 }
 
-// TestRefusedShapes name the knob that is wrong.
+// TestRefusedShapes: the error names the knob that is wrong.
 func TestRefusedShapes(t *testing.T) {
 	for _, c := range []struct {
-		a    *optim.Algorithm
-		set  map[string]float64
-		says string
+		a       *optim.Algorithm
+		set     map[string]float64
+		wantErr string
 	}{
 		{ExactMajority, map[string]float64{"n": 10, "gap": 3}, "gap = 3"},
 		{ExactMajority, map[string]float64{"n": 10, "gap": 12}, "gap = 12"},
@@ -212,17 +212,17 @@ func TestRefusedShapes(t *testing.T) {
 		{Leader, map[string]float64{"n": 1e7, "simulation": forms["agents"]}, "simulation = counts"},
 		{Own, map[string]float64{"n": 3}, "more than 3 agents"},
 	} {
-		if _, err := Simulate(t.Context(), c.a, c.a.Values(c.set), 1, collective.IDs(2), nil); err == nil || !strings.Contains(err.Error(), c.says) {
+		if _, err := Simulate(t.Context(), c.a, c.a.Values(c.set), 1, collective.IDs(2), nil); err == nil || !strings.Contains(err.Error(), c.wantErr) {
 			t.Errorf("%s %v: %v", c.a.Name, c.set, err)
 		}
 	}
 }
 
-// TestCompany: whoever else is simulated beside an execution, its result is the same.
-func TestCompany(t *testing.T) {
+// TestResultIndependentOfOthers: the result of an execution does not depend on the others that are simulated with it.
+func TestResultIndependentOfOthers(t *testing.T) {
 	k := ApproximateMajority.Defaults()
-	heard, reached := int64(0), 0.0
-	all, err := Simulate(t.Context(), ApproximateMajority, k, 1, collective.IDs(6), func(time float64, ended int64) { reached, heard = time, heard+ended })
+	done, reached := int64(0), 0.0
+	all, err := Simulate(t.Context(), ApproximateMajority, k, 1, collective.IDs(6), func(time float64, ended int64) { reached, done = time, done+ended })
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -231,13 +231,13 @@ func TestCompany(t *testing.T) {
 		t.Fatal(err)
 	}
 	if some[0] != all[2] || some[1] != all[5] || all[2].Time == all[5].Time {
-		t.Errorf("%v beside %v", some, all)
+		t.Errorf("%v, with others %v", some, all)
 	}
 	last := 0.0
 	for _, r := range all {
 		last = max(last, r.Time)
 	}
-	if heard != 6 || reached < last || reached > last+k.Get("slice") {
-		t.Errorf("%d executions ended by a time of %g, and the last of 6 at %g", heard, reached, last)
+	if done != 6 || reached < last || reached > last+k.Get("slice") {
+		t.Errorf("%d executions ended by a time of %g, and the last of 6 at %g", done, reached, last)
 	}
 }

@@ -65,8 +65,8 @@ type Measured struct {
 	States    int                // number of states with these knobs
 }
 
-// Bounds returns the rows of the table in its order, then those of leader election. Measured rows have n agents and the
-// smallest positive gap: 1 if n is odd, else 2.
+// Bounds returns the rows of the table in its order, then the rows of leader election. Measured rows have n agents and
+// the smallest positive gap: 1 if n is odd, else 2.
 func Bounds(n int) []Bound {
 	set := func(more map[string]float64) map[string]float64 {
 		v := map[string]float64{"n": float64(n), "gap": float64(2 - n%2)}
