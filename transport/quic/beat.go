@@ -21,12 +21,12 @@ const (
 // pulse records when the peer was last alive, and its round-trip time.
 type pulse struct {
 	mu   sync.Mutex
-	last time.Time // when any packet last came: a heartbeat may queue behind bulk, acknowledgements of ours do not
+	last time.Time // of the last received packet: heartbeats may queue behind bulk data, acknowledgements do not
 	rtt  time.Duration
 	out  *quicgo.SendStream
 }
 
-func (p *pulse) heard(now time.Time) {
+func (p *pulse) received(now time.Time) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	p.last = now
@@ -87,8 +87,8 @@ func (c *control) beat() error {
 	defer tick.Stop()
 	silence := silence{woke: time.Now()}
 	for {
-		if silence.heard(c.packets()) {
-			c.pulse.heard(time.Now())
+		if silence.update(c.packets()) {
+			c.pulse.received(time.Now())
 		}
 		if err := c.pulse.send(beatNow(c)); err != nil {
 			return err
@@ -112,8 +112,8 @@ type silence struct {
 	quiet   time.Duration
 }
 
-// heard records the packet count and reports whether it has changed. A change ends the silence.
-func (s *silence) heard(packets uint64) bool {
+// update records the packet count and reports whether it has changed. A change ends the silence.
+func (s *silence) update(packets uint64) bool {
 	if packets == s.packets {
 		return false
 	}
@@ -126,7 +126,7 @@ func (s *silence) tick(now time.Time, packets uint64) time.Duration {
 	awake := min(now.Sub(s.woke), beatEvery*5/4)
 	s.woke = now
 	if packets != s.packets {
-		return 0 // heard counts them with the next beat
+		return 0 // update counts them with the next beat
 	}
 	s.quiet += awake
 	return s.quiet

@@ -55,11 +55,11 @@ func TestBeatsPassASilentStream(t *testing.T) {
 func TestSleeperBlamesNobody(t *testing.T) {
 	at := time.Unix(100, 0)
 	s := silence{woke: at}
-	s.heard(7)
+	s.update(7)
 	beat := func(pass time.Duration, packets uint64) time.Duration {
 		at = at.Add(pass)
 		q := s.tick(at, packets)
-		s.heard(packets)
+		s.update(packets)
 		return q
 	}
 	for i := 1; i <= 3; i++ {

@@ -42,7 +42,7 @@ func newControl(o opening, most int) *control {
 
 // start starts the connection's goroutines; frame and data must be set.
 func (c *control) start() {
-	c.pulse.heard(time.Now())
+	c.pulse.received(time.Now())
 	c.run(c.write)
 	c.run(c.read)
 	c.run(c.beat)

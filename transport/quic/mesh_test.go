@@ -293,7 +293,7 @@ func TestRosterChanges(t *testing.T) {
 	}
 	exchange(0, 1)
 	if connected(t, pairOf(f, 0, 0, 1)) != kept {
-		t.Error("the others' connection was made anew")
+		t.Error("the others' connection was replaced")
 	}
 	spread(f.roster)
 	exchange(0, 2)

@@ -149,11 +149,11 @@ func TestRefusals(t *testing.T) {
 		{"no token", try(worker, server, server.ID(), wire.Hello{Role: wire.Worker}), wire.CodeTokenMissing, "needs the join URL"},
 		{"wrong token", try(worker, server, server.ID(), wire.Hello{Role: wire.Worker, Token: "x"}), wire.CodeTokenUnknown, "unknown"},
 		{"wrong role", try(worker, server, server.ID(), wire.Hello{Role: wire.Operator, Token: token}), wire.CodeRole, "for the role worker"},
-		{"let in", try(worker, server, server.ID(), hello), "", ""},
+		{"admitted", try(worker, server, server.ID(), hello), "", ""},
 		{"by its key", try(worker, server, server.ID(), wire.Hello{Role: wire.Worker}), "", ""},
 		{"replayed", try(other, server, server.ID(), hello), wire.CodeTokenUsed, "another key has used it"},
 		{"an error of ours", try(other, server, server.ID(), wire.Hello{Role: wire.Worker, Name: "broken"}), wire.CodeRefused, "the disk is full"},
-		{"a worker lets nobody in", try(worker, lone, lone.ID(), hello), wire.CodeRole, "this is a worker"},
+		{"a worker admits no peer", try(worker, lone, lone.ID(), hello), wire.CodeRole, "this is a worker"},
 		{"another key answers", try(worker, server, other.ID(), hello), "-", "ask for a new join URL"},
 		{"nothing is there", try(worker, server, server.ID(), wire.Hello{}), wire.CodeFormat, "unknown role"},
 	} {

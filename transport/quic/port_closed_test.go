@@ -35,12 +35,12 @@ func TestPortClosed(t *testing.T) {
 	}
 	for _, gone := range []string{silent.LocalAddr().String(), address} {
 		if began := time.Now(); !PortClosed(t.Context(), gone) {
-			t.Errorf("nothing listens at %s, and after %s that is not known", gone, time.Since(began))
+			t.Errorf("nothing listens at %s, but PortClosed reports false after %s", gone, time.Since(began))
 		}
 	}
 	for _, wrong := range []string{"127.0.0.1", "no-such-host.invalid:1"} {
 		if PortClosed(t.Context(), wrong) {
-			t.Errorf("%q is taken for a port that nobody has", wrong)
+			t.Errorf("%q is reported as a closed port", wrong)
 		}
 	}
 }

@@ -60,7 +60,7 @@ func TestSilenceGivesWay(t *testing.T) {
 		c.Admit = func(context.Context, Request) (wire.Welcome, error) {
 			close(asked)
 			<-answer
-			return wire.Welcome{}, wire.Refused{Code: wire.CodeRefused, Reason: "nobody comes in here"}
+			return wire.Welcome{}, wire.Refused{Code: wire.CodeRefused, Reason: "no peer is admitted"}
 		}
 	})
 	var all []*attacker
@@ -75,7 +75,7 @@ func TestSilenceGivesWay(t *testing.T) {
 	select {
 	case <-asked:
 	case <-bounded(t).Done():
-		t.Fatal("nobody is asked whether the stranger may come in")
+		t.Fatal("Admit was not called for the stranger")
 	}
 	n := &server.strangers
 	until(t, "two silent strangers of three", func() bool {
