@@ -141,7 +141,7 @@ func (r *run) localLink(id int) collective.Link {
 	s := r.srv
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	r.addToRoster(wire.Contact{
+	r.addToRoster(wire.PeerAddress{
 		Index:     uint32(id),
 		Node:      s.node.ID(),
 		Addresses: []string{reachable(s.node.Address())},
@@ -151,10 +151,10 @@ func (r *run) localLink(id int) collective.Link {
 }
 
 // addToRoster adds or replaces a worker in the roster and sends the roster to all workers. The caller holds mu.
-func (r *run) addToRoster(w wire.Contact) {
-	others := slices.DeleteFunc(slices.Clone(r.roster), func(o wire.Contact) bool { return o.Index == w.Index })
+func (r *run) addToRoster(w wire.PeerAddress) {
+	others := slices.DeleteFunc(slices.Clone(r.roster), func(o wire.PeerAddress) bool { return o.Index == w.Index })
 	r.roster = append(others, w)
-	slices.SortFunc(r.roster, func(a, b wire.Contact) int { return int(int64(a.Index) - int64(b.Index)) })
+	slices.SortFunc(r.roster, func(a, b wire.PeerAddress) int { return int(int64(a.Index) - int64(b.Index)) })
 	r.sendRoster()
 }
 
@@ -187,7 +187,7 @@ func (r *run) join(t *workerHandle) {
 	for _, l := range r.shapes {
 		t.shape(l)
 	}
-	r.addToRoster(wire.Contact{
+	r.addToRoster(wire.PeerAddress{
 		Index:     uint32(t.id),
 		Node:      t.peer.Node(),
 		Addresses: append(slices.Clone(h.Listen), t.peer.Address().String()),
@@ -214,7 +214,9 @@ func (r *run) remove(t *workerHandle, why error) {
 	}
 	t.joined = false
 	if was && r.ctx.Err() == nil {
-		r.roster = slices.DeleteFunc(slices.Clone(r.roster), func(w wire.Contact) bool { return w.Index == uint32(t.id) })
+		r.roster = slices.DeleteFunc(slices.Clone(r.roster), func(w wire.PeerAddress) bool {
+			return w.Index == uint32(t.id)
+		})
 		r.sendRoster()
 	}
 	if s.cfg.Series && errors.Is(why, errOver) && t.peer.Err() == nil {

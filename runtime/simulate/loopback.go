@@ -71,7 +71,7 @@ func swaps(ctx context.Context, shape quic.Shape,
 			return err
 		}
 		meshes = append(meshes, m)
-		roster = append(roster, wire.Contact{
+		roster = append(roster, wire.PeerAddress{
 			Index:     uint32(i),
 			Node:      n.ID(),
 			Addresses: []string{n.Address().String()},

@@ -59,7 +59,7 @@ func TestLoad(t *testing.T) {
 	}
 }
 
-func TestLoadRefusesWhatIsNoKey(t *testing.T) {
+func TestLoadRefusesInvalidKeys(t *testing.T) {
 	for name, text := range map[string]string{"empty": "", "text": "hello", "another": "-----BEGIN PRIVATE KEY-----\nAAAA\n-----END PRIVATE KEY-----\n",
 		"short": "-----BEGIN BROOD ED25519 SEED-----\nAAAA\n-----END BROOD ED25519 SEED-----\n"} {
 		path := filepath.Join(t.TempDir(), "key")
@@ -180,8 +180,8 @@ func TestHostileCertificates(t *testing.T) {
 	// a copied certificate without its private key
 	stolen := tls.Certificate{Certificate: victim.cert.Certificate, PrivateKey: mallory.private}
 	for name, c := range map[string]struct {
-		change func(*tls.Config)
-		says   string
+		change  func(*tls.Config)
+		wantErr string
 	}{
 		"none":     {func(c *tls.Config) { c.Certificates = nil }, "certificate"},
 		"RSA":      {func(c *tls.Config) { c.Certificates = []tls.Certificate{certificate(t, &rsaKey.PublicKey, rsaKey)} }, "RSA, not ed25519"},
@@ -197,20 +197,20 @@ func TestHostileCertificates(t *testing.T) {
 		config.VerifyConnection = nil // a hostile client does not verify the server
 		c.change(config)
 		_, _, _, serr := handshake(t, config, server.Server())
-		if c.says == "" {
+		if c.wantErr == "" {
 			if serr != nil {
 				t.Error(name, serr)
 			}
 			continue
 		}
-		if serr == nil || !strings.Contains(serr.Error(), c.says) {
-			t.Errorf("%s: %v, want %q", name, serr, c.says)
+		if serr == nil || !strings.Contains(serr.Error(), c.wantErr) {
+			t.Errorf("%s: %v, want %q", name, serr, c.wantErr)
 		}
 		// The same certificates shown by a server.
 		if name == "RSA" || name == "chain" {
 			config := mallory.Server()
 			c.change(config)
-			if _, _, cerr, _ := handshake(t, victim.Client(mallory.Node()), config); cerr == nil || !strings.Contains(cerr.Error(), c.says) {
+			if _, _, cerr, _ := handshake(t, victim.Client(mallory.Node()), config); cerr == nil || !strings.Contains(cerr.Error(), c.wantErr) {
 				t.Errorf("a server with %s: %v", name, cerr)
 			}
 		}

@@ -42,7 +42,7 @@ func Run(t *testing.T, open Open) {
 		{"older epochs are dropped", 2, olderDropped},
 		{"newer epochs are parked", 2, newerParked},
 		{"cancel", 2, cancelled},
-		{"a waiting receiver wakes", 2, wakes},
+		{"a waiting receiver wakes", 2, wakesReceiver},
 		{"pairs at once", 4, pairsAtOnce},
 	} {
 		t.Run(c.name, func(t *testing.T) {
@@ -189,11 +189,12 @@ func olderDropped(t *testing.T, links []Link) {
 	for seq := uint64(1); seq <= 3; seq++ {          // the rest of epoch 2 and all of 3
 		expect(t, links[1], 0, 4, seq, "op", []byte{4, byte(seq)})
 	}
-	nothing(t, links[1], 0, 4)
+	expectNoFrame(t, links[1], 0, 4)
 }
 
-// nothing checks that no frame of an epoch is queued. Call it last: a Recv in a later epoch drops the frames before it.
-func nothing(t *testing.T, l Link, from int, epoch uint32) {
+// expectNoFrame checks that no frame of an epoch is queued. Call it last: a Recv in a later epoch drops the frames
+// before it.
+func expectNoFrame(t *testing.T, l Link, from int, epoch uint32) {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(context.Background(), 20*time.Millisecond)
 	defer cancel()
@@ -208,8 +209,8 @@ func newerParked(t *testing.T, links []Link) {
 	send(t, links[0], 1, 3, 1, "b", []byte{2})
 	send(t, links[0], 1, 3, 2, "c", []byte{3})
 	expect(t, links[1], 0, 1, 1, "a", []byte{1})
-	nothing(t, links[1], 0, 1)
-	nothing(t, links[1], 0, 2)
+	expectNoFrame(t, links[1], 0, 1)
+	expectNoFrame(t, links[1], 0, 2)
 	expect(t, links[1], 0, 3, 1, "b", []byte{2})
 	expect(t, links[1], 0, 3, 2, "c", []byte{3})
 }
@@ -230,11 +231,11 @@ func cancelled(t *testing.T, links []Link) {
 	expect(t, links[1], 0, 1, 1, "op", []byte{7})
 }
 
-// wakes: a frame reaches a receiver that was already waiting, in any epoch.
-func wakes(t *testing.T, links []Link) {
+// wakesReceiver: a frame reaches a receiver that was already waiting, in any epoch.
+func wakesReceiver(t *testing.T, links []Link) {
 	for i := range uint32(50) {
 		var wg sync.WaitGroup
-		wg.Go(func() { expectQuietly(t, links[1], 0, 2*i+2) })
+		wg.Go(func() { expectWithoutError(t, links[1], 0, 2*i+2) })
 		wg.Go(func() {
 			for _, epoch := range []uint32{2*i + 1, 2*i + 2} { // the first epoch is aborted
 				if err := links[0].Send(1, epoch, 1, "op", []byte{byte(i)}); err != nil {
@@ -246,7 +247,7 @@ func wakes(t *testing.T, links []Link) {
 	}
 }
 
-func expectQuietly(t *testing.T, l Link, from int, epoch uint32) {
+func expectWithoutError(t *testing.T, l Link, from int, epoch uint32) {
 	ctx, cancel := bounded()
 	defer cancel()
 	if _, _, _, err := l.Recv(ctx, from, epoch); err != nil {

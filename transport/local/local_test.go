@@ -16,8 +16,8 @@ func TestLink(t *testing.T) {
 	})
 }
 
-// TestForgets: a box does not retain frames that were taken or dropped.
-func TestForgets(t *testing.T) {
+// TestReleasesFrames: a box does not retain frames that were taken or dropped.
+func TestReleasesFrames(t *testing.T) {
 	hub := &Hub{}
 	a, b := hub.Link(0), hub.Link(1)
 	for epoch := uint32(1); epoch <= 100; epoch++ {

@@ -59,7 +59,7 @@ func (s *association) awaitEnd() {
 	<-s.ctx.Done()
 	p := s.pair
 	p.mu.Lock()
-	p.breakUp(s, s.failure())
+	p.endAssociation(s, s.failure())
 	lanes := s.lanes
 	p.change.Broadcast()
 	p.mu.Unlock()

@@ -7,9 +7,9 @@ import (
 	"brood/transport/wire"
 )
 
-// TestBeatsPassASilentStream: the peer answers heartbeats although its stream of data was opened first and carries
+// TestHeartbeatsWithSilentStream: the peer answers heartbeats although its stream of data was opened first and carries
 // nothing. The test sends several: the peer does not answer before it has opened its own stream.
-func TestBeatsPassASilentStream(t *testing.T) {
+func TestHeartbeatsWithSilentStream(t *testing.T) {
 	s := newScenery(t)
 	a, p := s.asWorker(t)
 	defer p.Close("")
@@ -51,8 +51,8 @@ func TestBeatsPassASilentStream(t *testing.T) {
 	t.Error("the peer asked five times and gave no answer")
 }
 
-// TestSleeperBlamesNobody: after a long suspension of this process, only the time of one beat counts as silence.
-func TestSleeperBlamesNobody(t *testing.T) {
+// TestSuspendedProcess: after a long suspension of this process, only the time of one beat counts as silence.
+func TestSuspendedProcess(t *testing.T) {
 	at := time.Unix(100, 0)
 	s := silence{woke: at}
 	s.update(7)

@@ -69,7 +69,7 @@ func (c *control) fail(err error) {
 		c.mu.Unlock()
 		return
 	}
-	c.err = gone(err)
+	c.err = newGoneError(err)
 	c.queue, c.queued = nil, 0
 	c.mu.Unlock()
 	code := codeBroken

@@ -49,8 +49,9 @@ func (p *Peer) Open(ctx context.Context) (net.Conn, error) {
 	return conversation{s, p}, nil
 }
 
-// noConversation fails, which ends the connection, when a peer whose role may have no conversation opens one.
-func (c *control) noConversation() error {
+// rejectConversation returns an error, which ends the connection, when a peer without the right to a conversation opens
+// one.
+func (c *control) rejectConversation() error {
 	if _, err := c.conn.AcceptStream(c.ctx); err != nil {
 		return nil // it is over
 	}

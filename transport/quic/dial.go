@@ -66,7 +66,7 @@ func (n *Node) begin(ctx context.Context, address string, pin wire.NodeID, first
 			if r, ok := errors.AsType[wire.Refused](err); ok {
 				return o, fmt.Errorf("dial %s: %w", address, r)
 			}
-			return o, fmt.Errorf("dial %s: %w", address, gone(err))
+			return o, fmt.Errorf("dial %s: %w", address, newGoneError(err))
 		}
 		return o, dialError(address, err)
 	}

@@ -64,8 +64,8 @@ const (
 	codeBusy   quicgo.ApplicationErrorCode = 3 // the first message did not come, and other connections wait
 )
 
-// gone converts an error of a connection into a GoneError.
-func gone(err error) *GoneError {
+// newGoneError converts an error of a connection into a GoneError.
+func newGoneError(err error) *GoneError {
 	if g, ok := errors.AsType[*GoneError](err); ok {
 		return g
 	}

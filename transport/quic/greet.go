@@ -12,18 +12,18 @@ import (
 	"brood/transport/wire"
 )
 
-func (n *Node) greetAll() {
+func (n *Node) acceptAll() {
 	for {
 		conn, err := n.listener.Accept(n.ctx)
 		if err != nil {
 			return // the node closes
 		}
-		n.wg.Go(func() { n.greet(conn) })
+		n.wg.Go(func() { n.handleHello(conn) })
 	}
 }
 
-// greet reads the first message of a new connection and answers it.
-func (n *Node) greet(conn *quicgo.Conn) {
+// handleHello reads the first message of a new connection and answers it.
+func (n *Node) handleHello(conn *quicgo.Conn) {
 	s, _ := conn.Context().Value(strangerKey{}).(*stranger)
 	defer s.leave()
 	ctx, cancel := context.WithTimeout(n.ctx, handshakeTimeout)
@@ -40,7 +40,7 @@ func (n *Node) greet(conn *quicgo.Conn) {
 	} else {
 		err = first.receiveFirst(ctx)
 	}
-	s.spoke()
+	s.markActive()
 	if err == nil {
 		switch m := first.body.(type) {
 		case wire.Hello:
@@ -128,7 +128,7 @@ func (n *Node) refuse(conn *quicgo.Conn, o opening, err error) {
 	} else if _, is := errors.AsType[*wire.FormatError](err); is {
 		r = wire.Refused{Code: wire.CodeFormat, Reason: err.Error()}
 	} else if !ok {
-		r = wire.Refused{Code: wire.CodeRefused, Reason: gone(err).Error()}
+		r = wire.Refused{Code: wire.CodeRefused, Reason: newGoneError(err).Error()}
 	}
 	if o.stream != nil {
 		if frame, err := wire.Marshal(wire.Header{Sender: wire.NoWorker}, r); err == nil &&

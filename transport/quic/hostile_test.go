@@ -52,7 +52,7 @@ func newScenery(t *testing.T) *scenery {
 		c.Allow = func(r wire.Role, kind uint16) bool { return r != wire.Worker || kind == fromWorkers }
 	})
 	s.fleet = newFleet(t, func(int) *Node { return newNode(t, nil) }, 1, 1)
-	s.fleet.roster = append(s.fleet.roster, wire.Contact{Index: 2, Node: s.key.Node(), Addresses: []string{"127.0.0.1:9"}})
+	s.fleet.roster = append(s.fleet.roster, wire.PeerAddress{Index: 2, Node: s.key.Node(), Addresses: []string{"127.0.0.1:9"}})
 	for _, m := range s.fleet.meshes {
 		if err := m.SetRoster(s.fleet.roster); err != nil {
 			t.Fatal(err)
@@ -243,10 +243,10 @@ func hostileStrangers(t *testing.T, s *scenery) {
 	deep := append([]byte{0xa1, 0x0b}, append([]byte(strings.Repeat("\x81", 5000)), 1)...)
 	cache := tls.NewLRUClientSessionCache(10)
 	for i, c := range []struct {
-		name string
-		tls  func(*tls.Config)
-		do   func(*attacker)
-		says string
+		name    string
+		tls     func(*tls.Config)
+		do      func(*attacker)
+		wantErr string
 	}{
 		{"no certificate", func(c *tls.Config) { c.Certificates = nil }, nil, "certificate required"},
 		{"RSA", func(c *tls.Config) {
@@ -284,8 +284,8 @@ func hostileStrangers(t *testing.T, s *scenery) {
 			}
 			err = a.end()
 		}
-		if err == nil || !strings.Contains(err.Error(), c.says) {
-			t.Errorf("%s: %v, want %q", c.name, err, c.says)
+		if err == nil || !strings.Contains(err.Error(), c.wantErr) {
+			t.Errorf("%s: %v, want %q", c.name, err, c.wantErr)
 		}
 		if a != nil && a.conn.ConnectionState().TLS.DidResume {
 			t.Errorf("%s was resumed", c.name)
@@ -316,9 +316,9 @@ func TestHostilePeers(t *testing.T) {
 
 func hostilePeers(t *testing.T, s *scenery) {
 	for i, c := range []struct {
-		name string
-		do   func(*attacker)
-		says string
+		name    string
+		do      func(*attacker)
+		wantErr string
 	}{
 		{"a coordinator's command", func(a *attacker) { a.say(wire.Message{Kind: commands, Body: []byte("stop")}) }, "a worker may not send messages of kind 17"},
 		{"a roster", func(a *attacker) { a.say(wire.Message{Kind: wire.KindRoster}) }, "a worker may not send messages of kind 1"},
@@ -343,11 +343,11 @@ func hostilePeers(t *testing.T, s *scenery) {
 	} {
 		a, p := s.asWorker(t)
 		c.do(a)
-		if c.says != "" {
-			if g := endOf(t, p); g.Cause != Broken || !strings.Contains(g.Reason, c.says) {
-				t.Errorf("%s: %v, want %q", c.name, g, c.says)
+		if c.wantErr != "" {
+			if g := endOf(t, p); g.Cause != Broken || !strings.Contains(g.Reason, c.wantErr) {
+				t.Errorf("%s: %v, want %q", c.name, g, c.wantErr)
 			}
-			if err := a.end(); err == nil || !strings.Contains(err.Error(), c.says) {
+			if err := a.end(); err == nil || !strings.Contains(err.Error(), c.wantErr) {
 				t.Errorf("%s: its error is %v", c.name, err)
 			}
 		}
@@ -367,9 +367,9 @@ func hostileWorkers(t *testing.T, s *scenery) {
 	mib := make([]byte, shard)
 	whole := func(change func(*wire.Header)) []byte { return frameOf(data(change), four) }
 	for i, c := range []struct {
-		name string
-		do   func(*attacker)
-		says string
+		name    string
+		do      func(*attacker)
+		wantErr string
 	}{
 		{"another's sender", func(a *attacker) { a.uni(whole(func(h *wire.Header) { h.Sender = 3 })) }, "sender is worker 0 by its certificate, worker 3 by its frame"},
 		{"another run", func(a *attacker) { a.uni(whole(func(h *wire.Header) { h.Run = wire.RunID{1} })) }, "a frame of run"},
@@ -407,12 +407,12 @@ func hostileWorkers(t *testing.T, s *scenery) {
 	} {
 		a := s.asPair(t)
 		c.do(a)
-		if err := a.end(); err == nil || !strings.Contains(err.Error(), c.says) {
-			t.Errorf("%s: %v, want %q", c.name, err, c.says)
+		if err := a.end(); err == nil || !strings.Contains(err.Error(), c.wantErr) {
+			t.Errorf("%s: %v, want %q", c.name, err, c.wantErr)
 		}
 		until(t, "a reason", func() bool {
 			for _, p := range s.fleet.meshes[1].Pairs() {
-				if p.Other == 0 && strings.Contains(p.Reason, c.says) {
+				if p.Other == 0 && strings.Contains(p.Reason, c.wantErr) {
 					return true
 				}
 			}
@@ -429,8 +429,8 @@ func hostileWorkers(t *testing.T, s *scenery) {
 	}
 	// Opening a pair or lane that belongs to another worker.
 	for _, c := range []struct {
-		open wire.Open
-		says string
+		open    wire.Open
+		wantErr string
 	}{
 		{wire.Open{Run: run, From: 3, To: 1}, "worker 3 is not"}, {wire.Open{Run: run, From: 0, To: 3}, "worker 0 is not"}, {wire.Open{Run: run, From: 9, To: 1}, "worker 9 is not"},
 		{wire.Open{Run: wire.RunID{8}, From: 0, To: 1}, "not of 08"}, {wire.Open{Run: run, From: 0, To: 1, Lane: 1, Association: wire.AssociationID{77}}, "association is over"},
@@ -440,8 +440,8 @@ func hostileWorkers(t *testing.T, s *scenery) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if err := a.say(c.open).end(); err == nil || !strings.Contains(err.Error(), c.says) {
-			t.Errorf("%+v: %v, want %q", c.open, err, c.says)
+		if err := a.say(c.open).end(); err == nil || !strings.Contains(err.Error(), c.wantErr) {
+			t.Errorf("%+v: %v, want %q", c.open, err, c.wantErr)
 		}
 	}
 	b, err := s.attack(t, s.fleet.nodes[0], nil)

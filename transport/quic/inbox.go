@@ -103,7 +103,7 @@ func (in *inbox) place(h wire.Header) ([]byte, error) {
 		in.parts[h.Order] = q
 		in.bytes += perEntry
 		if q.total <= shard {
-			in.hold(q, h)
+			in.count(q, h)
 			return nil, nil
 		}
 		q.taken, q.pieces = map[uint64]bool{}, map[uint64][]byte{}
@@ -115,7 +115,7 @@ func (in *inbox) place(h wire.Header) ([]byte, error) {
 		return nil, broken("bytes at %d of message %d again", h.Offset, h.Order)
 	}
 	q.taken[h.Offset] = true
-	in.hold(q, h)
+	in.count(q, h)
 	if q.whole == nil && q.got > 0 && 16*q.got >= q.total {
 		q.assemble()
 	}
@@ -126,7 +126,7 @@ func (in *inbox) place(h wire.Header) ([]byte, error) {
 	return q.whole[h.Offset:h.Offset:end], nil
 }
 
-func (in *inbox) hold(q *part, h wire.Header) {
+func (in *inbox) count(q *part, h wire.Header) {
 	q.held += int(h.Length)
 	in.bytes += int(h.Length)
 }

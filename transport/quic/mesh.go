@@ -74,7 +74,7 @@ func (m *Mesh) SetRoster(r wire.Roster) error {
 	if m.ctx.Err() != nil {
 		return ErrClosed
 	}
-	wanted := map[[2]uint32]wire.Contact{}
+	wanted := map[[2]uint32]wire.PeerAddress{}
 	for _, mine := range r {
 		for _, s := range r {
 			if mine.Node.Equal(m.node.ID()) && s.Index != mine.Index {

@@ -37,7 +37,7 @@ func newFleet(t testing.TB, open func(i int) *Node, hosts ...int) *fleet {
 		f.nodes, f.meshes = append(f.nodes, node), append(f.meshes, m)
 		for range n {
 			index := uint32(len(f.roster))
-			f.roster = append(f.roster, wire.Contact{Index: index, Node: node.ID(), Addresses: []string{node.Address().String()}, Name: fmt.Sprint("worker ", index)})
+			f.roster = append(f.roster, wire.PeerAddress{Index: index, Node: node.ID(), Addresses: []string{node.Address().String()}, Name: fmt.Sprint("worker ", index)})
 			f.links = append(f.links, m.Link(index))
 		}
 	}

@@ -123,7 +123,7 @@ func Listen(cfg Config) (*Node, error) {
 		return nil, fmt.Errorf("listen on %s: %w", conn.LocalAddr(), err)
 	}
 	n.listener = listener
-	n.wg.Go(n.greetAll)
+	n.wg.Go(n.acceptAll)
 	return n, nil
 }
 

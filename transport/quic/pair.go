@@ -58,7 +58,7 @@ func (e *CutError) Error() string {
 
 func (e *CutError) Unwrap() error { return e.Err }
 
-func newPair(m *Mesh, self uint32, s wire.Contact) *pair {
+func newPair(m *Mesh, self uint32, s wire.PeerAddress) *pair {
 	p := &pair{
 		mesh:      m,
 		self:      self,
@@ -100,7 +100,7 @@ func (p *pair) send(m message) error {
 	}
 	if most := p.mesh.node.cfg.MaxBacklog; p.out.bytes > 0 && p.out.bytes+m.cost() > most {
 		err := broken("it does not read: %d MiB wait for it", most>>20)
-		p.breakUp(p.association, err)
+		p.endAssociation(p.association, err)
 		return p.cutError(m.epoch)
 	}
 	m.order = p.out.next
@@ -177,8 +177,9 @@ func (p *pair) want() {
 
 func (p *pair) cutError(epoch uint32) error { return &CutError{p.other, epoch, p.why, !p.met} }
 
-// breakUp ends association s if it is the pair's current one, and cuts every epoch in which it may have lost frames.
-func (p *pair) breakUp(s *association, why error) {
+// endAssociation ends association s if it is the pair's current one, and cuts every epoch in which it may have lost
+// frames.
+func (p *pair) endAssociation(s *association, why error) {
 	if s != p.association {
 		return
 	}
@@ -206,7 +207,7 @@ func (p *pair) expire(now time.Time) {
 		why = fmt.Errorf("worker %d could not be reached for %s: %w; check that its advertised address can be reached (--advertise)", p.other, pairTimeout, p.why)
 	}
 	p.used = max(p.used, p.asked)
-	p.breakUp(nil, why)
+	p.endAssociation(nil, why)
 }
 
 // end closes the pair for good.
@@ -217,7 +218,7 @@ func (p *pair) end(why error) {
 	if p.shaped != nil {
 		p.mesh.node.shaper.unset(p.shaped)
 	}
-	p.breakUp(p.association, &GoneError{Closed, why.Error()})
+	p.endAssociation(p.association, &GoneError{Closed, why.Error()})
 	signal(p.moved)
 }
 
@@ -231,7 +232,7 @@ func (p *pair) install(s *association, theirs, sentCut uint64) error {
 		return refuseRoster(p.ended.Error())
 	}
 	if p.association != nil {
-		p.breakUp(p.association, &GoneError{Restarted, "it opened the pair again"})
+		p.endAssociation(p.association, &GoneError{Restarted, "it opened the pair again"})
 	}
 	if s.dialler && sentCut != p.cut {
 		return refuseRoster("the pair was cut meanwhile")

@@ -41,7 +41,7 @@ func newPeer(n *Node, o opening, hello wire.Hello) *Peer {
 	p.c.frame = p.take
 	p.c.start()
 	if hello.Role != wire.Viewer && hello.Role != wire.Operator {
-		p.c.run(p.c.noConversation)
+		p.c.run(p.c.rejectConversation)
 	}
 	return p
 }

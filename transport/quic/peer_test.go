@@ -12,7 +12,7 @@ import (
 	"brood/transport/wire"
 )
 
-func TestPeersTalk(t *testing.T) {
+func TestPeersExchange(t *testing.T) {
 	server := newNode(t, func(c *Config) {
 		c.Admit = func(_ context.Context, r Request) (wire.Welcome, error) {
 			return wire.Welcome{Run: wire.RunID{1}, Worker: 7, Name: "serve", Software: r.Hello.Software}, nil
@@ -88,20 +88,20 @@ func TestLeave(t *testing.T) {
 func TestEnds(t *testing.T) {
 	server, worker := admitAll(t), newNode(t, nil)
 	for _, c := range []struct {
-		name  string
-		end   func(*Peer)
-		cause Cause
-		says  string
+		name    string
+		end     func(*Peer)
+		cause   Cause
+		wantErr string
 	}{
 		{"closed", func(p *Peer) { p.Close("no more work") }, Left, "no more work"},
 		{"cut", func(p *Peer) { p.Cut("it sent NaN") }, Ended, "it sent NaN"},
 	} {
 		p, q := pairUp(t, worker, server)
 		c.end(q)
-		if g := endOf(t, p); g.Cause != c.cause || g.Reason != c.says {
+		if g := endOf(t, p); g.Cause != c.cause || g.Reason != c.wantErr {
 			t.Errorf("%s: %v", c.name, g)
 		}
-		if _, err := p.Receive(bounded(t)); err == nil || !strings.Contains(err.Error(), c.says) {
+		if _, err := p.Receive(bounded(t)); err == nil || !strings.Contains(err.Error(), c.wantErr) {
 			t.Errorf("%s: receive: %v", c.name, err)
 		}
 	}
@@ -141,10 +141,10 @@ func TestRefusals(t *testing.T) {
 	}
 	hello := wire.Hello{Role: wire.Worker, Token: token}
 	for _, c := range []struct {
-		name string
-		err  error
-		code string
-		says string
+		name    string
+		err     error
+		code    string
+		wantErr string
 	}{
 		{"no token", try(worker, server, server.ID(), wire.Hello{Role: wire.Worker}), wire.CodeTokenMissing, "needs the join URL"},
 		{"wrong token", try(worker, server, server.ID(), wire.Hello{Role: wire.Worker, Token: "x"}), wire.CodeTokenUnknown, "unknown"},
@@ -160,8 +160,8 @@ func TestRefusals(t *testing.T) {
 		r, refused := errors.AsType[wire.Refused](c.err)
 		switch {
 		case c.code == "" && c.err == nil:
-		case c.code == "-" && !refused && strings.Contains(c.err.Error(), c.says):
-		case refused && r.Code == c.code && strings.Contains(c.err.Error(), c.says):
+		case c.code == "-" && !refused && strings.Contains(c.err.Error(), c.wantErr):
+		case refused && r.Code == c.code && strings.Contains(c.err.Error(), c.wantErr):
 		default:
 			t.Errorf("%s: %v", c.name, c.err)
 		}
@@ -179,11 +179,11 @@ func TestDialErrorHints(t *testing.T) {
 	if err := gone.Close(); err != nil {
 		t.Fatal(err)
 	}
-	for address, says := range map[string]string{
+	for address, wantErr := range map[string]string{
 		address: "nothing answers", "127.0.0.1": "missing port", "127.0.0.1:x": "unknown port", "no-such-host.invalid:1": "",
 	} {
 		ctx, cancel := context.WithTimeout(context.Background(), time.Second)
-		if _, _, err := worker.Dial(ctx, address, gone.ID(), wire.Hello{Role: wire.Worker}); err == nil || !strings.Contains(err.Error(), says) || !strings.Contains(err.Error(), "dial "+address) {
+		if _, _, err := worker.Dial(ctx, address, gone.ID(), wire.Hello{Role: wire.Worker}); err == nil || !strings.Contains(err.Error(), wantErr) || !strings.Contains(err.Error(), "dial "+address) {
 			t.Errorf("%s: %v", address, err)
 		}
 		cancel()

@@ -17,9 +17,9 @@ import (
 
 // arrivals records the packets that a shaper lets through.
 type arrivals struct {
-	mu  sync.Mutex
-	at  []time.Duration
-	who []int
+	mu    sync.Mutex
+	at    []time.Duration
+	index []int
 }
 
 // shape sends n packets of 1000 bytes through a shaper, one every gap, and returns when each arrived.
@@ -33,7 +33,7 @@ func shape(t *testing.T, s Shape, n int, gap time.Duration) *arrivals {
 		sh.write = func(b, _ []byte, _ net.Addr) error {
 			out.mu.Lock()
 			defer out.mu.Unlock()
-			out.at, out.who = append(out.at, time.Since(began)), append(out.who, int(b[0])|int(b[1])<<8)
+			out.at, out.index = append(out.at, time.Since(began)), append(out.index, int(b[0])|int(b[1])<<8)
 			return nil
 		}
 		if err := sh.Set("10.0.0.2:4433", s); err != nil {
@@ -62,8 +62,8 @@ func TestShapes(t *testing.T) {
 	ms := time.Millisecond
 	a := shape(t, Shape{Delay: 40 * ms}, 100, ms)
 	for i, at := range a.at {
-		if want := time.Duration(i)*ms + 40*ms; at != want || a.who[i] != i {
-			t.Fatalf("packet %d arrives as %d at %s, want %s", i, a.who[i], at, want)
+		if want := time.Duration(i)*ms + 40*ms; at != want || a.index[i] != i {
+			t.Fatalf("packet %d arrives as %d at %s, want %s", i, a.index[i], at, want)
 		}
 	}
 	a = shape(t, Shape{Rate: 1_000_000}, 40, 0) // 40 kB at 1 MB/s
@@ -79,7 +79,7 @@ func TestShapes(t *testing.T) {
 		t.Errorf("%d of 5000 arrive with a loss of 0.1", n)
 	}
 	b := shape(t, Shape{Loss: 0.1}, 5000, ms)
-	if !slices.Equal(a.who, b.who) {
+	if !slices.Equal(a.index, b.index) {
 		t.Error("chance differs between two runs")
 	}
 	a = shape(t, Shape{Delay: 10 * ms, Jitter: 30 * ms}, 2000, 5*ms)
@@ -88,8 +88,8 @@ func TestShapes(t *testing.T) {
 		d := at - time.Duration(i)*5*ms
 		least, most = min(least, d), max(most, d)
 	}
-	if !slices.IsSorted(a.who) || least < 10*ms || least > 12*ms || most > 40*ms || most < 38*ms {
-		t.Errorf("jitter: %s to %s, in order %v", least, most, slices.IsSorted(a.who))
+	if !slices.IsSorted(a.index) || least < 10*ms || least > 12*ms || most > 40*ms || most < 38*ms {
+		t.Errorf("jitter: %s to %s, in order %v", least, most, slices.IsSorted(a.index))
 	}
 	if n := len(shape(t, Shape{Loss: 1}, 10, 0).at); n != 0 {
 		t.Errorf("%d packets through a cut", n)
@@ -284,7 +284,7 @@ func TestShaperUnderQUIC(t *testing.T) {
 }
 
 // quic-go still sends batches through the shaper's socket, which an unset shaper must not prevent.
-func TestBatchesSurvive(t *testing.T) {
+func TestBatchesThroughShaper(t *testing.T) {
 	server, worker := admitAll(t), newNode(t, nil)
 	p := dial(t, worker, server, wire.Hello{Role: wire.Worker})
 	here, _ := rawPair(t)

@@ -385,8 +385,8 @@ func TestFaults(t *testing.T) {
 	}
 }
 
-// TestBadIsNotBroken: loss and delay alone cut nothing.
-func TestBadIsNotBroken(t *testing.T) {
+// TestLossAndDelayCutNothing: loss and delay alone cut nothing.
+func TestLossAndDelayCutNothing(t *testing.T) {
 	keys := []*identity.Key{newKey(t), newKey(t), newKey(t)}
 	for seed := uint64(1); seed <= 3; seed++ {
 		if n := playScene(t, seed, keys, true); n > 0 {

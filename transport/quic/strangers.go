@@ -82,8 +82,8 @@ func (s *strangers) count() int {
 // arrived records that the connection's handshake is over.
 func (n *stranger) arrived(conn *quicgo.Conn) { n.set(conn) }
 
-// spoke records that the connection has sent its first message.
-func (n *stranger) spoke() { n.set(nil) }
+// markActive records that the connection has sent its first message.
+func (n *stranger) markActive() { n.set(nil) }
 
 func (n *stranger) set(conn *quicgo.Conn) {
 	n.of.mu.Lock()

@@ -50,9 +50,9 @@ func TestStrangers(t *testing.T) {
 	}
 }
 
-// TestSilenceGivesWay: without room, the oldest silent connection is ended for a new one; one that has sent its first
-// message is not, though it still waits for an answer.
-func TestSilenceGivesWay(t *testing.T) {
+// TestSilentConnectionsReplaced: without room, the oldest silent connection is ended for a new one; one that has sent
+// its first message is not, though it still waits for an answer.
+func TestSilentConnectionsReplaced(t *testing.T) {
 	s := newScenery(t)
 	asked, answer := make(chan struct{}), make(chan struct{})
 	defer close(answer)
@@ -105,8 +105,8 @@ func TestSilenceGivesWay(t *testing.T) {
 	}
 }
 
-// TestKnownKeysAreNoStrangers: a node that was admitted before does not count as a stranger.
-func TestKnownKeysAreNoStrangers(t *testing.T) {
+// TestKnownKeysNotStrangers: a node that was admitted before does not count as a stranger.
+func TestKnownKeysNotStrangers(t *testing.T) {
 	s := newScenery(t)
 	server := newNode(t, func(c *Config) { c.Known = func(n wire.NodeID) bool { return n.Equal(s.key.Node()) } })
 	a, err := s.attack(t, server, nil)

@@ -62,8 +62,8 @@ func TestDeathIsNoticed(t *testing.T) {
 	}
 }
 
-// TestShortCutsAreBridged: a network cut shorter than a second ends no connection and loses nothing.
-func TestShortCutsAreBridged(t *testing.T) {
+// TestShortNetworkCuts: a network cut shorter than a second ends no connection and loses nothing.
+func TestShortNetworkCuts(t *testing.T) {
 	inBubble(t, 2, func(t *testing.T, net *network) {
 		open := net.open(t)
 		server, worker := open(0), open(1)

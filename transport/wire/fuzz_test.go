@@ -77,7 +77,7 @@ func FuzzRoster(f *testing.F) {
 		}
 		for _, s := range r {
 			if got, ok := r.Find(s.Index); !ok || got.Index != s.Index {
-				t.Fatalf("contact %d is not found", s.Index)
+				t.Fatalf("index %d is not found", s.Index)
 			}
 		}
 	})

@@ -218,12 +218,12 @@ func Unmarshal(h Header, payload []byte) (Body, error) {
 			if m.Data != nil {
 				m.Data = data
 			}
-			return spoken(m.Version)
+			return checkVersion(m.Version)
 		})
 	case KindWelcome:
 		return decode(payload, func(m *Welcome) error {
 			m.Name, m.Software = CleanName(m.Name), CleanText(m.Software)
-			return spoken(m.Version)
+			return checkVersion(m.Version)
 		})
 	case KindRefused:
 		return decode(payload, func(m *Refused) error {
@@ -255,14 +255,14 @@ func Unmarshal(h Header, payload []byte) (Body, error) {
 			if m.Cut > 1<<32 {
 				return malformed("a cut at epoch %d", m.Cut)
 			}
-			return spoken(m.Version)
+			return checkVersion(m.Version)
 		})
 	case KindOpened:
 		return decode(payload, func(m *Opened) error {
 			if m.Cut > 1<<32 {
 				return malformed("a cut at epoch %d", m.Cut)
 			}
-			return spoken(m.Version)
+			return checkVersion(m.Version)
 		})
 	case KindLanes:
 		return decode(payload, func(m *Lanes) error {
@@ -286,7 +286,7 @@ func decode[M Body](payload []byte, check func(*M) error) (Body, error) {
 	return m, nil
 }
 
-func spoken(version uint8) error {
+func checkVersion(version uint8) error {
 	if version != Version {
 		return &VersionError{Ours: Version, Theirs: version}
 	}
@@ -294,10 +294,10 @@ func spoken(version uint8) error {
 }
 
 // Roster lists the node and addresses of each worker.
-type Roster []Contact
+type Roster []PeerAddress
 
-// Contact is a worker's index in the fleet, its key and its addresses.
-type Contact struct {
+// PeerAddress is the index of a worker in the fleet, the hash of its key, its addresses and its name.
+type PeerAddress struct {
 	Index     uint32   `cbor:"1,keyasint"`
 	Node      NodeID   `cbor:"2,keyasint"`
 	Addresses []string `cbor:"3,keyasint,omitempty"` // host:port, tried in order
@@ -308,7 +308,7 @@ type Contact struct {
 const KindRoster uint16 = 1
 
 type rosterBody struct {
-	Contacts []Contact `cbor:"1,keyasint"`
+	Peers []PeerAddress `cbor:"1,keyasint"`
 }
 
 // Message encodes the roster as a message of the run, so that it arrives in order with the others.
@@ -329,9 +329,9 @@ func ParseRoster(body []byte) (Roster, error) {
 	if err := dec.Unmarshal(body, &b); err != nil {
 		return nil, malformed("roster: %s", CleanText(err.Error()))
 	}
-	for i := range b.Contacts {
-		s := &b.Contacts[i]
-		if s.Index == NoWorker || i > 0 && s.Index <= b.Contacts[i-1].Index {
+	for i := range b.Peers {
+		s := &b.Peers[i]
+		if s.Index == NoWorker || i > 0 && s.Index <= b.Peers[i-1].Index {
 			return nil, malformed("roster: index %d is out of order", s.Index)
 		}
 		if len(s.Addresses) > 16 {
@@ -344,14 +344,16 @@ func ParseRoster(body []byte) (Roster, error) {
 		}
 		s.Name, s.Addresses = CleanName(s.Name), cleanAll(s.Addresses)
 	}
-	return b.Contacts, nil
+	return b.Peers, nil
 }
 
-// Find returns the contact of an index.
-func (r Roster) Find(index uint32) (Contact, bool) {
-	i, ok := slices.BinarySearchFunc(r, index, func(s Contact, x uint32) int { return int(int64(s.Index) - int64(x)) })
+// Find returns the entry of an index.
+func (r Roster) Find(index uint32) (PeerAddress, bool) {
+	i, ok := slices.BinarySearchFunc(r, index, func(s PeerAddress, x uint32) int {
+		return int(int64(s.Index) - int64(x))
+	})
 	if !ok {
-		return Contact{}, false
+		return PeerAddress{}, false
 	}
 	return r[i], true
 }

@@ -29,8 +29,8 @@ func TestHostileFrames(t *testing.T) {
 	fs := sampleFrames(t)
 	le := binary.LittleEndian
 	for name, c := range map[string]struct {
-		frame []byte
-		says  string
+		frame   []byte
+		wantErr string
 	}{
 		"magic":            {forge(fs["leave"], func(b []byte) { b[0] = 'X' }), "it begins with"},
 		"version":          {forge(fs["leave"], func(b []byte) { b[4] = 9 }), "the peer speaks wire version 9, this program speaks 1"},
@@ -51,8 +51,8 @@ func TestHostileFrames(t *testing.T) {
 		"escape in a name": {forge(fs["data"], func(b []byte) { b[73] = 27 }), "printable ASCII"},
 	} {
 		_, p, err := next(c.frame)
-		if err == nil || !strings.Contains(err.Error(), c.says) || p != nil {
-			t.Errorf("%s: %v, want %q", name, err, c.says)
+		if err == nil || !strings.Contains(err.Error(), c.wantErr) || p != nil {
+			t.Errorf("%s: %v, want %q", name, err, c.wantErr)
 		}
 		var f *FormatError
 		var v *VersionError
@@ -112,7 +112,7 @@ type oneByOne struct{ r io.Reader }
 
 func (o oneByOne) Read(p []byte) (int, error) { return o.r.Read(p[:min(len(p), 1000)]) }
 
-func TestWritersRefuseWhatReadersWould(t *testing.T) {
+func TestWritersRefuseInvalidFrames(t *testing.T) {
 	big := make([]byte, MaxData+1)
 	for name, h := range map[string]Header{
 		"long op": {Kind: KindData, Op: strings.Repeat("x", 65)}, "no kind": {}, "escape": {Kind: KindData, Op: "\x1b"}, "data of a Leave": {Kind: KindLeave, Seq: 1},
@@ -211,7 +211,7 @@ func TestHostileMessages(t *testing.T) {
 }
 
 func TestHostileRosters(t *testing.T) {
-	contact := func(i uint32, a ...string) Contact { return Contact{Index: i, Addresses: a} }
+	contact := func(i uint32, a ...string) PeerAddress { return PeerAddress{Index: i, Addresses: a} }
 	for name, r := range map[string]Roster{
 		"twice": {contact(1), contact(1)}, "descending": {contact(2), contact(1)}, "nobody": {contact(NoWorker)}, "no port": {contact(0, "host")}, "17 addresses": {contact(0, make([]string, 17)...)},
 	} {
@@ -298,7 +298,7 @@ func TestNodeIDs(t *testing.T) {
 	}
 }
 
-func TestRefusalsSayBothVersions(t *testing.T) {
+func TestRefusalsNameBothVersions(t *testing.T) {
 	s := RefuseVersion(3).Error()
 	if !strings.Contains(s, "version 3") || !strings.Contains(s, "version 1") {
 		t.Error(s)
