@@ -43,9 +43,9 @@ type Algorithm struct {
 
 	Program Program
 
-	// Given returns the algorithm built from a text that the user supplies, such as the rule table of a protocol. The run
-	// records the text in place of a model's layers. Nil if the algorithm takes no text.
-	Given func(text []byte) (*Algorithm, error)
+	// FromSpec returns the algorithm built from a text that the user supplies, such as the rule table of a protocol.
+	// The run records the text in place of a model's layers. Nil if the algorithm takes no text.
+	FromSpec func(text []byte) (*Algorithm, error)
 }
 
 // names matches valid names of algorithms and knobs.

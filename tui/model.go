@@ -170,12 +170,12 @@ func (m *model) Update(msg tea.Msg) (tea.Model, tea.Cmd) {
 // series. It caches the result.
 func (m *model) withRules(a *optim.Algorithm) *optim.Algorithm {
 	c := m.Shown.Config
-	if a.Given == nil || c == nil || c.Data != "" || c.ModelSpec == "" {
+	if a.FromSpec == nil || c == nil || c.Data != "" || c.ModelSpec == "" {
 		return a
 	}
 	if m.rules != c.ModelSpec {
 		m.rules, m.ruledAlg = c.ModelSpec, a
-		if own, err := a.Given([]byte(c.ModelSpec)); err == nil { // the run rejects rules that do not compile
+		if own, err := a.FromSpec([]byte(c.ModelSpec)); err == nil { // the run rejects rules that do not compile
 			m.ruledAlg = own
 		}
 	}

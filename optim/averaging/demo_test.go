@@ -47,11 +47,11 @@ func TestDeMo(t *testing.T) {
 				for j := range g {
 					ms[a][j] = 0.8*ms[a][j] + g[j]
 				}
-				said := sparse64(p.Layout, cosines64(ms[a], 8, false), 8, 3, c.values == "float32")
-				for j, q := range cosines64(said, 8, true) {
+				decoded := sparse64(p.Layout, cosines64(ms[a], 8, false), 8, 3, c.values == "float32")
+				for j, q := range cosines64(decoded, 8, true) {
 					ms[a][j] -= q
 				}
-				sent = append(sent, said)
+				sent = append(sent, decoded)
 			}
 			for j, d := range cosines64(optimtest.Average(sent), 8, true) {
 				if c.step == "sign" {

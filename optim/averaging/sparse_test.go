@@ -84,20 +84,20 @@ func TestSparseCode(t *testing.T) {
 				x[i] = float32(noise.Key{Seed: 9, Member: seed}.Gauss(i))
 			}
 			was, code := slices.Clone(x), newSparseCode(l, c.chunk, c.keep, c.whole)
-			message, said := make([]uint64, code.words), make([]float32, l.Params)
+			message, received := make([]uint64, code.words), make([]float32, l.Params)
 			code.encode(message, x)
-			if err := code.decode(said, message); err != nil {
+			if err := code.decode(received, message); err != nil {
 				t.Fatal(err)
 			}
 			want, size, sent := sparse64(l, optimtest.Doubles(was), c.chunk, c.keep, c.whole), 0, 0
-			if far := optimtest.Distance(optimtest.Doubles(said), want); far > 1e-6 {
+			if far := optimtest.Distance(optimtest.Doubles(received), want); far > 1e-6 {
 				t.Errorf("%+v: a message is %g from the reference", c, far)
 			}
 			for i := range x {
-				if x[i] != was[i]-said[i] {
-					t.Fatalf("%+v: element %d was %v, of which %v was sent, and %v is left", c, i, was[i], said[i], x[i])
+				if x[i] != was[i]-received[i] {
+					t.Fatalf("%+v: element %d was %v, of which %v was sent, and %v is left", c, i, was[i], received[i], x[i])
 				}
-				if said[i] != 0 {
+				if received[i] != 0 {
 					sent++
 				}
 			}
@@ -136,10 +136,10 @@ func TestSparseCodeGolden(t *testing.T) {
 		t.Errorf("now %s", got)
 	}
 	for _, bad := range []float32{float32(math.NaN()), float32(math.Inf(-1))} {
-		x, said := []float32{1, 2, bad, 4, 5, 6, 7, 8, 1, 1}, make([]float32, 10)
+		x, received := []float32{1, 2, bad, 4, 5, 6, 7, 8, 1, 1}, make([]float32, 10)
 		code.encode(message, x)
-		if err := code.decode(said, message); err != nil || said[2] == said[2] {
-			t.Errorf("%v is sent as %v, %v", bad, said[2], err)
+		if err := code.decode(received, message); err != nil || received[2] == received[2] {
+			t.Errorf("%v is sent as %v, %v", bad, received[2], err)
 		}
 	}
 }
@@ -173,11 +173,11 @@ func TestSparseLoCo(t *testing.T) {
 					for j := range xbar {
 						left[a][j] = 0.6*left[a][j] + xbar[j] - x[a][j]
 					}
-					said := sparse64(p.Layout, left[a], 8, 3, whole)
-					for j := range said {
-						left[a][j] -= said[j]
+					received := sparse64(p.Layout, left[a], 8, 3, whole)
+					for j := range received {
+						left[a][j] -= received[j]
 					}
-					sent = append(sent, said)
+					sent = append(sent, received)
 				}
 				for j, d := range optimtest.Average(sent) {
 					xbar[j] -= 0.8 * d

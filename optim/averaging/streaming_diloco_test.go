@@ -52,13 +52,13 @@ func TestFourBits(t *testing.T) {
 				x[i] = float32(size * float64(key.Gauss(i)) / 4 * math.Exp2(-float64(i%9)))
 			}
 			was, c := optimtest.Doubles(x), fourBits(n)
-			message, said := make([]uint64, c.messageWords()), make([]float32, n)
+			message, received := make([]uint64, c.messageWords()), make([]float32, n)
 			c.encode(message, x)
-			if err := c.decode(said, message); err != nil {
+			if err := c.decode(received, message); err != nil {
 				t.Fatal(err)
 			}
 			want := fourBits64(was)
-			for i, v := range said {
+			for i, v := range received {
 				if float64(v) != want[i] {
 					t.Fatalf("%d values of size %g: %g became %g, want %g", n, size, was[i], v, want[i])
 				}
@@ -70,10 +70,10 @@ func TestFourBits(t *testing.T) {
 	}
 	for _, odd := range []float32{float32(math.NaN()), float32(math.Inf(1))} {
 		x, c := []float32{1, odd, 2}, fourBits(3)
-		message, said := make([]uint64, c.messageWords()), make([]float32, 3)
+		message, received := make([]uint64, c.messageWords()), make([]float32, 3)
 		c.encode(message, x)
-		if err := c.decode(said, message); err != nil || said[0] == said[0] {
-			t.Errorf("%g in a block: %v, %v; a block with what is no number says none", odd, said, err)
+		if err := c.decode(received, message); err != nil || received[0] == received[0] {
+			t.Errorf("%g in a block: %v, %v; a block with what is no number says none", odd, received, err)
 		}
 	}
 }

@@ -118,7 +118,7 @@ func TestGuidedES(t *testing.T) {
 		c.turned["batch"], c.turned["sigma"], c.turned["alpha"], c.turned["subspace"], c.turned["eta"] = 4, c.sigma, c.alpha, c.k, c.eta
 		b := optimtest.NewBowl(t, c.M, optimtest.Samples)
 		p := b.Populate(t, GuidedES, c.P, c.turned)
-		w, lie, losses := &guidedESReference{x: p.RowOf(optim.BlockX, 0), m: make([]float64, c.M), v: make([]float64, c.M), sigma: c.sigma, alpha: c.alpha, beta: p.Knobs.Get("beta")}, [][]float64{}, []float64{}
+		w, points, losses := &guidedESReference{x: p.RowOf(optim.BlockX, 0), m: make([]float64, c.M), v: make([]float64, c.M), sigma: c.sigma, alpha: c.alpha, beta: p.Knobs.Get("beta")}, [][]float64{}, []float64{}
 		for g := range c.generations {
 			batch := make([]int32, 4)
 			p.SharedBatch(batch, uint64(4*g))
@@ -127,7 +127,7 @@ func TestGuidedES(t *testing.T) {
 			}
 			z, inside := guided64(p, c.P, c.k, g)
 			down := w.generation(z, inside, func(x []float64) float64 {
-				lie, losses = append(lie, x), append(losses, b.Loss(x, batch))
+				points, losses = append(points, x), append(losses, b.Loss(x, batch))
 				return losses[len(losses)-1]
 			})
 			if p.Knobs.Is("surrogate", "estimates") {
@@ -141,7 +141,7 @@ func TestGuidedES(t *testing.T) {
 		}
 		asked, worst := 0, 0.0
 		b.F = func(x []float64) float64 {
-			worst = max(worst, optimtest.Distance(x, lie[asked]))
+			worst = max(worst, optimtest.Distance(x, points[asked]))
 			asked++
 			return losses[asked-1]
 		}

@@ -112,16 +112,16 @@ func TestLMMAES(t *testing.T) {
 		if want := 4 + int(math.Floor(3*math.Log(float64(c.M)))); c.vectors == 0 && vectors != want {
 			t.Errorf("%d parameters have %d directions, want %d", c.M, vectors, want)
 		}
-		w, lie, losses := newLMMAESReference(p.RowOf(optim.BlockX, 0), vectors, c.sigma, c.rate), [][]float64{}, []float64{}
+		w, points, losses := newLMMAESReference(p.RowOf(optim.BlockX, 0), vectors, c.sigma, c.rate), [][]float64{}, []float64{}
 		for g := range c.generations {
 			w.generation(singles64(p, c.P, g), func(_ int, x []float64) float64 {
-				lie, losses = append(lie, x), append(losses, b.Loss(x, []int32{0, 1, 2, 3}))
+				points, losses = append(points, x), append(losses, b.Loss(x, []int32{0, 1, 2, 3}))
 				return losses[len(losses)-1]
 			})
 		}
 		asked := 0
 		b.F = func(x []float64) float64 {
-			if far := optimtest.Distance(x, lie[asked]); !(far <= 1e-5) {
+			if far := optimtest.Distance(x, points[asked]); !(far <= 1e-5) {
 				t.Errorf("%+v: candidate %d of generation %d is %g from the reference", c, asked%c.P, asked/c.P, far)
 			}
 			asked++
@@ -172,7 +172,7 @@ func TestLMMAESNewDirections(t *testing.T) {
 		begin                bool
 	}{{9, 4, 5, true}, {9, 8, 2, false}, {5, 7, 5, true}, {9, 3, 5, true}, {0, 20, 3, true}} {
 		p = becomes(p, LMMAES, optimtest.Set{"sigma": 0.2, "rate": c.rate, "vectors": c.vectors, "batch": 4})
-		V, lie, losses := lmMAESVectors(p.Knobs, p.Layout), [][]float64{}, []float64{}
+		V, points, losses := lmMAESVectors(p.Knobs, p.Layout), [][]float64{}, []float64{}
 		if c.begin {
 			w = newLMMAESReference(p.RowOf(optim.BlockX, 0), V, 0.2*float64(p.Record(optim.BlockStep).F[0]), c.rate)
 			w.ps = p.RowOf(optim.BlockPathS, 0)
@@ -180,13 +180,13 @@ func TestLMMAESNewDirections(t *testing.T) {
 		w.rate = c.rate
 		for g := range c.generations {
 			w.generation(singles64(p, P, int(p.Next)+g), func(_ int, x []float64) float64 {
-				lie, losses = append(lie, x), append(losses, inner64(x, x))
+				points, losses = append(points, x), append(losses, inner64(x, x))
 				return losses[len(losses)-1]
 			})
 		}
 		asked, worst := 0, 0.0
 		b.F = func(x []float64) float64 {
-			worst = max(worst, optimtest.Distance(x, lie[asked]))
+			worst = max(worst, optimtest.Distance(x, points[asked]))
 			asked++
 			return losses[asked-1]
 		}

@@ -19,12 +19,12 @@ import (
 // loss -e_s.x, whose gradient does not depend on x. The native engine executes all other tasks.
 type Bowl struct {
 	*native.Vector
-	Layout engine.Layout
-	A      []float64
-	E      [][]float64 // target of each sample
-	Flat   bool
-	F      func(x []float64) float64 // if not nil, the loss of every sample
-	Judges int                       // number of samples at the end that form the validation split
+	Layout          engine.Layout
+	A               []float64
+	E               [][]float64 // target of each sample
+	Flat            bool
+	F               func(x []float64) float64 // if not nil, the loss of every sample
+	ValidationCount int                       // number of samples at the end that form the validation split
 }
 
 func NewBowl(t *testing.T, cols, samples int) *Bowl {
@@ -125,8 +125,8 @@ func (b *Bowl) ids() []int32 {
 	return ids
 }
 
-func (b *Bowl) Train() []int32      { return b.ids()[:len(b.E)-b.Judges] }
-func (b *Bowl) Validation() []int32 { return b.ids()[len(b.E)-b.Judges:] }
+func (b *Bowl) Train() []int32      { return b.ids()[:len(b.E)-b.ValidationCount] }
+func (b *Bowl) Validation() []int32 { return b.ids()[len(b.E)-b.ValidationCount:] }
 
 // Population is one algorithm on a bowl, with all members on one worker.
 type Population struct {

@@ -154,7 +154,7 @@ func TestPESGD(t *testing.T) {
 		for _, backoff := range []string{"off", "on"} {
 			k := optimtest.Merge(k, optimtest.Set{"batch": 3, "mutation": 0.3, "backoff": backoff, "slice": 4, "eta": 0.3, "momentum": 0.5, "decay": 0.01, "vary": float64(1 + i)})
 			b := optimtest.NewBowl(t, optimtest.Cols, optimtest.Samples)
-			b.Judges = 10
+			b.ValidationCount = 10
 			p := b.Populate(t, PESGD, 5, k)
 			ref, next := &breeder{Population: p}, p.Streams()
 			x, m := optimtest.StartRows(optimtest.Cols, 5)
@@ -219,7 +219,7 @@ func TestPESGD(t *testing.T) {
 func TestPBT(t *testing.T) {
 	const n = 9
 	b := optimtest.NewBowl(t, optimtest.Cols, optimtest.Samples)
-	b.Judges = 10
+	b.ValidationCount = 10
 	p := b.Populate(t, PBT, n, optimtest.Set{"batch": 3, "slice": 4, "eta": 0.02, "decay": 0.01, "vary": 3, "period": 0.5})
 	next := p.Streams()
 	x, m := optimtest.StartRows(optimtest.Cols, n)

@@ -236,7 +236,7 @@ func standard64(gains []float64) (y []float64) {
 func TestPB2(t *testing.T) {
 	const n, vary, beta = 9, 4, 1.5
 	b := optimtest.NewBowl(t, optimtest.Cols, optimtest.Samples)
-	b.Judges = 10
+	b.ValidationCount = 10
 	p := b.Populate(t, PB2, n, optimtest.Set{"batch": 3, "slice": 4, "eta": 0.02, "decay": 0.01, "vary": vary, "period": 0.5, "beta": beta, "window": 20})
 	next := p.Streams()
 	x, m := optimtest.StartRows(optimtest.Cols, n)
@@ -326,7 +326,7 @@ func TestPB2(t *testing.T) {
 // members that are not replaced. Other factors keep their bits, and all do if vary does not change.
 func TestPB2VaryLowered(t *testing.T) {
 	b := optimtest.NewBowl(t, 10, 200)
-	b.Judges = 10
+	b.ValidationCount = 10
 	p := b.Populate(t, PB2, 4, optimtest.Set{"batch": 2, "period": 100, "vary": 4})
 	rows := [][2]float32{{4, 0.25}, {0.25, 1.25}, {1, 3}, {0.5, 0.75}}
 	for i, f := range rows {
@@ -359,7 +359,7 @@ func TestPB2Most(t *testing.T) {
 		t.Error("more than the largest population is allowed")
 	}
 	b := optimtest.NewBowl(t, optimtest.Cols, optimtest.Samples)
-	b.Judges = 10
+	b.ValidationCount = 10
 	p := b.Populate(t, PB2, pb2MaxMembers, optimtest.Set{"batch": 1, "period": 0.001})
 	p.Rounds(2)
 	if f := p.Record(optim.BlockHyper).F; slices.Max(f) > 2 || slices.Min(f) < 0.5 {

@@ -40,7 +40,7 @@ Series: loss is the distance to that condition.
 Bytes: 16 per member to every other worker in each round.`,
 		Knobs: []optim.Knob{knobN},
 	}, 1, r)
-	a.Given = func(text []byte) (*optim.Algorithm, error) {
+	a.FromSpec = func(text []byte) (*optim.Algorithm, error) {
 		s, err := ParseSpec(text)
 		if err != nil {
 			return nil, err

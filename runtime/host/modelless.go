@@ -32,7 +32,7 @@ func (j *Job) prepareModelless(o Options) error {
 		return usererr.Errorf("%s trains no model, so there is no %s to measure: end the run by rounds, by time, or by "+
 			"epochs (1: every member has ended)", j.Alg.Name, o.Limit.Target)
 	}
-	if o.Rules != nil && j.Alg.Given == nil {
+	if o.Rules != nil && j.Alg.FromSpec == nil {
 		return usererr.Errorf("%s has built-in rules: give a rule table to an algorithm that takes one, such as protocol",
 			j.Alg.Name)
 	}
@@ -60,10 +60,10 @@ func (j *Job) lookup(name string) (*optim.Algorithm, error) {
 	case !j.Modelless() && !a.Needs.Model():
 		return nil, usererr.Errorf("%s trains no model and this run does: start a new run with brood run "+
 			"--algorithm %s", name, name)
-	case a.Given == nil || j.Config.ModelSpec == "":
+	case a.FromSpec == nil || j.Config.ModelSpec == "":
 		return a, nil
 	}
-	return a.Given([]byte(j.Config.ModelSpec))
+	return a.FromSpec([]byte(j.Config.ModelSpec))
 }
 
 // memory is the engine of a run without a model. It stores rows and rejects tasks. Results are the same on every

@@ -164,8 +164,8 @@ func draft(r tui.Request) (d tui.Draft) {
 // preset.
 func (w parsedRequest) knobs() (*view.Knobs, error) {
 	o, alg := w.order.Options, w.alg
-	if alg.Given != nil && o.Rules != nil {
-		given, err := alg.Given(o.Rules)
+	if alg.FromSpec != nil && o.Rules != nil {
+		given, err := alg.FromSpec(o.Rules)
 		if err != nil {
 			return nil, err
 		}

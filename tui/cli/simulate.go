@@ -131,8 +131,8 @@ func findProtocol(name string) (*optim.Algorithm, optim.Values, error) {
 			name)
 	}
 	rules, err := p.Rules()
-	if err == nil && rules != nil && a.Given != nil {
-		a, err = a.Given(rules)
+	if err == nil && rules != nil && a.FromSpec != nil {
+		a, err = a.FromSpec(rules)
 	}
 	if err != nil {
 		return nil, optim.Values{}, fmt.Errorf("%s: %w", name, err)
