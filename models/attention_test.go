@@ -30,7 +30,7 @@ func TestAttention(t *testing.T) {
 	if !slices.Equal(names, want) {
 		t.Errorf("tensors %q, want %q", names, want)
 	}
-	if l := m.Layers[3]; l.Heads != 5 || l.Project != [2]int{7, 8} || l.Asked(m) != 4 || m.Layers[4].Heads != 1 || m.Layers[4].Asked(m) != 1 {
+	if l := m.Layers[3]; l.Heads != 5 || l.Project != [2]int{7, 8} || l.Queries(m) != 4 || m.Layers[4].Heads != 1 || m.Layers[4].Queries(m) != 1 {
 		t.Errorf("%+v", l)
 	}
 	x := make([]float32, m.Layout.Params)
@@ -68,7 +68,7 @@ layer = [{kind = 'embedding', out = 2, vocabulary = 9}, {kind = 'dense', out = 4
 // TestAttentionErrors: each error is one sentence.
 func TestAttentionErrors(t *testing.T) {
 	const first = "{kind = 'embedding', out = 6, vocabulary = 9}, "
-	for layers, says := range map[string]string{
+	for layers, wantErr := range map[string]string{
 		first + "{kind = 'dense', out = 8}, {kind = 'attention'}, {kind = 'dense', out = 3}":                        "layer 3 (attention): goes along the positions of a text, and its input has none; put it behind an embedding",
 		first + "{kind = 'attention'}, {kind = 'attention'}, {kind = 'dense', out = 3}":                             "layer 3 (attention): goes along the positions",
 		first + "{kind = 'attention', heads = 4}, {kind = 'dense', out = 3}":                                        "layer 2 (attention): 4 heads do not divide the 6 channels of a position; take a divisor",
@@ -81,8 +81,8 @@ func TestAttentionErrors(t *testing.T) {
 		first + "{kind = 'attention', positions = true}, {kind = 'dense', out = 3}":                                 "layer 2 (attention): takes no key \"positions\"",
 		"{kind = 'embedding', out = 30000, vocabulary = 9}, {kind = 'attention'}, {kind = 'dense', out = 3}":        "layer 2 (attention): heads = 1 over 4 positions of 30000 channels are too many; take fewer",
 	} {
-		if _, err := compileText(layers); err == nil || !strings.Contains(err.Error(), says) {
-			t.Errorf("%s: %v, want %q", layers, err, says)
+		if _, err := compileText(layers); err == nil || !strings.Contains(err.Error(), wantErr) {
+			t.Errorf("%s: %v, want %q", layers, err, wantErr)
 		}
 	}
 }

@@ -16,7 +16,7 @@ func compileText(layers string) (*Model, error) {
 // TestEmbeddingErrors: each error of a text model is one sentence.
 func TestEmbeddingErrors(t *testing.T) {
 	const first = "{kind = 'embedding', out = 2, vocabulary = 9}, "
-	for layers, says := range map[string]string{
+	for layers, wantErr := range map[string]string{
 		"{kind = 'embedding', out = 2, vocabulary = 257}, {kind = 'dense', out = 3}":                                                                                      "layer 1 (embedding): vocabulary = 257; there are 256 bytes",
 		"{kind = 'embedding', out = 2, vocabulary = 1}, {kind = 'dense', out = 3}":                                                                                        "layer 1 (embedding): vocabulary = 1; it must be in 2",
 		"{kind = 'embedding', out = 0}, {kind = 'dense', out = 3}":                                                                                                        "out = 0",
@@ -29,8 +29,8 @@ func TestEmbeddingErrors(t *testing.T) {
 		first + "{kind = 'mingru', out = 3, sequence = true}":                                                                                                             "the last layer gives 12, the model has 3 classes",
 		first + "{kind = 'dense', out = 3, sequence = true}":                                                                                                              "takes no key \"sequence\"",
 	} {
-		if _, err := compileText(layers); err == nil || !strings.Contains(err.Error(), says) {
-			t.Errorf("%s: %v, want %q", layers, err, says)
+		if _, err := compileText(layers); err == nil || !strings.Contains(err.Error(), wantErr) {
+			t.Errorf("%s: %v, want %q", layers, err, wantErr)
 		}
 	}
 	for _, loss := range []string{"loss = 'mse'\noutputs = 3", "loss = 'distance'"} {
@@ -65,8 +65,8 @@ func TestEmbedding(t *testing.T) {
 	}
 	text := data.Info{Text: true, Shape: []int{4}, Classes: 3}
 	for _, c := range []struct {
-		change func(m *Model, d *data.Info)
-		says   string
+		change  func(m *Model, d *data.Info)
+		wantErr string
 	}{
 		{func(*Model, *data.Info) {}, ""},
 		{func(_ *Model, d *data.Info) { d.Text = false }, "reads text by its embedding, and the data are none"},
@@ -77,8 +77,8 @@ func TestEmbedding(t *testing.T) {
 	} {
 		n, d := *m, text
 		c.change(&n, &d)
-		if err := n.Fits(d); (err == nil) != (c.says == "") || err != nil && !strings.Contains(err.Error(), c.says) {
-			t.Errorf("%q: %v", c.says, err)
+		if err := n.Fits(d); (err == nil) != (c.wantErr == "") || err != nil && !strings.Contains(err.Error(), c.wantErr) {
+			t.Errorf("%q: %v", c.wantErr, err)
 		}
 	}
 }

@@ -111,8 +111,8 @@ func (m *Model) Flops() (forward, gradient float64) {
 
 // attentionFlops returns Flops of one attention layer. Masked scores are counted, since they are computed.
 func (m *Model) attentionFlops(l *Layer, deep bool) (forward, gradient float64) {
-	steps, asked, channels := m.Features, l.Asked(m), l.In[0]/m.Features
-	before, rest := 2*steps*3*channels*channels, 2*2*asked*steps*channels+2*asked*channels*channels
+	steps, queries, channels := m.Features, l.Queries(m), l.In[0]/m.Features
+	before, rest := 2*steps*3*channels*channels, 2*2*queries*steps*channels+2*queries*channels*channels
 	back := 2*before + 3*rest
 	if deep {
 		back += before
@@ -120,8 +120,8 @@ func (m *Model) attentionFlops(l *Layer, deep bool) (forward, gradient float64) 
 	return float64(before + rest), float64(back)
 }
 
-// Asked returns the number of positions for which an attention layer computes results: all, or 1 for only the last.
-func (l *Layer) Asked(m *Model) int { return l.Out[0] / (l.In[0] / m.Features) }
+// Queries returns the number of positions for which an attention layer computes results: all, or 1 for only the last.
+func (l *Layer) Queries(m *Model) int { return l.Out[0] / (l.In[0] / m.Features) }
 
 // Shape returns the shape of a result, by its number.
 func (m *Model) Shape(result int) []int {

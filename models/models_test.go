@@ -29,9 +29,9 @@ func layers(tables ...string) (*Model, error) {
 // TestSpecErrors: each error is one sentence that names the layer and the problem.
 func TestSpecErrors(t *testing.T) {
 	for _, c := range []struct {
-		layer  int
-		says   string
-		tables []string
+		layer   int
+		wantErr string
+		tables  []string
 	}{
 		{0, "no [[layer]]", nil},
 		{0, "unknown key", []string{"kind='dense';width=3"}},
@@ -92,8 +92,8 @@ func TestSpecErrors(t *testing.T) {
 	} {
 		_, err := layers(c.tables...)
 		var s *SpecError
-		if !errors.As(err, &s) || s.Layer != c.layer || !strings.Contains(err.Error(), c.says) || strings.Contains(err.Error(), "\n") {
-			t.Errorf("%v: %v, want layer %d: %s", c.tables, err, c.layer, c.says)
+		if !errors.As(err, &s) || s.Layer != c.layer || !strings.Contains(err.Error(), c.wantErr) || strings.Contains(err.Error(), "\n") {
+			t.Errorf("%v: %v, want layer %d: %s", c.tables, err, c.layer, c.wantErr)
 		}
 	}
 	for name, s := range map[string]Spec{

@@ -229,7 +229,7 @@ func (a array) targets(n int) (out []float32, outputs int, err error) {
 // ones in a one-hot array of n x classes.
 func (a array) labels(n int) ([]string, error) {
 	if len(a.shape) == 2 && a.shape[0] == n && a.shape[1] > 1 {
-		return a.hot(n)
+		return a.oneHotClasses(n)
 	}
 	if a.shape[0] != n || len(a.raw) != n*a.elementSize() {
 		return nil, fmt.Errorf("%s has shape %v for %d samples; labels are one number a sample, or n x classes of 0 and 1",
@@ -245,8 +245,8 @@ func (a array) labels(n int) ([]string, error) {
 	return out, nil
 }
 
-// hot returns the classes of n one-hot rows: exactly one number of a row is 1 and the others are 0.
-func (a array) hot(n int) ([]string, error) {
+// oneHotClasses returns the classes of n one-hot rows: exactly one number of a row is 1 and the others are 0.
+func (a array) oneHotClasses(n int) ([]string, error) {
 	classes, ones := a.shape[1], 0
 	out := make([]string, 0, n)
 	for i, v := range a.numbers() {

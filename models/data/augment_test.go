@@ -258,7 +258,7 @@ func TestAugmentText(t *testing.T) {
 
 func TestAugmentedRefuses(t *testing.T) {
 	labels := []uint16{0, 1, 0, 1}
-	for says, c := range map[string]struct {
+	for wantErr, c := range map[string]struct {
 		shape  []int
 		values bool
 		a      Augment
@@ -280,8 +280,8 @@ func TestAugmentedRefuses(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if _, err := s.Augmented(c.a); err == nil || !strings.Contains(err.Error(), says) {
-			t.Errorf("%v, want %q", err, says)
+		if _, err := s.Augmented(c.a); err == nil || !strings.Contains(err.Error(), wantErr) {
+			t.Errorf("%v, want %q", err, wantErr)
 		}
 	}
 }

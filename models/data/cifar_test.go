@@ -90,9 +90,9 @@ func TestCIFARNamesFileAndOffset(t *testing.T) {
 	damaged := bytes.Clone(whole)
 	damaged[len(damaged)-6] ^= 1 // in the checksum
 	for name, c := range map[string]struct {
-		dir    string
-		offset int64
-		says   string
+		dir     string
+		offset  int64
+		wantErr string
 	}{
 		"short":    {change("train.bin", func(b []byte) []byte { return b[:len(b)-1] }), 4*3074 - 1, "within record 4 of 4"},
 		"a record": {change("test.bin", func(b []byte) []byte { return b[3074:] }), 3 * 3074, "within record 4 of 4"},
@@ -108,7 +108,7 @@ func TestCIFARNamesFileAndOffset(t *testing.T) {
 	} {
 		_, err := k.read([]string{c.dir})
 		var f *FileError
-		if !errors.As(err, &f) || !strings.HasPrefix(f.File, c.dir) || c.offset >= 0 && f.Offset != c.offset || !strings.Contains(err.Error(), c.says) || !strings.Contains(err.Error(), "brood data get cifar100") {
+		if !errors.As(err, &f) || !strings.HasPrefix(f.File, c.dir) || c.offset >= 0 && f.Offset != c.offset || !strings.Contains(err.Error(), c.wantErr) || !strings.Contains(err.Error(), "brood data get cifar100") {
 			t.Errorf("%s: %v", name, err)
 		}
 	}

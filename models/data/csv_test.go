@@ -123,7 +123,7 @@ func TestCSVColumnsByName(t *testing.T) {
 			t.Errorf("label %q: in another order of columns the test samples are %v of %v, in the order of training %v of %v", label, rows[1], classes[1], rows[0], classes[0])
 		}
 	}
-	for says, test := range map[string]string{
+	for wantErr, test := range map[string]string{
 		`test.csv has no column "shade", which`:     "size,tint,kind\n1,2,rose\n",
 		`test.csv has two columns "size"`:           "size,shade,size,kind\n1,2,3,rose\n",
 		"test.csv has no line of names":             "1,2,rose\n",
@@ -132,8 +132,8 @@ func TestCSVColumnsByName(t *testing.T) {
 		`test.csv: line 3: label "oak" is none of`:  "shade,size,kind\n1,1,rose\n1,1,oak\n",
 		"test.csv: line 3 has 2 columns where the ": "shade,size,kind\n1,1,rose\n1,1\n",
 	} {
-		if _, err := Load(put(t, map[string][]byte{"train.csv": train, "test.csv": []byte(test)})); err == nil || !strings.Contains(err.Error(), says) {
-			t.Errorf("%s: %v", says, err)
+		if _, err := Load(put(t, map[string][]byte{"train.csv": train, "test.csv": []byte(test)})); err == nil || !strings.Contains(err.Error(), wantErr) {
+			t.Errorf("%s: %v", wantErr, err)
 		}
 	}
 }
@@ -150,8 +150,8 @@ func TestCSVRefuses(t *testing.T) {
 		fmt.Fprintf(&gap, "%d,%d\n", i, i%3*2)
 	}
 	for name, c := range map[string]struct {
-		text []byte
-		says string
+		text    []byte
+		wantErr string
 	}{
 		"ragged":       {lines("1,yes"), "line 11 has 2 columns where the first line has 3"},
 		"wide":         {lines("1,2,3,yes"), "line 11 has 4 columns where the first line has 3"},
@@ -176,7 +176,7 @@ func TestCSVRefuses(t *testing.T) {
 		"gzip":         {gzipped(flowers(600, "", ","))[:200], "save the file again"},
 	} {
 		_, err := loadFile(t, "x.csv", c.text)
-		if err == nil || !strings.Contains(err.Error(), c.says) || !strings.Contains(err.Error(), "x.csv") || strings.Contains(err.Error(), "\n") {
+		if err == nil || !strings.Contains(err.Error(), c.wantErr) || !strings.Contains(err.Error(), "x.csv") || strings.Contains(err.Error(), "\n") {
 			t.Errorf("%s: %v", name, err)
 		}
 	}

@@ -93,8 +93,8 @@ func TestUncertainText(t *testing.T) {
 		return []byte(strings.Repeat(cell+";2;a\n"+cell+";3;"+label+"\n", 9))
 	}
 	for name, c := range map[string]struct {
-		text []byte
-		says string
+		text    []byte
+		wantErr string
 	}{
 		"thousands":        {table("1,234", "b"), `"1,234" may be 1.234 or 1234`},
 		"mixed":            {[]byte(strings.Repeat("1.5;2,5;a\n1.5;3,5;b\n", 9)), `"2,5" is no number`},
@@ -103,8 +103,8 @@ func TestUncertainText(t *testing.T) {
 		"bytes":            {append(table("1", "b"), 0, 1, 2, 3), "is zero, so this is no text"},
 		"lines after sep=": {[]byte("sep=;\n" + strings.Repeat("1;2;a\n1;3;b\n", 9) + "1;x;a\n"), "line 20, column 2"},
 	} {
-		if _, err := loadFile(t, "x.csv", c.text); err == nil || !strings.Contains(err.Error(), c.says) {
-			t.Errorf("%s: %v, want %q", name, err, c.says)
+		if _, err := loadFile(t, "x.csv", c.text); err == nil || !strings.Contains(err.Error(), c.wantErr) {
+			t.Errorf("%s: %v, want %q", name, err, c.wantErr)
 		}
 	}
 }

@@ -30,8 +30,8 @@ func icons(shade byte, below string) map[string][]byte {
 	return files
 }
 
-// TestGround: dark pictures on a transparent background are drawn on white, others on black.
-func TestGround(t *testing.T) {
+// TestBackground: dark pictures on a transparent background are drawn on white, others on black.
+func TestBackground(t *testing.T) {
 	for _, c := range []struct {
 		shade byte
 		want  []byte // the red plane of class a
@@ -62,8 +62,8 @@ func TestGround(t *testing.T) {
 	}
 }
 
-// TestGroundIsKept: the background of the training pictures is used for test pictures and for predictions.
-func TestGroundIsKept(t *testing.T) {
+// TestBackgroundOfTraining: the background of the training pictures is used for test pictures and for predictions.
+func TestBackgroundOfTraining(t *testing.T) {
 	files := icons(0, "train/")
 	for _, class := range []string{"a", "b"} {
 		files["test/"+class+"/1.png"] = encodePNG(ink(250))
@@ -98,9 +98,9 @@ func TestGroundIsKept(t *testing.T) {
 	}
 }
 
-// TestGroundOfOtherKinds: grey pictures with a transparent value are drawn on the background in one channel, and so are
-// 16-bit pictures.
-func TestGroundOfOtherKinds(t *testing.T) {
+// TestBackgroundOfOtherKinds: grey pictures with a transparent value are drawn on the background in one channel, and so
+// are 16-bit pictures.
+func TestBackgroundOfOtherKinds(t *testing.T) {
 	deep := image.NewNRGBA64(image.Rect(0, 0, 2, 1))
 	deep.SetNRGBA64(0, 0, color.NRGBA64{A: 65535})
 	got := make([]byte, 6)

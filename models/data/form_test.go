@@ -42,15 +42,15 @@ func TestFormOfModel(t *testing.T) {
 	if err != nil || !slices.Equal(flat.Shape, f.Shape) || flat.Image(0) == nil || flat.Classes != 10 {
 		t.Fatalf("a table of pictures: %v", err)
 	}
-	for says, change := range map[string]func(f *Form){
+	for wantErr, change := range map[string]func(f *Form){
 		"has the classes 0, 1, 2":                      func(f *Form) { f.Classes = f.Classes[:9] },
 		"samples are of [1 28 28], and the model was":  func(f *Form) { f.Shape = []int{1, 14, 56} },
 		"samples are bytes, and the model was trained": func(f *Form) { f.Bytes = false },
 	} {
 		g := f
 		change(&g)
-		if _, err := glyphs.toForm(g); err == nil || !strings.Contains(err.Error(), says) {
-			t.Errorf("%v, want %q", err, says)
+		if _, err := glyphs.toForm(g); err == nil || !strings.Contains(err.Error(), wantErr) {
+			t.Errorf("%v, want %q", err, wantErr)
 		}
 	}
 	_, rest, _ := strings.Cut(table.String(), ",")

@@ -36,10 +36,10 @@ func TestReadIDX(t *testing.T) {
 
 func TestReadIDXNamesFileAndOffset(t *testing.T) {
 	for _, c := range []struct {
-		name   string
-		bytes  []byte
-		offset int64
-		says   string
+		name    string
+		bytes   []byte
+		offset  int64
+		wantErr string
 	}{
 		{"empty", nil, 0, "ends within its magic"},
 		{"magic", []byte("PK\x03\x04...."), 0, "magic number 504b0304"},
@@ -53,7 +53,7 @@ func TestReadIDXNamesFileAndOffset(t *testing.T) {
 	} {
 		_, _, err := ReadIDX(bytes.NewReader(c.bytes), "a/"+c.name)
 		var f *FileError
-		if !errors.As(err, &f) || f.File != "a/"+c.name || c.offset >= 0 && f.Offset != c.offset || !strings.Contains(f.What, c.says) {
+		if !errors.As(err, &f) || f.File != "a/"+c.name || c.offset >= 0 && f.Offset != c.offset || !strings.Contains(f.What, c.wantErr) {
 			t.Errorf("%s: %v", c.name, err)
 		}
 	}

@@ -86,9 +86,9 @@ func TestReadNPYNamesOffset(t *testing.T) {
 	good := npy("<f4", "(2, 2)", []float32{1, 2, 3, 4})
 	edit := func(from, to string) []byte { return bytes.Replace(good, []byte(from), []byte(to), 1) }
 	for name, c := range map[string]struct {
-		bytes  []byte
-		offset int64
-		says   string
+		bytes   []byte
+		offset  int64
+		wantErr string
 	}{
 		"empty":     {nil, 0, "within its magic"},
 		"magic":     {[]byte("PK\x03\x04 and more"), 0, "no NPY file"},
@@ -107,7 +107,7 @@ func TestReadNPYNamesOffset(t *testing.T) {
 	} {
 		_, err := readNPY(bytes.NewReader(c.bytes), "a/"+name)
 		var f *FileError
-		if !errors.As(err, &f) || f.File != "a/"+name || f.Offset != c.offset || !strings.Contains(f.What, c.says) {
+		if !errors.As(err, &f) || f.File != "a/"+name || f.Offset != c.offset || !strings.Contains(f.What, c.wantErr) {
 			t.Errorf("%s: %v", name, err)
 		}
 	}
@@ -198,8 +198,8 @@ func TestArraysRefuse(t *testing.T) {
 	nan := make([]float32, 18)
 	nan[7] = float32(math.NaN())
 	for name, c := range map[string]struct {
-		files map[string][]byte
-		says  string
+		files   map[string][]byte
+		wantErr string
 	}{
 		"names":     {map[string][]byte{"arr_0": x, "arr_1": y}, "name the samples x and their labels y"},
 		"nothing":   {nil, "holds no array"},
@@ -215,7 +215,7 @@ func TestArraysRefuse(t *testing.T) {
 		"NaN":       {map[string][]byte{"x": npy("<f4", "(9, 2)", nan), "y": y}, "x.npz: x: row 4 has the value NaN"},
 		"broken":    {map[string][]byte{"x": x[:100], "y": y}, "save the file again"},
 	} {
-		if _, err := loadFile(t, "x.npz", npz(c.files)); err == nil || !strings.Contains(err.Error(), c.says) {
+		if _, err := loadFile(t, "x.npz", npz(c.files)); err == nil || !strings.Contains(err.Error(), c.wantErr) {
 			t.Errorf("%s: %v", name, err)
 		}
 	}

@@ -87,8 +87,8 @@ func TestLargeOffsets(t *testing.T) {
 	}
 }
 
-// TestNothingVaries: a table of constants is refused, and one constant column is reported.
-func TestNothingVaries(t *testing.T) {
+// TestConstantTable: a table of constants is refused, and one constant column is reported.
+func TestConstantTable(t *testing.T) {
 	load := func(line string) (*Set, error) {
 		var b strings.Builder
 		for i := range 30 {

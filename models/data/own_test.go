@@ -140,7 +140,7 @@ func TestAssembleRefuses(t *testing.T) {
 	outlier.Values[0] = 3e38
 	for name, c := range map[string]struct {
 		train, test *part
-		says        string
+		wantErr     string
 	}{
 		"label": {column(24, 2), named, `column: row 8: label "cat" is none of the 2 classes`},
 		"shape": {column(24, 2), shaped, "its samples are of shape [2], the training samples of [1]"},
@@ -149,7 +149,7 @@ func TestAssembleRefuses(t *testing.T) {
 		"test":  {column(24, 2), untested, "class 0 has no sample in the test split"},
 		"far":   {far, outlier, "column: row 1 has the value 3e+38, too far from the mean"},
 	} {
-		if _, err := (Reading{}).assemble("x", splits{train: c.train, test: c.test}); err == nil || !strings.Contains(err.Error(), c.says) {
+		if _, err := (Reading{}).assemble("x", splits{train: c.train, test: c.test}); err == nil || !strings.Contains(err.Error(), c.wantErr) {
 			t.Errorf("%s: %v", name, err)
 		}
 	}
@@ -169,7 +169,7 @@ func TestOpenRefuses(t *testing.T) {
 		files["both/train/"+name] = b
 	}
 	dir := put(t, files)
-	for path, says := range map[string]string{
+	for path, wantErr := range map[string]string{
 		dir + "/x.parquet":    "of no kind that can be read",
 		dir + "/nothing.csv":  "nothing.csv",
 		dir + "/empty":        "has no sub-folders",
@@ -179,7 +179,7 @@ func TestOpenRefuses(t *testing.T) {
 		dir + "/both":         "train has splits of its own; give that path instead of its parent",
 		dir + "/images-ubyte": "images-ubyte",
 	} {
-		if _, err := Load(path); err == nil || !strings.Contains(err.Error(), says) {
+		if _, err := Load(path); err == nil || !strings.Contains(err.Error(), wantErr) {
 			t.Errorf("%s: %v", path, err)
 		}
 	}
@@ -302,9 +302,9 @@ func TestWrongFiles(t *testing.T) {
 	images["train-labels-idx1-ubyte.gz"] = pointer
 	form := &Form{Shape: []int{2}, Mean: []float64{0, 0}, Std: []float64{1, 1}, Classes: []string{"0", "1"}}
 	for _, c := range []struct {
-		files      map[string][]byte
-		path, says string
-		asked      bool // Ask reads it too
+		files         map[string][]byte
+		path, wantErr string
+		asked         bool // Ask reads it too
 	}{
 		{map[string][]byte{"x.csv": pointer}, "/x.csv", "x.csv is a Git LFS pointer", true},
 		{map[string][]byte{"x.csv": page}, "/x.csv", "x.csv is an HTML page", true},
@@ -318,14 +318,14 @@ func TestWrongFiles(t *testing.T) {
 	} {
 		path := put(t, c.files) + c.path
 		_, err := Load(path)
-		if err == nil || !strings.Contains(err.Error(), c.says) || strings.Contains(err.Error(), "save the file again") {
-			t.Errorf("%v, want %q", err, c.says)
+		if err == nil || !strings.Contains(err.Error(), c.wantErr) || strings.Contains(err.Error(), "save the file again") {
+			t.Errorf("%v, want %q", err, c.wantErr)
 		}
 		if !c.asked {
 			continue
 		}
-		if _, err := (Reading{Form: form}).Ask(path); err == nil || !strings.Contains(err.Error(), c.says) {
-			t.Errorf("asked: %v, want %q", err, c.says)
+		if _, err := (Reading{Form: form}).Ask(path); err == nil || !strings.Contains(err.Error(), c.wantErr) {
+			t.Errorf("asked: %v, want %q", err, c.wantErr)
 		}
 	}
 	text := bytes.Repeat(page, 20) // valid as a text

@@ -45,7 +45,7 @@ func TestIDXPairsRefuse(t *testing.T) {
 		f(files)
 		return put(t, files)
 	}
-	for name, c := range map[string]struct{ path, says string }{
+	for name, c := range map[string]struct{ path, wantErr string }{
 		"no labels": {change(func(f map[string][]byte) { delete(f, "train-labels-idx1-ubyte.gz") }), "train-images-idx3-ubyte.gz has no labels: put them into train-labels-idx1-ubyte"},
 		"count":     {change(func(f map[string][]byte) { f["t10k-labels-idx1-ubyte"] = idx(make([]byte, 8), 8) }), "do not match 9 images"},
 		"labels":    {change(func(f map[string][]byte) { f["train-images-idx3-ubyte.gz"] = f["train-labels-idx1-ubyte.gz"] }), "these are labels"},
@@ -55,7 +55,7 @@ func TestIDXPairsRefuse(t *testing.T) {
 			f["t10k-images-idx3-ubyte"] = f["t10k-images-idx3-ubyte"][:30]
 		}), "at byte 30: the file ends"},
 	} {
-		if _, err := Load(c.path); err == nil || !strings.Contains(err.Error(), c.says) {
+		if _, err := Load(c.path); err == nil || !strings.Contains(err.Error(), c.wantErr) {
 			t.Errorf("%s: %v", name, err)
 		}
 	}

@@ -112,8 +112,8 @@ func TestColouredPictures(t *testing.T) {
 func TestPicturesRefuse(t *testing.T) {
 	good := encodePNG(shade(4, 4, 0))
 	for name, c := range map[string]struct {
-		files map[string][]byte
-		says  string
+		files   map[string][]byte
+		wantErr string
 	}{
 		"empty":     {nil, "has no sub-folders"},
 		"flat":      {map[string][]byte{"a.png": good}, "has no sub-folders"},
@@ -126,7 +126,7 @@ func TestPicturesRefuse(t *testing.T) {
 		"GIF":       {map[string][]byte{"a/1.jpg": []byte("GIF89a and more")}, "1.jpg cannot be read as a picture"},
 		"one class": {map[string][]byte{"a/1.png": good, "a/2.png": good, "a/3.png": good, "a/4.png": good, "a/5.png": good, "a/6.png": good, "a/7.png": good, "a/8.png": good}, `every label is "a"`},
 	} {
-		if _, err := Load(put(t, c.files)); err == nil || !strings.Contains(err.Error(), c.says) {
+		if _, err := Load(put(t, c.files)); err == nil || !strings.Contains(err.Error(), c.wantErr) {
 			t.Errorf("%s: %v", name, err)
 		}
 	}

@@ -81,7 +81,7 @@ func TestGather(t *testing.T) {
 	}
 }
 
-func TestDigestSeesEverything(t *testing.T) {
+func TestDigestCoversEverything(t *testing.T) {
 	base, _ := New(rampInfo(), ramp(12), ramp(3), 0)
 	pixel, label, moved := ramp(12), ramp(12), rampInfo()
 	pixel.Pixels[70]++

@@ -108,7 +108,7 @@ func TestOneHotRefuses(t *testing.T) {
 	rows := func(bad string) string {
 		return "a,x,y,z\n" + strings.Repeat("1,1,0,0\n2,0,1,0\n3,0,0,1\n", 4) + bad + "\n"
 	}
-	for says, c := range map[string][2]string{
+	for wantErr, c := range map[string][2]string{
 		"line 14: 2 of the columns x, y, z are 1, and one is the class of a sample": {"x,y,z", rows("1,1,1,0")},
 		"line 14: 0 of the columns x, y, z are 1":                                   {"x,y,z", rows("1,0,0,0")},
 		`line 14, column "y": "0.5" is neither 0 nor 1`:                             {"x,y,z", rows("1,0,0.5,0")},
@@ -118,8 +118,8 @@ func TestOneHotRefuses(t *testing.T) {
 		"label x,y,2: it names column 2 of":                                         {"x,y,2", rows("1,1,0,0")},
 		`has no column "" for labels`:                                               {"x,", rows("1,1,0,0")},
 	} {
-		if _, err := (Reading{Label: c[0]}).Load(put(t, map[string][]byte{"x.csv": []byte(c[1])}) + "/x.csv"); err == nil || !strings.Contains(err.Error(), says) {
-			t.Errorf("%s: %v", says, err)
+		if _, err := (Reading{Label: c[0]}).Load(put(t, map[string][]byte{"x.csv": []byte(c[1])}) + "/x.csv"); err == nil || !strings.Contains(err.Error(), wantErr) {
+			t.Errorf("%s: %v", wantErr, err)
 		}
 	}
 }
@@ -143,21 +143,21 @@ func TestOneHotArray(t *testing.T) {
 	if err != nil || got.Digest() != want.Digest() || got.Classes != classes {
 		t.Errorf("one-hot labels are other data: %v", err)
 	}
-	for says, at := range map[string]struct {
+	for wantErr, at := range map[string]struct {
 		i int
 		v float32
 	}{"label 1 has 2 numbers that are 1": {1, 1}, "label 1 has 0 numbers that are 1": {0, 0}, "label 2 has the number 0.25": {5, 0.25}} {
 		bad := slices.Clone(hot)
 		bad[at.i] = at.v
-		if _, err := load(npy("<f4", "(36, 4)", bad)); err == nil || !strings.Contains(err.Error(), says) {
-			t.Errorf("%s: %v", says, err)
+		if _, err := load(npy("<f4", "(36, 4)", bad)); err == nil || !strings.Contains(err.Error(), wantErr) {
+			t.Errorf("%s: %v", wantErr, err)
 		}
 	}
 }
 
-// TestNumbersAreNoNames: in a table without column names a number is a column number, even if the first sample contains
+// TestColumnNumbers: in a table without column names a number is a column number, even if the first sample contains
 // it; a model reads the table the same way.
-func TestNumbersAreNoNames(t *testing.T) {
+func TestColumnNumbers(t *testing.T) {
 	var one, hot, wide strings.Builder
 	for i := range 30 {
 		row := []string{"0", "0", "0"}

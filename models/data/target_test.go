@@ -17,15 +17,15 @@ func prices(n int, offset string) []byte {
 
 // TestTargetsFarFromZero: targets so far from zero that float32 cannot distinguish them are refused; others are read.
 func TestTargetsFarFromZero(t *testing.T) {
-	for offset, says := range map[string]string{
+	for offset, wantErr := range map[string]string{
 		"":              "",
 		"100":           "",
 		"100000000":     "subtract a constant near their mean",
 		"1000000000000": "subtract a constant near their mean",
 	} {
 		_, err := Reading{Outputs: 1}.Load(put(t, map[string][]byte{"train.csv": prices(60, offset), "test.csv": prices(9, offset)}))
-		if (err == nil) != (says == "") || err != nil && !strings.Contains(err.Error(), says) {
-			t.Errorf("offset %s: %v, want %q", offset, err, says)
+		if (err == nil) != (wantErr == "") || err != nil && !strings.Contains(err.Error(), wantErr) {
+			t.Errorf("offset %s: %v, want %q", offset, err, wantErr)
 		}
 	}
 	same := []byte("size,price\n" + strings.Repeat("1,0\n2,0\n", 30))

@@ -97,7 +97,7 @@ func TestTextRefusals(t *testing.T) {
 	for name, c := range map[string]struct {
 		text    string
 		context int
-		says    string
+		wantErr string
 	}{
 		"empty.txt": {"", 4, "empty.txt is empty"},
 		"short.txt": {"abcdefghij", 9, "short.txt is too short: its 10 bytes hold no window of 9 bytes"},
@@ -108,8 +108,8 @@ func TestTextRefusals(t *testing.T) {
 		if err := os.WriteFile(path, []byte(c.text), 0o600); err != nil {
 			t.Fatal(err)
 		}
-		if _, err := (Reading{Context: c.context}).Load(path); err == nil || !strings.Contains(err.Error(), c.says) {
-			t.Errorf("%s: %v, want %q", name, err, c.says)
+		if _, err := (Reading{Context: c.context}).Load(path); err == nil || !strings.Contains(err.Error(), c.wantErr) {
+			t.Errorf("%s: %v, want %q", name, err, c.wantErr)
 		}
 	}
 	for what, f := range map[string]func() (*Set, error){

@@ -77,7 +77,7 @@ func TestWeights(t *testing.T) {
 }
 
 func TestWeightsRefused(t *testing.T) {
-	for text, says := range map[string]string{
+	for text, wantErr := range map[string]string{
 		"rose":                    "write balanced, or NAME=WEIGHT with commas between them",
 		"rose=0":                  "0 is no weight of class rose; give a number above 0",
 		"rose=-1":                 "-1 is no weight",
@@ -92,7 +92,7 @@ func TestWeightsRefused(t *testing.T) {
 		if err == nil {
 			_, err = uneven(t).Weighted(w)
 		}
-		if err == nil || !strings.Contains(err.Error(), says) {
+		if err == nil || !strings.Contains(err.Error(), wantErr) {
 			t.Errorf("%s: %v", text, err)
 		}
 	}

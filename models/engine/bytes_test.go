@@ -7,8 +7,8 @@ import (
 	"testing"
 )
 
-// TestFloatsTravel compares the memory copy with the definition, byte by byte, at every length and offset.
-func TestFloatsTravel(t *testing.T) {
+// TestFloatBytes compares the memory copy with the definition, byte by byte, at every length and offset.
+func TestFloatBytes(t *testing.T) {
 	v := []float32{0, 1, -2.5, float32(math.Inf(1)), math.Float32frombits(0x7fc00123), math.MaxFloat32, 1e-45}
 	for n := range len(v) + 1 {
 		for lead := range 5 {

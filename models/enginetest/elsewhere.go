@@ -261,7 +261,7 @@ func (e *Elsewhere) Do(ctx context.Context, tasks ...engine.Task) error {
 	}
 	for _, t := range tasks {
 		var wrong error
-		inner := remade(t, func(m engine.Mat) engine.Mat {
+		inner := mapMatrices(t, func(m engine.Mat) engine.Mat {
 			own, err := e.inner(m)
 			if err != nil {
 				wrong = err

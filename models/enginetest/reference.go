@@ -341,8 +341,8 @@ func (r *reference) attention(l *models.Layer, x, y volume) {
 		}
 	}
 	part := func(which, t, i int) float64 { return parts[(which*steps+t)*wide+i] }
-	asked := len(y) / wide
-	for t := steps - asked; t < steps; t++ {
+	queries := len(y) / wide
+	for t := steps - queries; t < steps; t++ {
 		gives := make([]float64, wide)
 		for h := range l.Heads {
 			var sum float64
@@ -361,7 +361,7 @@ func (r *reference) attention(l *models.Layer, x, y volume) {
 			}
 		}
 		for o := range wide {
-			at := (t-steps+asked)*wide + o
+			at := (t-steps+queries)*wide + o
 			y[at][0][0] = r.tensor(l.Project[1])[o]
 			for i, v := range gives {
 				y[at][0][0] += r.tensor(l.Project[0])[o*wide+i] * v

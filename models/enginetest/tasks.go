@@ -14,9 +14,9 @@ import (
 var outputs = map[string]bool{"Loss": true, "Correct": true, "Squares": true, "Fitness": true, "RMS": true, "OK": true,
 	"Hash": true, "Moved": true}
 
-// remade returns a copy of a task with every matrix replaced and new memory for every input slice. Output slices are
-// shared.
-func remade(t engine.Task, mat func(engine.Mat) engine.Mat) engine.Task {
+// mapMatrices returns a copy of a task with every matrix replaced and new memory for every input slice. Output slices
+// are shared.
+func mapMatrices(t engine.Task, mat func(engine.Mat) engine.Mat) engine.Task {
 	v := reflect.New(reflect.TypeOf(t)).Elem()
 	v.Set(reflect.ValueOf(t))
 	remake(v, mat)
@@ -62,7 +62,7 @@ func try(ctx context.Context, e engine.Engine, tasks ...engine.Task) (err error)
 	var broken error
 	var moved []engine.Task
 	for _, t := range tasks {
-		moved = append(moved, remade(t, func(m engine.Mat) engine.Mat {
+		moved = append(moved, mapMatrices(t, func(m engine.Mat) engine.Mat {
 			b, at := m.Behind()
 			if b == nil {
 				return m

@@ -187,9 +187,9 @@ func (v *vector) sum(t *testing.T) {
 func (v *vector) feedback(t *testing.T) {
 	src, lost, dst := v.filled(2, 1), v.filled(2, 2), ram.New(2, v.l.Params)
 	flat(src)[70] = float32(math.Inf(1))
-	want, owed := clone(src), clone(lost)
+	want, wantLost := clone(src), clone(lost)
 	for r := range engine.Row(2) {
-		x, l := row(want, r), row(owed, r)
+		x, l := row(want, r), row(wantLost, r)
 		for i := range x {
 			x[i] += l[i]
 		}
@@ -203,7 +203,7 @@ func (v *vector) feedback(t *testing.T) {
 	}
 	do(t, v.e, engine.Feedback{Dst: dst, Src: src, Lost: lost, Code: engine.Int8})
 	alike(t, "rounded", flat(dst), flat(want))
-	same(t, "lost", flat(lost), flat(owed))
+	same(t, "lost", flat(lost), flat(wantLost))
 	if x := flat(dst)[70]; x == x && !math.IsInf(float64(x), 0) {
 		t.Errorf("an infinity became %v", x)
 	}

@@ -37,7 +37,7 @@ func (p *pass) layers(o *op) [3]int {
 // pass.
 func (p *pass) layerKept(o *op) Memory {
 	// A device error is sticky, so the batch is not issued.
-	kept, _ := p.e.room(fmt.Sprintf("normalisation %d", o.layer), 4*p.entries*p.most*o.rows*2)
+	kept, _ := p.e.scratchMemory(fmt.Sprintf("normalisation %d", o.layer), 4*p.entries*p.most*o.rows*2)
 	return kept
 }
 

@@ -23,7 +23,8 @@ func (p *pass) gradients() (grads []Memory, err error) {
 		if !e.plan.needs[i] && i != e.plan.last {
 			continue
 		}
-		if grads[i], err = e.room(fmt.Sprintf("gradient of activation %d", i), 4*p.entries*p.most*f); err != nil {
+		name := fmt.Sprintf("gradient of activation %d", i)
+		if grads[i], err = e.scratchMemory(name, 4*p.entries*p.most*f); err != nil {
 			return nil, err
 		}
 	}
@@ -118,7 +119,7 @@ func (b *backwardPass) ownGradient(o *op, dy Memory, input bool) error {
 	dx := b.grads[o.in]
 	if input && b.has[o.in] {
 		var err error
-		if dx, err = b.e.room("part of a gradient", 4*b.entries*b.most*b.e.plan.widest()); err != nil {
+		if dx, err = b.e.scratchMemory("part of a gradient", 4*b.entries*b.most*b.e.plan.widest()); err != nil {
 			return err
 		}
 	}

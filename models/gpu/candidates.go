@@ -82,7 +82,7 @@ func (e *Engine) candidates(t engine.Candidates) error {
 		most = max(most, len(v.ids))
 	}
 	per := 3*e.layout.Params + 3*most*e.plan.total()
-	return waves(len(work), per, func(lo, hi int) error { return e.some(&t, work[lo:hi], views, most, at) })
+	return waves(len(work), per, func(lo, hi int) error { return e.evaluatePairs(&t, work[lo:hi], views, most, at) })
 }
 
 // pairBatch is a number of pairs that are evaluated together, with the lists that the kernels need.
@@ -100,8 +100,8 @@ type pairBatch struct {
 	seen, viewSizes, pairSizes uint32
 }
 
-// some evaluates some of the pairs.
-func (e *Engine) some(t *engine.Candidates, work []pair, all []view, most int, at uint64) error {
+// evaluatePairs evaluates some of the pairs.
+func (e *Engine) evaluatePairs(t *engine.Candidates, work []pair, all []view, most int, at uint64) error {
 	c := &pairBatch{t: t, work: work}
 	number := map[int]uint32{}
 	var pairOf, viewOf, target, seen, viewSizes, pairSizes []uint32
@@ -163,7 +163,7 @@ func (e *Engine) some(t *engine.Candidates, work []pair, all []view, most int, a
 // full appends the logits under full-rank noise: each pair's noise, its candidates, and the model.
 func (c *pairBatch) full() error {
 	e, b, t, units, params := c.e, c.b, c.t, len(c.work), c.e.layout.Params
-	eps, err := e.room("noise", 4*units*params)
+	eps, err := e.scratchMemory("noise", 4*units*params)
 	if err != nil {
 		return err
 	}
@@ -172,7 +172,7 @@ func (c *pairBatch) full() error {
 		m, from := behind(t.Scale)
 		b.launch("product", params, units, eps, uint64(0), uint64(params), eps, uint64(0), uint64(params), m, from, uint64(0),
 			uint64(params))
-		c.lean(eps)
+		c.addAlongAxes(eps)
 	}
 	first, lo := 0, 0
 	if o := &e.plan.ops[0]; o.kind == models.Dense {
@@ -182,7 +182,7 @@ func (c *pairBatch) full() error {
 		}
 	}
 	if rest := params - lo; rest > 0 {
-		made, err := e.room("candidates", 4*c.entries*rest)
+		made, err := e.scratchMemory("candidates", 4*c.entries*rest)
 		if err != nil {
 			return err
 		}
@@ -193,8 +193,8 @@ func (c *pairBatch) full() error {
 	return nil
 }
 
-// lean adds the component along the axes to the scaled noise of each pair.
-func (c *pairBatch) lean(eps Memory) {
+// addAlongAxes adds the component along the axes to the scaled noise of each pair.
+func (c *pairBatch) addAlongAxes(eps Memory) {
 	params := c.e.layout.Params
 	for r := range c.t.Axes.Rows {
 		var amounts []float32
@@ -240,7 +240,7 @@ func (e *Engine) end(o *op) int {
 // base appends x*W' + b of each view for a first dense layer.
 func (c *pairBatch) base(o *op) (place, error) {
 	wide := c.most * o.nOut
-	m, err := c.e.room("base", 4*len(c.views)*wide)
+	m, err := c.e.scratchMemory("base", 4*len(c.views)*wide)
 	y := place{m: m, step: uint64(wide), list: none, down: o.nOut, across: 1}
 	x := c.acts[0]
 	x.list = none
@@ -256,7 +256,7 @@ func (c *pairBatch) factorFirst(o *op, eps place) error {
 		return err
 	}
 	wide := c.most * o.nOut
-	turn, err := c.e.room("turn", 4*len(c.work)*wide)
+	turn, err := c.e.scratchMemory("turn", 4*len(c.work)*wide)
 	if err != nil {
 		return err
 	}
@@ -288,7 +288,7 @@ func (c *pairBatch) inBytes(o *op) bool {
 // pixels*V' - scale*mean/deviation * 1*V' for E = scale*V.
 func (c *pairBatch) bytes(o *op, eps place, turn Memory) error {
 	e, w := c.e, &c.e.layout.Tensors[o.weight]
-	numbers, err := e.room("whole numbers", 4*len(c.work)*w.Len)
+	numbers, err := e.scratchMemory("whole numbers", 4*len(c.work)*w.Len)
 	if err != nil {
 		return err
 	}

@@ -200,7 +200,7 @@ func (e *Engine) Do(ctx context.Context, tasks ...engine.Task) error {
 
 // together queues the first of the tasks with the following ones that fit into its launch, and returns their number.
 func (e *Engine) together(tasks []engine.Task) (n int, err error) {
-	if list := e.alike(tasks); len(list) > 0 {
+	if list := e.equalAdams(tasks); len(list) > 0 {
 		return len(list), e.adam(list)
 	}
 	if n, err = e.walk(tasks); n > 0 || err != nil {

@@ -109,8 +109,8 @@ const (
 // kept returns the memory for values that a normalisation stores for the backward pass, and for its partial sums.
 func (p *pass) kept(o *op) (kept, lanes Memory) {
 	// A device error is sticky, so the batch is not issued.
-	kept, _ = p.e.room(fmt.Sprintf("normalisation %d", o.layer), 4*p.entries*normKept*o.channels)
-	lanes, _ = p.e.room("lanes of "+fmt.Sprint(o.channels), 4*p.entries*2*normLanes*o.channels)
+	kept, _ = p.e.scratchMemory(fmt.Sprintf("normalisation %d", o.layer), 4*p.entries*normKept*o.channels)
+	lanes, _ = p.e.scratchMemory("lanes of "+fmt.Sprint(o.channels), 4*p.entries*2*normLanes*o.channels)
 	return kept, lanes
 }
 

@@ -14,7 +14,7 @@ const pieceColumns = 1024
 // at of sums.
 func (e *Engine) squares(b *batch, x, c engine.Mat, sums Memory, at uint64) error {
 	pieces := (x.Cols + pieceColumns - 1) / pieceColumns
-	room, err := e.room("pieces", 8*pieces*x.Rows)
+	scratch, err := e.scratchMemory("pieces", 8*pieces*x.Rows)
 	if err != nil {
 		return err
 	}
@@ -25,8 +25,8 @@ func (e *Engine) squares(b *batch, x, c engine.Mat, sums Memory, at uint64) erro
 		centre, atc = behind(c)
 		centred = 1
 	}
-	b.grid("squares", [3]int{pieces, x.Rows, 1}, 16, m, from, uint64(x.Cols), centre, atc, centred, room)
-	b.launch("pairs", x.Rows, 1, room, uint32(pieces), uint32(x.Rows), sums, at)
+	b.grid("squares", [3]int{pieces, x.Rows, 1}, 16, m, from, uint64(x.Cols), centre, atc, centred, scratch)
+	b.launch("pairs", x.Rows, 1, scratch, uint32(pieces), uint32(x.Rows), sums, at)
 	return nil
 }
 
@@ -52,7 +52,7 @@ func (e *Engine) distance(t engine.Distance) error {
 }
 
 func (e *Engine) clip(t engine.Clip) error {
-	sums, err := e.room("sums", 8*t.X.Rows)
+	sums, err := e.scratchMemory("sums", 8*t.X.Rows)
 	if err != nil || t.X.Cols == 0 {
 		return err
 	}
@@ -101,7 +101,7 @@ func (e *Engine) digest(t engine.Digest) error {
 	chunks := max(1, (t.X.Cols+chunkWords-1)/chunkWords)
 	var rooms [2]Memory
 	for i, name := range []string{"even chunks", "odd chunks"} {
-		if rooms[i], err = e.room(name, 4*hashWords*n*chunks); err != nil {
+		if rooms[i], err = e.scratchMemory(name, 4*hashWords*n*chunks); err != nil {
 			return err
 		}
 	}

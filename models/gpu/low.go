@@ -63,11 +63,11 @@ func (c *pairBatch) rest() error {
 		if held[i] {
 			continue
 		}
-		eps, err := e.room("noise", 4*len(c.work)*params)
+		eps, err := e.scratchMemory("noise", 4*len(c.work)*params)
 		if err != nil {
 			return err
 		}
-		made, err := e.room("candidates", 4*c.entries*params)
+		made, err := e.scratchMemory("candidates", 4*c.entries*params)
 		if err != nil {
 			return err
 		}
@@ -91,11 +91,11 @@ func (c *pairBatch) expand(held map[int]bool, eps Memory) error {
 			continue
 		}
 		rows := t.Len / t.Cols
-		a, err := e.room("A of "+t.Name, 4*units*rank*rows)
+		a, err := e.scratchMemory("A of "+t.Name, 4*units*rank*rows)
 		if err != nil {
 			return err
 		}
-		x, err := e.room("B of "+t.Name, 4*units*rank*t.Cols)
+		x, err := e.scratchMemory("B of "+t.Name, 4*units*rank*t.Cols)
 		if err != nil {
 			return err
 		}
@@ -115,11 +115,11 @@ func (c *pairBatch) factored(o *op, first bool, drawn int) error {
 		rank++
 	}
 	name := e.layout.Tensors[o.weight].Name
-	a, err := e.room("A of "+name, 4*units*rank*o.nOut)
+	a, err := e.scratchMemory("A of "+name, 4*units*rank*o.nOut)
 	if err != nil {
 		return err
 	}
-	x, err := e.room("B of "+name, 4*units*rank*o.nIn)
+	x, err := e.scratchMemory("B of "+name, 4*units*rank*o.nIn)
 	if err != nil {
 		return err
 	}
@@ -139,11 +139,11 @@ func (c *pairBatch) factored(o *op, first bool, drawn int) error {
 		entries, sizes, pairs = units, c.pairSizes, none
 		in.list = c.seen
 	}
-	room, err := e.room("x*B of "+name, 4*entries*c.most*rank)
+	scratch, err := e.scratchMemory("x*B of "+name, 4*entries*c.most*rank)
 	if err != nil {
 		return err
 	}
-	inner := place{m: room, step: uint64(c.most * rank), list: none, down: rank, across: 1}
+	inner := place{m: scratch, step: uint64(c.most * rank), list: none, down: rank, across: 1}
 	column := place{words: true, at: uint64(b.floats(ones...))}
 	right := place{m: x, step: uint64(rank * o.nIn), list: pairs, down: 1, across: o.nIn}
 	g := product{m: c.most, n: rank, k: o.nIn, sizes: sizes, sized: 1, a: in, b: right, c: inner, bias: &column}
@@ -168,7 +168,7 @@ func (c *pairBatch) factored(o *op, first bool, drawn int) error {
 	if !first && drawn <= few && o.nIn%lanes == 0 {
 		b.grid("row_dots", [3]int{(c.most + group - 1) / group, drawn, entries}, group, wordsHere{}, sizes, uint32(o.nIn),
 			c.pairOf, in.m, in.step,
-			x, uint64(rank*o.nIn), room, inner.step, uint32(rank))
+			x, uint64(rank*o.nIn), scratch, inner.step, uint32(rank))
 	}
 	if first {
 		inner.list = c.pairOf

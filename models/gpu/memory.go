@@ -80,16 +80,16 @@ func (e *Engine) Write(ctx context.Context, dst engine.Span, p []byte) error {
 	if whole(dst) {
 		return e.fail("write", e.dev.Write(m, 4*int(at), p))
 	}
-	room, err := e.room("window", len(p))
+	stage, err := e.scratchMemory("window", len(p))
 	if err != nil {
 		return err
 	}
-	if err := e.fail("write", e.dev.Write(room, 0, p)); err != nil {
+	if err := e.fail("write", e.dev.Write(stage, 0, p)); err != nil {
 		return err
 	}
 	wide := dst.Hi - dst.Lo
-	return e.issue(new(batch).launch("move", wide, dst.Rows, m, at, uint64(dst.Mat.Cols), room, uint64(0), uint64(wide),
-		uint64(wide)))
+	return e.issue(new(batch).launch("move", wide, dst.Rows, m, at, uint64(dst.Mat.Cols), stage, uint64(0),
+		uint64(wide), uint64(wide)))
 }
 
 // Read copies elements of src to p, row by row, once all queued work is done.
@@ -102,16 +102,16 @@ func (e *Engine) Read(ctx context.Context, p []byte, src engine.Span) error {
 	}
 	m, at := first(src)
 	if !whole(src) {
-		room, err := e.room("window", len(p))
+		stage, err := e.scratchMemory("window", len(p))
 		if err != nil {
 			return err
 		}
 		wide := src.Hi - src.Lo
-		if err := e.issue(new(batch).launch("move", wide, src.Rows, room, uint64(0), uint64(wide), m, at,
+		if err := e.issue(new(batch).launch("move", wide, src.Rows, stage, uint64(0), uint64(wide), m, at,
 			uint64(src.Mat.Cols), uint64(wide))); err != nil {
 			return err
 		}
-		m, at = room, 0
+		m, at = stage, 0
 	}
 	return e.fail("read", e.dev.Read(p, m, 4*int(at)))
 }
@@ -142,9 +142,9 @@ func (e *Engine) span(ctx context.Context, s engine.Span, p []byte) error {
 	return nil
 }
 
-// room returns named scratch memory of at least this many bytes. Growing loses its contents. A batch may ask for each
-// name once.
-func (e *Engine) room(name string, bytes int) (Memory, error) {
+// scratchMemory returns named scratch memory of at least this many bytes. Growing loses its contents. A batch may ask
+// for each name once.
+func (e *Engine) scratchMemory(name string, bytes int) (Memory, error) {
 	s := e.scratch[name]
 	if s == nil {
 		s = &spare{}

@@ -27,15 +27,16 @@ func (e *Engine) muon(t engine.Muon) error {
 func (e *Engine) muonMatrix(t *engine.Muon, r engine.Row, lo, rows, cols int) error {
 	matrix, square := e.layout.MuonFloats()
 	side, n := min(rows, cols), rows*cols
-	var rooms [4]Memory
+	var parts [4]Memory
+	names := []string{"momentum", "next momentum", "gram", "polynomial"}
 	for i, floats := range []int{matrix, matrix, square, square} {
 		var err error
-		if rooms[i], err = e.room([]string{"momentum", "next momentum", "gram", "polynomial"}[i], 4*floats); err != nil {
+		if parts[i], err = e.scratchMemory(names[i], 4*floats); err != nil {
 			return err
 		}
 	}
-	u, next, gram, poly := rooms[0], rooms[1], rooms[2], rooms[3]
-	sums, err := e.room("sums", 8)
+	u, next, gram, poly := parts[0], parts[1], parts[2], parts[3]
+	sums, err := e.scratchMemory("sums", 8)
 	if err != nil {
 		return err
 	}

@@ -126,7 +126,7 @@ func (e *Engine) begin(b *batch, entries, views, most int, sizes []int) (*pass, 
 		if i == 0 {
 			n = views
 		}
-		m, err := e.room(fmt.Sprintf("activation %d", i), 4*n*most*f)
+		m, err := e.scratchMemory(fmt.Sprintf("activation %d", i), 4*n*most*f)
 		if err != nil {
 			return nil, err
 		}
@@ -225,11 +225,11 @@ func (p *pass) drop(o *op, x, y Memory) {
 // arguments of the kernel.
 func (p *pass) loss(ids, blocks uint32, d Memory, piece int, sums, squares uint64, targets uint32, entries int) error {
 	e, classes := p.e, p.e.plan.model.Classes
-	losses, err := e.room("losses", 4*p.entries*p.most)
+	losses, err := e.scratchMemory("losses", 4*p.entries*p.most)
 	if err != nil {
 		return err
 	}
-	hits, err := e.room("hits", 4*p.entries*p.most)
+	hits, err := e.scratchMemory("hits", 4*p.entries*p.most)
 	if err != nil {
 		return err
 	}
@@ -240,7 +240,7 @@ func (p *pass) loss(ids, blocks uint32, d Memory, piece int, sums, squares uint6
 	z := p.acts[e.plan.last]
 	switch e.model.Loss {
 	case models.MSE, models.Huber, models.BCE:
-		errors, err := e.room("squares", 8*p.entries*p.most)
+		errors, err := e.scratchMemory("squares", 8*p.entries*p.most)
 		if err != nil {
 			return err
 		}

@@ -35,11 +35,11 @@ func (e *Engine) lowSum(t *engine.NoiseSum, i, lo, hi int) error {
 	if err := e.issue(new(batch).launch("zeros", hi-lo, 1, d, at, uint64(hi-lo))); err != nil {
 		return err
 	}
-	left, err := e.room("left factors", 4*some*rank*rows)
+	left, err := e.scratchMemory("left factors", 4*some*rank*rows)
 	if err != nil {
 		return err
 	}
-	right, err := e.room("right factors", 4*some*rank*cols)
+	right, err := e.scratchMemory("right factors", 4*some*rank*cols)
 	if err != nil {
 		return err
 	}

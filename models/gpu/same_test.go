@@ -432,8 +432,8 @@ func TestAbsentTaps(t *testing.T) {
 	}
 }
 
-// TestFarActivations: activations and their gradients of arguments so large that exponentials overflow or vanish.
-func TestFarActivations(t *testing.T) {
+// TestExtremeActivations: activations and their gradients of arguments so large that exponentials overflow or vanish.
+func TestExtremeActivations(t *testing.T) {
 	set := enginetest.Toy(t, 2, 5, 6)
 	for _, kind := range []string{"silu", "gelu", "tanh", "leakyrelu", "scale factor=0.1"} {
 		m := net(t, "[2,5,6]", 3, "constant out=8", kind, "dense out=3 bias=false")

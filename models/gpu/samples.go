@@ -113,7 +113,7 @@ func appendFloats(p []byte, v []float32) []byte {
 	return p
 }
 
-// view is the samples that one or several entries see: at most as many as a pass has room for.
+// view is the samples that one or several entries see: at most the number that fits in a pass.
 type view struct {
 	ids []int32
 	at  noise.Key // position at which the first sample was drawn
@@ -165,7 +165,7 @@ func (e *Engine) gather(b *batch, views []view, most int, x Memory) (out loaded,
 // draw appends the augmented bytes of views, equal to data.Set.Drawn, in staged memory, and lists their rows.
 func (e *Engine) draw(b *batch, views []view, sizes, ids uint32, most int) (staged Memory, rows uint32, err error) {
 	features := e.set.Features()
-	if staged, err = e.room("drawn", features*most*len(views)); err != nil {
+	if staged, err = e.scratchMemory("drawn", features*most*len(views)); err != nil {
 		return 0, 0, err
 	}
 	keys := b.list()

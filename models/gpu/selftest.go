@@ -26,7 +26,7 @@ func SelfTest(d Device) error {
 	if err := d.Load("selftest", text); err != nil {
 		return fmt.Errorf("%s: %w", info.Name, err)
 	}
-	in := tricky()
+	in := testNumbers()
 	single, err := probe(d, "singles", in, 4*4)
 	if err != nil {
 		return fmt.Errorf("%s: self-test: %w", info.Name, err)
@@ -69,8 +69,8 @@ func (e *RoundingError) Error() string {
 		e.Device, e.Op, e.A, e.B, e.C, e.Got, e.Want)
 }
 
-// tricky returns three times tried numbers of many magnitudes.
-func tricky() []float32 {
+// testNumbers returns 3*tried numbers of many magnitudes.
+func testNumbers() []float32 {
 	k := noise.Key{Seed: 1, Purpose: noise.Data}
 	out := make([]float32, 3*tried)
 	for i := range out {

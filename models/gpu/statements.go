@@ -154,17 +154,17 @@ func (e *Engine) add(w *walk, rows []engine.Row, prog []statement) error {
 // piecemeal runs a program that names more allocations than a launch allows: row by row, statement by statement, some
 // terms at a time. It sums them in scratch memory, since dst may be a later term.
 func (e *Engine) piecemeal(w *walk, rows []engine.Row, prog []statement) error {
-	m, err := e.room("statement", 4*w.cols)
+	m, err := e.scratchMemory("statement", 4*w.cols)
 	if err != nil {
 		return err
 	}
-	room := engine.Over(&buffer{e, m, w.cols}, 0, 1, w.cols)
+	partial := engine.Over(&buffer{e, m, w.cols}, 0, 1, w.cols)
 	for _, r := range rows {
 		for _, s := range prog {
 			for terms, last := s.terms, false; !last; {
 				n := min(len(terms), memories-3)
-				part := statement{dst: room, terms: terms[:n:n]}
-				terms = append([]engine.Term{{C: 1, Src: room}}, terms[n:]...)
+				part := statement{dst: partial, terms: terms[:n:n]}
+				terms = append([]engine.Term{{C: 1, Src: partial}}, terms[n:]...)
 				if last = len(terms) == 1; last {
 					part.dst, part.fn, part.by = s.dst, s.fn, s.by
 				}

@@ -24,20 +24,20 @@ func (e *Engine) sum(t engine.Sum) error {
 			others = append(others, s)
 		}
 	}
-	b, room := new(batch), Memory(0)
+	b, scratch := new(batch), Memory(0)
 	if len(others) > 0 {
 		var err error
-		if room, err = e.room("sources", 4*wide*len(others)); err != nil {
+		if scratch, err = e.scratchMemory("sources", 4*wide*len(others)); err != nil {
 			return err
 		}
-		mems = append(mems, room)
+		mems = append(mems, scratch)
 	}
 	spots, brought := make([][2]uint64, len(t.Src)), uint64(0) // memory and place of each source
 	for i, s := range t.Src {
 		m, at := first(s)
 		if !slices.Contains(mems, m) {
-			b.launch("move", wide, 1, room, brought, uint64(wide), m, at, uint64(wide), uint64(wide))
-			m, at = room, brought
+			b.launch("move", wide, 1, scratch, brought, uint64(wide), m, at, uint64(wide), uint64(wide))
+			m, at = scratch, brought
 			brought += uint64(wide)
 		}
 		spots[i] = [2]uint64{uint64(slices.Index(mems, m)), at}

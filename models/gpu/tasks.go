@@ -223,11 +223,11 @@ func (e *Engine) statistics(t engine.Statistics) error {
 		return err
 	}
 	n, wide := len(t.Rows), e.layout.Stats
-	sums, err := e.room("statistics", 8*n*wide)
+	sums, err := e.scratchMemory("statistics", 8*n*wide)
 	if err != nil {
 		return err
 	}
-	one, err := e.room("statistics of a batch", 4*n*wide)
+	one, err := e.scratchMemory("statistics of a batch", 4*n*wide)
 	if err != nil {
 		return err
 	}

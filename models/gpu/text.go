@@ -15,8 +15,8 @@ func keeps(m *models.Model, l *models.Layer) int {
 	case models.MinGRU:
 		return 3 * steps * units(m, l)
 	case models.Attention:
-		c, asked := l.In[0]/steps, l.Asked(m)
-		return 2*(3*steps*c+l.Heads*asked*steps) + asked*c
+		c, queries := l.In[0]/steps, l.Queries(m)
+		return 2*(3*steps*c+l.Heads*queries*steps) + queries*c
 	}
 	return 0
 }
@@ -108,10 +108,10 @@ func (p *pass) alongBack(o *op, dy, dx Memory, g place, input bool) {
 	}
 }
 
-// room returns scratch memory of a layer for this many floats per sample.
-func (p *pass) room(what string, o *op, floats int) Memory {
+// layerScratch returns scratch memory of a layer for this many floats per sample.
+func (p *pass) layerScratch(what string, o *op, floats int) Memory {
 	// A device error is sticky, so the batch is not issued.
-	m, _ := p.e.room(fmt.Sprintf("%s of layer %d", what, o.layer), 4*p.entries*p.most*floats)
+	m, _ := p.e.scratchMemory(fmt.Sprintf("%s of layer %d", what, o.layer), 4*p.entries*p.most*floats)
 	return m
 }
 
@@ -148,9 +148,10 @@ func (p *pass) recurrence(o *op) recurrence {
 	if l.Steps > 0 {
 		r.sequence = 1
 	}
-	z := p.room("gates", o, r.steps*r.units)
-	r.z, r.c, r.h = p.rowsOf(z, r.steps, r.units), p.rowsOf(p.room("states let in", o, r.steps*r.units), r.steps, r.units),
-		p.room("states", o, r.steps*r.units)
+	z := p.layerScratch("gates", o, r.steps*r.units)
+	c := p.layerScratch("states let in", o, r.steps*r.units)
+	r.z, r.c, r.h = p.rowsOf(z, r.steps, r.units), p.rowsOf(c, r.steps, r.units),
+		p.layerScratch("states", o, r.steps*r.units)
 	r.gate = projection{r.steps, o.nIn / r.steps, r.units, l.Weight, l.Bias}
 	r.state = projection{r.steps, o.nIn / r.steps, r.units, l.State[0], l.State[1]}
 	return r
@@ -183,46 +184,46 @@ func (p *pass) recurBack(o *op, dy, dx Memory, g place, input bool) {
 
 // attention holds the arguments of an attention's launches.
 type attention struct {
-	steps, asked, channels, heads int
-	scale                         float32
-	before, behind                projection
-	qkv, given                    place
-	weights                       Memory
-	shape                         uint32
+	steps, queries, channels, heads int
+	scale                           float32
+	before, behind                  projection
+	qkv, given                      place
+	weights                         Memory
+	shape                           uint32
 }
 
 func (p *pass) attention(o *op) attention {
 	m := p.e.plan.model
 	l := &m.Layers[o.layer]
-	a := attention{steps: m.Features, asked: l.Asked(m), channels: l.In[0] / m.Features, heads: l.Heads}
+	a := attention{steps: m.Features, queries: l.Queries(m), channels: l.In[0] / m.Features, heads: l.Heads}
 	a.scale = float32(1 / math.Sqrt(float64(a.channels/a.heads)))
 	a.before = projection{a.steps, a.channels, 3 * a.channels, l.Weight, l.Bias}
-	a.behind = projection{a.asked, a.channels, a.channels, l.Project[0], l.Project[1]}
-	a.qkv = p.rowsOf(p.room("q, k and v", o, a.steps*3*a.channels), a.steps, 3*a.channels)
-	a.given = p.rowsOf(p.room("heads", o, a.asked*a.channels), a.asked, a.channels)
-	a.weights = p.room("weights", o, a.heads*a.asked*a.steps)
-	a.shape = p.b.list(numbers(a.steps, a.asked, a.channels, a.heads)...)
+	a.behind = projection{a.queries, a.channels, a.channels, l.Project[0], l.Project[1]}
+	a.qkv = p.rowsOf(p.layerScratch("q, k and v", o, a.steps*3*a.channels), a.steps, 3*a.channels)
+	a.given = p.rowsOf(p.layerScratch("heads", o, a.queries*a.channels), a.queries, a.channels)
+	a.weights = p.layerScratch("weights", o, a.heads*a.queries*a.steps)
+	a.shape = p.b.list(numbers(a.steps, a.queries, a.channels, a.heads)...)
 	return a
 }
 
 func (p *pass) attend(o *op, x, y place) {
 	a := p.attention(o)
 	p.project(a.before, p.rowsOf(x.m, a.steps, a.channels), a.qkv)
-	p.b.launch("attend", p.most*a.heads*a.asked, p.entries, wordsHere{}, p.sizes, a.shape, a.scale, a.qkv.m, a.weights,
-		a.given.m, uint32(p.most))
-	p.project(a.behind, a.given, p.rowsOf(y.m, a.asked, a.channels))
+	p.b.launch("attend", p.most*a.heads*a.queries, p.entries, wordsHere{}, p.sizes, a.shape, a.scale, a.qkv.m,
+		a.weights, a.given.m, uint32(p.most))
+	p.project(a.behind, a.given, p.rowsOf(y.m, a.queries, a.channels))
 }
 
 // attendBack replaces the gradient of the heads' results in place.
 func (p *pass) attendBack(o *op, dy, dx Memory, g place, input bool) {
 	a := p.attention(o)
-	d := p.rowsOf(dy, a.asked, a.channels)
+	d := p.rowsOf(dy, a.queries, a.channels)
 	p.projectWeights(a.behind, d, a.given, g)
 	p.projectData(a.behind, d, a.given, false)
-	scores, _ := p.e.room("gradients of scores", 4*p.entries*p.most*a.heads*a.asked*a.steps)
-	back, _ := p.e.room("gradients of q, k and v", 4*p.entries*p.most*a.steps*3*a.channels)
+	scores, _ := p.e.scratchMemory("gradients of scores", 4*p.entries*p.most*a.heads*a.queries*a.steps)
+	back, _ := p.e.scratchMemory("gradients of q, k and v", 4*p.entries*p.most*a.steps*3*a.channels)
 	most := uint32(p.most)
-	p.b.launch("attend_scores", p.most*a.heads*a.asked, p.entries, wordsHere{}, p.sizes, a.shape, a.qkv.m, a.weights,
+	p.b.launch("attend_scores", p.most*a.heads*a.queries, p.entries, wordsHere{}, p.sizes, a.shape, a.qkv.m, a.weights,
 		a.given.m, scores, most)
 	p.b.launch("attend_back", p.most*a.steps*3*a.channels, p.entries, wordsHere{}, p.sizes, a.shape, a.scale, a.qkv.m,
 		a.weights, a.given.m, scores, back, most)

@@ -67,9 +67,9 @@ func rowIn(m engine.Mat, r engine.Row) uint32 {
 	return uint32(at/uint64(max(1, m.Cols))) + uint32(r)
 }
 
-// alike returns the leading tasks that are Adam steps with equal numbers on different rows of the same memory: one
+// equalAdams returns the leading tasks that are Adam steps with equal numbers on different rows of the same memory: one
 // launch computes them.
-func (e *Engine) alike(tasks []engine.Task) (list []engine.Adam) {
+func (e *Engine) equalAdams(tasks []engine.Task) (list []engine.Adam) {
 	written, read := map[spot]bool{}, map[spot]bool{}
 	for _, task := range tasks {
 		t, ok := task.(engine.Adam)

@@ -81,7 +81,7 @@ func TestOwnGraphRefuses(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	for says, change := range map[string]func(*Own){
+	for wantErr, change := range map[string]func(*Own){
 		"needs Build":                  func(o *Own) { o.Build = nil },
 		"tensor \"\" of shape":         func(o *Own) { o.Params[1].Name = "" },
 		"two tensors are named \"w1\"": func(o *Own) { o.Params[1].Name = "w1" },
@@ -100,8 +100,8 @@ func TestOwnGraphRefuses(t *testing.T) {
 	} {
 		o := perceptron()
 		change(&o)
-		if _, err := NewOwn(o, set, 1); err == nil || !strings.Contains(err.Error(), says) {
-			t.Errorf("%v, want %q", err, says)
+		if _, err := NewOwn(o, set, 1); err == nil || !strings.Contains(err.Error(), wantErr) {
+			t.Errorf("%v, want %q", err, wantErr)
 		}
 	}
 }

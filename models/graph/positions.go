@@ -29,21 +29,21 @@ const far = -1e30
 // attention processes its heads one by one, selecting the rows of q, k and v by products with ones and zeros. Scores
 // are attended positions x samples*positions of the result, since a softmax runs along axis 0 (decision 6).
 func (b *builder) attention(i int, l *models.Layer) {
-	samples, steps, asked := b.net.samples, b.m.Features, l.Asked(b.m)
+	samples, steps, queries := b.net.samples, b.m.Features, l.Queries(b.m)
 	wide := l.In[0] / steps
 	d := wide / l.Heads
 	weight, bias := b.param(l.Weight, 3*wide, wide), b.param(l.Bias, 3*wide, 1)
 	out, outBias := b.param(l.Project[0], wide, wide), b.param(l.Project[1], wide, 1)
 	label := strconv.Itoa(i)
-	mask := make([]float32, steps*samples*asked)
+	mask := make([]float32, steps*samples*queries)
 	for u := range steps {
-		for at := range samples * asked {
-			if u > steps-asked+at%asked {
-				mask[u*samples*asked+at] = far
+		for at := range samples * queries {
+			if u > steps-queries+at%queries {
+				mask[u*samples*queries+at] = far
 			}
 		}
 	}
-	unseen := b.fixed("unseen"+label, mask, steps, samples*asked)
+	unseen := b.fixed("unseen"+label, mask, steps, samples*queries)
 	if steps > 1 {
 		b.byPosition(steps, wide)
 	}
@@ -58,7 +58,7 @@ func (b *builder) attention(i int, l *models.Layer) {
 			b.x = qkv
 			b.to(func() (*G.Node, error) { return G.Mul(pick, b.x) })
 			b.to(func() (*G.Node, error) { return G.Transpose(b.x, 1, 0) })
-			if which == 0 && asked < steps {
+			if which == 0 && queries < steps {
 				b.reshape(samples, steps*d)
 				b.to(func() (*G.Node, error) { return G.Transpose(b.x, 1, 0) })
 				last := b.fixed("last"+at, unitRows(d, steps*d, (steps-1)*d), d, steps*d)
@@ -72,16 +72,16 @@ func (b *builder) attention(i int, l *models.Layer) {
 		}
 		v, k, q := rows(2), rows(1), rows(0)
 		b.to(func() (*G.Node, error) { return G.BatchedMatMul(q, k, false, true) })
-		b.reshape(samples*asked, steps)
+		b.reshape(samples*queries, steps)
 		b.to(func() (*G.Node, error) { return G.Transpose(b.x, 1, 0) })
 		b.times(float32(1 / math.Sqrt(float64(d))))
 		b.to(func() (*G.Node, error) { return G.Add(b.x, unseen) })
 		b.to(func() (*G.Node, error) { return G.SoftMax(b.x, 0) })
 		b.to(func() (*G.Node, error) { return G.Transpose(b.x, 1, 0) })
-		b.reshape(samples, asked, steps)
+		b.reshape(samples, queries, steps)
 		w := b.x
 		b.to(func() (*G.Node, error) { return G.BatchedMatMul(w, v) })
-		b.reshape(samples*asked, d)
+		b.reshape(samples*queries, d)
 		b.to(func() (*G.Node, error) { return G.Transpose(b.x, 1, 0) })
 		turned := make([]float32, wide*d)
 		for j := range d {
@@ -96,7 +96,7 @@ func (b *builder) attention(i int, l *models.Layer) {
 	}
 	b.to(func() (*G.Node, error) { return G.Mul(out, b.x) })
 	b.to(func() (*G.Node, error) { return G.BroadcastAdd(b.x, outBias, nil, []byte{1}) })
-	if asked > 1 {
-		b.bySample(asked, wide)
+	if queries > 1 {
+		b.bySample(queries, wide)
 	}
 }

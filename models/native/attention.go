@@ -12,42 +12,50 @@ import (
 // before its products. A position attends to itself and to earlier ones.
 type attention struct {
 	wire
-	index                         int
-	steps, asked, channels, heads int // asked: the number of last positions that the result contains
-	scale                         float32
-	before, behind                projection
+	index                           int
+	steps, queries, channels, heads int // queries: the number of last positions that the result contains
+	scale                           float32
+	before, behind                  projection
 }
 
 func (p *plan) attention(l *models.Layer, in int) int {
 	steps := p.model.Features
 	c := l.In[0] / steps
 	w := wire{in: in, with: -1, out: p.buffer(shaped(l.Out, false)), parameters: true}
-	return p.to(&attention{wire: w, index: len(p.ops), steps: steps, asked: l.Asked(p.model), channels: c, heads: l.Heads,
-		scale:  float32(1 / math.Sqrt(float64(c/l.Heads))),
-		before: projection{c, 3 * c, l.Weight, l.Bias}, behind: projection{c, c, l.Project[0], l.Project[1]}})
+	return p.to(&attention{
+		wire:     w,
+		index:    len(p.ops),
+		steps:    steps,
+		queries:  l.Queries(p.model),
+		channels: c,
+		heads:    l.Heads,
+		scale:    float32(1 / math.Sqrt(float64(c/l.Heads))),
+		before:   projection{c, 3 * c, l.Weight, l.Bias},
+		behind:   projection{c, c, l.Project[0], l.Project[1]},
+	})
 }
 
 // saves counts q, k and v, the heads' results, their weights, and scratch memory for the gradients of one head's
 // weights per sample.
 func (o *attention) saves(samples int) int {
-	return samples * (o.steps*3*o.channels + o.asked*o.channels + (o.heads+1)*o.asked*o.steps)
+	return samples * (o.steps*3*o.channels + o.queries*o.channels + (o.heads+1)*o.queries*o.steps)
 }
 
 // kept returns the saved data of the current samples: q, k and v as [sample][position][3*channels], the heads' results
-// as [sample][asked][channels], weights as [sample][head][asked][position], scratch memory as
-// [sample][asked][position].
-func (o *attention) kept(p *pass) (qkv, given, weights, room []float32) {
+// as [sample][query][channels], weights as [sample][head][query][position], scratch memory as
+// [sample][query][position].
+func (o *attention) kept(p *pass) (qkv, given, weights, temp []float32) {
 	rest := p.saved[o.index]
 	take := func(floats int) (x []float32) {
 		x, rest = rest[:p.n*floats], rest[p.n*floats:]
 		return x
 	}
-	return take(o.steps * 3 * o.channels), take(o.asked * o.channels), take(o.heads * o.asked * o.steps),
-		take(o.asked * o.steps)
+	return take(o.steps * 3 * o.channels), take(o.queries * o.channels), take(o.heads * o.queries * o.steps),
+		take(o.queries * o.steps)
 }
 
 func (o *attention) gemmScratch(k *kernel.Kernels, samples int, gradients bool) kernel.Scratch {
-	n, a, c := o.steps, o.asked, o.channels
+	n, a, c := o.steps, o.queries, o.channels
 	d := c / o.heads
 	r := o.before.gemmScratch(k, samples*n, gradients).Max(o.behind.gemmScratch(k, samples*a, gradients))
 	r = r.Max(k.GemmScratch(kernel.NT, a, n, d, 3*c, 3*c)).Max(k.GemmScratch(kernel.NN, a, d, n, n, 3*c))
@@ -88,7 +96,7 @@ type attentionBehind attention
 func (f *attentionBehind) run(p *pass, k *kernel.Kernels, lo, hi int) {
 	o := (*attention)(f)
 	_, given, _, _ := o.kept(p)
-	o.behind.forward(p, k, p.n*o.asked, p.act[o.out], given, lo, hi)
+	o.behind.forward(p, k, p.n*o.queries, p.act[o.out], given, lo, hi)
 }
 
 type attentionBehindWeights attention
@@ -96,7 +104,7 @@ type attentionBehindWeights attention
 func (f *attentionBehindWeights) run(p *pass, k *kernel.Kernels, lo, hi int) {
 	o := (*attention)(f)
 	_, given, _, _ := o.kept(p)
-	o.behind.weights(p, k, p.n*o.asked, p.dy, given, lo, hi)
+	o.behind.weights(p, k, p.n*o.queries, p.dy, given, lo, hi)
 }
 
 type attentionBehindData attention
@@ -105,7 +113,7 @@ type attentionBehindData attention
 func (f *attentionBehindData) run(p *pass, k *kernel.Kernels, lo, hi int) {
 	o := (*attention)(f)
 	_, given, _, _ := o.kept(p)
-	o.behind.data(p, k, p.n*o.asked, given, p.dy, lo, hi)
+	o.behind.data(p, k, p.n*o.queries, given, p.dy, lo, hi)
 }
 
 type attentionBeforeWeights attention
@@ -124,20 +132,20 @@ func (f *attentionBeforeData) run(p *pass, k *kernel.Kernels, lo, hi int) {
 	o.before.data(p, k, p.n*o.steps, p.dx, qkv, lo, hi)
 }
 
-// head is the data of head h of sample s: q of the asked positions and k and v of all, with stride 3*channels, its
+// head is the data of head h of sample s: q of the query positions and k and v of all, with stride 3*channels, its
 // result, with stride channels, and its weights.
 type head struct{ q, k, v, given, weights []float32 }
 
 func (o *attention) head(s, h int, qkv, given, weights []float32) head {
 	c, d := o.channels, o.channels/o.heads
 	at := s*o.steps*3*c + h*d
-	return head{qkv[at+(o.steps-o.asked)*3*c:], qkv[at+c:], qkv[at+2*c:], given[s*o.asked*c+h*d:],
-		weights[(s*o.heads+h)*o.asked*o.steps:][:o.asked*o.steps]}
+	return head{qkv[at+(o.steps-o.queries)*3*c:], qkv[at+c:], qkv[at+2*c:], given[s*o.queries*c+h*d:],
+		weights[(s*o.heads+h)*o.queries*o.steps:][:o.queries*o.steps]}
 }
 
-// query returns q of asked position i of sample s, for all heads.
+// query returns the vector of query i of sample s, for all heads.
 func (o *attention) query(qkv []float32, s, i int) []float32 {
-	return qkv[(s*o.steps+o.steps-o.asked+i)*3*o.channels:][:o.channels]
+	return qkv[(s*o.steps+o.steps-o.queries+i)*3*o.channels:][:o.channels]
 }
 
 type attentionHeads attention
@@ -148,14 +156,14 @@ func (f *attentionHeads) run(p *pass, k *kernel.Kernels, lo, hi int) {
 	c, d := o.channels, o.channels/o.heads
 	lo, hi = p.rows(lo, hi)
 	for s := lo; s < hi; s++ {
-		for i := range o.asked {
+		for i := range o.queries {
 			k.Scale(o.query(qkv, s, i), o.scale)
 		}
 		for h := range o.heads {
 			x := o.head(s, h, qkv, given, weights)
-			k.Gemm(kernel.NT, o.asked, o.steps, d, x.q, 3*c, x.k, 3*c, x.weights, o.steps, nil)
-			k.CausalSoftmax(x.weights, o.asked, o.steps)
-			k.Gemm(kernel.NN, o.asked, d, o.steps, x.weights, o.steps, x.v, 3*c, x.given, c, nil)
+			k.Gemm(kernel.NT, o.queries, o.steps, d, x.q, 3*c, x.k, 3*c, x.weights, o.steps, nil)
+			k.CausalSoftmax(x.weights, o.queries, o.steps)
+			k.Gemm(kernel.NN, o.queries, d, o.steps, x.weights, o.steps, x.v, 3*c, x.given, c, nil)
 		}
 	}
 }
@@ -170,11 +178,11 @@ type attentionBack attention
 // in an order in which nothing that is still needed is overwritten: the gradient of q is built in the memory of g.
 func (f *attentionBack) run(p *pass, k *kernel.Kernels, lo, hi int) {
 	o := (*attention)(f)
-	qkv, given, weights, room := o.kept(p)
-	n, a, c, d := o.steps, o.asked, o.channels, o.channels/o.heads
+	qkv, given, weights, temp := o.kept(p)
+	n, a, c, d := o.steps, o.queries, o.channels, o.channels/o.heads
 	lo, hi = p.rows(lo, hi)
 	for s := lo; s < hi; s++ {
-		e := room[s*a*n : (s+1)*a*n]
+		e := temp[s*a*n : (s+1)*a*n]
 		for h := range o.heads {
 			x := o.head(s, h, qkv, given, weights)
 			k.Gemm(kernel.NT, a, n, d, x.given, c, x.v, 3*c, e, n, nil)

@@ -6,9 +6,9 @@ import (
 	"brood/models"
 )
 
-// TestAttentionHasOneResult: a transformer computes the same bits with every variant and any number of threads, with
+// TestAttentionHasTheSameBits: a transformer computes the same bits with every variant and any number of threads, with
 // few channels per head and more positions than a tile has rows.
-func TestAttentionHasOneResult(t *testing.T) {
+func TestAttentionHasTheSameBits(t *testing.T) {
 	m, err := models.FromSource("transformer", []byte(`
 name = "transformer"
 input = [19]

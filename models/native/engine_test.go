@@ -309,8 +309,9 @@ func TestPoolingIsJoined(t *testing.T) {
 	}
 }
 
-// TestUncovered: the error names the layer kind that the plan does not support, so that another engine can be chosen.
-func TestUncovered(t *testing.T) {
+// TestUnsupportedLayer: the error names the layer kind that the plan does not support, so that another engine can be
+// chosen.
+func TestUnsupportedLayer(t *testing.T) {
 	m := &models.Model{Name: "odd", Input: []int{1, 28, 28}, Layers: []models.Layer{{Kind: models.Flatten, In: []int{1, 28, 28}, Out: []int{784}}, {Kind: "strange"}}}
 	_, err := compile(m)
 	var u *UncoveredError

@@ -45,9 +45,9 @@ func TestNoiseIsFrozen(t *testing.T) {
 	}
 }
 
-// TestKindsSeeNoThreads: fitness under every kind of noise does not depend on the number of threads, on other
+// TestKindsIndependentOfThreads: fitness under every kind of noise does not depend on the number of threads, on other
 // candidates or on splitting the batch; the first layer takes bytes or floats, or is a convolution or an embedding.
-func TestKindsSeeNoThreads(t *testing.T) {
+func TestKindsIndependentOfThreads(t *testing.T) {
 	glyphs := small(t)
 	values := make([]float32, 300*784)
 	for i := range values {

@@ -70,7 +70,7 @@ func (v *Vector) Candidate(worker int, dst []float32, t *engine.Candidates, i in
 	}
 	if len(dst) != l.Params {
 		return &engine.ArgumentError{Task: "candidates",
-			What: fmt.Sprintf("room for %d parameters, want %d", len(dst), l.Params)}
+			What: fmt.Sprintf("memory for %d parameters, want %d", len(dst), l.Params)}
 	}
 	key, sign := engine.Signed(t.Key, t.Antithetic, t.IDs[i])
 	theta := flat(t.Theta)[:len(dst)]

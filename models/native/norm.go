@@ -82,8 +82,8 @@ func (o *norm) backward(p *pass, _ bool) {
 // cache.
 const near = 1 << 18
 
-// some returns the number of channels within that limit.
-func (o *norm) some(p *pass) int {
+// channelsAtOnce returns the number of channels within that limit.
+func (o *norm) channelsAtOnce(p *pass) int {
 	return max(1, near/(4*kernel.Lanes*p.blocks()*o.image.plane()))
 }
 
@@ -114,7 +114,7 @@ type normForward norm
 
 func (f *normForward) run(p *pass, k *kernel.Kernels, lo, hi int) {
 	o := (*norm)(f)
-	for step := o.some(p); lo < hi; lo += step {
+	for step := o.channelsAtOnce(p); lo < hi; lo += step {
 		o.apply(p, k, lo, min(lo+step, hi))
 	}
 }
@@ -185,7 +185,7 @@ type normBack norm
 
 func (f *normBack) run(p *pass, k *kernel.Kernels, lo, hi int) {
 	o := (*norm)(f)
-	for step := o.some(p); lo < hi; lo += step {
+	for step := o.channelsAtOnce(p); lo < hi; lo += step {
 		o.back(p, k, lo, min(lo+step, hi))
 	}
 }

@@ -194,9 +194,9 @@ func (e *Engine) wholeMemory(w engine.Work) (bytes int64) {
 			bytes += int64(weights + m.Features + table + 3*samples*wide + 4*(samples*most+most+samples*m.Classes) + 12*samples)
 			for _, l := range e.whole {
 				if !l.table {
-					room := p.k.BytesScratch(samples, l.nOut, l.nIn)
-					room.Totals = 0 // sums become floats
-					keep = keep.Max(room)
+					scratch := p.k.BytesScratch(samples, l.nOut, l.nIn)
+					scratch.Totals = 0 // sums become floats
+					keep = keep.Max(scratch)
 				}
 			}
 		}

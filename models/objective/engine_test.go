@@ -239,8 +239,8 @@ func TestProgramEqualsFunction(t *testing.T) {
 	}
 }
 
-// TestAnswerGivenTwice: a duplicate answer is not used for the next candidates: those are missing, not wrong.
-func TestAnswerGivenTwice(t *testing.T) {
+// TestDuplicateAnswer: a duplicate answer is not used for the next candidates: those are missing, not wrong.
+func TestDuplicateAnswer(t *testing.T) {
 	e, other := open(t, program(t, "again", Flat(3)), 1), open(t, Objective{Spec: Flat(3), Func: naive}, 1)
 	given := 0
 	for range 3 {
@@ -434,7 +434,7 @@ func TestBounds(t *testing.T) {
 	}
 }
 
-func TestSpecsThatAreNone(t *testing.T) {
+func TestInvalidSpecs(t *testing.T) {
 	dir := t.TempDir()
 	for text, why := range map[string]string{
 		"[[param]]\nname = \"a\"":                                                            "shape",

@@ -89,10 +89,10 @@ func (l *executor) run(ctx context.Context, w *job) (err error) {
 			}
 		}
 	}()
-	var asked []*batch
+	var inFlight []*batch
 	for {
-		for len(asked) < 2 {
-			lo, hi, ok := w.nextBatch(len(asked) > 0)
+		for len(inFlight) < 2 {
+			lo, hi, ok := w.nextBatch(len(inFlight) > 0)
 			if !ok {
 				break
 			}
@@ -111,35 +111,35 @@ func (l *executor) run(ctx context.Context, w *job) (err error) {
 				return err
 			}
 			l.send(b)
-			asked = append(asked, b)
+			inFlight = append(inFlight, b)
 		}
-		if len(asked) == 0 {
+		if len(inFlight) == 0 {
 			return ctx.Err()
 		}
-		if failed := l.receive(ctx, asked[0]); failed != nil {
+		if failed := l.receive(ctx, inFlight[0]); failed != nil {
 			if err := ctx.Err(); err != nil {
 				return err
 			}
-			if wrong := (*answerError)(nil); errors.As(failed, &wrong) && len(asked[0].rows) > 1 {
-				l.discard(asked[0], failed)
-				l.finish(w, asked[0])
-				asked = append(asked[:0], asked[1:]...)
-				if err := l.resend(ctx, asked); err != nil {
+			if wrong := (*answerError)(nil); errors.As(failed, &wrong) && len(inFlight[0].rows) > 1 {
+				l.discard(inFlight[0], failed)
+				l.finish(w, inFlight[0])
+				inFlight = append(inFlight[:0], inFlight[1:]...)
+				if err := l.resend(ctx, inFlight); err != nil {
 					return err
 				}
 				continue
 			}
-			for _, b := range asked {
+			for _, b := range inFlight {
 				if err := l.retrySingly(ctx, b); err != nil {
 					return err
 				}
 				l.finish(w, b)
 			}
-			asked = asked[:0]
+			inFlight = inFlight[:0]
 			continue
 		}
-		l.finish(w, asked[0])
-		asked = append(asked[:0], asked[1:]...)
+		l.finish(w, inFlight[0])
+		inFlight = append(inFlight[:0], inFlight[1:]...)
 	}
 }
 
@@ -242,14 +242,14 @@ func (l *executor) discard(b *batch, why error) {
 }
 
 // resend sends batches, which the previous process did not answer, to a new process.
-func (l *executor) resend(ctx context.Context, asked []*batch) error {
-	if len(asked) == 0 {
+func (l *executor) resend(ctx context.Context, inFlight []*batch) error {
+	if len(inFlight) == 0 {
 		return nil
 	}
 	if err := l.ensureProcess(ctx); err != nil {
 		return err
 	}
-	for _, b := range asked {
+	for _, b := range inFlight {
 		l.send(b)
 	}
 	return nil

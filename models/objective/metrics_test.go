@@ -74,9 +74,9 @@ func candidatesOf(t *testing.T, e *Engine, n int) []float32 {
 	return fitness
 }
 
-// TestMetricsThatAreNone: a program's metrics are checked: the names in its answer to hello, the numbers in each
+// TestInvalidMetrics: a program's metrics are checked: the names in its answer to hello, the numbers in each
 // result.
-func TestMetricsThatAreNone(t *testing.T) {
+func TestInvalidMetrics(t *testing.T) {
 	for how, why := range map[string]string{
 		"unnamed": "give a name of 1 to 64 bytes in UTF-8 that can be printed", "bell": "that can be printed", "latin": "in UTF-8", "long": "1 to 64 bytes",
 		"alike": "two metrics are named a", "column": "ends as columns of exports do", "many": "more than 32 metrics", "cut": "its answer to hello is cut",

@@ -248,8 +248,8 @@ func (c *checker) stepsOf(optimiser string, anchored bool) (worst float64, err e
 	if err != nil {
 		return 0, err
 	}
-	if worst = c.off(here, there); anchored {
-		worst = max(worst, c.off(meanHere, mean))
+	if worst = c.distance(here, there); anchored {
+		worst = max(worst, c.distance(meanHere, mean))
 	}
 	if !(worst <= stepError) {
 		return 0, failed("%d steps of %s, with an anchor: %t, differ by %.2g of their length", checkSteps, optimiser, anchored,
@@ -258,8 +258,8 @@ func (c *checker) stepsOf(optimiser string, anchored bool) (worst float64, err e
 	return worst, nil
 }
 
-// off returns the distance of two rows, relative to the distance of the first from c.x.
-func (c *checker) off(here []float64, there []float32) float64 {
+// distance returns the distance of two rows, relative to the distance of the first from c.x.
+func (c *checker) distance(here []float64, there []float32) float64 {
 	way, apart := 0.0, 0.0
 	for i, x := range here {
 		way += (x - float64(c.x[i])) * (x - float64(c.x[i]))

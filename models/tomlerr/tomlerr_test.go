@@ -6,8 +6,8 @@ import (
 	"testing"
 )
 
-// TestErrorsAreOfTOML decodes what does not fit: each error is a sentence on a line of the text, without a word of Go.
-func TestErrorsAreOfTOML(t *testing.T) {
+// TestErrorTexts decodes invalid texts: each error is a sentence about a line of the text, without Go types.
+func TestErrorTexts(t *testing.T) {
 	type layer struct {
 		Kind string
 		Seq  *bool
@@ -43,7 +43,7 @@ func TestErrorsAreOfTOML(t *testing.T) {
 			t.Errorf("%q: %v, want %q", text, err, want)
 		}
 		if err != nil && (strings.Contains(err.Error(), "struct") || strings.Contains(err.Error(), "[]")) {
-			t.Errorf("%q: %v, which is of Go", text, err)
+			t.Errorf("%q: %v names Go types", text, err)
 		}
 	}
 }

@@ -7,7 +7,7 @@ import (
 	"testing"
 )
 
-func TestTheOutermostMarkCounts(t *testing.T) {
+func TestOutermostMark(t *testing.T) {
 	inner := Errorf("eta: %w", fs.ErrNotExist)
 	for _, c := range []struct {
 		err  error

@@ -21,8 +21,8 @@ func archive(name string) []byte {
 func TestCheck(t *testing.T) {
 	safetensors := append(binary.LittleEndian.AppendUint64(nil, 0x10280), "{}"...) // its first bytes are those of protocol 2
 	for name, c := range map[string]struct {
-		bytes []byte
-		says  string
+		bytes   []byte
+		wantErr string
 	}{
 		"pointer":     {[]byte("version https://git-lfs.github.com/spec/v1\noid sha256:4d7a\nsize 12345\n"), `net is a Git LFS pointer, not the file itself: run "git lfs pull"`},
 		"page":        {[]byte("\ufeff\n <!DOCTYPE html><html>"), "net is an HTML page: "},
@@ -38,8 +38,8 @@ func TestCheck(t *testing.T) {
 		"empty":       {nil, ""},
 	} {
 		err := Check(bytes.NewReader(c.bytes), "net", "its tensors as safetensors")
-		if c.says == "" && err != nil || c.says != "" && (err == nil || !strings.Contains(err.Error(), c.says)) {
-			t.Errorf("%s: %v, want %q", name, err, c.says)
+		if c.wantErr == "" && err != nil || c.wantErr != "" && (err == nil || !strings.Contains(err.Error(), c.wantErr)) {
+			t.Errorf("%s: %v, want %q", name, err, c.wantErr)
 		}
 		if err := CheckPointer(bytes.NewReader(c.bytes), "net"); (err != nil) != (name == "pointer") {
 			t.Errorf("%s as a text: %v", name, err)

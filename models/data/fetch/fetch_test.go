@@ -100,8 +100,8 @@ func serves(b []byte, chunked bool) answer {
 	}
 }
 
-// says answers a range request with this header, and content from its start.
-func says(contentRange string) answer {
+// rangeHeader answers a range request with this header, and content from its start.
+func rangeHeader(contentRange string) answer {
 	return func(w http.ResponseWriter, r *http.Request) {
 		if r.Header.Get("Range") == "" {
 			honest(w, r)
@@ -181,8 +181,8 @@ func TestFetched(t *testing.T) {
 		"wrong part":       {damaged()[:200_000], []answer{honest}, []string{"bytes=200000-", ""}},
 		"long part":        {append(bytes.Clone(content), 1, 2, 3), []answer{honest}, []string{""}},
 		"whole part":       {content, []answer{status(404)}, nil},
-		"other range":      {half, []answer{says("bytes 0-299999/300000")}, []string{"bytes=150000-", ""}},
-		"other size":       {half, []answer{says("bytes 150000-299999/400000")}, []string{"bytes=150000-", ""}},
+		"other range":      {half, []answer{rangeHeader("bytes 0-299999/300000")}, []string{"bytes=150000-", ""}},
+		"other size":       {half, []answer{rangeHeader("bytes 150000-299999/400000")}, []string{"bytes=150000-", ""}},
 		"range refused":    {half, []answer{status(416), honest}, []string{"bytes=150000-", ""}},
 		"500 once":         {nil, []answer{status(500), status(503), honest}, []string{"", "", ""}},
 		"stall once":       {nil, []answer{stalls(1000), honest}, []string{"", "bytes=1000-"}},
@@ -224,10 +224,10 @@ func names(t *testing.T, dir string) (out []string) {
 func TestRefused(t *testing.T) {
 	half := content[:150_000]
 	for name, c := range map[string]struct {
-		part   []byte
-		answer answer
-		says   string
-		kept   int
+		part    []byte
+		answer  answer
+		wantErr string
+		kept    int
 	}{
 		"404":             {nil, status(404), "answered 404 Not Found; name another address with --from URL", 0},
 		"403, resumed":    {half, status(403), "answered 403 Forbidden", 150_000},
@@ -248,7 +248,7 @@ func TestRefused(t *testing.T) {
 			dir := t.TempDir()
 			s := server(t, nil, c.answer)
 			err := get(t, dir, c.part, s, stallOf(name))
-			if err == nil || !strings.Contains(err.Error(), c.says) || !strings.HasPrefix(err.Error(), "data toy: "+s.URL+"/toy.bin ") || strings.Contains(err.Error(), "\n") {
+			if err == nil || !strings.Contains(err.Error(), c.wantErr) || !strings.HasPrefix(err.Error(), "data toy: "+s.URL+"/toy.bin ") || strings.Contains(err.Error(), "\n") {
 				t.Errorf("%v", err)
 			}
 			if left := names(t, dir); !slices.Equal(left, []string{"toy.bin.part"}) {
@@ -272,8 +272,8 @@ func TestUnreachable(t *testing.T) {
 	}
 }
 
-// TestKeepsWhatIsThere: a valid existing file is not downloaded again; an invalid one is replaced.
-func TestKeepsWhatIsThere(t *testing.T) {
+// TestKeepsValidFiles: a valid existing file is not downloaded again; an invalid one is replaced.
+func TestKeepsValidFiles(t *testing.T) {
 	dir := t.TempDir()
 	path := filepath.Join(dir, "toy.bin")
 	for what, c := range map[string]struct {
@@ -318,8 +318,8 @@ func TestInterrupted(t *testing.T) {
 	}
 }
 
-// TestTriesInARow: a try that brings new bytes does not count as failed.
-func TestTriesInARow(t *testing.T) {
+// TestConsecutiveTries: a try that brings new bytes does not count as failed.
+func TestConsecutiveTries(t *testing.T) {
 	s := server(t, nil, breaksAfter(50_000))
 	c := Client{HTTP: s.Client(), Tries: 1}
 	if err := c.Get(context.Background(), published(map[string][]byte{"toy.bin": content}), s.URL, t.TempDir()); err != nil {

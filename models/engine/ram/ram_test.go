@@ -38,8 +38,8 @@ func TestForeignMemory(t *testing.T) {
 	}
 }
 
-// TestBeyondAnyMachine: sizes that overflow are refused instead of ending the process.
-func TestBeyondAnyMachine(t *testing.T) {
+// TestSizeOverflow: sizes that overflow are refused instead of ending the process.
+func TestSizeOverflow(t *testing.T) {
 	for _, size := range [][2]int{{1 << 40, 1 << 40}, {1 << 62, 4}, {-1, 1}, {1, -1}} {
 		if _, err := (Memory{}).Alloc(size[0], size[1]); err == nil {
 			t.Errorf("%d x %d was allocated", size[0], size[1])

@@ -270,7 +270,7 @@ func (g *graph) each(l *models.Layer, in, out string, f func(x, y string)) strin
 
 // attention adds the nodes for all heads: matrices have the shape [sample, head, position, channel of the head].
 func (g *graph) attention(l *models.Layer, in, out string) string {
-	steps, asked := g.Net.Features, l.Asked(g.Net)
+	steps, queries := g.Net.Features, l.Queries(g.Net)
 	c := l.In[0] / steps
 	d := c / l.Heads
 	x := g.node("Gemm", out+".qkv", g.shaped(out+".apart", in, -1, c), g.param(l.Weight), g.param(l.Bias),
@@ -282,21 +282,21 @@ func (g *graph) attention(l *models.Layer, in, out string) string {
 		return g.node("Slice", at, x, g.ints(at+".begin", i*l.Heads, first), g.ints(at+".end", (i+1)*l.Heads, steps),
 			g.ints(at+".axes", 1, 2))
 	}
-	q, k, v := part("q", 0, steps-asked), part("k", 1, 0), part("v", 2, 0)
+	q, k, v := part("q", 0, steps-queries), part("k", 1, 0), part("v", 2, 0)
 	q = g.node("Mul", out+".scaled", q, g.floats(out+".scale", nil, []float32{float32(1 / math.Sqrt(float64(d)))}))
 	scores := g.node("MatMul", out+".scores", q,
 		g.node("Transpose", out+".turned", k, attribute{"perm", []int{0, 1, 3, 2}}))
-	unseen := make([]float32, asked*steps)
-	for i := range asked {
-		for u := steps - asked + i + 1; u < steps; u++ {
+	unseen := make([]float32, queries*steps)
+	for i := range queries {
+		for u := steps - queries + i + 1; u < steps; u++ {
 			unseen[i*steps+u] = float32(math.Inf(-1))
 		}
 	}
-	scores = g.node("Add", out+".seen", scores, g.floats(out+".unseen", []int{asked, steps}, unseen))
+	scores = g.node("Add", out+".seen", scores, g.floats(out+".unseen", []int{queries, steps}, unseen))
 	given := g.node("MatMul", out+".given", g.node("Softmax", out+".weights", scores, attribute{"axis", -1}), v)
 	given = g.shaped(out+".together", g.node("Transpose", out+".back", given, attribute{"perm", []int{0, 2, 1, 3}}), -1, c)
 	y := g.node("Gemm", out+".projected", given, g.param(l.Project[0]), g.param(l.Project[1]), attribute{"transB", 1})
-	return g.shaped(out, y, -1, asked*c)
+	return g.shaped(out, y, -1, queries*c)
 }
 
 // minGRU adds the nodes of the recurrence, unrolled over the positions.

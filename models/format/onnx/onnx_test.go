@@ -234,8 +234,8 @@ func TestNumbers(t *testing.T) {
 	m.agrees(t, read(t, m.file(t)).run(t, x).x)
 }
 
-// TestFarNumbers: if float32 is too coarse for the samples, the input and the normalisation are float64.
-func TestFarNumbers(t *testing.T) {
+// TestFloat64Input: if float32 is too coarse for the samples, the input and the normalisation are float64.
+func TestFloat64Input(t *testing.T) {
 	r := data.Raster{Labels: make([]uint16, 12)}
 	for i := range 12 {
 		r.Doubles = append(r.Doubles, 1.7e9+float64(i), float64(i%5))

@@ -93,8 +93,8 @@ func raw(header string, data int) []byte {
 
 func TestReadRefuses(t *testing.T) {
 	for name, c := range map[string]struct {
-		bytes []byte
-		says  string
+		bytes   []byte
+		wantErr string
 	}{
 		"empty":     {nil, "less than"},
 		"length":    {[]byte{255, 255, 255, 255, 255, 255, 255, 255, 1}, "header of"},
@@ -119,8 +119,8 @@ func TestReadRefuses(t *testing.T) {
 	} {
 		_, err := Read(bytes.NewReader(c.bytes), int64(len(c.bytes)))
 		var f *FormatError
-		if !errors.As(err, &f) || !strings.Contains(f.What, c.says) {
-			t.Errorf("%s: %v, want %q", name, err, c.says)
+		if !errors.As(err, &f) || !strings.Contains(f.What, c.wantErr) {
+			t.Errorf("%s: %v, want %q", name, err, c.wantErr)
 		}
 	}
 	// A size that does not match the following bytes.

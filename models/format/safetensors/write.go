@@ -104,7 +104,7 @@ func WriteFile(path string, write func(io.Writer) error) (err error) {
 	dir := filepath.Dir(path)
 	tmp, err := unfinished(path)
 	if err != nil {
-		return fmt.Errorf("%s cannot be written: %w", path, bare(err))
+		return fmt.Errorf("%s cannot be written: %w", path, withoutPath(err))
 	}
 	defer func() {
 		if err != nil {
@@ -124,7 +124,7 @@ func WriteFile(path string, write func(io.Writer) error) (err error) {
 		return err
 	}
 	if err := os.Rename(tmp.Name(), path); err != nil {
-		return fmt.Errorf("%s cannot be written: %w", path, bare(err))
+		return fmt.Errorf("%s cannot be written: %w", path, withoutPath(err))
 	}
 	if d, err := os.Open(dir); err == nil { // makes the rename durable if directories can be synced
 		_ = d.Sync()
@@ -144,8 +144,8 @@ func unfinished(path string) (*os.File, error) {
 	}
 }
 
-// bare returns a file system error without file names.
-func bare(err error) error {
+// withoutPath returns a file system error without file names.
+func withoutPath(err error) error {
 	var at *os.PathError
 	var link *os.LinkError
 	switch {

@@ -21,10 +21,10 @@ var (
 	cuGetErrorName               func(code int32, name *unsafe.Pointer) int32
 	cuDeviceGetCount             func(n *int32) int32
 	cuDeviceGet                  func(device *int32, i int32) int32
-	cuDeviceGetName              func(name unsafe.Pointer, room, device int32) int32
+	cuDeviceGetName              func(name unsafe.Pointer, size, device int32) int32
 	cuDeviceTotalMem_v2          func(bytes *uintptr, device int32) int32
 	cuDeviceGetAttribute         func(value *int32, what, device int32) int32
-	cuDeviceGetPCIBusId          func(bus unsafe.Pointer, room, device int32) int32
+	cuDeviceGetPCIBusId          func(bus unsafe.Pointer, size, device int32) int32
 	cuDevicePrimaryCtxRetain     func(context *uintptr, device int32) int32
 	cuDevicePrimaryCtxRelease_v2 func(device int32) int32
 	cuCtxSetCurrent              func(context uintptr) int32

@@ -15,9 +15,9 @@ import (
 
 // The calls of OpenCL 1.2, as in its headers: handles are pointers, sizes are size_t.
 var (
-	clGetPlatformIDs func(room uint32, ids *uintptr, n *uint32) int32
-	clGetDeviceIDs   func(platform uintptr, kind uint64, room uint32, ids *uintptr, n *uint32) int32
-	clGetDeviceInfo  func(device uintptr, what uint32, room uintptr, p unsafe.Pointer, n *uintptr) int32
+	clGetPlatformIDs func(size uint32, ids *uintptr, n *uint32) int32
+	clGetDeviceIDs   func(platform uintptr, kind uint64, size uint32, ids *uintptr, n *uint32) int32
+	clGetDeviceInfo  func(device uintptr, what uint32, size uintptr, p unsafe.Pointer, n *uintptr) int32
 	clCreateContext  func(properties uintptr, n uint32, devices *uintptr, notify, user uintptr,
 		code *int32) uintptr
 	clReleaseContext          func(context uintptr) int32
@@ -25,7 +25,7 @@ var (
 	clReleaseCommandQueue     func(queue uintptr) int32
 	clCreateProgramWithSource func(context uintptr, n uint32, text *unsafe.Pointer, lengths *uintptr, code *int32) uintptr
 	clBuildProgram            func(program uintptr, n uint32, devices *uintptr, options string, notify, user uintptr) int32
-	clGetProgramBuildInfo     func(program, device uintptr, what uint32, room uintptr, p unsafe.Pointer, n *uintptr) int32
+	clGetProgramBuildInfo     func(program, device uintptr, what uint32, size uintptr, p unsafe.Pointer, n *uintptr) int32
 	clReleaseProgram          func(program uintptr) int32
 	clCreateKernel            func(program uintptr, name string, code *int32) uintptr
 	clReleaseKernel           func(kernel uintptr) int32

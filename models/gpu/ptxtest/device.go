@@ -95,9 +95,9 @@ func (d *Device) Launch(k gpu.Kernel, groups [3]int, size int, args ...any) (err
 	if err != nil {
 		return err
 	}
-	if !slices.Equal(at, code.places) || len(p) != code.room {
+	if !slices.Equal(at, code.places) || len(p) != code.paramBytes {
 		return fmt.Errorf("kernel %s has parameters at %v of %d bytes, and is given %v of %d", code.name, code.places,
-			code.room, at, len(p))
+			code.paramBytes, at, len(p))
 	}
 	if groups[1] > 65535 || groups[2] > 65535 || size > 1024 {
 		return fmt.Errorf("kernel %s: groups %v of %d work items are more than a card takes", code.name, groups, size)

@@ -11,14 +11,14 @@ import (
 
 // kernel is an entry of a PTX text.
 type kernel struct {
-	name   string
-	places []int // offsets of the parameters
-	room   int   // size of all parameters in bytes
-	code   []inst
-	first  []uint64 // initial registers: constants have their values, all others 0
-	sizes  [12]int  // numbers of the registers of %tid, %ntid, %ctaid and %nctaid, each x, y and z
-	shared int      // shared memory in bytes
-	local  int
+	name       string
+	places     []int // offsets of the parameters
+	paramBytes int   // size of all parameters in bytes
+	code       []inst
+	first      []uint64 // initial registers: constants have their values, all others 0
+	sizes      [12]int  // numbers of the registers of %tid, %ntid, %ctaid and %nctaid, each x, y and z
+	shared     int      // shared memory in bytes
+	local      int
 
 	launches int
 }
@@ -121,10 +121,10 @@ func (r *reader) statement(s string) error {
 	if m := param.FindStringSubmatch(s); m != nil {
 		size, _ := strconv.Atoi(m[1])
 		size /= 8
-		r.room = (r.room + size - 1) / size * size
-		r.kernel.places = append(r.kernel.places, r.room)
-		r.params[m[2]] = r.room
-		r.room += size
+		r.paramBytes = (r.paramBytes + size - 1) / size * size
+		r.kernel.places = append(r.kernel.places, r.paramBytes)
+		r.params[m[2]] = r.paramBytes
+		r.paramBytes += size
 		return nil
 	}
 	if m := storage.FindStringSubmatch(s); m != nil {

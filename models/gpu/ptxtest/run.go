@@ -47,8 +47,8 @@ type group struct {
 
 // touch records which work items used a word since the last barrier.
 type touch struct {
-	epoch int // the group's epoch plus one; 0: not used
-	who   int // work item; -1: several
+	epoch    int // the group's epoch plus one; 0: not used
+	workItem int // work item; -1: several
 }
 
 // run runs all groups of a launch.
@@ -223,20 +223,21 @@ func (t *thread) memory(i *inst, write bool) []byte {
 // barrier, or if this one writes a word that another used.
 func (t *thread) touch(i *inst, word int, write bool) {
 	now := t.epoch + 1
-	if w := t.wrote[word]; w.epoch == now && w.who != t.id {
-		panic(fault(fmt.Sprintf("%s: work items %d and %d meet at byte %d of shared memory", i.text, w.who, t.id, 4*word)))
+	if w := t.wrote[word]; w.epoch == now && w.workItem != t.id {
+		panic(fault(fmt.Sprintf("%s: work items %d and %d meet at byte %d of shared memory",
+			i.text, w.workItem, t.id, 4*word)))
 	}
 	r := &t.read[word]
 	if write {
-		if r.epoch == now && r.who != t.id {
+		if r.epoch == now && r.workItem != t.id {
 			panic(fault(fmt.Sprintf("%s: work item %d writes byte %d of shared memory, which another reads", i.text, t.id,
 				4*word)))
 		}
 		t.wrote[word] = touch{now, t.id}
 		return
 	}
-	if r.epoch == now && r.who != t.id {
-		r.who = -1
+	if r.epoch == now && r.workItem != t.id {
+		r.workItem = -1
 	} else {
 		*r = touch{now, t.id}
 	}

@@ -51,7 +51,7 @@ func wholeSteps(words int) int { return (words + amxWords - 1) / amxWords * amxW
 // which tiles need.
 func (k *Kernels) byTiles(kernels *[2][2]func(*amxArgs), m, n, words int, a []float32, rowA int, b []float32, ldb int, c []float32, ldc int, bias []float32) {
 	wide, need := wholeSteps(words), k.amxScratch(m, n, words, rowA)
-	k.bPack, k.partial, k.aLines = roomy(k.bPack, need.B), roomy(k.partial, need.Sums), roomy(k.aLines, need.ALines)
+	k.bPack, k.partial, k.aLines = resize(k.bPack, need.B), resize(k.partial, need.Sums), resize(k.aLines, need.ALines)
 	if need.ALines > 0 {
 		for i := range m {
 			row := k.aLines[i*wide:][:wide]

@@ -45,9 +45,9 @@ func TestCausalSoftmaxAgainstFloat64(t *testing.T) {
 	})
 }
 
-// TestCausalSoftmaxSeesNothingAhead: a score far above the others gets all weight, and positions that are not seen
+// TestCausalSoftmaxMasksLaterPositions: a score far above the others gets all weight, and positions that are not seen
 // change nothing, even if they are NaN.
-func TestCausalSoftmaxSeesNothingAhead(t *testing.T) {
+func TestCausalSoftmaxMasksLaterPositions(t *testing.T) {
 	each(t, func(t *testing.T, k *Kernels) {
 		nan := float32(math.NaN())
 		x := []float32{3e38, nan, nan, -3e38, 3e38, nan, 1, 1, 1}

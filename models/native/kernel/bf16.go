@@ -70,7 +70,7 @@ func (k *Kernels) GemmBF16(order Order, m, n, kk int, a []float32, lda int, b []
 		_ = ep.Bias[n-1]
 	}
 	wide := k.stride16(order, kk)
-	k.rounded = roomy(k.rounded, (m+n)*wide)
+	k.rounded = resize(k.rounded, (m+n)*wide)
 	x, y := k.rounded[:m*wide], k.rounded[m*wide:(m+n)*wide]
 	k.round16(order, x, wide, matrix(a, m, kk, lda), m, kk, lda)
 	k.round16(order, y, wide, matrix(b, n, kk, ldb), n, kk, ldb)
@@ -98,7 +98,7 @@ func (k *Kernels) GemmBF16(order Order, m, n, kk int, a []float32, lda int, b []
 // odd ones.
 func (k *Kernels) byBlocks(m, n, wide int, x, y, c []float32, ldc int, ep *Epilogue) {
 	const half = blockK / 2
-	k.partial = roomy(k.partial, m*n)
+	k.partial = resize(k.partial, m*n)
 	sums := k.partial[:m*n]
 	c = matrix(c, m, n, ldc)
 	for at := 0; at == 0 || at < wide; at += blockK {
@@ -155,7 +155,7 @@ func (k *Kernels) round16(order Order, dst []float32, wide int, src []float32, r
 			clear(to[cols:])
 			k.roundSwapped(to, row[:cols])
 		default:
-			k.line = roomy(k.line, line)
+			k.line = resize(k.line, line)
 			for lo := 0; lo < cols; lo += line {
 				n := min(line, cols-lo)
 				clear(k.line[n:min(line, wide-lo)])

@@ -70,7 +70,7 @@ func (k *Kernels) byteTiles(m, n, kk int, a []uint8, lda int, b []int8, ldb int,
 		return
 	}
 	need := k.BytesScratch(m, n, kk)
-	k.bPack, k.exact = roomy(k.bPack, need.B), roomy(k.exact, need.Exact)
+	k.bPack, k.exact = resize(k.bPack, need.B), resize(k.exact, need.Exact)
 	t, ep := &k.tile, Epilogue{Bias: bias}
 	x, lines := unsafe.Pointer(unsafe.SliceData(a)), words
 	t.k, t.ldc, t.rowA = words, 4*ldc, lda
@@ -117,7 +117,7 @@ func (k *Kernels) widened(f func(*moveArgs), dst []float32, src unsafe.Pointer, 
 // sumFloats computes SumBytes with float products short enough to be exact with or without fused multiply-adds.
 func (k *Kernels) sumFloats(m, n, kk int, a []uint8, lda int, b []int8, ldb int, c []int32, ldc int) {
 	kc, need := min(kk, exactK), k.BytesScratch(m, n, kk).Exact
-	k.exact = roomy(k.exact, need)
+	k.exact = resize(k.exact, need)
 	x, y, p := k.exact[:m*kc], k.exact[m*kc:(m+n)*kc], k.exact[(m+n)*kc:]
 	for k0 := 0; k0 < kk; k0 += kc {
 		d := min(kc, kk-k0)

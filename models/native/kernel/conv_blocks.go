@@ -31,7 +31,8 @@ func (k *Kernels) ConvBlocks(c *Conv, y, x, w, bias []float32, relu bool) {
 		bias = bias[:c.Out]
 	}
 	need := k.ConvBlocksScratch(c)
-	k.rounded, k.filters, k.partial = roomy(k.rounded, need.Rounded), roomy(k.filters, need.Filters), roomy(k.partial, need.Sums)
+	k.rounded, k.filters = resize(k.rounded, need.Rounded), resize(k.filters, need.Filters)
+	k.partial = resize(k.partial, need.Sums)
 	if k.isa.amxConv == nil {
 		k.convByBlocks(c, y, x, w, bias, relu)
 		return

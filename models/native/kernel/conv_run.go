@@ -66,7 +66,7 @@ type convJob struct {
 
 // packFilters packs the weights tile by tile, with pack(dst, lo, h) for h channels from lo: a row of h for each tap.
 func (k *Kernels) packFilters(j *convJob, weights int, pack func(dst []float32, lo, h int)) {
-	k.filters = roomy(k.filters, weights)
+	k.filters = resize(k.filters, weights)
 	taps := weights / j.channels
 	height, extra := even(j.channels, max(1, len(k.isa.conv)-1))
 	for ch, h := 0, 0; ch < j.channels; ch += h {

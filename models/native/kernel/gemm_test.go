@@ -18,8 +18,8 @@ type product struct {
 
 func (f Form) String() string { return [...]string{"nn", "nt", "tn"}[f] }
 
-// newProduct draws a product; room allocates memory, and strides exceed the columns by pad.
-func newProduct(form Form, m, n, k, pad int, room func(n int) []float32) *product {
+// newProduct draws a product; alloc allocates memory, and strides exceed the columns by pad.
+func newProduct(form Form, m, n, k, pad int, alloc func(n int) []float32) *product {
 	r := random(int(form), m, n, k)
 	p := &product{form: form, m: m, n: n, k: k, lda: k + pad, ldb: n + 2*pad, ldc: n + pad}
 	ra, ca, rb, cb := m, k, k, n
@@ -33,7 +33,7 @@ func newProduct(form Form, m, n, k, pad int, room func(n int) []float32) *produc
 		if rows == 0 || cols == 0 {
 			return nil
 		}
-		return fill(r, room((rows-1)*ld+cols))
+		return fill(r, alloc((rows-1)*ld+cols))
 	}
 	p.a, p.b = mat(ra, ca, p.lda), mat(rb, cb, p.ldb)
 	p.c, p.gate, p.bias = mat(m, n, p.ldc), mat(m, n, p.ldc), mat(1, n, n)

@@ -124,8 +124,8 @@ func aligned(n int) []float32 {
 	return s[o : o+n : o+n]
 }
 
-// roomy returns s, or new memory if s is too short.
-func roomy(s []float32, n int) []float32 {
+// resize returns s, or new memory if s is too short.
+func resize(s []float32, n int) []float32 {
 	if len(s) < n {
 		return aligned(n)
 	}

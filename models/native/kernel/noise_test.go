@@ -43,9 +43,9 @@ func TestNormalsHaveTheFrozenBits(t *testing.T) {
 	})
 }
 
-// TestFillEndsWhereItShould: kernels write whole tiles over the following ones: windows begin and end anywhere in rows
+// TestFillBounds: kernels write whole tiles over the following ones: windows begin and end anywhere in rows
 // of any length, followed by a guard page.
-func TestFillEndsWhereItShould(t *testing.T) {
+func TestFillBounds(t *testing.T) {
 	each(t, func(t *testing.T, k *Kernels) {
 		r := random(5)
 		for range 400 {

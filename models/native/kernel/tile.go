@@ -31,7 +31,7 @@ func (k *Kernels) gemm(form Form, m, n, kk int, a []float32, lda int, b []float3
 	if packA {
 		block = packRows
 	}
-	k.bPack = roomy(k.bPack, need.B)
+	k.bPack = resize(k.bPack, need.B)
 	for k0 := 0; k0 == 0 || k0 < kk; k0 += maxK {
 		kc := min(maxK, kk-k0)
 		k.start(ep, k0 == 0, k0+kc >= kk)
@@ -122,7 +122,7 @@ func next(height int, extra *int) int {
 // packA packs rows [i0, i1) tile by tile, the rows of a tile adjacent. Lines of A that need no transposition are taken
 // some at a time by all tiles: neighbouring tiles share most cache lines, and all share pages.
 func (k *Kernels) packA(form Form, i0, i1, k0, kc int, a []float32, lda int) {
-	k.aPack = roomy(k.aPack, scratchA)
+	k.aPack = resize(k.aPack, scratchA)
 	lines := kc
 	if form == TN {
 		lines = packLines
