@@ -233,7 +233,7 @@ func TestGeometryEdgeCases(t *testing.T) {
 		alike.Slopes[i].Batch, alike.Slopes[i].Train = math.NaN(), math.NaN()
 	}
 	if text := trained.GeometryText(alike, 60, false); !strings.Contains(text, "no direction") ||
-		strings.Contains(text, "each candidate has another one") {
+		strings.Contains(text, "each candidate has a different one") {
 		t.Errorf("equal results:\n%s", text)
 	}
 	if text := trained.GeometryText(ring(20, geometry.Wanted{}), 100, false); !strings.Contains(text,

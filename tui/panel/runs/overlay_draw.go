@@ -228,7 +228,7 @@ type figureRow struct {
 func (r *Runs) drawFigures(m *panel.Host, g *cell.Grid, in cell.Rect) {
 	o := r.layOut(m)
 	if len(o.Set) == 0 || len(o.Plots) == 0 {
-		panel.Explain(g, in, "settings and figures of the runs above appear here")
+		panel.Explain(g, in, "settings and results of the runs appear here")
 		return
 	}
 	rows, left := o.Rows, slices.Clone(o.differing)

@@ -299,7 +299,7 @@ func drawSlopes(g *cell.Grid, r cell.Rect, x *geometry.Geometry) {
 			top = max(top, l.value)
 		}
 	}
-	why := "each candidate has another one"
+	why := "each candidate has a different one"
 	if train != train { // the training gradient is common to all candidates: the cause is another one
 		why = "no direction: all results of a generation were equal"
 	}
