@@ -200,7 +200,7 @@ func TestFleetDetails(t *testing.T) {
 		"1000 steps/s, 33 % of all", "2.09 ms to the coordinator", "!1.4 s")
 	d.hides("fleet ─")
 	d.press("k")
-	d.shows("▸ worker w1", "◆ 1.25 MB/s, 20ms of de…")
+	d.shows("▸ worker w1", "◆ 1.25 MB/s, 20ms delay")
 	if d.press("esc"); d.Focus != panel.Fleet || d.Expanded {
 		t.Errorf("esc leads to %s, expanded %v", d.Focus, d.Expanded)
 	}

@@ -79,14 +79,14 @@ func TestSlowDownALink(t *testing.T) {
 	d, _ := openFleet(t, 120, 40, fleetOf(5), "tab j l l enter")
 	d.shows("slow down w1 → w2", "only this direction", "full speed", "MB/s", "at most; empty: no limit")
 	d.write("12.5").press("tab").write("20").press("down").write("2.5").press("tab").write("1")
-	d.shows("at most, 100 Mbit/s", "12.5 MB/s, 20ms of delay, up to 2.5ms of jitter, 1% lost")
+	d.shows("at most, 100 Mbit/s", "12.5 MB/s, 20ms delay, up to 2.5ms of jitter, 1% lost")
 	d.press("enter")
 	want := event.Link{From: 1, To: 2, Rate: 12_500_000, Delay: 20 * time.Millisecond, Jitter: 2500 * time.Microsecond,
 		Loss: 0.01}
 	if len(d.sent) != 1 || d.sent[0].Link == nil || *d.sent[0].Link != want || d.Popup != nil {
 		t.Fatalf("sent %+v, want %+v", d.sent, want)
 	}
-	d.shows("worker 1 to worker 2: 12.5 MB/s, 20ms of delay")
+	d.shows("worker 1 to worker 2: 12.5 MB/s, 20ms delay")
 	// The dialog starts with the present shape of a link, and removes it.
 	d, _ = openFleet(t, 120, 40, fleetOf(5), "tab j l l l enter")
 	d.shows("1.25", "at most, 10 Mbit/s")
@@ -112,7 +112,7 @@ func TestSlowDownARowOrColumn(t *testing.T) {
 		}
 	}
 	d, _ := openFleet(t, 120, 40, f, "tab j")
-	d.shows("w1 → all  2 links", "◆ 70ms of delay")
+	d.shows("w1 → all  2 links", "◆ 70ms delay")
 	d.press("enter")
 	d.shows("70________ ms")
 	d.press("esc", "k")

@@ -61,7 +61,7 @@ type Link struct {
 	Loss   float64       `cbor:"5,keyasint,omitempty"` // share of lost packets, 0 to 1
 }
 
-// String describes the link, for example "worker 1 to worker 2: 1.25 MB/s, 20ms of delay".
+// String describes the link, for example "worker 1 to worker 2: 1.25 MB/s, 20ms delay".
 func (l Link) String() string {
 	name := func(w int) string {
 		if w == Every {
@@ -77,7 +77,7 @@ func (l Link) String() string {
 			text string
 		}{
 			{l.Rate > 0, fmt.Sprintf("%.3g MB/s", float64(l.Rate)/1e6)},
-			{l.Delay > 0, l.Delay.String() + " of delay"},
+			{l.Delay > 0, l.Delay.String() + " delay"},
 			{l.Jitter > 0, "up to " + l.Jitter.String() + " of jitter"},
 			{l.Loss > 0, fmt.Sprintf("%.3g%% lost", 100*l.Loss)},
 		} {

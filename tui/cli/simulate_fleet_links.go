@@ -91,10 +91,10 @@ func (f *fleetSimulation) links() (l simulate.Link, up, down float64, slow map[i
 func (f *fleetSimulation) fleet() string {
 	links := clauses("links: ", "links as fast as loopback on this machine", []clause{
 		{f.link.rate != "", f.link.rate + " per second each"},
-		{f.link.delay > 0, f.link.delay.String() + " of delay"},
+		{f.link.delay > 0, f.link.delay.String() + " delay"},
 		{f.link.jitter > 0, "up to " + f.link.jitter.String() + " of jitter"},
 		{f.link.loss > 0, fmt.Sprintf("%.3g%% lost", 100*f.link.loss)},
-		{f.control > 0, f.control.String() + " of delay to the coordinator"},
+		{f.control > 0, f.control.String() + " delay to the coordinator"},
 		{f.up != "", "a worker sends " + f.up},
 		{f.down != "", subject(f.up, "a worker") + " receives " + f.down},
 		{f.rack.of > 0, fmt.Sprintf("racks of %s", plural(f.rack.of, "worker"))},
