@@ -18,8 +18,8 @@ func TestSample(t *testing.T) {
 	}
 }
 
-// TestMissed: a run that missed its target, whose figure is +Inf, counts as one that takes for ever. All of them
-// against none decide; some leave a mean that nobody knows, and two that both always miss are not apart.
+// TestMissed: a run that missed its target has the figure +Inf. If all runs of one side missed and none of the other,
+// the claim is decided; if some missed, the mean is unknown, and two sides that always miss do not differ.
 func TestMissed(t *testing.T) {
 	never := math.Inf(1)
 	some, all, none := Sample{3, never, 4}, Sample{never, never, never}, Sample{3, 5, 4}
@@ -50,7 +50,7 @@ func TestMissed(t *testing.T) {
 	}
 }
 
-// TestNeeded: the quantiles of Student's t as tables have them.
+// TestNeeded: quantiles of Student's t, compared with tables.
 func TestNeeded(t *testing.T) {
 	for freedom, want := range map[float64]float64{1: 12.706, 2: 4.303, 4: 2.776, 9: 2.262, 30: 2.042, math.Inf(1): 1.960} {
 		if got := (Estimate{Error: 1, Freedom: freedom}).Needed(); math.Abs(got-want) > 6e-4 {
@@ -77,7 +77,7 @@ func TestWelch(t *testing.T) {
 	}
 }
 
-// TestJudge: a claim holds, is contradicted, or is not decided by what was measured; what is counted is accounting.
+// TestJudge: a claim holds, is contradicted, or is not decided by measurements; counted quantities are accounting.
 func TestJudge(t *testing.T) {
 	others := map[string]Sample{"worse": {3.0, 3.1, 2.9}, "alike": {2.0, 2.4, 1.6}, "full": {100, 100, 100}, "once": {3}, "slow": {90, 100, 110}}
 	s := Sample{2.0, 2.1, 1.9} // 2 with a standard error of 0.0577: with two degrees of freedom 0.248 decide
@@ -128,8 +128,8 @@ func TestJudge(t *testing.T) {
 	}
 }
 
-// TestSlope: the least-squares line of made-up points, and a law over presets of 3, 4, 6 and 8 members that is or is
-// not there.
+// TestSlope: the least-squares line of given points, and a law over presets of 3, 4, 6 and 8 members that the points
+// follow or not.
 func TestSlope(t *testing.T) {
 	e := slope([]float64{0, 1, 2, 3}, []float64{1, 2.9, 5.1, 7})
 	if math.Abs(e.Value-2.02) > 1e-12 || math.Abs(e.Error-math.Sqrt(0.018/2/5)) > 1e-12 {
@@ -159,7 +159,7 @@ func TestSlope(t *testing.T) {
 	}
 }
 
-// TestClaimsAreChecked: a claim that cannot fail, or that compares with what is not there, is no claim.
+// TestClaimsAreChecked: a claim that cannot fail, or that compares with an unknown preset, is rejected.
 func TestClaimsAreChecked(t *testing.T) {
 	for text, says := range map[string]string{
 		"[[claims]]\nmetric = \"test_error\"\nat_most = 1":                                           "source",

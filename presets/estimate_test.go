@@ -2,7 +2,7 @@ package presets
 
 import "testing"
 
-// TestEqualSeeds: numbers that are equal are known exactly, whatever their binary digits.
+// TestEqualSeeds: equal numbers have no error, whatever their binary digits.
 func TestEqualSeeds(t *testing.T) {
 	for _, x := range []float64{0.1, 918.4876, 1e-300, -7.3} {
 		s := Sample{}

@@ -5,7 +5,7 @@ import (
 	"testing"
 )
 
-// TestInFull: the full form replaces what it gives, knob by knob, keeps the rest and leaves the short form as it was.
+// TestInFull: the full form overrides its settings, knob by knob, keeps the others, and does not change the short form.
 func TestInFull(t *testing.T) {
 	p, err := Parse([]byte("title = \"A, short\"\nalgorithm = \"parle\"\nmodel = \"lenet\"\nmembers = 3\nepochs = 3\nseed = 7\n[knobs]\neta = 0.1\nell = 10\n" +
 		"[full]\nmembers = 6\nrounds = 50\nexpect = \"an hour\"\n[full.knobs]\neta = 0.2\nrho = 2\n"))
@@ -56,8 +56,8 @@ func TestFullIsChecked(t *testing.T) {
 	}
 }
 
-// TestPublished: a number of another net or of other data does not stand beside a short form, and does beside the full
-// one; a ratio does.
+// TestPublished: a published number of another model or of other data is shown only with the full form; a ratio is shown
+// with the short form too.
 func TestPublished(t *testing.T) {
 	for _, c := range []struct {
 		preset string

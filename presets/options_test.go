@@ -9,8 +9,8 @@ import (
 	"brood/runtime/option/optiontest"
 )
 
-// TestOptionsAreKeys: every option that may be a key of a preset, or of its full form, is read from TOML, and refused
-// there in a sentence that names it; every other one is no key.
+// TestOptionsAreKeys: every option that may be a key of a preset, or of its full form, is read from TOML, and its
+// invalid values give an error with the key; every other option is rejected as a key.
 func TestOptionsAreKeys(t *testing.T) {
 	tally, slack := optiontest.Lines()
 	optiontest.Add(t, tally, slack)
@@ -38,7 +38,7 @@ func TestOptionsAreKeys(t *testing.T) {
 	}
 }
 
-// inTOML is a value as a preset's file has it.
+// inTOML returns a value as written in a preset file.
 func inTOML(x *option.Option, text string) string {
 	if x.Kind == option.Text || x.Kind == option.Span || text == optiontest.Bad {
 		return `"` + text + `"`
@@ -57,7 +57,7 @@ func expect(t *testing.T, x *option.Option, use option.Use, p Preset, err error,
 	}
 }
 
-// What a full form ends at takes the place of what the preset ends at.
+// TestFullEnds: the limits of a full form replace those of the preset.
 func TestFullEnds(t *testing.T) {
 	p, err := Parse([]byte("rounds = 9\nfor = \"1m\"\n[full]\nexpect = \"a day\"\nepochs = 3\n"))
 	if err == nil {

@@ -10,7 +10,7 @@ import (
 	"brood/runtime/option"
 )
 
-// The page of presets names every key that a preset, its full form and a claim may have, and every metric with its
+// TestPresetsPage: the page of presets has every key of a preset, its full form and a claim, and every metric with its
 // unit.
 func TestPresetsPage(t *testing.T) {
 	text, err := os.ReadFile("../docs/presets.md")

@@ -8,7 +8,7 @@ import (
 	"testing"
 )
 
-// scattered is a sample of n seeds with just this mean and this standard deviation.
+// scattered returns a sample of n seeds with exactly this mean and this standard deviation.
 func scattered(n int, mean, deviation float64) Sample {
 	s, square := make(Sample, n), 0.0
 	for i := range s {
@@ -70,9 +70,9 @@ func TestTakesByHand(t *testing.T) {
 	}
 }
 
-// TestTakesSeeds: of so many normal samples as make a chance of 80 % tell, drawn as a first run measured, four fifths
-// are decided by as many seeds as the claim takes, and fewer by one less. Small numbers jump: there the chance of one
-// less is below 80 %, and that of the number above it.
+// TestTakesSeeds: samples are drawn from the normal distribution that a first run measured. With the needed number of
+// seeds, 80 % of the samples decide the claim, and fewer with one seed less. Small numbers of seeds have jumps: the power of
+// one seed less is below 80 %, and that of the needed number above it.
 func TestTakesSeeds(t *testing.T) {
 	const draws, most = 4000, 0.025 // the standard error of a share of 80 % is 0.6 %
 	for i, c := range []struct {
@@ -126,8 +126,8 @@ func TestTakesSeeds(t *testing.T) {
 	}
 }
 
-// TestSeedsAreStated: a claim says by how many seeds it could be decided; fewer than two decide nothing, and what is
-// counted needs none.
+// TestSeedsAreStated: a claim has the number of seeds that can decide it; fewer than two are rejected, and so are seeds
+// of counted quantities.
 func TestSeedsAreStated(t *testing.T) {
 	of := func(rest string) string {
 		return "[[claims]]\nsource = \"Fig. 1\"\nat_most = 8\n" + rest

@@ -14,7 +14,7 @@ import (
 	"brood/runtime/timeline"
 )
 
-// Every embedded preset names things that exist, and its knobs parse within bounds.
+// TestEmbedded: every embedded preset uses existing names, and its knobs are within bounds.
 func TestEmbedded(t *testing.T) {
 	if len(List()) < 2 {
 		t.Fatalf("presets: %v", List())
@@ -72,7 +72,7 @@ func TestParseRefuses(t *testing.T) {
 	}
 }
 
-// The preset of a rule table is the example that the algorithm has for itself.
+// TestParity: the preset of a rule table equals the example of its algorithm.
 func TestParity(t *testing.T) {
 	p, err := Load("parity")
 	if err != nil {
@@ -91,7 +91,7 @@ func TestParity(t *testing.T) {
 	}
 }
 
-// Relative paths in a preset's file are of its folder, wherever it is run.
+// TestPathsOfAPresetFile: relative paths in a preset file are relative to its folder, whatever the working directory.
 func TestPathsOfAPresetFile(t *testing.T) {
 	dir := t.TempDir()
 	file := filepath.Join(dir, "p.toml")

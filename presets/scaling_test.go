@@ -13,7 +13,7 @@ import (
 	"brood/runtime/option"
 )
 
-// Every plan reads, names presets that there are, and sets what their algorithm has.
+// TestPlans: every plan can be read, uses existing presets, and sets knobs that their algorithms have.
 func TestPlans(t *testing.T) {
 	for _, name := range presets.Plans() {
 		p, err := presets.LoadPlan(name)
@@ -46,8 +46,8 @@ func TestPlans(t *testing.T) {
 	}
 }
 
-// A single worker runs each population once, whatever the links, and a population that is too small for a fleet is left
-// out.
+// TestRunsOfPlan: a single worker runs each population once, whatever the links; populations that are smaller than their
+// fleet are skipped.
 func TestRunsOfPlan(t *testing.T) {
 	p := presets.Scaling{Workers: []int{1, 2, 8}, Links: []string{"", "1Mbit"}, Each: []int{2}, Members: []int{4}, Curves: []presets.Curve{{Name: "a", Set: []string{"groups=workers"}}}}
 	for workers, want := range map[int]string{1: " 2; 4;", 2: " 4;1Mbit 4;", 8: " 16;1Mbit 16;"} {
@@ -111,7 +111,7 @@ func TestBadPlans(t *testing.T) {
 	}
 }
 
-// The plan on the page of scaling is one.
+// TestPlanOnPage: the plan on the scaling page can be read.
 func TestPlanOnPage(t *testing.T) {
 	page, err := os.ReadFile("../docs/scaling.md")
 	if err != nil {

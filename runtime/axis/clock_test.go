@@ -8,8 +8,7 @@ import (
 	"brood/runtime/event"
 )
 
-// TestGoingBackKeepsTheStart: in a clock that was thinned out, what comes after going back follows what it went back
-// to.
+// TestGoingBackKeepsTheStart: after a rollback in a thinned clock, new ticks follow the target of the rollback.
 func TestGoingBackKeepsTheStart(t *testing.T) {
 	for _, to := range []int{0, 1000, maxTicks - 3} { // the start, and between two ticks
 		var c Clock
@@ -37,8 +36,8 @@ func TestGoingBackKeepsTheStart(t *testing.T) {
 	}
 }
 
-// TestClockIsBounded: however long a run, the ticks are few, and what they tell of rounds that took unequal time is
-// near.
+// TestClockIsBounded: a clock has a bounded number of ticks, however long the run, and stays accurate for rounds of
+// unequal duration.
 func TestClockIsBounded(t *testing.T) {
 	rng := rand.New(rand.NewPCG(1, 2))
 	var c Clock

@@ -9,7 +9,7 @@ import (
 	"brood/runtime/option"
 )
 
-// saves gives a retention checkpoints of so many bytes at the rounds.
+// saves gives a retention checkpoints of this size at the rounds.
 func saves(k *Retention, bytes int64, rounds ...uint64) {
 	for _, r := range rounds {
 		files := []event.File{{Path: fmt.Sprint("checkpoints/", r, "/x"), Bytes: bytes}}
@@ -17,7 +17,7 @@ func saves(k *Retention, bytes int64, rounds ...uint64) {
 	}
 }
 
-// again is how many rounds a branch after a round executes again.
+// again returns the number of rounds that a fork after a round recomputes.
 func (k *Retention) again(at uint64) uint64 {
 	from := uint64(0)
 	for _, cp := range k.cps {
@@ -28,8 +28,8 @@ func (k *Retention) again(at uint64) uint64 {
 	return at - from
 }
 
-// As long as the bounds allow, a branch after any round executes no more rounds again than lie between it and the
-// newest checkpoint, or than between two checkpoints; and they are few.
+// TestCheckpointsStayNear: within the bounds, a fork after any round recomputes at most the rounds since the newest
+// checkpoint or between two checkpoints; the number of checkpoints is small.
 func TestCheckpointsStayNear(t *testing.T) {
 	const every = 10
 	k := Retention{maxCount: 1000, maxBytes: 1 << 40}
@@ -73,7 +73,7 @@ func TestCheckpointsAreBounded(t *testing.T) {
 	}
 }
 
-// A run that went back has nothing of what it undid, and one whose disk is full keeps what it goes on from.
+// TestCheckpointsAfterTrouble: a rollback removes later checkpoints, and a full disk keeps the one to resume from.
 func TestCheckpointsAfterTrouble(t *testing.T) {
 	k := NewRetention(option.Options{})
 	for r := uint64(10); r <= 200; r += 10 {

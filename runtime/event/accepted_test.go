@@ -5,7 +5,8 @@ import (
 	"testing"
 )
 
-// TestPending walks a log: knobs are obeyed edit by edit, a resize by its plan, and a later edit answers all before it.
+// TestPending follows a log: edits apply knobs one by one, a plan applies a resize, and a later edit answers all before
+// it.
 func TestPending(t *testing.T) {
 	var p Pending
 	set := func(knobs ...string) (out []Setting) {

@@ -17,7 +17,7 @@ import (
 	"github.com/fxamacker/cbor/v2"
 )
 
-// TestListsAreWhole holds each list against the constants of its type.
+// TestListsAreWhole compares each list with the constants of its type.
 func TestListsAreWhole(t *testing.T) {
 	file, err := parser.ParseFile(token.NewFileSet(), "kinds.go", nil, parser.SkipObjectResolution)
 	if err != nil {
@@ -54,8 +54,7 @@ func TestListsAreWhole(t *testing.T) {
 	}
 }
 
-// TestKindsAreText: a list changes nothing in a log or in what --json prints, and a text that is in none stays what it
-// is.
+// TestKindsAreText: lists do not change the text in a log or in --json, and an unknown text is kept.
 func TestKindsAreText(t *testing.T) {
 	type plain struct {
 		Kind string `cbor:"2,keyasint"`
@@ -77,7 +76,7 @@ func TestKindsAreText(t *testing.T) {
 	}
 }
 
-// TestNoTextDecides: outside of the lists their texts are neither compared with nor written into a record.
+// TestNoTextDecides: code outside of the lists neither compares their texts nor writes them into a record.
 func TestNoTextDecides(t *testing.T) {
 	checked := 0
 	err := filepath.WalkDir("../..", func(name string, d fs.DirEntry, err error) error {
@@ -113,7 +112,7 @@ func TestNoTextDecides(t *testing.T) {
 	}
 }
 
-// literals are the texts of the lists that stand beside a field of such a type.
+// literals returns the texts of the lists that are used for a field of such a type.
 func literals(file *ast.File) (out []ast.Expr) {
 	listed := slices.Concat(texts(Causes), texts(AlertKinds), texts(PauseReasons), texts(Levels))
 	field := func(x ast.Expr) bool {
@@ -154,7 +153,7 @@ func literals(file *ast.File) (out []ast.Expr) {
 	return out
 }
 
-// text is the value of a string literal, "" of anything else.
+// text returns the value of a string literal, "" for other expressions.
 func text(x ast.Expr) string {
 	lit, ok := x.(*ast.BasicLit)
 	if !ok || lit.Kind != token.STRING {

@@ -8,7 +8,7 @@ import (
 	"unicode/utf8"
 )
 
-// What a process says of itself is finite, within bounds and by name; what another version knows is passed over.
+// TestCheckReport: reported measures are finite, bounded and named; unknown measures of other versions are ignored.
 func TestCheckReport(t *testing.T) {
 	good := map[Measure]float64{Busy: 1.5, Cores: 2, Memory: 1 << 30, DeviceLoad: 1, "later_measure": math.NaN()}
 	got, err := CheckReport(good)
@@ -46,7 +46,7 @@ func TestCheckReport(t *testing.T) {
 	}
 }
 
-// Every measure has a name that CheckReport accepts, a unit, words and a bound.
+// TestMeasures: every measure has a name that CheckReport accepts, a unit, a description and a bound.
 func TestMeasures(t *testing.T) {
 	seen := map[Measure]bool{}
 	for _, m := range Measures {

@@ -5,7 +5,7 @@ import (
 	"testing"
 )
 
-// TestScore: what a run is tested by follows from its configuration, of logs that do not name the loss too.
+// TestScore: the test measure of a run follows from its configuration, for logs without the name of the loss too.
 func TestScore(t *testing.T) {
 	e := &Evaluation{TestError: 3, TestLoss: 0.5}
 	for _, c := range []struct {

@@ -17,7 +17,7 @@ import (
 	"brood/runtime/view"
 )
 
-// maker makes a log of a run of dp-sgd whose commits are of two rounds, with a loss of each member in each round.
+// maker writes a log of a dp-sgd run with commits of two rounds and a loss of each member in each round.
 type maker struct {
 	out     []event.Record
 	at      uint64
@@ -34,7 +34,7 @@ func (m *maker) plan(from event.Source, at uint64, algorithm string, members int
 	m.put(event.Record{Plan: &event.Plan{Epoch: uint32(len(m.out)), At: at, From: from, Algorithm: algorithm, New: collective.Place(collective.IDs(members), []int{0}), Timeline: edits}})
 }
 
-// values are the losses of a round, of which scale makes others.
+// values records the losses of a round, multiplied by scale.
 func (m *maker) values(round uint64, scale float64) {
 	x := make([]float64, m.members)
 	for i := range x {
@@ -85,7 +85,7 @@ func (m *maker) run(t *testing.T) *Run {
 	return r
 }
 
-// cells are the table as CSV, by column.
+// cells returns the table as CSV, by column.
 func cells(t *testing.T, table *Table) (rows []map[string]string) {
 	t.Helper()
 	var b bytes.Buffer
@@ -115,7 +115,7 @@ func want(t *testing.T, row map[string]string, cells map[string]string) {
 	}
 }
 
-// A row has what was measured in its round, the knobs that governed it, and nothing else.
+// TestRounds: a row has the measurements of its round and the knobs in effect, and nothing else.
 func TestRounds(t *testing.T) {
 	m := begin()
 	for range 4 {
@@ -132,7 +132,7 @@ func TestRounds(t *testing.T) {
 	want(t, rows[7], map[string]string{"round": "8", "second": "4", "loss": "0.3125", "knob.eta": "0"})
 }
 
-// Rounds that were taken back are told as they were done again, and those after the last commit not at all.
+// TestGoneBack: rounds after a rollback have their new values, and rounds after the last commit are absent.
 func TestGoneBack(t *testing.T) {
 	m := begin()
 	m.commit(1)
@@ -167,7 +167,7 @@ func TestGoneBack(t *testing.T) {
 	}
 }
 
-// The figures are those that compare reads, on all axes.
+// TestFiguresAreThoseOfCompare: the values equal those of compare, on all axes.
 func TestFiguresAreThoseOfCompare(t *testing.T) {
 	m := begin()
 	for range 50 {
@@ -193,7 +193,7 @@ func TestFiguresAreThoseOfCompare(t *testing.T) {
 	}
 }
 
-// Lines of JSON leave out what nobody measured, and say null of what is not finite.
+// TestJSONLines: JSON lines omit values that were not measured, and have null for values that are not finite.
 func TestJSONLines(t *testing.T) {
 	m := begin()
 	m.commit(1)
@@ -221,7 +221,7 @@ func TestJSONLines(t *testing.T) {
 	}
 }
 
-// Columns have names of their own, whatever an algorithm calls what it measures.
+// TestColumnsAreNamedOnce: column names are unique, whatever the series names of an algorithm.
 func TestColumnsAreNamedOnce(t *testing.T) {
 	m := begin()
 	m.put(event.Record{Points: &event.Points{Round: 1, Series: "time", Members: collective.IDs(2), Values: []float64{3, 5}}})
@@ -236,7 +236,7 @@ func TestColumnsAreNamedOnce(t *testing.T) {
 	want(t, cells(t, table)[0], map[string]string{"series.time": "4", "series.time.min": "3", "time": "2001-09-09T01:46:42Z"})
 }
 
-// Sessions side by side have the columns of all of them, and empty cells where one measured nothing.
+// TestSeveral: a table of several sessions has the columns of all, with empty cells for missing measurements.
 func TestSeveral(t *testing.T) {
 	one, two := begin(), begin()
 	one.commit(1)

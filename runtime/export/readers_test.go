@@ -21,7 +21,7 @@ import (
 	"brood/runtime/view"
 )
 
-// node runs a module with the packages of BROOD_NODE, a directory in which npm installed them, and gives its lines.
+// node runs a module with the packages in BROOD_NODE, a directory where npm installed them, and returns its lines.
 func node(t *testing.T, need, module string, args ...string) []string {
 	t.Helper()
 	dir := os.Getenv("BROOD_NODE")
@@ -53,7 +53,7 @@ func write(t *testing.T, name string, put func(*os.File) error) string {
 	return f.Name()
 }
 
-// longer is a run that was swapped, turned and tested.
+// longer is a run with a swap, a knob change and a test.
 func longer() *maker {
 	m := begin()
 	for range 6 {
@@ -68,7 +68,7 @@ func longer() *maker {
 	return m
 }
 
-// A reader of others' making finds in Parquet what stands in the table: types, nulls, and what is not finite.
+// TestParquetIsRead: another implementation reads the table from Parquet: types, nulls, and values that are not finite.
 func TestParquetIsRead(t *testing.T) {
 	for name, table := range map[string]*Table{"rounds": Rounds([]*Run{longer().run(t)}), "members": Members([]*Run{longer().run(t)})} {
 		file := write(t, name, func(f *os.File) error { return Parquet(f, table) })
@@ -127,7 +127,7 @@ for (const row of await parquetReadObjects({ file })) {
 	}
 }
 
-// scalars reads an event file as the format has it, with its checksums.
+// scalars reads an event file according to its format, with its checksums.
 func scalars(t *testing.T, p []byte) (out []string) {
 	t.Helper()
 	sum := func(p []byte) uint32 {
@@ -154,7 +154,7 @@ func scalars(t *testing.T, p []byte) (out []string) {
 	return out
 }
 
-// parse is the fields of a message.
+// parse returns the fields of a message.
 func parse(t *testing.T, p []byte) map[protowire.Number][]any {
 	t.Helper()
 	out := map[protowire.Number][]any{}
@@ -183,7 +183,7 @@ func parse(t *testing.T, p []byte) map[protowire.Number][]any {
 	return out
 }
 
-// The event file has the scalars under TensorBoard's kind of names, and knobs where they turn.
+// TestTensorBoard: the event file has the scalars with tags in TensorBoard's style, and knobs at the rounds of changes.
 func TestTensorBoard(t *testing.T) {
 	var b bytes.Buffer
 	if err := TensorBoard(&b, longer().run(t), true); err != nil {
@@ -203,8 +203,8 @@ func TestTensorBoard(t *testing.T) {
 	}
 }
 
-// protobufjs reads the event file by the fields of TensorFlow's event.proto and summary.proto, and TensorBoard's
-// plugin_data.proto.
+// TestTensorBoardIsRead: protobufjs reads the event file with TensorFlow's event.proto and summary.proto, and
+// TensorBoard's plugin_data.proto.
 func TestTensorBoardIsRead(t *testing.T) {
 	r := longer().run(t)
 	file := write(t, r.EventFile(), func(f *os.File) error { return TensorBoard(f, r, false) })

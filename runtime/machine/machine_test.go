@@ -13,7 +13,7 @@ import (
 	"brood/runtime/testutil"
 )
 
-// files are a machine's, by path.
+// files is the file system of a machine, by path.
 type files map[string]string
 
 func (f files) read(path string) ([]byte, error) {
@@ -24,7 +24,7 @@ func (f files) read(path string) ([]byte, error) {
 	return []byte(text), nil
 }
 
-// A machine of 4 processors and 8 GB, on which the process holds 1000 pages.
+// busy is a machine of 4 processors and 8 GB, on which the process has 1000 pages.
 func linux(busy string) files {
 	return files{
 		"/proc/self/statm": "9000 1000 30 4 0 600 0\n",
@@ -33,7 +33,7 @@ func linux(busy string) files {
 	}
 }
 
-// TestMeasure reads the kernel's files of a machine twice, half a second from each other.
+// TestMeasure reads the kernel files of a machine twice, half a second apart.
 func TestMeasure(t *testing.T) {
 	var used time.Duration
 	now := time.Unix(1000, 0)
@@ -59,7 +59,7 @@ func TestMeasure(t *testing.T) {
 	}
 }
 
-// TestControlGroup: the least bound of the group and those above it holds, and what it has taken is what counts.
+// TestControlGroup: the lowest limit of the group and its parents is used, with the memory of that group.
 func TestControlGroup(t *testing.T) {
 	f := linux("700")
 	maps.Copy(f, files{
@@ -88,7 +88,7 @@ func TestControlGroup(t *testing.T) {
 	}
 }
 
-// TestUnknown: what no file says, or says wrongly, is left out and not 0.
+// TestUnknown: measures with missing or invalid files are absent, not 0.
 func TestUnknown(t *testing.T) {
 	for name, f := range map[string]files{
 		"no files": {},
@@ -109,7 +109,7 @@ func TestUnknown(t *testing.T) {
 	}
 }
 
-// TestThisMachine: a loop that keeps a processor busy shows, and nothing that is measured here is nonsense.
+// TestThisMachine: a busy loop is visible, and all measures are plausible.
 func TestThisMachine(t *testing.T) {
 	m := New()
 	last := time.Now()
@@ -132,7 +132,7 @@ func TestThisMachine(t *testing.T) {
 	}
 }
 
-// card is what a worker has of a device.
+// card is the device memory of a worker.
 type card struct {
 	used, total int64
 	absent      bool
@@ -143,7 +143,7 @@ type card struct {
 func (c card) Held() (used, total int64, ok bool)       { return c.used, c.total, !c.absent }
 func (c card) Sense() (taken int64, load, heat float64) { return c.taken, c.load, c.heat }
 
-// TestDevice: workers of a process hold memory of one device, each its own; what its driver does not tell is not known.
+// TestDevice: the workers of a process have separate memory on one device; measures that the driver lacks are unknown.
 func TestDevice(t *testing.T) {
 	for name, c := range map[string]struct {
 		workers []card
@@ -170,12 +170,12 @@ func TestDevice(t *testing.T) {
 	}
 }
 
-// programs is a worker whose programs were restarted so often; below zero it has none.
+// programs is a worker with this number of restarted programs; negative: without a program.
 type programs int
 
 func (p programs) Restarts() (n int, ok bool) { return int(p), p >= 0 }
 
-// TestPrograms: restarts of the workers of a process add up, and a process that asks no program tells of none.
+// TestPrograms: the restarts of the workers of a process are added; a process without programs reports none.
 func TestPrograms(t *testing.T) {
 	got := map[event.Measure]float64{}
 	if AddRestarts(got, programs(-1)); len(got) != 0 {

@@ -10,7 +10,7 @@ import (
 	"testing"
 )
 
-// TestPeakMemory: it counts what this process touched, and not what the process that started it did.
+// TestPeakMemory: the peak is that of this process, without the process that started it.
 func TestPeakMemory(t *testing.T) {
 	const child = "BROOD_TEST_PEAK"
 	if os.Getenv(child) != "" {

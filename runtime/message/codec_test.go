@@ -51,7 +51,7 @@ func samples() map[string]any {
 	}
 }
 
-// TestGolden freezes the bytes of every message and brings them back.
+// TestGolden compares the encoding of every message with its stored bytes, and decodes it.
 func TestGolden(t *testing.T) {
 	seen := map[uint16]string{}
 	for name, m := range samples() {
@@ -84,7 +84,7 @@ func TestGolden(t *testing.T) {
 	}
 }
 
-// full holds that a sample leaves no field at its zero: a field that is not encoded would go unnoticed.
+// full checks that a sample has no field with its zero value, since a missing encoding of it would not be noticed.
 func full(t *testing.T, name string, v reflect.Value) {
 	t.Helper()
 	if v.Kind() != reflect.Struct || v.Type() == reflect.TypeFor[event.Config]() {

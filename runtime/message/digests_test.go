@@ -9,8 +9,7 @@ import (
 	"brood/runtime/event"
 )
 
-// TestDigestsAreAMap: on the wire digests are to the byte what a map of them is, both ways, and a report without any
-// does not name them.
+// TestDigestsAreAMap: digests are encoded and decoded exactly like a map, and a report without digests has no key.
 func TestDigestsAreAMap(t *testing.T) {
 	type mapped struct {
 		Worker   int                 `cbor:"0,keyasint"`
@@ -54,12 +53,12 @@ func TestDigestsAreAMap(t *testing.T) {
 	}
 }
 
-// pair is a row and its hash, as they are on the wire.
+// pair is a row and its hash in the wire encoding.
 func pair(row string) []byte {
 	return append(append([]byte{0x60 | byte(len(row))}, row...), append([]byte{0x58, 32}, make([]byte, 32)...)...)
 }
 
-// TestDigestsInOrder: shared rows come first, then those of each block, by member and not by its digits.
+// TestDigestsInOrder: shared rows come first, then the rows of each block by member number.
 func TestDigestsInOrder(t *testing.T) {
 	want := []string{"progress/shared", "x/shared", "m/3", "m/20", "m/100", "x/3", "x/20", "x/100"}
 	d := Digests{}

@@ -18,7 +18,7 @@ func list(head []byte, item []byte) []byte {
 	return append(append(head, 0x9a, byte(n>>24), byte(n>>16), byte(n>>8), byte(n)), bytes.Repeat(item, n)...)
 }
 
-// TestHeavyMessages: no message of a worker takes more than 64 MiB to decode, whatever it holds.
+// TestHeavyMessages: no message of a worker takes more than 64 MiB to decode, whatever its content.
 func TestHeavyMessages(t *testing.T) {
 	digests := []byte{0xa1, 5, 0xba, 0, 0, 0xff, 0xff}
 	for i := range 1<<16 - 1 {
@@ -53,7 +53,7 @@ func TestHeavyMessages(t *testing.T) {
 	}
 }
 
-// TestGuardAdmits: what honest workers say passes, as large as it gets.
+// TestGuardAdmits: messages of correct workers pass, even the largest ones.
 func TestGuardAdmits(t *testing.T) {
 	d := Done{}
 	for i := range 20000 {
@@ -78,7 +78,7 @@ func TestGuardAdmits(t *testing.T) {
 	}
 }
 
-// TestCleaned: sentences lose what a terminal would obey.
+// TestCleaned: texts lose control characters.
 func TestCleaned(t *testing.T) {
 	for _, m := range []any{Failed{Err: "a\x1b[2J\nb"}, Saved{Err: "a\x1b[2J\nb"}} {
 		kind, body, err := Encode(m)

@@ -7,7 +7,7 @@ import (
 	"brood/runtime/event"
 )
 
-// Points of several workers ascend by member, and several of one member keep their order.
+// TestPointsKeepTheirOrder: points of several workers are sorted by member; those of one member keep their order.
 func TestPointsKeepTheirOrder(t *testing.T) {
 	p := &event.Points{}
 	for i := range 60 {

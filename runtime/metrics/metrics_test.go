@@ -19,7 +19,7 @@ import (
 	"brood/runtime/view/sourcetest"
 )
 
-// source is a recorded run with two workers of other machines.
+// source is a recorded run with two workers on other machines.
 type source struct {
 	*sourcetest.Memory
 	gone bool
@@ -86,7 +86,7 @@ func scrape(t *testing.T, src Source) (map[string]float64, string) {
 	return out, string(text)
 }
 
-// TestScrape: what a scrape tells is what the view holds, in Prometheus' own format, hostile names and all.
+// TestScrape: a scrape returns the values of the view in the Prometheus format, with hostile names escaped.
 func TestScrape(t *testing.T) {
 	v := view.New()
 	rs := sourcetest.Run(3, 40)
@@ -126,7 +126,7 @@ func TestScrape(t *testing.T) {
 	}
 }
 
-// TestGone: a run that does not answer is down, and says nothing else.
+// TestGone: a run that does not answer has brood_up 0 and no other metric.
 func TestGone(t *testing.T) {
 	got, _ := scrape(t, source{gone: true})
 	if len(got) != 1 || got["brood_up{}"] != 0 {
@@ -140,7 +140,7 @@ func TestListen(t *testing.T) {
 	}
 }
 
-// TestDroppedSeries: what the algorithm that runs does not measure has no newest value.
+// TestDroppedSeries: series that the current algorithm does not measure have no newest value.
 func TestDroppedSeries(t *testing.T) {
 	_, text := scrape(t, source{Memory: sourcetest.NewMemory(sourcetest.Swapped(2, 40, false)...)})
 	if !strings.Contains(text, `series="score"`) || strings.Contains(text, `series="loss"`) {

@@ -9,7 +9,8 @@ import (
 	"brood/models/noise"
 )
 
-// The figures of a report against their definitions, counted sample by sample and class by class.
+// TestReportAgainstDefinitions compares a report with the definitions of its figures, sample by sample and class by
+// class.
 func TestReportAgainstDefinitions(t *testing.T) {
 	const classes, n = 4, 500
 	key := noise.Key{Seed: 3, Purpose: noise.Data}
@@ -101,7 +102,7 @@ func TestReportAgainstDefinitions(t *testing.T) {
 	}
 }
 
-// A prediction that is sure, or shared by all classes, has its bin.
+// TestReportEdges: certain and uniform predictions have a calibration bin.
 func TestReportEdges(t *testing.T) {
 	tally := New(2, 2, false)
 	tally.AddClass([]float64{1, 0}, 0)
@@ -112,7 +113,7 @@ func TestReportEdges(t *testing.T) {
 	}
 }
 
-// RMSE, MAE and R2 of numbers by hand.
+// TestReportOfNumbers checks RMSE, MAE and R2 against values computed by hand.
 func TestReportOfNumbers(t *testing.T) {
 	tally := New(0, 1, false)
 	for _, x := range [][2]float64{{2, 1}, {2, 2}, {2, 6}} {
@@ -124,7 +125,7 @@ func TestReportOfNumbers(t *testing.T) {
 	}
 }
 
-// Of a text only the bytes remain that occur or are predicted, with what they are taken for.
+// TestReportNarrow: the report of a text has only bytes that occur or are predicted, with their most frequent mistakes.
 func TestReportNarrow(t *testing.T) {
 	tally := New(6, 6, false)
 	for _, x := range []struct{ class, as int }{{1, 1}, {1, 4}, {4, 4}, {5, 1}, {5, 5}, {4, 2}} {

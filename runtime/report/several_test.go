@@ -8,7 +8,7 @@ import (
 	"brood/models/noise"
 )
 
-// The report of samples that may be in several classes, against the definitions of its figures, counted label by label.
+// TestReportOfSeveralClasses compares a multi-label report with the definitions of its figures, label by label.
 func TestReportOfSeveralClasses(t *testing.T) {
 	const classes, n = 3, 400
 	key := noise.Key{Seed: 9, Purpose: noise.Data}

@@ -2,7 +2,7 @@ package scaling
 
 import "testing"
 
-// Errors count without their sign, and bytes are exact or not.
+// TestPredictionSum: the summary has mean absolute errors, and whether bytes are exact.
 func TestPredictionSum(t *testing.T) {
 	all := []Prediction{{Measured: 1, Round: 1.02, Plain: .5, Bytes: 8, MeasuredBytes: 8}, {Measured: 2, Round: 1.92, Plain: 1.8, Bytes: 8, MeasuredBytes: 9}}
 	const want = "2 rounds predicted: 3.0 % off on average, 95 % of them by at most 4.0 %; the plain model: 30.0 % " +

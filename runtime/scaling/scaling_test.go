@@ -13,7 +13,7 @@ import (
 	"brood/runtime/event"
 )
 
-// commits are rounds of these seconds each.
+// commits returns commits with these durations.
 func commits(sent int64, seconds ...float64) (out []event.Commit) {
 	for i, s := range seconds {
 		out = append(out, event.Commit{To: uint64(i + 1), Rounds: 1, Nanos: int64(s * 1e9), Sent: map[collective.Op]int64{collective.Op("gather"): sent}})
@@ -29,8 +29,8 @@ func of(all ...[]event.Commit) Figures {
 	return Of(runs...)
 }
 
-// The first rounds do not count for the time of a round, nor a commit that has one of them; for what a target costs
-// they do.
+// TestFigures: the first rounds, and commits with one of them, do not count for the time of a round; they count for the
+// cost of a target.
 func TestFigures(t *testing.T) {
 	f := of(commits(100, 9, 8, 1, 2, 3, 4))
 	if f.Rounds != 6 || f.Commits != 4 || f.Round != 2.5 || f.Low != 1.75 || f.High != 3.25 || f.Bytes != 100 || f.Sent != 600 || f.Seconds != 9+8+1+2+3+4 {
@@ -83,7 +83,7 @@ func TestFigures(t *testing.T) {
 	}
 }
 
-// perfect is a fleet that loses a tenth of a second for each worker beyond the first, over links with a rate three.
+// perfect returns the results of a fleet that loses 0.1 s for each worker after the first, with links of three rates.
 func perfect() Results {
 	r := Results{Curves: []string{"CU", "SU & co"}, Links: []string{"", "10Mbit"}, Workers: []int{1, 2, 4}, Each: []int{4}, Members: []int{8}, Of: map[Key]Figures{}}
 	for _, c := range r.Curves {
@@ -102,7 +102,7 @@ func perfect() Results {
 	return r
 }
 
-// Efficiencies are t_1/t_N and t_1/(N t_N), beside the single worker that has no links.
+// TestEfficiency: efficiencies are t_1/t_N and t_1/(N t_N) relative to the single worker, which has no links.
 func TestEfficiency(t *testing.T) {
 	plots := perfect().Plots()
 	if len(plots) != 2 || len(plots[0].Lines) != 4 {
@@ -126,7 +126,7 @@ func TestEfficiency(t *testing.T) {
 	}
 }
 
-// With a target there are seconds and bytes of those that met it.
+// TestToTarget: a plan with a target has seconds and bytes of the runs that met it.
 func TestToTarget(t *testing.T) {
 	met := &Results{Curves: []string{"a", "b"}, Links: []string{""}, Workers: []int{2, 4}, Each: []int{1}, Target: "loss=0.1", Of: map[Key]Figures{
 		{"a", "", 2, 2}: {Rounds: 5, Seconds: 3, Sent: 4e6, Met: true}, {"a", "", 4, 4}: {Rounds: 5, Seconds: 2, Sent: 8e6, Met: true},
@@ -154,7 +154,7 @@ func TestToTarget(t *testing.T) {
 	}
 }
 
-// A row stands for each run, once, also where a population is one of both kinds.
+// TestRows: each run has one row, even if its population is both weak and strong.
 func TestRows(t *testing.T) {
 	text := string(perfect().CSV())
 	lines := strings.Split(strings.TrimSpace(text), "\n")
@@ -174,7 +174,7 @@ func TestRows(t *testing.T) {
 	}
 }
 
-// The picture is whole XML with a point for each value, text is escaped, and a better value stands higher.
+// TestSVG: the picture is well-formed XML with a point for each value, escaped text, and larger values higher up.
 func TestSVG(t *testing.T) {
 	r := perfect()
 	f := r.Of[Key{"CU", "", 4, 16}]
@@ -212,8 +212,8 @@ func TestSVG(t *testing.T) {
 	}
 }
 
-// TestBars: a bar of quartiles lies within its plot, which grows for it by a quarter at most; what is longer is cut
-// there and ends in an arrow.
+// TestBars: a bar of quartiles is within its plot, whose range grows for it by at most a quarter; a longer bar is cut
+// off and ends in an arrow.
 func TestBars(t *testing.T) {
 	p := Plot{Workers: []int{1, 2}, Lines: []Line{{Y: []float64{1, 0.9}, Low: []float64{0.8, 0.5}, High: []float64{1.1, 0.95}, Late: make([]bool, 2)}}}
 	arrows := func() int { return strings.Count(string(SVG("bars", []Plot{p})), "m-3 5l3 -5l3 5") }
@@ -239,7 +239,7 @@ func TestBars(t *testing.T) {
 	}
 }
 
-// TestFew: of too few commits no time of a round is written, and that is said; a target needs none.
+// TestFew: with too few commits there is no time of a round, and Few counts the run; a target needs no such time.
 func TestFew(t *testing.T) {
 	k := Key{"dp", "", 1, 1}
 	r := Results{Curves: []string{"dp"}, Links: []string{""}, Workers: []int{1}, Each: []int{1}, Of: map[Key]Figures{k: {Runs: 1, Rounds: 6, Commits: Least - 1, Seconds: 2}}}

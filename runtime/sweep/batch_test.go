@@ -37,7 +37,7 @@ func small(t *testing.T, dir string) *Batch {
 	return b
 }
 
-// trainer is a runner as a command has one, that leaves after so many rounds; 0: at the end.
+// trainer returns a runner like that of a command, which is interrupted after stop rounds; 0: never.
 func trainer(rounds uint64) Runner {
 	return func(ctx context.Context, r Ready) error {
 		var run *host.Run
@@ -63,8 +63,8 @@ func states(b *Batch) (out []State) {
 	return out
 }
 
-// TestGoesOn: a batch that was left goes on with the same bits, repeats nothing, keeps off what another process is at,
-// and tells of a log that cannot be read without ending the other runs.
+// TestGoesOn: an interrupted batch continues with the same bits, repeats no run, skips runs of other processes, and
+// reports a damaged log without ending the other runs.
 func TestGoesOn(t *testing.T) {
 	dir := t.TempDir()
 	whole := small(t, filepath.Join(dir, "whole"))
@@ -118,7 +118,7 @@ func TestGoesOn(t *testing.T) {
 	}
 }
 
-// TestClaimed: a trial that another process is at is left to it, and taken up when that process is gone.
+// TestClaimed: a trial that another process runs is left to it, and continued after that process has ended.
 func TestClaimed(t *testing.T) {
 	b := small(t, filepath.Join(t.TempDir(), "b"))
 	theirs := b.Trials[1]
@@ -145,7 +145,7 @@ func TestClaimed(t *testing.T) {
 	}
 }
 
-// TestOtherSettings: a directory holds one batch.
+// TestOtherSettings: a directory contains one batch.
 func TestOtherSettings(t *testing.T) {
 	b := small(t, filepath.Join(t.TempDir(), "b"))
 	other := &Batch{Kind: "sweep"}

@@ -13,7 +13,7 @@ import (
 	"brood/runtime/view"
 )
 
-// over is a trial that is done, whose log held these records.
+// over returns a finished trial with these records in its log.
 func over(eta string, records ...event.Record) *Trial {
 	t := &Trial{Point: []string{eta}, Label: "eta=" + eta, Seed: 1, State: Done, Tally: archive.NewTally()}
 	for _, r := range records {
@@ -31,7 +31,7 @@ func tested(percent float64) event.Record {
 	return event.Record{Evaluation: &event.Evaluation{TestError: percent}}
 }
 
-// order are the settings, best first.
+// order returns the settings, best first.
 func order(b *Batch, metric string, more bool) (out []string) {
 	all := b.Results(metric, "test_error")
 	Sort(all, metric, more)
@@ -41,8 +41,8 @@ func order(b *Batch, metric string, more bool) (out []string) {
 	return out
 }
 
-// TestSorts: settings are sorted by what they reach on validation samples, whatever the test error beside it; what is
-// not a number is no figure, and comes behind a setting of which a seed diverged.
+// TestSorts: settings are sorted by their validation results, whatever their test errors. NaN is no figure, and comes
+// after a setting with a diverged seed.
 func TestSorts(t *testing.T) {
 	b := &Batch{Trials: []*Trial{over("0.1", probed(0.5), tested(3)), over("0.2", probed(0.2), tested(9)),
 		over("0.3", probed(math.NaN()), tested(1)), over("0.4", probed(0), tested(20)),
@@ -60,8 +60,8 @@ func TestSorts(t *testing.T) {
 	}
 }
 
-// TestSortsByTarget: the epochs of a run that ended without meeting its target are not those that it took to meet it.
-// Whether it did is judged by what was measured at its last commit, and not by what it said of its end.
+// TestSortsByTarget: the epochs of a run that missed its target do not count as the epochs to meet it. The measurements
+// at the last commit decide, not the recorded reason of the end.
 func TestSortsByTarget(t *testing.T) {
 	config := event.Record{Config: &event.Config{Limit: event.Limit{Target: "test_error=3", Epochs: 9}}}
 	at := func(epochs float64) event.Record {

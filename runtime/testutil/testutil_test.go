@@ -10,13 +10,13 @@ import (
 	"time"
 )
 
-// told is a test that keeps why it fails, and which functions are no place of a failure.
+// told is a test that keeps its failure, and the functions that are marked as helpers.
 type told struct {
 	why     string
 	helpers []string
 }
 
-// Helper marks who calls it, as that of a test does.
+// Helper marks its caller, like that of a test.
 func (t *told) Helper() {
 	pc, _, _, _ := runtime.Caller(1)
 	name := runtime.FuncForPC(pc).Name()
@@ -25,7 +25,7 @@ func (t *told) Helper() {
 
 func (t *told) Fatalf(format string, args ...any) { t.why = fmt.Sprintf(format, args...) }
 
-// TestHung: what comes is handed on, and what does not come is named, with the goroutine that waits for it.
+// TestHung: received values are returned, and a missing value fails with its name and the waiting goroutine.
 func TestHung(t *testing.T) {
 	c := make(chan int, 1)
 	c <- 3
@@ -46,7 +46,7 @@ func TestHung(t *testing.T) {
 	}
 }
 
-// TestFailsAtItsCaller: a failure names the line of the test, so every function on the way to it is marked.
+// TestFailsAtItsCaller: a failure has the line of the test, so that all functions in between are marked as helpers.
 func TestFailsAtItsCaller(t *testing.T) {
 	c := make(chan int, 1)
 	c <- 3

@@ -7,7 +7,7 @@ import (
 	"brood/runtime/event"
 )
 
-// A schedule of which nothing lies ahead is refused where it would take effect; one with a position ahead is not.
+// TestScheduleBehindTheRun: Accept rejects a schedule whose positions have all passed, and accepts one with a later one.
 func TestScheduleBehindTheRun(t *testing.T) {
 	here := Position{Round: 2550, Epochs: 12.5, Steps: 10200}
 	for text, want := range map[string]string{
@@ -38,8 +38,8 @@ func TestScheduleBehindTheRun(t *testing.T) {
 	}
 }
 
-// Positions with a + are rounds of the run once the first round is known. One that is in a log already means what it
-// did.
+// TestPositionsFromTheFirstRound: positions with a + become rounds of the run once the first round is known. Positions
+// from a log remain unchanged.
 func TestPositionsFromTheFirstRound(t *testing.T) {
 	for text, want := range map[string]string{
 		"cosine:0.1..0.001@+200":        "cosine:0.1..0.001@2750",

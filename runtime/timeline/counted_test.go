@@ -13,7 +13,7 @@ import (
 	"brood/runtime/event"
 )
 
-// TestCounted: what only the start of a run knows becomes rounds and steps.
+// TestCounted: units that depend on the start of a run are converted to rounds and steps.
 func TestCounted(t *testing.T) {
 	c := optim.Counts{Replicas: 4, Cycle: 3, Batches: 430}
 	for text, want := range map[string]string{
@@ -55,7 +55,7 @@ func TestCounted(t *testing.T) {
 	}
 }
 
-// TestCountedParses: what is asked for is checked before its run is known, and shown as it was typed.
+// TestCountedParses: counted schedules are checked before their run is known, and shown as typed.
 func TestCountedParses(t *testing.T) {
 	for _, text := range []string{"exp:1*(1-1/(2B))/cycle..0.1", "linear:1..3@12c", "step:1,250r=0.5", "exp:1*0.5/replica"} {
 		if s, err := Parse(eta, text); err != nil || s.String() != text {
@@ -69,7 +69,7 @@ func TestCountedParses(t *testing.T) {
 	}
 }
 
-// TestFactorOfRounds: a factor every third round, floor((round - first)/3) of them.
+// TestFactorOfRounds: a factor every third round, floor((round - first)/3) times.
 func TestFactorOfRounds(t *testing.T) {
 	s, err := Parse(eta, "exp:8*0.5/3rounds..1")
 	if err != nil {
@@ -82,7 +82,7 @@ func TestFactorOfRounds(t *testing.T) {
 	}
 }
 
-// TestCount: schedules count in the cycles, replicas and mini-batches of the knobs that are told with them.
+// TestCount: schedules count in cycles, replicas and mini-batches by the values of the knobs set with them.
 func TestCount(t *testing.T) {
 	shape := optim.Shape{Roster: collective.Place(collective.IDs(4), []int{0}), Layout: engine.Layout{Params: 10}, Data: optim.DataSize{Train: 1000, Validation: 10}}
 	set := func(alg string, pairs ...string) (out []event.Edit) {

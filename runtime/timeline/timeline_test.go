@@ -57,7 +57,7 @@ func TestValues(t *testing.T) {
 	}
 }
 
-// TestBounds: exp is held within the knob's bounds, since it has no last breakpoint.
+// TestBounds: exp is clamped to the bounds of the knob, since it has no last breakpoint.
 func TestBounds(t *testing.T) {
 	tl := mustNew(t, edit(0, "eta", "exp:1*2/round"), edit(0, "ell", "exp:50*0.1/round"))
 	v := tl.Values(Position{Round: 60})
@@ -66,7 +66,7 @@ func TestBounds(t *testing.T) {
 	}
 }
 
-// TestForeign: edits of other algorithms are kept for a swap back, and ignored.
+// TestForeign: edits of other algorithms are kept for a swap back, and ignored meanwhile.
 func TestForeign(t *testing.T) {
 	other := event.Edit{At: 3, Algorithm: "theirs", Knob: "nobody knows", Expr: "?"}
 	tl := mustNew(t, edit(0, "eta", "1"), other, edit(9, "eta", "2"))
@@ -103,7 +103,7 @@ func TestRefused(t *testing.T) {
 	}
 }
 
-// TestReach: a schedule in epochs starts where the run stood at its first round.
+// TestReach: a schedule in epochs starts at the position of the run at its first round.
 func TestReach(t *testing.T) {
 	tl := mustNew(t, edit(10, "eta", "linear:1..3@4e"))
 	tl.Reach(Position{Round: 9, Epochs: 1.9, Steps: 90})
@@ -147,7 +147,7 @@ func TestRuling(t *testing.T) {
 	}
 }
 
-// TestAhead: where a schedule still goes, for those whose rounds nobody knows.
+// TestAhead: Ahead returns the later breakpoints of schedules whose rounds are not known.
 func TestAhead(t *testing.T) {
 	for _, c := range []struct {
 		expr string

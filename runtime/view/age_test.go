@@ -20,8 +20,7 @@ func fold(rs []event.Record) *view.View {
 	return v
 }
 
-// TestGaps: where another algorithm came and went that does not measure a series, nothing was measured; a snapshot
-// knows that too.
+// TestGaps: a series has a gap while an algorithm runs that does not measure it, in snapshots too.
 func TestGaps(t *testing.T) {
 	v := fold(sourcetest.Swapped(3, 100, true))
 	if g := v.Find("loss").Gaps(); len(g) != 1 || g[0].From != 100 || g[0].To != 204 {
@@ -46,7 +45,7 @@ func TestGaps(t *testing.T) {
 	}
 }
 
-// TestDropped: what the algorithm that runs does not measure is not current, and what is recent is of it alone.
+// TestDropped: series that the current algorithm does not measure are not current, and Recent covers only its rounds.
 func TestDropped(t *testing.T) {
 	v := fold(sourcetest.Swapped(3, 100, false))
 	for name, dropped := range map[string]bool{"loss": true, view.Fitness: true, view.Spread: true, view.CentreLoss: false, "score": false} {
@@ -70,8 +69,8 @@ func TestDropped(t *testing.T) {
 	}
 }
 
-// TestIntervalOfTheAlgorithm: an algorithm that measures a series less often than the one before has no old values for
-// that.
+// TestIntervalOfTheAlgorithm: after a swap to an algorithm that measures a series less often, older values of the
+// series are not shown as its values.
 func TestIntervalOfTheAlgorithm(t *testing.T) {
 	rs := sourcetest.Swapped(2, 40, false)
 	last := rs[len(rs)-1]

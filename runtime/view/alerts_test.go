@@ -9,7 +9,7 @@ import (
 	"brood/runtime/event"
 )
 
-// An alert is answered by what ends what it told of, and by nothing else; no clone taken before sees that.
+// TestAlertsAreAnswered: an alert is answered only by the record that ends its cause; earlier clones do not change.
 func TestAlertsAreAnswered(t *testing.T) {
 	ids := collective.IDs(4)
 	on := func(cause event.Cause, workers ...int) event.Record {
@@ -72,8 +72,8 @@ func TestAlertsAreAnswered(t *testing.T) {
 	}
 }
 
-// What an algorithm had been given does not hold when it takes over again: the coordinator begins from defaults, and
-// the plan says with what.
+// TestSwapVoidsEdits: edits of an algorithm are void when it takes over again: it starts from defaults, and the plan has
+// its values.
 func TestSwapVoidsEdits(t *testing.T) {
 	alg := &optim.Algorithm{Name: "x", Knobs: []optim.Knob{{Name: "eta", Max: 10, Default: 1}, {Name: "rho", Max: 10, Default: 2}}}
 	eta, rho := alg.Knobs[0], alg.Knobs[1]

@@ -9,7 +9,7 @@ import (
 	"brood/runtime/event"
 )
 
-// At any round a series says what was measured last until then, as a list of all points would.
+// TestAt: At returns the last value up to a round, like a list of all points.
 func TestAt(t *testing.T) {
 	for _, rounds := range []uint64{40, 3 * maxBuckets} { // every point kept, and buckets of four
 		s := &Series{Name: "loss"}

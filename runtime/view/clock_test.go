@@ -12,8 +12,8 @@ import (
 	"brood/runtime/view/sourcetest"
 )
 
-// TestViewHasAClock: a view knows how far the run was on every axis. It survives encoding, a clone does not see what
-// comes later, and a run that goes back forgets what it did behind that round.
+// TestViewHasAClock: a view has the progress of the run on every axis. Encoding keeps it, a clone does not change
+// later, and a rollback removes the rounds after it.
 func TestViewHasAClock(t *testing.T) {
 	v := view.New()
 	for _, r := range sourcetest.Run(3, 40) {

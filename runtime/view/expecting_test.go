@@ -8,7 +8,7 @@ import (
 	"brood/runtime/view/sourcetest"
 )
 
-// Before a run begins, schedules in epochs and steps move as it is expected to.
+// TestKnobsExpecting: before a run begins, schedules in epochs and steps use its expected rate.
 func TestKnobsExpecting(t *testing.T) {
 	v := view.New()
 	for knob, expr := range map[string]string{"eta": "step:0.1,2e=0.02", "gamma": "linear:100..10@600s"} {

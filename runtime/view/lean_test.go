@@ -10,7 +10,7 @@ import (
 	"brood/runtime/view/sourcetest"
 )
 
-// What is lean has the medians as its values, before and after it was written, and takes what one member takes.
+// TestLean: a lean view has medians as its values, before and after encoding, with the size of one member.
 func TestLean(t *testing.T) {
 	full := view.New()
 	for _, r := range sourcetest.Run(16, 6000) { // more rounds than a track has buckets

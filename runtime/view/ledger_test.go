@@ -7,8 +7,8 @@ import (
 	"brood/runtime/event"
 )
 
-// TestRecentIsOfThoseWhoAreThere: what a round sends is told of the workers and members of now; who hosted what before
-// is not averaged into it, and a plan that moves nobody takes nothing away.
+// TestRecentIsOfThoseWhoAreThere: recent bytes per round are averaged over the current workers and members only; a plan
+// that moves no member keeps them.
 func TestRecentIsOfThoseWhoAreThere(t *testing.T) {
 	plan := func(epoch uint32, at uint64, was, is collective.Roster) event.Record {
 		return event.Record{At: 1e9, Plan: &event.Plan{Epoch: epoch, At: at, Algorithm: "parle", Old: was, New: is}}

@@ -9,7 +9,7 @@ import (
 	"brood/runtime/view"
 )
 
-// hosting is a run of 6 members: one in the coordinator's process as worker 0, two with worker 1, three with worker 4.
+// hosting is a run of 6 members: one on worker 0 in the process of the coordinator, two on worker 1, three on worker 4.
 func hosting() *view.View {
 	v := view.New()
 	v.Apply(event.Record{Plan: &event.Plan{Epoch: 1, From: event.Fresh, Algorithm: "x", New: collective.Roster{Members: collective.IDs(6), Owner: []int{0, 1, 1, 4, 4, 4}}}})
@@ -25,8 +25,8 @@ func told(round uint64, of ...event.Machine) event.Record {
 	return event.Record{Machines: &event.Machines{Round: round, Of: of}}
 }
 
-// TestMachines: a measure is a series by process, what nobody told is none, and a process has the samples of those whom
-// it hosts.
+// TestMachines: a measure is a series by process, missing measures have none, and a process has the samples of its
+// members.
 func TestMachines(t *testing.T) {
 	v := hosting()
 	v.Apply(committed(1))
@@ -73,7 +73,7 @@ func TestMachines(t *testing.T) {
 	}
 }
 
-// TestMachinesAreBounded: of many workers that come and go, over many rounds, a view keeps little.
+// TestMachinesAreBounded: a view of many rounds with workers that come and go stays small.
 func TestMachinesAreBounded(t *testing.T) {
 	v := hosting()
 	for r := uint64(1); r < 30000; r++ {
@@ -92,7 +92,7 @@ func TestMachinesAreBounded(t *testing.T) {
 	}
 }
 
-// TestMachinesOfDamage: a record that no run writes changes nothing and ends nothing.
+// TestMachinesOfDamage: an invalid record changes nothing.
 func TestMachinesOfDamage(t *testing.T) {
 	v := hosting()
 	v.Apply(told(math.MaxUint64, event.Machine{Worker: 1, Values: map[event.Measure]float64{event.Busy: math.NaN()}}))
@@ -103,8 +103,8 @@ func TestMachinesOfDamage(t *testing.T) {
 	}
 }
 
-// TestBetween: a link keeps what was sent over it; a log of before has what each worker sends to all and no link; the
-// sum is not known where a worker tells nothing; and a record that no run writes adds no link.
+// TestBetween: a link has the bytes sent over it. Older logs have the bytes of each worker to all others and no links.
+// The sum is unknown if a worker reports nothing, and an invalid record adds no link.
 func TestBetween(t *testing.T) {
 	sends := func(worker int, x float64, to map[int]float64) event.Machine {
 		return event.Machine{Worker: worker, Values: map[event.Measure]float64{event.Sent: x}, To: to}

@@ -13,7 +13,7 @@ import (
 	"brood/runtime/event"
 )
 
-// encounters draws a round's meetings: two tell of each, but of a push only the first.
+// encounters generates the meetings of a round: both partners report one, but only the first reports a push.
 func encounters(rng *rand.Rand, ids []engine.Member, n int, push bool) (p *event.Points, pairs [][2]engine.Member) {
 	p = &event.Points{Series: Partner}
 	met := map[engine.Member][]float64{}
@@ -123,7 +123,8 @@ func TestMeetings(t *testing.T) {
 	}
 }
 
-// TestMeetingsAreBounded: rounds of many meetings are fewer, by halves, and stay so while the population does.
+// TestMeetingsAreBounded: if rounds have many meetings, fewer rounds are kept, halved each time, while the population
+// lasts.
 func TestMeetingsAreBounded(t *testing.T) {
 	rng := rand.New(rand.NewPCG(4, 1))
 	ids := collective.IDs(300)
@@ -159,8 +160,8 @@ func TestMeetingsAreBounded(t *testing.T) {
 	}
 }
 
-// TestMeetingsFollowPlans: who leaves takes its meetings along, a run that goes back forgets what it will do again, and
-// another algorithm begins with none.
+// TestMeetingsFollowPlans: meetings of members that leave are removed, a rollback removes later meetings, and another
+// algorithm begins with none.
 func TestMeetingsFollowPlans(t *testing.T) {
 	four := collective.Place(collective.IDs(4), []int{1})
 	v := New()
@@ -207,7 +208,7 @@ func TestMeetingsFollowPlans(t *testing.T) {
 	}
 }
 
-// TestMeetingsOfClones: a view and its clone go on with other rounds, and neither sees the other's.
+// TestMeetingsOfClones: a view and its clone continue with different rounds, independently of each other.
 func TestMeetingsOfClones(t *testing.T) {
 	two := collective.Place(collective.IDs(3), []int{1})
 	v := New()
@@ -231,7 +232,7 @@ func TestMeetingsOfClones(t *testing.T) {
 	}
 }
 
-// TestDamagedMeetings: what no run records changes nothing.
+// TestDamagedMeetings: invalid records change nothing.
 func TestDamagedMeetings(t *testing.T) {
 	v := New()
 	put := func(round uint64, members []engine.Member, values ...float64) {

@@ -125,7 +125,7 @@ func TestMedianIsOfMembersInARound(t *testing.T) {
 	}
 }
 
-// A hostile or odd log may jump by any number of rounds: neither time nor memory may follow.
+// TestJumpsAreCheap: a hostile log may skip any number of rounds: time and memory do not grow with it.
 func TestJumpsAreCheap(t *testing.T) {
 	s := Series{}
 	for _, r := range []uint64{5, 1 << 49, 3, 1 << 40, math.MaxUint64} {

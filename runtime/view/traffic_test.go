@@ -7,8 +7,8 @@ import (
 	"brood/runtime/event"
 )
 
-// TestTraffic: the view keeps what each operation sent a round, over all rounds and beyond the last commits; where that
-// is not what the formula says, how much more; what was sent on a way that was taken back is forgotten like all else.
+// TestTraffic: the view has the bytes per round of each operation over all rounds, also beyond the last commits, and
+// their excess over the formula; a rollback removes later ones.
 func TestTraffic(t *testing.T) {
 	v := New()
 	commit := func(to uint64, sent, predicted int64) {

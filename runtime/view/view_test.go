@@ -14,7 +14,7 @@ import (
 	"brood/runtime/event"
 )
 
-// recorded is a run with every kind of record: n commits of a population that grows, edits, a rollback.
+// recorded returns a run with every kind of record: n commits of a population that grows, edits, a rollback.
 func recorded(seed uint64, n int) []event.Record {
 	rng := rand.New(rand.NewPCG(seed, 1))
 	var out []event.Record
@@ -84,7 +84,7 @@ func fold(v *View, rs []event.Record) *View {
 	return v
 }
 
-// same compares snapshots by their bytes: NaN is equal to itself there.
+// same compares snapshots by their bytes, so that NaN equals NaN.
 func same(t interface{ Fatalf(string, ...any) }, what string, a, b *View) {
 	x, err := cbor.Marshal(a)
 	if err != nil {
@@ -192,7 +192,7 @@ func TestRollbackForgetsTheFuture(t *testing.T) {
 	}
 }
 
-// A choice of the run itself is shown with its reason, at the start too.
+// TestChoicesSayWhy: an automatic choice is shown with its reason, at the start too.
 func TestChoicesSayWhy(t *testing.T) {
 	v := fold(New(), []event.Record{
 		{Plan: &event.Plan{Algorithm: "x", Cause: "start"}},
@@ -232,8 +232,7 @@ func TestKnobsFollowEditsAndSchedules(t *testing.T) {
 	}
 }
 
-// TestFounders: lines are followed through parents, all of a round at once, and taken up again where a run goes back
-// to.
+// TestFounders: lineages follow parents, all of a round at once, and continue from the target round of a rollback.
 func TestFounders(t *testing.T) {
 	v := New()
 	roster := collective.Place(collective.IDs(3), []int{1})
@@ -269,8 +268,8 @@ func TestFounders(t *testing.T) {
 	parents(5, 7, 1, math.NaN()) // damage
 }
 
-// TestEditsOfCommands: what a run began with is no event, and what a command asked for is one, whatever its giver is
-// called and also before the first round. A log from before commands were numbered tells by the name.
+// TestEditsOfCommands: the initial edits of a run are not events, but edits of commands are, whatever the name of their
+// author, before the first round too. Logs without command numbers are judged by the name.
 func TestEditsOfCommands(t *testing.T) {
 	for _, c := range []struct {
 		edit  event.Edit

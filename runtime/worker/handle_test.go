@@ -51,7 +51,7 @@ func ready(t *testing.T, w *worker.Worker, p message.Plan) {
 	}
 }
 
-// TestFences: what belongs to another epoch, or to a round it does not stand at, is passed over in silence.
+// TestFences: orders of another epoch, or for another round than the current one, are ignored silently.
 func TestFences(t *testing.T) {
 	w, p := alone(t)
 	if r := w.Handle(t.Context(), grant(1, 0, 1)); r != nil {
@@ -76,8 +76,8 @@ func TestFences(t *testing.T) {
 	}
 }
 
-// TestAbortedGrantLeavesNoTrace: a grant that is cut off, then a plan from the round before it, then the same rounds:
-// the same state as without all that.
+// TestAbortedGrantLeavesNoTrace: after an aborted grant and a plan from the round before it, the same rounds give the
+// same state as without the abort.
 func TestAbortedGrantLeavesNoTrace(t *testing.T) {
 	straight, p := alone(t)
 	ready(t, straight, p)
@@ -103,7 +103,7 @@ func TestAbortedGrantLeavesNoTrace(t *testing.T) {
 	}
 }
 
-// TestSaveOfAPast: a checkpoint is of the round it names, though the worker is further on.
+// TestSaveOfAPast: a checkpoint has the state of its round, even if the worker is at a later round.
 func TestSaveOfAPast(t *testing.T) {
 	w, p := alone(t)
 	ready(t, w, p)
@@ -123,8 +123,8 @@ func TestSaveOfAPast(t *testing.T) {
 	}
 }
 
-// TestRowsFollowMembers: in a new epoch a member keeps its rows, whatever its position is, and one that comes enters at
-// the centre. Verify could not tell: it executes the same code.
+// TestRowsFollowMembers: in a new epoch a member keeps its rows at any position, and a new member starts at the centre.
+// Verification cannot detect an error here, since it executes the same code.
 func TestRowsFollowMembers(t *testing.T) {
 	w, p := alone(t)
 	p.Algorithm, p.New = "popsgd", collective.Place(collective.IDs(4), []int{0})
@@ -169,7 +169,7 @@ func TestLimit(t *testing.T) {
 	}
 }
 
-// TestBadPlans are failures with a sentence, never a panic.
+// TestBadPlans: invalid plans give an error, never a panic.
 func TestBadPlans(t *testing.T) {
 	roster := collective.Place(collective.IDs(2), []int{0})
 	for _, c := range []struct {

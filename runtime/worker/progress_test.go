@@ -9,7 +9,7 @@ import (
 	"brood/runtime/message"
 )
 
-// TestProgress: counters add up, and epochs stay exact when the size of a pass changes on the way.
+// TestProgress: counters add up, and epochs stay exact when the number of samples per pass changes.
 func TestProgress(t *testing.T) {
 	s := someEpoch(t)
 	for range 3 {
@@ -32,7 +32,7 @@ func TestProgress(t *testing.T) {
 	}
 }
 
-// TestEpochsBetweenPasses: where a pass becomes another, what was passed is rounded down, by less than a unit.
+// TestEpochsBetweenPasses: if the size of a pass changes, past epochs are rounded down, by less than one unit.
 func TestEpochsBetweenPasses(t *testing.T) {
 	s := someEpoch(t)
 	s.advance(optim.Report{Pass: optim.Pass{Done: 1, Of: 10}})

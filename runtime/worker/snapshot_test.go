@@ -37,10 +37,10 @@ func someEpoch(t *testing.T) *epochState {
 	return s
 }
 
-// x is the elements of the block of that name.
+// x returns the elements of the block of that name.
 func (s *epochState) x() []float32 { return ram.View(s.env.Blocks["x"]).F }
 
-// root is the hash of the state.
+// root returns the hash of the state.
 func (s *epochState) root(t *testing.T) string {
 	t.Helper()
 	d, _, err := s.digests(t.Context())
@@ -50,7 +50,7 @@ func (s *epochState) root(t *testing.T) string {
 	return message.Root(d)
 }
 
-// TestRestore: going back brings every block, the round, the end and the timeline of that time back.
+// TestRestore: Restore restores every block, the round, the end and the timeline.
 func TestRestore(t *testing.T) {
 	s := someEpoch(t)
 	s.round = 7
@@ -77,7 +77,8 @@ func TestRestore(t *testing.T) {
 	}
 }
 
-// TestRestoreHalfWay: the round number alone says nothing, since a round may have been cut off within.
+// TestRestoreHalfWay: a restore to the current round number restores the blocks too, since a round may have been
+// interrupted.
 func TestRestoreHalfWay(t *testing.T) {
 	s := someEpoch(t)
 	s.round = 4
@@ -93,7 +94,7 @@ func TestRestoreHalfWay(t *testing.T) {
 	}
 }
 
-// TestSnapshotIsACopy, also when its memory is used again.
+// TestSnapshotIsACopy: a snapshot does not change, even if its memory is reused.
 func TestSnapshotIsACopy(t *testing.T) {
 	s := someEpoch(t)
 	spare, err := stateOf(s.env).allocLike(s.env.Engine)
