@@ -74,96 +74,141 @@ func Parse(k optim.Knob, text string) (Schedule, error) {
 	return s, nil
 }
 
+// parse parses a schedule in rounds, epochs or steps. It does not check the values against the bounds of the knob.
 func parse(k optim.Knob, text string) (Schedule, error) {
-	s := Schedule{text: text, unit: 'r'}
 	form, rest, ok := strings.Cut(text, ":")
 	if !ok {
 		v, err := k.Parse(text)
-		s.a = v
-		return s, err
+		return Schedule{text: text, unit: 'r', a: v}, err
 	}
+	p := parser{k, Schedule{text: text, unit: 'r'}}
 	if len(k.Choices) > 0 {
-		return s, usererr.Errorf("%s is a choice and takes no schedule: give one of %s", k.Name,
+		return p.s, usererr.Errorf("%s is a choice and takes no schedule: give one of %s", k.Name,
 			strings.Join(k.Choices, ", "))
 	}
-	s.form = form
-	bad := func(want string) error { return usererr.Errorf("%s: %q is no schedule: write %s", k.Name, text, want) }
-	num := func(t string, dst *float64) bool {
-		v, err := strconv.ParseFloat(t, 64)
-		*dst = v
-		return err == nil && !math.IsNaN(v) && !math.IsInf(v, 0)
-	}
+	p.s.form = form
+	err := error(nil)
 	switch form {
 	case "linear", "cosine":
-		want := form + ":FROM..TO@POSITION"
-		ab, at, ok1 := strings.Cut(rest, "@")
-		a, b, ok2 := strings.Cut(ab, "..")
-		if !ok1 || !ok2 || !num(a, &s.a) || !num(b, &s.b) || !s.position(at, &s.until) {
-			return s, bad(want)
-		}
+		err = p.ramp(rest)
 	case "warmup":
-		up, down, ok1 := strings.Cut(rest, "..")
-		peak, at, ok2 := strings.Cut(up, "@")
-		b, until, ok3 := strings.Cut(down, "@")
-		var top knot
-		if !ok1 || !ok2 || !ok3 || !num(peak, &top.value) || !num(b, &s.b) || !s.position(at, &top.at) {
-			return s, bad("warmup:PEAK@POSITION..LAST@POSITION")
-		}
-		if s.knots = []knot{top}; !s.position(until, &s.until) {
-			return s, bad("warmup:PEAK@POSITION..LAST@POSITION, both positions in one unit")
-		}
-		if s.a = max(k.Min, 0); s.until <= top.at {
-			return s, usererr.Errorf("%s: %q: positions must ascend", k.Name, text)
-		}
+		err = p.warmup(rest)
 	case "exp":
-		v, per, ok1 := strings.Cut(rest, "/")
-		per, last, limited := strings.Cut(per, "..")
-		a, f, ok2 := strings.Cut(v, "*")
-		unit := map[string]byte{"round": 'r', "epoch": 'e', "step": 's'}[per]
-		if n, many := strings.CutSuffix(per, "rounds"); many {
-			if every, err := strconv.ParseUint(n, 10, 32); err == nil && every > 1 {
-				unit, s.every = 'r', float64(every)
-			}
-		}
-		if !ok1 || !ok2 || unit == 0 || !num(a, &s.a) || !num(f, &s.b) || s.b <= 0 {
-			return s, bad("exp:START*FACTOR/round (or /epoch, /step, /cycle, /replica), the factor above 0, and ..LAST behind it where it is not to go on")
-		}
-		s.unit = unit
-		if limited {
-			s.last = new(float64)
-			if !num(last, s.last) || (*s.last-s.a)*(s.b-1) < 0 {
-				return s, usererr.Errorf("%s: %q never comes from %g to %s", k.Name, text, s.a, last)
-			}
-		}
+		err = p.exp(rest)
 	case "step", "piecewise":
-		parts := strings.Split(rest, ",")
-		want := "step:0.1,60=0.02,120=0.004"
-		if form == "piecewise" {
-			want = "piecewise:0=0.1,200=0.02"
-		} else if !num(parts[0], &s.a) {
-			return s, bad(want)
-		} else {
-			parts = parts[1:]
-		}
-		for _, p := range parts {
-			at, v, ok := strings.Cut(p, "=")
-			var n knot
-			if !ok || !s.position(at, &n.at) || !num(v, &n.value) {
-				return s, bad(want)
-			}
-			if i := len(s.knots); i > 0 && s.knots[i-1].at >= n.at {
-				return s, usererr.Errorf("%s: %q: positions must ascend", k.Name, text)
-			}
-			s.knots = append(s.knots, n)
-		}
-		if len(s.knots) == 0 {
-			return s, bad(want)
-		}
+		err = p.breakpoints(rest)
 	default:
-		return s, usererr.Errorf("%s: unknown schedule %q: use a number, linear, cosine, warmup, exp, step or piecewise",
+		err = usererr.Errorf("%s: unknown schedule %q: use a number, linear, cosine, warmup, exp, step or piecewise",
 			k.Name, form)
 	}
-	return s, nil
+	return p.s, err
+}
+
+// parser sets the fields of a schedule from the text after its form.
+type parser struct {
+	knob optim.Knob
+	s    Schedule
+}
+
+// bad returns the error that the text does not have the form want.
+func (p *parser) bad(want string) error {
+	return usererr.Errorf("%s: %q is not a schedule: write %s", p.knob.Name, p.s.text, want)
+}
+
+// unordered returns the error that positions do not ascend.
+func (p *parser) unordered() error {
+	return usererr.Errorf("%s: %q: positions must ascend", p.knob.Name, p.s.text)
+}
+
+// finite parses a finite number and returns whether it is one.
+func finite(t string, dst *float64) bool {
+	v, err := strconv.ParseFloat(t, 64)
+	*dst = v
+	return err == nil && !math.IsNaN(v) && !math.IsInf(v, 0)
+}
+
+// ramp parses linear and cosine.
+func (p *parser) ramp(text string) error {
+	ab, at, ok1 := strings.Cut(text, "@")
+	a, b, ok2 := strings.Cut(ab, "..")
+	if !ok1 || !ok2 || !finite(a, &p.s.a) || !finite(b, &p.s.b) || !p.s.position(at, &p.s.until) {
+		return p.bad(p.s.form + ":FROM..TO@POSITION")
+	}
+	return nil
+}
+
+func (p *parser) warmup(text string) error {
+	up, down, ok1 := strings.Cut(text, "..")
+	peak, at, ok2 := strings.Cut(up, "@")
+	b, until, ok3 := strings.Cut(down, "@")
+	var top knot
+	if !ok1 || !ok2 || !ok3 || !finite(peak, &top.value) || !finite(b, &p.s.b) || !p.s.position(at, &top.at) {
+		return p.bad("warmup:PEAK@POSITION..LAST@POSITION")
+	}
+	if p.s.knots = []knot{top}; !p.s.position(until, &p.s.until) {
+		return p.bad("warmup:PEAK@POSITION..LAST@POSITION, both positions in one unit")
+	}
+	if p.s.a = max(p.knob.Min, 0); p.s.until <= top.at {
+		return p.unordered()
+	}
+	return nil
+}
+
+const expForm = "exp:START*FACTOR/round (or /epoch, /step, /cycle, /replica) with a factor above 0, and ..LAST to end " +
+	"at that value"
+
+func (p *parser) exp(text string) error {
+	v, per, ok1 := strings.Cut(text, "/")
+	per, last, limited := strings.Cut(per, "..")
+	a, f, ok2 := strings.Cut(v, "*")
+	unit := map[string]byte{"round": 'r', "epoch": 'e', "step": 's'}[per]
+	if n, many := strings.CutSuffix(per, "rounds"); many {
+		if every, err := strconv.ParseUint(n, 10, 32); err == nil && every > 1 {
+			unit, p.s.every = 'r', float64(every)
+		}
+	}
+	if !ok1 || !ok2 || unit == 0 || !finite(a, &p.s.a) || !finite(f, &p.s.b) || p.s.b <= 0 {
+		return p.bad(expForm)
+	}
+	p.s.unit = unit
+	if limited {
+		p.s.last = new(float64)
+		if !finite(last, p.s.last) {
+			return p.bad(expForm)
+		}
+		if (*p.s.last-p.s.a)*(p.s.b-1) < 0 {
+			return usererr.Errorf("%s: %q: %g never reaches %s with this factor", p.knob.Name, p.s.text, p.s.a, last)
+		}
+	}
+	return nil
+}
+
+// breakpoints parses step and piecewise.
+func (p *parser) breakpoints(text string) error {
+	parts := strings.Split(text, ",")
+	want := "piecewise:0=0.1,200=0.02"
+	if p.s.form == "step" {
+		want = "step:0.1,60=0.02,120=0.004"
+		if !finite(parts[0], &p.s.a) {
+			return p.bad(want)
+		}
+		parts = parts[1:]
+	}
+	for _, part := range parts {
+		at, v, ok := strings.Cut(part, "=")
+		var n knot
+		if !ok || !p.s.position(at, &n.at) || !finite(v, &n.value) {
+			return p.bad(want)
+		}
+		if i := len(p.s.knots); i > 0 && p.s.knots[i-1].at >= n.at {
+			return p.unordered()
+		}
+		p.s.knots = append(p.s.knots, n)
+	}
+	if len(p.s.knots) == 0 {
+		return p.bad(want)
+	}
+	return nil
 }
 
 // position parses "200", "2.5e" or "1000s". It returns false if the text is invalid or the unit differs from that of

@@ -168,7 +168,7 @@ func TestLauncherRefuses(t *testing.T) {
 		{tui.Request{Preset: "quickstart", Options: with("target", "loss")}, tui.LineID{Name: "target"}, "loss"},
 		{tui.Request{Preset: "quickstart", Options: with("model", "mlp-smal")}, tui.LineID{Name: "model"}, `"mlp-smal"`},
 		{tui.Request{Preset: "quickstart", Options: with("rounds", "300"), Knobs: knob("eta", "-1")}, tui.LineID{Name: "eta", Knob: true}, "eta = -1 is out of bounds"},
-		{tui.Request{Preset: "quickstart", Knobs: knob("gamma", "cosine:1..2")}, tui.LineID{Name: "gamma", Knob: true}, "is no schedule"},
+		{tui.Request{Preset: "quickstart", Knobs: knob("gamma", "cosine:1..2")}, tui.LineID{Name: "gamma", Knob: true}, "is not a schedule"},
 	} {
 		d := lib.Draft(c.r)
 		if d.Err == nil || !strings.Contains(d.Err.Error(), c.says) || d.At != c.at {
