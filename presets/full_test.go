@@ -56,8 +56,8 @@ func TestFullIsChecked(t *testing.T) {
 	}
 }
 
-// TestPublished: a published number of another model or of other data is shown only with the full form; a ratio is shown
-// with the short form too.
+// TestPublished: a published number of another model or of other data is shown only with the full form; a ratio is
+// shown with the short form too.
 func TestPublished(t *testing.T) {
 	for _, c := range []struct {
 		preset string

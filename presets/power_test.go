@@ -71,8 +71,8 @@ func TestTakesByHand(t *testing.T) {
 }
 
 // TestTakesSeeds: samples are drawn from the normal distribution that a first run measured. With the needed number of
-// seeds, 80 % of the samples decide the claim, and fewer with one seed less. Small numbers of seeds have jumps: the power of
-// one seed less is below 80 %, and that of the needed number above it.
+// seeds, 80 % of the samples decide the claim, and fewer with one seed less. Small numbers of seeds have jumps: the
+// power of one seed less is below 80 %, and that of the needed number above it.
 func TestTakesSeeds(t *testing.T) {
 	const draws, most = 4000, 0.025 // the standard error of a share of 80 % is 0.6 %
 	for i, c := range []struct {

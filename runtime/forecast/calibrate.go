@@ -195,7 +195,8 @@ func (m *curveModel) calibrate(ctx context.Context, alone []run) error {
 }
 
 // residualSigma is the standard deviation of the logarithm of a round's time that the model does not explain;
-// priorSigma is the prior standard deviation of a correction. A correction with little influence on round times stays close to 0.
+// priorSigma is the prior standard deviation of a correction. A correction with little influence on round times stays
+// close to 0.
 const (
 	residualSigma = .05
 	priorSigma    = .5

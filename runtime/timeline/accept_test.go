@@ -7,7 +7,8 @@ import (
 	"brood/runtime/event"
 )
 
-// TestScheduleBehindTheRun: Accept rejects a schedule whose positions have all passed, and accepts one with a later one.
+// TestScheduleBehindTheRun: Accept rejects a schedule whose positions have all passed, and accepts one with a later
+// one.
 func TestScheduleBehindTheRun(t *testing.T) {
 	here := Position{Round: 2550, Epochs: 12.5, Steps: 10200}
 	for text, want := range map[string]string{

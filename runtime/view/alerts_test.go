@@ -72,8 +72,8 @@ func TestAlertsAreAnswered(t *testing.T) {
 	}
 }
 
-// TestSwapVoidsEdits: edits of an algorithm are void when it takes over again: it starts from defaults, and the plan has
-// its values.
+// TestSwapVoidsEdits: edits of an algorithm are void when it takes over again: it starts from defaults, and the plan
+// has its values.
 func TestSwapVoidsEdits(t *testing.T) {
 	alg := &optim.Algorithm{Name: "x", Knobs: []optim.Knob{{Name: "eta", Max: 10, Default: 1}, {Name: "rho", Max: 10, Default: 2}}}
 	eta, rho := alg.Knobs[0], alg.Knobs[1]

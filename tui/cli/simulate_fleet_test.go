@@ -42,7 +42,8 @@ func TestFleetHeading(t *testing.T) {
 	}{
 		{fleetSimulation{away: time.Minute}, "links as fast as loopback on this machine"},
 		{fleetSimulation{down: "5Mbit", rack: rackFlags{of: 3, down: "1Mbit"}}, "links: a worker receives 5Mbit, racks of 3 workers, a rack receives 1Mbit"},
-		{fleetSimulation{link: linkFlags{rate: "1MB"}, control: time.Second}, "links: 1MB per second each, 1s delay to the coordinator"},
+		{fleetSimulation{link: linkFlags{rate: "1MB"}, control: time.Second}, "links: 1MB per second each, 1s delay " +
+			"to the coordinator"},
 		{fleetSimulation{slow: []string{"5", "1=2.5"}, cores: 2}, "links as fast as loopback on this machine; workers: slower by 5 and 1=2.5, 2 cores for all"},
 		{fleetSimulation{churn: time.Hour, away: time.Minute}, "links as fast as loopback on this machine; workers: stay for 1h0m0s on average, then die, and return after 1m0s on average"},
 		{fleetSimulation{churn: time.Hour, away: time.Minute, goodbye: true}, "links as fast as loopback on this machine; workers: stay for 1h0m0s on average, then leave, and return after 1m0s on average"},
