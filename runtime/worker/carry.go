@@ -61,18 +61,12 @@ func (w *Worker) carryOver(ctx context.Context, next *epochState, p message.Plan
 	if err := c.broadcast(centre); err != nil {
 		return err
 	}
-	carried := []optim.Block{{Name: message.ProgressBlock, Shared: true, Cols: progCols, Type: engine.U64, Record: true}}
 	for _, b := range next.blocks() {
 		if err := w.enter(ctx, next.env, b, centre); err != nil {
 			return err
 		}
-		if i := slices.IndexFunc(oldBlocks, func(o optim.Block) bool { return o.Name == b.Name }); i >= 0 {
-			if o := oldBlocks[i]; o.Shared == b.Shared && o.Cols == b.Cols && o.Type == b.Type && o.Record == b.Record {
-				carried = append(carried, b)
-			}
-		}
 	}
-	for _, b := range carried {
+	for _, b := range carried(oldBlocks, next.blocks()) {
 		var err error
 		switch {
 		case b.Record:
@@ -97,6 +91,20 @@ func (w *Worker) carryOver(ctx context.Context, next *epochState, p message.Plan
 		clear(next.env.Records[optim.BlockPhase].U)
 	}
 	return nil
+}
+
+// carried returns the blocks that keep their rows in a new epoch: the progress, and the new blocks that equal an old one
+// in name, scope, shape and type.
+func carried(old, now []optim.Block) []optim.Block {
+	out := []optim.Block{{Name: message.ProgressBlock, Shared: true, Cols: progCols, Type: engine.U64, Record: true}}
+	for _, b := range now {
+		if slices.ContainsFunc(old, func(o optim.Block) bool {
+			return o.Name == b.Name && o.Shared == b.Shared && o.Cols == b.Cols && o.Type == b.Type && o.Record == b.Record
+		}) {
+			out = append(out, b)
+		}
+	}
+	return out
 }
 
 // previous holds the last epoch's blocks for a plan: views of the blocks in effect, or copies.
