@@ -130,43 +130,71 @@ func Rounds(ctx context.Context, report func(Figure)) error {
 // roundsRepeats is the number of measurements of which the least of each part counts.
 const roundsRepeats = 7
 
+// pairSize is the number of workers of a workerPair.
+const pairSize = 2
+
+// workerPair is two workers with one thread each, in the first epoch of a run of mlp on glyphs.
+type workerPair struct {
+	workers [pairSize]*worker.Worker
+	splits  [pairSize]split // of the current grant
+	at      uint64          // executed rounds
+}
+
 // splitRounds runs an algorithm on two workers with one thread each, mlp on glyphs. It doubles the number of rounds
 // until they take at least the duration least, then repeats them, and returns the smallest time of each part.
 func splitRounds(ctx context.Context, alg *optim.Algorithm, members int, set []event.Edit,
 	least time.Duration) (best split, rounds uint64, err error) {
-	const workers = 2
+	ctx, cancel := context.WithCancel(ctx)
+	defer cancel()
+	p := &workerPair{}
+	if err := p.start(ctx, alg, members, set); err != nil {
+		return best, 0, err
+	}
+	for rounds = 1; ; rounds *= 2 { // the first rounds also warm up
+		if best, err = p.grant(ctx, rounds); err != nil || best.round() >= pairSize*least.Nanoseconds() {
+			break
+		}
+	}
+	for range roundsRepeats {
+		s, failed := p.grant(ctx, rounds)
+		if err == nil {
+			err = failed
+		}
+		best = best.least(s)
+	}
+	return best, rounds, err
+}
+
+// start creates the workers and gives them the plan of the run.
+func (p *workerPair) start(ctx context.Context, alg *optim.Algorithm, members int, set []event.Edit) error {
 	model := "mlp"
 	if alg.Needs&optim.Whole != 0 {
 		model = "mlp-int8"
 	}
 	net, err := models.Load(model)
 	if err != nil {
-		return best, 0, err
+		return err
 	}
-	set0, err := data.Load("glyphs")
+	samples, err := data.Load("glyphs")
 	if err != nil {
-		return best, 0, err
+		return err
 	}
-	ctx, cancel := context.WithCancel(ctx)
-	defer cancel()
-	hub, roster := &local.Hub{}, collective.Place(collective.IDs(members), []int{0, 1})
-	var splits [workers]split
-	var ws [workers]*worker.Worker
-	for id := range ws {
+	hub := &local.Hub{}
+	for id := range p.workers {
 		variant, err := kernel.FromEnv()
 		if err != nil {
-			return best, 0, err
+			return err
 		}
-		e, err := native.NewEngine(net, set0, 1, variant)
+		e, err := native.NewEngine(net, samples, 1, variant)
 		if err != nil {
-			return best, 0, err
+			return err
 		}
-		part := &splits[id]
-		ws[id] = worker.New(worker.Config{
+		part := &p.splits[id]
+		p.workers[id] = worker.New(worker.Config{
 			ID:     id,
 			Layout: net.Layout,
 			Engine: timedThreadedEngine{timedEngine{e, &part.engine}, e},
-			Data:   set0,
+			Data:   samples,
 			Link:   hub.Link(id),
 			Direct: 4096,
 			Lookup: catalog.Lookup,
@@ -178,54 +206,44 @@ func splitRounds(ctx context.Context, alg *optim.Algorithm, members int, set []e
 			},
 		})
 	}
-	// broadcast passes a message to every worker and waits for all replies.
-	broadcast := func(m message.Order) (replies [workers]message.Report) {
-		var wg sync.WaitGroup
-		for id := range ws {
-			wg.Go(func() { replies[id] = ws[id].Handle(ctx, m) })
-		}
-		wg.Wait()
-		return replies
-	}
-	for _, r := range broadcast(message.Plan{Plan: event.Plan{
+	for _, r := range p.broadcast(ctx, message.Plan{Plan: event.Plan{
 		Epoch:     1,
 		From:      event.Fresh,
-		New:       roster,
+		New:       collective.Place(collective.IDs(members), []int{0, 1}),
 		Algorithm: alg.Name,
 		Timeline:  set,
 	}}) {
 		if f, failed := r.(message.Failed); failed {
-			return best, 0, errors.New(f.Err)
+			return errors.New(f.Err)
 		}
 	}
-	// grant runs the next size rounds.
-	at := uint64(0)
-	grant := func(size uint64) (sum split, err error) {
-		clear(splits[:])
-		for id, r := range broadcast(message.Grant{Epoch: 1, From: at, To: at + size, Committed: at, Onward: true}) {
-			d, ok := r.(message.Done)
-			if !ok {
-				return sum, fmt.Errorf("rounds %d to %d: %+v", at+1, at+size, r)
-			}
-			part := splits[id]
-			sum.engine += part.engine
-			sum.comm += part.comm
-			sum.rest += d.Nanos - part.engine - part.comm
-		}
-		at += size
-		return sum, nil
+	return nil
+}
+
+// broadcast passes a message to every worker and waits for all replies.
+func (p *workerPair) broadcast(ctx context.Context, m message.Order) (replies [pairSize]message.Report) {
+	var wg sync.WaitGroup
+	for id, w := range p.workers {
+		wg.Go(func() { replies[id] = w.Handle(ctx, m) })
 	}
-	for rounds = 1; ; rounds *= 2 { // the first rounds also warm up
-		if best, err = grant(rounds); err != nil || best.round() >= workers*least.Nanoseconds() {
-			break
+	wg.Wait()
+	return replies
+}
+
+// grant runs the next size rounds.
+func (p *workerPair) grant(ctx context.Context, size uint64) (sum split, err error) {
+	clear(p.splits[:])
+	order := message.Grant{Epoch: 1, From: p.at, To: p.at + size, Committed: p.at, Onward: true}
+	for id, r := range p.broadcast(ctx, order) {
+		d, ok := r.(message.Done)
+		if !ok {
+			return sum, fmt.Errorf("rounds %d to %d: %+v", p.at+1, p.at+size, r)
 		}
+		part := p.splits[id]
+		sum.engine += part.engine
+		sum.comm += part.comm
+		sum.rest += d.Nanos - part.engine - part.comm
 	}
-	for range roundsRepeats {
-		s, failed := grant(rounds)
-		if err == nil {
-			err = failed
-		}
-		best = best.least(s)
-	}
-	return best, rounds, err
+	p.at += size
+	return sum, nil
 }
