@@ -169,7 +169,7 @@ func (tr *troupe) ends() {
 		tr.exit(w, 0)
 	}
 	tr.hear()
-	if out, err := tr.brood(nil, "verify", tr.dir).CombinedOutput(); err != nil || !strings.Contains(string(out), "holds: ") || !strings.Contains(string(out), tr.last.Hash) {
+	if out, err := tr.brood(nil, "verify", tr.dir).CombinedOutput(); err != nil || !strings.Contains(string(out), "verified: ") || !strings.Contains(string(out), tr.last.Hash) {
 		tr.t.Errorf("verify: %v: %s, want %s", err, out, tr.last.Hash)
 	}
 }
