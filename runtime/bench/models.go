@@ -169,29 +169,7 @@ func Candidates(ctx context.Context, each time.Duration, report func(Figure)) er
 	if err != nil {
 		return err
 	}
-	integer, low := engine.Noise{Integer: true}, engine.Noise{Rank: 1}
-	for _, t := range []struct {
-		model string
-		batch int
-		kind  string
-		noise engine.Noise
-		goal  float64
-	}{{"mlp", 256, "antithetic", engine.Noise{}, 1.2}, {"mlp", 256, "integer", integer, 2.5}, {"mlp", 256, "rank 1", low,
-		0},
-		{"mlp-small", 256, "antithetic", engine.Noise{}, 0}, {"mlp-small", 256, "integer", integer, 0}, {"mlp-small", 256,
-			"rank 1", low, 0},
-		{"lenet-caffe", 128, "antithetic", engine.Noise{}, 0.75}, {"lenet-caffe", 128, "integer", integer, 0}, {"lenet-caffe",
-			128, "rank 1", low, 0},
-		{"darwinn-10k", 128, "antithetic", engine.Noise{}, 0}, {"mlp", 256, bf16, engine.Noise{}, 0}, {"mlp-small", 256, bf16,
-			engine.Noise{}, 0},
-		{"mlp", 256, amx, engine.Noise{}, 0}, {"mlp-small", 256, amx, engine.Noise{}, 0}} {
-		open := native.NewEngine
-		switch t.kind {
-		case bf16:
-			open = native.NewBF16
-		case amx:
-			open = native.NewAMX
-		}
+	for _, t := range candidateFigures {
 		net, err := models.Load(t.model)
 		if err != nil {
 			return err
@@ -201,43 +179,7 @@ func Candidates(ctx context.Context, each time.Duration, report func(Figure)) er
 			return err
 		}
 		for _, threads := range []int{1, goruntime.NumCPU()} {
-			e, err := open(net, set, threads, m.variant)
-			if err != nil {
-				return err
-			}
-			const n = 128 // amortizes the work that candidates share
-			theta := engine.NewHost(1, net.Layout.Params, engine.F32)
-			task := engine.Candidates{
-				Noise:      t.noise,
-				Theta:      ram.Of(theta),
-				Sigma:      0.01,
-				Antithetic: true,
-				Batches:    [][]int32{set.Train()},
-				Fitness:    make([]float32, n),
-			}
-			if err := net.Init(1, 0, theta.F); err != nil {
-				return err
-			}
-			for i := range n {
-				task.IDs = append(task.IDs, engine.Member(i))
-			}
-			flops, _ := net.Flops()
-			name := fmt.Sprintf("%s, batch %d, %s", t.model, t.batch, t.kind)
-			if threads > 1 {
-				name += fmt.Sprintf(", %d threads", threads)
-			}
-			work := flops * float64(t.batch) * 1e-9
-			full := limit{"products of full rank in registers",
-				func(spell time.Duration) float64 { return m.peaks(threads, spell) / work }}
-			_, err = m.measure(ctx, speed{
-				name:   name,
-				unit:   "evaluations/s",
-				work:   n,
-				goal:   t.goal,
-				limits: []limit{full},
-				call:   func() error { return e.Do(ctx, task) },
-			})
-			if err != nil {
+			if err := t.measure(ctx, m, net, set, threads); err != nil {
 				return err
 			}
 			if goruntime.NumCPU() == 1 {
@@ -246,4 +188,77 @@ func Candidates(ctx context.Context, each time.Duration, report func(Figure)) er
 		}
 	}
 	return nil
+}
+
+// candidateFigure is a figure of [Candidates]. The kind is part of its name and selects the engine.
+type candidateFigure struct {
+	model string
+	batch int
+	kind  string
+	noise engine.Noise
+	goal  float64
+}
+
+var candidateFigures = []candidateFigure{
+	{"mlp", 256, "antithetic", engine.Noise{}, 1.2},
+	{"mlp", 256, "integer", engine.Noise{Integer: true}, 2.5},
+	{"mlp", 256, "rank 1", engine.Noise{Rank: 1}, 0},
+	{"mlp-small", 256, "antithetic", engine.Noise{}, 0},
+	{"mlp-small", 256, "integer", engine.Noise{Integer: true}, 0},
+	{"mlp-small", 256, "rank 1", engine.Noise{Rank: 1}, 0},
+	{"lenet-caffe", 128, "antithetic", engine.Noise{}, 0.75},
+	{"lenet-caffe", 128, "integer", engine.Noise{Integer: true}, 0},
+	{"lenet-caffe", 128, "rank 1", engine.Noise{Rank: 1}, 0},
+	{"darwinn-10k", 128, "antithetic", engine.Noise{}, 0},
+	{"mlp", 256, bf16, engine.Noise{}, 0},
+	{"mlp-small", 256, bf16, engine.Noise{}, 0},
+	{"mlp", 256, amx, engine.Noise{}, 0},
+	{"mlp-small", 256, amx, engine.Noise{}, 0},
+}
+
+// measure measures the figure with this number of threads.
+func (t candidateFigure) measure(ctx context.Context, m *machine, net *models.Model, set *data.Set, threads int) error {
+	open := native.NewEngine
+	switch t.kind {
+	case bf16:
+		open = native.NewBF16
+	case amx:
+		open = native.NewAMX
+	}
+	e, err := open(net, set, threads, m.variant)
+	if err != nil {
+		return err
+	}
+	const n = 128 // amortizes the work that candidates share
+	theta := engine.NewHost(1, net.Layout.Params, engine.F32)
+	if err := net.Init(1, 0, theta.F); err != nil {
+		return err
+	}
+	task := engine.Candidates{
+		Noise:      t.noise,
+		Theta:      ram.Of(theta),
+		Sigma:      0.01,
+		Antithetic: true,
+		Batches:    [][]int32{set.Train()},
+		Fitness:    make([]float32, n),
+	}
+	for i := range n {
+		task.IDs = append(task.IDs, engine.Member(i))
+	}
+	flops, _ := net.Flops()
+	name := fmt.Sprintf("%s, batch %d, %s", t.model, t.batch, t.kind)
+	if threads > 1 {
+		name += fmt.Sprintf(", %d threads", threads)
+	}
+	work := flops * float64(t.batch) * 1e-9
+	_, err = m.measure(ctx, speed{
+		name: name,
+		unit: "evaluations/s",
+		work: n,
+		goal: t.goal,
+		limits: []limit{{"products of full rank in registers",
+			func(spell time.Duration) float64 { return m.peaks(threads, spell) / work }}},
+		call: func() error { return e.Do(ctx, task) },
+	})
+	return err
 }
