@@ -87,85 +87,25 @@ func busyNote(algorithm string, pace []float64) string {
 // Predict measures the costs of the algorithm, simulates it on fleets of the sizes, and extrapolates sizes above
 // MaxSimulated. The error wraps [simulate.ErrChurn] if workers leave too often for a round to end.
 func (f Fleets) Predict(ctx context.Context) (out []Fleet, err error) {
-	o := f.Options
-	var pace []float64
-	var prices host.Prices
-	type reference struct {
-		of  [len(referenceSizes)]simulate.Result
-		cfg simulate.Config
-	}
-	known := map[int]reference{} // key: members of each worker
+	m := &fleetModel{Fleets: f, known: map[int]references{}}
 	// start with the largest: its workers host the fewest members
 	for _, n := range slices.Backward(f.Sizes) {
+		row := Fleet{Algorithm: f.Options.Algorithm, Workers: n, Members: f.Options.Members}
 		if f.Each > 0 {
-			o.Members = n * f.Each
+			row.Members = n * f.Each
 		}
-		if pace == nil {
-			f.Progress(o.Algorithm + ": measuring the computing of a round here")
-			one := o
-			one.Members, one.Workers, one.Wait = max(1, o.Members/n), 1, 0
-			if prices, pace, err = measureCosts(ctx, one, o, f.Measure); err != nil {
+		if m.pace == nil {
+			if err := m.measure(ctx, n, row.Members); err != nil {
 				return nil, err
 			}
-			if text := busyNote(o.Algorithm, pace); text != "" {
-				f.Note(text)
-			}
 		}
-		simulated := func(n, members int) (r simulate.Result, cfg simulate.Config, of string, err error) {
-			o := o
-			o.Members, o.Workers, o.Wait = members, n, n
-			j, err := host.Prepare(o)
-			if err != nil {
-				return r, cfg, of, err
-			}
-			cfg = j.Simulated(n, prices)
-			cfg.Rounds = f.Rounds
-			cfg.Pace = func(_ int, uniform func() float64) float64 { return pace[int(uniform()*float64(len(pace)))] }
-			f.Shape(&cfg)
-			f.Progress(fmt.Sprintf("%s: simulating %d workers", o.Algorithm, n))
-			r, err = simulate.Run(ctx, cfg)
-			return r, cfg, j.Net.Name + " on " + j.Config.Data, err
-		}
-		row := Fleet{Algorithm: o.Algorithm, Workers: n, Members: o.Members}
-		var r simulate.Result
+		predict := m.simulate
 		if n > MaxSimulated {
-			each := (o.Members + n - 1) / n
-			ref, ok := known[each]
-			for i, k := range referenceSizes {
-				if ok {
-					break
-				}
-				if ref.of[i], ref.cfg, row.ModelAndData, err = simulated(k, k*each); err != nil {
-					return nil, err
-				}
-			}
-			row.Extrapolated = MaxSimulated
-			row.Error = simulate.Extrapolate(ref.cfg, ref.of[0], ref.of[1], MaxSimulated).Seconds/ref.of[2].Seconds - 1
-			if !ok {
-				known[each] = ref
-				f.Note(fmt.Sprintf("%s on more than %d workers is extrapolated from %d and %d; the same from %d and %d misses the "+
-					"simulated %d by %+.1f %%", o.Algorithm, MaxSimulated, referenceSizes[1], referenceSizes[2],
-					referenceSizes[0], referenceSizes[1], referenceSizes[2], 100*row.Error))
-			}
-			r = simulate.Extrapolate(ref.cfg, ref.of[1], ref.of[2], n)
-		} else {
-			var cfg simulate.Config
-			if r, cfg, row.ModelAndData, err = simulated(n, o.Members); err != nil {
-				return nil, err
-			}
-			if f.Churn != nil { // the baseline is the same fleet without churn
-				row.Steady = r.Seconds
-				cfg.Churn, cfg.Goodbye, cfg.Core.SavePeriod, cfg.Core.OnLoss = f.Churn, f.Goodbye, host.SavePeriod,
-					coordinator.OnLossReseed
-				f.Progress(fmt.Sprintf("%s: simulating %d workers that come and go", o.Algorithm, n))
-				plain := r.Plain
-				r, err = simulate.Run(ctx, cfg)
-				if err != nil {
-					return nil, fmt.Errorf("%s on %s: %w", o.Algorithm, view.Plural(n, "worker"), err)
-				}
-				r.Plain = plain
-				row.Departures, row.Whole = &r.Departures, &r.Whole
-			}
+			predict = m.extrapolate
+		}
+		r, err := predict(ctx, &row)
+		if err != nil {
+			return nil, err
 		}
 		row.Plain = r.Plain
 		row.Seconds, row.P95, row.Training, row.Bytes, row.Most, row.Rounds = r.Seconds, r.P95, r.Training, r.Bytes,
@@ -175,6 +115,96 @@ func (f Fleets) Predict(ctx context.Context) (out []Fleet, err error) {
 	}
 	slices.Reverse(out)
 	return out, nil
+}
+
+// fleetModel holds the measurements and the reference simulations of a prediction.
+type fleetModel struct {
+	Fleets
+	prices host.Prices
+	pace   []float64          // nil: not measured
+	known  map[int]references // by members per worker
+}
+
+// references are simulated fleets of [referenceSizes], with the same number of members per worker.
+type references struct {
+	of  [len(referenceSizes)]simulate.Result
+	cfg simulate.Config
+}
+
+// measure measures the computing of a worker that hosts its share of the members in a fleet of n workers.
+func (m *fleetModel) measure(ctx context.Context, n, members int) (err error) {
+	o := m.Options
+	o.Members = members
+	m.Progress(o.Algorithm + ": measuring the computing of a round here")
+	one := o
+	one.Members, one.Workers, one.Wait = max(1, members/n), 1, 0
+	if m.prices, m.pace, err = measureCosts(ctx, one, o, m.Measure); err != nil {
+		return err
+	}
+	if text := busyNote(o.Algorithm, m.pace); text != "" {
+		m.Note(text)
+	}
+	return nil
+}
+
+// run simulates a fleet without churn. of is the name of the model and of its data.
+func (m *fleetModel) run(ctx context.Context, n, members int) (r simulate.Result, cfg simulate.Config, of string,
+	err error) {
+	o := m.Options
+	o.Members, o.Workers, o.Wait = members, n, n
+	j, err := host.Prepare(o)
+	if err != nil {
+		return r, cfg, of, err
+	}
+	cfg = j.Simulated(n, m.prices)
+	cfg.Rounds = m.Rounds
+	cfg.Pace = func(_ int, uniform func() float64) float64 { return m.pace[int(uniform()*float64(len(m.pace)))] }
+	m.Shape(&cfg)
+	m.Progress(fmt.Sprintf("%s: simulating %d workers", o.Algorithm, n))
+	r, err = simulate.Run(ctx, cfg)
+	return r, cfg, j.Net.Name + " on " + j.Config.Data, err
+}
+
+// simulate simulates the fleet of a row, and sets the fields of the row that describe churn.
+func (m *fleetModel) simulate(ctx context.Context, row *Fleet) (r simulate.Result, err error) {
+	r, cfg, of, err := m.run(ctx, row.Workers, row.Members)
+	if row.ModelAndData = of; err != nil || m.Churn == nil {
+		return r, err
+	}
+	row.Steady = r.Seconds // the baseline is the same fleet without churn
+	cfg.Churn, cfg.Goodbye, cfg.Core.SavePeriod, cfg.Core.OnLoss = m.Churn, m.Goodbye, host.SavePeriod,
+		coordinator.OnLossReseed
+	m.Progress(fmt.Sprintf("%s: simulating %d workers that come and go", row.Algorithm, row.Workers))
+	plain := r.Plain
+	if r, err = simulate.Run(ctx, cfg); err != nil {
+		return r, fmt.Errorf("%s on %s: %w", row.Algorithm, view.Plural(row.Workers, "worker"), err)
+	}
+	r.Plain = plain
+	row.Departures, row.Whole = &r.Departures, &r.Whole
+	return r, nil
+}
+
+// extrapolate extrapolates the fleet of a row from the reference fleets, and sets the error of this method in the row.
+func (m *fleetModel) extrapolate(ctx context.Context, row *Fleet) (r simulate.Result, err error) {
+	each := (row.Members + row.Workers - 1) / row.Workers
+	ref, ok := m.known[each]
+	for i, k := range referenceSizes {
+		if ok {
+			break
+		}
+		if ref.of[i], ref.cfg, row.ModelAndData, err = m.run(ctx, k, k*each); err != nil {
+			return r, err
+		}
+	}
+	row.Extrapolated = MaxSimulated
+	row.Error = simulate.Extrapolate(ref.cfg, ref.of[0], ref.of[1], MaxSimulated).Seconds/ref.of[2].Seconds - 1
+	if !ok {
+		m.known[each] = ref
+		m.Note(fmt.Sprintf("%s on more than %d workers is extrapolated from %d and %d; the same from %d and %d misses the "+
+			"simulated %d by %+.1f %%", row.Algorithm, MaxSimulated, referenceSizes[1], referenceSizes[2],
+			referenceSizes[0], referenceSizes[1], referenceSizes[2], 100*row.Error))
+	}
+	return simulate.Extrapolate(ref.cfg, ref.of[1], ref.of[2], row.Workers), nil
 }
 
 // measureCosts measures on this machine the prices of the kinds of work, and the ratio of real to modelled round time
