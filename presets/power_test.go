@@ -21,8 +21,8 @@ func scattered(n int, mean, deviation float64) Sample {
 	return s
 }
 
-// TestTakesByHand: the number of seeds worked out from tables. Four seeds with a deviation of 1 are below a bound by 1.
-// Then t is sqrt(m), and it must be at least needed (1 - 1/(4f)) + 0.8416 sqrt(1 + needed^2/(2f)) with f = m - 1:
+// TestSeedsNeededByHand: the number of seeds worked out from tables. Four seeds with a deviation of 1 are below a bound
+// by 1. Then t is sqrt(m), and it must be at least needed (1 - 1/(4f)) + 0.8416 sqrt(1 + needed^2/(2f)) with f = m - 1:
 //
 //	m = 10: 2.262 (1 - 1/36) + 0.8416 sqrt(1 + 5.117/18) = 2.199 + 0.954 = 3.153, sqrt(m) = 3.162
 //	m =  9: 2.306 (1 - 1/32) + 0.8416 sqrt(1 + 5.318/16) = 2.234 + 0.971 = 3.205, sqrt(m) = 3
@@ -31,7 +31,7 @@ func scattered(n int, mean, deviation float64) Sample {
 //
 //	m = 17: 2.037 (1 - 1/128) + 0.8416 sqrt(1 + 4.149/64) = 2.021 + 0.868 = 2.889, sqrt(m/2) = 2.915
 //	m = 16: 2.042 (1 - 1/120) + 0.8416 sqrt(1 + 4.170/60) = 2.025 + 0.870 = 2.895, sqrt(m/2) = 2.828
-func TestTakesByHand(t *testing.T) {
+func TestSeedsNeededByHand(t *testing.T) {
 	never := math.Inf(1)
 	s := scattered(4, 2, 1)
 	others := map[string]Sample{"worse": scattered(4, 3, 1), "better": scattered(7, 1, 1), "alike": scattered(4, 2, 1), "once": {3}, "some": {3, never}, "all": {never, never}}
@@ -70,10 +70,10 @@ func TestTakesByHand(t *testing.T) {
 	}
 }
 
-// TestTakesSeeds: samples are drawn from the normal distribution that a first run measured. With the needed number of
+// TestSeedsNeeded: samples are drawn from the normal distribution that a first run measured. With the needed number of
 // seeds, 80 % of the samples decide the claim, and fewer with one seed less. Small numbers of seeds have jumps: the
 // power of one seed less is below 80 %, and that of the needed number above it.
-func TestTakesSeeds(t *testing.T) {
+func TestSeedsNeeded(t *testing.T) {
 	const draws, most = 4000, 0.025 // the standard error of a share of 80 % is 0.6 %
 	for i, c := range []struct {
 		claim             Claim

@@ -167,8 +167,8 @@ func TestGoneBack(t *testing.T) {
 	}
 }
 
-// TestFiguresAreThoseOfCompare: the values equal those of compare, on all axes.
-func TestFiguresAreThoseOfCompare(t *testing.T) {
+// TestFiguresEqualCompare: the values equal those of compare, on all axes.
+func TestFiguresEqualCompare(t *testing.T) {
 	m := begin()
 	for range 50 {
 		m.commit(1)

@@ -63,9 +63,9 @@ func states(b *Batch) (out []State) {
 	return out
 }
 
-// TestGoesOn: an interrupted batch continues with the same bits, repeats no run, skips runs of other processes, and
-// reports a damaged log without ending the other runs.
-func TestGoesOn(t *testing.T) {
+// TestContinuesBatch: an interrupted batch continues with the same bits, repeats no run, skips runs of other processes,
+// and reports a damaged log without ending the other runs.
+func TestContinuesBatch(t *testing.T) {
 	dir := t.TempDir()
 	whole := small(t, filepath.Join(dir, "whole"))
 	whole.Run(t.Context(), trainer(0), func(*Trial) {})

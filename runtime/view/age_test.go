@@ -69,9 +69,9 @@ func TestDropped(t *testing.T) {
 	}
 }
 
-// TestIntervalOfTheAlgorithm: after a swap to an algorithm that measures a series less often, older values of the
+// TestSeriesInterval: after a swap to an algorithm that measures a series less often, older values of the
 // series are not shown as its values.
-func TestIntervalOfTheAlgorithm(t *testing.T) {
+func TestSeriesInterval(t *testing.T) {
 	rs := sourcetest.Swapped(2, 40, false)
 	last := rs[len(rs)-1]
 	p := *last.Commit

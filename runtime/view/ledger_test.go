@@ -7,9 +7,9 @@ import (
 	"brood/runtime/event"
 )
 
-// TestRecentIsOfThoseWhoAreThere: recent bytes per round are averaged over the current workers and members only; a plan
+// TestRecentTraffic: recent bytes per round are averaged over the current workers and members only; a plan
 // that moves no member keeps them.
-func TestRecentIsOfThoseWhoAreThere(t *testing.T) {
+func TestRecentTraffic(t *testing.T) {
 	plan := func(epoch uint32, at uint64, was, is collective.Roster) event.Record {
 		return event.Record{At: 1e9, Plan: &event.Plan{Epoch: epoch, At: at, Algorithm: "parle", Old: was, New: is}}
 	}

@@ -92,8 +92,8 @@ func TestMachinesAreBounded(t *testing.T) {
 	}
 }
 
-// TestMachinesOfDamage: an invalid record changes nothing.
-func TestMachinesOfDamage(t *testing.T) {
+// TestDamagedMachines: an invalid record changes nothing.
+func TestDamagedMachines(t *testing.T) {
 	v := hosting()
 	v.Apply(told(math.MaxUint64, event.Machine{Worker: 1, Values: map[event.Measure]float64{event.Busy: math.NaN()}}))
 	v.Apply(told(5, event.Machine{Worker: 4, Values: map[event.Measure]float64{event.Busy: math.Inf(1)}}, event.Machine{Worker: 1, Values: map[event.Measure]float64{event.Busy: 1}}))

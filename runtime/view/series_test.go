@@ -40,7 +40,7 @@ func equal(a, b Bucket) bool {
 	return a.Count == b.Count && a.Min == b.Min && a.Max == b.Max && math.Abs(a.Sum-b.Sum) <= 1e-9*(1+math.Abs(a.Sum))
 }
 
-func TestColumnsAgreeWithTheNaiveTwin(t *testing.T) {
+func TestColumnsEqualReference(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		rng := rand.New(rand.NewPCG(rapid.Uint64().Draw(t, "seed"), 2))
 		members := rapid.SampledFrom([]int{1, 2, 40, 300}).Draw(t, "members")
@@ -92,7 +92,7 @@ func TestColumnsAgreeWithTheNaiveTwin(t *testing.T) {
 	})
 }
 
-func TestEveryPointIsKeptUntilThereAreMany(t *testing.T) {
+func TestShortSeriesKeepAllPoints(t *testing.T) {
 	s := Series{}
 	for r := uint64(1); r <= maxBuckets; r++ {
 		s.add(scalar("s", r, float64(r)))
@@ -111,7 +111,7 @@ func TestEveryPointIsKeptUntilThereAreMany(t *testing.T) {
 	}
 }
 
-func TestMedianIsOfMembersInARound(t *testing.T) {
+func TestMedianOfMembers(t *testing.T) {
 	s := Series{}
 	s.add(&event.Points{Round: 1, Members: collective.IDs(4), Values: []float64{9, 1, 3, math.NaN()}})
 	s.add(&event.Points{Round: 2, Members: collective.IDs(4), Values: []float64{1, 2, 3, 4}})

@@ -174,7 +174,7 @@ func TestFoldKeepsWhatScreensShow(t *testing.T) {
 	}
 }
 
-func TestRollbackForgetsTheFuture(t *testing.T) {
+func TestRollbackRemovesLaterRounds(t *testing.T) {
 	roster := collective.Place(collective.IDs(1), []int{1})
 	v := New()
 	v.Apply(event.Record{Plan: &event.Plan{New: roster, Algorithm: "a"}})

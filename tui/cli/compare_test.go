@@ -14,8 +14,8 @@ import (
 	"brood/runtime/session"
 )
 
-// TestResultsBearTheirRound: a test result that is older than its run has its round in the table.
-func TestResultsBearTheirRound(t *testing.T) {
+// TestRoundOfResults: a test result that is older than its run has its round in the table.
+func TestRoundOfResults(t *testing.T) {
 	var c comparison
 	for _, tested := range []uint64{4, 6} {
 		s, err := session.Create(filepath.Join(t.TempDir(), "run"))
@@ -47,8 +47,8 @@ func TestResultsBearTheirRound(t *testing.T) {
 	}
 }
 
-// TestComparedAsTheWorkbenchDoes: series of the centre are preferred, as in the charts of marked runs.
-func TestComparedAsTheWorkbenchDoes(t *testing.T) {
+// TestCompareEqualsWorkbench: series of the centre are preferred, as in the charts of marked runs.
+func TestCompareEqualsWorkbench(t *testing.T) {
 	for objective, want := range map[string]string{"": "centre.loss", "walk.py": "fitness"} {
 		s, err := session.Create(filepath.Join(t.TempDir(), "run"))
 		if err != nil {

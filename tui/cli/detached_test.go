@@ -9,9 +9,9 @@ import (
 	"testing"
 )
 
-// TestOverBeforeLookedAt: runs may end before the parent process finds their control socket. A successful one opens as
-// its recording and is not removed; a killed one is an error.
-func TestOverBeforeLookedAt(t *testing.T) {
+// TestBackgroundRunEndsEarly: runs may end before the parent process finds their control socket. A successful one opens
+// as its recording and is not removed; a killed one is an error.
+func TestBackgroundRunEndsEarly(t *testing.T) {
 	home := t.TempDir()
 	dir := filepath.Join(home, "short")
 	t.Setenv("BROOD_SESSIONS", home)

@@ -5,8 +5,8 @@ import (
 	"testing"
 )
 
-// TestFiguresOfDevices: doctor prints the known figures of a device.
-func TestFiguresOfDevices(t *testing.T) {
+// TestDeviceLoad: doctor prints the known figures of a device.
+func TestDeviceLoad(t *testing.T) {
 	for want, c := range map[string]struct {
 		taken         int64
 		load, celsius float64

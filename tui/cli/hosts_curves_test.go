@@ -91,8 +91,8 @@ func TestCurvesOfAHost(t *testing.T) {
 	}
 }
 
-// TestHostIsAskedForCurves: curves are requested by ssh, and its output on stderr is the error if that fails.
-func TestHostIsAskedForCurves(t *testing.T) {
+// TestRequestCurves: curves are requested by ssh, and its output on stderr is the error if that fails.
+func TestRequestCurves(t *testing.T) {
 	home, bin := shelveCurves(t), t.TempDir()
 	var out bytes.Buffer
 	if err := writeCurves(&out, archive.OpenLibrary(home, ""), home, "away"); err != nil {

@@ -82,9 +82,9 @@ func TestRail(t *testing.T) {
 	}
 }
 
-// TestHostsAreAsked: a list does not wait for hosts: it has their last answer, or a message that the request is pending
+// TestRequestRuns: a list does not wait for hosts: it has their last answer, or a message that the request is pending
 // or why it failed.
-func TestHostsAreAsked(t *testing.T) {
+func TestRequestRuns(t *testing.T) {
 	home, bin := shelve(t, "done"), t.TempDir()
 	t.Setenv("PATH", bin+string(os.PathListSeparator)+os.Getenv("PATH"))
 	script := func(text string) {

@@ -57,9 +57,9 @@ func served(t *testing.T, v *view.View) (url string, end func()) {
 	return srv.Join(wire.Viewer), end
 }
 
-// TestARunWithAURLIsOverlaid: the curves of a run with a URL equal those of its log. They remain after it stops
+// TestOverlayRunWithURL: the curves of a run with a URL equal those of its log. They remain after it stops
 // answering, and invalid answers are rejected.
-func TestARunWithAURLIsOverlaid(t *testing.T) {
+func TestOverlayRunWithURL(t *testing.T) {
 	home := shelveCurves(t)
 	want, err := archive.Read(filepath.Join(home, "away"))
 	if err != nil {

@@ -11,8 +11,8 @@ import (
 	"brood/runtime/session"
 )
 
-// TestWhatIsSaidIsKept: notes are logged, including those before the session exists, and still printed.
-func TestWhatIsSaidIsKept(t *testing.T) {
+// TestNotesAreLogged: notes are logged, including those before the session exists, and still printed.
+func TestNotesAreLogged(t *testing.T) {
 	dir := t.TempDir()
 	var printed strings.Builder
 	k := withLog(&plainPrinter{out: &printed})
@@ -37,8 +37,8 @@ func TestWhatIsSaidIsKept(t *testing.T) {
 	}
 }
 
-// TestNothingKeptStopsNoRun: a run begins even if the log of the previous process cannot be saved.
-func TestNothingKeptStopsNoRun(t *testing.T) {
+// TestLogFailureStopsNoRun: a run begins even if the log of the previous process cannot be saved.
+func TestLogFailureStopsNoRun(t *testing.T) {
 	s, err := session.Create(filepath.Join(t.TempDir(), "s"))
 	if err != nil {
 		t.Fatal(err)

@@ -105,8 +105,8 @@ func TestLibraryDeletes(t *testing.T) {
 	}
 }
 
-// TestModelsBesideEachOther: a second export of a model gets another file name.
-func TestModelsBesideEachOther(t *testing.T) {
+// TestCompareModels: a second export of a model gets another file name.
+func TestCompareModels(t *testing.T) {
 	t.Chdir(t.TempDir())
 	for _, want := range []string{"a.safetensors", "a-2.safetensors", "a-3.safetensors"} {
 		got, err := free("a", ".safetensors")
@@ -119,9 +119,9 @@ func TestModelsBesideEachOther(t *testing.T) {
 	}
 }
 
-// TestLibraryGoesOnWithTheObjective: the objective command of the workbench is used only for sessions with an
+// TestLibraryResumesWithObjective: the objective command of the workbench is used only for sessions with an
 // objective.
-func TestLibraryGoesOnWithTheObjective(t *testing.T) {
+func TestLibraryResumesWithObjective(t *testing.T) {
 	home := shelve(t, "classes")
 	s, err := session.Create(filepath.Join(home, "maximises"))
 	if err != nil {

@@ -8,9 +8,9 @@ import (
 	"brood/presets"
 )
 
-// TestNameOfAPresetThatItIsNoLonger: a run with another algorithm, model or data than its preset has another name, in
+// TestNameOfChangedPreset: a run with another algorithm, model or data than its preset has another name, in
 // its log and in the name of its session, and no claims. A run with other numbers keeps the name.
-func TestNameOfAPresetThatItIsNoLonger(t *testing.T) {
+func TestNameOfChangedPreset(t *testing.T) {
 	t.Setenv("BROOD_SESSIONS", t.TempDir())
 	for line, want := range map[string]string{
 		"run quickstart": "quickstart",

@@ -29,9 +29,9 @@ func answers(after time.Duration) func(context.Context) (*report.Report, error) 
 	}
 }
 
-// TestAsking: an evaluation of more than a second is announced, a signal cancels it, and other kernels than those of
-// the run are reported.
-func TestAsking(t *testing.T) {
+// TestEvaluateTestSet: an evaluation of more than a second is announced, a signal cancels it, and other kernels than
+// those of the run are reported.
+func TestEvaluateTestSet(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var said []string
 		note := func(text string) { said = append(said, text) }
@@ -56,8 +56,8 @@ func TestAsking(t *testing.T) {
 	})
 }
 
-// TestAskedLast: a printer evaluates the test set after all other output, and only if there is one.
-func TestAskedLast(t *testing.T) {
+// TestEvaluatedLast: a printer evaluates the test set after all other output, and only if there is one.
+func TestEvaluatedLast(t *testing.T) {
 	var out, err bytes.Buffer
 	plain := &plainPrinter{out: &out, Tally: archive.NewTally()}
 	plain.record(commit(5, 1, 1))

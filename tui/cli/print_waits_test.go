@@ -10,9 +10,9 @@ import (
 	"brood/runtime/view"
 )
 
-// TestPlainSaysWhatTakesLong: during a long wait for the first round, lines report what workers do, but not every
+// TestPlainReportsWaits: during a long wait for the first round, lines report what workers do, but not every
 // second.
-func TestPlainSaysWhatTakesLong(t *testing.T) {
+func TestPlainReportsWaits(t *testing.T) {
 	var out strings.Builder
 	p := &plainPrinter{out: &out, Tally: archive.NewTally()}
 	now := time.Unix(1e9, 0)

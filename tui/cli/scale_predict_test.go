@@ -59,8 +59,8 @@ func TestPredictionObjects(t *testing.T) {
 	}
 }
 
-// TestForetellable: a plan that cannot be predicted is rejected before anything runs.
-func TestForetellable(t *testing.T) {
+// TestCheckPredictable: a plan that cannot be predicted is rejected before anything runs.
+func TestCheckPredictable(t *testing.T) {
 	for _, c := range []struct {
 		plan presets.Scaling
 		want string

@@ -9,9 +9,9 @@ import (
 	"brood/runtime/testutil"
 )
 
-// TestOneWishToLeave: Ctrl+C and the loss of the reader, in either order, count as one signal; later signals are
+// TestRepeatedSignal: Ctrl+C and the loss of the reader, in either order, count as one signal; later signals are
 // separate.
-func TestOneWishToLeave(t *testing.T) {
+func TestRepeatedSignal(t *testing.T) {
 	const gone, last = syscall.SIGPIPE, syscall.SIGQUIT
 	for _, c := range []struct{ come, want []os.Signal }{
 		{[]os.Signal{os.Interrupt, gone}, []os.Signal{os.Interrupt}},

@@ -7,8 +7,8 @@ import (
 	"time"
 )
 
-// TestTrialsTell: long executions print their progress; on a terminal the last progress line is erased.
-func TestTrialsTell(t *testing.T) {
+// TestTrialsProgress: long executions print their progress; on a terminal the last progress line is erased.
+func TestTrialsProgress(t *testing.T) {
 	for _, c := range []struct {
 		terminal bool
 		slept    time.Duration

@@ -10,8 +10,8 @@ import (
 	"brood/runtime/sweep"
 )
 
-// TestStaffOrders: only workers of a plan with fast frames get the flag for them.
-func TestStaffOrders(t *testing.T) {
+// TestPoolCommands: only workers of a plan with fast frames get the flag for them.
+func TestPoolCommands(t *testing.T) {
 	for _, c := range []struct {
 		of   *workerPool
 		want string
@@ -25,8 +25,8 @@ func TestStaffOrders(t *testing.T) {
 	}
 }
 
-// TestStaffHears: the largest lateness in the output of workers is stored; other lines are ignored.
-func TestStaffHears(t *testing.T) {
+// TestPoolLateness: the largest lateness in the output of workers is stored; other lines are ignored.
+func TestPoolLateness(t *testing.T) {
 	c := &workerPool{size: 3, slow: 2.5, lateReports: make(chan int, 8), file: filepath.Join(t.TempDir(), "late.json")}
 	for _, line := range []string{"joined as worker 0", fmt.Sprintf(remote.LateNote, 2.5, 4), "99 % longer", fmt.Sprintf(remote.LateNote, 2.5, 17), fmt.Sprintf(remote.LateNote, 2.5, 0)} {
 		c.parseLate(line)
