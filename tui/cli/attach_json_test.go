@@ -143,18 +143,18 @@ func talk(t *testing.T, lines string, obey func(event.Command, func()) event.Rec
 
 // TestLastReceipt: the receipt of the command that ends the run is written before the output ends, even if it is slow.
 func TestLastReceipt(t *testing.T) {
-	told := talk(t, `{"id":3,"action":"stop"}`+"\n", func(c event.Command, over func()) event.Receipt {
+	output := talk(t, `{"id":3,"action":"stop"}`+"\n", func(c event.Command, over func()) event.Receipt {
 		over()
 		return event.Receipt{ID: c.ID, Accepted: true, Round: 7}
 	})
-	if !strings.HasSuffix(told, `{"accepted":true,"event":"receipt","id":3}`+"\n") {
-		t.Errorf("a stop is answered by\n%s", told)
+	if !strings.HasSuffix(output, `{"accepted":true,"event":"receipt","id":3}`+"\n") {
+		t.Errorf("a stop is answered by\n%s", output)
 	}
 }
 
 // TestReceiptRounds: a receipt names a round if the command takes effect in one.
 func TestReceiptRounds(t *testing.T) {
-	told := talk(t, `{"id":1,"set":{"eta":0.1}}
+	output := talk(t, `{"id":1,"set":{"eta":0.1}}
 {"id":2,"members":3}
 {"id":3,"algorithm":"elastic"}
 {"id":4,"action":"save"}
@@ -172,8 +172,8 @@ func TestReceiptRounds(t *testing.T) {
 		if id <= 3 {
 			want = fmt.Sprintf(`"id":%d,"round":8}`, id)
 		}
-		if !strings.Contains(told, want) {
-			t.Errorf("no receipt ends with %s:\n%s", want, told)
+		if !strings.Contains(output, want) {
+			t.Errorf("no receipt ends with %s:\n%s", want, output)
 		}
 	}
 }

@@ -40,7 +40,7 @@ func TestClean(t *testing.T) {
 	}
 	text := sentence(errors.Join(errors.New("first"), &fs.PathError{Op: "stat", Path: "a\nb", Err: fs.ErrNotExist}))
 	if text != "first\nstat a b: file does not exist" {
-		t.Errorf("an error is told as %q", text)
+		t.Errorf("an error is printed as %q", text)
 	}
 	if out.Reset(); objects(&cleaned{&out}, "\u202e\x1b") != nil || out.String() != "\"\u202e\\u001b\"\n" {
 		t.Errorf("JSON is %q", out.String())

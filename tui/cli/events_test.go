@@ -28,9 +28,9 @@ func TestEventsPage(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	var told []string
+	var documented []string
 	for _, m := range codeWords.FindAllStringSubmatch(string(page), -1) {
-		told = append(told, m[1])
+		documented = append(documented, m[1])
 	}
 	sources, err := filepath.Glob("*.go")
 	if err != nil {
@@ -47,7 +47,7 @@ func TestEventsPage(t *testing.T) {
 		}
 		for _, m := range putEvent.FindAllStringSubmatch(string(text), -1) {
 			kinds++
-			if !slices.Contains(told, m[1]) {
+			if !slices.Contains(documented, m[1]) {
 				t.Errorf("json-events.md does not name the event %s of %s", m[1], name)
 			}
 		}
@@ -57,7 +57,7 @@ func TestEventsPage(t *testing.T) {
 	}
 	for field := range reflect.TypeFor[archive.Result]().Fields() {
 		key, _, _ := strings.Cut(field.Tag.Get("json"), ",")
-		if !slices.Contains(told, key) {
+		if !slices.Contains(documented, key) {
 			t.Errorf("json-events.md does not name the key %s of the summary", key)
 		}
 	}

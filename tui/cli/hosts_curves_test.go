@@ -55,7 +55,7 @@ func TestCurvesOfAHost(t *testing.T) {
 	a, _ := want.Curve("loss", axis.Samples, 0, 40*9600, 20)
 	b, _ := got.Curve("loss", axis.Samples, 0, 40*9600, 20)
 	if len(a) != 20 || len(b) != 20 || a[10] != b[10] || a[10].Empty() || got.Dir != e.Dir || got.Name != "away" {
-		t.Errorf("%s has %v, told is %v", got.Dir, a, b)
+		t.Errorf("%s has %v, want %v", got.Dir, a, b)
 	}
 	for _, name := range []string{"none", "../away", "--help"} {
 		if err := writeCurves(&out, lib, home, name); err == nil || !strings.Contains(err.Error(), name) {

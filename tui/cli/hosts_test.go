@@ -59,7 +59,7 @@ func TestRail(t *testing.T) {
 		t.Errorf("got %+v, want %+v", got, want)
 	}
 	if _, err := json.Marshal(railOf(there, archive.Summary{Info: session.Info{Score: &session.Scored{Value: math.NaN()}}, Loss: math.Inf(1)})); err != nil {
-		t.Errorf("a run that diverged cannot be told of: %v", err)
+		t.Errorf("a run that diverged cannot be listed: %v", err)
 	}
 	line, _, _ := strings.Cut(out.String(), "\n")
 	for text, want := range map[string]string{
@@ -128,7 +128,7 @@ func TestRequestRuns(t *testing.T) {
 	h.all()
 	h.asks.Wait()
 	if runs := h.within(lab); len(runs) != 1 || !runs[0].Running {
-		t.Errorf("it tells of %+v", runs)
+		t.Errorf("listed runs: %+v", runs)
 	}
 	script("exit 255")
 	h.last["lab"].at = time.Now().Add(-askEvery)

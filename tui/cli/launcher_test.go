@@ -73,8 +73,8 @@ func TestLauncherOrdersItsLine(t *testing.T) {
 		if err != nil || !reflect.DeepEqual(typed.order, w.order) {
 			t.Errorf("%s\norders %+v, %v\nand begins %+v", line, typed.order, err, w.order)
 		}
-		if told := told(t, r); !reflect.DeepEqual(told, w.order) {
-			t.Errorf("%+v\nis to order %+v\nand orders  %+v", r, told, w.order)
+		if want := wantOrder(t, r); !reflect.DeepEqual(want, w.order) {
+			t.Errorf("%+v\nis to order %+v\nand orders  %+v", r, want, w.order)
 		}
 	}
 }
@@ -98,8 +98,8 @@ func TestLauncherServes(t *testing.T) {
 	}
 }
 
-// told returns the order that a request should give, without parsing a command line.
-func told(t *testing.T, r tui.Request) host.Order {
+// wantOrder returns the order that a request should give, without parsing a command line.
+func wantOrder(t *testing.T, r tui.Request) host.Order {
 	t.Helper()
 	var p presets.Preset
 	name := r.Preset

@@ -43,7 +43,7 @@ func TestVisitorsBySSH(t *testing.T) {
 		}
 		lines, err := opt.Source.(tui.Teller).ProcessLog(testutil.Context(t))
 		if may != (len(lines) == 1 && err == nil) || may != (opt.Commander != nil) || !may && !strings.Contains(err.Error(), "may look only") {
-			t.Errorf("may command %v: it is told %v, %v", may, lines, err)
+			t.Errorf("may command %v: receipt %v, %v", may, lines, err)
 		}
 		if err := opt.Close(); err != nil {
 			t.Error(err)

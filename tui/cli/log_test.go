@@ -17,9 +17,9 @@ func TestLogPage(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	var told []string
+	var documented []string
 	for _, m := range codeWords.FindAllStringSubmatch(string(page), -1) {
-		told = append(told, m[1])
+		documented = append(documented, m[1])
 	}
 	keys := 0
 	var walk func(of reflect.Type)
@@ -29,7 +29,7 @@ func TestLogPage(t *testing.T) {
 			walk(of.Elem())
 		case reflect.Struct:
 			for f := range of.Fields() {
-				if keys++; !slices.Contains(told, snakeCase(f.Name)) {
+				if keys++; !slices.Contains(documented, snakeCase(f.Name)) {
 					t.Errorf("export.md does not name the key %s of %s", snakeCase(f.Name), of)
 				}
 				walk(f.Type)
@@ -38,7 +38,7 @@ func TestLogPage(t *testing.T) {
 	}
 	for f := range reflect.TypeFor[event.Record]().Fields() {
 		if f.Name != "At" {
-			if !slices.Contains(told, snakeCase(f.Name)) {
+			if !slices.Contains(documented, snakeCase(f.Name)) {
 				t.Errorf("export.md does not name records of %s", snakeCase(f.Name))
 			}
 			walk(f.Type)

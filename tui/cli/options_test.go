@@ -25,9 +25,9 @@ import (
 
 // typing runs a command line in this process.
 func typing(args ...string) (status int, stdout, stderr string) {
-	var out, told bytes.Buffer
-	status = Run(context.Background(), args, streams{out: &out, err: &told})
-	return status, out.String(), told.String()
+	var out, errs bytes.Buffer
+	status = Run(context.Background(), args, streams{out: &out, err: &errs})
+	return status, out.String(), errs.String()
 }
 
 // refused checks that a command line fails with a one-line error that contains these words.

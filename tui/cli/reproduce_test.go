@@ -115,8 +115,8 @@ func TestEverything(t *testing.T) {
 	dir := t.TempDir()
 	f := &reproduceFlags{opts: option.Options{Threads: 1}, plain: true, file: filepath.Join(dir, "all.md"), sessions: filepath.Join(dir, "sessions")}
 	f.batch.seeds, f.batch.jobs = 1, 1
-	var out, told bytes.Buffer
-	s := streams{out: &out, err: &told}
+	var out, errs bytes.Buffer
+	s := streams{out: &out, err: &errs}
 	c := reproduceCommand(s)
 	c.SetContext(t.Context())
 	all := map[string][]string{"one": {"mean-sgd"}, "two": {"mean-popsgd-2", "mean-sgd"}}
@@ -151,15 +151,15 @@ func TestEverything(t *testing.T) {
 	if err := os.Remove(f.file); err != nil {
 		t.Fatal(err)
 	}
-	if err := f.everything(c, all, []string{"one", "two"}, s); err == nil || !strings.Contains(told.String(), "brood: one: 1 of 1 run failed") {
-		t.Errorf("a study with a damaged log: %v, told %q", err, told.String())
+	if err := f.everything(c, all, []string{"one", "two"}, s); err == nil || !strings.Contains(errs.String(), "brood: one: 1 of 1 run failed") {
+		t.Errorf("a study with a damaged log: %v, stderr %q", err, errs.String())
 	}
 	if text, err := os.ReadFile(f.file); err != nil || !strings.Contains(string(text), "\n## two\n") || strings.Contains(string(text), "one") {
-		t.Errorf("the study behind a failed one is not told: %q, %v", text, err)
+		t.Errorf("the study after a failed one is missing: %q, %v", text, err)
 	}
 	f.full = true
-	if err := f.everything(c, map[string][]string{"ours": {"quickstart"}}, []string{"ours"}, s); err != nil || !strings.Contains(told.String(), "skipped: the preset quickstart has no full form") {
-		t.Errorf("a study without a full form: %v, told %q", err, told.String())
+	if err := f.everything(c, map[string][]string{"ours": {"quickstart"}}, []string{"ours"}, s); err != nil || !strings.Contains(errs.String(), "skipped: the preset quickstart has no full form") {
+		t.Errorf("a study without a full form: %v, stderr %q", err, errs.String())
 	}
 }
 

@@ -158,16 +158,16 @@ func endBackground(ts *testscript.TestScript, neg bool, args []string) {
 	}
 }
 
-// slay NAME kills a process with SIGKILL.
-func slay(ts *testscript.TestScript, neg bool, args []string) {
+// sigkill NAME kills a process with SIGKILL.
+func sigkill(ts *testscript.TestScript, neg bool, args []string) {
 	h := crewOf(ts)[args[0]]
 	ts.Check(h.cmd.Process.Kill())
 	testutil.Receive(script{ts}, h.done, "end of a process")
 	delete(crewOf(ts), args[0])
 }
 
-// hush NAME interrupts a process.
-func hush(ts *testscript.TestScript, neg bool, args []string) {
+// sigint NAME sends SIGINT to a process.
+func sigint(ts *testscript.TestScript, neg bool, args []string) {
 	ts.Check(crewOf(ts)[args[0]].cmd.Process.Signal(os.Interrupt))
 }
 

@@ -148,7 +148,7 @@ func TestScripts(t *testing.T) {
 			"flip":     flip, "cut": cut,
 			"idx":   idx,
 			"serve": serveBackground, "worker": workerBackground, "end": endBackground,
-			"slay": slay, "hush": hush, "says": saysBackground, "join": joinBy, "opens": openBackground, "series": seriesBackground,
+			"sigkill": sigkill, "sigint": sigint, "says": saysBackground, "join": joinBy, "opens": openBackground, "series": seriesBackground,
 			"launch": launchBackground, "port": freePort, "unseen": unseen, "sshd": sshServer, "slurm": slurmCluster,
 			"same":   same,
 			"differ": differ,

@@ -29,9 +29,9 @@ func (f *fullDisk) Write(p []byte) (int, error) {
 
 // onFull runs a command line with a standard output that has space for this number of bytes.
 func onFull(room int, args ...string) (status int, stderr string) {
-	var told bytes.Buffer
-	status = Run(context.Background(), args, streams{out: &fullDisk{room, syscall.ENOSPC}, err: &told})
-	return status, told.String()
+	var errs bytes.Buffer
+	status = Run(context.Background(), args, streams{out: &fullDisk{room, syscall.ENOSPC}, err: &errs})
+	return status, errs.String()
 }
 
 // tinyRun is a run of two rounds.
@@ -118,10 +118,10 @@ func TestRunSavesOnFullOutput(t *testing.T) {
 
 // TestClosedPipeIsQuiet: a reader that closes the pipe is not an error.
 func TestClosedPipeIsQuiet(t *testing.T) {
-	var told bytes.Buffer
-	status := Run(context.Background(), []string{"algorithms"}, streams{out: &fullDisk{100, syscall.EPIPE}, err: &told})
-	if status != 0 || told.Len() > 0 {
-		t.Errorf("status %d, %q", status, told.String())
+	var errs bytes.Buffer
+	status := Run(context.Background(), []string{"algorithms"}, streams{out: &fullDisk{100, syscall.EPIPE}, err: &errs})
+	if status != 0 || errs.Len() > 0 {
+		t.Errorf("status %d, %q", status, errs.String())
 	}
 }
 
@@ -159,10 +159,10 @@ func TestFollowingEndsWithItsOutput(t *testing.T) {
 		err  syscall.Errno
 		want int
 	}{{"--json", syscall.ENOSPC, exitFailed}, {"--as=a", syscall.ENOSPC, exitFailed}, {"--json", syscall.EPIPE, 0}, {"--as=a", syscall.EPIPE, 0}} {
-		var told bytes.Buffer
-		status := Run(context.Background(), []string{"attach", dir, c.how}, streams{in: os.Stdin, out: &fullDisk{10, c.err}, err: &told})
-		if wants := strings.Count(told.String(), noSpace); status != c.want || wants != c.want || strings.Count(told.String(), "\n") != c.want {
-			t.Errorf("attach %s with %v: status %d, %q", c.how, c.err, status, told.String())
+		var errs bytes.Buffer
+		status := Run(context.Background(), []string{"attach", dir, c.how}, streams{in: os.Stdin, out: &fullDisk{10, c.err}, err: &errs})
+		if wants := strings.Count(errs.String(), noSpace); status != c.want || wants != c.want || strings.Count(errs.String(), "\n") != c.want {
+			t.Errorf("attach %s with %v: status %d, %q", c.how, c.err, status, errs.String())
 		}
 	}
 	select {
