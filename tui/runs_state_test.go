@@ -5,7 +5,7 @@ import (
 
 	"brood/runtime/event"
 	"brood/runtime/session"
-	"brood/tui/panel/runs"
+	"brood/tui/panel"
 )
 
 // TestStanding checks the state of a session: that of its log, unless its process is gone or it never started.
@@ -21,7 +21,7 @@ func TestStanding(t *testing.T) {
 		{session.Info{Phase: event.Waiting, Running: true}, "waiting"},
 		{session.Info{Phase: event.Finished}, "finished"},
 	} {
-		if got := runs.Standing(c.is); got != c.want {
+		if got := panel.SessionState(c.is); got != c.want {
 			t.Errorf("%+v is %s, want %s", c.is, got, c.want)
 		}
 	}

@@ -10,16 +10,16 @@ import (
 	"slices"
 	"strings"
 
-	"brood/runtime/archive"
-
 	"github.com/spf13/cobra"
 
 	"brood/optim/catalog"
+	"brood/runtime/archive"
 	"brood/runtime/control"
 	"brood/runtime/event"
 	"brood/runtime/session"
 	"brood/transport/wire"
 	"brood/tui"
+	"brood/tui/panel"
 )
 
 // clientName returns the name of this user. The writer's lease and the log of edits record it.
@@ -37,7 +37,7 @@ func clientName() string {
 
 // openWorkbench opens the workbench on a session and returns when the user leaves it. opt has the values of the flags;
 // program is the command of an objective or of a program, "" for none.
-func openWorkbench(ctx context.Context, o tui.Opened, opt tui.Options, program string, s streams) error {
+func openWorkbench(ctx context.Context, o panel.Opened, opt panel.Options, program string, s streams) error {
 	lib, err := newSessionLibrary(o)
 	if err != nil {
 		return err

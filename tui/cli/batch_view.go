@@ -15,9 +15,10 @@ import (
 	"brood/presets"
 	"brood/runtime/event"
 	"brood/runtime/sweep"
-	"brood/tui"
 	"brood/tui/cell"
 	"brood/tui/chart"
+	"brood/tui/panel"
+	"brood/tui/textfmt"
 )
 
 // batchView shows a batch: an animated view on a terminal, else one line for each finished run.
@@ -196,7 +197,7 @@ func (v *batchView) active() (here []running, elsewhere int) {
 		case t.State == sweep.Runs && t.Tally != nil:
 			text := fmt.Sprintf("%s, round %s", t, grouped(int64(t.Tally.Sum.Rounds)))
 			if l, ok := t.Tally.Loss(); ok {
-				text += ", loss " + tui.Number(l)
+				text += ", loss " + textfmt.Number(l)
 			}
 			if p := t.Tally.Phase; v.b.Wait > 0 && (p == "" || p == event.Waiting) {
 				text = fmt.Sprintf("%s waits for %s", t, plural(v.b.Wait, "worker"))
@@ -306,5 +307,5 @@ func (v *batchView) draw(width, height int) string {
 		g.Text(0, y, width, role, text)
 		y++
 	}
-	return cell.Coloured(true, tui.ASCIIOnly(os.Environ())).String(g)
+	return cell.Coloured(true, panel.ASCIIOnly(os.Environ())).String(g)
 }

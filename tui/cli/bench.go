@@ -22,6 +22,7 @@ import (
 	"brood/runtime/control"
 	"brood/runtime/host"
 	"brood/tui"
+	"brood/tui/textfmt"
 )
 
 // suites lists the suites of bench.
@@ -78,7 +79,7 @@ func figureText(m bench.Figure) string {
 	if m.Note != "" {
 		what = strings.TrimLeft(what+"; "+m.Note, "; ")
 	}
-	return strings.TrimRight(fmt.Sprintf("%-46s %10s %-13s %5s %5s %5s  %s", m.Name, tui.Known(m.Value), m.Unit,
+	return strings.TrimRight(fmt.Sprintf("%-46s %10s %-13s %5s %5s %5s  %s", m.Name, textfmt.NumberOrDash(m.Value), m.Unit,
 		share(m.Ratio, "%.2f"), share(m.Scatter, "±%.2f"), share(m.Goal, "%.2f"), what), " ")
 }
 

@@ -10,8 +10,6 @@ import (
 	"os"
 	"strings"
 
-	"brood/runtime/archive"
-
 	"github.com/charmbracelet/x/term"
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
@@ -20,10 +18,11 @@ import (
 	"brood/models/usererr"
 	"brood/optim"
 	"brood/optim/catalog"
+	"brood/runtime/archive"
 	"brood/runtime/fleet"
 	"brood/runtime/option"
 	"brood/runtime/session"
-	"brood/tui"
+	"brood/tui/panel"
 )
 
 // Exit statuses.
@@ -129,7 +128,7 @@ func newRoot(s streams) *cobra.Command {
 		SilenceErrors: true,
 		RunE: func(c *cobra.Command, _ []string) error {
 			if s.terminal && len(passOn(c, drawNames...)) == 0 && recordedAny() {
-				return openWorkbench(c.Context(), tui.Opened{}, run.draw.options(), "", s)
+				return openWorkbench(c.Context(), panel.Opened{}, run.draw.options(), "", s)
 			}
 			return run.execute(c, "", s)
 		},

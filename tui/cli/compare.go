@@ -9,16 +9,15 @@ import (
 	"strconv"
 	"strings"
 
-	"brood/runtime/archive"
-
 	"github.com/spf13/cobra"
 
+	"brood/runtime/archive"
 	"brood/runtime/axis"
 	"brood/runtime/session"
 	"brood/runtime/view"
-	"brood/tui"
 	"brood/tui/cell"
 	"brood/tui/chart"
+	"brood/tui/textfmt"
 )
 
 // comparePoints is the largest number of points of a curve in JSON. Shorter curves have one point a round.
@@ -244,7 +243,7 @@ func (c comparison) results(groups []archive.Group) *table {
 		for _, m := range metrics {
 			figure, mark := "–", " "
 			if x, ok := r.Metric(m.Name); ok {
-				figure = tui.Figure(m.Name, x)
+				figure = textfmt.Figure(m.Name, x)
 			}
 			if at := r.Aged(m.Name); at > 0 && figure != "–" {
 				figure += " @" + grouped(int64(at))
@@ -267,9 +266,9 @@ func (c comparison) results(groups []archive.Group) *table {
 			case n == 0:
 				row = append(row, "– ")
 			case n == 1:
-				row = append(row, tui.Figure(m.Name, mean)+" ")
+				row = append(row, textfmt.Figure(m.Name, mean)+" ")
 			default:
-				row = append(row, fmt.Sprintf("%s ± %s ", tui.Figure(m.Name, mean), tui.Uncertainty(se)))
+				row = append(row, fmt.Sprintf("%s ± %s ", textfmt.Figure(m.Name, mean), textfmt.Uncertainty(se)))
 			}
 		}
 		t.row(row...)
@@ -303,7 +302,7 @@ func (c comparison) curves() []string {
 		last := "not measured"
 		for _, b := range all[i] {
 			if !b.Empty() {
-				last = tui.SeriesText(c.series, b.Mean())
+				last = textfmt.SeriesText(c.series, b.Mean())
 			}
 		}
 		g.Text(label+2+plot+2, y, figure, cell.Plain, last)

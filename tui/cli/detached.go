@@ -20,7 +20,7 @@ import (
 	"brood/runtime/host"
 	"brood/runtime/option"
 	"brood/runtime/session"
-	"brood/tui"
+	"brood/tui/panel"
 )
 
 // runDetached starts a child process that trains, and opens a workbench on the run, or returns with --background.
@@ -56,7 +56,7 @@ func (f *runFlags) runDetached(c *cobra.Command, preset string, s streams) error
 }
 
 // inBackground prints the session of a background run and the commands for it, and closes the connection.
-func inBackground(run tui.Opened, s streams) error {
+func inBackground(run panel.Opened, s streams) error {
 	name := sessionArg(run.Session)
 	if run.Commander == nil {
 		fmt.Fprintf(s.out, "the run is over, session %s\nreplay it:  brood replay %s\n", run.Session, name)
@@ -73,10 +73,10 @@ func inBackground(run tui.Opened, s streams) error {
 
 // trainDetached starts a child process that trains a new or a resumed run, and waits until the run answers or is
 // over. If a new run fails, it removes the empty directories that it created below keep.
-func trainDetached(ctx context.Context, o host.Order, keep string) (tui.Opened, error) {
+func trainDetached(ctx context.Context, o host.Order, keep string) (panel.Opened, error) {
 	child, logPath, err := startDetached(o)
 	if err != nil {
-		return tui.Opened{}, err
+		return panel.Opened{}, err
 	}
 	gone := make(chan error, 1)
 	go func() { gone <- child.Wait() }()
@@ -92,17 +92,17 @@ func trainDetached(ctx context.Context, o host.Order, keep string) (tui.Opened, 
 // calls recomputed with each round that is recomputed before the run begins.
 func waitStarted(
 	ctx context.Context, dir string, gone <-chan error, logPath string, recomputed func(round uint64),
-) (tui.Opened, error) {
+) (panel.Opened, error) {
 	client, err := awaitControl(ctx, dir, gone, logPath, recomputed)
 	if err == nil {
 		return live(dir, client), nil
 	}
 	if !errors.Is(err, errOver) {
-		return tui.Opened{}, err
+		return panel.Opened{}, err
 	}
 	r, err := session.OpenReader(dir)
 	if err != nil {
-		return tui.Opened{}, err
+		return panel.Opened{}, err
 	}
 	return recorded(dir, r), nil
 }

@@ -7,7 +7,7 @@ import (
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 
-	"brood/tui"
+	"brood/tui/panel"
 )
 
 // drawFlags holds the flags for the characters and colours of a workbench.
@@ -32,7 +32,7 @@ func (f *asciiFlag) given() bool { return f.flags != nil && f.flags.Changed("asc
 
 // only reports whether to draw with ASCII only. For a file or a pipe the environment does not matter.
 func (f *asciiFlag) only(s streams) bool {
-	return f.on || s.terminal && !f.given() && tui.ASCIIOnly(os.Environ())
+	return f.on || s.terminal && !f.given() && panel.ASCIIOnly(os.Environ())
 }
 
 // drawNames lists the flags of drawFlags.
@@ -44,8 +44,8 @@ func (f *drawFlags) register(c *cobra.Command) {
 }
 
 // options returns the options of a workbench with these flags and the saved settings of this user.
-func (f *drawFlags) options() tui.Options {
-	return tui.Options{
+func (f *drawFlags) options() panel.Options {
+	return panel.Options{
 		ASCII:    f.ascii.on,
 		Unicode:  f.ascii.given(),
 		Light:    f.theme == "light",

@@ -17,7 +17,8 @@ import (
 	"brood/runtime/host"
 	"brood/runtime/option"
 	"brood/runtime/report"
-	"brood/tui"
+	"brood/tui/panel/trained"
+	"brood/tui/textfmt"
 )
 
 // evalFlags holds the argument and the flags of `brood eval`.
@@ -215,15 +216,15 @@ func (f *evalFlags) print(s streams, t *evaluate.Model, r evalResult) {
 		fmt.Fprintf(s.out, "  %-12s %s\n", strings.TrimPrefix(x.Title, "test "), scoreText(x, r.values[i]))
 	}
 	if f.viewing {
-		fmt.Fprintf(s.out, "  views        %s error of the mean over %d views\n", tui.ScoreText(100*r.viewed, true),
+		fmt.Fprintf(s.out, "  views        %s error of the mean over %d views\n", textfmt.ScoreText(100*r.viewed, true),
 			len(f.views.List()))
 	}
-	fmt.Fprintf(s.out, "  loss         %s\n", tui.Number(r.Mean()))
+	fmt.Fprintf(s.out, "  loss         %s\n", textfmt.Number(r.Mean()))
 	if r.figures != nil && len(r.figures.Outputs) == 1 {
-		fmt.Fprintf(s.out, "  MAE          %s\n", tui.Number(r.figures.Outputs[0].MAE))
+		fmt.Fprintf(s.out, "  MAE          %s\n", textfmt.Number(r.figures.Outputs[0].MAE))
 	}
 	writeSoup(s.out, t)
 	if r.figures != nil {
-		fmt.Fprint(s.out, tui.ReportText(r.figures, lineWidth(s), f.ascii.only(s)))
+		fmt.Fprint(s.out, trained.ReportText(r.figures, lineWidth(s), f.ascii.only(s)))
 	}
 }

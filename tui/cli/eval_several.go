@@ -14,7 +14,7 @@ import (
 	"brood/runtime/event"
 	"brood/runtime/host"
 	"brood/runtime/worker"
-	"brood/tui"
+	"brood/tui/textfmt"
 )
 
 // noteKernels prints a note if a model was trained with other kernels of the same arithmetic than evaluate it: the last
@@ -73,7 +73,7 @@ func (f *evalFlags) scoreSeveral(ctx context.Context, s streams, all []*evaluate
 		for _, x := range shown(scores) {
 			row = append(row, scoreText(scores[x], values[x]))
 		}
-		lines.row(append(row, tui.Number(sc.Mean()), t.Made())...)
+		lines.row(append(row, textfmt.Number(sc.Mean()), t.Made())...)
 	}
 	if lines != nil {
 		lines.write(s.out)
@@ -99,9 +99,9 @@ func writeSoup(w io.Writer, t *evaluate.Model) {
 	if t.Soup == nil {
 		return
 	}
-	word, text := "loss", tui.Number
+	word, text := "loss", textfmt.Number
 	if t.Graded {
-		word, text = "error", func(x float64) string { return tui.ScoreText(x, true) }
+		word, text = "error", func(x float64) string { return textfmt.ScoreText(x, true) }
 	}
 	lines := newTable(">member", ">validation "+word, ">with it", "")
 	for _, x := range t.Soup {

@@ -13,6 +13,7 @@ import (
 	"brood/optim/catalog"
 	"brood/runtime/session"
 	"brood/tui"
+	"brood/tui/panel"
 	"brood/tui/picture"
 )
 
@@ -53,7 +54,7 @@ func (x *exporting) pictures(ctx context.Context, s streams, args []string) erro
 	if len(sessions) > 1 {
 		return usage("--to %s draws one session: %d are given", x.to, len(sessions))
 	}
-	opt := tui.Options{Light: x.pictured.light, At: x.at}
+	opt := panel.Options{Light: x.pictured.light, At: x.at}
 	if opt.Screen, err = tui.FindScreen(orLive(x.pictured.screen)); err != nil {
 		return err
 	}

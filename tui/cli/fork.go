@@ -16,7 +16,7 @@ import (
 	"brood/runtime/host"
 	"brood/runtime/option"
 	"brood/runtime/session"
-	"brood/tui"
+	"brood/tui/panel"
 )
 
 func forkCommand(s streams) *cobra.Command {
@@ -113,7 +113,7 @@ func (f *runFlags) branchDetached(c *cobra.Command, parent string, at uint64, s 
 // forkDetached starts a fork in a child process and waits until it answers or is over. It calls recomputed with each
 // round that is recomputed before that. If it fails or ctx ends, it kills the process and removes what the process
 // created below keep.
-func forkDetached(ctx context.Context, o host.Order, keep string, recomputed func(uint64)) (tui.Opened, error) {
+func forkDetached(ctx context.Context, o host.Order, keep string, recomputed func(uint64)) (panel.Opened, error) {
 	return freshRun(ctx, o.Dir, keep, func() (*exec.Cmd, string, error) { return startDetached(o) }, recomputed)
 }
 
@@ -121,11 +121,11 @@ func forkDetached(ctx context.Context, o host.Order, keep string, recomputed fun
 // fails, it kills the process and removes what was created below keep.
 func freshRun(
 	ctx context.Context, dir, keep string, start func() (*exec.Cmd, string, error), recomputed func(uint64),
-) (tui.Opened, error) {
+) (panel.Opened, error) {
 	fresh := isEmptyDir(dir)
 	child, logPath, err := start()
 	if err != nil {
-		return tui.Opened{}, err
+		return panel.Opened{}, err
 	}
 	gone, ended := make(chan error, 1), make(chan struct{})
 	go func() { gone <- child.Wait(); close(ended) }()
@@ -140,5 +140,5 @@ func freshRun(
 		os.RemoveAll(dir)
 		removeEmptyDirs(filepath.Dir(dir), keep)
 	}
-	return tui.Opened{}, err
+	return panel.Opened{}, err
 }

@@ -9,6 +9,7 @@ import (
 
 	"brood/optim/catalog"
 	"brood/tui"
+	"brood/tui/panel"
 )
 
 // frameFlags select the first screen of a session, or print frames of it as text without a terminal.
@@ -27,7 +28,7 @@ func (f *frameFlags) register(c *cobra.Command) {
 }
 
 // apply validates the flags and sets the options of a workbench.
-func (f *frameFlags) apply(c *cobra.Command, o *tui.Options) (err error) {
+func (f *frameFlags) apply(c *cobra.Command, o *panel.Options) (err error) {
 	if f.screen != "" {
 		if o.Screen, err = tui.FindScreen(f.screen); err != nil {
 			return err
@@ -59,7 +60,7 @@ func parseSize(text string) (w, h int, err error) {
 }
 
 // print writes the frames of a session to standard output.
-func (f *frameFlags) print(ctx context.Context, o tui.Opened, opt tui.Options, s streams) error {
+func (f *frameFlags) print(ctx context.Context, o panel.Opened, opt panel.Options, s streams) error {
 	opt.Source, opt.Session, opt.Resume, opt.Algorithms, opt.By = o.Source, o.Session, o.Resume, catalog.All(),
 		clientName()
 	lib, err := newSessionLibrary(o)

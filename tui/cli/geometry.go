@@ -14,7 +14,7 @@ import (
 	"brood/runtime/evaluate"
 	"brood/runtime/geometry"
 	"brood/runtime/host"
-	"brood/tui"
+	"brood/tui/panel/trained"
 )
 
 func geometryCommand(s streams) *cobra.Command {
@@ -71,7 +71,7 @@ func geometryCommand(s streams) *cobra.Command {
 		if *asJSON {
 			return json.NewEncoder(exact(s.out)).Encode(geometryObject(x))
 		}
-		fmt.Fprint(s.out, tui.GeometryText(x, lineWidth(s), ascii.only(s)))
+		fmt.Fprint(s.out, trained.GeometryText(x, lineWidth(s), ascii.only(s)))
 		return nil
 	}
 	return c

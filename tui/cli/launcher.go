@@ -25,7 +25,7 @@ import (
 	"brood/runtime/option"
 	"brood/runtime/timeline"
 	"brood/runtime/view"
-	"brood/tui"
+	"brood/tui/panel"
 )
 
 // The launcher of the workbench builds the command line of `brood run` or `brood serve` from its form and starts it. It
@@ -39,13 +39,13 @@ func launcherOptions() []*option.Option {
 }
 
 // wantsFleet reports whether a request waits for workers of other machines to train it.
-func wantsFleet(r tui.Request) bool {
+func wantsFleet(r panel.Request) bool {
 	n := r.Options[option.Wait.Name]
 	return n != "" && n != "0"
 }
 
 // requestArgs returns the arguments of a request after `brood`: of run, or of serve for a fleet.
-func requestArgs(r tui.Request, set []event.Setting) []string {
+func requestArgs(r panel.Request, set []event.Setting) []string {
 	out := []string{"run"}
 	if wantsFleet(r) {
 		out[0] = "serve"
@@ -92,7 +92,7 @@ type parsedRequest struct {
 }
 
 // parseRequest parses a request as `brood run` in a terminal would. It returns the words with an error too.
-func parseRequest(r tui.Request) (w parsedRequest, err error) {
+func parseRequest(r panel.Request) (w parsedRequest, err error) {
 	name := ""
 	if w, err = parseRun(requestArgs(r, nil)); err == nil {
 		filled := w.order.Options
@@ -137,17 +137,17 @@ func parseRun(words []string) (w parsedRequest, err error) {
 	return w, err
 }
 
-// Draft implements tui.Launcher.
-func (l *sessionLibrary) Draft(r tui.Request) tui.Draft {
+// Draft implements panel.Launcher.
+func (l *sessionLibrary) Draft(r panel.Request) panel.Draft {
 	d := draft(r)
 	if d.Err != nil {
-		d.At = blamedLine(r, d.Err, func(r tui.Request) error { return draft(r).Err })
+		d.At = blamedLine(r, d.Err, func(r panel.Request) error { return draft(r).Err })
 	}
 	return d
 }
 
 // draft returns a Draft without the line that caused an error.
-func draft(r tui.Request) (d tui.Draft) {
+func draft(r panel.Request) (d panel.Draft) {
 	w, err := parseRequest(r)
 	d.Command = shellLine(w.words)
 	if err == nil {
@@ -185,7 +185,7 @@ func (w parsedRequest) knobs() (*view.Knobs, error) {
 }
 
 // lines returns the lines of the form with the values in effect. It fails for options that Fill or Check reject.
-func (w parsedRequest) lines() (out []tui.FormLine, err error) {
+func (w parsedRequest) lines() (out []panel.FormLine, err error) {
 	o := w.order.Options
 	if err := o.Fill(); err != nil {
 		return nil, err
@@ -216,9 +216,9 @@ func (w parsedRequest) lines() (out []tui.FormLine, err error) {
 		}
 		doc = p.Title
 	}
-	out = append(out, tui.FormLine{Name: tui.PresetLine, Value: preset, Doc: doc, Words: presets.List(), Paths: true})
+	out = append(out, panel.FormLine{Name: panel.PresetLine, Value: preset, Doc: doc, Words: presets.List(), Paths: true})
 	for _, x := range launcherOptions() {
-		f := tui.FormLine{Name: x.Name, Value: x.Text(o), Doc: cmp.Or(docs[x.Name], x.DocFor("run")), Paths: x.Paths}
+		f := panel.FormLine{Name: x.Name, Value: x.Text(o), Doc: cmp.Or(docs[x.Name], x.DocFor("run")), Paths: x.Paths}
 		if offers := x.Completions(); offers != nil {
 			f.Words = offers()
 		}
@@ -229,33 +229,33 @@ func (w parsedRequest) lines() (out []tui.FormLine, err error) {
 
 // blamedLine returns the line of a request that causes an error: the first one without which the error disappears or
 // changes. validate returns the error of a request.
-func blamedLine(r tui.Request, refusal error, validate func(tui.Request) error) (at tui.LineID) {
-	cleared := func(without tui.Request) bool {
+func blamedLine(r panel.Request, refusal error, validate func(panel.Request) error) (at panel.LineID) {
+	cleared := func(without panel.Request) bool {
 		err := validate(without)
 		return err == nil || err.Error() != refusal.Error()
 	}
 	for alg, set := range r.Knobs {
 		for _, s := range set {
-			if at := (tui.LineID{Name: s.Knob, Knob: true}); cleared(r.Without(at, alg)) {
+			if at := (panel.LineID{Name: s.Knob, Knob: true}); cleared(r.Without(at, alg)) {
 				return at
 			}
 		}
 	}
 	for _, x := range slices.Backward(option.All) {
-		if _, ok := r.Options[x.Name]; ok && cleared(r.Without(tui.LineID{Name: x.Name}, "")) {
-			return tui.LineID{Name: x.Name}
+		if _, ok := r.Options[x.Name]; ok && cleared(r.Without(panel.LineID{Name: x.Name}, "")) {
+			return panel.LineID{Name: x.Name}
 		}
 	}
-	if r.Preset != "" && r.Preset != presets.Default && cleared(r.Without(tui.LineID{Name: tui.PresetLine}, "")) {
-		return tui.LineID{Name: tui.PresetLine}
+	if r.Preset != "" && r.Preset != presets.Default && cleared(r.Without(panel.LineID{Name: panel.PresetLine}, "")) {
+		return panel.LineID{Name: panel.PresetLine}
 	}
 	return at
 }
 
-// Estimate implements tui.Launcher. A child process computes it: it can be killed at any time, and does not use the
+// Estimate implements panel.Launcher. A child process computes it: it can be killed at any time, and does not use the
 // memory of the workbench.
-func (l *sessionLibrary) Estimate(ctx context.Context, r tui.Request) (e tui.Estimate) {
-	estimate := func(r tui.Request) (e tui.Estimate, err error) {
+func (l *sessionLibrary) Estimate(ctx context.Context, r panel.Request) (e panel.Estimate) {
+	estimate := func(r panel.Request) (e panel.Estimate, err error) {
 		w, err := parseRequest(r)
 		if err != nil {
 			return e, err
@@ -267,14 +267,14 @@ func (l *sessionLibrary) Estimate(ctx context.Context, r tui.Request) (e tui.Est
 		e.Took = l.lib.Took(cmp.Or(r.Preset, presets.Default))
 	}
 	if e.Err != nil && ctx.Err() == nil {
-		e.At = blamedLine(r, e.Err, func(r tui.Request) error { _, err := estimate(r); return err })
+		e.At = blamedLine(r, e.Err, func(r panel.Request) error { _, err := estimate(r); return err })
 	}
 	return e
 }
 
 // estimateInChild runs `brood run --rehearse` as a child process, which prepares the order and prints its needs. An
 // error is the message of the child.
-func estimateInChild(ctx context.Context, o host.Order) (e tui.Estimate, err error) {
+func estimateInChild(ctx context.Context, o host.Order) (e panel.Estimate, err error) {
 	var text, stderr bytes.Buffer
 	if err := o.Write(&text); err != nil {
 		return e, err
@@ -312,24 +312,24 @@ func writeEstimate(s streams) error {
 }
 
 // estimateOf returns the predicted needs of a new run.
-func estimateOf(o host.Order) (e tui.Estimate, err error) {
+func estimateOf(o host.Order) (e panel.Estimate, err error) {
 	j, err := host.Prepare(o.Options)
 	if err != nil {
 		return e, err
 	}
-	return tui.Estimate{Model: j.Net.Name, Data: j.Config.Data, Members: j.Members, Parameters: j.Net.Layout.Params,
+	return panel.Estimate{Model: j.Net.Name, Data: j.Config.Data, Members: j.Members, Parameters: j.Net.Layout.Params,
 		Memory: j.Config.Memory, Device: j.DeviceMemory, Expected: j.Expected}, nil
 }
 
-// Begin implements tui.Launcher.
-func (l *sessionLibrary) Begin(ctx context.Context, r tui.Request) (tui.Opened, error) {
+// Begin implements panel.Launcher.
+func (l *sessionLibrary) Begin(ctx context.Context, r panel.Request) (panel.Opened, error) {
 	w, err := parseRequest(r)
 	if err != nil {
-		return tui.Opened{}, err
+		return panel.Opened{}, err
 	}
 	keep := existing(l.home)
 	if w.order.Dir, err = w.flags.place(w.order.Options); err != nil {
-		return tui.Opened{}, err
+		return panel.Opened{}, err
 	}
 	start := func() (*exec.Cmd, string, error) { return startDetached(w.order) }
 	if wantsFleet(r) {
@@ -337,7 +337,7 @@ func (l *sessionLibrary) Begin(ctx context.Context, r tui.Request) (tui.Opened, 
 	}
 	run, err := freshRun(ctx, w.order.Dir, keep, start, func(uint64) {})
 	if err != nil {
-		return tui.Opened{}, err
+		return panel.Opened{}, err
 	}
 	if wantsFleet(r) {
 		run.Said = "waiting for workers: brood invite " + sessionArg(w.order.Dir) + " --role worker prints a join URL"

@@ -13,11 +13,11 @@ import (
 	"brood/runtime/event"
 	"brood/runtime/host"
 	"brood/runtime/option"
-	"brood/tui"
+	"brood/tui/panel"
 )
 
 // requests returns every preset unchanged and, for each algorithm, one preset with several changes.
-func requests(t *testing.T) (all []tui.Request) {
+func requests(t *testing.T) (all []panel.Request) {
 	t.Helper()
 	changed := map[string]bool{}
 	for _, name := range presets.List() {
@@ -29,23 +29,23 @@ func requests(t *testing.T) (all []tui.Request) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		all = append(all, tui.Request{Preset: name})
+		all = append(all, panel.Request{Preset: name})
 		if changed[alg.Name] {
 			continue
 		}
 		changed[alg.Name] = true
 		k := alg.Knobs[0]
 		all = append(all,
-			tui.Request{Preset: name, Options: map[string]string{"rounds": "300", "members": "8", "seed": "7"}},
-			tui.Request{Preset: name, Options: map[string]string{"epochs": "2.5", "workers": "2"},
+			panel.Request{Preset: name, Options: map[string]string{"rounds": "300", "members": "8", "seed": "7"}},
+			panel.Request{Preset: name, Options: map[string]string{"epochs": "2.5", "workers": "2"},
 				Knobs: map[string][]event.Setting{alg.Name: {{Knob: k.Name, Expr: k.Format(k.Default)}}, "nobody": {{Knob: "x", Expr: "1"}}}})
 	}
-	return append(all, tui.Request{},
-		tui.Request{Preset: "quickstart", Options: map[string]string{"workers": "2", "threads": "3", "device": "cpu", "augment": "none", "for": "1m30s"}},
-		tui.Request{Preset: "quickstart", Options: map[string]string{"target": "loss=0.1", "device": "gpu"}},
-		tui.Request{Preset: "quickstart", Options: map[string]string{"algorithm": "dp-sgd", "data": "it's my data/$HOME *.npz", "model": "ü~ `x`.toml"}},
-		tui.Request{Preset: "quickstart", Knobs: map[string][]event.Setting{"parle": {{Knob: "eta", Expr: "exp:0.1*0.99/round..0.01"}, {Knob: "gamma", Expr: "cosine:100..2@+50"}}}},
-		tui.Request{Options: map[string]string{"algorithm": "openai-es", "model": "softmax", "data": "glyphs", "members": "auto", "target": "test_error=2.8"}})
+	return append(all, panel.Request{},
+		panel.Request{Preset: "quickstart", Options: map[string]string{"workers": "2", "threads": "3", "device": "cpu", "augment": "none", "for": "1m30s"}},
+		panel.Request{Preset: "quickstart", Options: map[string]string{"target": "loss=0.1", "device": "gpu"}},
+		panel.Request{Preset: "quickstart", Options: map[string]string{"algorithm": "dp-sgd", "data": "it's my data/$HOME *.npz", "model": "ü~ `x`.toml"}},
+		panel.Request{Preset: "quickstart", Knobs: map[string][]event.Setting{"parle": {{Knob: "eta", Expr: "exp:0.1*0.99/round..0.01"}, {Knob: "gamma", Expr: "cosine:100..2@+50"}}}},
+		panel.Request{Options: map[string]string{"algorithm": "openai-es", "model": "softmax", "data": "glyphs", "members": "auto", "target": "test_error=2.8"}})
 }
 
 // TestLauncherOrdersItsLine: the command line that the launcher shows, parsed by a shell and by `brood run`, gives the
@@ -81,7 +81,7 @@ func TestLauncherOrdersItsLine(t *testing.T) {
 
 // TestLauncherServes: a request that waits for workers is served.
 func TestLauncherServes(t *testing.T) {
-	r := tui.Request{Preset: "quickstart", Options: map[string]string{"wait": "2", "rounds": "40"}}
+	r := panel.Request{Preset: "quickstart", Options: map[string]string{"wait": "2", "rounds": "40"}}
 	w, err := parseRequest(r)
 	if d := draft(r); err != nil || d.Err != nil || d.Command != "brood serve quickstart --wait 2 --rounds 40" || w.order.Options.Wait != 2 || w.order.Options.Workers != 2 {
 		t.Errorf("%q orders %+v: %v, %v", d.Command, w.order.Options, err, d.Err)
@@ -99,7 +99,7 @@ func TestLauncherServes(t *testing.T) {
 }
 
 // wantOrder returns the order that a request should give, without parsing a command line.
-func wantOrder(t *testing.T, r tui.Request) host.Order {
+func wantOrder(t *testing.T, r panel.Request) host.Order {
 	t.Helper()
 	var p presets.Preset
 	name := r.Preset
@@ -150,25 +150,25 @@ func TestLauncherRefuses(t *testing.T) {
 		return out
 	}
 	for _, c := range []struct {
-		r    tui.Request
-		at   tui.LineID
+		r    panel.Request
+		at   panel.LineID
 		says string
 	}{
-		{tui.Request{Preset: "quickstrat"}, tui.LineID{Name: "preset"}, `no preset "quickstrat"`},
-		{tui.Request{Preset: "mine.toml"}, tui.LineID{Name: "preset"}, "mine.toml"},
-		{tui.Request{Preset: "quickstart", Options: with("algorithm", "sgd")}, tui.LineID{Name: "algorithm"}, `there is no algorithm "sgd"`},
-		{tui.Request{Preset: "quickstart", Options: with("members", "0")}, tui.LineID{Name: "members"}, "--members 0: give 1 or more"},
-		{tui.Request{Preset: "quickstart", Options: with("members", "many")}, tui.LineID{Name: "members"}, "--members many: that is no whole number, nor auto"},
-		{tui.Request{Preset: "quickstart", Options: with("rounds", "0")}, tui.LineID{Name: "rounds"}, "--rounds 0: give 1 or more"},
-		{tui.Request{Preset: "quickstart", Options: with("workers", "0")}, tui.LineID{Name: "workers"}, "--workers 0: give 1 or more"},
-		{tui.Request{Preset: "quickstart", Options: with("threads", "two")}, tui.LineID{Name: "threads"}, "--threads two"},
-		{tui.Request{Preset: "quickstart", Options: with("device", "tpu")}, tui.LineID{Name: "device"}, "tpu"},
-		{tui.Request{Preset: "quickstart", Options: with("augment", "blur")}, tui.LineID{Name: "augment"}, "blur"},
-		{tui.Request{Preset: "quickstart", Options: with("for", "long")}, tui.LineID{Name: "for"}, "--for long: that is no duration such as 30s"},
-		{tui.Request{Preset: "quickstart", Options: with("target", "loss")}, tui.LineID{Name: "target"}, "loss"},
-		{tui.Request{Preset: "quickstart", Options: with("model", "mlp-smal")}, tui.LineID{Name: "model"}, `"mlp-smal"`},
-		{tui.Request{Preset: "quickstart", Options: with("rounds", "300"), Knobs: knob("eta", "-1")}, tui.LineID{Name: "eta", Knob: true}, "eta = -1 is out of bounds"},
-		{tui.Request{Preset: "quickstart", Knobs: knob("gamma", "cosine:1..2")}, tui.LineID{Name: "gamma", Knob: true}, "is not a schedule"},
+		{panel.Request{Preset: "quickstrat"}, panel.LineID{Name: "preset"}, `no preset "quickstrat"`},
+		{panel.Request{Preset: "mine.toml"}, panel.LineID{Name: "preset"}, "mine.toml"},
+		{panel.Request{Preset: "quickstart", Options: with("algorithm", "sgd")}, panel.LineID{Name: "algorithm"}, `there is no algorithm "sgd"`},
+		{panel.Request{Preset: "quickstart", Options: with("members", "0")}, panel.LineID{Name: "members"}, "--members 0: give 1 or more"},
+		{panel.Request{Preset: "quickstart", Options: with("members", "many")}, panel.LineID{Name: "members"}, "--members many: that is no whole number, nor auto"},
+		{panel.Request{Preset: "quickstart", Options: with("rounds", "0")}, panel.LineID{Name: "rounds"}, "--rounds 0: give 1 or more"},
+		{panel.Request{Preset: "quickstart", Options: with("workers", "0")}, panel.LineID{Name: "workers"}, "--workers 0: give 1 or more"},
+		{panel.Request{Preset: "quickstart", Options: with("threads", "two")}, panel.LineID{Name: "threads"}, "--threads two"},
+		{panel.Request{Preset: "quickstart", Options: with("device", "tpu")}, panel.LineID{Name: "device"}, "tpu"},
+		{panel.Request{Preset: "quickstart", Options: with("augment", "blur")}, panel.LineID{Name: "augment"}, "blur"},
+		{panel.Request{Preset: "quickstart", Options: with("for", "long")}, panel.LineID{Name: "for"}, "--for long: that is no duration such as 30s"},
+		{panel.Request{Preset: "quickstart", Options: with("target", "loss")}, panel.LineID{Name: "target"}, "loss"},
+		{panel.Request{Preset: "quickstart", Options: with("model", "mlp-smal")}, panel.LineID{Name: "model"}, `"mlp-smal"`},
+		{panel.Request{Preset: "quickstart", Options: with("rounds", "300"), Knobs: knob("eta", "-1")}, panel.LineID{Name: "eta", Knob: true}, "eta = -1 is out of bounds"},
+		{panel.Request{Preset: "quickstart", Knobs: knob("gamma", "cosine:1..2")}, panel.LineID{Name: "gamma", Knob: true}, "is not a schedule"},
 	} {
 		d := lib.Draft(c.r)
 		if d.Err == nil || !strings.Contains(d.Err.Error(), c.says) || d.At != c.at {
@@ -182,7 +182,7 @@ func TestLauncherRefuses(t *testing.T) {
 			t.Errorf("%s\nsays here        %q\nand there %q", d.Command, d.Err, said)
 		}
 	}
-	d := lib.Draft(tui.Request{Options: map[string]string{"for": "90s", "device": "gpu"}})
+	d := lib.Draft(panel.Request{Options: map[string]string{"for": "90s", "device": "gpu"}})
 	var names []string
 	for _, l := range d.Lines {
 		names = append(names, l.Name)
@@ -193,7 +193,7 @@ func TestLauncherRefuses(t *testing.T) {
 	if want := strings.Fields("preset algorithm model data label members rounds epochs for target seed augment workers wait threads device"); !slices.Equal(names, want) {
 		t.Errorf("the form has lines of %v, want %v", names, want)
 	}
-	if d := lib.Draft(tui.Request{}); d.Lines[0].Value != presets.Default || d.Command != "brood run" {
+	if d := lib.Draft(panel.Request{}); d.Lines[0].Value != presets.Default || d.Command != "brood run" {
 		t.Errorf("nothing said is %+v", d)
 	}
 	for _, r := range requests(t) {
@@ -218,7 +218,7 @@ func ran(t *testing.T, words []string) string {
 
 // TestLauncherEstimates: the estimated needs of a run equal those in its log.
 func TestLauncherEstimates(t *testing.T) {
-	w, err := parseRequest(tui.Request{Preset: "quickstart", Options: map[string]string{"rounds": "20", "members": "auto"}})
+	w, err := parseRequest(panel.Request{Preset: "quickstart", Options: map[string]string{"rounds": "20", "members": "auto"}})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -14,7 +14,6 @@ import (
 	"time"
 
 	"brood/runtime/archive"
-
 	"brood/runtime/control"
 	"brood/runtime/evaluate"
 	"brood/runtime/event"
@@ -22,7 +21,9 @@ import (
 	"brood/runtime/host"
 	"brood/runtime/option"
 	"brood/runtime/session"
-	"brood/tui"
+	"brood/tui/panel"
+	"brood/tui/panel/trained"
+	"brood/tui/replay"
 )
 
 // sessionLibrary implements the session list of the workbench: the sessions of this user on this machine, and those
@@ -34,11 +35,11 @@ type sessionLibrary struct {
 	// program is the command of the objective or program from the flags; sessions of another one reject it
 	program string
 	mu      sync.Mutex
-	at      tui.Opened // opened last; guarded by mu
+	at      panel.Opened // opened last; guarded by mu
 }
 
 // newSessionLibrary opens the sessions of this user. at is the session that the workbench shows first.
-func newSessionLibrary(at tui.Opened) (*sessionLibrary, error) {
+func newSessionLibrary(at panel.Opened) (*sessionLibrary, error) {
 	home, err := session.Home()
 	if err != nil {
 		return nil, err
@@ -51,8 +52,8 @@ func newSessionLibrary(at tui.Opened) (*sessionLibrary, error) {
 func (l *sessionLibrary) end() { l.hosts.end() }
 
 // live wraps a connection to a running session for the workbench.
-func live(dir string, client *control.Client) tui.Opened {
-	return tui.Opened{
+func live(dir string, client *control.Client) panel.Opened {
+	return panel.Opened{
 		Session:   dir,
 		Source:    client,
 		Commander: client,
@@ -62,18 +63,18 @@ func live(dir string, client *control.Client) tui.Opened {
 }
 
 // recorded wraps a recording for the workbench.
-func recorded(dir string, r *session.Reader) tui.Opened {
-	return tui.Opened{Session: dir, Source: tui.NewReplay(r), Close: r.Close}
+func recorded(dir string, r *session.Reader) panel.Opened {
+	return panel.Opened{Session: dir, Source: replay.NewReplay(r), Close: r.Close}
 }
 
 // last returns the session that was opened last.
-func (l *sessionLibrary) last() tui.Opened {
+func (l *sessionLibrary) last() panel.Opened {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	return l.at
 }
 
-func (l *sessionLibrary) setLast(o tui.Opened) tui.Opened {
+func (l *sessionLibrary) setLast(o panel.Opened) panel.Opened {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	l.at = o
@@ -97,7 +98,7 @@ func (l *sessionLibrary) resumeOptions(dir, by string) (o host.Options, err erro
 	return o, err
 }
 
-// Scan implements tui.Library.
+// Scan implements panel.Library.
 func (l *sessionLibrary) Scan(_ context.Context, folder string) ([]archive.Entry, error) {
 	if x, _, ok := l.hosts.line(folder); ok {
 		return l.hosts.within(x), nil
@@ -109,7 +110,7 @@ func (l *sessionLibrary) Scan(_ context.Context, folder string) ([]archive.Entry
 	return entries, err
 }
 
-// Travel implements tui.Traveller: the brood on the other machine shows its run.
+// Travel implements panel.Traveller: the brood on the other machine shows its run.
 func (l *sessionLibrary) Travel(e archive.Entry) *exec.Cmd {
 	x, name, ok := l.hosts.line(e.Dir)
 	if !ok || x.SSH == "" || name == "" {
@@ -121,7 +122,7 @@ func (l *sessionLibrary) Travel(e archive.Entry) *exec.Cmd {
 	return x.sshCommand(l.hosts.ctx, true, "replay", name)
 }
 
-// Summary implements tui.Library.
+// Summary implements panel.Library.
 func (l *sessionLibrary) Summary(e archive.Entry) archive.Summary {
 	if e.Host != "" {
 		return l.hosts.summary(e)
@@ -129,7 +130,7 @@ func (l *sessionLibrary) Summary(e archive.Entry) archive.Summary {
 	return l.lib.Summary(e)
 }
 
-// Curves implements tui.Library.
+// Curves implements panel.Library.
 func (l *sessionLibrary) Curves(e archive.Entry) (*archive.Run, error) {
 	if e.Host != "" {
 		return l.hosts.curves(e)
@@ -137,30 +138,30 @@ func (l *sessionLibrary) Curves(e archive.Entry) (*archive.Run, error) {
 	return l.lib.Run(e)
 }
 
-// Save implements tui.Library.
+// Save implements panel.Library.
 func (l *sessionLibrary) Save() error { return l.lib.Save() }
 
-// Resume implements tui.Keeper.
-func (l *sessionLibrary) Resume(ctx context.Context, dir string, limit event.Limit) (tui.Opened, error) {
+// Resume implements panel.Keeper.
+func (l *sessionLibrary) Resume(ctx context.Context, dir string, limit event.Limit) (panel.Opened, error) {
 	options, err := l.resumeOptions(dir, "flag")
 	if err != nil {
-		return tui.Opened{}, err
+		return panel.Opened{}, err
 	}
 	options.Limit = limit
 	o := host.Order{Dir: dir, Resume: true, Options: options}
 	run, err := trainDetached(ctx, o, "")
 	if err != nil {
-		return tui.Opened{}, err
+		return panel.Opened{}, err
 	}
 	return l.setLast(run), nil
 }
 
-// Stop implements tui.Keeper.
+// Stop implements panel.Keeper.
 func (l *sessionLibrary) Stop(ctx context.Context, dir string) error {
 	return send(ctx, dir, "", false, event.Command{Action: event.Stop}, streams{out: io.Discard, err: io.Discard})
 }
 
-// Export implements tui.Keeper. It writes to the working directory, as brood export does, and never overwrites a
+// Export implements panel.Keeper. It writes to the working directory, as brood export does, and never overwrites a
 // file.
 func (l *sessionLibrary) Export(ctx context.Context, dir string) (string, error) {
 	file, err := free(filepath.Base(dir), ".safetensors")
@@ -185,28 +186,28 @@ func free(name, ext string) (file string, err error) {
 	}
 }
 
-// Describe implements tui.Keeper.
+// Describe implements panel.Keeper.
 func (l *sessionLibrary) Describe(_ context.Context, dir string, a session.About) error {
 	a.Rounds = session.ReadAbout(dir).Rounds // may be newer than a
 	return a.Write(dir)
 }
 
-// Noted implements tui.Keeper.
+// Noted implements panel.Keeper.
 func (l *sessionLibrary) Noted(_ context.Context, dir string) []session.RoundNote {
 	return session.ReadAbout(dir).Rounds
 }
 
-// Note implements tui.Keeper. It preserves notes that others wrote in the meantime.
+// Note implements panel.Keeper. It preserves notes that others wrote in the meantime.
 func (l *sessionLibrary) Note(_ context.Context, dir string, round uint64, text string) error {
 	return session.ReadAbout(dir).Noted(round, text).Write(dir)
 }
 
-// Open implements tui.Library.
-func (l *sessionLibrary) Open(ctx context.Context, dir string) (tui.Opened, error) {
+// Open implements panel.Library.
+func (l *sessionLibrary) Open(ctx context.Context, dir string) (panel.Opened, error) {
 	if x, _, ok := l.hosts.line(dir); ok && x.URL != "" {
 		run, err := connectRemote(ctx, x.URL, clientName(), false)
 		if err != nil {
-			return tui.Opened{}, err
+			return panel.Opened{}, err
 		}
 		o := live("", run.Client)
 		if o.Title, o.Close = x.Name, run.Close; run.readOnly {
@@ -217,33 +218,33 @@ func (l *sessionLibrary) Open(ctx context.Context, dir string) (tui.Opened, erro
 	if running, _ := session.Running(dir); running {
 		run, err := connect(ctx, dir, clientName(), false)
 		if err != nil {
-			return tui.Opened{}, err
+			return panel.Opened{}, err
 		}
 		return l.setLast(live(run.dir, run.Client)), nil
 	}
 	r, err := session.OpenReader(dir)
 	if err != nil {
-		return tui.Opened{}, err
+		return panel.Opened{}, err
 	}
 	return l.setLast(recorded(dir, r)), nil
 }
 
-// Delete implements tui.Library. It deletes only sessions.
+// Delete implements panel.Library. It deletes only sessions.
 func (l *sessionLibrary) Delete(_ context.Context, dir string) error {
 	_, err := removeSession(dir)
 	return err
 }
 
-// Branch implements tui.Brancher.
-func (l *sessionLibrary) Branch(ctx context.Context, b tui.Branch) (tui.Opened, error) {
+// Branch implements panel.Brancher.
+func (l *sessionLibrary) Branch(ctx context.Context, b panel.Branch) (panel.Opened, error) {
 	keep := existing(l.home)
 	dir, err := session.NewDir("fork", time.Now())
 	if err != nil {
-		return tui.Opened{}, err
+		return panel.Opened{}, err
 	}
 	options, err := l.resumeOptions(b.Session, "fork")
 	if err != nil {
-		return tui.Opened{}, err
+		return panel.Opened{}, err
 	}
 	o := host.Order{Dir: dir, From: b.Session, At: b.At, Options: options}
 	for _, s := range b.Set {
@@ -251,12 +252,12 @@ func (l *sessionLibrary) Branch(ctx context.Context, b tui.Branch) (tui.Opened, 
 	}
 	run, err := forkDetached(ctx, o, keep, b.Told)
 	if err != nil {
-		return tui.Opened{}, err
+		return panel.Opened{}, err
 	}
 	return l.setLast(run), nil
 }
 
-// Nearest implements tui.Brancher.
+// Nearest implements panel.Brancher.
 func (l *sessionLibrary) Nearest(dir string, at uint64) (nearest uint64, err error) {
 	rounds, err := session.Checkpoints(dir)
 	for _, round := range rounds {
@@ -267,9 +268,9 @@ func (l *sessionLibrary) Nearest(dir string, at uint64) (nearest uint64, err err
 	return nearest, err
 }
 
-// Examine implements tui.Examiner.
+// Examine implements trained.Examiner.
 func (l *sessionLibrary) Examine(ctx context.Context, dir string, at uint64,
-	recomputed func(round uint64)) (*tui.Examined, error) {
+	recomputed func(round uint64)) (*trained.Examined, error) {
 	own, err := host.Program(l.programFor(dir))
 	if err != nil {
 		return nil, err
@@ -289,10 +290,10 @@ func (l *sessionLibrary) Examine(ctx context.Context, dir string, at uint64,
 		return nil, err
 	}
 	x, err := t.Report(ctx, set, evaluate.SplitOf(set, "test"), 0)
-	return &tui.Examined{Round: t.Round, Report: x}, err
+	return &trained.Examined{Round: t.Round, Report: x}, err
 }
 
-// Geometry implements tui.Geometer.
+// Geometry implements trained.Geometer.
 func (l *sessionLibrary) Geometry(ctx context.Context, dir string, want geometry.Wanted,
 	recomputed func(round uint64)) (*geometry.Geometry, error) {
 	own, err := host.Program(l.programFor(dir))

@@ -9,7 +9,8 @@ import (
 	"brood/runtime/event"
 	"brood/runtime/option"
 	"brood/runtime/session"
-	"brood/tui"
+	"brood/tui/panel"
+	"brood/tui/replay"
 )
 
 // newTestShelf returns the library of the sessions in $BROOD_SESSIONS, with a new cache.
@@ -17,7 +18,7 @@ func newTestShelf(t *testing.T) *sessionLibrary {
 	t.Helper()
 	t.Setenv("XDG_CACHE_HOME", t.TempDir())
 	t.Setenv("XDG_CONFIG_HOME", t.TempDir())
-	lib, err := newSessionLibrary(tui.Opened{})
+	lib, err := newSessionLibrary(panel.Opened{})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -62,7 +63,7 @@ func TestLibraryListsAndOpens(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if _, ok := o.Source.(*tui.Replay); !ok || o.Commander != nil || lib.last().Session != o.Session {
+	if _, ok := o.Source.(*replay.Replay); !ok || o.Commander != nil || lib.last().Session != o.Session {
 		t.Errorf("opened %+v", o)
 	}
 	v, err := o.Source.Snapshot(t.Context(), 1)

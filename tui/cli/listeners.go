@@ -14,8 +14,8 @@ import (
 	"brood/runtime/control"
 	"brood/runtime/metrics"
 	"brood/runtime/session"
-	"brood/tui"
 	"brood/tui/cli/sshserver"
+	"brood/tui/panel"
 )
 
 // listenFlags holds the addresses at which a run accepts viewers, in addition to its control socket.
@@ -73,7 +73,7 @@ func (d *listeners) serve(dir string) {
 	name := filepath.Base(dir)
 	if d.ssh != nil {
 		d.wg.Go(func() {
-			d.ssh.Serve(func(v sshserver.Visitor) (tui.Options, error) { return workbenchFor(dir, v) })
+			d.ssh.Serve(func(v sshserver.Visitor) (panel.Options, error) { return workbenchFor(dir, v) })
 		})
 	}
 	if d.metrics != nil {
@@ -85,12 +85,12 @@ func (d *listeners) serve(dir string) {
 }
 
 // workbenchFor returns the workbench options of an SSH client, on its own connection to the run.
-func workbenchFor(dir string, v sshserver.Visitor) (tui.Options, error) {
+func workbenchFor(dir string, v sshserver.Visitor) (panel.Options, error) {
 	client, err := control.Dial(dir, v.Name, false)
 	if err != nil {
-		return tui.Options{}, fmt.Errorf("the run does not answer: %w", err)
+		return panel.Options{}, fmt.Errorf("the run does not answer: %w", err)
 	}
-	opt := tui.Options{
+	opt := panel.Options{
 		Source: client, Title: filepath.Base(dir), Resume: resumeLine(dir), By: v.Name, Algorithms: catalog.All(),
 		Close: func() error { client.Close(); return nil },
 	}

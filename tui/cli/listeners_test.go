@@ -11,8 +11,8 @@ import (
 	"brood/runtime/session"
 	"brood/runtime/testutil"
 	"brood/runtime/view"
-	"brood/tui"
 	"brood/tui/cli/sshserver"
+	"brood/tui/panel/alerts"
 )
 
 // TestVisitorsBySSH: the log of the host process is available only to clients that may send commands.
@@ -41,7 +41,7 @@ func TestVisitorsBySSH(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		lines, err := opt.Source.(tui.Teller).ProcessLog(testutil.Context(t))
+		lines, err := opt.Source.(alerts.Teller).ProcessLog(testutil.Context(t))
 		if may != (len(lines) == 1 && err == nil) || may != (opt.Commander != nil) || !may && !strings.Contains(err.Error(), "may look only") {
 			t.Errorf("may command %v: receipt %v, %v", may, lines, err)
 		}

@@ -12,18 +12,17 @@ import (
 	"sync"
 	"time"
 
-	"brood/runtime/archive"
-
 	"brood/models/arith"
 	"brood/models/engine"
 	"brood/models/environment"
+	"brood/runtime/archive"
 	"brood/runtime/coordinator"
 	"brood/runtime/event"
 	"brood/runtime/host"
 	"brood/runtime/option"
 	"brood/runtime/view"
-	"brood/tui"
 	"brood/tui/chart"
+	"brood/tui/textfmt"
 )
 
 // printer writes the progress and the summary of a run in the foreground. Its methods may be called from several
@@ -156,7 +155,7 @@ func scoresInto(line map[string]any, c *event.Config, e *event.Evaluation) {
 }
 
 // scoreText formats a score, with a percent sign if it is in percent.
-func scoreText(s event.Score, x float64) string { return tui.ScoreText(x, s.Percent) }
+func scoreText(s event.Score, x float64) string { return textfmt.ScoreText(x, s.Percent) }
 
 // finite returns x, or nil, which JSON encodes as null, for NaN, infinities and values beyond ±1e308.
 func finite(x float64) any {
@@ -319,7 +318,7 @@ func (p *plainPrinter) progress(c event.Commit) string {
 	loss := "      –"
 	word, x, ok := p.Shown()
 	if ok {
-		loss = fmt.Sprintf("%7s", tui.Number(x))
+		loss = fmt.Sprintf("%7s", textfmt.Number(x))
 	}
 	text := fmt.Sprintf("round %6d  epoch %6.2f  %s %s  %8s", c.To, c.Progress.Epochs, word, loss,
 		rate(p.Tally, c.Progress))
@@ -332,7 +331,7 @@ func (p *plainPrinter) progress(c event.Commit) string {
 // rate formats the rate of the rounds that this process committed, up to the position at.
 func rate(t *archive.Tally, at event.Progress) string {
 	x, unit := t.Rate(at)
-	return tui.Rate(x) + " " + unit
+	return textfmt.Rate(x) + " " + unit
 }
 
 func (p *plainPrinter) note(text string) {
@@ -364,15 +363,15 @@ func (p *plainPrinter) summarise(exit coordinator.Exit, s archive.Result) {
 		return // nothing was measured
 	}
 	if s.TrainLoss != nil && p.Bare() {
-		fmt.Fprintf(p.out, "  distance     %s\n", tui.Number(*s.TrainLoss))
+		fmt.Fprintf(p.out, "  distance     %s\n", textfmt.Number(*s.TrainLoss))
 	} else if s.MeanFitness != nil {
-		fmt.Fprintf(p.out, "  %-12s %s, of the last candidates\n", "mean "+p.Config.Fitness(), tui.Number(*s.MeanFitness))
+		fmt.Fprintf(p.out, "  %-12s %s, of the last candidates\n", "mean "+p.Config.Fitness(), textfmt.Number(*s.MeanFitness))
 	} else if s.TrainLoss != nil {
 		of := ""
 		if p.Candidates {
 			of = ", of the last candidates"
 		}
-		fmt.Fprintf(p.out, "  train loss   %s%s\n", tui.Number(*s.TrainLoss), of)
+		fmt.Fprintf(p.out, "  train loss   %s%s\n", textfmt.Number(*s.TrainLoss), of)
 	}
 	for _, score := range p.Config.Scores() {
 		if x := s.Scored(score.Key); x != nil {
@@ -449,7 +448,7 @@ func grouped(n int64) string {
 }
 
 // humanBytes formats a number of bytes with a unit.
-func humanBytes(n int64) string { return tui.Size(float64(n)) }
+func humanBytes(n int64) string { return textfmt.Size(float64(n)) }
 
 // onStart returns the notes to print when a run begins: tensors of its initial model file that the model does not
 // use, and the notes of the job.

@@ -12,7 +12,7 @@ import (
 
 	"brood/runtime/host"
 	"brood/runtime/report"
-	"brood/tui"
+	"brood/tui/textfmt"
 )
 
 // maxWorst is how many classes, outputs and mistakes the summary of a run lists. `brood eval` lists all.
@@ -120,17 +120,17 @@ func writeClasses(w io.Writer, x *report.Report) {
 	lowest := slices.DeleteFunc(x.Lowest(), func(c report.ClassScore) bool { return c.Samples == 0 })
 	text := ""
 	if wrong, ok := x.Wrong(); ok {
-		text = tui.ScoreText(100*wrong, true) + " error in the end, "
+		text = textfmt.ScoreText(100*wrong, true) + " error in the end, "
 	}
-	fmt.Fprintf(w, "  classes      %smacro F1 %s, recall %s, precision %s\n", text, tui.Known(m.F1), tui.Known(m.Recall),
-		tui.Known(m.Precision))
+	fmt.Fprintf(w, "  classes      %smacro F1 %s, recall %s, precision %s\n", text, textfmt.NumberOrDash(m.F1), textfmt.NumberOrDash(m.Recall),
+		textfmt.NumberOrDash(m.Precision))
 	for i, c := range lowest[:min(len(lowest), maxWorst)] {
 		head := ""
 		if i == 0 {
 			head = "lowest F1"
 		}
-		fmt.Fprintf(w, "  %-12s %s: %s, recall %s, precision %s\n", head, c.Name, tui.Known(c.F1), tui.Known(c.Recall),
-			tui.Known(c.Precision))
+		fmt.Fprintf(w, "  %-12s %s: %s, recall %s, precision %s\n", head, c.Name, textfmt.NumberOrDash(c.F1), textfmt.NumberOrDash(c.Recall),
+			textfmt.NumberOrDash(c.Precision))
 	}
 	var wrong []string
 	pairs := x.Mistaken()
@@ -153,6 +153,6 @@ func writeOutputs(w io.Writer, x *report.Report) {
 		if len(x.Outputs) > 1 {
 			of = o.Name + ": "
 		}
-		fmt.Fprintf(w, "  %-12s %sR2 %s, RMSE %s, MAE %s\n", head, of, tui.Known(o.R2), tui.Number(o.RMSE), tui.Number(o.MAE))
+		fmt.Fprintf(w, "  %-12s %sR2 %s, RMSE %s, MAE %s\n", head, of, textfmt.NumberOrDash(o.R2), textfmt.Number(o.RMSE), textfmt.Number(o.MAE))
 	}
 }

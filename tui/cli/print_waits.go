@@ -5,7 +5,7 @@ import (
 	"time"
 
 	"brood/runtime/view"
-	"brood/tui"
+	"brood/tui/panel"
 )
 
 const (
@@ -61,5 +61,5 @@ func (p *plainPrinter) printWait(d *view.Doing, now time.Time) {
 	}
 	p.release()
 	p.waited, p.stage = now, d.Stage
-	fmt.Fprintf(p.out, "brood: %s, %s\n", tui.DoingText(*d), shortTime(d.For.Seconds()))
+	fmt.Fprintf(p.out, "brood: %s, %s\n", panel.DoingText(*d), shortTime(d.For.Seconds()))
 }

@@ -10,12 +10,12 @@ import (
 	"slices"
 	"strings"
 
-	"brood/runtime/archive"
-
 	"github.com/spf13/cobra"
 
+	"brood/runtime/archive"
 	"brood/runtime/session"
-	"brood/tui"
+	"brood/tui/panel"
+	"brood/tui/textfmt"
 )
 
 func sessionsCommand(s streams) *cobra.Command {
@@ -90,11 +90,11 @@ func printSessions(w io.Writer, list []session.Info) {
 		t.column("tags")
 	}
 	for _, x := range list {
-		state := tui.Standing(x)
+		state := panel.SessionState(x)
 		if x.Running {
 			state = "● " + state
 		}
-		row := []string{x.Name, state, x.Algorithm, tui.FileCut(x.Model, longPath), tui.FileCut(x.Data, longPath),
+		row := []string{x.Name, state, x.Algorithm, textfmt.FileCut(x.Model, longPath), textfmt.FileCut(x.Data, longPath),
 			grouped(int64(x.Round)), testCell(x), x.Started.Format("2006-01-02 15:04"), humanBytes(x.Size)}
 		if named {
 			row = append(row, x.About.Name)
@@ -117,7 +117,7 @@ func testCell(x session.Info) string {
 	if x.Score == nil {
 		return "–"
 	}
-	test := tui.ScoreText(x.Score.Value, x.Score.Percent)
+	test := textfmt.ScoreText(x.Score.Value, x.Score.Percent)
 	if !x.Score.Percent {
 		test = strings.TrimPrefix(x.Score.Title, "test ") + " " + test
 	}

@@ -9,7 +9,7 @@ import (
 	"sync"
 
 	"brood/runtime/session"
-	"brood/tui"
+	"brood/tui/panel"
 )
 
 const (
@@ -18,7 +18,7 @@ const (
 )
 
 // readSettings returns the saved settings of the workbench, or empty settings if the file cannot be read.
-func readSettings() (s tui.Settings) {
+func readSettings() (s panel.Settings) {
 	path, err := session.State(settingsFile)
 	if err != nil {
 		return s
@@ -35,13 +35,13 @@ func readSettings() (s tui.Settings) {
 	if err != nil {
 		return s
 	}
-	return tui.ParseSettings(text)
+	return panel.ParseSettings(text)
 }
 
 // settingsWriter returns a function that writes the settings file atomically. It is safe for concurrent use.
-func settingsWriter() func(tui.Settings) error {
+func settingsWriter() func(panel.Settings) error {
 	var mu sync.Mutex
-	return func(s tui.Settings) error {
+	return func(s panel.Settings) error {
 		mu.Lock()
 		defer mu.Unlock()
 		path, err := session.State(settingsFile)

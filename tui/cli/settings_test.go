@@ -6,7 +6,7 @@ import (
 	"reflect"
 	"testing"
 
-	"brood/tui"
+	"brood/tui/panel"
 )
 
 // TestSettingsAreKept: settings are restored in the next workbench, no other file remains in the state directory, and a
@@ -14,11 +14,11 @@ import (
 func TestSettingsAreKept(t *testing.T) {
 	home := filepath.Join(t.TempDir(), "not there yet")
 	t.Setenv("BROOD_SESSIONS", home)
-	if s := readSettings(); !reflect.DeepEqual(s, tui.Settings{}) {
+	if s := readSettings(); !reflect.DeepEqual(s, panel.Settings{}) {
 		t.Errorf("before anything was chosen: %+v", s)
 	}
-	want := tui.Settings{Layout: tui.Layout{Charts: []string{"spread", "bytes"}, Near: map[string]uint{"bytes": 2}},
-		Layouts: map[string]tui.NamedLayout{"wide": {Layout: tui.Layout{Charts: []string{"loss"}}, Smoothing: 0.9, Linear: true, Last: 50}, "all": {}}}
+	want := panel.Settings{Layout: panel.Layout{Charts: []string{"spread", "bytes"}, Near: map[string]uint{"bytes": 2}},
+		Layouts: map[string]panel.NamedLayout{"wide": {Layout: panel.Layout{Charts: []string{"loss"}}, Smoothing: 0.9, Linear: true, Last: 50}, "all": {}}}
 	keep := settingsWriter()
 	for range 3 {
 		if err := keep(want); err != nil {
@@ -38,7 +38,7 @@ func TestSettingsAreKept(t *testing.T) {
 	if err := os.WriteFile(path, []byte("\x00\xff{"), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	if s := readSettings(); s.Broken == "" || !reflect.DeepEqual(s, tui.Settings{Broken: s.Broken}) {
+	if s := readSettings(); s.Broken == "" || !reflect.DeepEqual(s, panel.Settings{Broken: s.Broken}) {
 		t.Errorf("of damage: %+v", s)
 	}
 	if err := os.Remove(path); err != nil {
@@ -47,7 +47,7 @@ func TestSettingsAreKept(t *testing.T) {
 	if err := os.MkdirAll(filepath.Join(path, "full"), 0o700); err != nil {
 		t.Fatal(err)
 	}
-	if s := readSettings(); !reflect.DeepEqual(s, tui.Settings{}) {
+	if s := readSettings(); !reflect.DeepEqual(s, panel.Settings{}) {
 		t.Errorf("of a directory: %+v", s)
 	}
 	if err := keep(want); err == nil {

@@ -13,8 +13,8 @@ import (
 	"brood/models/longtest"
 )
 
-// trained returns the loss of the centre on validation samples at the end of a run.
-func trained(t *testing.T, set ...string) float64 {
+// centreLoss returns the loss of the centre on validation samples at the end of a run.
+func centreLoss(t *testing.T, set ...string) float64 {
 	t.Helper()
 	var out, errs bytes.Buffer
 	args := []string{"run", "--json", "--session", filepath.Join(t.TempDir(), "s"), "--model", "softmax", "--data", "glyphs", "--algorithm", "parle", "--members", "3", "--epochs", "2", "--probe", "20", "--seed", "6"}
@@ -47,7 +47,7 @@ func TestParleIsInsensitive(t *testing.T) {
 	sweep := func(knob string, set func(x float64) string, values ...float64) float64 {
 		lo, hi, said := math.Inf(1), math.Inf(-1), []string(nil)
 		for _, x := range values {
-			l := trained(t, set(x))
+			l := centreLoss(t, set(x))
 			said = append(said, fmt.Sprintf("%g: %.4f", x, l))
 			lo, hi = math.Min(lo, l), math.Max(hi, l) // NaN stays
 		}

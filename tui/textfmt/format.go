@@ -251,3 +251,11 @@ func CutMiddle(s string, n int) string {
 	tail := n / 2
 	return string(r[:n-1-tail]) + "…" + string(r[len(r)-tail:])
 }
+
+// NumberOrDash formats a number; a dash for NaN, which means that it is undefined.
+func NumberOrDash(x float64) string {
+	if math.IsNaN(x) {
+		return "–"
+	}
+	return Number(x)
+}

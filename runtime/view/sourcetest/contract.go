@@ -16,7 +16,7 @@ import (
 	"brood/runtime/view"
 )
 
-// Source is tui.Source, stated here so that packages below tui can run the contract.
+// Source is panel.Source, stated here so that packages below tui can run the contract.
 type Source interface {
 	Snapshot(ctx context.Context, at view.Position) (*view.View, error)
 	Next(ctx context.Context, after view.Position, max int) (view.Batch, error)

@@ -33,6 +33,7 @@ import (
 	"brood/models/usererr"
 	"brood/transport/wire"
 	"brood/tui"
+	"brood/tui/panel"
 )
 
 // Config configures a server.
@@ -53,7 +54,7 @@ type Visitor struct {
 }
 
 // Opener returns the workbench options for a client. The source belongs to that client alone and is closed with it.
-type Opener func(Visitor) (tui.Options, error)
+type Opener func(Visitor) (panel.Options, error)
 
 // Server is an SSH server. Its methods may be called from any goroutine.
 type Server struct {

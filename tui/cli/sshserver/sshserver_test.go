@@ -19,7 +19,7 @@ import (
 	"brood/optim"
 	"brood/runtime/testutil"
 	"brood/runtime/view/sourcetest"
-	"brood/tui"
+	"brood/tui/panel"
 )
 
 func newSigner(t *testing.T) ssh.Signer {
@@ -69,11 +69,11 @@ func serve(t *testing.T) *rig {
 	done := make(chan struct{})
 	go func() {
 		defer close(done)
-		r.Serve(func(v Visitor) (tui.Options, error) {
+		r.Serve(func(v Visitor) (panel.Options, error) {
 			r.mu.Lock()
 			defer r.mu.Unlock()
 			r.came = append(r.came, v)
-			return tui.Options{Source: r.src, Title: "the run", By: v.Name, Algorithms: []*optim.Algorithm{sourcetest.Algorithm()}}, nil
+			return panel.Options{Source: r.src, Title: "the run", By: v.Name, Algorithms: []*optim.Algorithm{sourcetest.Algorithm()}}, nil
 		})
 	}()
 	t.Cleanup(func() {

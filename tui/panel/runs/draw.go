@@ -198,7 +198,7 @@ func stateText(c runCell) string {
 	case c.Folder != "":
 		return textfmt.Count(c.k.Runs, "run")
 	}
-	return Standing(c.k.Info)
+	return panel.SessionState(c.k.Info)
 }
 
 func stateRole(c runCell) cell.Role {
@@ -220,7 +220,7 @@ func stateGlyph(c runCell) (rune, cell.Role) {
 	case c.k == nil:
 		return '·', cell.Faint
 	}
-	switch Standing(c.k.Info) {
+	switch panel.SessionState(c.k.Info) {
 	case "broken", "killed":
 		return '✗', cell.Alert
 	case "empty":

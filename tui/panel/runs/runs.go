@@ -9,8 +9,6 @@ import (
 	"time"
 
 	"brood/runtime/archive"
-	"brood/runtime/event"
-	"brood/runtime/session"
 	"brood/tui/panel"
 )
 
@@ -72,23 +70,6 @@ var Sortings = []string{"live, then last written", "by name", "by test error", "
 func New() *Runs {
 	return &Runs{Found: map[string][]archive.Entry{}, summaries: map[string]*loadedSummary{}, Open: map[string]bool{},
 		Overlay: OverlayState{At: -1, Seeds: true, loaded: map[string]*loadedRun{}}}
-}
-
-// Standing returns the state of a session as a word: its phase, or broken, empty, begins (it has no record yet) or
-// killed.
-func Standing(x session.Info) string {
-	switch {
-	case x.Err != "":
-		return "broken"
-	case x.Running && x.Phase == "":
-		return "begins"
-	case x.Phase == "": // it ended before its first round and cannot be resumed
-		return "empty"
-	case !x.Running && (x.Phase == event.Training || x.Phase == event.Waiting || x.Phase == event.Paused):
-		return "killed"
-	}
-	_, word, _ := panel.PhaseStyle(x.Phase)
-	return word
 }
 
 // summary returns the summary of an entry, nil before it was read.
@@ -153,7 +134,7 @@ func (r *Runs) passes(e archive.Entry, want string) bool {
 	if k := r.summary(e); k != nil {
 		text = k.text
 		if e.Folder == "" {
-			text += "\x00" + Standing(k.Info)
+			text += "\x00" + panel.SessionState(k.Info)
 		}
 	}
 	return !slices.ContainsFunc(strings.Fields(want), func(word string) bool { return !strings.Contains(text, word) })
@@ -220,7 +201,7 @@ func (r *Runs) rank(e archive.Entry) int {
 		return 9
 	}
 	order := []string{"training", "paused", "waiting", "killed", "failed", "broken", "stopped", "empty", "finished"}
-	return slices.Index(order, Standing(k.Info))
+	return slices.Index(order, panel.SessionState(k.Info))
 }
 
 // chosenIndex returns the index of the chosen row; -1 if there are no rows.

@@ -3,7 +3,6 @@ package trained
 import (
 	"context"
 	"fmt"
-	"math"
 	"slices"
 
 	"brood/runtime/report"
@@ -31,22 +30,14 @@ const (
 	textMatrix  = 12 // in the confusion matrix
 )
 
-// Known formats a number; a dash for NaN, which means that it is undefined.
-func Known(x float64) string {
-	if math.IsNaN(x) {
-		return "–"
-	}
-	return textfmt.Number(x)
-}
-
 // classColumns are the columns of the table of classes.
 var classColumns = []struct {
 	name string
 	of   func(report.ClassScore) string
 }{
-	{"precision", func(c report.ClassScore) string { return Known(c.Precision) }},
-	{"recall", func(c report.ClassScore) string { return Known(c.Recall) }},
-	{"F1", func(c report.ClassScore) string { return Known(c.F1) }},
+	{"precision", func(c report.ClassScore) string { return textfmt.NumberOrDash(c.Precision) }},
+	{"recall", func(c report.ClassScore) string { return textfmt.NumberOrDash(c.Recall) }},
+	{"F1", func(c report.ClassScore) string { return textfmt.NumberOrDash(c.F1) }},
 	{"samples", func(c report.ClassScore) string { return textfmt.Grouped(uint64(c.Samples)) }},
 }
 
@@ -122,7 +113,7 @@ func drawOutputs(g *cell.Grid, r cell.Rect, x *report.Report) {
 	g.Text(r.X+1, r.Y, name, cell.Faint, "output")
 	for k, o := range x.Outputs[:min(len(x.Outputs), max(0, r.H-1))] {
 		g.Text(r.X+1, r.Y+1+k, name, cell.Plain, o.Name)
-		for i, v := range []string{textfmt.Number(o.RMSE), textfmt.Number(o.MAE), Known(o.R2)} {
+		for i, v := range []string{textfmt.Number(o.RMSE), textfmt.Number(o.MAE), textfmt.NumberOrDash(o.R2)} {
 			g.Right(r.X+1+name+(i+1)*figure, r.Y+1+k, figure, cell.Plain, v)
 		}
 	}
