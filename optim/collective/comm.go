@@ -183,10 +183,10 @@ func (c *Comm) watch() func() {
 // hides the transfer time.
 type phase func(ctx context.Context) error
 
-// phases are the phases of one collective, in order.
+// Phases are the steps of one collective, in order.
 type Phases []phase
 
-// run runs all phases in order and stops at the first error.
+// Run runs all phases in order and stops at the first error.
 func (l Phases) Run(ctx context.Context) error {
 	for _, t := range l {
 		if err := t(ctx); err != nil {
@@ -196,7 +196,7 @@ func (l Phases) Run(ctx context.Context) error {
 	return nil
 }
 
-// then appends end to the last phase, so that it runs once all frames have arrived.
+// Then appends end to the last phase, so that it runs once all frames have arrived.
 func (l Phases) Then(end phase) Phases {
 	if len(l) == 0 {
 		return Phases{end}

@@ -83,7 +83,7 @@ func Draw(g *cell.Grid, r cell.Rect, c Chart) {
 	c.ticks(g, p, foot)
 	c.density(g, p)
 	Curve(g, p, c.Axis, c.ASCII, c.Layers...)
-	c.clipped(g, p)
+	c.markOutliers(g, p)
 }
 
 // column returns the cell column of a round; -1 outside of the plot.
