@@ -56,7 +56,8 @@ var names = regexp.MustCompile(`^[a-z][a-z0-9_-]*$`)
 func (a *Algorithm) Validate() error {
 	switch {
 	case !names.MatchString(a.Name):
-		return fmt.Errorf("algorithm %q: its name must begin with a lower-case letter, and lower-case letters, digits, - and _ may follow", a.Name)
+		return fmt.Errorf("algorithm %q: its name must begin with a lower-case letter; lower-case letters, digits, - and _ "+
+			"may follow", a.Name)
 	case a.Title == "" || a.Paper == "" || a.Doc == "":
 		return fmt.Errorf("algorithm %s: it must have a Title, a Paper and a Doc", a.Name)
 	case a.Program == nil || a.Blocks == nil || a.Bytes == nil:

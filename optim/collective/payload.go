@@ -6,7 +6,8 @@ import "brood/models/engine"
 
 // ReduceBytes returns the payload of [Comm.Reduce] of rows of cols elements, one per leaf, among the workers of a
 // roster; direct is [Comm.Direct]. With one leaf on each of n workers and 4-byte elements it is 2(n-1)*4*cols,
-// which is 2(n-1)/n*4*cols per worker, the cost of a ring. c, if not nil, is a Comm that caches the subtrees of the leaves.
+// which is 2(n-1)/n*4*cols per worker, the cost of a ring. c, if not nil, is a Comm that caches the subtrees of the
+// leaves.
 func ReduceBytes(c *Comm, r, leaves Roster, cols int, code engine.Code, direct int) (b int64) {
 	ws := r.Workers()
 	n := int64(len(ws))
