@@ -39,7 +39,7 @@ var mutants = []mutant{
 		"./runtime/worker", "^TestSaveOfAPast$", 0},
 	{"the timeline is not truncated on restore", "runtime/worker/snapshot.go", "return s.time.Truncate(snap.edits)", "return nil",
 		"./runtime/worker", "^TestRestore$", 0},
-	{"the progress block is not carried", "runtime/worker/carry.go", "carried := []optim.Block{{Name: message.ProgressBlock, Shared: true, Cols: progCols, Type: engine.U64, Record: true}}", "carried := []optim.Block{}",
+	{"the progress block is not carried", "runtime/worker/carry.go", "out := []optim.Block{{Name: message.ProgressBlock, Shared: true, Cols: progCols, Type: engine.U64, Record: true}}", "out := []optim.Block{}",
 		"./runtime/conformance", fuzz, 2},
 	{"rows move by position, not by member", "runtime/worker/carry.go", "edges = append(edges, collective.Edge{From: m, To: m})", "edges = append(edges, collective.Edge{From: left.Members[0], To: m})",
 		"./runtime/worker", "^TestRowsFollowMembers$", 0},
