@@ -10,6 +10,7 @@ package longtest
 import (
 	"fmt"
 	"os"
+	"path/filepath"
 	"slices"
 	"strings"
 	"testing"
@@ -67,4 +68,28 @@ func selects(value string, g Group) (on bool, err error) {
 		on = on || name == "all" || name == string(g)
 	}
 	return on, nil
+}
+
+// CheckTests returns an error if a pattern of go test -run, such as ^TestA$ or ^(TestA|TestB)$, names a test that no
+// test file of the directory declares: go test passes when it runs nothing. Only the top level of the pattern counts.
+func CheckTests(dir, run string) error {
+	files, err := filepath.Glob(filepath.Join(dir, "*_test.go"))
+	if err != nil {
+		return err
+	}
+	var all strings.Builder
+	for _, f := range files {
+		text, err := os.ReadFile(f)
+		if err != nil {
+			return err
+		}
+		all.Write(text)
+	}
+	top, _, _ := strings.Cut(run, "/")
+	for _, name := range strings.Split(strings.Trim(top, "^$()"), "|") {
+		if !strings.Contains(all.String(), "func "+strings.Trim(name, "^$")+"(") {
+			return fmt.Errorf("-run %s: %s declares no %s", run, dir, name)
+		}
+	}
+	return nil
 }

@@ -104,3 +104,14 @@ func testsBelow(t *testing.T, dir string) (names []string) {
 	}
 	return names
 }
+
+func TestCheckTests(t *testing.T) {
+	for run, ok := range map[string]bool{
+		"^TestCheckTests$": true, "TestCheckTests/one": true, "^(TestCheckTests|TestRacePatterns)$": true,
+		"^TestCheck$": false, "^(TestCheckTests|TestNone)$": false, "^TestNone$/TestCheckTests": false,
+	} {
+		if err := CheckTests(".", run); (err == nil) != ok {
+			t.Errorf("%s: %v", run, err)
+		}
+	}
+}

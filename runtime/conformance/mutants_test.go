@@ -150,10 +150,14 @@ func TestMutants(t *testing.T) {
 	}
 }
 
-// TestMutantsFollow checks that each mutant still matches exactly one place, which is cheap enough for every run.
+// TestMutantsFollow checks that each mutant still matches exactly one place and that its tests exist, which is cheap
+// enough for every run.
 func TestMutantsFollow(t *testing.T) {
 	for _, m := range mutants {
 		m.plant(t, filepath.Join("..", ".."))
+		if err := longtest.CheckTests(filepath.Join("..", "..", m.pkg), m.run); err != nil {
+			t.Errorf("%s: %v", m.name, err)
+		}
 	}
 }
 
@@ -186,7 +190,7 @@ func (m mutant) plant(t *testing.T, root string) string {
 // test runs the mutant's test. Seed 0 runs the first seeds instead of one. A test that hangs has detected it too.
 func (m mutant) test(t *testing.T, root, overlay string, seed int) (out string, caught bool) {
 	t.Helper()
-	cmd := exec.CommandContext(t.Context(), "go", "test", "-count=1", "-timeout=90s", "-overlay="+overlay, "-run="+m.run, m.pkg)
+	cmd := exec.CommandContext(t.Context(), "go", "test", "-v", "-count=1", "-timeout=90s", "-overlay="+overlay, "-run="+m.run, m.pkg)
 	cmd.Dir = root
 	cmd.Env = slices.DeleteFunc(os.Environ(), func(e string) bool { return strings.HasPrefix(e, "BROOD_") })
 	switch {
@@ -201,6 +205,9 @@ func (m mutant) test(t *testing.T, root, overlay string, seed int) (out string, 
 	out = string(p)
 	if strings.Contains(out, "[build failed]") || strings.Contains(out, "[setup failed]") {
 		t.Fatalf("the mutant does not build:\n%s", out)
+	}
+	if err == nil && strings.Contains(out, "--- SKIP") {
+		t.Errorf("%s is skipped, so that it cannot detect the mutant", m.run)
 	}
 	return out, err != nil
 }

@@ -88,16 +88,35 @@ func TestMutants(t *testing.T) {
 			if err := os.WriteFile(overlay, spec, 0o600); err != nil {
 				t.Fatal(err)
 			}
-			cmd := exec.CommandContext(t.Context(), "go", "test", "-vet=off", "-count=1", "-timeout=60s", "-overlay="+overlay, "-run="+m.run, "./"+m.pkg)
+			cmd := exec.CommandContext(t.Context(), "go", "test", "-v", "-vet=off", "-count=1", "-timeout=60s", "-overlay="+overlay, "-run="+m.run, "./"+m.pkg)
 			cmd.Dir = root
-			cmd.Env = append(slices.DeleteFunc(os.Environ(), func(e string) bool { return strings.HasPrefix(e, "BROOD_") }), "BROOD_NET_RUNS=40")
+			cmd.Env = append(slices.DeleteFunc(os.Environ(), func(e string) bool { return strings.HasPrefix(e, "BROOD_") }), "BROOD_NET_RUNS=40", "BROOD_LONG=fleets")
 			out, err := cmd.CombinedOutput()
 			if strings.Contains(string(out), "[build failed]") || strings.Contains(string(out), "[setup failed]") {
 				t.Fatalf("the mutant does not build:\n%s", out)
 			}
-			if err == nil {
-				t.Errorf("%s: %q lives: %s passes", m.file, m.new, m.run)
+			switch {
+			case err == nil && strings.Contains(string(out), "--- SKIP"):
+				t.Errorf("%s is skipped, so that it cannot detect the mutant", m.run)
+			case err == nil:
+				t.Errorf("%s: %q is not detected: %s passes", m.file, m.new, m.run)
 			}
 		})
+	}
+}
+
+// TestMutantsFollow checks that each mutant still matches exactly one place and that its tests exist.
+func TestMutantsFollow(t *testing.T) {
+	for _, m := range mutants {
+		src, err := os.ReadFile(filepath.Join("..", filepath.FromSlash(m.file)))
+		if err != nil {
+			t.Fatal(err)
+		}
+		if n := strings.Count(string(src), m.old); n != 1 {
+			t.Errorf("%s has %q %d times, want once: update the mutant", m.file, m.old, n)
+		}
+		if err := longtest.CheckTests(filepath.Join("..", m.pkg), m.run); err != nil {
+			t.Errorf("%s: %v", m.name, err)
+		}
 	}
 }
