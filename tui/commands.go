@@ -81,7 +81,10 @@ func (m *model) completeSet(_ *panel.Host, words []string) (out []string) {
 	if m.Alg == nil {
 		return nil
 	}
-	if name, value, ok := strings.Cut(words[0], "="); ok && len(words) == 1 {
+	if len(words) > 1 && strings.Contains(words[0], "=") { // several assignments: complete the last
+		return m.completeSet(m.Host, words[len(words)-1:])
+	}
+	if name, value, ok := strings.Cut(words[0], "="); ok {
 		for _, v := range m.completeSet(m.Host, []string{name, value}) {
 			out = append(out, name+"="+v)
 		}
@@ -193,7 +196,7 @@ func (m *model) doGoto(_ *panel.Host, args []string) (tea.Cmd, error) {
 	}
 	if pc, ok := strings.CutSuffix(args[0], "%"); ok {
 		x, err := strconv.ParseFloat(pc, 64)
-		if err != nil || x < 0 || x > 100 {
+		if err != nil || !(x >= 0 && x <= 100) {
 			return nil, fmt.Errorf("goto: %q is not a percentage from 0 to 100", args[0])
 		}
 		return m.seek(view.Position(x / 100 * float64(m.Replay.Extent().Records))), nil

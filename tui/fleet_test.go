@@ -184,6 +184,15 @@ func TestFleetCursorStays(t *testing.T) {
 	if d.fleet.Chosen != 2 {
 		t.Errorf("the wheel leads to w%d", d.fleet.Chosen)
 	}
+	if d.Update(tea.MouseWheelMsg{X: 10, Y: 4, Button: tea.MouseWheelDown}); d.fleet.Chosen == 2 {
+		t.Error("the wheel stays at the row under the mouse")
+	}
+	chosen, screen := d.fleet.Chosen, d.screen
+	d.Update(tea.MouseWheelMsg{X: 10, Y: 4, Button: tea.MouseWheelLeft})
+	d.Update(tea.MouseWheelMsg{X: 30, Y: 1, Button: tea.MouseWheelDown})
+	if d.fleet.Chosen != chosen || d.screen != screen {
+		t.Errorf("a wheel sideways or over the names of screens leads to w%d on screen %d", d.fleet.Chosen, d.screen)
+	}
 }
 
 func TestFleetMoves(t *testing.T) {

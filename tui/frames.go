@@ -76,6 +76,9 @@ func eachFrame(ctx context.Context, opt panel.Options, n int, every time.Duratio
 		m.Jobs.Close()
 		err = errors.Join(err, m.close())
 	}()
+	if opt.Screen != "" && !m.hasScreen(opt.Screen) {
+		return fmt.Errorf("the screen %s shows several runs, and one is given: choose another screen", opt.Screen)
+	}
 	next := m.seek(math.MaxUint64)
 	if m.Replay != nil {
 		m.Replay.Pause(true)

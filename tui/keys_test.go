@@ -205,7 +205,8 @@ func TestCommands(t *testing.T) {
 func TestCompletion(t *testing.T) {
 	d := open(t, 120, 40, sourcetest.Run(6, 100), nil)
 	for text, want := range map[string]string{"se": "set ", "set e": "set eta", "set al": "set alpha ",
-		"set variant p": "set variant paper ", "swap s": "swap sample ", "screen k": "screen knobs ", "zz": "zz"} {
+		"set variant p": "set variant paper ", "swap s": "swap sample ", "screen k": "screen knobs ", "zz": "zz",
+		"set eta=0.1 al": "set eta=0.1 alpha ", "set eta=0.1 variant=p": "set eta=0.1 variant=paper "} {
 		d.prompt = &prompt{}
 		d.prompt.SetText(text)
 		if d.press("tab"); d.prompt.Text() != want {
@@ -349,6 +350,22 @@ func TestSuspend(t *testing.T) {
 			if _, ok := cmd().(tea.SuspendMsg); !ok {
 				t.Errorf("with %v open ctrl+z does something else", before)
 			}
+		}
+	}
+}
+
+// TestPaletteOmitsKeysThatDoNotApply: in a recording the arrows step through commits and move no cursor.
+func TestPaletteOmitsKeysThatDoNotApply(t *testing.T) {
+	live := open(t, 120, 40, sourcetest.Run(3, 20), nil)
+	recording := open(t, 120, 40, sourcetest.Run(3, 20), func(o *panel.Options) {
+		o.Source = replay.NewReplay(&memoryLog{rs: sourcetest.Run(3, 20)})
+	})
+	for d, want := range map[*desk]bool{live: true, recording: false} {
+		has := slices.ContainsFunc(newPalette(d.model).Choices, func(c panel.PaletteEntry) bool {
+			return c.Title == "cursor in the charts, left"
+		})
+		if has != want {
+			t.Errorf("recording %v: the palette moves the cursor: %v", d.Replay != nil, has)
 		}
 	}
 }

@@ -16,7 +16,7 @@ import (
 	"brood/tui/textfmt"
 )
 
-// model is the state of the workbench. Update is its only writer and runs on one goroutine.
+// model is the state of the workbench. Only Update and View, which run on one goroutine, use it.
 type model struct {
 	*panel.Host
 	theme cell.Theme

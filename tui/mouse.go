@@ -63,36 +63,57 @@ func (m *model) click(x, y int) tea.Cmd {
 	if i := slices.IndexFunc(m.tabs, func(at cell.Rect) bool { return at.Has(x, y) }); i >= 0 {
 		return m.OpenScreen(i)
 	}
-	for i := len(m.Placed) - 1; i >= 0; i-- {
-		if p := m.Placed[i]; p.Area.Has(x, y) {
-			m.Focus = p.Panel
-			m.railOpen = m.railOpen && m.Focus == panel.Knobs
-			if point := m.panel(p.Panel).Point; point != nil {
-				point(m.Host, p.Area.Inset(), x, y)
-			}
-			return nil
-		}
+	p, ok := m.focusAt(x, y)
+	if !ok {
+		return nil
+	}
+	if point := m.panel(p.Panel).Point; point != nil {
+		point(m.Host, p.Area.Inset(), x, y)
 	}
 	return nil
 }
 
+// focusAt moves the focus to the panel at x, y and returns its placement; ok is false if there is none.
+func (m *model) focusAt(x, y int) (p panel.Placement, ok bool) {
+	for _, p := range slices.Backward(m.Placed) {
+		if p.Area.Has(x, y) {
+			m.Focus = p.Panel
+			m.railOpen = m.railOpen && m.Focus == panel.Knobs
+			return p, true
+		}
+	}
+	return panel.Placement{}, false
+}
+
+// wheel moves by one entry in the list under the mouse, or zooms the chart there at the round under the mouse.
 func (m *model) wheel(msg tea.MouseWheelMsg) tea.Cmd {
 	key := "down"
-	if msg.Button == tea.MouseWheelUp {
+	switch msg.Button {
+	case tea.MouseWheelUp:
 		key = "up"
+	case tea.MouseWheelDown:
+	default: // sideways
+		return nil
 	}
 	if m.Popup != nil {
 		return m.Popup.Key(m.Host, key, "")
 	}
-	at := m.Cursor
-	m.Under = 0
-	m.click(msg.X, msg.Y)
-	m.Cursor = at // turning the wheel points at no round
+	p, ok := m.focusAt(msg.X, msg.Y)
+	if !ok {
+		return nil
+	}
+	target := m.panel(p.Panel)
 	switch {
-	case m.listName() != "":
+	case target.List != nil:
 		return m.key(key, "")
-	case m.Under > 0:
-		return m.ZoomAt(m.Under, key == "up")
+	case target.Point != nil:
+		at := m.Cursor
+		m.Under = 0
+		target.Point(m.Host, p.Area.Inset(), msg.X, msg.Y)
+		m.Cursor = at // the wheel moves no cursor
+		if m.Under > 0 {
+			return m.ZoomAt(m.Under, key == "up")
+		}
 	}
 	return nil
 }

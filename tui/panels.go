@@ -106,3 +106,8 @@ func (m *model) pollPanels() tea.Cmd {
 
 // FocusLead focuses the leading panel of the open screen.
 func (m *model) FocusLead() { m.Focus, m.Expanded = m.screens()[m.screen].Lead, false }
+
+// hasScreen reports whether a screen, or what replaces its panels, has this name.
+func (m *model) hasScreen(name string) bool {
+	return slices.ContainsFunc(m.screens(), func(s panel.Screen) bool { return s.Name == name || s.Instead == name })
+}

@@ -341,6 +341,11 @@ func TestReplayKeysMove(t *testing.T) {
 	if d.Live.Position != uint64(len(rs))/2 {
 		t.Errorf(":50%% leads to record %d of %d", d.Live.Position, len(rs))
 	}
+	d.press(":").write("nan%").press("enter")
+	if d.prompt == nil || !strings.Contains(d.prompt.err, "is not a percentage from 0 to 100") {
+		t.Errorf(":nan%% is %+v", d.prompt)
+	}
+	d.press("esc")
 	d.press(">")
 	if on, speed := r.Playing(); on || speed != 2 {
 		t.Errorf("playing %v at %g: a step must pause", on, speed)

@@ -66,7 +66,7 @@ func (m *model) startReading() tea.Cmd {
 	return tea.Batch(m.scan(), m.seek(0))
 }
 
-// resetSession clears all state of the previous session.
+// resetSession clears the state of the previous session.
 func (m *model) resetSession() {
 	ctx, cancel := context.WithCancel(m.Ctx)
 	m.Reading = panel.Reading{Ctx: ctx, Cancel: cancel, Jobs: &panel.Jobs{}}

@@ -287,7 +287,7 @@ func (e *Engine) compare(lossA, lossB float64, gradA, gradB []float32) {
 type piece struct {
 	i       int
 	samples []int32
-	last    bool // of its entry
+	last    bool // of its entry, which is reported with it; earlier pieces may still be evaluated
 	result
 }
 

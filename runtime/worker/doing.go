@@ -16,8 +16,8 @@ type Doing struct {
 	Stage Stage
 	Since int64  // start of the stage, in nanoseconds of the worker's clock
 	Round uint64 // round being executed, counted from 1, in StageRound
-	// Done of Of parts are complete. Done stays 0 in a round whose algorithm does not step members one by one, or on a
-	// device.
+	// Done of Of parts are complete. Done stays 0 in a round whose algorithm neither steps members one by one nor
+	// reports candidates, and on a device.
 	Done, Of int
 	Members  int // number of members that the worker hosts
 }

@@ -130,7 +130,7 @@ func (x *exporting) check(c *cobra.Command, args []string) error {
 	case !x.model() && c.Flags().Changed("of"):
 		return usage("--of applies to models: the curves of a session are exported whole")
 	case !x.model() && !x.picture() && x.at > 0:
-		return usage("--at applies to models: the curves of a session are exported whole")
+		return usage("--at applies to models and pictures: the curves of a session are exported whole")
 	case x.file == "-" && x.to != toCSV && x.to != toJSON:
 		return usage("-o -: %s is not written to standard output; name a file", x.to)
 	}

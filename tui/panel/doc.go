@@ -1,6 +1,6 @@
 // Package panel is the seam between the workbench and its panels. A [Panel] is a value: what it draws, its keys,
 // commands, export and, if it leads one, its [Screen]. Its functions receive a [Host], which holds the shown run, the
-// state of the charts and the position of the user, and requests everything else through [Workbench].
+// state of the charts and the position of the user; a panel requests everything else through [Workbench].
 //
 // The package also has what panels share: the window of rounds and the axes of charts (window.go, scale.go, tile.go),
 // tables, dialogs, filters, and the interfaces that the workbench reads and commands a run through (source.go,

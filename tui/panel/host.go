@@ -17,10 +17,11 @@ import (
 )
 
 // Host is what panels see of the workbench: the run, how charts show it, and the position of the user. The model of the
-// workbench embeds it. Only Update, which runs on one goroutine, and what Update calls may use it.
+// workbench embeds it. Only Update and View, which run on one goroutine, and what they call may use it.
 //
 // A panel may set Focus, Expanded, Popup, Member, Cursor, Window, Axis, LogAxis, Smoothing and Opt.Settings, and show a
-// message with Say. It reads the other fields, and requests everything else through Workbench.
+// message with Say; the panel of workers also sets Activity and Awaited. A panel reads the other fields, and requests
+// everything else through Workbench.
 type Host struct {
 	Workbench
 	Opt  Options
@@ -63,7 +64,7 @@ type Host struct {
 	Jobs     *Jobs // background jobs; the workbench waits for them when it ends
 }
 
-// Workbench is what a panel may request. The model of the workbench implements it; call it from Update only.
+// Workbench is what a panel may request. The model of the workbench implements it; call it from Update and View only.
 type Workbench interface {
 	Send(c event.Command) tea.Cmd        // sends a command to the run; the receipt arrives as a ReceiptMsg
 	Sign(c event.Command) event.Command  // sets id and author of a command

@@ -12,7 +12,7 @@ import (
 type ID string
 
 // Panel is a part of the workbench as a value: what it shows and everything that a user can do there. Its functions
-// close over a state that only the panel knows. Id, Title and Draw are required; all other fields may be nil.
+// close over a state that only the panel knows. ID, Title and Draw are required; all other fields may be nil.
 //
 // All functions run on the goroutine of Update and View, except the inner function of Export. They must not do I/O:
 // what reads, sends or waits is a tea.Cmd.

@@ -130,7 +130,7 @@ const ReadOnlyText = "read-only: attach without --read-only to send commands"
 // Due reports whether an entry is an alert that is neither acknowledged nor resolved.
 func (m *Host) Due(e view.Entry) bool { return e.Kind == "alert" && !e.Answered && e.At >= m.Acked }
 
-// AlertCount returns the number of alerts that are due.
+// AlertCount returns the number of due alerts above level info.
 func (m *Host) AlertCount() (n int) {
 	for _, e := range m.Shown.Lane {
 		if m.Due(e) && e.Level != event.LevelInfo {

@@ -151,3 +151,15 @@ func TestSVG(t *testing.T) {
 		t.Errorf("colours of the theme are missing:\n%s", s)
 	}
 }
+
+// TestShapesStayInTheImage draws each shape in a picture of one cell, beyond which some reach.
+func TestShapesStayInTheImage(t *testing.T) {
+	for _, r := range "→←↑↓◇◆□╭╮╰╯━▶▲▼✓✗‖" {
+		g := cell.New(1, 1)
+		g.Set(0, 0, r, cell.Centre)
+		var out bytes.Buffer
+		if err := Write(&out, g, "png", true); err != nil {
+			t.Errorf("%c: %v", r, err)
+		}
+	}
+}

@@ -50,10 +50,15 @@ func (r *raster) polygon(points []point, c color.Color) {
 		lo, hi = point{min(lo.x, p.x), min(lo.y, p.y)}, point{max(hi.x, p.x), max(hi.y, p.y)}
 	}
 	x, y := int(lo.x*pngScale), int(lo.y*pngScale)
-	w, h := int(math.Ceil(hi.x*pngScale))-x, int(math.Ceil(hi.y*pngScale))-y
+	b := r.img.Bounds()
+	w, h := min(int(math.Ceil(hi.x*pngScale)), b.Dx())-x, min(int(math.Ceil(hi.y*pngScale)), b.Dy())-y
+	if w <= 0 || h <= 0 {
+		return
+	}
 	v := vector.NewRasterizer(w, h)
 	for i, p := range points {
-		px, py := float32(p.x*pngScale-float64(x)), float32(p.y*pngScale-float64(y))
+		px := float32(min(p.x*pngScale-float64(x), float64(w))) // a shape may reach beyond the image
+		py := float32(min(p.y*pngScale-float64(y), float64(h)))
 		if i == 0 {
 			v.MoveTo(px, py)
 		} else {
@@ -64,7 +69,7 @@ func (r *raster) polygon(points []point, c color.Color) {
 	v.Draw(r.img, image.Rect(x, y, x+w, y+h), image.NewUniform(c), image.Point{})
 }
 
-// stroke draws each segment as a rectangle of the width, longer by half of it at both ends.
+// stroke draws each segment as a rectangle of the width, longer by a quarter of it at both ends.
 func (r *raster) stroke(points []point, width float64, c color.Color) {
 	for i := 1; i < len(points); i++ {
 		a, b := points[i-1], points[i]

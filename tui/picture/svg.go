@@ -93,7 +93,7 @@ func (s *svg) end(out io.Writer) error {
 
 // number formats a coordinate to a hundredth of a unit.
 func number(x float64) string {
-	return strings.TrimPrefix(strconv.FormatFloat(float64(int(x*100+.5))/100, 'f', -1, 64), "+")
+	return strconv.FormatFloat(float64(int(x*100+.5))/100, 'f', -1, 64)
 }
 
 func hex(c color.Color) string {
