@@ -75,9 +75,9 @@ func TestBranchProgressAndCancel(t *testing.T) {
 	d.Update(keyMsg("y"))
 	wait, end := d.last, make(chan tea.Msg, 1)
 	go func() { end <- wait() }()
-	told := testutil.Receive(t, reached, "branch")
+	progress := testutil.Receive(t, reached, "branch")
 	d.shows("branch: looking for the nearest checkpoint", "esc cancels")
-	told(150)
+	progress(150)
 	d.shows("recomputing round 150 of 200", "█")
 	golden(t, "branch-80x24", d.screenText())
 	if d.press("B"); d.Popup != nil || !strings.Contains(d.Toast.Text, "being prepared") {

@@ -29,12 +29,12 @@ func TestASCIIOnly(t *testing.T) {
 		if got := panel.ASCIIOnly(env); got != c.want {
 			t.Errorf("%s: %v", c.env, got)
 		}
-		for _, told := range []panel.Options{{}, {ASCII: true}, {Unicode: true}} {
-			opt := told
+		for _, options := range []panel.Options{{}, {ASCII: true}, {Unicode: true}} {
+			opt := options
 			opt.Source, opt.Env = sourcetest.NewMemory(), env
 			opt.DetectCharset(env)
-			if want := told.ASCII || c.want && !told.Unicode; opt.ASCII != want {
-				t.Errorf("%s with %+v: ASCII is %v", c.env, told, opt.ASCII)
+			if want := options.ASCII || c.want && !options.Unicode; opt.ASCII != want {
+				t.Errorf("%s with %+v: ASCII is %v", c.env, options, opt.ASCII)
 			}
 		}
 	}

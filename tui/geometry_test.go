@@ -21,12 +21,12 @@ import (
 // geometryLibrary is a shelf with a Geometer.
 type geometryLibrary struct {
 	*fakeLibrary
-	measure func(ctx context.Context, dir string, want geometry.Wanted, told func(uint64)) (*geometry.Geometry, error)
+	measure func(ctx context.Context, dir string, want geometry.Wanted, progress func(uint64)) (*geometry.Geometry, error)
 }
 
 func (g *geometryLibrary) Geometry(ctx context.Context, dir string, want geometry.Wanted,
-	told func(uint64)) (*geometry.Geometry, error) {
-	return g.measure(ctx, dir, want, told)
+	progress func(uint64)) (*geometry.Geometry, error) {
+	return g.measure(ctx, dir, want, progress)
 }
 
 // ring returns n members on a circle around a centre outside of it.
@@ -165,18 +165,18 @@ func TestGeometryProgressAndCancel(t *testing.T) {
 	d, _ := openGeometry(t, 120, 36, 6)
 	lib := d.Opt.Library.(*geometryLibrary)
 	reached := make(chan func(uint64))
-	lib.measure = func(ctx context.Context, _ string, _ geometry.Wanted, told func(uint64)) (*geometry.Geometry,
+	lib.measure = func(ctx context.Context, _ string, _ geometry.Wanted, progress func(uint64)) (*geometry.Geometry,
 		error) {
-		reached <- told
+		reached <- progress
 		<-ctx.Done()
 		return nil, ctx.Err()
 	}
 	d.Update(keyMsg("enter"))
 	wait, end := d.last, make(chan tea.Msg, 1)
 	go func() { end <- wait() }()
-	told := testutil.Receive(t, reached, "measurement")
+	progress := testutil.Receive(t, reached, "measurement")
 	d.shows("measuring the distances", "esc cancels")
-	told(70)
+	progress(70)
 	d.shows("recomputing round 70")
 	if d.press("enter"); !strings.Contains(d.Toast.Text, "a measurement is running") {
 		t.Errorf("a second one: %q", d.Toast.Text)

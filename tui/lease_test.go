@@ -141,7 +141,7 @@ func TestLeaseRequestAndRelease(t *testing.T) {
 // receipts.
 func TestChangesOfOthersAreShown(t *testing.T) {
 	d := open(t, 120, 40, sourcetest.Run(3, 400), nil)
-	told := func(c event.Command) string {
+	message := func(c event.Command) string {
 		d.Toast = panel.Toast{}
 		d.apply(event.Record{Accepted: &event.Accepted{N: 1, Command: c}})
 		return d.Toast.Text
@@ -155,12 +155,12 @@ func TestChangesOfOthersAreShown(t *testing.T) {
 		{event.Command{By: "bob", Algorithm: "rival", Set: []event.Setting{{Knob: "eta", Expr: "0.2"}}, ID: 7},
 			"bob: swap to rival, eta = 0.2"},
 	} {
-		if got := told(c.c); got != c.want {
+		if got := message(c.c); got != c.want {
 			t.Errorf("it says %q, want %q", got, c.want)
 		}
 	}
 	d.press(":").write("set eta 0.2").press("enter")
-	if got := told(d.sent[0]); got != "" {
+	if got := message(d.sent[0]); got != "" {
 		t.Errorf("one's own: %q", got)
 	}
 }

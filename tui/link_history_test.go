@@ -15,9 +15,9 @@ import (
 )
 
 // linkRecords returns the records of a fleet over 100 rounds, 10 a second, whose machines report every twentieth round:
-// `told` returns what worker 1 sends to 2 and 2 to 1, below 0 if the worker has left. One commit sends more than
+// `sent` returns what worker 1 sends to 2 and 2 to 1, below 0 if the worker has left. One commit sends more than
 // predicted.
-func linkRecords(told func(round uint64) (one, two float64), links bool) (out []event.Record) {
+func linkRecords(sent func(round uint64) (one, two float64), links bool) (out []event.Record) {
 	for _, r := range sourcetest.Run(6, 100) {
 		if r.Commit != nil && r.Commit.To == 80 {
 			c := *r.Commit
@@ -33,7 +33,7 @@ func linkRecords(told func(round uint64) (one, two float64), links bool) (out []
 		}
 		x := &event.Machines{Round: r.Commit.To, Of: []event.Machine{{Worker: event.Here,
 			Values: map[event.Measure]float64{event.Busy: 1}}}}
-		one, two := told(r.Commit.To)
+		one, two := sent(r.Commit.To)
 		for i, sent := range []float64{one, two} {
 			if sent < 0 {
 				continue

@@ -26,7 +26,7 @@ func TestLiveRunsOfHostsComeFirst(t *testing.T) {
 			{Name: "old", Dir: "ssh://lab/old", Host: "lab"}},
 	}
 	d.runs.StoreScan(d.model.Host, found, 0)
-	d.runs.Reader.Scanning = true // this is the list for now
+	d.runs.Reader.Scanning = true // a scan is pending, so that no other one starts
 	listed := func(want ...string) {
 		t.Helper()
 		var got []string

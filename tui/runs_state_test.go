@@ -8,8 +8,8 @@ import (
 	"brood/tui/panel"
 )
 
-// TestStanding checks the state of a session: that of its log, unless its process is gone or it never started.
-func TestStanding(t *testing.T) {
+// TestSessionState checks the state of a session: that of its log, unless its process is gone or it never started.
+func TestSessionState(t *testing.T) {
 	for _, c := range []struct {
 		is   session.Info
 		want string

@@ -127,7 +127,7 @@ func TestKeptGlyphs(t *testing.T) {
 	}
 	drawn()
 	if now, err := os.ReadFile(path); err != nil || !bytes.Equal(now, good) {
-		t.Errorf("the cache was not mended: %v", err)
+		t.Errorf("the cache was not rewritten: %v", err)
 	}
 	if err := os.WriteFile(filepath.Join(home, "file"), nil, 0o644); err != nil {
 		t.Fatal(err)

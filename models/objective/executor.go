@@ -200,8 +200,8 @@ func (l *executor) callFunction(ctx context.Context, b *batch) error {
 	return nil
 }
 
-// finish reuses a batch that is evaluated, and reports the candidates that this completes: their number is that of the
-// evaluations over the number of seeds.
+// finish reuses an evaluated batch and reports the candidates that it completes. A candidate counts as completed for
+// every set of evaluations as large as its set of seeds.
 func (l *executor) finish(w *job, b *batch) {
 	l.freeBatches = append(l.freeBatches, b)
 	n := int64(len(b.rows))

@@ -21,13 +21,13 @@ import (
 // lossy is a run of two workers whose links the test breaks and restores.
 type lossy struct {
 	*served
-	cuts   int // remaining
-	lasts  time.Duration
-	alerts []string
-	newest time.Time // time of the newest commit
-	stall  time.Duration
-	seen   chan struct{} // holds a token if a loss was noticed
-	mended chan struct{} // holds a token for each restored link
+	cuts     int // remaining
+	lasts    time.Duration
+	alerts   []string
+	newest   time.Time // time of the newest commit
+	stall    time.Duration
+	seen     chan struct{} // holds a token if a loss was noticed
+	restored chan struct{} // holds a token for each restored link
 }
 
 // loseLinks prepares a run that loses all links between workers the given number of times, each for a while and after
@@ -36,8 +36,8 @@ func loseLinks(t *testing.T, rounds uint64, cuts int, lasts time.Duration) *loss
 	t.Helper()
 	o := small(rounds)
 	o.Workers = 2
-	a := &lossy{cuts: cuts, lasts: lasts, seen: make(chan struct{}, 1), mended: make(chan struct{}, cuts)}
-	a.mended <- struct{}{}
+	a := &lossy{cuts: cuts, lasts: lasts, seen: make(chan struct{}, 1), restored: make(chan struct{}, cuts)}
+	a.restored <- struct{}{}
 	a.served = serve(t, prepare(t, o), nil, filepath.Join(t.TempDir(), "run"), a.see)
 	return a
 }
@@ -63,7 +63,7 @@ func (a *lossy) see(r event.Record) {
 		return
 	}
 	select {
-	case <-a.mended:
+	case <-a.restored:
 	default:
 		return
 	}
@@ -80,7 +80,7 @@ func (a *lossy) see(r event.Record) {
 		case <-a.t.Context().Done():
 		}
 		a.shape(0)
-		a.mended <- struct{}{}
+		a.restored <- struct{}{}
 	})
 }
 

@@ -10,20 +10,20 @@ import (
 	"time"
 )
 
-// told is a test that keeps its failure, and the functions that are marked as helpers.
-type told struct {
+// recordedFailure is a test that keeps its failure, and the functions that are marked as helpers.
+type recordedFailure struct {
 	why     string
 	helpers []string
 }
 
 // Helper marks its caller, like that of a test.
-func (t *told) Helper() {
+func (t *recordedFailure) Helper() {
 	pc, _, _, _ := runtime.Caller(1)
 	name := runtime.FuncForPC(pc).Name()
 	t.helpers = append(t.helpers, strings.TrimSuffix(name[strings.LastIndex(name, "testutil.")+len("testutil."):], "[...]"))
 }
 
-func (t *told) Fatalf(format string, args ...any) { t.why = fmt.Sprintf(format, args...) }
+func (t *recordedFailure) Fatalf(format string, args ...any) { t.why = fmt.Sprintf(format, args...) }
 
 // TestHung: received values are returned, and a missing value fails with its name and the waiting goroutine.
 func TestHung(t *testing.T) {
@@ -35,14 +35,14 @@ func TestHung(t *testing.T) {
 	Wait(t, &sync.WaitGroup{}, "end of nobody")
 	left := 3
 	Eventually(t, "nothing is left", func() bool { left--; return left == 0 })
-	var x told
+	var x recordedFailure
 	until(&x, time.Millisecond, "it rains", func() bool { return false })
 	if x.why != "after 1ms still not: it rains" || left != 0 {
-		t.Errorf("told %q, left %d", x.why, left)
+		t.Errorf("failed with %q, left %d", x.why, left)
 	}
 	within(&x, time.Millisecond, c, "other number")
 	if !strings.HasPrefix(x.why, "no other number after 1ms\n") || !strings.Contains(x.why, "testutil.TestHung") {
-		t.Errorf("told %q", x.why)
+		t.Errorf("failed with %q", x.why)
 	}
 }
 
@@ -55,7 +55,7 @@ func TestFailsAtItsCaller(t *testing.T) {
 		"Eventually until":    func(t T) { Eventually(t, "it rains", func() bool { return true }) },
 		"Wait Receive within": func(t T) { Wait(t, &sync.WaitGroup{}, "end of nobody") },
 	} {
-		var x told
+		var x recordedFailure
 		if f(&x); !slices.Equal(x.helpers, strings.Fields(name)) {
 			t.Errorf("marked are %v, want %s", x.helpers, name)
 		}

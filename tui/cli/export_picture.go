@@ -1,6 +1,7 @@
 package cli
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"io"
@@ -45,7 +46,7 @@ func (x *exporting) checkPicture(c *cobra.Command) error {
 	return nil
 }
 
-// pictures writes a picture of one screen of each session: after round x.at, or after its last round.
+// pictures writes a picture of one screen of a session, after round x.at, or after its last round.
 func (x *exporting) pictures(ctx context.Context, s streams, args []string) error {
 	sessions, err := sessionsOf(args)
 	if err != nil {
@@ -55,7 +56,7 @@ func (x *exporting) pictures(ctx context.Context, s streams, args []string) erro
 		return usage("--to %s draws one session: %d are given", x.to, len(sessions))
 	}
 	opt := panel.Options{Light: x.pictured.light, At: x.at}
-	if opt.Screen, err = tui.FindScreen(orLive(x.pictured.screen)); err != nil {
+	if opt.Screen, err = tui.FindScreen(cmp.Or(x.pictured.screen, "live")); err != nil {
 		return err
 	}
 	if opt.Width, opt.Height, err = parseSize(x.pictured.size); err != nil {
@@ -78,11 +79,4 @@ func (x *exporting) pictures(ctx context.Context, s streams, args []string) erro
 	}
 	fmt.Fprintf(s.out, "%s: screen %s of %s, %s\n", oneLine(file), opt.Screen, filepath.Base(dir), x.pictured.size)
 	return nil
-}
-
-func orLive(screen string) string {
-	if screen == "" {
-		return "live"
-	}
-	return screen
 }

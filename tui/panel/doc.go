@@ -1,4 +1,4 @@
-// Package panel is the seam between the workbench and its panels. A [Panel] is a value: what it draws, its keys,
+// Package panel is the interface between the workbench and its panels. A [Panel] is a value: what it draws, its keys,
 // commands, export and, if it leads one, its [Screen]. Its functions receive a [Host], which holds the shown run, the
 // state of the charts and the position of the user; a panel requests everything else through [Workbench].
 //

@@ -21,7 +21,7 @@ const (
 	pngScale     = 2
 )
 
-// Write writes the grid in one of Forms. The look is that of a theme with a dark or a light background.
+// Write writes the grid in one of Forms, in the colours of the theme for a dark or a light background.
 func Write(out io.Writer, g *cell.Grid, form string, dark bool) error {
 	var c canvas
 	switch form {

@@ -33,7 +33,7 @@ type Rail struct {
 // Answer is the result of the last transaction. It remains until the next one.
 type Answer struct {
 	Text string
-	What string // what it changes, in words
+	What string // the change, such as "eta = 0.1"
 	Bad  bool
 	ID   uint64 // of the command
 	From uint64 // the first round with the change; 0 if rejected or lost
