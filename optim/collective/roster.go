@@ -128,6 +128,29 @@ func (r Roster) OnOne(w int) Roster {
 	return Roster{r.Members, slices.Repeat([]int{w}, len(r.Members))}
 }
 
+// Mirrors returns the same members, each at the worker that holds a copy of its rows in a run with mirrors: the worker
+// after its own, in a ring of all workers that host members. It is empty if only one worker hosts members.
+func (r Roster) Mirrors() Roster {
+	ring := r.Workers()
+	if len(ring) < 2 {
+		return Roster{}
+	}
+	m := Roster{r.Members, make([]int, len(r.Owner))}
+	for i, w := range r.Owner {
+		m.Owner[i] = ring[(Find(ring, w)+1)%len(ring)]
+	}
+	return m
+}
+
+// Moved returns the roster with some of its members at the workers that to places them at.
+func (r Roster) Moved(some []engine.Member, to Roster) Roster {
+	m := Roster{r.Members, slices.Clone(r.Owner)}
+	for _, id := range some {
+		m.Owner[r.Rank(id)] = to.Of(id)
+	}
+	return m
+}
+
 // IDs returns the members 0 to n-1.
 func IDs(n int) []engine.Member {
 	out := make([]engine.Member, n)

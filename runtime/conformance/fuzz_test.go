@@ -63,6 +63,9 @@ func draw(seed uint64) *script {
 	s := &script{doings: map[int][]event.Command{}}
 	s.rig = Rig{Algorithm: a.Name, Members: 2 * (1 + d.n(4)), Workers: 1 + d.n(4), Rounds: fuzzRounds, Seed: seed, Stats: d.n(3) == 0, Direct: d.n(2) * 4096,
 		OnLoss: []string{"reseed", "rollback", "shrink"}[d.n(3)], Save: time.Duration(d.n(2)) * time.Millisecond, Respawn: time.Duration(d.n(2)) * time.Millisecond, Probe: uint64(d.n(3)) * 5}
+	if seed%5 == 4 { // not drawn, so that the other decisions of all seeds stay
+		s.rig.OnLoss = "mirror"
+	}
 	s.rig = quick(s.rig)
 	members, swaps := s.rig.Members, false
 	for range 2 + d.n(5) {

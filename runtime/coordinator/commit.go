@@ -250,7 +250,12 @@ func (c *Coordinator) save() (fx []Effect) {
 		return nil
 	}
 	c.wantSave = false
-	c.saving, c.savedAt = &saving{c.committed, c.hash, c.progress, map[int][]event.File{}}, c.now
+	c.saving, c.savedAt = &saving{
+		at:       c.committed,
+		hash:     c.hash,
+		progress: c.progress,
+		files:    map[int][]event.File{},
+	}, c.now
 	for _, w := range c.hosting.Workers {
 		fx = append(fx, Send{w, message.Save{Epoch: c.epoch, At: c.committed, Most: c.maxCheckpointBytes(w)}})
 	}
@@ -275,14 +280,12 @@ func (c *Coordinator) handleSaved(e message.Saved) (fx []Effect) {
 		c.ending.Phase, c.ending.Reason = event.Failed, e.Err
 		return append(fx, c.exit()...)
 	}
-	if len(c.saving.files) == 0 {
-		c.saveCost = 0
-	}
-	c.saveCost = max(c.saveCost, time.Duration(c.passed(e.Nanos, c.savedAt)))
+	c.saving.longest = max(c.saving.longest, time.Duration(c.passed(e.Nanos, c.savedAt)))
 	c.saving.files[e.Worker] = e.Files
 	if len(c.saving.files) < len(c.hosting.Workers) {
 		return nil
 	}
+	c.saveTook(c.saving.longest)
 	cp := event.Checkpoint{
 		Round:     c.saving.at,
 		Epoch:     c.base,

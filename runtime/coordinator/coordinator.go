@@ -47,7 +47,7 @@ type Config struct {
 	Edits     []event.Edit // in effect from the first round
 	Lookup    func(string) (*optim.Algorithm, error)
 
-	SavePeriod time.Duration // between checkpoints; 0: only at the end of the run
+	SavePeriod time.Duration // between checkpoints; 0: only at the end of the run; see also SaveByCost
 	Ahead      int           // maximum number of outstanding grants; 0 means 2
 	GrantMax   time.Duration // target for the longest grant; 0 means 1 s
 	// maximum bytes of blocks at which a worker that hosts all members takes snapshots; 0 means KeepBytes
@@ -60,6 +60,7 @@ type Config struct {
 	Cause    event.Cause       // cause of the first plan: start, resume or fork; "" means start
 	Met      string            // how the round of Resume met the target of the limit; "" if it did not
 	LastGood LastGood          // the last good state, computed from the log that is resumed
+	Faults   FaultRate         // the time between faults, computed from the same log
 }
 
 // Coordinator is the state of the core; see state.go for its parts. It is not safe for concurrent use. The shell
@@ -100,7 +101,7 @@ func New(cfg Config) (*Coordinator, error) {
 		epochs: epochs{epoch: cfg.Epoch, base: cfg.Epoch, alg: alg, bytesWarned: map[string]bool{}},
 		knobs:  knobs{edits: slices.Clone(cfg.Edits)},
 		rounds: rounds{batch: 1, maxRounds: 1, done: map[uint64]*outstanding{}},
-		saves:  saves{lastGood: cfg.LastGood},
+		saves:  saves{lastGood: cfg.LastGood, faults: cfg.Faults},
 	}
 	members := collective.IDs(cfg.Members)
 	if cp := cfg.Resume; cp != nil {
@@ -201,6 +202,7 @@ func (c *Coordinator) Phase() event.Phase { return c.phase }
 func (c *Coordinator) record(r event.Record) Append {
 	r.At = c.now.UnixNano()
 	c.lastGood.Take(r)
+	c.faults.Take(r)
 	return Append{r}
 }
 
@@ -274,7 +276,7 @@ func (c *Coordinator) advance() (fx []Effect) {
 	if idle && c.phase != event.Training {
 		fx = c.settle()
 	}
-	due := c.cfg.SavePeriod > 0 && c.now.Sub(c.savedAt) >= max(c.cfg.SavePeriod, saveShare*c.saveCost) && !c.isSaved()
+	due := c.cfg.SavePeriod != 0 && c.now.Sub(c.savedAt) >= c.savePeriod() && !c.isSaved()
 	if (c.snapshots || idle) && (c.wantSave || due) {
 		fx = append(fx, c.save()...)
 	}

@@ -79,6 +79,7 @@ func (c *Coordinator) send(p event.Plan) (fx []Effect) {
 		m.Checkpoint = c.checkpoint
 	}
 	c.wantSave = c.wantSave || c.saving != nil // a save in progress is cut off: save again later
+	m.Mirror = c.cfg.OnLoss == OnLossMirror
 	c.plan, c.pending, c.rates, c.saving, c.voided = &m, slices.Clone(c.alive), optim.Rates{}, nil, false
 	clear(c.done)
 	c.granted, c.loose, c.retry = c.committed, nil, time.Time{}
@@ -111,7 +112,10 @@ func (c *Coordinator) reshape() (fx []Effect) {
 		Before:    c.before,
 	}
 	var late []event.Edit
-	allLost := len(c.lost) == len(c.roster.Members)
+	if c.mirrored() {
+		p.Lost, p.Mirrored = nil, p.Lost
+	}
+	allLost := len(p.Lost) == len(c.roster.Members)
 	if ch.back || allLost {
 		fx, late = c.rollBack(ch)
 		ch = change{alg: c.cfg.Algorithm, members: collective.IDs(c.cfg.Members)}
@@ -120,7 +124,8 @@ func (c *Coordinator) reshape() (fx []Effect) {
 			ch = change{alg: cp.Algorithm, members: cp.Roster.Members}
 			p.From, p.Old, p.OldAlg = event.Saved, cp.Roster, ch.alg
 		}
-		p.At, p.Lost, p.Before, p.Algorithm, p.Cause = c.committed, nil, nil, ch.alg, event.CauseRollback
+		p.At, p.Before, p.Algorithm, p.Cause = c.committed, nil, ch.alg, event.CauseRollback
+		p.Lost, p.Mirrored = nil, nil
 	}
 	c.change = nil
 	alg, err := c.cfg.Lookup(ch.alg)
@@ -345,9 +350,12 @@ func (c *Coordinator) removeLost(all ...Lost) (fx []Effect) {
 		next.back = true // the rollback was interrupted: only the checkpoint holds that round
 	}
 	switch {
-	case c.cfg.OnLoss == OnLossRollback && len(c.lost) > 0:
+	case len(c.lost) == 0:
+	case c.cfg.OnLoss == OnLossRollback, c.cfg.OnLoss == OnLossMirror && !c.mirrored():
 		next.back = true
-	case c.cfg.OnLoss == OnLossShrink && len(c.lost) > 0:
+	case c.cfg.OnLoss == OnLossMirror:
+		next.note += ": its members continue from their mirror"
+	case c.cfg.OnLoss == OnLossShrink:
 		next.members = c.shrunk(next)
 	}
 	c.change, c.plan = &next, nil
@@ -358,6 +366,20 @@ func (c *Coordinator) removeLost(all ...Lost) (fx []Effect) {
 		return append(fx, c.alert(event.LevelError, event.AlertLostWorker, text, engine.None))
 	}
 	return append(fx, c.reshape()...)
+}
+
+// mirrored reports whether the mirrors of all lost members are present, so that the run continues from them.
+func (c *Coordinator) mirrored() bool {
+	if c.cfg.OnLoss != OnLossMirror {
+		return false
+	}
+	at := c.roster.Mirrors()
+	for m := range c.lost {
+		if !at.Has(m) || !c.here(at.Of(m)) {
+			return false
+		}
+	}
+	return true
 }
 
 // shrunk returns the largest population without the lost members that the algorithm accepts. It drops the highest ids

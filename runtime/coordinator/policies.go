@@ -12,10 +12,12 @@ const (
 	OnLossReseed   LossPolicy = "reseed"   // they are reinitialized from the centre
 	OnLossRollback LossPolicy = "rollback" // all members return to the last checkpoint
 	OnLossShrink   LossPolicy = "shrink"   // the population continues without them
+	// each worker holds a copy of the rows of another one, from which they continue; else as rollback
+	OnLossMirror LossPolicy = "mirror"
 )
 
 // LossPolicies lists all values.
-var LossPolicies = []LossPolicy{OnLossReseed, OnLossRollback, OnLossShrink}
+var LossPolicies = []LossPolicy{OnLossReseed, OnLossRollback, OnLossShrink, OnLossMirror}
 
 // TroublePolicy determines what a run does when it needs a person's attention: a block is not finite, the disk is full,
 // or workers disagree. Waiting for workers does not count as trouble.

@@ -388,6 +388,9 @@ func formatPlan(p event.Plan) string {
 	if len(p.Lost) > 0 {
 		text += fmt.Sprintf(", lost %v", p.Lost)
 	}
+	if len(p.Mirrored) > 0 {
+		text += fmt.Sprintf(", mirrored %v", p.Mirrored)
+	}
 	if p.Obeyed > 0 {
 		text += fmt.Sprintf(", obeys %d", p.Obeyed)
 	}

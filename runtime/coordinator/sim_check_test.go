@@ -497,8 +497,18 @@ func (c *checker) population(p event.Plan) error {
 		if p.At != c.at || p.Base != c.epoch || p.OldAlg != c.alg || !slices.Equal(p.Old.Members, c.roster.Members) || !slices.Equal(p.Old.Owner, c.roster.Owner) {
 			return fmt.Errorf("it starts from epoch %d at round %d, the log is in epoch %d at round %d", p.Base, p.At, c.epoch, c.at)
 		}
-		if !slices.Equal(p.Lost, lost) {
-			return fmt.Errorf("its lost members are %v, want %v", p.Lost, lost)
+		var mirrored []engine.Member
+		if c.s.cfg.OnLoss == OnLossMirror {
+			mirrored, lost = lost, nil
+		}
+		if !slices.Equal(p.Lost, lost) || !slices.Equal(p.Mirrored, mirrored) {
+			return fmt.Errorf("its lost members are %v and %v, want %v and %v", p.Lost, p.Mirrored, lost, mirrored)
+		}
+		for _, m := range mirrored {
+			c.count["mirrored"]++
+			if w := c.roster.Mirrors().Of(m); !slices.Contains(c.s.core.alive, w) {
+				return fmt.Errorf("member %d continues from its mirror at worker %d, which is gone", m, w)
+			}
 		}
 	}
 	switch {

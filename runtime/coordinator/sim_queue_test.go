@@ -148,6 +148,9 @@ func foldPlan(h hash, p event.Plan) hash {
 	for _, m := range p.Lost {
 		h = mix(h, uint64(m))
 	}
+	for _, m := range p.Mirrored {
+		h = mix(h, uint64(m), 1)
+	}
 	return foldEdits(h, p.Timeline)
 }
 

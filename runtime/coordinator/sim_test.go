@@ -61,6 +61,9 @@ func newSim(seed uint64, verbose bool) (*sim, error) {
 	drawAuto(s, seed)
 	odds := dice{seed ^ 0x70b1}
 	s.cfg.OnTrouble = []TroublePolicy{"", OnTroubleWait, OnTroubleStop, OnTroubleBack}[odds.n(4)]
+	if seed%5 == 2 { // not drawn, so that the other decisions of all seeds stay
+		s.cfg.OnLoss = OnLossMirror
+	}
 	if odds := (dice{seed ^ 0x5a9}); odds.one(2) { // a single worker keeps no snapshots
 		s.cfg.Keep = 1
 	}
@@ -417,14 +420,14 @@ func TestSimulatorRepeats(t *testing.T) {
 // tally counts the situations in all runs, so that the test fails if one never occurs.
 type tally struct {
 	Plans, Deaths, Rollbacks, Restores, Swaps, Resizes, Structural, Edits, Refused, Saves, FailedSaves, Aborted, Finished, Stopped, Resumed, Crashed, Outdated int
-	Left, Abandoned, Drained, Uncordoned, Seeds, Chromosomes, Disagreed, Outvoted, Failed, Back, Severed, Astray, Never, Believed                              int
+	Left, Abandoned, Drained, Uncordoned, Seeds, Chromosomes, Disagreed, Outvoted, Failed, Back, Severed, Astray, Never, Believed, Mirrored                    int
 }
 
 func (t *tally) add(s *sim) {
 	c := s.check
 	t.sum(tally{c.count["plan"], c.count["death"], c.count["rollback"], c.count["restore"], c.count["swap"], c.count["resize"], c.count["knob"],
 		c.count["edit"], c.count["refused"], c.count["checkpoint"], c.count["disk"], c.count["aborted"], c.count["finished"], c.count["stopped"], c.count["resumed"], c.count["crashed"], c.count["outdated"],
-		c.count["released"], c.count["abandoned"], c.count["drain"], c.count["uncordon"], c.count["chose seed"], c.count["chose chromosome"], c.count[string(event.AlertDisagree)], c.count["outvoted"], c.count["failed"], c.count["back"], c.count[string(event.AlertLostLink)], c.count["astray"], c.count["never"], c.count["reported by another"]})
+		c.count["released"], c.count["abandoned"], c.count["drain"], c.count["uncordon"], c.count["chose seed"], c.count["chose chromosome"], c.count[string(event.AlertDisagree)], c.count["outvoted"], c.count["failed"], c.count["back"], c.count[string(event.AlertLostLink)], c.count["astray"], c.count["never"], c.count["reported by another"], c.count["mirrored"]})
 }
 
 func (t *tally) sum(o tally) {
@@ -435,7 +438,7 @@ func (t *tally) sum(o tally) {
 	t.Seeds, t.Chromosomes = t.Seeds+o.Seeds, t.Chromosomes+o.Chromosomes
 	t.Disagreed, t.Outvoted = t.Disagreed+o.Disagreed, t.Outvoted+o.Outvoted
 	t.Severed, t.Astray, t.Never, t.Believed = t.Severed+o.Severed, t.Astray+o.Astray, t.Never+o.Never, t.Believed+o.Believed
-	t.Failed, t.Back = t.Failed+o.Failed, t.Back+o.Back
+	t.Failed, t.Back, t.Mirrored = t.Failed+o.Failed, t.Back+o.Back, t.Mirrored+o.Mirrored
 	t.Finished, t.Stopped, t.Resumed, t.Crashed, t.Outdated = t.Finished+o.Finished, t.Stopped+o.Stopped, t.Resumed+o.Resumed, t.Crashed+o.Crashed, t.Outdated+o.Outdated
 }
 

@@ -255,7 +255,7 @@ func (w *simWorker) prepare(p message.Plan) error {
 	w.next = nil
 	var peers []int
 	if p.From == event.Workers {
-		survivors := p.Old.Without(p.Lost).Workers()
+		survivors := p.Sources().Workers()
 		if slices.Contains(survivors, w.id) {
 			if err := w.present(p); err != nil {
 				return err
@@ -280,8 +280,11 @@ func (w *simWorker) present(p message.Plan) error {
 		return err
 	}
 	pub := &published{rows: map[engine.Member]hash{}, shared: w.now.state.shared, prog: w.now.state.prog}
-	for _, m := range p.Old.Without(p.Lost).Hosted(w.id) {
+	for _, m := range p.Sources().Hosted(w.id) {
 		h, ok := w.now.state.rows[m]
+		if slices.Contains(p.Mirrored, m) {
+			h, ok = w.sim.mirrored(p, m)
+		}
 		if !ok {
 			return fmt.Errorf("it should host member %d in epoch %d", m, p.Epoch)
 		}
@@ -292,6 +295,27 @@ func (w *simWorker) present(p message.Plan) error {
 	}
 	w.sim.posts[p.Epoch][w.id] = pub
 	return nil
+}
+
+// mirrored returns the row of a member whose worker is gone. Its mirror has had the row since the round was committed,
+// or the plan was ready, which its worker took part in.
+func (s *sim) mirrored(p message.Plan, m engine.Member) (h hash, ok bool) {
+	gone := s.workers[p.Old.Of(m)]
+	e := gone.now
+	if e == nil || e.epoch != p.Base {
+		e = gone.next
+	}
+	if e == nil || e.epoch != p.Base {
+		return h, false
+	}
+	rows := e.state.rows
+	if snap, ok := e.snaps[p.At]; ok {
+		rows = snap.state.rows
+	} else if e.round != p.At || e.dirty {
+		return h, false
+	}
+	h, ok = rows[m]
+	return h, ok
 }
 
 func (e *simEpoch) restore(at uint64) error {
@@ -332,7 +356,7 @@ func (w *simWorker) ready(p message.Plan) error {
 		}
 	default:
 		all := symbols{rows: map[engine.Member]hash{}}
-		for _, id := range p.Old.Without(p.Lost).Workers() {
+		for _, id := range p.Sources().Workers() {
 			pub := s.posts[p.Epoch][id]
 			if pub == nil {
 				if len(p.New.Hosted(w.id)) > 0 {

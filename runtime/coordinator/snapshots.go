@@ -14,10 +14,6 @@ import (
 // snapshots.
 const KeepBytes = 256 << 20
 
-// saveShare limits checkpoints to 3% of the time: at least saveShare times the duration of the last checkpoint passes
-// before the next.
-const saveShare = 33
-
 // needsSnapshots reports whether workers take snapshots in the current epoch.
 func (c *Coordinator) needsSnapshots() bool {
 	rows, shared, _ := c.stateBytes()

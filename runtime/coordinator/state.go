@@ -107,8 +107,9 @@ type saves struct {
 	tries      int // number of automatic returns
 	saving     *saving
 	savedAt    time.Time
-	saveCost   time.Duration // duration of the last checkpoint on the slowest worker
-	wantSave   bool          // a person requested a checkpoint, or one was cut off
+	saveCost   time.Duration // moving average of the duration of a checkpoint on the slowest worker; 0: unknown
+	faults     FaultRate
+	wantSave   bool // a person requested a checkpoint, or one was cut off
 }
 
 // change is the content of the next plan.
@@ -129,4 +130,5 @@ type saving struct {
 	hash     string
 	progress event.Progress
 	files    map[int][]event.File
+	longest  time.Duration // duration of the save on the slowest worker so far
 }

@@ -54,7 +54,7 @@ type Config struct {
 	Direct   int    `cbor:"8,keyasint"`  // collectives of at most this many bytes take one hop
 	Probe    uint64 `cbor:"9,keyasint"`  // rounds between probes of the centre on validation samples; 0: never
 	Evaluate uint64 `cbor:"10,keyasint"` // rounds between test evaluations; 0: at the end of each epoch; [NoTest]: never
-	OnLoss   string `cbor:"11,keyasint"` // reseed, rollback, shrink
+	OnLoss   string `cbor:"11,keyasint"` // reseed, rollback, shrink, mirror
 	Parent   string `cbor:"12,keyasint"` // session this run was forked from
 	ParentAt uint64 `cbor:"13,keyasint"` // and the round after which
 	Params   int    `cbor:"14,keyasint"`
@@ -172,6 +172,17 @@ type Plan struct {
 	Before []Edit `cbor:"12,keyasint,omitempty"`
 	// number up to which the plan applies accepted commands; 0: it applies no new ones
 	Obeyed uint64 `cbor:"13,keyasint,omitempty"`
+	// members of Old whose worker is gone, and whose rows come from its mirror: see collective.Roster.Mirrors
+	Mirrored []engine.Member `cbor:"14,keyasint,omitempty"`
+}
+
+// Sources returns the members of Old whose rows survive, each at the worker that provides them.
+func (p Plan) Sources() collective.Roster {
+	left := p.Old.Without(p.Lost)
+	if len(p.Mirrored) == 0 {
+		return left
+	}
+	return left.Moved(p.Mirrored, p.Old.Mirrors())
 }
 
 // Edit is a change of one knob, in effect after round At. Expr is a value or a schedule as the user typed it.

@@ -172,7 +172,7 @@ func (m *fleetModel) simulate(ctx context.Context, row *Fleet) (r simulate.Resul
 		return r, err
 	}
 	row.Steady = r.Seconds // the baseline is the same fleet without churn
-	cfg.Churn, cfg.Goodbye, cfg.Core.SavePeriod, cfg.Core.OnLoss = m.Churn, m.Goodbye, host.SavePeriod,
+	cfg.Churn, cfg.Goodbye, cfg.Core.SavePeriod, cfg.Core.OnLoss = m.Churn, m.Goodbye, coordinator.FirstSave,
 		coordinator.OnLossReseed
 	m.Progress(fmt.Sprintf("%s: simulating %d workers that come and go", row.Algorithm, row.Workers))
 	plain := r.Plain

@@ -12,7 +12,6 @@ import (
 	"brood/models/engine"
 	"brood/models/gpu"
 	"brood/models/usererr"
-	"brood/optim"
 	"brood/runtime/control"
 	"brood/runtime/coordinator"
 	"brood/runtime/event"
@@ -76,27 +75,49 @@ func (j *Job) estimate(ctx context.Context, eng Engine) error {
 	return nil
 }
 
-// checkEpochs returns an error if one round takes more epochs than the limit allows for the whole run.
+// checkEpochs returns an error if a run that ends by epochs cannot count them: if one step takes more than an epoch, or
+// one round more than the whole run.
 func (j *Job) checkEpochs(r dryRunResult) error {
-	const rounding = 1 + 1e-9 // r.epochs is a mean over the rounds of the dry run
+	const rounding = 1 + 1e-9 // r is a mean over the rounds of the dry run
 	most := j.Limit.Epochs
-	if most == 0 || r.epochs <= max(1, most)*rounding {
+	if most == 0 {
 		return nil
 	}
-	advice := "give --rounds instead"
-	if slices.ContainsFunc(j.Alg.Knobs, func(k optim.Knob) bool { return k.Name == "batch" }) {
+	batch := 0.0
+	if _, ok := j.Alg.Knob("batch"); ok {
 		edits, err := timeline.New(j.Alg, j.Edits)
 		if err != nil {
 			return err
 		}
-		batch := edits.Values(timeline.Position{}).Get("batch")
-		if fits := math.Floor(batch * max(1, most) / r.epochs * rounding); fits >= 1 {
-			advice = fmt.Sprintf("batch %.0f is too large, give %.0f or less (--set batch=%.0f); or give --rounds instead",
-				batch, fits, fits)
-		}
+		batch = edits.Values(timeline.Position{}).Get("batch")
 	}
-	return usererr.Errorf("epochs = %.4g: a round of %d members goes %.4g times over the %d training samples: %s",
-		most, j.Members, r.epochs, j.Config.Train, advice)
+	what, times, limit := "round", r.epochs, max(1, most)
+	if step := j.epochsOfStep(r, batch); step > rounding {
+		what, times, limit = "step", step, 1
+	}
+	if times <= limit*rounding {
+		return nil
+	}
+	advice := "give --rounds instead"
+	if fits := math.Floor(batch * limit / times * rounding); fits >= 1 {
+		advice = fmt.Sprintf("batch %.0f is too large, give %.0f or less (--set batch=%.0f); or give --rounds instead",
+			batch, fits, fits)
+	}
+	return usererr.Errorf("epochs = %.4g: a %s of %d members goes %.4g times over the %d training samples: %s",
+		most, what, j.Members, times, j.Config.Train, advice)
+}
+
+// epochsOfStep returns the epochs of one gradient step: of all members if they share a model, else of each on its own
+// samples. It returns 0 for an algorithm that takes no such steps.
+func (j *Job) epochsOfStep(r dryRunResult, batch float64) float64 {
+	if r.round.gradients == 0 || r.steps == 0 || batch == 0 {
+		return 0
+	}
+	epochs := r.epochs / r.steps
+	if shared := r.round.gradients/r.steps > batch; !shared {
+		epochs *= float64(j.Members)
+	}
+	return epochs
 }
 
 // probes sets the period of probes unless the options set it: probes may cost about 5% of a round, a gradient counted
@@ -148,12 +169,15 @@ func (j *Job) memory(r dryRunResult, single Engine) need {
 	return n
 }
 
-// live estimates the live memory of a run: data, blocks, snapshots of outstanding grants, scratch, engines, and reports
-// of rounds.
+// live estimates the live memory of a run: data, blocks, their snapshots and mirrors, scratch, engines, and reports of
+// rounds.
 func (j *Job) live(r dryRunResult, single Engine) (n need) {
 	copies := int64(4)
 	if j.Workers == 1 && r.blocks > coordinator.KeepBytes {
 		copies = 1
+	}
+	if j.Workers > 1 && coordinator.LossPolicy(j.Config.OnLoss) == coordinator.OnLossMirror {
+		copies += 3 // of the outstanding grants, at the mirrors
 	}
 	n.host = j.Samples.Bytes() + j.reportBytes(r) + r.host
 	if j.Modelless() {

@@ -34,6 +34,7 @@ type Run struct {
 	control  *control.Server
 	listen   net.Listener
 	lastGood coordinator.LastGood // its checkpoint is retained: a run in trouble rolls back to it
+	faults   coordinator.FaultRate
 	pinned   []string             // files of checkpoints that a plan rolled back to, which verify needs
 	retained checkpoint.Retention // the newest two checkpoints, and older ones to fork from
 	alerts   alert.Dispatcher
@@ -76,7 +77,7 @@ func start(
 	r.control.Gate = d.Gate
 	r.control.Fleet = r.survey
 	core := j.core()
-	core.LastGood = r.lastGood
+	core.LastGood, core.Faults = r.lastGood, r.faults
 	if from != nil {
 		core.Resume, core.Epoch, core.Late, core.Asked = &from.Checkpoint, from.Epoch, from.Late, from.Asked
 		core.Cause, core.Edits, core.Met = event.CauseResume, nil, from.met
@@ -206,6 +207,7 @@ func (r *Run) open() (err error) {
 // plan rolled back to, which verify needs.
 func (r *Run) track(rec event.Record) {
 	r.lastGood.Take(rec)
+	r.faults.Take(rec)
 	r.retained.Add(rec)
 	if rec.Plan != nil && rec.Plan.From == event.Saved {
 		r.pinned = append(r.pinned, checkpoint.Paths(r.lastGood.Newest())...)

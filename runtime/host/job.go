@@ -16,7 +16,6 @@ import (
 	"context"
 	"slices"
 	"strings"
-	"time"
 
 	"brood/models"
 	"brood/models/data"
@@ -70,9 +69,6 @@ type Job struct {
 // logVersion is the version of the record vocabulary. Sessions of another version are rejected, since this code would
 // execute something else.
 const logVersion = 1
-
-// SavePeriod is the time between checkpoints of a run.
-const SavePeriod = 10 * time.Second
 
 // directBytes is the size in bytes up to which a collective takes a single hop.
 const directBytes = 4096

@@ -96,7 +96,7 @@ func (j *Job) core() coordinator.Config {
 		Limit:      j.Limit,
 		Edits:      j.Edits,
 		Lookup:     j.lookup,
-		SavePeriod: SavePeriod,
+		SavePeriod: coordinator.SaveByCost,
 	}
 }
 

@@ -29,7 +29,7 @@ func samples() map[string]any {
 		"grant": Grant{Epoch: 3, From: 10, To: 12, Committed: 8, Edits: []event.Edit{edit}, Limit: event.Limit{Rounds: 90, Epochs: 2, Seconds: 3, Target: "loss=1"}, Hold: true, Onward: true},
 		"abort": Abort{Epoch: 4},
 		"plan": Plan{Plan: event.Plan{Epoch: 5, At: 12, From: event.Saved, Old: roster, New: roster, Lost: []engine.Member{5}, OldAlg: "popsgd", Algorithm: "parle", Timeline: []event.Edit{edit}, Base: 4,
-			Cause: "death", Note: "worker 2 is lost", Before: []event.Edit{edit}, Obeyed: 2}, Checkpoint: &cp},
+			Cause: "death", Note: "worker 2 is lost", Before: []event.Edit{edit}, Obeyed: 2, Mirrored: []engine.Member{1}}, Checkpoint: &cp, Mirror: true},
 		"save":   Save{Epoch: 5, At: 12},
 		"stop":   Stop{},
 		"evict":  Evict{Why: "it lost others", After: 5},

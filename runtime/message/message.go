@@ -28,6 +28,7 @@ type (
 	Plan struct {
 		event.Plan
 		Checkpoint *event.Checkpoint `cbor:"20,keyasint,omitempty"` // set if From is event.Saved
+		Mirror     bool              `cbor:"21,keyasint,omitempty"` // workers mirror each other's rows in this epoch
 	}
 	// Save stores the hosted rows of the state after round At.
 	Save struct {

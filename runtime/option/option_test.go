@@ -147,7 +147,7 @@ func TestRefusals(t *testing.T) {
 		{"epochs", "NaN", "epochs = NaN must be a number above 0"},
 		{"epochs", "+Inf", "epochs = +Inf must be a number above 0"},
 		{"for", "-3s", "for = -3 seconds is not above 0: give a duration such as 30s"},
-		{"on-loss", "cry", `on-loss "cry": choose reseed, rollback or shrink`},
+		{"on-loss", "cry", `on-loss "cry": choose reseed, rollback, shrink or mirror`},
 		{"on-trouble", "cry", `on-trouble "cry": choose wait, stop or back`},
 		{"target", "speed=3", `target "speed=3": write loss=0.1, test_loss=0.1, test_error=2.8 (percent), test_bits=2, test_hamming=1, test_rmse=5, test_r2=0.9, fitness=-0.1 (minus a loss) or test_fitness=475 (of an objective)`},
 		{"augment", "turn", `augment = "turn": write pad=N or reflect=N, flip or alternate, one of each with a comma between them, such as pad=4,flip, or none`},

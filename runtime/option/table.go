@@ -140,7 +140,8 @@ var (
 		Kind: Text, Use: Preset | Full | Axis | Logged, Check: checkRebuild,
 		Words: func() []string { return []string{"2048", "all"} }})
 	OnLoss = add(Option{Name: "on-loss",
-		Doc:  "action when a worker dies: reseed its members, rollback the run, or shrink the population",
+		Doc: "action when a worker dies: reseed its members, rollback the run, shrink the population, or mirror: continue " +
+			"from a copy at another worker",
 		Kind: Text, Use: Preset | Again | Logged, Default: string(coordinator.OnLossReseed),
 		Choices: texts(coordinator.LossPolicies),
 		at:      func(o *Options) any { return &o.OnLoss }, in: func(c *event.Config) any { return &c.OnLoss }})

@@ -179,7 +179,7 @@ func (v *walk) plan(ctx context.Context, p event.Plan) error {
 	v.roster = p.New
 	m := message.Plan{Plan: p}
 	m.Old, m.New = p.Old.OnOne(v.w.ID()), p.New.OnOne(v.w.ID())
-	m.Base = v.epoch
+	m.Base, m.Mirrored = v.epoch, nil
 	want := ""
 	if p.From == event.Saved {
 		i := len(v.cps) - 1 // a run goes back to the newest checkpoint that fits

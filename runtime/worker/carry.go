@@ -17,7 +17,7 @@ import (
 // new workers. Blocks that are equal in name, scope, shape and type keep their rows, which move to their new hosts. All
 // other rows are initialized as their block specifies. The call is collective over survivors and new workers.
 func (w *Worker) carryOver(ctx context.Context, next *epochState, p message.Plan) error {
-	left := p.Old.Without(p.Lost)
+	left := p.Sources()
 	if len(left.Members) == 0 {
 		return fmt.Errorf("membership epoch %d: no member survived: roll back to a checkpoint", p.Epoch)
 	}
@@ -122,18 +122,43 @@ func (d *previous) release() {
 	d.Free()
 }
 
-// copyRows returns a copy of some rows of m, which release frees.
-func (d *previous) copyRows(ctx context.Context, m engine.Mat, rows []engine.Row) (engine.Mat, error) {
-	c, err := d.Engine.Alloc(len(rows), m.Cols)
+// copyRows returns a copy of rows of a block, which release frees. Row i is row rows[i].at of own, or of mirror.
+func (d *previous) copyRows(ctx context.Context, own, mirror engine.Mat, rows []heldRow) (engine.Mat, error) {
+	c, err := d.Engine.Alloc(len(rows), own.Cols)
 	if err != nil {
 		return c, err
 	}
 	d.copies = append(d.copies, c)
 	var tasks []engine.Task
 	for i, r := range rows {
-		tasks = append(tasks, engine.Copy{Dst: engine.RowOf(c, engine.Row(i)), Src: engine.RowOf(m, r)})
+		src := own
+		if r.mirrored {
+			src = mirror
+		}
+		tasks = append(tasks, engine.Copy{Dst: engine.RowOf(c, engine.Row(i)), Src: engine.RowOf(src, r.at)})
 	}
 	return c, d.Engine.Do(ctx, tasks...)
+}
+
+// heldRow is the row of a member that this worker holds: in its own blocks, or among the mirrors.
+type heldRow struct {
+	at       engine.Row
+	mirrored bool
+}
+
+// held returns the rows of members that this worker holds, and whether they are all rows of its own blocks, in order.
+func (s *epochState) held(members []engine.Member) (rows []heldRow, plain bool) {
+	copied := s.env.Roster.Mirrors().Hosted(s.env.Self)
+	plain = len(members) == len(s.env.Mine)
+	for _, id := range members {
+		r := heldRow{at: collective.RowAmong(s.env.Mine, id)}
+		if r.at < 0 {
+			r = heldRow{collective.RowAmong(copied, id), true}
+			plain = false
+		}
+		rows = append(rows, r)
+	}
+	return rows, plain
 }
 
 // loadPrevious restores round p.At and fills old with the survivors' rows of the last epoch that this worker hosts.
@@ -145,15 +170,20 @@ func (w *Worker) loadPrevious(ctx context.Context, p message.Plan, old *previous
 		return fmt.Errorf("worker %d: %w", w.cfg.ID, err)
 	}
 	shared := w.now.shared()
-	var rows []engine.Row
-	for _, id := range old.Mine {
-		rows = append(rows, w.now.env.Row(id))
+	rows, plain := w.now.held(old.Mine) // plain is false for verify too, which hosts lost members
+	mirror, ok := w.now.mirrors.at[p.At]
+	if !ok && slices.ContainsFunc(rows, func(r heldRow) bool { return r.mirrored }) {
+		return fmt.Errorf("worker %d has no mirror of round %d", w.cfg.ID, p.At)
 	}
 	for name, m := range w.now.env.Records {
-		if !shared[name] && len(rows) != m.Rows { // verify hosts lost members too: drop their rows
+		if !shared[name] && !plain {
 			kept := engine.NewHost(len(rows), m.Cols, m.Type)
 			for i, r := range rows {
-				kept.Sub(engine.Row(i), 1).Set(m.Sub(r, 1))
+				src := m
+				if r.mirrored {
+					src = mirror.records[name]
+				}
+				kept.Sub(engine.Row(i), 1).Set(src.Sub(r.at, 1))
 			}
 			m = kept
 		}
@@ -161,9 +191,9 @@ func (w *Worker) loadPrevious(ctx context.Context, p message.Plan, old *previous
 	}
 	for _, name := range slices.Sorted(maps.Keys(w.now.env.Blocks)) {
 		m := w.now.env.Blocks[name]
-		if !shared[name] && len(rows) != m.Rows {
+		if !shared[name] && !plain {
 			var err error
-			if m, err = old.copyRows(ctx, m, rows); err != nil {
+			if m, err = old.copyRows(ctx, m, mirror.blocks[name], rows); err != nil {
 				return err
 			}
 		}
@@ -193,7 +223,11 @@ func (d *previous) handOver(ctx context.Context, alg *optim.Algorithm, k optim.V
 		d.Records[name] = m.Clone()
 	}
 	for _, name := range slices.Sorted(maps.Keys(d.Blocks)) {
-		m, err := d.copyRows(ctx, d.Blocks[name], engine.Rows(d.Blocks[name].Rows))
+		rows := make([]heldRow, d.Blocks[name].Rows)
+		for i := range rows {
+			rows[i].at = engine.Row(i)
+		}
+		m, err := d.copyRows(ctx, d.Blocks[name], engine.Mat{}, rows)
 		if err != nil {
 			return err
 		}

@@ -15,15 +15,21 @@ import (
 	"brood/transport/local"
 )
 
-// alone is a worker that hosts everybody, with the plan of its first epoch.
-func alone(t *testing.T) (*worker.Worker, message.Plan) {
+// toyWorker is a worker of the toy model.
+func toyWorker(t *testing.T, id int, link collective.Link) *worker.Worker {
 	t.Helper()
 	toy, err := conformance.NewToy(false)
 	if err != nil {
 		t.Fatal(err)
 	}
-	w := worker.New(worker.Config{ID: 0, Layout: toy.Layout(), Init: toy.Init(1), Engine: toy, Data: toy, Link: (&local.Hub{}).Link(0), Lookup: catalog.Lookup,
-		Store: &conformance.Memory{}, Clock: func() int64 { return 0 }})
+	return worker.New(worker.Config{ID: id, Layout: toy.Layout(), Init: toy.Init(1), Engine: toy, Data: toy, Link: link,
+		Lookup: catalog.Lookup, Store: &conformance.Memory{}, Clock: func() int64 { return 0 }})
+}
+
+// alone is a worker that hosts everybody, with the plan of its first epoch.
+func alone(t *testing.T) (*worker.Worker, message.Plan) {
+	t.Helper()
+	w := toyWorker(t, 0, (&local.Hub{}).Link(0))
 	p := event.Plan{Epoch: 1, From: event.Fresh, Algorithm: "dp-sgd", New: collective.Place(collective.IDs(2), []int{0})}
 	return w, message.Plan{Plan: p}
 }

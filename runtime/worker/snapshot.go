@@ -62,6 +62,7 @@ func (s *epochState) free() {
 		snap.free(s.env.Engine)
 	}
 	s.freeSpare()
+	s.mirrors.free(s.env.Engine)
 	s.env.Free()
 	s.snaps = nil
 }

@@ -94,6 +94,9 @@ type epochState struct {
 	spare []snapshot          // to be reused
 	ended bool                // a limit is reached
 	dirty bool                // a grant has begun and not completed
+
+	mirrored bool // this epoch has mirrors
+	mirrors  mirrors
 }
 
 // New returns a worker without blocks.
@@ -288,6 +291,7 @@ func (w *Worker) grant(ctx context.Context, g message.Grant) (message.Done, erro
 			s.spare = append(s.spare, snap)
 		}
 	}
+	s.mirrors.dropBefore(g.Committed)
 	if g.Onward {
 		s.freeSpare()
 	} else if err := s.snapshot(ctx); err != nil {
@@ -336,6 +340,11 @@ func (w *Worker) grant(ctx context.Context, g message.Grant) (message.Done, erro
 	if bad != nil {
 		bad.From = g.From
 		return d, &NonFiniteError{*bad}
+	}
+	if s.mirrored {
+		if err := w.grantMirror(ctx, &d); err != nil {
+			return d, fmt.Errorf("worker %d, mirror of round %d: %w", w.cfg.ID, s.round, err)
+		}
 	}
 	s.dirty = false
 	d.To, d.Ended, d.Sent, d.Digests, d.Progress = s.round, s.ended, s.env.Comm.Ledger, digests, s.progress()

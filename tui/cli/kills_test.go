@@ -245,6 +245,53 @@ func (tr *troupe) resume() {
 	tr.serve = tr.start("serve", "--plain", "--resume", tr.dir, "--wait", "3", "--enrol", "64", "--on-loss", tr.onLoss)
 }
 
+// assembled starts a run of Parle with three workers, and waits until they train.
+func assembled(t *testing.T, onLoss string) *troupe {
+	dir := t.TempDir()
+	tr := &troupe{t: t, dir: filepath.Join(dir, "run"), onLoss: onLoss, draw: rand.New(rand.NewPCG(uint64(len(onLoss)), 7))}
+	tr.env = append(os.Environ(), "BROOD_SESSIONS="+filepath.Join(dir, "s"), "HOME="+dir)
+	tr.serve = tr.start("serve", "quickstart", "--plain", "--session", tr.dir, "--listen", "127.0.0.1:0", "--wait", "3",
+		"--enrol", "64", "--for", "1h", "--members", "6", "--set", "ell=4", "--set", "batch=16", "--on-loss", onLoss)
+	tr.url = tr.invite("worker")
+	for range 3 {
+		tr.work()
+	}
+	tr.trains(3, 0)
+	return tr
+}
+
+// TestGoodput reports the rounds committed while a worker is killed every ten seconds, as a share of those of the same
+// fleet left alone before. The recording must verify. The share depends on the machine, so that it is only logged.
+func TestGoodput(t *testing.T) {
+	longtest.Need(t, longtest.Fleets, "kills processes for some minutes")
+	const every, kills = 10 * time.Second, 9
+	for _, onLoss := range []string{"reseed", "rollback", "mirror"} {
+		t.Run(onLoss, func(t *testing.T) {
+			tr := assembled(t, onLoss)
+			rounds := func(d time.Duration) float64 {
+				tr.hear()
+				before := tr.last.To
+				time.Sleep(d)
+				tr.hear()
+				return float64(tr.last.To) - float64(before)
+			}
+			rounds(2 * time.Second)
+			alone := rounds(30*time.Second) / 30
+			disturbed := 0.0
+			for range kills {
+				at := tr.draw.IntN(len(tr.workers))
+				tr.signal(tr.workers[at], syscall.SIGKILL)
+				tr.workers = append(tr.workers[:at], tr.workers[at+1:]...)
+				tr.work()
+				disturbed += rounds(every)
+			}
+			share := disturbed / (alone * every.Seconds() * kills)
+			t.Logf("%s: %.3f of %.1f rounds/s with a worker killed every %v", onLoss, share, alone, every)
+			tr.ends()
+		})
+	}
+}
+
 // TestKills: the run survives the death of any process, and its log verifies.
 func TestKills(t *testing.T) {
 	longtest.Need(t, longtest.Fleets, "kills processes for some minutes")
@@ -252,18 +299,9 @@ func TestKills(t *testing.T) {
 	for _, c := range []struct {
 		onLoss string
 		faults int
-	}{{"reseed", 20}, {"shrink", 5}, {"rollback", 7}} {
+	}{{"reseed", 20}, {"shrink", 5}, {"rollback", 7}, {"mirror", 7}} {
 		t.Run(c.onLoss, func(t *testing.T) {
-			dir := t.TempDir()
-			tr := &troupe{t: t, dir: filepath.Join(dir, "run"), onLoss: c.onLoss, draw: rand.New(rand.NewPCG(uint64(len(c.onLoss)), 7))}
-			tr.env = append(os.Environ(), "BROOD_SESSIONS="+filepath.Join(dir, "s"), "HOME="+dir)
-			tr.serve = tr.start("serve", "quickstart", "--plain", "--session", tr.dir, "--listen", "127.0.0.1:0", "--wait", "3", "--enrol", "64", "--for", "1h",
-				"--members", "6", "--set", "ell=4", "--set", "batch=16", "--on-loss", c.onLoss)
-			tr.url = tr.invite("worker")
-			for range 3 {
-				tr.work()
-			}
-			tr.trains(3, 0)
+			tr := assembled(t, c.onLoss)
 			worst := map[string]time.Duration{}
 			for range c.faults {
 				what, took := tr.fault()
