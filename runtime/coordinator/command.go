@@ -52,11 +52,15 @@ func (c *Coordinator) apply(cmd event.Command) (round uint64, fx []Effect, err e
 	if err := ValidateReason(cmd.Why); err != nil {
 		return 0, nil, err
 	}
+	sets := len(cmd.Set) > 0 || cmd.Members != 0 || cmd.Algorithm != ""
+	if !sets && cmd.Limit == nil && cmd.Action == "" {
+		return 0, nil, usererr.Errorf("the command is empty: give knobs to set, members, an algorithm, a limit or an action")
+	}
 	// before anything is staged: the command applies as a whole or not at all
 	if err := c.validateAction(cmd); err != nil {
 		return 0, nil, err
 	}
-	if len(cmd.Set) > 0 || cmd.Members != 0 || cmd.Algorithm != "" {
+	if sets {
 		a := event.Accepted{N: c.asked + 1, Command: cmd}
 		if err := c.stage(a); err != nil {
 			return 0, nil, err

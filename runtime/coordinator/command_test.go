@@ -142,6 +142,21 @@ func TestReasons(t *testing.T) {
 	}
 }
 
+// TestEmptyCommand: a command that asks for nothing is rejected, and nothing is recorded.
+func TestEmptyCommand(t *testing.T) {
+	p := newTestRun(t, 1, nil)
+	p.round(nil)
+	records := len(p.log)
+	for _, c := range []event.Command{{}, {ID: 4, By: "tuner", Why: "a look"}, {Of: "parle"}, {Worker: 1}} {
+		if r := p.asks(c); r.Accepted || !r.Usage || !strings.Contains(r.Reason, "the command is empty: give knobs to set") {
+			t.Errorf("%+v is answered by %+v", c, r)
+		}
+	}
+	if len(p.log) != records {
+		t.Errorf("recorded: %+v", p.log[records:])
+	}
+}
+
 // TestLimits: a limit that is invalid or already reached is rejected together with the rest of its command, and the
 // previous limit stays in effect.
 func TestLimits(t *testing.T) {

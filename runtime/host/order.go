@@ -40,12 +40,17 @@ type Opened struct {
 // Write encodes the order as CBOR, for [ReadOrder].
 func (o Order) Write(w io.Writer) error { return cbor.NewEncoder(w).Encode(o) }
 
-// ReadOrder decodes an order that [Order.Write] encoded.
+// ReadOrder decodes an order that [Order.Write] encoded. It fails for unknown fields: fields that an order lacks have
+// defaults, so that any other object would start a default run.
 func ReadOrder(r io.Reader) (o Order, err error) {
-	if err = cbor.NewDecoder(r).Decode(&o); err != nil {
-		err = fmt.Errorf("read order of a run: %w", err)
+	mode, err := cbor.DecOptions{ExtraReturnErrors: cbor.ExtraDecErrorUnknownField}.DecMode()
+	if err == nil {
+		err = mode.NewDecoder(r).Decode(&o)
 	}
-	return o, err
+	if err != nil {
+		return o, fmt.Errorf("read order of a run: %w; start runs with brood run", err)
+	}
+	return o, nil
 }
 
 // Open prepares the run. If it fails, a directory that it created remains. A fork recomputes the rounds since a

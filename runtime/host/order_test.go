@@ -76,8 +76,11 @@ func TestOrder(t *testing.T) {
 	if x := session.Describe(branch); x.Round != 300 || x.Phase != event.Finished {
 		t.Errorf("the fork is %s at round %d", x.Phase, x.Round)
 	}
-	if _, err := ReadOrder(strings.NewReader("")); err == nil || !strings.Contains(err.Error(), "read order of a run") {
-		t.Errorf("an empty order: %v", err)
+	// nothing, JSON, and CBOR with a key that orders do not have: {"members": 0}
+	for _, text := range []string{"", `{"members":0}`, "\xa1\x67members\x00"} {
+		if _, err := ReadOrder(strings.NewReader(text)); err == nil || !strings.Contains(err.Error(), "read order of a run: ") {
+			t.Errorf("the order %q: %v", text, err)
+		}
 	}
 	if _, err := (Order{Dir: filepath.Join(home, "none"), Resume: true}).Open(t.Context(), nil); err == nil {
 		t.Error("a session that does not exist resumes")

@@ -3,6 +3,7 @@ package cli
 import (
 	"bytes"
 	"context"
+	"errors"
 	"fmt"
 	"go/ast"
 	"go/parser"
@@ -232,6 +233,23 @@ func TestPassedOn(t *testing.T) {
 				t.Errorf("--%s 0: %v", x.Name, err)
 			}
 		}
+	}
+}
+
+// TestOrderWithoutDirectory: an order of zero values starts no run.
+func TestOrderWithoutDirectory(t *testing.T) {
+	home := t.TempDir()
+	t.Setenv("BROOD_SESSIONS", home)
+	in, out, err := os.Pipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := errors.Join(host.Order{}.Write(out), out.Close()); err != nil {
+		t.Fatal(err)
+	}
+	err = runOrder(t.Context(), streams{in: in})
+	if left, _ := os.ReadDir(home); err == nil || !strings.Contains(err.Error(), "it names no directory") || len(left) > 0 {
+		t.Errorf("%v, and %d sessions", err, len(left))
 	}
 }
 

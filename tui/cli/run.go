@@ -247,6 +247,9 @@ func runOrder(ctx context.Context, s streams) error {
 	if err != nil {
 		return err
 	}
+	if o.Dir == "" {
+		return usage("read order of a run: it names no directory; start runs with brood run")
+	}
 	p, err := open(o.Open(ctx, nil))
 	if err != nil {
 		return err
