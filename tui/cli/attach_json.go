@@ -46,7 +46,7 @@ func attachProgram(ctx context.Context, run runConn, name string, readOnly bool,
 		return err
 	}
 	p := &jsonAttachment{run: run, name: name, readOnly: readOnly, jsonPrinter: newJSONPrinter(s)}
-	p.put(snapshotObject(v, run))
+	p.put(snapshotObject(v, cmp.Or(run.dir, run.name)))
 	go p.readCommands(ctx, s.in)
 	for at := v.Position; ; {
 		b, err := run.Next(ctx, at, 1024)
@@ -115,7 +115,7 @@ func refusal(id uint64, reason string) map[string]any {
 type commandLine struct {
 	ID        uint64                     `json:"id"`
 	Set       map[string]json.RawMessage `json:"set"`
-	Members   int                        `json:"members"`
+	Members   *int                       `json:"members"`
 	Algorithm string                     `json:"algorithm"`
 	Of        string                     `json:"of"`
 	Action    string                     `json:"action"`
@@ -134,43 +134,28 @@ type limitLine struct {
 // parseCommand parses a line. The returned id is valid even if the rest is rejected.
 func parseCommand(line []byte) (cmd event.Command, err error) {
 	var asked commandLine
-	d := json.NewDecoder(bytes.NewReader(line))
-	d.DisallowUnknownFields()
-	if err := d.Decode(&asked); err != nil {
+	if err := decodeObject(line, &asked); err != nil {
 		var id struct{ ID uint64 }
 		_ = json.Unmarshal(line, &id)
-		cmd.ID = id.ID
-		if _, syntax := errors.AsType[*json.SyntaxError](err); syntax || errors.Is(err, io.ErrUnexpectedEOF) {
-			return cmd, fmt.Errorf("not a JSON object: %w", err)
-		}
-		if wrong, ok := errors.AsType[*json.UnmarshalTypeError](err); ok {
-			return cmd, errors.New("not a command: " + typeError(wrong))
-		}
-		return cmd, errors.New("not a command: " + strings.TrimPrefix(err.Error(), "json: "))
+		return event.Command{ID: cmp.Or(asked.ID, id.ID)}, err
 	}
 	cmd = event.Command{
 		ID:        asked.ID,
-		Members:   asked.Members,
 		Algorithm: asked.Algorithm,
 		Of:        asked.Of,
 		Action:    event.Action(asked.Action),
 		Why:       asked.Why,
 	}
-	if _, err := d.Token(); err != io.EOF {
-		return cmd, errors.New("something follows the JSON object: write one command a line")
-	}
-	for _, knob := range slices.Sorted(maps.Keys(asked.Set)) {
-		expr, err := settingText(asked.Set[knob])
-		if err != nil {
-			return cmd, fmt.Errorf("%s: %w", knob, err)
+	if n := asked.Members; n != nil {
+		if cmd.Members = *n; *n < 1 {
+			return cmd, fmt.Errorf("members is %d: give 1 or more, or leave it out", *n)
 		}
-		cmd.Set = append(cmd.Set, event.Setting{Knob: knob, Expr: expr})
+	}
+	if cmd.Set, err = settingsOf(asked.Set); err != nil {
+		return cmd, err
 	}
 	if l := asked.Limit; l != nil {
 		cmd.Limit = &event.Limit{Rounds: l.Rounds, Epochs: l.Epochs, Seconds: l.Seconds, Target: l.Target}
-	}
-	if len(cmd.Set) == 0 && cmd.Members == 0 && cmd.Algorithm == "" && cmd.Action == "" && cmd.Limit == nil {
-		return cmd, errors.New("empty command: give set, members, algorithm, action or limit")
 	}
 	switch cmd.Action {
 	case event.Cordon, event.Drain, event.Uncordon, event.Kill:
@@ -184,6 +169,38 @@ func parseCommand(line []byte) (cmd event.Command, err error) {
 		}
 	}
 	return cmd, nil
+}
+
+// decodeObject decodes a JSON object from another program into a struct. The error for a key that the struct does not
+// have, for a value of the wrong type and for a text that is no object is a sentence.
+func decodeObject(text []byte, into any) error {
+	d := json.NewDecoder(bytes.NewReader(text))
+	d.DisallowUnknownFields()
+	if err := d.Decode(into); err != nil {
+		if _, syntax := errors.AsType[*json.SyntaxError](err); syntax || errors.Is(err, io.ErrUnexpectedEOF) {
+			return fmt.Errorf("not a JSON object: %w", err)
+		}
+		if wrong, ok := errors.AsType[*json.UnmarshalTypeError](err); ok {
+			return errors.New(typeError(wrong))
+		}
+		return errors.New(strings.TrimPrefix(err.Error(), "json: "))
+	}
+	if _, err := d.Token(); err != io.EOF {
+		return errors.New("something follows the JSON object: write one command a line")
+	}
+	return nil
+}
+
+// settingsOf converts knobs with JSON values to settings, in the order of the names.
+func settingsOf(set map[string]json.RawMessage) (out []event.Setting, err error) {
+	for _, knob := range slices.Sorted(maps.Keys(set)) {
+		expr, err := settingText(set[knob])
+		if err != nil {
+			return nil, fmt.Errorf("%s: %w", knob, err)
+		}
+		out = append(out, event.Setting{Knob: knob, Expr: expr})
+	}
+	return out, nil
 }
 
 // jsonKinds are the JSON types in words for errors.
@@ -206,6 +223,10 @@ func typeError(wrong *json.UnmarshalTypeError) string {
 		want = "a number"
 	case reflect.String:
 		want = "a text"
+	case reflect.Bool:
+		want = "true or false"
+	case reflect.Slice:
+		want = "a list"
 	}
 	return fmt.Sprintf("%s is %s: give %s", cmp.Or(wrong.Field, "it"), is, want)
 }
@@ -223,18 +244,18 @@ func settingText(raw json.RawMessage) (string, error) {
 	return "", fmt.Errorf("%s is not a value of a knob: give a number, or a choice or a schedule as text", raw)
 }
 
-// snapshotObject returns the current state of the run as a JSON object.
-func snapshotObject(v *view.View, run runConn) map[string]any {
-	line := map[string]any{"event": "snapshot", "session": run.name, "phase": v.State.Phase, "reason": v.State.Reason,
+// snapshotObject returns the state of the run of a session as a JSON object.
+func snapshotObject(v *view.View, session string) map[string]any {
+	line := map[string]any{"event": "snapshot", "session": session, "phase": v.State.Phase, "reason": v.State.Reason,
 		"algorithm": v.Algorithm(),
 		"members":   len(v.Members().Members), "round": v.Progress.Rounds, "steps": v.Progress.Steps, "samples": v.Progress.Samples, "epochs": v.Progress.Epochs,
 		"seconds": v.Elapsed().Seconds(), "params_hash": v.Hash,
 		"limit": limitLine{v.Limit.Rounds, v.Limit.Epochs, v.Limit.Seconds, v.Limit.Target}}
-	if run.dir != "" {
-		line["session"] = run.dir
-	}
 	if c := v.Config; c != nil {
 		line["model"], line["data"], line["seed"] = c.ModelName(), c.Data, c.Seed
+		if c.Parent != "" {
+			line["parent"], line["parent_round"] = c.Parent, c.ParentAt
+		}
 	}
 	if e := v.Evaluation; e != nil {
 		line["test_round"] = e.Round

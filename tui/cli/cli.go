@@ -92,11 +92,7 @@ func Run(ctx context.Context, args []string, s streams) int {
 	out := newStdout(s.out)
 	s.out, s.err = &cleaned{out}, &cleaned{s.err}
 	ctx = context.WithValue(ctx, stdoutKey{}, out)
-	root := newRoot(s)
-	root.SetArgs(args)
-	root.SetOut(s.out)
-	root.SetErr(s.err)
-	err := root.ExecuteContext(ctx)
+	err := execute(ctx, args, s)
 	program.CloseAll()
 	if out.ended() && errors.Is(err, context.Canceled) { // canceled because the reader closed the pipe
 		err = nil
@@ -113,6 +109,15 @@ func Run(ctx context.Context, args []string, s streams) int {
 		}
 	}
 	return statusOf(err)
+}
+
+// execute runs the command of these arguments. The caller cleans the output and reports the error.
+func execute(ctx context.Context, args []string, s streams) error {
+	root := newRoot(s)
+	root.SetArgs(args)
+	root.SetOut(s.out)
+	root.SetErr(s.err)
+	return root.ExecuteContext(ctx)
 }
 
 func newRoot(s streams) *cobra.Command {
@@ -142,7 +147,8 @@ func newRoot(s streams) *cobra.Command {
 		runCommand, serveCommand, workerCommand, fleetCommand, openCommand, inviteCommand, revokeCommand,
 		attachCommand, setCommand, stopCommand, sessionsCommand, replayCommand, compareCommand, geometryCommand,
 		verifyCommand, forkCommand, rmCommand, pruneCommand, exportCommand, logCommand, evalCommand, predictCommand,
-		simulateCommand, sweepCommand, reproduceCommand, scaleCommand, checkCommand, programCommand, presetsCommand,
+		simulateCommand, sweepCommand, reproduceCommand, scaleCommand, checkCommand, programCommand, mcpCommand,
+		presetsCommand,
 		algorithmsCommand, modelsCommand, dataCommand, benchCommand, doctorCommand, versionCommand,
 	} {
 		root.AddCommand(c(s))

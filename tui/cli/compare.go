@@ -50,26 +50,13 @@ func compareCommand(s streams) *cobra.Command {
 		if err != nil {
 			return err
 		}
-		dirs, err := sessionsOf(args)
+		runs, err := readRuns(s, args)
 		if err != nil {
 			return err
-		}
-		var runs []*archive.Run
-		for _, d := range dirs {
-			r, err := archive.Read(d.path)
-			switch {
-			case err == nil:
-				runs = append(runs, r)
-			case d.named:
-				return err
-			default:
-				fmt.Fprintln(s.err, "brood: skipped: "+sentence(err))
-			}
 		}
 		if len(runs) < 2 {
 			return usage("brood compare needs two or more sessions with rounds, but found %d", len(runs))
 		}
-		archive.Join(runs)
 		name, err := comparedSeries(runs, series)
 		if err != nil {
 			return err
@@ -88,6 +75,28 @@ func compareCommand(s streams) *cobra.Command {
 		return nil
 	}
 	return c
+}
+
+// readRuns reads sessions and directories of sessions, under different names. It skips those sessions of a directory
+// that cannot be read, with a message.
+func readRuns(s streams, args []string) (runs []*archive.Run, err error) {
+	dirs, err := sessionsOf(args)
+	if err != nil {
+		return nil, err
+	}
+	for _, d := range dirs {
+		r, err := archive.Read(d.path)
+		switch {
+		case err == nil:
+			runs = append(runs, r)
+		case d.named:
+			return nil, err
+		default:
+			fmt.Fprintln(s.err, "brood: skipped: "+sentence(err))
+		}
+	}
+	archive.Join(runs)
+	return runs, nil
 }
 
 // compared is the directory of a session. named reports whether the user named the session itself, rather than a
@@ -398,16 +407,24 @@ func compareJSON(s streams, runs []*archive.Run, over axis.Axis, series string) 
 		out = append(out, map[string]any{"event": "group", "runs": names, "metrics": metrics})
 	}
 	for _, r := range runs {
-		rounds, x, low, high, mean := []uint64{}, []float64{}, []float64{}, []float64{}, []float64{}
-		for _, p := range r.Points(series, over, comparePoints) {
-			rounds, x = append(rounds, p.Round), append(x, p.X)
-			low, high, mean = append(low, p.Min), append(high, p.Max), append(mean, p.Mean())
-		}
-		if len(rounds) > 0 {
-			out = append(out, map[string]any{"event": "curve", "run": r.Name, "series": series, "by": over.String(),
-				"round": rounds, "x": x,
-				"min": low, "max": high, "mean": mean})
+		if c := curveObject(r, series, over, comparePoints); c != nil {
+			out = append(out, c)
 		}
 	}
 	return objects(s.out, out...)
+}
+
+// curveObject returns a series of a run as a JSON object, in at most n points; nil if the run did not measure it.
+func curveObject(r *archive.Run, series string, over axis.Axis, n int) map[string]any {
+	points := r.Points(series, over, n)
+	if len(points) == 0 {
+		return nil
+	}
+	rounds, x, low, high, mean := []uint64{}, []float64{}, []float64{}, []float64{}, []float64{}
+	for _, p := range points {
+		rounds, x = append(rounds, p.Round), append(x, p.X)
+		low, high, mean = append(low, p.Min), append(high, p.Max), append(mean, p.Mean())
+	}
+	return map[string]any{"event": "curve", "run": r.Name, "series": series, "by": over.String(), "round": rounds, "x": x,
+		"min": low, "max": high, "mean": mean}
 }

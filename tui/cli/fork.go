@@ -3,6 +3,7 @@ package cli
 import (
 	"cmp"
 	"context"
+	"errors"
 	"fmt"
 	"os"
 	"os/exec"
@@ -12,6 +13,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"brood/runtime/coordinator"
 	"brood/runtime/event"
 	"brood/runtime/host"
 	"brood/runtime/option"
@@ -22,6 +24,7 @@ import (
 func forkCommand(s streams) *cobra.Command {
 	f := &runFlags{}
 	var at uint64
+	var why string
 	c := &cobra.Command{
 		Use:        "fork SESSION --at ROUND",
 		SuggestFor: []string{"branch"},
@@ -31,12 +34,18 @@ func forkCommand(s streams) *cobra.Command {
 			if at == 0 {
 				return usage("fork needs --at ROUND, 1 or more; to begin at the start use `brood run`")
 			}
+			if err := coordinator.ValidateReason(why); err != nil {
+				return err
+			}
 			if f.background {
-				return f.branchDetached(c, args[0], at, s)
+				return f.branchDetached(c, args[0], at, why, s)
 			}
 			p, err := f.branch(c, args[0], at, s)
 			if err != nil {
 				return err
+			}
+			if err := noteReason(p.sess.Dir(), at, why); err != nil {
+				return errors.Join(err, p.sess.Close())
 			}
 			return train(c.Context(), p, newPrinter(s, f.json))
 		},
@@ -45,6 +54,7 @@ func forkCommand(s streams) *cobra.Command {
 	fl.Uint64Var(&at, "at", 0, "round to branch after")
 	fl.StringArrayVar(&f.set, "set", nil, "set a knob in the branch: NAME=VALUE or NAME=SCHEDULE (repeatable)")
 	fl.StringVar(&f.session, "session", "", "directory to record into")
+	fl.StringVar(&why, "why", "", "reason for the branch, a note on its first round")
 	optionFlags(c, &f.opts, withoutJoined(option.With(option.Again))...)
 	fl.BoolVar(&f.json, "json", false, "print one JSON object a line")
 	fl.BoolVar(&f.background, "background", false, "train in a background process and return")
@@ -91,7 +101,7 @@ func (f *runFlags) branch(c *cobra.Command, parent string, at uint64, s streams)
 }
 
 // branchDetached starts a child process that forks a session, and returns when the fork trains.
-func (f *runFlags) branchDetached(c *cobra.Command, parent string, at uint64, s streams) error {
+func (f *runFlags) branchDetached(c *cobra.Command, parent string, at uint64, why string, s streams) error {
 	if f.json {
 		return usage("--json and --background exclude each other: a run in the background prints nothing")
 	}
@@ -107,7 +117,18 @@ func (f *runFlags) branchDetached(c *cobra.Command, parent string, at uint64, s 
 	if err != nil {
 		return err
 	}
+	if err := noteReason(o.Dir, at, why); err != nil {
+		return errors.Join(err, run.Close())
+	}
 	return inBackground(run, s)
+}
+
+// noteReason writes the reason for a fork after round at as a note on its first round; "" writes none.
+func noteReason(dir string, at uint64, why string) error {
+	if why == "" {
+		return nil
+	}
+	return session.ReadAbout(dir).Noted(at+1, why).Write(dir)
 }
 
 // forkDetached starts a fork in a child process and waits until it answers or is over. It calls recomputed with each

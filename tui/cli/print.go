@@ -96,12 +96,7 @@ func (p *jsonPrinter) record(r event.Record) {
 			p.put(line)
 		}
 	case r.Edit != nil:
-		line := map[string]any{"event": "edit", "round": r.Edit.First(), "algorithm": r.Edit.Algorithm, "knob": r.Edit.Knob,
-			"value": r.Edit.Expr, "by": r.Edit.By}
-		if r.Edit.Why != "" {
-			line["why"] = r.Edit.Why
-		}
-		p.put(line)
+		p.put(editObject(*r.Edit))
 	case r.Alert != nil:
 		line := map[string]any{"event": "alert", "round": r.Alert.Round, "level": r.Alert.Level, "kind": r.Alert.Kind,
 			"text": r.Alert.Text}
@@ -145,6 +140,16 @@ func (p *jsonPrinter) record(r event.Record) {
 			p.put(line)
 		}
 	}
+}
+
+// editObject returns an edit of a knob as a JSON object.
+func editObject(e event.Edit) map[string]any {
+	line := map[string]any{"event": "edit", "round": e.First(), "algorithm": e.Algorithm, "knob": e.Knob, "value": e.Expr,
+		"by": e.By}
+	if e.Why != "" {
+		line["why"] = e.Why
+	}
+	return line
 }
 
 // scoresInto adds the test scores of the centre.

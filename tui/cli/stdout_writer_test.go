@@ -55,7 +55,7 @@ var printing = map[string]string{
 var silent = map[string]string{
 	"attach": "needs a live run", "invite": "needs a live run", "open": "needs a live run", "revoke": "needs a live run", "set": "needs a live run", "stop": "needs a live run",
 	"serve": "waits for workers", "worker": "needs a served run", "fleet": "needs a command", "fleet launch": "needs a fleet", "fleet link": "needs a served run",
-	"data get": "needs the network", "check": "needs a program",
+	"data get": "needs the network", "check": "needs a program", "mcp": "needs a client",
 }
 
 // TestFullOutput: every command fails if it cannot write to standard output.
