@@ -2,6 +2,7 @@ package cli
 
 import (
 	"context"
+	"encoding/json"
 	"fmt"
 	"io"
 	"net"
@@ -34,6 +35,9 @@ func TestParseCommand(t *testing.T) {
 		if err != nil || !reflect.DeepEqual(got, c.want) {
 			t.Errorf("%s is %+v, %v; want %+v", c.line, got, err, c.want)
 		}
+		if err := commandSchema(t, c.line); err != nil {
+			t.Errorf("%s is not as events.schema.json has it: %v", c.line, err)
+		}
 	}
 	for _, c := range []struct {
 		line, says string
@@ -57,9 +61,10 @@ func TestParseCommand(t *testing.T) {
 		{`{"id":4,"action":"pause","worker":1}`, "worker applies to cordon, drain, uncordon and kill", 4},
 		{`{"id":4,"members":3,"worker":1}`, "worker applies to cordon, drain, uncordon and kill", 4},
 		{`{"id":4} {"id":5}`, "one command a line", 4},
-		{`{"id":4}`, "empty command", 4},
-		{`[]`, "not a command: it is a list: give an object", 0},
-		{`null`, "empty command", 0},
+		{`{"id":4,"members":0,"set":{"eta":0.1}}`, "members is 0: give 1 or more, or leave it out", 4},
+		{`{"id":4,"members":-2}`, "members is -2: give 1 or more", 4},
+		{`{"id":4,"set":[]}`, "set is a list: give an object", 4},
+		{`[]`, "it is a list: give an object", 0},
 		{`{"id":`, "not a JSON object", 0},
 		{`eta=0.1`, "not a JSON object", 0},
 	} {
@@ -67,7 +72,25 @@ func TestParseCommand(t *testing.T) {
 			strings.Contains(err.Error(), "Go ") || strings.Contains(err.Error(), "cli.") {
 			t.Errorf("%s is answered by %v (id %d), want %q (id %d)", c.line, err, cmd.ID, c.says, c.id)
 		}
+		// that worker belongs to some actions is not in the schema
+		if commandSchema(t, c.line) == nil && !strings.Contains(c.says, "worker") {
+			t.Errorf("%s is as events.schema.json has it", c.line)
+		}
 	}
+}
+
+// commandSchema checks a command against events.schema.json.
+func commandSchema(t *testing.T, line string) error {
+	t.Helper()
+	all, err := schemas()
+	if err != nil {
+		t.Fatal(err)
+	}
+	var x any
+	if err := json.Unmarshal([]byte(line), &x); err != nil {
+		return err
+	}
+	return all["command"].Validate(x)
 }
 
 // slowly is a writer that takes long for a receipt.

@@ -106,6 +106,9 @@ func summaryOf(ts *testscript.TestScript, neg bool, args []string) {
 		if kind, ok := x["event"].(string); !ok || (kind == "summary") != (i == len(lines)-1) {
 			ts.Fatalf("line %d is of kind %q: the summary is the last line and no other", i+1, kind)
 		}
+		if _, err := checkSchema(line); err != nil {
+			ts.Fatalf("line %d: %s\n%v", i+1, line, err)
+		}
 		sum = x
 	}
 	for _, field := range []string{"algorithm", "rounds", "steps", "samples", "seconds", "samples_per_second", "evaluations", "train_loss",

@@ -138,6 +138,7 @@ func TestScripts(t *testing.T) {
 		Cmds: map[string]func(*testscript.TestScript, bool, []string){
 			"refuses":  refuses,
 			"summary":  summaryOf,
+			"schema":   schemaOf,
 			"mcp":      mcpCall,
 			"begun":    begun,
 			"reach":    await,
