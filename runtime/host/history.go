@@ -1,6 +1,7 @@
 package host
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"io"
@@ -22,6 +23,7 @@ type history struct {
 	cps             []event.Checkpoint // of files, up to the requested round, not undone by later plans, oldest first
 	edits           []event.Edit       // edits of the newest plan and after it
 	hosts           int                // workers of the newest plan
+	first           *event.Plan
 	lastGood        coordinator.LastGood
 	asked           event.Pending // commands accepted but not yet applied
 	count           uint64        // records read
@@ -76,6 +78,7 @@ func (h *history) take(rec event.Record, at uint64) {
 		h.config = *rec.Config
 	case rec.Plan != nil:
 		h.epoch = max(h.epoch, rec.Plan.Epoch)
+		h.first = cmp.Or(h.first, rec.Plan)
 		if at == 0 || rec.Plan.At < at {
 			h.alg = rec.Plan.Algorithm
 		} else if rec.Plan.At == at {

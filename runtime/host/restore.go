@@ -100,9 +100,17 @@ func (out *Restored) execute(
 	return nil
 }
 
+// CompleteError reports that a run that should be resumed has reached its limit.
+type CompleteError struct{ Progress event.Progress }
+
+func (e *CompleteError) Error() string {
+	return fmt.Sprintf("the run is complete: %d rounds, %.4g epochs; give it more, such as --rounds %d",
+		e.Progress.Rounds, e.Progress.Epochs, 2*e.Progress.Rounds)
+}
+
 // Continue applies the options that may change when a session is resumed, such as its workers, limit and device, and
 // stages knob edits. A run that reached its limit but was killed before its log recorded the end is resumed to record
-// it. Continue returns an error if the run is complete or an option does not fit.
+// it. Continue returns a *CompleteError if the run is complete, and an error if an option does not fit.
 func (out *Restored) Continue(o Options) error {
 	j := out.Job
 	j.Workers, j.Threads = max(out.Hosts, 1), goruntime.NumCPU()
@@ -126,8 +134,7 @@ func (out *Restored) Continue(o Options) error {
 	}
 	complete := o.Limit.Reached(p) || out.met != ""
 	if complete && (out.finished || o.Limit != out.Limit) {
-		return fmt.Errorf("the run is complete: %d rounds, %.4g epochs; give it more, such as --rounds %d",
-			p.Rounds, p.Epochs, 2*p.Rounds)
+		return &CompleteError{p}
 	}
 	check := j.Options
 	check.Members = len(out.Checkpoint.Roster.Members)

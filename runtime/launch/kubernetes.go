@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"regexp"
+	"slices"
 	"strings"
 	"text/template"
 )
@@ -69,6 +70,14 @@ func (k Kubernetes) Restarts() int { return 3 * k.Pods }
 // Enrol is the number of keys to admit: one for each worker, and one for each restart of a pod, which has a new key.
 func (k Kubernetes) Enrol() int { return max(1, k.Pods-1+k.Restarts()) }
 
+// Session reports whether the manifest names the session: it outlives pod 0, which continues it after a restart, and
+// the arguments name no other.
+func (k Kubernetes) Session() bool {
+	return k.Claim != "" && !slices.ContainsFunc(k.Args, func(a string) bool {
+		return strings.HasPrefix(a, "--session") || strings.HasPrefix(a, "--resume")
+	})
+}
+
 // text returns a YAML string. A JSON string is always one.
 func text(s string) (string, error) {
 	var b strings.Builder
@@ -124,6 +133,10 @@ spec:
         - launch
         - --torchrun
         - --enrol={{.Enrol}}
+{{- if .Session}}
+        - --session=/brood/sessions/{{.Name}}
+        - --continue
+{{- end}}
 {{- range .Args}}
         - {{text .}}
 {{- end}}

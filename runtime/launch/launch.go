@@ -27,6 +27,7 @@ type Place struct {
 	Rank, Size int
 	Local      int    // number among the copies on this machine; 0 if unknown
 	Run        string // unique in Folder; letters, digits, '.', '_' and '-'
+	Job        string // the same for every start of the same job, in the same characters; "" if unknown
 	Leader     string // host of rank 0; "" if unknown
 	Folder     string // probably shared by all copies; "" if unknown
 }

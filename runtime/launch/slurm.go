@@ -41,8 +41,8 @@ func slurmStep(env func(string) string) (p Place, err error) {
 	p.Leader = nodes[0]
 	p.Folder = env("SLURM_SUBMIT_DIR")
 	// A requeued job keeps its number: the restart count tells its files from those of the previous start.
-	p.Run = plain("slurm-" + env("SLURM_JOB_ID") + "." + env("SLURM_STEP_ID") + "." + cmp.Or(env("SLURM_RESTART_COUNT"),
-		"0"))
+	p.Job = plain("slurm-" + env("SLURM_JOB_ID") + "." + env("SLURM_STEP_ID"))
+	p.Run = p.Job + "." + plain(cmp.Or(env("SLURM_RESTART_COUNT"), "0"))
 	return p, nil
 }
 
@@ -70,6 +70,7 @@ func slurmArray(env func(string) string) (p Place, err error) {
 		return p, fmt.Errorf("SLURM_ARRAY_TASK_ID=%d is not one of %d tasks from %d in steps of %d: give --array as a "+
 			"range, such as 0-%d", id, p.Size, first, step, p.Size-1)
 	}
-	p.Folder, p.Run = env("SLURM_SUBMIT_DIR"), plain("slurm-"+env("SLURM_ARRAY_JOB_ID"))
+	p.Folder, p.Job = env("SLURM_SUBMIT_DIR"), plain("slurm-"+env("SLURM_ARRAY_JOB_ID"))
+	p.Run = p.Job
 	return p, nil
 }

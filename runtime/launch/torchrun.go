@@ -27,5 +27,8 @@ func Torchrun(env func(string) string) (p Place, err error) {
 	// torchrun restarts all ranks together: the restart count tells their files from those of the previous start.
 	p.Run = plain("torchrun-" + cmp.Or(env("TORCHELASTIC_RUN_ID"), "none") + "-" + p.Leader + "-" +
 		cmp.Or(env("MASTER_PORT"), "0") + "-" + cmp.Or(env("TORCHELASTIC_RESTART_COUNT"), "0"))
+	if id := env("TORCHELASTIC_RUN_ID"); id != "" && id != "none" { // torchrun's default
+		p.Job = plain("torchrun-" + id)
+	}
 	return p, nil
 }

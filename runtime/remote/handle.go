@@ -98,6 +98,13 @@ func (t *workerHandle) Post(msg message.Order) {
 	t.mu.Unlock()
 	switch m := msg.(type) {
 	case message.Stop:
+		t.run.srv.mu.Lock()
+		stopped := t.run.stopped
+		t.run.srv.mu.Unlock()
+		if stopped {
+			t.cancel(&evicted{fleet.Unfinished})
+			return
+		}
 		t.stop()
 	case message.Evict:
 		t.run.srv.recordEviction(t.peer.Node(), m.After)

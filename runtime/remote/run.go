@@ -35,7 +35,8 @@ type run struct {
 	closeOnce sync.Once
 
 	// Guarded by srv.mu.
-	over    bool                          // its last record is in the log
+	over    bool                          // its last record is in the log, and no other process continues it
+	stopped bool                          // its last record is in the log, and another process will continue it
 	closed  bool                          // no more workers are accepted
 	shapes  []event.Link                  // ordered from oldest to newest
 	handles map[wire.NodeID]*workerHandle // accepted
@@ -108,9 +109,10 @@ func (s *Server) open(r *run) error {
 // watchEnd wraps watch: it marks the run as over before its workers learn of it, so that no more are sent there.
 func (r *run) watchEnd(watch func(event.Record)) func(event.Record) {
 	return func(rec event.Record) {
-		if s := rec.State; s != nil && (s.Phase == event.Finished || s.Phase == event.Stopped || s.Phase == event.Failed) {
+		if s := rec.State; s != nil && s.Phase.Over() {
 			r.srv.mu.Lock()
-			r.over = true
+			r.stopped = r.srv.cfg.Repeats && s.Phase == event.Stopped
+			r.over = !r.stopped
 			r.srv.mu.Unlock()
 		}
 		watch(rec)

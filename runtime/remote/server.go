@@ -43,7 +43,9 @@ type Config struct {
 	Enrol    int // number of workers that the join URL admits; 0: none
 	Guests   int // number of viewers, and of operators, that each of their URLs admits
 	Software string
-	Note     func(string) // receives a line for each event, such as a join; must not block; may be nil
+	// a run that is stopped will be continued: its workers wait for the process that does so
+	Repeats bool
+	Note    func(string) // receives a line for each event, such as a join; must not block; may be nil
 }
 
 // Server admits workers and clients to runs. Its methods may be called from any goroutine.

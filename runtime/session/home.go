@@ -170,6 +170,9 @@ func some3(names []string) string {
 }
 
 // holdsLog reports whether dir contains a log.
+// Exists reports whether dir holds the log of a session.
+func Exists(dir string) bool { return holdsLog(dir) }
+
 func holdsLog(dir string) bool {
 	_, err := os.Stat(filepath.Join(dir, segmentName(1)))
 	return err == nil

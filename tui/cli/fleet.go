@@ -3,9 +3,11 @@ package cli
 import (
 	"context"
 	"crypto/rand"
+	"errors"
 	"fmt"
 	"net"
 	"os"
+	"path/filepath"
 	"slices"
 	"strconv"
 	"strings"
@@ -17,6 +19,7 @@ import (
 	"brood/runtime/launch"
 	"brood/runtime/option"
 	"brood/runtime/rendezvous"
+	"brood/runtime/session"
 )
 
 func fleetCommand(s streams) *cobra.Command {
@@ -184,7 +187,11 @@ func (l *launcher) copy(c *cobra.Command, args []string, place func(func(string)
 			return err
 		}
 	}
-	if !fl.Changed("listen") && !m.FixedPort() {
+	begun, err := l.continues(p.Job)
+	if err != nil {
+		return err
+	}
+	if !fl.Changed("listen") && !m.FixedPort() && !begun {
 		// the URL has the port, so that two runs on a node do not use the same one
 		if err := fl.Set("listen", ":0"); err != nil {
 			return err
@@ -202,6 +209,28 @@ func (l *launcher) copy(c *cobra.Command, args []string, place func(func(string)
 			cancel(err)
 		}
 	})
+}
+
+// continues sets --continue, unless a flag says otherwise: a launcher that restarts this command continues its run. The
+// session is that of --session, or named after the job; without either every start is a new run. begun reports whether
+// the session exists.
+func (l *launcher) continues(job string) (begun bool, err error) {
+	fl := l.serve.Flags()
+	if fl.Changed("resume") || fl.Changed("continue") {
+		return fl.Changed("resume"), nil
+	}
+	dir := fl.Lookup("session").Value.String()
+	if dir == "" && job != "" {
+		home, err := session.Home()
+		if err != nil {
+			return false, err
+		}
+		dir = filepath.Join(home, job)
+	}
+	if dir == "" {
+		return false, nil
+	}
+	return session.Exists(dir), errors.Join(fl.Set("session", dir), fl.Set("continue", "true"))
 }
 
 // manifest prints a Kubernetes manifest. Its pods launch with the same flags, under the environment variables of

@@ -85,7 +85,7 @@ func (tr *troupe) begin(c *exec.Cmd) *proc {
 func (tr *troupe) signal(p *proc, s syscall.Signal) {
 	tr.t.Helper()
 	if err := p.Process.Signal(s); err != nil {
-		tr.t.Fatal(err)
+		tr.t.Fatalf("%v: %v: %s", p.Args[1:], err, tail(p.out.String()))
 	}
 }
 

@@ -27,6 +27,8 @@ type runFlags struct {
 	set             []string
 	opts            option.Options // from the flags of the option table
 	session, resume string
+	repeats         bool // --continue
+	continued       bool // the session of --session exists, and resume names it
 	background      bool
 	plain, json     bool
 	draw            drawFlags
@@ -46,6 +48,8 @@ func (f *runFlags) register(c *cobra.Command) {
 	fl.StringVar(&f.session, "session", "", "path of the directory to record into (default: a new one in your "+
 		"sessions directory)")
 	fl.StringVar(&f.resume, "resume", "", "resume this session")
+	fl.BoolVar(&f.repeats, "continue", false,
+		"if the session of --session exists, resume it: a command that is started again goes on with its run")
 	fl.BoolVar(&f.background, "background", false, "train in a background process and return")
 	fl.BoolVar(&f.plain, "plain", false, "no workbench: print progress lines")
 	fl.BoolVar(&f.json, "json", false, "no workbench: print one JSON object a line")
@@ -257,8 +261,41 @@ func runOrder(ctx context.Context, s streams) error {
 	return train(ctx, p, silentPrinter{})
 }
 
+// continueSession makes the flags resume the session of --session if --continue is given and the session exists. It
+// fails if the session records another run than the flags describe.
+func (f *runFlags) continueSession(c *cobra.Command, preset string) error {
+	switch {
+	case !f.repeats || f.continued:
+		return nil
+	case f.resume != "":
+		return usage("--continue and --resume exclude each other: --continue resumes the session of --session")
+	case f.session == "":
+		return usage("--continue needs --session DIR, the session that it begins or resumes")
+	case !session.Exists(f.session):
+		return nil
+	}
+	o, err := f.options(c, preset)
+	if err != nil {
+		return err
+	}
+	if err := host.CheckContinues(f.session, o); err != nil {
+		return err
+	}
+	f.resume, f.continued = f.session, true
+	return nil
+}
+
 // order returns the run that the flags describe: a new one, or a resumed session with changed options.
 func (f *runFlags) order(c *cobra.Command, preset string) (o host.Order, err error) {
+	if err := f.continueSession(c, preset); err != nil {
+		return o, err
+	}
+	if f.continued {
+		o.Resume, o.Dir = true, f.session
+		f.set = nil // the session has the knobs of this command
+		o.Options, err = f.changes(c, "flag")
+		return o, err
+	}
 	if f.resume == "" {
 		o.Dir = f.session
 		o.Options, err = f.options(c, preset)
@@ -293,9 +330,19 @@ func (f *runFlags) changes(c *cobra.Command, by string) (o host.Options, err err
 func (f *runFlags) foreground(c *cobra.Command, preset string, s streams) error {
 	p, err := f.prepare(c.Context(), c, preset)
 	if err != nil {
-		return err
+		return f.unlessComplete(err, s)
 	}
 	return train(c.Context(), p, newPrinter(s, f.json))
+}
+
+// unlessComplete returns nil for the error of a run that is complete, if the command was to continue it: a scheduler
+// that starts the command again is done.
+func (f *runFlags) unlessComplete(err error, s streams) error {
+	if _, complete := errors.AsType[*host.CompleteError](err); !f.continued || !complete {
+		return err
+	}
+	fmt.Fprintf(s.err, "brood: session %s: %s\n", f.session, sentence(err))
+	return nil
 }
 
 // train runs until the run ends or a signal arrives: the first signal finishes the round and saves, the second stops

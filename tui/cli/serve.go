@@ -120,6 +120,10 @@ func (f *serveFlags) execute(c *cobra.Command, preset string, s streams) (err er
 		Guests:   guests,
 		Software: "brood " + versionText(),
 		Note:     logged.note,
+		Repeats:  f.run.repeats,
+	}
+	if err := f.run.continueSession(c, preset); err != nil {
+		return err
 	}
 	if f.run.resume != "" {
 		if cfg.Dir, err = resolve(f.run.resume); err != nil {
@@ -148,7 +152,7 @@ func (f *serveFlags) execute(c *cobra.Command, preset string, s streams) (err er
 	}()
 	p, err := f.run.prepare(c.Context(), c, preset)
 	if err != nil {
-		return err
+		return f.run.unlessComplete(err, s)
 	}
 	p.open = func(p prepared, watch func(event.Record)) (*host.Run, error) {
 		run, err := srv.Serve(p.job, p.sess, p.from, watch, f.run.opts.Workers)
