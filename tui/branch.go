@@ -7,7 +7,6 @@ import (
 	"path/filepath"
 	"slices"
 	"sync/atomic"
-	"time"
 
 	tea "charm.land/bubbletea/v2"
 
@@ -50,60 +49,27 @@ func (m *model) whyNoBranch() string {
 	return ""
 }
 
-// branch asks for confirmation and forks the run after the shown round, with the staged knobs. The question says how
-// far the nearest checkpoint is.
+// branch asks where to fork the run, with the staged knobs: after the shown round, or after the newest checkpoint before
+// it.
 func (m *model) branch() tea.Cmd {
 	if m.Replay != nil {
 		m.Replay.Pause(true)
 	}
-	b := panel.Branch{Session: m.Opt.Session, At: m.ForkRound(), Set: slices.Clone(m.rail.Staged)}
+	at, set, dir := m.ForkRound(), slices.Clone(m.rail.Staged), m.Opt.Session
 	gen, lib := m.Feed.Gen, m.Brancher()
 	return m.SessionJob(func() tea.Msg {
-		from, err := lib.Nearest(b.Session, b.At)
+		rounds, err := lib.Checkpoints(dir)
 		return panel.Reply(func(*panel.Host) tea.Cmd {
 			switch {
 			case gen != m.Feed.Gen || m.Popup != nil: // the user has moved elsewhere
 			case err != nil:
 				m.Say(cell.Alert, err.Error())
 			default:
-				m.Popup = &panel.Question{Text: m.askBranch(b, from), Yes: "start it",
-					Do: func(*panel.Host) tea.Cmd { return m.startBranch(b.At, b.Set) }}
+				m.Popup = m.newBranchQuestion(at, set, rounds)
 			}
 			return nil
 		})
 	})
-}
-
-// askBranch returns the text of the question. from is the round of the nearest checkpoint.
-func (m *model) askBranch(b panel.Branch, from uint64) string {
-	name := filepath.Base(b.Session)
-	text := fmt.Sprintf("Start a new run after round %s of %s?", textfmt.Grouped(b.At), name)
-	if len(b.Set) > 0 {
-		text += " It sets " + panel.SettingsText(event.Command{Set: b.Set}) + "."
-	}
-	if m.Replay == nil && !m.Live.Over() {
-		text += " Its parent continues unchanged."
-	}
-	since := "the checkpoint at " + textfmt.Grouped(from)
-	if from == 0 {
-		since = "the start"
-	}
-	switch n := b.At - min(from, b.At); {
-	case n == 0:
-		return text + " There is a checkpoint of that round."
-	case n == 1:
-		text += " The round since " + since + " is recomputed first"
-	default:
-		text += " The " + textfmt.Grouped(n) + " rounds since " + since + " are recomputed first"
-	}
-	if r := m.Live.Rates; r.Weight > 0 && r.Rounds > 0 {
-		seconds := float64(b.At-from) / r.Rounds
-		if seconds < 1 {
-			return text + ", in less than a second."
-		}
-		return text + ", in about " + textfmt.Duration(time.Duration(min(seconds, 1e9)*float64(time.Second))) + "."
-	}
-	return text + "."
 }
 
 // startBranch forks the shown session after round at, in a job.

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"slices"
+	"strconv"
 	"strings"
 	"testing"
 
@@ -38,11 +39,11 @@ func openTaped(t testing.TB, keys string) (*desk, *fakeLibrary) {
 	return d, s
 }
 
-func (s *fakeLibrary) Nearest(_ string, at uint64) (uint64, error) { return min(s.nearest, at), s.err }
+func (s *fakeLibrary) Checkpoints(string) ([]uint64, error) { return s.checkpoints, s.err }
 
 func TestBranchAtTheCursor(t *testing.T) {
 	d, s := openTaped(t, "k j l B")
-	d.shows("after round 200 of", "It sets eta =", "y start it")
+	d.shows("It sets", "eta = 0.125.", "y after round 200", "n cancel")
 	if on, _ := d.Replay.Playing(); on || len(s.asked) > 0 {
 		t.Errorf("while it asks: playing %v, asked %v", on, s.asked)
 	}
@@ -128,7 +129,7 @@ func TestBranchRejections(t *testing.T) {
 // openTraining opens a live run at round 100 whose session is on this machine, with a checkpoint at 63.
 func openTraining(t testing.TB, w, h int, keys string) (*desk, *fakeLibrary) {
 	d, s := openShelved(t, w, h, "")
-	s.nearest = 63
+	s.checkpoints = []uint64{21, 63}
 	s.branch = func(_ context.Context, b panel.Branch) (panel.Opened, error) {
 		return panel.Opened{Session: "/s/fork-1", Source: sourcetest.NewMemory(sourcetest.Run(6, 110)...),
 			Commander: &desk{}}, nil
@@ -141,8 +142,8 @@ func openTraining(t testing.TB, w, h int, keys string) (*desk, *fakeLibrary) {
 // knobs. The parent receives no command.
 func TestBranchOfALiveRun(t *testing.T) {
 	d, s := openTraining(t, 80, 24, "k j l B")
-	d.shows("after round 100 of", "It sets eta =", "parent continues", "37 rounds",
-		"checkpoint at 63 are recomputed first", "y start it")
+	d.shows("It sets eta =", "parent continues", "y after round 100  recomputes 37 rounds",
+		"c after round  63  a checkpoint: recomputes nothing")
 	golden(t, "branch-live-80x24", d.screenText())
 	if len(s.asked) > 0 {
 		t.Errorf("it asks, and has started %v", s.asked)
@@ -166,14 +167,29 @@ func TestBranchOfALiveRun(t *testing.T) {
 }
 
 func TestBranchCost(t *testing.T) {
-	for nearest, want := range map[uint64]string{0: "The 100 rounds since the start are",
-		99:  "The round since the checkpoint at 99 is",
-		100: "There is a checkpoint of that round."} {
+	const none, exact = "", "y after round 100  a checkpoint: recomputes nothing"
+	for _, c := range []struct {
+		checkpoints []uint64
+		exact, near string
+	}{
+		{nil, "y after round 100  recomputes 100 rounds", none},
+		{[]uint64{40, 99, 120}, "y after round 100  recomputes 1 round, < 1 s", "c after round  99  a checkpoint"},
+		{[]uint64{40, 100}, exact, none},
+		{[]uint64{90, 105}, "y after round 100  recomputes 10 rounds", "C after round 105  a checkpoint"},
+		{[]uint64{120}, "y after round 100  recomputes 100 rounds", "C after round 120  a checkpoint"},
+		{[]uint64{250}, "y after round 100  recomputes 100 rounds", none},
+	} {
 		d, s := openTraining(t, 80, 24, "")
-		s.nearest = nearest
+		s.checkpoints = c.checkpoints
 		d.press("B")
-		if q, ok := d.Popup.(*panel.Question); !ok || !strings.Contains(q.Text, want) {
-			t.Errorf("with a checkpoint at %d it asks %+v", nearest, d.Popup)
+		d.shows(c.exact, c.near)
+		if c.near == none {
+			d.hides("c after round", "C after round")
+			continue
+		}
+		at, err := strconv.ParseUint(strings.Fields(c.near)[3], 10, 64)
+		if d.press(c.near[:1]); err != nil || len(s.asked) != 1 || s.asked[0].At != at {
+			t.Errorf("with checkpoints at %v %s branches at %+v", c.checkpoints, c.near[:1], s.asked)
 		}
 	}
 	d, s := openTraining(t, 80, 24, "")

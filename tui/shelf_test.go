@@ -40,7 +40,8 @@ type fakeLibrary struct {
 	done    []string // calls of the Keeper
 	branch  func(context.Context, panel.Branch) (panel.Opened, error)
 	asked   []panel.Branch
-	nearest uint64 // round of the nearest checkpoint
+
+	checkpoints []uint64
 }
 
 func (s *fakeLibrary) Scan(_ context.Context, folder string) (out []archive.Entry, err error) {

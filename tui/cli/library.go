@@ -10,6 +10,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"sync"
 	"time"
 
@@ -257,15 +258,11 @@ func (l *sessionLibrary) Branch(ctx context.Context, b panel.Branch) (panel.Open
 	return l.setLast(run), nil
 }
 
-// Nearest implements panel.Brancher.
-func (l *sessionLibrary) Nearest(dir string, at uint64) (nearest uint64, err error) {
+// Checkpoints implements panel.Brancher.
+func (l *sessionLibrary) Checkpoints(dir string) ([]uint64, error) {
 	rounds, err := session.Checkpoints(dir)
-	for _, round := range rounds {
-		if round <= at {
-			nearest = max(nearest, round)
-		}
-	}
-	return nearest, err
+	slices.Sort(rounds)
+	return rounds, err
 }
 
 // Examine implements trained.Examiner.

@@ -45,8 +45,8 @@ type Keeper interface {
 // can be viewed. If ctx ends before that, it removes everything it created.
 type Brancher interface {
 	Branch(ctx context.Context, b Branch) (Opened, error)
-	// Nearest returns the round of the newest checkpoint at or before a round; 0 if there is none.
-	Nearest(dir string, at uint64) (round uint64, err error)
+	// Checkpoints returns the rounds of the stored checkpoints of a session, ascending.
+	Checkpoints(dir string) (rounds []uint64, err error)
 }
 
 // Traveller is an optional interface of a Library that can show a run of another machine with a command, which uses the
