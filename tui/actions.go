@@ -176,8 +176,3 @@ func (m *model) copyNumbers() tea.Cmd {
 	m.Say(cell.Plain, "copied: "+strings.Join(s, "  "))
 	return tea.SetClipboard(strings.Join(s, "\t"))
 }
-
-// movesCursor reports whether the arrow keys move the cursor of the charts.
-func (m *model) movesCursor() bool {
-	return m.Replay == nil && m.screens()[m.screen].Charts && !m.KnobsFocused()
-}

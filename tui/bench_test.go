@@ -2,6 +2,8 @@ package tui
 
 import (
 	"fmt"
+	"math/rand/v2"
+	"path/filepath"
 	"slices"
 	"testing"
 	"time"
@@ -13,6 +15,7 @@ import (
 	"brood/runtime/view"
 	"brood/runtime/view/sourcetest"
 	"brood/tui/panel"
+	"brood/tui/replay"
 )
 
 // millionPoints returns a view of 64 members with a million points of their losses.
@@ -105,5 +108,50 @@ func benchmarkFrame(b *testing.B, keys string) {
 		took = append(took, time.Since(start))
 	}
 	slices.Sort(took)
+	b.ReportMetric(float64(took[len(took)*95/100])/1e6, "ms-p95")
+}
+
+// BenchmarkSeek measures a move to a random round of a recording of a million records, which was scanned: from the
+// request to the applied snapshot. The goal is 100 ms. It reports the time of the scan too.
+func BenchmarkSeek(b *testing.B) {
+	const records = 1_000_000
+	rs := sourcetest.Run(4, 1000)
+	rs = sourcetest.Run(4, records*1000/len(rs))
+	dir := filepath.Join(b.TempDir(), "s")
+	s, err := session.Create(dir)
+	if err != nil {
+		b.Fatal(err)
+	}
+	for part := range slices.Chunk(rs, 1000) {
+		if err := s.Append(part...); err != nil {
+			b.Fatal(err)
+		}
+	}
+	if err := s.Close(); err != nil {
+		b.Fatal(err)
+	}
+	log, err := session.OpenReader(dir)
+	if err != nil {
+		b.Fatal(err)
+	}
+	defer log.Close()
+	r := replay.NewReplay(log)
+	start := time.Now()
+	if err := r.Scan(b.Context()); err != nil {
+		b.Fatal(err)
+	}
+	b.ReportMetric(time.Since(start).Seconds(), "s-scan")
+	m := newModel(b.Context(), panel.Options{Source: r, Algorithms: []*optim.Algorithm{sourcetest.Algorithm()},
+		Width: 200, Height: 50})
+	rng := rand.New(rand.NewPCG(1, 1))
+	var took []time.Duration
+	for b.Loop() {
+		start := time.Now()
+		m.Update(m.moveTo(1 + rng.Uint64N(r.Extent().Rounds))())
+		m.View()
+		took = append(took, time.Since(start))
+	}
+	slices.Sort(took)
+	b.ReportMetric(float64(r.Extent().Records), "records")
 	b.ReportMetric(float64(took[len(took)*95/100])/1e6, "ms-p95")
 }

@@ -49,6 +49,23 @@ func (m *model) whyNoBranch() string {
 	return ""
 }
 
+// loadCheckpoints requests the rounds of the stored checkpoints of the session, which the timeline shows.
+func (m *model) loadCheckpoints() tea.Cmd {
+	lib, dir := m.Brancher(), m.Opt.Session
+	if lib == nil || dir == "" {
+		return nil
+	}
+	return m.SessionJob(func() tea.Msg {
+		rounds, err := lib.Checkpoints(dir)
+		return panel.Reply(func(*panel.Host) tea.Cmd {
+			if err == nil && m.Opt.Session == dir { // else the recorded ones are shown
+				m.Checkpoints = append([]uint64{}, rounds...)
+			}
+			return nil
+		})
+	})
+}
+
 // branch asks where to fork the run, with the staged knobs: after the shown round, or after the newest checkpoint before
 // it.
 func (m *model) branch() tea.Cmd {

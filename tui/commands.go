@@ -63,7 +63,8 @@ func (m *model) runCommands() []panel.Command {
 func (m *model) viewCommands() []panel.Command {
 	return []panel.Command{
 		panel.AxisCommand(),
-		{Name: "goto", Args: "ROUND|PERCENT%", Title: "go to a round of a recording", Do: m.doGoto},
+		{Name: "goto", Args: "ROUND|PERCENT%", Title: "go to a round: a recording, or the cursor of a live run",
+			Do: m.doGoto},
 		{Name: "speed", Args: "X", Title: "play a recording X times as fast", Do: m.doSpeed},
 		{Name: "member", Args: "ID", Title: "focus a member", Do: m.doMember},
 		{Name: "screen", Args: "NAME|N", Title: "open a screen", Complete: m.completeScreen, Do: m.doScreen},
@@ -191,19 +192,26 @@ func (m *model) doStop(_ *panel.Host, _ []string) (tea.Cmd, error) {
 }
 
 func (m *model) doGoto(_ *panel.Host, args []string) (tea.Cmd, error) {
-	if m.Replay == nil {
-		return nil, errors.New("goto: this is a live run: open its recording to seek")
+	if m.Opt.Source == nil {
+		return nil, errors.New(panel.NoRunText)
 	}
+	last := m.timeScaleOf(1).total
 	if pc, ok := strings.CutSuffix(args[0], "%"); ok {
 		x, err := strconv.ParseFloat(pc, 64)
 		if err != nil || !(x >= 0 && x <= 100) {
 			return nil, fmt.Errorf("goto: %q is not a percentage from 0 to 100", args[0])
 		}
-		return m.seek(view.Position(x / 100 * float64(m.Replay.Extent().Records))), nil
+		return m.goTo(uint64(x/100*float64(last) + 0.5)), nil
 	}
 	to, err := strconv.ParseUint(args[0], 10, 63)
 	if err != nil {
 		return nil, fmt.Errorf("goto: %q is not a round: give an integer or a percentage", args[0])
+	}
+	if m.Replay == nil {
+		if to > last {
+			return nil, fmt.Errorf("goto: round %d has not been reached: the newest is %d", to, last)
+		}
+		return m.goTo(to), nil
 	}
 	r, ctx, seek := m.Replay, m.Reading.Ctx, m.toRound(to)
 	return m.SessionJob(func() tea.Msg {
@@ -216,6 +224,15 @@ func (m *model) doGoto(_ *panel.Host, args []string) (tea.Cmd, error) {
 		}
 		return seek()
 	}), nil
+}
+
+// goTo moves to a known round, for a live run on a screen that shows it.
+func (m *model) goTo(round uint64) tea.Cmd {
+	var open tea.Cmd
+	if m.Replay == nil && !m.screens()[m.screen].Charts {
+		open = m.OpenScreen(0)
+	}
+	return tea.Batch(open, m.moveTo(round))
 }
 
 // toRound seeks a recording to the first commit at or after a round, or to its end.

@@ -35,12 +35,21 @@ func TestCursor(t *testing.T) {
 			t.Errorf("the cursor is at %+v, want %d", d.Cursor, round)
 		}
 	}
-	step := func() uint64 { lo, hi := d.Rounds(); return max(1, (hi-lo)/uint64(d.LossPlot().W)) }()
 	d.press("left")
 	at(400)
 	d.press("left", ",")
-	at(400 - 2*step)
+	at(400 - 4 - 1)
 	d.press("right", ".", "right")
+	at(400)
+	d.press("pgup")
+	at(360)
+	d.press("pgdown", "home")
+	at(1)
+	d.press("end")
+	if d.Cursor.On {
+		t.Error("end does not follow the run")
+	}
+	d.press("left")
 	at(400)
 	d.press("esc")
 	if d.Cursor.On {
@@ -73,12 +82,12 @@ func TestCursor(t *testing.T) {
 	d.press("+", "3", "1")
 	at(130)
 	d.shows("at round 130")
-	d.press("left") // it is outside of what is shown: back into it
-	if lo, _ := d.Rounds(); d.Cursor.Round != lo {
-		t.Errorf("it is at %d, shown is from %d on", d.Cursor.Round, lo)
+	d.press("left") // the window moves to it
+	if lo, hi := d.Rounds(); d.Cursor.Round != 130-2 || lo >= 128 || hi <= 128 {
+		t.Errorf("it is at %d, shown is %d to %d", d.Cursor.Round, lo, hi)
 	}
 	d.press("k", "left")
-	if lo, _ := d.Rounds(); d.Cursor.Round != lo || len(d.rail.Staged) == 0 && d.Toast.Text == "" &&
+	if d.Cursor.Round != 128 || len(d.rail.Staged) == 0 && d.Toast.Text == "" &&
 		d.rail.Answer.Text == "" {
 		t.Errorf("on the knobs an arrow moves the cursor to %d, staged %v", d.Cursor.Round, d.rail.Staged)
 	}

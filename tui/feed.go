@@ -38,6 +38,7 @@ func (m *model) seek(at view.Position) tea.Cmd {
 	if m.Feed.Cancel != nil {
 		m.Feed.Cancel()
 	}
+	m.travel = travel{awaited: true, to: at}
 	gen := m.Feed.Gen + 1
 	ctx, cancel := context.WithCancel(m.Reading.Ctx)
 	m.Feed = panel.Feed{Gen: gen, Ctx: ctx, Cancel: cancel, Loaded: m.Feed.Loaded, Lost: m.Feed.Lost}
@@ -83,6 +84,8 @@ func (m *model) applySnapshot(msg snapshotMsg) tea.Cmd {
 	if msg.gen != m.Feed.Gen {
 		return nil
 	}
+	moves := m.travel
+	m.travel = travel{}
 	if msg.err != nil {
 		return m.readFailed(msg.err)
 	}
@@ -93,6 +96,9 @@ func (m *model) applySnapshot(msg snapshotMsg) tea.Cmd {
 		m.Shown = m.Live
 	}
 	m.refresh()
+	if moves.again {
+		return m.seek(moves.to)
+	}
 	return m.read()
 }
 
@@ -104,6 +110,7 @@ func (m *model) fold(msg batchMsg) tea.Cmd {
 	if len(msg.batch.Records) > 0 {
 		m.LastRecordAt = m.Opt.Clock()
 	}
+	saved := m.Live.Checkpoint
 	for _, r := range msg.batch.Records {
 		m.Live.Apply(r)
 		m.notice(r)
@@ -111,6 +118,9 @@ func (m *model) fold(msg batchMsg) tea.Cmd {
 	m.refresh()
 	if msg.err != nil {
 		return m.readFailed(msg.err)
+	}
+	if m.Replay == nil && m.Live.Checkpoint != saved {
+		return tea.Batch(m.read(), m.loadCheckpoints())
 	}
 	return m.read()
 }

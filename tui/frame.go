@@ -28,7 +28,7 @@ func (m *model) paint() *cell.Grid {
 	}
 	g := m.grid
 	g.Clear(g.Rect())
-	m.tabs = m.tabs[:0]
+	m.tabs, m.timelineAt = m.tabs[:0], cell.Rect{}
 	m.PlacePanels()
 	if m.W < panel.MinW || m.H < panel.MinH {
 		m.drawSmall(g)
@@ -38,8 +38,8 @@ func (m *model) paint() *cell.Grid {
 		for _, p := range m.Placed {
 			m.paintPanel(g, p)
 		}
-		if m.Replay != nil {
-			m.replayLine(g, g.H-2)
+		if m.showsTimeline() {
+			m.drawTimeline(g)
 		}
 		m.keyLine(g, g.H-1)
 	}

@@ -45,7 +45,8 @@ func helpGroups(m *model) (out []helpGroup) {
 	}
 	own := func(group string, here bool) {
 		keys := slices.DeleteFunc(m.ownKeys(), func(b panel.Binding) bool {
-			return b.Group != group || !slices.ContainsFunc(b.Keys, func(k string) bool { return !taken(k) })
+			return b.Group != group || len(b.Keys) > 0 && !slices.ContainsFunc(b.Keys,
+				func(k string) bool { return !taken(k) })
 		})
 		out = append(out, newHelpGroup(group, keys, here))
 	}
@@ -64,6 +65,7 @@ func helpGroups(m *model) (out []helpGroup) {
 			out = append(out, newHelpGroup(p.Group, p.Keys, here))
 		}
 	}
+	own(groupTimeline, m.movesInTime())
 	if m.Replay != nil {
 		own(groupRecording, false)
 	}

@@ -30,9 +30,9 @@ func TestHelpByContext(t *testing.T) {
 }
 
 // TestHelpOfLive checks that help on Live starts with the key of its chart and those of the workbench, and that the
-// rail follows if it is visible.
+// rail follows if it is visible, else the keys that move in time.
 func TestHelpOfLive(t *testing.T) {
-	for size, next := range map[[2]int]string{{80, 24}: "run", {200, 50}: "knobs (focus on the rail)"} {
+	for size, next := range map[[2]int]string{{80, 24}: "timeline", {200, 50}: "knobs (focus on the rail)"} {
 		d := open(t, size[0], size[1], sourcetest.Run(6, 400), nil)
 		var groups []string
 		for _, l := range new(help).lines(d.model) {

@@ -12,6 +12,7 @@ import (
 
 // Groups of help that do not belong to a panel.
 const (
+	groupTimeline  = "timeline"
 	groupRecording = "recording"
 	groupRun       = "run"
 	groupView      = "view"
@@ -36,7 +37,7 @@ func (m *model) bindings() []panel.Binding {
 func (m *model) ownKeys() []panel.Binding {
 	do := func(f func() tea.Cmd) func(*panel.Host) tea.Cmd { return func(*panel.Host) tea.Cmd { return f() } }
 	why := func(f func() string) func(*panel.Host) string { return func(*panel.Host) string { return f() } }
-	return append(m.replayKeys(), []panel.Binding{
+	return slices.Concat(m.timelineKeys(), m.playKeys(), []panel.Binding{
 		{
 			Keys:  []string{"space"},
 			Title: "pause or resume",
@@ -177,20 +178,6 @@ func (m *model) ownKeys() []panel.Binding {
 		},
 		{Keys: []string{"0"}, Title: "the whole run", Group: groupView, Why: needsRun, Do: (*panel.Host).WholeRun},
 		{
-			Keys:  []string{"left", ","},
-			Title: "cursor in the charts, left",
-			Group: groupView,
-			When:  func(*panel.Host) bool { return m.movesCursor() },
-			Do:    func(*panel.Host) tea.Cmd { return m.MoveCursor(-1) },
-		},
-		{
-			Keys:  []string{"right", "."},
-			Title: "cursor in the charts, right",
-			Group: groupView,
-			When:  func(*panel.Host) bool { return m.movesCursor() },
-			Do:    func(*panel.Host) tea.Cmd { return m.MoveCursor(1) },
-		},
-		{
 			Keys:  []string{"x"},
 			Title: "acknowledge alerts",
 			Group: groupView,
@@ -219,7 +206,7 @@ func (m *model) ownKeys() []panel.Binding {
 			Do:    func(*panel.Host) tea.Cmd { return tea.Quit },
 		},
 		{Keys: []string{"ctrl+z"}, Title: "suspend: fg resumes", Group: groupLeave, Do: do(m.suspend)},
-	}...)
+	})
 }
 
 // needsRun returns the message that no run is open; "" if one is.

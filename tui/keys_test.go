@@ -183,6 +183,8 @@ func TestCommands(t *testing.T) {
 		{"screen 3", func(d *desk) bool { return d.screen == 2 }},
 		{"member m3", func(d *desk) bool { return d.Member == 3 }},
 		{"help", func(d *desk) bool { return d.Popup != nil }},
+		{"50", func(d *desk) bool { return d.Cursor == panel.Cursor{On: true, Round: 50} }},
+		{"goto 41%", func(d *desk) bool { return d.Cursor == panel.Cursor{On: true, Round: 41} }},
 	} {
 		d := open(t, 120, 40, sourcetest.Run(6, 100), nil)
 		d.press(":").write(c.text).press("enter")
@@ -192,8 +194,8 @@ func TestCommands(t *testing.T) {
 	}
 	for text, want := range map[string]string{"fly": "no command", "set eta": "write set",
 		"set eta 0.1 0.2": "unexpected", "set eta=1 momentum": "is not KNOB=VALUE",
-		"set eta=1 members=3": "members cannot be set with other knobs", "swap x": "no algorithm", "goto 5": "live run",
-		"members x": "population size", "member 99": "no member", "kill x": "not a worker", "50%": "live run",
+		"set eta=1 members=3": "members cannot be set with other knobs", "swap x": "no algorithm", "goto 101": "not been reached",
+		"members x": "population size", "member 99": "no member", "kill x": "not a worker", "101%": "not a percentage",
 		"speed 2": "live run", "screen x": "choose one of", "screen 0": "choose one of"} {
 		d := open(t, 120, 40, sourcetest.Run(6, 100), nil)
 		if d.press(":").write(text).press("enter"); d.prompt == nil || !strings.Contains(d.prompt.err, want) {
@@ -354,18 +356,18 @@ func TestSuspend(t *testing.T) {
 	}
 }
 
-// TestPaletteOmitsKeysThatDoNotApply: in a recording the arrows step through commits and move no cursor.
+// TestPaletteOmitsKeysThatDoNotApply: only a recording has a speed.
 func TestPaletteOmitsKeysThatDoNotApply(t *testing.T) {
 	live := open(t, 120, 40, sourcetest.Run(3, 20), nil)
 	recording := open(t, 120, 40, sourcetest.Run(3, 20), func(o *panel.Options) {
 		o.Source = replay.NewReplay(&memoryLog{rs: sourcetest.Run(3, 20)})
 	})
-	for d, want := range map[*desk]bool{live: true, recording: false} {
+	for d, want := range map[*desk]bool{live: false, recording: true} {
 		has := slices.ContainsFunc(newPalette(d.model).Choices, func(c panel.PaletteEntry) bool {
-			return c.Title == "cursor in the charts, left"
+			return c.Title == "twice the speed"
 		})
 		if has != want {
-			t.Errorf("recording %v: the palette moves the cursor: %v", d.Replay != nil, has)
+			t.Errorf("recording %v: the palette changes the speed: %v", d.Replay != nil, has)
 		}
 	}
 }

@@ -11,7 +11,7 @@ import (
 // a run has (links, a test set), never on values.
 func (m *model) PlacePanels() {
 	body := cell.Rect{X: 0, Y: 2, W: m.W, H: m.H - 3}
-	if m.Replay != nil {
+	if m.showsTimeline() {
 		body.H--
 	}
 	switch {

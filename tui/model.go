@@ -33,7 +33,9 @@ type model struct {
 	history       changeHistory
 	popupInside   cell.Rect   // content area of the popup in the last frame
 	tabs          []cell.Rect // areas of the screen names in the last frame
-	prompt        *prompt     // the command line
+	timelineAt    cell.Rect   // cells of the timeline in the last frame; empty: it was not drawn
+	travel        travel
+	prompt        *prompt // the command line
 	grid          *cell.Grid
 	firstID       uint64 // commands of this viewer have the ids firstID+1 to lastID
 	lastID        uint64
@@ -89,7 +91,7 @@ func (m *model) restyle() {
 
 // Init starts the clock and requests the background colour, the first session and its notes.
 func (m *model) Init() tea.Cmd {
-	return tea.Batch(m.tick(), tea.RequestBackgroundColor, m.startReading(), m.LoadNotes())
+	return tea.Batch(m.tick(), tea.RequestBackgroundColor, m.startReading(), m.LoadNotes(), m.loadCheckpoints())
 }
 
 func (m *model) tick() tea.Cmd {
@@ -124,8 +126,10 @@ func (m *model) Update(msg tea.Msg) (tea.Model, tea.Cmd) {
 		return m, m.paste(msg.Content)
 	case tea.MouseClickMsg:
 		return m, m.press(msg.X, msg.Y)
+	case tea.MouseMotionMsg:
+		return m, m.motion(msg.X)
 	case tea.MouseReleaseMsg:
-		m.release(msg.X)
+		return m, m.release(msg.X)
 	case tea.MouseWheelMsg:
 		return m, m.wheel(msg)
 	case snapshotMsg:

@@ -9,8 +9,9 @@ import (
 	"brood/tui/panel"
 )
 
-// drag is a mouse drag over a chart, which selects a range of rounds.
+// drag is a mouse drag: over a chart, which selects a range of rounds, or along the timeline.
 type drag struct {
+	time   bool // along the timeline
 	panel  panel.ID
 	x, y   int
 	from   uint64       // round under the press; 0: not on a chart
@@ -19,6 +20,10 @@ type drag struct {
 
 // press handles a click, which may start a drag.
 func (m *model) press(x, y int) tea.Cmd {
+	if m.Popup == nil && m.timelineAt.Has(x, y) {
+		m.drag = drag{time: true}
+		return m.motion(x)
+	}
 	before := m.Cursor
 	m.Under = 0
 	cmd := m.click(x, y)
@@ -26,26 +31,46 @@ func (m *model) press(x, y int) tea.Cmd {
 	return cmd
 }
 
-// release ends a drag and shows the range of rounds that it covered. A move of one cell or less is a click.
-func (m *model) release(x int) {
+// motion moves to the round under the mouse during a drag along the timeline.
+func (m *model) motion(x int) tea.Cmd {
+	if !m.drag.time || m.timelineAt.W == 0 {
+		return nil
+	}
+	return m.moveTo(m.timeScaleOf(m.timelineAt.W).round(x - m.timelineAt.X))
+}
+
+// release ends a drag in a chart and shows the range of rounds that it covered. A move of one cell or less is a click,
+// which moves a recording to its round, as it has set the cursor of a live run.
+func (m *model) release(x int) tea.Cmd {
 	d := m.drag
 	m.drag = drag{}
+	if d.from == 0 || m.Popup != nil {
+		return nil
+	}
+	if x-d.x >= -1 && x-d.x <= 1 {
+		if m.Replay == nil {
+			return nil
+		}
+		return m.moveTo(d.from)
+	}
+	m.Cursor = d.before
+	m.PlacePanels() // as at the press: the cursor has a timeline
 	i := slices.IndexFunc(m.Placed, func(p panel.Placement) bool { return p.Panel == d.panel && p.Area.Has(x, d.y) })
-	if d.from == 0 || i < 0 || m.Popup != nil || x-d.x >= -1 && x-d.x <= 1 {
-		return
+	if i < 0 {
+		return nil
 	}
 	here := m.Cursor
 	m.Under = 0
 	m.panel(d.panel).Point(m.Host, m.Placed[i].Area.Inset(), x, d.y)
 	m.Cursor = here
 	if m.Under == 0 {
-		return
+		return nil
 	}
-	m.Cursor = d.before
 	first, end := m.Extent()
 	lo, hi := min(d.from, m.Under), max(d.from, m.Under)+1
 	span := min(max(hi-lo, m.MinWindow()), end-first)
 	m.ShowRounds(min(max(lo, first), end-span), span)
+	return nil
 }
 
 func (m *model) click(x, y int) tea.Cmd {

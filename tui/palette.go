@@ -34,7 +34,7 @@ func newPalette(m *model) *panel.Palette {
 		p.Choices = append(p.Choices, panel.PaletteEntry{Title: text + ": " + c.Title, Key: ":", Do: do})
 	}
 	for _, b := range m.ownKeys() {
-		if b.Do != nil && (b.When == nil || b.When(m.Host)) && (b.Group != groupRecording || m.Replay != nil) {
+		if b.Do != nil && (b.When == nil || b.When(m.Host)) {
 			p.Choices = append(p.Choices, panel.PaletteEntry{Title: b.Title, Key: b.Label(),
 				Do: func(*panel.Host) tea.Cmd {
 					if b.Why != nil {

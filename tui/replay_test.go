@@ -179,7 +179,7 @@ func TestReplayPositionIncludesEvaluation(t *testing.T) {
 	}
 }
 
-func TestReplayFindsRoundsAndEvents(t *testing.T) {
+func TestReplayFindsRounds(t *testing.T) {
 	rs := sourcetest.Run(2, 400)
 	r := fastReplay(&memoryLog{rs: rs})
 	at, err := r.Round(context.Background(), 101)
@@ -196,19 +196,41 @@ func TestReplayFindsRoundsAndEvents(t *testing.T) {
 	if e := r.Extent(); !e.Whole || e.Records != uint64(len(rs)) || e.Rounds != 400 {
 		t.Errorf("extent %+v", e)
 	}
-	next := r.Step(at, 1, false)
+	next := r.Step(at, 1)
 	if w, _ := r.Snapshot(testutil.Context(t), next); w.Progress.Rounds != 108 {
 		t.Errorf("the next commit is at %d rounds", w.Progress.Rounds)
 	}
-	if back := r.Step(next, -1, false); back != at {
+	if back := r.Step(next, -1); back != at {
 		t.Errorf("forth and back leads from %d to %d", at, back)
 	}
-	if e := r.Step(at, 1, true); e <= at || rs[e-1].Checkpoint == nil && rs[e-1].Alert == nil && rs[e-1].Edit == nil &&
-		rs[e-1].Evaluation == nil {
-		t.Errorf("the next event is record %d", e)
-	}
-	if end := r.Step(uint64(len(rs)), 1, false); end != uint64(len(rs)) {
+	if end := r.Step(uint64(len(rs)), 1); end != uint64(len(rs)) {
 		t.Errorf("after the last commit: %d", end)
+	}
+}
+
+// TestReplayFindsRoundsAfterARollback checks that a round that was recomputed is found where it was first reached, and
+// that a position has the round of its own commit.
+func TestReplayFindsRoundsAfterARollback(t *testing.T) {
+	var rs []event.Record
+	for _, to := range []uint64{4, 8, 12, 8, 12, 16, 20} {
+		if len(rs) == 3 {
+			rs = append(rs, event.Record{Plan: &event.Plan{At: 4, From: event.Saved}})
+		}
+		rs = append(rs, event.Record{Commit: &event.Commit{To: to, Rounds: 4, Progress: event.Progress{Rounds: to}}})
+	}
+	r := fastReplay(&memoryLog{rs: rs})
+	if err := r.Scan(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	for round, want := range map[uint64]view.Position{0: 0, 5: 2, 12: 3, 13: 7, 20: 8, 21: 8} {
+		if got := r.Known(round); got != want {
+			t.Errorf("round %d is found at position %d, want %d", round, got, want)
+		}
+	}
+	for at, want := range []uint64{0, 4, 8, 12, 12, 8, 12, 16, 20} {
+		if got := r.RoundAt(view.Position(at)); got != want {
+			t.Errorf("position %d is of round %d, want %d", at, got, want)
+		}
 	}
 }
 
@@ -324,7 +346,7 @@ func TestReplayKeysMove(t *testing.T) {
 	if d.Live.Progress.Rounds != 400 {
 		t.Fatalf("end is round %d", d.Live.Progress.Rounds)
 	}
-	d.press("left")
+	d.press(",")
 	if d.Live.Progress.Rounds != 396 {
 		t.Errorf("one commit back is round %d", d.Live.Progress.Rounds)
 	}
@@ -338,15 +360,17 @@ func TestReplayKeysMove(t *testing.T) {
 	}
 	d.Toast = panel.Toast{}
 	d.press(":").write("50%").press("enter")
-	if d.Live.Position != uint64(len(rs))/2 {
-		t.Errorf(":50%% leads to record %d of %d", d.Live.Position, len(rs))
+	if d.Live.Progress.Rounds != 200 {
+		t.Errorf(":50%% leads to round %d", d.Live.Progress.Rounds)
+	}
+	if d.press(":").write("100%").press("enter"); d.Live.Position != uint64(len(rs)) {
+		t.Errorf(":100%% leads to record %d of %d", d.Live.Position, len(rs))
 	}
 	d.press(":").write("nan%").press("enter")
 	if d.prompt == nil || !strings.Contains(d.prompt.err, "is not a percentage from 0 to 100") {
 		t.Errorf(":nan%% is %+v", d.prompt)
 	}
-	d.press("esc")
-	d.press(">")
+	d.press("esc", ",", ">")
 	if on, speed := r.Playing(); on || speed != 2 {
 		t.Errorf("playing %v at %g: a step must pause", on, speed)
 	}

@@ -56,7 +56,7 @@ func TestChartsOverEveryAxis(t *testing.T) {
 		}
 		d.screenText()
 		d.shows("· "+a.String()+" ─", want[a][0]+" ")
-		p := d.LossPlot()
+		p := d.lossPlot()
 		edges := d.Edges(p.W)
 		for i := range p.W {
 			d.Update(tea.MouseClickMsg{X: p.X + i, Y: p.Y + 1})

@@ -35,7 +35,7 @@ func (m *model) SwitchSession(msg panel.OpenedMsg) tea.Cmd {
 	if msg.Message != "" {
 		m.Say(cell.Good, msg.Message)
 	}
-	return tea.Batch(leave, m.startReading(), m.LoadNotes())
+	return tea.Batch(leave, m.startReading(), m.LoadNotes(), m.loadCheckpoints())
 }
 
 // leaveSession ends the readers of the shown session and closes it. It ignores the error of closing.
@@ -74,7 +74,8 @@ func (m *model) resetSession() {
 	m.Live, m.Knobs, m.Alg = view.New(), nil, nil
 	m.Shown = m.Live
 	m.Member, m.Trait, m.Window, m.Cursor, m.Acked = 0, "", panel.Window{}, panel.Cursor{}, 0
-	m.railOpen, m.Expanded, m.Notes = false, false, nil
+	m.railOpen, m.Expanded, m.Notes, m.Checkpoints = false, false, nil, nil
+	m.drag, m.travel = drag{}, travel{}
 	m.lease, m.Awaited, m.Activity = leaseState{}, "", nil
 	m.history, m.prompt, m.Popup = changeHistory{}, nil, nil
 	for _, p := range m.panels {

@@ -296,24 +296,47 @@ func (m *model) hints() [][2]string {
 	if t := m.openInput(); t != nil {
 		return t.Hints
 	}
-	if own := m.panel(m.Focus).Hints; own != nil {
+	travels := m.showsTimeline() && m.movesInTime()
+	switch own := m.panel(m.Focus).Hints; {
+	case own != nil && travels:
+		return slices.Concat(own(m.Host), m.timeHints())
+	case own != nil:
 		return own(m.Host)
+	case travels:
+		return m.HintsAfter(append(m.timeHints(), [2]string{"k", "knobs" + m.stagedHint()}))
 	}
 	pause := "pause"
 	if m.Live.State.Phase == event.Paused {
 		pause = "resume"
 	}
-	if m.Replay != nil {
-		pause = "play or pause"
-	}
 	out := [][2]string{{"space", pause}, {"k", "knobs" + m.stagedHint()}}
-	if m.Brancher() != nil && (m.Replay != nil || m.Opt.Session != "") {
+	if m.Brancher() != nil && m.Opt.Session != "" {
 		out = append(out, [2]string{"B", "branch"})
 	}
 	if m.W < panel.PanelsW {
 		out = [][2]string{{"tab", "next panel"}, out[0], out[1]}
 	}
 	return m.HintsAfter(out)
+}
+
+// timeHints returns the keys that matter while the user moves in time.
+func (m *model) timeHints() [][2]string {
+	first := [2]string{"end", "follow"}
+	if m.Replay != nil {
+		if first = [2]string{"space", "play"}; !m.Feed.Ended {
+			if on, _ := m.Replay.Playing(); on {
+				first[1] = "pause"
+			}
+		}
+	}
+	out := [][2]string{first, {"←→", "1 %"}, {"{ }", "mark"}, {", .", "commit"}}
+	if m.Replay == nil {
+		out[3][1] = "round"
+	}
+	if m.Brancher() != nil && m.Opt.Session != "" {
+		out = append(out, [2]string{"B", "branch"})
+	}
+	return out
 }
 
 func (m *model) stagedHint() string {

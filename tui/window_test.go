@@ -1,6 +1,7 @@
 package tui
 
 import (
+	"slices"
 	"strings"
 	"testing"
 
@@ -138,6 +139,12 @@ func TestSmoothedCurves(t *testing.T) {
 	}
 }
 
+// lossPlot returns the plot area of the loss chart.
+func (d *desk) lossPlot() cell.Rect {
+	i := slices.IndexFunc(d.Placed, func(p panel.Placement) bool { return p.Panel == panel.Loss })
+	return panel.ChartPlot(d.Placed[i].Area.Inset())
+}
+
 // TestZoomByMouse checks that the wheel zooms around the round under the mouse and a drag shows its range; neither
 // moves the cursor, in a recording or a live run.
 func TestZoomByMouse(t *testing.T) {
@@ -152,7 +159,7 @@ func TestZoomByMouse(t *testing.T) {
 			d.press("end")
 		}
 		d.screenText()
-		p := d.LossPlot()
+		p := d.lossPlot()
 		lo, hi := d.Rounds()
 		full := hi - lo
 		x := p.X + p.W/4

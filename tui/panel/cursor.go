@@ -1,8 +1,6 @@
 package panel
 
 import (
-	tea "charm.land/bubbletea/v2"
-
 	"brood/models/engine"
 	"brood/runtime/axis"
 	"brood/runtime/view"
@@ -18,54 +16,60 @@ type Cursor struct {
 	Round uint64
 }
 
-// cursorRange returns the first and the last round at which the cursor may be; ok is false if there are none.
-func (m *Host) cursorRange() (first, last uint64, ok bool) {
-	lo, hi := m.Rounds()
-	last = min(max(hi, 1)-1, m.Shown.Progress.Rounds)
-	first = max(lo, 1)
+// cursorRange returns the first and the last of the shown rounds at which the cursor may be; ok is false if there are
+// none.
+func (m *Host) cursorRange() (first, last uint64, ok bool) { return m.completed(m.Rounds()) }
+
+// completed returns the first and the last completed round of the rounds [lo, hi); ok is false if there are none.
+func (m *Host) completed(lo, hi uint64) (first, last uint64, ok bool) {
+	first, last = max(lo, 1), min(max(hi, 1)-1, m.Shown.Progress.Rounds)
 	return first, last, first <= last
 }
 
-// MoveCursor moves the cursor by one cell of the loss chart, to the left for d < 0. Without a cursor it starts at the
-// right end for d < 0, else at the left end.
-func (m *Host) MoveCursor(d int) tea.Cmd {
-	first, last, ok := m.cursorRange()
+// SetCursor moves the cursor to a round of the run, or to the nearest one that has measurements. A window that does not
+// contain it moves there.
+func (m *Host) SetCursor(round uint64) {
+	lo, end := m.Extent()
+	first, last, ok := m.completed(lo, end)
 	if !ok {
 		m.Say(cell.Warn, "there is no round to point at yet")
-		return nil
+		return
 	}
-	at := &m.Cursor.Round
-	switch on := m.Cursor.On; {
-	case !on && d < 0:
-		*at = last
-	case !on:
-		*at = first
-	default:
-		*at = m.cursorAfter(*at, d)
+	at := min(max(round, first), last)
+	m.Cursor = Cursor{true, at}
+	if from, to := m.Rounds(); at < from || at >= to {
+		span := to - from
+		m.ShowRounds(min(max(at-min(at, span/2), lo), end-span), span)
 	}
-	m.Cursor.On, *at = true, min(max(*at, first), last)
-	return nil
 }
 
-// cursorAfter returns the round one cell of the loss chart before or after at, at least one round away.
-func (m *Host) cursorAfter(at uint64, d int) uint64 {
+// MoveCursor moves the cursor by a share of the shown rounds, at least one round, or by one round for 0 percent: to the
+// left for d < 0. Without a cursor it starts at the right end for d < 0, else at the left end.
+func (m *Host) MoveCursor(d int, percent uint64) {
+	first, last, _ := m.cursorRange()
+	switch on := m.Cursor.On; {
+	case !on && d < 0:
+		m.SetCursor(last)
+	case !on:
+		m.SetCursor(first)
+	default:
+		m.SetCursor(m.cursorAfter(m.Cursor.Round, d, percent))
+	}
+}
+
+// cursorAfter returns the round that is a share of the shown x axis before or after at, at least one round away.
+func (m *Host) cursorAfter(at uint64, d int, percent uint64) uint64 {
 	from, to := m.AxisRange()
-	by := float64(max(1, (to-from)/uint64(max(1, m.LossPlot().W))))
-	if d < 0 {
+	by := float64((to-from)*percent) / 100
+	switch {
+	case percent == 0 && d < 0:
+		return at - min(1, at)
+	case percent == 0:
+		return at + 1
+	case d < 0:
 		return min(at-min(1, at), m.roundAt(float64(m.AxisPosition(at))-by))
 	}
 	return max(at+1, m.roundAt(float64(m.AxisPosition(at))+by))
-}
-
-// LossPlot returns the plot area of the loss chart, or that of the whole screen if the panel is not placed.
-func (m *Host) LossPlot() cell.Rect {
-	in := cell.Rect{W: m.W, H: m.H}
-	for _, p := range m.Placed {
-		if p.Panel == Loss {
-			in = p.Area
-		}
-	}
-	return ChartPlot(in.Inset())
 }
 
 // ChartPlot returns the plot area of a chart panel with the inside r. The last line is the legend, the last column is

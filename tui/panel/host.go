@@ -37,6 +37,7 @@ type Host struct {
 	Feed         Feed
 	Reading      Reading
 	Notes        []session.RoundNote // notes on rounds of the shown session, ascending
+	Checkpoints  []uint64            // rounds of its stored checkpoints, ascending; nil: unknown
 	Acked        view.Position       // alerts before it are acknowledged
 	Awaited      string              // joined and required workers of the first round, as text
 	Activity     *view.Doing         // what the workers do, from their last answer; nil: unknown

@@ -36,7 +36,7 @@ type Replay struct {
 	at      view.Position // position of log
 	ahead   []event.Record
 	keys    []*view.View // cached views, ascending by position
-	scan    scan
+	scan    scan         // has its own lock for what a frame shows
 
 	control sync.Mutex // guards the fields below
 	paused  bool

@@ -4,21 +4,27 @@ import (
 	"context"
 	"errors"
 	"io"
+	"slices"
 	"sort"
+	"sync"
 	"time"
 
 	"brood/runtime/event"
 	"brood/runtime/view"
 )
 
-// scan is the state of one pass over a log.
+// scan is one pass over a log.
 type scan struct {
-	view    *view.View
-	done    bool
-	commits []landmark // every stride-th commit; stride is a power of two
+	view *view.View // guarded by Replay.reading
+	skip int        // commits before the next landmark; guarded by Replay.reading
+	last view.Mark  // newest mark of the view; guarded by Replay.reading
+
+	mu      sync.Mutex // guards the fields below, for short times: a frame may wait for it
+	extent  Extent
+	commits []landmark // every stride-th commit, by position; stride is a power of two
 	stride  int
-	skip    int
-	events  []view.Position // positions after records that added an event
+	marks   []Mark // by position; only appended to
+	scored  int    // evaluations among the marks
 }
 
 type landmark struct {
@@ -37,14 +43,9 @@ type Extent struct {
 
 // Extent returns the length that Scan has found so far.
 func (r *Replay) Extent() Extent {
-	r.reading.Lock()
-	defer r.reading.Unlock()
-	v := r.scan.view
-	e := Extent{v.Position, v.Progress.Rounds, v.Elapsed(), r.scan.done, ""}
-	if e.Whole {
-		e.Phase = v.State.Phase
-	}
-	return e
+	r.scan.mu.Lock()
+	defer r.scan.mu.Unlock()
+	return r.scan.extent
 }
 
 // Scan reads the whole log once, so that its length is known and seeks are short. It releases the log between chunks
@@ -64,29 +65,35 @@ func (r *Replay) advance() (done bool, err error) {
 	r.reading.Lock()
 	defer r.reading.Unlock()
 	s := &r.scan
-	for i := 0; i < scanChunk && !s.done; i++ {
+	for i := 0; i < scanChunk && !done; i++ {
 		rec, err := r.read(s.view.Position)
-		if errors.Is(err, io.EOF) {
-			s.done = true
-			break
-		}
-		if err != nil {
+		switch {
+		case errors.Is(err, io.EOF):
+			done = true
+		case err != nil:
 			return false, err
+		default:
+			s.view.Apply(rec)
+			r.keep(s.view)
+			s.add(rec)
 		}
-		before := s.view.Events
-		s.view.Apply(rec)
-		r.keep(s.view)
-		if s.view.Events != before {
-			s.events = append(s.events, s.view.Position)
-		}
-		s.landmark(rec)
 	}
-	return s.done, nil
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.extent = Extent{Records: s.view.Position, Rounds: s.view.Progress.Rounds, Elapsed: s.view.Elapsed(), Whole: done}
+	if done {
+		s.extent.Phase = s.view.State.Phase
+	}
+	return done, nil
 }
 
 const maxLandmarks = 1 << 14
 
-func (s *scan) landmark(rec event.Record) {
+// add adds the marks and the landmark of a record that the view has applied.
+func (s *scan) add(rec event.Record) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.mark(rec)
 	if n := len(s.commits); n > 0 && rec.Evaluation != nil && rec.Evaluation.Round == s.commits[n-1].round {
 		s.commits[n-1].at = s.view.Position
 	}
@@ -111,15 +118,8 @@ func (s *scan) landmark(rec event.Record) {
 // round; the end of the log if there is none. It scans on as needed.
 func (r *Replay) Round(ctx context.Context, round uint64) (view.Position, error) {
 	for {
-		r.reading.Lock()
-		s := &r.scan
-		i := sort.Search(len(s.commits), func(i int) bool { return s.commits[i].round >= round })
-		at, found := s.view.Position, s.done
-		if i < len(s.commits) {
-			at, found = s.commits[i].at, s.done || s.view.Progress.Rounds > s.commits[i].round
-		}
-		r.reading.Unlock()
-		if found {
+		at, found := r.scan.find(round)
+		if e := r.Extent(); e.Whole || found && e.Rounds > round {
 			return at, nil
 		}
 		if err := ctx.Err(); err != nil {
@@ -131,23 +131,51 @@ func (r *Replay) Round(ctx context.Context, round uint64) (view.Position, error)
 	}
 }
 
-// Step returns the position of the next (d > 0) or previous commit, or event if events is set, among those scanned so
-// far; from if there is none.
-func (r *Replay) Step(from view.Position, d int, events bool) view.Position {
-	r.reading.Lock()
-	defer r.reading.Unlock()
-	n, at := len(r.scan.commits), func(i int) view.Position { return r.scan.commits[i].at }
-	if events {
-		n, at = len(r.scan.events), func(i int) view.Position { return r.scan.events[i] }
+// Known is Round among the commits that were scanned so far. It does not wait. Round 0 is the beginning of the log.
+func (r *Replay) Known(round uint64) view.Position {
+	if round == 0 {
+		return 0
 	}
-	i := sort.Search(n, func(i int) bool { return at(i) >= from })
+	at, _ := r.scan.find(round)
+	return at
+}
+
+// find returns the position of the first landmark at or beyond a round. ok is false if there is none: then it is the
+// end of what was scanned. After a rollback the rounds of landmarks do not ascend.
+func (s *scan) find(round uint64) (at view.Position, ok bool) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if i := slices.IndexFunc(s.commits, func(l landmark) bool { return l.round >= round }); i >= 0 {
+		return s.commits[i].at, true
+	}
+	return s.extent.Records, false
+}
+
+// RoundAt returns the round of the last known commit at or before a position; 0 if there is none.
+func (r *Replay) RoundAt(at view.Position) uint64 {
+	s := &r.scan
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if i := sort.Search(len(s.commits), func(i int) bool { return s.commits[i].at > at }); i > 0 {
+		return s.commits[i-1].round
+	}
+	return 0
+}
+
+// Step returns the position of the next (d > 0) or previous commit among those scanned so far; from if there is none.
+func (r *Replay) Step(from view.Position, d int) view.Position {
+	s := &r.scan
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	i := sort.Search(len(s.commits), func(i int) bool { return s.commits[i].at >= from })
+	if d > 0 && i < len(s.commits) && s.commits[i].at == from {
+		i++
+	}
 	switch {
 	case d < 0 && i > 0:
-		return at(i - 1)
-	case d > 0 && i < n && at(i) > from:
-		return at(i)
-	case d > 0 && i+1 < n:
-		return at(i + 1)
+		return s.commits[i-1].at
+	case d > 0 && i < len(s.commits):
+		return s.commits[i].at
 	}
 	return from
 }
