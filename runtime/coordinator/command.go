@@ -266,7 +266,7 @@ func (c *Coordinator) foreseen(ch change) []event.Edit {
 func at(round uint64, edits []event.Edit) []event.Edit {
 	out := slices.Clone(edits)
 	for i := range out {
-		out[i].At, out[i].Expr = round, timeline.Absolute(out[i].Expr, round)
+		out[i] = timeline.Begin(out[i], round)
 	}
 	return out
 }

@@ -351,7 +351,7 @@ func (c *Coordinator) settle() []Effect { return c.takeStaged(c.committed, &c.lo
 // takeStaged assigns the staged edits their first round, logs them and appends them to into, unless it is nil.
 func (c *Coordinator) takeStaged(at uint64, into *[]event.Edit) (fx []Effect) {
 	for _, e := range c.staged {
-		e.At, e.Expr = at, timeline.Absolute(e.Expr, at)
+		e = timeline.Begin(e, at)
 		if at == c.committed {
 			e.Epochs, e.Steps = c.progress.Epochs, c.progress.Steps
 		}

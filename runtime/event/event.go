@@ -185,7 +185,7 @@ func (p Plan) Sources() collective.Roster {
 	return left.Moved(p.Mirrored, p.Old.Mirrors())
 }
 
-// Edit is a change of one knob, in effect after round At. Expr is a value or a schedule as the user typed it.
+// Edit is a change of one knob, in effect after round At. Expr is a value or a schedule in the units of a log.
 type Edit struct {
 	At        uint64 `cbor:"0,keyasint"`
 	Algorithm string `cbor:"1,keyasint"`
@@ -201,6 +201,8 @@ type Edit struct {
 	Obeys uint64 `cbor:"8,keyasint,omitempty"` // number of the accepted command
 	// reason given with the command; for a choice by the run (optim.Auto), the measurements
 	Why string `cbor:"9,keyasint,omitempty"`
+	// Expr as the user typed it, for readers; "" if equal. It has no effect.
+	Typed string `cbor:"10,keyasint,omitempty"`
 }
 
 // SpecAuthors lists the values of Edit.By for edits that no command made. No operator may have such a name.

@@ -79,7 +79,7 @@ func checkSettings(dir string, at uint64, set []event.Setting) error {
 	if err != nil {
 		return err
 	}
-	_, err = edits(alg, nil, set, "", optim.Shape{}, here)
+	_, err = edits(alg, h.edits, set, "", optim.Shape{}, here)
 	return err
 }
 
@@ -108,7 +108,7 @@ func (h *history) pendingForkEdits(cp event.Checkpoint) (out []event.Edit) {
 			At:        cp.Round,
 			Algorithm: cp.Algorithm,
 			Knob:      s.Knob,
-			Expr:      timeline.Absolute(s.Expr, cp.Round),
+			Expr:      timeline.Absolute(s.Expr, cp.Round), // without Typed, which has no effect
 			By:        h.config.By,
 		}
 		if !slices.ContainsFunc(h.edits, func(x event.Edit) bool {

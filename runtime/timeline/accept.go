@@ -11,7 +11,7 @@ import (
 )
 
 // AcceptAll validates edits that are requested together and would take effect at a position, and converts them to the
-// units of a log: see Accept and Count.
+// form and units of a log: see Accept, Count and Timeline.Scale.
 func AcceptAll(alg *optim.Algorithm, before, edits []event.Edit, shape optim.Shape, at Position) error {
 	if err := Count(alg, before, edits, shape, at); err != nil {
 		return err
@@ -36,8 +36,7 @@ func Accept(k optim.Knob, expr string, at Position) error {
 		return usererr.Errorf("%s: %q: + counts rounds: write +N for N rounds later, or epochs and steps without +",
 			k.Name, expr)
 	}
-	last, ok := s.end()
-	if !ok || s.place(at) < last {
+	if s.Constant() || !s.Ended(at) {
 		return nil
 	}
 	where, again, why := "", func(t string) string { return "+" + strings.TrimPrefix(t, "+") }, "to count from there"
@@ -50,7 +49,8 @@ func Accept(k optim.Knob, expr string, at Position) error {
 	if where != "" {
 		again, why = func(string) string { return "+N" }, "to count N rounds from there"
 	}
-	instead := positions(expr, again)
+	form, _, _ := cutSuffixes(expr)
+	instead := positions(form, again)
 	if i := strings.LastIndexByte(instead, '@'); i >= 0 && s.form != "warmup" {
 		instead = instead[i:]
 	}
@@ -82,17 +82,19 @@ func Absolute(expr string, round uint64) string {
 
 // positions returns an expression with each position replaced by change.
 func positions(expr string, change func(string) string) string {
-	form, rest, _ := strings.Cut(expr, ":")
+	body, from, factor := cutSuffixes(expr)
+	form, rest, _ := strings.Cut(body, ":")
+	end := func(out string) string { return joinSuffixes(out, from, factor) }
 	switch strings.TrimSpace(form) {
 	case "linear", "cosine":
 		if values, at, ok := strings.Cut(rest, "@"); ok {
-			return form + ":" + values + "@" + change(at)
+			return end(form + ":" + values + "@" + change(at))
 		}
 	case "warmup":
 		up, down, _ := strings.Cut(rest, "..")
 		if peak, at, ok := strings.Cut(up, "@"); ok {
 			if last, until, ok := strings.Cut(down, "@"); ok {
-				return form + ":" + peak + "@" + change(at) + ".." + last + "@" + change(until)
+				return end(form + ":" + peak + "@" + change(at) + ".." + last + "@" + change(until))
 			}
 		}
 	case "step", "piecewise":
@@ -102,7 +104,7 @@ func positions(expr string, change func(string) string) string {
 				parts[i] = change(at) + "=" + v
 			}
 		}
-		return form + ":" + strings.Join(parts, ",")
+		return end(form + ":" + strings.Join(parts, ","))
 	}
 	return expr
 }

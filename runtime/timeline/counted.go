@@ -31,8 +31,9 @@ func Counted(k optim.Knob, expr string, c optim.Counts) (string, error) {
 	if err != nil {
 		return expr, err
 	}
-	if form, rest, ok := strings.Cut(expr, ":"); ok && strings.TrimSpace(form) == "exp" {
-		return form + ":" + perCount(rest, c), nil
+	body, from, factor := cutSuffixes(expr)
+	if form, rest, ok := strings.Cut(body, ":"); ok && strings.TrimSpace(form) == "exp" {
+		return joinSuffixes(form+":"+perCount(rest, c), from, factor), nil
 	}
 	return positions(expr, func(t string) string {
 		n, unit := strings.TrimSpace(t), byte(0)
@@ -53,7 +54,8 @@ func Counted(k optim.Knob, expr string, c optim.Counts) (string, error) {
 	}), nil
 }
 
-// Count converts edits that take effect together at a position to the units of a log, in place. The units depend on the
+// Count converts edits that take effect together at a position to the form and units of a log, in place; an expression
+// that changes is kept as Typed. The units depend on the
 // knobs at this position, which the edits in before and the edits themselves determine. shape has population, layout
 // and data; without a population Count uses nominal units, which only validates the expressions.
 func Count(alg *optim.Algorithm, before, edits []event.Edit, shape optim.Shape, at Position) error {
@@ -61,10 +63,13 @@ func Count(alg *optim.Algorithm, before, edits []event.Edit, shape optim.Shape, 
 	if err != nil {
 		return err
 	}
-	for _, e := range edits {
+	for i, e := range edits {
 		if _, ok := alg.Knob(e.Knob); ok {
-			e.At, e.Expr = at.Round, Absolute(e.Expr, at.Round)
-			if err := line.Add(e); err != nil {
+			if e, err = line.Scale(e, at); err != nil {
+				return err
+			}
+			edits[i] = e
+			if err := line.Add(Begin(e, at.Round)); err != nil {
 				return err
 			}
 		}
@@ -75,9 +80,14 @@ func Count(alg *optim.Algorithm, before, edits []event.Edit, shape optim.Shape, 
 		c = alg.Counts(shape)
 	}
 	for i := range edits {
-		k, _ := alg.Knob(edits[i].Knob)
-		if edits[i].Expr, err = Counted(k, edits[i].Expr, c); err != nil {
+		e := &edits[i]
+		k, _ := alg.Knob(e.Knob)
+		words := e.Expr
+		if e.Expr, err = Counted(k, words, c); err != nil {
 			return err
+		}
+		if e.Typed = line.typed(e.Knob, e.Expr); words != e.Expr {
+			e.Typed = words
 		}
 	}
 	return nil

@@ -31,20 +31,23 @@ type Position struct {
 //	exp:0.1*0.999/round..0.01    the same, but not beyond a last value
 //	step:0.1,60=0.02,120=0.004   A, then each value from its position on
 //	piecewise:0=0.1,200=0.02     straight lines between the positions
+//	SCHEDULE,from40,x0.8         a schedule that began at round 40, with all values times 0.8; either may be missing
 //
 // A position is a round of the run, or epochs with suffix e, or steps with suffix s. The schedule of an edit starts at
 // its first round. Users may also give positions relative to that, such as +200, see Accept and Absolute, and other
 // units, such as cycles, see Counted.
 type Schedule struct {
-	text  string
-	form  string // "" for a constant
-	a, b  float64
-	unit  byte     // r, e or s
-	plus  bool     // a position was written with a +
-	every float64  // of exp: rounds per factor; 0: 1
-	until float64  // last position of linear, cosine and warmup
-	last  *float64 // of exp: the final value; nil: the bound of the knob
-	knots []knot   // of step and piecewise, and the peak of warmup
+	text   string
+	form   string // "" for a constant
+	a, b   float64
+	unit   byte     // r, e or s
+	plus   bool     // a position was written with a +
+	every  float64  // of exp: rounds per factor; 0: 1
+	until  float64  // last position of linear, cosine and warmup
+	last   *float64 // of exp: the final value; nil: the bound of the knob
+	from   *float64 // where it began; nil: at the first round of its edit
+	factor float64  // of all values; 0: 1
+	knots  []knot   // of step and piecewise, and the peak of warmup
 }
 
 type knot struct{ at, value float64 }
@@ -76,7 +79,8 @@ func Parse(k optim.Knob, text string) (Schedule, error) {
 
 // parse parses a schedule in rounds, epochs or steps. It does not check the values against the bounds of the knob.
 func parse(k optim.Knob, text string) (Schedule, error) {
-	form, rest, ok := strings.Cut(text, ":")
+	body, from, factor := cutSuffixes(text)
+	form, rest, ok := strings.Cut(body, ":")
 	if !ok {
 		v, err := k.Parse(text)
 		return Schedule{text: text, unit: 'r', a: v}, err
@@ -100,6 +104,9 @@ func parse(k optim.Knob, text string) (Schedule, error) {
 	default:
 		err = usererr.Errorf("%s: unknown schedule %q: use a number, linear, cosine, warmup, exp, step or piecewise",
 			k.Name, form)
+	}
+	if err == nil {
+		err = p.suffixes(from, factor)
 	}
 	return p.s, err
 }
@@ -228,27 +235,29 @@ func (s *Schedule) position(t string, dst *float64) bool {
 }
 
 // extremes returns values between which the schedule stays. An exp schedule may exceed them; it is clamped to the
-// bounds of the knob when resolved.
-func (s Schedule) extremes() []float64 {
+// bounds of the knob when resolved, as the least value of a warmup is.
+func (s Schedule) extremes() (out []float64) {
 	switch s.form {
 	case "linear", "cosine":
-		return []float64{s.a, s.b}
+		out = []float64{s.a, s.b}
 	case "warmup":
-		return []float64{s.a, s.knots[0].value, s.b}
+		return []float64{s.a, s.scale(s.knots[0].value), s.scale(s.b)}
 	case "piecewise", "step":
-		var out []float64
 		if s.form == "step" {
 			out = append(out, s.a)
 		}
 		for _, k := range s.knots {
 			out = append(out, k.value)
 		}
-		return out
+	default:
+		if out = append(out, s.a); s.last != nil {
+			out = append(out, *s.last)
+		}
 	}
-	if s.last != nil {
-		return []float64{s.a, *s.last}
+	for i := range out {
+		out[i] = s.scale(out[i])
 	}
-	return []float64{s.a}
+	return out
 }
 
 func (s Schedule) place(p Position) float64 {
@@ -262,8 +271,14 @@ func (s Schedule) place(p Position) float64 {
 }
 
 // At returns the value at position p of a schedule that took effect at first, without the bounds of the knob.
-func (s Schedule) At(p, first Position) float64 {
+func (s Schedule) At(p, first Position) float64 { return s.scale(s.value(p, first)) }
+
+// value returns the value without the factor.
+func (s Schedule) value(p, first Position) float64 {
 	x, x0 := s.place(p), s.place(first)
+	if s.from != nil {
+		x0 = *s.from
+	}
 	switch s.form {
 	case "":
 		return s.a
@@ -349,7 +364,7 @@ func (s Schedule) limit(k optim.Knob) []float64 {
 	case s.form != "exp" || s.b == 1:
 		return nil
 	case s.last != nil:
-		return []float64{*s.last}
+		return []float64{s.scale(*s.last)}
 	case s.b < 1:
 		return []float64{max(k.Min, 0)}
 	}
@@ -360,12 +375,12 @@ func (s Schedule) limit(k optim.Knob) []float64 {
 func (s Schedule) ahead(p, first Position, k optim.Knob) []float64 {
 	out := []float64{s.At(p, first)}
 	if s.form == "linear" || s.form == "cosine" || s.form == "warmup" {
-		out = append(out, s.b)
+		out = append(out, s.scale(s.b))
 	}
 	out = append(out, s.limit(k)...)
 	for _, n := range s.knots {
 		if n.at > s.place(p) {
-			out = append(out, n.value)
+			out = append(out, s.scale(n.value))
 		}
 	}
 	return out

@@ -8,6 +8,7 @@ import (
 
 	"brood/models/engine"
 	"brood/runtime/event"
+	"brood/runtime/timeline"
 )
 
 // Apply updates the view with the next record. The view references the record, which must not change afterwards.
@@ -140,6 +141,10 @@ func (v *View) reach(from, to event.Progress) {
 		}
 		v.Edits = slices.Clone(v.Edits)
 		e = &v.Edits[i]
+		if e.At == to.Rounds { // exact: a schedule can be continued from here
+			e.Epochs, e.Steps = to.Epochs, to.Steps
+			continue
+		}
 		t := float64(e.At-from.Rounds) / float64(to.Rounds-from.Rounds)
 		e.Epochs = from.Epochs + t*(to.Epochs-from.Epochs)
 		e.Steps = from.Steps + uint64(t*float64(saturatingSub(to.Steps, from.Steps)))
@@ -172,10 +177,7 @@ func (v *View) edit(e event.Edit, at int64) {
 	if e.Why == "" && (e.FromSpec() || e.At == 0 && !e.Commanded()) { // an initial edit of the run
 		return
 	}
-	text := e.Knob + " " + e.Expr
-	if old != "" {
-		text = e.Knob + " " + old + "→" + e.Expr
-	}
+	text := timeline.Change(e, old)
 	who := ""
 	if !e.FromSpec() {
 		who = e.Whose()

@@ -103,18 +103,26 @@ func (k *Knobs) Expr(knob string) (expr string, moving bool) {
 	return s.String(), !s.Constant()
 }
 
+// Schedule returns the schedule that a knob follows in the next round, for readers: as it was typed. ok is false for a
+// knob that has a constant, or the last value of a schedule.
+func (k *Knobs) Schedule(knob string) (text string, ok bool) {
+	s, e, ok := k.line.Ruling(knob, k.now.Round)
+	if !ok || s.Ended(k.now) {
+		return "", false
+	}
+	return timeline.Text(e), true
+}
+
 // With returns the knobs as if an edit took effect now, for a preview. It returns k itself if the expression is invalid
 // for the knob.
 func (k *Knobs) With(knob, expr string) *Knobs {
 	out, p := *k, k.now
-	e := event.Edit{
-		At:        p.Round,
-		Algorithm: k.Algorithm.Name,
-		Knob:      knob,
-		Expr:      timeline.Absolute(k.counted(knob, expr), p.Round),
-		Epochs:    p.Epochs,
-		Steps:     p.Steps,
+	e, err := k.edit(knob, expr)
+	if err != nil {
+		return k
 	}
+	e = timeline.Begin(e, p.Round)
+	e.Epochs, e.Steps = p.Epochs, p.Steps
 	line, err := timeline.New(k.Algorithm, append(k.line.Edits(), e))
 	if err != nil {
 		return k
@@ -125,17 +133,24 @@ func (k *Knobs) With(knob, expr string) *Knobs {
 
 // Accept returns the error with which the run would reject an expression now; nil if it would accept it.
 func (k *Knobs) Accept(knob optim.Knob, expr string) error {
-	return timeline.Accept(knob, k.counted(knob.Name, expr), k.now)
+	e, err := k.edit(knob.Name, expr)
+	if err != nil {
+		return err
+	}
+	return timeline.Accept(knob, e.Expr, k.now)
 }
 
-// counted returns an expression in the units of the log. It returns expr unchanged if that is not possible.
-func (k *Knobs) counted(knob, expr string) string {
-	of, _ := k.Algorithm.Knob(knob)
-	out, err := timeline.Counted(of, expr, k.counts)
+// edit returns an edit that a command would make now, in the form and units of the log as far as that is possible.
+func (k *Knobs) edit(knob, expr string) (event.Edit, error) {
+	e, err := k.line.Scale(event.Edit{Algorithm: k.Algorithm.Name, Knob: knob, Expr: expr}, k.now)
 	if err != nil {
-		return expr
+		return e, err
 	}
-	return out
+	of, _ := k.Algorithm.Knob(knob)
+	if out, err := timeline.Counted(of, e.Expr, k.counts); err == nil {
+		e.Expr = out
+	}
+	return e, nil
 }
 
 // Ends returns the round from which on the schedule of a knob is constant; 0 if unknown.

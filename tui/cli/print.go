@@ -20,6 +20,7 @@ import (
 	"brood/runtime/event"
 	"brood/runtime/host"
 	"brood/runtime/option"
+	"brood/runtime/timeline"
 	"brood/runtime/view"
 	"brood/tui/chart"
 	"brood/tui/textfmt"
@@ -271,7 +272,7 @@ func (p *plainPrinter) record(r event.Record) {
 	case r.Alert != nil:
 		p.line("round %6d  %s: %s", r.Alert.Round, r.Alert.Level, r.Alert.Text)
 	case r.Edit != nil:
-		p.line("round %6d  %s = %s from round %d on (%s)", p.Sum.Rounds, r.Edit.Knob, r.Edit.Expr, r.Edit.First(),
+		p.line("round %6d  %s = %s from round %d on (%s)", p.Sum.Rounds, r.Edit.Knob, timeline.Text(*r.Edit), r.Edit.First(),
 			r.Edit.Whose())
 	case r.Plan != nil && r.Plan.Cause != event.CauseStart:
 		text := fmt.Sprintf("%s: %s on %s", r.Plan.Cause, plural(len(r.Plan.New.Members), "member"),
