@@ -37,6 +37,7 @@ type Group uint8
 
 const (
 	Own            Group = iota // the algorithm itself
+	GroupStep                   // the learning rate and the momentum of a step
 	GroupRound                  // the length of a round and the format of messages
 	GroupStream                 // mini-batches and their gradients
 	GroupOptimiser              // the optimiser of a gradient step

@@ -12,6 +12,7 @@ import (
 // Knobs that several algorithms declare with the same meaning.
 var (
 	KnobEta = Knob{
+		Group:   GroupStep,
 		Name:    "eta",
 		Label:   "η",
 		Title:   "learning rate",
@@ -22,6 +23,7 @@ var (
 		Scale:   Log,
 	}
 	KnobMu = Knob{
+		Group:   GroupStep,
 		Name:    "momentum",
 		Title:   "momentum",
 		Doc:     "Nesterov momentum mu: buf <- mu*buf + g; step along g + mu*buf",

@@ -2,6 +2,7 @@ package coupled
 
 import (
 	"math"
+	"slices"
 	"testing"
 
 	"brood/models/engine"
@@ -212,6 +213,18 @@ func TestClip(t *testing.T) {
 }
 
 // Every gradient method applies the shared knobs.
+// TestOwnKnobsComeFirst: screens begin with what makes the algorithm, not with the learning rate of its steps.
+func TestOwnKnobsComeFirst(t *testing.T) {
+	want := []string{"ell", "gamma", "rho", "alpha", "thermal", "inner", "variant", "eta", "eta_in", "momentum"}
+	var got []string
+	for _, k := range Parle.Shown() {
+		got = append(got, k.Name)
+	}
+	if !slices.Equal(got[:len(want)], want) || len(got) != len(Parle.Knobs) {
+		t.Errorf("Parle shows %v, want first %v", got, want)
+	}
+}
+
 func TestSharedKnobs(t *testing.T) {
 	for _, a := range []*optim.Algorithm{averaging.DPSGD, averaging.BGD, Elastic, EASGD, EntropySGD, Parle, averaging.LocalSGD, averaging.DiLoCo, gossip.SGP, gossip.ADPSGD, gossip.PopSGD} {
 		b := optimtest.NewBowl(t, optimtest.Cols, optimtest.Samples)

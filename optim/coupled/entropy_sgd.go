@@ -47,6 +47,7 @@ With momentum mu on both steps and inner zeroed it is Nesterov SGD with the grad
 	Knobs: slices.Concat([]optim.Knob{
 		optim.KnobEta,
 		{
+			Group:   optim.GroupStep,
 			Name:    "eta_in",
 			Label:   "η_in",
 			Title:   "inner learning rate",

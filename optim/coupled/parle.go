@@ -55,6 +55,7 @@ remark 3 of the source, to Elastic-SGD.`,
 	Knobs: slices.Concat([]optim.Knob{
 		optim.KnobEta,
 		{
+			Group:   optim.GroupStep,
 			Name:    "eta_in",
 			Label:   "η_in",
 			Title:   "inner learning rate",
