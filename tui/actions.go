@@ -42,8 +42,8 @@ func (m *model) expand() tea.Cmd {
 	return nil
 }
 
-// back closes or resets one thing: in order a pending fork, the filter, the state of the panel, the cursor, the
-// expanded panel, the knob rail, the message, the screen.
+// back closes or resets one thing: in order a pending fork, the filter, the state of the panel, the knob rail, the
+// cursor, the expanded panel, the message, the screen.
 func (m *model) back() tea.Cmd {
 	switch {
 	case m.branching != nil:
@@ -51,13 +51,12 @@ func (m *model) back() tea.Cmd {
 	case m.Filters.Text[m.listName()] != "":
 		m.setFilter(m.listName(), "")
 	case m.panel(m.Focus).Back != nil && m.panel(m.Focus).Back(m.Host):
+	case m.Focus == panel.Knobs && !m.Expanded:
+		m.leaveRail()
 	case m.Cursor.On && m.screens()[m.screen].Charts:
 		m.Cursor = panel.Cursor{}
 	case m.Expanded:
 		m.expand()
-	case m.railOpen:
-		m.railOpen = false
-		m.moveFocus(0)
 	case m.Toast.Text != "":
 		m.Toast = panel.Toast{}
 	case m.HomeScreen() >= 0 && m.screen != m.HomeScreen():
@@ -75,7 +74,7 @@ func (m *model) OpenScreen(i int) tea.Cmd {
 	if m.Replay != nil && i == m.HomeScreen() { // the list hides the recording
 		m.Replay.Pause(true)
 	}
-	m.screen, m.Expanded, m.railOpen = i, false, false
+	m.screen, m.Expanded, m.railOpen, m.beforeRail = i, false, false, origin{}
 	m.Focus = m.screens()[i].Lead
 	return m.pollPanels()
 }
@@ -127,13 +126,25 @@ func (m *model) moveFocus(d int) {
 	m.railOpen = m.railOpen && m.Focus == panel.Knobs
 }
 
-// toggleRail focuses the knob rail, and opens it above the panels if the layout has no place for it.
-func (m *model) toggleRail() tea.Cmd {
-	if m.Focus == panel.Knobs && m.railOpen {
-		m.railOpen = false
-		m.moveFocus(0)
-		return nil
+// origin is the panel from which the user came to the knob rail; zero: none.
+type origin struct {
+	panel    panel.ID
+	expanded bool
+}
+
+// leaveRail closes the knob rail and returns to the panel from which the user came, else to the first of the screen.
+func (m *model) leaveRail() {
+	from := m.beforeRail
+	m.railOpen, m.beforeRail = false, origin{}
+	if m.Focus = m.screens()[m.screen].Lead; from.panel != "" && m.HasPanel(from.panel) {
+		m.Focus, m.Expanded = from.panel, from.expanded
 	}
+	m.moveFocus(0)
+}
+
+// openRail focuses the knob rail, and opens it above the panels if the layout has no place for it.
+func (m *model) openRail() tea.Cmd {
+	m.beforeRail = origin{m.Focus, m.Expanded}
 	m.Expanded = false
 	m.PlacePanels()
 	m.railOpen = !slices.Contains(panel.PanelIDs(m.Placed), panel.Knobs)

@@ -96,7 +96,7 @@ func (m *model) ownKeys() []panel.Binding {
 			Group: groupView,
 			Do:    func(*panel.Host) tea.Cmd { m.moveFocus(-1); return nil },
 		},
-		{Keys: []string{"k"}, Title: "knobs: open (esc closes)", Group: groupView, Why: needsRun, Do: do(m.toggleRail)},
+		{Keys: []string{"k"}, Title: "knobs: open (esc closes)", Group: groupView, Why: needsRun, Do: do(m.openRail)},
 		{Keys: []string{"e"}, Title: "expand the panel", Group: groupView, Do: do(m.expand)},
 		{Keys: []string{"f"}, Title: "freeze the display", Group: groupView, Why: needsRun, Do: do(m.freeze)},
 		{

@@ -17,6 +17,8 @@ func (m *model) PlacePanels() {
 	switch {
 	case m.W < panel.MinW || m.H < panel.MinH:
 		m.Placed = nil
+	case m.W < panel.PanelsW && m.railOpen && m.Focus == panel.Knobs: // also on screens without a place for it
+		m.Placed = []panel.Placement{{Panel: panel.Knobs, Area: body}}
 	case m.W < panel.PanelsW || m.Expanded:
 		m.Placed = []panel.Placement{{Panel: m.focusAmong(m.allPanels()), Area: body}}
 	default:

@@ -26,7 +26,8 @@ type model struct {
 	ruledAlg *optim.Algorithm // see withRules
 
 	screen        int
-	railOpen      bool // the knob rail is open over a narrow screen
+	railOpen      bool // the knob rail is open over the panels, which have no place for it
+	beforeRail    origin
 	drag          drag
 	panels        []panel.Panel // see newPanels
 	rail          *knobs.Rail

@@ -8,6 +8,7 @@ import (
 	tea "charm.land/bubbletea/v2"
 
 	"brood/models/usererr"
+	"brood/optim"
 	"brood/tui/cell"
 	"brood/tui/panel"
 )
@@ -187,6 +188,30 @@ func (m *model) drawPrompt(g *cell.Grid, y int) {
 	case p.Cursor == len(p.Runes):
 		g.Text(end+2, y, room, cell.Faint, strings.Join(candidates(m, p.Text()), "  "))
 	}
+	if k, value, ok := m.promptKnob(); ok && p.err == "" {
+		h := min(y, m.rail.PreviewLines(m.Host, k, value))
+		above := cell.Rect{X: 0, Y: y - h, W: g.W, H: h}
+		g.Clear(above)
+		m.rail.DrawPreview(m.Host, g, cell.Rect{X: 1, Y: above.Y, W: g.W - 2, H: above.H}, k, value)
+	}
+}
+
+// promptKnob returns the knob that the last word of a command `set` changes, and the value typed so far; ok is false if
+// there is none.
+func (m *model) promptKnob() (k optim.Knob, value string, ok bool) {
+	words := strings.Fields(m.prompt.Text())
+	if len(words) < 2 || words[0] != "set" || m.Knobs == nil {
+		return k, "", false
+	}
+	name, value, ok := strings.Cut(words[len(words)-1], "=")
+	if !ok && len(words) == 3 {
+		name, value, ok = words[1], words[2], true
+	}
+	if bare := strings.TrimRight(name, "+-"); bare != name { // eta+=0.1
+		name, value = bare, name[len(bare):]+"="+value
+	}
+	k, known := m.Alg.Knob(name)
+	return k, value, ok && known && value != ""
 }
 
 // drawCycle draws the completions, starting with the chosen one, which is highlighted.

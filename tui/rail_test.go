@@ -104,13 +104,24 @@ func TestStepsAreRoundAndBounded(t *testing.T) {
 	}
 }
 
-func TestRailOpensAbovePanels(t *testing.T) {
-	d := open(t, 80, 24, sourcetest.Run(3, 20), nil)
-	if d.press("k"); !d.railOpen {
-		t.Error("k does not open the drawer")
-	}
-	if d.press("esc"); d.railOpen || d.Focus == panel.Knobs {
-		t.Errorf("esc leaves drawer %v, focus %s", d.railOpen, d.Focus)
+// TestEscReturnsFromTheRail checks that k opens the rail at every size and on every screen with charts, and that esc
+// returns to the panel that had the focus, expanded as it was, with its cursor.
+func TestEscReturnsFromTheRail(t *testing.T) {
+	for _, size := range [][2]int{{60, 12}, {80, 24}, {120, 36}, {200, 50}} {
+		for _, keys := range []string{"", "tab", "e", "tab tab", "tab tab e", "left left", "7"} {
+			d := open(t, size[0], size[1], sourcetest.Run(6, 400), nil)
+			d.press(strings.Fields(keys)...)
+			focus, expanded, cursor := d.Focus, d.Expanded, d.Cursor
+			if focus == panel.Knobs { // where they have a place, tab leads to them too
+				continue
+			}
+			d.press("k", "j", "j")
+			d.shows("▸ ℓ")
+			if d.press("esc"); d.railOpen || d.Focus != focus || d.Expanded != expanded || d.Cursor != cursor {
+				t.Errorf("%v %q: esc leaves the focus on %s, expanded %v, cursor %+v", size, keys, d.Focus, d.Expanded,
+					d.Cursor)
+			}
+		}
 	}
 }
 

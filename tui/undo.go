@@ -6,7 +6,9 @@ import (
 
 	tea "charm.land/bubbletea/v2"
 
+	"brood/optim"
 	"brood/runtime/event"
+	"brood/runtime/timeline"
 	"brood/tui/cell"
 	"brood/tui/panel"
 )
@@ -54,25 +56,32 @@ func (m *model) inverse(c event.Command) (out event.Command) {
 		out.Members = len(m.Live.Members().Members)
 	}
 	for _, s := range c.Set {
-		out.Set = append(out.Set, event.Setting{Knob: s.Knob, Expr: m.lastExpr(s.Knob)})
+		expr := m.lastExpr(s.Knob)
+		if timeline.Scales(s.Expr) {
+			expr = timeline.Inverse(s.Expr)
+		}
+		out.Set = append(out.Set, event.Setting{Knob: s.Knob, Expr: expr})
 	}
 	return out
 }
 
-// lastExpr returns the expression of a knob's last edit, in effect or pending, else its default; "" for an unknown
-// knob.
+// lastExpr returns the expression that continues a knob's last edit, in effect or pending, else its default; "" for an
+// unknown knob.
 func (m *model) lastExpr(knob string) string {
-	for i := len(m.Live.Edits) - 1; i >= 0; i-- {
-		if e := m.Live.Edits[i]; e.Knob == knob && e.Algorithm == m.Live.Algorithm() && !e.Void {
-			return e.Expr
-		}
-	}
+	var k optim.Knob
+	known := false
 	if m.Alg != nil {
-		if k, ok := m.Alg.Knob(knob); ok {
-			return k.Format(k.Default)
+		k, known = m.Alg.Knob(knob)
+	}
+	for _, e := range slices.Backward(m.Live.Edits) {
+		if e.Knob == knob && e.Algorithm == m.Live.Algorithm() && !e.Void {
+			return timeline.Continued(k, e.Edit)
 		}
 	}
-	return ""
+	if !known {
+		return ""
+	}
+	return k.Format(k.Default)
 }
 
 // add records a knob change until its receipt arrives.

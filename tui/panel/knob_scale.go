@@ -46,6 +46,9 @@ func NextValue(k optim.Knob, x float64, up bool) float64 {
 	return min(max(next, k.Min), k.Max)
 }
 
+// NextFactor returns the next factor up or down, above 0: ten steps to a factor of ten.
+func NextFactor(f float64, up bool) float64 { return logStep(f, up) }
+
 func logStep(x float64, up bool) float64 {
 	p := math.Pow(10, math.Floor(math.Log10(x)+1e-9))
 	at := func(i int) float64 {

@@ -13,6 +13,7 @@ import (
 	"brood/runtime/archive"
 	"brood/runtime/event"
 	"brood/runtime/session"
+	"brood/runtime/timeline"
 	"brood/runtime/view"
 	"brood/tui/cell"
 	"brood/tui/textfmt"
@@ -236,7 +237,11 @@ func SettingsText(c event.Command) (s string) {
 		if i > 0 {
 			s += ", "
 		}
-		s += x.Knob + " = " + x.Expr
+		if s += x.Knob + " "; timeline.Scales(x.Expr) {
+			s += timeline.Readable(x.Expr)
+			continue
+		}
+		s += "= " + x.Expr
 	}
 	return s
 }

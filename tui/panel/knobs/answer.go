@@ -5,6 +5,7 @@ import (
 	"strings"
 
 	"brood/optim"
+	"brood/runtime/timeline"
 	"brood/runtime/view"
 	"brood/tui/cell"
 	"brood/tui/panel"
@@ -38,8 +39,7 @@ func (r *Rail) Footnote(m *panel.Host, k optim.Knob) footnote {
 
 // changesOnly reports whether the answer changes this knob and no other one.
 func (a Answer) changesOnly(k optim.Knob) bool {
-	name, _, one := strings.Cut(a.What, " = ")
-	return one && name == k.Name && !strings.Contains(a.What, ", ")
+	return strings.HasPrefix(a.What, k.Name+" ") && !strings.Contains(a.What, ", ")
 }
 
 // newest describes the newest edit of a knob by a command that is in effect; "" if there is none.
@@ -62,7 +62,7 @@ func newest(m *panel.Host, k optim.Knob) string {
 			if e.FromSpec() {
 				return ""
 			}
-			return inEffectSince(e.First(), k.Name, e.Expr)
+			return inEffectSince(e.First(), k.Name, timeline.Text(e.Edit))
 		}
 	}
 	return ""

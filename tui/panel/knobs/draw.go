@@ -5,6 +5,7 @@ import (
 	"strings"
 
 	"brood/optim"
+	"brood/runtime/timeline"
 	"brood/runtime/view"
 	"brood/tui/cell"
 	"brood/tui/chart"
@@ -16,17 +17,27 @@ func (r *Rail) title(m *panel.Host) (string, string) {
 	return "knobs", m.FilterNote("knobs", m.Shown.Algorithm())
 }
 
-const railFoot = 5 // lines below the list: a rule, the knob's doc and the answer
+const (
+	railFoot = 5 // lines below the list: a rule, the knob's doc and the answer
+	sparkW   = 5 // leaves space for a factor such as "x 0.64*"
+)
 
 // window returns the first visible row of the list and the number of rows.
 func (r *Rail) window(m *panel.Host, in cell.Rect) (first, n int) {
 	knobs := r.Knobs(m)
-	n = min(len(knobs), max(1, in.H-railFoot))
+	foot := railFoot
+	if r.Typing != nil {
+		foot = 0
+	}
+	n = min(len(knobs), max(1, in.H-foot))
 	return min(max(0, r.index(knobs)-n/2), len(knobs)-n), n
 }
 
-// point selects the knob under the mouse.
+// point selects the knob under the mouse, unless a value is being typed.
 func (r *Rail) point(m *panel.Host, in cell.Rect, _, y int) {
+	if r.Typing != nil {
+		return
+	}
 	first, n := r.window(m, in)
 	if i := y - in.Y; i >= 0 && i < n {
 		r.Selected = r.Knobs(m)[first+i].Name
@@ -39,8 +50,11 @@ func (r *Rail) draw(m *panel.Host, g *cell.Grid, in cell.Rect) {
 		panel.Explain(g, in, m.NoMatchText("knobs", "knob"))
 		return
 	}
-	first, n := r.window(m, in)
 	at := r.index(knobs)
+	if r.Typing != nil {
+		in = r.editor(m, g, in, knobs[at])
+	}
+	first, n := r.window(m, in)
 	for i := range n {
 		r.row(m, g, cell.Rect{X: in.X, Y: in.Y + i, W: in.W, H: 1}, knobs[first+i], first+i == at)
 	}
@@ -49,6 +63,9 @@ func (r *Rail) draw(m *panel.Host, g *cell.Grid, in cell.Rect) {
 	}
 	if first+n < len(knobs) {
 		g.Set(in.X+in.W-1, in.Y+n-1, '↓', cell.Faint)
+	}
+	if r.Typing != nil {
+		return
 	}
 	if hidden := r.hiddenCount(m); hidden > 0 && first+n == len(knobs) && in.H-n > railFoot {
 		g.Text(in.X+3, in.Y+n, in.W-4, cell.Faint, hiddenText(hidden))
@@ -81,28 +98,27 @@ func (r *Rail) row(m *panel.Host, g *cell.Grid, in cell.Rect, k optim.Knob, chos
 	g.Text(in.X+3, in.Y, in.W-4, role, label)
 	g.Right(in.X+end, in.Y, 9, role, value)
 	x, w := in.X+end+1, in.W-end-2
-	if chosen && r.Typing != nil {
-		panel.DrawInput(m, g, x, in.Y, w, cell.Staged, r.Typing)
-		return
-	}
 	if expr, ok := r.StagedExpr(k.Name); ok {
-		if m.Knobs == nil || !strings.Contains(expr, ":") {
+		if m.Knobs == nil || !timeline.Moves(expr) {
 			g.Text(x, in.Y, w, cell.Staged, "→ "+expr+"*")
 			return
 		}
-		r.spark(m, g, x, in.Y, w, k, m.Knobs.With(k.Name, expr), expr+"*", cell.Staged)
+		r.spark(m, g, x, in.Y, w, k, m.Knobs.With(k.Name, expr), timeline.Readable(expr)+"*", cell.Staged)
 		return
 	}
 	if m.Knobs == nil {
 		return
 	}
 	if e, ok := m.Knobs.Pending(k.Name); ok {
-		g.Text(x, in.Y, w, cell.Good, "→ "+e.Expr+" @"+textfmt.Grouped(e.First()))
+		g.Text(x, in.Y, w, cell.Good, "→ "+timeline.Text(e)+" @"+textfmt.Grouped(e.First()))
 		return
 	}
 	if expr, moving := m.Knobs.Expr(k.Name); moving {
-		form, _, _ := strings.Cut(expr, ":")
-		r.spark(m, g, x, in.Y, w, k, m.Knobs, form, cell.Median)
+		word, _, _ := strings.Cut(expr, ":")
+		if f := timeline.Factor(expr); f != 1 {
+			word = fmt.Sprintf("x %.4g", f)
+		}
+		r.spark(m, g, x, in.Y, w, k, m.Knobs, word, cell.Median)
 		return
 	}
 	wide := w
@@ -112,16 +128,16 @@ func (r *Rail) row(m *panel.Host, g *cell.Grid, in cell.Rect, k optim.Knob, chos
 	panel.DrawGauge(g, x+1, in.Y, wide-1, k, m.KnobValue(k), cell.Median, m.Opt.ASCII)
 }
 
-// spark draws a schedule over the run in six columns, with a word after it.
+// spark draws a schedule over the run in sparkW columns, with a word after it.
 func (r *Rail) spark(m *panel.Host, g *cell.Grid, x, y, w int, k optim.Knob, knobs *view.Knobs, word string,
 	role cell.Role) {
 	lo, hi := r.Horizon(m)
-	c := chart.Of(knobs.Curve(k, lo, hi, 6))
+	c := chart.Of(knobs.Curve(k, lo, hi, sparkW))
 	chart.Spark(g, x, y, c, nil, chart.FitAxis(k.Scale == optim.Log, c), role)
 	if role == cell.Median {
 		role = cell.Faint
 	}
-	g.Text(x+7, y, w-7, role, word)
+	g.Text(x+sparkW+1, y, w-sparkW-1, role, word)
 }
 
 // inEffect returns the current value of a knob. Before the first plan there is no population size.
@@ -151,9 +167,12 @@ func (r *Rail) foot(m *panel.Host, g *cell.Grid, in cell.Rect, k optim.Knob) {
 	note := r.Footnote(m, k)
 	lines, role := textfmt.Wrap(note.Text, in.W-2), note.role
 	if len(r.Staged) > 0 && note.Text == "" {
-		role, lines = cell.Staged, append(r.stagedSchedule(k, in.W-2), r.stagedLine(m))
+		role, lines = cell.Staged, append(r.stagedEffect(m, k, in.W-2), r.stagedLine(m))
 	}
-	own := len(lines) // without another message the doc of the knob follows
+	own := len(lines) // the schedule and, without another message, the doc of the knob follow
+	if len(r.Staged) == 0 {
+		lines = append(lines, r.scheduleLines(m, k, note, in.W-2)...)
+	}
 	if own == 0 || note.fromHistory {
 		lines = append(lines, textfmt.Wrap(k.Doc, in.W-2)...)
 	}
@@ -171,32 +190,24 @@ func (r *Rail) foot(m *panel.Host, g *cell.Grid, in cell.Rect, k optim.Knob) {
 	}
 }
 
-// stagedSchedule returns the whole staged schedule of a knob if its row truncates it.
-func (r *Rail) stagedSchedule(k optim.Knob, width int) []string {
-	if expr, ok := r.StagedExpr(k.Name); ok && strings.Contains(expr, ":") {
-		return textfmt.Wrap(expr, width)
+// scheduleLines returns the schedule in effect as a text, unless the footnote contains it.
+func (r *Rail) scheduleLines(m *panel.Host, k optim.Knob, note footnote, width int) []string {
+	was, moving := r.schedule(m, k)
+	if !moving || note.fromHistory && note.Text != "" {
+		return nil
 	}
-	return nil
+	return textfmt.Wrap("follows "+was, width)
 }
 
-// Horizon returns the rounds over which schedules are drawn: to the end or the limit, and without a limit to twice
-// the current round.
-func (r *Rail) Horizon(m *panel.Host) (lo, hi uint64) {
-	v := m.Shown
+// stagedEffect returns the whole staged schedule of a knob, since its row truncates it, or what its staged value does to
+// the schedule in effect.
+func (r *Rail) stagedEffect(m *panel.Host, k optim.Knob, width int) []string {
+	expr, ok := r.StagedExpr(k.Name)
 	switch {
-	case v.Over():
-		return 0, max(v.Progress.Rounds, 1)
-	case v.Limit.Rounds > 0:
-		return 0, max(v.Limit.Rounds, v.Progress.Rounds)
+	case !ok:
+		return nil
+	case strings.Contains(expr, ":"):
+		return textfmt.Wrap(timeline.Readable(expr), width)
 	}
-	hi = max(2*v.Progress.Rounds, 10)
-	if v.Limit.Epochs > 0 && v.Progress.Epochs > 0 {
-		hi = max(v.Progress.Rounds, uint64(v.Limit.Epochs/v.Progress.Epochs*float64(v.Progress.Rounds)))
-	}
-	for _, s := range r.Staged { // draw staged schedules to their end
-		if m.Knobs != nil && v.Limit.Epochs == 0 {
-			hi = max(hi, m.Knobs.With(s.Knob, s.Expr).Ends(s.Knob))
-		}
-	}
-	return 0, hi
+	return textfmt.Wrap(r.effect(m, k, expr), width)
 }

@@ -11,6 +11,7 @@ import (
 
 	"brood/optim"
 	"brood/runtime/event"
+	"brood/runtime/timeline"
 	"brood/runtime/view"
 	"brood/tui/cell"
 	"brood/tui/panel"
@@ -146,29 +147,56 @@ func (r *Rail) StagedExpr(knob string) (string, bool) {
 	return "", false
 }
 
+// schedule returns the schedule that a knob follows, for readers; ok is false if there is none.
+func (r *Rail) schedule(m *panel.Host, k optim.Knob) (text string, ok bool) {
+	if m.Knobs == nil || k.Name == view.MembersKnob {
+		return "", false
+	}
+	return m.Knobs.Schedule(k.Name)
+}
+
+// moves reports whether a knob follows a schedule, staged or in effect: steps and *F scale it then.
+func (r *Rail) moves(m *panel.Host, k optim.Knob) bool {
+	if expr, staged := r.StagedExpr(k.Name); staged {
+		return timeline.Moves(expr)
+	}
+	_, moving := r.schedule(m, k)
+	return moving
+}
+
+// check returns why the run would reject an expression for a knob.
+func (r *Rail) check(m *panel.Host, k optim.Knob, expr string) error {
+	switch {
+	case r.inEffect(m, k, expr):
+		return nil
+	case k.Name == view.MembersKnob:
+		_, err := k.Parse(expr)
+		return err
+	case m.Knobs != nil:
+		return m.Knobs.Accept(k, expr)
+	}
+	return nil
+}
+
+// inEffect reports whether an expression changes nothing.
+func (r *Rail) inEffect(m *panel.Host, k optim.Knob, expr string) bool {
+	if was, moving := r.schedule(m, k); moving {
+		exact, _ := m.Knobs.Expr(k.Name)
+		return expr == "*1" || expr == exact || expr == was
+	}
+	return expr == k.Format(m.KnobValue(k))
+}
+
 // stage stages an expression. The value in effect removes the staged one.
 func (r *Rail) stage(m *panel.Host, k optim.Knob, expr string) error {
 	if err := m.CheckStage(k.Name); err != nil {
 		return err
 	}
-	if k.Name == view.MembersKnob {
-		if _, err := k.Parse(expr); err != nil {
-			return err
-		}
-	}
-	same := k.Format(m.KnobValue(k))
-	if m.Knobs != nil {
-		if e, moving := m.Knobs.Expr(k.Name); moving {
-			same = e
-		}
-	}
-	if expr != same && k.Name != view.MembersKnob && m.Knobs != nil {
-		if err := m.Knobs.Accept(k, expr); err != nil {
-			return err
-		}
+	if err := r.check(m, k, expr); err != nil {
+		return err
 	}
 	r.unstage(k.Name)
-	if expr != same {
+	if !r.inEffect(m, k, expr) {
 		r.Staged, r.owner = append(r.Staged, event.Setting{Knob: k.Name, Expr: expr}), m.Shown.Algorithm()
 	}
 	return nil
@@ -191,10 +219,16 @@ func (r *Rail) base(m *panel.Host, k optim.Knob) float64 {
 	return m.KnobValue(k)
 }
 
-// turn moves the selected knob by n steps.
+// turn moves the selected knob by n steps. It scales a schedule.
 func (r *Rail) turn(m *panel.Host, n int) {
 	r.clearRefusal()
 	k := r.SelectedKnob(m)
+	if r.moves(m, k) {
+		if err := r.rescale(m, k, n); err != nil {
+			r.Answer = Answer{Text: err.Error(), Bad: true}
+		}
+		return
+	}
 	x := r.base(m, k)
 	for range max(n, -n) {
 		x = panel.NextValue(k, x, n > 0)
@@ -204,7 +238,34 @@ func (r *Rail) turn(m *panel.Host, n int) {
 	}
 }
 
-// Evaluate converts the typed text to an expression for the knob. *F, /F, +=D and -=D apply to the base.
+// rescale stages the schedule of a knob with a factor that is n steps larger, or as many as its bounds admit. It returns
+// why not even one is possible.
+func (r *Rail) rescale(m *panel.Host, k optim.Knob, n int) error {
+	expr := r.scaleBase(k)
+	for i := range max(n, -n) {
+		next := timeline.WithFactor(expr, panel.NextFactor(timeline.Factor(expr), n > 0))
+		if err := r.check(m, k, next); err != nil {
+			if i == 0 {
+				return err
+			}
+			break
+		}
+		expr = next
+	}
+	return r.stage(m, k, expr)
+}
+
+// scaleBase returns the expression whose factor the next step or *F changes: the staged one, else that of the schedule
+// in effect.
+func (r *Rail) scaleBase(k optim.Knob) string {
+	if expr, staged := r.StagedExpr(k.Name); staged {
+		return expr
+	}
+	return "*1"
+}
+
+// Evaluate converts the typed text to an expression for the knob. *F, /F, +=D and -=D apply to the base; of a schedule
+// *F and /F change the factor.
 func (r *Rail) Evaluate(m *panel.Host, k optim.Knob, text string) (string, error) {
 	text = strings.TrimSpace(text)
 	for _, op := range []string{"*", "/", "+=", "-="} {
@@ -215,6 +276,17 @@ func (r *Rail) Evaluate(m *panel.Host, k optim.Knob, text string) (string, error
 		f, err := strconv.ParseFloat(strings.TrimSpace(rest), 64)
 		if err != nil {
 			return "", fmt.Errorf("%s: write %s and a number, not %q", k.Name, op, rest)
+		}
+		if r.moves(m, k) {
+			switch _, staged := r.StagedExpr(k.Name); {
+			case op != "*" && op != "/":
+				return "", fmt.Errorf("%s follows a schedule: *0.5 scales it, a value or a schedule replaces it", k.Name)
+			case !staged:
+				return op + strings.TrimSpace(rest), nil
+			case op == "/":
+				f = 1 / f
+			}
+			return timeline.Scaled(r.scaleBase(k), f), nil
 		}
 		x := r.base(m, k)
 		switch op {
@@ -233,7 +305,7 @@ func (r *Rail) Evaluate(m *panel.Host, k optim.Knob, text string) (string, error
 		return k.Format(x), nil
 	}
 	if text == "" {
-		return "", errors.New("type a number, *0.5, or a schedule such as linear:0.1..0.01@200")
+		return "", errors.New("type a number, *0.5, or a schedule such as linear:0.1..0.01@+200")
 	}
 	return text, nil
 }

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"brood/optim"
+	"brood/runtime/timeline"
 	"brood/runtime/view"
 	"brood/tui/cell"
 	"brood/tui/chart"
@@ -28,6 +29,9 @@ func (r *Rail) drawSchedules(m *panel.Host, g *cell.Grid, in cell.Rect) {
 		return
 	}
 	at := r.index(knobs)
+	if r.Typing != nil {
+		in = r.editor(m, g, in, knobs[at])
+	}
 	name := 12
 	for _, k := range knobs {
 		name = max(name, min(cell.Width(m.KnobLabel(k)), 19))
@@ -56,7 +60,7 @@ func (r *Rail) drawSchedules(m *panel.Host, g *cell.Grid, in cell.Rect) {
 		g.Text(in.X+3, y, name, role, m.KnobLabel(k))
 		g.Right(in.X+now, y, 9, role, inEffect(m, k))
 		r.scheduleRow(m, g, cell.Rect{X: in.X + over, Y: y, W: w, H: max(1, tall-1)}, k, lo, hi)
-		r.drawSource(m, g, cell.Rect{X: in.X + by, Y: y, W: in.W - 1 - by, H: 1}, k, first+i == at)
+		r.drawSource(m, g, cell.Rect{X: in.X + by, Y: y, W: in.W - 1 - by, H: 1}, k)
 	}
 }
 
@@ -72,62 +76,25 @@ func (r *Rail) scheduleRow(m *panel.Host, g *cell.Grid, in cell.Rect, k optim.Kn
 	if m.Knobs == nil {
 		return
 	}
-	if _, staged := r.StagedExpr(k.Name); !staged && panel.IsConstant(m.Knobs.Curve(k, lo, hi, in.W)) {
+	expr, staged := r.StagedExpr(k.Name)
+	if !staged && panel.IsConstant(m.Knobs.Curve(k, lo, hi, in.W)) {
 		panel.DrawGauge(g, in.X, in.Y, in.W, k, m.KnobValue(k), cell.Median, m.Opt.ASCII)
 		return
 	}
-	now := in.X + min(in.W-1, int(float64(in.W)*float64(m.Shown.Progress.Rounds-min(lo,
-		m.Shown.Progress.Rounds))/float64(max(1, hi-lo))))
-	layers := r.curves(m, k, lo, hi, 2*in.W)
-	axis := chart.FitAxis(k.Scale == optim.Log, columns(layers)...)
-	for y := in.Y; y < in.Y+in.H; y++ {
-		g.Set(now, y, '│', cell.Focus)
-	}
-	if in.H > 1 {
-		chart.Curve(g, in, axis, m.Opt.ASCII, layers...)
-		return
-	}
-	last := r.curves(m, k, lo, hi, in.W)[len(layers)-1]
-	chart.Spark(g, in.X, in.Y, last.Columns, nil, axis, last.Role)
-	g.Set(now, in.Y, '│', cell.Focus)
-}
-
-// curves returns the curve of a knob over the run, and behind it the curve with the staged edit from now on.
-func (r *Rail) curves(m *panel.Host, k optim.Knob, lo, hi uint64, n int) []chart.Layer {
-	out := []chart.Layer{{Columns: chart.Of(m.Knobs.Curve(k, lo, hi, n)), Role: cell.Median, Style: chart.Thin}}
-	if expr, ok := r.StagedExpr(k.Name); ok {
-		out = append(out, chart.Layer{
-			Columns: chart.Of(m.Knobs.With(k.Name, expr).Curve(k, lo, hi, n)),
-			Role:    cell.Staged,
-			Style:   chart.Thin,
-			Glyph:   'o',
-		})
-	}
-	return out
-}
-
-func columns(layers []chart.Layer) (out [][]view.Bucket) {
-	for _, l := range layers {
-		out = append(out, l.Columns)
-	}
-	return out
+	r.drawCurves(m, g, in, k, expr, lo, hi)
 }
 
 // drawSource draws where the value of a knob comes from.
-func (r *Rail) drawSource(m *panel.Host, g *cell.Grid, in cell.Rect, k optim.Knob, chosen bool) {
-	if chosen && r.Typing != nil {
-		panel.DrawInput(m, g, in.X, in.Y, in.W, cell.Staged, r.Typing)
-		return
-	}
+func (r *Rail) drawSource(m *panel.Host, g *cell.Grid, in cell.Rect, k optim.Knob) {
 	if expr, ok := r.StagedExpr(k.Name); ok {
-		g.Text(in.X, in.Y, in.W, cell.Staged, "→ "+expr+"*")
+		g.Text(in.X, in.Y, in.W, cell.Staged, "→ "+timeline.Readable(expr)+"*")
 		return
 	}
 	if m.Knobs == nil || k.Name == view.MembersKnob {
 		return
 	}
 	if e, ok := m.Knobs.Pending(k.Name); ok {
-		g.Text(in.X, in.Y, in.W, cell.Good, "→ "+e.Expr+" from round "+textfmt.Grouped(e.First()))
+		g.Text(in.X, in.Y, in.W, cell.Good, "→ "+timeline.Text(e)+" from round "+textfmt.Grouped(e.First()))
 		return
 	}
 	h := m.Knobs.History(k.Name)
@@ -135,7 +102,7 @@ func (r *Rail) drawSource(m *panel.Host, g *cell.Grid, in cell.Rect, k optim.Kno
 		g.Text(in.X, in.Y, in.W, cell.Faint, "default")
 		return
 	}
-	expr, moving := m.Knobs.Expr(k.Name)
+	expr, moving := m.Knobs.Schedule(k.Name)
 	if !moving {
 		expr = "set"
 	}
@@ -170,9 +137,12 @@ func (r *Rail) drawKnob(m *panel.Host, g *cell.Grid, in cell.Rect) {
 	}
 	put(cell.Faint, bounds)
 	note := r.Footnote(m, k)
+	for _, l := range r.scheduleLines(m, k, note, in.W-2) {
+		put(cell.Median, l)
+	}
 	answer, role := note.Text, note.role
 	if answer == "" && len(r.Staged) > 0 {
-		for _, l := range r.stagedSchedule(k, in.W-2) {
+		for _, l := range r.stagedEffect(m, k, in.W-2) {
 			put(cell.Staged, l)
 		}
 		answer, role = r.stagedLine(m), cell.Staged
@@ -187,7 +157,8 @@ func (r *Rail) drawKnob(m *panel.Host, g *cell.Grid, in cell.Rect) {
 	y++
 	lo, hi := r.Horizon(m)
 	area := cell.Rect{X: in.X, Y: y, W: in.W - 1, H: rest - 1}
-	layers := r.curves(m, k, lo, hi, 2*chart.Plot(area).W)
+	expr, _ := r.StagedExpr(k.Name)
+	layers := r.curves(m, k, expr, lo, hi, 2*chart.Plot(area).W)
 	chart.Draw(g, area, chart.Chart{
 		From:   lo,
 		To:     hi + 1,
@@ -210,9 +181,9 @@ func History(m *panel.Host) (out []knobChange) {
 		if e.Algorithm != m.Shown.Algorithm() {
 			continue
 		}
-		t := knobChange{e.First(), e.Knob, e.Expr, e.Whose()}
+		t := knobChange{e.First(), e.Knob, timeline.Text(e.Edit), e.Whose()}
 		if e.Old != "" {
-			t.Text = e.Old + " → " + e.Expr
+			t.Text = timeline.Readable(e.Old) + " → " + t.Text
 		}
 		if e.Void {
 			t.by += ", before the swap"

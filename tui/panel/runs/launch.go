@@ -32,6 +32,7 @@ type Launch struct {
 	prefix       string        // typed part of a choice
 	suggested    bool          // the text was suggested, not typed
 	beforeTyping panel.Request // request before typing
+	typedOver    string        // value of the line before typing, which *F scales
 	Starting     bool          // the run is being started
 	Rows         []launchRow   // rows of the last frame
 }

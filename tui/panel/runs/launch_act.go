@@ -14,6 +14,7 @@ import (
 	tea "charm.land/bubbletea/v2"
 
 	"brood/optim"
+	"brood/runtime/timeline"
 	"brood/tui/cell"
 	"brood/tui/panel"
 )
@@ -235,8 +236,12 @@ func (l *Launch) turn(m *panel.Host, d int) tea.Cmd {
 			strconv.FormatInt(int64(panel.NextValue(k, float64(n), d > 0)), 10)))
 	}
 	k, _ = l.draft.Knobs.Algorithm.Knob(at.Name)
+	if timeline.Moves(text) {
+		text = timeline.WithFactor(text, panel.NextFactor(timeline.Factor(text), d > 0))
+		return l.change(m, l.Request.With(at, l.alg(), text))
+	}
 	x, err := k.Parse(text)
-	if err != nil { // a schedule or an invalid value
+	if err != nil { // an invalid value
 		x = l.draft.Knobs.Value(k)
 	}
 	return l.change(m, l.Request.With(at, l.alg(), k.Format(panel.NextValue(k, x, d > 0))))
@@ -272,6 +277,7 @@ func (l *Launch) Enter(m *panel.Host) tea.Cmd {
 		text, _ := l.value(at)
 		l.typing, l.prefix, l.suggested, l.beforeTyping = &panel.TextInput{}, "", true, l.Request
 		l.typing.SetText(text)
+		l.typedOver = text
 		return nil
 	}
 	l.Starting = true
@@ -339,7 +345,32 @@ func (l *Launch) key(m *panel.Host, name, text string) tea.Cmd {
 	case now == "":
 		return l.change(m, l.Request.Without(at, l.alg()))
 	}
+	if at.Knob {
+		now = l.scaled(at, now)
+	}
 	return l.change(m, l.Request.With(at, l.alg(), now))
+}
+
+// scaled returns what *F or /F requests: the replaced schedule with another factor, or a multiple of the replaced value.
+// It returns other texts unchanged, and those that cannot be converted.
+func (l *Launch) scaled(at panel.LineID, text string) string {
+	k, _ := l.draft.Knobs.Algorithm.Knob(at.Name)
+	f, err := strconv.ParseFloat(strings.TrimSpace(strings.TrimLeft(text, "*/")), 64)
+	if !timeline.Scales(text) || err != nil || f == 0 || len(k.Choices) > 0 {
+		return text
+	}
+	f = timeline.Factor(text)
+	if timeline.Moves(l.typedOver) {
+		return timeline.Scaled(l.typedOver, f)
+	}
+	x, err := k.Parse(l.typedOver)
+	if err != nil {
+		return text
+	}
+	if x *= f; k.Integer {
+		x = math.Round(x)
+	}
+	return k.Format(x)
 }
 
 // cycleOffers replaces the text by the next offered choice.

@@ -1,9 +1,11 @@
 package runs
 
 import (
+	"fmt"
 	"strings"
 
 	"brood/optim"
+	"brood/runtime/timeline"
 	"brood/tui/cell"
 	"brood/tui/chart"
 	"brood/tui/panel"
@@ -274,6 +276,9 @@ func (l *Launch) drawValue(m *panel.Host, g *cell.Grid, x, y int, of panel.LineI
 	case l.typing != nil && of == l.Chosen():
 		panel.DrawInput(m, g, x, y, w, cell.Staged, l.typing)
 	case explicit:
+		if f := timeline.Factor(text); f != 1 { // first: the end of a long schedule is cut
+			text = fmt.Sprintf("x %.4g %s", f, timeline.WithFactor(text, 1))
+		}
 		g.Text(x, y, w, cell.Staged, text+"*")
 	case text != "":
 		g.Text(x, y, w, role, text)
