@@ -269,3 +269,35 @@ func TestHistoryHasResizes(t *testing.T) {
 	d.shows("population size  6 → 8")
 	d.hides("no knob was changed")
 }
+
+// TestKnobsWithoutEffectAreFolded checks that knobs without effect are hidden, that a line says how many and which key
+// shows them, and that a choice that is staged shows those that it needs.
+func TestKnobsWithoutEffectAreFolded(t *testing.T) {
+	a := sourcetest.Algorithm()
+	for i := range 24 { // more than a rail has rows
+		k := optim.Knob{Name: "more" + string(rune('a'+i)), Max: 1}
+		if i > 20 {
+			k = k.OnlyWith("variant", "paper")
+		}
+		a.Knobs = append(a.Knobs, k)
+	}
+	for _, size := range screenSizes {
+		for _, keys := range []string{"k", "3"} {
+			d := open(t, size[0], size[1], sourcetest.Run(6, 400),
+				func(o *panel.Options) { o.Algorithms = []*optim.Algorithm{a} })
+			d.press(keys)
+			all := len(d.rail.Knobs(d.model.Host)) + 3
+			d.shows("3 without effect: i shows them")
+			d.press("i")
+			d.hides("without effect")
+			if n := len(d.rail.Knobs(d.model.Host)); n != all {
+				t.Errorf("%v %s: i shows %d of %d knobs", size, keys, n, all)
+			}
+			d.press("i", "j", "j", "j", "j", "j", "h")
+			if e, _ := d.rail.StagedExpr("variant"); e != "paper" {
+				t.Fatalf("staged %v", d.rail.Staged)
+			}
+			d.hides("without effect")
+		}
+	}
+}

@@ -250,18 +250,18 @@ func Readable(expr string) string {
 	return form + " x " + factor
 }
 
-// Change describes an edit of a knob that had the expression old; "" for its default. It names only the factor if nothing
-// else of a schedule changes.
+// Change returns the value of an edit for readers, after the expression old that it replaces; "" for the default of the
+// knob. It returns only the factor if nothing else of a schedule changes.
 func Change(e event.Edit, old string) string {
 	form, _, _ := cutSuffixes(e.Expr)
 	was, _, _ := cutSuffixes(old)
 	switch {
 	case old == "":
-		return e.Knob + " " + Text(e)
+		return Text(e)
 	case form == was && form != e.Expr:
-		return e.Knob + " x " + number(Factor(e.Expr))
+		return "x " + number(Factor(e.Expr))
 	}
-	return e.Knob + " " + Readable(old) + "→" + Text(e)
+	return Readable(old) + "→" + Text(e)
 }
 
 // typed returns what the user typed for the schedule of expr, if an earlier edit of the knob has the same one in the

@@ -171,12 +171,12 @@ func TestContinued(t *testing.T) {
 // TestChange: an edit is described with what it replaces, and one that only scales by its factor.
 func TestChange(t *testing.T) {
 	for _, c := range [][3]string{
-		{"", "7", "eta 7"},
-		{"7", "8", "eta 7→8"},
-		{"7", "linear:1..3@9", "eta 7→linear:1..3@9"},
-		{"linear:1..3@9", "linear:1..3@9,from0,x0.8", "eta x 0.8"},
-		{"linear:1..3@9,from0,x0.8", "linear:1..3@9,from0", "eta x 1"},
-		{"linear:1..3@9,from0,x0.8", "7", "eta linear:1..3@9 x 0.8→7"},
+		{"", "7", "7"},
+		{"7", "8", "7→8"},
+		{"7", "linear:1..3@9", "7→linear:1..3@9"},
+		{"linear:1..3@9", "linear:1..3@9,from0,x0.8", "x 0.8"},
+		{"linear:1..3@9,from0,x0.8", "linear:1..3@9,from0", "x 1"},
+		{"linear:1..3@9,from0,x0.8", "7", "linear:1..3@9 x 0.8→7"},
 	} {
 		if got := Change(event.Edit{Knob: "eta", Expr: c[1]}, c[0]); got != c[2] {
 			t.Errorf("%s to %s: %q, want %q", c[0], c[1], got, c[2])

@@ -177,7 +177,7 @@ func (v *View) edit(e event.Edit, at int64) {
 	if e.Why == "" && (e.FromSpec() || e.At == 0 && !e.Commanded()) { // an initial edit of the run
 		return
 	}
-	text := timeline.Change(e, old)
+	text := e.Knob + " " + timeline.Change(e, old)
 	who := ""
 	if !e.FromSpec() {
 		who = e.Whose()

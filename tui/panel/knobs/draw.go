@@ -64,24 +64,22 @@ func (r *Rail) draw(m *panel.Host, g *cell.Grid, in cell.Rect) {
 	if first+n < len(knobs) {
 		g.Set(in.X+in.W-1, in.Y+n-1, '↓', cell.Faint)
 	}
-	if r.Typing != nil {
-		return
-	}
-	if hidden := r.hiddenCount(m); hidden > 0 && first+n == len(knobs) && in.H-n > railFoot {
-		g.Text(in.X+3, in.Y+n, in.W-4, cell.Faint, hiddenText(hidden))
-	}
-	if foot := in.H - n; foot >= 2 {
+	if foot := in.H - n; foot >= 2 && r.Typing == nil {
 		_, rest := in.Top(in.H - min(foot, railFoot))
 		r.foot(m, g, rest, knobs[at])
 	}
 }
 
-// hiddenText returns the line in place of n knobs that have no effect.
-func hiddenText(n int) string {
-	if n == 1 {
+// hiddenText returns the text in place of knobs that have no effect; "" if all are shown.
+func (r *Rail) hiddenText(m *panel.Host) string {
+	switch n := r.hiddenCount(m); n {
+	case 0:
+		return ""
+	case 1:
 		return "1 without effect: i shows it"
+	default:
+		return fmt.Sprintf("%d without effect: i shows them", n)
 	}
-	return fmt.Sprintf("%d without effect: i shows them", n)
 }
 
 // row draws a knob: its name, its value in effect and, at the right, the staged or pending value or its schedule.
@@ -148,10 +146,13 @@ func inEffect(m *panel.Host, k optim.Knob) string {
 	return panel.KnobText(k, m.KnobValue(k))
 }
 
-// foot describes the selected knob and the result of the last change.
+// foot describes the selected knob and the result of the last change, below a rule with the number of hidden knobs.
 func (r *Rail) foot(m *panel.Host, g *cell.Grid, in cell.Rect, k optim.Knob) {
 	for x := in.X + 1; x < in.X+in.W-1; x++ {
 		g.Set(x, in.Y, '╌', cell.Border)
+	}
+	if hidden := r.hiddenText(m); hidden != "" {
+		g.Text(in.X+2, in.Y, in.W-4, cell.Faint, " "+hidden+" ")
 	}
 	y, end := in.Y+1, in.Y+in.H-1
 	about := []string{m.KnobTitle(k) + panel.BoundsText(k)}

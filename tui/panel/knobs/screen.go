@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"fmt"
 	"slices"
+	"strings"
 	"time"
 
 	"brood/optim"
@@ -17,7 +18,11 @@ import (
 
 func (r *Rail) schedulesTitle(m *panel.Host) (string, string) {
 	_, hi := r.Horizon(m)
-	return "knobs and schedules", m.FilterNote("knobs", "rounds 0–"+textfmt.Grouped(hi))
+	note := "rounds 0–" + textfmt.Grouped(hi)
+	if hidden := r.hiddenText(m); hidden != "" {
+		note = hidden + " · " + note
+	}
+	return "knobs and schedules", m.FilterNote("knobs", note)
 }
 
 // drawSchedules draws a row for each knob: name, current value, curve over the run with a line at the present,
@@ -45,9 +50,6 @@ func (r *Rail) drawSchedules(m *panel.Host, g *cell.Grid, in cell.Rect) {
 	g.Text(in.X+by, in.Y, in.W-1-by, cell.Faint, "source")
 	tall := min(4, max(1, (in.H-1)/len(knobs)))
 	n := (in.H - 1) / tall
-	if hidden := r.hiddenCount(m); hidden > 0 && n*tall < in.H-1 && n >= len(knobs) {
-		g.Text(in.X+3, in.Y+1+len(knobs)*tall, in.W-4, cell.Faint, hiddenText(hidden))
-	}
 	first := min(max(0, at-n/2), max(0, len(knobs)-n))
 	lo, hi := r.Horizon(m)
 	for i := 0; i < n && first+i < len(knobs); i++ {
@@ -181,10 +183,7 @@ func History(m *panel.Host) (out []knobChange) {
 		if e.Algorithm != m.Shown.Algorithm() {
 			continue
 		}
-		t := knobChange{e.First(), e.Knob, timeline.Text(e.Edit), e.Whose()}
-		if e.Old != "" {
-			t.Text = timeline.Readable(e.Old) + " → " + t.Text
-		}
+		t := knobChange{e.First(), e.Knob, strings.ReplaceAll(timeline.Change(e.Edit, e.Old), "→", " → "), e.Whose()}
 		if e.Void {
 			t.by += ", before the swap"
 		}
