@@ -54,10 +54,10 @@ func Counted(k optim.Knob, expr string, c optim.Counts) (string, error) {
 	}), nil
 }
 
-// Count converts edits that take effect together at a position to the form and units of a log, in place; an expression
-// that changes is kept as Typed. The units depend on the
-// knobs at this position, which the edits in before and the edits themselves determine. shape has population, layout
-// and data; without a population Count uses nominal units, which only validates the expressions.
+// Count converts edits that take effect together at a position to the form and units of a log, in place: see Scale and
+// Counted. It sets Typed where the units change. The units depend on the knobs at this position, which the edits in
+// before and the edits themselves determine. shape has population, layout and data; without a population Count uses
+// nominal units, which only validates the expressions.
 func Count(alg *optim.Algorithm, before, edits []event.Edit, shape optim.Shape, at Position) error {
 	line, err := New(alg, before)
 	if err != nil {

@@ -28,12 +28,14 @@ func cutSuffixes(expr string) (form, from, factor string) {
 	if !strings.Contains(form, ":") {
 		return form, "", ""
 	}
-	if i := strings.LastIndex(form, scaleSuffix); i >= 0 {
-		form, factor = form[:i], form[i+len(scaleSuffix):]
+	cut := func(mark string) (value string) {
+		if i := strings.LastIndex(form, mark); i >= 0 && i+len(mark) < len(form) {
+			form, value = form[:i], form[i+len(mark):]
+		}
+		return value
 	}
-	if i := strings.LastIndex(form, fromSuffix); i >= 0 {
-		form, from = form[:i], form[i+len(fromSuffix):]
-	}
+	factor = cut(scaleSuffix)
+	from = cut(fromSuffix)
 	return form, from, factor
 }
 

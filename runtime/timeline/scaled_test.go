@@ -109,6 +109,8 @@ func TestBadScales(t *testing.T) {
 		"linear:1..3@20,x0.5,x0.5":     "write linear",
 		"linear:1..3@20,from10,from11": "write linear",
 		"0.1,x2":                       "is not a number",
+		"linear:1..3@20,x":             "write linear",
+		"linear:1..3@20,from":          "write linear",
 		"*0.5":                         "is not a number",
 	} {
 		if _, err := Parse(eta, text); err == nil || !strings.Contains(err.Error(), want) {
