@@ -16,7 +16,7 @@ func TestNumbersKeepTheirWidth(t *testing.T) {
 			"0.0018"}, {textfmt.Number(2.5), "2.500"}, {textfmt.Number(9.4e-4), "9.4e-4"},
 		{textfmt.Number(12.345), "12.35"}, {textfmt.Number(123.45), "123.5"}, {textfmt.Number(4321.9), "4322"},
 		{textfmt.Number(1e-5), "1.0e-5"}, {textfmt.Number(2e6), "2.0e6"}, {textfmt.Number(-3.14e-12), "-3.1e-12"},
-		{textfmt.Number(0), "0"},
+		{textfmt.Number(0), "0"}, {textfmt.Grouped(999), "999"}, {textfmt.Grouped(1234567), "1 234 567"},
 		{textfmt.Number(math.NaN()), "nan"}, {textfmt.Number(math.Inf(-1)), "-inf"}, {textfmt.Number(math.Inf(1)),
 			"inf"},
 		{textfmt.ScoreText(2.6, true), "2.60 %"}, {textfmt.Figure("test_error", 2.6),

@@ -229,15 +229,3 @@ func spellings(v float64, digits int) [3]string {
 	}
 	return [3]string{strconv.FormatFloat(value, 'f', -1, 64), short, whole}
 }
-
-// Count formats n with its digits in groups of three: 12 840.
-func Count(n uint64) string {
-	s := strconv.FormatUint(n, 10)
-	if n < 1000 {
-		return s
-	}
-	for i := len(s) - 3; i > 0; i -= 3 {
-		s = s[:i] + " " + s[i:]
-	}
-	return s
-}

@@ -170,7 +170,7 @@ func (c Chart) text(n uint64, p cell.Rect) string {
 	if c.Label != nil {
 		return c.Label(n, min(c.step(p), max(1, c.To-1-c.From)))
 	}
-	return Count(n)
+	return view.Grouped(n)
 }
 
 // step returns the distance of round numbers on the x axis.

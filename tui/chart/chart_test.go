@@ -162,9 +162,6 @@ func TestLabels(t *testing.T) {
 			t.Errorf("label of %g is %q, want %q", x, got, want)
 		}
 	}
-	if Count(999) != "999" || Count(12840) != "12 840" || Count(1234567) != "1 234 567" {
-		t.Errorf("counts %q %q %q", Count(999), Count(12840), Count(1234567))
-	}
 }
 
 func TestMarksAndASCII(t *testing.T) {

@@ -22,7 +22,6 @@ import (
 	"brood/runtime/option"
 	"brood/runtime/timeline"
 	"brood/runtime/view"
-	"brood/tui/chart"
 	"brood/tui/textfmt"
 )
 
@@ -448,9 +447,9 @@ func shortTime(seconds float64) string {
 // grouped formats 1234567 as 1 234 567.
 func grouped(n int64) string {
 	if n < 0 {
-		return "-" + chart.Count(uint64(-(n+1))+1)
+		return "-" + textfmt.Grouped(uint64(-(n+1))+1)
 	}
-	return chart.Count(uint64(n))
+	return textfmt.Grouped(uint64(n))
 }
 
 // humanBytes formats a number of bytes with a unit.

@@ -12,50 +12,16 @@ import (
 	"brood/runtime/event"
 	"brood/runtime/view"
 	"brood/tui/cell"
-	"brood/tui/chart"
 )
 
-var exponent = strings.NewReplacer("e-0", "e-", "e+0", "e", "e+", "e")
+// Number is [view.Number].
+func Number(x float64) string { return view.Number(x) }
 
-// Number formats a measurement with four digits, at most four of them decimals, so that its width is constant while it
-// changes. Below 0.001 and from 1e6 on it uses two digits and an exponent.
-func Number(x float64) string {
-	a := math.Abs(x)
-	digits := 4
-	switch {
-	case math.IsNaN(x):
-		return "nan"
-	case math.IsInf(x, 0):
-		return strings.ToLower(strings.TrimPrefix(strconv.FormatFloat(x, 'f', 0, 64), "+"))
-	case x == 0:
-		return "0"
-	case a >= 1e6 || a < 1e-3:
-		return exponent.Replace(strconv.FormatFloat(x, 'e', 1, 64))
-	case a >= 1000:
-		digits = 0
-	case a >= 100:
-		digits = 1
-	case a >= 10:
-		digits = 2
-	case a >= 1:
-		digits = 3
-	}
-	return strconv.FormatFloat(x, 'f', digits, 64)
-}
+// Percent is [view.Percent].
+func Percent(x float64) string { return view.Percent(x) }
 
-// Percent formats a percentage with two decimals, the resolution of a test set of 10 000 samples.
-func Percent(x float64) string { return strconv.FormatFloat(x, 'f', 2, 64) }
-
-// ScoreText formats a score with its unit; a dash for NaN.
-func ScoreText(x float64, percent bool) string {
-	switch {
-	case x != x:
-		return "–"
-	case percent:
-		return Percent(x) + " %"
-	}
-	return Number(x)
-}
+// ScoreText is [view.ScoreText].
+func ScoreText(x float64, percent bool) string { return view.ScoreText(x, percent) }
 
 // SeriesText formats a value of a series without its unit.
 func SeriesText(name string, x float64) string {
@@ -79,7 +45,7 @@ func Figure(metric string, x float64) string {
 }
 
 // Uncertainty formats a standard error with two digits.
-func Uncertainty(x float64) string { return exponent.Replace(strconv.FormatFloat(x, 'g', 2, 64)) }
+func Uncertainty(x float64) string { return view.ShortExponent(strconv.FormatFloat(x, 'g', 2, 64)) }
 
 // Size is [view.Size].
 func Size(b float64) string { return view.Size(b) }
@@ -115,19 +81,8 @@ func Rate(x float64) string {
 	return fmt.Sprintf("%.1f", x)
 }
 
-// Duration formats a duration in its two largest units.
-func Duration(d time.Duration) string {
-	s := int64(d.Round(time.Second).Seconds())
-	switch {
-	case s < 60:
-		return fmt.Sprintf("%ds", s)
-	case s < 3600:
-		return fmt.Sprintf("%dm %02ds", s/60, s%60)
-	case s < 100*3600:
-		return fmt.Sprintf("%dh %02dm", s/3600, s%3600/60)
-	}
-	return fmt.Sprintf("%dd %02dh", s/86400, s%86400/3600)
-}
+// Duration is [view.Duration].
+func Duration(d time.Duration) string { return view.Duration(d) }
 
 // PadRight appends blanks to s up to n cells.
 func PadRight(s string, n int) string { return s + strings.Repeat(" ", max(0, n-cell.Width(s))) }
@@ -198,8 +153,8 @@ func MemberRanges(ids []engine.Member) string {
 	return strings.Join(parts, ",")
 }
 
-// Grouped formats n with its digits in groups of three.
-func Grouped(n uint64) string { return chart.Count(n) }
+// Grouped is [view.Grouped].
+func Grouped(n uint64) string { return view.Grouped(n) }
 
 // ShortSize formats a number of bytes in at most five characters.
 func ShortSize(b float64) string {

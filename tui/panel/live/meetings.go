@@ -154,12 +154,12 @@ func meetingCount(x float64, each int) string {
 	if each > 1 {
 		return average(x)
 	}
-	return chart.Count(uint64(x))
+	return textfmt.Grouped(uint64(x))
 }
 
 func average(x float64) string {
 	if x >= 9.95 {
-		return chart.Count(uint64(math.Round(x)))
+		return textfmt.Grouped(uint64(math.Round(x)))
 	}
 	return strconv.FormatFloat(x, 'g', 2, 64)
 }

@@ -6,7 +6,6 @@ import (
 	"strings"
 
 	"brood/tui/cell"
-	"brood/tui/chart"
 	"brood/tui/panel"
 	"brood/tui/textfmt"
 )
@@ -83,7 +82,7 @@ func (l *Launch) needs() (string, cell.Role) {
 	}
 	if e.Parameters > 0 {
 		text += fmt.Sprintf("; %s of %s parameters", textfmt.Count(e.Members, "member"),
-			chart.Count(uint64(e.Parameters)))
+			textfmt.Grouped(uint64(e.Parameters)))
 	} else {
 		text += "; " + textfmt.Count(e.Members, "member")
 	}
