@@ -17,9 +17,6 @@ import (
 type prompt struct {
 	panel.TextInput
 	err string // why the line was rejected; its text stays for editing
-
-	cycle   []string // lines that tab and shift+tab go through, nil while there are none
-	cycleAt int      // index of the shown one
 }
 
 // edit handles a key. After an error, typing starts a new line, while other keys edit the present one.
@@ -27,7 +24,7 @@ func (p *prompt) edit(name, text string) {
 	if p.err != "" && text != "" && text != " " { // a space continues the line
 		p.SetText("")
 	}
-	p.err, p.cycle = "", nil
+	p.err = ""
 	p.Key(name, text)
 }
 
@@ -85,10 +82,10 @@ func (m *model) promptKey(name, text string) tea.Cmd {
 		return cmd
 	case "tab":
 		p.err = ""
-		p.complete(m, 1)
+		p.Complete(candidates(m, p.Text()), 1, " ")
 	case "shift+tab":
 		p.err = ""
-		p.complete(m, -1)
+		p.Complete(candidates(m, p.Text()), -1, " ")
 	case "backspace":
 		if len(p.Runes) == 0 {
 			m.prompt = nil
@@ -125,41 +122,6 @@ func candidates(m *model, text string) (out []string) {
 	return out
 }
 
-// complete extends the last word by the common prefix of its completions. If there is nothing to extend, it cycles
-// through the completions, forward for d = 1, backward for d = -1.
-func (p *prompt) complete(m *model, d int) {
-	if p.cycle != nil {
-		p.cycleAt = (p.cycleAt + d + len(p.cycle)) % len(p.cycle)
-		p.SetText(p.cycle[p.cycleAt])
-		return
-	}
-	text := p.Text()
-	all := candidates(m, text)
-	if len(all) == 0 {
-		return
-	}
-	same := all[0]
-	for _, w := range all[1:] {
-		for !strings.HasPrefix(w, same) {
-			same = same[:len(same)-1]
-		}
-	}
-	if len(all) == 1 {
-		same += " "
-	}
-	stem := text[:strings.LastIndex(text, " ")+1]
-	if p.SetText(stem + same); p.Text() != text || len(all) == 1 {
-		return
-	}
-	for _, w := range all {
-		p.cycle = append(p.cycle, stem+w)
-	}
-	if p.cycleAt = 0; d < 0 {
-		p.cycleAt = len(all) - 1
-	}
-	p.SetText(p.cycle[p.cycleAt])
-}
-
 // drawPrompt draws the line and, to its right, the completions or the error. An error that does not fit is drawn in the
 // line above.
 func (m *model) drawPrompt(g *cell.Grid, y int) {
@@ -183,7 +145,7 @@ func (m *model) drawPrompt(g *cell.Grid, y int) {
 		g.Text(1, y-1, g.W-2, cell.Alert, p.err)
 	case p.err != "":
 		g.Text(end+2, y, room, cell.Alert, p.err)
-	case p.cycle != nil:
+	case p.Cycle != nil:
 		p.drawCycle(g, end+2, y, room)
 	case p.Cursor == len(p.Runes):
 		g.Text(end+2, y, room, cell.Faint, strings.Join(candidates(m, p.Text()), "  "))
@@ -217,9 +179,9 @@ func (m *model) promptKnob() (k optim.Knob, value string, ok bool) {
 // drawCycle draws the completions, starting with the chosen one, which is highlighted.
 func (p *prompt) drawCycle(g *cell.Grid, x, y, room int) {
 	end := x + room
-	for i := range p.cycle {
-		at := (p.cycleAt + i) % len(p.cycle)
-		word, role := p.cycle[at][strings.LastIndex(p.cycle[at], " ")+1:], cell.Faint
+	for i := range p.Cycle {
+		at := (p.CycleAt + i) % len(p.Cycle)
+		word, role := p.Cycle[at][strings.LastIndex(p.Cycle[at], " ")+1:], cell.Faint
 		if i == 0 {
 			role = cell.Chosen
 		}
