@@ -52,6 +52,15 @@ func (m *model) filterKey(name, text string) tea.Cmd {
 	case "esc":
 		f.Typing = nil
 		m.setFilter(f.List, "")
+	case "tab", "shift+tab":
+		if complete := m.panel(m.Focus).List.Complete; complete != nil {
+			d := 1
+			if name == "shift+tab" {
+				d = -1
+			}
+			f.Typing.Complete(complete(m.Host, f.Typing.Text()), d, "")
+			m.setFilter(f.List, f.Typing.Text())
+		}
 	default:
 		f.Typing.Key(name, text)
 		m.setFilter(f.List, f.Typing.Text())
@@ -66,4 +75,26 @@ func (m *model) setFilter(list, text string) {
 			p.List.Top()
 		}
 	}
+}
+
+// filterHints returns the keys of a filter that is being typed, with the completions of its last word.
+func (m *model) filterHints() [][2]string {
+	out := [][2]string{{"enter", "keep the filter"}, {"esc", "clear it"}}
+	list := m.panel(m.Focus).List
+	if list == nil || list.Complete == nil {
+		return out
+	}
+	const most = 4
+	text := m.Filters.Typing.Text()
+	words := list.Complete(m.Host, text)
+	switch {
+	case text == "" || strings.HasSuffix(text, " "):
+		words = []string{"completes names"}
+	case len(words) > most:
+		words = append(words[:most:most], "...")
+	}
+	if len(words) > 0 {
+		out = append(out, [2]string{"tab", strings.Join(words, " ")})
+	}
+	return out
 }

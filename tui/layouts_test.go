@@ -92,6 +92,17 @@ func TestLayoutsOfAFile(t *testing.T) {
 	}
 }
 
+// TestRunListOfAFile checks that invalid parts of the saved columns and order of runs are dropped.
+func TestRunListOfAFile(t *testing.T) {
+	s := panel.ParseSettings([]byte(`{"runs": {"columns": ["test", "test", "", "x\u0007", "eta"], "sort": "eta", "reverse": true}}`))
+	if l := s.Runs; !slices.Equal(l.Columns, []string{"test", "eta"}) || l.Sort != "eta" || !l.Reverse {
+		t.Errorf("%+v", l)
+	}
+	if l := panel.ParseSettings([]byte(`{"runs": {"sort": "\u0007", "reverse": true}}`)).Runs; l.Reverse {
+		t.Errorf("an invalid order is %+v", l)
+	}
+}
+
 // TestBrokenSettings checks that an unreadable settings file gives one message at the start.
 func TestBrokenSettings(t *testing.T) {
 	d := open(t, 120, 36, sourcetest.Run(3, 80),

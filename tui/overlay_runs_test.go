@@ -58,7 +58,7 @@ func TestOverlay(t *testing.T) {
 		t.Fatalf("marked %v, want %v", d.runs.Marks, want)
 	}
 	d.shows("3 runs overlaid", "loss of the centre", "test error  %", "bytes sent",
-		"seeds as mean (least–most) and band", "mean of b c", "they also differ in: fork of", "by round")
+		"seeds as mean (least–most) and band", "mean of b c", "fork of", "by round")
 	o := &d.runs.Overlay
 	if len(o.Lines) != 2 || len(o.Lines[1].Runs) != 2 {
 		t.Fatalf("%d lines", len(o.Lines))
@@ -157,16 +157,15 @@ func TestOverlayShowsMeasuredValues(t *testing.T) {
 	}
 }
 
-// TestOldTestErrorsAreMarked checks that a test error of an earlier round is marked, and that the line below
-// the list names its round.
+// TestOldTestErrorsAreMarked checks that a test error of an earlier round is marked with that round.
 func TestOldTestErrorsAreMarked(t *testing.T) {
 	s := studyLibrary()
 	s.list[0].TestRound = 150
 	d := openLibrary(t, 120, 36, s, "j")
-	d.shows("1.42 % @", "test 1.42 % @150")
+	d.shows("@150 1.42 %")
 	d.press("j")
 	d.shows("1.52 ")
-	d.hides("1.52@", "@150")
+	d.hides("@150 1.52")
 }
 
 // TestANoteHidesNothing checks that a run with a name, tags and a note still shows its directory, its tags and the
@@ -175,7 +174,7 @@ func TestANoteHidesNothing(t *testing.T) {
 	s := studyLibrary()
 	s.list[1].TestRound, s.list[1].About.Name = 150, "mine"
 	d := openLibrary(t, 200, 50, s, "j j")
-	d.shows("mine", "as in the paper", "tagged best", "seed-2", "test 1.52 % @150")
+	d.shows("mine", "as in the paper", "tags       best", "seed-2", "@150 1.52 %")
 }
 
 // TestLegendLetters checks that the legend has the letters of the marked runs.

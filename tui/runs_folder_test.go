@@ -75,7 +75,8 @@ func TestFilterOfClosedFolders(t *testing.T) {
 	d.deliver(d.rescan())
 	d.shows("sweep-grid/", "eta=0.1,seed=2")
 	d.hides("eta=0.1,seed=1", "seed-1")
-	d.press("g", "enter")
+	d.runs.Chosen = "/s/sweep-grid"
+	d.press("enter")
 	d.shows("the runs that match the filter are shown")
 	d.press("esc")
 	d.shows("seed-1", "sweep-grid/")

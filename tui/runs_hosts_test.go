@@ -9,6 +9,7 @@ import (
 
 	"brood/runtime/archive"
 	"brood/runtime/session"
+	"brood/tui/panel"
 )
 
 // TestLiveRunsOfHostsComeFirst checks that running runs of any machine are listed before ended ones, and that other
@@ -43,12 +44,14 @@ func TestLiveRunsOfHostsComeFirst(t *testing.T) {
 	listed("here", "lab/far", "night", "ended", "lab/", "mute")
 	d.press("/").write("far").press("enter")
 	listed("lab/far", "lab/")
-	d.press("esc", "s")
+	d.press("esc")
+	d.screenText()
+	d.press("s")
 	d.runs.Open[lab.Dir], d.runs.Stale = true, true
 	listed("ended", "here", "lab/", "far", "old", "mute", "night")
 
 	// The runs of a machine are requested although its folder is closed, since some may be running.
-	d.press("s", "s", "s", "s")
+	d.Opt.Settings.Runs = panel.RunList{}
 	d.runs.Reader.Scanning, d.runs.Open[lab.Dir] = false, false
 	s.folders = map[string][]session.Info{lab.Dir: {{Name: "new", Dir: "ssh://lab/new"}}}
 	d.runs.Found[""] = []archive.Entry{lab}

@@ -72,7 +72,7 @@ func (d *desk) rescan() tea.Msg {
 func TestRunsFilterAndMouse(t *testing.T) {
 	d, _ := openShelved(t, 120, 40, "9")
 	d.press("/").write("killed").press("enter")
-	d.shows("1 of 4 · /killed", "run-d00d", "seed 2  120 kB  2026-11-20-run-d00d")
+	d.shows("1 of 4 · /killed", "run-d00d", "120 kB", "2026-11-20-run-d00d")
 	d.hides("quickstart")
 	d.press("/").write("x")
 	d.shows(`no run contains "killedx"`)
@@ -275,19 +275,119 @@ func TestVisibleRunsAreReadFirst(t *testing.T) {
 
 func TestRunsAreSorted(t *testing.T) {
 	d := openLibrary(t, 200, 50, studyLibrary(), "")
-	for _, want := range []string{
-		"fork seed-1 seed-2 wide begun sweep-grid", "begun fork seed-1 seed-2 sweep-grid wide", "seed-1 seed-2 wide fork begun sweep-grid",
-		"seed-2 fork seed-1 wide begun sweep-grid", "fork seed-1 seed-2 wide begun sweep-grid", "fork seed-1 seed-2 wide begun sweep-grid",
-	} {
+	sorted := func(note, want string) {
+		t.Helper()
 		var got []string
 		for _, x := range d.runs.SortedRows(d.model.Host) {
 			got = append(got, x.Name)
 		}
 		if strings.Join(got, " ") != want {
-			t.Errorf("%s: %v, want %s", runs.Sortings[d.runs.Sort], got, want)
+			t.Errorf("%s: %v, want %s", note, got, want)
 		}
-		d.shows(runs.Sortings[d.runs.Sort])
-		d.press("s")
+		d.shows(note)
+	}
+	sorted("live, then last written", "fork seed-1 seed-2 wide begun sweep-grid")
+	if d.press("i"); !strings.Contains(d.Toast.Text, "s sorts by a column") {
+		t.Errorf("the usual order is reversed, says %q", d.Toast.Text)
+	}
+	d.press("s")
+	sorted("by name", "begun fork seed-1 seed-2 sweep-grid wide")
+	d.press("i")
+	sorted("by name, reversed", "wide sweep-grid seed-2 seed-1 fork begun")
+	d.press("s")
+	sorted("by state", "fork seed-1 seed-2 wide begun sweep-grid")
+	d.Opt.Settings.Runs = panel.RunList{Sort: "loss"}
+	d.runs.Stale = true
+	sorted("by loss", "seed-2 fork seed-1 wide begun sweep-grid")
+
+	// A click on a heading sorts by it, reverses the order, and restores the usual one.
+	lines := strings.Split(d.screenText(), "\n")
+	at := strings.Index(lines[3], "test")
+	x := cell.Width(lines[3][:at]) + 1
+	for _, want := range []string{"by test ", "by test, reversed", "live, then last written"} {
+		d.Update(tea.MouseClickMsg{X: x, Y: 3})
+		d.shows(want)
+	}
+}
+
+// TestColumnsAreChosen checks that chosen columns are shown in their order and saved.
+func TestColumnsAreChosen(t *testing.T) {
+	var saved panel.Settings
+	d := openLibrary(t, 120, 36, studyLibrary(), "")
+	d.Opt.Keep = func(s panel.Settings) error { saved = s; return nil }
+	d.shows("state     algorithm")
+	d.press("c", "down", "space") // hides algorithm
+	d.shows("usual columns", "the algorithm that ran last")
+	d.press("G", "esc")
+	d.hides("usual columns", "algorithm  members")
+	d.shows("state     model")
+	d.deliver(d.rescan())
+	if got := saved.Runs.Columns; slices.Contains(got, "algorithm") || !slices.Contains(got, "model") {
+		t.Errorf("saved %v", got)
+	}
+	d.press("c", "D", "esc")
+	if d.Opt.Settings.Runs.Columns != nil {
+		t.Errorf("the usual columns are saved as %v", d.Opt.Settings.Runs.Columns)
+	}
+}
+
+// TestNewestRunIsFollowed checks that the newest run stays chosen until the user chooses another one.
+func TestNewestRunIsFollowed(t *testing.T) {
+	s := studyLibrary()
+	d := openLibrary(t, 120, 36, s, "j j F")
+	if d.runs.Chosen != "/s/seed-1" {
+		t.Errorf("the newest is %s", d.runs.Chosen)
+	}
+	add := func(name string, at int) {
+		s.list = append(s.list, session.Info{Name: name, Dir: "/s/" + name, Phase: event.Finished,
+			Started: time.Date(2026, 11, 20, at, 0, 0, 0, time.UTC)})
+		d.now = d.now.Add(time.Minute)
+		d.deliver(d.rescan())
+		d.screenText()
+	}
+	add("later", 13)
+	d.shows("follows the newest")
+	if d.runs.Chosen != "/s/later" {
+		t.Errorf("the newest is %s", d.runs.Chosen)
+	}
+	d.press("j")
+	chosen := d.runs.Chosen
+	if add("last", 14); d.runs.Chosen != chosen {
+		t.Errorf("the list moves from %s to %s", chosen, d.runs.Chosen)
+	}
+}
+
+// TestQueryOfRuns checks that the filter compares columns, and names a wrong word.
+func TestQueryOfRuns(t *testing.T) {
+	d := openLibrary(t, 120, 36, studyLibrary(), "/")
+	names := func() (out string) {
+		for _, x := range d.runs.SortedRows(d.model.Host) {
+			out += " " + x.Name
+		}
+		return out
+	}
+	d.write("model=lenet test_error<1.6 tag:best")
+	if got := names(); got != " seed-2" {
+		t.Errorf("the query selects%s", got)
+	}
+	d.press("esc", "/").write("test_eror<1")
+	d.shows(`test_eror<1: no column, setting or metric is called "test_eror" (did you mean test_error?)`)
+	d.press("esc", "/").write("alg").press("tab")
+	if got := d.Filters.Text["runs"]; got != "algorithm" {
+		t.Errorf("alg is completed to %q", got)
+	}
+}
+
+// TestDetailsFollowTheSelection checks the pane with what the table does not show of the chosen run.
+func TestDetailsFollowTheSelection(t *testing.T) {
+	for _, size := range [][2]int{{80, 24}, {120, 36}, {200, 50}} {
+		d := openLibrary(t, size[0], size[1], studyLibrary(), "j j")
+		d.shows("settings and results", "as in the paper")
+		d.press("k")
+		d.hides("as in the paper")
+		d.press("j", "space", "space") // two are compared
+		d.press("v")
+		d.shows("* best")
 	}
 }
 
@@ -325,7 +425,7 @@ func TestFilterMatchesWords(t *testing.T) {
 	d.press("esc", "/").write("sweep-grid").press("enter")
 	d.shows("eta=0.1,seed=1", "eta=0.1,seed=2")
 	d.press("/").write(" nowhere").press("enter")
-	d.shows(`no run contains "sweep-grid nowhere"`, "in any order", "esc clear it")
+	d.shows(`no run contains "sweep-grid nowhere"`, "esc clear it")
 	d.hides("space mark")
 }
 

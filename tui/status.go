@@ -291,7 +291,7 @@ func (m *model) endedText(width int) string {
 // hints returns the keys that matter in the current state.
 func (m *model) hints() [][2]string {
 	if m.Filters.Typing != nil {
-		return [][2]string{{"enter", "keep the filter"}, {"esc", "clear it"}}
+		return m.filterHints()
 	}
 	if t := m.openInput(); t != nil {
 		return t.Hints

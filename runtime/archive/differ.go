@@ -17,32 +17,50 @@ type Difference struct {
 // Differences returns the settings in which the runs differ, in the order in which runs list them. A knob that only
 // some of the algorithms have is not a difference if all of those have it at the same default.
 func Differences(runs []*Run) (out []Difference) {
-	var names []string
+	var lists [][]Setting
 	for _, r := range runs {
-		at := 0 // index in names of the next new name of this run
-		for _, s := range r.Settings {
-			if i := slices.Index(names, s.Name); i >= 0 {
-				at = i + 1
-				continue
+		lists = append(lists, r.Settings)
+	}
+	for _, x := range differing(lists) {
+		d := Difference{Name: x.name}
+		for _, r := range runs {
+			d.Values = append(d.Values, r.Value(x.name))
+		}
+		out = append(out, d)
+	}
+	return out
+}
+
+// difference is a setting in which runs differ.
+type difference struct {
+	name  string
+	runs  int    // that have it
+	value string // in the first of them
+	other bool   // another run has another value
+	set   bool   // by some user
+}
+
+// differing returns the settings of [Differences] of the runs with these settings.
+func differing(lists [][]Setting) []difference {
+	var names []string
+	found := map[string]*difference{}
+	for _, list := range lists {
+		before := "" // the setting before in this list
+		for _, s := range list {
+			d := found[s.Name]
+			if d == nil {
+				d = &difference{name: s.Name, value: s.Value}
+				found[s.Name] = d
+				names = slices.Insert(names, slices.Index(names, before)+1, s.Name)
 			}
-			names = slices.Insert(names, at, s.Name)
-			at++
+			d.runs, d.set, d.other = d.runs+1, d.set || !s.Default, d.other || s.Value != d.value
+			before = s.Name
 		}
 	}
+	var out []difference
 	for _, n := range names {
-		d, set, values := Difference{Name: n}, false, map[string]bool{}
-		for _, r := range runs {
-			x := r.setting(n)
-			d.Values = append(d.Values, x.Value)
-			if x.Name != "" {
-				set, values[x.Value] = set || !x.Default, true
-			}
-		}
-		if !set && len(values) < 2 {
-			continue
-		}
-		if slices.ContainsFunc(d.Values, func(v string) bool { return v != d.Values[0] }) {
-			out = append(out, d)
+		if d := found[n]; d.other || d.set && d.runs < len(lists) {
+			out = append(out, *d)
 		}
 	}
 	return out

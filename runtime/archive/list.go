@@ -1,10 +1,11 @@
 package archive
 
 import (
+	"cmp"
 	"errors"
 	"math"
 	"slices"
-	"time"
+	"strings"
 
 	"brood/runtime/axis"
 	"brood/runtime/event"
@@ -22,6 +23,9 @@ type Summary struct {
 	Curve   []float64 // the run in at most [CurvePoints] equal parts; NaN for parts without a measurement
 	Seconds float64   // training time
 	Runs    int       // number of runs, for a folder
+
+	Settings []Setting          // as in [Run]
+	Figures  map[string]float64 // as in [Run]
 }
 
 // CurvePoints is the maximum number of points of a summary's curve.
@@ -42,18 +46,25 @@ func (l *Library) Summary(e Entry) (s Summary) {
 	return s
 }
 
-// List returns the runs of the home without curves, latest start first: from the cache if the log is unchanged, else by
-// [session.Inspect], which is cheaper than a summary. It omits folders.
-func (l *Library) List() ([]session.Info, error) {
+// List returns the runs of the home with their summaries, latest start first. It omits folders.
+func (l *Library) List() ([]Row, error) {
 	entries, err := l.Scan(l.home)
 	if err != nil {
 		return nil, err
 	}
 	entries = slices.DeleteFunc(entries, func(e Entry) bool { return e.Folder != "" })
-	all := make([]session.Info, len(entries))
-	each(len(entries), func(i int) { all[i] = l.info(entries[i]) })
-	session.Sort(all)
-	return all, nil
+	rows := make([]Row, len(entries))
+	each(len(entries), func(i int) {
+		s := l.Summary(entries[i])
+		if s.PID = 0; entries[i].Running {
+			_, s.PID = session.Running(entries[i].Dir)
+		}
+		rows[i] = Row{entries[i], &s}
+	})
+	slices.SortStableFunc(rows, func(a, b Row) int {
+		return cmp.Or(b.Started.Compare(a.Started), strings.Compare(b.Name, a.Name))
+	})
+	return rows, nil
 }
 
 // Took returns the seconds that the newest finished run of a preset in the home trained; 0 if there is none. Of other
@@ -76,15 +87,6 @@ func (l *Library) Took(preset string) float64 {
 		}
 	}
 	return 0
-}
-
-func (l *Library) info(e Entry) session.Info {
-	s, ok := l.cached(e)
-	if !ok || e.Running { // another process may run it now
-		return session.Inspect(e.Dir)
-	}
-	s.Name, s.Dir, s.Running, s.PID, s.About = e.Name, e.Dir, false, 0, session.ReadAbout(e.Dir)
-	return s.Info
 }
 
 // folder returns the summary of a batch: the number of its runs.
@@ -115,6 +117,7 @@ func (l *Library) read(e Entry) Summary {
 // Follow sets the fields that derive from the curves of the run.
 func (s *Summary) Follow(run *Run) {
 	s.Parent, s.Members, s.Seconds = run.Parent, len(run.View.Members().Members), run.View.Elapsed().Seconds()
+	s.Settings, s.Figures = run.Settings, run.Figures
 	if s.Series = run.Loss(); s.Series == "" {
 		return
 	}
@@ -129,6 +132,3 @@ func (s *Summary) Follow(run *Run) {
 		s.Loss = p.Mean()
 	}
 }
-
-// Age returns the time since the last write.
-func (e Entry) Age(now time.Time) time.Duration { return max(0, now.Sub(e.Written)) }

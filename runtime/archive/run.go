@@ -36,8 +36,9 @@ type Run struct {
 // Setting is a setting of a run, as the user wrote it. If it changed during training, the value is such as
 // "0.1 → 0.05 @1200": the round is the first with the new value.
 type Setting struct {
-	Name, Value string
-	Default     bool // not set by the user
+	Name    string `json:"name"`
+	Value   string `json:"value"`
+	Default bool   `json:"default,omitempty"` // not set by the user
 }
 
 // ErrNoRound reports a run without a committed round, which cannot be compared.

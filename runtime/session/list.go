@@ -34,6 +34,25 @@ type Info struct {
 	About     About   // annotations of the user
 }
 
+// State returns the state of the session as a word: its phase, or broken, empty, begins (it has no record yet) or
+// killed.
+func (x Info) State() string {
+	going := x.Phase == event.Training || x.Phase == event.Waiting || x.Phase == event.Paused
+	switch {
+	case x.Err != "":
+		return "broken"
+	case x.Running && x.Phase == "":
+		return "begins"
+	case x.Phase == "": // it ended before its first round and cannot be resumed
+		return "empty"
+	case !x.Running && going:
+		return "killed"
+	case !going && !x.Phase.Over():
+		return string(event.Waiting) // a phase of another version
+	}
+	return string(x.Phase)
+}
+
 // Scored is a score of a run, see [event.Score].
 type Scored struct {
 	Key, Title string

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"maps"
 	"math"
 	"regexp"
 	"time"
@@ -44,6 +45,10 @@ type railRun struct {
 	Series    string          `json:"series,omitempty"`
 	Loss      *float64        `json:"loss,omitempty"`
 	Curve     []*float64      `json:"curve,omitempty"`
+	Seconds   float64         `json:"seconds,omitempty"`
+
+	Settings []archive.Setting  `json:"settings,omitempty"` // without those at their default, which are most
+	Figures  map[string]float64 `json:"figures,omitempty"`
 }
 
 const (
@@ -93,7 +98,15 @@ func railOf(e archive.Entry, s archive.Summary) railRun {
 		Members:   s.Members,
 		Series:    s.Series,
 		Loss:      toNumber(s.Loss),
+		Seconds:   s.Seconds,
+		Figures:   maps.Clone(s.Figures),
 	}
+	for _, x := range s.Settings {
+		if !x.Default {
+			r.Settings = append(r.Settings, x)
+		}
+	}
+	maps.DeleteFunc(r.Figures, func(_ string, x float64) bool { return toNumber(x) == nil })
 	if r.Score != nil && toNumber(r.Score.Value) == nil { // JSON has no such number, and it cannot be ranked
 		r.Score = nil
 	}
@@ -178,10 +191,13 @@ func readRail(r io.Reader, host string) (entries []archive.Entry, sums map[strin
 				Err:       x.Err,
 				About:     x.About,
 			},
-			Parent:  x.Parent,
-			Members: x.Members,
-			Series:  x.Series,
-			Loss:    fromNumber(x.Loss),
+			Parent:   x.Parent,
+			Members:  x.Members,
+			Series:   x.Series,
+			Loss:     fromNumber(x.Loss),
+			Seconds:  x.Seconds,
+			Settings: x.Settings,
+			Figures:  x.Figures,
 		}
 		for _, v := range x.Curve {
 			s.Curve = append(s.Curve, fromNumber(v))

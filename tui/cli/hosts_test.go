@@ -61,6 +61,17 @@ func TestRail(t *testing.T) {
 	if _, err := json.Marshal(railOf(there, archive.Summary{Info: session.Info{Score: &session.Scored{Value: math.NaN()}}, Loss: math.Inf(1)})); err != nil {
 		t.Errorf("a run that diverged cannot be listed: %v", err)
 	}
+	far := archive.Summary{Seconds: 9, Figures: map[string]float64{"train_loss": 0.5, "test_r2": math.NaN()},
+		Settings: []archive.Setting{{Name: "eta", Value: "0.1"}, {Name: "rho", Value: "1", Default: true}}}
+	text, err := json.Marshal(railOf(there, far))
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, sums, err = readRail(bytes.NewReader(text), "lab")
+	if got := sums["ssh://lab/done"]; err != nil || got.Seconds != 9 || len(got.Figures) != 1 || len(got.Settings) != 1 ||
+		got.Settings[0].Value != "0.1" {
+		t.Errorf("got %+v, %v", got, err)
+	}
 	line, _, _ := strings.Cut(out.String(), "\n")
 	for text, want := range map[string]string{
 		"Welcome to lab!\n": "the answer is not a list of runs",

@@ -16,7 +16,6 @@ import (
 	"brood/optim"
 	"brood/presets"
 	"brood/runtime/session"
-	"brood/tui/panel"
 )
 
 // jsonFlag adds the flag --json to a command that lists or shows something.
@@ -139,7 +138,7 @@ func setObject(d *data.Set) map[string]any {
 }
 
 func sessionObject(x session.Info) map[string]any {
-	line := map[string]any{"name": x.Name, "path": x.Dir, "running": x.Running, "state": panel.SessionState(x),
+	line := map[string]any{"name": x.Name, "path": x.Dir, "running": x.Running, "state": x.State(),
 		"preset": x.Preset, "algorithm": x.Algorithm, "model": x.Model, "data": x.Data,
 		"seed": x.Seed, "started": x.Started, "round": x.Round, "test_error": nil, "bytes": x.Size}
 	if x.Score != nil {

@@ -11,7 +11,6 @@ import (
 	"github.com/spf13/cobra"
 
 	"brood/runtime/session"
-	"brood/tui/panel"
 )
 
 // age is a duration that may be given in days.
@@ -91,7 +90,7 @@ func (f *pruneFlags) prune(list []session.Info, now time.Time, out io.Writer) er
 			}
 		}
 		bytes, n = bytes+size, n+1
-		fmt.Fprintf(out, "%s %s: %s, idle for %.0f days\n", removed, oneLine(x.Name), panel.SessionState(x), idle.Hours()/24)
+		fmt.Fprintf(out, "%s %s: %s, idle for %.0f days\n", removed, oneLine(x.Name), x.State(), idle.Hours()/24)
 	}
 	fmt.Fprintf(out, "%s %s: %d of %s\n", freed, humanBytes(bytes), n, plural(len(list), "session"))
 	return nil

@@ -3,13 +3,13 @@ package cli
 import (
 	"errors"
 	"fmt"
-	"io"
 	"io/fs"
 	"os"
 	"path/filepath"
 	"slices"
 	"strings"
 
+	"charm.land/lipgloss/v2"
 	"github.com/spf13/cobra"
 
 	"brood/runtime/archive"
@@ -26,16 +26,29 @@ func sessionsCommand(s streams) *cobra.Command {
 		Long: "List your recorded and running sessions, or those in DIR: the directory of a sweep or a study, or the " +
 			"one that contains\n" +
 			"the --session of a run. Without DIR it lists $BROOD_SESSIONS, or else brood's directory of state files " +
-			"of your user.",
+			"of your user.\n\n" +
+			"A query has words and comparisons, such as 'algorithm=parle eta<0.1 test_error<3 tag:best', as / in the " +
+			"workbench.\n" +
+			"Names are those of columns, knobs and other settings, and metrics; : finds a part of a text.",
 		Args: atMostOne("directory"),
 	}
 	asJSON, rail := jsonFlag(c), false
 	c.Flags().BoolVar(&rail, "rail", false, "list these sessions for the workbench of another machine")
+	query := c.Flags().String("filter", "", "list only the sessions that match this `query`")
+	columns := c.Flags().StringSlice("columns", nil, "names with commas, of knobs and metrics too: "+columnList()+
+		" (default: those that fit)")
 	curves := c.Flags().String("curves", "", "write the curves of this session for the workbench of another machine")
 	for _, hidden := range []string{"rail", "curves"} {
 		_ = c.Flags().MarkHidden(hidden)
 	}
 	c.RunE = func(_ *cobra.Command, args []string) error {
+		q, err := archive.ParseQuery(*query)
+		if err != nil {
+			return fmt.Errorf("--filter: %w", err)
+		}
+		if err := checkColumns(*columns); err != nil {
+			return err
+		}
 		home, err := listDirectory(args)
 		if err != nil {
 			return err
@@ -54,21 +67,26 @@ func sessionsCommand(s streams) *cobra.Command {
 		if err != nil {
 			return err
 		}
+		_ = lib.Save() // an error only costs time: the next list reads the logs again
+		all := len(list)
+		list = slices.DeleteFunc(list, func(x archive.Row) bool { return !q.Match(x) })
 		closed := session.Closed(home)
 		if len(closed) > 0 {
 			fmt.Fprintf(s.err, "brood: %s: permission denied: not listed; ask the owner for read permission\n",
 				oneLine(strings.Join(closed[:min(len(closed), 3)], ", ")+andMore(len(closed)-3)))
 		}
 		if *asJSON {
-			var all []map[string]any
+			var out []map[string]any
 			for _, x := range list {
-				all = append(all, sessionObject(x))
+				out = append(out, sessionObject(x.Info))
 			}
-			return objects(s.out, all...)
+			return objects(s.out, out...)
 		}
 		switch {
 		case len(list) > 0:
-			printSessions(s.out, list)
+			printSessions(s, list, *columns)
+		case all > 0:
+			fmt.Fprintf(s.out, "no session matches %q: %s have other values\n", *query, textfmt.Count(all, "session"))
 		case len(closed) == 0:
 			fmt.Fprintf(s.out, "no sessions in %s yet: `%s` records one\n", home, recordCommand(args, home))
 		}
@@ -77,54 +95,95 @@ func sessionsCommand(s streams) *cobra.Command {
 	return c
 }
 
-// printSessions prints a table of sessions, and below it the errors of those that cannot be read. Names and tags have a
-// column if some session has them.
-func printSessions(w io.Writer, list []session.Info) {
-	t := newTable("session", "state", "algorithm", "model", "data", ">round", ">test", "started", ">size")
-	tagged := slices.ContainsFunc(list, func(x session.Info) bool { return len(x.About.Tags) > 0 })
-	named := slices.ContainsFunc(list, func(x session.Info) bool { return x.About.Name != "" })
-	if named {
-		t.column("name")
-	}
-	if tagged {
-		t.column("tags")
-	}
-	for _, x := range list {
-		state := panel.SessionState(x)
-		if x.Running {
-			state = "● " + state
+// columnList returns the names of the columns of sessions.
+func columnList() string {
+	var names []string
+	for _, c := range archive.Columns {
+		if c.Name != archive.CurveColumn {
+			names = append(names, c.Name)
 		}
-		row := []string{x.Name, state, x.Algorithm, textfmt.FileCut(x.Model, longPath), textfmt.FileCut(x.Data, longPath),
-			grouped(int64(x.Round)), testCell(x), x.Started.Format("2006-01-02 15:04"), humanBytes(x.Size)}
-		if named {
-			row = append(row, x.About.Name)
+	}
+	return strings.Join(names, ", ")
+}
+
+// checkColumns returns an error for a name that is no column.
+func checkColumns(names []string) error {
+	for _, name := range names {
+		if _, err := archive.Lookup(name); err != nil && name != archive.KnobColumns {
+			return fmt.Errorf("--columns: %w", err)
 		}
-		if tagged {
-			row = append(row, strings.Join(x.About.Tags, " "))
+	}
+	return nil
+}
+
+// printSessions prints a table of sessions, and below it the errors of those that cannot be read. With no columns given
+// it has the usual ones and those with what the user wrote about a session, as far as they fit in the terminal, or in 80
+// characters.
+func printSessions(s streams, list []archive.Row, columns []string) {
+	fits := len(columns) == 0
+	if fits {
+		for _, c := range archive.Columns {
+			if !c.Extra || c.Name == archive.TitleColumn {
+				columns = append(columns, c.Name)
+			}
+		}
+	}
+	width := max(80, s.columns())
+	cols := panel.RunColumns(archive.Chosen(columns, list), list, width)
+	names := listedNames(list)
+	if fits {
+		widest := len(nameHead)
+		for _, name := range names {
+			widest = max(widest, lipgloss.Width(name))
+		}
+		cols, _ = panel.FitColumns(cols, width-stateSign, widest, widest)
+	}
+	t := newTable(nameHead)
+	for _, c := range cols {
+		if c.Right {
+			c.Title = ">" + c.Title
+		}
+		t.column(c.Title)
+	}
+	for i, x := range list {
+		row := []string{names[i]}
+		for _, c := range cols {
+			text := c.Text(x)
+			if c.Name == archive.StateColumn && x.Running {
+				text = "● " + text
+			}
+			row = append(row, text)
 		}
 		t.row(row...)
 	}
-	t.write(w)
+	t.write(s.out)
 	for _, x := range list {
 		if x.Err != "" {
-			fmt.Fprintln(w, oneLine(x.Name+": "+x.Err))
+			fmt.Fprintln(s.out, oneLine(x.Name+": "+x.Err))
 		}
 	}
 }
 
-// testCell formats the last test score of a session, with its round if that is not the last one; a dash for none.
-func testCell(x session.Info) string {
-	if x.Score == nil {
-		return "–"
+const (
+	nameHead  = "session"
+	stateSign = 2 // width of the sign of a running session
+)
+
+// listedNames returns the names of sessions without their dates, as commands accept them, or the whole names where
+// these would be ambiguous.
+func listedNames(list []archive.Row) (names []string) {
+	count := map[string]int{}
+	for _, x := range list {
+		count[archive.ShortName(x.Name)]++
 	}
-	test := textfmt.ScoreText(x.Score.Value, x.Score.Percent)
-	if !x.Score.Percent {
-		test = strings.TrimPrefix(x.Score.Title, "test ") + " " + test
+	for _, x := range list {
+		name := archive.ShortName(x.Name)
+		if count[name] > 1 {
+			name = x.Name
+		}
+		names = append(names, name)
 	}
-	if x.TestRound != x.Round {
-		test += " @" + grouped(int64(x.TestRound))
-	}
-	return test
+	return names
 }
 
 // andMore returns the end of a shortened list, "" if it is complete.
@@ -174,6 +233,3 @@ func recordCommand(args []string, dir string) string {
 	}
 	return "brood run --session " + filepath.Join(at, "NAME")
 }
-
-// longPath is the width in cells of a path in a table.
-const longPath = 32

@@ -66,6 +66,8 @@ type List struct {
 	Entries string // noun for its entries, in the plural
 	Stays   bool   // the filter stays when another session is shown
 	Top     func() // moves to the first entry after the filter has changed; nil: the cursor stays on its entry
+
+	Complete func(m *Host, text string) []string // completions of the last word of a filter; nil: none
 }
 
 // Typing is an input that takes all keys and pasted text while it is open.

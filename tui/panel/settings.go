@@ -15,6 +15,7 @@ import (
 type Settings struct {
 	Layout                         // current layout of the Charts screen
 	Layouts map[string]NamedLayout `json:"layouts,omitempty"`
+	Runs    RunList                `json:"runs,omitzero"`
 	Broken  string                 `json:"-"` // why the saved settings cannot be read; "": they can
 }
 
@@ -36,7 +37,7 @@ func ParseSettings(text []byte) (s Settings) {
 		s.Broken = err.Error()
 		return s
 	}
-	s.Layout = read.Layout.valid()
+	s.Layout, s.Runs = read.Layout.valid(), read.Runs.valid()
 	for _, name := range slices.Sorted(maps.Keys(read.Layouts)) {
 		l := read.Layouts[name]
 		if !ValidName(name) || slices.Contains(LayoutVerbs, name) || len(s.Layouts) >= MaxLayouts {
@@ -54,6 +55,26 @@ func ParseSettings(text []byte) (s Settings) {
 		s.Layouts[name] = l
 	}
 	return s
+}
+
+// RunList holds how the list of runs is shown. Columns have the names of [archive.Columns].
+type RunList struct {
+	Columns []string `json:"columns,omitempty"` // in their order; empty: the usual ones
+	Sort    string   `json:"sort,omitempty"`    // column; "": running runs, then the last written
+	Reverse bool     `json:"reverse,omitempty"`
+}
+
+// valid returns the list without its invalid parts.
+func (l RunList) valid() (out RunList) {
+	for _, name := range l.Columns {
+		if ValidName(name) && len(out.Columns) < MaxCharts && !slices.Contains(out.Columns, name) {
+			out.Columns = append(out.Columns, name)
+		}
+	}
+	if ValidName(l.Sort) {
+		out.Sort, out.Reverse = l.Sort, l.Reverse
+	}
+	return out
 }
 
 // ValidName reports whether a name is short enough and contains only printable text.

@@ -12,7 +12,6 @@ import (
 	"brood/optim"
 	"brood/runtime/archive"
 	"brood/runtime/event"
-	"brood/runtime/session"
 	"brood/runtime/timeline"
 	"brood/runtime/view"
 	"brood/tui/cell"
@@ -264,21 +263,4 @@ func PhaseStyle(p event.Phase) (glyph, word string, role cell.Role) {
 		return "✗", "failed", cell.Alert
 	}
 	return "○", "waiting", cell.Faint
-}
-
-// SessionState returns the state of a session as a word: its phase, or broken, empty, begins (it has no record yet) or
-// killed.
-func SessionState(x session.Info) string {
-	switch {
-	case x.Err != "":
-		return "broken"
-	case x.Running && x.Phase == "":
-		return "begins"
-	case x.Phase == "": // it ended before its first round and cannot be resumed
-		return "empty"
-	case !x.Running && (x.Phase == event.Training || x.Phase == event.Waiting || x.Phase == event.Paused):
-		return "killed"
-	}
-	_, word, _ := PhaseStyle(x.Phase)
-	return word
 }

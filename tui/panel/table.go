@@ -1,9 +1,14 @@
 package panel
 
-import "brood/tui/cell"
+import (
+	"slices"
 
-// Column is a column of a table of Ts. In a narrow table the columns of least weight are dropped first.
+	"brood/tui/cell"
+)
+
+// Column is a column of a table of Ts. A narrow table has those of greater weight.
 type Column[T any] struct {
+	Name   string // identifies it where titles do not; may be empty
 	Title  string
 	Width  int
 	Weight int
@@ -12,22 +17,27 @@ type Column[T any] struct {
 	Role   func(T) cell.Role // role of a cell; nil or Plain: the role of its row
 }
 
-// FitColumns drops columns until the name column has at least `least` cells. It returns the remaining columns and the
-// width of the name column, at most `most`.
+// FitColumns returns the columns that leave at least `least` cells for the name column, those of greater weight first: a
+// wide one that does not fit does not hide the narrower ones after it. name is the width of the name column, at most
+// `most`.
 func FitColumns[T any](all []Column[T], room, least, most int) (kept []Column[T], name int) {
-	for {
-		used, worst := 0, 0
-		for i, c := range all {
-			used += c.Width + 2
-			if c.Weight < all[worst].Weight {
-				worst = i
-			}
-		}
-		if len(all) == 0 || room-used >= least {
-			return all, min(max(0, room-used), most)
-		}
-		all = append(all[:worst:worst], all[worst+1:]...)
+	order := make([]int, len(all)) // indices by weight
+	for i := range all {
+		order[i] = i
 	}
+	slices.SortStableFunc(order, func(a, b int) int { return all[b].Weight - all[a].Weight })
+	used, fits := 0, make([]bool, len(all))
+	for _, i := range order {
+		if w := all[i].Width + 2; room-used-w >= least {
+			used, fits[i] = used+w, true
+		}
+	}
+	for i, c := range all {
+		if fits[i] {
+			kept = append(kept, c)
+		}
+	}
+	return kept, min(max(0, room-used), most)
 }
 
 // TableWindow returns the index of the first shown row and the number of shown rows, around the row at. The heading and

@@ -155,7 +155,7 @@ func (a *alertList) draw(m *panel.Host, g *cell.Grid, r cell.Rect) {
 			Role: func(e view.Entry) cell.Role { _, role := alertOutcome(m, e); return role }},
 		{Title: "kind", Width: 11, Weight: 2, Text: func(e view.Entry) string { return string(e.Alert) }},
 	}
-	cols, room := panel.FitColumns(cols, r.W-4, 20, r.W)
+	cols, room := panel.FitColumns(cols, r.W-4, 23, r.W)
 	cols = append(cols, panel.Column[view.Entry]{Title: "text", Width: room,
 		Text: func(e view.Entry) string { return e.Text }})
 	first, n := panel.TableWindow(r, len(all), at, foot)

@@ -50,10 +50,10 @@ func (r *Runs) keys() []panel.Binding {
 			r.Marks, r.Overlay.Stale = nil, true
 			return r.Poll(m)
 		}},
-		{Keys: []string{"s"}, Title: "sort by the next key", Do: func(m *panel.Host) tea.Cmd {
-			r.Sort, r.Stale = (r.Sort+1)%sorting(len(Sortings)), true
-			return nil
-		}},
+		{Keys: []string{"s"}, Title: "sort by the next column", Do: r.sortNext},
+		{Keys: []string{"i"}, Title: "reverse the order", Why: whyNotReverse, Do: r.reverse},
+		{Keys: []string{"c"}, Title: "choose columns", Do: r.chooseColumns},
+		{Keys: []string{"F"}, Title: "follow the newest run, or not", Do: r.followNewest},
 		{Keys: []string{"r"}, Title: "resume it, with more rounds", Why: r.whyNotResume, Do: r.resume},
 		{Keys: []string{"X"}, Title: "stop it (asks)", Why: r.whyNotStop, Do: r.stop},
 		{Keys: []string{"d"}, Title: "delete it (asks)", Why: r.whyNotDelete, Do: r.remove},
@@ -127,7 +127,7 @@ func (r *Runs) WhyNotOpen(m *panel.Host) string {
 	if _, there := m.Opt.Library.(panel.Traveller); why == "" && there && e.Host != "" && !e.Asked && m.Opt.ReadOnly {
 		return panel.ReadOnlyText + "; the view that " + e.Host + " opens could change its runs"
 	}
-	if why == "" && e.Folder != "" && r.matchedInside(e, r.wanted) {
+	if why == "" && e.Folder != "" && r.matchedInside(e) {
 		return "the runs that match the filter are shown: esc clears the filter"
 	}
 	if k := r.summary(e); why == "" && k != nil && k.Err != "" && e.Folder == "" && !e.Asked {

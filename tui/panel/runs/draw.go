@@ -4,7 +4,6 @@ import (
 	"fmt"
 	"slices"
 	"strings"
-	"time"
 
 	"brood/runtime/archive"
 	"brood/runtime/event"
@@ -17,7 +16,7 @@ import (
 // Panels returns the rail, the main panel of the Runs screen, and the overlay panels. Opening another session does
 // not change them.
 func (r *Runs) Panels() []panel.Panel {
-	entries := &panel.List{Name: "runs", Entries: "runs", Stays: true}
+	entries := &panel.List{Name: "runs", Entries: "runs", Stays: true, Complete: r.complete}
 	return []panel.Panel{
 		{
 			ID: panel.Runs, Title: r.title, Draw: r.draw, Group: "runs (on their screen)", Keys: r.keys(), Hints: r.hints,
@@ -31,22 +30,36 @@ func (r *Runs) Panels() []panel.Panel {
 	}
 }
 
-// place lays out the Runs screen: the rail and, to its right or below, the overlay of runs.
+// complete returns the completions of the last word of a filter.
+func (r *Runs) complete(_ *panel.Host, text string) []string {
+	var rows []archive.Row
+	for _, list := range r.Found {
+		for _, e := range list {
+			rows = append(rows, r.row(e))
+		}
+	}
+	return archive.Complete(rows, text)
+}
+
+// place lays out the Runs screen: the list above the overlay of curves and the details of the chosen run or the
+// comparison of the marked ones.
 func (r *Runs) place(m *panel.Host, b cell.Rect) []panel.Placement {
 	if m.Focus == panel.Launch { // the launcher fills the screen until it is left
 		return []panel.Placement{{Panel: panel.Launch, Area: b}}
 	}
-	if b.W < panel.FullW {
-		top, low := b.Top((b.H*4 + 6) / 7) // the list gets the larger part
+	all := 0
+	for dir, list := range r.Found {
+		if dir == "" || r.Open[dir] {
+			all += len(list)
+		}
+	}
+	most := (b.H*4 + 6) / 7                                   // the list gets the larger part if it needs it
+	top, low := b.Top(min(max(all+runsFrame, b.H*3/7), most)) // whatever the filter, lest the layout jumps
+	if b.W < panel.PanelsW || b.W < panel.FullW && len(r.Marks) > 1 {
 		return []panel.Placement{{Panel: panel.Runs, Area: top}, {Panel: panel.Overlay, Area: low}}
 	}
-	rail, right := b.Left(b.W * 9 / 20)
-	lines := 4 + max(1, len(r.Marks))        // with the border, the heading and the line of other differences
-	if r.Overlay.Seeds && len(r.Marks) > 1 { // with the means over seeds
-		lines += 1 + len(r.Marks)/4
-	}
-	charts, figures := right.Top(right.H - min(lines, right.H*2/5))
-	return []panel.Placement{{Panel: panel.Runs, Area: rail}, {Panel: panel.Overlay, Area: charts},
+	charts, figures := low.Left(b.W * 11 / 20)
+	return []panel.Placement{{Panel: panel.Runs, Area: top}, {Panel: panel.Overlay, Area: charts},
 		{Panel: panel.Figures, Area: figures}}
 }
 
@@ -57,7 +70,7 @@ func (r *Runs) hints(m *panel.Host) [][2]string {
 	open := "open"
 	if e, why := r.chosenEntry(m); why == "" {
 		switch {
-		case e.Folder != "" && r.expanded(e, r.wanted):
+		case e.Folder != "" && r.expanded(e):
 			open = "close"
 		case e.Folder == "" && (e.Running || e.Asked):
 			open = "attach"
@@ -67,7 +80,7 @@ func (r *Runs) hints(m *panel.Host) [][2]string {
 	}
 	out := [][2]string{{"enter", open}, {"space", "mark"}, {"N", "new"}, {"/", "filter"}, {"r", "resume"},
 		{"w", "model file"},
-		{"s", "sort"}, {"t", "tag"}, {"v", "figures"}, {"a", "axis"}, {"h l", "cursor"}, {"d", "delete"}, {"?", "help"}}
+		{"s", "sort"}, {"c", "columns"}, {"t", "tag"}, {"v", "figures"}, {"a", "axis"}, {"h l", "cursor"}, {"d", "delete"}, {"?", "help"}}
 	if len(r.Marks) > 0 { // marked runs are compared
 		at := slices.Index(out, [2]string{"v", "figures"})
 		out = slices.Insert(slices.Delete(out, at, at+1), 2, [2]string{"v", "figures"})
@@ -89,154 +102,49 @@ func (r *Runs) title(m *panel.Host) (string, string) {
 			shown++
 		}
 	}
-	note := fmt.Sprintf("%s · %d of %d", Sortings[r.Sort], shown, runs)
+	note := fmt.Sprintf("%s · %d of %d", r.orderText(m), shown, runs)
 	if n := len(r.Reader.todo); n > 0 && r.Reader.summing {
-		note = fmt.Sprintf("%s · %d of %d, %d to read", Sortings[r.Sort], shown, runs, n)
+		note += fmt.Sprintf(", %d to read", n)
 	}
 	return "runs", m.FilterNote("runs", note)
 }
 
-// runCell is a row of the list with the summary of its run.
-type runCell struct {
-	runRow
-	k   *loadedSummary
-	now time.Time
-}
-
-// unknown reports whether the row is a host that has not answered, or not recently.
-func (c runCell) unknown() bool { return c.Asked && c.k != nil && c.k.Err != "" }
-
-// columnText returns the text of a column for a run: "–" if the run has no such value or its host does not answer, ""
-// for folders and for runs that are not read yet.
-func columnText(text func(k *loadedSummary) string) func(runCell) string {
-	return func(c runCell) string {
-		if c.k == nil || c.Folder != "" {
-			return ""
-		}
-		if s := text(c.k); s != "" && !c.unknown() {
-			return s
-		}
-		return "–"
-	}
-}
-
-func runColumns() []panel.Column[runCell] {
-	return []panel.Column[runCell]{
-		{Title: "state", Width: 8, Weight: 20, Text: stateText, Role: stateRole},
-		{Title: "", Width: archive.CurvePoints, Weight: 16, Text: func(c runCell) string {
-			if c.k == nil {
-				return ""
-			}
-			return c.k.spark
-		}},
-		{Title: "loss", Width: 7, Weight: 17, Right: true, Text: columnText(func(k *loadedSummary) string {
-			if len(k.Curve) == 0 || k.Objective != "" { // an objective has its result in the column test
-				return ""
-			}
-			return textfmt.Number(k.Loss)
-		})},
-		{Title: "test", Width: 9, Weight: 19, Right: true, Text: columnText(func(k *loadedSummary) string {
-			if k.Score == nil {
-				return ""
-			}
-			text := textfmt.ScoreText(k.Score.Value, k.Score.Percent)
-			if k.TestRound != k.Round {
-				text += " @" // the line below the list has the round
-			}
-			return text
-		})},
-		{Title: "round", Width: 7, Weight: 14, Right: true,
-			Text: columnText(func(k *loadedSummary) string { return textfmt.Grouped(k.Round) })},
-		{Title: "written", Width: 7, Weight: 15, Right: true, Text: func(c runCell) string {
-			switch {
-			case c.Running:
-				return "now"
-			case c.Written.IsZero():
-				return "–"
-			}
-			return ageText(c.Age(c.now))
-		}},
-		{Title: "algorithm", Width: 10, Weight: 13,
-			Text: columnText(func(k *loadedSummary) string { return k.Algorithm })},
-		{Title: "model", Width: 10, Weight: 11, Text: columnText(func(k *loadedSummary) string { return k.Model })},
-		{Title: "data", Width: 8, Weight: 10,
-			Text: columnText(func(k *loadedSummary) string { return textfmt.FileCut(k.Data, 8) })},
-		{
-			Title:  "tags",
-			Width:  12,
-			Weight: 9,
-			Text:   columnText(func(k *loadedSummary) string { return strings.Join(k.About.Tags, " ") }),
-		},
-		{Title: "fork of", Width: 12, Weight: 8, Text: columnText(func(k *loadedSummary) string { return k.Parent })},
-	}
-}
-
-// ageText formats an age in at most seven cells.
-func ageText(d time.Duration) string {
-	switch {
-	case d < time.Minute:
-		return fmt.Sprintf("%d s", int(d.Seconds()))
-	case d < time.Hour:
-		return fmt.Sprintf("%d min", int(d.Minutes()))
-	case d < 48*time.Hour:
-		return fmt.Sprintf("%d h", int(d.Hours()))
-	}
-	return fmt.Sprintf("%d d", int(d.Hours()/24))
-}
-
-// stateText returns the state of a run as a word.
-func stateText(c runCell) string {
-	switch {
-	case c.k == nil && c.Running:
-		return "running"
-	case c.k == nil:
-		return ""
-	case c.unknown() && c.Written.IsZero():
-		return "asked"
-	case c.unknown():
-		return "silent"
-	case c.Folder != "":
-		return textfmt.Count(c.k.Runs, "run")
-	}
-	return panel.SessionState(c.k.Info)
-}
-
-func stateRole(c runCell) cell.Role {
-	_, role := stateGlyph(c)
+func stateRole(x archive.Row) cell.Role {
+	_, role := stateGlyph(x)
 	return role
 }
 
 // stateGlyph returns the state of a run as a character and a colour role.
-func stateGlyph(c runCell) (rune, cell.Role) {
+func stateGlyph(x archive.Row) (rune, cell.Role) {
 	switch {
-	case c.unknown() && c.Written.IsZero():
+	case x.Unknown() && x.Written.IsZero():
 		return '·', cell.Faint
-	case c.unknown():
+	case x.Unknown():
 		return '✗', cell.Alert
-	case c.Folder != "":
+	case x.Folder != "":
 		return ' ', cell.Plain
-	case c.k == nil && c.Running:
+	case x.Summary == nil && x.Running:
 		return '●', cell.Good
-	case c.k == nil:
+	case x.Summary == nil:
 		return '·', cell.Faint
 	}
-	switch panel.SessionState(c.k.Info) {
+	switch x.State() {
 	case "broken", "killed":
 		return '✗', cell.Alert
 	case "empty":
 		return '·', cell.Faint
 	}
-	glyph, _, role := panel.PhaseStyle(c.k.Phase)
-	if c.k.Phase == event.Finished {
+	glyph, _, role := panel.PhaseStyle(x.Phase)
+	if x.Phase == event.Finished {
 		role = cell.Plain // the usual state has no colour
 	}
 	return []rune(glyph)[0], role
 }
 
 const (
-	runsName = 18 // least cells of a run's name
-	runsMost = 40
-	runsLeft = 6 // cells of the cursor, the mark, the sign of the shown run and the state
+	runsName  = 18 // least cells of a run's name, if it is longer
+	runsFrame = 5  // lines of the list besides its rows
+	runsLeft  = 6  // cells of the cursor, the mark, the sign of the shown run and the state
 )
 
 func (r *Runs) draw(m *panel.Host, g *cell.Grid, in cell.Rect) {
@@ -251,21 +159,29 @@ func (r *Runs) draw(m *panel.Host, g *cell.Grid, in cell.Rect) {
 	case len(r.Found[""]) == 0:
 		panel.Explain(g, in, "no runs yet: N starts one, and it appears here")
 		return
+	case r.QueryErr != nil:
+		panel.Explain(g, in, r.QueryErr.Error())
+		return
 	case len(rows) == 0:
-		panel.Explain(g, in, m.NoMatchText("runs", "run")+"; a run must contain all words of the filter, in any order")
+		panel.Explain(g, in, m.NoMatchText("runs", "run"))
 		return
 	}
 	at := r.chosenIndex(m)
-	cols, name := panel.FitColumns(runColumns(), in.W-runsLeft-1, runsName, runsMost)
-	g.Text(in.X+runsLeft, in.Y, name, cell.Faint, "run")
-	panel.DrawTableHead(g, in.X+runsLeft+name+2, in.Y, cols)
-	about, role := r.about(rows[at], in)
+	r.setColumns(m.Opt.Settings.Runs, at)
+	room := in.W - runsLeft - 1
+	cols, name := panel.FitColumns(r.columns, room, min(r.widest, max(runsName, room*2/5)), r.widest)
+	about := r.about(rows[at], in)
 	foot := len(about) + 1
 	first, n := panel.TableWindow(in, len(rows), at, foot)
 	r.first, r.height = first, n
-	now := m.Opt.Clock()
+	r.drawHead(m, g, in.X+runsLeft, in.Y, name, cols)
+	labels, deepest := make([]string, n), 0
 	for i, x := range rows[first : first+n] {
-		c := runCell{x, r.summary(x.Entry), now}
+		labels[i], deepest = r.RowLabel(x), max(deepest, x.depth)
+	}
+	labels = panel.Distinct(labels, name-deepest)
+	for i, x := range rows[first : first+n] {
+		row := r.row(x.Entry)
 		y, role := in.Y+1+i, cell.Plain
 		if first+i == at {
 			role = cell.FocusTitle
@@ -277,25 +193,25 @@ func (r *Runs) draw(m *panel.Host, g *cell.Grid, in cell.Rect) {
 		if x.Dir == m.Opt.Session {
 			g.Set(in.X+2, y, '◇', cell.Centre)
 		}
-		glyph, of := stateGlyph(c)
+		glyph, of := stateGlyph(row)
 		g.Set(in.X+4, y, glyph, of)
 		left := in.X + runsLeft
 		if x.Folder != "" {
 			fold := '+'
-			if r.expanded(x.Entry, r.wanted) {
+			if r.expanded(x.Entry) {
 				fold = '-'
 			}
 			g.Set(in.X+4, y, fold, cell.Key)
 		}
-		g.Text(left+x.depth, y, name-x.depth, role, r.RowLabel(x))
-		panel.DrawTableRow(g, left+name+2, y, cols, role, c)
+		g.Text(left+x.depth, y, name-x.depth, role, labels[i])
+		panel.DrawTableRow(g, left+name+2, y, cols, role, row)
 	}
 	panel.DrawTableMore(g, in, in.X+3, first, n, len(rows))
 	if in.H >= n+1+foot {
 		for i, line := range about {
-			g.Text(in.X+1, in.Y+in.H-foot+i, in.W-2, role, line)
+			g.Text(in.X+1, in.Y+in.H-foot+i, in.W-2, cell.Alert, line)
 		}
-		r.legend(m, g, in, rows[at], more(first, len(rows)-first-n))
+		r.legend(m, g, in, more(first, len(rows)-first-n))
 	}
 }
 
@@ -312,37 +228,32 @@ func (r *Runs) RowLabel(x runRow) string {
 	}
 }
 
-// about returns the details of the chosen run that have no column in one line, or the whole error if it cannot be read.
-func (r *Runs) about(x runRow, in cell.Rect) (lines []string, role cell.Role) {
+// drawHead draws the headings of the table and stores where they are.
+func (r *Runs) drawHead(m *panel.Host, g *cell.Grid, x, y, name int, cols []panel.Column[archive.Row]) {
+	title := "run"
+	if l := m.Opt.Settings.Runs; l.Sort == archive.TitleColumn {
+		title += sortSign(l)
+	}
+	g.Text(x, y, name, cell.Faint, title)
+	r.heads = append(r.heads[:0], head{archive.TitleColumn, x, name})
+	x += name + 2
+	panel.DrawTableHead(g, x, y, cols)
+	for _, c := range cols {
+		if c.Name != archive.CurveColumn {
+			r.heads = append(r.heads, head{c.Name, x, c.Width})
+		}
+		x += c.Width + 2
+	}
+}
+
+// about returns the error of a run that cannot be read, in lines; none for other runs.
+func (r *Runs) about(x runRow, in cell.Rect) []string {
 	k := r.summary(x.Entry)
-	switch {
-	case k != nil && k.Err != "":
-		lines = textfmt.Wrap(k.Err, max(1, in.W-2))
-		return lines[:min(len(lines), max(1, in.H/2))], cell.Alert
-	case k == nil || x.Folder != "":
-		return []string{x.Dir}, cell.Faint
+	if k == nil || k.Err == "" {
+		return nil
 	}
-	parts := []string{fmt.Sprintf("seed %d", k.Seed)}
-	if !x.Asked { // else only its owner knows the size
-		parts = append(parts, textfmt.Size(float64(k.Size)))
-	}
-	if k.Members > 0 {
-		parts = append(parts, textfmt.Count(k.Members, "member"))
-	}
-	if k.Score != nil && (k.TestRound != k.Round || !k.Score.Percent) {
-		parts = append(parts, fmt.Sprintf("%s %s @%s", strings.TrimSuffix(k.Score.Title, " error"),
-			textfmt.ScoreText(k.Score.Value, k.Score.Percent), textfmt.Grouped(k.TestRound)))
-	}
-	if k.Parent != "" {
-		parts = append(parts, "fork of "+k.Parent)
-	}
-	if len(k.About.Tags) > 0 {
-		parts = append(parts, "tagged "+strings.Join(k.About.Tags, " "))
-	}
-	if r.name(x.Entry) != x.Name {
-		parts = append(parts, x.Name)
-	}
-	return []string{strings.Join(parts, "  ")}, cell.Faint
+	lines := textfmt.Wrap(k.Err, max(1, in.W-2))
+	return lines[:min(len(lines), max(1, in.H/2))]
 }
 
 // more formats how many rows are hidden above and below; "" for none.
@@ -360,17 +271,14 @@ func more(above, below int) string {
 	return strings.Join(out, "  ") + " more"
 }
 
-// legend draws the note of the selected run, the meaning of the signs of the list, and how many rows are hidden.
-func (r *Runs) legend(m *panel.Host, g *cell.Grid, in cell.Rect, x runRow, more string) {
+// legend draws the meaning of the signs of the list, and how many rows are hidden.
+func (r *Runs) legend(m *panel.Host, g *cell.Grid, in cell.Rect, more string) {
 	legend := "◇ open   " + r.lettered() + " marked, in the charts"
 	if len(r.Marks) == 0 {
 		legend = "◇ open   space marks runs, to overlay them"
 	}
 	if m.Opt.Source == nil {
 		_, legend, _ = strings.Cut(legend, "   ")
-	}
-	if k := r.summary(x.Entry); k != nil && k.About.Note != "" {
-		legend = k.About.Note + "   " + legend
 	}
 	room := in.W - 2
 	if more != "" {
@@ -394,14 +302,22 @@ func (r *Runs) lettered() string {
 	return "a to " + string(last) + ":"
 }
 
-// point selects the run under the mouse.
-func (r *Runs) point(m *panel.Host, in cell.Rect, _, y int) {
+// point selects the run under the mouse, or sorts by the column whose heading is there.
+func (r *Runs) point(m *panel.Host, in cell.Rect, x, y int) {
 	rows, at := r.SortedRows(m), r.chosenIndex(m)
 	if at < 0 {
 		return
 	}
-	about, _ := r.about(rows[at], in)
-	if i, ok := panel.TableRowAt(in, y, len(rows), at, len(about)+1); ok {
+	if y == in.Y {
+		for _, h := range r.heads {
+			if x >= h.x && x < h.x+h.w {
+				r.sortBy(m, h.name)
+			}
+		}
+		return
+	}
+	if i, ok := panel.TableRowAt(in, y, len(rows), at, len(r.about(rows[at], in))+1); ok {
+		r.follow = false
 		r.choose(rows[i].Dir)
 	}
 }

@@ -14,21 +14,23 @@ import (
 
 // atTop reports whether a run of another machine is listed at the top, among the running runs, instead of in its
 // folder.
-func (r *Runs) atTop(e archive.Entry) bool { return r.Sort == byTime && e.Host != "" && e.Running }
+func atTop(order panel.RunList, e archive.Entry) bool {
+	return order.Sort == "" && e.Host != "" && e.Running
+}
 
 // folderRows returns the row of a folder followed by those of its runs, and the rows of its runs that are listed at the
 // top. Both are nil if neither the folder nor a run of it passes the filter.
-func (r *Runs) folderRows(e archive.Entry, want string) (top, rows []runRow) {
-	within := r.within(e, want)
-	if len(within) == 0 && !r.passes(e, want) {
+func (r *Runs) folderRows(order panel.RunList, e archive.Entry) (top, rows []runRow) {
+	within := r.within(order, e)
+	if len(within) == 0 && !r.passes(e) {
 		return nil, nil
 	}
 	rows = append(rows, runRow{e, 0})
 	for _, x := range within {
 		switch {
-		case r.atTop(x):
+		case atTop(order, x):
 			top = append(top, runRow{x, 0})
-		case r.expanded(e, want):
+		case r.expanded(e):
 			rows = append(rows, runRow{x, 1})
 		}
 	}
@@ -36,10 +38,10 @@ func (r *Runs) folderRows(e archive.Entry, want string) (top, rows []runRow) {
 }
 
 // within returns the runs of a folder that pass the filter, or all of them if the folder itself passes.
-func (r *Runs) within(folder archive.Entry, want string) (out []archive.Entry) {
-	named := r.passes(folder, want)
-	for _, x := range r.order(r.Found[folder.Dir]) {
-		if named || r.passes(x, want) {
+func (r *Runs) within(order panel.RunList, folder archive.Entry) (out []archive.Entry) {
+	named := r.passes(folder)
+	for _, x := range r.order(order, r.Found[folder.Dir]) {
+		if named || r.passes(x) {
 			out = append(out, x)
 		}
 	}
@@ -48,13 +50,13 @@ func (r *Runs) within(folder archive.Entry, want string) (out []archive.Entry) {
 
 // expanded reports whether the runs of a folder are listed below it: it is open, or shown only for runs that pass the
 // filter.
-func (r *Runs) expanded(folder archive.Entry, want string) bool {
-	return r.Open[folder.Dir] || r.matchedInside(folder, want)
+func (r *Runs) expanded(folder archive.Entry) bool {
+	return r.Open[folder.Dir] || r.matchedInside(folder)
 }
 
 // matchedInside reports whether a folder is shown only because runs in it pass the filter.
-func (r *Runs) matchedInside(folder archive.Entry, want string) bool {
-	return want != "" && !r.passes(folder, want)
+func (r *Runs) matchedInside(folder archive.Entry) bool {
+	return r.wanted != "" && !r.passes(folder)
 }
 
 // marksIn reports whether a run of a folder is marked.
@@ -93,7 +95,7 @@ func (r *Runs) markFolder(m *panel.Host, e archive.Entry) tea.Cmd {
 }
 
 func (r *Runs) markAll(m *panel.Host, e archive.Entry) tea.Cmd {
-	list := r.within(e, r.wanted)
+	list := r.within(m.Opt.Settings.Runs, e)
 	fresh := slices.DeleteFunc(slices.Clone(list), func(x archive.Entry) bool {
 		return slices.Contains(r.Marks,
 			x.Dir)

@@ -203,7 +203,10 @@ func metricHead(m archive.Metric) string {
 	return strings.Replace(m.Title, "test error", "test", 1) + " "
 }
 
-func (r *Runs) figuresTitle(*panel.Host) (string, string) {
+func (r *Runs) figuresTitle(m *panel.Host) (string, string) {
+	if len(r.Marks) < 2 {
+		return "settings and results", ""
+	}
 	note := "* best"
 	switch {
 	case r.Overlay.unequalCosts != "" && r.Overlay.unlikeResults != "":
@@ -226,6 +229,10 @@ type figureRow struct {
 }
 
 func (r *Runs) drawFigures(m *panel.Host, g *cell.Grid, in cell.Rect) {
+	if len(r.Marks) < 2 {
+		r.drawDetails(m, g, in)
+		return
+	}
 	o := r.layOut(m)
 	if len(o.Set) == 0 || len(o.Plots) == 0 {
 		panel.Explain(g, in, "settings and results of the runs appear here")
@@ -274,9 +281,13 @@ func (r *Runs) drawFigures(m *panel.Host, g *cell.Grid, in cell.Rect) {
 	if o.unlikeLosses != "" {
 		foot = append(foot, "no * for train loss: "+o.unlikeLosses)
 	}
-	for i := range foot {
+	var lines []string
+	for _, sentence := range foot {
+		lines = append(lines, textfmt.Wrap(sentence, max(1, in.W-2))...)
+	}
+	for i := range lines {
 		if len(rows)+1+i < in.H {
-			g.Text(in.X+1, in.Y+in.H-1-i, in.W-2, cell.Faint, foot[len(foot)-1-i])
+			g.Text(in.X+1, in.Y+in.H-1-i, in.W-2, cell.Faint, lines[len(lines)-1-i])
 		}
 	}
 }
@@ -300,6 +311,11 @@ func (o *OverlayState) oldTestsNote() string {
 func (o *OverlayState) figureRows(g *cell.Grid, in cell.Rect, kept []panel.Column[figureRow], name int) {
 	g.Text(in.X+4, in.Y, name, cell.Faint, "run")
 	panel.DrawTableHead(g, in.X+4+name+2, in.Y, kept)
+	names := make([]string, len(o.Rows))
+	for i, row := range o.Rows {
+		names[i] = row.Name
+	}
+	names = panel.Distinct(names, name)
 	for i, row := range o.Rows {
 		y := in.Y + 1 + i
 		if y >= in.Y+in.H-1 {
@@ -307,7 +323,7 @@ func (o *OverlayState) figureRows(g *cell.Grid, in cell.Rect, kept []panel.Colum
 			return
 		}
 		g.Set(in.X+1, y, row.letter, row.role)
-		g.Text(in.X+4, y, name, cell.Plain, row.Name)
+		g.Text(in.X+4, y, name, cell.Plain, names[i])
 		panel.DrawTableRow(g, in.X+4+name+2, y, kept, cell.Plain, row)
 	}
 }

@@ -2,7 +2,6 @@ package runs
 
 import (
 	"slices"
-	"strings"
 	"time"
 
 	tea "charm.land/bubbletea/v2"
@@ -35,6 +34,10 @@ const (
 
 // Poll starts the reads that the screen needs. It does nothing while another screen is shown.
 func (r *Runs) Poll(m *panel.Host) tea.Cmd {
+	if r.unsaved {
+		r.unsaved = false
+		return tea.Batch(m.SaveSettings(), r.Poll(m))
+	}
 	if !m.LeadsScreen(panel.Runs) {
 		return nil
 	}
@@ -159,9 +162,6 @@ func (r *Runs) sum(m *panel.Host) tea.Cmd {
 			at := clock()
 			k := &loadedSummary{Summary: lib.Summary(e), bytes: e.Bytes, when: e.Written, at: at}
 			k.took = clock().Sub(at)
-			k.text = strings.ToLower(strings.Join(append(k.About.Tags, e.Name, k.About.Name, k.About.Note, e.Folder,
-				k.Preset,
-				k.Algorithm, k.Model, k.Data, k.Parent), "\x00"))
 			k.spark = sparkline(k.Curve)
 			read = append(read, k)
 		}

@@ -3,7 +3,6 @@ package runs
 
 import (
 	"cmp"
-	"math"
 	"slices"
 	"strings"
 	"time"
@@ -23,13 +22,24 @@ type Runs struct {
 	Chosen  string   // directory of the run under the cursor
 	awaited string   // directory of a new branch that no scan has listed yet
 	Marks   []string // directories, in the order of marking: the first has the letter a
-	Sort    sorting
+	follow  bool     // the newest run stays chosen
+	unsaved bool     // the settings of the list have changed since they were saved
 
-	rows   []runRow // shown rows in order, see sorted
-	Stale  bool     // rows have to be recomputed
-	wanted string   // filter for which rows were computed
-	first  int      // top row of the last frame
-	height int      // number of rows of the last frame
+	rows     []runRow // shown rows in order, see SortedRows
+	Stale    bool     // rows has to be recomputed, and what follows
+	wanted   string   // filter for which they were computed
+	typing   bool     // it was being typed
+	tableW   int      // width of the terminal
+	query    archive.Query
+	QueryErr error // why the filter is invalid
+
+	columns []panel.Column[archive.Row] // nil: to be computed, see setColumns
+	around  int                         // the row around which they were computed
+	widest  int                         // width of the widest label there
+
+	first  int    // top row of the last frame
+	height int    // number of rows of the last frame
+	heads  []head // of the last frame
 
 	Reader  reader
 	Overlay OverlayState
@@ -44,27 +54,12 @@ type runRow struct {
 // loadedSummary is the summary of a run or folder.
 type loadedSummary struct {
 	archive.Summary
-	text  string        // searched by the filter, in lower case
 	spark string        // sparkline of the loss
 	bytes int64         // size of the log when it was read
 	when  time.Time     // modification time of a folder when it was read
 	at    time.Time     // time of reading
 	took  time.Duration // duration of reading
 }
-
-// sorting is the sort key of the list.
-type sorting int
-
-const (
-	byTime sorting = iota
-	byName
-	byError
-	byLoss
-	byState
-)
-
-// Sortings holds the text of each sort key for the title of the list.
-var Sortings = []string{"live, then last written", "by name", "by test error", "by loss", "by state"}
 
 // New returns the state of the Runs screen.
 func New() *Runs {
@@ -81,40 +76,63 @@ func (r *Runs) summary(e archive.Entry) *loadedSummary {
 	return k
 }
 
+// row returns an entry with its summary.
+func (r *Runs) row(e archive.Entry) archive.Row {
+	x := archive.Row{Entry: e}
+	if k := r.summary(e); k != nil {
+		x.Summary = &k.Summary
+	}
+	return x
+}
+
 // name returns the display name of a run: the name that the user gave it, else its directory without the date, which
 // commands accept too.
 func (r *Runs) name(e archive.Entry) string {
 	if k := r.summaries[e.Dir]; k != nil && k.About.Name != "" {
 		return k.About.Name
 	}
-	if n := len("2006-01-02-"); len(e.Name) > n {
-		if _, err := time.Parse("2006-01-02-", e.Name[:n]); err == nil {
-			return e.Name[n:]
-		}
-	}
-	return e.Name
+	return archive.ShortName(e.Name)
 }
 
-// SortedRows returns the rows of the list. Runs of open folders follow their folder. When sorted by time, running runs
+// SortedRows returns the rows of the list. Runs of open folders follow their folder. In the order of time, running runs
 // come first: runs of this machine, then those of other machines, even if their folder is closed. Runs of a sweep or
-// study on this machine stay in their folder, which is not scanned while it is closed. The rows are cached until Stale
-// is set or the filter changes.
+// study on this machine stay in their folder, which is not scanned while it is closed. The rows are cached
+// until Stale is set or the filter changes.
 func (r *Runs) SortedRows(m *panel.Host) []runRow {
-	want := strings.ToLower(m.Filters.Text["runs"])
-	if !r.Stale && want == r.wanted {
+	want, typing := m.Filters.Text["runs"], m.Filters.Typing != nil
+	if !r.Stale && want == r.wanted && typing == r.typing && m.W == r.tableW {
 		return r.rows
 	}
+	r.Stale, r.wanted, r.typing, r.tableW = false, want, typing, m.W
+	order := m.Opt.Settings.Runs
+	r.filter(order, want)
+	if last := strings.LastIndex(want, " ") + 1; typing && r.QueryErr == nil && len(r.rows) == 0 &&
+		len(r.complete(m, want)) > 0 { // its last word is the beginning of a name, which a comparison will follow
+		r.filter(order, want[:last])
+	}
+	r.columns = nil
+	if r.follow {
+		r.chooseNewest()
+	}
+	return r.rows
+}
+
+// filter sets the rows to those that a query selects.
+func (r *Runs) filter(order panel.RunList, want string) {
 	var remote, rest []runRow
-	r.Stale, r.wanted, r.rows = false, want, r.rows[:0]
-	for _, e := range r.order(r.Found[""]) {
+	r.rows = r.rows[:0]
+	if r.query, r.QueryErr = archive.ParseQuery(want); r.QueryErr != nil {
+		return
+	}
+	for _, e := range r.order(order, r.Found[""]) {
 		switch {
 		case e.Folder != "":
-			live, row := r.folderRows(e, want)
+			live, row := r.folderRows(order, e)
 			remote, rest = append(remote, live...), append(rest, row...)
-		case !r.passes(e, want):
-		case r.atTop(e):
+		case !r.passes(e):
+		case atTop(order, e):
 			remote = append(remote, runRow{e, 0})
-		case r.Sort == byTime && e.Running:
+		case order.Sort == "" && e.Running:
 			r.rows = append(r.rows, runRow{e, 0})
 		default:
 			rest = append(rest, runRow{e, 0})
@@ -125,83 +143,28 @@ func (r *Runs) SortedRows(m *panel.Host) []runRow {
 	slices.SortStableFunc(remote,
 		func(a, b runRow) int { return cmp.Or(cmp.Compare(a.Host, b.Host), cmp.Compare(a.Name, b.Name)) })
 	r.rows = append(append(r.rows, remote...), rest...)
-	return r.rows
 }
 
-// passes reports whether the name or the summary of a run contains every word of the filter want, in lower case.
-func (r *Runs) passes(e archive.Entry, want string) bool {
-	text := strings.ToLower(e.Name)
-	if k := r.summary(e); k != nil {
-		text = k.text
-		if e.Folder == "" {
-			text += "\x00" + panel.SessionState(k.Info)
+// passes reports whether a run passes the filter.
+func (r *Runs) passes(e archive.Entry) bool { return r.query.Match(r.row(e)) }
+
+// chooseNewest chooses the run that was started last.
+func (r *Runs) chooseNewest() {
+	var newest archive.Row
+	started := func(x archive.Row) time.Time {
+		if x.Summary != nil {
+			return x.Started
+		}
+		return x.Written // not read yet
+	}
+	for _, x := range r.rows {
+		if row := r.row(x.Entry); x.Folder == "" && (newest.Dir == "" || started(row).After(started(newest))) {
+			newest = row
 		}
 	}
-	return !slices.ContainsFunc(strings.Fields(want), func(word string) bool { return !strings.Contains(text, word) })
-}
-
-// order returns entries in the order of the sort key. Scans are already sorted by time.
-func (r *Runs) order(entries []archive.Entry) []archive.Entry {
-	if r.Sort == byTime {
-		return entries
+	if newest.Dir != "" && newest.Dir != r.Chosen {
+		r.choose(newest.Dir)
 	}
-	out := slices.Clone(entries)
-	slices.SortStableFunc(out, func(a, b archive.Entry) int {
-		if a.Folder != b.Folder && (a.Folder == "" || b.Folder == "") && r.Sort != byName { // folders last
-			return cmp.Compare(a.Folder, b.Folder)
-		}
-		switch r.Sort {
-		case byName:
-			return cmp.Compare(strings.ToLower(r.name(a)), strings.ToLower(r.name(b)))
-		case byError:
-			return compareNaNLast(r.testMetric(a), r.testMetric(b))
-		case byLoss:
-			return compareNaNLast(r.loss(a), r.loss(b))
-		}
-		return cmp.Compare(r.rank(a), r.rank(b))
-	})
-	return out
-}
-
-// compareNaNLast compares numbers and orders NaN after all others.
-func compareNaNLast(a, b float64) int {
-	switch {
-	case math.IsNaN(a) && math.IsNaN(b):
-		return 0
-	case math.IsNaN(a):
-		return 1
-	case math.IsNaN(b):
-		return -1
-	}
-	return cmp.Compare(a, b)
-}
-
-// testMetric returns the test metric of a run with lower as better; NaN if there is none.
-func (r *Runs) testMetric(e archive.Entry) float64 {
-	if k := r.summaries[e.Dir]; k != nil && k.Score != nil && k.Score.More {
-		return -k.Score.Value
-	} else if k != nil && k.Score != nil {
-		return k.Score.Value
-	}
-	return math.NaN()
-}
-
-// loss returns the last loss of a run; NaN if there is none.
-func (r *Runs) loss(e archive.Entry) float64 {
-	if k := r.summaries[e.Dir]; k != nil {
-		return k.Loss
-	}
-	return math.NaN()
-}
-
-// rank orders runs by state: running, killed and failed runs, which may need attention, before finished ones.
-func (r *Runs) rank(e archive.Entry) int {
-	k := r.summary(e)
-	if k == nil {
-		return 9
-	}
-	order := []string{"training", "paused", "waiting", "killed", "failed", "broken", "stopped", "empty", "finished"}
-	return slices.Index(order, panel.SessionState(k.Info))
 }
 
 // chosenIndex returns the index of the chosen row; -1 if there are no rows.
@@ -223,6 +186,7 @@ func (r *Runs) chosenEntry(m *panel.Host) (e archive.Entry, why string) {
 }
 
 func (r *Runs) move(m *panel.Host, d int) {
+	r.follow = false
 	if i := r.chosenIndex(m); i >= 0 {
 		r.choose(r.rows[min(max(0, i+d), len(r.rows)-1)].Dir)
 	}

@@ -1,0 +1,76 @@
+package panel
+
+import (
+	"maps"
+	"slices"
+	"strings"
+
+	"brood/runtime/archive"
+	"brood/tui/cell"
+)
+
+// widestCell returns the greatest width of a column in a table of width cells. Longer texts are shortened to what
+// distinguishes them.
+func widestCell(width int) int {
+	if width < FullW {
+		return 12
+	}
+	return 18
+}
+
+// uniform is subtracted from the weight of a column whose texts are all equal.
+const uniform = 100
+
+// RunColumns returns columns of runs for a table of these rows, of tableW cells: as wide as their texts, so that no cell
+// is cut. It drops columns that no row has a value for, and gives those little weight in which all rows are equal.
+func RunColumns(columns []archive.Column, rows []archive.Row, tableW int) (out []Column[archive.Row]) {
+	most := widestCell(tableW)
+	for _, c := range columns {
+		width, some := cell.Width(c.Title), false
+		texts := map[string]bool{}
+		for _, r := range rows {
+			s := c.Cell(r)
+			texts[s] = true
+			some = some || r.Folder == "" && s != "" && s != "–"
+			width = max(width, cell.Width(s))
+		}
+		if !some && c.Name != archive.StateColumn {
+			continue
+		}
+		col := Column[archive.Row]{Name: c.Name, Title: c.Title, Weight: c.Priority, Right: c.Right, Text: c.Cell}
+		delete(texts, "")
+		if len(texts) == 1 && len(rows) > 1 {
+			col.Weight -= uniform
+		}
+		if col.Width = width; width > most {
+			col.Width = cell.Width(c.Title)
+			long := slices.Sorted(maps.Keys(texts))
+			short, shape := map[string]string{}, make([]string, len(long))
+			for i, s := range long {
+				shape[i] = scheduleShape(s, most)
+			}
+			for i, s := range Distinct(shape, most) {
+				short[long[i]], col.Width = s, max(col.Width, cell.Width(s))
+			}
+			col.Text = func(r archive.Row) string { return short[c.Cell(r)] }
+		}
+		out = append(out, col)
+	}
+	return out
+}
+
+// scheduleShape shortens a schedule to its kind and values, without times and rates: cosine:0.1..0.001… for
+// cosine:0.1..0.001@+200. It returns other texts, and those of
+// at most `most` cells, unchanged.
+func scheduleShape(s string, most int) string {
+	if cell.Width(s) <= most || !strings.Contains(s, "..") {
+		return s
+	}
+	parts := strings.Split(s, "..")
+	for i, p := range parts {
+		if at := strings.IndexAny(p, "@*"); at >= 0 {
+			parts[i] = p[:at]
+		}
+	}
+	return strings.Join(parts, "..") + "…"
+}
