@@ -114,11 +114,18 @@ func settingColumn(name string) Column {
 // firstKnobs are the priorities of the first columns of [Differing].
 var firstKnobs = []int{72, 57}
 
+// IsKnob reports whether a setting is a knob, or another setting that has no column in [Columns] and does not follow from
+// others.
+func IsKnob(s Setting) bool {
+	_, other := columnNamed(s.Name)
+	return !other && !slices.Contains(plainSettings, s.Name)
+}
+
 // maxDiffering is the largest number of columns of [Differing]: no table has room for more.
 const maxDiffering = 12
 
-// plainSettings are the settings without a column of [Differing]: they follow from others or say little in a list.
-var plainSettings = []string{"limit", "arithmetic", "fork of"}
+// plainSettings follow from others or say little in a list.
+var plainSettings = []string{"limit", "arithmetic", "fork of", "on-loss"}
 
 // Differing returns a column for each setting in which the runs differ and that no other column shows. The settings that
 // most runs have come first.
@@ -135,7 +142,7 @@ func Differing(rows []Row) (out []Column) {
 		if len(out) == maxDiffering {
 			break
 		}
-		if _, other := columnNamed(d.name); !other && !slices.Contains(plainSettings, d.name) {
+		if IsKnob(Setting{Name: d.name}) {
 			c := settingColumn(d.name)
 			c.Priority = max(1, 49-3*len(out))
 			if len(out) < len(firstKnobs) {

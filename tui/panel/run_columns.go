@@ -22,7 +22,8 @@ func widestCell(width int) int {
 const uniform = 100
 
 // RunColumns returns columns of runs for a table of these rows, of tableW cells: as wide as their texts, so that no cell
-// is cut. It drops columns that no row has a value for, and gives those little weight in which all rows are equal.
+// is cut. It drops columns that no row has a value for, and gives those little weight in which all rows look
+// equal.
 func RunColumns(columns []archive.Column, rows []archive.Row, tableW int) (out []Column[archive.Row]) {
 	most := widestCell(tableW)
 	for _, c := range columns {
@@ -39,10 +40,7 @@ func RunColumns(columns []archive.Column, rows []archive.Row, tableW int) (out [
 		}
 		col := Column[archive.Row]{Name: c.Name, Title: c.Title, Weight: c.Priority, Right: c.Right, Text: c.Cell}
 		delete(texts, "")
-		if len(texts) == 1 && len(rows) > 1 {
-			col.Weight -= uniform
-		}
-		if col.Width = width; width > most {
+		if col.Width = width; width > most && !c.Right && c.Prefix == nil { // texts and knobs, no figures or dates
 			col.Width = cell.Width(c.Title)
 			long := slices.Sorted(maps.Keys(texts))
 			short, shape := map[string]string{}, make([]string, len(long))
@@ -52,7 +50,14 @@ func RunColumns(columns []archive.Column, rows []archive.Row, tableW int) (out [
 			for i, s := range Distinct(shape, most) {
 				short[long[i]], col.Width = s, max(col.Width, cell.Width(s))
 			}
+			clear(texts)
+			for _, s := range short {
+				texts[s] = true
+			}
 			col.Text = func(r archive.Row) string { return short[c.Cell(r)] }
+		}
+		if len(texts) == 1 && len(rows) > 1 {
+			col.Weight -= uniform
 		}
 		out = append(out, col)
 	}
@@ -60,7 +65,7 @@ func RunColumns(columns []archive.Column, rows []archive.Row, tableW int) (out [
 }
 
 // scheduleShape shortens a schedule to its kind and values, without times and rates: cosine:0.1..0.001… for
-// cosine:0.1..0.001@+200. It returns other texts, and those of
+// cosine:0.1..0.001@+200. If that is too long, only the kind remains. It returns other texts, and those of
 // at most `most` cells, unchanged.
 func scheduleShape(s string, most int) string {
 	if cell.Width(s) <= most || !strings.Contains(s, "..") {
@@ -72,5 +77,9 @@ func scheduleShape(s string, most int) string {
 			parts[i] = p[:at]
 		}
 	}
-	return strings.Join(parts, "..") + "…"
+	shape := strings.Join(parts, "..") + "…"
+	if kind, _, ok := strings.Cut(s, ":"); ok && cell.Width(shape) > most {
+		return kind + ":…"
+	}
+	return shape
 }

@@ -5,6 +5,8 @@ import (
 	"brood/tui/cell"
 	"brood/tui/panel"
 	"brood/tui/textfmt"
+	"slices"
+	"strings"
 )
 
 // details are what is known of the chosen run, of which its row shows a part.
@@ -13,7 +15,8 @@ type details struct {
 	role       cell.Role
 }
 
-// detailsOf returns the note, the settings, the results and the defaults of a run in this order.
+// detailsOf returns what is known of a run: what it trains, its note, the knobs that were set, the results, and all
+// other settings, at last those at their defaults.
 func (r *Runs) detailsOf(e archive.Entry) (out []details) {
 	x := r.row(e)
 	add := func(role cell.Role, name, text string) {
@@ -27,16 +30,18 @@ func (r *Runs) detailsOf(e archive.Entry) (out []details) {
 	case e.Folder != "":
 		return []details{{"runs", textfmt.Grouped(uint64(x.Runs)), cell.Plain}, {"folder", e.Dir, cell.Plain}}
 	}
+	trains := []string{x.Algorithm, x.Model, x.Data}
 	add(cell.Alert, "", x.Err)
+	add(cell.Plain, "", strings.Join(slices.DeleteFunc(slices.Clone(trains), func(s string) bool { return s == "" }), " · "))
 	add(cell.Title, "", x.About.Note)
-	known := map[string]bool{archive.StateColumn: true, archive.TitleColumn: true}
 	for _, s := range x.Settings {
-		if known[s.Name] = true; !s.Default {
+		if !s.Default && archive.IsKnob(s) {
 			add(cell.Plain, s.Name, s.Value)
 		}
 	}
 	for _, c := range archive.Columns {
-		if c.Text != nil && !known[c.Name] {
+		if c.Text != nil && c.Name != archive.StateColumn && c.Name != archive.TitleColumn &&
+			!slices.Contains(trains, c.Cell(x)) {
 			add(cell.Plain, c.Title, c.Cell(x))
 		}
 	}
@@ -46,6 +51,12 @@ func (r *Runs) detailsOf(e archive.Entry) (out []details) {
 		}
 	}
 	add(cell.Plain, "directory", e.Name)
+	for _, s := range x.Settings {
+		known := slices.ContainsFunc(out, func(d details) bool { return d.name == s.Name && d.text == s.Value })
+		if !s.Default && !known && !slices.Contains(trains, s.Value) {
+			add(cell.Plain, s.Name, s.Value)
+		}
+	}
 	for _, s := range x.Settings {
 		if s.Default {
 			add(cell.Faint, s.Name, s.Value)

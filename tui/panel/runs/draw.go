@@ -179,7 +179,7 @@ func (r *Runs) draw(m *panel.Host, g *cell.Grid, in cell.Rect) {
 	for i, x := range rows[first : first+n] {
 		labels[i], deepest = r.RowLabel(x), max(deepest, x.depth)
 	}
-	labels = panel.Distinct(labels, name-deepest)
+	names, inner := panel.Distinct(labels, name), panel.Distinct(labels, name-deepest)
 	for i, x := range rows[first : first+n] {
 		row := r.row(x.Entry)
 		y, role := in.Y+1+i, cell.Plain
@@ -203,7 +203,11 @@ func (r *Runs) draw(m *panel.Host, g *cell.Grid, in cell.Rect) {
 			}
 			g.Set(in.X+4, y, fold, cell.Key)
 		}
-		g.Text(left+x.depth, y, name-x.depth, role, labels[i])
+		label := names[i]
+		if x.depth > 0 {
+			label = inner[i]
+		}
+		g.Text(left+x.depth, y, name-x.depth, role, label)
 		panel.DrawTableRow(g, left+name+2, y, cols, role, row)
 	}
 	panel.DrawTableMore(g, in, in.X+3, first, n, len(rows))
