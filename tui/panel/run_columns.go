@@ -56,7 +56,7 @@ func RunColumns(columns []archive.Column, rows []archive.Row, tableW int) (out [
 			}
 			col.Text = func(r archive.Row) string { return short[c.Cell(r)] }
 		}
-		if len(texts) == 1 && len(rows) > 1 {
+		if len(texts) == 1 && len(rows) > 1 && c.Name != archive.StateColumn {
 			col.Weight -= uniform
 		}
 		out = append(out, col)

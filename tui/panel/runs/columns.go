@@ -115,7 +115,7 @@ func (r *Runs) setColumns(order panel.RunList, at int) {
 	r.columns = panel.RunColumns(columns, rows, r.tableW)
 	for i, c := range r.columns {
 		if c.Name == archive.StateColumn {
-			r.columns[i].Role, r.columns[i].Weight = stateRole, min(c.Weight, stateWeight)
+			r.columns[i].Role, r.columns[i].Weight = stateRole, stateWeight
 		}
 		if c.Name == order.Sort {
 			r.columns[i].Title += sortSign(order)
