@@ -21,6 +21,7 @@ func TestRunColumns(t *testing.T) {
 		{Entry: archive.Entry{Name: "unread"}}}
 	texts := map[string]string{}
 	var kept []string
+	rows[1].About.Tags = []string{"best"} // one run has a tag: the column is not uniform, as that of the algorithm is
 	columns := panel.RunColumns(archive.Chosen(nil, rows), rows, 120)
 	for _, c := range columns {
 		for _, r := range rows {
@@ -36,7 +37,14 @@ func TestRunColumns(t *testing.T) {
 	if got := texts["model"]; got != "|…a|…b|…c|" {
 		t.Errorf("the models are %s", got)
 	}
-	if _, some := texts["tag"]; some {
+	weight := map[string]int{}
+	for _, c := range columns {
+		weight[c.Name] = c.Weight
+	}
+	if weight["tag"] < 0 || weight["algorithm"] > 0 {
+		t.Errorf("the weights are %v", weight)
+	}
+	if _, some := texts["test"]; some {
 		t.Error("a column without a value is shown")
 	}
 	// A wide column that does not fit hides no narrower one of less weight.

@@ -28,10 +28,13 @@ func RunColumns(columns []archive.Column, rows []archive.Row, tableW int) (out [
 	most := widestCell(tableW)
 	for _, c := range columns {
 		width, some := cell.Width(c.Title), false
-		texts := map[string]bool{}
+		texts, looks := map[string]bool{}, map[string]bool{} // of all rows; of runs that are read, as drawn
 		for _, r := range rows {
 			s := c.Cell(r)
 			texts[s] = true
+			if r.Folder == "" && r.Summary != nil {
+				looks[s] = true
+			}
 			some = some || r.Folder == "" && s != "" && s != "–"
 			width = max(width, cell.Width(s))
 		}
@@ -39,7 +42,6 @@ func RunColumns(columns []archive.Column, rows []archive.Row, tableW int) (out [
 			continue
 		}
 		col := Column[archive.Row]{Name: c.Name, Title: c.Title, Weight: c.Priority, Right: c.Right, Text: c.Cell}
-		delete(texts, "")
 		if col.Width = width; width > most && !c.Right && c.Prefix == nil { // texts and knobs, no figures or dates
 			col.Width = cell.Width(c.Title)
 			long := slices.Sorted(maps.Keys(texts))
@@ -50,13 +52,14 @@ func RunColumns(columns []archive.Column, rows []archive.Row, tableW int) (out [
 			for i, s := range Distinct(shape, most) {
 				short[long[i]], col.Width = s, max(col.Width, cell.Width(s))
 			}
-			clear(texts)
-			for _, s := range short {
-				texts[s] = true
+			drawn := map[string]bool{}
+			for s := range looks {
+				drawn[short[s]] = true
 			}
+			looks = drawn
 			col.Text = func(r archive.Row) string { return short[c.Cell(r)] }
 		}
-		if len(texts) == 1 && len(rows) > 1 && c.Name != archive.StateColumn {
+		if len(looks) == 1 && len(rows) > 1 && c.Name != archive.StateColumn {
 			col.Weight -= uniform
 		}
 		out = append(out, col)

@@ -34,6 +34,7 @@ func (r *Runs) detailsOf(e archive.Entry) (out []details) {
 	add(cell.Alert, "", x.Err)
 	add(cell.Plain, "", strings.Join(slices.DeleteFunc(slices.Clone(trains), func(s string) bool { return s == "" }), " · "))
 	add(cell.Title, "", x.About.Note)
+	add(cell.Plain, "tags", strings.Join(x.About.Tags, " "))
 	for _, s := range x.Settings {
 		if !s.Default && archive.IsKnob(s) {
 			add(cell.Plain, s.Name, s.Value)
@@ -41,7 +42,7 @@ func (r *Runs) detailsOf(e archive.Entry) (out []details) {
 	}
 	for _, c := range archive.Columns {
 		if c.Text != nil && c.Name != archive.StateColumn && c.Name != archive.TitleColumn &&
-			!slices.Contains(trains, c.Cell(x)) {
+			c.Name != "tag" && !slices.Contains(trains, c.Cell(x)) {
 			add(cell.Plain, c.Title, c.Cell(x))
 		}
 	}
