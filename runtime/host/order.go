@@ -53,9 +53,9 @@ func ReadOrder(r io.Reader) (o Order, err error) {
 	return o, nil
 }
 
-// Open prepares the run. If it fails, a directory that it created remains. A fork recomputes the rounds since a
-// checkpoint of its parent; progress is called after each of them. If progress is nil, Open announces them on the
-// control socket of the new session.
+// Open prepares the run. If it fails, a directory that it created remains. A resumed run and a fork recompute the rounds
+// since a checkpoint. Open announces them on the control socket of the session; for a fork it calls progress instead
+// after each of them, unless progress is nil.
 func (o Order) Open(ctx context.Context, progress func(event.Commit)) (Opened, error) {
 	if o.Resume || o.From != "" {
 		if err := o.Options.CheckResume(); err != nil {
@@ -94,7 +94,17 @@ func (o Order) resume(ctx context.Context) (r Opened, err error) {
 	if err != nil {
 		return r, err
 	}
-	if r.From, err = own.Restore(ctx, o.Dir, 0, nil, max(o.Options.Threads, 0), nil); err != nil {
+	p, err := own.Past(o.Dir, 0)
+	if err != nil {
+		return r, err
+	}
+	a, err := control.Announce(o.Dir, p.Round())
+	if err != nil {
+		return r, err
+	}
+	defer a.Close()
+	report := func(k event.Commit) { a.Report(k.To) }
+	if r.From, err = restore(ctx, p, nil, max(o.Options.Threads, 0), report); err != nil {
 		return r, err
 	}
 	r.Job = r.From.Job

@@ -2,11 +2,15 @@ package host
 
 import (
 	"bytes"
+	"context"
+	"os"
 	"path/filepath"
 	"reflect"
 	"strings"
 	"testing"
+	"time"
 
+	"brood/runtime/control"
 	"brood/runtime/event"
 	"brood/runtime/session"
 	"brood/runtime/testutil"
@@ -84,5 +88,44 @@ func TestOrder(t *testing.T) {
 	}
 	if _, err := (Order{Dir: filepath.Join(home, "none"), Resume: true}).Open(t.Context(), nil); err == nil {
 		t.Error("a session that does not exist resumes")
+	}
+}
+
+// TestResumeIsAnnounced: while a resumed run recomputes rounds, its control socket says how far it is.
+func TestResumeIsAnnounced(t *testing.T) {
+	dir := filepath.Join(t.TempDir(), "run")
+	const rounds = 400
+	train(t, dir, prepare(t, tiny(rounds)), nil, nil)
+	if err := os.RemoveAll(filepath.Join(dir, session.CheckpointDir)); err != nil {
+		t.Fatal(err)
+	}
+	seen := make(chan control.Ahead, 1)
+	ctx, cancel := context.WithCancel(t.Context())
+	defer cancel()
+	go func() {
+		for ctx.Err() == nil {
+			if c, err := control.Dial(dir, "ada", false); err == nil {
+				ahead, err := c.Ahead(ctx)
+				c.Close()
+				if err == nil && ahead != nil && ahead.Round > 0 {
+					seen <- *ahead
+					return
+				}
+			}
+			time.Sleep(time.Millisecond)
+		}
+	}()
+	opened, err := Order{Dir: dir, Resume: true, Options: Options{Limit: event.Limit{Rounds: 2 * rounds}}}.Open(ctx, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer opened.Session.Close()
+	select {
+	case a := <-seen:
+		if a.Of != rounds || a.Round > rounds {
+			t.Errorf("%+v, want a round of %d", a, rounds)
+		}
+	default:
+		t.Error("nothing was announced")
 	}
 }

@@ -48,7 +48,14 @@ func (o *Own) Restore(
 	if err != nil {
 		return nil, err
 	}
-	j, h := p.Job, &p.h
+	return restore(ctx, p, store, threads, progress)
+}
+
+// restore is [Restore] for a past that has been read.
+func restore(
+	ctx context.Context, p *Past, store worker.Store, threads int, progress func(event.Commit),
+) (*Restored, error) {
+	j, h, at := p.Job, &p.h, p.at
 	out := &Restored{
 		Job:      j,
 		Skipped:  h.skipped,
@@ -72,6 +79,7 @@ func (o *Own) Restore(
 			}
 		}
 	}
+	var err error
 	j.Alg, err = j.lookup(out.Checkpoint.Algorithm)
 	j.Members = len(out.Checkpoint.Roster.Members)
 	return out, err
