@@ -11,11 +11,14 @@ import (
 	"brood/transport/wire"
 )
 
-// Heartbeat times. A dead peer is suspected within 1 s and gone within 2 s; packets are counted once a beat.
+// Heartbeat times. A dead peer is suspected within 1 s and gone within 2 s; packets are counted once a beat. A worker
+// waits longer for its coordinator, since nobody else waits for the worker meanwhile: a coordinator that the system
+// suspends for three seconds loses no worker. Both are below idleTimeout.
 const (
-	beatEvery   = 200 * time.Millisecond
-	suspectedAt = 800 * time.Millisecond
-	silentAt    = 1600 * time.Millisecond
+	beatEvery           = 200 * time.Millisecond
+	suspectedAt         = 800 * time.Millisecond
+	silentAt            = 1600 * time.Millisecond
+	coordinatorSilentAt = 5 * time.Second
 )
 
 // pulse records when the peer was last alive, and its round-trip time.
@@ -74,7 +77,7 @@ func (p *pulse) send(m wire.Heartbeat) error {
 	return nil
 }
 
-// beat sends a heartbeat every 200 ms and fails with Silent when no packet has come for silentAt.
+// beat sends a heartbeat every 200 ms and fails with Silent when no packet has come for c.silentAt.
 func (c *control) beat() error {
 	s, err := c.conn.OpenUniStreamSync(c.ctx)
 	if err != nil {
@@ -98,7 +101,7 @@ func (c *control) beat() error {
 		case <-c.ctx.Done():
 			return nil
 		}
-		if quiet := silence.tick(time.Now(), c.packets()); quiet >= silentAt {
+		if quiet := silence.tick(time.Now(), c.packets()); quiet >= c.silentAt {
 			return &GoneError{Silent, fmt.Sprintf("nothing came for %.1f s", quiet.Seconds())}
 		}
 	}

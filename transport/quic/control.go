@@ -19,7 +19,8 @@ type control struct {
 	frame func(wire.Header, []byte) error // handles frames of the stream except Leave; it may wait
 	data  func(*wire.Reader) error        // handles the stream of data; nil refuses one
 
-	packets func() uint64 // packets received so far
+	packets  func() uint64 // packets received so far
+	silentAt time.Duration // the connection ends when no packet has come for so long
 
 	ctx    context.Context // cancelled when the connection ends
 	cancel context.CancelCauseFunc
@@ -34,7 +35,7 @@ type control struct {
 }
 
 func newControl(o opening, most int) *control {
-	c := &control{opening: o, born: time.Now(), most: most, wake: make(chan struct{}, 1)}
+	c := &control{opening: o, born: time.Now(), most: most, wake: make(chan struct{}, 1), silentAt: silentAt}
 	c.packets = func() uint64 { return c.conn.ConnectionStats().PacketsReceived }
 	c.ctx, c.cancel = context.WithCancelCause(context.Background())
 	return c

@@ -25,7 +25,11 @@ func (n *Node) Dial(ctx context.Context, address string, pin wire.NodeID, hello 
 		_ = o.conn.CloseWithError(codeBroken, "expected Welcome")
 		return nil, wire.Welcome{}, fmt.Errorf("dial %s: %w", address, broken("expected Welcome in answer to Hello"))
 	}
-	p := newPeer(n, o, wire.Hello{Node: pin, Name: w.Name, Software: w.Software})
+	silence := silentAt
+	if hello.Role == wire.Worker {
+		silence = coordinatorSilentAt
+	}
+	p := newPeer(n, o, wire.Hello{Node: pin, Name: w.Name, Software: w.Software}, silence)
 	if !n.register(p) {
 		p.Close("the program ends")
 		return nil, wire.Welcome{}, ErrClosed

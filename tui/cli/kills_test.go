@@ -292,6 +292,27 @@ func TestGoodput(t *testing.T) {
 	}
 }
 
+// TestPausedCoordinator: a coordinator that is suspended for three seconds loses no worker, and no round is repeated.
+func TestPausedCoordinator(t *testing.T) {
+	longtest.Need(t, longtest.Fleets, "suspends a process for seconds")
+	tr := assembled(t, "rollback")
+	for range 3 {
+		plans, alerts := len(tr.plans), len(tr.alerts)
+		tr.signal(tr.serve, syscall.SIGSTOP)
+		time.Sleep(3 * time.Second)
+		tr.hear()
+		before := tr.last.To
+		began := time.Now()
+		tr.signal(tr.serve, syscall.SIGCONT)
+		tr.until("commits after the pause", func() bool { return tr.last.To > before+20 })
+		t.Logf("20 rounds %v after the pause", time.Since(began).Round(time.Millisecond))
+		if len(tr.plans) != plans || len(tr.alerts) != alerts {
+			t.Errorf("the pause led to %d plans and the alerts %v", len(tr.plans)-plans, tr.alerts[alerts:])
+		}
+	}
+	tr.ends()
+}
+
 // TestKills: the run survives the death of any process, and its log verifies.
 func TestKills(t *testing.T) {
 	longtest.Need(t, longtest.Fleets, "kills processes for some minutes")
