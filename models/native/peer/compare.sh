@@ -33,12 +33,15 @@ trap 'rm -rf "$tmp"' EXIT
 export OPENBLAS_NUM_THREADS=1 OMP_NUM_THREADS=1 MKL_NUM_THREADS=1
 own="$(OPENBLAS_VERBOSE=2 "$python" -c 'import torch' 2>&1 | sed -n 's/^Core: *//p' | head -n 1)"
 for suite in kernels train es noise; do
+	echo "peer: measuring brood: $suite" >&2
 	"${BROOD:-../../../bin/brood}" bench "$suite" --json
 done >"$tmp/ours"
+echo "peer: measuring PyTorch" >&2
 "$python" peer.py measure >"$tmp/default"
 set -- "$tmp/default"
 kernels="OpenBLAS's own choice of kernels, ${own:-which it does not name}"
 if [ -n "$core" ] && [ "$own" != "$core" ]; then
+	echo "peer: measuring PyTorch with OPENBLAS_CORETYPE=$core" >&2
 	OPENBLAS_CORETYPE="$core" "$python" peer.py measure >"$tmp/chosen"
 	set -- "$@" "$tmp/chosen"
 	kernels="$kernels, then OPENBLAS_CORETYPE=$core"
