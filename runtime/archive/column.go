@@ -125,7 +125,7 @@ func IsKnob(s Setting) bool {
 const maxDiffering = 12
 
 // plainSettings follow from others or say little in a list.
-var plainSettings = []string{"limit", "arithmetic", "fork of", "on-loss"}
+var plainSettings = []string{"limit", "arithmetic", "fork of", option.OnLoss.Name}
 
 // Differing returns a column for each setting in which the runs differ and that no other column shows. The settings that
 // most runs have come first.

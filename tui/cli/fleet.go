@@ -25,9 +25,9 @@ import (
 func fleetCommand(s streams) *cobra.Command {
 	c := &cobra.Command{Use: "fleet", Short: "Train on an existing fleet of machines", Args: noArgs,
 		RunE: func(c *cobra.Command, _ []string) error {
-			return usage("fleet needs a command: launch or link; see `brood fleet --help`")
+			return usage("fleet needs a command: launch, link or status; see `brood fleet --help`")
 		}}
-	c.AddCommand(launchCommand(s), fleetLinkCommand(s))
+	c.AddCommand(launchCommand(s), fleetLinkCommand(s), fleetStatusCommand(s))
 	return c
 }
 
