@@ -38,15 +38,15 @@ func TestPreparing(t *testing.T) {
 	}
 }
 
-// TestLongRound checks that within a long round the elapsed time grows, the remaining time falls and the progress is
-// shown.
+// TestLongRound checks that within a long round the elapsed time grows and the progress is shown, also after a record of
+// the load of machines, which is measured every second. An overdue round does not shorten the remaining time.
 func TestLongRound(t *testing.T) {
 	c := &fleetSource{Memory: sourcetest.NewMemory(sourcetest.Run(6, 400)...),
 		now: view.Fleet{Wait: 1, Workers: []view.Worker{{ID: 0, State: event.Hosting}}}}
 	d := open(t, 120, 40, nil, func(o *panel.Options) { o.Source = c })
 	d.shows("40s      40s left")
 	d.now = d.now.Add(time.Second)
-	d.shows("41s      39s left")
+	d.shows("41s      40s left")
 	if d.fleet.Survey(d.model.Host) != nil {
 		t.Error("the run is asked within an ordinary round")
 	}
@@ -56,6 +56,11 @@ func TestLongRound(t *testing.T) {
 	d.shows("25 % of round 401")
 	if x := d.Elapsed(); x != 51*time.Second { // the round started before the viewer connected
 		t.Errorf("the clock shows %v", x)
+	}
+	d.apply(event.Record{At: d.Shown.Last + 10e9, Machines: &event.Machines{Round: 400}})
+	d.shows("25 % of round 401", "51s", "40s left")
+	if d.now = d.now.Add(time.Second); d.Elapsed() != 52*time.Second {
+		t.Errorf("the clock shows %v", d.Elapsed())
 	}
 	d.apply(event.Record{At: 1e18 + 52e9, Commit: &event.Commit{To: 401, Rounds: 1,
 		Progress: event.Progress{Rounds: 401}}})

@@ -129,7 +129,7 @@ func (v *View) commit(c *event.Commit) {
 	v.Rates.observe(float64(c.Nanos)/1e9, d, sent)
 	v.Hash = c.Hash
 	v.reach(old, c.Progress)
-	v.Progress = c.Progress
+	v.Progress, v.Committed = c.Progress, v.Trained
 }
 
 // reach sets the progress of edits whose round is within the commit, by interpolation.

@@ -96,6 +96,8 @@ type View struct {
 	Speed     []Series `cbor:"26,keyasint,omitempty"` // [RoundsASecond] and [SamplesASecond]
 
 	Clock axis.Clock `cbor:"27,keyasint"` // converts rounds to other axes
+
+	Committed int64 `cbor:"28,keyasint"` // Trained at the last commit, in nanoseconds
 }
 
 // Edit is a change of a knob and the expression that it replaced.
@@ -134,7 +136,7 @@ type Entry struct {
 }
 
 // Fold is the version of Apply. A view that was saved by another version may lack data.
-const Fold = 8
+const Fold = 9
 
 // Maximum lengths of lists that grow with the length of a run.
 const (

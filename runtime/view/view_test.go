@@ -5,6 +5,7 @@ import (
 	"math/rand/v2"
 	"reflect"
 	"testing"
+	"time"
 
 	"github.com/fxamacker/cbor/v2"
 	"pgregory.net/rapid"
@@ -143,7 +144,7 @@ func TestFoldKeepsWhatScreensShow(t *testing.T) {
 	if v.Rates.Rounds != 5 || v.Rates.Epochs != 0.5 {
 		t.Errorf("rates %+v, want 5 rounds and half an epoch a second", v.Rates)
 	}
-	if left, ok := v.Left(); !ok || left.Seconds() != 16 {
+	if left, ok := v.Left(0); !ok || left.Seconds() != 16 {
 		t.Errorf("left %v %v, want 80 rounds at 5 a second", left, ok)
 	}
 	if v.Elapsed().Seconds() != 5 {
@@ -290,5 +291,44 @@ func TestEditsOfCommands(t *testing.T) {
 		if len(v.Marks) > 0 != c.shown || len(v.Lane) > 0 != c.shown {
 			t.Errorf("%+v: marks %v, lane %v", c.edit, v.Marks, v.Lane)
 		}
+	}
+}
+
+// TestLeftOfSlowingRun checks that the estimate of a run whose rounds become slower follows its last rounds, that a
+// round that takes longer than expected does not shorten it, and that a limit in seconds is met by the clock.
+func TestLeftOfSlowingRun(t *testing.T) {
+	left := func(limit event.Limit, records []event.Record, ahead time.Duration) time.Duration {
+		v := fold(New(), append([]event.Record{{At: 1e9, Config: &event.Config{Limit: limit}},
+			{At: 1e9, State: &event.State{Phase: event.Training}}}, records...))
+		d, ok := v.Left(ahead)
+		if !ok {
+			t.Fatal("there is no estimate")
+		}
+		return d.Round(time.Second)
+	}
+	var records []event.Record
+	now, round := int64(1e9), uint64(0)
+	train := func(rounds int, each time.Duration) {
+		for range rounds {
+			now, round = now+int64(each), round+1
+			records = append(records, event.Record{At: now, Commit: &event.Commit{To: round, Rounds: 1,
+				Nanos: int64(each), Progress: event.Progress{Rounds: round}}})
+		}
+	}
+	train(80, time.Second)
+	limit := event.Limit{Rounds: 100}
+	if d := left(limit, records, 0); d != 20*time.Second {
+		t.Errorf("%v left after rounds of a second, want 20s", d)
+	}
+	train(3, 10*time.Second) // 17 rounds are left
+	if d := left(limit, records, 0); d < 150*time.Second || d > 170*time.Second {
+		t.Errorf("%v left after three rounds of ten seconds, want nearly 170s", d)
+	}
+	last, slow := left(limit, records, 10*time.Second), left(limit, records, time.Hour)
+	if slow != last || slow < 140*time.Second {
+		t.Errorf("%v left before the end of a round of an hour, want 16 rounds of ten seconds", slow)
+	}
+	if d := left(event.Limit{Seconds: 200}, records, 30*time.Second); d != 60*time.Second {
+		t.Errorf("%v left of 200 s after 110 s and half a minute, want 1m", d)
 	}
 }

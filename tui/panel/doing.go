@@ -9,7 +9,7 @@ import (
 	"brood/tui/textfmt"
 )
 
-// longRound is the time without a record after which the workbench asks the run for the activity of its workers.
+// longRound is the time without a commit after which the workbench asks the run for the activity of its workers.
 const longRound = 2 * time.Second
 
 // DoingText describes the activity of the workers: a phase of the preparation, or a round and its progress.
@@ -64,6 +64,17 @@ func (m *Host) sinceRecord() time.Duration {
 	return max(0, m.Opt.Clock().Sub(m.LastRecordAt))
 }
 
+// sinceCommit returns the training time since the last commit. Other records, such as the load of machines, may have
+// arrived since then.
+func (m *Host) sinceCommit() time.Duration {
+	ahead := m.Shown.SinceCommit() + m.sinceRecord()
+	if d, since := m.activity(); d != nil &&
+		d.Round == m.Shown.Progress.Rounds+1 { // the round started before this viewer connected
+		ahead = max(ahead, since)
+	}
+	return ahead
+}
+
 // Elapsed returns the training time including the round in progress; before the first round the time of its
 // preparation.
 func (m *Host) Elapsed() time.Duration {
@@ -75,25 +86,18 @@ func (m *Host) Elapsed() time.Duration {
 		}
 		return v.Elapsed()
 	}
-	ahead := m.sinceRecord()
-	if d, since := m.activity(); d != nil &&
-		d.Round == v.Progress.Rounds+1 { // the round started before this viewer connected
-		ahead = max(ahead, since)
-	}
-	return v.Elapsed() + ahead
+	return v.Elapsed() - v.SinceCommit() + m.sinceCommit()
 }
 
-// RemainingTime returns the estimated time until the run reaches its first limit, minus the time already spent in the
-// round in progress.
+// RemainingTime returns the estimated time until the run reaches its first limit.
 func (m *Host) RemainingTime() (d time.Duration, ok bool) {
-	d, ok = m.Shown.Left()
-	return max(0, d-(m.Elapsed()-m.Shown.Elapsed())), ok
+	return m.Shown.Left(m.sinceCommit())
 }
 
 // RoundProgress describes the progress within a long round as a percentage; "" if the workers do not count it.
 func (m *Host) RoundProgress() string {
 	d, _ := m.activity()
-	if d == nil || d.Done == 0 || d.Of == 0 || d.Round <= m.Shown.Progress.Rounds || m.sinceRecord() < longRound {
+	if d == nil || d.Done == 0 || d.Of == 0 || d.Round <= m.Shown.Progress.Rounds || m.sinceCommit() < longRound {
 		return ""
 	}
 	return fmt.Sprintf("%d %% of round %s", 100*min(d.Done, d.Of)/d.Of, textfmt.Grouped(d.Round))
@@ -102,5 +106,5 @@ func (m *Host) RoundProgress() string {
 // NeedsSurvey reports whether the workbench has to ask the run for the activity of its workers.
 func (m *Host) NeedsSurvey() bool {
 	return m.Feed.Loaded && (m.Shown.Plan == nil || m.Shown.State.Phase == event.Training &&
-		m.sinceRecord() >= longRound)
+		m.sinceCommit() >= longRound)
 }

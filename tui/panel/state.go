@@ -197,7 +197,7 @@ func (m *Host) WaitingText(what string) string {
 		return "the run ended before " + what
 	}
 	text := what + " appears with the first rounds"
-	if now := m.activityText(); now != "" && m.Running() && m.sinceRecord() >= longRound {
+	if now := m.activityText(); now != "" && m.Running() && m.sinceCommit() >= longRound {
 		text += " · " + now
 	}
 	return text
