@@ -8,6 +8,7 @@ import (
 	"brood/runtime/view"
 	"brood/runtime/view/sourcetest"
 	"brood/tui/panel"
+	"brood/tui/textfmt"
 )
 
 // TestPreparing checks that before the first round the screens name the members being initialised and the elapsed time,
@@ -35,6 +36,10 @@ func TestPreparing(t *testing.T) {
 		c.now.Workers, c.now.Doing, c.now.Wait = nil, nil, 2
 		d.nextSurvey()
 		d.shows("waiting for workers: 0 of 2")
+		waited := d.now.Sub(time.Unix(0, d.Shown.Last)) // also before the viewer connected
+		d.shows("○ waiting " + textfmt.Duration(waited))
+		d.now = d.now.Add(time.Second)
+		d.shows("○ waiting " + textfmt.Duration(waited+time.Second))
 	}
 }
 

@@ -362,5 +362,9 @@ func (m *model) phase() (glyph, word string, role cell.Role) {
 	case m.Preparing():
 		return "○", "preparing", cell.Faint
 	}
-	return panel.PhaseStyle(m.Shown.State.Phase)
+	glyph, word, role = panel.PhaseStyle(m.Shown.State.Phase)
+	if waited := m.Waited(); waited > 0 {
+		word += " " + textfmt.Duration(waited)
+	}
+	return glyph, word, role
 }

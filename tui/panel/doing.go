@@ -64,6 +64,19 @@ func (m *Host) sinceRecord() time.Duration {
 	return max(0, m.Opt.Clock().Sub(m.LastRecordAt))
 }
 
+// Waited returns the time for which a live run has waited for workers; 0 if it does not wait. The time before this viewer
+// connected is that between the clocks of the two machines.
+func (m *Host) Waited() time.Duration {
+	if m.Shown.State.Phase != event.Waiting || m.Shown.Last == 0 || m.Gone() {
+		return 0
+	}
+	here := m.sinceRecord()
+	if here == 0 {
+		return 0
+	}
+	return max(here, m.Opt.Clock().Sub(time.Unix(0, m.Shown.Last)))
+}
+
 // sinceCommit returns the training time since the last commit. Other records, such as the load of machines, may have
 // arrived since then.
 func (m *Host) sinceCommit() time.Duration {
