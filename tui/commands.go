@@ -29,6 +29,7 @@ func (m *model) commands() []panel.Command {
 
 // runCommands returns the commands that change the run.
 func (m *model) runCommands() []panel.Command {
+	live := (*panel.Host).WhyNoCommand
 	send := func(c event.Command) func(*panel.Host, []string) (tea.Cmd, error) {
 		return func(*panel.Host, []string) (tea.Cmd, error) { return m.Send(c), nil }
 	}
@@ -37,25 +38,33 @@ func (m *model) runCommands() []panel.Command {
 			Name:     "set",
 			Args:     "KNOB=VALUE",
 			Title:    "set one or more knobs to a value or schedule",
-			Live:     true,
+			Why:      live,
 			Complete: m.completeSet,
 			Do:       m.doSet,
 		},
-		{Name: "members", Args: "N", Title: "change the population size", Live: true, Do: m.doMembers},
+		{Name: "members", Args: "N", Title: "change the population size", Why: live, Do: m.doMembers},
 		{
-			Name:     "swap",
-			Args:     "ALGORITHM",
-			Title:    "continue with another algorithm",
-			Live:     true,
-			Complete: m.completeAlgorithm,
-			Do:       m.doSwap,
+			Name:   "swap",
+			Args:   "ALGORITHM",
+			Title:  "continue with another algorithm",
+			Why:    live,
+			Values: m.algorithmValues,
+			Do:     m.doSwap,
 		},
-		{Name: "pause", Title: "pause training", Live: true, Do: send(event.Command{Action: event.Pause})},
-		{Name: "resume", Title: "resume training", Live: true, Do: send(event.Command{Action: event.Resume})},
-		{Name: "stop", Title: "finish the round, save and end the run (asks)", Live: true, Do: m.doStop},
-		{Name: "save", Title: "save a checkpoint now", Live: true, Do: send(event.Command{Action: event.Save})},
-		{Name: "take", Title: "request the writer's lease", Live: true, Do: m.leaseCommand(view.LeaseAsk)},
-		{Name: "give", Title: "release the writer's lease", Live: true, Do: m.leaseCommand(view.LeaseGive)},
+		{
+			Name:   "knob",
+			Args:   "KNOB",
+			Title:  "edit a knob",
+			Why:    (*panel.Host).WhyNoStage,
+			Values: m.knobValues,
+			Do:     m.doKnob,
+		},
+		{Name: "pause", Title: "pause training", Why: live, Do: send(event.Command{Action: event.Pause})},
+		{Name: "resume", Title: "resume training", Why: live, Do: send(event.Command{Action: event.Resume})},
+		{Name: "stop", Title: "finish the round, save and end the run (asks)", Why: live, Do: m.doStop},
+		{Name: "save", Title: "save a checkpoint now", Why: live, Do: send(event.Command{Action: event.Save})},
+		{Name: "take", Title: "request the writer's lease", Why: live, Do: m.leaseCommand(view.LeaseAsk)},
+		{Name: "give", Title: "release the writer's lease", Why: live, Do: m.leaseCommand(view.LeaseGive)},
 	}
 }
 
@@ -66,8 +75,8 @@ func (m *model) viewCommands() []panel.Command {
 		{Name: "goto", Args: "ROUND|PERCENT%", Title: "go to a round: a recording, or the cursor of a live run",
 			Do: m.doGoto},
 		{Name: "speed", Args: "X", Title: "play a recording X times as fast", Do: m.doSpeed},
-		{Name: "member", Args: "ID", Title: "focus a member", Do: m.doMember},
-		{Name: "screen", Args: "NAME|N", Title: "open a screen", Complete: m.completeScreen, Do: m.doScreen},
+		{Name: "member", Args: "ID", Title: "focus a member", Why: needsRun, Values: m.memberValues, Do: m.doMember},
+		{Name: "screen", Args: "NAME|N", Title: "open a screen", Values: m.screenValues, Do: m.doScreen},
 		{Name: "help", Title: "keys", Do: func(*panel.Host, []string) (tea.Cmd,
 			error) {
 			m.Popup = &help{m: m}
@@ -107,23 +116,56 @@ func (m *model) completeSet(_ *panel.Host, words []string) (out []string) {
 	return out
 }
 
-func (m *model) completeAlgorithm(_ *panel.Host, _ []string) (out []string) {
+func (m *model) algorithmValues(*panel.Host) (out []panel.Value) {
 	for _, a := range m.Opt.Algorithms {
-		out = append(out, a.Name)
+		out = append(out, panel.Value{Word: a.Name, Title: a.Name + ": continue with it"})
 	}
 	return out
 }
 
-func (m *model) completeScreen(_ *panel.Host, _ []string) (out []string) {
-	for _, s := range m.screens() {
-		out = append(out, strings.ToLower(s.Name))
+func (m *model) knobValues(*panel.Host) (out []panel.Value) {
+	for _, k := range m.AllKnobs() {
+		out = append(out, panel.Value{Word: k.Name, Title: m.KnobLabel(k) + ": edit, " + k.Title})
 	}
+	return out
+}
+
+func (m *model) memberValues(*panel.Host) (out []panel.Value) {
+	for _, id := range m.Shown.Members().Members {
+		name := fmt.Sprintf("m%d", id)
+		out = append(out, panel.Value{Word: name, Title: name + ": focus it"})
+	}
+	return out
+}
+
+func (m *model) screenValues(*panel.Host) (out []panel.Value) {
 	for _, s := range m.screens() {
+		out = append(out, panel.Value{Word: strings.ToLower(s.Name), Title: "screen " + s.Name,
+			Key: strconv.Itoa(s.Digit)})
 		if s.Instead != "" {
-			out = append(out, strings.ToLower(s.Instead))
+			out = append(out, panel.Value{Word: strings.ToLower(s.Instead), Title: "screen " + s.Instead,
+				Key: fmt.Sprintf("%d w", s.Digit)})
 		}
 	}
 	return out
+}
+
+// doKnob selects a knob in the panel of knobs that has the focus, else in the rail, and opens its editor.
+func (m *model) doKnob(_ *panel.Host, args []string) (tea.Cmd, error) {
+	var all []string
+	for _, v := range m.knobValues(m.Host) {
+		all = append(all, v.Word)
+	}
+	if !slices.Contains(all, args[0]) {
+		return nil, fmt.Errorf("knob: there is no knob %q%s: choose one of %s", args[0],
+			usererr.Suggest(args[0], all), strings.Join(all, ", "))
+	}
+	if !m.KnobsFocused() {
+		m.openRail()
+	}
+	m.setFilter("knobs", "")
+	m.rail.Edit(args[0])
+	return nil, nil
 }
 
 // doSet parses NAME VALUE, or one or several NAME=VALUE as brood set does. It sends several knobs in one command, so
@@ -172,7 +214,10 @@ func (m *model) doMembers(_ *panel.Host, args []string) (tea.Cmd, error) {
 }
 
 func (m *model) doSwap(_ *panel.Host, args []string) (tea.Cmd, error) {
-	all := m.completeAlgorithm(m.Host, nil)
+	var all []string
+	for _, a := range m.Opt.Algorithms {
+		all = append(all, a.Name)
+	}
 	if len(all) > 0 && !slices.Contains(all, args[0]) {
 		return nil, fmt.Errorf("swap: there is no algorithm %q%s: choose one of %s", args[0],
 			usererr.Suggest(args[0], all),
@@ -276,7 +321,10 @@ func (m *model) doScreen(_ *panel.Host, args []string) (tea.Cmd, error) {
 			return m.openInstead(i), nil
 		}
 	}
-	all := m.completeScreen(m.Host, nil)
+	var all []string
+	for _, v := range m.screenValues(m.Host) {
+		all = append(all, v.Word)
+	}
 	return nil, fmt.Errorf("screen: there is no %q%s: choose one of %s", args[0], usererr.Suggest(args[0], all),
 		strings.Join(all, ", "))
 }

@@ -82,7 +82,7 @@ func (m *model) ownKeys() []panel.Binding {
 			Keys:  []string{"ctrl+p"},
 			Title: "palette of all actions",
 			Group: groupRun,
-			Do:    func(*panel.Host) tea.Cmd { m.Popup = newPalette(m); return nil },
+			Do:    do(m.openPalette),
 		},
 		{
 			Keys:  []string{"tab"},
@@ -247,13 +247,7 @@ func (m *model) key(name, text string) tea.Cmd {
 		if b.Do == nil || !slices.Contains(b.Keys, name) || b.When != nil && !b.When(m.Host) {
 			continue
 		}
-		if b.Why != nil {
-			if why := b.Why(m.Host); why != "" {
-				m.Say(cell.Warn, why)
-				return nil
-			}
-		}
-		return b.Do(m.Host)
+		return m.Try(b.Why, b.Do)
 	}
 	return nil
 }

@@ -250,7 +250,7 @@ func TestPaletteRunsAChoice(t *testing.T) {
 	if d.screen != 2 || d.Popup != nil {
 		t.Errorf("screen %d, overlay %v", d.screen, d.Popup)
 	}
-	d.press("ctrl+p").write("member").press("enter")
+	d.press("ctrl+p").write("members").press("enter")
 	if d.prompt == nil || d.prompt.Text() != "members " {
 		t.Errorf("a command with arguments opens %+v", d.prompt)
 	}

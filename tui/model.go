@@ -158,7 +158,9 @@ func (m *model) Update(msg tea.Msg) (tea.Model, tea.Cmd) {
 		}
 		return m, tea.Batch(m.tick(), m.retry(), m.pollPanels(), m.pollLease())
 	case panel.Reply:
-		return m, msg(m.Host)
+		cmd := msg(m.Host)
+		m.refreshPalette()
+		return m, cmd
 	case leaseMsg:
 		m.applyLease(msg)
 	case exportedMsg:

@@ -35,7 +35,7 @@ func TestWorkbenchPage(t *testing.T) {
 			fmt.Fprintf(&b, "| %s | `%s` | %s |\n", group, l.key, l.title)
 		}
 	}
-	b.WriteString("\n## The command line\n\n`:` opens it, and `tab` completes a word. `ctrl+p` finds the same actions by their effect.\n\n| word | effect |\n|---|---|\n")
+	b.WriteString("\n## The command line\n\n`:` opens it. A unique prefix of a command is enough (`:q`), and `tab` completes commands and their values. `ctrl+p`\nfinds the same actions, and knobs, members, charts, workers, runs and presets by name; it shows why one is unavailable.\n\n| word | effect |\n|---|---|\n")
 	for _, c := range d.commands() {
 		fmt.Fprintf(&b, "| `:%s` | %s |\n", strings.ReplaceAll(strings.TrimSpace(c.Name+" "+c.Args), "|", `\|`),
 			c.Title)

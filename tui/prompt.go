@@ -29,7 +29,10 @@ func (p *prompt) edit(name, text string) {
 }
 
 // openPrompt opens the command line.
-func (m *model) openPrompt() tea.Cmd { m.prompt = &prompt{}; return nil }
+func (m *model) openPrompt() tea.Cmd {
+	m.prompt = &prompt{}
+	return m.loadValues()
+}
 
 // Run executes a command line.
 func (m *model) Run(text string) tea.Cmd {
@@ -50,21 +53,39 @@ func (m *model) execute(text string) (tea.Cmd, error) {
 	} else if _, err := strconv.ParseUint(words[0], 10, 63); err == nil {
 		words = []string{"goto", words[0]}
 	}
-	var names []string
-	for _, c := range m.commands() {
-		if names = append(names, c.Name); c.Name != words[0] {
-			continue
-		}
-		if why := m.WhyNoCommand(); c.Live && why != "" {
+	c, err := m.command(words[0])
+	if err != nil {
+		return nil, err
+	}
+	if c.Why != nil {
+		if why := c.Why(m.Host); why != "" {
 			return nil, fmt.Errorf("%s: %s", c.Name, why)
 		}
-		if c.Args != "" && !c.Optional && len(words) < 1+len(strings.Fields(c.Args)) {
-			return nil, fmt.Errorf("%s: write %s %s", c.Name, c.Name, c.Args)
-		}
-		return c.Do(m.Host, words[1:])
 	}
-	return nil, fmt.Errorf("there is no command %q%s: press tab to see them", words[0],
-		usererr.Suggest(words[0], names))
+	if c.Args != "" && !c.Optional && len(words) < 1+len(strings.Fields(c.Args)) {
+		return nil, fmt.Errorf("%s: write %s %s", c.Name, c.Name, c.Args)
+	}
+	return c.Do(m.Host, words[1:])
+}
+
+// command returns the command with a name, or the only one whose name starts with it.
+func (m *model) command(name string) (found panel.Command, err error) {
+	var all, matching []string
+	for _, c := range m.commands() {
+		if c.Name == name {
+			return c, nil
+		}
+		if all = append(all, c.Name); strings.HasPrefix(c.Name, name) {
+			found, matching = c, append(matching, c.Name)
+		}
+	}
+	switch len(matching) {
+	case 0:
+		return found, fmt.Errorf("there is no command %q%s: press tab to see them", name, usererr.Suggest(name, all))
+	case 1:
+		return found, nil
+	}
+	return found, fmt.Errorf("%q could be %s: type more letters", name, strings.Join(matching, ", "))
 }
 
 func (m *model) promptKey(name, text string) tea.Cmd {
@@ -106,13 +127,12 @@ func candidates(m *model, text string) (out []string) {
 	}
 	last := words[len(words)-1]
 	var all []string
-	for _, c := range m.commands() {
-		switch {
-		case len(words) == 1:
+	if len(words) == 1 {
+		for _, c := range m.commands() {
 			all = append(all, c.Name)
-		case c.Name == words[0] && c.Complete != nil:
-			all = c.Complete(m.Host, words[1:])
 		}
+	} else if c, err := m.command(words[0]); err == nil {
+		all = c.Completions(m.Host, words[1:])
 	}
 	for _, w := range all {
 		if strings.HasPrefix(w, last) {
@@ -162,7 +182,10 @@ func (m *model) drawPrompt(g *cell.Grid, y int) {
 // there is none.
 func (m *model) promptKnob() (k optim.Knob, value string, ok bool) {
 	words := strings.Fields(m.prompt.Text())
-	if len(words) < 2 || words[0] != "set" || m.Knobs == nil {
+	if len(words) < 2 || m.Knobs == nil {
+		return k, "", false
+	}
+	if c, err := m.command(words[0]); err != nil || c.Name != "set" {
 		return k, "", false
 	}
 	name, value, ok := strings.Cut(words[len(words)-1], "=")

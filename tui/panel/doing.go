@@ -64,8 +64,8 @@ func (m *Host) sinceRecord() time.Duration {
 	return max(0, m.Opt.Clock().Sub(m.LastRecordAt))
 }
 
-// Waited returns the time for which a live run has waited for workers; 0 if it does not wait. The time before this viewer
-// connected is that between the clocks of the two machines.
+// Waited returns the time for which a live run has waited for workers; 0 if it does not wait. The clocks of the run's
+// machine and of this one must agree, since a viewer may connect later.
 func (m *Host) Waited() time.Duration {
 	if m.Shown.State.Phase != event.Waiting || m.Shown.Last == 0 || m.Gone() {
 		return 0

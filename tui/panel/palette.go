@@ -16,36 +16,77 @@ type Palette struct {
 	Title   string // "": palette
 	Chosen  int
 	Choices []PaletteEntry
+	Refresh func() []PaletteEntry // returns the present choices; nil: they do not change
 }
 
-// PaletteEntry is an action of a palette with its title and key.
+// PaletteEntry is an action of a palette.
 type PaletteEntry struct {
-	Title, Key string
-	Do         func(*Host) tea.Cmd
+	Title string
+	Key   string             // key or command with the same effect, or a detail
+	Words string             // searched in addition to the title
+	Why   func(*Host) string // as in Binding
+	Do    func(*Host) tea.Cmd
 }
 
-// Matches returns the choices that contain the typed letters in order: first those with a word that starts with the
-// text, then those that contain the text.
-func (p *Palette) Matches() (out []PaletteEntry) {
-	text := strings.ToLower(p.Text())
-	var words, parts []PaletteEntry
+// Update replaces the choices by the present ones. The cursor stays on its entry.
+func (p *Palette) Update() {
+	if p.Refresh == nil {
+		return
+	}
+	was := p.Matches()
+	p.Choices = p.Refresh()
+	if p.Chosen < len(was) {
+		title := was[p.Chosen].Title
+		p.Chosen = max(0, slices.IndexFunc(p.Matches(), func(e PaletteEntry) bool { return e.Title == title }))
+	}
+}
+
+// separators are the characters around words that a search ignores.
+var separators = strings.NewReplacer(":", " ", ",", " ", "(", " ", ")", " ")
+
+// Matches returns the choices that match the typed words: first those that have all of them as words, then those that
+// have words that start with them, then those that contain them. If there are none, it returns those whose title has
+// the letters in order.
+func (p *Palette) Matches() []PaletteEntry {
+	typed := strings.Fields(separators.Replace(strings.ToLower(p.Text())))
+	var ranks [4][]PaletteEntry
 	for _, c := range p.Choices {
-		title, rest := strings.ToLower(c.Title), []rune(text)
+		if rank := c.rank(typed); rank < len(ranks) {
+			ranks[rank] = append(ranks[rank], c)
+		}
+	}
+	if found := slices.Concat(ranks[:3]...); len(found) > 0 {
+		return found
+	}
+	return ranks[3]
+}
+
+// rank returns how well an entry matches the typed words, see Matches; 0 is best, 4 is no match.
+func (e PaletteEntry) rank(typed []string) (worst int) {
+	title := strings.ToLower(e.Title)
+	text := " " + separators.Replace(title+" "+strings.ToLower(e.Words)) + " "
+	for _, w := range typed {
+		switch {
+		case strings.Contains(text, " "+w+" "):
+		case strings.Contains(text, " "+w):
+			worst = max(worst, 1)
+		case strings.Contains(text, w):
+			worst = max(worst, 2)
+		default:
+			worst = 3
+		}
+	}
+	if rest := []rune(strings.Join(typed, "")); worst == 3 {
 		for _, r := range title {
 			if len(rest) > 0 && r == rest[0] {
 				rest = rest[1:]
 			}
 		}
-		switch {
-		case strings.Contains(" "+title, " "+text):
-			words = append(words, c)
-		case strings.Contains(title, text):
-			parts = append(parts, c)
-		case len(rest) == 0:
-			out = append(out, c)
+		if len(rest) > 0 {
+			return 4
 		}
 	}
-	return slices.Concat(words, parts, out)
+	return worst
 }
 
 func (p *Palette) Key(m *Host, name, text string) tea.Cmd {
@@ -60,7 +101,7 @@ func (p *Palette) Key(m *Host, name, text string) tea.Cmd {
 	case "enter":
 		m.Popup = nil
 		if p.Chosen < len(found) {
-			return found[p.Chosen].Do(m)
+			return m.Try(found[p.Chosen].Why, found[p.Chosen].Do)
 		}
 	default:
 		p.TextInput.Key(name, text)
@@ -69,7 +110,7 @@ func (p *Palette) Key(m *Host, name, text string) tea.Cmd {
 	return nil
 }
 
-func (p *Palette) Draw(_ *Host, g *cell.Grid) cell.Rect {
+func (p *Palette) Draw(m *Host, g *cell.Grid) cell.Rect {
 	in := Dialog(g, min(g.W, 64), min(g.H, 16), cmp.Or(p.Title, "palette"), "type to search, enter runs it")
 	x := g.Text(in.X+1, in.Y, in.W-2, cell.Key, "› ")
 	x = g.Text(x, in.Y, in.W-4, cell.Plain, p.Text())
@@ -77,16 +118,24 @@ func (p *Palette) Draw(_ *Host, g *cell.Grid) cell.Rect {
 	found := p.Matches()
 	first, n := p.window(in, len(found))
 	for i := 0; i < n && first+i < len(found); i++ {
-		c, y := found[first+i], in.Y+1+i
-		if first+i == p.Chosen {
+		c, y, why := found[first+i], in.Y+1+i, ""
+		if c.Why != nil {
+			why = c.Why(m)
+		}
+		title, key := cell.Plain, cell.Faint
+		switch {
+		case first+i == p.Chosen:
 			g.SetRole(cell.Rect{X: in.X, Y: y, W: in.W, H: 1}, cell.Chosen)
 			g.Set(in.X, y, '▸', cell.Chosen)
-			g.Text(in.X+2, y, in.W-16, cell.Chosen, c.Title)
-			g.Right(in.X+in.W-1, y, 12, cell.Chosen, c.Key)
-			continue
+			title, key = cell.Chosen, cell.Chosen
+			if why != "" { // on the border below
+				g.Text(in.X+1, in.Y+in.H, in.W-2, cell.Warn, " "+why+" ")
+			}
+		case why != "":
+			title = cell.Faint
 		}
-		g.Text(in.X+2, y, in.W-16, cell.Plain, c.Title)
-		g.Right(in.X+in.W-1, y, 12, cell.Faint, c.Key)
+		g.Text(in.X+2, y, in.W-16, title, c.Title)
+		g.Right(in.X+in.W-1, y, 12, key, c.Key)
 	}
 	if len(found) == 0 {
 		g.Text(in.X+2, in.Y+1, in.W-4, cell.Faint, "nothing matches")

@@ -59,10 +59,15 @@ func (m *Host) setAxis(a axis.Axis) {
 // AxisCommand is the command that selects the x axis by name.
 func AxisCommand() Command {
 	return Command{
-		Name:     "axis",
-		Args:     "ROUND|STEP|...",
-		Title:    "draw charts over rounds, steps, samples, epochs, bytes or seconds",
-		Complete: func(*Host, []string) []string { return axis.Names },
+		Name:  "axis",
+		Args:  "ROUND|STEP|...",
+		Title: "draw charts over rounds, steps, samples, epochs, bytes or seconds",
+		Values: func(*Host) (out []Value) {
+			for _, name := range axis.Names {
+				out = append(out, Value{Word: name, Title: name + ": use it as x axis"})
+			}
+			return out
+		},
 		Do: func(m *Host, args []string) (tea.Cmd, error) {
 			if len(args) != 1 {
 				return nil, errors.New("axis: write axis and one of " + strings.Join(axis.Names, ", "))

@@ -188,36 +188,36 @@ func (f *Fleet) showResult(m *panel.Host, msg actionResult) tea.Cmd {
 func (f *Fleet) commands() []panel.Command {
 	return []panel.Command{
 		{
-			Name:     "kill",
-			Args:     "WORKER",
-			Title:    "kill a worker, to test failures (asks)",
-			Live:     true,
-			Complete: f.complete,
-			Do:       f.doWorkers(event.Kill),
+			Name:   "kill",
+			Args:   "WORKER",
+			Title:  "kill a worker, to test failures (asks)",
+			Why:    (*panel.Host).WhyNoCommand,
+			Values: f.values(event.Kill),
+			Do:     f.doWorkers(event.Kill),
 		},
 		{
-			Name:     "cordon",
-			Args:     "WORKER",
-			Title:    "assign no more members to a worker",
-			Live:     true,
-			Complete: f.complete,
-			Do:       f.doWorkers(event.Cordon),
+			Name:   "cordon",
+			Args:   "WORKER",
+			Title:  "assign no more members to a worker",
+			Why:    (*panel.Host).WhyNoCommand,
+			Values: f.values(event.Cordon),
+			Do:     f.doWorkers(event.Cordon),
 		},
 		{
-			Name:     "drain",
-			Args:     "WORKER",
-			Title:    "move a worker's members to the others now",
-			Live:     true,
-			Complete: f.complete,
-			Do:       f.doWorkers(event.Drain),
+			Name:   "drain",
+			Args:   "WORKER",
+			Title:  "move a worker's members to the others now",
+			Why:    (*panel.Host).WhyNoCommand,
+			Values: f.values(event.Drain),
+			Do:     f.doWorkers(event.Drain),
 		},
 		{
-			Name:     "uncordon",
-			Args:     "WORKER",
-			Title:    "assign members to a worker again",
-			Live:     true,
-			Complete: f.complete,
-			Do:       f.doWorkers(event.Uncordon),
+			Name:   "uncordon",
+			Args:   "WORKER",
+			Title:  "assign members to a worker again",
+			Why:    (*panel.Host).WhyNoCommand,
+			Values: f.values(event.Uncordon),
+			Do:     f.doWorkers(event.Uncordon),
 		},
 	}
 }
@@ -238,11 +238,15 @@ func (f *Fleet) doWorkers(a event.Action) func(*panel.Host, []string) (tea.Cmd, 
 	}
 }
 
-func (f *Fleet) complete(m *panel.Host, _ []string) (out []string) {
-	all := f.workers(m)
-	slices.SortFunc(all, func(a, b fleetRow) int { return cmp.Compare(a.ID, b.ID) })
-	for _, x := range all {
-		out = append(out, textfmt.WorkerLabel(x.ID))
+// values returns the workers as values of the command for an action.
+func (f *Fleet) values(a event.Action) func(*panel.Host) []panel.Value {
+	return func(m *panel.Host) (out []panel.Value) {
+		all := f.workers(m)
+		slices.SortFunc(all, func(a, b fleetRow) int { return cmp.Compare(a.ID, b.ID) })
+		for _, x := range all {
+			name := textfmt.WorkerLabel(x.ID)
+			out = append(out, panel.Value{Word: name, Title: name + ": " + string(a) + " the worker"})
+		}
+		return out
 	}
-	return out
 }

@@ -43,7 +43,7 @@ func (r *Rail) keys() (turning, sending []panel.Binding) {
 			Keys:  []string{"enter"},
 			Title: "type a value, *0.5 or a schedule",
 			Why:   may,
-			Do:    func(m *panel.Host) tea.Cmd { r.Typing = &panel.TextInput{}; return nil },
+			Do:    func(m *panel.Host) tea.Cmd { r.Edit(r.SelectedKnob(m).Name); return nil },
 		},
 		{
 			Keys:  []string{"i"},
@@ -59,6 +59,9 @@ func (r *Rail) keys() (turning, sending []panel.Binding) {
 	}
 	return turning, sending
 }
+
+// Edit selects a knob and opens the input of its value.
+func (r *Rail) Edit(knob string) { r.Selected, r.Typing = knob, &panel.TextInput{} }
 
 // apply sends all staged changes as one transaction. It refuses while an earlier one is unanswered.
 func (r *Rail) apply(m *panel.Host) tea.Cmd {

@@ -60,9 +60,10 @@ func (c *chartsPanel) Panel() panel.Panel {
 				Name:  "chart",
 				Args:  "METRIC",
 				Title: "add a chart to the screen Charts",
-				Complete: func(m *panel.Host, words []string) (out []string) {
-					for _, x := range c.absent(m) {
-						out = append(out, x.ID)
+				Values: func(m *panel.Host) (out []panel.Value) {
+					for _, x := range m.Metrics() {
+						title := strings.Join(strings.Fields(x.Title), " ")
+						out = append(out, panel.Value{Word: x.ID, Title: title + ": show its chart"})
 					}
 					return out
 				},

@@ -28,6 +28,12 @@ func (c *chartsPanel) layoutCommand() panel.Command {
 			}
 			return nil
 		},
+		Values: func(m *panel.Host) (out []panel.Value) {
+			for _, name := range m.Layouts() {
+				out = append(out, panel.Value{Word: name, Title: name + ": open the layout of charts"})
+			}
+			return out
+		},
 		Do: c.layout,
 	}
 }

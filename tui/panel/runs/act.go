@@ -124,20 +124,32 @@ func (r *Runs) back(*panel.Host) bool {
 // WhyNotOpen returns why the chosen entry cannot be opened; "" if it can.
 func (r *Runs) WhyNotOpen(m *panel.Host) string {
 	e, why := r.chosenEntry(m)
-	if _, there := m.Opt.Library.(panel.Traveller); why == "" && there && e.Host != "" && !e.Asked && m.Opt.ReadOnly {
+	if why != "" {
+		return why
+	}
+	return r.whyNotOpen(m, e)
+}
+
+func (r *Runs) whyNotOpen(m *panel.Host, e archive.Entry) string {
+	if _, there := m.Opt.Library.(panel.Traveller); there && e.Host != "" && !e.Asked && m.Opt.ReadOnly {
 		return panel.ReadOnlyText + "; the view that " + e.Host + " opens could change its runs"
 	}
-	if why == "" && e.Folder != "" && r.matchedInside(e) {
+	if e.Folder != "" && r.matchedInside(e) {
 		return "the runs that match the filter are shown: esc clears the filter"
 	}
-	if k := r.summary(e); why == "" && k != nil && k.Err != "" && e.Folder == "" && !e.Asked {
+	if k := r.summary(e); k != nil && k.Err != "" && e.Folder == "" && !e.Asked {
 		return r.name(e) + " cannot be read: " + k.Err
 	}
-	return why
+	return ""
 }
 
 func (r *Runs) enter(m *panel.Host) tea.Cmd {
 	e, _ := r.chosenEntry(m)
+	return r.open(m, e)
+}
+
+// open opens or closes a folder, attaches to an active run, or replays any other.
+func (r *Runs) open(m *panel.Host, e archive.Entry) tea.Cmd {
 	switch {
 	case e.Folder != "":
 		r.Open[e.Dir], r.Stale = !r.Open[e.Dir], true

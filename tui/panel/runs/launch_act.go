@@ -27,13 +27,36 @@ func (l *Launch) Panel() panel.Panel {
 	return panel.Panel{
 		ID: panel.Launch, Title: l.title, Draw: l.draw, Group: "start a run", Keys: l.keys(), Hints: l.hints,
 		Typing: l.input, Back: l.back, Point: l.point, Poll: l.Poll,
-		Commands: []panel.Command{{Name: "new", Title: "start a run: the launcher",
-			Do: func(m *panel.Host, _ []string) (tea.Cmd, error) {
-				if why := WhyNoLaunch(m); why != "" {
-					return nil, errors.New("new: " + why)
-				}
-				return l.open(m), nil
-			}}},
+		Commands: []panel.Command{l.newCommand()},
+	}
+}
+
+// newCommand returns the command that opens the launcher, with a preset if one is given.
+func (l *Launch) newCommand() panel.Command {
+	return panel.Command{
+		Name:     "new",
+		Args:     "[PRESET]",
+		Optional: true,
+		Title:    "start a run: the launcher",
+		Why:      WhyNoLaunch,
+		Load: func(m *panel.Host) tea.Cmd {
+			if l.drafted || WhyNoLaunch(m) != "" {
+				return nil
+			}
+			return l.requestDraft(m)
+		},
+		Values: func(*panel.Host) (out []panel.Value) {
+			for _, name := range l.formLine(panel.LineID{Name: panel.PresetLine}).Words {
+				out = append(out, panel.Value{Word: name, Title: name + ": start the preset"})
+			}
+			return out
+		},
+		Do: func(m *panel.Host, args []string) (tea.Cmd, error) {
+			if len(args) > 0 {
+				l.Request = l.Request.With(panel.LineID{Name: panel.PresetLine}, "", strings.Join(args, " "))
+			}
+			return l.open(m), nil
+		},
 	}
 }
 
@@ -138,6 +161,10 @@ func (l *Launch) changed(m *panel.Host) tea.Cmd {
 	l.gen++
 	l.stop()
 	l.due, l.edited = true, m.Opt.Clock()
+	return l.requestDraft(m)
+}
+
+func (l *Launch) requestDraft(m *panel.Host) tea.Cmd {
 	gen, r, lib := l.gen, l.Request, launcher(m)
 	return m.Job(func() tea.Msg {
 		d := lib.Draft(r)
