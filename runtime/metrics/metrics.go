@@ -1,5 +1,5 @@
-// Package metrics serves Prometheus metrics of a run: the newest values of its series, its progress, its traffic and
-// its workers. Each scrape reads them through the control socket of the run. It imports runtime/view.
+// Package metrics serves Prometheus metrics of a run: the newest values of its series, its progress, its faults, its
+// traffic and its workers. Each scrape reads them through the control socket of the run. It imports runtime/view.
 package metrics
 
 import (
@@ -37,11 +37,12 @@ var (
 	up      = desc("up", "1 while the run answers")
 	info    = desc("info", "1, with labels that describe the run", "session", "algorithm", "model", "data", "kernels")
 	phase   = desc("phase", "1 for the phase that the run is in", "phase")
-	rounds  = desc("rounds_total", "rounds committed")
+	round   = desc("round", "newest committed round; a rollback lowers it")
+	rounds  = desc("rounds_total", "rounds committed, with the repeated ones")
 	steps   = desc("steps_total", "gradient steps of the whole population")
 	samples = desc("samples_total", "samples seen by the whole population")
 	evals   = desc("evaluations_total", "candidates evaluated")
-	epochs  = desc("epochs", "passes over the data")
+	epochs  = desc("epochs", "passes over the data; a rollback lowers it")
 	members = desc("members", "size of the population")
 	series  = desc("value", "newest value of a series that is still measured; member is empty for the whole population",
 		"series", "member")
@@ -50,6 +51,14 @@ var (
 	overhead = desc("overhead_bytes_total", "bytes on the wire beyond payload")
 	aborted  = desc("aborted_bytes_total", "payload of discarded rounds")
 	events   = desc("events_total", "entries of the event list")
+
+	repeated  = desc("repeated_rounds_total", "rounds committed again after a rollback")
+	rollbacks = desc("rollbacks_total", "returns to a round before the last commit")
+	lost      = desc("lost_workers_total", "losses of workers")
+	mirrored  = desc("mirrored_members_total", "members of lost workers that continued from a mirror")
+	saved     = desc("checkpoint_age_seconds", "time since the newest checkpoint was saved; if there is none, since "+
+		"the log began")
+	durations = desc("round_duration_seconds", "wall time of rounds, as the mean over each commit")
 
 	workerMembers = desc("worker_members", "members that a worker hosts", "worker", "name", "state")
 	workerRTT     = desc("worker_round_trip_seconds", "round-trip time of the last heartbeat between coordinator and "+
@@ -110,11 +119,21 @@ func (c collector) Collect(out chan<- prometheus.Metric) {
 		}
 		gauge(phase, is, string(p))
 	}
-	counter(rounds, float64(v.Progress.Rounds))
-	counter(steps, float64(v.Progress.Steps))
-	counter(samples, float64(v.Progress.Samples))
-	counter(evals, float64(v.Progress.Evaluations))
+	gauge(round, float64(v.Progress.Rounds))
 	gauge(epochs, v.Progress.Epochs)
+	t := &v.Tally
+	counter(rounds, float64(t.Done.Rounds))
+	counter(steps, float64(t.Done.Steps))
+	counter(samples, float64(t.Done.Samples))
+	counter(evals, float64(t.Done.Evaluations))
+	counter(repeated, float64(t.Repeated))
+	counter(rollbacks, float64(t.Rollbacks))
+	counter(lost, float64(t.Lost))
+	counter(mirrored, float64(t.Mirrored))
+	if since := max(t.SavedAt, v.First); since > 0 {
+		gauge(saved, max(0, time.Since(time.Unix(0, since)).Seconds()))
+	}
+	out <- histogram(t)
 	gauge(members, float64(len(v.Members().Members)))
 	for i := range v.Series {
 		s := &v.Series[i]
@@ -166,10 +185,28 @@ func (c collector) Collect(out chan<- prometheus.Metric) {
 	}
 }
 
-// Server serves metrics at /metrics.
-type Server struct{ listen net.Listener }
+// histogram returns the durations of rounds. Its buckets are cumulative.
+func histogram(t *view.Tally) prometheus.Metric {
+	var count uint64
+	buckets := map[float64]uint64{}
+	for i, bound := range view.RoundBounds {
+		count += t.Durations[i]
+		buckets[time.Duration(bound).Seconds()] = count
+	}
+	count += t.Durations[len(view.RoundBounds)]
+	return prometheus.MustNewConstHistogram(durations, count, time.Duration(t.Nanos).Seconds(), buckets)
+}
 
-// Listen binds an address. :PORT means the loopback address, since every client that can connect may read.
+// Server answers at /metrics, without content until Attach, and at /healthz, with status 200 while the process answers:
+// a coordinator that waits for workers, and a worker, are healthy.
+type Server struct {
+	listen net.Listener
+	reg    *prometheus.Registry
+	done   chan struct{} // closed when no request is answered any more
+}
+
+// Listen binds an address and answers until Close. :PORT means the loopback address, since every client that can
+// connect may read.
 func Listen(address string) (*Server, error) {
 	host, port, err := net.SplitHostPort(address)
 	if err != nil {
@@ -184,18 +221,26 @@ func Listen(address string) (*Server, error) {
 		return nil, fmt.Errorf("listen for metrics on %s: %w; choose an address of this machine and a free "+
 			"port", address, err)
 	}
-	return &Server{netutil.LimitListener(l, maxScrapers)}, nil
+	s := &Server{
+		listen: netutil.LimitListener(l, maxScrapers),
+		reg:    prometheus.NewRegistry(),
+		done:   make(chan struct{}),
+	}
+	go s.serve()
+	return s, nil
 }
 
 // Address returns the address of the listener.
 func (s *Server) Address() net.Addr { return s.listen.Addr() }
 
-// Serve answers requests from the source until Close.
-func (s *Server) Serve(session string, src Source) {
-	reg := prometheus.NewRegistry()
-	reg.MustRegister(collector{session, src})
+// Attach adds the metrics of a run. Call it once. Close does not close src.
+func (s *Server) Attach(session string, src Source) { s.reg.MustRegister(collector{session, src}) }
+
+func (s *Server) serve() {
+	defer close(s.done)
 	mux := http.NewServeMux()
-	mux.Handle("GET /metrics", promhttp.HandlerFor(reg, promhttp.HandlerOpts{ErrorHandling: promhttp.ContinueOnError}))
+	mux.Handle("GET /metrics", promhttp.HandlerFor(s.reg, promhttp.HandlerOpts{ErrorHandling: promhttp.ContinueOnError}))
+	mux.HandleFunc("GET /healthz", func(w http.ResponseWriter, _ *http.Request) { fmt.Fprintln(w, "ok") })
 	srv := &http.Server{
 		Handler:           mux,
 		ReadHeaderTimeout: patience,
@@ -208,11 +253,12 @@ func (s *Server) Serve(session string, src Source) {
 	_ = srv.Close()
 }
 
-// Close closes the listener.
+// Close closes the listener and its connections, and returns when both are closed.
 func (s *Server) Close() error {
 	err := s.listen.Close()
 	if errors.Is(err, net.ErrClosed) {
 		err = nil
 	}
+	<-s.done
 	return err
 }

@@ -3,7 +3,9 @@ package metrics
 import (
 	"context"
 	"errors"
+	"fmt"
 	"io"
+	"math"
 	"net/http"
 	"strings"
 	"testing"
@@ -14,7 +16,6 @@ import (
 
 	"brood/models/engine"
 	"brood/runtime/event"
-	"brood/runtime/testutil"
 	"brood/runtime/view"
 	"brood/runtime/view/sourcetest"
 )
@@ -44,28 +45,18 @@ func scrape(t *testing.T, src Source) (map[string]float64, string) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	done := make(chan struct{})
-	go func() { defer close(done); s.Serve("the run", src) }()
+	s.Attach("the run", src)
 	defer func() {
 		if err := s.Close(); err != nil {
 			t.Error(err)
 		}
-		testutil.Receive(t, done, "end of the server")
 	}()
 	if !strings.HasPrefix(s.Address().String(), "127.0.0.1:") {
 		t.Errorf("it listens on %s", s.Address())
 	}
-	resp, err := http.Get("http://" + s.Address().String() + "/metrics")
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer resp.Body.Close()
-	text, err := io.ReadAll(resp.Body)
-	if err != nil {
-		t.Fatal(err)
-	}
+	text := get(t, s, "/metrics")
 	parser := expfmt.NewTextParser(model.UTF8Validation)
-	families, err := parser.TextToMetricFamilies(strings.NewReader(string(text)))
+	families, err := parser.TextToMetricFamilies(strings.NewReader(text))
 	if err != nil {
 		t.Fatalf("%v in\n%s", err, text)
 	}
@@ -80,10 +71,47 @@ func scrape(t *testing.T, src Source) (map[string]float64, string) {
 			if m.Counter != nil {
 				x = m.Counter.GetValue()
 			}
+			if h := m.Histogram; h != nil {
+				out[name+"_count{}"], out[name+"_sum{}"] = float64(h.GetSampleCount()), h.GetSampleSum()
+				for _, b := range h.Bucket {
+					out[fmt.Sprintf("%s_bucket{le=%g}", name, b.GetUpperBound())] = float64(b.GetCumulativeCount())
+				}
+				continue
+			}
 			out[name+"{"+strings.Join(labels, ",")+"}"] = x
 		}
 	}
-	return out, string(text)
+	return out, text
+}
+
+// get returns the body of the answer, which must have status 200.
+func get(t *testing.T, s *Server, path string) string {
+	t.Helper()
+	resp, err := http.Get("http://" + s.Address().String() + path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer resp.Body.Close()
+	text, err := io.ReadAll(resp.Body)
+	if err != nil || resp.StatusCode != http.StatusOK {
+		t.Fatalf("%s: status %d, %v", path, resp.StatusCode, err)
+	}
+	return string(text)
+}
+
+// TestHealthBeforeARun: a process whose run has not begun is healthy and has no metrics.
+func TestHealthBeforeARun(t *testing.T) {
+	s, err := Listen(":0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer s.Close()
+	if text := get(t, s, "/healthz"); text != "ok\n" {
+		t.Errorf("%q", text)
+	}
+	if text := get(t, s, "/metrics"); text != "" {
+		t.Errorf("%q", text)
+	}
 }
 
 // TestScrape: a scrape returns the values of the view in the Prometheus format, with hostile names escaped.
@@ -145,5 +173,38 @@ func TestDroppedSeries(t *testing.T) {
 	_, text := scrape(t, source{Memory: sourcetest.NewMemory(sourcetest.Swapped(2, 40, false)...)})
 	if !strings.Contains(text, `series="score"`) || strings.Contains(text, `series="loss"`) {
 		t.Errorf("after a swap the values are\n%s", text)
+	}
+}
+
+// TestRollback: after a rollback the round decreases and the counters do not, as Prometheus requires of counters.
+func TestRollback(t *testing.T) {
+	rs := sourcetest.Run(3, 40)
+	last := rs[len(rs)-1].At
+	v := view.New()
+	for _, r := range rs {
+		v.Apply(r)
+	}
+	c := *v.Plan
+	c.Epoch, c.At, c.From, c.Cause, c.Old = 2, 20, event.Saved, event.CauseRollback, c.New
+	rs = append(rs,
+		event.Record{At: last, Plan: &c},
+		event.Record{At: last, Commit: &event.Commit{Epoch: 2, To: 25, Rounds: 5, Nanos: 5 * 2e9,
+			Progress: event.Progress{Rounds: 25}}},
+		event.Record{At: time.Now().Add(-time.Minute).UnixNano(), Checkpoint: &event.Checkpoint{Round: 25}},
+	)
+	got, _ := scrape(t, source{Memory: sourcetest.NewMemory(rs...)})
+	for name, want := range map[string]float64{
+		"brood_round{}": 25, "brood_rounds_total{}": 45, "brood_repeated_rounds_total{}": 5, "brood_rollbacks_total{}": 1,
+		"brood_steps_total{}": float64(v.Progress.Steps), "brood_lost_workers_total{}": float64(v.Tally.Lost),
+		"brood_mirrored_members_total{}": 0, "brood_round_duration_seconds_count{}": 45,
+		"brood_round_duration_seconds_bucket{le=1}": 40, "brood_round_duration_seconds_bucket{le=2.5}": 45,
+		"brood_round_duration_seconds_sum{}": float64(v.Tally.Nanos)/1e9 + 10,
+	} {
+		if x, ok := got[name]; !ok || math.Abs(x-want) > 1e-9 {
+			t.Errorf("%s = %v (%v), want %v", name, x, ok, want)
+		}
+	}
+	if age := got["brood_checkpoint_age_seconds{}"]; age < 60 || age > 90 {
+		t.Errorf("the checkpoint of a minute ago has the age %g s", age)
 	}
 }

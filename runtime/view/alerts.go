@@ -20,6 +20,7 @@ import (
 
 // alert adds an alert to the event list.
 func (v *View) alert(a *event.Alert) {
+	v.Tally.alert(a)
 	v.note(a.Level, "alert", a.Round, a.Text)
 	v.Lane[len(v.Lane)-1].Alert = a.Kind
 	if a.Level == event.LevelInfo && slices.Contains(event.Watched, a.Kind) {

@@ -37,7 +37,7 @@ func (v *View) Apply(r event.Record) {
 	case r.Alert != nil:
 		v.alert(r.Alert)
 	case r.Checkpoint != nil:
-		v.Checkpoint = r.Checkpoint
+		v.Checkpoint, v.Tally.SavedAt = r.Checkpoint, r.At
 		v.note(event.LevelInfo, "checkpoint", r.Checkpoint.Round, "checkpoint saved")
 		v.saved(r.Checkpoint)
 	case r.State != nil:
@@ -127,6 +127,7 @@ func (v *View) commit(c *event.Commit) {
 	v.sent(&v.Ledger.Ring[len(v.Ledger.Ring)-1])
 	v.paced(c, d)
 	v.Rates.observe(float64(c.Nanos)/1e9, d, sent)
+	v.Tally.commit(c, d)
 	v.Hash = c.Hash
 	v.reach(old, c.Progress)
 	v.Progress, v.Committed = c.Progress, v.Trained
@@ -197,6 +198,7 @@ func by(who string) string {
 func (v *View) plan(p *event.Plan) {
 	old := v.Plan
 	v.Plan = p
+	v.Tally.plan(p, v.Progress.Rounds)
 	for _, e := range p.Timeline {
 		if !slices.ContainsFunc(v.Edits, func(x Edit) bool {
 			return x.At == e.At && x.Algorithm == e.Algorithm && x.Knob == e.Knob && x.Expr == e.Expr

@@ -98,6 +98,7 @@ type View struct {
 	Clock axis.Clock `cbor:"27,keyasint"` // converts rounds to other axes
 
 	Committed int64 `cbor:"28,keyasint"` // Trained at the last commit, in nanoseconds
+	Tally     Tally `cbor:"29,keyasint"`
 }
 
 // Edit is a change of a knob and the expression that it replaced.
@@ -136,7 +137,7 @@ type Entry struct {
 }
 
 // Fold is the version of Apply. A view that was saved by another version may lack data.
-const Fold = 9
+const Fold = 10
 
 // Maximum lengths of lists that grow with the length of a run.
 const (

@@ -79,7 +79,7 @@ func (d *listeners) serve(dir string) {
 	if d.metrics != nil {
 		if client, err := control.Dial(dir, "", false); err == nil { // an error means that the run is over
 			d.scrape = client
-			d.wg.Go(func() { d.metrics.Serve(name, client) })
+			d.metrics.Attach(name, client)
 		}
 	}
 }
