@@ -23,6 +23,12 @@ type Kubernetes struct {
 	Args   []string // for brood serve: flags and the preset
 }
 
+// TCP ports of each pod in addition to Port. Only pod 0 answers at MetricsPort.
+const (
+	MetricsPort = 9464
+	healthPort  = 9465
+)
+
 // Names of Kubernetes. Their lengths are checked separately, since a pattern that counts takes milliseconds to compile.
 var (
 	label    = regexp.MustCompile(`^[a-z]([-a-z0-9]*[a-z0-9])?$`)
@@ -36,10 +42,12 @@ const (
 	maxResource = 253 + 1 + 63
 )
 
-// Manifest returns the input of `kubectl apply -f -`: a Secret, a headless Service for the names of the pods, and the
-// Job. The pods have the environment variables of torchrun.
+// Manifest returns the input of `kubectl apply -f -`: a Secret, a headless Service for the names of the pods, a
+// PodDisruptionBudget, and the Job. The pods have the environment variables of torchrun, and run as a user without
+// privileges that can write to /brood and /tmp only.
 //
-// Source: "Job with Pod-to-Pod Communication" of the Kubernetes documentation; batch/v1 and v1 of k8s.io/api.
+// Sources: "Job with Pod-to-Pod Communication" and "Specifying a Disruption Budget" of the Kubernetes documentation,
+// whose Pod Security Standard "restricted" the pods satisfy; batch/v1, policy/v1 and v1 of k8s.io/api.
 func (k Kubernetes) Manifest() (string, error) {
 	switch {
 	case len(k.Name) > maxLabel || !label.MatchString(k.Name):
@@ -55,6 +63,9 @@ func (k Kubernetes) Manifest() (string, error) {
 		return "", fmt.Errorf("%d pods: give 1 to %d", k.Pods, MaxSize)
 	case k.Port < 1 || k.Port > 65535:
 		return "", fmt.Errorf("port %d: give 1 to 65535, since the manifest must contain it", k.Port)
+	case k.Port == MetricsPort || k.Port == healthPort:
+		return "", fmt.Errorf("port %d: pods use %d and %d for metrics and probes: give another", k.Port, MetricsPort,
+			healthPort)
 	}
 	if _, err := newCipher(k.Secret); err != nil {
 		return "", err
@@ -69,6 +80,13 @@ func (k Kubernetes) Restarts() int { return 3 * k.Pods }
 
 // Enrol is the number of keys to admit: one for each worker, and one for each restart of a pod, which has a new key.
 func (k Kubernetes) Enrol() int { return max(1, k.Pods-1+k.Restarts()) }
+
+// Stay is the number of pods that a drain of nodes leaves running: it moves one pod at a time.
+func (k Kubernetes) Stay() int { return k.Pods - 1 }
+
+// MetricsPort and HealthPort are the ports for the template.
+func (Kubernetes) MetricsPort() int { return MetricsPort }
+func (Kubernetes) HealthPort() int  { return healthPort }
 
 // Session reports whether the manifest names the session: it outlives pod 0, which continues it after a restart, and
 // the arguments name no other.
@@ -109,6 +127,16 @@ spec:
   ports:
   - {name: quic, protocol: UDP, port: {{.Port}}}
   - {name: join, protocol: TCP, port: {{.Port}}}
+  - {name: metrics, protocol: TCP, port: {{.MetricsPort}}} # of pod 0
+---
+apiVersion: policy/v1
+kind: PodDisruptionBudget
+metadata:
+  name: {{.Name}}
+spec:
+  minAvailable: {{.Stay}} # of a Job only this may be given: nodes are drained of one pod at a time
+  selector:
+    matchLabels: {batch.kubernetes.io/job-name: {{.Name}}}
 ---
 apiVersion: batch/v1
 kind: Job
@@ -124,6 +152,14 @@ spec:
       subdomain: {{.Name}}
       restartPolicy: OnFailure
       automountServiceAccountToken: false
+      terminationGracePeriodSeconds: 60 # members move to other pods first, within 30 seconds
+      securityContext:
+        runAsNonRoot: true
+        runAsUser: 65532
+        runAsGroup: 65532
+        fsGroup: 65532
+        fsGroupChangePolicy: OnRootMismatch # Always would let the group read keys, which brood then rejects
+        seccompProfile: {type: RuntimeDefault}
       containers:
       - name: brood
         image: {{text .Image}}
@@ -133,6 +169,8 @@ spec:
         - launch
         - --torchrun
         - --enrol={{.Enrol}}
+        - --metrics=0.0.0.0:{{.MetricsPort}}
+        - --health=0.0.0.0:{{.HealthPort}}
 {{- if .Session}}
         - --session=/brood/sessions/{{.Name}}
         - --continue
@@ -149,16 +187,31 @@ spec:
           valueFrom: {secretKeyRef: {name: {{.Name}}, key: secret}}
         - {name: BROOD_SESSIONS, value: /brood/sessions}
         - {name: BROOD_DATA, value: /brood/data}
-{{- if .Device}}
+        - {name: HOME, value: /tmp} # for caches
         resources:
+          requests: {cpu: "1", memory: 1Gi} # raise them to what the model needs; brood uses all cores that it gets
+{{- if .Device}}
           limits: {{"{"}}{{text .Device}}: 1{{"}"}} # a device for each pod
 {{- end}}
+        securityContext:
+          allowPrivilegeEscalation: false
+          readOnlyRootFilesystem: true
+          capabilities: {drop: [ALL]}
+        livenessProbe: # the process responds, also while it waits for others: restarted after two minutes without
+          httpGet: {path: /healthz, port: health}
+          periodSeconds: 20
+          timeoutSeconds: 10
+          failureThreshold: 6
         ports:
         - {name: quic, protocol: UDP, containerPort: {{.Port}}}
         - {name: join, protocol: TCP, containerPort: {{.Port}}}
+        - {name: metrics, protocol: TCP, containerPort: {{.MetricsPort}}}
+        - {name: health, protocol: TCP, containerPort: {{.HealthPort}}}
         volumeMounts:
         - {name: brood, mountPath: /brood}
+        - {name: tmp, mountPath: /tmp}
       volumes:
+      - {name: tmp, emptyDir: {}}
       - name: brood
 {{- if .Claim}}
         persistentVolumeClaim: {claimName: {{text .Claim}}}

@@ -206,20 +206,19 @@ type Server struct {
 }
 
 // Listen binds an address and answers until Close. :PORT means the loopback address, since every client that can
-// connect may read.
-func Listen(address string) (*Server, error) {
+// connect may read. flag names the address in errors.
+func Listen(flag, address string) (*Server, error) {
 	host, port, err := net.SplitHostPort(address)
 	if err != nil {
-		return nil, usererr.Errorf("--metrics %q: give HOST:PORT, such as :9464 (this machine only) or "+
-			"0.0.0.0:9464", address)
+		return nil, usererr.Errorf("%s %q: give HOST:PORT, such as :9464 (this machine only) or 0.0.0.0:9464",
+			flag, address)
 	}
 	if host == "" {
 		host = "127.0.0.1"
 	}
 	l, err := net.Listen("tcp", net.JoinHostPort(host, port))
 	if err != nil {
-		return nil, fmt.Errorf("listen for metrics on %s: %w; choose an address of this machine and a free "+
-			"port", address, err)
+		return nil, fmt.Errorf("%s %s: %w; choose an address of this machine and a free port", flag, address, err)
 	}
 	s := &Server{
 		listen: netutil.LimitListener(l, maxScrapers),

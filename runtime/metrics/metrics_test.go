@@ -41,7 +41,7 @@ func (s source) Fleet(context.Context) (view.Fleet, error) {
 
 func scrape(t *testing.T, src Source) (map[string]float64, string) {
 	t.Helper()
-	s, err := Listen(":0")
+	s, err := Listen("--metrics", ":0")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -101,7 +101,7 @@ func get(t *testing.T, s *Server, path string) string {
 
 // TestHealthBeforeARun: a process whose run has not begun is healthy and has no metrics.
 func TestHealthBeforeARun(t *testing.T) {
-	s, err := Listen(":0")
+	s, err := Listen("--metrics", ":0")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -163,7 +163,7 @@ func TestGone(t *testing.T) {
 }
 
 func TestListen(t *testing.T) {
-	if _, err := Listen("here"); err == nil || !strings.Contains(err.Error(), "give HOST:PORT") {
+	if _, err := Listen("--health", "here"); err == nil || !strings.HasPrefix(err.Error(), `--health "here": give HOST:PORT`) {
 		t.Errorf("%v", err)
 	}
 }

@@ -17,6 +17,7 @@ import (
 
 	"brood/models/usererr"
 	"brood/runtime/launch"
+	"brood/runtime/metrics"
 	"brood/runtime/option"
 	"brood/runtime/rendezvous"
 	"brood/runtime/session"
@@ -52,6 +53,7 @@ type launcher struct {
 	resource             string
 	pods                 int
 	patience             time.Duration
+	health               string // address
 
 	own   []string // names of the flags that serve does not have
 	serve *cobra.Command
@@ -79,7 +81,7 @@ func (l *launcher) execute(c *cobra.Command, args []string) error {
 	}
 	for name, of := range map[string][]string{"image": {"--k8s"}, "pods": {"--k8s"}, "name": {"--k8s"}, "claim": {"--k8s"},
 		"resource": {"--k8s"}, "rsh": {"--ssh", "--hostfile"}, "brood": {"--ssh", "--hostfile"}, "patience": {"--slurm",
-			"--torchrun"}} {
+			"--torchrun"}, "health": {"--slurm", "--torchrun"}} {
 		if c.Flags().Changed(name) && !slices.Contains(of, ways[0]) {
 			return usage("--%s applies to %s, not to %s", name, strings.Join(of, " and "), ways[0])
 		}
@@ -165,6 +167,13 @@ func (l *launcher) copy(c *cobra.Command, args []string, place func(func(string)
 	if err != nil {
 		return err
 	}
+	if l.health != "" {
+		h, err := metrics.Listen("--health", l.health)
+		if err != nil {
+			return err
+		}
+		defer h.Close()
+	}
 	fl := l.serve.Flags()
 	m, err := rendezvous.New(p, fl.Lookup("listen").Value.String(), os.Getenv)
 	if err != nil {
@@ -241,6 +250,9 @@ func (l *launcher) manifest(c *cobra.Command, args []string) error {
 	n, err2 := strconv.Atoi(port)
 	if err != nil || err2 != nil || host != "" {
 		return usage("--listen %s: with --k8s give :PORT, and pods listen on their own addresses", address)
+	}
+	if l.serve.Flags().Changed("metrics") {
+		return usage("--metrics: with --k8s it is always port %d of pod 0", launch.MetricsPort)
 	}
 	device := ""
 	asked := l.serve.Flags().Lookup(option.Device.Name).Value.String()

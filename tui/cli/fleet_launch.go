@@ -22,7 +22,7 @@ func launchCommand(s streams) *cobra.Command {
 	fl.StringVar(&l.hosts, "ssh", "", "start a worker on each of these hosts: [USER@]HOST[:PORT],...")
 	fl.StringVar(&l.hostfile, "hostfile", "",
 		"start a worker for each slot of this hostfile, in the format of Open MPI and MPICH")
-	fl.BoolVar(&l.k8s, "k8s", false, "print a manifest for Kubernetes: an Indexed Job, its Service and its Secret")
+	fl.BoolVar(&l.k8s, "k8s", false, "print a manifest for Kubernetes: an Indexed Job and what it needs")
 	fl.StringVar(&l.rsh, "rsh", "ssh", "program that connects to hosts, with its flags")
 	fl.StringVar(&l.brood, "brood", "brood", "brood on the hosts: a path, or a name in the PATH there")
 	fl.StringVar(&l.image, "image", "", "container image that has brood in its PATH (with --k8s)")
@@ -32,6 +32,9 @@ func launchCommand(s streams) *cobra.Command {
 	fl.StringVar(&l.resource, "resource", "nvidia.com/gpu",
 		"Kubernetes resource of a device; each pod requests one if --device asks for a device (with --k8s)")
 	fl.DurationVar(&l.patience, "patience", 5*time.Minute, "how long a worker waits for the coordinator's join URL")
+	fl.StringVar(&l.health, "health", "",
+		"answer at http://HOST:PORT/healthz while this process responds; :PORT is this machine only (with --slurm and "+
+			"--torchrun)")
 	fl.VisitAll(func(f *pflag.Flag) { l.own = append(l.own, f.Name) })
 	// The token of the URL must not appear in a log; the launcher passes it to the other ranks.
 	l.serve = serveWith(s, func(_ printer, srv *remote.Server) { l.join(srv.Join(wire.Worker)) })

@@ -63,7 +63,7 @@ func (f *listenFlags) listen(note func(string)) (d *listeners, err error) {
 		}
 	}
 	if f.metrics != "" {
-		d.metrics, err = metrics.Listen(f.metrics)
+		d.metrics, err = metrics.Listen("--metrics", f.metrics)
 	}
 	return d, err
 }
