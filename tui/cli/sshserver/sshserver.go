@@ -28,7 +28,6 @@ import (
 	"charm.land/ssh"
 	"charm.land/wish/v2"
 	gossh "golang.org/x/crypto/ssh"
-	"golang.org/x/net/netutil"
 
 	"brood/models/usererr"
 	"brood/transport/wire"
@@ -67,12 +66,12 @@ type Server struct {
 	cancel context.CancelFunc
 	wg     sync.WaitGroup
 
+	conns   connections
 	screens screens
 	parting atomic.Pointer[string] // last line for clients, see Part
 }
 
 const (
-	maxVisits       = 64 // concurrent connections
 	handshakeWithin = 10 * time.Second
 	partFor         = 2 * time.Second
 
@@ -97,7 +96,7 @@ func Listen(cfg Config) (*Server, error) {
 	if _, err := keysOf(cfg.Authorized); err != nil {
 		return nil, err
 	}
-	s := &Server{cfg: cfg}
+	s := &Server{cfg: cfg, conns: connections{note: cfg.Note}}
 	s.ctx, s.cancel = context.WithCancel(context.Background())
 	if err := os.MkdirAll(filepath.Dir(cfg.HostKey), 0o700); err != nil {
 		return nil, fmt.Errorf("the SSH server's key: %w", err)
@@ -111,11 +110,11 @@ func Listen(cfg Config) (*Server, error) {
 		return nil, fmt.Errorf("the SSH server's key %s: %w", cfg.HostKey, err)
 	}
 	s.ssh.HandshakeTimeout = handshakeWithin
+	s.ssh.ConnCallback, s.ssh.ServerConfigCallback = s.conns.accept, s.conns.config
 	s.ssh.ChannelHandlers = map[string]ssh.ChannelHandler{"session": s.screens.handle}
 	if s.listen, err = net.Listen("tcp", net.JoinHostPort(host, port)); err != nil {
 		return nil, fmt.Errorf("listen for SSH on %s: %w: name an address of this machine and a port that no other program has", cfg.Address, err)
 	}
-	s.listen = netutil.LimitListener(s.listen, maxVisits)
 	return s, nil
 }
 
@@ -136,6 +135,7 @@ func (s *Server) Part(why string) { s.parting.Store(&why) }
 func (s *Server) Close() error {
 	s.cancel()
 	err := unlessClosed(s.listen.Close())
+	s.conns.close()
 	left := make(chan struct{})
 	go func() { s.wg.Wait(); close(left) }()
 	select {
