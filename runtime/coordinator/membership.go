@@ -353,8 +353,8 @@ func (c *Coordinator) removeLost(all ...Lost) (fx []Effect) {
 	case len(c.lost) == 0:
 	case c.cfg.OnLoss == OnLossRollback, c.cfg.OnLoss == OnLossMirror && !c.mirrored():
 		next.back = true
-	case c.cfg.OnLoss == OnLossMirror:
-		next.note += ": its members continue from their mirror"
+	case c.cfg.OnLoss == OnLossMirror && !next.back:
+		next.note += "; the rows of lost members come from mirrors"
 	case c.cfg.OnLoss == OnLossShrink:
 		next.members = c.shrunk(next)
 	}

@@ -12,7 +12,7 @@ const (
 	OnLossReseed   LossPolicy = "reseed"   // they are reinitialized from the centre
 	OnLossRollback LossPolicy = "rollback" // all members return to the last checkpoint
 	OnLossShrink   LossPolicy = "shrink"   // the population continues without them
-	// each worker holds a copy of the rows of another one, from which they continue; else as rollback
+	// they continue from the copies that another worker holds; if that one is lost too, as with rollback
 	OnLossMirror LossPolicy = "mirror"
 )
 

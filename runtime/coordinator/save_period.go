@@ -17,7 +17,7 @@ const FirstSave = 10 * time.Second
 const (
 	shortestSavePeriod = time.Second
 	faultPrior         = time.Hour   // assumed mean time between faults before the first one
-	sameFault          = time.Second // losses within this time of each other count as one fault
+	sameFault          = time.Second // faults within this time of each other count as one
 )
 
 // savePeriod returns the time between checkpoints. The period that loses least time to saves and to repeated rounds is
@@ -31,7 +31,7 @@ func (c *Coordinator) savePeriod() time.Duration {
 		return min(FirstSave, max(shortestSavePeriod, between))
 	}
 	best := time.Duration(math.Sqrt(2 * float64(c.saveCost) * float64(between)))
-	return max(shortestSavePeriod, best)
+	return c.saveCost + max(shortestSavePeriod, best) // counted from the start of a save
 }
 
 // saveTook updates the duration of a save, a moving average: a disk that was busy once does not raise it for good.
@@ -42,8 +42,8 @@ func (c *Coordinator) saveTook(d time.Duration) {
 	c.saveCost = max(1, d)
 }
 
-// FaultRate is computed from the records of a log: the mean time between faults. A fault is the loss of workers, or the
-// end of a process without an end of the run.
+// FaultRate is computed from the records of a log: the mean time between faults that return the run to a checkpoint: a
+// rollback, or the end of a process without an end of the run.
 type FaultRate struct {
 	mean   time.Duration // 0: no fault yet
 	last   int64         // time of the last fault, or of the first record; in nanoseconds since 1970
@@ -57,15 +57,16 @@ func (f *FaultRate) Take(r event.Record) {
 		f.last = r.At
 	}
 	switch {
-	case r.Alert != nil && r.Alert.Kind == event.AlertLostWorker && r.Alert.Level == event.LevelWarning:
+	case r.Alert != nil && r.Alert.Kind == event.AlertRollback:
 		f.add(r.At)
 	case r.State != nil:
 		switch {
 		case r.State.Phase != event.Waiting: // each process begins with this phase
-		case f.ended:
-			f.last = r.At
-		default:
+		case !f.ended:
 			f.add(f.newest)
+			fallthrough
+		default: // nothing could fail while no process ran
+			f.last = r.At
 		}
 		f.ended = r.State.Phase.Over()
 	}
@@ -87,15 +88,16 @@ func (f *FaultRate) after(interval time.Duration) time.Duration {
 	if mean == 0 {
 		mean = faultPrior
 	}
-	return min(faultPrior, time.Duration(math.Sqrt(float64(mean)*float64(interval))))
+	return time.Duration(math.Sqrt(float64(mean) * float64(interval)))
 }
 
 // Between returns the mean time between faults. It grows again while none comes.
 func (f *FaultRate) Between(now time.Time) time.Duration {
-	if f.mean == 0 {
-		return faultPrior
-	}
-	if quiet := time.Duration(now.UnixNano() - f.last); quiet > f.mean {
+	quiet := time.Duration(now.UnixNano() - f.last)
+	switch {
+	case f.mean == 0:
+		return max(faultPrior, quiet)
+	case quiet > f.mean:
 		return f.after(quiet)
 	}
 	return f.mean

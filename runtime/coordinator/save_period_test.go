@@ -15,8 +15,8 @@ func logOf(rate *FaultRate) func(at time.Duration, r event.Record) {
 	}
 }
 
-func lostWorker() event.Record {
-	return event.Record{Alert: &event.Alert{Level: event.LevelWarning, Kind: event.AlertLostWorker}}
+func rollback() event.Record {
+	return event.Record{Alert: &event.Alert{Level: event.LevelWarning, Kind: event.AlertRollback}}
 }
 
 func inPhase(p event.Phase) event.Record { return event.Record{State: &event.State{Phase: p}} }
@@ -37,7 +37,7 @@ func TestSavePeriod(t *testing.T) {
 	clock(0)
 	near("before the first save", FirstSave)
 	c.saveTook(time.Second)
-	near("a save of 1 s, a fault an hour", 84853*time.Millisecond) // sqrt(2 x 1 x 3600)
+	near("a save of 1 s, a fault an hour", 85853*time.Millisecond) // 1 + sqrt(2 x 1 x 3600)
 	for range 20 {
 		c.saveTook(2 * time.Millisecond)
 	}
@@ -46,11 +46,11 @@ func TestSavePeriod(t *testing.T) {
 		c.saveTook(100 * time.Millisecond)
 	}
 	for k := range time.Duration(10) {
-		at((k+1)*10*time.Second, lostWorker())
-		at((k+1)*10*time.Second+500*time.Millisecond, lostWorker()) // of the same fault
+		at((k+1)*10*time.Second, rollback())
+		at((k+1)*10*time.Second+500*time.Millisecond, rollback()) // of the same fault
 	}
 	clock(100 * time.Second)
-	near("saves of 100 ms, a fault every 10 s", 1418*time.Millisecond)
+	near("saves of 100 ms, a fault every 10 s", 1518*time.Millisecond)
 	clock(time.Hour)
 	if got := c.savePeriod(); got < 5*time.Second {
 		t.Errorf("after an hour without a fault there is still a checkpoint every %v", got)

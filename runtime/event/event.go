@@ -77,6 +77,9 @@ type Config struct {
 	Set []Setting `cbor:"28,keyasint,omitempty"`
 	By  string    `cbor:"29,keyasint,omitempty"` // operator who requested Set
 
+	// digest of the settings of the command that began the run, by which a repeated command continues it
+	Command string `cbor:"37,keyasint,omitempty"`
+
 	// name of the program that computes the objective, or of the environment (see [Config.Environment]); ModelSpec has the
 	// parameters, and the digests of the program or the version of the environment
 	Objective string `cbor:"30,keyasint,omitempty"`

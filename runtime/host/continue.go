@@ -2,67 +2,114 @@ package host
 
 import (
 	"cmp"
-	"fmt"
+	"encoding/hex"
+	"errors"
 	"maps"
 	"path/filepath"
 	"slices"
 
+	"github.com/fxamacker/cbor/v2"
+	"github.com/zeebo/blake3"
+
+	"brood/models"
 	"brood/models/data"
 	"brood/models/usererr"
+	"brood/runtime/event"
 	"brood/runtime/option"
+	"brood/runtime/session"
 )
 
-// CheckContinues returns an error unless the session in dir records the run that these options would start, so that a
-// command that is repeated continues its own session only. It compares the settings that a session keeps, the
-// algorithm, the members, and the knobs that the options set. An option without a value is not compared.
+// Begun reports whether dir holds a session with a plan or a checkpoint. Otherwise there is nothing to resume: dir holds
+// no session, or its run ended while it waited for workers.
+func Begun(dir string) (bool, error) {
+	if !session.Exists(dir) {
+		return false, nil
+	}
+	h, err := read(dir, 0)
+	if _, empty := errors.AsType[*emptyError](err); empty {
+		return false, nil
+	}
+	return h.first != nil || h.saved() != nil, err
+}
+
+// commandDigest identifies the settings of a new run: equal commands have equal digests. It covers everything that a
+// resumed session keeps, and the content of a model file; the options that may change when a session is resumed, such
+// as its limit and its workers, are left out.
+func commandDigest(o Options) (string, error) {
+	for _, x := range option.With(option.Again) {
+		x.Copy(&o, Options{})
+	}
+	o.Limit, o.Wait, o.Unattended, o.By = event.Limit{}, 0, false, ""
+	if data.IsPath(o.Data) {
+		path, err := filepath.Abs(o.Data)
+		if err != nil {
+			return "", err
+		}
+		o.Data = path
+	}
+	var model []byte
+	if o.Model != "" {
+		var err error
+		if model, err = models.Source(o.Model); err != nil {
+			return "", err
+		}
+	}
+	mode, err := cbor.CoreDetEncOptions().EncMode()
+	if err != nil {
+		return "", err
+	}
+	p, err := mode.Marshal([]any{o, model})
+	if err != nil {
+		return "", err
+	}
+	sum := blake3.Sum256(p)
+	return "blake3:" + hex.EncodeToString(sum[:]), nil
+}
+
+// CheckContinues returns an error unless the session in dir was begun by a command with these options, so that a command
+// that is repeated continues its own session only.
 func CheckContinues(dir string, o Options) error {
 	h, err := read(dir, 0)
 	if err != nil {
 		return err
 	}
-	recorded, err := option.Recorded(h.config)
-	if err != nil {
+	digest, err := commandDigest(o)
+	if err != nil || digest == h.config.Command {
 		return err
 	}
-	if data.IsPath(o.Data) {
-		if o.Data, err = filepath.Abs(o.Data); err != nil {
-			return err
-		}
-	}
-	differs := func(name, was, now string) error {
-		return usererr.Errorf("session %s was begun with %s = %s, and this command has %s: give another --session, or resume "+
-			"it with --resume", dir, name, cmp.Or(was, "no value"), cmp.Or(now, "no value"))
-	}
-	for _, x := range option.With(option.Logged) {
-		if was, now := x.Text(recorded), x.Text(o); !x.Has(option.Again) && now != "" && now != was {
-			return differs(x.Name, was, now)
-		}
-	}
-	first := h.first
-	if first == nil { // the run ended before its first round
-		return nil
-	}
-	if o.Algorithm != "" && o.Algorithm != first.Algorithm {
-		return differs("algorithm", first.Algorithm, o.Algorithm)
-	}
-	if n := len(first.New.Members); o.Members > 0 && o.Members != n {
-		return differs("members", fmt.Sprint(n), fmt.Sprint(o.Members))
-	}
-	was, now := map[string]string{}, map[string]string{}
-	for _, e := range first.Timeline {
-		if e.Algorithm == first.Algorithm && (e.By == "preset" || e.By == o.By) {
-			was[e.Knob] = e.Expr
-		}
+	what, was, now := "", "", ""
+	begun, repeated := map[string]string{}, map[string]string{}
+	for _, e := range initialEdits(h.first) {
+		begun[e.Knob] = cmp.Or(e.Typed, e.Expr)
 	}
 	for _, s := range slices.Concat(o.Base, o.Set) {
-		now[s.Knob] = s.Expr
+		repeated[s.Knob] = s.Expr
 	}
-	both := maps.Clone(was)
-	maps.Copy(both, now)
-	for _, knob := range slices.Sorted(maps.Keys(both)) {
-		if was[knob] != now[knob] {
-			return differs(knob, was[knob], now[knob])
+	for _, knob := range slices.Sorted(maps.Keys(begun)) { // only to name a difference
+		if what == "" && repeated[knob] != "" && repeated[knob] != begun[knob] {
+			what, was, now = knob, begun[knob], repeated[knob]
 		}
 	}
-	return nil
+	if first := h.first; first != nil && o.Algorithm != "" && o.Algorithm != first.Algorithm {
+		what, was, now = "algorithm", first.Algorithm, o.Algorithm
+	}
+	if what == "" {
+		return usererr.Errorf("session %s was begun by a command with other settings: give another --session, or resume "+
+			"it with --resume", dir)
+	}
+	return usererr.Errorf("session %s was begun with %s = %s, and this command has %s: give another --session, or resume it "+
+		"with --resume", dir, what, was, now)
+}
+
+// initialEdits returns the edits of a first plan that the command made; nil for no plan.
+func initialEdits(first *event.Plan) (out []event.Edit) {
+	if first == nil {
+		return nil
+	}
+	for _, e := range first.Timeline {
+		if e.Algorithm == first.Algorithm && (e.By == "preset" || e.By == "flag") {
+			out = append(out, e)
+		}
+	}
+	return out
 }

@@ -64,9 +64,16 @@ func read(dir string, at uint64) (h history, err error) {
 	}
 	h.torn = r.Torn()
 	if first {
-		return h, fmt.Errorf("%s contains no records: the run ended before its first record was written", dir)
+		return h, &emptyError{dir}
 	}
 	return h, nil
+}
+
+// emptyError reports a session whose log has no record.
+type emptyError struct{ dir string }
+
+func (e *emptyError) Error() string {
+	return fmt.Sprintf("%s contains no records: the run ended before its first record was written", e.dir)
 }
 
 func (h *history) take(rec event.Record, at uint64) {

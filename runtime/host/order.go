@@ -22,8 +22,11 @@ type Order struct {
 	// the user's sessions.
 	Dir    string
 	Resume bool
-	From   string // directory of the parent session of a fork
-	At     uint64 // round of the parent after which the fork starts, at least 1
+	// Repeated says that the command which began the session was started again: the run is complete if it has ended at
+	// its limit, of seconds too.
+	Repeated bool
+	From     string // directory of the parent session of a fork
+	At       uint64 // round of the parent after which the fork starts, at least 1
 
 	// Options are the options of a new run. For a resumed run or a fork they contain only changes: options that may
 	// change, Unattended and Set. A zero field keeps the recorded value.
@@ -68,10 +71,15 @@ func (o Order) Open(ctx context.Context, progress func(event.Commit)) (Opened, e
 	case o.From != "":
 		return o.fork(ctx, progress)
 	}
+	command, err := commandDigest(o.Options)
+	if err != nil {
+		return Opened{}, err
+	}
 	j, err := Prepare(o.Options)
 	if err != nil {
 		return Opened{}, err
 	}
+	j.Config.Command = command
 	if o.Dir == "" {
 		if o.Dir, err = session.NewDir(o.Options.Preset, time.Now()); err != nil {
 			return Opened{}, err
@@ -108,7 +116,11 @@ func (o Order) resume(ctx context.Context) (r Opened, err error) {
 		return r, err
 	}
 	r.Job = r.From.Job
-	return r, r.From.Continue(o.changes(r.From))
+	changes := o.changes(r.From)
+	if o.Repeated && r.From.finished && changes.Limit == r.From.Limit {
+		return r, r.From.complete()
+	}
+	return r, r.From.Continue(changes)
 }
 
 // fork creates the session Dir from the state of session From after round At.

@@ -108,8 +108,20 @@ func (out *Restored) execute(
 	return nil
 }
 
+// complete returns the error of a run that is complete.
+func (out *Restored) complete() error {
+	e := &CompleteError{Progress: out.Checkpoint.Progress}
+	if out.met == "" {
+		e.Missed = out.Limit.Target
+	}
+	return e
+}
+
 // CompleteError reports that a run that should be resumed has reached its limit.
-type CompleteError struct{ Progress event.Progress }
+type CompleteError struct {
+	Progress event.Progress
+	Missed   string // the target that was not met; "" if the run had none or met it
+}
 
 func (e *CompleteError) Error() string {
 	return fmt.Sprintf("the run is complete: %d rounds, %.4g epochs; give it more, such as --rounds %d",
@@ -142,7 +154,7 @@ func (out *Restored) Continue(o Options) error {
 	}
 	complete := o.Limit.Reached(p) || out.met != ""
 	if complete && (out.finished || o.Limit != out.Limit) {
-		return &CompleteError{p}
+		return out.complete()
 	}
 	check := j.Options
 	check.Members = len(out.Checkpoint.Roster.Members)

@@ -4,7 +4,6 @@ import (
 	"encoding/json"
 	"fmt"
 	"regexp"
-	"slices"
 	"strings"
 	"text/template"
 )
@@ -18,9 +17,11 @@ type Kubernetes struct {
 	Port   int    // UDP for QUIC; TCP to request the join URL
 	Secret string // shared by the pods
 	// PersistentVolumeClaim for sessions and data, mounted by every pod; "": each pod has a temporary folder
-	Claim  string
-	Device string   // resource of which each pod requests one, such as nvidia.com/gpu; "": none
-	Args   []string // for brood serve: flags and the preset
+	Claim string
+	// name of the session, which pod 0 continues after a restart; "": the arguments name it, or it ends with the pod
+	Session string
+	Device  string   // resource of which each pod requests one, such as nvidia.com/gpu; "": none
+	Args    []string // for brood serve: flags and the preset
 }
 
 // TCP ports of each pod in addition to Port. Only pod 0 answers at MetricsPort.
@@ -87,14 +88,6 @@ func (k Kubernetes) Stay() int { return k.Pods - 1 }
 // MetricsPort and HealthPort are the ports for the template.
 func (Kubernetes) MetricsPort() int { return MetricsPort }
 func (Kubernetes) HealthPort() int  { return healthPort }
-
-// Session reports whether the manifest names the session: it outlives pod 0, which continues it after a restart, and
-// the arguments name no other.
-func (k Kubernetes) Session() bool {
-	return k.Claim != "" && !slices.ContainsFunc(k.Args, func(a string) bool {
-		return strings.HasPrefix(a, "--session") || strings.HasPrefix(a, "--resume")
-	})
-}
 
 // text returns a YAML string. A JSON string is always one.
 func text(s string) (string, error) {
@@ -172,7 +165,7 @@ spec:
         - --metrics=0.0.0.0:{{.MetricsPort}}
         - --health=0.0.0.0:{{.HealthPort}}
 {{- if .Session}}
-        - --session=/brood/sessions/{{.Name}}
+        - --session=/brood/sessions/{{.Session}}
         - --continue
 {{- end}}
 {{- range .Args}}

@@ -106,12 +106,20 @@ func (s *Server) open(r *run) error {
 	return nil
 }
 
+// KeepWorkers says that the run is about to be stopped and that another process will continue it: its workers wait for
+// that process.
+func (s *Server) KeepWorkers() {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.keepsWorkers = true
+}
+
 // watchEnd wraps watch: it marks the run as over before its workers learn of it, so that no more are sent there.
 func (r *run) watchEnd(watch func(event.Record)) func(event.Record) {
 	return func(rec event.Record) {
 		if s := rec.State; s != nil && s.Phase.Over() {
 			r.srv.mu.Lock()
-			r.stopped = r.srv.cfg.Repeats && s.Phase == event.Stopped
+			r.stopped = r.srv.keepsWorkers && s.Phase == event.Stopped
 			r.over = !r.stopped
 			r.srv.mu.Unlock()
 		}

@@ -43,9 +43,7 @@ type Config struct {
 	Enrol    int // number of workers that the join URL admits; 0: none
 	Guests   int // number of viewers, and of operators, that each of their URLs admits
 	Software string
-	// a run that is stopped will be continued: its workers wait for the process that does so
-	Repeats bool
-	Note    func(string) // receives a line for each event, such as a join; must not block; may be nil
+	Note     func(string) // receives a line for each event, such as a join; must not block; may be nil
 }
 
 // Server admits workers and clients to runs. Its methods may be called from any goroutine.
@@ -70,6 +68,7 @@ type Server struct {
 	over         bool   // there will be no other run, and workers are told so
 	unfinished   bool   // its run was not over when this process closed it
 	paused       bool   // another server will continue the series
+	keepsWorkers bool   // see KeepWorkers
 	admitted     map[wire.NodeID]admission
 	evictedUntil map[wire.NodeID]time.Time // workers that were evicted, and when each may return
 	toInform     map[wire.NodeID]time.Time // workers of a series that were asked to retry, and when

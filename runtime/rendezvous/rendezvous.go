@@ -64,6 +64,9 @@ func New(p launch.Place, listen string, env func(string) string) (m Rendezvous, 
 	return m, nil
 }
 
+// Complete is published in place of a join URL when there is nothing to join, since the run is complete.
+const Complete = "complete"
+
 // FixedPort reports whether rank 0 must listen on the port of the given address, where the other ranks look for it.
 func (m Rendezvous) FixedPort() bool { return m.secret != "" }
 
@@ -202,6 +205,9 @@ func (m Rendezvous) fetch(ctx context.Context) (string, error) {
 	url, err := launch.Unseal(m.secret, sealed)
 	if err != nil {
 		return "", err
+	}
+	if url == Complete {
+		return url, nil
 	}
 	join, err := identity.ParseJoin(url)
 	if err != nil {

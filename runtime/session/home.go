@@ -169,10 +169,25 @@ func some3(names []string) string {
 	return strings.Join(out, ", ")
 }
 
-// holdsLog reports whether dir contains a log.
 // Exists reports whether dir holds the log of a session.
 func Exists(dir string) bool { return holdsLog(dir) }
 
+// Discard removes the session in dir, with all of its files. It does nothing if dir holds no session, and fails if a
+// process writes it.
+func Discard(dir string) error {
+	if !holdsLog(dir) {
+		return nil
+	}
+	if running, pid := Running(dir); running {
+		return &LockedError{Dir: dir, PID: pid}
+	}
+	if err := os.RemoveAll(dir); err != nil {
+		return fmt.Errorf("remove the session %s, which has not begun: %w", dir, err)
+	}
+	return nil
+}
+
+// holdsLog reports whether dir contains a log.
 func holdsLog(dir string) bool {
 	_, err := os.Stat(filepath.Join(dir, segmentName(1)))
 	return err == nil

@@ -38,7 +38,7 @@ func (v *View) Apply(r event.Record) {
 		v.alert(r.Alert)
 	case r.Checkpoint != nil:
 		v.Checkpoint, v.Tally.SavedAt = r.Checkpoint, r.At
-		v.note(event.LevelInfo, "checkpoint", r.Checkpoint.Round, "checkpoint saved")
+		v.note(event.LevelInfo, EntryCheckpoint, r.Checkpoint.Round, "checkpoint saved")
 		v.saved(r.Checkpoint)
 	case r.State != nil:
 		v.state(r.State)

@@ -136,6 +136,9 @@ type Entry struct {
 	Answered bool            `cbor:"8,keyasint,omitempty"` // the condition of the alert is over
 }
 
+// EntryCheckpoint is the kind of an entry about a saved checkpoint.
+const EntryCheckpoint = "checkpoint"
+
 // Fold is the version of Apply. A view that was saved by another version may lack data.
 const Fold = 10
 

@@ -95,11 +95,14 @@ func (m *mirrors) free(e engine.Engine) {
 	*m = mirrors{}
 }
 
-// grantMirror mirrors the state after a grant and counts the bytes in d.
-func (w *Worker) grantMirror(ctx context.Context, d *message.Done) error {
+// grantMirror mirrors the state after a grant and counts the bytes in d. It returns how long it waited for the other
+// workers, in nanoseconds.
+func (w *Worker) grantMirror(ctx context.Context, d *message.Done) (waited int64, err error) {
 	comm := w.now.env.Comm
-	sent, waited := comm.Ledger, comm.Waited
+	sent, before := comm.Ledger, comm.Waited
 	comm.Ledger = d.Evaluation
-	defer func() { comm.Ledger, comm.Waited = sent, waited }()
-	return w.now.mirror(ctx)
+	err = w.now.mirror(ctx)
+	waited = comm.Waited - before
+	comm.Ledger, comm.Waited = sent, before
+	return waited, err
 }

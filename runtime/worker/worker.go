@@ -341,8 +341,9 @@ func (w *Worker) grant(ctx context.Context, g message.Grant) (message.Done, erro
 		bad.From = g.From
 		return d, &NonFiniteError{*bad}
 	}
+	waited := int64(0)
 	if s.mirrored {
-		if err := w.grantMirror(ctx, &d); err != nil {
+		if waited, err = w.grantMirror(ctx, &d); err != nil {
 			return d, fmt.Errorf("worker %d, mirror of round %d: %w", w.cfg.ID, s.round, err)
 		}
 	}
@@ -350,7 +351,7 @@ func (w *Worker) grant(ctx context.Context, g message.Grant) (message.Done, erro
 	d.To, d.Ended, d.Sent, d.Digests, d.Progress = s.round, s.ended, s.env.Comm.Ledger, digests, s.progress()
 	d.Points, d.Overhead, d.Notes = points.rows(), w.overhead()-before, w.notes(s.ended)
 	d.Waited = s.env.Comm.Waited
-	d.Nanos, d.Extra = t2-t1, t1-t0+w.cfg.Clock()-t2
+	d.Nanos, d.Extra = t2-t1, t1-t0+w.cfg.Clock()-t2-waited
 	return d, nil
 }
 

@@ -58,7 +58,7 @@ func TestDeathIsNoticed(t *testing.T) {
 			}
 			endOf(t, p)
 			if gone := time.Since(began); gone < 4*time.Second || gone > 6*time.Second {
-				t.Errorf("offset %s: the worker gave its coordinator up after %s", offset, gone)
+				t.Errorf("offset %s: the worker closed the connection after %s", offset, gone)
 			}
 			closeAll(t, server, worker)
 		})

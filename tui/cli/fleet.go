@@ -16,6 +16,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"brood/models/usererr"
+	"brood/runtime/host"
 	"brood/runtime/launch"
 	"brood/runtime/metrics"
 	"brood/runtime/option"
@@ -56,6 +57,7 @@ type launcher struct {
 	health               string // address
 
 	own   []string // names of the flags that serve does not have
+	flags *serveFlags
 	serve *cobra.Command
 	join  func(url string) // called with the join URL when the run accepts workers
 	s     streams
@@ -189,6 +191,10 @@ func (l *launcher) copy(c *cobra.Command, args []string, place func(func(string)
 		if err != nil {
 			return fmt.Errorf("rank %d of %d: %w", p.Rank, p.Size, err)
 		}
+		if url == rendezvous.Complete {
+			fmt.Fprintln(l.s.err, "brood: the run is complete")
+			return nil
+		}
 		return l.work(c.Context(), url)
 	}
 	if !fl.Changed(option.Workers.Name) {
@@ -213,22 +219,39 @@ func (l *launcher) copy(c *cobra.Command, args []string, place func(func(string)
 	defer b.Close()
 	ctx, cancel := context.WithCancelCause(c.Context())
 	defer cancel(nil)
-	return l.coordinate(ctx, args, p.Size-1, func(url string) {
+	err = l.coordinate(ctx, args, p.Size-1, func(url string) {
 		if err := b.Publish(url); err != nil {
 			cancel(err)
 		}
 	})
+	if err != nil || !l.flags.run.complete || p.Size == 1 {
+		return err
+	}
+	if err := b.Publish(rendezvous.Complete); err != nil {
+		return err
+	}
+	select {
+	case <-time.After(completeFor):
+	case <-ctx.Done():
+	}
+	return nil
 }
+
+// completeFor is how long the first copy tells the others that the run is complete.
+const completeFor = 10 * time.Second
 
 // continues sets --continue, unless a flag says otherwise: a launcher that restarts this command continues its run. The
 // session is that of --session, or named after the job; without either every start is a new run. begun reports whether
 // the session exists.
 func (l *launcher) continues(job string) (begun bool, err error) {
 	fl := l.serve.Flags()
-	if fl.Changed("resume") || fl.Changed("continue") {
-		return fl.Changed("resume"), nil
+	if fl.Changed("resume") {
+		return true, nil
 	}
 	dir := fl.Lookup("session").Value.String()
+	if wanted, _ := fl.GetBool("continue"); fl.Changed("continue") && (!wanted || dir == "") {
+		return false, nil
+	}
 	if dir == "" && job != "" {
 		home, err := session.Home()
 		if err != nil {
@@ -239,7 +262,8 @@ func (l *launcher) continues(job string) (begun bool, err error) {
 	if dir == "" {
 		return false, nil
 	}
-	return session.Exists(dir), errors.Join(fl.Set("session", dir), fl.Set("continue", "true"))
+	begun, err = host.Begun(dir)
+	return begun, errors.Join(err, fl.Set("session", dir), fl.Set("continue", "true"))
 }
 
 // manifest prints a Kubernetes manifest. Its pods launch with the same flags, under the environment variables of
@@ -267,15 +291,20 @@ func (l *launcher) manifest(c *cobra.Command, args []string) error {
 	case c.Flags().Changed("resource"):
 		return usage("--resource %s: pods request it only if --device names a device", l.resource)
 	}
+	session := "" // another manifest of the same name is another run
+	if fl := l.serve.Flags(); l.claim != "" && !fl.Changed("session") && !fl.Changed("resume") {
+		session = l.name + "-" + strings.ToLower(rand.Text()[:8])
+	}
 	text, err := launch.Kubernetes{
-		Name:   l.name,
-		Image:  l.image,
-		Pods:   l.pods,
-		Port:   n,
-		Secret: rand.Text() + rand.Text(),
-		Claim:  l.claim,
-		Device: device,
-		Args:   append(passOn(c, l.own...), args...),
+		Name:    l.name,
+		Image:   l.image,
+		Pods:    l.pods,
+		Port:    n,
+		Secret:  rand.Text() + rand.Text(),
+		Claim:   l.claim,
+		Session: session,
+		Device:  device,
+		Args:    append(passOn(c, l.own...), args...),
 	}.Manifest()
 	if err != nil {
 		return usage("%w", err)

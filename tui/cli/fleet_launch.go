@@ -37,7 +37,7 @@ func launchCommand(s streams) *cobra.Command {
 			"--torchrun)")
 	fl.VisitAll(func(f *pflag.Flag) { l.own = append(l.own, f.Name) })
 	// The token of the URL must not appear in a log; the launcher passes it to the other ranks.
-	l.serve = serveWith(s, func(_ printer, srv *remote.Server) { l.join(srv.Join(wire.Worker)) })
+	l.flags, l.serve = newServe(s, func(_ printer, srv *remote.Server) { l.join(srv.Join(wire.Worker)) })
 	fl.AddFlagSet(l.serve.Flags()) // both commands share the values
 	return c
 }

@@ -27,8 +27,10 @@ type runFlags struct {
 	set             []string
 	opts            option.Options // from the flags of the option table
 	session, resume string
-	repeats         bool // --continue
-	continued       bool // the session of --session exists, and resume names it
+	continueRun     bool        // --continue
+	continued       bool        // the session of --session has begun, and resume names it
+	limit           event.Limit // of the command, if continued
+	complete        bool        // the continued run was complete
 	background      bool
 	plain, json     bool
 	draw            drawFlags
@@ -48,7 +50,7 @@ func (f *runFlags) register(c *cobra.Command) {
 	fl.StringVar(&f.session, "session", "", "path of the directory to record into (default: a new one in your "+
 		"sessions directory)")
 	fl.StringVar(&f.resume, "resume", "", "resume this session")
-	fl.BoolVar(&f.repeats, "continue", false,
+	fl.BoolVar(&f.continueRun, "continue", false,
 		"if the session of --session exists, resume it: a command that is started again goes on with its run")
 	fl.BoolVar(&f.background, "background", false, "train in a background process and return")
 	fl.BoolVar(&f.plain, "plain", false, "no workbench: print progress lines")
@@ -221,7 +223,8 @@ type prepared struct {
 	// open starts the run; nil: host.Start, with all workers in this process
 	open func(p prepared, watch func(event.Record)) (*host.Run, error)
 
-	until context.Context // when it ends, the run finishes its round and saves; nil: only signals stop the run
+	interrupt func()          // called before a signal stops the run; may be nil
+	until     context.Context // when it ends, the run finishes its round and saves; nil: only signals stop the run
 }
 
 func (p prepared) start(watch func(event.Record)) (*host.Run, error) {
@@ -255,6 +258,9 @@ func runOrder(ctx context.Context, s streams) error {
 		return usage("read order of a run: it names no directory; start runs with brood run")
 	}
 	p, err := open(o.Open(ctx, nil))
+	if e, complete := errors.AsType[*host.CompleteError](err); complete && o.Repeated && e.Missed == "" {
+		return nil
+	}
 	if err != nil {
 		return err
 	}
@@ -265,14 +271,19 @@ func runOrder(ctx context.Context, s streams) error {
 // fails if the session records another run than the flags describe.
 func (f *runFlags) continueSession(c *cobra.Command, preset string) error {
 	switch {
-	case !f.repeats || f.continued:
+	case !f.continueRun || f.continued:
 		return nil
 	case f.resume != "":
 		return usage("--continue and --resume exclude each other: --continue resumes the session of --session")
 	case f.session == "":
 		return usage("--continue needs --session DIR, the session that it begins or resumes")
-	case !session.Exists(f.session):
-		return nil
+	}
+	begun, err := host.Begun(f.session)
+	if err != nil {
+		return err
+	}
+	if !begun {
+		return session.Discard(f.session)
 	}
 	o, err := f.options(c, preset)
 	if err != nil {
@@ -281,7 +292,7 @@ func (f *runFlags) continueSession(c *cobra.Command, preset string) error {
 	if err := host.CheckContinues(f.session, o); err != nil {
 		return err
 	}
-	f.resume, f.continued = f.session, true
+	f.resume, f.continued, f.limit = f.session, true, o.Limit
 	return nil
 }
 
@@ -291,9 +302,10 @@ func (f *runFlags) order(c *cobra.Command, preset string) (o host.Order, err err
 		return o, err
 	}
 	if f.continued {
-		o.Resume, o.Dir = true, f.session
+		o.Resume, o.Repeated, o.Dir = true, true, f.session
 		f.set = nil // the session has the knobs of this command
 		o.Options, err = f.changes(c, "flag")
+		o.Options.Limit = f.limit
 		return o, err
 	}
 	if f.resume == "" {
@@ -338,9 +350,11 @@ func (f *runFlags) foreground(c *cobra.Command, preset string, s streams) error 
 // unlessComplete returns nil for the error of a run that is complete, if the command was to continue it: a scheduler
 // that starts the command again is done.
 func (f *runFlags) unlessComplete(err error, s streams) error {
-	if _, complete := errors.AsType[*host.CompleteError](err); !f.continued || !complete {
+	e, complete := errors.AsType[*host.CompleteError](err)
+	if !f.continued || !complete || e.Missed != "" {
 		return err
 	}
+	f.complete = true
 	fmt.Fprintf(s.err, "brood: session %s: %s\n", f.session, sentence(err))
 	return nil
 }
@@ -378,6 +392,9 @@ func train(ctx context.Context, p prepared, to printer) (err error) {
 					return
 				}
 				out.note("finishing the round and saving; a second signal ends at once")
+				if p.interrupt != nil {
+					p.interrupt()
+				}
 				run.Interrupt()
 			case <-done:
 				return

@@ -120,7 +120,6 @@ func (f *serveFlags) execute(c *cobra.Command, preset string, s streams) (err er
 		Guests:   guests,
 		Software: "brood " + versionText(),
 		Note:     logged.note,
-		Repeats:  f.run.repeats,
 	}
 	if err := f.run.continueSession(c, preset); err != nil {
 		return err
@@ -153,6 +152,9 @@ func (f *serveFlags) execute(c *cobra.Command, preset string, s streams) (err er
 	p, err := f.run.prepare(c.Context(), c, preset)
 	if err != nil {
 		return f.run.unlessComplete(err, s)
+	}
+	if f.run.continueRun {
+		p.interrupt = srv.KeepWorkers
 	}
 	p.open = func(p prepared, watch func(event.Record)) (*host.Run, error) {
 		run, err := srv.Serve(p.job, p.sess, p.from, watch, f.run.opts.Workers)

@@ -80,7 +80,7 @@ func kindOfEntry(e view.Entry) Kind {
 	switch {
 	case e.Level != event.LevelInfo:
 		return Alert
-	case e.Kind == "checkpoint":
+	case e.Kind == view.EntryCheckpoint:
 		return Checkpoint
 	}
 	return 0
