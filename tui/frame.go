@@ -8,6 +8,7 @@ import (
 
 	"brood/runtime/view"
 	"brood/tui/cell"
+	"brood/tui/chart"
 	"brood/tui/panel"
 	"brood/tui/textfmt"
 )
@@ -66,7 +67,9 @@ func (m *model) paintPanel(g *cell.Grid, p panel.Placement) {
 		border = cell.Focus
 	}
 	title, note := t.Title(m.Host)
-	t.Draw(m.Host, g, g.Box(p.Area, border, title, note))
+	in := g.Box(p.Area, border, title, note)
+	chart.TintShades(g, cell.Rect{X: in.X, Y: p.Area.Y, W: in.W, H: 1}) // legends of maps
+	t.Draw(m.Host, g, in)
 }
 
 // drawSmall draws the main numbers in a terminal that is too small for panels.

@@ -30,7 +30,7 @@ func TestOnlyLossesAreDrawnAsLoss(t *testing.T) {
 			}
 			rs = append(rs, r)
 		}
-		d := open(t, 120, 40, rs, func(o *panel.Options) { o.Algorithms = []*optim.Algorithm{&alg} })
+		d := open(t, 150, 40, rs, func(o *panel.Options) { o.Algorithms = []*optim.Algorithm{&alg} })
 		if model {
 			d.shows("loss of the centre  nats", "centre val")
 			d.hides("all 3")

@@ -6,6 +6,7 @@ import (
 	"time"
 
 	tea "charm.land/bubbletea/v2"
+	"github.com/charmbracelet/colorprofile"
 
 	"brood/optim"
 	"brood/runtime/event"
@@ -21,6 +22,7 @@ type model struct {
 	*panel.Host
 	theme cell.Theme
 	dark  bool
+	few   bool // the terminal has fewer than 256 colours
 
 	rules    string           // the rules that ruledAlg was built from
 	ruledAlg *optim.Algorithm // see withRules
@@ -85,6 +87,9 @@ func newModel(ctx context.Context, opt panel.Options) *model {
 
 func (m *model) restyle() {
 	m.theme = cell.Coloured(m.dark, m.Opt.ASCII)
+	if m.few {
+		m.theme = m.theme.WithoutGradient()
+	}
 	if m.Opt.NoColor {
 		m.theme = cell.Plainly(m.Opt.ASCII)
 	}
@@ -121,6 +126,9 @@ func (m *model) Update(msg tea.Msg) (tea.Model, tea.Cmd) {
 			m.dark = msg.IsDark()
 			m.restyle()
 		}
+	case tea.ColorProfileMsg:
+		m.few = msg.Profile < colorprofile.ANSI256
+		m.restyle()
 	case tea.KeyPressMsg:
 		return m, m.key(msg.String(), msg.Text)
 	case tea.PasteMsg:

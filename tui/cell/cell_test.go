@@ -1,6 +1,7 @@
 package cell
 
 import (
+	"image/color"
 	"strings"
 	"testing"
 )
@@ -102,5 +103,33 @@ func TestThemes(t *testing.T) {
 		if b := asciiFor(r); b < 0x20 || b > 0x7e {
 			t.Errorf("%q folds to %q", r, b)
 		}
+	}
+}
+
+// TestGradient checks that each step is lighter than the one before on a dark background, darker on a light one, and
+// that a terminal with few colours gets one colour for all.
+func TestGradient(t *testing.T) {
+	light := func(c color.Color) float64 {
+		r, g, b, _ := c.RGBA()
+		return 0.2126*float64(r) + 0.7152*float64(g) + 0.0722*float64(b)
+	}
+	for _, dark := range []bool{true, false} {
+		all, few := Coloured(dark, false), Coloured(dark, false).WithoutGradient()
+		palette := Palette(dark)
+		if len(palette) != int(roles) {
+			t.Fatalf("%d looks for %d roles", len(palette), roles)
+		}
+		for i := range gradientSteps - 1 {
+			low, high := Gradient((float64(i)+0.5)/gradientSteps), Gradient((float64(i)+1.5)/gradientSteps)
+			if low == high || (light(palette[high].Fore) > light(palette[low].Fore)) != dark {
+				t.Errorf("dark %t: steps %d and %d are %v and %v", dark, i, i+1, palette[low], palette[high])
+			}
+			if all.on[low] == all.on[high] || few.on[low] != few.on[high] {
+				t.Errorf("dark %t: step %d", dark, i)
+			}
+		}
+	}
+	if Gradient(-1) != Gradient(0) || Gradient(2) != Gradient(1) {
+		t.Error("shares outside of the scale")
 	}
 }

@@ -32,8 +32,24 @@ const (
 	Alert // needs attention
 	Chosen
 	Key
-	roles
+	replica                       // the first of Replicas roles
+	gradient = replica + Replicas // the first of gradientSteps roles
+	roles    = gradient + gradientSteps
 )
+
+// Replicas is the number of roles for the curves of single members.
+const Replicas = 8
+
+// Replica returns the role of the curve of member i, modulo Replicas.
+func Replica(i int) Role { return replica + Role(i%Replicas) }
+
+const gradientSteps = 8
+
+// Gradient returns the role of a share from 0 to 1 of a scale. Its colours are those of the map viridis, whose
+// lightness rises with the share on a dark background and falls on a light one, as that of the shades from ░ to █.
+func Gradient(share float64) Role {
+	return gradient + Role(min(max(share, 0)*gradientSteps, gradientSteps-1))
+}
 
 // Theme maps roles to escape sequences. The zero Theme writes none.
 type Theme struct {
@@ -56,7 +72,7 @@ func Palette(dark bool) []Look {
 	pick := lipgloss.LightDark(dark)
 	c := func(light, night string) color.Color { return pick(lipgloss.Color(light), lipgloss.Color(night)) }
 	accent, green, amber := c("#0b6fd3", "#6cb6ff"), c("#117a4b", "#5fd7a0"), c("#9a6700", "#f0c674")
-	return []Look{
+	out := []Look{
 		Plain:      {},
 		Faint:      {Fore: c("#6c6f85", "#8a8fa3")},
 		Border:     {Fore: c("#bcc0cc", "#4a5066")},
@@ -78,6 +94,26 @@ func Palette(dark bool) []Look {
 		Chosen:     {Fore: c("#ffffff", "#10131c"), Back: accent},
 		Key:        {Fore: accent},
 	}
+	for _, hex := range replicaColours {
+		out = append(out, Look{Fore: c(hex[0], hex[1])})
+	}
+	for _, hex := range gradientColours {
+		out = append(out, Look{Fore: c(hex[0], hex[1])})
+	}
+	return out
+}
+
+// replicaColours are the colours of [Replica] on a light and on a dark background.
+var replicaColours = [Replicas][2]string{
+	{"#b5452c", "#f28e6b"}, {"#1f6fc9", "#6cb6ff"}, {"#8f7400", "#e6c84f"}, {"#7a4fb0", "#c99bff"},
+	{"#0e7f8a", "#4fd0d9"}, {"#b0307f", "#f58bc0"}, {"#5f7318", "#b5c26a"}, {"#7f5a36", "#c9a27e"},
+}
+
+// gradientColours are the colours of [Gradient], the lowest first: viridis from 0.89 down to 0.05 on a light background,
+// and from 0.2 to 1 on a dark one.
+var gradientColours = [gradientSteps][2]string{
+	{"#b2dd2d", "#414487"}, {"#6ccd5a", "#34618d"}, {"#37b578", "#287c8e"}, {"#1f9a8a", "#1f9a8a"},
+	{"#287c8e", "#37b578"}, {"#34618d", "#6ccd5a"}, {"#414487", "#b2dd2d"}, {"#471365", "#fde725"},
 }
 
 // Coloured returns the theme of Palette.
@@ -92,6 +128,15 @@ func Coloured(dark, ascii bool) Theme {
 			s = s.Background(look.Back)
 		}
 		t.on[i], _, _ = strings.Cut(s.Render("x"), "x")
+	}
+	return t
+}
+
+// WithoutGradient returns the theme with one colour for all steps of [Gradient], for terminals that have too few
+// colours for it. The shades show the value.
+func (t Theme) WithoutGradient() Theme {
+	for i := gradient; i < roles; i++ {
+		t.on[i] = t.on[Median]
 	}
 	return t
 }

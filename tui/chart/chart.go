@@ -17,16 +17,18 @@ type Layer struct {
 	Role    cell.Role
 	Style   Style
 	Glyph   rune // character of the layer in ASCII; 0: *
+	Name    rune // character that [Draw] writes on the curve near its right end; 0: none
 }
 
 // Style is the way in which the columns of a layer become dots.
 type Style uint8
 
 const (
-	Line Style = iota // from minimum to maximum, connected to the previous column
-	Thin              // the means, connected
-	Dots              // the means, dashed
-	Fill              // from minimum to maximum, stippled, not connected
+	Line  Style = iota // from minimum to maximum, connected to the previous column
+	Thick              // like Line, at least two dots wide in both directions
+	Thin               // the means, connected
+	Dots               // the means, dashed
+	Fill               // from minimum to maximum, stippled, not connected
 )
 
 // Mark is a vertical line at a round, with a text below the x axis.

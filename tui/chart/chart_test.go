@@ -44,7 +44,7 @@ func TestColumnsDecodeToMinAndMax(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		rng := rand.New(rand.NewPCG(rapid.Uint64().Draw(t, "seed"), 4))
 		log := rapid.Bool().Draw(t, "log")
-		style := rapid.SampledFrom([]Style{Line, Fill}).Draw(t, "style")
+		style := rapid.SampledFrom([]Style{Line, Thick, Fill}).Draw(t, "style")
 		r := cell.Rect{X: 1, Y: 2, W: gutter + 4 + rng.IntN(40), H: 3 + rng.IntN(20)}
 		p := Plot(r)
 		cols := make([]view.Bucket, 2*p.W)
@@ -67,6 +67,10 @@ func TestColumnsDecodeToMinAndMax(t *testing.T) {
 			// A line may reach further, to join its neighbour.
 			if hi < c.Max-half || lo > c.Min+half {
 				t.Fatalf("column %d shows %g..%g, holds %g..%g (half a dot is %g)", i, lo, hi, c.Min, c.Max, half)
+			}
+			if style == Thick && (bottom[i] == top[i] || top[i^1] != top[i] || bottom[i^1] != bottom[i]) {
+				t.Fatalf("column %d of a thick line shows dots %d to %d, its neighbour %d to %d", i, top[i], bottom[i],
+					top[i^1], bottom[i^1])
 			}
 			if style == Fill && (hi > c.Max+half || lo < c.Min-half) {
 				t.Fatalf("column %d shows %g..%g, more than %g..%g", i, lo, hi, c.Min, c.Max)
@@ -248,6 +252,36 @@ func TestNewestMarkIsNamed(t *testing.T) {
 			Marks: []Mark{{Round: 80, Text: "eta 0.1→0.01"}, {Round: round, Text: "ell 25→10"}}})
 		if s := cell.Plainly(false).String(g); !strings.Contains(s, "ell 25→10") || !strings.Contains(s, "99") {
 			t.Errorf("a mark at round %d of 99 is not named:\n%s", round, s)
+		}
+	}
+}
+
+// TestNamesOfCurves checks that each visible curve has its name near its right end, also where another curve covers
+// that end, and that a covered curve has none.
+func TestNamesOfCurves(t *testing.T) {
+	line := func(name rune, values ...float64) Layer { return Layer{Columns: Of(values), Style: Thin, Name: name} }
+	for _, c := range []struct {
+		want   string
+		layers []Layer
+	}{
+		{"   a/   b", []Layer{line('a', 9, 9, 9, 9, 9, 9, 9, 9), line('b', 0, 0, 0, 0, 0, 0, 0, 0)}},
+		{"    / a b", []Layer{line('a', 0, 0, 0, 0, 0, 0, 0, 0), line('b', math.NaN(), math.NaN(), math.NaN(),
+			math.NaN(), 0, 0, 0, 0)}},
+		{"    /   b", []Layer{line('a', 0, 0, 0, 0, 0, 0, 0, 0), line('b', 0, 0, 0, 0, 0, 0, 0, 0)}},
+	} {
+		g := cell.New(4, 2)
+		Curve(g, g.Rect(), Axis{0, 9, false}, false, c.layers...)
+		got := strings.Map(func(r rune) rune {
+			switch {
+			case r >= 0x2800:
+				return ' '
+			case r == '\n':
+				return '/'
+			}
+			return r
+		}, cell.Plainly(false).String(g))
+		if got != c.want {
+			t.Errorf("names are %q, want %q", got, c.want)
 		}
 	}
 }

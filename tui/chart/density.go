@@ -20,7 +20,8 @@ func (c Chart) density(g *cell.Grid, p cell.Rect) {
 		}
 		for y, k := range held {
 			if k > 0 {
-				g.Set(p.X+x, p.Y+y, Shade(float64(k), float64(n)/2), cell.Band)
+				share := min(2*float64(k)/float64(n), 1)
+				g.Set(p.X+x, p.Y+y, Shade(share, 1), cell.Gradient(share))
 			}
 		}
 	}

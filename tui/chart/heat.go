@@ -20,7 +20,7 @@ const (
 // A step is a quarter of the column's range, at least 2*minDifference of the median, and at least 2*chanceDeviations
 // standard deviations of the random changes between columns: rows whose ranks change from column to column look equal,
 // a row that stays above the others does not.
-func DrawHeat(g *cell.Grid, x, y int, rows [][]view.Bucket, role cell.Role) {
+func DrawHeat(g *cell.Grid, x, y int, rows [][]view.Bucket) {
 	if len(rows) == 0 {
 		return
 	}
@@ -35,11 +35,12 @@ func DrawHeat(g *cell.Grid, x, y int, rows [][]view.Bucket, role cell.Role) {
 		step := max((hi-lo)/4, 2*minDifference*math.Abs(mid[c]), 2*chanceDeviations*meanAround(jump, c), minMagnitude)
 		for i, r := range rows {
 			if !r[c].Empty() {
-				n := 1.0 // equal, if the values are too large to compare
-				if d := (r[c].Mean() - mid[c]) / step; d == d {
-					n = min(max(math.Floor(d+1.5), 0), Shades-1)
+				d := (r[c].Mean() - mid[c]) / step
+				if d != d { // the values are too large to compare
+					d = 0
 				}
-				g.Set(x+c, y+i, shades[1+int(n)], role)
+				shade := shades[1+int(min(max(d+1.5, 0), Shades-1))]
+				g.Set(x+c, y+i, shade, ShadeRole(shade))
 			}
 		}
 	}

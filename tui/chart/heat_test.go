@@ -21,7 +21,7 @@ func heat(members, cols int, f func(i, c int) float64) []string {
 		rows[i] = Of(x)
 	}
 	g := cell.New(cols, members)
-	DrawHeat(g, 0, 0, rows, 0)
+	DrawHeat(g, 0, 0, rows)
 	return strings.Split(cell.Plainly(false).String(g), "\n")
 }
 

@@ -1,6 +1,8 @@
 package chart
 
 import (
+	"slices"
+
 	"brood/runtime/view"
 	"brood/tui/cell"
 )
@@ -52,7 +54,7 @@ func (r *raster) layer(l Layer, owner int8, a Axis) {
 		}
 		for c := last + 1; last >= 0 && c < x; c++ {
 			t, u := between(lastTop, top, c-last, x-last), between(lastBottom, bottom, c-last, x-last)
-			if l.Style == Line {
+			if l.Style == Line || l.Style == Thick {
 				t = between((lastTop+lastBottom)/2, (top+bottom)/2, c-last, x-last)
 				u = t
 			}
@@ -97,6 +99,23 @@ func (r *raster) run(l Layer, x, top, bottom int, owner int8) {
 	for y := top; y <= bottom; y++ {
 		r.dot(x, y, owner)
 	}
+	if l.Style == Thick {
+		r.thicken(x, top, bottom, owner)
+	}
+}
+
+// thicken widens a vertical run by a dot downwards, or upwards at the lower edge, and to the width of its cell. It
+// stays within the cell horizontally, so that the end of a curve is not drawn later than its last value.
+func (r *raster) thicken(x, top, bottom int, owner int8) {
+	if bottom < 4*r.h-1 {
+		bottom++
+	} else {
+		top--
+	}
+	for y := top; y <= bottom; y++ {
+		r.dot(x, y, owner)
+		r.dot(x^1, y, owner)
+	}
 }
 
 // fill draws a stippled column with solid ends.
@@ -131,6 +150,34 @@ func Curve(g *cell.Grid, r cell.Rect, a Axis, ascii bool, layers ...Layer) {
 		raster.layer(l, int8(i), a)
 	}
 	raster.write(g, r, layers, ascii)
+	raster.names(g, r, layers)
+}
+
+// names writes the name of each layer on its curve, in the last column where the curve is visible and has no name yet.
+// Names distinguish curves without colours.
+func (r *raster) names(g *cell.Grid, p cell.Rect, layers []Layer) {
+	taken := make([]bool, len(r.bits))
+	for i, l := range slices.Backward(layers) {
+		if l.Name == 0 {
+			continue
+		}
+		if at := r.lastOf(int8(i), taken); at >= 0 {
+			taken[at] = true
+			g.Set(p.X+at%r.w, p.Y+at/r.w, l.Name, l.Role)
+		}
+	}
+}
+
+// lastOf returns the index of the rightmost cell of a layer that is not taken; -1 if there is none.
+func (r *raster) lastOf(owner int8, taken []bool) int {
+	for x := r.w - 1; x >= 0; x-- {
+		for y := range r.h {
+			if i := y*r.w + x; r.bits[i] != 0 && r.owner[i] == owner && !taken[i] {
+				return i
+			}
+		}
+	}
+	return -1
 }
 
 // Of returns a bucket for each value; an empty one if the value is not finite.

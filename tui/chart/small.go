@@ -2,6 +2,7 @@ package chart
 
 import (
 	"math"
+	"slices"
 
 	"brood/runtime/view"
 	"brood/tui/cell"
@@ -80,6 +81,22 @@ func Shade(x, top float64) rune {
 		return shades[0]
 	}
 	return shades[1+int(math.Round(min(x/top, 1)*float64(len(shades)-2)))]
+}
+
+// ShadeRole returns the colour of a shade: the middle of its part of [cell.Gradient].
+func ShadeRole(shade rune) cell.Role {
+	return cell.Gradient((float64(slices.Index(shades, shade)) - 0.5) / Shades)
+}
+
+// TintShades colours the shades in r, such as those of a legend in a text.
+func TintShades(g *cell.Grid, r cell.Rect) {
+	for y := r.Y; y < r.Y+r.H; y++ {
+		for x := r.X; x < r.X+r.W; x++ {
+			if c := g.At(x, y).R; slices.Index(shades, c) > 0 {
+				g.Set(x, y, c, ShadeRole(c))
+			}
+		}
+	}
 }
 
 // kindRoles are the colours of consecutive kinds.

@@ -80,6 +80,9 @@ func ChartPlot(r cell.Rect) cell.Rect {
 	return chart.Plot(area)
 }
 
+// PlotRound is the Plot of a panel with one chart.
+func PlotRound(_ *Host, r cell.Rect, _, _ int) cell.Rect { return ChartPlot(r) }
+
 // PointRound moves the cursor to the round under the mouse in a chart panel with the inside r.
 func PointRound(m *Host, r cell.Rect, x, y int) { m.PointIn(ChartPlot(r), x, y) }
 

@@ -44,10 +44,12 @@ func plainGlyph(role cell.Role) rune {
 	return '-'
 }
 
-// SetGlyphs sets the ASCII character of each layer by its role.
+// SetGlyphs sets the ASCII character of each layer: its name, or by its role.
 func SetGlyphs(layers []chart.Layer) {
-	for i := range layers {
-		layers[i].Glyph = plainGlyph(layers[i].Role)
+	for i, l := range layers {
+		if layers[i].Glyph = l.Name; l.Name == 0 {
+			layers[i].Glyph = plainGlyph(l.Role)
+		}
 	}
 }
 
@@ -61,11 +63,11 @@ type Entry struct {
 func (m *Host) LegendLine(g *cell.Grid, r cell.Rect, entries []Entry) {
 	x := r.X + 1
 	for _, e := range entries {
-		if m.Opt.ASCII && e.Glyph != "" && e.Glyph[0] >= utf8.RuneSelf {
+		if m.Opt.ASCII && e.Name != "" && e.Glyph != "" && e.Glyph[0] >= utf8.RuneSelf {
 			e.Glyph = string(plainGlyph(e.Role))
 		}
 		need := cell.Width(e.Glyph) + cell.Width(e.Name) + cell.Width(e.Value) + 2
-		if e.Glyph == "" {
+		if e.Glyph == "" || e.Name == "" {
 			need--
 		}
 		if x+need > r.X+r.W {
@@ -74,9 +76,12 @@ func (m *Host) LegendLine(g *cell.Grid, r cell.Rect, entries []Entry) {
 		if e.Glyph != "" {
 			x = g.Text(x, r.Y, r.W, e.Role, e.Glyph) + 1
 		}
-		x = g.Text(x, r.Y, r.W, cell.Faint, e.Name) + 1
+		if e.Name != "" {
+			x = g.Text(x, r.Y, r.W, cell.Faint, e.Name) + 1
+		}
 		x = g.Text(x, r.Y, r.W, cell.Plain, e.Value) + 2
 	}
+	chart.TintShades(g, cell.Rect{X: r.X, Y: r.Y, W: r.W, H: 1})
 }
 
 // DrawHints draws as many keys with their actions as fit before the column end.

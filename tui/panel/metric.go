@@ -29,6 +29,16 @@ const (
 	BytesMetric = "bytes" // payload per round of each operation
 )
 
+var bytesMetric = Metric{ID: BytesMetric, Title: "bytes a round", text: textfmt.Size, axis: textfmt.ShortSize,
+	floor: true}
+
+// BytesTile returns the tile of the payload per round of each operation.
+func (m *Host) BytesTile() Tile {
+	x := bytesMetric
+	x.Series = m.Operations()
+	return m.MetricTile(x, 0)
+}
+
 // Metrics returns the quantities that have values, the most important ones first.
 func (m *Host) Metrics() (out []Metric) {
 	v := m.Shown
@@ -75,8 +85,7 @@ func (m *Host) Metrics() (out []Metric) {
 		add(Metric{ID: v.Speed[i].Name, Title: v.Speed[i].Name, text: textfmt.Rate, floor: true}, &v.Speed[i])
 	}
 	if !m.NothingSent() {
-		add(Metric{ID: BytesMetric, Title: "bytes a round", text: textfmt.Size, axis: textfmt.ShortSize, floor: true},
-			m.Operations()...)
+		add(bytesMetric, m.Operations()...)
 	}
 	for _, x := range []struct {
 		measure    event.Measure

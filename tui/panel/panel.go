@@ -23,14 +23,17 @@ type Panel struct {
 	Line   func(m *Host, g *cell.Grid, r cell.Rect) // draws in less space than a border takes; nil: shows nothing there
 	Screen *Screen                                  // the screen that it leads; nil: it leads none
 
-	Group    string                               // heading of its keys in help; panels with the same keys share it
-	Keys     []Binding                            // active while it has the focus
-	Typing   func() *Typing                       // returns the input while text is typed into it, else nil
-	Hints    func(*Host) [][2]string              // keys and titles for the key line; nil: those of the workbench
-	Point    func(m *Host, r cell.Rect, x, y int) // handles a click at x, y; r is the inside of the border
-	Back     func(*Host) bool                     // handles esc; reports whether there was something to undo or close
-	List     *List                                // the list that / filters and the wheel moves in
-	Commands []Command                            // its commands of the command line
+	Group  string                               // heading of its keys in help; panels with the same keys share it
+	Keys   []Binding                            // active while it has the focus
+	Typing func() *Typing                       // returns the input while text is typed into it, else nil
+	Hints  func(*Host) [][2]string              // keys and titles for the key line; nil: those of the workbench
+	Point  func(m *Host, r cell.Rect, x, y int) // handles a click at x, y; r is the inside of the border
+	// Plot returns the area of the dots of the chart over rounds at x, y, empty if there is none. Legends show the values
+	// of the round under the mouse there.
+	Plot     func(m *Host, r cell.Rect, x, y int) cell.Rect
+	Back     func(*Host) bool // handles esc; reports whether there was something to undo or close
+	List     *List            // the list that / filters and the wheel moves in
+	Commands []Command        // its commands of the command line
 
 	// Export returns a function that makes the table for key E. That inner function runs in a job, concurrently with
 	// Update: it must only use what Export copied.

@@ -1,6 +1,8 @@
 package panel
 
 import (
+	"slices"
+
 	"brood/models/engine"
 	"brood/runtime/view"
 	"brood/tui/cell"
@@ -73,15 +75,20 @@ func LayoutTiles(r cell.Rect, shown, cols int) (out []cell.Rect) {
 
 // PointTile moves the cursor to the round under the mouse. It returns the index of the tile there; -1 if there is none.
 func (m *Host) PointTile(places []cell.Rect, x, y int) int {
-	for i, at := range places {
+	m.PointIn(TilePlot(places, x, y), x, y)
+	return slices.IndexFunc(places, func(at cell.Rect) bool { return at.Has(x, y) })
+}
+
+// TilePlot returns the plot of the tile at x, y, empty if there is none.
+func TilePlot(places []cell.Rect, x, y int) cell.Rect {
+	for _, at := range places {
 		if at.Has(x, y) {
 			_, in := at.Top(1)
 			in, _ = in.Left(in.W - 1)
-			m.PointIn(chart.Plot(in), x, y)
-			return i
+			return chart.Plot(in)
 		}
 	}
-	return -1
+	return cell.Rect{}
 }
 
 // DrawTile draws a tile; a chosen one has a marker.

@@ -183,6 +183,9 @@ func (m *Host) noisy(s *view.Series) bool {
 	})
 }
 
+// IsSmoothed reports whether the curves of a series are drawn as moving averages.
+func (m *Host) IsSmoothed(s *view.Series) bool { return m.SmoothingWeight() > 0 && m.noisy(s) }
+
 // SmoothNote returns the smoothing of these series for a title; "" if none of them is smoothed.
 func (m *Host) SmoothNote(of ...*view.Series) string {
 	if m.SmoothingWeight() == 0 || !slices.ContainsFunc(of, m.noisy) {
@@ -217,7 +220,7 @@ func (c Curves) Layers() []chart.Layer { return append(c.Under, c.Over...) }
 func (c Curves) Axis(m *Host, log bool) chart.Axis {
 	var held, sets [][]view.Bucket
 	for _, l := range c.Layers() {
-		if l.Style == chart.Line {
+		if l.Style == chart.Line || l.Style == chart.Thick {
 			held = append(held, l.Columns)
 		} else {
 			sets = append(sets, l.Columns)
@@ -233,7 +236,7 @@ func (c *Curves) Add(m *Host, s *view.Series, columns func(edges []uint64) []vie
 	lo, hi := m.Rounds()
 	edges := m.edgesOf(lo, hi, n)
 	raw, void := columns(edges), s.Unmeasured(edges)
-	if m.SmoothingWeight() == 0 || !m.noisy(s) {
+	if !m.IsSmoothed(s) {
 		c.Over = append(c.Over, chart.Layer{Columns: raw, Void: void, Role: role, Style: style})
 		return
 	}
@@ -262,6 +265,18 @@ func (c *Curves) Add(m *Host, s *view.Series, columns func(edges []uint64) []vie
 		Role:    role,
 		Style:   style,
 	})
+}
+
+// AddMembers adds a line for each member, with its name. Of a smoothed series it adds no measured values: there are too
+// many lines for them, and a band shows their range.
+func (c *Curves) AddMembers(m *Host, s *view.Series, ids []engine.Member, n int) {
+	for _, id := range ids {
+		var one Curves
+		one.Add(m, s, MemberColumns(s, id), n, cell.Replica(int(id)), chart.Thin)
+		line := one.Over[0]
+		line.Name = LineName(id)
+		c.Over = append(c.Over, line)
+	}
 }
 
 // FitAxis returns the y axis of the drawn columns: of all values if the user asked for outliers, else without outliers

@@ -42,6 +42,7 @@ func (p *linkHistory) Panel() panel.Panel {
 			{Keys: []string{"G"}, Title: "last link", Do: move(1 << 30)},
 		},
 		Point:  p.point,
+		Plot:   p.plot,
 		Export: panel.ViewExport(linkHistoryRows),
 		Reset:  func() { *p = *NewLinkHistory() },
 	}
@@ -306,8 +307,13 @@ func (p *linkHistory) point(m *panel.Host, r cell.Rect, x, y int) {
 	if i, ok := panel.TableRowAt(r, y, len(rows), at, linkHistoryFoot(r)); ok {
 		p.chosen = rows[i]
 	}
+	m.PointIn(p.plot(m, r, x, y), x, y)
+}
+
+// plot returns the area of the lines over rounds.
+func (p *linkHistory) plot(_ *panel.Host, r cell.Rect, _, _ int) cell.Rect {
 	c := layOutLinkHistory(r)
-	m.PointIn(cell.Rect{X: c.spark, Y: r.Y, W: c.w, H: r.H}, x, y)
+	return cell.Rect{X: c.spark, Y: r.Y, W: c.w, H: r.H}
 }
 
 // linkHistoryRows returns the points of each link for an export.

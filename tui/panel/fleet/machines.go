@@ -54,14 +54,20 @@ func (f *Fleet) machinePanels() []panel.Panel {
 		{
 			ID: panel.MachineHistory, Title: f.historyTitle, Draw: f.drawHistory, Group: group, Keys: keys, Hints: hints,
 			List: rows, Export: panel.ViewExport(panel.MachineRows),
-			Point: func(m *panel.Host, r cell.Rect, x, y int) {
-				if rows, at := f.processes(m); len(rows) > 0 {
-					n, cols := panel.FitTiles(r, len(f.processTiles(m, rows[at])), panel.LowTileH)
-					m.PointTile(panel.LayoutTiles(r, n, cols), x, y)
-				}
-			},
+			Point: func(m *panel.Host, r cell.Rect, x, y int) { m.PointIn(f.plotHistory(m, r, x, y), x, y) },
+			Plot:  f.plotHistory,
 		},
 	}
+}
+
+// plotHistory returns the plot of the tile at x, y.
+func (f *Fleet) plotHistory(m *panel.Host, r cell.Rect, x, y int) cell.Rect {
+	rows, at := f.processes(m)
+	if len(rows) == 0 {
+		return cell.Rect{}
+	}
+	n, cols := panel.FitTiles(r, len(f.processTiles(m, rows[at])), panel.LowTileH)
+	return panel.TilePlot(panel.LayoutTiles(r, n, cols), x, y)
 }
 
 // minMeasured is the run length below which a run may end before anything is recorded of its machines.

@@ -114,7 +114,7 @@ func cellOfLink(m *panel.Host, g *cell.Grid, r cell.Rect, links []view.Link, k l
 		switch {
 		case len(links) == 1:
 			for i := range 2 {
-				g.Set(r.X+1+i, r.Y, chart.Shade(x, top), cell.Median)
+				g.Set(r.X+1+i, r.Y, chart.Shade(x, top), cell.Gradient(x/max(top, 1e-300)))
 			}
 		case x > 0:
 			role = cell.Strong

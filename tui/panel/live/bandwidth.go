@@ -16,7 +16,8 @@ import (
 // NewBandwidth returns the panel of the bytes per round by operation.
 func NewBandwidth() panel.Panel {
 	return panel.Panel{ID: panel.Bandwidth, Title: bandwidthTitle, Draw: drawBandwidth,
-		Export: panel.ViewExport(bandwidthRows)}
+		Export: panel.ViewExport(bandwidthRows),
+		Point:  func(m *panel.Host, r cell.Rect, x, y int) { m.PointIn(plotBytes(m, r, x, y), x, y) }, Plot: plotBytes}
 }
 
 func bandwidthTitle(m *panel.Host) (string, string) {
@@ -43,8 +44,34 @@ func exchangedInMemory(m *panel.Host) bool {
 // oneWorkerText explains why nothing is sent.
 const oneWorkerText = "nothing is sent: one worker hosts all members, which exchange data in its memory"
 
-// drawBandwidth lists the bytes per round of each operation with the prediction of the algorithm's formula. Only a
-// difference is highlighted.
+// Least sizes of the panel in cells: with columns for the prediction and the share, and of the chart below the table.
+const (
+	wideBandwidth = 54
+	leastBytesH   = 6
+)
+
+// bytesArea returns the area of the chart of bytes over rounds in the panel with the inside r: what the table and the
+// two lines at the foot leave free, empty if that is too low.
+func bytesArea(m *panel.Host, r cell.Rect) cell.Rect {
+	ops, _, _, _ := m.RecentTraffic()
+	table := len(ops) + 1 // with the overhead
+	if r.W >= wideBandwidth {
+		table++
+	}
+	_, free := r.Top(table)
+	if free, _ = free.Top(free.H - 2); free.H < leastBytesH {
+		return cell.Rect{}
+	}
+	return free
+}
+
+// plotBytes returns the plot of the chart of bytes.
+func plotBytes(m *panel.Host, r cell.Rect, x, y int) cell.Rect {
+	return panel.TilePlot([]cell.Rect{bytesArea(m, r)}, x, y)
+}
+
+// drawBandwidth lists the bytes per round of each operation with the prediction of the algorithm's formula, and below
+// them the bytes over the rounds. Only a difference is highlighted.
 func drawBandwidth(m *panel.Host, g *cell.Grid, r cell.Rect) {
 	l := &m.Shown.Ledger
 	ops, overhead, rounds, known := m.RecentTraffic()
@@ -59,7 +86,8 @@ func drawBandwidth(m *panel.Host, g *cell.Grid, r cell.Rect) {
 		panel.Explain(g, r, outsideLedger(m, l))
 		return
 	}
-	wide := r.W >= 54
+	chartArea := bytesArea(m, r)
+	wide := r.W >= wideBandwidth
 	rows := r.H - 2
 	if wide {
 		g.Text(r.X+2, r.Y, 12, cell.Faint, "operation")
@@ -112,7 +140,10 @@ func drawBandwidth(m *panel.Host, g *cell.Grid, r cell.Rect) {
 	} else {
 		line(n, "overhead", overhead, 0, false)
 	}
-	traffic(m, g, cell.Rect{X: r.X + 2, Y: r.Y + r.H - 2, W: r.W - 3, H: 2}, l)
+	if chartArea.H > 0 {
+		m.DrawTile(g, chartArea, m.BytesTile(), false)
+	}
+	traffic(m, g, cell.Rect{X: r.X + 2, Y: r.Y + r.H - 2, W: r.W - 3, H: 2}, l, chartArea.H == 0)
 }
 
 // outsideLedger returns the message that the ledger does not cover the round at the cursor.
@@ -125,9 +156,8 @@ func outsideLedger(m *panel.Host, l *view.Ledger) string {
 	return why + ", which starts at round " + textfmt.Grouped(first.To-first.Rounds+1)
 }
 
-// traffic draws the two lines below the table: bytes of the last commits, totals and rates.
-func traffic(m *panel.Host, g *cell.Grid, r cell.Rect, l *view.Ledger) {
-	x := g.Text(r.X, r.Y, r.W, cell.Faint, "commits ")
+// traffic draws the two lines at the foot: bytes of the last commits, unless a chart shows them, totals and rates.
+func traffic(m *panel.Host, g *cell.Grid, r cell.Rect, l *view.Ledger, commits bool) {
 	what, w := "/s exchanged", 20
 	if exchangedInMemory(m) {
 		what = "/s in memory"
@@ -135,15 +165,9 @@ func traffic(m *panel.Host, g *cell.Grid, r cell.Rect, l *view.Ledger) {
 	if r.W < 40 {
 		what, w = "/s", 10
 	}
-	room := min(24, r.W-(x-r.X)-w-2)
-	from := max(0, len(l.Ring)-room)
-	cols, top := make([]view.Bucket, room), 0.0
-	for i, c := range l.Ring[from:] {
-		b := float64(c.Sent) / math.Max(1, float64(c.Rounds))
-		cols[i] = view.Bucket{Min: b, Max: b, Sum: b, Count: 1}
-		top = max(top, b)
+	if commits {
+		lastCommits(g, g.Text(r.X, r.Y, r.W, cell.Faint, "commits "), r.Y, r.W-w-10, l)
 	}
-	chart.Spark(g, x, r.Y, cols, nil, chart.Axis{Lo: 0, Hi: max(top, 1)}, cell.Centre)
 	if m.Running() { // the rate is 0 otherwise
 		g.Right(r.X+r.W, r.Y, w, cell.Plain, textfmt.Size(m.Shown.Rates.Bytes)+what)
 	}
@@ -155,7 +179,7 @@ func traffic(m *panel.Host, g *cell.Grid, r cell.Rect, l *view.Ledger) {
 	if total += textfmt.Size(float64(l.Total().Sent + a)); a > 0 {
 		total += " (evaluation " + textfmt.Size(float64(a)) + ")"
 	}
-	x = g.Text(r.X, r.Y+1, r.W, cell.Faint, total)
+	x := g.Text(r.X, r.Y+1, r.W, cell.Faint, total)
 	if l.Aborted > 0 {
 		x = g.Text(x, r.Y+1, r.X+r.W-x, cell.Warn, ", aborted "+textfmt.Size(float64(l.Aborted)))
 	}
@@ -164,6 +188,19 @@ func traffic(m *panel.Host, g *cell.Grid, r cell.Rect, l *view.Ledger) {
 			g.Right(r.X+r.W, r.Y+1, len(text), cell.Plain, text)
 		}
 	}
+}
+
+// lastCommits draws the bytes per round of the last commits in at most 24 cells.
+func lastCommits(g *cell.Grid, x, y, room int, l *view.Ledger) {
+	room = min(24, room)
+	from := max(0, len(l.Ring)-room)
+	cols, top := make([]view.Bucket, room), 0.0
+	for i, c := range l.Ring[from:] {
+		b := float64(c.Sent) / math.Max(1, float64(c.Rounds))
+		cols[i] = view.Bucket{Min: b, Max: b, Sum: b, Count: 1}
+		top = max(top, b)
+	}
+	chart.Spark(g, x, y, cols, nil, chart.Axis{Lo: 0, Hi: max(top, 1)}, cell.Centre)
 }
 
 func evaluation(l *view.Ledger) (n int64) {

@@ -29,7 +29,7 @@ func (c *chartsPanel) Panel() panel.Panel {
 	near := func(d int) func(*panel.Host) tea.Cmd { return func(m *panel.Host) tea.Cmd { return c.narrow(m, d) } }
 	shift := func(d int) func(*panel.Host) tea.Cmd { return func(m *panel.Host) tea.Cmd { return c.shift(m, d) } }
 	return panel.Panel{
-		ID: panel.Charts, Title: c.title, Draw: c.draw, Point: c.point, Back: c.leaveFull, Export: c.export,
+		ID: panel.Charts, Title: c.title, Draw: c.draw, Point: c.point, Plot: c.plot, Back: c.leaveFull, Export: c.export,
 		Screen: &panel.Screen{Digit: 7, Name: "Charts", Charts: true}, Reset: func() { *c = chartsPanel{} },
 		Group: "charts (on their screen)",
 		Keys: []panel.Binding{
@@ -315,6 +315,12 @@ func (c *chartsPanel) point(m *panel.Host, r cell.Rect, x, y int) {
 	if i := m.PointTile(panel.LayoutTiles(r, n, cols), x, y); i >= 0 {
 		c.chosen = all[first+i].ID
 	}
+}
+
+// plot returns the plot of the chart under the mouse.
+func (c *chartsPanel) plot(m *panel.Host, r cell.Rect, x, y int) cell.Rect {
+	_, n, cols := c.window(c.shown(m), r)
+	return panel.TilePlot(panel.LayoutTiles(r, n, cols), x, y)
 }
 
 // export returns a function that writes the measured values of the shown charts.

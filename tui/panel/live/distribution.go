@@ -47,7 +47,7 @@ func NewPopulationPanels(positions panel.Instead) []panel.Panel {
 				Instead: "Positions",
 				Show:    positions.Show,
 			},
-			Group: group, Keys: traitKeys(positions), Hints: hints, Point: panel.PointRound,
+			Group: group, Keys: traitKeys(positions), Hints: hints, Point: panel.PointRound, Plot: panel.PlotRound,
 		},
 		{
 			ID: panel.Ranking, Title: rankingTitle, Draw: drawRanking, Export: replicaRows,
@@ -79,22 +79,27 @@ func drawDistribution(m *panel.Host, g *cell.Grid, r cell.Rect) {
 	area, legend := r.Top(r.H - 1)
 	area, _ = area.Left(area.W - 1)
 	w := chart.Plot(area).W
-	edges := m.Edges(w)
-	void := s.Unmeasured(edges)
-	density := make([][]view.Bucket, len(roster.Members))
-	for i, id := range roster.Members {
-		density[i] = chart.FillGaps(s.Columns(id, edges), void)
-	}
 	c := panel.Curves{}
 	c.Add(m, s, s.Median, 2*w, cell.Median, chart.Thin)
 	c.Add(m, s, panel.MemberColumns(s, m.Member), 2*w, cell.Member, chart.Dots)
 	layers := c.Layers()
 	panel.SetGlyphs(layers)
 	chart.Draw(g, area, m.WithAxis(chart.Chart{
-		Layers: layers, Density: density, Marks: m.UnlabelledMarks(), Axis: m.FitAxis(m.LogAxis, nil,
+		Layers: layers, Density: density(m, s, w), Marks: m.UnlabelledMarks(), Axis: m.FitAxis(m.LogAxis, nil,
 			s.Band(m.Edges(2*w))),
 	}))
 	m.LegendLine(g, legend, distributionLegend(m, s))
+}
+
+// density returns the curves of all members in w columns, for [chart.Chart].
+func density(m *panel.Host, s *view.Series, w int) [][]view.Bucket {
+	members, edges := m.Shown.Members().Members, m.Edges(w)
+	void := s.Unmeasured(edges)
+	out := make([][]view.Bucket, len(members))
+	for i, id := range members {
+		out[i] = chart.FillGaps(s.Columns(id, edges), void)
+	}
+	return out
 }
 
 // distributionLegend returns the legend: the values of now, their deviation and the shades.

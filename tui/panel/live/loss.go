@@ -15,7 +15,7 @@ import (
 // instead.
 func NewLoss(other panel.Instead) panel.Panel {
 	return panel.Panel{
-		ID: panel.Loss, Title: lossTitle, Draw: drawLoss, Export: lossRows, Point: panel.PointRound,
+		ID: panel.Loss, Title: lossTitle, Draw: drawLoss, Export: lossRows, Point: panel.PointRound, Plot: panel.PlotRound,
 		Group: "the loss (on Live)",
 		Keys:  []panel.Binding{{Keys: []string{"w"}, Title: "mistakes of the model", Do: other.Show}},
 		Screen: &panel.Screen{
@@ -41,6 +41,10 @@ func lossTitle(m *panel.Host) (string, string) {
 	return title + unit, scale + " · " + m.SmoothNote(s) + m.WindowNote()
 }
 
+// maxShaded is the largest number of members whose band is shaded by the number of members at each value. With more the
+// shades would cost too much for each frame, and the band is stippled.
+const maxShaded = 64
+
 func drawLoss(m *panel.Host, g *cell.Grid, r cell.Rect) {
 	s, _, _ := m.LossSeries()
 	centre := m.Shown.Find(view.CentreLoss)
@@ -51,27 +55,36 @@ func drawLoss(m *panel.Host, g *cell.Grid, r cell.Rect) {
 	area, legend := r.Top(r.H - 1)
 	area, _ = area.Left(area.W - 1)
 	n := 2 * chart.Plot(area).W
-	edges := m.Edges(n)
 	var c panel.Curves
+	var shaded [][]view.Bucket
+	lines := m.LineMembers(s)
 	if s != nil {
-		c.Under = append(c.Under, chart.Layer{
-			Columns: s.Band(edges),
-			Void:    s.Unmeasured(edges),
-			Role:    cell.Band,
-			Style:   chart.Fill,
-		})
+		edges := m.Edges(n)
+		c.Under = []chart.Layer{{Columns: s.Band(edges), Void: s.Unmeasured(edges), Role: cell.Band, Style: chart.Fill}}
+	}
+	switch members := len(m.Shown.Members().Members); {
+	case s == nil:
+	case lines != nil:
+		c.AddMembers(m, s, lines, n)
+	case len(s.Members) > 1 && members <= maxShaded:
+		shaded = density(m, s, n/2)
+		fallthrough
+	default:
 		c.Add(m, s, s.Median, n, cell.Median, chart.Thin)
 		if len(s.Members) > 1 {
 			c.Add(m, s, panel.MemberColumns(s, m.Member), n, cell.Member, chart.Dots)
 		}
 	}
 	if centre != nil {
-		c.Add(m, centre, m.CentreColumns(centre), n, cell.Centre, chart.Line)
+		c.Add(m, centre, m.CentreColumns(centre), n, cell.Centre, chart.Thick)
+	}
+	axis := c.Axis(m, m.LogAxis && !m.Shown.Config.Maximises())
+	if shaded != nil { // instead of the stippled band
+		c.Under = c.Under[1:]
 	}
 	layers := c.Layers()
 	panel.SetGlyphs(layers)
-	chart.Draw(g, area, m.WithAxis(chart.Chart{Layers: layers, Marks: m.Marks(),
-		Axis: c.Axis(m, m.LogAxis && !m.Shown.Config.Maximises())}))
+	chart.Draw(g, area, m.WithAxis(chart.Chart{Layers: layers, Density: shaded, Marks: m.Marks(), Axis: axis}))
 	lossLegend(m, g, legend, s, centre)
 }
 
@@ -85,31 +98,58 @@ func lossLegend(m *panel.Host, g *cell.Grid, r cell.Rect, s, centre *view.Series
 		out = append(out, panel.Entry{Glyph: "━━", Name: "centre val",
 			Value: m.WithRound(centre, textfmt.PadLeft(textfmt.Number(x), 6)), Role: cell.Centre})
 	}
-	if !m.Dropped(s) {
-		l := m.MemberValues(s)
-		if x, ok := m.ShownValue(s, m.Member); ok && len(l) > 1 {
-			out = append(out, panel.Entry{Glyph: "╌╌", Name: fmt.Sprintf("m%d", m.Member),
-				Value: m.WithRound(s, textfmt.PadLeft(textfmt.Number(x), 6)), Role: cell.Member})
-		}
-		if len(l) > 0 {
-			out = append(out, panel.Entry{Glyph: "──", Name: "median",
-				Value: m.WithRound(s, textfmt.PadLeft(textfmt.Number(panel.Median(l)), 6)), Role: cell.Median},
-				panel.Entry{Glyph: "▒", Name: fmt.Sprintf("all %d", len(l)),
-					Value: m.WithRound(s, textfmt.PadLeft(textfmt.Number(l[len(l)-1].X), 6)+"–"+textfmt.Number(l[0].X)),
-					Role:  cell.Band})
-		} else if x, ok := m.ShownValue(s, view.Whole); ok {
+	lines := m.LineMembers(s)
+	switch {
+	case m.Dropped(s):
+		out = append(out, scoreEntries(m)...)
+	case lines != nil: // the score is first, since narrow panels cut the members off
+		out = append(append(out, scoreEntries(m)...), m.LineEntries(s, lines)...)
+		out = append(out, rangeEntries(m, s)...)
+	default:
+		out = append(append(out, bandEntries(m, s)...), scoreEntries(m)...)
+	}
+	m.LegendLine(g, r, out)
+}
+
+// bandEntries returns the legend of the focused member, the median and the band.
+func bandEntries(m *panel.Host, s *view.Series) (out []panel.Entry) {
+	l := m.MemberValues(s)
+	if len(l) == 0 {
+		if x, ok := m.ShownValue(s, view.Whole); ok {
 			out = append(out, panel.Entry{Glyph: "──", Name: "population",
 				Value: m.WithRound(s, textfmt.PadLeft(textfmt.Number(x), 6)), Role: cell.Median})
 		}
+		return out
 	}
+	if x, ok := m.ShownValue(s, m.Member); ok && len(l) > 1 {
+		out = append(out, panel.Entry{Glyph: "╌╌", Name: fmt.Sprintf("m%d", m.Member),
+			Value: m.WithRound(s, textfmt.PadLeft(textfmt.Number(x), 6)), Role: cell.Member})
+	}
+	out = append(out, panel.Entry{Glyph: "──", Name: "median",
+		Value: m.WithRound(s, textfmt.PadLeft(textfmt.Number(panel.Median(l)), 6)), Role: cell.Median})
+	return append(out, rangeEntries(m, s)...)
+}
+
+// rangeEntries returns the legend of the band: the least and the greatest value.
+func rangeEntries(m *panel.Host, s *view.Series) []panel.Entry {
+	l := m.MemberValues(s)
+	if len(l) == 0 {
+		return nil
+	}
+	return []panel.Entry{{Glyph: "▒", Name: fmt.Sprintf("all %d", len(l)),
+		Value: m.WithRound(s, textfmt.PadLeft(textfmt.Number(l[len(l)-1].X), 6)+"–"+textfmt.Number(l[0].X)),
+		Role:  cell.Band}}
+}
+
+// scoreEntries returns the test score as the entry of a legend; none before the first evaluation.
+func scoreEntries(m *panel.Host) []panel.Entry {
 	switch {
-	case v.Evaluation == nil:
+	case m.Shown.Evaluation == nil:
+		return nil
 	case m.Cursor.On:
-		out = append(out, panel.Entry{Glyph: "", Name: "test", Value: m.CursorScoreText(), Role: cell.Plain})
-	default:
-		out = append(out, panel.Entry{Glyph: "", Name: "test", Value: m.LastScoreText(), Role: cell.Plain})
+		return []panel.Entry{{Name: "test", Value: m.CursorScoreText()}}
 	}
-	m.LegendLine(g, r, out)
+	return []panel.Entry{{Name: "test", Value: m.LastScoreText()}}
 }
 
 func lossRows(m *panel.Host) func(*view.View) panel.Rows {

@@ -61,9 +61,9 @@ func drawMeetings(m *panel.Host, g *cell.Grid, r cell.Rect) {
 	for i, row := range rows {
 		ids := roster.Members[i*f.each:]
 		ids = ids[:min(f.each, len(ids))]
-		y, role, dark := f.At.Y+i*f.Size, cell.Faint, cell.Median
+		y, role := f.At.Y+i*f.Size, cell.Faint
 		if at := roster.Rank(m.Member); at >= 0 && at/f.each == i {
-			role, dark = cell.Member, cell.Member
+			role = cell.Member
 			g.Set(r.X, y, '▸', role)
 		}
 		name := panel.MemberRange(ids)
@@ -72,7 +72,7 @@ func drawMeetings(m *panel.Host, g *cell.Grid, r cell.Rect) {
 			if x == x {
 				least, most = min(least, x), max(most, x)
 				meetingCell(g, cell.Rect{X: f.At.X + 2*f.Size*j, Y: y, W: 2 * f.Size, H: f.Size},
-					chart.ShadeBy(x, bounds), dark)
+					chart.ShadeBy(x, bounds))
 			}
 		}
 		switch {
@@ -89,12 +89,12 @@ func drawMeetings(m *panel.Host, g *cell.Grid, r cell.Rect) {
 }
 
 // meetingCell fills a cell with a shade, or with dots for a pair that never met.
-func meetingCell(g *cell.Grid, r cell.Rect, shade rune, role cell.Role) {
+func meetingCell(g *cell.Grid, r cell.Rect, shade rune) {
 	for y := range r.H {
 		for x := range r.W {
 			switch {
 			case shade != ' ':
-				g.Set(r.X+x, r.Y+y, shade, role)
+				g.Set(r.X+x, r.Y+y, shade, chart.ShadeRole(shade))
 			case x%2 == 0:
 				g.Set(r.X+x, r.Y+y, '·', cell.Faint)
 			}
@@ -139,14 +139,11 @@ func DrawMeetingScale(g *cell.Grid, r cell.Rect, even float64, each int) {
 	}
 	for i, l := range all {
 		if x := i / r.H * meetScale; x+meetScale-2 <= r.W {
-			role := cell.Median
-			if l.shade == '·' {
-				role = cell.Faint
-			}
-			g.Set(r.X+x, r.Y+i%r.H, l.shade, role)
+			g.Set(r.X+x, r.Y+i%r.H, l.shade, cell.Faint)
 			g.Text(r.X+x+2, r.Y+i%r.H, meetScale-2, cell.Faint, l.text)
 		}
 	}
+	chart.TintShades(g, r)
 }
 
 // meetingCount formats the number of meetings of a pair, or the mean over several pairs.

@@ -18,7 +18,14 @@ func NewReplicas() panel.Panel {
 
 // NewPopulation returns the heat map of the members over the rounds.
 func NewPopulation() panel.Panel {
-	return panel.Panel{ID: panel.Population, Title: heatTitle, Draw: DrawHeat, Export: populationRows}
+	return panel.Panel{ID: panel.Population, Title: heatTitle, Draw: DrawHeat, Export: populationRows, Plot: plotHeat,
+		Point: func(m *panel.Host, r cell.Rect, x, y int) { m.PointIn(plotHeat(m, r, x, y), x, y) }}
+}
+
+// plotHeat returns the area of the map without its labels.
+func plotHeat(m *panel.Host, r cell.Rect, _, _ int) cell.Rect {
+	at := labelWidth(m)
+	return cell.Rect{X: r.X + at, Y: r.Y, W: r.W - at - 1, H: r.H - 1}
 }
 
 func replicasTitle(m *panel.Host) (string, string) {
@@ -28,39 +35,54 @@ func replicasTitle(m *panel.Host) (string, string) {
 	return textfmt.Count(len(m.Shown.Members().Members), "member"), "by id · [ ] focus, b best"
 }
 
-// DrawReplicas draws a cell for each member, in columns: id, worker, sparkline, value. If not all fit, it shows those
-// around the focused one.
+// maxCurveH is the largest height of a member's curve in lines.
+const maxCurveH = 6
+
+// DrawReplicas draws a cell for each member, in columns: id, worker, curve, value. If not all fit, it shows those
+// around the focused one. If there is space for more lines, the curves are higher, instead of a sparkline.
 func DrawReplicas(m *panel.Host, g *cell.Grid, r cell.Rect) {
 	s, roster := m.TraitSeries(), m.Shown.Members()
 	if s == nil {
 		panel.Explain(g, r, m.WaitingText("a line for each member"))
 		return
 	}
+	n := len(roster.Members)
 	cols := max(1, (r.W-1)/30)
 	w := (r.W - 1) / cols
-	rows := r.H
+	h := max(1, min(r.H*cols/max(cols, n+cols-1), maxCurveH)) // lines for each member
+	rows := r.H / h
 	first := 0
-	if n := len(roster.Members); n > rows*cols {
+	if n > rows*cols {
 		first = min(max(0, roster.Rank(m.Member)-rows*cols/2), n-rows*cols)
 	}
-	spark := w - 19
-	edges := m.Edges(max(0, spark))
+	spark := max(0, w-19)
+	edges, lines := m.Edges(spark), m.LineMembers(s) != nil
 	axis, void := m.FitAxis(m.LogAxis, nil, s.Band(edges)), s.Unmeasured(edges)
-	for i := range min(rows*cols, len(roster.Members)-first) {
+	for i := range min(rows*cols, n-first) {
 		id := roster.Members[first+i]
-		x, y := r.X+1+i/rows*w, r.Y+i%rows
-		role, line := cell.Plain, cell.Median
+		x, y := r.X+1+i/rows*w, r.Y+i%rows*h
+		role, line := cell.Plain, m.LineRole(s, id)
 		if id == m.Member {
-			role, line = cell.Member, cell.Member
+			role = cell.Member
 			g.Set(x, y, '▸', role)
 		}
-		g.Text(x+1, y, 4, role, fmt.Sprintf("m%d", id))
+		name := role
+		if lines {
+			name = line
+		}
+		g.Text(x+1, y, 4, name, fmt.Sprintf("m%d", id))
 		g.Text(x+7, y, 4, cell.Faint, fmt.Sprintf("w%d", roster.Owner[first+i]))
 		if f, ok := m.Shown.Find(view.Founder).Last(id); ok && id < 1000 {
 			letter, role := chart.KindLetter(int(f))
 			g.Set(x+5, y, letter, role)
 		}
-		chart.Spark(g, x+11, y, s.Columns(id, edges), void, axis, line)
+		if h == 1 {
+			chart.Spark(g, x+11, y, s.Columns(id, edges), void, axis, line)
+		} else {
+			dots := m.Edges(2 * spark)
+			layer := chart.Layer{Columns: s.Columns(id, dots), Void: s.Unmeasured(dots), Role: line}
+			chart.Curve(g, cell.Rect{X: x + 11, Y: y, W: spark, H: h}, axis, m.Opt.ASCII, layer)
+		}
 		if v, ok := m.ShownValue(s, id); ok {
 			if v != v {
 				role = cell.Alert
@@ -124,7 +146,7 @@ func DrawHeat(m *panel.Host, g *cell.Grid, r cell.Rect) {
 			H: len(rows),
 		}, fmt.Sprintf("%s is %s for all members in all of these rounds", s.Name, textfmt.Number(x)))
 	} else {
-		chart.DrawHeat(g, upper.X+at, upper.Y, rows, cell.Median)
+		chart.DrawHeat(g, upper.X+at, upper.Y, rows)
 	}
 	if lower.H == 0 || m.Shown.Meetings != nil { // else the axis of the lineages below serves both
 		roundAxis(m, g, upper.X, upper.Y+len(rows), upper.W)

@@ -81,7 +81,7 @@ func drawOverlaps(g *cell.Grid, r cell.Rect, x *geometry.Geometry, focus engine.
 			shade := quarters.shade(v)
 			if !figures {
 				for k := range wide {
-					g.Set(col+k, at, shade, cell.Median)
+					g.Set(col+k, at, shade, chart.ShadeRole(shade))
 				}
 				continue
 			}
@@ -89,7 +89,7 @@ func drawOverlaps(g *cell.Grid, r cell.Rect, x *geometry.Geometry, focus engine.
 				g.Right(col+wide, at, wide-1, cell.Faint, "1")
 				continue
 			}
-			g.Set(col+1, at, shade, cell.Median)
+			g.Set(col+1, at, shade, chart.ShadeRole(shade))
 			g.Right(col+wide, at, wide-2, cell.Plain, cosine(v, digits))
 		}
 	}
@@ -105,6 +105,7 @@ func drawOverlaps(g *cell.Grid, r cell.Rect, x *geometry.Geometry, focus engine.
 			cosine(quarters[2], digits), cosine(most, digits))
 	}
 	g.Text(legend.X+1, legend.Y, legend.W-2, cell.Faint, text)
+	chart.TintShades(g, legend)
 }
 
 // mostDigits is the most decimals of an overlap.
