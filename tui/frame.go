@@ -15,9 +15,12 @@ import (
 
 // View draws a frame.
 func (m *model) View() tea.View {
-	v := tea.NewView(m.theme.String(m.paint()))
+	if !m.same {
+		m.frame = m.theme.String(m.paint())
+	}
+	v := tea.NewView(m.frame)
 	v.AltScreen = true
-	v.MouseMode = tea.MouseModeCellMotion
+	v.MouseMode = tea.MouseModeAllMotion // the legends show the values under the mouse
 	v.WindowTitle = "brood " + m.title()
 	return v
 }
@@ -28,6 +31,10 @@ func (m *model) paint() *cell.Grid {
 		m.grid = cell.New(m.W, m.H)
 	}
 	g := m.grid
+	if m.hover.at.On {
+		defer func(c panel.Cursor) { m.Cursor = c }(m.Cursor)
+		m.Cursor = m.hover.at
+	}
 	g.Clear(g.Rect())
 	m.tabs, m.timelineAt = m.tabs[:0], cell.Rect{}
 	m.PlacePanels()

@@ -31,6 +31,9 @@ type model struct {
 	railOpen      bool // the knob rail is open over the panels, which have no place for it
 	beforeRail    origin
 	drag          drag
+	hover         hover
+	frame         string        // the last frame, see same
+	same          bool          // the last message changed nothing that a frame shows
 	panels        []panel.Panel // see newPanels
 	rail          *knobs.Rail
 	history       changeHistory
@@ -116,6 +119,7 @@ func (m *model) tick() tea.Cmd {
 
 // Update applies a message to the state and returns the commands to run.
 func (m *model) Update(msg tea.Msg) (tea.Model, tea.Cmd) {
+	m.same = false
 	switch msg := msg.(type) {
 	case tea.WindowSizeMsg:
 		if m.W, m.H = msg.Width, msg.Height; m.W <= 0 || m.H <= 0 {
@@ -130,13 +134,20 @@ func (m *model) Update(msg tea.Msg) (tea.Model, tea.Cmd) {
 		m.few = msg.Profile < colorprofile.ANSI256
 		m.restyle()
 	case tea.KeyPressMsg:
+		m.hover.at = panel.Cursor{}
 		return m, m.key(msg.String(), msg.Text)
 	case tea.PasteMsg:
 		return m, m.paste(msg.Content)
 	case tea.MouseClickMsg:
 		return m, m.press(msg.X, msg.Y)
 	case tea.MouseMotionMsg:
-		return m, m.motion(msg.X)
+		if m.drag.time {
+			return m, m.scrub(msg.X)
+		}
+		m.same = m.frame != ""
+		return m, m.motion(msg.X, msg.Y)
+	case hoverMsg:
+		m.same = !m.lookUnder() && m.frame != ""
 	case tea.MouseReleaseMsg:
 		return m, m.release(msg.X)
 	case tea.MouseWheelMsg:
@@ -161,6 +172,7 @@ func (m *model) Update(msg tea.Msg) (tea.Model, tea.Cmd) {
 			m.Say(cell.Alert, "the recording cannot be read to its end: "+msg.err.Error())
 		}
 	case tickMsg:
+		m.endHover()
 		if m.Toast.Text != "" && m.Opt.Clock().After(m.Toast.Until) {
 			m.Toast = panel.Toast{}
 		}

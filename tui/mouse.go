@@ -22,7 +22,7 @@ type drag struct {
 func (m *model) press(x, y int) tea.Cmd {
 	if m.Popup == nil && m.timelineAt.Has(x, y) {
 		m.drag = drag{time: true}
-		return m.motion(x)
+		return m.scrub(x)
 	}
 	before := m.Cursor
 	m.Under = 0
@@ -31,8 +31,8 @@ func (m *model) press(x, y int) tea.Cmd {
 	return cmd
 }
 
-// motion moves to the round under the mouse during a drag along the timeline.
-func (m *model) motion(x int) tea.Cmd {
+// scrub moves to the round under the mouse during a drag along the timeline.
+func (m *model) scrub(x int) tea.Cmd {
 	if !m.drag.time || m.timelineAt.W == 0 {
 		return nil
 	}
