@@ -40,7 +40,7 @@ func TestExport(t *testing.T) {
 		{"replicas", "series,member,round,to,points,min,mean,max", 400 * 8},
 		{"population", "series,member,round,to,points,min,mean,max", 400 * 8},
 		{"bandwidth", "round,rounds,seconds,operation,sent_bytes,predicted_bytes", 200},
-		{"events", "time,trained_seconds,round,level,kind,text", 5},
+		{"events", "time,trained_seconds,round,level,kind,text", 7},
 		{"knobs", "time,round,algorithm,knob,before,after,by", 2},
 		{"history", "time,round,algorithm,knob,before,after,by", 2},
 	} {

@@ -14,25 +14,27 @@ func TestFilterOfEvents(t *testing.T) {
 	d := open(t, 120, 40, sourcetest.Run(6, 400), nil)
 	d.Focus = panel.Events
 	d.press("/").write("CHECK")
-	d.shows("1 of 5 · /CHECK_", "checkpoint saved", "enter keep the filter")
+	d.shows("1 of 7 · /CHECK_", "checkpoint saved", "enter keep the filter")
 	d.hides("ell 10 from")
 	if d.press("enter"); d.Filters.Typing != nil {
 		t.Fatal("enter does not end the typing")
 	}
-	d.shows("1 of 5 · /CHECK ─")
+	d.shows("1 of 7 · /CHECK ─")
 	d.press("/").write("x")
-	d.shows("0 of 5", `no event contains "CHECKx": esc clears`)
+	d.shows("0 of 7", `no event contains "CHECKx": esc clears`)
 	d.press("esc")
-	d.shows("5 of 5", "ell 10 from")
-	d.hides("/CHECK")
+	d.shows("6 of 7", "ell 10 at round 103: loss -0.32 (-53 %) in 50 rounds")
+	d.hides("/CHECK", "checkpoint saved")
+	d.press("t").shows("7 of 7", "checkpoint saved")
+	d.press("t")
 	d.press("/").write("warn").press("enter")
-	d.shows("1 of 5", "replicas are collapsing")
+	d.shows("1 of 7", "replicas are collapsing")
 	if d.press("esc"); d.Filters.Text["events"] != "" {
 		t.Error("esc on the lane does not clear its filter")
 	}
 	d.Update(tea.WindowSizeMsg{Width: 80, Height: 24})
 	d.press("/").write("edit")
-	d.shows("10s ┆ ell 10 from", "5 events · /edit_")
+	d.shows("10s ┆ ell 10 from", "7 events · /edit_")
 	d.write("zz")
 	d.shows("no event matches")
 }

@@ -20,18 +20,18 @@ func (d *desk) hoverAt(x, y int) *desk {
 // the mouse leaves the chart, a key is pressed or the mouse rests.
 func TestValuesUnderTheMouse(t *testing.T) {
 	d := open(t, 120, 40, sourcetest.Run(6, 400), nil)
-	d.hoverAt(40, 8).shows("at round ", "┆             │  ")
+	d.hoverAt(40, 8).shows("· at round ", "┆             │  ")
 	if d.Cursor.On {
 		t.Error("the mouse moves the cursor")
 	}
-	d.hoverAt(100, 8).hides("at round ")
+	d.hoverAt(100, 8).hides("· at round ")
 	d.shows("centre val 0.1008")
-	d.hoverAt(40, 8).shows("at round ")
-	d.press("]").hides("at round ")
-	d.hoverAt(40, 8).shows("at round ")
+	d.hoverAt(40, 8).shows("· at round ")
+	d.press("]").hides("· at round ")
+	d.hoverAt(40, 8).shows("· at round ")
 	d.now = d.now.Add(hoverFor + time.Second)
 	d.Update(tickMsg(d.now))
-	d.hides("at round ")
+	d.hides("· at round ")
 
 	d.press("left")
 	at := d.Cursor

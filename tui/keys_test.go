@@ -326,7 +326,8 @@ func TestResolvedAlerts(t *testing.T) {
 // TestEpochMeansOneThing checks that an epoch on a screen is always a pass over the data.
 func TestEpochMeansOneThing(t *testing.T) {
 	d := open(t, 200, 50, sourcetest.Run(6, 100), nil)
-	d.shows("plan 1: sample with 6 members on 3 workers (start)")
+	d.Focus = panel.Events
+	d.press("e").shows("plan 1: sample with 6 members on 3 workers (start)")
 	if n := strings.Count(d.screenText(), "epoch"); n != 1 {
 		t.Errorf("it says epoch %d times:\n%s", n, d.screenText())
 	}

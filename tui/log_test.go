@@ -46,9 +46,9 @@ func openLog(t *testing.T, w, h int) (*desk, *logSource) {
 // TestLogOfProcesses checks that the output of processes is listed among the events in the order of time,
 // unabridged at every size.
 func TestLogOfProcesses(t *testing.T) {
-	for _, size := range [][2]int{{60, 20}, {80, 24}, {120, 36}, {200, 50}} {
+	for _, size := range [][2]int{{60, 24}, {80, 24}, {120, 36}, {200, 50}} {
 		d, s := openLog(t, size[0], size[1])
-		d.shows("log", "8 of 8", "worker 1 joined", "LASTWORD", "fatal error: out of memory")
+		d.shows("log", "10 of 10", "worker 1 joined", "LASTWORD", "fatal error: out of memory")
 		text := d.screenText()
 		first, last := strings.Index(text, "worker 1 joined"), strings.Index(text, "fatal error")
 		if kept := strings.Index(text, d.Shown.Lane[len(d.Shown.Lane)-1].Text[:8]); first > kept || kept > last {
@@ -61,7 +61,7 @@ func TestLogOfProcesses(t *testing.T) {
 		d.hides("fatal error")
 		d.press("G")
 		d.shows("fatal error")
-		if rows := d.panel(panel.Log).Export(d.model.Host)(d.Shown); len(rows) != 9 || rows[8][3] != "host" {
+		if rows := d.panel(panel.Log).Export(d.model.Host)(d.Shown); len(rows) != 11 || rows[10][3] != "host" {
 			t.Errorf("it exports %v", rows)
 		}
 

@@ -38,7 +38,7 @@ func (v *View) Apply(r event.Record) {
 		v.alert(r.Alert)
 	case r.Checkpoint != nil:
 		v.Checkpoint, v.Tally.SavedAt = r.Checkpoint, r.At
-		v.note(event.LevelInfo, EntryCheckpoint, r.Checkpoint.Round, "checkpoint saved")
+		v.note(event.LevelInfo, KindCheckpoint, r.Checkpoint.Round, "checkpoint saved")
 		v.saved(r.Checkpoint)
 	case r.State != nil:
 		v.state(r.State)
@@ -102,6 +102,7 @@ func (v *View) evaluation(e *event.Evaluation) {
 	scores := v.Config.Scores()
 	if x := scores[0].Of(e); v.Evaluations == 0 || math.IsNaN(v.BestError) || scores[0].Better(x, v.BestError) {
 		v.BestError = x
+		v.note(event.LevelInfo, KindEvaluation, e.Round, bestText(scores[0], x))
 	}
 	v.Evaluation, v.Evaluations = e, v.Evaluations+1
 	for _, s := range scores {
@@ -112,7 +113,18 @@ func (v *View) evaluation(e *event.Evaluation) {
 	v.points(scalar(TestLoss, e.Round, e.TestLoss))
 }
 
+// bestText is the entry for a score that is better than all before it. Other scores have none: a run with a test each
+// epoch would fill the event list.
+func bestText(s event.Score, x float64) string {
+	text := fmt.Sprintf("%s %.4g", s.Title, x)
+	if unit := s.Unit(); unit != "" {
+		text += " " + unit
+	}
+	return text + ", the best so far"
+}
+
 func (v *View) commit(c *event.Commit) {
+	v.settle(false)
 	old := v.Progress
 	v.Clock.Begin(old)
 	v.Clock.Commit(c)
@@ -184,8 +196,9 @@ func (v *View) edit(e event.Edit, at int64) {
 		who = e.Whose()
 	}
 	v.mark(Mark{Round: e.First(), Text: text, Who: who})
-	text = strings.ReplaceAll(text, "→", " → ") + fmt.Sprintf(" from round %d", e.First()) + by(e.Whose())
-	v.note(event.LevelInfo, "edit", e.First(), text)
+	text = strings.ReplaceAll(text, "→", " → ")
+	v.turned(e.First(), text)
+	v.note(event.LevelInfo, "edit", e.First(), text+fmt.Sprintf(" from round %d", e.First())+by(e.Whose()))
 }
 
 func by(who string) string {
@@ -252,9 +265,11 @@ func (v *View) plan(p *event.Plan) {
 	case swaps(p):
 		k.Text, k.Swap = p.OldAlg+"→"+p.Algorithm, true
 		v.mark(k)
+		v.turned(at, p.OldAlg+" → "+p.Algorithm)
 	case k.Before != k.After:
 		k.Text = fmt.Sprintf("members %d→%d", k.Before, k.After)
 		v.mark(k)
+		v.turned(at, fmt.Sprintf("members %d → %d", k.Before, k.After))
 	case level == event.LevelWarning || p.From == event.Saved:
 		v.mark(Mark{Round: p.At, Text: string(p.Cause), Alert: level == event.LevelWarning})
 	}
@@ -301,6 +316,7 @@ func (v *View) back(r uint64) {
 		}
 	}
 	v.Marks = slices.DeleteFunc(slices.Clone(v.Marks), func(m Mark) bool { return m.Round > r })
+	v.Turns = slices.DeleteFunc(slices.Clone(v.Turns), func(t turn) bool { return t.First > r })
 }
 
 func (v *View) state(s *event.State) {
@@ -314,6 +330,9 @@ func (v *View) state(s *event.State) {
 	}
 	if v.Running() {
 		v.trainsAgain()
+	}
+	if v.Over() {
+		v.settle(true)
 	}
 	level, text := event.LevelInfo, string(s.Phase)
 	if s.Phase == event.Failed {

@@ -7,7 +7,7 @@ import "brood/runtime/axis"
 // does not depend on the population. It shares immutable data with v; the caller must not apply records to it.
 func (v *View) Lean() *View {
 	c := v.Clone()
-	c.Edits, c.Marks, c.Lane, c.Meetings, c.Traffic = nil, nil, nil, nil, nil
+	c.Edits, c.Marks, c.Turns, c.Lane, c.Meetings, c.Traffic = nil, nil, nil, nil, nil, nil
 	c.Machines, c.Speed, c.Clock = nil, nil, axis.Clock{}
 	for i := range c.Series {
 		if s := &c.Series[i]; len(s.Members) > 0 {

@@ -97,8 +97,9 @@ type View struct {
 
 	Clock axis.Clock `cbor:"27,keyasint"` // converts rounds to other axes
 
-	Committed int64 `cbor:"28,keyasint"` // Trained at the last commit, in nanoseconds
-	Tally     Tally `cbor:"29,keyasint"`
+	Committed int64  `cbor:"28,keyasint"` // Trained at the last commit, in nanoseconds
+	Tally     Tally  `cbor:"29,keyasint"`
+	Turns     []turn `cbor:"30,keyasint,omitempty"` // changes whose [Effect] is not known yet, by round
 }
 
 // Edit is a change of a knob and the expression that it replaced.
@@ -120,6 +121,8 @@ type Mark struct {
 	After  int `cbor:"5,keyasint,omitempty"`
 
 	Swap bool `cbor:"6,keyasint,omitempty"` // the algorithm changes
+
+	Effect *Effect `cbor:"7,keyasint,omitempty"` // of all changes in this round, on the last mark of it; nil: unknown
 }
 
 // Entry is an entry of the event list.
@@ -129,15 +132,19 @@ type Entry struct {
 	Trained int64       `cbor:"2,keyasint"` // training time before it, in nanoseconds
 	Round   uint64      `cbor:"3,keyasint"`
 	Level   event.Level `cbor:"4,keyasint"`
-	Kind    string      `cbor:"5,keyasint"` // edit, plan, alert, checkpoint, state
+	Kind    string      `cbor:"5,keyasint"` // edit, effect, evaluation, plan, alert, checkpoint, state
 	Text    string      `cbor:"6,keyasint"`
 
 	Alert    event.AlertKind `cbor:"7,keyasint,omitempty"` // kind of the alert; "" for other entries
 	Answered bool            `cbor:"8,keyasint,omitempty"` // the condition of the alert is over
 }
 
-// EntryCheckpoint is the kind of an entry about a saved checkpoint.
-const EntryCheckpoint = "checkpoint"
+// Kinds of entries that screens show in a special way.
+const (
+	KindCheckpoint = "checkpoint" // a saved checkpoint
+	KindEvaluation = "evaluation" // the best test score so far
+	KindEffect     = "effect"     // of a change, see [Effect]
+)
 
 // Fold is the version of Apply. A view that was saved by another version may lack data.
 const Fold = 10
@@ -157,6 +164,7 @@ func (v *View) Clone() *View {
 	c := *v
 	c.Edits, c.Marks, c.Lane = slices.Clip(v.Edits), slices.Clip(v.Marks), slices.Clip(v.Lane)
 	v.Edits, v.Marks, v.Lane = slices.Clip(v.Edits), slices.Clip(v.Marks), slices.Clip(v.Lane)
+	c.Turns, v.Turns = slices.Clip(v.Turns), slices.Clip(v.Turns)
 	c.Ledger, c.Meetings = v.Ledger.clone(), v.Meetings.clone()
 	c.Series, c.Traffic = cloneAll(v.Series), cloneAll(v.Traffic)
 	c.Machines, c.Speed = cloneAll(v.Machines), cloneAll(v.Speed)

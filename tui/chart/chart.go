@@ -35,6 +35,7 @@ const (
 type Mark struct {
 	Round uint64
 	Text  string
+	More  string // follows the text where there is space
 	Role  cell.Role
 }
 
@@ -114,12 +115,11 @@ func (c Chart) mark(g *cell.Grid, p cell.Rect, m Mark, taken []bool) {
 	if x < 0 {
 		return
 	}
-	at, w := x-p.X, cell.Width(m.Text)
-	places := []place{{at, "┆" + m.Text}, {at - w, m.Text + "┆"}}
-	for d := 1; d <= maxMarkShift && m.Text != ""; d++ {
-		places = append(places, place{at - w - d, m.Text + "┆"})
+	var places []place
+	for _, text := range slices.Compact([]string{m.Text + m.More, m.Text}) {
+		places = append(places, markPlaces(x-p.X, text)...)
 	}
-	for _, l := range append(places, place{at, "┆"}) {
+	for _, l := range append(places, place{x - p.X, "┆"}) {
 		n := cell.Width(l.text)
 		if l.from < 0 || l.from+n > len(taken) || !free(taken[max(0, l.from-1):min(l.from+n+1, len(taken))]) {
 			continue
@@ -130,6 +130,16 @@ func (c Chart) mark(g *cell.Grid, p cell.Rect, m Mark, taken []bool) {
 		}
 		return
 	}
+}
+
+// markPlaces returns the positions for the text of a mark in column at, the best one first.
+func markPlaces(at int, text string) []place {
+	w := cell.Width(text)
+	places := []place{{at, "┆" + text}, {at - w, text + "┆"}}
+	for d := 1; d <= maxMarkShift && text != ""; d++ {
+		places = append(places, place{at - w - d, text + "┆"})
+	}
+	return places
 }
 
 // place is a candidate position of a text.

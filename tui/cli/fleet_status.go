@@ -58,7 +58,7 @@ func fleetLines(name string, v *view.View, f view.Fleet, now time.Time) (out []s
 	case v.Checkpoint != nil:
 		line := fmt.Sprintf("saved: round %d", v.Checkpoint.Round)
 		for _, e := range slices.Backward(v.Lane) {
-			if e.Kind == view.EntryCheckpoint {
+			if e.Kind == view.KindCheckpoint {
 				line += ", " + textfmt.Duration(now.Sub(time.Unix(0, e.When))) + " ago"
 				break
 			}

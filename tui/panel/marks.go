@@ -1,6 +1,8 @@
 package panel
 
 import (
+	"fmt"
+	"math"
 	"strings"
 
 	"brood/optim"
@@ -10,7 +12,7 @@ import (
 )
 
 // Marks returns the marks on the axis of the chart. The mark of an edit starts with the label of its knob, and ends
-// with its author, if that is another user, and its reason.
+// with its author, if that is another user, and its reason. More is the relative change of the loss since then.
 func (m *Host) Marks() (out []chart.Mark) {
 	for _, k := range m.Shown.Marks {
 		role := cell.Marks
@@ -24,7 +26,11 @@ func (m *Host) Marks() (out []chart.Mark) {
 		if k.Who != m.Opt.By && k.Who != "" {
 			text += " " + k.Who
 		}
-		out = append(out, chart.Mark{Round: k.Round, Text: text, Role: role})
+		more := ""
+		if e := k.Effect; e != nil && !math.IsNaN(e.Percent()) {
+			more = fmt.Sprintf(" %+.2g %%", e.Percent())
+		}
+		out = append(out, chart.Mark{Round: k.Round, Text: text, More: more, Role: role})
 	}
 	return append(out, m.noteMarks()...)
 }
@@ -63,7 +69,7 @@ func (m *Host) CentreColumns(s *view.Series) func(edges []uint64) []view.Bucket 
 func (m *Host) UnlabelledMarks() []chart.Mark {
 	out := m.Marks()
 	for i := range out {
-		out[i].Text = ""
+		out[i].Text, out[i].More = "", ""
 	}
 	return out
 }

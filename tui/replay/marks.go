@@ -80,7 +80,7 @@ func kindOfEntry(e view.Entry) Kind {
 	switch {
 	case e.Level != event.LevelInfo:
 		return Alert
-	case e.Kind == view.EntryCheckpoint:
+	case e.Kind == view.KindCheckpoint:
 		return Checkpoint
 	}
 	return 0

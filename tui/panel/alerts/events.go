@@ -2,6 +2,7 @@ package alerts
 
 import (
 	"fmt"
+	"slices"
 	"time"
 
 	tea "charm.land/bubbletea/v2"
@@ -13,8 +14,11 @@ import (
 	"brood/tui/textfmt"
 )
 
-// eventList is the state of the list of events. scroll is the number of entries scrolled back from the newest.
-type eventList struct{ scroll int }
+// eventList is the state of the list of events.
+type eventList struct {
+	scroll int  // entries scrolled back from the newest
+	all    bool // checkpoints are shown too
+}
 
 // NewEventList returns the state of the list of events.
 func NewEventList() *eventList { return &eventList{} }
@@ -41,27 +45,33 @@ func (l *eventList) keys() []panel.Binding {
 		{Keys: []string{"k", "up"}, Title: "earlier", Do: scroll(1)},
 		{Keys: []string{"g"}, Title: "oldest", Do: scroll(1 << 30)},
 		{Keys: []string{"G"}, Title: "newest", Do: scroll(-1 << 30)},
+		{Keys: []string{"t"}, Title: "show or hide checkpoints",
+			Do: func(*panel.Host) tea.Cmd { l.all, l.scroll = !l.all, 0; return nil }},
 	}
 }
 
-// entries returns the events and notes that pass the filter.
-func (l *eventList) entries(m *panel.Host) []view.Entry {
-	all := m.WithNotes(m.Shown.Lane)
-	if m.Filters.Text["events"] == "" {
-		return all
-	}
-	var out []view.Entry
-	for _, e := range all {
-		if m.MatchesFilter("events", string(e.Level), e.Kind, e.Text) {
+// entries returns the events and notes that pass the filter. Saved checkpoints are too frequent to show unless the user
+// asks for them, or filters.
+func (l *eventList) entries(m *panel.Host) (out []view.Entry) {
+	filtered := m.Filters.Text["events"] != ""
+	for _, e := range m.WithNotes(m.Shown.Lane) {
+		if (l.all || filtered || !isCheckpoint(e)) &&
+			(!filtered || m.MatchesFilter("events", string(e.Level), e.Kind, e.Text)) {
 			out = append(out, e)
 		}
 	}
 	return out
 }
 
+func isCheckpoint(e view.Entry) bool { return e.Kind == view.KindCheckpoint }
+
 func (l *eventList) title(m *panel.Host) (string, string) {
-	return "events", m.FilterNote("events",
+	note := m.FilterNote("events",
 		fmt.Sprintf("%d of %d", len(l.entries(m)), m.Shown.Events+uint64(len(m.ShownNotes()))))
+	if !l.all && slices.ContainsFunc(m.Shown.Lane, isCheckpoint) {
+		note = "t shows checkpoints · " + note
+	}
+	return "events", note
 }
 
 // levelGlyph returns the glyph and the role of an entry.
@@ -77,6 +87,10 @@ func levelGlyph(e view.Entry) (glyph rune, role cell.Role) {
 		return '!', cell.Warn
 	case e.Kind == "edit":
 		return '┆', cell.Marks
+	case e.Kind == view.KindEffect:
+		return '→', cell.Marks
+	case e.Kind == view.KindEvaluation:
+		return '◆', cell.Plain
 	case e.Kind == panel.NoteKind:
 		return '»', cell.Good
 	}
@@ -89,6 +103,9 @@ func (l *eventList) draw(m *panel.Host, g *cell.Grid, r cell.Rect) {
 	switch {
 	case len(m.Shown.Lane)+len(m.ShownNotes()) == 0:
 		panel.Explain(g, r, "edits, plans, alerts and checkpoints appear here")
+		return
+	case len(lane) == 0 && m.Filters.Text["events"] == "":
+		panel.Explain(g, r, "only checkpoints so far: t shows them")
 		return
 	case len(lane) == 0:
 		panel.Explain(g, r, m.NoMatchText("events", "event"))

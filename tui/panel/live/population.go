@@ -80,7 +80,8 @@ func DrawReplicas(m *panel.Host, g *cell.Grid, r cell.Rect) {
 			chart.Spark(g, x+11, y, s.Columns(id, edges), void, axis, line)
 		} else {
 			dots := m.Edges(2 * spark)
-			layer := chart.Layer{Columns: s.Columns(id, dots), Void: s.Unmeasured(dots), Role: line}
+			layer := chart.Layer{Columns: s.Columns(id, dots), Void: s.Unmeasured(dots), Role: line,
+				Style: chart.Thin}
 			chart.Curve(g, cell.Rect{X: x + 11, Y: y, W: spark, H: h}, axis, m.Opt.ASCII, layer)
 		}
 		if v, ok := m.ShownValue(s, id); ok {
