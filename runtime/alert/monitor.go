@@ -13,7 +13,6 @@ import (
 	"fmt"
 	"time"
 
-	"brood/models/engine"
 	"brood/optim/population"
 	"brood/runtime/event"
 )
@@ -33,6 +32,11 @@ const (
 	recovered    = 1.5  // times the minimum; below it the warning ends
 	collapsed    = 1e-4 // of the greatest diversity; training alone reduces it too
 	diverse      = 1e-3
+	together     = 5e-3 // of the greatest spread of replicas; their cosines are then 1 to seven digits
+	distinct     = 2e-2
+	growing      = 10  // probes in a row with the greatest spread so far; before that replicas that start equal move apart
+	worse        = 1.2 // times the median loss of the members, that of the centre
+	even         = 1.1
 	slow         = 8 // times the median time of a sample, or of a round without samples
 	quick        = 2
 	slowFor      = 5 * time.Second // least total time of the slow rounds
@@ -46,8 +50,11 @@ const (
 // Rules describes each rule, by kind.
 var Rules = map[event.AlertKind]string{
 	event.AlertDiverged: fmt.Sprintf("the centre's loss is %d times its least, %d probes in a row", diverged, inARow),
-	event.AlertCollapse: fmt.Sprintf("the diversity of members that breed is below %g %% of its greatest", 100*collapsed),
-	event.AlertFlat:     fmt.Sprintf("all candidates have the same fitness, %d rounds in a row", inARow),
+	event.AlertCollapse: fmt.Sprintf("the diversity of members that breed is below %g %% of its greatest, or the spread "+
+		"of replicas below %g %%", 100*collapsed, 100*together),
+	event.AlertApart: fmt.Sprintf("the spread of replicas grows for %d probes, and the centre's loss is %g times the "+
+		"median member's", growing, worse),
+	event.AlertFlat: fmt.Sprintf("all candidates have the same fitness, %d rounds in a row", inARow),
 	event.AlertSlow: fmt.Sprintf("a round takes %d times as long as before, for its samples, for %g s and more", slow,
 		slowFor.Seconds()),
 	event.AlertStall: fmt.Sprintf("no round is finished for %g s, nor for %d times the usual time", stallFor.Seconds(),
@@ -66,6 +73,8 @@ type Monitor struct {
 
 	diversity trip
 	most      float64 // greatest diversity
+
+	replicas replicas
 
 	evaluates bool // the algorithm evaluates candidates
 	flat      flat
@@ -123,11 +132,17 @@ func (m *Monitor) Take(r event.Record) []Note {
 	case r.Alert != nil && r.Alert.Kind == event.AlertRestarts:
 		m.ends = r.Alert.Text
 	case r.Points != nil && r.Points.Series == event.SeriesCentre:
+		m.replicas.measured(r.Points)
 		return m.centre(r.Points)
 	case r.Points != nil && r.Points.Series == population.SeriesDiversity.Name:
 		return m.diverse(r.Points)
-	case r.Points != nil && r.Points.Series == event.SeriesFitness && m.evaluates:
-		return m.flat.next(r.Points)
+	case r.Points != nil && r.Points.Series == event.SeriesFitness:
+		m.replicas.measured(r.Points)
+		if m.evaluates {
+			return m.flat.next(r.Points)
+		}
+	case r.Points != nil && r.Points.Series == event.SeriesSpread && m.most == 0: // not members that breed
+		return m.replicas.next(r.Points)
 	}
 	return nil
 }
@@ -143,6 +158,13 @@ func (m *Monitor) plan(p *event.Plan) (out []Note) {
 				"again")...)
 		}
 		m.flat = flat{}
+		if m.replicas.together.on {
+			out = append(out, end(event.AlertCollapse, "the placement of members changed: the spread is compared again")...)
+		}
+		if m.replicas.apart.on {
+			out = append(out, end(event.AlertApart, "the placement of members changed: the spread is compared again")...)
+		}
+		m.replicas = replicas{}
 	}
 	return out
 }
@@ -181,16 +203,10 @@ func (m *Monitor) centre(p *event.Points) []Note {
 }
 
 func (m *Monitor) diverse(p *event.Points) []Note {
-	sum, n := 0.0, 0.0
-	for i, x := range p.Values {
-		if x-x == 0 && p.Members[i] != engine.None {
-			sum, n = sum+x, n+1
-		}
-	}
-	if n == 0 {
+	x, ok := meanOf(p)
+	if !ok {
 		return nil
 	}
-	x := sum / n
 	m.most = max(m.most, x)
 	raised, over := m.diversity.next(x < collapsed*m.most, x > diverse*m.most)
 	switch {

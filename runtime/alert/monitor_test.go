@@ -297,3 +297,84 @@ func TestEqualFitness(t *testing.T) {
 	}
 	r.expect(t)
 }
+
+// probe records a probe of four replicas: the loss of the centre, their losses relative to it, and their mean spread.
+func (r *run) probe(centre, relative, spread float64) {
+	r.round++
+	r.points(event.SeriesCentre, centre)
+	f := -centre * relative
+	r.points(event.SeriesFitness, f, f, f, f)
+	r.points(event.SeriesSpread, spread*0.9, spread, spread, spread*1.1)
+}
+
+// TestReplicasThatCoincide checks the spread of a run of the preset mnist-parle: it grows in the first rounds and
+// falls to 0.4 % of that, at which the cosine of two replicas is 0.99999996.
+func TestReplicasThatCoincide(t *testing.T) {
+	r := newRun()
+	for _, x := range []float64{9.3e-4, 2.1e-3, 2.8e-3, 3.2e-3, 2.1e-3, 1.5e-3, 1e-3, 5.8e-4, 1.9e-4, 6.4e-5, 2.8e-5, 1.7e-5} {
+		r.probe(0.1, 1, x)
+	}
+	r.expect(t)
+	for range 3 {
+		r.probe(0.1, 1, 1.2e-5)
+	}
+	if len(r.texts) != 1 || !strings.Contains(r.texts[0], "the replicas coincide: their spread is 1.2e-05, 0.38 % of its greatest") {
+		t.Errorf("notes %q", r.texts)
+	}
+	r.expect(t, "+collapse")
+	r.probe(0.1, 1, 5e-5) // between the bounds
+	r.expect(t)
+	r.probe(0.1, 1, 1e-3)
+	r.expect(t, "-collapse")
+	for range 3 {
+		r.probe(0.1, 1, 0)
+	}
+	r.expect(t, "+collapse")
+	r.take(event.Record{Plan: &event.Plan{OldAlg: "a", Algorithm: "b"}})
+	r.expect(t, "-collapse")
+	for range 5 { // all replicas are set to their mean, as in LocalSGD
+		r.probe(0.1, 1, 0)
+	}
+	r.expect(t)
+}
+
+// TestReplicasThatDoNotCouple checks the values of Parle without coupling: the spread grows in every probe, and the
+// centre is worse than the replicas. Replicas that move apart at first, or whose centre is better, raise no alert.
+func TestReplicasThatDoNotCouple(t *testing.T) {
+	r := newRun()
+	for i := range 12 { // growth to the range in which the coupling holds them
+		r.probe(0.3, 1/1.4, 0.001*float64(min(i, 8)))
+	}
+	for i := range 40 { // a convex problem
+		r.probe(0.3, 1.5, 0.01+0.001*float64(i))
+	}
+	r.expect(t)
+
+	r = newRun()
+	for i := range 11 {
+		r.probe(0.3, 1/1.5, 0.0015*float64(i+1))
+	}
+	r.expect(t)
+	r.probe(0.2, 1/1.66, 0.02)
+	if len(r.texts) != 1 || !strings.Contains(r.texts[0], "spread has grown in 12 probes to 0.02, and the loss of the centre, 0.2, is 1.7 times that of the median") {
+		t.Errorf("notes %q", r.texts)
+	}
+	r.expect(t, "+apart")
+	r.probe(0.2, 1/1.15, 0.022)
+	r.expect(t)
+	r.probe(0.2, 1, 0.02)
+	r.expect(t, "-apart")
+}
+
+// TestSpreadOfMembersThatBreed checks that the diversity alone decides for a population that measures it.
+func TestSpreadOfMembersThatBreed(t *testing.T) {
+	r := newRun()
+	for i := range 20 {
+		r.points(population.SeriesDiversity.Name, 1, 1.2)
+		r.probe(0.3, 0.5, 0.01*float64(i+1))
+	}
+	for range 5 {
+		r.probe(0.3, 0.5, 0)
+	}
+	r.expect(t)
+}

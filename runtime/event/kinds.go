@@ -67,6 +67,7 @@ const (
 	// Alert rules: a warning when the condition begins, and an info when it is over.
 	AlertDiverged AlertKind = "diverged" // the loss of the centre is far above its minimum
 	AlertCollapse AlertKind = "collapse" // the members are nearly identical
+	AlertApart    AlertKind = "apart"    // replicas move apart, and their centre is worse than they are
 	AlertFlat     AlertKind = "flat"     // all candidates have the same fitness
 	AlertSlow     AlertKind = "slow"     // rounds take far longer than before
 	AlertStall    AlertKind = "stall"    // no round completes
@@ -76,10 +77,10 @@ const (
 var AlertKinds = []AlertKind{AlertNonFinite, AlertDisagree, AlertDisk, AlertLostWorker, AlertLostLink, AlertBytes,
 	AlertRejected, AlertRollback, AlertLeave, AlertCordon, AlertDrain, AlertUncordon, AlertKill, AlertLink, AlertLog,
 	AlertCheckpoint, AlertMissing, AlertVaries, AlertMetric, AlertRestarts,
-	AlertDiverged, AlertCollapse, AlertFlat, AlertSlow, AlertStall}
+	AlertDiverged, AlertCollapse, AlertApart, AlertFlat, AlertSlow, AlertStall}
 
 // Watched lists the kinds of the alert rules.
-var Watched = []AlertKind{AlertDiverged, AlertCollapse, AlertFlat, AlertSlow, AlertStall}
+var Watched = []AlertKind{AlertDiverged, AlertCollapse, AlertApart, AlertFlat, AlertSlow, AlertStall}
 
 // PauseReason is the reason why a run pauses automatically until a user resumes it. An unattended run may end instead.
 type PauseReason string
