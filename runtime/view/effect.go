@@ -19,7 +19,7 @@ type Effect struct {
 
 const (
 	effectRounds = 50 // length of a window, if the series has a bucket for each few rounds
-	effectPoints = 3  // least number of values in a window
+	EffectPoints = 3  // least number of values in a window
 )
 
 // effectSeries are the series of an effect, with their names for users. The first one that has enough values is used:
@@ -37,16 +37,24 @@ func (v *View) Effect(from, first, end uint64) (e Effect, ok bool) {
 		if s == nil || 4*s.Width() > rounds {
 			continue
 		}
-		edges := []uint64{from, first, end}
-		c := s.Columns(Whole, edges)
-		if len(s.Members) > 0 {
-			c = s.Median(edges)
-		}
-		if c[0].Count >= effectPoints && c[1].Count >= effectPoints {
-			return Effect{x.name, rounds, c[0].Mean(), c[1].Mean()}, true
+		before, after := s.Mean(from, first), s.Mean(first, end)
+		if before.Count >= EffectPoints && after.Count >= EffectPoints {
+			return Effect{x.name, rounds, before.Mean(), after.Mean()}, true
 		}
 	}
 	return Effect{}, false
+}
+
+// Mean summarises the rounds [from, end): the values of a scalar, or the medians over members. It is empty if s is nil.
+func (s *Series) Mean(from, end uint64) Bucket {
+	switch edges := []uint64{from, end}; {
+	case s == nil:
+		return Bucket{}
+	case len(s.Members) > 0:
+		return s.Median(edges)[0]
+	default:
+		return s.Columns(Whole, edges)[0]
+	}
 }
 
 // Percent returns the change relative to the magnitude before it; NaN if that is 0.

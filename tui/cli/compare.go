@@ -226,6 +226,11 @@ func (c comparison) print(s streams) {
 	if why := archive.Tried(c.runs); why != "" {
 		fmt.Fprintln(s.out, "no * for train loss: "+oneLine(why))
 	}
+	for _, r := range c.runs {
+		if text := r.Turned(); text != "" {
+			fmt.Fprintf(s.out, "%s since its fork at round %s: %s\n", oneLine(r.Name), grouped(int64(r.ParentAt)), text)
+		}
+	}
 	fmt.Fprintln(s.out)
 	for _, line := range c.curves() {
 		fmt.Fprintln(s.out, strings.TrimRight(line, " "))
