@@ -58,8 +58,13 @@ func (s *scan) mark(rec event.Record) {
 		s.scored++
 		add(Evaluation, rec.Evaluation.Round)
 	}
-	if n := len(v.Marks); n > 0 && v.Marks[n-1] != s.last {
-		s.last = v.Marks[n-1]
+	newest := view.Mark{}
+	if n := len(v.Marks); n > 0 {
+		newest = v.Marks[n-1]
+		newest.Effect = nil // which is known later than the mark
+	}
+	if newest != s.last {
+		s.last = newest
 		add(kindOfMark(s.last), s.last.Round)
 	} else if n := len(v.Lane); n > 0 && v.Lane[n-1].At == v.Position-1 {
 		if k := kindOfEntry(v.Lane[n-1]); k > 0 {
