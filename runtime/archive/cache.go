@@ -87,6 +87,15 @@ func (l *Library) load(kind, dir string, into any) bool {
 		many.Unmarshal(s.Content, into) == nil
 }
 
+// exact encodes times with their nanoseconds, so that a summary of the cache equals one of the log.
+var exact = func() cbor.EncMode {
+	e, err := cbor.EncOptions{Time: cbor.TimeRFC3339Nano}.EncMode()
+	if err != nil {
+		panic(err)
+	}
+	return e
+}()
+
 // many decodes maps and arrays of up to 2^24 entries, enough for any home.
 var many = func() cbor.DecMode {
 	d, err := cbor.DecOptions{MaxMapPairs: 1 << 24, MaxArrayElements: 1 << 24}.DecMode()
@@ -150,7 +159,7 @@ func (l *Library) cached(e Entry) (s Summary, ok bool) {
 
 // keep adds a summary to the index.
 func (l *Library) keep(e Entry, s Summary) {
-	text, err := cbor.Marshal(s)
+	text, err := exact.Marshal(s)
 	if err != nil {
 		return
 	}
