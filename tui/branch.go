@@ -66,8 +66,8 @@ func (m *model) loadCheckpoints() tea.Cmd {
 	})
 }
 
-// branch asks where to fork the run, with the staged knobs: after the shown round, or after the newest checkpoint before
-// it.
+// branch asks where to fork the run, with the staged knobs: after the shown round, or after the newest checkpoint
+// before it.
 func (m *model) branch() tea.Cmd {
 	if m.Replay != nil {
 		m.Replay.Pause(true)

@@ -11,8 +11,8 @@ import (
 	"brood/tui/panel"
 )
 
-// TestFewColours checks that the Population screen has more colours than those of its bars only in a terminal with 256 colours or more: 16 colours would
-// put a gradient out of order.
+// TestFewColours checks that the Population screen has more colours than those of its bars only in a terminal with 256
+// colours or more: 16 colours would put a gradient out of order.
 func TestFewColours(t *testing.T) {
 	cells := regexp.MustCompile("\x1b\\[[0-9;]*m(?:[░▒▓█]+)")
 	for profile, want := range map[colorprofile.Profile]bool{colorprofile.ANSI: false, colorprofile.ANSI256: true,

@@ -43,8 +43,8 @@ func TestPreparing(t *testing.T) {
 	}
 }
 
-// TestLongRound checks that within a long round the elapsed time grows and the progress is shown, also after a record of
-// the load of machines, which is measured every second. An overdue round does not shorten the remaining time.
+// TestLongRound checks that within a long round the elapsed time grows and the progress is shown, also after a record
+// of the load of machines, which is measured every second. An overdue round does not shorten the remaining time.
 func TestLongRound(t *testing.T) {
 	c := &fleetSource{Memory: sourcetest.NewMemory(sourcetest.Run(6, 400)...),
 		now: view.Fleet{Wait: 1, Workers: []view.Worker{{ID: 0, State: event.Hosting}}}}

@@ -38,8 +38,8 @@ func (d *desk) prose() (out string) {
 	return strings.Join(strings.Fields(out), " ")
 }
 
-// TestStepsScaleASchedule checks that steps on a knob with a schedule, and *F typed for it, scale the schedule, and that
-// the row and the description show the factor.
+// TestStepsScaleASchedule checks that steps on a knob with a schedule, and *F typed for it, scale the schedule, and
+// that the row and the description show the factor.
 func TestStepsScaleASchedule(t *testing.T) {
 	for _, size := range screenSizes {
 		for _, at := range []string{"k j j j", "3 j j j"} {
@@ -143,7 +143,8 @@ func TestTypingPreviewsAnEdit(t *testing.T) {
 	golden(t, "typing-set-120x36", d.screenText())
 }
 
-// TestFilterFindsAKnobByAnyName checks that / finds a knob by what the screen shows, by what users type and by its title.
+// TestFilterFindsAKnobByAnyName checks that / finds a knob by what the screen shows, by what users type and by its
+// title.
 func TestFilterFindsAKnobByAnyName(t *testing.T) {
 	a := sourcetest.Algorithm()
 	a.Knobs = append(a.Knobs, optim.Knob{Name: "period", Label: "evolution frequency", Title: "epochs between evolutions",

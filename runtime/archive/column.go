@@ -114,8 +114,8 @@ func settingColumn(name string) Column {
 // firstKnobs are the priorities of the first columns of [Differing].
 var firstKnobs = []int{72, 57}
 
-// IsKnob reports whether a setting is a knob, or another setting that has no column in [Columns] and does not follow from
-// others.
+// IsKnob reports whether a setting is a knob, or another setting that has no column in [Columns] and does not follow
+// from others.
 func IsKnob(s Setting) bool {
 	_, other := columnNamed(s.Name)
 	return !other && !slices.Contains(plainSettings, s.Name)
@@ -127,8 +127,8 @@ const maxDiffering = 12
 // plainSettings follow from others or say little in a list.
 var plainSettings = []string{"limit", "arithmetic", "fork of", option.OnLoss.Name}
 
-// Differing returns a column for each setting in which the runs differ and that no other column shows. The settings that
-// most runs have come first.
+// Differing returns a column for each setting in which the runs differ and that no other column shows. The settings
+// that most runs have come first.
 func Differing(rows []Row) (out []Column) {
 	var lists [][]Setting
 	for _, r := range rows {
@@ -174,8 +174,8 @@ func Chosen(names []string, rows []Row) (out []Column) {
 	return out
 }
 
-// Cell returns the text of a row in a table: "" for a row that is not read and for most columns of a folder. A number that
-// is unknown is a dash.
+// Cell returns the text of a row in a table: "" for a row that is not read and for most columns of a folder. A number
+// that is unknown is a dash.
 func (c Column) Cell(r Row) string {
 	switch {
 	case c.Name == StateColumn:
@@ -271,8 +271,8 @@ func (r Row) testRank() float64 {
 	return r.test()
 }
 
-// testText has the unit of a score behind it, and before it the name of any other score than the error, and the round of
-// the test if the run has trained since.
+// testText has the unit of a score behind it, and before it the name of any other score than the error, and the round
+// of the test if the run has trained since.
 func (r Row) testText() string {
 	if r.Score == nil {
 		return ""
@@ -330,8 +330,8 @@ func (r Row) parent() string {
 	return ShortName(filepath.Base(r.Parent))
 }
 
-// setting returns the value of a setting; "" if the run does not have it. A run of several algorithms has a knob for each,
-// of which the last counts.
+// setting returns the value of a setting; "" if the run does not have it. A run of several algorithms has a knob for
+// each, of which the last counts.
 func (r Row) setting(name string) (value string) {
 	for _, s := range r.Settings {
 		if before, ok := strings.CutSuffix(s.Name, name); ok && (before == "" || before[len(before)-1] == ' ') {

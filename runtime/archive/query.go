@@ -16,8 +16,9 @@ import (
 )
 
 // Query selects rows of a list. All its terms must hold: plain words, which the texts of a run contain, and comparisons
-// such as eta<0.1, algorithm=parle or tag:best. The operators are = != < <= > >= and : for texts that contain the value.
-// A name is that of a column, of a setting such as a knob, or of a metric such as test_error. Case does not matter.
+// such as eta<0.1, algorithm=parle or tag:best. The operators are = != < <= > >= and : for texts that contain the
+// value. A name is that of a column, of a setting such as a knob, or of a metric such as test_error. Case does not
+// matter.
 type Query struct {
 	words []string // in lower case
 	terms []term

@@ -112,7 +112,7 @@ func (c *Coordinator) reshape() (fx []Effect) {
 		Before:    c.before,
 	}
 	var late []event.Edit
-	if c.mirrored() {
+	if c.mirrorsPresent() {
 		p.Lost, p.Mirrored = nil, p.Lost
 	}
 	allLost := len(p.Lost) == len(c.roster.Members)
@@ -351,7 +351,7 @@ func (c *Coordinator) removeLost(all ...Lost) (fx []Effect) {
 	}
 	switch {
 	case len(c.lost) == 0:
-	case c.cfg.OnLoss == OnLossRollback, c.cfg.OnLoss == OnLossMirror && !c.mirrored():
+	case c.cfg.OnLoss == OnLossRollback, c.cfg.OnLoss == OnLossMirror && !c.mirrorsPresent():
 		next.back = true
 	case c.cfg.OnLoss == OnLossMirror && !next.back:
 		next.note += "; the rows of lost members come from mirrors"
@@ -368,8 +368,8 @@ func (c *Coordinator) removeLost(all ...Lost) (fx []Effect) {
 	return append(fx, c.reshape()...)
 }
 
-// mirrored reports whether the mirrors of all lost members are present, so that the run continues from them.
-func (c *Coordinator) mirrored() bool {
+// mirrorsPresent reports whether the mirrors of all lost members are present, so that the run continues from them.
+func (c *Coordinator) mirrorsPresent() bool {
 	if c.cfg.OnLoss != OnLossMirror {
 		return false
 	}

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"encoding/hex"
 	"errors"
+	"io"
 	"maps"
 	"path/filepath"
 	"slices"
@@ -19,17 +20,44 @@ import (
 	"brood/runtime/session"
 )
 
-// Begun reports whether dir holds a session with a plan or a checkpoint. Otherwise there is nothing to resume: dir holds
-// no session, or its run ended while it waited for workers.
-func Begun(dir string) (bool, error) {
+// beginning is what the first records of a session say about the command that began it.
+type beginning struct {
+	config event.Config
+	first  *event.Plan // nil if the session begins with a checkpoint
+}
+
+// readBeginning reads the log of the session in dir up to its first plan or checkpoint. It returns nil if there is none:
+// dir holds no session, or its run ended while it waited for workers.
+func readBeginning(dir string) (*beginning, error) {
 	if !session.Exists(dir) {
-		return false, nil
+		return nil, nil
 	}
-	h, err := read(dir, 0)
-	if _, empty := errors.AsType[*emptyError](err); empty {
-		return false, nil
+	r, err := session.OpenReader(dir)
+	if err != nil {
+		return nil, err
 	}
-	return h.first != nil || h.saved() != nil, err
+	defer r.Close()
+	var b beginning
+	for {
+		rec, err := r.Next()
+		switch {
+		case errors.Is(err, io.EOF):
+			return nil, nil
+		case err != nil:
+			return nil, err
+		case rec.Config != nil:
+			b.config = *rec.Config
+		case rec.Plan != nil, rec.Checkpoint != nil:
+			b.first = rec.Plan
+			return &b, nil
+		}
+	}
+}
+
+// Begun reports whether dir holds a session with a plan or a checkpoint, which can be resumed.
+func Begun(dir string) (bool, error) {
+	b, err := readBeginning(dir)
+	return b != nil, err
 }
 
 // commandDigest identifies the settings of a new run: equal commands have equal digests. It covers everything that a
@@ -66,20 +94,25 @@ func commandDigest(o Options) (string, error) {
 	return "blake3:" + hex.EncodeToString(sum[:]), nil
 }
 
-// CheckContinues returns an error unless the session in dir was begun by a command with these options, so that a command
-// that is repeated continues its own session only.
-func CheckContinues(dir string, o Options) error {
-	h, err := read(dir, 0)
-	if err != nil {
-		return err
+// Continues reports whether dir holds a session that a command with these options continues: false if there is none
+// that has begun. It returns an error if a command with other settings began the session.
+func Continues(dir string, o Options) (bool, error) {
+	b, err := readBeginning(dir)
+	if b == nil || err != nil {
+		return false, err
 	}
 	digest, err := commandDigest(o)
-	if err != nil || digest == h.config.Command {
-		return err
+	if err != nil || digest == b.config.Command {
+		return true, err
 	}
+	return true, b.difference(dir, o)
+}
+
+// difference returns the error for a command whose settings differ. It names the algorithm or a knob if that differs.
+func (b *beginning) difference(dir string, o Options) error {
 	what, was, now := "", "", ""
 	begun, repeated := map[string]string{}, map[string]string{}
-	for _, e := range initialEdits(h.first) {
+	for _, e := range initialEdits(b.first) {
 		begun[e.Knob] = cmp.Or(e.Typed, e.Expr)
 	}
 	for _, s := range slices.Concat(o.Base, o.Set) {
@@ -90,15 +123,15 @@ func CheckContinues(dir string, o Options) error {
 			what, was, now = knob, begun[knob], repeated[knob]
 		}
 	}
-	if first := h.first; first != nil && o.Algorithm != "" && o.Algorithm != first.Algorithm {
+	if first := b.first; first != nil && o.Algorithm != "" && o.Algorithm != first.Algorithm {
 		what, was, now = "algorithm", first.Algorithm, o.Algorithm
 	}
 	if what == "" {
 		return usererr.Errorf("session %s was begun by a command with other settings: give another --session, or resume "+
 			"it with --resume", dir)
 	}
-	return usererr.Errorf("session %s was begun with %s = %s, and this command has %s: give another --session, or resume it "+
-		"with --resume", dir, what, was, now)
+	return usererr.Errorf("session %s was begun with %s = %s, and this command has %s: give another --session, or "+
+		"resume it with --resume", dir, what, was, now)
 }
 
 // initialEdits returns the edits of a first plan that the command made; nil for no plan.

@@ -1,7 +1,6 @@
 package host
 
 import (
-	"cmp"
 	"errors"
 	"fmt"
 	"io"
@@ -23,7 +22,6 @@ type history struct {
 	cps             []event.Checkpoint // of files, up to the requested round, not undone by later plans, oldest first
 	edits           []event.Edit       // edits of the newest plan and after it
 	hosts           int                // workers of the newest plan
-	first           *event.Plan
 	lastGood        coordinator.LastGood
 	asked           event.Pending // commands accepted but not yet applied
 	count           uint64        // records read
@@ -64,16 +62,9 @@ func read(dir string, at uint64) (h history, err error) {
 	}
 	h.torn = r.Torn()
 	if first {
-		return h, &emptyError{dir}
+		return h, fmt.Errorf("%s contains no records: the run ended before its first record was written", dir)
 	}
 	return h, nil
-}
-
-// emptyError reports a session whose log has no record.
-type emptyError struct{ dir string }
-
-func (e *emptyError) Error() string {
-	return fmt.Sprintf("%s contains no records: the run ended before its first record was written", e.dir)
 }
 
 func (h *history) take(rec event.Record, at uint64) {
@@ -85,7 +76,6 @@ func (h *history) take(rec event.Record, at uint64) {
 		h.config = *rec.Config
 	case rec.Plan != nil:
 		h.epoch = max(h.epoch, rec.Plan.Epoch)
-		h.first = cmp.Or(h.first, rec.Plan)
 		if at == 0 || rec.Plan.At < at {
 			h.alg = rec.Plan.Algorithm
 		} else if rec.Plan.At == at {

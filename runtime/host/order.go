@@ -56,9 +56,9 @@ func ReadOrder(r io.Reader) (o Order, err error) {
 	return o, nil
 }
 
-// Open prepares the run. If it fails, a directory that it created remains. A resumed run and a fork recompute the rounds
-// since a checkpoint. Open announces them on the control socket of the session; for a fork it calls progress instead
-// after each of them, unless progress is nil.
+// Open prepares the run. If it fails, a directory that it created remains. A resumed run and a fork recompute the
+// rounds since a checkpoint. Open announces them on the control socket of the session; for a fork it calls progress
+// instead after each of them, unless progress is nil.
 func (o Order) Open(ctx context.Context, progress func(event.Commit)) (Opened, error) {
 	if o.Resume || o.From != "" {
 		if err := o.Options.CheckResume(); err != nil {

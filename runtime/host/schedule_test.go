@@ -36,8 +36,8 @@ func TestScheduledKnobs(t *testing.T) {
 }
 
 // TestScaleOfALiveSchedule: schedules that are scaled while the run trains, in rounds from the start and in epochs from
-// the middle, are in the log with where they began. The session verifies, and ends with the hash of a fork from the round
-// of the command that gives the same command, also if it was stopped after the command and resumed.
+// the middle, are in the log with where they began. The session verifies, and ends with the hash of a fork from the
+// round of the command that gives the same command, also if it was stopped after the command and resumed.
 func TestScaleOfALiveSchedule(t *testing.T) {
 	const whole = 600
 	ctx := t.Context()

@@ -146,8 +146,8 @@ func TestManifestRestrictsPods(t *testing.T) {
 	}
 }
 
-// TestManifestSurvivesDrains: a pod has time for the 30 seconds of a hand-over, a drain takes one pod at a time, and the
-// probe asks a port that every pod listens at.
+// TestManifestSurvivesDrains: a pod has time for the 30 seconds of a hand-over, a drain takes one pod at a time, and
+// the probe asks a port that every pod listens at.
 func TestManifestSurvivesDrains(t *testing.T) {
 	o, err := objects(t, fleet)
 	if err != nil {

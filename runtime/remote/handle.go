@@ -83,8 +83,8 @@ func (t *workerHandle) String() string {
 	return text
 }
 
-// Post implements fleet.WorkerHandle: it sends an order of the core. Stop and Evict also end the session; the worker of a
-// run that another process will continue may return.
+// Post implements fleet.WorkerHandle: it sends an order of the core. Stop and Evict also end the session; the worker of
+// a run that another process will continue may return.
 func (t *workerHandle) Post(msg message.Order) {
 	t.mu.Lock()
 	switch m := msg.(type) {

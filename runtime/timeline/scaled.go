@@ -165,8 +165,8 @@ func Inverse(expr string) string {
 	return map[byte]string{'*': "/", '/': "*"}[op] + n
 }
 
-// Scale returns an edit, to take effect at a position, with a request *F or /F in Expr replaced by what it requests: the
-// schedule in effect, from where it began, with another factor; for a knob without a schedule, or with one that has
+// Scale returns an edit, to take effect at a position, with a request *F or /F in Expr replaced by what it requests:
+// the schedule in effect, from where it began, with another factor; for a knob without a schedule, or with one that has
 // ended, a number. It returns other edits unchanged. Edits of t whose progress is not yet known cannot be scaled.
 func (t *Timeline) Scale(e event.Edit, at Position) (event.Edit, error) {
 	op, text, ok := relative(e.Expr)

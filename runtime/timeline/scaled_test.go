@@ -11,8 +11,8 @@ import (
 	"brood/runtime/event"
 )
 
-// TestScaledSchedule: *F continues the schedule from where it began, with every later value times F to the last bit, and
-// the recorded expression alone says so: it is read without the edit that it scales.
+// TestScaledSchedule: *F continues the schedule from where it began, with every later value times F to the last bit,
+// and the recorded expression alone says so: it is read without the edit that it scales.
 func TestScaledSchedule(t *testing.T) {
 	base := event.Edit{At: 40, Epochs: 1.375, Steps: 163, Algorithm: "mine", Knob: "eta"}
 	for expr, want := range map[string]string{

@@ -93,8 +93,8 @@ func (w *Worker) carryOver(ctx context.Context, next *epochState, p message.Plan
 	return nil
 }
 
-// carried returns the blocks that keep their rows in a new epoch: the progress, and the new blocks that equal an old one
-// in name, scope, shape and type.
+// carried returns the blocks that keep their rows in a new epoch: the progress, and the new blocks that equal an old
+// one in name, scope, shape and type.
 func carried(old, now []optim.Block) []optim.Block {
 	out := []optim.Block{{Name: message.ProgressBlock, Shared: true, Cols: progCols, Type: engine.U64, Record: true}}
 	for _, b := range now {

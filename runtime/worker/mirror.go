@@ -10,13 +10,14 @@ import (
 	"brood/runtime/message"
 )
 
-// OpMirror names the bytes of mirrors in a report. They are counted with the evaluations, outside the algorithm's bytes.
+// OpMirror names the bytes of mirrors in a report. They are counted with the evaluations, outside the algorithm's
+// bytes.
 const OpMirror collective.Op = "mirror"
 
 // mirrors holds copies of the rows of another worker, whose mirror this worker is: of every committed round that a plan
 // may return to. The loss of that worker then loses no row. Shared blocks need no copy.
 type mirrors struct {
-	at    map[uint64]state // by round
+	at    map[uint64]state // by round; nil in an epoch without mirrors
 	spare []state          // to be reused
 }
 
@@ -52,6 +53,9 @@ func (s *epochState) mirror(ctx context.Context) error {
 	s.mirrors.at[s.round] = m
 	return nil
 }
+
+// on reports whether the epoch has mirrors.
+func (m *mirrors) on() bool { return m.at != nil }
 
 // ownBlocks returns the blocks with a row for each member.
 func (s *epochState) ownBlocks() []optim.Block {

@@ -47,7 +47,7 @@ func (w *Worker) prepare(ctx context.Context, p message.Plan) (r optim.Rates, er
 		return r, err
 	}
 	next.env.Comm.Workers = p.New.Workers()
-	if next.mirrored {
+	if next.mirrors.on() {
 		if err := next.mirror(ctx); err != nil {
 			return r, fmt.Errorf("mirror of round %d: %w", next.round, err)
 		}
@@ -70,8 +70,10 @@ func (w *Worker) begin(p message.Plan) (*epochState, error) {
 	if err != nil {
 		return nil, err
 	}
-	s := &epochState{epoch: p.Epoch, alg: alg, round: p.At, time: tl, snaps: map[uint64]snapshot{}, mirrored: p.Mirror}
-	s.mirrors.at = map[uint64]state{}
+	s := &epochState{epoch: p.Epoch, alg: alg, round: p.At, time: tl, snaps: map[uint64]snapshot{}}
+	if p.Mirror {
+		s.mirrors.at = map[uint64]state{}
+	}
 	s.env = w.environment(p.New, p.Epoch, p.New.Workers())
 	s.env.Records[message.ProgressBlock] = newProgress()
 	blocks := s.blocks()

@@ -95,8 +95,7 @@ type epochState struct {
 	ended bool                // a limit is reached
 	dirty bool                // a grant has begun and not completed
 
-	mirrored bool // this epoch has mirrors
-	mirrors  mirrors
+	mirrors mirrors
 }
 
 // New returns a worker without blocks.
@@ -342,7 +341,7 @@ func (w *Worker) grant(ctx context.Context, g message.Grant) (message.Done, erro
 		return d, &NonFiniteError{*bad}
 	}
 	waited := int64(0)
-	if s.mirrored {
+	if s.mirrors.on() {
 		if waited, err = w.grantMirror(ctx, &d); err != nil {
 			return d, fmt.Errorf("worker %d, mirror of round %d: %w", w.cfg.ID, s.round, err)
 		}

@@ -12,8 +12,8 @@ import (
 )
 
 // Heartbeat times. A dead peer is suspected within 1 s and gone within 2 s; packets are counted once a beat. A worker
-// waits longer for its coordinator, since no other process waits for the worker meanwhile: a coordinator that the system
-// suspends for three seconds loses no worker. Both are below idleTimeout.
+// waits longer for its coordinator, since no other process waits for the worker meanwhile: a coordinator that the
+// system suspends for three seconds loses no worker. Both are below idleTimeout.
 const (
 	beatEvery           = 200 * time.Millisecond
 	suspectedAt         = 800 * time.Millisecond

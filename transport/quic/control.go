@@ -20,7 +20,7 @@ type control struct {
 	data  func(*wire.Reader) error        // handles the stream of data; nil refuses one
 
 	packets  func() uint64 // packets received so far
-	silentAt time.Duration // the connection ends when no packet has come for so long
+	silentAt time.Duration // the connection ends after this time without a packet
 
 	ctx    context.Context // cancelled when the connection ends
 	cancel context.CancelCauseFunc

@@ -30,8 +30,8 @@ func closeAll(t *testing.T, nodes ...*Node) {
 	}
 }
 
-// TestDeathIsNoticed: a dead worker is suspected within 1 s and gone within 2 s, wherever in the beat it dies; a live one
-// is neither. A worker waits for a silent coordinator for more than 4 s, and no longer than 6 s.
+// TestDeathIsNoticed: a dead worker is suspected within 1 s and gone within 2 s, wherever in the beat it dies; a live
+// one is neither. A worker waits for a silent coordinator for more than 4 s, and no longer than 6 s.
 func TestDeathIsNoticed(t *testing.T) {
 	for offset := time.Duration(0); offset < beatEvery; offset += 37 * time.Millisecond {
 		inBubble(t, 1, func(t *testing.T, net *network) {

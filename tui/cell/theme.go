@@ -109,8 +109,8 @@ var replicaColours = [Replicas][2]string{
 	{"#0e7f8a", "#4fd0d9"}, {"#b0307f", "#f58bc0"}, {"#5f7318", "#b5c26a"}, {"#7f5a36", "#c9a27e"},
 }
 
-// gradientColours are the colours of [Gradient], the lowest first: viridis from 0.89 down to 0.05 on a light background,
-// and from 0.2 to 1 on a dark one.
+// gradientColours are the colours of [Gradient], the lowest first: viridis from 0.89 down to 0.05 on a light
+// background, and from 0.2 to 1 on a dark one.
 var gradientColours = [gradientSteps][2]string{
 	{"#b2dd2d", "#414487"}, {"#6ccd5a", "#34618d"}, {"#37b578", "#287c8e"}, {"#1f9a8a", "#1f9a8a"},
 	{"#287c8e", "#37b578"}, {"#34618d", "#6ccd5a"}, {"#414487", "#b2dd2d"}, {"#471365", "#fde725"},

@@ -77,15 +77,22 @@ func compareCommand(s streams) *cobra.Command {
 	return c
 }
 
-// readRuns reads sessions and directories of sessions, under different names. It skips those sessions of a directory
-// that cannot be read, with a message.
-func readRuns(s streams, args []string) (runs []*archive.Run, err error) {
+// readRuns is [readAll] for runs to compare, under different names.
+func readRuns(s streams, args []string) ([]*archive.Run, error) {
+	runs, err := readAll(s, args, archive.Read)
+	archive.Join(runs)
+	return runs, err
+}
+
+// readAll reads sessions and directories of sessions. It skips those sessions of a directory that cannot be read, with a
+// message.
+func readAll[Run any](s streams, args []string, read func(dir string) (Run, error)) (runs []Run, err error) {
 	dirs, err := sessionsOf(args)
 	if err != nil {
 		return nil, err
 	}
 	for _, d := range dirs {
-		r, err := archive.Read(d.path)
+		r, err := read(d.path)
 		switch {
 		case err == nil:
 			runs = append(runs, r)
@@ -95,7 +102,6 @@ func readRuns(s streams, args []string) (runs []*archive.Run, err error) {
 			fmt.Fprintln(s.err, "brood: skipped: "+sentence(err))
 		}
 	}
-	archive.Join(runs)
 	return runs, nil
 }
 

@@ -270,22 +270,10 @@ func (x *exporting) tensorBoard(s streams, args []string) error {
 	return nil
 }
 
-// exported reads sessions and directories of sessions. It skips unreadable sessions of a directory with a message.
+// exported is [readAll] for runs to export. It fails if there is none.
 func exported(s streams, args []string) (runs []*export.Run, err error) {
-	dirs, err := sessionsOf(args)
-	if err != nil {
+	if runs, err = readAll(s, args, export.Read); err != nil {
 		return nil, err
-	}
-	for _, d := range dirs {
-		r, err := export.Read(d.path)
-		switch {
-		case err == nil:
-			runs = append(runs, r)
-		case d.named:
-			return nil, err
-		default:
-			fmt.Fprintln(s.err, "brood: skipped: "+sentence(err))
-		}
 	}
 	if len(runs) == 0 {
 		return nil, errors.New("none of these sessions can be exported")

@@ -72,10 +72,12 @@ func fleetLines(name string, v *view.View, f view.Fleet, now time.Time) (out []s
 	for _, w := range f.Workers {
 		rtt, sent, received, silent, joined := "–", "–", "–", "–", "–"
 		if w.Name != "" {
-			rtt, sent, received = w.RTT.Round(10*time.Microsecond).String(), textfmt.Size(w.Sent)+"/s", textfmt.Size(w.Received)+"/s"
+			rtt = w.RTT.Round(10 * time.Microsecond).String()
+			sent, received = textfmt.Size(w.Sent)+"/s", textfmt.Size(w.Received)+"/s"
 			silent, joined = textfmt.Duration(w.Silent), textfmt.Duration(w.Since)+" ago"
 		}
-		t.row(strconv.Itoa(w.ID), cmp.Or(w.Name, "the run's"), string(w.State), cmp.Or(textfmt.MemberRanges(w.Members), "none"),
+		members := cmp.Or(textfmt.MemberRanges(w.Members), "none")
+		t.row(strconv.Itoa(w.ID), cmp.Or(w.Name, "the run's"), string(w.State), members,
 			cmp.Or(w.Device, w.Kernels, "–"), rtt, sent, received, silent, joined)
 	}
 	out = append(out, t.lines()...)

@@ -51,7 +51,7 @@ func (f *runFlags) register(c *cobra.Command) {
 		"sessions directory)")
 	fl.StringVar(&f.resume, "resume", "", "resume this session")
 	fl.BoolVar(&f.continueRun, "continue", false,
-		"if the session of --session exists, resume it: a command that is started again goes on with its run")
+		"if the session of --session exists, resume it: a command that is started again continues its run")
 	fl.BoolVar(&f.background, "background", false, "train in a background process and return")
 	fl.BoolVar(&f.plain, "plain", false, "no workbench: print progress lines")
 	fl.BoolVar(&f.json, "json", false, "no workbench: print one JSON object a line")
@@ -138,8 +138,8 @@ func (f *runFlags) preset(name string) (p presets.Preset, err error) {
 	return p.InFull()
 }
 
-// presetOf returns name. If it is empty, it returns the preset of the environment that a flag names, or else the default
-// preset if no flag says what to train.
+// presetOf returns name. If it is empty, it returns the preset of the environment that a flag names, or else the
+// default preset if no flag says what to train.
 func (f *runFlags) presetOf(name string) string {
 	env := option.Env.Text(f.opts)
 	switch {
@@ -278,19 +278,16 @@ func (f *runFlags) continueSession(c *cobra.Command, preset string) error {
 	case f.session == "":
 		return usage("--continue needs --session DIR, the session that it begins or resumes")
 	}
-	begun, err := host.Begun(f.session)
+	o, err := f.options(c, preset)
+	if err != nil {
+		return err
+	}
+	begun, err := host.Continues(f.session, o)
 	if err != nil {
 		return err
 	}
 	if !begun {
 		return session.Discard(f.session)
-	}
-	o, err := f.options(c, preset)
-	if err != nil {
-		return err
-	}
-	if err := host.CheckContinues(f.session, o); err != nil {
-		return err
 	}
 	f.resume, f.continued, f.limit = f.session, true, o.Limit
 	return nil

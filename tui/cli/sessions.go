@@ -117,8 +117,8 @@ func checkColumns(names []string) error {
 }
 
 // printSessions prints a table of sessions, and below it the errors of those that cannot be read. With no columns given
-// it has the usual ones and those with what the user wrote about a session, as far as they fit in the terminal, or in 80
-// characters.
+// it has the usual ones and those with what the user wrote about a session, as far as they fit in the terminal, or in
+// 80 characters.
 func printSessions(s streams, list []archive.Row, columns []string) {
 	fits := len(columns) == 0
 	if fits {

@@ -21,8 +21,8 @@ func widestCell(width int) int {
 // uniform is subtracted from the weight of a column whose texts are all equal.
 const uniform = 100
 
-// RunColumns returns columns of runs for a table of these rows, of tableW cells: as wide as their texts, so that no cell
-// is cut. It drops columns that no row has a value for, and gives those little weight in which all rows look
+// RunColumns returns columns of runs for a table of these rows, of tableW cells: as wide as their texts, so that no
+// cell is cut. It drops columns that no row has a value for, and gives those little weight in which all rows look
 // equal.
 func RunColumns(columns []archive.Column, rows []archive.Row, tableW int) (out []Column[archive.Row]) {
 	most := widestCell(tableW)

@@ -17,8 +17,8 @@ type Column[T any] struct {
 	Role   func(T) cell.Role // role of a cell; nil or Plain: the role of its row
 }
 
-// FitColumns returns the columns that leave at least `least` cells for the name column, those of greater weight first: a
-// wide one that does not fit does not hide the narrower ones after it. name is the width of the name column, at most
+// FitColumns returns the columns that leave at least `least` cells for the name column, those of greater weight first:
+// a wide one that does not fit does not hide the narrower ones after it. name is the width of the name column, at most
 // `most`.
 func FitColumns[T any](all []Column[T], room, least, most int) (kept []Column[T], name int) {
 	order := make([]int, len(all)) // indices by weight

@@ -1,6 +1,6 @@
 // Package picture writes a grid of cells as SVG or PNG, for papers, issues and pages. It draws braille dots, lines,
-// blocks and marks as shapes, so that a picture looks the same on every machine; an SVG takes letters from the monospace
-// font of the viewer, a PNG has those of Go Mono.
+// blocks and marks as shapes, so that a picture looks the same on every machine; an SVG takes letters from the
+// monospace font of the viewer, a PNG has those of Go Mono.
 package picture
 
 import (

@@ -19,8 +19,8 @@ type footnote struct {
 	fromHistory bool // the text is from the history of the knob; no change is pending
 }
 
-// Footnote returns the text below a knob. An answer that is not in effect is shown below every knob, with the change that
-// it answers. Once it is in effect, each knob only shows its newest edit.
+// Footnote returns the text below a knob. An answer that is not in effect is shown below every knob, with the change
+// that it answers. Once it is in effect, each knob only shows its newest edit.
 func (r *Rail) Footnote(m *panel.Host, k optim.Knob) footnote {
 	a := r.Answer
 	switch {

@@ -200,8 +200,8 @@ func (r *Rail) scheduleLines(m *panel.Host, k optim.Knob, note footnote, width i
 	return textfmt.Wrap("follows "+was, width)
 }
 
-// stagedEffect returns the whole staged schedule of a knob, since its row truncates it, or what its staged value does to
-// the schedule in effect.
+// stagedEffect returns the whole staged schedule of a knob, since its row truncates it, or what its staged value does
+// to the schedule in effect.
 func (r *Rail) stagedEffect(m *panel.Host, k optim.Knob, width int) []string {
 	expr, ok := r.StagedExpr(k.Name)
 	switch {

@@ -238,8 +238,8 @@ func (r *Rail) turn(m *panel.Host, n int) {
 	}
 }
 
-// rescale stages the schedule of a knob with a factor that is n steps larger, or as many as its bounds admit. It returns
-// why not even one is possible.
+// rescale stages the schedule of a knob with a factor that is n steps larger, or as many as its bounds admit. It
+// returns why not even one is possible.
 func (r *Rail) rescale(m *panel.Host, k optim.Knob, n int) error {
 	expr := r.scaleBase(k)
 	for i := range max(n, -n) {

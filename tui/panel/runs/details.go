@@ -32,7 +32,8 @@ func (r *Runs) detailsOf(e archive.Entry) (out []details) {
 	}
 	trains := []string{x.Algorithm, x.Model, x.Data}
 	add(cell.Alert, "", x.Err)
-	add(cell.Plain, "", strings.Join(slices.DeleteFunc(slices.Clone(trains), func(s string) bool { return s == "" }), " · "))
+	known := slices.DeleteFunc(slices.Clone(trains), func(s string) bool { return s == "" })
+	add(cell.Plain, "", strings.Join(known, " · "))
 	add(cell.Title, "", x.About.Note)
 	add(cell.Plain, "tags", strings.Join(x.About.Tags, " "))
 	for _, s := range x.Settings {

@@ -80,7 +80,8 @@ func (r *Runs) hints(m *panel.Host) [][2]string {
 	}
 	out := [][2]string{{"enter", open}, {"space", "mark"}, {"N", "new"}, {"/", "filter"}, {"r", "resume"},
 		{"w", "model file"},
-		{"s", "sort"}, {"c", "columns"}, {"t", "tag"}, {"v", "figures"}, {"a", "axis"}, {"h l", "cursor"}, {"d", "delete"}, {"?", "help"}}
+		{"s", "sort"}, {"c", "columns"}, {"t", "tag"}, {"v", "figures"}, {"a", "axis"}, {"h l", "cursor"}, {"d", "delete"},
+		{"?", "help"}}
 	if len(r.Marks) > 0 { // marked runs are compared
 		at := slices.Index(out, [2]string{"v", "figures"})
 		out = slices.Insert(slices.Delete(out, at, at+1), 2, [2]string{"v", "figures"})

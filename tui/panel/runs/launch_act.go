@@ -378,8 +378,8 @@ func (l *Launch) key(m *panel.Host, name, text string) tea.Cmd {
 	return l.change(m, l.Request.With(at, l.alg(), now))
 }
 
-// scaled returns what *F or /F requests: the replaced schedule with another factor, or a multiple of the replaced value.
-// It returns other texts unchanged, and those that cannot be converted.
+// scaled returns what *F or /F requests: the replaced schedule with another factor, or a multiple of the replaced
+// value. It returns other texts unchanged, and those that cannot be converted.
 func (l *Launch) scaled(at panel.LineID, text string) string {
 	k, _ := l.draft.Knobs.Algorithm.Knob(at.Name)
 	f, err := strconv.ParseFloat(strings.TrimSpace(strings.TrimLeft(text, "*/")), 64)
