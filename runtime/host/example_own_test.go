@@ -21,19 +21,19 @@ import (
 var edges = &host.Own{Graph: graph.Own{
 	Name: "edges", Input: []int{1, 28, 28}, Classes: 10,
 	Params: []engine.Tensor{
-		{Name: "filters", Shape: []int{4, 1, 5, 5}},
-		{Name: "weight", Shape: []int{10, 4 * 12 * 12}},
+		{Name: "filters", Shape: []int{4, 1, 4, 4}},
+		{Name: "weight", Shape: []int{10, 4 * 7 * 7}},
 		{Name: "bias", Shape: []int{10, 1}},
 	},
 	Build: func(_ *G.ExprGraph, samples int, x *G.Node, p []*G.Node) (*G.Node, error) {
-		y, err := G.Conv2d(x, p[0], tensor.Shape{5, 5}, []int{0, 0}, []int{2, 2}, []int{1, 1})
+		y, err := G.Conv2d(x, p[0], tensor.Shape{4, 4}, []int{0, 0}, []int{4, 4}, []int{1, 1})
 		if err != nil {
 			return nil, err
 		}
 		if y, err = G.Tanh(y); err != nil {
 			return nil, err
 		}
-		if y, err = G.Reshape(y, tensor.Shape{samples, 4 * 12 * 12}); err != nil {
+		if y, err = G.Reshape(y, tensor.Shape{samples, 4 * 7 * 7}); err != nil {
 			return nil, err
 		}
 		if y, err = G.Transpose(y, 1, 0); err != nil { // logits are classes x samples
@@ -92,8 +92,8 @@ func Example_ownGraph() {
 		rounds    uint64
 		knobs     []event.Setting
 	}{
-		{"parle", 2, 4, []event.Setting{{Knob: "batch", Expr: "32"}, {Knob: "ell", Expr: "2"}}},
-		{"openai-es", 16, 4, []event.Setting{{Knob: "batch", Expr: "32"}}},
+		{"parle", 2, 2, []event.Setting{{Knob: "batch", Expr: "32"}, {Knob: "ell", Expr: "2"}}},
+		{"openai-es", 8, 2, []event.Setting{{Knob: "batch", Expr: "16"}}},
 	} {
 		dir := filepath.Join(home, run.algorithm)
 		first, last, hash, err := train(ctx, dir, run.algorithm, run.members, run.rounds, run.knobs...)
