@@ -19,7 +19,7 @@ import (
 // change.
 func TestForkOfALiveRun(t *testing.T) {
 	home := t.TempDir()
-	o := tiny(600)
+	o := tiny(300)
 	want := train(t, filepath.Join(home, "alone"), prepare(t, o), nil, nil)
 	parent, live := filepath.Join(home, "parent"), filepath.Join(home, "live")
 	branch := func(dir string, at uint64) Order {
@@ -51,7 +51,7 @@ func TestForkOfALiveRun(t *testing.T) {
 	if got != want {
 		t.Errorf("the parent ends as %s, a run without a fork as %s", got, want)
 	}
-	if x := session.Describe(parent); x.Round != 600 {
+	if x := session.Describe(parent); x.Round != 300 {
 		t.Errorf("the parent ends at round %d", x.Round)
 	}
 	if again := runOrder(t, branch(filepath.Join(home, "later"), at), nil); again != hash {

@@ -54,8 +54,8 @@ func killed(t *testing.T, dir, of string, records []event.Record) {
 func TestKilledBeforeTheFirstCommit(t *testing.T) {
 	home := t.TempDir()
 	parent, branch := filepath.Join(home, "parent"), filepath.Join(home, "branch")
-	parentHash := runOrder(t, Order{Dir: parent, Options: tiny(24)}, nil)
-	branchHash := runOrder(t, Order{Dir: branch, From: parent, At: 17, Options: Options{By: "fork", Threads: 1,
+	parentHash := runOrder(t, Order{Dir: parent, Options: tiny(10)}, nil)
+	branchHash := runOrder(t, Order{Dir: branch, From: parent, At: 7, Options: Options{By: "fork", Threads: 1,
 		Set: []event.Setting{{Knob: "eta", Expr: "exp:0.01*(1-1/(2B))/cycle"}, {Knob: "ell", Expr: "3"}}}}, nil)
 	for _, c := range []struct {
 		name, dir, want string

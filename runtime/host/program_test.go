@@ -240,7 +240,6 @@ func TestVerifyWithin(t *testing.T) {
 		grows             bool
 	}{
 		{"", "popsgd", 20, false},
-		{"wander", "popsgd", 20, false},
 		{"wander", "parle", 40, true},
 	} {
 		own, dir := openProgram(t, x.faults), filepath.Join(t.TempDir(), "s")
