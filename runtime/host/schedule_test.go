@@ -45,7 +45,7 @@ func TestScaleOfALiveSchedule(t *testing.T) {
 	dir := filepath.Join(t.TempDir(), "live")
 	var edits []event.Edit
 	progress, sent, next := map[uint64]float64{}, 0, uint64(50)
-	hash := train(t, dir, prepare(t, tiny(1<<40)), nil, func(r *Run, rec event.Record) {
+	train(t, dir, prepare(t, tiny(1<<40)), nil, func(r *Run, rec event.Record) {
 		if rec.Edit != nil && rec.Edit.Commanded() {
 			edits, next = append(edits, *rec.Edit), rec.Edit.At+20
 		}
@@ -84,7 +84,7 @@ func TestScaleOfALiveSchedule(t *testing.T) {
 	if err := from.Continue(Options{Workers: 2, Threads: 1, Limit: event.Limit{Rounds: whole}}); err != nil {
 		t.Fatal(err)
 	}
-	hash = train(t, dir, from.Job, from, nil)
+	hash := train(t, dir, from.Job, from, nil)
 	if res, err := Verify(ctx, dir, 1, nil); err != nil || res.Rounds != whole || res.Last.Hash != hash {
 		t.Errorf("verify: %+v, %v; the run ends as %s", res, err, hash)
 	}
