@@ -57,6 +57,9 @@ func (c *Coordinator) check(r message.Report) (err error) {
 		if !finiteRate(m.Noise) || !finiteRate(m.Bytes) {
 			return fmt.Errorf("it measured rates of %g and %g", m.Noise, m.Bytes)
 		}
+		if m.Held != nil {
+			return errors.New("it reports rows that it holds, and has joined already")
+		}
 		return c.planned(m.Epoch)
 	case message.Done:
 		return c.checkDone(&m)

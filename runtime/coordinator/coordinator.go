@@ -54,6 +54,7 @@ type Config struct {
 	Keep int64
 
 	Resume   *event.Checkpoint // resume from this checkpoint instead of from the seed
+	Reattach *Reattach         // continue from workers that hold the state of Resume; nil: from its files
 	Epoch    uint32            // newest epoch in the log that is resumed
 	Late     []event.Edit      // in the log, but not in effect at Resume's round: they take effect at once
 	Asked    event.Pending     // commands accepted in the log without a round or plan: they are applied first
@@ -73,6 +74,7 @@ type Coordinator struct {
 	knobs
 	rounds
 	saves
+	reattach reattachment
 }
 
 // New returns a core that waits for workers. It fails if the algorithm, a policy, the population or an edit is invalid.
@@ -113,6 +115,9 @@ func New(cfg Config) (*Coordinator, error) {
 		}
 	}
 	c.setRoster(collective.Place(members, []int{0}))
+	if cfg.Reattach != nil {
+		c.expect(cfg.Reattach)
+	}
 	c.restage(cfg.Late)
 	if err := c.validateShape(c.alg, members, c.edits, c.committed); err != nil {
 		return nil, err
@@ -153,6 +158,8 @@ func (c *Coordinator) Step(now time.Time, ev Event) []Effect {
 		fx = c.handleTrouble(e)
 	case Note:
 		fx = []Effect{c.alert(cmp.Or(e.Level, event.LevelInfo), e.Kind, e.Text, engine.None)}
+	case Recomputed:
+		fx = c.handleRecomputed(e)
 	case Measured:
 		return []Effect{c.record(event.Record{Machines: &event.Machines{Round: c.committed, Of: e.Of}})}
 	case Interrupt:
@@ -161,6 +168,7 @@ func (c *Coordinator) Step(now time.Time, ev Event) []Effect {
 		if l := c.cfg.Limit.Seconds; l > 0 && c.phase == event.Training && now.Sub(c.began).Seconds() >= l {
 			fx = c.end(event.Finished, "time is up")
 		}
+		fx = append(fx, c.reattachTick()...)
 	default:
 		panic(fmt.Sprintf("the core does not know the event %T", ev))
 	}

@@ -114,6 +114,7 @@ func (c *Coordinator) releaseLeaving() (fx []Effect) {
 	for _, w := range slices.Clone(c.alive) {
 		if c.excluded[w] == leaving && (c.base == c.cfg.Epoch || len(c.hosting.Of(w)) == 0) {
 			c.forget(w)
+			delete(c.reattach.held, w)
 			fx = append(fx, Release{w})
 		}
 	}

@@ -19,6 +19,7 @@ type (
 	Joined struct {
 		Worker int
 		Key    string
+		Held   *message.Held // rows of the committed state that it holds; nil: none
 	}
 	// Lost reports that a worker is gone, with the state of its members.
 	Lost struct {
@@ -41,6 +42,11 @@ type (
 		Kind  event.AlertKind
 		Text  string
 	}
+	// Recomputed answers Recompute with the saved state after the last commit, or with the reason why there is none.
+	Recomputed struct {
+		Checkpoint event.Checkpoint
+		Err        error
+	}
 	// Measured holds measurements of the machines. It is logged and influences no decision.
 	Measured struct{ Of []event.Machine }
 	// Interrupt asks the run to finish its round, save and exit.
@@ -49,15 +55,16 @@ type (
 	Tick struct{}
 )
 
-func (Joined) isEvent()    {}
-func (Lost) isEvent()      {}
-func (Report) isEvent()    {}
-func (Command) isEvent()   {}
-func (Trouble) isEvent()   {}
-func (Note) isEvent()      {}
-func (Measured) isEvent()  {}
-func (Interrupt) isEvent() {}
-func (Tick) isEvent()      {}
+func (Joined) isEvent()     {}
+func (Lost) isEvent()       {}
+func (Report) isEvent()     {}
+func (Command) isEvent()    {}
+func (Trouble) isEvent()    {}
+func (Note) isEvent()       {}
+func (Recomputed) isEvent() {}
+func (Measured) isEvent()   {}
+func (Interrupt) isEvent()  {}
+func (Tick) isEvent()       {}
 
 // Effects.
 type (
@@ -72,6 +79,8 @@ type (
 	Append struct{ Record event.Record }
 	// Receipt answers a command. The shell delivers it after the records before it are in the log.
 	Receipt struct{ event.Receipt }
+	// Recompute orders the state after the last commit from the log. The shell answers with Recomputed.
+	Recompute struct{}
 	// Exit ends the run.
 	Exit struct {
 		Phase  event.Phase
@@ -81,9 +90,10 @@ type (
 	}
 )
 
-func (Send) isEffect()    {}
-func (Release) isEffect() {}
-func (Append) isEffect()  {}
-func (Receipt) isEffect() {}
-func (Exit) isEffect()    {}
-func (*Fault) isEffect()  {}
+func (Send) isEffect()      {}
+func (Release) isEffect()   {}
+func (Append) isEffect()    {}
+func (Receipt) isEffect()   {}
+func (Recompute) isEffect() {}
+func (Exit) isEffect()      {}
+func (*Fault) isEffect()    {}

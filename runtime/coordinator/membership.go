@@ -26,11 +26,9 @@ func (c *Coordinator) handleJoined(e Joined) (fx []Effect) {
 	if e.Key != "" {
 		c.keys[e.Worker] = e.Key
 	}
+	c.hold(e.Worker, e.Held)
 	if c.base == c.cfg.Epoch && c.plan == nil {
-		if len(c.alive) < c.cfg.Wait {
-			return nil
-		}
-		return c.first()
+		return c.begin()
 	}
 	if c.change == nil {
 		c.change = &change{alg: c.target().alg, members: c.target().members, cause: event.CauseJoin}
@@ -221,7 +219,7 @@ func (c *Coordinator) handleReady(e message.Ready) (fx []Effect) {
 		return nil
 	}
 	p := c.plan.Plan
-	c.plan, c.base, c.before = nil, p.Epoch, p.Timeline
+	c.plan, c.base, c.before, c.reattach = nil, p.Epoch, p.Timeline, reattachment{}
 	c.setRoster(p.New)
 	c.alg, _ = c.cfg.Lookup(p.Algorithm)
 	c.declare(p)
@@ -311,6 +309,7 @@ func (c *Coordinator) removeLost(all ...Lost) (fx []Effect) {
 	for _, e := range all {
 		if c.here(e.Worker) {
 			c.forget(e.Worker)
+			delete(c.reattach.held, e.Worker)
 			gone = append(gone, e.Worker)
 			hosted += len(c.hosting.Of(e.Worker))
 			text := fmt.Sprintf("worker %d is lost: %s", e.Worker, e.Reason)
@@ -331,10 +330,7 @@ func (c *Coordinator) removeLost(all ...Lost) (fx []Effect) {
 		if c.ending != nil {
 			return append(fx, c.exit()...)
 		}
-		if len(c.alive) >= c.cfg.Wait {
-			return append(fx, c.first()...)
-		}
-		return fx
+		return append(fx, c.begin()...)
 	}
 	for _, w := range gone {
 		for _, m := range c.hosting.Of(w) {

@@ -24,6 +24,7 @@ type checker struct {
 	hashes    map[uint64]string // of committed rounds
 	alg       string
 	roster    collective.Roster
+	logged    event.Plan // newest
 	newest    *event.Checkpoint
 	saved     []*event.Checkpoint
 	undo      bool // the next rollback drops the later edits
@@ -203,11 +204,15 @@ func (c *checker) lead(cmd event.Command) {
 // expected.
 func (c *checker) resumed(cp *event.Checkpoint) error {
 	c.count["resumed"]++
-	if err := c.s.naive.record(event.Record{Checkpoint: cp}); err != nil {
-		return err
+	c.sent = nil
+	clear(c.ready)
+	if c.s.cfg.Reattach == nil {
+		if err := c.s.naive.record(event.Record{Checkpoint: cp}); err != nil {
+			return err
+		}
+		c.newest, c.saved = cp, append(c.saved, cp)
+		c.lastGood.Take(event.Record{Checkpoint: cp})
 	}
-	c.newest, c.saved = cp, append(c.saved, cp)
-	c.lastGood.Take(event.Record{Checkpoint: cp})
 	c.begun, c.stopped, c.rejected, c.overdue, c.fresh, c.early, c.grants = false, false, false, -1, nil, nil, nil
 	c.members, c.want = cp.Roster.Members, cp.Algorithm
 	for _, a := range c.pending.Commands {
@@ -262,6 +267,9 @@ func (c *checker) record(r event.Record) error {
 			return fmt.Errorf("epoch %d, hash %.20s; round %d was committed as %.20s in epoch %d", cp.Epoch, cp.Hash, cp.Round, c.hashes[cp.Round], c.epoch)
 		}
 		for _, w := range cp.Roster.Workers() {
+			if !c.begun && c.s.cfg.Reattach != nil {
+				break // it was recomputed
+			}
 			if !c.saves[meeting{epoch: cp.Epoch, from: cp.Round}][w] {
 				return fmt.Errorf("worker %d has not saved it", w)
 			}
@@ -286,7 +294,10 @@ func (c *checker) record(r event.Record) error {
 // that of the checkpoint.
 func (c *checker) planned(p event.Plan) error {
 	c.count["plan"]++
-	c.begun = true
+	if p.From == event.Workers && !c.begun && c.s.cfg.Reattach != nil {
+		c.count["reattached"]++
+	}
+	c.begun, c.logged = true, p
 	c.count[string(p.Cause)]++
 	if c.early != nil && p.At > c.early.At {
 		return fmt.Errorf("edit %d of %s should take effect at round %d", c.early.ID, c.early.Knob, c.early.At)
@@ -478,7 +489,8 @@ func (c *checker) population(p event.Plan) error {
 		}
 		return nil
 	case first && c.s.cfg.Resume != nil:
-		if cp := c.s.cfg.Resume; p.From != event.Saved || p.At != cp.Round || p.Algorithm != cp.Algorithm || !slices.Equal(p.New.Members, cp.Roster.Members) {
+		held := c.s.cfg.Reattach != nil && p.From == event.Workers && p.Base == c.epoch
+		if cp := c.s.cfg.Resume; p.From != event.Saved && !held || p.At != cp.Round || p.Algorithm != cp.Algorithm || !slices.Equal(p.New.Members, cp.Roster.Members) {
 			return fmt.Errorf("the first plan starts from %s at %d", p.From, p.At)
 		}
 		members, want = c.members, c.want // including pending changes, which a later plan applies

@@ -11,6 +11,7 @@ import (
 
 	"brood/models/longtest"
 	"brood/runtime/event"
+	"brood/runtime/message"
 )
 
 // The simulator drives the core through whole runs in virtual time. The state of a worker's member is a hash chain over
@@ -41,6 +42,9 @@ type sim struct {
 	nevers  dice // for connections that never existed
 	severs  int  // number of breaks left
 
+	survive    *dice            // workers live on when the coordinator crashes; nil: they die too
+	recomputed event.Checkpoint // what a recomputation of the last commit gives
+
 	trace   hash
 	verbose bool
 	lines   []string
@@ -63,6 +67,9 @@ func newSim(seed uint64, verbose bool) (*sim, error) {
 	s.cfg.OnTrouble = []TroublePolicy{"", OnTroubleWait, OnTroubleStop, OnTroubleBack}[odds.n(4)]
 	if seed%5 == 2 { // not drawn, so that the other decisions of all seeds stay
 		s.cfg.OnLoss = OnLossMirror
+	}
+	if seed%5 == 3 {
+		s.survive = &dice{seed ^ 0x11fe}
 	}
 	if odds := (dice{seed ^ 0x5a9}); odds.one(2) { // a single worker keeps no snapshots
 		s.cfg.Keep = 1
@@ -133,8 +140,8 @@ func (s *sim) resumeStopped() error {
 	return s.restart(cp)
 }
 
-// crash kills the coordinator and all workers, and resumes from the log alone: the state after the last commit is
-// recomputed and saved.
+// crash kills the coordinator, and all workers unless survive is set. It resumes from the log alone: the state after the
+// last commit is recomputed and saved, or workers still hold it.
 func (s *sim) crash() error {
 	c := s.check
 	if s.exit != nil || c.count["resumed"] > 0 || c.at == 0 {
@@ -153,13 +160,24 @@ func (s *sim) crash() error {
 	}
 	c.count["crashed"]++
 	s.note("crash at round %d, pending %v", c.at, c.pending.Commands)
+	s.recomputed = cp
+	if s.survive != nil && c.logged.At < c.at {
+		cp.Files = nil
+		cp.Roster = c.roster
+		s.cfg.Reattach = &Reattach{Plan: c.logged, Saved: c.lastGood.Newest(), Patience: 100 * time.Millisecond}
+	}
 	return s.restart(&cp)
 }
 
 // restart starts a new core and new workers from the log.
 func (s *sim) restart(cp *event.Checkpoint) error {
 	s.queue, s.exit, s.waiting = nil, nil, false
+	var survivors []*simWorker
 	for _, w := range s.workers {
+		if s.cfg.Reattach != nil && w.here && !w.dead && !s.survive.one(8) {
+			survivors = append(survivors, w)
+			continue
+		}
 		w.dead, w.here = true, false
 	}
 	s.cfg.Resume, s.cfg.Epoch, s.cfg.Late, s.cfg.Asked, s.cfg.Cause = cp, s.check.epoch, nil, s.check.pending, "resume"
@@ -178,7 +196,13 @@ func (s *sim) restart(cp *event.Checkpoint) error {
 		return err
 	}
 	s.note("resumed from round %d, late %s", cp.Round, edits(s.cfg.Late))
-	for range s.cfg.Wait {
+	if s.cfg.Reattach != nil {
+		s.posts, s.began = map[uint32]map[int]*published{}, map[meeting]map[int]bool{}
+		for _, w := range survivors {
+			s.returnTo(w, message.Committed{Epoch: cp.Epoch, Round: cp.Round})
+		}
+	}
+	for range s.cfg.Wait - len(survivors) {
 		s.spawn(int64(s.draw.n(20)))
 	}
 	for range s.draw.n(4) {
@@ -190,6 +214,8 @@ func (s *sim) restart(cp *event.Checkpoint) error {
 // nudge is called when nothing is queued. The run must be waiting for a person, for a worker, or for time.
 func (s *sim) nudge() error {
 	switch {
+	case s.core.reattach.waiting:
+		s.at(50, func() error { return s.step(Tick{}) })
 	case len(s.core.alive) < s.cfg.Wait && s.core.base == s.cfg.Epoch, len(s.core.alive) == 0:
 		if s.check.stopped && len(s.core.alive) == 0 {
 			return fmt.Errorf("the run was asked to stop without workers, but waits for one")
@@ -233,6 +259,9 @@ func (s *sim) step(ev any) error {
 			if err := s.release(x.Worker); err != nil {
 				return err
 			}
+		case Recompute:
+			s.check.count["recomputed"]++
+			s.at(int64(s.survive.n(50)), func() error { return s.step(Recomputed{Checkpoint: s.recomputed}) })
 		case Exit:
 			s.exit = &x
 		}
@@ -419,15 +448,15 @@ func TestSimulatorRepeats(t *testing.T) {
 
 // tally counts the situations in all runs, so that the test fails if one never occurs.
 type tally struct {
-	Plans, Deaths, Rollbacks, Restores, Swaps, Resizes, Structural, Edits, Refused, Saves, FailedSaves, Aborted, Finished, Stopped, Resumed, Crashed, Outdated int
-	Left, Abandoned, Drained, Uncordoned, Seeds, Chromosomes, Disagreed, Outvoted, Failed, Back, Severed, Astray, Never, Believed, Mirrored                    int
+	Plans, Deaths, Rollbacks, Restores, Swaps, Resizes, Structural, Edits, Refused, Saves, FailedSaves, Aborted, Finished, Stopped, Resumed, Crashed, Outdated      int
+	Left, Abandoned, Drained, Uncordoned, Seeds, Chromosomes, Disagreed, Outvoted, Failed, Back, Severed, Astray, Never, Believed, Mirrored, Reattached, Recomputed int
 }
 
 func (t *tally) add(s *sim) {
 	c := s.check
 	t.sum(tally{c.count["plan"], c.count["death"], c.count["rollback"], c.count["restore"], c.count["swap"], c.count["resize"], c.count["knob"],
 		c.count["edit"], c.count["refused"], c.count["checkpoint"], c.count["disk"], c.count["aborted"], c.count["finished"], c.count["stopped"], c.count["resumed"], c.count["crashed"], c.count["outdated"],
-		c.count["released"], c.count["abandoned"], c.count["drain"], c.count["uncordon"], c.count["chose seed"], c.count["chose chromosome"], c.count[string(event.AlertDisagree)], c.count["outvoted"], c.count["failed"], c.count["back"], c.count[string(event.AlertLostLink)], c.count["astray"], c.count["never"], c.count["reported by another"], c.count["mirrored"]})
+		c.count["released"], c.count["abandoned"], c.count["drain"], c.count["uncordon"], c.count["chose seed"], c.count["chose chromosome"], c.count[string(event.AlertDisagree)], c.count["outvoted"], c.count["failed"], c.count["back"], c.count[string(event.AlertLostLink)], c.count["astray"], c.count["never"], c.count["reported by another"], c.count["mirrored"], c.count["reattached"], c.count["recomputed"]})
 }
 
 func (t *tally) sum(o tally) {
@@ -439,10 +468,11 @@ func (t *tally) sum(o tally) {
 	t.Disagreed, t.Outvoted = t.Disagreed+o.Disagreed, t.Outvoted+o.Outvoted
 	t.Severed, t.Astray, t.Never, t.Believed = t.Severed+o.Severed, t.Astray+o.Astray, t.Never+o.Never, t.Believed+o.Believed
 	t.Failed, t.Back, t.Mirrored = t.Failed+o.Failed, t.Back+o.Back, t.Mirrored+o.Mirrored
+	t.Reattached, t.Recomputed = t.Reattached+o.Reattached, t.Recomputed+o.Recomputed
 	t.Finished, t.Stopped, t.Resumed, t.Crashed, t.Outdated = t.Finished+o.Finished, t.Stopped+o.Stopped, t.Resumed+o.Resumed, t.Crashed+o.Crashed, t.Outdated+o.Outdated
 }
 
 func (t tally) values() []int {
 	return []int{t.Plans, t.Deaths, t.Rollbacks, t.Restores, t.Swaps, t.Resizes, t.Structural, t.Edits, t.Refused, t.Saves, t.FailedSaves, t.Aborted, t.Finished, t.Stopped, t.Resumed, t.Crashed, t.Outdated,
-		t.Left, t.Abandoned, t.Drained, t.Uncordoned, t.Seeds, t.Chromosomes, t.Disagreed, t.Outvoted, t.Failed, t.Back, t.Severed, t.Astray, t.Never, t.Believed}
+		t.Left, t.Abandoned, t.Drained, t.Uncordoned, t.Seeds, t.Chromosomes, t.Disagreed, t.Outvoted, t.Failed, t.Back, t.Severed, t.Astray, t.Never, t.Believed, t.Reattached, t.Recomputed}
 }

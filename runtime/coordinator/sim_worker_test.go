@@ -300,22 +300,60 @@ func (w *simWorker) present(p message.Plan) error {
 // mirrored returns the row of a member whose worker is gone. Its mirror has had the row since the round was committed,
 // or the plan was ready, which its worker took part in.
 func (s *sim) mirrored(p message.Plan, m engine.Member) (h hash, ok bool) {
-	gone := s.workers[p.Old.Of(m)]
+	return s.copied(p.Old.Of(m), message.Committed{Epoch: p.Base, Round: p.At}, m)
+}
+
+// copied returns the row of a member in a committed state from the memory of its worker, even if that is gone.
+func (s *sim) copied(worker int, at message.Committed, m engine.Member) (h hash, ok bool) {
+	gone := s.workers[worker]
 	e := gone.now
-	if e == nil || e.epoch != p.Base {
+	if e == nil || e.epoch != at.Epoch {
 		e = gone.next
 	}
-	if e == nil || e.epoch != p.Base {
+	if e == nil || e.epoch != at.Epoch {
 		return h, false
 	}
 	rows := e.state.rows
-	if snap, ok := e.snaps[p.At]; ok {
+	if snap, ok := e.snaps[at.Round]; ok {
 		rows = snap.state.rows
-	} else if e.round != p.At || e.dirty {
+	} else if e.round != at.Round || e.dirty {
 		return h, false
 	}
 	h, ok = rows[m]
 	return h, ok
+}
+
+// returnTo lets a worker that lived on join the new coordinator with what it holds.
+func (s *sim) returnTo(w *simWorker, at message.Committed) {
+	w.here, w.inbox = false, nil
+	w.cancel()
+	s.at(int64(s.survive.n(40)), func() error {
+		if w.dead {
+			return nil
+		}
+		w.here = true
+		return s.step(Joined{Worker: w.id, Held: w.held(at)})
+	})
+}
+
+// held returns what the worker holds of a committed state, as worker.Held does.
+func (w *simWorker) held(at message.Committed) *message.Held {
+	w.install(at.Epoch)
+	if w.now == nil || w.now.epoch != at.Epoch || w.now.restore(at.Round) != nil {
+		return nil
+	}
+	w.next, w.epoch = nil, at.Epoch
+	h := &message.Held{Committed: at, Digests: message.DigestsOf(w.now.state.digests())}
+	if w.sim.cfg.OnLoss == OnLossMirror {
+		rows := map[string][32]byte{}
+		for _, m := range w.now.roster.Mirrors().Hosted(w.id) {
+			if x, ok := w.sim.copied(w.now.roster.Of(m), at, m); ok {
+				rows[fmt.Sprintf("x/%d", m)] = x.digest()
+			}
+		}
+		h.Mirrored = message.DigestsOf(rows)
+	}
+	return h
 }
 
 func (e *simEpoch) restore(at uint64) error {

@@ -49,6 +49,7 @@ const (
 	AlertBytes      AlertKind = "bytes"       // an algorithm sends another number of bytes than predicted
 	AlertRejected   AlertKind = "rejected"    // an accepted command can no longer be applied
 	AlertRollback   AlertKind = "rollback"    // rounds are repeated
+	AlertRecompute  AlertKind = "recompute"   // the coordinator recomputes the state, since workers do not hold it
 	AlertLeave      AlertKind = "leave"       // a worker leaves on its own initiative
 	AlertCordon     AlertKind = "cordon"      // an operator cordoned a worker; the next three are operator actions too
 	AlertDrain      AlertKind = "drain"
@@ -75,7 +76,7 @@ const (
 
 // AlertKinds lists all kinds of alerts.
 var AlertKinds = []AlertKind{AlertNonFinite, AlertDisagree, AlertDisk, AlertLostWorker, AlertLostLink, AlertBytes,
-	AlertRejected, AlertRollback, AlertLeave, AlertCordon, AlertDrain, AlertUncordon, AlertKill, AlertLink, AlertLog,
+	AlertRejected, AlertRollback, AlertRecompute, AlertLeave, AlertCordon, AlertDrain, AlertUncordon, AlertKill, AlertLink, AlertLog,
 	AlertCheckpoint, AlertMissing, AlertVaries, AlertMetric, AlertRestarts,
 	AlertDiverged, AlertCollapse, AlertApart, AlertFlat, AlertSlow, AlertStall}
 

@@ -31,6 +31,7 @@ type Config struct {
 	Core    coordinator.Config
 	Log     Recorder
 	Workers int                                  // workers hosted in this process; with 0 the run waits for remote workers
+	FirstID int                                  // number of the first worker; lower ones belong to workers that return
 	Spawn   func(id int) (*worker.Worker, error) // creates the worker with this id
 	// Delay before a dead worker of this process is replaced, or until it may return if that is later; 0: never.
 	Respawn time.Duration
@@ -40,6 +41,9 @@ type Config struct {
 	Shape   func(event.Link) error // sets the speed of a link; must not block; nil: the run has no links
 	// Fault stores the stack of a panic that was caught, for a bug report. Any goroutine may call it; may be nil.
 	Fault func(what any, stack []byte)
+	// Recompute returns the state after the last commit from the log, for coordinator.Recompute. It may be nil if
+	// Core.Reattach is.
+	Recompute func(context.Context) (event.Checkpoint, error)
 	// Watch receives every record after it is in the log. It must not block. May be nil.
 	Watch func(event.Record)
 }
@@ -55,7 +59,10 @@ type Fleet struct {
 	returnDelays map[int]time.Duration // delays after which evicted workers that are not gone yet may return
 	wg           sync.WaitGroup
 	nextID       atomic.Int64
-	deaths       int // deaths of workers of this process since the last commit
+	mu           sync.Mutex    // guards returned
+	returned     map[int]bool  // numbers below FirstID that returned
+	recompute    chan struct{} // an order to recompute, at most one in a run
+	deaths       int           // deaths of workers of this process since the last commit
 	exit         *coordinator.Exit
 	logErr       error // error of the log or of Spawn, or too many deaths: ends the run
 }
@@ -91,14 +98,18 @@ func New(cfg Config) (*Fleet, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &Fleet{
+	f := &Fleet{
 		cfg:          cfg,
 		core:         core,
 		events:       make(chan any, 64),
 		done:         make(chan struct{}),
 		handles:      map[int]WorkerHandle{},
 		returnDelays: map[int]time.Duration{},
-	}, nil
+		returned:     map[int]bool{},
+		recompute:    make(chan struct{}, 1),
+	}
+	f.nextID.Store(int64(cfg.FirstID))
+	return f, nil
 }
 
 // Fault is a panic in the coordinator's own code.
@@ -135,6 +146,9 @@ func (f *Fleet) Run(ctx context.Context) (exit coordinator.Exit, err error) {
 		f.closeQueued()
 		f.wg.Wait()
 	}()
+	if f.cfg.Recompute != nil {
+		f.wg.Go(func() { f.recomputeOnce(ctx) })
+	}
 	for range f.cfg.Workers {
 		f.spawn(ctx)
 	}
@@ -193,7 +207,7 @@ func (f *Fleet) handle(ctx context.Context, ev any) {
 		delete(f.returnDelays, e.worker)
 	case joined:
 		f.handles[e.worker] = e.handle
-		f.step(coordinator.Joined{Worker: e.worker, Key: e.key})
+		f.step(coordinator.Joined{Worker: e.worker, Key: e.key, Held: e.held})
 	case spawn:
 		f.spawn(ctx)
 	case message.Report:
@@ -308,6 +322,9 @@ func (f *Fleet) apply(fx []coordinator.Effect) {
 			if b := f.handles[x.Worker]; b != nil {
 				b.Post(message.Stop{})
 			}
+		case coordinator.Recompute:
+			flush()
+			f.recompute <- struct{}{}
 		case *coordinator.Fault:
 			f.Fault(x.Value, x.Stack)
 		case coordinator.Exit:
@@ -336,9 +353,20 @@ func (f *Fleet) spawn(ctx context.Context) {
 		if err := Attend(ctx, box, w, f.cfg.Grace, f.Report); err != nil {
 			reason = err.Error()
 		}
+		w.Free()
 		f.post(died{id, reason, true})
 	})
 	f.step(coordinator.Joined{Worker: id})
+}
+
+// recomputeOnce waits for the order to recompute the state, and carries it out.
+func (f *Fleet) recomputeOnce(ctx context.Context) {
+	select {
+	case <-f.recompute:
+		cp, err := f.cfg.Recompute(ctx)
+		f.post(coordinator.Recomputed{Checkpoint: cp, Err: err})
+	case <-ctx.Done():
+	}
 }
 
 // post sends an event to the loop. It waits while the loop is busy and drops the event after the run's end.

@@ -24,16 +24,30 @@ var Unfinished = message.Evict{Why: "the coordinator ends before the run does", 
 type joined struct {
 	worker int
 	key    string
+	held   *message.Held
 	handle WorkerHandle
 }
 
 // Reserve returns the number of the next worker. It may be called from any goroutine.
 func (f *Fleet) Reserve() int { return int(f.nextID.Add(1) - 1) }
 
-// AddRemote adds a worker of another process under a reserved number. key identifies the worker when it returns. After
-// the run's end AddRemote closes the handle, possibly twice.
-func (f *Fleet) AddRemote(id int, key string, h WorkerHandle) {
-	f.post(joined{id, key, h})
+// ReserveOld returns true for a number that a worker had in an earlier process and that no worker of this process has.
+// It may be called from any goroutine.
+func (f *Fleet) ReserveOld(id int) bool {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	if id < 0 || id >= f.cfg.FirstID || f.returned[id] {
+		return false
+	}
+	f.returned[id] = true
+	return true
+}
+
+// AddRemote adds a worker of another process under a reserved number. key identifies the worker when it returns; held
+// is what it holds of the committed state, nil for nothing. After the run's end AddRemote closes the handle, possibly
+// twice.
+func (f *Fleet) AddRemote(id int, key string, held *message.Held, h WorkerHandle) {
+	f.post(joined{id, key, held, h})
 	select {
 	case <-f.done:
 		h.Close()
@@ -70,7 +84,7 @@ const shortGrace = 500 * time.Millisecond
 // Stop arrives. It returns an error if w's program panics or its device is lost. It reports a failure only after grace,
 // and not if an Abort arrives before: when a worker dies, its peers may notice before the coordinator does, and must
 // not be blamed. A connection that broke between two live workers is reported after shortGrace: by then both of them
-// have noticed, and the coordinator has noticed any death. At the end Attend frees w's memory.
+// have noticed, and the coordinator has noticed any death. The caller frees w.
 func Attend(
 	ctx context.Context,
 	box *Mailbox,
@@ -78,7 +92,6 @@ func Attend(
 	grace time.Duration,
 	report func(message.Report),
 ) error {
-	defer w.Free()
 	for {
 		mctx, msg, ok := box.next(ctx)
 		if !ok {

@@ -30,9 +30,10 @@ func addWorker(ctx context.Context, f *fleet.Fleet, wg *sync.WaitGroup, spawn fu
 		if err := fleet.Attend(ctx, box, w, 0, f.Report); err != nil {
 			reason = err.Error()
 		}
+		w.Free()
 		f.Gone(id, reason)
 	})
-	f.AddRemote(id, "", box)
+	f.AddRemote(id, "", nil, box)
 	return id, box, nil
 }
 
@@ -120,8 +121,8 @@ func TestEvicted(t *testing.T) {
 		x, _ := f.Run(bounded(t))
 		over <- x
 	}()
-	f.AddRemote(f.Reserve(), "", a)
-	f.AddRemote(f.Reserve(), "", b)
+	f.AddRemote(f.Reserve(), "", nil, a)
+	f.AddRemote(f.Reserve(), "", nil, b)
 	f.Report(message.Failed{Worker: 1, Epoch: 1, Err: "no"})
 	waitClosed(t, b.closed)
 	b.mu.Lock()
@@ -130,7 +131,7 @@ func TestEvicted(t *testing.T) {
 	}
 	b.mu.Unlock()
 	f.Gone(1, "closed")
-	f.AddRemote(f.Reserve(), "", b)
+	f.AddRemote(f.Reserve(), "", nil, b)
 	f.Interrupt()
 	f.Gone(0, "the last worker that can save is lost")
 	f.Gone(2, "closed")
@@ -138,7 +139,7 @@ func TestEvicted(t *testing.T) {
 		t.Errorf("%+v", x)
 	}
 	late := &mute{closed: make(chan struct{})}
-	f.AddRemote(f.Reserve(), "", late)
+	f.AddRemote(f.Reserve(), "", nil, late)
 	waitClosed(t, late.closed)
 	f.Report(message.Ready{})
 	f.Gone(3, "after the end")
@@ -198,6 +199,7 @@ func TestGrace(t *testing.T) {
 		if err := fleet.Attend(ctx, box, w, grace, func(r message.Report) { reports = append(reports, r); box.Close() }); err != nil || ctx.Err() != nil {
 			t.Errorf("%v, %v", err, ctx.Err())
 		}
+		w.Free()
 		return reports
 	}
 	if reports := attend(time.Hour, func(b *fleet.Mailbox) { b.Post(message.Abort{Epoch: 2}); b.Post(message.Stop{}) }); len(reports) > 0 {

@@ -1,6 +1,7 @@
 package host
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"io"
@@ -21,6 +22,8 @@ type history struct {
 	files           []uint64           // rounds whose checkpoint files still exist; the log may name thousands more
 	cps             []event.Checkpoint // of files, up to the requested round, not undone by later plans, oldest first
 	edits           []event.Edit       // edits of the newest plan and after it
+	first           *event.Plan        // nil before the first plan
+	plan            *event.Plan        // newest
 	hosts           int                // workers of the newest plan
 	lastGood        coordinator.LastGood
 	asked           event.Pending // commands accepted but not yet applied
@@ -81,15 +84,21 @@ func (h *history) take(rec event.Record, at uint64) {
 		} else if rec.Plan.At == at {
 			h.beyond = rec.Plan.Epoch
 		}
-		h.edits, h.hosts = rec.Plan.Timeline, len(rec.Plan.New.Workers())
+		h.first = cmp.Or(h.first, rec.Plan)
+		h.plan, h.edits, h.hosts = rec.Plan, slices.Clone(rec.Plan.Timeline), len(rec.Plan.New.Workers())
 		h.cps = slices.DeleteFunc(h.cps, func(cp event.Checkpoint) bool { return cp.Round > rec.Plan.At })
 		if at > rec.Plan.At && h.last != nil && h.last.To > rec.Plan.At {
 			h.settled = h.count
 		}
 	case rec.Edit != nil:
-		h.edits = append(h.edits[:len(h.edits):len(h.edits)], *rec.Edit)
+		h.edits = append(h.edits, *rec.Edit)
 	case rec.Commit != nil:
 		h.last = rec.Commit
+		for i := range h.edits {
+			if e := &h.edits[i]; e.At == h.last.To {
+				e.Epochs, e.Steps = h.last.Progress.Epochs, h.last.Progress.Steps
+			}
+		}
 	case rec.Checkpoint != nil:
 		h.checkpoints++
 		// A checkpoint saved after such a plan may have the state of another algorithm or population.

@@ -81,6 +81,7 @@ func start(
 	if from != nil {
 		core.Resume, core.Epoch, core.Late, core.Asked = &from.Checkpoint, from.Epoch, from.Late, from.Asked
 		core.Cause, core.Edits, core.Met = event.CauseResume, nil, from.met
+		from.configure(&core)
 		if from.branch {
 			core.Cause = event.CauseFork
 		}
@@ -93,10 +94,15 @@ func start(
 		trouble: func(why event.PauseReason, reason string) { r.fleet.Trouble(why, reason) },
 		framed:  time.Now(),
 	}
+	var recompute func(context.Context) (event.Checkpoint, error)
+	if from != nil {
+		recompute = from.recompute
+	}
 	r.fleet, err = fleet.New(fleet.Config{
 		Core:    core,
 		Log:     log,
 		Workers: d.Workers,
+		FirstID: from.firstID(),
 		Respawn: time.Second,
 		Grace:   grace,
 		Shape:   d.Shape,
@@ -107,7 +113,8 @@ func start(
 			}
 			return w, err
 		},
-		Fault: r.fault,
+		Recompute: recompute,
+		Fault:     r.fault,
 		Watch: func(rec event.Record) {
 			r.prune(rec)
 			r.alerts.Record(rec)
@@ -138,7 +145,9 @@ func (r *Run) head() (out []event.Record) {
 			Reason: "resumed",
 			Limit:  &r.Job.Limit,
 		}})
-		out = append(out, event.Record{At: now, Checkpoint: &r.Resumed.Checkpoint})
+		if r.Resumed.reattach == nil {
+			out = append(out, event.Record{At: now, Checkpoint: &r.Resumed.Checkpoint})
+		}
 	}
 	return out
 }

@@ -25,6 +25,8 @@ type Order struct {
 	// Repeated says that the command which began the session was started again: the run is complete if it has ended at
 	// its limit, of seconds too.
 	Repeated bool
+	// Reattach lets a resumed run continue from the workers of the earlier process, which may hold its state.
+	Reattach bool
 	From     string // directory of the parent session of a fork
 	At       uint64 // round of the parent after which the fork starts, at least 1
 
@@ -112,7 +114,7 @@ func (o Order) resume(ctx context.Context) (r Opened, err error) {
 	}
 	defer a.Close()
 	report := func(k event.Commit) { a.Report(k.To) }
-	if r.From, err = restore(ctx, p, nil, max(o.Options.Threads, 0), report); err != nil {
+	if r.From, err = restore(ctx, p, nil, max(o.Options.Threads, 0), report, o.Reattach); err != nil {
 		return r, err
 	}
 	r.Job = r.From.Job

@@ -29,6 +29,12 @@ type Restored struct {
 	met      string // how the run met the target of its limit; "" if it did not
 	finished bool   // the log records that the run finished
 	branch   bool   // a fork, which starts a new log
+
+	// If workers of the earlier process may hold the state: how to wait for them, and how to recompute it without them.
+	// Checkpoint then has no files.
+	reattach  *coordinator.Reattach
+	first     *event.Plan // of the run
+	recompute func(context.Context) (event.Checkpoint, error)
 }
 
 // Restore recovers the state of the session in dir after round at (0: the last commit) and saves it through store, or
@@ -48,12 +54,13 @@ func (o *Own) Restore(
 	if err != nil {
 		return nil, err
 	}
-	return restore(ctx, p, store, threads, progress)
+	return restore(ctx, p, store, threads, progress, false)
 }
 
-// restore is [Restore] for a past that has been read.
+// restore is [Restore] for a past that has been read. With reattach set, the run may continue from workers that hold the
+// state.
 func restore(
-	ctx context.Context, p *Past, store worker.Store, threads int, progress func(event.Commit),
+	ctx context.Context, p *Past, store worker.Store, threads int, progress func(event.Commit), reattach bool,
 ) (*Restored, error) {
 	j, h, at := p.Job, &p.h, p.at
 	out := &Restored{
@@ -65,11 +72,16 @@ func restore(
 		finished: h.phase == event.Finished,
 	}
 	toEnd := at == 0 || at == h.end()
-	if cp := h.saved(); store == nil && cp != nil && toEnd && cp.Epoch == h.epoch && cp.Round == h.end() &&
-		(h.last == nil || cp.Hash == h.last.Hash) {
+	cp := h.saved()
+	switch {
+	case store == nil && cp != nil && toEnd && cp.Epoch == h.epoch && cp.Round == h.end() &&
+		(h.last == nil || cp.Hash == h.last.Hash):
 		out.Checkpoint = *cp
-	} else if err := out.execute(ctx, p, store, threads, progress); err != nil {
-		return nil, err
+	case reattach && out.awaitWorkers(p, threads, progress):
+	default:
+		if err := out.execute(ctx, p, store, threads, progress); err != nil {
+			return nil, err
+		}
 	}
 	if toEnd {
 		out.Asked, out.met = h.asked, h.goal.Met

@@ -15,6 +15,8 @@ type (
 	Setup struct {
 		Config  event.Config `cbor:"0,keyasint"`
 		Members int          `cbor:"1,keyasint"`
+		// the committed state that the run continues from, if its workers still hold it
+		Committed *Committed `cbor:"2,keyasint,omitempty"`
 	}
 	// Get requests a piece of a file of the session from the coordinator: a checkpoint, or the initial parameters.
 	Get struct {

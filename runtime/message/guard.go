@@ -10,7 +10,6 @@ import (
 
 // mostOf is the largest size of a worker's message in bytes, by kind. Other kinds are bounded by the size of a frame.
 var mostOf = map[uint16]int{
-	kindReady:     1 << 10,
 	kindFailed:    1 << 16,
 	kindSaved:     1 << 16,
 	kindGet:       1 << 12,

@@ -54,6 +54,7 @@ type (
 		Epoch  uint32  `cbor:"1,keyasint"`
 		Noise  float64 `cbor:"2,keyasint,omitempty"` // see [optim.Rates]
 		Bytes  float64 `cbor:"3,keyasint,omitempty"`
+		Held   *Held   `cbor:"4,keyasint,omitempty"` // only of a worker that joins, in reply to Setup.Committed
 	}
 	// Done reports that a grant was executed.
 	Done struct {
@@ -96,6 +97,19 @@ type (
 		Nanos  int64        `cbor:"5,keyasint,omitempty"` // duration of the save
 	}
 )
+
+// Committed names the state after a committed round.
+type Committed struct {
+	Epoch uint32 `cbor:"0,keyasint"`
+	Round uint64 `cbor:"1,keyasint,omitempty"`
+}
+
+// Held reports what a worker holds of a committed state.
+type Held struct {
+	Committed
+	Digests  Digests `cbor:"2,keyasint,omitzero"` // of its own rows and the shared ones
+	Mirrored Digests `cbor:"3,keyasint,omitzero"` // of the rows whose mirror it is
+}
 
 // Note is a note of an engine about an event that does not stop the run.
 type Note struct {

@@ -111,9 +111,17 @@ func (s *Server) admit(ctx context.Context, q quic.Request) (wire.Welcome, error
 		return wire.Welcome{}, wire.Refused{Code: wire.CodeWait, Reason: reason, Retry: true}
 	}
 	delete(s.toInform, q.Node)
-	id := r.fleet.Reserve()
+	id := r.number(h)
 	s.admitted[q.Node] = admission{r, id, time.Now()}
 	return wire.Welcome{Run: r.id, Worker: uint32(id), Software: s.cfg.Software, Series: s.cfg.Series}, nil
+}
+
+// number returns the number for an admitted worker: the one it had, if it may hold rows of the run's state under it.
+func (r *run) number(h wire.Hello) int {
+	if h.Worker != nil && h.Run == r.id && r.fleet.ReserveOld(int(*h.Worker)) {
+		return int(*h.Worker)
+	}
+	return r.fleet.Reserve()
 }
 
 // maxEvicted bounds the workers whose eviction a server remembers; the one that may return first is dropped.

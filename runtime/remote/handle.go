@@ -154,7 +154,7 @@ func encode(msg any) (wire.Message, error) {
 // serve runs the worker's session until it ends, then closes the connection. A panic while handling a message ends this
 // session alone.
 func (t *workerHandle) serve() {
-	t.send(message.Setup{Config: t.run.config, Members: t.run.members})
+	t.send(message.Setup{Config: t.run.config, Members: t.run.members, Committed: t.run.committed})
 	err := recoverFault(t.run.fleet.Fault, t.receive)
 	t.files.discard()
 	t.run.remove(t, err)
@@ -248,7 +248,7 @@ func (t *workerHandle) handleReport(r message.Report) error {
 				return errors.New("it reports twice that it is prepared")
 			}
 			if m.Epoch == 0 {
-				t.run.join(t)
+				t.run.join(t, m.Held)
 				return nil
 			}
 		case message.Leaving:

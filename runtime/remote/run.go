@@ -13,6 +13,7 @@ import (
 	"brood/runtime/event"
 	"brood/runtime/fleet"
 	"brood/runtime/host"
+	"brood/runtime/message"
 	"brood/runtime/session"
 	"brood/transport/quic"
 	"brood/transport/wire"
@@ -28,6 +29,8 @@ type run struct {
 	wanted  int // remote workers that it needs, in a series
 	mesh    *quic.Mesh
 	fleet   *fleet.Fleet
+	// the state that workers of the earlier process may hold; nil if the run does not continue from it
+	committed *message.Committed
 
 	ctx       context.Context // ends with the run
 	cancel    context.CancelCauseFunc
@@ -80,7 +83,7 @@ func (s *Server) Serve(
 		r.close()
 		return nil, err
 	}
-	r.fleet, r.config, r.members = out.Fleet(), j.Config, j.Members
+	r.fleet, r.config, r.members, r.committed = out.Fleet(), j.Config, j.Members, from.Committed()
 	if err := s.open(r); err != nil {
 		return nil, errors.Join(err, out.Close())
 	}
@@ -186,9 +189,9 @@ func (r *run) sendRoster() {
 	r.shapeLocal()
 }
 
-// join makes a worker that is prepared part of the run. It extends the roster first, so that every worker knows the
+// join makes a worker that is prepared part of the run; held is what it holds of the committed state. It extends the roster first, so that every worker knows the
 // address of a new one before the core names it.
-func (r *run) join(t *workerHandle) {
+func (r *run) join(t *workerHandle, held *message.Held) {
 	s := r.srv
 	s.mu.Lock()
 	t.joined = true
@@ -205,7 +208,7 @@ func (r *run) join(t *workerHandle) {
 	})
 	s.mu.Unlock() // not held during AddRemote: the fleet's loop may ask for a link
 	s.cfg.Note(fmt.Sprintf("%s joined", t))
-	r.fleet.AddRemote(t.id, t.peer.Node().String(), t)
+	r.fleet.AddRemote(t.id, t.peer.Node().String(), held, t)
 }
 
 // remove takes a worker out of the run and the roster and reports it lost to the fleet.

@@ -79,12 +79,15 @@ func Work(ctx context.Context, cfg Worker) (err error) {
 	if cfg.Advertise != "" {
 		hello.Listen = []string{cfg.Advertise}
 	}
+	var kept *prepared
+	defer func() { kept.free() }()
 	answered, pause, waited := time.Now(), firstPause, false
 	for {
+		kept.returning(&hello)
 		peer, welcome, err := node.Dial(ctx, cfg.Join.Address, cfg.Join.Server, hello)
 		if err == nil {
 			hello.Run = welcome.Run
-			err = runSession(ctx, cfg, node, peer, welcome, &hello)
+			err = runSession(ctx, cfg, node, peer, welcome, &hello, &kept)
 			answered, pause, waited = time.Now(), firstPause, false
 		}
 		if isClosed(cfg.Leave) {

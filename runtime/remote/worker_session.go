@@ -9,7 +9,6 @@ import (
 
 	"brood/runtime/event"
 	"brood/runtime/fleet"
-	"brood/runtime/host"
 	"brood/runtime/machine"
 	"brood/runtime/message"
 	"brood/runtime/worker"
@@ -22,7 +21,10 @@ type workerSession struct {
 	cfg  Worker
 	peer *quic.Peer
 	mesh *quic.Mesh
+	run  wire.RunID
 	id   int
+
+	prepared *prepared // nil until the worker is ready to join
 
 	setup       chan message.Setup
 	replies     chan any // the coordinator's replies to the store
@@ -45,7 +47,8 @@ var ErrHandover = errors.New("its members had not moved after " + handoverTimeou
 // grace is the delay before a failure is reported: longer than the coordinator takes to notice a lost worker.
 const grace = 5 * time.Second
 
-// runSession takes part in a run until it is over (nil), ctx ends, or the coordinator is lost.
+// runSession takes part in a run until it is over (nil), ctx ends, or the coordinator is lost. kept is the worker of the
+// last session, nil if there is none; runSession sets it if this worker may return to the run, and frees it otherwise.
 func runSession(
 	ctx context.Context,
 	cfg Worker,
@@ -53,6 +56,7 @@ func runSession(
 	peer *quic.Peer,
 	w wire.Welcome,
 	hello *wire.Hello,
+	kept **prepared,
 ) error {
 	mesh, err := node.Mesh(w.Run)
 	if err != nil {
@@ -63,6 +67,7 @@ func runSession(
 		cfg:     cfg,
 		peer:    peer,
 		mesh:    mesh,
+		run:     w.Run,
 		id:      int(w.Worker),
 		setup:   make(chan message.Setup, 1),
 		replies: make(chan any, 1),
@@ -73,7 +78,7 @@ func runSession(
 	wg.Go(func() { cancel(v.receive(ctx)) })
 	wg.Go(func() { v.sendTelemetry(ctx) })
 	wg.Go(func() { v.handOver(ctx, cancel) })
-	err = v.work(ctx, hello)
+	err = v.work(ctx, hello, *kept)
 	if peer.Err() != nil {
 		<-ctx.Done() // a reply could not be sent: receive knows the coordinator's last message, which explains it
 	}
@@ -96,6 +101,11 @@ func runSession(
 		leave(peer, err.Error())
 	}
 	peer.Close("")
+	_, refused := errors.AsType[*RefusedError](err)
+	if *kept = v.prepared; refused || errors.Is(err, errOver) {
+		v.prepared.free()
+		*kept = nil
+	}
 	if errors.Is(err, errOver) {
 		return nil
 	}
@@ -165,54 +175,42 @@ func (v *workerSession) updateShapes(l *event.Link, r wire.Roster) {
 // computation exceeded it, since other work used the processors.
 const LateNote = "computed %g times slower, and %d %% longer than that"
 
-// work prepares the job and executes orders from the mailbox until the run ends. It returns a *RefusedError if a retry
-// is useless.
-func (v *workerSession) work(ctx context.Context, hello *wire.Hello) error {
+// work prepares the worker, or takes the one of the last session, and executes orders from the mailbox until the run
+// ends. It returns a *RefusedError if a retry is useless.
+func (v *workerSession) work(ctx context.Context, hello *wire.Hello, kept *prepared) error {
 	var setup message.Setup
 	select {
 	case setup = <-v.setup:
 	case <-ctx.Done():
+		v.prepared = kept
 		return ctx.Err()
 	}
-	dir, remove, err := scratch()
-	if err != nil {
-		return &RefusedError{fmt.Errorf("create a folder for checkpoints in transit: %w", err)}
-	}
-	defer remove()
-	st := &store{ctx: ctx, dir: dir, send: v.send, replies: v.replies}
-	if f := setup.Config.Init; f != nil {
-		if f.Path != initFile {
-			return &RefusedError{fmt.Errorf("the run takes its initial parameters from %q: "+
-				"the coordinator is of another version", f.Path)}
+	st := &store{ctx: ctx, send: v.send, replies: v.replies}
+	held := v.reuse(ctx, kept, setup, st)
+	if held == nil {
+		if err := v.prepare(setup, st); err != nil {
+			return err
 		}
-		if _, err := st.fetch(*f); err != nil {
-			return fmt.Errorf("fetch the initial parameters: %w", err)
-		}
-	}
-	job, err := v.cfg.Own.FromSession(dir, setup.Config)
-	if err != nil {
-		return &RefusedError{fmt.Errorf("this machine cannot take part: %w", err)}
-	}
-	job.Device, job.Slow, job.Lag = v.cfg.Device, v.cfg.debt, &host.Lag{}
-	if v.cfg.Slow > 1 {
-		defer func() { v.cfg.Note(fmt.Sprintf(LateNote, v.cfg.Slow, int(100*job.Lag.Late()))) }()
 	}
 	hello.Data = map[string]string{setup.Config.Data: setup.Config.Digest}
-	overhead := func() int64 { return v.mesh.Totals().Overhead() }
-	w, err := job.Worker(v.id, v.mesh.Link(uint32(v.id)), overhead, st, v.cfg.Threads, true)
-	if err != nil {
-		return &RefusedError{fmt.Errorf("this machine cannot take part: %w", err)}
+	p := v.prepared
+	if v.cfg.Slow > 1 {
+		defer func() { v.cfg.Note(fmt.Sprintf(LateNote, v.cfg.Slow, int(100*p.job.Lag.Late()))) }()
 	}
 	v.mu.Lock()
-	v.worker = w
+	v.worker = p.worker
 	v.mu.Unlock()
-	if err := v.send(message.Ready{Worker: v.id}); err != nil {
+	if err := v.send(message.Ready{Worker: v.id, Held: held}); err != nil {
 		return err
 	}
-	v.cfg.Note(fmt.Sprintf("joined as worker %d: %s on %s, %d members",
-		v.id, setup.Config.Model, setup.Config.Data, setup.Members))
+	text := fmt.Sprintf("joined as worker %d: %s on %s, %d members",
+		v.id, setup.Config.Model, setup.Config.Data, setup.Members)
+	if held != nil {
+		text += fmt.Sprintf(", with its rows of round %d", held.Round)
+	}
+	v.cfg.Note(text)
 	var lost error
-	err = fleet.Attend(ctx, v.box, w, grace, func(reply message.Report) {
+	err := fleet.Attend(ctx, v.box, p.worker, grace, func(reply message.Report) {
 		if f, ok := reply.(message.Failed); ok {
 			v.lastFailure = f.Err
 		}

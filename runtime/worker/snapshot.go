@@ -88,10 +88,17 @@ func (s *epochState) shared() map[string]bool {
 // holds NaN or infinity, nil if there is none; records may hold NaN, for example as a missing fitness. It waits for all
 // queued tasks.
 func (s *epochState) digests(ctx context.Context) (out message.Digests, bad *message.NonFinite, err error) {
+	return s.digestsOf(ctx, stateOf(s.env), s.env.Mine, s.shared())
+}
+
+// digestsOf is digests for blocks with the rows of the given members.
+func (s *epochState) digestsOf(
+	ctx context.Context, of state, members []engine.Member, shared map[string]bool,
+) (out message.Digests, bad *message.NonFinite, err error) {
 	var tasks []engine.Task
 	hashes, finite := map[string][][32]byte{}, map[string][]bool{}
-	for _, name := range slices.Sorted(maps.Keys(s.env.Blocks)) {
-		m := s.env.Blocks[name]
+	for _, name := range slices.Sorted(maps.Keys(of.blocks)) {
+		m := of.blocks[name]
 		hashes[name] = make([][32]byte, m.Rows)
 		tasks = append(tasks, engine.Digest{X: m, Hash: hashes[name]})
 		if m.Cols == s.env.Layout.Params {
@@ -106,7 +113,7 @@ func (s *epochState) digests(ctx context.Context) (out message.Digests, bad *mes
 		return nil, nil, err
 	}
 	var buf []byte
-	for _, r := range stateOf(s.env).rows(s.env.Mine, s.shared()) {
+	for _, r := range of.rows(members, shared) {
 		if r.mat.Rows == 0 {
 			buf = engine.AppendRows(buf[:0], r.record, 0, 1)
 			out = append(out, message.Digest{Row: r.name(), Sum: blake3.Sum256(buf)})

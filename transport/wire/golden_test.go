@@ -38,7 +38,7 @@ func samples() map[string]Body {
 		panic(err)
 	}
 	return map[string]Body{
-		"hello":       Hello{Version, run16(1), Worker, "node-7", "abc", node32(9), []string{"10.0.0.7:4433"}, "brood 0.1", "native/avx512/amd64", map[string]string{"mnist": "blake3:00", "a": "blake3:11"}, ""},
+		"hello":       Hello{Version, run16(1), Worker, "node-7", "abc", node32(9), []string{"10.0.0.7:4433"}, "brood 0.1", "native/avx512/amd64", map[string]string{"mnist": "blake3:00", "a": "blake3:11"}, "", new(uint32)},
 		"hello-bare":  Hello{Version: Version, Role: Viewer, Node: node32(9)},
 		"welcome":     Welcome{Version, run16(1), 3, "serve", "brood 0.1", false},
 		"welcome-to":  Welcome{Version: Version, Run: run16(1), Worker: 3, Series: true},

@@ -25,6 +25,7 @@ type (
 		Kernels  string            `cbor:"9,keyasint,omitempty"`
 		Data     map[string]string `cbor:"10,keyasint,omitempty"` // digests by name
 		Device   string            `cbor:"11,keyasint,omitempty"` // the compute device and its memory; "" is the CPU
+		Worker   *uint32           `cbor:"12,keyasint,omitempty"` // index that it had, under which it holds rows of Run
 	}
 	// Welcome accepts a Hello.
 	Welcome struct {

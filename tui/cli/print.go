@@ -239,7 +239,11 @@ func (p *plainPrinter) begin(r prepared) {
 	for _, text := range onStart(j) {
 		p.note(text)
 	}
-	if r.from != nil {
+	switch {
+	case r.from == nil:
+	case r.from.Committed() != nil:
+		p.line("brood: resumed after round %d, from its workers if they still hold that state", r.from.Checkpoint.Round)
+	default:
 		p.line("brood: resumed after round %d; %d rounds since the last checkpoint were recomputed and match",
 			r.from.Checkpoint.Round, r.from.Executed)
 	}

@@ -299,7 +299,7 @@ func (f *runFlags) order(c *cobra.Command, preset string) (o host.Order, err err
 		return o, err
 	}
 	if f.continued {
-		o.Resume, o.Repeated, o.Dir = true, true, f.session
+		o.Resume, o.Repeated, o.Reattach, o.Dir = true, true, f.serves, f.session
 		f.set = nil // the session has the knobs of this command
 		o.Options, err = f.changes(c, "flag")
 		o.Options.Limit = f.limit
@@ -316,7 +316,7 @@ func (f *runFlags) order(c *cobra.Command, preset string) (o host.Order, err err
 	if preset != "" {
 		return o, usage("--resume keeps the settings of the session: leave the preset %q out", preset)
 	}
-	o.Resume = true
+	o.Resume, o.Reattach = true, f.serves
 	if o.Dir, err = resolve(f.resume); err != nil {
 		return o, err
 	}

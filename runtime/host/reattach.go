@@ -1,0 +1,70 @@
+package host
+
+import (
+	"context"
+	"slices"
+	"time"
+
+	"brood/runtime/coordinator"
+	"brood/runtime/event"
+	"brood/runtime/message"
+)
+
+// reattachPatience is how long a resumed run waits for the workers of the earlier process. It is longer than workers
+// take to notice the new process and to return.
+const reattachPatience = 3 * time.Second
+
+// awaitWorkers prepares to continue from the workers of the earlier process. It returns false if the log shows that they
+// cannot hold the last committed state, or if they need not, since the newest checkpoint is of that state.
+func (out *Restored) awaitWorkers(p *Past, threads int, progress func(event.Commit)) bool {
+	h := &p.h
+	if h.plan == nil || h.last == nil || h.last.Epoch != h.plan.Epoch || h.phase.Over() {
+		return false
+	}
+	out.Checkpoint = event.Checkpoint{
+		Round:     h.last.To,
+		Epoch:     h.last.Epoch,
+		Roster:    h.plan.New,
+		Algorithm: h.plan.Algorithm,
+		Hash:      h.last.Hash,
+		Progress:  h.last.Progress,
+	}
+	for _, e := range h.edits {
+		if e.At < h.last.To || slices.ContainsFunc(h.plan.Timeline, e.Same) {
+			out.Checkpoint.Timeline = append(out.Checkpoint.Timeline, e)
+		}
+	}
+	out.first = h.first
+	out.reattach = &coordinator.Reattach{Plan: *h.plan, Saved: h.saved(), Patience: reattachPatience}
+	out.recompute = func(ctx context.Context) (event.Checkpoint, error) {
+		var r Restored
+		err := r.execute(ctx, p, nil, threads, progress)
+		return r.Checkpoint, err
+	}
+	return true
+}
+
+// Committed names the state that workers of the earlier process may hold, and from which the run then continues; nil if
+// the run continues from a checkpoint.
+func (out *Restored) Committed() *message.Committed {
+	if out == nil || out.reattach == nil {
+		return nil
+	}
+	return &message.Committed{Epoch: out.Checkpoint.Epoch, Round: out.Checkpoint.Round}
+}
+
+// configure sets what a core needs to continue from the workers.
+func (out *Restored) configure(core *coordinator.Config) {
+	core.Reattach = out.reattach
+	if p := out.first; out.reattach != nil && out.reattach.Saved == nil { // a rollback returns to the start
+		core.Algorithm, core.Members, core.Edits = p.Algorithm, len(p.New.Members), p.Timeline
+	}
+}
+
+// firstID returns the number of the first new worker. Workers of the earlier process return under lower numbers.
+func (out *Restored) firstID() int {
+	if out == nil || out.reattach == nil {
+		return 0
+	}
+	return slices.Max(out.reattach.Plan.New.Owner) + 1
+}
