@@ -3,6 +3,7 @@ package quic
 import (
 	"errors"
 	"fmt"
+	"net"
 	"sync"
 	"time"
 
@@ -16,6 +17,7 @@ import (
 // system suspends for three seconds loses no worker. Both are below idleTimeout.
 const (
 	beatEvery           = 200 * time.Millisecond
+	probedAt            = 2 * beatEvery // see control.probePort
 	suspectedAt         = 800 * time.Millisecond
 	silentAt            = 1600 * time.Millisecond
 	coordinatorSilentAt = 5 * time.Second
@@ -88,10 +90,11 @@ func (c *control) beat() error {
 	c.pulse.mu.Unlock()
 	tick := time.NewTicker(beatEvery)
 	defer tick.Stop()
-	silence := silence{woke: time.Now()}
+	silence, probed := silence{woke: time.Now()}, false
 	for {
 		if silence.update(c.packets()) {
 			c.pulse.received(time.Now())
+			probed = false
 		}
 		if err := c.pulse.send(beatNow(c)); err != nil {
 			return err
@@ -101,10 +104,24 @@ func (c *control) beat() error {
 		case <-c.ctx.Done():
 			return nil
 		}
-		if quiet := silence.tick(time.Now(), c.packets()); quiet >= c.silentAt {
+		switch quiet := silence.tick(time.Now(), c.packets()); {
+		case quiet >= c.silentAt:
 			return &GoneError{Silent, fmt.Sprintf("nothing came for %.1f s", quiet.Seconds())}
+		case quiet >= probedAt && c.probes && !probed:
+			probed = true
+			c.run(c.probePort)
 		}
 	}
+}
+
+// probePort ends the connection if the machine of a silent peer answers that no program uses the peer's port: its
+// process was killed. It asks only in the same network: a router between two networks may answer so for a live peer.
+func (c *control) probePort() error {
+	a, ok := c.conn.RemoteAddr().(*net.UDPAddr)
+	if !ok || !a.IP.IsLoopback() && !a.IP.IsPrivate() && !a.IP.IsLinkLocalUnicast() || !PortClosed(c.ctx, a.String()) {
+		return nil
+	}
+	return &GoneError{Silent, "its process has ended"}
 }
 
 // silence measures how long no packet came while this process was scheduled. If the system suspended the process for

@@ -80,3 +80,19 @@ func TestSuspendedProcess(t *testing.T) {
 		t.Errorf("eight beats of silence: %v", q)
 	}
 }
+
+// TestKilledProcess: a peer whose process was killed is gone as soon as its machine answers that its port is closed, and
+// not only after the silence that ends a live one.
+func TestKilledProcess(t *testing.T) {
+	killed, left := newNode(t, nil), admitAll(t)
+	_, p := pairUp(t, killed, left)
+	if err := killed.Shaper().Set("", Shape{Loss: 1}); err != nil { // it sends no goodbye
+		t.Fatal(err)
+	}
+	if err := killed.Close(); err != nil {
+		t.Fatal(err)
+	}
+	if g := endOf(t, p); g.Cause != Silent || g.Reason != "its process has ended" {
+		t.Errorf("%+v", g)
+	}
+}

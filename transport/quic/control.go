@@ -21,6 +21,7 @@ type control struct {
 
 	packets  func() uint64 // packets received so far
 	silentAt time.Duration // the connection ends after this time without a packet
+	probes   bool          // the peer's port may be probed: the node's socket is one of the system
 
 	ctx    context.Context // cancelled when the connection ends
 	cancel context.CancelCauseFunc

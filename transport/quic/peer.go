@@ -39,7 +39,7 @@ func newPeer(n *Node, o opening, hello wire.Hello, silentAt time.Duration) *Peer
 		came:    make(chan struct{}, 1),
 		drained: make(chan struct{}, 1),
 	}
-	p.c.frame, p.c.silentAt = p.take, silentAt
+	p.c.frame, p.c.silentAt, p.c.probes = p.take, silentAt, n.cfg.Conn == nil
 	p.c.start()
 	if hello.Role != wire.Viewer && hello.Role != wire.Operator {
 		p.c.run(p.c.rejectConversation)
