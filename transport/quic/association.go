@@ -29,7 +29,8 @@ type association struct {
 
 func newAssociation(p *pair, o opening, id wire.AssociationID, dialler bool) *association {
 	s := &association{control: newControl(o, defaultQueue), pair: p, id: id, dialler: dialler}
-	s.frame, s.data, s.packets, s.probes = s.handleFrame, s.receive, s.received, p.mesh.node.cfg.Conn == nil
+	s.frame, s.data, s.packets = s.handleFrame, s.receive, s.received
+	s.silence, s.sparse, s.probes = p.mesh.silence, true, p.mesh.node.cfg.Conn == nil
 	return s
 }
 

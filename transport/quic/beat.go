@@ -23,6 +23,12 @@ const (
 	coordinatorSilentAt = 5 * time.Second
 )
 
+// silenceFor returns how long a peer of a node with n connections may be silent. The processes of a large fleet often
+// share machines, and then wait for each other's processors, so the time grows with n from 20 connections on.
+func silenceFor(n int) time.Duration {
+	return min(max(silentAt, time.Duration(n)*silentAt/20), coordinatorSilentAt)
+}
+
 // pulse records when the peer was last alive, and its round-trip time.
 type pulse struct {
 	mu   sync.Mutex
@@ -79,7 +85,7 @@ func (p *pulse) send(m wire.Heartbeat) error {
 	return nil
 }
 
-// beat sends a heartbeat every 200 ms and fails with Silent when no packet has come for c.silentAt.
+// beat sends a heartbeat every 200 ms, between workers of a large fleet less often, and fails with Silent when no packet has come for c.silence.
 func (c *control) beat() error {
 	s, err := c.conn.OpenUniStreamSync(c.ctx)
 	if err != nil {
@@ -91,13 +97,15 @@ func (c *control) beat() error {
 	tick := time.NewTicker(beatEvery)
 	defer tick.Stop()
 	silence, probed := silence{woke: time.Now()}, false
-	for {
+	for n := time.Duration(0); ; n++ {
 		if silence.update(c.packets()) {
 			c.pulse.received(time.Now())
 			probed = false
 		}
-		if err := c.pulse.send(beatNow(c)); err != nil {
-			return err
+		if !c.sparse || n%(c.silence()/silentAt) == 0 {
+			if err := c.pulse.send(beatNow(c)); err != nil {
+				return err
+			}
 		}
 		select {
 		case <-tick.C:
@@ -105,7 +113,7 @@ func (c *control) beat() error {
 			return nil
 		}
 		switch quiet := silence.tick(time.Now(), c.packets()); {
-		case quiet >= c.silentAt:
+		case quiet >= c.silence():
 			return &GoneError{Silent, fmt.Sprintf("nothing came for %.1f s", quiet.Seconds())}
 		case quiet >= probedAt && c.probes && !probed:
 			probed = true

@@ -19,9 +19,10 @@ type control struct {
 	frame func(wire.Header, []byte) error // handles frames of the stream except Leave; it may wait
 	data  func(*wire.Reader) error        // handles the stream of data; nil refuses one
 
-	packets  func() uint64 // packets received so far
-	silentAt time.Duration // the connection ends after this time without a packet
-	probes   bool          // the peer's port may be probed: the node's socket is one of the system
+	packets func() uint64        // packets received so far
+	silence func() time.Duration // the connection ends after this time without a packet
+	sparse  bool                 // it sends fewer heartbeats if it may be silent for longer
+	probes  bool                 // the peer's port may be probed: the node's socket is one of the system
 
 	ctx    context.Context // cancelled when the connection ends
 	cancel context.CancelCauseFunc
@@ -36,7 +37,7 @@ type control struct {
 }
 
 func newControl(o opening, most int) *control {
-	c := &control{opening: o, born: time.Now(), most: most, wake: make(chan struct{}, 1), silentAt: silentAt}
+	c := &control{opening: o, born: time.Now(), most: most, wake: make(chan struct{}, 1)}
 	c.packets = func() uint64 { return c.conn.ConnectionStats().PacketsReceived }
 	c.ctx, c.cancel = context.WithCancelCause(context.Background())
 	return c

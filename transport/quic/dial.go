@@ -29,7 +29,8 @@ func (n *Node) Dial(ctx context.Context, address string, pin wire.NodeID, hello 
 	if hello.Role == wire.Worker {
 		silence = coordinatorSilentAt
 	}
-	p := newPeer(n, o, wire.Hello{Node: pin, Name: w.Name, Software: w.Software}, silence)
+	p := newPeer(n, o, wire.Hello{Node: pin, Name: w.Name, Software: w.Software},
+		func() time.Duration { return silence })
 	if !n.register(p) {
 		p.Close("the program ends")
 		return nil, wire.Welcome{}, ErrClosed

@@ -105,7 +105,7 @@ func (n *Node) welcome(ctx context.Context, o opening, h wire.Hello) error {
 	if _, err := o.stream.Write(frame); err != nil {
 		return err
 	}
-	p := newPeer(n, o, h, silentAt)
+	p := newPeer(n, o, h, n.silence)
 	if !n.register(p) {
 		p.Close("the program ends")
 		return nil

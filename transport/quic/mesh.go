@@ -108,6 +108,13 @@ func (m *Mesh) find(self, other uint32) *pair {
 	return m.pairs[[2]uint32{self, other}]
 }
 
+// silence returns how long the other side of a pair may be silent.
+func (m *Mesh) silence() time.Duration {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	return silenceFor(len(m.pairs))
+}
+
 func (m *Mesh) all() []*pair {
 	m.mu.Lock()
 	defer m.mu.Unlock()

@@ -41,7 +41,7 @@ var mutants = []struct {
 	{"roles may send anything", "quic/peer.go", "!p.allow(p.hello.Role, m.Kind)", "p.hello.Role == 99", "quic", "^TestHostilePeers$"},
 	{"a node may call itself anything", "quic/greet.go", "if !h.Node.Equal(o.node) {", "if false {", "quic", "^TestHostileStrangers$"},
 	{"a peer that does not read is not cut", "quic/control.go", "if c.queued+len(frame) > c.most && c.queued > 0 {", "if false {", "quic", "^TestFloods$"},
-	{"the silent live for ever", "quic/beat.go", "quiet >= c.silentAt", "false", "quic", "^TestDeathIsNoticed$"},
+	{"the silent live for ever", "quic/beat.go", "quiet >= c.silence()", "false", "quic", "^TestDeathIsNoticed$"},
 	{"restarts are not noticed", "quic/node.go", "StatelessResetKey: &reset, ", "StatelessResetKey: map[bool]*quicgo.StatelessResetKey{true: &reset}[false], ", "quic", "^TestRestartIsNoticed"},
 	{"strangers are not counted", "quic/strangers.go", "if here >= maxShare || len(s.all) >= maxStrangers {", "if here < 0 {", "quic", "^TestStrangers$"},
 	{"an address may have all places", "quic/strangers.go", "if here >= maxShare || len(s.all)", "if len(s.all)", "quic", "^TestStrangers$"},

@@ -185,6 +185,13 @@ func (n *Node) Close() error {
 	return err
 }
 
+// silence returns how long one of the node's peers may be silent.
+func (n *Node) silence() time.Duration {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	return silenceFor(len(n.peers))
+}
+
 // register adds a peer until it is gone. It returns false if the node is closing: then the caller closes the peer.
 func (n *Node) register(p *Peer) bool {
 	n.mu.Lock()

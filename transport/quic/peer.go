@@ -30,8 +30,8 @@ const maxInbox = 16 << 20
 // perMessage is the number of bytes counted for a message in addition to its body.
 const perMessage = 64
 
-// newPeer returns the peer of an accepted or dialled connection, which ends after a silence of silentAt.
-func newPeer(n *Node, o opening, hello wire.Hello, silentAt time.Duration) *Peer {
+// newPeer returns the peer of an accepted or dialled connection, which ends after the given silence.
+func newPeer(n *Node, o opening, hello wire.Hello, silence func() time.Duration) *Peer {
 	p := &Peer{
 		c:       newControl(o, n.cfg.MaxQueue),
 		hello:   hello,
@@ -39,7 +39,7 @@ func newPeer(n *Node, o opening, hello wire.Hello, silentAt time.Duration) *Peer
 		came:    make(chan struct{}, 1),
 		drained: make(chan struct{}, 1),
 	}
-	p.c.frame, p.c.silentAt, p.c.probes = p.take, silentAt, n.cfg.Conn == nil
+	p.c.frame, p.c.silence, p.c.probes = p.take, silence, n.cfg.Conn == nil
 	p.c.start()
 	if hello.Role != wire.Viewer && hello.Role != wire.Operator {
 		p.c.run(p.c.rejectConversation)
