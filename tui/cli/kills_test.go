@@ -264,7 +264,7 @@ func assembled(t *testing.T, onLoss string) *troupe {
 // fleet left alone before. The recording must verify. The share depends on the machine, so that it is only logged.
 func TestGoodput(t *testing.T) {
 	longtest.Need(t, longtest.Fleets, "kills processes for some minutes")
-	const every, kills = 10 * time.Second, 4
+	const every, kills = 10 * time.Second, 6
 	for _, onLoss := range []string{"rollback", "mirror"} {
 		t.Run(onLoss, func(t *testing.T) {
 			tr := assembled(t, onLoss)
@@ -278,15 +278,21 @@ func TestGoodput(t *testing.T) {
 			rounds(2 * time.Second)
 			alone := rounds(15*time.Second) / 15
 			disturbed := 0.0
-			for range kills {
-				at := tr.draw.IntN(len(tr.workers))
-				tr.signal(tr.workers[at], syscall.SIGKILL)
-				tr.workers = append(tr.workers[:at], tr.workers[at+1:]...)
-				tr.work()
+			for k := range kills {
+				if k%3 == 1 {
+					tr.signal(tr.serve, syscall.SIGKILL)
+					testutil.Receive(t, tr.serve.done, "end of the coordinator")
+					tr.resume()
+				} else {
+					at := tr.draw.IntN(len(tr.workers))
+					tr.signal(tr.workers[at], syscall.SIGKILL)
+					tr.workers = append(tr.workers[:at], tr.workers[at+1:]...)
+					tr.work()
+				}
 				disturbed += rounds(every)
 			}
 			share := disturbed / (alone * every.Seconds() * kills)
-			t.Logf("%s: %.3f of %.1f rounds/s with a worker killed every %v", onLoss, share, alone, every)
+			t.Logf("%s: %.3f of %.1f rounds/s with a process killed every %v", onLoss, share, alone, every)
 			tr.ends()
 		})
 	}
@@ -313,27 +319,26 @@ func TestPausedCoordinator(t *testing.T) {
 	tr.ends()
 }
 
-// TestKills: the run survives the death of any process, and its log verifies.
+// TestKills: the run survives the death of any process, and its log verifies. It logs how long faults took to notice, or
+// the coordinator to return: the figures of docs/fleet.md.
 func TestKills(t *testing.T) {
 	longtest.Need(t, longtest.Fleets, "kills processes for some minutes")
-	total := 0
+	took := map[string][]time.Duration{}
 	for _, c := range []struct {
 		onLoss string
 		faults int
 	}{{"reseed", 20}, {"shrink", 5}, {"rollback", 7}, {"mirror", 7}} {
 		t.Run(c.onLoss, func(t *testing.T) {
 			tr := assembled(t, c.onLoss)
-			worst := map[string]time.Duration{}
 			for range c.faults {
-				what, took := tr.fault()
-				worst[what] = max(worst[what], took)
-				total++
+				what, d := tr.fault()
+				took[what] = append(took[what], d.Round(time.Millisecond))
 			}
-			t.Logf("worst of %d faults: %v", c.faults, worst)
 			tr.ends()
 		})
 	}
-	if total < 30 && !t.Failed() {
-		t.Errorf("%d faults", total)
+	for what, all := range took {
+		slices.Sort(all)
+		t.Logf("%s: median %v, worst %v of %d", what, all[len(all)/2], all[len(all)-1], len(all))
 	}
 }
