@@ -35,7 +35,7 @@ func Differences(runs []*Run) (out []Difference) {
 type difference struct {
 	name  string
 	runs  int    // that have it
-	value string // in the first of them
+	value string // [Setting.same] of the first of them
 	other bool   // another run has another value
 	set   bool   // by some user
 }
@@ -49,11 +49,11 @@ func differing(lists [][]Setting) []difference {
 		for _, s := range list {
 			d := found[s.Name]
 			if d == nil {
-				d = &difference{name: s.Name, value: s.Value}
+				d = &difference{name: s.Name, value: s.same()}
 				found[s.Name] = d
 				names = slices.Insert(names, slices.Index(names, before)+1, s.Name)
 			}
-			d.runs, d.set, d.other = d.runs+1, d.set || !s.Default, d.other || s.Value != d.value
+			d.runs, d.set, d.other = d.runs+1, d.set || !s.Default, d.other || s.same() != d.value
 			before = s.Name
 		}
 	}
@@ -85,7 +85,7 @@ func Groups(runs []*Run) (out []Group) {
 		var key strings.Builder
 		for _, s := range r.Settings {
 			if s.Name != Seed {
-				key.WriteString(s.Name + "\x00" + s.Value + "\x00")
+				key.WriteString(s.Name + "\x00" + s.same() + "\x00")
 			}
 		}
 		i, ok := at[key.String()]

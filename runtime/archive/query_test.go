@@ -20,7 +20,7 @@ func queriedRows() []Row {
 				Phase: event.Finished, Started: time.Date(2026, 11, 20, 9, 30, 0, 0, time.UTC),
 				Score: &session.Scored{Key: "test_error", Percent: true, Value: score}, About: session.About{Tags: tags}},
 			Seconds: 90, Members: 4, Loss: 0.5, Curve: []float64{0.5}, Figures: map[string]float64{"train_loss": 0.25},
-			Settings: []Setting{{"algorithm", algorithm, false}, {"workers", "1 → 3 @5", false}, {"eta", eta, false}},
+			Settings: []Setting{{"algorithm", algorithm, false, ""}, {"workers", "1 → 3 @5", false, ""}, {"eta", eta, false, ""}},
 		}}
 	}
 	late := row("late", "dp-sgd", "cosine:0.1..0.01", 9, "best")
@@ -104,8 +104,8 @@ func TestComplete(t *testing.T) {
 // TestDifferingColumns: a setting is a column if the listed runs differ in it and no other column shows it.
 func TestDifferingColumns(t *testing.T) {
 	rows := queriedRows()
-	rows[0].Settings = append(rows[0].Settings, Setting{"rho", "1", true}, Setting{"gamma", "2", false})
-	rows[1].Settings = append(rows[1].Settings, Setting{"rho", "1", true}, Setting{"limit", "9 rounds", false})
+	rows[0].Settings = append(rows[0].Settings, Setting{"rho", "1", true, ""}, Setting{"gamma", "2", false, ""})
+	rows[1].Settings = append(rows[1].Settings, Setting{"rho", "1", true, ""}, Setting{"limit", "9 rounds", false, ""})
 	var got []string
 	for _, c := range Differing(rows) {
 		got = append(got, c.Name)

@@ -1,6 +1,7 @@
 package archive
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"io"
@@ -39,7 +40,11 @@ type Setting struct {
 	Name    string `json:"name"`
 	Value   string `json:"value"`
 	Default bool   `json:"default,omitempty"` // not set by the user
+	Logged  string `json:"logged,omitempty"`  // Value in the units of a log, by which runs are compared; "": Value
 }
+
+// same returns what is equal for equal settings: Value has schedules as the user typed them.
+func (s Setting) same() string { return cmp.Or(s.Logged, s.Value) }
 
 // ErrNoRound reports a run without a committed round, which cannot be compared.
 var ErrNoRound = errors.New("holds no committed round")

@@ -1,6 +1,7 @@
 package archive
 
 import (
+	"cmp"
 	"fmt"
 	"maps"
 	"math"
@@ -24,8 +25,9 @@ type changes struct {
 }
 
 type change struct {
-	value string
-	first uint64
+	value  string
+	logged string // a schedule in the units of a log, if value is as the user typed it; else ""
+	first  uint64
 }
 
 func (c *changes) plan(p *event.Plan) {
@@ -36,19 +38,22 @@ func (c *changes) plan(p *event.Plan) {
 	if p.At == c.from { // no round was executed before
 		*c, at = changes{from: p.At}, 0
 	}
-	c.algorithm = follow(c.algorithm, change{p.Algorithm, at})
-	c.members = follow(c.members, change{strconv.Itoa(len(p.New.Members)), at})
-	c.workers = follow(c.workers, change{strconv.Itoa(len(p.New.Workers())), at})
+	c.algorithm = follow(c.algorithm, change{value: p.Algorithm, first: at})
+	c.members = follow(c.members, change{value: strconv.Itoa(len(p.New.Members)), first: at})
+	c.workers = follow(c.workers, change{value: strconv.Itoa(len(p.New.Workers())), first: at})
 }
 
 // follow appends a value to a list, from which it removes values of rounds that were taken back.
 func follow(list []change, next change) []change {
 	list = slices.DeleteFunc(list, func(c change) bool { return c.first > 0 && c.first >= next.first })
-	if n := len(list); n > 0 && list[n-1].value == next.value {
+	if n := len(list); n > 0 && list[n-1].inLog() == next.inLog() {
 		return list
 	}
 	return append(list, next)
 }
+
+// inLog returns the value in the units of a log, in which different spellings of a schedule are equal.
+func (c change) inLog() string { return cmp.Or(c.logged, c.value) }
 
 func (c change) String() string {
 	if c.first == 0 {
@@ -63,6 +68,20 @@ func text(list []change) string {
 		words[i] = c.String()
 	}
 	return strings.Join(words, " → ")
+}
+
+// logged returns the changes in the units of a log; "" if text returns these too.
+func logged(list []change) string {
+	same := true
+	list = slices.Clone(list)
+	for i, c := range list {
+		same = same && c.logged == ""
+		list[i].value = c.inLog()
+	}
+	if same {
+		return ""
+	}
+	return text(list)
 }
 
 // settings returns the settings of a run, in the order in which they are shown. It omits empty values.
@@ -132,7 +151,7 @@ func knobs(edits []view.Edit, ran []change) (out []Setting) {
 			if len(names) > 1 {
 				title = name + " " + k.Name
 			}
-			out = append(out, Setting{title, text(list), !set})
+			out = append(out, Setting{title, text(list), !set, logged(list)})
 		}
 	}
 	return out
@@ -150,7 +169,7 @@ func history(algorithm string, k optim.Knob, edits []view.Edit, ran []change) (l
 			end = ran[i+1].first
 			again = slices.ContainsFunc(ran[i+1:], func(x change) bool { return x.value == algorithm })
 		}
-		begins := change{k.Format(k.Default), c.first}
+		begins := change{value: k.Format(k.Default), first: c.first}
 		if len(list) == 0 {
 			begins.first = 0 // the setting of the algorithm has the round
 		}
@@ -164,10 +183,15 @@ func history(algorithm string, k optim.Knob, edits []view.Edit, ran []change) (l
 			if err != nil { // an edit of another version
 				continue
 			}
+			next := change{value: value, first: first}
+			if typed := timeline.Text(e.Edit); timeline.Moves(e.Expr) && typed != value {
+				next.value, next.logged = typed, value
+			}
 			if set = true; first <= max(c.first, 1) {
-				begins.value = value
+				next.first = begins.first
+				begins = next
 			} else {
-				then = append(then, change{value, first})
+				then = append(then, next)
 			}
 		}
 		for _, x := range append([]change{begins}, then...) {

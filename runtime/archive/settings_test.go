@@ -95,3 +95,32 @@ func TestValuesAreCompared(t *testing.T) {
 		t.Error("close values count as equal")
 	}
 }
+
+// TestSchedulesAreShownAsTyped: a schedule is shown as the user typed it and compared in the units of the log.
+func TestSchedulesAreShownAsTyped(t *testing.T) {
+	const typed, logged = "exp:1*(1-1/(2B))/round..0.1", "exp:1*0.999/round..0.1"
+	var runs []*Run
+	for _, c := range [][2]string{{logged, typed}, {logged, ""}, {"exp:1*0.99/round..0.1", typed}} {
+		m := begin(1, nil)
+		first := event.Edit{Algorithm: "dp-sgd", Knob: "eta", Expr: c[0], Typed: c[1]}
+		half := first
+		half.At, half.Obeys, half.Expr = 10, 1, half.Expr+",from0,x0.5"
+		if c[1] != "" {
+			half.Typed += ",from0,x0.5"
+		}
+		for _, e := range []*event.Edit{&first, &half} {
+			m.put(event.Record{Edit: e})
+			m.rounds(10)
+		}
+		runs = append(runs, m.run(t, c[0]))
+	}
+	if got, want := runs[0].Value("eta"), typed+" → "+typed+" x 0.5 @11"; got != want {
+		t.Errorf("eta is %q, want %q", got, want)
+	}
+	if len(Groups(runs[:2])) != 1 || len(Differences(runs[:2])) != 0 {
+		t.Errorf("another spelling is another setting: %v", Differences(runs[:2]))
+	}
+	if len(Groups(runs)) != 2 || len(Differences(runs)) != 1 {
+		t.Errorf("one spelling hides two schedules: %v", Differences(runs))
+	}
+}

@@ -125,8 +125,8 @@ func differingSettings(p presets.Preset, j *host.Job, t *archive.Tally) (out []s
 	}
 	for _, e := range t.Edits {
 		edited[e.Knob] = true
-		if e.By != optim.Auto && e.By != event.ByDefault && stated[e.Knob] != e.Expr && !sameNumber(stated[e.Knob],
-			e.Expr) {
+		typed := cmp.Or(e.Typed, e.Expr) // a preset has schedules as they are typed
+		if e.By != optim.Auto && e.By != event.ByDefault && stated[e.Knob] != typed && !sameNumber(stated[e.Knob], typed) {
 			add(e.Knob)
 		}
 	}

@@ -52,6 +52,13 @@ func TestClaimed(t *testing.T) {
 		// of an older preset, without its first knob
 		{"quickstart", func(_ *host.Job, y *archive.Tally) { y.Edits = y.Edits[1:] }, "other settings ("},
 		{"parle-lenet-full", nil, "published 0.44, difference +2.06"},
+		{"parle-lenet-full", func(_ *host.Job, y *archive.Tally) { // the log has schedules in its units
+			for i := range y.Edits {
+				if e := &y.Edits[i]; strings.Contains(e.Expr, ":") {
+					e.Expr, e.Typed = "exp:1*0.999/round", e.Expr
+				}
+			}
+		}, "published 0.44, difference +2.06"},
 		{"parle-lenet-full", set(option.Epochs, "1"), "of parle-lenet-full do not apply: other settings (epochs)"},
 	} {
 		p, full, err := presets.Recorded(c.preset)
