@@ -49,7 +49,7 @@ func TestBranchAtTheCursor(t *testing.T) {
 	}
 	d.press("y")
 	if len(s.asked) != 1 || s.asked[0].Session != "/s/2026-11-20-quickstart-7f3a" || s.asked[0].At != 200 ||
-		!slices.Equal(s.asked[0].Set, []event.Setting{{Knob: "eta", Expr: "0.125"}}) {
+		!slices.Equal(s.asked[0].Set, []event.Setting{{Knob: "eta", Expr: "0.125"}}) || s.asked[0].By != "ann" {
 		t.Fatalf("asked for %+v", s.asked)
 	}
 	if d.Replay != nil || d.Opt.Session != "/s/fork-1" || d.Opt.Commander == nil || len(d.rail.Staged) > 0 ||

@@ -16,7 +16,6 @@ import (
 // Summary describes a run in a list, beyond its entry. Texts are as recorded: clean them before printing to a terminal.
 type Summary struct {
 	session.Info
-	Parent  string    // name of the run that it was forked from; "": none
 	Members int       // population size at the end
 	Series  string    // series of Loss and Curve; "": nothing was measured
 	Loss    float64   // last value; NaN without one
@@ -116,7 +115,8 @@ func (l *Library) read(e Entry) Summary {
 
 // Follow sets the fields that derive from the curves of the run.
 func (s *Summary) Follow(run *Run) {
-	s.Parent, s.Members, s.Seconds = run.Parent, len(run.View.Members().Members), run.View.Elapsed().Seconds()
+	s.Parent, s.ParentAt = run.Parent, run.ParentAt
+	s.Members, s.Seconds = len(run.View.Members().Members), run.View.Elapsed().Seconds()
 	s.Settings, s.Figures = run.Settings, run.Figures
 	if s.Series = run.Loss(); s.Series == "" {
 		return

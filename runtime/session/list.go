@@ -21,6 +21,8 @@ type Info struct {
 
 	Preset, Algorithm, Model, Data string
 	Seed                           uint64
+	Parent                         string // session that it was forked from, as in the log; "": none
+	ParentAt                       uint64 // rounds of the parent before the fork
 
 	Started   time.Time // time of the first record; if there is none, of the directory
 	Program   string    // name of the program that trains its own model; "" if there is none
@@ -129,7 +131,7 @@ func (x *Info) read(whole bool) error {
 	x.Started = time.Unix(0, first.At)
 	if c := first.Config; c != nil {
 		x.Preset, x.Model, x.Data, x.Seed, x.Objective = c.Preset, c.ModelName(), c.Data, c.Seed, c.Objective
-		x.Program = c.Program
+		x.Program, x.Parent, x.ParentAt = c.Program, c.Parent, c.ParentAt
 	}
 	if err := r.refresh(); err != nil {
 		return err

@@ -24,7 +24,7 @@ import (
 func forkCommand(s streams) *cobra.Command {
 	f := &runFlags{}
 	var at uint64
-	var why string
+	var as, why string
 	c := &cobra.Command{
 		Use:        "fork SESSION --at ROUND",
 		SuggestFor: []string{"branch"},
@@ -37,10 +37,14 @@ func forkCommand(s streams) *cobra.Command {
 			if err := coordinator.ValidateReason(why); err != nil {
 				return err
 			}
-			if f.background {
-				return f.branchDetached(c, args[0], at, why, s)
+			by, err := authorName(as)
+			if err != nil {
+				return err
 			}
-			p, err := f.branch(c, args[0], at, s)
+			if f.background {
+				return f.branchDetached(c, args[0], at, by, why, s)
+			}
+			p, err := f.branch(c, args[0], at, by, s)
 			if err != nil {
 				return err
 			}
@@ -55,19 +59,22 @@ func forkCommand(s streams) *cobra.Command {
 	fl.StringArrayVar(&f.set, "set", nil, "set a knob in the branch: NAME=VALUE or NAME=SCHEDULE (repeatable)")
 	fl.StringVar(&f.session, "session", "", "directory to record into")
 	fl.StringVar(&why, "why", "", "reason for the branch, a note on its first round")
+	asFlag(c, &as)
 	optionFlags(c, &f.opts, withoutJoined(option.With(option.Again))...)
 	fl.BoolVar(&f.json, "json", false, "print one JSON object a line")
 	fl.BoolVar(&f.background, "background", false, "train in a background process and return")
 	return c
 }
 
-// branchOrder returns the fork that the flags describe, and the part of its path that already exists.
-func (f *runFlags) branchOrder(c *cobra.Command, parent string, at uint64) (o host.Order, keep string, err error) {
+// branchOrder returns the fork that the flags describe, with edits by this author, and the part of its path that
+// already exists.
+func (f *runFlags) branchOrder(c *cobra.Command, parent string, at uint64, by string) (o host.Order, keep string,
+	err error) {
 	o.At = at
 	if o.From, err = resolve(parent); err != nil {
 		return o, "", err
 	}
-	if o.Options, err = f.changes(c, "fork"); err != nil {
+	if o.Options, err = f.changes(c, by); err != nil {
 		return o, "", err
 	}
 	home, err := session.Home()
@@ -84,8 +91,8 @@ func (f *runFlags) branchOrder(c *cobra.Command, parent string, at uint64) (o ho
 }
 
 // branch forks a session at a round, in this process. If it fails, it removes what it created.
-func (f *runFlags) branch(c *cobra.Command, parent string, at uint64, s streams) (prepared, error) {
-	o, keep, err := f.branchOrder(c, parent, at)
+func (f *runFlags) branch(c *cobra.Command, parent string, at uint64, by string, s streams) (prepared, error) {
+	o, keep, err := f.branchOrder(c, parent, at, by)
 	if err != nil {
 		return prepared{}, err
 	}
@@ -101,12 +108,12 @@ func (f *runFlags) branch(c *cobra.Command, parent string, at uint64, s streams)
 }
 
 // branchDetached starts a child process that forks a session, and returns when the fork trains.
-func (f *runFlags) branchDetached(c *cobra.Command, parent string, at uint64, why string, s streams) error {
+func (f *runFlags) branchDetached(c *cobra.Command, parent string, at uint64, by, why string, s streams) error {
 	if f.json {
 		return usage("--json and --background exclude each other: a run in the background prints nothing")
 	}
 	f.detached = true
-	o, keep, err := f.branchOrder(c, parent, at)
+	o, keep, err := f.branchOrder(c, parent, at, by)
 	if err != nil {
 		return err
 	}

@@ -243,7 +243,7 @@ func (l *sessionLibrary) Branch(ctx context.Context, b panel.Branch) (panel.Open
 	if err != nil {
 		return panel.Opened{}, err
 	}
-	options, err := l.resumeOptions(b.Session, "fork")
+	options, err := l.resumeOptions(b.Session, b.By)
 	if err != nil {
 		return panel.Opened{}, err
 	}

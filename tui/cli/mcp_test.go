@@ -146,7 +146,8 @@ func TestAgentReads(t *testing.T) {
 	home := os.Getenv("BROOD_SESSIONS")
 	for _, args := range [][]string{
 		append(tinyRun, "--session", home+"/one"),
-		{"fork", "one", "--at", "1", "--rounds", "4", "--set", "eta=0.05", "--why", "smaller", "--session", home + "/two"},
+		{"fork", "one", "--at", "1", "--rounds", "4", "--set", "eta=0.05", "--why", "smaller", "--as", "ann",
+			"--session", home + "/two"},
 	} {
 		if status, _, stderr := typing(args...); status != 0 {
 			t.Fatal(stderr)
@@ -160,7 +161,8 @@ func TestAgentReads(t *testing.T) {
 		says            []string
 	}{
 		{"list_runs", ``, []string{"sessions", "--json"}, nil},
-		{"list_runs", `{"limit":1}`, nil, []string{`"name":"two"`, "1 older sessions are not listed"}},
+		{"list_runs", `{"limit":1}`, nil, []string{`"name":"two"`, `"parent":"one","parent_round":1`,
+			"1 older sessions are not listed"}},
 		{"compare_runs", `{"sessions":["one","two"]}`, []string{"compare", "one", "two"}, nil},
 		{"list_presets", `{}`, []string{"presets"}, nil},
 		{"list_presets", `{"preset":"quickstart"}`, []string{"presets", "show", "quickstart"}, nil},
@@ -169,7 +171,7 @@ func TestAgentReads(t *testing.T) {
 		{"chart_runs", `{"sessions":["one","two"],"series":["loss","centre.loss"],"points":2,"by":"step"}`, nil,
 			[]string{"loss, by step", "centre.loss, by step", "\na  one  ", "\nb  two  ", `"event":"curve"`, `"x":[`}},
 		{"read_run", `{"session":"two"}`, nil, []string{`"running":false`, `"parent":"one","parent_round":1`,
-			`"by":"fork","event":"edit","knob":"eta","round":2,"value":"0.05"`, `"phase":"finished"`,
+			`"by":"ann","event":"edit","knob":"eta","round":2,"value":"0.05"`, `"phase":"finished"`,
 			`"notes":[{"round":2,"text":"smaller"}]`, `"max":100,"min":0,"name":"eta"`}},
 	} {
 		calls.Go(func() { // a client sends calls without waiting

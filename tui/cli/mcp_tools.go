@@ -220,7 +220,8 @@ func (a *agent) control(ctx context.Context, in controlArguments) (string, error
 }
 
 func (a *agent) fork(ctx context.Context, in forkArguments) (string, error) {
-	args := append([]string{"fork", "--background", "--at=" + strconv.FormatUint(in.At, 10), "--why=" + in.Why},
+	args := append([]string{"fork", "--background", "--at=" + strconv.FormatUint(in.At, 10), "--why=" + in.Why,
+		"--as=" + a.as},
 		a.programOf(in.Session)...)
 	return a.train(ctx, args, in.Set, in.Options, in.Name, in.Session)
 }

@@ -141,6 +141,9 @@ func sessionObject(x session.Info) map[string]any {
 	line := map[string]any{"name": x.Name, "path": x.Dir, "running": x.Running, "state": x.State(),
 		"preset": x.Preset, "algorithm": x.Algorithm, "model": x.Model, "data": x.Data,
 		"seed": x.Seed, "started": x.Started, "round": x.Round, "test_error": nil, "bytes": x.Size}
+	if x.Parent != "" {
+		line["parent"], line["parent_round"] = x.Parent, x.ParentAt
+	}
 	if x.Score != nil {
 		line["test_round"], line[x.Score.Key] = x.TestRound, finite(x.Score.Value)
 	}

@@ -60,6 +60,7 @@ type Branch struct {
 	Session string             // directory of the parent
 	At      uint64             // the round to fork after, 1 or more
 	Set     []event.Setting    // knobs that change in the next round
+	By      string             // who changes them
 	Told    func(round uint64) // called with each round that is recomputed on the way to At
 }
 
