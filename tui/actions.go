@@ -43,7 +43,7 @@ func (m *model) expand() tea.Cmd {
 }
 
 // back closes or resets one thing: in order a pending fork, the filter, the state of the panel, the knob rail, the
-// cursor, the expanded panel, the message, the screen.
+// cursor, the expanded panel, the message, the screen: to the one that the user came from, and then to the list of runs.
 func (m *model) back() tea.Cmd {
 	switch {
 	case m.branching != nil:
@@ -59,6 +59,8 @@ func (m *model) back() tea.Cmd {
 		m.expand()
 	case m.Toast.Text != "":
 		m.Toast = panel.Toast{}
+	case len(m.visited) > 0:
+		return m.OpenScreen(m.visited[len(m.visited)-1])
 	case m.HomeScreen() >= 0 && m.screen != m.HomeScreen():
 		return m.OpenScreen(m.HomeScreen())
 	}
@@ -73,6 +75,14 @@ func (m *model) OpenScreen(i int) tea.Cmd {
 	}
 	if m.Replay != nil && i == m.HomeScreen() { // the list hides the recording
 		m.Replay.Pause(true)
+	}
+	switch k := slices.Index(m.visited, i); {
+	case i == m.HomeScreen() || m.screen == m.HomeScreen():
+		m.visited = nil
+	case k >= 0:
+		m.visited = m.visited[:k]
+	case i != m.screen:
+		m.visited = append(m.visited, m.screen)
 	}
 	m.screen, m.Expanded, m.railOpen, m.beforeRail = i, false, false, origin{}
 	m.Focus = m.screens()[i].Lead

@@ -33,7 +33,7 @@ func TestFleetActions(t *testing.T) {
 		{"j j c", nil, "w3 is cordoned already"},
 		{"G d", nil, "w5 is leaving"},
 		{"V c", nil, "no other worker can host the members of w1, w2, w4"},
-		{"V V esc c", []string{"cordon 1"}, "cordon w1 accepted"},
+		{"V V c", []string{"cordon 1"}, "cordon w1 accepted"},
 		{"V esc c", []string{"cordon 1"}, "cordon w1 accepted"},
 	} {
 		d, _ := openFleet(t, 120, 40, fleetOf(5), c.keys)

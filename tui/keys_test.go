@@ -372,3 +372,22 @@ func TestPaletteOmitsKeysThatDoNotApply(t *testing.T) {
 		}
 	}
 }
+
+// TestEscGoesBack: esc goes back through the screens that the digits opened, each once, and then to the list of runs.
+func TestEscGoesBack(t *testing.T) {
+	for keys, want := range map[string][]string{
+		"3":       {"Live", "Runs", "Runs"},
+		"3 5 2":   {"Network", "Knobs", "Live", "Runs"},
+		"3 5 3":   {"Live", "Runs"},
+		"3 5 1":   {"Runs"},
+		"3 9 1 2": {"Live", "Runs"},
+	} {
+		d, _ := openShelved(t, 120, 36, keys)
+		for _, name := range want {
+			d.Toast = panel.Toast{}
+			if d.press("esc"); d.screens()[d.screen].Name != name {
+				t.Errorf("%q: esc opens %s, want %s", keys, d.screens()[d.screen].Name, name)
+			}
+		}
+	}
+}

@@ -48,6 +48,7 @@ type model struct {
 	lease         leaseState
 	settingsSaved chan struct{} // closed when the last changed settings are saved
 	branching     *branching    // set while a fork is recomputed
+	visited       []int // screens that esc goes back to, the last first; none of them twice, and no list of runs
 }
 
 type (

@@ -31,6 +31,7 @@ func (m *model) SwitchSession(msg panel.OpenedMsg) tea.Cmd {
 	}
 	m.resetSession()
 	m.OpenScreen(0)
+	m.visited = nil
 	m.Toast = panel.Toast{}
 	if msg.Message != "" {
 		m.Say(cell.Good, msg.Message)

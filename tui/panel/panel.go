@@ -51,7 +51,7 @@ type Screen struct {
 	Place   func(*Host, cell.Rect) []Placement // lays out the area between screen line and key line; nil: only Lead
 	Badge   func(*Host) string                 // text after the name, such as a number of alerts; nil or "": none
 	Charts  bool                               // has charts over rounds: arrow keys move a cursor through them
-	Home    bool                               // needs no run: the workbench starts here, and esc leads back here
+	Home    bool                               // needs no run: the workbench starts here, and esc leads back here at last
 	Instead string                             // name of what key w shows in the place of its panels; "": nothing
 	Show    func(*Host) tea.Cmd                // toggles between Instead and the panels
 	Lead    ID                                 // set by the workbench to the ID of the panel that declares the screen
