@@ -48,6 +48,7 @@ type model struct {
 	lease         leaseState
 	settingsSaved chan struct{} // closed when the last changed settings are saved
 	branching     *branching    // set while a fork is recomputed
+	parent        parentRead
 	visited       []int // screens that esc goes back to, the last first; none of them twice, and no list of runs
 }
 
@@ -177,7 +178,7 @@ func (m *model) Update(msg tea.Msg) (tea.Model, tea.Cmd) {
 		if m.Toast.Text != "" && m.Opt.Clock().After(m.Toast.Until) {
 			m.Toast = panel.Toast{}
 		}
-		return m, tea.Batch(m.tick(), m.retry(), m.pollPanels(), m.pollLease())
+		return m, tea.Batch(m.tick(), m.retry(), m.pollPanels(), m.pollLease(), m.pollParent())
 	case panel.Reply:
 		cmd := msg(m.Host)
 		m.refreshPalette()

@@ -76,6 +76,7 @@ func (m *model) resetSession() {
 	m.Shown = m.Live
 	m.Member, m.Trait, m.Window, m.Cursor, m.Acked = 0, "", panel.Window{}, panel.Cursor{}, 0
 	m.railOpen, m.Expanded, m.Notes, m.Checkpoints = false, false, nil, nil
+	m.Parent, m.parent = nil, parentRead{}
 	m.drag, m.travel = drag{}, travel{}
 	m.lease, m.Awaited, m.Activity = leaseState{}, "", nil
 	m.history, m.prompt, m.Popup = changeHistory{}, nil, nil

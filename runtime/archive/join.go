@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"brood/runtime/axis"
+	"brood/runtime/event"
 )
 
 // Join makes runs a set. Call it once for a run. A fork whose parent is in the set starts at its fork point, and its
@@ -34,22 +35,15 @@ func Join(runs []*Run) {
 }
 
 // parentAmong returns the run that r was forked from, or nil. It compares directories if the log of r has that of its
-// parent, else the name, the settings that a fork shares with its parent, and whether the run reached the fork point.
+// parent, else the name and the settings that a fork shares with its parent; the run must have reached the fork point.
 // If several fit, it returns the only one in the same directory as r, or nil.
 func (r *Run) parentAmong(runs []*Run) *Run {
 	if r.Parent == "" {
 		return nil
 	}
-	path := r.Parent != filepath.Base(r.Parent)
-	c := r.View.Config
 	var found, siblings []*Run
 	for _, p := range runs {
-		o := p.View.Config
-		switch {
-		case p == r || p.clock.End()[axis.Rounds] < float64(r.ParentAt):
-		case path && p.Dir != filepath.Clean(r.Parent):
-		case !path && (p.Name != r.Parent || o.Seed != c.Seed || o.Model != c.Model || o.Data != c.Data):
-		default:
+		if p != r && p.MayBeParent(r.View.Config) {
 			if found = append(found, p); filepath.Dir(p.Dir) == filepath.Dir(r.Dir) {
 				siblings = append(siblings, p)
 			}
@@ -61,6 +55,18 @@ func (r *Run) parentAmong(runs []*Run) *Run {
 		}
 	}
 	return nil
+}
+
+// MayBeParent reports whether a fork with this configuration may have been forked from the run.
+func (r *Run) MayBeParent(fork *event.Config) bool {
+	o := r.View.Config
+	switch {
+	case r.clock.End()[axis.Rounds] < float64(fork.ParentAt):
+		return false
+	case fork.Parent != filepath.Base(fork.Parent):
+		return r.Dir == filepath.Clean(fork.Parent)
+	}
+	return r.Name == fork.Parent && o.Seed == fork.Seed && o.Model == fork.Model && o.Data == fork.Data
 }
 
 // Joined reports whether the run is a fork whose parent is in its set.

@@ -19,7 +19,7 @@ func TestTurned(t *testing.T) {
 		t.Errorf("without its parent: %q", got)
 	}
 	Join([]*Run{p, c})
-	if got, want := c.Turned(), "training loss -0.5 (-4.8 %) in 20 rounds, the parent +20"; got != want {
+	if got, want := c.Turned(), "training loss -0.5 (-4.8 %) in 20 rounds, without it +20"; got != want {
 		t.Errorf("the branch: %q, want %q", got, want)
 	}
 	if got := p.Turned(); got != "" {

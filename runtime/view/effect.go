@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"math"
 	"slices"
+	"strings"
 
 	"brood/runtime/event"
 )
@@ -15,11 +16,13 @@ type Effect struct {
 	Rounds uint64  `cbor:"1,keyasint"` // number of rounds from the change on
 	Before float64 `cbor:"2,keyasint"` // mean over the rounds before the change
 	After  float64 `cbor:"3,keyasint"` // mean over the rounds from the change on
+	From   uint64  `cbor:"4,keyasint"` // first of the rounds before the change
+	First  uint64  `cbor:"5,keyasint"` // first round with the change
 }
 
 const (
 	effectRounds = 50 // length of a window, if the series has a bucket for each few rounds
-	EffectPoints = 3  // least number of values in a window
+	effectPoints = 3  // least number of values in a window
 )
 
 // effectSeries are the series of an effect, with their names for users. The first one that has enough values is used:
@@ -33,16 +36,74 @@ var effectSeries = []struct{ name, title string }{
 func (v *View) Effect(from, first, end uint64) (e Effect, ok bool) {
 	rounds := end - first
 	for _, x := range effectSeries {
-		s := v.Find(x.name)
-		if s == nil || 4*s.Width() > rounds {
-			continue
-		}
-		before, after := s.Mean(from, first), s.Mean(first, end)
-		if before.Count >= EffectPoints && after.Count >= EffectPoints {
-			return Effect{x.name, rounds, before.Mean(), after.Mean()}, true
+		e := Effect{Series: x.name, Rounds: rounds, From: from, First: first}
+		var before, after bool
+		e.Before, before = v.mean(x.name, rounds, from, first)
+		if e.After, after = v.mean(x.name, rounds, first, end); before && after {
+			return e, true
 		}
 	}
 	return Effect{}, false
+}
+
+// mean returns the mean of a series over the rounds [from, end). ok is false for less than effectPoints values, and if
+// the series has no bucket for each few rounds of a window.
+func (v *View) mean(series string, window, from, end uint64) (mean float64, ok bool) {
+	s := v.Find(series)
+	if s == nil || 4*s.Width() > window {
+		return 0, false
+	}
+	b := s.Mean(from, end)
+	return b.Mean(), b.Count >= effectPoints
+}
+
+// Change returns the change of the series of an effect in another run, over the same rounds. ok is false if that run
+// has not reached the last of these rounds, or has too few values.
+func (v *View) Change(e Effect) (change float64, ok bool) {
+	before, some := v.mean(e.Series, e.Rounds, e.From, e.First)
+	after, more := v.mean(e.Series, e.Rounds, e.First, e.First+e.Rounds)
+	return after - before, some && more && v.Progress.Rounds+1 >= e.First+e.Rounds
+}
+
+// EffectWindow returns the number of rounds of an effect, if no other change follows sooner.
+func (v *View) EffectWindow() uint64 {
+	if s := v.Find(CentreLoss); s != nil {
+		return max(effectRounds, 4*s.Width())
+	}
+	return effectRounds
+}
+
+// ForkEffect returns the effect of the changes with which a fork began: of its first rounds, at most this many, on those
+// before the fork, which only its parent has. It has fewer rounds while the fork has, and if another change follows. ok
+// is false if one of the runs has too few values.
+func (v *View) ForkEffect(parent *View, limit uint64) (e Effect, ok bool) {
+	first := v.Config.ParentAt + 1
+	rounds := min(limit, max(v.EffectWindow(), parent.EffectWindow()), max(v.Progress.Rounds+1, first)-first)
+	for _, k := range v.Marks {
+		if k.Round > first && !k.Alert {
+			rounds = min(rounds, k.Round-first)
+		}
+	}
+	for _, x := range effectSeries {
+		e = Effect{Series: x.name, Rounds: rounds, From: parent.windowBefore(first, rounds), First: first}
+		var before, after bool
+		e.Before, before = parent.mean(x.name, rounds, e.From, first)
+		if e.After, after = v.mean(x.name, rounds, first, first+rounds); before && after {
+			return e, true
+		}
+	}
+	return Effect{}, false
+}
+
+// ForkText returns the changes with which a fork began, "" if there are none: "eta 0.1 → 0.05, ell 5".
+func (v *View) ForkText() string {
+	var texts []string
+	for _, k := range v.Marks {
+		if k.Round == v.Config.ParentAt+1 && !k.Alert {
+			texts = append(texts, strings.ReplaceAll(k.Text, "→", " → "))
+		}
+	}
+	return strings.Join(texts, ", ")
 }
 
 // Mean summarises the rounds [from, end): the values of a scalar, or the medians over members. It is empty if s is nil.
@@ -96,11 +157,7 @@ func (v *View) turned(first uint64, text string) {
 			return
 		}
 	}
-	rounds := uint64(effectRounds)
-	if s := v.Find(CentreLoss); s != nil {
-		rounds = max(rounds, 4*s.Width())
-	}
-	v.Turns = append(v.Turns, turn{first, rounds, text})
+	v.Turns = append(v.Turns, turn{first, v.EffectWindow(), text})
 	slices.SortStableFunc(v.Turns, func(a, b turn) int { return int(int64(a.First) - int64(b.First)) })
 }
 
@@ -125,6 +182,7 @@ func (v *View) settle(over bool) {
 			continue
 		}
 		v.note(event.LevelInfo, KindEffect, end-1, fmt.Sprintf("%s at round %d: %s", t.Text, t.First, e))
+		v.Lane[len(v.Lane)-1].Effect = &e
 		v.Marks = slices.Clone(v.Marks)
 		for i := len(v.Marks) - 1; i >= 0; i-- {
 			if k := &v.Marks[i]; k.Round == t.First && !k.Alert {
@@ -139,6 +197,9 @@ func (v *View) settle(over bool) {
 // there is another change in it, at which it begins.
 func (v *View) windowBefore(first, rounds uint64) uint64 {
 	from := first - min(rounds, first-min(first, 1))
+	if v.Config != nil { // a fork has no values of the rounds before it
+		from = max(from, v.Config.ParentAt+1)
+	}
 	for _, k := range v.Marks {
 		if k.Round < first && !k.Alert {
 			from = max(from, k.Round)

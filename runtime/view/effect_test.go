@@ -103,3 +103,51 @@ func TestRollbackBeforeAnEffect(t *testing.T) {
 		t.Errorf("after the rollback there are %+v", v.Turns)
 	}
 }
+
+// TestForkEffect compares a fork after round 400, which sets eta and once more at round 431, with its parent, whose loss
+// falls by 0.001 a round; that of the fork falls by 0.003, and by 0.002 after the second edit.
+func TestForkEffect(t *testing.T) {
+	run := func(config event.Config, first, last uint64, loss func(r uint64) float64, edits ...uint64) *View {
+		v := New()
+		v.Apply(event.Record{Config: &config})
+		v.Apply(event.Record{Plan: &event.Plan{At: config.ParentAt, Algorithm: "a"}})
+		for r := first; r <= last; r++ {
+			if slices.Contains(edits, r) {
+				v.Apply(event.Record{Edit: &event.Edit{At: r - 1, Algorithm: "a", Knob: "eta", Expr: "0.05", By: "ann"}})
+			}
+			v.Apply(event.Record{Commit: &event.Commit{To: r, Rounds: 1, Progress: event.Progress{Rounds: r}}})
+			v.Apply(event.Record{Points: &event.Points{Round: r, Series: CentreLoss, Members: []engine.Member{Whole},
+				Values: []float64{loss(r)}}})
+		}
+		v.Apply(event.Record{State: &event.State{Phase: event.Finished, Round: last}})
+		return v
+	}
+	falling := func(r uint64) float64 { return 1 - 0.001*float64(r) }
+	parent := run(event.Config{}, 1, 440, falling)
+	fork := run(event.Config{Parent: "p", ParentAt: 400}, 401, 500, func(r uint64) float64 {
+		return falling(r) - 0.002*float64(min(r, 431)-400) - 0.001*float64(max(r, 431)-431)
+	}, 401, 431)
+	e, ok := fork.ForkEffect(parent, 1000)
+	if !ok || e.String() != "loss -0.061 (-9.9 %) in 30 rounds" {
+		t.Errorf("the fork has the effect %v, %v", e, ok)
+	}
+	if x, ok := parent.Change(e); !ok || x > -0.0299 || x < -0.0301 {
+		t.Errorf("the parent changed by %v, %v; want -0.03", x, ok)
+	}
+	if got := fork.ForkText(); got != "eta 0.05" {
+		t.Errorf("the fork began with %q", got)
+	}
+	if e, ok := fork.ForkEffect(parent, 10); !ok || e.Rounds != 10 {
+		t.Errorf("of 10 rounds: %+v, %v", e, ok)
+	}
+	later := fork.Lane[len(fork.Lane)-2].Effect // of the edit of round 431, before the end of the run
+	if later == nil || later.First != 431 || later.From != 401 {
+		t.Fatalf("the second edit has the effect %+v, want from round 431 and the start of the fork", later)
+	}
+	if x, ok := parent.Change(*later); ok {
+		t.Errorf("the parent ended at round 440 and changed by %v up to round 480", x)
+	}
+	if e, ok := fork.ForkEffect(run(event.Config{}, 1, 2, falling), 1000); ok {
+		t.Errorf("a parent without values before the fork: %v", e)
+	}
+}

@@ -137,6 +137,8 @@ type Entry struct {
 
 	Alert    event.AlertKind `cbor:"7,keyasint,omitempty"` // kind of the alert; "" for other entries
 	Answered bool            `cbor:"8,keyasint,omitempty"` // the condition of the alert is over
+
+	Effect *Effect `cbor:"9,keyasint,omitempty"` // of an entry of KindEffect
 }
 
 // Kinds of entries that screens show in a special way.
@@ -147,7 +149,7 @@ const (
 )
 
 // Fold is the version of Apply. A view that was saved by another version may lack data.
-const Fold = 10
+const Fold = 11
 
 // Maximum lengths of lists that grow with the length of a run.
 const (

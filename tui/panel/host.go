@@ -36,6 +36,7 @@ type Host struct {
 	Replay       *replay.Replay   // nil: the run is live
 	Feed         Feed
 	Reading      Reading
+	Parent       *view.View          // of a fork: its parent as far as its log was read; nil: unknown, or no fork
 	Notes        []session.RoundNote // notes on rounds of the shown session, ascending
 	Checkpoints  []uint64            // rounds of its stored checkpoints, ascending; nil: unknown
 	Acked        view.Position       // alerts before it are acknowledged
@@ -63,6 +64,11 @@ type Host struct {
 	Popup    Popup // help, palette, dialog or question; nil: none
 	Toast    Toast
 	Jobs     *Jobs // background jobs; the workbench waits for them when it ends
+
+	events struct { // cache of Events for a fork
+		key  eventsKey
+		list []view.Entry
+	}
 }
 
 // Workbench is what a panel may request. The model of the workbench implements it; call it from Update and View only.

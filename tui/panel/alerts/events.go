@@ -54,7 +54,7 @@ func (l *eventList) keys() []panel.Binding {
 // asks for them, or filters.
 func (l *eventList) entries(m *panel.Host) (out []view.Entry) {
 	filtered := m.Filters.Text["events"] != ""
-	for _, e := range m.WithNotes(m.Shown.Lane) {
+	for _, e := range m.WithNotes(m.Events()) {
 		if (l.all || filtered || !isCheckpoint(e)) &&
 			(!filtered || m.MatchesFilter("events", string(e.Level), e.Kind, e.Text)) {
 			out = append(out, e)
