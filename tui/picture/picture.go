@@ -53,7 +53,8 @@ type canvas interface {
 	rect(x, y, w, h float64, c color.Color)
 	polygon(points []point, c color.Color)
 	stroke(points []point, width float64, c color.Color)
-	text(x, y int, s string, bold bool, c color.Color) // s begins at cell x, y; each rune takes one cell
+	// text draws s from cell x, y on. Each rune takes this many cells.
+	text(x, y int, s string, cells int, bold bool, c color.Color)
 	end(out io.Writer) error
 }
 
@@ -82,12 +83,17 @@ func drawRun(c canvas, g *cell.Grid, x, end, y int, look cell.Look) {
 	word, from := []rune(nil), x
 	flush := func() {
 		if len(word) > 0 {
-			c.text(from, y, string(word), look.Bold, look.Fore)
+			c.text(from, y, string(word), 1, look.Bold, look.Fore)
 			word = nil
 		}
 	}
 	for ; x < end; x++ {
 		r := g.At(x, y).R
+		if g.At(x+1, y).R == 0 { // a wide character
+			flush()
+			c.text(x, y, string(r), 2, look.Bold, look.Fore)
+			continue
+		}
 		if r == ' ' || r == 0 || shape(c, r, float64(x*cellW), float64(y*cellH), look.Fore) {
 			flush()
 			continue

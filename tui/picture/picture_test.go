@@ -152,6 +152,22 @@ func TestSVG(t *testing.T) {
 	}
 }
 
+// TestWideCharacters: a wide character takes its two cells, and text after it begins in its own cell.
+func TestWideCharacters(t *testing.T) {
+	g := cell.New(10, 1)
+	g.Text(1, 0, 9, cell.Plain, "a日本b")
+	var out bytes.Buffer
+	if err := Write(&out, g, "svg", true); err != nil {
+		t.Fatal(err)
+	}
+	for i, want := range []string{`x="9" y="13.5" textLength="9"`, `x="18" y="13.5" textLength="18"`,
+		`x="36" y="13.5" textLength="18"`, `x="54" y="13.5" textLength="9"`} {
+		if letter := []rune("a日本b")[i]; !strings.Contains(out.String(), want) {
+			t.Errorf("%c has no %s in\n%s", letter, want, &out)
+		}
+	}
+}
+
 // TestShapesStayInTheImage draws each shape in a picture of one cell, beyond which some reach.
 func TestShapesStayInTheImage(t *testing.T) {
 	for _, r := range "→←↑↓◇◆□╭╮╰╯━▶▲▼✓✗‖" {

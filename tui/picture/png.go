@@ -83,13 +83,13 @@ func (r *raster) stroke(points []point, width float64, c color.Color) {
 	}
 }
 
-func (r *raster) text(x, y int, s string, bold bool, c color.Color) {
+func (r *raster) text(x, y int, s string, cells int, bold bool, c color.Color) {
 	d := font.Drawer{Dst: r.img, Src: image.NewUniform(c), Face: r.regular}
 	if bold {
 		d.Face = r.bold
 	}
 	for i, letter := range []rune(s) { // each in its cell: the advance of the font is not a whole number of pixels
-		d.Dot = fixed.P((x+i)*cellW*pngScale, int((float64(y*cellH)+baseline)*pngScale))
+		d.Dot = fixed.P((x+i*cells)*cellW*pngScale, int((float64(y*cellH)+baseline)*pngScale))
 		d.DrawString(string(letter))
 	}
 }

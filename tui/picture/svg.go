@@ -48,7 +48,7 @@ func (s *svg) stroke(points []point, width float64, c color.Color) {
 	s.lines = append(s.lines, fmt.Sprintf(`<path d="%s" fill="none" stroke="%s" stroke-width="%s"/>`, &b, hex(c), number(width)))
 }
 
-func (s *svg) text(x, y int, text string, bold bool, c color.Color) {
+func (s *svg) text(x, y int, text string, cells int, bold bool, c color.Color) {
 	var b strings.Builder
 	_ = xml.EscapeText(&b, []byte(text)) // a Builder does not fail
 	weight := ""
@@ -56,7 +56,7 @@ func (s *svg) text(x, y int, text string, bold bool, c color.Color) {
 		weight = ` font-weight="bold"`
 	}
 	s.texts = append(s.texts, fmt.Sprintf(`<text x="%d" y="%s" textLength="%d"%s%s>%s</text>`, x*cellW,
-		number(float64(y*cellH)+baseline), len([]rune(text))*cellW, fill(c), weight, &b))
+		number(float64(y*cellH)+baseline), len([]rune(text))*cells*cellW, fill(c), weight, &b))
 }
 
 func (s *svg) path(c color.Color) *strings.Builder {
