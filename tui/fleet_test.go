@@ -229,7 +229,7 @@ func TestTabReachesEveryPanel(t *testing.T) {
 			d.press("e")
 		}
 		var seen []panel.ID
-		for range 5 {
+		for range 6 {
 			seen = append(seen, d.Focus)
 			d.paint()
 			if got := panel.PanelIDs(d.Placed); !slices.Equal(got, []panel.ID{d.Focus}) {
@@ -237,7 +237,8 @@ func TestTabReachesEveryPanel(t *testing.T) {
 			}
 			d.press("tab")
 		}
-		if !slices.Equal(seen, []panel.ID{panel.Fleet, panel.Links, panel.Worker, panel.Events, panel.Fleet}) {
+		if !slices.Equal(seen, []panel.ID{panel.Fleet, panel.Links, panel.Worker, panel.MachineHistory,
+			panel.Events, panel.Fleet}) {
 			t.Errorf("at %v tab leads through %v", size, seen)
 		}
 	}

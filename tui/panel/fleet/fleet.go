@@ -203,7 +203,14 @@ func (x fleetRow) late() bool { return x.Silent > time.Second }
 
 func (f *Fleet) move(m *panel.Host, d int) {
 	if rows, at := f.Rows(m); len(rows) > 0 {
-		f.Chosen = rows[min(max(0, at+d), len(rows)-1)].ID
+		f.choose(m, rows[min(max(0, at+d), len(rows)-1)].ID)
+	}
+}
+
+// choose selects a worker and its process.
+func (f *Fleet) choose(m *panel.Host, worker int) {
+	if f.Chosen, f.process = worker, event.Here; slices.Contains(m.Shown.Processes, worker) {
+		f.process = worker
 	}
 }
 
@@ -211,7 +218,7 @@ func (f *Fleet) move(m *panel.Host, d int) {
 func (f *Fleet) point(m *panel.Host, in cell.Rect, _, y int) {
 	rows, chosen := f.Rows(m)
 	if i, ok := panel.TableRowAt(in, y, len(rows), chosen, fleetFoot); ok {
-		f.Chosen = rows[i].ID
+		f.choose(m, rows[i].ID)
 	}
 }
 
@@ -261,7 +268,7 @@ func (f *Fleet) Panels() []panel.Panel {
 	return append([]panel.Panel{
 		{
 			ID: panel.Fleet, Title: f.title, Draw: f.draw, Screen: &panel.Screen{Digit: 2, Name: "Fleet",
-				Place: placeFleet},
+				Place: f.place},
 			Group: group, Keys: table, Hints: f.hints, Point: f.point, Back: f.unmark,
 			List: &panel.List{Name: "fleet", Entries: "workers"}, Commands: f.commands(), Poll: f.Survey,
 			Reset: func() { *f = *New() },

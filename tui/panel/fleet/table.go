@@ -14,26 +14,23 @@ import (
 	"brood/tui/textfmt"
 )
 
-// placeFleet lays out the Fleet screen: the table, the matrix of links and, if it fits, the selected worker. A
-// recording has no live links: the table takes their place.
-func placeFleet(m *panel.Host, b cell.Rect) []panel.Placement {
+// place lays out the Fleet screen: the table, the matrix of links and, if they fit, the selected worker and the history
+// of its process. A recording has no live links.
+func (f *Fleet) place(m *panel.Host, b cell.Rect) []panel.Placement {
 	events := 1
 	if b.H >= 30 {
 		events = 5
 	}
 	main, lane := b.Top(b.H - events)
 	switch {
+	case b.W >= panel.WideW && b.H >= 34 && (m.CanSurvey() || len(m.Shown.Processes) > 0):
+		return append(f.placeWide(m, main), panel.Placement{Panel: panel.Events, Area: lane})
 	case !m.CanSurvey() && b.W >= panel.FullW:
 		table, one := main.Left(main.W - max(45, main.W/3))
 		return []panel.Placement{{Panel: panel.Fleet, Area: table}, {Panel: panel.Worker, Area: one},
 			{Panel: panel.Events, Area: lane}}
 	case !m.CanSurvey():
 		return []panel.Placement{{Panel: panel.Fleet, Area: main}, {Panel: panel.Events, Area: lane}}
-	case b.W >= panel.WideW && b.H >= 34:
-		left, one := main.Left(main.W - max(52, main.W/3))
-		table, links := left.Top(left.H / 2)
-		return []panel.Placement{{Panel: panel.Fleet, Area: table}, {Panel: panel.Links, Area: links},
-			{Panel: panel.Worker, Area: one}, {Panel: panel.Events, Area: lane}}
 	case b.W >= panel.FullW:
 		table, low := main.Top(main.H * 2 / 5)
 		links, one := low.Left(low.W - 45)
@@ -43,6 +40,30 @@ func placeFleet(m *panel.Host, b cell.Rect) []panel.Placement {
 	table, links := main.Top(main.H / 2)
 	return []panel.Placement{{Panel: panel.Fleet, Area: table}, {Panel: panel.Links, Area: links},
 		{Panel: panel.Events, Area: lane}}
+}
+
+// placeWide lays out a wide and high screen. The table and the worker take the lines that they need, and the rest has
+// the history. The links are beside the history, or, if there is a third of a very wide screen for them, at the top.
+func (f *Fleet) placeWide(m *panel.Host, main cell.Rect) []panel.Placement {
+	const veryWide = 240
+	workers := len(f.workers(m))
+	lines := 9 // of a worker in the process of the coordinator
+	if ends := len(f.ends()); ends > 1 {
+		lines = 16 + ends
+	}
+	top, low := main.Top(min(max(workers+4, lines), main.H/2))
+	table, one := top.Left(top.W - max(52, top.W/3))
+	links, history := low.Left(low.W * 2 / 5)
+	switch {
+	case !m.CanSurvey():
+		return []panel.Placement{{Panel: panel.Fleet, Area: table}, {Panel: panel.Worker, Area: one},
+			{Panel: panel.MachineHistory, Area: low}}
+	case main.W >= veryWide:
+		table, links = table.Left(table.W / 2)
+		history = low
+	}
+	return []panel.Placement{{Panel: panel.Fleet, Area: table}, {Panel: panel.Links, Area: links},
+		{Panel: panel.Worker, Area: one}, {Panel: panel.MachineHistory, Area: history}}
 }
 
 func (f *Fleet) title(m *panel.Host) (string, string) {
