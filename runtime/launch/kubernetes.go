@@ -31,11 +31,14 @@ const (
 )
 
 // Names of Kubernetes. Their lengths are checked separately, since a pattern that counts takes milliseconds to compile.
-var (
-	label    = regexp.MustCompile(`^[a-z]([-a-z0-9]*[a-z0-9])?$`)
-	claim    = regexp.MustCompile(`^[a-z0-9]([-a-z0-9.]*[a-z0-9])?$`)
-	resource = regexp.MustCompile(`^[a-z0-9][-a-z0-9.]*/[A-Za-z0-9][-A-Za-z0-9_.]*$`)
+const (
+	label    = `^[a-z]([-a-z0-9]*[a-z0-9])?$`
+	claim    = `^[a-z0-9]([-a-z0-9.]*[a-z0-9])?$`
+	resource = `^[a-z0-9][-a-z0-9.]*/[A-Za-z0-9][-A-Za-z0-9_.]*$`
 )
+
+// match compiles a pattern at its use, since few commands need one.
+func match(pattern, name string) bool { return regexp.MustCompile(pattern).MatchString(name) }
 
 const (
 	maxLabel    = 48 // 63 characters minus those that the Job appends for a pod
@@ -51,12 +54,12 @@ const (
 // whose Pod Security Standard "restricted" the pods satisfy; batch/v1, policy/v1 and v1 of k8s.io/api.
 func (k Kubernetes) Manifest() (string, error) {
 	switch {
-	case len(k.Name) > maxLabel || !label.MatchString(k.Name):
+	case len(k.Name) > maxLabel || !match(label, k.Name):
 		return "", fmt.Errorf("the name %q is not a DNS label: give up to 48 of a-z, 0-9 and '-', with a letter first",
 			k.Name)
-	case k.Claim != "" && (len(k.Claim) > maxClaim || !claim.MatchString(k.Claim)):
+	case k.Claim != "" && (len(k.Claim) > maxClaim || !match(claim, k.Claim)):
 		return "", fmt.Errorf("%q is not a name of a PersistentVolumeClaim", k.Claim)
-	case k.Device != "" && (len(k.Device) > maxResource || !resource.MatchString(k.Device)):
+	case k.Device != "" && (len(k.Device) > maxResource || !match(resource, k.Device)):
 		return "", fmt.Errorf("%q is not a resource of Kubernetes: give one such as nvidia.com/gpu", k.Device)
 	case k.Image == "" || strings.ContainsAny(k.Image, " \t\n\"'"):
 		return "", fmt.Errorf("%q is not a container image: name one that has brood in its PATH", k.Image)
@@ -72,7 +75,7 @@ func (k Kubernetes) Manifest() (string, error) {
 		return "", err
 	}
 	var out strings.Builder
-	err := manifest.Execute(&out, k)
+	err := template.Must(template.New("manifest").Funcs(template.FuncMap{"text": text}).Parse(manifest)).Execute(&out, k)
 	return out.String(), err
 }
 
@@ -98,8 +101,8 @@ func text(s string) (string, error) {
 	return strings.TrimSuffix(b.String(), "\n"), err
 }
 
-var manifest = template.Must(template.New("manifest").Funcs(template.FuncMap{"text": text}).Parse(
-	`# {{.Pods}} pods train one run; pod 0 coordinates. Apply with kubectl apply -f -, then: kubectl logs -f job/{{.Name}}
+// manifest is the template of a manifest, for a Kubernetes.
+const manifest = `# {{.Pods}} pods train one run; pod 0 coordinates. Apply with kubectl apply -f -, then: kubectl logs -f job/{{.Name}}
 apiVersion: v1
 kind: Secret
 metadata:
@@ -211,4 +214,4 @@ spec:
 {{- else}}
         emptyDir: {} # Kubernetes deletes the session with pod 0: name a claim to keep it
 {{- end}}
-`))
+`

@@ -114,6 +114,9 @@ func Run(ctx context.Context, args []string, s streams) int {
 // execute runs the command of these arguments. The caller cleans the output and reports the error.
 func execute(ctx context.Context, args []string, s streams) error {
 	root := newRoot(s)
+	if len(args) > 0 && strings.HasPrefix(args[0], cobra.ShellCompRequestCmd) { // a shell asks for completions
+		completeIn(root)
+	}
 	root.SetArgs(args)
 	root.SetOut(s.out)
 	root.SetErr(s.err)
@@ -154,7 +157,6 @@ func newRoot(s streams) *cobra.Command {
 		root.AddCommand(c(s))
 	}
 	wrapHelp(root, s)
-	completeIn(root)
 	return root
 }
 

@@ -83,7 +83,8 @@ func flagWords() map[string]completer {
 	return out
 }
 
-// completeIn registers the completions of a command and of its subcommands.
+// completeIn registers the completions of a command and of its subcommands. It visits every flag of every command,
+// which takes as long as the rest of a short command.
 func completeIn(c *cobra.Command) {
 	if k, ok := argumentWords[c.CommandPath()]; ok {
 		c.ValidArgsFunction = k.complete

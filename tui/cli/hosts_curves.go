@@ -27,7 +27,7 @@ const maxCurvesBytes = 8 << 20
 
 // writeCurves writes the curves of a session of this machine. name must be a session directly in home.
 func writeCurves(w io.Writer, lib *archive.Library, home, name string) error {
-	if !railName.MatchString(name) {
+	if !isRailName(name) {
 		return usage("--curves %q: give the name of a session", name)
 	}
 	entries, err := lib.Scan(home)

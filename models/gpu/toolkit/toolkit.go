@@ -67,16 +67,13 @@ func command(ctx context.Context, name string, args ...string) *exec.Cmd {
 	return c
 }
 
-// Patterns of the output of ptxas -v, which has three lines per kernel.
-var (
-	entryLine = regexp.MustCompile(`Compiling entry function '([^']+)' for`)
-	spillLine = regexp.MustCompile(`(\d+) bytes stack frame, (\d+) bytes spill stores, (\d+) bytes spill loads`)
-	usedLine  = regexp.MustCompile(`Used (\d+) registers`)
-	smemLine  = regexp.MustCompile(`(\d+) bytes smem`)
-)
-
 // parse parses the output of ptxas -v. It fails unless there is at least one kernel, each with all its lines.
 func parse(output string) (out []Usage, err error) {
+	// ptxas -v has three lines per kernel
+	entryLine := regexp.MustCompile(`Compiling entry function '([^']+)' for`)
+	spillLine := regexp.MustCompile(`(\d+) bytes stack frame, (\d+) bytes spill stores, (\d+) bytes spill loads`)
+	usedLine := regexp.MustCompile(`Used (\d+) registers`)
+	smemLine := regexp.MustCompile(`(\d+) bytes smem`)
 	var lines int // lines of the last kernel
 	for line := range strings.Lines(output) {
 		if m := entryLine.FindStringSubmatch(line); m != nil {
