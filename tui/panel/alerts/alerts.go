@@ -49,6 +49,7 @@ func (a *alertList) Panels() []panel.Panel {
 				Name:    "Alerts",
 				Place:   a.log.place,
 				Badge:   alertBadge,
+				Charts:  true,
 				Instead: "Log",
 				Show:    a.log.show,
 			},
@@ -217,8 +218,20 @@ func alertRows(v *view.View) panel.Rows {
 	return out
 }
 
-// placeAlerts lays out the Alerts screen.
+// placeAlerts lays out the Alerts screen. A high and wide one has the loss and the events of the run too: most runs have
+// few alerts, and their marks are in the loss.
 func placeAlerts(_ *panel.Host, b cell.Rect) []panel.Placement {
+	if b.W >= panel.WideW && b.H >= 36 {
+		rules := 21 // lines of the rules in a third of the width
+		if b.W >= 240 {
+			rules = 16
+		}
+		top, low := b.Top(rules)
+		table, watched := top.Left(top.W - top.W/3)
+		loss, events := low.Left(low.W - low.W/3)
+		return []panel.Placement{{Panel: panel.Alerts, Area: table}, {Panel: panel.AlertRules, Area: watched},
+			{Panel: panel.Loss, Area: loss}, {Panel: panel.Events, Area: events}}
+	}
 	if b.W >= panel.FullW {
 		table, watched := b.Left(b.W - max(46, b.W/4))
 		return []panel.Placement{{Panel: panel.Alerts, Area: table}, {Panel: panel.AlertRules, Area: watched}}

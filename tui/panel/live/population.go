@@ -35,8 +35,11 @@ func replicasTitle(m *panel.Host) (string, string) {
 	return textfmt.Count(len(m.Shown.Members().Members), "member"), "by id · [ ] focus, b best"
 }
 
-// maxCurveH is the largest height of a member's curve in lines.
-const maxCurveH = 6
+// Heights of a member's curve in lines: enough to do with fewer columns, and the largest.
+const (
+	enoughCurveH = 6
+	maxCurveH    = 16
+)
 
 // DrawReplicas draws a cell for each member, in columns: id, worker, curve, value. If not all fit, it shows those
 // around the focused one. If there is space for more lines, the curves are higher, instead of a sparkline.
@@ -47,7 +50,7 @@ func DrawReplicas(m *panel.Host, g *cell.Grid, r cell.Rect) {
 		return
 	}
 	n := len(roster.Members)
-	cols := max(1, (r.W-1)/30)
+	cols := max(1, min((r.W-1)/30, (n*enoughCurveH+r.H-1)/max(1, r.H)))
 	w := (r.W - 1) / cols
 	h := max(1, min(r.H*cols/max(cols, n+cols-1), maxCurveH)) // lines for each member
 	rows := r.H / h
@@ -257,6 +260,13 @@ func PlacePopulation(m *panel.Host, b cell.Rect) []panel.Placement {
 	}
 	main, ranks := b.Left(b.W - max(panel.RailW, b.W/4))
 	top, low := main.Top((main.H + 1) / 2)
-	return []panel.Placement{{Panel: panel.Distribution, Area: top}, {Panel: panel.Population, Area: low},
-		{Panel: panel.Ranking, Area: ranks}}
+	placed := []panel.Placement{{Panel: panel.Distribution, Area: top}, {Panel: panel.Population, Area: low}}
+	const curve = 12 // least lines of the curves of members below their ranking
+	if n := len(m.Shown.Members().Members) + 4; b.W >= panel.WideW && b.H-n >= max(curve, n) {
+		var each cell.Rect
+		ranks, each = ranks.Top(n)
+		return append(placed, panel.Placement{Panel: panel.Ranking, Area: ranks},
+			panel.Placement{Panel: panel.Replicas, Area: each})
+	}
+	return append(placed, panel.Placement{Panel: panel.Ranking, Area: ranks})
 }
