@@ -10,6 +10,7 @@ import (
 
 	tea "charm.land/bubbletea/v2"
 
+	"brood/runtime/archive"
 	"brood/runtime/event"
 	"brood/runtime/view"
 	"brood/tui/cell"
@@ -98,8 +99,8 @@ func (m *model) startBranch(at uint64, set []event.Setting) tea.Cmd {
 	return m.Job(func() tea.Msg {
 		defer cancel()
 		o, err := lib.Branch(ctx, panel.Branch{Session: parent, At: at, Set: set, By: m.Opt.By, Told: b.done.Store})
-		text := fmt.Sprintf("%s branched off after round %s of %s: 1 opens it", filepath.Base(o.Session),
-			textfmt.Grouped(at), filepath.Base(parent))
+		text := fmt.Sprintf("%s branched off after round %s of %s: 1 opens it", archive.ShortName(filepath.Base(o.Session)),
+			textfmt.Grouped(at), archive.ShortName(filepath.Base(parent)))
 		return branchedMsg{panel.OpenedMsg{Opened: o, Message: text, Err: err}, parent}
 	})
 }

@@ -7,6 +7,7 @@ import (
 
 	tea "charm.land/bubbletea/v2"
 
+	"brood/runtime/archive"
 	"brood/runtime/event"
 	"brood/tui/cell"
 	"brood/tui/panel"
@@ -31,10 +32,12 @@ type branchPoint struct {
 // newBranchQuestion returns the question about a branch after round at, or after the stored checkpoint before it, or
 // after the next one if that is nearer. rounds are those of the checkpoints, ascending.
 func (m *model) newBranchQuestion(at uint64, set []event.Setting, rounds []uint64) *branchQuestion {
-	q := &branchQuestion{m: m, set: set, text: "Start a new run from " + filepath.Base(m.Opt.Session) + "?"}
+	sets := " It keeps all knobs: to try others, change them first (k)."
 	if len(set) > 0 {
-		q.text += " It sets " + panel.SettingsText(event.Command{Set: set}) + "."
+		sets = " It sets " + panel.SettingsText(event.Command{Set: set}) + "."
 	}
+	q := &branchQuestion{m: m, set: set,
+		text: "Start a new run from " + archive.ShortName(filepath.Base(m.Opt.Session)) + "?" + sets}
 	if m.Replay == nil && !m.Live.Over() {
 		q.text += " Its parent continues unchanged."
 	}

@@ -43,7 +43,7 @@ func (s *fakeLibrary) Checkpoints(string) ([]uint64, error) { return s.checkpoin
 
 func TestBranchAtTheCursor(t *testing.T) {
 	d, s := openTaped(t, "k j l B")
-	d.shows("It sets", "eta = 0.125.", "y after round 200", "n cancel")
+	d.shows("It sets", "0.125.", "y after round 200", "n cancel")
 	if on, _ := d.Replay.Playing(); on || len(s.asked) > 0 {
 		t.Errorf("while it asks: playing %v, asked %v", on, s.asked)
 	}
@@ -56,7 +56,7 @@ func TestBranchAtTheCursor(t *testing.T) {
 		d.branching != nil {
 		t.Errorf("session %s, staged %v", d.Opt.Session, d.rail.Staged)
 	}
-	d.shows("fork-1 branched off after round 200 of 2026-11-20-quickstart-7f3a")
+	d.shows("fork-1 branched off after round 200 of quickstart-7f3a")
 	for _, keys := range []string{"B n", "B esc"} {
 		if d, s := openTaped(t, keys); len(s.asked) > 0 || d.Popup != nil {
 			t.Errorf("%q branches: %v", keys, s.asked)

@@ -124,7 +124,7 @@ func settings(v *view.View, planned changes) (out []Setting) {
 		}
 	}
 	if c.Parent != "" {
-		add("fork of", fmt.Sprintf("%s after %d", filepath.Base(c.Parent), c.ParentAt))
+		add("fork of", fmt.Sprintf("%s after %d", ShortName(filepath.Base(c.Parent)), c.ParentAt))
 	}
 	add("limit", limit(v.Limit))
 	add("arithmetic", c.Kernels)

@@ -253,13 +253,15 @@ func Readable(expr string) string {
 }
 
 // Change returns the value of an edit for readers, after the expression old that it replaces; "" for the default of the
-// knob. It returns only the factor if nothing else of a schedule changes.
+// knob. It returns only the factor, or the factors before and after, if nothing else of a schedule changes.
 func Change(e event.Edit, old string) string {
 	form, _, _ := cutSuffixes(e.Expr)
 	was, _, _ := cutSuffixes(old)
 	switch {
 	case old == "":
 		return Text(e)
+	case form == was && form != old && Factor(old) != Factor(e.Expr): // scaled again
+		return "x " + number(Factor(old)) + "→x " + number(Factor(e.Expr))
 	case form == was && form != e.Expr:
 		return "x " + number(Factor(e.Expr))
 	}

@@ -177,7 +177,7 @@ func TestChange(t *testing.T) {
 		{"7", "8", "7→8"},
 		{"7", "linear:1..3@9", "7→linear:1..3@9"},
 		{"linear:1..3@9", "linear:1..3@9,from0,x0.8", "x 0.8"},
-		{"linear:1..3@9,from0,x0.8", "linear:1..3@9,from0", "x 1"},
+		{"linear:1..3@9,from0,x0.8", "linear:1..3@9,from0", "x 0.8→x 1"},
 		{"linear:1..3@9,from0,x0.8", "7", "linear:1..3@9 x 0.8→7"},
 	} {
 		if got := Change(event.Edit{Knob: "eta", Expr: c[1]}, c[0]); got != c[2] {

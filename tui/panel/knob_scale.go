@@ -29,7 +29,8 @@ func NextValue(k optim.Knob, x float64, up bool) float64 {
 	case k.Scale == optim.Log && (x <= 1e-9 && !up && k.Min <= 0):
 		next = k.Min
 	case k.Scale == optim.Log:
-		next = logStep(x, up)
+		for next = logStep(x, up); k.Integer && math.Round(next) == x; next = logStep(next, up) { // 13, 12.5
+		}
 	case k.Integer:
 		next = x + d
 	default:
