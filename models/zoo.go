@@ -8,6 +8,7 @@ import (
 	"slices"
 	"strings"
 
+	"brood/models/data"
 	"brood/models/usererr"
 )
 
@@ -28,8 +29,22 @@ func List() []string {
 	return out
 }
 
-// Source returns a layer list as TOML: of an embedded model by its name, or of a file if nameOrPath ends in .toml.
+// Names returns the names that complete a model: examples of the families, then [List].
+func Names() []string { return append(Families(), List()...) }
+
+// Source returns a layer list as TOML: of an embedded model by its name, or of a file if nameOrPath ends in .toml. That
+// of a [Family] is for images of 28x28 in ten classes; [Family.Source] returns one for other data.
 func Source(nameOrPath string) (text []byte, err error) {
+	if f, is, err := ParseFamily(nameOrPath); is {
+		if err != nil {
+			return nil, err
+		}
+		d := data.Info{Shape: []int{1, 28, 28}, Classes: 10}
+		if f.Loss != "" && f.Loss != CrossEntropy {
+			d.Classes, d.Outputs, d.MultiLabel = 0, 10, f.Loss == BCE
+		}
+		return f.Source(d)
+	}
 	if strings.HasSuffix(nameOrPath, ".toml") {
 		if text, err = os.ReadFile(nameOrPath); err != nil {
 			const advice = "give the path of a layer list, or a name of `brood models`"
@@ -38,8 +53,9 @@ func Source(nameOrPath string) (text []byte, err error) {
 		return text, nil
 	}
 	if text, err = zoo.ReadFile("zoo/" + nameOrPath + ".toml"); err != nil {
-		return nil, usererr.Errorf("model: no model %q%s; there are %s, or give the path of a .toml file",
-			nameOrPath, usererr.Suggest(nameOrPath, List()), strings.Join(List(), ", "))
+		return nil, usererr.Errorf("model: no model %q%s; there are %s; or give the path of a .toml file, or a model that "+
+			"follows the data: %s", nameOrPath, usererr.Suggest(nameOrPath, Names()), strings.Join(List(), ", "),
+			strings.Join(Families(), ", "))
 	}
 	return text, nil
 }

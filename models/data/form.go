@@ -66,6 +66,36 @@ func (r Reading) Load(nameOrPath string) (*Set, error) {
 	return s.toForm(*r.Form)
 }
 
+// Detect reads data for a model that follows them. Labels are numbers to predict if they are not classes, or if all are
+// numbers and one of them has a fraction; several columns of 0 and 1 that are not one-hot are several classes. The
+// caller sets neither Outputs nor MultiLabel. If no reading succeeds, the error is that of classes.
+func (r Reading) Detect(nameOrPath string) (*Set, error) {
+	set, err := r.Load(nameOrPath)
+	if err == nil && !fractions(set.Names) {
+		return set, nil
+	}
+	for _, several := range []bool{true, false} {
+		n := r
+		n.Outputs, n.MultiLabel = 1, several
+		if other, why := n.Load(nameOrPath); why == nil && (!several || other.Outputs > 1) {
+			return other, nil
+		}
+	}
+	return set, err
+}
+
+// fractions reports whether all names are numbers, and one or more of them is no whole number.
+func fractions(names []string) (some bool) {
+	for _, name := range names {
+		x, err := strconv.ParseFloat(name, 64)
+		if err != nil {
+			return false
+		}
+		some = some || x != math.Trunc(x)
+	}
+	return some
+}
+
 // checkPlain returns an error if the reading uses options that only tables or numeric arrays support: a label column,
 // several classes per sample or numeric labels. what names the data in the error.
 func (r Reading) checkPlain(what string) error {

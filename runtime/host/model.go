@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"math"
 	"path/filepath"
+	"slices"
 	"strings"
 
 	"brood/models"
@@ -20,50 +21,116 @@ func (j *Job) prepareModel(o Options) error {
 		return usererr.Errorf("%s takes no rule table: omit it, or give it to the algorithm protocol", j.Alg.Name)
 	}
 	j.Data = cmp.Or(o.Data, "glyphs")
-	err := j.model(o)
-	if err != nil {
-		return err
-	}
 	j.Config.Data = j.Data
+	var err error
 	if data.IsPath(j.Data) { // absolute, so that the session can be resumed from any directory
 		if j.Config.Data, err = filepath.Abs(j.Data); err != nil {
 			return err
 		}
+	}
+	set, err := j.model(o)
+	if err != nil {
+		return err
 	}
 	if names := option.Rename.Text(o); o.Init == "" && names != "" {
 		return usererr.Errorf("rename %s: it renames tensors of the initial model file: give this file too, with --init",
 			names)
 	}
 	if o.Init != "" {
+		set = nil // read again as the file's model reads its samples
 		if err := usererr.File(j.start(o.Init), o.Init, modelfile.Advice); err != nil {
 			return err
 		}
 	}
 	j.Config.Loss = lossOf(j.Net)
-	if err := j.load(o.Augment); err != nil {
+	if set, err = j.read(set); err != nil {
+		return j.suggest(err)
+	}
+	if err := j.take(set, o.Augment); err != nil {
 		return err
 	}
 	j.noteScale(o.Init)
 	return nil
 }
 
-// model builds the model from a list of layers, or from the graph of a Go program if there is one.
-func (j *Job) model(o Options) (err error) {
+// model builds the model from a list of layers, or from the graph of a Go program if there is one. It returns the data
+// if it had to read them for the model, else nil.
+func (j *Job) model(o Options) (set *data.Set, err error) {
 	if j.own != nil {
 		if o.Model != "" {
-			return usererr.Errorf("graph %s: it is the model of the run: omit model %s", j.own.Graph.Name, o.Model)
+			return nil, usererr.Errorf("graph %s: it is the model of the run: omit model %s", j.own.Graph.Name, o.Model)
 		}
 		j.Net, j.Config.ModelSpec, err = j.own.model(o.Seed)
-		return err
+		return nil, err
 	}
-	j.Model = cmp.Or(o.Model, "mlp-small")
-	text, err := models.Source(j.Model)
+	text, set, err := j.layers(o.Model)
 	if err != nil {
-		return err
+		return nil, err
 	}
 	j.Config.ModelSpec = string(text)
 	j.Net, err = models.FromSource(j.Model, text)
-	return err
+	return set, err
+}
+
+// layers returns the layer list of the model name, or of one that suits the data if name is "". It sets Model to the
+// name. A model that follows the data is resolved here, so that the session records its layers as those of any other
+// model; the data are returned then.
+func (j *Job) layers(name string) (text []byte, set *data.Set, err error) {
+	r, err := j.tableReading()
+	if err != nil {
+		return nil, nil, err
+	}
+	if j.Model = name; name == "" {
+		if known, err := data.Lookup(j.Data); err == nil && slices.Equal(known.Shape, []int{1, 28, 28}) {
+			j.Model = "mlp-small"
+		} else if set, err = r.Detect(j.Config.Data); err != nil {
+			return nil, nil, err
+		} else if j.Model = models.Suited(set.Info); j.Model == "" {
+			return nil, nil, usererr.Errorf("data %s: the text has the byte %d, which no built-in model reads: give --model a "+
+				"layer list whose embedding has the vocabulary %d", j.Data, set.Classes-1, set.Classes)
+		}
+	}
+	f, is, err := models.ParseFamily(j.Model)
+	switch {
+	case err != nil:
+		return nil, nil, err
+	case !is:
+		text, err = models.Source(j.Model)
+		return text, nil, err
+	case set == nil:
+		if set, err = f.Read(r, j.Config.Data); err != nil {
+			return nil, nil, err
+		}
+	}
+	text, err = f.Source(set.Info)
+	return text, set, err
+}
+
+// tableReading returns how the options of the run read a table.
+func (j *Job) tableReading() (r data.Reading, err error) {
+	r.Label = option.Label.Text(j.Options)
+	r.Table, err = data.ParseTable(option.Table.Text(j.Options))
+	return r, err
+}
+
+// suggest adds to the error of a model that does not fit the data the command that trains one that does.
+func (j *Job) suggest(err error) error {
+	r, why := j.tableReading()
+	if j.own != nil || why != nil {
+		return err
+	}
+	set, why := r.Detect(j.Config.Data)
+	if why != nil || models.Suited(set.Info) == "" {
+		return err
+	}
+	command, o := "brood run", j.Options
+	o.Model = models.Suited(set.Info)
+	for _, x := range []*option.Option{option.Algorithm, option.Model, option.Data, option.Label, option.Table} {
+		if text := x.Text(o); text != "" && text != x.Default {
+			command += " --" + x.Name + " " + quote(text)
+		}
+	}
+	return fmt.Errorf("%w: `%s` follows the data", err, command)
 }
 
 // lossOf returns the loss of a model as a configuration records it: "" is cross-entropy.
@@ -106,8 +173,7 @@ func (j *Job) noteScale(file string) {
 	}
 }
 
-// checkFit returns an error if the model does not accept the samples, or if a new run has more outputs than classes. If
-// a resized model would fit, the error names the command that writes it.
+// checkFit returns an error if the model does not accept the samples, or if a new run has more outputs than classes.
 func (j *Job) checkFit(set *data.Set) error {
 	d := set.Info
 	err := j.Net.Fits(d)
@@ -116,19 +182,7 @@ func (j *Job) checkFit(set *data.Set) error {
 		err = usererr.Errorf("model %s has %d classes, the data %d; choose a model and a data set that match",
 			j.Net.Name, j.Net.Classes, d.Classes)
 	}
-	if err == nil || j.own != nil {
-		return err
-	}
-	if _, other := models.FitTo(j.Model, []byte(j.Config.ModelSpec), d); other != nil {
-		return err
-	}
-	command := []string{"brood models show", quote(j.Model), "--toml --data", quote(j.Config.Data)}
-	for _, x := range []*option.Option{option.Label, option.Table} {
-		if text := x.Text(j.Options); text != "" {
-			command = append(command, "--"+x.Name, quote(text))
-		}
-	}
-	return fmt.Errorf("%w: `%s >fitted.toml` writes one for --model fitted.toml", err, strings.Join(command, " "))
+	return err
 }
 
 // quote returns a word quoted for a POSIX shell, or unchanged if it needs no quotes.

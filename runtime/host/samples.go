@@ -11,21 +11,38 @@ import (
 	"brood/runtime/option"
 )
 
-// load reads the samples and checks that the model fits them.
+// load reads the samples of a recorded job and checks that the model fits them.
 func (j *Job) load(augment string) error {
-	name := j.Config.Data
-	j.reading.Label = option.Label.Text(j.Options)
-	j.reading.Outputs = j.targets()
-	j.reading.MultiLabel = j.Net.MultiLabel()
-	j.reading.Context = j.Net.Context()
-	a, err := data.ParseAugment(augment)
+	set, err := j.read(nil)
 	if err != nil {
 		return err
 	}
-	if j.reading.Table, err = data.ParseTable(option.Table.Text(j.Options)); err != nil {
-		return err
+	return j.take(set, augment)
+}
+
+// read reads the samples as the model needs them, unless set has them already, and checks that the model fits them.
+func (j *Job) read(set *data.Set) (*data.Set, error) {
+	r, err := j.tableReading()
+	if err != nil {
+		return nil, err
 	}
-	set, err := j.reading.Load(name)
+	j.reading.Label, j.reading.Table = r.Label, r.Table
+	j.reading.Outputs, j.reading.MultiLabel = j.targets(), j.Net.MultiLabel()
+	j.reading.Context = j.Net.Context()
+	if set == nil {
+		if set, err = j.reading.Load(j.Config.Data); err != nil {
+			return nil, err
+		}
+	}
+	if err := j.checkFit(set); err != nil {
+		return nil, fmt.Errorf("data %s: %w", j.Config.Data, err)
+	}
+	return set, nil
+}
+
+// take makes set the samples of the job, with the validation split, augmentation and class weights of the options.
+func (j *Job) take(set *data.Set, augment string) error {
+	a, err := data.ParseAugment(augment)
 	if err != nil {
 		return err
 	}
@@ -38,10 +55,7 @@ func (j *Job) load(augment string) error {
 		return usererr.Errorf("target %s is measured on validation samples, and there are none: give --validation above 0",
 			j.Limit.Target)
 	}
-	if err := j.checkFit(set); err != nil {
-		return fmt.Errorf("data %s: %w", name, err)
-	}
-	if data.IsPath(name) {
+	if data.IsPath(j.Config.Data) {
 		if err := set.CheckClasses(); err != nil {
 			return err
 		}

@@ -10,7 +10,7 @@ import (
 // caller sets the other fields.
 type Options struct {
 	Algorithm string // default dp-sgd
-	Model     string // name or path of a .toml file; default mlp-small
+	Model     string // see the option model
 	Data      string // default glyphs
 	// changes of drawn samples, see [brood/models/data.ParseAugment]; default none
 	Augment   string

@@ -29,8 +29,10 @@ var (
 	Algorithm = add(Option{Name: "algorithm", Doc: "algorithm (see brood algorithms)",
 		Kind: Text, Use: Preset | Axis, Default: "dp-sgd", Words: algorithms,
 		at: func(o *Options) any { return &o.Algorithm }})
-	Model = add(Option{Name: "model", Doc: "model by name, or a layer list in a .toml file (see brood models)",
-		Kind: Text, Use: Preset | Full | Axis | Logged, Words: models.List, Paths: true,
+	Model = add(Option{Name: "model",
+		Doc: "model by name, a layer list in a .toml file, or one that follows the data: mlp: and the units of its hidden " +
+			"layers, as in mlp:128,64, cnn, or linear (see brood models; default: mlp-small, or one that follows the data)",
+		Kind: Text, Use: Preset | Full | Axis | Logged, Words: models.Names, Paths: true,
 		at: func(o *Options) any { return &o.Model }, in: func(c *event.Config) any { return &c.Model }})
 	Data = add(Option{Name: "data", Doc: "data set (see brood data list)",
 		Kind: Text, Use: Preset | Full | Axis | Logged, Words: data.List, Paths: true,

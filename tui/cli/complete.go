@@ -27,7 +27,7 @@ func (k completer) complete(*cobra.Command, []string, string) ([]string, cobra.S
 
 var (
 	presetNames    = completer{presets.List, true}
-	modelNames     = completer{models.List, true}
+	modelNames     = completer{models.Names, true}
 	dataNames      = completer{data.List, true}
 	sessionNames   = completer{mySessions, false}
 	modelFiles     = completer{mySessions, true}

@@ -16,6 +16,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"brood/models"
+	"brood/models/data"
 	"brood/optim"
 	"brood/optim/catalog"
 	"brood/presets"
@@ -221,6 +222,9 @@ func (w parsedRequest) lines() (out []panel.FormLine, err error) {
 		f := panel.FormLine{Name: x.Name, Value: x.Text(o), Doc: cmp.Or(docs[x.Name], x.DocFor("run")), Paths: x.Paths}
 		if offers := x.Completions(); offers != nil {
 			f.Words = offers()
+		}
+		if x == option.Model {
+			f.Words = models.Fitting(cmp.Or(o.Data, data.List()[0]))
 		}
 		out = append(out, f)
 	}

@@ -2,6 +2,7 @@ package cli
 
 import (
 	"fmt"
+	"strings"
 
 	"github.com/spf13/cobra"
 
@@ -29,6 +30,8 @@ func modelsCommand(s streams) *cobra.Command {
 		}
 		if !asJSON {
 			t.write(s.out)
+			fmt.Fprintf(s.out, "\nmodels that follow the data: %s; `brood models show %s --data PATH` shows the layers\n",
+				strings.Join(models.Families(), ", "), models.Families()[0])
 		}
 		return nil
 	}
@@ -50,10 +53,9 @@ func modelsCommand(s streams) *cobra.Command {
 		}
 		m, err := models.FromSource(args[0], text)
 		if err == nil && *set != "" {
-			text, err = fitTo(m, args[0], text, *set, *label, *table)
-		}
-		if err == nil && *set != "" {
-			m, err = models.FromSource(args[0], text)
+			if text, err = fitTo(m, args[0], text, *set, *label, *table); err == nil {
+				m, err = models.FromSource(args[0], text)
+			}
 		}
 		if err != nil {
 			return err
@@ -96,6 +98,13 @@ func fitTo(m *models.Model, name string, text []byte, set, label, table string) 
 	var err error
 	if r.Table, err = data.ParseTable(table); err != nil {
 		return nil, err
+	}
+	if f, is, err := models.ParseFamily(name); is && err == nil {
+		d, err := f.Read(data.Reading{Label: label, Table: r.Table}, set)
+		if err != nil {
+			return nil, err
+		}
+		return f.Source(d.Info)
 	}
 	d, err := r.Load(set)
 	if err != nil {
