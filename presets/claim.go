@@ -43,6 +43,10 @@ var Metrics = map[string]string{
 	"test_rmse":        "RMSE",      // regression: of the final centre, in the unit of the target
 	"test_r2":          "R2",        // regression: of the final centre
 	"test_loss":        "nats",      // of the final centre; a squared distance if the loss of the model is one
+	"validation_error": "%",         // of the centre on the validation samples, at the last test
+	"validation_bits":  "bits",      // the same of a text
+	"validation_rmse":  "RMSE",      // the same of a regression
+	"validation_loss":  "nats",      // the loss of the centre on the validation samples, at the last test
 	"train_loss":       "nats",      // of the last mini-batches, mean over members
 	"train_error":      "%",         // of the centre on training samples, if the run ends by its rounds or epochs
 	"spread":           "RMS",       // distance of the members to the centre, mean at the last probe

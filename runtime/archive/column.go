@@ -72,6 +72,8 @@ var Columns = []Column{
 		Text: func(Row) string { return "" }},
 	{Name: "test", Title: "test", Doc: "the last test score, after its round if older", Priority: 85,
 		Right: true, Text: Row.testText, Number: Row.test, Sort: Row.testRank},
+	{Name: "validation", Title: "validation", Doc: "the score on the validation samples at the last test", Priority: 48,
+		Right: true, Text: Row.heldText, Number: Row.held, Sort: Row.held},
 	{Name: "loss", Title: "loss", Doc: "the last loss of the centre or the members", Priority: 75, Right: true,
 		Text: Row.lossText, Number: Row.loss},
 	{Name: "rounds", Title: "rounds", Doc: "the committed rounds", Priority: 60, Right: true,
@@ -285,6 +287,23 @@ func (r Row) testText() string {
 		text = "@" + view.Grouped(r.TestRound) + " " + text
 	}
 	return text
+}
+
+// held is the score on the validation samples of the kind of the test score; NaN without one.
+func (r Row) held() float64 {
+	if r.Score != nil {
+		if x, ok := r.Figures["validation"+strings.TrimPrefix(r.Score.Key, "test")]; ok {
+			return x
+		}
+	}
+	return math.NaN()
+}
+
+func (r Row) heldText() string {
+	if x := r.held(); x == x {
+		return view.ScoreText(x, r.Score.Percent)
+	}
+	return ""
 }
 
 // loss is NaN for an objective, whose result is its test score.

@@ -18,8 +18,8 @@ func (t *Tally) Metric(name string) (x float64, ok bool) {
 	switch {
 	case name == event.KeyTestLoss && t.Tested() != nil: // of any run, whatever its score is
 		return t.Tested().TestLoss, true
-	case strings.HasPrefix(name, "test_") && t.Tested() != nil:
-		for _, s := range t.Config.Scores() {
+	case (strings.HasPrefix(name, "test_") || strings.HasPrefix(name, "validation_")) && t.Tested() != nil:
+		for _, s := range append(t.Config.Scores(), t.Config.Held()...) {
 			if s.Key == name {
 				x = s.Of(t.Tested())
 				return x, x == x

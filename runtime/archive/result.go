@@ -29,6 +29,12 @@ type Result struct {
 	TestLoss    *float64       `json:"test_loss,omitempty"`
 	TestRound   *uint64        `json:"test_round"`            // of the scores; may be before the last round
 	TestReport  map[string]any `json:"test_report,omitempty"` // on the test set, if requested at the end
+	// on the validation samples, at the same round; absent if the run has none
+	HeldError   *float64 `json:"validation_error,omitempty"`
+	HeldRMSE    *float64 `json:"validation_rmse,omitempty"`
+	HeldBits    *float64 `json:"validation_bits,omitempty"`
+	HeldHamming *float64 `json:"validation_hamming,omitempty"`
+	HeldLoss    *float64 `json:"validation_loss,omitempty"`
 	// Restarts holds the last alert of each worker on restarts of the programs of an objective.
 	Restarts        []string                `json:"restarts,omitempty"`
 	BytesSent       map[collective.Op]int64 `json:"bytes_sent"`

@@ -229,5 +229,8 @@ func limit(l event.Limit) string {
 	if l.Target != "" {
 		words = append(words, l.Target)
 	}
+	if l.Patience > 0 {
+		words = append(words, fmt.Sprintf("patience of %d evaluations", l.Patience))
+	}
 	return strings.Join(words, ", ")
 }

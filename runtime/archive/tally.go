@@ -336,7 +336,7 @@ func (t *Tally) Finish(exit coordinator.Exit) Result {
 	}
 	if e := t.Tested(); e != nil {
 		s.TestRound, s.CentreHash = &e.Round, e.Centre
-		for _, score := range t.Config.Scores() {
+		for _, score := range append(t.Config.Scores(), t.Config.Held()...) {
 			if x := score.Of(e); !math.IsNaN(x) && !math.IsInf(x, 0) {
 				*scores[score.Key] = &x
 			}
@@ -360,7 +360,9 @@ func (s *Result) scores() map[string]**float64 {
 		event.KeyTestR2:      &s.TestR2,
 		event.KeyTestBits:    &s.TestBits,
 		event.KeyTestHamming: &s.TestHamming,
-		event.KeyTestFitness: &s.TestFitness, event.KeyTestLoss: &s.TestLoss}
+		event.KeyTestFitness: &s.TestFitness, event.KeyTestLoss: &s.TestLoss,
+		event.KeyHeldError: &s.HeldError, event.KeyHeldRMSE: &s.HeldRMSE, event.KeyHeldBits: &s.HeldBits,
+		event.KeyHeldHamming: &s.HeldHamming, event.KeyHeldLoss: &s.HeldLoss}
 }
 
 // Scored returns a score by its key; nil if the run does not have it.

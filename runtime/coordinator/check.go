@@ -316,11 +316,8 @@ func memberOf(x float64) engine.Member {
 	return engine.None
 }
 
-// checkTests requires exactly the worker's share of the test set in each evaluation, that is every n-th chunk of n
-// workers from its place on. Only the lead, which hosts the lowest member, reports the centre's digest.
+// checkTests requires exactly the worker's share of the test set and of the validation samples in each evaluation. Only the lead, which hosts the lowest member, reports the centre's digest.
 func (c *Coordinator) checkTests(d *message.Done, place int, lead bool) error {
-	workers := c.hosting.Workers
-	chunks := (c.cfg.Tests + optim.ScoreChunk - 1) / optim.ScoreChunk
 	at := d.From
 	for _, t := range d.Tests {
 		if t.Round <= at || t.Round > d.To || c.cfg.Tests == 0 {
@@ -334,18 +331,31 @@ func (c *Coordinator) checkTests(d *message.Done, place int, lead bool) error {
 			len(e.States) > event.EpisodeStates*event.EpisodeWidth || e.Steps < 0) {
 			return fmt.Errorf("its test of round %d has an episode of %d numbers in %d steps", t.Round, len(e.States), e.Steps)
 		}
-		next := place
-		for _, k := range t.Chunks {
-			size := int64(min(optim.ScoreChunk, c.cfg.Tests-k.Index*optim.ScoreChunk))
-			if k.Index != next || k.Index >= chunks || k.Samples != size ||
-				k.Correct < 0 || k.Correct > size || k.Squares < 0 {
-				return fmt.Errorf("it reports %d of %d samples correct in chunk %d of the test set", k.Correct, k.Samples, k.Index)
-			}
-			next += len(workers)
+		err := c.checkChunks(t.Chunks, c.cfg.Tests, place, "test set")
+		if err == nil {
+			err = c.checkChunks(t.Held, c.cfg.Held, place, "validation samples")
 		}
-		if next < chunks {
-			return fmt.Errorf("its test of round %d lacks chunk %d of the test set", t.Round, next)
+		if err != nil {
+			return fmt.Errorf("its test of round %d: %w", t.Round, err)
 		}
+	}
+	return nil
+}
+
+// checkChunks requires every n-th chunk of n workers from the worker's place on. total is the number of samples.
+func (c *Coordinator) checkChunks(all []message.Chunk, total, place int, of string) error {
+	chunks := (total + optim.ScoreChunk - 1) / optim.ScoreChunk
+	next := place
+	for _, k := range all {
+		size := int64(min(optim.ScoreChunk, total-k.Index*optim.ScoreChunk))
+		if k.Index != next || k.Index >= chunks || k.Samples != size ||
+			k.Correct < 0 || k.Correct > size || k.Squares < 0 {
+			return fmt.Errorf("it reports %d of %d samples correct in chunk %d of the %s", k.Correct, k.Samples, k.Index, of)
+		}
+		next += len(c.hosting.Workers)
+	}
+	if next < chunks {
+		return fmt.Errorf("it lacks chunk %d of the %s", next, of)
 	}
 	return nil
 }

@@ -135,6 +135,9 @@ func (c *Coordinator) validateLimit(l event.Limit) error {
 			return err
 		}
 	}
+	if l.Patience < 0 || l.Patience > 0 && c.cfg.Held == 0 {
+		return usererr.Errorf("patience of %d evaluations: the run has no validation loss to wait for: leave it out", l.Patience)
+	}
 	switch done := (event.Progress{Rounds: c.granted, Epochs: c.progress.Epochs}); {
 	case l.Rounds > 0 && done.Rounds >= l.Rounds:
 		return fmt.Errorf("round %d is already granted: give more rounds, or stop the run", done.Rounds)

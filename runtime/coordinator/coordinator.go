@@ -37,6 +37,7 @@ type Config struct {
 	Layout    engine.Layout
 	Data      optim.DataSize
 	Tests     int           // samples in the test set; 0: none
+	Held      int           // validation samples that are scored with the test set; 0: none
 	Scores    []event.Score // metrics of the test set that the centre is scored by
 	Metrics   []string      // names of an objective's metrics, other than its fitness
 	Maximises bool          // an objective is maximized: its fitness may be any number
@@ -62,6 +63,7 @@ type Config struct {
 	Met      string            // how the round of Resume met the target of the limit; "" if it did not
 	LastGood LastGood          // the last good state, computed from the log that is resumed
 	Faults   FaultRate         // the time between faults, computed from the same log
+	Losses   Losses            // validation losses, computed from the same log
 }
 
 // Coordinator is the state of the core; see state.go for its parts. It is not safe for concurrent use. The shell
@@ -74,6 +76,7 @@ type Coordinator struct {
 	knobs
 	rounds
 	saves
+	losses   Losses // by which the patience of the limit is judged
 	reattach reattachment
 }
 
@@ -104,6 +107,7 @@ func New(cfg Config) (*Coordinator, error) {
 		knobs:  knobs{edits: slices.Clone(cfg.Edits)},
 		rounds: rounds{batch: 1, maxRounds: 1, done: map[uint64]*outstanding{}},
 		saves:  saves{lastGood: cfg.LastGood, faults: cfg.Faults},
+		losses: Losses{slices.Clone(cfg.Losses.all)},
 	}
 	members := collective.IDs(cfg.Members)
 	if cp := cfg.Resume; cp != nil {
@@ -211,6 +215,7 @@ func (c *Coordinator) record(r event.Record) Append {
 	r.At = c.now.UnixNano()
 	c.lastGood.Take(r)
 	c.faults.Take(r)
+	c.losses.Take(r)
 	return Append{r}
 }
 
@@ -261,6 +266,8 @@ func (c *Coordinator) advance() (fx []Effect) {
 			c.ending = c.limited()
 		case c.cfg.Met != "" && c.committed == c.cfg.Resume.Round:
 			c.ending = &Exit{Phase: event.Finished, Reason: c.cfg.Met}
+		default:
+			c.ending = c.stalled()
 		}
 	}
 	switch {
@@ -292,7 +299,7 @@ func (c *Coordinator) advance() (fx []Effect) {
 		return fx
 	}
 	ahead := c.cfg.Ahead
-	if c.held = c.held && len(c.done) > 0; c.held || c.cfg.Limit.Target != "" || !c.snapshots {
+	if c.held = c.held && len(c.done) > 0; c.held || c.cfg.Limit.Measured() || !c.snapshots {
 		ahead = 1
 	}
 	for n := len(c.done); n < ahead; n++ {
@@ -321,7 +328,7 @@ func (c *Coordinator) grant() (fx []Effect) {
 		To:        c.granted + min(c.batch, c.maxRounds),
 		Committed: c.committed,
 		Limit:     c.cfg.Limit,
-		Hold:      c.cfg.Limit.Target != "",
+		Hold:      c.cfg.Limit.Measured(),
 		Onward:    !c.snapshots,
 	}
 	if l := c.cfg.Limit.Rounds; l > 0 {

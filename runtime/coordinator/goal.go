@@ -5,6 +5,7 @@ import "brood/runtime/event"
 // Goal is computed from the records of a log: what the run is to reach, and whether it has reached it.
 type Goal struct {
 	Limit    event.Limit    // in effect
+	Losses   Losses         // on validation samples
 	Progress event.Progress // of the last commit that no plan undid; after a rollback, only the round is known
 	scores   []event.Score
 	Met      string // sentence about how the last commit met the limit's target; "" if it did not
@@ -12,6 +13,7 @@ type Goal struct {
 
 // Take applies the next record.
 func (g *Goal) Take(r event.Record) {
+	g.Losses.Take(r)
 	switch {
 	case r.Config != nil:
 		g.Limit, g.scores = r.Config.Limit, r.Config.Scores()
@@ -40,6 +42,8 @@ func (g *Goal) measured(metric Metric, value float64) {
 	}
 }
 
-// Reached reports whether the run has nothing left to do: the limit of rounds or epochs is reached, or the target is
-// met. A limit of time counts per process; the log does not record it, except by the end of the run.
-func (g Goal) Reached() bool { return g.Limit.Reached(g.Progress) || g.Met != "" }
+// Reached reports whether the run has nothing left to do: the limit of rounds or epochs is reached, the target is met,
+// or its patience is over. A limit of time counts per process; the log does not record it, except by the end of the run.
+func (g Goal) Reached() bool {
+	return g.Limit.Reached(g.Progress) || g.Met != "" || g.Losses.Stalled(g.Limit) != ""
+}

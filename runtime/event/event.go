@@ -100,7 +100,12 @@ type Limit struct {
 	Epochs  float64 `cbor:"1,keyasint,omitempty"`
 	Seconds float64 `cbor:"2,keyasint,omitempty"`
 	Target  string  `cbor:"3,keyasint,omitempty"` // e.g. "test_error=2.8": at or below ends the run
+	// evaluations in a row without a new lowest validation loss that end the run; 0: no limit
+	Patience int `cbor:"4,keyasint,omitempty"`
 }
+
+// Measured reports whether a measurement may end the run.
+func (l Limit) Measured() bool { return l.Target != "" || l.Patience > 0 }
 
 // Reached reports whether progress has reached the limit in rounds or epochs.
 func (l Limit) Reached(p Progress) bool {
@@ -284,6 +289,9 @@ type Evaluation struct {
 	// share of wrong labels
 	Squares float64  `cbor:"5,keyasint,omitempty"`
 	Episode *Episode `cbor:"6,keyasint,omitempty"` // of the centre in the environment of the run; nil: there is none
+	// Held has the error, the loss, the squares and the number of the validation samples; nil: the run has none, or an
+	// older version recorded it.
+	Held *Evaluation `cbor:"7,keyasint,omitempty"`
 }
 
 // Bounds of an episode.

@@ -67,6 +67,10 @@ const (
 	KeyTestError, KeyTestRMSE, KeyTestR2 = "test_error", "test_rmse", "test_r2"
 	KeyTestBits, KeyTestHamming          = "test_bits", "test_hamming"
 	KeyTestFitness, KeyTestLoss          = "test_fitness", "test_loss"
+
+	KeyHeldError, KeyHeldRMSE   = "validation_error", "validation_rmse"
+	KeyHeldBits, KeyHeldHamming = "validation_bits", "validation_hamming"
+	KeyHeldLoss, heldPrefix     = "validation_loss", "validation"
 )
 
 // Scores returns the scores by which the centre is tested, the most important one first:
@@ -138,6 +142,34 @@ func (c *Config) Scores() []Score {
 	}
 	return []Score{wrong}
 }
+
+// Held returns the scores on the validation samples: those of [Config.Scores] except R2, whose variance is that of the
+// test samples, and the loss. It returns nil if the run has no validation samples or maximises an objective.
+func (c *Config) Held() (out []Score) {
+	if c == nil || c.Valid == 0 || c.Maximises() {
+		return nil
+	}
+	loss := Score{Key: KeyTestLoss, Series: SeriesTestLoss, Title: "test loss",
+		of: func(e *Evaluation) float64 { return e.TestLoss }}
+	for _, s := range append(c.Scores(), loss) {
+		if s.Key == KeyTestR2 || slices.ContainsFunc(out, func(o Score) bool { return o.Title == heldName(s.Title) }) {
+			continue
+		}
+		of := s.of
+		s.Key, s.Series, s.Title = heldName(s.Key), heldName(s.Series), heldName(s.Title)
+		s.of = func(e *Evaluation) float64 {
+			if e.Held == nil {
+				return math.NaN()
+			}
+			return of(e.Held)
+		}
+		out = append(out, s)
+	}
+	return out
+}
+
+// heldName returns the name of a score on the validation samples for that of the test score.
+func heldName(test string) string { return heldPrefix + strings.TrimPrefix(test, "test") }
 
 // Score returns the first of [Config.Scores].
 func (c *Config) Score() Score { return c.Scores()[0] }

@@ -1,6 +1,7 @@
 package event
 
 import (
+	"maps"
 	"math"
 	"testing"
 )
@@ -36,6 +37,33 @@ func TestScore(t *testing.T) {
 	}{{nil, true}, {&Config{Loss: "distance"}, true}, {&Config{Targets: &Targets{}}, true}, {&Config{Objective: "./f"}, false}} {
 		if s := c.config.Score(); s.Better(1, 2) != c.least || s.Better(2, 1) == c.least || s.Better(1, 1) || s.Better(math.NaN(), 1) {
 			t.Errorf("%s: the order is turned round", s.Title)
+		}
+	}
+}
+
+// TestHeldScores: the scores on the validation samples are those on the test set except R2, and the loss once.
+func TestHeldScores(t *testing.T) {
+	e := &Evaluation{TestError: 3, TestLoss: 0.5, Squares: 9, Held: &Evaluation{TestError: 4, TestLoss: 0.25, Squares: 16}}
+	for _, c := range []struct {
+		c    Config
+		want map[string]float64
+	}{
+		{Config{Valid: 5}, map[string]float64{"validation_error": 4, "validation_loss": 0.25}},
+		{Config{Valid: 5, Targets: &Targets{Deviation: []float32{2}, Variance: 1}},
+			map[string]float64{"validation_rmse": 8, "validation_loss": 0.25}},
+		{Config{Valid: 5, Loss: "distance"}, map[string]float64{"validation_loss": 0.25}},
+		{Config{}, map[string]float64{}},
+		{Config{Valid: 5, Objective: "fit"}, map[string]float64{}},
+	} {
+		got := map[string]float64{}
+		for _, s := range c.c.Held() {
+			got[s.Key] = s.Of(e)
+			if x := s.Of(&Evaluation{}); x == x {
+				t.Errorf("%s of an evaluation without validation samples is %g", s.Key, x)
+			}
+		}
+		if !maps.Equal(got, c.want) {
+			t.Errorf("%+v: %v, want %v", c.c, got, c.want)
 		}
 	}
 }

@@ -212,12 +212,23 @@ func (r *Run) points(take func(when int64, p *event.Points) error) error {
 					}))
 				}
 			}
-			return errors.Join(append(errs, take(rec.At, &event.Points{
+			errs = append(errs, take(rec.At, &event.Points{
 				Round:   e.Round,
 				Series:  view.TestLoss,
 				Members: whole,
 				Values:  []float64{e.TestLoss},
-			}))...)
+			}))
+			if e.Held != nil {
+				for _, s := range r.View.Config.Held() {
+					errs = append(errs, take(rec.At, &event.Points{
+						Round:   e.Round,
+						Series:  s.Series,
+						Members: whole,
+						Values:  []float64{s.Of(e)},
+					}))
+				}
+			}
+			return errors.Join(errs...)
 		}
 		return nil
 	})

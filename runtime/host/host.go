@@ -80,7 +80,7 @@ func start(
 	core.LastGood, core.Faults = r.lastGood, r.faults
 	if from != nil {
 		core.Resume, core.Epoch, core.Late, core.Asked = &from.Checkpoint, from.Epoch, from.Late, from.Asked
-		core.Cause, core.Edits, core.Met = event.CauseResume, nil, from.met
+		core.Cause, core.Edits, core.Met, core.Losses = event.CauseResume, nil, from.met, from.losses
 		from.configure(&core)
 		if from.branch {
 			core.Cause = event.CauseFork

@@ -177,8 +177,13 @@ func (j *Job) configure(o Options) {
 	j.Config = c
 }
 
-// checkTarget returns an error if the limit has a target whose metric the run does not measure.
+// checkTarget returns an error if the limit has a target whose metric the run does not measure, or a patience without
+// evaluations of validation samples.
 func (j *Job) checkTarget() error {
+	if n := j.Limit.Patience; n > 0 && (len(j.held()) == 0 || len(j.Samples.Test()) == 0) {
+		return usererr.Errorf("patience = %d: the run has no validation loss to wait for: give --validation above 0, or omit it",
+			n)
+	}
 	if j.Limit.Target == "" {
 		return nil
 	}

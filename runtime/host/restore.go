@@ -27,8 +27,9 @@ type Restored struct {
 	Hosts      int // workers of the newest plan
 
 	met      string // how the run met the target of its limit; "" if it did not
-	finished bool   // the log records that the run finished
-	branch   bool   // a fork, which starts a new log
+	losses   coordinator.Losses
+	finished bool // the log records that the run finished
+	branch   bool // a fork, which starts a new log
 
 	// If workers of the earlier process may hold the state: how to wait for them, and how to recompute it without them.
 	// Checkpoint then has no files.
@@ -84,7 +85,7 @@ func restore(
 		}
 	}
 	if toEnd {
-		out.Asked, out.met = h.asked, h.goal.Met
+		out.Asked, out.met, out.losses = h.asked, h.goal.Met, h.goal.Losses
 		for _, e := range append(h.pendingForkEdits(out.Checkpoint), h.edits...) {
 			if e.At >= out.Checkpoint.Round && !slices.ContainsFunc(out.Checkpoint.Timeline, e.Same) {
 				out.Late = append(out.Late, e)
@@ -164,7 +165,7 @@ func (out *Restored) Continue(o Options) error {
 	if o.Limit != out.Limit {
 		out.met = ""
 	}
-	complete := o.Limit.Reached(p) || out.met != ""
+	complete := o.Limit.Reached(p) || out.met != "" || out.losses.Stalled(o.Limit) != ""
 	if complete && (out.finished || o.Limit != out.Limit) {
 		return out.complete()
 	}
@@ -203,7 +204,7 @@ func (out *Restored) Fork(parent string, o Options) error {
 	out.branch, out.Epoch, out.Checkpoint.Epoch, out.Late = true, 0, 0, nil
 	out.Checkpoint.Timeline = slices.DeleteFunc(slices.Clone(out.Checkpoint.Timeline),
 		func(e event.Edit) bool { return e.At >= out.Checkpoint.Round })
-	out.Asked, out.met, out.finished = event.Pending{}, "", true // commands and outcome belong to the parent
+	out.Asked, out.met, out.finished, out.losses = event.Pending{}, "", true, coordinator.Losses{} // commands and outcome belong to the parent
 	if err := out.Continue(o); err != nil {
 		return err
 	}

@@ -82,6 +82,7 @@ func (o *Own) VerifyWithin(
 		Within:   tolerance,
 		Limit:    h.config.Limit,
 		Tests:    h.config.Test,
+		Held:     len(j.held()),
 		Progress: progress,
 	}
 	out.Result, err = recomputeLog(ctx, config, dir, 0)

@@ -26,7 +26,7 @@ func samples() map[string]any {
 	cp := event.Checkpoint{Round: 6, Epoch: 2, Roster: roster, Algorithm: "parle", Hash: "blake3:00", Files: []event.File{{Path: "checkpoints/6/a", Digest: "blake3:11", Bytes: 12}},
 		Timeline: []event.Edit{edit}, Progress: event.Progress{Rounds: 6, Steps: 60, Samples: 600, Evaluations: 1, Epochs: 0.25}}
 	return map[string]any{
-		"grant": Grant{Epoch: 3, From: 10, To: 12, Committed: 8, Edits: []event.Edit{edit}, Limit: event.Limit{Rounds: 90, Epochs: 2, Seconds: 3, Target: "loss=1"}, Hold: true, Onward: true},
+		"grant": Grant{Epoch: 3, From: 10, To: 12, Committed: 8, Edits: []event.Edit{edit}, Limit: event.Limit{Rounds: 90, Epochs: 2, Seconds: 3, Target: "loss=1", Patience: 4}, Hold: true, Onward: true},
 		"abort": Abort{Epoch: 4},
 		"plan": Plan{Plan: event.Plan{Epoch: 5, At: 12, From: event.Saved, Old: roster, New: roster, Lost: []engine.Member{5}, OldAlg: "popsgd", Algorithm: "parle", Timeline: []event.Edit{edit}, Base: 4,
 			Cause: "death", Note: "worker 2 is lost", Before: []event.Edit{edit}, Obeyed: 2, Mirrored: []engine.Member{1}}, Checkpoint: &cp, Mirror: true},
@@ -38,7 +38,7 @@ func samples() map[string]any {
 		"ready":  Ready{Worker: 2, Epoch: 5, Noise: 1.5e9, Bytes: 1e8, Held: &Held{Committed{2, 10}, Digests{{"x/0", [32]byte{1}}}, Digests{{"x/1", [32]byte{2}}}}},
 		"done": Done{Worker: 2, Epoch: 5, From: 10, To: 12, Ended: true, Digests: Digests{{"x/0", [32]byte{1}}, {"x/1", [32]byte{2}}}, Progress: cp.Progress,
 			Points: []event.Points{{Round: 11, Series: "loss", Members: []engine.Member{0, engine.None}, Values: []float64{0.5, 2}}},
-			Tests:  []Test{{Round: 11, Centre: "blake3:22", Chunks: []Chunk{{Index: 3, Loss: 1.25, Correct: 4, Samples: 5}}}},
+			Tests:  []Test{{Round: 11, Centre: "blake3:22", Chunks: []Chunk{{Index: 3, Loss: 1.25, Correct: 4, Samples: 5}}, Held: []Chunk{{Index: 2, Loss: 2.25, Correct: 1, Samples: 3}}}},
 			Sent:   collective.Ledger{"couple": 4}, Predicted: collective.Ledger{"couple": 8}, Evaluation: collective.Ledger{"centre": 16}, Overhead: 7, Nanos: 8, Extra: 9, Notes: []Note{{Kind: event.AlertVaries, Text: "it does"}}, Waited: 6},
 		"failed":  Failed{Worker: 2, Epoch: 5, Err: "no", NonFinite: &NonFinite{Block: "x", Member: 5, From: 10, To: 12}, Cut: &other, Never: true},
 		"saved":   Saved{Worker: 2, Epoch: 5, At: 12, Files: cp.Files, Err: "full", Nanos: 7},

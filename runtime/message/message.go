@@ -138,12 +138,14 @@ type Test struct {
 	Chunks []Chunk `cbor:"2,keyasint,omitempty"`
 	// Episode is from the worker that reports Centre, if the run is in an environment.
 	Episode *event.Episode `cbor:"3,keyasint,omitempty"`
+	// Held is the worker's share of the validation samples, which are evaluated with the test set.
+	Held []Chunk `cbor:"4,keyasint,omitempty"`
 }
 
 // HasPart reports whether the worker has a share of the test. In a large fleet most workers have none.
-func (t Test) HasPart() bool { return len(t.Chunks) > 0 || t.Centre != "" }
+func (t Test) HasPart() bool { return len(t.Chunks)+len(t.Held) > 0 || t.Centre != "" }
 
-// Chunk is the score of a chunk of the test set.
+// Chunk is the score of a chunk of the test set, or of the validation samples.
 type Chunk struct {
 	Index   int     `cbor:"0,keyasint,omitempty"`
 	Loss    float64 `cbor:"1,keyasint,omitempty"` // summed

@@ -104,17 +104,27 @@ func sortByMember(p *event.Points) {
 	p.Members, p.Values = m, v
 }
 
-// Tally adds the scores of the chunks of all workers in the order of the test set. ok is false while a chunk is
-// missing.
-func Tally(tests []Test, samples int) (e event.Evaluation, ok bool) {
-	var all []Chunk
+// Tally adds the scores of the chunks of all workers in the order of the test set, and of the validation samples if held
+// is above 0. ok is false while a chunk is missing.
+func Tally(tests []Test, samples, held int) (e event.Evaluation, ok bool) {
+	var all, validated []Chunk
 	for _, t := range tests {
-		all = append(all, t.Chunks...)
+		all, validated = append(all, t.Chunks...), append(validated, t.Held...)
 		e.Round = t.Round
 		if t.Centre != "" {
 			e.Centre, e.Episode = t.Centre, t.Episode
 		}
 	}
+	ok = addChunks(&e, all) == int64(samples)
+	if held > 0 {
+		e.Held = &event.Evaluation{}
+		ok = addChunks(e.Held, validated) == int64(held) && ok
+	}
+	return e, ok
+}
+
+// addChunks sets the scores of e to the sum of the chunks, in their order, and returns the number of samples.
+func addChunks(e *event.Evaluation, all []Chunk) int64 {
 	slices.SortFunc(all, func(a, b Chunk) int { return a.Index - b.Index })
 	var sum optim.Scores
 	for _, c := range all {
@@ -124,5 +134,5 @@ func Tally(tests []Test, samples int) (e event.Evaluation, ok bool) {
 		sum.Samples += c.Samples
 	}
 	e.TestError, e.TestLoss, e.Samples, e.Squares = sum.Error(), sum.Mean(), sum.Samples, sum.MeanSquare()
-	return e, sum.Samples == int64(samples)
+	return sum.Samples
 }

@@ -121,6 +121,11 @@ var (
 		Docs: map[string]string{"fork": "stop when a target is met"},
 		Kind: Text, Use: Preset | Again | Ends | Logged, Check: checkTarget, Words: targets,
 		at: func(o *Options) any { return &o.Limit.Target }, in: func(c *event.Config) any { return &c.Limit.Target }})
+	Patience = add(Option{Name: "patience",
+		Doc: "stop when this many evaluations in a row have not lowered the validation loss (the limit of a preset still " +
+			"applies)",
+		Kind: Whole, Use: Preset | Again | Ends | Logged, Above: atLeastOne, Most: 1 << 20,
+		at: func(o *Options) any { return &o.Limit.Patience }, in: func(c *event.Config) any { return &c.Limit.Patience }})
 	Seed = add(Option{Name: "seed", Doc: "seed of all randomness (default 1)", Kind: Count, Use: Preset | Logged,
 		at: func(o *Options) any { return &o.Seed }, in: func(c *event.Config) any { return &c.Seed }})
 	Augment = add(Option{Name: "augment",

@@ -23,15 +23,15 @@ type measurement struct {
 	series string
 }
 
-// measured collects the measurements in the report of a worker that hosts all members. tests is the number of test
-// samples.
-func measured(d message.Done, tests int) measurements {
+// measured collects the measurements in the report of a worker that hosts all members. tests and held are the numbers of
+// test and validation samples.
+func measured(d message.Done, tests, held int) measurements {
 	m := measurements{map[measurement]*event.Points{}, map[uint64]event.Evaluation{}}
 	for _, p := range message.MergePoints([]message.Done{d}) {
 		m.points[measurement{p.Round, p.Series}] = p
 	}
 	for _, t := range d.Tests {
-		if e, ok := message.Tally([]message.Test{t}, tests); ok {
+		if e, ok := message.Tally([]message.Test{t}, tests, held); ok {
 			m.evaluations[e.Round] = e
 		}
 	}
@@ -83,16 +83,29 @@ func (v *walk) evaluation(e event.Evaluation) error {
 		v.res.Unmatched++
 		return nil
 	}
-	same := equal(got.TestError, e.TestError) && equal(got.TestLoss, e.TestLoss) && equal(got.Squares, e.Squares)
-	same = same && reflect.DeepEqual(got.Episode, e.Episode)
-	if !same || got.Samples != e.Samples || got.Centre != e.Centre {
+	same := sameScores(got, e) && reflect.DeepEqual(got.Episode, e.Episode) && got.Centre == e.Centre
+	if e.Held != nil && got.Held != nil { // older logs have none
+		same = same && sameScores(*got.Held, *e.Held)
+	}
+	if !same {
 		return &MismatchError{Round: e.Round, What: "the test evaluation", Want: score(e), Got: score(got)}
 	}
 	v.res.Evaluations++
 	return nil
 }
 
+func sameScores(a, b event.Evaluation) bool {
+	return equal(a.TestError, b.TestError) && equal(a.TestLoss, b.TestLoss) && equal(a.Squares, b.Squares) &&
+		a.Samples == b.Samples
+}
+
 func score(e event.Evaluation) string {
-	return fmt.Sprintf("error %.4g %%, loss %.17g on %d samples, centre %.20s", e.TestError, e.TestLoss, e.Samples,
-		e.Centre)
+	text := fmt.Sprintf("error %.4g %%, loss %.17g on %d samples", e.TestError, e.TestLoss, e.Samples)
+	if e.Held != nil {
+		text += ", validation " + score(*e.Held)
+	}
+	if e.Centre != "" {
+		text += fmt.Sprintf(", centre %.20s", e.Centre)
+	}
+	return text
 }

@@ -80,6 +80,7 @@ type Config struct {
 	Measured bool
 	Limit    event.Limit // with Measured: at the start of the run
 	Tests    int         // with Measured: number of test samples
+	Held     int         // and of the validation samples that are scored with them; 0: they are not
 	Within   *Tolerance  // nil: states must have the recorded hashes
 	// Progress is called after each compared commit; may be nil.
 	Progress func(event.Commit)
@@ -263,7 +264,7 @@ func (v *walk) commit(ctx context.Context, c event.Commit) error {
 			return nil
 		}
 		if v.cfg.Measured {
-			v.given = measured(d, v.cfg.Tests)
+			v.given = measured(d, v.cfg.Tests, v.cfg.Held)
 		}
 		if err := v.compare(c, d); err != nil || v.cfg.Within == nil {
 			return err

@@ -111,6 +111,11 @@ func (v *View) evaluation(e *event.Evaluation) {
 		}
 	}
 	v.points(scalar(TestLoss, e.Round, e.TestLoss))
+	if e.Held != nil {
+		for _, s := range v.Config.Held() {
+			v.points(scalar(s.Series, e.Round, s.Of(e)))
+		}
+	}
 }
 
 // bestText is the entry for a score that is better than all before it. Other scores have none: a run with a test each

@@ -228,7 +228,8 @@ func (w *Worker) probeSet() []int32 {
 	return samples[:min(len(samples), probeSamples)]
 }
 
-// test scores the centre on this worker's share of the test set: every n-th chunk of n workers.
+// test scores the centre on this worker's share of the test set and of the validation samples: every n-th chunk of n
+// workers.
 func (w *Worker) test(ctx context.Context, centre, stats engine.Mat) (message.Test, error) {
 	env := w.now.env
 	t := message.Test{Round: w.now.round}
@@ -249,16 +250,28 @@ func (w *Worker) test(ctx context.Context, centre, stats engine.Mat) (message.Te
 			t.Episode = p.Play(params.Row(0), uint64(w.cfg.Test[0]))
 		}
 	}
-	ws := env.Roster.Workers()
+	var err error
+	if t.Chunks, err = w.share(ctx, centre, stats, w.cfg.Test); err == nil {
+		t.Held, err = w.share(ctx, centre, stats, w.cfg.Held)
+	}
+	if err != nil {
+		return t, fmt.Errorf("test: %w", err)
+	}
+	return t, nil
+}
+
+// share scores the centre on this worker's chunks of the samples.
+func (w *Worker) share(ctx context.Context, centre, stats engine.Mat, samples []int32) (out []message.Chunk, err error) {
+	ws := w.now.env.Roster.Workers()
 	me := slices.Index(ws, w.cfg.ID)
 	i := 0
-	for chunk := range slices.Chunk(w.cfg.Test, optim.ScoreChunk) {
+	for chunk := range slices.Chunk(samples, optim.ScoreChunk) {
 		if i%len(ws) == me {
 			sc, err := optim.Score(ctx, w.cfg.Engine, centre, engine.Rows(1), stats, chunk)
 			if err != nil {
-				return t, fmt.Errorf("test: %w", err)
+				return nil, err
 			}
-			t.Chunks = append(t.Chunks, message.Chunk{
+			out = append(out, message.Chunk{
 				Index:   i,
 				Loss:    sc[0].Loss,
 				Correct: sc[0].Correct,
@@ -268,5 +281,5 @@ func (w *Worker) test(ctx context.Context, centre, stats engine.Mat) (message.Te
 		}
 		i++
 	}
-	return t, nil
+	return out, nil
 }

@@ -34,6 +34,7 @@ type Config struct {
 	Slow     engine.Engine // Engine for the program's tasks, slowed down to simulate a slower machine; nil: Engine
 	Data     optim.Data
 	Test     []int32 // ids of test samples, for reporting only
+	Held     []int32 // ids of validation samples that are scored with Test; may be empty
 	Link     collective.Link
 	Direct   int
 	Probe    uint64   // rounds between probes; 0: never

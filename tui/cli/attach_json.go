@@ -129,6 +129,8 @@ type limitLine struct {
 	Epochs  float64 `json:"epochs,omitempty"`
 	Seconds float64 `json:"seconds,omitempty"`
 	Target  string  `json:"target,omitempty"`
+	// Patience is the number of evaluations without a new lowest validation loss.
+	Patience int `json:"patience,omitempty"`
 }
 
 // parseCommand parses a line. The returned id is valid even if the rest is rejected.
@@ -155,7 +157,7 @@ func parseCommand(line []byte) (cmd event.Command, err error) {
 		return cmd, err
 	}
 	if l := asked.Limit; l != nil {
-		cmd.Limit = &event.Limit{Rounds: l.Rounds, Epochs: l.Epochs, Seconds: l.Seconds, Target: l.Target}
+		cmd.Limit = (*event.Limit)(l)
 	}
 	switch cmd.Action {
 	case event.Cordon, event.Drain, event.Uncordon, event.Kill:
@@ -250,7 +252,7 @@ func snapshotObject(v *view.View, session string) map[string]any {
 		"algorithm": v.Algorithm(),
 		"members":   len(v.Members().Members), "round": v.Progress.Rounds, "steps": v.Progress.Steps, "samples": v.Progress.Samples, "epochs": v.Progress.Epochs,
 		"seconds": v.Elapsed().Seconds(), "params_hash": v.Hash,
-		"limit": limitLine{v.Limit.Rounds, v.Limit.Epochs, v.Limit.Seconds, v.Limit.Target}}
+		"limit": limitLine(v.Limit)}
 	if c := v.Config; c != nil {
 		line["model"], line["data"], line["seed"] = c.ModelName(), c.Data, c.Seed
 		if c.Parent != "" {
@@ -259,9 +261,7 @@ func snapshotObject(v *view.View, session string) map[string]any {
 	}
 	if e := v.Evaluation; e != nil {
 		line["test_round"] = e.Round
-		for _, s := range v.Config.Scores() {
-			line[s.Key] = finite(s.Of(e))
-		}
+		scoresInto(line, v.Config, e)
 	}
 	series := map[string]any{}
 	for i := range v.Series {

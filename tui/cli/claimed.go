@@ -81,7 +81,7 @@ func sinceResumed(metric string) bool {
 // claimOptions are the options that must equal the preset's for its claims to apply. A run with another algorithm,
 // model or data has no preset. The seed and the handling of lost workers do not matter.
 var claimOptions = []*option.Option{option.Members, option.Workers, option.Rounds, option.Epochs, option.For,
-	option.Target, option.Augment, option.ClassWeights, option.Label, option.Validation, option.Rebuild}
+	option.Target, option.Patience, option.Augment, option.ClassWeights, option.Label, option.Validation, option.Rebuild}
 
 // targetOptions must be equal too if the preset has a target: they set when a target is detected as met.
 var targetOptions = []*option.Option{option.Probe, option.Evaluate}

@@ -153,6 +153,8 @@ type evalResult struct {
 	seconds float64   // time of the scores
 	figures *report.Report
 	viewed  float64 // error of the mean over the views, as a share; NaN without --views
+	// of the first score on the validation samples, with --split test of the training data; NaN otherwise
+	held float64
 }
 
 // score evaluates a model on the samples ids of a set. It prints notes on the file and the kernels.
@@ -172,7 +174,15 @@ func (f *evalFlags) score(ctx context.Context, s streams, t *evaluate.Model, sam
 	}
 	r.scores, r.values = t.Scores(samples, ids, r.Scored)
 	r.seconds = time.Since(from).Seconds()
-	r.viewed = math.NaN()
+	r.viewed, r.held = math.NaN(), math.NaN()
+	if ids := evaluate.SplitOf(samples, "validation"); f.split == "test" && len(ids) > 0 && t.TrainedOn(f.set) {
+		held, err := t.Score(ctx, samples, "validation", f.threads)
+		if err != nil {
+			return r, fmt.Errorf("data %s: %w", f.set, err)
+		}
+		_, values := t.Scores(samples, ids, held)
+		r.held = values[0]
+	}
 	if f.viewing {
 		if r.figures, r.viewed, err = t.Viewed(ctx, samples, ids, f.threads, f.views); err != nil {
 			return r, fmt.Errorf("--views: %w", err)
@@ -197,6 +207,9 @@ func (f *evalFlags) object(t *evaluate.Model, r evalResult) map[string]any {
 	for i, x := range r.scores {
 		line[strings.TrimPrefix(x.Key, "test_")] = finite(r.values[i])
 	}
+	if r.held == r.held {
+		line["validation"+strings.TrimPrefix(r.scores[0].Key, "test")] = finite(r.held)
+	}
 	madeInto(line, t)
 	if f.viewing {
 		line["views_error"] = 100 * r.viewed
@@ -214,6 +227,10 @@ func (f *evalFlags) print(s streams, t *evaluate.Model, r evalResult) {
 	for _, i := range shown(r.scores) {
 		x := r.scores[i]
 		fmt.Fprintf(s.out, "  %-12s %s\n", strings.TrimPrefix(x.Title, "test "), scoreText(x, r.values[i]))
+	}
+	if r.held == r.held {
+		fmt.Fprintf(s.out, "  validation   %s %s\n", strings.TrimPrefix(r.scores[0].Title, "test "),
+			scoreText(r.scores[0], r.held))
 	}
 	if f.viewing {
 		fmt.Fprintf(s.out, "  views        %s error of the mean over %d views\n", textfmt.ScoreText(100*r.viewed, true),

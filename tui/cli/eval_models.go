@@ -38,7 +38,7 @@ func (f *modelFlags) register(c *cobra.Command, ofDoc string) {
 			"data, or a .toml file (docs/model-files.md)")
 	fl.StringVar(&f.rename, option.Rename.Name, "",
 		"rename a tensor, or all of a layer, of the file: FROM=TO, several with commas")
-	fl.Uint64Var(&f.at, "at", 0, "round of a session (default: the newest checkpoint)")
+	roundVar(fl, &f.at, "round of a session, or best, that of the lowest validation loss (default: the newest checkpoint)")
 	fl.StringVar(&f.of, "of", "", ofDoc)
 	threadsFlag(fl, &f.threads)
 }
@@ -96,7 +96,9 @@ func (f *modelFlags) sessionRound(c *cobra.Command) (dir string, round uint64, e
 	if err := evaluate.CheckPredicts(dir); err != nil {
 		return "", 0, err
 	}
-	round, err = host.Checkpointed(dir, f.at)
+	if round, err = roundOf(dir, f.at); err == nil {
+		round, err = host.Checkpointed(dir, round)
+	}
 	return dir, round, err
 }
 

@@ -96,9 +96,11 @@ func exportCommand(s streams) *cobra.Command {
 	}
 	c.Flags().StringVar(&x.to, "to", toModel,
 		"format to write: "+strings.Join(exportForms(), ", ")+" (default: by the extension of -o)")
-	c.Flags().Uint64Var(&x.at, "at", 0, "round of a model or a picture (default: the last)")
+	roundVar(c.Flags(), &x.at,
+		"round of a model or a picture, or best, that of the lowest validation loss (default: the last)")
 	x.pictured.register(c.Flags())
-	c.Flags().StringVar(&x.ofFlag, "of", "", "model to write: "+evaluate.OfForms+" (default: centre)")
+	c.Flags().StringVar(&x.ofFlag, "of", "", "model to write: "+evaluate.OfForms+", or best-round, the "+
+		"centre of --at best (default: centre)")
 	threadsFlag(c.Flags(), &x.threads)
 	c.Flags().StringVarP(&x.file, "output", "o", "",
 		"file to write, - for standard output; a directory for models of several sessions (default: SESSION and the format)")
@@ -140,7 +142,12 @@ func (x *exporting) check(c *cobra.Command, args []string) error {
 	if err := checkAt(c, x.at); err != nil {
 		return err
 	}
-	if c.Flags().Changed("of") {
+	if x.ofFlag == bestWord+"-round" {
+		if x.at > 0 {
+			return usage("--of %s names a round: leave --at out", x.ofFlag)
+		}
+		x.at = bestRound
+	} else if c.Flags().Changed("of") {
 		all, err := evaluate.ParseOf(x.ofFlag)
 		switch {
 		case err != nil:
@@ -312,7 +319,11 @@ func (x *exporting) writeModel(ctx context.Context, dir, file string, recomputed
 	if err != nil {
 		return "", err
 	}
-	all, err := evaluate.ExportModels(ctx, own, dir, x.at, []evaluate.Of{x.of}, x.threads, recomputed)
+	at, err := roundOf(dir, x.at)
+	if err != nil {
+		return "", err
+	}
+	all, err := evaluate.ExportModels(ctx, own, dir, at, []evaluate.Of{x.of}, x.threads, recomputed)
 	if err != nil {
 		return "", err
 	}

@@ -63,6 +63,9 @@ func (x *exporting) pictures(ctx context.Context, s streams, args []string) erro
 		return err
 	}
 	dir := sessions[0].path
+	if opt.At, err = roundOf(dir, opt.At); err != nil {
+		return err
+	}
 	r, err := session.OpenReader(dir)
 	if err != nil {
 		return err

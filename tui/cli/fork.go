@@ -41,6 +41,13 @@ func forkCommand(s streams) *cobra.Command {
 			if err != nil {
 				return err
 			}
+			dir, err := resolve(args[0])
+			if err == nil {
+				at, err = roundOf(dir, at)
+			}
+			if err != nil {
+				return err
+			}
 			if f.background {
 				return f.branchDetached(c, args[0], at, by, why, s)
 			}
@@ -55,7 +62,7 @@ func forkCommand(s streams) *cobra.Command {
 		},
 	}
 	fl := c.Flags()
-	fl.Uint64Var(&at, "at", 0, "round to branch after")
+	roundVar(fl, &at, "round to branch after, or best, that of the lowest validation loss")
 	fl.StringArrayVar(&f.set, "set", nil, "set a knob in the branch: NAME=VALUE or NAME=SCHEDULE (repeatable)")
 	fl.StringVar(&f.session, "session", "", "directory to record into")
 	fl.StringVar(&why, "why", "", "reason for the branch, a note on its first round")

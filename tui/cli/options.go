@@ -69,10 +69,10 @@ func (f *runFlags) override(o *host.Options, these []*option.Option, given func(
 }
 
 // overridePreset applies the given flags to the options of a preset. A given limit of rounds, epochs or time replaces
-// all limits of the preset; a given target does not, since a run might never meet it.
+// all limits of the preset; a given target or patience does not, since a run might never meet it.
 func (f *runFlags) overridePreset(o *host.Options, given func(flag string) bool) error {
 	for _, x := range option.With(option.Ends) {
-		if x != option.Target && given(x.Name) {
+		if x != option.Target && x != option.Patience && given(x.Name) {
 			o.Limit = event.Limit{}
 		}
 	}

@@ -152,11 +152,25 @@ func editObject(e event.Edit) map[string]any {
 	return line
 }
 
-// scoresInto adds the test scores of the centre.
+// scoresInto adds the scores of the centre on the test set and on the validation samples.
 func scoresInto(line map[string]any, c *event.Config, e *event.Evaluation) {
 	for _, s := range c.Scores() {
 		line[s.Key] = finite(s.Of(e))
 	}
+	if e.Held != nil {
+		for _, s := range c.Held() {
+			line[s.Key] = finite(s.Of(e))
+		}
+	}
+}
+
+// firstHeld returns the score on the validation samples of the kind of the first test score; none if the evaluation has
+// no validation samples.
+func firstHeld(c *event.Config, e *event.Evaluation) []event.Score {
+	if held := c.Held(); e.Held != nil && len(held) > 0 {
+		return held[:1]
+	}
+	return nil
 }
 
 // scoreText formats a score, with a percent sign if it is in percent.
@@ -268,7 +282,7 @@ func (p *plainPrinter) record(r event.Record) {
 		})
 	case r.Evaluation != nil:
 		var scores []string
-		for _, s := range p.Config.Scores() {
+		for _, s := range append(p.Config.Scores(), firstHeld(&p.Config, r.Evaluation)...) {
 			scores = append(scores, s.Title+" "+scoreText(s, s.Of(r.Evaluation)))
 		}
 		p.line("round %6d  %s", r.Evaluation.Round, strings.Join(scores, ", "))
@@ -390,6 +404,12 @@ func (p *plainPrinter) summarise(exit coordinator.Exit, s archive.Result) {
 			}
 			text += solved(&p.Config, *x)
 			fmt.Fprintf(p.out, "  %-12s %s\n", score.Title, text)
+		}
+	}
+	if e := p.Tested(); e != nil {
+		for _, score := range firstHeld(&p.Config, e) {
+			fmt.Fprintf(p.out, "  validation   %s %s\n", strings.TrimPrefix(score.Title, "validation "),
+				scoreText(score, score.Of(e)))
 		}
 	}
 	fmt.Fprintf(p.out, "  speed        %s\n", rate(p.Tally, event.Progress{Rounds: s.Rounds, Samples: s.Samples}))

@@ -206,7 +206,8 @@ func (w *grid) fill(base *cobra.Command, f runFlags, preset, dir string) error {
 // best returns the table of results, best first: at most rows of the settings that have a result, or all settings if
 // rows is negative.
 func (w *grid) best(rows int) *table {
-	results := w.Results(w.by, event.KeyTestBits, event.KeyTestError, event.KeyTestRMSE)
+	results := w.Results(w.by, event.KeyTestBits, event.KeyTestError, event.KeyTestRMSE, event.KeyHeldBits,
+		event.KeyHeldError, event.KeyHeldRMSE)
 	score, unit := event.KeyTestError, "%"
 	for _, other := range []string{event.KeyTestRMSE, event.KeyTestBits} {
 		if slices.ContainsFunc(results, func(r sweep.Result) bool { return len(r.Figures[other]) > 0 }) {
@@ -214,6 +215,9 @@ func (w *grid) best(rows int) *table {
 		}
 	}
 	tested := strings.TrimSpace(">" + score + " " + unit)
+	held := "validation" + strings.TrimPrefix(score, "test")
+	unitOfHeld := unit
+	validated := held != w.by && slices.ContainsFunc(results, func(r sweep.Result) bool { return len(r.Figures[held]) > 0 })
 	sweep.Sort(results, w.by, presets.MoreIsBetter(w.by))
 	if rows >= 0 {
 		results = slices.DeleteFunc(results, func(r sweep.Result) bool { return r.Done+r.Diverged == 0 })
@@ -232,13 +236,16 @@ func (w *grid) best(rows int) *table {
 		unit = strings.TrimSpace(w.by + " " + unit)
 	}
 	heads = append(heads, ">"+unit, ">± s.e.")
+	if validated {
+		heads = append(heads, strings.TrimSpace(">"+held+" "+unitOfHeld))
+	}
 	if !w.Bare {
 		heads = append(heads, tested)
 	}
 	out := newTable(append(heads, ">seeds", ">time", "")...)
 	for _, r := range results {
-		mean, se, secs, test := "–", "–", "–", "–"
-		sample, errors := presets.Sample(r.Numbers(w.by)), presets.Sample(r.Figures[score])
+		mean, se, secs := "–", "–", "–"
+		sample := presets.Sample(r.Numbers(w.by))
 		if len(sample) > 0 {
 			mean = fmt.Sprintf("%.4g", sample.Mean())
 		}
@@ -248,15 +255,22 @@ func (w *grid) best(rows int) *table {
 		if r.Done > 0 {
 			secs = clockTime(r.Seconds)
 		}
-		if len(errors) > 0 {
-			test = fmt.Sprintf("%.2f", errors.Mean())
-			if score != event.KeyTestError {
-				test = fmt.Sprintf("%.4g", errors.Mean())
+		figure := func(of string) string {
+			all := presets.Sample(r.Figures[of])
+			switch {
+			case len(all) == 0:
+				return "–"
+			case score != event.KeyTestError:
+				return fmt.Sprintf("%.4g", all.Mean())
 			}
+			return fmt.Sprintf("%.2f", all.Mean())
 		}
 		row := append(slices.Clone(r.Point), mean, se)
+		if validated {
+			row = append(row, figure(held))
+		}
 		if !w.Bare {
-			row = append(row, test)
+			row = append(row, figure(score))
 		}
 		var notes []string
 		if r.Diverged > 0 {

@@ -25,7 +25,8 @@ func ScoreText(x float64, percent bool) string { return view.ScoreText(x, percen
 
 // SeriesText formats a value of a series without its unit.
 func SeriesText(name string, x float64) string {
-	if name == event.SeriesTestError || name == event.SeriesTestHamming {
+	switch name {
+	case event.SeriesTestError, event.SeriesTestHamming, "validation.error", "validation.hamming":
 		return Percent(x)
 	}
 	return Number(x)
@@ -38,7 +39,7 @@ func Figure(metric string, x float64) string {
 		return Size(x)
 	case "samples_per_s":
 		return Rate(x)
-	case event.KeyTestError, event.KeyTestHamming:
+	case event.KeyTestError, event.KeyTestHamming, event.KeyHeldError, event.KeyHeldHamming:
 		return Percent(x)
 	}
 	return Number(x)

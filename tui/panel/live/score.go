@@ -2,6 +2,7 @@ package live
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 
 	"brood/runtime/view"
@@ -87,6 +88,13 @@ func drawScore(m *panel.Host, g *cell.Grid, r cell.Rect) {
 				entries[2].Value = textfmt.Number(x)
 			}
 		}
+	}
+	if held := m.Shown.Config.Held(); e.Held != nil && len(held) > 0 {
+		value := "–"
+		if x, ok := m.ShownValue(m.Shown.Find(held[0].Series), view.Whole); ok {
+			value = plain(x)
+		}
+		entries = slices.Insert(entries, 1, panel.Entry{Name: "validation", Value: value})
 	}
 	m.LegendLine(g, legend, entries)
 }
