@@ -5,6 +5,7 @@ import (
 	"slices"
 
 	"brood/models/engine"
+	"brood/models/noise"
 	"brood/optim"
 	"brood/optim/collective"
 )
@@ -24,8 +25,12 @@ A replica keeps Adam's moments and step count over cycles. decay is decoupled: x
 optimiser muon, with eta_in of about 0.02, is MuLoCo (Therien, Huang, Rish, Belilovsky: MuLoCo: Muon is a practical
 inner optimizer for DiLoCo, 2025); sgd and adam give the form of FedOpt. momentum_in applies to sgd and muon. A round is
 a whole cycle if h is at most slice, else slice steps of it; the phase block counts the steps. The centre is xbar.
+
+With share above 0 a random share of the elements of x is averaged over the replicas after every inner step, as in
+algorithm sparta, so that replicas stay close during a long cycle (SPARTA-DiLoCo: Beton et al., 2025).
 Series: loss.
-Bytes: an all-reduce of M values a cycle: those of data-parallel SGD divided by h.
+Bytes: an all-reduce of M values a cycle: those of data-parallel SGD divided by h. With share also an all-reduce of
+round(share*M) values a step.
 
 Deviations: none in the rule; the source's h of 500 and its warm-up and cosine schedule of eta_in are left to knobs.
 Reductions: eta 1 and momentum 0 make xbar the mean of the replicas: local AdamW with averaging.`,
@@ -42,7 +47,8 @@ Reductions: eta 1 and momentum 0 make xbar the mean of the replicas: local AdamW
 			Scale:   optim.Log,
 		},
 	}, optim.InnerKnobs, []optim.Knob{
-		optim.KnobMu, optim.KnobH.With(32), optim.KnobSlice, optim.KnobB, optim.KnobClip, optim.KnobSplit, optim.KnobParts,
+		optim.KnobMu, optim.KnobH.With(32), knobShare, optim.KnobSlice, optim.KnobB, optim.KnobClip, optim.KnobSplit,
+		optim.KnobParts,
 	}),
 	Series: []optim.Series{optim.SeriesLoss},
 	Blocks: func(k optim.Values, l engine.Layout) []optim.Block {
@@ -60,21 +66,25 @@ Reductions: eta 1 and momentum 0 make xbar the mean of the replicas: local AdamW
 	},
 	Cycle: optim.CycleOf("h"),
 	Bytes: func(s optim.Shape) map[collective.Op]int64 {
-		if !s.EndsCycle("h") {
-			return nil
+		sent := map[collective.Op]int64{}
+		if width := spartaWidth(s.K, s.Layout); width > 0 {
+			sent["share"] = int64(s.SliceSteps("h")) * s.AllReduceBytes(s.Roster, width)
 		}
-		return map[collective.Op]int64{"outer": s.AllReduceBytes(s.Roster, s.Layout.Params)}
+		if s.EndsCycle("h") {
+			sent["outer"] = s.AllReduceBytes(s.Roster, s.Layout.Params)
+		}
+		return sent
 	},
 	Program: diLoCo{},
 }
 
 type diLoCo struct{}
 
-func (diLoCo) Round(ctx context.Context, e *optim.Env, k optim.Values, _ uint64) (optim.Report, error) {
+func (diLoCo) Round(ctx context.Context, e *optim.Env, k optim.Values, round uint64) (optim.Report, error) {
 	n, M, shape := len(e.Mine), e.Layout.Params, e.Shape(k)
 	x, xbar := e.Block(optim.BlockX), e.Block(optim.BlockXBar)
 	loss, steps := make([]float32, n), shape.SliceSteps("h")
-	if err := e.InnerSteps(ctx, k, steps, loss); err != nil {
+	if err := diLoCoSteps(ctx, e, k, round, steps, loss); err != nil {
 		return optim.Report{}, err
 	}
 	rep := e.ReportSteps(k, int64(len(e.Roster.Members)*steps))
@@ -92,6 +102,26 @@ func (diLoCo) Round(ctx context.Context, e *optim.Env, k optim.Values, _ uint64)
 	outer = append(outer, optim.Nesterov(xbar, e.Block(optim.BlockMX), d, k.F("eta"), k.F("momentum"))...)
 	return rep, e.Engine.Do(ctx, engine.Update{Rows: engine.Rows(1), Prog: outer},
 		engine.Update{Rows: engine.Rows(n), Prog: []engine.Lin{optim.Assign(x, optim.T(1, xbar))}})
+}
+
+// diLoCoSteps takes the inner steps of a round. With a share, it averages elements of x after each of them.
+func diLoCoSteps(ctx context.Context, e *optim.Env, k optim.Values, round uint64, steps int, loss []float32) error {
+	width, n := spartaWidth(k, e.Layout), len(e.Mine)
+	if width == 0 {
+		return e.InnerSteps(ctx, k, steps, loss)
+	}
+	step := e.GradientStep(k, e.Block(optim.BlockX), engine.Rows(n), e.CohortScratch(n), loss)
+	inner := optim.By(k.Optimiser("eta_in", "momentum_in"))
+	src, mean := e.Scratch(n, width), e.Scratch(1, width)
+	for i := range steps {
+		if err := optim.OptimiserSteps(ctx, e, step, 1, inner); err != nil {
+			return err
+		}
+		if err := spartaAverage(ctx, e, e.Rand(noise.Pair, round, engine.Member(i)), src, mean); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 func (diLoCo) Centre(ctx context.Context, e *optim.Env, _ optim.Values, dst engine.Mat) error {

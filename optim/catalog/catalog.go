@@ -54,6 +54,7 @@ func All() []*optim.Algorithm {
 		averaging.SparseLoCo,
 		averaging.PAPA,
 		averaging.WASH,
+		averaging.SPARTA,
 		gossip.SGP,
 		gossip.ADPSGD,
 		gossip.PopSGD,

@@ -40,20 +40,24 @@ func TestElsewhere(t *testing.T) {
 	}
 }
 
-// crossing returns how many rows of parameters a round of n members copies to an engine and from it, for algorithms
-// that compute messages, shuffles, roots, limited deviations or the shape of a distribution on the processor.
-func crossing(name string, n int64) (to, from int64) {
+// crossing returns how many values a round of n members copies to an engine and from it, for algorithms that compute
+// messages, shuffles, roots, limited deviations or the shape of a distribution on the processor. A row of parameters has
+// row values.
+func crossing(name string, n, row int64) (to, from int64) {
 	switch name {
 	case "demo", "sparseloco":
-		return n + 1, n
+		return (n + 1) * row, n * row
 	case "sep-cma":
-		return 1, 1
+		return row, row
 	case "pgpe":
-		return 1, 2
+		return row, 2 * row
 	case "cr-fm-nes":
-		return 2, 5
+		return 2 * row, 5 * row
 	case "wash":
-		return n, n
+		return n * row, n * row
+	case "sparta": // and the averaged elements
+		share := int64(math.Round(0.3 * float64(row)))
+		return n * (row + share), n*row + share
 	}
 	return 0, 0
 }
@@ -112,9 +116,9 @@ func TestTraffic(t *testing.T) {
 			short, one := grant(rounds)
 			long, two := grant(2 * rounds)
 			more, evaluated := long.Less(short), (two-one)-(one-done) // the difference has as many rounds as the short grant
-			to, from := crossing(a.Name, n)
-			if row := int64(rounds * 4 * toy.layout.Params); more.Wrote != to*row || more.Read != from*row {
-				t.Errorf("%d rounds write %d bytes and read %d, want %d and %d", rounds, more.Wrote, more.Read, to*row, from*row)
+			to, from := crossing(a.Name, n, int64(toy.layout.Params))
+			if to, from = 4*rounds*to, 4*rounds*from; more.Wrote != to || more.Read != from {
+				t.Errorf("%d rounds write %d bytes and read %d, want %d and %d", rounds, more.Wrote, more.Read, to, from)
 			}
 			switch {
 			case a.Needs&optim.Evaluations == 0 || a.Name == "hybrid-es":

@@ -136,7 +136,7 @@ func quick(r Rig) Rig {
 		}
 	case "guided-es":
 		r = r.With("eta", "0.005")
-	case "wash":
+	case "wash", "sparta":
 		r = r.With("share", "0.3") // of a small net
 	}
 	return r

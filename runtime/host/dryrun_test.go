@@ -51,7 +51,11 @@ func TestDryRunWidth(t *testing.T) {
 			}
 			real, sent, _ := rounds(t, j, wide)
 			scratch, _, predicted := rounds(t, j, narrow)
-			if far := math.Abs(float64(scratch-real)) / float64(real); far > 1e-3 || c.workers == 1 && a != averaging.StreamingDiLoCo && far > 0 {
+			limit := 1e-3
+			if a == averaging.SPARTA { // of a narrow vector it averages a single value
+				limit = 5e-3
+			}
+			if far := math.Abs(float64(scratch-real)) / float64(real); far > limit || c.workers == 1 && a != averaging.StreamingDiLoCo && far > 0 {
 				t.Errorf("%s, %d of %s on %d: predicted %d bytes, allocated %d", a.Name, c.members, c.model, c.workers, scratch, real)
 			}
 			if none := func(_ collective.Op, b int64) bool { return b == 0 }; a.Bytes != nil {

@@ -216,7 +216,7 @@ var growing = []*optim.Algorithm{averaging.BGD, coupled.EASGD, gossip.ADPSGD, go
 
 // crossing lists algorithms that compute messages, shuffles, square roots, limits or covariance on the processor. They
 // copy rows of parameters between host and device, and wait for them.
-var crossing = []*optim.Algorithm{averaging.SparseLoCo, averaging.DeMo, averaging.WASH, evolution.SepCMA, evolution.PGPE, evolution.CRFMNES}
+var crossing = []*optim.Algorithm{averaging.SparseLoCo, averaging.DeMo, averaging.WASH, averaging.SPARTA, evolution.SepCMA, evolution.PGPE, evolution.CRFMNES}
 
 // TestLaunches counts the launches, transfers and waits of a round. Nothing is allocated, and the gradient family never
 // waits. Only the algorithms in crossing transfer rows of parameters. The rows of docs/results/gpu-launches.csv equal the
