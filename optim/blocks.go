@@ -26,6 +26,7 @@ const (
 	BlockResidual = "residual" // rounding error of a member's messages, added to the next message (error feedback)
 	BlockSent     = "sent"     // mean displacement of the members, in transit to an outer step
 	BlockDue      = "due"      // steps until a fragment in transit is applied; 0 if none is
+	BlockSince    = "since"    // steps of a member since it received each fragment
 	BlockG        = "g"        // gradient summed over the rounds of a pass
 	BlockD        = "d"        // direction of the last full gradient step
 	BlockS        = "s"        // standard deviations of a search distribution, in units of its sigma

@@ -55,17 +55,7 @@ Reductions: one fragment with delay 0 and alpha 0 is diloco, bit for bit; alpha 
 			Scale:   optim.Log,
 		},
 	}, optim.InnerKnobs, []optim.Knob{
-		optim.KnobMu, optim.KnobH.With(32),
-		{
-			Name:    "fragments",
-			Title:   "fragments",
-			Doc:     "parts of the parameters that are sent one after the other; a change drops fragments in transit",
-			Min:     1,
-			Max:     64,
-			Default: 4,
-			Integer: true,
-			Scale:   optim.Log,
-		},
+		optim.KnobMu, optim.KnobH.With(32), knobFragments,
 		{
 			Name:    "delay",
 			Label:   "τ",
@@ -119,25 +109,13 @@ Reductions: one fragment with delay 0 and alpha 0 is diloco, bit for bit; alpha 
 		)
 	},
 	Check: func(s optim.Shape) error {
-		switch f := s.K.I("fragments"); {
-		case f > s.K.I("h"):
-			return fmt.Errorf("%d fragments need a cycle of as many steps, but h is %d: lower fragments or raise h",
-				f, s.K.I("h"))
-		case s.K.I("delay") >= s.K.I("h"):
+		if s.K.I("delay") >= s.K.I("h") {
 			return fmt.Errorf("each fragment is sent every %d steps, so a delay of %d is too long: lower delay or raise h",
 				s.K.I("h"), s.K.I("delay"))
-		case f > s.Layout.Params:
-			return fmt.Errorf("%d parameters are too few for %d fragments: lower fragments", s.Layout.Params, f)
 		}
-		return nil
+		return checkFragments(s)
 	},
-	Cycle: func(s optim.Shape) (rounds int) {
-		for s.Phase = 0; s.Phase < uint64(s.K.I("h")); rounds++ {
-			steps, _ := streamingDiLoCoSteps(s)
-			s.Phase += uint64(steps)
-		}
-		return rounds
-	},
+	Cycle: fragmentRounds,
 	Bytes: func(s optim.Shape) map[collective.Op]int64 {
 		sent := map[collective.Op]int64{}
 		for _, p := range streamingDiLoCoSends(s) {
@@ -159,7 +137,7 @@ func (streamingDiLoCo) Round(ctx context.Context, e *optim.Env, k optim.Values, 
 	r := &streamingDiLoCoRound{e: e, k: k, due: e.Record(optim.BlockDue).U, loss: make([]float32, len(e.Mine))}
 	n, shape, phase := len(e.Mine), e.Shape(k), e.Record(optim.BlockPhase).U
 	r.step = e.GradientStep(k, e.Block(optim.BlockX), engine.Rows(n), e.CohortScratch(n), r.loss)
-	steps, fragment := streamingDiLoCoSteps(shape)
+	steps, fragment := fragmentSteps(shape)
 	if p := streamingDiLoCoPending(shape); p >= 0 {
 		if err := r.send(ctx, p, min(steps, k.I("delay"))); err != nil {
 			return optim.Report{}, err
@@ -282,28 +260,10 @@ func streamingDiLoCoSends(s optim.Shape) (out []int) {
 	if p := streamingDiLoCoPending(s); p >= 0 {
 		out = append(out, p)
 	}
-	if _, p := streamingDiLoCoSteps(s); p >= 0 && !streamingDiLoCoOverlaps(s.K) {
+	if _, p := fragmentSteps(s); p >= 0 && !streamingDiLoCoOverlaps(s.K) {
 		out = append(out, p)
 	}
 	return out
-}
-
-// streamingDiLoCoSteps returns the number of steps of the next round, and the fragment that is due to be sent after the
-// last of them, or -1.
-func streamingDiLoCoSteps(s optim.Shape) (steps, fragment int) {
-	h, fragments := s.K.I("h"), s.K.I("fragments")
-	phase := int(s.Phase % streamingDiLoCoPendingUnit % uint64(h))
-	for p := range fragments {
-		_, at := engine.Cut(h, p, fragments)
-		if at <= phase {
-			continue
-		}
-		if steps = min(at-phase, s.K.I("slice")); steps < at-phase {
-			return steps, -1
-		}
-		return steps, p
-	}
-	return 1, -1 // not reached: the last fragment is sent after step h, and phase < h
 }
 
 // streamingDiLoCoBeginSend begins the exchange of fragment p. The last phase writes the mean of the members' xbar - x
@@ -314,8 +274,8 @@ func streamingDiLoCoBeginSend(
 	lo, hi := engine.Cut(e.Layout.Params, p, k.I("fragments"))
 	n := len(e.Mine)
 	x, xbar, d := e.Scratch(n, hi-lo), e.Scratch(1, hi-lo), e.Scratch(1, hi-lo)
-	if err := e.Engine.Do(ctx, engine.Copy{Dst: engine.All(x), Src: streamingDiLoCoColumns(e, optim.BlockX, lo, hi)},
-		engine.Copy{Dst: engine.All(xbar), Src: streamingDiLoCoColumns(e, optim.BlockXBar, lo, hi)}); err != nil {
+	if err := e.Engine.Do(ctx, engine.Copy{Dst: engine.All(x), Src: fragmentColumns(e, optim.BlockX, lo, hi)},
+		engine.Copy{Dst: engine.All(xbar), Src: fragmentColumns(e, optim.BlockXBar, lo, hi)}); err != nil {
 		return nil, err
 	}
 	var phases collective.Phases
@@ -332,7 +292,7 @@ func streamingDiLoCoBeginSend(
 		change := optim.Assign(d, optim.T(1, xbar), optim.T(-1, d))
 		tasks = append(tasks, engine.Update{Rows: engine.Rows(1), Prog: []engine.Lin{change}})
 	}
-	tasks = append(tasks, engine.Copy{Dst: streamingDiLoCoColumns(e, optim.BlockSent, lo, hi), Src: engine.All(d)})
+	tasks = append(tasks, engine.Copy{Dst: fragmentColumns(e, optim.BlockSent, lo, hi), Src: engine.All(d)})
 	if err != nil {
 		return nil, err
 	}
@@ -343,35 +303,9 @@ func streamingDiLoCoBeginSend(
 // of all hosted members.
 func streamingDiLoCoOuterStep(ctx context.Context, e *optim.Env, k optim.Values, p int) error {
 	lo, hi := engine.Cut(e.Layout.Params, p, k.I("fragments"))
-	n := len(e.Mine)
-	x, xbar, m, d := e.Scratch(n, hi-lo), e.Scratch(1, hi-lo), e.Scratch(1, hi-lo), e.Scratch(1, hi-lo)
-	var in, out []engine.Task
-	for _, b := range []struct {
-		name    string
-		copy    engine.Mat
-		changed bool // copied back
-	}{{optim.BlockX, x, true}, {optim.BlockXBar, xbar, true}, {optim.BlockMX, m, true}, {optim.BlockSent, d, false}} {
-		columns := streamingDiLoCoColumns(e, b.name, lo, hi)
-		in = append(in, engine.Copy{Dst: engine.All(b.copy), Src: columns})
-		if b.changed {
-			out = append(out, engine.Copy{Dst: columns, Src: engine.All(b.copy)})
-		}
-	}
-	mix := optim.Assign(x, optim.T(1, xbar))
-	if alpha := k.F("alpha"); alpha > 0 {
-		mix = optim.Assign(x, optim.T(alpha, x), optim.T(1-alpha, xbar))
-	}
-	outer := optim.Nesterov(xbar, m, d, k.F("eta"), k.F("momentum"))
-	in = append(in, engine.Update{Rows: engine.Rows(1), Prog: outer},
-		engine.Update{Rows: engine.Rows(n), Prog: []engine.Lin{mix}})
-	return e.Engine.Do(ctx, append(in, out...)...)
-}
-
-// streamingDiLoCoColumns returns columns [lo, hi) of a block.
-func streamingDiLoCoColumns(e *optim.Env, block string, lo, hi int) engine.Span {
-	s := engine.All(e.Block(block))
-	s.Lo, s.Hi = lo, hi
-	return s
+	d := e.Scratch(1, hi-lo)
+	sent := engine.Copy{Dst: engine.All(d), Src: fragmentColumns(e, optim.BlockSent, lo, hi)}
+	return fragmentOuterStep(ctx, e, k, lo, d, k.F("alpha"), sent)
 }
 
 func (streamingDiLoCo) Centre(ctx context.Context, e *optim.Env, _ optim.Values, dst engine.Mat) error {

@@ -238,7 +238,7 @@ func TestStreamingDiLoCoSendsAFragmentARound(t *testing.T) {
 		for range rounds {
 			b := StreamingDiLoCo.Bytes(s)["fragment"]
 			sum, peak = sum+b, max(peak, b)
-			steps, _ := streamingDiLoCoSteps(s)
+			steps, _ := fragmentSteps(s)
 			s.Phase += uint64(steps)
 		}
 		if s.Phase != 8 || sum != whole {

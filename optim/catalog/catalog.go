@@ -50,6 +50,7 @@ func All() []*optim.Algorithm {
 		averaging.LocalSGD,
 		averaging.DiLoCo,
 		averaging.StreamingDiLoCo,
+		averaging.DecoupledDiLoCo,
 		gossip.NoLoCo,
 		averaging.SparseLoCo,
 		averaging.PAPA,

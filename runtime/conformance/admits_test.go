@@ -105,6 +105,9 @@ func TestCheckShape(t *testing.T) {
 		{"streaming-diloco", set{"fragments": "2", "h": "3", "delay": "3"}, 4, floats, none, "each fragment is sent every 3 steps, so a delay of 3 is too long: lower delay or raise h"},
 		{"streaming-diloco", set{"fragments": "2", "h": "3", "delay": "2"}, 4, one, none, "1 parameters are too few for 2 fragments: lower fragments"},
 		{"streaming-diloco", set{"fragments": "2", "h": "3", "delay": "2"}, 4, floats, none, ""},
+		{"decoupled-diloco", set{"quorum": "5"}, 4, floats, none, "a quorum of 5 of 4 members is never reached: lower quorum or give more members"},
+		{"decoupled-diloco", set{"h": "3"}, 4, floats, none, "4 fragments need a cycle of as many steps, but h is 3: lower fragments or raise h"},
+		{"decoupled-diloco", set{"quorum": "4"}, 4, floats, none, ""},
 	} {
 		a, err := catalog.Lookup(c.algorithm)
 		if err != nil {

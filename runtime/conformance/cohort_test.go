@@ -78,6 +78,7 @@ func TestCohorts(t *testing.T) {
 		{"pesgd", [][2]string{{"vary", "2"}}},
 		{"ad-psgd", nil},
 		{"streaming-diloco", [][2]string{{"h", "3"}, {"fragments", "2"}}},
+		{"decoupled-diloco", [][2]string{{"h", "4"}, {"fragments", "2"}}},
 	} {
 		t.Run(fmt.Sprintf("%s/%v", v.algorithm, v.set), func(t *testing.T) {
 			r := quick(Rig{Algorithm: v.algorithm, Members: 40, Workers: 8, Rounds: 5, Seed: 3, Stats: true})

@@ -39,6 +39,8 @@ func TestVariants(t *testing.T) {
 		{"streaming-diloco", [][2]string{{"h", "5"}, {"slice", "2"}, {"values", "e3m0"}, {"delay", "3"}, {"fragments", "3"}, {"overlap", "on"}}},
 		{"streaming-diloco", [][2]string{{"h", "6"}, {"delay", "2"}, {"fragments", "2"}, {"overlap", "on"}}},
 		{"streaming-diloco", [][2]string{{"h", "4"}, {"optimiser", "muon"}, {"eta_in", "0.02"}, {"delay", "0"}, {"alpha", "0"}}},
+		{"decoupled-diloco", [][2]string{{"h", "5"}, {"slice", "2"}, {"fragments", "3"}, {"down", "0.4"}, {"quorum", "5"}}},
+		{"decoupled-diloco", [][2]string{{"h", "4"}, {"merge", "mean"}, {"down", "0.7"}, {"slowest", "0.1"}, {"optimiser", "muon"}, {"eta_in", "0.02"}}},
 		{"noloco", [][2]string{{"h", "5"}, {"slice", "2"}, {"gamma", "0.4"}}},
 		{"sparseloco", [][2]string{{"h", "5"}, {"slice", "2"}, {"keep", "300"}, {"beta", "0.5"}}},
 		{"sparseloco", [][2]string{{"h", "3"}, {"values", "float32"}, {"chunk", "16"}, {"keep", "3"}, {"optimiser", "muon"}, {"eta_in", "0.02"}}},
@@ -140,6 +142,7 @@ func TestTurnedInACycle(t *testing.T) {
 	}{
 		{Rig{Algorithm: "hybrid-es"}.With("r", "7"), [][2]string{{"r", "2"}, {"groups", "3"}, {"r", "1"}, {"r", "4"}}},
 		{Rig{Algorithm: "streaming-diloco"}.With("h", "9").With("delay", "8"), [][2]string{{"delay", "1"}, {"h", "4"}, {"overlap", "on"}, {"fragments", "2"}, {"values", "e3m0"}, {"delay", "3"}, {"overlap", "off"}}},
+		{Rig{Algorithm: "decoupled-diloco"}.With("h", "9").With("slice", "2"), [][2]string{{"fragments", "2"}, {"h", "4"}, {"down", "0.6"}, {"quorum", "3"}, {"slowest", "0.1"}, {"merge", "mean"}}},
 		{Rig{Algorithm: "pesgd"}, [][2]string{{"period", "0.05"}, {"crossover", "none"}, {"parts", "disjoint"}, {"elite", "3"}}},
 		{Rig{Algorithm: "lm-ma-es"}, [][2]string{{"vectors", "3"}, {"rate", "4"}, {"vectors", "20"}, {"sigma", "0.3"}}},
 		{Rig{Algorithm: "guided-es", Members: 6}, [][2]string{{"subspace", "3"}, {"alpha", "1"}, {"surrogate", "gradient"}, {"subspace", "5"}, {"surrogate", "estimates"}, {"alpha", "0"}, {"subspace", "1"}}},
