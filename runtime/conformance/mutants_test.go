@@ -101,7 +101,7 @@ var mutants = []mutant{
 		"./runtime/coordinator", sim, 240},
 	{"the state after a plan counts as saved", "runtime/coordinator/coordinator.go", "cp.Hash == c.hash && cp.Epoch == c.base", "cp.Hash == c.hash",
 		"./runtime/coordinator", sim, 683},
-	{"a grant follows one that may end early", "runtime/coordinator/coordinator.go", "c.held || c.cfg.Limit.Target != \"\"", "c.cfg.Limit.Target != \"\"",
+	{"a grant follows one that may end early", "runtime/coordinator/coordinator.go", "c.held || c.cfg.Limit.Measured()", "c.cfg.Limit.Measured()",
 		"./runtime/coordinator", "^TestHeldGrantIsFollowedByNone$", 0},
 	{"a lost link counts as a death", "runtime/coordinator/commit.go", "if e.Cut != nil && e.NonFinite == nil {", "if e.Cut != nil && e.NonFinite == nil && e.Epoch == 0 {",
 		"./runtime/coordinator", sim, 1},

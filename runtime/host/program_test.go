@@ -239,8 +239,8 @@ func TestVerifyWithin(t *testing.T) {
 		rounds            uint64
 		grows             bool
 	}{
-		{"", "popsgd", 20, false},
-		{"wander", "parle", 40, true},
+		{"", "popsgd", 40, false},
+		{"wander", "parle", 60, true},
 	} {
 		own, dir := openProgram(t, x.faults), filepath.Join(t.TempDir(), "s")
 		saveOften(t, own, dir, host.Options{Algorithm: x.algorithm, Members: 2, Threads: 1, Seed: 3,
