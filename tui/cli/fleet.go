@@ -76,13 +76,13 @@ func (l *launcher) execute(c *cobra.Command, args []string) error {
 	case len(ways) > 1:
 		return usage("%s exclude each other: give one of them", strings.Join(ways[:2], " and "))
 	case l.patience < 0:
-		return usage("--patience %s: give a duration such as 30s", l.patience)
+		return usage("--retry %s: give a duration such as 30s", l.patience)
 	}
 	if err := l.serve.Args(l.serve, args); err != nil {
 		return err
 	}
 	for name, of := range map[string][]string{"image": {"--k8s"}, "pods": {"--k8s"}, "name": {"--k8s"}, "claim": {"--k8s"},
-		"resource": {"--k8s"}, "rsh": {"--ssh", "--hostfile"}, "brood": {"--ssh", "--hostfile"}, "patience": {"--slurm",
+		"resource": {"--k8s"}, "rsh": {"--ssh", "--hostfile"}, "brood": {"--ssh", "--hostfile"}, "retry": {"--slurm",
 			"--torchrun"}, "health": {"--slurm", "--torchrun"}} {
 		if c.Flags().Changed(name) && !slices.Contains(of, ways[0]) {
 			return usage("--%s applies to %s, not to %s", name, strings.Join(of, " and "), ways[0])

@@ -99,7 +99,7 @@ func (tr *troupe) exit(p *proc, want int) {
 }
 
 func (tr *troupe) work() {
-	tr.workers = append(tr.workers, tr.start("worker", tr.url, "--threads", "1", "--patience", "10m"))
+	tr.workers = append(tr.workers, tr.start("worker", tr.url, "--threads", "1", "--retry", "10m"))
 }
 
 // hear reads the new records of the log.

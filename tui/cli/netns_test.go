@@ -83,7 +83,7 @@ func TestNamespaces(t *testing.T) {
 	tr.serve = tr.begin(tr.brood(n.in(1), args...))
 	tr.url = tr.invite("worker")
 	for i := 2; i <= 3; i++ {
-		tr.workers = append(tr.workers, tr.begin(tr.brood(n.in(i), "worker", tr.url, "--threads", "1", "--patience", "10m")))
+		tr.workers = append(tr.workers, tr.begin(tr.brood(n.in(i), "worker", tr.url, "--threads", "1", "--retry", "10m")))
 	}
 	tr.trains(2, 0)
 
@@ -145,7 +145,7 @@ func TestNoRoute(t *testing.T) {
 	n := newNetwork(t, 1)
 	tr := &troupe{t: t, env: append(os.Environ(), "HOME="+t.TempDir(), "BROOD_SESSIONS="+t.TempDir())}
 	const url = "brood://10.1.2.3:4433/aaaaaaaaaaaaaaaaaaaaaaaa#dh3nl2edlfb6kxdbpybdbx4y2lfkkwo46rlhzzzaqw2v22kcamiq"
-	for _, args := range [][]string{{"attach", url}, {"worker", url, "--patience", "0s"}} {
+	for _, args := range [][]string{{"attach", url}, {"worker", url, "--retry", "0s"}} {
 		out, err := tr.brood(n.in(1), args...).CombinedOutput()
 		if err == nil || !strings.Contains(string(out), "this machine has no route there: check the address") {
 			t.Errorf("%v: %v: %s", args, err, out)

@@ -64,7 +64,7 @@ func workerCommand(s streams) *cobra.Command {
 		"slow computing down by this factor of processor time, so that several workers emulate a fleet on one machine")
 	fl.BoolVar(&f.fast, "fast-frames", false,
 		"with --slow: do not slow sending and receiving down, as if a network card did the work")
-	fl.DurationVar(&f.patience, "patience", time.Minute, "how long to retry while the coordinator does not answer")
+	fl.DurationVar(&f.patience, "retry", time.Minute, "how long to retry while the coordinator does not answer")
 	return c
 }
 
@@ -76,7 +76,7 @@ func (f *workerFlags) check(c *cobra.Command) error {
 	case f.fast && f.slow == 1:
 		return usage("--fast-frames needs --slow")
 	case f.patience < 0:
-		return usage("--patience %s: give a duration such as 30s", f.patience)
+		return usage("--retry %s: give a duration such as 30s", f.patience)
 	case f.slow > 1 && (!option.IsCPU(f.device) || f.objective+f.program != ""):
 		return usage("--slow slows down only this process: leave --device, --objective and --program out")
 	}

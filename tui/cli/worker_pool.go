@@ -91,7 +91,7 @@ func (c *workerPool) start(ctx context.Context, url string) (context.Context, co
 
 // args returns the command-line arguments of a worker.
 func (c *workerPool) args() []string {
-	out := []string{"worker", "-", "--" + option.Threads.Name, "1", "--slow", fmt.Sprint(c.slow), "--patience", "20s"}
+	out := []string{"worker", "-", "--" + option.Threads.Name, "1", "--slow", fmt.Sprint(c.slow), "--retry", "20s"}
 	if c.fast {
 		out = append(out, "--fast-frames")
 	}

@@ -16,8 +16,8 @@ func TestPoolCommands(t *testing.T) {
 		of   *workerPool
 		want string
 	}{
-		{&workerPool{slow: 2.5}, "worker - --threads 1 --slow 2.5 --patience 20s"},
-		{&workerPool{slow: 20, fast: true}, "worker - --threads 1 --slow 20 --patience 20s --fast-frames"},
+		{&workerPool{slow: 2.5}, "worker - --threads 1 --slow 2.5 --retry 20s"},
+		{&workerPool{slow: 20, fast: true}, "worker - --threads 1 --slow 20 --retry 20s --fast-frames"},
 	} {
 		if got := strings.Join(c.of.args(), " "); got != c.want {
 			t.Errorf("%q, want %q", got, c.want)
