@@ -45,7 +45,8 @@ func (r Reading) Ask(nameOrPath string) (*Asked, error) {
 	}
 	p, names, err := r.ask(filepath.Clean(nameOrPath), &columns{
 		owner:         "the model",
-		features:      r.Form.Features,
+		features:      r.Form.columnNames(),
+		encoded:       r.Form.Columns,
 		label:         r.Form.Label,
 		requested:     r.Label,
 		numericLabels: r.targeted(),
@@ -88,7 +89,7 @@ func (r Reading) newAsked(name string, p *part, names []string) (*Asked, error) 
 	if r.MultiLabel {
 		info.Classes, info.Outputs = 0, len(f.Classes)
 	}
-	s := &Set{Info: info, sampleName: p.sampleName}
+	s := &Set{Info: info, sampleName: p.sampleName, columns: columns{encoded: p.encoded}}
 	s.setSamples(p.Raster)
 	s.labels, s.targets = make([]uint16, n), make([]float32, n*info.Outputs)
 	if err := s.build(n, 0); err != nil {

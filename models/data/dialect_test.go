@@ -97,7 +97,7 @@ func TestUncertainText(t *testing.T) {
 		wantErr string
 	}{
 		"thousands":        {table("1,234", "b"), `"1,234" may be 1.234 or 1234`},
-		"mixed":            {[]byte(strings.Repeat("1.5;2,5;a\n1.5;3,5;b\n", 9)), `"2,5" is no number`},
+		"mixed":            {[]byte(strings.Repeat("1.5;2,5;a\n1.5;3,5;b\n", 9)), `has text ("2,5" in line 1)`},
 		"class names":      {table("1", "\xe9"), `line 2, column 3: "\xe9" is not UTF-8`},
 		"column names":     {append([]byte("caf\xe9;x;class\n"), table("1", "b")...), `line 1, column 1: "caf\xe9" is not UTF-8`},
 		"bytes":            {append(table("1", "b"), 0, 1, 2, 3), "is zero, so this is no text"},

@@ -19,6 +19,10 @@ type Reading struct {
 	// the Outputs are classes, and a sample may belong to several: its targets are 0 or 1
 	MultiLabel bool
 	Label      string // label columns of a table, by name or number from 1; "": see [Reading.open]
+	Features   string // with training: feature columns of a table, by name with commas; "": all but the label columns
+	Drop       string // with training: columns that are no features
+	Categories bool   // with training: columns of text are categories, one feature each
+	Fill       bool   // with training: missing numbers are the mean of their column, and a feature marks them
 	Table      Table  // how a table is read where its text is ambiguous
 	Context    int    // window of a text in bytes; 0 means 1
 	// with a Form and a path: put all samples, however few, into the training split, for callers that score all samples
@@ -36,6 +40,7 @@ type Form struct {
 	Mean, Std []float64 // per channel or feature: x becomes (x - mean)/std
 	Classes   []string  // names, in order of the model's outputs
 	Features  []string  // names of the features; nil if they have none
+	Columns   []Column  // of a table, if a column is not one number; nil: each feature is a column
 	Label     string    // name of the label column, or its number from 1; "" if there is none
 	// Of a regression, per output: a model output z means the target z*TargetStd + TargetMean. Classes is nil then.
 	TargetMean, TargetStd []float32
@@ -113,10 +118,15 @@ func (r Reading) checkPlain(what string) error {
 	return nil
 }
 
-// checkNoLabelColumn returns an error if a label column is selected, for data without columns.
+// checkNoLabelColumn returns an error if columns are selected or encoded, for data without columns.
 func (r Reading) checkNoLabelColumn(what string) error {
-	if r.Label != "" {
-		return usererr.Errorf("label %s: %s has no columns to choose from; leave it out", r.Label, what)
+	for _, x := range [][2]string{{"label", r.Label}, {"features", r.Features}, {"drop", r.Drop}} {
+		if x[1] != "" {
+			return usererr.Errorf("%s %s: %s has no columns to choose from; leave it out", x[0], x[1], what)
+		}
+	}
+	if r.Categories || r.Fill {
+		return usererr.Errorf("categories and fill: %s is no table; leave them out", what)
 	}
 	return nil
 }
@@ -133,6 +143,7 @@ func (s *Set) Form() Form {
 		Mean:       s.Mean,
 		Std:        s.Std,
 		Features:   s.columns.features,
+		Columns:    s.columns.encoded,
 		Label:      s.columns.label,
 		TargetMean: s.TargetMean,
 		TargetStd:  s.TargetStd,
@@ -141,6 +152,14 @@ func (s *Set) Form() Form {
 		f.Classes = append(f.Classes, s.ClassName(c))
 	}
 	return f
+}
+
+// columnNames returns the names of the columns of a table; nil if they have none.
+func (f Form) columnNames() []string {
+	if f.Columns != nil {
+		return columnNames(f.Columns)
+	}
+	return f.Features
 }
 
 // OutputNames returns the names of a regression's outputs, in order: its label columns. It returns nil if the
@@ -202,6 +221,14 @@ func (f Form) Check() error {
 		return fmt.Errorf("%d classes", len(f.Classes))
 	case f.Features != nil && (n != 1 || len(f.Features) != f.Shape[0]):
 		return fmt.Errorf("%d names of features for samples of %v", len(f.Features), f.Shape)
+	}
+	if f.Columns != nil && (f.Bytes || !slices.Equal(expandedNames(f.Columns), f.Features)) {
+		return fmt.Errorf("the columns, whose features are not those of the form")
+	}
+	for _, c := range f.Columns {
+		if !slices.IsSorted(c.Categories) {
+			return fmt.Errorf("the categories of column %q, which are not sorted", c.Name)
+		}
 	}
 	for c := range f.Mean {
 		if !finite(float32(f.Mean[c])) || !(f.Std[c] > 0) || !finite(float32(f.Std[c])) || !finite(float32(1/f.Std[c])) {

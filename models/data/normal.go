@@ -9,6 +9,10 @@ import (
 
 func finite(v float32) bool { return math.Float32bits(v)&0x7f800000 != 0x7f800000 }
 
+// untrained is the deviation of a feature that is constant in training, such as that of unknown texts: another value
+// then has no effect, since nothing was learned about it.
+const untrained = 1e9
+
 // measure sets the mean and standard deviation of each channel from the training samples. Flat bytes, the pixels
 // of pictures written as a table, are scaled only to 0..1: each pixel is a feature there, and pixels at the border
 // hardly vary, so that standardising would amplify them.
@@ -25,6 +29,9 @@ func (s *Set) measure() {
 		}
 		if !(s.Std[c] > 0) || !finite(float32(1/s.Std[c])) { // a constant channel
 			s.Std[c] = 1
+			if s.columns.encoded != nil {
+				s.Std[c] = untrained
+			}
 		}
 	}
 }

@@ -37,6 +37,7 @@ func (p *part) observe() (notes []string) {
 	first := map[uint64]int{}
 	for c := range width {
 		switch of, seen := first[sums[c]]; {
+		case constant[c] && p.encoded != nil: // such as the feature of unknown texts
 		case constant[c]:
 			unvaried = append(unvaried, p.columnName(c))
 		case counts[c]:

@@ -80,7 +80,8 @@ func (r Reading) columns() *columns {
 	case r.Form != nil && (r.Form.Features != nil || r.Form.Label != ""):
 		return &columns{
 			owner:     "the model",
-			features:  r.Form.Features,
+			features:  r.Form.columnNames(),
+			encoded:   r.Form.Columns,
 			label:     r.Form.Label,
 			requested: r.Label,
 		}
@@ -189,7 +190,10 @@ func (r Reading) marked(train, validation, test string, want *columns) (own spli
 			return splits{}, fmt.Errorf("%s has splits of its own; give that path instead of its parent", x.path)
 		}
 		if (want == nil || want.features == nil) && p.featureNames != nil {
-			want = &columns{owner: train, features: p.featureNames, label: p.labelName}
+			want = &columns{owner: train, features: p.featureNames, encoded: p.encoded, label: p.labelName}
+			if p.encoded != nil {
+				want.features = columnNames(p.encoded)
+			}
 			if r.Label != "" { // by name, even if the user gave a number
 				want.requested = p.labelName
 			}

@@ -28,6 +28,7 @@ type part struct {
 	note     string   // how the data were read, added to Info.From
 	notes    []string // guesses, one sentence each
 
+	encoded         []Column // of the features, with Reading.Categories or Fill; else nil
 	featureNames    []string // column names; nil if missing or not unique
 	labelName       string   // name of the label column, or its number from 1
 	classColumns    []string // names of the label columns of multi-label data
@@ -127,7 +128,7 @@ func (r Reading) assemble(name string, own splits) (*Set, error) {
 		Info:       info,
 		stratified: byClass,
 		copied:     true,
-		columns:    columns{features: train.featureNames, label: train.labelName},
+		columns:    columns{features: train.featureNames, label: train.labelName, encoded: train.encoded},
 	}
 	s.setSamples(all)
 	s.testsDrawn, s.whiteBackground = order != nil, train.whiteBackground || r.Form != nil && r.Form.White

@@ -137,6 +137,7 @@ func (s *Set) build(train int, share float64) error {
 		return err
 	}
 	s.digest = s.computeDigest(train)
+	s.fill()
 	if s.Mean == nil {
 		s.measure()
 	}
@@ -191,12 +192,12 @@ func (s *Set) checkSamples() error {
 		}
 	}
 	for i, v := range s.values {
-		if !finite(v) {
+		if !finite(v) && !(v != v && s.columns.encoded != nil) {
 			return fmt.Errorf("%s has the value %v; leave it out or repair it", s.sampleName(i/s.features), v)
 		}
 	}
 	for i, v := range s.doubles {
-		if math.IsNaN(v) || math.IsInf(v, 0) {
+		if math.IsNaN(v) && s.columns.encoded == nil || math.IsInf(v, 0) {
 			return fmt.Errorf("%s has the value %v; leave it out or repair it", s.sampleName(i/s.features), v)
 		}
 	}

@@ -76,7 +76,7 @@ func (j *Job) model(o Options) (set *data.Set, err error) {
 // name. A model that follows the data is resolved here, so that the session records its layers as those of any other
 // model; the data are returned then.
 func (j *Job) layers(name string) (text []byte, set *data.Set, err error) {
-	r, err := j.tableReading()
+	r, err := j.Options.Reading()
 	if err != nil {
 		return nil, nil, err
 	}
@@ -106,16 +106,9 @@ func (j *Job) layers(name string) (text []byte, set *data.Set, err error) {
 	return text, set, err
 }
 
-// tableReading returns how the options of the run read a table.
-func (j *Job) tableReading() (r data.Reading, err error) {
-	r.Label = option.Label.Text(j.Options)
-	r.Table, err = data.ParseTable(option.Table.Text(j.Options))
-	return r, err
-}
-
 // suggest adds to the error of a model that does not fit the data the command that trains one that does.
 func (j *Job) suggest(err error) error {
-	r, why := j.tableReading()
+	r, why := j.Options.Reading()
 	if j.own != nil || why != nil {
 		return err
 	}
@@ -125,7 +118,7 @@ func (j *Job) suggest(err error) error {
 	}
 	command, o := "brood run", j.Options
 	o.Model = models.Suited(set.Info)
-	for _, x := range []*option.Option{option.Algorithm, option.Model, option.Data, option.Label, option.Table} {
+	for _, x := range append([]*option.Option{option.Algorithm, option.Model, option.Data}, option.TableOptions...) {
 		if text := x.Text(o); text != "" && text != x.Default {
 			command += " --" + x.Name + " " + quote(text)
 		}

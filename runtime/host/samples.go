@@ -22,11 +22,12 @@ func (j *Job) load(augment string) error {
 
 // read reads the samples as the model needs them, unless set has them already, and checks that the model fits them.
 func (j *Job) read(set *data.Set) (*data.Set, error) {
-	r, err := j.tableReading()
+	r, err := j.Options.Reading()
 	if err != nil {
 		return nil, err
 	}
-	j.reading.Label, j.reading.Table = r.Label, r.Table
+	r.Form = j.reading.Form
+	j.reading = r
 	j.reading.Outputs, j.reading.MultiLabel = j.targets(), j.Net.MultiLabel()
 	j.reading.Context = j.Net.Context()
 	if set == nil {

@@ -26,6 +26,7 @@ const (
 	MetaAlgorithm, MetaSession, MetaRound, MetaKernels     = "algorithm", "session", "round", "kernels"
 	metaShape, metaSamples, metaMean, metaDeviation        = "shape", "samples", "mean", "deviation"
 	metaClasses, metaFeatures, metaLabel                   = "classes", "features", "label"
+	metaColumns                                            = "columns"
 	metaTargetMean, metaTargetDeviation                    = "target_mean", "target_deviation"
 	MetaHeld, metaOutputs, MetaOf, metaGround              = "validation", "outputs", "of", "ground"
 )
@@ -115,6 +116,7 @@ func WriteForm(meta map[string]string, f data.Form) error {
 		metaDeviation:       {f.Std, f.Text},
 		metaClasses:         {f.Classes, f.Text || regression},
 		metaFeatures:        {f.Features, f.Text || f.Features == nil},
+		metaColumns:         {f.Columns, f.Columns == nil},
 		metaTargetMean:      {f.TargetMean, f.Text || !regression},
 		metaTargetDeviation: {f.TargetStd, f.Text || !regression},
 	} {
@@ -164,6 +166,7 @@ func ReadForm(meta map[string]string) (*data.Form, error) {
 		{metaDeviation, &f.Std, text},
 		{metaClasses, &f.Classes, text || meta[metaTargetMean] != ""},
 		{metaFeatures, &f.Features, true},
+		{metaColumns, &f.Columns, true},
 		{metaTargetMean, &f.TargetMean, true},
 		{metaTargetDeviation, &f.TargetStd, true},
 	} {

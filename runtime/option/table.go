@@ -45,6 +45,18 @@ var (
 		Doc: "format of a table, as words with commas: header or no-header for a first line with or without names, bytes " +
 			"for numbers that are pixels from 0 to 255 (default: header detected, numbers standardised)",
 		Kind: Text, Use: Preset | Full | Logged, Check: checkTable, Words: func() []string { return data.TableWords }})
+	Features = add(Option{Name: "features",
+		Doc:  "columns of a table that are features, by name or as x_*, with commas (default: all except the labels)",
+		Kind: Text, Use: Preset | Full | Logged})
+	Drop = add(Option{Name: "drop", Doc: "columns of a table to leave out, by name or as id_*, with commas",
+		Kind: Text, Use: Preset | Full | Logged})
+	Categories = add(Option{Name: "categories",
+		Doc: "onehot: columns of text in a table are categories, a feature for each text that occurs twice or more and one " +
+			"for all others",
+		Kind: Text, Use: Preset | Full | Logged, Choices: []string{"onehot", "none"}})
+	FillIn = add(Option{Name: "fill",
+		Doc:  "mean: missing numbers of a table are the mean of their column in training, and one more feature marks them",
+		Kind: Text, Use: Preset | Full | Logged, Choices: []string{"mean", "none"}})
 	Objective = add(Option{Name: "objective",
 		Doc: "`program` whose fitness is maximised, instead of a model and data (docs/objectives.md); it is not " +
 			"recorded: give it again to resume the session",
@@ -231,6 +243,17 @@ func checkWeights(text string) error {
 func Held(text string) (split float64, ok bool) {
 	x, err := strconv.ParseFloat(text, 64)
 	return x, err == nil && x >= 0 && (x < 1 || x == math.Trunc(x) && x < 1<<31)
+}
+
+// TableOptions are the options of how a table is read.
+var TableOptions = []*Option{Label, Table, Features, Drop, Categories, FillIn}
+
+// Reading returns how the options read a table.
+func (o Options) Reading() (r data.Reading, err error) {
+	r.Table, err = data.ParseTable(Table.Text(o))
+	r.Label, r.Features, r.Drop = Label.Text(o), Features.Text(o), Drop.Text(o)
+	r.Categories, r.Fill = Categories.Text(o) == "onehot", FillIn.Text(o) == "mean"
+	return r, err
 }
 
 // HoldOut returns the set with the validation split of a text of the option validation; "" keeps the split of the set.

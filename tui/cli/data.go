@@ -33,18 +33,21 @@ func dataCommand(s streams) *cobra.Command {
 		Short: "Describe one, or your own files: splits, normalisation, digest, classes, a few samples",
 		Args:  exactly("a NAME or a PATH")}
 	asJSON := jsonFlag(info)
-	label := info.Flags().String(option.Label.Name, "", option.Label.DocFor("data"))
-	table := info.Flags().String(option.Table.Name, "", option.Table.DocFor("data"))
+	var read option.Options
+	optionFlags(info, &read, option.TableOptions...)
 	numbers := info.Flags().Bool("numbers", false,
 		"labels are numbers to predict, for a model with loss mse or huber, not classes")
 	several := info.Flags().Bool("several", false,
 		"labels are 0 or 1 for each class of a sample, for a model with loss bce")
 	info.RunE = func(_ *cobra.Command, args []string) error {
-		r := data.Reading{Label: *label, MultiLabel: *several}
-		var err error
-		if r.Table, err = data.ParseTable(*table); err != nil {
+		if err := read.Check(); err != nil {
 			return err
 		}
+		r, err := read.Reading()
+		if err != nil {
+			return err
+		}
+		r.MultiLabel = *several
 		switch {
 		case *numbers && *several:
 			return usage("--numbers and --several: labels are one or the other; give one of them")

@@ -7,7 +7,6 @@ import (
 	"github.com/spf13/cobra"
 
 	"brood/models"
-	"brood/models/data"
 	"brood/runtime/option"
 )
 
@@ -41,8 +40,8 @@ func modelsCommand(s streams) *cobra.Command {
 	asJSON := jsonFlag(show)
 	asTOML := show.Flags().Bool("toml", false, "print the layer list as TOML, ready to save and change")
 	set := show.Flags().String(option.Data.Name, "", "use the input shape and the classes of these `data`, a name or a path")
-	label := show.Flags().String(option.Label.Name, "", option.Label.DocFor("data"))
-	table := show.Flags().String(option.Table.Name, "", option.Table.DocFor("data"))
+	var read option.Options
+	optionFlags(show, &read, option.TableOptions...)
 	show.RunE = func(_ *cobra.Command, args []string) error {
 		if *asTOML && *asJSON {
 			return usage("--toml and --json exclude each other")
@@ -53,7 +52,7 @@ func modelsCommand(s streams) *cobra.Command {
 		}
 		m, err := models.FromSource(args[0], text)
 		if err == nil && *set != "" {
-			if text, err = fitTo(m, args[0], text, *set, *label, *table); err == nil {
+			if text, err = fitTo(m, args[0], text, *set, read); err == nil {
 				m, err = models.FromSource(args[0], text)
 			}
 		}
@@ -90,21 +89,24 @@ func modelsCommand(s streams) *cobra.Command {
 
 // fitTo returns the text of a model with the input and the classes of a data set. It loads the data set as a run with
 // this model does.
-func fitTo(m *models.Model, name string, text []byte, set, label, table string) ([]byte, error) {
-	r := data.Reading{Label: label, MultiLabel: m.MultiLabel(), Context: m.Context()}
-	if m.Targeted() {
-		r.Outputs = 1
+func fitTo(m *models.Model, name string, text []byte, set string, read option.Options) ([]byte, error) {
+	if err := read.Check(); err != nil {
+		return nil, err
 	}
-	var err error
-	if r.Table, err = data.ParseTable(table); err != nil {
+	r, err := read.Reading()
+	if err != nil {
 		return nil, err
 	}
 	if f, is, err := models.ParseFamily(name); is && err == nil {
-		d, err := f.Read(data.Reading{Label: label, Table: r.Table}, set)
+		d, err := f.Read(r, set)
 		if err != nil {
 			return nil, err
 		}
 		return f.Source(d.Info)
+	}
+	r.MultiLabel, r.Context = m.MultiLabel(), m.Context()
+	if m.Targeted() {
+		r.Outputs = 1
 	}
 	d, err := r.Load(set)
 	if err != nil {

@@ -14,6 +14,7 @@ import (
 type tensor struct {
 	dims []int
 	x    []float32
+	text []string // instead of x
 }
 
 func size(dims []int) int {
@@ -24,7 +25,7 @@ func size(dims []int) int {
 	return n
 }
 
-func zeros(dims ...int) tensor { return tensor{dims, make([]float32, size(dims))} }
+func zeros(dims ...int) tensor { return tensor{dims: dims, x: make([]float32, size(dims))} }
 
 // step is a parsed node.
 type step struct {
@@ -32,6 +33,7 @@ type step struct {
 	in, out []string
 	ints    map[string][]int
 	floats  map[string]float32
+	texts   map[string][]string
 }
 
 // program is a parsed model. The parser uses the field numbers of onnx.proto, not the constants of the writer.
@@ -123,7 +125,7 @@ func read(t *testing.T, p []byte) (out program) {
 	}
 	for _, x := range g[1] {
 		f := parse(t, x.([]byte))
-		s := step{f.texts(4)[0], f.texts(1), f.texts(2), map[string][]int{}, map[string]float32{}}
+		s := step{f.texts(4)[0], f.texts(1), f.texts(2), map[string][]int{}, map[string]float32{}, map[string][]string{}}
 		for _, y := range f[5] {
 			a := parse(t, y.([]byte))
 			name := a.texts(1)[0]
@@ -134,6 +136,8 @@ func read(t *testing.T, p []byte) (out program) {
 				s.ints[name] = a.ints(3)
 			case 7:
 				s.ints[name] = a.ints(8)
+			case 8:
+				s.texts[name] = a.texts(9)
 			}
 		}
 		out.steps = append(out.steps, s)
@@ -144,7 +148,12 @@ func read(t *testing.T, p []byte) (out program) {
 // run computes the operators with simple loops.
 func (p program) run(t *testing.T, input tensor) tensor {
 	t.Helper()
-	known := map[string]tensor{p.inputs[0]: input}
+	return p.results(t, map[string]tensor{p.inputs[0]: input})[p.outputs[0]]
+}
+
+// results computes all results of the graph. known has its inputs, and receives them.
+func (p program) results(t *testing.T, known map[string]tensor) map[string]tensor {
+	t.Helper()
 	for name, c := range p.constants {
 		known[name] = c
 	}
@@ -163,7 +172,7 @@ func (p program) run(t *testing.T, input tensor) tensor {
 		}
 		known[s.out[0]] = y
 	}
-	return known[p.outputs[0]]
+	return known
 }
 
 // spread applies f to x and a constant, which is broadcast over the leading axes of x.
@@ -227,11 +236,11 @@ func (s step) do(in []tensor) (tensor, error) {
 		}
 		return spread(x, in[1], func(a, b float32) float32 { return a + b }), nil
 	case "Relu":
-		return spread(x, tensor{nil, []float32{0}}, func(a, b float32) float32 { return max(a, b) }), nil
+		return spread(x, tensor{x: []float32{0}}, func(a, b float32) float32 { return max(a, b) }), nil
 	case "Mul":
 		return spread(x, in[1], func(a, b float32) float32 { return a * b }), nil
 	case "LeakyRelu":
-		return spread(x, tensor{nil, []float32{s.floats["alpha"]}}, func(a, slope float32) float32 { return max(a, 0) + slope*min(a, 0) }), nil
+		return spread(x, tensor{x: []float32{s.floats["alpha"]}}, func(a, slope float32) float32 { return max(a, 0) + slope*min(a, 0) }), nil
 	case "Tanh":
 		return each(x, math.Tanh), nil
 	case "Sigmoid":
@@ -250,7 +259,7 @@ func (s step) do(in []tensor) (tensor, error) {
 			if size(dims) != len(x.x) {
 				return x, fmt.Errorf("%v as %v", x.dims, in[1].x)
 			}
-			return tensor{dims, x.x}, nil
+			return tensor{dims: dims, x: x.x}, nil
 		}
 		dims := []int{n}
 		for _, d := range in[1].x[1:] {
@@ -259,9 +268,9 @@ func (s step) do(in []tensor) (tensor, error) {
 		if in[1].x[0] != 0 || size(dims) != len(x.x) {
 			return x, fmt.Errorf("%v as %v", x.dims, in[1].x)
 		}
-		return tensor{dims, x.x}, nil
+		return tensor{dims: dims, x: x.x}, nil
 	case "Flatten":
-		return tensor{[]int{n, len(x.x) / n}, x.x}, nil
+		return tensor{dims: []int{n, len(x.x) / n}, x: x.x}, nil
 	case "Gemm":
 		w, k := in[1], x.dims[1]
 		y := zeros(n, w.dims[0])
@@ -318,6 +327,13 @@ func (s step) do(in []tensor) (tensor, error) {
 		if len(in) == 4 && len(x.dims) == 4 { // of axes 1 and 2
 			return slice(x, in[1:])
 		}
+		if x.text != nil {
+			y := tensor{dims: []int{n, 1}}
+			for i := range n {
+				y.text = append(y.text, x.text[i*x.dims[1]+int(in[1].x[0])])
+			}
+			return y, nil
+		}
 		if len(x.dims) == 2 { // columns
 			lo, hi := int(in[1].x[0]), int(in[2].x[0])
 			if in[3].x[0] != 1 || lo < 0 || lo >= hi || hi > x.dims[1] {
@@ -336,6 +352,37 @@ func (s step) do(in []tensor) (tensor, error) {
 			y.x[i] = x.x[(i/(h*w)*x.dims[2]+i/w%h*step[0])*x.dims[3]+i%w*step[1]]
 		}
 		return y, nil
+	case "IsNaN":
+		return each(x, func(v float64) float64 {
+			if v != v {
+				return 1
+			}
+			return 0
+		}), nil
+	case "Where": // of a constant and a column
+		y := zeros(x.dims...)
+		for i, v := range x.x {
+			if y.x[i] = in[2].x[i]; v == 1 {
+				y.x[i] = in[1].x[0]
+			}
+		}
+		return y, nil
+	case "Neg":
+		return each(x, func(v float64) float64 { return -v }), nil
+	case "OneHotEncoder":
+		y := zeros(n, 1, len(s.texts["cats_strings"]))
+		for i, text := range x.text {
+			if k := slices.Index(s.texts["cats_strings"], text); k >= 0 {
+				y.x[i*y.dims[2]+k] = 1
+			}
+		}
+		return y, nil
+	case "ReduceSum": // over axis 1
+		y := zeros(n, 1)
+		for i, v := range x.x {
+			y.x[i/x.dims[1]] += v
+		}
+		return y, nil
 	case "Pad":
 		more, each := int(in[1].x[5]), len(x.x)/n
 		y := zeros(n, x.dims[1]+more, x.dims[2], x.dims[3])
@@ -344,7 +391,7 @@ func (s step) do(in []tensor) (tensor, error) {
 		}
 		return y, nil
 	case "Shape":
-		return tensor{[]int{1}, []float32{float32(n)}}, nil
+		return tensor{dims: []int{1}, x: []float32{float32(n)}}, nil
 	case "Concat":
 		if s.ints["axis"][0] == 1 {
 			y := tensor{dims: []int{n, 0}}
@@ -356,7 +403,7 @@ func (s step) do(in []tensor) (tensor, error) {
 			y.dims[1] = len(y.x) / n
 			return y, nil
 		}
-		return tensor{[]int{len(x.x) + len(in[1].x)}, append(append([]float32{}, x.x...), in[1].x...)}, nil
+		return tensor{dims: []int{len(x.x) + len(in[1].x)}, x: append(append([]float32{}, x.x...), in[1].x...)}, nil
 	case "Expand":
 		y := zeros(int(in[1].x[0]), int(in[1].x[1]))
 		for i := range y.x {

@@ -50,7 +50,14 @@ func Write(w io.Writer, m Model) error {
 			m.Net.Name)
 	}
 	g := graph{Model: m}
-	x := g.normalised()
+	kind := int64(typeFloat)
+	switch {
+	case m.Form != nil && m.Form.Bytes:
+		kind = typeByte
+	case m.Form != nil && m.Form.Wide():
+		kind = typeDouble
+	}
+	x := g.normalised(kind)
 	for i := range m.Net.Layers {
 		y, err := g.layer(i, x)
 		if err != nil {
@@ -60,14 +67,12 @@ func Write(w io.Writer, m Model) error {
 	}
 	g.node("Identity", Output, g.restored(x[len(x)-1]))
 	g.text(graphName, m.Net.Name)
-	kind := int64(typeFloat)
-	switch {
-	case m.Form != nil && m.Form.Bytes:
-		kind = typeByte
-	case m.Form != nil && m.Form.Wide():
-		kind = typeDouble
+	columns := m.Form != nil && m.Form.Columns != nil
+	if columns {
+		g.columnInputs(kind)
+	} else {
+		g.put(graphInput, samples(Input, kind, g.shape()))
 	}
-	g.put(graphInput, samples(Input, kind, g.shape()))
 	g.put(graphOutput, samples(Output, typeFloat, m.Net.Shape(len(m.Net.Layers))))
 	var head, opset, out message
 	opset.whole(opsetVersion, Opset)
@@ -75,6 +80,12 @@ func Write(w io.Writer, m Model) error {
 	head.text(modelProducer, "brood")
 	head.text(modelDoc, m.Doc)
 	head.put(modelOpset, opset)
+	if columns {
+		var ml message
+		ml.text(opsetDomain, domainML)
+		ml.whole(opsetVersion, versionML)
+		head.put(modelOpset, ml)
+	}
 	for _, key := range slices.Sorted(maps.Keys(m.Meta)) {
 		var pair message
 		pair.text(metaKey, key)
@@ -94,6 +105,11 @@ type graph struct {
 }
 
 func (g *graph) node(op, result string, input string, more ...any) string {
+	return g.inDomain("", op, result, input, more...)
+}
+
+// inDomain is node for an operator of another domain.
+func (g *graph) inDomain(domain, op, result string, input string, more ...any) string {
 	inputs, attributes := []string{input}, []attribute{}
 	for _, x := range more {
 		switch x := x.(type) {
@@ -103,7 +119,11 @@ func (g *graph) node(op, result string, input string, more ...any) string {
 			attributes = append(attributes, x)
 		}
 	}
-	g.put(graphNode, node(op, result, inputs, attributes...))
+	n := node(op, result, inputs, attributes...)
+	if domain != "" {
+		n.text(nodeDomain, domain)
+	}
+	g.put(graphNode, n)
 	return result
 }
 
@@ -153,12 +173,15 @@ func (g *graph) shape() []int {
 }
 
 // normalised adds the nodes that normalise the input, and returns the name of their result as result 0.
-func (g *graph) normalised() []string {
+func (g *graph) normalised(kind int64) []string {
 	x := Input
 	if g.Net.Vocabulary > 0 {
 		return []string{g.node("Cast", "input.indices", x, attribute{"to", typeInt})}
 	}
 	if f := g.Form; f != nil {
+		if f.Columns != nil {
+			x = g.expanded(kind)
+		}
 		if f.Bytes {
 			x = g.node("Cast", "input.float", x, attribute{"to", typeFloat})
 			x = g.node("Div", "input.scaled", x, g.floats("normalise.bytes", nil, []float32{255}))

@@ -10,17 +10,24 @@ import (
 // Fields and values of the messages of onnx.proto used here (https://onnx.ai/onnx/api/classes.html).
 const (
 	modelIR, modelProducer, modelVersion, modelDoc, modelGraph, modelOpset, modelMeta = 1, 2, 3, 6, 7, 8, 14
-	opsetVersion                                                                      = 2
+	opsetDomain, opsetVersion                                                         = 1, 2
 	metaKey, metaValue                                                                = 1, 2
 	graphNode, graphName, graphInitializer, graphInput, graphOutput                   = 1, 2, 5, 11, 12
-	nodeInput, nodeOutput, nodeName, nodeOp, nodeAttribute                            = 1, 2, 3, 4, 5
+	nodeInput, nodeOutput, nodeName, nodeOp, nodeAttribute, nodeDomain                = 1, 2, 3, 4, 5, 7
 	attributeName, attributeFloat, attributeInt, attributeInts, attributeType         = 1, 2, 3, 8, 20
 	attributeIsFloat, attributeIsInt, attributeIsInts                                 = 1, 2, 7
+	attributeStrings, attributeIsStrings                                              = 9, 8
 	tensorDims, tensorType, tensorName, tensorRaw                                     = 1, 2, 8, 9
 	valueName, valueType, typeTensor, tensorElement, tensorShape                      = 1, 2, 1, 1, 2
 	shapeDim, dimValue, dimName                                                       = 1, 1, 2
 
-	typeFloat, typeByte, typeInt, typeDouble = 1, 2, 7, 11
+	typeFloat, typeByte, typeInt, typeString, typeDouble = 1, 2, 7, 8, 11
+)
+
+// domainML is the domain of the operators for categories, and versionML the version of its operator set.
+const (
+	domainML  = "ai.onnx.ml"
+	versionML = 1
 )
 
 // message is the encoding of a protobuf message, appended to by its methods.
@@ -42,7 +49,7 @@ func (m *message) put(field protowire.Number, inner message) {
 	*m = protowire.AppendBytes(protowire.AppendTag(*m, field, protowire.BytesType), inner)
 }
 
-// attribute is an attribute of a node: an int, a float32, or ints.
+// attribute is an attribute of a node: an int, a float32, ints, or texts.
 type attribute struct {
 	name  string
 	value any
@@ -62,6 +69,11 @@ func (a attribute) message() (m message) {
 			m.whole(attributeInts, int64(x))
 		}
 		m.whole(attributeType, attributeIsInts)
+	case []string:
+		for _, x := range v {
+			m.text(attributeStrings, x)
+		}
+		m.whole(attributeType, attributeIsStrings)
 	}
 	return m
 }
