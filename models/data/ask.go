@@ -3,25 +3,34 @@ package data
 import (
 	"cmp"
 	"fmt"
+	"io"
 	"os"
 	"path/filepath"
 	"slices"
 	"strconv"
 	"strings"
+
+	"brood/models/usererr"
 )
 
 // Asked is samples to predict with a model. Slices are read-only.
 type Asked struct {
-	*Set             // in the model's form; samples without labels have class 0
-	IDs     []int32  // ids of the samples, in the order of the source
-	Names   []string // per sample: its number in the file, from 1, or the path of a picture within its folder
-	Answers []string // per sample: its label as read, which may not be a class of the model; nil if there are no labels
+	*Set           // in the model's form; samples without labels have class 0
+	IDs   []int32  // ids of the samples, in the order of the source
+	Names []string // per sample: its number in the file, from 1, or the path of a picture within its folder
+	// Carried are the columns of Reading.Carry, and their cells by sample.
+	Carried      []string
+	CarriedCells [][]string
+	Answers      []string // per sample: its label as read, which may not be a class of the model; nil if there are no labels
 }
 
 // Ask reads samples, with or without labels, to predict with a model. For a named set, and for a path that contains
 // test samples, these are the test samples; otherwise all samples. The data must fit the Form as in [Reading.Load],
 // except that labels are not checked.
 func (r Reading) Ask(nameOrPath string) (*Asked, error) {
+	if r.Carry != "" && (!IsPath(nameOrPath) || !isTable(nameOrPath)) {
+		return nil, usererr.Errorf("id %s: %s has no columns to choose from; leave it out", r.Carry, nameOrPath)
+	}
 	if !IsPath(nameOrPath) {
 		s, err := r.Load(nameOrPath)
 		if err != nil {
@@ -43,7 +52,28 @@ func (r Reading) Ask(nameOrPath string) (*Asked, error) {
 	if r.Form.Text {
 		return nil, fmt.Errorf("%s is no text, which the model was trained on: give a .txt file", nameOrPath)
 	}
-	p, names, err := r.ask(filepath.Clean(nameOrPath), &columns{
+	p, names, err := r.ask(filepath.Clean(nameOrPath), r.asked())
+	if err != nil {
+		return nil, withAdvice(err)
+	}
+	return r.newAsked(nameOrPath, p, names)
+}
+
+// AskTable is [Reading.Ask] for a table that is read from in. name describes it in errors.
+func (r Reading) AskTable(in io.Reader, name string) (*Asked, error) {
+	if r.Form == nil || r.Form.Text {
+		return nil, usererr.Errorf("%s: the model does not say how a table becomes its samples: name a data set or a file", name)
+	}
+	p, err := r.readCSV(in, name, r.asked(), false)
+	if err != nil {
+		return nil, err
+	}
+	return r.newAsked(name, p, nil)
+}
+
+// asked returns the columns of samples to predict.
+func (r Reading) asked() *columns {
+	return &columns{
 		owner:         "the model",
 		features:      r.Form.columnNames(),
 		encoded:       r.Form.Columns,
@@ -51,11 +81,13 @@ func (r Reading) Ask(nameOrPath string) (*Asked, error) {
 		requested:     r.Label,
 		numericLabels: r.targeted(),
 		modelFeatures: size(r.Form.Shape),
-	})
-	if err != nil {
-		return nil, withAdvice(err)
 	}
-	return r.newAsked(nameOrPath, p, names)
+}
+
+// isTable reports whether a path is that of a table, by its name.
+func isTable(path string) bool {
+	ext := filepath.Ext(strings.TrimSuffix(strings.ToLower(path), ".gz"))
+	return ext == ".csv" || ext == ".tsv"
 }
 
 // targeted reports whether the model's labels are numbers: regression targets, or 0 and 1 of multi-label classes.
@@ -104,7 +136,14 @@ func (r Reading) newAsked(name string, p *part, names []string) (*Asked, error) 
 			answers = append(answers, strconv.FormatFloat(float64(v), 'g', -1, 32))
 		}
 	}
-	return &Asked{Set: s, IDs: s.Train(), Names: names, Answers: answers}, nil
+	return &Asked{
+		Set:          s,
+		IDs:          s.Train(),
+		Names:        names,
+		Carried:      p.carried,
+		CarriedCells: p.carriedCells,
+		Answers:      answers,
+	}, nil
 }
 
 func numbersFrom1(n int) []string { return numbersFrom(1, n) }
@@ -127,7 +166,7 @@ func (r Reading) ask(path string, want *columns) (p *part, names []string, err e
 	}
 	name := strings.ToLower(filepath.Base(path))
 	ext := filepath.Ext(strings.TrimSuffix(name, ".gz"))
-	if ext == ".csv" || ext == ".tsv" {
+	if isTable(path) {
 		p, err = r.table(path, want, false)
 		return p, nil, err
 	}

@@ -72,6 +72,7 @@ type csvTable struct {
 	featureColumns []int    // columns of the features, in feature order
 	internedNames  map[string]string
 	dialect        dialect
+	carriedColumns []int
 	surveyed       *survey // receives the cells of the features instead of the samples; nil: they are read
 }
 
@@ -130,6 +131,9 @@ func (r Reading) scan(text io.Reader, file string, want *columns, targets bool, 
 		if err := t.checkNames(); err != nil {
 			return nil, err
 		}
+		if err := t.findCarried(); err != nil {
+			return nil, err
+		}
 		for _, l := range ahead {
 			if err := t.add(l); err != nil {
 				return nil, err
@@ -176,6 +180,13 @@ func (t *csvTable) add(l csvLine) error {
 			t.path, maxBytes)
 	}
 	t.lineNumbers = append(t.lineNumbers, int32(line))
+	if t.carried != nil {
+		var cells []string
+		for _, i := range t.carriedColumns {
+			cells = append(cells, strings.Clone(strings.TrimSpace(row[i])))
+		}
+		t.carriedCells = append(t.carriedCells, cells)
+	}
 	labels := t.labelIndices
 	switch {
 	case labels != nil && t.want.modelFeatures > 0:

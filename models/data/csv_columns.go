@@ -94,6 +94,23 @@ func (t *csvTable) readHeader(trimmed []string, rest [][]string) (header bool, e
 	return true, t.chooseFeatures()
 }
 
+// findCarried finds the columns of Reading.Carry.
+func (t *csvTable) findCarried() error {
+	if t.reading.Carry == "" {
+		return nil
+	}
+	for word := range strings.SplitSeq(t.reading.Carry, ",") {
+		word = strings.TrimSpace(word)
+		i := slices.Index(t.header, word)
+		if i < 0 {
+			return usererr.Errorf("id %s: %s has no column %q; its columns are %s", t.reading.Carry, t.path, word,
+				shorten(t.header))
+		}
+		t.carried, t.carriedColumns = append(t.carried, word), append(t.carriedColumns, i)
+	}
+	return nil
+}
+
 // checkNames returns an error if a column name is not UTF-8.
 func (t *csvTable) checkNames() error {
 	for i, name := range t.header {

@@ -293,8 +293,8 @@ func (r Reading) encoding(path string, want *columns, targets bool) (*columns, e
 		return nil, err
 	}
 	if s.labels.header == nil {
-		return nil, usererr.Errorf("%s has no line of names, which --categories and --fill need: give it one, or read it with "+
-			"--table header", path)
+		return nil, usererr.Errorf("%s has no line of names, which --categories and --fill need: give it one, or read it "+
+			"with --table header", path)
 	}
 	out := &columns{owner: "the training samples", label: s.labels.labelColumnName()}
 	out.requested = out.label

@@ -23,6 +23,7 @@ type Reading struct {
 	Drop       string // with training: columns that are no features
 	Categories bool   // with training: columns of text are categories, one feature each
 	Fill       bool   // with training: missing numbers are the mean of their column, and a feature marks them
+	Carry      string // in samples to predict: columns that are returned as text, by name with commas
 	Table      Table  // how a table is read where its text is ambiguous
 	Context    int    // window of a text in bytes; 0 means 1
 	// with a Form and a path: put all samples, however few, into the training split, for callers that score all samples

@@ -28,14 +28,16 @@ type part struct {
 	note     string   // how the data were read, added to Info.From
 	notes    []string // guesses, one sentence each
 
-	encoded         []Column // of the features, with Reading.Categories or Fill; else nil
-	featureNames    []string // column names; nil if missing or not unique
-	labelName       string   // name of the label column, or its number from 1
-	classColumns    []string // names of the label columns of multi-label data
-	namesAreFolders bool     // names are folder names
-	whiteBackground bool     // transparent pixels are drawn on white
-	arrayPath       string   // path of the samples' array in a file with several; "": see path
-	lineNumbers     []int32  // line number of each sample in the file; nil: samples are counted
+	encoded         []Column   // of the features, with Reading.Categories or Fill; else nil
+	carried         []string   // columns of Reading.Carry
+	carriedCells    [][]string // their cells, by row
+	featureNames    []string   // column names; nil if missing or not unique
+	labelName       string     // name of the label column, or its number from 1
+	classColumns    []string   // names of the label columns of multi-label data
+	namesAreFolders bool       // names are folder names
+	whiteBackground bool       // transparent pixels are drawn on white
+	arrayPath       string     // path of the samples' array in a file with several; "": see path
+	lineNumbers     []int32    // line number of each sample in the file; nil: samples are counted
 }
 
 func (p *part) samples() int {

@@ -34,6 +34,9 @@ func forkCommand(s streams) *cobra.Command {
 			if at == 0 {
 				return usage("fork needs --at ROUND, 1 or more; to begin at the start use `brood run`")
 			}
+			if err := onePrinter(f.plain, f.json); err != nil {
+				return err
+			}
 			if err := coordinator.ValidateReason(why); err != nil {
 				return err
 			}
@@ -68,6 +71,7 @@ func forkCommand(s streams) *cobra.Command {
 	fl.StringVar(&why, "why", "", "reason for the branch, a note on its first round")
 	asFlag(c, &as)
 	optionFlags(c, &f.opts, withoutJoined(option.With(option.Again))...)
+	fl.BoolVar(&f.plain, "plain", false, "print progress lines, the default")
 	fl.BoolVar(&f.json, "json", false, "print one JSON object a line")
 	fl.BoolVar(&f.background, "background", false, "train in a background process and return")
 	return c
@@ -116,8 +120,8 @@ func (f *runFlags) branch(c *cobra.Command, parent string, at uint64, by string,
 
 // branchDetached starts a child process that forks a session, and returns when the fork trains.
 func (f *runFlags) branchDetached(c *cobra.Command, parent string, at uint64, by, why string, s streams) error {
-	if f.json {
-		return usage("--json and --background exclude each other: a run in the background prints nothing")
+	if f.json || f.plain {
+		return usage("--background and --plain or --json exclude each other: a run in the background prints nothing")
 	}
 	f.detached = true
 	o, keep, err := f.branchOrder(c, parent, at, by)

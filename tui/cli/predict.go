@@ -36,6 +36,7 @@ type predictFlags struct {
 	set    string // argument
 	output string
 	top    int
+	id     string
 	force  bool
 }
 
@@ -46,8 +47,8 @@ func predictCommand(s streams) *cobra.Command {
 		Short: "Write what a trained model predicts for each sample: the class, with the probability of each, or a number",
 		Long: "Write what a trained model predicts for each sample, as CSV: the class with the probability of each class, or the\n" +
 			"number of a regression in the unit of its label. DATA is a data set, of which the test samples are used, or a path\n" +
-			"to your own samples, which need no labels; they are preprocessed as the training data was. For a session the model\n" +
-			"is taken from the newest checkpoint, or from the round --at. docs/model-files.md describes the columns.",
+			"to your own samples, which need no labels, or - for a table on standard input; they are preprocessed as the training\n" +
+			"data was. For a session the model is taken from the newest checkpoint, or from the round --at. docs/model-files.md describes the columns.",
 		Args: exactly("a FILE or SESSION", "DATA, the samples to predict"),
 		RunE: func(c *cobra.Command, args []string) error {
 			x.what, x.set = args[0], args[1]
@@ -66,6 +67,7 @@ func predictCommand(s streams) *cobra.Command {
 	fl.StringVarP(&x.output, "output", "o", "-", "CSV file to write, - for standard output")
 	fl.IntVar(&x.top, "top", 0, "likeliest classes to write for each sample instead of a column for each class (default: a "+
 		"column for each, or 5 if there are more than 256)")
+	fl.StringVar(&x.id, "id", "", "columns of the samples to write before the prediction, by name with commas")
 	fl.BoolVar(&x.force, "force", false, "replace an existing file")
 	return c
 }
@@ -75,7 +77,14 @@ func (x *predictFlags) execute(ctx context.Context, s streams, t *evaluate.Model
 	if err := applyForm(t, x.form); err != nil {
 		return err
 	}
-	asked, err := t.Read.Ask(x.set)
+	t.Read.Carry = x.id
+	var asked *data.Asked
+	var err error
+	if x.set == "-" {
+		asked, err = t.Read.AskTable(s.in, "standard input")
+	} else {
+		asked, err = t.Read.Ask(x.set)
+	}
 	if err != nil {
 		return err
 	}
@@ -159,6 +168,7 @@ func predictions(ctx context.Context, w io.Writer, t *evaluate.Model, asked *dat
 	if t.Net.Regression() {
 		head = predictedColumns(t.Net.Outputs, t.OutputNames(asked.Set), asked.Answers != nil)
 	}
+	head = slices.Insert(head, 1, asked.Carried...)
 	headed := false
 	kernels, err = t.Predict(ctx, asked.Set, asked.IDs, threads, func(at int, p [][]float64) error {
 		if !headed { // only now: nothing is written if the model rejects the data
@@ -193,6 +203,9 @@ func predictions(ctx context.Context, w io.Writer, t *evaluate.Model, asked *dat
 			}
 			if t.Net.Regression() {
 				row = append(row, answered...)
+			}
+			if asked.Carried != nil {
+				row = slices.Insert(row, 1, asked.CarriedCells[at+i]...)
 			}
 			if err := out.Write(row); err != nil {
 				return err
