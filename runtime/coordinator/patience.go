@@ -26,7 +26,7 @@ func (l *Losses) Take(r event.Record) {
 		}
 		l.all = l.all[:n:n]
 	case r.Evaluation != nil && r.Evaluation.Held != nil:
-		l.all = append(l.all, loss{r.Evaluation.Round, r.Evaluation.Held.TestLoss})
+		l.all = append(l.all, loss{r.Evaluation.Round, r.Evaluation.Held.Loss})
 	}
 }
 

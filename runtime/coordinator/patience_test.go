@@ -15,7 +15,7 @@ func TestPatience(t *testing.T) {
 	at := uint64(0)
 	test := func(loss float64) event.Record {
 		at++
-		return event.Record{Evaluation: &event.Evaluation{Round: at, Held: &event.Evaluation{TestLoss: loss}}}
+		return event.Record{Evaluation: &event.Evaluation{Round: at, Held: &event.Scores{Loss: loss}}}
 	}
 	for i, step := range []struct {
 		record  event.Record

@@ -289,9 +289,16 @@ type Evaluation struct {
 	// share of wrong labels
 	Squares float64  `cbor:"5,keyasint,omitempty"`
 	Episode *Episode `cbor:"6,keyasint,omitempty"` // of the centre in the environment of the run; nil: there is none
-	// Held has the error, the loss, the squares and the number of the validation samples; nil: the run has none, or an
-	// older version recorded it.
-	Held *Evaluation `cbor:"7,keyasint,omitempty"`
+	// Held is the scores on the validation samples; nil: the run has none, or an older version recorded it.
+	Held *Scores `cbor:"7,keyasint,omitempty"`
+}
+
+// Scores are the figures of an [Evaluation] on other samples than the test set.
+type Scores struct {
+	Error   float64 `cbor:"0,keyasint"`
+	Loss    float64 `cbor:"1,keyasint"`
+	Samples int64   `cbor:"2,keyasint"`
+	Squares float64 `cbor:"3,keyasint,omitempty"`
 }
 
 // Bounds of an episode.

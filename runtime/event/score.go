@@ -161,7 +161,8 @@ func (c *Config) Held() (out []Score) {
 			if e.Held == nil {
 				return math.NaN()
 			}
-			return of(e.Held)
+			h := e.Held
+			return of(&Evaluation{TestError: h.Error, TestLoss: h.Loss, Samples: h.Samples, Squares: h.Squares})
 		}
 		out = append(out, s)
 	}

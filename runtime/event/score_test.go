@@ -43,7 +43,7 @@ func TestScore(t *testing.T) {
 
 // TestHeldScores: the scores on the validation samples are those on the test set except R2, and the loss once.
 func TestHeldScores(t *testing.T) {
-	e := &Evaluation{TestError: 3, TestLoss: 0.5, Squares: 9, Held: &Evaluation{TestError: 4, TestLoss: 0.25, Squares: 16}}
+	e := &Evaluation{TestError: 3, TestLoss: 0.5, Squares: 9, Held: &Scores{Error: 4, Loss: 0.25, Squares: 16}}
 	for _, c := range []struct {
 		c    Config
 		want map[string]float64

@@ -115,24 +115,24 @@ func Tally(tests []Test, samples, held int) (e event.Evaluation, ok bool) {
 			e.Centre, e.Episode = t.Centre, t.Episode
 		}
 	}
-	ok = addChunks(&e, all) == int64(samples)
-	if held > 0 {
-		e.Held = &event.Evaluation{}
-		ok = addChunks(e.Held, validated) == int64(held) && ok
+	test := sumOf(all)
+	e.TestError, e.TestLoss, e.Samples, e.Squares = test.Error(), test.Mean(), test.Samples, test.MeanSquare()
+	if ok = test.Samples == int64(samples); held > 0 {
+		sum := sumOf(validated)
+		e.Held = &event.Scores{Error: sum.Error(), Loss: sum.Mean(), Samples: sum.Samples, Squares: sum.MeanSquare()}
+		ok = ok && sum.Samples == int64(held)
 	}
 	return e, ok
 }
 
-// addChunks sets the scores of e to the sum of the chunks, in their order, and returns the number of samples.
-func addChunks(e *event.Evaluation, all []Chunk) int64 {
+// sumOf adds the scores of chunks in their order.
+func sumOf(all []Chunk) (sum optim.Scores) {
 	slices.SortFunc(all, func(a, b Chunk) int { return a.Index - b.Index })
-	var sum optim.Scores
 	for _, c := range all {
 		sum.Loss += c.Loss
 		sum.Correct += c.Correct
 		sum.Squares += c.Squares
 		sum.Samples += c.Samples
 	}
-	e.TestError, e.TestLoss, e.Samples, e.Squares = sum.Error(), sum.Mean(), sum.Samples, sum.MeanSquare()
-	return sum.Samples
+	return sum
 }

@@ -83,7 +83,8 @@ func (v *walk) evaluation(e event.Evaluation) error {
 		v.res.Unmatched++
 		return nil
 	}
-	same := sameScores(got, e) && reflect.DeepEqual(got.Episode, e.Episode) && got.Centre == e.Centre
+	same := sameScores(testScores(got), testScores(e)) && reflect.DeepEqual(got.Episode, e.Episode) &&
+		got.Centre == e.Centre
 	if e.Held != nil && got.Held != nil { // older logs have none
 		same = same && sameScores(*got.Held, *e.Held)
 	}
@@ -94,18 +95,22 @@ func (v *walk) evaluation(e event.Evaluation) error {
 	return nil
 }
 
-func sameScores(a, b event.Evaluation) bool {
-	return equal(a.TestError, b.TestError) && equal(a.TestLoss, b.TestLoss) && equal(a.Squares, b.Squares) &&
-		a.Samples == b.Samples
+func testScores(e event.Evaluation) event.Scores {
+	return event.Scores{Error: e.TestError, Loss: e.TestLoss, Samples: e.Samples, Squares: e.Squares}
+}
+
+func sameScores(a, b event.Scores) bool {
+	return equal(a.Error, b.Error) && equal(a.Loss, b.Loss) && equal(a.Squares, b.Squares) && a.Samples == b.Samples
 }
 
 func score(e event.Evaluation) string {
-	text := fmt.Sprintf("error %.4g %%, loss %.17g on %d samples", e.TestError, e.TestLoss, e.Samples)
+	text := scoresText(testScores(e))
 	if e.Held != nil {
-		text += ", validation " + score(*e.Held)
+		text += ", on validation samples " + scoresText(*e.Held)
 	}
-	if e.Centre != "" {
-		text += fmt.Sprintf(", centre %.20s", e.Centre)
-	}
-	return text
+	return text + fmt.Sprintf(", centre %.20s", e.Centre)
+}
+
+func scoresText(s event.Scores) string {
+	return fmt.Sprintf("error %.4g %%, loss %.17g on %d samples", s.Error, s.Loss, s.Samples)
 }

@@ -53,7 +53,7 @@ type launcher struct {
 	image, name, claim   string
 	resource             string
 	pods                 int
-	patience             time.Duration
+	retry                time.Duration
 	health               string // address
 
 	own   []string // names of the flags that serve does not have
@@ -75,8 +75,8 @@ func (l *launcher) execute(c *cobra.Command, args []string) error {
 		return usage("fleet launch needs one of --slurm, --torchrun, --ssh HOSTS, --hostfile FILE and --k8s")
 	case len(ways) > 1:
 		return usage("%s exclude each other: give one of them", strings.Join(ways[:2], " and "))
-	case l.patience < 0:
-		return usage("--retry %s: give a duration such as 30s", l.patience)
+	case l.retry < 0:
+		return usage("--retry %s: give a duration such as 30s", l.retry)
 	}
 	if err := l.serve.Args(l.serve, args); err != nil {
 		return err
@@ -187,7 +187,7 @@ func (l *launcher) copy(c *cobra.Command, args []string, place func(func(string)
 		}
 	}
 	if p.Rank > 0 {
-		url, err := m.Await(c.Context(), l.patience)
+		url, err := m.Await(c.Context(), l.retry)
 		if err != nil {
 			return fmt.Errorf("rank %d of %d: %w", p.Rank, p.Size, err)
 		}

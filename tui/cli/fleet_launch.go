@@ -31,7 +31,7 @@ func launchCommand(s streams) *cobra.Command {
 	fl.StringVar(&l.claim, "claim", "", "PersistentVolumeClaim of all pods, for sessions and data (with --k8s)")
 	fl.StringVar(&l.resource, "resource", "nvidia.com/gpu",
 		"Kubernetes resource of a device; each pod requests one if --device asks for a device (with --k8s)")
-	fl.DurationVar(&l.patience, "retry", 5*time.Minute, "how long a worker waits for the coordinator's join URL")
+	fl.DurationVar(&l.retry, "retry", 5*time.Minute, "how long a worker waits for the coordinator's join URL")
 	fl.StringVar(&l.health, "health", "",
 		"answer at http://HOST:PORT/healthz while this process responds; :PORT is this machine only (with --slurm and "+
 			"--torchrun)")

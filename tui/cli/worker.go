@@ -32,7 +32,7 @@ type workerFlags struct {
 	objective, program     string
 	slow                   float64
 	fast                   bool
-	patience               time.Duration
+	retry                  time.Duration
 }
 
 func workerCommand(s streams) *cobra.Command {
@@ -64,7 +64,7 @@ func workerCommand(s streams) *cobra.Command {
 		"slow computing down by this factor of processor time, so that several workers emulate a fleet on one machine")
 	fl.BoolVar(&f.fast, "fast-frames", false,
 		"with --slow: do not slow sending and receiving down, as if a network card did the work")
-	fl.DurationVar(&f.patience, "retry", time.Minute, "how long to retry while the coordinator does not answer")
+	fl.DurationVar(&f.retry, "retry", time.Minute, "how long to retry while the coordinator does not answer")
 	return c
 }
 
@@ -75,8 +75,8 @@ func (f *workerFlags) check(c *cobra.Command) error {
 		return usage("--slow %g: give a factor from 1 to %d", f.slow, maxSlow)
 	case f.fast && f.slow == 1:
 		return usage("--fast-frames needs --slow")
-	case f.patience < 0:
-		return usage("--retry %s: give a duration such as 30s", f.patience)
+	case f.retry < 0:
+		return usage("--retry %s: give a duration such as 30s", f.retry)
 	case f.slow > 1 && (!option.IsCPU(f.device) || f.objective+f.program != ""):
 		return usage("--slow slows down only this process: leave --device, --objective and --program out")
 	}
@@ -157,7 +157,7 @@ func (f *workerFlags) execute(c *cobra.Command, url string, s streams) error {
 		Device:    f.device,
 		Slow:      f.slow,
 		Fast:      f.fast,
-		Patience:  f.patience,
+		Patience:  f.retry,
 		Own:       own,
 		Software:  "brood " + versionText(),
 		Leave:     leave,
