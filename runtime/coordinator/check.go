@@ -316,7 +316,8 @@ func memberOf(x float64) engine.Member {
 	return engine.None
 }
 
-// checkTests requires exactly the worker's share of the test set and of the validation samples in each evaluation. Only the lead, which hosts the lowest member, reports the centre's digest.
+// checkTests requires exactly the worker's share of the test set and of the validation samples in each evaluation. Only
+// the lead, which hosts the lowest member, reports the centre's digest.
 func (c *Coordinator) checkTests(d *message.Done, place int, lead bool) error {
 	at := d.From
 	for _, t := range d.Tests {
