@@ -5,26 +5,15 @@ import (
 	"slices"
 	"testing"
 
-	"brood/optim/collective"
 	"brood/runtime/event"
 	"brood/runtime/message"
-	"brood/runtime/worker"
-	"brood/transport/local"
 )
 
 // TestHolds: workers that have executed rounds, and received plans, that no coordinator will commit hold the committed
 // state all the same: their rows have the digests that they reported, and those of mirrors are equal. They continue from
 // it with a plan of the epoch that they had already received.
 func TestHolds(t *testing.T) {
-	hub := &local.Hub{}
-	var workers []*worker.Worker
-	for id := range 3 {
-		workers = append(workers, toyWorker(t, id, hub.Link(id)))
-	}
-	p := message.Plan{Plan: event.Plan{Epoch: 1, From: event.Fresh, Algorithm: "popsgd",
-		New:      collective.Place(collective.IDs(6), []int{0, 1, 2}),
-		Timeline: []event.Edit{{Algorithm: "popsgd", Knob: "start", Expr: "own"}}}, Mirror: true}
-	together(t, workers, p)
+	workers, p := mirroring(t)
 	want, reported := map[string][32]byte{}, map[int]message.Digests{}
 	for _, r := range together(t, workers, grant(1, 0, 2)) {
 		d := r.(message.Done)

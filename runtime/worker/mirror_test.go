@@ -37,9 +37,9 @@ func together(t *testing.T, workers []*worker.Worker, m message.Order) []message
 	return out
 }
 
-// TestMirrorOfAPast: when a worker is gone, its members' rows of the committed round come from its mirror, although the
-// mirror has executed a later grant since.
-func TestMirrorOfAPast(t *testing.T) {
+// mirroring returns three workers that mirror each other's rows, and their plan.
+func mirroring(t *testing.T) ([]*worker.Worker, message.Plan) {
+	t.Helper()
 	hub := &local.Hub{}
 	var workers []*worker.Worker
 	for id := range 3 {
@@ -49,6 +49,13 @@ func TestMirrorOfAPast(t *testing.T) {
 		New:      collective.Place(collective.IDs(6), []int{0, 1, 2}),
 		Timeline: []event.Edit{{Algorithm: "popsgd", Knob: "start", Expr: "own"}}}, Mirror: true}
 	together(t, workers, p)
+	return workers, p
+}
+
+// TestMirrorOfAPast: when a worker is gone, its members' rows of the committed round come from its mirror, although the
+// mirror has executed a later grant since.
+func TestMirrorOfAPast(t *testing.T) {
+	workers, p := mirroring(t)
 	want := map[string][32]byte{}
 	for _, r := range together(t, workers, grant(1, 0, 2)) {
 		for name, sum := range r.(message.Done).Digests.Map() {
