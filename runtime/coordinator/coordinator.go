@@ -120,7 +120,7 @@ func New(cfg Config) (*Coordinator, error) {
 	}
 	c.setRoster(collective.Place(members, []int{0}))
 	if cfg.Reattach != nil {
-		c.expect(cfg.Reattach)
+		c.awaitRows(cfg.Reattach)
 	}
 	c.restage(cfg.Late)
 	if err := c.validateShape(c.alg, members, c.edits, c.committed); err != nil {

@@ -42,11 +42,8 @@ type (
 		Kind  event.AlertKind
 		Text  string
 	}
-	// Recomputed answers Recompute with the saved state after the last commit, or with the reason why there is none.
-	Recomputed struct {
-		Checkpoint event.Checkpoint
-		Err        error
-	}
+	// Recomputed answers Recompute with the saved state after the last commit, whose hash is that of the commit.
+	Recomputed struct{ Checkpoint event.Checkpoint }
 	// Measured holds measurements of the machines. It is logged and influences no decision.
 	Measured struct{ Of []event.Machine }
 	// Interrupt asks the run to finish its round, save and exit.

@@ -75,7 +75,7 @@ func (c *Coordinator) handleBrokenLink(e message.Failed) []Effect {
 	fx := []Effect{c.alert(event.LevelWarning, event.AlertLostLink, text, engine.None)}
 	if c.base == c.cfg.Epoch { // no plan has completed yet
 		c.plan = nil
-		return append(fx, c.begin()...)
+		return append(fx, c.firstWhenReady()...)
 	}
 	next := c.target()
 	if next.cause == "" {

@@ -26,9 +26,9 @@ func (c *Coordinator) handleJoined(e Joined) (fx []Effect) {
 	if e.Key != "" {
 		c.keys[e.Worker] = e.Key
 	}
-	c.hold(e.Worker, e.Held)
+	c.storeHeld(e.Worker, e.Held)
 	if c.base == c.cfg.Epoch && c.plan == nil {
-		return c.begin()
+		return c.firstWhenReady()
 	}
 	if c.change == nil {
 		c.change = &change{alg: c.target().alg, members: c.target().members, cause: event.CauseJoin}
@@ -49,7 +49,7 @@ func (c *Coordinator) target() change {
 }
 
 // first sends the first plan of the run: from the seed, or from a checkpoint.
-func (c *Coordinator) first() (fx []Effect) {
+func (c *Coordinator) first() []Effect {
 	p := event.Plan{
 		From:      event.Fresh,
 		Algorithm: c.alg.Name,
@@ -60,12 +60,17 @@ func (c *Coordinator) first() (fx []Effect) {
 	if c.cfg.Resume != nil {
 		p.From, p.OldAlg, p.Old = event.Saved, c.alg.Name, c.cfg.Resume.Roster
 	}
+	return append(c.reportRefused(), c.send(p)...)
+}
+
+// reportRefused alerts to the commands of the resumed log that can no longer be applied.
+func (c *Coordinator) reportRefused() (fx []Effect) {
 	for _, why := range c.refused {
 		text := "a command from before the restart is not applied: " + why
 		fx = append(fx, c.alert(event.LevelError, event.AlertRejected, text, engine.None))
 	}
 	c.refused = nil
-	return append(fx, c.send(p)...)
+	return fx
 }
 
 // send starts a new epoch: it sends an Abort and the plan to all workers. Outstanding grants are voided.
@@ -330,7 +335,7 @@ func (c *Coordinator) removeLost(all ...Lost) (fx []Effect) {
 		if c.ending != nil {
 			return append(fx, c.exit()...)
 		}
-		return append(fx, c.begin()...)
+		return append(fx, c.firstWhenReady()...)
 	}
 	for _, w := range gone {
 		for _, m := range c.hosting.Of(w) {

@@ -21,7 +21,7 @@ import (
 // Config.Resume then describes the state after the last commit, without files.
 type Reattach struct {
 	Plan     event.Plan        // newest plan of the log; the last commit belongs to its epoch
-	Saved    *event.Checkpoint // newest checkpoint with files, for a rollback; nil: the start
+	Saved    *event.Checkpoint // newest checkpoint with files; nil: a rollback returns to the start of the run
 	Patience time.Duration     // how long to wait for the workers
 }
 
@@ -30,11 +30,11 @@ type reattachment struct {
 	waiting     bool // for workers that hold rows
 	recomputing bool // the shell recomputes the state
 	since       time.Time
-	held        map[int]map[string][32]byte // digests by worker and row, checked for their names only
+	held        map[int]map[string][32]byte // digests by worker and row
 }
 
-// expect prepares the wait for the workers of an earlier process. The algorithm in effect is that of the last commit.
-func (c *Coordinator) expect(r *Reattach) {
+// awaitRows prepares the wait for the workers of an earlier process. The algorithm in effect is that of the last commit.
+func (c *Coordinator) awaitRows(r *Reattach) {
 	c.checkpoint, c.before = r.Saved, r.Plan.Timeline
 	c.setRoster(r.Plan.New)
 	c.declare(r.Plan)
@@ -42,12 +42,10 @@ func (c *Coordinator) expect(r *Reattach) {
 	c.reattach = reattachment{waiting: true, held: map[int]map[string][32]byte{}}
 }
 
-// begin sends the first plan of the process as soon as it can.
-func (c *Coordinator) begin() []Effect {
+// firstWhenReady sends the first plan of the process as soon as it can.
+func (c *Coordinator) firstWhenReady() []Effect {
 	switch {
-	case c.reattach.recomputing:
-		return nil
-	case c.reattach.waiting:
+	case c.reattach.waiting, c.reattach.recomputing: // rows may also arrive before the state is recomputed
 		return c.reattachWorkers(false)
 	case len(c.alive) < c.cfg.Wait:
 		return nil
@@ -55,14 +53,23 @@ func (c *Coordinator) begin() []Effect {
 	return c.first()
 }
 
-// hold stores what a worker that joins holds. It ignores rows of another state.
-func (c *Coordinator) hold(worker int, h *message.Held) {
-	if h == nil || !c.reattach.waiting || h.Epoch != c.base || h.Round != c.committed {
+// storeHeld stores the digests of the rows that a worker which joins holds: its own, the shared ones, and those whose
+// mirror it is. It ignores others, and rows of another state.
+func (c *Coordinator) storeHeld(worker int, h *message.Held) {
+	place := c.hosting.Place(worker)
+	if h == nil || c.reattach.held == nil || place < 0 || h.Epoch != c.base || h.Round != c.committed {
 		return
 	}
-	rows := h.Digests.Map()
-	for _, x := range h.Mirrored {
-		rows[x.Row] = x.Sum
+	own, mirrored, rows := h.Digests.Map(), h.Mirrored.Map(), map[string][32]byte{}
+	for _, name := range slices.Concat(c.shared, c.names[place]) {
+		if sum, ok := own[name]; ok {
+			rows[name] = sum
+		}
+	}
+	for _, name := range c.names[(place+len(c.names)-1)%len(c.names)] {
+		if sum, ok := mirrored[name]; ok && len(c.names) > 1 {
+			rows[name] = sum
+		}
 	}
 	c.reattach.held[worker] = rows
 }
@@ -84,28 +91,25 @@ func (c *Coordinator) reattachTick() []Effect {
 
 // recompute asks the shell for the state after the last commit.
 func (c *Coordinator) recompute(why string) []Effect {
-	c.reattach = reattachment{recomputing: true, since: c.reattach.since}
+	c.reattach.waiting, c.reattach.recomputing = false, true
 	text := fmt.Sprintf("%s of round %d: this machine recomputes the rounds since the last checkpoint", why, c.committed)
 	return []Effect{c.alert(event.LevelWarning, event.AlertRecompute, text, engine.None), Recompute{}}
 }
 
-// handleRecomputed continues from the recomputed state.
+// handleRecomputed continues from the recomputed state, unless a plan from the workers was sent meanwhile. If that plan
+// fails, the next one starts from the recomputed state.
 func (c *Coordinator) handleRecomputed(e Recomputed) []Effect {
 	if !c.reattach.recomputing {
 		return nil
 	}
 	c.reattach = reattachment{}
-	cp, err := e.Checkpoint, e.Err
-	if err == nil && (cp.Round != c.committed || cp.Hash != c.hash) {
-		err = fmt.Errorf("the recomputed state of round %d has hash %s; round %d was committed with %s",
-			cp.Round, cp.Hash, c.committed, c.hash)
-	}
-	if err != nil {
-		c.ending = &Exit{Phase: event.Failed, Reason: err.Error()}
-		return c.exit()
-	}
+	cp := e.Checkpoint
 	c.cfg.Resume, c.checkpoint = &cp, &cp
-	return append([]Effect{c.record(event.Record{Checkpoint: &cp})}, c.begin()...)
+	fx := []Effect{c.record(event.Record{Checkpoint: &cp})}
+	if c.plan == nil {
+		fx = append(fx, c.firstWhenReady()...)
+	}
+	return fx
 }
 
 // reattachWorkers sends the plan that continues from the workers, once the workers present hold all rows. With mirrors
@@ -128,10 +132,14 @@ func (c *Coordinator) reattachWorkers(mirrors bool) []Effect {
 	case err == nil && root != c.hash:
 		err = fmt.Errorf("workers hold rows with hash %s, not %s,", root, c.hash)
 	}
-	if err != nil {
+	switch {
+	case err == nil:
+	case c.reattach.recomputing:
+		return nil
+	default:
 		return c.recompute(err.Error())
 	}
-	return c.send(event.Plan{
+	return append(c.reportRefused(), c.send(event.Plan{
 		From:      event.Workers,
 		At:        c.committed,
 		Old:       c.roster,
@@ -142,7 +150,7 @@ func (c *Coordinator) reattachWorkers(mirrors bool) []Effect {
 		Cause:     c.cfg.Cause,
 		Mirrored:  missing,
 		Note:      "the workers held the state",
-	})
+	})...)
 }
 
 // errNotHeld reports that no worker present holds a row.

@@ -1,9 +1,7 @@
 package coordinator
 
 import (
-	"errors"
 	"slices"
-	"strings"
 	"testing"
 	"time"
 
@@ -195,18 +193,48 @@ func TestReattachRecomputes(t *testing.T) {
 	}
 }
 
-// TestReattachFails: a state that cannot be recomputed, or is another one, ends the run.
-func TestReattachFails(t *testing.T) {
-	for want, give := range map[string]Recomputed{
-		"the disk is gone":      {Err: errors.New("the disk is gone")},
-		"was committed with bl": {Checkpoint: event.Checkpoint{Round: 1, Hash: "blake3:0"}},
-	} {
+// TestReattachWhileRecomputing: rows that arrive before the state is recomputed are continued from. If a worker is lost
+// before all are ready, the recomputed state is used, in whichever order the two happen.
+func TestReattachWhileRecomputing(t *testing.T) {
+	for _, c := range []struct {
+		recomputed, lost bool // before the plan is ready
+		from             event.Source
+	}{{false, false, event.Workers}, {true, false, event.Workers}, {true, true, event.Saved}} {
 		r := newReattached(t, nil)
-		r.wait()
-		r.step(give)
-		if r.exit == nil || r.exit.Phase != event.Failed || !strings.Contains(r.exit.Reason, want) {
-			t.Errorf("want %q: %+v", want, r.exit)
+		r.join(0)
+		if !r.wait() {
+			t.Fatal("it does not recompute the state")
 		}
+		r.join(1)
+		if p := r.plan(); p == nil || p.From != event.Workers {
+			t.Fatalf("%+v: the plan is %+v", c, p)
+		}
+		cp := r.cp
+		cp.Files = []event.File{{Path: "f"}}
+		if c.recomputed {
+			r.step(Recomputed{Checkpoint: cp})
+		}
+		if c.lost {
+			r.step(Lost{1, "it is gone"})
+			r.join(1)
+		}
+		if p := r.plan(); p == nil || p.From != c.from {
+			t.Fatalf("%+v: the plan is %+v", c, p)
+		}
+		r.trains()
+		r.step(Recomputed{Checkpoint: cp})
+	}
+}
+
+// TestReattachRefuses: an accepted command of the log that can no longer be applied is reported.
+func TestReattachRefuses(t *testing.T) {
+	r := newReattached(t, func(c *Config) {
+		c.Asked.Commands = []event.Accepted{{Command: event.Command{ID: 7, Algorithm: "no-such-algorithm"}}}
+	})
+	r.join(0)
+	r.join(1)
+	if !slices.ContainsFunc(r.log, func(rec event.Record) bool { return rec.Alert != nil && rec.Alert.Kind == event.AlertRejected }) {
+		t.Error("nothing is reported")
 	}
 }
 

@@ -59,10 +59,10 @@ type Fleet struct {
 	returnDelays map[int]time.Duration // delays after which evicted workers that are not gone yet may return
 	wg           sync.WaitGroup
 	nextID       atomic.Int64
-	mu           sync.Mutex    // guards returned
-	returned     map[int]bool  // numbers below FirstID that returned
-	recompute    chan struct{} // an order to recompute, at most one in a run
-	deaths       int           // deaths of workers of this process since the last commit
+	mu           sync.Mutex       // guards returned
+	returned     map[int]returned // by number below FirstID
+	recompute    chan struct{}    // an order to recompute, at most one in a run
+	deaths       int              // deaths of workers of this process since the last commit
 	exit         *coordinator.Exit
 	logErr       error // error of the log or of Spawn, or too many deaths: ends the run
 }
@@ -81,6 +81,12 @@ type died struct {
 }
 
 type spawn struct{}
+
+// recomputed is the result of Config.Recompute. An error ends the run, so that its workers wait for another process.
+type recomputed struct {
+	checkpoint event.Checkpoint
+	err        error
+}
 
 // maxDeaths is the number of deaths between two commits, in addition to one for each worker of this process, that ends
 // the run: its program or its data always fail.
@@ -105,7 +111,7 @@ func New(cfg Config) (*Fleet, error) {
 		done:         make(chan struct{}),
 		handles:      map[int]WorkerHandle{},
 		returnDelays: map[int]time.Duration{},
-		returned:     map[int]bool{},
+		returned:     map[int]returned{},
 		recompute:    make(chan struct{}, 1),
 	}
 	f.nextID.Store(int64(cfg.FirstID))
@@ -201,10 +207,15 @@ func (f *Fleet) handle(ctx context.Context, ev any) {
 			return
 		}
 		f.step(coordinator.Lost{Worker: e.worker, Reason: e.reason})
+		f.setHere(e.worker, false)
 		if f.cfg.Respawn > 0 && f.exit == nil && e.local {
 			time.AfterFunc(max(f.cfg.Respawn, f.returnDelays[e.worker]), func() { f.post(spawn{}) })
 		}
 		delete(f.returnDelays, e.worker)
+	case recomputed:
+		if f.logErr = e.err; e.err == nil {
+			f.step(coordinator.Recomputed{Checkpoint: e.checkpoint})
+		}
 	case joined:
 		f.handles[e.worker] = e.handle
 		f.step(coordinator.Joined{Worker: e.worker, Key: e.key, Held: e.held})
@@ -363,10 +374,22 @@ func (f *Fleet) spawn(ctx context.Context) {
 func (f *Fleet) recomputeOnce(ctx context.Context) {
 	select {
 	case <-f.recompute:
-		cp, err := f.cfg.Recompute(ctx)
-		f.post(coordinator.Recomputed{Checkpoint: cp, Err: err})
+		var r recomputed
+		r.checkpoint, r.err = f.recomputeSafely(ctx)
+		f.post(r)
 	case <-ctx.Done():
 	}
+}
+
+// recomputeSafely turns a panic into an error, which ends the run.
+func (f *Fleet) recomputeSafely(ctx context.Context) (cp event.Checkpoint, err error) {
+	defer func() {
+		if r := recover(); r != nil {
+			f.Fault(r, debug.Stack())
+			err = fmt.Errorf("recompute the last commit: %v", r)
+		}
+	}()
+	return f.cfg.Recompute(ctx)
 }
 
 // post sends an event to the loop. It waits while the loop is busy and drops the event after the run's end.

@@ -31,22 +31,40 @@ type joined struct {
 // Reserve returns the number of the next worker. It may be called from any goroutine.
 func (f *Fleet) Reserve() int { return int(f.nextID.Add(1) - 1) }
 
-// ReserveOld returns true for a number that a worker had in an earlier process and that no worker of this process has.
-// It may be called from any goroutine.
-func (f *Fleet) ReserveOld(id int) bool {
+// returned is a worker of an earlier process under its old number.
+type returned struct {
+	key  string
+	here bool // it has joined and is not gone
+}
+
+// ReserveOld reserves a number below Config.FirstID for the worker with this key, which had it in an earlier process. It
+// returns false if another worker took the number, or this one still has it. It may be called from any goroutine.
+func (f *Fleet) ReserveOld(id int, key string) bool {
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	if id < 0 || id >= f.cfg.FirstID || f.returned[id] {
+	r, taken := f.returned[id]
+	if id < 0 || id >= f.cfg.FirstID || taken && (r.key != key || r.here) {
 		return false
 	}
-	f.returned[id] = true
+	f.returned[id] = returned{key: key}
 	return true
+}
+
+// setHere records whether the worker with an old number is present. It does nothing for other numbers.
+func (f *Fleet) setHere(id int, here bool) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	if r, ok := f.returned[id]; ok {
+		r.here = here
+		f.returned[id] = r
+	}
 }
 
 // AddRemote adds a worker of another process under a reserved number. key identifies the worker when it returns; held
 // is what it holds of the committed state, nil for nothing. After the run's end AddRemote closes the handle, possibly
 // twice.
 func (f *Fleet) AddRemote(id int, key string, held *message.Held, h WorkerHandle) {
+	f.setHere(id, true)
 	f.post(joined{id, key, held, h})
 	select {
 	case <-f.done:

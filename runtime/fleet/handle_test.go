@@ -9,6 +9,7 @@ import (
 	"testing/synctest"
 	"time"
 
+	"brood/optim/catalog"
 	"brood/runtime/conformance"
 	"brood/runtime/coordinator"
 	"brood/runtime/event"
@@ -207,5 +208,30 @@ func TestGrace(t *testing.T) {
 	}
 	if reports := attend(time.Millisecond, func(*fleet.Mailbox) {}); len(reports) != 1 || !strings.Contains(reports[0].(message.Failed).Err, "nowhere") {
 		t.Errorf("reports %+v", reports)
+	}
+}
+
+// TestReserveOld: a worker gets its old number back as often as it returns, no other worker does, and new workers get
+// other numbers.
+func TestReserveOld(t *testing.T) {
+	f, err := fleet.New(fleet.Config{FirstID: 3, Core: coordinator.Config{Algorithm: "dp-sgd", Members: 1, Lookup: catalog.Lookup}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, c := range []struct {
+		id   int
+		key  string
+		want bool
+	}{{1, "a", true}, {1, "a", true}, {1, "b", false}, {3, "a", false}, {-1, "a", false}, {2, "b", true}} {
+		if got := f.ReserveOld(c.id, c.key); got != c.want {
+			t.Errorf("number %d for %s: %t", c.id, c.key, got)
+		}
+	}
+	f.AddRemote(1, "a", nil, fleet.NewMailbox())
+	if f.ReserveOld(1, "a") {
+		t.Error("a worker that is present gets its number twice")
+	}
+	if id := f.Reserve(); id != 3 {
+		t.Errorf("a new worker is number %d", id)
 	}
 }

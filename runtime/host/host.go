@@ -95,8 +95,8 @@ func start(
 		framed:  time.Now(),
 	}
 	var recompute func(context.Context) (event.Checkpoint, error)
-	if from != nil {
-		recompute = from.recompute
+	if from != nil && from.recompute != nil {
+		recompute = r.recomputed
 	}
 	r.fleet, err = fleet.New(fleet.Config{
 		Core:    core,

@@ -35,7 +35,7 @@ type Restored struct {
 	// Checkpoint then has no files.
 	reattach  *coordinator.Reattach
 	first     *event.Plan // of the run
-	recompute func(context.Context) (event.Checkpoint, error)
+	recompute func(ctx context.Context, progress func(event.Commit)) (event.Checkpoint, error)
 }
 
 // Restore recovers the state of the session in dir after round at (0: the last commit) and saves it through store, or
@@ -78,7 +78,7 @@ func restore(
 	case store == nil && cp != nil && toEnd && cp.Epoch == h.epoch && cp.Round == h.end() &&
 		(h.last == nil || cp.Hash == h.last.Hash):
 		out.Checkpoint = *cp
-	case reattach && out.awaitWorkers(p, threads, progress):
+	case reattach && out.awaitWorkers(p, threads):
 	default:
 		if err := out.execute(ctx, p, store, threads, progress); err != nil {
 			return nil, err

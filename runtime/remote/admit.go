@@ -111,15 +111,15 @@ func (s *Server) admit(ctx context.Context, q quic.Request) (wire.Welcome, error
 		return wire.Welcome{}, wire.Refused{Code: wire.CodeWait, Reason: reason, Retry: true}
 	}
 	delete(s.toInform, q.Node)
-	id := r.number(h)
+	id := r.number(q)
 	s.admitted[q.Node] = admission{r, id, time.Now()}
 	return wire.Welcome{Run: r.id, Worker: uint32(id), Software: s.cfg.Software, Series: s.cfg.Series}, nil
 }
 
 // number returns the number for an admitted worker: the one it had, if it may hold rows of the run's state under it.
-func (r *run) number(h wire.Hello) int {
-	if h.Worker != nil && h.Run == r.id && r.fleet.ReserveOld(int(*h.Worker)) {
-		return int(*h.Worker)
+func (r *run) number(q quic.Request) int {
+	if old := q.Hello.Worker; old != nil && q.Hello.Run == r.id && r.fleet.ReserveOld(int(*old), q.Node.String()) {
+		return int(*old)
 	}
 	return r.fleet.Reserve()
 }

@@ -154,7 +154,10 @@ func encode(msg any) (wire.Message, error) {
 // serve runs the worker's session until it ends, then closes the connection. A panic while handling a message ends this
 // session alone.
 func (t *workerHandle) serve() {
-	t.send(message.Setup{Config: t.run.config, Members: t.run.members, Committed: t.run.committed})
+	t.run.srv.mu.Lock()
+	committed := t.run.committed
+	t.run.srv.mu.Unlock()
+	t.send(message.Setup{Config: t.run.config, Members: t.run.members, Committed: committed})
 	err := recoverFault(t.run.fleet.Fault, t.receive)
 	t.files.discard()
 	t.run.remove(t, err)

@@ -2,6 +2,7 @@ package remote
 
 import (
 	"context"
+	"errors"
 	"fmt"
 
 	"brood/runtime/host"
@@ -29,8 +30,8 @@ func (p *prepared) free() {
 	}
 }
 
-// returning tells a coordinator under which number this worker holds rows of the run of its last session.
-func (p *prepared) returning(h *wire.Hello) {
+// setNumber sets the number under which this worker holds rows of the run of its last session.
+func (p *prepared) setNumber(h *wire.Hello) {
 	h.Worker = nil
 	if p != nil {
 		id := uint32(p.id)
@@ -38,24 +39,33 @@ func (p *prepared) returning(h *wire.Hello) {
 	}
 }
 
+// errNumberTaken ends the session of a worker whose rows the run may need under the number of its last session.
+var errNumberTaken = errors.New("the number of this worker is not free yet")
+
 // reuse continues with the worker of the last session, if it holds the state that the run continues from. Otherwise it
-// frees it and returns nil.
-func (v *workerSession) reuse(ctx context.Context, p *prepared, setup message.Setup, st *store) *message.Held {
-	if p == nil {
-		return nil
+// frees it and returns nil. An error ends the session, and the worker keeps its rows for the next one.
+func (v *workerSession) reuse(ctx context.Context, p *prepared, setup message.Setup, st *store) (*message.Held, error) {
+	if p == nil || p.run != v.run || setup.Committed == nil {
+		p.free()
+		return nil, nil
 	}
-	if p.run == v.run && p.id == v.id && setup.Committed != nil {
-		st.dir = p.dir
-		p.worker.Reconnect(v.mesh.Link(uint32(v.id)), st, v.overhead)
-		held, err := p.worker.Holds(ctx, *setup.Committed)
-		if m, unfit := encode(message.Ready{Worker: v.id, Held: held}); err == nil && held != nil && unfit == nil &&
-			len(m.Body) <= wire.MaxBody {
-			v.prepared = p
-			return held
-		}
+	v.prepared = p
+	if p.id != v.id {
+		return nil, errNumberTaken
 	}
+	st.dir = p.dir
+	p.worker.Reconnect(v.mesh.Link(uint32(v.id)), st, v.overhead)
+	held, err := p.worker.Holds(ctx, *setup.Committed)
+	if ctx.Err() != nil {
+		return nil, ctx.Err()
+	}
+	m, unfit := encode(message.Ready{Worker: v.id, Held: held})
+	if err == nil && held != nil && unfit == nil && len(m.Body) <= wire.MaxBody {
+		return held, nil
+	}
+	v.prepared = nil
 	p.free()
-	return nil
+	return nil, nil
 }
 
 // prepare builds the worker. The error is a *RefusedError if a retry is useless.

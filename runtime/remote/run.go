@@ -21,17 +21,14 @@ import (
 
 // run is a run that workers of other processes take part in.
 type run struct {
-	srv     *Server
-	id      wire.RunID
-	dir     string // of its session
-	config  event.Config
-	members int
-	wanted  int // remote workers that it needs, in a series
-	mesh    *quic.Mesh
-	fleet   *fleet.Fleet
-	// the state that workers of the earlier process may hold; nil if the run does not continue from it
-	committed *message.Committed
-
+	srv       *Server
+	id        wire.RunID
+	dir       string // of its session
+	config    event.Config
+	members   int
+	wanted    int // remote workers that it needs, in a series
+	mesh      *quic.Mesh
+	fleet     *fleet.Fleet
 	ctx       context.Context // ends with the run
 	cancel    context.CancelCauseFunc
 	wg        sync.WaitGroup
@@ -44,6 +41,8 @@ type run struct {
 	shapes  []event.Link                  // ordered from oldest to newest
 	handles map[wire.NodeID]*workerHandle // accepted
 	roster  wire.Roster
+	// the state that workers of the earlier process may hold; nil once the run has continued, from it or from another
+	committed *message.Committed
 }
 
 // Serve is host.Serve for a run that accepts workers through this server, in addition to the given number of workers in
@@ -52,8 +51,8 @@ type run struct {
 // A server of a single run lets everyone with a URL join or view it, and saves its identity in the session. A server of
 // a series may serve several runs, at the same time or in sequence. Each run accepts as many workers as its job waits
 // for, and a replacement for one that is lost. A worker whose run is over continues with the run that lacks the fewest
-// workers, among equals with the oldest. While no run lacks any, it asks again until the server closes. A worker holds
-// no state of a run from which it was disconnected, so it may return to any run; each run gets a new id.
+// workers, among equals with the oldest. While no run lacks any, it asks again until the server closes. Each run
+// gets a new id, so that a worker that was disconnected may return to any run.
 func (s *Server) Serve(
 	j *host.Job,
 	sess *session.Session,
@@ -126,12 +125,18 @@ func (r *run) watchEnd(watch func(event.Record)) func(event.Record) {
 			r.over = !r.stopped
 			r.srv.mu.Unlock()
 		}
+		if rec.Plan != nil {
+			r.srv.mu.Lock()
+			r.committed = nil
+			r.srv.mu.Unlock()
+		}
 		watch(rec)
 	}
 }
 
 // hosting returns the hosting of a run that also has the given number of workers in this process.
 func (r *run) hosting(workers int) host.Hosting {
+	counted := false
 	return host.Hosting{
 		Workers: workers,
 		Link:    r.localLink,
@@ -141,9 +146,10 @@ func (r *run) hosting(workers int) host.Hosting {
 		Gate:    r.srv.Gate,
 		Close:   r.close,
 		Overhead: func(id int) func() int64 {
-			if id > 0 {
+			if counted {
 				return nil // the workers of this process share one socket: its bytes are counted once
 			}
+			counted = true
 			return func() int64 { return r.mesh.Totals().Overhead() }
 		},
 	}

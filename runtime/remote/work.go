@@ -83,7 +83,7 @@ func Work(ctx context.Context, cfg Worker) (err error) {
 	defer func() { kept.free() }()
 	answered, pause, waited := time.Now(), firstPause, false
 	for {
-		kept.returning(&hello)
+		kept.setNumber(&hello)
 		peer, welcome, err := node.Dial(ctx, cfg.Join.Address, cfg.Join.Server, hello)
 		if err == nil {
 			hello.Run = welcome.Run
@@ -114,8 +114,10 @@ func Work(ctx context.Context, cfg Worker) (err error) {
 			return nil
 		case out || no && !refused.Retry:
 			return err
-		case waits:
+		case waits: // no run needs what this worker holds
 			answered = time.Now()
+			kept.free()
+			kept = nil
 		case back:
 			answered = time.Now().Add(sent.After)
 		case time.Since(answered)+pause > cfg.Patience:

@@ -186,7 +186,10 @@ func (v *workerSession) work(ctx context.Context, hello *wire.Hello, kept *prepa
 		return ctx.Err()
 	}
 	st := &store{ctx: ctx, send: v.send, replies: v.replies}
-	held := v.reuse(ctx, kept, setup, st)
+	held, err := v.reuse(ctx, kept, setup, st)
+	if err != nil {
+		return err
+	}
 	if held == nil {
 		if err := v.prepare(setup, st); err != nil {
 			return err
@@ -210,7 +213,7 @@ func (v *workerSession) work(ctx context.Context, hello *wire.Hello, kept *prepa
 	}
 	v.cfg.Note(text)
 	var lost error
-	err := fleet.Attend(ctx, v.box, p.worker, grace, func(reply message.Report) {
+	err = fleet.Attend(ctx, v.box, p.worker, grace, func(reply message.Report) {
 		if f, ok := reply.(message.Failed); ok {
 			v.lastFailure = f.Err
 		}

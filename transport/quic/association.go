@@ -30,7 +30,7 @@ type association struct {
 func newAssociation(p *pair, o opening, id wire.AssociationID, dialler bool) *association {
 	s := &association{control: newControl(o, defaultQueue), pair: p, id: id, dialler: dialler}
 	s.frame, s.data, s.packets = s.handleFrame, s.receive, s.received
-	s.silence, s.sparse, s.probes = p.mesh.silence, true, p.mesh.node.cfg.Conn == nil
+	s.silence, s.sparse = p.mesh.silence, true
 	return s
 }
 
@@ -48,6 +48,9 @@ func (s *association) received() uint64 {
 // start runs the association; the pair's lock is held.
 func (s *association) start() {
 	s.control.start()
+	if s.pair.mesh.node.cfg.Conn == nil {
+		s.run(s.allowProbes)
+	}
 	s.run(s.transmitSmall)
 	s.run(s.adapt)
 	if s.dialler {

@@ -115,7 +115,7 @@ func (c *control) beat() error {
 		switch quiet := silence.tick(time.Now(), c.packets()); {
 		case quiet >= c.silence():
 			return &GoneError{Silent, fmt.Sprintf("nothing came for %.1f s", quiet.Seconds())}
-		case quiet >= probedAt && c.probes && !probed:
+		case quiet >= max(probedAt, c.silence()/4) && c.probes.Load() && !probed:
 			probed = true
 			c.run(c.probePort)
 		}
@@ -123,13 +123,23 @@ func (c *control) beat() error {
 }
 
 // probePort ends the connection if the machine of a silent peer answers that no program uses the peer's port: its
-// process was killed. It asks only in the same network: a router between two networks may answer so for a live peer.
+// process was killed.
 func (c *control) probePort() error {
-	a, ok := c.conn.RemoteAddr().(*net.UDPAddr)
-	if !ok || !a.IP.IsLoopback() && !a.IP.IsPrivate() && !a.IP.IsLinkLocalUnicast() || !PortClosed(c.ctx, a.String()) {
-		return nil
+	if PortClosed(c.ctx, c.conn.RemoteAddr().String()) {
+		return &GoneError{Silent, "its process has ended"}
 	}
-	return &GoneError{Silent, "its process has ended"}
+	return nil
+}
+
+// allowProbes allows probes of the peer's port, if it is on this machine, or in a private network and does not answer now
+// that it is closed: a firewall, or a router that translates addresses, may answer so for a live peer.
+func (c *control) allowProbes() error {
+	a, ok := c.conn.RemoteAddr().(*net.UDPAddr)
+	near := ok && (a.IP.IsPrivate() || a.IP.IsLinkLocalUnicast())
+	if ok && a.IP.IsLoopback() || near && !PortClosed(c.ctx, a.String()) {
+		c.probes.Store(true)
+	}
+	return nil
 }
 
 // silence measures how long no packet came while this process was scheduled. If the system suspended the process for

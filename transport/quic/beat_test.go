@@ -86,6 +86,7 @@ func TestSuspendedProcess(t *testing.T) {
 func TestKilledProcess(t *testing.T) {
 	killed, left := newNode(t, nil), admitAll(t)
 	_, p := pairUp(t, killed, left)
+	until(t, "its port may be probed", p.c.probes.Load)
 	if err := killed.Shaper().Set("", Shape{Loss: 1}); err != nil { // it sends no goodbye
 		t.Fatal(err)
 	}

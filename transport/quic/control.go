@@ -22,7 +22,7 @@ type control struct {
 	packets func() uint64        // packets received so far
 	silence func() time.Duration // the connection ends after this time without a packet
 	sparse  bool                 // it sends fewer heartbeats if it may be silent for longer
-	probes  bool                 // the peer's port may be probed: the node's socket is one of the system
+	probes  atomic.Bool          // the peer's port may be probed: see allowProbes
 
 	ctx    context.Context // cancelled when the connection ends
 	cancel context.CancelCauseFunc

@@ -39,8 +39,11 @@ func newPeer(n *Node, o opening, hello wire.Hello, silence func() time.Duration)
 		came:    make(chan struct{}, 1),
 		drained: make(chan struct{}, 1),
 	}
-	p.c.frame, p.c.silence, p.c.probes = p.take, silence, n.cfg.Conn == nil
+	p.c.frame, p.c.silence = p.take, silence
 	p.c.start()
+	if n.cfg.Conn == nil {
+		p.c.run(p.c.allowProbes)
+	}
 	if hello.Role != wire.Viewer && hello.Role != wire.Operator {
 		p.c.run(p.c.rejectConversation)
 	}
