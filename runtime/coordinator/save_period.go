@@ -11,7 +11,7 @@ import (
 // the time between faults.
 const SaveByCost time.Duration = -1
 
-// FirstSave is the time from the start of a run to its first checkpoint, unless faults come more often.
+// FirstSave is the time from the start of a new run to its first checkpoint, unless faults come more often.
 const FirstSave = 10 * time.Second
 
 const (
@@ -27,7 +27,11 @@ func (c *Coordinator) savePeriod() time.Duration {
 		return c.cfg.SavePeriod
 	}
 	between := c.faults.Between(c.now)
-	if c.saveCost == 0 {
+	switch {
+	case c.saveCost > 0:
+	case c.cfg.Resume != nil: // the first save tells its duration, and a process that failed once may fail soon
+		return shortestSavePeriod
+	default:
 		return min(FirstSave, max(shortestSavePeriod, between))
 	}
 	best := time.Duration(math.Sqrt(2 * float64(c.saveCost) * float64(between)))

@@ -36,6 +36,8 @@ func TestSavePeriod(t *testing.T) {
 	at(0, event.Record{Config: &event.Config{}})
 	clock(0)
 	near("before the first save", FirstSave)
+	c.cfg.Resume = &event.Checkpoint{}
+	near("before the first save of a resumed run", shortestSavePeriod)
 	c.saveTook(time.Second)
 	near("a save of 1 s, a fault an hour", 85853*time.Millisecond) // 1 + sqrt(2 x 1 x 3600)
 	for range 20 {
