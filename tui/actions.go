@@ -43,7 +43,8 @@ func (m *model) expand() tea.Cmd {
 }
 
 // back closes or resets one thing: in order a pending fork, the filter, the state of the panel, the knob rail, the
-// cursor, the expanded panel, the message, the screen: to the one that the user came from, and then to the list of runs.
+// cursor, the expanded panel, the message, the screen: to the one that the user came from, and then to the list of
+// runs.
 func (m *model) back() tea.Cmd {
 	switch {
 	case m.branching != nil:

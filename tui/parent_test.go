@@ -11,8 +11,8 @@ import (
 	"brood/tui/panel"
 )
 
-// TestForkEventsNameTheParent: in a fork the effect of a change is followed by what the parent did without it, as far as
-// its log reaches, and the changes with which the fork began have an effect too.
+// TestForkEventsNameTheParent: in a fork the effect of a change is followed by what the parent did without it, as far
+// as its log reaches, and the changes with which the fork began have an effect too.
 func TestForkEventsNameTheParent(t *testing.T) {
 	s := studyLibrary()
 	edit := func(at uint64) event.Record {

@@ -41,8 +41,8 @@ func TestElsewhere(t *testing.T) {
 }
 
 // crossing returns how many values a round of n members copies to an engine and from it, for algorithms that compute
-// messages, shuffles, roots, limited deviations or the shape of a distribution on the processor. A row of parameters has
-// row values.
+// messages, shuffles, roots, limited deviations or the shape of a distribution on the processor. A row of parameters
+// has row values.
 func crossing(name string, n, row int64) (to, from int64) {
 	switch name {
 	case "demo", "sparseloco":

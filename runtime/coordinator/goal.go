@@ -43,7 +43,8 @@ func (g *Goal) measured(metric Metric, value float64) {
 }
 
 // Reached reports whether the run has nothing left to do: the limit of rounds or epochs is reached, the target is met,
-// or its patience is over. A limit of time counts per process; the log does not record it, except by the end of the run.
+// or its patience is over. A limit of time counts per process; the log does not record it, except by the end of the
+// run.
 func (g Goal) Reached() bool {
 	return g.Limit.Reached(g.Progress) || g.Met != "" || g.Losses.Stalled(g.Limit) != ""
 }

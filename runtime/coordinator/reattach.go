@@ -33,7 +33,8 @@ type reattachment struct {
 	held        map[int]map[string][32]byte // digests by worker and row
 }
 
-// awaitRows prepares the wait for the workers of an earlier process. The algorithm in effect is that of the last commit.
+// awaitRows prepares the wait for the workers of an earlier process. The algorithm in effect is that of the last
+// commit.
 func (c *Coordinator) awaitRows(r *Reattach) {
 	c.checkpoint, c.before = r.Saved, r.Plan.Timeline
 	c.setRoster(r.Plan.New)
@@ -74,7 +75,7 @@ func (c *Coordinator) storeHeld(worker int, h *message.Held) {
 	c.reattach.held[worker] = rows
 }
 
-// reattachTick gives up the wait after its patience has passed.
+// reattachTick ends the wait after its patience has passed.
 func (c *Coordinator) reattachTick() []Effect {
 	r := &c.reattach
 	if r.since.IsZero() {
@@ -127,16 +128,15 @@ func (c *Coordinator) reattachWorkers(mirrors bool) []Effect {
 	}
 	root, err := c.heldRoot()
 	switch {
-	case errors.Is(err, errNotHeld):
-		return nil
 	case err == nil && root != c.hash:
 		err = fmt.Errorf("workers hold rows with hash %s, not %s,", root, c.hash)
-	}
-	switch {
-	case err == nil:
-	case c.reattach.recomputing:
+	case errors.Is(err, errNotHeld):
 		return nil
-	default:
+	}
+	if err != nil && c.reattach.recomputing {
+		return nil
+	}
+	if err != nil {
 		return c.recompute(err.Error())
 	}
 	return append(c.reportRefused(), c.send(event.Plan{

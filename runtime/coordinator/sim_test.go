@@ -140,8 +140,8 @@ func (s *sim) resumeStopped() error {
 	return s.restart(cp)
 }
 
-// crash kills the coordinator, and all workers unless survive is set. It resumes from the log alone: the state after the
-// last commit is recomputed and saved, or workers still hold it.
+// crash kills the coordinator, and all workers unless survive is set. It resumes from the log alone: the state after
+// the last commit is recomputed and saved, or workers still hold it.
 func (s *sim) crash() error {
 	c := s.check
 	if s.exit != nil || c.count["resumed"] > 0 || c.at == 0 {

@@ -76,8 +76,8 @@ const (
 
 // AlertKinds lists all kinds of alerts.
 var AlertKinds = []AlertKind{AlertNonFinite, AlertDisagree, AlertDisk, AlertLostWorker, AlertLostLink, AlertBytes,
-	AlertRejected, AlertRollback, AlertRecompute, AlertLeave, AlertCordon, AlertDrain, AlertUncordon, AlertKill, AlertLink, AlertLog,
-	AlertCheckpoint, AlertMissing, AlertVaries, AlertMetric, AlertRestarts,
+	AlertRejected, AlertRollback, AlertRecompute, AlertLeave, AlertCordon, AlertDrain, AlertUncordon, AlertKill,
+	AlertLink, AlertLog, AlertCheckpoint, AlertMissing, AlertVaries, AlertMetric, AlertRestarts,
 	AlertDiverged, AlertCollapse, AlertApart, AlertFlat, AlertSlow, AlertStall}
 
 // Watched lists the kinds of the alert rules.

@@ -37,8 +37,8 @@ type returned struct {
 	here bool // it has joined and is not gone
 }
 
-// ReserveOld reserves a number below Config.FirstID for the worker with this key, which had it in an earlier process. It
-// returns false if another worker took the number, or this one still has it. It may be called from any goroutine.
+// ReserveOld reserves a number below Config.FirstID for the worker with this key, which had it in an earlier process.
+// It returns false if another worker took the number, or this one still has it. It may be called from any goroutine.
 func (f *Fleet) ReserveOld(id int, key string) bool {
 	f.mu.Lock()
 	defer f.mu.Unlock()

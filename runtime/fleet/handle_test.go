@@ -38,7 +38,8 @@ func addWorker(ctx context.Context, f *fleet.Fleet, wg *sync.WaitGroup, spawn fu
 	return id, box, nil
 }
 
-// TestRemoteWorkers: a fleet without local workers trains on remote ones, continues when one leaves, and admits another.
+// TestRemoteWorkers: a fleet without local workers trains on remote ones, continues when one leaves, and admits
+// another.
 func TestRemoteWorkers(t *testing.T) {
 	log := &conformance.Log{}
 	var spawn func(int) (*worker.Worker, error)

@@ -26,8 +26,8 @@ type beginning struct {
 	first  *event.Plan // nil if the session begins with a checkpoint
 }
 
-// readBeginning reads the log of the session in dir up to its first plan or checkpoint. It returns nil if there is none:
-// dir holds no session, or its run ended while it waited for workers.
+// readBeginning reads the log of the session in dir up to its first plan or checkpoint. It returns nil if there is
+// none: dir holds no session, or its run ended while it waited for workers.
 func readBeginning(dir string) (*beginning, error) {
 	if !session.Exists(dir) {
 		return nil, nil

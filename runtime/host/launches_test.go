@@ -219,8 +219,8 @@ var growing = []*optim.Algorithm{averaging.BGD, averaging.DecoupledDiLoCo, coupl
 var crossing = []*optim.Algorithm{averaging.SparseLoCo, averaging.DeMo, averaging.WASH, averaging.SPARTA, evolution.SepCMA, evolution.PGPE, evolution.CRFMNES}
 
 // TestLaunches counts the launches, transfers and waits of a round. Nothing is allocated, and the gradient family never
-// waits. Only the algorithms in crossing transfer rows of parameters. The rows of docs/results/gpu-launches.csv equal the
-// counts; without BROOD_LONG the test checks one of them.
+// waits. Only the algorithms in crossing transfer rows of parameters. The rows of docs/results/gpu-launches.csv equal
+// the counts; without BROOD_LONG the test checks one of them.
 func TestLaunches(t *testing.T) {
 	c, few, many := counted(t), 4, 12
 	recorded, err := os.ReadFile("../../docs/results/gpu-launches.csv")

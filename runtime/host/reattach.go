@@ -15,8 +15,8 @@ import (
 // second. A dial that began just before the new process listened may take some three seconds longer.
 const reattachPatience = 6 * time.Second
 
-// awaitWorkers prepares to continue from the workers of the earlier process. It returns false if the log shows that they
-// cannot hold the last committed state, or if they need not, since the newest checkpoint is of that state.
+// awaitWorkers prepares to continue from the workers of the earlier process. It returns false if the log shows that
+// they cannot hold the last committed state, or if they need not, since the newest checkpoint is of that state.
 func (out *Restored) awaitWorkers(p *Past, threads int) bool {
 	h := &p.h
 	if h.plan == nil || h.last == nil || h.last.Epoch != h.plan.Epoch || h.phase.Over() ||
@@ -55,7 +55,8 @@ func (out *Restored) Committed() *message.Committed {
 	return &message.Committed{Epoch: out.Checkpoint.Epoch, Round: out.Checkpoint.Round}
 }
 
-// recomputed recomputes the state of a resumed run whose workers do not return, and notes its progress from time to time.
+// recomputed recomputes the state of a resumed run whose workers do not return, and notes its progress from time to
+// time.
 func (r *Run) recomputed(ctx context.Context) (event.Checkpoint, error) {
 	noted := time.Now()
 	return r.Resumed.recompute(ctx, func(k event.Commit) {

@@ -58,8 +58,8 @@ func (o *Own) Restore(
 	return restore(ctx, p, store, threads, progress, false)
 }
 
-// restore is [Restore] for a past that has been read. With reattach set, the run may continue from workers that hold the
-// state.
+// restore is [Restore] for a past that has been read. With reattach set, the run may continue from workers that hold
+// the state.
 func restore(
 	ctx context.Context, p *Past, store worker.Store, threads int, progress func(event.Commit), reattach bool,
 ) (*Restored, error) {

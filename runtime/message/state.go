@@ -104,8 +104,8 @@ func sortByMember(p *event.Points) {
 	p.Members, p.Values = m, v
 }
 
-// Tally adds the scores of the chunks of all workers in the order of the test set, and of the validation samples if held
-// is above 0. ok is false while a chunk is missing.
+// Tally adds the scores of the chunks of all workers in the order of the test set, and of the validation samples if
+// held is above 0. ok is false while a chunk is missing.
 func Tally(tests []Test, samples, held int) (e event.Evaluation, ok bool) {
 	var all, validated []Chunk
 	for _, t := range tests {

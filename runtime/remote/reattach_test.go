@@ -15,9 +15,9 @@ import (
 	"brood/transport/quic"
 )
 
-// TestReattachServed: workers keep their rows when the coordinator is killed. The process that resumes the run continues
-// from them: no round is executed again, and no row is transferred. If a worker is gone too, its rows come from its
-// mirror, or the state is recomputed. The hash is that of an uninterrupted run.
+// TestReattachServed: workers keep their rows when the coordinator is killed. The process that resumes the run
+// continues from them: no round is executed again, and no row is transferred. If a worker is gone too, its rows come
+// from its mirror, or the state is recomputed. The hash is that of an uninterrupted run.
 func TestReattachServed(t *testing.T) {
 	t.Parallel()
 	for _, c := range []struct {

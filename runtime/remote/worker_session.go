@@ -47,8 +47,9 @@ var ErrHandover = errors.New("its members had not moved after " + handoverTimeou
 // grace is the delay before a failure is reported: longer than the coordinator takes to notice a lost worker.
 const grace = 5 * time.Second
 
-// runSession takes part in a run until it is over (nil), ctx ends, or the coordinator is lost. kept is the worker of the
-// last session, nil if there is none; runSession sets it if this worker may return to the run, and frees it otherwise.
+// runSession takes part in a run until it is over (nil), ctx ends, or the coordinator is lost. kept is the worker of
+// the last session, nil if there is none; runSession sets it if this worker may return to the run, and frees it
+// otherwise.
 func runSession(
 	ctx context.Context,
 	cfg Worker,

@@ -23,8 +23,8 @@ type measurement struct {
 	series string
 }
 
-// measured collects the measurements in the report of a worker that hosts all members. tests and held are the numbers of
-// test and validation samples.
+// measured collects the measurements in the report of a worker that hosts all members. tests and held are the numbers
+// of test and validation samples.
 func measured(d message.Done, tests, held int) measurements {
 	m := measurements{map[measurement]*event.Points{}, map[uint64]event.Evaluation{}}
 	for _, p := range message.MergePoints([]message.Done{d}) {

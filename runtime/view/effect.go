@@ -73,9 +73,9 @@ func (v *View) EffectWindow() uint64 {
 	return effectRounds
 }
 
-// ForkEffect returns the effect of the changes with which a fork began: of its first rounds, at most this many, on those
-// before the fork, which only its parent has. It has fewer rounds while the fork has, and if another change follows. ok
-// is false if one of the runs has too few values.
+// ForkEffect returns the effect of the changes with which a fork began: of its first rounds, at most this many, on
+// those before the fork, which only its parent has. It has fewer rounds while the fork has, and if another change
+// follows. ok is false if one of the runs has too few values.
 func (v *View) ForkEffect(parent *View, limit uint64) (e Effect, ok bool) {
 	first := v.Config.ParentAt + 1
 	rounds := min(limit, max(v.EffectWindow(), parent.EffectWindow()), max(v.Progress.Rounds+1, first)-first)

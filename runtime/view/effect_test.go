@@ -104,8 +104,8 @@ func TestRollbackBeforeAnEffect(t *testing.T) {
 	}
 }
 
-// TestForkEffect compares a fork after round 400, which sets eta and once more at round 431, with its parent, whose loss
-// falls by 0.001 a round; that of the fork falls by 0.003, and by 0.002 after the second edit.
+// TestForkEffect compares a fork after round 400, which sets eta and once more at round 431, with its parent, whose
+// loss falls by 0.001 a round; that of the fork falls by 0.003, and by 0.002 after the second edit.
 func TestForkEffect(t *testing.T) {
 	run := func(config event.Config, first, last uint64, loss func(r uint64) float64, edits ...uint64) *View {
 		v := New()

@@ -10,8 +10,8 @@ import (
 )
 
 // TestHolds: workers that have executed rounds, and received plans, that no coordinator will commit hold the committed
-// state all the same: their rows have the digests that they reported, and those of mirrors are equal. They continue from
-// it with a plan of the epoch that they had already received.
+// state all the same: their rows have the digests that they reported, and those of mirrors are equal. They continue
+// from it with a plan of the epoch that they had already received.
 func TestHolds(t *testing.T) {
 	workers, p := mirroring(t)
 	want, reported := map[string][32]byte{}, map[int]message.Digests{}

@@ -85,7 +85,8 @@ func (p *pulse) send(m wire.Heartbeat) error {
 	return nil
 }
 
-// beat sends a heartbeat every 200 ms, between workers of a large fleet less often, and fails with Silent when no packet has come for c.silence.
+// beat sends a heartbeat every 200 ms, between workers of a large fleet less often, and fails with Silent when no
+// packet has come for c.silence.
 func (c *control) beat() error {
 	s, err := c.conn.OpenUniStreamSync(c.ctx)
 	if err != nil {
@@ -131,8 +132,8 @@ func (c *control) probePort() error {
 	return nil
 }
 
-// allowProbes allows probes of the peer's port, if it is on this machine, or in a private network and does not answer now
-// that it is closed: a firewall, or a router that translates addresses, may answer so for a live peer.
+// allowProbes allows probes of the peer's port, if it is on this machine, or in a private network and does not answer
+// now that it is closed: a firewall, or a router that translates addresses, may answer so for a live peer.
 func (c *control) allowProbes() error {
 	a, ok := c.conn.RemoteAddr().(*net.UDPAddr)
 	near := ok && (a.IP.IsPrivate() || a.IP.IsLinkLocalUnicast())

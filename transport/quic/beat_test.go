@@ -81,8 +81,8 @@ func TestSuspendedProcess(t *testing.T) {
 	}
 }
 
-// TestKilledProcess: a peer whose process was killed is gone as soon as its machine answers that its port is closed, and
-// not only after the silence that ends a live one.
+// TestKilledProcess: a peer whose process was killed is gone as soon as its machine answers that its port is closed,
+// and not only after the silence that ends a live one.
 func TestKilledProcess(t *testing.T) {
 	killed, left := newNode(t, nil), admitAll(t)
 	_, p := pairUp(t, killed, left)

@@ -84,8 +84,8 @@ func readRuns(s streams, args []string) ([]*archive.Run, error) {
 	return runs, err
 }
 
-// readAll reads sessions and directories of sessions. It skips those sessions of a directory that cannot be read, with a
-// message.
+// readAll reads sessions and directories of sessions. It skips those sessions of a directory that cannot be read, with
+// a message.
 func readAll[Run any](s streams, args []string, read func(dir string) (Run, error)) (runs []Run, err error) {
 	dirs, err := sessionsOf(args)
 	if err != nil {

@@ -319,8 +319,8 @@ func TestPausedCoordinator(t *testing.T) {
 	tr.ends()
 }
 
-// TestKills: the run survives the death of any process, and its log verifies. It logs how long faults took to notice, or
-// the coordinator to return: the figures of docs/fleet.md.
+// TestKills: the run survives the death of any process, and its log verifies. It logs how long faults took to notice,
+// or the coordinator to return: the figures of docs/fleet.md.
 func TestKills(t *testing.T) {
 	longtest.Need(t, longtest.Fleets, "kills processes for some minutes")
 	took := map[string][]time.Duration{}

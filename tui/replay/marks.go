@@ -25,8 +25,8 @@ type Mark struct {
 	At    view.Position // position after its record; 0: only the round is known
 }
 
-// maxEvaluations bounds the evaluations among the marks of a recording. It exceeds the columns of the widest terminal: a
-// mark in every column would show nothing.
+// maxEvaluations bounds the evaluations among the marks of a recording. It exceeds the columns of the widest terminal:
+// a mark in every column would show nothing.
 const maxEvaluations = 1 << 10
 
 // Marks returns the marks found so far, by position. The caller must not modify them.

@@ -218,8 +218,8 @@ func alertRows(v *view.View) panel.Rows {
 	return out
 }
 
-// placeAlerts lays out the Alerts screen. A high and wide one has the loss and the events of the run too: most runs have
-// few alerts, and their marks are in the loss.
+// placeAlerts lays out the Alerts screen. A high and wide one has the loss and the events of the run too: most runs
+// have few alerts, and their marks are in the loss.
 func placeAlerts(_ *panel.Host, b cell.Rect) []panel.Placement {
 	if b.W >= panel.WideW && b.H >= 36 {
 		rules := 21 // lines of the rules in a third of the width
