@@ -252,7 +252,7 @@ func TestDeviceErrorsStay(t *testing.T) {
 func TestMemory(t *testing.T) {
 	m, set := small(t)
 	e := newEngine(t, m, set)
-	before, total := e.Held()
+	before, total := e.DeviceMemory()
 	if before <= set.Bytes()/8 || total < before {
 		t.Errorf("a new engine holds %d of %d bytes, with data of %d", before, total, set.Bytes())
 	}
@@ -260,15 +260,15 @@ func TestMemory(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if now, _ := e.Held(); now-before != 12<<20 {
+	if now, _ := e.DeviceMemory(); now-before != 12<<20 {
 		t.Errorf("12 MiB more are %d bytes", now-before)
 	}
 	defer func() {
-		if now, _ := e.Held(); now-before > 4<<20 { // freed below; the rest is scratch memory
+		if now, _ := e.DeviceMemory(); now-before > 4<<20 { // freed below; the rest is scratch memory
 			t.Errorf("%d bytes are kept", now-before)
 		}
 		e.Close()
-		if now, _ := e.Held(); now != 0 {
+		if now, _ := e.DeviceMemory(); now != 0 {
 			t.Errorf("a closed engine holds %d bytes", now)
 		}
 	}()

@@ -73,7 +73,7 @@ var Columns = []Column{
 	{Name: "test", Title: "test", Doc: "the last test score, after its round if older", Priority: 85,
 		Right: true, Text: Row.testText, Number: Row.test, Sort: Row.testRank},
 	{Name: "validation", Title: "validation", Doc: "the score on the validation samples at the last test", Priority: 48,
-		Right: true, Text: Row.heldText, Number: Row.held, Sort: Row.held},
+		Right: true, Text: Row.heldText, Number: Row.validation, Sort: Row.validation},
 	{Name: "loss", Title: "loss", Doc: "the last loss of the centre or the members", Priority: 75, Right: true,
 		Text: Row.lossText, Number: Row.loss},
 	{Name: "rounds", Title: "rounds", Doc: "the committed rounds", Priority: 60, Right: true,
@@ -289,8 +289,8 @@ func (r Row) testText() string {
 	return text
 }
 
-// held is the score on the validation samples of the kind of the test score; NaN without one.
-func (r Row) held() float64 {
+// validation is the score on the validation samples of the kind of the test score; NaN without one.
+func (r Row) validation() float64 {
 	if r.Score != nil {
 		if x, ok := r.Figures["validation"+strings.TrimPrefix(r.Score.Key, "test")]; ok {
 			return x
@@ -300,7 +300,7 @@ func (r Row) held() float64 {
 }
 
 func (r Row) heldText() string {
-	if x := r.held(); x == x {
+	if x := r.validation(); x == x {
 		return view.ScoreText(x, r.Score.Percent)
 	}
 	return ""

@@ -146,10 +146,10 @@ type Metric struct {
 
 // Metrics are the metrics of a comparison, in the order of its columns.
 var Metrics = []Metric{
-	{event.KeyTestBits, "test bits a byte", false}, {event.KeyHeldBits, "validation bits a byte", false},
-	{event.KeyTestError, "test error %", false}, {event.KeyHeldError, "validation error %", false},
+	{event.KeyTestBits, "test bits a byte", false}, {event.KeyValidationBits, "validation bits a byte", false},
+	{event.KeyTestError, "test error %", false}, {event.KeyValidationError, "validation error %", false},
 	{event.KeyTestHamming, "test Hamming %", false}, {event.KeyTestRMSE, "test RMSE", false},
-	{event.KeyHeldRMSE, "validation RMSE", false}, {event.KeyTestR2, "test R2", true},
+	{event.KeyValidationRMSE, "validation RMSE", false}, {event.KeyTestR2, "test R2", true},
 	{event.KeyTestFitness, "test fitness", true}, {"mean_fitness", "mean fitness", true}, {event.KeyTestLoss, "test loss",
 		false},
 	{"train_loss", "train loss", false}, {"seconds", "seconds", false}, {"samples_per_s", "samples/s", true}, {"bytes",

@@ -19,7 +19,7 @@ func (t *Tally) Metric(name string) (x float64, ok bool) {
 	case name == event.KeyTestLoss && t.Tested() != nil: // of any run, whatever its score is
 		return t.Tested().TestLoss, true
 	case (strings.HasPrefix(name, "test_") || strings.HasPrefix(name, "validation_")) && t.Tested() != nil:
-		for _, s := range append(t.Config.Scores(), t.Config.Held()...) {
+		for _, s := range append(t.Config.Scores(), t.Config.ValidationScores()...) {
 			if s.Key == name {
 				x = s.Of(t.Tested())
 				return x, x == x

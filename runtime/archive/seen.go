@@ -44,7 +44,7 @@ func Seen(name string, v *view.View) (*Run, error) {
 		}
 	}
 	if e := v.Evaluation; e != nil {
-		for _, s := range append(c.Scores(), c.Held()...) {
+		for _, s := range append(c.Scores(), c.ValidationScores()...) {
 			figure(s.Key, s.Of(e))
 		}
 		if !c.Maximises() {

@@ -336,7 +336,7 @@ func (t *Tally) Finish(exit coordinator.Exit) Result {
 	}
 	if e := t.Tested(); e != nil {
 		s.TestRound, s.CentreHash = &e.Round, e.Centre
-		for _, score := range append(t.Config.Scores(), t.Config.Held()...) {
+		for _, score := range append(t.Config.Scores(), t.Config.ValidationScores()...) {
 			if x := score.Of(e); !math.IsNaN(x) && !math.IsInf(x, 0) {
 				*scores[score.Key] = &x
 			}
@@ -361,8 +361,8 @@ func (s *Result) scores() map[string]**float64 {
 		event.KeyTestBits:    &s.TestBits,
 		event.KeyTestHamming: &s.TestHamming,
 		event.KeyTestFitness: &s.TestFitness, event.KeyTestLoss: &s.TestLoss,
-		event.KeyHeldError: &s.HeldError, event.KeyHeldRMSE: &s.HeldRMSE, event.KeyHeldBits: &s.HeldBits,
-		event.KeyHeldHamming: &s.HeldHamming, event.KeyHeldLoss: &s.HeldLoss}
+		event.KeyValidationError: &s.HeldError, event.KeyValidationRMSE: &s.HeldRMSE, event.KeyValidationBits: &s.HeldBits,
+		event.KeyValidationHamming: &s.HeldHamming, event.KeyValidationLoss: &s.HeldLoss}
 }
 
 // Scored returns a score by its key; nil if the run does not have it.

@@ -334,7 +334,7 @@ func (c *Coordinator) checkTests(d *message.Done, place int, lead bool) error {
 		}
 		err := c.checkChunks(t.Chunks, c.cfg.Tests, place, "test set")
 		if err == nil {
-			err = c.checkChunks(t.Held, c.cfg.Held, place, "validation samples")
+			err = c.checkChunks(t.Validation, c.cfg.Validation, place, "validation samples")
 		}
 		if err != nil {
 			return fmt.Errorf("its test of round %d: %w", t.Round, err)

@@ -135,8 +135,8 @@ func (c *Coordinator) validateLimit(l event.Limit) error {
 			return err
 		}
 	}
-	if l.Patience < 0 || l.Patience > 0 && c.cfg.Held == 0 {
-		return usererr.Errorf("patience of %d evaluations: the run has no validation loss to wait for: leave it out", l.Patience)
+	if err := CheckPatience(l.Patience, c.cfg.Validation); err != nil {
+		return err
 	}
 	switch done := (event.Progress{Rounds: c.granted, Epochs: c.progress.Epochs}); {
 	case l.Rounds > 0 && done.Rounds >= l.Rounds:

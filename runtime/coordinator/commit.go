@@ -191,7 +191,7 @@ func (c *Coordinator) evaluations(details []message.Done) (fx []Effect) {
 		}
 	}
 	for _, r := range slices.Sorted(maps.Keys(byRound)) {
-		if e, ok := message.Tally(byRound[r], c.cfg.Tests, c.cfg.Held); ok {
+		if e, ok := message.Tally(byRound[r], c.cfg.Tests, c.cfg.Validation); ok {
 			fx = append(fx, c.record(event.Record{Evaluation: &e}))
 			for metric, value := range testMetrics(c.cfg.Scores, &e) { // a target names at most one of them
 				fx = append(fx, c.checkTarget(metric, value)...)

@@ -31,22 +31,22 @@ import (
 
 // Config is the input of a core: the settings of the run and, if it resumes, what its log contains.
 type Config struct {
-	Algorithm string
-	Members   int
-	Wait      int // number of workers to wait for before the first round
-	Layout    engine.Layout
-	Data      optim.DataSize
-	Tests     int           // samples in the test set; 0: none
-	Held      int           // validation samples that are scored with the test set; 0: none
-	Scores    []event.Score // metrics of the test set that the centre is scored by
-	Metrics   []string      // names of an objective's metrics, other than its fitness
-	Maximises bool          // an objective is maximized: its fitness may be any number
-	Direct    int
-	OnLoss    LossPolicy    // "" means reseed
-	OnTrouble TroublePolicy // "" means wait
-	Limit     event.Limit
-	Edits     []event.Edit // in effect from the first round
-	Lookup    func(string) (*optim.Algorithm, error)
+	Algorithm  string
+	Members    int
+	Wait       int // number of workers to wait for before the first round
+	Layout     engine.Layout
+	Data       optim.DataSize
+	Tests      int           // samples in the test set; 0: none
+	Validation int           // validation samples that are scored with the test set; 0: none
+	Scores     []event.Score // metrics of the test set that the centre is scored by
+	Metrics    []string      // names of an objective's metrics, other than its fitness
+	Maximises  bool          // an objective is maximized: its fitness may be any number
+	Direct     int
+	OnLoss     LossPolicy    // "" means reseed
+	OnTrouble  TroublePolicy // "" means wait
+	Limit      event.Limit
+	Edits      []event.Edit // in effect from the first round
+	Lookup     func(string) (*optim.Algorithm, error)
 
 	SavePeriod time.Duration // between checkpoints; 0: only at the end of the run; see also SaveByCost
 	Ahead      int           // maximum number of outstanding grants; 0 means 2

@@ -3,6 +3,7 @@ package coordinator
 import (
 	"fmt"
 
+	"brood/models/usererr"
 	"brood/runtime/event"
 )
 
@@ -25,8 +26,8 @@ func (l *Losses) Take(r event.Record) {
 			n--
 		}
 		l.all = l.all[:n:n]
-	case r.Evaluation != nil && r.Evaluation.Held != nil:
-		l.all = append(l.all, loss{r.Evaluation.Round, r.Evaluation.Held.Loss})
+	case r.Evaluation != nil && r.Evaluation.Validation != nil:
+		l.all = append(l.all, loss{r.Evaluation.Round, r.Evaluation.Validation.Loss})
 	}
 }
 
@@ -62,6 +63,15 @@ func (l Losses) Stalled(limit event.Limit) string {
 		text += fmt.Sprintf(": it was %.4g after round %d", l.all[best].value, l.all[best].round)
 	}
 	return text
+}
+
+// CheckPatience rejects a patience of n evaluations if the run does not evaluate validation samples.
+func CheckPatience(n, validation int) error {
+	if n < 0 || n > 0 && validation == 0 {
+		return usererr.Errorf("patience = %d: the run has no validation loss to wait for: give --validation above 0, "+
+			"or omit it", n)
+	}
+	return nil
 }
 
 // stalled returns the exit of a run whose patience is over; nil if it is not. A target was missed then.

@@ -15,7 +15,7 @@ func TestPatience(t *testing.T) {
 	at := uint64(0)
 	test := func(loss float64) event.Record {
 		at++
-		return event.Record{Evaluation: &event.Evaluation{Round: at, Held: &event.Scores{Loss: loss}}}
+		return event.Record{Evaluation: &event.Evaluation{Round: at, Validation: &event.Scores{Loss: loss}}}
 	}
 	for i, step := range []struct {
 		record  event.Record

@@ -54,7 +54,7 @@ func naiveSoup(t *testing.T, model *Model, x [][]float32) (out []worker.Ingredie
 		for i, v := range sum {
 			one.Params[i] = float32(v)
 		}
-		sc, err := one.Score(context.Background(), set, heldSplit, 1)
+		sc, err := one.Score(context.Background(), set, validationSplit, 1)
 		if err != nil {
 			t.Fatal(err)
 		}

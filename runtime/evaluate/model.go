@@ -25,10 +25,10 @@ type Model struct {
 	Spec string // list of layers, as TOML
 	Data string // name or absolute path of the training data; "" if the file has none
 	// Read preprocesses samples into the model's input. Its Form is nil if the file has no preprocessing metadata.
-	Read   data.Reading
-	Held   string // validation split, in the syntax of the option; "" for the default
-	Params []float32
-	Stats  []float32 // batch-norm statistics; empty for a model that has none
+	Read       data.Reading
+	Validation string // validation split, in the syntax of the option; "" for the default
+	Params     []float32
+	Stats      []float32 // batch-norm statistics; empty for a model that has none
 
 	Algorithm, Session string // "" if the file has none
 	Round              uint64
@@ -50,17 +50,17 @@ type Model struct {
 func fromSession(p *host.Past, now event.Checkpoint, params, stats engine.Host) *Model {
 	j := p.Job
 	t := &Model{
-		own:       j.OwnModel(),
-		Net:       j.Net,
-		Spec:      j.Config.ModelSpec,
-		Data:      j.Config.Data,
-		Params:    slices.Clone(params.Row(0)),
-		Algorithm: now.Algorithm,
-		Session:   p.Name(),
-		Round:     now.Round,
-		Read:      j.Reading(),
-		Held:      option.Validation.Text(j.Options),
-		Kernels:   j.Config.Kernels,
+		own:        j.OwnModel(),
+		Net:        j.Net,
+		Spec:       j.Config.ModelSpec,
+		Data:       j.Config.Data,
+		Params:     slices.Clone(params.Row(0)),
+		Algorithm:  now.Algorithm,
+		Session:    p.Name(),
+		Round:      now.Round,
+		Read:       j.Reading(),
+		Validation: option.Validation.Text(j.Options),
+		Kernels:    j.Config.Kernels,
 	}
 	t.reads()
 	if stats.Rows > 0 {
@@ -101,8 +101,8 @@ func (t *Model) meta() (map[string]string, error) {
 		modelfile.MetaReading:   modelfile.ReadingVersion,
 		modelfile.MetaKernels:   t.Kernels,
 	}
-	if t.Held != "" {
-		meta[modelfile.MetaHeld] = t.Held
+	if t.Validation != "" {
+		meta[modelfile.MetaValidation] = t.Validation
 	}
 	if made := t.Made(); made != "" {
 		meta[modelfile.MetaOf] = t.Of.String() + ": " + made
@@ -128,13 +128,13 @@ func Open(path, model, renames string) (*Model, error) {
 		return nil, err
 	}
 	t := &Model{
-		Spec:      file.Meta[modelfile.MetaSpec],
-		Data:      file.Meta[modelfile.MetaData],
-		Algorithm: file.Meta[modelfile.MetaAlgorithm],
-		Session:   file.Meta[modelfile.MetaSession],
-		Read:      file.Reading,
-		Held:      file.Meta[modelfile.MetaHeld],
-		Kernels:   file.Meta[modelfile.MetaKernels],
+		Spec:       file.Meta[modelfile.MetaSpec],
+		Data:       file.Meta[modelfile.MetaData],
+		Algorithm:  file.Meta[modelfile.MetaAlgorithm],
+		Session:    file.Meta[modelfile.MetaSession],
+		Read:       file.Reading,
+		Validation: file.Meta[modelfile.MetaValidation],
+		Kernels:    file.Meta[modelfile.MetaKernels],
 	}
 	t.Round, _ = strconv.ParseUint(file.Meta[modelfile.MetaRound], 10, 64) // 0 if another program wrote the file
 	switch {

@@ -18,17 +18,17 @@ import (
 )
 
 // Splits are the parts of a data set that a model can be scored on. "all" suits data that were not used in training.
-var Splits = []string{"test", heldSplit, "train", "all"}
+var Splits = []string{"test", validationSplit, "train", "all"}
 
-const heldSplit = "validation"
+const validationSplit = "validation"
 
 // SplitOf returns the ids of the samples of one of [Splits], and nil for any other text.
 func SplitOf(set *data.Set, split string) []int32 {
 	return map[string][]int32{
-		"test":    set.Test(),
-		heldSplit: set.Validation(),
-		"train":   set.Train(),
-		"all":     slices.Concat(set.Train(), set.Validation(), set.Test()),
+		"test":          set.Test(),
+		validationSplit: set.Validation(),
+		"train":         set.Train(),
+		"all":           slices.Concat(set.Train(), set.Validation(), set.Test()),
 	}[split]
 }
 
@@ -45,7 +45,7 @@ func (t *Model) Load(nameOrPath string) (*data.Set, error) {
 	if err != nil || !t.TrainedOn(nameOrPath) || t.Read.Undivided && data.IsPath(nameOrPath) {
 		return set, err
 	}
-	return option.HoldOut(set, t.Held)
+	return option.HoldOut(set, t.Validation)
 }
 
 // TrainedOn reports whether the model was trained on these data, by their name or absolute path.

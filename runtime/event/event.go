@@ -289,8 +289,8 @@ type Evaluation struct {
 	// share of wrong labels
 	Squares float64  `cbor:"5,keyasint,omitempty"`
 	Episode *Episode `cbor:"6,keyasint,omitempty"` // of the centre in the environment of the run; nil: there is none
-	// Held is the scores on the validation samples; nil: the run has none, or an older version recorded it.
-	Held *Scores `cbor:"7,keyasint,omitempty"`
+	// Validation is the scores on the validation samples; nil: the run has none, or an older version recorded it.
+	Validation *Scores `cbor:"7,keyasint,omitempty"`
 }
 
 // Scores are the figures of an [Evaluation] on other samples than the test set.

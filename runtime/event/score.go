@@ -68,9 +68,9 @@ const (
 	KeyTestBits, KeyTestHamming          = "test_bits", "test_hamming"
 	KeyTestFitness, KeyTestLoss          = "test_fitness", "test_loss"
 
-	KeyHeldError, KeyHeldRMSE   = "validation_error", "validation_rmse"
-	KeyHeldBits, KeyHeldHamming = "validation_bits", "validation_hamming"
-	KeyHeldLoss, heldPrefix     = "validation_loss", "validation"
+	KeyValidationError, KeyValidationRMSE   = "validation_error", "validation_rmse"
+	KeyValidationBits, KeyValidationHamming = "validation_bits", "validation_hamming"
+	KeyValidationLoss, validationPrefix     = "validation_loss", "validation"
 )
 
 // Scores returns the scores by which the centre is tested, the most important one first:
@@ -143,25 +143,26 @@ func (c *Config) Scores() []Score {
 	return []Score{wrong}
 }
 
-// Held returns the scores on the validation samples: those of [Config.Scores] except R2, whose variance is that of the
-// test samples, and the loss. It returns nil if the run has no validation samples or maximises an objective.
-func (c *Config) Held() (out []Score) {
+// ValidationScores returns the scores on the validation samples: those of [Config.Scores] except R2, whose variance is
+// that of the test samples, and the loss. It returns nil if the run has no validation samples or maximises an
+// objective.
+func (c *Config) ValidationScores() (out []Score) {
 	if c == nil || c.Valid == 0 || c.Maximises() {
 		return nil
 	}
 	loss := Score{Key: KeyTestLoss, Series: SeriesTestLoss, Title: "test loss",
 		of: func(e *Evaluation) float64 { return e.TestLoss }}
 	for _, s := range append(c.Scores(), loss) {
-		if s.Key == KeyTestR2 || slices.ContainsFunc(out, func(o Score) bool { return o.Title == heldName(s.Title) }) {
+		if s.Key == KeyTestR2 || slices.ContainsFunc(out, func(o Score) bool { return o.Title == validationName(s.Title) }) {
 			continue
 		}
 		of := s.of
-		s.Key, s.Series, s.Title = heldName(s.Key), heldName(s.Series), heldName(s.Title)
+		s.Key, s.Series, s.Title = validationName(s.Key), validationName(s.Series), validationName(s.Title)
 		s.of = func(e *Evaluation) float64 {
-			if e.Held == nil {
+			if e.Validation == nil {
 				return math.NaN()
 			}
-			h := e.Held
+			h := e.Validation
 			return of(&Evaluation{TestError: h.Error, TestLoss: h.Loss, Samples: h.Samples, Squares: h.Squares})
 		}
 		out = append(out, s)
@@ -169,8 +170,8 @@ func (c *Config) Held() (out []Score) {
 	return out
 }
 
-// heldName returns the name of a score on the validation samples for that of the test score.
-func heldName(test string) string { return heldPrefix + strings.TrimPrefix(test, "test") }
+// validationName returns the name of a score on the validation samples for that of the test score.
+func validationName(test string) string { return validationPrefix + strings.TrimPrefix(test, "test") }
 
 // Score returns the first of [Config.Scores].
 func (c *Config) Score() Score { return c.Scores()[0] }

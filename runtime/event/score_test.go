@@ -41,9 +41,9 @@ func TestScore(t *testing.T) {
 	}
 }
 
-// TestHeldScores: the scores on the validation samples are those on the test set except R2, and the loss once.
-func TestHeldScores(t *testing.T) {
-	e := &Evaluation{TestError: 3, TestLoss: 0.5, Squares: 9, Held: &Scores{Error: 4, Loss: 0.25, Squares: 16}}
+// TestValidationScores: the scores on the validation samples are those on the test set except R2, and the loss once.
+func TestValidationScores(t *testing.T) {
+	e := &Evaluation{TestError: 3, TestLoss: 0.5, Squares: 9, Validation: &Scores{Error: 4, Loss: 0.25, Squares: 16}}
 	for _, c := range []struct {
 		c    Config
 		want map[string]float64
@@ -56,7 +56,7 @@ func TestHeldScores(t *testing.T) {
 		{Config{Valid: 5, Objective: "fit"}, map[string]float64{}},
 	} {
 		got := map[string]float64{}
-		for _, s := range c.c.Held() {
+		for _, s := range c.c.ValidationScores() {
 			got[s.Key] = s.Of(e)
 			if x := s.Of(&Evaluation{}); x == x {
 				t.Errorf("%s of an evaluation without validation samples is %g", s.Key, x)

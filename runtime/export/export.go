@@ -218,8 +218,8 @@ func (r *Run) points(take func(when int64, p *event.Points) error) error {
 				Members: whole,
 				Values:  []float64{e.TestLoss},
 			}))
-			if e.Held != nil {
-				for _, s := range r.View.Config.Held() {
+			if e.Validation != nil {
+				for _, s := range r.View.Config.ValidationScores() {
 					errs = append(errs, take(rec.At, &event.Points{
 						Round:   e.Round,
 						Series:  s.Series,

@@ -484,7 +484,7 @@ func (j *Job) dryRunWorker(c *counter, link collective.Link, id int, t excerpt) 
 		Clock:    func() int64 { return 0 },
 	}
 	if t.evaluate != event.NoTest {
-		cfg.Test, cfg.Held = j.Samples.Test(), j.held()
+		cfg.Test, cfg.Validation = j.Samples.Test(), j.validation()
 	}
 	return cfg
 }

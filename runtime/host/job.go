@@ -180,9 +180,12 @@ func (j *Job) configure(o Options) {
 // checkTarget returns an error if the limit has a target whose metric the run does not measure, or a patience without
 // evaluations of validation samples.
 func (j *Job) checkTarget() error {
-	if n := j.Limit.Patience; n > 0 && (len(j.held()) == 0 || len(j.Samples.Test()) == 0) {
-		return usererr.Errorf("patience = %d: the run has no validation loss to wait for: give --validation above 0, or omit it",
-			n)
+	validation := len(j.validation())
+	if len(j.Samples.Test()) == 0 {
+		validation = 0
+	}
+	if err := coordinator.CheckPatience(j.Limit.Patience, validation); err != nil {
+		return err
 	}
 	if j.Limit.Target == "" {
 		return nil

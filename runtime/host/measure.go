@@ -38,7 +38,7 @@ func (s *measurements) add(w *worker.Worker) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.all = append(s.all, w)
-	if _, _, device := w.Held(); device {
+	if _, _, device := w.DeviceMemory(); device {
 		s.workers = append(s.workers, w)
 	}
 }
@@ -122,7 +122,7 @@ func (s *measurements) onDevice() []*worker.Worker {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.workers = slices.DeleteFunc(s.workers, func(w *worker.Worker) bool {
-		used, _, _ := w.Held()
+		used, _, _ := w.DeviceMemory()
 		return used == 0 // the worker has ended
 	})
 	return slices.Clone(s.workers)

@@ -124,7 +124,7 @@ func (j *Job) simulated(workers int, p Prices, tests bool) simulate.Config {
 			Store:    store,
 		}
 		if tests {
-			cfg.Test, cfg.Held, cfg.Probe = j.Samples.Test(), j.held(), j.Config.Probe
+			cfg.Test, cfg.Validation, cfg.Probe = j.Samples.Test(), j.validation(), j.Config.Probe
 		}
 		return worker.New(cfg), func() float64 {
 			s := p.seconds(c.operations)

@@ -82,7 +82,7 @@ func (o *Own) VerifyWithin(
 		Within:   tolerance,
 		Limit:    h.config.Limit,
 		Tests:    h.config.Test,
-		Held:     len(j.held()),
+		Held:     len(j.validation()),
 		Progress: progress,
 	}
 	out.Result, err = recomputeLog(ctx, config, dir, 0)

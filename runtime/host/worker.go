@@ -59,7 +59,7 @@ func (j *Job) Worker(
 		cfg.Engine, cfg.Slow = slow(eng, j.Slow, j.Lag)
 	}
 	if tests && !j.Modelless() {
-		cfg.Test, cfg.Held, cfg.Probe, cfg.Measure = j.Samples.Test(), j.held(), j.Config.Probe, true
+		cfg.Test, cfg.Validation, cfg.Probe, cfg.Measure = j.Samples.Test(), j.validation(), j.Config.Probe, true
 	}
 	cfg.Measured = j.ungraded()
 	return worker.New(cfg), nil
@@ -78,8 +78,8 @@ func (j *Job) init(ctx context.Context, m engine.Member, dst []float32) error {
 	return j.own.init(ctx, j.Net, j.Config.Seed, m, dst)
 }
 
-// held returns the validation samples that are scored with the test set.
-func (j *Job) held() []int32 {
+// validation returns the validation samples that are scored with the test set.
+func (j *Job) validation() []int32 {
 	if j.own.Maximises() || j.Modelless() {
 		return nil
 	}
@@ -95,7 +95,7 @@ func (j *Job) core() coordinator.Config {
 		Layout:     j.Net.Layout,
 		Data:       j.size(),
 		Tests:      j.Config.Test,
-		Held:       len(j.held()),
+		Validation: len(j.validation()),
 		Scores:     j.Config.Scores(),
 		Metrics:    j.Config.Metrics,
 		Maximises:  j.own.Maximises(),

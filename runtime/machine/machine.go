@@ -215,11 +215,11 @@ func resident() float64 {
 	return float64(s[0].Value.Uint64() - s[1].Value.Uint64())
 }
 
-// DeviceMonitor is implemented by workers. Held returns the device memory that the engine uses, and the memory of the
-// device, in bytes; ok is false without a device. Sense returns measurements of the driver: the memory in use by all
-// processes in bytes, the load as a share, and the temperature in degrees Celsius; negative values are unknown.
+// DeviceMonitor is implemented by workers. DeviceMemory returns the device memory that the engine uses, and the memory
+// of the device, in bytes; ok is false without a device. Sense returns measurements of the driver: the memory in use by
+// all processes in bytes, the load as a share, and the temperature in degrees Celsius; negative values are unknown.
 type DeviceMonitor interface {
-	Held() (used, total int64, ok bool)
+	DeviceMemory() (used, total int64, ok bool)
 	Sense() (taken int64, load, celsius float64)
 }
 
@@ -239,7 +239,7 @@ func AddRestarts(values map[event.Measure]float64, r Restarter) {
 // AddDevice adds the device measures of a worker of this process to values. All workers of a process use the same
 // device. It blocks until the driver of the device answers.
 func AddDevice(values map[event.Measure]float64, d DeviceMonitor) {
-	used, total, ok := d.Held()
+	used, total, ok := d.DeviceMemory()
 	if !ok {
 		return
 	}

@@ -140,8 +140,8 @@ type card struct {
 	load, heat  float64
 }
 
-func (c card) Held() (used, total int64, ok bool)       { return c.used, c.total, !c.absent }
-func (c card) Sense() (taken int64, load, heat float64) { return c.taken, c.load, c.heat }
+func (c card) DeviceMemory() (used, total int64, ok bool) { return c.used, c.total, !c.absent }
+func (c card) Sense() (taken int64, load, heat float64)   { return c.taken, c.load, c.heat }
 
 // TestDevice: the workers of a process have separate memory on one device; measures that the driver lacks are unknown.
 func TestDevice(t *testing.T) {

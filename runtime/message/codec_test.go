@@ -38,7 +38,7 @@ func samples() map[string]any {
 		"ready":  Ready{Worker: 2, Epoch: 5, Noise: 1.5e9, Bytes: 1e8, Held: &Held{Committed{2, 10}, Digests{{"x/0", [32]byte{1}}}, Digests{{"x/1", [32]byte{2}}}}},
 		"done": Done{Worker: 2, Epoch: 5, From: 10, To: 12, Ended: true, Digests: Digests{{"x/0", [32]byte{1}}, {"x/1", [32]byte{2}}}, Progress: cp.Progress,
 			Points: []event.Points{{Round: 11, Series: "loss", Members: []engine.Member{0, engine.None}, Values: []float64{0.5, 2}}},
-			Tests:  []Test{{Round: 11, Centre: "blake3:22", Chunks: []Chunk{{Index: 3, Loss: 1.25, Correct: 4, Samples: 5}}, Held: []Chunk{{Index: 2, Loss: 2.25, Correct: 1, Samples: 3}}}},
+			Tests:  []Test{{Round: 11, Centre: "blake3:22", Chunks: []Chunk{{Index: 3, Loss: 1.25, Correct: 4, Samples: 5}}, Validation: []Chunk{{Index: 2, Loss: 2.25, Correct: 1, Samples: 3}}}},
 			Sent:   collective.Ledger{"couple": 4}, Predicted: collective.Ledger{"couple": 8}, Evaluation: collective.Ledger{"centre": 16}, Overhead: 7, Nanos: 8, Extra: 9, Notes: []Note{{Kind: event.AlertVaries, Text: "it does"}}, Waited: 6},
 		"failed":  Failed{Worker: 2, Epoch: 5, Err: "no", NonFinite: &NonFinite{Block: "x", Member: 5, From: 10, To: 12}, Cut: &other, Never: true},
 		"saved":   Saved{Worker: 2, Epoch: 5, At: 12, Files: cp.Files, Err: "full", Nanos: 7},

@@ -138,12 +138,12 @@ type Test struct {
 	Chunks []Chunk `cbor:"2,keyasint,omitempty"`
 	// Episode is from the worker that reports Centre, if the run is in an environment.
 	Episode *event.Episode `cbor:"3,keyasint,omitempty"`
-	// Held is the worker's share of the validation samples, which are evaluated with the test set.
-	Held []Chunk `cbor:"4,keyasint,omitempty"`
+	// Validation is the worker's share of the validation samples, which are evaluated with the test set.
+	Validation []Chunk `cbor:"4,keyasint,omitempty"`
 }
 
 // HasPart reports whether the worker has a share of the test. In a large fleet most workers have none.
-func (t Test) HasPart() bool { return len(t.Chunks)+len(t.Held) > 0 || t.Centre != "" }
+func (t Test) HasPart() bool { return len(t.Chunks)+len(t.Validation) > 0 || t.Centre != "" }
 
 // Chunk is the score of a chunk of the test set, or of the validation samples.
 type Chunk struct {

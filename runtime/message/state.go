@@ -105,11 +105,11 @@ func sortByMember(p *event.Points) {
 }
 
 // Tally adds the scores of the chunks of all workers in the order of the test set, and of the validation samples if
-// held is above 0. ok is false while a chunk is missing.
-func Tally(tests []Test, samples, held int) (e event.Evaluation, ok bool) {
+// validation is above 0. ok is false while a chunk is missing.
+func Tally(tests []Test, samples, validation int) (e event.Evaluation, ok bool) {
 	var all, validated []Chunk
 	for _, t := range tests {
-		all, validated = append(all, t.Chunks...), append(validated, t.Held...)
+		all, validated = append(all, t.Chunks...), append(validated, t.Validation...)
 		e.Round = t.Round
 		if t.Centre != "" {
 			e.Centre, e.Episode = t.Centre, t.Episode
@@ -117,10 +117,10 @@ func Tally(tests []Test, samples, held int) (e event.Evaluation, ok bool) {
 	}
 	test := sumOf(all)
 	e.TestError, e.TestLoss, e.Samples, e.Squares = test.Error(), test.Mean(), test.Samples, test.MeanSquare()
-	if ok = test.Samples == int64(samples); held > 0 {
+	if ok = test.Samples == int64(samples); validation > 0 {
 		sum := sumOf(validated)
-		e.Held = &event.Scores{Error: sum.Error(), Loss: sum.Mean(), Samples: sum.Samples, Squares: sum.MeanSquare()}
-		ok = ok && sum.Samples == int64(held)
+		e.Validation = &event.Scores{Error: sum.Error(), Loss: sum.Mean(), Samples: sum.Samples, Squares: sum.MeanSquare()}
+		ok = ok && sum.Samples == int64(validation)
 	}
 	return e, ok
 }

@@ -28,7 +28,7 @@ const (
 	metaClasses, metaFeatures, metaLabel                   = "classes", "features", "label"
 	metaColumns                                            = "columns"
 	metaTargetMean, metaTargetDeviation                    = "target_mean", "target_deviation"
-	MetaHeld, metaOutputs, MetaOf, metaGround              = "validation", "outputs", "of", "ground"
+	MetaValidation, metaOutputs, MetaOf, metaGround        = "validation", "outputs", "of", "ground"
 )
 
 const (

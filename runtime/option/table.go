@@ -238,9 +238,9 @@ func checkWeights(text string) error {
 	return err
 }
 
-// Held parses a validation split: a share below 1, or a whole number of samples below 2^31. ok is false if text is
-// neither.
-func Held(text string) (split float64, ok bool) {
+// ParseValidation parses a validation split: a share below 1, or a whole number of samples below 2^31. ok is false if
+// text is neither.
+func ParseValidation(text string) (split float64, ok bool) {
 	x, err := strconv.ParseFloat(text, 64)
 	return x, err == nil && x >= 0 && (x < 1 || x == math.Trunc(x) && x < 1<<31)
 }
@@ -258,7 +258,7 @@ func (o Options) Reading() (r data.Reading, err error) {
 
 // HoldOut returns the set with the validation split of a text of the option validation; "" keeps the split of the set.
 func HoldOut(set *data.Set, text string) (*data.Set, error) {
-	split, ok := Held(text)
+	split, ok := ParseValidation(text)
 	if !ok {
 		return set, nil
 	}
@@ -266,7 +266,7 @@ func HoldOut(set *data.Set, text string) (*data.Set, error) {
 }
 
 func checkValidation(text string) error {
-	if _, ok := Held(text); !ok {
+	if _, ok := ParseValidation(text); !ok {
 		return usererr.Errorf("validation = %s: give a share below 1, or a whole number of samples", text)
 	}
 	return nil

@@ -85,8 +85,8 @@ func (v *walk) evaluation(e event.Evaluation) error {
 	}
 	same := sameScores(testScores(got), testScores(e)) && reflect.DeepEqual(got.Episode, e.Episode) &&
 		got.Centre == e.Centre
-	if e.Held != nil && got.Held != nil { // older logs have none
-		same = same && sameScores(*got.Held, *e.Held)
+	if e.Validation != nil && got.Validation != nil { // older logs have none
+		same = same && sameScores(*got.Validation, *e.Validation)
 	}
 	if !same {
 		return &MismatchError{Round: e.Round, What: "the test evaluation", Want: score(e), Got: score(got)}
@@ -105,8 +105,8 @@ func sameScores(a, b event.Scores) bool {
 
 func score(e event.Evaluation) string {
 	text := scoresText(testScores(e))
-	if e.Held != nil {
-		text += ", on validation samples " + scoresText(*e.Held)
+	if e.Validation != nil {
+		text += ", on validation samples " + scoresText(*e.Validation)
 	}
 	return text + fmt.Sprintf(", centre %.20s", e.Centre)
 }

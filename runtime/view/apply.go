@@ -111,8 +111,8 @@ func (v *View) evaluation(e *event.Evaluation) {
 		}
 	}
 	v.points(scalar(TestLoss, e.Round, e.TestLoss))
-	if e.Held != nil {
-		for _, s := range v.Config.Held() {
+	if e.Validation != nil {
+		for _, s := range v.Config.ValidationScores() {
 			v.points(scalar(s.Series, e.Round, s.Of(e)))
 		}
 	}

@@ -252,7 +252,7 @@ func (w *Worker) test(ctx context.Context, centre, stats engine.Mat) (message.Te
 	}
 	var err error
 	if t.Chunks, err = w.share(ctx, centre, stats, w.cfg.Test); err == nil {
-		t.Held, err = w.share(ctx, centre, stats, w.cfg.Held)
+		t.Validation, err = w.share(ctx, centre, stats, w.cfg.Validation)
 	}
 	if err != nil {
 		return t, fmt.Errorf("test: %w", err)

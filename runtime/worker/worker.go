@@ -29,26 +29,26 @@ type Config struct {
 	// Init writes the initial parameters of a member; those of member 0 are the initial centre.
 	Init func(ctx context.Context, m engine.Member, params []float32) error
 	// initial batch-norm statistics of members; nil: the default ones of the layout
-	Stats    []float32
-	Engine   engine.Engine
-	Slow     engine.Engine // Engine for the program's tasks, slowed down to simulate a slower machine; nil: Engine
-	Data     optim.Data
-	Test     []int32 // ids of test samples, for reporting only
-	Held     []int32 // ids of validation samples that are scored with Test; may be empty
-	Link     collective.Link
-	Direct   int
-	Probe    uint64   // rounds between probes; 0: never
-	Evaluate uint64   // rounds between test evaluations; 0: each epoch
-	Metrics  []string // metrics of the engine's objective in addition to the fitness
-	Measured bool     // samples have no right answer, so that there is no training error to report
-	Rebuild  int      // training samples to rebuild the centre's batch-norm statistics; 0: statSamples
-	Lookup   func(name string) (*optim.Algorithm, error)
-	Store    Store
-	Clock    func() int64        // nanoseconds, for durations in reports
-	Overhead func() int64        // cumulative bytes that the transport sent in addition to payload; may be nil
-	Watch    func() (end func()) // see [collective.Comm]; may be nil
-	MetaOnly bool                // the engine computes nothing (meta tensors): no samples are drawn
-	Measure  bool                // measure rates if a plan leaves a knob to the run; false to execute a record
+	Stats      []float32
+	Engine     engine.Engine
+	Slow       engine.Engine // Engine for the program's tasks, slowed down to simulate a slower machine; nil: Engine
+	Data       optim.Data
+	Test       []int32 // ids of test samples, for reporting only
+	Validation []int32 // ids of validation samples that are scored with Test; may be empty
+	Link       collective.Link
+	Direct     int
+	Probe      uint64   // rounds between probes; 0: never
+	Evaluate   uint64   // rounds between test evaluations; 0: each epoch
+	Metrics    []string // metrics of the engine's objective in addition to the fitness
+	Measured   bool     // samples have no right answer, so that there is no training error to report
+	Rebuild    int      // training samples to rebuild the centre's batch-norm statistics; 0: statSamples
+	Lookup     func(name string) (*optim.Algorithm, error)
+	Store      Store
+	Clock      func() int64        // nanoseconds, for durations in reports
+	Overhead   func() int64        // cumulative bytes that the transport sent in addition to payload; may be nil
+	Watch      func() (end func()) // see [collective.Comm]; may be nil
+	MetaOnly   bool                // the engine computes nothing (meta tensors): no samples are drawn
+	Measure    bool                // measure rates if a plan leaves a knob to the run; false to execute a record
 }
 
 // Store saves and loads checkpoints. Rows are named "block/member" or "block/shared".
@@ -137,15 +137,15 @@ func (w *Worker) State(ctx context.Context) (c event.Checkpoint, err error) {
 // Closer is an engine with resources other than memory, such as a device.
 type Closer interface{ Close() }
 
-// MemoryReporter is an engine on a device. Held returns the device memory that the engine has allocated and the total
-// memory of the device, in bytes. Any goroutine may call it.
-type MemoryReporter interface{ Held() (used, total int64) }
+// MemoryReporter is an engine on a device. DeviceMemory returns the device memory that the engine has allocated and the
+// total memory of the device, in bytes. Any goroutine may call it.
+type MemoryReporter interface{ DeviceMemory() (used, total int64) }
 
-// Held returns the allocated and the total bytes of the engine's device; ok is false without a device. It may be called
-// from any goroutine.
-func (w *Worker) Held() (used, total int64, ok bool) {
+// DeviceMemory returns the allocated and the total bytes of the engine's device; ok is false without a device. It may
+// be called from any goroutine.
+func (w *Worker) DeviceMemory() (used, total int64, ok bool) {
 	if h, is := w.cfg.Engine.(MemoryReporter); is {
-		used, total = h.Held()
+		used, total = h.DeviceMemory()
 		return used, total, true
 	}
 	return 0, 0, false

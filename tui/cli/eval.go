@@ -25,14 +25,14 @@ import (
 type evalFlags struct {
 	modelFlags
 	set, split string
-	held       string // --validation; "" for the split of the file
+	validation string // --validation; "" for the split of the file
 	viewsText  string
 	ascii      asciiFlag
 	asJSON     bool
 
 	views   data.Views // parsed from viewsText
 	viewing bool       // --views is given
-	share   float64    // parsed from held
+	share   float64    // parsed from validation
 }
 
 func evalCommand(s streams) *cobra.Command {
@@ -52,7 +52,7 @@ func evalCommand(s streams) *cobra.Command {
 	f.register(c, "model of a session, or several to compare, separated by commas: "+evaluate.OfForms+" (default: "+
 		"centre)")
 	fl.StringVar(&f.set, "data", "", "data set (default: from the file)")
-	fl.StringVar(&f.held, option.Validation.Name, "",
+	fl.StringVar(&f.validation, option.Validation.Name, "",
 		"training samples that were held out, as given to brood run (default: from the file, else a twelfth)")
 	fl.StringVar(&f.split, "split", "test", "samples to score: "+strings.Join(evaluate.Splits, ", "))
 	fl.StringVar(&f.viewsText, "views", "",
@@ -70,12 +70,12 @@ func (f *evalFlags) check(c *cobra.Command) (err error) {
 		return usage("--split %s: choose one of %s", f.split, strings.Join(evaluate.Splits, ", "))
 	}
 	ok := true
-	f.share, ok = option.Held(f.held)
+	f.share, ok = option.ParseValidation(f.validation)
 	switch {
-	case f.held != "" && !ok:
-		return usage("--validation %s: give a share below 1, or a whole number of samples", f.held)
-	case f.held != "" && (f.split == "test" || f.split == "all"):
-		return usage("--validation %s has no effect on --split %s: leave it out", f.held, f.split)
+	case f.validation != "" && !ok:
+		return usage("--validation %s: give a share below 1, or a whole number of samples", f.validation)
+	case f.validation != "" && (f.split == "test" || f.split == "all"):
+		return usage("--validation %s has no effect on --split %s: leave it out", f.validation, f.split)
 	}
 	if f.viewing = c.Flags().Changed("views"); !f.viewing {
 		return nil
@@ -102,7 +102,7 @@ func (f *evalFlags) load(t *evaluate.Model) (*data.Set, error) {
 		return nil, usage("%s does not record its training data: give a data set with --data", f.what)
 	}
 	samples, err := t.Load(f.set)
-	if err == nil && f.held != "" {
+	if err == nil && f.validation != "" {
 		samples, err = samples.WithValidation(f.share)
 	}
 	if err != nil || !f.viewing {
@@ -154,7 +154,7 @@ type evalResult struct {
 	figures *report.Report
 	viewed  float64 // error of the mean over the views, as a share; NaN without --views
 	// of the first score on the validation samples, with --split test of the training data; NaN otherwise
-	held float64
+	validation float64
 }
 
 // score evaluates a model on the samples ids of a set. It prints notes on the file and the kernels.
@@ -174,14 +174,14 @@ func (f *evalFlags) score(ctx context.Context, s streams, t *evaluate.Model, sam
 	}
 	r.scores, r.values = t.Scores(samples, ids, r.Scored)
 	r.seconds = time.Since(from).Seconds()
-	r.viewed, r.held = math.NaN(), math.NaN()
+	r.viewed, r.validation = math.NaN(), math.NaN()
 	if ids := evaluate.SplitOf(samples, "validation"); f.split == "test" && len(ids) > 0 && t.TrainedOn(f.set) {
-		held, err := t.Score(ctx, samples, "validation", f.threads)
+		scored, err := t.Score(ctx, samples, "validation", f.threads)
 		if err != nil {
 			return r, fmt.Errorf("data %s: %w", f.set, err)
 		}
-		_, values := t.Scores(samples, ids, held)
-		r.held = values[0]
+		_, values := t.Scores(samples, ids, scored)
+		r.validation = values[0]
 	}
 	if f.viewing {
 		if r.figures, r.viewed, err = t.Viewed(ctx, samples, ids, f.threads, f.views); err != nil {
@@ -207,8 +207,8 @@ func (f *evalFlags) object(t *evaluate.Model, r evalResult) map[string]any {
 	for i, x := range r.scores {
 		line[strings.TrimPrefix(x.Key, "test_")] = finite(r.values[i])
 	}
-	if r.held == r.held {
-		line["validation"+strings.TrimPrefix(r.scores[0].Key, "test")] = finite(r.held)
+	if r.validation == r.validation {
+		line["validation"+strings.TrimPrefix(r.scores[0].Key, "test")] = finite(r.validation)
 	}
 	madeInto(line, t)
 	if f.viewing {
@@ -228,9 +228,9 @@ func (f *evalFlags) print(s streams, t *evaluate.Model, r evalResult) {
 		x := r.scores[i]
 		fmt.Fprintf(s.out, "  %-12s %s\n", strings.TrimPrefix(x.Title, "test "), scoreText(x, r.values[i]))
 	}
-	if r.held == r.held {
+	if r.validation == r.validation {
 		fmt.Fprintf(s.out, "  validation   %s %s\n", strings.TrimPrefix(r.scores[0].Title, "test "),
-			scoreText(r.scores[0], r.held))
+			scoreText(r.scores[0], r.validation))
 	}
 	if f.viewing {
 		fmt.Fprintf(s.out, "  views        %s error of the mean over %d views\n", textfmt.ScoreText(100*r.viewed, true),

@@ -157,8 +157,8 @@ func scoresInto(line map[string]any, c *event.Config, e *event.Evaluation) {
 	for _, s := range c.Scores() {
 		line[s.Key] = finite(s.Of(e))
 	}
-	if e.Held != nil {
-		for _, s := range c.Held() {
+	if e.Validation != nil {
+		for _, s := range c.ValidationScores() {
 			line[s.Key] = finite(s.Of(e))
 		}
 	}
@@ -167,7 +167,7 @@ func scoresInto(line map[string]any, c *event.Config, e *event.Evaluation) {
 // firstHeld returns the score on the validation samples of the kind of the first test score; none if the evaluation has
 // no validation samples.
 func firstHeld(c *event.Config, e *event.Evaluation) []event.Score {
-	if held := c.Held(); e.Held != nil && len(held) > 0 {
+	if held := c.ValidationScores(); e.Validation != nil && len(held) > 0 {
 		return held[:1]
 	}
 	return nil

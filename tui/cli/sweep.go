@@ -206,8 +206,8 @@ func (w *grid) fill(base *cobra.Command, f runFlags, preset, dir string) error {
 // best returns the table of results, best first: at most rows of the settings that have a result, or all settings if
 // rows is negative.
 func (w *grid) best(rows int) *table {
-	results := w.Results(w.by, event.KeyTestBits, event.KeyTestError, event.KeyTestRMSE, event.KeyHeldBits,
-		event.KeyHeldError, event.KeyHeldRMSE)
+	results := w.Results(w.by, event.KeyTestBits, event.KeyTestError, event.KeyTestRMSE, event.KeyValidationBits,
+		event.KeyValidationError, event.KeyValidationRMSE)
 	score, unit := event.KeyTestError, "%"
 	for _, other := range []string{event.KeyTestRMSE, event.KeyTestBits} {
 		if slices.ContainsFunc(results, func(r sweep.Result) bool { return len(r.Figures[other]) > 0 }) {
@@ -215,9 +215,10 @@ func (w *grid) best(rows int) *table {
 		}
 	}
 	tested := strings.TrimSpace(">" + score + " " + unit)
-	held := "validation" + strings.TrimPrefix(score, "test")
-	unitOfHeld := unit
-	validated := held != w.by && slices.ContainsFunc(results, func(r sweep.Result) bool { return len(r.Figures[held]) > 0 })
+	validation := "validation" + strings.TrimPrefix(score, "test")
+	validationUnit := unit
+	hasValidation := validation != w.by &&
+		slices.ContainsFunc(results, func(r sweep.Result) bool { return len(r.Figures[validation]) > 0 })
 	sweep.Sort(results, w.by, presets.MoreIsBetter(w.by))
 	if rows >= 0 {
 		results = slices.DeleteFunc(results, func(r sweep.Result) bool { return r.Done+r.Diverged == 0 })
@@ -236,8 +237,8 @@ func (w *grid) best(rows int) *table {
 		unit = strings.TrimSpace(w.by + " " + unit)
 	}
 	heads = append(heads, ">"+unit, ">± s.e.")
-	if validated {
-		heads = append(heads, strings.TrimSpace(">"+held+" "+unitOfHeld))
+	if hasValidation {
+		heads = append(heads, strings.TrimSpace(">"+validation+" "+validationUnit))
 	}
 	if !w.Bare {
 		heads = append(heads, tested)
@@ -266,8 +267,8 @@ func (w *grid) best(rows int) *table {
 			return fmt.Sprintf("%.2f", all.Mean())
 		}
 		row := append(slices.Clone(r.Point), mean, se)
-		if validated {
-			row = append(row, figure(held))
+		if hasValidation {
+			row = append(row, figure(validation))
 		}
 		if !w.Bare {
 			row = append(row, figure(score))

@@ -39,7 +39,7 @@ func Figure(metric string, x float64) string {
 		return Size(x)
 	case "samples_per_s":
 		return Rate(x)
-	case event.KeyTestError, event.KeyTestHamming, event.KeyHeldError, event.KeyHeldHamming:
+	case event.KeyTestError, event.KeyTestHamming, event.KeyValidationError, event.KeyValidationHamming:
 		return Percent(x)
 	}
 	return Number(x)

@@ -127,7 +127,7 @@ func TestSense(t *testing.T) {
 	if taken, load, celsius := e.Sense(); (gpu.Sense{Taken: taken, Load: load, Celsius: celsius}) != want {
 		t.Errorf("of an engine: %d, %g, %g", taken, load, celsius)
 	}
-	held, total := e.Held()
+	held, total := e.DeviceMemory()
 	if _, free := e.Device(); free != total-(324<<20-held) {
 		t.Errorf("%d of %d are free, of which it holds %d itself", free, total, held)
 	}

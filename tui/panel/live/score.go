@@ -89,7 +89,7 @@ func drawScore(m *panel.Host, g *cell.Grid, r cell.Rect) {
 			}
 		}
 	}
-	if held := m.Shown.Config.Held(); e.Held != nil && len(held) > 0 {
+	if held := m.Shown.Config.ValidationScores(); e.Validation != nil && len(held) > 0 {
 		value := "–"
 		if x, ok := m.ShownValue(m.Shown.Find(held[0].Series), view.Whole); ok {
 			value = plain(x)

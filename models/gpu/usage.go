@@ -34,9 +34,9 @@ func (c *counted) Close() {
 	c.Device.Close()
 }
 
-// Held returns the device memory that this engine holds, in bytes (blocks, data set and scratch memory), and the total
-// memory of the device. It is safe for concurrent use.
-func (e *Engine) Held() (used, total int64) { return e.memory.held.Load(), e.memory.total }
+// DeviceMemory returns the device memory that this engine holds, in bytes (blocks, data set and scratch memory), and
+// the total memory of the device. It is safe for concurrent use.
+func (e *Engine) DeviceMemory() (used, total int64) { return e.memory.held.Load(), e.memory.total }
 
 // Sense returns the device's state as its driver reports it: bytes of memory in use by all processes, the share of time
 // in which it was busy, and its temperature in degrees Celsius. Unknown values are below zero. It is safe for
