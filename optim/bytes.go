@@ -16,10 +16,14 @@ func (s Shape) AllReduceMeanBytes() int64 {
 }
 
 // GatherSlicesBytes returns the payload of Comm.GatherSlices of cols floats.
-func (s Shape) GatherSlicesBytes(cols int) int64 { return collective.GatherSlicesBytes(s.Roster, cols) }
+func (s Shape) GatherSlicesBytes(cols int) int64 {
+	return collective.GatherSlicesBytes(s.comm, s.Roster, cols, s.Direct)
+}
 
 // AllGatherBytes returns the payload of Comm.AllGather of records of width bytes.
-func (s Shape) AllGatherBytes(width int) int64 { return collective.AllGatherBytes(s.Roster, width) }
+func (s Shape) AllGatherBytes(width int) int64 {
+	return collective.AllGatherBytes(s.comm, s.Roster, width, s.Direct)
+}
 
 // MoveBytes returns the payload of one Comm.Move of rows of width bytes along edges.
 func (s Shape) MoveBytes(edges []collective.Edge, width int) int64 {

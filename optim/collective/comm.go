@@ -46,6 +46,10 @@ type Comm struct {
 
 	sent, seen map[int]uint64    // last sequence numbers per peer: a pair may exchange frames without the others
 	parts      map[int][]node    // subtrees by worker, for Roster
+	trees      *relays           // of Roster and Workers; nil: no two workers are on one machine
+	planted    bool              // trees is set
+	grouped    map[int][]node    // subtrees of a worker and those below it, for Roster
+	lifted     map[int][]node    // subtrees by first worker of a machine, for Roster
 	sizes      map[slicing][]int // bytes of each worker's slice
 	hosting    *Hosting          // of Roster
 	staging    []engine.Mat      // rows for received frames and partial sums of a collective
@@ -89,40 +93,6 @@ func (c *Comm) send(to int, op Op, p []byte) error {
 	c.Ledger[op] += int64(len(p))
 	if err := c.Link.Send(to, c.Epoch, c.sent[to], string(op), p); err != nil {
 		return fmt.Errorf("%s: send to worker %d: %w", op, to, err)
-	}
-	return nil
-}
-
-// scatter sends a frame to every other worker: frame(k) builds the frame for Workers[k].
-func (c *Comm) scatter(op Op, frame func(k int) ([]byte, error)) error {
-	for k, w := range c.Workers {
-		if w == c.Self {
-			continue
-		}
-		p, err := frame(k)
-		if err == nil {
-			err = c.send(w, op, p)
-		}
-		if err != nil {
-			return err
-		}
-	}
-	return nil
-}
-
-// collect receives a frame of bytes(k) bytes from every other worker Workers[k] and passes it to take(k).
-func (c *Comm) collect(ctx context.Context, op Op, bytes func(k int) int, take func(k int, p []byte) error) error {
-	for k, w := range c.Workers {
-		if w == c.Self {
-			continue
-		}
-		p, err := c.recv(ctx, w, op, bytes(k))
-		if err == nil {
-			err = take(k, p)
-		}
-		if err != nil {
-			return err
-		}
 	}
 	return nil
 }
@@ -228,36 +198,56 @@ func (c *Comm) BeginAllGather(op Op, mine, all engine.Host) (Phases, error) {
 		return nil, fmt.Errorf("%s: gather %dx%d %s into %dx%d %s of %d members",
 			op, mine.Rows, mine.Cols, mine.Type, all.Rows, all.Cols, all.Type, len(c.Roster.Members))
 	}
-	own := engine.AppendRows(nil, mine, 0, mine.Rows)
-	if mine.Rows > 0 {
-		if err := c.scatter(op, func(int) ([]byte, error) { return slices.Clone(own), nil }); err != nil {
-			return nil, err
+	own, width := engine.AppendRows(nil, mine, 0, mine.Rows), all.Cols*all.Type.Size()
+	place := func(worker int, p []byte) error {
+		for i, m := range c.host().Of(worker) {
+			engine.ReadRow(all, engine.Row(c.Roster.Rank(m)), p[i*width:])
+		}
+		return nil
+	}
+	todo, err := c.shareAll(op, width*all.Rows, own, func(worker int) int { return width * len(c.host().Of(worker)) },
+		place)
+	if err != nil {
+		return nil, err
+	}
+	return todo.Then(func(context.Context) error { return place(c.Self, own) }), nil
+}
+
+// shareAll begins to send own to every other worker, and passes the shares of the others to take once the phases have
+// run. A worker's share has size(worker) bytes, all of them together have total; without bytes there is no frame.
+func (c *Comm) shareAll(op Op, total int, own []byte, size func(worker int) int,
+	take func(worker int, p []byte) error) (Phases, error) {
+	if len(c.Workers) == 1 {
+		return nil, nil
+	}
+	if t := c.relays(total); t != nil {
+		return c.relayShares(t, op, own, size, take)
+	}
+	if len(own) > 0 {
+		for _, w := range c.Workers {
+			if w == c.Self {
+				continue
+			}
+			if err := c.send(w, op, slices.Clone(own)); err != nil {
+				return nil, err
+			}
 		}
 	}
-	return Phases{func(ctx context.Context) error { return c.receiveAll(ctx, op, own, all) }}, nil
-}
-
-// place decodes p, the rows of a worker's members, into their rows of all.
-func (c *Comm) place(all engine.Host, worker int, p []byte) {
-	width := all.Cols * all.Type.Size()
-	for i, m := range c.host().Of(worker) {
-		engine.ReadRow(all, engine.Row(c.Roster.Rank(m)), p[i*width:])
-	}
-}
-
-// receiveAll fills all with this worker's rows and the rows received from the others in an AllGather.
-func (c *Comm) receiveAll(ctx context.Context, op Op, own []byte, all engine.Host) error {
-	defer c.watch()()
-	c.place(all, c.Self, own)
-	width := all.Cols * all.Type.Size()
-	for _, w := range c.Workers {
-		if n := len(c.host().Of(w)); w != c.Self && n > 0 {
-			p, err := c.recv(ctx, w, op, width*n)
+	return Phases{func(ctx context.Context) error {
+		defer c.watch()()
+		for _, w := range c.Workers {
+			n := size(w)
+			if w == c.Self || n == 0 {
+				continue
+			}
+			p, err := c.recv(ctx, w, op, n)
+			if err == nil {
+				err = take(w, p)
+			}
 			if err != nil {
 				return err
 			}
-			c.place(all, w, p)
 		}
-	}
-	return nil
+		return nil
+	}}, nil
 }

@@ -121,7 +121,7 @@ func TestAllGather(t *testing.T) {
 				}
 				return nil
 			})
-			if want := AllGatherBytes(r, cols*kind.Size()); got["gather"] != want {
+			if want := AllGatherBytes(nil, r, cols*kind.Size(), 0); got["gather"] != want {
 				t.Errorf("%s: %d bytes, predicted %d", describeRoster(r), got["gather"], want)
 			}
 		})
@@ -159,7 +159,7 @@ func TestGatherSlices(t *testing.T) {
 				}
 				return nil
 			})
-			if want := GatherSlicesBytes(r, cols); got["slices"] != want {
+			if want := GatherSlicesBytes(nil, r, cols, 0); got["slices"] != want {
 				t.Errorf("%d workers, %d columns: %d bytes, predicted %d", n, cols, got["slices"], want)
 			}
 		}
@@ -190,7 +190,7 @@ func TestMove(t *testing.T) {
 			t.Errorf("%s: %d bytes, predicted %d", describeRoster(r), got["p"], want)
 		}
 	})
-	r := Roster{[]engine.Member{0, 1, 2, 3}, []int{0, 1, 1, 1}}
+	r := Roster{Members: []engine.Member{0, 1, 2, 3}, Owner: []int{0, 1, 1, 1}}
 	shared := []Edge{{0, 1, "p"}, {0, 2, "p"}, {0, 3, "p"}}
 	if b := MoveBytes(r, shared, 40); b != 40 {
 		t.Errorf("three children of one parent cost %d bytes, want one row", b)
@@ -199,7 +199,7 @@ func TestMove(t *testing.T) {
 
 // TestMoveBetween: from one roster to another, with members that leave, join and stay.
 func TestMoveBetween(t *testing.T) {
-	from, to := Roster{[]engine.Member{0, 1, 2}, []int{0, 0, 1}}, Roster{[]engine.Member{0, 2, 5}, []int{2, 0, 1}}
+	from, to := Roster{Members: []engine.Member{0, 1, 2}, Owner: []int{0, 0, 1}}, Roster{Members: []engine.Member{0, 2, 5}, Owner: []int{2, 0, 1}}
 	edges := []Edge{{0, 0, ""}, {2, 2, ""}, {1, 5, ""}}
 	together(t, from, []int{0, 1, 2}, 0, func(c *Comm) error {
 		in := Incoming(edges, to, c.Self)

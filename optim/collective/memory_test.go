@@ -128,7 +128,7 @@ func placements(members []engine.Member, n int, f func(Roster)) {
 	var place func(i int)
 	place = func(i int) {
 		if i == len(members) {
-			f(Roster{members, slices.Clone(owner)})
+			f(Roster{Members: members, Owner: slices.Clone(owner)})
 			return
 		}
 		for w := range n {

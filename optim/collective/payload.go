@@ -1,24 +1,36 @@
 package collective
 
-import "brood/models/engine"
+import (
+	"slices"
+
+	"brood/models/engine"
+)
 
 // Exact payload of the collectives, summed over workers: the bytes that Comm sends, as functions of the roster alone.
 
 // ReduceBytes returns the payload of [Comm.Reduce] of rows of cols elements, one per leaf, among the workers of a
 // roster; direct is [Comm.Direct]. With one leaf on each of n workers and 4-byte elements it is 2(n-1)*4*cols,
-// which is 2(n-1)/n*4*cols per worker, the cost of a ring. c, if not nil, is a Comm that caches the subtrees of the
-// leaves.
+// which is 2(n-1)/n*4*cols per worker, the cost of a ring. c, if not nil, is a Comm of that roster that caches the
+// subtrees of the leaves.
 func ReduceBytes(c *Comm, r, leaves Roster, cols int, code engine.Code, direct int) (b int64) {
-	ws := r.Workers()
+	if c == nil {
+		c = NewComm(-1, 0, r, r.Workers(), nil, nil, direct)
+	}
+	ws, whole := c.Workers, int64(code.Size(cols))
+	var parts map[int][]node
+	if t := c.relays(code.Size(cols)); t != nil {
+		for w, x := range t.of {
+			if x.up != w { // it sends its group's parts and receives the sum
+				b += whole * int64(len(c.groupParts(t, leaves, w))+1)
+			}
+		}
+		ws, parts = t.first, c.liftedParts(t, leaves)
+	} else {
+		parts = c.partsOf(leaves)
+	}
 	n := int64(len(ws))
 	if n < 2 {
-		return 0
-	}
-	var parts map[int][]node
-	if c != nil {
-		parts = c.partsOf(leaves)
-	} else {
-		parts = partsOf(leaves)
+		return b
 	}
 	slice, all := make([]int64, n), int64(0) // bytes of each worker's slice, and of all slices
 	for k := range ws {
@@ -28,8 +40,8 @@ func ReduceBytes(c *Comm, r, leaves Roster, cols int, code engine.Code, direct i
 	}
 	for k, w := range ws {
 		theirs := int64(len(parts[w]))
-		if code.Size(cols) <= direct {
-			b += int64(code.Size(cols)) * theirs * (n - 1)
+		if whole <= int64(direct) {
+			b += whole * theirs * (n - 1)
 			continue
 		}
 		b += slice[k]*(n-1) + theirs*(all-slice[k])
@@ -37,12 +49,42 @@ func ReduceBytes(c *Comm, r, leaves Roster, cols int, code engine.Code, direct i
 	return b
 }
 
-// GatherSlicesBytes returns the payload of [Comm.GatherSlices] of cols floats.
-func GatherSlicesBytes(r Roster, cols int) int64 { return int64(len(r.Workers())-1) * 4 * int64(cols) }
+// GatherSlicesBytes returns the payload of [Comm.GatherSlices] of cols floats; c and direct are as in ReduceBytes.
+func GatherSlicesBytes(c *Comm, r Roster, cols, direct int) int64 {
+	ws := r.Workers()
+	return sharedBytes(c, r, 4*cols, direct, func(worker int) int {
+		lo, hi := engine.Cut(cols, slices.Index(ws, worker), len(ws))
+		return 4 * (hi - lo)
+	})
+}
 
-// AllGatherBytes returns the payload of [Comm.AllGather] of records of width bytes.
-func AllGatherBytes(r Roster, width int) int64 {
-	return int64(len(r.Workers())-1) * int64(len(r.Members)*width)
+// AllGatherBytes returns the payload of [Comm.AllGather] of records of width bytes; c and direct are as in ReduceBytes.
+func AllGatherBytes(c *Comm, r Roster, width, direct int) int64 {
+	rows := map[int]int{}
+	for _, w := range r.Owner {
+		rows[w]++
+	}
+	return sharedBytes(c, r, width*len(r.Members), direct, func(worker int) int { return width * rows[worker] })
+}
+
+// sharedBytes returns the payload of [Comm.shareAll].
+func sharedBytes(c *Comm, r Roster, total, direct int, size func(worker int) int) (b int64) {
+	if c == nil {
+		c = NewComm(-1, 0, r, r.Workers(), nil, nil, direct)
+	}
+	t := c.relays(total)
+	if t == nil {
+		return int64(len(c.Workers)-1) * int64(total)
+	}
+	for w, x := range t.of {
+		if x.up != w {
+			b += int64(total)
+			for _, g := range x.group {
+				b += int64(size(g))
+			}
+		}
+	}
+	return b + int64(len(t.first)-1)*int64(total)
 }
 
 // MoveBytes returns the payload of one [Comm.Move] of rows of width bytes along edges.

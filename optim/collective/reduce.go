@@ -53,26 +53,44 @@ func (c *Comm) BeginReduce(ctx context.Context, op Op, leaves Roster, src, dst e
 	if err != nil {
 		return nil, err
 	}
+	if t := c.relays(code.Size(m)); t != nil {
+		return s.relay(ctx, op, t, known, dst, div)
+	}
+	return s.exchange(ctx, op, ws, parts, known, dst, div)
+}
+
+// exchange computes the sum among some workers, ascending, which host all leaves: each sends its parts, which are in
+// known, and all of them have the sum in dst when the phases have run.
+func (s reduction) exchange(ctx context.Context, op Op, ws []int, parts map[int][]node, known map[node]engine.Span,
+	dst engine.Mat, div float32) (Phases, error) {
+	c, m, code := s.c, dst.Cols, s.code
+	if len(ws) == 1 {
+		return nil, s.add(ctx, rootOf(s.leaves), known, engine.All(dst), div)
+	}
 	slice := func(k int) (int, int) { return code.Cut(m, k, len(ws)) }
 	direct := code.Size(m) <= c.Direct
 	if direct {
 		slice = func(int) (int, int) { return 0, m }
 	}
-	lo, hi := slice(me)
+	lo, hi := slice(slices.Index(ws, c.Self))
 	out := engine.Span{Mat: dst, Rows: 1, Lo: lo, Hi: hi}
-	if err := s.sendParts(ctx, op, parts[c.Self], known, slice); err != nil {
+	if err := s.sendParts(ctx, op, ws, parts[c.Self], known, slice); err != nil {
 		return nil, err
 	}
 	for n, v := range known {
-		v.Lo, v.Hi = lo, hi
+		v.Lo, v.Hi = v.Lo+lo, v.Lo+hi
 		known[n] = v
 	}
 	sum := func(ctx context.Context) error {
 		defer c.watch()()
-		if err := s.receiveParts(ctx, op, parts, known, hi-lo); err != nil {
-			return err
+		for _, w := range ws {
+			if w != c.Self {
+				if err := s.receive(ctx, op, w, parts[w], known, hi-lo); err != nil {
+					return err
+				}
+			}
 		}
-		return s.add(ctx, rootOf(leaves), known, out, div)
+		return s.add(ctx, rootOf(s.leaves), known, out, div)
 	}
 	if direct {
 		return Phases{sum}, nil
@@ -82,11 +100,11 @@ func (c *Comm) BeginReduce(ctx context.Context, op Op, leaves Roster, src, dst e
 			return err
 		}
 		defer c.watch()()
-		return c.sendSlice(ctx, op, dst, code)
+		return c.sendSlice(ctx, op, ws, dst, code)
 	}
 	receive := func(ctx context.Context) error {
 		defer c.watch()()
-		return c.receiveSlices(ctx, op, dst, code)
+		return c.receiveSlices(ctx, op, ws, dst, code)
 	}
 	return Phases{send, receive}, nil
 }
@@ -129,31 +147,49 @@ func (s reduction) parts(ctx context.Context, parts []node, local map[node]engin
 	received int) (map[node]engine.Span, error) {
 	known := make(map[node]engine.Span, len(parts)+received)
 	for _, n := range parts {
+		var err error
 		if row, ok := local[n]; ok && s.code == engine.Float32 {
 			known[n] = row
-			continue
-		}
-		row, err := s.c.stage(cols)
-		if err == nil {
-			err = s.add(ctx, n, local, row, 0)
-		}
-		if err != nil {
+		} else if known[n], err = s.staged(ctx, n, local, cols); err != nil {
 			return nil, err
 		}
-		known[n] = row
 	}
 	return known, nil
 }
 
-// sendParts sends every other worker its slice of the parts.
-func (s reduction) sendParts(ctx context.Context, op Op, parts []node, known map[node]engine.Span,
+// sums adds some subtrees to known, each the sum of rows in known.
+func (s reduction) sums(ctx context.Context, parts []node, known map[node]engine.Span, cols int) error {
+	for _, n := range parts {
+		if _, ok := known[n]; ok {
+			continue
+		}
+		row, err := s.staged(ctx, n, known, cols)
+		if err != nil {
+			return err
+		}
+		known[n] = row
+	}
+	return nil
+}
+
+// staged writes the sum of the subtree of n, from the rows in known, into a row that is valid until the next reduction.
+func (s reduction) staged(ctx context.Context, n node, known map[node]engine.Span, cols int) (engine.Span, error) {
+	row, err := s.c.stage(cols)
+	if err == nil {
+		err = s.add(ctx, n, known, row, 0)
+	}
+	return row, err
+}
+
+// sendParts sends every other one of ws its slice of the parts.
+func (s reduction) sendParts(ctx context.Context, op Op, ws []int, parts []node, known map[node]engine.Span,
 	slice func(k int) (lo, hi int)) error {
 	if len(parts) == 0 {
 		return nil
 	}
 	var buf []byte
 	from, to := -1, -1 // the columns in buf; in one hop all workers get the same columns
-	for k, w := range s.c.Workers {
+	for k, w := range ws {
 		if w == s.c.Self {
 			continue
 		}
@@ -177,29 +213,27 @@ func (s reduction) sendParts(ctx context.Context, op Op, parts []node, known map
 	return nil
 }
 
-// receiveParts receives the parts of every other worker, wide columns each, and adds them to known.
-func (s reduction) receiveParts(ctx context.Context, op Op, parts map[int][]node, known map[node]engine.Span,
+// receive receives the parts of another worker, wide columns each, and adds them to known. Without parts there is no
+// frame.
+func (s reduction) receive(ctx context.Context, op Op, from int, parts []node, known map[node]engine.Span,
 	wide int) error {
-	for _, w := range s.c.Workers {
-		theirs := parts[w]
-		if w == s.c.Self || len(theirs) == 0 {
-			continue
+	if len(parts) == 0 {
+		return nil
+	}
+	size := s.code.Size(wide)
+	p, err := s.c.recv(ctx, from, op, size*len(parts))
+	if err != nil {
+		return err
+	}
+	for i, n := range parts {
+		row, err := s.c.stage(wide)
+		if err == nil {
+			err = s.c.put(ctx, row, p[i*size:(i+1)*size], s.code)
 		}
-		size := s.code.Size(wide)
-		p, err := s.c.recv(ctx, w, op, size*len(theirs))
 		if err != nil {
 			return err
 		}
-		for i, n := range theirs {
-			row, err := s.c.stage(wide)
-			if err == nil {
-				err = s.c.put(ctx, row, p[i*size:(i+1)*size], s.code)
-			}
-			if err != nil {
-				return err
-			}
-			known[n] = row
-		}
+		known[n] = row
 	}
 	return nil
 }
@@ -242,63 +276,84 @@ func (c *Comm) Slice(m int) (lo, hi int) {
 
 // GatherSlices is an all-gather: each worker has computed its Slice of v (1 row) and receives the others.
 func (c *Comm) GatherSlices(ctx context.Context, op Op, v engine.Mat) error {
-	defer c.watch()()
-	return c.gather(ctx, op, v, engine.Float32)
-}
-
-func (c *Comm) gather(ctx context.Context, op Op, v engine.Mat, code engine.Code) error {
-	if err := c.sendSlice(ctx, op, v, code); err != nil {
-		return err
-	}
-	return c.receiveSlices(ctx, op, v, code)
-}
-
-// sliceOf returns the columns of v that worker Workers[k] computes.
-func (c *Comm) sliceOf(v engine.Mat, k int, code engine.Code) engine.Span {
-	lo, hi := code.Cut(v.Cols, k, len(c.Workers))
-	return engine.Span{Mat: v, Rows: 1, Lo: lo, Hi: hi}
-}
-
-// sendSlice sends this worker's columns of v to every other worker.
-func (c *Comm) sendSlice(ctx context.Context, op Op, v engine.Mat, code engine.Code) error {
-	if len(c.Workers) < 2 {
-		return nil
-	}
-	me := slices.Index(c.Workers, c.Self)
-	mine, err := c.fetch(ctx, make([]byte, 0, c.sizesOf(v.Cols, code)[me]), c.sliceOf(v, me, code), code)
+	todo, err := c.beginGatherSlices(ctx, op, v)
 	if err != nil {
 		return err
 	}
-	return c.scatter(op, func(int) ([]byte, error) { return slices.Clone(mine), nil })
+	return todo.Run(ctx)
 }
 
-// receiveSlices receives the columns of the other workers into v.
-func (c *Comm) receiveSlices(ctx context.Context, op Op, v engine.Mat, code engine.Code) error {
-	if len(c.Workers) < 2 {
-		return nil
+func (c *Comm) beginGatherSlices(ctx context.Context, op Op, v engine.Mat) (Phases, error) {
+	defer c.watch()()
+	at := func(worker int) engine.Span {
+		return c.sliceOf(c.Workers, v, slices.Index(c.Workers, worker), engine.Float32)
 	}
-	sizes := c.sizesOf(v.Cols, code)
-	return c.collect(ctx, op, func(k int) int { return sizes[k] }, func(k int, p []byte) error {
-		return c.put(ctx, c.sliceOf(v, k, code), p, code)
-	})
+	mine, err := c.fetch(ctx, nil, at(c.Self), engine.Float32)
+	if err != nil {
+		return nil, err
+	}
+	return c.shareAll(op, 4*v.Cols, mine, func(worker int) int { return at(worker).Bytes() },
+		func(worker int, p []byte) error { return c.put(ctx, at(worker), p, engine.Float32) })
 }
 
-// slicing identifies a partition of a vector of cols columns among all workers.
+// sliceOf returns the columns of v that ws[k] computes.
+func (c *Comm) sliceOf(ws []int, v engine.Mat, k int, code engine.Code) engine.Span {
+	lo, hi := code.Cut(v.Cols, k, len(ws))
+	return engine.Span{Mat: v, Rows: 1, Lo: lo, Hi: hi}
+}
+
+// sendSlice sends this worker's columns of v to every other one of ws.
+func (c *Comm) sendSlice(ctx context.Context, op Op, ws []int, v engine.Mat, code engine.Code) error {
+	me := slices.Index(ws, c.Self)
+	mine, err := c.fetch(ctx, make([]byte, 0, c.sizesOf(len(ws), v.Cols, code)[me]), c.sliceOf(ws, v, me, code), code)
+	if err != nil {
+		return err
+	}
+	for _, w := range ws {
+		if w == c.Self {
+			continue
+		}
+		if err := c.send(w, op, slices.Clone(mine)); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// receiveSlices receives the columns of the other workers of ws into v.
+func (c *Comm) receiveSlices(ctx context.Context, op Op, ws []int, v engine.Mat, code engine.Code) error {
+	sizes := c.sizesOf(len(ws), v.Cols, code)
+	for k, w := range ws {
+		if w == c.Self {
+			continue
+		}
+		p, err := c.recv(ctx, w, op, sizes[k])
+		if err == nil {
+			err = c.put(ctx, c.sliceOf(ws, v, k, code), p, code)
+		}
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// slicing identifies a partition of a vector of cols columns among some workers.
 type slicing struct {
-	cols int
-	code engine.Code
+	workers, cols int
+	code          engine.Code
 }
 
-// sizesOf returns the encoded size in bytes of each worker's slice of a vector of m columns. It caches the result.
-func (c *Comm) sizesOf(m int, code engine.Code) []int {
+// sizesOf returns the encoded size in bytes of each of n workers' slice of a vector of m columns. It caches the result.
+func (c *Comm) sizesOf(n, m int, code engine.Code) []int {
 	if c.sizes == nil {
 		c.sizes = map[slicing][]int{}
 	}
-	key := slicing{m, code}
+	key := slicing{n, m, code}
 	if c.sizes[key] == nil {
-		sizes := make([]int, len(c.Workers))
+		sizes := make([]int, n)
 		for k := range sizes {
-			lo, hi := code.Cut(m, k, len(sizes))
+			lo, hi := code.Cut(m, k, n)
 			sizes[k] = code.Size(hi - lo)
 		}
 		c.sizes[key] = sizes

@@ -12,6 +12,28 @@ import (
 type Roster struct {
 	Members []engine.Member
 	Owner   []int // worker ids
+	// Machines[i] is the machine of worker Owner[i]; nil: every worker is on a machine of its own. Derived rosters have
+	// none.
+	Machines []int `cbor:",omitempty"`
+}
+
+// On returns the roster with the machine of each worker, nil if no two of its workers are on one.
+func (r Roster) On(machineOf func(worker int) int) Roster {
+	r.Machines = make([]int, len(r.Owner))
+	first, shared := map[int]int{}, false
+	for i, w := range r.Owner {
+		m := machineOf(w)
+		if f, ok := first[m]; !ok {
+			first[m] = w
+		} else if f != w {
+			shared = true
+		}
+		r.Machines[i] = m
+	}
+	if !shared {
+		r.Machines = nil
+	}
+	return r
 }
 
 // Rank returns the position of m in Members, or -1 if it is absent.
@@ -125,7 +147,7 @@ func (r Roster) Without(gone []engine.Member) (n Roster) {
 
 // OnOne returns the same members, all hosted by worker w, as verify and resume need it.
 func (r Roster) OnOne(w int) Roster {
-	return Roster{r.Members, slices.Repeat([]int{w}, len(r.Members))}
+	return Roster{Members: r.Members, Owner: slices.Repeat([]int{w}, len(r.Members))}
 }
 
 // Mirrors returns the same members, each at the worker that holds a copy of its rows in a run with mirrors: the worker
@@ -135,7 +157,7 @@ func (r Roster) Mirrors() Roster {
 	if len(ring) < 2 {
 		return Roster{}
 	}
-	m := Roster{r.Members, make([]int, len(r.Owner))}
+	m := Roster{Members: r.Members, Owner: make([]int, len(r.Owner))}
 	for i, w := range r.Owner {
 		m.Owner[i] = ring[(Find(ring, w)+1)%len(ring)]
 	}
@@ -144,7 +166,7 @@ func (r Roster) Mirrors() Roster {
 
 // Moved returns the roster with some of its members at the workers that to places them at.
 func (r Roster) Moved(some []engine.Member, to Roster) Roster {
-	m := Roster{r.Members, slices.Clone(r.Owner)}
+	m := Roster{Members: r.Members, Owner: slices.Clone(r.Owner)}
 	for _, id := range some {
 		m.Owner[r.Rank(id)] = to.Of(id)
 	}
@@ -175,6 +197,16 @@ func Place(members []engine.Member, workers []int) Roster {
 func (r Roster) Validate() error {
 	if len(r.Members) != len(r.Owner) {
 		return fmt.Errorf("roster: %d members but %d owners", len(r.Members), len(r.Owner))
+	}
+	if n := len(r.Machines); n > 0 && n != len(r.Members) {
+		return fmt.Errorf("roster: %d members but %d machines", len(r.Members), n)
+	}
+	machine := map[int]int{}
+	for i, m := range r.Machines {
+		if known, ok := machine[r.Owner[i]]; ok && known != m {
+			return fmt.Errorf("roster: worker %d is on machine %d and on %d", r.Owner[i], known, m)
+		}
+		machine[r.Owner[i]] = m
 	}
 	for i := 1; i < len(r.Members); i++ {
 		if r.Members[i-1] >= r.Members[i] {

@@ -29,7 +29,7 @@ func TestPlace(t *testing.T) {
 }
 
 func TestRoster(t *testing.T) {
-	r := Roster{[]engine.Member{1, 4, 6, 11}, []int{7, 2, 7, 5}}
+	r := Roster{Members: []engine.Member{1, 4, 6, 11}, Owner: []int{7, 2, 7, 5}}
 	if !slices.Equal(r.Workers(), []int{2, 5, 7}) || !slices.Equal(r.Hosted(7), []engine.Member{1, 6}) || r.Hosted(3) != nil {
 		t.Errorf("workers %v host %v", r.Workers(), r.Hosted(7))
 	}
@@ -44,7 +44,13 @@ func TestRoster(t *testing.T) {
 	if !slices.Equal(one.Members, r.Members) || !slices.Equal(one.Workers(), []int{3}) {
 		t.Errorf("on one: %v", one)
 	}
-	for _, bad := range []Roster{{[]engine.Member{1}, nil}, {[]engine.Member{2, 1}, []int{0, 0}}, {[]engine.Member{1, 1}, []int{0, 0}}} {
+	for _, bad := range []Roster{
+		{Members: []engine.Member{1}},
+		{Members: []engine.Member{2, 1}, Owner: []int{0, 0}},
+		{Members: []engine.Member{1, 1}, Owner: []int{0, 0}},
+		{Members: []engine.Member{1, 2}, Owner: []int{0, 1}, Machines: []int{0}},
+		{Members: []engine.Member{1, 2}, Owner: []int{0, 0}, Machines: []int{0, 1}},
+	} {
 		if bad.Validate() == nil {
 			t.Errorf("%v is admitted", bad)
 		}
@@ -53,7 +59,7 @@ func TestRoster(t *testing.T) {
 
 // TestCrossings compares with a naive search for each crossing in a list.
 func TestCrossings(t *testing.T) {
-	r := Roster{[]engine.Member{1, 4, 6, 11, 12}, []int{7, 2, 7, 5, 9}}
+	r := Roster{Members: []engine.Member{1, 4, 6, 11, 12}, Owner: []int{7, 2, 7, 5, 9}}
 	type crossing struct {
 		of       engine.Member
 		from, to int

@@ -19,7 +19,7 @@ func TestTreeAssociation(t *testing.T) {
 				members = append(members, 3*id) // with gaps
 			}
 		}
-		r := Roster{members, make([]int, len(members))}
+		r := Roster{Members: members, Owner: make([]int, len(members))}
 		src, sums := sumTree(r, rootOf(r), func(n node) bool { return n.level == 0 && slices.Contains(members, n.prefix) })
 		var known []float32
 		for _, n := range src {
@@ -103,7 +103,7 @@ func TestParts(t *testing.T) {
 // TestLargeIDs covers the ends of the id space.
 func TestLargeIDs(t *testing.T) {
 	top := engine.Member(math.MaxUint32 - 1)
-	r := Roster{[]engine.Member{0, 1 << 31, top}, []int{0, 1, 2}}
+	r := Roster{Members: []engine.Member{0, 1 << 31, top}, Owner: []int{0, 1, 2}}
 	for i, m := range r.Members {
 		parts := partsOf(r)[i]
 		if len(parts) != 1 {

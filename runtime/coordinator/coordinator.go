@@ -101,6 +101,7 @@ func New(cfg Config) (*Coordinator, error) {
 			lost:      map[engine.Member]bool{},
 			breaks:    map[[2]int]breaks{},
 			keys:      map[int]string{},
+			machines:  map[int]string{},
 			evictions: map[string]breaks{},
 		},
 		epochs: epochs{epoch: cfg.Epoch, base: cfg.Epoch, alg: alg, bytesWarned: map[string]bool{}},

@@ -31,6 +31,21 @@ func (c *Coordinator) hosts() []int {
 	return c.alive
 }
 
+// place assigns members to the hosts.
+func (c *Coordinator) place(members []engine.Member) collective.Roster {
+	first := map[string]int{} // worker by machine
+	return collective.Place(members, c.hosts()).On(func(worker int) int {
+		machine, ok := c.machines[worker]
+		if !ok {
+			return worker
+		}
+		if _, ok := first[machine]; !ok {
+			first[machine] = worker
+		}
+		return first[machine]
+	})
+}
+
 // allLeaving reports whether there are workers and all of them leave.
 func (c *Coordinator) allLeaving() bool {
 	return len(c.alive) > 0 && !slices.ContainsFunc(c.alive, func(w int) bool { return c.excluded[w] != leaving })
@@ -106,6 +121,7 @@ func (c *membership) forget(w int) {
 	c.alive = slices.DeleteFunc(c.alive, func(a int) bool { return a == w })
 	delete(c.excluded, w)
 	delete(c.keys, w)
+	delete(c.machines, w)
 	maps.DeleteFunc(c.breaks, func(pair [2]int, _ breaks) bool { return slices.Contains(pair[:], w) })
 }
 

@@ -26,6 +26,9 @@ func (c *Coordinator) handleJoined(e Joined) (fx []Effect) {
 	if e.Key != "" {
 		c.keys[e.Worker] = e.Key
 	}
+	if e.Machine != "" {
+		c.machines[e.Worker] = e.Machine
+	}
 	c.storeHeld(e.Worker, e.Held)
 	if c.base == c.cfg.Epoch && c.plan == nil {
 		return c.firstWhenReady()
@@ -53,7 +56,7 @@ func (c *Coordinator) first() []Effect {
 	p := event.Plan{
 		From:      event.Fresh,
 		Algorithm: c.alg.Name,
-		New:       collective.Place(c.roster.Members, c.hosts()),
+		New:       c.place(c.roster.Members),
 		Cause:     c.cfg.Cause,
 		At:        c.committed,
 	}
@@ -148,7 +151,7 @@ func (c *Coordinator) reshape() (fx []Effect) {
 	}
 	c.staged = append(c.staged, ch.edits...)
 	fx = append(fx, c.takeStaged(c.committed, nil)...)
-	p.New = collective.Place(ch.members, c.hosts())
+	p.New = c.place(ch.members)
 	// otherwise the plan after this one applies them
 	if !slices.ContainsFunc(late, func(e event.Edit) bool { return e.Algorithm == ch.alg }) {
 		p.Obeyed = c.asked

@@ -7,7 +7,6 @@ import (
 	"time"
 
 	"brood/models/engine"
-	"brood/optim/collective"
 	"brood/runtime/event"
 	"brood/runtime/message"
 )
@@ -145,7 +144,7 @@ func (c *Coordinator) reattachWorkers(mirrors bool) []Effect {
 		Old:       c.roster,
 		OldAlg:    c.alg.Name,
 		Algorithm: c.alg.Name,
-		New:       collective.Place(c.roster.Members, c.hosts()),
+		New:       c.place(c.roster.Members),
 		Before:    c.before,
 		Cause:     c.cfg.Cause,
 		Mirrored:  missing,

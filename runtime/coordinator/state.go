@@ -28,7 +28,7 @@ type life struct {
 // membership is the set of workers that are present, and what was lost with workers that are gone.
 //
 //   - alive ascends without duplicates;
-//   - excluded, keys and breaks contain only workers that are present; in a pair the lower number is first;
+//   - excluded, keys, machines and breaks contain only workers that are present; in a pair the lower number is first;
 //   - lost members are in the roster.
 type membership struct {
 	alive     []int
@@ -36,6 +36,7 @@ type membership struct {
 	lost      map[engine.Member]bool // members whose worker is gone, until the next plan
 	breaks    map[[2]int]breaks      // broken connections between pairs of workers, the lower number first
 	keys      map[int]string         // keys of workers that joined with one
+	machines  map[int]string         // machines of workers that named one
 	evictions map[string]breaks      // evictions for broken links, by key
 	evictedAt time.Time              // time of the last eviction for broken links
 	retry     time.Time              // after a broken link, the next epoch waits until this time

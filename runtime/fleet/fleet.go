@@ -218,7 +218,7 @@ func (f *Fleet) handle(ctx context.Context, ev any) {
 		}
 	case joined:
 		f.handles[e.worker] = e.handle
-		f.step(coordinator.Joined{Worker: e.worker, Key: e.key, Held: e.held})
+		f.step(coordinator.Joined{Worker: e.worker, Key: e.key, Machine: e.machine, Held: e.held})
 	case spawn:
 		f.spawn(ctx)
 	case message.Report:

@@ -22,10 +22,11 @@ var Unfinished = message.Evict{Why: "the coordinator ends before the run does", 
 
 // joined is the event that a worker of another process joins.
 type joined struct {
-	worker int
-	key    string
-	held   *message.Held
-	handle WorkerHandle
+	worker  int
+	key     string
+	held    *message.Held
+	machine string
+	handle  WorkerHandle
 }
 
 // Reserve returns the number of the next worker. It may be called from any goroutine.
@@ -60,12 +61,12 @@ func (f *Fleet) setHere(id int, here bool) {
 	}
 }
 
-// AddRemote adds a worker of another process under a reserved number. key identifies the worker when it returns; held
-// is what it holds of the committed state, nil for nothing. After the run's end AddRemote closes the handle, possibly
+// AddRemote adds a worker of another process under a reserved number. key identifies the worker when it returns; ready is
+// its report that it is prepared. After the run's end AddRemote closes the handle, possibly
 // twice.
-func (f *Fleet) AddRemote(id int, key string, held *message.Held, h WorkerHandle) {
+func (f *Fleet) AddRemote(id int, key string, ready message.Ready, h WorkerHandle) {
 	f.setHere(id, true)
-	f.post(joined{id, key, held, h})
+	f.post(joined{id, key, ready.Held, ready.Machine, h})
 	select {
 	case <-f.done:
 		h.Close()

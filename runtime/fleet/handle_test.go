@@ -34,7 +34,7 @@ func addWorker(ctx context.Context, f *fleet.Fleet, wg *sync.WaitGroup, spawn fu
 		w.Free()
 		f.Gone(id, reason)
 	})
-	f.AddRemote(id, "", nil, box)
+	f.AddRemote(id, "", message.Ready{}, box)
 	return id, box, nil
 }
 
@@ -123,8 +123,8 @@ func TestEvicted(t *testing.T) {
 		x, _ := f.Run(bounded(t))
 		over <- x
 	}()
-	f.AddRemote(f.Reserve(), "", nil, a)
-	f.AddRemote(f.Reserve(), "", nil, b)
+	f.AddRemote(f.Reserve(), "", message.Ready{}, a)
+	f.AddRemote(f.Reserve(), "", message.Ready{}, b)
 	f.Report(message.Failed{Worker: 1, Epoch: 1, Err: "no"})
 	waitClosed(t, b.closed)
 	b.mu.Lock()
@@ -133,7 +133,7 @@ func TestEvicted(t *testing.T) {
 	}
 	b.mu.Unlock()
 	f.Gone(1, "closed")
-	f.AddRemote(f.Reserve(), "", nil, b)
+	f.AddRemote(f.Reserve(), "", message.Ready{}, b)
 	f.Interrupt()
 	f.Gone(0, "the last worker that can save is lost")
 	f.Gone(2, "closed")
@@ -141,7 +141,7 @@ func TestEvicted(t *testing.T) {
 		t.Errorf("%+v", x)
 	}
 	late := &mute{closed: make(chan struct{})}
-	f.AddRemote(f.Reserve(), "", nil, late)
+	f.AddRemote(f.Reserve(), "", message.Ready{}, late)
 	waitClosed(t, late.closed)
 	f.Report(message.Ready{})
 	f.Gone(3, "after the end")
@@ -228,7 +228,7 @@ func TestReserveOld(t *testing.T) {
 			t.Errorf("number %d for %s: %t", c.id, c.key, got)
 		}
 	}
-	f.AddRemote(1, "a", nil, fleet.NewMailbox())
+	f.AddRemote(1, "a", message.Ready{}, fleet.NewMailbox())
 	if f.ReserveOld(1, "a") {
 		t.Error("a worker that is present gets its number twice")
 	}

@@ -21,7 +21,7 @@ var update = flag.Bool("update", false, "write the golden vectors")
 // samples have every field of every message set.
 func samples() map[string]any {
 	other := 1
-	roster := collective.Roster{Members: []engine.Member{0, 1, 5}, Owner: []int{0, 0, 2}}
+	roster := collective.Roster{Members: []engine.Member{0, 1, 5}, Owner: []int{0, 0, 2}, Machines: []int{0, 0, 0}}
 	edit := event.Edit{At: 7, Algorithm: "parle", Knob: "eta", Expr: "0.1", By: "ann", ID: 3, Epochs: 1.5, Steps: 9, Obeys: 2, Why: "one worker"}
 	cp := event.Checkpoint{Round: 6, Epoch: 2, Roster: roster, Algorithm: "parle", Hash: "blake3:00", Files: []event.File{{Path: "checkpoints/6/a", Digest: "blake3:11", Bytes: 12}},
 		Timeline: []event.Edit{edit}, Progress: event.Progress{Rounds: 6, Steps: 60, Samples: 600, Evaluations: 1, Epochs: 0.25}}
@@ -35,7 +35,8 @@ func samples() map[string]any {
 		"evict":  Evict{Why: "it lost others", After: 5},
 		"setup":  Setup{Config: event.Config{Version: 1, Model: "mlp", Data: "glyphs", Seed: 1 << 63}, Members: 3, Committed: &Committed{2, 10}},
 		"stored": Stored{Path: "checkpoints/6/a", From: 1 << 20, Err: "full"},
-		"ready":  Ready{Worker: 2, Epoch: 5, Noise: 1.5e9, Bytes: 1e8, Held: &Held{Committed{2, 10}, Digests{{"x/0", [32]byte{1}}}, Digests{{"x/1", [32]byte{2}}}}},
+		"ready": Ready{Worker: 2, Epoch: 5, Noise: 1.5e9, Bytes: 1e8, Machine: "m",
+			Held: &Held{Committed{2, 10}, Digests{{"x/0", [32]byte{1}}}, Digests{{"x/1", [32]byte{2}}}}},
 		"done": Done{Worker: 2, Epoch: 5, From: 10, To: 12, Ended: true, Digests: Digests{{"x/0", [32]byte{1}}, {"x/1", [32]byte{2}}}, Progress: cp.Progress,
 			Points: []event.Points{{Round: 11, Series: "loss", Members: []engine.Member{0, engine.None}, Values: []float64{0.5, 2}}},
 			Tests:  []Test{{Round: 11, Centre: "blake3:22", Chunks: []Chunk{{Index: 3, Loss: 1.25, Correct: 4, Samples: 5}}, Validation: []Chunk{{Index: 2, Loss: 2.25, Correct: 1, Samples: 3}}}},

@@ -241,6 +241,9 @@ func (t *workerHandle) handle(msg any) error {
 	}
 }
 
+// maxMachine is the maximum number of bytes of the name of a worker's machine.
+const maxMachine = 64
+
 // handleReport passes a report to the core. Before the worker has joined, only Ready of epoch 0 is allowed, which makes
 // it join.
 func (t *workerHandle) handleReport(r message.Report) error {
@@ -251,7 +254,10 @@ func (t *workerHandle) handleReport(r message.Report) error {
 				return errors.New("it reports twice that it is prepared")
 			}
 			if m.Epoch == 0 {
-				t.run.join(t, m.Held)
+				if n := len(m.Machine); n > maxMachine {
+					return fmt.Errorf("the name of its machine has %d bytes: at most %d", n, maxMachine)
+				}
+				t.run.join(t, m)
 				return nil
 			}
 		case message.Leaving:

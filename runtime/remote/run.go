@@ -195,9 +195,8 @@ func (r *run) sendRoster() {
 	r.shapeLocal()
 }
 
-// join makes a worker that is prepared part of the run; held is what it holds of the committed state. It extends the
-// roster first, so that every worker knows the address of a new one before the core names it.
-func (r *run) join(t *workerHandle, held *message.Held) {
+// join makes a worker that is prepared part of the run. It extends the roster first, so that every worker knows the address of a new one before the core names it.
+func (r *run) join(t *workerHandle, ready message.Ready) {
 	s := r.srv
 	s.mu.Lock()
 	t.joined = true
@@ -214,7 +213,7 @@ func (r *run) join(t *workerHandle, held *message.Held) {
 	})
 	s.mu.Unlock() // not held during AddRemote: the fleet's loop may ask for a link
 	s.cfg.Note(fmt.Sprintf("%s joined", t))
-	r.fleet.AddRemote(t.id, t.peer.Node().String(), held, t)
+	r.fleet.AddRemote(t.id, t.peer.Node().String(), ready, t)
 }
 
 // remove takes a worker out of the run and the roster and reports it lost to the fleet.

@@ -22,6 +22,7 @@ type Worker struct {
 	Advertise string        // HOST:PORT where other workers reach this one; "": the source address of its packets
 	Threads   int           // compute threads
 	Device    string        // device that computes instead of the threads, see [option.ParseDevice]; "": none
+	Machine   string        // its workers relay small collectives among each other; "": it is alone on its machine
 	Slow      float64       // factor by which it computes slower than this machine can; 0 and 1: full speed
 	Fast      bool          // do not slow down sending and receiving
 	Patience  time.Duration // how long to retry a coordinator that does not answer

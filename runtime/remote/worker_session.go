@@ -204,7 +204,7 @@ func (v *workerSession) work(ctx context.Context, hello *wire.Hello, kept *prepa
 	v.mu.Lock()
 	v.worker = p.worker
 	v.mu.Unlock()
-	if err := v.send(message.Ready{Worker: v.id, Held: held}); err != nil {
+	if err := v.send(message.Ready{Worker: v.id, Held: held, Machine: v.cfg.Machine}); err != nil {
 		return err
 	}
 	text := fmt.Sprintf("joined as worker %d: %s on %s, %d members",

@@ -16,6 +16,7 @@ import (
 
 	"brood/models/usererr"
 	"brood/runtime/host"
+	"brood/runtime/machine"
 	"brood/runtime/option"
 	"brood/runtime/remote"
 	"brood/transport/identity"
@@ -31,6 +32,7 @@ type workerFlags struct {
 	device                 string
 	objective, program     string
 	slow                   float64
+	alone                  bool // it emulates a machine of its own: --slow is given
 	fast                   bool
 	retry                  time.Duration
 }
@@ -61,7 +63,8 @@ func workerCommand(s streams) *cobra.Command {
 	fl.StringVar(&f.program, option.Program.Name, "",
 		"`program` to start for runs that train the model of a program; the coordinator cannot choose it")
 	fl.Float64Var(&f.slow, "slow", 1,
-		"slow computing down by this factor of processor time, so that several workers emulate a fleet on one machine")
+		"slow computing down by this factor of processor time, so that several workers emulate a fleet on one machine; "+
+			"with 1 only the network is as between machines")
 	fl.BoolVar(&f.fast, "fast-frames", false,
 		"with --slow: do not slow sending and receiving down, as if a network card did the work")
 	fl.DurationVar(&f.retry, "retry", time.Minute, "how long to retry while the coordinator does not answer")
@@ -70,6 +73,7 @@ func workerCommand(s streams) *cobra.Command {
 
 // check rejects invalid flags.
 func (f *workerFlags) check(c *cobra.Command) error {
+	f.alone = c.Flags().Changed("slow")
 	switch {
 	case !(f.slow >= 1 && f.slow <= maxSlow):
 		return usage("--slow %g: give a factor from 1 to %d", f.slow, maxSlow)
@@ -148,6 +152,10 @@ func (f *workerFlags) execute(c *cobra.Command, url string, s streams) error {
 			quiet()
 		}
 	}()
+	machineID := machine.Identity()
+	if f.alone {
+		machineID = ""
+	}
 	err = remote.Work(ctx, remote.Worker{
 		Key:       key,
 		Join:      join,
@@ -155,6 +163,7 @@ func (f *workerFlags) execute(c *cobra.Command, url string, s streams) error {
 		Advertise: f.advertise,
 		Threads:   threads,
 		Device:    f.device,
+		Machine:   machineID,
 		Slow:      f.slow,
 		Fast:      f.fast,
 		Patience:  f.retry,
