@@ -19,6 +19,7 @@ type association struct {
 	address string // the address that this side dialled; "" on the other side
 
 	// Guarded by the pair's lock.
+	lossy   bool               // a frame was sent or received: its end may lose frames
 	small   *quicgo.SendStream // stream for small messages; nil until it is open
 	writing bool               // transmitSmall is writing to small
 	lanes   []*quicgo.Conn
@@ -104,7 +105,7 @@ func (s *association) trySend(m message) bool {
 	if err != nil {
 		return false
 	}
-	s.buf = append(frame, m.p...)
+	s.buf, s.lossy = append(frame, m.p...), true
 	if s.small.TryWriteAll(s.buf) != nil {
 		return false // transmitSmall waits, or returns the error
 	}
@@ -187,6 +188,7 @@ func (s *association) receive(r *wire.Reader) error {
 			return broken("a frame of run %s in run %s", h.Run, p.mesh.run)
 		}
 		p.mu.Lock()
+		s.lossy = true
 		for p.association == s && !p.in.fits(h) {
 			p.change.Wait()
 		}

@@ -10,8 +10,8 @@ import (
 	"brood/transport/wire"
 )
 
-// Mesh holds the links between workers. It connects the pairs that the roster requires and reconnects them when they
-// break.
+// Mesh holds the links between workers. It connects a pair of the roster when one of the two first sends or receives,
+// and again when it is needed after the connection broke.
 type Mesh struct {
 	node *Node
 	run  wire.RunID
@@ -95,9 +95,6 @@ func (m *Mesh) SetRoster(r wire.Roster) error {
 		}
 		p := newPair(m, key[0], s)
 		m.pairs[key] = p
-		if !p.local && p.self < p.other {
-			m.wg.Go(p.keepDialling)
-		}
 	}
 	return nil
 }
@@ -147,7 +144,7 @@ const pairTimeout = 10 * time.Second
 // opened answers a worker that opens a pair, or a lane of one.
 func (m *Mesh) opened(o opening, open wire.Open) error {
 	p := m.find(open.To, open.From)
-	if p == nil || !p.node.Equal(o.node) || p.local || p.self < p.other {
+	if p == nil || !p.node.Equal(o.node) || p.local {
 		return refuseRoster(fmt.Sprintf("worker %d is not %s on the roster of this process", open.From, o.node.Short()))
 	}
 	if open.Lane > 0 {

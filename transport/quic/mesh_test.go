@@ -113,9 +113,13 @@ func recv(t testing.TB, l linktest.Link, from int, epoch uint32, seq uint64, wan
 
 func pairOf(f *fleet, node int, self, other uint32) *pair { return f.meshes[node].find(self, other) }
 
+// connected connects a pair if it is not connected.
 func connected(t testing.TB, p *pair) *association {
 	t.Helper()
 	var s *association
+	p.mu.Lock()
+	p.want()
+	p.mu.Unlock()
 	until(t, "a connection", func() bool {
 		p.mu.Lock()
 		defer p.mu.Unlock()
@@ -426,9 +430,26 @@ func TestBacklogIsBounded(t *testing.T) {
 	if err == nil || !strings.Contains(err.Error(), "it does not read: 20 MiB wait for it") || sent < 20 || sent > 300 {
 		t.Errorf("after %d MiB: %v", sent, err)
 	}
-	isCut(t, pairOf(f, 1, 1, 0), 2)
 	send(t, f.links[0], 1, 2, 1, "op", []byte{1})
 	recv(t, f.links[1], 0, 2, 1, []byte{1})
+	isCut(t, pairOf(f, 1, 1, 0), 2)
+}
+
+// TestUnusedConnection: a pair connects when either side needs it, and the end of a connection that carried no frame
+// cuts nothing: what waits is sent over the next one.
+func TestUnusedConnection(t *testing.T) {
+	for from := range 2 {
+		f := newFleet(t, onLoopback(t), 1, 1)
+		p := pairOf(f, from, uint32(from), uint32(1-from))
+		if p.stats().Connected {
+			t.Error("a pair connects that nobody needs")
+		}
+		connected(t, p).fail(broken("a test breaks it"))
+		until(t, "its end", func() bool { return !p.stats().Connected })
+		send(t, f.links[from], 1-from, 1, 1, "op", []byte{1})
+		recv(t, f.links[1-from], from, 1, 1, []byte{1})
+		f.close(t)
+	}
 }
 
 func payloadOf(seed, n int) []byte {

@@ -21,11 +21,14 @@ var mutants = []struct {
 	old, new string
 	pkg, run string
 }{
-	{"a cut is forgotten", "quic/pair.go", "p.cut, p.why = max(p.cut, p.used), why", "p.why = why", "quic", faults},
+	{"a cut is forgotten", "quic/pair.go", "\t\tp.cut = max(p.cut, p.used)\n", "", "quic", faults},
 	{"the other side does not learn of a cut", "quic/pair.go", "if theirs > p.cut {", "if theirs > p.cut+1000 {", "quic", "^TestCutReachesOtherSide$"},
 	{"what was received does not count as used", "quic/association.go", "p.used = max(p.used, uint64(h.Epoch)+1)", "_ = h.Epoch", "quic", "^TestDeathReleasesReceivers$"},
-	{"half of a message survives its association", "quic/pair.go", "\tp.in.reset()\n\tsignal", "\tsignal", "quic", faults},
+	{"half of a message survives its association", "quic/pair.go", "\t\tp.in.reset()\n", "", "quic", faults},
 	{"what waits to be sent survives its association", "quic/pair.go", "p.out = outbox{}", "p.out.next = 0", "quic", "^TestUnreachable$"},
+	{"an unused connection cuts", "quic/pair.go", "if s == nil || s.lossy {", "if true {", "quic", "^TestUnusedConnection$"},
+	{"crossing connections end each other", "quic/pair.go", "(p.dialling || p.association != nil && p.association.dialler)",
+		"p.ended != nil", "quic", "^TestLink$"},
 	{"a lane may end alone", "quic/lanes.go", "\t\t\treturn err\n\t\t}\n\t\treturn s.receive(wire.NewReader(stream))", "\t\t\treturn nil\n\t\t}\n\t\t_ = s.receive(wire.NewReader(stream))\n\t\treturn nil", "quic", "^TestLaneEnds$"},
 	{"arrival is order", "quic/inbox.go", "\tq.entire = true\n", "\tq.entire = true\n\tin.parts[in.next], in.parts[q.order], q.order = q, in.parts[in.next], in.next\n", "quic", "^TestLink$|" + faults},
 	{"older epochs are delivered", "quic/inbox.go", "if m.epoch == epoch {", "if m.epoch <= epoch {", "quic", "^TestLink$"},

@@ -64,6 +64,7 @@ func (p *pair) nextShard(s *association, lane int) (wire.Header, []byte, bool) {
 	if p.association != s {
 		return wire.Header{}, nil, false
 	}
+	s.lossy = true
 	m := p.out.bulk[0]
 	h := m.header(p)
 	h.Offset = uint64(m.at)
@@ -100,6 +101,6 @@ func (p *pair) nextSmall(s *association) ([]message, bool) {
 	}
 	batch := p.out.small[:n:n]
 	p.out.small = p.out.small[n:]
-	s.writing = true
+	s.writing, s.lossy = true, true
 	return batch, true
 }

@@ -23,6 +23,7 @@ type pair struct {
 	change      sync.Cond // signals every change that the association's goroutines wait for
 	addresses   []string
 	moved       chan struct{} // holds a token when addresses changed
+	needed      chan struct{} // holds a token when the pair needs a connection
 	in          inbox
 	out         outbox
 	association *association // nil without a connection
@@ -35,6 +36,8 @@ type pair struct {
 	why              error     // reason of the cut, or of the last failed dial
 	met              bool      // there was a connection at some time
 	wanted           time.Time // when Send or Recv first needed a missing connection; zero if none does
+	kept             bool      // keepConnected runs
+	dialling         bool      // this side dials
 	ended            error     // why the pair is over; nil while it is not
 }
 
@@ -67,6 +70,7 @@ func newPair(m *Mesh, self uint32, s wire.PeerAddress) *pair {
 		local:     s.Node.Equal(m.node.ID()),
 		addresses: s.Addresses,
 		moved:     make(chan struct{}, 1),
+		needed:    make(chan struct{}, 1),
 	}
 	p.change.L = &p.mu
 	p.in.reset()
@@ -100,6 +104,9 @@ func (p *pair) send(m message) error {
 	}
 	if most := p.mesh.node.cfg.MaxBacklog; p.out.bytes > 0 && p.out.bytes+m.cost() > most {
 		err := broken("it does not read: %d MiB wait for it", most>>20)
+		if p.association != nil {
+			p.association.lossy = true // it loses this message
+		}
 		p.endAssociation(p.association, err)
 		return p.cutError(m.epoch)
 	}
@@ -168,25 +175,37 @@ func (p *pair) recv(ctx context.Context, epoch uint32) (message, error) {
 	}
 }
 
-// want records when the pair first needed a missing connection.
+// want makes the pair connect if it is not connected.
 func (p *pair) want() {
-	if p.association == nil && !p.local && p.wanted.IsZero() {
+	if p.association != nil || p.local {
+		return
+	}
+	if p.wanted.IsZero() {
 		p.wanted = time.Now()
 	}
+	if !p.kept {
+		p.kept = true
+		p.mesh.wg.Go(p.keepConnected)
+	}
+	signal(p.needed)
 }
 
 func (p *pair) cutError(epoch uint32) error { return &CutError{p.other, epoch, p.why, !p.met} }
 
 // endAssociation ends association s if it is the pair's current one, and cuts every epoch in which it may have lost
-// frames.
+// frames. One that carried no frame has lost none.
 func (p *pair) endAssociation(s *association, why error) {
 	if s != p.association {
 		return
 	}
-	p.association = nil
-	p.cut, p.why = max(p.cut, p.used), why
-	p.out = outbox{}
-	p.in.reset()
+	p.association, p.why = nil, why
+	if s == nil || s.lossy {
+		p.cut = max(p.cut, p.used)
+		p.out = outbox{}
+		p.in.reset()
+	} else if p.ended == nil && p.out.bytes > 0 {
+		p.want()
+	}
 	signal(p.in.wake)
 	p.change.Broadcast()
 	if s != nil {
@@ -202,10 +221,8 @@ func (p *pair) expire(now time.Time) {
 		return
 	}
 	p.wanted = time.Time{}
-	why := fmt.Errorf("worker %d has not connected for %s: check that its advertised address can be reached (--advertise)", p.other, pairTimeout)
-	if p.self < p.other && p.why != nil {
-		why = fmt.Errorf("worker %d could not be reached for %s: %w; check that its advertised address can be reached (--advertise)", p.other, pairTimeout, p.why)
-	}
+	why := fmt.Errorf("worker %d could not be reached for %s: %w; check that its advertised address can be reached "+
+		"(--advertise)", p.other, pairTimeout, p.why)
 	p.used = max(p.used, p.asked)
 	p.endAssociation(nil, why)
 }
@@ -231,11 +248,15 @@ func (p *pair) install(s *association, theirs, sentCut uint64) error {
 	if p.ended != nil {
 		return refuseRoster(p.ended.Error())
 	}
-	if p.association != nil {
-		p.endAssociation(p.association, &GoneError{Restarted, "it opened the pair again"})
-	}
-	if s.dialler && sentCut != p.cut {
+	switch {
+	case s.dialler && p.association != nil:
+		return refuseRoster("the other side opened the pair meanwhile")
+	case s.dialler && sentCut != p.cut:
 		return refuseRoster("the pair was cut meanwhile")
+	case !s.dialler && p.self < p.other && (p.dialling || p.association != nil && p.association.dialler):
+		return refuseRoster("both sides open the pair")
+	case p.association != nil:
+		p.endAssociation(p.association, &GoneError{Restarted, "it opened the pair again"})
 	}
 	if theirs > p.cut {
 		p.cut, p.why = theirs, &GoneError{Ended, "the other side lost the connection"}
@@ -275,29 +296,40 @@ func (p *pair) applyShape() {
 	}
 }
 
-// keepDialling runs on the side that dials, and reconnects the pair until it is over.
-func (p *pair) keepDialling() {
+// keepConnected connects the pair whenever it is needed, until it is over. Both sides may dial; if they do at the same
+// time, the lower one's connection counts.
+func (p *pair) keepConnected() {
 	const soonest, latest = 50 * time.Millisecond, time.Second
 	wait := soonest
 	for {
-		s, err := p.dial()
-		if err == nil {
-			wait = soonest
-			select {
-			case <-s.ctx.Done():
-			case <-p.mesh.ctx.Done():
-				return
-			}
-		}
 		p.mu.Lock()
 		if p.ended != nil {
 			p.mu.Unlock()
 			return
 		}
-		if err != nil {
+		p.dialling = p.association == nil && !p.wanted.IsZero()
+		dials := p.dialling
+		p.mu.Unlock()
+		if !dials {
+			wait = soonest
+			select {
+			case <-p.needed:
+			case <-p.mesh.ctx.Done():
+				return
+			}
+			continue
+		}
+		err := p.dial()
+		p.mu.Lock()
+		p.dialling = false
+		connected := p.association != nil
+		if err != nil && !connected {
 			p.why = err
 		}
 		p.mu.Unlock()
+		if connected {
+			continue
+		}
 		select {
 		case <-time.After(wait):
 			wait = min(2*wait, latest)
@@ -308,19 +340,19 @@ func (p *pair) keepDialling() {
 	}
 }
 
-// dial tries every address once and returns the installed association.
-func (p *pair) dial() (*association, error) {
+// dial tries every address once, until it has installed an association.
+func (p *pair) dial() error {
 	p.mu.Lock()
 	addresses, sentCut := p.addresses, p.cut
 	p.mu.Unlock()
 	if len(addresses) == 0 {
-		return nil, fmt.Errorf("worker %d has no address in the roster", p.other)
+		return fmt.Errorf("worker %d has no address in the roster", p.other)
 	}
 	var err error
 	for _, a := range addresses {
 		open := wire.Open{Run: p.mesh.run, From: p.self, To: p.other, Cut: sentCut}
 		if _, err := rand.Read(open.Association[:]); err != nil {
-			return nil, err
+			return err
 		}
 		var o opening
 		ctx, cancel := context.WithTimeout(p.mesh.ctx, pairTimeout/3) // leaves time for the other addresses
@@ -336,10 +368,10 @@ func (p *pair) dial() (*association, error) {
 			s := newAssociation(p, o, open.Association, true)
 			s.address = a
 			if err = p.install(s, answer.Cut, sentCut); err == nil {
-				return s, nil
+				return nil
 			}
 		}
 		_ = o.conn.CloseWithError(codeDone, err.Error())
 	}
-	return nil, err
+	return err
 }
