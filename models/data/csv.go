@@ -73,6 +73,7 @@ type csvTable struct {
 	internedNames  map[string]string
 	dialect        dialect
 	carriedColumns []int
+	splitColumn    int     // of Reading.SplitBy
 	surveyed       *survey // receives the cells of the features instead of the samples; nil: they are read
 }
 
@@ -132,6 +133,9 @@ func (r Reading) scan(text io.Reader, file string, want *columns, targets bool, 
 			return nil, err
 		}
 		if err := t.findCarried(); err != nil {
+			return nil, err
+		}
+		if err := t.findSplit(); err != nil {
 			return nil, err
 		}
 		for _, l := range ahead {
@@ -208,6 +212,9 @@ func (t *csvTable) add(l csvLine) error {
 	if t.surveyed != nil {
 		t.surveyed.add(t, l)
 		return nil
+	}
+	if err := t.addSplitCell(l); err != nil {
+		return err
 	}
 	for k, i := range t.featureColumns {
 		if err := t.addFeature(strings.TrimSpace(row[i]), k, l); err != nil {

@@ -162,7 +162,7 @@ func (t *csvTable) pickByPosition(trimmed []string, header bool) error {
 func (t *csvTable) chooseFeatures() error {
 	if t.want == nil || t.want.features == nil {
 		for i := range t.width {
-			if !t.isLabel(i) {
+			if !t.isLabel(i) && !t.onlySplits(i) {
 				t.featureColumns = append(t.featureColumns, i)
 			}
 		}
@@ -208,6 +208,11 @@ func (t *csvTable) chooseFeatures() error {
 	}
 	t.labelName, t.classColumns = t.labelColumnName(), t.classNames()
 	return nil
+}
+
+// onlySplits reports whether column i divides the samples and is no feature.
+func (t *csvTable) onlySplits(i int) bool {
+	return t.header != nil && t.reading.Features == "" && t.reading.splitBy().Column == t.header[i]
 }
 
 // isLabel reports whether column i is a label column.

@@ -18,14 +18,15 @@ type Reading struct {
 	Outputs int // targets per sample, for a model that predicts numbers; 0: labels are classes
 	// the Outputs are classes, and a sample may belong to several: its targets are 0 or 1
 	MultiLabel bool
-	Label      string // label columns of a table, by name or number from 1; "": see [Reading.open]
-	Features   string // with training: feature columns of a table, by name with commas; "": all but the label columns
-	Drop       string // with training: columns that are no features
-	Categories bool   // with training: columns of text are categories, one feature each
-	Fill       bool   // with training: missing numbers are the mean of their column, and a feature marks them
-	Carry      string // in samples to predict: columns that are returned as text, by name with commas
-	Table      Table  // how a table is read where its text is ambiguous
-	Context    int    // window of a text in bytes; 0 means 1
+	Label      string  // label columns of a table, by name or number from 1; "": see [Reading.open]
+	Features   string  // with training: feature columns of a table, by name with commas; "": all but the label columns
+	Drop       string  // with training: columns that are no features
+	Categories bool    // with training: columns of text are categories, one feature each
+	Fill       bool    // with training: missing numbers are the mean of their column, and a feature marks them
+	Carry      string  // in samples to predict: columns that are returned as text, by name with commas
+	SplitBy    SplitBy // with training: how samples are divided into splits that the data do not mark
+	Table      Table   // how a table is read where its text is ambiguous
+	Context    int     // window of a text in bytes; 0 means 1
 	// with a Form and a path: put all samples, however few, into the training split, for callers that score all samples
 	Undivided       bool
 	whiteBackground *bool // background of the training pictures, used for the other splits too; nil: undetermined
@@ -121,7 +122,7 @@ func (r Reading) checkPlain(what string) error {
 
 // checkNoLabelColumn returns an error if columns are selected or encoded, for data without columns.
 func (r Reading) checkNoLabelColumn(what string) error {
-	for _, x := range [][2]string{{"label", r.Label}, {"features", r.Features}, {"drop", r.Drop}} {
+	for _, x := range [][2]string{{"label", r.Label}, {"features", r.Features}, {"drop", r.Drop}, {"split-by", r.SplitBy.String()}} {
 		if x[1] != "" {
 			return usererr.Errorf("%s %s: %s has no columns to choose from; leave it out", x[0], x[1], what)
 		}

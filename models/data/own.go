@@ -7,6 +7,8 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+
+	"brood/models/usererr"
 )
 
 const (
@@ -37,6 +39,8 @@ type part struct {
 	namesAreFolders bool       // names are folder names
 	whiteBackground bool       // transparent pixels are drawn on white
 	arrayPath       string     // path of the samples' array in a file with several; "": see path
+	files           []string   // of pictures, one each; else nil
+	splitCells      []string   // cells of the column of Reading.SplitBy, by sample
 	lineNumbers     []int32    // line number of each sample in the file; nil: samples are counted
 }
 
@@ -49,10 +53,22 @@ func (p *part) samples() int {
 
 // sampleName describes sample i in errors by its file and line or row.
 func (p *part) sampleName(i int) string {
-	if p.lineNumbers != nil {
+	switch {
+	case p.files != nil:
+		return p.files[i]
+	case p.lineNumbers != nil:
 		return fmt.Sprintf("%s: line %d", p.path, p.lineNumbers[i])
 	}
-	return fmt.Sprintf("%s: row %d", cmp.Or(p.arrayPath, p.path), i+1)
+	file, row := p.source(i)
+	return fmt.Sprintf("%s: row %d", file, row)
+}
+
+// source returns the file of sample i, and its number there from 1.
+func (p *part) source(i int) (file string, row int) {
+	if p.files != nil {
+		return p.files[i], 1
+	}
+	return cmp.Or(p.arrayPath, p.path), i + 1
 }
 
 // assemble joins the parts, numbers the classes, draws test samples if the data mark none, and builds the set. Without
@@ -74,6 +90,10 @@ func (r Reading) assemble(name string, own splits) (*Set, error) {
 				p.path, p.shape, train.shape)
 		}
 	}
+	turns, err := r.splitTurns(own)
+	if err != nil {
+		return nil, err
+	}
 	names, err := r.setLabels(parts)
 	if err != nil {
 		return nil, err
@@ -94,8 +114,10 @@ func (r Reading) assemble(name string, own splits) (*Set, error) {
 	case own.test != nil:
 		tests = own.test.samples()
 	case !r.singleSplit():
-		order, tests = drawTests(train, len(all.Labels), byClass)
-		all = all.pick(order)
+		order, tests = drawTests(train, len(all.Labels), byClass, r.SplitBy, turns)
+		if all = all.pick(order); own.validation == nil {
+			turns = pick(turns, order)
+		}
 		if own.validation != nil {
 			notes = append(notes, "there are validation samples and no test samples, "+
 				"so a sixth of the training samples is for tests")
@@ -128,11 +150,12 @@ func (r Reading) assemble(name string, own splits) (*Set, error) {
 	}
 	s := &Set{
 		Info:       info,
-		stratified: byClass,
+		stratified: byClass && turns == nil,
 		copied:     true,
 		columns:    columns{features: train.featureNames, label: train.labelName, encoded: train.encoded},
 	}
 	s.setSamples(all)
+	s.order, s.source, s.splitBy, s.turns = order, own.source, r.splitBy(), turns
 	s.testsDrawn, s.whiteBackground = order != nil, train.whiteBackground || r.Form != nil && r.Form.White
 	s.sampleName = func(i int) string {
 		if order != nil {
@@ -163,6 +186,32 @@ func (r Reading) assemble(name string, own splits) (*Set, error) {
 // singleSplit reports whether all samples form one split, see Reading.Undivided.
 func (r Reading) singleSplit() bool { return r.Form != nil && r.Undivided }
 
+// splitBy returns SplitBy, or zero if all samples form one split.
+func (r Reading) splitBy() SplitBy {
+	if r.singleSplit() {
+		return SplitBy{}
+	}
+	return r.SplitBy
+}
+
+// splitTurns returns the turns of the training samples, see [SplitBy.turns]; nil if splits are not drawn by a column.
+func (r Reading) splitTurns(own splits) ([]int32, error) {
+	drawn := 0
+	for _, marked := range []*part{own.validation, own.test} {
+		if marked == nil {
+			drawn++
+		}
+	}
+	switch by := r.splitBy(); {
+	case by.Column == "":
+		return nil, nil
+	case drawn == 0:
+		return nil, usererr.Errorf("split-by %s: the data mark their validation and test samples: leave it out", by)
+	default:
+		return by.turns(own.train, 1+drawn)
+	}
+}
+
 // share returns the validation share of the training samples.
 func (r Reading) share() float64 {
 	if r.singleSplit() {
@@ -173,6 +222,9 @@ func (r Reading) share() float64 {
 
 // TestsDrawn reports whether the test samples were drawn from the user's samples because the data mark none.
 func (s *Set) TestsDrawn() bool { return s.testsDrawn }
+
+// SplitBy returns the column by which splits are drawn; zero if they are drawn from single samples or marked.
+func (s *Set) SplitBy() SplitBy { return s.splitBy }
 
 // ValidationMarked reports whether the data mark the validation samples. If not, they are drawn.
 func (s *Set) ValidationMarked() bool { return s.markedValidation > 0 }

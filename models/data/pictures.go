@@ -52,7 +52,7 @@ func (r Reading) readFiles(dir string, files []picture, colour bool) (*part, err
 	}
 	p.Pixels = make([]byte, len(files)*row)
 	for _, f := range files {
-		p.names = append(p.names, f.class)
+		p.names, p.files = append(p.names, f.class), append(p.files, f.path)
 	}
 	seen := make([]appearance, len(files))
 	white, settled := r.background()

@@ -82,7 +82,12 @@ type Set struct {
 	testsDrawn              bool             // the data mark no test samples; a share was drawn
 	columns                 columns          // column names of a table; zero if it has none
 	sampleName              func(int) string // describes sample i in errors
-	copied                  bool             // the parts were in memory together with the joined samples, see Peak
+	// file of a sample and its number there from 1, by its number in the data; nil: both follow from the set
+	source  func(int) (string, int)
+	order   []int   // number in the data of each sample, from 0; nil: its id
+	splitBy SplitBy // as drawn splits were
+	turns   []int32 // per sample that may train, for splitBy, see [SplitBy.turns]; nil: splits are drawn from single samples
+	copied  bool    // the parts were in memory together with the joined samples, see Peak
 }
 
 // New returns a set of copies of the rasters. share, in [0, 1), is the share of the training samples used for
@@ -243,8 +248,8 @@ func (s *Set) splitSize() int {
 // validationCount returns share*n, rounded half up: how many of n samples a drawn split takes.
 func validationCount(n int, share float64) int { return int(float64(share*float64(n)) + 0.5) }
 
-// split divides the first n samples into training and validation. The validation samples are the first ones of a
-// permutation that does not depend on the run's seed, so that all runs on the same data use the same split. Samples
+// split divides the first n samples into training and validation: by their turns if they have some. Otherwise the
+// validation samples are the first ones of a permutation that does not depend on the run's seed, so that all runs on the same data use the same split. Samples
 // marked for validation in the data take precedence over share. For a text, n counts bytes, see splitText.
 func (s *Set) split(n int, share float64) error {
 	if !(share >= 0 && share < 1) {
@@ -264,7 +269,15 @@ func (s *Set) split(n int, share float64) error {
 	}
 	p := noise.Key{Purpose: noise.Split}.Permutation(uint64(n))
 	out := make([]bool, n)
-	if s.stratified && share > 0 {
+	switch {
+	case s.turns != nil && share > 0:
+		out, v = s.splitBy.take(s.turns[:n], share), 0
+		for _, h := range out {
+			if h {
+				v++
+			}
+		}
+	case s.stratified && share > 0:
 		left := quota(s.labels[:n], share)
 		v = 0
 		for i := range n {
@@ -275,7 +288,7 @@ func (s *Set) split(n int, share float64) error {
 				v++
 			}
 		}
-	} else {
+	default:
 		for i := range v {
 			out[p.At(uint64(i))] = true
 		}
@@ -444,6 +457,11 @@ func (s *Set) computeDigest(train int) string {
 		h.Write(buf)
 	}
 	h.Write(s.labelBytes())
+	for _, t := range s.turns {
+		var b [4]byte
+		binary.LittleEndian.PutUint32(b[:], uint32(t))
+		h.Write(b[:])
+	}
 	numbers(s.targets)
 	return digestOf(h)
 }

@@ -20,16 +20,28 @@ func (s splits) all() []*part {
 	return slices.DeleteFunc([]*part{s.train, s.validation, s.test}, func(p *part) bool { return p == nil })
 }
 
+// find returns the part of sample i, counted over all parts, and its number there.
+func (s splits) find(i int) (*part, int) {
+	for _, p := range s.all() {
+		n := p.samples()
+		if i < n {
+			return p, i
+		}
+		i -= n
+	}
+	return s.train, i
+}
+
 // sampleName describes sample i, counted over all parts, in errors by its file and line or row.
 func (s splits) sampleName(i int) string {
-	for _, p := range s.all() {
-		if n := p.samples(); i >= n {
-			i -= n
-			continue
-		}
-		return p.sampleName(i)
-	}
-	return s.train.path
+	p, i := s.find(i)
+	return p.sampleName(i)
+}
+
+// source returns the file of sample i, counted over all parts, and its number there from 1.
+func (s splits) source(i int) (file string, row int) {
+	p, i := s.find(i)
+	return p.source(i)
 }
 
 // join returns the concatenated samples of all parts. It may reuse the memory of the first.
@@ -43,18 +55,21 @@ func join(parts []*part) Raster {
 	return all
 }
 
-// drawTests draws testShare of the training samples as test samples, per class if byClass is set. all is the number of
+// drawTests draws testShare of the training samples as test samples: by their turns if they have some, else per class if
+// byClass is set. all is the number of
 // samples including other splits. order is a permutation of all samples with the tests drawn samples last; the others
 // stay in their order.
-func drawTests(train *part, all int, byClass bool) (order []int, tests int) {
+func drawTests(train *part, all int, byClass bool, by SplitBy, turns []int32) (order []int, tests int) {
 	n := train.samples()
 	p := noise.Key{Purpose: noise.Split, Stream: 1}.Permutation(uint64(n))
 	drawn := make([]bool, n)
-	tests = validationCount(n, testShare)
-	kept := n - tests
+	kept := n - validationCount(n, testShare)
 	left := []int(nil)
 	if byClass {
-		left, tests = quota(train.Labels, testShare), 0
+		left = quota(train.Labels, testShare)
+	}
+	if turns != nil {
+		drawn, n = by.take(turns, testShare), 0
 	}
 	for i := range n {
 		id := int(p.At(uint64(i)))
@@ -65,18 +80,17 @@ func drawTests(train *part, all int, byClass bool) (order []int, tests int) {
 		if l := train.Labels[id]; left[l] > 0 {
 			left[l]--
 			drawn[id] = true
-			tests++
 		}
 	}
 	var out []int
 	for i := range all {
-		if i < n && drawn[i] {
+		if i < len(drawn) && drawn[i] {
 			out = append(out, i)
 		} else {
 			order = append(order, i)
 		}
 	}
-	return append(order, out...), tests
+	return append(order, out...), len(out)
 }
 
 // pick returns the samples of r in the given order.

@@ -26,7 +26,8 @@ type Model struct {
 	Data string // name or absolute path of the training data; "" if the file has none
 	// Read preprocesses samples into the model's input. Its Form is nil if the file has no preprocessing metadata.
 	Read       data.Reading
-	Validation string // validation split, in the syntax of the option; "" for the default
+	Validation string       // validation split, in the syntax of the option; "" for the default
+	SplitBy    data.SplitBy // how the training data were split
 	Params     []float32
 	Stats      []float32 // batch-norm statistics; empty for a model that has none
 
@@ -60,6 +61,7 @@ func fromSession(p *host.Past, now event.Checkpoint, params, stats engine.Host) 
 		Round:      now.Round,
 		Read:       j.Reading(),
 		Validation: option.Validation.Text(j.Options),
+		SplitBy:    j.Samples.SplitBy(),
 		Kernels:    j.Config.Kernels,
 	}
 	t.reads()
@@ -104,6 +106,9 @@ func (t *Model) meta() (map[string]string, error) {
 	if t.Validation != "" {
 		meta[modelfile.MetaValidation] = t.Validation
 	}
+	if by := t.SplitBy.String(); by != "" {
+		meta[modelfile.MetaSplitBy] = by
+	}
 	if made := t.Made(); made != "" {
 		meta[modelfile.MetaOf] = t.Of.String() + ": " + made
 	}
@@ -135,6 +140,9 @@ func Open(path, model, renames string) (*Model, error) {
 		Read:       file.Reading,
 		Validation: file.Meta[modelfile.MetaValidation],
 		Kernels:    file.Meta[modelfile.MetaKernels],
+	}
+	if t.SplitBy, err = data.ParseSplitBy(file.Meta[modelfile.MetaSplitBy]); err != nil {
+		return nil, fmt.Errorf("%s: its metadata cannot be used: %w; export the model again", path, err)
 	}
 	t.Round, _ = strconv.ParseUint(file.Meta[modelfile.MetaRound], 10, 64) // 0 if another program wrote the file
 	switch {

@@ -64,8 +64,12 @@ func (t *Model) readingOf(of string) (r data.Reading, err error) {
 		r.Form, err = t.parseForm(of)
 		return r, err
 	case recorded:
-		form, err := host.RecordedForm(of)
-		return data.Reading{Form: &form}, err
+		set, err := host.RecordedSamples(of)
+		if err != nil {
+			return r, fmt.Errorf("form %w", err)
+		}
+		form := set.Form()
+		return data.Reading{Form: &form}, nil
 	}
 	r = t.Read
 	set, err := r.Load(of)

@@ -41,8 +41,13 @@ type Scored struct {
 // Load reads data with the preprocessing of the training data, and returns an error if they do not fit. The training
 // data themselves are split as in training.
 func (t *Model) Load(nameOrPath string) (*data.Set, error) {
-	set, err := t.Read.Load(nameOrPath)
-	if err != nil || !t.TrainedOn(nameOrPath) || t.Read.Undivided && data.IsPath(nameOrPath) {
+	if !t.TrainedOn(nameOrPath) {
+		return t.Read.Load(nameOrPath)
+	}
+	r := t.Read
+	r.SplitBy = t.SplitBy
+	set, err := r.Load(nameOrPath)
+	if err != nil || t.Read.Undivided && data.IsPath(nameOrPath) {
 		return set, err
 	}
 	return option.HoldOut(set, t.Validation)

@@ -118,7 +118,7 @@ func (j *Job) suggest(err error) error {
 	}
 	command, o := "brood run", j.Options
 	o.Model = models.Suited(set.Info)
-	for _, x := range append([]*option.Option{option.Algorithm, option.Model, option.Data}, option.TableOptions...) {
+	for _, x := range append([]*option.Option{option.Algorithm, option.Model, option.Data}, option.ReadingOptions...) {
 		if text := x.Text(o); text != "" && text != x.Default {
 			command += " --" + x.Name + " " + quote(text)
 		}

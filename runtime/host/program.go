@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"fmt"
+	"slices"
 	"strings"
 
 	"brood/models/noise"
@@ -141,11 +142,9 @@ func rejectDataOptions(o Options, why string, also ...*option.Option) error {
 	for _, x := range append([]*option.Option{
 		option.Model,
 		option.Data,
-		option.Label,
-		option.Table,
 		option.Augment,
 		option.ClassWeights,
-	}, also...) {
+	}, slices.Concat(option.ReadingOptions, also)...) {
 		if text := x.Text(o); text != "" {
 			return usererr.Errorf("%s = %s: %s", x.Name, text, why)
 		}

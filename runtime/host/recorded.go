@@ -100,15 +100,15 @@ func (o *Own) jobWithoutData(dir string, c event.Config) (*Job, error) {
 	return j, nil
 }
 
-// RecordedForm returns how the session in dir preprocesses its samples. It loads the data. It returns an error if they
-// changed since the session was recorded, or if brood cannot read them itself.
-func RecordedForm(dir string) (form data.Form, err error) {
+// RecordedSamples returns the samples of the session in dir, in the splits that it trains on. It loads the data. It
+// returns an error if they changed since the session was recorded, or if brood cannot read them itself.
+func RecordedSamples(dir string) (*data.Set, error) {
 	h, err := read(dir, 0)
 	if err != nil {
-		return form, err
+		return nil, err
 	}
 	if h.config.Data == "" || h.config.Own || h.config.Objective != "" || h.config.Program != "" {
-		return form, fmt.Errorf("form %s: the session has no data that brood can read itself: name another session",
+		return nil, fmt.Errorf("%s: the session has no data that brood can read itself: name another session",
 			filepath.Base(dir))
 	}
 	j, err := (*Own)(nil).jobWithoutData(dir, h.config)
@@ -116,11 +116,11 @@ func RecordedForm(dir string) (form data.Form, err error) {
 		err = j.load(h.config.Augment)
 	}
 	if err != nil {
-		return form, usererr.Recorded(err)
+		return nil, usererr.Recorded(err)
 	}
 	if d := j.Samples.Digest(); d != h.config.Digest {
-		return form, fmt.Errorf("form %s: its data %s changed since it was recorded: restore those files",
+		return nil, fmt.Errorf("%s: its data %s changed since it was recorded: restore those files",
 			filepath.Base(dir), h.config.Data)
 	}
-	return j.Samples.Form(), nil
+	return j.Samples, nil
 }

@@ -28,7 +28,8 @@ const (
 	metaClasses, metaFeatures, metaLabel                   = "classes", "features", "label"
 	metaColumns                                            = "columns"
 	metaTargetMean, metaTargetDeviation                    = "target_mean", "target_deviation"
-	MetaValidation, metaOutputs, MetaOf, metaGround        = "validation", "outputs", "of", "ground"
+	MetaValidation, MetaSplitBy, metaOutputs               = "validation", "split_by", "outputs"
+	MetaOf, metaGround                                     = "of", "ground"
 )
 
 const (

@@ -154,6 +154,11 @@ var (
 			"a twelfth)",
 		Kind: Text, Use: Preset | Full | Axis | Logged, Check: checkValidation,
 		Words: func() []string { return []string{"0", "0.1", "10000"} }})
+	SplitBy = add(Option{Name: "split-by",
+		Doc: "column that divides a table into splits: time:COLUMN, the last rows are for tests and those before them for " +
+			"validation, or group:COLUMN, rows of one value stay in one split (default: single rows, at random)",
+		Kind: Text, Use: Preset | Full | Logged, Check: checkSplitBy,
+		Words: func() []string { return []string{"time:date", "group:patient"} }})
 	Rebuild = add(Option{Name: "rebuild",
 		Doc:  "training samples that rebuild the centre's batch-norm statistics before an evaluation, or all (default 2048)",
 		Kind: Text, Use: Preset | Full | Axis | Logged, Check: checkRebuild,
@@ -233,6 +238,11 @@ func checkTable(text string) error {
 	return err
 }
 
+func checkSplitBy(text string) error {
+	_, err := data.ParseSplitBy(text)
+	return err
+}
+
 func checkWeights(text string) error {
 	_, err := data.ParseWeights(text)
 	return err
@@ -245,14 +255,17 @@ func ParseValidation(text string) (split float64, ok bool) {
 	return x, err == nil && x >= 0 && (x < 1 || x == math.Trunc(x) && x < 1<<31)
 }
 
-// TableOptions are the options of how a table is read.
-var TableOptions = []*Option{Label, Table, Features, Drop, Categories, FillIn}
+// ReadingOptions are the options of how data are read.
+var ReadingOptions = []*Option{Label, Table, Features, Drop, Categories, FillIn, SplitBy}
 
-// Reading returns how the options read a table.
+// Reading returns how the options read data.
 func (o Options) Reading() (r data.Reading, err error) {
-	r.Table, err = data.ParseTable(Table.Text(o))
+	if r.Table, err = data.ParseTable(Table.Text(o)); err != nil {
+		return r, err
+	}
 	r.Label, r.Features, r.Drop = Label.Text(o), Features.Text(o), Drop.Text(o)
 	r.Categories, r.Fill = Categories.Text(o) == "onehot", FillIn.Text(o) == "mean"
+	r.SplitBy, err = data.ParseSplitBy(SplitBy.Text(o))
 	return r, err
 }
 

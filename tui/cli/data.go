@@ -33,28 +33,10 @@ func dataCommand(s streams) *cobra.Command {
 		Short: "Describe one, or your own files: splits, normalisation, digest, classes, a few samples",
 		Args:  exactly("a NAME or a PATH")}
 	asJSON := jsonFlag(info)
-	var read option.Options
-	optionFlags(info, &read, option.TableOptions...)
-	numbers := info.Flags().Bool("numbers", false,
-		"labels are numbers to predict, for a model with loss mse or huber, not classes")
-	several := info.Flags().Bool("several", false,
-		"labels are 0 or 1 for each class of a sample, for a model with loss bce")
+	var read readingFlags
+	read.register(info, option.ReadingOptions...)
 	info.RunE = func(_ *cobra.Command, args []string) error {
-		if err := read.Check(); err != nil {
-			return err
-		}
-		r, err := read.Reading()
-		if err != nil {
-			return err
-		}
-		r.MultiLabel = *several
-		switch {
-		case *numbers && *several:
-			return usage("--numbers and --several: labels are one or the other; give one of them")
-		case *numbers || *several:
-			r.Outputs = 1
-		}
-		d, err := r.Load(args[0])
+		d, err := read.load(args[0])
 		switch {
 		case err != nil:
 			return err
@@ -65,8 +47,40 @@ func dataCommand(s streams) *cobra.Command {
 		return nil
 	}
 	c.AddCommand(info)
-	c.AddCommand(getCommand(s), whitenCommand(s))
+	c.AddCommand(getCommand(s), splitsCommand(s), whitenCommand(s))
 	return c
+}
+
+// readingFlags are the flags of how data are read for a model.
+type readingFlags struct {
+	options          option.Options
+	numbers, several bool
+}
+
+func (f *readingFlags) register(c *cobra.Command, these ...*option.Option) {
+	optionFlags(c, &f.options, these...)
+	c.Flags().BoolVar(&f.numbers, "numbers", false,
+		"labels are numbers to predict, for a model with loss mse or huber, not classes")
+	c.Flags().BoolVar(&f.several, "several", false,
+		"labels are 0 or 1 for each class of a sample, for a model with loss bce")
+}
+
+func (f *readingFlags) load(nameOrPath string) (*data.Set, error) {
+	if err := f.options.Check(); err != nil {
+		return nil, err
+	}
+	r, err := f.options.Reading()
+	if err != nil {
+		return nil, err
+	}
+	r.MultiLabel = f.several
+	switch {
+	case f.numbers && f.several:
+		return nil, usage("--numbers and --several: labels are one or the other; give one of them")
+	case f.numbers || f.several:
+		r.Outputs = 1
+	}
+	return r.Load(nameOrPath)
 }
 
 // listData prints the data sets. It looks for the files of each set but reads none of them.
@@ -134,8 +148,11 @@ func describeData(w io.Writer, d *data.Set) {
 	}
 	fmt.Fprintf(w, "%s: %s of %v %s\n", oneLine(d.Name), kind, d.Shape, what)
 	held := ", taken from the training samples"
-	if d.ValidationMarked() {
+	switch by := d.SplitBy(); {
+	case d.ValidationMarked():
 		held = ", as marked in the data"
+	case by.Column != "":
+		held += " by --split-by " + by.String()
 	}
 	for _, line := range [][2]string{
 		{"from", d.From},

@@ -41,7 +41,7 @@ func modelsCommand(s streams) *cobra.Command {
 	asTOML := show.Flags().Bool("toml", false, "print the layer list as TOML, ready to save and change")
 	set := show.Flags().String(option.Data.Name, "", "use the input shape and the classes of these `data`, a name or a path")
 	var read option.Options
-	optionFlags(show, &read, option.TableOptions...)
+	optionFlags(show, &read, option.ReadingOptions...)
 	show.RunE = func(_ *cobra.Command, args []string) error {
 		if *asTOML && *asJSON {
 			return usage("--toml and --json exclude each other")

@@ -42,7 +42,7 @@ const noSpace = "write standard output: no space left on device; "
 // printing has a command line for each command that prints; "one" and "two" are sessions.
 var printing = map[string]string{
 	"": "--version", "algorithms": "algorithms", "bench": "bench noise --each 1ms", "compare": "compare one two", "data": "data", "data list": "data list --json",
-	"data info": "data info glyphs", "data whiten": "data whiten glyphs", "doctor": "doctor", "eval": "eval one", "export": "export one --to csv -o -",
+	"data info": "data info glyphs", "data splits": "data splits glyphs", "data whiten": "data whiten glyphs", "doctor": "doctor", "eval": "eval one", "export": "export one --to csv -o -",
 	"fork": "fork one --at 1 --json --rounds 3", "geometry": "geometry one", "help": "help run", "log": "log one", "models": "models", "models list": "models list --json",
 	"models show": "models show mlp", "predict": "predict one glyphs", "presets": "presets", "program": "program", "program python": "program python", "presets list": "presets list --json", "presets show": "presets show quickstart",
 	"replay": "replay one", "reproduce": "reproduce", "run": strings.Join(tinyRun, " ") + " --json", "scale": "scale", "sessions": "sessions",
