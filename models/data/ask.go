@@ -180,9 +180,16 @@ func (r Reading) ask(path string, want *columns) (p *part, names []string, err e
 		x := strings.TrimSuffix(filepath.Base(path), ".npy")
 		p, err = folderArrays(filepath.Dir(path), r.targeted()).ask(path, x)
 	default:
+		if isPicture(name) {
+			p, err = r.readFiles(path, []picture{{path: path}}, r.Form.Shape[0] == 3)
+			if err == nil {
+				p.names = nil
+			}
+			return p, []string{filepath.Base(path)}, err
+		}
 		if !isImages(name) {
 			return nil, nil, unreadable(path,
-				"a .csv, .npy or .npz file, the images file of an IDX pair, or a folder of PNG or JPEG pictures")
+				"a .csv, .npy or .npz file, the images file of an IDX pair, a PNG or JPEG picture, or a folder of them")
 		}
 		p, err = r.askIDX(path)
 	}
@@ -201,10 +208,10 @@ func (r Reading) askFolder(dir string, want *columns) (*part, []string, error) {
 		name := strings.ToLower(e.Name())
 		found[name] = filepath.Join(dir, e.Name())
 		folders = folders || e.IsDir() && !strings.HasPrefix(name, ".")
-		switch ext := filepath.Ext(name); {
+		switch {
 		case isImages(name):
 			images = append(images, found[name])
-		case (ext == ".png" || ext == ".jpg" || ext == ".jpeg") && !strings.HasPrefix(name, "."):
+		case isPicture(name) && !strings.HasPrefix(name, "."):
 			files = append(files, found[name])
 		}
 	}

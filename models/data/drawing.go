@@ -13,9 +13,10 @@ import (
 
 // drawing is the configuration of converting a picture to a sample.
 type drawing struct {
-	size            image.Point // of the sample
-	grey            bool        // one channel; else red, green and blue
-	whiteBackground bool        // draw transparent pixels on white; else on black
+	size            image.Point // of the sample, and of the picture unless resize is set
+	resize          Resize
+	grey            bool // one channel; else red, green and blue
+	whiteBackground bool // draw transparent pixels on white; else on black
 }
 
 // read decodes the picture file f and writes its pixels to dst, channel by channel and turned upright.
@@ -29,10 +30,27 @@ func (d drawing) read(dst []byte, f picture) (a appearance, err error) {
 		if err != nil {
 			return err
 		}
-		a, err = d.drawUpright(dst, img, f.orientation)
+		if d.resize.Side == 0 {
+			a, err = d.drawUpright(dst, img, f.orientation)
+			return err
+		}
+		whole := d
+		whole.size = turned(img.Bounds().Size(), f.orientation)
+		planes := make([]byte, len(dst)/(d.size.X*d.size.Y)*whole.size.X*whole.size.Y)
+		if a, err = whole.drawUpright(planes, img, f.orientation); err == nil {
+			d.resize.draw(dst, planes, whole.size)
+		}
 		return err
 	})
 	return a, err
+}
+
+// turned returns the upright size of a picture that is stored in the given EXIF orientation.
+func turned(size image.Point, orientation int) image.Point {
+	if orientation >= firstOnSide {
+		return image.Pt(size.Y, size.X)
+	}
+	return size
 }
 
 // drawUpright writes img, stored in the given EXIF orientation, to dst upright.
@@ -41,9 +59,7 @@ func (d drawing) drawUpright(dst []byte, img image.Image, orientation int) (appe
 		return d.drawPlanes(dst, img)
 	}
 	stored := d
-	if orientation >= firstOnSide {
-		stored.size = image.Pt(d.size.Y, d.size.X)
-	}
+	stored.size = turned(d.size, orientation)
 	planes := make([]byte, len(dst))
 	a, err := stored.drawPlanes(planes, img)
 	if err != nil {

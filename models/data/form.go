@@ -1,6 +1,7 @@
 package data
 
 import (
+	"cmp"
 	"fmt"
 	"math"
 	"path/filepath"
@@ -29,7 +30,8 @@ type Reading struct {
 	Context    int     // window of a text in bytes; 0 means 1
 	// with a Form and a path: put all samples, however few, into the training split, for callers that score all samples
 	Undivided       bool
-	whiteBackground *bool // background of the training pictures, used for the other splits too; nil: undetermined
+	Resize          Resize // of pictures; zero: that of the Form
+	whiteBackground *bool  // background of the training pictures, used for the other splits too; nil: undetermined
 }
 
 // Form is a preprocessing spec: how samples become the input of a model, and the meaning of the model's outputs. Slices
@@ -39,6 +41,7 @@ type Form struct {
 	Bytes     bool      // samples are bytes, scaled to [0, 1]; else numbers
 	Text      bool      // samples are the raw bytes of a text, and classes are bytes; only Shape and Bytes are set then
 	White     bool      // transparent pixels of pictures are drawn on white; else on black
+	Resize    Resize    // of pictures to the Shape; zero: pictures of other sizes are rejected
 	Mean, Std []float64 // per channel or feature: x becomes (x - mean)/std
 	Classes   []string  // names, in order of the model's outputs
 	Features  []string  // names of the features; nil if they have none
@@ -52,11 +55,14 @@ type Form struct {
 func (r Reading) Load(nameOrPath string) (*Set, error) {
 	switch {
 	case IsPath(nameOrPath) && IsText(nameOrPath):
+		if err := r.checkNoResize(nameOrPath); err != nil {
+			return nil, err
+		}
 		return r.openText(filepath.Clean(nameOrPath))
 	case IsPath(nameOrPath):
 		return r.open(filepath.Clean(nameOrPath))
 	}
-	if err := r.checkPlain("data " + nameOrPath); err != nil {
+	if err := cmp.Or(r.checkPlain("data "+nameOrPath), r.checkNoResize("data "+nameOrPath)); err != nil {
 		return nil, err
 	}
 	k, err := Lookup(nameOrPath)
@@ -142,6 +148,7 @@ func (s *Set) Form() Form {
 		Shape:      s.Shape,
 		Bytes:      !s.numeric(),
 		White:      s.whiteBackground,
+		Resize:     s.resize,
 		Mean:       s.Mean,
 		Std:        s.Std,
 		Features:   s.columns.features,
@@ -221,6 +228,8 @@ func (f Form) Check() error {
 		return fmt.Errorf("%d classes and %d outputs", len(f.Classes), len(f.TargetMean))
 	case f.TargetMean == nil && (len(f.Classes) < 1 || len(f.Classes) > maxClasses):
 		return fmt.Errorf("%d classes", len(f.Classes))
+	case f.Resize.Side > 0 && (n != 3 || f.Shape[1] != f.Resize.Side || f.Shape[2] != f.Resize.Side):
+		return fmt.Errorf("samples of %v, and pictures of %d pixels a side", f.Shape, f.Resize.Side)
 	case f.Features != nil && (n != 1 || len(f.Features) != f.Shape[0]):
 		return fmt.Errorf("%d names of features for samples of %v", len(f.Features), f.Shape)
 	}

@@ -37,6 +37,7 @@ type part struct {
 	labelName       string     // name of the label column, or its number from 1
 	classColumns    []string   // names of the label columns of multi-label data
 	namesAreFolders bool       // names are folder names
+	resize          Resize     // of pictures
 	whiteBackground bool       // transparent pixels are drawn on white
 	arrayPath       string     // path of the samples' array in a file with several; "": see path
 	files           []string   // of pictures, one each; else nil
@@ -82,6 +83,11 @@ func (r Reading) assemble(name string, own splits) (*Set, error) {
 		}
 		return nil, fmt.Errorf("%s: %d samples; a training, a validation and a test split need at least %d%s",
 			train.path, n, minSamples, more)
+	}
+	if train.files == nil {
+		if err := r.checkNoResize(train.path); err != nil {
+			return nil, err
+		}
 	}
 	parts := own.all()
 	for _, p := range parts[1:] {
@@ -156,6 +162,7 @@ func (r Reading) assemble(name string, own splits) (*Set, error) {
 	}
 	s.setSamples(all)
 	s.order, s.source, s.splitBy, s.turns = order, own.source, r.splitBy(), turns
+	s.resize = train.resize
 	s.testsDrawn, s.whiteBackground = order != nil, train.whiteBackground || r.Form != nil && r.Form.White
 	s.sampleName = func(i int) string {
 		if order != nil {

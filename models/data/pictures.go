@@ -30,13 +30,13 @@ func (r Reading) readPictures(dir string) (*part, error) {
 	return r.readFiles(dir, files, false)
 }
 
-// readFiles reads pictures of equal size, turned upright by their EXIF orientation. The samples are in colour if colour
-// is set or any picture is stored in colour, else grey. Channels of 16 bits are rounded to 8.
+// readFiles reads pictures of equal size, or resizes them, turned upright by their EXIF orientation. The samples are in
+// colour if colour is set or any picture is stored in colour, else grey. Channels of 16 bits are rounded to 8.
 //
 // Transparent pixels are drawn on white or black. Unless [Reading.background] determines it, the background is white if
 // the pictures with transparent pixels are darker than mid-grey in the alpha-weighted mean, else black.
 func (r Reading) readFiles(dir string, files []picture, colour bool) (*part, error) {
-	size, grey, err := measurePictures(files)
+	size, grey, err := measurePictures(files, r.resize())
 	if err != nil {
 		return nil, err
 	}
@@ -56,7 +56,7 @@ func (r Reading) readFiles(dir string, files []picture, colour bool) (*part, err
 	}
 	seen := make([]appearance, len(files))
 	white, settled := r.background()
-	d := drawing{size: size, grey: grey, whiteBackground: white}
+	d := drawing{size: size, resize: r.resize(), grey: grey, whiteBackground: white}
 	draw := func(i int) (err error) {
 		seen[i], err = d.read(p.Pixels[i*row:(i+1)*row], files[i])
 		return err
@@ -78,6 +78,9 @@ func (r Reading) readFiles(dir string, files []picture, colour bool) (*part, err
 		})
 	}
 	p.whiteBackground, p.notes = d.whiteBackground, all.notes(d.whiteBackground, settled)
+	if p.resize = d.resize; d.resize.Side > 0 {
+		p.notes = append(p.notes, "pictures are "+d.resize.Doc())
+	}
 	return p, err
 }
 
@@ -143,18 +146,22 @@ func listPictures(dir string) (files []picture, err error) {
 			return nil, fmt.Errorf("%s: class %s has no sample: put pictures into that folder or remove it", sub, class)
 		}
 		for _, name := range names {
-			switch strings.ToLower(filepath.Ext(name)) {
-			case ".png", ".jpg", ".jpeg":
-				files = append(files, picture{path: filepath.Join(sub, name), class: class})
-			default:
+			if !isPicture(name) {
 				return nil, fmt.Errorf("%s is no PNG or JPEG picture; convert it, or move it away", filepath.Join(sub, name))
 			}
+			files = append(files, picture{path: filepath.Join(sub, name), class: class})
 		}
 	}
 	if found == 0 {
 		return nil, fmt.Errorf("%s has no sub-folders: put the pictures of each class into one of its own", dir)
 	}
 	return files, nil
+}
+
+// isPicture reports whether a file is a picture, by its name.
+func isPicture(name string) bool {
+	ext := strings.ToLower(filepath.Ext(name))
+	return ext == ".png" || ext == ".jpg" || ext == ".jpeg"
 }
 
 func visible(dir string) (names []string, err error) {
@@ -167,28 +174,32 @@ func visible(dir string) (names []string, err error) {
 	return names, err
 }
 
-// measurePictures reads the headers of all pictures. It returns their common upright size and whether all are grey, and
-// sets their orientation. It fails if the sizes differ or are too large.
-func measurePictures(files []picture) (size image.Point, grey bool, err error) {
-	grey = true
+// measurePictures reads the headers of all pictures. It returns their common upright size, or that to which they are
+// resized, and whether all are grey, and sets their orientation. It fails if the sizes are too large, or differ without
+// resizing.
+func measurePictures(files []picture, to Resize) (size image.Point, grey bool, err error) {
+	grey, size = true, image.Pt(to.Side, to.Side)
 	for i := range files {
 		f := &files[i]
 		c, err := f.header()
 		if err != nil {
 			return size, false, err
 		}
-		at := image.Pt(c.Width, c.Height)
-		if f.orientation >= firstOnSide {
-			at = image.Pt(at.Y, at.X)
-		}
+		at := turned(image.Pt(c.Width, c.Height), f.orientation)
 		switch {
+		case to.Side > 0:
+			if at.X < 1 || at.Y < 1 || at.X > maxPicture || at.Y > maxPicture || at.X > maxBytes/8/at.Y {
+				return size, false, fmt.Errorf("%s is %d x %d pixels, too large to read; scale the picture down", f.path, at.X,
+					at.Y)
+			}
 		case i == 0 && (at.X < 1 || at.Y < 1 || at.X > maxFeatures/3/at.Y):
 			return size, false, fmt.Errorf("%s is %d x %d pixels, too large to train on; scale the pictures down",
 				f.path, at.X, at.Y)
 		case i == 0:
 			size = at
 		case at != size:
-			return size, false, fmt.Errorf("%s is %d x %d pixels, but %s is %d x %d; scale all pictures to one size",
+			return size, false, fmt.Errorf("%s is %d x %d pixels, but %s is %d x %d; scale all pictures to one size, "+
+				"or let --resize 64 do so",
 				f.path, at.X, at.Y, files[0].path, size.X, size.Y)
 		}
 		grey = grey && (c.ColorModel == color.GrayModel || c.ColorModel == color.Gray16Model)

@@ -154,7 +154,7 @@ func FuzzPicture(f *testing.F) {
 		}
 		p := picture{path: filepath.Join(put(t, map[string][]byte{name: b}), name)}
 		files := []picture{p}
-		size, grey, err := measurePictures(files)
+		size, grey, err := measurePictures(files, Resize{})
 		if err != nil || size.X*size.Y > 1<<16 {
 			return
 		}

@@ -70,6 +70,7 @@ type Set struct {
 	values                  []float32 // normalised samples, if they are numbers instead of pixels
 	doubles                 []float64 // samples before normalisation to values; nil once the set is built
 	fromDoubles             bool      // samples were read as float64
+	resize                  Resize    // of pictures
 	whiteBackground         bool      // transparent pixels are drawn on white, see [Form.White]
 	targets                 []float32 // standardised; nil if labels are classes
 	train, validation, test []int32

@@ -16,6 +16,9 @@ func (t *Model) ONNX(w io.Writer) error {
 		return err
 	}
 	doc := fmt.Sprintf("%s after round %d of %s", t.Net.Name, t.Round, t.Session)
+	if f := t.Read.Form; f != nil && f.Resize.Side > 0 {
+		doc += fmt.Sprintf("; the input is pictures as %v bytes, %s", f.Shape, f.Resize.Doc())
+	}
 	if t.own.Maximises() {
 		return fmt.Errorf("%s holds the parameters of an objective, which ONNX cannot represent: export it as safetensors",
 			t.Net.Name)

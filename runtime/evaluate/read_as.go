@@ -18,6 +18,7 @@ import (
 // formFile is a preprocessing spec that a user writes as TOML. Its keys are those of the metadata of a model file.
 type formFile struct {
 	Samples, Ground   string
+	Resize            string
 	Shape             []int
 	Mean, Deviation   []float64
 	Classes, Features []string
@@ -100,7 +101,12 @@ func (t *Model) parseForm(path string) (*data.Form, error) {
 	if w.Ground != "" && w.Ground != modelfile.OnWhite && w.Ground != modelfile.OnBlack {
 		return nil, fmt.Errorf(`%s: ground = %q: it is "white" or "black"`, path, w.Ground)
 	}
+	resize, err := data.ParseResize(w.Resize)
+	if err != nil {
+		return nil, fmt.Errorf("%s: %w", path, err)
+	}
 	f := &data.Form{
+		Resize:     resize,
 		Shape:      w.Shape,
 		Bytes:      w.Samples == modelfile.OfBytes,
 		White:      w.Ground == modelfile.OnWhite,

@@ -29,7 +29,7 @@ const (
 	metaColumns                                            = "columns"
 	metaTargetMean, metaTargetDeviation                    = "target_mean", "target_deviation"
 	MetaValidation, MetaSplitBy, metaOutputs               = "validation", "split_by", "outputs"
-	MetaOf, metaGround                                     = "of", "ground"
+	MetaOf, metaGround, metaResize                         = "of", "ground", "resize"
 )
 
 const (
@@ -136,6 +136,9 @@ func WriteForm(meta map[string]string, f data.Form) error {
 	if f.White { // no key means black, as in files of versions without this key
 		meta[metaGround] = OnWhite
 	}
+	if f.Resize.Side > 0 {
+		meta[metaResize] = f.Resize.String()
+	}
 	if names := f.OutputNames(); names != nil { // for other programs; this one reads the label
 		text, err := json.Marshal(names)
 		if err != nil {
@@ -155,6 +158,10 @@ func ReadForm(meta map[string]string) (*data.Form, error) {
 		Bytes: text || meta[metaSamples] == OfBytes,
 		Text:  text,
 		White: meta[metaGround] == OnWhite,
+	}
+	var err error
+	if f.Resize, err = data.ParseResize(meta[metaResize]); err != nil {
+		return nil, err
 	}
 	missing, found := "", false
 	for _, x := range []struct {

@@ -57,6 +57,11 @@ var (
 	FillIn = add(Option{Name: "fill",
 		Doc:  "mean: missing numbers of a table are the mean of their column in training, and one more feature marks them",
 		Kind: Text, Use: Preset | Full | Logged, Choices: []string{"mean", "none"}})
+	Resize = add(Option{Name: "resize",
+		Doc: "pictures of any size are scaled to `SIDE` x SIDE pixels: 64 crops them to their central square first, " +
+			"64,letterbox scales the whole picture, between black bars (default: all are of one size)",
+		Kind: Text, Use: Preset | Full | Logged, Check: checkResize,
+		Words: func() []string { return []string{"32", "64", "64,letterbox"} }})
 	Objective = add(Option{Name: "objective",
 		Doc: "`program` whose fitness is maximised, instead of a model and data (docs/objectives.md); it is not " +
 			"recorded: give it again to resume the session",
@@ -238,6 +243,11 @@ func checkTable(text string) error {
 	return err
 }
 
+func checkResize(text string) error {
+	_, err := data.ParseResize(text)
+	return err
+}
+
 func checkSplitBy(text string) error {
 	_, err := data.ParseSplitBy(text)
 	return err
@@ -256,7 +266,7 @@ func ParseValidation(text string) (split float64, ok bool) {
 }
 
 // ReadingOptions are the options of how data are read.
-var ReadingOptions = []*Option{Label, Table, Features, Drop, Categories, FillIn, SplitBy}
+var ReadingOptions = []*Option{Label, Table, Features, Drop, Categories, FillIn, SplitBy, Resize}
 
 // Reading returns how the options read data.
 func (o Options) Reading() (r data.Reading, err error) {
@@ -265,6 +275,9 @@ func (o Options) Reading() (r data.Reading, err error) {
 	}
 	r.Label, r.Features, r.Drop = Label.Text(o), Features.Text(o), Drop.Text(o)
 	r.Categories, r.Fill = Categories.Text(o) == "onehot", FillIn.Text(o) == "mean"
+	if r.Resize, err = data.ParseResize(Resize.Text(o)); err != nil {
+		return r, err
+	}
 	r.SplitBy, err = data.ParseSplitBy(SplitBy.Text(o))
 	return r, err
 }
