@@ -37,23 +37,24 @@ type Claim struct {
 
 // Metrics lists the metrics of claims with their units.
 var Metrics = map[string]string{
-	"test_error":       "%",         // of the final centre
-	"test_bits":        "bits",      // text: loss of the final centre in bits per byte
-	"test_hamming":     "%",         // multi-label: share of wrong labels of the final centre
-	"test_rmse":        "RMSE",      // regression: of the final centre, in the unit of the target
-	"test_r2":          "R2",        // regression: of the final centre
-	"test_loss":        "nats",      // of the final centre; a squared distance if the loss of the model is one
-	"validation_error": "%",         // of the centre on the validation samples, at the last test
-	"validation_bits":  "bits",      // the same of a text
-	"validation_rmse":  "RMSE",      // the same of a regression
-	"validation_loss":  "nats",      // the loss of the centre on the validation samples, at the last test
-	"train_loss":       "nats",      // of the last mini-batches, mean over members
-	"train_error":      "%",         // of the centre on training samples, if the run ends by its rounds or epochs
-	"spread":           "RMS",       // distance of the members to the centre, mean at the last probe
-	"bytes":            "B",         // payload sent by all workers
-	"bytes_per_sample": "B",         // payload sent by all workers, divided by the samples that all members have seen
-	"bytes_per_eval":   "B",         // the same, divided by evaluated candidates
-	"samples_per_s":    "samples/s", // on this machine
+	"test_error":         "%",         // of the final centre
+	"test_bits":          "bits",      // text: loss of the final centre in bits per byte
+	"test_hamming":       "%",         // multi-label: share of wrong labels of the final centre
+	"test_rmse":          "RMSE",      // regression: of the final centre, in the unit of the target
+	"test_r2":            "R2",        // regression: of the final centre
+	"test_loss":          "nats",      // of the final centre; a squared distance if the loss of the model is one
+	"validation_error":   "%",         // of the centre on the validation samples, at the last test
+	"validation_bits":    "bits",      // the same of a text
+	"validation_rmse":    "RMSE",      // the same of a regression
+	"validation_hamming": "%",         // the same of a multi-label model
+	"validation_loss":    "nats",      // the loss of the centre on the validation samples, at the last test
+	"train_loss":         "nats",      // of the last mini-batches, mean over members
+	"train_error":        "%",         // of the centre on training samples, if the run ends by its rounds or epochs
+	"spread":             "RMS",       // distance of the members to the centre, mean at the last probe
+	"bytes":              "B",         // payload sent by all workers
+	"bytes_per_sample":   "B",         // payload sent by all workers, divided by the samples that all members have seen
+	"bytes_per_eval":     "B",         // the same, divided by evaluated candidates
+	"samples_per_s":      "samples/s", // on this machine
 	// epochs of the run; with a target, until it was met, +Inf for a run that missed it
 	"epochs": "epochs",
 	// samples of each member until the target was met; +Inf for a run that missed it; undefined without a target

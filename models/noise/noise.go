@@ -25,6 +25,7 @@ const (
 	Data      Purpose = 9 // synthetic data
 	Split     Purpose = 10
 	Thermal   Purpose = 11 // Langevin noise
+	Search    Purpose = 12 // settings of a sweep
 )
 
 // Key addresses a stream of words.

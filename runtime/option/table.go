@@ -143,7 +143,9 @@ var (
 			"applies)",
 		Kind: Whole, Use: Preset | Again | Ends | Logged, Above: atLeastOne, Most: 1 << 20,
 		at: func(o *Options) any { return &o.Limit.Patience }, in: func(c *event.Config) any { return &c.Limit.Patience }})
-	Seed = add(Option{Name: "seed", Doc: "seed of all randomness (default 1)", Kind: Count, Use: Preset | Logged,
+	Seed = add(Option{Name: "seed", Doc: "seed of all randomness (default 1)",
+		Docs: map[string]string{"sweep": "seed of the values that --trials draws (default 1)"},
+		Kind: Count, Use: Preset | Logged,
 		at: func(o *Options) any { return &o.Seed }, in: func(c *event.Config) any { return &c.Seed }})
 	Augment = add(Option{Name: "augment",
 		Doc:  "augmentation of training images: pad=4 or reflect=4, flip or alternate, both as in pad=4,flip, or none",

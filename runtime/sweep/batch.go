@@ -46,6 +46,7 @@ type Batch struct {
 	Jobs    int      // concurrent runs; 1 or more
 	Threads int      // threads of all concurrent runs together; 0: all cores
 	Wait    int      // remote workers of each run; 0: this process trains it
+	Halving Halving  // zero: all runs train to their limit
 
 	Dir    string // absolute; set by Place
 	Bare   bool   // the runs train no model; set by Check
@@ -169,9 +170,11 @@ func (b *Batch) Check(ctx context.Context, progress func(trials int)) error {
 			last = time.Now()
 			progress(i)
 		}
-		if c := b.finishedConfig(i); c != nil {
-			t.Limit, b.Bare = c.Limit, c.Data == ""
-			continue
+		if b.Halving.Factor == 0 {
+			if c := b.finishedConfig(i); c != nil {
+				t.Limit, b.Bare = c.Limit, c.Data == ""
+				continue
+			}
 		}
 		j, err := host.Prepare(b.options(t))
 		if err != nil {
@@ -181,6 +184,9 @@ func (b *Batch) Check(ctx context.Context, progress func(trials int)) error {
 		if most = max(most, j.Config.Memory); b.Wait == 0 && memory > 0 && int64(b.Jobs)*most > memory {
 			return &MemoryError{Jobs: b.Jobs, Needs: int64(b.Jobs) * most, Has: memory}
 		}
+	}
+	if b.Halving.Factor > 0 {
+		return b.checkHalving()
 	}
 	return nil
 }
@@ -232,11 +238,13 @@ func (b *Batch) Each(f func(*Trial)) {
 	}
 }
 
-// Unfinished reports whether some trial is neither over nor failed.
+// Unfinished reports whether some trial is neither over nor failed, or has another rung of Halving before it.
 func (b *Batch) Unfinished() bool {
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	return slices.ContainsFunc(b.Trials, func(t *Trial) bool { return !t.Over() && t.Failed == nil })
+	return slices.ContainsFunc(b.Trials, func(t *Trial) bool {
+		return !t.Out && t.Failed == nil && (!t.Over() || t.Rung > 0 && t.Limit != t.whole)
+	})
 }
 
 // Settings returns the values of a trial by column.

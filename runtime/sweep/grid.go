@@ -11,8 +11,10 @@ import (
 
 // Axis is a setting that a sweep varies.
 type Axis struct {
-	Name   string
-	Values []string
+	Name    string
+	Values  []string
+	Whole   bool    // values that are drawn from an interval are whole numbers
+	between between // if it is not zero, values are drawn from it, see [Draw]
 }
 
 // Point is a point of a grid: a value for each axis, in the order of the axes.
@@ -30,6 +32,7 @@ const (
 //	members=1..8      whole numbers
 //	members=1..64*2   each twice the one before
 //	eta=step:0.1,9=0.01   one schedule
+//	eta=log:0.001..0.1    values to draw, uniform in the logarithm; or uniform:0..1
 //
 // A repeated name adds values to its axis. It does not check whether a setting accepts the values.
 func ParseAxes(words []string) ([]Axis, error) {
@@ -39,11 +42,24 @@ func ParseAxes(words []string) ([]Axis, error) {
 		if !ok || name == "" || text == "" {
 			return nil, usererr.Errorf("%q: write NAME=VALUES, such as eta=0.01,0.1 or members=1..8", w)
 		}
+		i := slices.IndexFunc(out, func(a Axis) bool { return a.Name == name })
+		if b, drawn, err := parseBetween(text); drawn {
+			if err != nil {
+				return nil, usererr.Errorf("%s: %w", name, err)
+			}
+			if i >= 0 {
+				return nil, usererr.Errorf("%s: an interval is the only value of a setting", w)
+			}
+			out = append(out, Axis{Name: name, between: b})
+			continue
+		}
+		if i >= 0 && out[i].Drawn() {
+			return nil, usererr.Errorf("%s: an interval is the only value of a setting", name)
+		}
 		values, err := values(text)
 		if err != nil {
 			return nil, usererr.Errorf("%s: %w", w, err)
 		}
-		i := slices.IndexFunc(out, func(a Axis) bool { return a.Name == name })
 		if i < 0 {
 			i, out = len(out), append(out, Axis{Name: name})
 		}
@@ -56,7 +72,7 @@ func ParseAxes(words []string) ([]Axis, error) {
 	}
 	n := 1
 	for _, a := range out {
-		if n *= len(a.Values); n > maxPoints || len(a.Values) > maxValues {
+		if n *= max(1, len(a.Values)); n > maxPoints || len(a.Values) > maxValues {
 			return nil, usererr.Errorf("the grid has more than %d points: give fewer values", maxPoints)
 		}
 	}
@@ -85,12 +101,21 @@ func values(text string) ([]string, error) {
 	return out, nil
 }
 
+// number parses a finite number.
+func number(text string) (float64, error) {
+	x, err := strconv.ParseFloat(text, 64)
+	if err == nil && (math.IsInf(x, 0) || math.IsNaN(x)) {
+		err = strconv.ErrRange
+	}
+	return x, err
+}
+
 // interval returns the values of FROM..TO in steps of one, or of FROM..TO*FACTOR.
 func interval(from, to string) (out []string, err error) {
 	to, by, geometric := strings.Cut(to, "*")
 	number := func(s string) (x float64) {
-		x, e := strconv.ParseFloat(s, 64)
-		if e != nil || math.IsInf(x, 0) || math.IsNaN(x) {
+		x, e := number(s)
+		if e != nil {
 			err = usererr.Errorf("%q is not a number: write FROM..TO or FROM..TO*FACTOR, such as 1..8 or "+
 				"0.001..1*10", s)
 		}

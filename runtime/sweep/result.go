@@ -9,6 +9,9 @@ import (
 // Result holds the results of the runs of one setting, over its seeds.
 type Result struct {
 	Point    []string
+	Label    string
+	Rung     int                  // of Halving, see [Trial]
+	Out      bool                 // see [Trial]
 	Figures  map[string][]float64 // by metric: values of the finished runs, in the order of their seeds
 	Seconds  float64              // mean training time of the finished runs
 	Seeds    int                  // number of runs of the setting
@@ -22,7 +25,7 @@ func (b *Batch) Results(metrics ...string) (out []Result) {
 	label := ""
 	b.Each(func(t *Trial) {
 		if len(out) == 0 || t.Label != label {
-			label, out = t.Label, append(out, Result{Point: t.Point, Figures: map[string][]float64{}})
+			label, out = t.Label, append(out, Result{Point: t.Point, Label: t.Label, Rung: t.Rung, Out: t.Out, Figures: map[string][]float64{}})
 		}
 		out[len(out)-1].add(t, metrics)
 	})
@@ -60,7 +63,7 @@ func NeedsTarget(metric string) bool { return metric == TargetMetric || metric =
 
 // Sort sorts the settings by the mean of a metric, best first; larger is better if more is set. Settings with a
 // diverged run, or with a missed target for a metric that [NeedsTarget], follow the others. Settings without a number
-// come last.
+// come last. Among the others, those of a later rung of Halving come first.
 func Sort(all []Result, metric string, more bool) {
 	class := func(r Result) int {
 		switch {
@@ -76,7 +79,7 @@ func Sort(all []Result, metric string, more bool) {
 		if more {
 			x, y = y, x
 		}
-		return cmp.Or(cmp.Compare(class(a), class(b)), cmp.Compare(x, y))
+		return cmp.Or(cmp.Compare(class(a), class(b)), cmp.Compare(b.Rung, a.Rung), cmp.Compare(x, y))
 	})
 }
 

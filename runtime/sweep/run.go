@@ -29,23 +29,40 @@ type Runner func(ctx context.Context, r Ready) error
 // ErrInterrupted is returned by a Runner if the user interrupted the run. The trial has not failed.
 var ErrInterrupted = errors.New("interrupted")
 
-// ReadStates sets the states of the trials from their logs and locks.
-func (b *Batch) ReadStates() {
+// ReadStates sets the states of the trials from their logs and locks, and with Halving their rungs. It fails if it cannot
+// read the decisions of an earlier process.
+func (b *Batch) ReadStates() error {
+	if b.Halving.Factor > 0 {
+		return b.enterDecided()
+	}
 	for _, t := range b.Trials {
-		if t.Over() { // Check has read the log
-			continue
+		if !t.Over() { // else Check has read the log
+			b.readState(t)
 		}
-		t.State = Elsewhere // update changes only this state
-		if _, err := b.update(t); err != nil {
-			b.fail(t, err)
-		}
+	}
+	return nil
+}
+
+func (b *Batch) readState(t *Trial) {
+	t.State = Elsewhere // update changes only this state
+	if _, err := b.update(t); err != nil {
+		b.fail(t, err)
 	}
 }
 
 // Run trains the waiting trials, Jobs at a time, until all trials have ended, including those of other processes, or
 // ctx ends. A failed run does not stop the others. It calls done with each trial that ends, in this process or another
-// one, from several goroutines.
-func (b *Batch) Run(ctx context.Context, train Runner, done func(*Trial)) {
+// one, from several goroutines; with Halving once for each rung. It fails if it cannot store a decision of Halving.
+func (b *Batch) Run(ctx context.Context, train Runner, done func(*Trial)) error {
+	if b.Halving.Factor > 0 {
+		return b.halve(ctx, train, done)
+	}
+	b.train(ctx, train, done)
+	return nil
+}
+
+// train trains the waiting trials of one rung.
+func (b *Batch) train(ctx context.Context, train Runner, done func(*Trial)) {
 	var all sync.WaitGroup
 	for range b.Jobs {
 		all.Go(func() { b.job(ctx, train, done) })
@@ -85,7 +102,7 @@ func (b *Batch) next() (t *Trial, elsewhere bool) {
 	defer b.mu.Unlock()
 	for _, t := range b.Trials {
 		elsewhere = elsewhere || t.State == Elsewhere
-		if t.State == Waits {
+		if t.State == Waits && !t.Out {
 			t.State = Runs
 			return t, true
 		}
@@ -198,11 +215,18 @@ func (b *Batch) run(ctx context.Context, t *Trial, train Runner) (over bool, err
 // open resumes the session of a trial, or creates it.
 func (b *Batch) open(ctx context.Context, t *Trial, begun bool) (host.Opened, error) {
 	if begun { // the log has its settings
-		return host.Order{Dir: t.Dir, Resume: true, Options: host.Options{Workers: b.Wait, Threads: b.threadsPerRun(),
-			Unattended: true}}.Open(ctx, nil)
+		o := host.Options{Workers: b.Wait, Threads: b.threadsPerRun(), Unattended: true}
+		if t.Rung > 0 {
+			o.Limit = t.Limit
+		}
+		return host.Order{Dir: t.Dir, Resume: true, Options: o}.Open(ctx, nil)
 	}
 	if err := os.RemoveAll(t.Dir); err != nil {
 		return host.Opened{}, err
 	}
-	return host.Order{Dir: t.Dir, Options: b.options(t)}.Open(ctx, nil)
+	o := b.options(t)
+	if t.Rung > 0 {
+		o.Limit = t.Limit
+	}
+	return host.Order{Dir: t.Dir, Options: o}.Open(ctx, nil)
 }

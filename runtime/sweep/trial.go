@@ -20,14 +20,18 @@ type Trial struct {
 	Options host.Options // initial options; the batch sets threads and remote workers
 	Dir     string       // directory of its session
 
-	Limit event.Limit // set by Check
-	Work  float64     // see [host.Job.Work]; set by Check
+	Limit event.Limit // set by Check; with Halving that of the rung
+	Work  float64     // see [host.Job.Work]; set by Check; with Halving from the start to the end of the rung
+	Rung  int         // with Halving the last rung that it trains in, from 1
+	Out   bool        // with Halving it trains in no later rung
 
 	State  State
 	Tally  *archive.Tally // results so far; nil before the log is read
 	Failed error          // why it could not be run; nil unless State is Failed
 
-	claim string // lock of the process that trains it
+	whole     event.Limit // with Halving that of the last rung
+	wholeWork float64
+	claim     string // lock of the process that trains it
 }
 
 // State is the progress of a trial.
@@ -48,8 +52,11 @@ func (s State) over() bool { return s == Done || s == Diverged }
 // Over reports whether the trial is done or has diverged.
 func (t *Trial) Over() bool { return t.State.over() }
 
-// Outcome returns measured or diverged for a trial that is over, else "".
+// Outcome returns measured, out or diverged for a trial that is over, else "".
 func (t *Trial) Outcome() string {
+	if t.State == Done && t.Out {
+		return "out"
+	}
 	return map[State]string{Done: "measured", Diverged: "diverged"}[t.State]
 }
 
@@ -87,12 +94,27 @@ func (t *Trial) readLog() (State, *archive.Tally, error) {
 		return Waits, nil, fmt.Errorf("%w: remove %s to run it again", err, t.Dir)
 	case out.Diverged:
 		return Diverged, out, nil
+	case t.Rung > 0:
+		return t.rungState(out), out, nil
 	case out.Phase == event.Finished:
 		return Done, out, nil
 	case out.Goal.Reached() && (out.Bare() || out.Tested() != nil && out.Tested().Round == out.Sum.Rounds):
 		return Done, out, nil // the final test may be missing after a full disk or a power failure
 	}
 	return Waits, out, nil
+}
+
+// rungState returns the state of a trial of a rung from the results in its log. A trial that has another limit than the
+// rung, and reached that of the rung, was trained on by another process.
+func (t *Trial) rungState(out *archive.Tally) State {
+	reached := t.Limit.Reached(out.Goal.Progress)
+	tested := out.Bare() || out.Tested() != nil && out.Tested().Round == out.Sum.Rounds
+	finished := out.Phase == event.Finished
+	switch {
+	case reached && (finished || tested || out.Goal.Limit != t.Limit), finished && !out.Goal.Limit.Reached(out.Goal.Progress):
+		return Done
+	}
+	return Waits
 }
 
 // ended returns the state and the results of a trial after its training, which returned err. It returns an error unless

@@ -192,10 +192,12 @@ func (b *runs) open(view *batchView) (*sweep.Fleet, error) {
 
 // work executes the unfinished runs, writes the rows of results and reports failures.
 func (b *runs) work(ctx context.Context, view *batchView, fleet *sweep.Fleet) error {
-	b.ReadStates()
+	if err := b.ReadStates(); err != nil {
+		return err
+	}
 	view.begin()
 	defer view.close()
-	b.Run(ctx, b.runner(fleet), view.done)
+	halted := b.Run(ctx, b.runner(fleet), view.done)
 	view.close()
 	if err := b.WriteRows(); err != nil {
 		fmt.Fprintln(view.s.err, "brood: "+err.Error())
@@ -211,7 +213,7 @@ func (b *runs) work(ctx context.Context, view *batchView, fleet *sweep.Fleet) er
 		return fmt.Errorf("%d of %s failed; run the same command again to retry them", failed,
 			plural(len(b.Trials), "run"))
 	}
-	return nil
+	return halted
 }
 
 // runner returns the function that trains one run of the batch, with the signal handling of any run of this process.

@@ -94,6 +94,9 @@ func (v *batchView) done(t *sweep.Trial) {
 	case v.json:
 		line := map[string]any{"event": "run", "settings": v.b.Settings(t), "seed": t.Seed, "session": t.Dir,
 			"diverged": t.State == sweep.Diverged, "failed": t.Failed != nil}
+		if t.Rung > 0 {
+			line["rung"] = t.Rung
+		}
 		for _, name := range presets.MetricNames() {
 			if x, ok := t.Metric(name); ok && t.Over() {
 				line[name] = finite(x)

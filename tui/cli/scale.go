@@ -243,7 +243,10 @@ func (w *fleetRuns) trainSeed(ctx context.Context, seed int, f *scaleFlags, s st
 	if len(w.Trials) < len(all) {
 		w.head += fmt.Sprintf(" with seed %d", seed)
 	}
-	if w.ReadStates(); !w.Unfinished() {
+	if err := w.ReadStates(); err != nil {
+		return err
+	}
+	if !w.Unfinished() {
 		return nil
 	}
 	return w.train(ctx, newBatchView(&w.runs, f.plain, *f.json, s))

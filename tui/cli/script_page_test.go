@@ -29,7 +29,7 @@ func commands(ts *testscript.TestScript, neg bool, args []string) {
 			}
 		}
 	}
-	if lines < 10 {
+	if lines < 5 {
 		ts.Fatalf("%s: %d lines were found", args[0], lines)
 	}
 }

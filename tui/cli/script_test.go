@@ -82,6 +82,7 @@ func TestScripts(t *testing.T) {
 		return filepath.Dir(strings.TrimSpace(string(out)))
 	})
 	torch := sync.OnceValue(func() string { return enginetest.Python("torch") })
+	optuna := sync.OnceValue(func() string { return enginetest.Python("optuna") })
 	testscript.Run(t, testscript.Params{
 		Files:               scripts(t, "testdata/script", quickScripts...),
 		RequireExplicitExec: true,
@@ -100,6 +101,8 @@ func TestScripts(t *testing.T) {
 				return python() != "", nil
 			case "torch":
 				return longtest.On(longtest.Arithmetic) && torch() != "", nil // which takes seconds to start
+			case "optuna":
+				return longtest.On(longtest.Studies) && optuna() != "", nil
 			case "onnxruntime":
 				_, err := os.Stat(filepath.Join(os.Getenv("BROOD_NODE"), "node_modules", "onnxruntime-web"))
 				return os.Getenv("BROOD_NODE") != "" && err == nil, nil
@@ -114,6 +117,9 @@ func TestScripts(t *testing.T) {
 			e.Setenv("BROOD_NODE", os.Getenv("BROOD_NODE"))
 			if longtest.On(longtest.Arithmetic) {
 				e.Setenv("TORCH_PYTHON", torch())
+			}
+			if longtest.On(longtest.Studies) {
+				e.Setenv("OPTUNA_PYTHON", optuna())
 			}
 			if dir := python(); dir != "" {
 				e.Setenv("PATH", dir+string(filepath.ListSeparator)+e.Getenv("PATH"))

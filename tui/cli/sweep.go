@@ -11,6 +11,7 @@ import (
 	"github.com/spf13/cobra"
 	"github.com/zeebo/blake3"
 
+	"brood/optim/catalog"
 	"brood/presets"
 	"brood/runtime/event"
 	"brood/runtime/host"
@@ -18,7 +19,7 @@ import (
 	"brood/runtime/sweep"
 )
 
-// grid is the batch of a sweep: a run for each point of the grid and each seed.
+// grid is the batch of a sweep: a run for each point of the grid, or for each drawn point, and each seed.
 type grid struct {
 	runs
 	axes  []sweep.Axis
@@ -32,6 +33,8 @@ type sweepFlags struct {
 	run     runFlags
 	batch   batchFlags
 	by, dir string
+	trials  int // points to draw; 0: the grid
+	halving int // factor of successive halving; 0: none
 }
 
 func sweepCommand(s streams) *cobra.Command {
@@ -43,9 +46,14 @@ func sweepCommand(s streams) *cobra.Command {
 
   brood sweep quickstart --set eta=0.01,0.1 --set members=1..8 --seeds 3
   brood sweep quickstart --set eta=0.01,0.1 --seeds 3 --listen :4433 --jobs 4
+  brood sweep quickstart --set eta=log:0.001..0.1 --set batch=16..256*2 --trials 27 --halving 3
 
 VALUES are a list, whole numbers FROM..TO, numbers FROM..TO*FACTOR, or one schedule; a repeated NAME adds values. NAME is a knob,
 or one of ` + axes() + `.
+
+--trials N draws N settings in place of the grid: each value from its list, or from log:FROM..TO, uniform in the logarithm, or
+uniform:FROM..TO. --halving 3 trains all settings to a part of the limit, continues the best third to three times this part, and
+so on up to the limit.
 
 Each run is a session in one directory, which brood verify can recompute. The same command resumes where it was stopped and skips completed
 runs; more values or seeds add runs. With a --target the runs that met it are sorted by the epochs they needed. Use a target on the test set
@@ -57,13 +65,16 @@ a disk, you can also start the command on each of them with the same -o DIR: eac
 	}
 	f.run.register(c)
 	fl := c.Flags()
-	for _, name := range append([]string{"background", "session", "resume", option.Seed.Name}, drawNames...) {
+	for _, name := range append([]string{"background", "session", "resume"}, drawNames...) {
 		_ = fl.MarkHidden(name)
 	}
 	fl.Lookup("set").Usage = "values of a setting: NAME=VALUES (repeatable)"
 	fl.Lookup("plain").Usage = "a line for each run that ends, instead of the live view"
 	fl.Lookup("json").Usage = "one JSON object for each run"
 	f.batch.register(c, 1)
+	fl.IntVar(&f.trials, "trials", 0, "settings to draw, in place of the whole grid")
+	fl.IntVar(&f.halving, "halving", 0,
+		"successive halving: the best 1/`FACTOR` of the settings, by --by, continue to FACTOR times the limit")
 	fl.StringVar(&f.by, "by", "",
 		"sort by this metric (default: centre_loss, on validation samples; with a target: epochs): "+
 			strings.Join(sortMetrics(), ", "))
@@ -75,12 +86,20 @@ a disk, you can also start the command on each of them with the same -o DIR: eac
 
 func (f *sweepFlags) execute(c *cobra.Command, preset string, s streams) error {
 	given := c.Flags().Changed
-	for _, name := range []string{"background", "session", "resume", option.Seed.Name} {
+	for _, name := range []string{"background", "session", "resume"} {
 		if given(name) {
 			return usage("--%s is for a single run: leave it out; a sweep has --seeds and -o DIR", name)
 		}
 	}
 	switch {
+	case given(option.Seed.Name) && f.trials == 0:
+		return usage("--seed is of the values that --trials draws: give --trials too; runs have the seeds 1 to --seeds")
+	case given("trials") && (f.trials < 1 || f.trials > maxTrials):
+		return usage("--trials %d: give 1 to %d", f.trials, maxTrials)
+	case given("trials") && len(f.run.set) == 0:
+		return usage("--trials draws values: give --set NAME=VALUES, such as --set eta=log:0.001..0.1")
+	case given("halving") && (f.halving < 2 || f.halving > 100):
+		return usage("--halving %d: give 2 to 100", f.halving)
 	case given(option.For.Name):
 		return usage("--for compares machines rather than settings: give --epochs or --rounds")
 	case f.run.opts.Members == host.Auto:
@@ -103,11 +122,15 @@ func (f *sweepFlags) execute(c *cobra.Command, preset string, s streams) error {
 	}
 	w := &grid{runs: newRuns("sweep", f.batch, f.run.opts), seeds: f.batch.seeds}
 	w.by, w.table = cmp.Or(f.by, "centre_loss"), w.best
+	w.Halving = sweep.Halving{Factor: f.halving, By: w.by, More: presets.MoreIsBetter(w.by)}
 	var err error
 	if w.axes, err = sweep.ParseAxes(f.run.set); err != nil {
 		return usage("--set %w", err)
 	}
 	for _, a := range w.axes {
+		if a.Drawn() && f.trials == 0 {
+			return usage("--set %s: values of an interval are drawn: give --trials N", a.Name)
+		}
 		if a.Name == option.Seed.Name || a.Name == "seeds" {
 			return usage("--set %s: the seeds of a sweep are 1 to --seeds", a.Name)
 		}
@@ -123,7 +146,7 @@ func (f *sweepFlags) execute(c *cobra.Command, preset string, s streams) error {
 		}
 		w.Columns = append(w.Columns, a.Name)
 	}
-	if err := w.fill(c, f.run, preset, f.dir); err != nil {
+	if err := w.fill(c, f, preset); err != nil {
 		return err
 	}
 	if err := w.check(c.Context(), s); err != nil {
@@ -139,10 +162,15 @@ func (f *sweepFlags) execute(c *cobra.Command, preset string, s streams) error {
 	case f.by != "":
 	case w.Trials[0].Limit.Target != "":
 		w.by = sweep.TargetMetric
+	case w.Bare && f.halving > 0:
+		return usage("--halving: the runs have no loss: give a metric with --by")
 	case w.Bare: // there is no test
 		w.by = "seconds"
 	}
 	view := newBatchView(&w.runs, f.run.plain, f.run.json, s)
+	w.Halving.Begin = func(rung, rungs, settings int, limit event.Limit) {
+		view.note(fmt.Sprintf("rung %d of %d: %s to %s", rung, rungs, plural(settings, "setting"), limitText(limit)))
+	}
 	err = w.train(c.Context(), view)
 	if w.begun && !f.run.json {
 		if view.drawn < len(w.Trials)/w.seeds {
@@ -154,13 +182,29 @@ func (f *sweepFlags) execute(c *cobra.Command, preset string, s streams) error {
 	return err
 }
 
+// maxTrials limits the number of drawn settings, to reject typing errors.
+const maxTrials = 10_000
+
+// limitText returns the rounds or epochs of a limit for readers.
+func limitText(l event.Limit) string {
+	var out []string
+	if l.Epochs > 0 {
+		out = append(out, fmt.Sprintf("%.4g epochs", l.Epochs))
+	}
+	if l.Rounds > 0 {
+		out = append(out, plural(int(l.Rounds), "round"))
+	}
+	return strings.Join(out, " or ")
+}
+
 // sortMetrics returns the metrics by which settings can be sorted.
 func sortMetrics() []string {
 	return slices.DeleteFunc(presets.MetricNames(), func(name string) bool { return !presets.Selects(name) })
 }
 
-// fill chooses the directory and adds the runs of the grid.
-func (w *grid) fill(base *cobra.Command, f runFlags, preset, dir string) error {
+// fill chooses the directory and adds the runs of the points.
+func (w *grid) fill(base *cobra.Command, flags *sweepFlags, preset string) error {
+	f := flags.run
 	title, text := f.opts.Algorithm, []byte(nil)
 	if preset != "" {
 		var err error
@@ -169,12 +213,16 @@ func (w *grid) fill(base *cobra.Command, f runFlags, preset, dir string) error {
 		}
 		title = strings.TrimSuffix(filepath.Base(preset), ".toml")
 	}
-	shared := passOn(base, "set", "seeds", "jobs", "by", "output", "plain", "json", "ascii", "theme", option.Threads.Name,
-		"listen", option.Wait.Name, "enrol")
+	except := []string{"jobs", "output", "plain", "json", "ascii", "theme", option.Threads.Name, "listen", option.Wait.Name,
+		"enrol"}
+	if w.Halving.Factor == 0 { // more settings may join: no decision depends on the others
+		except = append(except, "set", "seeds", "by", "trials", option.Seed.Name)
+	}
+	shared := passOn(base, except...)
 	slices.Sort(shared)
 	same := map[string]any{"preset": preset, "flags": shared, "settings": w.Columns,
 		"text": fmt.Sprintf("%x", blake3.Sum256(text))}
-	if err := w.Place(dir, cmp.Or(title, "run"), same); err != nil {
+	if err := w.Place(flags.dir, cmp.Or(title, "run"), same); err != nil {
 		return err
 	}
 	p, err := f.preset(preset)
@@ -182,6 +230,12 @@ func (w *grid) fill(base *cobra.Command, f runFlags, preset, dir string) error {
 		return err
 	}
 	points := sweep.Points(w.axes)
+	if flags.trials > 0 {
+		w.wholeNumbers(cmp.Or(f.opts.Algorithm, p.Options.Algorithm, option.Algorithm.Default))
+		if points, err = sweep.Draw(w.axes, flags.trials, cmp.Or(f.opts.Seed, 1)); err != nil {
+			return usage("--trials %d: %w", flags.trials, err)
+		}
+	}
 	for _, point := range points {
 		var words []string
 		var vary []presets.Setting
@@ -201,6 +255,20 @@ func (w *grid) fill(base *cobra.Command, f runFlags, preset, dir string) error {
 	w.head = fmt.Sprintf("%s, %s with %s: %s", cmp.Or(title, "sweep"), plural(len(points), "setting"),
 		plural(w.seeds, "seed"), plural(len(w.Trials), "run"))
 	return nil
+}
+
+// wholeNumbers marks the axes whose settings are whole numbers in a run of this algorithm.
+func (w *grid) wholeNumbers(algorithm string) {
+	alg, err := catalog.Lookup(algorithm)
+	if err != nil {
+		return // the check of the runs reports it
+	}
+	for i := range w.axes {
+		a := &w.axes[i]
+		k, _ := alg.Knob(a.Name)
+		o := option.Named(a.Name)
+		a.Whole = k.Integer || o != nil && o.Kind != option.Number && o.Kind != option.Text
+	}
 }
 
 // best returns the table of results, best first: at most rows of the settings that have a result, or all settings if
@@ -276,6 +344,9 @@ func (w *grid) best(rows int) *table {
 		var notes []string
 		if r.Diverged > 0 {
 			notes = append(notes, fmt.Sprintf("%d diverged", r.Diverged))
+		}
+		if r.Out {
+			notes = append(notes, fmt.Sprintf("out in rung %d", r.Rung))
 		}
 		if sweep.NeedsTarget(w.by) && r.Missed > 0 {
 			notes = append(notes, fmt.Sprintf("%d missed the target", r.Missed))
