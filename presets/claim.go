@@ -39,6 +39,7 @@ type Claim struct {
 var Metrics = map[string]string{
 	"test_error":         "%",         // of the final centre
 	"test_bits":          "bits",      // text: loss of the final centre in bits per byte
+	"test_fitness":       "fitness",   // objective: of the final centre on the test seeds
 	"test_hamming":       "%",         // multi-label: share of wrong labels of the final centre
 	"test_rmse":          "RMSE",      // regression: of the final centre, in the unit of the target
 	"test_r2":            "R2",        // regression: of the final centre
@@ -72,7 +73,7 @@ func Selects(metric string) bool { return !strings.HasPrefix(metric, "test_") }
 
 // MoreIsBetter reports whether larger values of a metric are better.
 func MoreIsBetter(metric string) bool {
-	return metric == "samples_per_s" || metric == "test_r2" || metric == "centre_advance"
+	return metric == "samples_per_s" || metric == "test_r2" || metric == "test_fitness" || metric == "centre_advance"
 }
 
 // Others returns the presets that a claim compares with.

@@ -274,17 +274,18 @@ func (w *grid) wholeNumbers(algorithm string) {
 // best returns the table of results, best first: at most rows of the settings that have a result, or all settings if
 // rows is negative.
 func (w *grid) best(rows int) *table {
-	results := w.Results(w.by, event.KeyTestBits, event.KeyTestError, event.KeyTestRMSE, event.KeyValidationBits,
-		event.KeyValidationError, event.KeyValidationRMSE)
-	score, unit := event.KeyTestError, "%"
-	for _, other := range []string{event.KeyTestRMSE, event.KeyTestBits} {
-		if slices.ContainsFunc(results, func(r sweep.Result) bool { return len(r.Figures[other]) > 0 }) {
-			score, unit = other, ""
+	var config event.Config // of a run with results
+	w.Each(func(t *sweep.Trial) {
+		if t.Tally != nil && t.Tally.Config.Data != "" {
+			config = t.Tally.Config
 		}
+	})
+	score, scoreUnit := config.Score(), ""
+	if score.Percent {
+		scoreUnit = " %"
 	}
-	tested := strings.TrimSpace(">" + score + " " + unit)
-	validation := "validation" + strings.TrimPrefix(score, "test")
-	validationUnit := unit
+	validation := "validation" + strings.TrimPrefix(score.Key, "test")
+	results := w.Results(w.by, score.Key, validation)
 	hasValidation := validation != w.by &&
 		slices.ContainsFunc(results, func(r sweep.Result) bool { return len(r.Figures[validation]) > 0 })
 	sweep.Sort(results, w.by, presets.MoreIsBetter(w.by))
@@ -296,20 +297,16 @@ func (w *grid) best(rows int) *table {
 	for _, name := range w.Columns {
 		heads = append(heads, ">"+name)
 	}
-	if unit = presets.Metrics[w.by]; unit != w.by {
-		for _, t := range w.Trials {
-			if t.Tally != nil {
-				unit = t.Tally.Config.Unit(unit)
-			}
-		}
-		unit = strings.TrimSpace(w.by + " " + unit)
+	unit := presets.Metrics[w.by]
+	if unit != w.by {
+		unit = strings.TrimSpace(w.by + " " + config.Unit(unit))
 	}
 	heads = append(heads, ">"+unit, ">± s.e.")
 	if hasValidation {
-		heads = append(heads, strings.TrimSpace(">"+validation+" "+validationUnit))
+		heads = append(heads, ">"+validation+scoreUnit)
 	}
 	if !w.Bare {
-		heads = append(heads, tested)
+		heads = append(heads, ">"+score.Key+scoreUnit)
 	}
 	out := newTable(append(heads, ">seeds", ">time", "")...)
 	for _, r := range results {
@@ -329,7 +326,7 @@ func (w *grid) best(rows int) *table {
 			switch {
 			case len(all) == 0:
 				return "–"
-			case score != event.KeyTestError:
+			case !score.Percent:
 				return fmt.Sprintf("%.4g", all.Mean())
 			}
 			return fmt.Sprintf("%.2f", all.Mean())
@@ -339,7 +336,7 @@ func (w *grid) best(rows int) *table {
 			row = append(row, figure(validation))
 		}
 		if !w.Bare {
-			row = append(row, figure(score))
+			row = append(row, figure(score.Key))
 		}
 		var notes []string
 		if r.Diverged > 0 {
