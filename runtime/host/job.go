@@ -112,6 +112,7 @@ func prepared(o Options, estimate func(j *Job, eng Engine) error) (*Job, error) 
 		return nil, err
 	}
 	j.Edits = append(j.Edits, j.rates()...)
+	j.fitBatch()
 	j.configure(o)
 	if err := j.checkTarget(); err != nil {
 		return nil, err

@@ -1,6 +1,10 @@
 package host
 
 import (
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
 	"testing"
 
 	"brood/runtime/event"
@@ -38,6 +42,48 @@ func TestModelRate(t *testing.T) {
 		}
 		if got != len(c.want) {
 			t.Errorf("%s on %s, %v: %d edits by the model, want %d", c.algorithm, c.model, c.set, got, len(c.want))
+		}
+	}
+}
+
+// TestBatchFollowsSamples: a run that ends by epochs lowers the default batch if a step would take more than an epoch,
+// and only then.
+func TestBatchFollowsSamples(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "few.csv")
+	text := "x,y,class\n"
+	for i := range 120 { // of which 92 train
+		text += fmt.Sprintf("%d,%d,%s\n", i*7%31, i*5%17, "ab"[i%2:i%2+1])
+	}
+	if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	for name, c := range map[string]struct {
+		o    Options
+		want string
+	}{
+		"epochs":        {Options{Data: path, Limit: event.Limit{Epochs: 1}, Members: 4}, "2"},
+		"one member":    {Options{Data: path, Members: 1}, "8"},
+		"many members":  {Options{Data: path, Limit: event.Limit{Epochs: 1}, Members: 64}, "1"},
+		"rounds":        {Options{Data: path, Limit: event.Limit{Rounds: 3}, Members: 4}, ""},
+		"given":         {Options{Data: path, Limit: event.Limit{Epochs: 1}, Members: 4, Set: []event.Setting{{Knob: "batch", Expr: "16"}}}, "16"},
+		"many samples":  {Options{Data: "glyphs", Model: "softmax", Limit: event.Limit{Epochs: 1}, Members: 4}, ""},
+		"no gradients":  {Options{Data: path, Algorithm: "snes", Limit: event.Limit{Epochs: 4}, Members: 4}, ""},
+		"full batches": {Options{Data: path, Algorithm: "bgd", Limit: event.Limit{Epochs: 4}, Members: 1}, ""},
+	} {
+		j, err := Prepare(c.o)
+		if err != nil {
+			t.Errorf("%s: %v", name, err)
+			continue
+		}
+		got := ""
+		for _, e := range j.Edits {
+			if e.Knob == "batch" {
+				got = e.Expr
+			}
+		}
+		noted := strings.Contains(strings.Join(j.Notes, "\n"), "batch = ")
+		if got != c.want || noted != (got != "" && name != "given") {
+			t.Errorf("%s: batch %q, want %q; notes %q", name, got, c.want, j.Notes)
 		}
 	}
 }
