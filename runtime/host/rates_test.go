@@ -61,13 +61,13 @@ func TestBatchFollowsSamples(t *testing.T) {
 		o    Options
 		want string
 	}{
-		"epochs":        {Options{Data: path, Limit: event.Limit{Epochs: 1}, Members: 4}, "2"},
-		"one member":    {Options{Data: path, Members: 1}, "8"},
-		"many members":  {Options{Data: path, Limit: event.Limit{Epochs: 1}, Members: 64}, "1"},
-		"rounds":        {Options{Data: path, Limit: event.Limit{Rounds: 3}, Members: 4}, ""},
-		"given":         {Options{Data: path, Limit: event.Limit{Epochs: 1}, Members: 4, Set: []event.Setting{{Knob: "batch", Expr: "16"}}}, "16"},
-		"many samples":  {Options{Data: "glyphs", Model: "softmax", Limit: event.Limit{Epochs: 1}, Members: 4}, ""},
-		"no gradients":  {Options{Data: path, Algorithm: "snes", Limit: event.Limit{Epochs: 4}, Members: 4}, ""},
+		"epochs":       {Options{Data: path, Limit: event.Limit{Epochs: 1}, Members: 4}, "2"},
+		"one member":   {Options{Data: path, Members: 1}, "8"},
+		"many members": {Options{Data: path, Limit: event.Limit{Epochs: 1}, Members: 64}, "1"},
+		"rounds":       {Options{Data: path, Limit: event.Limit{Rounds: 3}, Members: 4}, ""},
+		"given":        {Options{Data: path, Limit: event.Limit{Epochs: 1}, Members: 4, Set: []event.Setting{{Knob: "batch", Expr: "16"}}}, "16"},
+		"many samples": {Options{Data: "glyphs", Model: "softmax", Limit: event.Limit{Epochs: 1}, Members: 4}, ""},
+		"no gradients": {Options{Data: path, Algorithm: "snes", Limit: event.Limit{Epochs: 4}, Members: 4}, ""},
 		"full batches": {Options{Data: path, Algorithm: "bgd", Limit: event.Limit{Epochs: 4}, Members: 1}, ""},
 	} {
 		j, err := Prepare(c.o)
