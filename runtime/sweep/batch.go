@@ -8,8 +8,8 @@
 //	b.Add(point, "eta=0.1", options, name, 3)          // with seeds 1, 2 and 3
 //	err = b.Check(ctx, progress)                       // validates all runs before the first one
 //	err = b.Create()                                   // creates the directory
-//	b.ReadStates()                                     // finds the finished runs
-//	b.Run(ctx, train, done)                            // trains the others
+//	err = b.ReadStates()                               // finds the finished runs
+//	err = b.Run(ctx, train, done)                      // trains the others
 //
 // It has no flags, signals or presets; the caller passes values and prints results. It imports packages of runtime,
 // models and optim.

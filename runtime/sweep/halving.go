@@ -98,7 +98,7 @@ func (b *Batch) enter(rung int, remain []string) {
 	rungs := b.Halving.rungs(len(b.labels()), b.Trials[0].whole)
 	b.Each(func(t *Trial) {
 		if t.Out = !slices.Contains(remain, t.Label); !t.Out {
-			t.Rung, t.State = rung+1, Waits
+			t.Rung, t.State = rung+1, Elsewhere // update changes only this state
 			t.Limit, t.Work = b.Halving.rung(rung, rungs, t)
 		}
 	})

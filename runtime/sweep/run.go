@@ -37,14 +37,15 @@ func (b *Batch) ReadStates() error {
 	}
 	for _, t := range b.Trials {
 		if !t.Over() { // else Check has read the log
+			t.State = Elsewhere // update changes only this state
 			b.readState(t)
 		}
 	}
 	return nil
 }
 
+// readState sets the state of a trial in state Elsewhere.
 func (b *Batch) readState(t *Trial) {
-	t.State = Elsewhere // update changes only this state
 	if _, err := b.update(t); err != nil {
 		b.fail(t, err)
 	}
