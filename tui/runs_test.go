@@ -75,7 +75,7 @@ func TestRunsFilterAndMouse(t *testing.T) {
 	d.shows("1 of 4 · /killed", "run-d00d", "120 kB", "2026-11-20-run-d00d")
 	d.hides("quickstart")
 	d.press("/").write("x")
-	d.shows(`no run contains "killedx"`)
+	d.shows(`no run matches "killedx"`)
 	for _, k := range []string{"enter", "j", "G"} {
 		d.press(k)
 	}
@@ -103,7 +103,7 @@ func TestOpenASession(t *testing.T) {
 		t.Errorf("replay %v, screen %d, staged %v, window %+v, at record %d", d.Replay != nil, d.screen, d.rail.Staged,
 			d.Window, d.Live.Position)
 	}
-	d.shows("recording", "2026-11-20-quickstart-7f3a")
+	d.shows("recording", " quickstart-7f3a ")
 	if d.Smoothing != 2 {
 		t.Error("what the viewer likes is forgotten too")
 	}
@@ -373,7 +373,7 @@ func TestQueryOfRuns(t *testing.T) {
 	d.press("esc", "/").write("test_eror<1")
 	d.shows(`test_eror<1: no column, setting or metric is called "test_eror" (did you mean test_error?)`)
 	d.press("esc", "/").write("alg").press("tab")
-	if got := d.Filters.Text["runs"]; got != "algorithm" {
+	if got := d.Filters.Text["runs"]; got != "algorithm=" {
 		t.Errorf("alg is completed to %q", got)
 	}
 }
@@ -425,7 +425,7 @@ func TestFilterMatchesWords(t *testing.T) {
 	d.press("esc", "/").write("sweep-grid").press("enter")
 	d.shows("eta=0.1,seed=1", "eta=0.1,seed=2")
 	d.press("/").write(" nowhere").press("enter")
-	d.shows(`no run contains "sweep-grid nowhere"`, "esc clear it")
+	d.shows(`no run matches "sweep-grid nowhere"`, "esc clear it")
 	d.hides("space mark")
 }
 

@@ -245,8 +245,8 @@ func (t term) equal(r Row, text string) bool {
 	return text == t.value || slices.Contains(strings.Fields(text), t.value)
 }
 
-// Complete returns the completions of the last word of a query for a list of rows: names, or after an operator the
-// values that the rows have.
+// Complete returns the completions of the last word of a query for a list of rows: names with the operator =, or after
+// an operator the values that the rows have.
 func Complete(rows []Row, text string) (out []string) {
 	last := text[strings.LastIndex(text, " ")+1:]
 	found := map[string]bool{}
@@ -262,12 +262,12 @@ func Complete(rows []Row, text string) (out []string) {
 		}
 	} else {
 		for _, name := range columnNames() {
-			found[name] = true
+			found[name+"="] = true
 		}
 		for _, r := range rows {
 			if r.Summary != nil {
 				for _, s := range r.Settings {
-					found[s.Name] = !strings.Contains(s.Name, " ")
+					found[s.Name+"="] = !strings.Contains(s.Name, " ")
 				}
 			}
 		}

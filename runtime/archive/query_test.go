@@ -92,7 +92,7 @@ func TestQueryErrors(t *testing.T) {
 
 func TestComplete(t *testing.T) {
 	for text, want := range map[string]string{
-		"al": "algorithm", "parle test_e": "test_error", "et": "eta", "algorithm=": "algorithm=dp-sgd algorithm=parle",
+		"al": "algorithm=", "parle test_e": "test_error=", "et": "eta=", "algorithm=": "algorithm=dp-sgd algorithm=parle",
 		"algorithm=p": "algorithm=parle", "nothing=": "", "zz": "",
 	} {
 		if got := strings.Join(Complete(queriedRows(), text), " "); got != want {
