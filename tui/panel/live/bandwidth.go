@@ -51,8 +51,12 @@ const (
 )
 
 // bytesArea returns the area of the chart of bytes over rounds in the panel with the inside r: what the table and the
-// two lines at the foot leave free, empty if that is too low.
+// two lines at the foot leave free. It is empty if that is too low, and on the screen Network, which has a chart of each
+// operation.
 func bytesArea(m *panel.Host, r cell.Rect) cell.Rect {
+	if m.HasPanel(panel.Traffic) {
+		return cell.Rect{}
+	}
 	ops, _, _, _ := m.RecentTraffic()
 	table := len(ops) + 1 // with the overhead
 	if r.W >= wideBandwidth {
@@ -222,20 +226,29 @@ func bandwidthRows(v *view.View) panel.Rows {
 	return out
 }
 
+// networkFoot is the largest height of the table of operations on the Network screen.
+const networkFoot = 13
+
 // placeNetwork lays out the Network screen. The history of links is only placed in runs that have links, their current
 // state only in live runs.
 func placeNetwork(m *panel.Host, b cell.Rect) []panel.Placement {
-	top, low := b.Top((b.H + 1) / 2)
-	left, right := low.Left(low.W / 2)
-	out := []panel.Placement{{Panel: panel.Traffic, Area: top}, {Panel: panel.Bandwidth, Area: left},
-		{Panel: panel.Links, Area: right}}
-	if !m.CanSurvey() {
-		out = []panel.Placement{{Panel: panel.Traffic, Area: top}, {Panel: panel.Bandwidth, Area: low}}
+	linked := m.Shown.MachinesOf(view.Between) != nil
+	main, links := b, cell.Rect{}
+	if linked {
+		main, links = b.Left(b.W / 2)
 	}
-	if m.Shown.MachinesOf(view.Between) != nil {
-		chart, past := top.Left(top.W / 2)
-		out[0].Area = chart
-		out = slices.Insert(out, 1, panel.Placement{Panel: panel.LinkHistory, Area: past})
+	top, low := main.Top(main.H - min(networkFoot, main.H/2))
+	out := []panel.Placement{{Panel: panel.Traffic, Area: top}, {Panel: panel.Bandwidth, Area: low}}
+	switch {
+	case linked && m.CanSurvey():
+		past, now := links.Top((links.H + 1) / 2)
+		return slices.Insert(append(out, panel.Placement{Panel: panel.Links, Area: now}), 1,
+			panel.Placement{Panel: panel.LinkHistory, Area: past})
+	case linked:
+		return slices.Insert(out, 1, panel.Placement{Panel: panel.LinkHistory, Area: links})
+	case m.CanSurvey():
+		out[1].Area, low = low.Left(low.W / 2)
+		return append(out, panel.Placement{Panel: panel.Links, Area: low})
 	}
 	return out
 }
