@@ -21,7 +21,7 @@ func TestFilterOfEvents(t *testing.T) {
 	}
 	d.shows("1 of 7 · /CHECK ─")
 	d.press("/").write("x")
-	d.shows("0 of 7", `no event contains "CHECKx": esc clears`)
+	d.shows("0 of 7", `no event matches "CHECKx": esc clears`)
 	d.press("esc")
 	d.shows("6 of 7", "ell 10 at round 103: loss -0.32 (-53 %) in 50 rounds")
 	d.hides("/CHECK", "checkpoint saved")

@@ -150,7 +150,7 @@ func TestFleetOrderAndFilter(t *testing.T) {
 		t.Errorf("the filter leaves %v", got)
 	}
 	d.press("esc", "/").write("drained").press("enter")
-	d.shows(`no worker contains "drained"`)
+	d.shows(`no worker matches "drained"`)
 	for _, k := range []string{"j", "G", "enter", "v", "V", "c", "d", "u", "K"} {
 		d.press(k)
 	}

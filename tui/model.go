@@ -289,6 +289,8 @@ func (m *model) ShowReceipt(msg panel.ReceiptMsg) {
 		m.Say(cell.Alert, what+" rejected: "+msg.Receipt.Reason)
 	case len(msg.Resets) > 0:
 		m.showSwap(msg)
+	case msg.Command.Action == event.Save:
+		m.Say(cell.Good, "checkpoint requested")
 	case msg.Receipt.Round > 0:
 		m.rail.ShowAccepted(m.Host, msg)
 		m.Say(cell.Good, what+" accepted, from round "+textfmt.Grouped(msg.Receipt.Round+1))

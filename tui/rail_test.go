@@ -183,7 +183,7 @@ func TestFilterOfKnobs(t *testing.T) {
 			t.Errorf("%s: turning the only knob stages %v", c.focus, d.rail.Staged)
 		}
 		d.press("/").write("?").press("enter")
-		d.shows(`no knob contains "ag?"`)
+		d.shows(`no knob matches "ag?"`)
 		for _, key := range []string{"j", "k", "l", "h", "enter", "L"} {
 			d.Toast = panel.Toast{}
 			if d.press(key); d.Toast.Text == "" || d.rail.Typing != nil || len(d.rail.Staged) != 1 {

@@ -3,7 +3,6 @@ package tui
 import (
 	"context"
 	"math"
-	"path/filepath"
 
 	tea "charm.land/bubbletea/v2"
 
@@ -26,9 +25,6 @@ func (m *model) SwitchSession(msg panel.OpenedMsg) tea.Cmd {
 	}
 	m.Opt.Session, m.Opt.Source, m.Opt.Commander, m.Opt.Close = o.Session, o.Source, o.Commander, o.Close
 	m.Opt.Title, m.Opt.Resume = o.Title, o.Resume
-	if o.Commander == nil && o.Session != "" {
-		m.Opt.Title = filepath.Base(o.Session)
-	}
 	m.resetSession()
 	m.OpenScreen(0)
 	m.visited = nil

@@ -3,26 +3,35 @@ package tui
 import (
 	"cmp"
 	"fmt"
+	"path/filepath"
 	"slices"
 	"strings"
 
+	"brood/runtime/archive"
 	"brood/runtime/event"
 	"brood/tui/cell"
 	"brood/tui/panel"
 	"brood/tui/textfmt"
 )
 
-// title returns the title of the run.
+// title returns the title of the run: its name, else what it trains.
 func (m *model) title() string {
-	if m.Opt.Source == nil {
+	switch {
+	case m.Opt.Source == nil:
 		return "runs"
-	}
-	if m.Opt.Title != "" {
+	case m.Opt.Title != "":
 		return m.Opt.Title
+	case m.Opt.Session != "":
+		return archive.ShortName(filepath.Base(m.Opt.Session))
 	}
+	return cmp.Or(m.trains(), "waiting for a run")
+}
+
+// trains returns the algorithm, the model and the data of the run; "" before they are known.
+func (m *model) trains() string {
 	c := m.Live.Config
 	if c == nil {
-		return "waiting for a run"
+		return ""
 	}
 	var parts []string
 	for _, s := range []string{m.Live.Algorithm(), c.ModelName(), c.Data, c.Augment} {
@@ -73,6 +82,9 @@ func (m *model) statusLine(g *cell.Grid) {
 		{rounds + r, len(rounds) + 4, 9, cell.Plain},
 		{epochs + e, len(epochs) + 3, 4, cell.Plain},
 		{textfmt.Duration(m.Elapsed()), 7, 6, cell.Plain},
+	}
+	if text := m.trains(); text != "" && text != m.title() {
+		segs = slices.Insert(segs, 3, segment{text, 0, 2, cell.Faint})
 	}
 	if text := m.RoundProgress(); text != "" {
 		width := cell.Width("100 % of round " + textfmt.Grouped(v.Progress.Rounds+1)) // does not change within the round

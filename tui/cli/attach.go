@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"os"
 	"os/user"
-	"path/filepath"
 	"slices"
 	"strings"
 
@@ -44,9 +43,6 @@ func openWorkbench(ctx context.Context, o panel.Opened, opt panel.Options, progr
 	}
 	defer lib.end()
 	lib.program = program
-	if o.Commander == nil && o.Session != "" {
-		opt.Title = filepath.Base(o.Session)
-	}
 	opt.Source, opt.Commander, opt.Session, opt.Resume, opt.Close, opt.Library = o.Source, o.Commander, o.Session,
 		o.Resume, o.Close, lib
 	opt.Algorithms, opt.In, opt.Out = catalog.All(), s.in, s.screen

@@ -71,7 +71,7 @@ func (x *exporting) pictures(ctx context.Context, s streams, args []string) erro
 		return err
 	}
 	defer r.Close()
-	opt.Source, opt.Session, opt.Title, opt.Algorithms = recorded(dir, r).Source, dir, filepath.Base(dir), catalog.All()
+	opt.Source, opt.Session, opt.Algorithms = recorded(dir, r).Source, dir, catalog.All()
 	file := x.file
 	if file == "" {
 		file = filepath.Base(dir) + "." + x.to

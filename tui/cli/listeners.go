@@ -11,6 +11,7 @@ import (
 	"github.com/spf13/pflag"
 
 	"brood/optim/catalog"
+	"brood/runtime/archive"
 	"brood/runtime/control"
 	"brood/runtime/metrics"
 	"brood/runtime/session"
@@ -91,7 +92,7 @@ func workbenchFor(dir string, v sshserver.Visitor) (panel.Options, error) {
 		return panel.Options{}, fmt.Errorf("the run does not answer: %w", err)
 	}
 	opt := panel.Options{
-		Source: client, Title: filepath.Base(dir), Resume: resumeLine(dir), By: v.Name, Algorithms: catalog.All(),
+		Source: client, Title: archive.ShortName(filepath.Base(dir)), Resume: resumeLine(dir), By: v.Name, Algorithms: catalog.All(),
 		Close: func() error { client.Close(); return nil },
 	}
 	if v.Command {

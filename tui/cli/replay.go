@@ -4,7 +4,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"path/filepath"
 
 	"brood/runtime/archive"
 
@@ -50,7 +49,7 @@ func replayCommand(s streams) *cobra.Command {
 				return usage("--frames %d: a recording has one frame per round: give 1, and the round with "+
 					"--at", frames.frames)
 			case frames.frames == 1:
-				opt.Title = filepath.Base(dir)
+				opt.Session = dir
 				return frames.print(c.Context(), recorded(dir, r), opt, s)
 			case !s.terminal:
 				return printRecorded(c, r, at, s)

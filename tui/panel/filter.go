@@ -32,5 +32,5 @@ func (m *Host) FilterNote(list, note string) string {
 
 // NoMatchText returns the message that no entry of a list matches the filter.
 func (m *Host) NoMatchText(list, entry string) string {
-	return "no " + entry + " contains \"" + m.Filters.Text[list] + "\": esc clears the filter"
+	return "no " + entry + " matches \"" + m.Filters.Text[list] + "\": esc clears the filter"
 }

@@ -1,6 +1,7 @@
 package panel
 
 import (
+	"fmt"
 	"math"
 	"strings"
 
@@ -17,9 +18,7 @@ func DrawGauge(g *cell.Grid, x, y, w int, k optim.Knob, value float64, role cell
 				others = append(others, c)
 			}
 		}
-		if len(others) > 0 {
-			g.Text(x, y, w, cell.Faint, "or "+strings.Join(others, ", "))
-		}
+		g.Text(x, y, w, cell.Faint, othersText(others, w))
 		return
 	}
 	line, dot := '─', '●'
@@ -31,6 +30,23 @@ func DrawGauge(g *cell.Grid, x, y, w int, k optim.Knob, value float64, role cell
 		g.Set(x+i, y, line, cell.Border)
 	}
 	g.Set(x+at, y, dot, role)
+}
+
+// othersText lists other choices in w cells: those that fit, and the number of the rest.
+func othersText(others []string, w int) string {
+	for n := len(others); n > 0; n-- {
+		text := "or " + strings.Join(others[:n], ", ")
+		if more := len(others) - n; more > 0 {
+			text += fmt.Sprintf(", %d more", more)
+		}
+		if cell.Width(text) <= w {
+			return text
+		}
+	}
+	if len(others) == 0 {
+		return ""
+	}
+	return fmt.Sprintf("or %d others", len(others))
 }
 
 // gaugeDecades is the number of decades that a logarithmic gauge shows below the upper bound, if the lower bound is 0.

@@ -15,7 +15,7 @@ type Options struct {
 	Commander  Commander          // nil: read-only
 	ReadOnly   bool               // no command, change or start of a run, here and in all runs opened from here
 	Algorithms []*optim.Algorithm // known algorithms; knobs of others have no bounds and cannot be changed
-	Title      string             // title of the run; "": from its configuration
+	Title      string             // title of the run; "": the name of its session, else what it trains
 	Session    string             // directory of the session, which names exported files; "": not on this machine
 	Resume     string             // command that resumes the run after it has stopped; "": not possible here
 	Close      func() error       // closes the source, when the user leaves it or the workbench ends; nil: nothing to close

@@ -2,6 +2,7 @@ package panel
 
 import (
 	"slices"
+	"strings"
 
 	"brood/models/engine"
 	"brood/runtime/view"
@@ -11,7 +12,7 @@ import (
 
 // Tile is a small chart with a title line instead of a legend.
 type Tile struct {
-	Title  string
+	Title  string               // name, then after two blanks the unit, which a narrow tile omits
 	Value  string               // value at the cursor, or now
 	Axis   func(float64) string // formats a value of the y axis in at most six characters; nil: as a number
 	Curves []Curve
@@ -100,7 +101,11 @@ func (m *Host) DrawTile(g *cell.Grid, r cell.Rect, t Tile, chosen bool) {
 		g.Set(head.X, head.Y, '▸', role)
 	}
 	g.Right(head.X+head.W-1, head.Y, head.W-3, cell.Plain, t.Value)
-	g.Text(head.X+1, head.Y, max(0, head.W-4-cell.Width(t.Value)), role, t.Title)
+	title, room := t.Title, max(0, head.W-4-cell.Width(t.Value))
+	if cell.Width(title) > room {
+		title, _, _ = strings.Cut(title, "  ") // without the unit
+	}
+	g.Text(head.X+1, head.Y, room, role, title)
 	if in.H < 3 || in.W < 14 {
 		return
 	}

@@ -25,6 +25,12 @@ func (r *Rail) schedulesTitle(m *panel.Host) (string, string) {
 	return "knobs and schedules", m.FilterNote("knobs", note)
 }
 
+// Widths on the Knobs screen: of the sources at least, if the curves keep theirs.
+const (
+	sourceW   = 24
+	minCurveW = 12
+)
+
 // drawSchedules draws a row for each knob: name, current value, curve over the run with a line at the present,
 // expression.
 func (r *Rail) drawSchedules(m *panel.Host, g *cell.Grid, in cell.Rect) {
@@ -42,7 +48,12 @@ func (r *Rail) drawSchedules(m *panel.Host, g *cell.Grid, in cell.Rect) {
 		name = max(name, min(cell.Width(m.KnobLabel(k)), 19))
 	}
 	now := 3 + name + 10 // right end of the values
-	w := max(8, (in.W-now-3)/2)
+	sources := sourceW
+	for _, k := range knobs {
+		text, _ := r.source(m, k)
+		sources = max(sources, cell.Width(text))
+	}
+	w := max(minCurveW, in.W-now-6-sources)
 	over, by := now+3, now+5+w
 	g.Text(in.X+3, in.Y, name, cell.Faint, "knob")
 	g.Right(in.X+now, in.Y, 9, cell.Faint, "now")
@@ -62,7 +73,8 @@ func (r *Rail) drawSchedules(m *panel.Host, g *cell.Grid, in cell.Rect) {
 		g.Text(in.X+3, y, name, role, m.KnobLabel(k))
 		g.Right(in.X+now, y, 9, role, inEffect(m, k))
 		r.scheduleRow(m, g, cell.Rect{X: in.X + over, Y: y, W: w, H: max(1, tall-1)}, k, lo, hi)
-		r.drawSource(m, g, cell.Rect{X: in.X + by, Y: y, W: in.W - 1 - by, H: 1}, k)
+		text, role := r.source(m, k)
+		g.Text(in.X+by, y, in.W-1-by, role, text)
 	}
 }
 
@@ -86,23 +98,20 @@ func (r *Rail) scheduleRow(m *panel.Host, g *cell.Grid, in cell.Rect, k optim.Kn
 	r.drawCurves(m, g, in, k, expr, lo, hi)
 }
 
-// drawSource draws where the value of a knob comes from.
-func (r *Rail) drawSource(m *panel.Host, g *cell.Grid, in cell.Rect, k optim.Knob) {
+// source returns where the value of a knob comes from, and its colour role.
+func (r *Rail) source(m *panel.Host, k optim.Knob) (string, cell.Role) {
 	if expr, ok := r.StagedExpr(k.Name); ok {
-		g.Text(in.X, in.Y, in.W, cell.Staged, "→ "+timeline.Readable(expr)+"*")
-		return
+		return "→ " + timeline.Readable(expr) + "*", cell.Staged
 	}
 	if m.Knobs == nil || k.Name == view.MembersKnob {
-		return
+		return "", cell.Faint
 	}
 	if e, ok := m.Knobs.Pending(k.Name); ok {
-		g.Text(in.X, in.Y, in.W, cell.Good, "→ "+timeline.Text(e)+" from round "+textfmt.Grouped(e.First()))
-		return
+		return "→ " + timeline.Text(e) + " from round " + textfmt.Grouped(e.First()), cell.Good
 	}
 	h := m.Knobs.History(k.Name)
 	if len(h) == 0 {
-		g.Text(in.X, in.Y, in.W, cell.Faint, "default")
-		return
+		return "default", cell.Faint
 	}
 	expr, moving := m.Knobs.Schedule(k.Name)
 	if !moving {
@@ -112,16 +121,23 @@ func (r *Rail) drawSource(m *panel.Host, g *cell.Grid, in cell.Rect, k optim.Kno
 	if by != "" {
 		expr += "  " + by
 	}
-	g.Text(in.X, in.Y, in.W, cell.Faint, expr)
+	return expr, cell.Faint
 }
 
 func (r *Rail) knobTitle(m *panel.Host) (string, string) {
+	if len(r.Knobs(m)) == 0 {
+		return "knob", ""
+	}
 	k := r.SelectedKnob(m)
 	return m.KnobLabel(k), m.KnobTitle(k)
 }
 
 // drawKnob draws all details of the selected knob.
 func (r *Rail) drawKnob(m *panel.Host, g *cell.Grid, in cell.Rect) {
+	if len(r.Knobs(m)) == 0 {
+		panel.Explain(g, in, "no knob matches")
+		return
+	}
 	k := r.SelectedKnob(m)
 	y := in.Y
 	put := func(role cell.Role, s string) {
@@ -133,11 +149,13 @@ func (r *Rail) drawKnob(m *panel.Host, g *cell.Grid, in cell.Rect) {
 	for _, l := range textfmt.Wrap(k.Doc, in.W-2) {
 		put(cell.Plain, l)
 	}
-	bounds := "bounds" + panel.BoundsText(k)
+	bounds := "bounds" + strings.Replace(panel.BoundsText(k), "  ", " ", 1)
 	if k.Name != view.MembersKnob { // its default is the current size
 		bounds += ", default " + k.Initial()
 	}
-	put(cell.Faint, bounds)
+	for _, l := range textfmt.Wrap(bounds, in.W-2) {
+		put(cell.Faint, l)
+	}
 	note := r.Footnote(m, k)
 	for _, l := range r.scheduleLines(m, k, note, in.W-2) {
 		put(cell.Median, l)
@@ -153,14 +171,20 @@ func (r *Rail) drawKnob(m *panel.Host, g *cell.Grid, in cell.Rect) {
 		put(role, l)
 	}
 	rest := in.Y + in.H - y
-	if m.Knobs == nil || k.Name == view.MembersKnob || rest < 6 {
+	if m.Knobs == nil || len(k.Choices) > 0 || rest < 6 {
 		return
 	}
 	y++
 	lo, hi := r.Horizon(m)
 	area := cell.Rect{X: in.X, Y: y, W: in.W - 1, H: rest - 1}
-	expr, _ := r.StagedExpr(k.Name)
-	layers := r.curves(m, k, expr, lo, hi, 2*chart.Plot(area).W)
+	n := 2 * chart.Plot(area).W
+	var layers []chart.Layer
+	if k.Name == view.MembersKnob {
+		layers = []chart.Layer{{Columns: chart.Of(sizes(m.Shown, lo, hi, n)), Role: cell.Median, Style: chart.Thin}}
+	} else {
+		expr, _ := r.StagedExpr(k.Name)
+		layers = r.curves(m, k, expr, lo, hi, n)
+	}
 	chart.Draw(g, area, chart.Chart{
 		From:   lo,
 		To:     hi + 1,
@@ -169,6 +193,21 @@ func (r *Rail) drawKnob(m *panel.Host, g *cell.Grid, in cell.Rect) {
 		ASCII:  m.Opt.ASCII,
 		Layers: layers,
 	})
+}
+
+// sizes returns the population size at n rounds from lo to hi.
+func sizes(v *view.View, lo, hi uint64, n int) []float64 {
+	out := make([]float64, n)
+	for i := range out {
+		round, size := lo+uint64(i)*(hi-lo)/uint64(n), len(v.Members().Members)
+		for _, k := range slices.Backward(v.Marks) {
+			if k.Before != k.After && k.Round > round {
+				size = k.Before
+			}
+		}
+		out[i] = float64(size)
+	}
+	return out
 }
 
 // knobChange is a change of a knob or of the population size.

@@ -51,9 +51,10 @@ func DrawReplicas(m *panel.Host, g *cell.Grid, r cell.Rect) {
 	}
 	n := len(roster.Members)
 	cols := max(1, min((r.W-1)/30, (n*enoughCurveH+r.H-1)/max(1, r.H)))
-	w := (r.W - 1) / cols
 	h := max(1, min(r.H*cols/max(cols, n+cols-1), maxCurveH)) // lines for each member
 	rows := r.H / h
+	cols = min(cols, (n+rows-1)/rows)
+	w := (r.W - 1) / cols
 	first := 0
 	if n > rows*cols {
 		first = min(max(0, roster.Rank(m.Member)-rows*cols/2), n-rows*cols)

@@ -68,7 +68,7 @@ func drawScore(m *panel.Host, g *cell.Grid, r cell.Rect) {
 	chart.Draw(g, area, m.WithAxis(chart.Chart{Layers: layers, Marks: m.UnlabelledMarks(), Axis: c.Axis(m, false)}))
 	plain := func(x float64) string { return strings.TrimSuffix(panel.ScoreText(m.Shown.Config.Score(), x), " %") }
 	entries := []panel.Entry{
-		{Glyph: "━━", Name: "last", Value: fmt.Sprintf("%s @%d", plain(m.Shown.Config.Score().Of(e)), e.Round),
+		{Glyph: "━━", Name: "last", Value: plain(m.Shown.Config.Score().Of(e)) + " @" + textfmt.Grouped(e.Round),
 			Role: cell.Centre},
 		{Glyph: "", Name: "best", Value: plain(m.Shown.BestError), Role: 0},
 	}
