@@ -21,7 +21,7 @@ func (r *Runs) Panels() []panel.Panel {
 		{
 			ID: panel.Runs, Title: r.title, Draw: r.draw, Group: "runs (on their screen)", Keys: r.keys(), Hints: r.hints,
 			Screen: &panel.Screen{Digit: 9, Name: "Runs", Place: r.place, Home: true}, Point: r.point, Back: r.back,
-			List: entries, Poll: r.Poll, Branched: r.overlayBranch, Commands: []panel.Command{r.openCommand()},
+			Export: r.listTable, List: entries, Poll: r.Poll, Branched: r.overlayBranch, Commands: []panel.Command{r.openCommand()},
 		},
 		{ID: panel.Overlay, Title: r.overlayTitle, Draw: r.drawOverlay, Group: "runs (on their screen)", Keys: r.keys(),
 			Hints: r.hints, Back: r.back, Point: r.pointAt, List: entries, Export: r.overlayRows},

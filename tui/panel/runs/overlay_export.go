@@ -33,6 +33,58 @@ func (r *Runs) overlayRows(m *panel.Host) func(*view.View) panel.Rows {
 	}
 }
 
+// listTable returns a function that writes the listed runs with every column, metric and differing setting for which a
+// run has a value, numbers with all digits.
+func (r *Runs) listTable(m *panel.Host) func(*view.View) panel.Rows {
+	var rows []archive.Row
+	for _, x := range r.SortedRows(m) {
+		if x.Folder == "" && x.Host == "" {
+			rows = append(rows, r.row(x.Entry))
+		}
+	}
+	var names []string
+	for _, c := range archive.Columns {
+		if c.Name != archive.CurveColumn {
+			names = append(names, c.Name)
+		}
+	}
+	for _, metric := range archive.Metrics {
+		names = append(names, metric.Name)
+	}
+	columns := slices.DeleteFunc(archive.Chosen(names, rows), func(c archive.Column) bool {
+		return !slices.ContainsFunc(rows, func(x archive.Row) bool { return exactCell(c, x) != "" })
+	})
+	head := []string{"run"}
+	for _, c := range columns {
+		head = append(head, c.Name)
+	}
+	out := panel.Rows{head}
+	for _, x := range rows {
+		row := []string{x.Name}
+		for _, c := range columns {
+			row = append(row, exactCell(c, x))
+		}
+		out = append(out, row)
+	}
+	return func(*view.View) panel.Rows { return out }
+}
+
+// exactCell returns the text of a row in a table for programs: a number with all digits, "" for none.
+func exactCell(c archive.Column, x archive.Row) string {
+	if x.Summary == nil {
+		return ""
+	}
+	if c.Number != nil {
+		if n := c.Number(x); n == n {
+			return textfmt.Exact(n)
+		}
+	}
+	if s := c.Cell(x); s != "–" {
+		return s
+	}
+	return ""
+}
+
 // figureTable returns a function that writes the table of settings and results, with all digits.
 func (r *Runs) figureTable(m *panel.Host) func(*view.View) panel.Rows {
 	o := r.layOut(m)
