@@ -34,7 +34,7 @@ func TestFilterOfEvents(t *testing.T) {
 	}
 	d.Update(tea.WindowSizeMsg{Width: 80, Height: 24})
 	d.press("/").write("edit")
-	d.shows("10s ┆ ell 10 from", "7 events · /edit_")
+	d.shows("r 103 ┆ ell 10 (ann)", "7 events · /edit_")
 	d.write("zz")
 	d.shows("no event matches")
 }

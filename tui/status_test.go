@@ -67,7 +67,7 @@ func TestOneRoundOfAnEdit(t *testing.T) {
 	if k := d.Shown.Marks[0]; k.Round != 103 {
 		t.Errorf("the mark of the edit is at round %d", k.Round)
 	}
-	d.shows("round 103  ┆ ell 10 from round 103")
+	d.shows("round 103  ┆ ell 10 (ann)")
 	d.press("3")
 	d.shows("103  ℓ  10  ann")
 	d.hides("102 ")

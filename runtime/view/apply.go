@@ -203,7 +203,7 @@ func (v *View) edit(e event.Edit, at int64) {
 	v.mark(Mark{Round: e.First(), Text: text, Who: who})
 	text = strings.ReplaceAll(text, "→", " → ")
 	v.turned(e.First(), text)
-	v.note(event.LevelInfo, "edit", e.First(), text+fmt.Sprintf(" from round %d", e.First())+by(e.Whose()))
+	v.note(event.LevelInfo, "edit", e.First(), text+by(e.Whose()))
 }
 
 func by(who string) string {

@@ -181,7 +181,7 @@ func (v *View) settle(over bool) {
 		if !ok {
 			continue
 		}
-		v.note(event.LevelInfo, KindEffect, end-1, fmt.Sprintf("%s at round %d: %s", t.Text, t.First, e))
+		v.note(event.LevelInfo, KindEffect, end-1, fmt.Sprintf("%s at round %s: %s", t.Text, Grouped(t.First), e))
 		v.Lane[len(v.Lane)-1].Effect = &e
 		v.Marks = slices.Clone(v.Marks)
 		for i := len(v.Marks) - 1; i >= 0; i-- {

@@ -199,7 +199,7 @@ func TestChoicesSayWhy(t *testing.T) {
 		{Plan: &event.Plan{Algorithm: "x", Cause: "start"}},
 		{Edit: &event.Edit{Algorithm: "x", Knob: "distribution", Expr: "seed", By: optim.Auto, Why: "one worker"}},
 	})
-	if last := v.Lane[len(v.Lane)-1]; last.Kind != "edit" || last.Text != "distribution seed from round 1 (auto: one worker)" {
+	if last := v.Lane[len(v.Lane)-1]; last.Kind != "edit" || last.Text != "distribution seed (auto: one worker)" {
 		t.Errorf("%+v", last)
 	}
 }

@@ -49,7 +49,7 @@ func (m *Host) withParent(lane []view.Entry) []view.Entry {
 	}
 	seconds := v.Clock.At(axis.Seconds, axis.Rounds, float64(round))
 	return slices.Insert(lane, at, view.Entry{Trained: int64(seconds * 1e9), Round: round, Level: event.LevelInfo,
-		Kind: view.KindEffect, Text: fmt.Sprintf("%s at round %d: %s%s", text, e.First, e, m.withoutIt(&e))})
+		Kind: view.KindEffect, Text: fmt.Sprintf("%s at round %s: %s%s", text, view.Grouped(e.First), e, m.withoutIt(&e))})
 }
 
 // withoutIt returns the change of the parent over the rounds of an effect, to append to its text; "" if it is unknown.

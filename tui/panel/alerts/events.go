@@ -114,12 +114,9 @@ func (l *eventList) draw(m *panel.Host, g *cell.Grid, r cell.Rect) {
 	y := r.Y + r.H
 	for i := max(1, len(lane)-l.scroll) - 1; i >= 0 && y > r.Y; i-- {
 		e := lane[i]
-		lines := textfmt.Wrap(e.Text, r.W-28)
-		if len(lines) == 0 {
-			lines = []string{""}
-		}
-		if e.Level == event.LevelInfo || r.H < 6 {
-			lines = []string{e.Text}
+		lines := []string{e.Text}
+		if r.H >= 6 && e.Text != "" {
+			lines = textfmt.Wrap(e.Text, r.W-28)
 		}
 		y -= len(lines)
 		glyph, role := levelGlyph(e)
@@ -161,11 +158,7 @@ func (l *eventList) line(m *panel.Host, g *cell.Grid, r cell.Rect) {
 		}
 	}
 	glyph, role := levelGlyph(e)
-	when := textfmt.Duration(time.Duration(e.Trained))
-	if e.Kind == panel.NoteKind {
-		when = "round " + textfmt.Grouped(e.Round)
-	}
-	x = g.Text(x, r.Y, r.W-2, cell.Faint, when+" ")
+	x = g.Text(x, r.Y, r.W-2, cell.Faint, "r "+textfmt.Grouped(e.Round)+" ") // as in the status line
 	g.Set(x, r.Y, glyph, role)
 	g.Text(x+2, r.Y, end-x-2, role, e.Text)
 }
