@@ -12,7 +12,7 @@ import (
 // TestAlertsScreen checks that alerts are listed newest first with their state (open, acked, resolved), and that the
 // screen names show the number of open alerts.
 func TestAlertsScreen(t *testing.T) {
-	d := open(t, 120, 40, sourcetest.Run(6, 400), nil)
+	d := open(t, 120, 30, sourcetest.Run(6, 400), nil) // without the events
 	d.shows("8 Alerts!1", "x acknowledges")
 	d.press("x")
 	d.hides("Alerts!")

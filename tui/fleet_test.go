@@ -291,7 +291,9 @@ func TestFleetOfOneProcess(t *testing.T) {
 	f := view.Fleet{Workers: []view.Worker{{ID: 0, State: event.Hosting, Members: collective.IDs(12)}}}
 	d, c := openFleet(t, 120, 40, f, "")
 	d.shows("in-process", "all workers share one process", "`brood worker`", "in the coordinator's process",
-		"3000 steps/s, 100 % of all")
+		"3000 steps/s, 100 % of all", "memory")
+	d.Update(tea.WindowSizeMsg{Width: 100, Height: 30})
+	d.shows("all workers share one process", "`brood worker`")
 	d.press("tab", "enter")
 	if d.Popup != nil || !strings.Contains(d.Toast.Text, "share one process") {
 		t.Errorf("enter on no link says %q", d.Toast.Text)

@@ -204,5 +204,5 @@ func TestExchangedInMemory(t *testing.T) {
 	})
 	d.shows("3 workers, in memory", "412 kB/s in memory")
 	d.press("2")
-	d.shows("they exchange 412 kB/s in its memory")
+	d.shows("they exchange 412", "kB/s in its memory")
 }

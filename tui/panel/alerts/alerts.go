@@ -221,14 +221,17 @@ func alertRows(v *view.View) panel.Rows {
 // placeAlerts lays out the Alerts screen. A high and wide one has the loss and the events of the run too: most runs
 // have few alerts, and their marks are in the loss.
 func placeAlerts(_ *panel.Host, b cell.Rect) []panel.Placement {
-	if b.W >= panel.WideW && b.H >= 36 {
-		rules := 21 // lines of the rules in a third of the width
-		if b.W >= 240 {
+	if b.W >= panel.FullW && b.H >= 32 {
+		main, side := b.Left(b.W - max(46, b.W/3))
+		rules := 26 // lines of the rules
+		switch {
+		case b.W >= 240:
 			rules = 16
+		case b.W >= panel.WideW:
+			rules = 21
 		}
-		top, low := b.Top(rules)
-		table, watched := top.Left(top.W - top.W/3)
-		loss, events := low.Left(low.W - low.W/3)
+		watched, events := side.Top(rules)
+		table, loss := main.Top(min(rules, b.H*2/5))
 		return []panel.Placement{{Panel: panel.Alerts, Area: table}, {Panel: panel.AlertRules, Area: watched},
 			{Panel: panel.Loss, Area: loss}, {Panel: panel.Events, Area: events}}
 	}

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"math"
 	"path/filepath"
+	"slices"
 	"strings"
 	"time"
 
@@ -15,7 +16,7 @@ import (
 )
 
 // place lays out the Fleet screen: the table, the matrix of links and, if they fit, the selected worker and the history
-// of its process. A recording has no live links.
+// of its process. A recording and a run in one process have no live links.
 func (f *Fleet) place(m *panel.Host, b cell.Rect) []panel.Placement {
 	events := 1
 	if b.H >= 30 {
@@ -23,7 +24,8 @@ func (f *Fleet) place(m *panel.Host, b cell.Rect) []panel.Placement {
 	}
 	main, lane := b.Top(b.H - events)
 	switch {
-	case b.W >= panel.WideW && b.H >= 34 && (m.CanSurvey() || len(m.Shown.Processes) > 0):
+	case b.W >= panel.FullW && b.H >= 28 && !f.linked(m) && (m.CanSurvey() || len(m.Shown.Processes) > 0),
+		b.W >= panel.WideW && b.H >= 34 && m.CanSurvey():
 		return append(f.placeWide(m, main), panel.Placement{Panel: panel.Events, Area: lane})
 	case !m.CanSurvey() && b.W >= panel.FullW:
 		table, one := main.Left(main.W - max(45, main.W/3))
@@ -42,20 +44,26 @@ func (f *Fleet) place(m *panel.Host, b cell.Rect) []panel.Placement {
 		{Panel: panel.Events, Area: lane}}
 }
 
+// linked reports whether the screen has live links to show: not in a recording, nor if all workers share one process.
+func (f *Fleet) linked(m *panel.Host) bool {
+	all := f.workers(m)
+	return m.CanSurvey() && (len(all) == 0 || slices.ContainsFunc(all, func(x fleetRow) bool { return !x.inProcess() }))
+}
+
 // placeWide lays out a wide and high screen. The table and the worker take the lines that they need, and the rest has
 // the history. The links are beside the history, or, if there is a third of a very wide screen for them, at the top.
 func (f *Fleet) placeWide(m *panel.Host, main cell.Rect) []panel.Placement {
 	const veryWide = 240
 	workers := len(f.workers(m))
-	lines := 9 // of a worker in the process of the coordinator
+	lines := 13 // of a worker in the process of the coordinator
 	if ends := len(f.ends()); ends > 1 {
 		lines = 16 + ends
 	}
 	top, low := main.Top(min(max(workers+4, lines), main.H/2))
-	table, one := top.Left(top.W - max(52, top.W/3))
+	table, one := top.Left(top.W - max(45, top.W/3))
 	links, history := low.Left(low.W * 2 / 5)
 	switch {
-	case !m.CanSurvey():
+	case !f.linked(m):
 		return []panel.Placement{{Panel: panel.Fleet, Area: table}, {Panel: panel.Worker, Area: one},
 			{Panel: panel.MachineHistory, Area: low}}
 	case main.W >= veryWide:

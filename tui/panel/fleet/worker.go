@@ -61,13 +61,12 @@ func (f *Fleet) drawWorker(m *panel.Host, g *cell.Grid, r cell.Rect) {
 	}
 	switch {
 	case !x.measured:
-		text, _ := f.note(m, rows, at)
-		put("", cell.Faint, text)
 		return
 	case x.inProcess():
 		put("machine", cell.Plain, "in the coordinator's process")
 		put("device", cell.Plain, f.deviceOf(event.Here))
 		put("programs", cell.Warn, f.restartsOf(event.Here))
+		put("links", cell.Faint, f.noLinksText(m))
 		return
 	}
 	put("machine", cell.Plain, x.Name)

@@ -263,7 +263,7 @@ func PlacePopulation(m *panel.Host, b cell.Rect) []panel.Placement {
 	top, low := main.Top((main.H + 1) / 2)
 	placed := []panel.Placement{{Panel: panel.Distribution, Area: top}, {Panel: panel.Population, Area: low}}
 	const curve = 12 // least lines of the curves of members below their ranking
-	if n := len(m.Shown.Members().Members) + 4; b.W >= panel.WideW && b.H-n >= max(curve, n) {
+	if n := len(m.Shown.Members().Members) + 4; b.H-n >= max(curve, n) {
 		var each cell.Rect
 		ranks, each = ranks.Top(n)
 		return append(placed, panel.Placement{Panel: panel.Ranking, Area: ranks},
