@@ -29,6 +29,9 @@ type helpGroup struct {
 	here  bool // a panel of the group is visible
 }
 
+// exampleKey is the text in the place of the key in the row of an example.
+const exampleKey = "example"
+
 func newHelpGroup(name string, keys []panel.Binding, here bool) helpGroup {
 	g := helpGroup{name: name, here: here}
 	for _, b := range keys {
@@ -62,7 +65,11 @@ func helpGroups(m *model) (out []helpGroup) {
 				return q.Group == p.Group &&
 					m.visible(q.ID)
 			})
-			out = append(out, newHelpGroup(p.Group, p.Keys, here))
+			g := newHelpGroup(p.Group, p.Keys, here)
+			if p.Example != "" {
+				g.lines = slices.Insert(g.lines, 0, helpLine{key: exampleKey, title: p.Example})
+			}
+			out = append(out, g)
 		}
 	}
 	own(groupTimeline, m.movesInTime())

@@ -6,6 +6,8 @@ import (
 	"testing"
 
 	"brood/runtime/view/sourcetest"
+	"brood/tui/cell"
+	"brood/tui/panel"
 )
 
 // TestHelpByContext checks that help starts with the keys of the open screen.
@@ -77,5 +79,32 @@ func TestHelpSearch(t *testing.T) {
 	}
 	if d.press("enter"); d.Popup != nil {
 		t.Error("enter does not close help")
+	}
+}
+
+// TestExamples types the keys of each example: none of them is refused, and the focused panel's example is the first
+// line of help.
+func TestExamples(t *testing.T) {
+	for _, start := range []string{"", "k", "2", "4", "7", "8", "8 w", "9", "N"} {
+		d, _ := openShelved(t, 120, 40, start)
+		d.press("?")
+		lines := d.Popup.(*help).lines(d.model)
+		if lines[1].key != exampleKey {
+			t.Errorf("%s: help begins with %v", start, lines[:2])
+			continue
+		}
+		d.press("esc")
+		keys, _, _ := strings.Cut(lines[1].title, ":")
+		d.Toast = panel.Toast{}
+		for key := range strings.FieldsSeq(keys) {
+			if len(key) == 1 || key == "enter" || key == "left" || key == "tab" {
+				d.press(key)
+			} else {
+				d.write(key)
+			}
+			if d.Toast.Role == cell.Warn || d.Toast.Role == cell.Alert || d.rail.Answer.Bad {
+				t.Errorf("%s: %s of %q is refused: %s%s", start, key, keys, d.Toast.Text, d.rail.Answer.Text)
+			}
+		}
 	}
 }

@@ -23,11 +23,14 @@ type Panel struct {
 	Line   func(m *Host, g *cell.Grid, r cell.Rect) // draws in less space than a border takes; nil: shows nothing there
 	Screen *Screen                                  // the screen that it leads; nil: it leads none
 
-	Group  string                               // heading of its keys in help; panels with the same keys share it
-	Keys   []Binding                            // active while it has the focus
-	Typing func() *Typing                       // returns the input while text is typed into it, else nil
-	Hints  func(*Host) [][2]string              // keys and titles for the key line; nil: those of the workbench
-	Point  func(m *Host, r cell.Rect, x, y int) // handles a click at x, y; r is the inside of the border
+	Group string // heading of its keys in help; panels with the same keys share it
+	// Example is a line of help, in at most 33 characters: keys as they are typed and, after a colon, what they do. The
+	// first panel of a group has it; "" for none.
+	Example string
+	Keys    []Binding                            // active while it has the focus
+	Typing  func() *Typing                       // returns the input while text is typed into it, else nil
+	Hints   func(*Host) [][2]string              // keys and titles for the key line; nil: those of the workbench
+	Point   func(m *Host, r cell.Rect, x, y int) // handles a click at x, y; r is the inside of the border
 	// Plot returns the area of the dots of the chart over rounds at x, y, empty if there is none. Legends show the values
 	// of the round under the mouse there.
 	Plot     func(m *Host, r cell.Rect, x, y int) cell.Rect

@@ -44,6 +44,7 @@ func (a *alertList) Panels() []panel.Panel {
 	return []panel.Panel{
 		{
 			ID: panel.Alerts, Title: a.title, Draw: a.draw, Export: panel.ViewExport(alertRows), Hints: hints, Group: group,
+			Example: "j w: the log at an older alert",
 			Screen: &panel.Screen{
 				Digit:   8,
 				Name:    "Alerts",

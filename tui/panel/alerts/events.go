@@ -27,7 +27,8 @@ func NewEventList() *eventList { return &eventList{} }
 func (l *eventList) Panel() panel.Panel {
 	return panel.Panel{
 		ID: panel.Events, Title: l.title, Draw: l.draw, Line: l.line,
-		Group: "events (focus on the list)", Keys: l.keys(), Export: panel.ViewExport(eventRows),
+		Group:   "events (focus on the list)",
+		Example: "/ edit enter: the edits alone", Keys: l.keys(), Export: panel.ViewExport(eventRows),
 		List:  &panel.List{Name: "events", Entries: "events", Top: func() { l.scroll = 0 }},
 		Reset: func() { *l = eventList{} },
 	}

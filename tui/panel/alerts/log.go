@@ -50,7 +50,8 @@ func (p *logView) panel() panel.Panel {
 		}
 	}
 	return panel.Panel{
-		ID: panel.Log, Title: p.title, Draw: p.draw, Group: "log (w on Alerts)", Export: p.rows, Poll: p.poll,
+		ID: panel.Log, Title: p.title, Draw: p.draw, Group: "log (w on Alerts)",
+		Example: "/ worker enter: lines on workers", Export: p.rows, Poll: p.poll,
 		Hints: func(*panel.Host) [][2]string {
 			return [][2]string{{"jk", "later, earlier"}, {"/", "search"}, {"w", "back"}, {"E", "export"}}
 		},

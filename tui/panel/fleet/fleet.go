@@ -269,7 +269,8 @@ func (f *Fleet) Panels() []panel.Panel {
 		{
 			ID: panel.Fleet, Title: f.title, Draw: f.draw, Screen: &panel.Screen{Digit: 2, Name: "Fleet",
 				Place: f.place},
-			Group: group, Keys: table, Hints: f.hints, Point: f.point, Back: f.unmark,
+			Group:   group,
+			Example: "j d: drain the second worker", Keys: table, Hints: f.hints, Point: f.point, Back: f.unmark,
 			List: &panel.List{Name: "fleet", Entries: "workers"}, Commands: f.commands(), Poll: f.Survey,
 			Reset: func() { *f = *New() },
 		},

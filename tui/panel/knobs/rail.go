@@ -51,7 +51,9 @@ func (r *Rail) Panels() []panel.Panel {
 	return []panel.Panel{
 		{
 			ID: panel.Knobs, Title: r.title, Draw: r.draw, Export: edits,
-			Group: group, Keys: slices.Concat(turn, send), Typing: r.input, Hints: r.hints, Point: r.point, List: knobs,
+			Group:   group,
+			Example: "enter *0.5 enter a: halve a knob",
+			Keys:    slices.Concat(turn, send), Typing: r.input, Hints: r.hints, Point: r.point, List: knobs,
 			Reset: func() { *r = Rail{} },
 		},
 		{

@@ -31,7 +31,7 @@ func (c *chartsPanel) Panel() panel.Panel {
 	return panel.Panel{
 		ID: panel.Charts, Title: c.title, Draw: c.draw, Point: c.point, Plot: c.plot, Back: c.leaveFull, Export: c.export,
 		Screen: &panel.Screen{Digit: 7, Name: "Charts", Charts: true}, Reset: func() { *c = chartsPanel{} },
-		Group: "charts (on their screen)",
+		Group: "charts (on their screen)", Example: "a spread enter: add its chart",
 		Keys: []panel.Binding{
 			{Keys: []string{"j", "down"}, Title: "next chart", Do: move(1)},
 			{Keys: []string{"up"}, Title: "previous chart", Do: move(-1)},

@@ -47,7 +47,9 @@ func NewPopulationPanels(positions panel.Instead) []panel.Panel {
 				Instead: "Positions",
 				Show:    positions.Show,
 			},
-			Group: group, Keys: traitKeys(positions), Hints: hints, Point: panel.PointRound, Plot: panel.PlotRound,
+			Group:   group,
+			Example: "t b: best by another quantity",
+			Keys:    traitKeys(positions), Hints: hints, Point: panel.PointRound, Plot: panel.PlotRound,
 		},
 		{
 			ID: panel.Ranking, Title: rankingTitle, Draw: drawRanking, Export: replicaRows,

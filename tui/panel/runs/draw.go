@@ -19,7 +19,8 @@ func (r *Runs) Panels() []panel.Panel {
 	entries := &panel.List{Name: "runs", Entries: "runs", Stays: true, Complete: r.complete}
 	return []panel.Panel{
 		{
-			ID: panel.Runs, Title: r.title, Draw: r.draw, Group: "runs (on their screen)", Keys: r.keys(), Hints: r.hints,
+			ID: panel.Runs, Title: r.title, Draw: r.draw, Group: "runs (on their screen)",
+			Example: "/ eta<0.1 enter: filter the runs", Keys: r.keys(), Hints: r.hints,
 			Screen: &panel.Screen{Digit: 9, Name: "Runs", Place: r.place, Home: true}, Point: r.point, Back: r.back,
 			Export: r.listTable, List: entries, Poll: r.Poll, Branched: r.overlayBranch, Commands: []panel.Command{r.openCommand()},
 		},

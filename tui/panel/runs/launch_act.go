@@ -25,7 +25,8 @@ const estimateDelay = 300 * time.Millisecond
 // Panel returns the launcher, which replaces the rail of runs while it has the focus.
 func (l *Launch) Panel() panel.Panel {
 	return panel.Panel{
-		ID: panel.Launch, Title: l.title, Draw: l.draw, Group: "start a run", Keys: l.keys(), Hints: l.hints,
+		ID: panel.Launch, Title: l.title, Draw: l.draw, Group: "start a run",
+		Example: "tab j l G enter: turn and start", Keys: l.keys(), Hints: l.hints,
 		Typing: l.input, Back: l.back, Point: l.point, Poll: l.Poll,
 		Commands: []panel.Command{l.newCommand()},
 	}
