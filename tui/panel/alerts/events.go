@@ -98,7 +98,7 @@ func levelGlyph(e view.Entry) (glyph rune, role cell.Role) {
 	return '·', cell.Plain
 }
 
-// draw draws the newest event at the bottom, or the scrolled part.
+// draw draws the newest event at the bottom, or the scrolled part. A narrow list omits the times.
 func (l *eventList) draw(m *panel.Host, g *cell.Grid, r cell.Rect) {
 	lane := l.entries(m)
 	switch {
@@ -112,26 +112,30 @@ func (l *eventList) draw(m *panel.Host, g *cell.Grid, r cell.Rect) {
 		panel.Explain(g, r, m.NoMatchText("events", "event"))
 		return
 	}
+	left, timed := 27, r.W >= 60 // cells of the time, the round and the glyph
+	if !timed {
+		left -= 9
+	}
 	y := r.Y + r.H
 	for i := max(1, len(lane)-l.scroll) - 1; i >= 0 && y > r.Y; i-- {
 		e := lane[i]
 		lines := []string{e.Text}
-		if r.H >= 6 && e.Text != "" {
-			lines = textfmt.Wrap(e.Text, r.W-28)
+		if r.H >= 4 && e.Text != "" {
+			lines = textfmt.Wrap(e.Text, r.W-left-1)
 		}
 		y -= len(lines)
 		glyph, role := levelGlyph(e)
 		for j, text := range lines {
 			if y+j >= r.Y {
-				g.Text(r.X+27, y+j, r.W-28, role, text)
+				g.Text(r.X+left, y+j, r.W-left-1, role, text)
 			}
 		}
 		if y >= r.Y {
-			if e.Kind != panel.NoteKind { // notes have no time
+			if e.Kind != panel.NoteKind && timed { // notes have no time
 				g.Right(r.X+9, y, 8, cell.Faint, textfmt.Duration(time.Duration(e.Trained)))
 			}
-			g.Right(r.X+23, y, 13, cell.Faint, "round "+textfmt.Grouped(e.Round))
-			g.Set(r.X+25, y, glyph, role)
+			g.Right(r.X+left-4, y, 13, cell.Faint, "round "+textfmt.Grouped(e.Round))
+			g.Set(r.X+left-2, y, glyph, role)
 		}
 	}
 }

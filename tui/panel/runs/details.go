@@ -48,7 +48,9 @@ func (r *Runs) detailsOf(e archive.Entry) (out []details) {
 		}
 	}
 	for _, f := range archive.Metrics {
-		if v, ok := x.Figures[f.Name]; ok && (x.Score == nil || f.Name != x.Score.Key) && f.Name != "seconds" {
+		key, _ := strings.CutPrefix(f.Name, "validation")
+		scored := x.Score != nil && (f.Name == x.Score.Key || "test"+key == x.Score.Key) // has a column
+		if v, ok := x.Figures[f.Name]; ok && !scored && f.Name != "seconds" {
 			add(cell.Plain, f.Title, textfmt.Figure(f.Name, v))
 		}
 	}
@@ -77,7 +79,7 @@ func (r *Runs) drawDetails(m *panel.Host, g *cell.Grid, in cell.Rect) {
 	all := r.detailsOf(e)
 	names := 0
 	for _, d := range all {
-		names = max(names, min(cell.Width(d.name), 14))
+		names = max(names, min(cell.Width(d.name), 18))
 	}
 	const least = 42 // cells of a column
 	cols := max(1, in.W/least)

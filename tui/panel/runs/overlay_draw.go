@@ -337,6 +337,9 @@ func hasColumn(cols []panel.Column[figureRow], head string) bool {
 	return false
 }
 
+// widestFigure is the greatest width of a column of settings and results.
+const widestFigure = 28
+
 // figures returns the rows and columns of the table, and the names of the settings in which the runs differ.
 func (o *OverlayState) figures() (rows []figureRow, cols []panel.Column[figureRow], differing []string) {
 	for _, l := range o.Lines {
@@ -352,7 +355,7 @@ func (o *OverlayState) figures() (rows []figureRow, cols []panel.Column[figureRo
 			row.cells[head] = text(row)
 			width = max(width, cell.Width(row.cells[head]))
 		}
-		cols = append(cols, panel.Column[figureRow]{Title: head, Width: min(width, 18), Weight: weight, Right: right,
+		cols = append(cols, panel.Column[figureRow]{Title: head, Width: min(width, widestFigure), Weight: weight, Right: right,
 			Text: func(row figureRow) string { return row.cells[head] }})
 	}
 	for i, d := range archive.Differences(o.Set) {
@@ -368,7 +371,7 @@ func (o *OverlayState) figures() (rows []figureRow, cols []panel.Column[figureRo
 		put(d.Name, weight, false, func(row figureRow) string {
 			switch v := values[row.Runs[0]]; {
 			case v != "" && slices.Contains([]string{"data", "model", "init"}, d.Name): // values may be paths
-				return textfmt.FileCut(v, 18)
+				return textfmt.FileCut(v, widestFigure)
 			case v != "":
 				return v
 			}
@@ -422,7 +425,7 @@ func (o *OverlayState) figures() (rows []figureRow, cols []panel.Column[figureRo
 	}
 	for i := range cols { // cells of means may be wider
 		for _, row := range rows {
-			cols[i].Width = min(max(cols[i].Width, cell.Width(row.cells[cols[i].Title])), 18)
+			cols[i].Width = min(max(cols[i].Width, cell.Width(row.cells[cols[i].Title])), widestFigure)
 		}
 	}
 	return rows, cols, differing
