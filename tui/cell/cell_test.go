@@ -33,6 +33,12 @@ func TestWideAndControlCharacters(t *testing.T) {
 	if s := Plainly(true).String(g); s != "a[31m??b" {
 		t.Errorf("in ASCII it is %q", s)
 	}
+	for _, c := range [][2]string{{"one two three", "one two…"}, {"two three, or", "two three…"},
+		{"a wordthatislong", "a wordtha…"}} {
+		if got := Cut(c[0], 10); got != c[1] {
+			t.Errorf("%q is cut to %q, want %q", c[0], got, c[1])
+		}
+	}
 	if c := Cut("漢字", 3); c != "漢…" {
 		t.Errorf("cut to %q", c)
 	}

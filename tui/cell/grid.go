@@ -104,22 +104,25 @@ func Width(s string) (n int) {
 	return n
 }
 
-// Cut shortens s to width cells; the last one is an ellipsis.
+// Cut shortens s to at most width cells; the last one is an ellipsis. It cuts before a word if that leaves more than
+// half.
 func Cut(s string, width int) string {
 	if width <= 0 {
 		return ""
 	}
-	n := 0
-	var b strings.Builder
-	for _, r := range s {
+	n, end := 0, len(s)
+	for i, r := range s {
 		w := runeWidth(r)
 		if n+w > width-1 {
+			end = i
 			break
 		}
 		n += w
-		b.WriteRune(r)
 	}
-	return b.String() + "…"
+	if at := strings.LastIndexByte(s[:min(end+1, len(s))], ' '); at > end/2 {
+		end = at
+	}
+	return strings.TrimRight(s[:end], " ") + "…"
 }
 
 // runeWidth returns the width of a character in cells. It decides common ranges without tables.
