@@ -343,10 +343,13 @@ func (a *agent) read(ctx context.Context, in readArguments) (string, error) {
 		}
 	}
 	edits = edits[max(0, len(edits)-recentEdits):]
-	for _, e := range v.Lane[max(0, len(v.Lane)-recentEvents):] {
+	for _, e := range v.Lane {
+		if e.Kind == view.KindCheckpoint { // too frequent, as on the screens
+			continue
+		}
 		events = append(events, map[string]any{"round": e.Round, "level": e.Level, "kind": e.Kind, "text": e.Text})
 	}
-	line["edits"], line["events"] = edits, events
+	line["edits"], line["events"] = edits, events[max(0, len(events)-recentEvents):]
 	if notes := session.ReadAbout(name).Rounds; len(notes) > 0 {
 		line["notes"] = notes
 	}
