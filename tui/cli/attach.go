@@ -111,7 +111,7 @@ func attachCommand(s streams) *cobra.Command {
 				return run.explain(attachProgram(c.Context(), run, name, readOnly, s))
 			}
 			o := live(run.dir, run.Client)
-			opt.Title, opt.By = run.name, name
+			opt.Title, opt.By = archive.ShortName(run.name), name
 			switch {
 			case frames.frames > 0:
 				return run.explain(frames.print(c.Context(), o, opt, s))

@@ -43,11 +43,12 @@ func (r *Rail) drawSchedules(m *panel.Host, g *cell.Grid, in cell.Rect) {
 	if r.Typing != nil {
 		in = r.editor(m, g, in, knobs[at])
 	}
-	name := 12
+	name, value := 12, 9
 	for _, k := range knobs {
 		name = max(name, min(cell.Width(m.KnobLabel(k)), 19))
+		value = max(value, min(cell.Width(inEffect(m, k)), 12))
 	}
-	now := 3 + name + 10 // right end of the values
+	now := 3 + name + 1 + value // right end of the values
 	sources := sourceW
 	for _, k := range knobs {
 		text, _ := r.source(m, k)
@@ -56,7 +57,7 @@ func (r *Rail) drawSchedules(m *panel.Host, g *cell.Grid, in cell.Rect) {
 	w := max(minCurveW, in.W-now-6-sources)
 	over, by := now+3, now+5+w
 	g.Text(in.X+3, in.Y, name, cell.Faint, "knob")
-	g.Right(in.X+now, in.Y, 9, cell.Faint, "now")
+	g.Right(in.X+now, in.Y, value, cell.Faint, "now")
 	g.Text(in.X+over, in.Y, w, cell.Faint, "over the run")
 	g.Text(in.X+by, in.Y, in.W-1-by, cell.Faint, "source")
 	tall := min(4, max(1, (in.H-1)/len(knobs)))
@@ -71,7 +72,7 @@ func (r *Rail) drawSchedules(m *panel.Host, g *cell.Grid, in cell.Rect) {
 			g.Set(in.X+1, y, '▸', role)
 		}
 		g.Text(in.X+3, y, name, role, m.KnobLabel(k))
-		g.Right(in.X+now, y, 9, role, inEffect(m, k))
+		g.Right(in.X+now, y, value, role, inEffect(m, k))
 		r.scheduleRow(m, g, cell.Rect{X: in.X + over, Y: y, W: w, H: max(1, tall-1)}, k, lo, hi)
 		text, role := r.source(m, k)
 		g.Text(in.X+by, y, in.W-1-by, role, text)
