@@ -285,7 +285,7 @@ func workbenchIn(ctx context.Context, home string, n, long int, progress func(st
 		ms("all runs read", t.All, 0)
 		if cache == "cache" {
 			slices.Sort(t.Frames)
-			ms(fmt.Sprintf("frame that lays %d runs anew", t.Lines), t.Laid, 0)
+			ms(fmt.Sprintf("frame that overlays %d runs for the first time", t.Lines), t.Laid, 0)
 			ms(fmt.Sprintf("frame %dx%d, %d runs of %d, p50", benchWidth, benchHeight, t.Lines, bench.LongMembers),
 				t.Frames[len(t.Frames)/2], 0)
 			ms(fmt.Sprintf("frame %dx%d, %d runs of %d, p95", benchWidth, benchHeight, t.Lines, bench.LongMembers),

@@ -183,7 +183,7 @@ type authorizedKey struct {
 func keysOf(path string) (out []authorizedKey, err error) {
 	text, err := os.ReadFile(path)
 	if err != nil {
-		return nil, fmt.Errorf("SSH lets nobody in without a key: put public keys into %s, or name another file with --authorized (%w)", path, err)
+		return nil, fmt.Errorf("SSH admits no client without a key: put public keys into %s, or name another file with --authorized (%w)", path, err)
 	}
 	for len(bytes.TrimSpace(text)) > 0 {
 		key, comment, options, rest, err := ssh.ParseAuthorizedKey(text)
@@ -197,7 +197,7 @@ func keysOf(path string) (out []authorizedKey, err error) {
 		out = append(out, authorizedKey{key, wire.CleanName(name)})
 	}
 	if len(out) == 0 {
-		return nil, fmt.Errorf("%s holds no public key without options: SSH would let nobody in; copy the line of an id_ed25519.pub into it, or name another file with --authorized", path)
+		return nil, fmt.Errorf("%s holds no public key without options: SSH would admit no client; copy the line of an id_ed25519.pub into it, or name another file with --authorized", path)
 	}
 	return out, nil
 }
