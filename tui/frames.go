@@ -13,6 +13,7 @@ import (
 
 	"brood/models/usererr"
 	"brood/tui/panel"
+	"brood/tui/panel/runs"
 	"brood/tui/picture"
 )
 
@@ -57,11 +58,38 @@ func Frames(ctx context.Context, opt panel.Options, n int, every time.Duration, 
 	})
 }
 
-// Picture writes one frame in a form of package picture, with a light background if opt.Light is set.
+// MaxRuns is the largest number of runs that a picture of the screen Runs overlays.
+const MaxRuns = runs.MaxMarks
+
+// Picture writes one frame in a form of package picture, with a light background if opt.Light is set. Without a source
+// it is the screen Runs with the runs of the library overlaid, at most MaxRuns.
 func Picture(ctx context.Context, opt panel.Options, form string, out io.Writer) error {
+	if opt.Source == nil {
+		return pictureRuns(ctx, opt, form, out)
+	}
 	return eachFrame(ctx, opt, 1, 0, func(m *model, _ int) error {
 		return picture.Write(out, m.paint(), form, !opt.Light)
 	})
+}
+
+func pictureRuns(ctx context.Context, opt panel.Options, form string, out io.Writer) error {
+	all, err := opt.Library.Scan(ctx, "")
+	if err != nil {
+		return err
+	}
+	m := newModel(ctx, opt)
+	defer m.Jobs.Close()
+	err = m.runNow(m.startReading())
+	if len(all) > 1 {
+		for range min(len(all), MaxRuns) {
+			err = errors.Join(err, m.runNow(m.key("space", " ")))
+		}
+	}
+	m.key("home", "")
+	if err = errors.Join(err, m.runNow(m.pollPanels())); err != nil {
+		return err
+	}
+	return picture.Write(out, m.paint(), form, !opt.Light)
 }
 
 // eachFrame opens a workbench, reads the run n times, `every` apart, and calls show after each read.

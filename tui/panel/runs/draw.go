@@ -54,8 +54,10 @@ func (r *Runs) place(m *panel.Host, b cell.Rect) []panel.Placement {
 			all += len(list)
 		}
 	}
-	most := (b.H*4 + 6) / 7                                   // the list gets the larger part if it needs it
-	top, low := b.Top(min(max(all+runsFrame, b.H*3/7), most)) // whatever the filter, lest the layout jumps
+	const leastList = 12
+	most := (b.H*4 + 6) / 7 // the list gets the larger part if it needs it
+	// whatever the filter, so that the layout does not jump
+	top, low := b.Top(min(max(all+runsFrame, min(leastList, b.H*3/7)), most))
 	if b.W < panel.PanelsW || b.W < panel.FullW && len(r.Marks) > 1 {
 		return []panel.Placement{{Panel: panel.Runs, Area: top}, {Panel: panel.Overlay, Area: low}}
 	}
