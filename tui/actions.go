@@ -156,11 +156,21 @@ func (m *model) leaveRail() {
 // openRail focuses the knob rail, and opens it above the panels if the layout has no place for it.
 func (m *model) openRail() tea.Cmd {
 	m.beforeRail = origin{m.Focus, m.Expanded}
-	m.Expanded = false
+	m.Focus, m.Expanded = panel.Knobs, false
+	m.showFocus()
+	return nil
+}
+
+// showFocus opens the knob rail if it has the focus and the layout has no place for it. If another panel with the focus
+// is not placed, it focuses the first one.
+func (m *model) showFocus() {
+	m.railOpen = false
+	if m.Focus != panel.Knobs {
+		m.moveFocus(0)
+		return
+	}
 	m.PlacePanels()
 	m.railOpen = !slices.Contains(panel.PanelIDs(m.Placed), panel.Knobs)
-	m.Focus = panel.Knobs
-	return nil
 }
 
 func (m *model) moveMember(d int) {

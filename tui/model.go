@@ -127,6 +127,7 @@ func (m *model) Update(msg tea.Msg) (tea.Model, tea.Cmd) {
 		if m.W, m.H = msg.Width, msg.Height; m.W <= 0 || m.H <= 0 {
 			m.W, m.H = m.Opt.Width, m.Opt.Height
 		}
+		m.showFocus()
 	case tea.BackgroundColorMsg:
 		if !m.Opt.Fixed {
 			m.dark = msg.IsDark()

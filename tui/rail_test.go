@@ -6,6 +6,8 @@ import (
 	"strings"
 	"testing"
 
+	tea "charm.land/bubbletea/v2"
+
 	"brood/optim"
 	"brood/optim/collective"
 	"brood/runtime/event"
@@ -299,5 +301,24 @@ func TestKnobsWithoutEffectAreFolded(t *testing.T) {
 			}
 			d.hides("without effect")
 		}
+	}
+}
+
+// TestFocusIsVisibleAfterAResize checks that the focused panel is drawn after the window has become smaller.
+func TestFocusIsVisibleAfterAResize(t *testing.T) {
+	d := open(t, 120, 40, sourcetest.Run(6, 400), nil)
+	d.press("k", "j")
+	for _, size := range [][2]int{{80, 24}, {70, 20}, {120, 40}, {80, 24}} {
+		d.Update(tea.WindowSizeMsg{Width: size[0], Height: size[1]})
+		d.shows("▸ knobs")
+	}
+	if d.press("esc"); d.Focus != panel.Loss {
+		t.Errorf("esc leads to %s", d.Focus)
+	}
+	d = open(t, 200, 50, sourcetest.Run(6, 400), nil)
+	d.press("tab") // the map of the population, which 80 columns do not have
+	d.Update(tea.WindowSizeMsg{Width: 80, Height: 24})
+	if d.screenText(); !slices.Contains(panel.PanelIDs(d.Placed), d.Focus) {
+		t.Errorf("%s has the focus and is not placed", d.Focus)
 	}
 }
