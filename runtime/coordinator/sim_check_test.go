@@ -430,6 +430,14 @@ func (c *checker) plan(p event.Plan) error {
 			return fmt.Errorf("worker %d is dead", w)
 		}
 	}
+	for i, w := range p.New.Owner {
+		for j, v := range p.New.Owner[:i] {
+			together := p.New.Machines != nil && p.New.Machines[i] == p.New.Machines[j]
+			if share := machineOf(w) != "" && machineOf(w) == machineOf(v); w != v && together != share {
+				return fmt.Errorf("workers %d and %d: their machines are %v", v, w, p.New.Machines)
+			}
+		}
+	}
 	for _, e := range p.Timeline {
 		if !slices.ContainsFunc(c.known, e.Same) {
 			return fmt.Errorf("its edit of %s at %d is not in the log", e.Knob, e.At)

@@ -317,7 +317,7 @@ func (s *sim) spawn(in int64) {
 			return nil
 		}
 		w.here = true
-		return s.step(Joined{Worker: w.id})
+		return s.step(Joined{Worker: w.id, Machine: machineOf(w.id)})
 	})
 }
 

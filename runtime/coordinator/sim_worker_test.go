@@ -332,9 +332,12 @@ func (s *sim) returnTo(w *simWorker, at message.Committed) {
 			return nil
 		}
 		w.here = true
-		return s.step(Joined{Worker: w.id, Held: w.held(at)})
+		return s.step(Joined{Worker: w.id, Machine: machineOf(w.id), Held: w.held(at)})
 	})
 }
+
+// machineOf returns the machine of a worker: one in three shares none.
+func machineOf(worker int) string { return []string{"", "a", "b"}[worker%3] }
 
 // held returns what the worker holds of a committed state, as worker.Held does.
 func (w *simWorker) held(at message.Committed) *message.Held {

@@ -74,6 +74,41 @@ func TestServedRunIsTheRun(t *testing.T) {
 	}
 }
 
+// TestRelays: workers that are on one machine, or on two, relay small collectives: the hash is that of the run in one
+// process, the bytes are as predicted, and the log verifies.
+func TestRelays(t *testing.T) {
+	for _, alg := range []string{"parle", "sparseloco", "openai-es"} {
+		o := host.Options{Model: "mlp:8", Data: "glyphs", Algorithm: alg, Members: 8, Workers: 1, Threads: 1, Seed: 3, By: "test",
+			Limit: event.Limit{Rounds: 4}, Set: []event.Setting{{Knob: "batch", Expr: "8"}}}
+		want := localHash(t, o)
+		for _, machines := range []string{"aaaa", "abab"} {
+			t.Run(alg+" "+machines, func(t *testing.T) {
+				t.Parallel()
+				o := o
+				o.Workers = len(machines)
+				dir := filepath.Join(t.TempDir(), "run")
+				s := serve(t, prepare(t, o), nil, dir, func(event.Record) {})
+				for _, m := range machines {
+					cfg := s.config()
+					cfg.Machine = string(m)
+					s.work(t.Context(), cfg)
+				}
+				exit := s.train()
+				if exit.Phase != event.Finished || s.hash != want {
+					t.Errorf("%+v, hash %s, alone %s", exit, s.hash, want)
+				}
+				if total(s.sum.Sent) == 0 || !maps.Equal(s.sum.Sent, s.sum.Predicted) {
+					t.Errorf("sent %v, predicted %v", s.sum.Sent, s.sum.Predicted)
+				}
+				if got := s.plans[0].New.Machines; len(got) != o.Members {
+					t.Errorf("the plan has the machines %v", got)
+				}
+				verifies(t, dir, want)
+			})
+		}
+	}
+}
+
 func total[K comparable](m map[K]int64) (sum int64) {
 	for _, n := range m {
 		sum += n

@@ -94,7 +94,7 @@ func serve(t *testing.T, j *host.Job, from *host.Restored, dir string, watch fun
 	t.Helper()
 	s := &served{t: t}
 	var err error
-	if s.srv, err = Listen(Config{Key: newKey(t), Address: "127.0.0.1:0", Enrol: 3, Guests: 4, Note: s.notes.add}); err != nil {
+	if s.srv, err = Listen(Config{Key: newKey(t), Address: "127.0.0.1:0", Enrol: 4, Guests: 4, Note: s.notes.add}); err != nil {
 		t.Fatal(err)
 	}
 	s.begin(j, from, dir, watch)
