@@ -36,7 +36,8 @@
 // before any message that makes workers communicate. A worker's addresses are those in hello.Listen (from --advertise),
 // then peer.Address(): it dials from the socket on which it listens. SetRoster ends the links of an index that has left
 // or has another node; other links stay. A process that hosts several indices, such as a coordinator that hosts
-// workers, asks for several links; frames between those stay in memory.
+// workers, asks for several links; frames between those stay in memory. A pair connects when one of its workers first
+// sends to the other, or receives from it.
 //
 // Errors. Dial returns a wire.Refused if the other side refused (its Retry reports whether to retry), a *GoneError if
 // the connection ended, and otherwise an error that includes the remedy. Err of a peer that is gone returns a

@@ -114,7 +114,7 @@ func TestFloods(t *testing.T) {
 			if err != nil {
 				continue
 			}
-			all = append(all, a.write([]byte("BRWF\x01\x01")))
+			all = append(all, a.write([]byte("BRWF\x02\x01")))
 		}
 		_, p := s.asWorker(t) // others are still admitted
 		p.Close("")

@@ -19,7 +19,7 @@ import (
 )
 
 // Version is the version of the frames and messages.
-const Version = 1
+const Version = 2
 
 // RunID identifies a run; zero is none.
 type RunID [16]byte

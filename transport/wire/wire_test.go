@@ -33,7 +33,7 @@ func TestHostileFrames(t *testing.T) {
 		wantErr string
 	}{
 		"magic":            {forge(fs["leave"], func(b []byte) { b[0] = 'X' }), "it begins with"},
-		"version":          {forge(fs["leave"], func(b []byte) { b[4] = 9 }), "the peer speaks wire version 9, this program speaks 1"},
+		"version":          {forge(fs["leave"], func(b []byte) { b[4] = 9 }), "the peer speaks wire version 9, this program speaks 2"},
 		"kind 0":           {forge(fs["leave"], func(b []byte) { b[5] = 0 }), "kind 0 is unknown"},
 		"kind 200":         {forge(fs["leave"], func(b []byte) { b[5] = 200 }), "kind 200 is unknown"},
 		"compressed":       {forge(fs["leave"], func(b []byte) { b[6] = 1 }), "flags 0x1"},
@@ -153,7 +153,7 @@ func TestHostileMessages(t *testing.T) {
 		deep = []any{deep}
 	}
 	hello := func(more map[int]any) []byte {
-		m := map[int]any{1: 1, 3: 1, 6: make([]byte, 32)}
+		m := map[int]any{1: Version, 3: 1, 6: make([]byte, 32)}
 		for k, v := range more {
 			m[k] = v
 		}
@@ -181,13 +181,13 @@ func TestHostileMessages(t *testing.T) {
 		"short node":          {KindHello, hello(map[int]any{6: make([]byte, 31)})},
 		"long run":            {KindHello, hello(map[int]any{2: make([]byte, 17)})},
 		"17 addresses":        {KindHello, hello(map[int]any{7: many})},
-		"Hello of version 2":  {KindHello, hello(map[int]any{1: 2})},
-		"negative worker":     {KindWelcome, raw(t, map[int]any{1: 1, 3: -1})},
-		"worker 2^32":         {KindWelcome, raw(t, map[int]any{1: 1, 3: 1 << 32})},
-		"lane 9":              {KindOpen, raw(t, map[int]any{1: 1, 3: 0, 4: 1, 5: make([]byte, 16), 6: 9})},
-		"a pair with itself":  {KindOpen, raw(t, map[int]any{1: 1, 3: 1, 4: 1, 5: make([]byte, 16)})},
-		"cut beyond epochs":   {KindOpen, raw(t, map[int]any{1: 1, 3: 0, 4: 1, 5: make([]byte, 16), 7: uint64(1) << 63})},
-		"Opened beyond":       {KindOpened, raw(t, map[int]any{1: 1, 2: uint64(1) << 33})},
+		"another version":     {KindHello, hello(map[int]any{1: Version + 1})},
+		"negative worker":     {KindWelcome, raw(t, map[int]any{1: Version, 3: -1})},
+		"worker 2^32":         {KindWelcome, raw(t, map[int]any{1: Version, 3: 1 << 32})},
+		"lane 9":              {KindOpen, raw(t, map[int]any{1: Version, 3: 0, 4: 1, 5: make([]byte, 16), 6: 9})},
+		"a pair with itself":  {KindOpen, raw(t, map[int]any{1: Version, 3: 1, 4: 1, 5: make([]byte, 16)})},
+		"cut beyond epochs":   {KindOpen, raw(t, map[int]any{1: Version, 3: 0, 4: 1, 5: make([]byte, 16), 7: uint64(1) << 63})},
+		"Opened beyond":       {KindOpened, raw(t, map[int]any{1: Version, 2: uint64(1) << 33})},
 		"200 lanes":           {KindLanes, raw(t, map[int]any{1: 200})},
 		"message kind 2^16":   {KindMessage, raw(t, map[int]any{1: 1 << 16})},
 		"data is no message":  {KindData, nil},
@@ -300,7 +300,7 @@ func TestNodeIDs(t *testing.T) {
 
 func TestRefusalsNameBothVersions(t *testing.T) {
 	s := RefuseVersion(3).Error()
-	if !strings.Contains(s, "version 3") || !strings.Contains(s, "version 1") {
+	if !strings.Contains(s, "version 3") || !strings.Contains(s, "version 2") {
 		t.Error(s)
 	}
 }
