@@ -16,6 +16,7 @@ const (
 	BlockHidden   = "m.hidden" // momentum of all matrices but the last, first moment of the other parameters (Muon)
 	BlockHiddenV  = "v.hidden" // second moment of the other parameters (Muon)
 	BlockHiddenT  = "t.hidden" // steps that have updated both (Muon)
+	BlockState    = "state"    // state of the optimiser that a program brings, as bytes; zeros before its first step
 	BlockY        = "y"        // inner iterate of a cycle
 	BlockZ        = "z"        // running average of y
 	BlockXBar     = "xbar"     // the shared model: the last mean of x, or a separate centre

@@ -192,12 +192,15 @@ func (e *Env) stepTask(ctx context.Context, s Step, steps []int, by RowOptimiser
 		Clip:      s.Clip,
 		Loss:      s.Loss,
 	}
-	cursor := e.Record(BlockCursor)
-	if d.Name == "sgd" {
+	cursor, counts := e.Record(BlockCursor), engine.Host{}
+	switch d.Name {
+	case "sgd":
 		t.M = e.Block(BlockM)
-	} else {
-		first, second, _ := moments(d.Name, d.HiddenOnly)
-		t.M, t.V = e.Block(first), e.Block(second)
+	case engine.Program:
+		t.State = e.Record(BlockState)
+	default:
+		first, second, count := moments(d.Name, d.HiddenOnly)
+		t.M, t.V, counts = e.Block(first), e.Block(second), e.Record(count)
 	}
 	for i, r := range s.Rows {
 		m, at := e.Mine[r], cursor.URow(r)
@@ -207,9 +210,8 @@ func (e *Env) stepTask(ctx context.Context, s Step, steps []int, by RowOptimiser
 		}
 		own, decay := by(r)
 		step := engine.RowSteps{Batches: batches, Masks: masks, Eta: own.Eta, Coupled: s.Decay + decay, Decay: own.Decay}
-		if d.Name != "sgd" {
-			_, _, count := moments(d.Name, d.HiddenOnly)
-			taken := e.Record(count).URow(r)
+		if counts.Rows > 0 {
+			taken := counts.URow(r)
 			step.T = taken[0]
 			taken[0] += uint64(steps[i])
 		}
@@ -313,7 +315,7 @@ func (e *Env) InnerSteps(ctx context.Context, k Values, steps int, loss []float3
 }
 
 // InnerKnobs are the knobs of an inner optimiser, by default AdamW, that InnerSteps reads.
-var InnerKnobs = append([]Knob{
+var InnerKnobs = OrProgram(append([]Knob{
 	{
 		Name:    "eta_in",
 		Label:   "η_in",
@@ -344,7 +346,7 @@ var InnerKnobs = append([]Knob{
 		Max:   1,
 		Scale: Log,
 	},
-}, OptimiserKnobsWithoutMomentum[1:]...)
+}, OptimiserKnobsWithoutMomentum[1:]...))
 
 // KnobH is the number of steps between two communications.
 var KnobH = Knob{

@@ -1,6 +1,10 @@
 package optim
 
-import "brood/models/engine"
+import (
+	"slices"
+
+	"brood/models/engine"
+)
 
 // Optimisers of a gradient step: SGD with Nesterov momentum; Adam (Kingma, Ba: Adam: a method for stochastic
 // optimization, 2014) or AdamW (Loshchilov, Hutter: Decoupled weight decay regularization, 2017), with bias correction:
@@ -86,6 +90,21 @@ var OptimiserKnobs = append([]Knob{KnobMu.OnlyWith("optimiser", "sgd", "muon")},
 // OptimiserKnobsWithoutMomentum are OptimiserKnobs for an algorithm that declares its own knob momentum.
 var OptimiserKnobsWithoutMomentum = []Knob{knobOptimiser, knobBeta1, knobBeta2, knobVectors, KnobLengths, KnobLast}
 
+// OrProgram returns the knobs with a further choice of the optimiser, engine.Program: the optimiser that the program of
+// a run brings. It is for algorithms whose members take all their steps by [OptimiserSteps], [LocalSteps] or
+// [AnchoredSteps].
+func OrProgram(knobs []Knob) []Knob {
+	out := slices.Clone(knobs)
+	for i, k := range out {
+		if k.Name == knobOptimiser.Name {
+			k.Choices = append(slices.Clone(k.Choices), engine.Program)
+			k.Max, k.Doc = float64(len(k.Choices)-1), k.Doc+"; the optimiser that a program brings"
+			out[i] = k
+		}
+	}
+	return out
+}
+
 // AdamEpsilon is added to the square root of the second moment.
 const AdamEpsilon = 1e-8
 
@@ -120,6 +139,11 @@ func (v Values) Optimiser(eta, momentum string) Optimiser {
 // Adapts reports whether the optimiser is not SGD.
 func (v Values) Adapts() bool { return v.Has(knobOptimiser.Name) && !v.Is("optimiser", "sgd") }
 
+// ByProgram reports whether the steps are taken by the optimiser that the program of the run brings.
+func (v Values) ByProgram() bool {
+	return v.Has(knobOptimiser.Name) && v.Choice(knobOptimiser.Name) == engine.Program
+}
+
 // Orthogonalises reports whether the optimiser is Muon. All threads iterate on one matrix at a time, which bounds
 // memory.
 func (v Values) Orthogonalises() bool { return v.Has(knobOptimiser.Name) && v.Is("optimiser", "muon") }
@@ -129,10 +153,13 @@ func (v Values) DecouplesDecay() bool {
 	return v.Has(knobOptimiser.Name) && (v.Is("optimiser", "adamw") || v.Is("optimiser", "muon"))
 }
 
-// Moments returns the blocks of the optimiser's state: a momentum buffer, or two moments and a step count. Muon's
-// blocks have other names than Adam's, since the state of one is invalid for the other.
+// Moments returns the blocks of the optimiser's state: a momentum buffer, or two moments and a step count, or the bytes
+// of a program's optimiser. Muon's blocks have other names than Adam's, since the state of one is invalid for the other.
 func Moments(k Values, shared bool, l engine.Layout) []Block {
-	if !k.Adapts() {
+	switch {
+	case k.ByProgram():
+		return []Block{{Name: BlockState, Shared: shared, Cols: l.State, Type: engine.U64, Record: true}}
+	case !k.Adapts():
 		return []Block{Params(BlockM, shared, EnterZero, l)}
 	}
 	first, second, steps := moments(k.Choice(knobOptimiser.Name), k.Is(KnobLast.Name, "adamw"))
@@ -206,7 +233,7 @@ func (e *Env) OptimiserTasks(d Optimiser, x engine.Mat, r engine.Row, g engine.M
 func (e *Env) ResetOptimiser(k Values, r engine.Row) (tasks []engine.Task) {
 	for _, b := range Moments(k, false, e.Layout) {
 		if b.Record {
-			e.Record(b.Name).URow(r)[0] = 0
+			clear(e.Record(b.Name).URow(r))
 			continue
 		}
 		tasks = append(tasks, engine.Fill{Dst: engine.RowOf(e.Block(b.Name), r)})

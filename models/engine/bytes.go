@@ -13,8 +13,9 @@ import (
 var littleEndianHost = binary.NativeEndian.Uint16([]byte{1, 0}) == 1
 
 // bytesOf returns the memory of v as bytes.
-func bytesOf(v []float32) []byte {
-	return unsafe.Slice((*byte)(unsafe.Pointer(unsafe.SliceData(v))), 4*len(v))
+func bytesOf[T float32 | uint64](v []T) []byte {
+	var one T
+	return unsafe.Slice((*byte)(unsafe.Pointer(unsafe.SliceData(v))), int(unsafe.Sizeof(one))*len(v))
 }
 
 // AppendFloats appends v as little-endian bytes.
@@ -39,22 +40,39 @@ func ReadFloats(dst []float32, p []byte) {
 	}
 }
 
+// AppendWords appends v as little-endian bytes.
+func AppendWords(p []byte, v []uint64) []byte {
+	if littleEndianHost {
+		return append(p, bytesOf(v)...)
+	}
+	for _, x := range v {
+		p = binary.LittleEndian.AppendUint64(p, x)
+	}
+	return p
+}
+
+// ReadWords decodes the first 8*len(dst) bytes of p to dst.
+func ReadWords(dst []uint64, p []byte) {
+	if littleEndianHost {
+		copy(bytesOf(dst), p[:8*len(dst)])
+		return
+	}
+	for i := range dst {
+		dst[i] = binary.LittleEndian.Uint64(p[8*i:])
+	}
+}
+
 // AppendRows appends n rows of m from row lo as little-endian bytes. This is the format of messages, digests and
 // checkpoints.
 func AppendRows(p []byte, m Host, lo Row, n int) []byte {
 	m = m.Sub(lo, n)
-	for _, x := range m.U {
-		p = binary.LittleEndian.AppendUint64(p, x)
-	}
-	return AppendFloats(p, m.F)
+	return AppendFloats(AppendWords(p, m.U), m.F)
 }
 
 // ReadRow decodes row r of m from the first bytes of p.
 func ReadRow(m Host, r Row, p []byte) {
 	if m.Type == U64 {
-		for i := range m.URow(r) {
-			m.URow(r)[i] = binary.LittleEndian.Uint64(p[8*i:])
-		}
+		ReadWords(m.URow(r), p)
 		return
 	}
 	ReadFloats(m.Row(r), p)

@@ -139,8 +139,8 @@ func (b *Bounds) Steps(t *Steps) error {
 		has  bool
 	}{
 		{"X", t.X, b.Layout.Params, t.XRows, true},
-		{"M", t.M, b.Layout.Params, t.Rows, true},
-		{"V", t.V, b.Layout.Params, t.Rows, t.Optimiser != "sgd"},
+		{"M", t.M, b.Layout.Params, t.Rows, t.Optimiser != Program},
+		{"V", t.V, b.Layout.Params, t.Rows, t.Optimiser != Program && t.Optimiser != "sgd"},
 		{"Stats", t.Stats, b.Layout.Stats, t.Rows, b.Norms},
 		{"Anchor", t.Anchor, b.Layout.Params, t.Rows, t.Anchor.Rows > 0},
 		{"Mean", t.Mean, b.Layout.Params, t.Rows, t.Anchor.Rows > 0},
@@ -149,6 +149,11 @@ func (b *Bounds) Steps(t *Steps) error {
 			c.mat(m.name, m.mat, 0, m.of)
 			c.rows(m.name, m.mat, m.rows)
 		}
+	}
+	if t.Optimiser == Program {
+		c.want(t.State.Type == U64 && t.State.Cols == b.Layout.State, "State has rows of %d %s, want %d u64",
+			t.State.Cols, t.State.Type, b.Layout.State)
+		c.rows("State", Mat{Rows: t.State.Rows}, t.Rows)
 	}
 	c.want(len(t.XRows) == n, "%d rows of X for %d entries", len(t.XRows), n)
 	c.want(len(t.Entries) == n && len(t.Loss) == n, "%d entries and room for %d losses, want %d of each",

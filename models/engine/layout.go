@@ -25,6 +25,7 @@ type Layout struct {
 	Params, Stats int
 	Tensors       []Tensor // ascending, covering [0, Params)
 	StatTensors   []Tensor // ascending, covering [0, Stats)
+	State         int      // uint64 elements of the state of a program's own optimiser, see [Steps]; 0: it has none
 	Whole         bool     // parameters are read as whole numbers, see [Whole], and there are no gradients
 	Measured      bool     // parameters of an objective; there are no gradients
 	For           int      // of a dry run with shortened vectors: the real number of parameters; else 0

@@ -47,14 +47,18 @@ func (t Gradients) Entries(lo, hi int) Gradients {
 //	adam   g += Coupled*x;  m <- B1*m + (1-B1)*g;  v <- B2*v + (1-B2)*g^2;  x <- x - Eta*mhat/(sqrt(vhat) + Eps)
 //	adamw  x <- x - Eta*Decay*x, then adam
 //
+// Program has the engine take a step of its own along g + Coupled*x, with learning rate Eta and the state in row
+// Rows[i] of State, whose bits only the engine reads. All zeros are the state before the first step.
+//
 // With an Anchor, each gradient includes g += Pull*(x - anchor) after Coupled, and after each step the running mean
 // is Mean <- Alpha*Mean + (1-Alpha)*x; row Rows[i] of both belongs to entry i. The engine rounds as it does. Only an
 // engine that is a [Stepper] executes this task.
 type Steps struct {
-	Optimiser string // sgd, adam or adamw
+	Optimiser string // sgd, adam, adamw or Program
 	X         Mat
 	XRows     []Row // nil means Rows
-	M, V      Mat   // moments; sgd has no V
+	M, V      Mat   // moments; sgd has no V, Program has neither
+	State     Host  // U64, of Program
 	Stats     Mat   // the zero Mat if the layout has no statistics
 	Anchor    Mat   // the zero Mat: there is no pull and no running mean
 	Mean      Mat
@@ -67,6 +71,9 @@ type Steps struct {
 	Alpha     float32
 	Loss      []float32 // out: mean loss before the last step, one per entry
 }
+
+// Program is the name of the optimiser that a program of the user brings.
+const Program = "program"
 
 // RowSteps is the steps of one entry of [Steps]: a step for each batch. Masks are as in [Gradients].
 type RowSteps struct {

@@ -67,6 +67,7 @@ func Check(ctx context.Context, p *Program, report func(Finding)) error {
 		{"a gradient is the same when it is asked for twice, and in another process", c.repeated},
 		{"a gradient is the slope of the loss", c.slope},
 		{"the steps that it takes are those of SGD, Adam and AdamW along its gradients", c.steps},
+		{"the state of its optimiser makes the round trip", c.state},
 		{"an evaluation is the sum over its samples", c.sums},
 		{"it adds the noise of candidates with the bits of brood", c.candidates},
 		{"statistics follow the batches, and are rebuilt the same twice", c.statistics},
@@ -211,7 +212,7 @@ func (c *checker) steps() (string, error) {
 		return "brood takes them", nil
 	}
 	worst := 0.0
-	for _, name := range optimisers {
+	for _, name := range optimisers[:ownOptimisers] {
 		for _, anchored := range []bool{false, true} {
 			off, err := c.stepsOf(name, anchored)
 			if err != nil {
@@ -312,6 +313,58 @@ func (c *checker) stepsHere(s *optimiserSteps) (x, mean []float64, err error) {
 		}
 	}
 	return x, mean, nil
+}
+
+// state compares steps by the program's own optimiser in one task with the same steps in two, of which another process
+// takes the second from the state that the first left.
+func (c *checker) state() (string, error) {
+	if c.p.desc.State == 0 {
+		return "it brings none", nil
+	}
+	type place struct {
+		x, stats []float32
+		state    []uint64
+	}
+	step := func(q *process, at place, keys ...uint64) (place, error) {
+		out := place{make([]float32, len(at.x)), make([]float32, len(at.stats)), make([]uint64, len(at.state))}
+		t := task{
+			kind:      kindSteps,
+			steps:     &optimiserSteps{optimiser: engine.Program, keys: keys, eta: .001},
+			params:    at.x,
+			stats:     at.stats,
+			state:     at.state,
+			outParams: out.x,
+			outStats:  out.stats,
+			outState:  out.state,
+		}
+		for range keys {
+			t.batches = append(t.batches, c.batch)
+		}
+		return out, q.do(c.ctx, t, &result{})
+	}
+	start := place{c.x, c.stats, make([]uint64, (c.p.desc.State+7)/8)}
+	together, err := step(c.a, start, 1, 2)
+	if err != nil {
+		return "", err
+	}
+	first, err := step(c.a, start, 1)
+	if err != nil {
+		return "", err
+	}
+	apart, err := step(c.b, first, 2)
+	if err != nil {
+		return "", err
+	}
+	for i, v := range together.x {
+		if v != apart.x[i] {
+			return "", failed("parameter %d is %v after two steps, and %v if another process takes the second from the state "+
+				"that the first left: the state must hold all that a step depends on", i, v, apart.x[i])
+		}
+	}
+	if !slices.Equal(together.state, apart.state) {
+		return "", failed("it has other bits after two steps than if another process takes the second")
+	}
+	return fmt.Sprintf("%d bytes", c.p.desc.State), nil
 }
 
 func (c *checker) sums() (string, error) {

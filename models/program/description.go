@@ -30,7 +30,9 @@ type Description struct {
 	Score      string   `json:"score" toml:"score"`           // Classes or LossOnly
 	Metrics    []string `json:"metrics" toml:"metrics"`       // names of further results of an evaluation
 	Steps      bool     `json:"steps" toml:"steps"`           // the program takes the steps of optimisers itself
-	Threads    int      `json:"threads" toml:"threads"`       // that one process computes with; 0 means 1
+	// State is the size in bytes of the state of the program's own optimiser; 0: it has none. It requires Steps.
+	State   int64 `json:"state" toml:"state,omitempty"`
+	Threads int   `json:"threads" toml:"threads"` // that one process computes with; 0 means 1
 
 	// The following do not change what is computed in exact arithmetic. Library and Device are part of the kernels of a
 	// session, the others only of this machine.
@@ -63,6 +65,7 @@ const (
 	maxThreads   = 1 << 10
 	maxTimeout   = 24 * 3600 // seconds
 	maxTensors   = 1 << 16
+	maxState     = 1 << 36 // bytes; [program.Engine.EstimateMemory] and the blocks count it
 )
 
 // parseDescription parses and checks the answer to hello.
@@ -101,6 +104,10 @@ func (d *Description) check() error {
 			d.Processes, d.Threads, maxProcesses, maxThreads)
 	case !(d.Timeout >= 0 && d.Timeout <= maxTimeout):
 		return fmt.Errorf("its description has a timeout of %g s: give at most %d s", d.Timeout, maxTimeout)
+	case d.State < 0 || d.State > maxState:
+		return fmt.Errorf("its description has a state of %d bytes: give 0 to %d", d.State, int64(maxState))
+	case d.State > 0 && !d.Steps:
+		return fmt.Errorf("its description has a state of an optimiser and takes no steps: set steps too")
 	case len(d.Parameters) == 0:
 		return fmt.Errorf("its description has no parameters: there is nothing to train")
 	case len(d.Parameters)+len(d.Buffers) > maxTensors:
@@ -139,7 +146,12 @@ func (d *Description) model() (*models.Model, error) {
 	if d.Score == LossOnly {
 		loss = models.Distance
 	}
-	return models.External(d.Name, tensors(d.Parameters), tensors(d.Buffers), loss)
+	m, err := models.External(d.Name, tensors(d.Parameters), tensors(d.Buffers), loss)
+	if err != nil {
+		return nil, err
+	}
+	m.Layout.State = int((d.State + 7) / 8)
+	return m, nil
 }
 
 func tensors(list []Tensor) (out []engine.Tensor) {

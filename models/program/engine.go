@@ -192,14 +192,14 @@ func (e *Engine) gradients(ctx context.Context, t engine.Gradients) error {
 
 // Steps implements [engine.Stepper]. Muon's steps are brood's own, along the program's gradients.
 func (e *Engine) Steps(optimiser string) bool {
-	return e.p.desc.Steps && slices.Contains(optimisers, optimiser)
+	return e.p.desc.Steps && slices.Contains(optimisers, optimiser) && (optimiser != engine.Program || e.p.desc.State > 0)
 }
 
 func (e *Engine) steps(ctx context.Context, t engine.Steps) error {
 	if err := e.bounds.Steps(&t); err != nil {
 		return err
 	}
-	x, m := ram.View(t.X), ram.View(t.M)
+	x := ram.View(t.X)
 	twice := e.repeats()
 	return engine.Each(ctx, e.executors, len(t.Rows), func(l *executor, i int) error {
 		row, entry := t.Rows[i], t.Entries[i]
@@ -207,7 +207,6 @@ func (e *Engine) steps(ctx context.Context, t engine.Steps) error {
 			kind:    kindSteps,
 			batches: entry.Batches,
 			params:  x.Row(t.XRows[i]),
-			first:   m.Row(row),
 			steps: &optimiserSteps{
 				optimiser: t.Optimiser,
 				taken:     entry.T,
@@ -223,6 +222,12 @@ func (e *Engine) steps(ctx context.Context, t engine.Steps) error {
 		}
 		for _, k := range entry.Masks {
 			request.steps.keys = append(request.steps.keys, key64(k))
+		}
+		if t.M.Rows > 0 {
+			request.first = ram.View(t.M).Row(row)
+		}
+		if t.State.Rows > 0 {
+			request.state = t.State.URow(row)
 		}
 		if t.V.Rows > 0 {
 			request.second = ram.View(t.V).Row(row)
@@ -246,7 +251,7 @@ func (e *Engine) steps(ctx context.Context, t engine.Steps) error {
 			}
 		}
 		request.outParams, request.outFirst, request.outSecond = request.params, request.first, request.second
-		request.outStats, request.outMean = request.stats, request.mean
+		request.outStats, request.outMean, request.outState = request.stats, request.mean, request.state
 		if err := l.do(ctx, request, &r); err != nil {
 			return err
 		}

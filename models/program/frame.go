@@ -43,9 +43,9 @@ const (
 )
 
 // offsets are the byte offsets in the shared file, each of one row: of the parameters, the statistics, the gradient, and
-// those that only a program that takes steps itself has: the moments of optimisers, the anchor and the running mean; and
-// the size of the file. Rows that are not written take no memory.
-type offsets struct{ params, stats, grad, first, second, anchor, mean, size int64 }
+// those that only a program that takes steps itself has: the moments of optimisers, the anchor, the running mean and, if
+// it brings an optimiser, the state; and the size of the file. Rows that are not written take no memory.
+type offsets struct{ params, stats, grad, first, second, anchor, mean, state, size int64 }
 
 const alignment = 64 // of each row in the shared file, in bytes
 
@@ -59,6 +59,10 @@ func offsetsOf(l *engine.Layout, steps bool) offsets {
 			*at = o.size
 			o.size += align(4 * int64(l.Params))
 		}
+	}
+	if l.State > 0 {
+		o.state = o.size
+		o.size += align(8 * int64(l.State))
 	}
 	return o
 }
@@ -76,7 +80,11 @@ func memoryFrame(path string, at offsets) []byte {
 		p = order.AppendUint64(p, uint64(n))
 	}
 	p = order.AppendUint32(p, uint32(len(path)))
-	return subprocess.EndFrame(append(p, path...))
+	p = append(p, path...)
+	if at.state > 0 {
+		p = order.AppendUint64(p, uint64(at.state))
+	}
+	return subprocess.EndFrame(p)
 }
 
 // key64 returns a random number that depends on the whole address.
@@ -86,7 +94,9 @@ func key64(k noise.Key) uint64 {
 }
 
 // optimisers lists the optimisers of steps by their numbers in frames.
-var optimisers = []string{"sgd", "adam", "adamw"}
+var optimisers = []string{"sgd", "adam", "adamw", engine.Program}
+
+const ownOptimisers = 3 // of optimisers, those whose steps brood can take too
 
 // taskFrame returns the frame of a task in the memory of p: its id, a random key, flags, and batches of sample ids; of
 // steps, a key for each batch, and the optimiser; of a candidate, the address of its noise.

@@ -3,6 +3,7 @@ package program
 import (
 	"fmt"
 	"os"
+	"slices"
 
 	"brood/models/engine"
 )
@@ -17,10 +18,20 @@ type memory struct {
 
 // write writes a row at a byte offset.
 func (m *memory) write(row []float32, at int64) error {
-	if len(row) == 0 {
+	m.buf = engine.AppendFloats(m.buf[:0], row)
+	return m.writeBuf(at)
+}
+
+// writeWords is write for a row of bits.
+func (m *memory) writeWords(row []uint64, at int64) error {
+	m.buf = engine.AppendWords(m.buf[:0], row)
+	return m.writeBuf(at)
+}
+
+func (m *memory) writeBuf(at int64) error {
+	if len(m.buf) == 0 {
 		return nil
 	}
-	m.buf = engine.AppendFloats(m.buf[:0], row)
 	if _, err := m.file.WriteAt(m.buf, at); err != nil {
 		return fmt.Errorf("write to the memory shared with the program: %w", err)
 	}
@@ -29,17 +40,30 @@ func (m *memory) write(row []float32, at int64) error {
 
 // read reads a row from a byte offset.
 func (m *memory) read(row []float32, at int64) error {
-	if len(row) == 0 {
+	if err := m.readBuf(4*len(row), at); err != nil {
+		return err
+	}
+	engine.ReadFloats(row, m.buf)
+	return nil
+}
+
+// readWords is read for a row of bits.
+func (m *memory) readWords(row []uint64, at int64) error {
+	if err := m.readBuf(8*len(row), at); err != nil {
+		return err
+	}
+	engine.ReadWords(row, m.buf)
+	return nil
+}
+
+func (m *memory) readBuf(size int, at int64) error {
+	m.buf = slices.Grow(m.buf[:0], size)[:size]
+	if size == 0 {
 		return nil
 	}
-	if cap(m.buf) < 4*len(row) {
-		m.buf = make([]byte, 4*len(row))
-	}
-	m.buf = m.buf[:4*len(row)]
 	if _, err := m.file.ReadAt(m.buf, at); err != nil {
 		// not wrapped: the end of this file is not the end of the program's output
 		return fmt.Errorf("read from the memory shared with the program, which it has shortened: %v", err)
 	}
-	engine.ReadFloats(row, m.buf)
 	return nil
 }

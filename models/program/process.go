@@ -105,10 +105,12 @@ type task struct {
 	params, stats       []float32 // in; stats may be empty
 	first, second       []float32 // in; moments of kindSteps
 	anchor, mean        []float32 // in; of kindSteps with flagAnchored
+	state               []uint64  // in; of kindSteps by the program's own optimiser
 	outParams, outStats []float32 // out; empty if not wanted
 	outGrad             []float32
 	outFirst, outSecond []float32
 	outMean             []float32
+	outState            []uint64
 }
 
 // optimiserSteps is the optimiser of a task of steps, see [engine.Steps].
@@ -149,6 +151,9 @@ func (p *process) exchange(ctx context.Context, t task, r *result) error {
 			return err
 		}
 	}
+	if err := p.memory.writeWords(t.state, at.state); err != nil {
+		return err
+	}
 	samples := 0
 	for _, b := range t.batches {
 		samples += len(b)
@@ -176,7 +181,7 @@ func (p *process) exchange(ctx context.Context, t task, r *result) error {
 			return err
 		}
 	}
-	return nil
+	return p.memory.readWords(t.outState, at.state)
 }
 
 // placed is a row and its byte offset in the shared file. An empty row is neither written nor read.

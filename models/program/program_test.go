@@ -277,6 +277,30 @@ func TestOtherDescription(t *testing.T) {
 	}
 }
 
+// TestState: the state of a program's own optimiser makes the round trip through any process; the check finds a program
+// that keeps none.
+func TestState(t *testing.T) {
+	for faults, want := range map[string]string{"steps state": "", "steps state forgets": "the state must hold all"} {
+		p := opened(t, faults)
+		c := &checker{ctx: t.Context(), p: p, x: make([]float32, programtest.Params), batch: []int32{1, 2, 3}}
+		for _, q := range []**process{&c.a, &c.b} {
+			var err error
+			if *q, err = p.take(t.Context()); err != nil {
+				t.Fatal(err)
+			}
+			defer (*q).shutdown()
+		}
+		if _, err := c.initial(); err != nil {
+			t.Fatal(err)
+		}
+		note, err := c.state()
+		if want == "" && (err != nil || note != fmt.Sprint(programtest.StateBytes, " bytes")) ||
+			want != "" && (err == nil || !strings.Contains(err.Error(), want)) {
+			t.Errorf("%s: %q and %v, want %q", faults, note, err, want)
+		}
+	}
+}
+
 func TestVaries(t *testing.T) {
 	p := opened(t, "wander")
 	e := engineOf(t, p, 1)
@@ -319,20 +343,24 @@ func TestRefusedDescriptions(t *testing.T) {
 		t.Fatal(err)
 	}
 	for change, want := range map[string]string{
-		`"name":"n" -> "name":"n\u001b"`:                        "the name",
-		`"score":"loss" -> "score":"fitness"`:                   "the score",
-		`"train":3 -> "train":0`:                                "0 training",
-		`"train":3 -> "train":3,"epochs":2`:                     "epochs",
-		`[2] -> [0]`:                                            "sizes above zero",
-		`[2] -> [2147483647,2147483647]`:                        "elements in all",
-		`[{"name":"w","shape":[2]}] -> []`:                      "no parameters",
-		`"device":"cpu" -> "device":"c/u"`:                      "leave the / out",
-		`"train":3 -> "train":3,"timeout":-1`:                   "a timeout of -1 s",
-		`"train":3 -> "train":3,"metrics":[""]`:                 "its metric 1",
-		`"train":3 -> "train":3,"metrics":["a","a"]`:            "have one name",
-		`"train":3 -> "train":200000000,"test":200000000`:       "samples: give at most 268435456 in all",
-		`"train":3 -> "train":3,"processes":-1`:                 "-1 processes",
-		`"shape":[2]} -> "shape":[2]},{"name":"w","shape":[1]}`: "shares it with another",
+		`"name":"n" -> "name":"n\u001b"`:                             "the name",
+		`"score":"loss" -> "score":"fitness"`:                        "the score",
+		`"train":3 -> "train":0`:                                     "0 training",
+		`"train":3 -> "train":3,"epochs":2`:                          "epochs",
+		`[2] -> [0]`:                                                 "sizes above zero",
+		`[2] -> [2147483647,2147483647]`:                             "elements in all",
+		`[{"name":"w","shape":[2]}] -> []`:                           "no parameters",
+		`"device":"cpu" -> "device":"c/u"`:                           "leave the / out",
+		`"train":3 -> "train":3,"timeout":-1`:                        "a timeout of -1 s",
+		`"train":3 -> "train":3,"metrics":[""]`:                      "its metric 1",
+		`"train":3 -> "train":3,"metrics":["a","a"]`:                 "have one name",
+		`"train":3 -> "train":200000000,"test":200000000`:            "samples: give at most 268435456 in all",
+		`"train":3 -> "train":3,"processes":-1`:                      "-1 processes",
+		`"train":3 -> "train":3,"steps":true,"state":-1`:             "a state of -1 bytes",
+		`"train":3 -> "train":3,"steps":true,"state":99e15`:          "cannot unmarshal number 99e15",
+		`"train":3 -> "train":3,"steps":true,"state":99999999999999`: "give 0 to 68719476736",
+		`"train":3 -> "train":3,"state":8`:                           "takes no steps",
+		`"shape":[2]} -> "shape":[2]},{"name":"w","shape":[1]}`:      "shares it with another",
 	} {
 		from, to, _ := strings.Cut(change, " -> ")
 		if _, err := parseDescription([]byte(strings.Replace(good, from, to, 1))); err == nil ||

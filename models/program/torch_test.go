@@ -45,7 +45,7 @@ func TestTorch(t *testing.T) {
 		"spectral": {7850, 10 + 784 + 1},
 	} {
 		t.Run(net, func(t *testing.T) {
-			p, err := Open(t.Context(), torchNet(t, net, "steps", "candidates"), "")
+			p, err := Open(t.Context(), torchNet(t, net, "steps", "candidates", optimiserOf(net)), "")
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -64,6 +64,37 @@ func TestTorch(t *testing.T) {
 				t.Fatal(err)
 			}
 		})
+	}
+}
+
+// optimiserOf returns the optimiser that a net of testdata/nets.py brings.
+func optimiserOf(net string) string {
+	if net == "lenet" {
+		return "odd" // with a scaler
+	}
+	return "radam"
+}
+
+// The state of an optimiser has one size.
+func TestTorchStateGrows(t *testing.T) {
+	longtest.Need(t, longtest.Arithmetic, "torch takes seconds to start")
+	p, err := Open(t.Context(), torchNet(t, "lenet", "odd", "grows"), "")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer p.Close()
+	e := engineOf(t, p, 1)
+	x, err := e.Alloc(1, 431080)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for step := range 5 {
+		err = e.Do(t.Context(), engine.Steps{Optimiser: engine.Program, X: x, Rows: engine.Rows(1),
+			State: engine.NewHost(1, e.model.Layout.State, engine.U64), Loss: make([]float32, 1),
+			Entries: []engine.RowSteps{{Batches: slices.Repeat([][]int32{{1, 2}}, step+1), Masks: make([]noise.Key, step+1)}}})
+		if want := "changes its size or form, at .0.state.0.more"; (step == 4) != (err != nil && strings.Contains(err.Error(), want)) {
+			t.Errorf("%d steps: the error is %v", step+1, err)
+		}
 	}
 }
 

@@ -2,6 +2,7 @@ package averaging
 
 import (
 	"context"
+	"errors"
 	"slices"
 
 	"brood/models/engine"
@@ -37,7 +38,7 @@ effect at the next averaging; momenta that differ by then continue to differ.
 Reductions: h 1 without momentum is data-parallel SGD on the same mini-batches, and so is the warm-up with any momentum;
 h 1 with momentum is too if all replicas have been present from the start, since averaging is linear.`,
 	Needs: optim.Gradients,
-	Knobs: slices.Concat([]optim.Knob{optim.KnobEta}, optim.OptimiserKnobs, []optim.Knob{optim.KnobH.With(8),
+	Knobs: slices.Concat([]optim.Knob{optim.KnobEta}, optim.OrProgram(optim.OptimiserKnobs), []optim.Knob{optim.KnobH.With(8),
 		{
 			Name:    "warmup",
 			Title:   "warm-up",
@@ -62,6 +63,12 @@ h 1 with momentum is too if all replicas have been present from the start, since
 				optim.Stats(false, l),
 			},
 		)
+	},
+	Check: func(s optim.Shape) error {
+		if s.K.ByProgram() && s.K.I("warmup") > 0 {
+			return errors.New("the optimiser of a program takes no data-parallel steps: set warmup to 0, or choose another")
+		}
+		return nil
 	},
 	Cycle: optim.CycleOf("h"),
 	Bytes: func(s optim.Shape) map[collective.Op]int64 {

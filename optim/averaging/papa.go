@@ -30,7 +30,7 @@ Deviations: in the source replicas differ in augmentation and regularisation; he
 The source lets 1-keep shrink with the learning rate; here a schedule of keep does.
 Reductions: keep 0 is LocalSGD; keep 1 is n independent SGDs.`,
 	Needs: optim.Gradients,
-	Knobs: slices.Concat([]optim.Knob{optim.KnobEta}, optim.OptimiserKnobs, []optim.Knob{optim.KnobH.With(10),
+	Knobs: slices.Concat([]optim.Knob{optim.KnobEta}, optim.OrProgram(optim.OptimiserKnobs), []optim.Knob{optim.KnobH.With(10),
 		{
 			Name:    "keep",
 			Label:   "α",

@@ -37,7 +37,7 @@ by AdamW. The paper also averages values that are up to ten steps old, which hid
 it. The CPU gathers the elements, so that on a device all rows are copied.
 Reductions: share 0 is n independent runs; share 1 is localsgd.`,
 	Needs: optim.Gradients,
-	Knobs: slices.Concat([]optim.Knob{optim.KnobEta}, optim.OptimiserKnobs, []optim.Knob{
+	Knobs: slices.Concat([]optim.Knob{optim.KnobEta}, optim.OrProgram(optim.OptimiserKnobs), []optim.Knob{
 		optim.KnobH, knobShare.With(0.005), optim.KnobSlice, optim.KnobStart,
 	}, optim.MemberStream),
 	Series: []optim.Series{optim.SeriesLoss},

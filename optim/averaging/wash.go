@@ -39,7 +39,7 @@ member. Moments are not shuffled, which is a variant of the source. The CPU shuf
 copied.
 Reductions: share 0 is n independent runs.`,
 	Needs: optim.Gradients,
-	Knobs: slices.Concat([]optim.Knob{optim.KnobEta}, optim.OptimiserKnobs, []optim.Knob{optim.KnobH,
+	Knobs: slices.Concat([]optim.Knob{optim.KnobEta}, optim.OrProgram(optim.OptimiserKnobs), []optim.Knob{optim.KnobH,
 		{
 			Name:    "share",
 			Label:   "p",

@@ -2,6 +2,7 @@ package coupled
 
 import (
 	"context"
+	"errors"
 	"slices"
 
 	"brood/models/engine"
@@ -67,7 +68,7 @@ remark 3 of the source, to Elastic-SGD.`,
 			Scale:   optim.Log,
 		},
 		optim.KnobMu,
-	}, optim.OptimiserKnobsWithoutMomentum, []optim.Knob{
+	}, optim.OrProgram(optim.OptimiserKnobsWithoutMomentum), []optim.Knob{
 		knobEll, knobGamma.Scheduled("exp:100*(1-1/(2B))/cycle..1"), knobRho.Scheduled("exp:1*(1-1/(2B))/cycle..0.1"),
 		knobAlpha, knobThermal, knobInner,
 		optim.Knob{
@@ -98,6 +99,12 @@ remark 3 of the source, to Elastic-SGD.`,
 				optim.Params(optim.BlockXBar, true, optim.EnterCentre, l))
 		}
 		return append(append(b, optim.Params(optim.BlockMX, false, optim.EnterZero, l)), innerBlocks(k, false, l)...)
+	},
+	Check: func(s optim.Shape) error {
+		if s.K.ByProgram() && s.K.Get("thermal") > 0 {
+			return errors.New("the optimiser of a program adds no thermal noise: set thermal to 0, or choose another")
+		}
+		return nil
 	},
 	Cycle: optim.CycleOf("ell"),
 	Bytes: func(s optim.Shape) map[collective.Op]int64 {

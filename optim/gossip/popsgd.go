@@ -39,7 +39,7 @@ Deviations: local steps are taken when a pair meets, not between meetings, which
 source's non-blocking form the average precedes the local steps of the meeting. Codes are rounded at random (unbiased).
 Reductions: h 1 without momentum, blocking, is x_i = x_j = (x_i + x_j)/2 - eta*(g_i + g_j)/2.`,
 	Needs: optim.Gradients | optim.Pairs,
-	Knobs: slices.Concat([]optim.Knob{optim.KnobEta}, optim.OptimiserKnobs, []optim.Knob{
+	Knobs: slices.Concat([]optim.Knob{optim.KnobEta}, optim.OrProgram(optim.OptimiserKnobs), []optim.Knob{
 		{
 			Name:    "h",
 			Title:   "local steps",

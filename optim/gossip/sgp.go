@@ -35,7 +35,7 @@ Deviations: the block x contains the de-biased model z = x/w of the source inste
 the mass is computed when it is pushed. One synchronous step a round (the source's overlap of 0).
 Reductions: eta 0 is push-sum, which solves distributed averaging; two members with one peer average fully each round.`,
 	Needs: optim.Gradients | optim.Pairs,
-	Knobs: slices.Concat([]optim.Knob{optim.KnobEta}, optim.OptimiserKnobs, []optim.Knob{
+	Knobs: slices.Concat([]optim.Knob{optim.KnobEta}, optim.OrProgram(optim.OptimiserKnobs), []optim.Knob{
 		{
 			Name:    "peers",
 			Title:   "out-peers",

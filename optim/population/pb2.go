@@ -41,7 +41,7 @@ and vary, and start uniform in the logarithm: block hyper. If vary was lowered o
 moved to the bounds, and observations outside count at the bounds. The block tried stores the observations, the block
 from the fitness at the start of the period. y is -2 if the fitness is missing. A period whose initial fitness was not
 measured, such as each member's first, is no observation. The work grows with the cube of the number of members, which
-is at most 256. A replaced member starts with zero optimiser state and the batch-norm statistics of its source. A round
+is at most 256. A replaced member starts with the optimiser state and the batch-norm statistics that it has in pbt. A round
 is at most slice steps of the period; the block phase counts steps, cycle counts comparisons. The centre is the best
 member of the last comparison, with the parameters that it has since trained.
 Series: loss and the members' learning rates; at comparisons fitness and diversity.
@@ -53,7 +53,7 @@ each factor. Its beta grows with the logarithm of time; here it is a knob. Limit
 which also gives the process the fitness before the period.
 Reductions: period beyond the run is independent SGDs of different rates; quantile 0 is random search.`,
 	Needs: optim.Gradients | optim.Evaluations,
-	Knobs: slices.Concat([]optim.Knob{optim.KnobEta}, optim.OptimiserKnobs, []optim.Knob{
+	Knobs: slices.Concat([]optim.Knob{optim.KnobEta}, optim.OrProgram(optim.OptimiserKnobs), []optim.Knob{
 		knobPeriod,
 		knobQuantile,
 		{
@@ -122,7 +122,7 @@ Reductions: period beyond the run is independent SGDs of different rates; quanti
 		b := map[collective.Op]int64{"fitness": s.AllGatherBytes(4), "observations": s.AllGatherBytes(16)}
 		if s.Drawn {
 			b["parents"] = s.MoveBytes(s.Edges, 4*s.Layout.Params)
-			return statsBytes(s, b, 1)
+			return inheritedBytes(s, b)
 		}
 		n, w := int64(len(s.Roster.Members)), int64(len(s.Roster.Workers()))
 		b["parents"] = int64(replaced(s.K, int(n))) * (w - 1) / max(1, w) * 4 * int64(s.Layout.Params)

@@ -27,7 +27,8 @@ With optimiser adam, adamw or muon, its step replaces that of SGD.
 
 q*n is rounded down, but is at least 1 with two or more members. f and f' start between 1/vary and vary, uniform in the
 logarithm, and are stored in the block hyper; a change of eta or decay scales the rates of all members. A replaced
-member starts with zero optimiser state and the batch-norm statistics of its source. A round is at most slice steps of
+member starts with zero optimiser state, or the source's state of a program's optimiser, and the batch-norm statistics
+of its source. A round is at most slice steps of
 the period; the block phase counts steps. The centre is the best member of the last comparison, with the parameters
 that it has since trained.
 Series: loss and the members' learning rates; at comparisons fitness and diversity.
@@ -37,7 +38,7 @@ Deviations: the source's members compare when each is ready; here all do at once
 source's quantile is 0.2.
 Reductions: period beyond the run is independent SGDs of different rates.`,
 	Needs: optim.Gradients | optim.Evaluations,
-	Knobs: slices.Concat([]optim.Knob{optim.KnobEta}, optim.OptimiserKnobs, []optim.Knob{
+	Knobs: slices.Concat([]optim.Knob{optim.KnobEta}, optim.OrProgram(optim.OptimiserKnobs), []optim.Knob{
 		knobPeriod,
 		knobQuantile,
 		{
@@ -90,7 +91,7 @@ Reductions: period beyond the run is independent SGDs of different rates.`,
 		b := map[collective.Op]int64{"fitness": s.AllGatherBytes(4)}
 		if s.Drawn {
 			b["parents"], b["parents.hyper"] = s.MoveBytes(s.Edges, 4*s.Layout.Params), s.MoveBytes(s.Edges, 8)
-			return statsBytes(s, b, 1)
+			return inheritedBytes(s, b)
 		}
 		n, w := int64(len(s.Roster.Members)), int64(len(s.Roster.Workers()))
 		moved := int64(replaced(s.K, int(n))) * (w - 1) / max(1, w)

@@ -103,8 +103,8 @@ func initFactors(e *optim.Env, k optim.Values) engine.Host {
 }
 
 // trainAndCompare is a round of PBT and PB2. It trains each hosted member with its factors in hyper. At the end of a
-// period it scores all members, replaces the worst by the best including batch-norm statistics, and calls explore to
-// choose the factors of the replaced members. explore gets the fitness of hosted members, the lineage, and the fitness
+// period it scores all members, replaces the worst by the best including batch-norm statistics and the state of a
+// program's optimiser, and calls explore to choose the factors of the replaced members. explore gets the fitness of hosted members, the lineage, and the fitness
 // of all members. trainAndCompare is collective.
 func trainAndCompare(
 	ctx context.Context,
@@ -128,6 +128,11 @@ func trainAndCompare(
 	}
 	if err := l.inherit(ctx, e, "parents.stats", optim.BlockStats); err != nil {
 		return rep, err
+	}
+	if k.ByProgram() {
+		if err := l.inheritRecord(ctx, e, "parents.state", optim.BlockState); err != nil {
+			return rep, err
+		}
 	}
 	if err := explore(fit, l, all); err != nil {
 		return rep, err
@@ -195,6 +200,14 @@ func validate(ctx context.Context, e *optim.Env, k optim.Values) (engine.Host, e
 		fit.F[i] = float32(-s.Mean())
 	}
 	return fit, err
+}
+
+// inheritedBytes is statsBytes of one edge per child, and the payload of the state of a program's optimiser.
+func inheritedBytes(s optim.Shape, b map[collective.Op]int64) map[collective.Op]int64 {
+	if s.K.ByProgram() && s.Drawn {
+		b["parents.state"] = s.MoveBytes(s.Edges, 8*s.Layout.State)
+	}
+	return statsBytes(s, b, 1)
 }
 
 // statsBytes adds to b the payload of the batch-norm statistics that children inherit, and returns b. each is the

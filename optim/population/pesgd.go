@@ -44,7 +44,7 @@ m is ESGD's m-elitism with the remaining members drawn at random.`,
 	Needs: optim.Gradients | optim.Evaluations,
 	Knobs: slices.Concat(
 		[]optim.Knob{optim.KnobEta},
-		optim.OptimiserKnobs,
+		optim.OrProgram(optim.OptimiserKnobs),
 		[]optim.Knob{knobPeriod},
 		variationKnobs,
 		[]optim.Knob{

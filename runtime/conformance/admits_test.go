@@ -25,6 +25,7 @@ func TestCheckShape(t *testing.T) {
 	)
 	type set = map[string]string
 	floats, bytes, measured := engine.Layout{Params: 10}, engine.Layout{Params: 10, Whole: true}, engine.Layout{Params: 10, Measured: true}
+	brings := engine.Layout{Params: 10, State: 5}
 	one, none := engine.Layout{Params: 1}, optim.DataSize{Train: 100}
 	judged := optim.DataSize{Train: 100, Validation: 10}
 	refused := map[string]bool{}
@@ -40,6 +41,12 @@ func TestCheckShape(t *testing.T) {
 		{"dp-sgd", nil, 1, floats, none, ""},
 		{"popsgd", nil, 1, floats, none, "popsgd pairs members: give members at least 2"},
 		{"popsgd", nil, 2, floats, none, ""},
+
+		{"diloco", set{"optimiser": "program"}, 2, floats, none, "optimiser = program: no program brings an optimiser to this run: choose another, or give brood.serve one (docs/programs.md)"},
+		{"diloco", set{"optimiser": "program"}, 2, brings, none, ""},
+		{"localsgd", set{"optimiser": "program", "warmup": "1"}, 2, brings, none, "the optimiser of a program takes no data-parallel steps: set warmup to 0, or choose another"},
+		{"parle", set{"optimiser": "program", "thermal": "0.1"}, 2, brings, none, "the optimiser of a program adds no thermal noise: set thermal to 0, or choose another"},
+		{"parle", set{"optimiser": "program"}, 2, brings, none, ""},
 
 		{"egg", nil, 4, floats, none, `egg trains a model of whole numbers: choose one with arithmetic = "int8", such as mlp-int8, or another algorithm`},
 		{"egg", nil, 3, bytes, none, pairs},

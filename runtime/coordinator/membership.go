@@ -454,6 +454,10 @@ func CheckShape(alg *optim.Algorithm, s optim.Shape) error {
 		return usererr.Errorf("%s trains a model of whole numbers: "+
 			"choose one with arithmetic = %q, such as mlp-int8, or another algorithm", alg.Name, "int8")
 	}
+	if s.K.ByProgram() && s.Layout.State == 0 {
+		return usererr.Errorf("optimiser = %s: no program brings an optimiser to this run: choose another, or give "+
+			"brood.serve one (docs/programs.md)", engine.Program)
+	}
 	if alg.Check == nil {
 		return nil
 	}

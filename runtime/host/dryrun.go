@@ -13,6 +13,7 @@ import (
 	"brood/optim/collective"
 	"brood/runtime/event"
 	"brood/runtime/message"
+	"brood/runtime/timeline"
 	"brood/runtime/option"
 	"brood/runtime/worker"
 	"brood/transport/local"
@@ -72,6 +73,9 @@ type counter struct {
 // Threads implements engine.Threaded.
 func (c *counter) Threads() int { return c.threads }
 
+// Steps implements engine.Stepper: only a program's own optimiser cannot be replaced by gradients and updates.
+func (c *counter) Steps(optimiser string) bool { return optimiser == engine.Program }
+
 // bytes returns the size of a matrix in bytes, scaled up to the model. A single column is not scaled; 1+width columns
 // are the batch-norm statistics; other widths are concatenated vectors or parts of them, such as the slice of a worker
 // or a fragment, and scale with the parameters.
@@ -110,6 +114,10 @@ func (c *counter) Do(ctx context.Context, tasks ...engine.Task) error {
 		switch t := t.(type) {
 		case engine.Gradients:
 			c.gradients += c.work(engine.Work{Members: len(t.Rows), Gradients: longest(t.Batches)}, t.Batches, 1)
+		case engine.Steps:
+			for _, e := range t.Entries {
+				c.gradients += c.work(engine.Work{Members: len(t.Rows), Gradients: longest(e.Batches)}, e.Batches, 1)
+			}
 		case engine.Evaluate:
 			w := engine.Work{Rows: len(t.Rows), Scores: longest(t.Batches)}
 			if c.stats > 0 && t.Stats.Rows == 0 {
@@ -370,6 +378,7 @@ func (j *Job) count(t excerpt) (out workerTotals, err error) {
 		out.blocks += c.scratch
 		c.scratch = 0
 	}
+	out.blocks += j.stateBytes()
 	for begin, n := time.Now(), uint64(0); n < t.rounds && (n < 2 || t.within == 0 || time.Since(begin) < t.within); n++ {
 		replies, err := broadcast(message.Grant{
 			Epoch:     1,
@@ -414,6 +423,15 @@ func (j *Job) count(t excerpt) (out workerTotals, err error) {
 	return out, nil
 }
 
+// stateBytes returns the bytes of the states of a program's optimiser, one for each member.
+func (j *Job) stateBytes() int64 {
+	t, err := timeline.New(j.Alg, j.Edits)
+	if err != nil || !t.Values(timeline.Position{}).ByProgram() {
+		return 0
+	}
+	return 8 * int64(j.Members) * int64(j.Net.Layout.State)
+}
+
 // counter returns a counter for a model of the job's size.
 func (j *Job) counter() *counter {
 	if j.Modelless() { // without a model nothing is scaled up
@@ -449,6 +467,7 @@ func (j *Job) dryRunWorker(c *counter, link collective.Link, id int, t excerpt) 
 	wide := scaledWidth(int(c.params))
 	one := func(n int) []engine.Tensor { return []engine.Tensor{{Name: "all", Shape: []int{n}, Len: n, Cols: n}} }
 	l := engine.Layout{Params: wide, For: int(c.params), Tensors: one(wide)}
+	l.State = min(1, j.Net.Layout.State)
 	if j.Net.Layout.Stats > 0 {
 		l.Stats, l.StatTensors = 1+wide, one(1+wide)
 	}

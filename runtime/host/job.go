@@ -111,7 +111,7 @@ func prepared(o Options, estimate func(j *Job, eng Engine) error) (*Job, error) 
 	if err := j.prepareSource(o); err != nil {
 		return nil, err
 	}
-	j.Edits = append(j.Edits, j.rates()...)
+	j.Edits = append(append(j.Edits, j.programOptimiser()...), j.rates()...)
 	j.fitBatch()
 	j.configure(o)
 	if err := j.checkTarget(); err != nil {

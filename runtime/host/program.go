@@ -7,6 +7,7 @@ import (
 	"slices"
 	"strings"
 
+	"brood/models/engine"
 	"brood/models/noise"
 	"brood/models/program"
 	"brood/models/subprocess"
@@ -134,6 +135,17 @@ func (j *Job) prepareProgram(o Options) (err error) {
 		return usererr.File(j.start(o.Init), o.Init, modelfile.Advice)
 	}
 	return nil
+}
+
+// programOptimiser returns the edit that has the program's own optimiser take the steps, if the program brings one, the
+// algorithm can use it, and no edit chooses an optimiser.
+func (j *Job) programOptimiser() []event.Edit {
+	k, ok := j.Alg.Knob("optimiser")
+	chosen := slices.ContainsFunc(j.Edits, func(e event.Edit) bool { return e.Knob == k.Name })
+	if !ok || chosen || j.Net.Layout.State == 0 || !slices.Contains(k.Choices, engine.Program) {
+		return nil
+	}
+	return []event.Edit{{Algorithm: j.Alg.Name, Knob: k.Name, Expr: engine.Program, By: event.ByDefault}}
 }
 
 // rejectDataOptions returns an error, with the reason why, if an option is set that is about a model or data that brood

@@ -1,8 +1,10 @@
 package host_test
 
 import (
+	"cmp"
 	"context"
 	"errors"
+	"fmt"
 	"os"
 	"path/filepath"
 	goruntime "runtime"
@@ -15,6 +17,7 @@ import (
 	"brood/models/program/programtest"
 	"brood/optim"
 	"brood/optim/catalog"
+	"brood/runtime/checkpoint"
 	"brood/runtime/evaluate"
 	"brood/runtime/event"
 	"brood/runtime/host"
@@ -131,9 +134,108 @@ func TestProgramSteps(t *testing.T) {
 	}
 }
 
-// TestProgramResumes: a resumed run ends with the hash of the whole run, and an exported model has the tensors by name.
+// TestProgramOptimiser: a program's own optimiser trains under the methods of local steps. Its state moves with its
+// member: one and two workers, and an execution again, end with the same hash. An optimiser that is SGD has the losses of
+// brood's own.
+func TestProgramOptimiser(t *testing.T) {
+	sgd := []event.Setting{{Knob: "optimiser", Expr: "sgd"}}
+	for _, x := range []struct {
+		algorithm, eta, momentum string
+		more                     []event.Setting
+	}{
+		{"diloco", "eta_in", "momentum_in", []event.Setting{{Knob: "h", Expr: "5"}, {Knob: "clip", Expr: "1"}}},
+		{"parle", "eta", "momentum", nil},
+		{"pbt", "eta", "momentum", []event.Setting{{Knob: "period", Expr: "0.5"}, {Knob: "slice", Expr: "2"}}},
+		{"popsgd", "eta", "momentum", nil},
+		{"localsgd", "eta", "momentum", nil},
+		{"noloco", "eta_in", "momentum_in", nil},
+		{"sparseloco", "eta_in", "momentum_in", nil},
+		{"streaming-diloco", "eta_in", "momentum_in", nil},
+		{"decoupled-diloco", "eta_in", "momentum_in", nil},
+		{"papa", "eta", "momentum", nil},
+		{"wash", "eta", "momentum", nil},
+		{"sparta", "eta", "momentum", nil},
+		{"sgp", "eta", "momentum", nil},
+		{"pb2", "eta", "momentum", []event.Setting{{Knob: "period", Expr: "0.5"}}},
+		{"pesgd", "eta", "momentum", []event.Setting{{Knob: "period", Expr: "0.5"}}},
+	} {
+		if !longtest.On(longtest.Conformance) && !slices.Contains([]string{"diloco", "parle", "pbt"}, x.algorithm) {
+			continue
+		}
+		t.Run(x.algorithm, func(t *testing.T) {
+			o := host.Options{Algorithm: x.algorithm, Members: 4, Threads: 2, Seed: 3, Limit: event.Limit{Rounds: 4},
+				Set: append(x.more, event.Setting{Knob: x.eta, Expr: "0.05"}, event.Setting{Knob: x.momentum, Expr: "0.8"})}
+			own, dir := openProgram(t, "steps state"), t.TempDir()
+			want, records, err := runProgram(own, filepath.Join(dir, "one"), o)
+			if err != nil {
+				t.Fatal(err)
+			}
+			two := o
+			two.Workers = 2
+			if got, _, err := runProgram(own, filepath.Join(dir, "two"), two); err != nil || got != want {
+				t.Errorf("2 workers: state %s, want %s: %v", got, want, err)
+			}
+			if res, err := own.Verify(t.Context(), filepath.Join(dir, "two"), 1, nil); err != nil || res.Last.Hash != want {
+				t.Errorf("verified %+v: %v", res.Last, err)
+			}
+			o.Set = append(o.Set, sgd...)
+			_, brood, err := runProgram(own, filepath.Join(dir, "sgd"), o)
+			if err != nil {
+				t.Fatal(err)
+			}
+			switch got, want := losses(records), losses(brood); {
+			case x.algorithm == "pbt" || x.algorithm == "pb2": // a replaced member has the source's state
+				if !inherits(t, filepath.Join(dir, "one"), records) {
+					t.Error("no replaced member has the state of its source")
+				}
+			case len(got) == 0 || !slices.Equal(got, want):
+				t.Errorf("losses %v, and of brood's own steps %v", got, want)
+			}
+		})
+	}
+}
+
+// losses returns the training losses of all rounds.
+func losses(records []event.Record) (out []float64) {
+	for _, r := range records {
+		if p := r.Points; p != nil && p.Series == "loss" {
+			out = append(out, p.Values...)
+		}
+	}
+	return out
+}
+
+// inherits reports whether two members of the last checkpoint have equal parameters, and equal states of a program's
+// optimiser.
+func inherits(t *testing.T, dir string, records []event.Record) bool {
+	t.Helper()
+	var last *event.Checkpoint
+	for _, r := range records {
+		last = cmp.Or(r.Checkpoint, last)
+	}
+	rows, err := (&checkpoint.Files{Dir: dir}).Load(*last, func(string) bool { return true })
+	if err != nil {
+		t.Fatal(err)
+	}
+	for a := range 4 {
+		for b := range a {
+			x, y := rows[fmt.Sprint("x/", a)], rows[fmt.Sprint("x/", b)]
+			if s := rows[fmt.Sprint("state/", a)].U; slices.Equal(x.F, y.F) {
+				return s[0] != 0 && slices.Equal(s, rows[fmt.Sprint("state/", b)].U)
+			}
+		}
+	}
+	return false
+}
+
+// TestProgramResumes: a resumed run and a branch end with the hash of the whole run, and an exported model has the tensors by name.
 func TestProgramResumes(t *testing.T) {
-	own := openProgram(t, "")
+	for name, faults := range map[string]string{"gradients": "", "optimiser": "steps state"} {
+		t.Run(name, func(t *testing.T) { testProgramResumes(t, openProgram(t, faults)) })
+	}
+}
+
+func testProgramResumes(t *testing.T, own *host.Own) {
 	dir := t.TempDir()
 	o := host.Options{Algorithm: "diloco", Members: 2, Threads: 1, Seed: 3, Limit: event.Limit{Rounds: 6}}
 	want, records, err := runProgram(own, filepath.Join(dir, "whole"), o)
@@ -164,6 +266,19 @@ func TestProgramResumes(t *testing.T) {
 	}
 	if got, _, err := finish(from.Job, s, from); err != nil || got != want {
 		t.Errorf("resumed: state %s, want %s: %v", got, want, err)
+	}
+	branch := filepath.Join(dir, "branch")
+	if from, err = own.Restore(t.Context(), filepath.Join(dir, "part"), 2, &checkpoint.Files{Dir: branch}, 1, nil); err != nil {
+		t.Fatal(err)
+	}
+	if err := from.Fork("part", host.Options{Threads: 1, Limit: event.Limit{Rounds: 6}}); err != nil {
+		t.Fatal(err)
+	}
+	if s, err = session.Create(branch); err != nil {
+		t.Fatal(err)
+	}
+	if got, _, err := finish(from.Job, s, from); err != nil || got != want {
+		t.Errorf("forked: state %s, want %s: %v", got, want, err)
 	}
 	trained, err := evaluate.Export(t.Context(), own, filepath.Join(dir, "whole"), 0, 1, func(event.Commit) {})
 	if err != nil || len(trained.Params) != programtest.Params || trained.Net.Layout.Tensors[2].Name != "fc2.weight" {

@@ -28,6 +28,7 @@ func TestProgramAgainstTorch(t *testing.T) {
 	for title, set := range map[string]map[string]string{
 		"diloco":       {"h": "4", "eta_in": "0.003", "decay": "0.01"},
 		"diloco steps": {"h": "4", "eta_in": "0.003", "decay": "0.01"},
+		"diloco radam": {"h": "4", "eta_in": "0.003"},
 		"parle": {"ell": "4", "gamma": "10", "rho": "0.5", "alpha": "0.75", "momentum": "0.9", "eta": "0.1",
 			"eta_in": "0.02"},
 	} {

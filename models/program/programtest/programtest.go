@@ -27,6 +27,14 @@ const (
 	Train, Validation, Test = 600, 60, 120
 )
 
+// OwnMomentum is the momentum of the program's own optimiser. Its state has StateBytes: the number of steps as the bits
+// of a NaN, the momentum of each parameter, and three more bytes.
+const (
+	OwnMomentum = .8
+	StateBytes  = 8 + 4*Params + 3
+	counted     = 0x7ff4 << 48 // bits of a NaN that a conversion would change
+)
+
 // Command returns the command of this test binary as the program.
 func Command() []string { return []string{os.Args[0]} }
 
@@ -44,6 +52,8 @@ func Command() []string { return []string{os.Args[0]} }
 //	other=FILE describes itself with more samples if FILE exists
 //	refuse     exits before it describes itself
 //	steps      takes the steps of SGD itself, see Steps; no fault
+//	state      brings an optimiser, SGD with momentum OwnMomentum, with a state; with steps; no fault
+//	forgets    does not keep the state
 //	candidates adds the noise of candidates itself, of full rank without whole numbers; no fault
 //	slow=MS    waits MS milliseconds in each task
 func Main() {
@@ -64,8 +74,11 @@ type program struct {
 	in     *bufio.Reader
 	faults map[string]string
 	file   *os.File
+	own    bool // the task is steps by the program's own optimiser
 	x, g   []float32
 	tasks  int
+
+	state []byte // of the program's own optimiser; nil unless it brings one
 
 	m, anchor, mean []float32 // first moments and rows of anchored steps; nil unless the program takes steps
 	centre          []float32 // of candidates
@@ -107,13 +120,17 @@ func (p *program) describe() {
 			train++
 		}
 	}
-	body, err := json.Marshal(map[string]any{
+	description := map[string]any{
 		"name": "twolayer", "score": "classes", "metrics": []string{"margin"}, "data": "formula 1",
 		"train": train, "validation": Validation, "test": Test, "library": "go test", "device": "cpu",
 		"parameters": []tensor{{"fc1.weight", []int{Hidden, Inputs}}, {"fc1.bias", []int{Hidden}},
 			{"fc2.weight", []int{Outputs, Hidden}}, {"fc2.bias", []int{Outputs}}},
 		"buffers": []tensor{}, "steps": p.has("steps"), "candidates": p.has("candidates"), "threads": 1, "processes": 0, "timeout": 5,
-	})
+	}
+	if p.has("state") {
+		description["state"] = StateBytes
+	}
+	body, err := json.Marshal(description)
 	if err != nil {
 		panic(err)
 	}
@@ -150,6 +167,9 @@ func (p *program) serve() {
 			if p.x, p.g = row(8), row(24); p.has("steps") {
 				p.m, p.anchor, p.mean = row(32), row(48), row(56)
 			}
+			if n := u32(64); p.has("state") {
+				p.state = b[u64(68+n):][:StateBytes]
+			}
 			continue
 		}
 		id, key := u64(0), uint64(u64(8))
@@ -165,7 +185,7 @@ func (p *program) serve() {
 		}
 		if kind == 7 {
 			at += 8 * len(batches) // keys
-			if u32(at) > 0 {
+			if p.own = u32(at) == 3; u32(at) > 0 && !p.own {
 				fmt.Fprintln(os.Stderr, "ValueError: this program steps by sgd alone: --set optimiser=sgd")
 				os.Exit(1)
 			}
@@ -209,11 +229,26 @@ func (p *program) answer(kind byte, flags, id int, key uint64, batches [][]int, 
 			p.g[0] += float32(time.Now().UnixNano()%1000) * 1e-6
 		}
 	case 7:
-		s := Sgd{Eta: f32(0), Mu: f32(1)}
+		s, m := Sgd{Eta: f32(0), Mu: f32(1)}, p.m
+		if p.own {
+			s.Mu, m = OwnMomentum, unsafe.Slice((*float32)(unsafe.Pointer(&p.state[8])), Params)
+			if n := binary.LittleEndian.Uint64(p.state); n != 0 && n>>48 != counted>>48 {
+				fmt.Fprintln(os.Stderr, "ValueError: the state has other bits")
+				os.Exit(1)
+			}
+			if p.has("forgets") {
+				clear(p.state)
+				m = p.m
+			}
+		}
 		if flags&2 != 0 {
 			s.Anchor, s.Mean, s.Pull, s.Alpha = p.anchor, p.mean, f32(8), f32(9)
 		}
-		loss = s.Steps(p.x, p.m, p.g, batches)
+		loss = s.Steps(p.x, m, p.g, batches)
+		if p.own {
+			n := binary.LittleEndian.Uint64(p.state) + uint64(len(batches))
+			binary.LittleEndian.PutUint64(p.state, n|counted)
+		}
 	case 8:
 		if flags&4 != 0 {
 			p.centre = append(p.centre[:0], p.x...)

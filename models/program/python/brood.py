@@ -32,8 +32,8 @@ _HASHED = 64 << 20  # bytes of an array that its digest reads
 
 
 def serve(model, loss=None, train=None, test=None, validation=None, *, compute=None, score=None, metrics=None,
-          name=None, buffers=(), device=None, steps=None, candidates=None, workers=0, threads=1, processes=0,
-          timeout=600, batch=512):
+          name=None, buffers=(), device=None, steps=None, optimiser=None, scaler=None, candidates=None, workers=0,
+          threads=1, processes=0, timeout=600, batch=512):
     """Serve a torch model to brood. It does not return: the process ends with brood.
 
     model       a class or function that makes the module, called under the seed of each initial value; or a module,
@@ -52,6 +52,10 @@ def serve(model, loss=None, train=None, test=None, validation=None, *, compute=N
                 Data sets that are tensors are copied to it
     steps       take the steps of SGD, Adam and AdamW here, so that parameters come and go once for many steps.
                 Default: on a device. Results differ from those of brood's own steps by rounding
+    optimiser   optimiser(model, eta): a torch.optim.Optimizer of your own, such as RAdam(model.parameters(), lr=eta),
+                that takes the steps here. brood keeps its state_dict with each member, and sets the learning rates:
+                those of param_groups follow the knob eta in the proportions that they have here
+    scaler      with optimiser: a GradScaler for losses in float16, whose state is kept too
     candidates  add the noise of the candidates of evolution strategies here, with the bits of brood, so that the
                 centre comes once for all of them. Default: on a device; on a CPU brood is faster
     workers     processes of each process that load samples of a data set ahead of the steps that need them; 0: none.
@@ -65,9 +69,12 @@ def serve(model, loss=None, train=None, test=None, validation=None, *, compute=N
         raise TypeError("brood.serve needs train, and either loss or compute")
     if metrics and compute:
         raise TypeError("brood.serve takes metrics with loss, not with compute")
+    if scaler and not optimiser:
+        raise TypeError("brood.serve takes a scaler with an optimiser only")
     hello = _begin()
     _run(_Torch(model, loss, [train, validation, test], compute, score, metrics, name, buffers,
-                hello["device"] or device, steps, candidates, workers, threads, processes, timeout, batch))
+                hello["device"] or device, steps, optimiser, scaler, candidates, workers, threads, processes, timeout,
+                batch))
 
 
 def functions(parameters, init, gradient, evaluate, *, train, data, test=0, validation=0, name="functions",
@@ -319,7 +326,10 @@ def _serve(trainer):
         if kind == _MEMORY:
             size, *rows, n = struct.unpack_from("<8QI", body)
             with open(body[68:68 + n].decode(), "r+b") as f:
-                trainer.bind(mmap.mmap(f.fileno(), size), *rows)
+                memory = mmap.mmap(f.fileno(), size)
+            trainer.bind(memory, *rows)
+            if trainer.state:
+                trainer.state.bind(memory, *struct.unpack_from("<Q", body, 68 + n))
             continue
         task, key, flags, n = struct.unpack_from("<QQII", body)
         lengths, at = struct.unpack_from("<%dI" % n, body, 24), 24 + 4 * n
@@ -438,6 +448,113 @@ class _Split:
                 _feed(h, self.source[i])
 
 
+class _State:
+    """The state_dicts of an optimiser and a scaler as bytes of a fixed size: tensors as they are, a number as its type
+    and 8 bytes. The first byte is 0 before the first step."""
+
+    NUMBERS = ((type(None), "8x"), (bool, "q"), (int, "q"), (float, "d"))
+
+    def __init__(self, make, scaler):
+        import copy
+        self.make, self.scaler, self.optimiser = make, scaler, None
+        self.first = copy.deepcopy(scaler.state_dict()) if scaler else None
+
+    def begin(self):
+        self.optimiser = self.make()
+        if self.scaler:
+            self.scaler.load_state_dict(dict(self.first))
+
+    def _dicts(self):
+        return [part.state_dict() for part in (self.optimiser, self.scaler) if part]
+
+    def _leaves(self, x, path=""):
+        """(path, value) of what a state holds, in a fixed order."""
+        if isinstance(x, dict):
+            items = sorted(x.items(), key=lambda item: str(item[0]))
+        elif isinstance(x, (list, tuple)):
+            items = enumerate(x)
+        else:
+            yield path, x
+            return
+        for k, v in items:
+            yield from self._leaves(v, "%s.%s" % (path, k))
+
+    def _rebuild(self, x, values):
+        """A state of the structure of x with the values in the order of _leaves."""
+        if isinstance(x, dict):
+            return {k: self._rebuild(v, values) for k, v in sorted(x.items(), key=lambda item: str(item[0]))}
+        if isinstance(x, (list, tuple)):
+            return type(x)(self._rebuild(v, values) for v in x)
+        return next(values)
+
+    def _form(self):
+        """(path, what it is, its bytes) of each value of the present state."""
+        out = []
+        for path, v in self._leaves(self._dicts()):
+            if hasattr(v, "detach"):
+                out.append((path, (v.dtype, tuple(v.shape), v.device), v.numel() * v.element_size()))
+            elif isinstance(v, (type(None), bool, int, float)):
+                out.append((path, "number", 9))
+            else:
+                out.append((path, v, 0))
+        return out
+
+    def measure(self):
+        """Take the form of the present state as that of all states after a step, and return its size in bytes."""
+        self.form, self.like = self._form(), self._rebuild(self._dicts(), iter(int, 1))
+        return 1 + sum(size for _, _, size in self.form)
+
+    def check(self):
+        now = self._form()
+        for was, value in zip(self.form + [("", "", 0)], now + [("", "", 0)]):
+            if was != value:
+                raise ValueError("brood.serve: the state of the optimiser changes its size or form, at %s: brood keeps as "
+                                 "many bytes for each member as there are after the first step" % (value[0] or was[0]))
+
+    def bind(self, memory, at):
+        import torch
+        size = 1 + sum(size for _, _, size in self.form)
+        self.memory, self.at = memory, at
+        self.row = torch.frombuffer(memory, dtype=torch.uint8, offset=at, count=size)
+
+    def load(self):
+        if not self.row[0]:
+            self.begin()
+            return
+        if not self.optimiser:
+            self.begin()
+        values = iter(list(self._read()))
+        for part, like in zip((self.optimiser, self.scaler), self.like):
+            part.load_state_dict(self._rebuild(like, values))
+
+    def _read(self):
+        at = 1
+        for _, what, size in self.form:
+            if what == "number":
+                kind, letter = self.NUMBERS[self.memory[self.at + at]]
+                value, = struct.unpack_from("<" + letter, self.memory, self.at + at + 1) or (None,)
+                yield None if kind is type(None) else kind(value)
+            elif isinstance(what, tuple):
+                dtype, shape, device = what
+                yield self.row[at:at + size].clone().view(dtype).view(shape).to(device)
+            else:
+                yield what
+            at += size
+
+    def save(self):
+        import torch
+        self.check()
+        at = 1
+        self.row[0] = 1
+        for (_, v), (_, what, size) in zip(self._leaves(self._dicts()), self.form):
+            if what == "number":
+                kind = [isinstance(v, t) for t, _ in self.NUMBERS].index(True)
+                struct.pack_into("<B" + self.NUMBERS[kind][1], self.memory, self.at + at, kind, *[v][:v is not None])
+            elif size:
+                self.row[at:at + size] = v.detach().cpu().contiguous().flatten().view(torch.uint8)
+            at += size
+
+
 class _Noise:
     """The noise of brood, with its bits: Philox4x32-10 by tensor and element (Salmon et al., 2011)."""
 
@@ -532,8 +649,8 @@ def _float32(x):
 
 
 class _Torch:
-    def __init__(self, model, loss, splits, compute, score, metrics, name, buffers, device, steps, candidates,
-                 workers, threads, processes, timeout, batch):
+    def __init__(self, model, loss, splits, compute, score, metrics, name, buffers, device, steps, optimiser, scaler,
+                 candidates, workers, threads, processes, timeout, batch):
         import torch
         self.torch = torch
         torch.set_num_threads(threads)
@@ -590,10 +707,34 @@ class _Torch:
             buffers=[dict(name=n, shape=list(m._buffers[k].shape)) for n, m, k in self.stats],
             train=len(self.splits[0]), validation=len(self.splits[1]), test=len(self.splits[2]),
             data=h.hexdigest(), score=score or self._score(), metrics=self.metrics,
-            steps=self.flat and (self.device.type != "cpu" if steps is None else steps),
+            steps=self.flat and bool(optimiser or (self.device.type != "cpu" if steps is None else steps)),
             candidates=self.device.type != "cpu" if candidates is None else candidates,
             library="torch " + torch.__version__.replace("/", "-"), device=self._family().replace("/", "-"),
             threads=threads, processes=processes or (0 if self.device.type == "cpu" else 1), timeout=timeout)
+
+        self.state = None
+        if optimiser:
+            self._bring(optimiser, scaler)
+
+    def _bring(self, optimiser, scaler):
+        """Describe the state of an optimiser, as it is after steps along gradients of zero."""
+        if not self.flat:
+            raise ValueError("brood.serve: an optimiser of your own needs parameters of float32")
+        eta = 2 ** -10
+        self.state = _State(lambda: optimiser(self.model, eta), scaler)
+        self.state.begin()
+        self.rates = [group["lr"] / eta for group in self.state.optimiser.param_groups]
+        before = [p.detach().clone() for _, p in self.params]
+        for step in range(2):
+            for _, p in self.params:
+                p.grad = self.torch.zeros_like(p)
+            self.state.optimiser.step()
+            if step == 0:
+                self.described["state"] = self.state.measure()
+        self.state.check()
+        with self.torch.no_grad():
+            for (_, p), value in zip(self.params, before):
+                p.copy_(value)
 
     def description(self):
         return self.described
@@ -722,14 +863,16 @@ class _Torch:
         self.store("gs")
         return float(loss)
 
-    def _backward(self, key, batch):
+    def _backward(self, key, batch, scaler=None):
         """Write the gradient of the mean loss, and return the loss."""
         _seed(key)
         self.here["g"].zero_()
         if not self.flat:
             self.model.zero_grad(set_to_none=True)
         loss = self._mean(batch)
-        loss.backward()
+        (scaler.scale(loss) if scaler else loss).backward()
+        if scaler:
+            scaler.unscale_(self.state.optimiser)
         self._trained()
         if not self.flat:
             for (_, p), g in zip(self.params, self.g):
@@ -738,13 +881,17 @@ class _Torch:
         return loss.detach()
 
     def steps(self, keys, batches, anchored, optimiser, taken, eta, mu, b1, b2, eps, coupled, decay, clip, pull, alpha):
-        """Steps of SGD with Nesterov momentum (0), Adam (1) or AdamW (2), on whole rows."""
-        inputs = "xsm" + "v" * (optimiser != 0) + "z" * anchored
+        """Steps of SGD with Nesterov momentum (0), Adam (1) or AdamW (2), on whole rows, or of an own optimiser (3)."""
+        own = optimiser == 3
+        scaler = self.state.scaler if own else None
+        inputs = "xs" + "m" * (not own) + "v" * (0 < optimiser < 3) + "z" * anchored
         self._load(inputs + "a" * anchored)
+        if own:
+            self.state.load()
         self.model.train()
         x, g, m, v, a, z = (self.here.get(name) for name in "xgmvaz")
         for step, (key, batch) in enumerate(zip(keys, self._batches(keys, batches)), taken + 1):
-            loss = self._backward(key, batch)
+            loss = self._backward(key, batch, scaler)
             with self.torch.no_grad():
                 if clip > 0:
                     g.mul_((clip / g.norm()).clamp(max=1))
@@ -752,7 +899,15 @@ class _Torch:
                     g.add_(x, alpha=coupled)
                 if anchored:
                     g.add_(x, alpha=pull).add_(a, alpha=-pull)
-                if optimiser == 0:
+                if own:
+                    for group, rate in zip(self.state.optimiser.param_groups, self.rates):
+                        group["lr"] = eta * rate
+                    if scaler:
+                        scaler.step(self.state.optimiser)
+                        scaler.update()
+                    else:
+                        self.state.optimiser.step()
+                elif optimiser == 0:
                     m.mul_(mu).add_(g)
                     x.add_(g, alpha=-eta).add_(m, alpha=-eta * mu)
                 else:
@@ -763,6 +918,8 @@ class _Torch:
                     x.addcdiv_(m, v.sqrt().div_((1 - b2 ** step) ** .5).add_(eps), value=-eta / (1 - b1 ** step))
                 if anchored:
                     z.mul_(alpha).add_(x, alpha=1 - alpha)
+        if own:
+            self.state.save()
         self.store(inputs)
         return float(loss)
 
@@ -849,6 +1006,8 @@ class _Torch:
 
 
 class _Functions:
+    state = None
+
     def __init__(self, given):
         self.g = given
         self.metrics = list(given["metrics"])

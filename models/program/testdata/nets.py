@@ -93,6 +93,59 @@ class Spectral(nn.Module):
         return x / self.scale
 
 
+class Odd(torch.optim.Optimizer):
+    """An optimiser whose state has numbers, None, and tensors of other types; with grows, a new tensor at step 5."""
+
+    def __init__(self, params, lr, grows=False):
+        super().__init__(params, dict(lr=lr, grows=grows, last=None))
+
+    def step(self):
+        for group in self.param_groups:
+            for p in group["params"]:
+                s = self.state[p]
+                s.setdefault("half", torch.zeros_like(p, dtype=torch.bfloat16))
+                s.setdefault("whole", torch.zeros(3, dtype=torch.int8))
+                s["count"], s["even"] = s.get("count", 0) + 1, s.get("count", 0) % 2 == 1
+                s["half"].mul_(.5).add_(p.grad)
+                s["whole"].add_(1)
+                p.data.add_(s["half"] * (2. if s["even"] else 1.), alpha=-group["lr"] * s["count"])
+                if group["grows"] and s["count"] == 5:
+                    s["more"] = torch.zeros(1)
+            group["last"] = group["lr"]
+
+    def load_state_dict(self, state):
+        super().load_state_dict(state)
+        for s in self.state.values():  # the base class converts them to the type of the parameter
+            s["half"], s["whole"] = s["half"].bfloat16(), s["whole"].to(torch.int8)
+
+
+class Scaler:
+    """As a GradScaler: the scale grows by half of itself each step."""
+
+    def __init__(self):
+        self.now = 2.
+
+    def scale(self, loss):
+        return loss * self.now
+
+    def unscale_(self, optimiser):
+        for group in optimiser.param_groups:
+            for p in group["params"]:
+                p.grad.div_(self.now)
+
+    def step(self, optimiser):
+        optimiser.step()
+
+    def update(self):
+        self.now *= 1.5
+
+    def state_dict(self):
+        return {"scale": self.now}
+
+    def load_state_dict(self, state):
+        self.now = state["scale"]
+
+
 def problem(name):
     """The class, the arguments of brood.serve, and a batch size."""
     g = torch.Generator().manual_seed(1)
@@ -138,5 +191,10 @@ if __name__ == "__main__":
         sys.path.insert(0, os.path.join(os.path.dirname(__file__), "..", "python"))
         import brood
         make, data, size = problem(sys.argv[1])
+        if 'radam' in sys.argv:
+            data['optimiser'] = lambda model, eta: torch.optim.RAdam(model.parameters(), lr=eta)
+        if 'odd' in sys.argv:
+            data['optimiser'] = lambda model, eta: Odd(model.parameters(), eta, 'grows' in sys.argv)
+            data['scaler'] = Scaler()
         brood.serve(make, steps='steps' in sys.argv, candidates='candidates' in sys.argv,
                     workers=2 * ('workers' in sys.argv), batch=100, **data)

@@ -1,7 +1,9 @@
 """A model that brood trains, and the same training by DiLoCo and Parle written in plain PyTorch.
 
-    reference.py serve LOG [steps]   serves the model, which may take steps itself, and logs the samples and the loss of every gradient
-    reference.py diloco LOG MEMBERS [steps]
+    reference.py serve LOG [steps|radam]
+                                     serves the model, which may take steps itself or by an optimiser of its own, and
+                                     logs the samples and the loss of every gradient
+    reference.py diloco LOG MEMBERS [steps|radam]
                                      repeats the training on those samples, and prints the largest relative differences
     reference.py parle LOG MEMBERS   between losses here and there, in the first 120 of them and in all
 """
@@ -40,7 +42,14 @@ def serve(path):
             print(float(loss.detach()), *at.tolist(), file=log, flush=True)
         return loss
     torch.manual_seed(7)
-    brood.serve(Net(), compute=compute, train=(x, y, torch.arange(512)), steps="steps" in sys.argv)
+    brood.serve(Net(), compute=compute, train=(x, y, torch.arange(512)), steps="steps" in sys.argv,
+                optimiser=radam if "radam" in sys.argv else None)
+
+
+def radam(model, eta):
+    """RAdam with weight decay, and a tenth of the learning rate for the convolution."""
+    return torch.optim.RAdam([dict(params=model.conv.parameters(), lr=eta / 10), dict(params=model.fc.parameters())],
+                             lr=eta, weight_decay=.01)
 
 
 def steps(path, members, together):
@@ -82,7 +91,8 @@ def zeros(params):
 
 
 def diloco(members, log, compare):
-    inner = [torch.optim.AdamW(m.model.parameters(), lr=.003, weight_decay=.01) for m in members]
+    inner = [radam(m.model, .003) if "radam" in sys.argv else
+             torch.optim.AdamW(m.model.parameters(), lr=.003, weight_decay=.01) for m in members]
     centre = [p.clone() for p in members[0].params()]
     momentum = zeros(centre)
     while True:
@@ -136,7 +146,7 @@ if __name__ == "__main__":
             early = worst
     try:
         members = int(sys.argv[3])
-        log = steps(sys.argv[2], members, "steps" in sys.argv)
+        log = steps(sys.argv[2], members, any(sys.argv[4:]))
         globals()[sys.argv[1]]([Member(start) for _ in range(members)], log, compare)
     except (StopIteration, RuntimeError):
         pass
