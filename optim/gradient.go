@@ -24,6 +24,8 @@ type Step struct {
 	Clip  float32 // maximum norm of a gradient, applied before Decay; 0: none
 	Decay float32 // weight decay: G += Decay*X
 	Joint bool    // all threads compute the optimiser's step of one member at a time, see [Env.InCohorts]
+
+	next []engine.Draw // batches to announce, see [engine.Gradients]
 }
 
 // GradientStep returns the step of the members in the given rows of Mine, at the same rows of x, with the values of the
@@ -71,11 +73,25 @@ func (v Values) Clip() float32 {
 // so do not depend on placement.
 func MemberGradients(ctx context.Context, e *Env, s Step) error {
 	cursor := e.Record(BlockCursor)
-	batches, masks := make([][]int32, len(s.Rows)), make([]noise.Key, len(s.Rows))
+	batches, masks, ahead := make([][]int32, len(s.Rows)), make([]noise.Key, len(s.Rows)), e.ahead()
 	for i, r := range s.Rows {
-		batches[i], masks[i] = e.nextBatch(e.Mine[r], cursor.URow(r), s)
+		m, at := e.Mine[r], cursor.URow(r)
+		if ahead > 0 {
+			var next engine.Draw
+			next.Batch, next.Mask = e.nextBatch(m, []uint64{at[0] + uint64(ahead*s.Batch)}, s)
+			s.next = append(s.next, next)
+		}
+		batches[i], masks[i] = e.nextBatch(m, at, s)
 	}
 	return e.Gradients(ctx, s, batches, masks)
+}
+
+// ahead returns how many gradients later a member takes the batch that its gradient announces, 0 for no announcements.
+func (e *Env) ahead() int {
+	if a, ok := e.Engine.(engine.Ahead); ok {
+		return a.Ahead(len(e.Mine))
+	}
+	return 0
 }
 
 // nextBatch draws the next mini-batch of a member and the address of its dropout masks, and advances its cursor.
@@ -97,6 +113,7 @@ func (e *Env) Gradients(ctx context.Context, s Step, batches [][]int32, masks []
 		Stats:    e.Block(BlockStats),
 		StatRows: s.Rows,
 		Masks:    masks,
+		Next:     s.next,
 		G:        s.G.Sub(0, len(s.Rows)),
 		Loss:     s.Loss,
 	}}
@@ -180,17 +197,24 @@ func (e *Env) SharedBatchKey(at uint64) noise.Key { return e.Rand(noise.Order, a
 func SharedGradient(ctx context.Context, e *Env, k Values, op collective.Op, x, g, mean engine.Mat) ([]float32, error) {
 	n, mine, b := len(e.Roster.Members), len(e.Mine), k.I("batch")
 	at := e.Record(BlockCursor).U
-	batches, masks := make([][]int32, mine), make([]noise.Key, mine)
-	for i, m := range e.Mine {
-		pos := at[0] + uint64(e.Roster.Rank(m)*b)
-		batches[i] = make([]int32, b)
-		e.SharedBatch(batches[i], pos)
-		masks[i] = e.Rand(noise.Dropout, pos, 0)
-	}
-	at[0] += uint64(n * b)
-	loss := make([]float32, mine)
+	batches, masks, loss, ahead := make([][]int32, mine), make([]noise.Key, mine), make([]float32, mine), e.ahead()
 	s := e.GradientStep(k, x, engine.Rows(mine), g, loss)
 	s.XRows = make([]engine.Row, mine)
+	draw := func(pos uint64) (batch []int32, mask noise.Key) {
+		batch = make([]int32, b)
+		e.SharedBatch(batch, pos)
+		return batch, e.Rand(noise.Dropout, pos, 0)
+	}
+	for i, m := range e.Mine {
+		pos := at[0] + uint64(e.Roster.Rank(m)*b)
+		batches[i], masks[i] = draw(pos)
+		if ahead > 0 {
+			var next engine.Draw
+			next.Batch, next.Mask = draw(pos + uint64(ahead*n*b))
+			s.next = append(s.next, next)
+		}
+	}
+	at[0] += uint64(n * b)
 	if err := e.Gradients(ctx, s, batches, masks); err != nil {
 		return nil, err
 	}

@@ -31,6 +31,13 @@ type Stepper interface {
 	Steps(optimiser string) bool
 }
 
+// Ahead is an optional interface of an Engine that reads samples ahead.
+type Ahead interface {
+	// Ahead returns how many gradients later a member takes the batch that a [Gradients] announces, with that many members
+	// on the engine; 0 if it needs no announcement.
+	Ahead(members int) int
+}
+
 // Upload copies h (F32) into a new matrix in the memory of e, which the caller must free.
 func Upload(ctx context.Context, e Memory, h Host) (Mat, error) {
 	m, err := e.Alloc(h.Rows, h.Cols)

@@ -15,7 +15,8 @@ type Task interface{ task() }
 // X, and writes its gradient to row i of G (len(Rows) x params). If the model has batch-norm, row StatRows[i] of Stats
 // is the running statistics, updated in place. Masks[i] is the noise address of the entry's dropout masks (stream:
 // layer index; element: sample*features + feature) and the address at which its batch was drawn, see Evaluate.Drawn.
-// Masks may be nil for a model without dropout and a data set without augmentation.
+// Masks may be nil for a model without dropout and a data set without augmentation. Next[i] is a batch that a later
+// gradient will probably take, for an engine that is [Ahead]; results do not depend on it.
 type Gradients struct {
 	X        Mat
 	Rows     []Row
@@ -23,8 +24,15 @@ type Gradients struct {
 	Stats    Mat       // the zero Mat if the layout has no statistics
 	StatRows []Row     // distinct rows of Stats; nil means Rows
 	Masks    []noise.Key
+	Next     []Draw // nil: none are announced; else StatRows tell members apart
 	G        Mat
 	Loss     []float32 // out: mean loss, one per entry
+}
+
+// Draw is a batch of sample ids and the address of its dropout masks.
+type Draw struct {
+	Batch []int32
+	Mask  noise.Key
 }
 
 // Entries returns the task of only the entries [lo, hi). It shares memory with t.
@@ -35,6 +43,9 @@ func (t Gradients) Entries(lo, hi int) Gradients {
 	}
 	if t.Masks != nil {
 		t.Masks = t.Masks[lo:hi]
+	}
+	if t.Next != nil {
+		t.Next = t.Next[lo:hi]
 	}
 	return t
 }

@@ -40,6 +40,7 @@ type Description struct {
 	Device  string `json:"device" toml:"-"`  // family of what computes, e.g. "cpu avx2" or "NVIDIA H100"
 	// Candidates: the program adds the noise of candidates itself, with the bits that brood computes.
 	Candidates bool    `json:"candidates" toml:"-"`
+	Ahead      int     `json:"ahead" toml:"-"`     // batches of gradients that each process reads ahead; 0: none
 	Processes  int     `json:"processes" toml:"-"` // that each worker should use; 0: as many as its threads allow
 	Timeout    float64 `json:"timeout" toml:"-"`   // seconds that one task may take; 0: 600
 }
@@ -65,6 +66,7 @@ const (
 	maxThreads   = 1 << 10
 	maxTimeout   = 24 * 3600 // seconds
 	maxTensors   = 1 << 16
+	maxAhead     = 1 << 10
 	maxState     = 1 << 36 // bytes; [program.Engine.EstimateMemory] and the blocks count it
 )
 
@@ -102,6 +104,8 @@ func (d *Description) check() error {
 	case d.Threads < 0 || d.Threads > maxThreads || d.Processes < 0 || d.Processes > maxProcesses:
 		return fmt.Errorf("its description wishes for %d processes of %d threads: give at most %d and %d",
 			d.Processes, d.Threads, maxProcesses, maxThreads)
+	case d.Ahead < 0 || d.Ahead > maxAhead:
+		return fmt.Errorf("its description reads %d batches ahead: give 0 to %d", d.Ahead, maxAhead)
 	case !(d.Timeout >= 0 && d.Timeout <= maxTimeout):
 		return fmt.Errorf("its description has a timeout of %g s: give at most %d s", d.Timeout, maxTimeout)
 	case d.State < 0 || d.State > maxState:

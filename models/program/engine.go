@@ -155,12 +155,15 @@ func (e *Engine) gradients(ctx context.Context, t engine.Gradients) error {
 	}
 	x, g := ram.View(t.X), ram.View(t.G)
 	twice := e.repeats()
-	return engine.Each(ctx, e.executors, len(t.Rows), func(l *executor, i int) error {
+	gradient := func(l *executor, i int) error {
 		request := task{
 			kind:    kindGradient,
 			batches: t.Batches[i : i+1],
 			params:  x.Row(t.Rows[i]),
 			outGrad: g.Row(engine.Row(i)),
+		}
+		if t.Next != nil {
+			request.next = &t.Next[i]
 		}
 		if t.Masks != nil {
 			request.key = key64(t.Masks[i])
@@ -187,7 +190,31 @@ func (e *Engine) gradients(ctx context.Context, t engine.Gradients) error {
 		}
 		t.Loss[i] = float32(r.loss)
 		return nil
+	}
+	if t.Next == nil {
+		return engine.Each(ctx, e.executors, len(t.Rows), gradient)
+	}
+	n := len(e.executors) // each member has its executor, whose process reads its batches ahead
+	return engine.Each(ctx, e.executors, n, func(_ *executor, k int) error {
+		for i, r := range t.StatRows {
+			if int(r)%n != k {
+				continue
+			}
+			if err := gradient(e.executors[k], i); err != nil {
+				return err
+			}
+		}
+		return nil
 	})
+}
+
+// Ahead implements [engine.Ahead]: each process reads as many batches ahead as it wishes, or one for each of its
+// members.
+func (e *Engine) Ahead(members int) int {
+	if e.p.desc.Ahead == 0 || members == 0 {
+		return 0
+	}
+	return max(1, e.p.desc.Ahead*min(len(e.executors), members)/members)
 }
 
 // Steps implements [engine.Stepper]. Muon's steps are brood's own, along the program's gradients.

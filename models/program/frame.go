@@ -40,6 +40,8 @@ const (
 	flagAnchored      = 2 // steps have an anchor and a running mean
 	flagCentre        = 4 // the row of parameters is the centre of this candidate and those that follow
 	flagParameters    = 8 // a candidate's parameters are written to the row of parameters
+
+	flagAnnounced = 16 // the second batch of a gradient, and the key after it, are those of a later gradient
 )
 
 // offsets are the byte offsets in the shared file, each of one row: of the parameters, the statistics, the gradient, and
@@ -104,15 +106,22 @@ func taskFrame(p []byte, id uint64, t *task) []byte {
 	p = subprocess.BeginFrame(p, t.kind)
 	p = order.AppendUint64(p, id)
 	p = order.AppendUint64(p, t.key)
-	p = order.AppendUint32(p, t.flags)
-	p = order.AppendUint32(p, uint32(len(t.batches)))
-	for _, b := range t.batches {
+	flags, batches := t.flags, t.batches
+	if t.next != nil {
+		flags, batches = flags|flagAnnounced, [][]int32{t.batches[0], t.next.Batch}
+	}
+	p = order.AppendUint32(p, flags)
+	p = order.AppendUint32(p, uint32(len(batches)))
+	for _, b := range batches {
 		p = order.AppendUint32(p, uint32(len(b)))
 	}
-	for _, b := range t.batches {
+	for _, b := range batches {
 		for _, sample := range b {
 			p = order.AppendUint32(p, uint32(sample))
 		}
+	}
+	if t.next != nil {
+		p = order.AppendUint64(p, key64(t.next.Mask))
 	}
 	if s := t.steps; s != nil {
 		for _, k := range s.keys {

@@ -99,6 +99,7 @@ type task struct {
 	flags   uint32
 	batches [][]int32
 
+	next      *engine.Draw    // of kindGradient: a batch to announce; nil for none
 	steps     *optimiserSteps // of kindSteps; else nil
 	candidate *candidate      // of kindCandidate; else nil
 

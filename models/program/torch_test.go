@@ -135,12 +135,14 @@ func TestTorchWorkers(t *testing.T) {
 		}
 		steps := &optimiserSteps{optimiser: "sgd", keys: []uint64{1, 2, 3}, eta: .01, mu: .9}
 		batches := [][]int32{ids[:40], ids[40:80], ids[80:120]}
+		later := engine.Draw{Batch: batches[1], Mask: noise.Key{Seed: 4}}
 		var scores []float64
 		for _, request := range []task{
 			{kind: kindInit, key: 3, outParams: x},
 			{kind: kindSteps, batches: batches, steps: steps, params: x, first: first, outParams: x},
 			{kind: kindEvaluate, key: 4, batches: [][]int32{ids}, params: x},
-			{kind: kindGradient, key: 5, batches: batches[:1], params: x, outGrad: first},
+			{kind: kindGradient, key: 5, batches: batches[:1], next: &later, params: x},
+			{kind: kindGradient, key: key64(later.Mask), batches: batches[1:2], params: x, outGrad: first},
 		} {
 			var r result
 			if err := q.do(t.Context(), request, &r); err != nil {

@@ -13,8 +13,8 @@ import (
 	"brood/optim/collective"
 	"brood/runtime/event"
 	"brood/runtime/message"
-	"brood/runtime/timeline"
 	"brood/runtime/option"
+	"brood/runtime/timeline"
 	"brood/runtime/worker"
 	"brood/transport/local"
 )

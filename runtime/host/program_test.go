@@ -195,6 +195,30 @@ func TestProgramOptimiser(t *testing.T) {
 	}
 }
 
+// TestProgramAhead: the batches that gradients announce are those that later ones take, and results do not depend on
+// announcements.
+func TestProgramAhead(t *testing.T) {
+	for algorithm, rounds := range map[string]uint64{"dp-sgd": 60, "parle": 3, "localsgd": 10, "easgd": 40} {
+		t.Run(algorithm, func(t *testing.T) {
+			o := host.Options{Algorithm: algorithm, Members: 3, Threads: 2, Seed: 3, Limit: event.Limit{Rounds: rounds},
+				Unattended: true}
+			want, _, err := runProgram(openProgram(t, ""), filepath.Join(t.TempDir(), "s"), o)
+			if err != nil {
+				t.Fatal(err)
+			}
+			got, records, err := runProgram(openProgram(t, "ahead=4"), filepath.Join(t.TempDir(), "ahead"), o)
+			if err != nil || got != want {
+				t.Errorf("state %s, want %s: %v", got, want, err)
+			}
+			for _, r := range records {
+				if r.Alert != nil {
+					t.Error(r.Alert.Text)
+				}
+			}
+		})
+	}
+}
+
 // losses returns the training losses of all rounds.
 func losses(records []event.Record) (out []float64) {
 	for _, r := range records {

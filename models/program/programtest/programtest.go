@@ -10,6 +10,8 @@ import (
 	"io"
 	"math"
 	"os"
+	"slices"
+	"strconv"
 	"strings"
 	"time"
 	"unsafe"
@@ -53,6 +55,8 @@ func Command() []string { return []string{os.Args[0]} }
 //	refuse     exits before it describes itself
 //	steps      takes the steps of SGD itself, see Steps; no fault
 //	state      brings an optimiser, SGD with momentum OwnMomentum, with a state; with steps; no fault
+//	ahead=N    asks for announcements N gradients ahead, and exits if gradients were not announced, but for N+8 and one of
+//	           32; no fault
 //	forgets    does not keep the state
 //	candidates adds the noise of candidates itself, of full rank without whole numbers; no fault
 //	slow=MS    waits MS milliseconds in each task
@@ -61,7 +65,7 @@ func Main() {
 	if !ok {
 		return
 	}
-	p := &program{in: bufio.NewReader(os.Stdin), faults: map[string]string{}}
+	p := &program{in: bufio.NewReader(os.Stdin), faults: map[string]string{}, next: map[uint64][]int{}}
 	for _, word := range strings.Fields(faults) {
 		name, value, _ := strings.Cut(word, "=")
 		p.faults[name] = value
@@ -77,6 +81,9 @@ type program struct {
 	own    bool // the task is steps by the program's own optimiser
 	x, g   []float32
 	tasks  int
+
+	next              map[uint64][]int // announced batches by key
+	misses, gradients int              // gradients that were not announced, and all
 
 	state []byte // of the program's own optimiser; nil unless it brings one
 
@@ -126,6 +133,9 @@ func (p *program) describe() {
 		"parameters": []tensor{{"fc1.weight", []int{Hidden, Inputs}}, {"fc1.bias", []int{Hidden}},
 			{"fc2.weight", []int{Outputs, Hidden}}, {"fc2.bias", []int{Outputs}}},
 		"buffers": []tensor{}, "steps": p.has("steps"), "candidates": p.has("candidates"), "threads": 1, "processes": 0, "timeout": 5,
+	}
+	if n, err := strconv.Atoi(p.faults["ahead"]); err == nil {
+		description["ahead"] = n
 	}
 	if p.has("state") {
 		description["state"] = StateBytes
@@ -183,6 +193,9 @@ func (p *program) serve() {
 			}
 			batches = append(batches, ids)
 		}
+		if kind == 4 && p.has("ahead") {
+			p.announced(u32(16), key, batches, body[at:])
+		}
 		if kind == 7 {
 			at += 8 * len(batches) // keys
 			if p.own = u32(at) == 3; u32(at) > 0 && !p.own {
@@ -193,6 +206,25 @@ func (p *program) serve() {
 		}
 		p.answer(kind, u32(16), id, key, batches, body[at:])
 		p.tasks++
+	}
+}
+
+// announced exits if this gradient was announced otherwise or, too often, not at all.
+func (p *program) announced(flags int, key uint64, batches [][]int, rest []byte) {
+	p.gradients++
+	if want, ok := p.next[key]; !ok {
+		p.misses++
+	} else if !slices.Equal(want, batches[0]) {
+		fmt.Fprintln(os.Stderr, "ValueError: another batch was announced")
+		os.Exit(1)
+	}
+	delete(p.next, key)
+	if flags&16 != 0 {
+		p.next[binary.LittleEndian.Uint64(rest)] = batches[1]
+	}
+	if n, _ := strconv.Atoi(p.faults["ahead"]); p.misses > n+8+p.gradients/32 {
+		fmt.Fprintf(os.Stderr, "ValueError: %d of %d gradients were not announced\n", p.misses, p.gradients)
+		os.Exit(1)
 	}
 }
 

@@ -26,7 +26,7 @@ import sys
 _VERSION = 2
 _HELLO, _MEMORY, _INIT, _GRADIENT, _EVALUATE, _STATISTICS, _STEPS, _CANDIDATE, _DESCRIPTION, _DONE = \
     1, 2, 3, 4, 5, 6, 7, 8, 65, 66
-_OWN_STATISTICS, _ANCHORED, _CENTRE, _PARAMETERS = 1, 2, 4, 8
+_OWN_STATISTICS, _ANCHORED, _CENTRE, _PARAMETERS, _ANNOUNCED = 1, 2, 4, 8, 16
 _SAMPLES = 0x2545f4914f6cdd1d  # separates the seed of samples from the seed of the model
 _HASHED = 64 << 20  # bytes of an array that its digest reads
 
@@ -58,8 +58,8 @@ def serve(model, loss=None, train=None, test=None, validation=None, *, compute=N
     scaler      with optimiser: a GradScaler for losses in float16, whose state is kept too
     candidates  add the noise of the candidates of evolution strategies here, with the bits of brood, so that the
                 centre comes once for all of them. Default: on a device; on a CPU brood is faster
-    workers     processes of each process that load samples of a data set ahead of the steps that need them; 0: none.
-                They are forked. Results do not depend on it
+    workers     processes of each process that load samples of a data set ahead of the steps and gradients that need
+                them; 0: none. They are forked. Results do not depend on it
     threads     of this process on a CPU. The results of torch depend on it
     processes   of each worker; default: its threads divided by threads, or 1 on a device
     timeout     seconds that one task may take
@@ -341,6 +341,8 @@ def _serve(trainer):
         if kind == _INIT:
             trainer.init(key)
         elif kind == _GRADIENT:
+            if flags & _ANNOUNCED:
+                trainer.announce(*struct.unpack_from("<Q", body, at), batches[1])
             loss = trainer.gradient(key, batches[0])
         elif kind == _EVALUATE:
             loss, correct, metrics = trainer.evaluate(key, flags & _OWN_STATISTICS != 0, batches[0])
@@ -393,7 +395,8 @@ class _Split:
     def __init__(self, source, workers):
         import torch
         self.source, self.tensors = source, None
-        self.workers, self.loader, self.requests = workers, None, []
+        self.workers, self.pool = workers, None
+        self.pending, self.asked = {}, 0  # batches that are loaded ahead, and when they were asked for
         if type(source) is torch.utils.data.TensorDataset:
             source = source.tensors
         if isinstance(source, (tuple, list)) and source and all(hasattr(x, "shape") for x in source):
@@ -426,16 +429,27 @@ class _Split:
             _seed(key)
         return self.batch(ids)
 
-    def batches(self, requests, pin):
+    def batches(self, requests):
         """The batches of requests, in their order."""
-        if self.tensors or not self.workers or len(requests) < 2:
-            return map(self.__getitem__, requests)
-        if self.loader is None:
-            from torch.utils.data import DataLoader
-            self.loader = DataLoader(self, batch_size=None, sampler=self.requests, num_workers=self.workers,
-                                     persistent_workers=True, pin_memory=pin, multiprocessing_context="fork")
-        self.requests[:] = requests
-        return self.loader
+        for i, request in enumerate(requests):
+            for later in requests[i + 1:i + 1 + 2 * self.workers]:
+                self.announce(later)
+            ahead = self.pending.pop(request, None)
+            yield ahead[1].result() if ahead else self[request]
+
+    def announce(self, request):
+        """Load the batch of a request in another process."""
+        if self.tensors or not self.workers or request in self.pending:
+            return
+        if self.pool is None:
+            import torch.multiprocessing
+            from concurrent.futures import ProcessPoolExecutor
+            self.pool = ProcessPoolExecutor(self.workers, torch.multiprocessing.get_context("fork"), _adopt, (self,))
+        self.asked += 1
+        self.pending[request] = self.asked, self.pool.submit(_load, request)
+        oldest = next(iter(self.pending))
+        if self.asked - self.pending[oldest][0] > 8 + 2 * len(self.pending):  # no longer asked for
+            self.pending.pop(oldest)[1].cancel()
 
     def digest(self, h):
         h.update(b"split %d " % len(self))
@@ -446,6 +460,17 @@ class _Split:
             for i in sorted({k * (n - 1) // 15 for k in range(16)} if n else ()):
                 _seed(0)
                 _feed(h, self.source[i])
+
+
+def _adopt(split):
+    global _adopted
+    import torch
+    torch.set_num_threads(1)
+    _adopted = split
+
+
+def _load(request):
+    return _adopted[request]
 
 
 class _State:
@@ -713,6 +738,8 @@ class _Torch:
             threads=threads, processes=processes or (0 if self.device.type == "cpu" else 1), timeout=timeout)
 
         self.state = None
+        if workers:
+            self.described["ahead"] = 2 * workers
         if optimiser:
             self._bring(optimiser, scaler)
 
@@ -820,8 +847,14 @@ class _Torch:
         """Batches of samples of one split, on the device."""
         first = lists[0][0]
         which = 2 if first >= self.offsets[2] else 1 if first >= self.offsets[1] else 0
-        requests = [(key ^ _SAMPLES, [i - self.offsets[which] for i in ids]) for key, ids in zip(keys, lists)]
-        return map(self._move, self.splits[which].batches(requests, self.device.type == "cuda"))
+        return map(self._move, self.splits[which].batches([self._request(*x, which) for x in zip(keys, lists)]))
+
+    def _request(self, key, ids, which):
+        return key ^ _SAMPLES, tuple(i - self.offsets[which] for i in ids)
+
+    def announce(self, key, ids):
+        """A later gradient will probably take this batch."""
+        self.splits[0].announce(self._request(key, ids, 0))
 
     def _move(self, x):
         if isinstance(x, (tuple, list)):
