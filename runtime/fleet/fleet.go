@@ -5,6 +5,7 @@
 package fleet
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -62,7 +63,9 @@ type Fleet struct {
 	mu           sync.Mutex       // guards returned
 	returned     map[int]returned // by number below FirstID
 	recompute    chan struct{}    // an order to recompute, at most one in a run
-	deaths       int              // deaths of workers of this process since the last commit
+	furthest     uint64           // the highest committed round
+	deaths       int              // deaths of workers of this process since it was committed
+	failure      string           // the last failure that a worker reported since then, "" for none
 	exit         *coordinator.Exit
 	logErr       error // error of the log or of Spawn, or too many deaths: ends the run
 }
@@ -88,7 +91,7 @@ type recomputed struct {
 	err        error
 }
 
-// maxDeaths is the number of deaths between two commits, in addition to one for each worker of this process, that ends
+// maxDeaths is the number of deaths without a new highest round, in addition to one for each worker of this process, that ends
 // the run: its program or its data always fail.
 const maxDeaths = 4
 
@@ -203,7 +206,7 @@ func (f *Fleet) handle(ctx context.Context, ev any) {
 			f.deaths++
 		}
 		if f.deaths > maxDeaths+f.cfg.Workers {
-			f.logErr = fmt.Errorf("workers die repeatedly without finishing a round; the last one: %s", e.reason)
+			f.logErr = fmt.Errorf("workers die repeatedly without a new round; the last one: %s", cmp.Or(f.failure, e.reason))
 			return
 		}
 		f.step(coordinator.Lost{Worker: e.worker, Reason: e.reason})
@@ -222,6 +225,9 @@ func (f *Fleet) handle(ctx context.Context, ev any) {
 	case spawn:
 		f.spawn(ctx)
 	case message.Report:
+		if r, ok := e.(message.Failed); ok {
+			f.failure = r.Err
+		}
 		f.step(coordinator.Report{Report: e})
 	case coordinator.Event:
 		f.step(e)
@@ -316,8 +322,8 @@ func (f *Fleet) apply(fx []coordinator.Effect) {
 	for _, x := range fx {
 		switch x := x.(type) {
 		case coordinator.Append:
-			if x.Record.Commit != nil {
-				f.deaths = 0
+			if c := x.Record.Commit; c != nil && c.To > f.furthest {
+				f.deaths, f.furthest, f.failure = 0, c.To, ""
 			}
 			pending = append(pending, x.Record)
 		case coordinator.Send:

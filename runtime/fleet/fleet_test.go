@@ -138,6 +138,35 @@ func TestPanicIsADeath(t *testing.T) {
 	}
 }
 
+// TestDiesAtTheSameRound: a run ends whose only worker always dies at the same round, although the rounds before it are
+// committed again each time.
+func TestDiesAtTheSameRound(t *testing.T) {
+	alg := *averaging.DPSGD
+	alg.Program = always{alg.Program, 5}
+	f := newFleet(t, 1, func(c *fleet.Config) {
+		c.Respawn, c.Core.Lookup = time.Millisecond, func(string) (*optim.Algorithm, error) { return &alg, nil }
+	})
+	ctx, stop := context.WithTimeout(bounded(t), 3*time.Second)
+	defer stop()
+	_, err := f.Run(ctx)
+	if want := "workers die repeatedly without a new round; the last one: worker 5, round 5, dp-sgd: the tensors do not match"; err == nil || !strings.Contains(err.Error(), want) {
+		t.Errorf("the error is %v, want %q", err, want)
+	}
+}
+
+// always fails in a round, whenever it is executed.
+type always struct {
+	optim.Program
+	round uint64
+}
+
+func (p always) Round(ctx context.Context, e *optim.Env, k optim.Values, round uint64) (optim.Report, error) {
+	if round == p.round {
+		return optim.Report{}, errors.New("the tensors do not match")
+	}
+	return p.Program.Round(ctx, e, k, round)
+}
+
 // recorder is a log with a hook before each batch.
 type recorder struct {
 	conformance.Log
