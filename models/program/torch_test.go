@@ -161,17 +161,18 @@ func TestTorchWorkers(t *testing.T) {
 	}
 }
 
-// BenchmarkTorch compares steps of SGD with momentum, where the program computes the gradient or all steps, with the
-// same steps by torch alone in one process. The variants take turns, 32 steps each; the medians are reported. Steps are
+// BenchmarkTorch compares steps of SGD with momentum, where the program computes the gradient, all steps, or all steps by
+// its own optimiser, with the same steps by torch alone in one process. The variants take turns, 32 steps each; the medians are reported. Steps are
 // small, since a loss near 0 has denormal gradients, which are slow.
 func BenchmarkTorch(b *testing.B) {
 	for net, size := range map[string]int{"lenet": 128, "resnet20": 128, "gpt": 16} {
-		b.Run(net+"/gradient", func(b *testing.B) { benchTorch(b, net, size, false) })
-		b.Run(net+"/steps", func(b *testing.B) { benchTorch(b, net, size, true) })
+		b.Run(net+"/gradient", func(b *testing.B) { benchTorch(b, net, size, "") })
+		b.Run(net+"/steps", func(b *testing.B) { benchTorch(b, net, size, "steps") })
+		b.Run(net+"/optimiser", func(b *testing.B) { benchTorch(b, net, size, "optimiser") })
 	}
 }
 
-func benchTorch(b *testing.B, net string, size int, together bool) {
+func benchTorch(b *testing.B, net string, size int, how string) {
 	const steps = 32
 	plain := exec.Command(torchNet(b, "plain")[0], torchNet(b, "plain", net)[1:]...)
 	in, err := plain.StdinPipe()
@@ -197,11 +198,7 @@ func benchTorch(b *testing.B, net string, size int, together bool) {
 		}
 		return s
 	}
-	words := []string{net}
-	if together {
-		words = append(words, "steps")
-	}
-	p, err := Open(b.Context(), torchNet(b, words...), "")
+	p, err := Open(b.Context(), torchNet(b, net, how), "")
 	if err != nil {
 		b.Fatal(err)
 	}
@@ -223,7 +220,7 @@ func benchTorch(b *testing.B, net string, size int, together bool) {
 		b.Fatal(err)
 	}
 	x, mom, g := mats[0], mats[1], mats[2]
-	hash := make([][32]byte, 1)
+	hash, state := make([][32]byte, 1), engine.NewHost(1, m.Layout.State, engine.U64)
 	batchOf := func(at int) []int32 {
 		batch := make([]int32, size)
 		for i := range batch {
@@ -257,7 +254,7 @@ func benchTorch(b *testing.B, net string, size int, together bool) {
 		b.Fatal(err)
 	}
 	all := func() {
-		if !together {
+		if how == "" {
 			for at := range steps {
 				step(at)
 			}
@@ -267,8 +264,12 @@ func benchTorch(b *testing.B, net string, size int, together bool) {
 		for at := range steps {
 			entry.Batches = append(entry.Batches, batchOf(at))
 		}
-		err := e.Do(b.Context(), engine.Steps{Optimiser: "sgd", X: x, M: mom, Stats: stats, Rows: engine.Rows(1),
-			Entries: []engine.RowSteps{entry}, Mu: .9, Loss: make([]float32, 1)}, engine.Digest{X: x, Hash: hash})
+		task := engine.Steps{Optimiser: "sgd", X: x, M: mom, Stats: stats, Rows: engine.Rows(1),
+			Entries: []engine.RowSteps{entry}, Mu: .9, Loss: make([]float32, 1)}
+		if how == "optimiser" {
+			task.Optimiser, task.State = engine.Program, state
+		}
+		err := e.Do(b.Context(), task, engine.Digest{X: x, Hash: hash})
 		if err != nil {
 			b.Fatal(err)
 		}

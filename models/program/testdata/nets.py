@@ -193,6 +193,8 @@ if __name__ == "__main__":
         make, data, size = problem(sys.argv[1])
         if 'radam' in sys.argv:
             data['optimiser'] = lambda model, eta: torch.optim.RAdam(model.parameters(), lr=eta)
+        if 'optimiser' in sys.argv:
+            data['optimiser'] = lambda model, eta: torch.optim.SGD(model.parameters(), lr=eta, momentum=.9, nesterov=True)
         if 'odd' in sys.argv:
             data['optimiser'] = lambda model, eta: Odd(model.parameters(), eta, 'grows' in sys.argv)
             data['scaler'] = Scaler()
