@@ -102,8 +102,8 @@ func (b *Bounds) Gradients(t *Gradients) error {
 	c.want(len(t.Loss) == n, "room for %d losses, want %d", len(t.Loss), n)
 	c.batches(t.Batches, b.minBatch())
 	c.want(!b.Drops && !b.Changes || len(t.Masks) == n, "%d dropout masks for %d rows", len(t.Masks), n)
-	c.want(t.Next == nil || len(t.Next) == n && len(t.StatRows) == n, "%d batches are announced for %d rows of Stats, want %d",
-		len(t.Next), len(t.StatRows), n)
+	c.want(t.Next == nil || len(t.Next) == n && len(t.StatRows) == n,
+		"%d batches are announced for %d rows of Stats, want %d of each", len(t.Next), len(t.StatRows), n)
 	if b.Norms {
 		if t.StatRows == nil {
 			t.StatRows = t.Rows
