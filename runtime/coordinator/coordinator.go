@@ -34,6 +34,7 @@ type Config struct {
 	Algorithm  string
 	Members    int
 	Wait       int // number of workers to wait for before the first round
+	MinWorkers int // the run waits while fewer workers can host members
 	Layout     engine.Layout
 	Data       optim.DataSize
 	Tests      int           // samples in the test set; 0: none
@@ -86,7 +87,7 @@ func New(cfg Config) (*Coordinator, error) {
 	if err != nil {
 		return nil, err
 	}
-	cfg.Wait, cfg.Ahead = max(1, cfg.Wait), cmp.Or(cfg.Ahead, 2)
+	cfg.Wait, cfg.Ahead = max(1, cfg.Wait, cfg.MinWorkers), cmp.Or(cfg.Ahead, 2)
 	cfg.GrantMax, cfg.Keep = cmp.Or(cfg.GrantMax, time.Second), cmp.Or(cfg.Keep, KeepBytes)
 	cfg.OnLoss, cfg.OnTrouble = cmp.Or(cfg.OnLoss, OnLossReseed), cmp.Or(cfg.OnTrouble, OnTroubleWait)
 	cfg.Cause = cmp.Or(cfg.Cause, event.CauseStart)
@@ -299,6 +300,10 @@ func (c *Coordinator) advance() (fx []Effect) {
 	if c.phase != event.Training {
 		return fx
 	}
+	if c.short() {
+		return append(fx, c.awaitWorkers()...)
+	}
+	c.awaiting = false
 	ahead := c.cfg.Ahead
 	if c.held = c.held && len(c.done) > 0; c.held || c.cfg.Limit.Measured() || !c.snapshots {
 		ahead = 1

@@ -46,6 +46,19 @@ func (c *Coordinator) place(members []engine.Member) collective.Roster {
 	})
 }
 
+// short reports whether the run waits for more workers. A run that ends does not wait.
+func (c *Coordinator) short() bool { return c.ending == nil && len(c.hosts()) < c.cfg.MinWorkers }
+
+// awaitWorkers reports once that the run waits for more workers.
+func (c *Coordinator) awaitWorkers() []Effect {
+	if c.awaiting {
+		return nil
+	}
+	c.awaiting = true
+	text := fmt.Sprintf("the run waits: it needs %d workers, and has %d", c.cfg.MinWorkers, len(c.hosts()))
+	return []Effect{c.alert(event.LevelError, event.AlertLostWorker, text, engine.None)}
+}
+
 // allLeaving reports whether there are workers and all of them leave.
 func (c *Coordinator) allLeaving() bool {
 	return len(c.alive) > 0 && !slices.ContainsFunc(c.alive, func(w int) bool { return c.excluded[w] != leaving })

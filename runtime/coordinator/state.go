@@ -36,6 +36,7 @@ type membership struct {
 	lost      map[engine.Member]bool // members whose worker is gone, until the next plan
 	breaks    map[[2]int]breaks      // broken connections between pairs of workers, the lower number first
 	keys      map[int]string         // keys of workers that joined with one
+	awaiting  bool                   // an alert says that the run waits for more workers
 	machines  map[int]string         // machines of workers that named one
 	evictions map[string]breaks      // evictions for broken links, by key
 	evictedAt time.Time              // time of the last eviction for broken links

@@ -92,6 +92,7 @@ func (j *Job) core() coordinator.Config {
 		Algorithm:  j.Alg.Name,
 		Members:    j.Members,
 		Wait:       j.Workers,
+		MinWorkers: j.MinWorkers,
 		Layout:     j.Net.Layout,
 		Data:       j.size(),
 		Tests:      j.Config.Test,

@@ -13,19 +13,20 @@ type Options struct {
 	Model     string // see the option model
 	Data      string // default glyphs
 	// changes of drawn samples, see [brood/models/data.ParseAugment]; default none
-	Augment   string
-	Members   int    // default 4; or [Auto]
-	Workers   int    // goroutines that compute them; default 1
-	Threads   int    // of all workers together; default all of the machine
-	Device    string // see [ParseDevice]; default that of $BROOD_ENGINE, else the processor
-	Wait      int    // remote ones among Workers; above 0, the memory of this machine is no bound
-	Seed      uint64
-	Limit     event.Limit // default 10 epochs
-	Probe     uint64      // rounds between probes; 0: brood selects
-	Evaluate  uint64
-	OnLoss    string
-	OnTrouble string // wait, stop or back; default wait
-	Init      string // path of a safetensors file with initial parameters
+	Augment    string
+	Members    int    // default 4; or [Auto]
+	Workers    int    // goroutines that compute them; default 1
+	Threads    int    // of all workers together; default all of the machine
+	Device     string // see [ParseDevice]; default that of $BROOD_ENGINE, else the processor
+	Wait       int    // remote ones among Workers; above 0, the memory of this machine is no bound
+	MinWorkers int    // the run waits while it has fewer
+	Seed       uint64
+	Limit      event.Limit // default 10 epochs
+	Probe      uint64      // rounds between probes; 0: brood selects
+	Evaluate   uint64
+	OnLoss     string
+	OnTrouble  string // wait, stop or back; default wait
+	Init       string // path of a safetensors file with initial parameters
 
 	// More holds the options of the table that have no field here, as text by name. It is immutable: [Option.Set] replaces
 	// it.

@@ -120,6 +120,9 @@ var (
 		Docs: map[string]string{"sweep": ofEachRun, "reproduce": ofEachRun},
 		Kind: Whole, Use: Again | Joined, Most: 1024,
 		at: func(o *Options) any { return &o.Wait }})
+	MinWorkers = add(Option{Name: "min-workers", Doc: "wait while fewer workers than this can host members",
+		Kind: Whole, Use: Again | Joined, Most: 1024,
+		at: func(o *Options) any { return &o.MinWorkers }})
 	Epochs = add(Option{Name: "epochs", Doc: "stop after this many passes over the data",
 		Docs: map[string]string{"fork": "stop after this many epochs"},
 		Kind: Number, Use: Preset | Full | Axis | Again | Ends | Logged, Above: "give a number above 0", Check: checkEpochs,

@@ -58,7 +58,7 @@ func newServe(s streams, invite func(printer, *remote.Server)) (*serveFlags, *co
 	f.listeners.register(fl)
 	fl.StringVar(&f.listen, "listen", servePort,
 		"UDP address to listen on: HOST:PORT, or :PORT for all addresses of this machine")
-	fl.IntVar(&f.enrol, "enrol", 0, "workers that the join URL admits (default: as many as --wait)")
+	fl.IntVar(&f.enrol, "enrol", 0, "workers that the join URL admits (default: as many as it waits for)")
 	joinFlags(c, &f.run.opts)
 	for _, name := range append([]string{"background"}, drawNames...) {
 		_ = fl.MarkHidden(name)
@@ -96,6 +96,8 @@ func (f *serveFlags) check(c *cobra.Command) error {
 		return usage("--wait %d: give 0 to 1024", f.run.opts.Wait)
 	case f.run.opts.Wait == 0 && f.run.opts.Workers < 1:
 		return usage("--wait 0: the run would have no workers; give --workers too, or --wait 1 or more")
+	case f.run.opts.MinWorkers < 0 || f.run.opts.MinWorkers > 1024:
+		return usage("--min-workers %d: give 0 to 1024", f.run.opts.MinWorkers)
 	case c.Flags().Changed("enrol") && f.enrol < f.run.opts.Wait:
 		return usage("--enrol %d admits fewer workers than --wait %d waits for", f.enrol, f.run.opts.Wait)
 	}
@@ -116,7 +118,7 @@ func (f *serveFlags) execute(c *cobra.Command, preset string, s streams) (err er
 	logged := withLog(out)
 	cfg := remote.Config{
 		Address:  f.listen,
-		Enrol:    max(f.enrol, f.run.opts.Wait, 1),
+		Enrol:    max(f.enrol, f.run.opts.Wait, f.run.opts.MinWorkers, 1),
 		Guests:   guests,
 		Software: "brood " + versionText(),
 		Note:     logged.note,
