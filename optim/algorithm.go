@@ -190,11 +190,5 @@ type Shape struct {
 	comm *collective.Comm // if not nil, caches the subtrees of Roster
 }
 
-// Among returns the shape of the same round on another roster.
-func (s Shape) Among(r collective.Roster) Shape {
-	s.Roster, s.comm = r, nil
-	return s
-}
-
 // DataSize is the number of training and validation samples.
 type DataSize struct{ Train, Validation int }

@@ -10,12 +10,10 @@ import (
 
 // ReduceBytes returns the payload of [Comm.Reduce] of rows of cols elements, one per leaf, among the workers of a
 // roster; direct is [Comm.Direct]. With one leaf on each of n workers and 4-byte elements it is 2(n-1)*4*cols,
-// which is 2(n-1)/n*4*cols per worker, the cost of a ring. c, if not nil, is a Comm of that roster that caches the
-// subtrees of the leaves.
+// which is 2(n-1)/n*4*cols per worker, the cost of a ring. If c is a Comm of that roster, it caches the
+// subtrees of the leaves; it may be nil.
 func ReduceBytes(c *Comm, r, leaves Roster, cols int, code engine.Code, direct int) (b int64) {
-	if c == nil {
-		c = NewComm(-1, 0, r, r.Workers(), nil, nil, direct)
-	}
+	c = commOf(c, r, direct)
 	ws, whole := c.Workers, int64(code.Size(cols))
 	var parts map[int][]node
 	if t := c.relays(code.Size(cols)); t != nil {
@@ -67,11 +65,17 @@ func AllGatherBytes(c *Comm, r Roster, width, direct int) int64 {
 	return sharedBytes(c, r, width*len(r.Members), direct, func(worker int) int { return width * rows[worker] })
 }
 
+// commOf returns c if it is a Comm of roster r, and else one that can only compute payloads.
+func commOf(c *Comm, r Roster, direct int) *Comm {
+	if c != nil && sameRoster(c.Roster, r) {
+		return c
+	}
+	return NewComm(-1, 0, r, r.Workers(), nil, nil, direct)
+}
+
 // sharedBytes returns the payload of [Comm.shareAll].
 func sharedBytes(c *Comm, r Roster, total, direct int, size func(worker int) int) (b int64) {
-	if c == nil {
-		c = NewComm(-1, 0, r, r.Workers(), nil, nil, direct)
-	}
+	c = commOf(c, r, direct)
 	t := c.relays(total)
 	if t == nil {
 		return int64(len(c.Workers)-1) * int64(total)

@@ -428,7 +428,7 @@ func (w *Worker) step(ctx context.Context, limit event.Limit, d *message.Done, p
 	if s.env.Lead() && s.alg.Bytes != nil {
 		shape.Drawn, shape.Edges = true, rep.Edges
 		if w.byteRoster != nil {
-			shape = shape.Among(*w.byteRoster)
+			shape.Roster = *w.byteRoster
 		}
 		d.Predicted.Add(s.alg.Bytes(shape))
 	}
