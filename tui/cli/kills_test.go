@@ -12,6 +12,7 @@ import (
 	"os/exec"
 	"path/filepath"
 	"slices"
+	"strconv"
 	"strings"
 	"syscall"
 	"testing"
@@ -247,17 +248,57 @@ func (tr *troupe) resume() {
 
 // assembled starts a run of Parle with three workers, and waits until they train.
 func assembled(t *testing.T, onLoss string) *troupe {
-	dir := t.TempDir()
-	tr := &troupe{t: t, dir: filepath.Join(dir, "run"), onLoss: onLoss, draw: rand.New(rand.NewPCG(uint64(len(onLoss)), 7))}
-	tr.env = append(os.Environ(), "BROOD_SESSIONS="+filepath.Join(dir, "s"), "HOME="+dir)
-	tr.serve = tr.start("serve", "quickstart", "--plain", "--session", tr.dir, "--listen", "127.0.0.1:0", "--wait", "3",
-		"--enrol", "64", "--for", "1h", "--members", "6", "--set", "ell=4", "--set", "batch=16", "--on-loss", onLoss)
-	tr.url = tr.invite("worker")
+	tr := newTroupe(t, onLoss, 3, "quickstart", "--members", "6", "--set", "ell=4", "--set", "batch=16")
 	for range 3 {
 		tr.work()
 	}
 	tr.trains(3, 0)
 	return tr
+}
+
+// newTroupe starts a run that waits for some workers.
+func newTroupe(t *testing.T, onLoss string, wait int, args ...string) *troupe {
+	dir := t.TempDir()
+	tr := &troupe{
+		t:      t,
+		dir:    filepath.Join(dir, "run"),
+		onLoss: onLoss,
+		draw:   rand.New(rand.NewPCG(uint64(len(onLoss)), 7)),
+		env:    append(os.Environ(), "BROOD_SESSIONS="+filepath.Join(dir, "s"), "HOME="+dir),
+	}
+	tr.serve = tr.start(append([]string{"serve", "--plain", "--session", tr.dir, "--listen", "127.0.0.1:0", "--enrol", "64",
+		"--wait", strconv.Itoa(wait), "--for", "1h", "--on-loss", onLoss}, args...)...)
+	tr.url = tr.invite("worker")
+	return tr
+}
+
+// TestManyWorkers: up to 64 processes on this machine join, train, and lose nobody. It logs the time until all train,
+// and the rounds per second: the figures of docs/fleet.md.
+func TestManyWorkers(t *testing.T) {
+	longtest.Need(t, longtest.Fleets, "starts 64 processes")
+	for _, n := range []int{2, 4, 8, 16, 32, 64} {
+		t.Run(strconv.Itoa(n), func(t *testing.T) {
+			tr := newTroupe(t, "mirror", n, "--algorithm", "dp-sgd", "--model", "mlp:16", "--data", "glyphs", "--set", "batch=8",
+				"--members", strconv.Itoa(n))
+			began := time.Now()
+			for range n {
+				tr.work()
+			}
+			tr.trains(n, 0)
+			joined := time.Since(began)
+			time.Sleep(2 * time.Second)
+			tr.hear()
+			before, began := tr.last.To, time.Now()
+			time.Sleep(10 * time.Second)
+			tr.hear()
+			t.Logf("%d workers train after %.1f s, %.1f rounds/s", n, joined.Seconds(),
+				float64(tr.last.To-before)/time.Since(began).Seconds())
+			if len(tr.plans) != 1 || len(tr.alerts) > 0 {
+				t.Errorf("%d plans, alerts %v", len(tr.plans), tr.alerts)
+			}
+			tr.ends()
+		})
+	}
 }
 
 // TestGoodput reports the rounds committed while a worker is killed every ten seconds, as a share of those of the same
