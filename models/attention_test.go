@@ -67,19 +67,21 @@ layer = [{kind = 'embedding', out = 2, vocabulary = 9}, {kind = 'dense', out = 4
 
 // TestAttentionErrors: each error is one sentence.
 func TestAttentionErrors(t *testing.T) {
-	const first = "{kind = 'embedding', out = 6, vocabulary = 9}, "
+	const first = "{kind = 'embedding', out = 6, vocabulary = 9, name = 'e'}, "
 	for layers, wantErr := range map[string]string{
-		first + "{kind = 'dense', out = 8}, {kind = 'attention'}, {kind = 'dense', out = 3}":                        "layer 3 (attention): goes along the positions of a text, and its input has none; put it behind an embedding",
-		first + "{kind = 'attention'}, {kind = 'attention'}, {kind = 'dense', out = 3}":                             "layer 3 (attention): goes along the positions",
-		first + "{kind = 'attention', heads = 4}, {kind = 'dense', out = 3}":                                        "layer 2 (attention): 4 heads do not divide the 6 channels of a position; take a divisor",
-		first + "{kind = 'attention', heads = 0}, {kind = 'dense', out = 3}":                                        "layer 2 (attention): heads = 0; it must be in 1 to",
-		first + "{kind = 'attention', out = 6}, {kind = 'dense', out = 3}":                                          "layer 2 (attention): takes no key \"out\"",
-		first + "{kind = 'attention', sequence = true}":                                                             "the last layer gives 24, the model has 3 classes",
-		first + "{kind = 'dense', out = 3, positions = true}":                                                       "the last layer gives 12, the model has 3 classes",
-		first + "{kind = 'dense', out = 4}, {kind = 'layernorm', positions = true}, {kind = 'dense', out = 3}":      "layer 3 (layernorm): has positions = true, and its input has no positions of a text",
-		first + "{kind = 'dense', out = 4}, {kind = 'dense', out = 3, positions = true}, {kind = 'dense', out = 3}": "layer 3 (dense): has positions = true",
-		first + "{kind = 'attention', positions = true}, {kind = 'dense', out = 3}":                                 "layer 2 (attention): takes no key \"positions\"",
-		"{kind = 'embedding', out = 30000, vocabulary = 9}, {kind = 'attention'}, {kind = 'dense', out = 3}":        "layer 2 (attention): heads = 1 over 4 positions of 30000 channels are too many; take fewer",
+		first + "{kind = 'dense', out = 8}, {kind = 'attention'}, {kind = 'dense', out = 3}":                          "layer 3 (attention): goes along the positions of a text, and its input has none; put it behind an embedding",
+		first + "{kind = 'attention'}, {kind = 'attention'}, {kind = 'dense', out = 3}":                               "layer 3 (attention): goes along the positions",
+		first + "{kind = 'attention', heads = 4}, {kind = 'dense', out = 3}":                                          "layer 2 (attention): 4 heads do not divide the 6 channels of a position; take a divisor",
+		first + "{kind = 'attention', heads = 0}, {kind = 'dense', out = 3}":                                          "layer 2 (attention): heads = 0; it must be in 1 to",
+		first + "{kind = 'attention', out = 6}, {kind = 'dense', out = 3}":                                            "layer 2 (attention): takes no key \"out\"",
+		first + "{kind = 'attention', sequence = true}":                                                               "the last layer gives 24, the model has 3 classes",
+		first + "{kind = 'attention'}, {kind = 'last'}, {kind = 'dense', out = 3}":                                    "layer 3 (last): takes the last position of a text, and its input has none",
+		first + "{kind = 'layernorm'}, {kind = 'dense', out = 3, positions = true}":                                   "layer 2 (layernorm): takes all positions together, and the last layer predicts the byte behind each of them",
+		first + "{kind = 'dense', out = 24}, {kind = 'add', with = 'e'}, {kind = 'dense', out = 3, positions = true}": "layer 2 (dense): takes all positions together",
+		first + "{kind = 'dense', out = 4}, {kind = 'layernorm', positions = true}, {kind = 'dense', out = 3}":        "layer 3 (layernorm): has positions = true, and its input has no positions of a text",
+		first + "{kind = 'dense', out = 4}, {kind = 'dense', out = 3, positions = true}, {kind = 'dense', out = 3}":   "layer 3 (dense): has positions = true",
+		first + "{kind = 'attention', positions = true}, {kind = 'dense', out = 3}":                                   "layer 2 (attention): takes no key \"positions\"",
+		"{kind = 'embedding', out = 30000, vocabulary = 9}, {kind = 'attention'}, {kind = 'dense', out = 3}":          "layer 2 (attention): heads = 1 over 4 positions of 30000 channels are too many; take fewer",
 	} {
 		if _, err := compileText(layers); err == nil || !strings.Contains(err.Error(), wantErr) {
 			t.Errorf("%s: %v, want %q", layers, err, wantErr)

@@ -146,6 +146,10 @@ func (c *compiler) finish() error {
 	case m.Regression():
 		what = fmt.Sprintf("the model has outputs = %d", m.Outputs)
 	}
+	if m.Positions = 1; m.Vocabulary > 0 && last.Steps > 1 && last.Out[0] == last.Steps*want {
+		m.Positions = last.Steps
+		return m.checkCausal()
+	}
 	if len(last.Out) != 1 || last.Out[0] != want {
 		return &SpecError{len(m.Layers), last.Kind, fmt.Sprintf("the last layer gives %s, %s; "+
 			"end with a dense layer of out = %d", formatShape(last.Out), what, want)}
@@ -169,6 +173,21 @@ func (m *Model) checkText() error {
 	if m.Loss != CrossEntropy {
 		return &SpecError{What: fmt.Sprintf("the loss %s with an embedding; the byte behind a window is a class: "+
 			"take the loss %s", m.Loss, CrossEntropy)}
+	}
+	return nil
+}
+
+// checkCausal checks that no position of the result depends on later bytes of the text, which it predicts.
+func (m *Model) checkCausal() error {
+	fixed := make([]bool, len(m.Layers)+1) // results that depend on no byte
+	for i := range m.Layers {
+		l := &m.Layers[i]
+		fixed[i+1] = l.Kind == Constant || fixed[l.From] && (l.Kind != Add || fixed[l.With])
+		if !fixed[i+1] && (l.Steps == 0 || l.Kind == LayerNorm && l.Rows == 1) {
+			const what = "takes all positions together, and the last layer predicts the byte behind each of them: " +
+				"give it positions = true, or sequence = true, or end with a last layer and a dense layer"
+			return &SpecError{i + 1, l.Kind, what}
+		}
 	}
 	return nil
 }

@@ -26,7 +26,7 @@ func TestEmbeddingErrors(t *testing.T) {
 		first + "{kind = 'dense', out = 8}, {kind = 'mingru', out = 3}":                                                                                                   "layer 3 (mingru): goes along the positions of a text, and its input has none; put it behind an embedding",
 		first + "{kind = 'mingru', out = 8}, {kind = 'mingru', out = 3}":                                                                                                  "layer 3 (mingru): goes along the positions",
 		first + "{kind = 'mingru', sequence = true}":                                                                                                                      "layer 2 (mingru): needs out",
-		first + "{kind = 'mingru', out = 3, sequence = true}":                                                                                                             "the last layer gives 12, the model has 3 classes",
+		first + "{kind = 'mingru', out = 4, sequence = true}":                                                                                                             "the last layer gives 16, the model has 3 classes",
 		first + "{kind = 'dense', out = 3, sequence = true}":                                                                                                              "takes no key \"sequence\"",
 	} {
 		if _, err := compileText(layers); err == nil || !strings.Contains(err.Error(), wantErr) {

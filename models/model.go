@@ -24,9 +24,12 @@ type Model struct {
 	Int8      bool    // whole-number arithmetic, see the constant Int8
 	// number of byte values that a text model accepts, from 0; Features is then the context length. 0: not a text model
 	Vocabulary int
-	Layers     []Layer
-	Layout     engine.Layout
-	inits      []initValue // one per tensor of the layout
+	// positions of a sample at which the loss is taken, each with Outputs values: the context of a text model whose last
+	// layer keeps positions, whose class at position t is the byte behind it, else 1. The loss of a sample is their mean
+	Positions int
+	Layers    []Layer
+	Layout    engine.Layout
+	inits     []initValue // one per tensor of the layout
 }
 
 // Layer is a compiled layer. Results are numbered: 0 is the sample, i is the output of layer i, counted from 1.

@@ -17,12 +17,13 @@ func Own(name string, input []int, classes int, params []engine.Tensor) (*Model,
 			"give it a name, parameters, and two classes or more", name, len(params), classes)
 	}
 	m := &Model{
-		Name:     name,
-		Input:    slices.Clone(input),
-		Features: Size(input),
-		Classes:  classes,
-		Outputs:  classes,
-		Loss:     CrossEntropy,
+		Name:      name,
+		Input:     slices.Clone(input),
+		Features:  Size(input),
+		Positions: 1,
+		Classes:   classes,
+		Outputs:   classes,
+		Loss:      CrossEntropy,
 	}
 	return m, m.tensors(params)
 }
@@ -33,7 +34,7 @@ func Measured(name string, params []engine.Tensor) (*Model, error) {
 	if len(params) == 0 {
 		return nil, fmt.Errorf("objective %s has no parameters: give it one [[param]] or more", name)
 	}
-	m := &Model{Name: name, Input: []int{1}, Features: 1, Loss: Objective}
+	m := &Model{Name: name, Input: []int{1}, Features: 1, Positions: 1, Loss: Objective}
 	m.Layout.Measured = true
 	return m, m.tensors(params)
 }
@@ -41,7 +42,7 @@ func Measured(name string, params []engine.Tensor) (*Model, error) {
 // External returns a model that a program of the user holds: its parameters, its running statistics and its loss, which
 // is [CrossEntropy] if predictions are right or wrong, else [Distance]. The program draws the initial values.
 func External(name string, params, stats []engine.Tensor, loss string) (*Model, error) {
-	m := &Model{Name: name, Input: []int{1}, Features: 1, Loss: loss}
+	m := &Model{Name: name, Input: []int{1}, Features: 1, Positions: 1, Loss: loss}
 	of := *m // counts the statistics, by the rules of parameters
 	if err := of.tensors(stats); err != nil {
 		return nil, err

@@ -50,6 +50,12 @@ func (c *compiler) resolve(l *Layer, s *LayerSpec) error {
 		return c.mingru(l, s, "mingru"+strconv.Itoa(n))
 	case Attention:
 		return c.attention(l, s, "attention"+strconv.Itoa(n))
+	case Last:
+		if l.Steps == 0 {
+			return fmt.Errorf("takes the last position of a text, and its input has none; " +
+				"put it behind an embedding, or what keeps its positions")
+		}
+		l.Out, l.Steps = []int{l.In[0] / l.Steps}, 0
 	case Flatten:
 		l.Out = []int{Size(l.In)}
 	case GlobalAvg:

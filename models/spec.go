@@ -41,12 +41,13 @@ const (
 	MinGRU Kind = "mingru"
 	// heads (1), sequence (false): causal self-attention over the positions of a text, see [compiler.attention]
 	Attention Kind = "attention"
+	Last      Kind = "last" // the values at the last position of a text
 )
 
 // Kinds lists all kinds of layers.
 var Kinds = []Kind{
 	Dense, Conv, MaxPool, AvgPool, BatchNorm, LayerNorm, ReLU, LeakyReLU, Tanh, SiLU, GELU, Scale, Dropout, Flatten,
-	GlobalAvg, Add, Constant, Embedding, MinGRU, Attention,
+	GlobalAvg, Add, Constant, Embedding, MinGRU, Attention, Last,
 }
 
 // Losses of a model.
@@ -143,7 +144,7 @@ func (k Kind) Keys() (keys []string, ok bool) {
 		return []string{"slope"}, true
 	case Scale:
 		return []string{"factor"}, true
-	case BatchNorm, ReLU, Tanh, SiLU, GELU, Flatten, GlobalAvg:
+	case BatchNorm, ReLU, Tanh, SiLU, GELU, Flatten, GlobalAvg, Last:
 		return nil, true
 	}
 	return nil, false

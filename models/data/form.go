@@ -28,6 +28,7 @@ type Reading struct {
 	SplitBy    SplitBy // with training: how samples are divided into splits that the data do not mark
 	Table      Table   // how a table is read where its text is ambiguous
 	Context    int     // window of a text in bytes; 0 means 1
+	Apart      bool    // see [Info]: for a model of which a window scores all its bytes
 	// with a Form and a path: put all samples, however few, into the training split, for callers that score all samples
 	Undivided       bool
 	Resize          Resize // of pictures; zero: that of the Form

@@ -57,6 +57,7 @@ type Info struct {
 	From       string    // source of the data, shown to the user
 	Notes      []string  // guesses and findings of reading the user's own data, one sentence each
 	Text       bool      // samples are windows of a text, see [NewText]
+	Apart      bool      // the windows of a text to validate and to test on do not overlap
 	// Per output: a model is trained on (t - TargetMean)/TargetStd of target t. Nil: measured on the training samples.
 	TargetMean, TargetStd []float32
 }

@@ -14,7 +14,8 @@ import (
 // the bytes [i, i+context), where info.Shape is [context], and its class is byte i+context. Samples share the memory of
 // text, of which the set takes ownership. The last tests bytes are the test split; of the bytes before, the last share
 // is the validation split. A window belongs to a split only if it and its class are entirely within it; windows across
-// a boundary are not used. info.Classes must be greater than the largest byte.
+// a boundary are not used. With info.Apart, validation and test windows begin context bytes apart, so that the class of
+// each of their positions is another byte, and less than a window of a split is unused. info.Classes must be greater than the largest byte.
 func NewText(info Info, text []byte, tests int, share float64) (*Set, error) {
 	info.Text = true
 	s := &Set{Info: info, pixels: text, scale: identity()}
@@ -34,7 +35,7 @@ func NewText(info Info, text []byte, tests int, share float64) (*Set, error) {
 		return nil, usererr.Errorf("%s is too short: its %d bytes hold no window of %d bytes, with the byte behind it, "+
 			"to train on and to test: give a longer text, or a model of a shorter context", s.Name, len(text), context)
 	}
-	s.test = ids(len(text)-tests, max(len(text)-tests, s.Len()))
+	s.test = s.windows(len(text)-tests, s.Len())
 	if err := s.split(len(text)-tests, share); err != nil {
 		return nil, err
 	}
@@ -52,8 +53,20 @@ func (s *Set) splitText(n, held int) error {
 			"and a window is %d bytes with the one behind them: "+
 			"give a longer text, another --validation, or a model of a shorter context", s.Name, n, held, context)
 	}
-	s.train, s.validation = ids(0, n-held-s.features), ids(n-held, max(n-held, n-s.features))
+	s.train, s.validation = ids(0, n-held-s.features), s.windows(n-held, n-s.features)
 	return nil
+}
+
+// windows returns the samples from lo to below hi that validate or test: all, or with Apart those that do not overlap.
+func (s *Set) windows(lo, hi int) (out []int32) {
+	step := 1
+	if s.Apart {
+		step = s.features
+	}
+	for i := lo; i < hi; i += step {
+		out = append(out, int32(i))
+	}
+	return out
 }
 
 // classCount returns one more than the largest byte of text, and at least 2.
@@ -84,7 +97,8 @@ func (r Reading) newText(name string, text []byte, tests int, share float64, fro
 	if len(text) == 0 {
 		return nil, fmt.Errorf("%s is empty: a text to train on has some thousand bytes at least", name)
 	}
-	info := Info{Name: name, Shape: []int{r.context()}, Classes: classCount(text), From: from}
+	info := Info{Name: name, Shape: []int{r.context()}, Classes: classCount(text), Apart: r.Apart,
+		From: from}
 	return NewText(info, text, tests, share)
 }
 
@@ -181,6 +195,10 @@ func (r Reading) askText(path string) (*Asked, error) {
 	}
 	return a, nil
 }
+
+// Next returns, for each position of sample id, the byte behind it, which a model predicts from those up to it;
+// read-only. id is a sample of a text.
+func (s *Set) Next(id int32) []byte { return s.pixels[int(id)+1:][:s.features] }
 
 // byteName returns byte b as a character if it is printable, else its hexadecimal value.
 func byteName(b int) string {

@@ -309,3 +309,28 @@ func TestTales(t *testing.T) {
 		}
 	}
 }
+
+// TestWindowsApart: the windows to validate and to test on do not overlap, and Next has the byte behind each position.
+func TestWindowsApart(t *testing.T) {
+	text := make([]byte, 1200)
+	for i := range text {
+		text[i] = byte(i % 251)
+	}
+	s, err := NewText(Info{Name: "count", Shape: []int{7}, Classes: 251, Apart: true}, text, 200, 0.12)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if len(s.Train()) != 880-7 || len(s.Validation()) != (120-1)/7 || len(s.Test()) != (200-1)/7 {
+		t.Errorf("%d, %d and %d samples", len(s.Train()), len(s.Validation()), len(s.Test()))
+	}
+	for i, ids := range [][]int32{s.Validation(), s.Test()} {
+		at := []int{880, 1000}[i]
+		for _, id := range ids {
+			for _, b := range s.Next(id) {
+				if at++; b != text[at] {
+					t.Fatalf("byte %d is %d, want %d", at, b, text[at])
+				}
+			}
+		}
+	}
+}

@@ -86,13 +86,20 @@ func (mk Make) fuzzText(t *testing.T) {
 					d.add([]int{context * out}, "mingru sequence=true out=%d", out)
 				}
 			}
-			switch wide := d.last()[0] / context; d.r.IntN(3) {
+			end := "dense out=3"
+			switch wide := d.last()[0] / context; d.r.IntN(5) {
 			case 0:
 				d.add([]int{5}, "mingru out=5")
 			case 1:
 				d.add([]int{wide}, "attention heads=%d", d.divisor(wide))
+			case 2:
+				d.add([]int{wide}, "last")
+			case 3: // the loss at each position
+				if !strings.Contains(strings.Join(d.lines, " "), "positions=false") {
+					end += " positions=true"
+				}
 			}
-			d.add([]int{3}, "dense out=3")
+			d.add([]int{3}, "%s", end)
 			t.Cleanup(func() {
 				if t.Failed() {
 					t.Logf("input %v, %d samples\n%s", d.input, d.samples, strings.Join(d.lines, "\n"))

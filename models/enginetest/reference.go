@@ -44,7 +44,7 @@ func (r *reference) tensor(i int) []float64 {
 	return r.params[t.Lo : t.Lo+t.Len]
 }
 
-// logits returns a row of classes per sample.
+// logits returns a row of classes per sample, or one for each of its positions.
 func (r *reference) logits(pixels []float32) [][]float64 {
 	var xs []volume
 	for at := 0; at < len(pixels); {
@@ -103,18 +103,25 @@ func (r *reference) loss(pixels []float32, labels []int32) float64 {
 			}
 			continue
 		}
-		var e float64
-		for _, v := range z {
-			e += math.Exp(v)
-		}
 		weight := 1.0
 		if r.weights != nil {
 			weight = r.weights[s]
 		}
-		for _, v := range z {
-			sum += weight * r.smoothing / float64(len(z)) * (math.Log(e) - v)
+		n := r.m.Positions
+		for t := range n {
+			z, label := z[t*r.m.Classes:(t+1)*r.m.Classes], int(labels[s])
+			if t < n-1 { // the next byte of the window
+				label = int(pixels[s*n+t+1])
+			}
+			var e float64
+			for _, v := range z {
+				e += math.Exp(v)
+			}
+			for _, v := range z {
+				sum += weight * r.smoothing / float64(len(z)) * (math.Log(e) - v) / float64(n)
+			}
+			sum += weight * (1 - r.smoothing) * (math.Log(e) - z[label]) / float64(n)
 		}
-		sum += weight * (1 - r.smoothing) * (math.Log(e) - z[labels[s]])
 	}
 	return sum / float64(len(labels))
 }
@@ -221,6 +228,8 @@ func (r *reference) layer(i int, results [][]volume) []volume {
 					y[place*out+j][0][0] = w[int(x[place][0][0])*out+j]
 				}
 			}
+		case models.Last:
+			copy(y, x[len(x)-len(y):])
 		case models.Constant:
 			for c := range y {
 				y[c][0][0] = r.tensor(l.Bias)[c]

@@ -290,7 +290,8 @@ func TestMemory(t *testing.T) {
 }
 
 // TestMissingLayers: a model with a layer that has no kernels is refused with the layer's name. Kernels exist for every
-// model of the zoo except those with integer arithmetic and one with smoothed labels after given filters.
+// model of the zoo except those with integer arithmetic, one with smoothed labels after given filters and one with a loss
+// at each position of a text.
 func TestMissingLayers(t *testing.T) {
 	m, set := small(t)
 	for _, name := range models.List() {
@@ -298,12 +299,16 @@ func TestMissingLayers(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if err := gpu.Covers(m); (err != nil) != (m.Int8 || m.Smoothing > 0) {
+		if err := gpu.Covers(m); (err != nil) != (m.Int8 || m.Smoothing > 0 || m.Positions > 1) {
 			t.Error(err)
 		}
 	}
 	for want, change := range map[string]func(m *models.Model){
-		"model mlp-small: a smoothing of labels has no kernels for a device yet: train it on the processor": func(m *models.Model) { m.Smoothing = 0.1 },
+		"model mlp-small: a smoothing of labels has no kernels for a device yet: train it on the processor":             func(m *models.Model) { m.Smoothing = 0.1 },
+		"model mlp-small: a loss at each position of a text has no kernels for a device yet: train it on the processor": func(m *models.Model) { m.Positions = 2 },
+		"model mlp-small: layer 2: a layer of kind last has no kernels for a device yet: train it on the processor": func(m *models.Model) {
+			m.Layers[1].Kind = models.Last
+		},
 		"model mlp-small: layer 2: a convolution of given filters has no kernels for a device yet: train it on the processor": func(m *models.Model) {
 			m.Layers[1].Kind, m.Layers[1].Filters = models.Conv, []float32{1}
 		},

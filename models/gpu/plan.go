@@ -65,6 +65,9 @@ func compile(m *models.Model) (*plan, error) {
 	if m.Smoothing > 0 {
 		return nil, &UncoveredError{m.Name, 0, "a smoothing of labels"}
 	}
+	if m.Positions > 1 {
+		return nil, &UncoveredError{m.Name, 0, "a loss at each position of a text"}
+	}
 	takers := m.Takers()
 	p := &plan{model: m, floats: []int{m.Features}, users: []int{takers[0]}}
 	results := []int{0} // the activation of each result

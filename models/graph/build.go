@@ -27,12 +27,12 @@ type net struct {
 	mode    mode
 	vm      G.VM
 	input   *G.Node
-	target  *G.Node // one-hot times weight, classes x samples; for a regression the targets, outputs x samples
+	target  *G.Node // one-hot times weight, in the shape of the logits; for a regression the targets, outputs x samples
 	masks   []mask
 	params  []*G.Node // in layout order
 	norms   []norm
 	grads   []G.Value // receives the gradients
-	logits  G.Value   // classes x samples
+	logits  G.Value   // classes x samples, or classes x samples*positions
 	result  *G.Node   // node of the logits
 	graph   *G.ExprGraph
 }
@@ -94,6 +94,9 @@ func (e *Engine) build(samples int, md mode) (n *net, err error) {
 			return nil, fmt.Errorf("graph of %s, layer %d (%s): %w", m.Name, i+1, m.Layers[i].Kind, b.err)
 		}
 		b.results = append(b.results, b.x)
+	}
+	if m.Positions > 1 {
+		b.byPosition(m.Positions, m.Classes)
 	}
 	b.net.graph, b.net.result = b.g, b.x
 	G.Read(b.x, &b.net.logits)
@@ -157,7 +160,7 @@ func (b *builder) reshape(shape ...int) {
 // loss adds the mean loss and its gradients. Only the gradients are read: the loss itself is computed from the logits
 // in float64. The softmax runs over axis 0: over the last axis it overflows (TestTrapSoftMaxMaximum).
 func (b *builder) loss() {
-	factor := 1 / float32(b.net.samples)
+	factor := 1 / float32(b.net.samples*b.m.Positions)
 	switch {
 	case b.m.MultiLabel():
 		factor /= float32(b.m.Outputs)
@@ -187,7 +190,7 @@ func (b *builder) loss() {
 		b.to(func() (*G.Node, error) { return G.Square(b.x) })
 	default:
 		factor = -factor
-		b.net.target = b.node("target", b.m.Classes, b.net.samples)
+		b.net.target = b.node("target", b.m.Classes, b.net.samples*b.m.Positions)
 		b.to(func() (*G.Node, error) { return G.LogSoftMax(b.x, 0) })
 		b.to(func() (*G.Node, error) { return G.HadamardProd(b.x, b.net.target) })
 	}

@@ -48,6 +48,10 @@ func (b *builder) layer(i int) {
 		b.times(0.5)
 	case models.Dropout:
 		b.dropout(i, l)
+	case models.Last:
+		in, out := l.In[0], l.Out[0]
+		pick := b.fixed("last"+strconv.Itoa(i), unitRows(out, in, in-out), out, in)
+		b.to(func() (*G.Node, error) { return G.Mul(pick, b.x) })
 	case models.Flatten:
 		if len(l.In) == 3 && (l.From > 0 || b.images) {
 			b.reshape(b.net.samples, models.Size(l.In))

@@ -26,7 +26,7 @@ func bind(n *G.Node, data []float32) error {
 	return G.Let(n, tensor.New(tensor.WithShape(n.Shape()...), tensor.WithBacking(data)))
 }
 
-// run executes the graph once; the logits (classes x samples) are valid until the next run.
+// run executes the graph once; the logits, in the shape of net.logits, are valid until the next run.
 func (w *worker) run(n *net, in inputs) (logits []float32, err error) {
 	defer func() {
 		if p := recover(); p != nil {
@@ -72,15 +72,16 @@ func (w *worker) run(n *net, in inputs) (logits []float32, err error) {
 // bindTargets sets the one-hot labels, or the targets, and the dropout masks of a training run.
 func (w *worker) bindTargets(n *net, in inputs) error {
 	if n.target != nil {
-		hot := w.buffer(&w.hot, n.samples*w.e.model.Outputs)
+		rows := n.samples * w.e.model.Positions
+		hot := w.buffer(&w.hot, rows*w.e.model.Outputs)
 		clear(hot)
 		for s, l := range in.labels {
 			if !w.e.model.Targeted() {
-				w.label(hot, n.samples, s, int(l), in.ids[s])
+				w.label(hot, rows, s, int(l), in.ids[s/w.e.model.Positions])
 				continue
 			}
 			for k, t := range w.e.set.Targets(in.ids[s]) {
-				hot[k*n.samples+s] = t
+				hot[k*rows+s] = t
 			}
 		}
 		if err := bind(n.target, hot); err != nil {
@@ -101,15 +102,16 @@ func (w *worker) bindTargets(n *net, in inputs) error {
 	return nil
 }
 
-// label writes the target of sample s of a batch for each class, with label smoothing and the sample's weight.
-func (w *worker) label(hot []float32, samples, s, label int, id int32) {
+// label writes the target of row s of a batch, a sample or a position, for each class, with label smoothing and the
+// sample's weight.
+func (w *worker) label(hot []float32, rows, s, label int, id int32) {
 	m, weight := w.e.model, float64(w.e.set.Weight(id))
 	if m.Smoothing > 0 {
 		for c := range m.Classes {
-			hot[c*samples+s] = float32(weight * m.Smoothing / float64(m.Classes))
+			hot[c*rows+s] = float32(weight * m.Smoothing / float64(m.Classes))
 		}
 	}
-	hot[label*samples+s] += float32(weight * (1 - m.Smoothing))
+	hot[label*rows+s] += float32(weight * (1 - m.Smoothing))
 }
 
 // drop writes a mask, determined by element sample*features+feature of the layer's stream. Flat masks are features x

@@ -55,16 +55,22 @@ func (w *worker) net(samples int, m mode) (*net, error) {
 	return n, nil
 }
 
-// gather returns the samples, drawn at an address, in the layout of the graph's input; valid until the next call.
+// gather returns the samples, drawn at an address, in the layout of the graph's input, and the labels of the samples or
+// of their positions; valid until the next call.
 func (w *worker) gather(ids []int32, at noise.Key) ([]float32, []int32, error) {
 	m := w.e.model
 	raw := w.buffer(&w.raw, len(ids)*m.Features)
-	if cap(w.labels) < len(ids) {
-		w.labels = make([]int32, len(ids))
+	if cap(w.labels) < len(ids)*m.Positions {
+		w.labels = make([]int32, len(ids)*m.Positions)
 	}
-	labels := w.labels[:len(ids)]
-	if err := w.e.set.GatherDrawn(ids, at, raw, labels); err != nil {
+	labels := w.labels[:len(ids)*m.Positions]
+	if err := w.e.set.GatherDrawn(ids, at, raw, labels[:len(ids)]); err != nil {
 		return nil, nil, err
+	}
+	for i := 0; m.Positions > 1 && i < len(ids); i++ {
+		for t, b := range w.e.set.Next(ids[i]) {
+			labels[i*m.Positions+t] = int32(b)
+		}
 	}
 	if m.Vocabulary > 0 {
 		hot := w.buffer(&w.pixels, len(raw)*m.Vocabulary)
@@ -106,7 +112,8 @@ func (w *worker) score(logits, samples []float32, ids, labels []int32) (loss flo
 	case models.BCE:
 		return w.independent(logits, ids)
 	case models.CrossEntropy:
-		loss, correct = score(logits, labels, func(s int) float64 { return float64(w.e.set.Weight(ids[s])) })
+		n := w.e.model.Positions
+		loss, correct = score(logits, labels, n, func(s int) float64 { return float64(w.e.set.Weight(ids[s])) })
 		return loss, correct, 0
 	}
 	n, features := len(labels), w.e.model.Features
@@ -121,7 +128,7 @@ func (w *worker) score(logits, samples []float32, ids, labels []int32) (loss flo
 }
 
 // smoothed returns the part of a summed training loss from label smoothing: for each sample its weight times
-// s*(z[label] - mean(z)).
+// s*(z[label] - mean(z)), a mean over its positions.
 func (w *worker) smoothed(logits []float32, ids, labels []int32) (sum float64) {
 	m, n := w.e.model, len(labels)
 	if m.Smoothing == 0 {
@@ -132,7 +139,8 @@ func (w *worker) smoothed(logits []float32, ids, labels []int32) (sum float64) {
 		for c := range m.Classes {
 			all += float64(logits[c*n+s])
 		}
-		sum += float64(float64(w.e.set.Weight(ids[s])) * m.Smoothing * (float64(logits[int(l)*n+s]) - all/float64(m.Classes)))
+		weight := float64(w.e.set.Weight(ids[s/m.Positions])) / float64(m.Positions)
+		sum += float64(weight * m.Smoothing * (float64(logits[int(l)*n+s]) - all/float64(m.Classes)))
 	}
 	return sum
 }
@@ -180,9 +188,9 @@ func (w *worker) independent(logits []float32, ids []int32) (loss float64, corre
 	return loss, correct, wrong
 }
 
-// score returns the weighted sum of cross-entropies and the correct predictions of logits (classes x samples), using
-// log-sum-exp in float64.
-func score(logits []float32, labels []int32, weight func(s int) float64) (loss float64, correct int64) {
+// score returns the weighted sum of the samples' cross-entropies, means over their positions, and the correct
+// predictions at their last positions, of logits (classes x samples*positions), using log-sum-exp in float64.
+func score(logits []float32, labels []int32, positions int, weight func(s int) float64) (loss float64, correct int64) {
 	n := len(labels)
 	for s, l := range labels {
 		top, best := math.Inf(-1), 0
@@ -195,8 +203,8 @@ func score(logits []float32, labels []int32, weight func(s int) float64) (loss f
 		for k := 0; k*n < len(logits); k++ {
 			sum += math.Exp(float64(logits[k*n+s]) - top)
 		}
-		loss += float64(weight(s) * (top + math.Log(sum) - float64(logits[int(l)*n+s])))
-		if best == int(l) {
+		loss += float64(weight(s/positions) / float64(positions) * (top + math.Log(sum) - float64(logits[int(l)*n+s])))
+		if best == int(l) && s%positions == positions-1 {
 			correct++
 		}
 	}

@@ -109,7 +109,7 @@ func (e *Engine) passFloats(samples int, gradients, own bool) int {
 	if samples == 0 {
 		return 0
 	}
-	n := e.plan.floats(samples, gradients) + 2*wholeBlocks(samples)
+	n := e.plan.floats(samples, gradients) + 2*wholeBlocks(samples)*e.plan.model.Positions
 	if m := e.plan.model; m.Targeted() {
 		n += (m.Outputs + 2) * wholeBlocks(samples) // targets, and squared errors in float64
 		if m.MultiLabel() {

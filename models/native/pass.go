@@ -33,12 +33,12 @@ type pass struct {
 	slot      [][]float32 // gradients
 	dy, dx    []float32   // gradients of the current op's result and operand; dx is nil if not needed
 	augmented []byte      // bytes of augmented samples
-	labels    []int32
-	losses    []float32
-	targets   []float32 // targets, samples x outputs
-	weights   []float32 // per sample, in the loss; nil: all 1
-	errors    []float64 // per sample: mean squared error over the outputs; multi-label: the share of wrong labels
-	odds      odds      // of multi-label models
+	labels    []int32     // per sample and position of the loss
+	losses    []float32   // per sample; within loss, per sample and position
+	targets   []float32   // targets, samples x outputs
+	weights   []float32   // per sample, in the loss; nil: all 1
+	errors    []float64   // per sample: mean squared error over the outputs; multi-label: the share of wrong labels
+	odds      odds        // of multi-label models
 	variant   candidates
 	whole     wholePass // of a whole-number model
 	own       []float32 // statistics of one batch
@@ -119,7 +119,8 @@ func (p *pass) reserve(samples int, gradients bool) {
 				p.saved[i] = make([]float32, s.saves(samples))
 			}
 		}
-		p.labels, p.losses, p.weights = make([]int32, samples), make([]float32, samples), nil
+		rows := samples * p.plan.model.Positions
+		p.labels, p.losses, p.weights = make([]int32, rows), make([]float32, rows), nil
 		if m := p.plan.model; m.Targeted() {
 			p.targets, p.errors = make([]float32, samples*m.Outputs), make([]float64, samples)
 		}
@@ -158,7 +159,9 @@ func (p *pass) load(set *data.Set, ids []int32, at noise.Key, gradients bool) er
 	features := p.plan.model.Features
 	if len(p.tables) == 0 {
 		p.loadTargets(set, ids)
-		return set.GatherDrawn(ids, at, p.act[0][:p.n*features], p.labels[:p.n])
+		err := set.GatherDrawn(ids, at, p.act[0][:p.n*features], p.labels[:p.n])
+		p.labelPositions(set, ids)
+		return err
 	}
 	p.gather.set, p.gather.ids, p.gather.at = set, ids, at
 	if (set.Augment() != data.Augment{}) && len(p.augmented) < p.capacity*features {
@@ -180,8 +183,19 @@ func (p *pass) label(set *data.Set, ids []int32, gradients bool) error {
 			return fmt.Errorf("data %s: no sample %d, ids are below %d", set.Name, id, set.Len())
 		}
 	}
+	p.labelPositions(set, ids)
 	p.loadTargets(set, ids)
 	return nil
+}
+
+// labelPositions replaces the labels of samples by those of their positions, if the loss is taken at each.
+func (p *pass) labelPositions(set *data.Set, ids []int32) {
+	n := p.plan.model.Positions
+	for i := 0; n > 1 && i < len(ids); i++ {
+		for t, b := range set.Next(ids[i]) {
+			p.labels[i*n+t] = int32(b)
+		}
+	}
 }
 
 // loadTargets loads the targets and, if the data set has them, the weights of samples.
@@ -282,10 +296,12 @@ func (p *pass) loss(z, d []float32, scale float32) error {
 	case models.BCE:
 		return p.independent(z, d, scale)
 	case models.CrossEntropy:
-		err := p.k.CrossEntropy(p.losses, d, m.Classes, z, m.Classes, m.Classes, p.labels[:p.n], scale)
+		scale /= float32(m.Positions)
+		err := p.k.CrossEntropy(p.losses, d, m.Classes, z, m.Classes, m.Classes, p.labels[:p.n*m.Positions], scale)
 		if err == nil && d != nil && m.Smoothing > 0 {
 			p.smooth(z, d, scale)
 		}
+		p.meanOfPositions()
 		if err == nil && p.weights != nil {
 			p.applyWeights(d)
 		}
@@ -315,7 +331,7 @@ func (p *pass) loss(z, d []float32, scale float32) error {
 func (p *pass) smooth(z, d []float32, scale float32) {
 	m := p.plan.model
 	own, even := float32(float64(scale)*m.Smoothing), float32(float64(scale)*m.Smoothing/float64(m.Classes))
-	for s, label := range p.labels[:p.n] {
+	for s, label := range p.labels[:p.n*m.Positions] {
 		z, d := z[s*m.Classes:(s+1)*m.Classes], d[s*m.Classes:(s+1)*m.Classes]
 		var sum float64
 		for c, v := range z {
@@ -324,6 +340,17 @@ func (p *pass) smooth(z, d []float32, scale float32) {
 		}
 		d[label] += own
 		p.losses[s] += float32(m.Smoothing * (float64(z[label]) - sum/float64(m.Classes)))
+	}
+}
+
+// meanOfPositions replaces the losses of positions by the mean of each sample.
+func (p *pass) meanOfPositions() {
+	n := p.plan.model.Positions
+	if n == 1 {
+		return
+	}
+	for s := range p.n {
+		p.losses[s] = float32(total(p.losses[s*n:(s+1)*n]) / float64(n))
 	}
 }
 
@@ -353,7 +380,7 @@ func (p *pass) lossOf(z []float32) (float64, error) {
 	return total(p.losses[:p.n]), nil
 }
 
-// tally returns the summed loss and the correct predictions of logits.
+// tally returns the summed loss of logits and the correct predictions, which are those of the last position.
 func (p *pass) tally(z []float32) (loss float64, correct int64, err error) {
 	if loss, err = p.lossOf(z); err != nil {
 		return 0, 0, err
@@ -366,18 +393,19 @@ func (p *pass) tally(z []float32) (loss float64, correct int64, err error) {
 		}
 		return loss, correct, nil
 	}
-	classes := p.plan.model.Classes
-	for s, l := range p.labels[:p.n] {
-		if classes == 0 { // there are no correct predictions
+	m := p.plan.model
+	for s := range p.n {
+		if m.Classes == 0 { // there are no correct predictions
 			break
 		}
-		row, best := z[s*classes:(s+1)*classes], 0
+		last := (s+1)*m.Positions - 1
+		row, best := z[last*m.Classes:(last+1)*m.Classes], 0
 		for c, v := range row {
 			if v > row[best] {
 				best = c
 			}
 		}
-		if best == int(l) {
+		if best == int(p.labels[last]) {
 			correct++
 		}
 	}

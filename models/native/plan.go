@@ -150,6 +150,8 @@ func (p *plan) layer(i int, l *models.Layer, in int) (int, error) {
 		return p.minGRU(l, p.form(in, l.In, false)), nil
 	case models.Attention:
 		return p.attention(l, p.form(in, l.In, false)), nil
+	case models.Last:
+		return p.lastPosition(l, p.form(in, l.In, false)), nil
 	}
 	return 0, fmt.Errorf("kind %q", l.Kind)
 }

@@ -70,6 +70,33 @@ func (o *along) backward(p *pass, input bool) {
 	}
 }
 
+// lastPosition copies the last position of each sample.
+type lastPosition struct {
+	wire
+	nIn, nOut int
+}
+
+func (p *plan) lastPosition(l *models.Layer, in int) int {
+	w := wire{in: in, with: -1, out: p.buffer(shaped(l.Out, false))}
+	return p.to(&lastPosition{w, l.In[0], l.Out[0]})
+}
+
+func (o *lastPosition) forward(p *pass) {
+	for s := range p.n {
+		copy(p.act[o.out][s*o.nOut:(s+1)*o.nOut], p.act[o.in][(s+1)*o.nIn-o.nOut:])
+	}
+}
+
+func (o *lastPosition) backward(p *pass, input bool) {
+	if !input {
+		return
+	}
+	clear(p.dx[:p.n*o.nIn])
+	for s := range p.n {
+		copy(p.dx[(s+1)*o.nIn-o.nOut:(s+1)*o.nIn], p.dy[s*o.nOut:])
+	}
+}
+
 type alongForward along
 
 func (o *alongForward) run(p *pass, k *kernel.Kernels, lo, hi int) {

@@ -26,6 +26,7 @@ const (
 	Split     Purpose = 10
 	Thermal   Purpose = 11 // Langevin noise
 	Search    Purpose = 12 // settings of a sweep
+	Sample    Purpose = 13 // bytes of a text that a model writes
 )
 
 // Key addresses a stream of words.

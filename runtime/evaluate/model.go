@@ -193,7 +193,7 @@ func Open(path, model, renames string) (*Model, error) {
 
 // reads sets the parts of Read that follow from the model.
 func (t *Model) reads() {
-	t.Read.Context = t.Net.Context()
+	t.Read.Context, t.Read.Apart = t.Net.Context(), t.Net.Positions > 1
 	if t.Net.Regression() || t.Net.MultiLabel() {
 		t.Read.Outputs, t.Read.MultiLabel = t.Net.Outputs, t.Net.MultiLabel()
 	}

@@ -16,7 +16,7 @@ import (
 )
 
 // predictor is implemented by engines on the processor. Logits writes the outputs of the model for the samples ids,
-// before the softmax or sigmoid, to out, which has a row of Net.Outputs values per sample. stats may be nil.
+// before the softmax or sigmoid, to out, which has a row of Net.Outputs values per sample and position of the loss. stats may be nil.
 type predictor interface {
 	Logits(ctx context.Context, params, stats []float32, ids []int32, out []float32) error
 }
@@ -24,7 +24,8 @@ type predictor interface {
 // Predict computes the predictions of the model for the samples ids of a set, without dropout, on the processor.
 // threads 0 means one per processor. It calls each with chunks of predictions in the order of ids: p[i] is the row of
 // sample ids[at+i]. A row holds the probabilities of the classes, which are independent for a multi-label model; for a
-// regression it holds the predicted values in the unit of the targets. p is valid until each returns; an error of each
+// regression it holds the predicted values in the unit of the targets; for a text it predicts the byte behind the
+// window. p is valid until each returns; an error of each
 // ends Predict. Predict returns the name of the kernels that computed the predictions. It returns an error if the model
 // has no predictions, does not fit the set, or has an output that is not finite.
 func (t *Model) Predict(
@@ -42,23 +43,15 @@ func (t *Model) Predict(
 	if threads == 0 {
 		threads = goruntime.NumCPU()
 	}
-	eng, err := t.compute(set, option.CPU, threads)
+	eng, of, err := t.predictor(set, threads)
 	if err != nil {
 		return "", err
 	}
 	defer host.Release(eng)
-	of, ok := eng.(predictor)
-	if !ok {
-		return "", fmt.Errorf("kernels %s do not support predictions: unset BROOD_ENGINE", eng.Kernels())
-	}
-	var stats []float32
-	if len(t.Stats) > 0 {
-		stats = t.Stats
-	}
-	at := 0
-	for chunk := range slices.Chunk(ids, max(1, min(optim.ScoreChunk, resultsAtOnce/t.Net.Outputs))) {
-		z := make([]float32, len(chunk)*t.Net.Outputs)
-		if err := of.Logits(ctx, t.Params, stats, chunk, z); err != nil {
+	at, wide := 0, t.Net.Outputs*t.Net.Positions
+	for chunk := range slices.Chunk(ids, max(1, min(optim.ScoreChunk, resultsAtOnce/wide))) {
+		z := make([]float32, len(chunk)*wide)
+		if err := of.Logits(ctx, t.Params, t.givenStats(), chunk, z); err != nil {
 			return "", err
 		}
 		if !engine.AllFinite(z) {
@@ -66,7 +59,8 @@ func (t *Model) Predict(
 				set.Name, errNotFinite)
 		}
 		var p [][]float64
-		for row := range slices.Chunk(z, t.Net.Outputs) {
+		for row := range slices.Chunk(z, wide) {
+			row = row[wide-t.Net.Outputs:] // the last position
 			switch {
 			case t.Net.Regression():
 				p = append(p, restored(set, row))
@@ -82,6 +76,28 @@ func (t *Model) Predict(
 		at += len(chunk)
 	}
 	return eng.Kernels(), nil
+}
+
+// predictor returns an engine on the processor, which the caller releases, in both its forms.
+func (t *Model) predictor(set *data.Set, threads int) (host.Engine, predictor, error) {
+	eng, err := t.compute(set, option.CPU, threads)
+	if err != nil {
+		return nil, nil, err
+	}
+	of, ok := eng.(predictor)
+	if !ok {
+		host.Release(eng)
+		return nil, nil, fmt.Errorf("kernels %s do not support predictions: unset BROOD_ENGINE", eng.Kernels())
+	}
+	return eng, of, nil
+}
+
+// givenStats returns the batch-norm statistics, nil for a model without any.
+func (t *Model) givenStats() []float32 {
+	if len(t.Stats) == 0 {
+		return nil
+	}
+	return t.Stats
 }
 
 // resultsAtOnce bounds the number of outputs per chunk: with many classes a row is long.

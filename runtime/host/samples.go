@@ -29,7 +29,7 @@ func (j *Job) read(set *data.Set) (*data.Set, error) {
 	r.Form = j.reading.Form
 	j.reading = r
 	j.reading.Outputs, j.reading.MultiLabel = j.targets(), j.Net.MultiLabel()
-	j.reading.Context = j.Net.Context()
+	j.reading.Context, j.reading.Apart = j.Net.Context(), j.Net.Positions > 1
 	if set == nil {
 		if set, err = j.reading.Load(j.Config.Data); err != nil {
 			return nil, err

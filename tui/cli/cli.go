@@ -150,6 +150,7 @@ func newRoot(s streams) *cobra.Command {
 		runCommand, serveCommand, workerCommand, fleetCommand, openCommand, inviteCommand, revokeCommand,
 		attachCommand, setCommand, stopCommand, sessionsCommand, replayCommand, compareCommand, geometryCommand,
 		verifyCommand, forkCommand, rmCommand, pruneCommand, exportCommand, logCommand, evalCommand, predictCommand,
+		sampleCommand,
 		simulateCommand, sweepCommand, reproduceCommand, scaleCommand, checkCommand, programCommand, mcpCommand,
 		presetsCommand,
 		algorithmsCommand, modelsCommand, dataCommand, benchCommand, doctorCommand, versionCommand,

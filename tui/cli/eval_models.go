@@ -28,14 +28,20 @@ type modelFlags struct {
 	threads     int
 }
 
-// register adds the flags. ofDoc is the help text of --of.
+// register adds the flags of the model and of the data that it reads. ofDoc is the help text of --of.
 func (f *modelFlags) register(c *cobra.Command, ofDoc string) {
+	f.registerModel(c, ofDoc)
 	fl := c.Flags()
-	fl.StringVar(&f.model, "model", "", "model by name, or a layer list in a .toml file (default: from the file)")
 	fl.StringVar(&f.label, option.Label.Name, "", option.Label.DocFor(c.Name()))
 	fl.StringVar(&f.form, "form", "",
 		"source of the normalisation and the class names if the file has none: a session, a model file, the training "+
 			"data, or a .toml file (docs/model-files.md)")
+}
+
+// registerModel adds the flags of the model.
+func (f *modelFlags) registerModel(c *cobra.Command, ofDoc string) {
+	fl := c.Flags()
+	fl.StringVar(&f.model, "model", "", "model by name, or a layer list in a .toml file (default: from the file)")
 	fl.StringVar(&f.rename, option.Rename.Name, "",
 		"rename a tensor, or all of a layer, of the file: FROM=TO, several with commas")
 	roundVar(fl, &f.at, "round of a session, or best, that of the lowest validation loss (default: the newest checkpoint)")

@@ -39,13 +39,13 @@ var tinyRun = []string{"run", "--model", "softmax", "--data", "glyphs", "--algor
 
 const noSpace = "write standard output: no space left on device; "
 
-// printing has a command line for each command that prints; "one" and "two" are sessions.
+// printing has a command line for each command that prints; "one" and "two" are sessions, "book" of a text.
 var printing = map[string]string{
 	"": "--version", "algorithms": "algorithms", "bench": "bench noise --each 1ms", "compare": "compare one two", "data": "data", "data list": "data list --json",
 	"data info": "data info glyphs", "data splits": "data splits glyphs", "data whiten": "data whiten glyphs", "doctor": "doctor", "eval": "eval one", "export": "export one --to csv -o -",
 	"fork": "fork one --at 1 --json --rounds 3", "geometry": "geometry one", "help": "help run", "log": "log one", "models": "models", "models list": "models list --json",
 	"models show": "models show mlp", "predict": "predict one glyphs", "presets": "presets", "program": "program", "program python": "program python", "presets list": "presets list --json", "presets show": "presets show quickstart",
-	"replay": "replay one", "reproduce": "reproduce", "run": strings.Join(tinyRun, " ") + " --json", "scale": "scale", "sessions": "sessions",
+	"replay": "replay one", "reproduce": "reproduce", "run": strings.Join(tinyRun, " ") + " --json", "sample": "sample book --prompt the.king --length 2", "scale": "scale", "sessions": "sessions",
 	"simulate": "simulate leader --agents 20 --trials 2", "simulate fleet": "simulate fleet --model softmax --data glyphs --algorithm parle --members 2 --sizes 2 --rounds 2 --measure 10ms",
 	"sweep":  "sweep --json --model softmax --data glyphs --algorithm parle --members 2 --rounds 1 --set ell=1 --set batch=16,32",
 	"verify": "verify one", "version": "version --json", "rm": "rm two", "prune": "prune --keep 1",
@@ -66,6 +66,10 @@ func TestFullOutput(t *testing.T) {
 		if status, _, stderr := typing(append(tinyRun, "--session", os.Getenv("BROOD_SESSIONS")+"/"+name)...); status != 0 {
 			t.Fatal(stderr)
 		}
+	}
+	book := "run --model bytes-small --data tales --algorithm dp-sgd --rounds 1 --session " + os.Getenv("BROOD_SESSIONS") + "/book"
+	if status, _, stderr := typing(strings.Fields(book)...); status != 0 {
+		t.Fatal(stderr)
 	}
 	var paths []string
 	var walk func(c *cobra.Command)

@@ -65,7 +65,12 @@ func Write(w io.Writer, m Model) error {
 		}
 		x = append(x, y)
 	}
-	g.node("Identity", Output, g.restored(x[len(x)-1]))
+	result, shape := g.restored(x[len(x)-1]), m.Net.Shape(len(m.Net.Layers))
+	if n := m.Net.Positions; n > 1 {
+		shape = []int{n, m.Net.Classes}
+		result = g.shaped("output.positions", result, -1, n, m.Net.Classes)
+	}
+	g.node("Identity", Output, result)
 	g.text(graphName, m.Net.Name)
 	columns := m.Form != nil && m.Form.Columns != nil
 	if columns {
@@ -73,7 +78,7 @@ func Write(w io.Writer, m Model) error {
 	} else {
 		g.put(graphInput, samples(Input, kind, g.shape()))
 	}
-	g.put(graphOutput, samples(Output, typeFloat, m.Net.Shape(len(m.Net.Layers))))
+	g.put(graphOutput, samples(Output, typeFloat, shape))
 	var head, opset, out message
 	opset.whole(opsetVersion, Opset)
 	head.whole(modelIR, IR)
@@ -267,6 +272,9 @@ func (g *graph) layer(i int, x []string) (string, error) {
 		return g.minGRU(l, in, out), nil
 	case models.Attention:
 		return g.attention(l, in, out), nil
+	case models.Last:
+		return g.node("Slice", out, in, g.ints(out+".begin", l.In[0]-l.Out[0]), g.ints(out+".end", l.In[0]),
+			g.ints(out+".axis", 1)), nil
 	case models.Constant:
 		n := g.node("Shape", out+".samples", in, attribute{"start", 0}, attribute{"end", 1})
 		shape := g.node("Concat", out+".shape", n, g.ints(out+".values", l.Out...), attribute{"axis", 0})

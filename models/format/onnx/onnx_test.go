@@ -146,15 +146,23 @@ func (m trained) agrees(t *testing.T, out []float32) {
 				loss += d * d
 			}
 		default:
-			most, sum := math.Inf(-1), 0.0
-			for _, v := range z {
-				most = max(most, float64(v))
+			right, positions := false, m.Net.Positions
+			for at := range positions {
+				z, label := z[at*m.Net.Classes:(at+1)*m.Net.Classes], int(m.set.Label(id))
+				if positions > 1 {
+					label = int(m.set.Next(id)[at])
+				}
+				most, sum := math.Inf(-1), 0.0
+				for _, v := range z {
+					most = max(most, float64(v))
+				}
+				for _, v := range z {
+					sum += math.Exp(float64(v) - most)
+				}
+				loss += (math.Log(sum) + most - float64(z[label])) / float64(positions)
+				right = float64(z[label]) == most // at the last position
 			}
-			for _, v := range z {
-				sum += math.Exp(float64(v) - most)
-			}
-			loss = math.Log(sum) + most - float64(z[m.set.Label(id)])
-			if right := float64(z[m.set.Label(id)]) == most; right != (task.Correct[0] == 1) {
+			if right != (task.Correct[0] == 1) {
 				t.Errorf("%s, sample %d: the verdict differs", m.name, id)
 			}
 		}
