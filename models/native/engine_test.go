@@ -32,6 +32,16 @@ layer = [
 	{kind = "avgpool", kernel = 3, stride = 2}, {kind = "tanh"}, {kind = "flatten"}, {kind = "layernorm"}, {kind = "leakyrelu"}, {kind = "scale", factor = 0.7}, {kind = "dense", out = 10},
 ]`
 
+// positions is a model whose loss is at each position of a text.
+const positions = `
+name = "positions"
+input = [19]
+classes = 128
+layer = [
+	{kind = "embedding", vocabulary = 128, out = 12, name = "e"}, {kind = "attention", heads = 2, sequence = true}, {kind = "add", with = "e"},
+	{kind = "dense", out = 128, positions = true},
+]`
+
 // text returns tales for a model that reads text.
 func text(t testing.TB, m *models.Model) *data.Set {
 	t.Helper()
@@ -42,7 +52,7 @@ func text(t testing.TB, m *models.Model) *data.Set {
 	return set
 }
 
-// zoo calls f for every floating-point model of the zoo that fits glyphs or tales, and for mixed.
+// zoo calls f for every floating-point model of the zoo that fits glyphs or tales, for mixed and for positions.
 func zoo(t *testing.T, f func(t *testing.T, m *models.Model, set *data.Set)) {
 	glyphs := small(t)
 	for _, name := range models.List() {
@@ -63,10 +73,14 @@ func zoo(t *testing.T, f func(t *testing.T, m *models.Model, set *data.Set)) {
 		t.Fatal(err)
 	}
 	t.Run("mixed", func(t *testing.T) { f(t, m, glyphs) })
+	if m, err = models.FromSource("positions", []byte(positions)); err != nil {
+		t.Fatal(err)
+	}
+	t.Run("positions", func(t *testing.T) { f(t, m, text(t, m)) })
 }
 
 // redundant lists models of the zoo whose layers a smaller one covers.
-var redundant = []string{"darwinn-30k", "lenet", "eggroll", "eggroll-gelu", "eggroll-shallow", "softmax"}
+var redundant = []string{"darwinn-30k", "lenet", "eggroll", "eggroll-gelu", "eggroll-shallow", "softmax", "gpt-small"}
 
 // unlessLong skips a model whose layers other models cover, unless the test group kernels is enabled.
 func unlessLong(t *testing.T, m *models.Model) {
