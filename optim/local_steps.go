@@ -128,8 +128,8 @@ type RowOptimiser func(r engine.Row) (d Optimiser, decay float32)
 // By returns the RowOptimiser that is d for every row.
 func By(d Optimiser) RowOptimiser { return func(engine.Row) (Optimiser, float32) { return d, 0 } }
 
-// OptimiserSteps takes the given number of steps of block x with the members of s, each by its optimiser. An engine that
-// is an [engine.Stepper] takes them in one task.
+// OptimiserSteps takes the given number of steps of block x with the members of s, each by its optimiser. An engine
+// that is an [engine.Stepper] takes them in one task.
 func OptimiserSteps(ctx context.Context, e *Env, s Step, steps int, by RowOptimiser) error {
 	if len(s.Rows) > 0 {
 		if d, _ := by(s.Rows[0]); e.stepsItself(d) {

@@ -154,7 +154,8 @@ func (v Values) DecouplesDecay() bool {
 }
 
 // Moments returns the blocks of the optimiser's state: a momentum buffer, or two moments and a step count, or the bytes
-// of a program's optimiser. Muon's blocks have other names than Adam's, since the state of one is invalid for the other.
+// of a program's optimiser. Muon's blocks have other names than Adam's, since the state of one is invalid for the
+// other.
 func Moments(k Values, shared bool, l engine.Layout) []Block {
 	switch {
 	case k.ByProgram():

@@ -22,8 +22,8 @@ const (
 	maxPicture = 1 << 16
 )
 
-// ParseResize parses the option resize: a number of pixels, optionally followed by ,crop or ,letterbox. An empty text is
-// the zero Resize.
+// ParseResize parses the option resize: a number of pixels, optionally followed by ,crop or ,letterbox. An empty text
+// is the zero Resize.
 func ParseResize(text string) (r Resize, err error) {
 	if text == "" {
 		return r, nil
@@ -104,10 +104,10 @@ type taps struct {
 	sum     uint64
 }
 
-// filterTaps returns the taps of each of out pixels over in pixels in a row: a triangle whose half width is one pixel of
-// the coarser of both grids. This is bilinear interpolation for larger pictures, and a mean over the covered pixels, so
-// without aliasing, for smaller ones. With centres at (2i+1)/2 pixels, distances in units of 1/(2 out) input pixels are
-// whole numbers, so that the weights are exact.
+// filterTaps returns the taps of each of out pixels over in pixels in a row: a triangle whose half width is one pixel
+// of the coarser of both grids. This is bilinear interpolation for larger pictures, and a mean over the covered pixels,
+// so without aliasing, for smaller ones. With centres at (2i+1)/2 pixels, distances in units of 1/(2 out) input pixels
+// are whole numbers, so that the weights are exact.
 func filterTaps(in, out int) []taps {
 	all, reach := make([]taps, out), 2*max(in, out)
 	for i := range all {
@@ -127,9 +127,9 @@ func filterTaps(in, out int) []taps {
 	return all
 }
 
-// scalePlane filters one channel, first the rows and then the columns. Rows of dst and src begin every toRow and fromRow
-// elements. All arithmetic is of whole numbers, so that its results are equal on every platform: rows are rounded to 16
-// bits, results to 8 bits, halves up.
+// scalePlane filters one channel, first the rows and then the columns. Rows of dst and src begin every toRow and
+// fromRow elements. All arithmetic is of whole numbers, so that its results are equal on every platform: rows are
+// rounded to 16 bits, results to 8 bits, halves up.
 func scalePlane(dst []byte, toRow int, src []byte, fromRow int, across, down []taps) {
 	last := down[len(down)-1]
 	rows := last.first + len(last.weights)

@@ -251,8 +251,9 @@ func (s *Set) splitSize() int {
 func validationCount(n int, share float64) int { return int(float64(share*float64(n)) + 0.5) }
 
 // split divides the first n samples into training and validation: by their turns if they have some. Otherwise the
-// validation samples are the first ones of a permutation that does not depend on the run's seed, so that all runs on the same data use the same split. Samples
-// marked for validation in the data take precedence over share. For a text, n counts bytes, see splitText.
+// validation samples are the first ones of a permutation that does not depend on the run's seed, so that all runs on
+// the same data use the same split. Samples marked for validation in the data take precedence over share. For a text, n
+// counts bytes, see splitText.
 func (s *Set) split(n int, share float64) error {
 	if !(share >= 0 && share < 1) {
 		return fmt.Errorf("data %s: validation share %v, want at least 0 and below 1", s.Name, share)

@@ -56,8 +56,8 @@ func join(parts []*part) Raster {
 }
 
 // drawTests draws testShare of the training samples as test samples: by their turns (see [SplitBy.take]) if they have
-// some, else per class if byClass is set. all is the number of samples including other splits. order is a permutation of
-// all samples with the tests drawn samples last; the others stay in their order.
+// some, else per class if byClass is set. all is the number of samples including other splits. order is a permutation
+// of all samples with the tests drawn samples last; the others stay in their order.
 func drawTests(train *part, all int, byClass bool, by SplitBy, turns []int32) (order []int, tests int) {
 	n := train.samples()
 	p := noise.Key{Purpose: noise.Split, Stream: 1}.Permutation(uint64(n))

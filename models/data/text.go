@@ -15,7 +15,8 @@ import (
 // text, of which the set takes ownership. The last tests bytes are the test split; of the bytes before, the last share
 // is the validation split. A window belongs to a split only if it and its class are entirely within it; windows across
 // a boundary are not used. With info.Apart, validation and test windows begin context bytes apart, so that the class of
-// each of their positions is another byte, and less than a window of a split is unused. info.Classes must be greater than the largest byte.
+// each of their positions is another byte, and less than a window of a split is unused. info.Classes must be greater
+// than the largest byte.
 func NewText(info Info, text []byte, tests int, share float64) (*Set, error) {
 	info.Text = true
 	s := &Set{Info: info, pixels: text, scale: identity()}

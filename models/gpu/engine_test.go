@@ -290,8 +290,8 @@ func TestMemory(t *testing.T) {
 }
 
 // TestMissingLayers: a model with a layer that has no kernels is refused with the layer's name. Kernels exist for every
-// model of the zoo except those with integer arithmetic, one with smoothed labels after given filters and one with a loss
-// at each position of a text.
+// model of the zoo except those with integer arithmetic, one with smoothed labels after given filters and one with a
+// loss at each position of a text.
 func TestMissingLayers(t *testing.T) {
 	m, set := small(t)
 	for _, name := range models.List() {

@@ -9,8 +9,9 @@ import (
 )
 
 // Logits writes the model's logits, before any softmax, for the samples ids with parameters params into out: len(ids) x
-// Model.Positions x Model.Outputs, row-major. stats are batch-norm statistics, nil for a model without any. The caller owns all slices.
-// Dropout is off, and a sample's row depends on the others only by their number, which is the size of the graph.
+// Model.Positions x Model.Outputs, row-major. stats are batch-norm statistics, nil for a model without any. The caller
+// owns all slices. Dropout is off, and a sample's row depends on the others only by their number, which is the size of
+// the graph.
 func (e *Engine) Logits(ctx context.Context, params, stats []float32, ids []int32, out []float32) error {
 	parts, classes := slices.Collect(slices.Chunk(ids, chunk)), e.model.Outputs
 	return engine.Each(ctx, e.workers, len(parts), func(w *worker, i int) error {

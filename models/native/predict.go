@@ -7,8 +7,8 @@ import (
 )
 
 // Logits writes the model's logits, before any softmax, for the samples ids with parameters params into out: len(ids) x
-// Model.Positions x Model.Outputs, row-major. stats are batch-norm statistics, nil for a model without any. The caller owns all slices.
-// Dropout is off, and a sample's row does not depend on the others.
+// Model.Positions x Model.Outputs, row-major. stats are batch-norm statistics, nil for a model without any. The caller
+// owns all slices. Dropout is off, and a sample's row does not depend on the others.
 func (e *Engine) Logits(ctx context.Context, params, stats []float32, ids []int32, out []float32) error {
 	wide := e.plan.model.Positions * e.plan.model.Outputs
 	work := e.splitBatches([][]int32{ids}, nil, false)

@@ -44,9 +44,9 @@ const (
 	flagAnnounced = 16 // the second batch of a gradient, and the key after it, are those of a later gradient
 )
 
-// offsets are the byte offsets in the shared file, each of one row: of the parameters, the statistics, the gradient, and
-// those that only a program that takes steps itself has: the moments of optimisers, the anchor, the running mean and, if
-// it brings an optimiser, the state; and the size of the file. Rows that are not written take no memory.
+// offsets are the byte offsets in the shared file, each of one row: of the parameters, the statistics, the gradient,
+// and those that only a program that takes steps itself has: the moments of optimisers, the anchor, the running mean
+// and, if it brings an optimiser, the state; and the size of the file. Rows that are not written take no memory.
 type offsets struct{ params, stats, grad, first, second, anchor, mean, state, size int64 }
 
 const alignment = 64 // of each row in the shared file, in bytes

@@ -161,9 +161,9 @@ func TestTorchWorkers(t *testing.T) {
 	}
 }
 
-// BenchmarkTorch compares steps of SGD with momentum, where the program computes the gradient, all steps, or all steps by
-// its own optimiser, with the same steps by torch alone in one process. The variants take turns, 32 steps each; the medians are reported. Steps are
-// small, since a loss near 0 has denormal gradients, which are slow.
+// BenchmarkTorch compares steps of SGD with momentum, where the program computes the gradient, all steps, or all steps
+// by its own optimiser, with the same steps by torch alone in one process. The variants take turns, 32 steps each; the
+// medians are reported. Steps are small, since a loss near 0 has denormal gradients, which are slow.
 func BenchmarkTorch(b *testing.B) {
 	for net, size := range map[string]int{"lenet": 128, "resnet20": 128, "gpt": 16} {
 		b.Run(net+"/gradient", func(b *testing.B) { benchTorch(b, net, size, "") })

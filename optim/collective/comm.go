@@ -47,9 +47,9 @@ type Comm struct {
 	sent, seen map[int]uint64    // last sequence numbers per peer: a pair may exchange frames without the others
 	parts      map[int][]node    // subtrees by worker, for Roster
 	trees      *relays           // of Roster and Workers; nil: no two workers are on one machine
-	planted    bool              // trees is set
-	grouped    map[int][]node    // subtrees of a worker and those below it, for Roster
-	lifted     map[int][]node    // subtrees by first worker of a machine, for Roster
+	treesSet   bool              // trees is set
+	groups     map[int][]node    // subtrees of a worker and those below it, for Roster
+	byMachine  map[int][]node    // subtrees by first worker of a machine, for Roster
 	sizes      map[slicing][]int // bytes of each worker's slice
 	hosting    *Hosting          // of Roster
 	staging    []engine.Mat      // rows for received frames and partial sums of a collective

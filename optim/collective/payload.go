@@ -22,7 +22,7 @@ func ReduceBytes(c *Comm, r, leaves Roster, cols int, code engine.Code, direct i
 				b += whole * int64(len(c.groupParts(t, leaves, w))+1)
 			}
 		}
-		ws, parts = t.first, c.liftedParts(t, leaves)
+		ws, parts = t.first, c.machineParts(t, leaves)
 	} else {
 		parts = c.partsOf(leaves)
 	}
@@ -49,9 +49,9 @@ func ReduceBytes(c *Comm, r, leaves Roster, cols int, code engine.Code, direct i
 
 // GatherSlicesBytes returns the payload of [Comm.GatherSlices] of cols floats; c and direct are as in ReduceBytes.
 func GatherSlicesBytes(c *Comm, r Roster, cols, direct int) int64 {
-	ws := r.Workers()
-	return sharedBytes(c, r, 4*cols, direct, func(worker int) int {
-		lo, hi := engine.Cut(cols, slices.Index(ws, worker), len(ws))
+	c = commOf(c, r, direct)
+	return sharedBytes(c, 4*cols, func(worker int) int {
+		lo, hi := engine.Cut(cols, slices.Index(c.Workers, worker), len(c.Workers))
 		return 4 * (hi - lo)
 	})
 }
@@ -62,7 +62,7 @@ func AllGatherBytes(c *Comm, r Roster, width, direct int) int64 {
 	for _, w := range r.Owner {
 		rows[w]++
 	}
-	return sharedBytes(c, r, width*len(r.Members), direct, func(worker int) int { return width * rows[worker] })
+	return sharedBytes(commOf(c, r, direct), width*len(r.Members), func(worker int) int { return width * rows[worker] })
 }
 
 // commOf returns c if it is a Comm of roster r, and else one that can only compute payloads.
@@ -74,8 +74,7 @@ func commOf(c *Comm, r Roster, direct int) *Comm {
 }
 
 // sharedBytes returns the payload of [Comm.shareAll].
-func sharedBytes(c *Comm, r Roster, total, direct int, size func(worker int) int) (b int64) {
-	c = commOf(c, r, direct)
+func sharedBytes(c *Comm, total int, size func(worker int) int) (b int64) {
 	t := c.relays(total)
 	if t == nil {
 		return int64(len(c.Workers)-1) * int64(total)

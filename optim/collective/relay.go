@@ -28,7 +28,7 @@ type relay struct {
 // there are too few workers for a tree to send fewer frames.
 func relaysOf(r Roster, workers []int) *relays {
 	const fewest = 4
-	if r.Machines == nil || len(workers) < fewest {
+	if len(r.Machines) != len(r.Owner) || len(workers) < fewest {
 		return nil
 	}
 	machine := make(map[int]int, len(workers))
@@ -71,8 +71,8 @@ func (t *relays) add(ws []int) {
 	t.first = append(t.first, ws[0])
 }
 
-// lifted returns the leaves at the first workers of the machines of their owners.
-func (t *relays) lifted(leaves Roster) Roster {
+// atFirst returns the leaves at the first workers of the machines of their owners.
+func (t *relays) atFirst(leaves Roster) Roster {
 	first := make(map[int]int, len(t.of))
 	for _, f := range t.first {
 		for _, w := range t.of[f].group {
@@ -86,14 +86,14 @@ func (t *relays) lifted(leaves Roster) Roster {
 	return out
 }
 
-// relays returns the trees for a collective of this many bytes; nil: it does not take them. It takes them if each
+// relays returns the trees for a collective of this many bytes; nil if it is not relayed. It is relayed if each
 // worker's share of the bytes is so small that the number of frames decides its time. It caches the trees.
 func (c *Comm) relays(bytes int) *relays {
 	if bytes > 4*c.Direct*len(c.Workers) {
 		return nil
 	}
-	if !c.planted {
-		c.planted, c.trees = true, relaysOf(c.Roster, c.Workers)
+	if !c.treesSet {
+		c.treesSet, c.trees = true, relaysOf(c.Roster, c.Workers)
 	}
 	return c.trees
 }
@@ -104,27 +104,27 @@ func (c *Comm) groupParts(t *relays, leaves Roster, w int) []node {
 	if !sameRoster(leaves, c.Roster) {
 		return partsWithin(leaves, t.of[w].group)
 	}
-	if c.grouped == nil {
-		c.grouped = map[int][]node{}
+	if c.groups == nil {
+		c.groups = map[int][]node{}
 	}
-	parts, ok := c.grouped[w]
+	parts, ok := c.groups[w]
 	if !ok {
 		parts = partsWithin(leaves, t.of[w].group)
-		c.grouped[w] = parts
+		c.groups[w] = parts
 	}
 	return parts
 }
 
-// liftedParts returns the subtrees of the leaves by machine, under the machine's first worker. It caches those of the
+// machineParts returns the subtrees of the leaves by machine, under the machine's first worker. It caches those of the
 // epoch's roster.
-func (c *Comm) liftedParts(t *relays, leaves Roster) map[int][]node {
+func (c *Comm) machineParts(t *relays, leaves Roster) map[int][]node {
 	if !sameRoster(leaves, c.Roster) {
-		return partsOf(t.lifted(leaves))
+		return partsOf(t.atFirst(leaves))
 	}
-	if c.lifted == nil {
-		c.lifted = partsOf(t.lifted(leaves))
+	if c.byMachine == nil {
+		c.byMachine = partsOf(t.atFirst(leaves))
 	}
-	return c.lifted
+	return c.byMachine
 }
 
 // relay is exchange along the trees. known has the subtrees that this worker hosts.
@@ -134,7 +134,7 @@ func (s reduction) relay(ctx context.Context, op Op, t *relays, known map[node]e
 	var rest Phases // among the first workers of the machines
 	forward := func(ctx context.Context) error {
 		if me.up == c.Self {
-			parts := c.liftedParts(t, s.leaves)
+			parts := c.machineParts(t, s.leaves)
 			err := s.sums(ctx, parts[c.Self], known, dst.Cols)
 			if err == nil {
 				rest, err = s.exchange(ctx, op, t.first, parts, known, dst, div)

@@ -12,7 +12,7 @@ import (
 type Roster struct {
 	Members []engine.Member
 	Owner   []int // worker ids
-	// Machines[i] is the machine of worker Owner[i]; nil: every worker is on a machine of its own. Derived rosters have
+	// Machines[i] is the machine of worker Owner[i]; nil: no two workers share a machine. Derived rosters have
 	// none.
 	Machines []int `cbor:",omitempty"`
 }

@@ -104,8 +104,8 @@ func initFactors(e *optim.Env, k optim.Values) engine.Host {
 
 // trainAndCompare is a round of PBT and PB2. It trains each hosted member with its factors in hyper. At the end of a
 // period it scores all members, replaces the worst by the best including batch-norm statistics and the state of a
-// program's optimiser, and calls explore to choose the factors of the replaced members. explore gets the fitness of hosted members, the lineage, and the fitness
-// of all members. trainAndCompare is collective.
+// program's optimiser, and calls explore to choose the factors of the replaced members. explore gets the fitness of
+// hosted members, the lineage, and the fitness of all members. trainAndCompare is collective.
 func trainAndCompare(
 	ctx context.Context,
 	e *optim.Env,

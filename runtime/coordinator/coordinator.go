@@ -34,7 +34,7 @@ type Config struct {
 	Algorithm  string
 	Members    int
 	Wait       int // number of workers to wait for before the first round
-	MinWorkers int // the run waits while fewer workers can host members
+	MinWorkers int // no rounds are granted while fewer workers can host members
 	Layout     engine.Layout
 	Data       optim.DataSize
 	Tests      int           // samples in the test set; 0: none
@@ -260,6 +260,7 @@ func (c *Coordinator) exit() []Effect {
 
 // advance does whatever is possible now: grants, the next plan, a checkpoint, or the exit.
 func (c *Coordinator) advance() (fx []Effect) {
+	c.awaiting = c.awaiting && c.short()
 	idle := c.granted == c.committed && c.plan == nil
 	// the limit was lowered, or was reached before the previous process was killed
 	if idle && c.ending == nil && c.phase == event.Training {
@@ -303,7 +304,6 @@ func (c *Coordinator) advance() (fx []Effect) {
 	if c.short() {
 		return append(fx, c.awaitWorkers()...)
 	}
-	c.awaiting = false
 	ahead := c.cfg.Ahead
 	if c.held = c.held && len(c.done) > 0; c.held || c.cfg.Limit.Measured() || !c.snapshots {
 		ahead = 1

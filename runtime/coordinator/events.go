@@ -19,7 +19,7 @@ type (
 	Joined struct {
 		Worker  int
 		Key     string
-		Machine string        // equal for workers that can exchange frames without a network; "": on a machine of its own
+		Machine string        // equal for workers that can exchange frames without a network; "": it shares its machine with no other
 		Held    *message.Held // rows of the committed state that it holds; nil: none
 	}
 	// Lost reports that a worker is gone, with the state of its members.

@@ -101,9 +101,6 @@ func (c *Coordinator) reshape() (fx []Effect) {
 	if len(c.alive) == 0 {
 		return nil // done when the next worker joins
 	}
-	if len(c.lost) > 0 && c.short() {
-		return c.awaitWorkers()
-	}
 	deserted := c.allLeaving()
 	// otherwise their state can be saved only after a plan has completed
 	if deserted && c.epoch == c.base && !c.voided && !ch.back {

@@ -16,7 +16,8 @@ import (
 )
 
 // predictor is implemented by engines on the processor. Logits writes the outputs of the model for the samples ids,
-// before the softmax or sigmoid, to out, which has a row of Net.Outputs values per sample and position of the loss. stats may be nil.
+// before the softmax or sigmoid, to out, which has a row of Net.Outputs values per sample and position of the loss.
+// stats may be nil.
 type predictor interface {
 	Logits(ctx context.Context, params, stats []float32, ids []int32, out []float32) error
 }

@@ -17,8 +17,8 @@ import (
 	"brood/runtime/option"
 )
 
-// TestResizedModel: a session of pictures of several sizes and its model file read others of any size, and its ONNX file
-// says what its input is.
+// TestResizedModel: a session of pictures of several sizes and its model file read others of any size, and its ONNX
+// file says what its input is.
 func TestResizedModel(t *testing.T) {
 	dir := t.TempDir()
 	draw := func(path string, w, h int, shade byte) {

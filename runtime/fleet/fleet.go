@@ -91,8 +91,8 @@ type recomputed struct {
 	err        error
 }
 
-// maxDeaths is the number of deaths without a new highest round, in addition to one for each worker of this process, that ends
-// the run: its program or its data always fail.
+// maxDeaths is the number of deaths without a new highest round, in addition to one for each worker of this process,
+// that ends the run: its program or its data always fail.
 const maxDeaths = 4
 
 // New creates a fleet. It fails if the core rejects its configuration.
@@ -225,7 +225,7 @@ func (f *Fleet) handle(ctx context.Context, ev any) {
 	case spawn:
 		f.spawn(ctx)
 	case message.Report:
-		if r, ok := e.(message.Failed); ok {
+		if r, ok := e.(message.Failed); ok && r.Cut == nil {
 			f.failure = r.Err
 		}
 		f.step(coordinator.Report{Report: e})

@@ -61,9 +61,8 @@ func (f *Fleet) setHere(id int, here bool) {
 	}
 }
 
-// AddRemote adds a worker of another process under a reserved number. key identifies the worker when it returns; ready is
-// its report that it is prepared. After the run's end AddRemote closes the handle, possibly
-// twice.
+// AddRemote adds a worker of another process under a reserved number. key identifies the worker when it returns; ready
+// is its report that it is prepared. After the run's end AddRemote closes the handle, possibly twice.
 func (f *Fleet) AddRemote(id int, key string, ready message.Ready, h WorkerHandle) {
 	f.setHere(id, true)
 	f.post(joined{id, key, ready.Held, ready.Machine, h})

@@ -135,8 +135,8 @@ func TestProgramSteps(t *testing.T) {
 }
 
 // TestProgramOptimiser: a program's own optimiser trains under the methods of local steps. Its state moves with its
-// member: one and two workers, and an execution again, end with the same hash. An optimiser that is SGD has the losses of
-// brood's own.
+// member: one and two workers, and an execution again, end with the same hash. An optimiser that is SGD has the losses
+// of brood's own.
 func TestProgramOptimiser(t *testing.T) {
 	sgd := []event.Setting{{Knob: "optimiser", Expr: "sgd"}}
 	for _, x := range []struct {
@@ -252,7 +252,8 @@ func inherits(t *testing.T, dir string, records []event.Record) bool {
 	return false
 }
 
-// TestProgramResumes: a resumed run and a branch end with the hash of the whole run, and an exported model has the tensors by name.
+// TestProgramResumes: a resumed run and a branch end with the hash of the whole run, and an exported model has the
+// tensors by name.
 func TestProgramResumes(t *testing.T) {
 	for name, faults := range map[string]string{"gradients": "", "optimiser": "steps state"} {
 		t.Run(name, func(t *testing.T) { testProgramResumes(t, openProgram(t, faults)) })

@@ -55,7 +55,7 @@ type (
 		Noise  float64 `cbor:"2,keyasint,omitempty"` // see [optim.Rates]
 		Bytes  float64 `cbor:"3,keyasint,omitempty"`
 		Held   *Held   `cbor:"4,keyasint,omitempty"` // only of a worker that joins, in reply to Setup.Committed
-		// only of a worker that joins: equal for workers of one machine, see machine.Identity; "": on one of its own
+		// only of a worker that joins: equal for workers of one machine, see machine.Identity; "": it shares none
 		Machine string `cbor:"5,keyasint,omitempty"`
 	}
 	// Done reports that a grant was executed.

@@ -195,7 +195,8 @@ func (r *run) sendRoster() {
 	r.shapeLocal()
 }
 
-// join makes a worker that is prepared part of the run. It extends the roster first, so that every worker knows the address of a new one before the core names it.
+// join makes a worker that is prepared part of the run. It extends the roster first, so that every worker knows the
+// address of a new one before the core names it.
 func (r *run) join(t *workerHandle, ready message.Ready) {
 	s := r.srv
 	s.mu.Lock()

@@ -54,8 +54,8 @@ func (b between) at(u float64, whole bool) string {
 // Drawn reports whether values of the axis can only be drawn.
 func (a Axis) Drawn() bool { return a.between != between{} }
 
-// Draw returns n different points whose values are drawn: of an interval, or one of a list. They depend only on seed and
-// on the axes, so that the first n of more points are the same. It fails if there are fewer than n.
+// Draw returns n different points whose values are drawn: of an interval, or one of a list. They depend only on seed
+// and on the axes, so that the first n of more points are the same. It fails if there are fewer than n.
 func Draw(axes []Axis, n int, seed uint64) ([]Point, error) {
 	var out []Point
 	seen := map[string]bool{}

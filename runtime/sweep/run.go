@@ -29,8 +29,8 @@ type Runner func(ctx context.Context, r Ready) error
 // ErrInterrupted is returned by a Runner if the user interrupted the run. The trial has not failed.
 var ErrInterrupted = errors.New("interrupted")
 
-// ReadStates sets the states of the trials from their logs and locks, and with Halving their rungs. It fails if it cannot
-// read the decisions of an earlier process.
+// ReadStates sets the states of the trials from their logs and locks, and with Halving their rungs. It fails if it
+// cannot read the decisions of an earlier process.
 func (b *Batch) ReadStates() error {
 	if b.Halving.Factor > 0 {
 		return b.enterDecided()

@@ -2,6 +2,7 @@ package worker
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"slices"
 
@@ -16,6 +17,9 @@ import (
 // prepare builds the blocks of a new epoch while the present ones stay in effect. The call is collective over all
 // survivors of the old epoch and all workers of the new one.
 func (w *Worker) prepare(ctx context.Context, p message.Plan) (r optim.Rates, err error) {
+	if err := errors.Join(p.Old.Validate(), p.New.Validate()); err != nil {
+		return r, err
+	}
 	if w.next != nil && w.next.epoch == p.Base {
 		w.install(p.Base) // the previous plan was ready on all workers, but no grant of it arrived here
 	}

@@ -19,6 +19,7 @@ type association struct {
 	address string // the address that this side dialled; "" on the other side
 
 	// Guarded by the pair's lock.
+	wanted  time.Time          // when the pair first needed this connection; zero if only the other side did
 	lossy   bool               // a frame was sent or received: its end may lose frames
 	small   *quicgo.SendStream // stream for small messages; nil until it is open
 	writing bool               // transmitSmall is writing to small
@@ -105,10 +106,11 @@ func (s *association) trySend(m message) bool {
 	if err != nil {
 		return false
 	}
-	s.buf, s.lossy = append(frame, m.p...), true
+	s.buf = append(frame, m.p...)
 	if s.small.TryWriteAll(s.buf) != nil {
 		return false // transmitSmall waits, or returns the error
 	}
+	s.lossy = true
 	s.pair.mesh.charge(m.op, len(m.p), false)
 	return true
 }

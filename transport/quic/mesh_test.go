@@ -118,7 +118,7 @@ func connected(t testing.TB, p *pair) *association {
 	t.Helper()
 	var s *association
 	p.mu.Lock()
-	p.want()
+	p.want(0)
 	p.mu.Unlock()
 	until(t, "a connection", func() bool {
 		p.mu.Lock()

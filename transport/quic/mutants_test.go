@@ -27,7 +27,7 @@ var mutants = []struct {
 	{"half of a message survives its association", "quic/pair.go", "\t\tp.in.reset()\n", "", "quic", faults},
 	{"what waits to be sent survives its association", "quic/pair.go", "p.out = outbox{}", "p.out.next = 0", "quic", "^TestUnreachable$"},
 	{"an unused connection cuts", "quic/pair.go", "if s == nil || s.lossy {", "if true {", "quic", "^TestUnusedConnection$"},
-	{"crossing connections end each other", "quic/pair.go", "(p.dialling || p.association != nil && p.association.dialler)",
+	{"crossing connections end each other", "quic/pair.go", "(p.dials() || p.association != nil && p.association.dialler)",
 		"p.ended != nil", "quic", "^TestLink$"},
 	{"a lane may end alone", "quic/lanes.go", "\t\t\treturn err\n\t\t}\n\t\treturn s.receive(wire.NewReader(stream))", "\t\t\treturn nil\n\t\t}\n\t\t_ = s.receive(wire.NewReader(stream))\n\t\treturn nil", "quic", "^TestLaneEnds$"},
 	{"arrival is order", "quic/inbox.go", "\tq.entire = true\n", "\tq.entire = true\n\tin.parts[in.next], in.parts[q.order], q.order = q, in.parts[in.next], in.next\n", "quic", "^TestLink$|" + faults},

@@ -3,6 +3,7 @@ package quic
 import (
 	"context"
 	"crypto/rand"
+	"errors"
 	"fmt"
 	"net"
 	"slices"
@@ -36,9 +37,11 @@ type pair struct {
 	why              error     // reason of the cut, or of the last failed dial
 	met              bool      // there was a connection at some time
 	wanted           time.Time // when Send or Recv first needed a missing connection; zero if none does
-	kept             bool      // keepConnected runs
-	dialling         bool      // this side dials
-	ended            error     // why the pair is over; nil while it is not
+	connecting       bool      // keepConnected runs
+
+	dialling   time.Time          // when this side began to dial; zero while it does not
+	cancelDial context.CancelFunc // ends the dial
+	ended      error              // why the pair is over; nil while it is not
 }
 
 // CutError reports that the connection to a worker broke in an epoch: frames may be lost, so Send and Recv fail in it.
@@ -97,11 +100,11 @@ func (p *pair) send(m message) error {
 	if p.ended != nil {
 		return p.ended
 	}
-	p.used = max(p.used, uint64(m.epoch)+1)
-	p.want()
 	if uint64(m.epoch) < p.cut {
 		return p.cutError(m.epoch)
 	}
+	p.want(m.epoch)
+	p.used = max(p.used, uint64(m.epoch)+1)
 	if most := p.mesh.node.cfg.MaxBacklog; p.out.bytes > 0 && p.out.bytes+m.cost() > most {
 		err := broken("it does not read: %d MiB wait for it", most>>20)
 		if p.association != nil {
@@ -148,7 +151,6 @@ func (p *pair) deliverLocal(m message) error {
 func (p *pair) recv(ctx context.Context, epoch uint32) (message, error) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	p.asked = max(p.asked, uint64(epoch)+1)
 	for {
 		if err := ctx.Err(); err != nil {
 			return message{}, err
@@ -165,7 +167,8 @@ func (p *pair) recv(ctx context.Context, epoch uint32) (message, error) {
 		case uint64(epoch) < p.cut:
 			return m, p.cutError(epoch)
 		}
-		p.want()
+		p.want(epoch)
+		p.asked = max(p.asked, uint64(epoch)+1)
 		p.mu.Unlock()
 		select {
 		case <-p.in.wake:
@@ -175,16 +178,16 @@ func (p *pair) recv(ctx context.Context, epoch uint32) (message, error) {
 	}
 }
 
-// want makes the pair connect if it is not connected.
-func (p *pair) want() {
+// want makes the pair connect for an epoch if it is not connected.
+func (p *pair) want(epoch uint32) {
 	if p.association != nil || p.local {
 		return
 	}
-	if p.wanted.IsZero() {
+	if p.wanted.IsZero() || uint64(epoch) >= max(p.used, p.asked) { // a newer epoch waits as long as the first one
 		p.wanted = time.Now()
 	}
-	if !p.kept {
-		p.kept = true
+	if !p.connecting {
+		p.connecting = true
 		p.mesh.wg.Go(p.keepConnected)
 	}
 	signal(p.needed)
@@ -203,8 +206,14 @@ func (p *pair) endAssociation(s *association, why error) {
 		p.cut = max(p.cut, p.used)
 		p.out = outbox{}
 		p.in.reset()
-	} else if p.ended == nil && p.out.bytes > 0 {
-		p.want()
+	} else if p.ended == nil {
+		if time.Since(s.born) < pairTimeout {
+			p.wanted = s.wanted // a peer that accepts and then ends connections counts as one that cannot be reached
+		}
+		if p.out.bytes > 0 && p.wanted.IsZero() {
+			p.wanted = time.Now()
+		}
+		signal(p.needed)
 	}
 	signal(p.in.wake)
 	p.change.Broadcast()
@@ -221,8 +230,12 @@ func (p *pair) expire(now time.Time) {
 		return
 	}
 	p.wanted = time.Time{}
+	last := p.why
+	if last == nil {
+		last = errors.New("no address answers")
+	}
 	why := fmt.Errorf("worker %d could not be reached for %s: %w; check that its advertised address can be reached "+
-		"(--advertise)", p.other, pairTimeout, p.why)
+		"(--advertise)", p.other, pairTimeout, last)
 	p.used = max(p.used, p.asked)
 	p.endAssociation(nil, why)
 }
@@ -237,6 +250,7 @@ func (p *pair) end(why error) {
 	}
 	p.endAssociation(p.association, &GoneError{Closed, why.Error()})
 	signal(p.moved)
+	signal(p.needed)
 }
 
 // install makes s the pair's association, with the higher of both sides' cuts. sentCut is the cut that the dialling
@@ -253,7 +267,7 @@ func (p *pair) install(s *association, theirs, sentCut uint64) error {
 		return refuseRoster("the other side opened the pair meanwhile")
 	case s.dialler && sentCut != p.cut:
 		return refuseRoster("the pair was cut meanwhile")
-	case !s.dialler && p.self < p.other && (p.dialling || p.association != nil && p.association.dialler):
+	case !s.dialler && p.self < p.other && (p.dials() || p.association != nil && p.association.dialler):
 		return refuseRoster("both sides open the pair")
 	case p.association != nil:
 		p.endAssociation(p.association, &GoneError{Restarted, "it opened the pair again"})
@@ -271,6 +285,10 @@ func (p *pair) install(s *association, theirs, sentCut uint64) error {
 			return err
 		}
 	}
+	if !s.dialler && p.cancelDial != nil {
+		p.cancelDial()
+	}
+	s.wanted = p.wanted
 	p.association, p.wanted, p.met = s, time.Time{}, true
 	p.applyShape()
 	p.mesh.wg.Go(s.awaitEnd)
@@ -296,81 +314,103 @@ func (p *pair) applyShape() {
 	}
 }
 
+// ownDial is how long the lower side's own dial refuses the other side's. A longer one may not reach the other side at
+// all, while the other side reaches this one.
+const ownDial = time.Second
+
+// dials reports whether this side has begun to dial less than ownDial ago.
+func (p *pair) dials() bool { return !p.dialling.IsZero() && time.Since(p.dialling) < ownDial }
+
 // keepConnected connects the pair whenever it is needed, until it is over. Both sides may dial; if they do at the same
-// time, the lower one's connection counts.
+// time, the lower one's connection is used.
 func (p *pair) keepConnected() {
 	const soonest, latest = 50 * time.Millisecond, time.Second
-	wait := soonest
+	wait, dialled := soonest, time.Time{}
 	for {
 		p.mu.Lock()
 		if p.ended != nil {
 			p.mu.Unlock()
 			return
 		}
-		p.dialling = p.association == nil && !p.wanted.IsZero()
-		dials := p.dialling
+		needed := p.association == nil && !p.wanted.IsZero()
 		p.mu.Unlock()
-		if !dials {
-			wait = soonest
+		switch {
+		case !needed:
 			select {
 			case <-p.needed:
 			case <-p.mesh.ctx.Done():
 				return
 			}
 			continue
+		case time.Since(dialled) >= latest:
+			wait = soonest
+		default:
+			select {
+			case <-time.After(wait):
+				wait = min(2*wait, latest)
+			case <-p.moved:
+			case <-p.mesh.ctx.Done():
+				return
+			}
 		}
-		err := p.dial()
-		p.mu.Lock()
-		p.dialling = false
-		connected := p.association != nil
-		if err != nil && !connected {
-			p.why = err
-		}
-		p.mu.Unlock()
-		if connected {
-			continue
-		}
-		select {
-		case <-time.After(wait):
-			wait = min(2*wait, latest)
-		case <-p.moved:
-		case <-p.mesh.ctx.Done():
-			return
-		}
+		dialled = time.Now()
+		p.dial()
 	}
 }
 
-// dial tries every address once, until it has installed an association.
-func (p *pair) dial() error {
+// dial tries every address once, until the pair is connected.
+func (p *pair) dial() {
+	ctx, cancel := context.WithCancel(p.mesh.ctx)
+	defer cancel()
 	p.mu.Lock()
 	addresses, sentCut := p.addresses, p.cut
-	p.mu.Unlock()
-	if len(addresses) == 0 {
-		return fmt.Errorf("worker %d has no address in the roster", p.other)
+	if p.association != nil || p.ended != nil {
+		p.mu.Unlock()
+		return
 	}
-	var err error
+	p.dialling, p.cancelDial = time.Now(), cancel
+	if len(addresses) == 0 {
+		p.why = fmt.Errorf("worker %d has no address in the roster", p.other)
+	}
+	p.mu.Unlock()
 	for _, a := range addresses {
-		open := wire.Open{Run: p.mesh.run, From: p.self, To: p.other, Cut: sentCut}
-		if _, err := rand.Read(open.Association[:]); err != nil {
-			return err
+		err := p.dialAddress(ctx, a, sentCut, pairTimeout/time.Duration(max(3, len(addresses)+1)))
+		p.mu.Lock()
+		if err != nil && p.association == nil {
+			p.why = err
 		}
-		var o opening
-		ctx, cancel := context.WithTimeout(p.mesh.ctx, pairTimeout/3) // leaves time for the other addresses
-		o, err = p.mesh.node.begin(ctx, a, p.node, open)
-		cancel()
-		if err != nil {
-			continue
+		connected := p.association != nil
+		p.mu.Unlock()
+		if connected {
+			break
 		}
-		answer, ok := o.body.(wire.Opened)
-		if !ok {
-			err = broken("expected Opened in answer to Open")
-		} else {
-			s := newAssociation(p, o, open.Association, true)
-			s.address = a
-			if err = p.install(s, answer.Cut, sentCut); err == nil {
-				return nil
-			}
-		}
+	}
+	p.mu.Lock()
+	p.dialling, p.cancelDial = time.Time{}, nil
+	p.mu.Unlock()
+}
+
+// dialAddress opens the pair at an address and installs the association.
+func (p *pair) dialAddress(ctx context.Context, address string, sentCut uint64, timeout time.Duration) error {
+	open := wire.Open{Run: p.mesh.run, From: p.self, To: p.other, Cut: sentCut}
+	if _, err := rand.Read(open.Association[:]); err != nil {
+		return err
+	}
+	ctx, cancel := context.WithTimeout(ctx, timeout)
+	defer cancel()
+	o, err := p.mesh.node.begin(ctx, address, p.node, open)
+	if err != nil {
+		return err
+	}
+	answer, ok := o.body.(wire.Opened)
+	if !ok {
+		err = broken("expected Opened in answer to Open")
+	} else {
+		s := newAssociation(p, o, open.Association, true)
+		s.address = address
+		err = p.install(s, answer.Cut, sentCut)
+	}
+	if err != nil {
 		_ = o.conn.CloseWithError(codeDone, err.Error())
 	}
 	return err

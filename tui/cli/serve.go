@@ -87,6 +87,11 @@ func invite(out printer, s streams, srv *remote.Server) {
 	}
 }
 
+// awaited returns the number of other processes that the run waits for.
+func (f *serveFlags) awaited() int {
+	return max(f.run.opts.Wait, f.run.opts.MinWorkers-f.run.opts.Workers)
+}
+
 // check rejects flags that a served run cannot have.
 func (f *serveFlags) check(c *cobra.Command) error {
 	switch {
@@ -98,8 +103,8 @@ func (f *serveFlags) check(c *cobra.Command) error {
 		return usage("--wait 0: the run would have no workers; give --workers too, or --wait 1 or more")
 	case f.run.opts.MinWorkers < 0 || f.run.opts.MinWorkers > 1024:
 		return usage("--min-workers %d: give 0 to 1024", f.run.opts.MinWorkers)
-	case c.Flags().Changed("enrol") && f.enrol < f.run.opts.Wait:
-		return usage("--enrol %d admits fewer workers than --wait %d waits for", f.enrol, f.run.opts.Wait)
+	case c.Flags().Changed("enrol") && f.enrol < f.awaited():
+		return usage("--enrol %d admits fewer workers than the run waits for, %d", f.enrol, f.awaited())
 	}
 	if err := onePrinter(f.run.plain, f.run.json); err != nil {
 		return err
@@ -118,7 +123,7 @@ func (f *serveFlags) execute(c *cobra.Command, preset string, s streams) (err er
 	logged := withLog(out)
 	cfg := remote.Config{
 		Address:  f.listen,
-		Enrol:    max(f.enrol, f.run.opts.Wait, f.run.opts.MinWorkers, 1),
+		Enrol:    max(f.enrol, f.awaited(), 1),
 		Guests:   guests,
 		Software: "brood " + versionText(),
 		Note:     logged.note,

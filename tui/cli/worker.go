@@ -32,7 +32,7 @@ type workerFlags struct {
 	device                 string
 	objective, program     string
 	slow                   float64
-	alone                  bool // it emulates a machine of its own: --slow is given
+	alone                  bool // --slow is given: it emulates a separate machine
 	fast                   bool
 	retry                  time.Duration
 }

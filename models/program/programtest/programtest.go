@@ -391,8 +391,8 @@ type Sgd struct {
 	Anchor, Mean         []float32
 }
 
-// Steps takes steps in the order and with the rounding of brood's own (optim.Nesterov, package coupled), and returns the
-// loss before the last. g is memory for a gradient.
+// Steps takes steps in the order and with the rounding of brood's own (optim.Nesterov, package coupled), and returns
+// the loss before the last. g is memory for a gradient.
 func (s Sgd) Steps(x, m, g []float32, batches [][]int) (loss float64) {
 	for _, ids := range batches {
 		loss = Gradient(x, ids, g)

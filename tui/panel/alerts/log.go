@@ -19,8 +19,8 @@ const processKind = "host"
 
 const logPollPeriod = 2 * time.Second
 
-// Teller is optionally implemented by a Source. ProcessLog returns the output of the processes of the run, oldest first. It
-// may run concurrently with Snapshot and Next.
+// Teller is optionally implemented by a Source. ProcessLog returns the output of the processes of the run, oldest
+// first. It may run concurrently with Snapshot and Next.
 type Teller interface {
 	ProcessLog(ctx context.Context) ([]session.Line, error)
 }

@@ -51,8 +51,8 @@ const (
 )
 
 // bytesArea returns the area of the chart of bytes over rounds in the panel with the inside r: what the table and the
-// two lines at the foot leave free. It is empty if that is too low, and on the screen Network, which has a chart of each
-// operation.
+// two lines at the foot leave free. It is empty if that is too low, and on the screen Network, which has a chart of
+// each operation.
 func bytesArea(m *panel.Host, r cell.Rect) cell.Rect {
 	if m.HasPanel(panel.Traffic) {
 		return cell.Rect{}
