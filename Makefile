@@ -43,7 +43,8 @@ compare: # what became slower between two commits, measured in turn: make compar
 
 reproduction: build # every table of docs/reproduction.md anew, by the commands that the page names: hours
 	grep -o '`brood reproduce [a-z-]* --seeds [0-9]*`' docs/reproduction.md | tr -d '`' | sort -u | while read -r command; do \
-		bin/$$command -o docs/reproduction.md --results docs/results || exit 1; done
+		bin/$$command --results docs/results || exit 1; done
+	go test ./tui/cli -run TestReproductionPage -update-page
 
 check: # everything, as CI does
 	.ci/run

@@ -34,8 +34,7 @@ type reproduceFlags struct {
 	batch             batchFlags
 	opts              option.Options // from the flags of the option table
 	full, plain, json bool
-	file, sessions    string
-	results           string
+	results, sessions string
 	only              []string
 }
 
@@ -48,7 +47,7 @@ func reproduceCommand(s streams) *cobra.Command {
 beforehand, together with the number that its source published. all runs every study in sequence, and so does any flag except --json
 without a STUDY; brood reproduce alone lists the studies. FILE.toml is your own preset; it runs with the presets that its claims name.
 
-  brood reproduce parle --seeds 3 -o parle.md
+  brood reproduce parle --seeds 3
 
 Each run is a session, which brood verify can recompute. The same command resumes where it was stopped and skips completed runs; with
 more seeds it adds runs.`,
@@ -59,8 +58,6 @@ more seeds it adds runs.`,
 	f.batch.register(c, 3)
 	fl.BoolVar(&f.full, "full", false, "the full form of the presets that have one, as published")
 	optionFlags(c, &f.opts, option.Threads)
-	fl.StringVarP(&f.file, "output", "o", "",
-		"write the table as Markdown, without claims of accounting: replaces the study's table in FILE, or is appended")
 	fl.StringVar(&f.results, "results", "",
 		"also write the runs of each study to this directory, as STUDY.csv with a row each")
 	fl.StringVar(&f.sessions, "sessions", "",
@@ -85,7 +82,7 @@ func (f *reproduceFlags) run(c *cobra.Command, study string, s streams) error {
 	if err := f.batch.check(c, f.opts, f.plain, f.json); err != nil {
 		return err
 	}
-	if err := f.checkOutputs(); err != nil {
+	if err := f.checkResults(); err != nil {
 		return err
 	}
 	switch {
@@ -103,25 +100,19 @@ func (f *reproduceFlags) run(c *cobra.Command, study string, s streams) error {
 	if err != nil {
 		return err
 	}
-	done, err := f.execute(c.Context(), w, s)
-	if err != nil {
-		return err
-	}
-	return f.write([]part{done}, false)
+	return f.execute(c.Context(), w, s)
 }
 
-// checkOutputs fails if the files of --results and -o cannot be written, before hours of training instead of after.
-func (f *reproduceFlags) checkOutputs() error {
-	if f.results != "" && (f.full || len(f.only) > 0) {
+// checkResults fails if the directory of --results cannot be made, before hours of training instead of after.
+func (f *reproduceFlags) checkResults() error {
+	if f.results == "" {
+		return nil
+	}
+	if f.full || len(f.only) > 0 {
 		return usage("--results needs whole studies in their short form: leave --full and --preset out")
 	}
-	if f.results != "" {
-		if err := os.MkdirAll(f.results, 0o755); err != nil {
-			return fmt.Errorf("--results: %w", err)
-		}
-	}
-	if f.file != "" {
-		return writable(f.file)
+	if err := os.MkdirAll(f.results, 0o755); err != nil {
+		return fmt.Errorf("--results: %w", err)
 	}
 	return nil
 }
@@ -182,13 +173,13 @@ func (f *reproduceFlags) everything(c *cobra.Command, all map[string][]string, n
 		}
 		studies = append(studies, w)
 	}
-	var done []part
+	var done []*study
 	var failed error
 	for i, w := range studies {
 		if !f.json {
 			fmt.Fprintf(s.out, "\nstudy %d of %d: %s\n", i+1, len(studies), w.name)
 		}
-		one, err := f.execute(c.Context(), w, s)
+		err := f.execute(c.Context(), w, s)
 		if w.interrupted != 0 {
 			return &exitError{code: w.interrupted, err: errInterrupted}
 		}
@@ -197,17 +188,17 @@ func (f *reproduceFlags) everything(c *cobra.Command, all map[string][]string, n
 			failed = errors.New("some studies failed; run the same command again to retry them")
 			continue
 		}
-		done = append(done, one)
+		done = append(done, w)
 	}
 	if !f.json && !f.full && len(done) > 0 { // claims apply to short forms only
 		counts := newTally()
-		for _, p := range done {
-			counts.add(p.study, presets.Count(p.claims))
+		for _, w := range done {
+			counts.add(w.name, presets.Count(w.judgements(w.measured())))
 		}
 		fmt.Fprintln(s.out)
 		counts.withTotal().write(s.out)
 	}
-	return errors.Join(failed, f.write(done, true))
+	return failed
 }
 
 // prepare builds and validates a study without running it.
@@ -227,10 +218,10 @@ func (f *reproduceFlags) prepare(ctx context.Context, name string, names []strin
 	return w, w.check(ctx, s)
 }
 
-// execute runs a study and prints its results. It returns them as a part of a document.
-func (f *reproduceFlags) execute(ctx context.Context, w *study, s streams) (part, error) {
+// execute runs a study, prints its results and writes the file of --results.
+func (f *reproduceFlags) execute(ctx context.Context, w *study, s streams) error {
 	err := w.train(ctx, newBatchView(&w.runs, f.plain, f.json, s))
-	out := w.claimTable(w.measured())
+	out := w.claimTable(w.judgements(w.measured()))
 	switch {
 	case w.begun && f.json:
 		w.writeJSON(s.out, w.measured())
@@ -238,23 +229,14 @@ func (f *reproduceFlags) execute(ctx context.Context, w *study, s streams) (part
 		fmt.Fprintln(s.out)
 		out.write(s.out)
 	}
-	if err == nil {
-		err = f.writeRows(w)
+	if err != nil || f.results == "" {
+		return err
 	}
-	return f.newPart(w), err
-}
-
-// writable fails if the file cannot be written. It does not change the file.
-func writable(path string) error {
-	_, missing := os.Stat(path)
-	file, err := os.OpenFile(path, os.O_WRONLY|os.O_CREATE, 0o644)
-	if err != nil {
-		return fmt.Errorf("write the table: %w", err)
+	file := filepath.Join(f.results, strings.TrimSuffix(filepath.Base(w.name), ".toml")+".csv")
+	if err := os.WriteFile(file, w.Rows(), 0o644); err != nil {
+		return fmt.Errorf("write the results: %w", err)
 	}
-	if missing != nil {
-		defer os.Remove(path)
-	}
-	return file.Close()
+	return nil
 }
 
 // skippedError is the reason why no preset of a study can run.

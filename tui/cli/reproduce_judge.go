@@ -5,8 +5,6 @@ import (
 	"fmt"
 	"io"
 	"math"
-	"slices"
-	"strings"
 
 	"brood/presets"
 	"brood/runtime/sweep"
@@ -43,22 +41,11 @@ func figureCells(j presets.Judgement) []string {
 	return []string{published, measured, formatFinite("%.2g", j.Measured.Error)}
 }
 
-// claimTable returns the table of all claims. Claims state bounds for the short form; figures of the full form are only
+// claimTable returns the table of judged claims. Claims state bounds for the short form; figures of the full form are only
 // compared with the published numbers and not judged. Column t is the distance between the measured and the stated
 // value in standard errors; needed is the distance that decides. Column takes is the number of seeds that decide the
 // claim with a probability of 80 %.
-func (w *study) claimTable(all map[string]sweep.Result) *table {
-	return w.newClaimTable(w.judgements(all))
-}
-
-// pageTable returns claimTable without the claims on bytes and memory that equal their formula. The tally counts them.
-func (w *study) pageTable(all map[string]sweep.Result) *table {
-	return w.newClaimTable(slices.DeleteFunc(w.judgements(all), func(j presets.Judgement) bool {
-		return !w.full && j.Finding.Verdict == presets.Accounting
-	}))
-}
-
-func (w *study) newClaimTable(judgements []presets.Judgement) *table {
+func (w *study) claimTable(judgements []presets.Judgement) *table {
 	heads := []string{"preset", "source", "metric", ">published", ">measured", ">± s.e.", ">seeds", ">time"}
 	if !w.full {
 		heads = append(heads, "stated beforehand", ">t", ">needed", ">d.f.", ">takes", "verdict")
@@ -174,22 +161,4 @@ func (w *study) progressTable(rows int) *table {
 		out.row(append(append([]string{j.Preset, j.Metric()}, figureCells(j)...), verdict)...)
 	}
 	return out
-}
-
-// markdown formats the table in Markdown. Columns keep their alignment.
-func (t *table) markdown() string {
-	var b strings.Builder
-	line := func(cells []string) { b.WriteString("| " + strings.Join(cells, " | ") + " |\n") }
-	line(t.rows[0])
-	rule := make([]string, len(t.right))
-	for i, right := range t.right {
-		if rule[i] = "---"; right {
-			rule[i] = "---:"
-		}
-	}
-	line(rule)
-	for _, r := range t.rows[1:] {
-		line(r)
-	}
-	return b.String()
 }

@@ -6,6 +6,7 @@ import (
 	"io"
 	"os"
 	"path/filepath"
+	"regexp"
 	"strings"
 	"testing"
 
@@ -15,8 +16,7 @@ import (
 	"brood/runtime/testutil"
 )
 
-// TestJudged: the table has a row for each claim, names missing presets, and is valid Markdown. A full form is not
-// judged.
+// TestJudged: the table has a row for each claim and names missing presets. A full form is not judged.
 func TestJudged(t *testing.T) {
 	at := func(x float64) *float64 { return &x }
 	of := func(name string, claims ...presets.Claim) *study {
@@ -30,25 +30,21 @@ func TestJudged(t *testing.T) {
 		"b": {Figures: map[string][]float64{"test_error": {3, 3.1, 2.9}}},
 	}
 	var out bytes.Buffer
-	table := w.claimTable(all)
-	table.write(&out)
+	w.claimTable(w.judgements(all)).write(&out)
 	lines := strings.Split(strings.TrimSpace(out.String()), "\n")
 	if len(lines) != 3 || !strings.Contains(lines[1], "0.44") || !strings.Contains(lines[1], "0.058") || !strings.HasSuffix(lines[1], "at most 3, below b  17.3     4.3   2.0      3  holds") || !strings.HasSuffix(lines[2], "not measured") {
 		t.Errorf("the table is\n%s", out.String())
 	}
-	if md := table.markdown(); strings.Count(md, "\n") != 4 || !strings.Contains(md, "---:") || !strings.Contains(md, "| holds |") {
-		t.Errorf("as Markdown it is\n%s", md)
-	}
-	if rows := w.claimTable(map[string]sweep.Result{"a": all["a"]}).rows; rows[1][4] != "2" || rows[1][12] != "–" || rows[1][13] != "not measured: b" {
+	if rows := w.claimTable(w.judgements(map[string]sweep.Result{"a": all["a"]})).rows; rows[1][4] != "2" || rows[1][12] != "–" || rows[1][13] != "not measured: b" {
 		t.Errorf("without what it is compared with it is judged %q", rows[1])
 	}
 	w.full = true
-	if md := w.claimTable(all).markdown(); strings.Contains(md, "holds") || strings.Contains(md, "at most") || !strings.Contains(md, "| 0.44 | 2 |") {
+	if md := markdown(w.claimTable(w.judgements(all))); strings.Contains(md, "holds") || strings.Contains(md, "at most") || !strings.Contains(md, "| 0.44 | 2 |") {
 		t.Errorf("a full form is judged\n%s", md)
 	}
 	share := of("a", presets.Claim{Source: "Table 2", Metric: "bytes", Published: at(0.5), Ratio: at(0.5), Of: "b"})
 	sent := map[string]sweep.Result{"a": {Figures: map[string][]float64{"bytes": {30, 30}}}, "b": {Figures: map[string][]float64{"bytes": {60, 60}}}}
-	if rows := share.claimTable(sent).rows; rows[1][2] != "ratio of bytes" || rows[1][4] != "0.5" || rows[1][9] != "–" || rows[1][12] != "–" || rows[1][13] != string(presets.Accounting) {
+	if rows := share.claimTable(share.judgements(sent)).rows; rows[1][2] != "ratio of bytes" || rows[1][4] != "0.5" || rows[1][9] != "–" || rows[1][12] != "–" || rows[1][13] != string(presets.Accounting) {
 		t.Errorf("a share is judged %q", rows[1])
 	}
 	theorem := of("c", presets.Claim{Source: "theorem", Metric: "test_loss", Slope: at(-1), Over: []string{"parle-lenet", "mnist-pesgd", "gossip-popsgd"}})
@@ -57,7 +53,7 @@ func TestJudged(t *testing.T) {
 		// of 3, 4 and 8 members
 		law[name] = sweep.Result{Figures: map[string][]float64{"test_loss": {0.99 * x, 1.01 * x}}}
 	}
-	if rows := theorem.claimTable(law).rows; rows[1][2] != "slope of test_loss" || !strings.HasPrefix(rows[1][4], "-1") || rows[1][12] != "–" || rows[1][13] != string(presets.Holds) {
+	if rows := theorem.claimTable(theorem.judgements(law)).rows; rows[1][2] != "slope of test_loss" || !strings.HasPrefix(rows[1][4], "-1") || rows[1][12] != "–" || rows[1][13] != string(presets.Holds) {
 		t.Errorf("a law is judged %q", rows[1])
 	}
 }
@@ -85,7 +81,7 @@ func TestSeedsOfAVerdict(t *testing.T) {
 	} {
 		w := &study{presets: []presets.Preset{{Name: "a", Claims: []presets.Claim{{Source: "Table 1", Metric: "test_error", AtMost: &c.bound, Seeds: c.seeds}}}}}
 		all := map[string]sweep.Result{"a": {Figures: map[string][]float64{"test_error": c.figures}}}
-		row := w.claimTable(all).rows[1]
+		row := w.claimTable(w.judgements(all)).rows[1]
 		if row[12] != c.takes || row[13] != c.said {
 			t.Errorf("%v, at most %g by %d seeds: takes %s, %s; want %s, %s", c.figures, c.bound, c.seeds, row[12], row[13], c.takes, c.said)
 		}
@@ -108,12 +104,11 @@ func TestSeedsOfAVerdict(t *testing.T) {
 	}
 }
 
-// TestEverything: the studies run in sequence, each in a separate directory, into one document. Studies without a
-// preset to run are skipped.
+// TestEverything: the studies run in sequence, each in a separate directory, and are counted at the end. Studies without
+// a preset to run are skipped.
 func TestEverything(t *testing.T) {
 	madeUp(t)
-	dir := t.TempDir()
-	f := &reproduceFlags{opts: option.Options{Threads: 1}, plain: true, file: filepath.Join(dir, "all.md"), sessions: filepath.Join(dir, "sessions")}
+	f := &reproduceFlags{opts: option.Options{Threads: 1}, plain: true, sessions: t.TempDir()}
 	f.batch.seeds, f.batch.jobs = 1, 1
 	var out, errs bytes.Buffer
 	s := streams{out: &out, err: &errs}
@@ -123,12 +118,9 @@ func TestEverything(t *testing.T) {
 	if err := f.everything(c, all, []string{"one", "two"}, s); err != nil {
 		t.Fatal(err)
 	}
-	text, err := os.ReadFile(f.file)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if s := string(text); strings.Count(s, "## ") != 3 || !strings.HasPrefix(s, "## All studies\n\n| study | claims |") || !strings.Contains(s, "\n## one\n\n`brood reproduce one --seeds 1`") || !strings.Contains(s, "\n## two\n") {
-		t.Errorf("the document is\n%s", s)
+	tally := regexp.MustCompile(`(?m)^study +claims .*\n(one|two) .*\n(one|two) .*\nall `)
+	if text := out.String(); !strings.Contains(text, "study 2 of 2: two\n") || !tally.MatchString(text) {
+		t.Errorf("the output is\n%s", text)
 	}
 	for _, name := range []string{"one/mean-sgd,seed=1", "two/mean-sgd,seed=1", "two/mean-popsgd-2,seed=1"} {
 		if _, err := os.Stat(filepath.Join(f.sessions, name)); err != nil {
@@ -140,7 +132,7 @@ func TestEverything(t *testing.T) {
 		t.Errorf("a study that cannot be run is found after %q: %v", out.String(), err)
 	}
 	log := filepath.Join(f.sessions, "one/mean-sgd,seed=1/log-000001.brood")
-	text, err = os.ReadFile(log)
+	text, err := os.ReadFile(log)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -148,14 +140,12 @@ func TestEverything(t *testing.T) {
 	if err := os.WriteFile(log, text, 0o600); err != nil {
 		t.Fatal(err)
 	}
-	if err := os.Remove(f.file); err != nil {
-		t.Fatal(err)
-	}
+	out.Reset()
 	if err := f.everything(c, all, []string{"one", "two"}, s); err == nil || !strings.Contains(errs.String(), "brood: one: 1 of 1 run failed") {
 		t.Errorf("a study with a damaged log: %v, stderr %q", err, errs.String())
 	}
-	if text, err := os.ReadFile(f.file); err != nil || !strings.Contains(string(text), "\n## two\n") || strings.Contains(string(text), "one") {
-		t.Errorf("the study after a failed one is missing: %q, %v", text, err)
+	if text := out.String(); !strings.Contains(text, "\ntwo ") || strings.Contains(text, "\none ") {
+		t.Errorf("the tally after a failed study is\n%s", text)
 	}
 	f.full = true
 	if err := f.everything(c, map[string][]string{"ours": {"quickstart"}}, []string{"ours"}, s); err != nil || !strings.Contains(errs.String(), "skipped: the preset quickstart has no full form") {
