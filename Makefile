@@ -6,16 +6,14 @@ build: # bin/brood
 	CGO_ENABLED=0 go build -trimpath -o bin/brood .
 
 test: # the default tests
-	@mkdir -p bin
-	go test -json ./... | go run ./models/longtest/slow -save bin/test.json
+	go test ./...
 
 GROUP = all
 long: build # the default tests, all scripts and the long tests of a group: make long GROUP=fleets
-	BROOD_BINARY=$(CURDIR)/bin/brood BROOD_LONG=$(GROUP) go test -json -timeout=60m ./... | go run ./models/longtest/slow -save bin/test.json
+	BROOD_BINARY=$(CURDIR)/bin/brood BROOD_LONG=$(GROUP) go test -timeout=60m ./...
 
-slow: # seconds by package and the slowest tests of the last make test, long or check
-	@[ -s bin/test.json ] || $(MAKE) --silent test >/dev/null
-	@go run ./models/longtest/slow <bin/test.json
+slow: # the default tests: seconds of the slowest packages and tests
+	go test -json ./... | sed -nE 's/.*"(pass|fail)","Package":"([^"]*)"(,"Test":"([^"/]*)")?,"Elapsed":([0-9.]+).*/\5 \2 \4/p' | sort -rn | head -40
 
 race: # needs a C compiler
 	STEPS=race .ci/run
