@@ -32,20 +32,6 @@ type Prices struct {
 	Length    float64 // reading one parameter vector to compute its length
 }
 
-// Lower returns the lower price for each kind of work.
-func (p Prices) Lower(o Prices) Prices {
-	return Prices{
-		Gradient:  min(p.Gradient, o.Gradient),
-		Score:     min(p.Score, o.Score),
-		Candidate: min(p.Candidate, o.Candidate),
-		Term:      min(p.Term, o.Term),
-		Normal:    min(p.Normal, o.Normal),
-		Digest:    min(p.Digest, o.Digest),
-		Muon:      min(p.Muon, o.Muon),
-		Length:    min(p.Length, o.Length),
-	}
-}
-
 // seconds returns the time that the operations take.
 func (p Prices) seconds(e operations) float64 {
 	return p.Gradient*e.gradients + p.Score*e.scores + p.Candidate*e.candidates + p.Term*e.terms +

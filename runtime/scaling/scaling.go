@@ -39,7 +39,6 @@ type Figures struct {
 	Round      float64 // seconds per round, median over these commits
 	Low        float64 // quartiles of Round
 	High       float64
-	Within     float64 // distance of the quartiles of a run divided by its median; median over runs
 	Bytes      float64 // payload of all workers per round, mean
 	Seconds    float64 // of all rounds
 	Sent       float64 // payload of all workers in all rounds
@@ -80,14 +79,13 @@ type Run struct {
 // Of returns the figures of runs that differ only in their seeds. Round times are over the commits of all runs.
 func Of(runs ...Run) Figures {
 	f := Figures{Runs: len(runs), Waited: math.NaN(), WaitedMost: math.NaN()}
-	var rounds, within, numbers, seconds, sent []float64
+	var rounds, numbers, seconds, sent []float64
 	var nanos, waited int64
 	var worst float64
 	f.Met = len(runs) > 0
 	for _, r := range runs {
 		f.Met, f.Late = f.Met && r.Met, max(f.Late, r.Late)
 		n, took, bytes := 0, 0.0, 0.0
-		var own []float64
 		var of, waits int64 // nanoseconds of the counted commits: in total, and spent waiting
 		for _, c := range r.Commits {
 			for _, b := range c.Sent {
@@ -95,13 +93,9 @@ func Of(runs ...Run) Figures {
 			}
 			n, took = n+int(c.Rounds), took+float64(c.Nanos)/1e9
 			if c.Rounds > 0 && c.To-c.Rounds >= Warm {
-				own = append(own, float64(c.Nanos)/1e9/float64(c.Rounds))
+				rounds = append(rounds, float64(c.Nanos)/1e9/float64(c.Rounds))
 				of, waits = of+c.Nanos, waits+c.Waited
 			}
-		}
-		if rounds = append(rounds, own...); len(own) >= Least {
-			slices.Sort(own)
-			within = append(within, (quantile(own, .75)-quantile(own, .25))/quantile(own, .5))
 		}
 		numbers, seconds, sent = append(numbers, float64(n)), append(seconds, took), append(sent, bytes)
 		nanos, waited, worst = nanos+of, waited+waits, max(worst, float64(waits)/float64(max(1, of)))
@@ -109,7 +103,6 @@ func Of(runs ...Run) Figures {
 	if all := sum(numbers); all > 0 {
 		f.Bytes = sum(sent) / all
 	}
-	f.Within = median(within)
 	f.Rounds, f.Seconds, f.Sent = int(median(numbers)), median(seconds), median(sent)
 	if f.Commits = len(rounds); f.Commits < Least {
 		return f

@@ -4,9 +4,8 @@ import "testing"
 
 // TestRollBackRestoresAll: a rollback restores the complete state of a worker that ran ahead.
 func TestRollBackRestoresAll(t *testing.T) {
-	line := &Line{Bytes: []float64{0, 1e6}, Seconds: []float64{.01, 1.01}, Processor: []float64{0, .5}}
-	w := &world{cfg: Config{Owed: 3}, machines: make([]machineState, 1)}
-	n := &node{world: w, conns: map[int]*conn{}, state: state{now: 10, busy: 5, owed: 7, counted: 9, sent: 3, hops: 1, frames: 2}}
+	w := &world{machines: make([]machineState, 1)}
+	n := &node{world: w, conns: map[int]*conn{}, state: state{now: 10, busy: 5, sent: 3, hops: 1, frames: 2}}
 	n.spent = func() float64 { return 1 }
 	w.cfg.Pace = func(int, func() float64) float64 { return 2 }
 	was := n.state
@@ -14,9 +13,8 @@ func TestRollBackRestoresAll(t *testing.T) {
 	n.saveStep(n.to(1))
 	n.to(1).bytes += 1e6
 	n.sent, n.hops, n.sending = n.sent+1e6, n.hops+1, true
-	n.card.occupy(n.now, n.costs(line, 1e6, n.now))
 	n.receive(n.now, n.now+1, 1e6)
-	if n.owed == was.owed || n.counted == was.counted || n.card == was.card {
+	if n.busy == was.busy || n.since == was.since || n.down == was.down {
 		t.Fatalf("nothing to roll back: %+v", n.state)
 	}
 	n.rollBack(10)

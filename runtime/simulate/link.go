@@ -17,8 +17,6 @@ type Link struct {
 	Delay  time.Duration // of every packet
 	Jitter time.Duration // maximum additional delay, uniformly distributed; frames of a pair keep their order
 	Loss   float64       // share of lost packets, from 0 to below 1
-	// Line has measured times that replace the rate and the delay; nil: they apply.
-	Line *Line
 }
 
 // Check returns an error if the link is invalid.
@@ -30,13 +28,6 @@ func (l Link) Check() error {
 		return fmt.Errorf("a delay of %s and a jitter of %s: give each from 0 to a minute", l.Delay, l.Jitter)
 	case !(l.Loss >= 0 && l.Loss < 1):
 		return fmt.Errorf("a loss of %g: give a share of packets from 0 to below 1", l.Loss)
-	case l.Line != nil && (len(l.Line.Bytes) < 2 || len(l.Line.Seconds) != len(l.Line.Bytes) ||
-		len(l.Line.Processor) != len(l.Line.Bytes)):
-		return fmt.Errorf("a line of %d, %d and %d figures: measure frames of two sizes at least", len(l.Line.Bytes),
-			len(l.Line.Seconds), len(l.Line.Processor))
-	case l.Line != nil && l.Line.Shaping != nil && len(l.Line.Shaping) != len(l.Line.Bytes):
-		return fmt.Errorf("a line of %d figures with %d for its shape: give one for each, or none",
-			len(l.Line.Bytes), len(l.Line.Shaping))
 	}
 	return nil
 }
@@ -100,16 +91,6 @@ func (q *queue) pass(at int64, bytes, rate float64) int64 {
 func (q *queue) occupy(at, nanos int64) int64 {
 	*q = queue(max(at, int64(*q)) + nanos)
 	return int64(*q)
-}
-
-// costs returns how long a frame that starts at a time occupies the processors of this end, in nanoseconds. A slowed
-// worker also gets a backlog of Owed times its processor time.
-func (n *node) costs(l *Line, bytes float64, begins int64) int64 {
-	used := l.uses(bytes)
-	n.catchUp(begins)
-	n.owed += nanos(used * n.world.cfg.Owed)
-	n.counted += nanos(used)
-	return nanos(used * max(1, n.world.cfg.Crowded))
 }
 
 // slowest returns the nanoseconds that bytes take at the lower of two rates, where 0 means no limit.
@@ -217,20 +198,10 @@ func (n *node) Send(to int, epoch uint32, seq uint64, op string, p []byte) error
 // leaves sends a frame. It returns when its last byte has left, when that byte arrives, and how long its bytes take.
 func (n *node) leaves(t *frameCost, out *sentTo) (left, at, long int64) {
 	n.now += t.own
-	if line := t.link.Line; line != nil {
-		bytes := float64(t.bytes)
-		cost := n.costs(line, bytes, n.now)
-		sent := n.card.occupy(n.now, cost)
-		long = nanos(line.takes(bytes))
-		left = max(sent, out.line.occupy(n.now, long))
-		at = left + nanos(line.Seconds[0])
-	} else {
-		left = max(n.up.carries(n.now, t.up), out.line.carries(n.now, t.line))
-		long = t.alone
-		at = left + nanos(n.world.cfg.Hop) + t.link.delayed(t.packets, t.lost, n.chances)
-	}
+	left = max(n.up.carries(n.now, t.up), out.line.carries(n.now, t.line))
+	at = left + nanos(n.world.cfg.Hop) + t.link.delayed(t.packets, t.lost, n.chances)
 	n.sends(int64(t.bytes), out)
-	return left, at, long
+	return left, at, t.alone
 }
 
 // sends counts a sent frame.
@@ -269,9 +240,6 @@ func (n *node) arrives(t *frameCost, first, last int64) {
 	at := last
 	if t.down != unlimited { // may wait for other frames
 		at = n.receive(first, last, t.down)
-	}
-	if l := t.link.Line; l != nil {
-		at = max(at, n.card.occupy(first, n.costs(l, float64(t.bytes), first)))
 	}
 	n.now = max(n.now, at) + t.own
 }

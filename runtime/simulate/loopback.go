@@ -20,7 +20,7 @@ import (
 func Loopback(ctx context.Context, long time.Duration) (perByte, hop float64, err error) {
 	const bulk = 1 << 20
 	var small, large []float64
-	err = swaps(ctx, quic.Shape{}, func(swap func(bytes int) (float64, error)) error {
+	err = swaps(ctx, func(swap func(bytes int) (float64, error)) error {
 		for began := time.Now(); len(large) < 8 || time.Since(began) < long; {
 			a, err := swap(1)
 			if err != nil {
@@ -45,9 +45,8 @@ func Loopback(ctx context.Context, long time.Duration) (perByte, hop float64, er
 }
 
 // swaps calls measure with a function that lets two workers of this process send each other a number of bytes at the
-// same time over a link of this shape, and returns the duration.
-func swaps(ctx context.Context, shape quic.Shape,
-	measure func(swap func(bytes int) (seconds float64, err error)) error) (err error) {
+// same time, and returns the duration.
+func swaps(ctx context.Context, measure func(swap func(bytes int) (seconds float64, err error)) error) (err error) {
 	var nodes []*quic.Node
 	defer func() {
 		for _, n := range nodes {
@@ -83,11 +82,7 @@ func swaps(ctx context.Context, shape quic.Shape,
 		if err := m.SetRoster(roster); err != nil {
 			return err
 		}
-		if ends[i] = m.Link(uint32(i)); shape != (quic.Shape{}) {
-			if err := m.Shape(uint32(i), uint32(1-i), shape); err != nil {
-				return err
-			}
-		}
+		ends[i] = m.Link(uint32(i))
 	}
 	seq := uint64(0)
 	return measure(func(bytes int) (float64, error) {

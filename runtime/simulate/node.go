@@ -46,9 +46,6 @@ type state struct {
 	busy    int64 // time spent computing, in nanoseconds
 	up      queue // sender side of its network card
 	down    queue
-	card    queue // its processors, as far as frames use them
-	owed    int64 // backlog of its processor with frames, in nanoseconds
-	counted int64 // time up to which owed is computed
 	since   int64 // time at which down was last idle
 	sent    int64 // payload in bytes
 	hops    int64 // turns from receiving to sending
@@ -86,20 +83,9 @@ func (n *node) to(id int) *conn {
 func (n *node) compute() {
 	if s := n.spent(); s > 0 {
 		n.saveStep(nil)
-		n.catchUp(n.now)
 		d := nanos(s * n.world.cfg.Pace(n.machine, n.uniform))
 		n.now += d
 		n.busy += d
-		n.now += n.owed
-		n.owed, n.counted = 0, n.now
-	}
-}
-
-// catchUp reduces the backlog of a slowed processor by its idle time up to a time.
-func (n *node) catchUp(at int64) {
-	if at > n.counted {
-		n.owed = max(0, n.owed-(at-n.counted))
-		n.counted = at
 	}
 }
 

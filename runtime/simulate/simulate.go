@@ -47,16 +47,11 @@ type Config struct {
 	Store   *Store // where workers save checkpoints; nil: none
 	// Up and Down are the bytes per second that a worker can send and receive in total; 0 means no limit.
 	Up, Down float64
-	Racks    *Racks  // nil: no shared links
-	PerByte  float64 // seconds that a worker spends on each byte that it sends or receives
-	Hop      float64 // seconds that a frame takes in addition to its bytes and its link
-	// Owed and Crowded apply to frames over a link with a Line. Owed is the backlog of a slowed worker after a frame, as a
-	// multiple of its processor time; 0 means none. The worker catches up while it waits, and the rest extends its next
-	// computation. Crowded is the factor by which frames take longer since several workers share a processor; values below
-	// 1 count as 1.
-	Owed, Crowded float64
-	Overhead      float64       // bytes on the wire in addition to the payload, as a share of it
-	Control       time.Duration // one-way time of a message between a worker and the coordinator
+	Racks    *Racks        // nil: no shared links
+	PerByte  float64       // seconds that a worker spends on each byte that it sends or receives
+	Hop      float64       // seconds that a frame takes in addition to its bytes and its link
+	Overhead float64       // bytes on the wire in addition to the payload, as a share of it
+	Control  time.Duration // one-way time of a message between a worker and the coordinator
 }
 
 // Result has the time and the traffic of a simulated fleet.

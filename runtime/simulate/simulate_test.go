@@ -6,7 +6,6 @@ import (
 	"math"
 	"reflect"
 	"runtime"
-	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -168,91 +167,6 @@ func TestAgainstFormulas(t *testing.T) {
 	near(t, "the work of the others during the wait", r.Training, (1+1+1+3)/12., 1e-3)
 }
 
-// TestMeasuredLine: over a measured link a frame takes the measured time of its size. A slowed worker also pays for the
-// processor time of frames that exceeds its waiting time, and workers that share a processor wait for it.
-func TestMeasuredLine(t *testing.T) {
-	const slice = params / 2 * 4.
-	const takes, uses = slice * 1e-5, slice * 1e-6 // of a frame; and processor time at each of its ends
-	line := &simulate.Line{Bytes: []float64{0, 1e6}, Seconds: []float64{.05, 10.05}, Processor: []float64{0, 2}}
-	for _, c := range []struct {
-		what string
-		with func(*simulate.Config)
-		want float64
-	}{
-		{"as measured", func(*simulate.Config) {}, 1 + 2*(.05+takes)},
-		// Two swaps, each of a frame in each direction. They keep a processor that is ten times slower busy for 2*10*uses,
-		// while the swap takes .05+10*uses. The rest of both extends the next computation.
-		{"a slowed worker", func(c *simulate.Config) { c.Owed = 9 }, 1 + 2*2*10*uses},
-		{"a slowed worker, bytes cost twice as much", func(c *simulate.Config) {
-			c.Owed, c.Link = 9, sameLink(simulate.Link{Line: line.Scaled(1, 2, 1)})
-		}, 1 + 2*2*2*10*uses},
-		{"a slowed worker, empty frames cost twice as much", func(c *simulate.Config) {
-			dear := *line
-			dear.Processor = []float64{uses, 2 + uses}
-			c.Owed, c.Link = 9, sameLink(simulate.Link{Line: dear.Scaled(2, 1, 1)})
-		}, 1 + 2*2*2*10*uses},
-		{"a slowed worker, the link takes longer than its processor", func(c *simulate.Config) {
-			slow := *line
-			slow.Seconds = []float64{.05, 30.05}
-			c.Owed, c.Link = 9, sameLink(simulate.Link{Line: &slow})
-		}, 1 + 2*(.05+3*takes)},
-		{"a processor that keeps up", func(c *simulate.Config) { c.Crowded = 4 }, 1 + 2*(.05+takes)},
-		{"a shared processor that sends and then receives", func(c *simulate.Config) { c.Crowded = 40 }, 1 + 2*2*40*uses},
-	} {
-		cfg := fleet("dp-sgd", 2, 2, nil)
-		cfg.Link = sameLink(simulate.Link{Line: line})
-		c.with(&cfg)
-		near(t, c.what, run(t, cfg).Seconds, c.want, 1e-3)
-	}
-}
-
-// TestMeasureLine: the time of a frame on a real link grows with its size and is at least that of the link's rate and
-// delay, and it uses processor time.
-func TestMeasureLine(t *testing.T) {
-	longtest.Need(t, longtest.Fleets, "measures links of this machine")
-	l := simulate.Link{Rate: 1e8, Delay: time.Millisecond}
-	line, err := simulate.MeasureLine(t.Context(), l)
-	if err != nil {
-		t.Fatal(err)
-	}
-	for i, bytes := range line.Bytes {
-		if least := l.Delay.Seconds() + bytes/l.Rate; line.Seconds[i] < .98*least {
-			t.Errorf("%g bytes took %g s, but the link allows no less than %g", bytes, line.Seconds[i], least)
-		}
-	}
-	if last := len(line.Bytes) - 1; line.Processor[last] <= line.Processor[0] {
-		t.Errorf("the processor time of frames does not grow: %v", line.Processor)
-	}
-	if len(line.Shaping) != len(line.Processor) {
-		t.Fatalf("%d figures for shaping, want %d", len(line.Shaping), len(line.Processor))
-	}
-	for i, s := range line.Shaping {
-		if s < 0 || s > line.Processor[i] {
-			t.Errorf("%g bytes cost %g s, of which shaping takes %g", line.Bytes[i], line.Processor[i], s)
-		}
-	}
-	bare, err := simulate.MeasureLine(t.Context(), simulate.Link{})
-	if err != nil || bare.Shaping != nil {
-		t.Errorf("a link without a shape has the figures %v for shaping (%v)", bare.Shaping, err)
-	}
-}
-
-// TestScaled: Scaled multiplies the processor time of frames, and separately that of shaping.
-func TestScaled(t *testing.T) {
-	line := simulate.Line{Bytes: []float64{1, 9}, Seconds: []float64{0, 0}, Processor: []float64{1, 3}, Shaping: []float64{.5, 1}}
-	if got, want := line.Scaled(2, 3, 5).Processor, []float64{2*.5 + 5*.5, 2*.5 + 3*1.5 + 5*1}; !slices.Equal(got, want) {
-		t.Errorf("frames cost %v, want %v", got, want)
-	}
-	line.Shaping = nil
-	if got, want := line.Scaled(2, 3, 5).Processor, []float64{2, 2 + 3*2}; !slices.Equal(got, want) {
-		t.Errorf("without a shape frames cost %v, want %v", got, want)
-	}
-	line.Shaping = []float64{1}
-	if err := (simulate.Link{Line: &line}).Check(); err == nil {
-		t.Error("a line with one figure too few is accepted")
-	}
-}
-
 // TestGossipWaitsForPartners: in gossip a slow stretch delays only the partners of a worker. So variation costs less
 // than in an algorithm in which all wait for the slowest.
 func TestGossipWaitsForPartners(t *testing.T) {
@@ -346,7 +260,6 @@ func TestRefuses(t *testing.T) {
 		"from 0 to below 1":    {Loss: math.NaN()},
 		"a jitter of -1ns":     {Jitter: -1},
 		"a rate of +Inf bytes": {Rate: math.Inf(1)},
-		"frames of two sizes":  {Line: &simulate.Line{Bytes: []float64{1}, Seconds: []float64{1}, Processor: []float64{1}}},
 	} {
 		if err := l.Check(); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("%+v: %v, want %q", l, err, want)

@@ -28,7 +28,6 @@ import (
 type scaleFlags struct {
 	out, sessions string
 	plain         bool
-	predictions   bool
 	json          *bool
 }
 
@@ -60,8 +59,6 @@ Each run is a session, which brood verify can recompute. The same command resume
 	fl.StringVar(&f.sessions, "sessions", "",
 		"directory for the sessions (default: for each plan one in your sessions directory, named after it)")
 	fl.BoolVar(&f.plain, "plain", false, "a line for each run that ends, instead of the live view")
-	fl.BoolVar(&f.predictions, "foretold", false,
-		"compare rounds of more than four workers with the prediction of a simulated fleet, calibrated by smaller fleets")
 	f.json = jsonFlag(c)
 	return c
 }
@@ -111,11 +108,6 @@ func (f *scaleFlags) execute(ctx context.Context, names []string, s streams) err
 		if err != nil {
 			return err
 		}
-		if f.predictions {
-			if err := checkPredictable(p); err != nil {
-				return err
-			}
-		}
 		all, err := f.prepare(ctx, p, len(names) > 1, s)
 		if err != nil {
 			return fmt.Errorf("plan %s: %w", p.Name, err)
@@ -142,11 +134,6 @@ func (f *scaleFlags) execute(ctx context.Context, names []string, s streams) err
 		}
 		if err := f.report(p, fleets[i], s); err != nil {
 			return err
-		}
-		if f.predictions {
-			if err := f.predict(ctx, p, fleets[i], s); err != nil {
-				return fmt.Errorf("plan %s: %w", p.Name, err)
-			}
 		}
 	}
 	return nil
@@ -367,7 +354,8 @@ func results(p presets.Scaling, all []*fleetRuns) (scaling.Results, error) {
 			if err != nil {
 				return r, err
 			}
-			k := keyOf(w.planned[i])
+			x := w.planned[i]
+			k := scaling.Key{Curve: x.Curve.Name, Link: x.Link, Workers: x.Workers, Members: x.Members}
 			runs[k] = append(runs[k], scaling.Run{Commits: commits, Met: p.Target != "" && !t.Missed(),
 				Late: w.pool.lateByRun[filepath.Base(t.Dir)]})
 		}

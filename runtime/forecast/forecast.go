@@ -1,6 +1,5 @@
-// Package forecast predicts round times: it measures on this machine what work costs, and simulates fleets of other
-// sizes in virtual time. [Fleets] predicts one algorithm on fleets that the caller describes. [Plan] predicts the large
-// fleets of a scaling plan, calibrated by its measured small ones.
+// Package forecast predicts round times: it measures on this machine what work costs, and simulates fleets that the
+// caller describes in virtual time.
 package forecast
 
 import (
