@@ -14,6 +14,7 @@ import (
 	"brood/models/noise"
 	"brood/runtime/event"
 	"brood/runtime/host"
+	"brood/runtime/session"
 )
 
 // deviceEngine is an engine on a device. The stage that opens it closes it.
@@ -316,4 +317,27 @@ func (b DeviceSuite) pairs(ctx context.Context, d host.Device, name string, kind
 			}
 			return errors.Join(e.Do(ctx, task), e.Wait(ctx))
 		})
+}
+
+// train runs a job in this process. It returns the last commit and the sum of the round times in seconds.
+func train(ctx context.Context, dir string, o host.Options) (last event.Commit, seconds float64, err error) {
+	j, err := host.Prepare(o)
+	if err != nil {
+		return last, 0, err
+	}
+	sess, err := session.Create(dir)
+	if err != nil {
+		return last, 0, err
+	}
+	var busy int64
+	run, err := host.Start(j, sess, nil, func(r event.Record) {
+		if r.Commit != nil {
+			last, busy = *r.Commit, busy+r.Commit.Nanos
+		}
+	})
+	if err != nil {
+		return last, 0, err
+	}
+	_, err = run.Train(ctx)
+	return last, float64(busy) / 1e9, errors.Join(err, run.Close())
 }

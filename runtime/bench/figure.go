@@ -1,4 +1,4 @@
-// Package bench measures a machine: its kernels, devices, rounds and start, where possible next to the limit that the
+// Package bench measures a machine: its kernels, devices and rounds, where possible next to the limit that the
 // machine sets. Suites report figures as they are measured and print nothing.
 package bench
 

@@ -6,7 +6,6 @@ import (
 	"errors"
 	"fmt"
 	"os"
-	"os/exec"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -16,19 +15,14 @@ import (
 	"github.com/spf13/cobra"
 
 	"brood/models/usererr"
-	"brood/presets"
 	"brood/runtime/archive"
 	"brood/runtime/bench"
-	"brood/runtime/control"
-	"brood/runtime/host"
 	"brood/tui"
 	"brood/tui/textfmt"
 )
 
 // suites lists the suites of bench.
 var suites = []suite{
-	{"start", "from the start of the built binary to a falling loss", benchStart},
-	{"steps", "steps and samples a second of each algorithm", benchSteps},
 	{"rounds", "where the time of a round goes, for each algorithm", benchRounds},
 	{"kernels", "products, convolutions and vectors, compared with the limits of registers and memory",
 		timed(bench.Kernels)},
@@ -165,46 +159,6 @@ func timed(
 	return func(c *cobra.Command, f *benchFlags, report func(bench.Figure)) error {
 		return suite(c.Context(), f.each, report)
 	}
-}
-
-// benchStart starts the binary as the workbench does and follows its first seconds over the control socket.
-func benchStart(c *cobra.Command, _ *benchFlags, report func(bench.Figure)) error {
-	return withTempDir(c.Context(), func(ctx context.Context, home string) (err error) {
-		var child *exec.Cmd
-		exited := make(chan struct{})
-		defer func() {
-			if child == nil {
-				return
-			}
-			if err != nil { // the child is detached: signals to this process do not reach it
-				_ = child.Process.Kill()
-			}
-			<-exited
-		}()
-		return bench.Start(ctx, func() (*control.Client, error) {
-			dir := filepath.Join(home, "start")
-			o, err := (&runFlags{detached: true}).options(c, presets.Default)
-			if err != nil {
-				return nil, err
-			}
-			started, logPath, err := startDetached(host.Order{Dir: dir, Options: o})
-			if err != nil {
-				return nil, err
-			}
-			child = started
-			exit := make(chan error, 1) // for awaitControl
-			go func() {
-				exit <- started.Wait()
-				close(exited)
-			}()
-			return awaitControl(ctx, dir, exit, logPath, func(uint64) {})
-		}, report)
-	})
-}
-
-// benchSteps trains some algorithms for 3 s each.
-func benchSteps(c *cobra.Command, _ *benchFlags, report func(bench.Figure)) error {
-	return withTempDir(c.Context(), func(ctx context.Context, dir string) error { return bench.Steps(ctx, dir, report) })
 }
 
 // benchRounds measures the parts of the time of a round.
