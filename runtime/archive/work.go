@@ -60,7 +60,7 @@ func Unlike(runs []*Run) string {
 	}
 	return cmp.Or(of("they are of different data", func(c *event.Config) string { return c.Digest }),
 		of("they are of different losses", func(c *event.Config) string { return c.Score().Key }),
-		of("they are of different losses", func(c *event.Config) string { return c.Loss })) // older logs do not name it
+		of("they are of different losses", func(c *event.Config) string { return c.Loss }))
 }
 
 // Tried returns why the runs cannot be compared by the training loss: some have that of candidates. It returns "" if

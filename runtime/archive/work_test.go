@@ -69,8 +69,7 @@ func TestFirstToATarget(t *testing.T) {
 	}
 }
 
-// TestNoBestOfUnlikeResults: results on other data or with another loss are not ranked. Logs of older versions, which
-// name no loss, are still compared.
+// TestNoBestOfUnlikeResults: results on other data or with another loss are not ranked.
 func TestNoBestOfUnlikeResults(t *testing.T) {
 	made := func(edit func(*event.Config)) *Run {
 		m := begin(1, edit)

@@ -175,9 +175,6 @@ func Open(path, model, renames string) (*Model, error) {
 		return nil, fmt.Errorf("%s predicts %d numbers according to its metadata, and model %s predicts %d: name the model "+
 			"that it was trained as", path, len(f.TargetMean), t.Net.Name, t.Read.Outputs)
 	}
-	if kind, err := host.RecordedKernels(t.Kernels, t.Net); err == nil {
-		t.Kernels = kind
-	}
 	if _, err := file.Arrange(renames, t.Net); err != nil {
 		return nil, err
 	}

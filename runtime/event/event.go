@@ -225,7 +225,7 @@ const ByModel = "model"
 // FromSpec reports whether no command made the edit: it comes from a preset, a flag or a choice of the run.
 func (e Edit) FromSpec() bool { return !e.Commanded() && slices.Contains(SpecAuthors, e.By) }
 
-// Commanded reports whether the edit is known to come from a command; logs that predate numbered commands lack this.
+// Commanded reports whether the edit comes from a command.
 func (e Edit) Commanded() bool { return e.Obeys != 0 || e.ID != 0 }
 
 // First returns the first round in which the edit is in effect, counted from 1.
@@ -289,7 +289,7 @@ type Evaluation struct {
 	// share of wrong labels
 	Squares float64  `cbor:"5,keyasint,omitempty"`
 	Episode *Episode `cbor:"6,keyasint,omitempty"` // of the centre in the environment of the run; nil: there is none
-	// Validation is the scores on the validation samples; nil: the run has none, or an older version recorded it.
+	// Validation is the scores on the validation samples; nil: the run has none.
 	Validation *Scores `cbor:"7,keyasint,omitempty"`
 }
 

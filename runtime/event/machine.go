@@ -19,7 +19,7 @@ type Machine struct {
 	Values map[Measure]float64 `cbor:"1,keyasint"` // without the measures that are unknown
 
 	// To is the rate at which the worker sends to each other worker, in bytes per second. It is nil if the rates were
-	// not measured, if the worker has more than [MostLinks] links, and in older logs.
+	// not measured, and if the worker has more than [MostLinks] links.
 	To map[int]float64 `cbor:"2,keyasint,omitempty"`
 }
 

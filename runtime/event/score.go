@@ -2,7 +2,6 @@ package event
 
 import (
 	"math"
-	"regexp"
 	"slices"
 	"strings"
 )
@@ -222,8 +221,5 @@ func (c *Config) multiLabel() bool { return c != nil && c.Loss == "bce" }
 
 // distance reports whether the model predicts nothing and has only a loss.
 func (c *Config) distance() bool {
-	return c != nil && (c.Loss == "distance" || c.Loss == "" && !c.Own && saysDistance.MatchString(c.ModelSpec))
+	return c != nil && c.Loss == "distance"
 }
-
-// saysDistance matches the loss in the layer list of older logs, whose configuration has no loss.
-var saysDistance = regexp.MustCompile(`(?m)^\s*loss\s*=\s*["']distance["']`)

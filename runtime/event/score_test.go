@@ -18,9 +18,6 @@ func TestScore(t *testing.T) {
 		{&Config{ModelSpec: "classes = 10"}, "test error", 3},
 		{&Config{Loss: "cross-entropy", ModelSpec: `loss = "distance"`}, "test error", 3}, // the field counts
 		{&Config{Loss: "distance"}, "test loss", 0.5},
-		{&Config{ModelSpec: "name = \"a\"\n loss=\t'distance'\n"}, "test loss", 0.5},
-		{&Config{ModelSpec: "doc = \"the loss = distance\""}, "test error", 3},
-		{&Config{ModelSpec: `loss = "distance"`, Own: true}, "test error", 3}, // of a graph it is no layer list
 		{&Config{Objective: "./f"}, "test fitness", -0.5},
 		{&Config{Text: true}, "test bits", 0.5 / math.Ln2},
 	} {

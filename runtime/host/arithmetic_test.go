@@ -4,7 +4,6 @@ import (
 	"context"
 	"os"
 	"path/filepath"
-	goruntime "runtime"
 	"slices"
 	"strings"
 	"testing"
@@ -212,44 +211,5 @@ func TestOneArithmeticOnMNIST(t *testing.T) {
 			o.Evaluate = event.NoTest // of 65,000 images
 			t.Run(filepath.Base(model)+"/"+a.Name, func(t *testing.T) { agree(t, o, kernel.Portable) })
 		}
-	}
-}
-
-// TestOldKernels: a session recorded before the kernels were named f32/1 is recomputed if today's kernels compute its
-// bits, and rejected by name otherwise.
-func TestOldKernels(t *testing.T) {
-	net := func(name string) *models.Model {
-		m, err := models.Load(name)
-		if err != nil {
-			t.Fatal(err)
-		}
-		return m
-	}
-	for _, c := range []struct{ kind, model, want, refused string }{
-		{"f32/1", "lenet", "f32/1", ""},
-		{"gorgonia/gonum/vax", "lenet", "gorgonia/gonum/vax", ""},
-		{"native/avx512/amd64", "lenet", "f32/1", ""},
-		{"native/avx2/amd64", "mlp", "f32/1", ""},
-		{"native/avx2/amd64", "lenet", "", "kernels native/avx2/amd64, which added up the gradients of convolutions in another order than f32/1"},
-		{"native/portable/arm64", "mlp", "", "kernels native/portable/arm64, which rounded each product"},
-		{"native/avx4096/amd64", "mlp", "", "which this brood does not know"},
-	} {
-		got, err := RecordedKernels(c.kind, net(c.model))
-		if got != c.want || (err == nil) != (c.refused == "") || err != nil && !strings.Contains(err.Error(), c.refused) {
-			t.Errorf("%s of %s: %q, %v; want %q, %q", c.kind, c.model, got, err, c.want, c.refused)
-		}
-	}
-	j := prepare(t, tiny(2))
-	dir := filepath.Join(t.TempDir(), "s")
-	train(t, dir, j, nil, nil)
-	c := j.Config
-	c.Kernels = "native/avx512/amd64"
-	old, err := FromSession(dir, c)
-	if err != nil || old.Config.Kernels != "f32/1" {
-		t.Errorf("a session of avx512: %v", err)
-	}
-	c.Kernels = "native/portable/" + goruntime.GOARCH
-	if _, err := FromSession(dir, c); err == nil || !strings.Contains(err.Error(), "brood replay") {
-		t.Errorf("a session of portable: %v", err)
 	}
 }

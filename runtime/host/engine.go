@@ -17,7 +17,6 @@ import (
 	"brood/models/native/kernel"
 	"brood/models/objective"
 	"brood/runtime/option"
-	"brood/runtime/verify"
 	"brood/runtime/worker"
 )
 
@@ -303,42 +302,6 @@ func MixedKernels(trained, predicted string) string {
 		in = "float32"
 	}
 	return fmt.Sprintf("computed in %s, requested in %s: predictions may differ", arithmetic, in)
-}
-
-// RecordedKernels returns today's name of the kernels that compute the bits of a recorded kind. It returns an error if
-// no kernels of this brood do. Before f32/1 each kernel variant had its own name: avx512 had the bits of f32/1, avx2
-// only for models without convolutions, and portable never.
-func RecordedKernels(kind string, net *models.Model) (string, error) {
-	variant, old := strings.CutPrefix(kind, "native/")
-	why := "this brood does not know"
-	switch {
-	case !old:
-		return kind, nil
-	case variant == "avx512/amd64" || variant == "avx2/amd64" && !convolves(net):
-		return arith.Name, nil
-	case variant == "avx2/amd64":
-		why = "added up the gradients of convolutions in another order than " + arith.Name + ", the arithmetic of this brood"
-	case strings.HasPrefix(variant, "portable/"):
-		why = "rounded each product before it was added, as " + arith.Name + ", the arithmetic of this brood, does not"
-	}
-	return "", fmt.Errorf("the session was computed by kernels %s, which %s: execute it with the brood version that "+
-		"recorded it; brood replay shows its contents", kind, why)
-}
-
-// convolves reports whether the model has a convolution.
-func convolves(net *models.Model) bool {
-	return slices.ContainsFunc(net.Layers, func(l models.Layer) bool { return l.Kind == models.Conv })
-}
-
-// explainOldKernels adds a further possible cause to a mismatch in a session whose kernels predate f32/1.
-func explainOldKernels(kind string, err error) error {
-	var m *verify.MismatchError
-	if !strings.HasPrefix(kind, "native/") || !errors.As(err, &m) {
-		return err
-	}
-	return fmt.Errorf("%w; the session was computed by kernels %s, which precede %s: they added up low-rank products "+
-		"(avx2) and the lengths of clipped gradients and of the shifts of hybrid-es (a last bit) in another order, which "+
-		"only the brood version that recorded it uses", err, kind, arith.Name)
 }
 
 // Available returns the kernels of a new run on this machine, for models that the native engine supports. It returns an

@@ -125,7 +125,7 @@ func (p *Past) run(
 	res, err := recomputeLog(ctx, c, p.dir, p.at)
 	if err != nil {
 		w.Free()
-		return nil, 0, fmt.Errorf("execute %s again: %w", p.dir, explainOldKernels(p.h.config.Kernels, err))
+		return nil, 0, fmt.Errorf("execute %s again: %w", p.dir, err)
 	}
 	return w, res.Rounds, nil
 }

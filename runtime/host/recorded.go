@@ -79,9 +79,6 @@ func (o *Own) jobWithoutData(dir string, c event.Config) (*Job, error) {
 	if err != nil {
 		return nil, err
 	}
-	if j.Config.Kernels, err = RecordedKernels(c.Kernels, j.Net); err != nil {
-		return nil, err
-	}
 	if o.Maximises() {
 		if have := o.measuredKernels(); c.Kernels != have {
 			return nil, fmt.Errorf("the session was computed by kernels %s, and this brood has %s for objectives: execute "+

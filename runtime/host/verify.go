@@ -92,7 +92,7 @@ func (o *Own) VerifyWithin(
 	for _, a := range h.objectiveAlerts {
 		out.Alerts = append(out.Alerts, fmt.Sprintf("round %d: %s", a.Round, a.Text))
 	}
-	return out, h.explainMismatch(explainOldKernels(h.config.Kernels, err))
+	return out, h.explainMismatch(err)
 }
 
 // checkpoints compares the files of all checkpoints with their digests in the log. A damaged checkpoint is an error; a

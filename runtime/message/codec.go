@@ -50,7 +50,7 @@ type (
 		Worker  int                       `cbor:"0,keyasint"`
 		Links   []LinkCount               `cbor:"1,keyasint,omitempty"`
 		Machine map[event.Measure]float64 `cbor:"2,keyasint,omitempty"` // see [event.CheckReport]
-		Doing   *Doing                    `cbor:"3,keyasint,omitempty"` // nil: it waits for an order, or is an older version
+		Doing   *Doing                    `cbor:"3,keyasint,omitempty"` // nil: it waits for an order
 	}
 	// Doing is the activity of a worker, as worker.Doing. It has no start time, since the clocks of machines differ.
 	Doing struct {

@@ -103,7 +103,7 @@ func TestDamagedMachines(t *testing.T) {
 	}
 }
 
-// TestBetween: a link has the bytes sent over it. Older logs have the bytes of each worker to all others and no links.
+// TestBetween: a link has the bytes sent over it. Without links, a worker has its bytes to all others.
 // The sum is unknown if a worker reports nothing, and an invalid record adds no link.
 func TestBetween(t *testing.T) {
 	sends := func(worker int, x float64, to map[int]float64) event.Machine {
