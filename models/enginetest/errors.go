@@ -1,11 +1,12 @@
 package enginetest
 
 import (
-	"brood/models/engine"
-	"brood/models/engine/ram"
 	"context"
 	"errors"
 	"testing"
+
+	"brood/models/engine"
+	"brood/models/engine/ram"
 )
 
 // errors: each case changes one part of a valid task, which is then refused.

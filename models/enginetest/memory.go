@@ -1,9 +1,10 @@
 package enginetest
 
 import (
-	"brood/models/engine"
 	"context"
 	"testing"
+
+	"brood/models/engine"
 )
 
 // memory: initially zero, written and read in spans, freed and reallocated.
