@@ -314,6 +314,18 @@ func (e *Env) InnerSteps(ctx context.Context, k Values, steps int, loss []float3
 	return OptimiserSteps(ctx, e, s, steps, By(k.Optimiser("eta_in", "momentum_in")))
 }
 
+// KnobOuterEta is the rate of an outer step, which follows a cycle of inner steps.
+var KnobOuterEta = Knob{
+	Name:    "eta",
+	Label:   "η",
+	Title:   "outer learning rate",
+	Doc:     "step size of the outer step on the agreed model, or on the part of it that was exchanged",
+	Min:     0,
+	Max:     100,
+	Default: 0.7,
+	Scale:   Log,
+}
+
 // InnerKnobs are the knobs of an inner optimiser, by default AdamW, that InnerSteps reads.
 var InnerKnobs = OrProgram(append([]Knob{
 	{

@@ -50,18 +50,7 @@ returns copies another one's state there and keeps its own moments here. Rate an
 of diloco: we found none published.
 Reductions: slowest 1, down 0 and merge mean is streaming-diloco with delay 0 and alpha 0.`,
 	Needs: optim.Gradients,
-	Knobs: slices.Concat([]optim.Knob{
-		{
-			Name:    "eta",
-			Label:   "η",
-			Title:   "outer learning rate",
-			Doc:     "step size of the outer step on a fragment of the agreed model",
-			Min:     0,
-			Max:     100,
-			Default: 0.7,
-			Scale:   optim.Log,
-		},
-	}, optim.InnerKnobs, []optim.Knob{
+	Knobs: slices.Concat([]optim.Knob{optim.KnobOuterEta}, optim.InnerKnobs, []optim.Knob{
 		optim.KnobMu,
 		{
 			Name:    "h",

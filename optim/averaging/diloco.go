@@ -35,18 +35,7 @@ round(share*M) values a step.
 Deviations: none in the rule; the source's h of 500 and its warm-up and cosine schedule of eta_in are left to knobs.
 Reductions: eta 1 and momentum 0 make xbar the mean of the replicas: local AdamW with averaging.`,
 	Needs: optim.Gradients,
-	Knobs: slices.Concat([]optim.Knob{
-		{
-			Name:    "eta",
-			Label:   "η",
-			Title:   "outer learning rate",
-			Doc:     "step size of the outer step on the agreed model",
-			Min:     0,
-			Max:     100,
-			Default: 0.7,
-			Scale:   optim.Log,
-		},
-	}, optim.InnerKnobs, []optim.Knob{
+	Knobs: slices.Concat([]optim.Knob{optim.KnobOuterEta}, optim.InnerKnobs, []optim.Knob{
 		optim.KnobMu, optim.KnobH.With(32), knobShare, optim.KnobSlice, optim.KnobB, optim.KnobClip, optim.KnobSplit,
 		optim.KnobParts,
 	}),

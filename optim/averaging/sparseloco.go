@@ -40,18 +40,7 @@ eta_in up; here a schedule of the knob does. The CPU encodes messages, so that o
 cycle, and a mean once.
 Reductions: with keep = chunk and values float32 it is DiLoCo without outer momentum, for any beta.`,
 	Needs: optim.Gradients,
-	Knobs: slices.Concat([]optim.Knob{
-		{
-			Name:    "eta",
-			Label:   "η",
-			Title:   "outer learning rate",
-			Doc:     "step size along the mean of what was sent",
-			Min:     0,
-			Max:     100,
-			Default: 1,
-			Scale:   optim.Log,
-		},
-	}, optim.InnerKnobs, []optim.Knob{
+	Knobs: slices.Concat([]optim.Knob{optim.KnobOuterEta.With(1)}, optim.InnerKnobs, []optim.Knob{
 		{
 			Name:    "beta",
 			Label:   "β",

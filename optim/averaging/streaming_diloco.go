@@ -43,18 +43,7 @@ bits are scaled. A round waits at its end for the fragment it sent, so that its 
 one round of transfer, however long the delay.
 Reductions: one fragment with delay 0 and alpha 0 is diloco, bit for bit; alpha 1 is n independent runs.`,
 	Needs: optim.Gradients,
-	Knobs: slices.Concat([]optim.Knob{
-		{
-			Name:    "eta",
-			Label:   "η",
-			Title:   "outer learning rate",
-			Doc:     "step size of the outer step on a fragment of the agreed model",
-			Min:     0,
-			Max:     100,
-			Default: 0.7,
-			Scale:   optim.Log,
-		},
-	}, optim.InnerKnobs, []optim.Knob{
+	Knobs: slices.Concat([]optim.Knob{optim.KnobOuterEta}, optim.InnerKnobs, []optim.Knob{
 		optim.KnobMu, optim.KnobH.With(32), knobFragments,
 		{
 			Name:    "delay",

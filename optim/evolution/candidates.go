@@ -13,6 +13,14 @@ import (
 
 // Candidates of a shared model: functions that all evolution strategies use.
 
+// seriesDeviation is the width of a search with a standard deviation for each parameter.
+var seriesDeviation = optim.Series{
+	Name:    "deviation",
+	Title:   "deviation",
+	Doc:     "root mean square of the standard deviations of the search",
+	Combine: optim.Last,
+}
+
 var (
 	knobOptimiser = optim.Knob{
 		Name:    "optimiser",

@@ -77,12 +77,7 @@ Reductions: rate 0 keeps the initial shape of the distribution.`,
 	},
 	Series: []optim.Series{
 		optim.SeriesFitness,
-		{
-			Name:    "deviation",
-			Title:   "deviation",
-			Doc:     "root mean square of the standard deviations of the search",
-			Combine: optim.Last,
-		},
+		seriesDeviation,
 		{
 			Name:    "elongation",
 			Title:   "elongation",

@@ -104,15 +104,7 @@ Reductions: eta_s 0 with sgd and raw is openai-es with raw, whose eta is sigma^2
 		knobTies,
 		knobDistribution,
 	},
-	Series: []optim.Series{
-		optim.SeriesFitness,
-		{
-			Name:    "deviation",
-			Title:   "deviation",
-			Doc:     "root mean square of the standard deviations of the search",
-			Combine: optim.Last,
-		},
-	},
+	Series: []optim.Series{optim.SeriesFitness, seriesDeviation},
 	Blocks: func(k optim.Values, l engine.Layout) []optim.Block {
 		b := []optim.Block{
 			optim.Params(optim.BlockX, true, optim.EnterCentre, l),

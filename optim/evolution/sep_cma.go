@@ -57,15 +57,7 @@ Reductions: rate 0 keeps s at one: CMA-ES with the identity as covariance, (mu/m
 		},
 		optim.KnobB.With(256), knobSamples, knobTies,
 	},
-	Series: []optim.Series{
-		optim.SeriesFitness,
-		{
-			Name:    "deviation",
-			Title:   "deviation",
-			Doc:     "root mean square of the standard deviations of the search",
-			Combine: optim.Last,
-		},
-	},
+	Series: []optim.Series{optim.SeriesFitness, seriesDeviation},
 	Blocks: func(_ optim.Values, l engine.Layout) []optim.Block {
 		return []optim.Block{
 			optim.Params(optim.BlockX, true, optim.EnterCentre, l),

@@ -60,15 +60,7 @@ Reductions: eta_s 0 is a plain evolution strategy with rank utilities.`,
 		},
 		knobSigma.With(0.01), optim.KnobB.With(256), knobSamples, knobTies, knobDistribution,
 	},
-	Series: []optim.Series{
-		optim.SeriesFitness,
-		{
-			Name:    "deviation",
-			Title:   "deviation",
-			Doc:     "root mean square of the standard deviations of the search",
-			Combine: optim.Last,
-		},
-	},
+	Series: []optim.Series{optim.SeriesFitness, seriesDeviation},
 	Blocks: func(_ optim.Values, l engine.Layout) []optim.Block {
 		return []optim.Block{
 			optim.Params(optim.BlockX, true, optim.EnterCentre, l),

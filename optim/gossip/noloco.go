@@ -34,18 +34,7 @@ Deviations: the source also routes activations at random between pipeline stages
 inner optimiser is Adam: AdamW with decay 0.
 Reductions: momentum 0 and eta 1 put a pair with equal s at the mean of its x; two members are always such a pair.`,
 	Needs: optim.Gradients | optim.Pairs,
-	Knobs: slices.Concat([]optim.Knob{
-		{
-			Name:    "eta",
-			Label:   "η",
-			Title:   "outer learning rate",
-			Doc:     "step size of the outer step along the mean change of a pair (β in the source)",
-			Min:     0,
-			Max:     100,
-			Default: 0.7,
-			Scale:   optim.Log,
-		},
-	}, optim.InnerKnobs, []optim.Knob{
+	Knobs: slices.Concat([]optim.Knob{optim.KnobOuterEta}, optim.InnerKnobs, []optim.Knob{
 		optim.KnobMu.With(0.5),
 		{
 			Name:    "gamma",
