@@ -167,6 +167,12 @@ func Moments(k Values, shared bool, l engine.Layout) []Block {
 	return []Block{Params(first, shared, EnterZero, l), Params(second, shared, EnterZero, l), Counter(steps, shared)}
 }
 
+// StepBlocks returns the blocks of an algorithm whose members take gradient steps: x, the moments of the optimiser,
+// which are shared if x is, and more.
+func StepBlocks(k Values, l engine.Layout, x Block, more ...Block) []Block {
+	return slices.Concat([]Block{x}, Moments(k, x.Shared, l), more)
+}
+
 // moments returns the block names of an optimiser other than SGD. Muon with last=adamw has separate names, so that the
 // last matrix starts with step count 0 when AdamW takes it over: a step divided by the root of a second moment that was
 // never updated would be huge.

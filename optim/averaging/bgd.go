@@ -49,15 +49,10 @@ Reductions: groups 1 with batch N is the textbook rule; any other division agree
 	}),
 	Series: []optim.Series{optim.SeriesLoss},
 	Blocks: func(k optim.Values, l engine.Layout) []optim.Block {
-		return slices.Concat(
-			[]optim.Block{optim.Params(optim.BlockX, true, optim.EnterCentre, l)},
-			optim.Moments(k, true, l),
-			[]optim.Block{
-				optim.Params(optim.BlockG, true, optim.EnterZero, l),
-				optim.Counter(optim.BlockPhase, true),
-				optim.Stats(false, l),
-			},
-		)
+		return optim.StepBlocks(k, l, optim.Params(optim.BlockX, true, optim.EnterCentre, l),
+			optim.Params(optim.BlockG, true, optim.EnterZero, l),
+			optim.Counter(optim.BlockPhase, true),
+			optim.Stats(false, l))
 	},
 	Check: func(s optim.Shape) error {
 		if groups := s.K.I("groups"); 2*groups > s.Data.Train {

@@ -111,19 +111,14 @@ Reductions: slowest 1, down 0 and merge mean is streaming-diloco with delay 0 an
 		},
 	},
 	Blocks: func(k optim.Values, l engine.Layout) []optim.Block {
-		return slices.Concat(
-			[]optim.Block{optim.Params(optim.BlockX, false, optim.EnterCentre, l)},
-			optim.Moments(k, false, l),
-			[]optim.Block{
-				optim.Params(optim.BlockXBar, true, optim.EnterCentre, l),
-				optim.Params(optim.BlockMX, true, optim.EnterZero, l),
-				{Name: optim.BlockSince, Cols: k.I("fragments"), Type: engine.U64, Record: true},
-				optim.Counter(optim.BlockCursor, false),
-				optim.Counter(optim.BlockPhase, true),
-				optim.Counter(optim.BlockCycle, true),
-				optim.Stats(false, l),
-			},
-		)
+		return optim.StepBlocks(k, l, optim.Params(optim.BlockX, false, optim.EnterCentre, l),
+			optim.Params(optim.BlockXBar, true, optim.EnterCentre, l),
+			optim.Params(optim.BlockMX, true, optim.EnterZero, l),
+			optim.Block{Name: optim.BlockSince, Cols: k.I("fragments"), Type: engine.U64, Record: true},
+			optim.Counter(optim.BlockCursor, false),
+			optim.Counter(optim.BlockPhase, true),
+			optim.Counter(optim.BlockCycle, true),
+			optim.Stats(false, l))
 	},
 	Check: func(s optim.Shape) error {
 		if k, n := s.K.I("quorum"), len(s.Roster.Members); k > n {

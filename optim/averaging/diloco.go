@@ -41,17 +41,12 @@ Reductions: eta 1 and momentum 0 make xbar the mean of the replicas: local AdamW
 	}),
 	Series: []optim.Series{optim.SeriesLoss},
 	Blocks: func(k optim.Values, l engine.Layout) []optim.Block {
-		return slices.Concat(
-			[]optim.Block{optim.Params(optim.BlockX, false, optim.EnterCentre, l)},
-			optim.Moments(k, false, l),
-			[]optim.Block{
-				optim.Params(optim.BlockXBar, true, optim.EnterCentre, l),
-				optim.Params(optim.BlockMX, true, optim.EnterZero, l),
-				optim.Counter(optim.BlockCursor, false),
-				optim.Counter(optim.BlockPhase, true),
-				optim.Stats(false, l),
-			},
-		)
+		return optim.StepBlocks(k, l, optim.Params(optim.BlockX, false, optim.EnterCentre, l),
+			optim.Params(optim.BlockXBar, true, optim.EnterCentre, l),
+			optim.Params(optim.BlockMX, true, optim.EnterZero, l),
+			optim.Counter(optim.BlockCursor, false),
+			optim.Counter(optim.BlockPhase, true),
+			optim.Stats(false, l))
 	},
 	Cycle: optim.CycleOf("h"),
 	Bytes: func(s optim.Shape) map[collective.Op]int64 {

@@ -35,11 +35,8 @@ about a quarter with int8.`,
 	}),
 	Series: []optim.Series{optim.SeriesLoss},
 	Blocks: func(k optim.Values, l engine.Layout) []optim.Block {
-		return slices.Concat(
-			[]optim.Block{optim.Params(optim.BlockX, true, optim.EnterCentre, l)},
-			optim.Moments(k, true, l),
-			[]optim.Block{optim.Counter(optim.BlockCursor, true), optim.Stats(false, l), optim.Residual(k, l)},
-		)
+		return optim.StepBlocks(k, l, optim.Params(optim.BlockX, true, optim.EnterCentre, l),
+			optim.Counter(optim.BlockCursor, true), optim.Stats(false, l), optim.Residual(k, l))
 	},
 	Bytes: func(s optim.Shape) map[collective.Op]int64 {
 		return map[collective.Op]int64{"gradient": s.AllReduceMeanBytes()}

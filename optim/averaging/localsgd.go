@@ -53,16 +53,11 @@ h 1 with momentum is too if all replicas have been present from the start, since
 	}, optim.MemberStream),
 	Series: []optim.Series{optim.SeriesLoss},
 	Blocks: func(k optim.Values, l engine.Layout) []optim.Block {
-		return slices.Concat(
-			[]optim.Block{optim.Params(optim.BlockX, false, optim.EnterCentre, l)},
-			optim.Moments(k, false, l),
-			[]optim.Block{
-				optim.Counter(optim.BlockCursor, false),
-				optim.Counter(optim.BlockPhase, true),
-				optim.Counter(optim.BlockWarm, true),
-				optim.Stats(false, l),
-			},
-		)
+		return optim.StepBlocks(k, l, optim.Params(optim.BlockX, false, optim.EnterCentre, l),
+			optim.Counter(optim.BlockCursor, false),
+			optim.Counter(optim.BlockPhase, true),
+			optim.Counter(optim.BlockWarm, true),
+			optim.Stats(false, l))
 	},
 	Check: func(s optim.Shape) error {
 		if s.K.ByProgram() && s.K.I("warmup") > 0 {

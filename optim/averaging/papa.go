@@ -48,15 +48,10 @@ Reductions: keep 0 is LocalSGD; keep 1 is n independent SGDs.`,
 		if k.Is("start", "own") {
 			enter = optim.EnterDrawn
 		}
-		return slices.Concat(
-			[]optim.Block{optim.Params(optim.BlockX, false, enter, l)},
-			optim.Moments(k, false, l),
-			[]optim.Block{
-				optim.Counter(optim.BlockCursor, false),
-				optim.Counter(optim.BlockPhase, true),
-				optim.Stats(false, l),
-			},
-		)
+		return optim.StepBlocks(k, l, optim.Params(optim.BlockX, false, enter, l),
+			optim.Counter(optim.BlockCursor, false),
+			optim.Counter(optim.BlockPhase, true),
+			optim.Stats(false, l))
 	},
 	Cycle: optim.CycleOf("h"),
 	Bytes: func(s optim.Shape) map[collective.Op]int64 {

@@ -83,17 +83,12 @@ Reductions: with keep = chunk and values float32 it is DiLoCo without outer mome
 	}),
 	Series: []optim.Series{optim.SeriesLoss},
 	Blocks: func(k optim.Values, l engine.Layout) []optim.Block {
-		return slices.Concat(
-			[]optim.Block{optim.Params(optim.BlockX, false, optim.EnterCentre, l)},
-			optim.Moments(k, false, l),
-			[]optim.Block{
-				optim.Params(optim.BlockXBar, true, optim.EnterCentre, l),
-				optim.Params(optim.BlockResidual, false, optim.EnterZero, l),
-				optim.Counter(optim.BlockCursor, false),
-				optim.Counter(optim.BlockPhase, true),
-				optim.Stats(false, l),
-			},
-		)
+		return optim.StepBlocks(k, l, optim.Params(optim.BlockX, false, optim.EnterCentre, l),
+			optim.Params(optim.BlockXBar, true, optim.EnterCentre, l),
+			optim.Params(optim.BlockResidual, false, optim.EnterZero, l),
+			optim.Counter(optim.BlockCursor, false),
+			optim.Counter(optim.BlockPhase, true),
+			optim.Stats(false, l))
 	},
 	Cycle: optim.CycleOf("h"),
 	Bytes: func(s optim.Shape) map[collective.Op]int64 {

@@ -83,19 +83,14 @@ Reductions: one fragment with delay 0 and alpha 0 is diloco, bit for bit; alpha 
 	}),
 	Series: []optim.Series{optim.SeriesLoss},
 	Blocks: func(k optim.Values, l engine.Layout) []optim.Block {
-		return slices.Concat(
-			[]optim.Block{optim.Params(optim.BlockX, false, optim.EnterCentre, l)},
-			optim.Moments(k, false, l),
-			[]optim.Block{
-				optim.Params(optim.BlockXBar, true, optim.EnterCentre, l),
-				optim.Params(optim.BlockMX, true, optim.EnterZero, l),
-				optim.Params(optim.BlockSent, true, optim.EnterZero, l),
-				{Name: optim.BlockDue, Shared: true, Cols: k.I("fragments"), Type: engine.U64, Record: true},
-				optim.Counter(optim.BlockCursor, false),
-				optim.Counter(optim.BlockPhase, true),
-				optim.Stats(false, l),
-			},
-		)
+		return optim.StepBlocks(k, l, optim.Params(optim.BlockX, false, optim.EnterCentre, l),
+			optim.Params(optim.BlockXBar, true, optim.EnterCentre, l),
+			optim.Params(optim.BlockMX, true, optim.EnterZero, l),
+			optim.Params(optim.BlockSent, true, optim.EnterZero, l),
+			optim.Block{Name: optim.BlockDue, Shared: true, Cols: k.I("fragments"), Type: engine.U64, Record: true},
+			optim.Counter(optim.BlockCursor, false),
+			optim.Counter(optim.BlockPhase, true),
+			optim.Stats(false, l))
 	},
 	Check: func(s optim.Shape) error {
 		if s.K.I("delay") >= s.K.I("h") {

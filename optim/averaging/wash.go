@@ -61,15 +61,10 @@ Reductions: share 0 is n independent runs.`,
 	}, optim.MemberStream),
 	Series: []optim.Series{optim.SeriesLoss},
 	Blocks: func(k optim.Values, l engine.Layout) []optim.Block {
-		return slices.Concat(
-			[]optim.Block{optim.Params(optim.BlockX, false, k.EnterX(), l)},
-			optim.Moments(k, false, l),
-			[]optim.Block{
-				optim.Counter(optim.BlockCursor, false),
-				optim.Counter(optim.BlockPhase, true),
-				optim.Stats(false, l),
-			},
-		)
+		return optim.StepBlocks(k, l, optim.Params(optim.BlockX, false, k.EnterX(), l),
+			optim.Counter(optim.BlockCursor, false),
+			optim.Counter(optim.BlockPhase, true),
+			optim.Stats(false, l))
 	},
 	Cycle: optim.CycleOf("h"),
 	Bytes: func(s optim.Shape) map[collective.Op]int64 {

@@ -64,16 +64,11 @@ equal the centre.`,
 	}, optim.MemberStream),
 	Series: []optim.Series{optim.SeriesLoss},
 	Blocks: func(k optim.Values, l engine.Layout) []optim.Block {
-		return slices.Concat(
-			[]optim.Block{optim.Params(optim.BlockX, false, optim.EnterCentre, l)},
-			optim.Moments(k, false, l),
-			[]optim.Block{
-				optim.Params(optim.BlockXBar, true, optim.EnterCentre, l),
-				optim.Counter(optim.BlockCursor, false),
-				optim.Counter(optim.BlockClock, false),
-				optim.Stats(false, l),
-			},
-		)
+		return optim.StepBlocks(k, l, optim.Params(optim.BlockX, false, optim.EnterCentre, l),
+			optim.Params(optim.BlockXBar, true, optim.EnterCentre, l),
+			optim.Counter(optim.BlockCursor, false),
+			optim.Counter(optim.BlockClock, false),
+			optim.Stats(false, l))
 	},
 	Bytes: func(s optim.Shape) map[collective.Op]int64 {
 		meet := func(m engine.Member) int64 { return s.AllReduceBytes(s.Roster.Only(m), s.Layout.Params) }

@@ -35,11 +35,8 @@ Reductions: rho -> infinity makes n independent SGDs; with equal replicas on equ
 	}, optim.MemberStream),
 	Series: []optim.Series{optim.SeriesLoss, seriesRho},
 	Blocks: func(k optim.Values, l engine.Layout) []optim.Block {
-		return slices.Concat(
-			[]optim.Block{optim.Params(optim.BlockX, false, optim.EnterCentre, l)},
-			optim.Moments(k, false, l),
-			[]optim.Block{optim.Counter(optim.BlockCursor, false), optim.Stats(false, l), optim.Residual(k, l)},
-		)
+		return optim.StepBlocks(k, l, optim.Params(optim.BlockX, false, optim.EnterCentre, l),
+			optim.Counter(optim.BlockCursor, false), optim.Stats(false, l), optim.Residual(k, l))
 	},
 	Bytes: func(s optim.Shape) map[collective.Op]int64 {
 		return map[collective.Op]int64{"couple": s.AllReduceMeanBytes()}

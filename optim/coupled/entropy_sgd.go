@@ -79,18 +79,13 @@ With momentum mu on both steps and inner zeroed it is Nesterov SGD with the grad
 	}),
 	Series: []optim.Series{optim.SeriesLoss, seriesGamma},
 	Blocks: func(k optim.Values, l engine.Layout) []optim.Block {
-		return slices.Concat(
-			[]optim.Block{optim.Params(optim.BlockX, true, optim.EnterCentre, l)},
-			optim.Moments(k, true, l),
-			[]optim.Block{
-				optim.Params(optim.BlockMX, true, optim.EnterZero, l),
-				optim.Counter(optim.BlockCursor, true),
-				optim.Counter(optim.BlockPhase, true),
-				optim.Stats(false, l),
-				optim.Residual(k, l),
-			},
-			innerBlocks(k, true, l),
-		)
+		b := optim.StepBlocks(k, l, optim.Params(optim.BlockX, true, optim.EnterCentre, l),
+			optim.Params(optim.BlockMX, true, optim.EnterZero, l),
+			optim.Counter(optim.BlockCursor, true),
+			optim.Counter(optim.BlockPhase, true),
+			optim.Stats(false, l),
+			optim.Residual(k, l))
+		return append(b, innerBlocks(k, true, l)...)
 	},
 	Cycle: optim.CycleOf("ell"),
 	Bytes: func(s optim.Shape) map[collective.Op]int64 {

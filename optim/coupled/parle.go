@@ -82,16 +82,11 @@ remark 3 of the source, to Elastic-SGD.`,
 	}, optim.MemberStream),
 	Series: []optim.Series{optim.SeriesLoss, seriesGamma, seriesRho},
 	Blocks: func(k optim.Values, l engine.Layout) []optim.Block {
-		b := slices.Concat(
-			[]optim.Block{optim.Params(optim.BlockX, false, optim.EnterCentre, l)},
-			optim.Moments(k, false, l),
-			[]optim.Block{
-				optim.Counter(optim.BlockCursor, false),
-				optim.Counter(optim.BlockPhase, true),
-				optim.Stats(false, l),
-				optim.Residual(k, l),
-			},
-		)
+		b := optim.StepBlocks(k, l, optim.Params(optim.BlockX, false, optim.EnterCentre, l),
+			optim.Counter(optim.BlockCursor, false),
+			optim.Counter(optim.BlockPhase, true),
+			optim.Stats(false, l),
+			optim.Residual(k, l))
 		if k.Is("variant", "paper") {
 			return append(b,
 				optim.Params(optim.BlockY, false, optim.EnterCentre, l),

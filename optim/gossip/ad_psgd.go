@@ -48,15 +48,10 @@ stale gradients.`,
 	}, optim.MemberStream),
 	Series: []optim.Series{optim.SeriesLoss, seriesStaleness, optim.SeriesPartner},
 	Blocks: func(k optim.Values, l engine.Layout) []optim.Block {
-		return slices.Concat(
-			[]optim.Block{optim.Params(optim.BlockX, false, optim.EnterCentre, l)},
-			optim.Moments(k, false, l),
-			[]optim.Block{
-				optim.Params(optim.BlockPull, false, optim.EnterCentre, l),
-				optim.Counter(optim.BlockCursor, false),
-				optim.Stats(false, l),
-			},
-		)
+		return optim.StepBlocks(k, l, optim.Params(optim.BlockX, false, optim.EnterCentre, l),
+			optim.Params(optim.BlockPull, false, optim.EnterCentre, l),
+			optim.Counter(optim.BlockCursor, false),
+			optim.Stats(false, l))
 	},
 	Bytes: func(s optim.Shape) map[collective.Op]int64 {
 		if s.Drawn {

@@ -50,17 +50,12 @@ Reductions: momentum 0 and eta 1 put a pair with equal s at the mean of its x; t
 	}),
 	Series: []optim.Series{optim.SeriesLoss, optim.SeriesPartner},
 	Blocks: func(k optim.Values, l engine.Layout) []optim.Block {
-		return slices.Concat(
-			[]optim.Block{optim.Params(optim.BlockX, false, optim.EnterCentre, l)},
-			optim.Moments(k, false, l),
-			[]optim.Block{
-				optim.Params(optim.BlockBegun, false, optim.EnterCentre, l),
-				optim.Params(optim.BlockMX, false, optim.EnterZero, l),
-				optim.Counter(optim.BlockCursor, false),
-				optim.Counter(optim.BlockPhase, true),
-				optim.Stats(false, l),
-			},
-		)
+		return optim.StepBlocks(k, l, optim.Params(optim.BlockX, false, optim.EnterCentre, l),
+			optim.Params(optim.BlockBegun, false, optim.EnterCentre, l),
+			optim.Params(optim.BlockMX, false, optim.EnterZero, l),
+			optim.Counter(optim.BlockCursor, false),
+			optim.Counter(optim.BlockPhase, true),
+			optim.Stats(false, l))
 	},
 	Cycle: optim.CycleOf("h"),
 	Bytes: func(s optim.Shape) map[collective.Op]int64 {

@@ -96,11 +96,8 @@ Reductions: h 1 without momentum, blocking, is x_i = x_j = (x_i + x_j)/2 - eta*(
 	},
 	Blocks: func(k optim.Values, l engine.Layout) []optim.Block {
 		enter := k.EnterX()
-		b := slices.Concat(
-			[]optim.Block{optim.Params(optim.BlockX, false, enter, l)},
-			optim.Moments(k, false, l),
-			[]optim.Block{optim.Counter(optim.BlockCursor, false), optim.Stats(false, l)},
-		)
+		b := optim.StepBlocks(k, l, optim.Params(optim.BlockX, false, enter, l),
+			optim.Counter(optim.BlockCursor, false), optim.Stats(false, l))
 		if !k.Is("mode", "blocking") {
 			b = append(b, optim.Params(optim.BlockShown, false, enter, l))
 		}

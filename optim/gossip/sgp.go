@@ -57,16 +57,11 @@ Reductions: eta 0 is push-sum, which solves distributed averaging; two members w
 		optim.SeriesPartner,
 	},
 	Blocks: func(k optim.Values, l engine.Layout) []optim.Block {
-		return slices.Concat(
-			[]optim.Block{optim.Params(optim.BlockX, false, optim.EnterCentre, l)},
-			optim.Moments(k, false, l),
-			[]optim.Block{
-				{Name: optim.BlockW, Cols: 1, Enter: optim.EnterOne, Record: true},
-				optim.Counter(optim.BlockCursor, false),
-				optim.Counter(optim.BlockPhase, true),
-				optim.Stats(false, l),
-			},
-		)
+		return optim.StepBlocks(k, l, optim.Params(optim.BlockX, false, optim.EnterCentre, l),
+			optim.Block{Name: optim.BlockW, Cols: 1, Enter: optim.EnterOne, Record: true},
+			optim.Counter(optim.BlockCursor, false),
+			optim.Counter(optim.BlockPhase, true),
+			optim.Stats(false, l))
 	},
 	Check: func(s optim.Shape) error {
 		n := len(s.Roster.Members)

@@ -82,25 +82,20 @@ Reductions: period beyond the run is independent SGDs of different rates; quanti
 	}, optim.MemberStream),
 	Series: []optim.Series{optim.SeriesLoss, seriesFitness, SeriesDiversity, seriesMemberEta, seriesParent},
 	Blocks: func(k optim.Values, l engine.Layout) []optim.Block {
-		return slices.Concat(
-			[]optim.Block{optim.Params(optim.BlockX, false, optim.EnterCentre, l)},
-			optim.Moments(k, false, l),
-			[]optim.Block{
-				optim.Counter(optim.BlockCursor, false),
-				optim.Stats(false, l),
-				{Name: optim.BlockHyper, Cols: 2, Record: true},
-				{Name: optim.BlockScore, Cols: 2, Record: true},
-				{Name: optim.BlockFrom, Cols: 2, Record: true},
-				{
-					Name:   optim.BlockTried,
-					Shared: true,
-					Cols:   pb2Window * pb2Cols,
-					Record: true,
-				},
-				optim.Counter(optim.BlockPhase, true),
-				optim.Counter(optim.BlockCycle, true),
+		return optim.StepBlocks(k, l, optim.Params(optim.BlockX, false, optim.EnterCentre, l),
+			optim.Counter(optim.BlockCursor, false),
+			optim.Stats(false, l),
+			optim.Block{Name: optim.BlockHyper, Cols: 2, Record: true},
+			optim.Block{Name: optim.BlockScore, Cols: 2, Record: true},
+			optim.Block{Name: optim.BlockFrom, Cols: 2, Record: true},
+			optim.Block{
+				Name:   optim.BlockTried,
+				Shared: true,
+				Cols:   pb2Window * pb2Cols,
+				Record: true,
 			},
-		)
+			optim.Counter(optim.BlockPhase, true),
+			optim.Counter(optim.BlockCycle, true))
 	},
 	Check: func(s optim.Shape) error {
 		if s.Data.Validation == 0 {

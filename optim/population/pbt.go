@@ -65,17 +65,12 @@ Reductions: period beyond the run is independent SGDs of different rates.`,
 	}, optim.MemberStream),
 	Series: []optim.Series{optim.SeriesLoss, seriesFitness, SeriesDiversity, seriesMemberEta, seriesParent},
 	Blocks: func(k optim.Values, l engine.Layout) []optim.Block {
-		return slices.Concat(
-			[]optim.Block{optim.Params(optim.BlockX, false, optim.EnterCentre, l)},
-			optim.Moments(k, false, l),
-			[]optim.Block{
-				optim.Counter(optim.BlockCursor, false),
-				optim.Stats(false, l),
-				{Name: optim.BlockHyper, Cols: 2, Record: true},
-				{Name: optim.BlockScore, Cols: 2, Record: true},
-				optim.Counter(optim.BlockPhase, true),
-			},
-		)
+		return optim.StepBlocks(k, l, optim.Params(optim.BlockX, false, optim.EnterCentre, l),
+			optim.Counter(optim.BlockCursor, false),
+			optim.Stats(false, l),
+			optim.Block{Name: optim.BlockHyper, Cols: 2, Record: true},
+			optim.Block{Name: optim.BlockScore, Cols: 2, Record: true},
+			optim.Counter(optim.BlockPhase, true))
 	},
 	Check: func(s optim.Shape) error {
 		if s.Data.Validation == 0 {

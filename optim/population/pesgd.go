@@ -64,18 +64,13 @@ m is ESGD's m-elitism with the remaining members drawn at random.`,
 	),
 	Series: []optim.Series{optim.SeriesLoss, seriesFitness, SeriesDiversity, seriesMemberEta, seriesParent},
 	Blocks: func(k optim.Values, l engine.Layout) []optim.Block {
-		return slices.Concat(
-			[]optim.Block{optim.Params(optim.BlockX, false, k.EnterX(), l)},
-			optim.Moments(k, false, l),
-			[]optim.Block{
-				optim.Counter(optim.BlockCursor, false),
-				optim.Stats(false, l),
-				optim.Params(optim.BlockElder, false, optim.EnterCentre, l),
-				{Name: optim.BlockFit, Cols: 2, Record: true},
-				optim.Counter(optim.BlockPhase, true),
-				optim.Counter(optim.BlockCycle, true),
-			},
-		)
+		return optim.StepBlocks(k, l, optim.Params(optim.BlockX, false, k.EnterX(), l),
+			optim.Counter(optim.BlockCursor, false),
+			optim.Stats(false, l),
+			optim.Params(optim.BlockElder, false, optim.EnterCentre, l),
+			optim.Block{Name: optim.BlockFit, Cols: 2, Record: true},
+			optim.Counter(optim.BlockPhase, true),
+			optim.Counter(optim.BlockCycle, true))
 	},
 	Check: func(s optim.Shape) error {
 		if s.Data.Validation == 0 {
