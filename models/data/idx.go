@@ -41,13 +41,8 @@ func gunzip(r io.Reader) (*bufio.Reader, error) {
 	return b, nil
 }
 
-// ReadIDX reads an IDX file of bytes, gzipped or not, and returns its dimensions and values. file names it in errors,
-// which are FileErrors.
-func ReadIDX(r io.Reader, file string) (dims []int, values []byte, err error) {
-	return readIDX(r, file, 0)
-}
-
-// readIDX is like ReadIDX but reserves capacity for more further bytes. For files of at most maxPreallocation bytes of
+// readIDX reads an IDX file of bytes, gzipped or not, and returns its dimensions and values. file names it in errors,
+// which are FileErrors. It reserves capacity for more further bytes: for files of at most maxPreallocation bytes of
 // values, appending these does not reallocate.
 func readIDX(r io.Reader, file string, more int) (dims []int, values []byte, err error) {
 	fail := func(at int, format string, args ...any) ([]int, []byte, error) {

@@ -27,7 +27,7 @@ func gzipped(b []byte) []byte {
 
 func TestReadIDX(t *testing.T) {
 	for name, b := range map[string][]byte{"plain": idx([]byte{1, 2, 3, 4, 5, 6}, 2, 3), "gzip": gzipped(idx([]byte{1, 2, 3, 4, 5, 6}, 2, 3))} {
-		dims, values, err := ReadIDX(bytes.NewReader(b), name)
+		dims, values, err := readIDX(bytes.NewReader(b), name, 0)
 		if err != nil || len(dims) != 2 || dims[0] != 2 || dims[1] != 3 || !bytes.Equal(values, []byte{1, 2, 3, 4, 5, 6}) {
 			t.Errorf("%s: %v %v %v", name, dims, values, err)
 		}
@@ -51,7 +51,7 @@ func TestReadIDXNamesFileAndOffset(t *testing.T) {
 		{"long", idx([]byte{1, 2, 3, 4}, 3), 11, "has data after"},
 		{"cut gzip", gzipped(idx(bytes.Repeat([]byte{7, 1, 9}, 60), 180))[:30], -1, ""},
 	} {
-		_, _, err := ReadIDX(bytes.NewReader(c.bytes), "a/"+c.name)
+		_, _, err := readIDX(bytes.NewReader(c.bytes), "a/"+c.name, 0)
 		var f *FileError
 		if !errors.As(err, &f) || f.File != "a/"+c.name || c.offset >= 0 && f.Offset != c.offset || !strings.Contains(f.What, c.wantErr) {
 			t.Errorf("%s: %v", c.name, err)
@@ -64,7 +64,7 @@ func FuzzIDX(f *testing.F) {
 	f.Add(gzipped(idx([]byte{1, 2, 3, 4}, 2, 2)))
 	f.Add([]byte{0, 0, 8, 4, 0, 0, 255, 255, 0, 0, 255, 255})
 	f.Fuzz(func(t *testing.T, b []byte) {
-		dims, values, err := ReadIDX(bytes.NewReader(b), "fuzz")
+		dims, values, err := readIDX(bytes.NewReader(b), "fuzz", 0)
 		if err != nil {
 			return
 		}

@@ -5,6 +5,12 @@ import (
 	"brood/models/engine"
 )
 
+// Covers returns an UncoveredError if a part of the model has no kernels.
+func Covers(m *models.Model) error {
+	_, err := compile(m)
+	return err
+}
+
 // Multiplication is a product C = op(A) op(B) of entries by tensor cores, whose kernels the device has loaded. The
 // matrices of the entries are stored consecutively: rows of A have length m if TurnedA, and so on. A nil Bias, Gate or
 // C0 is absent; with C0, C is fma(Factors, A B, C0).

@@ -51,13 +51,7 @@ func (e *UncoveredError) Error() string {
 		e.Layer, e.Why)
 }
 
-// Covers returns an UncoveredError if a part of the model has no kernels.
-func Covers(m *models.Model) error {
-	_, err := compile(m)
-	return err
-}
-
-// compile converts the model to a plan.
+// compile converts the model to a plan. It returns an UncoveredError if a part of the model has no kernels.
 func compile(m *models.Model) (*plan, error) {
 	if m.Int8 {
 		return nil, &UncoveredError{m.Name, 1, "arithmetic = " + models.Int8}

@@ -14,6 +14,9 @@ import (
 	"brood/models/noise"
 )
 
+// flat returns the elements of m.
+func flat(m engine.Mat) []float32 { return ram.View(m).F }
+
 func TestNewRefusesMismatch(t *testing.T) {
 	set := enginetest.Toy(t, 1, 2, 3)
 	for name, m := range map[string]*models.Model{

@@ -9,9 +9,6 @@ import (
 	"brood/models/noise"
 )
 
-// flat returns the elements of m.
-func flat(m engine.Mat) []float32 { return ram.View(m).F }
-
 // row returns row r of m.
 func row(m engine.Mat, r engine.Row) []float32 { return ram.View(m).Row(r) }
 
