@@ -82,8 +82,8 @@ func TestMachinesScreen(t *testing.T) {
 	}
 }
 
-// TestMachinesOfARecording checks the history in a replay and the messages for an old log and for a run that does not
-// answer.
+// TestMachinesOfARecording checks the history in a replay and the messages for a log without measurements and for a
+// run that does not answer.
 func TestMachinesOfARecording(t *testing.T) {
 	rs := sourcetest.Run(12, 60)
 	d := open(t, 120, 36, nil, func(o *panel.Options) { o.Source, o.Commander = fastReplay(&memoryLog{rs: rs}), nil })
@@ -95,13 +95,13 @@ func TestMachinesOfARecording(t *testing.T) {
 			before = append(before, r)
 		}
 	}
-	older := fastReplay(&memoryLog{rs: before})
-	if err := older.Scan(t.Context()); err != nil {
+	without := fastReplay(&memoryLog{rs: before})
+	if err := without.Scan(t.Context()); err != nil {
 		t.Fatal(err)
 	}
-	d = open(t, 120, 36, nil, func(o *panel.Options) { o.Source, o.Commander = older, nil })
+	d = open(t, 120, 36, nil, func(o *panel.Options) { o.Source, o.Commander = without, nil })
 	d.press("end", "6")
-	d.shows("an older version recorded it")
+	d.shows("this log has no measurements of machines")
 	d = open(t, 120, 36, nil, func(o *panel.Options) {
 		o.Source, o.Commander = fastReplay(&memoryLog{rs: before}),
 			nil

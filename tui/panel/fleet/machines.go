@@ -336,7 +336,7 @@ func (f *Fleet) noMachinesText(m *panel.Host) string {
 		return "machines are measured once a second at the end of a round: this run ended after " +
 			textfmt.Duration(took)
 	}
-	return "this log has no measurements of machines: an older version recorded it"
+	return "this log has no measurements of machines"
 }
 
 func (f *Fleet) drawMachines(m *panel.Host, g *cell.Grid, r cell.Rect) {
