@@ -15,41 +15,94 @@ import (
 // price times each kind of work that all contains, on all threads, and returns its cost per unit. It allocates one row
 // of parameters and one of gradients per entry on eng and frees them.
 func (j *Job) price(ctx context.Context, all operations, eng Engine) (p Prices, err error) {
-	n, params := min(j.Members, j.Threads), j.Net.Layout.Params
-	x, err := eng.Alloc(n, params)
+	r, err := j.pricedRows(ctx, eng)
+	defer r.free(eng)
 	if err != nil {
 		return p, err
 	}
-	defer eng.Free(x)
-	g, err := eng.Alloc(n, params)
-	if err != nil {
-		return p, err
-	}
-	defer eng.Free(g)
-	var stats engine.Mat
-	if wide := j.Net.Layout.Stats; wide > 0 {
-		if stats, err = eng.Alloc(n, wide); err != nil {
+	for _, work := range j.pricedWork(all, r, &p) {
+		if work.amount == 0 {
+			continue
+		}
+		few := max(1, work.few)
+		blocks := (j.Threads + few - 1) / few // one block for each thread that shares an entry
+		once, each, err := reducedSamples(ctx, eng, blocks*block, work.once, func(once int) engine.Task {
+			return work.task(few, once)
+		})
+		if err != nil {
 			return p, err
 		}
-		defer eng.Free(stats)
+		if each /= float64(few); each == 0 {
+			each, err = perEntry(ctx, eng, few, work.most, func(n int) engine.Task { return work.task(n, once) })
+		}
+		if err != nil {
+			return p, err
+		}
+		*work.to = each / float64(once)
 	}
-	first, fresh := make([]float32, params), make([]float32, j.Net.Layout.Stats)
+	return p, nil
+}
+
+// pricedRows are the members on which work is timed: initial parameters, gradients, and fresh statistics if the model
+// has some. They have equal Rows.
+type pricedRows struct{ x, g, stats engine.Mat }
+
+// free frees the matrices that were allocated.
+func (r pricedRows) free(eng Engine) {
+	for _, m := range []engine.Mat{r.stats, r.g, r.x} {
+		if m.Rows > 0 {
+			eng.Free(m)
+		}
+	}
+}
+
+// pricedRows allocates rows for as many members as threads can compute at once. The caller frees them, also after an
+// error.
+func (j *Job) pricedRows(ctx context.Context, eng Engine) (r pricedRows, err error) {
+	n, params, wide := min(j.Members, j.Threads), j.Net.Layout.Params, j.Net.Layout.Stats
+	if r.x, err = eng.Alloc(n, params); err != nil {
+		return r, err
+	}
+	if r.g, err = eng.Alloc(n, params); err != nil {
+		return r, err
+	}
+	if wide > 0 {
+		if r.stats, err = eng.Alloc(n, wide); err != nil {
+			return r, err
+		}
+	}
+	first, fresh := make([]float32, params), make([]float32, wide)
 	j.Net.Layout.FreshStats(fresh)
 	for i := range n {
 		clear(first)
 		if err := j.init(ctx, engine.Member(i), first); err != nil {
-			return p, err
+			return r, err
 		}
-		if err := eng.Write(ctx, engine.RowOf(x, engine.Row(i)), engine.AppendFloats(nil, first)); err != nil {
-			return p, err
+		if err := eng.Write(ctx, engine.RowOf(r.x, engine.Row(i)), engine.AppendFloats(nil, first)); err != nil {
+			return r, err
 		}
-		if stats.Rows > 0 {
-			if err := eng.Write(ctx, engine.RowOf(stats, engine.Row(i)), engine.AppendFloats(nil, fresh)); err != nil {
-				return p, err
+		if wide > 0 {
+			if err := eng.Write(ctx, engine.RowOf(r.stats, engine.Row(i)), engine.AppendFloats(nil, fresh)); err != nil {
+				return r, err
 			}
 		}
 	}
-	rows, one := engine.Rows(n), x.Sub(0, 1)
+	return r, nil
+}
+
+// pricedWork is a kind of work that is timed.
+type pricedWork struct {
+	amount    float64  // skip this kind of work if 0
+	to        *float64 // receives the price
+	once      int      // units per entry of the task; if these are samples, the task may be timed with fewer
+	few, most int      // bounds of the number of entries
+	task      func(n, once int) engine.Task
+}
+
+// pricedWork returns the kinds of work on r whose prices are in p.
+func (j *Job) pricedWork(all operations, r pricedRows, p *Prices) []pricedWork {
+	x, g, stats := r.x, r.g, r.stats
+	n, rows, one := x.Rows, engine.Rows(x.Rows), x.Sub(0, 1)
 	drawn := func(count int) (out []noise.Key) {
 		for i := range count {
 			out = append(out, noise.Key{Purpose: noise.Order, Member: uint32(i)})
@@ -70,13 +123,7 @@ func (j *Job) price(ctx context.Context, all operations, eng Engine) (p Prices, 
 	}
 	most, scores, ids := all.most, max(all.most.Scores, all.most.Own), collective.IDs(j.Members)
 	few := min(j.Members, 2*j.Threads) // entries of tasks that threads take one by one or in pairs
-	for _, work := range []struct {
-		amount    float64  // skip this kind of work if 0
-		to        *float64 // receives the price
-		once      int      // units per entry of the task; if these are samples, the task may be timed with fewer
-		few, most int      // bounds of the number of entries
-		task      func(n, once int) engine.Task
-	}{
+	return []pricedWork{
 		{all.gradients, &p.Gradient, most.Gradients, n, n, func(n, once int) engine.Task {
 			return engine.Gradients{
 				X:       x,
@@ -133,27 +180,7 @@ func (j *Job) price(ctx context.Context, all operations, eng Engine) (p Prices, 
 				IDs:     ids[:n],
 			}
 		}},
-	} {
-		if work.amount == 0 {
-			continue
-		}
-		few := max(1, work.few)
-		blocks := (j.Threads + few - 1) / few // one block for each thread that shares an entry
-		once, each, err := reducedSamples(ctx, eng, blocks*block, work.once, func(once int) engine.Task {
-			return work.task(few, once)
-		})
-		if err != nil {
-			return p, err
-		}
-		if each /= float64(few); each == 0 {
-			each, err = perEntry(ctx, eng, few, work.most, func(n int) engine.Task { return work.task(n, once) })
-		}
-		if err != nil {
-			return p, err
-		}
-		*work.to = each / float64(once)
 	}
-	return p, nil
 }
 
 // termsOfUpdate is the number of rows that the timed update reads or writes per entry, see operations.terms.
