@@ -67,6 +67,27 @@ func TestTorch(t *testing.T) {
 	}
 }
 
+// Plain functions index arrays of numpy by their samples, and pass all checks.
+func TestNumpyFunctions(t *testing.T) {
+	python := enginetest.Python("numpy")
+	if python == "" {
+		t.Skip("no python3 here has numpy")
+	}
+	p, err := Open(t.Context(), []string{python, "testdata/functions.py"}, "")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer p.Close()
+	err = Check(t.Context(), p, func(f Finding) {
+		if f.Err != nil {
+			t.Errorf("%s: %v", f.What, f.Err)
+		}
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+}
+
 // optimiserOf returns the optimiser that a net of testdata/nets.py brings.
 func optimiserOf(net string) string {
 	if net == "lenet" {

@@ -90,8 +90,8 @@ def functions(parameters, init, gradient, evaluate, *, train, data, test=0, vali
                 numbers of samples. Their ids count from 0 in this order
     data        a text that changes whenever the samples do, such as a digest: brood takes equal texts for equal data
 
-    parameters are numpy arrays of their shapes if numpy is there, else flat arrays of floats; the functions may return
-    any sequence of numbers. They must depend on their arguments only.
+    parameters are numpy arrays of their shapes if numpy is there, else flat arrays of floats; samples is a list of ids.
+    The functions may return any sequence of numbers. They must depend on their arguments only.
     """
     _begin()
     _run(_Functions(locals()))
@@ -1079,13 +1079,13 @@ class _Functions:
 
     def gradient(self, key, ids):
         _seed(key)
-        loss, values = self.g["gradient"](self.views(self.x), ids, key)
+        loss, values = self.g["gradient"](self.views(self.x), list(ids), key)
         self._store(values, self.out)
         return float(loss)
 
     def evaluate(self, key, own, ids):
         _seed(key)
-        out = tuple(self.g["evaluate"](self.views(self.x), ids, key))
+        out = tuple(self.g["evaluate"](self.views(self.x), list(ids), key))
         return float(out[0]), int(out[1]), [float(m) for m in out[2]] if self.metrics else []
 
     def statistics(self, batches):
