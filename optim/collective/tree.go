@@ -82,40 +82,16 @@ func partsOf(r Roster) map[int][]node {
 	return parts
 }
 
-// partsWithin returns the maximal subtrees whose members are all hosted by some workers, in the order of their members.
-func partsWithin(r Roster, workers []int) (parts []node) {
-	// walk reports whether the workers host all members under n, which have ranks lo to hi. If not, it adds the parts
-	// below.
-	var walk func(n node, lo, hi int) bool
-	walk = func(n node, lo, hi int) bool {
-		if hi-lo == 1 {
-			_, ok := slices.BinarySearch(workers, r.Owner[lo])
-			return ok
+// partsWithin returns the maximal subtrees whose members are all hosted by some workers, as if one worker hosted them.
+func partsWithin(r Roster, workers []int) []node {
+	const together = -1
+	joined := Roster{Members: r.Members, Owner: slices.Clone(r.Owner)}
+	for i, w := range r.Owner {
+		if _, ok := slices.BinarySearch(workers, w); ok {
+			joined.Owner[i] = together
 		}
-		a, b := n.children()
-		mid, _ := slices.BinarySearch(r.Members[lo:hi], b.prefix<<b.level)
-		switch mid += lo; mid {
-		case lo:
-			return walk(b, lo, hi)
-		case hi:
-			return walk(a, lo, hi)
-		}
-		first := len(parts)
-		left, right := walk(a, lo, mid), walk(b, mid, hi)
-		switch {
-		case left && right:
-			return true
-		case left:
-			parts = slices.Insert(parts, first, a)
-		case right:
-			parts = append(parts, b)
-		}
-		return false
 	}
-	if len(r.Members) > 0 && walk(rootOf(r), 0, len(r.Members)) {
-		return []node{rootOf(r)}
-	}
-	return parts
+	return partsOf(joined)[together]
 }
 
 // sumTree returns the additions that compute node n, as [engine.Sum] expects them: the known nodes as sources, and the
