@@ -219,7 +219,11 @@ func exactly(names ...string) cobra.PositionalArgs {
 			return usage("%s needs %s; see `%s --help`", c.CommandPath(), names[len(args)], c.CommandPath())
 		}
 		if len(args) > len(names) {
-			return usage("%s does not take the argument %q", c.CommandPath(), args[len(names)])
+			what := fmt.Sprintf("see `%s --help`", c.CommandPath())
+			if c.Flags().Lookup(option.Data.Name) != nil {
+				what = "--" + option.Data.Name + " names a data set or a path"
+			}
+			return usage("%s does not take the argument %q; %s", c.CommandPath(), args[len(names)], what)
 		}
 		return nil
 	}
