@@ -27,7 +27,7 @@ func (e *UnknownError) Error() string {
 
 // Decode decodes text into the value that into points to. It returns an [*UnknownError] if only keys are unknown.
 func Decode(text []byte, into any) error {
-	err := toml.NewDecoder(bytes.NewReader(text)).DisallowUnknownFields().Decode(into)
+	err := decode(text, into)
 	var strict *toml.StrictMissingError
 	if err == nil {
 		return nil
@@ -49,6 +49,16 @@ func Decode(text []byte, into any) error {
 		return fmt.Errorf("line %d, %s: %s", row, clip(string(lines[row-1])), cause)
 	}
 	return fmt.Errorf("line %d: %s", row, cause)
+}
+
+// decode decodes text. The decoder panics at a sign without digits that is to become a float.
+func decode(text []byte, into any) (err error) {
+	defer func() {
+		if recover() != nil {
+			err = errors.New("a number has a sign and no digits")
+		}
+	}()
+	return toml.NewDecoder(bytes.NewReader(text)).DisallowUnknownFields().Decode(into)
 }
 
 // most is the number of runes that are shown of a line.
