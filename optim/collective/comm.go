@@ -47,7 +47,6 @@ type Comm struct {
 	sent, seen map[int]uint64    // last sequence numbers per peer: a pair may exchange frames without the others
 	parts      map[int][]node    // subtrees by worker, for Roster
 	trees      *relays           // of Roster and Workers; nil: no two workers are on one machine
-	treesSet   bool              // trees is set
 	groups     map[int][]node    // subtrees of a worker and those below it, for Roster
 	byMachine  map[int][]node    // subtrees by first worker of a machine, for Roster
 	sizes      map[slicing][]int // bytes of each worker's slice
@@ -71,6 +70,7 @@ func NewComm(self int, epoch uint32, r Roster, workers []int, link Link, e engin
 		Direct:  direct,
 		sent:    map[int]uint64{},
 		seen:    map[int]uint64{},
+		trees:   relaysOf(r, workers),
 	}
 }
 
@@ -93,6 +93,19 @@ func (c *Comm) send(to int, op Op, p []byte) error {
 	c.Ledger[op] += int64(len(p))
 	if err := c.Link.Send(to, c.Epoch, c.sent[to], string(op), p); err != nil {
 		return fmt.Errorf("%s: send to worker %d: %w", op, to, err)
+	}
+	return nil
+}
+
+// sendAll sends p to every other one of some workers.
+func (c *Comm) sendAll(workers []int, op Op, p []byte) error {
+	for _, w := range workers {
+		if w == c.Self {
+			continue
+		}
+		if err := c.send(w, op, slices.Clone(p)); err != nil {
+			return err
+		}
 	}
 	return nil
 }
@@ -224,13 +237,8 @@ func (c *Comm) shareAll(op Op, total int, own []byte, size func(worker int) int,
 		return c.relayShares(t, op, own, size, take)
 	}
 	if len(own) > 0 {
-		for _, w := range c.Workers {
-			if w == c.Self {
-				continue
-			}
-			if err := c.send(w, op, slices.Clone(own)); err != nil {
-				return nil, err
-			}
+		if err := c.sendAll(c.Workers, op, own); err != nil {
+			return nil, err
 		}
 	}
 	return Phases{func(ctx context.Context) error {

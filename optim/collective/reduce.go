@@ -309,15 +309,7 @@ func (c *Comm) sendSlice(ctx context.Context, op Op, ws []int, v engine.Mat, cod
 	if err != nil {
 		return err
 	}
-	for _, w := range ws {
-		if w == c.Self {
-			continue
-		}
-		if err := c.send(w, op, slices.Clone(mine)); err != nil {
-			return err
-		}
-	}
-	return nil
+	return c.sendAll(ws, op, mine)
 }
 
 // receiveSlices receives the columns of the other workers of ws into v.

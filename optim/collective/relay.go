@@ -87,13 +87,10 @@ func (t *relays) atFirst(leaves Roster) Roster {
 }
 
 // relays returns the trees for a collective of this many bytes; nil if it is not relayed. It is relayed if each
-// worker's share of the bytes is so small that the number of frames decides its time. It caches the trees.
+// worker's share of the bytes is so small that the number of frames decides its time.
 func (c *Comm) relays(bytes int) *relays {
 	if bytes > 4*c.Direct*len(c.Workers) {
 		return nil
-	}
-	if !c.treesSet {
-		c.treesSet, c.trees = true, relaysOf(c.Roster, c.Workers)
 	}
 	return c.trees
 }
@@ -178,13 +175,8 @@ func (s reduction) relay(ctx context.Context, op Op, t *relays, known map[node]e
 		if err != nil {
 			return err
 		}
-		for _, w := range me.below {
-			if err := c.send(w, op, slices.Clone(frame)); err != nil {
-				return err
-			}
-		}
-		if me.up == c.Self {
-			return nil
+		if err := c.sendAll(me.below, op, frame); err != nil || me.up == c.Self {
+			return err
 		}
 		return c.put(ctx, engine.All(dst), frame, s.code)
 	}
@@ -216,7 +208,8 @@ func (c *Comm) relayShares(t *relays, op Op, own []byte, size func(worker int) i
 		}
 		return nil
 	}
-	send := func(to int, of []int) error {
+	// send sends the shares of some workers in one frame.
+	send := func(to, of []int) error {
 		var p []byte
 		for _, w := range of {
 			p = append(p, shares[w]...)
@@ -224,21 +217,13 @@ func (c *Comm) relayShares(t *relays, op Op, own []byte, size func(worker int) i
 		if len(p) == 0 {
 			return nil
 		}
-		return c.send(to, op, p)
+		return c.sendAll(to, op, p)
 	}
 	forward := func() error {
 		if me.up != c.Self {
-			return send(me.up, me.group)
+			return send([]int{me.up}, me.group)
 		}
-		for _, w := range t.first {
-			if w == c.Self {
-				continue
-			}
-			if err := send(w, me.group); err != nil {
-				return err
-			}
-		}
-		return nil
+		return send(t.first, me.group)
 	}
 	up := func(ctx context.Context) error {
 		defer c.watch()()
@@ -268,10 +253,8 @@ func (c *Comm) relayShares(t *relays, op Op, own []byte, size func(worker int) i
 		if err := arrive(ctx); err != nil {
 			return err
 		}
-		for _, w := range me.below {
-			if err := send(w, c.Workers); err != nil {
-				return err
-			}
+		if err := send(me.below, c.Workers); err != nil {
+			return err
 		}
 		for _, w := range c.Workers {
 			if p := shares[w]; w != c.Self && len(p) > 0 {

@@ -10,7 +10,7 @@ import (
 )
 
 // TestMinWorkers: a run with fewer workers than it needs waits until one joins: it places the members, and grants no
-// rounds. It says so once. Reports of rounds that the death ended evict nobody.
+// rounds. It reports this once. Reports of rounds that the death ended evict no worker.
 func TestMinWorkers(t *testing.T) {
 	newRun := func() *testRun {
 		p := newTestRun(t, 3, func(c *Config) { c.MinWorkers, c.Wait, c.OnLoss = 3, 1, OnLossMirror })
@@ -44,7 +44,7 @@ func TestMinWorkers(t *testing.T) {
 	}
 	p.ready()
 	waits(p, false)
-	p.step(message.Leaving{Worker: 0}) // the run waits again, and says so again
+	p.step(message.Leaving{Worker: 0}) // the run waits again, and reports this again
 	for p.core.granted > p.core.committed {
 		p.round(nil)
 	}

@@ -30,7 +30,7 @@ type Halving struct {
 // before any of them continues, since the logs do not have the results of a rung once they have those of the next.
 const decisionsFile = "halving.json"
 
-// rungs returns the number of rungs for so many settings. No limit is below one round.
+// rungs returns the number of rungs for a number of settings. No limit is below one round.
 func (h Halving) rungs(settings int, limit event.Limit) int {
 	n := 1
 	for part := h.Factor; settings >= part && (limit.Rounds == 0 || limit.Rounds >= uint64(part)); part *= h.Factor {

@@ -442,7 +442,7 @@ func TestUnusedConnection(t *testing.T) {
 		f := newFleet(t, onLoopback(t), 1, 1)
 		p := pairOf(f, from, uint32(from), uint32(1-from))
 		if p.stats().Connected {
-			t.Error("a pair connects that nobody needs")
+			t.Error("a pair connects that no side needs")
 		}
 		s := connected(t, p)
 		p.mu.Lock()

@@ -272,7 +272,7 @@ func newTroupe(t *testing.T, onLoss string, wait int, args ...string) *troupe {
 	return tr
 }
 
-// TestManyWorkers: up to 64 processes on this machine join, train, and lose nobody. It logs the time until all train,
+// TestManyWorkers: up to 64 processes on this machine join and train, and no worker is lost. It logs the time until all train,
 // and the rounds per second: the figures of docs/fleet.md.
 func TestManyWorkers(t *testing.T) {
 	longtest.Need(t, longtest.Fleets, "starts 64 processes")

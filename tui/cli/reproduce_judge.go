@@ -41,8 +41,8 @@ func figureCells(j presets.Judgement) []string {
 	return []string{published, measured, formatFinite("%.2g", j.Measured.Error)}
 }
 
-// claimTable returns the table of judged claims. Claims state bounds for the short form; figures of the full form are only
-// compared with the published numbers and not judged. Column t is the distance between the measured and the stated
+// claimTable returns the table of judged claims. Claims state bounds for the short form; figures of the full form are
+// only compared with the published numbers and not judged. Column t is the distance between the measured and the stated
 // value in standard errors; needed is the distance that decides. Column takes is the number of seeds that decide the
 // claim with a probability of 80 %.
 func (w *study) claimTable(judgements []presets.Judgement) *table {

@@ -104,8 +104,8 @@ func TestSeedsOfAVerdict(t *testing.T) {
 	}
 }
 
-// TestEverything: the studies run in sequence, each in a separate directory, and are counted at the end. Studies without
-// a preset to run are skipped.
+// TestEverything: the studies run in sequence, each in a separate directory, and are counted at the end. Studies
+// without a preset to run are skipped.
 func TestEverything(t *testing.T) {
 	madeUp(t)
 	f := &reproduceFlags{opts: option.Options{Threads: 1}, plain: true, sessions: t.TempDir()}
