@@ -241,7 +241,8 @@ func TestLedger(t *testing.T) {
 	send(t, f.links[1], 2, 1, 1, "within", make([]byte, 1000))
 	recv(t, f.links[2], 1, 1, 1, make([]byte, 1000))
 	total := f.meshes[0].Totals()
-	if sum := want["centre"] + want["phase"]; total.Payload != sum || total.Overhead() < sum/100 || total.Overhead() > sum/5+100_000 {
+	// A busy machine drops packets, and what is sent again is overhead; twice the payload would be a count made twice.
+	if sum := want["centre"] + want["phase"]; total.Payload != sum || total.Overhead() < sum/100 || total.Overhead() > sum {
 		t.Errorf("%+v for a payload of %d", total, sum)
 	}
 	if l := f.meshes[1].Ledger(); l["within"] != 1000 || f.meshes[1].Totals().Payload != 0 {
