@@ -15,9 +15,9 @@ type scratchEstimator interface {
 // tableSizer is an op with tables. tables returns their size in bytes.
 type tableSizer interface{ tables() int64 }
 
-// fixedBytes is the measured memory of a thread in addition to buffers: kernel arguments, buffer descriptors and its
+// fixed returns the measured memory of a thread in addition to buffers: kernel arguments, buffer descriptors and its
 // share of the plan.
-const fixedBytes = 16 << 10
+func (e *Engine) fixed() int64 { return 14<<10 + int64(len(e.plan.ops))<<9 }
 
 // EstimateMemory estimates the memory in bytes of the engine after such work: the tables of the plan, the buffers of
 // the passes and the scratch memory of their kernels. It excludes the matrices in the tasks, which the caller
@@ -64,7 +64,7 @@ func (e *Engine) EstimateMemory(w engine.Work) (bytes int64) {
 		if samples > 0 {
 			packed = samples
 		}
-		bytes += fixedBytes + 4*int64(e.passFloats(samples, i < members, i < own))
+		bytes += e.fixed() + 4*int64(e.passFloats(samples, i < members, i < own))
 		if (e.set.Augment() != data.Augment{}) {
 			bytes += int64(samples * e.set.Features()) // augmented images
 		}

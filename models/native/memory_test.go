@@ -110,14 +110,16 @@ func TestEstimateMemory(t *testing.T) {
 // threads hold less.
 func TestEstimateOfThreads(t *testing.T) {
 	zoo(t, func(t *testing.T, m *models.Model, set *data.Set) {
+		var fixed int64
 		of := func(threads int, w engine.Work) int64 {
 			e, err := NewEngine(m, set, threads, kernel.Best())
 			if err != nil {
 				t.Fatal(err)
 			}
+			fixed = e.fixed()
 			return e.EstimateMemory(w)
 		}
-		tables := of(1, engine.Work{}) - fixedBytes
+		tables := of(1, engine.Work{}) - fixed
 		for _, w := range []engine.Work{{Members: 3, Gradients: 75}, {Candidates: 6, Antithetic: true, Batch: 64}, {Rows: 1, Scores: 3 * maxPassSamples}, {Rows: 4, Own: 30}} {
 			one, three, four := of(1, w)-tables, of(3, w)-tables, of(4, w)-tables
 			if three != 3*one {

@@ -187,7 +187,7 @@ func (e *Engine) wholeMemory(w engine.Work) (bytes int64) {
 				bytes += 12 * int64(m.Layout.Params)
 			}
 		}
-		if bytes += fixedBytes; i < pairs || w.Sums > 0 {
+		if bytes += e.fixed(); i < pairs || w.Sums > 0 {
 			bytes += e.factorBytes(w.Noise)
 		}
 		if samples > 0 {
