@@ -30,6 +30,7 @@ type Rig struct {
 	Set       map[string]string // values of knobs
 	Order     []string          // order of the knobs in Set
 	OnLoss    string
+	Audit     float64 // see coordinator.Config
 	Stats     bool
 	Direct    int
 	Save      time.Duration
@@ -243,7 +244,7 @@ func (r Rig) Run(ctx context.Context) (*Outcome, error) {
 	fl, err = fleet.New(fleet.Config{
 		Core: coordinator.Config{Algorithm: r.Algorithm, Members: r.Members, Wait: r.Workers, Layout: toy.Layout(),
 			Data:  optim.DataSize{Train: toyTrain, Validation: toyValid},
-			Tests: toyTest, Direct: r.Direct, OnLoss: coordinator.LossPolicy(r.OnLoss),
+			Tests: toyTest, Direct: r.Direct, OnLoss: coordinator.LossPolicy(r.OnLoss), Audit: r.Audit, Secret: r.Seed,
 			Limit: event.Limit{Rounds: r.Rounds, Target: r.Target},
 			Edits: r.edits(), Lookup: r.lookup(), SavePeriod: r.Save, Keep: r.Keep, Resume: r.Resume, Epoch: r.Epoch},
 		Log: o.Log, Workers: r.Workers, Watch: watch, Respawn: r.Respawn,

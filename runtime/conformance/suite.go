@@ -123,8 +123,8 @@ func placement(t *testing.T, base Rig) {
 	place("eight workers in one hop", want, false, base)
 
 	want = run(t, measured).Hash()
-	measured.Workers, measured.Probe = 3, 1
-	place("three workers, probed every round", want, false, measured)
+	measured.Workers, measured.Probe, measured.Audit = 3, 1, 1
+	place("three workers, probed every round and audited", want, false, measured)
 	measured.Probe, measured.JoinAfter = 0, 3
 	place("three workers and a fourth that joins", want, true, measured)
 }
@@ -138,6 +138,14 @@ func placed(t *testing.T, r Rig, want string, verify bool) {
 	}
 	if sent, predicted := o.Bytes(); !maps.Equal(sent, predicted) {
 		t.Errorf("sent %v, predicted %v", sent, predicted)
+	}
+	for _, rec := range o.Log.Records {
+		if c := rec.Commit; c != nil && r.Audit == 1 && len(c.Audited) != 1 {
+			t.Errorf("the audits of round %d: %v", c.To, c.Audited)
+		}
+		if a := rec.Alert; a != nil && a.Kind == event.AlertDisagree {
+			t.Errorf("alert: %s", a.Text)
+		}
 	}
 	if !verify {
 		return

@@ -74,43 +74,23 @@ func (c *Coordinator) firstDifference(a, b claim) string {
 	return "nothing"
 }
 
-// agree compares the reports of a complete grant. If they are all equal and the progress is plausible, ok is true and
-// the grant may be committed. Otherwise it trusts the claim of more than half of the workers, regardless of how many
-// members each hosts, and evicts the workers that differ. Without such a majority it trusts no report and pauses the
-// run.
+// agree compares the reports of a complete grant that was examined. If they are all equal and the progress is
+// plausible, ok is true and the grant may be committed. If they differ, it trusts none and pauses the run: it does not
+// count votes, since wrong frames of one worker can give several honest ones wrong states.
 func (c *Coordinator) agree(o *outstanding) (fx []Effect, ok bool) {
-	if k := &o.claims[0]; len(o.claims) == 1 && c.checkProgress(k.to, k.progress) == nil { // the common case
-		return c.checkBytes(&o.sum, k.to), true
+	k := &o.claims[0]
+	if len(o.claims) > 1 {
+		text := fmt.Sprintf("differ in %s after round %d", c.firstDifference(*k, o.claims[1]), k.to)
+		return c.pauseDisagree(c.hosting.Workers, text), false
 	}
-	workers := c.hosting.Workers
-	votes, believed := make([]int, len(o.claims)+1), 0
-	for _, k := range o.claimAt {
-		if votes[k]++; 2*votes[k] > len(workers) {
-			believed = k
-		}
-	}
-	if believed == 0 {
-		one, other := o.claimAt[0], slices.IndexFunc(o.claimAt, func(k int) bool { return k != o.claimAt[0] })
-		a, b := o.claims[one-1], o.claims[o.claimAt[other]-1]
-		text := fmt.Sprintf("differ in %s after round %d, and no more than half of them agree", c.firstDifference(a, b), a.to)
-		return c.pauseDisagree(workers, text), false
-	}
-	most := o.claims[believed-1]
-	err := c.checkProgress(most.to, most.progress) // checked again: other grants may have been committed since
-	var out []Lost
-	for i, w := range workers {
-		if k := o.claimAt[i]; k != believed {
-			field := c.firstDifference(most, o.claims[k-1])
-			reason := fmt.Sprintf("it differs from most others in %s after round %d", field, most.to)
-			out = append(out, Lost{w, reason})
-		} else if err != nil {
+	if err := c.checkProgress(k.to, k.progress); err != nil { // again: other grants may have been committed since
+		var out []Lost
+		for _, w := range c.hosting.Workers {
 			out = append(out, Lost{w, err.Error()})
 		}
-	}
-	if len(out) > 0 {
 		return c.evict(out...), false
 	}
-	return c.checkBytes(&o.sum, most.to), true
+	return c.checkBytes(&o.sum, k.to), true
 }
 
 // checkBytes warns once per algorithm that the bytes sent differ from the bytes that Algorithm.Bytes predicts. The run

@@ -25,12 +25,16 @@ import (
 type outstanding struct {
 	message.Grant
 	sent     time.Time
-	received int            // number of reports
-	claims   []claim        // distinct claims of the reports; nearly always one
-	claimAt  []int          // per place in hosting.Workers: 1-based index into claims; 0: no report yet
-	sums     [][32]byte     // digests of members' rows, at the offsets of [epochs.from]
-	details  []message.Done // reports with points, notes or test results; without their digests
-	sum      sum            // totals of all reports
+	received int                      // number of reports
+	claims   []claim                  // distinct claims of the reports; nearly always one
+	claimAt  []int                    // per place in hosting.Workers: 1-based index into claims; 0: no report yet
+	sums     [][32]byte               // digests of members' rows, at the offsets of [epochs.from]
+	details  []message.Done           // reports with points, notes or test results; without their digests
+	sum      sum                      // totals of all reports
+	frames   [][]collective.FrameSums // per place in hosting.Workers; nil without witnesses
+	examined bool                     // its frames were compared
+	audits   []message.AuditPair      // without an answer
+	audited  []event.Audit            // with an answer
 }
 
 // Fault is a bug of brood that a worker's message revealed: check panicked. The core evicts that worker and emits the
@@ -57,7 +61,7 @@ func (c *Coordinator) check(r message.Report) (err error) {
 		if !finiteRate(m.Noise) || !finiteRate(m.Bytes) {
 			return fmt.Errorf("it measured rates of %g and %g", m.Noise, m.Bytes)
 		}
-		if m.Held != nil {
+		if m.Held != nil && !c.wantsWitness() {
 			return errors.New("it reports rows that it holds, and has joined already")
 		}
 		return c.planned(m.Epoch)
@@ -75,6 +79,8 @@ func (c *Coordinator) check(r message.Report) (err error) {
 		return c.planned(m.Epoch)
 	case message.Leaving:
 		return nil
+	case message.Audited:
+		return c.checkAudited(m)
 	default:
 		panic("the core does not check it")
 	}
@@ -129,6 +135,9 @@ func (c *Coordinator) checkReport(o *outstanding, d *message.Done, place int, le
 		return err
 	}
 	if err := c.checkDigests(d, place); err != nil {
+		return err
+	}
+	if err := c.checkFrames(d); err != nil {
 		return err
 	}
 	if err := c.checkPoints(d, len(c.hosting.Of(d.Worker)), lead); err != nil {
@@ -226,6 +235,21 @@ func (c *Coordinator) checkDigests(d *message.Done, place int) error {
 	}
 	want := len(c.shared) + len(c.names[place])
 	return fmt.Errorf("it reports %d digests of the %d rows that it holds", len(d.Digests), want)
+}
+
+// checkFrames accepts sums of frames in an epoch with witnesses, at most one of each other worker that hosts members.
+func (c *Coordinator) checkFrames(d *message.Done) error {
+	last := -1
+	for _, f := range d.Frames {
+		switch {
+		case !c.witness, f.Peer == d.Worker, c.hosting.Place(f.Peer) < 0:
+			return fmt.Errorf("it reports frames of worker %d, of which there were none", f.Peer)
+		case f.Peer <= last, f.Sent.Bytes < 0, f.Received.Bytes < 0, f.Sent.Bytes > maxOpBytes, f.Received.Bytes > maxOpBytes:
+			return errors.New("it reports frames out of order, or an impossible number of bytes")
+		}
+		last = f.Peer
+	}
+	return nil
 }
 
 // hasRows reports whether digests name exactly the shared rows followed by own. It is the fast path of checkDigests.

@@ -37,6 +37,10 @@ func (c *Coordinator) commitReady(o *outstanding) (fx []Effect) {
 		if first.received < len(c.hosting.Workers) {
 			break
 		}
+		examined, ok := c.examine(first)
+		if fx = append(fx, examined...); !ok {
+			break
+		}
 		delete(c.done, first.From)
 		agreed, ok := c.agree(first)
 		if fx = append(fx, agreed...); !ok {
@@ -73,6 +77,12 @@ func (o *outstanding) record(c *Coordinator, d *message.Done, place, claim int) 
 	s := &o.sum
 	s.nanos, s.extra = max(s.nanos, nanos), max(s.extra, min(max(0, d.Extra), passed-nanos))
 	s.waited += min(max(0, d.Waited), nanos) / int64(len(o.claimAt))
+	if c.witness {
+		if o.frames == nil {
+			o.frames = make([][]collective.FrameSums, len(o.claimAt))
+		}
+		o.frames[place] = d.Frames
+	}
 }
 
 // commit makes the rounds of a grant final. All its reports agree.
@@ -90,8 +100,12 @@ func (c *Coordinator) commit(o *outstanding) (fx []Effect) {
 		Overhead:   sum.overhead,
 		Nanos:      sum.nanos,
 		Waited:     sum.waited,
+		Audited:    o.audited,
 	}
 	r.Hash = c.root(o)
+	if c.witness {
+		c.known = &rowSums{first.shared, slices.Clone(o.sums)}
+	}
 	c.committed, c.progress, c.hash = r.To, r.Progress, r.Hash
 	for i := range c.edits {
 		if c.edits[i].At == r.To {

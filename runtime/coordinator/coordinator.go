@@ -43,6 +43,8 @@ type Config struct {
 	Metrics    []string      // names of an objective's metrics, other than its fitness
 	Maximises  bool          // an objective is maximized: its fitness may be any number
 	Direct     int
+	Audit      float64       // share of the grants of which a worker's part is executed again by another one
+	Secret     uint64        // by which audits are chosen: unknown to workers
 	OnLoss     LossPolicy    // "" means reseed
 	OnTrouble  TroublePolicy // "" means wait
 	Limit      event.Limit
@@ -77,6 +79,7 @@ type Coordinator struct {
 	knobs
 	rounds
 	saves
+	suspicion
 	losses   Losses // by which the patience of the limit is judged
 	reattach reattachment
 }
@@ -201,6 +204,8 @@ func (c *Coordinator) handleReport(r message.Report) []Effect {
 		return c.handleSaved(m)
 	case message.Leaving:
 		return c.handleLeaving(m)
+	case message.Audited:
+		return c.handleAudited(m)
 	default:
 		panic(fmt.Sprintf("the core does not know the report %T", r))
 	}

@@ -130,6 +130,12 @@ func (c *Coordinator) requestPlacement(cause event.Cause, note string) {
 }
 
 // forget removes a worker that is gone and the state that belongs to it.
+func (c *Coordinator) forget(w int) {
+	c.membership.forget(w)
+	c.forgetSuspect(w)
+	delete(c.reattach.held, w)
+}
+
 func (c *membership) forget(w int) {
 	c.alive = slices.DeleteFunc(c.alive, func(a int) bool { return a == w })
 	delete(c.excluded, w)
@@ -143,7 +149,6 @@ func (c *Coordinator) releaseLeaving() (fx []Effect) {
 	for _, w := range slices.Clone(c.alive) {
 		if c.excluded[w] == leaving && (c.base == c.cfg.Epoch || len(c.hosting.Of(w)) == 0) {
 			c.forget(w)
-			delete(c.reattach.held, w)
 			fx = append(fx, Release{w})
 		}
 	}

@@ -150,9 +150,10 @@ func (x *insider) stepOthers() {
 	}
 	for _, w := range slices.Clone(x.core.pending) {
 		if x.core.plan != nil && w != x.id {
-			x.step(message.Ready{Worker: w, Epoch: x.core.plan.Epoch})
+			x.step(x.readyOf(w))
 		}
 	}
+	x.audits(x.id)
 	if x.core.plan != nil || x.core.phase != event.Training {
 		return
 	}
@@ -163,6 +164,7 @@ func (x *insider) stepOthers() {
 			}
 		}
 	}
+	x.audits(x.id)
 }
 
 // play runs a script of an insider among two stepOthers workers, and checks that they can continue.
@@ -178,7 +180,7 @@ func play(t *testing.T, script []byte) {
 			x.stepOthers()
 		case 1:
 			if x.core.plan != nil && slices.Contains(x.core.pending, x.id) {
-				x.step(message.Ready{Worker: x.id, Epoch: x.core.plan.Epoch})
+				x.step(x.readyOf(x.id))
 			}
 		case 2:
 			if d := x.report(); len(d.Digests) > 0 {

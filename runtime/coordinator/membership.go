@@ -85,7 +85,7 @@ func (c *Coordinator) send(p event.Plan) (fx []Effect) {
 		m.Checkpoint = c.checkpoint
 	}
 	c.wantSave = c.wantSave || c.saving != nil // a save in progress is cut off: save again later
-	m.Mirror = c.cfg.OnLoss == OnLossMirror
+	m.Mirror, m.Witness, c.ready = c.cfg.OnLoss == OnLossMirror, c.wantsWitness(), nil
 	c.plan, c.pending, c.rates, c.saving, c.voided = &m, slices.Clone(c.alive), optim.Rates{}, nil, false
 	clear(c.done)
 	c.granted, c.loose, c.retry = c.committed, nil, time.Time{}
@@ -173,7 +173,7 @@ func withoutEdits(edits []event.Edit, alg string) []event.Edit {
 // the edits that a person made at that round or later.
 func (c *Coordinator) rollBack(ch change) (fx []Effect, late []event.Edit) {
 	from, then := c.committed, c.cfg.Edits
-	c.committed, c.progress, c.hash = 0, event.Progress{}, ""
+	c.committed, c.progress, c.hash, c.known = 0, event.Progress{}, "", nil
 	if cp := c.checkpoint; cp != nil {
 		c.committed, c.progress, c.hash, then = cp.Round, cp.Progress, cp.Hash, cp.Timeline
 	}
@@ -223,10 +223,20 @@ func (c *Coordinator) handleReady(e message.Ready) (fx []Effect) {
 	if i, ok := slices.BinarySearch(c.pending, e.Worker); ok {
 		c.pending = slices.Delete(c.pending, i, i+1)
 	}
+	if e.Held != nil {
+		if c.ready == nil {
+			c.ready = map[int]message.Digests{}
+		}
+		c.ready[e.Worker] = e.Held.Digests
+	}
 	if len(c.pending) > 0 {
 		return nil
 	}
-	p := c.plan.Plan
+	plan := c.plan
+	if fx, ok := c.carried(plan); !ok {
+		return fx
+	}
+	p := plan.Plan
 	c.plan, c.base, c.before, c.reattach = nil, p.Epoch, p.Timeline, reattachment{}
 	c.setRoster(p.New)
 	c.alg, _ = c.cfg.Lookup(p.Algorithm)
@@ -241,7 +251,8 @@ func (c *Coordinator) handleReady(e message.Ready) (fx []Effect) {
 	}
 	c.choose()
 	c.snapshots = c.needsSnapshots()
-	return append(fx, c.releaseLeaving()...)
+	fx = append(fx, c.releaseLeaving()...)
+	return append(fx, c.beginWitness(plan)...)
 }
 
 // setRoster puts a roster into effect. The layout of digests is computed later, by layoutDigests.
@@ -317,7 +328,6 @@ func (c *Coordinator) removeLost(all ...Lost) (fx []Effect) {
 	for _, e := range all {
 		if c.here(e.Worker) {
 			c.forget(e.Worker)
-			delete(c.reattach.held, e.Worker)
 			gone = append(gone, e.Worker)
 			hosted += len(c.hosting.Of(e.Worker))
 			text := fmt.Sprintf("worker %d is lost: %s", e.Worker, e.Reason)

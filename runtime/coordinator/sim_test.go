@@ -38,6 +38,7 @@ type sim struct {
 	exit    *Exit
 	nextID  uint64
 	waiting bool // a resume command is queued
+	drifter int  // worker that reports other digests than its own, -1: none yet
 	odds    dice // for connections that break
 	nevers  dice // for connections that never existed
 	severs  int  // number of breaks left
@@ -59,7 +60,7 @@ type meeting struct {
 
 func newSim(seed uint64, verbose bool) (*sim, error) {
 	s := &sim{draw: dice{seed}, last: map[[2]int]int64{}, store: map[string]map[string]hash{}, verbose: verbose,
-		posts: map[uint32]map[int]*published{}, began: map[meeting]map[int]bool{}, nextID: 1}
+		posts: map[uint32]map[int]*published{}, began: map[meeting]map[int]bool{}, nextID: 1, drifter: -1}
 	s.scene = drawScene(&s.draw)
 	s.cfg = s.scene.cfg
 	drawAuto(s, seed)
@@ -70,6 +71,9 @@ func newSim(seed uint64, verbose bool) (*sim, error) {
 	}
 	if seed%5 == 3 {
 		s.survive = &dice{seed ^ 0x11fe}
+	}
+	if seed%7 == 4 {
+		s.cfg.Audit, s.cfg.Secret = 0.5, seed
 	}
 	if odds := (dice{seed ^ 0x5a9}); odds.one(2) { // a single worker keeps no snapshots
 		s.cfg.Keep = 1

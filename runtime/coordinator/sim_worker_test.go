@@ -185,6 +185,10 @@ func (w *simWorker) begin(msg any) error {
 			return nil
 		}
 		return w.grant(m)
+	case message.Audit:
+		if m.Epoch == w.epoch && w.now != nil && w.now.epoch == m.Epoch {
+			w.audit(m)
+		}
 	case message.Save:
 		if m.Epoch != w.epoch {
 			return nil
@@ -412,8 +416,34 @@ func (w *simWorker) ready(p message.Plan) error {
 	}
 	w.next = next
 	r := measured(w.id, p, tl.Values(timeline.Position{Round: p.At}), alg)
-	s.reply(w.id, message.Ready{Worker: w.id, Epoch: p.Epoch, Noise: r.Noise, Bytes: r.Bytes})
+	m := message.Ready{Worker: w.id, Epoch: p.Epoch, Noise: r.Noise, Bytes: r.Bytes}
+	if p.Witness {
+		at := message.Committed{Epoch: p.Epoch, Round: p.At}
+		m.Held = &message.Held{Committed: at, Digests: message.DigestsOf(next.state.digests())}
+	}
+	s.reply(w.id, m)
 	return nil
+}
+
+// audit reports what another worker should have reported of a grant.
+func (w *simWorker) audit(m message.Audit) {
+	s := w.sim
+	for _, a := range m.Pairs {
+		of := s.workers[a.Of].now
+		if a.By != w.id || of == nil || of.epoch != m.Epoch {
+			continue
+		}
+		to := m.From + 1
+		for ; of.snaps[to].state.rows == nil && to < of.round; to++ {
+		}
+		end, ok := of.snaps[to]
+		if !ok {
+			end.state = of.state
+		}
+		s.reply(w.id, message.Audited{Worker: w.id, Epoch: m.Epoch, From: m.From, Of: a.Of,
+			Start:   message.DigestsOf(of.snaps[m.From].state.digests()),
+			Digests: message.DigestsOf(end.state.digests())})
+	}
 }
 
 func freshSymbols(alg string, members []engine.Member) symbols {
@@ -502,8 +532,8 @@ func (w *simWorker) done(g message.Grant) error {
 	}
 	e.dirty = false
 	d.To, d.Ended, d.Progress, d.Digests = e.round, e.ended, e.state.prog, message.DigestsOf(e.state.digests())
-	if s.scene.drift(&s.draw) && e.roster.Owner[0] != w.id {
-		w.faulty = true
+	if (s.drifter < 0 || s.drifter == w.id || s.workers[s.drifter].dead) && e.roster.Owner[0] != w.id && s.scene.drift(&s.draw) {
+		w.faulty, s.drifter = true, w.id // one worker at a time
 		setDigest(&d, "y/shared", [32]byte{1, byte(w.id)})
 		setDigest(&d, "progress/shared", [32]byte{2, byte(w.id)})
 	}

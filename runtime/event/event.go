@@ -261,6 +261,14 @@ type Commit struct {
 	Nanos      int64                   `cbor:"10,keyasint"`          // wall time of the slowest worker
 	// part of Nanos in which a worker waited for frames of others; mean over workers
 	Waited int64 `cbor:"11,keyasint,omitempty"`
+	// workers whose part of the rounds another worker executed again, with equal results
+	Audited []Audit `cbor:"12,keyasint,omitempty"`
+}
+
+// Audit names a worker and its auditor.
+type Audit struct {
+	Of int `cbor:"0,keyasint"`
+	By int `cbor:"1,keyasint"`
 }
 
 // Progress counts the work of the whole population since the start. It is a pure function of roster and knobs.

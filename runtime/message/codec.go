@@ -88,6 +88,7 @@ const (
 	kindStored
 	kindShape
 	kindEvict
+	kindAudit
 )
 
 const (
@@ -99,6 +100,7 @@ const (
 	kindPiece // the coordinator sends it too
 	kindLeaving
 	kindTelemetry
+	kindAudited
 )
 
 // FromWorker reports whether a worker may send this kind.
@@ -147,6 +149,10 @@ func Encode(m any) (kind uint16, body []byte, err error) {
 		kind = kindShape
 	case Evict:
 		kind = kindEvict
+	case Audit:
+		kind = kindAudit
+	case Audited:
+		kind = kindAudited
 	case Ready:
 		kind = kindReady
 	case Done:
@@ -199,6 +205,10 @@ func decodeKind(kind uint16, body []byte) (any, error) {
 		return decode[Shape](body)
 	case kindEvict:
 		return decode[Evict](body)
+	case kindAudit:
+		return decode[Audit](body)
+	case kindAudited:
+		return decode[Audited](body)
 	case kindReady:
 		return decode[Ready](body)
 	case kindDone:

@@ -111,6 +111,9 @@ func cleaned(m any) any {
 	case Saved:
 		m.Err = wire.CleanText(m.Err)
 		return m
+	case Audited:
+		m.Err = wire.CleanText(m.Err)
+		return m
 	case Evict:
 		m.Why = wire.CleanText(m.Why)
 		return m

@@ -29,6 +29,14 @@ type (
 		event.Plan
 		Checkpoint *event.Checkpoint `cbor:"20,keyasint,omitempty"` // set if From is event.Saved
 		Mirror     bool              `cbor:"21,keyasint,omitempty"` // workers mirror each other's rows in this epoch
+		Witness    bool              `cbor:"22,keyasint,omitempty"` // workers report Frames and keep what an Audit needs
+	}
+	// Audit lets workers execute a grant again, each in the place of another one, and compares nothing: they report
+	// what they computed. It follows the reports of the grant, whose snapshots and received frames are still there.
+	Audit struct {
+		Epoch uint32      `cbor:"0,keyasint"`
+		From  uint64      `cbor:"1,keyasint,omitempty"`
+		Pairs []AuditPair `cbor:"2,keyasint"` // a worker audits at most one other
 	}
 	// Save stores the hosted rows of the state after round At.
 	Save struct {
@@ -54,7 +62,8 @@ type (
 		Epoch  uint32  `cbor:"1,keyasint"`
 		Noise  float64 `cbor:"2,keyasint,omitempty"` // see [optim.Rates]
 		Bytes  float64 `cbor:"3,keyasint,omitempty"`
-		Held   *Held   `cbor:"4,keyasint,omitempty"` // only of a worker that joins, in reply to Setup.Committed
+		// only of a worker that joins, in reply to Setup.Committed, or of a plan with Witness
+		Held *Held `cbor:"4,keyasint,omitempty"`
 		// only of a worker that joins: equal for workers of one machine, see machine.Identity; "": it shares none
 		Machine string `cbor:"5,keyasint,omitempty"`
 	}
@@ -78,6 +87,20 @@ type (
 		Extra      int64             `cbor:"14,keyasint,omitempty"` // time of snapshots and digests, in nanoseconds
 		Notes      []Note            `cbor:"15,keyasint,omitempty"` // notes for the user about the rounds
 		Waited     int64             `cbor:"16,keyasint,omitempty"` // part of Nanos spent waiting for frames
+
+		Frames []collective.FrameSums `cbor:"17,keyasint,omitempty"` // of the rounds, by peer; see Plan.Witness
+	}
+	// Audited is the reply of an auditor to an Audit.
+	Audited struct {
+		Worker  int                    `cbor:"0,keyasint"`
+		Epoch   uint32                 `cbor:"1,keyasint"`
+		From    uint64                 `cbor:"2,keyasint,omitempty"`
+		Of      int                    `cbor:"3,keyasint,omitempty"`
+		Start   Digests                `cbor:"4,keyasint,omitzero"`  // of the rows after round From
+		Digests Digests                `cbor:"5,keyasint,omitzero"`  // of the rows after the grant
+		Frames  []collective.FrameSums `cbor:"6,keyasint,omitempty"` // of the frames that it received and sent
+		Err     string                 `cbor:"7,keyasint,omitempty"` // why the grant could not be executed again
+		Bytes   int64                  `cbor:"8,keyasint,omitempty"` // payload that it received for the audit
 	}
 	// Failed reports that a grant or plan failed.
 	Failed struct {
@@ -111,6 +134,13 @@ type Held struct {
 	Committed
 	Digests  Digests `cbor:"2,keyasint,omitzero"` // of its own rows and the shared ones
 	Mirrored Digests `cbor:"3,keyasint,omitzero"` // of the rows whose mirror it is
+}
+
+// AuditPair is a worker and its auditor. Bytes is the payload that Of received in the grant.
+type AuditPair struct {
+	Of    int   `cbor:"0,keyasint"`
+	By    int   `cbor:"1,keyasint"`
+	Bytes int64 `cbor:"2,keyasint,omitempty"`
 }
 
 // Note is a note of an engine about an event that does not stop the run.

@@ -9,6 +9,7 @@ func (Plan) order()  {}
 func (Save) order()  {}
 func (Stop) order()  {}
 func (Evict) order() {}
+func (Audit) order() {}
 
 // Report is a message from a worker to the coordinator. Sender returns the id that the worker states. The set of
 // implementations is closed.
@@ -22,6 +23,7 @@ func (Done) report()    {}
 func (Failed) report()  {}
 func (Saved) report()   {}
 func (Leaving) report() {}
+func (Audited) report() {}
 
 // Sender implements [Report].
 func (m Ready) Sender() int { return m.Worker }
@@ -37,3 +39,6 @@ func (m Saved) Sender() int { return m.Worker }
 
 // Sender implements [Report].
 func (m Leaving) Sender() int { return m.Worker }
+
+// Sender implements [Report].
+func (m Audited) Sender() int { return m.Worker }

@@ -91,7 +91,7 @@ func (t *workerHandle) Post(msg message.Order) {
 	case message.Save:
 		t.maxBytes[session.CheckpointFile(m.At, m.Epoch, t.id)] = m.Most
 		t.pendingReplies++
-	case message.Plan, message.Grant:
+	case message.Plan, message.Grant, message.Audit:
 		t.pendingReplies++
 	case message.Abort:
 		t.pendingReplies = min(t.pendingReplies, maxPendingReplies) // earlier replies may still be under way

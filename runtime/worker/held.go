@@ -33,5 +33,5 @@ func (w *Worker) Holds(ctx context.Context, at message.Committed) (*message.Held
 
 // Reconnect gives the worker what it uses in its next session with a coordinator.
 func (w *Worker) Reconnect(link collective.Link, store Store, overhead func() int64) {
-	w.cfg.Link, w.cfg.Store, w.cfg.Overhead = link, store, overhead
+	w.link.Link, w.cfg.Store, w.cfg.Overhead = link, store, overhead
 }

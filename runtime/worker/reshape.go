@@ -78,6 +78,9 @@ func (w *Worker) begin(p message.Plan) (*epochState, error) {
 	if p.Mirror {
 		s.mirrors.at = map[uint64]state{}
 	}
+	if p.Witness {
+		s.transcripts = map[uint64]transcript{}
+	}
 	s.env = w.environment(p.New, p.Epoch, p.New.Workers())
 	s.env.Records[message.ProgressBlock] = newProgress()
 	blocks := s.blocks()
@@ -105,7 +108,7 @@ func (w *Worker) begin(p message.Plan) (*epochState, error) {
 
 func (w *Worker) environment(r collective.Roster, epoch uint32, workers []int) *optim.Env {
 	c := w.cfg
-	comm := collective.NewComm(c.ID, epoch, r, workers, c.Link, c.Slow, c.Direct)
+	comm := collective.NewComm(c.ID, epoch, r, workers, w.link, c.Slow, c.Direct)
 	comm.Watch, comm.Clock = c.Watch, c.Clock
 	return &optim.Env{
 		Seed:     c.Seed,

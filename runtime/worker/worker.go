@@ -8,6 +8,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
 	"strings"
 	"sync/atomic"
 	"unicode"
@@ -70,7 +71,8 @@ type Row struct {
 // Worker executes the orders of one worker. Create it with New.
 type Worker struct {
 	cfg   Config
-	epoch uint32 // newest epoch received
+	link  *collective.Witness // of Config.Link
+	epoch uint32              // newest epoch received
 
 	byteRoster *collective.Roster // recorded placement by which verify predicts bytes; nil: the worker's own
 
@@ -96,7 +98,8 @@ type epochState struct {
 	ended bool                // a limit is reached
 	dirty bool                // a grant has begun and not completed
 
-	mirrors mirrors
+	mirrors     mirrors
+	transcripts map[uint64]transcript // by round, as snaps; nil in an epoch without witnesses
 }
 
 // New returns a worker without blocks.
@@ -104,7 +107,7 @@ func New(cfg Config) *Worker {
 	if cfg.Slow == nil {
 		cfg.Slow = cfg.Engine
 	}
-	return &Worker{cfg: cfg}
+	return &Worker{cfg: cfg, link: &collective.Witness{Link: cfg.Link}}
 }
 
 // ID returns the worker's number.
@@ -208,7 +211,14 @@ func (w *Worker) Handle(ctx context.Context, m message.Order) message.Report {
 		if err != nil {
 			return w.failure(m.Epoch, err)
 		}
-		return message.Ready{Worker: w.cfg.ID, Epoch: m.Epoch, Noise: r.Noise, Bytes: r.Bytes}
+		ready := message.Ready{Worker: w.cfg.ID, Epoch: m.Epoch, Noise: r.Noise, Bytes: r.Bytes}
+		if m.Witness {
+			ready.Held = &message.Held{Committed: message.Committed{Epoch: m.Epoch, Round: m.At}}
+			if ready.Held.Digests, _, err = w.next.digests(ctx); err != nil {
+				return w.failure(m.Epoch, err)
+			}
+		}
+		return ready
 	case message.Grant:
 		if m.Epoch != w.epoch {
 			return nil
@@ -235,6 +245,15 @@ func (w *Worker) Handle(ctx context.Context, m message.Order) message.Report {
 			s.Err = err.Error()
 		}
 		return s
+	case message.Audit:
+		if m.Epoch != w.epoch || w.now == nil || w.now.epoch != m.Epoch {
+			return nil
+		}
+		r, err := w.audit(ctx, m)
+		if err != nil {
+			return w.failure(m.Epoch, err)
+		}
+		return r
 	case message.Stop, message.Evict: // handled by the host of the worker
 	default:
 		panic(fmt.Sprintf("worker %d: unknown order %T", w.cfg.ID, m))
@@ -291,6 +310,7 @@ func (w *Worker) grant(ctx context.Context, g message.Grant) (message.Done, erro
 			s.spare = append(s.spare, snap)
 		}
 	}
+	maps.DeleteFunc(s.transcripts, func(at uint64, _ transcript) bool { return at < g.Committed })
 	s.mirrors.dropBefore(g.Committed)
 	if g.Onward {
 		s.freeSpare()
@@ -314,6 +334,9 @@ func (w *Worker) grant(ctx context.Context, g message.Grant) (message.Done, erro
 	s.env.Comm.Ledger, s.env.Comm.Waited = collective.Ledger{}, 0
 	before := w.overhead()
 	points := &series{}
+	if s.transcripts != nil {
+		w.link.Begin()
+	}
 	for s.round < g.To {
 		w.beginRound(t0)
 		held, err := w.step(ctx, g.Limit, &d, points)
@@ -336,6 +359,11 @@ func (w *Worker) grant(ctx context.Context, g message.Grant) (message.Done, erro
 	digests, bad, err := s.digests(ctx)
 	if err != nil {
 		return d, err
+	}
+	if s.transcripts != nil {
+		var received map[int][]collective.Frame
+		d.Frames, received = w.link.End()
+		s.transcripts[g.From] = transcript{g, received}
 	}
 	if bad != nil {
 		bad.From = g.From
