@@ -25,16 +25,20 @@ import (
 type outstanding struct {
 	message.Grant
 	sent     time.Time
-	received int                      // number of reports
-	claims   []claim                  // distinct claims of the reports; nearly always one
-	claimAt  []int                    // per place in hosting.Workers: 1-based index into claims; 0: no report yet
+	received int     // number of reports
+	claims   []claim // distinct claims of the reports; nearly always one
+	// per place in hosting.Workers: 1-based index into claims; 0: no report yet; -1: a block was not finite
+	claimAt  []int
 	sums     [][32]byte               // digests of members' rows, at the offsets of [epochs.from]
 	details  []message.Done           // reports with points, notes or test results; without their digests
 	sum      sum                      // totals of all reports
 	frames   [][]collective.FrameSums // per place in hosting.Workers; nil without witnesses
+	mirrored []message.Digests        // per place, of the rows that it mirrors
 	examined bool                     // its frames were compared
 	audits   []message.AuditPair      // without an answer
 	audited  []event.Audit            // with an answer
+	auditing time.Time                // when audits were ordered
+	failed   *message.Failed          // the first report of a block that is not finite
 }
 
 // Fault is a bug of brood that a worker's message revealed: check panicked. The core evicts that worker and emits the
@@ -69,7 +73,10 @@ func (c *Coordinator) check(r message.Report) (err error) {
 		return c.checkDone(&m)
 	case message.Failed:
 		if nf := m.NonFinite; nf != nil && m.Epoch == c.epoch && c.plan == nil {
-			return c.checkNonFinite(m.Worker, nf)
+			return errors.Join(c.checkNonFinite(m.Worker, nf), c.checkFrames(m.Worker, m.Frames))
+		}
+		if m.Faulty != nil && m.Epoch == c.epoch && (*m.Faulty == m.Worker || !c.here(*m.Faulty)) {
+			return fmt.Errorf("it reports a frame of worker %d; the workers present are %v", *m.Faulty, c.alive)
 		}
 		if m.Cut != nil && m.Epoch == c.epoch && (*m.Cut == m.Worker || !c.here(*m.Cut)) {
 			return fmt.Errorf("it reports that it lost worker %d; the workers present are %v", *m.Cut, c.alive)
@@ -113,7 +120,7 @@ func (o *outstanding) checkTurn(d *message.Done, place int) error {
 	switch {
 	case place < 0:
 		return fmt.Errorf("it reports round %d without a grant", d.To)
-	case o.claimAt[place] > 0:
+	case o.claimAt[place] != 0:
 		return fmt.Errorf("it reports the rounds from %d on twice", d.From+1)
 	}
 	return nil
@@ -137,7 +144,7 @@ func (c *Coordinator) checkReport(o *outstanding, d *message.Done, place int, le
 	if err := c.checkDigests(d, place); err != nil {
 		return err
 	}
-	if err := c.checkFrames(d); err != nil {
+	if err := c.checkFrames(d.Worker, d.Frames); err != nil {
 		return err
 	}
 	if err := c.checkPoints(d, len(c.hosting.Of(d.Worker)), lead); err != nil {
@@ -238,11 +245,11 @@ func (c *Coordinator) checkDigests(d *message.Done, place int) error {
 }
 
 // checkFrames accepts sums of frames in an epoch with witnesses, at most one of each other worker that hosts members.
-func (c *Coordinator) checkFrames(d *message.Done) error {
+func (c *Coordinator) checkFrames(worker int, frames []collective.FrameSums) error {
 	last := -1
-	for _, f := range d.Frames {
+	for _, f := range frames {
 		switch {
-		case !c.witness, f.Peer == d.Worker, c.hosting.Place(f.Peer) < 0:
+		case !c.witness, f.Peer == worker, c.hosting.Place(f.Peer) < 0:
 			return fmt.Errorf("it reports frames of worker %d, of which there were none", f.Peer)
 		case f.Peer <= last, f.Sent.Bytes < 0, f.Received.Bytes < 0, f.Sent.Bytes > maxOpBytes, f.Received.Bytes > maxOpBytes:
 			return errors.New("it reports frames out of order, or an impossible number of bytes")

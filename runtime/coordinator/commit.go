@@ -42,6 +42,10 @@ func (c *Coordinator) commitReady(o *outstanding) (fx []Effect) {
 			break
 		}
 		delete(c.done, first.From)
+		if first.failed != nil {
+			fx = append(fx, c.reportNonFinite(first.failed)...)
+			break
+		}
 		agreed, ok := c.agree(first)
 		if fx = append(fx, agreed...); !ok {
 			break
@@ -78,10 +82,7 @@ func (o *outstanding) record(c *Coordinator, d *message.Done, place, claim int) 
 	s.nanos, s.extra = max(s.nanos, nanos), max(s.extra, min(max(0, d.Extra), passed-nanos))
 	s.waited += min(max(0, d.Waited), nanos) / int64(len(o.claimAt))
 	if c.witness {
-		if o.frames == nil {
-			o.frames = make([][]collective.FrameSums, len(o.claimAt))
-		}
-		o.frames[place] = d.Frames
+		o.witnessed(place, d.Frames, d.Mirrored)
 	}
 }
 
@@ -236,9 +237,20 @@ func (c *Coordinator) handleFailed(e message.Failed) []Effect {
 	if e.Cut != nil && e.NonFinite == nil {
 		return c.handleBrokenLink(e)
 	}
+	if e.Faulty != nil {
+		return c.suspect(fmt.Sprintf("a frame (%s)", e.Err), pair{*e.Faulty, e.Worker})
+	}
 	if e.NonFinite == nil || c.plan != nil {
 		return c.evict(Lost{e.Worker, "it reports: " + e.Err})
 	}
+	if fx, ok := c.investigate(&e); ok {
+		return fx
+	}
+	return c.reportNonFinite(&e)
+}
+
+// reportNonFinite handles rounds after which a block is not finite although, as far as is known, no worker was wrong.
+func (c *Coordinator) reportNonFinite(e *message.Failed) []Effect {
 	nf := e.NonFinite
 	text := fmt.Sprintf("block %s is not finite within %s", nf.Block, span(nf.From+1, nf.To))
 	if nf.Member != engine.None {

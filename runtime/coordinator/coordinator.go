@@ -178,6 +178,7 @@ func (c *Coordinator) Step(now time.Time, ev Event) []Effect {
 			fx = c.end(event.Finished, "time is up")
 		}
 		fx = append(fx, c.reattachTick()...)
+		fx = append(fx, c.auditTick()...)
 	default:
 		panic(fmt.Sprintf("the core does not know the event %T", ev))
 	}
@@ -310,7 +311,7 @@ func (c *Coordinator) advance() (fx []Effect) {
 		return append(fx, c.awaitWorkers()...)
 	}
 	ahead := c.cfg.Ahead
-	if c.held = c.held && len(c.done) > 0; c.held || c.cfg.Limit.Measured() || !c.snapshots {
+	if c.held = c.held && len(c.done) > 0; c.held || c.careful || c.cfg.Limit.Measured() || !c.snapshots {
 		ahead = 1
 	}
 	for n := len(c.done); n < ahead; n++ {

@@ -62,7 +62,7 @@ func (x *insider) badMessage() any {
 	if len(d.Points) > 0 {
 		points = &d.Points[x.below(len(d.Points))]
 	}
-	switch x.below(25) {
+	switch x.below(28) {
 	case 0:
 		d.To = x.number()
 	case 1:
@@ -117,6 +117,20 @@ func (x *insider) badMessage() any {
 	case 23: // it reports a broken connection to another worker
 		who := x.below(4)
 		return message.Failed{Worker: x.id, Epoch: x.core.epoch, Err: "nothing came", Cut: &who, Never: x.below(2) == 1}
+	case 24: // it reports another's frame
+		who := x.below(4)
+		return message.Failed{Worker: x.id, Epoch: x.core.epoch, Err: "out of step", Faulty: &who}
+	case 25:
+		for i := range d.Frames {
+			d.Frames[i].Received.Sum[0] += x.byte() % 2
+		}
+	case 26:
+		a := message.Audited{Worker: x.id, Epoch: x.core.base, From: x.core.committed, Of: x.below(3), Err: "no"}
+		if o := x.core.done[x.core.committed]; o != nil && len(o.audits) > 0 && x.below(2) == 1 {
+			a = x.audited(o, o.audits[0])
+			a.Worker, a.Of, a.NonFinite = x.id, o.audits[0].Of, x.below(2) == 1
+		}
+		return a
 	}
 	return d
 }
@@ -169,8 +183,9 @@ func (x *insider) stepOthers() {
 
 // play runs a script of an insider among two stepOthers workers, and checks that they can continue.
 func play(t *testing.T, script []byte) {
-	p := newTestRun(t, 3, nil)
-	x := &insider{testRun: p, script: script, id: 2, next: 3}
+	x := &insider{script: script, id: 2, next: 3}
+	audit := float64(x.below(3)) / 2
+	x.testRun = newTestRun(t, 3, func(c *Config) { c.Audit, c.Secret = audit, 9 })
 	for range 24 {
 		if len(x.script) == 0 {
 			break

@@ -103,8 +103,19 @@ func (p *testRun) readyOf(w int) message.Ready {
 	if plan.Witness {
 		r.Held = &message.Held{Committed: message.Committed{Epoch: plan.Epoch, Round: plan.At},
 			Digests: p.digests(plan.New.Hosted(w), plan.Timeline, plan.At)}
+		if plan.Mirror {
+			r.Held.Mirrored = p.own(plan.New.Mirrors().Hosted(w), plan.At)
+		}
 	}
 	return r
+}
+
+// own returns the digests of the rows of some members after a round, without shared rows.
+func (p *testRun) own(members []engine.Member, round uint64) message.Digests {
+	return slices.DeleteFunc(p.digests(members, p.core.edits, round), func(x message.Digest) bool {
+		_, member := rowMember(x)
+		return !member
+	})
 }
 
 // digests returns the digests of the shared rows, and of the rows of some members, after a round.
@@ -199,6 +210,9 @@ func (p *testRun) report(w int, g message.Grant) message.Done {
 		Progress: event.Progress{Rounds: g.To, Steps: 4 * g.To, Samples: 40 * g.To, Epochs: 0.4 * float64(g.To)}}
 	members := c.roster.Hosted(w)
 	d.Digests, d.Frames = p.digests(members, c.edits, g.To), p.frames(w, g.From)
+	if c.witness && c.cfg.OnLoss == OnLossMirror {
+		d.Mirrored = p.own(c.roster.Mirrors().Hosted(w), g.To)
+	}
 	points := event.Points{Round: g.To, Series: "loss"}
 	for _, m := range members {
 		points.Members, points.Values = append(points.Members, m), append(points.Values, 0.5)

@@ -225,9 +225,9 @@ func (c *Coordinator) handleReady(e message.Ready) (fx []Effect) {
 	}
 	if e.Held != nil {
 		if c.ready == nil {
-			c.ready = map[int]message.Digests{}
+			c.ready = map[int]*message.Held{}
 		}
-		c.ready[e.Worker] = e.Held.Digests
+		c.ready[e.Worker] = e.Held
 	}
 	if len(c.pending) > 0 {
 		return nil

@@ -131,7 +131,7 @@ func (c *checker) effect(x any) error {
 				}
 				c.count["astray"]++
 			} else if slices.Contains(c.s.core.roster.Workers(), x.Worker) {
-				c.count["outvoted"]++
+				c.count["evicted"]++
 			}
 		case message.Save:
 			if m.Epoch != c.epoch || m.At != c.at {
@@ -338,6 +338,7 @@ func (c *checker) planned(p event.Plan) error {
 }
 
 func (c *checker) commit(r event.Commit) error {
+	c.count["audited"] += len(r.Audited)
 	if r.Epoch != c.epoch || r.To <= c.at || r.To-r.Rounds != c.at {
 		return fmt.Errorf("it commits rounds %d to %d of epoch %d; the log is at round %d of epoch %d", r.To-r.Rounds, r.To, r.Epoch, c.at, c.epoch)
 	}

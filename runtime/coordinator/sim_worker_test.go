@@ -43,13 +43,16 @@ type simEpoch struct {
 	round  uint64
 	time   *timeline.Timeline
 	state  symbols
+	copies symbols // rows whose mirror it is, in an epoch with witnesses
 	snaps  map[uint64]simSnap
 	dirty  bool // a round is in progress
 	ended  bool
+	blown  map[uint64]bool // grants, by their first round, after which a block was not finite
 }
 
 type simSnap struct {
-	state symbols
+	state  symbols
+	copies symbols
 	edits int
 }
 
@@ -371,7 +374,7 @@ func (e *simEpoch) restore(at uint64) error {
 		}
 		return fmt.Errorf("no snapshot of round %d (at %d)", at, e.round)
 	}
-	e.state, e.round, e.ended, e.dirty = snap.state.clone(), at, false, false
+	e.state, e.copies, e.round, e.ended, e.dirty = snap.state.clone(), snap.copies.clone(), at, false, false
 	return e.time.Truncate(snap.edits)
 }
 
@@ -391,38 +394,62 @@ func (w *simWorker) ready(p message.Plan) error {
 	if err != nil {
 		return err
 	}
-	next := &simEpoch{epoch: p.Epoch, alg: alg, roster: p.New, round: p.At, time: tl, snaps: map[uint64]simSnap{}}
-	switch p.From {
-	case event.Fresh:
-		next.state = freshSymbols(p.Algorithm, p.New.Hosted(w.id))
-	case event.Saved:
-		if next.state, err = s.load(p, w.id); err != nil {
-			return err
-		}
-	default:
-		all := symbols{rows: map[engine.Member]hash{}}
-		for _, id := range p.Sources().Workers() {
-			pub := s.posts[p.Epoch][id]
-			if pub == nil {
-				if len(p.New.Hosted(w.id)) > 0 {
-					return fmt.Errorf("survivor %d of epoch %d published nothing", id, p.Epoch)
+	next := &simEpoch{epoch: p.Epoch, alg: alg, roster: p.New, round: p.At, time: tl, snaps: map[uint64]simSnap{}, blown: map[uint64]bool{}}
+	if next.state, err = w.build(p, w.id); err != nil {
+		return err
+	}
+	if p.Witness && p.Mirror {
+		for _, owner := range p.New.Workers() {
+			if mirrors := p.New.Mirrors(); len(mirrors.Members) > 0 && mirrors.Of(p.New.Hosted(owner)[0]) == w.id {
+				if next.copies, err = w.build(p, owner); err != nil {
+					return err
 				}
-				break // it does not take part
 			}
-			all.shared, all.prog = pub.shared, pub.prog
-			maps.Copy(all.rows, pub.rows)
 		}
-		next.state = carry(all, s.naive.blocks(p.OldAlg, p.Timeline, p.At), s.naive.blocks(p.Algorithm, p.Timeline, p.At), p.New.Hosted(w.id))
 	}
 	w.next = next
 	r := measured(w.id, p, tl.Values(timeline.Position{Round: p.At}), alg)
 	m := message.Ready{Worker: w.id, Epoch: p.Epoch, Noise: r.Noise, Bytes: r.Bytes}
 	if p.Witness {
 		at := message.Committed{Epoch: p.Epoch, Round: p.At}
-		m.Held = &message.Held{Committed: at, Digests: message.DigestsOf(next.state.digests())}
+		m.Held = &message.Held{Committed: at, Digests: message.DigestsOf(next.state.digests()), Mirrored: next.copies.own()}
 	}
 	s.reply(w.id, m)
 	return nil
+}
+
+// own returns the digests of the rows of members.
+func (y symbols) own() message.Digests {
+	return slices.DeleteFunc(message.DigestsOf(y.digests()), func(x message.Digest) bool {
+		_, member := rowMember(x)
+		return !member
+	})
+}
+
+// build returns the blocks of the plan that a worker hosts.
+func (w *simWorker) build(p message.Plan, host int) (y symbols, err error) {
+	s := w.sim
+	switch p.From {
+	case event.Fresh:
+		y = freshSymbols(p.Algorithm, p.New.Hosted(host))
+	case event.Saved:
+		return s.load(p, host)
+	default:
+		all := symbols{rows: map[engine.Member]hash{}}
+		for _, id := range p.Sources().Workers() {
+			pub := s.posts[p.Epoch][id]
+			if pub == nil {
+				if len(p.New.Hosted(host)) > 0 {
+					return y, fmt.Errorf("survivor %d of epoch %d published nothing", id, p.Epoch)
+				}
+				break // it does not take part
+			}
+			all.shared, all.prog = pub.shared, pub.prog
+			maps.Copy(all.rows, pub.rows)
+		}
+		y = carry(all, s.naive.blocks(p.OldAlg, p.Timeline, p.At), s.naive.blocks(p.Algorithm, p.Timeline, p.At), p.New.Hosted(host))
+	}
+	return y, nil
 }
 
 // audit reports what another worker should have reported of a grant.
@@ -441,8 +468,9 @@ func (w *simWorker) audit(m message.Audit) {
 			end.state = of.state
 		}
 		s.reply(w.id, message.Audited{Worker: w.id, Epoch: m.Epoch, From: m.From, Of: a.Of,
-			Start:   message.DigestsOf(of.snaps[m.From].state.digests()),
-			Digests: message.DigestsOf(end.state.digests())})
+			Start:     message.DigestsOf(of.snaps[m.From].state.digests()),
+			Digests:   message.DigestsOf(end.state.digests()),
+			NonFinite: of.blown[m.From]})
 	}
 }
 
@@ -486,7 +514,7 @@ func (w *simWorker) grant(g message.Grant) error {
 		}
 	}
 	if !g.Onward {
-		e.snaps[e.round] = simSnap{e.state.clone(), e.time.Len()}
+		e.snaps[e.round] = simSnap{e.state.clone(), e.copies.clone(), e.time.Len()}
 	}
 	for _, ed := range g.Edits {
 		if err := e.time.Add(ed); err != nil {
@@ -514,6 +542,9 @@ func (w *simWorker) done(g message.Grant) error {
 		pos := timeline.Position{Round: e.round, Epochs: before.Epochs, Steps: before.Steps}
 		e.time.Reach(pos)
 		e.state.advance(e.alg, e.time.Values(pos), e.roster.Members)
+		if e.copies.rows != nil {
+			e.copies.advance(e.alg, e.time.Values(pos), e.roster.Members)
+		}
 		e.round++
 		p := e.state.prog
 		e.ended = g.Limit.Rounds > 0 && p.Rounds >= g.Limit.Rounds || g.Limit.Epochs > 0 && p.Epochs >= g.Limit.Epochs
@@ -526,12 +557,16 @@ func (w *simWorker) done(g message.Grant) error {
 		}
 	}
 	if s.scene.nonFinite(&s.draw) && len(e.roster.Hosted(w.id)) > 0 {
+		e.blown[g.From] = true
 		s.reply(w.id, message.Failed{Worker: w.id, Epoch: g.Epoch, Err: "not finite",
 			NonFinite: &message.NonFinite{Block: "x", Member: e.roster.Hosted(w.id)[0], From: g.From, To: e.round}})
 		return nil
 	}
 	e.dirty = false
 	d.To, d.Ended, d.Progress, d.Digests = e.round, e.ended, e.state.prog, message.DigestsOf(e.state.digests())
+	if e.copies.rows != nil {
+		d.Mirrored = e.copies.own()
+	}
 	if (s.drifter < 0 || s.drifter == w.id || s.workers[s.drifter].dead) && e.roster.Owner[0] != w.id && s.scene.drift(&s.draw) {
 		w.faulty, s.drifter = true, w.id // one worker at a time
 		setDigest(&d, "y/shared", [32]byte{1, byte(w.id)})

@@ -6,6 +6,7 @@ import (
 	"maps"
 	"slices"
 	"strconv"
+	"time"
 
 	"brood/models/engine"
 	"brood/optim/collective"
@@ -27,6 +28,12 @@ import (
 // accusedGrants is how many grants of a suspected worker are audited.
 const accusedGrants = 64
 
+// auditPatience and auditFactor times the duration of the grant are how long an audit may take.
+const (
+	auditPatience = 30 * time.Second
+	auditFactor   = 10
+)
+
 // pair is two workers of which one lies or is faulty. Accused stays; witness hosts no members until the case is
 // decided.
 type pair struct{ accused, witness int }
@@ -36,12 +43,13 @@ type pair struct{ accused, witness int }
 //   - known has digests of all rows after the committed round, or none;
 //   - pairs contain only workers that are present.
 type suspicion struct {
-	wary    bool                    // workers disagreed: plans have witnesses from now on
-	witness bool                    // the epoch in effect has witnesses
-	ready   map[int]message.Digests // rows that workers reported with the plan in progress
-	known   *rowSums                // of the committed round, in an epoch with witnesses; nil: unknown
+	wary    bool                  // workers disagreed: plans have witnesses from now on
+	witness bool                  // the epoch in effect has witnesses
+	ready   map[int]*message.Held // rows that workers reported with the plan in progress
+	known   *rowSums              // of the committed round, in an epoch with witnesses; nil: unknown
 	pairs   []pair
-	watch   int // grants of the accused worker that are still audited
+	watch   int  // grants of the accused worker that are still audited
+	careful bool // grants are sent one by one, so that workers are free for audits of one that failed
 }
 
 // rowSums are digests of all rows: of the shared ones, as in claim, and of members, at the offsets of epochs.from.
@@ -58,7 +66,7 @@ func (c *Coordinator) wantsWitness() bool { return c.wary || c.cfg.Audit > 0 }
 func (c *Coordinator) examine(o *outstanding) (fx []Effect, ok bool) {
 	workers := c.hosting.Workers
 	if !c.witness {
-		if len(o.claims) == 1 || len(workers) < 3 || c.wary {
+		if len(o.claims) == 1 || len(workers) < 3 {
 			return nil, true
 		}
 		c.wary = true
@@ -75,7 +83,7 @@ func (c *Coordinator) examine(o *outstanding) (fx []Effect, ok bool) {
 		what := "the frames that they exchanged in " + span(o.From+1, o.To)
 		return c.suspect(what, pairs...), false
 	}
-	o.audits = c.auditsOf(o)
+	o.audits, o.auditing = c.auditsOf(o), c.now
 	for _, w := range workers {
 		if slices.ContainsFunc(o.audits, func(p message.AuditPair) bool { return p.Of == w || p.By == w }) {
 			fx = append(fx, Send{w, message.Audit{Epoch: c.epoch, From: o.From, Pairs: o.audits}})
@@ -99,7 +107,31 @@ func (c *Coordinator) contradictions(o *outstanding) (out []pair) {
 			out = append(out, pair{way[0], way[1]})
 		}
 	}
+	if c.cfg.OnLoss == OnLossMirror && o.failed == nil {
+		for i, w := range c.hosting.Workers {
+			if from := c.badMirror(w, o.mirrored[i], rowSums{members: o.sums}); from >= 0 {
+				out = append(out, pair{from, w})
+			}
+		}
+	}
 	return out
+}
+
+// badMirror returns the worker whose rows a mirror reports otherwise than they are, or not at all; -1 if it reports all.
+func (c *Coordinator) badMirror(mirror int, copies message.Digests, rows rowSums) int {
+	mirrors, got := c.roster.Mirrors(), copies.Map()
+	for place, w := range c.hosting.Workers {
+		members := c.hosting.Of(w)
+		if len(mirrors.Members) == 0 || mirrors.Of(members[0]) != mirror {
+			continue
+		}
+		for i, name := range c.names[place] {
+			if sum, ok := got[name]; !ok || sum != rows.members[c.from[place]+i] {
+				return w
+			}
+		}
+	}
+	return -1
 }
 
 // auditsOf returns the audits of a grant: of all workers if their claims differ, of the accused worker while it is
@@ -118,7 +150,7 @@ func (c *Coordinator) auditsOf(o *outstanding) []message.AuditPair {
 		}
 		return p
 	}
-	if len(o.claims) > 1 {
+	if len(o.claims) > 1 || o.failed != nil {
 		var all []message.AuditPair
 		for place := range workers {
 			all = append(all, audit(place))
@@ -135,6 +167,42 @@ func (c *Coordinator) auditsOf(o *outstanding) []message.AuditPair {
 		return []message.AuditPair{audit(int(mix64(draw) % uint64(len(workers))))}
 	}
 	return nil
+}
+
+// investigate handles the report of a block that is not finite, in an epoch with witnesses: a worker may have sent NaN
+// to others. The rounds are repeated once, grant by grant; then the report is kept until all others have reported, and
+// the grant is audited. ok is false if the core cannot find out more.
+func (c *Coordinator) investigate(e *message.Failed) (fx []Effect, ok bool) {
+	o := c.done[e.NonFinite.From]
+	if !c.witness || o == nil || len(c.hosting.Workers) < 2 {
+		return nil, false
+	}
+	if !c.careful {
+		c.careful = true
+		text := fmt.Sprintf("worker %d reports that block %s is not finite within %s: they are repeated, and audited",
+			e.Worker, e.NonFinite.Block, span(e.NonFinite.From+1, e.NonFinite.To))
+		return append(c.suspicious(text), c.repeatRounds("a block is not finite")...), true
+	}
+	place := c.hosting.Place(e.Worker)
+	if place < 0 || o.claimAt[place] != 0 {
+		return nil, true
+	}
+	if o.failed == nil {
+		o.failed = e
+	}
+	o.received++
+	o.claimAt[place] = -1
+	o.witnessed(place, e.Frames, nil)
+	return c.commitReady(o), true
+}
+
+// witnessed stores what the worker at a place reports in an epoch with witnesses.
+func (o *outstanding) witnessed(place int, frames []collective.FrameSums, mirrored message.Digests) {
+	if o.frames == nil {
+		o.frames = make([][]collective.FrameSums, len(o.claimAt))
+		o.mirrored = make([]message.Digests, len(o.claimAt))
+	}
+	o.frames[place], o.mirrored[place] = frames, mirrored
 }
 
 // mix64 is a bijection whose values look random (the finalizer of SplitMix64).
@@ -175,11 +243,27 @@ func (c *Coordinator) handleAudited(a message.Audited) []Effect {
 		return c.suspect(fmt.Sprintf("%s: worker %d executed them again", what, a.Worker), pair{a.Of, a.Worker})
 	}
 	at := o.auditAt(a)
-	if o.audits = slices.Delete(o.audits, at, at+1); len(o.audits) > 0 {
+	o.audits = slices.Delete(slices.Clone(o.audits), at, at+1) // a message has the old ones
+	if len(o.audits) > 0 {
 		return nil
 	}
 	o.audits = nil
 	return c.commitReady(o)
+}
+
+// auditTick ends audits that take too long: the worker does not send what the auditor needs, or the auditor does not
+// answer.
+func (c *Coordinator) auditTick() []Effect {
+	o := c.done[c.committed]
+	if o == nil || len(o.audits) == 0 || c.plan != nil {
+		return nil
+	}
+	if c.now.Sub(o.auditing) < auditPatience+auditFactor*time.Duration(o.sum.nanos) {
+		return nil
+	}
+	late := o.audits[0]
+	what := fmt.Sprintf("%s, of which worker %d should have finished an audit", span(o.From+1, o.To), late.By)
+	return c.suspect(what, pair{late.Of, late.By})
 }
 
 // opAudit names the bytes of audits in a commit.
@@ -189,7 +273,7 @@ const opAudit collective.Op = "audit"
 // error message; "" if nothing.
 func (c *Coordinator) auditDiffers(o *outstanding, a message.Audited) string {
 	place, rounds := c.hosting.Place(a.Of), span(o.From+1, o.To)
-	end := rowSums{o.claims[o.claimAt[place]-1].shared, o.sums}
+	finite := o.claimAt[place] > 0
 	switch {
 	case a.Err != "":
 		return fmt.Sprintf("what happened in %s (%s)", rounds, a.Err)
@@ -197,7 +281,8 @@ func (c *Coordinator) auditDiffers(o *outstanding, a message.Audited) string {
 		return fmt.Sprintf("the rows of worker %d before %s", a.Of, rounds)
 	case !slices.EqualFunc(a.Frames, o.frames[place], func(x, y collective.FrameSums) bool { return x == y }):
 		return fmt.Sprintf("the frames of worker %d in %s", a.Of, rounds)
-	case !c.matches(a.Digests, place, &end):
+	case a.NonFinite == finite,
+		finite && !c.matches(a.Digests, place, &rowSums{o.claims[o.claimAt[place]-1].shared, o.sums}):
 		return fmt.Sprintf("the rows of worker %d after %s", a.Of, rounds)
 	}
 	return ""
@@ -217,6 +302,10 @@ func (c *Coordinator) suspicious(text string) []Effect {
 
 // repeatRounds voids the rounds in progress and repeats them in a new epoch.
 func (c *Coordinator) repeatRounds(note string) []Effect {
+	if c.base == c.cfg.Epoch { // no plan has completed yet
+		c.plan = nil
+		return c.firstWhenReady()
+	}
 	next := c.target()
 	next.cause, next.note = cmp.Or(next.cause, event.CauseRestore), note
 	if c.plan != nil && c.plan.From != event.Workers {
@@ -290,9 +379,25 @@ func sharedSums(d message.Digests, shared int) string {
 	return string(sums)
 }
 
-// carried compares the rows that workers hold for a plan with the committed ones, if the plan moves rows and changes
-// none. ok is false if one differs: then another plan is made.
+// carried compares the rows that workers hold for a plan with their mirrors, and with the committed ones if the plan
+// moves rows and changes none. ok is false if one differs: then another plan is made.
 func (c *Coordinator) carried(p *message.Plan) (fx []Effect, ok bool) {
+	hosts := p.New.Workers()
+	if !p.Witness || slices.ContainsFunc(hosts, func(w int) bool { return c.ready[w] == nil }) {
+		return nil, true
+	}
+	if mirrors := p.New.Mirrors(); p.Mirror && len(hosts) > 1 {
+		for _, w := range hosts {
+			mirror := mirrors.Of(p.New.Hosted(w)[0])
+			copies := c.ready[mirror].Mirrored.Map()
+			for _, x := range c.ready[w].Digests {
+				if _, member := rowMember(x); member && copies[x.Row] != x.Sum {
+					what := fmt.Sprintf("the copy of row %s after round %d", x.Row, c.committed)
+					return c.suspect(what, pair{w, mirror}), false
+				}
+			}
+		}
+	}
 	same := p.From == event.Workers && p.OldAlg == p.Algorithm && slices.Equal(p.Old.Members, p.New.Members) &&
 		len(p.Lost) == 0 && c.known != nil && !c.blocksChange(p)
 	if !same {
@@ -308,8 +413,8 @@ func (c *Coordinator) carried(p *message.Plan) (fx []Effect, ok bool) {
 		}
 	}
 	sources := p.Sources()
-	for _, w := range p.New.Workers() {
-		for _, x := range c.ready[w] {
+	for _, w := range hosts {
+		for _, x := range c.ready[w].Digests {
 			if sum, ok := want[x.Row]; !ok || sum == x.Sum {
 				continue
 			}
@@ -349,11 +454,10 @@ func (c *Coordinator) beginWitness(p *message.Plan) (fx []Effect) {
 	}
 	var known rowSums
 	for place, w := range c.hosting.Workers {
-		d := ready[w]
-		if !c.hasRows(d, c.names[place]) {
-			fx = append(fx, c.evict(Lost{w, "it does not report the rows of the plan"})...)
-			return fx
+		if ready[w] == nil || !c.hasRows(ready[w].Digests, c.names[place]) {
+			return c.evict(Lost{w, "it does not report the rows of the plan"})
 		}
+		d := ready[w].Digests
 		known.shared = sharedSums(d, len(c.shared))
 		for _, x := range d[len(c.shared):] {
 			known.members = append(known.members, x.Sum)

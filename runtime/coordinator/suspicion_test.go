@@ -4,6 +4,7 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	"brood/optim/collective"
 	"brood/runtime/event"
@@ -279,5 +280,44 @@ func TestInvalidAudits(t *testing.T) {
 	d.Frames = []collective.FrameSums{{Peer: 1}}
 	if p.step(d); !slices.Equal(p.evicted, []int{0}) {
 		t.Errorf("frames without witnesses: evicted %v", p.evicted)
+	}
+}
+
+// TestMirrors: a mirror that has another row than its owner reports is found, and the grant is not committed.
+func TestMirrors(t *testing.T) {
+	p := newTestRun(t, 3, func(c *Config) { c.Audit, c.OnLoss, c.Members = 0.001, OnLossMirror, 6 })
+	p.round(nil)
+	at, _ := p.core.Committed()
+	p.round(func(w int, d *message.Done) {
+		if w == 1 {
+			d.Mirrored[0].Sum = [32]byte{66}
+		}
+	})
+	if now, _ := p.core.Committed(); now != at || !strings.Contains(strings.Join(p.alerts(), "\n"), "workers 0 and 1 contradict") {
+		t.Errorf("round %d after %d: %q", now, at, p.alerts())
+	}
+	p.ready()
+	if p.round(nil); len(p.evicted) > 0 {
+		t.Errorf("evicted %v", p.evicted)
+	}
+}
+
+// TestLateAudit: an audit that does not end makes its pair suspected after a while.
+func TestLateAudit(t *testing.T) {
+	p := newTestRun(t, 3, func(c *Config) { c.Audit, c.Ahead = 1, 1 })
+	for _, w := range p.core.roster.Workers() {
+		p.step(p.done(w))
+	}
+	p.now = p.now.Add(auditPatience - time.Second)
+	if p.step(Tick{}); len(p.alerts()) > 0 {
+		t.Fatalf("too early: %q", p.alerts())
+	}
+	p.now = p.now.Add(2 * time.Second)
+	if p.step(Tick{}); !strings.Contains(strings.Join(p.alerts(), "\n"), "should have finished an audit") {
+		t.Errorf("alerts %q", p.alerts())
+	}
+	p.ready()
+	if p.round(nil); len(p.evicted) > 0 || p.core.Phase() != event.Training {
+		t.Errorf("evicted %v, %s", p.evicted, p.core.Phase())
 	}
 }

@@ -3,6 +3,8 @@ package host
 import (
 	"cmp"
 	"context"
+	"crypto/rand"
+	"encoding/binary"
 	"fmt"
 	goruntime "runtime"
 	"slices"
@@ -86,6 +88,13 @@ func (j *Job) validation() []int32 {
 	return j.Samples.Validation()
 }
 
+// secret returns a number that no worker can know.
+func secret() uint64 {
+	var p [8]byte
+	_, _ = rand.Read(p[:]) // it never fails
+	return binary.LittleEndian.Uint64(p[:])
+}
+
 // core returns the coordinator configuration of the job.
 func (j *Job) core() coordinator.Config {
 	return coordinator.Config{
@@ -101,6 +110,8 @@ func (j *Job) core() coordinator.Config {
 		Metrics:    j.Config.Metrics,
 		Maximises:  j.own.Maximises(),
 		Direct:     j.Config.Direct,
+		Audit:      j.Audit,
+		Secret:     secret(),
 		OnLoss:     coordinator.LossPolicy(j.Config.OnLoss),
 		OnTrouble:  j.troublePolicy(),
 		Limit:      j.Limit,

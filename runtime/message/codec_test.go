@@ -25,11 +25,16 @@ func samples() map[string]any {
 	edit := event.Edit{At: 7, Algorithm: "parle", Knob: "eta", Expr: "0.1", By: "ann", ID: 3, Epochs: 1.5, Steps: 9, Obeys: 2, Why: "one worker"}
 	cp := event.Checkpoint{Round: 6, Epoch: 2, Roster: roster, Algorithm: "parle", Hash: "blake3:00", Files: []event.File{{Path: "checkpoints/6/a", Digest: "blake3:11", Bytes: 12}},
 		Timeline: []event.Edit{edit}, Progress: event.Progress{Rounds: 6, Steps: 60, Samples: 600, Evaluations: 1, Epochs: 0.25}}
+	frames := []collective.FrameSums{{Peer: 1, Sent: collective.Frames{Bytes: 8, Sum: [16]byte{3}},
+		Received: collective.Frames{Bytes: 9, Sum: [16]byte{4}}}}
 	return map[string]any{
 		"grant": Grant{Epoch: 3, From: 10, To: 12, Committed: 8, Edits: []event.Edit{edit}, Limit: event.Limit{Rounds: 90, Epochs: 2, Seconds: 3, Target: "loss=1", Patience: 4}, Hold: true, Onward: true},
 		"abort": Abort{Epoch: 4},
 		"plan": Plan{Plan: event.Plan{Epoch: 5, At: 12, From: event.Saved, Old: roster, New: roster, Lost: []engine.Member{5}, OldAlg: "popsgd", Algorithm: "parle", Timeline: []event.Edit{edit}, Base: 4,
-			Cause: "death", Note: "worker 2 is lost", Before: []event.Edit{edit}, Obeyed: 2, Mirrored: []engine.Member{1}}, Checkpoint: &cp, Mirror: true},
+			Cause: "death", Note: "worker 2 is lost", Before: []event.Edit{edit}, Obeyed: 2, Mirrored: []engine.Member{1}}, Checkpoint: &cp, Mirror: true, Witness: true},
+		"audit": Audit{Epoch: 5, From: 12, Pairs: []AuditPair{{Of: 1, By: 2, Bytes: 9}}},
+		"audited": Audited{Worker: 2, Epoch: 5, From: 12, Of: 1, Start: Digests{{"x/0", [32]byte{1}}}, Digests: Digests{{"x/0", [32]byte{2}}},
+			Frames: frames, Err: "no", Bytes: 9, NonFinite: true},
 		"save":   Save{Epoch: 5, At: 12},
 		"stop":   Stop{},
 		"evict":  Evict{Why: "it lost others", After: 5},
@@ -40,8 +45,8 @@ func samples() map[string]any {
 		"done": Done{Worker: 2, Epoch: 5, From: 10, To: 12, Ended: true, Digests: Digests{{"x/0", [32]byte{1}}, {"x/1", [32]byte{2}}}, Progress: cp.Progress,
 			Points: []event.Points{{Round: 11, Series: "loss", Members: []engine.Member{0, engine.None}, Values: []float64{0.5, 2}}},
 			Tests:  []Test{{Round: 11, Centre: "blake3:22", Chunks: []Chunk{{Index: 3, Loss: 1.25, Correct: 4, Samples: 5}}, Validation: []Chunk{{Index: 2, Loss: 2.25, Correct: 1, Samples: 3}}}},
-			Sent:   collective.Ledger{"couple": 4}, Predicted: collective.Ledger{"couple": 8}, Evaluation: collective.Ledger{"centre": 16}, Overhead: 7, Nanos: 8, Extra: 9, Notes: []Note{{Kind: event.AlertVaries, Text: "it does"}}, Waited: 6},
-		"failed":  Failed{Worker: 2, Epoch: 5, Err: "no", NonFinite: &NonFinite{Block: "x", Member: 5, From: 10, To: 12}, Cut: &other, Never: true},
+			Sent:   collective.Ledger{"couple": 4}, Predicted: collective.Ledger{"couple": 8}, Evaluation: collective.Ledger{"centre": 16}, Overhead: 7, Nanos: 8, Extra: 9, Notes: []Note{{Kind: event.AlertVaries, Text: "it does"}}, Waited: 6, Frames: frames, Mirrored: Digests{{"x/1", [32]byte{5}}}},
+		"failed":  Failed{Worker: 2, Epoch: 5, Err: "no", NonFinite: &NonFinite{Block: "x", Member: 5, From: 10, To: 12}, Cut: &other, Never: true, Faulty: &other, Frames: frames},
 		"saved":   Saved{Worker: 2, Epoch: 5, At: 12, Files: cp.Files, Err: "full", Nanos: 7},
 		"get":     Get{Path: "init.safetensors", From: 9},
 		"leaving": Leaving{Worker: 2},

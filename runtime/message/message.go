@@ -88,7 +88,8 @@ type (
 		Notes      []Note            `cbor:"15,keyasint,omitempty"` // notes for the user about the rounds
 		Waited     int64             `cbor:"16,keyasint,omitempty"` // part of Nanos spent waiting for frames
 
-		Frames []collective.FrameSums `cbor:"17,keyasint,omitempty"` // of the rounds, by peer; see Plan.Witness
+		Frames   []collective.FrameSums `cbor:"17,keyasint,omitempty"` // of the rounds, by peer; see Plan.Witness
+		Mirrored Digests                `cbor:"18,keyasint,omitzero"`  // of the rows whose mirror it is; see Plan.Witness
 	}
 	// Audited is the reply of an auditor to an Audit.
 	Audited struct {
@@ -101,6 +102,8 @@ type (
 		Frames  []collective.FrameSums `cbor:"6,keyasint,omitempty"` // of the frames that it received and sent
 		Err     string                 `cbor:"7,keyasint,omitempty"` // why the grant could not be executed again
 		Bytes   int64                  `cbor:"8,keyasint,omitempty"` // payload that it received for the audit
+		// a block is not finite after the grant; Digests is empty then
+		NonFinite bool `cbor:"9,keyasint,omitempty"`
 	}
 	// Failed reports that a grant or plan failed.
 	Failed struct {
@@ -111,6 +114,10 @@ type (
 		// worker to which the connection failed; nil for other causes. Both workers may still be alive.
 		Cut   *int `cbor:"4,keyasint,omitempty"`
 		Never bool `cbor:"5,keyasint,omitempty"` // the connection was never established
+		// worker that sent a frame other than the expected one; nil for other causes
+		Faulty *int `cbor:"6,keyasint,omitempty"`
+		// of the rounds of NonFinite, see Plan.Witness
+		Frames []collective.FrameSums `cbor:"7,keyasint,omitempty"`
 	}
 	// Saved is the reply to Save.
 	Saved struct {

@@ -20,6 +20,7 @@ type Options struct {
 	Device     string // see [ParseDevice]; default that of $BROOD_ENGINE, else the processor
 	Wait       int    // remote ones among Workers; above 0, the memory of this machine is no bound
 	MinWorkers int    // the run waits while it has fewer
+	Audit      float64
 	Seed       uint64
 	Limit      event.Limit // default 10 epochs
 	Probe      uint64      // rounds between probes; 0: brood selects

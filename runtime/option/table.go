@@ -121,8 +121,17 @@ var (
 		Kind: Whole, Use: Again | Joined, Most: 1024,
 		at: func(o *Options) any { return &o.Wait }})
 	MinWorkers = add(Option{Name: "min-workers", Doc: "wait while fewer workers than this can host members",
-		Kind: Whole, Use: Again | Joined, Most: 1024,
+		Kind: Whole, Use: Again | Joined | Logged, Most: 1024,
 		at: func(o *Options) any { return &o.MinWorkers }})
+	Audit = add(Option{
+		Name: "audit",
+		Doc: "`share` of the rounds, from 0 to 1, in which another worker executes the part of a random one again and " +
+			"compares all bits; also compares both ends of each frame (default 0)",
+		Kind:  Number,
+		Use:   Preset | Again | Logged,
+		Check: checkAudit,
+		at:    func(o *Options) any { return &o.Audit },
+	})
 	Epochs = add(Option{Name: "epochs", Doc: "stop after this many passes over the data",
 		Docs: map[string]string{"fork": "stop after this many epochs"},
 		Kind: Number, Use: Preset | Full | Axis | Again | Ends | Logged, Above: "give a number above 0", Check: checkEpochs,
@@ -344,6 +353,13 @@ func checkTarget(text string) error {
 func checkEpochs(text string) error {
 	if x, err := strconv.ParseFloat(text, 64); err != nil || !(x > 0) || math.IsInf(x, 0) {
 		return usererr.Errorf("epochs = %s must be a number above 0", text)
+	}
+	return nil
+}
+
+func checkAudit(text string) error {
+	if x, err := strconv.ParseFloat(text, 64); err != nil || !(x >= 0 && x <= 1) {
+		return usererr.Errorf("audit = %s must be a share from 0 to 1", text)
 	}
 	return nil
 }

@@ -187,5 +187,8 @@ func (w *Worker) repeat(
 	other.now, g.Onward = next, true
 	d, err := other.grant(ctx, g)
 	r.Digests, r.Frames = d.Digests, d.Frames
+	if _, ok := errors.AsType[*NonFiniteError](err); ok {
+		r.NonFinite, err = true, nil
+	}
 	return err
 }

@@ -25,10 +25,17 @@ func (w *Worker) Holds(ctx context.Context, at message.Committed) (*message.Held
 		return nil, err
 	}
 	h := &message.Held{Committed: at, Digests: digests}
-	if copies, ok := s.mirrors.at[at.Round]; ok {
-		h.Mirrored, _, err = s.digestsOf(ctx, copies, s.env.Roster.Mirrors().Hosted(s.env.Self), nil)
-	}
+	h.Mirrored, err = s.mirroredDigests(ctx, at.Round)
 	return h, err
+}
+
+// mirroredDigests returns the digests of the copies that this worker holds as a mirror of a round; nil if it holds
+// none.
+func (s *epochState) mirroredDigests(ctx context.Context, round uint64) (d message.Digests, err error) {
+	if copies, ok := s.mirrors.at[round]; ok {
+		d, _, err = s.digestsOf(ctx, copies, s.env.Roster.Mirrors().Hosted(s.env.Self), nil)
+	}
+	return d, err
 }
 
 // Reconnect gives the worker what it uses in its next session with a coordinator.

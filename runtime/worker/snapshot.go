@@ -9,6 +9,7 @@ import (
 	"github.com/zeebo/blake3"
 
 	"brood/models/engine"
+	"brood/optim/collective"
 	"brood/runtime/message"
 )
 
@@ -133,7 +134,10 @@ func (s *epochState) digestsOf(
 }
 
 // NonFiniteError reports that a block holds NaN or infinity.
-type NonFiniteError struct{ message.NonFinite }
+type NonFiniteError struct {
+	message.NonFinite
+	frames []collective.FrameSums // of its rounds, in an epoch with witnesses
+}
 
 func (e *NonFiniteError) Error() string {
 	if e.Member == engine.None {

@@ -128,7 +128,7 @@ func TestFinite(t *testing.T) {
 		t.Fatal(bad, err)
 	}
 	bad.From = 6
-	if text := (&NonFiniteError{*bad}).Error(); text != "block x of member 5 is not finite after rounds 7 to 9" {
+	if text := (&NonFiniteError{NonFinite: *bad}).Error(); text != "block x of member 5 is not finite after rounds 7 to 9" {
 		t.Error(text)
 	}
 }

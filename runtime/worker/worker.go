@@ -214,7 +214,10 @@ func (w *Worker) Handle(ctx context.Context, m message.Order) message.Report {
 		ready := message.Ready{Worker: w.cfg.ID, Epoch: m.Epoch, Noise: r.Noise, Bytes: r.Bytes}
 		if m.Witness {
 			ready.Held = &message.Held{Committed: message.Committed{Epoch: m.Epoch, Round: m.At}}
-			if ready.Held.Digests, _, err = w.next.digests(ctx); err != nil {
+			if ready.Held.Digests, _, err = w.next.digests(ctx); err == nil {
+				ready.Held.Mirrored, err = w.next.mirroredDigests(ctx, m.At)
+			}
+			if err != nil {
 				return w.failure(m.Epoch, err)
 			}
 		}
@@ -280,7 +283,10 @@ func (w *Worker) failure(epoch uint32, err error) message.Report {
 	f := message.Failed{Worker: w.cfg.ID, Epoch: epoch, Err: err.Error()}
 	var nf *NonFiniteError
 	if errors.As(err, &nf) {
-		f.NonFinite = &nf.NonFinite
+		f.NonFinite, f.Frames = &nf.NonFinite, nf.frames
+	}
+	if wrong, ok := errors.AsType[*collective.ProtocolError](err); ok {
+		f.Faulty = &wrong.From
 	}
 	var cut interface{ Lost() (worker int, met bool) } // implemented by errors of links that can break
 	if errors.As(err, &cut) {
@@ -367,12 +373,17 @@ func (w *Worker) grant(ctx context.Context, g message.Grant) (message.Done, erro
 	}
 	if bad != nil {
 		bad.From = g.From
-		return d, &NonFiniteError{*bad}
+		return d, &NonFiniteError{*bad, d.Frames}
 	}
 	waited := int64(0)
 	if s.mirrors.on() {
 		if waited, err = w.grantMirror(ctx, &d); err != nil {
 			return d, fmt.Errorf("worker %d, mirror of round %d: %w", w.cfg.ID, s.round, err)
+		}
+		if s.transcripts != nil {
+			if d.Mirrored, err = s.mirroredDigests(ctx, s.round); err != nil {
+				return d, err
+			}
 		}
 	}
 	s.dirty = false
