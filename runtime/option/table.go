@@ -130,6 +130,7 @@ var (
 		Kind:  Number,
 		Use:   Preset | Again | Logged,
 		Check: checkAudit,
+		Words: func() []string { return []string{"0.01", "0.1", "1"} },
 		at:    func(o *Options) any { return &o.Audit },
 	})
 	Epochs = add(Option{Name: "epochs", Doc: "stop after this many passes over the data",
