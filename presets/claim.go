@@ -3,6 +3,7 @@ package presets
 import (
 	"cmp"
 	"fmt"
+	"math"
 	"slices"
 	"strings"
 
@@ -11,7 +12,7 @@ import (
 
 // Claim is a hypothesis of a preset, stated before its runs: the number that its source published, and conditions on
 // the results of the preset, whose form is usually shorter than the source's: an interval, or an order, a distance or a
-// ratio compared with another preset of the study.
+// ratio compared with another preset of the study, or a slope over several. It states one of them.
 type Claim struct {
 	Source string `toml:"source"` // table, figure or section of the paper
 	Metric string `toml:"metric"` // see Metrics
@@ -25,6 +26,7 @@ type Claim struct {
 	Ratio     *float64 `toml:"ratio"`  // mean of this preset divided by the mean of Of
 	Of        string   `toml:"of"`     // a preset
 	Within    float64  `toml:"within"` // relative tolerance of Ratio; 0 means 1 %
+	Own       bool     `toml:"own"`    // the condition is not one of the source: a check, see IsCheck
 	// number of seeds that decide the claim with a probability of 80 %, estimated from an earlier run; MostSeeds+1
 	// means more; 0: not stated
 	Seeds int `toml:"seeds"`
@@ -52,6 +54,7 @@ var Metrics = map[string]string{
 	"train_loss":         "nats",      // of the last mini-batches, mean over members
 	"train_error":        "%",         // of the centre on training samples, if the run ends by its rounds or epochs
 	"spread":             "RMS",       // distance of the members to the centre, mean at the last probe
+	"samples":            "samples",   // that all members have seen; those that a candidate was evaluated on count too
 	"bytes":              "B",         // payload sent by all workers
 	"bytes_per_sample":   "B",         // payload sent by all workers, divided by the samples that all members have seen
 	"bytes_per_eval":     "B",         // the same, divided by evaluated candidates
@@ -90,7 +93,25 @@ func (c Claim) Others() (out []string) {
 // equals its formula is no evidence for a method.
 func (c Claim) Accounting() bool { return c.Metric == "memory" || strings.HasPrefix(c.Metric, "bytes") }
 
+// IsCheck reports whether the claim is a check: a condition of our own, which the source does not state. These are
+// bounds other than the published number, margins of a quarter of the baseline or more, and claims marked as own.
+// baseline is the mean of the preset Near; NaN if unknown. Counts are none.
+func (c Claim) IsCheck(baseline float64) bool {
+	if c.Accounting() {
+		return false
+	}
+	bound := func(x *float64) bool { return x != nil && (c.Published == nil || *x != *c.Published) }
+	return c.Own || bound(c.AtMost) || bound(c.AtLeast) || c.Near != "" && c.Margin >= math.Abs(baseline)/4
+}
+
 func (c Claim) check() error {
+	kinds := 0
+	for _, given := range []bool{c.AtMost != nil || c.AtLeast != nil, c.Below != "", c.Near != "", c.Ratio != nil,
+		c.Slope != nil} {
+		if given {
+			kinds++
+		}
+	}
 	switch {
 	case c.Source == "":
 		return fmt.Errorf("a claim on %s has no source: name a table, a figure or a section", c.Metric)
@@ -101,13 +122,12 @@ func (c Claim) check() error {
 		return fmt.Errorf("a claim on %s needs both ratio and of, or neither", c.Metric)
 	case (c.Near == "") != !(c.Margin > 0):
 		return fmt.Errorf("a claim on %s needs both near and a margin above 0, or neither", c.Metric)
-	case c.Ratio != nil && (c.AtMost != nil || c.AtLeast != nil || c.Below != "" || c.Near != ""):
-		return fmt.Errorf("a claim on %s has a ratio: state other conditions in a separate claim", c.Metric)
 	case (c.Slope == nil) != (len(c.Over) < 3):
 		return fmt.Errorf("a claim on %s needs both slope and over, with three presets or more, or neither", c.Metric)
-	case c.Slope != nil && (c.AtMost != nil || c.AtLeast != nil || c.Below != "" || c.Near != "" || c.Ratio != nil):
-		return fmt.Errorf("a claim on %s has a slope: state other conditions in a separate claim", c.Metric)
-	case c.AtMost == nil && c.AtLeast == nil && c.Below == "" && c.Near == "" && c.Ratio == nil && c.Slope == nil:
+	case kinds > 1:
+		return fmt.Errorf("a claim on %s has several conditions: state an interval, an order, a margin, a ratio or a "+
+			"slope, and the others in separate claims", c.Metric)
+	case kinds == 0:
 		return fmt.Errorf("a claim on %s has no condition: give at_most, at_least, below, near and margin, ratio and "+
 			"of, or slope and over", c.Metric)
 	case c.Seeds != 0 && c.Seeds < 2:

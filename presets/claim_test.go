@@ -8,12 +8,26 @@ import (
 
 func ptr(x float64) *float64 { return &x }
 
+// seeds returns a sample with the seeds 1, 2, ...
+func seeds(values ...float64) Sample { return from(1, values...) }
+
+// apart returns a sample with other seeds than [seeds].
+func apart(values ...float64) Sample { return from(1001, values...) }
+
+func from(first int, values ...float64) Sample {
+	s := Sample{}
+	for i, x := range values {
+		s[first+i] = x
+	}
+	return s
+}
+
 func TestSample(t *testing.T) {
-	e := Sample{1, 2, 3, 6}.Estimate()
+	e := seeds(1, 2, 3, 6).Estimate()
 	if e.Value != 3 || math.Abs(e.Error-math.Sqrt(14.0/3/4)) > 1e-12 || e.Freedom != 3 {
 		t.Errorf("the estimate is %+v", e)
 	}
-	if e := (Sample{5}).Estimate(); e.Error == e.Error || !math.IsInf(e.Needed(), 1) {
+	if e := seeds(5).Estimate(); e.Error == e.Error || !math.IsInf(e.Needed(), 1) {
 		t.Errorf("one seed has a standard error of %g and decides at %g", e.Error, e.Needed())
 	}
 }
@@ -22,7 +36,7 @@ func TestSample(t *testing.T) {
 // the claim is decided; if some missed, the mean is unknown, and two sides that always miss do not differ.
 func TestMissed(t *testing.T) {
 	never := math.Inf(1)
-	some, all, none := Sample{3, never, 4}, Sample{never, never, never}, Sample{3, 5, 4}
+	some, all, none := seeds(3, never, 4), seeds(never, never, never), seeds(3, 5, 4)
 	for _, c := range []struct {
 		claim    Claim
 		s, other Sample
@@ -33,10 +47,10 @@ func TestMissed(t *testing.T) {
 		{Claim{Below: "b"}, all, all, Undecided},
 		{Claim{Below: "b"}, some, none, Undecided},
 		{Claim{Below: "b"}, none, some, Undecided},
-		{Claim{Below: "b"}, Sample{4}, Sample{never}, Undecided},
+		{Claim{Below: "b"}, seeds(4), seeds(never), Undecided},
 		{Claim{AtMost: ptr(9)}, some, nil, Undecided},
 		{Claim{AtMost: ptr(9)}, all, nil, Contradicts},
-		{Claim{AtMost: ptr(9)}, Sample{never}, nil, Undecided},
+		{Claim{AtMost: ptr(9)}, seeds(never), nil, Undecided},
 		{Claim{Near: "b", Margin: 1}, all, all, Undecided},
 		{Claim{Ratio: ptr(2), Of: "b"}, none, all, Undecided},
 	} {
@@ -72,15 +86,17 @@ func TestWelch(t *testing.T) {
 	if r := a.Over(Estimate{}); r.Value == r.Value {
 		t.Errorf("a ratio to nothing is %+v", r)
 	}
-	if d := (Sample{3, 3}).Estimate().Minus(Sample{1, 1, 1}.Estimate()); d.Error != 0 || !math.IsInf(d.Freedom, 1) {
+	if d := seeds(3, 3).Estimate().Minus(seeds(1, 1, 1).Estimate()); d.Error != 0 || !math.IsInf(d.Freedom, 1) {
 		t.Errorf("what does not scatter differs by %+v", d)
 	}
 }
 
 // TestJudge: a claim holds, is contradicted, or is not decided by measurements; counted quantities are accounting.
 func TestJudge(t *testing.T) {
-	others := map[string]Sample{"worse": {3.0, 3.1, 2.9}, "alike": {2.0, 2.4, 1.6}, "full": {100, 100, 100}, "once": {3}, "slow": {90, 100, 110}}
-	s := Sample{2.0, 2.1, 1.9} // 2 with a standard error of 0.0577: with two degrees of freedom 0.248 decide
+	// all others have other seeds: they are independent
+	others := map[string]Sample{"worse": apart(3.0, 3.1, 2.9), "alike": apart(2.0, 2.4, 1.6),
+		"full": apart(100, 100, 100), "once": apart(3), "slow": apart(90, 100, 110)}
+	s := seeds(2.0, 2.1, 1.9) // 2 with a standard error of 0.0577: with two degrees of freedom 0.248 decide
 	for _, c := range []struct {
 		claim Claim
 		s     Sample
@@ -93,31 +109,30 @@ func TestJudge(t *testing.T) {
 		{Claim{AtLeast: ptr(2.25)}, s, Contradicts},
 		{Claim{AtLeast: ptr(1), AtMost: ptr(3)}, s, Holds},
 		{Claim{AtLeast: ptr(1), AtMost: ptr(2.1)}, s, Undecided},
-		{Claim{AtMost: ptr(3)}, Sample{math.NaN(), 1}, Contradicts},
-		{Claim{AtMost: ptr(3)}, Sample{2}, Undecided},
+		{Claim{AtMost: ptr(3)}, seeds(math.NaN(), 1), Contradicts},
+		{Claim{AtMost: ptr(3)}, seeds(2), Undecided},
 		{Claim{Below: "worse"}, s, Holds},
 		{Claim{Below: "alike"}, s, Undecided},
-		{Claim{Below: "worse"}, Sample{2}, Undecided},
+		{Claim{Below: "worse"}, seeds(2), Undecided},
 		{Claim{Below: "once"}, s, Undecided},
-		{Claim{Below: "worse"}, Sample{3.9, 4, 4.1}, Contradicts},
-		{Claim{Below: "worse", AtMost: ptr(1)}, s, Contradicts},
+		{Claim{Below: "worse"}, seeds(3.9, 4, 4.1), Contradicts},
 		// 0.2 apart with an error of 0.0816: 2.45 standard errors, where four degrees of freedom need 2.78.
-		{Claim{Below: "worse"}, Sample{2.7, 2.8, 2.9}, Undecided},
-		{Claim{Below: "worse"}, Sample{2.65, 2.75, 2.85}, Holds},
-		{Claim{Near: "worse", Margin: 0.5}, Sample{3.1, 3.2, 3.0}, Holds},
-		{Claim{Near: "worse", Margin: 0.3}, Sample{3.1, 3.2, 3.0}, Undecided},
-		{Claim{Near: "worse", Margin: 0.5}, Sample{4.1, 4.2, 4.0}, Contradicts},
+		{Claim{Below: "worse"}, seeds(2.7, 2.8, 2.9), Undecided},
+		{Claim{Below: "worse"}, seeds(2.65, 2.75, 2.85), Holds},
+		{Claim{Near: "worse", Margin: 0.5}, seeds(3.1, 3.2, 3.0), Holds},
+		{Claim{Near: "worse", Margin: 0.3}, seeds(3.1, 3.2, 3.0), Undecided},
+		{Claim{Near: "worse", Margin: 0.5}, seeds(4.1, 4.2, 4.0), Contradicts},
 		{Claim{Ratio: ptr(0.02), Of: "full"}, s, Undecided},
 		{Claim{Ratio: ptr(0.02), Of: "full", Within: 0.2}, s, Holds},
 		{Claim{Ratio: ptr(0.04), Of: "full", Within: 0.2}, s, Contradicts},
 		// The measured run time of Hybrid-ES: .78 +- .16 is no evidence for 1.2 within a half.
-		{Claim{Ratio: ptr(1.208), Of: "slow", Within: 0.5}, Sample{50, 78, 106}, Undecided},
-		{Claim{Metric: "bytes", Ratio: ptr(0.02), Of: "full"}, Sample{2, 2}, Accounting},
-		{Claim{Metric: "bytes", Ratio: ptr(0.03), Of: "full"}, Sample{2, 2}, Contradicts},
-		{Claim{Metric: "bytes_per_eval", AtMost: ptr(4), AtLeast: ptr(4)}, Sample{4}, Accounting},
-		{Claim{Metric: "memory", AtMost: ptr(4)}, Sample{5}, Contradicts},
-		{Claim{Metric: "bytes", Below: "full"}, Sample{100, 100, 100}, Contradicts},
-		{Claim{Metric: "bytes", Below: "full"}, Sample{99, 99, 99}, Accounting},
+		{Claim{Ratio: ptr(1.208), Of: "slow", Within: 0.5}, seeds(50, 78, 106), Undecided},
+		{Claim{Metric: "bytes", Ratio: ptr(0.02), Of: "full"}, seeds(2, 2), Accounting},
+		{Claim{Metric: "bytes", Ratio: ptr(0.03), Of: "full"}, seeds(2, 2), Contradicts},
+		{Claim{Metric: "bytes_per_eval", AtMost: ptr(4), AtLeast: ptr(4)}, seeds(4), Accounting},
+		{Claim{Metric: "memory", AtMost: ptr(4)}, seeds(5), Contradicts},
+		{Claim{Metric: "bytes", Below: "full"}, seeds(100, 100, 100), Contradicts},
+		{Claim{Metric: "bytes", Below: "full"}, seeds(99, 99, 99), Accounting},
 	} {
 		if got := c.claim.Judge(c.s, others); got.Verdict != c.want {
 			t.Errorf("%s of %v: %+v, want %s", c.claim.States(), c.s, got, c.want)
@@ -137,14 +152,14 @@ func TestSlope(t *testing.T) {
 		t.Errorf("the slope is %+v", e)
 	}
 	at := func(exponent, noise float64) map[string]Sample {
-		out := map[string]Sample{"least": {5}}
+		out := map[string]Sample{"least": seeds(5)}
 		for i, name := range []string{"parle-lenet", "mnist-pesgd", "gossip-popsgd"} {
 			p, err := Load(name)
 			if err != nil {
 				t.Fatal(err)
 			}
 			y := math.Pow(float64(p.Options.Members), exponent)
-			out[name] = Sample{5 + y*(1+noise*float64(i%2)), 5 + y*(1-noise*float64(i%2)), 5 + y}
+			out[name] = seeds(5+y*(1+noise*float64(i%2)), 5+y*(1-noise*float64(i%2)), 5+y)
 		}
 		return out
 	}
@@ -167,8 +182,13 @@ func TestClaimsAreChecked(t *testing.T) {
 		"[[claims]]\nsource = \"Fig. 1\"\nmetric = \"test_error\"\npublished = 1.0":                  "has no condition",
 		"[[claims]]\nsource = \"Fig. 1\"\nmetric = \"test_error\"\nratio = 1.0":                      "both ratio and of",
 		"[[claims]]\nsource = \"Fig. 1\"\nmetric = \"test_loss\"\nslope = -1.0\nover = [\"leader\"]": "both slope and over",
-		"[[claims]]\nsource = \"Fig. 1\"\nmetric = \"test_error\"\nat_most = 1\nbelow = \"nope\"":    "nope",
+		"[[claims]]\nsource = \"Fig. 1\"\nmetric = \"test_error\"\nbelow = \"nope\"":                 "nope",
 		"[[claims]]\nsource = \"Fig. 1\"\nmetric = \"test_error\"\nnear = \"leader\"":                "both near and a margin",
+		"[[claims]]\nsource = \"Fig. 1\"\nmetric = \"test_error\"\nat_most = 1\nbelow = \"leader\"":  "several conditions",
+		"[tuned]\nby = \"beauty\"\ntrials = 3":                                                       "by = \"beauty\"",
+		"[tuned]\nby = \"test_error\"":                                                               "trials = 0",
+		"[tuned]\nby = \"test_error\"\ntrials = 2\nseeds = [0]":                                      "seeds = [0]",
+		"[tuned]\nby = \"test_error\"\ntrials = 2\ncolour = 1":                                       "colour",
 	} {
 		if _, err := Parse([]byte(text)); err == nil || !strings.Contains(err.Error(), says) {
 			t.Errorf("%q: %v", text, err)

@@ -1,17 +1,29 @@
 package presets
 
 import (
+	"maps"
 	"math"
+	"slices"
 
 	"gonum.org/v1/gonum/stat/distuv"
 )
 
-// Sample holds a metric over several seeds. A run that missed the target of the metric has +Inf.
-type Sample []float64
+// Sample holds a metric by seed. A run that missed the target of the metric has +Inf.
+type Sample map[int]float64
+
+// Values returns the values in the order of their seeds.
+func (s Sample) Values() (out []float64) {
+	for _, seed := range slices.Sorted(maps.Keys(s)) {
+		out = append(out, s[seed])
+	}
+	return out
+}
 
 // Mean returns the mean of the sample.
-func (s Sample) Mean() (m float64) {
-	for i, x := range s { // the mean of equal numbers is exact
+func (s Sample) Mean() float64 { return mean(s.Values()) }
+
+func mean(all []float64) (m float64) {
+	for i, x := range all { // the mean of equal numbers is exact
 		m += (x - m) / float64(i+1)
 	}
 	return m
@@ -37,7 +49,7 @@ func (s Sample) Estimate() Estimate {
 		return Estimate{Value: math.Inf(1), Error: math.NaN(), Freedom: float64(len(s) - 1)}
 	}
 	m, v := s.Mean(), 0.0
-	for _, x := range s {
+	for _, x := range s.Values() {
 		v += (x - m) * (x - m)
 	}
 	n := float64(len(s))
@@ -92,18 +104,23 @@ func share(variance, freedom float64) float64 {
 	return variance * variance / freedom
 }
 
+// student returns the distribution of Student's t with the degrees of freedom of the estimate.
+func (e Estimate) student() distuv.StudentsT {
+	return distuv.StudentsT{Sigma: 1, Nu: min(e.Freedom, 1e6)}
+}
+
 // Needed returns the distance to a bound, in standard errors, that decides at 95 %: the two-sided quantile of Student's
 // t distribution; +Inf for a single seed.
 func (e Estimate) Needed() float64 {
 	if !(e.Freedom > 0) {
 		return math.Inf(1)
 	}
-	return distuv.StudentsT{Sigma: 1, Nu: min(e.Freedom, 1e6)}.Quantile(0.975)
+	return e.student().Quantile(0.975)
 }
 
 // slope returns the slope of the least-squares line.
 func slope(x, y []float64) Estimate {
-	mx, my, sxx, sxy, rest := Sample(x).Mean(), Sample(y).Mean(), 0.0, 0.0, 0.0
+	mx, my, sxx, sxy, rest := mean(x), mean(y), 0.0, 0.0, 0.0
 	for i := range x {
 		sxx += (x[i] - mx) * (x[i] - mx)
 		sxy += (x[i] - mx) * (y[i] - my)

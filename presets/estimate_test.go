@@ -7,7 +7,7 @@ func TestEqualSeeds(t *testing.T) {
 	for _, x := range []float64{0.1, 918.4876, 1e-300, -7.3} {
 		s := Sample{}
 		for n := range 12 {
-			if s = append(s, x); n == 0 {
+			if s[n] = x; n == 0 {
 				continue
 			}
 			if e := s.Estimate(); e.Value != x || e.Error != 0 {

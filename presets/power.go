@@ -21,9 +21,12 @@ func SeedsText(n int) string {
 // power80 is the 80 % quantile of the normal distribution.
 const power80 = 0.8416
 
-// withSeeds returns the estimate of the mean for m seeds with the same mean and scatter.
+// withSeeds returns the estimate of the mean for m seeds with the same mean and scatter; 0: for its own number of seeds.
 func (s Sample) withSeeds(m int) Estimate {
 	e := s.Estimate()
+	if m == 0 {
+		return e
+	}
 	e.Error *= math.Sqrt(float64(len(s)) / float64(m))
 	e.Freedom = float64(m - 1)
 	return e
@@ -45,9 +48,11 @@ func (c Claim) seedsNeeded(s Sample, other map[string]Sample) int {
 	if c.Accounting() || c.Slope != nil {
 		return 0
 	}
-	conditions := func(m int) []condition {
-		return c.conditions(s.withSeeds(m), func(name string) Estimate { return other[name].withSeeds(m) })
-	}
+	return seedsNeeded(func(m int) []condition { return c.conditions(s, other, m) })
+}
+
+// seedsNeeded is [Claim.seedsNeeded] of conditions with m seeds.
+func seedsNeeded(conditions func(m int) []condition) int {
 	for _, q := range conditions(2) {
 		if x := q.Value + q.Error; x != x || math.IsInf(x, 0) {
 			return 0

@@ -10,7 +10,7 @@ import (
 
 // scattered returns a sample of n seeds with exactly this mean and this standard deviation.
 func scattered(n int, mean, deviation float64) Sample {
-	s, square := make(Sample, n), 0.0
+	s, square := make([]float64, n), 0.0
 	for i := range s {
 		s[i] = float64(2*i - n + 1)
 		square += s[i] * s[i]
@@ -18,8 +18,11 @@ func scattered(n int, mean, deviation float64) Sample {
 	for i := range s {
 		s[i] = mean + deviation*s[i]*math.Sqrt(float64(n-1)/square)
 	}
-	return s
+	return seeds(s...)
 }
+
+// elsewhere returns the values of a sample with other seeds.
+func elsewhere(s Sample) Sample { return apart(s.Values()...) }
 
 // TestSeedsNeededByHand: the number of seeds worked out from tables. Four seeds with a deviation of 1 are below a bound
 // by 1. Then t is sqrt(m), and it must be at least needed (1 - 1/(4f)) + 0.8416 sqrt(1 + needed^2/(2f)) with f = m - 1:
@@ -34,7 +37,8 @@ func scattered(n int, mean, deviation float64) Sample {
 func TestSeedsNeededByHand(t *testing.T) {
 	never := math.Inf(1)
 	s := scattered(4, 2, 1)
-	others := map[string]Sample{"worse": scattered(4, 3, 1), "better": scattered(7, 1, 1), "alike": scattered(4, 2, 1), "once": {3}, "some": {3, never}, "all": {never, never}}
+	others := map[string]Sample{"worse": elsewhere(scattered(4, 3, 1)), "better": elsewhere(scattered(7, 1, 1)),
+		"alike": elsewhere(scattered(4, 2, 1)), "once": apart(3), "some": apart(3, never), "all": apart(never, never)}
 	for _, c := range []struct {
 		claim Claim
 		s     Sample
@@ -47,21 +51,19 @@ func TestSeedsNeededByHand(t *testing.T) {
 		{Claim{Below: "worse"}, s, 17},
 		{Claim{Below: "better"}, s, 17},
 		{Claim{Near: "better", Margin: 2}, s, 17},
-		{Claim{AtMost: ptr(3), Below: "worse"}, s, 17},      // both are to hold
-		{Claim{AtMost: ptr(1), Below: "better"}, s, 10},     // one of them is enough against it
-		{Claim{AtMost: ptr(1), Below: "worse"}, s, 10},      // the one that is missed
-		{Claim{AtMost: ptr(2.001), Below: "better"}, s, 17}, // so also where what is met is not clear
+		{Claim{AtLeast: ptr(1), AtMost: ptr(4)}, s, 10},     // both are to hold
+		{Claim{AtLeast: ptr(1.999), AtMost: ptr(1)}, s, 10}, // one of them is enough against it
 		{Claim{AtMost: ptr(100)}, s, 2},                     // one seed would decide nothing
 		{Claim{AtMost: ptr(2.01)}, s, MostSeeds + 1},        // some 80,000
 		{Claim{Below: "alike"}, s, MostSeeds + 1},           // no number
-		{Claim{AtMost: ptr(3)}, Sample{2, 2, 2}, 2},         // nothing scatters
-		{Claim{AtMost: ptr(3)}, Sample{2}, 0},               // of one seed nobody knows by how much
+		{Claim{AtMost: ptr(3)}, seeds(2, 2, 2), 2},          // nothing scatters
+		{Claim{AtMost: ptr(3)}, seeds(2), 0},                // of one seed nobody knows by how much
 		{Claim{Below: "once"}, s, 0},
 		{Claim{Below: "some"}, s, 0},
 		{Claim{Below: "all"}, s, 0},
-		{Claim{AtMost: ptr(3)}, Sample{2, never}, 0},
-		{Claim{AtMost: ptr(3)}, Sample{never, never}, 0},
-		{Claim{AtMost: ptr(3)}, Sample{2, math.NaN()}, 0},
+		{Claim{AtMost: ptr(3)}, seeds(2, never), 0},
+		{Claim{AtMost: ptr(3)}, seeds(never, never), 0},
+		{Claim{AtMost: ptr(3)}, seeds(2, math.NaN()), 0},
 		{Claim{Metric: "bytes", AtMost: ptr(3)}, s, 0},
 	} {
 		if got := c.claim.Judge(c.s, others).SeedsNeeded; got != c.want {
@@ -94,25 +96,25 @@ func TestSeedsNeeded(t *testing.T) {
 		{Claim{Ratio: ptr(0.9), Of: "b", Within: 0.01}, 0.1, 0.1},
 	} {
 		// of which 2 is the mean, and 2.1 that of the rival
-		pilot, others := scattered(5, 2, c.deviation), map[string]Sample{"b": scattered(5, 2.1, c.rivals)}
+		pilot, others := scattered(5, 2, c.deviation), map[string]Sample{"b": elsewhere(scattered(5, 2.1, c.rivals))}
 		takes := c.claim.Judge(pilot, others).SeedsNeeded
-		decided := func(seeds int) float64 {
+		decided := func(n int) float64 {
 			r := rand.New(rand.NewPCG(1, uint64(i)))
 			draw := func(mean, deviation float64) Sample {
-				s := make(Sample, seeds)
-				for i := range s {
+				s := Sample{}
+				for i := range n {
 					s[i] = mean + deviation*r.NormFloat64()
 				}
 				return s
 			}
-			n := 0
+			count := 0
 			for range draws {
-				s, b := draw(2, c.deviation), map[string]Sample{"b": draw(2.1, c.rivals)}
+				s, b := draw(2, c.deviation), map[string]Sample{"b": elsewhere(draw(2.1, c.rivals))}
 				if c.claim.judge(s, b).Verdict != Undecided {
-					n++
+					count++
 				}
 			}
-			return float64(n) / draws
+			return float64(count) / draws
 		}
 		text := fmt.Sprintf("%s by a deviation of %g", c.claim.States(), c.deviation)
 		enough, less := decided(takes), 0.0

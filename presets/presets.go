@@ -39,6 +39,7 @@ type Preset struct {
 	Claims []Claim        `toml:"claims"`
 	Knobs  map[string]any `toml:"knobs"` // a value or a schedule each
 	Full   *Full          `toml:"full"`  // the form of the source; nil if not described
+	Tuned  *Tuned         `toml:"tuned"` // how the knobs were chosen; nil if not stated
 
 	Options option.Options `toml:"-"` // from the keys that are names of options
 
@@ -147,6 +148,11 @@ func Parse(text []byte) (Preset, error) {
 	}
 	if p.Full != nil {
 		if err := p.Full.check(); err != nil {
+			return p, err
+		}
+	}
+	if p.Tuned != nil {
+		if err := p.Tuned.check(); err != nil {
 			return p, err
 		}
 	}

@@ -34,6 +34,8 @@ func (t *Tally) Metric(name string) (x float64, ok bool) {
 		return *t.Sum.MeanFitness, true
 	case name == "train_loss" && t.Sum.TrainLoss != nil:
 		return *t.Sum.TrainLoss, true
+	case name == "samples" && t.Sum.Samples > 0:
+		return float64(t.Sum.Samples), true
 	case name == "bytes" && t.Sum.Rounds > 0:
 		return sent, true
 	case name == "bytes_per_sample" && samples > 0:

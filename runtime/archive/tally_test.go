@@ -146,7 +146,7 @@ func tallied() *Tally {
 func TestMetrics(t *testing.T) {
 	m := tallied()
 	for name, want := range map[string]float64{"test_error": 2.5, "test_loss": 0.3, "train_loss": 0.2, "memory": 0.625,
-		"bytes": 400, "bytes_per_sample": 2, "centre_loss": 0.4, "centre_advance": 0.2,
+		"bytes": 400, "bytes_per_sample": 2, "samples": 200, "centre_loss": 0.4, "centre_advance": 0.2,
 		"spread": 0.3, "train_error": 4.5} {
 		if x, ok := m.Metric(name); !ok || math.Abs(x-want) > 1e-12 {
 			t.Errorf("%s = %g, %v, want %g", name, x, ok, want)

@@ -5,7 +5,7 @@
 //
 //	b := &sweep.Batch{Kind: "sweep", Columns: []string{"eta"}, Jobs: 1}
 //	err := b.Place("grid", "quickstart", shared)       // fails for a directory of other runs
-//	b.Add(point, "eta=0.1", options, name, 3)          // with seeds 1, 2 and 3
+//	b.Add(point, "eta=0.1", options, name, []int{1, 2}) // with seeds 1 and 2
 //	err = b.Check(ctx, progress)                       // validates all runs before the first one
 //	err = b.Create()                                   // creates the directory
 //	err = b.ReadStates()                               // finds the finished runs
@@ -56,10 +56,10 @@ type Batch struct {
 	mu   sync.Mutex // guards the states of the trials
 }
 
-// Add adds the runs of one setting to the batch, with seeds 1 to seeds. o holds the initial options except the seed,
+// Add adds the runs of one setting to the batch, with these seeds. o holds the initial options except the seed,
 // point a value for each column, and label the same as text. name returns the session directory of a seed.
-func (b *Batch) Add(point []string, label string, o host.Options, name func(seed int) string, seeds int) {
-	for seed := 1; seed <= seeds; seed++ {
+func (b *Batch) Add(point []string, label string, o host.Options, name func(seed int) string, seeds []int) {
+	for _, seed := range seeds {
 		o.Seed = uint64(seed)
 		b.Trials = append(b.Trials, &Trial{Point: point, Label: label, Seed: seed, Options: o,
 			Dir: filepath.Join(b.Dir, name(seed)), claim: filepath.Join(b.Dir, ".claims", name(seed))})

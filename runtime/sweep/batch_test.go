@@ -25,7 +25,7 @@ func small(t *testing.T, dir string) *Batch {
 	for _, n := range []string{"50", "100"} {
 		o := host.Options{Algorithm: "leader", Members: 2, Limit: event.Limit{Rounds: 400},
 			Set: []event.Setting{{Knob: "n", Expr: n}}, By: "test"}
-		b.Add([]string{n}, "n="+n, o, func(seed int) string { return fmt.Sprintf("n=%s,seed=%d", n, seed) }, 2)
+		b.Add([]string{n}, "n="+n, o, func(seed int) string { return fmt.Sprintf("n=%s,seed=%d", n, seed) }, []int{1, 2})
 	}
 	if err := b.Check(t.Context(), func(int) {}); err != nil {
 		t.Fatal(err)

@@ -22,7 +22,7 @@ func contest(t *testing.T, dir string) *Batch {
 		t.Fatal(err)
 	}
 	for _, eta := range []string{"0.0001", "0.03", "0.001", "0.01"} {
-		b.Add([]string{eta}, "eta="+eta, contender(eta, 48), func(int) string { return "eta=" + eta }, 1)
+		b.Add([]string{eta}, "eta="+eta, contender(eta, 48), func(int) string { return "eta=" + eta }, []int{1})
 	}
 	if err := b.Check(t.Context(), func(int) {}); err != nil {
 		t.Fatal(err)
@@ -76,7 +76,7 @@ func TestHalving(t *testing.T) {
 	if err := alone.Place(filepath.Join(dir, "alone"), "alone", nil); err != nil {
 		t.Fatal(err)
 	}
-	alone.Add(nil, "alone", contender("0.01", 48), func(int) string { return "alone" }, 1)
+	alone.Add(nil, "alone", contender("0.01", 48), func(int) string { return "alone" }, []int{1})
 	if err := alone.Run(t.Context(), trainer(0), func(*Trial) {}); err != nil {
 		t.Fatal(err)
 	}

@@ -2,6 +2,7 @@ package sweep
 
 import (
 	"cmp"
+	"maps"
 	"math"
 	"slices"
 )
@@ -12,10 +13,10 @@ type Result struct {
 	Label    string
 	Rung     int                  // of Halving, see [Trial]
 	Out      bool                 // see [Trial]
-	Figures  map[string][]float64 // by metric: values of the finished runs, in the order of their seeds
-	Seconds  float64              // mean training time of the finished runs
-	Seeds    int                  // number of runs of the setting
-	Done     int                  // finished runs
+	Figures  map[string]map[int]float64 // by metric and seed: values of the finished runs
+	Seconds  float64                    // mean training time of the finished runs
+	Seeds    int                        // number of runs of the setting
+	Done     int                        // finished runs
 	Diverged int
 	Missed   int // finished runs that did not meet their target
 }
@@ -25,7 +26,7 @@ func (b *Batch) Results(metrics ...string) (out []Result) {
 	label := ""
 	b.Each(func(t *Trial) {
 		if len(out) == 0 || t.Label != label {
-			label, out = t.Label, append(out, Result{Point: t.Point, Label: t.Label, Rung: t.Rung, Out: t.Out, Figures: map[string][]float64{}})
+			label, out = t.Label, append(out, Result{Point: t.Point, Label: t.Label, Rung: t.Rung, Out: t.Out, Figures: map[string]map[int]float64{}})
 		}
 		out[len(out)-1].add(t, metrics)
 	})
@@ -47,7 +48,10 @@ func (r *Result) add(t *Trial, metrics []string) {
 	r.Seconds += t.Tally.Sum.Seconds
 	for _, name := range metrics {
 		if x, ok := t.Metric(name); ok {
-			r.Figures[name] = append(r.Figures[name], x)
+			if r.Figures[name] == nil {
+				r.Figures[name] = map[int]float64{}
+			}
+			r.Figures[name][t.Seed] = x
 		}
 	}
 	if t.Missed() {
@@ -83,15 +87,16 @@ func Sort(all []Result, metric string, more bool) {
 	})
 }
 
-// Numbers returns the values of a metric without NaN and, for a metric that [NeedsTarget], without +Inf.
-func (r Result) Numbers(metric string) []float64 {
-	return slices.DeleteFunc(slices.Clone(r.Figures[metric]),
-		func(x float64) bool { return x != x || NeedsTarget(metric) && math.IsInf(x, 1) })
+// Numbers returns the values of a metric by seed without NaN and, for a metric that [NeedsTarget], without +Inf.
+func (r Result) Numbers(metric string) map[int]float64 {
+	out := maps.Clone(r.Figures[metric])
+	maps.DeleteFunc(out, func(_ int, x float64) bool { return x != x || NeedsTarget(metric) && math.IsInf(x, 1) })
+	return out
 }
 
-func mean(all []float64) (m float64) {
-	for _, x := range all {
-		m += x / float64(len(all))
+func mean(of map[int]float64) (m float64) {
+	for _, seed := range slices.Sorted(maps.Keys(of)) {
+		m += of[seed] / float64(len(of))
 	}
 	return m
 }

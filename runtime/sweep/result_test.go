@@ -55,7 +55,7 @@ func TestSorts(t *testing.T) {
 	if !slices.Equal(got, want) {
 		t.Errorf("with more as the better sorted %q, want %q", got, want)
 	}
-	if x := b.Results("test_error")[3].Figures["test_error"]; !slices.Equal(x, []float64{20}) {
+	if x := b.Results("test_error")[3].Figures["test_error"]; len(x) != 1 || x[1] != 20 {
 		t.Errorf("the test error beside it is %v", x)
 	}
 }
@@ -81,7 +81,7 @@ func TestSortsByTarget(t *testing.T) {
 		t.Errorf("by the samples of a node sorted %q, want %q", got, want)
 	}
 	r := b.Results(TargetMetric)[0]
-	if r.Missed != 1 || len(r.Numbers(TargetMetric)) != 0 || !slices.Equal(r.Figures[TargetMetric], []float64{math.Inf(1)}) {
+	if r.Missed != 1 || len(r.Numbers(TargetMetric)) != 0 || !math.IsInf(r.Figures[TargetMetric][1], 1) {
 		t.Errorf("a run that missed its target is %+v", r)
 	}
 }

@@ -17,25 +17,26 @@ import (
 	"brood/runtime/sweep"
 )
 
-// Flags, signals and the view of a batch, for sweep, reproduce and scale. Package sweep executes the batch.
+// Flags, signals and the view of a batch, for sweep, reproduce, judge and scale. Package sweep executes the batch.
 
-// batchFlags holds the flags that sweep and reproduce share, in addition to those of run.
+// batchFlags holds the flags that sweep, reproduce and judge share, in addition to those of run.
 type batchFlags struct {
-	seeds, jobs int
-	fleet       fleetFlags
+	seeds seedsFlag
+	jobs  int
+	fleet fleetFlags
 }
 
 func (f *batchFlags) register(c *cobra.Command, seeds int) {
-	fl := c.Flags()
-	fl.IntVar(&f.seeds, "seeds", seeds, "runs of each setting, with seeds 1, 2, ...")
-	fl.IntVar(&f.jobs, "jobs", 1, "concurrent runs; they share the threads, so their times cannot be compared")
+	f.seeds.register(c, seeds)
+	c.Flags().IntVar(&f.jobs, "jobs", 1, "concurrent runs; they share the threads, so their times cannot be compared")
 	f.fleet.register(c)
 }
 
 func (f *batchFlags) check(c *cobra.Command, o option.Options, plain, json bool) error {
+	if err := f.seeds.check(c); err != nil {
+		return err
+	}
 	switch {
-	case f.seeds < 1 || f.seeds > 1000:
-		return usage("--seeds %d: give 1 to 1000", f.seeds)
 	case f.jobs < 1 || f.jobs > 1024:
 		return usage("--jobs %d: give 1 to 1024", f.jobs)
 	case c.Flags().Changed(option.Threads.Name):

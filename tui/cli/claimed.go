@@ -60,7 +60,11 @@ func printClaims(w io.Writer, j *host.Job, t *archive.Tally, metric func(string)
 		if !full {
 			text += "; stated " + c.States()
 		}
-		fmt.Fprintf(w, "  claim        %s: %s (%s)\n", c.Metric, text, c.Source)
+		kind := "claim"
+		if c.IsCheck(math.NaN()) {
+			kind = "check"
+		}
+		fmt.Fprintf(w, "  %s        %s: %s (%s)\n", kind, c.Metric, text, c.Source)
 	}
 	words := []string{"reproduce", cmp.Or(p.Study, p.Name)}
 	if strings.HasSuffix(p.Name, ".toml") {

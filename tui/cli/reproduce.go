@@ -27,7 +27,7 @@ type study struct {
 	name    string
 	full    bool
 	presets []presets.Preset
-	seeds   int
+	seeds   []int
 }
 
 type reproduceFlags struct {
@@ -48,6 +48,9 @@ beforehand, together with the number that its source published. all runs every s
 without a STUDY; brood reproduce alone lists the studies. FILE.toml is your own preset; it runs with the presets that its claims name.
 
   brood reproduce parle --seeds 3
+
+Presets are compared in pairs of equal seeds. A bound or a wide margin that the source does not state is a check, not a claim.
+Run pilots with other seeds than the judged runs: --seeds 3 --first-seed 101.
 
 Each run is a session, which brood verify can recompute. The same command resumes where it was stopped and skips completed runs; with
 more seeds it adds runs.`,
@@ -193,10 +196,11 @@ func (f *reproduceFlags) everything(c *cobra.Command, all map[string][]string, n
 	if !f.json && !f.full && len(done) > 0 { // claims apply to short forms only
 		counts := newTally()
 		for _, w := range done {
-			counts.add(w.name, presets.Count(w.judgements(w.measured())))
+			counts.add(w.name, w.judgements(w.measured()))
 		}
 		fmt.Fprintln(s.out)
 		counts.withTotal().write(s.out)
+		fmt.Fprintln(s.out, "\n"+counts.adjusted())
 	}
 	return failed
 }
@@ -210,7 +214,7 @@ func (f *reproduceFlags) prepare(ctx context.Context, name string, names []strin
 				strings.Join(names, ", "))
 		}
 	}
-	w := &study{runs: newRuns("study", f.batch, f.opts), name: name, full: f.full, seeds: f.batch.seeds}
+	w := &study{runs: newRuns("study", f.batch, f.opts), name: name, full: f.full, seeds: f.batch.seeds.all()}
 	w.Columns, w.table = []string{"preset"}, w.progressTable
 	if err := w.fill(names, f.only, f.sessions, s); err != nil {
 		return nil, err
@@ -297,7 +301,7 @@ func (w *study) fill(names, only []string, dir string, s streams) error {
 		w.Add([]string{p.Name}, p.Name, o,
 			func(seed int) string { return sweep.PlainName(fmt.Sprintf("%s,seed=%d", p.Name, seed)) }, w.seeds)
 	}
-	w.head = fmt.Sprintf("%s, %s with %s: %s", stem, plural(len(w.presets), "preset"), plural(w.seeds, "seed"),
+	w.head = fmt.Sprintf("%s, %s with %s: %s", stem, plural(len(w.presets), "preset"), plural(len(w.seeds), "seed"),
 		plural(len(w.Trials), "run"))
 	return nil
 }

@@ -1,10 +1,12 @@
 package cli
 
 import (
+	"cmp"
 	"encoding/json"
 	"fmt"
 	"io"
 	"math"
+	"slices"
 
 	"brood/presets"
 	"brood/runtime/sweep"
@@ -41,14 +43,14 @@ func figureCells(j presets.Judgement) []string {
 	return []string{published, measured, formatFinite("%.2g", j.Measured.Error)}
 }
 
-// claimTable returns the table of judged claims. Claims state bounds for the short form; figures of the full form are
-// only compared with the published numbers and not judged. Column t is the distance between the measured and the stated
-// value in standard errors; needed is the distance that decides. Column takes is the number of seeds that decide the
-// claim with a probability of 80 %.
+// claimTable returns the table of judged claims and checks. Conditions apply to the short form; figures of the full
+// form are only compared with the published numbers and not judged. Column t is the distance between the measured and
+// the stated value in standard errors. Columns Holm and BH are p, adjusted over the claims of the table. Column takes is
+// the number of seeds that decide the claim with a probability of 80 %.
 func (w *study) claimTable(judgements []presets.Judgement) *table {
 	heads := []string{"preset", "source", "metric", ">published", ">measured", ">± s.e.", ">seeds", ">time"}
 	if !w.full {
-		heads = append(heads, "stated beforehand", ">t", ">needed", ">d.f.", ">takes", "verdict")
+		heads = append(heads, "stated beforehand", "test", ">t", ">d.f.", ">p", ">Holm", ">BH", ">takes", "tuned", "verdict")
 	}
 	out := newTable(heads...)
 	for _, j := range judgements {
@@ -56,34 +58,32 @@ func (w *study) claimTable(judgements []presets.Judgement) *table {
 		row = append(row, fmt.Sprint(j.Seeds), fmt.Sprintf("%.0f s", j.Seconds))
 		if !w.full {
 			row = append(row, j.Claim.States())
-			row = append(append(row, evidenceCells(j)...), j.VerdictText())
+			row = append(append(row, evidenceCells(j)...), j.Tuned.Text(), j.VerdictText())
 		}
 		out.row(row...)
 	}
 	return out
 }
 
-// tally is a table of the number of claims with each verdict: a row for each study and a total. Accounting has its own
-// column, since a byte count that equals its formula is no evidence.
+// tally is a table of the number of claims and checks with each outcome: a row for each study and a total. Accounting
+// has its own column, since a byte count that equals its formula is no evidence.
 type tally struct {
 	table *table
-	all   map[string]int
+	all   []presets.Judgement
 }
 
 func newTally() *tally {
-	t := &tally{table: newTable("study", ">claims"), all: map[string]int{}}
+	t := &tally{table: newTable("study", ">stated")}
 	for _, v := range presets.Outcomes {
 		t.table.column(">" + v)
 	}
 	return t
 }
 
-// add appends the row of a study. counts is the result of presets.Count.
-func (t *tally) add(study string, counts map[string]int) {
-	for v, n := range counts {
-		t.all[v] += n
-	}
-	t.row(study, counts)
+// add appends the row of a study.
+func (t *tally) add(study string, judged []presets.Judgement) {
+	t.all = append(t.all, judged...)
+	t.row(study, judged)
 }
 
 // sumRow is the name of the row of totals.
@@ -95,26 +95,35 @@ func (t *tally) withTotal() *table {
 	return t.table
 }
 
-func (t *tally) row(name string, counts map[string]int) {
-	sum, cells := 0, []string{}
-	for _, v := range presets.Outcomes {
-		sum += counts[v]
-		cells = append(cells, fmt.Sprint(counts[v]))
-	}
-	t.table.row(append([]string{name, fmt.Sprint(sum)}, cells...)...)
+// adjusted returns how many decided claims of all studies remain decided if their p-values are adjusted together.
+func (t *tally) adjusted() string {
+	all := slices.Clone(t.all)
+	presets.Adjust(all)
+	alone, holm, bh := presets.Decided(all)
+	return fmt.Sprintf("Of %d decided claims %d are decided with p adjusted over all studies by Holm, %d by Benjamini "+
+		"and Hochberg.", alone, holm, bh)
 }
 
-// evidenceCells returns the table cells t, needed, degrees of freedom and takes. The first three are dashes if the
-// values have no scatter or there is only one seed.
+func (t *tally) row(name string, judged []presets.Judgement) {
+	counts, cells := presets.Count(judged), []string{name, fmt.Sprint(len(judged))}
+	for _, v := range presets.Outcomes {
+		cells = append(cells, fmt.Sprint(counts[v]))
+	}
+	t.table.row(cells...)
+}
+
+// evidenceCells returns the table cells test, t, degrees of freedom, the p-values and takes. All but takes are dashes if
+// the values have no scatter or there is only one seed.
 func evidenceCells(j presets.Judgement) []string {
 	f, takes := j.Finding, "–"
 	if f.SeedsNeeded > 0 {
 		takes = presets.SeedsText(f.SeedsNeeded)
 	}
 	if f.Verdict == "" || math.IsInf(f.T, 0) || math.IsInf(f.Needed, 0) {
-		return []string{"–", "–", "–", takes}
+		return []string{"–", "–", "–", "–", "–", "–", takes}
 	}
-	return []string{formatFinite("%.1f", f.T), formatFinite("%.1f", f.Needed), formatFinite("%.1f", f.Freedom), takes}
+	return []string{cmp.Or(string(f.Test), "–"), formatFinite("%.1f", f.T), formatFinite("%.1f", f.Freedom),
+		formatFinite("%.2g", f.P), formatFinite("%.2g", f.Holm), formatFinite("%.2g", f.BH), takes}
 }
 
 // writeJSON writes one JSON object a line for each claim.
@@ -135,12 +144,22 @@ func (w *study) writeJSON(to io.Writer, all map[string]sweep.Result) {
 			"seconds":        j.Seconds,
 		}
 		if !w.full {
-			line["stated"], line["verdict"] = j.Claim.States(), j.Outcome()
+			line["stated"], line["check"], line["verdict"] = j.Claim.States(), j.Check, j.Outcome()
+			if j.Budget != "" {
+				line["budget"] = j.Budget
+			}
+			if len(j.Notes) > 0 {
+				line["notes"] = j.Notes
+			}
+			if j.Tuned != nil {
+				line["tuned"] = map[string]any{"by": j.Tuned.By, "trials": j.Tuned.Trials}
+			}
 			if f := j.Finding; f.Verdict != "" {
 				if line["seeds_needed"] = nil; f.SeedsNeeded > 0 {
 					line["seeds_needed"] = f.SeedsNeeded
 				}
-				line["t"], line["t_needed"], line["degrees_of_freedom"] = finite(f.T), finite(f.Needed), finite(f.Freedom)
+				line["test"], line["t"], line["degrees_of_freedom"] = f.Test, finite(f.T), finite(f.Freedom)
+				line["p"], line["p_holm"], line["p_bh"] = finite(f.P), finite(f.Holm), finite(f.BH)
 			}
 		}
 		_ = enc.Encode(line)
@@ -155,8 +174,8 @@ func (w *study) progressTable(rows int) *table {
 			continue
 		}
 		verdict := ""
-		if !w.full {
-			verdict = string(j.Finding.Verdict)
+		if !w.full && j.Finding.Verdict != "" {
+			verdict = j.Outcome()
 		}
 		out.row(append(append([]string{j.Preset, j.Metric()}, figureCells(j)...), verdict)...)
 	}

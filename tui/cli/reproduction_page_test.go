@@ -79,7 +79,11 @@ func recordedStudy(t *testing.T, name string) (*study, map[string]sweep.Result) 
 				t.Fatal(err)
 			}
 			w.presets = append(w.presets, p)
-			one = sweep.Result{Figures: map[string][]float64{}}
+			one = sweep.Result{Figures: map[string]map[int]float64{}}
+		}
+		seed, err := strconv.Atoi(row[1])
+		if err != nil {
+			t.Fatal(err)
 		}
 		for i, metric := range rows[0] {
 			if presets.Metrics[metric] == "" || row[i] == "" {
@@ -89,7 +93,10 @@ func recordedStudy(t *testing.T, name string) (*study, map[string]sweep.Result) 
 			if err != nil {
 				t.Fatal(err)
 			}
-			one.Figures[metric] = append(one.Figures[metric], x)
+			if one.Figures[metric] == nil {
+				one.Figures[metric] = map[int]float64{}
+			}
+			one.Figures[metric][seed] = x
 		}
 		one.Seconds = presets.Sample(one.Figures["seconds"]).Mean()
 		all[row[0]] = one

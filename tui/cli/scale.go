@@ -318,7 +318,7 @@ func (w *fleetRuns) add(p presets.Scaling, r presets.Run) error {
 			name += fmt.Sprintf(",seed=%d", seed)
 		}
 		return sweep.PlainName(name)
-	}, p.Repeats())
+	}, consecutive(1, p.Repeats()))
 	for len(w.planned) < len(w.Trials) {
 		w.Trials[len(w.planned)].Limit, w.planned = o.Limit, append(w.planned, r)
 	}

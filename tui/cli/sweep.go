@@ -23,7 +23,7 @@ import (
 type grid struct {
 	runs
 	axes  []sweep.Axis
-	seeds int
+	seeds []int
 }
 
 // axes returns the names of the options that a sweep may vary in addition to knobs, separated by commas.
@@ -93,7 +93,8 @@ func (f *sweepFlags) execute(c *cobra.Command, preset string, s streams) error {
 	}
 	switch {
 	case given(option.Seed.Name) && f.trials == 0:
-		return usage("--seed is of the values that --trials draws: give --trials too; runs have the seeds 1 to --seeds")
+		return usage("--seed is of the values that --trials draws: give --trials too; give the seeds of the runs with "+
+			"--seeds")
 	case given("trials") && (f.trials < 1 || f.trials > maxTrials):
 		return usage("--trials %d: give 1 to %d", f.trials, maxTrials)
 	case given("trials") && len(f.run.set) == 0:
@@ -120,7 +121,7 @@ func (f *sweepFlags) execute(c *cobra.Command, preset string, s streams) error {
 		}
 		preset = other
 	}
-	w := &grid{runs: newRuns("sweep", f.batch, f.run.opts), seeds: f.batch.seeds}
+	w := &grid{runs: newRuns("sweep", f.batch, f.run.opts), seeds: f.batch.seeds.all()}
 	w.by, w.table = cmp.Or(f.by, "centre_loss"), w.best
 	w.Halving = sweep.Halving{Factor: f.halving, By: w.by, More: presets.MoreIsBetter(w.by)}
 	var err error
@@ -132,7 +133,7 @@ func (f *sweepFlags) execute(c *cobra.Command, preset string, s streams) error {
 			return usage("--set %s: values of an interval are drawn: give --trials N", a.Name)
 		}
 		if a.Name == option.Seed.Name || a.Name == "seeds" {
-			return usage("--set %s: the seeds of a sweep are 1 to --seeds", a.Name)
+			return usage("--set %s: give the seeds of a sweep with --seeds", a.Name)
 		}
 		if a.Name == option.Members.Name && slices.Contains(a.Values, "auto") {
 			return usage("--set members=auto depends on the machine: give numbers")
@@ -173,7 +174,7 @@ func (f *sweepFlags) execute(c *cobra.Command, preset string, s streams) error {
 	}
 	err = w.train(c.Context(), view)
 	if w.begun && !f.run.json {
-		if view.drawn < len(w.Trials)/w.seeds {
+		if view.drawn < len(w.Trials)/len(w.seeds) {
 			fmt.Fprintln(s.out)
 			w.best(-1).write(s.out)
 		}
@@ -216,7 +217,7 @@ func (w *grid) fill(base *cobra.Command, flags *sweepFlags, preset string) error
 	except := []string{"jobs", "output", "plain", "json", "ascii", "theme", option.Threads.Name, "listen", option.Wait.Name,
 		"enrol"}
 	if w.Halving.Factor == 0 { // more settings may join: no decision depends on the others
-		except = append(except, "set", "seeds", "by", "trials", option.Seed.Name)
+		except = append(except, "set", "seeds", "first-seed", "by", "trials", option.Seed.Name)
 	}
 	shared := passOn(base, except...)
 	slices.Sort(shared)
@@ -253,7 +254,7 @@ func (w *grid) fill(base *cobra.Command, flags *sweepFlags, preset string) error
 		}, w.seeds)
 	}
 	w.head = fmt.Sprintf("%s, %s with %s: %s", cmp.Or(title, "sweep"), plural(len(points), "setting"),
-		plural(w.seeds, "seed"), plural(len(w.Trials), "run"))
+		plural(len(w.seeds), "seed"), plural(len(w.Trials), "run"))
 	return nil
 }
 
