@@ -40,7 +40,7 @@ var costs = []struct{ metric, title string }{{"samples", "gradients"}, {"bytes",
 // equalCost is the relative difference up to which two budgets are called equal.
 const equalCost = 0.05
 
-// budget returns by what a preset was given more or less than its rival: "equal gradients, 0.12 × the bytes". It
+// budget returns by what a preset was given more or less than its rival: "equal gradients and 0.12 × the bytes". It
 // returns "" unless the metric measures quality, and for costs that one of them does not have.
 func budget(metric string, a, b Measured) string {
 	if !slices.ContainsFunc([]string{"test_", "validation_", "train_", "centre_"}, func(prefix string) bool {
@@ -59,7 +59,7 @@ func budget(metric string, a, b Measured) string {
 			out = append(out, fmt.Sprintf("%.2g × the %s", r, c.title))
 		}
 	}
-	return strings.Join(out, ", ")
+	return strings.Join(out, " and ")
 }
 
 // tuningNotes returns what a reader must know of how two presets were tuned, and on which seeds: that one of them was

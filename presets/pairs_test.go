@@ -155,8 +155,8 @@ func TestNotes(t *testing.T) {
 		a, b   Measured
 		want   string
 	}{
-		{"test_error", of(300, 100), of(100, 100), "3 × the gradients, equal bytes"},
-		{"test_loss", of(102, 4), of(100, 100), "equal gradients, 0.04 × the bytes"},
+		{"test_error", of(300, 100), of(100, 100), "3 × the gradients and equal bytes"},
+		{"test_loss", of(102, 4), of(100, 100), "equal gradients and 0.04 × the bytes"},
 		{"test_loss", of(100, 0), of(100, 100), "equal gradients"},
 		{"seconds", of(300, 100), of(100, 100), ""},
 	} {

@@ -203,6 +203,7 @@ func recordedAny() bool {
 var kinds = func() map[string]string {
 	out := map[string]string{"age": "time such as 30d or 12h", "bool": "true or false",
 		"round":    "round: give a number, or best",
+		"seeds":    "number of seeds, nor a list of seeds such as 7,1009",
 		"theme":    "theme: give dark, light or plain",
 		"intSlice": "list of whole numbers such as 2,4,8", "stringSlice": "list of names such as dp-sgd,parle",
 		"threads": fmt.Sprintf("number of threads: give 1 to %d", maxThreads)}

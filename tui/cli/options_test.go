@@ -172,7 +172,7 @@ func forSweep(t *testing.T, x *option.Option) {
 	good := optiontest.Good(x)
 	switch {
 	case x == option.Seed:
-		refused(t, "the seeds of a sweep are 1 to --seeds", "sweep", "--set", x.Name+"=1,2")
+		refused(t, "give the seeds of a sweep with --seeds", "sweep", "--set", x.Name+"=1,2")
 	case !x.Has(option.Axis):
 		refused(t, "--set "+x.Name+"=...: a sweep cannot vary it", "sweep", "--set", x.Name+"="+good)
 	default:

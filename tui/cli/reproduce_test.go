@@ -16,26 +16,35 @@ import (
 	"brood/runtime/testutil"
 )
 
+// figures returns the values of a metric of the seeds 1, 2, ...
+func figures(metric string, values ...float64) map[string]map[int]float64 {
+	of := map[int]float64{}
+	for i, x := range values {
+		of[i+1] = x
+	}
+	return map[string]map[int]float64{metric: of}
+}
+
 // TestJudged: the table has a row for each claim and names missing presets. A full form is not judged.
 func TestJudged(t *testing.T) {
 	at := func(x float64) *float64 { return &x }
 	of := func(name string, claims ...presets.Claim) *study {
 		return &study{presets: []presets.Preset{{Name: name, Claims: claims}}}
 	}
-	w := of("a", presets.Claim{Source: "Table 1", Metric: "test_error", Published: at(0.44), AtMost: at(3), Below: "b"}, presets.Claim{Source: "Fig. 2", Metric: "bytes_per_eval", AtMost: at(1)})
+	w := of("a", presets.Claim{Source: "Table 1", Metric: "test_error", Published: at(0.44), Below: "b"}, presets.Claim{Source: "Fig. 2", Metric: "bytes_per_eval", AtMost: at(1)})
 	all := map[string]sweep.Result{
-		// 12.2 standard errors below b, where four degrees of freedom need 2.8; 17.3 below 3, where two need 4.3, and three
-		// seeds would decide again
-		"a": {Seconds: 7, Figures: map[string][]float64{"test_error": {2, 2.1, 1.9}}},
-		"b": {Figures: map[string][]float64{"test_error": {3, 3.1, 2.9}}},
+		// the differences 1, 1.1 and 0.9 are 17.3 standard errors of 0.0577: with two degrees of freedom
+		// p = 1 - t/sqrt(t^2 + 2) = 0.0033; three seeds would decide again
+		"a": {Seconds: 7, Figures: figures("test_error", 2, 2.1, 1.9)},
+		"b": {Figures: figures("test_error", 3, 3.2, 2.8)},
 	}
 	var out bytes.Buffer
 	w.claimTable(w.judgements(all)).write(&out)
 	lines := strings.Split(strings.TrimSpace(out.String()), "\n")
-	if len(lines) != 3 || !strings.Contains(lines[1], "0.44") || !strings.Contains(lines[1], "0.058") || !strings.HasSuffix(lines[1], "at most 3, below b  17.3     4.3   2.0      3  holds") || !strings.HasSuffix(lines[2], "not measured") {
+	if len(lines) != 3 || !strings.Contains(lines[1], "0.44") || !strings.Contains(lines[1], "0.058") || !strings.HasSuffix(lines[1], "below b            paired t  17.3   2.0  0.0033  0.0033  0.0033      3  –      holds") || !strings.HasSuffix(lines[2], "not measured") {
 		t.Errorf("the table is\n%s", out.String())
 	}
-	if rows := w.claimTable(w.judgements(map[string]sweep.Result{"a": all["a"]})).rows; rows[1][4] != "2" || rows[1][12] != "–" || rows[1][13] != "not measured: b" {
+	if rows := w.claimTable(w.judgements(map[string]sweep.Result{"a": all["a"]})).rows; rows[1][4] != "2" || rows[1][15] != "–" || rows[1][17] != "not measured: b" {
 		t.Errorf("without what it is compared with it is judged %q", rows[1])
 	}
 	w.full = true
@@ -43,24 +52,23 @@ func TestJudged(t *testing.T) {
 		t.Errorf("a full form is judged\n%s", md)
 	}
 	share := of("a", presets.Claim{Source: "Table 2", Metric: "bytes", Published: at(0.5), Ratio: at(0.5), Of: "b"})
-	sent := map[string]sweep.Result{"a": {Figures: map[string][]float64{"bytes": {30, 30}}}, "b": {Figures: map[string][]float64{"bytes": {60, 60}}}}
-	if rows := share.claimTable(share.judgements(sent)).rows; rows[1][2] != "ratio of bytes" || rows[1][4] != "0.5" || rows[1][9] != "–" || rows[1][12] != "–" || rows[1][13] != string(presets.Accounting) {
+	sent := map[string]sweep.Result{"a": {Figures: figures("bytes", 30, 30)}, "b": {Figures: figures("bytes", 60, 60)}}
+	if rows := share.claimTable(share.judgements(sent)).rows; rows[1][2] != "ratio of bytes" || rows[1][4] != "0.5" || rows[1][9] != "–" || rows[1][15] != "–" || rows[1][17] != string(presets.Accounting) {
 		t.Errorf("a share is judged %q", rows[1])
 	}
 	theorem := of("c", presets.Claim{Source: "theorem", Metric: "test_loss", Slope: at(-1), Over: []string{"parle-lenet", "mnist-pesgd", "gossip-popsgd"}})
-	law := map[string]sweep.Result{"c": {Figures: map[string][]float64{"test_loss": {1}}}}
+	law := map[string]sweep.Result{"c": {Figures: figures("test_loss", 1)}}
 	for name, x := range map[string]float64{"parle-lenet": 1.0 / 3, "mnist-pesgd": 1.0 / 4, "gossip-popsgd": 1.0 / 8} {
 		// of 3, 4 and 8 members
-		law[name] = sweep.Result{Figures: map[string][]float64{"test_loss": {0.99 * x, 1.01 * x}}}
+		law[name] = sweep.Result{Figures: figures("test_loss", 0.99*x, 1.01*x)}
 	}
-	if rows := theorem.claimTable(theorem.judgements(law)).rows; rows[1][2] != "slope of test_loss" || !strings.HasPrefix(rows[1][4], "-1") || rows[1][12] != "–" || rows[1][13] != string(presets.Holds) {
+	if rows := theorem.claimTable(theorem.judgements(law)).rows; rows[1][2] != "slope of test_loss" || !strings.HasPrefix(rows[1][4], "-1") || rows[1][15] != "–" || rows[1][17] != string(presets.Holds) {
 		t.Errorf("a law is judged %q", rows[1])
 	}
 }
 
 // TestSeedsOfAVerdict: an undecided claim names the number of seeds that could decide it, if fewer ran. The tally
-// counts both forms as one verdict, and bounds that hold separately. JSON has only the verdict, and the number of
-// seeds.
+// counts both forms as one verdict. A bound of our own is a check. JSON has only the outcome, and the number of seeds.
 func TestSeedsOfAVerdict(t *testing.T) {
 	three, six := []float64{2, 2.1, 1.9}, []float64{2, 2.1, 1.9, 2, 2.1, 1.9}
 	for _, c := range []struct {
@@ -70,20 +78,20 @@ func TestSeedsOfAVerdict(t *testing.T) {
 		takes, said, counted string
 	}{
 		// 0.1 above the mean, with a deviation of 0.1 of three, and of 0.0894 of six
-		{three, 2.1, 0, "10", "not decided", "not decided"},
-		{three, 2.1, 3, "10", "not decided", "not decided"},
-		{three, 2.1, 4, "10", "not decided: 4 seeds could decide it", "not decided"},
-		{three, 2.1, 1001, "10", "not decided: over 1000 seeds could decide it", "not decided"},
-		{six, 2.1, 7, "9", "holds", presets.Bounded},
-		{three, 2.001, 0, "over 1000", "not decided", "not decided"},
-		{three, 9, 5, "2", "holds", presets.Bounded},
-		{three[:1], 9, 2, "–", "not decided: 2 seeds could decide it", "not decided"},
+		{three, 2.1, 0, "10", "check not decided", "check not decided"},
+		{three, 2.1, 3, "10", "check not decided", "check not decided"},
+		{three, 2.1, 4, "10", "check not decided: 4 seeds could decide it", "check not decided"},
+		{three, 2.1, 1001, "10", "check not decided: over 1000 seeds could decide it", "check not decided"},
+		{six, 2.1, 7, "9", "check met", "check met"},
+		{three, 2.001, 0, "over 1000", "check not decided", "check not decided"},
+		{three, 9, 5, "2", "check met", "check met"},
+		{three[:1], 9, 2, "–", "check not decided: 2 seeds could decide it", "check not decided"},
 	} {
 		w := &study{presets: []presets.Preset{{Name: "a", Claims: []presets.Claim{{Source: "Table 1", Metric: "test_error", AtMost: &c.bound, Seeds: c.seeds}}}}}
-		all := map[string]sweep.Result{"a": {Figures: map[string][]float64{"test_error": c.figures}}}
+		all := map[string]sweep.Result{"a": {Figures: figures("test_error", c.figures...)}}
 		row := w.claimTable(w.judgements(all)).rows[1]
-		if row[12] != c.takes || row[13] != c.said {
-			t.Errorf("%v, at most %g by %d seeds: takes %s, %s; want %s, %s", c.figures, c.bound, c.seeds, row[12], row[13], c.takes, c.said)
+		if row[15] != c.takes || row[17] != c.said {
+			t.Errorf("%v, at most %g by %d seeds: takes %s, %s; want %s, %s", c.figures, c.bound, c.seeds, row[15], row[17], c.takes, c.said)
 		}
 		if of := presets.Count(w.judgements(all)); of[c.counted] != 1 {
 			t.Errorf("%s is counted as %v", c.said, of)
@@ -109,7 +117,7 @@ func TestSeedsOfAVerdict(t *testing.T) {
 func TestEverything(t *testing.T) {
 	madeUp(t)
 	f := &reproduceFlags{opts: option.Options{Threads: 1}, plain: true, sessions: t.TempDir()}
-	f.batch.seeds, f.batch.jobs = 1, 1
+	f.batch.seeds, f.batch.jobs = seedsFlag{count: 1, first: 1}, 1
 	var out, errs bytes.Buffer
 	s := streams{out: &out, err: &errs}
 	c := reproduceCommand(s)
@@ -118,7 +126,7 @@ func TestEverything(t *testing.T) {
 	if err := f.everything(c, all, []string{"one", "two"}, s); err != nil {
 		t.Fatal(err)
 	}
-	tally := regexp.MustCompile(`(?m)^study +claims .*\n(one|two) .*\n(one|two) .*\nall `)
+	tally := regexp.MustCompile(`(?m)^study +stated .*\n(one|two) .*\n(one|two) .*\nall `)
 	if text := out.String(); !strings.Contains(text, "study 2 of 2: two\n") || !tally.MatchString(text) {
 		t.Errorf("the output is\n%s", text)
 	}

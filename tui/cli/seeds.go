@@ -30,14 +30,14 @@ func (f *seedsFlag) String() string {
 	return strings.ReplaceAll(strings.Trim(fmt.Sprint(f.list), "[]"), " ", ",")
 }
 
-func (f *seedsFlag) Type() string { return "int" }
+func (f *seedsFlag) Type() string { return "seeds" }
 
 func (f *seedsFlag) Set(text string) error {
 	var numbers []int
 	for _, word := range strings.Split(text, ",") {
 		n, err := strconv.Atoi(word)
 		if err != nil {
-			return fmt.Errorf("%q: give a number of seeds, or seeds such as 7,1009", text)
+			return err
 		}
 		numbers = append(numbers, n)
 	}
