@@ -62,9 +62,9 @@ func budget(metric string, a, b Measured) string {
 	return strings.Join(out, " and ")
 }
 
-// tuningNotes returns what a reader must know of how two presets were tuned, and on which seeds: that one of them was
+// TuningNotes returns what a reader must know of how two presets were tuned, and on which seeds: that one of them was
 // tuned by the test set or on judged seeds, or with another number of trials. b is nil for a claim without a rival.
-func tuningNotes(a, b *Tuned, judged Sample) (out []string) {
+func TuningNotes(a, b *Tuned, judged Sample) (out []string) {
 	for _, t := range []*Tuned{a, b} {
 		if t == nil {
 			continue

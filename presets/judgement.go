@@ -54,7 +54,7 @@ func Judge(of []Preset, measured map[string]Measured, full bool) (out []Judgemen
 				}
 			}
 			if !c.Accounting() {
-				j.Notes = tuningNotes(p.Tuned, rival, x)
+				j.Notes = TuningNotes(p.Tuned, rival, x)
 			}
 			for _, other := range c.Others() {
 				if others[other] = measured[other].Figures[c.Metric]; len(others[other]) == 0 {

@@ -174,12 +174,35 @@ func TestNotes(t *testing.T) {
 		{by("test_error", 5), nil, "tuned by test_error"},
 		{by("validation_error", 5), by("test_error", 9, 2), "tuned by test_error; tuned on judged seeds; tuned with 5 trials against 9"},
 	} {
-		if got := strings.Join(tuningNotes(c.a, c.b, seeds(1, 2)), "; "); got != c.want {
+		if got := strings.Join(TuningNotes(c.a, c.b, seeds(1, 2)), "; "); got != c.want {
 			t.Errorf("%s beside %s: %q, want %q", c.a.Text(), c.b.Text(), got, c.want)
 		}
 	}
 	p, err := Parse([]byte("[tuned]\nby = \"validation_loss\"\ntrials = 7\nseeds = [100, 101]"))
 	if err != nil || p.Tuned.Text() != "validation_loss, 7" || !slices.Equal(p.Tuned.Seeds, []int{100, 101}) {
 		t.Errorf("%+v, %v", p.Tuned, err)
+	}
+}
+
+// TestCompare: the comparison of the data of Student, see sleep. The differences have the mean -1.58 and the deviation
+// 1.2300: d_z = -1.2846. The samples have the variances 3.2006 and 4.0090: d = -1.58 / sqrt(3.6048) = -0.8322.
+func TestCompare(t *testing.T) {
+	for _, c := range []struct {
+		b    Sample
+		want Comparison
+	}{
+		{seeds(sleep[1]...), Comparison{Low: -2.4599, High: -0.7001, Test: Paired, T: -4.0621, P: 0.002833, Effect: -1.2846}},
+		{apart(sleep[1]...), Comparison{Low: -3.3655, High: 0.2055, Test: Welch, T: -1.8608, P: 0.07939, Effect: -0.8322}},
+	} {
+		got, w := Compare(seeds(sleep[0]...), c.b), c.want
+		for _, x := range [][2]float64{{got.Difference.Value, -1.58}, {got.Low, w.Low}, {got.High, w.High}, {got.T, w.T},
+			{got.P, w.P}, {got.Effect, w.Effect}} {
+			if math.Abs(x[0]-x[1]) > 6e-5 {
+				t.Errorf("%s: %g, want %g", w.Test, x[0], x[1])
+			}
+		}
+		if got.Test != w.Test || got.Decided() != (w.P < 0.05) || got.SeedsNeeded < 2 {
+			t.Errorf("%+v", got)
+		}
 	}
 }

@@ -11,8 +11,8 @@ import (
 type Result struct {
 	Point    []string
 	Label    string
-	Rung     int                  // of Halving, see [Trial]
-	Out      bool                 // see [Trial]
+	Rung     int                        // of Halving, see [Trial]
+	Out      bool                       // see [Trial]
 	Figures  map[string]map[int]float64 // by metric and seed: values of the finished runs
 	Seconds  float64                    // mean training time of the finished runs
 	Seeds    int                        // number of runs of the setting

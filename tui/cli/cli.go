@@ -151,7 +151,7 @@ func newRoot(s streams) *cobra.Command {
 		attachCommand, setCommand, stopCommand, sessionsCommand, replayCommand, compareCommand, geometryCommand,
 		verifyCommand, forkCommand, rmCommand, pruneCommand, exportCommand, logCommand, evalCommand, predictCommand,
 		sampleCommand,
-		simulateCommand, sweepCommand, reproduceCommand, scaleCommand, checkCommand, programCommand, mcpCommand,
+		simulateCommand, sweepCommand, reproduceCommand, judgeCommand, scaleCommand, checkCommand, programCommand, mcpCommand,
 		presetsCommand,
 		algorithmsCommand, modelsCommand, dataCommand, benchCommand, doctorCommand, versionCommand,
 	} {

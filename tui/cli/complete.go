@@ -50,6 +50,7 @@ var argumentWords = map[string]completer{
 	"brood run":          presetNames,
 	"brood serve":        presetNames,
 	"brood sweep":        presetNames,
+	"brood judge":        presetNames,
 	"brood presets show": presetNames,
 	"brood algorithms":   algorithmNames,
 	"brood models show":  modelNames,

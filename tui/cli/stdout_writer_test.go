@@ -43,7 +43,7 @@ const noSpace = "write standard output: no space left on device; "
 var printing = map[string]string{
 	"": "--version", "algorithms": "algorithms", "bench": "bench noise --each 1ms", "compare": "compare one two", "data": "data", "data list": "data list --json",
 	"data info": "data info glyphs", "data splits": "data splits glyphs", "data whiten": "data whiten glyphs", "doctor": "doctor", "eval": "eval one", "export": "export one --to csv -o -",
-	"fork": "fork one --at 1 --json --rounds 3", "geometry": "geometry one", "help": "help run", "log": "log one", "models": "models", "models list": "models list --json",
+	"fork": "fork one --at 1 --json --rounds 3", "geometry": "geometry one", "help": "help run", "judge": "judge one two --budget rounds", "log": "log one", "models": "models", "models list": "models list --json",
 	"models show": "models show mlp", "predict": "predict one glyphs", "presets": "presets", "program": "program", "program python": "program python", "presets list": "presets list --json", "presets show": "presets show quickstart",
 	"replay": "replay one", "reproduce": "reproduce", "run": strings.Join(tinyRun, " ") + " --json", "sample": "sample book --prompt the.king --length 2", "scale": "scale", "sessions": "sessions",
 	"simulate": "simulate leader --agents 20 --trials 2", "simulate fleet": "simulate fleet --model softmax --data glyphs --algorithm parle --members 2 --sizes 2 --rounds 2 --measure 10ms",

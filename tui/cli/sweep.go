@@ -93,7 +93,7 @@ func (f *sweepFlags) execute(c *cobra.Command, preset string, s streams) error {
 	}
 	switch {
 	case given(option.Seed.Name) && f.trials == 0:
-		return usage("--seed is of the values that --trials draws: give --trials too; give the seeds of the runs with "+
+		return usage("--seed is of the values that --trials draws: give --trials too; give the seeds of the runs with " +
 			"--seeds")
 	case given("trials") && (f.trials < 1 || f.trials > maxTrials):
 		return usage("--trials %d: give 1 to %d", f.trials, maxTrials)
