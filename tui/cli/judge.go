@@ -24,11 +24,27 @@ import (
 	"brood/runtime/timeline"
 )
 
-// budgets are the costs that two sides can be given equally, each with the metric that measures it.
-var budgets = map[string]string{"gradients": "samples", "bytes": "bytes", "seconds": "seconds", "rounds": "rounds"}
+// budgets are the costs that two sides can be given equally, each with the metric that measures it, in the order of
+// the tables.
+var budgets = []struct{ name, metric string }{
+	{"gradients", "samples"},
+	{"bytes", "bytes"},
+	{"seconds", "seconds"},
+	{option.Rounds.Name, option.Rounds.Name},
+}
 
-// budgetNames returns the names of budgets for usage texts.
+// budgetNames are the names of budgets for usage texts.
 const budgetNames = "gradients, bytes, seconds or rounds"
+
+// costMetric returns the metric that measures a budget; "" for an unknown one.
+func costMetric(budget string) string {
+	for _, b := range budgets {
+		if b.name == budget {
+			return b.metric
+		}
+	}
+	return ""
+}
 
 type judgeFlags struct {
 	run            runFlags
@@ -99,7 +115,7 @@ type duel struct {
 
 func (f *judgeFlags) execute(c *cobra.Command, args []string, s streams) error {
 	switch {
-	case budgets[f.budget] == "":
+	case costMetric(f.budget) == "":
 		return usage("--budget %q: choose %s", f.budget, budgetNames)
 	case f.metric != "" && presets.Metrics[f.metric] == "":
 		return usage("--metric %s%s: choose one of %s", f.metric, usererr.Suggest(f.metric, presets.MetricNames()),
@@ -201,7 +217,7 @@ func (w *duel) train(ctx context.Context, f *judgeFlags, s streams) error {
 		pilot.out = io.Discard
 	}
 	w.fill(w.seeds[:1])
-	w.head = fmt.Sprintf("what the budget is: %s", plural(len(w.Trials), "run"))
+	w.head = fmt.Sprintf("measure the budget: %s", plural(len(w.Trials), "run"))
 	if err := w.trainAll(ctx, newBatchView(&w.runs, f.plain, f.json, pilot), s); err != nil {
 		return err
 	}
@@ -252,8 +268,13 @@ func (w *duel) fill(seeds []int) {
 	}
 }
 
-// equalCost is the relative difference up to which two budgets are equal.
-const equalCost = 0.05
+// equalCost returns the relative difference up to which two budgets are equal: 5 %, of seconds, which vary, 10 %.
+func equalCost(budget string) float64 {
+	if budget == "seconds" {
+		return 0.1
+	}
+	return 0.05
+}
 
 // closeCost is the relative difference from which the limit of a preset is changed.
 const closeCost = 0.01
@@ -310,7 +331,7 @@ func (w *duel) equalise() error {
 
 // spent returns the mean of a cost over the runs of a side; NaN if they have none.
 func (w *duel) spent(x *side, budget string) float64 {
-	return x.sample(budgets[budget]).Mean()
+	return x.sample(costMetric(budget)).Mean()
 }
 
 // sample returns a metric of the runs of a side by seed; nil if no run has it.
@@ -318,7 +339,7 @@ func (x *side) sample(metric string) presets.Sample {
 	var out presets.Sample
 	for seed, r := range x.runs {
 		v, ok := r.tally.Metric(metric)
-		if metric == "rounds" {
+		if metric == option.Rounds.Name {
 			v, ok = float64(r.tally.Sum.Rounds), true
 		}
 		if ok {

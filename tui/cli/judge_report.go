@@ -12,10 +12,8 @@ import (
 
 	"brood/models/usererr"
 	"brood/presets"
+	"brood/runtime/option"
 )
-
-// costNames are the budgets in the order of the table.
-var costNames = []string{"gradients", "bytes", "seconds", "rounds"}
 
 // ruling is the result of a comparison.
 type ruling struct {
@@ -52,7 +50,7 @@ func (w *duel) compare() (f ruling, err error) {
 		better = w.sides[0]
 	}
 	switch {
-	case !(math.Abs(f.ratio-1) <= equalCost):
+	case !(math.Abs(f.ratio-1) <= equalCost(w.budget)):
 		f.verdict = fmt.Sprintf("not judged: %s has %.3g × the %s of %s", w.sides[0].name, f.ratio, w.budget, w.sides[1].name)
 	case f.Decided():
 		f.verdict = better.name + " is better"
@@ -84,18 +82,22 @@ func (w *duel) report(file string, asJSON bool, s streams) error {
 }
 
 func (w *duel) print(f ruling, s streams) {
-	unit := strings.TrimSpace(w.metric + " " + presets.Metrics[w.metric])
+	config, _ := w.sides[0].config()
+	unit := w.metric
+	if u := config.Unit(presets.Metrics[w.metric]); !strings.HasSuffix(w.metric, u) {
+		unit += " " + u
+	}
 	heads := []string{"side", "limit", ">seeds", ">" + unit, ">± s.e."}
-	for _, name := range costNames {
-		heads = append(heads, ">"+name)
+	for _, b := range budgets {
+		heads = append(heads, ">"+b.name)
 	}
 	sides := newTable(heads...)
 	for i, x := range w.sides {
 		e := f.samples[i].Estimate()
 		row := []string{x.name, x.limit(), fmt.Sprint(len(f.samples[i])), formatFinite("%.4g", e.Value),
 			formatFinite("%.2g", e.Error)}
-		for _, name := range costNames {
-			row = append(row, formatFinite("%.4g", w.spent(x, name)))
+		for _, b := range budgets {
+			row = append(row, formatFinite("%.4g", w.spent(x, b.name)))
 		}
 		sides.row(row...)
 	}
@@ -137,8 +139,8 @@ func (w *duel) object(f ruling) map[string]any {
 		e := f.samples[i].Estimate()
 		line := map[string]any{"name": x.name, "limit": x.limit(), "seeds": len(f.samples[i]), "mean": finite(e.Value),
 			"standard_error": finite(e.Error)}
-		for _, name := range costNames {
-			line[name] = finite(w.spent(x, name))
+		for _, b := range budgets {
+			line[b.name] = finite(w.spent(x, b.name))
 		}
 		sides = append(sides, line)
 		for _, seed := range slices.Sorted(maps.Keys(x.runs)) {
@@ -165,7 +167,10 @@ func (w *duel) object(f ruling) map[string]any {
 func (w *duel) csv() []byte {
 	var text bytes.Buffer
 	out := csv.NewWriter(&text) // writing to a buffer cannot fail
-	heads := append([]string{"side", "seed", w.metric}, costNames...)
+	heads := []string{"side", option.Seed.Name, w.metric}
+	for _, b := range budgets {
+		heads = append(heads, b.name)
+	}
 	_ = out.Write(append(heads, "params_hash", "session"))
 	number := func(x presets.Sample, seed int) string {
 		v, ok := x[seed]
@@ -177,8 +182,8 @@ func (w *duel) csv() []byte {
 	for _, x := range w.sides {
 		for _, seed := range slices.Sorted(maps.Keys(x.runs)) {
 			row := []string{x.name, strconv.Itoa(seed), number(x.sample(w.metric), seed)}
-			for _, name := range costNames {
-				row = append(row, number(x.sample(budgets[name]), seed))
+			for _, b := range budgets {
+				row = append(row, number(x.sample(b.metric), seed))
 			}
 			r := x.runs[seed]
 			_ = out.Write(append(row, r.tally.Sum.ParamsHash, r.dir))
