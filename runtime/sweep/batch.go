@@ -40,7 +40,7 @@ import (
 // Batch is a set of runs. Set the exported fields before Place; afterwards only Dir, Bare and the trials change, see
 // [Trial].
 type Batch struct {
-	Kind    string   // sweep, study or scaling: prefix of the default directory and name of its JSON file
+	Kind    string   // sweep, study, judge or scaling: prefix of the default directory and name of its JSON file
 	Columns []string // names of the settings that differ between the runs, except the seed
 	Metrics []string // metrics in [Batch.Rows], in this order
 	Jobs    int      // concurrent runs; 1 or more

@@ -27,9 +27,14 @@ type batchFlags struct {
 }
 
 func (f *batchFlags) register(c *cobra.Command, seeds int) {
+	f.registerHere(c, seeds)
+	f.fleet.register(c)
+}
+
+// registerHere registers the flags of a batch that this machine trains.
+func (f *batchFlags) registerHere(c *cobra.Command, seeds int) {
 	f.seeds.register(c, seeds)
 	c.Flags().IntVar(&f.jobs, "jobs", 1, "concurrent runs; they share the threads, so their times cannot be compared")
-	f.fleet.register(c)
 }
 
 func (f *batchFlags) check(c *cobra.Command, o option.Options, plain, json bool) error {

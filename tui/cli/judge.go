@@ -68,7 +68,7 @@ A and B are presets, preset files, sessions or directories of sessions.
 
 B has the limit of its preset, and A as many epochs or rounds as cost the same: A runs once with its own limit, which shows what it
 costs. Positions in its schedules are stretched with the limit. gradients counts the samples of all members, candidates included; seconds
-are those of this machine. Recorded sessions are taken as they are.
+are those of this machine, which trains all runs. Recorded sessions are taken as they are.
 
 Each run is a session, which brood verify can recompute. The same command resumes where it was stopped and skips completed runs; with
 more seeds it adds runs.`,
@@ -76,7 +76,7 @@ more seeds it adds runs.`,
 		RunE: func(c *cobra.Command, args []string) error { return f.execute(c, args, s) },
 	}
 	fl := c.Flags()
-	f.batch.register(c, 5)
+	f.batch.registerHere(c, 5)
 	fl.StringVar(&f.metric, "metric", "", "metric to compare (default: the test score of the runs): "+
 		strings.Join(presets.MetricNames(), ", "))
 	fl.StringVar(&f.budget, "budget", "", "what both sides spend equally: "+budgetNames)
@@ -128,11 +128,16 @@ func (f *judgeFlags) execute(c *cobra.Command, args []string, s streams) error {
 	if err := f.batch.check(c, f.run.opts, f.plain, f.json); err != nil {
 		return err
 	}
+	if f.results != "" { // before hours of training instead of after
+		if err := os.MkdirAll(filepath.Dir(f.results), 0o755); err != nil {
+			return fmt.Errorf("--results: %w", err)
+		}
+	}
 	w := &duel{runs: newRuns("judge", f.batch, f.run.opts), metric: f.metric, budget: f.budget, seeds: f.batch.seeds.all()}
 	w.Columns, w.by, w.table = []string{"side"}, f.metric, func(int) *table { return newTable("") }
 	same := map[string]any{"sides": args, "budget": f.budget,
 		"flags": passOn(c, "metric", "seeds", "first-seed", "jobs", "output", "results", "plain", "json",
-			option.Threads.Name, "listen", option.Wait.Name, "enrol")}
+			option.Threads.Name)}
 	var stems []string
 	for i, name := range args {
 		var text string
