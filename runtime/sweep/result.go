@@ -26,7 +26,13 @@ func (b *Batch) Results(metrics ...string) (out []Result) {
 	label := ""
 	b.Each(func(t *Trial) {
 		if len(out) == 0 || t.Label != label {
-			label, out = t.Label, append(out, Result{Point: t.Point, Label: t.Label, Rung: t.Rung, Out: t.Out, Figures: map[string]map[int]float64{}})
+			label, out = t.Label, append(out, Result{
+				Point:   t.Point,
+				Label:   t.Label,
+				Rung:    t.Rung,
+				Out:     t.Out,
+				Figures: map[string]map[int]float64{},
+			})
 		}
 		out[len(out)-1].add(t, metrics)
 	})

@@ -80,7 +80,8 @@ more seeds it adds runs.`,
 	fl.StringVar(&f.metric, "metric", "", "metric to compare (default: the test score of the runs): "+
 		strings.Join(presets.MetricNames(), ", "))
 	fl.StringVar(&f.budget, "budget", "", "what both sides spend equally: "+budgetNames)
-	optionFlags(c, &f.run.opts, option.Threads, option.Model, option.Data, option.Program, option.Objective, option.Params)
+	optionFlags(c, &f.run.opts, option.Threads, option.Model, option.Data, option.Program, option.Objective,
+		option.Params)
 	fl.StringVarP(&f.dir, "output", "o", "",
 		"directory for the sessions (default: one in your sessions directory, named after A and B)")
 	fl.StringVar(&f.results, "results", "", "also write the runs to this file, as CSV")
@@ -123,7 +124,8 @@ func (f *judgeFlags) execute(c *cobra.Command, args []string, s streams) error {
 	case args[0] == args[1]:
 		return usage("brood judge %s %s: both sides are the same", args[0], args[1])
 	case f.budget == "seconds" && f.batch.jobs > 1:
-		return usage("--jobs %d shares the threads, so that --budget seconds cannot be equal: leave --jobs out", f.batch.jobs)
+		return usage("--jobs %d shares the threads, so that --budget seconds cannot be equal: leave --jobs out",
+			f.batch.jobs)
 	}
 	if err := f.batch.check(c, f.run.opts, f.plain, f.json); err != nil {
 		return err
@@ -133,7 +135,12 @@ func (f *judgeFlags) execute(c *cobra.Command, args []string, s streams) error {
 			return fmt.Errorf("--results: %w", err)
 		}
 	}
-	w := &duel{runs: newRuns("judge", f.batch, f.run.opts), metric: f.metric, budget: f.budget, seeds: f.batch.seeds.all()}
+	w := &duel{
+		runs:   newRuns("judge", f.batch, f.run.opts),
+		metric: f.metric,
+		budget: f.budget,
+		seeds:  f.batch.seeds.all(),
+	}
 	w.Columns, w.by, w.table = []string{"side"}, f.metric, func(int) *table { return newTable("") }
 	same := map[string]any{"sides": args, "budget": f.budget,
 		"flags": passOn(c, "metric", "seeds", "first-seed", "jobs", "output", "results", "plain", "json",
@@ -176,8 +183,8 @@ func (f *judgeFlags) side(c *cobra.Command, name string, s streams) (*side, stri
 		return nil, "", fmt.Errorf("%s: %w", name, err)
 	}
 	if l := o.Limit; l.Measured() || l.Seconds > 0 {
-		return nil, "", usage("%s ends by a target, by patience or by time, so that its budget is not known beforehand: "+
-			"give it rounds or epochs alone", name)
+		return nil, "", usage("%s ends by a target, by patience or by time, so that its budget is not known "+
+			"beforehand: give it rounds or epochs alone", name)
 	}
 	return &side{name: name, options: &o, tuned: p.Tuned}, fmt.Sprintf("%x", blake3.Sum256(text)), nil
 }
@@ -221,7 +228,7 @@ func (w *duel) train(ctx context.Context, f *judgeFlags, s streams) error {
 	if f.json {
 		pilot.out = io.Discard
 	}
-	w.fill(w.seeds[:1])
+	w.fill([]int{slices.Min(w.seeds)}) // the same one for more seeds
 	w.head = fmt.Sprintf("measure the budget: %s", plural(len(w.Trials), "run"))
 	if err := w.trainAll(ctx, newBatchView(&w.runs, f.plain, f.json, pilot), s); err != nil {
 		return err
@@ -230,7 +237,8 @@ func (w *duel) train(ctx context.Context, f *judgeFlags, s streams) error {
 		return err
 	}
 	w.fill(w.seeds)
-	w.head = fmt.Sprintf("judge at equal %s, %s: %s", w.budget, plural(len(w.seeds), "seed"), plural(len(w.Trials), "run"))
+	w.head = fmt.Sprintf("judge at equal %s, %s: %s", w.budget, plural(len(w.seeds), "seed"),
+		plural(len(w.Trials), "run"))
 	return w.trainAll(ctx, newBatchView(&w.runs, f.plain, f.json, s), s)
 }
 
@@ -329,7 +337,8 @@ func (w *duel) equalise() error {
 	x.notes = append(x.notes, fmt.Sprintf("%s has %s, %.3g times its own limit, for equal %s", x.name,
 		limitText(o.Limit), factor, w.budget))
 	if len(fixed) > 0 {
-		x.notes = append(x.notes, fmt.Sprintf("the rates of its schedules of %s are not stretched", strings.Join(fixed, ", ")))
+		x.notes = append(x.notes, fmt.Sprintf("the rates of its schedules of %s are not stretched",
+			strings.Join(fixed, ", ")))
 	}
 	return nil
 }

@@ -32,8 +32,8 @@ func (w *duel) compare() (f ruling, err error) {
 		return f, usererr.Errorf("one side has no run that ended")
 	}
 	if a.Data != b.Data {
-		return f, usererr.Errorf("%s has the data %s and %s has %s: compare runs on the same data", w.sides[0].name, a.Data,
-			w.sides[1].name, b.Data)
+		return f, usererr.Errorf("%s has the data %s and %s has %s: compare runs on the same data", w.sides[0].name,
+			a.Data, w.sides[1].name, b.Data)
 	}
 	if w.metric == "" {
 		w.metric = a.Score().Key
@@ -51,7 +51,8 @@ func (w *duel) compare() (f ruling, err error) {
 	}
 	switch {
 	case !(math.Abs(f.ratio-1) <= equalCost(w.budget)):
-		f.verdict = fmt.Sprintf("not judged: %s has %.3g × the %s of %s", w.sides[0].name, f.ratio, w.budget, w.sides[1].name)
+		f.verdict = fmt.Sprintf("not judged: %s has %.3g × the %s of %s", w.sides[0].name, f.ratio, w.budget,
+			w.sides[1].name)
 	case f.Decided():
 		f.verdict = better.name + " is better"
 	case f.SeedsNeeded > 0:
@@ -110,10 +111,12 @@ func (w *duel) print(f ruling, s streams) {
 	if f.SeedsNeeded > 0 {
 		takes = presets.SeedsText(f.SeedsNeeded)
 	}
-	out := newTable("difference", ">mean", ">95 % interval", "test", ">t", ">d.f.", ">p", ">"+effect, ">takes", "verdict")
+	out := newTable("difference", ">mean", ">95 % interval", "test", ">t", ">d.f.", ">p", ">"+effect, ">takes",
+		"verdict")
 	out.row(w.sides[0].name+" − "+w.sides[1].name, formatFinite("%.4g", f.Difference.Value),
 		formatFinite("%.4g", f.Low)+" to "+formatFinite("%.4g", f.High), string(f.Test), formatFinite("%.2f", f.T),
-		formatFinite("%.1f", f.Difference.Freedom), formatFinite("%.2g", f.P), formatFinite("%.2f", f.Effect), takes, f.verdict)
+		formatFinite("%.1f", f.Difference.Freedom), formatFinite("%.2g", f.P), formatFinite("%.2f", f.Effect), takes,
+		f.verdict)
 	fmt.Fprintln(s.out)
 	out.write(s.out)
 	runs := newTable("side", ">seed", ">"+unit, "hash of the parameters", "session")

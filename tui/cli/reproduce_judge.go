@@ -50,7 +50,8 @@ func figureCells(j presets.Judgement) []string {
 func (w *study) claimTable(judgements []presets.Judgement) *table {
 	heads := []string{"preset", "source", "metric", ">published", ">measured", ">± s.e.", ">seeds", ">time"}
 	if !w.full {
-		heads = append(heads, "stated beforehand", "test", ">t", ">d.f.", ">p", ">Holm", ">BH", ">takes", "tuned", "verdict")
+		heads = append(heads, "stated beforehand", "test", ">t", ">d.f.", ">p", ">Holm", ">BH", ">takes", "tuned",
+			"verdict")
 	}
 	out := newTable(heads...)
 	for _, j := range judgements {
