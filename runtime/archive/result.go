@@ -42,6 +42,7 @@ type Result struct {
 	EvaluationBytes map[collective.Op]int64 `json:"evaluation_bytes"`
 	OverheadBytes   int64                   `json:"overhead_bytes"`
 	Waited          float64                 `json:"waited,omitempty"` // share of the time, for frames
+	Audits          int                     `json:"audits,omitempty"` // parts of rounds that a second worker executed
 	ParamsHash      string                  `json:"params_hash"`
 	CentreHash      string                  `json:"centre_hash"`
 	Kernels         string                  `json:"kernels"`

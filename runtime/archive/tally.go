@@ -217,6 +217,7 @@ func (t *Tally) Record(r event.Record) {
 		t.predicted.Add(c.Predicted)
 		t.evaluated.Add(c.Evaluation)
 		t.Sum.OverheadBytes += c.Overhead
+		t.Sum.Audits += len(c.Audited)
 	case r.Points != nil && r.Points.Series == view.CentreLoss:
 		t.centre = &r.Points.Values[0]
 	case r.Points != nil && r.Points.Series == view.Spread:

@@ -56,6 +56,7 @@ var (
 	rollbacks = desc("rollbacks_total", "returns to a round before the last commit")
 	lost      = desc("lost_workers_total", "losses of workers")
 	mirrored  = desc("mirrored_members_total", "members of lost workers that continued from a mirror")
+	audits    = desc("audits_total", "parts of committed rounds that a second worker executed with equal results")
 	saved     = desc("checkpoint_age_seconds", "time since the newest checkpoint was saved; if there is none, since "+
 		"the log began")
 	durations = desc("round_duration_seconds", "wall time of rounds, as the mean over each commit")
@@ -130,6 +131,7 @@ func (c collector) Collect(out chan<- prometheus.Metric) {
 	counter(rollbacks, float64(t.Rollbacks))
 	counter(lost, float64(t.Lost))
 	counter(mirrored, float64(t.Mirrored))
+	counter(audits, float64(t.Audits))
 	if since := max(t.SavedAt, v.First); since > 0 {
 		gauge(saved, max(0, time.Since(time.Unix(0, since)).Seconds()))
 	}

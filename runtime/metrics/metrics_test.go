@@ -189,6 +189,7 @@ func TestRollback(t *testing.T) {
 	rs = append(rs,
 		event.Record{At: last, Plan: &c},
 		event.Record{At: last, Commit: &event.Commit{Epoch: 2, To: 25, Rounds: 5, Nanos: 5 * 2e9,
+			Audited:  []event.Audit{{Of: 1}},
 			Progress: event.Progress{Rounds: 25}}},
 		event.Record{At: time.Now().Add(-time.Minute).UnixNano(), Checkpoint: &event.Checkpoint{Round: 25}},
 	)
@@ -196,7 +197,7 @@ func TestRollback(t *testing.T) {
 	for name, want := range map[string]float64{
 		"brood_round{}": 25, "brood_rounds_total{}": 45, "brood_repeated_rounds_total{}": 5, "brood_rollbacks_total{}": 1,
 		"brood_steps_total{}": float64(v.Progress.Steps), "brood_lost_workers_total{}": float64(v.Tally.Lost),
-		"brood_mirrored_members_total{}": 0, "brood_round_duration_seconds_count{}": 45,
+		"brood_mirrored_members_total{}": 0, "brood_audits_total{}": 1, "brood_round_duration_seconds_count{}": 45,
 		"brood_round_duration_seconds_bucket{le=1}": 40, "brood_round_duration_seconds_bucket{le=2.5}": 45,
 		"brood_round_duration_seconds_sum{}": float64(v.Tally.Nanos)/1e9 + 10,
 	} {

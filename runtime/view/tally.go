@@ -18,6 +18,7 @@ type Tally struct {
 	Durations [len(RoundBounds) + 1]uint64 `cbor:"6,keyasint"`
 	Nanos     int64                        `cbor:"7,keyasint"` // duration of all counted rounds
 
+	Audits   uint64 `cbor:"10,keyasint,omitempty"` // parts of committed rounds that a second worker executed
 	Furthest uint64 `cbor:"8,keyasint"` // highest committed round
 	Moving   uint64 `cbor:"9,keyasint"` // members that continue from a mirror as soon as the current plan commits
 }
@@ -52,6 +53,7 @@ func (t *Tally) commit(c *event.Commit, d event.Progress) {
 		t.Repeated += min(t.Furthest, c.To) - first
 	}
 	t.Furthest = max(t.Furthest, c.To)
+	t.Audits += uint64(len(c.Audited))
 	t.Mirrored, t.Moving = t.Mirrored+t.Moving, 0
 	if c.Rounds == 0 {
 		return

@@ -57,6 +57,11 @@ func TestTally(t *testing.T) {
 	commit(30, 5, 5*400*1e9) // longer than any bound
 	plan(25, event.Saved)    // the process was killed, and the next one resumed
 	commit(31, 6, 6*1e6)
+	for i := range rs {
+		if c := rs[i].Commit; c != nil && c.To == 15 {
+			c.Audited = []event.Audit{{Of: 1, By: 2}, {Of: 2, By: 0}}
+		}
+	}
 	v := view.New()
 	for _, r := range rs {
 		v.Apply(r)
@@ -68,6 +73,7 @@ func TestTally(t *testing.T) {
 		Lost:      4,
 		Mirrored:  2,
 		SavedAt:   12e9,
+		Audits:    2,
 		Nanos:     10*1e6 + 10*2e6 + 15*1e9 + 5*400*1e9 + 6*1e6,
 		Furthest:  31,
 	}

@@ -303,7 +303,15 @@ func commitObject(c *event.Commit) map[string]any {
 	for _, n := range c.Sent {
 		sent += n
 	}
-	return map[string]any{"event": "commit", "round": c.To, "rounds": c.Rounds, "steps": c.Progress.Steps,
+	m := map[string]any{"event": "commit", "round": c.To, "rounds": c.Rounds, "steps": c.Progress.Steps,
 		"samples": c.Progress.Samples, "epochs": c.Progress.Epochs,
 		"seconds": float64(c.Nanos) / 1e9, "seconds_waited": float64(c.Waited) / 1e9, "bytes_sent": sent, "params_hash": c.Hash}
+	if len(c.Audited) > 0 {
+		audits := [][2]int{}
+		for _, a := range c.Audited {
+			audits = append(audits, [2]int{a.Of, a.By})
+		}
+		m["audits"] = audits
+	}
+	return m
 }

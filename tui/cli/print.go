@@ -424,6 +424,9 @@ func (p *plainPrinter) summarise(exit coordinator.Exit, s archive.Result) {
 		}
 		fmt.Fprintf(p.out, "  %-12s %s%s %s\n", op, humanBytes(s.BytesSent[op]), since, same)
 	}
+	if s.Audits > 0 {
+		fmt.Fprintf(p.out, "  audits       %s of rounds executed twice, all bits equal\n", textfmt.Count(s.Audits, "part"))
+	}
 	for _, text := range s.Restarts {
 		fmt.Fprintf(p.out, "  restarts     %s\n", oneLine(text))
 	}
