@@ -1,6 +1,8 @@
 package tui
 
 import (
+	"context"
+	"errors"
 	"fmt"
 	"math/rand/v2"
 	"path/filepath"
@@ -8,8 +10,11 @@ import (
 	"testing"
 	"time"
 
+	tea "charm.land/bubbletea/v2"
+
 	"brood/optim"
 	"brood/optim/collective"
+	"brood/runtime/archive"
 	"brood/runtime/event"
 	"brood/runtime/session"
 	"brood/runtime/view"
@@ -154,4 +159,89 @@ func BenchmarkSeek(b *testing.B) {
 	slices.Sort(took)
 	b.ReportMetric(float64(r.Extent().Records), "records")
 	b.ReportMetric(float64(took[len(took)*95/100])/1e6, "ms-p95")
+}
+
+// recordedRuns is the library of the sessions in a directory.
+type recordedRuns struct {
+	*fakeLibrary
+	lib  *archive.Library
+	home string
+}
+
+func (r recordedRuns) Scan(context.Context, string) ([]archive.Entry, error) {
+	return r.lib.Scan(r.home)
+}
+func (r recordedRuns) Summary(e archive.Entry) archive.Summary      { return r.lib.Summary(e) }
+func (r recordedRuns) Curves(e archive.Entry) (*archive.Run, error) { return r.lib.Run(e) }
+func (r recordedRuns) Save() error                                  { return r.lib.Save() }
+
+// Sizes of BenchmarkRuns: the recorded runs, those among them that are overlaid, and their members and rounds.
+const (
+	benchRuns, benchMarked    = 1000, 16
+	benchMembers, benchRounds = 64, 1000
+)
+
+// BenchmarkRuns opens the workbench on many recorded runs, without a cache and with the cache of the time before. It
+// reports the times until the list is drawn (goal 200 ms) and until all runs are read, and the 95th percentile of a
+// frame at 200x50 with several runs overlaid (goal 4 ms).
+func BenchmarkRuns(b *testing.B) {
+	home, cache := b.TempDir(), b.TempDir()
+	for i := range benchRuns {
+		members, rounds := 4, 40
+		if i >= benchRuns-benchMarked {
+			members, rounds = benchMembers, benchRounds
+		}
+		s, err := session.Create(filepath.Join(home, fmt.Sprintf("run-%06d", i)))
+		if err == nil {
+			err = errors.Join(s.Append(sourcetest.Run(members, rounds)...), s.Close())
+		}
+		if err != nil {
+			b.Fatal(err)
+		}
+	}
+	for _, dir := range []string{"", cache} {
+		b.Run(map[bool]string{true: "no-cache", false: "cache"}[dir == ""], func(b *testing.B) {
+			if dir != "" {
+				lib := archive.OpenLibrary(home, dir)
+				openLibrary(b, 200, 50, recordedRuns{&fakeLibrary{}, lib, home}, "")
+			}
+			for b.Loop() {
+				benchmarkRuns(b, recordedRuns{&fakeLibrary{}, archive.OpenLibrary(home, dir), home})
+			}
+		})
+	}
+}
+
+func benchmarkRuns(b *testing.B, lib panel.Library) {
+	start, first := time.Now(), time.Duration(0)
+	d := newDesk(b, 200, 50, lib)
+	for queue := []tea.Cmd{d.startReading()}; len(queue) > 0; queue = queue[1:] {
+		if queue[0] == nil {
+			continue
+		}
+		switch msg := queue[0]().(type) {
+		case tea.BatchMsg:
+			queue = append(queue, msg...)
+		case panel.Reply:
+			d.Update(msg)
+			queue = append(queue, d.last)
+			if d.paint(); first == 0 && d.runs.Loaded {
+				first = time.Since(start)
+			}
+		}
+	}
+	b.ReportMetric(first.Seconds()*1000, "ms-list")
+	b.ReportMetric(time.Since(start).Seconds()*1000, "ms-all")
+	for range benchMarked {
+		d.press("space")
+	}
+	var took []time.Duration
+	for range 400 {
+		start := time.Now()
+		d.Update(tea.KeyPressMsg{Code: tea.KeyLeft})
+		d.View()
+		took = append(took, time.Since(start))
+	}
+	slices.Sort(took)
+	b.ReportMetric(took[len(took)*95/100].Seconds()*1000, "ms-p95")
 }

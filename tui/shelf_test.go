@@ -271,16 +271,22 @@ func studyLibrary() *fakeLibrary {
 	return s
 }
 
-// openLibrary opens the workbench on a library without a run.
-func openLibrary(t testing.TB, w, h int, s *fakeLibrary, keys string) *desk {
+// newDesk returns a desk on a library without a run. It has not read the library.
+func newDesk(t testing.TB, w, h int, lib panel.Library) *desk {
 	d := &desk{t: t, now: time.Date(2026, 11, 20, 13, 0, 0, 0, time.UTC)}
-	d.model = newModel(context.Background(), panel.Options{Library: s,
+	d.model = newModel(context.Background(), panel.Options{Library: lib,
 		Algorithms: []*optim.Algorithm{sourcetest.Algorithm()}, By: "ann", NoColor: true,
 		Width: w, Height: h, Clock: func() time.Time { return d.now }})
 	d.runs = runs.New()
 	for _, own := range d.runs.Panels() {
 		d.replace(own)
 	}
+	return d
+}
+
+// openLibrary opens the workbench on a library without a run.
+func openLibrary(t testing.TB, w, h int, lib panel.Library, keys string) *desk {
+	d := newDesk(t, w, h, lib)
 	d.deliver(d.startReading()())
 	return d.press(strings.Fields(keys)...)
 }

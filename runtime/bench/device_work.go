@@ -4,8 +4,11 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"os"
+	"os/signal"
 	"path/filepath"
 	"strings"
+	"syscall"
 	"time"
 
 	"brood/models"
@@ -59,10 +62,13 @@ func (b DeviceSuite) open(ctx context.Context, d host.Device) error {
 
 // hashes trains 20 rounds on the processor and on the device, and fails if the final hashes differ.
 func (b DeviceSuite) hashes(ctx context.Context, d host.Device) error {
-	return b.InDir(ctx, func(ctx context.Context, dir string) error { return b.hashesIn(ctx, dir, d) })
-}
-
-func (b DeviceSuite) hashesIn(ctx context.Context, dir string, d host.Device) error {
+	dir, err := os.MkdirTemp("", "brood-bench-")
+	if err != nil {
+		return err
+	}
+	defer os.RemoveAll(dir)
+	ctx, quiet := signal.NotifyContext(ctx, os.Interrupt, syscall.SIGTERM) // an interrupted stage leaves no files
+	defer quiet()
 	for _, alg := range []string{"dp-sgd", "parle", "openai-es"} {
 		var hashes [2]string
 		var seconds [2]float64

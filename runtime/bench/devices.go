@@ -56,9 +56,7 @@ type DeviceSuite struct {
 	// Command returns the command line of a process that calls [DeviceSuite.RunStage] with a stage and prints its figures
 	// to standard output as JSON, one object a line. Only Run and the stage toolkit need it.
 	Command func(stage string) []string
-	// InDir calls f with a temporary directory, which it removes when f returns. Only the stage hash needs it.
-	InDir  func(ctx context.Context, f func(ctx context.Context, dir string) error) error
-	Report func(Figure) // is called in the goroutine of the caller
+	Report  func(Figure) // is called in the goroutine of the caller
 }
 
 // Run measures the first device, or with all every device, for nine minutes at most. It runs each stage in a child

@@ -1,17 +1,25 @@
 package conformance
 
 import (
+	"brood/optim/catalog"
 	"context"
 	"fmt"
 	"testing"
 )
 
-// BenchmarkRounds measures short rounds in process, including grants, collectives, digests, snapshots and the log.
+// BenchmarkRounds measures short rounds in process, including grants, collectives, digests, snapshots and the log: what
+// an algorithm costs apart from its model. A CPU profile shows where.
 func BenchmarkRounds(b *testing.B) {
-	for _, alg := range []string{"dp-sgd", "popsgd", "openai-es"} {
+	for _, alg := range catalog.All() {
+		if !alg.Needs.Model() {
+			continue
+		}
 		for _, workers := range []int{1, 2, 4} {
-			b.Run(fmt.Sprintf("%s/workers=%d", alg, workers), func(b *testing.B) {
-				r := Rig{Algorithm: alg, Members: 4, Workers: workers, Rounds: uint64(b.N), Seed: 1, Direct: 4096}.With("batch", "1")
+			b.Run(fmt.Sprintf("%s/workers=%d", alg.Name, workers), func(b *testing.B) {
+				r := Rig{Algorithm: alg.Name, Members: 8, Workers: workers, Rounds: uint64(b.N), Seed: 1, Direct: 4096}
+				if _, ok := alg.Knob("batch"); ok {
+					r = r.With("batch", "1")
+				}
 				if _, err := r.Run(context.Background()); err != nil {
 					b.Fatal(err)
 				}

@@ -7,7 +7,6 @@ import (
 	"strings"
 	"testing"
 
-	"brood/models/longtest"
 	"brood/runtime/bench"
 )
 
@@ -35,28 +34,8 @@ func TestSuites(t *testing.T) {
 		}
 		seen[s.name] = true
 	}
-	if got := suiteNames(); got != "rounds, kernels, train, es, noise, gpu or workbench" {
+	if got := suiteNames(); got != "kernels, train, es, noise or gpu" {
 		t.Error(got)
-	}
-}
-
-// TestBenchWorkbench: the suite writes sessions with the log writer, lists all of them and draws their curves.
-func TestBenchWorkbench(t *testing.T) {
-	longtest.Need(t, longtest.Terminal, "it records twenty sessions")
-	var out, errs bytes.Buffer
-	if code := Run(t.Context(), []string{"bench", "workbench", "--runs", "20", "--json"}, streams{out: &out, err: &errs}); code != 0 {
-		t.Fatalf("exit %d: %s", code, &errs)
-	}
-	for _, want := range []string{"made 20 sessions", "first paint, no cache", "first paint, cache", "16 runs of 64, p95, cache"} {
-		if !strings.Contains(out.String(), want) {
-			t.Errorf("it does not tell of %q:\n%s", want, &out)
-		}
-	}
-	if !strings.HasPrefix(errs.String(), "brood: writing 20 sessions to ") {
-		t.Errorf("it begins with %q", &errs)
-	}
-	if code := Run(t.Context(), []string{"bench", "workbench", "--runs", "3"}, streams{out: &out, err: &errs}); code != exitUsage || !strings.Contains(errs.String(), "--runs 3") {
-		t.Errorf("exit %d: %s", code, &errs)
 	}
 }
 

@@ -240,13 +240,3 @@ func (r *Runs) curves(m *panel.Host) tea.Cmd {
 	}
 	return nil
 }
-
-// Filled reports whether all drawn runs have a summary.
-func (r *Runs) Filled() bool {
-	for _, x := range r.rows[min(r.first, len(r.rows)):min(r.first+r.height, len(r.rows))] {
-		if r.summaries[x.Dir] == nil {
-			return false
-		}
-	}
-	return true
-}
