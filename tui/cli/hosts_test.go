@@ -2,7 +2,7 @@ package cli
 
 import (
 	"bytes"
-	"encoding/json"
+	"errors"
 	"math"
 	"os"
 	"path/filepath"
@@ -13,6 +13,8 @@ import (
 	"brood/runtime/archive"
 
 	"brood/runtime/session"
+
+	"github.com/fxamacker/cbor/v2"
 )
 
 func TestHostsFile(t *testing.T) {
@@ -58,37 +60,41 @@ func TestRail(t *testing.T) {
 	if got.Model != want.Model || got.Phase != want.Phase || got.Round != want.Round || !math.IsNaN(got.Loss) {
 		t.Errorf("got %+v, want %+v", got, want)
 	}
-	if _, err := json.Marshal(railOf(there, archive.Summary{Info: session.Info{Score: &session.Scored{Value: math.NaN()}}, Loss: math.Inf(1)})); err != nil {
-		t.Errorf("a run that diverged cannot be listed: %v", err)
+	message := func(times int, change func(*railRun)) string {
+		x := railOf(there, archive.Summary{Seconds: 9, Loss: math.Inf(1), Figures: map[string]float64{"test_r2": math.NaN()},
+			Settings: []archive.Setting{{Name: "eta", Value: "0.1"}, {Name: "rho", Value: "1", Default: true}}})
+		change(&x)
+		text, err := cbor.Marshal(x)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return strings.Repeat(string(text), times)
 	}
-	far := archive.Summary{Seconds: 9, Figures: map[string]float64{"train_loss": 0.5, "test_r2": math.NaN()},
-		Settings: []archive.Setting{{Name: "eta", Value: "0.1"}, {Name: "rho", Value: "1", Default: true}}}
-	text, err := json.Marshal(railOf(there, far))
-	if err != nil {
-		t.Fatal(err)
-	}
-	_, sums, err = readRail(bytes.NewReader(text), "lab")
-	if got := sums["ssh://lab/done"]; err != nil || got.Seconds != 9 || len(got.Figures) != 1 || len(got.Settings) != 1 ||
-		got.Settings[0].Value != "0.1" {
+	_, sums, err = readRail(strings.NewReader(message(1, func(*railRun) {})), "lab")
+	if got := sums["ssh://lab/done"]; err != nil || got.Seconds != 9 || !math.IsInf(got.Loss, 1) || len(got.Figures) != 1 ||
+		len(got.Settings) != 1 || got.Settings[0].Value != "0.1" {
 		t.Errorf("got %+v, %v", got, err)
 	}
-	line, _, _ := strings.Cut(out.String(), "\n")
-	for text, want := range map[string]string{
-		"Welcome to lab!\n": "the answer is not a list of runs",
-		strings.Replace(line, `"version":1`, `"version":2`, 1): "use one version on both machines",
-		strings.Repeat(line+"\n", maxRailRuns+1):               "more than 10000 runs",
-		strings.Repeat("x", 300<<10):                           "read its list of runs",
-		strings.Repeat(strings.Replace(line, `"about":{}`, `"about":{},"parent":"`+strings.Repeat("x", 4000)+`"`, 1)+"\n", 6000): "larger than 16 MB",
+	for want, text := range map[string]string{
+		"the answer is not a list of runs": "Welcome to lab!\n",
+		"use one version on both machines": message(1, func(x *railRun) { x.Version++ }),
+		"more than 10000 runs":             message(maxRailRuns+1, func(*railRun) {}),
+		"larger than 16 MB":                message(6000, func(x *railRun) { x.Summary.Parent = strings.Repeat("x", 4000) }),
 	} {
 		if _, _, err := readRail(strings.NewReader(text), "lab"); err == nil || !strings.Contains(err.Error(), want) {
-			t.Errorf("%.40q: %v, want %q", text, err, want)
+			t.Errorf("%v, want %q", err, want)
 		}
 	}
-	for _, change := range [][2]string{{`"name":"running"`, `"name":"../running"`}, {`"name":"running"`, `"name":"--help"`}, {`"size":`, `"size":-`},
-		{`"about":{`, `"about":{"name":"` + strings.Repeat("x", 10_000) + `"`}} {
-		text := strings.Replace(line, change[0], change[1], 1)
-		if entries, _, err := readRail(strings.NewReader(text), "lab"); err != nil || len(entries) > 0 {
-			t.Errorf("%.60q is believed: %+v, %v", change[1], entries, err)
+	for what, change := range map[string]func(*railRun){
+		"path":  func(x *railRun) { x.Name = "../running" },
+		"flag":  func(x *railRun) { x.Name = "--help" },
+		"size":  func(x *railRun) { x.Summary.Size = -1 },
+		"about": func(x *railRun) { x.Summary.About.Name = strings.Repeat("x", 10_000) },
+		"curve": func(x *railRun) { x.Summary.Curve = make([]float64, archive.CurvePoints+1) },
+	} {
+		entries, _, err := readRail(strings.NewReader(message(1, change)), "lab")
+		if err != nil || len(entries) > 0 {
+			t.Errorf("an invalid %s is believed: %+v, %v", what, entries, err)
 		}
 	}
 }
@@ -96,21 +102,23 @@ func TestRail(t *testing.T) {
 // TestRequestRuns: a list does not wait for hosts: it has their last answer, or a message that the request is pending
 // or why it failed.
 func TestRequestRuns(t *testing.T) {
-	home, bin := shelve(t, "done"), t.TempDir()
+	home, bin := shelve(t, "running"), t.TempDir()
 	t.Setenv("PATH", bin+string(os.PathListSeparator)+os.Getenv("PATH"))
 	script := func(text string) {
 		if err := os.WriteFile(filepath.Join(bin, "ssh"), []byte("#!/bin/sh\n"+text), 0o755); err != nil {
 			t.Fatal(err)
 		}
 	}
+	list := filepath.Join(bin, "list")
 	var out bytes.Buffer
-	if err := writeRail(&out, archive.OpenLibrary(home, ""), home); err != nil {
+	if err := errors.Join(writeRail(&out, archive.OpenLibrary(home, ""), home),
+		os.WriteFile(list, out.Bytes(), 0o600)); err != nil {
 		t.Fatal(err)
 	}
 	lab := hostLine{Name: "lab", SSH: "ada@lab"}
 	for name, c := range map[string]struct{ script, want string }{
-		"answers": {"cat <<'END'\n" + out.String() + "END\n", ""},
-		"helper":  {"cat <<'END'\n" + out.String() + "END\nsleep 1000 >/dev/null &\n", ""},
+		"answers": {"cat " + list, ""},
+		"helper":  {"cat " + list + "\nsleep 1000 >/dev/null &\n", ""},
 		"refuses": {"echo 'ada@lab: Permission denied (publickey).' >&2; exit 255", "lab does not answer: ada@lab: Permission denied (publickey)"},
 		"warned":  {"echo '** WARNING: no post-quantum key exchange' >&2; echo 'ssh: no route to host.' >&2; exit 255", "lab does not answer: ssh: no route to host"},
 		"older":   {"echo 'Permanently added lab' >&2; echo 'brood: unknown flag: --rail' >&2; exit 2", "its brood is too old"},
@@ -134,7 +142,7 @@ func TestRequestRuns(t *testing.T) {
 		})
 	}
 	// After a failed request the last answer remains, without running runs.
-	script("cat <<'END'\n" + strings.ReplaceAll(out.String(), `"seed"`, `"running":true,"seed"`) + "END\n")
+	script("cat " + list)
 	h := newHosts([]hostLine{lab}, nil)
 	h.all()
 	h.asks.Wait()
