@@ -9,7 +9,6 @@ import (
 
 	tea "charm.land/bubbletea/v2"
 	"github.com/charmbracelet/colorprofile"
-	"github.com/charmbracelet/x/term"
 
 	"brood/tui/panel"
 )
@@ -63,24 +62,9 @@ func Program(ctx context.Context, opt panel.Options) (p *tea.Program, done func(
 	if opt.Width > 0 && opt.Height > 0 {
 		options = append(options, tea.WithWindowSize(opt.Width, opt.Height))
 	}
-	var huge term.File
-	if !opt.Emulated {
-		huge = panel.HugeTerminal(opt.Out)
-	}
-	if huge != nil {
-		options = append(options, panel.HugeTerminalOptions(huge, env)...)
-	}
 	p = tea.NewProgram(m, options...)
-	watched := make(chan struct{})
-	go func() {
-		defer close(watched)
-		if huge != nil {
-			panel.WatchHugeTerminal(ctx, huge, p)
-		}
-	}()
 	return p, func() error {
 		cancel()
-		<-watched
 		m.Jobs.Close()
 		return m.close()
 	}

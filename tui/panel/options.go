@@ -45,8 +45,8 @@ type Options struct {
 	Clock         func() time.Time // nil: time.Now
 }
 
-// Largest size of the screen in cells. Bubble Tea needs about 250 bytes a cell, which would be gigabytes for a terminal
-// that reports 3000 x 3000.
+// Largest size of the screen in cells: a client over SSH may report any size, and Bubble Tea needs about 250 bytes a
+// cell.
 const (
 	MaxWidth  = 400
 	MaxHeight = 120
@@ -55,8 +55,7 @@ const (
 // ClampWindowSize is a filter of Bubble Tea messages that limits the window size to MaxWidth x MaxHeight.
 func ClampWindowSize(_ tea.Model, msg tea.Msg) tea.Msg {
 	if size, ok := msg.(tea.WindowSizeMsg); ok {
-		size.Width, size.Height = clampSize(size.Width, size.Height)
-		return size
+		return tea.WindowSizeMsg{Width: min(size.Width, MaxWidth), Height: min(size.Height, MaxHeight)}
 	}
 	return msg
 }
@@ -69,7 +68,7 @@ func (o *Options) SetDefaults() {
 	if o.Width <= 0 || o.Height <= 0 {
 		o.Width, o.Height = 80, 24
 	}
-	o.Width, o.Height = clampSize(o.Width, o.Height)
+	o.Width, o.Height = min(o.Width, MaxWidth), min(o.Height, MaxHeight)
 	if o.Clock == nil {
 		o.Clock = time.Now
 	}
