@@ -97,16 +97,13 @@ func (c Chart) column(p cell.Rect, round uint64) int {
 	return p.X + int((round-c.From)*uint64(p.W)/(c.To-c.From))
 }
 
-// vertical draws a vertical line at a mark and returns its column; -1 outside of the plot.
-func (c Chart) vertical(g *cell.Grid, p cell.Rect, m Mark, r rune) int {
-	x := c.column(p, m.Round)
-	if x < 0 {
-		return -1
+// vertical draws a vertical line at a mark, unless it is outside of the plot.
+func (c Chart) vertical(g *cell.Grid, p cell.Rect, m Mark, r rune) {
+	if x := c.column(p, m.Round); x >= 0 {
+		for y := p.Y; y < p.Y+p.H; y++ {
+			g.Set(x, y, r, m.Role)
+		}
 	}
-	for y := p.Y; y < p.Y+p.H; y++ {
-		g.Set(x, y, r, m.Role)
-	}
-	return x
 }
 
 // mark writes the text of a mark below its line, to the right or left, where there is space.

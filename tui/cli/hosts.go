@@ -10,8 +10,7 @@ import (
 	"regexp"
 	"strings"
 
-	"github.com/pelletier/go-toml/v2"
-
+	"brood/models/tomlerr"
 	"brood/models/usererr"
 	"brood/transport/identity"
 	"brood/transport/wire"
@@ -34,23 +33,23 @@ const (
 // hostsPath returns the path of the hosts file: $BROOD_HOSTS, or hosts.toml in the user's configuration directory of
 // brood. named reports that the variable is set; only then must the file exist. path is "" for a user without a
 // configuration directory.
-func hostsPath() (path string, named bool, err error) {
+func hostsPath() (path string, named bool) {
 	if path := os.Getenv(hostsVariable); path != "" {
-		return path, true, nil
+		return path, true
 	}
 	dir, err := os.UserConfigDir()
 	if err != nil {
-		return "", false, nil // no home directory
+		return "", false // no home directory
 	}
-	return filepath.Join(dir, "brood", hostsFile), false, nil
+	return filepath.Join(dir, "brood", hostsFile), false
 }
 
 // readHosts returns the hosts of the file, in file order. It returns none if the default file does not exist, and an
 // error if the file named by $BROOD_HOSTS does not, or if the file is unreadable or invalid.
 func readHosts() ([]hostLine, error) {
-	path, named, err := hostsPath()
-	if err != nil || path == "" {
-		return nil, err
+	path, named := hostsPath()
+	if path == "" {
+		return nil, nil
 	}
 	f, err := os.Open(path)
 	if errors.Is(err, fs.ErrNotExist) && !named {
@@ -79,19 +78,11 @@ func parseHosts(text []byte) ([]hostLine, error) {
 	var file struct {
 		Host []hostLine `toml:"host"`
 	}
-	d := toml.NewDecoder(strings.NewReader(string(text)))
-	d.DisallowUnknownFields()
-	if err := d.Decode(&file); err != nil {
-		var strict *toml.StrictMissingError
-		if errors.As(err, &strict) {
-			row, _ := strict.Errors[0].Position()
-			return nil, fmt.Errorf("line %d: no such key: a [[host]] has name, and ssh or url, and command", row)
-		}
-		var wrong *toml.DecodeError
-		if errors.As(err, &wrong) {
-			row, _ := wrong.Position()
-			return nil, fmt.Errorf("line %d: %s", row, strings.TrimPrefix(wrong.Error(), "toml: "))
-		}
+	err := tomlerr.Decode(text, &file)
+	if _, ok := errors.AsType[*tomlerr.UnknownError](err); ok {
+		return nil, fmt.Errorf("%w: a [[host]] has name, and ssh or url, and command", err)
+	}
+	if err != nil {
 		return nil, err
 	}
 	seen := map[string]bool{}

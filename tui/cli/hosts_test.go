@@ -30,8 +30,8 @@ func TestHostsFile(t *testing.T) {
 		"[[host]]\nname = \"lab\"\nssh = \"-oProxyCommand=x\"":                         "give a destination for ssh, such as",
 		"[[host]]\nname = \"lab\"\nssh = \"lab; rm -r x\"":                             "give a destination for ssh, such as",
 		"[[host]]\nname = \"lab\"\nurl = \"http://lab\"":                               "lab: ",
-		"[[host]]\nname = \"lab\"\nport = 3":                                           "line 3: no such key",
-		"[[host]\nname = 3":                                                            "line 1: ",
+		"[[host]]\nname = \"lab\"\nport = 3":                                           "line 3: unknown key host.port: a [[host]] has name",
+		"[[host]\nname = 3":                                                            "line 1, [[host]: ",
 		"[[host]]\nname = \"lab\"\nssh = \"a\"\n[[host]]\nname = \"lab\"\nssh = \"b\"": `host 2: the name "lab" is used twice`,
 	} {
 		_, err := parseHosts([]byte(text))

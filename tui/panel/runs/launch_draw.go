@@ -92,7 +92,7 @@ func (l *Launch) draw(m *panel.Host, g *cell.Grid, in cell.Rect) {
 	for i := 0; i < list.H && first+i < len(rows); i++ {
 		line := cell.Rect{X: list.X, Y: list.Y + i, W: list.W, H: 1}
 		if rows[first+i] == (panel.LineID{}) {
-			l.knobHead(m, g, line, cols)
+			l.knobHead(g, line, cols)
 			continue
 		}
 		l.drawLine(m, g, line, cols, rows[first+i])
@@ -123,7 +123,7 @@ func (l *Launch) drawWide(m *panel.Host, g *cell.Grid, in cell.Rect) {
 	}
 	l.foot(m, g, cell.Rect{X: left.X, Y: y + 1, W: left.W - 1, H: max(0, left.Y+left.H-y-1)}, cols)
 	cols = l.columns(m, right.W)
-	l.knobHead(m, g, cell.Rect{X: right.X, Y: right.Y, W: right.W, H: 1}, cols)
+	l.knobHead(g, cell.Rect{X: right.X, Y: right.Y, W: right.W, H: 1}, cols)
 	knobs := l.Knobs()
 	tall, spare, moving := make([]int, len(knobs)), right.H-1-len(knobs), 0
 	for i, k := range knobs {
@@ -181,7 +181,7 @@ func (l *Launch) columns(m *panel.Host, width int) (c launchColumns) {
 	return c
 }
 
-func (l *Launch) knobHead(m *panel.Host, g *cell.Grid, in cell.Rect, c launchColumns) {
+func (l *Launch) knobHead(g *cell.Grid, in cell.Rect, c launchColumns) {
 	g.Text(in.X+c.name, in.Y, c.value-c.name-1, cell.Title, "knobs")
 	g.Text(in.X+c.value, in.Y, launchValue-2, cell.Faint, "of "+l.alg())
 	over := "position or curve"
