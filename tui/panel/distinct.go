@@ -1,6 +1,9 @@
 package panel
 
-import "brood/tui/cell"
+import (
+	"brood/tui/cell"
+	"brood/tui/textfmt"
+)
 
 // Distinct shortens names to width cells and keeps them different. It removes the common prefix and suffix of the names
 // that are too long, and then the middle of those that would still look the same.
@@ -30,10 +33,8 @@ func Distinct(names []string, width int) []string {
 		looks[fitted(out[i], width)]++
 	}
 	for i, n := range out {
-		if looks[fitted(n, width)] > 1 || len(long) == 1 {
-			out[i] = cutMiddle(n, width)
-		} else {
-			out[i] = fitted(n, width)
+		if out[i] = fitted(n, width); looks[out[i]] > 1 || len(long) == 1 {
+			out[i] = textfmt.CutMiddle(n, width)
 		}
 	}
 	return out
@@ -82,20 +83,6 @@ func fitted(s string, width int) string {
 		return cell.Cut(s, width)
 	}
 	return s
-}
-
-// cutMiddle shortens a name to width cells and keeps its beginning and end.
-func cutMiddle(s string, width int) string {
-	if cell.Width(s) <= width || width < 4 {
-		return fitted(s, width)
-	}
-	r := []rune(s)
-	end, cells := len(r), 0
-	for end > 0 && cells+cell.Width(string(r[end-1])) <= width/2 {
-		end--
-		cells += cell.Width(string(r[end]))
-	}
-	return cell.Cut(s, width-cells) + string(r[end:])
 }
 
 // Initials returns one character of each name: the first position at which the names differ.

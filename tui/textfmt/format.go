@@ -197,15 +197,18 @@ func Exact(x float64) string { return strconv.FormatFloat(x, 'g', -1, 64) }
 // MemberID formats the id of a member.
 func MemberID(id engine.Member) string { return Uint(uint64(id)) }
 
-// CutMiddle shortens a name to n characters and keeps its beginning and end, where names of machines in a cluster
-// differ.
+// CutMiddle shortens a name to n cells and keeps its beginning and end, where names of machines in a cluster differ.
 func CutMiddle(s string, n int) string {
-	r := []rune(s)
-	if len(r) <= n || n < 3 {
+	if cell.Width(s) <= n {
 		return s
 	}
-	tail := n / 2
-	return string(r[:n-1-tail]) + "…" + string(r[len(r)-tail:])
+	r := []rune(s)
+	end, tail := len(r), 0
+	for n >= 4 && tail+cell.Width(string(r[end-1])) <= n/2 {
+		end--
+		tail += cell.Width(string(r[end]))
+	}
+	return cell.Cut(s, n-tail) + string(r[end:])
 }
 
 // NumberOrDash formats a number; a dash for NaN, which means that it is undefined.
