@@ -39,6 +39,7 @@ func TestExport(t *testing.T) {
 		{"fitness", "series,member,round,to,points,min,mean,max", 2 * 100 * 8},
 		{"replicas", "series,member,round,to,points,min,mean,max", 400 * 8},
 		{"population", "series,member,round,to,points,min,mean,max", 400 * 8},
+		{"score", "series,member,round,to,points,min,mean,max", 2},
 		{"bandwidth", "round,rounds,seconds,operation,sent_bytes,predicted_bytes", 200},
 		{"events", "time,trained_seconds,round,level,kind,text", 7},
 		{"knobs", "time,round,algorithm,knob,before,after,by", 2},

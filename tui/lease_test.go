@@ -84,16 +84,17 @@ func TestStatusShowsTheWriter(t *testing.T) {
 	}
 }
 
-// TestNoWriterAfterTheEnd checks that an ended run shows neither a writer nor rates.
+// TestNoWriterAfterTheEnd checks that a run that has ended shows neither a writer nor rates, and a paused one no rates.
 func TestNoWriterAfterTheEnd(t *testing.T) {
-	for _, phase := range []event.Phase{event.Finished, event.Stopped, event.Failed} {
+	for _, phase := range []event.Phase{event.Paused, event.Finished, event.Stopped, event.Failed} {
 		d, _ := openLeased(t, nil)
-		d.shows("2 viewers, you control", "samples/s")
+		d.shows("2 viewers, you control", "samples/s", "B/s ")
 		d.Live.Apply(event.Record{At: 2e18, State: &event.State{Phase: phase}})
 		d.refresh()
+		d.hides("samples/s", "B/s ")
 		line, _, _ := strings.Cut(d.screenText(), "\n")
-		for _, bad := range []string{"viewers", "write", "samples/s", "training"} {
-			if strings.Contains(line, bad) {
+		for _, bad := range []string{"viewers", "training"} {
+			if phase != event.Paused && strings.Contains(line, bad) {
 				t.Errorf("%s: the status line has %q: %s", phase, bad, line)
 			}
 		}

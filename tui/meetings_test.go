@@ -80,24 +80,6 @@ func TestUniformMeetingsLookUniform(t *testing.T) {
 	}
 }
 
-// TestExponentialGraphHasStripes checks that only pairs at distances 2^a are dark for the exponential graph.
-func TestExponentialGraphHasStripes(t *testing.T) {
-	const n = 16
-	cells, panel := matrix(open(t, 200, 50, sourcetest.Partners(sourcetest.Run(n, 300), exponential(n)), nil))
-	for i, row := range cells {
-		for j, r := range row {
-			far := min((i-j+n)%n, (j-i+n)%n)
-			want := map[int]rune{0: ' ', 1: '▓', 2: '▓', 4: '▓', 8: '▓'}[far]
-			if want == 0 {
-				want = '·'
-			}
-			if r != want {
-				t.Fatalf("%d and %d are %q, want %q:\n%s", i, j, r, want, strings.Join(panel, "\n"))
-			}
-		}
-	}
-}
-
 // TestMeetingsFollowTheRun checks the message without meetings; a member that left has no row, and another algorithm
 // has no matrix.
 func TestMeetingsFollowTheRun(t *testing.T) {
@@ -136,17 +118,6 @@ func TestMeetingsFollowTheRun(t *testing.T) {
 	has(false, "m1")
 	plan(4, d.Shown.Members(), "other")
 	has(false, "meetings")
-}
-
-// TestPopulationExpands checks that the population panel can be expanded, and reached if it is not placed.
-func TestPopulationExpands(t *testing.T) {
-	for w, keys := range map[int]string{200: "tab e", 80: "e tab"} {
-		d := open(t, w, 40, sourcetest.Gossip(8, 20), nil)
-		d.press(strings.Fields(keys)...)
-		if d.paint(); len(d.Placed) != 1 || d.Placed[0].Panel != "population" {
-			t.Errorf("%d columns, %s: %v", w, keys, d.Placed)
-		}
-	}
 }
 
 // TestMeetingsDoNotMove checks that the matrix and its labels do not move while rounds arrive.

@@ -338,15 +338,6 @@ func TestFreezeAndFollow(t *testing.T) {
 	}
 }
 
-func TestOldReadersAreIgnored(t *testing.T) {
-	rs := sourcetest.Run(3, 50)
-	d := open(t, 120, 40, rs[:20], nil)
-	d.Update(batchMsg{gen: d.Feed.Gen - 1, batch: view.Batch{Records: rs[20:]}})
-	if d.Live.Position != 20 {
-		t.Errorf("records of a reader before the last seek were applied: position %d", d.Live.Position)
-	}
-}
-
 // TestReadCoalesces checks that the reader sends one message for all records of a frame.
 func TestReadCoalesces(t *testing.T) {
 	rs := sourcetest.Run(3, 50)

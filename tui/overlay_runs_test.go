@@ -157,7 +157,8 @@ func TestOverlayShowsMeasuredValues(t *testing.T) {
 	}
 }
 
-// TestOldTestErrorsAreMarked checks that a test error of an earlier round is marked with that round.
+// TestOldTestErrorsAreMarked checks that a test error of an earlier round is marked with that round, also in a run with
+// a name, tags and a note, none of which hides its directory.
 func TestOldTestErrorsAreMarked(t *testing.T) {
 	s := studyLibrary()
 	s.list[0].TestRound = 150
@@ -166,14 +167,8 @@ func TestOldTestErrorsAreMarked(t *testing.T) {
 	d.press("j")
 	d.shows("1.52 ")
 	d.hides("@150 1.52")
-}
-
-// TestANoteHidesNothing checks that a run with a name, tags and a note still shows its directory, its tags and the
-// round of its test.
-func TestANoteHidesNothing(t *testing.T) {
-	s := studyLibrary()
 	s.list[1].TestRound, s.list[1].About.Name = 150, "mine"
-	d := openLibrary(t, 200, 50, s, "j j")
+	d = openLibrary(t, 200, 50, s, "j j")
 	d.shows("mine", "as in the paper", "tags       best", "seed-2", "@150 1.52 %")
 }
 

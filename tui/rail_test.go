@@ -201,15 +201,6 @@ func TestFilterOfKnobs(t *testing.T) {
 	}
 }
 
-// TestRailKeepsItsKeys checks that H and L change knobs in the rail and move the window elsewhere.
-func TestRailKeepsItsKeys(t *testing.T) {
-	d := open(t, 120, 40, sourcetest.Run(6, 400), nil)
-	d.press("+", "k", "j", "H")
-	if e, ok := d.rail.StagedExpr("eta"); !ok || e != "0.01" || d.Window.Right != 0 {
-		t.Errorf("H on the rail stages %q and moves the window to %+v", e, d.Window)
-	}
-}
-
 // TestHorizonOfARunThatEnded checks that schedules of an ended run are drawn over its rounds.
 func TestHorizonOfARunThatEnded(t *testing.T) {
 	rs := sourcetest.Run(3, 400)

@@ -7,7 +7,6 @@ import (
 	"brood/optim/collective"
 	"brood/runtime/event"
 	"brood/runtime/view/sourcetest"
-	"brood/tui/panel"
 	"brood/tui/panel/live"
 )
 
@@ -79,14 +78,6 @@ func TestBandwidthShowsWaiting(t *testing.T) {
 				t.Error("a log that does not count it says how long workers wait")
 			}
 		}
-	}
-}
-
-func TestScoreIsExported(t *testing.T) {
-	d := open(t, 200, 50, sourcetest.Run(3, 400), nil)
-	got := d.panel(panel.Score).Export(d.model.Host)(d.Shown)
-	if len(got) < 2 || !strings.Contains(strings.Join(got[0], ","), "round") {
-		t.Errorf("exported: %q", got)
 	}
 }
 

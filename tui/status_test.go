@@ -37,17 +37,6 @@ func TestStatusKeepsWhatMatters(t *testing.T) {
 	}
 }
 
-// TestRatesOnlyWhileTraining checks that rates are only shown while the run trains.
-func TestRatesOnlyWhileTraining(t *testing.T) {
-	for _, phase := range []event.Phase{event.Paused, event.Stopped, event.Failed} {
-		d := open(t, 200, 50, sourcetest.Run(6, 400), nil)
-		d.shows("samples/s", "B/s ")
-		d.Live.Apply(event.Record{At: d.Shown.Last, State: &event.State{Phase: phase, Round: 400}})
-		d.refresh()
-		d.hides("samples/s", "B/s ")
-	}
-}
-
 // TestStatusOfARecording checks that the status line names a recording once.
 func TestStatusOfARecording(t *testing.T) {
 	rs := sourcetest.Run(3, 400)
@@ -76,27 +65,6 @@ func TestOneRoundOfAnEdit(t *testing.T) {
 	d.shows("→ 0.5 from round 403")
 	d.press("1")
 	d.shows("→ 0.5 @403")
-}
-
-// TestSetAsOnTheCommandLine checks that the command set accepts and rejects the same arguments as brood set.
-func TestSetAsOnTheCommandLine(t *testing.T) {
-	d := open(t, 120, 40, sourcetest.Run(3, 40), nil)
-	for text, want := range map[string]string{"set eta=50": "50", "set eta 50": "50", "set eta=*0.5": "0.05",
-		"set eta+=0.1": "0.2", "set eta=linear:0.1..0.01@200": "linear:0.1..0.01@200"} {
-		d.sent = nil
-		d.press(":").write(text).press("enter")
-		if len(d.sent) != 1 || len(d.sent[0].Set) != 1 || d.sent[0].Set[0] != (event.Setting{Knob: "eta", Expr: want}) {
-			t.Errorf("%q sends %+v", text, d.sent)
-		}
-	}
-	for _, text := range []string{"set eta", "set eta=", "set =5"} {
-		d.sent = nil
-		d.press(":").write(text).press("enter")
-		if d.shows("write set KNOB=VALUE"); len(d.sent) > 0 {
-			t.Errorf("%q sends %+v", text, d.sent)
-		}
-		d.press("esc")
-	}
 }
 
 // TestSparklinesOfNegatives checks the sparklines of a negative series.

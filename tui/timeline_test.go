@@ -271,28 +271,6 @@ func TestTimelineByMouse(t *testing.T) {
 	}
 }
 
-// TestClickInAChartOfARecording checks that a click in a chart moves a recording to its round, and a drag zooms only.
-func TestClickInAChartOfARecording(t *testing.T) {
-	d := openRecording(t, 120, 40, sourcetest.Run(2, 400))
-	d.press("end")
-	d.screenText()
-	p := d.lossPlot()
-	mouse := func(from, to int) {
-		d.Update(tea.MouseClickMsg{X: p.X + from, Y: p.Y + 1})
-		d.Update(tea.MouseReleaseMsg{X: p.X + to, Y: p.Y + 1})
-		d.settle()
-	}
-	mouse(p.W/4, p.W/2)
-	if d.Live.Progress.Rounds != 400 || d.Window.Span == 0 {
-		t.Errorf("a drag moves to round %d, window %+v", d.Live.Progress.Rounds, d.Window)
-	}
-	d.press("0")
-	mouse(p.W/4, p.W/4)
-	if got := d.Live.Progress.Rounds; got < 96 || got > 108 {
-		t.Errorf("a click at a quarter leads to round %d", got)
-	}
-}
-
 // TestDragInAChartOfALiveRun checks that a drag zooms from any row of a chart, although its press adds the timeline.
 func TestDragInAChartOfALiveRun(t *testing.T) {
 	for y := range 100 {

@@ -146,7 +146,7 @@ func (d *desk) lossPlot() cell.Rect {
 }
 
 // TestZoomByMouse checks that the wheel zooms around the round under the mouse and a drag shows its range; neither
-// moves the cursor, in a recording or a live run.
+// moves the cursor, in a recording or a live run. A click moves a recording.
 func TestZoomByMouse(t *testing.T) {
 	for _, recorded := range []bool{false, true} {
 		d := open(t, 120, 40, sourcetest.Run(6, 400), nil)
@@ -182,27 +182,11 @@ func TestZoomByMouse(t *testing.T) {
 		if d.Update(tea.MouseReleaseMsg{X: p.X + p.W/2, Y: p.Y + 1}); d.Window != was || d.Cursor.On == recorded {
 			t.Errorf("a click shows other rounds, or points at none: %v, cursor %v", d.Window, d.Cursor)
 		}
-	}
-}
-
-// TestCentreIsInALateWindow checks that the few values of the centre are not treated as outliers although the losses
-// of the members are far away.
-func TestCentreIsInALateWindow(t *testing.T) {
-	rs := sourcetest.Run(6, 400)
-	for _, r := range rs {
-		if r.Points != nil && r.Points.Series == "loss" {
-			for i := range r.Points.Values {
-				r.Points.Values[i] = 0.01 + 0.001*float64(i)
-			}
+		lo, hi = d.Rounds()
+		d.settle()
+		if got := d.Live.Progress.Rounds; recorded && (got+8 < (lo+hi)/2 || got > (lo+hi)/2+8) {
+			t.Errorf("a click in the middle of %d to %d moves the recording to %d", lo, hi, got)
 		}
-		if r.Points != nil && r.Points.Series == view.CentreLoss {
-			r.Points.Values[0] = 2
-		}
-	}
-	d := open(t, 120, 40, rs, nil)
-	for range 5 {
-		d.press("+")
-		d.hides("▲")
 	}
 }
 
