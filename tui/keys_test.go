@@ -193,19 +193,6 @@ func TestCommands(t *testing.T) {
 	}
 }
 
-func TestCompletion(t *testing.T) {
-	d := open(t, 120, 40, sourcetest.Run(6, 100), nil)
-	for text, want := range map[string]string{"se": "set ", "set e": "set eta", "set al": "set alpha ",
-		"set variant p": "set variant paper ", "swap s": "swap sample ", "screen k": "screen knobs ", "zz": "zz",
-		"set eta=0.1 al": "set eta=0.1 alpha ", "set eta=0.1 variant=p": "set eta=0.1 variant=paper "} {
-		d.prompt = &prompt{}
-		d.prompt.SetText(text)
-		if d.press("tab"); d.prompt.Text() != want {
-			t.Errorf("%q completes to %q, want %q", text, d.prompt.Text(), want)
-		}
-	}
-}
-
 // TestCompletionCycles checks that tab cycles through the completions if there is no common prefix to add, shift+tab
 // backwards, and that any other key accepts the shown one.
 func TestCompletionCycles(t *testing.T) {
@@ -231,18 +218,6 @@ func TestCompletionCycles(t *testing.T) {
 	see("set ell")
 	d.press("ctrl+u").write("set e").press("shift+tab")
 	see("set ell")
-}
-
-func TestPaletteRunsAChoice(t *testing.T) {
-	d := open(t, 120, 40, sourcetest.Run(6, 100), nil)
-	d.press("ctrl+p").write("scrknob").press("enter")
-	if d.screen != 2 || d.Popup != nil {
-		t.Errorf("screen %d, overlay %v", d.screen, d.Popup)
-	}
-	d.press("ctrl+p").write("members").press("enter")
-	if d.prompt == nil || d.prompt.Text() != "members " {
-		t.Errorf("a command with arguments opens %+v", d.prompt)
-	}
 }
 
 func TestMouseFocuses(t *testing.T) {

@@ -18,7 +18,6 @@ import (
 	"brood/runtime/timeline"
 	"brood/runtime/view"
 	"brood/runtime/view/sourcetest"
-	"brood/tui/cell"
 	"brood/tui/panel"
 	"brood/tui/panel/runs"
 )
@@ -343,33 +342,6 @@ func TestLaunchByMouseAndPalette(t *testing.T) {
 	d.press("g", "enter")
 	if d.Update(tea.PasteMsg{Content: "mine.toml"}); l.Request.Preset != "mine.toml" {
 		t.Errorf("pasted, the preset is %q", l.Request.Preset)
-	}
-}
-
-// TestLauncherFits checks that the form fits any size and is ASCII if requested.
-func TestLauncherFits(t *testing.T) {
-	for _, ascii := range []bool{false, true} {
-		d, _, _ := openLauncher(t, 80, 24, "")
-		d.Opt.ASCII = ascii
-		d.restyle()
-		for _, key := range []string{"", "G", "k", "k", "enter", "x", "esc", "g", "enter", "down", "q", "esc", "?",
-			"esc", "j", "j", "enter", "-"} {
-			if key != "" {
-				d.press(key)
-			}
-			for i := range 20 {
-				w, h := 1+i*37%230, 1+i*23%70
-				d.Update(tea.WindowSizeMsg{Width: w, Height: h})
-				text := d.screenText()
-				if lines := strings.Split(text, "\n"); len(lines) != h ||
-					slices.ContainsFunc(lines, func(l string) bool { return cell.Width(l) != w }) {
-					t.Fatalf("after %q a frame does not measure %dx%d:\n%s", key, w, h, text)
-				}
-				if i := strings.IndexFunc(text, func(r rune) bool { return r > 0x7e }); ascii && i >= 0 {
-					t.Fatalf("after %q ASCII has %q", key, text[i:i+3])
-				}
-			}
-		}
 	}
 }
 

@@ -39,31 +39,47 @@ func (d *desk) due(src *failingSource, t time.Duration) (asked int) {
 	return src.asked - before
 }
 
-// TestKilledRun checks that the screen shows at once that a run's process is gone, after which round, and how to resume
-// it.
-func TestKilledRun(t *testing.T) {
-	for _, size := range [][2]int{{40, 10}, {80, 24}, {200, 50}} {
-		src := &failingSource{Memory: sourcetest.NewMemory(sourcetest.Run(3, 50)...)}
-		d := open(t, size[0], size[1], nil, func(o *panel.Options) { o.Source, o.Resume = src, "brood run --resume a" })
-		d.shows("● training")
-		d.Say(cell.Plain, "something said just before")
-		d.Update(batchMsg{gen: d.Feed.Gen, err: view.ErrKilled})
-		src.err = view.ErrKilled
-		d.shows("✗ killed")
-		if size[0] >= 80 {
-			d.shows("killed after round 48: brood run --resume a", "q leave")
+// TestRunWithoutAProcess checks that the screen shows at once that a run's process is gone, after which round, and how
+// to resume it: a killed one here, or one on another machine. The workbench keeps retrying.
+func TestRunWithoutAProcess(t *testing.T) {
+	for _, c := range []struct {
+		err         error
+		phase, text string
+		hides       []string
+	}{
+		{view.ErrKilled, "✗ killed", "killed after round 48: brood run --resume a", nil},
+		{fmt.Errorf("the run does not answer: %w", view.ErrNoProcess), "✗ gone",
+			"process gone after round 48: where it ran, brood serve --resume", []string{"killed", "no answer"}},
+	} {
+		for _, size := range [][2]int{{40, 10}, {80, 24}, {200, 50}} {
+			src := &failingSource{Memory: sourcetest.NewMemory(sourcetest.Run(3, 50)...)}
+			d := open(t, size[0], size[1], nil, func(o *panel.Options) { o.Source, o.Resume = src, "brood run --resume a" })
+			d.shows("● training")
+			d.Say(cell.Plain, "something said just before")
+			src.err = c.err
+			d.Update(batchMsg{gen: d.Feed.Gen, err: c.err})
+			d.shows(c.phase)
+			if size[0] >= 80 {
+				d.shows(c.text, "q leave")
+			}
+			d.hides(append(c.hides, "● training", " left ", "samples/s", "training continues")...)
+			if d.due(src, time.Minute) == 0 {
+				t.Error("it is not asked again")
+			}
+			d.shows(c.phase)
+			d.press("space")
+			d.shows("after round 48")
+			src.err = errors.New("broken pipe")
+			d.Toast = panel.Toast{}
+			d.due(src, time.Minute)
+			d.shows("? no answer")
+			src.err = nil
+			src.Append(event.Record{At: 2e18, State: &event.State{Phase: event.Paused}},
+				event.Record{At: 2e18, State: &event.State{Phase: event.Training}})
+			d.due(src, time.Minute)
+			d.shows("● training", "answers again")
+			d.hides("killed", "gone")
 		}
-		d.hides("● training", " left ", "samples/s", "training continues")
-		d.due(src, time.Minute)
-		d.shows("✗ killed")
-		d.press("space")
-		d.shows("killed after round 48")
-		src.err = nil
-		src.Append(event.Record{At: 2e18, State: &event.State{Phase: event.Paused}},
-			event.Record{At: 2e18, State: &event.State{Phase: event.Training}})
-		d.due(src, time.Minute)
-		d.shows("● training", "answers again")
-		d.hides("killed")
 	}
 }
 
@@ -89,31 +105,6 @@ func TestResumedRun(t *testing.T) {
 	d.due(src, time.Minute)
 	d.shows("● training", "the run was resumed after round 48")
 	d.hides("finished")
-}
-
-// TestVanishedRun checks the message that a process on another machine is gone, which does not claim that the run was
-// killed. The workbench keeps retrying.
-func TestVanishedRun(t *testing.T) {
-	for _, size := range [][2]int{{40, 10}, {80, 24}, {200, 50}} {
-		src := &failingSource{Memory: sourcetest.NewMemory(sourcetest.Run(3, 50)...), err: nil}
-		d := open(t, size[0], size[1], nil, func(o *panel.Options) { o.Source = src })
-		src.err = fmt.Errorf("the run does not answer: %w", view.ErrNoProcess)
-		d.Update(batchMsg{gen: d.Feed.Gen, err: src.err})
-		d.shows("✗ gone")
-		if size[0] >= 80 {
-			d.shows("process gone after round 48: where it ran, brood serve --resume", "q leave")
-		}
-		d.hides("● training", " left ", "samples/s", "training continues", "killed", "no answer")
-		if d.due(src, time.Minute) == 0 {
-			t.Error("it is not asked again")
-		}
-		src.err = errors.New("broken pipe")
-		d.due(src, time.Minute)
-		d.shows("? no answer")
-		src.err = nil
-		d.due(src, time.Minute)
-		d.shows("● training", "answers again")
-	}
 }
 
 // TestLostRun checks that a run that does not answer is requested with growing waits and not shown as training.

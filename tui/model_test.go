@@ -230,33 +230,50 @@ func golden(t *testing.T, name, got string) {
 	}
 }
 
-// TestFramesFitWhateverTheSize checks that a frame is exactly as large as the terminal in every state.
-func TestFramesFitWhateverTheSize(t *testing.T) {
-	d := open(t, 80, 24, nil, func(o *panel.Options) {
-		o.Source, o.Library = &fleetSource{Memory: sourcetest.NewMemory(sourcetest.Gossip(9, 60)...),
-			now: fleetOf(12)}, &fakeLibrary{list: recordedOnes()}
-	})
-	for _, keys := range []string{"", "k", "e", "tab", "3", "/", "esc", "?", "1", "9", "G", "/", "esc", "2", "v", "tab",
-		"l", "enter", "esc", "e", "tab", "1", "+", "H", "ctrl+p", "esc", ":", "esc", "X"} {
-		if keys != "" {
-			d.press(keys)
+// fits checks that frames of many sizes are as large as the terminal, and ASCII if requested.
+func (d *desk) fits(state string) {
+	d.t.Helper()
+	for i := range 24 {
+		w, h := 1+i*37%230, 1+i*23%70
+		text := d.resize(w, h).screenText()
+		if lines := strings.Split(text, "\n"); len(lines) != h ||
+			slices.ContainsFunc(lines, func(l string) bool { return cell.Width(l) != w }) {
+			d.t.Fatalf("%s: a frame does not measure %dx%d:\n%s", state, w, h, text)
 		}
-		for i := range 30 {
-			w, h := 1+i*37%230, 1+i*23%70
-			d.Update(tea.WindowSizeMsg{Width: w, Height: h})
-			lines := strings.Split(d.screenText(), "\n")
-			if len(lines) != h {
-				t.Fatalf("%d lines at %dx%d", len(lines), w, h)
-			}
-			for _, l := range lines {
-				if cell.Width(l) != w {
-					t.Fatalf("a line of %d cells at %dx%d: %q", cell.Width(l), w, h, l)
-				}
-			}
+		if at := strings.IndexFunc(text, func(r rune) bool { return r > 0x7e }); d.Opt.ASCII && at >= 0 {
+			d.t.Fatalf("%s: ASCII at %dx%d has %q", state, w, h, text[at:at+3])
 		}
 	}
-	d.Update(tea.WindowSizeMsg{})
-	if d.W != 80 || d.H != 24 {
+}
+
+// TestFramesFitWhateverTheSize checks frames in many states of a run, of the launcher and of a list of runs.
+func TestFramesFitWhateverTheSize(t *testing.T) {
+	for _, ascii := range []bool{false, true} {
+		begin := func(d *desk) *desk {
+			d.Opt.ASCII = ascii
+			d.restyle()
+			return d
+		}
+		run := begin(open(t, 80, 24, nil, func(o *panel.Options) {
+			o.Source, o.Library = &fleetSource{Memory: sourcetest.NewMemory(sourcetest.Gossip(9, 60)...),
+				now: fleetOf(12)}, &fakeLibrary{list: recordedOnes()}
+		}))
+		launcher, _, _ := openLauncher(t, 80, 24, "")
+		for d, keys := range map[*desk]string{
+			run:             "m k e tab 3 / esc ? 1 9 j d n G / esc 2 v tab l enter esc e tab 1 + H ctrl+p esc : esc X",
+			begin(launcher): "G k k enter x esc g enter down q esc ? esc j j enter -",
+		} {
+			for _, key := range strings.Fields(keys) {
+				d.press(key).fits(key)
+			}
+		}
+		for _, keys := range []string{"", "space space space space G enter", "space space left right S", "/ x", "j R",
+			"g X", "space space tab e", "space space tab tab e", "?"} {
+			begin(openLibrary(t, 80, 24, studyLibrary(), keys)).fits(keys)
+		}
+	}
+	d := open(t, 80, 24, nil, nil)
+	if d.resize(0, 0); d.W != 80 || d.H != 24 {
 		t.Errorf("a terminal that says 0x0 is taken for %dx%d", d.W, d.H)
 	}
 }
@@ -282,20 +299,6 @@ func TestPlainOutputs(t *testing.T) {
 	d := open(t, 120, 40, rs, nil)
 	if s := d.screenText(); strings.ContainsAny(s, "\x1b\x07") {
 		t.Errorf("without colours there is an escape sequence: %q", s[strings.IndexAny(s, "\x1b\x07"):][:20])
-	}
-	for _, key := range []string{"", "m", "+ + H", "e tab", "3", "3 /", "9 j", "9 j d", "?", "esc", "ctrl+p", "2 v V",
-		"2 tab j l l enter"} {
-		a := open(t, 120, 40, rs, func(o *panel.Options) {
-			o.Source, o.ASCII, o.Library = &fleetSource{Memory: sourcetest.NewMemory(rs...),
-				now: fleetOf(5)}, true, &fakeLibrary{list: recordedOnes()}
-		})
-		a.press(strings.Fields(key)...)
-		for i, r := range a.screenText() {
-			if r > 0x7e {
-				t.Errorf("screen %q in ASCII has %q at %d", key, r, i)
-				break
-			}
-		}
 	}
 	c := open(t, 120, 40, rs, func(o *panel.Options) { o.NoColor = false })
 	if s := c.screenText(); !strings.Contains(s, "\x1b[") {

@@ -42,6 +42,10 @@ func TestPaletteFindsThings(t *testing.T) {
 		{"es-0b1c", "es-0b1c: attach", func(_ *desk, s *launchLibrary, _ *runs.Launch) bool {
 			return len(s.opened) == 1 && strings.HasSuffix(s.opened[0], "es-0b1c")
 		}},
+		{"scrknob", "screen Knobs", func(d *desk, _ *launchLibrary, _ *runs.Launch) bool { return d.screen == 2 }},
+		{"members", "members N: ", func(d *desk, _ *launchLibrary, _ *runs.Launch) bool {
+			return d.prompt != nil && d.prompt.Text() == "members "
+		}},
 		{"parity", "parity: start the preset", func(d *desk, s *launchLibrary, l *runs.Launch) bool {
 			return d.Focus == panel.Launch && l.Request.Preset == "parity" && len(s.begun) == 0
 		}},
@@ -121,13 +125,16 @@ func TestCommandPrefixes(t *testing.T) {
 func TestCompleteValues(t *testing.T) {
 	d, _, _ := openWithAll(t)
 	for typed, want := range map[string]string{
-		"open quick":  "open quickstart-7f3a ",
-		"new pari":    "new parity ",
-		"kn gam":      "kn gamma ",
-		"chart spr":   "chart spread ",
-		"cordon w2":   "cordon w2 ",
-		"axis ep":     "axis epoch ",
-		"screen mach": "screen machines ",
+		"se": "set ", "set e": "set eta", "set al": "set alpha ", "set variant p": "set variant paper ",
+		"swap s": "swap sample ", "zz": "zz", "set eta=0.1 al": "set eta=0.1 alpha ",
+		"set eta=0.1 variant=p": "set eta=0.1 variant=paper ",
+		"open quick":            "open quickstart-7f3a ",
+		"new pari":              "new parity ",
+		"kn gam":                "kn gamma ",
+		"chart spr":             "chart spread ",
+		"cordon w2":             "cordon w2 ",
+		"axis ep":               "axis epoch ",
+		"screen mach":           "screen machines ",
 	} {
 		d.press("esc", ":").write(typed).press("tab")
 		if text := d.prompt.Text(); text != want {

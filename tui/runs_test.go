@@ -550,32 +550,6 @@ func TestHintsAfterTheEnd(t *testing.T) {
 	d.shows("brood fork", "brood compare")
 }
 
-// TestRunsFitWhateverTheSize checks that a frame is as large as the terminal, and ASCII if requested.
-func TestRunsFitWhateverTheSize(t *testing.T) {
-	for _, keys := range []string{"", "space space space space G enter", "space space left right S", "/ x", "j R",
-		"g X", "space space tab e", "space space tab tab e", "?"} {
-		d := openLibrary(t, 80, 24, studyLibrary(), keys)
-		a := openLibrary(t, 80, 24, studyLibrary(), keys)
-		a.Opt.ASCII = true
-		a.restyle()
-		for i := range 24 {
-			w, h := 1+i*37%230, 1+i*23%70
-			lines := strings.Split(d.resize(w, h).screenText(), "\n")
-			if len(lines) != h {
-				t.Fatalf("%q: %d lines at %dx%d", keys, len(lines), w, h)
-			}
-			for _, l := range lines {
-				if cell.Width(l) != w {
-					t.Fatalf("%q: a line of %d cells at %dx%d: %q", keys, cell.Width(l), w, h, l)
-				}
-			}
-			if at := strings.IndexFunc(a.resize(w, h).screenText(), func(r rune) bool { return r > 0x7e }); at >= 0 {
-				t.Fatalf("%q: not in ASCII at %dx%d: %q", keys, w, h, a.screenText()[at:at+3])
-			}
-		}
-	}
-}
-
 // travellerLibrary is a shelf with runs of another machine.
 type travellerLibrary struct{ *fakeLibrary }
 
