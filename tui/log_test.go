@@ -4,17 +4,14 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"slices"
 	"strings"
 	"testing"
 	"time"
 
 	"brood/runtime/event"
 	"brood/runtime/session"
-	"brood/runtime/view"
 	"brood/runtime/view/sourcetest"
 	"brood/tui/panel"
-	"brood/tui/panel/alerts"
 )
 
 // logSource is a run with output of its processes.
@@ -124,40 +121,6 @@ func TestLogKeepsItsScrollPosition(t *testing.T) {
 	s.lines = append(s.lines, session.Line{At: at + 2e9, Text: "of the end"})
 	ask()
 	d.shows("of the end")
-}
-
-// TestLogIsMergedOnce checks that the log is merged once for each event, answer and filter.
-func TestLogIsMergedOnce(t *testing.T) {
-	d, s := openLog(t, 80, 24)
-	p, times := alerts.NewLogView(), 0
-	var last *view.Entry
-	puts := func(what string, want int) {
-		t.Helper()
-		for range 3 {
-			if first := &p.Entries(d.model.Host)[0]; first != last {
-				last = first
-				times++
-			}
-		}
-		if times != want {
-			t.Errorf("%s: put together %d times, want %d", what, times, want)
-		}
-	}
-	p.SetLines(s.lines)
-	puts("first", 1)
-	p.SetLines(slices.Clone(s.lines))
-	puts("told the same", 1)
-	p.SetLines(s.lines[:2])
-	puts("told other lines", 2)
-	d.apply(event.Record{Commit: &event.Commit{To: 404, Rounds: 4, Progress: event.Progress{Rounds: 404}}})
-	puts("after a commit", 2)
-	d.apply(event.Record{State: &event.State{Phase: event.Paused, Round: 404}})
-	puts("after an event", 3)
-	d.Filters.Text["log"] = "refused"
-	puts("filtered", 4)
-	if len(p.Entries(d.model.Host)) != 1 {
-		t.Errorf("filtered are %+v", p.Entries(d.model.Host))
-	}
 }
 
 // TestLinesWithoutTimes checks that lines without a time keep the time at which they were first seen.

@@ -29,10 +29,9 @@ type Teller interface {
 // its processes, in the order of time.
 type logView struct {
 	open   bool
-	back   int // lines scrolled from the end
+	at     *view.Entry // lowest shown line of a log that is scrolled back; nil: the newest
 	lines  []session.Line
 	hosted []view.Entry // entries made from lines, sorted by time
-	merged mergedLog
 	err    error
 	asking bool
 	asked  time.Time
@@ -44,8 +43,11 @@ func NewLogView() *logView { return &logView{} }
 func (p *logView) panel() panel.Panel {
 	scroll := func(d int) func(*panel.Host) tea.Cmd {
 		return func(m *panel.Host) tea.Cmd {
-			most := max(0, len(p.Entries(m))-1)
-			p.back = min(max(p.back+d, 0), most)
+			entries := p.entries(m)
+			i := max(p.lowest(entries)-d, 0)
+			if p.at = nil; i < len(entries)-1 {
+				p.at = &entries[i]
+			}
 			return nil
 		}
 	}
@@ -71,7 +73,7 @@ func (p *logView) panel() panel.Panel {
 			{Keys: []string{"g", "home"}, Title: "oldest", Do: scroll(1 << 30)},
 			{Keys: []string{"G", "end"}, Title: "newest", Do: scroll(-1 << 30)},
 		},
-		List:  &panel.List{Name: "log", Entries: "lines of the log", Top: func() { p.back = 0 }},
+		List:  &panel.List{Name: "log", Entries: "lines of the log", Top: func() { p.at = nil }},
 		Reset: func() { *p = logView{} },
 	}
 }
@@ -123,7 +125,7 @@ func (p *logView) poll(m *panel.Host) tea.Cmd {
 				return nil
 			}
 			if p.asking, p.err = false, err; err == nil {
-				p.SetLines(lines)
+				p.setLines(lines)
 			}
 			return nil
 		})
@@ -131,15 +133,19 @@ func (p *logView) poll(m *panel.Host) tea.Cmd {
 }
 
 func (p *logView) title(m *panel.Host) (string, string) {
-	entries := p.Entries(m) // updates p.merged, which is read below
-	return "log", m.FilterNote("log", fmt.Sprintf("%d of %d", len(entries), p.merged.all))
+	all := len(m.Shown.Lane) + len(p.output(m))
+	passed := all
+	if m.Filters.Text["log"] != "" {
+		passed = len(p.entries(m))
+	}
+	return "log", m.FilterNote("log", fmt.Sprintf("%d of %d", passed, all))
 }
 
 const logTimeCells = 19 // cells of a date and a time
 
 // draw renders the lines, wrapped in full, with the newest at the bottom unless scrolled.
 func (p *logView) draw(m *panel.Host, g *cell.Grid, r cell.Rect) {
-	entries, least := p.Entries(m), r.Y
+	entries, least := p.entries(m), r.Y
 	if why := p.missing(m); why != "" {
 		for _, line := range textfmt.Wrap(why, r.W-2) {
 			g.Text(r.X+1, least, r.W-2, cell.Warn, line)
@@ -160,7 +166,7 @@ func (p *logView) draw(m *panel.Host, g *cell.Grid, r cell.Rect) {
 	}
 	left := r.X + cells + 20
 	y := r.Y + r.H
-	for i := max(1, len(entries)-p.back) - 1; i >= 0 && y > least; i-- {
+	for i := p.lowest(entries); i >= 0 && y > least; i-- {
 		e := entries[i]
 		lines := textfmt.Wrap(e.Text, max(1, r.X+r.W-left-1))
 		if len(lines) == 0 {
@@ -208,7 +214,7 @@ func (p *logView) missing(m *panel.Host) string {
 }
 
 func (p *logView) rows(m *panel.Host) func(*view.View) panel.Rows {
-	entries := p.Entries(m)
+	entries := p.entries(m)
 	return func(*view.View) panel.Rows {
 		out := panel.Rows{{"time", "round", "level", "kind", "text"}}
 		for _, e := range entries {

@@ -10,25 +10,9 @@ import (
 	"brood/tui/panel"
 )
 
-// mergedLog caches the lines that pass the filter, with the inputs that they were computed from.
-type mergedLog struct {
-	entries []view.Entry
-	all     int // number of lines without the filter
-	key     mergeKey
-	stale   bool // the lines have changed since
-}
-
-type mergeKey struct {
-	gen    int         // generation of the feed
-	first  *view.Entry // address of the first event: a view copies its events before it changes one
-	events int
-	ends   int64
-	filter string
-}
-
-// SetLines stores the lines of the processes. A line of a file without timestamps keeps the time at which it was
+// setLines stores the lines of the processes. A line of a file without timestamps keeps the time at which it was
 // first seen, since the time of the file is that of its last line.
-func (p *logView) SetLines(lines []session.Line) {
+func (p *logView) setLines(lines []session.Line) {
 	lines = slices.Clone(lines)
 	was := slices.DeleteFunc(slices.Clone(p.lines), func(l session.Line) bool { return !l.Late })
 	for i, l := range lines {
@@ -39,10 +23,7 @@ func (p *logView) SetLines(lines []session.Line) {
 			lines[i].At, was = was[k].At, was[k+1:]
 		}
 	}
-	if slices.Equal(lines, p.lines) {
-		return
-	}
-	p.lines, p.hosted, p.merged.stale = lines, make([]view.Entry, len(lines)), true
+	p.lines, p.hosted = lines, make([]view.Entry, len(lines))
 	at := int64(0)
 	for i, l := range lines { // a line without a time gets that of the line before it
 		at = cmp.Or(l.At, at)
@@ -53,51 +34,33 @@ func (p *logView) SetLines(lines []session.Line) {
 
 func compareTime(a, b view.Entry) int { return cmp.Compare(a.When, b.When) }
 
-// Entries returns the events and process lines that pass the filter, in the order of time. The caller must not modify
-// them. It skips lines later than the shown position of a recording. It recomputes them only when an event, an answer
-// or the filter changes, and then keeps the scroll position at the same line.
-func (p *logView) Entries(m *panel.Host) []view.Entry {
-	events := m.Shown.Lane
-	key := mergeKey{gen: m.Feed.Gen, events: len(events), ends: 1 << 62, filter: m.Filters.Text["log"]}
-	if len(events) > 0 {
-		key.first = &events[0]
+// output returns the lines of the processes up to the shown position of a recording.
+func (p *logView) output(m *panel.Host) []view.Entry {
+	if m.Replay == nil || atEnd(m) {
+		return p.hosted
 	}
-	if m.Replay != nil && !atEnd(m) {
-		key.ends = m.Shown.Last
+	n, _ := slices.BinarySearchFunc(p.hosted, view.Entry{When: m.Shown.Last + 1}, compareTime)
+	return p.hosted[:n]
+}
+
+// entries returns the events and process lines that pass the filter, in the order of time.
+func (p *logView) entries(m *panel.Host) []view.Entry {
+	out := slices.Concat(m.Shown.Lane, p.output(m))
+	slices.SortStableFunc(out, compareTime)
+	if m.Filters.Text["log"] == "" {
+		return out
 	}
-	if key == p.merged.key && !p.merged.stale {
-		return p.merged.entries
+	return slices.DeleteFunc(out, func(e view.Entry) bool {
+		return !m.MatchesFilter("log", string(e.Level), e.Kind, e.Text)
+	})
+}
+
+// lowest returns the index of the lowest shown line.
+func (p *logView) lowest(entries []view.Entry) int {
+	if p.at == nil {
+		return len(entries) - 1
 	}
-	if !slices.IsSortedFunc(events, compareTime) { // the clock was set back during the run
-		events = slices.Clone(events)
-		slices.SortStableFunc(events, compareTime)
-	}
-	was, all := p.merged, 0
-	out := make([]view.Entry, 0, len(events)+len(p.hosted))
-	take := func(e view.Entry) {
-		if all++; key.filter == "" || m.MatchesFilter("log", string(e.Level), e.Kind, e.Text) {
-			out = append(out, e)
-		}
-	}
-	i := 0
-	for _, e := range p.hosted {
-		if e.When > key.ends {
-			break
-		}
-		for ; i < len(events) && events[i].When <= e.When; i++ {
-			take(events[i])
-		}
-		take(e)
-	}
-	for _, e := range events[i:] {
-		take(e)
-	}
-	p.merged = mergedLog{entries: out, all: all, key: key}
-	if k := len(was.entries) - 1 - p.back; p.back > 0 && k >= 0 && key.gen == was.key.gen &&
-		key.filter == was.key.filter {
-		p.back = max(0, len(out)-1-indexOfEntry(out, was.entries[k]))
-	}
-	return out
+	return indexOfEntry(entries, *p.at)
 }
 
 // indexOfEntry returns the index of an entry among others in the order of time, or else of the first one after its
