@@ -155,7 +155,6 @@ func TestGoldenFleet(t *testing.T) {
 		{"fleet-crowd", "tab G j j j j j j j j j j l l l l l l l l l l l", 200, 50, fleetOf(24)},
 		{"fleet-crowd", "G", 80, 24, fleetOf(24)},
 		{"fleet-local", "", 80, 24, alone},
-		{"fleet-local", "", 120, 40, alone},
 		{"fleet-worker", "j enter", 80, 24, fleetOf(5)},
 		{"fleet-shaper", "tab j l l l enter tab", 80, 24, fleetOf(5)},
 		{"fleet-kill", "K", 80, 24, fleetOf(5)},

@@ -109,11 +109,15 @@ func (d *desk) awaitEstimate() {
 }
 
 func TestGoldenLauncher(t *testing.T) {
-	for _, c := range []struct{ name, keys string }{
-		{"launch", "j j j"}, {"launch-typing", "j enter s o"}, {"launch-refused", "j j j enter 0"}, {"launch-knobs",
-			"j j j j j l j enter 0 . 5 enter G"},
+	one, all := [][2]int{{80, 24}}, [][2]int{{60, 20}, {80, 24}, {120, 36}, {200, 50}}
+	for _, c := range []struct {
+		name, keys string
+		sizes      [][2]int
+	}{
+		{"launch", "j j j", all}, {"launch-typing", "j enter s o", one}, {"launch-refused", "j j j enter 0", one},
+		{"launch-knobs", "j j j j j l j enter 0 . 5 enter G", all},
 	} {
-		for _, size := range [][2]int{{60, 20}, {80, 24}, {120, 36}, {200, 50}} {
+		for _, size := range c.sizes {
 			d, _, _ := openLauncher(t, size[0], size[1], c.keys)
 			if c.name == "launch-knobs" {
 				d.awaitEstimate()

@@ -19,9 +19,9 @@ import (
 )
 
 func TestGoldenOverlay(t *testing.T) {
+	golden(t, "runs-alone-80x24", openLibrary(t, 80, 24, studyLibrary(), "j").screenText())
 	for _, size := range [][2]int{{60, 20}, {80, 24}, {120, 36}, {200, 50}} {
 		name := func(what string) string { return fmt.Sprintf("%s-%dx%d", what, size[0], size[1]) }
-		golden(t, name("runs-alone"), openLibrary(t, size[0], size[1], studyLibrary(), "j").screenText())
 		d := openLibrary(t, size[0], size[1], studyLibrary(), "space space space space G enter")
 		golden(t, name("runs-marked"), d.screenText())
 		golden(t, name("runs-cursor"), d.press("S", "a", "a", "left", "left", "left", "left", "left", "left",
