@@ -156,15 +156,21 @@ func Differing(rows []Row) (out []Column) {
 	return out
 }
 
+// UsualColumns returns the names of the columns that are shown if the user chose none.
+func UsualColumns() (names []string) {
+	for _, c := range Columns {
+		if !c.Extra {
+			names = append(names, c.Name)
+		}
+	}
+	return names
+}
+
 // Chosen returns the columns of a list of rows: those that the user chose, by name, or the usual ones for nil. It skips
 // names that are unknown to this program.
 func Chosen(names []string, rows []Row) (out []Column) {
 	if names == nil {
-		for _, c := range Columns {
-			if !c.Extra {
-				names = append(names, c.Name)
-			}
-		}
+		names = UsualColumns()
 	}
 	for _, name := range names {
 		if name == KnobColumns {

@@ -78,7 +78,7 @@ func Kernels(ctx context.Context, each time.Duration, report func(Figure)) error
 		return err
 	}
 	for _, f := range append(figures, sweeps...) {
-		if _, err := m.measure(ctx, f); err != nil {
+		if err := m.measure(ctx, f); err != nil {
 			return err
 		}
 	}
@@ -228,7 +228,7 @@ func Noise(ctx context.Context, each time.Duration, report func(Figure)) error {
 		_, by := m.Draws(s.of, kernel.Short)
 		ports := limit{"ports: " + by.String(),
 			func(spell time.Duration) float64 { rate, _ := m.Draws(s.of, spell); return rate / 1e9 }}
-		if _, err := m.measure(ctx, speed{
+		if err := m.measure(ctx, speed{
 			name:   s.name,
 			unit:   "G/s",
 			work:   s.work * 1e-9,

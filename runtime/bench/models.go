@@ -49,7 +49,7 @@ func Train(ctx context.Context, each time.Duration, report func(Figure)) error {
 			return err
 		}
 		one.goal = t.goal
-		if _, err := m.measure(ctx, one); err != nil {
+		if err := m.measure(ctx, one); err != nil {
 			return err
 		}
 		if t.batch < 128 {
@@ -62,7 +62,7 @@ func Train(ctx context.Context, each time.Duration, report func(Figure)) error {
 				return err
 			}
 			least[i].goal, least[i].limits = 1, []limit{m.scaled(one, "one member", 1)}
-			if _, err := m.measure(ctx, least[i]); err != nil {
+			if err := m.measure(ctx, least[i]); err != nil {
 				return err
 			}
 		}
@@ -76,7 +76,7 @@ func Train(ctx context.Context, each time.Duration, report func(Figure)) error {
 				return err
 			}
 			more.goal, more.limits = 0.95, []limit{m.scaled(less, "one thread", threads)}
-			if _, err := m.measure(ctx, more); err != nil {
+			if err := m.measure(ctx, more); err != nil {
 				return err
 			}
 		}
@@ -251,7 +251,7 @@ func (t candidateFigure) measure(ctx context.Context, m *machine, net *models.Mo
 		name += fmt.Sprintf(", %d threads", threads)
 	}
 	work := flops * float64(t.batch) * 1e-9
-	_, err = m.measure(ctx, speed{
+	err = m.measure(ctx, speed{
 		name: name,
 		unit: "evaluations/s",
 		work: n,

@@ -110,16 +110,16 @@ const longestSpell = 50 * time.Millisecond
 // measure measures a figure and its limits in alternation, so that both see the same clock frequency and the same
 // other load. It reports the medians over those pairs with their scatter. The interval of a limit is as long as one
 // call of the figure: the best of some long intervals includes more of what slows both than the best of some short
-// ones. It returns the rate in the unit of the figure.
-func (m *machine) measure(ctx context.Context, f speed) (float64, error) {
+// ones.
+func (m *machine) measure(ctx context.Context, f speed) error {
 	if err := f.call(); err != nil { // warm-up: allocates buffers
-		return 0, err
+		return err
 	}
 	spell := longestSpell // the shortest of three calls, since other load may delay any of them
 	for range 3 {
 		at := time.Now()
 		if err := f.call(); err != nil {
-			return 0, err
+			return err
 		}
 		spell = min(spell, time.Since(at))
 		if spell == longestSpell {
@@ -131,7 +131,7 @@ func (m *machine) measure(ctx context.Context, f speed) (float64, error) {
 	names := map[string]int{}
 	for began := time.Now(); len(rates) < 3 || time.Since(began) < m.perFigure && len(rates) < 101; {
 		if err := ctx.Err(); err != nil {
-			return 0, err
+			return err
 		}
 		least, by := math.Inf(1), ""
 		for _, l := range f.limits {
@@ -142,7 +142,7 @@ func (m *machine) measure(ctx context.Context, f speed) (float64, error) {
 		var failed error
 		rate := f.work * kernel.Spell(spell, func() { failed = errors.Join(failed, f.call()) })
 		if failed != nil {
-			return 0, failed
+			return failed
 		}
 		rates = append(rates, rate)
 		if by != "" {
@@ -162,7 +162,7 @@ func (m *machine) measure(ctx context.Context, f speed) (float64, error) {
 		}
 	}
 	m.report(x)
-	return x.Value, nil
+	return nil
 }
 
 // filledFloats allocates n values and writes them: pages that were never written all map to one page of zeros.

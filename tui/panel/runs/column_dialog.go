@@ -17,16 +17,6 @@ type columnDialog struct {
 	at    int
 }
 
-// usualColumns returns the names of the columns that are shown if the user chose none.
-func usualColumns() (names []string) {
-	for _, c := range archive.Columns {
-		if !c.Extra {
-			names = append(names, c.Name)
-		}
-	}
-	return names
-}
-
 func (r *Runs) chooseColumns(m *panel.Host) tea.Cmd {
 	d := &columnDialog{runs: r}
 	d.set(m.Opt.Settings.Runs.Columns)
@@ -37,7 +27,7 @@ func (r *Runs) chooseColumns(m *panel.Host) tea.Cmd {
 // set shows a choice; nil: the usual one.
 func (d *columnDialog) set(chosen []string) {
 	if chosen == nil {
-		chosen = usualColumns()
+		chosen = archive.UsualColumns()
 	}
 	d.names, d.on = nil, map[string]bool{}
 	for _, name := range chosen {
@@ -61,7 +51,7 @@ func (d *columnDialog) apply(m *panel.Host) {
 			l.Columns = append(l.Columns, name)
 		}
 	}
-	if slices.Equal(l.Columns, usualColumns()) {
+	if slices.Equal(l.Columns, archive.UsualColumns()) {
 		l.Columns = nil
 	}
 	d.runs.setOrder(m, l)
