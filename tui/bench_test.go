@@ -2,7 +2,6 @@ package tui
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"math/rand/v2"
 	"path/filepath"
@@ -191,13 +190,7 @@ func BenchmarkRuns(b *testing.B) {
 		if i >= benchRuns-benchMarked {
 			members, rounds = benchMembers, benchRounds
 		}
-		s, err := session.Create(filepath.Join(home, fmt.Sprintf("run-%06d", i)))
-		if err == nil {
-			err = errors.Join(s.Append(sourcetest.Run(members, rounds)...), s.Close())
-		}
-		if err != nil {
-			b.Fatal(err)
-		}
+		sourcetest.Write(b, filepath.Join(home, fmt.Sprintf("run-%06d", i)), sourcetest.Run(members, rounds)...)
 	}
 	for _, dir := range []string{"", cache} {
 		b.Run(map[bool]string{true: "no-cache", false: "cache"}[dir == ""], func(b *testing.B) {

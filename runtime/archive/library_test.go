@@ -15,21 +15,6 @@ import (
 	"brood/runtime/view/sourcetest"
 )
 
-// record writes a session with the given records.
-func record(t *testing.T, dir string, records []event.Record) {
-	t.Helper()
-	s, err := session.Create(dir)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := s.Append(records...); err != nil {
-		t.Fatal(err)
-	}
-	if err := s.Close(); err != nil {
-		t.Fatal(err)
-	}
-}
-
 // written sets the time of the last write of the log.
 func written(t *testing.T, dir string, hours int) {
 	t.Helper()
@@ -49,7 +34,7 @@ func names(entries []Entry) (out []string) {
 func TestScan(t *testing.T) {
 	home := t.TempDir()
 	for i, name := range []string{"old", "new", "live", "sweep-x/eta=1,seed=1", "sweep-x/eta=1,seed=2"} {
-		record(t, filepath.Join(home, name), sourcetest.Run(2, 8))
+		sourcetest.Write(t, filepath.Join(home, name), sourcetest.Run(2, 8)...)
 		written(t, filepath.Join(home, name), []int{9, 3, 20, 5, 4}[i])
 	}
 	if err := os.WriteFile(filepath.Join(home, "sweep-x", "sweep.json"), []byte("{}"), 0o600); err != nil {
@@ -93,7 +78,7 @@ func TestScan(t *testing.T) {
 func TestEndedRunsRunAgain(t *testing.T) {
 	home := t.TempDir()
 	dir := filepath.Join(home, "one")
-	record(t, dir, append(sourcetest.Run(2, 8), event.Record{At: 2e18, State: &event.State{Phase: event.Finished, Round: 8}}))
+	sourcetest.Write(t, dir, append(sourcetest.Run(2, 8), event.Record{At: 2e18, State: &event.State{Phase: event.Finished, Round: 8}})...)
 	lib := OpenLibrary(home, t.TempDir())
 	running := func() (Entry, bool) {
 		t.Helper()
@@ -144,7 +129,7 @@ func poison(t *testing.T, dir string) {
 func TestCache(t *testing.T) {
 	home, cache := t.TempDir(), filepath.Join(t.TempDir(), "a", "b")
 	dir := filepath.Join(home, "one")
-	record(t, dir, sourcetest.Run(16, 2000))
+	sourcetest.Write(t, dir, sourcetest.Run(16, 2000)...)
 	scan := func(l *Library) Entry {
 		entries, err := l.Scan(home)
 		if err != nil || len(entries) != 1 {
@@ -223,9 +208,9 @@ func TestCache(t *testing.T) {
 // TestSummaries: a run has a summary without a cache and without a round; a run that cannot be read has an error.
 func TestSummaries(t *testing.T) {
 	home := t.TempDir()
-	record(t, filepath.Join(home, "begun"), sourcetest.Run(2, 8)[:3])
-	record(t, filepath.Join(home, "whole"), sourcetest.Run(2, 40))
-	record(t, filepath.Join(home, "cut"), sourcetest.Run(2, 40))
+	sourcetest.Write(t, filepath.Join(home, "begun"), sourcetest.Run(2, 8)[:3]...)
+	sourcetest.Write(t, filepath.Join(home, "whole"), sourcetest.Run(2, 40)...)
+	sourcetest.Write(t, filepath.Join(home, "cut"), sourcetest.Run(2, 40)...)
 	path := filepath.Join(home, "cut", "log-000001.brood")
 	text, err := os.ReadFile(path)
 	if err != nil {
@@ -319,7 +304,7 @@ func TestTook(t *testing.T) {
 		name, preset string
 		end          event.Phase
 	}{{"old", "mine", event.Finished}, {"stopped", "mine", event.Stopped}, {"other", "other", event.Finished}} {
-		record(t, filepath.Join(home, x.name), of(x.preset, x.end))
+		sourcetest.Write(t, filepath.Join(home, x.name), of(x.preset, x.end)...)
 		written(t, filepath.Join(home, x.name), 9-i)
 	}
 	lib := OpenLibrary(home, "")

@@ -13,7 +13,7 @@ import (
 	"brood/runtime/axis"
 	"brood/runtime/event"
 	"brood/runtime/option/optiontest"
-	"brood/runtime/session"
+	"brood/runtime/view/sourcetest"
 )
 
 // maker makes a log. Each round has 10 samples, 100 bytes and half a second; the loss of each member is the number of
@@ -362,20 +362,8 @@ func TestRead(t *testing.T) {
 	m := begin(1, nil)
 	empty := len(m.out)
 	m.rounds(8)
-	write := func(dir string, rs []event.Record) {
-		s, err := session.Create(dir)
-		if err != nil {
-			t.Fatal(err)
-		}
-		if err := s.Append(rs...); err != nil {
-			t.Fatal(err)
-		}
-		if err := s.Close(); err != nil {
-			t.Fatal(err)
-		}
-	}
 	home := t.TempDir()
-	write(home+"/a", m.out)
+	sourcetest.Write(t, home+"/a", m.out...)
 	r, err := Read(home + "/a")
 	if err != nil {
 		t.Fatal(err)
@@ -383,7 +371,7 @@ func TestRead(t *testing.T) {
 	if want := m.run(t, "a"); !reflect.DeepEqual(r.Settings, want.Settings) || !reflect.DeepEqual(r.clock, want.clock) {
 		t.Errorf("settings %v, clock %v", r.Settings, r.clock)
 	}
-	write(home+"/b", m.out[:empty])
+	sourcetest.Write(t, home+"/b", m.out[:empty]...)
 	if _, err := Read(home + "/b"); err == nil || err.Error() != "session b holds no committed round: there is nothing to compare" {
 		t.Errorf("a session without a round: %v", err)
 	}

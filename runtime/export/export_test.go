@@ -13,8 +13,8 @@ import (
 	"brood/optim/collective"
 	"brood/runtime/axis"
 	"brood/runtime/event"
-	"brood/runtime/session"
 	"brood/runtime/view"
+	"brood/runtime/view/sourcetest"
 )
 
 // maker writes a log of a dp-sgd run with commits of two rounds and a loss of each member in each round.
@@ -63,16 +63,7 @@ func begin() *maker {
 
 func (m *maker) write(t *testing.T, dir string) string {
 	t.Helper()
-	s, err := session.Create(dir)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := s.Append(m.out...); err != nil {
-		t.Fatal(err)
-	}
-	if err := s.Close(); err != nil {
-		t.Fatal(err)
-	}
+	sourcetest.Write(t, dir, m.out...)
 	return dir
 }
 

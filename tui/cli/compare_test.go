@@ -1,37 +1,28 @@
 package cli
 
 import (
-	"errors"
 	"path/filepath"
 	"regexp"
 	"strings"
 	"testing"
 
 	"brood/runtime/archive"
+	"brood/runtime/view/sourcetest"
 
 	"brood/optim/collective"
 	"brood/runtime/event"
-	"brood/runtime/session"
 )
 
 // TestRoundOfResults: a test result that is older than its run has its round in the table.
 func TestRoundOfResults(t *testing.T) {
 	var c comparison
 	for _, tested := range []uint64{4, 6} {
-		s, err := session.Create(filepath.Join(t.TempDir(), "run"))
-		if err != nil {
-			t.Fatal(err)
-		}
-		if err := s.Append(event.Record{At: 1e18, Config: &event.Config{Version: 1, Model: "mlp", Data: "glyphs", Limit: event.Limit{Rounds: 9}}},
+		dir := filepath.Join(t.TempDir(), "run")
+		sourcetest.Write(t, dir, event.Record{At: 1e18, Config: &event.Config{Version: 1, Model: "mlp", Data: "glyphs", Limit: event.Limit{Rounds: 9}}},
 			event.Record{At: 1e18, Plan: &event.Plan{Epoch: 1, From: event.Fresh, Algorithm: "dp-sgd", New: collective.Place(collective.IDs(2), []int{0})}},
 			event.Record{At: 2e18, Commit: &event.Commit{Epoch: 1, To: 6, Rounds: 6, Nanos: 1e9, Progress: event.Progress{Rounds: 6, Samples: 60, Epochs: 1}}},
-			event.Record{At: 2e18, Evaluation: &event.Evaluation{Round: tested, TestError: 2.5, TestLoss: 0.5, Samples: 10}}); err != nil {
-			t.Fatal(err)
-		}
-		if err := s.Close(); err != nil {
-			t.Fatal(err)
-		}
-		run, err := archive.Read(s.Dir())
+			event.Record{At: 2e18, Evaluation: &event.Evaluation{Round: tested, TestError: 2.5, TestLoss: 0.5, Samples: 10}})
+		run, err := archive.Read(dir)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -50,10 +41,6 @@ func TestRoundOfResults(t *testing.T) {
 // TestCompareEqualsWorkbench: series of the centre are preferred, as in the charts of marked runs.
 func TestCompareEqualsWorkbench(t *testing.T) {
 	for objective, want := range map[string]string{"": "centre.loss", "walk.py": "fitness"} {
-		s, err := session.Create(filepath.Join(t.TempDir(), "run"))
-		if err != nil {
-			t.Fatal(err)
-		}
 		records := []event.Record{{Config: &event.Config{Version: 1, Model: "mlp", Data: "glyphs", Objective: objective}},
 			{Plan: &event.Plan{Epoch: 1, From: event.Fresh, Algorithm: "dp-sgd", New: collective.Place(collective.IDs(1), []int{0})}}}
 		for _, name := range []string{"loss", "centre.loss", "fitness"} {
@@ -67,10 +54,9 @@ func TestCompareEqualsWorkbench(t *testing.T) {
 		for i := range records {
 			records[i].At = 1e18
 		}
-		if err := errors.Join(s.Append(records...), s.Close()); err != nil {
-			t.Fatal(err)
-		}
-		run, err := archive.Read(s.Dir())
+		dir := filepath.Join(t.TempDir(), "run")
+		sourcetest.Write(t, dir, records...)
+		run, err := archive.Read(dir)
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -16,15 +16,12 @@ import (
 	"brood/optim/collective"
 	"brood/runtime/event"
 	"brood/runtime/session"
+	"brood/runtime/view/sourcetest"
 )
 
 // evilSession records a run with evil in every text.
 func evilSession(t *testing.T, dir string, seed uint64) {
 	t.Helper()
-	s, err := session.Create(dir)
-	if err != nil {
-		t.Fatal(err)
-	}
 	records := []event.Record{
 		{Config: &event.Config{Version: 3, Preset: evil, Model: evil, Data: evil, Seed: seed, Kernels: evil + fmt.Sprint(seed), Limit: event.Limit{Rounds: 9}}},
 		{Plan: &event.Plan{Epoch: 1, From: event.Fresh, Algorithm: evil, New: collective.Place(collective.IDs(1), []int{0}), Cause: event.CauseStart, Note: evil}},
@@ -39,7 +36,8 @@ func evilSession(t *testing.T, dir string, seed uint64) {
 		records[i].At = 1e18
 	}
 	about := `{"name":"a\u202eb","tags":["x\u2066y"]}`
-	if err := errors.Join(s.Append(records...), s.Close(), os.WriteFile(filepath.Join(dir, session.AboutName), []byte(about), 0o600)); err != nil {
+	sourcetest.Write(t, dir, records...)
+	if err := os.WriteFile(filepath.Join(dir, session.AboutName), []byte(about), 0o600); err != nil {
 		t.Fatal(err)
 	}
 }

@@ -13,7 +13,6 @@ import (
 	"github.com/fxamacker/cbor/v2"
 
 	"brood/runtime/axis"
-	"brood/runtime/session"
 	"brood/runtime/view"
 	"brood/runtime/view/sourcetest"
 )
@@ -21,16 +20,7 @@ import (
 // shelveCurves records a run with curves in a new home.
 func shelveCurves(t *testing.T) (home string) {
 	home = shelve(t)
-	s, err := session.Create(filepath.Join(home, "away"))
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := s.Append(sourcetest.Run(3, 40)...); err != nil {
-		t.Fatal(err)
-	}
-	if err := s.Close(); err != nil {
-		t.Fatal(err)
-	}
+	sourcetest.Write(t, filepath.Join(home, "away"), sourcetest.Run(3, 40)...)
 	return home
 }
 

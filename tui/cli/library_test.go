@@ -9,6 +9,7 @@ import (
 	"brood/runtime/event"
 	"brood/runtime/option"
 	"brood/runtime/session"
+	"brood/runtime/view/sourcetest"
 	"brood/tui/panel"
 	"brood/tui/replay"
 )
@@ -124,16 +125,8 @@ func TestCompareModels(t *testing.T) {
 // objective.
 func TestLibraryResumesWithObjective(t *testing.T) {
 	home := shelve(t, "classes")
-	s, err := session.Create(filepath.Join(home, "maximises"))
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := s.Append(event.Record{At: 1e18, Config: &event.Config{Version: 5, Objective: "./f"}}); err != nil {
-		t.Fatal(err)
-	}
-	if err := s.Close(); err != nil {
-		t.Fatal(err)
-	}
+	sourcetest.Write(t, filepath.Join(home, "maximises"),
+		event.Record{At: 1e18, Config: &event.Config{Version: 5, Objective: "./f"}})
 	lib := newTestShelf(t)
 	lib.program = "python3 ./f"
 	for name, want := range map[string]string{"classes": "", "maximises": "python3 ./f"} {
