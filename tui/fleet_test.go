@@ -312,11 +312,7 @@ func TestFleetOfOneProcess(t *testing.T) {
 }
 
 func TestFleetOfARecording(t *testing.T) {
-	r := fastReplay(&memoryLog{rs: sourcetest.Run(12, 60)})
-	if err := r.Scan(t.Context()); err != nil {
-		t.Fatal(err)
-	}
-	d := open(t, 120, 40, nil, func(o *panel.Options) { o.Source, o.Commander = r, nil })
+	d := openRecording(t, 120, 40, sourcetest.Run(12, 60))
 	d.press("end", "2", "j")
 	d.shows("3 workers, recorded", "not recorded: round trips, silence; the traffic of links is on Network", "▸ w2",
 		"4–7", "enter details  o order")

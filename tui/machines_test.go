@@ -95,11 +95,7 @@ func TestMachinesOfARecording(t *testing.T) {
 			before = append(before, r)
 		}
 	}
-	without := fastReplay(&memoryLog{rs: before})
-	if err := without.Scan(t.Context()); err != nil {
-		t.Fatal(err)
-	}
-	d = open(t, 120, 36, nil, func(o *panel.Options) { o.Source, o.Commander = without, nil })
+	d = openRecording(t, 120, 36, before)
 	d.press("end", "6")
 	d.shows("this log has no measurements of machines")
 	d = open(t, 120, 36, nil, func(o *panel.Options) {

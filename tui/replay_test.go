@@ -323,11 +323,7 @@ func TestReplayTimesExcludePauses(t *testing.T) {
 		r.At += hour
 		paused = append(paused, r)
 	}
-	r := fastReplay(&memoryLog{rs: paused})
-	if err := r.Scan(context.Background()); err != nil {
-		t.Fatal(err)
-	}
-	d := open(t, 100, 30, nil, func(o *panel.Options) { o.Source, o.Commander = r, nil })
+	d := openRecording(t, 100, 30, paused)
 	if d.press("end"); d.Live.Elapsed() >= time.Hour {
 		t.Fatalf("it trained for %v", d.Live.Elapsed())
 	}
@@ -336,11 +332,8 @@ func TestReplayTimesExcludePauses(t *testing.T) {
 
 func TestReplayKeysMove(t *testing.T) {
 	rs := sourcetest.Run(2, 400)
-	r := fastReplay(&memoryLog{rs: rs})
-	if err := r.Scan(context.Background()); err != nil {
-		t.Fatal(err)
-	}
-	d := open(t, 100, 30, nil, func(o *panel.Options) { o.Source, o.Commander = r, nil })
+	d := openRecording(t, 100, 30, rs)
+	r := d.Replay
 	d.shows("playing", "recording")
 	d.press(":").write("200").press("enter")
 	if d.Live.Progress.Rounds != 200 {

@@ -40,12 +40,8 @@ func TestStatusKeepsWhatMatters(t *testing.T) {
 // TestStatusOfARecording checks that the status line names a recording once.
 func TestStatusOfARecording(t *testing.T) {
 	rs := sourcetest.Run(3, 400)
-	r := fastReplay(&memoryLog{rs: append(rs, event.Record{At: rs[len(rs)-1].At,
-		State: &event.State{Phase: event.Stopped, Round: 400}})})
-	if err := r.Scan(t.Context()); err != nil {
-		t.Fatal(err)
-	}
-	d := open(t, 60, 20, nil, func(o *panel.Options) { o.Source, o.Commander = r, nil })
+	d := openRecording(t, 60, 20, append(rs, event.Record{At: rs[len(rs)-1].At,
+		State: &event.State{Phase: event.Stopped, Round: 400}}))
 	d.press(":").write("goto 300").press("enter")
 	d.shows("▶ replay", "r 300/800", "30s", "test 1.42 %")
 }

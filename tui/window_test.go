@@ -151,11 +151,7 @@ func TestZoomByMouse(t *testing.T) {
 	for _, recorded := range []bool{false, true} {
 		d := open(t, 120, 40, sourcetest.Run(6, 400), nil)
 		if recorded {
-			r := fastReplay(&memoryLog{rs: sourcetest.Run(6, 400)})
-			if err := r.Scan(t.Context()); err != nil {
-				t.Fatal(err)
-			}
-			d = open(t, 120, 40, nil, func(o *panel.Options) { o.Source, o.Commander = r, nil })
+			d = openRecording(t, 120, 40, sourcetest.Run(6, 400))
 			d.press("end")
 		}
 		d.screenText()
