@@ -17,7 +17,7 @@ import (
 // newPanels is the registry of panels: a new panel is one file and one entry here. Help lists the groups of keys in
 // this order.
 func newPanels(m *model) []panel.Panel {
-	positions, report, episode := trained.NewPositions(), trained.NewTestReport(), &trained.EpisodePlayer{}
+	positions, report, episode := trained.NewPositions(), trained.NewTestReport(), trained.NewEpisodePlayer()
 	log := alerts.NewLogView()
 	all := slices.Concat(
 		[]panel.Panel{
@@ -30,7 +30,7 @@ func newPanels(m *model) []panel.Panel {
 			live.NewTraffic(),
 			fleet.NewLinkHistory().Panel(),
 		},
-		live.NewPopulationPanels(panel.Instead{Show: positions.Show, Place: positions.Place}),
+		live.NewPopulationPanels(panel.Instead{Show: positions.Toggle, Place: positions.Place}),
 		positions.Panels(),
 		report.Panels(),
 		[]panel.Panel{episode.Panel()},

@@ -9,6 +9,7 @@ import (
 	tea "charm.land/bubbletea/v2"
 
 	"brood/tui/cell"
+	"brood/tui/textfmt"
 )
 
 // Query is the state of an expensive request about a recorded round: the last result and the pending request. It only
@@ -61,6 +62,19 @@ func (q *Query[T]) Cancel(m *Host) bool {
 	q.Pending = nil
 	m.Say(cell.Warn, "the "+q.Name+" of "+filepath.Base(m.Opt.Session)+" was canceled")
 	return true
+}
+
+// Note returns what the pending request does, or its progress; else the round of the result, "" without one.
+func (q *Query[T]) Note(does string, round func(*T) uint64) string {
+	switch {
+	case q.Pending != nil && q.Pending.Done.Load() > 0:
+		return "recomputing round " + textfmt.Grouped(q.Pending.Done.Load())
+	case q.Pending != nil:
+		return does
+	case q.Result != nil:
+		return "round " + textfmt.Grouped(round(q.Result))
+	}
+	return ""
 }
 
 // Reset cancels the pending request and forgets the result.

@@ -52,7 +52,7 @@ func (a *alertList) Panels() []panel.Panel {
 				Badge:   alertBadge,
 				Charts:  true,
 				Instead: "Log",
-				Show:    a.log.show,
+				Show:    a.log.Toggle,
 			},
 			Reset: func() { a.at = 0 },
 			List:  &panel.List{Name: "alerts", Entries: "alerts", Top: func() { a.at = 0 }},

@@ -28,7 +28,7 @@ type Teller interface {
 // logView is the state of the log panel, which replaces the Alerts screen: the events of the run and the output of
 // its processes, in the order of time.
 type logView struct {
-	open   bool
+	panel.Page
 	at     *view.Entry // lowest shown line of a log that is scrolled back; nil: the newest
 	lines  []session.Line
 	hosted []view.Entry // entries made from lines, sorted by time
@@ -38,7 +38,7 @@ type logView struct {
 }
 
 // NewLogView returns the state of the log panel.
-func NewLogView() *logView { return &logView{} }
+func NewLogView() *logView { return &logView{Page: panel.Page{Own: panel.Log, Lead: panel.Alerts}} }
 
 func (p *logView) panel() panel.Panel {
 	scroll := func(d int) func(*panel.Host) tea.Cmd {
@@ -57,13 +57,7 @@ func (p *logView) panel() panel.Panel {
 		Hints: func(*panel.Host) [][2]string {
 			return [][2]string{{"jk", "later, earlier"}, {"/", "search"}, {"w", "back"}, {"E", "export"}}
 		},
-		Back: func(m *panel.Host) bool {
-			if p.open {
-				p.show(m)
-				return true
-			}
-			return false
-		},
+		Back: p.Close,
 		Keys: []panel.Binding{
 			{Keys: []string{"w"}, Title: "back to the alerts", Do: p.turn},
 			{Keys: []string{"j", "down"}, Title: "later", Do: scroll(-1)},
@@ -74,7 +68,7 @@ func (p *logView) panel() panel.Panel {
 			{Keys: []string{"G", "end"}, Title: "newest", Do: scroll(-1 << 30)},
 		},
 		List:  &panel.List{Name: "log", Entries: "lines of the log", Top: func() { p.at = nil }},
-		Reset: func() { *p = logView{} },
+		Reset: func() { *p = *NewLogView() },
 	}
 }
 
@@ -86,24 +80,15 @@ func (p *logView) key() panel.Binding {
 	return panel.Binding{Keys: []string{"w"}, Title: "log of the run and its processes", Do: p.turn}
 }
 
-// show toggles between the log and the alerts.
-func (p *logView) show(m *panel.Host) tea.Cmd {
-	p.open = !p.open
-	if m.Focus = panel.Alerts; p.open {
-		m.Focus = panel.Log
-	}
-	return nil
-}
-
 // turn toggles the panel and requests the lines.
 func (p *logView) turn(m *panel.Host) tea.Cmd {
-	p.show(m)
+	p.Toggle(m)
 	return p.poll(m)
 }
 
 // place lays out the Alerts screen.
 func (p *logView) place(m *panel.Host, b cell.Rect) []panel.Placement {
-	if p.open {
+	if p.Open {
 		return []panel.Placement{{Panel: panel.Log, Area: b}}
 	}
 	return placeAlerts(m, b)
@@ -112,7 +97,7 @@ func (p *logView) place(m *panel.Host, b cell.Rect) []panel.Placement {
 // poll requests the lines every logPollPeriod while the panel is visible.
 func (p *logView) poll(m *panel.Host) tea.Cmd {
 	source, ok := m.Opt.Source.(Teller)
-	if !ok || !p.open || p.asking || !m.LeadsScreen(panel.Alerts) || !p.asked.IsZero() &&
+	if !ok || !p.Open || p.asking || !m.LeadsScreen(panel.Alerts) || !p.asked.IsZero() &&
 		m.Opt.Clock().Sub(p.asked) < logPollPeriod {
 		return nil
 	}

@@ -18,8 +18,13 @@ const statesPerTick = 3
 
 // EpisodePlayer is the state of the panel that plays the last recorded episode of a run in an environment, in a loop.
 type EpisodePlayer struct {
-	open  bool
+	panel.Page
 	frame int
+}
+
+// NewEpisodePlayer returns the state of the panel of the episode.
+func NewEpisodePlayer() *EpisodePlayer {
+	return &EpisodePlayer{Page: panel.Page{Own: panel.Episode, Lead: panel.Loss}}
 }
 
 // Panel returns the panel of the episode.
@@ -27,30 +32,17 @@ func (s *EpisodePlayer) Panel() panel.Panel {
 	return panel.Panel{
 		ID:    panel.Episode,
 		Group: "episode of the policy (w on Live)",
-		Keys:  []panel.Binding{{Keys: []string{"w"}, Title: "back to the run", Do: s.show}},
+		Keys:  []panel.Binding{{Keys: []string{"w"}, Title: "back to the run", Do: s.Toggle}},
 		Title: s.title,
 		Draw:  s.draw,
 		Hints: func(*panel.Host) [][2]string { return [][2]string{{"w", "back"}, {"←→", "round"}} },
-		Back: func(m *panel.Host) bool {
-			open := s.open
-			s.open = false
-			return open
-		},
-		Reset: func() { *s = EpisodePlayer{} },
+		Back:  s.Close,
+		Reset: func() { *s = *NewEpisodePlayer() },
 		Poll: func(*panel.Host) tea.Cmd {
 			s.frame += statesPerTick
 			return nil
 		},
 	}
-}
-
-// show toggles between this panel and those of the run.
-func (s *EpisodePlayer) show(m *panel.Host) tea.Cmd {
-	s.open = !s.open
-	if m.Focus = panel.Loss; s.open {
-		m.Focus = panel.Episode
-	}
-	return nil
 }
 
 func (s *EpisodePlayer) title(m *panel.Host) (string, string) {

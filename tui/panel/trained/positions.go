@@ -13,26 +13,28 @@ import (
 	"brood/tui/cell"
 	"brood/tui/panel"
 	"brood/tui/panel/live"
-	"brood/tui/textfmt"
 )
 
 // positions is the state of the panels that replace the Population screen to show the positions of the members: the
 // last measurement and the pending one.
 type positions struct {
-	open bool
+	panel.Page
 	panel.Query[geometry.Geometry]
 }
 
 // NewPositions returns the state of the panels of positions.
 func NewPositions() *positions {
-	return &positions{Query: panel.Query[geometry.Geometry]{Name: "measurement"}}
+	return &positions{
+		Page:  panel.Page{Own: panel.Overlap, Lead: panel.Distribution},
+		Query: panel.Query[geometry.Geometry]{Name: "measurement"},
+	}
 }
 
 // Panels returns the panels of overlaps, of the loss between two members, and of distances.
 func (p *positions) Panels() []panel.Panel {
 	const group = "positions of members (w on Population)"
 	keys := []panel.Binding{
-		{Keys: []string{"w"}, Title: "back to the population", Do: p.Show},
+		{Keys: []string{"w"}, Title: "back to the population", Do: p.Toggle},
 		{Keys: []string{"enter"}, Title: "measure this round or checkpoint", Do: p.measure, Why: p.whyNot},
 		{Keys: []string{"p"}, Title: "line to the furthest member", Do: p.line, Why: p.whyNot},
 	}
@@ -44,7 +46,9 @@ func (p *positions) Panels() []panel.Panel {
 		draw func(m *panel.Host, g *cell.Grid, r cell.Rect)) panel.Panel {
 		return panel.Panel{
 			ID: id, Group: group, Keys: keys, Hints: hints, Back: p.back, Export: p.rows,
-			Title: func(m *panel.Host) (string, string) { return title(m), p.note() },
+			Title: func(m *panel.Host) (string, string) {
+				return title(m), p.Note("measuring", func(x *geometry.Geometry) uint64 { return x.Round })
+			},
 			Draw: func(m *panel.Host, g *cell.Grid, r cell.Rect) {
 				if p.Result == nil {
 					panel.Explain(g, r, p.missing(m))
@@ -78,19 +82,10 @@ func (p *positions) Panels() []panel.Panel {
 	return []panel.Panel{overlap, between, spread}
 }
 
-// Show toggles between these panels and those of the population.
-func (p *positions) Show(m *panel.Host) tea.Cmd {
-	p.open = !p.open
-	if m.Focus = panel.Distribution; p.open {
-		m.Focus = panel.Overlap
-	}
-	return nil
-}
-
 // Place lays out the Population screen.
 func (p *positions) Place(m *panel.Host, b cell.Rect) []panel.Placement {
 	switch {
-	case !p.open:
+	case !p.Open:
 		return live.PlacePopulation(m, b)
 	case p.candidates(m), p.Result == nil: // all three panels would show the same request to measure
 		return []panel.Placement{{Panel: panel.Overlap, Area: b}}
@@ -109,7 +104,7 @@ func (p *positions) Place(m *panel.Host, b cell.Rect) []panel.Placement {
 
 func (p *positions) reset() {
 	p.Reset()
-	p.open = false
+	p.Open = false
 }
 
 // candidates reports whether the members are candidates of one model, without positions: the panels then show the
@@ -128,19 +123,6 @@ func (p *positions) subject(m *panel.Host) string {
 		return "how well a generation estimates the gradient"
 	}
 	return "the distances between the members"
-}
-
-// note returns the round of the measurement, and the progress of the pending one.
-func (p *positions) note() string {
-	switch {
-	case p.Pending != nil && p.Pending.Done.Load() > 0:
-		return "recomputing round " + textfmt.Grouped(p.Pending.Done.Load())
-	case p.Pending != nil:
-		return "measuring"
-	case p.Result != nil:
-		return "round " + textfmt.Grouped(p.Result.Round)
-	}
-	return ""
 }
 
 // missing returns why there is nothing to show.
@@ -220,14 +202,7 @@ func (p *positions) ask(m *panel.Host, want geometry.Wanted) tea.Cmd {
 
 // back cancels a pending measurement; without one it returns to the population.
 func (p *positions) back(m *panel.Host) bool {
-	if p.Cancel(m) {
-		return true
-	}
-	if p.open {
-		p.Show(m)
-		return true
-	}
-	return false
+	return p.Cancel(m) || p.Close(m)
 }
 
 // rows returns the pairs of members, then the line, for an export.

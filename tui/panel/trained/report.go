@@ -19,20 +19,23 @@ import (
 // testReport is the state of the panels that replace the Live screen to show the errors of the model on the test set:
 // the last report and the pending one.
 type testReport struct {
-	open bool
+	panel.Page
 	panel.Query[Examined]
 }
 
 // NewTestReport returns the state of the panels of errors on the test set.
 func NewTestReport() *testReport {
-	return &testReport{Query: panel.Query[Examined]{Name: "evaluation"}}
+	return &testReport{
+		Page:  panel.Page{Own: panel.Classes, Lead: panel.Loss},
+		Query: panel.Query[Examined]{Name: "evaluation"},
+	}
 }
 
 // Panels returns the panels of classes, confusions and calibration.
 func (e *testReport) Panels() []panel.Panel {
 	const group = "mistakes of the model (w on Live)"
 	keys := []panel.Binding{
-		{Keys: []string{"w"}, Title: "back to the run", Do: e.show},
+		{Keys: []string{"w"}, Title: "back to the run", Do: e.Toggle},
 		{Keys: []string{"enter"}, Title: "evaluate this round or checkpoint", Do: e.ask, Why: e.whyNot},
 	}
 	newPanel := func(id panel.ID, title func() string,
@@ -42,7 +45,9 @@ func (e *testReport) Panels() []panel.Panel {
 			Hints: func(*panel.Host) [][2]string {
 				return [][2]string{{"enter", "evaluate"}, {"w", "back"}, {"←→", "round"}, {"E", "export"}}
 			},
-			Title: func(*panel.Host) (string, string) { return title(), e.note() },
+			Title: func(*panel.Host) (string, string) {
+				return title(), e.Note("evaluating", func(x *Examined) uint64 { return x.Round })
+			},
 			Draw: func(m *panel.Host, g *cell.Grid, r cell.Rect) {
 				if e.Result == nil || e.Result.Report == nil {
 					panel.Explain(g, r, e.missing(m))
@@ -66,19 +71,10 @@ func (e *testReport) Panels() []panel.Panel {
 	}
 }
 
-// show toggles between these panels and those of the run.
-func (e *testReport) show(m *panel.Host) tea.Cmd {
-	e.open = !e.open
-	if m.Focus = panel.Loss; e.open {
-		m.Focus = panel.Classes
-	}
-	return nil
-}
-
 // place lays out the Live screen.
 func (e *testReport) place(m *panel.Host, b cell.Rect) []panel.Placement {
 	switch {
-	case !e.open:
+	case !e.Open:
 		return live.PlaceLive(m, b)
 	case e.Result == nil || e.Result.Report == nil || e.Result.Report.Outputs != nil:
 		return []panel.Placement{{Panel: panel.Classes, Area: b}}
@@ -94,20 +90,7 @@ func (e *testReport) place(m *panel.Host, b cell.Rect) []panel.Placement {
 
 func (e *testReport) reset() {
 	e.Reset()
-	e.open = false
-}
-
-// note returns the round of the report, and the progress of the pending one.
-func (e *testReport) note() string {
-	switch {
-	case e.Pending != nil && e.Pending.Done.Load() > 0:
-		return "recomputing round " + textfmt.Grouped(e.Pending.Done.Load())
-	case e.Pending != nil:
-		return "evaluating"
-	case e.Result != nil:
-		return "round " + textfmt.Grouped(e.Result.Round)
-	}
-	return ""
+	e.Open = false
 }
 
 // missing returns why there is nothing to show.
@@ -162,14 +145,7 @@ func (e *testReport) ask(m *panel.Host) tea.Cmd {
 
 // back cancels a pending evaluation; without one it returns to the run.
 func (e *testReport) back(m *panel.Host) bool {
-	if e.Cancel(m) {
-		return true
-	}
-	if e.open {
-		e.show(m)
-		return true
-	}
-	return false
+	return e.Cancel(m) || e.Close(m)
 }
 
 // rows returns for an export the classes, then the confusions, then the calibration bins; for a regression the
@@ -214,12 +190,12 @@ func InsteadOfLive(exam *testReport, stage *EpisodePlayer) panel.Instead {
 	return panel.Instead{
 		Show: func(m *panel.Host) tea.Cmd {
 			if m.Shown.Config.Environment() != "" {
-				return stage.show(m)
+				return stage.Toggle(m)
 			}
-			return exam.show(m)
+			return exam.Toggle(m)
 		},
 		Place: func(m *panel.Host, b cell.Rect) []panel.Placement {
-			if stage.open {
+			if stage.Open {
 				return []panel.Placement{{Panel: panel.Episode, Area: b}}
 			}
 			return exam.place(m, b)
