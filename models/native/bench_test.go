@@ -14,33 +14,6 @@ import (
 	"brood/models/noise"
 )
 
-// BenchmarkGradients measures the gradients of a step for one and for two members, in samples per second.
-func BenchmarkGradients(b *testing.B) {
-	glyphs, err := data.Glyphs(2048, 0)
-	if err != nil {
-		b.Fatal(err)
-	}
-	noisy, err := data.New(data.Info{Name: "noise", Shape: []int{3, 32, 32}, Classes: 10}, data.Raster{Pixels: make([]byte, 128*3072), Labels: make([]uint16, 128)}, data.Raster{}, 0)
-	if err != nil {
-		b.Fatal(err)
-	}
-	for _, name := range []string{"mlp", "mlp-gelu", "lenet-caffe", "lenet", "lenets", "mlp-small", "allcnn", "resnet20", "cif-300k"} {
-		m, err := models.Load(name)
-		if err != nil {
-			b.Fatal(err)
-		}
-		set := glyphs
-		if m.Fits(set.Info) != nil {
-			set = noisy
-		}
-		for _, threads := range []int{1, 2} {
-			b.Run(fmt.Sprintf("%s/threads=%d", name, threads), func(b *testing.B) {
-				gradients(b, m, set, threads, threads, 128)
-			})
-		}
-	}
-}
-
 // gradients measures gradients of n members on batches of one size: the mean, and the best step.
 func gradients(b *testing.B, m *models.Model, set *data.Set, threads, n, batch int) {
 	e, err := NewEngine(m, set, threads, kernel.Best())
@@ -182,65 +155,5 @@ func BenchmarkCrossover(b *testing.B) {
 	b.ReportMetric(best[1].Seconds()/best[0].Seconds(), "of-a-copy")
 }
 
-// BenchmarkCandidates measures the evaluation of antithetic candidates on a shared batch, in evaluations per second.
-func BenchmarkCandidates(b *testing.B) {
-	set, err := data.Glyphs(2048, 0)
-	if err != nil {
-		b.Fatal(err)
-	}
-	for _, name := range []string{"mlp", "mlp-small", "lenet-caffe"} {
-		m, err := models.Load(name)
-		if err != nil {
-			b.Fatal(err)
-		}
-		for kind, n := range map[string]engine.Noise{"full": {}, "integer": {Integer: true}, "rank1": {Rank: 1}} {
-			for _, batch := range []int{128, 256} {
-				b.Run(fmt.Sprintf("%s/%s/batch=%d", name, kind, batch), func(b *testing.B) { candidates32(b, m, set, n, batch, NewEngine) })
-				if n.Rank == 0 {
-					b.Run(fmt.Sprintf("%s/%s/batch=%d/bf16", name, kind, batch), func(b *testing.B) { candidates32(b, m, set, n, batch, NewBF16) })
-					b.Run(fmt.Sprintf("%s/%s/batch=%d/amx", name, kind, batch), func(b *testing.B) { candidates32(b, m, set, n, batch, NewAMX) })
-				}
-			}
-		}
-	}
-	for _, name := range []string{"mlp-int8", "bytes-int8"} {
-		m, err := models.Load(name)
-		if err != nil {
-			b.Fatal(err)
-		}
-		set := set
-		if m.Vocabulary > 0 {
-			set = text(b, m)
-		}
-		b.Run(name+"/integer/batch=64", func(b *testing.B) { candidates32(b, m, set, engine.Noise{Integer: true}, 64, NewEngine) })
-	}
-}
-
 // opener creates an engine with one arithmetic.
 type opener func(*models.Model, *data.Set, int, kernel.Variant) (*Engine, error)
-
-// candidates32 measures 32 candidates on one thread with the kernel variant in BROOD_CPU.
-func candidates32(b *testing.B, m *models.Model, set *data.Set, kind engine.Noise, batch int, open opener) {
-	variant, err := kernel.FromEnv()
-	if err != nil {
-		b.Fatal(err)
-	}
-	e, err := open(m, set, 1, variant)
-	if err != nil {
-		b.Fatal(err)
-	}
-	const n = 32
-	t := engine.Candidates{Noise: kind, Theta: ram.New(1, m.Layout.Params), Sigma: 0.01, Antithetic: true, Batches: [][]int32{set.Train()[:batch]}, Fitness: make([]float32, n)}
-	if err := m.Init(1, 0, flat(t.Theta)); err != nil {
-		b.Fatal(err)
-	}
-	for i := range n {
-		t.IDs = append(t.IDs, engine.Member(i))
-	}
-	for b.Loop() {
-		if err := e.Do(context.Background(), t); err != nil {
-			b.Fatal(err)
-		}
-	}
-	b.ReportMetric(float64(n*b.N)/b.Elapsed().Seconds(), "evaluations/s")
-}

@@ -39,22 +39,6 @@ func benches(b *testing.B, name, unit string, work, perPeak float64, prepare fun
 	}
 }
 
-func BenchmarkPeak(b *testing.B) {
-	const turns = 1 << 20
-	for tw := AVX2; tw < variants; tw++ {
-		k, err := New(tw)
-		if err != nil {
-			continue
-		}
-		b.Run(tw.String(), func(b *testing.B) {
-			for b.Loop() {
-				k.isa.issue[MultiplyAdd](turns)
-			}
-			b.ReportMetric(turns*float64(k.isa.issueTurn*2*k.isa.vector*b.N)/b.Elapsed().Seconds()/1e9, "GFLOP/s")
-		})
-	}
-}
-
 func BenchmarkGemm(b *testing.B) {
 	for _, s := range []struct {
 		form    Form

@@ -242,20 +242,3 @@ func TestBlocks(t *testing.T) {
 		}
 	})
 }
-
-func BenchmarkConv(b *testing.B) {
-	for _, s := range []ConvShape{{1, 28, 28, 20, 5, 1, 0}, {20, 12, 12, 50, 5, 1, 0}, {3, 32, 32, 96, 3, 1, 1}, {96, 32, 32, 96, 3, 1, 1}, {96, 32, 32, 96, 3, 2, 1},
-		{192, 16, 16, 192, 3, 1, 1}, {192, 8, 8, 192, 3, 1, 0}, {192, 6, 6, 192, 1, 1, 0}} {
-		c, err := NewConv(s)
-		if err != nil {
-			b.Fatal(err)
-		}
-		work := 0.0
-		c.each(func(_, _, _ int) { work += 2 * Lanes })
-		x, w, y := normals(random(1), c.Inputs()), normals(random(2), c.Weights()), normals(random(3), c.Outputs())
-		name := fmt.Sprintf("%dx%dx%d-%d-k%ds%dp%d", s.In, s.H, s.W, s.Out, s.Kernel, s.Stride, s.Pad)
-		benches(b, "forward/"+name, "GFLOP/s", work, 1, func(k *Kernels) func() { return func() { k.ConvForward(c, y, x, w, nil, true) } })
-		benches(b, "data/"+name, "GFLOP/s", work, 1, func(k *Kernels) func() { return func() { k.ConvData(c, x, y, w, nil) } })
-		benches(b, "weights/"+name, "GFLOP/s", work, 1, func(k *Kernels) func() { return func() { k.ConvWeights(c, 0, c.Out, w, y, x, 1e-9) } })
-	}
-}

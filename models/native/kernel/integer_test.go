@@ -2,7 +2,6 @@ package kernel
 
 import (
 	"math"
-	"math/rand/v2"
 	"testing"
 
 	"brood/models/noise"
@@ -147,14 +146,4 @@ func fillWith(s []float32, x float32) {
 	for i := range s {
 		s[i] = x
 	}
-}
-
-func BenchmarkGemmBytes(b *testing.B) {
-	const m, n, kk = 128, 256, 784
-	r := rand.New(rand.NewPCG(1, 2))
-	x, y, c, bias := make([]uint8, m*kk), make([]int8, n*800), make([]float32, m*n), make([]float32, n)
-	for i := range x {
-		x[i] = uint8(r.IntN(256))
-	}
-	benches(b, "mlp", "GOP/s", 2*m*n*kk, 0, func(k *Kernels) func() { return func() { k.GemmBytes(m, n, kk, x, kk, y, 800, c, n, 1, bias) } })
 }

@@ -98,27 +98,3 @@ func TestNoiseSumHasTheSameBits(t *testing.T) {
 		}
 	})
 }
-
-func BenchmarkNoise(b *testing.B) {
-	const n = 784 * 64
-	f, x := field(784), make([]float32, n)
-	members, weights := make([]uint32, 32), make([]float32, 32)
-	for i := range members {
-		members[i], weights[i] = uint32(i), 1
-	}
-	benches(b, "tiles", "G/s", line, 0, func(k *Kernels) func() {
-		k.line = aligned(line)
-		return func() { k.tiles(0, line/noise.Tile, f, nil, nil, false) }
-	})
-	whole := make([]int32, 32)
-	for i := range whole {
-		whole[i] = int32(i)
-	}
-	bytes := make([]int8, 64*ByteStride(784))
-	benches(b, "integers", "G/s", n, 0, func(k *Kernels) func() { return func() { k.Integers(x, 1, f, 0) } })
-	benches(b, "integer bytes", "G/s", n, 0, func(k *Kernels) func() { return func() { k.IntegerBytes(bytes, f, 64) } })
-	benches(b, "integer sum-32", "G/s", n*32, 0, func(k *Kernels) func() { return func() { k.IntegerSum(x, members, whole, 1, f, 0) } })
-	benches(b, "normals", "G/s", n, 0, func(k *Kernels) func() { return func() { k.Normals(x, f, 0) } })
-	benches(b, "perturb", "G/s", n, 0, func(k *Kernels) func() { return func() { k.Perturb(x, x, 1e-9, f, 0) } })
-	benches(b, "sum-32", "G/s", n*32, 0, func(k *Kernels) func() { return func() { k.NoiseSum(x, members, weights, false, f, 0) } })
-}

@@ -149,13 +149,3 @@ func closeTo(t *testing.T, what string, got float32, want float64) {
 		t.Fatalf("%s is %g, want %g", what, got, want)
 	}
 }
-
-func BenchmarkNorm(b *testing.B) {
-	c := newNormCase(20, 576, 577, 32, true)
-	n := float64(20 * 576 * Lanes)
-	y := make([]float32, len(c.x))
-	benches(b, "sums", "G/s", n, 0, func(k *Kernels) func() { return func() { k.NormSums(&c.n, c.sums, c.x) } })
-	benches(b, "apply", "G/s", n, 0, func(k *Kernels) func() { return func() { k.NormApply(&c.n, y, c.x) } })
-	benches(b, "backsums", "G/s", n, 0, func(k *Kernels) func() { return func() { k.NormBackSums(&c.n, c.grads, c.scales, c.dy, c.x) } })
-	benches(b, "back", "G/s", n, 0, func(k *Kernels) func() { return func() { k.NormBack(&c.n, y, c.dy, c.x, c.k, c.c, c.d) } })
-}

@@ -90,16 +90,3 @@ func TestPooling(t *testing.T) {
 		})
 	}
 }
-
-func BenchmarkPool(b *testing.B) {
-	for _, s := range []PoolShape{{20, 24, 24, 2, 2}, {20, 24, 24, 3, 3}} {
-		p, err := NewPool(s)
-		if err != nil {
-			b.Fatal(err)
-		}
-		x, dx, y, dy := normals(random(1), p.Inputs()), make([]float32, p.Inputs()), make([]float32, p.Outputs()), normals(random(2), p.Outputs())
-		name := fmt.Sprint(s.Kernel)
-		benches(b, "max/"+name, "G/s", float64(p.Inputs()), 0, func(k *Kernels) func() { return func() { k.MaxPool(p, y, x) } })
-		benches(b, "maxback/"+name, "G/s", float64(p.Inputs()), 0, func(k *Kernels) func() { return func() { k.MaxPoolBack(p, dx, dy, y, x) } })
-	}
-}
