@@ -13,18 +13,9 @@ const (
 	waitEvery = 10 * time.Second // least time between further lines of the same stage
 )
 
-// waitPrinter is a printer that reports what workers do while no round ends.
-type waitPrinter interface {
-	printWait(d *view.Doing, now time.Time)
-}
-
-// watchWaits passes the result of doing to a waitPrinter each second, until end is called. It does nothing for other
-// printers.
-func watchWaits(out printer, doing func() *view.Doing) (end func()) {
-	if k, ok := out.(*loggedPrinter); ok {
-		out = k.printer
-	}
-	w, ok := out.(waitPrinter)
+// watchWaits prints each second what workers do while no round ends, until end is called. Only plain lines report it.
+func watchWaits(out *loggedPrinter, doing func() *view.Doing) (end func()) {
+	p, ok := out.printer.(*plainPrinter)
 	if !ok {
 		return func() {}
 	}
@@ -36,7 +27,7 @@ func watchWaits(out printer, doing func() *view.Doing) (end func()) {
 		for {
 			select {
 			case now := <-tick.C:
-				w.printWait(doing(), now)
+				p.printWait(doing(), now)
 			case <-stop:
 				return
 			}
