@@ -190,5 +190,5 @@ type Shape struct {
 	comm *collective.Comm // if not nil, caches the subtrees of Roster
 }
 
-// DataSize is the number of training and validation samples.
-type DataSize struct{ Train, Validation int }
+// DataSize is the number of training and validation samples, and of classes: below 2 if samples have none.
+type DataSize struct{ Train, Validation, Classes int }

@@ -8,8 +8,9 @@ import (
 
 // Data names the samples a program may train on and select by. The test set is not accessible.
 type Data interface {
-	Train() []int32      // sample ids, fixed for the run; read-only
-	Validation() []int32 // a split of the training set; read-only
+	Train() []int32       // sample ids, fixed for the run; read-only
+	Validation() []int32  // a split of the training set; read-only
+	Label(id int32) int32 // class of a sample, if samples have classes
 }
 
 // Env contains everything that a program may access.
@@ -36,7 +37,9 @@ type Env struct {
 	fault    error
 	probed   bool // see Probe
 	looks    []look
-	onThread bool // this copy belongs to one executor thread, see InCohorts
+	dealing  dealing   // how parts were dealt, see Deal
+	parts    [][]int32 // samples of each member, by rank; nil: ranges of the training set
+	onThread bool      // this copy belongs to one executor thread, see InCohorts
 }
 
 type shape struct{ rows, cols int }
@@ -141,7 +144,7 @@ func (e *Env) Shape(k Values) Shape {
 		Layout: e.Layout,
 		K:      k,
 		Direct: e.Comm.Direct,
-		Data:   DataSize{len(e.Data.Train()), len(e.Data.Validation())},
+		Data:   DataSize{Train: len(e.Data.Train()), Validation: len(e.Data.Validation())},
 		comm:   e.Comm,
 	}
 	if p := e.Record(BlockPhase); p.Rows > 0 {

@@ -9,9 +9,6 @@ import (
 	"brood/optim/collective"
 )
 
-// MemberStream lists the knobs that [Env.GradientStep] reads, for algorithms with one data stream per member.
-var MemberStream = []Knob{KnobB, KnobWD, KnobClip, KnobSplit, KnobParts}
-
 // Step is one mini-batch gradient computation for some members.
 type Step struct {
 	X     engine.Mat   // parameters
@@ -20,7 +17,6 @@ type Step struct {
 	G     engine.Mat   // out: a row per entry of Rows
 	Loss  []float32    // out, after the engine's Wait: one per entry of Rows
 	Batch int
-	Frac  float64 // share of the training set per member, as a contiguous window; 0: disjoint parts of 1/n
 	Clip  float32 // maximum norm of a gradient, applied before Decay; 0: none
 	Decay float32 // weight decay: G += Decay*X
 	Joint bool    // all threads compute the optimiser's step of one member at a time, see [Env.InCohorts]
@@ -29,7 +25,7 @@ type Step struct {
 }
 
 // GradientStep returns the step of the members in the given rows of Mine, at the same rows of x, with the values of the
-// knobs MemberStream. A knob that the algorithm does not declare has its default.
+// knobs [MemberStream]. A knob that the algorithm does not declare has its default.
 func (e *Env) GradientStep(k Values, x engine.Mat, rows []engine.Row, g engine.Mat, loss []float32) Step {
 	s := Step{
 		X:     x,
@@ -38,7 +34,6 @@ func (e *Env) GradientStep(k Values, x engine.Mat, rows []engine.Row, g engine.M
 		G:     g,
 		Loss:  loss,
 		Batch: k.I("batch"),
-		Frac:  k.DataShare(),
 		Clip:  k.Clip(),
 		Decay: k.F("decay"),
 		Joint: k.Orthogonalises(),
@@ -47,17 +42,6 @@ func (e *Env) GradientStep(k Values, x engine.Mat, rows []engine.Row, g engine.M
 		s.Decay = 0
 	}
 	return s
-}
-
-// DataShare returns the share of the training set that a member sees: the knob split, or 0 for disjoint parts.
-func (v Values) DataShare() float64 {
-	switch {
-	case v.Has(KnobParts.Name) && v.Is("parts", "disjoint"):
-		return 0
-	case v.Has(KnobSplit.Name):
-		return v.Get(KnobSplit.Name)
-	}
-	return KnobSplit.Default
 }
 
 // Clip returns the maximum norm of a gradient, 0 for none.
@@ -96,9 +80,9 @@ func (e *Env) ahead() int {
 
 // nextBatch draws the next mini-batch of a member and the address of its dropout masks, and advances its cursor.
 func (e *Env) nextBatch(m engine.Member, cursor []uint64, s Step) (batch []int32, mask noise.Key) {
-	batch = e.Stream(m, cursor[0], s.Batch, s.Frac)
+	batch = e.Stream(m, cursor[0], s.Batch)
 	mask = e.Rand(noise.Dropout, cursor[0], m)
-	mask.Stream = uint32(e.Window(m, s.Frac).Len)
+	mask.Stream = uint32(e.Samples(m))
 	cursor[0] += uint64(s.Batch)
 	return batch, mask
 }
@@ -136,55 +120,24 @@ func (s Step) Regularise() (tasks []engine.Task) {
 	return tasks
 }
 
-// Window returns the part of the training set (N samples) that member m (of n) sees: frac*N samples from
-// floor(N*rank/n) on, wrapping around; with frac 0 the samples up to the next member's window.
-func (e *Env) Window(m engine.Member, frac float64) data.Window {
-	n := len(e.Data.Train())
-	if frac >= 1 {
-		return data.Window{Lo: 0, Len: n}
-	}
-	lo, hi := engine.Cut(n, e.Roster.Rank(m), len(e.Roster.Members))
-	if frac == 0 {
-		return data.Window{Lo: lo, Len: max(1, hi-lo)}
-	}
-	return data.Window{Lo: lo, Len: max(1, int(frac*float64(n)))}
-}
-
 // ReportSteps returns the report of a round in which members took steps mini-batch steps in total, on one data stream
 // per member.
 func (e *Env) ReportSteps(k Values, steps int64) Report {
 	samples := steps * int64(k.I("batch"))
-	return Report{Steps: steps, Samples: samples, Pass: Pass{samples, e.windows(k.DataShare())}}
+	return Report{Steps: steps, Samples: samples, Pass: Pass{samples, e.passSamples()}}
 }
 
-// windows returns the sum of the window lengths of all members. With a share of 0 the windows partition the training
-// set, at least one sample each; otherwise all have the same length.
-func (e *Env) windows(frac float64) int64 {
-	all := e.Roster.Members
-	if frac == 0 {
-		return int64(max(len(e.Data.Train()), len(all)))
-	}
-	return int64(len(all) * e.Window(all[0], frac).Len)
-}
-
-// Stream returns n sample ids of member m's data stream, starting at a cursor. frac is the share of the training set
-// that the member sees.
-func (e *Env) Stream(m engine.Member, cursor uint64, n int, frac float64) []int32 {
-	out := make([]int32, n)
-	e.batch(out, e.Rand(noise.Order, 0, m), cursor, e.Window(m, frac))
-	return out
-}
-
-// batch draws samples into dst, unless the engine computes nothing.
-func (e *Env) batch(dst []int32, of noise.Key, cursor uint64, w data.Window) {
+// batch draws samples of a stream over ids into dst, unless the engine computes nothing.
+func (e *Env) batch(dst, ids []int32, of noise.Key, cursor uint64, w data.Window) {
 	if !e.MetaOnly {
-		data.Batch(dst, e.Data.Train(), of, cursor, w)
+		data.Batch(dst, ids, of, cursor, w)
 	}
 }
 
 // SharedBatch writes sample ids [at, at+len(dst)) of the single data stream of a shared model to dst.
 func (e *Env) SharedBatch(dst []int32, at uint64) {
-	e.batch(dst, e.Rand(noise.Order, 0, 0), at, data.Window{Lo: 0, Len: len(e.Data.Train())})
+	all := e.Data.Train()
+	e.batch(dst, all, e.Rand(noise.Order, 0, 0), at, data.Window{Len: len(all)})
 }
 
 // SharedBatchKey returns the key that identifies the mini-batch at position at of the shared stream, see

@@ -66,24 +66,6 @@ var (
 		Default: 0,
 		Scale:   Log,
 	}
-	// KnobSplit and KnobParts select the part of the training set from which a member draws.
-	KnobSplit = Knob{
-		Group:   GroupStream,
-		Name:    "split",
-		Title:   "data share",
-		Doc:     "share of the training set that each member sees: a contiguous window of its permutation",
-		Min:     0.001,
-		Max:     1,
-		Default: 1,
-	}
-	KnobParts = Knob{
-		Group:   GroupStream,
-		Name:    "parts",
-		Title:   "data parts",
-		Doc:     "members see windows of the share split, which may overlap, or disjoint parts of 1/n each",
-		Choices: []string{"windows", "disjoint"},
-		Max:     1,
-	}
 	// KnobStart selects the initialisation of members: EnterDrawn or EnterCentre for block x, see [Values.EnterX].
 	KnobStart = Knob{
 		Name:    "start",

@@ -103,6 +103,20 @@ func (k Key) Below(i, n int) int { return int(uint64(k.Uint32(i)) * uint64(n) >>
 // Uniform returns word i as a float in [0, 1), a multiple of 2^-24.
 func (k Key) Uniform(i int) float32 { return float32(k.Uint32(i)>>8) * (1.0 / (1 << 24)) }
 
+// Shuffle returns the numbers 0 to n-1 in a random order (Fisher-Yates), uniform also for a small n, unlike Permute. Its
+// first k numbers are a draw of k without replacement.
+func (k Key) Shuffle(n int) []int {
+	out := make([]int, n)
+	for i := range out {
+		out[i] = i
+	}
+	for i := range out {
+		j := i + k.Below(i, n-i)
+		out[i], out[j] = out[j], out[i]
+	}
+	return out
+}
+
 // Permute maps x to its place under a keyed bijection of [0, n): a four-round Feistel network with cycle walking.
 // It needs no table, so a data order survives joins, resizes and resume as one counter.
 func (k Key) Permute(x, n uint64) uint64 {

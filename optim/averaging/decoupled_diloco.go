@@ -99,8 +99,8 @@ Reductions: slowest 1, down 0 and merge mean is streaming-diloco with delay 0 an
 			Max:     0.99,
 			Default: 0.1,
 		},
-		optim.KnobSlice, optim.KnobB, optim.KnobClip, optim.KnobSplit, optim.KnobParts,
-	}),
+		optim.KnobSlice,
+	}, optim.InnerStream),
 	Series: []optim.Series{
 		optim.SeriesLoss,
 		{

@@ -94,8 +94,7 @@ over all members); with step mean it is data-parallel SGD without momentum on on
 			Max:   1,
 			Scale: optim.Log,
 		},
-		optim.KnobB, optim.KnobClip, optim.KnobSplit, optim.KnobParts,
-	}),
+	}, optim.InnerStream),
 	Series: []optim.Series{optim.SeriesLoss},
 	NoOptimiser: "follows the sign of the momentum components it sends, which replaces an optimiser; " +
 		"for Adam or Muon with few bytes take sparseloco",

@@ -36,9 +36,8 @@ Deviations: none in the rule; the source's h of 500 and its warm-up and cosine s
 Reductions: eta 1 and momentum 0 make xbar the mean of the replicas: local AdamW with averaging.`,
 	Needs: optim.Gradients,
 	Knobs: slices.Concat([]optim.Knob{optim.KnobOuterEta}, optim.InnerKnobs, []optim.Knob{
-		optim.KnobMu, optim.KnobH.With(32), knobShare, optim.KnobSlice, optim.KnobB, optim.KnobClip, optim.KnobSplit,
-		optim.KnobParts,
-	}),
+		optim.KnobMu, optim.KnobH.With(32), knobShare, optim.KnobSlice,
+	}, optim.InnerStream),
 	Series: []optim.Series{optim.SeriesLoss},
 	Blocks: func(k optim.Values, l engine.Layout) []optim.Block {
 		return optim.StepBlocks(k, l, optim.Params(optim.BlockX, false, optim.EnterCentre, l),

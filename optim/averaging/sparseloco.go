@@ -79,8 +79,8 @@ Reductions: with keep = chunk and values float32 it is DiLoCo without outer mome
 			Choices: []string{"2bit", "float32"},
 			Max:     1,
 		},
-		optim.KnobH.With(32), optim.KnobSlice, optim.KnobB, optim.KnobClip, optim.KnobSplit, optim.KnobParts,
-	}),
+		optim.KnobH.With(32), optim.KnobSlice,
+	}, optim.InnerStream),
 	Series: []optim.Series{optim.SeriesLoss},
 	Blocks: func(k optim.Values, l engine.Layout) []optim.Block {
 		return optim.StepBlocks(k, l, optim.Params(optim.BlockX, false, optim.EnterCentre, l),

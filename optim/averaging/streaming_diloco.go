@@ -79,8 +79,8 @@ Reductions: one fragment with delay 0 and alpha 0 is diloco, bit for bit; alpha 
 			Choices: []string{"off", "on"},
 			Max:     1,
 		},
-		optim.KnobSlice, optim.KnobB, optim.KnobClip, optim.KnobSplit, optim.KnobParts,
-	}),
+		optim.KnobSlice,
+	}, optim.InnerStream),
 	Series: []optim.Series{optim.SeriesLoss},
 	Blocks: func(k optim.Values, l engine.Layout) []optim.Block {
 		return optim.StepBlocks(k, l, optim.Params(optim.BlockX, false, optim.EnterCentre, l),

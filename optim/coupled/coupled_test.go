@@ -162,8 +162,8 @@ func TestDisjointParts(t *testing.T) {
 		p := optimtest.NewBowl(t, optimtest.Cols, optimtest.Samples).Populate(t, Parle, n, optimtest.Set{"parts": "disjoint"})
 		owner := map[int32]int{}
 		for m := range n {
-			size := p.Window(engine.Member(m), 0).Len
-			for _, id := range p.Stream(engine.Member(m), 0, size, 0) {
+			p.Deal(p.Knobs)
+			for _, id := range p.Stream(engine.Member(m), 0, p.Samples(engine.Member(m))) {
 				if o, ok := owner[id]; ok {
 					t.Errorf("n = %d: sample %d belongs to members %d and %d", n, id, o, m)
 				}

@@ -2,7 +2,6 @@ package gossip
 
 import (
 	"context"
-	"slices"
 
 	"brood/models/engine"
 	"brood/models/noise"
@@ -26,13 +25,9 @@ func Meetings(key noise.Key, members []engine.Member, count int) [][2]engine.Mem
 
 // Pairing draws a uniform random matching: every member is in exactly one pair, except one if their number is odd.
 func Pairing(key noise.Key, members []engine.Member) [][2]engine.Member {
-	left, out := slices.Clone(members), make([][2]engine.Member, len(members)/2)
-	for i := range left { // Fisher-Yates shuffle, since a keyed permutation of few elements is not uniform
-		j := i + key.Below(i, len(left)-i)
-		left[i], left[j] = left[j], left[i]
-	}
+	order, out := key.Shuffle(len(members)), make([][2]engine.Member, len(members)/2)
 	for i := range out {
-		out[i] = [2]engine.Member{left[2*i], left[2*i+1]}
+		out[i] = [2]engine.Member{members[order[2*i]], members[order[2*i+1]]}
 	}
 	return out
 }

@@ -45,9 +45,8 @@ Reductions: momentum 0 and eta 1 put a pair with equal s at the mean of its x; t
 			Max:     3,
 			Default: 0.7,
 		},
-		optim.KnobH.With(32), optim.KnobSlice, optim.KnobB,
-		optim.KnobClip, optim.KnobSplit, optim.KnobParts,
-	}),
+		optim.KnobH.With(32), optim.KnobSlice,
+	}, optim.InnerStream),
 	Series: []optim.Series{optim.SeriesLoss, optim.SeriesPartner},
 	Blocks: func(k optim.Values, l engine.Layout) []optim.Block {
 		return optim.StepBlocks(k, l, optim.Params(optim.BlockX, false, optim.EnterCentre, l),

@@ -125,8 +125,9 @@ func (b *Bowl) ids() []int32 {
 	return ids
 }
 
-func (b *Bowl) Train() []int32      { return b.ids()[:len(b.E)-b.ValidationCount] }
-func (b *Bowl) Validation() []int32 { return b.ids()[len(b.E)-b.ValidationCount:] }
+func (b *Bowl) Train() []int32       { return b.ids()[:len(b.E)-b.ValidationCount] }
+func (b *Bowl) Label(id int32) int32 { return id % BowlClasses }
+func (b *Bowl) Validation() []int32  { return b.ids()[len(b.E)-b.ValidationCount:] }
 
 // Population is one algorithm on a bowl, with all members on one worker.
 type Population struct {
@@ -184,6 +185,7 @@ func (p *Population) Rounds(n int) (rep optim.Report) {
 	p.T.Helper()
 	for range n {
 		p.Recycle()
+		p.Deal(p.Knobs)
 		var err error
 		if rep, err = p.Algorithm.Program.Round(context.Background(), p.Env, p.Knobs, p.Next); err != nil {
 			p.T.Fatalf("%s, round %d: %v", p.Algorithm.Name, p.Next, err)
@@ -255,7 +257,8 @@ func (p *Population) Streams() func(m int) []int32 {
 	return func(m int) []int32 {
 		b := p.Knobs.I("batch")
 		at[m] += uint64(b)
-		return p.Stream(engine.Member(m), at[m]-uint64(b), b, p.Knobs.DataShare())
+		p.Deal(p.Knobs)
+		return p.Stream(engine.Member(m), at[m]-uint64(b), b)
 	}
 }
 
@@ -319,7 +322,8 @@ func (s Set) Of(alg *optim.Algorithm) optim.Values {
 
 func Describe(s Set) string { return fmt.Sprint(map[string]any(s)) }
 
-const Cols, Samples = 13, 40
+// Cols and Samples are the size of a bowl in tests, BowlClasses the number of its classes: sample s has class s mod 5.
+const Cols, Samples, BowlClasses = 13, 40, 5
 
 func StartRow() []float64 {
 	x, _ := StartRows(Cols, 1)

@@ -28,6 +28,7 @@ func TestCheckShape(t *testing.T) {
 	brings := engine.Layout{Params: 10, State: 5}
 	one, none := engine.Layout{Params: 1}, optim.DataSize{Train: 100}
 	judged := optim.DataSize{Train: 100, Validation: 10}
+	classed := optim.DataSize{Train: 100, Classes: 10}
 	refused := map[string]bool{}
 	for _, c := range []struct {
 		algorithm string
@@ -45,6 +46,11 @@ func TestCheckShape(t *testing.T) {
 		{"diloco", set{"optimiser": "program"}, 2, floats, none, "optimiser = program: no program brings an optimiser to this run: choose another, or give brood.serve one (docs/programs.md)"},
 		{"diloco", set{"optimiser": "program"}, 2, brings, none, ""},
 		{"localsgd", set{"optimiser": "program", "warmup": "1"}, 2, brings, none, "the optimiser of a program takes no data-parallel steps: set warmup to 0, or choose another"},
+		{"localsgd", set{"parts": "dirichlet"}, 4, floats, none, "parts = dirichlet divides the samples by class, and these data have no classes: set parts to disjoint"},
+		{"localsgd", set{"parts": "shards"}, 51, floats, classed, "parts = shards: 51 members need 102 training samples, and there are 100: give fewer members, or set parts to windows"},
+		{"localsgd", set{"parts": "shards"}, 50, floats, classed, ""},
+		{"localsgd", set{"parts": "dirichlet"}, 101, floats, classed, "parts = dirichlet: 101 members need 101 training samples, and there are 100: give fewer members, or set parts to windows"},
+		{"localsgd", set{"parts": "dirichlet"}, 100, floats, classed, ""},
 		{"parle", set{"optimiser": "program", "thermal": "0.1"}, 2, brings, none, "the optimiser of a program adds no thermal noise: set thermal to 0, or choose another"},
 		{"parle", set{"optimiser": "program"}, 2, brings, none, ""},
 

@@ -135,6 +135,10 @@ var mutants = []mutant{
 		"./runtime/fleet", "^TestWriteAhead$", 0},
 	{"a cycle is counted by an undeclared knob", "optim/averaging/localsgd.go", `Cycle: optim.CycleOf("h")`, `Cycle: optim.CycleOf("slices")`,
 		"./runtime/conformance", "^TestConformance$/^localsgd$/^declared$", 0},
+	{"parts do not follow the number of members", "optim/parts.go", "d := dealing{n: len(e.Roster.Members), share", "d := dealing{n: max(5, e.dealing.n), share",
+		"./optim", "^TestDeal$", 0},
+	{"a member draws from the part of another rank", "optim/parts.go", "own := e.parts[e.Roster.Rank(m)]", "own := e.parts[0*e.Roster.Rank(m)]",
+		"./optim", "^TestDeal$", 0},
 	{"verify loses the edits of a grant", "runtime/verify/verify.go", "if e.At < g.To {", "if e.At < g.From {",
 		"./runtime/verify", "^TestAgrees$", 0},
 }

@@ -76,7 +76,7 @@ func f64(v []float32) []float64 {
 // stream draws the toy's next mini-batch of a member as the interface defines it.
 func (r Rig) stream(toy *Toy, m uint32, cursor uint64, n int) []int32 {
 	env := &optim.Env{Seed: r.Seed, Data: toy, Roster: collective.Place(collective.IDs(r.Members), []int{0})}
-	return env.Stream(engine.Member(m), cursor, n, 1)
+	return env.Stream(engine.Member(m), cursor, n)
 }
 
 // gradient returns the toy's gradient in float32 at one point: the loops are those of the engine, the update rules are

@@ -243,7 +243,7 @@ func (r Rig) Run(ctx context.Context) (*Outcome, error) {
 	}
 	fl, err = fleet.New(fleet.Config{
 		Core: coordinator.Config{Algorithm: r.Algorithm, Members: r.Members, Wait: r.Workers, Layout: toy.Layout(),
-			Data:  optim.DataSize{Train: toyTrain, Validation: toyValid},
+			Data:  optim.DataSize{Train: toyTrain, Validation: toyValid, Classes: toyOut},
 			Tests: toyTest, Direct: r.Direct, OnLoss: coordinator.LossPolicy(r.OnLoss), Audit: r.Audit, Secret: r.Seed,
 			Limit: event.Limit{Rounds: r.Rounds, Target: r.Target},
 			Edits: r.edits(), Lookup: r.lookup(), SavePeriod: r.Save, Keep: r.Keep, Resume: r.Resume, Epoch: r.Epoch},

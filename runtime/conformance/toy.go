@@ -99,6 +99,9 @@ func (t *Toy) Train() []int32      { return span(0, toyTrain) }
 func (t *Toy) Validation() []int32 { return span(toyTrain, toyValid) }
 func (t *Toy) Test() []int32       { return span(toyTrain+toyValid, toyTest) }
 
+// Label returns the cluster of a sample.
+func (t *Toy) Label(id int32) int32 { return int32(t.y[id]) }
+
 func span(lo, n int) []int32 {
 	out := make([]int32, n)
 	for i := range out {

@@ -33,6 +33,7 @@ func TestVariants(t *testing.T) {
 		{"entropy-sgd", [][2]string{{"ell", "5"}, {"slice", "2"}, {"clip", "0.5"}}},
 		{"entropy-sgd", [][2]string{{"ell", "5"}, {"slice", "2"}, {"pull", "outside"}, {"momentum_out", "0"}}},
 		{"localsgd", [][2]string{{"h", "5"}, {"slice", "2"}, {"warmup", "4"}}},
+		{"localsgd", [][2]string{{"h", "3"}, {"parts", "shards"}, {"shards", "1"}}},
 		{"diloco", [][2]string{{"h", "5"}, {"slice", "2"}, {"decay", "0.01"}}},
 		{"diloco", [][2]string{{"h", "5"}, {"slice", "2"}, {"share", "0.3"}}},
 		{"streaming-diloco", [][2]string{{"h", "5"}, {"slice", "2"}, {"values", "e3m0"}, {"delay", "3"}, {"fragments", "3"}}},

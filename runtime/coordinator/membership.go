@@ -468,8 +468,8 @@ func CheckShape(alg *optim.Algorithm, s optim.Shape) error {
 		return usererr.Errorf("optimiser = %s: no program brings an optimiser to this run: choose another, or give "+
 			"brood.serve one (docs/programs.md)", engine.Program)
 	}
-	if alg.Check == nil {
-		return nil
+	if err := s.CheckParts(); err != nil || alg.Check == nil {
+		return usererr.Error(err)
 	}
 	return usererr.Error(alg.Check(s))
 }

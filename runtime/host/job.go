@@ -220,9 +220,9 @@ func (j *Job) ungraded() bool {
 	return j.own.Maximises() || j.Net.Loss != models.CrossEntropy && !j.Net.MultiLabel()
 }
 
-// size returns the number of training and validation samples.
+// size returns the numbers of samples and classes.
 func (j *Job) size() optim.DataSize {
-	return optim.DataSize{Train: j.Config.Train, Validation: j.Config.Valid}
+	return optim.DataSize{Train: j.Config.Train, Validation: j.Config.Valid, Classes: j.Samples.Classes}
 }
 
 // OwnModel returns the graph, the program or the objective that replaces the list of layers; nil for a list of layers.

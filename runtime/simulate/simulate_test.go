@@ -30,6 +30,7 @@ type data struct{}
 
 func (data) Train() []int32      { return ids(0, 1024) }
 func (data) Validation() []int32 { return ids(1024, 128) }
+func (data) Label(int32) int32   { return 0 }
 
 func ids(from, n int32) []int32 {
 	out := make([]int32, n)

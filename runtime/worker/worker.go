@@ -459,6 +459,7 @@ func (w *Worker) step(ctx context.Context, limit event.Limit, d *message.Done, p
 	k := s.time.Values(pos)
 	shape := s.env.Shape(k)
 	s.env.Recycle()
+	s.env.Deal(k)
 	s.env.Probe(w.probeDue(s.round + 1))
 	rep, err := s.alg.Program.Round(ctx, s.env, k, s.round)
 	if err = rootCause(s.env, err); err != nil {
