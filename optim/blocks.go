@@ -28,6 +28,9 @@ const (
 	BlockSent     = "sent"     // mean displacement of the members, in transit to an outer step
 	BlockDue      = "due"      // steps until a fragment in transit is applied; 0 if none is
 	BlockSince    = "since"    // steps of a member since it received each fragment
+	BlockControl  = "control"  // mean gradient of a member in its last cycle (SCAFFOLD: c_i)
+	BlockCBar     = "cbar"     // mean of the members' control variates (SCAFFOLD: c)
+	BlockGSum     = "gsum"     // gradients of a member, summed over its steps in the current cycle
 	BlockG        = "g"        // gradient summed over the rounds of a pass
 	BlockD        = "d"        // direction of the last full gradient step
 	BlockS        = "s"        // standard deviations of a search distribution, in units of its sigma

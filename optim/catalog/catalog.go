@@ -48,6 +48,8 @@ func All() []*optim.Algorithm {
 		coupled.EntropySGD,
 		coupled.Parle,
 		averaging.LocalSGD,
+		averaging.FedAvg,
+		averaging.SCAFFOLD,
 		averaging.DiLoCo,
 		averaging.StreamingDiLoCo,
 		averaging.DecoupledDiLoCo,

@@ -51,6 +51,8 @@ func TestCheckShape(t *testing.T) {
 		{"localsgd", set{"parts": "shards"}, 50, floats, classed, ""},
 		{"localsgd", set{"parts": "dirichlet"}, 101, floats, classed, "parts = dirichlet: 101 members need 101 training samples, and there are 100: give fewer members, or set parts to windows"},
 		{"localsgd", set{"parts": "dirichlet"}, 100, floats, classed, ""},
+		{"fedavg", set{"optimiser": "program", "mu": "0.1"}, 2, brings, none, "the optimiser of a program adds no proximal term: set mu to 0, or choose another"},
+		{"fedavg", set{"optimiser": "program"}, 2, brings, none, ""},
 		{"parle", set{"optimiser": "program", "thermal": "0.1"}, 2, brings, none, "the optimiser of a program adds no thermal noise: set thermal to 0, or choose another"},
 		{"parle", set{"optimiser": "program"}, 2, brings, none, ""},
 

@@ -34,6 +34,11 @@ func TestVariants(t *testing.T) {
 		{"entropy-sgd", [][2]string{{"ell", "5"}, {"slice", "2"}, {"pull", "outside"}, {"momentum_out", "0"}}},
 		{"localsgd", [][2]string{{"h", "5"}, {"slice", "2"}, {"warmup", "4"}}},
 		{"localsgd", [][2]string{{"h", "3"}, {"parts", "shards"}, {"shards", "1"}}},
+		{"fedavg", [][2]string{{"participation", "0.4"}, {"mu", "0.1"}, {"h", "5"}, {"slice", "2"}, {"parts", "dirichlet"}}},
+		{"fedavg", [][2]string{{"participation", "0.1"}, {"weigh", "equal"}, {"h", "2"}, {"momentum", "0.5"}, {"parts", "shards"}}},
+		{"fedavg", [][2]string{{"participation", "0.6"}, {"optimiser", "adamw"}, {"eta", "0.01"}, {"mu", "1"}, {"h", "3"}}},
+		{"scaffold", [][2]string{{"participation", "0.4"}, {"h", "5"}, {"slice", "2"}, {"parts", "dirichlet"}, {"eta_g", "0.7"}}},
+		{"scaffold", [][2]string{{"participation", "0.1"}, {"h", "2"}, {"clip", "0.5"}, {"decay", "0.01"}, {"parts", "shards"}}},
 		{"diloco", [][2]string{{"h", "5"}, {"slice", "2"}, {"decay", "0.01"}}},
 		{"diloco", [][2]string{{"h", "5"}, {"slice", "2"}, {"share", "0.3"}}},
 		{"streaming-diloco", [][2]string{{"h", "5"}, {"slice", "2"}, {"values", "e3m0"}, {"delay", "3"}, {"fragments", "3"}}},
@@ -144,6 +149,8 @@ func TestTurnedInACycle(t *testing.T) {
 		{Rig{Algorithm: "hybrid-es"}.With("r", "7"), [][2]string{{"r", "2"}, {"groups", "3"}, {"r", "1"}, {"r", "4"}}},
 		{Rig{Algorithm: "streaming-diloco"}.With("h", "9").With("delay", "8"), [][2]string{{"delay", "1"}, {"h", "4"}, {"overlap", "on"}, {"fragments", "2"}, {"values", "e3m0"}, {"delay", "3"}, {"overlap", "off"}}},
 		{Rig{Algorithm: "decoupled-diloco"}.With("h", "9").With("slice", "2"), [][2]string{{"fragments", "2"}, {"h", "4"}, {"down", "0.6"}, {"quorum", "3"}, {"slowest", "0.1"}, {"merge", "mean"}}},
+		{Rig{Algorithm: "fedavg"}.With("h", "9").With("slice", "2"), [][2]string{{"participation", "0.5"}, {"parts", "dirichlet"}, {"h", "4"}, {"mu", "0.5"}, {"concentration", "10"}, {"participation", "0.1"}, {"parts", "shards"}}},
+		{Rig{Algorithm: "scaffold"}.With("h", "9").With("slice", "2"), [][2]string{{"participation", "0.5"}, {"h", "4"}, {"eta_g", "0.5"}, {"participation", "0.1"}, {"h", "1"}}},
 		{Rig{Algorithm: "pesgd"}, [][2]string{{"period", "0.05"}, {"crossover", "none"}, {"parts", "disjoint"}, {"elite", "3"}}},
 		{Rig{Algorithm: "lm-ma-es"}, [][2]string{{"vectors", "3"}, {"rate", "4"}, {"vectors", "20"}, {"sigma", "0.3"}}},
 		{Rig{Algorithm: "guided-es", Members: 6}, [][2]string{{"subspace", "3"}, {"alpha", "1"}, {"surrogate", "gradient"}, {"subspace", "5"}, {"surrogate", "estimates"}, {"alpha", "0"}, {"subspace", "1"}}},
@@ -224,6 +231,40 @@ func TestDirectionsBegin(t *testing.T) {
 	}
 	if _, err := r.Verify(context.Background(), o); err != nil {
 		t.Errorf("verify: %v", err)
+	}
+}
+
+// TestPartsAreDealtAnew: while the population is resized, data by class are dealt to the members there are, on all
+// workers alike, and the log verifies.
+func TestPartsAreDealtAnew(t *testing.T) {
+	for _, parts := range []string{"shards", "dirichlet"} {
+		r := quick(Rig{Algorithm: "scaffold", Members: 6, Workers: 3, Rounds: 1000, Seed: 5}).With("parts", parts).
+			With("participation", "0.5").With("h", "5").With("slice", "2")
+		sizes := []int{4, 9, 3}
+		asked, planned := r.Members, false
+		r.OnRecord = func(rec event.Record) []event.Command {
+			if rec.Plan != nil {
+				planned = len(rec.Plan.New.Members) == asked
+			}
+			if rec.Commit == nil || !planned { // the last resize must be in effect
+				return nil
+			}
+			if planned = false; len(sizes) == 0 {
+				return []event.Command{{Action: event.Stop}}
+			}
+			asked, sizes = sizes[0], sizes[1:]
+			return []event.Command{{Members: asked}}
+		}
+		o, err := r.Run(context.Background())
+		if err != nil || o.Exit.Phase != event.Stopped || len(sizes) > 0 {
+			t.Fatalf("%s: %+v, %v: sizes %d were not reached", parts, o.Exit, err, sizes)
+		}
+		if sent, predicted := o.Bytes(); !maps.Equal(sent, predicted) {
+			t.Errorf("%s: sent %v, predicted %v", parts, sent, predicted)
+		}
+		if _, err := r.Verify(context.Background(), o); err != nil {
+			t.Errorf("%s: verify: %v", parts, err)
+		}
 	}
 }
 

@@ -153,6 +153,7 @@ func TestProgramOptimiser(t *testing.T) {
 		{"streaming-diloco", "eta_in", "momentum_in", nil},
 		{"decoupled-diloco", "eta_in", "momentum_in", nil},
 		{"papa", "eta", "momentum", nil},
+		{"fedavg", "eta", "momentum", nil},
 		{"wash", "eta", "momentum", nil},
 		{"sparta", "eta", "momentum", nil},
 		{"sgp", "eta", "momentum", nil},
