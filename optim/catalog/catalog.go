@@ -59,6 +59,7 @@ func All() []*optim.Algorithm {
 		averaging.WASH,
 		averaging.SPARTA,
 		gossip.SGP,
+		gossip.DPSGD,
 		gossip.ADPSGD,
 		gossip.PopSGD,
 		evolution.OpenAIES,

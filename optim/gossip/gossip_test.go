@@ -286,7 +286,7 @@ func TestStationaryVariance(t *testing.T) {
 // TestMeanEstimation: member i has one sample e_i and the loss ||x - e_i||^2/2. With every gossip method all members
 // converge to the mean of the e_i as the learning rate decreases.
 func TestMeanEstimation(t *testing.T) {
-	for _, a := range []*optim.Algorithm{PopSGD, SGP, ADPSGD, coupled.Elastic, averaging.LocalSGD} {
+	for _, a := range []*optim.Algorithm{PopSGD, SGP, DPSGD, ADPSGD, coupled.Elastic, averaging.LocalSGD} {
 		const n = 8
 		b := optimtest.NewBowl(t, optimtest.Cols, n)
 		for j := range b.A {

@@ -143,6 +143,8 @@ var mutants = []mutant{
 		"./optim/averaging", "^TestFedAvg$", 0},
 	{"the mean of control variates moves as if all members had trained", "optim/averaging/scaffold.go", "optim.T(part, change)", "optim.T(part*0+1, change)",
 		"./optim/averaging", "^TestSCAFFOLD$", 0},
+	{"a member goes half of the way to the mean of its neighbours", "optim/gossip/d_psgd.go", "optim.Assign(x, optim.T(1, x), optim.T(1, moved))", "optim.Assign(x, optim.T(1, x), optim.T(0.5, moved))",
+		"./optim/gossip", "^TestDPSGD$", 0},
 	{"parts do not follow the number of members", "optim/parts.go", "d := dealing{n: len(e.Roster.Members), share", "d := dealing{n: max(5, e.dealing.n), share",
 		"./optim", "^TestDeal$", 0},
 	{"a member draws from the part of another rank", "optim/parts.go", "own := e.parts[e.Roster.Rank(m)]", "own := e.parts[0*e.Roster.Rank(m)]",

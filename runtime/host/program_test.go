@@ -154,6 +154,7 @@ func TestProgramOptimiser(t *testing.T) {
 		{"decoupled-diloco", "eta_in", "momentum_in", nil},
 		{"papa", "eta", "momentum", nil},
 		{"fedavg", "eta", "momentum", nil},
+		{"d-psgd", "eta", "momentum", nil},
 		{"wash", "eta", "momentum", nil},
 		{"sparta", "eta", "momentum", nil},
 		{"sgp", "eta", "momentum", nil},
