@@ -57,39 +57,51 @@ func TestLiars(t *testing.T) {
 		audit  float64
 		change func(to int, p []byte) []byte
 		wrong  bool // it computes wrong gradients
+		quic   bool // frames travel over sockets
 	}{
 		"one peer": {0.05, func(to int, p []byte) []byte {
 			if to == 2 || to == 4 { // the second one if the first hosts no members any more
 				return flip(p)
 			}
 			return p
-		}, false},
+		}, false, false},
 		"shorter frames": {0, func(to int, p []byte) []byte {
 			if to == 0 || to == 1 {
 				return p[:len(p)-4]
 			}
 			return p
-		}, false},
+		}, false, false},
 		"NaN to all": {0.05, func(_ int, p []byte) []byte {
 			for i := range p {
 				p[i] = 0xff
 			}
 			return p
-		}, false},
-		"wrong gradients": {1, nil, true},
+		}, false, false},
+		"wrong gradients": {1, nil, true, false},
+		"one peer, over QUIC": {0.05, func(to int, p []byte) []byte {
+			if to == 2 || to == 4 {
+				return flip(p)
+			}
+			return p
+		}, false, true},
 	} {
 		t.Run(name, func(t *testing.T) {
 			for _, algorithm := range []string{"dp-sgd", "parle", "localsgd"} {
 				r := quick(Rig{Algorithm: algorithm, Members: 10, Workers: 5, Rounds: 60, Seed: 4, OnLoss: "mirror"})
 				want := run(t, r).Hash()
 				r.Audit = c.audit
-				last := 0
+				last, link := 0, func(hub *local.Hub, id int) collective.Link { return hub.Link(id) }
+				if c.quic {
+					s := &sockets{t: t}
+					link = s.link
+					defer s.closeAll()
+				}
 				r.Link = func(hub *local.Hub, id int) collective.Link {
 					last = id
 					if id != liar || c.change == nil {
-						return hub.Link(id)
+						return link(hub, id)
 					}
-					return &lyingLink{hub.Link(id), 30, map[int]int{}, c.change}
+					return &lyingLink{link(hub, id), 30, map[int]int{}, c.change}
 				}
 				r.Engine = func(toy *Toy) engine.Engine {
 					if c.wrong && last == liar {
