@@ -37,12 +37,11 @@ type Comm struct {
 	Roster  Roster
 	Workers []int // participants of every collective, ascending
 	Link    Link
-	Engine  engine.Engine       // owner of the matrices that the collectives read and write
-	Ledger  Ledger              // payload sent by this worker
-	Direct  int                 // collectives of at most this many bytes take one hop instead of two
-	Watch   func() (end func()) // called at the start of every collective, end at its end, for a benchmark; may be nil
-	Clock   func() int64        // nanoseconds; nil: waiting is not measured
-	Waited  int64               // nanoseconds that this worker spent waiting for frames
+	Engine  engine.Engine // owner of the matrices that the collectives read and write
+	Ledger  Ledger        // payload sent by this worker
+	Direct  int           // collectives of at most this many bytes take one hop instead of two
+	Clock   func() int64  // nanoseconds; nil: waiting is not measured
+	Waited  int64         // nanoseconds that this worker spent waiting for frames
 
 	sent, seen map[int]uint64    // last sequence numbers per peer: a pair may exchange frames without the others
 	parts      map[int][]node    // subtrees by worker, for Roster
@@ -153,14 +152,6 @@ func (c *Comm) waiting() func() {
 	return func() { c.Waited += c.Clock() - began }
 }
 
-// watch calls Watch, if set, and returns the function to call at the end of the collective.
-func (c *Comm) watch() func() {
-	if c.Watch == nil {
-		return func() {}
-	}
-	return c.Watch()
-}
-
 // phase is the next step of a collective that has begun: it waits for frames and may send more. No other collective may
 // begin before the last phase has run, so that the frames of all workers arrive in one order. Computing between phases
 // hides the transfer time.
@@ -206,7 +197,6 @@ func (c *Comm) AllGather(ctx context.Context, op Op, mine, all engine.Host) erro
 
 // BeginAllGather begins an AllGather. It reads mine before it returns; the last phase fills all.
 func (c *Comm) BeginAllGather(op Op, mine, all engine.Host) (Phases, error) {
-	defer c.watch()()
 	if mine.Type != all.Type || mine.Cols != all.Cols || all.Rows != len(c.Roster.Members) {
 		return nil, fmt.Errorf("%s: gather %dx%d %s into %dx%d %s of %d members",
 			op, mine.Rows, mine.Cols, mine.Type, all.Rows, all.Cols, all.Type, len(c.Roster.Members))
@@ -242,7 +232,6 @@ func (c *Comm) shareAll(op Op, total int, own []byte, size func(worker int) int,
 		}
 	}
 	return Phases{func(ctx context.Context) error {
-		defer c.watch()()
 		for _, w := range c.Workers {
 			n := size(w)
 			if w == c.Self || n == 0 {

@@ -94,7 +94,6 @@ type mover struct {
 }
 
 func (c *Comm) move(ctx context.Context, op Op, from, to Roster, edges []Edge, m mover) error {
-	defer c.watch()()
 	mine, next := c.hosted(from), c.hosted(to)
 	type parcel struct {
 		m engine.Member

@@ -28,7 +28,6 @@ func (c *Comm) Reduce(ctx context.Context, op Op, leaves Roster, src, dst engine
 // BeginReduce begins a reduce. Until the last phase has run, src must not change and dst is undefined.
 func (c *Comm) BeginReduce(ctx context.Context, op Op, leaves Roster, src, dst engine.Mat, mean bool,
 	code engine.Code) (Phases, error) {
-	defer c.watch()()
 	m, ws := src.Cols, c.Workers
 	me := slices.Index(ws, c.Self)
 	mine := c.hosted(leaves)
@@ -82,7 +81,6 @@ func (s reduction) exchange(ctx context.Context, op Op, ws []int, parts map[int]
 		known[n] = v
 	}
 	sum := func(ctx context.Context) error {
-		defer c.watch()()
 		for _, w := range ws {
 			if w != c.Self {
 				if err := s.receive(ctx, op, w, parts[w], known, hi-lo); err != nil {
@@ -99,11 +97,9 @@ func (s reduction) exchange(ctx context.Context, op Op, ws []int, parts map[int]
 		if err := sum(ctx); err != nil {
 			return err
 		}
-		defer c.watch()()
 		return c.sendSlice(ctx, op, ws, dst, code)
 	}
 	receive := func(ctx context.Context) error {
-		defer c.watch()()
 		return c.receiveSlices(ctx, op, ws, dst, code)
 	}
 	return Phases{send, receive}, nil
@@ -284,7 +280,6 @@ func (c *Comm) GatherSlices(ctx context.Context, op Op, v engine.Mat) error {
 }
 
 func (c *Comm) beginGatherSlices(ctx context.Context, op Op, v engine.Mat) (Phases, error) {
-	defer c.watch()()
 	at := func(worker int) engine.Span {
 		return c.sliceOf(c.Workers, v, slices.Index(c.Workers, worker), engine.Float32)
 	}

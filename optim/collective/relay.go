@@ -152,7 +152,6 @@ func (s reduction) relay(ctx context.Context, op Op, t *relays, known map[node]e
 		return c.send(me.up, op, frame)
 	}
 	up := func(ctx context.Context) error {
-		defer c.watch()()
 		for _, w := range me.below {
 			if err := s.receive(ctx, op, w, c.groupParts(t, s.leaves, w), known, dst.Cols); err != nil {
 				return err
@@ -164,7 +163,6 @@ func (s reduction) relay(ctx context.Context, op Op, t *relays, known map[node]e
 		if err := rest.Run(ctx); err != nil {
 			return err
 		}
-		defer c.watch()()
 		var frame []byte
 		var err error
 		if me.up != c.Self {
@@ -226,7 +224,6 @@ func (c *Comm) relayShares(t *relays, op Op, own []byte, size func(worker int) i
 		return send(t.first, me.group)
 	}
 	up := func(ctx context.Context) error {
-		defer c.watch()()
 		for _, w := range me.below {
 			if err := receive(ctx, w, t.of[w].group); err != nil {
 				return err
@@ -249,7 +246,6 @@ func (c *Comm) relayShares(t *relays, op Op, own []byte, size func(worker int) i
 		return nil
 	}
 	down := func(ctx context.Context) error {
-		defer c.watch()()
 		if err := arrive(ctx); err != nil {
 			return err
 		}

@@ -133,7 +133,7 @@ func (w *Worker) repeat(
 ) error {
 	s := w.now
 	cfg, link := w.cfg, &collective.Replay{}
-	cfg.ID, cfg.Overhead, cfg.Watch, cfg.Measure = r.Of, nil, nil, false
+	cfg.ID, cfg.Overhead, cfg.Measure = r.Of, nil, false
 	other := New(cfg)
 	other.link.Link = link
 	next, err := other.begin(message.Plan{

@@ -109,7 +109,7 @@ func (w *Worker) begin(p message.Plan) (*epochState, error) {
 func (w *Worker) environment(r collective.Roster, epoch uint32, workers []int) *optim.Env {
 	c := w.cfg
 	comm := collective.NewComm(c.ID, epoch, r, workers, w.link, c.Slow, c.Direct)
-	comm.Watch, comm.Clock = c.Watch, c.Clock
+	comm.Clock = c.Clock
 	return &optim.Env{
 		Seed:     c.Seed,
 		Roster:   r,

@@ -45,11 +45,10 @@ type Config struct {
 	Rebuild    int      // training samples to rebuild the centre's batch-norm statistics; 0: statSamples
 	Lookup     func(name string) (*optim.Algorithm, error)
 	Store      Store
-	Clock      func() int64        // nanoseconds, for durations in reports
-	Overhead   func() int64        // cumulative bytes that the transport sent in addition to payload; may be nil
-	Watch      func() (end func()) // see [collective.Comm]; may be nil
-	MetaOnly   bool                // the engine computes nothing (meta tensors): no samples are drawn
-	Measure    bool                // measure rates if a plan leaves a knob to the run; false to execute a record
+	Clock      func() int64 // nanoseconds, for durations in reports
+	Overhead   func() int64 // cumulative bytes that the transport sent in addition to payload; may be nil
+	MetaOnly   bool         // the engine computes nothing (meta tensors): no samples are drawn
+	Measure    bool         // measure rates if a plan leaves a knob to the run; false to execute a record
 }
 
 // Store saves and loads checkpoints. Rows are named "block/member" or "block/shared".
