@@ -37,6 +37,7 @@ type Options struct {
 	Rules  []byte          // for an algorithm without a model, see [brood/optim.Algorithm]
 	Base   []event.Setting // knobs that the preset sets
 	Set    []event.Setting // knobs that a person sets; they override Base
+	Unused string          // algorithm whose knobs the preset sets, if the run has another one
 	By     string          // who set Set
 	Own    Own             `cbor:"-"` // used instead of Model; nil: none. It stays in this process
 

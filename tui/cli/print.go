@@ -483,12 +483,16 @@ func grouped(n int64) string {
 func humanBytes(n int64) string { return textfmt.Size(float64(n)) }
 
 // onStart returns the notes to print when a run begins: tensors of its initial model file that the model does not
-// use, and the notes of the job.
-func onStart(j *host.Job) []string {
+// use, knobs of its preset that its algorithm does not take, and the notes of the job.
+func onStart(j *host.Job) (notes []string) {
 	if text := unusedTensors(j.Init, j.Spare); text != "" {
-		return append([]string{text}, j.Notes...)
+		notes = append(notes, text)
 	}
-	return j.Notes
+	if j.Unused != "" {
+		notes = append(notes, fmt.Sprintf("the preset sets knobs of %s, which are not used: %s starts from its defaults",
+			j.Unused, j.Alg.Name))
+	}
+	return append(notes, j.Notes...)
 }
 
 // resumed returns the state of a restored run for its summary; nil for a new run.

@@ -177,6 +177,8 @@ func (f *runFlags) merge(p presets.Preset, given func(flag string) bool) (host.O
 		for _, k := range p.Settings() {
 			o.Base = append(o.Base, event.Setting{Knob: k.Knob, Expr: k.Expr})
 		}
+	} else if len(p.Settings()) > 0 {
+		o.Unused = p.Options.Algorithm
 	}
 	o.Seed = cmp.Or(o.Seed, 1)
 	if err := f.overridePreset(&o, given); err != nil {
