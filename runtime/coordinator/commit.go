@@ -285,9 +285,16 @@ func (c *Coordinator) save() (fx []Effect) {
 		hash:     c.hash,
 		progress: c.progress,
 		files:    map[int][]event.File{},
+
+		signatures: map[int]event.Signature{},
 	}, c.now
 	for _, w := range c.hosting.Workers {
-		fx = append(fx, Send{w, message.Save{Epoch: c.epoch, At: c.committed, Most: c.maxCheckpointBytes(w)}})
+		fx = append(fx, Send{w, message.Save{
+			Epoch: c.epoch,
+			At:    c.committed,
+			Hash:  c.hash,
+			Most:  c.maxCheckpointBytes(w),
+		}})
 	}
 	return fx
 }
@@ -311,7 +318,7 @@ func (c *Coordinator) handleSaved(e message.Saved) (fx []Effect) {
 		return append(fx, c.exit()...)
 	}
 	c.saving.longest = max(c.saving.longest, time.Duration(c.passed(e.Nanos, c.savedAt)))
-	c.saving.files[e.Worker] = e.Files
+	c.saving.files[e.Worker], c.saving.signatures[e.Worker] = e.Files, e.Signature
 	if len(c.saving.files) < len(c.hosting.Workers) {
 		return nil
 	}
@@ -325,8 +332,16 @@ func (c *Coordinator) handleSaved(e message.Saved) (fx []Effect) {
 		Progress:  c.saving.progress,
 		Timeline:  slices.Clone(c.edits),
 	}
+	signed := false
 	for _, w := range c.hosting.Workers {
-		cp.Files = append(cp.Files, c.saving.files[w]...)
+		for _, f := range c.saving.files[w] {
+			cp.Files = append(cp.Files, f)
+			cp.Signatures = append(cp.Signatures, c.saving.signatures[w])
+			signed = signed || c.saving.signatures[w] != event.Signature{}
+		}
+	}
+	if !signed {
+		cp.Signatures = nil
 	}
 	c.checkpoint, c.saving = &cp, nil
 	return append(fx, c.record(event.Record{Checkpoint: &cp}))

@@ -53,7 +53,7 @@ type simEpoch struct {
 type simSnap struct {
 	state  symbols
 	copies symbols
-	edits int
+	edits  int
 }
 
 // symbols is the state of some members and of the shared rows.

@@ -132,5 +132,7 @@ type saving struct {
 	hash     string
 	progress event.Progress
 	files    map[int][]event.File
-	longest  time.Duration // duration of the save on the slowest worker so far
+
+	signatures map[int]event.Signature // zero of a worker of the coordinator's process
+	longest    time.Duration           // duration of the save on the slowest worker so far
 }

@@ -344,6 +344,8 @@ type Checkpoint struct {
 	Files     []File            `cbor:"5,keyasint"`
 	Timeline  []Edit            `cbor:"6,keyasint,omitempty"` // all earlier edits in the log that are still valid
 	Progress  Progress          `cbor:"7,keyasint"`
+	// of Files, by the workers that saved them; nil: none is signed
+	Signatures []Signature `cbor:"8,keyasint,omitempty"`
 }
 
 // File is a saved shard, relative to the session directory.

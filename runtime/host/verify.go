@@ -23,6 +23,10 @@ type Verified struct {
 	// Checkpoints counts those whose files match the digests in the log, Removed those whose files a run has removed or
 	// never wrote.
 	Checkpoints, Removed int
+	// Signed counts saved files with a valid signature; Signers are the keys, as [event.Signature.Node], in the order of
+	// the log
+	Signed  int
+	Signers [][32]byte
 }
 
 // Verify recomputes the whole log of dir and compares every commit. It also compares the files of all checkpoints with
@@ -102,6 +106,11 @@ func (out *Verified) checkpoints(dir string, h history) error {
 	if err != nil {
 		return err
 	}
+	for _, cp := range h.cps {
+		if err := out.signatures(&cp); err != nil {
+			return err
+		}
+	}
 	out.Removed = h.checkpoints
 	newer := map[string]bool{} // files of newer checkpoints: a resumed session may have overwritten a file
 	for _, cp := range slices.Backward(h.cps) {
@@ -119,6 +128,27 @@ func (out *Verified) checkpoints(dir string, h history) error {
 			out.Removed--
 		case slices.Contains(kept, cp.Round):
 			return fmt.Errorf("%w; all %d rounds are correct, and an older checkpoint replaces this one", err, out.Rounds)
+		}
+	}
+	return nil
+}
+
+// signatures checks the signatures of a checkpoint.
+func (out *Verified) signatures(cp *event.Checkpoint) error {
+	if len(cp.Signatures) > 0 && len(cp.Signatures) != len(cp.Files) {
+		return fmt.Errorf("the checkpoint of round %d has %d signatures for %d files", cp.Round, len(cp.Signatures), len(cp.Files))
+	}
+	for i, s := range cp.Signatures {
+		if s == (event.Signature{}) {
+			continue // of the coordinator's process
+		}
+		if !s.Signs(event.Statement(cp.Round, cp.Epoch, cp.Hash, cp.Files[i])) {
+			return fmt.Errorf("the signature of %s, of the checkpoint of round %d, is not valid: the log or the file was "+
+				"changed since a worker signed it", cp.Files[i].Path, cp.Round)
+		}
+		out.Signed++
+		if !slices.Contains(out.Signers, s.Node()) {
+			out.Signers = append(out.Signers, s.Node())
 		}
 	}
 	return nil

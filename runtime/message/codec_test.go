@@ -27,6 +27,8 @@ func samples() map[string]any {
 		Timeline: []event.Edit{edit}, Progress: event.Progress{Rounds: 6, Steps: 60, Samples: 600, Evaluations: 1, Epochs: 0.25}}
 	frames := []collective.FrameSums{{Peer: 1, Sent: collective.Frames{Bytes: 8, Sum: [16]byte{3}},
 		Received: collective.Frames{Bytes: 9, Sum: [16]byte{4}}}}
+	signature := event.Signature{Key: [32]byte{7}, Sum: [64]byte{8}}
+	cp.Signatures = []event.Signature{signature}
 	return map[string]any{
 		"grant": Grant{Epoch: 3, From: 10, To: 12, Committed: 8, Edits: []event.Edit{edit}, Limit: event.Limit{Rounds: 90, Epochs: 2, Seconds: 3, Target: "loss=1", Patience: 4}, Hold: true, Onward: true},
 		"abort": Abort{Epoch: 4},
@@ -35,7 +37,7 @@ func samples() map[string]any {
 		"audit": Audit{Epoch: 5, From: 12, Pairs: []AuditPair{{Of: 1, By: 2, Bytes: 9}}},
 		"audited": Audited{Worker: 2, Epoch: 5, From: 12, Of: 1, Start: Digests{{"x/0", [32]byte{1}}}, Digests: Digests{{"x/0", [32]byte{2}}},
 			Frames: frames, Err: "no", Bytes: 9, NonFinite: true},
-		"save":   Save{Epoch: 5, At: 12},
+		"save":   Save{Epoch: 5, At: 12, Hash: "blake3:00"},
 		"stop":   Stop{},
 		"evict":  Evict{Why: "it lost others", After: 5},
 		"setup":  Setup{Config: event.Config{Version: 1, Model: "mlp", Data: "glyphs", Seed: 1 << 63}, Members: 3, Committed: &Committed{2, 10}},
@@ -47,7 +49,7 @@ func samples() map[string]any {
 			Tests:  []Test{{Round: 11, Centre: "blake3:22", Chunks: []Chunk{{Index: 3, Loss: 1.25, Correct: 4, Samples: 5}}, Validation: []Chunk{{Index: 2, Loss: 2.25, Correct: 1, Samples: 3}}}},
 			Sent:   collective.Ledger{"couple": 4}, Predicted: collective.Ledger{"couple": 8}, Evaluation: collective.Ledger{"centre": 16}, Overhead: 7, Nanos: 8, Extra: 9, Notes: []Note{{Kind: event.AlertVaries, Text: "it does"}}, Waited: 6, Frames: frames, Mirrored: Digests{{"x/1", [32]byte{5}}}},
 		"failed":  Failed{Worker: 2, Epoch: 5, Err: "no", NonFinite: &NonFinite{Block: "x", Member: 5, From: 10, To: 12}, Cut: &other, Never: true, Faulty: &other, Frames: frames},
-		"saved":   Saved{Worker: 2, Epoch: 5, At: 12, Files: cp.Files, Err: "full", Nanos: 7},
+		"saved":   Saved{Worker: 2, Epoch: 5, At: 12, Files: cp.Files, Err: "full", Nanos: 7, Signature: signature},
 		"get":     Get{Path: "init.safetensors", From: 9},
 		"leaving": Leaving{Worker: 2},
 		"telemetry": Telemetry{Worker: 2, Links: []LinkCount{{To: 1, Sent: 3, Received: 4, RTT: 5, Lost: 0.25}}, Machine: map[event.Measure]float64{event.Busy: 1.5},

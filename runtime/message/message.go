@@ -42,7 +42,8 @@ type (
 	Save struct {
 		Epoch uint32 `cbor:"0,keyasint"`
 		At    uint64 `cbor:"1,keyasint,omitempty"`
-		Most  int64  `cbor:"-"` // largest size of the file in bytes, for the receiver of the file; not sent
+		Hash  string `cbor:"2,keyasint,omitempty"` // of that state, which the worker signs with its file
+		Most  int64  `cbor:"-"`                    // largest size of the file in bytes, for the receiver of the file; not sent
 	}
 	// Stop ends the worker: the run is over, or the worker is released.
 	Stop struct{}
@@ -127,6 +128,9 @@ type (
 		Files  []event.File `cbor:"3,keyasint,omitempty"`
 		Err    string       `cbor:"4,keyasint,omitempty"`
 		Nanos  int64        `cbor:"5,keyasint,omitempty"` // duration of the save
+		// under the file, of a worker of another process, see [event.Statement]
+		Signature event.Signature `cbor:"6,keyasint,omitzero"`
+		Hash      string          `cbor:"-"` // of the order
 	}
 )
 

@@ -30,9 +30,10 @@ type workerHandle struct {
 	acceptedAt time.Time
 
 	mu             sync.Mutex
-	maxBytes       map[string]int64 // checkpoint files that it was ordered to save, with their maximum bytes
-	pendingReplies int              // maximum number of replies to orders that are still due
-	lastFile       *event.File      // the newest checkpoint file that was received; nil before
+	saves          map[string]message.Save // orders to save, by the path of the file, until it was received
+	pendingReplies int                     // maximum number of replies to orders that are still due
+	lastFile       *event.File             // the newest checkpoint file that was received; nil before
+	lastSave       message.Save            // order of lastFile
 	since          time.Time
 	links          linkRates
 
@@ -66,7 +67,7 @@ func newHandle(r *run, p *quic.Peer, id int) *workerHandle {
 		run:        r,
 		peer:       p,
 		id:         id,
-		maxBytes:   map[string]int64{},
+		saves:      map[string]message.Save{},
 		acceptedAt: time.Now(),
 		since:      time.Now(),
 		files:      checkpointStore{dir: r.dir},
@@ -89,7 +90,7 @@ func (t *workerHandle) Post(msg message.Order) {
 	t.mu.Lock()
 	switch m := msg.(type) {
 	case message.Save:
-		t.maxBytes[session.CheckpointFile(m.At, m.Epoch, t.id)] = m.Most
+		t.saves[session.CheckpointFile(m.At, m.Epoch, t.id)] = m
 		t.pendingReplies++
 	case message.Plan, message.Grant, message.Audit:
 		t.pendingReplies++
@@ -296,6 +297,15 @@ func (t *workerHandle) checkReply(msg message.Report) error {
 		if len(m.Files) != 1 || t.lastFile == nil || m.Files[0] != *t.lastFile || t.lastFile.Path != path {
 			return fmt.Errorf("it reports that it saved %.200q, and transferred %+v", fmt.Sprint(m.Files), t.lastFile)
 		}
+		return checkSignature(m.Signature, t.peer.Node(), t.lastSave, *t.lastFile)
+	}
+	return nil
+}
+
+// checkSignature requires the signature of a worker's key under a file that it was ordered to save.
+func checkSignature(s event.Signature, worker wire.NodeID, order message.Save, f event.File) error {
+	if s.Node() != worker || !s.Signs(event.Statement(order.At, order.Epoch, order.Hash, f)) {
+		return fmt.Errorf("it saved %q without a signature of its key", f.Path)
 	}
 	return nil
 }
@@ -303,13 +313,13 @@ func (t *workerHandle) checkReply(msg message.Report) error {
 // storePiece stores a piece of a checkpoint file that this worker was ordered to save.
 func (t *workerHandle) storePiece(p message.Piece) error {
 	t.mu.Lock()
-	most, ok := t.maxBytes[p.Path]
+	order, ok := t.saves[p.Path]
 	t.mu.Unlock()
 	if !ok {
 		return fmt.Errorf("it was not ordered to save the file %q", p.Path)
 	}
-	if p.Total > most {
-		return fmt.Errorf("its file %q has %d bytes; its members take at most %d", p.Path, p.Total, most)
+	if p.Total > order.Most {
+		return fmt.Errorf("its file %q has %d bytes; its members take at most %d", p.Path, p.Total, order.Most)
 	}
 	whole, kept, err := t.files.append(p)
 	if err != nil {
@@ -317,7 +327,8 @@ func (t *workerHandle) storePiece(p message.Piece) error {
 	}
 	if whole {
 		t.mu.Lock()
-		delete(t.maxBytes, p.Path)
+		delete(t.saves, p.Path)
+		t.lastSave = order
 		t.lastFile = &event.File{Path: p.Path, Digest: t.files.digest(), Bytes: p.Total}
 		t.mu.Unlock()
 	}

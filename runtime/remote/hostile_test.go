@@ -415,7 +415,7 @@ func TestCheckpointStore(t *testing.T) {
 // TestLargeFile: a checkpoint file of a worker may not be larger than its rows.
 func TestLargeFile(t *testing.T) {
 	rel := session.CheckpointFile(5, 2, 1)
-	x := &workerHandle{maxBytes: map[string]int64{rel: 1 << 20}, files: checkpointStore{dir: t.TempDir()}}
+	x := &workerHandle{saves: map[string]message.Save{rel: {Most: 1 << 20}}, files: checkpointStore{dir: t.TempDir()}}
 	if err := x.storePiece(message.Piece{Path: rel, Total: 1<<20 + 1, Data: []byte{1}}); err == nil || !strings.Contains(err.Error(), "take at most 1048576") {
 		t.Errorf("%v", err)
 	}

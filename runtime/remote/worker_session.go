@@ -218,6 +218,11 @@ func (v *workerSession) work(ctx context.Context, hello *wire.Hello, kept *prepa
 		if f, ok := reply.(message.Failed); ok {
 			v.lastFailure = f.Err
 		}
+		if m, ok := reply.(message.Saved); ok && len(m.Files) == 1 {
+			statement := event.Statement(m.At, m.Epoch, m.Hash, m.Files[0])
+			m.Signature.Key, m.Signature.Sum = v.cfg.Key.Public(), v.cfg.Key.Sign(statement)
+			reply = m
+		}
 		if err := v.send(fitReply(reply)); err != nil && lost == nil {
 			lost = err
 			v.box.Close()

@@ -19,8 +19,8 @@ type Tally struct {
 	Nanos     int64                        `cbor:"7,keyasint"` // duration of all counted rounds
 
 	Audits   uint64 `cbor:"10,keyasint,omitempty"` // parts of committed rounds that a second worker executed
-	Furthest uint64 `cbor:"8,keyasint"` // highest committed round
-	Moving   uint64 `cbor:"9,keyasint"` // members that continue from a mirror as soon as the current plan commits
+	Furthest uint64 `cbor:"8,keyasint"`            // highest committed round
+	Moving   uint64 `cbor:"9,keyasint"`            // members that continue from a mirror as soon as the current plan commits
 }
 
 // RoundBounds are the upper bounds of [Tally.Durations], in nanoseconds.

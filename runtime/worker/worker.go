@@ -241,7 +241,14 @@ func (w *Worker) Handle(ctx context.Context, m message.Order) message.Report {
 		w.install(m.Epoch)
 		t := w.cfg.Clock()
 		files, err := w.save(ctx, m.At)
-		s := message.Saved{Worker: w.cfg.ID, Epoch: m.Epoch, At: m.At, Files: files, Nanos: w.cfg.Clock() - t}
+		s := message.Saved{
+			Worker: w.cfg.ID,
+			Epoch:  m.Epoch,
+			At:     m.At,
+			Files:  files,
+			Nanos:  w.cfg.Clock() - t,
+			Hash:   m.Hash,
+		}
 		if err != nil {
 			w.noteDeviceError(err)
 			s.Err = err.Error()

@@ -127,6 +127,16 @@ func from(private ed25519.PrivateKey) (*Key, error) {
 // Node returns the node id of the key.
 func (k *Key) Node() wire.NodeID { return k.node }
 
+// Public returns the public key.
+func (k *Key) Public() [ed25519.PublicKeySize]byte {
+	return [ed25519.PublicKeySize]byte(k.private.Public().(ed25519.PublicKey))
+}
+
+// Sign returns the signature of a statement, which must begin so that no other kind of statement equals it.
+func (k *Key) Sign(statement []byte) [ed25519.SignatureSize]byte {
+	return [ed25519.SignatureSize]byte(ed25519.Sign(k.private, statement))
+}
+
 // NodeOf returns the node id of a public key.
 func NodeOf(public ed25519.PublicKey) wire.NodeID { return sha256.Sum256(public) }
 

@@ -19,7 +19,7 @@ import (
 )
 
 // Version is the version of the frames and messages.
-const Version = 2
+const Version = 3
 
 // RunID identifies a run; zero is none.
 type RunID [16]byte

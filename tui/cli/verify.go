@@ -14,6 +14,7 @@ import (
 	"brood/runtime/event"
 	"brood/runtime/host"
 	"brood/runtime/verify"
+	"brood/transport/wire"
 )
 
 func verifyCommand(s streams) *cobra.Command {
@@ -95,6 +96,10 @@ func printVerified(w io.Writer, res host.Verified, within float64, took time.Dur
 	}
 	fmt.Fprintf(w, "compared: %s and %s; %s\n", plural(int(res.Evaluations), "test evaluation"),
 		plural(int(res.Points), "record")+" of points", plural(res.Checkpoints, "checkpoint")+" on disk")
+	if res.Signed > 0 {
+		fmt.Fprintf(w, "signed: %s with rows, by the keys %s\n", plural(res.Signed, "saved file"),
+			strings.Join(signers(res), ", "))
+	}
 	fmt.Fprintf(w, "not compared: %s\n", uncovered(res))
 	for _, text := range res.Alerts {
 		fmt.Fprintf(w, "alert of the session: %s\n", oneLine(text))
@@ -140,11 +145,19 @@ func uncovered(res host.Verified) string {
 	return strings.Join(append(out, "times, and measurements of machines"), "; ")
 }
 
+// signers returns the keys that signed saved files, as brood revoke takes them.
+func signers(res host.Verified) (keys []string) {
+	for _, k := range res.Signers {
+		keys = append(keys, wire.NodeID(k).String())
+	}
+	return keys
+}
+
 // verifiedObject returns the result of the verification of the session in dir as a JSON object.
 func verifiedObject(dir string, res host.Verified, took time.Duration) map[string]any {
 	return map[string]any{"event": "verified", "commits": res.Commits, "rounds": res.Rounds, "bytes": res.Bytes,
 		"params_hash": res.Last.Hash, "seconds": took.Seconds(), "session": dir, "open": res.Open, "torn": res.Torn,
 		"told": res.Alerts, "evaluations": res.Evaluations, "points": res.Points, "unmatched": res.Unmatched,
 		"checkpoints": res.Checkpoints, "checkpoints_removed": res.Removed, "segments": res.Within.Segments,
-		"largest_error": res.Within.LargestError}
+		"largest_error": res.Within.LargestError, "signed": res.Signed, "signers": signers(res)}
 }
