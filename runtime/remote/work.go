@@ -18,6 +18,7 @@ import (
 type Worker struct {
 	Key       *identity.Key
 	Join      identity.Join
+	Others    []identity.Join // tried in turn, after Join, while the coordinator does not answer
 	Listen    string        // UDP HOST:PORT; "": any port
 	Advertise string        // HOST:PORT where other workers reach this one; "": the source address of its packets
 	Threads   int           // compute threads
@@ -68,7 +69,7 @@ func Work(ctx context.Context, cfg Worker) (err error) {
 	if err != nil {
 		name = "worker"
 	}
-	hello := wire.Hello{Role: wire.Worker, Name: name, Token: cfg.Join.Token, Software: cfg.Software}
+	hello := wire.Hello{Role: wire.Worker, Name: name, Software: cfg.Software}
 	kinds, err := cfg.Own.Kernels(cfg.Device)
 	if err != nil {
 		return err
@@ -83,9 +84,11 @@ func Work(ctx context.Context, cfg Worker) (err error) {
 	var kept *prepared
 	defer func() { kept.free() }()
 	answered, pause, waited := time.Now(), firstPause, false
+	joins, at := append([]identity.Join{cfg.Join}, cfg.Others...), 0
 	for {
 		kept.setNumber(&hello)
-		peer, welcome, err := node.Dial(ctx, cfg.Join.Address, cfg.Join.Server, hello)
+		hello.Token = joins[at].Token
+		peer, welcome, err := node.Dial(ctx, joins[at].Address, joins[at].Server, hello)
 		if err == nil {
 			hello.Run = welcome.Run
 			err = runSession(ctx, cfg, node, peer, welcome, &hello, &kept)
@@ -124,6 +127,9 @@ func Work(ctx context.Context, cfg Worker) (err error) {
 		case time.Since(answered)+pause > cfg.Patience:
 			return fmt.Errorf("the coordinator did not answer for %s (%w): start the coordinator and this worker again",
 				cfg.Patience, err)
+		}
+		if !no && !back { // it does not answer there
+			at = (at + 1) % len(joins)
 		}
 		if waits != waited {
 			pause, waited = firstPause, waits

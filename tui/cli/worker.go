@@ -40,14 +40,16 @@ type workerFlags struct {
 func workerCommand(s streams) *cobra.Command {
 	f := &workerFlags{}
 	c := &cobra.Command{
-		Use:   "worker JOIN-URL|-",
+		Use:   "worker JOIN-URL...|-",
 		Short: "Host members of runs that brood serve, sweep or reproduce has started, perhaps on another machine",
 		Long: "Host members of a run that brood serve has started, perhaps on another machine, or of the runs of a " +
 			"sweep or a study,\n" +
 			"one after another. With - the join URL is read from standard input, so that no process list shows its " +
-			"token.",
-		Args: exactly("a join URL"),
-		RunE: func(c *cobra.Command, args []string) error { return f.execute(c, args[0], s) },
+			"token.\n" +
+			"Several URLs, such as of hosts on which the coordinator may be started again, are tried in turn while it " +
+			"does not answer.",
+		Args: atLeastOneURL,
+		RunE: func(c *cobra.Command, args []string) error { return f.execute(c, args, s) },
 	}
 	fl := c.Flags()
 	fl.StringVar(&f.key, "key", "",
@@ -114,13 +116,25 @@ func joinURL(arg string, in io.Reader) (join identity.Join, err error) {
 	return join, nil
 }
 
-func (f *workerFlags) execute(c *cobra.Command, url string, s streams) error {
+// atLeastOneURL requires a join URL.
+func atLeastOneURL(c *cobra.Command, args []string) error {
+	if len(args) == 0 {
+		return exactly("a join URL")(c, args)
+	}
+	return nil
+}
+
+func (f *workerFlags) execute(c *cobra.Command, urls []string, s streams) error {
 	if err := f.check(c); err != nil {
 		return err
 	}
-	join, err := joinURL(url, s.in)
-	if err != nil {
-		return err
+	var joins []identity.Join
+	for _, url := range urls {
+		join, err := joinURL(url, s.in)
+		if err != nil {
+			return err
+		}
+		joins = append(joins, join)
 	}
 	threads := cmp.Or(f.threads, goruntime.NumCPU())
 	own, err := host.JoiningProgram(c.Context(), f.objective, f.program, f.device)
@@ -158,7 +172,8 @@ func (f *workerFlags) execute(c *cobra.Command, url string, s streams) error {
 	}
 	err = remote.Work(ctx, remote.Worker{
 		Key:       key,
-		Join:      join,
+		Join:      joins[0],
+		Others:    joins[1:],
 		Listen:    f.listen,
 		Advertise: f.advertise,
 		Threads:   threads,
