@@ -217,11 +217,17 @@ func canonical(k optim.Knob, expr string) (string, error) {
 
 func limit(l event.Limit) string {
 	var words []string
+	count := func(n float64, what string) {
+		if n != 1 {
+			what += "s"
+		}
+		words = append(words, fmt.Sprintf("%.12g %s", n, what))
+	}
 	if l.Rounds > 0 {
-		words = append(words, fmt.Sprintf("%d rounds", l.Rounds))
+		count(float64(l.Rounds), "round")
 	}
 	if l.Epochs > 0 {
-		words = append(words, fmt.Sprintf("%g epochs", l.Epochs))
+		count(l.Epochs, "epoch")
 	}
 	if l.Seconds > 0 {
 		words = append(words, fmt.Sprintf("%g s", l.Seconds))

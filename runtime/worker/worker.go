@@ -348,6 +348,7 @@ func (w *Worker) grant(ctx context.Context, g message.Grant) (message.Done, erro
 	points := &series{}
 	if s.transcripts != nil {
 		w.link.Begin()
+		defer w.link.End() // after an error too
 	}
 	for s.round < g.To {
 		w.beginRound(t0)
