@@ -13,8 +13,9 @@ type messageCode interface {
 	messageWords() int
 	// encode writes the message of x to message and subtracts the decoded message from x: the encoding error remains.
 	encode(message []uint64, x []float32)
-	// decode adds the values of a message to sum. It may reject a message that encode never writes.
-	decode(sum []float32, message []uint64) error
+	// decode adds the values of a message to sum. It accepts any message, since a worker may send a wrong one, and adds
+	// the same on all workers.
+	decode(sum []float32, message []uint64)
 }
 
 // fourBits is a messageCode for rows of that number of values. A value takes four bits (e3m0: a sign, an exponent of
@@ -48,7 +49,7 @@ func (c fourBits) encode(message []uint64, x []float32) {
 	}
 }
 
-func (c fourBits) decode(sum []float32, message []uint64) error {
+func (c fourBits) decode(sum []float32, message []uint64) {
 	r := bitString{words: message}
 	for lo := 0; lo < len(sum); lo += engine.CodeBlock {
 		block := sum[lo:min(lo+engine.CodeBlock, len(sum))]
@@ -61,7 +62,6 @@ func (c fourBits) decode(sum []float32, message []uint64) error {
 			block[i] += values[r.get(4)]
 		}
 	}
-	return nil
 }
 
 // fourBitsTop returns the top of a block: fourBitsNaN if a value is NaN or infinite, 0 if all are zero.

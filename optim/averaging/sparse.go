@@ -2,7 +2,6 @@ package averaging
 
 import (
 	"context"
-	"fmt"
 	"math"
 	"math/bits"
 	"slices"
@@ -98,8 +97,8 @@ func (c sparseCode) encode(message []uint64, x []float32) {
 	}
 }
 
-// decode implements messageCode. It fails if the message contains an index beyond its chunk.
-func (c sparseCode) decode(sum []float32, message []uint64) error {
+// decode implements messageCode. It skips an index beyond its chunk.
+func (c sparseCode) decode(sum []float32, message []uint64) {
 	r := bitString{words: message}
 	for _, p := range c.chunks {
 		var levels [2]float32
@@ -111,17 +110,17 @@ func (c sparseCode) decode(sum []float32, message []uint64) error {
 			if p.indexBits() == 0 {
 				i = j
 			}
-			if i >= p.n {
-				return fmt.Errorf("decode sparse message: index %d is outside a chunk of %d values", i, p.n)
-			}
+			var x float32
 			if c.exact {
-				sum[p.lo+i] += math.Float32frombits(uint32(r.get(32)))
-				continue
+				x = math.Float32frombits(uint32(r.get(32)))
+			} else {
+				x = dequantize(r.get(2), levels)
 			}
-			sum[p.lo+i] += dequantize(r.get(2), levels)
+			if i < p.n {
+				sum[p.lo+i] += x
+			}
 		}
 	}
-	return nil
 }
 
 // largest returns the indices of the keep values of v of largest magnitude, ascending. Of equal magnitudes it takes the
@@ -304,8 +303,8 @@ func beginSparseMean(
 		}
 		if f.forward == nil {
 			c.encode(mine.URow(r), row.F)
-		} else if err := f.encode(c, mine.URow(r), row.F); err != nil {
-			return nil, err
+		} else {
+			f.encode(c, mine.URow(r), row.F)
 		}
 		if err := e.Engine.Write(ctx, engine.RowOf(v, r), engine.AppendRows(nil, row, 0, 1)); err != nil {
 			return nil, err
@@ -318,9 +317,7 @@ func beginSparseMean(
 	return phases.Then(func(ctx context.Context) error {
 		sum := engine.NewHost(1, v.Cols, engine.F32)
 		for i := range all.Rows {
-			if err := c.decode(sum.F, all.URow(engine.Row(i))); err != nil {
-				return fmt.Errorf("%s: message of member %d: %w", op, e.Roster.Members[i], err)
-			}
+			c.decode(sum.F, all.URow(engine.Row(i)))
 		}
 		for i := range sum.F {
 			sum.F[i] /= float32(all.Rows)
@@ -333,16 +330,13 @@ func beginSparseMean(
 }
 
 // encode writes the message of the transformed x, and subtracts the decoded and inversely transformed message from x.
-func (f sparseTransform) encode(c messageCode, message []uint64, x []float32) error {
+func (f sparseTransform) encode(c messageCode, message []uint64, x []float32) {
 	transformed, decoded := slices.Clone(x), make([]float32, len(x))
 	f.forward(transformed)
 	c.encode(message, transformed)
-	if err := c.decode(decoded, message); err != nil {
-		return err
-	}
+	c.decode(decoded, message)
 	f.inverse(decoded)
 	for i, s := range decoded {
 		x[i] -= s
 	}
-	return nil
 }

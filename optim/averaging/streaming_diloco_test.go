@@ -54,9 +54,7 @@ func TestFourBits(t *testing.T) {
 			was, c := optimtest.Doubles(x), fourBits(n)
 			message, received := make([]uint64, c.messageWords()), make([]float32, n)
 			c.encode(message, x)
-			if err := c.decode(received, message); err != nil {
-				t.Fatal(err)
-			}
+			c.decode(received, message)
 			want := fourBits64(was)
 			for i, v := range received {
 				if float64(v) != want[i] {
@@ -72,8 +70,8 @@ func TestFourBits(t *testing.T) {
 		x, c := []float32{1, odd, 2}, fourBits(3)
 		message, received := make([]uint64, c.messageWords()), make([]float32, 3)
 		c.encode(message, x)
-		if err := c.decode(received, message); err != nil || received[0] == received[0] {
-			t.Errorf("%g in a block: %v, %v; a block with what is no number says none", odd, received, err)
+		if c.decode(received, message); received[0] == received[0] {
+			t.Errorf("%g in a block: %v; a block with NaN or infinity decodes to NaN", odd, received)
 		}
 	}
 }

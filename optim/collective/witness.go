@@ -10,8 +10,8 @@ import (
 	"github.com/zeebo/blake3"
 )
 
-// FrameSums describes the frames that a worker exchanged with a peer, in order: their payload and the digests of
-// operations and payloads. If both workers are honest, what one sent is what the other received.
+// FrameSums describes the frames that a worker exchanged with a peer. If both workers are honest, what one sent is what
+// the other received.
 type FrameSums struct {
 	Peer     int    `cbor:"0,keyasint"`
 	Sent     Frames `cbor:"1,keyasint,omitzero"`
@@ -21,8 +21,12 @@ type FrameSums struct {
 // Frames are the frames of one direction. The zero value stands for no frame.
 type Frames struct {
 	Bytes int64    `cbor:"0,keyasint,omitempty"` // payload
-	Sum   [16]byte `cbor:"1,keyasint"`           // BLAKE3
+	Count int      `cbor:"1,keyasint"`
+	Sum   FrameSum `cbor:"2,keyasint"` // of the last frame
 }
+
+// FrameSum is a BLAKE3 digest of a frame and of the sum of the frame before it in its direction.
+type FrameSum [16]byte
 
 // Frame is a frame that was received.
 type Frame struct {
@@ -30,73 +34,90 @@ type Frame struct {
 	Payload []byte
 }
 
+// Exchange is what a worker exchanged with a peer until now.
+type Exchange struct {
+	Peer      int        `cbor:"0,keyasint"`
+	Sent      []FrameSum `cbor:"1,keyasint,omitempty"` // of each frame
+	SentBytes int64      `cbor:"2,keyasint,omitempty"`
+	Received  Frames     `cbor:"3,keyasint,omitzero"`
+	frames    []Frame    // received
+}
+
 // Witness is a Link that digests the frames of each peer, and keeps the received ones, between Begin and End.
 type Witness struct {
 	Link
-	peers map[int]*peerFrames // nil: off
+	peers  map[int]*Exchange // nil: off
+	hasher *blake3.Hasher    // nil before the first frame
 }
 
-// peerFrames are the frames exchanged with one peer.
-type peerFrames struct {
-	sent, received direction
-	kept           []Frame
-}
-
-// direction digests the frames of one direction; the hasher is nil before the first one.
-type direction struct {
-	bytes  int64
-	hasher *blake3.Hasher
-}
-
-func (d *direction) add(op string, p []byte) {
-	if d.hasher == nil {
-		d.hasher = blake3.New()
+// next returns the sum of a frame that follows one with the sum before.
+func (w *Witness) next(before FrameSum, op string, p []byte) (s FrameSum) {
+	if w.hasher == nil {
+		w.hasher = blake3.New()
 	}
+	h := w.hasher
+	h.Reset()
 	var sizes [8]byte
 	binary.LittleEndian.PutUint32(sizes[:], uint32(len(op)))
 	binary.LittleEndian.PutUint32(sizes[4:], uint32(len(p)))
-	for _, part := range [][]byte{sizes[:], []byte(op), p} {
-		_, _ = d.hasher.Write(part) // it never fails
+	for _, part := range [][]byte{before[:], sizes[:], []byte(op), p} {
+		_, _ = h.Write(part) // it never fails
 	}
-	d.bytes += int64(len(p))
-}
-
-func (d *direction) frames() (f Frames) {
-	if d.hasher != nil {
-		f.Bytes = d.bytes
-		copy(f.Sum[:], d.hasher.Sum(nil))
-	}
-	return f
+	copy(s[:], h.Sum(nil))
+	return s
 }
 
 // Begin forgets all frames so far and digests the next ones.
-func (w *Witness) Begin() { w.peers = map[int]*peerFrames{} }
+func (w *Witness) Begin() { w.peers = map[int]*Exchange{} }
 
-// End stops it. It returns the sums by peer, in ascending order, and the received frames by peer.
-func (w *Witness) End() (sums []FrameSums, received map[int][]Frame) {
-	received = map[int][]Frame{}
+// End stops it. It returns what was exchanged since Begin, by ascending peer; nil if it was off.
+func (w *Witness) End() (all []Exchange) {
 	for _, id := range slices.Sorted(maps.Keys(w.peers)) {
-		p := w.peers[id]
-		sums = append(sums, FrameSums{id, p.sent.frames(), p.received.frames()})
-		received[id] = p.kept
+		all = append(all, *w.peers[id])
 	}
 	w.peers = nil
-	return sums, received
+	return all
 }
 
-func (w *Witness) peer(id int) *peerFrames {
-	p := w.peers[id]
-	if p == nil {
-		p = &peerFrames{}
-		w.peers[id] = p
+// Sums returns the sums of all frames.
+func Sums(all []Exchange) (sums []FrameSums) {
+	for _, x := range all {
+		s := FrameSums{Peer: x.Peer, Received: x.Received}
+		if n := len(x.Sent); n > 0 {
+			s.Sent = Frames{Bytes: x.SentBytes, Count: n, Sum: x.Sent[n-1]}
+		}
+		sums = append(sums, s)
 	}
-	return p
+	return sums
+}
+
+// Received returns the received frames by peer.
+func Received(all []Exchange) map[int][]Frame {
+	frames := map[int][]Frame{}
+	for _, x := range all {
+		frames[x.Peer] = x.frames
+	}
+	return frames
+}
+
+func (w *Witness) with(peer int) *Exchange {
+	x := w.peers[peer]
+	if x == nil {
+		x = &Exchange{Peer: peer}
+		w.peers[peer] = x
+	}
+	return x
 }
 
 // Send implements [Link].
 func (w *Witness) Send(to int, epoch uint32, seq uint64, op string, p []byte) error {
 	if w.peers != nil {
-		w.peer(to).sent.add(op, p)
+		x := w.with(to)
+		var last FrameSum
+		if n := len(x.Sent); n > 0 {
+			last = x.Sent[n-1]
+		}
+		x.Sent, x.SentBytes = append(x.Sent, w.next(last, op, p)), x.SentBytes+int64(len(p))
 	}
 	return w.Link.Send(to, epoch, seq, op, p)
 }
@@ -105,9 +126,11 @@ func (w *Witness) Send(to int, epoch uint32, seq uint64, op string, p []byte) er
 func (w *Witness) Recv(ctx context.Context, from int, epoch uint32) (seq uint64, op string, p []byte, err error) {
 	seq, op, p, err = w.Link.Recv(ctx, from, epoch)
 	if err == nil && w.peers != nil {
-		peer := w.peer(from)
-		peer.received.add(op, p)
-		peer.kept = append(peer.kept, Frame{op, slices.Clone(p)}) // a relay may send p on
+		x := w.with(from)
+		x.Received.Bytes += int64(len(p))
+		x.Received.Count++
+		x.Received.Sum = w.next(x.Received.Sum, op, p)
+		x.frames = append(x.frames, Frame{op, slices.Clone(p)}) // a relay may send p on
 	}
 	return seq, op, p, err
 }

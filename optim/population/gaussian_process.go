@@ -117,7 +117,7 @@ func (g *process) likelihood() float64 {
 }
 
 // fitProcess returns a process with observations y at the points at. Its kernel maximises the likelihood; of several,
-// it is the first.
+// it is the first, as if no likelihood is a number: another worker may have sent wrong observations.
 func fitProcess(at []point, y []float64) (best *process) {
 	top := math.Inf(-1)
 	for _, k := range kernels() {
@@ -125,7 +125,7 @@ func fitProcess(at []point, y []float64) (best *process) {
 		for i, p := range at {
 			g.observe(p, y[i])
 		}
-		if l := g.likelihood(); l > top {
+		if l := g.likelihood(); best == nil || l > top {
 			best, top = g, l
 		}
 	}

@@ -14,7 +14,7 @@ import (
 // liar is the number of the worker that lies.
 const liar = 3
 
-// lyingLink sends other frames than its worker means to, from a number of frames on.
+// lyingLink sends other frames of rounds than its worker means to, from a number of frames on.
 type lyingLink struct {
 	collective.Link
 	honest int // frames to one peer that are sent as they are
@@ -23,7 +23,8 @@ type lyingLink struct {
 }
 
 func (l *lyingLink) Send(to int, epoch uint32, seq uint64, op string, p []byte) error {
-	if l.sent[to]++; l.sent[to] > l.honest && len(p) >= 4 && op != "audit" {
+	plans := []string{"audit", "centre", "mirror", "reshape"}
+	if l.sent[to]++; l.sent[to] > l.honest && len(p) >= 4 && !slices.Contains(plans, op) {
 		p = l.change(to, p)
 	}
 	return l.Link.Send(to, epoch, seq, op, p)
@@ -86,7 +87,7 @@ func TestLiars(t *testing.T) {
 		}, false, true},
 	} {
 		t.Run(name, func(t *testing.T) {
-			for _, algorithm := range []string{"dp-sgd", "parle", "localsgd"} {
+			for _, algorithm := range []string{"dp-sgd", "parle", "localsgd", "popsgd", "demo", "sgp"} {
 				r := quick(Rig{Algorithm: algorithm, Members: 10, Workers: 5, Rounds: 60, Seed: 4, OnLoss: "mirror"})
 				want := run(t, r).Hash()
 				r.Audit = c.audit
@@ -101,7 +102,7 @@ func TestLiars(t *testing.T) {
 					if id != liar || c.change == nil {
 						return link(hub, id)
 					}
-					return &lyingLink{link(hub, id), 30, map[int]int{}, c.change}
+					return &lyingLink{link(hub, id), 4, map[int]int{}, c.change}
 				}
 				r.Engine = func(toy *Toy) engine.Engine {
 					if c.wrong && last == liar {

@@ -133,17 +133,7 @@ func (c *Coordinator) pauseDisagree(workers []int, difference string) []Effect {
 	text := fmt.Sprintf("workers %s %s: one of them reports wrongly, or its memory failed; "+
 		"end one of them (:kill N) or let others join, and resume; the rounds after %d are repeated",
 		list(workers), difference, c.committed)
-	c.granted = c.committed
-	clear(c.done)
-	if c.change == nil {
-		c.change = &change{
-			alg:     c.alg.Name,
-			members: c.roster.Members,
-			cause:   event.CauseRestore,
-			note:    "back to the last round that all agreed on",
-		}
-	}
-	return append(c.halt(event.PauseDisagree, text, engine.None), c.reshape()...)
+	return append(c.halt(event.PauseDisagree, text, engine.None), c.repeatRounds("back to the last round that all agreed on")...)
 }
 
 // list joins worker ids for a sentence: "0, 2 and 3".

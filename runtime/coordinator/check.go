@@ -65,18 +65,18 @@ func (c *Coordinator) check(r message.Report) (err error) {
 		if !finiteRate(m.Noise) || !finiteRate(m.Bytes) {
 			return fmt.Errorf("it measured rates of %g and %g", m.Noise, m.Bytes)
 		}
-		if m.Held != nil && !c.wantsWitness() {
+		if m.Held != nil && !c.comparesFrames() {
 			return errors.New("it reports rows that it holds, and has joined already")
 		}
 		return c.planned(m.Epoch)
 	case message.Done:
 		return c.checkDone(&m)
 	case message.Failed:
+		if m.Faulty != nil && m.Epoch == c.epoch && (*m.Faulty == m.Worker || !c.here(*m.Faulty) || m.NonFinite != nil) {
+			return fmt.Errorf("it reports a frame of worker %d; the workers present are %v", *m.Faulty, c.alive)
+		}
 		if nf := m.NonFinite; nf != nil && m.Epoch == c.epoch && c.plan == nil {
 			return errors.Join(c.checkNonFinite(m.Worker, nf), c.checkFrames(m.Worker, m.Frames))
-		}
-		if m.Faulty != nil && m.Epoch == c.epoch && (*m.Faulty == m.Worker || !c.here(*m.Faulty)) {
-			return fmt.Errorf("it reports a frame of worker %d; the workers present are %v", *m.Faulty, c.alive)
 		}
 		if m.Cut != nil && m.Epoch == c.epoch && (*m.Cut == m.Worker || !c.here(*m.Cut)) {
 			return fmt.Errorf("it reports that it lost worker %d; the workers present are %v", *m.Cut, c.alive)
@@ -249,9 +249,10 @@ func (c *Coordinator) checkFrames(worker int, frames []collective.FrameSums) err
 	last := -1
 	for _, f := range frames {
 		switch {
-		case !c.witness, f.Peer == worker, c.hosting.Place(f.Peer) < 0:
+		case !c.compares, f.Peer == worker, c.hosting.Place(f.Peer) < 0:
 			return fmt.Errorf("it reports frames of worker %d, of which there were none", f.Peer)
-		case f.Peer <= last, f.Sent.Bytes < 0, f.Received.Bytes < 0, f.Sent.Bytes > maxOpBytes, f.Received.Bytes > maxOpBytes:
+		case f.Peer <= last, f.Sent.Bytes < 0, f.Received.Bytes < 0, f.Sent.Bytes > maxOpBytes, f.Received.Bytes > maxOpBytes,
+			f.Sent.Count < 0, f.Received.Count < 0, f.Received.Count > 1<<32:
 			return errors.New("it reports frames out of order, or an impossible number of bytes")
 		}
 		last = f.Peer

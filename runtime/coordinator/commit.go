@@ -81,7 +81,7 @@ func (o *outstanding) record(c *Coordinator, d *message.Done, place, claim int) 
 	s := &o.sum
 	s.nanos, s.extra = max(s.nanos, nanos), max(s.extra, min(max(0, d.Extra), passed-nanos))
 	s.waited += min(max(0, d.Waited), nanos) / int64(len(o.claimAt))
-	if c.witness {
+	if c.compares {
 		o.witnessed(place, d.Frames, d.Mirrored)
 	}
 }
@@ -104,7 +104,8 @@ func (c *Coordinator) commit(o *outstanding) (fx []Effect) {
 		Audited:    o.audited,
 	}
 	r.Hash = c.root(o)
-	if c.witness {
+	c.oneByOne = false
+	if c.compares {
 		c.known = &rowSums{first.shared, slices.Clone(o.sums)}
 	}
 	c.committed, c.progress, c.hash = r.To, r.Progress, r.Hash
@@ -238,7 +239,7 @@ func (c *Coordinator) handleFailed(e message.Failed) []Effect {
 		return c.handleBrokenLink(e)
 	}
 	if e.Faulty != nil {
-		return c.suspect(fmt.Sprintf("a frame (%s)", e.Err), pair{*e.Faulty, e.Worker})
+		return c.handleFaulty(e)
 	}
 	if e.NonFinite == nil || c.plan != nil {
 		return c.evict(Lost{e.Worker, "it reports: " + e.Err})

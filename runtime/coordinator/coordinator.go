@@ -311,7 +311,7 @@ func (c *Coordinator) advance() (fx []Effect) {
 		return append(fx, c.awaitWorkers()...)
 	}
 	ahead := c.cfg.Ahead
-	if c.held = c.held && len(c.done) > 0; c.careful || c.held || c.cfg.Limit.Measured() || !c.snapshots {
+	if c.held = c.held && len(c.done) > 0; c.oneByOne || c.held || c.cfg.Limit.Measured() || !c.snapshots {
 		ahead = 1
 	}
 	for n := len(c.done); n < ahead; n++ {

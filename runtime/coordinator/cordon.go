@@ -15,7 +15,8 @@ import (
 type exclusion uint8
 
 const (
-	cordoned exclusion = iota + 1
+	cordoned  exclusion = iota + 1
+	suspected           // set aside, see [suspicion]
 	leaving
 )
 
@@ -24,7 +25,8 @@ const (
 func (c *Coordinator) hosts() []int {
 	for _, out := range []exclusion{cordoned, leaving} {
 		free := slices.DeleteFunc(slices.Clone(c.alive), func(w int) bool { return c.excluded[w] >= out })
-		if len(free) > 0 {
+		alone := len(free) == 1 && len(c.pairs) > 0 && c.pairs[0].accused == free[0] // nobody could compare its frames
+		if len(free) > 0 && !alone {
 			return free
 		}
 	}
@@ -86,7 +88,7 @@ func (c *Coordinator) Workers() (out []Worker) {
 		switch {
 		case c.excluded[w] == leaving:
 			x.State = event.Leaving
-		case c.excluded[w] == cordoned:
+		case c.excluded[w] == cordoned, c.excluded[w] == suspected:
 			x.State = event.Cordoned
 		case len(x.Members) > 0:
 			x.State = event.Hosting
@@ -131,8 +133,9 @@ func (c *Coordinator) requestPlacement(cause event.Cause, note string) {
 
 // forget removes a worker that is gone and the state that belongs to it.
 func (c *Coordinator) forget(w int) {
+	key := c.keys[w]
 	c.membership.forget(w)
-	c.forgetSuspect(w)
+	c.forgetSuspect(w, key)
 	delete(c.reattach.held, w)
 }
 
@@ -189,6 +192,7 @@ func (c *Coordinator) applyCordon(cmd event.Command) []Effect {
 		c.requestPlacement(event.CauseDrain, text)
 	case event.Uncordon:
 		delete(c.excluded, cmd.Worker)
+		c.pairs = slices.DeleteFunc(c.pairs, func(p pair) bool { return p.aside == cmd.Worker })
 		kind, text = event.AlertUncordon, fmt.Sprintf("worker %d takes part again", cmd.Worker)
 		c.requestPlacement(event.CauseJoin, text)
 	}
@@ -203,7 +207,7 @@ func (c *Coordinator) validateCordon(cmd event.Command) error {
 		return fmt.Errorf("there is no worker %d: the workers present are %v", w, c.alive)
 	case c.excluded[w] == leaving:
 		return fmt.Errorf("worker %d is leaving", w)
-	case cmd.Action == event.Uncordon && c.excluded[w] != cordoned:
+	case cmd.Action == event.Uncordon && c.excluded[w] == 0:
 		return fmt.Errorf("worker %d already takes part", w)
 	case cmd.Action == event.Cordon && c.excluded[w] == cordoned:
 		return fmt.Errorf("worker %d is already cordoned", w)

@@ -145,16 +145,22 @@ func (p *testRun) audited(o *outstanding, a message.AuditPair) message.Audited {
 	return message.Audited{Worker: a.By, Epoch: p.core.base, From: o.From, Of: a.Of,
 		Start:   p.digests(members, p.core.edits, o.From),
 		Digests: p.digests(members, p.core.edits, o.To),
-		Frames:  p.frames(a.Of, o.From)}
+		Frames:  p.frames(a.Of, o.From),
+		To:      o.To, Progress: p.progress(o.To)}
+}
+
+// progress returns the progress after a round.
+func (p *testRun) progress(round uint64) event.Progress {
+	return event.Progress{Rounds: round, Steps: 4 * round, Samples: 40 * round, Epochs: 0.4 * float64(round)}
 }
 
 // frames returns the frames that an honest worker exchanges in a grant: one with each other worker, each way.
 func (p *testRun) frames(w int, from uint64) (out []collective.FrameSums) {
-	if !p.core.witness {
+	if !p.core.compares {
 		return nil
 	}
 	frame := func(a, b int) collective.Frames {
-		return collective.Frames{Bytes: 8, Sum: [16]byte{byte(a), byte(b), byte(from)}}
+		return collective.Frames{Bytes: 8, Count: 1, Sum: [16]byte{byte(a), byte(b), byte(from)}}
 	}
 	for _, peer := range p.core.roster.Workers() {
 		if peer != w {
@@ -207,10 +213,10 @@ func (p *testRun) done(w int) message.Done {
 func (p *testRun) report(w int, g message.Grant) message.Done {
 	c := p.core
 	d := message.Done{Worker: w, Epoch: g.Epoch, From: g.From, To: g.To, Sent: collective.Ledger{}, Nanos: 1000,
-		Progress: event.Progress{Rounds: g.To, Steps: 4 * g.To, Samples: 40 * g.To, Epochs: 0.4 * float64(g.To)}}
+		Progress: p.progress(g.To)}
 	members := c.roster.Hosted(w)
 	d.Digests, d.Frames = p.digests(members, c.edits, g.To), p.frames(w, g.From)
-	if c.witness && c.cfg.OnLoss == OnLossMirror {
+	if c.compares && c.cfg.OnLoss == OnLossMirror {
 		d.Mirrored = p.own(c.roster.Mirrors().Hosted(w), g.To)
 	}
 	points := event.Points{Round: g.To, Series: "loss"}

@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"maps"
 	"slices"
-	"strconv"
 	"time"
 
 	"brood/models/engine"
@@ -30,6 +29,7 @@ func (c *Coordinator) handleJoined(e Joined) (fx []Effect) {
 		c.machines[e.Worker] = e.Machine
 	}
 	c.storeHeld(e.Worker, e.Held)
+	c.remember(e.Worker, e.Key)
 	if c.base == c.cfg.Epoch && c.plan == nil {
 		return c.firstWhenReady()
 	}
@@ -85,7 +85,8 @@ func (c *Coordinator) send(p event.Plan) (fx []Effect) {
 		m.Checkpoint = c.checkpoint
 	}
 	c.wantSave = c.wantSave || c.saving != nil // a save in progress is cut off: save again later
-	m.Mirror, m.Witness, c.ready = c.cfg.OnLoss == OnLossMirror, c.wantsWitness(), nil
+	m.Mirror, m.Witness = c.cfg.OnLoss == OnLossMirror, c.comparesFrames()
+	c.ready = map[int]message.Ready{}
 	c.plan, c.pending, c.rates, c.saving, c.voided = &m, slices.Clone(c.alive), optim.Rates{}, nil, false
 	clear(c.done)
 	c.granted, c.loose, c.retry = c.committed, nil, time.Time{}
@@ -220,20 +221,17 @@ func (c *Coordinator) handleReady(e message.Ready) (fx []Effect) {
 		return nil
 	}
 	c.rates = c.rates.Slower(optim.Rates{Noise: e.Noise, Bytes: e.Bytes})
+	if c.plan.Witness {
+		c.ready[e.Worker] = e
+	}
 	if i, ok := slices.BinarySearch(c.pending, e.Worker); ok {
 		c.pending = slices.Delete(c.pending, i, i+1)
-	}
-	if e.Held != nil {
-		if c.ready == nil {
-			c.ready = map[int]*message.Held{}
-		}
-		c.ready[e.Worker] = e.Held
 	}
 	if len(c.pending) > 0 {
 		return nil
 	}
 	plan := c.plan
-	if fx, ok := c.carried(plan); !ok {
+	if fx, ok := c.checkRows(plan); !ok {
 		return fx
 	}
 	p := plan.Plan
@@ -251,8 +249,8 @@ func (c *Coordinator) handleReady(e message.Ready) (fx []Effect) {
 	}
 	c.choose()
 	c.snapshots = c.needsSnapshots()
-	fx = append(fx, c.releaseLeaving()...)
-	return append(fx, c.beginWitness(plan)...)
+	c.beginEpoch(plan)
+	return append(fx, c.releaseLeaving()...)
 }
 
 // setRoster puts a roster into effect. The layout of digests is computed later, by layoutDigests.
@@ -263,14 +261,7 @@ func (c *epochs) setRoster(r collective.Roster) {
 
 // declare records the blocks and series of a plan, and in how many rounds a report of them still fits into a message.
 func (c *Coordinator) declare(p event.Plan) {
-	c.blocks, c.series, c.shared = map[string]bool{message.ProgressBlock: true}, map[string]optim.Kind{}, nil
-	tl, err := timeline.New(c.alg, p.Timeline)
-	if err != nil {
-		return // unreachable: edits are parsed before they are accepted
-	}
-	for _, b := range timeline.BlocksAt(c.alg, tl, p.At, c.cfg.Layout) {
-		c.blocks[b.Name] = b.Shared
-	}
+	c.blocks, c.series, c.shared = c.planBlocks(p), map[string]optim.Kind{}, nil
 	for _, b := range slices.Sorted(maps.Keys(c.blocks)) {
 		if c.blocks[b] {
 			c.shared = append(c.shared, b+"/shared")
@@ -282,19 +273,29 @@ func (c *Coordinator) declare(p event.Plan) {
 	c.maxRounds = c.maxReportRounds()
 }
 
+// planBlocks returns the blocks of a plan by name; true: shared.
+func (c *Coordinator) planBlocks(p event.Plan) map[string]bool {
+	blocks := map[string]bool{message.ProgressBlock: true}
+	alg, err := c.cfg.Lookup(p.Algorithm)
+	if err != nil {
+		return blocks // unreachable: the plan was validated
+	}
+	tl, err := timeline.New(alg, p.Timeline)
+	if err != nil {
+		return blocks // unreachable: edits are parsed before they are accepted
+	}
+	for _, b := range timeline.BlocksAt(alg, tl, p.At, c.cfg.Layout) {
+		blocks[b.Name] = b.Shared
+	}
+	return blocks
+}
+
 // layoutDigests lists, for each worker of the roster, the rows of its members in the order of its reports, and assigns
 // offsets to their digests in outstanding.sums.
 func (c *epochs) layoutDigests() {
 	blocks, at := slices.Sorted(maps.Keys(c.blocks)), 0
 	for _, w := range c.hosting.Workers {
-		var names []string
-		for _, b := range blocks {
-			for _, m := range c.hosting.Of(w) {
-				if !c.blocks[b] {
-					names = append(names, b+"/"+strconv.Itoa(int(m)))
-				}
-			}
-		}
+		names := rowNames(c.blocks, blocks, c.hosting.Of(w))
 		c.names, c.from = append(c.names, names), append(c.from, at)
 		at += len(names)
 	}

@@ -470,7 +470,10 @@ func (w *simWorker) audit(m message.Audit) {
 		s.reply(w.id, message.Audited{Worker: w.id, Epoch: m.Epoch, From: m.From, Of: a.Of,
 			Start:     message.DigestsOf(of.snaps[m.From].state.digests()),
 			Digests:   message.DigestsOf(end.state.digests()),
-			NonFinite: of.blown[m.From]})
+			NonFinite: of.blown[m.From],
+			To:        end.state.prog.Rounds,
+			Ended:     of.ended && of.round == end.state.prog.Rounds,
+			Progress:  end.state.prog})
 	}
 }
 

@@ -14,18 +14,18 @@ import (
 	"brood/runtime/message"
 )
 
-// Both ends of a frame know its bytes. In an epoch with witnesses, workers report digests of the frames that they
+// Both ends of a frame know its bytes. In an epoch that compares frames, workers report digests of the frames that they
 // exchanged in a grant. If the two ends differ, one of the two workers lies or is faulty; nobody else is suspected,
-// whatever state the wrong bytes led to. In an audit, a worker executes a grant again in the place of another one,
-// from its rows and received frames, which the digests authenticate. If it computes something else than the other
-// reported, one of the two is wrong.
+// whatever state the wrong bytes led to. In an audit, a worker executes a grant again in the place of another one, from
+// its rows and received frames, which the digests authenticate. If it computes something else than the other reported,
+// one of the two is wrong.
 //
-// Either way the core learns a pair. It discards the rounds, moves the members of one of the two to other workers
-// (the receiver of the frames, or the auditor) and audits every grant of the other one. The worker that all pairs have
-// in common, once there are two, is evicted, and the others take part again. So if only one worker lies, nothing that
-// it gets wrong in an audited grant is committed, no other worker is evicted, and it is evicted at the second pair.
+// Either way the core learns a pair. It discards the rounds, sets one of the two aside (the receiver of the frames, or
+// the auditor: it hosts no members), and audits grants of the other one. The worker that all pairs have in common, once
+// there are two, is evicted, and the others take part again. So if only one worker lies, nothing that it gets wrong in
+// an audited grant is committed, no other worker is evicted, and it is evicted at the second pair.
 
-// accusedGrants is how many grants of a suspected worker are audited.
+// accusedGrants is how many grants of an accused worker are audited.
 const accusedGrants = 64
 
 // auditPatience and auditFactor times the duration of the grant are how long an audit may take.
@@ -34,22 +34,34 @@ const (
 	auditFactor   = 10
 )
 
-// pair is two workers of which one lies or is faulty. Accused stays; witness hosts no members until the case is
-// decided.
-type pair struct{ accused, witness int }
+// pair is two workers of which one lies or is faulty. A worker that leaves and returns by its key is still in it, under
+// its new number.
+type pair struct {
+	accused, aside       int
+	accusedKey, asideKey string // "" for workers of the coordinator's process
+}
 
 // suspicion is what digests of frames and audits revealed.
 //
-//   - known has digests of all rows after the committed round, or none;
-//   - pairs contain only workers that are present.
+//   - known has digests of all rows after the committed round, or is nil;
+//   - a worker that is present and set aside by a pair is excluded.
 type suspicion struct {
-	wary    bool                  // workers disagreed: plans have witnesses from now on
-	witness bool                  // the epoch in effect has witnesses
-	ready   map[int]*message.Held // rows that workers reported with the plan in progress
-	known   *rowSums              // of the committed round, in an epoch with witnesses; nil: unknown
-	pairs   []pair
-	watch   int  // grants of the accused worker that are still audited
-	careful bool // grants are sent one by one, so that workers are free for audits of one that failed
+	comparesNext bool                  // workers disagreed: epochs from the next plan on compare frames
+	compares     bool                  // the epoch in effect does
+	ready        map[int]message.Ready // of the plan in progress, in an epoch that compares frames
+	known        *rowSums              // of the committed round, in an epoch that compares frames
+	pairs        []pair
+	watch        int // grants of the accused worker that are still audited
+	// grants are sent one by one until one commits: workers are free for audits of one that failed, and have exchanged
+	// no later frames
+	oneByOne   bool
+	accusation *accusation // of a worker that received an impossible frame; the next plan decides
+}
+
+// accusation is the report of an impossible frame, after which the rounds were repeated.
+type accusation struct {
+	pair pair
+	what string
 }
 
 // rowSums are digests of all rows: of the shared ones, as in claim, and of members, at the offsets of epochs.from.
@@ -58,22 +70,22 @@ type rowSums struct {
 	members [][32]byte
 }
 
-// wantsWitness reports whether the next plan has witnesses.
-func (c *Coordinator) wantsWitness() bool { return c.wary || c.cfg.Audit > 0 }
+// comparesFrames reports whether the epoch of the next plan compares frames.
+func (c *Coordinator) comparesFrames() bool { return c.comparesNext || c.cfg.Audit > 0 }
 
 // examine compares what the workers report about their frames in a complete grant, and starts its audits. It returns
 // true if the grant can be judged by its claims now.
 func (c *Coordinator) examine(o *outstanding) (fx []Effect, ok bool) {
 	workers := c.hosting.Workers
-	if !c.witness {
+	if !c.compares {
 		if len(o.claims) == 1 || len(workers) < 3 {
 			return nil, true
 		}
-		c.wary = true
+		c.comparesNext = true
 		field := c.firstDifference(o.claims[0], o.claims[1])
 		text := fmt.Sprintf("workers differ in %s after round %d: the rounds after %d are repeated, and both ends of "+
 			"each frame are compared from now on", field, o.To, c.committed)
-		return append(c.suspicious(text), c.repeatRounds("workers differ in "+field)...), false
+		return append(c.alertDisagree(text), c.repeatRounds("workers differ in "+field)...), false
 	}
 	if o.examined {
 		return nil, o.audits == nil
@@ -92,7 +104,13 @@ func (c *Coordinator) examine(o *outstanding) (fx []Effect, ok bool) {
 	return fx, o.audits == nil
 }
 
-// contradictions returns the pairs of workers that report different frames between them. The sender is accused.
+// newPair returns a pair of workers that are present.
+func (c *Coordinator) newPair(accused, aside int) pair {
+	return pair{accused, aside, c.keys[accused], c.keys[aside]}
+}
+
+// contradictions returns the pairs of workers that report different frames between them, or different rows at a mirror.
+// The sender is accused.
 func (c *Coordinator) contradictions(o *outstanding) (out []pair) {
 	sent, received := map[[2]int]collective.Frames{}, map[[2]int]collective.Frames{}
 	for i, w := range c.hosting.Workers {
@@ -104,29 +122,28 @@ func (c *Coordinator) contradictions(o *outstanding) (out []pair) {
 	maps.Copy(all, received)
 	for _, way := range slices.SortedFunc(maps.Keys(all), func(a, b [2]int) int { return slices.Compare(a[:], b[:]) }) {
 		if sent[way] != received[way] {
-			out = append(out, pair{way[0], way[1]})
+			out = append(out, c.newPair(way[0], way[1]))
 		}
 	}
 	if c.cfg.OnLoss == OnLossMirror && o.failed == nil {
 		for i, w := range c.hosting.Workers {
-			if from := c.badMirror(w, o.mirrored[i], rowSums{members: o.sums}); from >= 0 {
-				out = append(out, pair{from, w})
+			if owner := c.mirrorMismatch(w, o.mirrored[i], o.sums); owner >= 0 {
+				out = append(out, c.newPair(owner, w))
 			}
 		}
 	}
 	return out
 }
 
-// badMirror returns the worker whose rows a mirror reports otherwise than they are, or not at all; -1 if it reports all.
-func (c *Coordinator) badMirror(mirror int, copies message.Digests, rows rowSums) int {
+// mirrorMismatch returns the worker whose rows a mirror reports otherwise than they are, or not at all; -1 for none.
+func (c *Coordinator) mirrorMismatch(mirror int, copies message.Digests, rows [][32]byte) int {
 	mirrors, got := c.roster.Mirrors(), copies.Map()
 	for place, w := range c.hosting.Workers {
-		members := c.hosting.Of(w)
-		if len(mirrors.Members) == 0 || mirrors.Of(members[0]) != mirror {
+		if len(mirrors.Members) == 0 || mirrors.Of(c.hosting.Of(w)[0]) != mirror {
 			continue
 		}
 		for i, name := range c.names[place] {
-			if sum, ok := got[name]; !ok || sum != rows.members[c.from[place]+i] {
+			if sum, ok := got[name]; !ok || sum != rows[c.from[place]+i] {
 				return w
 			}
 		}
@@ -142,11 +159,11 @@ func (c *Coordinator) auditsOf(o *outstanding) []message.AuditPair {
 		return nil
 	}
 	draw := mix64(c.cfg.Secret ^ mix64(o.From) ^ mix64(uint64(c.epoch)<<32))
-	ahead := 1 + int((draw>>32)%uint64(len(workers)-1)) // places from a worker to its auditor
+	offset := 1 + int((draw>>32)%uint64(len(workers)-1)) // from the place of a worker to that of its auditor
 	audit := func(place int) message.AuditPair {
-		p := message.AuditPair{Of: workers[place], By: workers[(place+ahead)%len(workers)]}
+		p := message.AuditPair{Of: workers[place], By: workers[(place+offset)%len(workers)]}
 		for _, f := range o.frames[place] {
-			p.Bytes += f.Received.Bytes
+			p.Bytes, p.Frames = p.Bytes+f.Received.Bytes, p.Frames+f.Received.Count
 		}
 		return p
 	}
@@ -169,19 +186,26 @@ func (c *Coordinator) auditsOf(o *outstanding) []message.AuditPair {
 	return nil
 }
 
-// investigate handles the report of a block that is not finite, in an epoch with witnesses: a worker may have sent NaN
-// to others. The rounds are repeated once, grant by grant; then the report is kept until all others have reported, and
-// the grant is audited. ok is false if the core cannot find out more.
+// mix64 is a bijection whose values look random (the finalizer of SplitMix64).
+func mix64(z uint64) uint64 {
+	z = (z ^ z>>30) * 0xbf58476d1ce4e5b9
+	z = (z ^ z>>27) * 0x94d049bb133111eb
+	return z ^ z>>31
+}
+
+// investigate handles the report of a block that is not finite, in an epoch that compares frames: a worker may have
+// sent NaN to others. The rounds are repeated once, grant by grant; then the report is kept until all others have
+// reported, and the grant is audited. ok is false if the core cannot find out more.
 func (c *Coordinator) investigate(e *message.Failed) (fx []Effect, ok bool) {
 	o := c.done[e.NonFinite.From]
-	if !c.witness || o == nil || len(c.hosting.Workers) < 2 {
+	if !c.compares || o == nil || len(c.hosting.Workers) < 2 {
 		return nil, false
 	}
-	if !c.careful {
-		c.careful = true
+	if !c.oneByOne {
+		c.oneByOne = true
 		text := fmt.Sprintf("worker %d reports that block %s is not finite within %s: they are repeated, and audited",
 			e.Worker, e.NonFinite.Block, span(e.NonFinite.From+1, e.NonFinite.To))
-		return append(c.suspicious(text), c.repeatRounds("a block is not finite")...), true
+		return append(c.alertDisagree(text), c.repeatRounds("a block is not finite")...), true
 	}
 	place := c.hosting.Place(e.Worker)
 	if place < 0 || o.claimAt[place] != 0 {
@@ -196,7 +220,7 @@ func (c *Coordinator) investigate(e *message.Failed) (fx []Effect, ok bool) {
 	return c.commitReady(o), true
 }
 
-// witnessed stores what the worker at a place reports in an epoch with witnesses.
+// witnessed stores what the worker at a place reports in an epoch that compares frames.
 func (o *outstanding) witnessed(place int, frames []collective.FrameSums, mirrored message.Digests) {
 	if o.frames == nil {
 		o.frames = make([][]collective.FrameSums, len(o.claimAt))
@@ -205,11 +229,65 @@ func (o *outstanding) witnessed(place int, frames []collective.FrameSums, mirror
 	o.frames[place], o.mirrored[place] = frames, mirrored
 }
 
-// mix64 is a bijection whose values look random (the finalizer of SplitMix64).
-func mix64(z uint64) uint64 {
-	z = (z ^ z>>30) * 0xbf58476d1ce4e5b9
-	z = (z ^ z>>27) * 0x94d049bb133111eb
-	return z ^ z>>31
+// handleFaulty handles the report of an impossible frame. Its sender may itself have received wrong frames, on which
+// the size of its own depends. So the rounds are repeated grant by grant, and if it happens again, the frames of the
+// interrupted order decide, which workers report with the next plan.
+func (c *Coordinator) handleFaulty(e message.Failed) []Effect {
+	what := fmt.Sprintf("a frame (%s)", e.Err)
+	takesPart := c.hosting.Place(e.Worker) >= 0
+	compares := c.compares
+	if p := c.plan; p != nil {
+		takesPart = slices.Contains(p.New.Workers(), e.Worker) || slices.Contains(p.Sources().Workers(), e.Worker)
+		compares = p.Witness
+	}
+	if !takesPart {
+		return c.evict(Lost{e.Worker, "it reports " + what + ", and takes part in no exchange"})
+	}
+	if !compares || !c.oneByOne {
+		c.comparesNext, c.oneByOne = true, true
+		text := fmt.Sprintf("worker %d reports %s of worker %d: the rounds after %d are repeated, and both ends of each "+
+			"frame are compared", e.Worker, what, *e.Faulty, c.committed)
+		return append(c.alertDisagree(text), c.repeatRounds("a worker received an impossible frame")...)
+	}
+	p := c.newPair(*e.Faulty, e.Worker)
+	if c.accusation != nil { // the plan that should decide has impossible frames too: in a plan, sizes are known beforehand
+		c.accusation = nil
+		return c.suspect(what, p)
+	}
+	c.accusation = &accusation{p, what}
+	return c.repeatRounds("a worker received an impossible frame")
+}
+
+// decide settles an accusation by what the workers of a plan exchanged in the order before it. A worker reports the sum
+// after each frame that it sent, so that a receiver that was interrupted can be compared too.
+func (c *Coordinator) decide() []Effect {
+	a := c.accusation
+	c.accusation = nil
+	var found []pair
+	for _, to := range slices.Sorted(maps.Keys(c.ready)) {
+		got := c.ready[to].Last
+		if got == nil {
+			continue
+		}
+		for _, x := range got.With {
+			sender, ok := c.ready[x.Peer]
+			n := x.Received.Count
+			if !ok || n == 0 || sender.Last == nil || sender.Last.Order != got.Order {
+				continue
+			}
+			at := slices.IndexFunc(sender.Last.With, func(y collective.Exchange) bool { return y.Peer == to })
+			if at < 0 || len(sender.Last.With[at].Sent) < n || sender.Last.With[at].Sent[n-1] != x.Received.Sum {
+				found = append(found, c.newPair(x.Peer, to))
+			}
+		}
+	}
+	if len(found) > 0 {
+		return c.suspect("the frames that they exchanged", found...)
+	}
+	if !c.here(a.pair.accused) || !c.here(a.pair.aside) {
+		return nil
+	}
+	return c.suspect(a.what, a.pair)
 }
 
 // checkAudited requires an audit that was ordered and is not answered yet.
@@ -232,38 +310,68 @@ func (o *outstanding) auditAt(a message.Audited) int {
 	return slices.IndexFunc(o.audits, func(p message.AuditPair) bool { return p.Of == a.Of && p.By == a.Worker })
 }
 
-func (c *Coordinator) handleAudited(a message.Audited) []Effect {
+func (c *Coordinator) handleAudited(a message.Audited) (fx []Effect) {
 	o := c.done[a.From]
 	if o == nil || a.Epoch != c.base || c.plan != nil {
 		return nil
 	}
 	o.sum.evaluation.Add(collective.Ledger{opAudit: a.Bytes})
-	o.audited = append(o.audited, event.Audit{Of: a.Of, By: a.Worker})
-	if what := c.auditDiffers(o, a); what != "" {
-		return c.suspect(fmt.Sprintf("%s: worker %d executed them again", what, a.Worker), pair{a.Of, a.Worker})
+	if a.Unable {
+		text := fmt.Sprintf("worker %d could not audit worker %d in %s: %s", a.Worker, a.Of, span(o.From+1, o.To), a.Err)
+		fx = c.alertDisagree(text)
+	} else if what := c.auditDiffers(o, a); what != "" {
+		return c.suspect(fmt.Sprintf("%s: worker %d executed them again", what, a.Worker), c.newPair(a.Of, a.Worker))
+	} else {
+		o.audited = append(o.audited, event.Audit{Of: a.Of, By: a.Worker})
 	}
 	at := o.auditAt(a)
 	o.audits = slices.Delete(slices.Clone(o.audits), at, at+1) // a message has the old ones
 	if len(o.audits) > 0 {
-		return nil
+		return fx
 	}
 	o.audits = nil
-	return c.commitReady(o)
+	if len(c.pairs) > 0 && c.watch == 0 && c.pairs[0].accused == a.Of {
+		c.watch = -1 // said once
+		text := fmt.Sprintf("%d grants of worker %d were audited without a difference; worker %d stays aside: take it "+
+			"back with :uncordon %d, or revoke a key", accusedGrants, a.Of, c.pairs[0].aside, c.pairs[0].aside)
+		fx = append(fx, c.alertDisagree(text)...)
+	}
+	return append(fx, c.commitReady(o)...)
 }
 
 // auditTick ends audits that take too long: the worker does not send what the auditor needs, or the auditor does not
-// answer.
+// answer. The time counts while neither owes an earlier order.
 func (c *Coordinator) auditTick() []Effect {
 	o := c.done[c.committed]
 	if o == nil || len(o.audits) == 0 || c.plan != nil {
 		return nil
 	}
+	late := o.audits[0]
+	if c.owesOrder(o, late.Of) || c.owesOrder(o, late.By) {
+		o.auditing = c.now
+	}
 	if c.now.Sub(o.auditing) < auditPatience+auditFactor*time.Duration(o.sum.nanos) {
 		return nil
 	}
-	late := o.audits[0]
 	what := fmt.Sprintf("%s, of which worker %d should have finished an audit", span(o.From+1, o.To), late.By)
-	return c.suspect(what, pair{late.Of, late.By})
+	return c.suspect(what, c.newPair(late.Of, late.By))
+}
+
+// owesOrder reports whether a worker has not reported a grant or a save that was ordered before the audits of o.
+func (c *Coordinator) owesOrder(o *outstanding, worker int) bool {
+	if s := c.saving; s != nil && s.files[worker] == nil {
+		return true
+	}
+	if len(o.claims) > 0 && o.claims[0].ended {
+		return false // later grants are not executed
+	}
+	place := c.hosting.Place(worker)
+	for _, g := range c.done {
+		if g.From > o.From && g.claimAt[place] == 0 {
+			return true
+		}
+	}
+	return false
 }
 
 // opAudit names the bytes of audits in a commit.
@@ -274,16 +382,21 @@ const opAudit collective.Op = "audit"
 func (c *Coordinator) auditDiffers(o *outstanding, a message.Audited) string {
 	place, rounds := c.hosting.Place(a.Of), span(o.From+1, o.To)
 	finite := o.claimAt[place] > 0
+	var reported claim
+	if finite {
+		reported = o.claims[o.claimAt[place]-1]
+	}
 	switch {
 	case a.Err != "":
 		return fmt.Sprintf("what happened in %s (%s)", rounds, a.Err)
 	case !c.matches(a.Start, place, c.known):
 		return fmt.Sprintf("the rows of worker %d before %s", a.Of, rounds)
-	case !slices.EqualFunc(a.Frames, o.frames[place], func(x, y collective.FrameSums) bool { return x == y }):
+	case !slices.Equal(a.Frames, o.frames[place]):
 		return fmt.Sprintf("the frames of worker %d in %s", a.Of, rounds)
-	case a.NonFinite == finite,
-		finite && !c.matches(a.Digests, place, &rowSums{o.claims[o.claimAt[place]-1].shared, o.sums}):
+	case a.NonFinite == finite, finite && !c.matches(a.Digests, place, &rowSums{reported.shared, o.sums}):
 		return fmt.Sprintf("the rows of worker %d after %s", a.Of, rounds)
+	case finite && (a.To != reported.to || a.Ended != reported.ended || a.Progress != reported.progress):
+		return fmt.Sprintf("the progress of worker %d in %s", a.Of, rounds)
 	}
 	return ""
 }
@@ -295,8 +408,8 @@ func (c *Coordinator) matches(d message.Digests, place int, all *rowSums) bool {
 			func(x message.Digest, sum [32]byte) bool { return x.Sum == sum })
 }
 
-// suspicious alerts to a contradiction between workers.
-func (c *Coordinator) suspicious(text string) []Effect {
+// alertDisagree alerts to a contradiction between workers.
+func (c *Coordinator) alertDisagree(text string) []Effect {
 	return []Effect{c.alert(event.LevelWarning, event.AlertDisagree, text, engine.None)}
 }
 
@@ -320,23 +433,30 @@ func (c *Coordinator) repeatRounds(note string) []Effect {
 // suspect handles pairs of workers of which one is wrong. what completes the sentence "they contradict each other
 // about ...".
 func (c *Coordinator) suspect(what string, found ...pair) []Effect {
-	c.wary = true
+	c.comparesNext = true
+	first := found[0]
+	if slices.Contains(c.pairs, first) && len(found) == 1 { // it goes on, although one of them hosts no members
+		return c.evictForNow(Lost{first.aside, fmt.Sprintf("it and worker %d contradict each other again, about %s",
+			first.accused, what)})
+	}
 	for _, p := range found {
 		if !slices.Contains(c.pairs, p) {
 			c.pairs = append(c.pairs, p)
 		}
 	}
+	if len(c.common()) == 0 { // what workers that are gone did may have another cause
+		c.pairs = slices.DeleteFunc(c.pairs, func(p pair) bool { return !c.here(p.accused) || !c.here(p.aside) })
+	}
 	common := c.common()
-	first := found[0]
-	both := []int{min(first.accused, first.witness), max(first.accused, first.witness)}
+	both := []int{min(first.accused, first.aside), max(first.accused, first.aside)}
 	switch {
 	case len(common) == 1:
 		liar := common[0]
 		var others []int
 		for _, p := range c.pairs {
-			other := p.accused + p.witness - liar
-			others = append(others, other)
+			others = append(others, p.accused+p.aside-liar)
 		}
+		c.dropPairs()
 		slices.Sort(others)
 		reason := fmt.Sprintf("it lies or is faulty: it and each of workers %s contradict each other, the last time "+
 			"about %s", list(slices.Compact(others)), what)
@@ -344,30 +464,88 @@ func (c *Coordinator) suspect(what string, found ...pair) []Effect {
 	case len(common) == 0:
 		var all []int
 		for _, p := range c.pairs {
-			all = append(all, p.accused, p.witness)
+			all = append(all, p.accused, p.aside)
 		}
+		c.dropPairs()
 		slices.Sort(all)
-		c.pairs = nil
 		return c.pauseDisagree(slices.Compact(all), "contradict each other, and more than one of them is wrong")
-	case len(c.alive) < 3:
-		c.pairs = nil
+	case len(c.alive) < 3 || len(without(c.hosts(), first.aside)) < 2:
+		c.dropPairs()
 		return c.pauseDisagree(both, "contradict each other about "+what)
 	}
-	c.excluded[first.witness], c.watch = cordoned, accusedGrants
+	c.setAside(first.aside)
+	c.watch = accusedGrants
 	text := fmt.Sprintf("workers %s contradict each other about %s: one of them lies or is faulty; the rounds after %d "+
-		"are repeated, worker %d hosts no members until it is known which, and each grant of worker %d is audited",
-		list(both), what, c.committed, first.witness, first.accused)
-	return append(c.suspicious(text), c.repeatRounds(fmt.Sprintf("workers %s contradict each other", list(both)))...)
+		"are repeated, worker %d hosts no members until it is known which, and %d grants of worker %d are audited",
+		list(both), what, c.committed, first.aside, accusedGrants, first.accused)
+	return append(c.alertDisagree(text), c.repeatRounds(fmt.Sprintf("workers %s contradict each other", list(both)))...)
 }
 
 // common returns the workers that are in all pairs.
 func (c *Coordinator) common() (out []int) {
-	for _, w := range []int{c.pairs[0].accused, c.pairs[0].witness} {
-		if !slices.ContainsFunc(c.pairs, func(p pair) bool { return p.accused != w && p.witness != w }) {
+	if len(c.pairs) == 0 {
+		return nil
+	}
+	for _, w := range []int{c.pairs[0].accused, c.pairs[0].aside} {
+		if !slices.ContainsFunc(c.pairs, func(p pair) bool { return p.accused != w && p.aside != w }) {
 			out = append(out, w)
 		}
 	}
 	return out
+}
+
+// setAside lets a worker host no members, unless it is excluded already.
+func (c *Coordinator) setAside(w int) {
+	if c.excluded[w] == 0 {
+		c.excluded[w] = suspected
+	}
+}
+
+// dropPairs forgets all pairs. The workers that they set aside may host members again.
+func (c *Coordinator) dropPairs() {
+	for _, p := range c.pairs {
+		c.takeBack(p.aside)
+	}
+	c.pairs = nil
+}
+
+func (c *Coordinator) takeBack(w int) {
+	if c.excluded[w] == suspected {
+		delete(c.excluded, w)
+	}
+}
+
+// forgetSuspect lets the worker that was set aside with a gone one host members again. It keeps pairs whose worker may
+// return by its key.
+func (c *Coordinator) forgetSuspect(gone int, key string) {
+	for _, p := range c.pairs {
+		if p.accused == gone {
+			c.takeBack(p.aside)
+		}
+	}
+	if key == "" {
+		c.pairs = slices.DeleteFunc(c.pairs, func(p pair) bool { return p.accused == gone || p.aside == gone })
+	}
+	delete(c.ready, gone)
+}
+
+// remember gives a worker that returns by its key its place in the pairs.
+func (c *Coordinator) remember(w int, key string) {
+	if key == "" {
+		return
+	}
+	for i := range c.pairs {
+		p := &c.pairs[i]
+		if p.accusedKey == key && !c.here(p.accused) {
+			if p.accused = w; c.here(p.aside) {
+				c.setAside(p.aside)
+			}
+		}
+		if p.asideKey == key && !c.here(p.aside) {
+			p.aside = w
+			c.setAside(w)
+		}
+	}
 }
 
 // sharedSums joins the digests of the shared rows as a claim has them.
@@ -379,28 +557,82 @@ func sharedSums(d message.Digests, shared int) string {
 	return string(sums)
 }
 
-// carried compares the rows that workers hold for a plan with their mirrors, and with the committed ones if the plan
-// moves rows and changes none. ok is false if one differs: then another plan is made.
-func (c *Coordinator) carried(p *message.Plan) (fx []Effect, ok bool) {
-	hosts := p.New.Workers()
-	if !p.Witness || slices.ContainsFunc(hosts, func(w int) bool { return c.ready[w] == nil }) {
+// checkRows checks the rows that workers hold for a plan whose epoch compares frames, before the plan takes effect:
+// against the committed ones if the plan moves rows and changes none, shared rows against each other, and copies at
+// mirrors. ok is false if another plan is made instead.
+func (c *Coordinator) checkRows(p *message.Plan) (fx []Effect, ok bool) {
+	if !p.Witness {
 		return nil, true
+	}
+	if c.accusation != nil {
+		if fx = c.decide(); len(fx) > 0 {
+			return fx, false
+		}
+	}
+	hosts := p.New.Workers()
+	names, shared := c.rowsOf(p)
+	for _, w := range hosts {
+		if held := c.ready[w].Held; held == nil || !sameNames(held.Digests, names(w)) {
+			return c.evict(Lost{w, "it does not report the rows of the plan"}), false
+		}
+	}
+	if fx, ok = c.checkCarried(p, hosts); !ok {
+		return fx, false
+	}
+	if fx, ok = c.checkShared(p, hosts, shared); !ok {
+		return fx, false
 	}
 	if mirrors := p.New.Mirrors(); p.Mirror && len(hosts) > 1 {
 		for _, w := range hosts {
 			mirror := mirrors.Of(p.New.Hosted(w)[0])
-			copies := c.ready[mirror].Mirrored.Map()
-			for _, x := range c.ready[w].Digests {
-				if _, member := rowMember(x); member && copies[x.Row] != x.Sum {
+			copies := c.ready[mirror].Held.Mirrored.Map()
+			for _, x := range c.ready[w].Held.Digests[shared:] {
+				if copies[x.Row] != x.Sum {
 					what := fmt.Sprintf("the copy of row %s after round %d", x.Row, c.committed)
-					return c.suspect(what, pair{w, mirror}), false
+					return c.suspect(what, c.newPair(w, mirror)), false
 				}
 			}
 		}
 	}
-	same := p.From == event.Workers && p.OldAlg == p.Algorithm && slices.Equal(p.Old.Members, p.New.Members) &&
-		len(p.Lost) == 0 && c.known != nil && !c.blocksChange(p)
-	if !same {
+	return nil, true
+}
+
+// rowsOf returns a function with the rows of each host of a plan, in the order of reports, and the number of shared
+// ones.
+func (c *Coordinator) rowsOf(p *message.Plan) (of func(worker int) []string, shared int) {
+	blocks := c.planBlocks(p.Plan)
+	sorted := slices.Sorted(maps.Keys(blocks))
+	var first []string
+	for _, b := range sorted {
+		if blocks[b] {
+			first = append(first, b+"/shared")
+		}
+	}
+	return func(worker int) []string {
+		return append(slices.Clone(first), rowNames(blocks, sorted, p.New.Hosted(worker))...)
+	}, len(first)
+}
+
+// rowNames lists the rows of members in the order of reports. blocks are the blocks, sorted their names.
+func rowNames(blocks map[string]bool, sorted []string, members []engine.Member) (names []string) {
+	for _, b := range sorted {
+		for _, m := range members {
+			if !blocks[b] {
+				names = append(names, b+"/"+strconv.Itoa(int(m)))
+			}
+		}
+	}
+	return names
+}
+
+func sameNames(d message.Digests, names []string) bool {
+	return slices.EqualFunc(d, names, func(x message.Digest, name string) bool { return x.Row == name })
+}
+
+// checkCarried compares the rows that workers hold for a plan with the committed ones, if the plan moves rows and
+// changes none.
+func (c *Coordinator) checkCarried(p *message.Plan, hosts []int) (fx []Effect, ok bool) {
+	if c.known == nil || !c.movesOnly(p) {
 		return nil, true
 	}
 	want := map[string][32]byte{}
@@ -414,8 +646,8 @@ func (c *Coordinator) carried(p *message.Plan) (fx []Effect, ok bool) {
 	}
 	sources := p.Sources()
 	for _, w := range hosts {
-		for _, x := range c.ready[w].Digests {
-			if sum, ok := want[x.Row]; !ok || sum == x.Sum {
+		for _, x := range c.ready[w].Held.Digests {
+			if sum, known := want[x.Row]; !known || sum == x.Sum {
 				continue
 			}
 			from := sources.Workers()[0]
@@ -428,43 +660,74 @@ func (c *Coordinator) carried(p *message.Plan) (fx []Effect, ok bool) {
 			if from == w {
 				return c.evict(Lost{w, "it changed " + what}), false
 			}
-			return c.suspect(what, pair{from, w}), false
+			return c.suspect(what, c.newPair(from, w)), false
 		}
 	}
 	return nil, true
 }
 
-// blocksChange reports whether a plan changes the blocks of its algorithm.
-func (c *Coordinator) blocksChange(p *message.Plan) bool {
+// movesOnly reports whether a plan moves rows between workers and changes none.
+func (c *Coordinator) movesOnly(p *message.Plan) bool {
+	if p.From != event.Workers || p.OldAlg != p.Algorithm || !slices.Equal(p.Old.Members, p.New.Members) || len(p.Lost) > 0 {
+		return false
+	}
 	alg, err := c.cfg.Lookup(p.Algorithm)
 	if err != nil {
-		return true
+		return false
 	}
 	differ, err := c.structural(alg, p.Before, p.Timeline)
-	return differ || err != nil
+	return !differ && err == nil
 }
 
-// beginWitness takes the rows that the workers of a new epoch reported as those of the committed round. A worker that
-// reports other rows than its own is evicted.
-func (c *Coordinator) beginWitness(p *message.Plan) (fx []Effect) {
+// checkShared compares the shared rows of all hosts. Rows from a seed or a file, and rows that a plan only moves, depend
+// on no other worker, so that a minority that differs is wrong, or received wrong rows when it joined. Otherwise nobody
+// can be named, and the run pauses.
+func (c *Coordinator) checkShared(p *message.Plan, hosts []int, shared int) (fx []Effect, ok bool) {
+	count := map[string]int{}
+	most := ""
+	for _, w := range hosts {
+		sums := sharedSums(c.ready[w].Held.Digests, shared)
+		if count[sums]++; count[sums] > count[most] {
+			most = sums
+		}
+	}
+	if len(count) <= 1 {
+		return nil, true
+	}
+	var differ []int
+	for _, w := range hosts {
+		if sharedSums(c.ready[w].Held.Digests, shared) != most {
+			differ = append(differ, w)
+		}
+	}
+	if p.From == event.Workers && !c.movesOnly(p) || 2*count[most] <= len(hosts) {
+		return c.pauseDisagree(hosts, fmt.Sprintf("hold different shared rows for the plan after round %d", p.At)), false
+	}
+	var out []Lost
+	for _, w := range differ {
+		if survivors := p.Sources().Workers(); p.From == event.Workers && !slices.Contains(survivors, w) {
+			return c.suspect(fmt.Sprintf("the shared rows after round %d", p.At), c.newPair(survivors[0], w)), false
+		}
+		out = append(out, Lost{w, fmt.Sprintf("its shared rows after round %d differ from those of all others", p.At)})
+	}
+	return c.evict(out...), false
+}
+
+// beginEpoch takes the rows that the workers of a new epoch reported as those of the committed round.
+func (c *Coordinator) beginEpoch(p *message.Plan) {
 	ready := c.ready
-	c.witness, c.ready, c.known = p.Witness, nil, nil
+	c.compares, c.ready, c.known = p.Witness, nil, nil
 	if !p.Witness {
-		return nil
+		return
 	}
-	var known rowSums
-	for place, w := range c.hosting.Workers {
-		if ready[w] == nil || !c.hasRows(ready[w].Digests, c.names[place]) {
-			return c.evict(Lost{w, "it does not report the rows of the plan"})
-		}
-		d := ready[w].Digests
-		known.shared = sharedSums(d, len(c.shared))
+	c.known = &rowSums{}
+	for _, w := range c.hosting.Workers {
+		d := ready[w].Held.Digests
+		c.known.shared = sharedSums(d, len(c.shared))
 		for _, x := range d[len(c.shared):] {
-			known.members = append(known.members, x.Sum)
+			c.known.members = append(c.known.members, x.Sum)
 		}
 	}
-	c.known = &known
-	return nil
 }
 
 // rowMember returns the member whose row a digest is of; ok is false for a shared row.
@@ -474,13 +737,6 @@ func rowMember(x message.Digest) (m engine.Member, ok bool) {
 	return engine.Member(n), err == nil
 }
 
-// forgetSuspect forgets the pairs of a worker that is gone. The others of these pairs may host members again.
-func (c *Coordinator) forgetSuspect(gone int) {
-	for _, p := range c.pairs {
-		if p.accused == gone {
-			delete(c.excluded, p.witness)
-		}
-	}
-	c.pairs = slices.DeleteFunc(c.pairs, func(p pair) bool { return p.accused == gone || p.witness == gone })
-	delete(c.ready, gone)
+func without(all []int, one int) []int {
+	return slices.DeleteFunc(slices.Clone(all), func(w int) bool { return w == one })
 }

@@ -71,7 +71,7 @@ func (p *liarRun) present(w int) bool { return slices.Contains(p.core.roster.Wor
 // TestLiars: a worker that lies in any of these ways is evicted, or hosts no members any more, after at most three
 // lies that are compared; no other worker is evicted.
 func TestLiars(t *testing.T) {
-	wrong := collective.Frames{Bytes: 8, Sum: [16]byte{66}}
+	wrong := collective.Frames{Bytes: 8, Count: 1, Sum: [16]byte{66}}
 	for name, c := range map[string]struct {
 		begin func(p *liarRun)
 		audit float64
@@ -112,6 +112,9 @@ func TestLiars(t *testing.T) {
 		}, 0.01, false},
 		"another shared state": {func(p *liarRun) {
 			p.done = func(d *message.Done) { setDigest(d, "progress/shared", [32]byte{66}) }
+		}, 0, true},
+		"another progress": {func(p *liarRun) {
+			p.done = func(d *message.Done) { d.Progress.Steps++ }
 		}, 0, true},
 		"wrong rows of its members": {func(p *liarRun) {
 			p.done = func(d *message.Done) { d.Digests[len(d.Digests)-1].Sum = [32]byte{66} }
@@ -319,5 +322,195 @@ func TestLateAudit(t *testing.T) {
 	p.ready()
 	if p.round(nil); len(p.evicted) > 0 || p.core.Phase() != event.Training {
 		t.Errorf("evicted %v, %s", p.evicted, p.core.Phase())
+	}
+}
+
+// TestWrongReady: a worker that reports wrong shared rows with a plan, or none, is evicted, and the plan takes no effect.
+func TestWrongReady(t *testing.T) {
+	for name, change := range map[string]func(r *message.Ready){
+		"a wrong shared row": func(r *message.Ready) {
+			for i, x := range r.Held.Digests {
+				if x.Row == "progress/shared" {
+					r.Held.Digests[i].Sum = [32]byte{66}
+				}
+			}
+		},
+		"nothing":       func(r *message.Ready) { r.Held = nil },
+		"a row too few": func(r *message.Ready) { r.Held.Digests = r.Held.Digests[1:] },
+	} {
+		for _, first := range []bool{true, false} {
+			p := &testRun{}
+			lies := func() {
+				for p.core.plan != nil {
+					r := p.readyOf(p.core.pending[0])
+					if r.Worker == liar && !slices.Contains(p.evicted, liar) {
+						change(&r)
+					}
+					p.step(r)
+				}
+			}
+			*p = *newTestRun(t, 3, func(c *Config) { c.Wait, c.Members, c.Audit, c.Secret, c.Ahead = 4, 8, 1, 5, 1 })
+			p.step(Joined{Worker: 3})
+			if first {
+				lies()
+				p.step(Joined{Worker: 9}) // the run waits for four
+			}
+			p.ready()
+			for range 6 {
+				p.round(nil)
+				if p.step(Joined{Worker: 10 + int(p.core.committed)}); !first {
+					lies()
+				}
+				p.ready()
+			}
+			if !slices.Equal(p.evicted, []int{liar}) || p.core.Phase() != event.Training {
+				t.Errorf("%s, first plan %t: evicted %v, %s: %q", name, first, p.evicted, p.core.Phase(), p.alerts())
+			}
+		}
+	}
+}
+
+// faulty returns the report of worker w about an impossible frame of another one.
+func (p *testRun) faulty(w, of int) message.Failed {
+	return message.Failed{Worker: w, Epoch: p.core.epoch, Err: "out of step", Faulty: &of}
+}
+
+// TestFaultyFrames: a worker that reports impossible frames again and again is sent away for a while, and no other is; it
+// may not accuse itself, nor while it takes part in nothing.
+func TestFaultyFrames(t *testing.T) {
+	p := newTestRun(t, 4, func(c *Config) { c.Members, c.Ahead = 8, 1 })
+	for range 20 {
+		if !slices.Contains(p.core.alive, liar) {
+			break
+		}
+		p.step(p.faulty(liar, 0))
+		p.ready()
+	}
+	if !slices.Equal(p.evicted, []int{liar}) || p.evictions[0].after == 0 && !strings.Contains(strings.Join(p.alerts(), "\n"), "takes part in no") {
+		t.Errorf("evicted %v %v: %q", p.evicted, p.evictions, p.alerts())
+	}
+	p.ready()
+	if p.round(nil); p.core.Phase() != event.Training {
+		t.Errorf("%s", p.core.Phase())
+	}
+
+	p = newTestRun(t, 4, func(c *Config) { c.Members = 8 })
+	if p.step(p.faulty(liar, liar)); !slices.Equal(p.evicted, []int{liar}) {
+		t.Errorf("of itself: evicted %v", p.evicted)
+	}
+	p = newTestRun(t, 4, func(c *Config) { c.Members = 8 })
+	both := p.faulty(liar, 1)
+	both.NonFinite = &message.NonFinite{Block: "x", To: 1}
+	if p.step(both); !slices.Equal(p.evicted, []int{liar}) {
+		t.Errorf("with a block that is not finite: evicted %v", p.evicted)
+	}
+}
+
+// TestFaultyByOthers: a worker whose frames are impossible because it received wrong ones is not suspected: what the
+// workers exchanged in the interrupted rounds names the pair.
+func TestFaultyByOthers(t *testing.T) {
+	p := newTestRun(t, 5, func(c *Config) { c.Members, c.Audit, c.Ahead = 10, 0.001, 1 })
+	for range 2 { // 0 got wrong frames of 3, so that its own are impossible for 1
+		p.step(p.faulty(1, 0))
+		for p.core.plan != nil {
+			r := p.readyOf(p.core.pending[0])
+			order := message.OrderName{Epoch: p.core.base, From: p.core.committed}
+			sent, got := collective.FrameSum{1}, collective.Frames{Bytes: 8, Count: 1, Sum: collective.FrameSum{2}}
+			switch r.Worker {
+			case liar:
+				r.Last = &message.Exchanged{Order: order, With: []collective.Exchange{{Peer: 0, Sent: []collective.FrameSum{sent}}}}
+			case 0:
+				r.Last = &message.Exchanged{Order: order, With: []collective.Exchange{{Peer: liar, Received: got}}}
+			}
+			p.step(r)
+		}
+	}
+	if want := []pair{{accused: liar, aside: 0}}; !slices.Equal(p.core.pairs, want) || len(p.evicted) > 0 {
+		t.Errorf("pairs %v, want %v, evicted %v: %q", p.core.pairs, want, p.evicted, p.alerts())
+	}
+}
+
+// TestAuditsThatDecideNothing: an auditor that fails itself, or waits behind a stalled grant, makes nobody suspected.
+func TestAuditsThatDecideNothing(t *testing.T) {
+	p := newTestRun(t, 3, func(c *Config) { c.Audit, c.Secret, c.Ahead = 1, 3, 1 })
+	for range 4 {
+		for _, w := range p.core.roster.Workers() {
+			p.step(p.done(w))
+		}
+		for _, o := range p.core.done {
+			for _, a := range o.audits {
+				p.step(message.Audited{Worker: a.By, Epoch: p.core.base, From: o.From, Of: a.Of, Unable: true, Err: "no memory"})
+			}
+		}
+	}
+	if at, _ := p.core.Committed(); at < 4 || len(p.core.pairs)+len(p.evicted) > 0 || len(p.alerts()) != 4 {
+		t.Errorf("unable: round %d, pairs %v, evicted %v: %q", at, p.core.pairs, p.evicted, p.alerts())
+	}
+	for _, r := range p.log {
+		if r.Commit != nil && len(r.Commit.Audited) > 0 {
+			t.Errorf("unable: round %d counts as audited", r.Commit.To)
+		}
+	}
+	p = newTestRun(t, 3, func(c *Config) { c.Audit, c.Secret = 1, 3 })
+	first := p.core.done[p.core.committed]
+	for _, w := range p.core.roster.Workers() {
+		p.step(p.report(w, first.Grant))
+	}
+	p.now = p.now.Add(10 * auditPatience)
+	if p.step(Tick{}); len(p.core.pairs) > 0 {
+		t.Errorf("behind a stalled grant: pairs %v: %q", p.core.pairs, p.alerts())
+	}
+}
+
+// TestReturnsByKey: a worker that leaves when it is suspected, and returns by its key, is still in its pair.
+func TestReturnsByKey(t *testing.T) {
+	p := newTestRun(t, 0, func(c *Config) { c.Members, c.Wait, c.Audit, c.Ahead = 10, 5, 0.001, 1 })
+	for w := range 5 {
+		p.step(Joined{Worker: w, Key: string(rune('a' + w))})
+	}
+	p.ready()
+	number := liar
+	lie := func(victim int) {
+		p.ready()
+		p.round(func(w int, d *message.Done) {
+			for i, f := range d.Frames {
+				if w == victim && f.Peer == number {
+					d.Frames[i].Received.Sum[0]++
+				}
+			}
+		})
+	}
+	lie(0)
+	p.step(Lost{number, "it is gone"})
+	p.ready()
+	number = 7
+	p.step(Joined{Worker: number, Key: "d"})
+	for range 3 {
+		p.ready()
+		p.round(nil)
+	}
+	if lie(1); !slices.Equal(p.evicted, []int{number}) {
+		t.Errorf("evicted %v, pairs %v: %q", p.evicted, p.core.pairs, p.alerts())
+	}
+}
+
+// TestAloneWithAccused: if the accused worker would host all members alone, the one that was set aside takes part again.
+func TestAloneWithAccused(t *testing.T) {
+	p := newTestRun(t, 3, func(c *Config) { c.Members, c.Audit, c.Ahead = 6, 0.001, 1 })
+	p.round(func(w int, d *message.Done) {
+		for i, f := range d.Frames {
+			if w == 1 && f.Peer == 0 {
+				d.Frames[i].Received.Sum[0]++
+			}
+		}
+	})
+	p.ready()
+	if got := p.core.roster.Workers(); !slices.Equal(got, []int{0, 2}) {
+		t.Fatalf("hosts %v", got)
+	}
+	p.step(Lost{2, "it is gone"})
+	p.ready()
+	if got := p.core.roster.Workers(); !slices.Equal(got, []int{0, 1}) {
+		t.Errorf("hosts %v", got)
 	}
 }

@@ -25,8 +25,8 @@ func samples() map[string]any {
 	edit := event.Edit{At: 7, Algorithm: "parle", Knob: "eta", Expr: "0.1", By: "ann", ID: 3, Epochs: 1.5, Steps: 9, Obeys: 2, Why: "one worker"}
 	cp := event.Checkpoint{Round: 6, Epoch: 2, Roster: roster, Algorithm: "parle", Hash: "blake3:00", Files: []event.File{{Path: "checkpoints/6/a", Digest: "blake3:11", Bytes: 12}},
 		Timeline: []event.Edit{edit}, Progress: event.Progress{Rounds: 6, Steps: 60, Samples: 600, Evaluations: 1, Epochs: 0.25}}
-	frames := []collective.FrameSums{{Peer: 1, Sent: collective.Frames{Bytes: 8, Sum: [16]byte{3}},
-		Received: collective.Frames{Bytes: 9, Sum: [16]byte{4}}}}
+	frames := []collective.FrameSums{{Peer: 1, Sent: collective.Frames{Bytes: 8, Count: 2, Sum: [16]byte{3}},
+		Received: collective.Frames{Bytes: 9, Count: 1, Sum: [16]byte{4}}}}
 	signature := event.Signature{Key: [32]byte{7}, Sum: [64]byte{8}}
 	cp.Signatures = []event.Signature{signature}
 	return map[string]any{
@@ -34,15 +34,16 @@ func samples() map[string]any {
 		"abort": Abort{Epoch: 4},
 		"plan": Plan{Plan: event.Plan{Epoch: 5, At: 12, From: event.Saved, Old: roster, New: roster, Lost: []engine.Member{5}, OldAlg: "popsgd", Algorithm: "parle", Timeline: []event.Edit{edit}, Base: 4,
 			Cause: "death", Note: "worker 2 is lost", Before: []event.Edit{edit}, Obeyed: 2, Mirrored: []engine.Member{1}}, Checkpoint: &cp, Mirror: true, Witness: true},
-		"audit": Audit{Epoch: 5, From: 12, Pairs: []AuditPair{{Of: 1, By: 2, Bytes: 9}}},
+		"audit": Audit{Epoch: 5, From: 12, Pairs: []AuditPair{{Of: 1, By: 2, Bytes: 9, Frames: 3}}},
 		"audited": Audited{Worker: 2, Epoch: 5, From: 12, Of: 1, Start: Digests{{"x/0", [32]byte{1}}}, Digests: Digests{{"x/0", [32]byte{2}}},
-			Frames: frames, Err: "no", Bytes: 9, NonFinite: true},
+			Frames: frames, Err: "no", Bytes: 9, NonFinite: true, To: 13, Ended: true, Progress: cp.Progress, Unable: true},
 		"save":   Save{Epoch: 5, At: 12, Hash: "blake3:00"},
 		"stop":   Stop{},
 		"evict":  Evict{Why: "it lost others", After: 5},
 		"setup":  Setup{Config: event.Config{Version: 1, Model: "mlp", Data: "glyphs", Seed: 1 << 63}, Members: 3, Committed: &Committed{2, 10}},
 		"stored": Stored{Path: "checkpoints/6/a", From: 1 << 20, Err: "full"},
 		"ready": Ready{Worker: 2, Epoch: 5, Noise: 1.5e9, Bytes: 1e8, Machine: "m",
+			Last: &Exchanged{OrderName{4, 9, true}, []collective.Exchange{{Peer: 1, Sent: []collective.FrameSum{{5}}, SentBytes: 7, Received: frames[0].Received}}},
 			Held: &Held{Committed{2, 10}, Digests{{"x/0", [32]byte{1}}}, Digests{{"x/1", [32]byte{2}}}}},
 		"done": Done{Worker: 2, Epoch: 5, From: 10, To: 12, Ended: true, Digests: Digests{{"x/0", [32]byte{1}}, {"x/1", [32]byte{2}}}, Progress: cp.Progress,
 			Points: []event.Points{{Round: 11, Series: "loss", Members: []engine.Member{0, engine.None}, Values: []float64{0.5, 2}}},

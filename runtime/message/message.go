@@ -31,8 +31,8 @@ type (
 		Mirror     bool              `cbor:"21,keyasint,omitempty"` // workers mirror each other's rows in this epoch
 		Witness    bool              `cbor:"22,keyasint,omitempty"` // workers report Frames and keep what an Audit needs
 	}
-	// Audit lets workers execute a grant again, each in the place of another one, and compares nothing: they report
-	// what they computed. It follows the reports of the grant, whose snapshots and received frames are still there.
+	// Audit lets workers execute a grant again, each in the place of another one. They report the results; the
+	// coordinator compares them. It follows the reports of the grant, whose snapshots and received frames are kept.
 	Audit struct {
 		Epoch uint32      `cbor:"0,keyasint"`
 		From  uint64      `cbor:"1,keyasint,omitempty"`
@@ -65,6 +65,8 @@ type (
 		Bytes  float64 `cbor:"3,keyasint,omitempty"`
 		// only of a worker that joins, in reply to Setup.Committed, or of a plan with Witness
 		Held *Held `cbor:"4,keyasint,omitempty"`
+		// what it exchanged in the last order before a plan with Witness; nil: nothing is known
+		Last *Exchanged `cbor:"6,keyasint,omitempty"`
 		// only of a worker that joins: equal for workers of one machine, see machine.Identity; "": it shares none
 		Machine string `cbor:"5,keyasint,omitempty"`
 	}
@@ -104,7 +106,12 @@ type (
 		Err     string                 `cbor:"7,keyasint,omitempty"` // why the grant could not be executed again
 		Bytes   int64                  `cbor:"8,keyasint,omitempty"` // payload that it received for the audit
 		// a block is not finite after the grant; Digests is empty then
-		NonFinite bool `cbor:"9,keyasint,omitempty"`
+		NonFinite bool           `cbor:"9,keyasint,omitempty"`
+		To        uint64         `cbor:"10,keyasint,omitempty"` // as in Done
+		Ended     bool           `cbor:"11,keyasint,omitempty"`
+		Progress  event.Progress `cbor:"12,keyasint,omitempty"`
+		// the auditor itself failed, for the reason Err: the audit decides nothing
+		Unable bool `cbor:"13,keyasint,omitempty"`
 	}
 	// Failed reports that a grant or plan failed.
 	Failed struct {
@@ -134,6 +141,19 @@ type (
 	}
 )
 
+// Exchanged is what a worker exchanged with others in an order that may have been interrupted.
+type Exchanged struct {
+	Order OrderName             `cbor:"0,keyasint"`
+	With  []collective.Exchange `cbor:"1,keyasint,omitempty"`
+}
+
+// OrderName identifies a grant of an epoch by its first round, or the plan of an epoch.
+type OrderName struct {
+	Epoch uint32 `cbor:"0,keyasint"`
+	From  uint64 `cbor:"1,keyasint,omitempty"`
+	Plan  bool   `cbor:"2,keyasint,omitempty"`
+}
+
 // Committed names the state after a committed round.
 type Committed struct {
 	Epoch uint32 `cbor:"0,keyasint"`
@@ -152,6 +172,8 @@ type AuditPair struct {
 	Of    int   `cbor:"0,keyasint"`
 	By    int   `cbor:"1,keyasint"`
 	Bytes int64 `cbor:"2,keyasint,omitempty"`
+	// Frames is the number of frames that Of received.
+	Frames int `cbor:"3,keyasint,omitempty"`
 }
 
 // Note is a note of an engine about an event that does not stop the run.

@@ -92,7 +92,7 @@ func (t *workerHandle) Post(msg message.Order) {
 	case message.Save:
 		t.saves[session.CheckpointFile(m.At, m.Epoch, t.id)] = m
 		t.pendingReplies++
-	case message.Plan, message.Grant, message.Audit:
+	case message.Plan, message.Grant, message.Audit: // a worker replies to an Audit as an auditor, or if it fails
 		t.pendingReplies++
 	case message.Abort:
 		t.pendingReplies = min(t.pendingReplies, maxPendingReplies) // earlier replies may still be under way

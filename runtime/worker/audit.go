@@ -16,8 +16,14 @@ import (
 // rounds again.
 const OpAudit collective.Op = "audit"
 
-// mostFrames bounds the frames of one grant that an auditor accepts.
-const mostFrames = 1 << 22
+// maxOpName bounds the bytes of the name of an operation in a transcript.
+const maxOpName = 64
+
+// transcriptError reports that a worker's transcript, or its rounds executed again, cannot be what happened.
+type transcriptError struct{ err error }
+
+func (e *transcriptError) Error() string { return e.err.Error() }
+func (e *transcriptError) Unwrap() error { return e.err }
 
 // transcript is what a worker needs to let another one execute a grant in its place, in addition to a snapshot.
 type transcript struct {
@@ -45,13 +51,17 @@ func (w *Worker) audit(ctx context.Context, m message.Audit) (message.Report, er
 	for _, p := range m.Pairs {
 		if p.By == w.cfg.ID {
 			r := message.Audited{Worker: w.cfg.ID, Epoch: m.Epoch, From: m.From, Of: p.Of}
-			err := w.repeat(ctx, &r, snap, t.grant, p.Bytes)
+			err := w.repeat(ctx, &r, snap, t.grant, p)
 			var lost interface{ Lost() (int, bool) }
 			if errors.Is(err, context.Canceled) || errors.As(err, &lost) {
 				return nil, err
 			}
 			if err != nil {
-				r.Err = err.Error()
+				w.noteDeviceError(err)
+				wrong, ok := errors.AsType[*transcriptError](err)
+				if r.Err, r.Unable = err.Error(), !ok; ok {
+					r.Err = wrong.Error()
+				}
 			}
 			return r, nil
 		}
@@ -98,28 +108,29 @@ func (s *epochState) sendTranscript(ctx context.Context, to int, snap snapshot, 
 	return nil
 }
 
-// receiveFrames receives the frames of a transcript, with at most a number of bytes of payload.
-func receiveFrames(receive func() ([]byte, error), most int64) (map[int][]collective.Frame, error) {
+// receiveFrames receives the frames of a transcript: those that the audited worker reported, in number and bytes.
+func receiveFrames(receive func() ([]byte, error), of message.AuditPair) (map[int][]collective.Frame, error) {
 	p, err := receive()
 	if err != nil {
 		return nil, err
 	}
-	if len(p) != 4 || binary.LittleEndian.Uint32(p) > mostFrames {
-		return nil, errors.New("its transcript has no valid number of frames")
+	if len(p) != 4 || int(binary.LittleEndian.Uint32(p)) != of.Frames {
+		return nil, &transcriptError{errors.New("its transcript has another number of frames than it received")}
 	}
+	most := of.Bytes
 	frames := map[int][]collective.Frame{}
 	for range binary.LittleEndian.Uint32(p) {
 		p, err := receive()
 		if err != nil {
 			return nil, err
 		}
-		if len(p) < 8 || uint64(len(p)-8) < uint64(binary.LittleEndian.Uint32(p[4:])) {
-			return nil, errors.New("a frame of its transcript is too short")
+		if len(p) < 8 || binary.LittleEndian.Uint32(p[4:]) > uint32(min(len(p)-8, maxOpName)) {
+			return nil, &transcriptError{errors.New("a frame of its transcript is too short, or its operation too long")}
 		}
 		peer, op := int(binary.LittleEndian.Uint32(p)), p[8:][:binary.LittleEndian.Uint32(p[4:])]
 		f := collective.Frame{Op: string(op), Payload: p[8+len(op):]}
 		if most -= int64(len(f.Payload)); most < 0 {
-			return nil, errors.New("its transcript has more bytes than it received")
+			return nil, &transcriptError{errors.New("its transcript has more bytes than it received")}
 		}
 		frames[peer] = append(frames[peer], f)
 	}
@@ -129,7 +140,7 @@ func receiveFrames(receive func() ([]byte, error), most int64) (map[int][]collec
 // repeat receives the transcript of a worker and executes a grant in its place. It fills in r what the worker should
 // have reported.
 func (w *Worker) repeat(
-	ctx context.Context, r *message.Audited, snap snapshot, g message.Grant, most int64,
+	ctx context.Context, r *message.Audited, snap snapshot, g message.Grant, of message.AuditPair,
 ) error {
 	s := w.now
 	cfg, link := w.cfg, &collective.Replay{}
@@ -153,6 +164,9 @@ func (w *Worker) repeat(
 	receive := func() ([]byte, error) {
 		p, err := s.env.Comm.Receive(ctx, r.Of, OpAudit)
 		r.Bytes += int64(len(p))
+		if _, ok := errors.AsType[*collective.ProtocolError](err); ok {
+			err = &transcriptError{err}
+		}
 		return p, err
 	}
 	own := map[string]row{}
@@ -164,7 +178,7 @@ func (w *Worker) repeat(
 		switch from := own[x.name()]; {
 		case x.member != engine.None:
 			if p, err = receive(); err == nil && len(p) != x.cols*x.dtype().Size() {
-				err = fmt.Errorf("its row %s has %d bytes", x.name(), len(p))
+				err = &transcriptError{fmt.Errorf("its row %s has %d bytes", x.name(), len(p))}
 			}
 		case from.mat.Rows == 0:
 			p = engine.AppendRows(p[:0], from.record, 0, 1)
@@ -178,7 +192,7 @@ func (w *Worker) repeat(
 			return err
 		}
 	}
-	if link.Received, err = receiveFrames(receive, most); err != nil {
+	if link.Received, err = receiveFrames(receive, of); err != nil {
 		return err
 	}
 	if r.Start, _, err = next.digests(ctx); err != nil {
@@ -186,9 +200,17 @@ func (w *Worker) repeat(
 	}
 	other.now, g.Onward = next, true
 	d, err := other.grant(ctx, g)
-	r.Digests, r.Frames = d.Digests, d.Frames
-	if _, ok := errors.AsType[*NonFiniteError](err); ok {
-		r.NonFinite, err = true, nil
+	r.Digests, r.Frames, r.To, r.Ended, r.Progress = d.Digests, d.Frames, d.To, d.Ended, d.Progress
+	switch {
+	case err == nil, next.env.Fault() != nil: // no memory
+		return err
 	}
-	return err
+	if _, ok := errors.AsType[*NonFiniteError](err); ok {
+		r.NonFinite = true
+		return nil
+	}
+	if _, ok := errors.AsType[*engine.DeviceError](err); ok || ctx.Err() != nil {
+		return err
+	}
+	return &transcriptError{err}
 }

@@ -27,6 +27,9 @@ func (w *Worker) prepare(ctx context.Context, p message.Plan) (r optim.Rates, er
 		w.next.free()
 		w.next = nil
 	}
+	if w.last = nil; p.Witness {
+		defer w.observe(message.OrderName{Epoch: p.Epoch, Plan: true})()
+	}
 	next, err := w.begin(p)
 	if err != nil {
 		return r, err

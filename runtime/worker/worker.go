@@ -71,6 +71,7 @@ type Row struct {
 type Worker struct {
 	cfg   Config
 	link  *collective.Witness // of Config.Link
+	last  *message.Exchanged  // what the last order exchanged, of an epoch that compares frames
 	epoch uint32              // newest epoch received
 
 	byteRoster *collective.Roster // recorded placement by which verify predicts bytes; nil: the worker's own
@@ -206,12 +207,14 @@ func (w *Worker) Handle(ctx context.Context, m message.Order) message.Report {
 			return nil
 		}
 		w.epoch = m.Epoch
+		last := w.last
 		r, err := w.prepare(ctx, m)
 		if err != nil {
 			return w.failure(m.Epoch, err)
 		}
 		ready := message.Ready{Worker: w.cfg.ID, Epoch: m.Epoch, Noise: r.Noise, Bytes: r.Bytes}
 		if m.Witness {
+			ready.Last = shortened(last)
 			ready.Held = &message.Held{Committed: message.Committed{Epoch: m.Epoch, Round: m.At}}
 			if ready.Held.Digests, _, err = w.next.digests(ctx); err == nil {
 				ready.Held.Mirrored, err = w.next.mirroredDigests(ctx, m.At)
@@ -347,8 +350,7 @@ func (w *Worker) grant(ctx context.Context, g message.Grant) (message.Done, erro
 	before := w.overhead()
 	points := &series{}
 	if s.transcripts != nil {
-		w.link.Begin()
-		defer w.link.End() // after an error too
+		defer w.observe(message.OrderName{Epoch: g.Epoch, From: g.From})()
 	}
 	for s.round < g.To {
 		w.beginRound(t0)
@@ -374,16 +376,12 @@ func (w *Worker) grant(ctx context.Context, g message.Grant) (message.Done, erro
 		return d, err
 	}
 	if s.transcripts != nil {
-		var received map[int][]collective.Frame
-		d.Frames, received = w.link.End()
-		s.transcripts[g.From] = transcript{g, received}
-	}
-	if bad != nil {
-		bad.From = g.From
-		return d, &NonFiniteError{*bad, d.Frames}
+		all := w.link.End()
+		w.last.With, d.Frames = all, collective.Sums(all)
+		s.transcripts[g.From] = transcript{g, collective.Received(all)}
 	}
 	waited := int64(0)
-	if s.mirrors.on() {
+	if s.mirrors.on() && (bad == nil || s.transcripts != nil) { // then the others wait for this one's rows
 		if waited, err = w.grantMirror(ctx, &d); err != nil {
 			return d, fmt.Errorf("worker %d, mirror of round %d: %w", w.cfg.ID, s.round, err)
 		}
@@ -393,12 +391,46 @@ func (w *Worker) grant(ctx context.Context, g message.Grant) (message.Done, erro
 			}
 		}
 	}
+	if bad != nil {
+		bad.From = g.From
+		return d, &NonFiniteError{*bad, d.Frames}
+	}
 	s.dirty = false
 	d.To, d.Ended, d.Sent, d.Digests, d.Progress = s.round, s.ended, s.env.Comm.Ledger, digests, s.progress()
 	d.Points, d.Overhead, d.Notes = points.rows(), w.overhead()-before, w.notes(s.ended)
 	d.Waited = s.env.Comm.Waited
 	d.Nanos, d.Extra = t2-t1, t1-t0+w.cfg.Clock()-t2-waited
 	return d, nil
+}
+
+// observe digests the frames of an order and stores them in w.last, until the returned function or Witness.End is
+// called.
+func (w *Worker) observe(order message.OrderName) (end func()) {
+	w.last = &message.Exchanged{Order: order}
+	w.link.Begin()
+	return func() {
+		if all := w.link.End(); all != nil { // the order was interrupted
+			w.last.With = all
+		}
+	}
+}
+
+// mostSums bounds the sums of frames in a Ready.
+const mostSums = 1 << 14
+
+// shortened returns what to report of the last order: nothing if that has too many frames.
+func shortened(last *message.Exchanged) *message.Exchanged {
+	if last == nil {
+		return nil
+	}
+	n := 0
+	for _, x := range last.With {
+		n += len(x.Sent)
+	}
+	if n > mostSums {
+		return nil
+	}
+	return last
 }
 
 // Noter is an engine that collects notes for the user about events that do not stop it.
