@@ -7,6 +7,7 @@ import "math"
 type Counts struct {
 	Replicas int // models that take separate steps: the members, or 1 if all share one model
 	Cycle    int // rounds per cycle
+	Tensors  int // parameter tensors of the model
 	Batches  int // per epoch (B in the papers): steps of a replica in one pass over its samples; 0 without data
 }
 
@@ -15,7 +16,7 @@ func (a *Algorithm) Counts(s Shape) Counts {
 	if a.Blocks == nil { // a bare declaration, for display
 		return Counts{}
 	}
-	c := Counts{Replicas: len(s.Roster.Members), Cycle: 1}
+	c := Counts{Replicas: len(s.Roster.Members), Cycle: 1, Tensors: max(1, len(s.Layout.Tensors))}
 	for _, b := range a.Blocks(s.K, s.Layout) {
 		if b.Name == BlockX && b.Shared {
 			c.Replicas = 1

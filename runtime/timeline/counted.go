@@ -11,13 +11,14 @@ import (
 )
 
 // nominal replaces unknown counts, to validate or draw a schedule before its run is known.
-var nominal = optim.Counts{Replicas: 1, Cycle: 1, Batches: 100}
+var nominal = optim.Counts{Replicas: 1, Cycle: 1, Tensors: 1, Batches: 100}
 
 // Counted returns an expression in the units of a log. It replaces units that depend on the run:
 //
 //	12c                    a position after 12 cycles: in rounds
 //	250r                   a position after 250 steps of each replica: in steps of the population
 //	exp:100*0.99/cycle     a factor per cycle: /round, or /3rounds where a cycle takes three
+//	exp:100*0.99/tensor    a factor per cycle for each parameter tensor: its power per cycle
 //	exp:100*0.99/replica   a factor per step of each replica: its root per step
 //	(1-1/(2B))             arithmetic with + - * /, a number by its value; B is mini-batches an epoch
 //
@@ -100,19 +101,29 @@ func perCount(rest string, c optim.Counts) string {
 	if limited {
 		last = ".." + last
 	}
+	rounds := "/round"
+	if c.Cycle > 1 {
+		rounds = "/" + strconv.Itoa(c.Cycle) + "rounds"
+	}
 	switch {
 	case !ok:
-	case per == "cycle" && c.Cycle == 1:
-		return head + "/round" + last
 	case per == "cycle":
-		return head + "/" + strconv.Itoa(c.Cycle) + "rounds" + last
+		return head + rounds + last
+	case per == "tensor":
+		return power(head, float64(c.Tensors)) + rounds + last
 	case per == "replica":
-		a, f, _ := strings.Cut(head, "*")
-		if x, err := strconv.ParseFloat(f, 64); err == nil && x > 0 {
-			return a + "*" + number(arith.Pow(x, 1/float64(c.Replicas))) + "/step" + last
-		}
+		return power(head, 1/float64(c.Replicas)) + "/step" + last
 	}
 	return rest
+}
+
+// power returns START*FACTOR with the factor raised to a power.
+func power(head string, to float64) string {
+	start, f, _ := strings.Cut(head, "*")
+	if x, err := strconv.ParseFloat(f, 64); err == nil && x > 0 {
+		return start + "*" + number(arith.Pow(x, to))
+	}
+	return head
 }
 
 func number(x float64) string { return strconv.FormatFloat(x, 'g', -1, 64) }

@@ -15,7 +15,7 @@ import (
 
 // TestCounted: units that depend on the start of a run are converted to rounds and steps.
 func TestCounted(t *testing.T) {
-	c := optim.Counts{Replicas: 4, Cycle: 3, Batches: 430}
+	c := optim.Counts{Replicas: 4, Cycle: 3, Tensors: 2, Batches: 430}
 	for text, want := range map[string]string{
 		"0.1":                                  "0.1",
 		"linear:1..3@12c":                      "linear:1..3@36",
@@ -25,6 +25,7 @@ func TestCounted(t *testing.T) {
 		"piecewise:0c=1,2c=3":                  "piecewise:0=1,6=3",
 		"exp:100*0.5/cycle":                    "exp:100*0.5/3rounds",
 		"exp:100*0.5/cycle..1":                 "exp:100*0.5/3rounds..1",
+		"exp:100*0.5/tensor..1":                "exp:100*0.25/3rounds..1",
 		"exp:100*0.0625/replica":               "exp:100*0.5/step",
 		"exp:100*(1-1/(2B))/cycle..1":          "exp:100*0.9988372093023256/3rounds..1",
 		"exp:(10+2*3)*0.5/round":               "exp:16*0.5/round",
@@ -43,8 +44,10 @@ func TestCounted(t *testing.T) {
 		}
 	}
 	c.Cycle = 1
-	if got, err := Counted(eta, "exp:100*0.5/cycle", c); got != "exp:100*0.5/round" {
-		t.Errorf("a cycle of one round: %s, %v", got, err)
+	for text, want := range map[string]string{"exp:100*0.5/cycle": "exp:100*0.5/round", "exp:100*0.5/tensor": "exp:100*0.25/round"} {
+		if got, err := Counted(eta, text, c); got != want {
+			t.Errorf("a cycle of one round: %s, %v", got, err)
+		}
 	}
 	c.Batches = 0
 	for text, says := range map[string]string{"exp:1*(1-1/B)/cycle": "which this run does not have", "(1-": "in brackets", "(1/0)": "in brackets",
@@ -84,7 +87,7 @@ func TestFactorOfRounds(t *testing.T) {
 
 // TestCount: schedules count in cycles, replicas and mini-batches by the values of the knobs set with them.
 func TestCount(t *testing.T) {
-	shape := optim.Shape{Roster: collective.Place(collective.IDs(4), []int{0}), Layout: engine.Layout{Params: 10}, Data: optim.DataSize{Train: 1000, Validation: 10}}
+	shape := optim.Shape{Roster: collective.Place(collective.IDs(4), []int{0}), Layout: engine.Layout{Params: 10, Tensors: make([]engine.Tensor, 2)}, Data: optim.DataSize{Train: 1000, Validation: 10}}
 	set := func(alg string, pairs ...string) (out []event.Edit) {
 		for i := 0; i < len(pairs); i += 2 {
 			out = append(out, event.Edit{Algorithm: alg, Knob: pairs[i], Expr: pairs[i+1]})
@@ -100,6 +103,7 @@ func TestCount(t *testing.T) {
 		{coupled.Parle, nil, set("parle", "gamma", "exp:100*(1-1/(2B))/cycle"), "exp:100*0.9375/round"}, // 1000 / 128
 		{coupled.Parle, nil, set("parle", "gamma", "exp:100*(1-1/(2B))/cycle", "ell", "65", "batch", "500", "split", "0.5"), "exp:100*0.5/3rounds"},
 		{coupled.Parle, set("parle", "slice", "10", "batch", "250"), set("parle", "gamma", "exp:100*(1-1/(2B))/cycle"), "exp:100*0.875/3rounds"},
+		{coupled.Parle, nil, set("parle", "gamma", "exp:100*(1-1/(2B))/tensor"), "exp:100*0.87890625/round"}, // a weight and a bias
 		{coupled.Parle, nil, set("parle", "gamma", "step:3,250r=1"), "step:3,1000s=1"},
 		{coupled.EntropySGD, nil, set("entropy-sgd", "gamma", "step:3,250r=1"), "step:3,250s=1"}, // one model
 		{coupled.EntropySGD, nil, set("entropy-sgd", "gamma", "step:(4B),25c=1"), "step:8,25=1"}, // 4 x 128 a step

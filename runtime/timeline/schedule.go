@@ -161,8 +161,8 @@ func (p *parser) warmup(text string) error {
 	return nil
 }
 
-const expForm = "exp:START*FACTOR/round (or /epoch, /step, /cycle, /replica) with a factor above 0, and ..LAST to end " +
-	"at that value"
+const expForm = "exp:START*FACTOR/round (or /epoch, /step, /cycle, /tensor, /replica) with a factor above 0, and " +
+	"..LAST to end at that value"
 
 func (p *parser) exp(text string) error {
 	v, per, ok1 := strings.Cut(text, "/")

@@ -116,7 +116,7 @@ func TestBadSchedules(t *testing.T) {
 		{eta, "warmup:1@3..2@5e", "both positions in one unit"},
 		{eta, "warmup:1@30..2@30", "positions must ascend"},
 		{eta, "warmup:11@3..2@30", "eta = 11 is out of bounds"},
-		{eta, "exp:1*0.9", "exp:START*FACTOR/round (or /epoch, /step, /cycle, /replica) with a factor above 0"},
+		{eta, "exp:1*0.9", "exp:START*FACTOR/round (or /epoch, /step, /cycle, /tensor, /replica) with a factor above 0"},
 		{eta, "exp:1*0.9/year", "exp:START*FACTOR/round"},
 		{eta, "exp:1*0.9/round..2", "1 never reaches 2 with this factor"},
 		{eta, "exp:1*2/round..0.5", "1 never reaches 0.5 with this factor"},
