@@ -65,15 +65,16 @@ func TestEASGD(t *testing.T) {
 	}
 }
 
-// cycle is the inner loop of local entropy as in algorithm 1 of Entropy-SGD. It changes y, z and m.
-func cycle(p *optimtest.Population, x, y, z, m []float64, eta, mu float64, next func() ([]float64, noise.Key)) {
+// cycle is the inner loop of local entropy as in algorithm 1 of Entropy-SGD, with steps by the given momentum. It
+// changes y, z and m.
+func cycle(p *optimtest.Population, x, y, z, m []float64, eta, mu float64, step func(x, buf, g []float64, eta, mu float64), next func() ([]float64, noise.Key)) {
 	for range p.Knobs.I("ell") {
 		g, key := next()
 		eps := p.Normal(key)
 		for j := range g {
 			g[j] += (y[j] - x[j]) / p.Knobs.Get("gamma")
 		}
-		optimtest.Nesterov(y, m, g, eta, mu)
+		step(y, m, g, eta, mu)
 		for j := range y {
 			y[j] += eta * p.Knobs.Get("thermal") / math.Sqrt(0.5*eta) * eps[j]
 			z[j] = p.Knobs.Get("alpha")*z[j] + (1-p.Knobs.Get("alpha"))*y[j]
@@ -89,7 +90,7 @@ func TestEntropySGD(t *testing.T) {
 		x, mx, at := optimtest.StartRow(), make([]float64, optimtest.Cols), uint64(0)
 		for range 3 {
 			y, z, m := append([]float64(nil), x...), append([]float64(nil), x...), make([]float64, optimtest.Cols)
-			cycle(p, x, y, z, m, 0.05, 0.6, func() ([]float64, noise.Key) {
+			cycle(p, x, y, z, m, 0.05, 0.6, optimtest.Nesterov, func() ([]float64, noise.Key) {
 				batch := make([]int32, 9)
 				p.SharedBatch(batch, at)
 				at += 9
@@ -105,9 +106,17 @@ func TestEntropySGD(t *testing.T) {
 	}
 }
 
-// TestParle: both variants, with thermal noise, on disjoint parts, in cycles of two rounds.
+// wholeSums is the momentum of Parle's MPI program: buf <- mu*buf + g; x <- x - eta*(g + buf).
+func wholeSums(x, buf, g []float64, eta, mu float64) {
+	for j := range x {
+		buf[j] = mu*buf[j] + g[j]
+		x[j] -= eta * (g[j] + buf[j])
+	}
+}
+
+// TestParle: all variants, with thermal noise, on disjoint parts, in cycles of two rounds.
 func TestParle(t *testing.T) {
-	for _, variant := range []string{"paper", "arxiv"} {
+	for _, variant := range []string{"paper", "arxiv", "code"} {
 		for _, inner := range []string{"kept", "zeroed"} {
 			p := optimtest.NewBowl(t, optimtest.Cols, optimtest.Samples).Populate(t, Parle, 3, optimtest.Set{"variant": variant, "inner": inner, "ell": 4, "slice": 2, "eta": 0.1, "eta_in": 0.05,
 				"momentum": 0.6, "gamma": 5, "rho": 2, "thermal": 0.1, "batch": 3, "parts": "disjoint"})
@@ -120,13 +129,16 @@ func TestParle(t *testing.T) {
 					if inner == "zeroed" {
 						clear(m[a])
 					}
-					eta := 0.1
-					if variant == "arxiv" {
+					eta, step := 0.1, optimtest.Nesterov
+					switch variant {
+					case "arxiv":
 						eta = 0.05
 						copy(y[a], x[a])
 						copy(z[a], x[a])
+					case "code":
+						step = wholeSums
 					}
-					cycle(p, x[a], y[a], z[a], m[a], eta, 0.6, func() ([]float64, noise.Key) {
+					cycle(p, x[a], y[a], z[a], m[a], eta, 0.6, step, func() ([]float64, noise.Key) {
 						at[a] += 3
 						return p.Bowl.Gradient(y[a], next(a)), p.Rand(noise.Thermal, at[a], engine.Member(a))
 					})
@@ -141,8 +153,12 @@ func TestParle(t *testing.T) {
 							g[j] = (x[a][j] - z[a][j]) + (x[a][j]-r[j])/2
 						}
 					}
-					if variant != "paper" {
+					switch variant {
+					case "arxiv":
 						optimtest.Nesterov(x[a], mx[a], g, 0.1, 0.6)
+					case "code":
+						wholeSums(y[a], mx[a], g, 0.1, 0.6)
+						copy(x[a], y[a])
 					}
 				}
 				xbar = optimtest.Average(x)
@@ -154,6 +170,50 @@ func TestParle(t *testing.T) {
 			}
 		}
 	}
+}
+
+// TestTwins: values of independent programs, which minimise (x - e)^2 summed over the pixels of MNIST by full batches.
+// From seed 1, all models stay on the line between the start and the mean picture: at the share s of the way back to
+// the start, the test loss is 557.242 + 456.509*s^2 + 9.961*s, the last two from two of arxiv's values.
+func TestTwins(t *testing.T) {
+	line := optimtest.NewBowl(t, 1, 1)
+	line.A[0], line.E[0][0] = 2, 0
+	parle := optimtest.Set{"momentum": 0.9, "ell": 10, "gamma": 5, "rho": 2, "eta": 0.02, "eta_in": 0.02}
+	for _, c := range []struct {
+		algorithm *optim.Algorithm
+		set       optimtest.Set
+		want      []float64
+	}{
+		{Parle, optimtest.Merge(parle, optimtest.Set{"variant": "arxiv", "eta": 0.3}), []float64{605.859, 608.184, 685.568}},
+		{Parle, optimtest.Merge(parle, optimtest.Set{"variant": "paper"}), []float64{836.501, 685.398, 634.541}},
+		{Parle, optimtest.Merge(parle, optimtest.Set{"variant": "code"}), []float64{571.425, 564.325, 560.5}},
+		{EntropySGD, optimtest.Set{"momentum": 0.9, "momentum_out": 0, "pull": "outside", "thermal": 0, "ell": 20, "gamma": 5, "eta": 1, "eta_in": 0.05},
+			[]float64{560.57, 557.313, 557.246, 557.242}},
+	} {
+		p := line.Populate(t, c.algorithm, 2, optimtest.Merge(c.set, optimtest.Set{"batch": 1}))
+		for i, want := range c.want {
+			p.Rounds(1)
+			s := p.CentreOf()[0] / optimtest.Start(0)
+			if got := 557.242 + 456.509*s*s + 9.961*s; math.Abs(got-want) > 0.003 {
+				t.Errorf("%s %v, cycle %d: test loss %.3f, want %.3f", c.algorithm.Name, c.set["variant"], i+1, got, want)
+			}
+		}
+	}
+}
+
+// TestCodeIsSGD: with ell 1, alpha 0, momentum 0 and rho -> infinity, Parle's variant code is SGD of rate
+// 2*eta*(1 + 2*eta), for any gamma.
+func TestCodeIsSGD(t *testing.T) {
+	p := optimtest.NewBowl(t, optimtest.Cols, optimtest.Samples).Populate(t, Parle, 3, optimtest.Set{"variant": "code", "ell": 1, "alpha": 0, "momentum": 0, "rho": 1e12, "gamma": 3, "eta": 0.05, "batch": 4})
+	x, m := optimtest.StartRows(optimtest.Cols, 3)
+	next := p.Streams()
+	for range 8 {
+		for a := range x {
+			optimtest.Nesterov(x[a], m[a], p.Bowl.Gradient(x[a], next(a)), 2*0.05*(1+2*0.05), 0)
+		}
+	}
+	p.Rounds(8)
+	p.Same(optim.BlockX, x...)
 }
 
 // With disjoint parts every sample belongs to exactly one member, for every n.

@@ -93,6 +93,7 @@ type innerCycle struct {
 	m           engine.Mat   // momentum if the optimiser is sgd, else empty
 	eta         float32      // learning rate of the inner steps
 	pullOutside bool         // the pull of y to x is not part of the momentum
+	wholeSums   bool         // sgd takes the step of wholeSum
 	momentRow   engine.Row   // row of the first replica in the blocks of optim.Moments
 }
 
@@ -106,6 +107,7 @@ func (c innerCycle) part(lo, hi int, at engine.Row) innerCycle {
 		z:           of(c.z),
 		eta:         c.eta,
 		pullOutside: c.pullOutside,
+		wholeSums:   c.wholeSums,
 		momentRow:   c.momentRow + engine.Row(lo),
 	}
 	if c.m.Rows > 0 {
@@ -141,14 +143,18 @@ func (c innerCycle) begin(e *optim.Env, k optim.Values, fresh bool) (tasks []eng
 //
 //	y <- y - eta*Nes(m, g + (y-x)/gamma) + thermal*sqrt(2 eta)*N(0, 1);  z <- alpha*z + (1-alpha)*y
 //
-// With pullOutside the first is y <- y - eta*(Nes(m, g) + (y-x)/gamma) + ... If the optimiser is not sgd, its step
-// replaces eta*Nes. g has the gradients at y, a row for each replica; the tasks may overwrite it. keys has the key of
-// the thermal noise of each replica.
+// With pullOutside the first is y <- y - eta*(Nes(m, g) + (y-x)/gamma) + ..., with wholeSums it has Sum in place of
+// Nes. If the optimiser is not sgd, its step replaces eta*Nes. g has the gradients at y, a row for each replica; the
+// tasks may overwrite it. keys has the key of the thermal noise of each replica.
 func (c innerCycle) step(e *optim.Env, k optim.Values, g engine.Mat, keys []noise.Key) []engine.Task {
 	pull, alpha, mu := 1/k.F("gamma"), k.F("alpha"), k.F("momentum")
 	prog := []engine.Lin{optim.Assign(g, optim.T(1, g), optim.T(pull, c.y), optim.T(-pull, c.x))}
-	prog = append(prog, optim.Nesterov(c.y, c.m, g, c.eta, mu)...)
-	if c.pullOutside {
+	switch {
+	case c.wholeSums:
+		prog = append(prog, wholeSum(c.y, c.m, g, c.eta, mu)...)
+	case !c.pullOutside:
+		prog = append(prog, optim.Nesterov(c.y, c.m, g, c.eta, mu)...)
+	default:
 		prog = []engine.Lin{
 			optim.Assign(c.m, optim.T(mu, c.m), optim.T(1, g)),
 			optim.Assign(
@@ -178,6 +184,14 @@ func (c innerCycle) step(e *optim.Env, k optim.Values, g engine.Mat, keys []nois
 	}
 	return append(tasks, engine.Perturb{X: c.y, Sigma: sigma, Keys: keys},
 		engine.Update{Rows: c.rows, Prog: []engine.Lin{mean}})
+}
+
+// wholeSum is buf <- mu*buf + g; x <- x - eta*(g + buf): the momentum of Parle's MPI program.
+func wholeSum(x, buf, g engine.Mat, eta, mu float32) []engine.Lin {
+	return []engine.Lin{
+		optim.Assign(buf, optim.T(mu, buf), optim.T(1, g)),
+		optim.Assign(x, optim.T(1, x), optim.T(-eta, g), optim.T(-eta, buf)),
+	}
 }
 
 // optimiser returns the optimiser of the inner steps.

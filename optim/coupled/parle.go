@@ -20,38 +20,49 @@ var Parle = &optim.Algorithm{
 through their mean with strength 1/rho. gamma and rho are divisors, as in the paper. B is the number of mini-batches an
 epoch.
 
-variant paper (SysML form): y, z and the momentum m carry over cycles.
+variant paper (the printed rule): y, z and the momentum m carry over cycles.
 
     y <- y - eta*Nes(m, grad f(y) + (y - x)/gamma);  z <- alpha*z + (1-alpha)*y      every step (5a, 5b)
     x <- (1-tau)*z + tau*xbar;  xbar <- mean_a x;  tau = gamma/(rho+gamma)           every ell steps (5c)
 
-variant arxiv (the form behind the published figures): y = z = x at the start of a cycle; m is kept unless inner is
-zeroed; eta_in is the learning rate of the inner steps.
+variant arxiv (the authors' optimiser for several GPUs, with the alpha of the paper): y = z = x at the start of a cycle;
+m is kept unless inner is zeroed; eta_in is the learning rate of the inner steps.
 
     y <- y - eta_in*Nes(m, grad f(y) + (y - x)/gamma);  z <- alpha*z + (1-alpha)*y   ell times
     r = mean_a z;  x <- x - eta*Nes(mx, (x - z) + (x - r)/rho)
 
-optimiser adam, adamw or muon replaces the step of Nes in the inner steps, including the pull, with moments for each
-replica. The outer step is the same, and the published figures are those of sgd. thermal adds the Langevin noise of
+variant code (the authors' program parle_mpi.py): momentum adds the whole buffer, Sum(m, g) = g + m after m <- mu*m + g;
+z and m carry over; both rates are eta; and a replica moves on from its last y, not from x.
+
+    y <- y - eta*Sum(m, grad f(y) + (y - x)/gamma);  z <- alpha*z + (1-alpha)*y      ell times
+    r = mean_a z;  x <- y - eta*Sum(mx, (x - z) + (x - r)/rho);  y <- x
+
+optimiser adam, adamw or muon replaces the step of Nes or Sum in the inner steps, including the pull, with moments for
+each replica. The outer step is the same, and the published figures are those of sgd. thermal adds the Langevin noise of
 Entropy-SGD to every inner step (0 in the paper). A round is a whole cycle if ell is at most slice, else slice steps of
 it; the phase block counts the steps. With split below 1, or parts disjoint, replica a sees a contiguous window of the
-permuted training set. The centre is xbar (paper) or mean_a x (arxiv).
+permuted training set. The centre is xbar (paper) or mean_a x.
 Series: loss, and the coefficients 1/gamma and 1/rho.
 Bytes: one all-reduce of M values a cycle: those of data-parallel SGD divided by ell.
 
 Scoping: gamma_k = gamma_0*(1 - 1/(2B))^floor(k/ell) with k the steps of a replica, and the same for rho (remark 2). By
-default a new run uses this schedule: gamma from 100 down to 1 and rho from 1 down to 0.1, as in the research code. They
-are halved after 1.4*B cycles. The authors count an "epoch" of B cycles, which is ell passes over the data: compare
-methods at equal cycles.
+default a new run uses this schedule: gamma from 100 down to 1 and rho from 1 down to 0.1, as in the optimiser for
+several GPUs. They are halved after 1.4*B cycles. The program counts a step once for each parameter tensor (14 in its
+LeNet), so that its scope tightens that much faster, and starts rho at 100/(ell*n), 4/n with ell 25; for n = 3:
+gamma=exp:100*(1/(1+1/(2B)))/tensor..1 and rho=exp:(4/3)*(1/(1+1/(2B)))/tensor..0.1. The authors count an "epoch" of B
+cycles, which is ell passes over the data: compare methods at equal cycles.
 
-Deviations: rho's start is not in the paper; the authors' public notes set rho = gamma, the research code starts it at
-1. As printed, (5c) sets xbar to the mean of the x^a before they move; here it is the mean after they move, to which the
-next cycle is pulled.
+Deviations: rho's start is not in the paper; the authors' public notes set rho = gamma. As printed, (5c) sets xbar to
+the mean of the x^a before they move; here it is the mean after they move, to which the next cycle is pulled. In the
+source every step has the learning-rate schedule of SGD (remark 2), in arxiv that of eta_in is a knob. The program
+tightens its scope within a cycle, here each cycle does so once by the same factor; it divides the rate by 10 after each
+of five epochs of B cycles.
 Reductions. arxiv: rho -> infinity with inner zeroed makes n independent Entropy-SGDs; with ell 1, alpha 0 and momentum
 0 these are SGDs of rate eta*eta_in, for any gamma, and with rho finite it is Elastic-SGD of rate eta*eta_in and divisor
 rho*eta_in except for the mean, which is over z and not over x. paper: y is never reset to x, so that with ell 1 and
 gamma -> infinity y is plain SGD while tau -> 1 keeps x at xbar for ever: it reduces neither to SGD nor, contrary to
-remark 3 of the source, to Elastic-SGD.`,
+remark 3 of the source, to Elastic-SGD. code: with ell 1, alpha 0, momentum 0 and rho ->
+infinity it is n SGDs of rate 2*eta*(1 + 2*eta), for any gamma.`,
 	Needs: optim.Gradients,
 	Knobs: slices.Concat([]optim.Knob{
 		optim.KnobEta,
@@ -74,9 +85,9 @@ remark 3 of the source, to Elastic-SGD.`,
 		optim.Knob{
 			Name:    "variant",
 			Title:   "variant",
-			Doc:     "the SysML form of the rule, or that of the research code",
-			Choices: []string{"paper", "arxiv"},
-			Max:     1,
+			Doc:     "rule of the paper (5a-c), of the authors' optimiser for several GPUs, or of their MPI program",
+			Choices: []string{"paper", "arxiv", "code"},
+			Max:     2,
 		}.Choosing("arxiv"),
 		optim.KnobSlice, optim.KnobWire,
 	}, optim.MemberStream),
@@ -87,13 +98,17 @@ remark 3 of the source, to Elastic-SGD.`,
 			optim.Counter(optim.BlockPhase, true),
 			optim.Stats(false, l),
 			optim.Residual(k, l))
-		if k.Is("variant", "paper") {
-			return append(b,
-				optim.Params(optim.BlockY, false, optim.EnterCentre, l),
-				optim.Params(optim.BlockZ, false, optim.EnterCentre, l),
-				optim.Params(optim.BlockXBar, true, optim.EnterCentre, l))
+		mx, iterates := optim.Params(optim.BlockMX, false, optim.EnterZero, l), []optim.Block{
+			optim.Params(optim.BlockY, false, optim.EnterCentre, l),
+			optim.Params(optim.BlockZ, false, optim.EnterCentre, l),
 		}
-		return append(append(b, optim.Params(optim.BlockMX, false, optim.EnterZero, l)), innerBlocks(k, false, l)...)
+		switch k.Choice("variant") {
+		case "paper":
+			return slices.Concat(b, iterates, []optim.Block{optim.Params(optim.BlockXBar, true, optim.EnterCentre, l)})
+		case "code":
+			return slices.Concat(b, iterates, []optim.Block{mx})
+		}
+		return append(append(b, mx), innerBlocks(k, false, l)...)
 	},
 	Check: func(s optim.Shape) error {
 		if s.K.ByProgram() && s.K.Get("thermal") > 0 {
@@ -115,16 +130,17 @@ type parle struct{}
 
 func (parle) Round(ctx context.Context, e *optim.Env, k optim.Values, _ uint64) (optim.Report, error) {
 	n, phase, shape := len(e.Mine), e.Record(optim.BlockPhase).U, e.Shape(k)
-	paper := k.Is("variant", "paper")
+	arxiv := k.Is("variant", "arxiv")
 	c := innerCycle{
-		rows: engine.Rows(n),
-		x:    e.Block(optim.BlockX),
-		y:    e.Block(optim.BlockY),
-		z:    e.Block(optim.BlockZ),
-		m:    e.Block(optim.BlockM),
-		eta:  k.F("eta"),
+		rows:      engine.Rows(n),
+		x:         e.Block(optim.BlockX),
+		y:         e.Block(optim.BlockY),
+		z:         e.Block(optim.BlockZ),
+		m:         e.Block(optim.BlockM),
+		eta:       k.F("eta"),
+		wholeSums: k.Is("variant", "code"),
 	}
-	if !paper {
+	if arxiv {
 		c.eta = k.F("eta_in")
 		if c.y.Rows == 0 && n > 0 {
 			c.y, c.z = e.CohortScratch(n), e.Scratch(n, e.Layout.Params)
@@ -134,13 +150,13 @@ func (parle) Round(ctx context.Context, e *optim.Env, k optim.Values, _ uint64) 
 	err := e.InCohorts(ctx, n, k.Orthogonalises(), func(e *optim.Env, lo, hi int, at engine.Row) error {
 		part := c.part(lo, hi, at)
 		if phase[0] == 0 {
-			if err := e.Engine.Do(ctx, part.begin(e, k, !paper)...); err != nil {
+			if err := e.Engine.Do(ctx, part.begin(e, k, arxiv)...); err != nil {
 				return err
 			}
 		}
 		s := e.GradientStep(k, part.y, engine.Rows(n)[lo:hi], g.Sub(at, hi-lo), loss[lo:hi])
 		s.XRows = part.rows
-		if k.Get("thermal") == 0 {
+		if k.Get("thermal") == 0 && (k.Adapts() || !c.wholeSums) {
 			by, pull := part.optimiser(k), optim.Anchored{Anchor: c.x, Mean: c.z, Pull: 1 / k.F("gamma"), Alpha: k.F("alpha")}
 			if done, err := optim.AnchoredSteps(ctx, e, s, steps, by, pull); done {
 				return err
@@ -162,7 +178,7 @@ func (parle) Round(ctx context.Context, e *optim.Env, k optim.Values, _ uint64) 
 		return rep, nil
 	}
 	phase[0] = 0
-	return rep, parleCouple(ctx, e, k, c.x, c.z, g, paper)
+	return rep, parleCouple(ctx, e, k, c, g)
 }
 
 // parleSteps takes inner steps of the members in s.Rows, each on its own data stream. c is their cycle. It may run
@@ -185,28 +201,33 @@ func parleSteps(
 	return nil
 }
 
-// parleCouple takes the outer step of a cycle for all hosted members. g is scratch from Env.CohortScratch.
-func parleCouple(ctx context.Context, e *optim.Env, k optim.Values, x, z, g engine.Mat, paper bool) error {
-	rows := engine.Rows(len(e.Mine))
-	if paper {
+// parleCouple takes the outer step of a cycle for all hosted members. c is their cycle, g scratch from
+// Env.CohortScratch.
+func parleCouple(ctx context.Context, e *optim.Env, k optim.Values, c innerCycle, g engine.Mat) error {
+	if k.Is("variant", "paper") {
 		xbar, tau := e.Block(optim.BlockXBar), k.F("gamma")/(k.F("rho")+k.F("gamma"))
-		mix := optim.Assign(x, optim.T(1-tau, z), optim.T(tau, xbar))
-		if err := e.Engine.Do(ctx, engine.Update{Rows: rows, Prog: []engine.Lin{mix}}); err != nil {
+		mix := optim.Assign(c.x, optim.T(1-tau, c.z), optim.T(tau, xbar))
+		if err := e.Engine.Do(ctx, engine.Update{Rows: c.rows, Prog: []engine.Lin{mix}}); err != nil {
 			return err
 		}
-		return e.AllReduceMean(ctx, k, "couple", x, xbar)
+		return e.AllReduceMean(ctx, k, "couple", c.x, xbar)
 	}
 	r, pull := e.Scratch(1, e.Layout.Params), 1/k.F("rho")
-	if err := e.AllReduceMean(ctx, k, "couple", z, r); err != nil {
+	if err := e.AllReduceMean(ctx, k, "couple", c.z, r); err != nil {
 		return err
 	}
 	var tasks []engine.Task
-	for lo, hi := range optim.Cohorts(len(rows), g.Rows) {
+	for lo, hi := range optim.Cohorts(len(c.rows), g.Rows) {
 		of := func(m engine.Mat) engine.Mat { return m.Sub(engine.Row(lo), hi-lo) }
-		d, x := g.Sub(0, hi-lo), of(x)
-		prog := []engine.Lin{optim.Assign(d, optim.T(1+pull, x), optim.T(-1, of(z)), optim.T(-pull, r))}
-		prog = append(prog, optim.Nesterov(x, of(e.Block(optim.BlockMX)), d, k.F("eta"), k.F("momentum"))...)
-		tasks = append(tasks, engine.Update{Rows: rows[:hi-lo], Prog: prog})
+		d, x, mx := g.Sub(0, hi-lo), of(c.x), of(e.Block(optim.BlockMX))
+		prog := []engine.Lin{optim.Assign(d, optim.T(1+pull, x), optim.T(-1, of(c.z)), optim.T(-pull, r))}
+		if eta, mu := k.F("eta"), k.F("momentum"); c.wholeSums {
+			y := of(c.y)
+			prog = append(append(prog, wholeSum(y, mx, d, eta, mu)...), optim.Assign(x, optim.T(1, y)))
+		} else {
+			prog = append(prog, optim.Nesterov(x, mx, d, eta, mu)...)
+		}
+		tasks = append(tasks, engine.Update{Rows: c.rows[:hi-lo], Prog: prog})
 	}
 	return e.Engine.Do(ctx, tasks...)
 }

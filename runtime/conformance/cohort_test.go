@@ -71,6 +71,7 @@ func TestCohorts(t *testing.T) {
 		{"parle", nil},
 		{"parle", [][2]string{{"thermal", "0.01"}, {"clip", "0.5"}, {"decay", "0.01"}, {"slice", "2"}, {"inner", "zeroed"}, {"wire", "int8"}}},
 		{"parle", [][2]string{{"variant", "paper"}, {"split", "0.05"}}},
+		{"parle", [][2]string{{"variant", "code"}, {"thermal", "0.01"}}},
 		{"localsgd", [][2]string{{"h", "3"}, {"warmup", "2"}, {"decay", "0.01"}}},
 		{"diloco", [][2]string{{"h", "3"}}},
 		{"elastic", nil},

@@ -14,7 +14,7 @@ func TestStructuralKnobs(t *testing.T) {
 		rig Rig
 		set [][2]string
 	}{
-		{Rig{Algorithm: "parle"}, [][2]string{{"variant", "paper"}, {"variant", "arxiv"}}},
+		{Rig{Algorithm: "parle"}, [][2]string{{"variant", "paper"}, {"variant", "arxiv"}, {"variant", "code"}, {"variant", "paper"}, {"variant", "arxiv"}}},
 		{Rig{Algorithm: "dp-sgd"}.With("eta", "0.02"), [][2]string{{"optimiser", "muon"}, {"optimiser", "adamw"}, {"lengths", "fixed"}, {"optimiser", "muon"}, {"last", "adamw"}, {"lengths", "free"}, {"last", "muon"}, {"optimiser", "sgd"}}},
 		{Rig{Algorithm: "parle"}.With("eta_in", "0.02").With("slice", "2"), [][2]string{{"optimiser", "muon"}, {"optimiser", "sgd"}, {"optimiser", "adam"}}},
 		{Rig{Algorithm: "pesgd"}.With("period", "0.05").With("eta", "0.02"), [][2]string{{"optimiser", "muon"}, {"optimiser", "sgd"}}},

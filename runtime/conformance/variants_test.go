@@ -23,6 +23,7 @@ func TestVariants(t *testing.T) {
 	}{
 		{"parle", [][2]string{{"variant", "paper"}, {"parts", "disjoint"}, {"clip", "0.5"}, {"thermal", "0.01"}, {"slice", "2"}}},
 		{"parle", [][2]string{{"split", "0.5"}, {"clip", "0.5"}, {"thermal", "0.01"}, {"slice", "2"}, {"inner", "zeroed"}}},
+		{"parle", [][2]string{{"variant", "code"}, {"parts", "disjoint"}, {"slice", "2"}, {"eta", "0.02"}, {"wire", "int8"}}},
 		{"openai-es", [][2]string{{"noise", "integer"}, {"distribution", "chromosome"}}},
 		{"openai-es", [][2]string{{"rank", "1"}, {"distribution", "chromosome"}}},
 		{"dp-sgd", [][2]string{{"wire", "bf16"}}},

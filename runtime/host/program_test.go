@@ -115,6 +115,7 @@ func TestProgramSteps(t *testing.T) {
 		{"pbt", nil},
 		{"parle", nil},
 		{"parle", []event.Setting{{Knob: "ell", Expr: "30"}, {Knob: "slice", Expr: "7"}, {Knob: "variant", Expr: "paper"}}},
+		{"parle", []event.Setting{{Knob: "variant", Expr: "code"}, {Knob: "eta", Expr: "0.02"}}},
 	} {
 		t.Run(x.algorithm, func(t *testing.T) {
 			o := host.Options{Algorithm: x.algorithm, Members: 3, Threads: 2, Seed: 3, Limit: event.Limit{Rounds: 4}, Set: x.set}
