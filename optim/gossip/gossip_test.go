@@ -66,6 +66,38 @@ func TestSGP(t *testing.T) {
 	}
 }
 
+// TestNoLoCoBound: without gradients the squared distances of replicas fall below the bound of gamma and grow above it,
+// for two replicas, and in the mean of many.
+func TestNoLoCoBound(t *testing.T) {
+	for n, bound := range map[int]float64{2: 2 * 1.3, 300: 2 * (1 - 0.3*0.3) / (1 + 0.3 - 0.3*300/299)} {
+		for _, share := range []float64{0.9, 1.1} {
+			gamma := share * bound
+			p := optimtest.NewBowl(t, optimtest.Cols, optimtest.Samples).Populate(t, NoLoCo, n, optimtest.Set{"gamma": gamma, "momentum": 0.3, "eta_in": 0, "h": 1, "batch": 1})
+			scatter(p)
+			for m := range n {
+				copy(optimtest.RowOf(p.Block(optim.BlockBegun), engine.Row(m)), optimtest.RowOf(p.Block(optim.BlockX), engine.Row(m)))
+			}
+			distances := func() (v float64) {
+				centre := p.CentreOf()
+				for m := range n {
+					d := optimtest.RMSDistance(p.RowOf(optim.BlockX, m), centre)
+					v += d * d
+				}
+				return v
+			}
+			p.Rounds(5)
+			before := distances()
+			p.Rounds(40)
+			if after := distances(); after > before != (share > 1) {
+				t.Errorf("%d replicas, gamma %g: the squared distances go from %g to %g", n, gamma, before, after)
+			}
+			if err := NoLoCo.Check(p.Shape(p.Knobs)); err == nil != (share < 1) {
+				t.Errorf("%d replicas, gamma %g: %v", n, gamma, err)
+			}
+		}
+	}
+}
+
 // scatter gives each member a different x.
 func scatter(p *optimtest.Population) {
 	for i := range optimtest.Flat(p.Block(optim.BlockX)) {

@@ -2,6 +2,7 @@ package gossip
 
 import (
 	"context"
+	"fmt"
 	"slices"
 
 	"brood/models/engine"
@@ -22,16 +23,22 @@ step of a replica follows the mean change of its pair, and moves towards the mea
     m_i <- momentum*m_i + eta*mean_j(x_j - s_j) + gamma*(mean_j s_j - s_i);  s_i <- s_i + m_i;  x_i <- s_i
 
 with j over the pair, and s the model where a replica began its cycle: each has its own, unlike the agreed model of
-DiLoCo. gamma keeps the replicas together. With an odd number of members one is alone and takes its own values as the
-mean. Adam's moments stay with the replica. optimiser replaces AdamW by SGD, Adam or Muon; momentum_in applies to sgd
-and muon. A round is a whole cycle if h is at most slice, else slice steps of it; the phase block counts the steps. The
-centre is mean_i s.
+DiLoCo. gamma keeps the replicas together: without gradients the expected square of their distances falls only below
+
+    gamma < 2*(1 - momentum^2)/(1 + momentum - c*momentum),  c = n/(n-1) for n members if n is even, else 1
+
+and a larger gamma is refused. With an odd number of members one is alone and takes its own values as the mean. Adam's
+moments stay with the replica. optimiser replaces AdamW by SGD, Adam or Muon; momentum_in applies to sgd and muon. A
+round is a whole cycle if h is at most slice, else slice steps of it; the phase block counts the steps. The centre is
+mean_i s.
 Series: loss, and the partner of each replica.
 Bytes: a cycle 4M each way for a pair on different workers, and twice as much if gamma differs from eta; if they are
 equal, the terms of s_j cancel and it is not sent.
 
-Deviations: the source also routes activations at random between pipeline stages, of which there are none here. Its
-inner optimiser is Adam: AdamW with decay 0.
+Deviations: for pairs the source gives momentum < gamma < 2 + momentum. The bound above is exact for the second moments
+of m_i and of the distances of s_i, as every pair is equally likely: a gamma below the source's range converges too, and
+much of that range diverges unless momentum is 0. The source also routes activations at random between pipeline stages,
+of which there are none here. Its inner optimiser is Adam: AdamW with decay 0.
 Reductions: momentum 0 and eta 1 put a pair with equal s at the mean of its x; two members are always such a pair.`,
 	Needs: optim.Gradients | optim.Pairs,
 	Knobs: slices.Concat([]optim.Knob{optim.KnobOuterEta}, optim.InnerKnobs, []optim.Knob{
@@ -55,6 +62,14 @@ Reductions: momentum 0 and eta 1 put a pair with equal s at the mean of its x; t
 			optim.Counter(optim.BlockCursor, false),
 			optim.Counter(optim.BlockPhase, true),
 			optim.Stats(false, l))
+	},
+	Check: func(s optim.Shape) error {
+		n, gamma, momentum := len(s.Roster.Members), s.K.Get("gamma"), s.K.Get("momentum")
+		if bound := noLoCoBound(n, momentum); n > 1 && gamma >= bound {
+			return fmt.Errorf("%d replicas move apart with gamma %g and momentum %g: give gamma below %.4g",
+				n, gamma, momentum, bound)
+		}
+		return nil
 	},
 	Cycle: optim.CycleOf("h"),
 	Bytes: func(s optim.Shape) map[collective.Op]int64 {
@@ -103,6 +118,16 @@ func (noLoCo) Round(ctx context.Context, e *optim.Env, k optim.Values, round uin
 	}
 	rep.Edges, rep.Points = edges, append(rep.Points, e.PartnersOf(pairs, false)...)
 	return rep, noLoCoStep(ctx, e, k, edges)
+}
+
+// noLoCoBound returns the least gamma with which n replicas, without gradients, do not approach each other in mean
+// square.
+func noLoCoBound(n int, momentum float64) float64 {
+	c := 1.0
+	if n%2 == 0 {
+		c = float64(n) / float64(n-1)
+	}
+	return 2 * (1 - float64(momentum*momentum)) / (1 + momentum - float64(c*momentum))
 }
 
 // noLoCoOmitsBegun reports whether the outer step does not depend on the model where the partner began, since its terms
