@@ -21,6 +21,7 @@ import (
 // With lengths=fixed each matrix is scaled to norm sqrt(rows) before a step, which is the norm of a step with eta 1.
 // With last=adamw the last matrix (the output layer) is stepped as vectors are. The source leaves the first matrix to
 // AdamW too; here Muon steps every matrix but embeddings, by default also the last, since small nets have few others.
+// The source's settings differ from the defaults here: momentum=0.95, and beta2=0.95 and eps 1e-10 of its AdamW.
 var (
 	knobOptimiser = Knob{
 		Group:   GroupOptimiser,

@@ -34,7 +34,9 @@ chunk (6 bits for 64), padded to a multiple of 64 bits. With chunk 64 and keep 4
 
 Deviations: the source transforms matrices in blocks of 64 x 64 and keeps 32 values of a block; here chunks are rows of
 64, so that the default keep of 4 sends more. The source averages a value over the members that sent it; here the sign
-is of the mean over all members. The CPU encodes messages, so that on a device the rows of m are copied in each step.
+is of the mean over all members. The authors' code accumulates eta*grad f; here, as in the paper, m is free of eta,
+which differs in what is sent only while eta changes. The CPU encodes messages, so that on a device the rows of m are
+copied in each step.
 Reductions: with keep = chunk nothing remains in m, and for any beta the step is the sign of the mean gradient (signSGD
 over all members); with step mean it is data-parallel SGD without momentum on one data stream per member.`,
 	Needs: optim.Gradients,

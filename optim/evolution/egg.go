@@ -28,7 +28,10 @@ By chance alone g_j has the deviation sqrt(n), so that threshold is the z value 
 one acts as a small learning rate. A pair with equal or missing results has w_k = 0.
 
 The sum is exact in integers, so that no bit depends on the machine, the workers or the order. Deviations from the
-source: noise has full rank here, rank 1 in the source; sigma and threshold are numbers instead of shifts and tables.
+source: noise has full rank here, rank 1 in the source; sigma and threshold are numbers instead of shifts and tables. In
+the source's code each pair has its own text; here all candidates share one mini-batch, or with samples=member each has
+its own. There the threshold rises from z = 0 to 1.86 as its learning rate falls from 1 to 1/16; here it is constant
+unless it has a schedule, such as threshold=linear:0..1.86@2000.
 distribution is as in openai-es: seed and chromosome are bit-identical.
 Series: fitness; moved, the share of the weights that a generation moves.
 Bytes per generation, over N workers: seed 4P(N-1); chromosome 4(P+M)(N-1).`,

@@ -37,6 +37,7 @@ set of concurrent meetings a verdict of 4 bytes a member to every other worker; 
 
 Deviations: local steps are taken when a pair meets, not between meetings, which other members cannot observe; in the
 source's non-blocking form the average precedes the local steps of the meeting. Codes are rounded at random (unbiased).
+The slides draw samples with replacement; here a node sees each of its samples once in an epoch, in random order.
 Reductions: h 1 without momentum, blocking, is x_i = x_j = (x_i + x_j)/2 - eta*(g_i + g_j)/2.`,
 	Needs: optim.Gradients | optim.Pairs,
 	Knobs: slices.Concat([]optim.Knob{optim.KnobEta}, optim.OrProgram(optim.OptimiserKnobs), []optim.Knob{

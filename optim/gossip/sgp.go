@@ -32,7 +32,8 @@ Series: loss, the weight w, and the members that each one pushed to.
 Bytes: 4M+4 for each row sent to another worker, at most peers a member.
 
 Deviations: the block x contains the de-biased model z = x/w of the source instead of the mass, as in other algorithms;
-the mass is computed when it is pushed. One synchronous step a round (the source's overlap of 0).
+the mass is computed when it is pushed. The step is of z; algorithm 1 subtracts it from the mass, which moves z by 1/w
+as much, so that the two are equal until a member leaves. One synchronous step a round (the source's overlap of 0).
 Reductions: eta 0 is push-sum, which solves distributed averaging; two members with one peer average fully each round.`,
 	Needs: optim.Gradients | optim.Pairs,
 	Knobs: slices.Concat([]optim.Knob{optim.KnobEta}, optim.OrProgram(optim.OptimiserKnobs), []optim.Knob{

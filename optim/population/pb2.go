@@ -49,8 +49,10 @@ Bytes per comparison: P fitness values and 16P of observations to every worker; 
 
 Deviations: the source's members compare when each is ready; here all do at once, so that a run is reproducible. The
 source finds its lengths and its argmax by gradient ascent; here both are chosen from finite sets, with a length for
-each factor. Its beta grows with the logarithm of time; here it is a knob. Limiting y to +-2 is from the authors' code,
-which also gives the process the fitness before the period.
+each factor. Its beta grows with the logarithm of time; here it is a knob. The authors' code takes
+beta = 0.2*ln(0.4*observations), 0.42 to 0.65 for 20 to 64 of them, and adds sqrt(beta) times the variance, not the
+deviation, so that it explores less. Limiting y to +-2 is from that code, which also gives the process the fitness
+before the period.
 Reductions: period beyond the run is independent SGDs of different rates; quantile 0 is random search.`,
 	Needs: optim.Gradients | optim.Evaluations,
 	Knobs: slices.Concat([]optim.Knob{optim.KnobEta}, optim.OrProgram(optim.OptimiserKnobs), []optim.Knob{
