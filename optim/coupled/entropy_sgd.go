@@ -27,11 +27,11 @@ steps of Langevin dynamics around x:
 The inner momentum is the knob momentum, the outer momentum the knob momentum_out; if that is below 0, it equals
 momentum. gamma is a divisor: a larger one attracts more weakly. thermal*sqrt(2*eta_in) is the source's
 eta_in*eps/sqrt(0.5*eta_in).
-The authors published two codes. The Lua code, by which their figures were made, is pull outside, momentum_out 0, eta 1
-and later 0.1 with eta_in 0.1, and a scope 1/gamma that starts at 1e-4 (LeNet) or 0.03 (CIFAR) and grows by 0.1% a
-cycle: gamma=exp:10000*0.999001/round; the presets have these settings. Their PyTorch code, which they call identical,
-has Nesterov momentum in the outer step too, momentum_out -1. At rest a pull inside is 1/(1-momentum) times as strong as
-a pull outside.
+The authors published two codes. The Lua code is pull outside, momentum_out 0, eta 1 and later 0.1 with eta_in 0.1, and
+a scope 1/gamma that starts at 1e-4 (LeNet) or 0.03 (CIFAR) and grows by 0.1% a cycle:
+gamma=exp:10000*0.999001/round; the presets have these settings. Their PyTorch code, which they call identical, has
+Nesterov momentum in the outer step too, momentum_out -1. At rest a pull inside is 1/(1-momentum) times as strong as a
+pull outside.
 Members share the model: the gradient of an inner step is the mean over members, each of its part of a global batch of
 members*batch samples. One member is thus the source's single replica, and more are data-parallel Entropy-SGD. A round
 is a whole cycle if ell is at most slice, else slice steps of it; the phase block counts the steps.
@@ -42,7 +42,7 @@ optimiser adam, adamw or muon replaces the step of Nes in the inner steps. These
 noise of thermal is not scaled like such a step, and <y> is a mean along a descent. As published it is sgd.
 
 Deviations: by default the pull is inside the momentum, the outer momentum equals the inner one, as in Parle, and gamma
-is constant; the settings above give the rule of the Lua code. Both codes add weight decay outside the inner momentum,
+is constant; the settings above give the rule of the Lua code. That code adds weight decay outside the inner momentum,
 here it is part of the gradient; the PyTorch code never advances its scope, and its outer momentum starts at the first
 gradient. momentum_out 0 and eta 1 give the x <- z of algorithm 1.
 Reductions: with ell 1, alpha 0, momentum 0 and thermal 0 a cycle is x <- x - eta*eta_in*grad f(x), for any gamma: SGD.
