@@ -122,6 +122,8 @@ func wantOrder(t *testing.T, r panel.Request) host.Order {
 		for _, s := range p.Settings() {
 			o.Base = append(o.Base, event.Setting{Knob: s.Knob, Expr: s.Expr})
 		}
+	} else if len(p.Settings()) > 0 {
+		o.Unused = p.Options.Algorithm
 	}
 	if r.Options["rounds"] != "" || r.Options["epochs"] != "" || r.Options["for"] != "" {
 		o.Limit = event.Limit{}
