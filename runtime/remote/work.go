@@ -19,14 +19,14 @@ type Worker struct {
 	Key       *identity.Key
 	Join      identity.Join
 	Others    []identity.Join // tried in turn, after Join, while the coordinator does not answer
-	Listen    string        // UDP HOST:PORT; "": any port
-	Advertise string        // HOST:PORT where other workers reach this one; "": the source address of its packets
-	Threads   int           // compute threads
-	Device    string        // device that computes instead of the threads, see [option.ParseDevice]; "": none
-	Machine   string        // its workers relay small collectives among each other; "": it is alone on its machine
-	Slow      float64       // factor by which it computes slower than this machine can; 0 and 1: full speed
-	Fast      bool          // do not slow down sending and receiving
-	Patience  time.Duration // how long to retry a coordinator that does not answer
+	Listen    string          // UDP HOST:PORT; "": any port
+	Advertise string          // HOST:PORT where other workers reach this one; "": the source address of its packets
+	Threads   int             // compute threads
+	Device    string          // device that computes instead of the threads, see [option.ParseDevice]; "": none
+	Machine   string          // its workers relay small collectives among each other; "": it is alone on its machine
+	Slow      float64         // factor by which it computes slower than this machine can; 0 and 1: full speed
+	Fast      bool            // do not slow down sending and receiving
+	Patience  time.Duration   // how long to retry a coordinator that does not answer
 	Software  string
 	Leave     <-chan struct{} // closed to make this worker leave after its members have moved; may be nil
 	Note      func(string)    // receives a line for each event; may be nil
