@@ -12,12 +12,12 @@ import (
 	"brood/transport/wire"
 )
 
-// Heartbeat times. A dead peer is suspected within 1 s and gone within 2 s; packets are counted once a beat. A worker
+// Heartbeat times. A dead peer is suspected within 1 s and gone within 2 s; packets are counted twice a beat. A worker
 // waits longer for its coordinator, since no other process waits for the worker meanwhile: a coordinator that the
 // system suspends for three seconds loses no worker. Both are below idleTimeout.
 const (
 	beatEvery           = 200 * time.Millisecond
-	probedAt            = 2 * beatEvery // see control.probePort
+	countEvery          = beatEvery / 2
 	suspectedAt         = 800 * time.Millisecond
 	silentAt            = 1600 * time.Millisecond
 	coordinatorSilentAt = 5 * time.Second
@@ -27,6 +27,12 @@ const (
 // share machines, and then wait for each other's processors, so the time grows with n from 20 connections on.
 func silenceFor(n int) time.Duration {
 	return min(max(silentAt, time.Duration(n)*silentAt/20), coordinatorSilentAt)
+}
+
+// probedAfter returns the silence after which the port of a peer is probed that is sent a heartbeat in each interval and
+// has not answered one: see control.probePort.
+func probedAfter(interval, silence time.Duration) time.Duration {
+	return max(interval-countEvery/2, silence/10)
 }
 
 // pulse records when the peer was last alive, and its round-trip time.
@@ -95,7 +101,7 @@ func (c *control) beat() error {
 	c.pulse.mu.Lock()
 	c.pulse.out = s
 	c.pulse.mu.Unlock()
-	tick := time.NewTicker(beatEvery)
+	tick := time.NewTicker(countEvery)
 	defer tick.Stop()
 	silence, probed := silence{woke: time.Now()}, false
 	for n := time.Duration(0); ; n++ {
@@ -103,7 +109,11 @@ func (c *control) beat() error {
 			c.pulse.received(time.Now())
 			probed = false
 		}
-		if !c.sparse || n%(c.silence()/silentAt) == 0 {
+		interval := beatEvery
+		if c.sparse {
+			interval *= c.silence() / silentAt
+		}
+		if n%(interval/countEvery) == 0 {
 			if err := c.pulse.send(beatNow(c)); err != nil {
 				return err
 			}
@@ -116,7 +126,7 @@ func (c *control) beat() error {
 		switch quiet := silence.tick(time.Now(), c.packets()); {
 		case quiet >= c.silence():
 			return &GoneError{Silent, fmt.Sprintf("nothing came for %.1f s", quiet.Seconds())}
-		case quiet >= max(probedAt, c.silence()/4) && c.probes.Load() && !probed:
+		case quiet >= probedAfter(interval, c.silence()) && c.probes.Load() && !probed:
 			probed = true
 			c.run(c.probePort)
 		}
@@ -144,7 +154,7 @@ func (c *control) allowProbes() error {
 }
 
 // silence measures how long no packet came while this process was scheduled. If the system suspended the process for
-// longer than a beat, packets may still wait in the socket, so only 5/4 of a beat counts.
+// longer than countEvery, packets may still wait in the socket, so only 5/4 of it counts.
 type silence struct {
 	packets uint64
 	woke    time.Time
@@ -162,10 +172,10 @@ func (s *silence) update(packets uint64) bool {
 
 // tick adds the time since the last tick and returns the silence so far, 0 if packets came.
 func (s *silence) tick(now time.Time, packets uint64) time.Duration {
-	awake := min(now.Sub(s.woke), beatEvery*5/4)
+	awake := min(now.Sub(s.woke), countEvery*5/4)
 	s.woke = now
 	if packets != s.packets {
-		return 0 // update counts them with the next beat
+		return 0 // update counts them
 	}
 	s.quiet += awake
 	return s.quiet

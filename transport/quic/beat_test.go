@@ -51,7 +51,7 @@ func TestHeartbeatsWithSilentStream(t *testing.T) {
 	t.Error("the peer asked five times and gave no answer")
 }
 
-// TestSuspendedProcess: after a long suspension of this process, only the time of one beat counts as silence.
+// TestSuspendedProcess: after a long suspension of this process, only the time between two counts is silence.
 func TestSuspendedProcess(t *testing.T) {
 	at := time.Unix(100, 0)
 	s := silence{woke: at}
@@ -63,21 +63,25 @@ func TestSuspendedProcess(t *testing.T) {
 		return q
 	}
 	for i := 1; i <= 3; i++ {
-		if q := beat(beatEvery, 7); q != time.Duration(i)*beatEvery {
+		if q := beat(countEvery, 7); q != time.Duration(i)*countEvery {
 			t.Fatalf("after %d beats %v", i, q)
 		}
 	}
 	if q := beat(10*time.Second, 7); q >= silentAt {
 		t.Errorf("asleep for 10 s: %v of silence", q)
 	}
-	if q := beat(beatEvery, 8); q != 0 {
+	if q := beat(countEvery, 8); q != 0 {
 		t.Errorf("something came: %v", q)
 	}
-	for range 7 {
-		beat(beatEvery, 8)
+	for range 15 {
+		beat(countEvery, 8)
 	}
-	if q := beat(beatEvery, 8); q < silentAt {
-		t.Errorf("eight beats of silence: %v", q)
+	if q := beat(countEvery, 8); q < silentAt {
+		t.Errorf("sixteen counts of silence: %v", q)
+	}
+	answered, missed := beat(countEvery*5/4, 9), beat(countEvery*5/4, 9)
+	if at := probedAfter(beatEvery, silentAt); answered > 0 || missed >= at || beat(countEvery*3/4, 9) < at {
+		t.Errorf("one unanswered beat: silent for %v, probed after %v", s.quiet, at)
 	}
 }
 
