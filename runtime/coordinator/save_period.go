@@ -12,11 +12,11 @@ import (
 const SaveByCost time.Duration = -1
 
 // FirstSave is the time from the start of a new run to its first checkpoint, unless faults come more often.
-const FirstSave = 10 * time.Second
+const FirstSave = 3 * time.Second
 
 const (
-	shortestSavePeriod = time.Second
-	faultPrior         = time.Hour   // assumed mean time between faults before the first one
+	shortestSavePeriod = 500 * time.Millisecond
+	faultPrior         = time.Hour   // mean time between faults that is assumed before anything is known
 	sameFault          = time.Second // faults within this time of each other count as one
 )
 
@@ -95,13 +95,10 @@ func (f *FaultRate) after(interval time.Duration) time.Duration {
 	return time.Duration(math.Sqrt(float64(mean) * float64(interval)))
 }
 
-// Between returns the mean time between faults. It grows again while none comes.
+// Between returns the mean time between faults. It grows while none comes: a run that has just begun fails more easily
+// than one that has trained for hours.
 func (f *FaultRate) Between(now time.Time) time.Duration {
-	quiet := time.Duration(now.UnixNano() - f.last)
-	switch {
-	case f.mean == 0:
-		return max(faultPrior, quiet)
-	case quiet > f.mean:
+	if quiet := time.Duration(now.UnixNano() - f.last); f.mean == 0 || quiet > f.mean {
 		return f.after(quiet)
 	}
 	return f.mean

@@ -34,12 +34,13 @@ func TestSavePeriod(t *testing.T) {
 		}
 	}
 	at(0, event.Record{Config: &event.Config{}})
-	clock(0)
+	clock(time.Second)
 	near("before the first save", FirstSave)
 	c.cfg.Resume = &event.Checkpoint{}
 	near("before the first save of a resumed run", shortestSavePeriod)
+	clock(time.Hour)
 	c.saveTook(time.Second)
-	near("a save of 1 s, a fault an hour", 85853*time.Millisecond) // 1 + sqrt(2 x 1 x 3600)
+	near("a save of 1 s, an hour without a fault", 85853*time.Millisecond) // 1 + sqrt(2 x 1 x 3600)
 	for range 20 {
 		c.saveTook(2 * time.Millisecond)
 	}
@@ -47,6 +48,8 @@ func TestSavePeriod(t *testing.T) {
 	for range 20 {
 		c.saveTook(100 * time.Millisecond)
 	}
+	clock(10 * time.Second)
+	near("saves of 100 ms, ten seconds after the start", 6260*time.Millisecond) // 0.1 + sqrt(2 x 0.1 x sqrt(3600 x 10))
 	for k := range time.Duration(10) {
 		at((k+1)*10*time.Second, rollback())
 		at((k+1)*10*time.Second+500*time.Millisecond, rollback()) // of the same fault
@@ -68,7 +71,7 @@ func TestFaultRate(t *testing.T) {
 		last event.Phase
 		want time.Duration
 	}{
-		{"killed while training", event.Training, 3 * time.Minute}, // sqrt(3600 x 9)
+		{"killed while training", event.Training, 805 * time.Second}, // sqrt(3600 x sqrt(3600 x 9))
 		{"stopped", event.Stopped, faultPrior},
 	} {
 		var rate FaultRate
@@ -78,7 +81,7 @@ func TestFaultRate(t *testing.T) {
 		at(time.Second, inPhase(event.Training))
 		at(9*time.Second, inPhase(c.last))
 		at(48*time.Hour, inPhase(event.Waiting))
-		got := rate.Between(time.Unix(1000, 0).Add(9 * time.Second))
+		got := rate.Between(time.Unix(1000, 0).Add(49 * time.Hour))
 		if got < c.want-time.Second || got > c.want+time.Second {
 			t.Errorf("%s: a fault every %v, want %v", c.name, got, c.want)
 		}
