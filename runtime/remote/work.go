@@ -42,7 +42,7 @@ func (e *RefusedError) Error() string { return e.Err.Error() }
 func (e *RefusedError) Unwrap() error { return e.Err }
 
 const (
-	firstPause = 200 * time.Millisecond
+	firstPause = 50 * time.Millisecond
 	maxPause   = time.Second // workers return to a restarted coordinator within this time
 )
 
