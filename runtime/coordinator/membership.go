@@ -1,7 +1,6 @@
 package coordinator
 
 import (
-	"cmp"
 	"fmt"
 	"maps"
 	"slices"
@@ -84,7 +83,8 @@ func (c *Coordinator) send(p event.Plan) (fx []Effect) {
 	if p.From == event.Saved {
 		m.Checkpoint = c.checkpoint
 	}
-	c.wantSave = c.wantSave || c.saving != nil // a save in progress is cut off: save again later
+	// a save in progress is cut off: save again later, unless the run returns to what is saved
+	c.wantSave = c.wantSave || c.saving != nil && p.From != event.Saved
 	m.Mirror, m.Witness = c.cfg.OnLoss == OnLossMirror, c.comparesFrames()
 	c.ready = map[int]message.Ready{}
 	c.plan, c.pending, c.rates, c.saving, c.voided = &m, slices.Clone(c.alive), optim.Rates{}, nil, false
@@ -242,7 +242,9 @@ func (c *Coordinator) handleReady(e message.Ready) (fx []Effect) {
 	c.layoutDigests()
 	clear(c.lost)
 	c.batch = 1
-	c.savedAt = cmp.Or(c.savedAt, c.now)
+	if c.savedAt.IsZero() || p.From == event.Saved {
+		c.savedAt = c.now
+	}
 	fx = append(fx, c.record(event.Record{Plan: &p}))
 	if c.phase == event.Waiting {
 		fx = append(fx, c.enter(event.Training, ""))

@@ -1,6 +1,7 @@
 package coordinator
 
 import (
+	"cmp"
 	"flag"
 	"fmt"
 	"os"
@@ -143,12 +144,17 @@ func (s *scenario) execute(words []string) error {
 	}
 	text := strings.Join(rest, " ")
 	switch verb {
-	case "run": // workers, members, rounds, target, loss (policy), trouble (policy), keep (bytes)
+	case "run": // workers, members, rounds, target, loss (policy), trouble (policy), keep (bytes), period (of saves)
+		period, err := time.ParseDuration(cmp.Or(args["period"], "0"))
+		if err != nil {
+			return err
+		}
 		limit := event.Limit{Rounds: uint64(number("rounds", testRounds)), Target: strings.Replace(args["target"], ":", "=", 1)}
 		s.cfg = Config{Limit: limit, Algorithm: "parle", Members: number("members", 4), Wait: number("workers", 2),
 			Lookup: catalog.Lookup,
 			Layout: engine.Layout{Params: 10}, Data: optim.DataSize{Train: 100, Validation: 10},
-			OnLoss: LossPolicy(args["loss"]), OnTrouble: TroublePolicy(args["trouble"]), Keep: int64(number("keep", 0))}
+			OnLoss: LossPolicy(args["loss"]), OnTrouble: TroublePolicy(args["trouble"]), Keep: int64(number("keep", 0)),
+			SavePeriod: period}
 		return s.begin()
 	case "crash": // another process resumes from the log
 		return s.crash()
@@ -168,13 +174,14 @@ func (s *scenario) execute(words []string) error {
 		for _, w := range selected(s.core.pending) {
 			s.step(message.Ready{Worker: w, Epoch: s.core.epoch})
 		}
-	case "done": // each reports its oldest grant; arguments: loss of the centre, differs (in a shared block)
+	case "done": // each reports its oldest grant; arguments: loss of the centre, extra (ms), differs (in a shared block)
 		for _, w := range selected(s.core.roster.Workers()) {
 			g, ok := s.oldest(w)
 			if !ok {
 				return fmt.Errorf("worker %d has no grant", w)
 			}
 			d := s.report(w, g)
+			d.Extra = int64(number("extra", 0)) * int64(time.Millisecond)
 			for i := range d.Points {
 				x, err := strconv.ParseFloat(args["loss"], 64)
 				if err == nil && d.Points[i].Series == event.SeriesCentre {
