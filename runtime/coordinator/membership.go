@@ -241,7 +241,11 @@ func (c *Coordinator) handleReady(e message.Ready) (fx []Effect) {
 	c.declare(p)
 	c.layoutDigests()
 	clear(c.lost)
-	c.batch = 1
+	switch p.Cause {
+	case event.CauseJoin, event.CauseLeave, event.CauseDrain, event.CauseDeath: // rounds take about as long as before
+	default:
+		c.batch = 1
+	}
 	if c.savedAt.IsZero() || p.From == event.Saved {
 		c.savedAt = c.now
 	}

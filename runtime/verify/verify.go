@@ -51,8 +51,7 @@ type walk struct {
 	epoch  uint32
 	roster collective.Roster // as recorded
 	at     uint64
-	// largest number of rounds of the next commit: 1 for the first of a membership epoch, then at most twice that of the
-	// commit before
+	// largest number of rounds of the next commit: 1 for the first of the log, then at most twice that of the one before
 	most   uint64
 	alive  bool         // a plan was executed
 	edits  []event.Edit // logged since the last commit
@@ -90,7 +89,7 @@ type Config struct {
 // [DistanceError] at the first difference, and if the source fails or a record cannot be executed. The result then
 // covers the commits before.
 func Run(ctx context.Context, cfg Config, src Source, stop uint64) (Result, error) {
-	v := &walk{w: cfg.Worker, cfg: cfg, limit: cfg.Limit, hashes: map[uint64]string{}}
+	v := &walk{w: cfg.Worker, cfg: cfg, limit: cfg.Limit, most: 1, hashes: map[uint64]string{}}
 	for n := uint64(0); ; n++ {
 		if v.stop = stop; n < cfg.Settled {
 			v.stop = 0
@@ -213,7 +212,7 @@ func (v *walk) plan(ctx context.Context, p event.Plan) error {
 		}
 	}
 	v.hashes = map[uint64]string{}
-	v.epoch, v.at, v.most, v.alive, v.edits = p.Epoch, p.At, 1, true, nil
+	v.epoch, v.at, v.alive, v.edits = p.Epoch, p.At, true, nil
 	return v.setStart(ctx)
 }
 
