@@ -102,7 +102,8 @@ const shortGrace = 500 * time.Millisecond
 // Stop arrives. It returns an error if w's program panics or its device is lost. It reports a failure only after grace,
 // and not if an Abort arrives before: when a worker dies, its peers may notice before the coordinator does, and must
 // not be blamed. A connection that broke between two live workers is reported after shortGrace: by then both of them
-// have noticed, and the coordinator has noticed any death. The caller frees w.
+// have noticed, and the coordinator has noticed any death. An order to save does not wait for the end of a grant: it is
+// executed after the current round. The caller frees w.
 func Attend(
 	ctx context.Context,
 	box *Mailbox,
@@ -110,6 +111,11 @@ func Attend(
 	grace time.Duration,
 	report func(message.Report),
 ) error {
+	w.BetweenRounds(func(ctx context.Context) {
+		if m, ok := box.takeSave(); ok {
+			report(w.Save(ctx, m))
+		}
+	})
 	for {
 		mctx, msg, ok := box.next(ctx)
 		if !ok {

@@ -2,6 +2,7 @@ package fleet_test
 
 import (
 	"context"
+	"fmt"
 	"slices"
 	"strings"
 	"sync"
@@ -10,6 +11,7 @@ import (
 	"time"
 
 	"brood/optim/catalog"
+	"brood/optim/collective"
 	"brood/runtime/conformance"
 	"brood/runtime/coordinator"
 	"brood/runtime/event"
@@ -209,6 +211,41 @@ func TestGrace(t *testing.T) {
 	}
 	if reports := attend(time.Millisecond, func(*fleet.Mailbox) {}); len(reports) != 1 || !strings.Contains(reports[0].(message.Failed).Err, "nowhere") {
 		t.Errorf("reports %+v", reports)
+	}
+}
+
+// TestSaveWithinGrant: a checkpoint is saved between two rounds of a grant, from the snapshot at its begin, and not
+// after the grant.
+func TestSaveWithinGrant(t *testing.T) {
+	var spawn func(int) (*worker.Worker, error)
+	newFleet(t, 0, func(c *fleet.Config) { spawn = c.Spawn })
+	w, err := spawn(0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer w.Free()
+	box, ctx := fleet.NewMailbox(), bounded(t)
+	roster := collective.Place(collective.IDs(4), []int{0})
+	box.Post(message.Plan{Plan: event.Plan{Epoch: 1, From: event.Fresh, Algorithm: "dp-sgd", New: roster}})
+	box.Post(message.Grant{Epoch: 1, To: 3})
+	box.Post(message.Save{Epoch: 1})
+	box.Post(message.Grant{Epoch: 1, From: 3, To: 4})
+	var got []string
+	err = fleet.Attend(ctx, box, w, 0, func(r message.Report) {
+		switch r := r.(type) {
+		case message.Saved:
+			got = append(got, fmt.Sprint("saved ", r.At, r.Err))
+		case message.Done:
+			if got = append(got, fmt.Sprint("done ", r.To)); r.To == 4 {
+				box.Close()
+			}
+		case message.Failed:
+			t.Error(r.Err)
+			box.Close()
+		}
+	})
+	if want := []string{"saved 0", "done 3", "done 4"}; err != nil || !slices.Equal(got, want) {
+		t.Errorf("%q, %v, want %q", got, err, want)
 	}
 }
 

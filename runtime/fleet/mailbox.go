@@ -45,6 +45,19 @@ func (m *Mailbox) Close() {
 	m.end()
 }
 
+// takeSave returns the order to save that is next in the queue, without waiting. ok is false if there is none.
+func (m *Mailbox) takeSave() (order message.Save, ok bool) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	if len(m.q) == 0 || m.closed {
+		return order, false
+	}
+	if order, ok = m.q[0].(message.Save); ok {
+		m.q = m.q[1:]
+	}
+	return order, ok
+}
+
 func (m *Mailbox) end() {
 	m.closed = true
 	if m.cancel != nil {

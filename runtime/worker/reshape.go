@@ -242,6 +242,28 @@ func (w *Worker) load(ctx context.Context, s *epochState, p message.Plan) error 
 	return nil
 }
 
+// BetweenRounds lets f run between two rounds of a grant, on the goroutine that executes it. f may call Save.
+func (w *Worker) BetweenRounds(f func(context.Context)) { w.between = f }
+
+// Save executes an order to save, of the epoch in effect.
+func (w *Worker) Save(ctx context.Context, m message.Save) message.Saved {
+	t := w.cfg.Clock()
+	files, err := w.save(ctx, m.At)
+	s := message.Saved{
+		Worker: w.cfg.ID,
+		Epoch:  m.Epoch,
+		At:     m.At,
+		Files:  files,
+		Nanos:  w.cfg.Clock() - t,
+		Hash:   m.Hash,
+	}
+	if err != nil {
+		w.noteDeviceError(err)
+		s.Err = err.Error()
+	}
+	return s
+}
+
 // save writes the hosted rows as of round at: from a snapshot, or from the blocks if no round was executed since. The
 // lead writes the shared rows too.
 func (w *Worker) save(ctx context.Context, at uint64) ([]event.File, error) {

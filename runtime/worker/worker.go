@@ -76,7 +76,8 @@ type Worker struct {
 
 	byteRoster *collective.Roster // recorded placement by which verify predicts bytes; nil: the worker's own
 
-	follow func(round uint64, centre engine.Host) error // see Follow
+	follow  func(round uint64, centre engine.Host) error // see Follow
+	between func(context.Context)                        // see BetweenRounds
 
 	broken error // permanent device error, after which the engine computes nothing
 
@@ -242,21 +243,7 @@ func (w *Worker) Handle(ctx context.Context, m message.Order) message.Report {
 			return nil
 		}
 		w.install(m.Epoch)
-		t := w.cfg.Clock()
-		files, err := w.save(ctx, m.At)
-		s := message.Saved{
-			Worker: w.cfg.ID,
-			Epoch:  m.Epoch,
-			At:     m.At,
-			Files:  files,
-			Nanos:  w.cfg.Clock() - t,
-			Hash:   m.Hash,
-		}
-		if err != nil {
-			w.noteDeviceError(err)
-			s.Err = err.Error()
-		}
-		return s
+		return w.Save(ctx, m)
 	case message.Audit:
 		if m.Epoch != w.epoch || w.now == nil || w.now.epoch != m.Epoch {
 			return nil
@@ -365,6 +352,9 @@ func (w *Worker) grant(ctx context.Context, g message.Grant) (message.Done, erro
 		}
 		if s.ended || held && g.Hold {
 			break
+		}
+		if w.between != nil {
+			w.between(ctx)
 		}
 	}
 	if err := s.env.Engine.Wait(ctx); err != nil {
