@@ -43,6 +43,9 @@ func TestCheckShape(t *testing.T) {
 		{"popsgd", nil, 1, floats, none, "popsgd pairs members: give members at least 2"},
 		{"popsgd", nil, 2, floats, none, ""},
 
+		{"noloco", set{"momentum": "0.5", "gamma": "1.8"}, 4, floats, none, "4 replicas move apart with gamma 1.8 and momentum 0.5: give gamma below 1.8"},
+		{"noloco", set{"momentum": "0.5", "gamma": "1.79"}, 4, floats, none, ""},
+
 		{"diloco", set{"optimiser": "program"}, 2, floats, none, "optimiser = program: no program brings an optimiser to this run: choose another, or give brood.serve one (docs/programs.md)"},
 		{"diloco", set{"optimiser": "program"}, 2, brings, none, ""},
 		{"localsgd", set{"optimiser": "program", "warmup": "1"}, 2, brings, none, "the optimiser of a program takes no data-parallel steps: set warmup to 0, or choose another"},

@@ -343,6 +343,9 @@ func (c *Coordinator) grant() (fx []Effect) {
 		Hold:      c.cfg.Limit.Measured(),
 		Onward:    !c.snapshots,
 	}
+	if c.oneByOne {
+		g.To = g.From + 1
+	}
 	if l := c.cfg.Limit.Rounds; l > 0 {
 		if g.From >= l {
 			return nil

@@ -264,7 +264,7 @@ func hostileStrangers(t *testing.T, s *scenery) {
 		{"no Hello", nil, func(a *attacker) { a.say(wire.Lanes{Want: 1}) }, "begins with Hello"},
 		{"a pair with the coordinator", nil, func(a *attacker) { a.say(wire.Open{Run: run, From: 0, To: 1}) }, "has not joined the run"},
 		{"rubbish", nil, func(a *attacker) { a.write([]byte(strings.Repeat("GET / HTTP/1.1\r\n", 20))) }, "malformed frame: it begins with"},
-		{"version 9", nil, func(a *attacker) { a.write(fixCRC(leave(), func(b []byte) { b[4] = 9 })) }, "speaks wire version 9, this program speaks 2"},
+		{"version 9", nil, func(a *attacker) { a.write(fixCRC(leave(), func(b []byte) { b[4] = 9 })) }, "speaks wire version 9, this program speaks 3"},
 		{"4 GiB", nil, func(a *attacker) { a.write(fixCRC(leave(), func(b []byte) { le.PutUint32(b[8:], 1<<32-1) })) }, "a payload of 4294967295 bytes"},
 		{"CRC", nil, func(a *attacker) { f := leave(); f[80] ^= 1; a.write(f) }, "CRC is wrong"},
 		{"compressed", nil, func(a *attacker) { a.write(fixCRC(leave(), func(b []byte) { b[6] = 1 })) }, "flags"},
