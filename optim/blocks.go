@@ -42,20 +42,26 @@ const (
 	BlockGram = "gram" // inner products of the axes with each other, as bits of float64, and their generations
 	// orthonormal basis of the last surrogate gradients, newest first, in one row (Guided ES: U)
 	BlockSubspace = "subspace"
-	BlockVelocity = "velocity" // last step of the mean of a search distribution (ClipUp)
-	BlockStep     = "step"     // factor on the step size of a search distribution
-	BlockCursor   = "cursor"   // samples drawn from a data stream
-	BlockPhase    = "phase"    // position within a cycle longer than a round
-	BlockCycle    = "cycle"    // completed cycles
-	BlockWarm     = "warm"     // completed warm-up rounds
-	BlockClock    = "clock"    // steps of a member, or interactions of its protocol execution
-	BlockStats    = "stats"    // batch-norm running statistics; never averaged
-	BlockElder    = "elder"    // parent to which a member falls back
-	BlockFit      = "fit"      // fitness of elder; and 0: none, 1: of the member itself, 2: of the slot's previous member
-	BlockScore    = "score"    // fitness of x at the last comparison, and whether x has not changed since
-	BlockHyper    = "hyper"    // per-member factors on knobs
-	BlockFrom     = "from"     // fitness of a member at the start of its period, and whether it is known
-	BlockTried    = "tried"    // last compared factors with round and result, newest last
+	// covariance of a search distribution, its eigenvectors and their deviations, as bits of float64 (CMA-ES)
+	BlockCovariance = "covariance"
+	BlockResults    = "results"  // results of a member's candidates in the current generation
+	BlockStart      = "start"    // where a search began
+	BlockBest       = "best"     // the best candidate so far
+	BlockRange      = "range"    // fitness of the best candidate, and the range of recent results
+	BlockVelocity   = "velocity" // last step of the mean of a search distribution (ClipUp)
+	BlockStep       = "step"     // factor on the step size of a search distribution
+	BlockCursor     = "cursor"   // samples drawn from a data stream
+	BlockPhase      = "phase"    // position within a cycle longer than a round
+	BlockCycle      = "cycle"    // completed cycles
+	BlockWarm       = "warm"     // completed warm-up rounds
+	BlockClock      = "clock"    // steps of a member, or interactions of its protocol execution
+	BlockStats      = "stats"    // batch-norm running statistics; never averaged
+	BlockElder      = "elder"    // parent to which a member falls back
+	BlockFit        = "fit"      // fitness of elder; and 0: none, 1: of the member itself, 2: of the slot's previous member
+	BlockScore      = "score"    // fitness of x at the last comparison, and whether x has not changed since
+	BlockHyper      = "hyper"    // per-member factors on knobs
+	BlockFrom       = "from"     // fitness of a member at the start of its period, and whether it is known
+	BlockTried      = "tried"    // last compared factors with round and result, newest last
 	// Blocks of a protocol's execution. The names of the first two continue with a point and the protocol's name.
 	BlockAgents = "agents" // state or value of each agent
 	BlockCounts = "counts" // number of agents in each state

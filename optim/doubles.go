@@ -23,13 +23,18 @@ type inDouble struct {
 // doublesPiece is the number of elements of one transfer. It bounds the buffer.
 const doublesPiece = 1 << 16
 
-// Doubles waits for all queued tasks and returns a copy of m (1 row) in host memory, for the computations of a program
-// in float64. The slice is valid until the end of the round.
-func (e *Env) Doubles(ctx context.Context, m engine.Mat) ([]float64, error) {
+// doubles returns the buffers, which the first call allocates.
+func (e *Env) doubles() *inDouble {
 	if e.inDouble == nil {
 		e.inDouble = &inDouble{raw: make([]byte, 0, 4*doublesPiece)}
 	}
-	d := e.inDouble
+	return e.inDouble
+}
+
+// Doubles waits for all queued tasks and returns a copy of m (1 row) in host memory, for the computations of a program
+// in float64. The slice is valid until the end of the round.
+func (e *Env) Doubles(ctx context.Context, m engine.Mat) ([]float64, error) {
+	d := e.doubles()
 	for d.used < len(d.rows) && len(d.rows[d.used]) != m.Cols {
 		d.rows = slices.Delete(d.rows, d.used, d.used+1)
 	}
@@ -54,11 +59,11 @@ func (e *Env) Doubles(ctx context.Context, m engine.Mat) ([]float64, error) {
 	return out, nil
 }
 
-// SetDoubles copies a row returned by [Env.Doubles] to m, rounded to float32.
+// SetDoubles copies row to m (1 row), rounded to float32.
 func (e *Env) SetDoubles(ctx context.Context, m engine.Mat, row []float64) error {
 	for lo := 0; lo < m.Cols; lo += doublesPiece {
 		hi := min(lo+doublesPiece, m.Cols)
-		raw := e.inDouble.raw[:0]
+		raw := e.doubles().raw[:0]
 		for _, x := range row[lo:hi] {
 			raw = binary.LittleEndian.AppendUint32(raw, math.Float32bits(float32(x)))
 		}

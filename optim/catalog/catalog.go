@@ -64,6 +64,7 @@ func All() []*optim.Algorithm {
 		gossip.PopSGD,
 		evolution.OpenAIES,
 		evolution.SNES,
+		evolution.CMAES,
 		evolution.SepCMA,
 		evolution.CRFMNES,
 		evolution.LMMAES,

@@ -97,6 +97,8 @@ func TestCheckShape(t *testing.T) {
 		{"snes", nil, 2, floats, none, ""},
 		{"sep-cma", nil, 1, floats, none, ranks},
 		{"sep-cma", nil, 2, floats, none, ""},
+		{"cma-es", nil, 1, floats, none, ranks},
+		{"cma-es", nil, 2, floats, none, ""},
 		{"lm-ma-es", nil, 1, floats, none, ranks},
 		{"lm-ma-es", nil, 4, one, none, "one parameter has one direction: take another algorithm, snes for instance"},
 		{"lm-ma-es", nil, 2, floats, none, ""},

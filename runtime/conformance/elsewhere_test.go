@@ -49,6 +49,8 @@ func crossing(name string, n, row int64) (to, from int64) {
 		return (n + 1) * row, n * row
 	case "sep-cma":
 		return row, row
+	case "cma-es": // the axes, and the mean and two paths in both directions
+		return (row + 3) * row, 3 * row
 	case "pgpe":
 		return row, 2 * row
 	case "cr-fm-nes":

@@ -99,6 +99,7 @@ func TestVariants(t *testing.T) {
 		{"openai-es", [][2]string{{"antithetic", "off"}, {"distribution", "semi"}, {"groups", "5"}, {"samples", "member"}}},
 		{"snes", [][2]string{{"distribution", "chromosome"}, {"samples", "member"}}},
 		{"sep-cma", [][2]string{{"samples", "member"}, {"rate", "5"}}},
+		{"cma-es", [][2]string{{"samples", "member"}, {"active", "off"}, {"restarts", "2"}, {"sigma", "0.1"}}},
 		{"cr-fm-nes", [][2]string{{"samples", "member"}, {"rate", "5"}, {"sigma", "0.3"}}},
 		{"lm-ma-es", [][2]string{{"samples", "member"}, {"rate", "5"}, {"vectors", "3"}}},
 		{"pgpe", [][2]string{{"distribution", "chromosome"}, {"samples", "member"}, {"optimiser", "adam"}, {"eta", "0.01"}}},
