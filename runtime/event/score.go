@@ -200,6 +200,14 @@ func (c *Config) Environment() string {
 	return c.Told["env"]
 }
 
+// BuiltIn returns the name of the objective, if it is part of brood; "" otherwise. c may be nil.
+func (c *Config) BuiltIn() string {
+	if c.Environment() == "" && (c == nil || c.Told["bbob"] == "") {
+		return ""
+	}
+	return c.Objective
+}
+
 // Fitness returns the name of the value that the run maximises.
 func (c *Config) Fitness() string {
 	if c.Environment() != "" {

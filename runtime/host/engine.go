@@ -46,8 +46,11 @@ func (j *Job) engine(kind string, threads int) (Engine, error) {
 	}
 	if j.own.Maximises() {
 		e, err := objective.New(*j.own.Objective, threads)
-		if j.own.simulates() {
-			return simulator{e, j.own.player}, err
+		switch {
+		case j.own.simulates():
+			return simulator{builtIn{e}, j.own.player}, err
+		case j.own.builtIn != "":
+			return builtIn{e}, err
 		}
 		return e, err
 	}

@@ -12,16 +12,16 @@ import (
 	"brood/runtime/option"
 )
 
-// A run can maximise the return of a policy in an environment. It is a run that maximises an objective whose function
-// is part of brood: the session records the environment and the policy, and every brood with the same dynamics can
-// resume it and join it.
+// A run can maximise an objective whose function is part of brood: the return of a policy in an environment, or a
+// function of a benchmark. The session records its options, and every brood with the same dynamics can resume it and
+// join it.
 
 // defaultPolicy is the policy of a run that names only an environment. The log records it.
 const defaultPolicy = "mlp:16"
 
-// environmentKernels identifies the arithmetic of a run in an environment. The versions of the environments are in
+// builtInKernels identifies the arithmetic of a built-in objective. The versions of the objectives are in
 // Config.ModelSpec.
-const environmentKernels = "environment/" + arith.Name
+const builtInKernels = "environment/" + arith.Name
 
 // simulated returns the own model of a policy in an environment, from the texts of the options env and policy.
 func simulated(env, policy string) (*Own, error) {
@@ -42,7 +42,7 @@ func simulated(env, policy string) (*Own, error) {
 		spec.Params = append(spec.Params, x)
 	}
 	player := environment.NewPlayer(e, p)
-	return &Own{player: player, policy: p.String(), Objective: &objective.Objective{
+	return &Own{builtIn: e.Name, player: player, policy: p.String(), Objective: &objective.Objective{
 		Spec:     spec,
 		Function: fmt.Sprintf("environment %s, version %d", e.Name, e.Version),
 		Metrics:  []string{"steps"},
@@ -59,8 +59,8 @@ func (o *Own) simulates() bool { return o != nil && o.player != nil }
 
 // measuredKernels returns the kernels of a run that maximises o.
 func (o *Own) measuredKernels() string {
-	if o.simulates() {
-		return environmentKernels
+	if o.builtIn != "" {
+		return builtInKernels
 	}
 	return objective.Kernels
 }
@@ -73,9 +73,15 @@ func (o *Own) noun() string {
 	return "an objective"
 }
 
+// builtIn is the engine of a run that maximises a built-in objective.
+type builtIn struct{ *objective.Engine }
+
+// Kernels returns builtInKernels.
+func (builtIn) Kernels() string { return builtInKernels }
+
 // simulator is the engine of a run in an environment. It implements worker.Player.
 type simulator struct {
-	*objective.Engine
+	builtIn
 	player *environment.Player
 }
 
@@ -91,36 +97,56 @@ func (s simulator) Play(params []float32, seed uint64) *event.Episode {
 	return out
 }
 
-// Kernels returns environmentKernels.
-func (simulator) Kernels() string { return environmentKernels }
-
-// inEnvironment returns the own model of the options env and policy; nil if there is no environment. own is the model
-// of a Go program, or nil.
-func inEnvironment(o Options, own *Own) (*Own, error) {
-	env, policy := option.Env.Text(o), option.Policy.Text(o)
+// builtInModel returns the own model of the options env and policy, or bbob, dimension and instance; nil if neither env
+// nor bbob is given. own is the model of a Go program, or nil.
+func builtInModel(o Options, own *Own) (*Own, error) {
+	env, function := option.Env.Text(o), option.BBOB.Text(o)
+	for _, x := range []struct {
+		of       string
+		part     *option.Option
+		reason   string
+		instance string
+	}{
+		{env, option.Policy, "a policy needs an environment", "--env cartpole"},
+		{function, option.Dimension, "a dimension is that of a function", "--bbob 10"},
+		{function, option.Instance, "an instance is that of a function", "--bbob 10"},
+	} {
+		if text := x.part.Text(o); text != "" && x.of == "" {
+			return nil, usererr.Errorf("%s = %s: %s: give one, such as %s", x.part.Name, text, x.reason, x.instance)
+		}
+	}
+	given, what := option.Env, "the return in the environment "+env
 	switch {
-	case env == "" && policy != "":
-		return nil, usererr.Errorf("policy = %s: a policy needs an environment: give one, such as --env cartpole", policy)
-	case env == "":
+	case env == "" && function == "":
 		return nil, nil
-	case own != nil:
-		return nil, usererr.Errorf("the program defines its own model: omit env and policy")
+	case env != "" && function != "":
+		return nil, usererr.Errorf("env = %s and bbob = %s: a run has one objective: omit one", env, function)
+	case function != "":
+		given, what = option.BBOB, "a function of the suite BBOB"
+	}
+	if own != nil {
+		return nil, usererr.Errorf("the program defines its own model: omit %s", given.Name)
 	}
 	for _, x := range []*option.Option{option.Objective, option.Params, option.Program} {
 		if text := x.Text(o); text != "" {
-			return nil, usererr.Errorf("%s = %s: the run maximises the return in the environment %s: omit it, or omit env",
-				x.Name, text, env)
+			return nil, usererr.Errorf("%s = %s: the run maximises %s: omit it, or omit %s", x.Name, text, what, given.Name)
 		}
 	}
-	return simulated(env, policy)
+	if function != "" {
+		return benchmarked(function, option.Dimension.Text(o), option.Instance.Text(o))
+	}
+	return simulated(env, option.Policy.Text(o))
 }
 
-// recordedEnvironment returns the own model of a session in an environment. o is what the caller was given; any other
-// model is an error.
-func (o *Own) recordedEnvironment(c event.Config) (*Own, error) {
+// recordedBuiltIn returns the own model of a session with a built-in objective. o is what the caller was given; any
+// other model is an error.
+func (o *Own) recordedBuiltIn(c event.Config) (*Own, error) {
 	if o != nil {
-		return nil, fmt.Errorf("the session trains in the environment %s, which is part of brood: omit --objective and "+
-			"--program", c.Environment())
+		return nil, fmt.Errorf("the session maximises %s, which is part of brood: omit --objective and --program",
+			c.BuiltIn())
 	}
-	return simulated(c.Environment(), c.Told[option.Policy.Name])
+	if env := c.Environment(); env != "" {
+		return simulated(env, c.Told[option.Policy.Name])
+	}
+	return benchmarked(c.Told[option.BBOB.Name], c.Told[option.Dimension.Name], c.Told[option.Instance.Name])
 }

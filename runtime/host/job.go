@@ -101,8 +101,8 @@ func prepared(o Options, estimate func(j *Job, eng Engine) error) (*Job, error) 
 	if err != nil {
 		return nil, err
 	}
-	if own.simulates() { // the log has the default policy too
-		if err := option.Policy.Set(&o, own.policy); err != nil {
+	if own != nil && own.builtIn != "" {
+		if err := own.recordBuiltIn(&o); err != nil {
 			return nil, err
 		}
 	}

@@ -32,12 +32,12 @@ func (o *Own) asObjective() *Own {
 }
 
 // ownModel returns the model that the options define themselves: the graph or the objective of a Go program (o.Own),
-// the objective of the options objective and params, the program of the option program, or the policy of the options
-// env and policy. It returns nil if there is none, and an error if several are given or one is incomplete.
+// the objective of the options objective and params, the program of the option program, or a built-in objective. It
+// returns nil if there is none, and an error if several are given or one is incomplete.
 func ownModel(o Options) (*Own, error) {
 	own, _ := o.Own.(*Own)
-	if policy, err := inEnvironment(o, own); policy != nil || err != nil {
-		return policy, err
+	if own, err := builtInModel(o, own); own != nil || err != nil {
+		return own, err
 	}
 	text, params, trained := option.Objective.Text(o), option.Params.Text(o), option.Program.Text(o)
 	switch {
@@ -102,21 +102,21 @@ func (o *Own) objectiveModel() (*models.Model, string, error) {
 // objectiveName returns the name of the objective in a session: its command line, each path reduced to its last
 // element.
 func (o *Own) objectiveName() string {
-	if o.simulates() {
-		return o.player.Environment().Name
-	}
-	if len(o.Objective.Command) == 0 {
+	switch {
+	case o.builtIn != "":
+		return o.builtIn
+	case len(o.Objective.Command) == 0:
 		return "a function of a Go program"
 	}
 	return subprocess.Name(o.Objective.Command)
 }
 
 // completed returns o as the session needs it: a command becomes a program or an objective, an objective without
-// parameters gets those of the session, and a session in an environment gets its policy. o itself does not change. at
+// parameters gets those of the session, and a session with a built-in objective gets that. o itself does not change. at
 // is the device that a program computes on.
 func (o *Own) completed(c event.Config, at string) (*Own, error) {
-	if c.Environment() != "" {
-		return o.recordedEnvironment(c)
+	if c.BuiltIn() != "" {
+		return o.recordedBuiltIn(c)
 	}
 	if o != nil && o.command != nil && !o.External() {
 		if c.Program != "" {
@@ -153,9 +153,9 @@ func (o *Own) recordedObjective(c event.Config) (*models.Model, error) {
 		return nil, err
 	}
 	why := firstDifference(objective.What(text), objective.What(c.ModelSpec))
-	if why != "" && o.simulates() {
-		return nil, fmt.Errorf("the session trains in another version of the environment %s: this brood has %s; use the "+
-			"brood that recorded it", c.Objective, strings.TrimPrefix(why, "it has "))
+	if why != "" && o.builtIn != "" {
+		return nil, fmt.Errorf("the session maximises another version of %s: this brood has %s; use the brood that recorded "+
+			"it", c.Objective, strings.TrimPrefix(why, "it has "))
 	}
 	if why != "" {
 		return nil, fmt.Errorf("the session maximises %s, and this objective is another: %s; give the program that was "+
@@ -186,8 +186,11 @@ func lineText(lines []string, i int) string {
 // file, if any. It returns an error if an option needs a model of layers, data or a device.
 func (j *Job) prepareObjective(o Options) (err error) {
 	why, where := "an objective has no model and no data: omit it (docs/objectives.md)", "in its own processes"
-	if j.own.simulates() {
+	switch {
+	case j.own.simulates():
 		why, where = "an environment has no model and no data: omit it (docs/environments.md)", "on the processor"
+	case j.own.builtIn != "":
+		why, where = "a function of the suite BBOB has no model and no data: omit it (docs/bbob.md)", "on the processor"
 	}
 	if err := rejectDataOptions(o, why, option.Validation, option.Rebuild); err != nil {
 		return err

@@ -32,6 +32,7 @@ type Own struct {
 	Program    *program.Program
 	anyKernels bool     // the library and the device of a program may differ from those of a session
 	command    []string // of a program whose kind only the session determines, see [Own.completed]
+	builtIn    string   // name of an objective that is part of brood; "" for others
 	// player and the text of its policy define Objective in an environment; nil: there is none, see simulated
 	player *environment.Player
 	policy string

@@ -62,7 +62,7 @@ func (o *Own) Kernels(at string) (out []string, err error) {
 	for _, m := range engines {
 		out = append(out, m.kernels)
 	}
-	out = append(out, environmentKernels)
+	out = append(out, builtInKernels)
 	if kernels := requestedKernels(at); kernels != "" {
 		out = []string{kernels}
 	}

@@ -6,6 +6,7 @@ import (
 	"strconv"
 
 	"brood/models"
+	"brood/models/bbob"
 	"brood/models/data"
 	"brood/models/environment"
 	"brood/models/usererr"
@@ -92,6 +93,27 @@ var (
 		Use:   Preset | Logged,
 		Check: checkPolicy,
 		Words: func() []string { return []string{environment.Linear, "mlp:16", "mlp:64,64"} },
+	})
+	BBOB = add(Option{
+		Name: "bbob",
+		Doc:  "`function` of the benchmark suite BBOB, 1 to 24, that is minimised instead of training a model (docs/bbob.md)",
+		Kind: Whole,
+		Use:  Preset | Axis | Logged, Above: atLeastOne,
+		Most: bbob.Functions,
+	})
+	Dimension = add(Option{
+		Name: "dimension",
+		Doc:  "parameters of the function of BBOB, 2 to 40 (default 5)",
+		Kind: Whole,
+		Use:  Preset | Axis | Logged, Above: atLeastTwo,
+		Most: bbob.MaxDimension,
+	})
+	Instance = add(Option{
+		Name: "instance",
+		Doc:  "instance of the function of BBOB: the place of its optimum and its rotations (default 1)",
+		Kind: Whole,
+		Use:  Preset | Axis | Logged, Above: atLeastOne,
+		Most: bbob.MaxInstance,
 	})
 	Members = add(Option{Name: "members",
 		Doc:  "size of the population, or `auto`: enough to keep the threads busy, as far as memory allows",

@@ -60,9 +60,9 @@ func (s *Server) admit(ctx context.Context, q quic.Request) (wire.Welcome, error
 				reason := host.ProgramMismatch(r.config.Kernels, wire.CleanText(r.config.Program), kinds)
 				return wire.Welcome{}, wire.Refused{Code: wire.CodeRefused, Reason: reason}
 			}
-			if env := r.config.Environment(); env != "" {
-				reason := fmt.Sprintf("this run trains in the environment %s, which processors compute with kernels %s: omit "+
-					"--device, or join with the same version of brood", wire.CleanText(env), r.config.Kernels)
+			if name := r.config.BuiltIn(); name != "" {
+				reason := fmt.Sprintf("this run maximises %s, which processors compute with kernels %s: omit --device, or join "+
+					"with the same version of brood", wire.CleanText(name), r.config.Kernels)
 				return wire.Welcome{}, wire.Refused{Code: wire.CodeRefused, Reason: reason}
 			}
 			if r.config.Objective != "" {

@@ -126,8 +126,10 @@ func (f *runFlags) preset(name string) (p presets.Preset, err error) {
 		return p, usage("preset %s trains a model, and --program %s has its own model: leave the preset out and give "+
 			"--algorithm", name, text)
 	}
-	if text := option.Env.Text(f.opts); text != "" && p.Options.Model != "" {
-		return p, usage("preset %s trains a model, and --env %s replaces models: leave the preset out", name, text)
+	for _, x := range []*option.Option{option.Env, option.BBOB} {
+		if text := x.Text(f.opts); text != "" && p.Options.Model != "" {
+			return p, usage("preset %s trains a model, and --%s %s replaces models: leave the preset out", name, x.Name, text)
+		}
 	}
 	switch {
 	case !f.full:
@@ -138,14 +140,16 @@ func (f *runFlags) preset(name string) (p presets.Preset, err error) {
 	return p.InFull()
 }
 
-// presetOf returns name. If it is empty, it returns the preset of the environment that a flag names, or else the
-// default preset if no flag says what to train.
+// presetOf returns name. If it is empty, it returns the preset of the environment or the benchmark that a flag names, or
+// else the default preset if no flag says what to train.
 func (f *runFlags) presetOf(name string) string {
 	env := option.Env.Text(f.opts)
 	switch {
 	case name != "":
 	case slices.Contains(environment.Names(), env):
 		return env
+	case option.BBOB.Text(f.opts) != "":
+		return option.BBOB.Name
 	case f.opts.Algorithm == "" && f.opts.Model == "" && f.opts.Data == "" && env == "" &&
 		option.Objective.Text(f.opts) == "" && option.Program.Text(f.opts) == "":
 		return presets.Default
