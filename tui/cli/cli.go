@@ -148,7 +148,7 @@ func newRoot(s streams) *cobra.Command {
 	root.SetFlagErrorFunc(flagError)
 	for _, c := range []func(streams) *cobra.Command{
 		runCommand, serveCommand, workerCommand, fleetCommand, openCommand, inviteCommand, revokeCommand,
-		attachCommand, setCommand, stopCommand, sessionsCommand, replayCommand, compareCommand, geometryCommand,
+		attachCommand, setCommand, stopCommand, sessionsCommand, replayCommand, compareCommand, ecdfCommand, geometryCommand,
 		verifyCommand, forkCommand, rmCommand, pruneCommand, exportCommand, logCommand, evalCommand, predictCommand,
 		sampleCommand,
 		simulateCommand, sweepCommand, reproduceCommand, judgeCommand, scaleCommand, checkCommand, programCommand, mcpCommand,
