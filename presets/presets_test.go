@@ -35,7 +35,7 @@ func TestEmbedded(t *testing.T) {
 			t.Errorf("%s: %v", name, err)
 			continue
 		}
-		layered := alg.Needs.Model() && option.Env.Text(p.Options) == ""
+		layered := alg.Needs.Model() && option.Env.Text(p.Options) == "" && option.BBOB.Text(p.Options) == ""
 		if _, err := models.Load(p.Options.Model); layered && err != nil {
 			t.Errorf("%s: %v", name, err)
 		}

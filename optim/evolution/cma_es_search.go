@@ -164,7 +164,7 @@ func (s *cmaESSearch) turned() [][]float64 {
 // rotate makes element p, q of the symmetric matrix a zero by a rotation of rows p and q of the basis. It reports false
 // and does nothing if the element is negligible.
 func rotate(a, basis [][]float64, p, q int) bool {
-	const negligible = 1e-15
+	const negligible = 1e-13
 	off := a[p][q]
 	if limit := negligible * math.Sqrt(math.Abs(a[p][p]*a[q][q])); math.Abs(off) <= limit {
 		return false

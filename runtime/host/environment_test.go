@@ -95,7 +95,7 @@ func TestEnvironmentIsRecorded(t *testing.T) {
 		t.Errorf("with a program: %v", err)
 	}
 	c.ModelSpec = strings.Replace(c.ModelSpec, "version 1", "version 0", 1)
-	want := "the session trains in another version of the environment cartpole: this brood has environment cartpole, " +
+	want := "the session maximises another version of cartpole: this brood has environment cartpole, " +
 		"version 1, where the session has environment cartpole, version 0; use the brood that recorded it"
 	if _, err := FromSession("", c); err == nil || err.Error() != want {
 		t.Errorf("another version: %v, want %s", err, want)

@@ -106,7 +106,6 @@ var (
 		Doc:  "parameters of the function of BBOB, 2 to 40 (default 5)",
 		Kind: Whole,
 		Use:  Preset | Axis | Logged, Above: atLeastTwo,
-		Most: bbob.MaxDimension,
 	})
 	Instance = add(Option{
 		Name: "instance",

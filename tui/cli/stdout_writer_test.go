@@ -53,7 +53,7 @@ var printing = map[string]string{
 
 // silent lists the commands that are not in printing, with the reason.
 var silent = map[string]string{
-	"attach": "needs a live run", "invite": "needs a live run", "open": "needs a live run", "revoke": "needs a live run", "set": "needs a live run", "stop": "needs a live run",
+	"attach": "needs a live run", "ecdf": "needs runs of BBOB", "invite": "needs a live run", "open": "needs a live run", "revoke": "needs a live run", "set": "needs a live run", "stop": "needs a live run",
 	"serve": "waits for workers", "worker": "needs a served run", "fleet": "needs a command", "fleet launch": "needs a fleet", "fleet link": "needs a served run", "fleet status": "needs a served run",
 	"data get": "needs the network", "check": "needs a program", "mcp": "needs a client",
 }
