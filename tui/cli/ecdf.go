@@ -180,7 +180,7 @@ func ecdfTable(runs []*ecdf.Run, target int) *table {
 			case hits == 0:
 				row = append(row, fmt.Sprintf("∞ (0/%d)", len(on)))
 			default:
-				row = append(row, fmt.Sprintf("%.3g (%d/%d)", time, hits, len(on)))
+				row = append(row, fmt.Sprintf("%s (%d/%d)", grouped(int64(math.Round(time))), hits, len(on)))
 			}
 		}
 		if any {
