@@ -14,6 +14,7 @@ import (
 
 	"brood/models/bbob"
 	"brood/runtime/ecdf"
+	"brood/runtime/option"
 	"brood/tui/cell"
 	"brood/tui/chart"
 	"brood/tui/picture"
@@ -28,7 +29,7 @@ const (
 func ecdfCommand(s streams) *cobra.Command {
 	var files []string
 	var dimension int
-	var target float64
+	var distance float64
 	var force bool
 	c := &cobra.Command{
 		Use:   "ecdf SESSION...",
@@ -48,8 +49,8 @@ up to the end of the round.`,
 	fl := c.Flags()
 	fl.StringArrayVarP(&files, "output", "o", nil, "also write `FILE`: the plot as .svg or .png, or a row for each run as "+
 		".csv (repeatable)")
-	fl.IntVar(&dimension, "dimension", 0, "only runs in this dimension (default: the only one)")
-	fl.Float64Var(&target, "target", 1e-8, "distance to the minimum of the table")
+	fl.IntVar(&dimension, option.Dimension.Name, 0, "only runs in this dimension (default: the only one)")
+	fl.Float64Var(&distance, "distance", 1e-8, "target of the table, as a distance to the minimum")
 	fl.BoolVar(&force, "force", false, "replace files")
 	c.RunE = func(_ *cobra.Command, args []string) error {
 		for _, file := range files {
@@ -57,8 +58,8 @@ up to the end of the round.`,
 				return usage("-o %s: end it in .csv, .%s", file, strings.Join(picture.Forms(), " or ."))
 			}
 		}
-		if !(target > 0) {
-			return usage("--target %g: give a number above 0, such as 1e-8", target)
+		if !(distance > 0) {
+			return usage("--distance %g: give a number above 0, such as 1e-8", distance)
 		}
 		runs, err := readAll(s, args, ecdf.Read)
 		if err != nil {
@@ -82,7 +83,7 @@ up to the end of the round.`,
 		for _, line := range strings.Split(cell.Plainly(false).String(g), "\n") {
 			fmt.Fprintln(s.out, strings.TrimRight(line, " "))
 		}
-		k := ecdf.Nearest(target)
+		k := ecdf.Nearest(distance)
 		fmt.Fprintf(s.out, "\nexpected running time to %.3g above the minimum, in evaluations; in brackets the runs that met it\n\n",
 			ecdf.Target(k))
 		ecdfTable(runs, k).write(s.out)
@@ -193,7 +194,8 @@ func ecdfTable(runs []*ecdf.Run, target int) *table {
 // ecdfCSV writes a row for each run: what it was, and the evaluations to each target, empty where it met none.
 func ecdfCSV(w io.Writer, runs []*ecdf.Run) error {
 	out := csv.NewWriter(w)
-	head := []string{"algorithm", "function", "dimension", "instance", "seed", "evaluations"}
+	head := []string{option.Algorithm.Name, "function", option.Dimension.Name, option.Instance.Name, option.Seed.Name,
+		"evaluations"}
 	for k := range ecdf.Targets {
 		head = append(head, fmt.Sprintf("%.3g", ecdf.Target(k)))
 	}
