@@ -30,7 +30,7 @@ var (
 // says whether one was forgotten.
 func TestNothingElseFuses(t *testing.T) {
 	longtest.Need(t, longtest.Arithmetic, "compiles for arm64")
-	c := exec.Command("go", "build", "-gcflags=brood/...=-S", "./models/native", "./models/data", "./optim/catalog", "./runtime/timeline", "./runtime/worker", "./runtime/coordinator")
+	c := exec.Command("go", "build", "-gcflags=brood/...=-S", "./models/native", "./models/data", "./models/bbob", "./optim/catalog", "./runtime/timeline", "./runtime/worker", "./runtime/coordinator")
 	c.Dir, c.Env = "..", append(os.Environ(), "GOARCH=arm64", "GOOS=linux", "CGO_ENABLED=0")
 	out, err := c.CombinedOutput()
 	if err != nil {

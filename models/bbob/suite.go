@@ -300,7 +300,7 @@ func gallagher(peaks int, width, condition float64) func(p *problem) func(x []fl
 			}
 			place := make([]float64, p.n)
 			for j := range place {
-				place[j] = float64(width*at[k*p.n+j]) - width/2
+				place[j] = float64(width*at[k*p.n+j]) - float64(width/2)
 				if k == 0 {
 					place[j] *= 0.8
 				}
@@ -366,7 +366,7 @@ func lunacek(p *problem) func(x []float64) float64 {
 	return func(x []float64) float64 {
 		z, near, far, cosines := make([]float64, p.n), 0.0, 0.0, 0.0
 		for i, v := range x {
-			v *= math.Copysign(2, p.optimum[i])
+			v = float64(v * math.Copysign(2, p.optimum[i]))
 			z[i] = v - mu
 			near += float64(z[i] * z[i])
 			far += float64((v - other) * (v - other))
