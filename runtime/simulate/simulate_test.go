@@ -189,7 +189,7 @@ func TestGossipWaitsForPartners(t *testing.T) {
 func TestBytesAreThoseOfTheFormulas(t *testing.T) {
 	sent := 0
 	for i, a := range catalog.All() {
-		if !a.Needs.Model() {
+		if !a.Needs.Model() || a.Name == "cma-es" { // it takes no model this large
 			continue
 		}
 		for k, n := range []int{3, 4} {
