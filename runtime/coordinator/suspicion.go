@@ -5,8 +5,6 @@ import (
 	"fmt"
 	"maps"
 	"slices"
-	"strconv"
-	"time"
 
 	"brood/models/engine"
 	"brood/optim/collective"
@@ -24,15 +22,6 @@ import (
 // the auditor: it hosts no members), and audits grants of the other one. The worker that all pairs have in common, once
 // there are two, is evicted, and the others take part again. So if only one worker lies, nothing that it gets wrong in
 // an audited grant is committed, no other worker is evicted, and it is evicted at the second pair.
-
-// accusedGrants is how many grants of an accused worker are audited.
-const accusedGrants = 64
-
-// auditPatience and auditFactor times the duration of the grant are how long an audit may take.
-const (
-	auditPatience = 30 * time.Second
-	auditFactor   = 10
-)
 
 // pair is two workers of which one lies or is faulty. A worker that leaves and returns by its key is still in it, under
 // its new number.
@@ -62,12 +51,6 @@ type suspicion struct {
 type accusation struct {
 	pair pair
 	what string
-}
-
-// rowSums are digests of all rows: of the shared ones, as in claim, and of members, at the offsets of epochs.from.
-type rowSums struct {
-	shared  string
-	members [][32]byte
 }
 
 // comparesFrames reports whether the epoch of the next plan compares frames.
@@ -149,48 +132,6 @@ func (c *Coordinator) mirrorMismatch(mirror int, copies message.Digests, rows []
 		}
 	}
 	return -1
-}
-
-// auditsOf returns the audits of a grant: of all workers if their claims differ, of the accused worker while it is
-// watched, and else of a random worker of a share of the grants. Workers cannot know the choice before they report.
-func (c *Coordinator) auditsOf(o *outstanding) []message.AuditPair {
-	workers := c.hosting.Workers
-	if len(workers) < 2 || !c.snapshots || c.known == nil {
-		return nil
-	}
-	draw := mix64(c.cfg.Secret ^ mix64(o.From) ^ mix64(uint64(c.epoch)<<32))
-	offset := 1 + int((draw>>32)%uint64(len(workers)-1)) // from the place of a worker to that of its auditor
-	audit := func(place int) message.AuditPair {
-		p := message.AuditPair{Of: workers[place], By: workers[(place+offset)%len(workers)]}
-		for _, f := range o.frames[place] {
-			p.Bytes, p.Frames = p.Bytes+f.Received.Bytes, p.Frames+f.Received.Count
-		}
-		return p
-	}
-	if len(o.claims) > 1 || o.failed != nil {
-		var all []message.AuditPair
-		for place := range workers {
-			all = append(all, audit(place))
-		}
-		return all
-	}
-	if len(c.pairs) > 0 && c.watch > 0 {
-		if place := c.hosting.Place(c.pairs[0].accused); place >= 0 {
-			c.watch--
-			return []message.AuditPair{audit(place)}
-		}
-	}
-	if float64(draw>>11)/(1<<53) < c.cfg.Audit {
-		return []message.AuditPair{audit(int(mix64(draw) % uint64(len(workers))))}
-	}
-	return nil
-}
-
-// mix64 is a bijection whose values look random (the finalizer of SplitMix64).
-func mix64(z uint64) uint64 {
-	z = (z ^ z>>30) * 0xbf58476d1ce4e5b9
-	z = (z ^ z>>27) * 0x94d049bb133111eb
-	return z ^ z>>31
 }
 
 // investigate handles the report of a block that is not finite, in an epoch that compares frames: a worker may have
@@ -288,124 +229,6 @@ func (c *Coordinator) decide() []Effect {
 		return nil
 	}
 	return c.suspect(a.what, a.pair)
-}
-
-// checkAudited requires an audit that was ordered and is not answered yet.
-func (c *Coordinator) checkAudited(a message.Audited) error {
-	o := c.done[a.From]
-	if a.Epoch != c.base || c.plan != nil || o == nil {
-		return c.planned(a.Epoch)
-	}
-	if a.Bytes < 0 || a.Bytes > maxOpBytes {
-		return fmt.Errorf("it received %d bytes for an audit", a.Bytes)
-	}
-	if o.auditAt(a) < 0 {
-		return fmt.Errorf("it reports an audit of worker %d that was not ordered", a.Of)
-	}
-	return nil
-}
-
-// auditAt returns the index of a's order among the audits without an answer, -1 if there is none.
-func (o *outstanding) auditAt(a message.Audited) int {
-	return slices.IndexFunc(o.audits, func(p message.AuditPair) bool { return p.Of == a.Of && p.By == a.Worker })
-}
-
-func (c *Coordinator) handleAudited(a message.Audited) (fx []Effect) {
-	o := c.done[a.From]
-	if o == nil || a.Epoch != c.base || c.plan != nil {
-		return nil
-	}
-	o.sum.evaluation.Add(collective.Ledger{opAudit: a.Bytes})
-	if a.Unable {
-		text := fmt.Sprintf("worker %d could not audit worker %d in %s: %s", a.Worker, a.Of, span(o.From+1, o.To), a.Err)
-		fx = c.alertDisagree(text)
-	} else if what := c.auditDiffers(o, a); what != "" {
-		return c.suspect(fmt.Sprintf("%s: worker %d executed them again", what, a.Worker), c.newPair(a.Of, a.Worker))
-	} else {
-		o.audited = append(o.audited, event.Audit{Of: a.Of, By: a.Worker})
-	}
-	at := o.auditAt(a)
-	o.audits = slices.Delete(slices.Clone(o.audits), at, at+1) // a message has the old ones
-	if len(o.audits) > 0 {
-		return fx
-	}
-	o.audits = nil
-	if len(c.pairs) > 0 && c.watch == 0 && c.pairs[0].accused == a.Of {
-		c.watch = -1 // said once
-		text := fmt.Sprintf("%d grants of worker %d were audited without a difference; worker %d stays aside: take it "+
-			"back with :uncordon %d, or revoke a key", accusedGrants, a.Of, c.pairs[0].aside, c.pairs[0].aside)
-		fx = append(fx, c.alertDisagree(text)...)
-	}
-	return append(fx, c.commitReady(o)...)
-}
-
-// auditTick ends audits that take too long: the worker does not send what the auditor needs, or the auditor does not
-// answer. The time counts while neither owes an earlier order.
-func (c *Coordinator) auditTick() []Effect {
-	o := c.done[c.committed]
-	if o == nil || len(o.audits) == 0 || c.plan != nil {
-		return nil
-	}
-	late := o.audits[0]
-	if c.owesOrder(o, late.Of) || c.owesOrder(o, late.By) {
-		o.auditing = c.now
-	}
-	if c.now.Sub(o.auditing) < auditPatience+auditFactor*time.Duration(o.sum.nanos) {
-		return nil
-	}
-	what := fmt.Sprintf("%s, of which worker %d should have finished an audit", span(o.From+1, o.To), late.By)
-	return c.suspect(what, c.newPair(late.Of, late.By))
-}
-
-// owesOrder reports whether a worker has not reported a grant or a save that was ordered before the audits of o.
-func (c *Coordinator) owesOrder(o *outstanding, worker int) bool {
-	if s := c.saving; s != nil && s.files[worker] == nil {
-		return true
-	}
-	if len(o.claims) > 0 && o.claims[0].ended {
-		return false // later grants are not executed
-	}
-	place := c.hosting.Place(worker)
-	for _, g := range c.done {
-		if g.From > o.From && g.claimAt[place] == 0 {
-			return true
-		}
-	}
-	return false
-}
-
-// opAudit names the bytes of audits in a commit.
-const opAudit collective.Op = "audit"
-
-// auditDiffers returns what an auditor found different from what the audited worker and its peers reported, for an
-// error message; "" if nothing.
-func (c *Coordinator) auditDiffers(o *outstanding, a message.Audited) string {
-	place, rounds := c.hosting.Place(a.Of), span(o.From+1, o.To)
-	finite := o.claimAt[place] > 0
-	var reported claim
-	if finite {
-		reported = o.claims[o.claimAt[place]-1]
-	}
-	switch {
-	case a.Err != "":
-		return fmt.Sprintf("what happened in %s (%s)", rounds, a.Err)
-	case !c.matches(a.Start, place, c.known):
-		return fmt.Sprintf("the rows of worker %d before %s", a.Of, rounds)
-	case !slices.Equal(a.Frames, o.frames[place]):
-		return fmt.Sprintf("the frames of worker %d in %s", a.Of, rounds)
-	case a.NonFinite == finite, finite && !c.matches(a.Digests, place, &rowSums{reported.shared, o.sums}):
-		return fmt.Sprintf("the rows of worker %d after %s", a.Of, rounds)
-	case finite && (a.To != reported.to || a.Ended != reported.ended || a.Progress != reported.progress):
-		return fmt.Sprintf("the progress of worker %d in %s", a.Of, rounds)
-	}
-	return ""
-}
-
-// matches reports whether digests are those of the shared rows and of the worker at a place.
-func (c *Coordinator) matches(d message.Digests, place int, all *rowSums) bool {
-	return c.hasRows(d, c.names[place]) && sharedSums(d, len(c.shared)) == all.shared &&
-		slices.EqualFunc(d[len(c.shared):], all.members[c.from[place]:c.from[place+1]],
-			func(x message.Digest, sum [32]byte) bool { return x.Sum == sum })
 }
 
 // alertDisagree alerts to a contradiction between workers.
@@ -546,195 +369,6 @@ func (c *Coordinator) remember(w int, key string) {
 			c.setAside(w)
 		}
 	}
-}
-
-// sharedSums joins the digests of the shared rows as a claim has them.
-func sharedSums(d message.Digests, shared int) string {
-	var sums []byte
-	for _, x := range d[:shared] {
-		sums = append(sums, x.Sum[:]...)
-	}
-	return string(sums)
-}
-
-// checkRows checks the rows that workers hold for a plan whose epoch compares frames, before the plan takes effect:
-// against the committed ones if the plan moves rows and changes none, shared rows against each other, and copies at
-// mirrors. ok is false if another plan is made instead.
-func (c *Coordinator) checkRows(p *message.Plan) (fx []Effect, ok bool) {
-	if !p.Witness {
-		return nil, true
-	}
-	if c.accusation != nil {
-		if fx = c.decide(); len(fx) > 0 {
-			return fx, false
-		}
-	}
-	hosts := p.New.Workers()
-	names, shared := c.rowsOf(p)
-	for _, w := range hosts {
-		if held := c.ready[w].Held; held == nil || !sameNames(held.Digests, names(w)) {
-			return c.evict(Lost{w, "it does not report the rows of the plan"}), false
-		}
-	}
-	if fx, ok = c.checkCarried(p, hosts); !ok {
-		return fx, false
-	}
-	if fx, ok = c.checkShared(p, hosts, shared); !ok {
-		return fx, false
-	}
-	if mirrors := p.New.Mirrors(); p.Mirror && len(hosts) > 1 {
-		for _, w := range hosts {
-			mirror := mirrors.Of(p.New.Hosted(w)[0])
-			copies := c.ready[mirror].Held.Mirrored.Map()
-			for _, x := range c.ready[w].Held.Digests[shared:] {
-				if copies[x.Row] != x.Sum {
-					what := fmt.Sprintf("the copy of row %s after round %d", x.Row, c.committed)
-					return c.suspect(what, c.newPair(w, mirror)), false
-				}
-			}
-		}
-	}
-	return nil, true
-}
-
-// rowsOf returns a function with the rows of each host of a plan, in the order of reports, and the number of shared
-// ones.
-func (c *Coordinator) rowsOf(p *message.Plan) (of func(worker int) []string, shared int) {
-	blocks := c.planBlocks(p.Plan)
-	sorted := slices.Sorted(maps.Keys(blocks))
-	var first []string
-	for _, b := range sorted {
-		if blocks[b] {
-			first = append(first, b+"/shared")
-		}
-	}
-	return func(worker int) []string {
-		return append(slices.Clone(first), rowNames(blocks, sorted, p.New.Hosted(worker))...)
-	}, len(first)
-}
-
-// rowNames lists the rows of members in the order of reports. blocks are the blocks, sorted their names.
-func rowNames(blocks map[string]bool, sorted []string, members []engine.Member) (names []string) {
-	for _, b := range sorted {
-		for _, m := range members {
-			if !blocks[b] {
-				names = append(names, b+"/"+strconv.Itoa(int(m)))
-			}
-		}
-	}
-	return names
-}
-
-func sameNames(d message.Digests, names []string) bool {
-	return slices.EqualFunc(d, names, func(x message.Digest, name string) bool { return x.Row == name })
-}
-
-// checkCarried compares the rows that workers hold for a plan with the committed ones, if the plan moves rows and
-// changes none.
-func (c *Coordinator) checkCarried(p *message.Plan, hosts []int) (fx []Effect, ok bool) {
-	if c.known == nil || !c.movesOnly(p) {
-		return nil, true
-	}
-	want := map[string][32]byte{}
-	for i, name := range c.shared {
-		want[name] = [32]byte([]byte(c.known.shared[32*i:]))
-	}
-	for place, names := range c.names {
-		for i, name := range names {
-			want[name] = c.known.members[c.from[place]+i]
-		}
-	}
-	sources := p.Sources()
-	for _, w := range hosts {
-		for _, x := range c.ready[w].Held.Digests {
-			if sum, known := want[x.Row]; !known || sum == x.Sum {
-				continue
-			}
-			from := sources.Workers()[0]
-			if m, member := rowMember(x); member {
-				from = sources.Of(m)
-			} else if slices.Contains(sources.Workers(), w) {
-				from = w
-			}
-			what := fmt.Sprintf("row %s after round %d", x.Row, c.committed)
-			if from == w {
-				return c.evict(Lost{w, "it changed " + what}), false
-			}
-			return c.suspect(what, c.newPair(from, w)), false
-		}
-	}
-	return nil, true
-}
-
-// movesOnly reports whether a plan moves rows between workers and changes none.
-func (c *Coordinator) movesOnly(p *message.Plan) bool {
-	if p.From != event.Workers || p.OldAlg != p.Algorithm || !slices.Equal(p.Old.Members, p.New.Members) || len(p.Lost) > 0 {
-		return false
-	}
-	alg, err := c.cfg.Lookup(p.Algorithm)
-	if err != nil {
-		return false
-	}
-	differ, err := c.structural(alg, p.Before, p.Timeline)
-	return !differ && err == nil
-}
-
-// checkShared compares the shared rows of all hosts. Rows from a seed or a file, and rows that a plan only moves, depend
-// on no other worker, so that a minority that differs is wrong, or received wrong rows when it joined. Otherwise nobody
-// can be named, and the run pauses.
-func (c *Coordinator) checkShared(p *message.Plan, hosts []int, shared int) (fx []Effect, ok bool) {
-	count := map[string]int{}
-	most := ""
-	for _, w := range hosts {
-		sums := sharedSums(c.ready[w].Held.Digests, shared)
-		if count[sums]++; count[sums] > count[most] {
-			most = sums
-		}
-	}
-	if len(count) <= 1 {
-		return nil, true
-	}
-	var differ []int
-	for _, w := range hosts {
-		if sharedSums(c.ready[w].Held.Digests, shared) != most {
-			differ = append(differ, w)
-		}
-	}
-	if p.From == event.Workers && !c.movesOnly(p) || 2*count[most] <= len(hosts) {
-		return c.pauseDisagree(hosts, fmt.Sprintf("hold different shared rows for the plan after round %d", p.At)), false
-	}
-	var out []Lost
-	for _, w := range differ {
-		if survivors := p.Sources().Workers(); p.From == event.Workers && !slices.Contains(survivors, w) {
-			return c.suspect(fmt.Sprintf("the shared rows after round %d", p.At), c.newPair(survivors[0], w)), false
-		}
-		out = append(out, Lost{w, fmt.Sprintf("its shared rows after round %d differ from those of all others", p.At)})
-	}
-	return c.evict(out...), false
-}
-
-// beginEpoch takes the rows that the workers of a new epoch reported as those of the committed round.
-func (c *Coordinator) beginEpoch(p *message.Plan) {
-	ready := c.ready
-	c.compares, c.ready, c.known = p.Witness, nil, nil
-	if !p.Witness {
-		return
-	}
-	c.known = &rowSums{}
-	for _, w := range c.hosting.Workers {
-		d := ready[w].Held.Digests
-		c.known.shared = sharedSums(d, len(c.shared))
-		for _, x := range d[len(c.shared):] {
-			c.known.members = append(c.known.members, x.Sum)
-		}
-	}
-}
-
-// rowMember returns the member whose row a digest is of; ok is false for a shared row.
-func rowMember(x message.Digest) (m engine.Member, ok bool) {
-	_, of := x.Parts()
-	n, err := strconv.ParseUint(of, 10, 32)
-	return engine.Member(n), err == nil
 }
 
 func without(all []int, one int) []int {
