@@ -133,7 +133,8 @@ func (c *Coordinator) pauseDisagree(workers []int, difference string) []Effect {
 	text := fmt.Sprintf("workers %s %s: one of them reports wrongly, or its memory failed; "+
 		"end one of them (:kill N) or let others join, and resume; the rounds after %d are repeated",
 		list(workers), difference, c.committed)
-	return append(c.halt(event.PauseDisagree, text, engine.None), c.repeatRounds("back to the last round that all agreed on")...)
+	fx := c.halt(event.PauseDisagree, text, engine.None)
+	return append(fx, c.repeatRounds("back to the last round that all agreed on")...)
 }
 
 // list joins worker ids for a sentence: "0, 2 and 3".

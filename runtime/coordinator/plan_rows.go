@@ -137,7 +137,8 @@ func (c *Coordinator) checkCarried(p *message.Plan, hosts []int) (fx []Effect, o
 
 // movesOnly reports whether a plan moves rows between workers and changes none.
 func (c *Coordinator) movesOnly(p *message.Plan) bool {
-	if p.From != event.Workers || p.OldAlg != p.Algorithm || !slices.Equal(p.Old.Members, p.New.Members) || len(p.Lost) > 0 {
+	if p.From != event.Workers || p.OldAlg != p.Algorithm || len(p.Lost) > 0 ||
+		!slices.Equal(p.Old.Members, p.New.Members) {
 		return false
 	}
 	alg, err := c.cfg.Lookup(p.Algorithm)

@@ -93,7 +93,8 @@ func (f *fold) add(rec event.Record) error {
 		}
 		f.Seed = rec.Config.Seed
 	case rec.Plan != nil: // it may take back rounds
-		f.best, f.evaluated = f.best[:min(len(f.best), int(rec.Plan.At))], f.evaluated[:min(len(f.evaluated), int(rec.Plan.At))]
+		at := int(rec.Plan.At)
+		f.best, f.evaluated = f.best[:min(len(f.best), at)], f.evaluated[:min(len(f.evaluated), at)]
 		if f.Algorithm == "" {
 			f.Algorithm = rec.Plan.Algorithm
 		}

@@ -136,7 +136,8 @@ func (out *Verified) checkpoints(dir string, h history) error {
 // signatures checks the signatures of a checkpoint.
 func (out *Verified) signatures(cp *event.Checkpoint) error {
 	if len(cp.Signatures) > 0 && len(cp.Signatures) != len(cp.Files) {
-		return fmt.Errorf("the checkpoint of round %d has %d signatures for %d files", cp.Round, len(cp.Signatures), len(cp.Files))
+		return fmt.Errorf("the checkpoint of round %d has %d signatures for %d files",
+			cp.Round, len(cp.Signatures), len(cp.Files))
 	}
 	for i, s := range cp.Signatures {
 		if s == (event.Signature{}) {
