@@ -49,7 +49,7 @@ func TestPassSamples(t *testing.T) {
 }
 
 // TestDeal: a member draws from its part only, each sample once a pass. Parts by class cover the training set, follow
-// from the seed, and are the same on every worker; another number of members deals anew.
+// from the seed, and are the same on every worker; another number of members deals again.
 func TestDeal(t *testing.T) {
 	for _, parts := range []float64{2, 3} {
 		k := streams.Values(map[string]float64{"parts": parts, "concentration": 0.1})

@@ -258,7 +258,7 @@ func (c *Coordinator) repeatRounds(note string) []Effect {
 func (c *Coordinator) suspect(what string, found ...pair) []Effect {
 	c.comparesNext = true
 	first := found[0]
-	if slices.Contains(c.pairs, first) && len(found) == 1 { // it goes on, although one of them hosts no members
+	if slices.Contains(c.pairs, first) && len(found) == 1 { // although one of them hosts no members any more
 		return c.evictForNow(Lost{first.aside, fmt.Sprintf("it and worker %d contradict each other again, about %s",
 			first.accused, what)})
 	}

@@ -119,7 +119,7 @@ func TestLiars(t *testing.T) {
 		"wrong rows of its members": {func(p *liarRun) {
 			p.done = func(d *message.Done) { d.Digests[len(d.Digests)-1].Sum = [32]byte{66} }
 		}, 1, true},
-		"an audit that finds what is not there": {func(p *liarRun) {
+		"an audit with false results": {func(p *liarRun) {
 			p.audit = func(r *message.Audited) { r.Digests[0].Sum = [32]byte{66} }
 		}, 1, false},
 		"an audit that fails": {func(p *liarRun) {
@@ -430,7 +430,7 @@ func TestFaultyByOthers(t *testing.T) {
 	}
 }
 
-// TestAuditsThatDecideNothing: an auditor that fails itself, or waits behind a stalled grant, makes nobody suspected.
+// TestAuditsThatDecideNothing: an auditor that fails itself, or waits behind a stalled grant, leads to no suspicion.
 func TestAuditsThatDecideNothing(t *testing.T) {
 	p := newTestRun(t, 3, func(c *Config) { c.Audit, c.Secret, c.Ahead = 1, 3, 1 })
 	for range 4 {

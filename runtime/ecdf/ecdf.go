@@ -133,7 +133,7 @@ func (f *fold) run() *Run {
 	return &f.Run
 }
 
-// Share returns the share of all targets of all runs that were met within so many evaluations for each dimension.
+// Share returns the share of all targets of all runs that were met within a number of evaluations for each dimension.
 func Share(runs []*Run, evaluations float64) float64 {
 	met := 0
 	for _, r := range runs {

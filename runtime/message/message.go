@@ -65,7 +65,7 @@ type (
 		Bytes  float64 `cbor:"3,keyasint,omitempty"`
 		// only of a worker that joins, in reply to Setup.Committed, or of a plan with Witness
 		Held *Held `cbor:"4,keyasint,omitempty"`
-		// what it exchanged in the last order before a plan with Witness; nil: nothing is known
+		// frames of the last order before a plan with Witness; nil: unknown
 		Last *Exchanged `cbor:"6,keyasint,omitempty"`
 		// only of a worker that joins: equal for workers of one machine, see machine.Identity; "": it shares none
 		Machine string `cbor:"5,keyasint,omitempty"`

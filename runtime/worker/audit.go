@@ -214,3 +214,33 @@ func (w *Worker) repeat(
 	}
 	return &transcriptError{err}
 }
+
+// observe digests the frames of an order and stores them in w.last, until the returned function or Witness.End is
+// called.
+func (w *Worker) observe(order message.OrderName) (end func()) {
+	w.last = &message.Exchanged{Order: order}
+	w.link.Begin()
+	return func() {
+		if all := w.link.End(); all != nil { // the order was interrupted
+			w.last.With = all
+		}
+	}
+}
+
+// mostSums bounds the sums of frames in a Ready.
+const mostSums = 1 << 14
+
+// shortened returns what to report of the last order: nothing if that has too many frames.
+func shortened(last *message.Exchanged) *message.Exchanged {
+	if last == nil {
+		return nil
+	}
+	n := 0
+	for _, x := range last.With {
+		n += len(x.Sent)
+	}
+	if n > mostSums {
+		return nil
+	}
+	return last
+}
