@@ -36,6 +36,12 @@ func newAssociation(p *pair, o opening, id wire.AssociationID, dialler bool) *as
 	return s
 }
 
+// relayed reports whether the association goes through the coordinator.
+func (s *association) relayed() bool {
+	_, ok := s.conn.RemoteAddr().(relayID)
+	return ok
+}
+
 // received returns the number of packets received on all connections of the association.
 func (s *association) received() uint64 {
 	s.pair.mu.Lock()
@@ -231,6 +237,7 @@ func pick(dst, buf []byte) []byte {
 type PairStats struct {
 	Self, Other uint32
 	Connected   bool
+	Relayed     bool   // through the coordinator
 	Reason      string // why it is not connected, or why it last broke; "" if neither
 	Lanes       int
 	Backlog     int           // bytes that wait to be sent
@@ -255,7 +262,7 @@ func (p *pair) stats() PairStats {
 		out.Reason = fmt.Sprint(p.why)
 	}
 	if s := p.association; s != nil {
-		out.Lanes, out.RTT = len(s.lanes), s.pulse.roundTrip()
+		out.Relayed, out.Lanes, out.RTT = s.relayed(), len(s.lanes), s.pulse.roundTrip()
 		var lost, sent uint64
 		for _, c := range append(s.lanes[:len(s.lanes):len(s.lanes)], s.conn) {
 			x := c.ConnectionStats()

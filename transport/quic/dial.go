@@ -35,10 +35,16 @@ func (n *Node) Dial(ctx context.Context, address string, pin wire.NodeID, hello 
 		p.Close("the program ends")
 		return nil, wire.Welcome{}, ErrClosed
 	}
+	if hello.Role == wire.Worker {
+		if err := n.relayThrough(p); err != nil {
+			p.Close("the program ends")
+			return nil, wire.Welcome{}, err
+		}
+	}
 	return p, w, nil
 }
 
-// begin opens a connection, sends first and returns the answer in opening.body. A Refused answer is returned as the
+// begin opens a connection at an address (HOST:PORT, or relayAddress), sends first and returns the answer in opening.body. A Refused answer is returned as the
 // error. It retries a busy node and one that does not answer, for up to twice handshakeTimeout.
 func (n *Node) begin(ctx context.Context, address string, pin wire.NodeID, first wire.Body) (opening, error) {
 	frame, err := wire.Marshal(wire.Header{Sender: wire.NoWorker}, first)
@@ -48,9 +54,11 @@ func (n *Node) begin(ctx context.Context, address string, pin wire.NodeID, first
 	ctx, cancel := context.WithTimeout(ctx, 2*handshakeTimeout)
 	defer cancel()
 	defer context.AfterFunc(n.ctx, cancel)()
-	addr, err := resolve(ctx, address)
-	if err != nil {
-		return opening{}, dialError(address, err)
+	var addr net.Addr = relayIDOf(pin)
+	if address != relayAddress {
+		if addr, err = resolve(ctx, address); err != nil {
+			return opening{}, dialError(address, err)
+		}
 	}
 	for {
 		o, err := n.tryDial(ctx, addr, pin, frame)
@@ -88,7 +96,7 @@ const againAfter = 100 * time.Millisecond
 // tryDial makes one attempt for begin. It returns the connection's error, or the wire.Refused of the other side.
 func (n *Node) tryDial(ctx context.Context, addr net.Addr, pin wire.NodeID, frame []byte) (o opening, err error) {
 	o.node = pin
-	if o.conn, err = n.transport.Dial(ctx, addr, n.cfg.Key.Client(pin), quicConfig()); err != nil {
+	if o.conn, err = n.dialTransport(ctx, addr, pin); err != nil {
 		return o, err
 	}
 	defer func() {

@@ -12,9 +12,9 @@ import (
 	"brood/transport/wire"
 )
 
-func (n *Node) acceptAll() {
+func (n *Node) acceptAll(listener *quicgo.Listener) {
 	for {
-		conn, err := n.listener.Accept(n.ctx)
+		conn, err := listener.Accept(n.ctx)
 		if err != nil {
 			return // the node closes
 		}

@@ -10,6 +10,7 @@ import (
 	"os"
 	"slices"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	quicgo "github.com/quic-go/quic-go"
@@ -53,7 +54,7 @@ type Node struct {
 	shaper    *Shaper
 	conn      net.PacketConn
 	transport *quicgo.Transport
-	listener  *quicgo.Listener
+	relay     atomic.Pointer[relay] // nil until this node has dialled a coordinator as a worker
 
 	ctx    context.Context // cancelled by Close
 	cancel context.CancelCauseFunc
@@ -63,9 +64,10 @@ type Node struct {
 	strangers strangers
 	accepted  chan *Peer
 
-	mu     sync.Mutex
-	peers  map[*Peer]struct{}
-	meshes map[wire.RunID]*Mesh
+	mu      sync.Mutex
+	peers   map[*Peer]struct{}
+	workers map[relayID]*Peer // peers that were admitted as workers
+	meshes  map[wire.RunID]*Mesh
 }
 
 const (
@@ -105,7 +107,13 @@ func Listen(cfg Config) (*Node, error) {
 	if err := os.Setenv("QUIC_GO_DISABLE_RECEIVE_BUFFER_WARNING", "true"); err != nil {
 		return nil, fmt.Errorf("listen on %s: %w", conn.LocalAddr(), err)
 	}
-	n := &Node{cfg: cfg, accepted: make(chan *Peer), peers: map[*Peer]struct{}{}, meshes: map[wire.RunID]*Mesh{}}
+	n := &Node{
+		cfg:      cfg,
+		accepted: make(chan *Peer),
+		peers:    map[*Peer]struct{}{},
+		workers:  map[relayID]*Peer{},
+		meshes:   map[wire.RunID]*Mesh{},
+	}
 	n.ctx, n.cancel = context.WithCancelCause(context.Background())
 	n.shaper = newShaper(n.ctx, &n.wg)
 	n.shaper.sending = cfg.Sending
@@ -122,8 +130,8 @@ func Listen(cfg Config) (*Node, error) {
 		n.wg.Wait()
 		return nil, fmt.Errorf("listen on %s: %w", conn.LocalAddr(), err)
 	}
-	n.listener = listener
-	n.wg.Go(n.acceptAll)
+	n.wg.Go(func() { n.acceptAll(listener) })
+	n.wg.Go(n.readEnvelopes)
 	return n, nil
 }
 
@@ -178,7 +186,10 @@ func (n *Node) Close() error {
 		for _, p := range peers {
 			p.Close("the program ends")
 		}
-		err = n.transport.Close()
+		if r := n.relay.Load(); r != nil {
+			err = r.transport.Close()
+		}
+		err = errors.Join(err, n.transport.Close())
 		err = errors.Join(err, n.conn.Close())
 		n.wg.Wait()
 	})
@@ -200,11 +211,18 @@ func (n *Node) register(p *Peer) bool {
 		return false
 	}
 	n.peers[p] = struct{}{}
+	id := relayIDOf(p.Node())
+	if p.Role() == wire.Worker {
+		n.workers[id] = p
+	}
 	n.wg.Go(func() {
 		<-p.Done()
 		p.Close("")
 		n.mu.Lock()
 		delete(n.peers, p)
+		if n.workers[id] == p {
+			delete(n.workers, id)
+		}
 		n.mu.Unlock()
 	})
 	return true

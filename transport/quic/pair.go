@@ -23,6 +23,7 @@ type pair struct {
 	mu          sync.Mutex
 	change      sync.Cond // signals every change that the association's goroutines wait for
 	addresses   []string
+	relayed     bool          // the last connection went through the coordinator: the next dial begins with it
 	moved       chan struct{} // holds a token when addresses changed
 	needed      chan struct{} // holds a token when the pair needs a connection
 	in          inbox
@@ -39,7 +40,7 @@ type pair struct {
 	wanted           time.Time // when Send or Recv first needed a missing connection; zero if none does
 	connecting       bool      // keepConnected runs
 
-	dialling   time.Time          // when this side began to dial; zero while it does not
+	dialling   time.Time          // when this side began to dial an address; zero while it does not
 	cancelDial context.CancelFunc // ends the dial
 	ended      error              // why the pair is over; nil while it is not
 }
@@ -86,7 +87,7 @@ func (p *pair) setAddresses(addresses []string) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	if !slices.Equal(p.addresses, addresses) {
-		p.addresses = addresses
+		p.addresses, p.relayed = addresses, false
 		signal(p.moved)
 	}
 }
@@ -289,7 +290,7 @@ func (p *pair) install(s *association, theirs, sentCut uint64) error {
 		p.cancelDial()
 	}
 	s.wanted = p.wanted
-	p.association, p.wanted, p.met = s, time.Time{}, true
+	p.association, p.wanted, p.met, p.relayed = s, time.Time{}, true, s.relayed()
 	p.applyShape()
 	p.mesh.wg.Go(s.awaitEnd)
 	s.start()
@@ -318,7 +319,7 @@ func (p *pair) applyShape() {
 // all, while the other side reaches this one.
 const ownDial = time.Second
 
-// dials reports whether this side has begun to dial less than ownDial ago.
+// dials reports whether this side began to dial an address less than ownDial ago.
 func (p *pair) dials() bool { return !p.dialling.IsZero() && time.Since(p.dialling) < ownDial }
 
 // keepConnected connects the pair whenever it is needed, until it is over. Both sides may dial; if they do at the same
@@ -358,7 +359,7 @@ func (p *pair) keepConnected() {
 	}
 }
 
-// dial tries every address once, until the pair is connected.
+// dial tries every address once, then the relay, until the pair is connected.
 func (p *pair) dial() {
 	ctx, cancel := context.WithCancel(p.mesh.ctx)
 	defer cancel()
@@ -368,15 +369,25 @@ func (p *pair) dial() {
 		p.mu.Unlock()
 		return
 	}
-	p.dialling, p.cancelDial = time.Now(), cancel
+	switch relay := []string{relayAddress}; {
+	case !p.mesh.node.relayed():
+	case p.relayed:
+		addresses = append(relay, addresses...)
+	default:
+		addresses = append(addresses[:len(addresses):len(addresses)], relay...)
+	}
+	p.cancelDial = cancel
 	if len(addresses) == 0 {
 		p.why = fmt.Errorf("worker %d has no address in the roster", p.other)
 	}
 	p.mu.Unlock()
 	for _, a := range addresses {
+		p.mu.Lock()
+		p.dialling = time.Now()
+		p.mu.Unlock()
 		err := p.dialAddress(ctx, a, sentCut, pairTimeout/time.Duration(max(3, len(addresses)+1)))
 		p.mu.Lock()
-		if err != nil && p.association == nil {
+		if err != nil && p.association == nil && a != relayAddress { // the direct error says what to mend
 			p.why = err
 		}
 		connected := p.association != nil

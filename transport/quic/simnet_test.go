@@ -31,7 +31,8 @@ type network struct {
 	delay time.Duration // of each packet
 	shake time.Duration // random extra delay, at most this, which reorders
 	dead  map[string]bool
-	split map[string]int // address to side of a partition
+	split map[string]int           // address to side of a partition
+	drop  func(simnet.Packet) bool // drops a packet; may be nil
 	nets  []*simnet.Simnet
 }
 
@@ -49,7 +50,7 @@ func (n *network) SendPacket(p simnet.Packet) error {
 	from, to := p.From.String(), p.To.String()
 	n.mu.Lock()
 	r := n.nodes[to]
-	if n.dead[from] || n.dead[to] || n.split[from] != n.split[to] || n.rng.Float64() < n.loss {
+	if n.dead[from] || n.dead[to] || n.split[from] != n.split[to] || n.rng.Float64() < n.loss || n.drop != nil && n.drop(p) {
 		r = nil
 	}
 	n.mu.Unlock()

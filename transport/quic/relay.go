@@ -1,0 +1,177 @@
+package quic
+
+import (
+	"context"
+	"fmt"
+	"net"
+	"os"
+	"sync/atomic"
+	"time"
+
+	quicgo "github.com/quic-go/quic-go"
+
+	"brood/transport/wire"
+)
+
+// Relay. Two workers behind NATs or firewalls may not reach each other, although both reach the coordinator. Their
+// connection then goes through the coordinator's socket: each packet travels in an envelope to the coordinator, which
+// forwards it. The connection is the same as a direct one, encrypted and authenticated between the two workers, so the
+// coordinator can delay and drop packets and nothing else.
+//
+// An envelope is one UDP datagram: the byte relayMark, the relay ids of its destination and of its source, and a packet.
+
+const (
+	relayMark    = 1 // the first byte of no QUIC packet
+	relayHeader  = 1 + 2*len(relayID{})
+	relayQueue   = 256           // packets that wait to be read; more are dropped
+	relayAddress = "coordinator" // stands for the relay in the list of a pair's addresses
+)
+
+// relayID is the address of a worker at the relay: the first bytes of its node id.
+type relayID [8]byte
+
+func relayIDOf(node wire.NodeID) (id relayID) {
+	copy(id[:], node[:])
+	return id
+}
+
+func (relayID) Network() string   { return "relay" }
+func (id relayID) String() string { return fmt.Sprintf("relay:%x", id[:]) }
+
+// relay is a worker's socket at its coordinator's relay. It has a QUIC transport of its own.
+type relay struct {
+	node      *Node
+	through   atomic.Pointer[Peer] // the coordinator that this node dialled last
+	transport *quicgo.Transport
+	in        chan relayed
+	wake      chan struct{} // holds a token when a read deadline has passed
+}
+
+type relayed struct {
+	from   relayID
+	packet []byte
+}
+
+// relayThrough makes a coordinator the relay of this node.
+func (n *Node) relayThrough(p *Peer) error {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	if r := n.relay.Load(); r != nil {
+		r.through.Store(p)
+		return nil
+	}
+	r := &relay{node: n, in: make(chan relayed, relayQueue), wake: make(chan struct{}, 1)}
+	r.through.Store(p)
+	r.transport = &quicgo.Transport{Conn: r, ConnContext: n.admitStranger}
+	listener, err := r.transport.Listen(n.cfg.Key.Server(), relayConfig())
+	if err != nil {
+		return fmt.Errorf("open a socket at the relay: %w", err)
+	}
+	n.relay.Store(r)
+	n.wg.Go(func() { n.acceptAll(listener) })
+	return nil
+}
+
+// relayConfig is quicConfig for packets in envelopes: they must fit into a packet of the smallest path.
+func relayConfig() *quicgo.Config {
+	c := quicConfig()
+	c.InitialPacketSize, c.DisablePathMTUDiscovery = 1200, true
+	return c
+}
+
+// relayed reports whether this node can reach other workers through its coordinator.
+func (n *Node) relayed() bool {
+	r := n.relay.Load()
+	return r != nil && r.through.Load().Err() == nil
+}
+
+// readEnvelopes handles the datagrams that are no QUIC packets until the node closes: a worker keeps those for itself,
+// a coordinator forwards those between two of its workers.
+func (n *Node) readEnvelopes() {
+	b := make([]byte, 2048)
+	for {
+		size, from, err := n.transport.ReadNonQUICPacket(n.ctx, b)
+		if err != nil {
+			return
+		}
+		if size <= relayHeader || b[0] != relayMark {
+			continue
+		}
+		to, source := relayID(b[1:9]), relayID(b[9:17])
+		if r := n.relay.Load(); r != nil && to == relayIDOf(n.ID()) {
+			r.deliver(source, b[relayHeader:size], from)
+		} else if peer := n.forwards(to, source, from); peer != nil {
+			// A packet that cannot be written is lost: QUIC sends it again.
+			_, _ = n.transport.WriteTo(b[:size], peer.Address())
+		}
+	}
+}
+
+// forwards returns the worker that an envelope goes to; nil if the two are no admitted workers, or if the envelope does
+// not come from the address of its source.
+func (n *Node) forwards(to, source relayID, from net.Addr) *Peer {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	sender, receiver := n.workers[source], n.workers[to]
+	if sender == nil || receiver == nil || sender == receiver || addrPort(sender.Address()) != addrPort(from) {
+		return nil
+	}
+	return receiver
+}
+
+// deliver queues a packet that came from an address, unless that is not the coordinator's.
+func (r *relay) deliver(source relayID, packet []byte, from net.Addr) {
+	if addrPort(from) != addrPort(r.through.Load().Address()) {
+		return
+	}
+	select {
+	case r.in <- relayed{source, append([]byte(nil), packet...)}:
+	default: // as a full buffer of a router
+	}
+}
+
+// ReadFrom implements net.PacketConn for the relay's transport, as do the methods below.
+func (r *relay) ReadFrom(b []byte) (int, net.Addr, error) {
+	select {
+	case p := <-r.in:
+		return copy(b, p.packet), p.from, nil
+	case <-r.wake:
+		return 0, nil, os.ErrDeadlineExceeded
+	case <-r.node.ctx.Done():
+		return 0, nil, net.ErrClosed
+	}
+}
+
+func (r *relay) WriteTo(b []byte, to net.Addr) (int, error) {
+	id, ok := to.(relayID)
+	if !ok {
+		return 0, fmt.Errorf("relay: %v is no worker", to)
+	}
+	own := relayIDOf(r.node.ID())
+	envelope := make([]byte, 0, relayHeader+len(b))
+	envelope = append(append(append(envelope, relayMark), id[:]...), own[:]...)
+	if _, err := r.node.transport.WriteTo(append(envelope, b...), r.through.Load().Address()); err != nil {
+		return 0, err
+	}
+	return len(b), nil
+}
+
+func (r *relay) SetReadDeadline(t time.Time) error {
+	if !t.IsZero() && !t.After(time.Now()) { // the only deadline that quic-go sets, when the transport closes
+		signal(r.wake)
+	}
+	return nil
+}
+
+func (r *relay) LocalAddr() net.Addr              { return relayIDOf(r.node.ID()) }
+func (r *relay) Close() error                     { return nil }
+func (r *relay) SetDeadline(t time.Time) error    { return r.SetReadDeadline(t) }
+func (r *relay) SetWriteDeadline(time.Time) error { return nil }
+
+// dialTransport connects to an address: through the relay if it is a relayID.
+func (n *Node) dialTransport(ctx context.Context, addr net.Addr, pin wire.NodeID) (*quicgo.Conn, error) {
+	if _, ok := addr.(relayID); ok {
+		return n.relay.Load().transport.Dial(ctx, addr, n.cfg.Key.Client(pin), relayConfig())
+	}
+	return n.transport.Dial(ctx, addr, n.cfg.Key.Client(pin), quicConfig())
+}

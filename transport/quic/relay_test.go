@@ -1,0 +1,201 @@
+package quic
+
+import (
+	"net"
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/quic-go/quic-go/testutils/simnet"
+
+	"brood/transport/linktest"
+	"brood/transport/wire"
+)
+
+// walled returns a network on which only packets to or from address 0, the coordinator's, arrive while up reports true.
+func walled(seed uint64, up func() bool) *network {
+	n := newNetwork(seed)
+	n.drop = func(p simnet.Packet) bool {
+		hub := address(0).String()
+		return up() && p.From.String() != hub && p.To.String() != hub
+	}
+	return n
+}
+
+func always() bool { return true }
+
+// relayedFleet opens a coordinator and n workers that have dialled it. Without direct addresses on the roster, they dial
+// through the relay only.
+func relayedFleet(t testing.TB, net *network, n int, direct bool) (*fleet, *Node) {
+	t.Helper()
+	open := net.open(t)
+	hub := open(0)
+	f := newFleet(t, func(i int) *Node {
+		node := open(i + 1)
+		dial(t, node, hub, wire.Hello{Role: wire.Worker})
+		accept(t, hub)
+		return node
+	}, ones(n)...)
+	if !direct {
+		for i := range f.roster {
+			f.roster[i].Addresses = nil
+		}
+		for _, m := range f.meshes {
+			if err := m.SetRoster(f.roster); err != nil {
+				t.Fatal(err)
+			}
+		}
+	}
+	return f, hub
+}
+
+// TestRelayedLink: the Link contract holds between workers that reach only the coordinator, with loss too.
+func TestRelayedLink(t *testing.T) {
+	for _, loss := range []float64{0, 0.01} {
+		linktest.Run(t, func(n int) ([]linktest.Link, func()) {
+			net := walled(1, always)
+			f, hub := relayedFleet(t, net, n, false)
+			net.set(func() { net.loss = loss })
+			return f.links, func() {
+				f.close(t)
+				if err := hub.Close(); err != nil {
+					t.Error(err)
+				}
+				net.close(t)
+			}
+		})
+	}
+}
+
+// TestRelayFollowsDirect: workers with addresses connect directly where they can and through the relay where they
+// cannot. A pair that was relayed begins its next dial with the relay, until an address changes.
+func TestRelayFollowsDirect(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		wall := false
+		net := walled(2, func() bool { return wall })
+		f, hub := relayedFleet(t, net, 2, true)
+		exchange := func(epoch uint32, relayed bool) time.Duration {
+			t.Helper()
+			began := time.Now()
+			send(t, f.links[0], 1, epoch, 1, "op", payloadOf(1, 3*shard))
+			send(t, f.links[1], 0, epoch, 1, "op", payloadOf(2, 100))
+			recv(t, f.links[0], 1, epoch, 1, payloadOf(2, 100))
+			recv(t, f.links[1], 0, epoch, 1, payloadOf(1, 3*shard))
+			for _, m := range f.meshes {
+				if s := m.Pairs()[0]; s.Relayed != relayed || !s.Connected {
+					t.Errorf("epoch %d: %+v, want relayed %v", epoch, s, relayed)
+				}
+			}
+			return time.Since(began)
+		}
+		cut := func() {
+			conn := connected(t, pairOf(f, 0, 0, 1)).conn
+			_ = conn.CloseWithError(codeBroken, "planted")
+			until(t, "both ends notice", func() bool {
+				return !f.meshes[0].Pairs()[0].Connected && !f.meshes[1].Pairs()[0].Connected
+			})
+		}
+		if took := exchange(1, false); took > 100*time.Millisecond {
+			t.Errorf("the direct connection took %s", took)
+		}
+		net.set(func() { wall = true })
+		cut()
+		if took := exchange(2, true); took < time.Second || took > pairTimeout/2 {
+			t.Errorf("the first connection through the relay took %s", took)
+		}
+		cut()
+		if took := exchange(3, true); took > time.Second {
+			t.Errorf("the second connection through the relay took %s", took)
+		}
+		net.set(func() { wall = false })
+		for i := range f.roster {
+			f.roster[i].Addresses = append([]string{"10.0.9.9:1"}, f.roster[i].Addresses...)
+		}
+		for _, m := range f.meshes {
+			if err := m.SetRoster(f.roster); err != nil {
+				t.Fatal(err)
+			}
+		}
+		cut()
+		exchange(4, false)
+
+		// A worker that the coordinator has removed is not relayed any more.
+		net.set(func() { wall = true })
+		cut()
+		for _, p := range hub.workers {
+			if p.Node().Equal(f.nodes[1].ID()) {
+				p.Close("removed")
+			}
+		}
+		send(t, f.links[0], 1, 5, 1, "op", payloadOf(1, 100))
+		_, _, _, err := f.links[0].Recv(bounded(t), 1, 5)
+		if err == nil || !strings.Contains(err.Error(), "check that its advertised address can be reached") {
+			t.Errorf("the link of a removed worker: %v", err)
+		}
+		f.close(t)
+		if err := hub.Close(); err != nil {
+			t.Error(err)
+		}
+		net.close(t)
+	})
+}
+
+// TestRelayForwardsOnlyWorkers: the coordinator forwards an envelope only between admitted workers and only from the
+// address of its source; a worker takes one only from its coordinator.
+func TestRelayForwardsOnlyWorkers(t *testing.T) {
+	hub := admitAll(t)
+	var workers [2]*Node
+	for i := range workers {
+		workers[i] = newNode(t, nil)
+		pairUp(t, workers[i], hub)
+	}
+	viewer := newNode(t, nil)
+	dial(t, viewer, hub, wire.Hello{Role: wire.Viewer})
+	accept(t, hub)
+	a, b, v := relayIDOf(workers[0].ID()), relayIDOf(workers[1].ID()), relayIDOf(viewer.ID())
+	for name, c := range map[string]struct {
+		to, source relayID
+		from       net.Addr
+		want       *Node
+	}{
+		"between workers":          {b, a, workers[0].Address(), workers[1]},
+		"from another address":     {b, a, workers[1].Address(), nil},
+		"from a stranger":          {b, relayID{1}, workers[0].Address(), nil},
+		"to a stranger":            {relayID{1}, a, workers[0].Address(), nil},
+		"to itself":                {a, a, workers[0].Address(), nil},
+		"from a viewer":            {b, v, viewer.Address(), nil},
+		"to a viewer":              {v, a, workers[0].Address(), nil},
+		"to the coordinator's key": {relayIDOf(hub.ID()), a, workers[0].Address(), nil},
+	} {
+		p := hub.forwards(c.to, c.source, c.from)
+		if (p == nil) != (c.want == nil) || p != nil && !p.Node().Equal(c.want.ID()) {
+			t.Errorf("%s: %v", name, p)
+		}
+	}
+
+	r := workers[1].relay.Load()
+	r.deliver(a, []byte("false"), viewer.Address())
+	r.deliver(a, []byte("true"), hub.Address())
+	buf := make([]byte, 100)
+	if n, from, err := r.ReadFrom(buf); err != nil || string(buf[:n]) != "true" || from != a {
+		t.Errorf("read %q from %v, %v", buf[:n], from, err)
+	}
+	// Whatever comes in envelopes, the connections stay.
+	for _, size := range []int{1, relayHeader, relayHeader + 1, 1500} {
+		p := make([]byte, size)
+		p[0] = relayMark
+		if size > relayHeader {
+			copy(p[1:], b[:])
+			copy(p[9:], a[:])
+		}
+		if _, err := workers[0].transport.WriteTo(p, hub.Address()); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for _, w := range workers {
+		if p := hub.workers[relayIDOf(w.ID())]; p == nil || p.Err() != nil {
+			t.Errorf("worker %s is gone", w.ID().Short())
+		}
+	}
+}
