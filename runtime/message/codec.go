@@ -68,6 +68,7 @@ type (
 		Received int64         `cbor:"2,keyasint,omitempty"`
 		RTT      time.Duration `cbor:"3,keyasint,omitempty"` // of the last heartbeat
 		Lost     float64       `cbor:"4,keyasint,omitempty"` // share of packets
+		Relayed  bool          `cbor:"5,keyasint,omitempty"` // through the coordinator
 	}
 	// Shape slows down the links from a worker to others.
 	Shape struct{ event.Link }

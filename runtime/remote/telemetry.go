@@ -167,7 +167,7 @@ func (r *linkRates) update(m message.Telemetry, now time.Time) {
 	r.at, r.last, r.rates, r.sent, r.recv = now, map[int]message.LinkCount{}, nil, 0, 0
 	for _, l := range m.Links {
 		r.last[l.To] = l
-		out := view.Link{From: m.Worker, To: l.To, RTT: l.RTT, Lost: l.Lost}
+		out := view.Link{From: m.Worker, To: l.To, RTT: l.RTT, Lost: l.Lost, Relayed: l.Relayed}
 		if was, ok := last[l.To]; ok { // a new connection of the link counts from zero
 			sent := max(0, l.Sent-was.Sent)
 			r.bytes[l.To] += sent
@@ -203,6 +203,7 @@ func counts(mesh *quic.Mesh, self int) message.Telemetry {
 				Received: p.Received,
 				RTT:      p.RTT,
 				Lost:     p.Lost,
+				Relayed:  p.Relayed,
 			})
 		}
 	}

@@ -64,4 +64,6 @@ type Link struct {
 	Lost  float64       `cbor:"4,keyasint,omitempty"` // share of lost packets
 	Shape *event.Link   `cbor:"5,keyasint,omitempty"` // how it is slowed down; nil if it is not
 	Bytes int64         `cbor:"6,keyasint,omitempty"` // sent since the first report of the link
+	// Relayed reports that the two workers cannot reach each other: the link goes through the coordinator.
+	Relayed bool `cbor:"7,keyasint,omitempty"`
 }

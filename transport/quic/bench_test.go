@@ -72,8 +72,8 @@ func rawPair(b testing.TB) (here, there rawEnd) {
 
 const bulk = 64 << 20
 
-// BenchmarkBulk measures 64 MiB from one worker to another, in turn with a stream of plain quic-go, so that both run
-// under the same load. The ratio is of the medians.
+// BenchmarkBulk measures 64 MiB from one worker to another, directly and through the coordinator, in turn with a stream
+// of plain quic-go, so that all run under the same load. The ratios are of the medians.
 func BenchmarkBulk(b *testing.B) {
 	payload, buf := make([]byte, bulk), make([]byte, bulk)
 	here, there := rawPair(b)
@@ -89,21 +89,27 @@ func BenchmarkBulk(b *testing.B) {
 		}
 		wg.Wait()
 	}
-	f := newFleet(b, onLoopback(b), 1, 1)
-	defer f.close(b)
-	seq := uint64(0)
-	link := func() {
-		seq++
-		if err := f.links[0].Send(1, 1, seq, "bulk", payload); err != nil {
-			b.Fatal(err)
-		}
-		if s, _, p, err := f.links[1].Recv(context.Background(), 0, 1); err != nil || s != seq || len(p) != bulk {
-			b.Fatal(s, len(p), err)
+	sends := func(f *fleet) func() {
+		seq := uint64(0)
+		return func() {
+			seq++
+			if err := f.links[0].Send(1, 1, seq, "bulk", payload); err != nil {
+				b.Fatal(err)
+			}
+			if s, _, p, err := f.links[1].Recv(context.Background(), 0, 1); err != nil || s != seq || len(p) != bulk {
+				b.Fatal(s, len(p), err)
+			}
 		}
 	}
+	hub, direct := admitAll(b), newFleet(b, onLoopback(b), 1, 1)
+	defer direct.close(b)
+	far := relayedFleet(b, hub, onLoopback(b), 2, false)
+	defer far.close(b)
+	link, relayed := sends(direct), sends(far)
 	raw()
 	link() // connects
-	var raws, links []time.Duration
+	relayed()
+	var raws, links, relays []time.Duration
 	took := func(f func()) time.Duration {
 		began := time.Now()
 		f()
@@ -111,17 +117,19 @@ func BenchmarkBulk(b *testing.B) {
 	}
 	b.ResetTimer()
 	for b.Loop() {
-		raws, links = append(raws, took(raw)), append(links, took(link))
+		raws, links, relays = append(raws, took(raw)), append(links, took(link)), append(relays, took(relayed))
 	}
 	b.StopTimer()
 	slices.Sort(raws)
 	slices.Sort(links)
+	slices.Sort(relays)
 	rate := func(d time.Duration) float64 { return bulk / d.Seconds() / 1e6 }
 	r, l := rate(raws[len(raws)/2]), rate(links[len(links)/2])
 	b.ReportMetric(r, "raw-MB/s")
 	b.ReportMetric(l, "link-MB/s")
 	b.ReportMetric(l/r, "ratio")
-	b.ReportMetric(float64(f.meshes[0].Pairs()[0].Lanes), "lanes")
+	b.ReportMetric(rate(relays[len(relays)/2])/r, "relayed-ratio")
+	b.ReportMetric(float64(direct.meshes[0].Pairs()[0].Lanes), "lanes")
 	b.ReportMetric(0, "ns/op")
 }
 

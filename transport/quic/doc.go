@@ -44,6 +44,8 @@
 // *GoneError; callers may switch on its Cause. A link whose connection broke returns a *CutError from Send and Recv for
 // every epoch that may have lost frames; a new epoch uses a new connection.
 //
+// Two workers that cannot reach each other connect through the coordinator's socket: see relay.go.
+//
 // A pair that is in use and does not connect within 10 s fails in the same way. A lost connection does not prove a
 // death: the link between two workers may break while both are still connected to the coordinator.
 //

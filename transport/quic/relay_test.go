@@ -25,12 +25,10 @@ func walled(seed uint64, up func() bool) *network {
 
 func always() bool { return true }
 
-// relayedFleet opens a coordinator and n workers that have dialled it. Without direct addresses on the roster, they dial
+// relayedFleet opens n workers, which dial the coordinator hub. Without direct addresses on the roster, they dial
 // through the relay only.
-func relayedFleet(t testing.TB, net *network, n int, direct bool) (*fleet, *Node) {
+func relayedFleet(t testing.TB, hub *Node, open func(int) *Node, n int, direct bool) *fleet {
 	t.Helper()
-	open := net.open(t)
-	hub := open(0)
 	f := newFleet(t, func(i int) *Node {
 		node := open(i + 1)
 		dial(t, node, hub, wire.Hello{Role: wire.Worker})
@@ -47,7 +45,7 @@ func relayedFleet(t testing.TB, net *network, n int, direct bool) (*fleet, *Node
 			}
 		}
 	}
-	return f, hub
+	return f
 }
 
 // TestRelayedLink: the Link contract holds between workers that reach only the coordinator, with loss too.
@@ -55,7 +53,9 @@ func TestRelayedLink(t *testing.T) {
 	for _, loss := range []float64{0, 0.01} {
 		linktest.Run(t, func(n int) ([]linktest.Link, func()) {
 			net := walled(1, always)
-			f, hub := relayedFleet(t, net, n, false)
+			open := net.open(t)
+			hub := open(0)
+			f := relayedFleet(t, hub, open, n, false)
 			net.set(func() { net.loss = loss })
 			return f.links, func() {
 				f.close(t)
@@ -74,7 +74,9 @@ func TestRelayFollowsDirect(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		wall := false
 		net := walled(2, func() bool { return wall })
-		f, hub := relayedFleet(t, net, 2, true)
+		open := net.open(t)
+		hub := open(0)
+		f := relayedFleet(t, hub, open, 2, true)
 		exchange := func(epoch uint32, relayed bool) time.Duration {
 			t.Helper()
 			began := time.Now()
@@ -174,7 +176,8 @@ func TestRelayForwardsOnlyWorkers(t *testing.T) {
 		}
 	}
 
-	r := workers[1].relay.Load()
+	r := &relay{node: workers[1], in: make(chan relayed, 2)} // no transport reads it
+	r.through.Store(workers[1].relay.Load().through.Load())
 	r.deliver(a, []byte("false"), viewer.Address())
 	r.deliver(a, []byte("true"), hub.Address())
 	buf := make([]byte, 100)

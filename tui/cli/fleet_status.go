@@ -81,11 +81,27 @@ func fleetLines(name string, v *view.View, f view.Fleet, now time.Time) (out []s
 			cmp.Or(w.Device, w.Kernels, "–"), rtt, sent, received, silent, joined)
 	}
 	out = append(out, t.lines()...)
-	slow := slices.DeleteFunc(slices.Clone(f.Links), func(l view.Link) bool { return l.Shape == nil })
-	for _, l := range slow {
-		out = append(out, "slowed down: "+l.Shape.String())
+	for _, l := range f.Links {
+		if l.Shape != nil {
+			out = append(out, "slowed down: "+l.Shape.String())
+		}
+	}
+	for _, pair := range relayedPairs(f) {
+		out = append(out, fmt.Sprintf("through the coordinator: worker %d and worker %d", pair[0], pair[1]))
 	}
 	return out
+}
+
+// relayedPairs returns the workers whose link goes through the coordinator, each pair once, the lower worker first.
+func relayedPairs(f view.Fleet) [][2]int {
+	pairs := [][2]int{}
+	for _, l := range f.Links {
+		pair := [2]int{min(l.From, l.To), max(l.From, l.To)}
+		if l.Relayed && !slices.Contains(pairs, pair) {
+			pairs = append(pairs, pair)
+		}
+	}
+	return pairs
 }
 
 // fleetObject is the JSON object of [fleetStatusCommand].
@@ -105,7 +121,7 @@ func fleetObject(name string, v *view.View, f view.Fleet) map[string]any {
 		workers = append(workers, one)
 	}
 	line := map[string]any{"event": "fleet", "session": name, "phase": v.State.Phase, "round": v.Progress.Rounds,
-		"wait": f.Wait, "workers": workers}
+		"wait": f.Wait, "workers": workers, "relayed": relayedPairs(f)}
 	if v.Checkpoint != nil {
 		line["checkpoint_round"] = v.Checkpoint.Round
 	}

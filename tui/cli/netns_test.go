@@ -152,3 +152,78 @@ func TestNoRoute(t *testing.T) {
 		}
 	}
 }
+
+// behind gives host i of the network a machine of its own behind it, in the private network 192.168.7.0/24, and returns
+// the machine's namespace. Host i translates its addresses, by the nft statement nat, and drops what nobody asked for.
+func (n *network) behind(i int, nat string) string {
+	n.t.Helper()
+	inner := n.ns(i) + "-in"
+	n.run("ip", "netns", "add", inner)
+	n.t.Cleanup(func() { _ = exec.Command("ip", "netns", "del", inner).Run() })
+	n.ip(i, "link", "add", "eth1", "type", "veth", "peer", "name", "eth0", "netns", inner)
+	n.ip(i, "addr", "add", "192.168.7.1/24", "dev", "eth1")
+	n.ip(i, "link", "set", "eth1", "up")
+	n.run("ip", "-n", inner, "addr", "add", "192.168.7.2/24", "dev", "eth0")
+	n.run("ip", "-n", inner, "link", "set", "eth0", "up")
+	n.run("ip", "-n", inner, "link", "set", "lo", "up")
+	n.run("ip", "-n", inner, "route", "add", "default", "via", "192.168.7.1")
+	in := n.in(i)
+	n.run(in[0], append(in[1:], "sysctl", "-qw", "net.ipv4.ip_forward=1")...)
+	n.run(in[0], append(in[1:], "nft", "add table ip nat; add chain ip nat post { type nat hook postrouting priority 100; }; "+
+		"add rule ip nat post oifname eth0 "+nat+"; add chain ip nat in { type filter hook input priority 0; policy drop; }; "+
+		"add rule ip nat in ct state established,related accept")...)
+	return inner
+}
+
+// TestNAT: two workers in private networks with the same addresses train over a coordinator that both reach. Behind
+// routers that keep the port they connect directly; behind routers that choose another port for each destination their
+// link goes through the coordinator. The parameters equal those of one process.
+func TestNAT(t *testing.T) {
+	longtest.Need(t, longtest.Fleets, "trains on a network of its own for some seconds")
+	if _, err := exec.LookPath("nft"); err != nil {
+		t.Skip("translated addresses need the command nft (nftables)")
+	}
+	run := []string{"quickstart", "--plain", "--algorithm", "dp-sgd", "--rounds", "1200", "--members", "2"}
+	for _, c := range []struct {
+		nat   string
+		relay bool
+	}{{"masquerade", false}, {"masquerade fully-random", true}} {
+		t.Run(c.nat, func(t *testing.T) {
+			n := newNetwork(t, 3)
+			dir := t.TempDir()
+			tr := &troupe{t: t, dir: filepath.Join(dir, "run")}
+			tr.env = append(os.Environ(), "BROOD_SESSIONS="+filepath.Join(dir, "s"), "HOME="+dir)
+			alone := filepath.Join(dir, "alone")
+			tr.exit(tr.begin(tr.brood(nil, append([]string{"run", "--session", alone}, run...)...)), 0)
+			tr.serve = tr.begin(tr.brood(n.in(1), append([]string{"serve", "--session", tr.dir, "--listen", n.address(1) + ":4433",
+				"--wait", "2"}, run...)...))
+			tr.url = tr.invite("worker")
+			for i := 2; i <= 3; i++ {
+				inner := []string{"ip", "netns", "exec", n.behind(i, c.nat)}
+				tr.workers = append(tr.workers, tr.begin(tr.brood(inner, "worker", tr.url, "--threads", "1")))
+			}
+			tr.trains(2, 0)
+			measured, relayed := false, false
+			for running := true; running; {
+				select {
+				case <-tr.serve.done:
+					running = false
+				case <-time.After(200 * time.Millisecond):
+				}
+				if out, err := tr.brood(nil, "fleet", "status", "--json", tr.dir).Output(); err == nil {
+					measured = measured || strings.Contains(string(out), `"sent_per_second":`)
+					relayed = relayed || strings.Contains(string(out), `"relayed":[[0,1]]`)
+				}
+			}
+			if !measured || relayed != c.relay {
+				t.Errorf("measured %v, relayed %v, want %v", measured, relayed, c.relay)
+			}
+			tr.exit(tr.serve, 0)
+			tr.hear()
+			out, err := tr.brood(nil, "verify", alone).CombinedOutput()
+			if err != nil || !strings.Contains(string(out), tr.last.Hash) {
+				t.Errorf("%s %s, of one process: %v: %s", c.nat, tr.last.Hash, err, out)
+			}
+		})
+	}
+}

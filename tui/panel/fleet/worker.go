@@ -110,7 +110,7 @@ func (f *Fleet) restartsOf(worker int) string {
 type peer struct {
 	id      int
 	out, in view.Link
-	shape   string
+	shape   string // what makes it slow; "" if nothing does
 }
 
 // peers draws the table of the links of a worker, in both directions.
@@ -126,6 +126,8 @@ func (f *Fleet) peers(g *cell.Grid, r cell.Rect, id int) {
 			p.out = out[0]
 			if l := p.out.Shape; l != nil && l.Slow() {
 				p.shape = "◆ " + shapeText(*l)
+			} else if p.out.Relayed {
+				p.shape = "via the coordinator"
 			}
 		}
 		if len(in) > 0 {
@@ -145,7 +147,7 @@ func (f *Fleet) peers(g *cell.Grid, r cell.Rect, id int) {
 		{Title: "lost %", Width: 6, Weight: 6, Right: true,
 			Text: func(p peer) string { return textfmt.ThreeDigits(100 * p.out.Lost) }},
 		{
-			Title:  "slowed down to",
+			Title:  "slowed down",
 			Width:  24,
 			Weight: 1,
 			Text:   func(p peer) string { return p.shape },
