@@ -48,6 +48,12 @@ func relayedFleet(t testing.TB, hub *Node, open func(int) *Node, n int, direct b
 	return f
 }
 
+func workerAt(hub *Node, id relayID) *Peer {
+	hub.mu.Lock()
+	defer hub.mu.Unlock()
+	return hub.workers[id]
+}
+
 // TestRelayedLink: the Link contract holds between workers that reach only the coordinator, with loss too.
 func TestRelayedLink(t *testing.T) {
 	for _, loss := range []float64{0, 0.01} {
@@ -125,11 +131,7 @@ func TestRelayFollowsDirect(t *testing.T) {
 		// A worker that the coordinator has removed is not relayed any more.
 		net.set(func() { wall = true })
 		cut()
-		for _, p := range hub.workers {
-			if p.Node().Equal(f.nodes[1].ID()) {
-				p.Close("removed")
-			}
-		}
+		workerAt(hub, relayIDOf(f.nodes[1].ID())).Close("removed")
 		send(t, f.links[0], 1, 5, 1, "op", payloadOf(1, 100))
 		_, _, _, err := f.links[0].Recv(bounded(t), 1, 5)
 		if err == nil || !strings.Contains(err.Error(), "check that its advertised address can be reached") {
@@ -197,7 +199,7 @@ func TestRelayForwardsOnlyWorkers(t *testing.T) {
 		}
 	}
 	for _, w := range workers {
-		if p := hub.workers[relayIDOf(w.ID())]; p == nil || p.Err() != nil {
+		if p := workerAt(hub, relayIDOf(w.ID())); p == nil || p.Err() != nil {
 			t.Errorf("worker %s is gone", w.ID().Short())
 		}
 	}
