@@ -34,7 +34,7 @@ Bytes: 16 per member to every other worker in each round.`,
 			Title:   "largest weight",
 			Doc:     "initial weight of A and B, an odd number; a change restarts all executions",
 			Min:     1,
-			Max:     511,
+			Max:     mostWeight,
 			Default: 21,
 			Integer: true,
 		},
@@ -58,6 +58,10 @@ Bytes: 16 per member to every other worker in each round.`,
 	},
 	right: majorityOutput,
 })
+
+// mostWeight is the largest weight that the knob m allows. The table has a row and a column for each state: with it, 34
+// MB.
+const mostWeight = 2047
 
 // weightState is a state of average-and-conquer. level is 1..d for a weight of 1, and the sign (1 or -1) for a weight
 // of 0.

@@ -114,7 +114,8 @@ var ExactMajority = protocol(optim.Algorithm{
     A,B -> a,b    A,b -> A,a    B,a -> B,b
 
 The answer is always correct, unless there is a tie. A tie ends with weak agents of both kinds and without a convergence
-time. Theory: about (ln n + ln ln n)/(2*eps) for eps = gap/n, n ln n for a gap of one. A member is one execution.
+time. The mean is known exactly, by first-step analysis; about (ln n + ln ln n)/(2*eps) for eps = gap/n. A member is
+one execution.
 Series: loss is the share of agents without the correct output.
 Bytes: 16 per member to every other worker in each round.`,
 	Knobs: []optim.Knob{knobN, knobGap},

@@ -87,45 +87,10 @@ func harmonic(n int) (h float64) {
 	return h
 }
 
-// exactFourStates returns the mean parallel time of four-state exact majority from a gap of 1, by first-step analysis.
-// With a strong A (and a-1 strong B) and w weak agents of b, the next change is a cancellation (a-1, w+1), a weak b
-// converted (w-1) or a weak a converted (w+1). Each a is a tridiagonal system that depends on the one for a-1.
-func exactFourStates(n int) float64 {
-	pairs := float64(n) * float64(n-1) / 2
-	var below []float64 // expected meetings from (a-1, w)
-	for a := 1; 2*a-1 <= n; a++ {
-		b, weak := a-1, n-2*a+1
-		now, c, d := make([]float64, weak+1), make([]float64, weak+1), make([]float64, weak+1)
-		for w := 0; w <= weak; w++ { // now[w] = d[w] + c[w]*now[w+1]
-			cancel, down, up := float64(a*b), float64(a*w), float64(b*(weak-w))
-			rate := cancel + down + up
-			if rate == 0 {
-				continue
-			}
-			rhs := pairs
-			if b > 0 {
-				rhs += cancel * below[w+1]
-			}
-			if w > 0 {
-				rhs += down * d[w-1]
-				rate -= down * c[w-1]
-			}
-			c[w], d[w] = up/rate, rhs/rate
-		}
-		for w := weak; w >= 0; w-- {
-			if now[w] = d[w]; w < weak {
-				now[w] += c[w] * now[w+1]
-			}
-		}
-		below = now
-	}
-	return below[0] / float64(n)
-}
-
 // TestFourStateMean: exact majority and average-and-conquer with m = d = 1 are the same process, whose mean is known.
 func TestFourStateMean(t *testing.T) {
 	for _, c := range []struct{ n, executions int }{{3, 600}, {11, 600}, {101, 60}} {
-		n, want := c.n, exactFourStates(c.n)
+		n, want := c.n, fourStateMean(c.n, 1)
 		for form, f := range forms {
 			for _, a := range []*optim.Algorithm{ExactMajority, AverageAndConquer} {
 				set := map[string]float64{"n": float64(n), "gap": 1, "simulation": f}

@@ -23,10 +23,11 @@ import (
 
 // simulateFlags holds the flags of `brood simulate`.
 type simulateFlags struct {
-	agents, executions, threads int
-	seed                        uint64
-	set                         []string
-	table                       bool
+	agents              []int
+	executions, threads int
+	seed                uint64
+	set                 []string
+	table               bool
 }
 
 func simulateCommand(s streams) *cobra.Command {
@@ -37,7 +38,7 @@ func simulateCommand(s streams) *cobra.Command {
 		Long: "simulate runs executions of a population protocol to convergence and prints their parallel times together with\n" +
 			"the theory. Nothing is recorded: `brood run --algorithm PROTOCOL` runs the same executions in the workbench, with a\n" +
 			"session. With --table it prints the published table of states against time, with a measurement for each row that\n" +
-			"defines a rule.",
+			"defines a rule. With several numbers of agents, as in --agents 101,301,1001, it prints how the time grows with them.",
 		Args: func(c *cobra.Command, args []string) error {
 			if f.table {
 				return noArgs(c, args)
@@ -57,7 +58,8 @@ func simulateCommand(s streams) *cobra.Command {
 		},
 	}
 	fl := c.Flags()
-	fl.IntVar(&f.agents, "agents", 0, "agents of an execution (default: the default of the protocol; with --table 101)")
+	fl.IntSliceVar(&f.agents, "agents", nil,
+		"agents of an execution, or several numbers (default: the default of the protocol; with --table 101)")
 	fl.IntVar(&f.executions, "trials", 100, "independent executions")
 	threadsFlag(fl, &f.threads)
 	fl.Uint64Var(&f.seed, "seed", 1, "seed of all randomness")
@@ -82,26 +84,56 @@ func (f *simulateFlags) measureOne(c *cobra.Command, name string, s streams) err
 			return err
 		}
 	}
-	if c.Flags().Changed("agents") {
-		if k, err = withKnob(a, k, "n", strconv.Itoa(f.agents)); err != nil {
-			return err
-		}
-	}
-	m, err := f.measure(c.Context(), a, k, s)
-	if err != nil {
-		return err
+	agents := f.agents
+	if len(agents) == 0 {
+		agents = []int{k.I("n")}
 	}
 	t := newTable("protocol", ">agents", ">executions", ">mean time", ">standard error", ">median", ">least", ">most",
 		">right", "theory")
-	t.row(a.Name, grouped(int64(k.I("n"))), fmt.Sprint(f.executions), figure(m.mean), figure(m.se), figure(m.median),
-		figure(m.least), figure(m.most), m.right, theory(protocol.TheoryOf(a, k)))
+	stuck := 0
+	var all []timeStats
+	for _, n := range agents {
+		if k, err = withKnob(a, k, "n", strconv.Itoa(n)); err != nil {
+			return err
+		}
+		m, err := f.measure(c.Context(), a, k, s)
+		if err != nil {
+			return err
+		}
+		all, stuck = append(all, m), stuck+m.stuck
+		t.row(a.Name, grouped(int64(n)), fmt.Sprint(f.executions), figure(m.mean), figure(m.se), figure(m.median),
+			figure(m.least), figure(m.most), m.right, theory(protocol.TheoryOf(a, k)))
+	}
 	t.write(s.out)
-	if m.stuck > 0 {
+	if len(all) > 1 {
+		fmt.Fprintf(s.out, "the mean time grows as agents^%s\n", growth(agents, all))
+	}
+	if stuck > 0 {
 		fmt.Fprintf(s.out, "%d of %d executions stopped in a state that cannot change, without converging; the times "+
 			"exclude them\n",
-			m.stuck, f.executions)
+			stuck, f.executions*len(agents))
 	}
 	return nil
+}
+
+// growth returns the exponent p of the power law agents^p that fits the mean times best (least squares of logarithms),
+// with its standard error: that of the means alone, whether or not a power law fits.
+func growth(agents []int, times []timeStats) string {
+	var centre float64
+	for _, n := range agents {
+		centre += math.Log(float64(n)) / float64(len(agents))
+	}
+	var slope, variance, spread float64
+	for i, n := range agents {
+		x := math.Log(float64(n)) - centre
+		slope += x * math.Log(times[i].mean)
+		variance += x * x * math.Pow(times[i].se/times[i].mean, 2)
+		spread += x * x
+	}
+	if !(spread > 0) || math.IsNaN(slope) {
+		return figure(math.NaN())
+	}
+	return fmt.Sprintf("%.2f ± %.2f", slope/spread, math.Sqrt(variance)/spread)
 }
 
 // findProtocol returns a protocol and the values of its knobs. name is a protocol, with its defaults, or a preset or
@@ -257,35 +289,55 @@ func theory(t protocol.Theory) string {
 
 // states prints the table of states against time. It measures each row that defines a rule.
 func (f *simulateFlags) states(ctx context.Context, s streams) error {
-	n := f.agents
-	if n == 0 {
-		n = 101
+	agents := f.agents
+	if len(agents) == 0 {
+		agents = []int{101}
 	}
-	if n < 3 || n > 100000 {
-		return usage("--agents %d: the table takes 3 to 100000 agents", n)
-	}
-	t := newTable("protocol or bound", "states", "time", fmt.Sprintf(">measured at n = %d", n), ">with states")
-	for _, row := range protocol.Bounds(n) {
-		if len(row.Measure) == 0 {
-			t.row(row.Source, row.States, row.Time, "bound only")
-			continue
+	columns := []string{"protocol or bound", "states", "time"}
+	for _, n := range agents {
+		if n < 3 || n > 100000 {
+			return usage("--agents %d: the table takes 3 to 100000 agents", n)
 		}
-		for i, r := range row.Measure {
-			m, err := f.measure(ctx, r.Algorithm, r.Algorithm.Values(r.Set), s)
-			if err != nil {
-				return err
+		columns = append(columns, fmt.Sprintf(">n = %d", n))
+	}
+	if len(agents) > 1 {
+		columns = append(columns, ">n^")
+	}
+	t := newTable(append(columns, ">with states")...)
+	bounds := make([][]protocol.Bound, len(agents))
+	for i, n := range agents {
+		bounds[i] = protocol.Bounds(n)
+	}
+	for at, row := range bounds[0] {
+		cells := []string{row.Source, row.States, row.Time}
+		if len(row.Measure) == 0 {
+			t.row(append(cells, "bound only")...)
+		}
+		for which := range row.Measure {
+			var times []timeStats
+			var states []string
+			for i := range agents {
+				r := bounds[i][at].Measure[which]
+				m, err := f.measure(ctx, r.Algorithm, r.Algorithm.Values(r.Set), s)
+				if err != nil {
+					return err
+				}
+				times = append(times, m)
+				cells = append(cells, figure(m.mean)+" ± "+figure(m.se))
+				if x := fmt.Sprint(r.States); !slices.Contains(states, x) {
+					states = append(states, x)
+				}
 			}
-			cell := figure(m.mean) + " ± " + figure(m.se)
-			if i == 0 {
-				t.row(row.Source, row.States, row.Time, cell, fmt.Sprint(r.States))
-			} else {
-				t.row("", "", "", cell, fmt.Sprint(r.States))
+			if len(agents) > 1 {
+				cells = append(cells, growth(agents, times))
 			}
+			t.row(append(cells, strings.Join(states, ", "))...)
+			cells = []string{"", "", ""}
 		}
 	}
 	t.write(s.out)
 	fmt.Fprintf(s.out, "\nParallel time to convergence: mean and standard error of %d executions. "+
-		"Majority starts with the smallest possible lead for n = %d.\n"+
-		"For rows with a bound only, the source defines no rule to run.\n", f.executions, n)
+		"Majority starts with the smallest possible lead, 1 or 2 agents.\n"+
+		"For rows with a bound only, the source defines no rule to run.\n", f.executions)
 	return nil
 }
