@@ -28,6 +28,9 @@ func TestNumbersKeepTheirWidth(t *testing.T) {
 			"25.6k"}, {textfmt.Rate(192000), "192k"}, {textfmt.Rate(2e6), "2.0M"},
 		{textfmt.Duration(0), "0s"}, {textfmt.Duration(137 * time.Second), "2m 17s"}, {textfmt.Duration(3 * time.Hour),
 			"3h 00m"}, {textfmt.Duration(240 * time.Hour), "10d 00h"},
+		{textfmt.Estimate(0.0371), "37 ms"}, {textfmt.Estimate(0.9996), "1.0 s"}, {textfmt.Estimate(59.8), "60 s"},
+		{textfmt.Estimate(99.4), "99 s"}, {textfmt.Estimate(100), "2 min"}, {textfmt.Estimate(5999), "1 h 40 min"},
+		{textfmt.Estimate(4e6), "1 111 h 7 min"},
 		{textfmt.PadRight("ab", 4), "ab  "}, {textfmt.PadLeft("ab", 4), "  ab"}, {textfmt.PadLeft("abcde", 4),
 			"abcde"}, {textfmt.Count(1, "worker"), "1 worker"}, {textfmt.Count(3, "worker"), "3 workers"},
 	} {

@@ -21,6 +21,7 @@ import (
 	"brood/optim/catalog"
 	"brood/runtime/event"
 	"brood/runtime/view"
+	"brood/tui/textfmt"
 )
 
 // jsonAttachment is the interface of a run to programs: it writes events and receipts and reads commands, each as one
@@ -79,7 +80,7 @@ func (p *jsonAttachment) readCommands(ctx context.Context, in io.Reader) {
 	}
 	if errors.Is(lines.Err(), bufio.ErrTooLong) {
 		p.put(refusal(0, fmt.Sprintf("line %d is longer than %s: it and the lines after it are ignored", n+1,
-			humanBytes(maxCommandLine))))
+			textfmt.Size(maxCommandLine))))
 	}
 }
 

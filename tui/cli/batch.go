@@ -15,6 +15,7 @@ import (
 	"brood/runtime/option"
 	"brood/runtime/session"
 	"brood/runtime/sweep"
+	"brood/tui/textfmt"
 )
 
 // Flags, signals and the view of a batch, for sweep, reproduce, judge and scale. Package sweep executes the batch.
@@ -130,11 +131,11 @@ func newRuns(kind string, f batchFlags, o option.Options) runs {
 
 // check validates all runs before any of them starts.
 func (b *runs) check(ctx context.Context, s streams) error {
-	all := plural(len(b.Trials), "run")
+	all := textfmt.Count(len(b.Trials), "run")
 	err := b.Check(ctx, func(n int) { fmt.Fprintf(s.err, "brood: checked %d of %s\n", n, all) })
 	if e, ok := errors.AsType[*sweep.MemoryError](err); ok {
 		return fmt.Errorf("%d runs at a time may need %s of memory, and this machine has %s: give fewer --jobs",
-			e.Jobs, humanBytes(e.Needs), humanBytes(e.Has))
+			e.Jobs, textfmt.Size(e.Needs), textfmt.Size(e.Has))
 	}
 	return err
 }
@@ -217,7 +218,7 @@ func (b *runs) work(ctx context.Context, view *batchView, fleet *sweep.Fleet) er
 	}
 	if failed > 0 {
 		return fmt.Errorf("%d of %s failed; run the same command again to retry them", failed,
-			plural(len(b.Trials), "run"))
+			textfmt.Count(len(b.Trials), "run"))
 	}
 	return halted
 }

@@ -136,13 +136,6 @@ func (v *batchView) close() {
 	}
 }
 
-func plural(n int, what string) string {
-	if n == 1 {
-		return "1 " + what
-	}
-	return fmt.Sprintf("%s %ss", grouped(int64(n)), what)
-}
-
 func (v *batchView) count() string {
 	n, all := 0, len(v.b.Trials)
 	v.b.Each(func(t *sweep.Trial) {
@@ -180,7 +173,7 @@ func (v *batchView) work() (done, all float64) {
 func (v *batchView) left(done, all float64) string {
 	text := v.count()
 	if spent := time.Since(v.began).Seconds(); done > v.prior && done < all && spent > 2 {
-		text += ", about " + shortTime((all-done)/(done-v.prior)*spent) + " left"
+		text += ", about " + textfmt.Estimate((all-done)/(done-v.prior)*spent) + " left"
 	}
 	return text
 }
@@ -198,12 +191,12 @@ func (v *batchView) active() (here []running, elsewhere int) {
 		case t.State == sweep.Elsewhere:
 			elsewhere++
 		case t.State == sweep.Runs && t.Tally != nil:
-			text := fmt.Sprintf("%s, round %s", t, grouped(int64(t.Tally.Sum.Rounds)))
+			text := fmt.Sprintf("%s, round %s", t, textfmt.Grouped(t.Tally.Sum.Rounds))
 			if l, ok := t.Tally.Loss(); ok {
 				text += ", loss " + textfmt.Number(l)
 			}
 			if p := t.Tally.Phase; v.b.Wait > 0 && (p == "" || p == event.Waiting) {
-				text = fmt.Sprintf("%s waits for %s", t, plural(v.b.Wait, "worker"))
+				text = fmt.Sprintf("%s waits for %s", t, textfmt.Count(v.b.Wait, "worker"))
 			}
 			here = append(here, running{t.Part(), text})
 		}

@@ -12,6 +12,7 @@ import (
 	"brood/models/subprocess"
 	"brood/runtime/host"
 	"brood/runtime/option"
+	"brood/tui/textfmt"
 )
 
 func checkCommand(s streams) *cobra.Command {
@@ -51,7 +52,7 @@ func checkCommand(s streams) *cobra.Command {
 				fmt.Fprintf(s.out, "%s  %s%s\n", word, f.What, oneLine(note))
 			})
 			if err == nil && bad > 0 {
-				err = errors.New(plural(bad, "check") + " failed")
+				err = errors.New(textfmt.Count(bad, "check") + " failed")
 			}
 			return err
 		},
@@ -71,12 +72,12 @@ func describeProgram(w io.Writer, p *program.Program, took time.Duration) error 
 	d, set := p.Description(), p.Data()
 	statistics := ""
 	if m.Layout.Stats > 0 {
-		statistics = fmt.Sprintf(", %s statistics", grouped(int64(m.Layout.Stats)))
+		statistics = fmt.Sprintf(", %s statistics", textfmt.Grouped(m.Layout.Stats))
 	}
-	fmt.Fprintf(w, "%s: %s parameters in %s%s\n", oneLine(d.Name), grouped(int64(m.Layout.Params)),
-		plural(len(m.Layout.Tensors), "tensor"), statistics)
-	fmt.Fprintf(w, "samples: %s for training, %s for validation, %s for tests\n", grouped(int64(len(set.Train()))),
-		grouped(int64(len(set.Validation()))), grouped(int64(len(set.Test()))))
+	fmt.Fprintf(w, "%s: %s parameters in %s%s\n", oneLine(d.Name), textfmt.Grouped(m.Layout.Params),
+		textfmt.Count(len(m.Layout.Tensors), "tensor"), statistics)
+	fmt.Fprintf(w, "samples: %s for training, %s for validation, %s for tests\n", textfmt.Grouped(len(set.Train())),
+		textfmt.Grouped(len(set.Validation())), textfmt.Grouped(len(set.Test())))
 	_, err = fmt.Fprintf(w, "computes with %s on %s, started in %s\n", oneLine(d.Library), oneLine(d.Device),
 		took.Round(10*time.Millisecond))
 	return err

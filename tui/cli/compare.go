@@ -203,7 +203,7 @@ type comparison struct {
 
 func (c comparison) print(s streams) {
 	groups := archive.Groups(c.runs)
-	fmt.Fprintf(s.out, "%d runs of %s\n\n", len(c.runs), plural(len(groups), "setting"))
+	fmt.Fprintf(s.out, "%d runs of %s\n\n", len(c.runs), textfmt.Count(len(groups), "setting"))
 	if d := archive.Differences(c.runs); len(d) == 0 {
 		fmt.Fprintln(s.out, "all of them have the same settings")
 	} else {
@@ -234,7 +234,7 @@ func (c comparison) print(s streams) {
 	}
 	for _, r := range c.runs {
 		if text := r.Turned(); text != "" {
-			fmt.Fprintf(s.out, "%s since its fork at round %s: %s\n", oneLine(r.Name), grouped(int64(r.ParentAt)), text)
+			fmt.Fprintf(s.out, "%s since its fork at round %s: %s\n", oneLine(r.Name), textfmt.Grouped(r.ParentAt), text)
 		}
 	}
 	fmt.Fprintln(s.out)
@@ -259,14 +259,14 @@ func (c comparison) results(groups []archive.Group) *table {
 		best[m.Name] = archive.Best(c.runs, m)
 	}
 	for _, r := range c.runs {
-		row := []string{r.Name, grouped(int64(r.Rounds))}
+		row := []string{r.Name, textfmt.Grouped(r.Rounds)}
 		for _, m := range metrics {
 			figure, mark := "–", " "
 			if x, ok := r.Metric(m.Name); ok {
 				figure = textfmt.Figure(m.Name, x)
 			}
 			if at := r.Aged(m.Name); at > 0 && figure != "–" {
-				figure += " @" + grouped(int64(at))
+				figure += " @" + textfmt.Grouped(at)
 			}
 			if slices.Contains(best[m.Name], r) {
 				mark = "*"
@@ -364,13 +364,13 @@ func clip(cols []view.Bucket) []view.Bucket {
 func axisText(a axis.Axis, x float64) string {
 	switch a {
 	case axis.Bytes:
-		return humanBytes(int64(x))
+		return textfmt.Size(int64(x))
 	case axis.Seconds:
 		return fmt.Sprintf("%.3g s", x)
 	case axis.Epochs:
 		return fmt.Sprintf("%.3g epochs", x)
 	}
-	return grouped(int64(x))
+	return textfmt.Grouped(int64(x))
 }
 
 // compareJSON prints one object for each run, differing setting, group of seeds and curve.

@@ -13,6 +13,7 @@ import (
 	"brood/models/data"
 	"brood/models/data/fetch"
 	"brood/runtime/option"
+	"brood/tui/textfmt"
 )
 
 func dataCommand(s streams) *cobra.Command {
@@ -99,15 +100,15 @@ func listData(w io.Writer) error {
 				return err
 			}
 			absent = append(absent, fmt.Sprintf("%s was not found in %s; `brood data get %s` fetches %s", k.Name,
-				strings.Join(k.Dirs(), " or "), k.Name, humanBytes(set.Bytes())))
+				strings.Join(k.Dirs(), " or "), k.Name, textfmt.Size(set.Bytes())))
 		}
 		train, validation, test := k.Splits()
 		shape := fmt.Sprint(k.Shape)
 		if k.Text {
 			shape = "text"
 		}
-		t.row(k.Name, state, shape, fmt.Sprint(k.Classes), grouped(int64(train)), grouped(int64(validation)),
-			grouped(int64(test)), where)
+		t.row(k.Name, state, shape, fmt.Sprint(k.Classes), textfmt.Grouped(train), textfmt.Grouped(validation),
+			textfmt.Grouped(test), where)
 	}
 	t.write(w)
 	fmt.Fprintln(w)
@@ -141,7 +142,7 @@ func describeData(w io.Writer, d *data.Set) {
 	}
 	what := fmt.Sprintf("in %d classes", d.Classes)
 	if d.Outputs > 0 {
-		what = "with " + plural(d.Outputs, "number") + " to predict"
+		what = "with " + textfmt.Count(d.Outputs, "number") + " to predict"
 	}
 	if d.MultiLabel {
 		what = fmt.Sprintf("in several of %d classes", d.Outputs)
@@ -156,11 +157,11 @@ func describeData(w io.Writer, d *data.Set) {
 	}
 	for _, line := range [][2]string{
 		{"from", d.From},
-		{"train", grouped(int64(len(d.Train())))},
-		{"validation", grouped(int64(len(d.Validation()))) + held},
-		{"test", grouped(int64(len(d.Test())))},
+		{"train", textfmt.Grouped(len(d.Train()))},
+		{"validation", textfmt.Grouped(len(d.Validation())) + held},
+		{"test", textfmt.Grouped(len(d.Test()))},
 		{"normalised", d.Normalisation()},
-		{"in memory", humanBytes(d.Bytes())},
+		{"in memory", textfmt.Size(d.Bytes())},
 		{"digest", d.Digest()},
 	} {
 		fmt.Fprintf(w, "  %-11s %s\n", line[0], oneLine(line[1]))
@@ -214,7 +215,7 @@ func describeTags(w io.Writer, d *data.Set) {
 			for _, id := range split {
 				n += int(d.Targets(id)[c])
 			}
-			cells = append(cells, grouped(int64(n)))
+			cells = append(cells, textfmt.Grouped(n))
 		}
 		t.row(cells...)
 	}
@@ -244,7 +245,8 @@ func describeClasses(w io.Writer, d *data.Set) {
 		if d.Names == nil {
 			name = ""
 		}
-		t.row(fmt.Sprint(c), name, grouped(int64(counts[0][c])), grouped(int64(counts[1][c])), grouped(int64(counts[2][c])))
+		t.row(fmt.Sprint(c), name, textfmt.Grouped(counts[0][c]), textfmt.Grouped(counts[1][c]),
+			textfmt.Grouped(counts[2][c]))
 	}
 	t.write(w)
 }
@@ -252,18 +254,18 @@ func describeClasses(w io.Writer, d *data.Set) {
 // describeText prints the splits and baselines of a text. The length of a sample is not shown, since the model sets it.
 func describeText(w io.Writer, d *data.Set) {
 	unigram, bigram := d.Baselines()
-	fmt.Fprintf(w, "%s: a text of %s bytes, all below %d\n", oneLine(d.Name), grouped(int64(d.Len()+d.Features())),
+	fmt.Fprintf(w, "%s: a text of %s bytes, all below %d\n", oneLine(d.Name), textfmt.Grouped(d.Len()+d.Features()),
 		d.Classes)
 	for _, line := range [][2]string{
 		{"from", d.From},
-		{"train", grouped(int64(len(d.Train()))) + " bytes that follow a byte, at the start of the text"},
-		{"validation", grouped(int64(len(d.Validation()))) + ", after them"},
-		{"test", grouped(int64(len(d.Test()))) + ", at the end"},
+		{"train", textfmt.Grouped(len(d.Train())) + " bytes that follow a byte, at the start of the text"},
+		{"validation", textfmt.Grouped(len(d.Validation())) + ", after them"},
+		{"test", textfmt.Grouped(len(d.Test())) + ", at the end"},
 		{"normalised", d.Normalisation()},
 		{"bits a byte", fmt.Sprintf("%.3f by the frequency of each byte, %.3f by its frequency after the byte before "+
 			"it",
 			unigram, bigram)},
-		{"in memory", humanBytes(d.Bytes())},
+		{"in memory", textfmt.Size(d.Bytes())},
 		{"digest", d.Digest()},
 	} {
 		fmt.Fprintf(w, "  %-11s %s\n", line[0], oneLine(line[1]))

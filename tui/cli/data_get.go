@@ -15,6 +15,7 @@ import (
 
 	"brood/models/data"
 	"brood/models/data/fetch"
+	"brood/tui/textfmt"
 )
 
 func getCommand(s streams) *cobra.Command {
@@ -78,7 +79,7 @@ func getData(ctx context.Context, s streams, set fetch.Set, stall time.Duration)
 	until, stopTerm := signal.NotifyContext(ctx, syscall.SIGTERM)
 	defer stopTerm()
 	p := &progress{out: s.out, line: s.terminal}
-	fmt.Fprintf(s.out, "%s: %s from %s into %s\n", set.Name, humanBytes(set.Bytes()), set.URL, dir)
+	fmt.Fprintf(s.out, "%s: %s from %s into %s\n", set.Name, textfmt.Size(set.Bytes()), set.URL, dir)
 	err = fetch.Client{Stall: stall, Pause: time.Second / 2, Progress: p.show}.Get(until, set, set.URL, dir)
 	p.end()
 	switch {
@@ -94,7 +95,7 @@ func getData(ctx context.Context, s streams, set fetch.Set, stall time.Duration)
 		return err
 	}
 	fmt.Fprintf(s.out, "%s is ready: %s training, %s validation and %s test samples\n", set.Name,
-		grouped(int64(len(d.Train()))), grouped(int64(len(d.Validation()))), grouped(int64(len(d.Test()))))
+		textfmt.Grouped(len(d.Train())), textfmt.Grouped(len(d.Validation())), textfmt.Grouped(len(d.Test())))
 	return nil
 }
 
@@ -137,7 +138,7 @@ func (p *progress) show(file string, done, total int64) {
 		p.end()
 	}
 	p.file, p.mark = file, mark
-	text := fmt.Sprintf("  %-28s %3d %%  %s of %s", file, 100*done/max(1, total), humanBytes(done), humanBytes(total))
+	text := fmt.Sprintf("  %-28s %3d %%  %s of %s", file, 100*done/max(1, total), textfmt.Size(done), textfmt.Size(total))
 	if p.line {
 		fmt.Fprintf(exact(p.out), "\r%-70s", text)
 		return

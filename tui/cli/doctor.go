@@ -12,6 +12,7 @@ import (
 	"brood/models/data"
 	"brood/runtime/host"
 	"brood/runtime/session"
+	"brood/tui/textfmt"
 )
 
 // version is set by the linker for a release; "" otherwise.
@@ -77,7 +78,7 @@ func examine(terminal bool) []finding {
 	list, absent := host.Devices()
 	for _, d := range list {
 		kinds, why, err := d.Test()
-		text := fmt.Sprintf("%s, %s, driver %s: holds %s", d.Info.Maker, humanBytes(d.Info.Memory), d.Info.Driver,
+		text := fmt.Sprintf("%s, %s, driver %s: holds %s", d.Info.Maker, textfmt.Size(d.Info.Memory), d.Info.Driver,
 			strings.Join(kinds, ", "))
 		for _, figure := range deviceLoad(d.Sense()) {
 			text += ", " + figure
@@ -104,7 +105,7 @@ func examine(terminal bool) []finding {
 // are unknown and omitted.
 func deviceLoad(taken int64, load, celsius float64) (out []string) {
 	if taken >= 0 {
-		out = append(out, humanBytes(taken)+" in use")
+		out = append(out, textfmt.Size(taken)+" in use")
 	}
 	if load >= 0 {
 		out = append(out, fmt.Sprintf("%.0f %% busy", 100*load))

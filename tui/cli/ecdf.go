@@ -18,6 +18,7 @@ import (
 	"brood/tui/cell"
 	"brood/tui/chart"
 	"brood/tui/picture"
+	"brood/tui/textfmt"
 )
 
 // Sizes of the plot of brood ecdf, in cells; its axis labels take plotLeft.
@@ -128,7 +129,7 @@ func ecdfPlot(runs []*ecdf.Run) *cell.Grid {
 	g := cell.New(ecdfWidth, ecdfHeight+4+len(names))
 	in := cell.Rect{X: plotLeft, Y: 1, W: ecdfWidth - plotLeft, H: ecdfHeight}
 	g.Text(0, 0, g.W, cell.Plain, fmt.Sprintf("share of the %d targets, %s of BBOB in %d dimensions", ecdf.Targets,
-		plural(len(functions), "function"), runs[0].Dimension))
+		textfmt.Count(len(functions), "function"), runs[0].Dimension))
 	axis := chart.Span(false, 0, 1)
 	for _, y := range []float64{0, 0.25, 0.5, 0.75, 1} {
 		at := in.Y + axis.Dot(y, in.H)
@@ -157,7 +158,7 @@ func ecdfPlot(runs []*ecdf.Run) *cell.Grid {
 		y := in.Y + in.H + 3 + i
 		g.Set(in.X, y, letter, cell.Replica(i))
 		g.Text(in.X+3, y, in.W-3, cell.Plain, fmt.Sprintf("%-12s %3.0f%% of the targets in the end, %s", name,
-			100*ecdf.Share(by[name], math.Inf(1)), plural(len(by[name]), "run")))
+			100*ecdf.Share(by[name], math.Inf(1)), textfmt.Count(len(by[name]), "run")))
 	}
 	return g
 }
@@ -181,7 +182,7 @@ func ecdfTable(runs []*ecdf.Run, target int) *table {
 			case hits == 0:
 				row = append(row, fmt.Sprintf("∞ (0/%d)", len(on)))
 			default:
-				row = append(row, fmt.Sprintf("%s (%d/%d)", grouped(int64(math.Round(time))), hits, len(on)))
+				row = append(row, fmt.Sprintf("%s (%d/%d)", textfmt.Grouped(int64(math.Round(time))), hits, len(on)))
 			}
 		}
 		if any {

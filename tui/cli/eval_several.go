@@ -29,9 +29,9 @@ func noteKernels(s streams, what string, t *evaluate.Model, kernels string) {
 
 // scoredLine describes the model and the samples.
 func scoredLine(t *evaluate.Model, set, split string, samples int64) string {
-	scored := grouped(samples) + " " + split
+	scored := textfmt.Grouped(samples) + " " + split
 	if split == "all" {
-		scored = "all " + grouped(samples)
+		scored = "all " + textfmt.Grouped(samples)
 	}
 	return fmt.Sprintf("%s on %s, %s samples\n", oneLine(t.Net.Name), oneLine(set), scored)
 }

@@ -22,6 +22,7 @@ import (
 	"brood/runtime/export"
 	"brood/runtime/host"
 	"brood/tui/picture"
+	"brood/tui/textfmt"
 )
 
 // exporting holds the flags of brood export.
@@ -245,8 +246,8 @@ func (x *exporting) tables(s streams, args []string) error {
 	if err := writeFile(file, x.force, func(w io.Writer) error { return form.write(w, table) }); err != nil {
 		return err
 	}
-	fmt.Fprintf(s.out, "%s: %s of %s, %s\n", oneLine(file), plural(rows, "row"), plural(len(runs), "session"),
-		plural(len(table.Columns), "column"))
+	fmt.Fprintf(s.out, "%s: %s of %s, %s\n", oneLine(file), textfmt.Count(rows, "row"),
+		textfmt.Count(len(runs), "session"), textfmt.Count(len(table.Columns), "column"))
 	return nil
 }
 
@@ -273,7 +274,7 @@ func (x *exporting) tensorBoard(s streams, args []string) error {
 			return err
 		}
 	}
-	fmt.Fprintf(s.out, "%s: %s; show them with tensorboard --logdir %s\n", top, plural(len(runs), "session"), top)
+	fmt.Fprintf(s.out, "%s: %s; show them with tensorboard --logdir %s\n", top, textfmt.Count(len(runs), "session"), top)
 	return nil
 }
 
@@ -329,7 +330,7 @@ func (x *exporting) writeModel(ctx context.Context, dir, file string, recomputed
 	}
 	t := all[0]
 	text := fmt.Sprintf("%s: %s after round %d of %s, %s parameters", file, t.Net.Name, t.Round, t.Session,
-		grouped(int64(len(t.Params))))
+		textfmt.Grouped(len(t.Params)))
 	if made := t.Made(); made != "" {
 		text += fmt.Sprintf(" (%s: %s)", t.Of, made)
 	}
@@ -348,5 +349,5 @@ func unusedTensors(file string, names []string) string {
 		return ""
 	}
 	return oneLine(fmt.Sprintf("%s has %s that the model does not use: %s", file,
-		plural(len(names), "tensor"), strings.Join(names[:min(len(names), 8)], ", ")))
+		textfmt.Count(len(names), "tensor"), strings.Join(names[:min(len(names), 8)], ", ")))
 }

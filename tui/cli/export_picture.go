@@ -18,6 +18,7 @@ import (
 	"brood/tui"
 	"brood/tui/panel"
 	"brood/tui/picture"
+	"brood/tui/textfmt"
 )
 
 // pictureOptions select the screen that brood export draws as SVG or PNG.
@@ -101,7 +102,7 @@ func (x *exporting) pictureRuns(ctx context.Context, s streams, opt panel.Option
 		name := filepath.Base(sessions[0].path)
 		return x.writePicture(ctx, s, opt, name, name)
 	}
-	return x.writePicture(ctx, s, opt, "sessions", plural(len(sessions), "session"))
+	return x.writePicture(ctx, s, opt, "sessions", textfmt.Count(len(sessions), "session"))
 }
 
 // writePicture draws the screen into x.file, or into name with the ending of the format. of names what it shows.

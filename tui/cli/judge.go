@@ -22,6 +22,7 @@ import (
 	"brood/runtime/option"
 	"brood/runtime/sweep"
 	"brood/runtime/timeline"
+	"brood/tui/textfmt"
 )
 
 // budgets are the costs that two sides can be given equally, each with the metric that measures it, in the order of
@@ -198,7 +199,7 @@ func recordedSide(name string, s streams) (*side, error) {
 	}
 	if groups := archive.Groups(recorded); len(groups) != 1 {
 		return nil, usage("%s has sessions of %s: give a directory of one setting with several seeds", name,
-			plural(len(groups), "setting"))
+			textfmt.Count(len(groups), "setting"))
 	}
 	x := &side{name: name, runs: map[int]judged{}}
 	for _, r := range recorded {
@@ -229,7 +230,7 @@ func (w *duel) train(ctx context.Context, f *judgeFlags, s streams) error {
 		pilot.out = io.Discard
 	}
 	w.fill([]int{slices.Min(w.seeds)}) // the same one for more seeds
-	w.head = fmt.Sprintf("measure the budget: %s", plural(len(w.Trials), "run"))
+	w.head = fmt.Sprintf("measure the budget: %s", textfmt.Count(len(w.Trials), "run"))
 	if err := w.trainAll(ctx, newBatchView(&w.runs, f.plain, f.json, pilot), s); err != nil {
 		return err
 	}
@@ -237,8 +238,8 @@ func (w *duel) train(ctx context.Context, f *judgeFlags, s streams) error {
 		return err
 	}
 	w.fill(w.seeds)
-	w.head = fmt.Sprintf("judge at equal %s, %s: %s", w.budget, plural(len(w.seeds), "seed"),
-		plural(len(w.Trials), "run"))
+	w.head = fmt.Sprintf("judge at equal %s, %s: %s", w.budget, textfmt.Count(len(w.seeds), "seed"),
+		textfmt.Count(len(w.Trials), "run"))
 	return w.trainAll(ctx, newBatchView(&w.runs, f.plain, f.json, s), s)
 }
 

@@ -16,6 +16,7 @@ import (
 	"brood/runtime/event"
 	"brood/runtime/session"
 	"brood/runtime/view"
+	"brood/tui/textfmt"
 )
 
 func logCommand(s streams) *cobra.Command {
@@ -70,7 +71,7 @@ func logLines(w io.Writer) func(uint64, event.Record) error {
 				level = string(e.Level) + ": "
 			}
 			_, err := fmt.Fprintf(w, "%s  %8s  %-10s  %s%s\n", time.Unix(0, e.When).UTC().Format("2006-01-02 15:04:05"),
-				grouped(int64(e.Round)), e.Kind, level, oneLine(e.Text))
+				textfmt.Grouped(e.Round), e.Kind, level, oneLine(e.Text))
 			if err != nil {
 				return err
 			}

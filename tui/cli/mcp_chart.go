@@ -84,7 +84,7 @@ func drawSeries(runs []*archive.Run, series string, over axis.Axis, w, h int) st
 		last := "not measured"
 		if points := r.Measured(series, over); len(points) > 0 {
 			p := points[len(points)-1]
-			last = fmt.Sprintf("%s in round %s", textfmt.SeriesText(series, p.Mean()), grouped(int64(p.Round)))
+			last = fmt.Sprintf("%s in round %s", textfmt.SeriesText(series, p.Mean()), textfmt.Grouped(p.Round))
 		}
 		legend[i] = oneLine(fmt.Sprintf("%c  %s  %s", letter, r.Name, last))
 	}

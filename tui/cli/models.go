@@ -8,6 +8,7 @@ import (
 
 	"brood/models"
 	"brood/runtime/option"
+	"brood/tui/textfmt"
 )
 
 func modelsCommand(s streams) *cobra.Command {
@@ -24,8 +25,8 @@ func modelsCommand(s streams) *cobra.Command {
 				}
 				continue
 			}
-			t.row(m.Name, fmt.Sprint(m.Input), fmt.Sprint(m.Classes), grouped(int64(m.Layout.Params)),
-				grouped(int64(m.Layout.Stats)), m.Doc)
+			t.row(m.Name, fmt.Sprint(m.Input), fmt.Sprint(m.Classes), textfmt.Grouped(m.Layout.Params),
+				textfmt.Grouped(m.Layout.Stats), m.Doc)
 		}
 		if !asJSON {
 			t.write(s.out)
@@ -77,9 +78,9 @@ func modelsCommand(s streams) *cobra.Command {
 		fmt.Fprintln(s.out)
 		t = newTable("tensor", "shape", ">parameters")
 		for _, x := range m.Layout.Tensors {
-			t.row(x.Name, fmt.Sprint(x.Shape), grouped(int64(x.Len)))
+			t.row(x.Name, fmt.Sprint(x.Shape), textfmt.Grouped(x.Len))
 		}
-		t.row("all", "", grouped(int64(m.Layout.Params)))
+		t.row("all", "", textfmt.Grouped(m.Layout.Params))
 		t.write(s.out)
 		return nil
 	}

@@ -16,6 +16,7 @@ import (
 	"brood/models/data"
 	"brood/runtime/evaluate"
 	"brood/runtime/report"
+	"brood/tui/textfmt"
 )
 
 // Columns of a table of predictions. Column p_NAME is the probability of class NAME.
@@ -118,7 +119,8 @@ func (x *predictFlags) execute(ctx context.Context, s streams, t *evaluate.Model
 	if x.output == "-" {
 		return nil
 	}
-	fmt.Fprintf(s.out, "%s: %s of %s, predicted by %s\n", x.output, plural(len(asked.IDs), "sample"), x.set, t.Net.Name)
+	fmt.Fprintf(s.out, "%s: %s of %s, predicted by %s\n", x.output, textfmt.Count(len(asked.IDs), "sample"), x.set,
+		t.Net.Name)
 	return nil
 }
 

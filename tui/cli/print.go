@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"io"
 	"maps"
-	"math"
 	"slices"
 	"strconv"
 	"strings"
@@ -225,7 +224,8 @@ func (p *plainPrinter) begin(r prepared) {
 	p.job = r.job
 	j := r.job
 	if j.Config.Data == "" {
-		p.line("brood: %s, without a model: %s on %s", j.Alg.Title, plural(j.Members, "member"), plural(j.Workers, "worker"))
+		p.line("brood: %s, without a model: %s on %s", j.Alg.Title, textfmt.Count(j.Members, "member"),
+			textfmt.Count(j.Workers, "worker"))
 	} else {
 		on := j.Config.Data
 		if a := j.Config.Augment; a != "" {
@@ -235,15 +235,15 @@ func (p *plainPrinter) begin(r prepared) {
 			on += ", class weights " + option.ClassWeights.Text(j.Options)
 		}
 		p.line("brood: %s on %s, %s: %s of %s parameters on %s, %s",
-			j.Alg.Title, j.Net.Name, on, plural(j.Members, "member"), grouped(int64(j.Net.Layout.Params)),
-			plural(j.Workers, "worker"), computing(j))
+			j.Alg.Title, j.Net.Name, on, textfmt.Count(j.Members, "member"), textfmt.Grouped(j.Net.Layout.Params),
+			textfmt.Count(j.Workers, "worker"), computing(j))
 		for _, note := range j.Samples.Notes {
 			p.line("brood: %s: %s", j.Config.Data, note)
 		}
 	}
-	expected := humanBytes(j.Config.Memory) + " of memory"
+	expected := textfmt.Size(j.Config.Memory) + " of memory"
 	if j.DeviceMemory > 0 {
-		expected += ", " + humanBytes(j.DeviceMemory) + " on the device"
+		expected += ", " + textfmt.Size(j.DeviceMemory) + " on the device"
 	}
 	where := r.sess.Dir()
 	if by := listCommand(where); by != "" {
@@ -292,8 +292,8 @@ func (p *plainPrinter) record(r event.Record) {
 		p.line("round %6d  %s = %s from round %d on (%s)", p.Sum.Rounds, r.Edit.Knob, timeline.Text(*r.Edit), r.Edit.First(),
 			r.Edit.Whose())
 	case r.Plan != nil && r.Plan.Cause != event.CauseStart:
-		text := fmt.Sprintf("%s: %s on %s", r.Plan.Cause, plural(len(r.Plan.New.Members), "member"),
-			plural(len(r.Plan.New.Workers()), "worker"))
+		text := fmt.Sprintf("%s: %s on %s", r.Plan.Cause, textfmt.Count(len(r.Plan.New.Members), "member"),
+			textfmt.Count(len(r.Plan.New.Workers()), "worker"))
 		if r.Plan.Note != "" {
 			text += "; " + r.Plan.Note
 		}
@@ -310,13 +310,13 @@ func (p *plainPrinter) record(r event.Record) {
 func computing(j *host.Job) string {
 	switch {
 	case j.Config.Kernels == arith.BF16:
-		return plural(j.Threads, "thread") + ", candidates in bf16"
+		return textfmt.Count(j.Threads, "thread") + ", candidates in bf16"
 	case j.Config.Kernels == arith.AMX:
-		return plural(j.Threads, "thread") + ", candidates in bf16 in the order of tiles"
+		return textfmt.Count(j.Threads, "thread") + ", candidates in bf16 in the order of tiles"
 	case !option.IsCPU(j.Device):
 		return "device " + j.Device
 	}
-	return plural(j.Threads, "thread")
+	return textfmt.Count(j.Threads, "thread")
 }
 
 // heldFor is the longest time that a progress line waits for an evaluation.
@@ -346,7 +346,7 @@ func (p *plainPrinter) progress(c event.Commit) string {
 	text := fmt.Sprintf("round %6d  epoch %6.2f  %s %s  %8s", c.To, c.Progress.Epochs, word, loss,
 		rate(p.Tally, c.Progress))
 	if left, ok := p.Left(c.Progress); ok {
-		text += ", " + shortTime(left) + " left"
+		text += ", " + textfmt.Estimate(left) + " left"
 	}
 	return text
 }
@@ -377,10 +377,10 @@ func (p *plainPrinter) summarise(exit coordinator.Exit, s archive.Result) {
 	p.release()
 	since := "" // the range of rounds that time and bytes cover
 	if from := p.Before().Rounds; from > 0 {
-		since = fmt.Sprintf(" since round %s", grouped(int64(from)))
+		since = fmt.Sprintf(" since round %s", textfmt.Grouped(from))
 	}
 	fmt.Fprintf(p.out, "\n%s after %s rounds, %.2f epochs, %s%s: %s\n",
-		exit.Phase, grouped(int64(s.Rounds)), s.Epochs, clockTime(s.Seconds), since, oneLine(exit.Reason))
+		exit.Phase, textfmt.Grouped(s.Rounds), s.Epochs, clockTime(s.Seconds), since, oneLine(exit.Reason))
 	defer fmt.Fprintf(p.out, "  session      %s\n", s.Session)
 	if s.Rounds == 0 {
 		return // nothing was measured
@@ -420,9 +420,9 @@ func (p *plainPrinter) summarise(exit coordinator.Exit, s archive.Result) {
 	for _, op := range slices.Sorted(maps.Keys(s.BytesSent)) {
 		same := "= predicted"
 		if s.BytesPredicted[op] != s.BytesSent[op] {
-			same = "but predicted " + humanBytes(s.BytesPredicted[op])
+			same = "but predicted " + textfmt.Size(s.BytesPredicted[op])
 		}
-		fmt.Fprintf(p.out, "  %-12s %s%s %s\n", op, humanBytes(s.BytesSent[op]), since, same)
+		fmt.Fprintf(p.out, "  %-12s %s%s %s\n", op, textfmt.Size(s.BytesSent[op]), since, same)
 	}
 	if s.Audits > 0 {
 		fmt.Fprintf(p.out, "  audits       %s of rounds executed twice, all bits equal\n", textfmt.Count(s.Audits, "part"))
@@ -430,7 +430,8 @@ func (p *plainPrinter) summarise(exit coordinator.Exit, s archive.Result) {
 	for _, text := range s.Restarts {
 		fmt.Fprintf(p.out, "  restarts     %s\n", oneLine(text))
 	}
-	fmt.Fprintf(p.out, "  memory       %s, estimated %s\n", humanBytes(s.MemoryMeasured), humanBytes(s.MemoryPredicted))
+	fmt.Fprintf(p.out, "  memory       %s, estimated %s\n", textfmt.Size(s.MemoryMeasured),
+		textfmt.Size(s.MemoryPredicted))
 	if p.job != nil && exit.Phase == event.Finished {
 		printClaims(p.out, p.job, p.Tally, p.Metric)
 	}
@@ -456,31 +457,6 @@ func clockTime(seconds float64) string {
 	}
 	return fmt.Sprintf("%.1f s", seconds)
 }
-
-// shortTime formats an estimated duration with few digits.
-func shortTime(seconds float64) string {
-	minutes := int64(math.Round(seconds / 60))
-	switch {
-	case seconds < 10:
-		return clockTime(seconds)
-	case seconds < 99.5:
-		return fmt.Sprintf("%.0f s", seconds)
-	case minutes < 100:
-		return fmt.Sprintf("%d min", minutes)
-	}
-	return fmt.Sprintf("%s h %d min", grouped(minutes/60), minutes%60)
-}
-
-// grouped formats 1234567 as 1 234 567.
-func grouped(n int64) string {
-	if n < 0 {
-		return "-" + textfmt.Grouped(uint64(-(n+1))+1)
-	}
-	return textfmt.Grouped(uint64(n))
-}
-
-// humanBytes formats a number of bytes with a unit.
-func humanBytes(n int64) string { return textfmt.Size(float64(n)) }
 
 // onStart returns the notes to print when a run begins: tensors of its initial model file that the model does not
 // use, knobs of its preset that its algorithm does not take, and the notes of the job.

@@ -109,7 +109,7 @@ func (a testReport) write(w io.Writer, dir string) {
 		writeClasses(w, x)
 	}
 	fmt.Fprintf(w, "               of %s test samples, evaluated in %s; full report: brood eval %s\n",
-		grouped(x.Samples), clockTime(a.took.Seconds()), sessionArg(dir))
+		textfmt.Grouped(x.Samples), clockTime(a.took.Seconds()), sessionArg(dir))
 	if a.mixed != "" {
 		fmt.Fprintf(w, "               %s\n", a.mixed)
 	}
@@ -135,7 +135,8 @@ func writeClasses(w io.Writer, x *report.Report) {
 	var wrong []string
 	pairs := x.Mistaken()
 	for _, p := range pairs[:min(len(pairs), maxWorst)] {
-		wrong = append(wrong, fmt.Sprintf("%s for %s %s", x.Classes[p.Is].Name, x.Classes[p.As].Name, grouped(p.Samples)))
+		wrong = append(wrong, fmt.Sprintf("%s for %s %s", x.Classes[p.Is].Name, x.Classes[p.As].Name,
+			textfmt.Grouped(p.Samples)))
 	}
 	if len(wrong) > 0 {
 		fmt.Fprintf(w, "  mistaken     %s\n", strings.Join(wrong, ", "))

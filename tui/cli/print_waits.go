@@ -6,6 +6,7 @@ import (
 
 	"brood/runtime/view"
 	"brood/tui/panel"
+	"brood/tui/textfmt"
 )
 
 const (
@@ -52,5 +53,5 @@ func (p *plainPrinter) printWait(d *view.Doing, now time.Time) {
 	}
 	p.release()
 	p.waited, p.stage = now, d.Stage
-	fmt.Fprintf(p.out, "brood: %s, %s\n", panel.DoingText(*d), shortTime(d.For.Seconds()))
+	fmt.Fprintf(p.out, "brood: %s, %s\n", panel.DoingText(*d), textfmt.Estimate(d.For.Seconds()))
 }

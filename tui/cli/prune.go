@@ -11,6 +11,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"brood/runtime/session"
+	"brood/tui/textfmt"
 )
 
 // age is a duration that may be given in days.
@@ -92,7 +93,7 @@ func (f *pruneFlags) prune(list []session.Info, now time.Time, out io.Writer) er
 		bytes, n = bytes+size, n+1
 		fmt.Fprintf(out, "%s %s: %s, idle for %.0f days\n", removed, oneLine(x.Name), x.State(), idle.Hours()/24)
 	}
-	fmt.Fprintf(out, "%s %s: %d of %s\n", freed, humanBytes(bytes), n, plural(len(list), "session"))
+	fmt.Fprintf(out, "%s %s: %d of %s\n", freed, textfmt.Size(bytes), n, textfmt.Count(len(list), "session"))
 	return nil
 }
 

@@ -19,6 +19,7 @@ import (
 	"brood/presets"
 	"brood/runtime/option"
 	"brood/runtime/sweep"
+	"brood/tui/textfmt"
 )
 
 // study is a batch: the presets of one source, each with several seeds.
@@ -275,7 +276,7 @@ func (w *study) fill(names, only []string, dir string, s streams) error {
 			slices.ContainsFunc(p.Claims, func(c presets.Claim) bool { return strings.HasPrefix(c.Metric, "bytes") }) {
 			skipped = append(skipped, fmt.Errorf("%s claims the bytes of %s: run it on this machine, or with --wait "+
 				"%d", name,
-				plural(form.Options.Workers, "worker"), form.Options.Workers))
+				textfmt.Count(form.Options.Workers, "worker"), form.Options.Workers))
 			continue
 		}
 		w.presets, forms = append(w.presets, p), append(forms, form)
@@ -301,8 +302,8 @@ func (w *study) fill(names, only []string, dir string, s streams) error {
 		w.Add([]string{p.Name}, p.Name, o,
 			func(seed int) string { return sweep.PlainName(fmt.Sprintf("%s,seed=%d", p.Name, seed)) }, w.seeds)
 	}
-	w.head = fmt.Sprintf("%s, %s with %s: %s", stem, plural(len(w.presets), "preset"), plural(len(w.seeds), "seed"),
-		plural(len(w.Trials), "run"))
+	w.head = fmt.Sprintf("%s, %s with %s: %s", stem, textfmt.Count(len(w.presets), "preset"),
+		textfmt.Count(len(w.seeds), "seed"), textfmt.Count(len(w.Trials), "run"))
 	return nil
 }
 

@@ -161,14 +161,6 @@ func TestEverything(t *testing.T) {
 	}
 }
 
-func TestShortTime(t *testing.T) {
-	for seconds, want := range map[float64]string{0: "0 ms", 0.0371: "37 ms", 0.9996: "1.0 s", 5.26: "5.3 s", 59.8: "60 s", 99.4: "99 s", 100: "2 min", 5460: "91 min", 5999: "1 h 40 min", 4e6: "1 111 h 7 min"} {
-		if s := shortTime(seconds); s != want {
-			t.Errorf("%g s are %q, want %q", seconds, s, want)
-		}
-	}
-}
-
 // TestBatchEndsAtOnce: an animated view of finished runs ends before it starts.
 func TestBatchEndsAtOnce(t *testing.T) {
 	ended := make(chan struct{})

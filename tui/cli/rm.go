@@ -8,6 +8,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"brood/runtime/session"
+	"brood/tui/textfmt"
 )
 
 func rmCommand(s streams) *cobra.Command {
@@ -37,7 +38,7 @@ func rmCommand(s streams) *cobra.Command {
 				freed += n
 				fmt.Fprintf(s.out, "removed %s\n", oneLine(filepath.Base(dir)))
 			}
-			fmt.Fprintf(s.out, "freed %s\n", humanBytes(freed))
+			fmt.Fprintf(s.out, "freed %s\n", textfmt.Size(freed))
 			return nil
 		},
 	}

@@ -22,6 +22,7 @@ import (
 	"brood/runtime/scaling"
 	"brood/runtime/session"
 	"brood/runtime/sweep"
+	"brood/tui/textfmt"
 )
 
 // scaleFlags holds the flags of `brood scale`.
@@ -208,13 +209,13 @@ func (f *scaleFlags) prepare(ctx context.Context, p presets.Scaling, several boo
 		if p.FastFrames {
 			slower += " except for frames"
 		}
-		w.head = fmt.Sprintf("%s on %s, each %s", p.Name, plural(n, "worker"), slower)
+		w.head = fmt.Sprintf("%s on %s, each %s", p.Name, textfmt.Count(n, "worker"), slower)
 		if err := w.validate(ctx, p); err != nil {
 			return nil, err
 		}
 		if time.Since(last) > time.Second {
 			last = time.Now()
-			fmt.Fprintf(s.err, "brood: checked the runs of %d of %s\n", i+1, plural(len(p.Workers), "fleet"))
+			fmt.Fprintf(s.err, "brood: checked the runs of %d of %s\n", i+1, textfmt.Count(len(p.Workers), "fleet"))
 		}
 		all = append(all, w)
 	}
@@ -226,7 +227,7 @@ func (w *fleetRuns) trainSeed(ctx context.Context, seed int, f *scaleFlags, s st
 	all, head := w.Trials, w.head
 	defer func() { w.Trials, w.head = all, head }()
 	w.Trials = slices.DeleteFunc(slices.Clone(all), func(t *sweep.Trial) bool { return t.Seed != seed })
-	w.head += ": " + plural(len(w.Trials), "run")
+	w.head += ": " + textfmt.Count(len(w.Trials), "run")
 	if len(w.Trials) < len(all) {
 		w.head += fmt.Sprintf(" with seed %d", seed)
 	}
@@ -311,7 +312,7 @@ func (w *fleetRuns) add(p presets.Scaling, r presets.Run) error {
 	if link == "" {
 		link = "no limit"
 	}
-	label := fmt.Sprintf("%s, %s, %s", r.Curve.Name, link, plural(r.Members, "member"))
+	label := fmt.Sprintf("%s, %s, %s", r.Curve.Name, link, textfmt.Count(r.Members, "member"))
 	w.Add([]string{r.Curve.Name, r.Link, strconv.Itoa(r.Members)}, label, o, func(seed int) string {
 		name := strings.ReplaceAll(fmt.Sprintf("%s,%s,members=%d", r.Curve.Name, r.Link, r.Members), ",,", ",")
 		if seed > 1 {
@@ -392,11 +393,11 @@ func (f *scaleFlags) report(p presets.Scaling, all []*fleetRuns, s streams) erro
 	if late := r.Late(); late > 0 {
 		fmt.Fprintf(s.err, "brood: this machine was too busy at %s (lower-case letters, hollow points in the SVG): "+
 			"workers were more than %d %% late; run the same command again to repeat their measurement\n",
-			plural(late, "point"), scaling.TooLate)
+			textfmt.Count(late, "point"), scaling.TooLate)
 	}
 	if few := r.Few(); few > 0 {
 		fmt.Fprintf(s.err, "brood: no round time for %s with fewer than %d counted commits: give the plan more "+
-			"rounds, 8 or more if they are short\n", plural(few, "point"), scaling.Least)
+			"rounds, 8 or more if they are short\n", textfmt.Count(few, "point"), scaling.Least)
 	}
 	if f.out == "" {
 		return nil
@@ -428,14 +429,14 @@ func scaleTable(r scaling.Results) *table {
 			if row.Commits >= scaling.Least {
 				round, quartiles = seconds(row.Round), seconds(row.Low)+" to "+seconds(row.High)
 			}
-			cells = append(cells, round, quartiles, strconv.Itoa(row.Commits), humanBytes(int64(row.Bytes)), waits(row.Figures),
+			cells = append(cells, round, quartiles, strconv.Itoa(row.Commits), textfmt.Size(row.Bytes), waits(row.Figures),
 				share(row.Weak), share(row.Strong))
 		} else {
 			took := seconds(row.Seconds)
 			if !row.Met {
 				took = "missed"
 			}
-			cells = append(cells, took, humanBytes(int64(row.Sent)), strconv.Itoa(row.Rounds))
+			cells = append(cells, took, textfmt.Size(row.Sent), strconv.Itoa(row.Rounds))
 		}
 		t.row(append(cells, fmt.Sprintf("%d %%", row.Late))...)
 	}

@@ -19,6 +19,7 @@ import (
 	"brood/optim/collective"
 	"brood/optim/protocol"
 	"brood/presets"
+	"brood/tui/textfmt"
 )
 
 // simulateFlags holds the flags of `brood simulate`.
@@ -101,7 +102,7 @@ func (f *simulateFlags) measureOne(c *cobra.Command, name string, s streams) err
 			return err
 		}
 		all, stuck = append(all, m), stuck+m.stuck
-		t.row(a.Name, grouped(int64(n)), fmt.Sprint(f.executions), figure(m.mean), figure(m.se), figure(m.median),
+		t.row(a.Name, textfmt.Grouped(n), fmt.Sprint(f.executions), figure(m.mean), figure(m.se), figure(m.median),
 			figure(m.least), figure(m.most), m.right, theory(protocol.TheoryOf(a, k)))
 	}
 	t.write(s.out)
@@ -274,7 +275,7 @@ func figure(x float64) string {
 	case math.IsNaN(x):
 		return "–"
 	case math.Abs(x) >= 10000:
-		return grouped(int64(math.Round(x)))
+		return textfmt.Grouped(int64(math.Round(x)))
 	}
 	return strconv.FormatFloat(x, 'g', 4, 64)
 }

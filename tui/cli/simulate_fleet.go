@@ -20,6 +20,7 @@ import (
 	"brood/runtime/host"
 	"brood/runtime/option"
 	"brood/runtime/simulate"
+	"brood/tui/textfmt"
 )
 
 // gcPercent is the GOGC value while a fleet is simulated: a simulation keeps many small, long-lived objects.
@@ -110,7 +111,8 @@ func fewDepartures(f forecast.Fleet) string {
 		return ""
 	}
 	return fmt.Sprintf("%s on %s: %s in %s, too few to estimate the cost of churn; give more --rounds",
-		f.Algorithm, plural(f.Workers, "worker"), plural(*f.Departures, "departure"), seconds(f.Seconds*float64(f.Rounds)))
+		f.Algorithm, textfmt.Count(f.Workers, "worker"), textfmt.Count(*f.Departures, "departure"),
+		seconds(f.Seconds*float64(f.Rounds)))
 }
 
 // fleetConditions holds the parsed flags that describe the machines and links of a simulated fleet.
@@ -165,7 +167,7 @@ func (f *fleetSimulation) check(given func(flag string) bool) (x fleetConditions
 	if cores := goruntime.NumCPU(); f.run.opts.Threads > cores {
 		return x, fmt.Errorf("--threads %d: the computing of a worker is measured on this machine, which has %s: give "+
 			"at most %d",
-			f.run.opts.Threads, plural(cores, "core"), cores)
+			f.run.opts.Threads, textfmt.Count(cores, "core"), cores)
 	}
 	return x, nil
 }
@@ -306,10 +308,10 @@ func (f *fleetSimulation) print(w io.Writer, all []forecast.Fleet) {
 	if f.churn > 0 {
 		heads = slices.Insert(heads, 5, ">if all stay", ">departures", ">all there")
 	}
-	members := plural(all[0].Members, "member")
+	members := textfmt.Count(all[0].Members, "member")
 	if f.each > 0 {
 		heads = slices.Insert(heads, 2, ">members")
-		members = plural(f.each, "member") + " per worker"
+		members = textfmt.Count(f.each, "member") + " per worker"
 	}
 	fmt.Fprintf(w, "%s of %s; %s\n\n", members, all[len(all)-1].ModelAndData, f.fleet())
 	t := newTable(heads...)
@@ -319,7 +321,7 @@ func (f *fleetSimulation) print(w io.Writer, all []forecast.Fleet) {
 			p95 = "–"
 		}
 		cells := []string{r.Algorithm, fmt.Sprint(r.Workers), seconds(r.Seconds), p95, seconds(r.Plain),
-			fmt.Sprintf("%.0f%%", 100*r.Training), humanBytes(int64(r.Bytes)), grouped(int64(r.Rate))}
+			fmt.Sprintf("%.0f%%", 100*r.Training), textfmt.Size(r.Bytes), textfmt.Grouped(int(r.Rate))}
 		if r.Departures != nil {
 			cells = slices.Insert(cells, 5, seconds(r.Steady), fmt.Sprint(*r.Departures), fmt.Sprintf("%.0f%%", 100**r.Whole))
 		}

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"brood/runtime/simulate"
+	"brood/tui/textfmt"
 )
 
 // rackFlags describes racks: groups of workers that share an uplink and a downlink.
@@ -97,7 +98,7 @@ func (f *fleetSimulation) fleet() string {
 		{f.control > 0, f.control.String() + " delay to the coordinator"},
 		{f.up != "", "a worker sends " + f.up},
 		{f.down != "", subject(f.up, "a worker") + " receives " + f.down},
-		{f.rack.of > 0, fmt.Sprintf("racks of %s", plural(f.rack.of, "worker"))},
+		{f.rack.of > 0, fmt.Sprintf("racks of %s", textfmt.Count(f.rack.of, "worker"))},
 		{f.rack.up != "", "a rack sends " + f.rack.up},
 		{f.rack.down != "", subject(f.rack.up, "a rack") + " receives " + f.rack.down},
 		{f.rack.delay > 0, f.rack.delay.String() + " more delay between racks"},
@@ -108,7 +109,7 @@ func (f *fleetSimulation) fleet() string {
 	}
 	return links + clauses("; workers: ", "", []clause{
 		{len(f.slow) > 0, "slower by " + strings.Join(f.slow, " and ")},
-		{f.cores > 0, plural(f.cores, "core") + " for all"},
+		{f.cores > 0, textfmt.Count(f.cores, "core") + " for all"},
 		{f.churn > 0, fmt.Sprintf("stay for %s on average, then %s, and return after %s on average", f.churn, leave,
 			f.away)},
 	})

@@ -1,6 +1,7 @@
 package cli
 
 import (
+	"brood/tui/textfmt"
 	"fmt"
 	"sync"
 	"time"
@@ -28,8 +29,8 @@ func (t *trialProgress) update(time float64, ended int64) {
 func (t *trialProgress) String() string {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	return fmt.Sprintf("%s: %s of %s left at a parallel time of %s", t.name, grouped(int64(t.total)-t.ended),
-		plural(t.total, "execution"), figure(t.time))
+	return fmt.Sprintf("%s: %s of %s left at a parallel time of %s", t.name, textfmt.Grouped(int64(t.total)-t.ended),
+		textfmt.Count(t.total, "execution"), figure(t.time))
 }
 
 // start prints the progress to stderr until the caller calls stop, which waits for the printing goroutine. A terminal

@@ -17,6 +17,7 @@ import (
 	"brood/runtime/host"
 	"brood/runtime/option"
 	"brood/runtime/sweep"
+	"brood/tui/textfmt"
 )
 
 // grid is the batch of a sweep: a run for each point of the grid, or for each drawn point, and each seed.
@@ -170,7 +171,7 @@ func (f *sweepFlags) execute(c *cobra.Command, preset string, s streams) error {
 	}
 	view := newBatchView(&w.runs, f.run.plain, f.run.json, s)
 	w.Halving.Begin = func(rung, rungs, settings int, limit event.Limit) {
-		view.note(fmt.Sprintf("rung %d of %d: %s to %s", rung, rungs, plural(settings, "setting"), limitText(limit)))
+		view.note(fmt.Sprintf("rung %d of %d: %s to %s", rung, rungs, textfmt.Count(settings, "setting"), limitText(limit)))
 	}
 	err = w.train(c.Context(), view)
 	if w.begun && !f.run.json {
@@ -193,7 +194,7 @@ func limitText(l event.Limit) string {
 		out = append(out, fmt.Sprintf("%.4g epochs", l.Epochs))
 	}
 	if l.Rounds > 0 {
-		out = append(out, plural(int(l.Rounds), "round"))
+		out = append(out, textfmt.Count(int(l.Rounds), "round"))
 	}
 	return strings.Join(out, " or ")
 }
@@ -253,8 +254,8 @@ func (w *grid) fill(base *cobra.Command, flags *sweepFlags, preset string) error
 			return sweep.PlainName(strings.Join(append(slices.Clone(words), "seed="+strconv.Itoa(seed)), ","))
 		}, w.seeds)
 	}
-	w.head = fmt.Sprintf("%s, %s with %s: %s", cmp.Or(title, "sweep"), plural(len(points), "setting"),
-		plural(len(w.seeds), "seed"), plural(len(w.Trials), "run"))
+	w.head = fmt.Sprintf("%s, %s with %s: %s", cmp.Or(title, "sweep"), textfmt.Count(len(points), "setting"),
+		textfmt.Count(len(w.seeds), "seed"), textfmt.Count(len(w.Trials), "run"))
 	return nil
 }
 

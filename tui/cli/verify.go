@@ -15,6 +15,7 @@ import (
 	"brood/runtime/host"
 	"brood/runtime/verify"
 	"brood/transport/wire"
+	"brood/tui/textfmt"
 )
 
 func verifyCommand(s streams) *cobra.Command {
@@ -88,16 +89,16 @@ func printVerified(w io.Writer, res host.Verified, within float64, took time.Dur
 		predicted = "unlike the formula of the algorithm"
 	}
 	fmt.Fprintf(w, "verified: %d commits, %s rounds recomputed in %s, %s on the links %s\n", res.Commits,
-		grouped(int64(res.Rounds)), clockTime(took.Seconds()), humanBytes(res.Bytes), predicted)
+		textfmt.Grouped(res.Rounds), clockTime(took.Seconds()), textfmt.Size(res.Bytes), predicted)
 	if within > 0 {
 		fmt.Fprintf(w, "within %g: %s; %s\n", within, largestError(res.Within), uncompared(res))
 	} else {
 		fmt.Fprintln(w, res.Last.Hash)
 	}
-	fmt.Fprintf(w, "compared: %s and %s; %s\n", plural(int(res.Evaluations), "test evaluation"),
-		plural(int(res.Points), "record")+" of points", plural(res.Checkpoints, "checkpoint")+" on disk")
+	fmt.Fprintf(w, "compared: %s and %s; %s\n", textfmt.Count(int(res.Evaluations), "test evaluation"),
+		textfmt.Count(int(res.Points), "record")+" of points", textfmt.Count(res.Checkpoints, "checkpoint")+" on disk")
 	if res.Signed > 0 {
-		fmt.Fprintf(w, "signed: %s with rows, by the keys %s\n", plural(res.Signed, "saved file"),
+		fmt.Fprintf(w, "signed: %s with rows, by the keys %s\n", textfmt.Count(res.Signed, "saved file"),
 			strings.Join(signers(res), ", "))
 	}
 	fmt.Fprintf(w, "not compared: %s\n", uncovered(res))
@@ -118,10 +119,10 @@ func printVerified(w io.Writer, res host.Verified, within float64, took time.Dur
 func largestError(c verify.Closeness) string {
 	if c.LargestError == 0 {
 		return fmt.Sprintf("the parameters of %s equal those of the session, bit for bit",
-			plural(c.Segments, "saved state"))
+			textfmt.Count(c.Segments, "saved state"))
 	}
 	return fmt.Sprintf("largest error of the parameters %.2g, in round %d; %s compared", c.LargestError, c.Round,
-		plural(c.Segments, "saved state"))
+		textfmt.Count(c.Segments, "saved state"))
 }
 
 // uncompared describes the rounds that a verification within a tolerance executed but did not compare.
@@ -136,11 +137,11 @@ func uncompared(res host.Verified) string {
 func uncovered(res host.Verified) string {
 	var out []string
 	if res.Unmatched > 0 {
-		out = append(out, plural(int(res.Unmatched), "record")+
+		out = append(out, textfmt.Count(int(res.Unmatched), "record")+
 			" of points or evaluations that these rounds do not produce, such as the last ones of a stopped run")
 	}
 	if res.Removed > 0 {
-		out = append(out, plural(res.Removed, "checkpoint")+" whose files the run has removed")
+		out = append(out, textfmt.Count(res.Removed, "checkpoint")+" whose files the run has removed")
 	}
 	return strings.Join(append(out, "times, and measurements of machines"), "; ")
 }

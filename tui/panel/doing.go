@@ -23,11 +23,11 @@ func DoingText(d view.Doing) string {
 		case 0, d.Of:
 			return prepares + ": filling their state"
 		}
-		return prepares + ": " + textfmt.Grouped(uint64(d.Done)) + " initialised"
+		return prepares + ": " + textfmt.Grouped(d.Done) + " initialised"
 	case view.StageRound:
 		text := "round " + textfmt.Grouped(d.Round)
 		if d.Done > 0 {
-			text += ": " + textfmt.Grouped(uint64(d.Done)) + " of " + textfmt.Count(d.Of, "member") + " done"
+			text += ": " + textfmt.Grouped(d.Done) + " of " + textfmt.Count(d.Of, "member") + " done"
 		}
 		return text
 	}

@@ -29,7 +29,7 @@ const (
 	BytesMetric = "bytes" // payload per round of each operation
 )
 
-var bytesMetric = Metric{ID: BytesMetric, Title: "bytes a round", text: textfmt.Size, axis: textfmt.ShortSize,
+var bytesMetric = Metric{ID: BytesMetric, Title: "bytes a round", text: textfmt.Size[float64], axis: textfmt.ShortSize,
 	floor: true}
 
 // BytesTile returns the tile of the payload per round of each operation.
@@ -93,9 +93,9 @@ func (m *Host) Metrics() (out []Metric) {
 		text, axis func(float64) string
 	}{
 		{event.Busy, "cpu  of each process", textfmt.OneDecimal, nil},
-		{event.Memory, "memory  of each process", textfmt.Size, textfmt.ShortSize},
+		{event.Memory, "memory  of each process", textfmt.Size[float64], textfmt.ShortSize},
 		{event.RoundTrip, "round trip  ms", Milliseconds, Milliseconds},
-		{event.DeviceUsed, "device memory", textfmt.Size, textfmt.ShortSize},
+		{event.DeviceUsed, "device memory", textfmt.Size[float64], textfmt.ShortSize},
 	} {
 		add(Metric{
 			ID:    "machine." + string(x.measure),

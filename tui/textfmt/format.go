@@ -48,8 +48,8 @@ func Figure(metric string, x float64) string {
 // Uncertainty formats a standard error with two digits.
 func Uncertainty(x float64) string { return view.ShortExponent(strconv.FormatFloat(x, 'g', 2, 64)) }
 
-// Size is [view.Size].
-func Size(b float64) string { return view.Size(b) }
+// Size is [view.Size] of a number of bytes.
+func Size[N int | int64 | uint64 | float64](b N) string { return view.Size(float64(b)) }
 
 // SizeWithStep formats a number of bytes with enough decimals to distinguish it from one that differs by step.
 func SizeWithStep(b, step float64) string {
@@ -84,6 +84,22 @@ func Rate(x float64) string {
 
 // Duration is [view.Duration].
 func Duration(d time.Duration) string { return view.Duration(d) }
+
+// Estimate formats an estimated duration in seconds with few digits.
+func Estimate(seconds float64) string {
+	minutes := math.Round(seconds / 60)
+	switch {
+	case seconds < 0.9995:
+		return fmt.Sprintf("%.0f ms", 1e3*seconds)
+	case seconds < 10:
+		return fmt.Sprintf("%.1f s", seconds)
+	case seconds < 99.5:
+		return fmt.Sprintf("%.0f s", seconds)
+	case minutes < 100:
+		return fmt.Sprintf("%.0f min", minutes)
+	}
+	return fmt.Sprintf("%s h %.0f min", Grouped(int(minutes)/60), math.Mod(minutes, 60))
+}
 
 // PadRight appends blanks to s up to n cells.
 func PadRight(s string, n int) string { return s + strings.Repeat(" ", max(0, n-cell.Width(s))) }
@@ -154,8 +170,8 @@ func MemberRanges(ids []engine.Member) string {
 	return strings.Join(parts, ",")
 }
 
-// Grouped is [view.Grouped].
-func Grouped(n uint64) string { return view.Grouped(n) }
+// Grouped is [view.Grouped] of a count.
+func Grouped[N int | int64 | uint64](n N) string { return view.Grouped(uint64(n)) }
 
 // ShortSize formats a number of bytes in at most five characters.
 func ShortSize(b float64) string {

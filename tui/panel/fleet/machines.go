@@ -410,13 +410,13 @@ func (f *Fleet) processTiles(m *panel.Host, x MachineRow) (out []panel.Tile) {
 		text, axis  func(float64) string
 	}{
 		{"cpu  ── process ╌╌ machine", event.Busy, event.Load, event.Cores, textfmt.OneDecimal, nil},
-		{"memory", event.Memory, "", event.MemoryTotal, textfmt.Size, textfmt.ShortSize},
+		{"memory", event.Memory, "", event.MemoryTotal, textfmt.Size[float64], textfmt.ShortSize},
 		{"samples/s", view.Samples, "", "", textfmt.Rate, nil},
-		{"bytes/s  ── sent ╌╌ received", event.Sent, event.Received, "", textfmt.Size, textfmt.ShortSize},
+		{"bytes/s  ── sent ╌╌ received", event.Sent, event.Received, "", textfmt.Size[float64], textfmt.ShortSize},
 		{"round trip", event.RoundTrip, "", "", ms, panel.Milliseconds},
-		{"machine memory", event.MemoryUsed, "", event.MemoryTotal, textfmt.Size, textfmt.ShortSize},
-		{"device memory  ── held ╌╌ taken", event.DeviceUsed, event.DeviceTaken, event.DeviceTotal, textfmt.Size,
-			textfmt.ShortSize},
+		{"machine memory", event.MemoryUsed, "", event.MemoryTotal, textfmt.Size[float64], textfmt.ShortSize},
+		{"device memory  ── held ╌╌ taken", event.DeviceUsed, event.DeviceTaken, event.DeviceTotal,
+			textfmt.Size[float64], textfmt.ShortSize},
 		{"device busy", event.DeviceLoad, "", "", percent, percent},
 		{"device temperature", event.DeviceHeat, "", "", degrees, nil},
 	} {

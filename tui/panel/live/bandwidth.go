@@ -119,7 +119,7 @@ func drawBandwidth(m *panel.Host, g *cell.Grid, r cell.Rect) {
 		case !formula:
 			text = "–"
 		case sent != predicted:
-			role, text = cell.Alert, "≠ by "+textfmt.Size(float64(sent-predicted))
+			role, text = cell.Alert, "≠ by "+textfmt.Size(sent-predicted)
 		case wide:
 			text = textfmt.Size(float64(predicted) / per)
 		}
@@ -180,12 +180,12 @@ func traffic(m *panel.Host, g *cell.Grid, r cell.Rect, l *view.Ledger, commits b
 		total = "all rounds "
 	}
 	a := evaluation(l)
-	if total += textfmt.Size(float64(l.Total().Sent + a)); a > 0 {
-		total += " (evaluation " + textfmt.Size(float64(a)) + ")"
+	if total += textfmt.Size(l.Total().Sent + a); a > 0 {
+		total += " (evaluation " + textfmt.Size(a) + ")"
 	}
 	x := g.Text(r.X, r.Y+1, r.W, cell.Faint, total)
 	if l.Aborted > 0 {
-		x = g.Text(x, r.Y+1, r.X+r.W-x, cell.Warn, ", aborted "+textfmt.Size(float64(l.Aborted)))
+		x = g.Text(x, r.Y+1, r.X+r.W-x, cell.Warn, ", aborted "+textfmt.Size(l.Aborted))
 	}
 	if percent := 100 * l.Waiting(); percent >= 0.5 && !exchangedInMemory(m) && !m.Cursor.On {
 		if text := fmt.Sprintf("waiting %.0f %%", percent); x+2+len(text) <= r.X+r.W {

@@ -41,7 +41,7 @@ func drawMeetings(m *panel.Host, g *cell.Grid, r cell.Rect) {
 	met, roster := m.Shown.Meetings, m.Shown.Members()
 	rounds := "last round"
 	if n := met.Rounds(); n != 1 {
-		rounds = "last " + textfmt.Grouped(uint64(n)) + " rounds"
+		rounds = "last " + textfmt.Grouped(n) + " rounds"
 	}
 	title, body := r.Top(1)
 	names, body := body.Top(1)

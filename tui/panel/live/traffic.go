@@ -88,6 +88,6 @@ func predictionEntry(m *panel.Host) panel.Entry {
 	if total.Sent == total.Predicted {
 		return panel.Entry{Glyph: "", Name: "all as predicted", Value: "", Role: cell.Faint}
 	}
-	return panel.Entry{Glyph: "≠", Name: "predicted by", Value: textfmt.Size(float64(total.Sent - total.Predicted)),
+	return panel.Entry{Glyph: "≠", Name: "predicted by", Value: textfmt.Size(total.Sent - total.Predicted),
 		Role: cell.Alert}
 }

@@ -337,7 +337,7 @@ func (r *Runs) remove(m *panel.Host) tea.Cmd {
 	e, _ := r.chosenEntry(m)
 	bytes := ""
 	if k := r.summary(e); k != nil {
-		bytes = ", " + textfmt.Size(float64(k.Size)) + ","
+		bytes = ", " + textfmt.Size(k.Size) + ","
 	}
 	lib, name := m.Opt.Library, r.name(e)
 	m.Popup = &panel.Question{

@@ -28,7 +28,7 @@ func (r *Runs) detailsOf(e archive.Entry) (out []details) {
 	case x.Summary == nil:
 		return []details{{"", "reading the run", cell.Faint}}
 	case e.Folder != "":
-		return []details{{"runs", textfmt.Grouped(uint64(x.Runs)), cell.Plain}, {"folder", e.Dir, cell.Plain}}
+		return []details{{"runs", textfmt.Grouped(x.Runs), cell.Plain}, {"folder", e.Dir, cell.Plain}}
 	}
 	trains := []string{x.Algorithm, x.Model, x.Data}
 	add(cell.Alert, "", x.Err)

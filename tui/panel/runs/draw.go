@@ -268,10 +268,10 @@ func (r *Runs) about(x runRow, in cell.Rect) []string {
 func more(above, below int) string {
 	var out []string
 	if above > 0 {
-		out = append(out, "↑ "+textfmt.Grouped(uint64(above)))
+		out = append(out, "↑ "+textfmt.Grouped(above))
 	}
 	if below > 0 {
-		out = append(out, "↓ "+textfmt.Grouped(uint64(below)))
+		out = append(out, "↓ "+textfmt.Grouped(below))
 	}
 	if len(out) == 0 {
 		return ""

@@ -2,7 +2,6 @@ package runs
 
 import (
 	"fmt"
-	"math"
 	"strings"
 
 	"brood/tui/cell"
@@ -73,16 +72,16 @@ func (l *Launch) needs() (string, cell.Role) {
 		return "estimating", cell.Faint
 	}
 	e := l.estimate
-	text := textfmt.Size(float64(e.Memory)) + " of memory"
+	text := textfmt.Size(e.Memory) + " of memory"
 	if e.Device > 0 {
-		text += ", " + textfmt.Size(float64(e.Device)) + " on the device"
+		text += ", " + textfmt.Size(e.Device) + " on the device"
 	}
 	if e.Took > 0 {
-		text += ", last run " + durationText(e.Took)
+		text += ", last run " + textfmt.Estimate(e.Took)
 	}
 	if e.Parameters > 0 {
 		text += fmt.Sprintf("; %s of %s parameters", textfmt.Count(e.Members, "member"),
-			textfmt.Grouped(uint64(e.Parameters)))
+			textfmt.Grouped(e.Parameters))
 	} else {
 		text += "; " + textfmt.Count(e.Members, "member")
 	}
@@ -90,20 +89,6 @@ func (l *Launch) needs() (string, cell.Role) {
 		return "previous: " + text, cell.Faint
 	}
 	return text, cell.Good
-}
-
-// durationText formats an approximate duration in seconds.
-func durationText(x float64) string {
-	minutes := math.Round(x / 60)
-	switch {
-	case x < 10:
-		return fmt.Sprintf("%.1f s", x)
-	case x < 99.5:
-		return fmt.Sprintf("%.0f s", x)
-	case minutes < 100:
-		return fmt.Sprintf("%.0f min", minutes)
-	}
-	return fmt.Sprintf("%.0f h %d min", math.Floor(minutes/60), int(minutes)%60)
 }
 
 // about draws the doc or the error of the chosen line; while a choice is typed, the offers.

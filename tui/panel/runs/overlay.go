@@ -281,7 +281,7 @@ func (o *OverlayState) Quantities(m *panel.Host) (out []quantity) {
 		}
 	}
 	if o.Axis != axis.Bytes && some(func(run *archive.Run) bool { _, sent := run.Span(axis.Bytes); return sent > 0 }) {
-		out = append(out, quantity{"bytes sent", false, textfmt.Size, func(run *archive.Run, n int) []view.Bucket {
+		out = append(out, quantity{"bytes sent", false, textfmt.Size[float64], func(run *archive.Run, n int) []view.Bucket {
 			return run.Reached(axis.Bytes, o.Axis, o.Lo, o.Hi, n)
 		}, func(run *archive.Run) []archive.Point { return run.Commits(axis.Bytes, o.Axis) }, textfmt.ShortSize})
 	}

@@ -339,7 +339,7 @@ func drawSlopes(g *cell.Grid, r cell.Rect, x *geometry.Geometry) {
 		fmt.Sprintf("%d independent isotropic directions among %s parameters give at most "+
 			"√(n/(n+M)) for a linear loss. Surrogate gradients and unequal deviations increase it; curvature, noise of the "+
 			"results and ranking reduce it.",
-			x.Slopes[0].Directions, textfmt.Grouped(uint64(x.Params))))
+			x.Slopes[0].Directions, textfmt.Grouped(x.Params)))
 }
 
 // GeometryText formats a measurement as text with lines of at most width cells.

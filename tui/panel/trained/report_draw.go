@@ -38,7 +38,7 @@ var classColumns = []struct {
 	{"precision", func(c report.ClassScore) string { return textfmt.NumberOrDash(c.Precision) }},
 	{"recall", func(c report.ClassScore) string { return textfmt.NumberOrDash(c.Recall) }},
 	{"F1", func(c report.ClassScore) string { return textfmt.NumberOrDash(c.F1) }},
-	{"samples", func(c report.ClassScore) string { return textfmt.Grouped(uint64(c.Samples)) }},
+	{"samples", func(c report.ClassScore) string { return textfmt.Grouped(c.Samples) }},
 }
 
 // drawClasses draws a line for each class, or the classes of lowest F1 if not all fit, and the means.
@@ -144,7 +144,7 @@ func drawConfusion(g *cell.Grid, r cell.Rect, x *report.Report) {
 		label, figure = max(label, cell.Width(name)), max(figure, cell.Width(name))
 	}
 	for _, c := range x.Confusion {
-		figure = max(figure, cell.Width(textfmt.Grouped(uint64(c.Samples))))
+		figure = max(figure, cell.Width(textfmt.Grouped(c.Samples)))
 	}
 	figure += 3 // blanks and the shade
 	body, legend := r.Top(r.H - 1)
@@ -182,7 +182,7 @@ func drawConfusion(g *cell.Grid, r cell.Rect, x *report.Report) {
 			case k == 0:
 				g.Right(at+wide-1, r.Y+1+i, wide-2, cell.Faint, "·")
 			default:
-				g.Right(at+wide-1, r.Y+1+i, wide-2, cell.Plain, textfmt.Grouped(uint64(k)))
+				g.Right(at+wide-1, r.Y+1+i, wide-2, cell.Plain, textfmt.Grouped(k))
 			}
 		}
 	}
@@ -204,7 +204,7 @@ func drawConfused(g *cell.Grid, r cell.Rect, x *report.Report) {
 		y := r.Y + 1 + i
 		g.Text(r.X+1, y, name, cell.Plain, names[p.Is])
 		g.Text(r.X+3+name, y, max(name, 9), cell.Plain, names[p.As])
-		g.Right(r.X+3+name+max(name, 9)+9, y, 9, cell.Plain, textfmt.Grouped(uint64(p.Samples)))
+		g.Right(r.X+3+name+max(name, 9)+9, y, 9, cell.Plain, textfmt.Grouped(p.Samples))
 		if from := r.X + 3 + name + max(name, 9) + 11; r.X+r.W-from > 4 {
 			chart.Bar(g, from, y, min(40, r.X+r.W-from-1), float64(p.Samples)/float64(pairs[0].Samples), cell.Warn)
 		}
@@ -247,7 +247,7 @@ func drawCalibration(g *cell.Grid, r cell.Rect, x *report.Report) {
 			continue
 		}
 		g.Text(r.X+1, y, name, cell.Plain, fmt.Sprintf("%.2f to %.2f", b.From, b.To))
-		for i, v := range []string{textfmt.Grouped(uint64(b.Samples)), fmt.Sprintf("%.1f %%", 100*b.Confidence),
+		for i, v := range []string{textfmt.Grouped(b.Samples), fmt.Sprintf("%.1f %%", 100*b.Confidence),
 			fmt.Sprintf("%.1f %%", 100*b.Right)} {
 			g.Right(r.X+1+name+(i+1)*figure, y, figure, cell.Plain, v)
 		}
