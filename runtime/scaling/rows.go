@@ -3,9 +3,7 @@ package scaling
 import (
 	"bytes"
 	"encoding/csv"
-	"fmt"
 	"math"
-	"slices"
 	"strconv"
 )
 
@@ -85,7 +83,7 @@ func (r Results) Few() (n int) {
 	return n
 }
 
-// CSV returns a table with a row for each kind of run, in seconds and bytes. [Results.ReadCSV] reads it.
+// CSV returns a table with a row for each kind of run, in seconds and bytes.
 func (r Results) CSV() []byte {
 	var text bytes.Buffer
 	w := csv.NewWriter(&text) // writing to a buffer cannot fail
@@ -109,56 +107,6 @@ func number(x float64) string {
 		return ""
 	}
 	return strconv.FormatFloat(x, 'g', -1, 64)
-}
-
-// ReadCSV adds the rows of a table that [Results.CSV] wrote.
-func (r *Results) ReadCSV(text []byte) error {
-	rows, err := csv.NewReader(bytes.NewReader(text)).ReadAll()
-	if err != nil {
-		return err
-	}
-	for i, row := range rows {
-		if i == 0 {
-			if !slices.Equal(row, columns) {
-				return fmt.Errorf("the columns are %v, want %v", row, columns)
-			}
-			continue
-		}
-		var x [13]float64
-		for j := 2; j < len(x); j++ {
-			if row[j] == "" && 6 <= j && j <= 8 { // no round time, since there are too few commits
-				continue
-			}
-			if x[j], err = strconv.ParseFloat(row[j], 64); err != nil {
-				return fmt.Errorf("row %d, %s: %w", i, columns[j], err)
-			}
-		}
-		last := [3]float64{math.NaN(), math.NaN()} // waited, waited_most, seeds
-		for j, text := range row[len(row)-len(last):] {
-			if text == "" {
-				continue
-			}
-			if last[j], err = strconv.ParseFloat(text, 64); err != nil {
-				return fmt.Errorf("row %d, %s: %w", i, columns[len(row)-len(last)+j], err)
-			}
-		}
-		r.Of[Key{row[0], row[1], int(x[2]), int(x[3])}] = Figures{
-			Rounds:     int(x[4]),
-			Commits:    int(x[5]),
-			Round:      x[6],
-			Low:        x[7],
-			High:       x[8],
-			Bytes:      x[9],
-			Seconds:    x[10],
-			Sent:       x[11],
-			Late:       int(x[12]),
-			Met:        row[13] == "true",
-			Waited:     last[0],
-			WaitedMost: last[1],
-			Runs:       int(last[2]),
-		}
-	}
-	return nil
 }
 
 var columns = []string{"curve", "link", "workers", "members", "rounds", "commits", "round_seconds", "low", "high",

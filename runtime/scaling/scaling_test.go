@@ -160,14 +160,6 @@ func TestRows(t *testing.T) {
 	if want := "CU,10Mbit,2,8,8,6,4.3,3.87,5.375,2,0,0,0,false,0.9302325581395349,0.9302325581395349,0.25,0.5,5\n"; !strings.Contains(text, want) {
 		t.Errorf("no row %s in\n%s", want, text)
 	}
-	again := perfect()
-	again.Of = map[Key]Figures{}
-	if err := again.ReadCSV([]byte(text)); err != nil || string(again.CSV()) != text {
-		t.Errorf("read and written again (%v):\n%s", err, again.CSV())
-	}
-	if err := again.ReadCSV([]byte("curve\n1\n")); err == nil {
-		t.Error("a table of one column is taken")
-	}
 }
 
 // TestSVG: the picture is well-formed XML with a point for each value, escaped text, and larger values higher up.
@@ -246,10 +238,6 @@ func TestFew(t *testing.T) {
 		if x, ok := r.Rows()[0].JSON("p", aims)["round_seconds"]; ok {
 			t.Errorf("a round takes %v", x)
 		}
-	}
-	again := Results{Of: map[Key]Figures{}}
-	if err := again.ReadCSV(r.CSV()); err != nil || again.Of[k].Commits != Least-1 {
-		t.Errorf("read again: %+v, %v", again.Of, err)
 	}
 	if r.Target = "test_error=3"; r.Few() != 0 {
 		t.Error("a run with a target has too few commits")

@@ -2,17 +2,18 @@ package cli
 
 import (
 	"bytes"
+	"encoding/csv"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 
 	"brood/presets"
-	"brood/runtime/scaling"
 )
 
-// TestScalingPage: the pictures of the scaling page are generated from its rows and the current plans, and the page
-// shows each of them.
+// TestScalingPage: the rows of the scaling page have the columns and the curves of the current plans, and the page
+// shows the picture of each plan.
 func TestScalingPage(t *testing.T) {
 	dir := filepath.Join("..", "..", "docs")
 	page, err := os.ReadFile(filepath.Join(dir, "scaling.md"))
@@ -35,16 +36,15 @@ func TestScalingPage(t *testing.T) {
 			t.Fatal(err)
 		}
 		r := emptyResults(p)
-		if err := r.ReadCSV(rows); err != nil {
-			t.Errorf("%s: %v", file, err)
+		table, err := csv.NewReader(bytes.NewReader(rows)).ReadAll()
+		if err != nil || !bytes.HasPrefix(rows, r.CSV()) {
+			t.Errorf("%s has other columns than brood scale writes: %v", file, err)
 			continue
 		}
-		if got := r.CSV(); !bytes.Equal(got, rows) {
-			t.Errorf("%s has other rows than the plan:\n%s", file, got)
-		}
-		picture, err := os.ReadFile(strings.TrimSuffix(file, ".csv") + ".svg")
-		if err != nil || !bytes.Equal(picture, scaling.SVG(p.Title, r.Plots())) {
-			t.Errorf("the picture of %s is not that of its rows (%v): brood scale %s -o docs/scaling", name, err, name)
+		for _, row := range table[1:] {
+			if !slices.Contains(r.Curves, row[0]) {
+				t.Errorf("%s has a row of %s, which the plan does not measure", file, row[0])
+			}
 		}
 		if !bytes.Contains(page, []byte("(scaling/"+name+".svg)")) {
 			t.Errorf("the page does not show %s.svg", name)
