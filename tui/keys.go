@@ -35,178 +35,89 @@ func (m *model) bindings() []panel.Binding {
 
 // ownKeys returns the keys that do not belong to a panel.
 func (m *model) ownKeys() []panel.Binding {
-	do := func(f func() tea.Cmd) func(*panel.Host) tea.Cmd { return func(*panel.Host) tea.Cmd { return f() } }
 	why := func(f func() string) func(*panel.Host) string { return func(*panel.Host) string { return f() } }
-	return slices.Concat(m.timelineKeys(), m.playKeys(), []panel.Binding{
-		{
-			Keys:  []string{"space"},
-			Title: "pause or resume",
-			Group: groupRun,
-			Why:   (*panel.Host).WhyNoCommand,
-			Do:    do(m.pauseOrResume),
-		},
-		{
-			Keys:  []string{"s"},
-			Title: "save a checkpoint",
-			Group: groupRun,
-			Why:   (*panel.Host).WhyNoCommand,
-			Do:    func(*panel.Host) tea.Cmd { return m.Run("save") },
-		},
-		{Keys: []string{"z"}, Title: "undo your last knob change", Group: groupRun,
-			Why: why(func() string { return m.whyNoTurn(undo) }), Do: do(m.undoLast)},
-		{Keys: []string{"Z"}, Title: "redo it", Group: groupRun, Why: why(func() string { return m.whyNoTurn(redo) }),
-			Do: do(m.redoLast)},
-		{
-			Keys:  []string{"B"},
-			Title: "branch off here (asks)",
-			Group: groupRun,
-			Why:   why(m.whyNoBranch),
-			Do:    do(m.branch),
-		},
-		{
-			Keys:  []string{"X"},
-			Title: "stop the run (asks)",
-			Group: groupRun,
-			Why:   (*panel.Host).WhyNoCommand,
-			Do:    func(*panel.Host) tea.Cmd { return m.Run("stop") },
-		},
-		{
-			Keys:  []string{"N"},
-			Title: "start a new run",
-			Group: groupRun,
-			Why:   runs.WhyNoLaunch,
-			Do:    func(*panel.Host) tea.Cmd { return m.Run("new") },
-		},
-		{Keys: []string{":"}, Title: "command line", Group: groupRun, Do: do(m.openPrompt)},
-		{
-			Keys:  []string{"ctrl+p"},
-			Title: "palette of all actions",
-			Group: groupRun,
-			Do:    do(m.openPalette),
-		},
-		{
-			Keys:  []string{"tab"},
-			Title: "next panel",
-			Group: groupView,
-			Do:    func(*panel.Host) tea.Cmd { m.moveFocus(1); return nil },
-		},
-		{
-			Keys:  []string{"shift+tab"},
-			Title: "previous panel",
-			Group: groupView,
-			Do:    func(*panel.Host) tea.Cmd { m.moveFocus(-1); return nil },
-		},
-		{Keys: []string{"k"}, Title: "knobs: open (esc closes)", Group: groupView, Why: needsRun, Do: do(m.openRail)},
-		{Keys: []string{"e"}, Title: "expand the panel", Group: groupView, Do: do(m.expand)},
-		{Keys: []string{"f"}, Title: "freeze the display", Group: groupView, Why: needsRun, Do: do(m.freeze)},
-		{
-			Keys:  []string{"["},
-			Title: "previous member",
-			Group: groupView,
-			Why:   needsRun,
-			Do:    func(*panel.Host) tea.Cmd { m.moveMember(-1); return nil },
-		},
-		{
-			Keys:  []string{"]"},
-			Title: "next member",
-			Group: groupView,
-			Why:   needsRun,
-			Do:    func(*panel.Host) tea.Cmd { m.moveMember(1); return nil },
-		},
-		{
-			Keys:  []string{"b"},
-			Title: "focus the first of the ranking",
-			Group: groupView,
-			Why:   needsRun,
-			Do:    func(*panel.Host) tea.Cmd { m.bestMember(); return nil },
-		},
-		{
-			Keys:  []string{"o"},
-			Title: "y axis of losses: log or linear",
-			Group: groupView,
-			Do:    func(*panel.Host) tea.Cmd { m.LogAxis = !m.LogAxis; return nil },
-		},
-		{
-			Keys:  []string{"O"},
-			Title: "x axis: round, step, sample, ...",
-			Group: groupView,
-			Why:   needsRun,
-			Do:    (*panel.Host).NextAxis,
-		},
-		{Keys: []string{"A"}, Title: "axes with outliers, or without", Group: groupView,
-			Do: (*panel.Host).ToggleOutliers},
-		{
-			Keys:  []string{"m"},
-			Title: "smoother curves, then none",
-			Group: groupView,
-			Do:    func(*panel.Host) tea.Cmd { return m.ChangeSmoothing(1) },
-		},
-		{
-			Keys:  []string{"M"},
-			Title: "rougher curves",
-			Group: groupView,
-			Do:    func(*panel.Host) tea.Cmd { return m.ChangeSmoothing(-1) },
-		},
-		{
-			Keys:  []string{"+", "="},
-			Show:  "+",
-			Title: "zoom into the last rounds",
-			Group: groupView,
-			Why:   needsRun,
-			Do:    func(*panel.Host) tea.Cmd { return m.Zoom(true) },
-		},
-		{
-			Keys:  []string{"-"},
-			Title: "zoom out",
-			Group: groupView,
-			Why:   needsRun,
-			Do:    func(*panel.Host) tea.Cmd { return m.Zoom(false) },
-		},
-		{
-			Keys:  []string{"H", "shift+left"},
-			Title: "earlier rounds",
-			Group: groupView,
-			Why:   needsRun,
-			Do:    func(*panel.Host) tea.Cmd { return m.Pan(-1) },
-		},
-		{
-			Keys:  []string{"L", "shift+right"},
-			Title: "later rounds",
-			Group: groupView,
-			Why:   needsRun,
-			Do:    func(*panel.Host) tea.Cmd { return m.Pan(1) },
-		},
-		{Keys: []string{"0"}, Title: "the whole run", Group: groupView, Why: needsRun, Do: (*panel.Host).WholeRun},
-		{
-			Keys:  []string{"x"},
-			Title: "acknowledge alerts",
-			Group: groupView,
-			Why:   needsRun,
-			Do:    func(*panel.Host) tea.Cmd { m.Acked = m.Live.Position; return nil },
-		},
-		{Keys: []string{"/"}, Title: "filter the list", Group: groupView, Why: why(m.whyNoFilter),
-			Do: do(m.openFilter)},
-		{
-			Keys:  []string{"E"},
-			Title: "export the panel as CSV",
-			Group: groupView,
-			Why:   why(m.whyNoExport),
-			Do:    do(m.export),
-		},
-		{Keys: []string{"y"}, Title: "copy the numbers", Group: groupView, Why: needsRun, Do: do(m.copyNumbers)},
-		{Keys: []string{"1", "2", "3", "4", "5", "6", "7", "8", "9"}, Show: "1-9", Title: "screens", Group: groupView},
-		{Keys: []string{"?"}, Title: "help", Group: groupView,
-			Do: func(*panel.Host) tea.Cmd { m.Popup = &help{m: m}; return nil }},
-		{Keys: []string{"esc"}, Title: "back", Group: groupView, Do: do(m.back)},
-		{
-			Keys:  []string{"q", "ctrl+c"},
-			Show:  "q",
-			Title: "detach: training continues",
-			Group: groupLeave,
-			Do:    func(*panel.Host) tea.Cmd { return tea.Quit },
-		},
-		{Keys: []string{"ctrl+z"}, Title: "suspend: fg resumes", Group: groupLeave, Do: do(m.suspend)},
-	})
+	do := func(f func() tea.Cmd) func(*panel.Host) tea.Cmd { return func(*panel.Host) tea.Cmd { return f() } }
+	change := func(f func()) func(*panel.Host) tea.Cmd { return func(*panel.Host) tea.Cmd { f(); return nil } }
+	run := func(line string) func(*panel.Host) tea.Cmd { return func(*panel.Host) tea.Cmd { return m.Run(line) } }
+	return slices.Concat(
+		m.timelineKeys(),
+		m.playKeys(),
+		group(groupRun, (*panel.Host).WhyNoCommand, []panel.Binding{
+			{Keys: []string{"space"}, Title: "pause or resume", Do: do(m.pauseOrResume)},
+			{Keys: []string{"s"}, Title: "save a checkpoint", Do: run("save")},
+		}),
+		group(groupRun, nil, []panel.Binding{
+			{Keys: []string{"z"}, Title: "undo your last knob change",
+				Why: why(func() string { return m.whyNoTurn(undo) }), Do: do(m.undoLast)},
+			{Keys: []string{"Z"}, Title: "redo it",
+				Why: why(func() string { return m.whyNoTurn(redo) }), Do: do(m.redoLast)},
+			{Keys: []string{"B"}, Title: "branch off here (asks)", Why: why(m.whyNoBranch), Do: do(m.branch)},
+			{Keys: []string{"X"}, Title: "stop the run (asks)", Why: (*panel.Host).WhyNoCommand,
+				Do: run("stop")},
+			{Keys: []string{"N"}, Title: "start a new run", Why: runs.WhyNoLaunch, Do: run("new")},
+			{Keys: []string{":"}, Title: "command line", Do: do(m.openPrompt)},
+			{Keys: []string{"ctrl+p"}, Title: "palette of all actions", Do: do(m.openPalette)},
+		}),
+		group(groupView, nil, []panel.Binding{
+			{Keys: []string{"tab"}, Title: "next panel", Do: change(func() { m.moveFocus(1) })},
+			{Keys: []string{"shift+tab"}, Title: "previous panel", Do: change(func() { m.moveFocus(-1) })},
+			{Keys: []string{"k"}, Title: "knobs: open (esc closes)", Why: needsRun, Do: do(m.openRail)},
+			{Keys: []string{"e"}, Title: "expand the panel", Do: do(m.expand)},
+		}),
+		group(groupView, needsRun, []panel.Binding{
+			{Keys: []string{"f"}, Title: "freeze the display", Do: do(m.freeze)},
+			{Keys: []string{"["}, Title: "previous member", Do: change(func() { m.moveMember(-1) })},
+			{Keys: []string{"]"}, Title: "next member", Do: change(func() { m.moveMember(1) })},
+			{Keys: []string{"b"}, Title: "focus the first of the ranking", Do: change(m.bestMember)},
+		}),
+		group(groupView, nil, []panel.Binding{
+			{Keys: []string{"o"}, Title: "y axis of losses: log or linear",
+				Do: change(func() { m.LogAxis = !m.LogAxis })},
+			{Keys: []string{"O"}, Title: "x axis: round, step, sample, ...", Why: needsRun,
+				Do: (*panel.Host).NextAxis},
+			{Keys: []string{"A"}, Title: "axes with outliers, or without", Do: (*panel.Host).ToggleOutliers},
+			{Keys: []string{"m"}, Title: "smoother curves, then none",
+				Do: do(func() tea.Cmd { return m.ChangeSmoothing(1) })},
+			{Keys: []string{"M"}, Title: "rougher curves",
+				Do: do(func() tea.Cmd { return m.ChangeSmoothing(-1) })},
+		}),
+		group(groupView, needsRun, []panel.Binding{
+			{Keys: []string{"+", "="}, Show: "+", Title: "zoom into the last rounds",
+				Do: do(func() tea.Cmd { return m.Zoom(true) })},
+			{Keys: []string{"-"}, Title: "zoom out", Do: do(func() tea.Cmd { return m.Zoom(false) })},
+			{Keys: []string{"H", "shift+left"}, Title: "earlier rounds",
+				Do: do(func() tea.Cmd { return m.Pan(-1) })},
+			{Keys: []string{"L", "shift+right"}, Title: "later rounds",
+				Do: do(func() tea.Cmd { return m.Pan(1) })},
+			{Keys: []string{"0"}, Title: "the whole run", Do: (*panel.Host).WholeRun},
+			{Keys: []string{"x"}, Title: "acknowledge alerts",
+				Do: change(func() { m.Acked = m.Live.Position })},
+		}),
+		group(groupView, nil, []panel.Binding{
+			{Keys: []string{"/"}, Title: "filter the list", Why: why(m.whyNoFilter), Do: do(m.openFilter)},
+			{Keys: []string{"E"}, Title: "export the panel as CSV", Why: why(m.whyNoExport), Do: do(m.export)},
+			{Keys: []string{"y"}, Title: "copy the numbers", Why: needsRun, Do: do(m.copyNumbers)},
+			{Keys: []string{"1", "2", "3", "4", "5", "6", "7", "8", "9"}, Show: "1-9", Title: "screens"},
+			{Keys: []string{"?"}, Title: "help", Do: change(func() { m.Popup = &help{m: m} })},
+			{Keys: []string{"esc"}, Title: "back", Do: do(m.back)},
+		}),
+		group(groupLeave, nil, []panel.Binding{
+			{Keys: []string{"q", "ctrl+c"}, Show: "q", Title: "detach: training continues",
+				Do: do(func() tea.Cmd { return tea.Quit })},
+			{Keys: []string{"ctrl+z"}, Title: "suspend: fg resumes", Do: do(m.suspend)},
+		}),
+	)
+}
+
+// group returns rows of one group of help. Those without their own Why get that of the group.
+func group(name string, why func(*panel.Host) string, rows []panel.Binding) []panel.Binding {
+	for i := range rows {
+		rows[i].Group = name
+		if rows[i].Why == nil {
+			rows[i].Why = why
+		}
+	}
+	return rows
 }
 
 // needsRun returns the message that no run is open; "" if one is.
