@@ -18,7 +18,6 @@ import (
 // this order.
 func newPanels(m *model) []panel.Panel {
 	positions, report, episode := trained.NewPositions(), trained.NewTestReport(), trained.NewEpisodePlayer()
-	log := alerts.NewLogView()
 	all := slices.Concat(
 		[]panel.Panel{
 			live.NewLoss(trained.InsteadOfLive(report, episode)),
@@ -28,17 +27,17 @@ func newPanels(m *model) []panel.Panel {
 			live.NewReplicas(),
 			live.NewPopulation(),
 			live.NewTraffic(),
-			fleet.NewLinkHistory().Panel(),
+			fleet.NewLinkHistory(),
 		},
 		live.NewPopulationPanels(panel.Instead{Show: positions.Toggle, Place: positions.Place}),
 		positions.Panels(),
 		report.Panels(),
 		[]panel.Panel{episode.Panel()},
 		m.rail.Panels(),
-		[]panel.Panel{alerts.NewEventList().Panel()},
-		alerts.NewAlertList(log).Panels(),
+		[]panel.Panel{alerts.NewEventList()},
+		alerts.NewAlertList(),
 		fleet.New().Panels(),
-		[]panel.Panel{live.NewCharts().Panel()},
+		[]panel.Panel{live.NewCharts()},
 	)
 	launch := runs.NewLaunch().Panel()
 	if m.Opt.Library == nil { // the command remains and returns the reason

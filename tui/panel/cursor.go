@@ -72,11 +72,17 @@ func (m *Host) cursorAfter(at uint64, d int, percent uint64) uint64 {
 	return max(at+1, m.roundAt(float64(m.AxisPosition(at))+by))
 }
 
-// ChartPlot returns the plot area of a chart panel with the inside r. The last line is the legend, the last column is
-// blank.
-func ChartPlot(r cell.Rect) cell.Rect {
-	area, _ := r.Top(r.H - 1)
+// ChartArea returns the areas of the chart and of the legend in a panel with the inside r: the legend is the last line,
+// and the column right of the chart is blank.
+func ChartArea(r cell.Rect) (area, legend cell.Rect) {
+	area, legend = r.Top(r.H - 1)
 	area, _ = area.Left(area.W - 1)
+	return area, legend
+}
+
+// ChartPlot returns the plot area of a chart panel with the inside r.
+func ChartPlot(r cell.Rect) cell.Rect {
+	area, _ := ChartArea(r)
 	return chart.Plot(area)
 }
 

@@ -44,19 +44,15 @@ func plainGlyph(role cell.Role) rune {
 	return '-'
 }
 
-// SetGlyphs sets the ASCII character of each layer: its name, or by its role.
-func SetGlyphs(layers []chart.Layer) {
-	for i, l := range layers {
-		if layers[i].Glyph = l.Name; l.Name == 0 {
-			layers[i].Glyph = plainGlyph(l.Role)
-		}
-	}
-}
-
 // Entry is a part of a legend: a glyph, a name and a value of constant width.
 type Entry struct {
 	Glyph, Name, Value string
 	Role               cell.Role
+}
+
+// ValueEntry returns the part of a legend for a value of a series, with its round if it is not of the shown one.
+func (m *Host) ValueEntry(s *view.Series, glyph, name string, x float64, role cell.Role) Entry {
+	return Entry{Glyph: glyph, Name: name, Value: m.WithRound(s, textfmt.PadLeft(textfmt.Number(x), 6)), Role: role}
 }
 
 // LegendLine draws the entries that fit into the first line of r.

@@ -7,7 +7,6 @@ import (
 	"brood/models/engine"
 	"brood/runtime/view"
 	"brood/tui/cell"
-	"brood/tui/textfmt"
 )
 
 // MaxLines is the largest number of members that a chart draws as a line each. More are a band and a median.
@@ -72,8 +71,7 @@ func (m *Host) LineEntries(s *view.Series, ids []engine.Member) (out []Entry) {
 	slices.Sort(ids)
 	for _, id := range ids {
 		if x, ok := m.ShownValue(s, id); ok {
-			out = append(out, Entry{Glyph: m.lineGlyph(id), Value: m.WithRound(s, textfmt.PadLeft(textfmt.Number(x), 6)),
-				Role: cell.Replica(int(id))})
+			out = append(out, m.ValueEntry(s, m.lineGlyph(id), "", x, cell.Replica(int(id))))
 		}
 	}
 	return out

@@ -1,6 +1,7 @@
 package panel
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"math"
@@ -145,9 +146,14 @@ func (m *Host) edgesOf(lo, hi uint64, n int) []uint64 {
 	return out
 }
 
-// WithAxis completes a chart with the shown range of the x axis and the cursor. It converts the marks from rounds to
-// axis units.
+// WithAxis completes a chart with the shown range of the x axis, the cursor and the ASCII characters of its layers. It
+// converts the marks from rounds to axis units.
 func (m *Host) WithAxis(c chart.Chart) chart.Chart {
+	for i, l := range c.Layers {
+		if l.Glyph == 0 {
+			c.Layers[i].Glyph = cmp.Or(l.Name, plainGlyph(l.Role))
+		}
+	}
 	lo, hi := m.Rounds()
 	c.From, c.To = m.AxisRange()
 	c.ASCII, c.Hint, c.Now = m.Opt.ASCII, OutliersHint, m.cursorLine()

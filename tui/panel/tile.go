@@ -126,7 +126,6 @@ func (m *Host) DrawTile(g *cell.Grid, r cell.Rect, t Tile, chosen bool) {
 		c.Add(m, x.series, x.columns, n, x.role, x.Style)
 	}
 	layers := c.Layers()
-	SetGlyphs(layers)
 	chart.Draw(g, in, m.WithAxis(chart.Chart{Layers: layers, Marks: m.UnlabelledMarks(), Axis: m.TileAxis(t, layers),
 		Value: t.Axis}))
 }

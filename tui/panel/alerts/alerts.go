@@ -22,11 +22,9 @@ type alertList struct {
 	log *logView
 }
 
-// NewAlertList returns the state of the Alerts screen.
-func NewAlertList(log *logView) *alertList { return &alertList{log: log} }
-
-// Panels returns the panels of the Alerts screen.
-func (a *alertList) Panels() []panel.Panel {
+// NewAlertList returns the panels of the Alerts screen.
+func NewAlertList() []panel.Panel {
+	a := &alertList{log: newLogView()}
 	move := func(d int) func(*panel.Host) tea.Cmd {
 		return func(m *panel.Host) tea.Cmd { a.move(m, d); return nil }
 	}

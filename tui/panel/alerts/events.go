@@ -20,11 +20,9 @@ type eventList struct {
 	all    bool // checkpoints are shown too
 }
 
-// NewEventList returns the state of the list of events.
-func NewEventList() *eventList { return &eventList{} }
-
-// Panel returns the panel of events.
-func (l *eventList) Panel() panel.Panel {
+// NewEventList returns the panel of events.
+func NewEventList() panel.Panel {
+	l := &eventList{}
 	return panel.Panel{
 		ID: panel.Events, Title: l.title, Draw: l.draw, Line: l.line,
 		Group:   "events (focus on the list)",

@@ -37,8 +37,8 @@ type logView struct {
 	asked  time.Time
 }
 
-// NewLogView returns the state of the log panel.
-func NewLogView() *logView { return &logView{Page: panel.Page{Own: panel.Log, Lead: panel.Alerts}} }
+// newLogView returns the state of the log panel.
+func newLogView() *logView { return &logView{Page: panel.Page{Own: panel.Log, Lead: panel.Alerts}} }
 
 func (p *logView) panel() panel.Panel {
 	scroll := func(d int) func(*panel.Host) tea.Cmd {
@@ -68,7 +68,7 @@ func (p *logView) panel() panel.Panel {
 			{Keys: []string{"G", "end"}, Title: "newest", Do: scroll(-1 << 30)},
 		},
 		List:  &panel.List{Name: "log", Entries: "lines of the log", Top: func() { p.at = nil }},
-		Reset: func() { *p = *NewLogView() },
+		Reset: func() { *p = *newLogView() },
 	}
 }
 

@@ -24,11 +24,9 @@ type linkHistory struct {
 // distinguish links, and no link has this id.
 const predictedRow = view.Whole
 
-// NewLinkHistory returns the state of the panel of recorded traffic.
-func NewLinkHistory() *linkHistory { return &linkHistory{} }
-
-// Panel returns the panel of recorded traffic per link. It works for recordings too.
-func (p *linkHistory) Panel() panel.Panel {
+// NewLinkHistory returns the panel of recorded traffic per link. It works for recordings too.
+func NewLinkHistory() panel.Panel {
+	p := &linkHistory{}
 	move := func(d int) func(*panel.Host) tea.Cmd {
 		return func(m *panel.Host) tea.Cmd { p.move(m, d); return nil }
 	}
@@ -44,7 +42,7 @@ func (p *linkHistory) Panel() panel.Panel {
 		Point:  p.point,
 		Plot:   p.plot,
 		Export: panel.ViewExport(linkHistoryRows),
-		Reset:  func() { *p = *NewLinkHistory() },
+		Reset:  func() { *p = linkHistory{} },
 	}
 }
 

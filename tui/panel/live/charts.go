@@ -19,10 +19,9 @@ type chartsPanel struct {
 	full   bool   // that chart fills the screen
 }
 
-// NewCharts returns the state of the Charts screen.
-func NewCharts() *chartsPanel { return &chartsPanel{} }
-
-func (c *chartsPanel) Panel() panel.Panel {
+// NewCharts returns the panel of the Charts screen.
+func NewCharts() panel.Panel {
+	c := &chartsPanel{}
 	move := func(d int) func(*panel.Host) tea.Cmd {
 		return func(m *panel.Host) tea.Cmd { c.move(m, d); return nil }
 	}

@@ -78,16 +78,13 @@ func drawDistribution(m *panel.Host, g *cell.Grid, r cell.Rect) {
 		panel.Explain(g, r, m.WaitingText("the population"))
 		return
 	}
-	area, legend := r.Top(r.H - 1)
-	area, _ = area.Left(area.W - 1)
+	area, legend := panel.ChartArea(r)
 	w := chart.Plot(area).W
 	c := panel.Curves{}
 	c.Add(m, s, s.Median, 2*w, cell.Median, chart.Thin)
 	c.Add(m, s, panel.MemberColumns(s, m.Member), 2*w, cell.Member, chart.Dots)
-	layers := c.Layers()
-	panel.SetGlyphs(layers)
 	chart.Draw(g, area, m.WithAxis(chart.Chart{
-		Layers: layers, Density: density(m, s, w), Marks: m.UnlabelledMarks(), Axis: m.FitAxis(m.LogAxis, nil,
+		Layers: c.Layers(), Density: density(m, s, w), Marks: m.UnlabelledMarks(), Axis: m.FitAxis(m.LogAxis, nil,
 			s.Band(m.Edges(2*w))),
 	}))
 	m.LegendLine(g, legend, distributionLegend(m, s))
@@ -111,16 +108,14 @@ func distributionLegend(m *panel.Host, s *view.Series) (out []panel.Entry) {
 		return nil
 	}
 	if x, ok := m.ShownValue(s, m.Member); ok {
-		out = append(out, panel.Entry{Glyph: "╌╌", Name: fmt.Sprintf("m%d", m.Member),
-			Value: m.WithRound(s, textfmt.PadLeft(textfmt.Number(x), 6)), Role: cell.Member})
+		out = append(out, m.ValueEntry(s, "╌╌", fmt.Sprintf("m%d", m.Member), x, cell.Member))
 	}
-	out = append(out, panel.Entry{Glyph: "──", Name: "median",
-		Value: m.WithRound(s, textfmt.PadLeft(textfmt.Number(panel.Median(l)), 6)), Role: cell.Median})
+	out = append(out, m.ValueEntry(s, "──", "median", panel.Median(l), cell.Median))
 	if d := Deviation(l); d == d {
-		out = append(out, panel.Entry{Glyph: "", Name: "deviation", Value: textfmt.PadLeft(textfmt.Number(d), 6),
+		out = append(out, panel.Entry{Name: "deviation", Value: textfmt.PadLeft(textfmt.Number(d), 6),
 			Role: cell.Plain})
 	}
-	return append(out, panel.Entry{Glyph: "", Name: "░ few ▒ ▓ █ half of the members", Value: "", Role: cell.Plain})
+	return append(out, panel.Entry{Name: "░ few ▒ ▓ █ half of the members", Role: cell.Plain})
 }
 
 // Deviation returns the standard deviation of the finite values; NaN for fewer than two.

@@ -102,26 +102,21 @@ func drawFitness(m *panel.Host, g *cell.Grid, r cell.Rect) {
 		panel.Explain(g, r, NoFitnessText(m))
 		return
 	}
-	area, legend := r.Top(r.H - 1)
-	area, _ = area.Left(area.W - 1)
+	area, legend := panel.ChartArea(r)
 	n := 2 * chart.Plot(area).W
 	edges := m.Edges(n)
-	band := s.Band(edges)
-	c := panel.Curves{Under: []chart.Layer{{Columns: band, Void: s.Unmeasured(edges), Role: cell.Band,
+	c := panel.Curves{Under: []chart.Layer{{Columns: s.Band(edges), Void: s.Unmeasured(edges), Role: cell.Band,
 		Style: chart.Fill}}}
 	c.Add(m, s, s.Median, n, cell.Median, chart.Thin)
 	c.Add(m, s, best(s), n, cell.Centre, chart.Thin)
-	layers := c.Layers()
-	panel.SetGlyphs(layers)
-	chart.Draw(g, area, m.WithAxis(chart.Chart{Layers: layers, Marks: m.UnlabelledMarks(), Axis: c.Axis(m, false)}))
+	chart.Draw(g, area, m.WithAxis(chart.Chart{Layers: c.Layers(), Marks: m.UnlabelledMarks(), Axis: c.Axis(m, false)}))
 	l := m.MemberValues(s)
 	if len(l) == 0 || m.Dropped(s) {
 		return
 	}
 	if !m.Fresh(s) {
-		m.LegendLine(g, legend, []panel.Entry{{Glyph: "", Name: "best", Value: m.WithRound(s, textfmt.Number(l[0].X)),
-			Role: 0},
-			{Glyph: "", Name: "worst", Value: m.WithRound(s, textfmt.Number(l[len(l)-1].X)), Role: 0}})
+		m.LegendLine(g, legend, []panel.Entry{{Name: "best", Value: m.WithRound(s, textfmt.Number(l[0].X))},
+			{Name: "worst", Value: m.WithRound(s, textfmt.Number(l[len(l)-1].X))}})
 		return
 	}
 	worst := l[len(l)-1]
@@ -133,10 +128,11 @@ func drawFitness(m *panel.Host, g *cell.Grid, r cell.Rect) {
 			Role: cell.Band},
 	}
 	if r.W < 62 {
-		entries = []panel.Entry{{Glyph: "", Name: "best",
-			Value: fmt.Sprintf("%s m%d", textfmt.Number(l[0].X), l[0].Member), Role: 0},
-			{Glyph: "", Name: "worst", Value: textfmt.Number(worst.X), Role: 0}, {Glyph: "", Name: "med",
-				Value: textfmt.Number(panel.Median(l)), Role: 0}}
+		entries = []panel.Entry{
+			{Name: "best", Value: fmt.Sprintf("%s m%d", textfmt.Number(l[0].X), l[0].Member)},
+			{Name: "worst", Value: textfmt.Number(worst.X)},
+			{Name: "med", Value: textfmt.Number(panel.Median(l))},
+		}
 	}
 	m.LegendLine(g, legend, entries)
 }

@@ -52,8 +52,7 @@ func drawLoss(m *panel.Host, g *cell.Grid, r cell.Rect) {
 		panel.Explain(g, r, m.WaitingText("the loss"))
 		return
 	}
-	area, legend := r.Top(r.H - 1)
-	area, _ = area.Left(area.W - 1)
+	area, legend := panel.ChartArea(r)
 	n := 2 * chart.Plot(area).W
 	var c panel.Curves
 	var shaded [][]view.Bucket
@@ -82,9 +81,7 @@ func drawLoss(m *panel.Host, g *cell.Grid, r cell.Rect) {
 	if shaded != nil { // instead of the stippled band
 		c.Under = c.Under[1:]
 	}
-	layers := c.Layers()
-	panel.SetGlyphs(layers)
-	chart.Draw(g, area, m.WithAxis(chart.Chart{Layers: layers, Density: shaded, Marks: m.Marks(), Axis: axis}))
+	chart.Draw(g, area, m.WithAxis(chart.Chart{Layers: c.Layers(), Density: shaded, Marks: m.Marks(), Axis: axis}))
 	lossLegend(m, g, legend, s, centre)
 }
 
@@ -95,8 +92,7 @@ func lossLegend(m *panel.Host, g *cell.Grid, r cell.Rect, s, centre *view.Series
 		if v.Config.Maximises() {
 			x = 0 - x
 		}
-		out = append(out, panel.Entry{Glyph: "━━", Name: "centre val",
-			Value: m.WithRound(centre, textfmt.PadLeft(textfmt.Number(x), 6)), Role: cell.Centre})
+		out = append(out, m.ValueEntry(centre, "━━", "centre val", x, cell.Centre))
 	}
 	lines := m.LineMembers(s)
 	switch {
@@ -116,17 +112,14 @@ func bandEntries(m *panel.Host, s *view.Series) (out []panel.Entry) {
 	l := m.MemberValues(s)
 	if len(l) == 0 {
 		if x, ok := m.ShownValue(s, view.Whole); ok {
-			out = append(out, panel.Entry{Glyph: "──", Name: "population",
-				Value: m.WithRound(s, textfmt.PadLeft(textfmt.Number(x), 6)), Role: cell.Median})
+			out = append(out, m.ValueEntry(s, "──", "population", x, cell.Median))
 		}
 		return out
 	}
 	if x, ok := m.ShownValue(s, m.Member); ok && len(l) > 1 {
-		out = append(out, panel.Entry{Glyph: "╌╌", Name: fmt.Sprintf("m%d", m.Member),
-			Value: m.WithRound(s, textfmt.PadLeft(textfmt.Number(x), 6)), Role: cell.Member})
+		out = append(out, m.ValueEntry(s, "╌╌", fmt.Sprintf("m%d", m.Member), x, cell.Member))
 	}
-	out = append(out, panel.Entry{Glyph: "──", Name: "median",
-		Value: m.WithRound(s, textfmt.PadLeft(textfmt.Number(panel.Median(l)), 6)), Role: cell.Median})
+	out = append(out, m.ValueEntry(s, "──", "median", panel.Median(l), cell.Median))
 	return append(out, rangeEntries(m, s)...)
 }
 

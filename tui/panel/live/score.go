@@ -54,8 +54,7 @@ func drawScore(m *panel.Host, g *cell.Grid, r cell.Rect) {
 		panel.Explain(g, r, NoScoreText(m))
 		return
 	}
-	area, legend := r.Top(r.H - 1)
-	area, _ = area.Left(area.W - 1)
+	area, legend := panel.ChartArea(r)
 	edges := m.Edges(2 * chart.Plot(area).W)
 	c := panel.Curves{Over: []chart.Layer{{
 		Columns: s.Band(edges),
@@ -63,22 +62,20 @@ func drawScore(m *panel.Host, g *cell.Grid, r cell.Rect) {
 		Role:    cell.Centre,
 		Style:   chart.Thin,
 	}}}
-	layers := c.Layers()
-	panel.SetGlyphs(layers)
-	chart.Draw(g, area, m.WithAxis(chart.Chart{Layers: layers, Marks: m.UnlabelledMarks(), Axis: c.Axis(m, false)}))
+	chart.Draw(g, area, m.WithAxis(chart.Chart{Layers: c.Layers(), Marks: m.UnlabelledMarks(), Axis: c.Axis(m, false)}))
 	plain := func(x float64) string { return strings.TrimSuffix(panel.ScoreText(m.Shown.Config.Score(), x), " %") }
 	entries := []panel.Entry{
 		{Glyph: "━━", Name: "last", Value: plain(m.Shown.Config.Score().Of(e)) + " @" + textfmt.Grouped(e.Round),
 			Role: cell.Centre},
-		{Glyph: "", Name: "best", Value: plain(m.Shown.BestError), Role: 0},
+		{Name: "best", Value: plain(m.Shown.BestError)},
 	}
 	withLoss := m.Shown.Config.Score().Series != view.TestLoss && !m.Shown.Config.Maximises()
 	if withLoss {
-		entries = append(entries, panel.Entry{Glyph: "", Name: "loss", Value: textfmt.Number(e.TestLoss), Role: 0})
+		entries = append(entries, panel.Entry{Name: "loss", Value: textfmt.Number(e.TestLoss)})
 	}
 	for _, s := range m.Shown.Config.Scores()[1:] {
-		entries = append(entries, panel.Entry{Glyph: "", Name: strings.TrimPrefix(s.Title, "test "),
-			Value: panel.ScoreText(s, s.Of(e)), Role: 0})
+		entries = append(entries, panel.Entry{Name: strings.TrimPrefix(s.Title, "test "),
+			Value: panel.ScoreText(s, s.Of(e))})
 	}
 	if m.Cursor.On {
 		entries[0].Name, entries[0].Value = "at cursor", m.CursorScoreText()

@@ -46,8 +46,7 @@ func drawTraffic(m *panel.Host, g *cell.Grid, r cell.Rect) {
 		panel.Explain(g, r, m.WaitingText("traffic"))
 		return
 	}
-	area, legend := r.Top(r.H - 1)
-	area, _ = area.Left(area.W - 1)
+	area, legend := panel.ChartArea(r)
 	w := chart.Plot(area).W
 	cells, edges := m.Edges(w), m.Edges(2*w)
 	marks := m.UnlabelledMarks()
@@ -86,7 +85,7 @@ func drawTraffic(m *panel.Host, g *cell.Grid, r cell.Rect) {
 func predictionEntry(m *panel.Host) panel.Entry {
 	total := m.Shown.Ledger.Total()
 	if total.Sent == total.Predicted {
-		return panel.Entry{Glyph: "", Name: "all as predicted", Value: "", Role: cell.Faint}
+		return panel.Entry{Name: "all as predicted", Role: cell.Faint}
 	}
 	return panel.Entry{Glyph: "≠", Name: "predicted by", Value: textfmt.Size(total.Sent - total.Predicted),
 		Role: cell.Alert}

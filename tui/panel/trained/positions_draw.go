@@ -193,8 +193,7 @@ func drawBetween(g *cell.Grid, r cell.Rect, x *geometry.Geometry, ascii bool) {
 		panel.Explain(g, r, "a line needs two members and more space")
 		return
 	}
-	area, legend := r.Top(r.H - 1)
-	area, _ = area.Left(area.W - 1)
+	area, legend := panel.ChartArea(r)
 	loss := make([]float64, len(x.Line))
 	for i, p := range x.Line {
 		loss[i] = shownLoss(x, p)
