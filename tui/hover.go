@@ -1,7 +1,6 @@
 package tui
 
 import (
-	"slices"
 	"time"
 
 	tea "charm.land/bubbletea/v2"
@@ -52,20 +51,19 @@ func (m *model) lookUnder() bool {
 	h := &m.hover
 	before := h.at
 	h.at, h.pending, h.until = panel.Cursor{}, false, m.Opt.Clock().Add(hoverFor)
-	for _, p := range slices.Backward(m.Placed) {
-		if !p.Area.Has(h.x, h.y) {
-			continue
-		}
-		if plot := m.panel(p.Panel).Plot; plot != nil && m.Popup == nil {
-			cursor, under := m.Cursor, m.Under
-			m.Under = 0
-			m.PointIn(plot(m.Host, p.Area.Inset(), h.x, h.y), h.x, h.y)
-			h.at = panel.Cursor{On: m.Under > 0, Round: m.Under}
-			m.Cursor, m.Under = cursor, under
-		}
-		break
+	if p, ok := m.placedAt(h.x, h.y); ok && m.Popup == nil {
+		round := m.roundUnder(p, h.x, h.y)
+		h.at = panel.Cursor{On: round > 0, Round: round}
 	}
 	return h.at != before
+}
+
+// roundUnder returns the round under the mouse in a chart of a placed panel; 0 if there is none.
+func (m *model) roundUnder(p panel.Placement, x, y int) uint64 {
+	if plot := m.panel(p.Panel).Plot; plot != nil {
+		return m.RoundUnder(plot(m.Host, p.Area.Inset(), x, y), x, y)
+	}
+	return 0
 }
 
 // endHover removes the round under the mouse once the mouse rests.

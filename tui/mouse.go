@@ -24,11 +24,8 @@ func (m *model) press(x, y int) tea.Cmd {
 		m.drag = drag{time: true}
 		return m.scrub(x)
 	}
-	before := m.Cursor
-	m.Under = 0
-	cmd := m.click(x, y)
-	m.drag = drag{panel: m.Focus, x: x, y: y, from: m.Under, before: before}
-	return cmd
+	m.drag = drag{x: x, y: y, before: m.Cursor}
+	return m.click(x, y)
 }
 
 // scrub moves to the round under the mouse during a drag along the timeline.
@@ -59,15 +56,12 @@ func (m *model) release(x int) tea.Cmd {
 	if i < 0 {
 		return nil
 	}
-	here := m.Cursor
-	m.Under = 0
-	m.panel(d.panel).Point(m.Host, m.Placed[i].Area.Inset(), x, d.y)
-	m.Cursor = here
-	if m.Under == 0 {
+	to := m.roundUnder(m.Placed[i], x, d.y)
+	if to == 0 {
 		return nil
 	}
 	first, end := m.Extent()
-	lo, hi := min(d.from, m.Under), max(d.from, m.Under)+1
+	lo, hi := min(d.from, to), max(d.from, to)+1
 	span := min(max(hi-lo, m.MinWindow()), end-first)
 	m.ShowRounds(min(max(lo, first), end-span), span)
 	return nil
@@ -92,22 +86,33 @@ func (m *model) click(x, y int) tea.Cmd {
 	if !ok {
 		return nil
 	}
+	m.drag.panel, m.drag.from = p.Panel, m.roundUnder(p, x, y)
+	if m.drag.from > 0 && m.Replay == nil {
+		m.Cursor = panel.Cursor{On: true, Round: m.drag.from}
+	}
 	if point := m.panel(p.Panel).Point; point != nil {
 		point(m.Host, p.Area.Inset(), x, y)
 	}
 	return nil
 }
 
-// focusAt moves the focus to the panel at x, y and returns its placement; ok is false if there is none.
-func (m *model) focusAt(x, y int) (p panel.Placement, ok bool) {
+// placedAt returns the placement of the panel at x, y; ok is false if there is none.
+func (m *model) placedAt(x, y int) (p panel.Placement, ok bool) {
 	for _, p := range slices.Backward(m.Placed) {
 		if p.Area.Has(x, y) {
-			m.Focus = p.Panel
-			m.railOpen = m.railOpen && m.Focus == panel.Knobs
 			return p, true
 		}
 	}
 	return panel.Placement{}, false
+}
+
+// focusAt is placedAt, and moves the focus to the panel.
+func (m *model) focusAt(x, y int) (p panel.Placement, ok bool) {
+	if p, ok = m.placedAt(x, y); ok {
+		m.Focus = p.Panel
+		m.railOpen = m.railOpen && m.Focus == panel.Knobs
+	}
+	return p, ok
 }
 
 // wheel moves by one entry in the list under the mouse, or zooms the chart there at the round under the mouse.
@@ -127,18 +132,11 @@ func (m *model) wheel(msg tea.MouseWheelMsg) tea.Cmd {
 	if !ok {
 		return nil
 	}
-	target := m.panel(p.Panel)
-	switch {
-	case target.List != nil:
+	if m.panel(p.Panel).List != nil {
 		return m.key(key, "")
-	case target.Point != nil:
-		at := m.Cursor
-		m.Under = 0
-		target.Point(m.Host, p.Area.Inset(), msg.X, msg.Y)
-		m.Cursor = at // the wheel moves no cursor
-		if m.Under > 0 {
-			return m.ZoomAt(m.Under, key == "up")
-		}
+	}
+	if round := m.roundUnder(p, msg.X, msg.Y); round > 0 {
+		return m.ZoomAt(round, key == "up")
 	}
 	return nil
 }

@@ -89,23 +89,18 @@ func ChartPlot(r cell.Rect) cell.Rect {
 // PlotRound is the Plot of a panel with one chart.
 func PlotRound(_ *Host, r cell.Rect, _, _ int) cell.Rect { return ChartPlot(r) }
 
-// PointRound moves the cursor to the round under the mouse in a chart panel with the inside r.
-func PointRound(m *Host, r cell.Rect, x, y int) { m.PointIn(ChartPlot(r), x, y) }
-
-// PointIn moves the cursor to the round under the mouse in the plot area p. In a recording it only sets m.Under.
-func (m *Host) PointIn(p cell.Rect, x, y int) {
+// RoundUnder returns the round under the mouse in the plot area p; 0 if there is none.
+func (m *Host) RoundUnder(p cell.Rect, x, y int) uint64 {
 	first, last, ok := m.cursorRange()
 	if !ok || !p.Has(x, y) {
-		return
+		return 0
 	}
 	from, to := m.AxisRange()
 	at := m.roundAt(float64(from) + float64(to-from)*(float64(x-p.X)+0.5)/float64(p.W)) // middle of the cell
 	if edges := m.Edges(p.W); edges[x-p.X] < edges[x-p.X+1] {                           // a round drawn in that cell
 		at = min(max(at, edges[x-p.X]), edges[x-p.X+1]-1)
 	}
-	if m.Under = min(max(at, first), last); m.Replay == nil {
-		m.Cursor = Cursor{true, m.Under}
-	}
+	return min(max(at, first), last)
 }
 
 // cursorLine returns the round of the vertical line in charts; nil without a cursor.

@@ -52,7 +52,6 @@ type Host struct {
 	Window    Window
 	Axis      axis.Axis // x axis that the user chose; ActiveAxis returns the one in use
 	Cursor    Cursor
-	Under     uint64 // round under the mouse at its last position over a chart; 0: none
 	Member    engine.Member
 	Trait     string // series of the member panels; "": that of the algorithm
 

@@ -31,8 +31,8 @@ type Panel struct {
 	Typing  func() *Typing                       // returns the input while text is typed into it, else nil
 	Hints   func(*Host) [][2]string              // keys and titles for the key line; nil: those of the workbench
 	Point   func(m *Host, r cell.Rect, x, y int) // handles a click at x, y; r is the inside of the border
-	// Plot returns the area of the dots of the chart over rounds at x, y, empty if there is none. Legends show the values
-	// of the round under the mouse there.
+	// Plot returns the area of the dots of the chart over rounds at x, y, empty if there is none. There a click moves the
+	// cursor of a live run, before Point, and legends show the values of the round under the mouse.
 	Plot     func(m *Host, r cell.Rect, x, y int) cell.Rect
 	Back     func(*Host) bool // handles esc; reports whether there was something to undo or close
 	List     *List            // the list that / filters and the wheel moves in

@@ -1,7 +1,6 @@
 package panel
 
 import (
-	"slices"
 	"strings"
 
 	"brood/models/engine"
@@ -72,12 +71,6 @@ func LayoutTiles(r cell.Rect, shown, cols int) (out []cell.Rect) {
 		}
 	}
 	return out
-}
-
-// PointTile moves the cursor to the round under the mouse. It returns the index of the tile there; -1 if there is none.
-func (m *Host) PointTile(places []cell.Rect, x, y int) int {
-	m.PointIn(TilePlot(places, x, y), x, y)
-	return slices.IndexFunc(places, func(at cell.Rect) bool { return at.Has(x, y) })
 }
 
 // TilePlot returns the plot of the tile at x, y, empty if there is none.

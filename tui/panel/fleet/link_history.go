@@ -299,13 +299,12 @@ func linkVoid(v *view.View, id engine.Member, edges []uint64) []bool {
 	return out
 }
 
-// point selects the link under the mouse and, within its line, the round.
+// point selects the link under the mouse.
 func (p *linkHistory) point(m *panel.Host, r cell.Rect, x, y int) {
 	rows, at := p.rows(m)
 	if i, ok := panel.TableRowAt(r, y, len(rows), at, linkHistoryFoot(r)); ok {
 		p.chosen = rows[i]
 	}
-	m.PointIn(p.plot(m, r, x, y), x, y)
 }
 
 // plot returns the area of the lines over rounds.

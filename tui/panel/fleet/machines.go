@@ -54,8 +54,7 @@ func (f *Fleet) machinePanels() []panel.Panel {
 		{
 			ID: panel.MachineHistory, Title: f.historyTitle, Draw: f.drawHistory, Group: group, Keys: keys, Hints: hints,
 			List: rows, Export: panel.ViewExport(panel.MachineRows),
-			Point: func(m *panel.Host, r cell.Rect, x, y int) { m.PointIn(f.plotHistory(m, r, x, y), x, y) },
-			Plot:  f.plotHistory,
+			Plot: f.plotHistory,
 		},
 	}
 }

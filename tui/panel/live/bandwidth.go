@@ -17,7 +17,7 @@ import (
 func NewBandwidth() panel.Panel {
 	return panel.Panel{ID: panel.Bandwidth, Title: bandwidthTitle, Draw: drawBandwidth,
 		Export: panel.ViewExport(bandwidthRows),
-		Point:  func(m *panel.Host, r cell.Rect, x, y int) { m.PointIn(plotBytes(m, r, x, y), x, y) }, Plot: plotBytes}
+		Plot:   plotBytes}
 }
 
 func bandwidthTitle(m *panel.Host) (string, string) {

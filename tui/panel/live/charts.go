@@ -307,11 +307,11 @@ func (c *chartsPanel) draw(m *panel.Host, g *cell.Grid, r cell.Rect) {
 	}
 }
 
-// point selects the chart under the mouse and the round there.
+// point selects the chart under the mouse.
 func (c *chartsPanel) point(m *panel.Host, r cell.Rect, x, y int) {
 	all := c.shown(m)
 	first, n, cols := c.window(all, r)
-	if i := m.PointTile(panel.LayoutTiles(r, n, cols), x, y); i >= 0 {
+	if i := slices.IndexFunc(panel.LayoutTiles(r, n, cols), func(at cell.Rect) bool { return at.Has(x, y) }); i >= 0 {
 		c.chosen = all[first+i].ID
 	}
 }

@@ -49,7 +49,7 @@ func NewPopulationPanels(positions panel.Instead) []panel.Panel {
 			},
 			Group:   group,
 			Example: "t b: best by another quantity",
-			Keys:    traitKeys(positions), Hints: hints, Point: panel.PointRound, Plot: panel.PlotRound,
+			Keys:    traitKeys(positions), Hints: hints, Plot: panel.PlotRound,
 		},
 		{
 			ID: panel.Ranking, Title: rankingTitle, Draw: drawRanking, Export: replicaRows,

@@ -35,7 +35,7 @@ func SecondarySeries(m *panel.Host) (name, title string) {
 // NewFitness returns the chart of the fitness, or of another series if the run has no model.
 func NewFitness() panel.Panel {
 	return panel.Panel{ID: panel.Fitness, Title: fitnessTitle, Draw: drawFitness, Export: fitnessRows,
-		Point: panel.PointRound, Plot: panel.PlotRound}
+		Plot: panel.PlotRound}
 }
 
 func fitnessTitle(m *panel.Host) (string, string) {

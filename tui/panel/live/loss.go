@@ -15,7 +15,7 @@ import (
 // instead.
 func NewLoss(other panel.Instead) panel.Panel {
 	return panel.Panel{
-		ID: panel.Loss, Title: lossTitle, Draw: drawLoss, Export: lossRows, Point: panel.PointRound, Plot: panel.PlotRound,
+		ID: panel.Loss, Title: lossTitle, Draw: drawLoss, Export: lossRows, Plot: panel.PlotRound,
 		Group: "the loss (on Live)", Example: "left { B c: branch at a mark",
 		Keys: []panel.Binding{{Keys: []string{"w"}, Title: "mistakes of the model", Do: other.Show}},
 		Screen: &panel.Screen{

@@ -18,8 +18,7 @@ func NewReplicas() panel.Panel {
 
 // NewPopulation returns the heat map of the members over the rounds.
 func NewPopulation() panel.Panel {
-	return panel.Panel{ID: panel.Population, Title: heatTitle, Draw: DrawHeat, Export: populationRows, Plot: plotHeat,
-		Point: func(m *panel.Host, r cell.Rect, x, y int) { m.PointIn(plotHeat(m, r, x, y), x, y) }}
+	return panel.Panel{ID: panel.Population, Title: heatTitle, Draw: DrawHeat, Export: populationRows, Plot: plotHeat}
 }
 
 // plotHeat returns the area of the map without its labels.

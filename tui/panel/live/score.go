@@ -14,7 +14,7 @@ import (
 
 // NewScore returns the chart of the centre's score on the test set.
 func NewScore() panel.Panel {
-	return panel.Panel{ID: panel.Score, Title: scoreTitle, Draw: drawScore, Point: panel.PointRound, Plot: panel.PlotRound,
+	return panel.Panel{ID: panel.Score, Title: scoreTitle, Draw: drawScore, Plot: panel.PlotRound,
 		Export: func(*panel.Host) func(*view.View) panel.Rows {
 			return func(v *view.View) panel.Rows {
 				return panel.SeriesRows(v, view.TestBits, view.TestError, view.TestHamming, view.TestRMSE, view.TestR2,

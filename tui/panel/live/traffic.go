@@ -22,7 +22,7 @@ func NewTraffic() panel.Panel {
 			}
 			return panel.PointRows(all...)
 		}),
-		Point: panel.PointRound, Plot: panel.PlotRound,
+		Plot:   panel.PlotRound,
 		Screen: &panel.Screen{Digit: 5, Name: "Network", Short: "Net", Charts: true, Place: placeNetwork},
 	}
 }
