@@ -120,7 +120,7 @@ func (a arrays) pair(from, x string) (*part, error) {
 	if !slices.Contains(a.names, y) {
 		return nil, fmt.Errorf("%s holds samples %s without their labels; save them as %s beside it", from, x, y)
 	}
-	samples, err := a.read(x)
+	p, n, err := a.samples(from, x)
 	if err != nil {
 		return nil, err
 	}
@@ -128,17 +128,25 @@ func (a arrays) pair(from, x string) (*part, error) {
 	if err != nil {
 		return nil, err
 	}
-	p, err := samples.part()
-	if err != nil {
-		return nil, err
-	}
-	p.path, p.arrayPath = from, a.path(x)
 	if a.targets {
-		p.Targets, p.outputs, err = labels.targets(samples.shape[0])
+		p.Targets, p.outputs, err = labels.targets(n)
 		return p, err
 	}
-	p.names, err = labels.labels(samples.shape[0])
+	p.names, err = labels.labels(n)
 	return p, err
+}
+
+// samples reads the n samples of array x. from is the path for errors.
+func (a arrays) samples(from, x string) (p *part, n int, err error) {
+	all, err := a.read(x)
+	if err != nil {
+		return nil, 0, err
+	}
+	if p, err = all.part(); err != nil {
+		return nil, 0, err
+	}
+	p.path, p.arrayPath = from, a.path(x)
+	return p, all.shape[0], nil
 }
 
 func (a arrays) read(name string) (array, error) {

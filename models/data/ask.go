@@ -292,16 +292,8 @@ func (a arrays) ask(from, x string) (*part, error) {
 	if paired && slices.Contains(a.names, "y"+rest) {
 		return a.pair(from, x)
 	}
-	samples, err := a.read(x)
-	if err != nil {
-		return nil, err
-	}
-	p, err := samples.part()
-	if err != nil {
-		return nil, err
-	}
-	p.path, p.arrayPath = from, a.path(x)
-	return p, nil
+	p, _, err := a.samples(from, x)
+	return p, err
 }
 
 func (r Reading) askIDX(path string) (*part, error) {

@@ -18,11 +18,7 @@ func (p *part) round() {
 	if p.Doubles == nil {
 		return
 	}
-	p.Values = make([]float32, len(p.Doubles))
-	for i, v := range p.Doubles {
-		p.Values[i] = float32(v)
-	}
-	p.Doubles = nil
+	p.Values, p.Doubles = converted[float32](p.Doubles), nil
 }
 
 // widen converts float32 values to doubles.
@@ -30,11 +26,16 @@ func (p *part) widen() {
 	if p.Values == nil {
 		return
 	}
-	p.Doubles = make([]float64, len(p.Values))
-	for i, v := range p.Values {
-		p.Doubles[i] = float64(v)
+	p.Doubles, p.Values = converted[float64](p.Values), nil
+}
+
+// converted returns the numbers of x in another type.
+func converted[To, From byte | float32 | float64](x []From) []To {
+	out := make([]To, len(x))
+	for i, v := range x {
+		out[i] = To(v)
 	}
-	p.Values = nil
+	return out
 }
 
 // unifyType converts the samples of all parts to one type. Numbers of a table become bytes if the user requests it or
@@ -80,11 +81,7 @@ func (r Reading) unifyType(parts []*part) error {
 		if p.Pixels != nil {
 			continue
 		}
-		p.Pixels = make([]byte, len(p.Values))
-		for i, v := range p.Values {
-			p.Pixels[i] = byte(v)
-		}
-		p.Values = nil
+		p.Pixels, p.Values = converted[byte](p.Values), nil
 	}
 	return nil
 }
