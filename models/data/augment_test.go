@@ -120,34 +120,6 @@ func TestAugmentFrozen(t *testing.T) {
 	}
 }
 
-func TestAugmentDependsOnItsAddress(t *testing.T) {
-	shape := []int{1, 16, 16}
-	src := gradient(shape...)
-	draw := func(k noise.Key) (all []byte) {
-		dst := make([]byte, len(src))
-		for range 20 {
-			Augment{Pad: 4, Flip: true}.apply(dst, src, shape, 0, 1, k)
-			all = append(all, dst...)
-			k.Round++
-		}
-		return all
-	}
-	base := draw(augmentKey(0))
-	stream, purpose, seed, member := augmentKey(0), augmentKey(0), augmentKey(0), augmentKey(0)
-	stream.Stream++
-	purpose.Purpose = noise.Dropout
-	seed.Seed++
-	member.Member++
-	if !bytes.Equal(draw(stream), base) || !bytes.Equal(draw(purpose), base) {
-		t.Error("the address's stream or purpose matters")
-	}
-	for name, other := range map[string][]byte{"seed": draw(seed), "member": draw(member), "position": draw(augmentKey(20)), "high position": draw(augmentKey(1 << 40))} {
-		if bytes.Equal(other, base) {
-			t.Errorf("another %s changes nothing", name)
-		}
-	}
-}
-
 // TestGatherDrawn: a batch of an augmented set contains, for each sample, the normalised crop for its address, as
 // computed by naive from coins drawn one by one; other samples are unchanged.
 func TestGatherDrawn(t *testing.T) {

@@ -126,22 +126,6 @@ func TestCIFARPointers(t *testing.T) {
 	}
 }
 
-func TestNamesOfClasses(t *testing.T) {
-	for name, n := range map[string]int{cifar10Names: 10, cifar100Names: 100} {
-		f := strings.Fields(name)
-		seen := map[string]bool{}
-		for i, s := range f {
-			if seen[s] || i > 0 && f[i-1] >= s {
-				t.Errorf("%q after %q", s, f[i-1])
-			}
-			seen[s] = true
-		}
-		if len(f) != n {
-			t.Errorf("%d names, want %d", len(f), n)
-		}
-	}
-}
-
 // TestCIFAR checks the real files, or those rebuilt from JPEG copies, if installed: counts, balance, and the
 // normalisation constants.
 func TestCIFAR(t *testing.T) {

@@ -25,40 +25,6 @@ func TestGlyphsFrozen(t *testing.T) {
 	if len(s.Train())+len(s.Validation()) != GlyphTrain || len(s.Test()) != GlyphTest {
 		t.Errorf("%d + %d + %d samples", len(s.Train()), len(s.Validation()), len(s.Test()))
 	}
-	var count [10]int
-	for i := range GlyphTrain {
-		count[s.Label(int32(i))]++
-	}
-	for d, n := range count { // five standard deviations of a fair draw
-		if n < GlyphTrain/10-165 || n > GlyphTrain/10+165 {
-			t.Errorf("digit %d has %d training images of %d", d, n, GlyphTrain)
-		}
-	}
-}
-
-// TestGlyphsArePure: an image depends only on its index and split, not on the size of the set.
-func TestGlyphsArePure(t *testing.T) {
-	small, err := Glyphs(10, 7)
-	if err != nil {
-		t.Fatal(err)
-	}
-	large, err := Glyphs(25, 9)
-	if err != nil {
-		t.Fatal(err)
-	}
-	for i := range int32(10) {
-		if !bytes.Equal(small.Image(i), large.Image(i)) || small.Label(i) != large.Label(i) {
-			t.Errorf("training image %d differs", i)
-		}
-	}
-	for i := range int32(7) {
-		if !bytes.Equal(small.Image(10+i), large.Image(25+i)) {
-			t.Errorf("test image %d differs", i)
-		}
-		if bytes.Equal(small.Image(10+i), small.Image(i)) {
-			t.Errorf("training and test image %d are the same", i)
-		}
-	}
 }
 
 func TestGlyphsRefusesSizes(t *testing.T) {

@@ -81,26 +81,6 @@ func TestGather(t *testing.T) {
 	}
 }
 
-func TestDigestCoversEverything(t *testing.T) {
-	base, _ := New(rampInfo(), ramp(12), ramp(3), 0)
-	pixel, label, moved := ramp(12), ramp(12), rampInfo()
-	pixel.Pixels[70]++
-	label.Labels[3] = 2
-	moved.Shape = []int{1, 3, 2}
-	a, _ := New(rampInfo(), pixel, ramp(3), 0)
-	b, _ := New(rampInfo(), label, ramp(3), 0)
-	c, _ := New(moved, ramp(12), ramp(3), 0)
-	d, _ := New(rampInfo(), ramp(12), ramp(3), 0.5)
-	for name, s := range map[string]*Set{"pixel": a, "label": b, "shape": c} {
-		if s.Digest() == base.Digest() {
-			t.Errorf("a changed %s keeps the digest", name)
-		}
-	}
-	if d.Digest() != base.Digest() || !strings.HasPrefix(d.Digest(), "blake3:") {
-		t.Errorf("digest %s of another split, %s before", d.Digest(), base.Digest())
-	}
-}
-
 // labelled returns n samples of a ramp with all classes in turn.
 func labelled(n, classes int) (Info, Raster) {
 	i, r := rampInfo(), ramp(n)

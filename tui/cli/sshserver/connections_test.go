@@ -15,11 +15,7 @@ import (
 // connection that has authenticated.
 func TestIdleConnections(t *testing.T) {
 	r := serve(t)
-	before, err := r.dial("ada", ssh.PublicKeys(r.key))
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer before.Close()
+	before := r.client(t)
 	for range 100 {
 		c, err := net.Dial("tcp", r.Address().String())
 		if err != nil {
@@ -57,11 +53,7 @@ func TestMostClients(t *testing.T) {
 	r := serve(t)
 	var all []*ssh.Client
 	for range maxClients {
-		c, err := r.dial("ada", ssh.PublicKeys(r.key))
-		if err != nil {
-			t.Fatal(err)
-		}
-		defer c.Close()
+		c := r.client(t)
 		all = append(all, c)
 	}
 	if c, err := r.dial("ada", ssh.PublicKeys(r.key)); err == nil {

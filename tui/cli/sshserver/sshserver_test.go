@@ -90,6 +90,26 @@ func (r *rig) dial(user string, auth ...ssh.AuthMethod) (*ssh.Client, error) {
 	return ssh.Dial("tcp", r.Address().String(), &ssh.ClientConfig{User: user, Auth: auth, HostKeyCallback: ssh.InsecureIgnoreHostKey(), Timeout: testutil.Timeout})
 }
 
+// client returns a connection with the key of the rig; it is closed at the end of the test.
+func (r *rig) client(t *testing.T) *ssh.Client {
+	t.Helper()
+	c, err := r.dial("ada", ssh.PublicKeys(r.key))
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { c.Close() })
+	return c
+}
+
+func channel(t *testing.T, c *ssh.Client) *ssh.Session {
+	t.Helper()
+	sess, err := c.NewSession()
+	if err != nil {
+		t.Fatal(err)
+	}
+	return sess
+}
+
 // screen is what a person at the other end sees.
 type screen struct {
 	mu    sync.Mutex
@@ -151,10 +171,7 @@ func (s *screen) still(t *testing.T) (bytes int) {
 
 func look(t *testing.T, c *ssh.Client, w, h int) (*screen, io.Writer) {
 	t.Helper()
-	sess, err := c.NewSession()
-	if err != nil {
-		t.Fatal(err)
-	}
+	sess := channel(t, c)
 	s := &screen{vt: vt.NewEmulator(max(w, 80), max(h, 24)), sess: sess}
 	go io.Copy(io.Discard, s.vt) // what the terminal answers: nobody asks over this line
 	in, err := sess.StdinPipe()
@@ -183,11 +200,7 @@ func widest(text string) (n int) {
 // little.
 func TestLook(t *testing.T) {
 	r := serve(t)
-	c, err := r.dial("ada", ssh.PublicKeys(r.key))
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer c.Close()
+	c := r.client(t)
 	s, in := look(t, c, 80, 24)
 	s.shows(t, "the run", func(x string) bool { return strings.Contains(x, "the run") && strings.Contains(x, "loss") })
 	for i := range 50 {
@@ -261,15 +274,8 @@ func TestStrangers(t *testing.T) {
 			t.Errorf("%s lets in", name)
 		}
 	}
-	c, err := r.dial("ada", ssh.PublicKeys(r.key))
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer c.Close()
-	sess, err := c.NewSession()
-	if err != nil {
-		t.Fatal(err)
-	}
+	c := r.client(t)
+	sess := channel(t, c)
 	if out, err := sess.CombinedOutput("sh -c id"); err == nil || !strings.Contains(string(out), "no commands by SSH") {
 		t.Errorf("a command: %q, %v", out, err)
 	}
@@ -281,10 +287,7 @@ func TestStrangers(t *testing.T) {
 		conn.Close()
 		t.Error("a port is forwarded to here")
 	}
-	if sess, err = c.NewSession(); err == nil {
-		err = sess.RequestSubsystem("sftp")
-	}
-	if err == nil {
+	if err := channel(t, c).RequestSubsystem("sftp"); err == nil {
 		t.Error("there is a file system")
 	}
 }
@@ -292,15 +295,8 @@ func TestStrangers(t *testing.T) {
 // TestLargeTerminals: a terminal of any size costs what a large one does, at first and when it changes.
 func TestLargeTerminals(t *testing.T) {
 	r := serve(t)
-	c, err := r.dial("ada", ssh.PublicKeys(r.key))
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer c.Close()
-	sess, err := c.NewSession()
-	if err != nil {
-		t.Fatal(err)
-	}
+	c := r.client(t)
+	sess := channel(t, c)
 	out, err := sess.StdoutPipe()
 	if err != nil {
 		t.Fatal(err)
@@ -340,16 +336,9 @@ func TestScreensOfAKey(t *testing.T) {
 	r := serve(t)
 	var all []*ssh.Session
 	for range 2 {
-		c, err := r.dial("ada", ssh.PublicKeys(r.key))
-		if err != nil {
-			t.Fatal(err)
-		}
-		defer c.Close()
+		c := r.client(t)
 		for range maxOfKey / 2 {
-			sess, err := c.NewSession()
-			if err != nil {
-				t.Fatal(err)
-			}
+			sess := channel(t, c)
 			all = append(all, sess)
 		}
 		if len(all) < maxOfKey {
@@ -412,11 +401,7 @@ func TestListen(t *testing.T) {
 // TestParting: when the SSH server closes, a visitor's terminal is as it was before, and the last line says why.
 func TestParting(t *testing.T) {
 	r := serve(t)
-	c, err := r.dial("ada", ssh.PublicKeys(r.key))
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer c.Close()
+	c := r.client(t)
 	s, _ := look(t, c, 80, 24)
 	s.shows(t, "the run", func(x string) bool { return strings.Contains(x, "the run") && strings.Contains(x, "loss") })
 	r.Part("session a was killed after round 60")
