@@ -3,6 +3,7 @@ package panel
 import (
 	"brood/tui/cell"
 	"brood/tui/textfmt"
+	"slices"
 )
 
 // Distinct shortens names to width cells and keeps them different. It removes the common prefix and suffix of the names
@@ -43,32 +44,20 @@ func Distinct(names []string, width int) []string {
 // alike returns the lengths of the common prefix and suffix of names in characters. A length of 1 becomes 0, since an
 // ellipsis takes its place.
 func alike(names [][]rune) (head, tail int) {
-	same := func(at func(n []rune) (r rune, ok bool)) bool {
-		first, ok := at(names[0])
-		for _, n := range names {
-			r, here := at(n)
-			ok = ok && here && r == first
-		}
-		return ok
+	least := len(names[0])
+	for _, n := range names {
+		least = min(least, len(n))
 	}
-	for same(func(n []rune) (rune, bool) {
-		if head >= len(n) {
-			return 0, false
-		}
-		return n[head], true
-	}) {
+	same := func(at func(n []rune) rune) bool {
+		return !slices.ContainsFunc(names, func(n []rune) bool { return at(n) != at(names[0]) })
+	}
+	for head < least && same(func(n []rune) rune { return n[head] }) {
 		head++
 	}
 	if head == 1 {
 		head = 0
 	}
-	for same(func(n []rune) (rune, bool) {
-		i := len(n) - 1 - tail
-		if i < head {
-			return 0, false
-		}
-		return n[i], true
-	}) {
+	for tail < least-head && same(func(n []rune) rune { return n[len(n)-1-tail] }) {
 		tail++
 	}
 	if tail == 1 {
