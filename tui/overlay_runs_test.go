@@ -23,11 +23,13 @@ func TestGoldenOverlay(t *testing.T) {
 	for _, size := range [][2]int{{60, 20}, {80, 24}, {120, 36}, {200, 50}} {
 		name := func(what string) string { return fmt.Sprintf("%s-%dx%d", what, size[0], size[1]) }
 		d := openLibrary(t, size[0], size[1], studyLibrary(), "space space space space G enter")
-		golden(t, name("runs-marked"), d.screenText())
-		d.press("S", "a", "a", "left", "left", "left", "left", "left", "left", "tab")
-		if size[0] == 80 || size[0] == 200 {
-			golden(t, name("runs-cursor"), d.screenText())
+		marked := d.screenText() // its charts are what the keys below move in
+		if size[0] == 60 || size[0] == 120 {
+			golden(t, name("runs-marked"), marked)
+			continue
 		}
+		d.press("S", "a", "a", "left", "left", "left", "left", "left", "left", "tab")
+		golden(t, name("runs-cursor"), d.screenText())
 	}
 }
 
