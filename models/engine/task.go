@@ -209,6 +209,17 @@ type Feedback struct {
 // Copy copies a span to another of equal shape in the same engine's memory. They must not overlap.
 type Copy struct{ Dst, Src Span }
 
+// CopyColumns copies chosen columns of every row: with From it gathers Dst[r][i] = Src[r][From[i]], with To it scatters
+// Dst[r][To[i]] = Src[r][i]. The other list is nil. To names no column twice. A 1-row Src is used for every row. Dst and
+// Src must not overlap.
+type CopyColumns struct {
+	Dst, Src Mat
+	To, From []int32
+}
+
+// Columns returns the number of columns that are copied.
+func (t *CopyColumns) Columns() int { return max(len(t.To), len(t.From)) }
+
 // Fill sets every element of a span.
 type Fill struct {
 	Dst   Span
@@ -381,6 +392,7 @@ func (NoiseSum) task()    {}
 func (Sum) task()         {}
 func (Feedback) task()    {}
 func (Copy) task()        {}
+func (CopyColumns) task() {}
 func (Fill) task()        {}
 func (Product) task()     {}
 func (Clip) task()        {}

@@ -42,6 +42,18 @@ func (l *Layout) Vector(t Task, owns func(Mat) bool) error {
 		if !(t.Dst.Rows == t.Src.Rows && t.Dst.Hi-t.Dst.Lo == t.Src.Hi-t.Src.Lo) {
 			c.fault("%dx%d to %dx%d", t.Src.Rows, t.Src.Hi-t.Src.Lo, t.Dst.Rows, t.Dst.Hi-t.Dst.Lo)
 		}
+	case CopyColumns:
+		c.task = "copy columns"
+		c.fit("dst", t.Dst, t.Dst.Cols)
+		c.fit("src", t.Src, t.Src.Cols)
+		if !(t.Src.Rows == 1 || t.Src.Rows == t.Dst.Rows) {
+			c.fault("src has %d rows, want 1 or %d", t.Src.Rows, t.Dst.Rows)
+		}
+		if (t.To == nil) == (t.From == nil) {
+			c.fault("%d columns to and %d from, want one list", len(t.To), len(t.From))
+		}
+		c.columns("dst", t.Dst, t.To, t.Columns())
+		c.columns("src", t.Src, t.From, t.Columns())
 	case Fill:
 		c.task = "fill"
 		c.span("dst", t.Dst)
@@ -162,6 +174,18 @@ func (c *vectorCheck) rowsIn(name string, m Mat, rows []Row) {
 	for _, r := range rows {
 		if !(r >= 0 && int(r) < m.Rows) {
 			c.fault("row %d of %s, which has %d rows", r, name, m.Rows)
+		}
+	}
+}
+
+// columns checks that a list names columns of m; nil names all of them, which must be n.
+func (c *vectorCheck) columns(name string, m Mat, list []int32, n int) {
+	if list == nil && m.Cols != n {
+		c.fault("%s has %d columns, want %d", name, m.Cols, n)
+	}
+	for _, j := range list {
+		if !(j >= 0 && int(j) < m.Cols) {
+			c.fault("column %d of %s, which has %d columns", j, name, m.Cols)
 		}
 	}
 }

@@ -234,6 +234,25 @@ func (v *vector) elements(t *testing.T) {
 			}
 		}
 	}
+	few, start := ram.New(3, 700), v.filled(3, 4)
+	spread, shared, chosen := v.filled(3, 4), v.filled(3, 4), make([]int32, few.Cols)
+	for i := range chosen {
+		chosen[i] = int32((i*577 + 3) % v.l.Params) // distinct, since 577 is a prime that does not divide it
+	}
+	do(t, v.e, engine.CopyColumns{Dst: few, Src: a, From: chosen}, engine.CopyColumns{Dst: spread, Src: few, To: chosen},
+		engine.CopyColumns{Dst: shared, Src: few.Sub(1, 1), To: chosen})
+	for r := range engine.Row(3) {
+		want, same := slices.Clone(row(start, r)), slices.Clone(row(start, r))
+		for i, j := range chosen {
+			want[j], same[j] = row(a, r)[j], row(a, 1)[j]
+			if row(few, r)[i] != row(a, r)[j] {
+				t.Fatalf("row %d: column %d is not gathered", r, j)
+			}
+		}
+		if !slices.Equal(row(spread, r), want) || !slices.Equal(row(shared, r), same) {
+			t.Fatalf("row %d: columns are not scattered", r)
+		}
+	}
 	do(t, v.e, engine.Product{Dst: dst, A: a, B: b}, engine.Product{Dst: a, A: a, B: b.Sub(1, 1)})
 	fresh := v.filled(3, 1)
 	for r := range engine.Row(3) {
@@ -501,6 +520,11 @@ func (v *vector) errors(t *testing.T) {
 			Rows: 1,
 			Hi:   1,
 		}, Src: engine.Span{Mat: one, Rows: 1, Hi: 1}},
+		"column":           engine.CopyColumns{Dst: thin, Src: x, From: []int32{0, 1, int32(x.Cols)}},
+		"column below":     engine.CopyColumns{Dst: x, Src: thin, To: []int32{0, -1, 2}},
+		"columns of both":  engine.CopyColumns{Dst: thin, Src: thin, To: []int32{0, 1, 2}, From: []int32{2, 1, 0}},
+		"too few columns":  engine.CopyColumns{Dst: thin, Src: x, From: []int32{0, 1}},
+		"rows of columns":  engine.CopyColumns{Dst: one, Src: thin, To: []int32{0, 1, 2}},
 		"fill span":        engine.Fill{Dst: engine.Span{Mat: one, Rows: 1, Lo: 4, Hi: one.Cols + 1}},
 		"product rows":     engine.Product{Dst: x, A: x, B: v.filled(3, 1)},
 		"nudge rows":       engine.Nudge{X: x, G: x, Moved: make([]float32, 1)},

@@ -252,6 +252,8 @@ func (e *Engine) do(t engine.Task) error {
 		return e.feedback(t)
 	case engine.Copy:
 		return e.copy(t)
+	case engine.CopyColumns:
+		return e.copyColumns(t)
 	case engine.Fill:
 		return e.fill(t)
 	case engine.Product:

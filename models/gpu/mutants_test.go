@@ -33,6 +33,8 @@ var plants = [][2]string{
 	{"for (uint h = 8; h > 0; h /= 2) {\n\t\tbarrier", "for (uint h = 8; h > 1; h /= 2) {\n\t\tbarrier"},
 	{"b += 0x7fff + ((b >> 16) & 1);", "b += 0x8000;"},
 	{"(double)(int)rint((double)x * down)", "(double)(int)((double)x * down)"},
+	{"put = to == NONE ? i : words[to + i]", "put = to == NONE ? i : words[to + n - 1 - i]"},
+	{"get = from == NONE ? i : words[from + i]", "get = i"},
 	{"s = s + b * y[aty + i];", "s = fma(b, y[aty + i], s);"},
 	{"x[at + COLUMN] = (float)((double)length / (sqrt(sums[0]) + 1e-7)) * x[at + COLUMN];", "x[at + COLUMN] = x[at + COLUMN] / (float)((sqrt(sums[0]) + 1e-7) / length);"},
 	{"!= (pass & 1);", "!= (k[7] & 1);"},

@@ -238,6 +238,14 @@ func (w *comparison) vectors() {
 		keys[i] = key
 		keys[i].Member = uint32(i * i)
 	}
+	few, chosen := w.mat(5, 60, 1), make([]int32, 60)
+	for i := range chosen {
+		chosen[i] = int32(p - 1 - 7*i)
+	}
+	w.same("copy columns", func(m []engine.Mat) ([]engine.Task, func() any) {
+		return []engine.Task{engine.CopyColumns{Dst: m[few], Src: m[a], From: chosen}, engine.CopyColumns{Dst: m[b], Src: m[few], To: chosen},
+			engine.CopyColumns{Dst: m[a], Src: m[few].Sub(2, 1), To: chosen}}, nil
+	})
 	w.same("perturb, crossover", func(m []engine.Mat) ([]engine.Task, func() any) {
 		return []engine.Task{engine.Perturb{X: m[a], Sigma: []float32{1, 0.1, 1e-3, 3, 0}, Keys: keys}, engine.Crossover{Dst: m[b], A: m[a], B: m[b], Keys: keys},
 			engine.Crossover{Dst: m[a], A: m[a], B: m[b], Keys: keys, PerTensor: true}}, nil

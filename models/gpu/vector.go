@@ -18,6 +18,25 @@ func (e *Engine) copy(t engine.Copy) error {
 		uint64(t.Src.Mat.Cols), uint64(wide)))
 }
 
+func (e *Engine) copyColumns(t engine.CopyColumns) error {
+	b := new(batch)
+	list := func(columns []int32) uint32 {
+		if columns == nil {
+			return none
+		}
+		at := b.list()
+		for _, j := range columns {
+			b.words = append(b.words, uint32(j))
+		}
+		return at
+	}
+	to, from := list(t.To), list(t.From)
+	d, at := behind(t.Dst)
+	x, atx := behind(t.Src)
+	return e.issue(b.launch("copy_columns", t.Columns(), t.Dst.Rows, wordsHere{}, to, from, uint32(t.Columns()),
+		d, at, uint64(t.Dst.Cols), x, atx, step(t.Src, uint64(t.Src.Cols))))
+}
+
 func (e *Engine) fill(t engine.Fill) error {
 	d, at := first(t.Dst)
 	wide := t.Dst.Hi - t.Dst.Lo

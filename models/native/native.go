@@ -123,6 +123,8 @@ func (v *Vector) do(t engine.Task) error {
 		return v.feedback(t)
 	case engine.Copy:
 		return v.copy(t)
+	case engine.CopyColumns:
+		return v.copyColumns(t)
 	case engine.Fill:
 		return v.fill(t)
 	case engine.Product:

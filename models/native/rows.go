@@ -19,6 +19,25 @@ func (v *Vector) copy(t engine.Copy) error {
 	return nil
 }
 
+func (v *Vector) copyColumns(t engine.CopyColumns) error {
+	v.split(t.Columns(), tile, t.Dst.Rows, func(_ *thread, lo, hi int) {
+		for r := range engine.Row(t.Dst.Rows) {
+			dst, src := row(t.Dst, r), row(t.Src, min(r, engine.Row(t.Src.Rows-1)))
+			if t.From == nil {
+				for i, x := range src[lo:hi] {
+					dst[t.To[lo+i]] = x
+				}
+				continue
+			}
+			out := dst[lo:hi]
+			for i, from := range t.From[lo:hi] {
+				out[i] = src[from]
+			}
+		}
+	})
+	return nil
+}
+
 func (v *Vector) fill(t engine.Fill) error {
 	v.split(t.Dst.Hi-t.Dst.Lo, tile, t.Dst.Rows, func(_ *thread, lo, hi int) {
 		for r := range engine.Row(t.Dst.Rows) {

@@ -34,7 +34,7 @@ Bytes: an all-reduce of K values every h steps: those of data-parallel SGD times
 Deviations: the source chooses each element independently with probability share; here the number of chosen elements is
 its expectation, so that bytes are known in advance. The code sends the choice as a mask from the first node, and trains
 by AdamW. The paper also averages values that are up to ten steps old, which hides the transfer; here a round waits for
-it. The CPU gathers the elements, so that on a device all rows are copied.
+it.
 Reductions: share 0 is n independent runs; share 1 is localsgd.`,
 	Needs: optim.Gradients,
 	Knobs: slices.Concat([]optim.Knob{optim.KnobEta}, optim.OrProgram(optim.OptimiserKnobs), []optim.Knob{
@@ -91,39 +91,18 @@ func spartaWidth(k optim.Values, l engine.Layout) int {
 // spartaAverage replaces mean.Cols random elements of x by their mean over all members. They are the first ones of a
 // random permutation drawn from key. mean is scratch with one row, src with a row for each hosted member.
 func spartaAverage(ctx context.Context, e *optim.Env, key noise.Key, src, mean engine.Mat) error {
-	order, chosen := key.Permutation(uint64(e.Layout.Params)), make([]int, mean.Cols)
+	order, chosen := key.Permutation(uint64(e.Layout.Params)), make([]int32, mean.Cols)
 	for i := range chosen {
-		chosen[i] = int(order.At(uint64(i)))
+		chosen[i] = int32(order.At(uint64(i)))
 	}
 	x := e.Block(optim.BlockX)
-	rows, err := engine.Download(ctx, e.Engine, x)
-	if err != nil {
-		return err
-	}
-	values := engine.NewHost(rows.Rows, mean.Cols, engine.F32)
-	for r := range engine.Row(rows.Rows) {
-		v, own := values.Row(r), rows.Row(r)
-		for i, at := range chosen {
-			v[i] = own[at]
-		}
-	}
-	if err := e.Engine.Write(ctx, engine.All(src), engine.AppendRows(nil, values, 0, values.Rows)); err != nil {
+	if err := e.Engine.Do(ctx, engine.CopyColumns{Dst: src, Src: x, From: chosen}); err != nil {
 		return err
 	}
 	if err := e.Comm.AllReduce(ctx, "share", e.Roster, src, mean, true); err != nil {
 		return err
 	}
-	agreed, err := engine.Download(ctx, e.Engine, mean)
-	if err != nil {
-		return err
-	}
-	for r := range engine.Row(rows.Rows) {
-		own := rows.Row(r)
-		for i, at := range chosen {
-			own[at] = agreed.F[i]
-		}
-	}
-	return e.Engine.Write(ctx, engine.All(x), engine.AppendRows(nil, rows, 0, rows.Rows))
+	return e.Engine.Do(ctx, engine.CopyColumns{Dst: x, Src: mean, To: chosen})
 }
 
 func (sparta) Centre(ctx context.Context, e *optim.Env, _ optim.Values, dst engine.Mat) error {

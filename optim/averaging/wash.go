@@ -35,8 +35,7 @@ Deviations: the source chooses elements independently, and draws a permutation f
 elements of a layer is its expectation, rounded, and chosen elements are divided evenly among the n cyclic shifts of the
 members, so that bytes are known in advance. The remainder of the division by n, elements of the deepest layers, is not
 shuffled; with fewer chosen elements than members nothing is. An element of a replica is equally likely to come from any
-member. Moments are not shuffled, which is a variant of the source. The CPU shuffles, so that on a device all rows are
-copied.
+member. Moments are not shuffled, which is a variant of the source.
 Reductions: share 0 is n independent runs.`,
 	Needs: optim.Gradients,
 	Knobs: slices.Concat([]optim.Knob{optim.KnobEta}, optim.OrProgram(optim.OptimiserKnobs), []optim.Knob{optim.KnobH,
@@ -104,30 +103,23 @@ func washShuffle(ctx context.Context, e *optim.Env, k optim.Values, round uint64
 	chosen := washElements(k, e.Layout, func(layer int) noise.Key {
 		return e.Rand(noise.Pair, round, engine.Member(layer))
 	})
-	x := e.Block(optim.BlockX)
-	rows, err := engine.Download(ctx, e.Engine, x)
-	if err != nil {
-		return err
-	}
-	src, dst := engine.NewHost(len(e.Mine), width, engine.F32), engine.NewHost(len(e.Mine), width, engine.F32)
+	x, src, dst := e.Block(optim.BlockX), e.Scratch(len(e.Mine), width), e.Scratch(len(e.Mine), width)
 	for shift := 1; shift < all; shift++ {
-		for r := range e.Mine {
-			for i, v := 0, rows.Row(engine.Row(r)); i < width; i++ {
-				src.Row(engine.Row(r))[i] = v[chosen[i*all+shift]]
-			}
+		columns := make([]int32, width)
+		for i := range columns {
+			columns[i] = chosen[i*all+shift]
 		}
-		edges := washEdges(e.Roster, shift)
-		if err := e.Comm.MoveRecords(ctx, "shuffle", edges, src, dst); err != nil {
+		if err := e.Engine.Do(ctx, engine.CopyColumns{Dst: src, Src: x, From: columns}); err != nil {
 			return err
 		}
-		for at, edge := range e.Incoming(edges) {
-			v := rows.Row(e.Row(edge.To))
-			for i, got := range dst.Row(engine.Row(at)) {
-				v[chosen[i*all+shift]] = got
-			}
+		if err := e.Comm.Move(ctx, "shuffle", washEdges(e.Roster, shift), src, dst); err != nil {
+			return err
+		}
+		if err := e.Engine.Do(ctx, engine.CopyColumns{Dst: x, Src: dst, To: columns}); err != nil {
+			return err
 		}
 	}
-	return e.Engine.Write(ctx, engine.All(x), engine.AppendRows(nil, rows, 0, rows.Rows))
+	return nil
 }
 
 // washEdges returns the edges of a shift: to each member from the one shift ranks after it, cyclically.
@@ -177,11 +169,11 @@ func washLayers(k optim.Values, l engine.Layout) (layers []washLayer) {
 
 // washElements returns the indices of the chosen elements, layer by layer. The elements of a layer are the first ones
 // of a random permutation drawn from key(layer).
-func washElements(k optim.Values, l engine.Layout, key func(layer int) noise.Key) (chosen []int) {
+func washElements(k optim.Values, l engine.Layout, key func(layer int) noise.Key) (chosen []int32) {
 	for i, layer := range washLayers(k, l) {
 		order := key(i).Permutation(uint64(layer.n))
 		for j := range layer.chosen {
-			chosen = append(chosen, layer.lo+int(order.At(uint64(j))))
+			chosen = append(chosen, int32(layer.lo)+int32(order.At(uint64(j))))
 		}
 	}
 	return chosen

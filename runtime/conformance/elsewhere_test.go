@@ -41,7 +41,7 @@ func TestElsewhere(t *testing.T) {
 }
 
 // crossing returns how many values a round of n members copies to an engine and from it, for algorithms that compute
-// messages, shuffles, roots, limited deviations or the shape of a distribution on the processor. A row of parameters
+// messages, roots, limited deviations or the shape of a distribution on the processor. A row of parameters
 // has row values.
 func crossing(name string, n, row int64) (to, from int64) {
 	switch name {
@@ -55,11 +55,6 @@ func crossing(name string, n, row int64) (to, from int64) {
 		return row, 2 * row
 	case "cr-fm-nes":
 		return 2 * row, 5 * row
-	case "wash":
-		return n * row, n * row
-	case "sparta": // and the averaged elements
-		share := int64(math.Round(0.3 * float64(row)))
-		return n * (row + share), n*row + share
 	}
 	return 0, 0
 }

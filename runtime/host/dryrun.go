@@ -172,6 +172,8 @@ func (c *counter) Do(ctx context.Context, tasks ...engine.Task) error {
 			c.terms += 4 * c.rowsOf(t.Src)
 		case engine.Copy:
 			c.terms += 2 * c.share(t.Src)
+		case engine.CopyColumns:
+			c.terms += 2 * float64(t.Dst.Rows*t.Columns()) / c.width
 		case engine.Fill:
 			c.terms += c.share(t.Dst)
 		case engine.Product:

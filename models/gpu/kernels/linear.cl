@@ -142,6 +142,17 @@ __kernel void move(__global float *d, ulong at, ulong step, __global const float
 		d[at + ENTRY * step + COLUMN] = x[atx + ENTRY * stepx + COLUMN];
 }
 
+// d = x in columns of lists of the words; NONE is all columns in order.
+__kernel void copy_columns(__global const uint *words, uint to, uint from, uint n, __global float *d, ulong at, ulong step,
+	__global const float *x, ulong atx, ulong stepx)
+{
+	ulong i = COLUMN;
+	if (i >= n)
+		return;
+	ulong put = to == NONE ? i : words[to + i], get = from == NONE ? i : words[from + i];
+	d[at + ENTRY * step + put] = x[atx + ENTRY * stepx + get];
+}
+
 __kernel void product(__global float *d, ulong at, ulong step, __global const float *a, ulong ata, ulong stepa,
 	__global const float *b, ulong atb, ulong stepb, ulong n)
 {
