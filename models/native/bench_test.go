@@ -139,11 +139,15 @@ func BenchmarkCrossover(b *testing.B) {
 	if err != nil {
 		b.Fatal(err)
 	}
-	v, x := &Vector{layout: &m.Layout}, ram.New(3, m.Layout.Params)
+	v, err := New(m.Layout, 1)
+	if err != nil {
+		b.Fatal(err)
+	}
+	x := ram.New(3, m.Layout.Params)
 	best := [2]time.Duration{1 << 62, 1 << 62}
 	for b.Loop() {
 		for i, f := range []func(){
-			func() { v.cross(row(x, 0), row(x, 1), row(x, 2), noise.Key{}, false) },
+			func() { v.cross(v.threads[0].Kernels, row(x, 0), row(x, 1), row(x, 2), noise.Key{}, false) },
 			func() { copy(row(x, 0), row(x, 1)) },
 		} {
 			began := time.Now()

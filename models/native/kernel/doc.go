@@ -25,7 +25,7 @@
 //	GemmBytes SumBytes                    exact products of bytes, as floats and as int32
 //	Settle SettleWide PowerSums           values, logits and losses from the sums of whole-number models
 //	RowDots Transpose                     products with one column; transposition
-//	Drop                                  masks of dropout
+//	Drop Cross                            masks of dropout; elements of two vectors by coins
 //	ToBlock FromBlock                     sample-major matrices to and from blocks
 //	NewConv ConvForward ConvData ConvWeights ConvBias
 //	NewPool MaxPool MaxPoolBack MeanPool MeanPoolBack

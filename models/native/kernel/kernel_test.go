@@ -97,6 +97,7 @@ func TestNothingAllocates(t *testing.T) {
 				k.Mul(v, v, x[1])
 				k.Lookup(v[:999], bytes, table, nil)
 				k.Drop(v[:999], f.Key, schedule, 4, 0.5)
+				k.Cross(v, x[0], x[1], f.Key, schedule)
 			},
 			"normalisation": func() {
 				k.NormSums(&nc.n, nc.sums, nc.x)

@@ -1,6 +1,10 @@
 package kernel
 
-import "unsafe"
+import (
+	"unsafe"
+
+	"brood/models/noise"
+)
 
 // Kernels is one variant's table of functions with the scratch memory of one goroutine. No result is stored between
 // calls.
@@ -32,8 +36,9 @@ type Kernels struct {
 	unwanted     []float32 // a row of softmax that the caller does not need
 	exact        []float32 // bytes as floats, and their products
 	totals       []int32
-	leads        []lead   // of a noise sum's members
-	segment      [5]int32 // of RowDots
+	leads        []lead                  // of a noise sum's members
+	coins        [16 * noise.Tile]uint32 // words of a stream
+	segment      [5]int32                // of RowDots
 	maxima, sums [softRows]float32
 	lanes        [Lanes]float32
 	squares      [squareSums]float64
@@ -69,7 +74,8 @@ type isa struct {
 	silu, siluBack, gelu, geluBack   func(*vecArgs)
 	softmax                          func(*softArgs)
 	noiseFill, noiseSum, noiseSquare func(*noiseArgs)
-	drop                             func(*noiseArgs)
+	drop, words                      func(*noiseArgs)
+	pick                             func(*vecArgs)
 	noiseFloats, noiseBytes          func(*noiseArgs)
 	noiseWhole, noiseRounded         func(*noiseArgs)
 	bytes                            []func(*tileArgs)    // products of bytes, by height; nil: none

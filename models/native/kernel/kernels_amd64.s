@@ -15,510 +15,542 @@ DATA words<>+28(SB)/4, $0x42ac0000
 DATA words<>+32(SB)/4, $0xc2ac0000
 DATA words<>+36(SB)/4, $0x4b400000
 DATA words<>+40(SB)/4, $0x3f800000
-DATA words<>+44(SB)/4, $0xbbbb55e3
-DATA words<>+48(SB)/4, $0x3ca92b62
-DATA words<>+52(SB)/4, $0x3ca92b62
-DATA words<>+56(SB)/4, $0x3ca92b62
-DATA words<>+60(SB)/4, $0x3ca92b62
-DATA words<>+64(SB)/4, $0x3ca92b62
-DATA words<>+68(SB)/4, $0x3ca92b62
-DATA words<>+72(SB)/4, $0x3ca92b62
-DATA words<>+76(SB)/4, $0x3ca92b62
-DATA words<>+80(SB)/4, $0xbd5c2223
-DATA words<>+84(SB)/4, $0xbd5c2223
-DATA words<>+88(SB)/4, $0xbd5c2223
-DATA words<>+92(SB)/4, $0xbd5c2223
-DATA words<>+96(SB)/4, $0xbd5c2223
-DATA words<>+100(SB)/4, $0xbd5c2223
-DATA words<>+104(SB)/4, $0xbd5c2223
-DATA words<>+108(SB)/4, $0xbd5c2223
-DATA words<>+112(SB)/4, $0x3e0883b4
-DATA words<>+116(SB)/4, $0x3e0883b4
-DATA words<>+120(SB)/4, $0x3e0883b4
-DATA words<>+124(SB)/4, $0x3e0883b4
-DATA words<>+128(SB)/4, $0x3e0883b4
-DATA words<>+132(SB)/4, $0x3e0883b4
-DATA words<>+136(SB)/4, $0x3e0883b4
-DATA words<>+140(SB)/4, $0x3e0883b4
-DATA words<>+144(SB)/4, $0xbeaaaa9a
-DATA words<>+148(SB)/4, $0xbeaaaa9a
-DATA words<>+152(SB)/4, $0xbeaaaa9a
-DATA words<>+156(SB)/4, $0xbeaaaa9a
-DATA words<>+160(SB)/4, $0xbeaaaa9a
-DATA words<>+164(SB)/4, $0xbeaaaa9a
-DATA words<>+168(SB)/4, $0xbeaaaa9a
-DATA words<>+172(SB)/4, $0xbeaaaa9a
-DATA words<>+176(SB)/4, $0x7fffffff
-DATA words<>+180(SB)/4, $0x7fffffff
-DATA words<>+184(SB)/4, $0x7fffffff
-DATA words<>+188(SB)/4, $0x7fffffff
-DATA words<>+192(SB)/4, $0x7fffffff
-DATA words<>+196(SB)/4, $0x7fffffff
-DATA words<>+200(SB)/4, $0x7fffffff
-DATA words<>+204(SB)/4, $0x7fffffff
-DATA words<>+208(SB)/4, $0x3f800000
-DATA words<>+212(SB)/4, $0x3f800000
-DATA words<>+216(SB)/4, $0x3f800000
-DATA words<>+220(SB)/4, $0x3f800000
-DATA words<>+224(SB)/4, $0x3f800000
-DATA words<>+228(SB)/4, $0x3f800000
-DATA words<>+232(SB)/4, $0x3f800000
-DATA words<>+236(SB)/4, $0x3f800000
-DATA words<>+240(SB)/4, $0x40000000
-DATA words<>+244(SB)/4, $0x80000000
-DATA words<>+248(SB)/4, $0x80000000
-DATA words<>+252(SB)/4, $0x80000000
-DATA words<>+256(SB)/4, $0x80000000
-DATA words<>+260(SB)/4, $0x80000000
-DATA words<>+264(SB)/4, $0x80000000
-DATA words<>+268(SB)/4, $0x80000000
-DATA words<>+272(SB)/4, $0x80000000
-DATA words<>+276(SB)/4, $0x3f200000
-DATA words<>+280(SB)/4, $0xbf800000
-DATA words<>+284(SB)/4, $0xbf800000
-DATA words<>+288(SB)/4, $0xbf800000
-DATA words<>+292(SB)/4, $0xbf800000
-DATA words<>+296(SB)/4, $0xbf800000
-DATA words<>+300(SB)/4, $0xbf800000
-DATA words<>+304(SB)/4, $0xbf800000
-DATA words<>+308(SB)/4, $0xbf800000
-DATA words<>+312(SB)/4, $0xbf000000
-DATA words<>+316(SB)/4, $0xbf000000
-DATA words<>+320(SB)/4, $0xbf000000
-DATA words<>+324(SB)/4, $0xbf000000
-DATA words<>+328(SB)/4, $0xbf000000
-DATA words<>+332(SB)/4, $0xbf000000
-DATA words<>+336(SB)/4, $0xbf000000
-DATA words<>+340(SB)/4, $0xbf000000
-DATA words<>+344(SB)/4, $0x3e900000
-DATA words<>+348(SB)/4, $0x3e900000
-DATA words<>+352(SB)/4, $0x3e900000
-DATA words<>+356(SB)/4, $0x3e900000
-DATA words<>+360(SB)/4, $0x3e900000
-DATA words<>+364(SB)/4, $0x3e900000
-DATA words<>+368(SB)/4, $0x3e900000
-DATA words<>+372(SB)/4, $0x3e900000
-DATA words<>+376(SB)/4, $0x3cae70fb
-DATA words<>+380(SB)/4, $0xbd99362a
-DATA words<>+384(SB)/4, $0xbd99362a
-DATA words<>+388(SB)/4, $0xbd99362a
-DATA words<>+392(SB)/4, $0xbd99362a
-DATA words<>+396(SB)/4, $0xbd99362a
-DATA words<>+400(SB)/4, $0xbd99362a
-DATA words<>+404(SB)/4, $0xbd99362a
-DATA words<>+408(SB)/4, $0xbd99362a
-DATA words<>+412(SB)/4, $0x3d539960
-DATA words<>+416(SB)/4, $0x3d539960
-DATA words<>+420(SB)/4, $0x3d539960
-DATA words<>+424(SB)/4, $0x3d539960
-DATA words<>+428(SB)/4, $0x3d539960
-DATA words<>+432(SB)/4, $0x3d539960
-DATA words<>+436(SB)/4, $0x3d539960
-DATA words<>+440(SB)/4, $0x3d539960
-DATA words<>+444(SB)/4, $0x3d1b80e2
-DATA words<>+448(SB)/4, $0x3d1b80e2
-DATA words<>+452(SB)/4, $0x3d1b80e2
-DATA words<>+456(SB)/4, $0x3d1b80e2
-DATA words<>+460(SB)/4, $0x3d1b80e2
-DATA words<>+464(SB)/4, $0x3d1b80e2
-DATA words<>+468(SB)/4, $0x3d1b80e2
-DATA words<>+472(SB)/4, $0x3d1b80e2
-DATA words<>+476(SB)/4, $0x3d2df7cb
-DATA words<>+480(SB)/4, $0x3d2df7cb
-DATA words<>+484(SB)/4, $0x3d2df7cb
-DATA words<>+488(SB)/4, $0x3d2df7cb
-DATA words<>+492(SB)/4, $0x3d2df7cb
-DATA words<>+496(SB)/4, $0x3d2df7cb
-DATA words<>+500(SB)/4, $0x3d2df7cb
-DATA words<>+504(SB)/4, $0x3d2df7cb
-DATA words<>+508(SB)/4, $0x3dc51d23
-DATA words<>+512(SB)/4, $0x3dc51d23
-DATA words<>+516(SB)/4, $0x3dc51d23
-DATA words<>+520(SB)/4, $0x3dc51d23
-DATA words<>+524(SB)/4, $0x3dc51d23
-DATA words<>+528(SB)/4, $0x3dc51d23
-DATA words<>+532(SB)/4, $0x3dc51d23
-DATA words<>+536(SB)/4, $0x3dc51d23
-DATA words<>+540(SB)/4, $0x3dcd9329
-DATA words<>+544(SB)/4, $0x3dcd9329
-DATA words<>+548(SB)/4, $0x3dcd9329
-DATA words<>+552(SB)/4, $0x3dcd9329
-DATA words<>+556(SB)/4, $0x3dcd9329
-DATA words<>+560(SB)/4, $0x3dcd9329
-DATA words<>+564(SB)/4, $0x3dcd9329
-DATA words<>+568(SB)/4, $0x3dcd9329
-DATA words<>+572(SB)/4, $0x3de6a25f
-DATA words<>+576(SB)/4, $0x3de6a25f
-DATA words<>+580(SB)/4, $0x3de6a25f
-DATA words<>+584(SB)/4, $0x3de6a25f
-DATA words<>+588(SB)/4, $0x3de6a25f
-DATA words<>+592(SB)/4, $0x3de6a25f
-DATA words<>+596(SB)/4, $0x3de6a25f
-DATA words<>+600(SB)/4, $0x3de6a25f
-DATA words<>+604(SB)/4, $0x3de5be3e
-DATA words<>+608(SB)/4, $0x3de5be3e
-DATA words<>+612(SB)/4, $0x3de5be3e
-DATA words<>+616(SB)/4, $0x3de5be3e
-DATA words<>+620(SB)/4, $0x3de5be3e
-DATA words<>+624(SB)/4, $0x3de5be3e
-DATA words<>+628(SB)/4, $0x3de5be3e
-DATA words<>+632(SB)/4, $0x3de5be3e
-DATA words<>+636(SB)/4, $0x3ecc422a
-DATA words<>+640(SB)/4, $0x3ecc422a
-DATA words<>+644(SB)/4, $0x3ecc422a
-DATA words<>+648(SB)/4, $0x3ecc422a
-DATA words<>+652(SB)/4, $0x3ecc422a
-DATA words<>+656(SB)/4, $0x3ecc422a
-DATA words<>+660(SB)/4, $0x3ecc422a
-DATA words<>+664(SB)/4, $0x3ecc422a
-DATA words<>+668(SB)/4, $0x7fffffff
-DATA words<>+672(SB)/4, $0x00000001
-DATA words<>+676(SB)/4, $0x00007fff
-DATA words<>+680(SB)/4, $0x24000000
-DATA words<>+684(SB)/4, $0x7f800000
-DATA words<>+688(SB)/4, $0x7fc00000
-DATA words<>+692(SB)/4, $0xff800000
-DATA words<>+696(SB)/4, $0x00000000
-DATA words<>+700(SB)/4, $0x00000000
-DATA words<>+704(SB)/4, $0x00000001
-DATA words<>+708(SB)/4, $0x00000000
-DATA words<>+712(SB)/4, $0x00000002
-DATA words<>+716(SB)/4, $0x00000000
-DATA words<>+720(SB)/4, $0x00000003
-DATA words<>+724(SB)/4, $0x00000000
-DATA words<>+728(SB)/4, $0x00000004
-DATA words<>+732(SB)/4, $0x00000000
-DATA words<>+736(SB)/4, $0x00000005
-DATA words<>+740(SB)/4, $0x00000000
-DATA words<>+744(SB)/4, $0x00000006
-DATA words<>+748(SB)/4, $0x00000000
-DATA words<>+752(SB)/4, $0x00000007
-DATA words<>+756(SB)/4, $0x00000000
-DATA words<>+760(SB)/4, $0xd2511f53
-DATA words<>+764(SB)/4, $0xcd9e8d57
-DATA words<>+768(SB)/4, $0x00000004
-DATA words<>+772(SB)/4, $0x00000001
-DATA words<>+776(SB)/4, $0x00000001
-DATA words<>+780(SB)/4, $0x00000001
-DATA words<>+784(SB)/4, $0x00000001
-DATA words<>+788(SB)/4, $0x00000001
-DATA words<>+792(SB)/4, $0x00000001
-DATA words<>+796(SB)/4, $0x00000001
+DATA words<>+44(SB)/4, $0x0000001f
+DATA words<>+48(SB)/4, $0x0000001e
+DATA words<>+52(SB)/4, $0x0000001d
+DATA words<>+56(SB)/4, $0x0000001c
+DATA words<>+60(SB)/4, $0x0000001b
+DATA words<>+64(SB)/4, $0x0000001a
+DATA words<>+68(SB)/4, $0x00000019
+DATA words<>+72(SB)/4, $0x00000018
+DATA words<>+76(SB)/4, $0x00000017
+DATA words<>+80(SB)/4, $0x00000016
+DATA words<>+84(SB)/4, $0x00000015
+DATA words<>+88(SB)/4, $0x00000014
+DATA words<>+92(SB)/4, $0x00000013
+DATA words<>+96(SB)/4, $0x00000012
+DATA words<>+100(SB)/4, $0x00000011
+DATA words<>+104(SB)/4, $0x00000010
+DATA words<>+108(SB)/4, $0x0000000f
+DATA words<>+112(SB)/4, $0x0000000e
+DATA words<>+116(SB)/4, $0x0000000d
+DATA words<>+120(SB)/4, $0x0000000c
+DATA words<>+124(SB)/4, $0x0000000b
+DATA words<>+128(SB)/4, $0x0000000a
+DATA words<>+132(SB)/4, $0x00000009
+DATA words<>+136(SB)/4, $0x00000008
+DATA words<>+140(SB)/4, $0x00000007
+DATA words<>+144(SB)/4, $0x00000006
+DATA words<>+148(SB)/4, $0x00000005
+DATA words<>+152(SB)/4, $0x00000004
+DATA words<>+156(SB)/4, $0x00000003
+DATA words<>+160(SB)/4, $0x00000002
+DATA words<>+164(SB)/4, $0x00000001
+DATA words<>+168(SB)/4, $0x00000000
+DATA words<>+172(SB)/4, $0xbbbb55e3
+DATA words<>+176(SB)/4, $0x3ca92b62
+DATA words<>+180(SB)/4, $0x3ca92b62
+DATA words<>+184(SB)/4, $0x3ca92b62
+DATA words<>+188(SB)/4, $0x3ca92b62
+DATA words<>+192(SB)/4, $0x3ca92b62
+DATA words<>+196(SB)/4, $0x3ca92b62
+DATA words<>+200(SB)/4, $0x3ca92b62
+DATA words<>+204(SB)/4, $0x3ca92b62
+DATA words<>+208(SB)/4, $0xbd5c2223
+DATA words<>+212(SB)/4, $0xbd5c2223
+DATA words<>+216(SB)/4, $0xbd5c2223
+DATA words<>+220(SB)/4, $0xbd5c2223
+DATA words<>+224(SB)/4, $0xbd5c2223
+DATA words<>+228(SB)/4, $0xbd5c2223
+DATA words<>+232(SB)/4, $0xbd5c2223
+DATA words<>+236(SB)/4, $0xbd5c2223
+DATA words<>+240(SB)/4, $0x3e0883b4
+DATA words<>+244(SB)/4, $0x3e0883b4
+DATA words<>+248(SB)/4, $0x3e0883b4
+DATA words<>+252(SB)/4, $0x3e0883b4
+DATA words<>+256(SB)/4, $0x3e0883b4
+DATA words<>+260(SB)/4, $0x3e0883b4
+DATA words<>+264(SB)/4, $0x3e0883b4
+DATA words<>+268(SB)/4, $0x3e0883b4
+DATA words<>+272(SB)/4, $0xbeaaaa9a
+DATA words<>+276(SB)/4, $0xbeaaaa9a
+DATA words<>+280(SB)/4, $0xbeaaaa9a
+DATA words<>+284(SB)/4, $0xbeaaaa9a
+DATA words<>+288(SB)/4, $0xbeaaaa9a
+DATA words<>+292(SB)/4, $0xbeaaaa9a
+DATA words<>+296(SB)/4, $0xbeaaaa9a
+DATA words<>+300(SB)/4, $0xbeaaaa9a
+DATA words<>+304(SB)/4, $0x7fffffff
+DATA words<>+308(SB)/4, $0x7fffffff
+DATA words<>+312(SB)/4, $0x7fffffff
+DATA words<>+316(SB)/4, $0x7fffffff
+DATA words<>+320(SB)/4, $0x7fffffff
+DATA words<>+324(SB)/4, $0x7fffffff
+DATA words<>+328(SB)/4, $0x7fffffff
+DATA words<>+332(SB)/4, $0x7fffffff
+DATA words<>+336(SB)/4, $0x3f800000
+DATA words<>+340(SB)/4, $0x3f800000
+DATA words<>+344(SB)/4, $0x3f800000
+DATA words<>+348(SB)/4, $0x3f800000
+DATA words<>+352(SB)/4, $0x3f800000
+DATA words<>+356(SB)/4, $0x3f800000
+DATA words<>+360(SB)/4, $0x3f800000
+DATA words<>+364(SB)/4, $0x3f800000
+DATA words<>+368(SB)/4, $0x40000000
+DATA words<>+372(SB)/4, $0x80000000
+DATA words<>+376(SB)/4, $0x80000000
+DATA words<>+380(SB)/4, $0x80000000
+DATA words<>+384(SB)/4, $0x80000000
+DATA words<>+388(SB)/4, $0x80000000
+DATA words<>+392(SB)/4, $0x80000000
+DATA words<>+396(SB)/4, $0x80000000
+DATA words<>+400(SB)/4, $0x80000000
+DATA words<>+404(SB)/4, $0x3f200000
+DATA words<>+408(SB)/4, $0xbf800000
+DATA words<>+412(SB)/4, $0xbf800000
+DATA words<>+416(SB)/4, $0xbf800000
+DATA words<>+420(SB)/4, $0xbf800000
+DATA words<>+424(SB)/4, $0xbf800000
+DATA words<>+428(SB)/4, $0xbf800000
+DATA words<>+432(SB)/4, $0xbf800000
+DATA words<>+436(SB)/4, $0xbf800000
+DATA words<>+440(SB)/4, $0xbf000000
+DATA words<>+444(SB)/4, $0xbf000000
+DATA words<>+448(SB)/4, $0xbf000000
+DATA words<>+452(SB)/4, $0xbf000000
+DATA words<>+456(SB)/4, $0xbf000000
+DATA words<>+460(SB)/4, $0xbf000000
+DATA words<>+464(SB)/4, $0xbf000000
+DATA words<>+468(SB)/4, $0xbf000000
+DATA words<>+472(SB)/4, $0x3e900000
+DATA words<>+476(SB)/4, $0x3e900000
+DATA words<>+480(SB)/4, $0x3e900000
+DATA words<>+484(SB)/4, $0x3e900000
+DATA words<>+488(SB)/4, $0x3e900000
+DATA words<>+492(SB)/4, $0x3e900000
+DATA words<>+496(SB)/4, $0x3e900000
+DATA words<>+500(SB)/4, $0x3e900000
+DATA words<>+504(SB)/4, $0x3cae70fb
+DATA words<>+508(SB)/4, $0xbd99362a
+DATA words<>+512(SB)/4, $0xbd99362a
+DATA words<>+516(SB)/4, $0xbd99362a
+DATA words<>+520(SB)/4, $0xbd99362a
+DATA words<>+524(SB)/4, $0xbd99362a
+DATA words<>+528(SB)/4, $0xbd99362a
+DATA words<>+532(SB)/4, $0xbd99362a
+DATA words<>+536(SB)/4, $0xbd99362a
+DATA words<>+540(SB)/4, $0x3d539960
+DATA words<>+544(SB)/4, $0x3d539960
+DATA words<>+548(SB)/4, $0x3d539960
+DATA words<>+552(SB)/4, $0x3d539960
+DATA words<>+556(SB)/4, $0x3d539960
+DATA words<>+560(SB)/4, $0x3d539960
+DATA words<>+564(SB)/4, $0x3d539960
+DATA words<>+568(SB)/4, $0x3d539960
+DATA words<>+572(SB)/4, $0x3d1b80e2
+DATA words<>+576(SB)/4, $0x3d1b80e2
+DATA words<>+580(SB)/4, $0x3d1b80e2
+DATA words<>+584(SB)/4, $0x3d1b80e2
+DATA words<>+588(SB)/4, $0x3d1b80e2
+DATA words<>+592(SB)/4, $0x3d1b80e2
+DATA words<>+596(SB)/4, $0x3d1b80e2
+DATA words<>+600(SB)/4, $0x3d1b80e2
+DATA words<>+604(SB)/4, $0x3d2df7cb
+DATA words<>+608(SB)/4, $0x3d2df7cb
+DATA words<>+612(SB)/4, $0x3d2df7cb
+DATA words<>+616(SB)/4, $0x3d2df7cb
+DATA words<>+620(SB)/4, $0x3d2df7cb
+DATA words<>+624(SB)/4, $0x3d2df7cb
+DATA words<>+628(SB)/4, $0x3d2df7cb
+DATA words<>+632(SB)/4, $0x3d2df7cb
+DATA words<>+636(SB)/4, $0x3dc51d23
+DATA words<>+640(SB)/4, $0x3dc51d23
+DATA words<>+644(SB)/4, $0x3dc51d23
+DATA words<>+648(SB)/4, $0x3dc51d23
+DATA words<>+652(SB)/4, $0x3dc51d23
+DATA words<>+656(SB)/4, $0x3dc51d23
+DATA words<>+660(SB)/4, $0x3dc51d23
+DATA words<>+664(SB)/4, $0x3dc51d23
+DATA words<>+668(SB)/4, $0x3dcd9329
+DATA words<>+672(SB)/4, $0x3dcd9329
+DATA words<>+676(SB)/4, $0x3dcd9329
+DATA words<>+680(SB)/4, $0x3dcd9329
+DATA words<>+684(SB)/4, $0x3dcd9329
+DATA words<>+688(SB)/4, $0x3dcd9329
+DATA words<>+692(SB)/4, $0x3dcd9329
+DATA words<>+696(SB)/4, $0x3dcd9329
+DATA words<>+700(SB)/4, $0x3de6a25f
+DATA words<>+704(SB)/4, $0x3de6a25f
+DATA words<>+708(SB)/4, $0x3de6a25f
+DATA words<>+712(SB)/4, $0x3de6a25f
+DATA words<>+716(SB)/4, $0x3de6a25f
+DATA words<>+720(SB)/4, $0x3de6a25f
+DATA words<>+724(SB)/4, $0x3de6a25f
+DATA words<>+728(SB)/4, $0x3de6a25f
+DATA words<>+732(SB)/4, $0x3de5be3e
+DATA words<>+736(SB)/4, $0x3de5be3e
+DATA words<>+740(SB)/4, $0x3de5be3e
+DATA words<>+744(SB)/4, $0x3de5be3e
+DATA words<>+748(SB)/4, $0x3de5be3e
+DATA words<>+752(SB)/4, $0x3de5be3e
+DATA words<>+756(SB)/4, $0x3de5be3e
+DATA words<>+760(SB)/4, $0x3de5be3e
+DATA words<>+764(SB)/4, $0x3ecc422a
+DATA words<>+768(SB)/4, $0x3ecc422a
+DATA words<>+772(SB)/4, $0x3ecc422a
+DATA words<>+776(SB)/4, $0x3ecc422a
+DATA words<>+780(SB)/4, $0x3ecc422a
+DATA words<>+784(SB)/4, $0x3ecc422a
+DATA words<>+788(SB)/4, $0x3ecc422a
+DATA words<>+792(SB)/4, $0x3ecc422a
+DATA words<>+796(SB)/4, $0x7fffffff
 DATA words<>+800(SB)/4, $0x00000001
-DATA words<>+804(SB)/4, $0x30000000
-DATA words<>+808(SB)/4, $0x30000000
-DATA words<>+812(SB)/4, $0x30000000
-DATA words<>+816(SB)/4, $0x30000000
-DATA words<>+820(SB)/4, $0x30000000
-DATA words<>+824(SB)/4, $0x30000000
-DATA words<>+828(SB)/4, $0x30000000
-DATA words<>+832(SB)/4, $0x30000000
-DATA words<>+836(SB)/4, $0x4eb504f3
-DATA words<>+840(SB)/4, $0x4eb504f3
-DATA words<>+844(SB)/4, $0x4eb504f3
-DATA words<>+848(SB)/4, $0x4eb504f3
-DATA words<>+852(SB)/4, $0x4eb504f3
-DATA words<>+856(SB)/4, $0x4eb504f3
-DATA words<>+860(SB)/4, $0x4eb504f3
-DATA words<>+864(SB)/4, $0x4eb504f3
-DATA words<>+868(SB)/4, $0x3a60f890
-DATA words<>+872(SB)/4, $0x3a60f890
-DATA words<>+876(SB)/4, $0x3a60f890
-DATA words<>+880(SB)/4, $0x3a60f890
-DATA words<>+884(SB)/4, $0x3a60f890
-DATA words<>+888(SB)/4, $0x3a60f890
-DATA words<>+892(SB)/4, $0x3a60f890
-DATA words<>+896(SB)/4, $0x3a60f890
-DATA words<>+900(SB)/4, $0x007fffff
-DATA words<>+904(SB)/4, $0x007fffff
-DATA words<>+908(SB)/4, $0x007fffff
-DATA words<>+912(SB)/4, $0x007fffff
-DATA words<>+916(SB)/4, $0x007fffff
-DATA words<>+920(SB)/4, $0x007fffff
-DATA words<>+924(SB)/4, $0x007fffff
-DATA words<>+928(SB)/4, $0x007fffff
-DATA words<>+932(SB)/4, $0xbcaa7b13
-DATA words<>+936(SB)/4, $0xbcaa7b13
-DATA words<>+940(SB)/4, $0xbcaa7b13
-DATA words<>+944(SB)/4, $0xbcaa7b13
-DATA words<>+948(SB)/4, $0xbcaa7b13
-DATA words<>+952(SB)/4, $0xbcaa7b13
-DATA words<>+956(SB)/4, $0xbcaa7b13
-DATA words<>+960(SB)/4, $0xbcaa7b13
-DATA words<>+964(SB)/4, $0x3f3504f3
-DATA words<>+968(SB)/4, $0x3f3504f3
-DATA words<>+972(SB)/4, $0x3f3504f3
-DATA words<>+976(SB)/4, $0x3f3504f3
-DATA words<>+980(SB)/4, $0x3f3504f3
-DATA words<>+984(SB)/4, $0x3f3504f3
-DATA words<>+988(SB)/4, $0x3f3504f3
-DATA words<>+992(SB)/4, $0x3f3504f3
-DATA words<>+996(SB)/4, $0x3e81de83
-DATA words<>+1000(SB)/4, $0x3e81de83
-DATA words<>+1004(SB)/4, $0x3e81de83
-DATA words<>+1008(SB)/4, $0x3e81de83
-DATA words<>+1012(SB)/4, $0x3e81de83
-DATA words<>+1016(SB)/4, $0x3e81de83
-DATA words<>+1020(SB)/4, $0x3e81de83
-DATA words<>+1024(SB)/4, $0x3e81de83
-DATA words<>+1028(SB)/4, $0xbe73a114
-DATA words<>+1032(SB)/4, $0xbe73a114
-DATA words<>+1036(SB)/4, $0xbe73a114
-DATA words<>+1040(SB)/4, $0xbe73a114
-DATA words<>+1044(SB)/4, $0xbe73a114
-DATA words<>+1048(SB)/4, $0xbe73a114
-DATA words<>+1052(SB)/4, $0xbe73a114
-DATA words<>+1056(SB)/4, $0xbe73a114
-DATA words<>+1060(SB)/4, $0x3ebf2884
-DATA words<>+1064(SB)/4, $0x3ebf2884
-DATA words<>+1068(SB)/4, $0x3ebf2884
-DATA words<>+1072(SB)/4, $0x3ebf2884
-DATA words<>+1076(SB)/4, $0x3ebf2884
-DATA words<>+1080(SB)/4, $0x3ebf2884
-DATA words<>+1084(SB)/4, $0x3ebf2884
-DATA words<>+1088(SB)/4, $0x3ebf2884
-DATA words<>+1092(SB)/4, $0xbf9de9d3
-DATA words<>+1096(SB)/4, $0xbf9de9d3
-DATA words<>+1100(SB)/4, $0xbf9de9d3
-DATA words<>+1104(SB)/4, $0xbf9de9d3
-DATA words<>+1108(SB)/4, $0xbf9de9d3
-DATA words<>+1112(SB)/4, $0xbf9de9d3
-DATA words<>+1116(SB)/4, $0xbf9de9d3
-DATA words<>+1120(SB)/4, $0xbf9de9d3
-DATA words<>+1124(SB)/4, $0xbed1e1f3
-DATA words<>+1128(SB)/4, $0xbed1e1f3
-DATA words<>+1132(SB)/4, $0xbed1e1f3
-DATA words<>+1136(SB)/4, $0xbed1e1f3
-DATA words<>+1140(SB)/4, $0xbed1e1f3
-DATA words<>+1144(SB)/4, $0xbed1e1f3
-DATA words<>+1148(SB)/4, $0xbed1e1f3
-DATA words<>+1152(SB)/4, $0xbed1e1f3
-DATA words<>+1156(SB)/4, $0x3f7fffff
-DATA words<>+1160(SB)/4, $0x3f7fffff
-DATA words<>+1164(SB)/4, $0x3f7fffff
-DATA words<>+1168(SB)/4, $0x3f7fffff
-DATA words<>+1172(SB)/4, $0x3f7fffff
-DATA words<>+1176(SB)/4, $0x3f7fffff
-DATA words<>+1180(SB)/4, $0x3f7fffff
-DATA words<>+1184(SB)/4, $0x3f7fffff
-DATA words<>+1188(SB)/4, $0x3eff136b
-DATA words<>+1192(SB)/4, $0x3eff136b
-DATA words<>+1196(SB)/4, $0x3eff136b
-DATA words<>+1200(SB)/4, $0x3eff136b
-DATA words<>+1204(SB)/4, $0x3eff136b
-DATA words<>+1208(SB)/4, $0x3eff136b
-DATA words<>+1212(SB)/4, $0x3eff136b
-DATA words<>+1216(SB)/4, $0x3eff136b
-DATA words<>+1220(SB)/4, $0xbb8ef36b
-DATA words<>+1224(SB)/4, $0xbb8ef36b
-DATA words<>+1228(SB)/4, $0xbb8ef36b
-DATA words<>+1232(SB)/4, $0xbb8ef36b
-DATA words<>+1236(SB)/4, $0xbb8ef36b
-DATA words<>+1240(SB)/4, $0xbb8ef36b
-DATA words<>+1244(SB)/4, $0xbb8ef36b
-DATA words<>+1248(SB)/4, $0xbb8ef36b
-DATA words<>+1252(SB)/4, $0x3da2ca77
-DATA words<>+1256(SB)/4, $0x3da2ca77
-DATA words<>+1260(SB)/4, $0x3da2ca77
-DATA words<>+1264(SB)/4, $0x3da2ca77
-DATA words<>+1268(SB)/4, $0x3da2ca77
-DATA words<>+1272(SB)/4, $0x3da2ca77
-DATA words<>+1276(SB)/4, $0x3da2ca77
-DATA words<>+1280(SB)/4, $0x3da2ca77
-DATA words<>+1284(SB)/4, $0xbf2a91fe
-DATA words<>+1288(SB)/4, $0xbf2a91fe
-DATA words<>+1292(SB)/4, $0xbf2a91fe
-DATA words<>+1296(SB)/4, $0xbf2a91fe
-DATA words<>+1300(SB)/4, $0xbf2a91fe
-DATA words<>+1304(SB)/4, $0xbf2a91fe
-DATA words<>+1308(SB)/4, $0xbf2a91fe
-DATA words<>+1312(SB)/4, $0xbf2a91fe
-DATA words<>+1316(SB)/4, $0xbf255b14
-DATA words<>+1320(SB)/4, $0xbf255b14
-DATA words<>+1324(SB)/4, $0xbf255b14
-DATA words<>+1328(SB)/4, $0xbf255b14
-DATA words<>+1332(SB)/4, $0xbf255b14
-DATA words<>+1336(SB)/4, $0xbf255b14
-DATA words<>+1340(SB)/4, $0xbf255b14
-DATA words<>+1344(SB)/4, $0xbf255b14
-DATA words<>+1348(SB)/4, $0x3f8000bb
-DATA words<>+1352(SB)/4, $0x3f8000bb
-DATA words<>+1356(SB)/4, $0x3f8000bb
-DATA words<>+1360(SB)/4, $0x3f8000bb
-DATA words<>+1364(SB)/4, $0x3f8000bb
-DATA words<>+1368(SB)/4, $0x3f8000bb
-DATA words<>+1372(SB)/4, $0x3f8000bb
-DATA words<>+1376(SB)/4, $0x3f8000bb
-DATA words<>+1380(SB)/4, $0x3fc90fce
-DATA words<>+1384(SB)/4, $0x3fc90fce
-DATA words<>+1388(SB)/4, $0x3fc90fce
-DATA words<>+1392(SB)/4, $0x3fc90fce
-DATA words<>+1396(SB)/4, $0x3fc90fce
-DATA words<>+1400(SB)/4, $0x3fc90fce
-DATA words<>+1404(SB)/4, $0x3fc90fce
-DATA words<>+1408(SB)/4, $0x3fc90fce
-DATA words<>+1412(SB)/4, $0xc0000008
-DATA words<>+1416(SB)/4, $0xc0000008
-DATA words<>+1420(SB)/4, $0xc0000008
-DATA words<>+1424(SB)/4, $0xc0000008
-DATA words<>+1428(SB)/4, $0xc0000008
-DATA words<>+1432(SB)/4, $0xc0000008
-DATA words<>+1436(SB)/4, $0xc0000008
-DATA words<>+1440(SB)/4, $0xc0000008
-DATA words<>+1444(SB)/4, $0xbfb17218
-DATA words<>+1448(SB)/4, $0xbfb17218
-DATA words<>+1452(SB)/4, $0xbfb17218
-DATA words<>+1456(SB)/4, $0xbfb17218
-DATA words<>+1460(SB)/4, $0xbfb17218
-DATA words<>+1464(SB)/4, $0xbfb17218
-DATA words<>+1468(SB)/4, $0xbfb17218
-DATA words<>+1472(SB)/4, $0xbfb17218
-DATA words<>+1476(SB)/4, $0x01010101
-DATA words<>+1480(SB)/4, $0x00010001
-DATA words<>+1484(SB)/4, $0x01000000
-DATA words<>+1488(SB)/4, $0x01000000
-DATA words<>+1492(SB)/4, $0x01000000
-DATA words<>+1496(SB)/4, $0x01000000
-DATA words<>+1500(SB)/4, $0x01000000
-DATA words<>+1504(SB)/4, $0x01000000
-DATA words<>+1508(SB)/4, $0x01000000
-DATA words<>+1512(SB)/4, $0x01000000
-DATA words<>+1516(SB)/4, $0x00000003
-DATA words<>+1520(SB)/4, $0x00000003
-DATA words<>+1524(SB)/4, $0x00000003
-DATA words<>+1528(SB)/4, $0x00000003
-DATA words<>+1532(SB)/4, $0x00000003
-DATA words<>+1536(SB)/4, $0x00000003
-DATA words<>+1540(SB)/4, $0x00000003
-DATA words<>+1544(SB)/4, $0x00000003
-DATA words<>+1548(SB)/4, $0xc2fe0000
-DATA words<>+1552(SB)/4, $0xc2fe0000
-DATA words<>+1556(SB)/4, $0xc2fe0000
-DATA words<>+1560(SB)/4, $0xc2fe0000
-DATA words<>+1564(SB)/4, $0xc2fe0000
-DATA words<>+1568(SB)/4, $0xc2fe0000
-DATA words<>+1572(SB)/4, $0xc2fe0000
-DATA words<>+1576(SB)/4, $0xc2fe0000
-DATA words<>+1580(SB)/4, $0x00000000
-DATA words<>+1584(SB)/4, $0x00000000
-DATA words<>+1588(SB)/4, $0x00000002
-DATA words<>+1592(SB)/4, $0x00000000
-DATA words<>+1596(SB)/4, $0x00000001
-DATA words<>+1600(SB)/4, $0x00000000
-DATA words<>+1604(SB)/4, $0x00000003
-DATA words<>+1608(SB)/4, $0x00000000
-DATA words<>+1612(SB)/4, $0x3ca92b62
-DATA words<>+1616(SB)/4, $0xbd5c2223
-DATA words<>+1620(SB)/4, $0x3e0883b4
-DATA words<>+1624(SB)/4, $0xbeaaaa9a
-DATA words<>+1628(SB)/4, $0x80000000
-DATA words<>+1632(SB)/4, $0xbf800000
-DATA words<>+1636(SB)/4, $0xbf000000
-DATA words<>+1640(SB)/4, $0x3e900000
-DATA words<>+1644(SB)/4, $0xbd99362a
-DATA words<>+1648(SB)/4, $0x3d539960
-DATA words<>+1652(SB)/4, $0x3d1b80e2
-DATA words<>+1656(SB)/4, $0x3d2df7cb
-DATA words<>+1660(SB)/4, $0x3dc51d23
-DATA words<>+1664(SB)/4, $0x3dcd9329
-DATA words<>+1668(SB)/4, $0x3de6a25f
-DATA words<>+1672(SB)/4, $0x3de5be3e
-DATA words<>+1676(SB)/4, $0x3ecc422a
-DATA words<>+1680(SB)/4, $0x00000020
-DATA words<>+1684(SB)/4, $0x00000040
-DATA words<>+1688(SB)/4, $0x00000080
-DATA words<>+1692(SB)/4, $0x00000000
-DATA words<>+1696(SB)/4, $0x00000004
-DATA words<>+1700(SB)/4, $0x00000008
-DATA words<>+1704(SB)/4, $0x0000000c
-DATA words<>+1708(SB)/4, $0x00000001
-DATA words<>+1712(SB)/4, $0x00000005
-DATA words<>+1716(SB)/4, $0x00000009
-DATA words<>+1720(SB)/4, $0x0000000d
-DATA words<>+1724(SB)/4, $0x00000002
-DATA words<>+1728(SB)/4, $0x00000006
-DATA words<>+1732(SB)/4, $0x0000000a
-DATA words<>+1736(SB)/4, $0x0000000e
-DATA words<>+1740(SB)/4, $0x00000003
-DATA words<>+1744(SB)/4, $0x00000007
-DATA words<>+1748(SB)/4, $0x0000000b
-DATA words<>+1752(SB)/4, $0x0000000f
-DATA words<>+1756(SB)/4, $0x40404040
-DATA words<>+1760(SB)/4, $0x48000000
-DATA words<>+1764(SB)/4, $0x00100000
-DATA words<>+1768(SB)/4, $0x00110001
-DATA words<>+1772(SB)/4, $0x00120002
-DATA words<>+1776(SB)/4, $0x00130003
-DATA words<>+1780(SB)/4, $0x00140004
-DATA words<>+1784(SB)/4, $0x00150005
-DATA words<>+1788(SB)/4, $0x00160006
-DATA words<>+1792(SB)/4, $0x00170007
-DATA words<>+1796(SB)/4, $0x00180008
-DATA words<>+1800(SB)/4, $0x00190009
-DATA words<>+1804(SB)/4, $0x001a000a
-DATA words<>+1808(SB)/4, $0x001b000b
-DATA words<>+1812(SB)/4, $0x001c000c
-DATA words<>+1816(SB)/4, $0x001d000d
-DATA words<>+1820(SB)/4, $0x001e000e
-DATA words<>+1824(SB)/4, $0x001f000f
+DATA words<>+804(SB)/4, $0x00007fff
+DATA words<>+808(SB)/4, $0x24000000
+DATA words<>+812(SB)/4, $0x7f800000
+DATA words<>+816(SB)/4, $0x7fc00000
+DATA words<>+820(SB)/4, $0xff800000
+DATA words<>+824(SB)/4, $0x00000000
+DATA words<>+828(SB)/4, $0x00000000
+DATA words<>+832(SB)/4, $0x00000001
+DATA words<>+836(SB)/4, $0x00000000
+DATA words<>+840(SB)/4, $0x00000002
+DATA words<>+844(SB)/4, $0x00000000
+DATA words<>+848(SB)/4, $0x00000003
+DATA words<>+852(SB)/4, $0x00000000
+DATA words<>+856(SB)/4, $0x00000004
+DATA words<>+860(SB)/4, $0x00000000
+DATA words<>+864(SB)/4, $0x00000005
+DATA words<>+868(SB)/4, $0x00000000
+DATA words<>+872(SB)/4, $0x00000006
+DATA words<>+876(SB)/4, $0x00000000
+DATA words<>+880(SB)/4, $0x00000007
+DATA words<>+884(SB)/4, $0x00000000
+DATA words<>+888(SB)/4, $0xd2511f53
+DATA words<>+892(SB)/4, $0xcd9e8d57
+DATA words<>+896(SB)/4, $0x00000004
+DATA words<>+900(SB)/4, $0x00000001
+DATA words<>+904(SB)/4, $0x00000001
+DATA words<>+908(SB)/4, $0x00000001
+DATA words<>+912(SB)/4, $0x00000001
+DATA words<>+916(SB)/4, $0x00000001
+DATA words<>+920(SB)/4, $0x00000001
+DATA words<>+924(SB)/4, $0x00000001
+DATA words<>+928(SB)/4, $0x00000001
+DATA words<>+932(SB)/4, $0x30000000
+DATA words<>+936(SB)/4, $0x30000000
+DATA words<>+940(SB)/4, $0x30000000
+DATA words<>+944(SB)/4, $0x30000000
+DATA words<>+948(SB)/4, $0x30000000
+DATA words<>+952(SB)/4, $0x30000000
+DATA words<>+956(SB)/4, $0x30000000
+DATA words<>+960(SB)/4, $0x30000000
+DATA words<>+964(SB)/4, $0x4eb504f3
+DATA words<>+968(SB)/4, $0x4eb504f3
+DATA words<>+972(SB)/4, $0x4eb504f3
+DATA words<>+976(SB)/4, $0x4eb504f3
+DATA words<>+980(SB)/4, $0x4eb504f3
+DATA words<>+984(SB)/4, $0x4eb504f3
+DATA words<>+988(SB)/4, $0x4eb504f3
+DATA words<>+992(SB)/4, $0x4eb504f3
+DATA words<>+996(SB)/4, $0x3a60f890
+DATA words<>+1000(SB)/4, $0x3a60f890
+DATA words<>+1004(SB)/4, $0x3a60f890
+DATA words<>+1008(SB)/4, $0x3a60f890
+DATA words<>+1012(SB)/4, $0x3a60f890
+DATA words<>+1016(SB)/4, $0x3a60f890
+DATA words<>+1020(SB)/4, $0x3a60f890
+DATA words<>+1024(SB)/4, $0x3a60f890
+DATA words<>+1028(SB)/4, $0x007fffff
+DATA words<>+1032(SB)/4, $0x007fffff
+DATA words<>+1036(SB)/4, $0x007fffff
+DATA words<>+1040(SB)/4, $0x007fffff
+DATA words<>+1044(SB)/4, $0x007fffff
+DATA words<>+1048(SB)/4, $0x007fffff
+DATA words<>+1052(SB)/4, $0x007fffff
+DATA words<>+1056(SB)/4, $0x007fffff
+DATA words<>+1060(SB)/4, $0xbcaa7b13
+DATA words<>+1064(SB)/4, $0xbcaa7b13
+DATA words<>+1068(SB)/4, $0xbcaa7b13
+DATA words<>+1072(SB)/4, $0xbcaa7b13
+DATA words<>+1076(SB)/4, $0xbcaa7b13
+DATA words<>+1080(SB)/4, $0xbcaa7b13
+DATA words<>+1084(SB)/4, $0xbcaa7b13
+DATA words<>+1088(SB)/4, $0xbcaa7b13
+DATA words<>+1092(SB)/4, $0x3f3504f3
+DATA words<>+1096(SB)/4, $0x3f3504f3
+DATA words<>+1100(SB)/4, $0x3f3504f3
+DATA words<>+1104(SB)/4, $0x3f3504f3
+DATA words<>+1108(SB)/4, $0x3f3504f3
+DATA words<>+1112(SB)/4, $0x3f3504f3
+DATA words<>+1116(SB)/4, $0x3f3504f3
+DATA words<>+1120(SB)/4, $0x3f3504f3
+DATA words<>+1124(SB)/4, $0x3e81de83
+DATA words<>+1128(SB)/4, $0x3e81de83
+DATA words<>+1132(SB)/4, $0x3e81de83
+DATA words<>+1136(SB)/4, $0x3e81de83
+DATA words<>+1140(SB)/4, $0x3e81de83
+DATA words<>+1144(SB)/4, $0x3e81de83
+DATA words<>+1148(SB)/4, $0x3e81de83
+DATA words<>+1152(SB)/4, $0x3e81de83
+DATA words<>+1156(SB)/4, $0xbe73a114
+DATA words<>+1160(SB)/4, $0xbe73a114
+DATA words<>+1164(SB)/4, $0xbe73a114
+DATA words<>+1168(SB)/4, $0xbe73a114
+DATA words<>+1172(SB)/4, $0xbe73a114
+DATA words<>+1176(SB)/4, $0xbe73a114
+DATA words<>+1180(SB)/4, $0xbe73a114
+DATA words<>+1184(SB)/4, $0xbe73a114
+DATA words<>+1188(SB)/4, $0x3ebf2884
+DATA words<>+1192(SB)/4, $0x3ebf2884
+DATA words<>+1196(SB)/4, $0x3ebf2884
+DATA words<>+1200(SB)/4, $0x3ebf2884
+DATA words<>+1204(SB)/4, $0x3ebf2884
+DATA words<>+1208(SB)/4, $0x3ebf2884
+DATA words<>+1212(SB)/4, $0x3ebf2884
+DATA words<>+1216(SB)/4, $0x3ebf2884
+DATA words<>+1220(SB)/4, $0xbf9de9d3
+DATA words<>+1224(SB)/4, $0xbf9de9d3
+DATA words<>+1228(SB)/4, $0xbf9de9d3
+DATA words<>+1232(SB)/4, $0xbf9de9d3
+DATA words<>+1236(SB)/4, $0xbf9de9d3
+DATA words<>+1240(SB)/4, $0xbf9de9d3
+DATA words<>+1244(SB)/4, $0xbf9de9d3
+DATA words<>+1248(SB)/4, $0xbf9de9d3
+DATA words<>+1252(SB)/4, $0xbed1e1f3
+DATA words<>+1256(SB)/4, $0xbed1e1f3
+DATA words<>+1260(SB)/4, $0xbed1e1f3
+DATA words<>+1264(SB)/4, $0xbed1e1f3
+DATA words<>+1268(SB)/4, $0xbed1e1f3
+DATA words<>+1272(SB)/4, $0xbed1e1f3
+DATA words<>+1276(SB)/4, $0xbed1e1f3
+DATA words<>+1280(SB)/4, $0xbed1e1f3
+DATA words<>+1284(SB)/4, $0x3f7fffff
+DATA words<>+1288(SB)/4, $0x3f7fffff
+DATA words<>+1292(SB)/4, $0x3f7fffff
+DATA words<>+1296(SB)/4, $0x3f7fffff
+DATA words<>+1300(SB)/4, $0x3f7fffff
+DATA words<>+1304(SB)/4, $0x3f7fffff
+DATA words<>+1308(SB)/4, $0x3f7fffff
+DATA words<>+1312(SB)/4, $0x3f7fffff
+DATA words<>+1316(SB)/4, $0x3eff136b
+DATA words<>+1320(SB)/4, $0x3eff136b
+DATA words<>+1324(SB)/4, $0x3eff136b
+DATA words<>+1328(SB)/4, $0x3eff136b
+DATA words<>+1332(SB)/4, $0x3eff136b
+DATA words<>+1336(SB)/4, $0x3eff136b
+DATA words<>+1340(SB)/4, $0x3eff136b
+DATA words<>+1344(SB)/4, $0x3eff136b
+DATA words<>+1348(SB)/4, $0xbb8ef36b
+DATA words<>+1352(SB)/4, $0xbb8ef36b
+DATA words<>+1356(SB)/4, $0xbb8ef36b
+DATA words<>+1360(SB)/4, $0xbb8ef36b
+DATA words<>+1364(SB)/4, $0xbb8ef36b
+DATA words<>+1368(SB)/4, $0xbb8ef36b
+DATA words<>+1372(SB)/4, $0xbb8ef36b
+DATA words<>+1376(SB)/4, $0xbb8ef36b
+DATA words<>+1380(SB)/4, $0x3da2ca77
+DATA words<>+1384(SB)/4, $0x3da2ca77
+DATA words<>+1388(SB)/4, $0x3da2ca77
+DATA words<>+1392(SB)/4, $0x3da2ca77
+DATA words<>+1396(SB)/4, $0x3da2ca77
+DATA words<>+1400(SB)/4, $0x3da2ca77
+DATA words<>+1404(SB)/4, $0x3da2ca77
+DATA words<>+1408(SB)/4, $0x3da2ca77
+DATA words<>+1412(SB)/4, $0xbf2a91fe
+DATA words<>+1416(SB)/4, $0xbf2a91fe
+DATA words<>+1420(SB)/4, $0xbf2a91fe
+DATA words<>+1424(SB)/4, $0xbf2a91fe
+DATA words<>+1428(SB)/4, $0xbf2a91fe
+DATA words<>+1432(SB)/4, $0xbf2a91fe
+DATA words<>+1436(SB)/4, $0xbf2a91fe
+DATA words<>+1440(SB)/4, $0xbf2a91fe
+DATA words<>+1444(SB)/4, $0xbf255b14
+DATA words<>+1448(SB)/4, $0xbf255b14
+DATA words<>+1452(SB)/4, $0xbf255b14
+DATA words<>+1456(SB)/4, $0xbf255b14
+DATA words<>+1460(SB)/4, $0xbf255b14
+DATA words<>+1464(SB)/4, $0xbf255b14
+DATA words<>+1468(SB)/4, $0xbf255b14
+DATA words<>+1472(SB)/4, $0xbf255b14
+DATA words<>+1476(SB)/4, $0x3f8000bb
+DATA words<>+1480(SB)/4, $0x3f8000bb
+DATA words<>+1484(SB)/4, $0x3f8000bb
+DATA words<>+1488(SB)/4, $0x3f8000bb
+DATA words<>+1492(SB)/4, $0x3f8000bb
+DATA words<>+1496(SB)/4, $0x3f8000bb
+DATA words<>+1500(SB)/4, $0x3f8000bb
+DATA words<>+1504(SB)/4, $0x3f8000bb
+DATA words<>+1508(SB)/4, $0x3fc90fce
+DATA words<>+1512(SB)/4, $0x3fc90fce
+DATA words<>+1516(SB)/4, $0x3fc90fce
+DATA words<>+1520(SB)/4, $0x3fc90fce
+DATA words<>+1524(SB)/4, $0x3fc90fce
+DATA words<>+1528(SB)/4, $0x3fc90fce
+DATA words<>+1532(SB)/4, $0x3fc90fce
+DATA words<>+1536(SB)/4, $0x3fc90fce
+DATA words<>+1540(SB)/4, $0xc0000008
+DATA words<>+1544(SB)/4, $0xc0000008
+DATA words<>+1548(SB)/4, $0xc0000008
+DATA words<>+1552(SB)/4, $0xc0000008
+DATA words<>+1556(SB)/4, $0xc0000008
+DATA words<>+1560(SB)/4, $0xc0000008
+DATA words<>+1564(SB)/4, $0xc0000008
+DATA words<>+1568(SB)/4, $0xc0000008
+DATA words<>+1572(SB)/4, $0xbfb17218
+DATA words<>+1576(SB)/4, $0xbfb17218
+DATA words<>+1580(SB)/4, $0xbfb17218
+DATA words<>+1584(SB)/4, $0xbfb17218
+DATA words<>+1588(SB)/4, $0xbfb17218
+DATA words<>+1592(SB)/4, $0xbfb17218
+DATA words<>+1596(SB)/4, $0xbfb17218
+DATA words<>+1600(SB)/4, $0xbfb17218
+DATA words<>+1604(SB)/4, $0x01010101
+DATA words<>+1608(SB)/4, $0x00010001
+DATA words<>+1612(SB)/4, $0x01000000
+DATA words<>+1616(SB)/4, $0x01000000
+DATA words<>+1620(SB)/4, $0x01000000
+DATA words<>+1624(SB)/4, $0x01000000
+DATA words<>+1628(SB)/4, $0x01000000
+DATA words<>+1632(SB)/4, $0x01000000
+DATA words<>+1636(SB)/4, $0x01000000
+DATA words<>+1640(SB)/4, $0x01000000
+DATA words<>+1644(SB)/4, $0x00000003
+DATA words<>+1648(SB)/4, $0x00000003
+DATA words<>+1652(SB)/4, $0x00000003
+DATA words<>+1656(SB)/4, $0x00000003
+DATA words<>+1660(SB)/4, $0x00000003
+DATA words<>+1664(SB)/4, $0x00000003
+DATA words<>+1668(SB)/4, $0x00000003
+DATA words<>+1672(SB)/4, $0x00000003
+DATA words<>+1676(SB)/4, $0xc2fe0000
+DATA words<>+1680(SB)/4, $0xc2fe0000
+DATA words<>+1684(SB)/4, $0xc2fe0000
+DATA words<>+1688(SB)/4, $0xc2fe0000
+DATA words<>+1692(SB)/4, $0xc2fe0000
+DATA words<>+1696(SB)/4, $0xc2fe0000
+DATA words<>+1700(SB)/4, $0xc2fe0000
+DATA words<>+1704(SB)/4, $0xc2fe0000
+DATA words<>+1708(SB)/4, $0x00000000
+DATA words<>+1712(SB)/4, $0x00000000
+DATA words<>+1716(SB)/4, $0x00000002
+DATA words<>+1720(SB)/4, $0x00000000
+DATA words<>+1724(SB)/4, $0x00000001
+DATA words<>+1728(SB)/4, $0x00000000
+DATA words<>+1732(SB)/4, $0x00000003
+DATA words<>+1736(SB)/4, $0x00000000
+DATA words<>+1740(SB)/4, $0x3ca92b62
+DATA words<>+1744(SB)/4, $0xbd5c2223
+DATA words<>+1748(SB)/4, $0x3e0883b4
+DATA words<>+1752(SB)/4, $0xbeaaaa9a
+DATA words<>+1756(SB)/4, $0x80000000
+DATA words<>+1760(SB)/4, $0xbf800000
+DATA words<>+1764(SB)/4, $0xbf000000
+DATA words<>+1768(SB)/4, $0x3e900000
+DATA words<>+1772(SB)/4, $0xbd99362a
+DATA words<>+1776(SB)/4, $0x3d539960
+DATA words<>+1780(SB)/4, $0x3d1b80e2
+DATA words<>+1784(SB)/4, $0x3d2df7cb
+DATA words<>+1788(SB)/4, $0x3dc51d23
+DATA words<>+1792(SB)/4, $0x3dcd9329
+DATA words<>+1796(SB)/4, $0x3de6a25f
+DATA words<>+1800(SB)/4, $0x3de5be3e
+DATA words<>+1804(SB)/4, $0x3ecc422a
+DATA words<>+1808(SB)/4, $0x00000020
+DATA words<>+1812(SB)/4, $0x00000040
+DATA words<>+1816(SB)/4, $0x00000080
+DATA words<>+1820(SB)/4, $0x00000000
+DATA words<>+1824(SB)/4, $0x00000004
 DATA words<>+1828(SB)/4, $0x00000008
-DATA words<>+1832(SB)/4, $0x30000000
-DATA words<>+1836(SB)/4, $0x4eb504f3
-DATA words<>+1840(SB)/4, $0x3a60f890
-DATA words<>+1844(SB)/4, $0x007fffff
-DATA words<>+1848(SB)/4, $0xbcaa7b13
-DATA words<>+1852(SB)/4, $0x3f3504f3
-DATA words<>+1856(SB)/4, $0x3e81de83
-DATA words<>+1860(SB)/4, $0xbe73a114
-DATA words<>+1864(SB)/4, $0x3ebf2884
-DATA words<>+1868(SB)/4, $0xbf9de9d3
-DATA words<>+1872(SB)/4, $0xbed1e1f3
-DATA words<>+1876(SB)/4, $0x3f7fffff
-DATA words<>+1880(SB)/4, $0x3eff136b
-DATA words<>+1884(SB)/4, $0xbb8ef36b
-DATA words<>+1888(SB)/4, $0x3da2ca77
-DATA words<>+1892(SB)/4, $0xbf2a91fe
-DATA words<>+1896(SB)/4, $0xbf255b14
-DATA words<>+1900(SB)/4, $0x3f8000bb
-DATA words<>+1904(SB)/4, $0x3fc90fce
-DATA words<>+1908(SB)/4, $0xc0000008
-DATA words<>+1912(SB)/4, $0xbfb17218
-DATA words<>+1916(SB)/4, $0x01000000
-DATA words<>+1920(SB)/4, $0x00000003
-DATA words<>+1924(SB)/4, $0xc2fe0000
-DATA words<>+1928(SB)/4, $0x00000000
-DATA words<>+1932(SB)/4, $0x00000000
-DATA words<>+1936(SB)/4, $0x00000004
-DATA words<>+1940(SB)/4, $0x00000000
-DATA words<>+1944(SB)/4, $0x00000001
-DATA words<>+1948(SB)/4, $0x00000000
-DATA words<>+1952(SB)/4, $0x00000005
-DATA words<>+1956(SB)/4, $0x00000000
-DATA words<>+1960(SB)/4, $0x00000002
-DATA words<>+1964(SB)/4, $0x00000000
-DATA words<>+1968(SB)/4, $0x00000006
-DATA words<>+1972(SB)/4, $0x00000000
-DATA words<>+1976(SB)/4, $0x00000003
-DATA words<>+1980(SB)/4, $0x00000000
-DATA words<>+1984(SB)/4, $0x00000007
-DATA words<>+1988(SB)/4, $0x00000000
-DATA words<>+1992(SB)/4, $0x00000001
-DATA words<>+1996(SB)/4, $0x00000000
-DATA words<>+2000(SB)/4, $0x00000000
-DATA words<>+2004(SB)/4, $0x00000000
-DATA words<>+2008(SB)/4, $0x00400040
-DATA words<>+2012(SB)/4, $0x00400040
-DATA words<>+2016(SB)/4, $0x00400040
-DATA words<>+2020(SB)/4, $0x00400040
-DATA words<>+2024(SB)/4, $0x00000000
-DATA words<>+2028(SB)/4, $0x00000000
-DATA words<>+2032(SB)/4, $0x00000000
-DATA words<>+2036(SB)/4, $0x00000000
-DATA words<>+2040(SB)/4, $0x10101010
-DATA words<>+2044(SB)/4, $0x10101010
-DATA words<>+2048(SB)/4, $0x00000000
-DATA words<>+2052(SB)/4, $0x00000000
-GLOBL words<>(SB), RODATA|NOPTR, $2056
+DATA words<>+1832(SB)/4, $0x0000000c
+DATA words<>+1836(SB)/4, $0x00000001
+DATA words<>+1840(SB)/4, $0x00000005
+DATA words<>+1844(SB)/4, $0x00000009
+DATA words<>+1848(SB)/4, $0x0000000d
+DATA words<>+1852(SB)/4, $0x00000002
+DATA words<>+1856(SB)/4, $0x00000006
+DATA words<>+1860(SB)/4, $0x0000000a
+DATA words<>+1864(SB)/4, $0x0000000e
+DATA words<>+1868(SB)/4, $0x00000003
+DATA words<>+1872(SB)/4, $0x00000007
+DATA words<>+1876(SB)/4, $0x0000000b
+DATA words<>+1880(SB)/4, $0x0000000f
+DATA words<>+1884(SB)/4, $0x40404040
+DATA words<>+1888(SB)/4, $0x48000000
+DATA words<>+1892(SB)/4, $0x00100000
+DATA words<>+1896(SB)/4, $0x00110001
+DATA words<>+1900(SB)/4, $0x00120002
+DATA words<>+1904(SB)/4, $0x00130003
+DATA words<>+1908(SB)/4, $0x00140004
+DATA words<>+1912(SB)/4, $0x00150005
+DATA words<>+1916(SB)/4, $0x00160006
+DATA words<>+1920(SB)/4, $0x00170007
+DATA words<>+1924(SB)/4, $0x00180008
+DATA words<>+1928(SB)/4, $0x00190009
+DATA words<>+1932(SB)/4, $0x001a000a
+DATA words<>+1936(SB)/4, $0x001b000b
+DATA words<>+1940(SB)/4, $0x001c000c
+DATA words<>+1944(SB)/4, $0x001d000d
+DATA words<>+1948(SB)/4, $0x001e000e
+DATA words<>+1952(SB)/4, $0x001f000f
+DATA words<>+1956(SB)/4, $0x00000008
+DATA words<>+1960(SB)/4, $0x30000000
+DATA words<>+1964(SB)/4, $0x4eb504f3
+DATA words<>+1968(SB)/4, $0x3a60f890
+DATA words<>+1972(SB)/4, $0x007fffff
+DATA words<>+1976(SB)/4, $0xbcaa7b13
+DATA words<>+1980(SB)/4, $0x3f3504f3
+DATA words<>+1984(SB)/4, $0x3e81de83
+DATA words<>+1988(SB)/4, $0xbe73a114
+DATA words<>+1992(SB)/4, $0x3ebf2884
+DATA words<>+1996(SB)/4, $0xbf9de9d3
+DATA words<>+2000(SB)/4, $0xbed1e1f3
+DATA words<>+2004(SB)/4, $0x3f7fffff
+DATA words<>+2008(SB)/4, $0x3eff136b
+DATA words<>+2012(SB)/4, $0xbb8ef36b
+DATA words<>+2016(SB)/4, $0x3da2ca77
+DATA words<>+2020(SB)/4, $0xbf2a91fe
+DATA words<>+2024(SB)/4, $0xbf255b14
+DATA words<>+2028(SB)/4, $0x3f8000bb
+DATA words<>+2032(SB)/4, $0x3fc90fce
+DATA words<>+2036(SB)/4, $0xc0000008
+DATA words<>+2040(SB)/4, $0xbfb17218
+DATA words<>+2044(SB)/4, $0x01000000
+DATA words<>+2048(SB)/4, $0x00000003
+DATA words<>+2052(SB)/4, $0xc2fe0000
+DATA words<>+2056(SB)/4, $0x00000000
+DATA words<>+2060(SB)/4, $0x00000000
+DATA words<>+2064(SB)/4, $0x00000004
+DATA words<>+2068(SB)/4, $0x00000000
+DATA words<>+2072(SB)/4, $0x00000001
+DATA words<>+2076(SB)/4, $0x00000000
+DATA words<>+2080(SB)/4, $0x00000005
+DATA words<>+2084(SB)/4, $0x00000000
+DATA words<>+2088(SB)/4, $0x00000002
+DATA words<>+2092(SB)/4, $0x00000000
+DATA words<>+2096(SB)/4, $0x00000006
+DATA words<>+2100(SB)/4, $0x00000000
+DATA words<>+2104(SB)/4, $0x00000003
+DATA words<>+2108(SB)/4, $0x00000000
+DATA words<>+2112(SB)/4, $0x00000007
+DATA words<>+2116(SB)/4, $0x00000000
+DATA words<>+2120(SB)/4, $0x00000001
+DATA words<>+2124(SB)/4, $0x00000000
+DATA words<>+2128(SB)/4, $0x00000000
+DATA words<>+2132(SB)/4, $0x00000000
+DATA words<>+2136(SB)/4, $0x00400040
+DATA words<>+2140(SB)/4, $0x00400040
+DATA words<>+2144(SB)/4, $0x00400040
+DATA words<>+2148(SB)/4, $0x00400040
+DATA words<>+2152(SB)/4, $0x00000000
+DATA words<>+2156(SB)/4, $0x00000000
+DATA words<>+2160(SB)/4, $0x00000000
+DATA words<>+2164(SB)/4, $0x00000000
+DATA words<>+2168(SB)/4, $0x10101010
+DATA words<>+2172(SB)/4, $0x10101010
+DATA words<>+2176(SB)/4, $0x00000000
+DATA words<>+2180(SB)/4, $0x00000000
+GLOBL words<>(SB), RODATA|NOPTR, $2184
 
 // func tile1x16AVX2(t *byte)
 // Requires: AVX, FMA3, MMX+
@@ -5620,6 +5652,48 @@ finished:
 	VZEROUPPER
 	RET
 
+// func pickAVX2(t *byte)
+// Requires: AVX, AVX2
+TEXT ·pickAVX2(SB), NOSPLIT, $0-8
+	MOVQ    t+0(FP), DI
+	MOVQ    (DI), DX
+	MOVQ    8(DI), SI
+	MOVQ    16(DI), R8
+	MOVQ    24(DI), R9
+	MOVQ    40(DI), CX
+	VMOVUPS words<>+44(SB), Y9
+	VMOVUPS words<>+76(SB), Y10
+	VMOVUPS words<>+108(SB), Y11
+	VMOVUPS words<>+140(SB), Y12
+	PCALIGN $0x20
+
+word:
+	VPBROADCASTD (R9), Y8
+	VMOVUPS      (SI), Y0
+	VPSLLVD      Y9, Y8, Y4
+	VBLENDVPS    Y4, (R8), Y0, Y0
+	VMOVUPS      32(SI), Y1
+	VPSLLVD      Y10, Y8, Y5
+	VBLENDVPS    Y5, 32(R8), Y1, Y1
+	VMOVUPS      64(SI), Y2
+	VPSLLVD      Y11, Y8, Y6
+	VBLENDVPS    Y6, 64(R8), Y2, Y2
+	VMOVUPS      96(SI), Y3
+	VPSLLVD      Y12, Y8, Y7
+	VBLENDVPS    Y7, 96(R8), Y3, Y3
+	VMOVUPS      Y0, (DX)
+	VMOVUPS      Y1, 32(DX)
+	VMOVUPS      Y2, 64(DX)
+	VMOVUPS      Y3, 96(DX)
+	ADDQ         $0x00000004, R9
+	ADDQ         $0x00000080, SI
+	ADDQ         $0x00000080, R8
+	ADDQ         $0x00000080, DX
+	SUBQ         $0x00000020, CX
+	JNZ          word
+	VZEROUPPER
+	RET
+
 // func leakyAVX2(t *byte)
 // Requires: AVX
 TEXT ·leakyAVX2(SB), NOSPLIT, $0-8
@@ -5745,19 +5819,19 @@ TEXT ·tanhAVX2(SB), NOSPLIT, $0-8
 one:
 	VMOVUPS      (R8)(AX*1), Y0
 	VMULPS       Y0, Y0, Y2
-	VBROADCASTSS words<>+44(SB), Y3
+	VBROADCASTSS words<>+172(SB), Y3
 	VMULPS       Y2, Y3, Y3
-	VADDPS       words<>+48(SB), Y3, Y3
+	VADDPS       words<>+176(SB), Y3, Y3
 	VMULPS       Y2, Y3, Y3
-	VADDPS       words<>+80(SB), Y3, Y3
+	VADDPS       words<>+208(SB), Y3, Y3
 	VMULPS       Y2, Y3, Y3
-	VADDPS       words<>+112(SB), Y3, Y3
+	VADDPS       words<>+240(SB), Y3, Y3
 	VMULPS       Y2, Y3, Y3
-	VADDPS       words<>+144(SB), Y3, Y3
+	VADDPS       words<>+272(SB), Y3, Y3
 	VMULPS       Y2, Y3, Y3
 	VMULPS       Y0, Y3, Y3
 	VADDPS       Y3, Y0, Y5
-	VANDPS       words<>+176(SB), Y0, Y2
+	VANDPS       words<>+304(SB), Y0, Y2
 	VADDPS       Y2, Y2, Y2
 	VBROADCASTSS words<>+28(SB), Y3
 	VMINPS       Y2, Y3, Y2
@@ -5783,15 +5857,15 @@ one:
 	VADDPS       Y2, Y3, Y3
 	VPADDD       Y2, Y4, Y4
 	VMULPS       Y4, Y3, Y3
-	VADDPS       words<>+208(SB), Y3, Y3
-	VBROADCASTSS words<>+240(SB), Y2
+	VADDPS       words<>+336(SB), Y3, Y3
+	VBROADCASTSS words<>+368(SB), Y2
 	VDIVPS       Y3, Y2, Y2
 	VBROADCASTSS words<>+40(SB), Y3
 	VSUBPS       Y2, Y3, Y3
-	VANDPS       words<>+244(SB), Y0, Y2
+	VANDPS       words<>+372(SB), Y0, Y2
 	VORPS        Y2, Y3, Y3
-	VANDPS       words<>+176(SB), Y0, Y0
-	VBROADCASTSS words<>+276(SB), Y2
+	VANDPS       words<>+304(SB), Y0, Y0
+	VBROADCASTSS words<>+404(SB), Y2
 	VCMPPS       $0x1e, Y0, Y2, Y2
 	VBLENDVPS    Y2, Y5, Y3, Y1
 	VMOVUPS      Y1, (DX)(AX*1)
@@ -5807,19 +5881,19 @@ oneend:
 	VMOVUPS      (R10), Y0
 	VMASKMOVPS   (R8)(AX*1), Y0, Y0
 	VMULPS       Y0, Y0, Y2
-	VBROADCASTSS words<>+44(SB), Y3
+	VBROADCASTSS words<>+172(SB), Y3
 	VMULPS       Y2, Y3, Y3
-	VADDPS       words<>+48(SB), Y3, Y3
+	VADDPS       words<>+176(SB), Y3, Y3
 	VMULPS       Y2, Y3, Y3
-	VADDPS       words<>+80(SB), Y3, Y3
+	VADDPS       words<>+208(SB), Y3, Y3
 	VMULPS       Y2, Y3, Y3
-	VADDPS       words<>+112(SB), Y3, Y3
+	VADDPS       words<>+240(SB), Y3, Y3
 	VMULPS       Y2, Y3, Y3
-	VADDPS       words<>+144(SB), Y3, Y3
+	VADDPS       words<>+272(SB), Y3, Y3
 	VMULPS       Y2, Y3, Y3
 	VMULPS       Y0, Y3, Y3
 	VADDPS       Y3, Y0, Y5
-	VANDPS       words<>+176(SB), Y0, Y2
+	VANDPS       words<>+304(SB), Y0, Y2
 	VADDPS       Y2, Y2, Y2
 	VBROADCASTSS words<>+28(SB), Y3
 	VMINPS       Y2, Y3, Y2
@@ -5845,15 +5919,15 @@ oneend:
 	VADDPS       Y2, Y3, Y3
 	VPADDD       Y2, Y4, Y4
 	VMULPS       Y4, Y3, Y3
-	VADDPS       words<>+208(SB), Y3, Y3
-	VBROADCASTSS words<>+240(SB), Y2
+	VADDPS       words<>+336(SB), Y3, Y3
+	VBROADCASTSS words<>+368(SB), Y2
 	VDIVPS       Y3, Y2, Y2
 	VBROADCASTSS words<>+40(SB), Y3
 	VSUBPS       Y2, Y3, Y3
-	VANDPS       words<>+244(SB), Y0, Y2
+	VANDPS       words<>+372(SB), Y0, Y2
 	VORPS        Y2, Y3, Y3
-	VANDPS       words<>+176(SB), Y0, Y0
-	VBROADCASTSS words<>+276(SB), Y2
+	VANDPS       words<>+304(SB), Y0, Y0
+	VBROADCASTSS words<>+404(SB), Y2
 	VCMPPS       $0x1e, Y0, Y2, Y2
 	VBLENDVPS    Y2, Y5, Y3, Y1
 	VMOVUPS      (R10), Y15
@@ -5939,7 +6013,7 @@ TEXT ·siluAVX2(SB), NOSPLIT, $0-8
 
 one:
 	VMOVUPS      (R8)(AX*1), Y0
-	VMULPS       words<>+280(SB), Y0, Y2
+	VMULPS       words<>+408(SB), Y0, Y2
 	VBROADCASTSS words<>+28(SB), Y1
 	VMINPS       Y2, Y1, Y2
 	VBROADCASTSS words<>+32(SB), Y1
@@ -5966,7 +6040,7 @@ one:
 	VADDPS       Y2, Y1, Y1
 	VPADDD       Y2, Y3, Y3
 	VMULPS       Y3, Y1, Y1
-	VADDPS       words<>+208(SB), Y1, Y2
+	VADDPS       words<>+336(SB), Y1, Y2
 	VBROADCASTSS words<>+40(SB), Y1
 	VDIVPS       Y2, Y1, Y1
 	VBROADCASTSS words<>+32(SB), Y2
@@ -5984,7 +6058,7 @@ oneend:
 	MOVQ         96(DI), R10
 	VMOVUPS      (R10), Y0
 	VMASKMOVPS   (R8)(AX*1), Y0, Y0
-	VMULPS       words<>+280(SB), Y0, Y2
+	VMULPS       words<>+408(SB), Y0, Y2
 	VBROADCASTSS words<>+28(SB), Y1
 	VMINPS       Y2, Y1, Y2
 	VBROADCASTSS words<>+32(SB), Y1
@@ -6011,7 +6085,7 @@ oneend:
 	VADDPS       Y2, Y1, Y1
 	VPADDD       Y2, Y3, Y3
 	VMULPS       Y3, Y1, Y1
-	VADDPS       words<>+208(SB), Y1, Y2
+	VADDPS       words<>+336(SB), Y1, Y2
 	VBROADCASTSS words<>+40(SB), Y1
 	VDIVPS       Y2, Y1, Y1
 	VBROADCASTSS words<>+32(SB), Y2
@@ -6047,7 +6121,7 @@ TEXT ·siluBackAVX2(SB), NOSPLIT, $0-8
 
 one:
 	VMOVUPS      (R8)(AX*1), Y0
-	VMULPS       words<>+280(SB), Y0, Y2
+	VMULPS       words<>+408(SB), Y0, Y2
 	VBROADCASTSS words<>+28(SB), Y4
 	VMINPS       Y2, Y4, Y2
 	VBROADCASTSS words<>+32(SB), Y4
@@ -6074,7 +6148,7 @@ one:
 	VADDPS       Y2, Y4, Y4
 	VPADDD       Y2, Y3, Y3
 	VMULPS       Y3, Y4, Y4
-	VADDPS       words<>+208(SB), Y4, Y2
+	VADDPS       words<>+336(SB), Y4, Y2
 	VBROADCASTSS words<>+40(SB), Y4
 	VDIVPS       Y2, Y4, Y4
 	VBROADCASTSS words<>+40(SB), Y2
@@ -6100,7 +6174,7 @@ oneend:
 	MOVQ         96(DI), R10
 	VMOVUPS      (R10), Y0
 	VMASKMOVPS   (R8)(AX*1), Y0, Y0
-	VMULPS       words<>+280(SB), Y0, Y2
+	VMULPS       words<>+408(SB), Y0, Y2
 	VBROADCASTSS words<>+28(SB), Y4
 	VMINPS       Y2, Y4, Y2
 	VBROADCASTSS words<>+32(SB), Y4
@@ -6127,7 +6201,7 @@ oneend:
 	VADDPS       Y2, Y4, Y4
 	VPADDD       Y2, Y3, Y3
 	VMULPS       Y3, Y4, Y4
-	VADDPS       words<>+208(SB), Y4, Y2
+	VADDPS       words<>+336(SB), Y4, Y2
 	VBROADCASTSS words<>+40(SB), Y4
 	VDIVPS       Y2, Y4, Y4
 	VBROADCASTSS words<>+40(SB), Y2
@@ -6173,7 +6247,7 @@ TEXT ·geluAVX2(SB), NOSPLIT, $0-8
 one:
 	VMOVUPS      (R8)(AX*1), Y0
 	VMULPS       Y0, Y0, Y3
-	VMULPS       words<>+312(SB), Y3, Y3
+	VMULPS       words<>+440(SB), Y3, Y3
 	VBROADCASTSS words<>+32(SB), Y1
 	VMAXPS       Y3, Y1, Y3
 	VMULPS       Y6, Y3, Y3
@@ -6198,20 +6272,12 @@ one:
 	VADDPS       Y3, Y2, Y2
 	VPADDD       Y3, Y4, Y4
 	VMULPS       Y4, Y2, Y2
-	VANDPS       words<>+176(SB), Y0, Y3
-	VMULPS       words<>+344(SB), Y3, Y3
-	VADDPS       words<>+208(SB), Y3, Y3
+	VANDPS       words<>+304(SB), Y0, Y3
+	VMULPS       words<>+472(SB), Y3, Y3
+	VADDPS       words<>+336(SB), Y3, Y3
 	VBROADCASTSS words<>+40(SB), Y5
 	VDIVPS       Y3, Y5, Y5
-	VBROADCASTSS words<>+376(SB), Y3
-	VMULPS       Y5, Y3, Y3
-	VADDPS       words<>+380(SB), Y3, Y3
-	VMULPS       Y5, Y3, Y3
-	VADDPS       words<>+412(SB), Y3, Y3
-	VMULPS       Y5, Y3, Y3
-	VADDPS       words<>+444(SB), Y3, Y3
-	VMULPS       Y5, Y3, Y3
-	VADDPS       words<>+476(SB), Y3, Y3
+	VBROADCASTSS words<>+504(SB), Y3
 	VMULPS       Y5, Y3, Y3
 	VADDPS       words<>+508(SB), Y3, Y3
 	VMULPS       Y5, Y3, Y3
@@ -6220,6 +6286,14 @@ one:
 	VADDPS       words<>+572(SB), Y3, Y3
 	VMULPS       Y5, Y3, Y3
 	VADDPS       words<>+604(SB), Y3, Y3
+	VMULPS       Y5, Y3, Y3
+	VADDPS       words<>+636(SB), Y3, Y3
+	VMULPS       Y5, Y3, Y3
+	VADDPS       words<>+668(SB), Y3, Y3
+	VMULPS       Y5, Y3, Y3
+	VADDPS       words<>+700(SB), Y3, Y3
+	VMULPS       Y5, Y3, Y3
+	VADDPS       words<>+732(SB), Y3, Y3
 	VMULPS       Y5, Y3, Y3
 	VMULPS       Y2, Y3, Y3
 	VBROADCASTSS words<>+40(SB), Y5
@@ -6239,7 +6313,7 @@ oneend:
 	VMOVUPS      (R10), Y0
 	VMASKMOVPS   (R8)(AX*1), Y0, Y0
 	VMULPS       Y0, Y0, Y3
-	VMULPS       words<>+312(SB), Y3, Y3
+	VMULPS       words<>+440(SB), Y3, Y3
 	VBROADCASTSS words<>+32(SB), Y1
 	VMAXPS       Y3, Y1, Y3
 	VMULPS       Y6, Y3, Y3
@@ -6264,20 +6338,12 @@ oneend:
 	VADDPS       Y3, Y2, Y2
 	VPADDD       Y3, Y4, Y4
 	VMULPS       Y4, Y2, Y2
-	VANDPS       words<>+176(SB), Y0, Y3
-	VMULPS       words<>+344(SB), Y3, Y3
-	VADDPS       words<>+208(SB), Y3, Y3
+	VANDPS       words<>+304(SB), Y0, Y3
+	VMULPS       words<>+472(SB), Y3, Y3
+	VADDPS       words<>+336(SB), Y3, Y3
 	VBROADCASTSS words<>+40(SB), Y5
 	VDIVPS       Y3, Y5, Y5
-	VBROADCASTSS words<>+376(SB), Y3
-	VMULPS       Y5, Y3, Y3
-	VADDPS       words<>+380(SB), Y3, Y3
-	VMULPS       Y5, Y3, Y3
-	VADDPS       words<>+412(SB), Y3, Y3
-	VMULPS       Y5, Y3, Y3
-	VADDPS       words<>+444(SB), Y3, Y3
-	VMULPS       Y5, Y3, Y3
-	VADDPS       words<>+476(SB), Y3, Y3
+	VBROADCASTSS words<>+504(SB), Y3
 	VMULPS       Y5, Y3, Y3
 	VADDPS       words<>+508(SB), Y3, Y3
 	VMULPS       Y5, Y3, Y3
@@ -6286,6 +6352,14 @@ oneend:
 	VADDPS       words<>+572(SB), Y3, Y3
 	VMULPS       Y5, Y3, Y3
 	VADDPS       words<>+604(SB), Y3, Y3
+	VMULPS       Y5, Y3, Y3
+	VADDPS       words<>+636(SB), Y3, Y3
+	VMULPS       Y5, Y3, Y3
+	VADDPS       words<>+668(SB), Y3, Y3
+	VMULPS       Y5, Y3, Y3
+	VADDPS       words<>+700(SB), Y3, Y3
+	VMULPS       Y5, Y3, Y3
+	VADDPS       words<>+732(SB), Y3, Y3
 	VMULPS       Y5, Y3, Y3
 	VMULPS       Y2, Y3, Y3
 	VBROADCASTSS words<>+40(SB), Y5
@@ -6323,7 +6397,7 @@ TEXT ·geluBackAVX2(SB), NOSPLIT, $0-8
 one:
 	VMOVUPS      (R8)(AX*1), Y0
 	VMULPS       Y0, Y0, Y3
-	VMULPS       words<>+312(SB), Y3, Y3
+	VMULPS       words<>+440(SB), Y3, Y3
 	VBROADCASTSS words<>+32(SB), Y1
 	VMAXPS       Y3, Y1, Y3
 	VMULPS       Y6, Y3, Y3
@@ -6348,20 +6422,12 @@ one:
 	VADDPS       Y3, Y2, Y2
 	VPADDD       Y3, Y4, Y4
 	VMULPS       Y4, Y2, Y2
-	VANDPS       words<>+176(SB), Y0, Y3
-	VMULPS       words<>+344(SB), Y3, Y3
-	VADDPS       words<>+208(SB), Y3, Y3
+	VANDPS       words<>+304(SB), Y0, Y3
+	VMULPS       words<>+472(SB), Y3, Y3
+	VADDPS       words<>+336(SB), Y3, Y3
 	VBROADCASTSS words<>+40(SB), Y5
 	VDIVPS       Y3, Y5, Y5
-	VBROADCASTSS words<>+376(SB), Y3
-	VMULPS       Y5, Y3, Y3
-	VADDPS       words<>+380(SB), Y3, Y3
-	VMULPS       Y5, Y3, Y3
-	VADDPS       words<>+412(SB), Y3, Y3
-	VMULPS       Y5, Y3, Y3
-	VADDPS       words<>+444(SB), Y3, Y3
-	VMULPS       Y5, Y3, Y3
-	VADDPS       words<>+476(SB), Y3, Y3
+	VBROADCASTSS words<>+504(SB), Y3
 	VMULPS       Y5, Y3, Y3
 	VADDPS       words<>+508(SB), Y3, Y3
 	VMULPS       Y5, Y3, Y3
@@ -6371,11 +6437,19 @@ one:
 	VMULPS       Y5, Y3, Y3
 	VADDPS       words<>+604(SB), Y3, Y3
 	VMULPS       Y5, Y3, Y3
+	VADDPS       words<>+636(SB), Y3, Y3
+	VMULPS       Y5, Y3, Y3
+	VADDPS       words<>+668(SB), Y3, Y3
+	VMULPS       Y5, Y3, Y3
+	VADDPS       words<>+700(SB), Y3, Y3
+	VMULPS       Y5, Y3, Y3
+	VADDPS       words<>+732(SB), Y3, Y3
+	VMULPS       Y5, Y3, Y3
 	VMULPS       Y2, Y3, Y3
 	VBROADCASTSS words<>+40(SB), Y5
 	VSUBPS       Y3, Y5, Y5
 	VBLENDVPS    Y0, Y3, Y5, Y1
-	VMULPS       words<>+636(SB), Y2, Y2
+	VMULPS       words<>+764(SB), Y2, Y2
 	VBROADCASTSS words<>+28(SB), Y3
 	VMINPS       Y0, Y3, Y0
 	VBROADCASTSS words<>+32(SB), Y3
@@ -6397,7 +6471,7 @@ oneend:
 	VMOVUPS      (R10), Y0
 	VMASKMOVPS   (R8)(AX*1), Y0, Y0
 	VMULPS       Y0, Y0, Y3
-	VMULPS       words<>+312(SB), Y3, Y3
+	VMULPS       words<>+440(SB), Y3, Y3
 	VBROADCASTSS words<>+32(SB), Y1
 	VMAXPS       Y3, Y1, Y3
 	VMULPS       Y6, Y3, Y3
@@ -6422,20 +6496,12 @@ oneend:
 	VADDPS       Y3, Y2, Y2
 	VPADDD       Y3, Y4, Y4
 	VMULPS       Y4, Y2, Y2
-	VANDPS       words<>+176(SB), Y0, Y3
-	VMULPS       words<>+344(SB), Y3, Y3
-	VADDPS       words<>+208(SB), Y3, Y3
+	VANDPS       words<>+304(SB), Y0, Y3
+	VMULPS       words<>+472(SB), Y3, Y3
+	VADDPS       words<>+336(SB), Y3, Y3
 	VBROADCASTSS words<>+40(SB), Y5
 	VDIVPS       Y3, Y5, Y5
-	VBROADCASTSS words<>+376(SB), Y3
-	VMULPS       Y5, Y3, Y3
-	VADDPS       words<>+380(SB), Y3, Y3
-	VMULPS       Y5, Y3, Y3
-	VADDPS       words<>+412(SB), Y3, Y3
-	VMULPS       Y5, Y3, Y3
-	VADDPS       words<>+444(SB), Y3, Y3
-	VMULPS       Y5, Y3, Y3
-	VADDPS       words<>+476(SB), Y3, Y3
+	VBROADCASTSS words<>+504(SB), Y3
 	VMULPS       Y5, Y3, Y3
 	VADDPS       words<>+508(SB), Y3, Y3
 	VMULPS       Y5, Y3, Y3
@@ -6445,11 +6511,19 @@ oneend:
 	VMULPS       Y5, Y3, Y3
 	VADDPS       words<>+604(SB), Y3, Y3
 	VMULPS       Y5, Y3, Y3
+	VADDPS       words<>+636(SB), Y3, Y3
+	VMULPS       Y5, Y3, Y3
+	VADDPS       words<>+668(SB), Y3, Y3
+	VMULPS       Y5, Y3, Y3
+	VADDPS       words<>+700(SB), Y3, Y3
+	VMULPS       Y5, Y3, Y3
+	VADDPS       words<>+732(SB), Y3, Y3
+	VMULPS       Y5, Y3, Y3
 	VMULPS       Y2, Y3, Y3
 	VBROADCASTSS words<>+40(SB), Y5
 	VSUBPS       Y3, Y5, Y5
 	VBLENDVPS    Y0, Y3, Y5, Y1
-	VMULPS       words<>+636(SB), Y2, Y2
+	VMULPS       words<>+764(SB), Y2, Y2
 	VBROADCASTSS words<>+28(SB), Y3
 	VMINPS       Y0, Y3, Y0
 	VBROADCASTSS words<>+32(SB), Y3
@@ -7911,12 +7985,12 @@ TEXT ·roundFloatsAVX2(SB), NOSPLIT, $0-8
 	MOVQ         t+0(FP), DI
 	MOVQ         (DI), DX
 	MOVQ         8(DI), SI
-	VPBROADCASTD words<>+668(SB), Y14
-	VPBROADCASTD words<>+672(SB), Y13
-	VPBROADCASTD words<>+676(SB), Y12
-	VPBROADCASTD words<>+680(SB), Y11
-	VPBROADCASTD words<>+684(SB), Y10
-	VPBROADCASTD words<>+688(SB), Y9
+	VPBROADCASTD words<>+796(SB), Y14
+	VPBROADCASTD words<>+800(SB), Y13
+	VPBROADCASTD words<>+804(SB), Y12
+	VPBROADCASTD words<>+808(SB), Y11
+	VPBROADCASTD words<>+812(SB), Y10
+	VPBROADCASTD words<>+816(SB), Y9
 	MOVQ         40(DI), CX
 	XORQ         AX, AX
 	SUBQ         $0x00000010, CX
@@ -9127,7 +9201,7 @@ TEXT ·softmaxAVX2(SB), NOSPLIT, $0-8
 	VBROADCASTSS words<>+16(SB), Y10
 	VBROADCASTSS words<>+20(SB), Y11
 	VBROADCASTSS words<>+24(SB), Y12
-	VBROADCASTSS words<>+692(SB), Y13
+	VBROADCASTSS words<>+820(SB), Y13
 
 row:
 	VMOVAPS Y13, Y4
@@ -9373,11 +9447,11 @@ TEXT ·noiseFillAVX2(SB), NOSPLIT, $0-8
 	MOVQ         (DI), DX
 	MOVQ         8(DI), CX
 	MOVQ         16(DI), SI
-	VPBROADCASTD words<>+760(SB), Y15
-	VPBROADCASTD words<>+764(SB), Y14
+	VPBROADCASTD words<>+888(SB), Y15
+	VPBROADCASTD words<>+892(SB), Y14
 	VPBROADCASTD 24(DI), Y13
-	VPBROADCASTD words<>+768(SB), Y12
-	VPADDD       words<>+696(SB), Y13, Y13
+	VPBROADCASTD words<>+896(SB), Y12
+	VPADDD       words<>+824(SB), Y13, Y13
 	MOVQ         64(DI), R8
 	MOVQ         72(DI), R9
 	MOVQ         80(DI), R10
@@ -9479,45 +9553,45 @@ one:
 	VBLENDPS     $0xaa, Y3, Y2, Y2
 	VPSRLD       $0x01, Y0, Y1
 	VCVTDQ2PS    Y2, Y3
-	VPOR         words<>+772(SB), Y1, Y1
-	VMULPS       words<>+804(SB), Y3, Y3
+	VPOR         words<>+900(SB), Y1, Y1
+	VMULPS       words<>+932(SB), Y3, Y3
 	VCVTDQ2PS    Y1, Y1
 	VMULPS       Y3, Y3, Y4
-	VPSUBD       words<>+836(SB), Y1, Y1
-	VMULPS       words<>+868(SB), Y4, Y5
+	VPSUBD       words<>+964(SB), Y1, Y1
+	VMULPS       words<>+996(SB), Y4, Y5
 	VPSRAD       $0x17, Y1, Y6
-	VPAND        words<>+900(SB), Y1, Y1
-	VADDPS       words<>+932(SB), Y5, Y5
-	VPADDD       words<>+964(SB), Y1, Y1
+	VPAND        words<>+1028(SB), Y1, Y1
+	VADDPS       words<>+1060(SB), Y5, Y5
+	VPADDD       words<>+1092(SB), Y1, Y1
 	VCVTDQ2PS    Y6, Y6
-	VADDPS       words<>+280(SB), Y1, Y1
+	VADDPS       words<>+408(SB), Y1, Y1
 	VMULPS       Y4, Y5, Y5
-	VADDPS       words<>+996(SB), Y5, Y5
-	VMULPS       words<>+1028(SB), Y1, Y0
-	VADDPS       words<>+1060(SB), Y0, Y0
+	VADDPS       words<>+1124(SB), Y5, Y5
+	VMULPS       words<>+1156(SB), Y1, Y0
+	VADDPS       words<>+1188(SB), Y0, Y0
 	VMULPS       Y4, Y5, Y5
-	VADDPS       words<>+1092(SB), Y5, Y5
+	VADDPS       words<>+1220(SB), Y5, Y5
 	VMULPS       Y1, Y0, Y0
-	VADDPS       words<>+1124(SB), Y0, Y0
+	VADDPS       words<>+1252(SB), Y0, Y0
 	VPSLLD       $0x1f, Y2, Y2
 	VMULPS       Y4, Y5, Y5
-	VADDPS       words<>+1156(SB), Y5, Y5
+	VADDPS       words<>+1284(SB), Y5, Y5
 	VMULPS       Y1, Y0, Y0
-	VADDPS       words<>+1188(SB), Y0, Y0
+	VADDPS       words<>+1316(SB), Y0, Y0
 	VXORPS       Y2, Y5, Y5
-	VMULPS       words<>+1220(SB), Y4, Y2
-	VADDPS       words<>+1252(SB), Y2, Y2
-	VMULPS       Y1, Y0, Y0
-	VADDPS       words<>+1284(SB), Y0, Y0
-	VMULPS       Y4, Y2, Y2
-	VADDPS       words<>+1316(SB), Y2, Y2
-	VMULPS       Y1, Y0, Y0
-	VADDPS       words<>+1348(SB), Y0, Y0
-	VMULPS       Y4, Y2, Y2
+	VMULPS       words<>+1348(SB), Y4, Y2
 	VADDPS       words<>+1380(SB), Y2, Y2
 	VMULPS       Y1, Y0, Y0
 	VADDPS       words<>+1412(SB), Y0, Y0
-	VMULPS       words<>+1444(SB), Y6, Y6
+	VMULPS       Y4, Y2, Y2
+	VADDPS       words<>+1444(SB), Y2, Y2
+	VMULPS       Y1, Y0, Y0
+	VADDPS       words<>+1476(SB), Y0, Y0
+	VMULPS       Y4, Y2, Y2
+	VADDPS       words<>+1508(SB), Y2, Y2
+	VMULPS       Y1, Y0, Y0
+	VADDPS       words<>+1540(SB), Y0, Y0
+	VMULPS       words<>+1572(SB), Y6, Y6
 	VMULPS       Y1, Y0, Y0
 	VMULPS       Y3, Y2, Y2
 	VADDPS       Y6, Y0, Y0
@@ -9622,45 +9696,45 @@ one:
 	VBLENDPS     $0xaa, Y3, Y2, Y2
 	VPSRLD       $0x01, Y0, Y1
 	VCVTDQ2PS    Y2, Y3
-	VPOR         words<>+772(SB), Y1, Y1
-	VMULPS       words<>+804(SB), Y3, Y3
+	VPOR         words<>+900(SB), Y1, Y1
+	VMULPS       words<>+932(SB), Y3, Y3
 	VCVTDQ2PS    Y1, Y1
 	VMULPS       Y3, Y3, Y4
-	VPSUBD       words<>+836(SB), Y1, Y1
-	VMULPS       words<>+868(SB), Y4, Y5
+	VPSUBD       words<>+964(SB), Y1, Y1
+	VMULPS       words<>+996(SB), Y4, Y5
 	VPSRAD       $0x17, Y1, Y6
-	VPAND        words<>+900(SB), Y1, Y1
-	VADDPS       words<>+932(SB), Y5, Y5
-	VPADDD       words<>+964(SB), Y1, Y1
+	VPAND        words<>+1028(SB), Y1, Y1
+	VADDPS       words<>+1060(SB), Y5, Y5
+	VPADDD       words<>+1092(SB), Y1, Y1
 	VCVTDQ2PS    Y6, Y6
-	VADDPS       words<>+280(SB), Y1, Y1
+	VADDPS       words<>+408(SB), Y1, Y1
 	VMULPS       Y4, Y5, Y5
-	VADDPS       words<>+996(SB), Y5, Y5
-	VMULPS       words<>+1028(SB), Y1, Y0
-	VADDPS       words<>+1060(SB), Y0, Y0
+	VADDPS       words<>+1124(SB), Y5, Y5
+	VMULPS       words<>+1156(SB), Y1, Y0
+	VADDPS       words<>+1188(SB), Y0, Y0
 	VMULPS       Y4, Y5, Y5
-	VADDPS       words<>+1092(SB), Y5, Y5
+	VADDPS       words<>+1220(SB), Y5, Y5
 	VMULPS       Y1, Y0, Y0
-	VADDPS       words<>+1124(SB), Y0, Y0
+	VADDPS       words<>+1252(SB), Y0, Y0
 	VPSLLD       $0x1f, Y2, Y2
 	VMULPS       Y4, Y5, Y5
-	VADDPS       words<>+1156(SB), Y5, Y5
+	VADDPS       words<>+1284(SB), Y5, Y5
 	VMULPS       Y1, Y0, Y0
-	VADDPS       words<>+1188(SB), Y0, Y0
+	VADDPS       words<>+1316(SB), Y0, Y0
 	VXORPS       Y2, Y5, Y5
-	VMULPS       words<>+1220(SB), Y4, Y2
-	VADDPS       words<>+1252(SB), Y2, Y2
-	VMULPS       Y1, Y0, Y0
-	VADDPS       words<>+1284(SB), Y0, Y0
-	VMULPS       Y4, Y2, Y2
-	VADDPS       words<>+1316(SB), Y2, Y2
-	VMULPS       Y1, Y0, Y0
-	VADDPS       words<>+1348(SB), Y0, Y0
-	VMULPS       Y4, Y2, Y2
+	VMULPS       words<>+1348(SB), Y4, Y2
 	VADDPS       words<>+1380(SB), Y2, Y2
 	VMULPS       Y1, Y0, Y0
 	VADDPS       words<>+1412(SB), Y0, Y0
-	VMULPS       words<>+1444(SB), Y6, Y6
+	VMULPS       Y4, Y2, Y2
+	VADDPS       words<>+1444(SB), Y2, Y2
+	VMULPS       Y1, Y0, Y0
+	VADDPS       words<>+1476(SB), Y0, Y0
+	VMULPS       Y4, Y2, Y2
+	VADDPS       words<>+1508(SB), Y2, Y2
+	VMULPS       Y1, Y0, Y0
+	VADDPS       words<>+1540(SB), Y0, Y0
+	VMULPS       words<>+1572(SB), Y6, Y6
 	VMULPS       Y1, Y0, Y0
 	VMULPS       Y3, Y2, Y2
 	VADDPS       Y6, Y0, Y0
@@ -9687,11 +9761,11 @@ TEXT ·noiseSumAVX2(SB), NOSPLIT, $256-8
 	MOVQ         (DI), DX
 	MOVQ         8(DI), CX
 	MOVQ         16(DI), SI
-	VPBROADCASTD words<>+760(SB), Y15
-	VPBROADCASTD words<>+764(SB), Y14
+	VPBROADCASTD words<>+888(SB), Y15
+	VPBROADCASTD words<>+892(SB), Y14
 	VPBROADCASTD 24(DI), Y13
-	VPBROADCASTD words<>+768(SB), Y12
-	VPADDD       words<>+696(SB), Y13, Y13
+	VPBROADCASTD words<>+896(SB), Y12
+	VPADDD       words<>+824(SB), Y13, Y13
 
 one:
 	MOVQ     40(DI), R8
@@ -9803,45 +9877,45 @@ membera:
 	VBLENDPS     $0xaa, Y3, Y2, Y2
 	VPSRLD       $0x01, Y0, Y1
 	VCVTDQ2PS    Y2, Y3
-	VPOR         words<>+772(SB), Y1, Y1
-	VMULPS       words<>+804(SB), Y3, Y3
+	VPOR         words<>+900(SB), Y1, Y1
+	VMULPS       words<>+932(SB), Y3, Y3
 	VCVTDQ2PS    Y1, Y1
 	VMULPS       Y3, Y3, Y4
-	VPSUBD       words<>+836(SB), Y1, Y1
-	VMULPS       words<>+868(SB), Y4, Y5
+	VPSUBD       words<>+964(SB), Y1, Y1
+	VMULPS       words<>+996(SB), Y4, Y5
 	VPSRAD       $0x17, Y1, Y6
-	VPAND        words<>+900(SB), Y1, Y1
-	VADDPS       words<>+932(SB), Y5, Y5
-	VPADDD       words<>+964(SB), Y1, Y1
+	VPAND        words<>+1028(SB), Y1, Y1
+	VADDPS       words<>+1060(SB), Y5, Y5
+	VPADDD       words<>+1092(SB), Y1, Y1
 	VCVTDQ2PS    Y6, Y6
-	VADDPS       words<>+280(SB), Y1, Y1
+	VADDPS       words<>+408(SB), Y1, Y1
 	VMULPS       Y4, Y5, Y5
-	VADDPS       words<>+996(SB), Y5, Y5
-	VMULPS       words<>+1028(SB), Y1, Y0
-	VADDPS       words<>+1060(SB), Y0, Y0
+	VADDPS       words<>+1124(SB), Y5, Y5
+	VMULPS       words<>+1156(SB), Y1, Y0
+	VADDPS       words<>+1188(SB), Y0, Y0
 	VMULPS       Y4, Y5, Y5
-	VADDPS       words<>+1092(SB), Y5, Y5
+	VADDPS       words<>+1220(SB), Y5, Y5
 	VMULPS       Y1, Y0, Y0
-	VADDPS       words<>+1124(SB), Y0, Y0
+	VADDPS       words<>+1252(SB), Y0, Y0
 	VPSLLD       $0x1f, Y2, Y2
 	VMULPS       Y4, Y5, Y5
-	VADDPS       words<>+1156(SB), Y5, Y5
+	VADDPS       words<>+1284(SB), Y5, Y5
 	VMULPS       Y1, Y0, Y0
-	VADDPS       words<>+1188(SB), Y0, Y0
+	VADDPS       words<>+1316(SB), Y0, Y0
 	VXORPS       Y2, Y5, Y5
-	VMULPS       words<>+1220(SB), Y4, Y2
-	VADDPS       words<>+1252(SB), Y2, Y2
-	VMULPS       Y1, Y0, Y0
-	VADDPS       words<>+1284(SB), Y0, Y0
-	VMULPS       Y4, Y2, Y2
-	VADDPS       words<>+1316(SB), Y2, Y2
-	VMULPS       Y1, Y0, Y0
-	VADDPS       words<>+1348(SB), Y0, Y0
-	VMULPS       Y4, Y2, Y2
+	VMULPS       words<>+1348(SB), Y4, Y2
 	VADDPS       words<>+1380(SB), Y2, Y2
 	VMULPS       Y1, Y0, Y0
 	VADDPS       words<>+1412(SB), Y0, Y0
-	VMULPS       words<>+1444(SB), Y6, Y6
+	VMULPS       Y4, Y2, Y2
+	VADDPS       words<>+1444(SB), Y2, Y2
+	VMULPS       Y1, Y0, Y0
+	VADDPS       words<>+1476(SB), Y0, Y0
+	VMULPS       Y4, Y2, Y2
+	VADDPS       words<>+1508(SB), Y2, Y2
+	VMULPS       Y1, Y0, Y0
+	VADDPS       words<>+1540(SB), Y0, Y0
+	VMULPS       words<>+1572(SB), Y6, Y6
 	VMULPS       Y1, Y0, Y0
 	VMULPS       Y3, Y2, Y2
 	VADDPS       Y6, Y0, Y0
@@ -9969,45 +10043,45 @@ memberb:
 	VBLENDPS     $0xaa, Y3, Y2, Y2
 	VPSRLD       $0x01, Y0, Y1
 	VCVTDQ2PS    Y2, Y3
-	VPOR         words<>+772(SB), Y1, Y1
-	VMULPS       words<>+804(SB), Y3, Y3
+	VPOR         words<>+900(SB), Y1, Y1
+	VMULPS       words<>+932(SB), Y3, Y3
 	VCVTDQ2PS    Y1, Y1
 	VMULPS       Y3, Y3, Y4
-	VPSUBD       words<>+836(SB), Y1, Y1
-	VMULPS       words<>+868(SB), Y4, Y5
+	VPSUBD       words<>+964(SB), Y1, Y1
+	VMULPS       words<>+996(SB), Y4, Y5
 	VPSRAD       $0x17, Y1, Y6
-	VPAND        words<>+900(SB), Y1, Y1
-	VADDPS       words<>+932(SB), Y5, Y5
-	VPADDD       words<>+964(SB), Y1, Y1
+	VPAND        words<>+1028(SB), Y1, Y1
+	VADDPS       words<>+1060(SB), Y5, Y5
+	VPADDD       words<>+1092(SB), Y1, Y1
 	VCVTDQ2PS    Y6, Y6
-	VADDPS       words<>+280(SB), Y1, Y1
+	VADDPS       words<>+408(SB), Y1, Y1
 	VMULPS       Y4, Y5, Y5
-	VADDPS       words<>+996(SB), Y5, Y5
-	VMULPS       words<>+1028(SB), Y1, Y0
-	VADDPS       words<>+1060(SB), Y0, Y0
+	VADDPS       words<>+1124(SB), Y5, Y5
+	VMULPS       words<>+1156(SB), Y1, Y0
+	VADDPS       words<>+1188(SB), Y0, Y0
 	VMULPS       Y4, Y5, Y5
-	VADDPS       words<>+1092(SB), Y5, Y5
+	VADDPS       words<>+1220(SB), Y5, Y5
 	VMULPS       Y1, Y0, Y0
-	VADDPS       words<>+1124(SB), Y0, Y0
+	VADDPS       words<>+1252(SB), Y0, Y0
 	VPSLLD       $0x1f, Y2, Y2
 	VMULPS       Y4, Y5, Y5
-	VADDPS       words<>+1156(SB), Y5, Y5
+	VADDPS       words<>+1284(SB), Y5, Y5
 	VMULPS       Y1, Y0, Y0
-	VADDPS       words<>+1188(SB), Y0, Y0
+	VADDPS       words<>+1316(SB), Y0, Y0
 	VXORPS       Y2, Y5, Y5
-	VMULPS       words<>+1220(SB), Y4, Y2
-	VADDPS       words<>+1252(SB), Y2, Y2
-	VMULPS       Y1, Y0, Y0
-	VADDPS       words<>+1284(SB), Y0, Y0
-	VMULPS       Y4, Y2, Y2
-	VADDPS       words<>+1316(SB), Y2, Y2
-	VMULPS       Y1, Y0, Y0
-	VADDPS       words<>+1348(SB), Y0, Y0
-	VMULPS       Y4, Y2, Y2
+	VMULPS       words<>+1348(SB), Y4, Y2
 	VADDPS       words<>+1380(SB), Y2, Y2
 	VMULPS       Y1, Y0, Y0
 	VADDPS       words<>+1412(SB), Y0, Y0
-	VMULPS       words<>+1444(SB), Y6, Y6
+	VMULPS       Y4, Y2, Y2
+	VADDPS       words<>+1444(SB), Y2, Y2
+	VMULPS       Y1, Y0, Y0
+	VADDPS       words<>+1476(SB), Y0, Y0
+	VMULPS       Y4, Y2, Y2
+	VADDPS       words<>+1508(SB), Y2, Y2
+	VMULPS       Y1, Y0, Y0
+	VADDPS       words<>+1540(SB), Y0, Y0
+	VMULPS       words<>+1572(SB), Y6, Y6
 	VMULPS       Y1, Y0, Y0
 	VMULPS       Y3, Y2, Y2
 	VADDPS       Y6, Y0, Y0
@@ -10039,11 +10113,11 @@ TEXT ·noiseSquareAVX2(SB), NOSPLIT, $256-8
 	MOVQ         (DI), DX
 	MOVQ         8(DI), CX
 	MOVQ         16(DI), SI
-	VPBROADCASTD words<>+760(SB), Y15
-	VPBROADCASTD words<>+764(SB), Y14
+	VPBROADCASTD words<>+888(SB), Y15
+	VPBROADCASTD words<>+892(SB), Y14
 	VPBROADCASTD 24(DI), Y13
-	VPBROADCASTD words<>+768(SB), Y12
-	VPADDD       words<>+696(SB), Y13, Y13
+	VPBROADCASTD words<>+896(SB), Y12
+	VPADDD       words<>+824(SB), Y13, Y13
 
 one:
 	MOVQ     40(DI), R8
@@ -10155,45 +10229,45 @@ membera:
 	VBLENDPS     $0xaa, Y3, Y2, Y2
 	VPSRLD       $0x01, Y0, Y1
 	VCVTDQ2PS    Y2, Y3
-	VPOR         words<>+772(SB), Y1, Y1
-	VMULPS       words<>+804(SB), Y3, Y3
+	VPOR         words<>+900(SB), Y1, Y1
+	VMULPS       words<>+932(SB), Y3, Y3
 	VCVTDQ2PS    Y1, Y1
 	VMULPS       Y3, Y3, Y4
-	VPSUBD       words<>+836(SB), Y1, Y1
-	VMULPS       words<>+868(SB), Y4, Y5
+	VPSUBD       words<>+964(SB), Y1, Y1
+	VMULPS       words<>+996(SB), Y4, Y5
 	VPSRAD       $0x17, Y1, Y6
-	VPAND        words<>+900(SB), Y1, Y1
-	VADDPS       words<>+932(SB), Y5, Y5
-	VPADDD       words<>+964(SB), Y1, Y1
+	VPAND        words<>+1028(SB), Y1, Y1
+	VADDPS       words<>+1060(SB), Y5, Y5
+	VPADDD       words<>+1092(SB), Y1, Y1
 	VCVTDQ2PS    Y6, Y6
-	VADDPS       words<>+280(SB), Y1, Y1
+	VADDPS       words<>+408(SB), Y1, Y1
 	VMULPS       Y4, Y5, Y5
-	VADDPS       words<>+996(SB), Y5, Y5
-	VMULPS       words<>+1028(SB), Y1, Y0
-	VADDPS       words<>+1060(SB), Y0, Y0
+	VADDPS       words<>+1124(SB), Y5, Y5
+	VMULPS       words<>+1156(SB), Y1, Y0
+	VADDPS       words<>+1188(SB), Y0, Y0
 	VMULPS       Y4, Y5, Y5
-	VADDPS       words<>+1092(SB), Y5, Y5
+	VADDPS       words<>+1220(SB), Y5, Y5
 	VMULPS       Y1, Y0, Y0
-	VADDPS       words<>+1124(SB), Y0, Y0
+	VADDPS       words<>+1252(SB), Y0, Y0
 	VPSLLD       $0x1f, Y2, Y2
 	VMULPS       Y4, Y5, Y5
-	VADDPS       words<>+1156(SB), Y5, Y5
+	VADDPS       words<>+1284(SB), Y5, Y5
 	VMULPS       Y1, Y0, Y0
-	VADDPS       words<>+1188(SB), Y0, Y0
+	VADDPS       words<>+1316(SB), Y0, Y0
 	VXORPS       Y2, Y5, Y5
-	VMULPS       words<>+1220(SB), Y4, Y2
-	VADDPS       words<>+1252(SB), Y2, Y2
-	VMULPS       Y1, Y0, Y0
-	VADDPS       words<>+1284(SB), Y0, Y0
-	VMULPS       Y4, Y2, Y2
-	VADDPS       words<>+1316(SB), Y2, Y2
-	VMULPS       Y1, Y0, Y0
-	VADDPS       words<>+1348(SB), Y0, Y0
-	VMULPS       Y4, Y2, Y2
+	VMULPS       words<>+1348(SB), Y4, Y2
 	VADDPS       words<>+1380(SB), Y2, Y2
 	VMULPS       Y1, Y0, Y0
 	VADDPS       words<>+1412(SB), Y0, Y0
-	VMULPS       words<>+1444(SB), Y6, Y6
+	VMULPS       Y4, Y2, Y2
+	VADDPS       words<>+1444(SB), Y2, Y2
+	VMULPS       Y1, Y0, Y0
+	VADDPS       words<>+1476(SB), Y0, Y0
+	VMULPS       Y4, Y2, Y2
+	VADDPS       words<>+1508(SB), Y2, Y2
+	VMULPS       Y1, Y0, Y0
+	VADDPS       words<>+1540(SB), Y0, Y0
+	VMULPS       words<>+1572(SB), Y6, Y6
 	VMULPS       Y1, Y0, Y0
 	VMULPS       Y3, Y2, Y2
 	VADDPS       Y6, Y0, Y0
@@ -10201,13 +10275,13 @@ membera:
 	VMULPS       Y0, Y2, Y1
 	VMULPS       Y0, Y5, Y0
 	VMULPS       Y0, Y0, Y0
-	VADDPS       words<>+280(SB), Y0, Y0
+	VADDPS       words<>+408(SB), Y0, Y0
 	VBROADCASTSS (R9), Y11
 	VMULPS       Y11, Y0, Y0
 	VADDPS       (DX), Y0, Y0
 	VMOVUPS      Y0, (DX)
 	VMULPS       Y1, Y1, Y1
-	VADDPS       words<>+280(SB), Y1, Y1
+	VADDPS       words<>+408(SB), Y1, Y1
 	VBROADCASTSS (R9), Y11
 	VMULPS       Y11, Y1, Y1
 	VADDPS       64(DX), Y1, Y1
@@ -10325,45 +10399,45 @@ memberb:
 	VBLENDPS     $0xaa, Y3, Y2, Y2
 	VPSRLD       $0x01, Y0, Y1
 	VCVTDQ2PS    Y2, Y3
-	VPOR         words<>+772(SB), Y1, Y1
-	VMULPS       words<>+804(SB), Y3, Y3
+	VPOR         words<>+900(SB), Y1, Y1
+	VMULPS       words<>+932(SB), Y3, Y3
 	VCVTDQ2PS    Y1, Y1
 	VMULPS       Y3, Y3, Y4
-	VPSUBD       words<>+836(SB), Y1, Y1
-	VMULPS       words<>+868(SB), Y4, Y5
+	VPSUBD       words<>+964(SB), Y1, Y1
+	VMULPS       words<>+996(SB), Y4, Y5
 	VPSRAD       $0x17, Y1, Y6
-	VPAND        words<>+900(SB), Y1, Y1
-	VADDPS       words<>+932(SB), Y5, Y5
-	VPADDD       words<>+964(SB), Y1, Y1
+	VPAND        words<>+1028(SB), Y1, Y1
+	VADDPS       words<>+1060(SB), Y5, Y5
+	VPADDD       words<>+1092(SB), Y1, Y1
 	VCVTDQ2PS    Y6, Y6
-	VADDPS       words<>+280(SB), Y1, Y1
+	VADDPS       words<>+408(SB), Y1, Y1
 	VMULPS       Y4, Y5, Y5
-	VADDPS       words<>+996(SB), Y5, Y5
-	VMULPS       words<>+1028(SB), Y1, Y0
-	VADDPS       words<>+1060(SB), Y0, Y0
+	VADDPS       words<>+1124(SB), Y5, Y5
+	VMULPS       words<>+1156(SB), Y1, Y0
+	VADDPS       words<>+1188(SB), Y0, Y0
 	VMULPS       Y4, Y5, Y5
-	VADDPS       words<>+1092(SB), Y5, Y5
+	VADDPS       words<>+1220(SB), Y5, Y5
 	VMULPS       Y1, Y0, Y0
-	VADDPS       words<>+1124(SB), Y0, Y0
+	VADDPS       words<>+1252(SB), Y0, Y0
 	VPSLLD       $0x1f, Y2, Y2
 	VMULPS       Y4, Y5, Y5
-	VADDPS       words<>+1156(SB), Y5, Y5
+	VADDPS       words<>+1284(SB), Y5, Y5
 	VMULPS       Y1, Y0, Y0
-	VADDPS       words<>+1188(SB), Y0, Y0
+	VADDPS       words<>+1316(SB), Y0, Y0
 	VXORPS       Y2, Y5, Y5
-	VMULPS       words<>+1220(SB), Y4, Y2
-	VADDPS       words<>+1252(SB), Y2, Y2
-	VMULPS       Y1, Y0, Y0
-	VADDPS       words<>+1284(SB), Y0, Y0
-	VMULPS       Y4, Y2, Y2
-	VADDPS       words<>+1316(SB), Y2, Y2
-	VMULPS       Y1, Y0, Y0
-	VADDPS       words<>+1348(SB), Y0, Y0
-	VMULPS       Y4, Y2, Y2
+	VMULPS       words<>+1348(SB), Y4, Y2
 	VADDPS       words<>+1380(SB), Y2, Y2
 	VMULPS       Y1, Y0, Y0
 	VADDPS       words<>+1412(SB), Y0, Y0
-	VMULPS       words<>+1444(SB), Y6, Y6
+	VMULPS       Y4, Y2, Y2
+	VADDPS       words<>+1444(SB), Y2, Y2
+	VMULPS       Y1, Y0, Y0
+	VADDPS       words<>+1476(SB), Y0, Y0
+	VMULPS       Y4, Y2, Y2
+	VADDPS       words<>+1508(SB), Y2, Y2
+	VMULPS       Y1, Y0, Y0
+	VADDPS       words<>+1540(SB), Y0, Y0
+	VMULPS       words<>+1572(SB), Y6, Y6
 	VMULPS       Y1, Y0, Y0
 	VMULPS       Y3, Y2, Y2
 	VADDPS       Y6, Y0, Y0
@@ -10371,13 +10445,13 @@ memberb:
 	VMULPS       Y0, Y2, Y1
 	VMULPS       Y0, Y5, Y0
 	VMULPS       Y0, Y0, Y0
-	VADDPS       words<>+280(SB), Y0, Y0
+	VADDPS       words<>+408(SB), Y0, Y0
 	VBROADCASTSS (R9), Y11
 	VMULPS       Y11, Y0, Y0
 	VADDPS       32(DX), Y0, Y0
 	VMOVUPS      Y0, 32(DX)
 	VMULPS       Y1, Y1, Y1
-	VADDPS       words<>+280(SB), Y1, Y1
+	VADDPS       words<>+408(SB), Y1, Y1
 	VBROADCASTSS (R9), Y11
 	VMULPS       Y11, Y1, Y1
 	VADDPS       96(DX), Y1, Y1
@@ -10399,13 +10473,13 @@ TEXT ·noiseWholeAVX2(SB), NOSPLIT, $256-8
 	MOVQ         (DI), DX
 	MOVQ         8(DI), CX
 	MOVQ         16(DI), SI
-	VPBROADCASTD words<>+760(SB), Y15
-	VPBROADCASTD words<>+764(SB), Y14
+	VPBROADCASTD words<>+888(SB), Y15
+	VPBROADCASTD words<>+892(SB), Y14
 	VPBROADCASTD 24(DI), Y13
-	VPBROADCASTD words<>+768(SB), Y12
-	VPADDD       words<>+696(SB), Y13, Y13
-	VPBROADCASTD words<>+1476(SB), Y6
-	VPBROADCASTD words<>+1480(SB), Y7
+	VPBROADCASTD words<>+896(SB), Y12
+	VPADDD       words<>+824(SB), Y13, Y13
+	VPBROADCASTD words<>+1604(SB), Y6
+	VPBROADCASTD words<>+1608(SB), Y7
 
 one:
 	MOVQ     40(DI), R8
@@ -10515,15 +10589,15 @@ membera:
 	VBLENDPS     $0xaa, Y5, Y0, Y0
 	VMOVSLDUP    Y3, Y3
 	VBLENDPS     $0xaa, Y3, Y2, Y2
-	VPOR         words<>+1484(SB), Y0, Y0
+	VPOR         words<>+1612(SB), Y0, Y0
 	VPMADDUBSW   Y0, Y6, Y0
 	VPMADDWD     Y7, Y0, Y0
-	VPADDD       words<>+1516(SB), Y0, Y0
+	VPADDD       words<>+1644(SB), Y0, Y0
 	VPSRAD       $0x02, Y0, Y0
-	VPOR         words<>+1484(SB), Y2, Y2
+	VPOR         words<>+1612(SB), Y2, Y2
 	VPMADDUBSW   Y2, Y6, Y2
 	VPMADDWD     Y7, Y2, Y2
-	VPADDD       words<>+1516(SB), Y2, Y2
+	VPADDD       words<>+1644(SB), Y2, Y2
 	VPSRAD       $0x02, Y2, Y1
 	VPBROADCASTD (R9), Y11
 	VPMULLD      Y11, Y0, Y0
@@ -10654,15 +10728,15 @@ memberb:
 	VBLENDPS     $0xaa, Y5, Y0, Y0
 	VMOVSLDUP    Y3, Y3
 	VBLENDPS     $0xaa, Y3, Y2, Y2
-	VPOR         words<>+1484(SB), Y0, Y0
+	VPOR         words<>+1612(SB), Y0, Y0
 	VPMADDUBSW   Y0, Y6, Y0
 	VPMADDWD     Y7, Y0, Y0
-	VPADDD       words<>+1516(SB), Y0, Y0
+	VPADDD       words<>+1644(SB), Y0, Y0
 	VPSRAD       $0x02, Y0, Y0
-	VPOR         words<>+1484(SB), Y2, Y2
+	VPOR         words<>+1612(SB), Y2, Y2
 	VPMADDUBSW   Y2, Y6, Y2
 	VPMADDWD     Y7, Y2, Y2
-	VPADDD       words<>+1516(SB), Y2, Y2
+	VPADDD       words<>+1644(SB), Y2, Y2
 	VPSRAD       $0x02, Y2, Y1
 	VPBROADCASTD (R9), Y11
 	VPMULLD      Y11, Y0, Y0
@@ -10699,13 +10773,13 @@ TEXT ·noiseFloatsAVX2(SB), NOSPLIT, $0-8
 	MOVQ         (DI), DX
 	MOVQ         8(DI), CX
 	MOVQ         16(DI), SI
-	VPBROADCASTD words<>+760(SB), Y15
-	VPBROADCASTD words<>+764(SB), Y14
+	VPBROADCASTD words<>+888(SB), Y15
+	VPBROADCASTD words<>+892(SB), Y14
 	VPBROADCASTD 24(DI), Y13
-	VPBROADCASTD words<>+768(SB), Y12
-	VPADDD       words<>+696(SB), Y13, Y13
-	VPBROADCASTD words<>+1476(SB), Y6
-	VPBROADCASTD words<>+1480(SB), Y7
+	VPBROADCASTD words<>+896(SB), Y12
+	VPADDD       words<>+824(SB), Y13, Y13
+	VPBROADCASTD words<>+1604(SB), Y6
+	VPBROADCASTD words<>+1608(SB), Y7
 	MOVQ         64(DI), R8
 	MOVQ         72(DI), R9
 	MOVQ         80(DI), R10
@@ -10805,15 +10879,15 @@ one:
 	VBLENDPS     $0xaa, Y5, Y0, Y0
 	VMOVSLDUP    Y3, Y3
 	VBLENDPS     $0xaa, Y3, Y2, Y2
-	VPOR         words<>+1484(SB), Y0, Y0
+	VPOR         words<>+1612(SB), Y0, Y0
 	VPMADDUBSW   Y0, Y6, Y0
 	VPMADDWD     Y7, Y0, Y0
-	VPADDD       words<>+1516(SB), Y0, Y0
+	VPADDD       words<>+1644(SB), Y0, Y0
 	VPSRAD       $0x02, Y0, Y0
-	VPOR         words<>+1484(SB), Y2, Y2
+	VPOR         words<>+1612(SB), Y2, Y2
 	VPMADDUBSW   Y2, Y6, Y2
 	VPMADDWD     Y7, Y2, Y2
-	VPADDD       words<>+1516(SB), Y2, Y2
+	VPADDD       words<>+1644(SB), Y2, Y2
 	VPSRAD       $0x02, Y2, Y1
 	VCVTDQ2PS    Y0, Y0
 	VBROADCASTSS 28(DI), Y4
@@ -10917,15 +10991,15 @@ one:
 	VBLENDPS     $0xaa, Y5, Y0, Y0
 	VMOVSLDUP    Y3, Y3
 	VBLENDPS     $0xaa, Y3, Y2, Y2
-	VPOR         words<>+1484(SB), Y0, Y0
+	VPOR         words<>+1612(SB), Y0, Y0
 	VPMADDUBSW   Y0, Y6, Y0
 	VPMADDWD     Y7, Y0, Y0
-	VPADDD       words<>+1516(SB), Y0, Y0
+	VPADDD       words<>+1644(SB), Y0, Y0
 	VPSRAD       $0x02, Y0, Y0
-	VPOR         words<>+1484(SB), Y2, Y2
+	VPOR         words<>+1612(SB), Y2, Y2
 	VPMADDUBSW   Y2, Y6, Y2
 	VPMADDWD     Y7, Y2, Y2
-	VPADDD       words<>+1516(SB), Y2, Y2
+	VPADDD       words<>+1644(SB), Y2, Y2
 	VPSRAD       $0x02, Y2, Y1
 	VCVTDQ2PS    Y0, Y0
 	VBROADCASTSS 28(DI), Y4
@@ -10953,13 +11027,13 @@ TEXT ·noiseBytesAVX2(SB), NOSPLIT, $0-8
 	MOVQ         (DI), DX
 	MOVQ         8(DI), CX
 	MOVQ         16(DI), SI
-	VPBROADCASTD words<>+760(SB), Y15
-	VPBROADCASTD words<>+764(SB), Y14
+	VPBROADCASTD words<>+888(SB), Y15
+	VPBROADCASTD words<>+892(SB), Y14
 	VPBROADCASTD 24(DI), Y13
-	VPBROADCASTD words<>+768(SB), Y12
-	VPADDD       words<>+696(SB), Y13, Y13
-	VPBROADCASTD words<>+1476(SB), Y6
-	VPBROADCASTD words<>+1480(SB), Y7
+	VPBROADCASTD words<>+896(SB), Y12
+	VPADDD       words<>+824(SB), Y13, Y13
+	VPBROADCASTD words<>+1604(SB), Y6
+	VPBROADCASTD words<>+1608(SB), Y7
 
 one:
 	VPMULUDQ     Y13, Y15, Y3
@@ -11056,15 +11130,15 @@ one:
 	VBLENDPS     $0xaa, Y5, Y0, Y0
 	VMOVSLDUP    Y3, Y3
 	VBLENDPS     $0xaa, Y3, Y2, Y2
-	VPOR         words<>+1484(SB), Y0, Y0
+	VPOR         words<>+1612(SB), Y0, Y0
 	VPMADDUBSW   Y0, Y6, Y0
 	VPMADDWD     Y7, Y0, Y0
-	VPADDD       words<>+1516(SB), Y0, Y0
+	VPADDD       words<>+1644(SB), Y0, Y0
 	VPSRAD       $0x02, Y0, Y0
-	VPOR         words<>+1484(SB), Y2, Y2
+	VPOR         words<>+1612(SB), Y2, Y2
 	VPMADDUBSW   Y2, Y6, Y2
 	VPMADDWD     Y7, Y2, Y2
-	VPADDD       words<>+1516(SB), Y2, Y2
+	VPADDD       words<>+1644(SB), Y2, Y2
 	VPSRAD       $0x02, Y2, Y1
 	VPACKSSDW    Y0, Y0, Y0
 	VPACKSSWB    Y0, Y0, Y0
@@ -11170,15 +11244,15 @@ one:
 	VBLENDPS     $0xaa, Y5, Y0, Y0
 	VMOVSLDUP    Y3, Y3
 	VBLENDPS     $0xaa, Y3, Y2, Y2
-	VPOR         words<>+1484(SB), Y0, Y0
+	VPOR         words<>+1612(SB), Y0, Y0
 	VPMADDUBSW   Y0, Y6, Y0
 	VPMADDWD     Y7, Y0, Y0
-	VPADDD       words<>+1516(SB), Y0, Y0
+	VPADDD       words<>+1644(SB), Y0, Y0
 	VPSRAD       $0x02, Y0, Y0
-	VPOR         words<>+1484(SB), Y2, Y2
+	VPOR         words<>+1612(SB), Y2, Y2
 	VPMADDUBSW   Y2, Y6, Y2
 	VPMADDWD     Y7, Y2, Y2
-	VPADDD       words<>+1516(SB), Y2, Y2
+	VPADDD       words<>+1644(SB), Y2, Y2
 	VPSRAD       $0x02, Y2, Y1
 	VPACKSSDW    Y0, Y0, Y0
 	VPACKSSWB    Y0, Y0, Y0
@@ -11203,13 +11277,13 @@ TEXT ·noiseRoundedAVX2(SB), NOSPLIT, $0-8
 	MOVQ         (DI), DX
 	MOVQ         8(DI), CX
 	MOVQ         16(DI), SI
-	VPBROADCASTD words<>+760(SB), Y15
-	VPBROADCASTD words<>+764(SB), Y14
+	VPBROADCASTD words<>+888(SB), Y15
+	VPBROADCASTD words<>+892(SB), Y14
 	VPBROADCASTD 24(DI), Y13
-	VPBROADCASTD words<>+768(SB), Y12
-	VPADDD       words<>+696(SB), Y13, Y13
-	VPBROADCASTD words<>+1476(SB), Y6
-	VPBROADCASTD words<>+1480(SB), Y7
+	VPBROADCASTD words<>+896(SB), Y12
+	VPADDD       words<>+824(SB), Y13, Y13
+	VPBROADCASTD words<>+1604(SB), Y6
+	VPBROADCASTD words<>+1608(SB), Y7
 
 one:
 	VPMULUDQ     Y13, Y15, Y3
@@ -11306,22 +11380,22 @@ one:
 	VBLENDPS     $0xaa, Y5, Y0, Y0
 	VMOVSLDUP    Y3, Y3
 	VBLENDPS     $0xaa, Y3, Y2, Y2
-	VPOR         words<>+1484(SB), Y0, Y0
+	VPOR         words<>+1612(SB), Y0, Y0
 	VPMADDUBSW   Y0, Y6, Y0
 	VPMADDWD     Y7, Y0, Y0
-	VPADDD       words<>+1516(SB), Y0, Y0
+	VPADDD       words<>+1644(SB), Y0, Y0
 	VPSRAD       $0x02, Y0, Y0
-	VPOR         words<>+1484(SB), Y2, Y2
+	VPOR         words<>+1612(SB), Y2, Y2
 	VPMADDUBSW   Y2, Y6, Y2
 	VPMADDWD     Y7, Y2, Y2
-	VPADDD       words<>+1516(SB), Y2, Y2
+	VPADDD       words<>+1644(SB), Y2, Y2
 	VPSRAD       $0x02, Y2, Y1
 	VCVTDQ2PS    Y0, Y0
 	VBROADCASTSS 28(DI), Y4
 	VMULPS       Y4, Y0, Y0
 	VBROADCASTSS 32(DI), Y4
 	VMULPS       Y4, Y0, Y0
-	VMAXPS       words<>+1548(SB), Y0, Y0
+	VMAXPS       words<>+1676(SB), Y0, Y0
 	VCVTPS2DQ    Y0, Y0
 	VPACKSSDW    Y0, Y0, Y0
 	VPACKSSWB    Y0, Y0, Y0
@@ -11333,7 +11407,7 @@ one:
 	VMULPS       Y4, Y1, Y1
 	VBROADCASTSS 32(DI), Y4
 	VMULPS       Y4, Y1, Y1
-	VMAXPS       words<>+1548(SB), Y1, Y1
+	VMAXPS       words<>+1676(SB), Y1, Y1
 	VCVTPS2DQ    Y1, Y1
 	VPACKSSDW    Y1, Y1, Y1
 	VPACKSSWB    Y1, Y1, Y1
@@ -11434,22 +11508,22 @@ one:
 	VBLENDPS     $0xaa, Y5, Y0, Y0
 	VMOVSLDUP    Y3, Y3
 	VBLENDPS     $0xaa, Y3, Y2, Y2
-	VPOR         words<>+1484(SB), Y0, Y0
+	VPOR         words<>+1612(SB), Y0, Y0
 	VPMADDUBSW   Y0, Y6, Y0
 	VPMADDWD     Y7, Y0, Y0
-	VPADDD       words<>+1516(SB), Y0, Y0
+	VPADDD       words<>+1644(SB), Y0, Y0
 	VPSRAD       $0x02, Y0, Y0
-	VPOR         words<>+1484(SB), Y2, Y2
+	VPOR         words<>+1612(SB), Y2, Y2
 	VPMADDUBSW   Y2, Y6, Y2
 	VPMADDWD     Y7, Y2, Y2
-	VPADDD       words<>+1516(SB), Y2, Y2
+	VPADDD       words<>+1644(SB), Y2, Y2
 	VPSRAD       $0x02, Y2, Y1
 	VCVTDQ2PS    Y0, Y0
 	VBROADCASTSS 28(DI), Y4
 	VMULPS       Y4, Y0, Y0
 	VBROADCASTSS 32(DI), Y4
 	VMULPS       Y4, Y0, Y0
-	VMAXPS       words<>+1548(SB), Y0, Y0
+	VMAXPS       words<>+1676(SB), Y0, Y0
 	VCVTPS2DQ    Y0, Y0
 	VPACKSSDW    Y0, Y0, Y0
 	VPACKSSWB    Y0, Y0, Y0
@@ -11461,7 +11535,7 @@ one:
 	VMULPS       Y4, Y1, Y1
 	VBROADCASTSS 32(DI), Y4
 	VMULPS       Y4, Y1, Y1
-	VMAXPS       words<>+1548(SB), Y1, Y1
+	VMAXPS       words<>+1676(SB), Y1, Y1
 	VCVTPS2DQ    Y1, Y1
 	VPACKSSDW    Y1, Y1, Y1
 	VPACKSSWB    Y1, Y1, Y1
@@ -11481,11 +11555,11 @@ TEXT ·dropAVX2(SB), NOSPLIT, $0-8
 	MOVQ         (DI), DX
 	MOVQ         8(DI), CX
 	MOVQ         16(DI), SI
-	VPBROADCASTD words<>+760(SB), Y15
-	VPBROADCASTD words<>+764(SB), Y14
+	VPBROADCASTD words<>+888(SB), Y15
+	VPBROADCASTD words<>+892(SB), Y14
 	VPBROADCASTD 24(DI), Y13
-	VPBROADCASTD words<>+768(SB), Y12
-	VPADDD       words<>+1580(SB), Y13, Y13
+	VPBROADCASTD words<>+896(SB), Y12
+	VPADDD       words<>+1708(SB), Y13, Y13
 	VPBROADCASTD 32(DI), Y9
 	VBROADCASTSS 28(DI), Y10
 
@@ -11697,6 +11771,222 @@ one:
 	VPSRLD       $0x08, Y5, Y5
 	VPCMPGTD     Y5, Y9, Y5
 	VANDNPS      Y10, Y5, Y5
+	VMOVUPS      Y5, 96(DX)
+	ADDQ         $0x00000080, DX
+	DECQ         CX
+	JNZ          one
+	VZEROUPPER
+	RET
+
+// func wordsAVX2(t *byte)
+// Requires: AVX, AVX2
+TEXT ·wordsAVX2(SB), NOSPLIT, $0-8
+	MOVQ         t+0(FP), DI
+	MOVQ         (DI), DX
+	MOVQ         8(DI), CX
+	MOVQ         16(DI), SI
+	VPBROADCASTD words<>+888(SB), Y15
+	VPBROADCASTD words<>+892(SB), Y14
+	VPBROADCASTD 24(DI), Y13
+	VPBROADCASTD words<>+896(SB), Y12
+	VPADDD       words<>+1708(SB), Y13, Y13
+
+one:
+	VPMULUDQ     Y13, Y15, Y3
+	VPADDD       Y12, Y13, Y13
+	VPSRLQ       $0x20, Y3, Y2
+	VPBROADCASTD 88(DI), Y11
+	VPXOR        Y11, Y2, Y2
+	VPMULUDQ     Y2, Y14, Y5
+	VPSRLQ       $0x20, Y5, Y0
+	VPBROADCASTD 92(DI), Y11
+	VPXOR        Y11, Y0, Y0
+	VPBROADCASTD 96(DI), Y11
+	VPXOR        Y11, Y3, Y2
+	VPMULUDQ     Y0, Y15, Y4
+	VPMULUDQ     Y2, Y14, Y1
+	VPSRLQ       $0x20, Y1, Y0
+	VPSRLQ       $0x20, Y4, Y2
+	VPXOR        Y5, Y0, Y0
+	VPBROADCASTD 16(SI), Y11
+	VPXOR        Y11, Y0, Y0
+	VPBROADCASTD 100(DI), Y11
+	VPXOR        Y11, Y2, Y2
+	VPMULUDQ     Y0, Y15, Y3
+	VPMULUDQ     Y2, Y14, Y5
+	VPSRLQ       $0x20, Y5, Y0
+	VPSRLQ       $0x20, Y3, Y2
+	VPXOR        Y1, Y0, Y0
+	VPBROADCASTD 24(SI), Y11
+	VPXOR        Y11, Y0, Y0
+	VPXOR        Y4, Y2, Y2
+	VPBROADCASTD 28(SI), Y11
+	VPXOR        Y11, Y2, Y2
+	VPMULUDQ     Y0, Y15, Y4
+	VPMULUDQ     Y2, Y14, Y1
+	VPSRLQ       $0x20, Y1, Y0
+	VPSRLQ       $0x20, Y4, Y2
+	VPXOR        Y5, Y0, Y0
+	VPBROADCASTD 32(SI), Y11
+	VPXOR        Y11, Y0, Y0
+	VPXOR        Y3, Y2, Y2
+	VPBROADCASTD 36(SI), Y11
+	VPXOR        Y11, Y2, Y2
+	VPMULUDQ     Y0, Y15, Y3
+	VPMULUDQ     Y2, Y14, Y5
+	VPSRLQ       $0x20, Y5, Y0
+	VPSRLQ       $0x20, Y3, Y2
+	VPXOR        Y1, Y0, Y0
+	VPBROADCASTD 40(SI), Y11
+	VPXOR        Y11, Y0, Y0
+	VPXOR        Y4, Y2, Y2
+	VPBROADCASTD 44(SI), Y11
+	VPXOR        Y11, Y2, Y2
+	VPMULUDQ     Y0, Y15, Y4
+	VPMULUDQ     Y2, Y14, Y1
+	VPSRLQ       $0x20, Y1, Y0
+	VPSRLQ       $0x20, Y4, Y2
+	VPXOR        Y5, Y0, Y0
+	VPBROADCASTD 48(SI), Y11
+	VPXOR        Y11, Y0, Y0
+	VPXOR        Y3, Y2, Y2
+	VPBROADCASTD 52(SI), Y11
+	VPXOR        Y11, Y2, Y2
+	VPMULUDQ     Y0, Y15, Y3
+	VPMULUDQ     Y2, Y14, Y5
+	VPSRLQ       $0x20, Y5, Y0
+	VPSRLQ       $0x20, Y3, Y2
+	VPXOR        Y1, Y0, Y0
+	VPBROADCASTD 56(SI), Y11
+	VPXOR        Y11, Y0, Y0
+	VPXOR        Y4, Y2, Y2
+	VPBROADCASTD 60(SI), Y11
+	VPXOR        Y11, Y2, Y2
+	VPMULUDQ     Y0, Y15, Y4
+	VPMULUDQ     Y2, Y14, Y1
+	VPSRLQ       $0x20, Y1, Y0
+	VPSRLQ       $0x20, Y4, Y2
+	VPXOR        Y5, Y0, Y0
+	VPBROADCASTD 64(SI), Y11
+	VPXOR        Y11, Y0, Y0
+	VPXOR        Y3, Y2, Y2
+	VPBROADCASTD 68(SI), Y11
+	VPXOR        Y11, Y2, Y2
+	VPMULUDQ     Y0, Y15, Y3
+	VPMULUDQ     Y2, Y14, Y5
+	VPSRLQ       $0x20, Y5, Y0
+	VPSRLQ       $0x20, Y3, Y2
+	VPXOR        Y1, Y0, Y0
+	VPBROADCASTD 72(SI), Y11
+	VPXOR        Y11, Y0, Y0
+	VPXOR        Y4, Y2, Y2
+	VPBROADCASTD 76(SI), Y11
+	VPXOR        Y11, Y2, Y2
+	VMOVSLDUP    Y5, Y5
+	VBLENDPS     $0xaa, Y5, Y0, Y0
+	VMOVSLDUP    Y3, Y3
+	VBLENDPS     $0xaa, Y3, Y2, Y2
+	VUNPCKLPD    Y2, Y0, Y4
+	VUNPCKHPD    Y2, Y0, Y5
+	VMOVUPS      Y4, (DX)
+	VMOVUPS      Y5, 32(DX)
+	VPMULUDQ     Y13, Y15, Y3
+	VPADDD       Y12, Y13, Y13
+	VPSRLQ       $0x20, Y3, Y2
+	VPBROADCASTD 88(DI), Y11
+	VPXOR        Y11, Y2, Y2
+	VPMULUDQ     Y2, Y14, Y5
+	VPSRLQ       $0x20, Y5, Y0
+	VPBROADCASTD 92(DI), Y11
+	VPXOR        Y11, Y0, Y0
+	VPBROADCASTD 96(DI), Y11
+	VPXOR        Y11, Y3, Y2
+	VPMULUDQ     Y0, Y15, Y4
+	VPMULUDQ     Y2, Y14, Y1
+	VPSRLQ       $0x20, Y1, Y0
+	VPSRLQ       $0x20, Y4, Y2
+	VPXOR        Y5, Y0, Y0
+	VPBROADCASTD 16(SI), Y11
+	VPXOR        Y11, Y0, Y0
+	VPBROADCASTD 100(DI), Y11
+	VPXOR        Y11, Y2, Y2
+	VPMULUDQ     Y0, Y15, Y3
+	VPMULUDQ     Y2, Y14, Y5
+	VPSRLQ       $0x20, Y5, Y0
+	VPSRLQ       $0x20, Y3, Y2
+	VPXOR        Y1, Y0, Y0
+	VPBROADCASTD 24(SI), Y11
+	VPXOR        Y11, Y0, Y0
+	VPXOR        Y4, Y2, Y2
+	VPBROADCASTD 28(SI), Y11
+	VPXOR        Y11, Y2, Y2
+	VPMULUDQ     Y0, Y15, Y4
+	VPMULUDQ     Y2, Y14, Y1
+	VPSRLQ       $0x20, Y1, Y0
+	VPSRLQ       $0x20, Y4, Y2
+	VPXOR        Y5, Y0, Y0
+	VPBROADCASTD 32(SI), Y11
+	VPXOR        Y11, Y0, Y0
+	VPXOR        Y3, Y2, Y2
+	VPBROADCASTD 36(SI), Y11
+	VPXOR        Y11, Y2, Y2
+	VPMULUDQ     Y0, Y15, Y3
+	VPMULUDQ     Y2, Y14, Y5
+	VPSRLQ       $0x20, Y5, Y0
+	VPSRLQ       $0x20, Y3, Y2
+	VPXOR        Y1, Y0, Y0
+	VPBROADCASTD 40(SI), Y11
+	VPXOR        Y11, Y0, Y0
+	VPXOR        Y4, Y2, Y2
+	VPBROADCASTD 44(SI), Y11
+	VPXOR        Y11, Y2, Y2
+	VPMULUDQ     Y0, Y15, Y4
+	VPMULUDQ     Y2, Y14, Y1
+	VPSRLQ       $0x20, Y1, Y0
+	VPSRLQ       $0x20, Y4, Y2
+	VPXOR        Y5, Y0, Y0
+	VPBROADCASTD 48(SI), Y11
+	VPXOR        Y11, Y0, Y0
+	VPXOR        Y3, Y2, Y2
+	VPBROADCASTD 52(SI), Y11
+	VPXOR        Y11, Y2, Y2
+	VPMULUDQ     Y0, Y15, Y3
+	VPMULUDQ     Y2, Y14, Y5
+	VPSRLQ       $0x20, Y5, Y0
+	VPSRLQ       $0x20, Y3, Y2
+	VPXOR        Y1, Y0, Y0
+	VPBROADCASTD 56(SI), Y11
+	VPXOR        Y11, Y0, Y0
+	VPXOR        Y4, Y2, Y2
+	VPBROADCASTD 60(SI), Y11
+	VPXOR        Y11, Y2, Y2
+	VPMULUDQ     Y0, Y15, Y4
+	VPMULUDQ     Y2, Y14, Y1
+	VPSRLQ       $0x20, Y1, Y0
+	VPSRLQ       $0x20, Y4, Y2
+	VPXOR        Y5, Y0, Y0
+	VPBROADCASTD 64(SI), Y11
+	VPXOR        Y11, Y0, Y0
+	VPXOR        Y3, Y2, Y2
+	VPBROADCASTD 68(SI), Y11
+	VPXOR        Y11, Y2, Y2
+	VPMULUDQ     Y0, Y15, Y3
+	VPMULUDQ     Y2, Y14, Y5
+	VPSRLQ       $0x20, Y5, Y0
+	VPSRLQ       $0x20, Y3, Y2
+	VPXOR        Y1, Y0, Y0
+	VPBROADCASTD 72(SI), Y11
+	VPXOR        Y11, Y0, Y0
+	VPXOR        Y4, Y2, Y2
+	VPBROADCASTD 76(SI), Y11
+	VPXOR        Y11, Y2, Y2
+	VMOVSLDUP    Y5, Y5
+	VBLENDPS     $0xaa, Y5, Y0, Y0
+	VMOVSLDUP    Y3, Y3
+	VBLENDPS     $0xaa, Y3, Y2, Y2
+	VUNPCKLPD    Y2, Y0, Y4
+	VUNPCKHPD    Y2, Y0, Y5
+	VMOVUPS      Y4, 64(DX)
 	VMOVUPS      Y5, 96(DX)
 	ADDQ         $0x00000080, DX
 	DECQ         CX
@@ -44745,6 +45035,35 @@ finished:
 	VZEROUPPER
 	RET
 
+// func pickAVX512(t *byte)
+// Requires: AVX, AVX512F
+TEXT ·pickAVX512(SB), NOSPLIT, $0-8
+	MOVQ    t+0(FP), DI
+	MOVQ    (DI), DX
+	MOVQ    8(DI), SI
+	MOVQ    16(DI), R8
+	MOVQ    24(DI), R9
+	MOVQ    40(DI), CX
+	PCALIGN $0x20
+
+word:
+	VMOVUPS (SI), Z0
+	KMOVW   (R9), K1
+	VMOVUPS (R8), K1, Z0
+	VMOVUPS 64(SI), Z1
+	KMOVW   2(R9), K2
+	VMOVUPS 64(R8), K2, Z1
+	VMOVUPS Z0, (DX)
+	VMOVUPS Z1, 64(DX)
+	ADDQ    $0x00000004, R9
+	ADDQ    $0x00000080, SI
+	ADDQ    $0x00000080, R8
+	ADDQ    $0x00000080, DX
+	SUBQ    $0x00000020, CX
+	JNZ     word
+	VZEROUPPER
+	RET
+
 // func leakyAVX512(t *byte)
 // Requires: AVX, AVX512DQ, AVX512F
 TEXT ·leakyAVX512(SB), NOSPLIT, $0-8
@@ -44871,19 +45190,19 @@ TEXT ·tanhAVX512(SB), NOSPLIT, $0-8
 one:
 	VMOVUPS      (R8)(AX*1), Z0
 	VMULPS       Z0, Z0, Z2
-	VBROADCASTSS words<>+44(SB), Z3
+	VBROADCASTSS words<>+172(SB), Z3
 	VMULPS       Z2, Z3, Z3
-	VADDPS.BCST  words<>+1612(SB), Z3, Z3
+	VADDPS.BCST  words<>+1740(SB), Z3, Z3
 	VMULPS       Z2, Z3, Z3
-	VADDPS.BCST  words<>+1616(SB), Z3, Z3
+	VADDPS.BCST  words<>+1744(SB), Z3, Z3
 	VMULPS       Z2, Z3, Z3
-	VADDPS.BCST  words<>+1620(SB), Z3, Z3
+	VADDPS.BCST  words<>+1748(SB), Z3, Z3
 	VMULPS       Z2, Z3, Z3
-	VADDPS.BCST  words<>+1624(SB), Z3, Z3
+	VADDPS.BCST  words<>+1752(SB), Z3, Z3
 	VMULPS       Z2, Z3, Z3
 	VMULPS       Z0, Z3, Z3
 	VADDPS       Z3, Z0, Z5
-	VPANDD.BCST  words<>+668(SB), Z0, Z2
+	VPANDD.BCST  words<>+796(SB), Z0, Z2
 	VADDPS       Z2, Z2, Z2
 	VBROADCASTSS words<>+28(SB), Z3
 	VMINPS       Z2, Z3, Z2
@@ -44910,14 +45229,14 @@ one:
 	VPADDD       Z2, Z4, Z4
 	VMULPS       Z4, Z3, Z3
 	VADDPS.BCST  words<>+40(SB), Z3, Z3
-	VBROADCASTSS words<>+240(SB), Z2
+	VBROADCASTSS words<>+368(SB), Z2
 	VDIVPS       Z3, Z2, Z2
 	VBROADCASTSS words<>+40(SB), Z3
 	VSUBPS       Z2, Z3, Z3
-	VPANDD.BCST  words<>+1628(SB), Z0, Z2
+	VPANDD.BCST  words<>+1756(SB), Z0, Z2
 	VPORD        Z2, Z3, Z3
-	VPANDD.BCST  words<>+668(SB), Z0, Z0
-	VBROADCASTSS words<>+276(SB), Z2
+	VPANDD.BCST  words<>+796(SB), Z0, Z0
+	VBROADCASTSS words<>+404(SB), Z2
 	VCMPPS       $0x1e, Z0, Z2, K3
 	VMOVAPS      Z3, Z1
 	VMOVAPS      Z5, K3, Z1
@@ -44933,19 +45252,19 @@ oneend:
 	KMOVW        88(DI), K1
 	VMOVUPS.Z    (R8)(AX*1), K1, Z0
 	VMULPS       Z0, Z0, Z2
-	VBROADCASTSS words<>+44(SB), Z3
+	VBROADCASTSS words<>+172(SB), Z3
 	VMULPS       Z2, Z3, Z3
-	VADDPS.BCST  words<>+1612(SB), Z3, Z3
+	VADDPS.BCST  words<>+1740(SB), Z3, Z3
 	VMULPS       Z2, Z3, Z3
-	VADDPS.BCST  words<>+1616(SB), Z3, Z3
+	VADDPS.BCST  words<>+1744(SB), Z3, Z3
 	VMULPS       Z2, Z3, Z3
-	VADDPS.BCST  words<>+1620(SB), Z3, Z3
+	VADDPS.BCST  words<>+1748(SB), Z3, Z3
 	VMULPS       Z2, Z3, Z3
-	VADDPS.BCST  words<>+1624(SB), Z3, Z3
+	VADDPS.BCST  words<>+1752(SB), Z3, Z3
 	VMULPS       Z2, Z3, Z3
 	VMULPS       Z0, Z3, Z3
 	VADDPS       Z3, Z0, Z5
-	VPANDD.BCST  words<>+668(SB), Z0, Z2
+	VPANDD.BCST  words<>+796(SB), Z0, Z2
 	VADDPS       Z2, Z2, Z2
 	VBROADCASTSS words<>+28(SB), Z3
 	VMINPS       Z2, Z3, Z2
@@ -44972,14 +45291,14 @@ oneend:
 	VPADDD       Z2, Z4, Z4
 	VMULPS       Z4, Z3, Z3
 	VADDPS.BCST  words<>+40(SB), Z3, Z3
-	VBROADCASTSS words<>+240(SB), Z2
+	VBROADCASTSS words<>+368(SB), Z2
 	VDIVPS       Z3, Z2, Z2
 	VBROADCASTSS words<>+40(SB), Z3
 	VSUBPS       Z2, Z3, Z3
-	VPANDD.BCST  words<>+1628(SB), Z0, Z2
+	VPANDD.BCST  words<>+1756(SB), Z0, Z2
 	VPORD        Z2, Z3, Z3
-	VPANDD.BCST  words<>+668(SB), Z0, Z0
-	VBROADCASTSS words<>+276(SB), Z2
+	VPANDD.BCST  words<>+796(SB), Z0, Z0
+	VBROADCASTSS words<>+404(SB), Z2
 	VCMPPS       $0x1e, Z0, Z2, K3
 	VMOVAPS      Z3, Z1
 	VMOVAPS      Z5, K3, Z1
@@ -45062,7 +45381,7 @@ TEXT ·siluAVX512(SB), NOSPLIT, $0-8
 
 one:
 	VMOVUPS      (R8)(AX*1), Z0
-	VMULPS.BCST  words<>+1632(SB), Z0, Z2
+	VMULPS.BCST  words<>+1760(SB), Z0, Z2
 	VBROADCASTSS words<>+28(SB), Z1
 	VMINPS       Z2, Z1, Z2
 	VBROADCASTSS words<>+32(SB), Z1
@@ -45106,7 +45425,7 @@ oneend:
 	JZ           finished
 	KMOVW        88(DI), K1
 	VMOVUPS.Z    (R8)(AX*1), K1, Z0
-	VMULPS.BCST  words<>+1632(SB), Z0, Z2
+	VMULPS.BCST  words<>+1760(SB), Z0, Z2
 	VBROADCASTSS words<>+28(SB), Z1
 	VMINPS       Z2, Z1, Z2
 	VBROADCASTSS words<>+32(SB), Z1
@@ -45168,7 +45487,7 @@ TEXT ·siluBackAVX512(SB), NOSPLIT, $0-8
 
 one:
 	VMOVUPS      (R8)(AX*1), Z0
-	VMULPS.BCST  words<>+1632(SB), Z0, Z2
+	VMULPS.BCST  words<>+1760(SB), Z0, Z2
 	VBROADCASTSS words<>+28(SB), Z4
 	VMINPS       Z2, Z4, Z2
 	VBROADCASTSS words<>+32(SB), Z4
@@ -45220,7 +45539,7 @@ oneend:
 	JZ           finished
 	KMOVW        88(DI), K1
 	VMOVUPS.Z    (R8)(AX*1), K1, Z0
-	VMULPS.BCST  words<>+1632(SB), Z0, Z2
+	VMULPS.BCST  words<>+1760(SB), Z0, Z2
 	VBROADCASTSS words<>+28(SB), Z4
 	VMINPS       Z2, Z4, Z2
 	VBROADCASTSS words<>+32(SB), Z4
@@ -45291,7 +45610,7 @@ TEXT ·geluAVX512(SB), NOSPLIT, $0-8
 one:
 	VMOVUPS      (R8)(AX*1), Z0
 	VMULPS       Z0, Z0, Z3
-	VMULPS.BCST  words<>+1636(SB), Z3, Z3
+	VMULPS.BCST  words<>+1764(SB), Z3, Z3
 	VBROADCASTSS words<>+32(SB), Z1
 	VMAXPS       Z3, Z1, Z3
 	VMULPS       Z6, Z3, Z3
@@ -45316,28 +45635,28 @@ one:
 	VADDPS       Z3, Z2, Z2
 	VPADDD       Z3, Z4, Z4
 	VMULPS       Z4, Z2, Z2
-	VPANDD.BCST  words<>+668(SB), Z0, Z3
-	VMULPS.BCST  words<>+1640(SB), Z3, Z3
+	VPANDD.BCST  words<>+796(SB), Z0, Z3
+	VMULPS.BCST  words<>+1768(SB), Z3, Z3
 	VADDPS.BCST  words<>+40(SB), Z3, Z3
 	VBROADCASTSS words<>+40(SB), Z5
 	VDIVPS       Z3, Z5, Z5
-	VBROADCASTSS words<>+376(SB), Z3
+	VBROADCASTSS words<>+504(SB), Z3
 	VMULPS       Z5, Z3, Z3
-	VADDPS.BCST  words<>+1644(SB), Z3, Z3
+	VADDPS.BCST  words<>+1772(SB), Z3, Z3
 	VMULPS       Z5, Z3, Z3
-	VADDPS.BCST  words<>+1648(SB), Z3, Z3
+	VADDPS.BCST  words<>+1776(SB), Z3, Z3
 	VMULPS       Z5, Z3, Z3
-	VADDPS.BCST  words<>+1652(SB), Z3, Z3
+	VADDPS.BCST  words<>+1780(SB), Z3, Z3
 	VMULPS       Z5, Z3, Z3
-	VADDPS.BCST  words<>+1656(SB), Z3, Z3
+	VADDPS.BCST  words<>+1784(SB), Z3, Z3
 	VMULPS       Z5, Z3, Z3
-	VADDPS.BCST  words<>+1660(SB), Z3, Z3
+	VADDPS.BCST  words<>+1788(SB), Z3, Z3
 	VMULPS       Z5, Z3, Z3
-	VADDPS.BCST  words<>+1664(SB), Z3, Z3
+	VADDPS.BCST  words<>+1792(SB), Z3, Z3
 	VMULPS       Z5, Z3, Z3
-	VADDPS.BCST  words<>+1668(SB), Z3, Z3
+	VADDPS.BCST  words<>+1796(SB), Z3, Z3
 	VMULPS       Z5, Z3, Z3
-	VADDPS.BCST  words<>+1672(SB), Z3, Z3
+	VADDPS.BCST  words<>+1800(SB), Z3, Z3
 	VMULPS       Z5, Z3, Z3
 	VMULPS       Z2, Z3, Z3
 	VBROADCASTSS words<>+40(SB), Z5
@@ -45358,7 +45677,7 @@ oneend:
 	KMOVW        88(DI), K1
 	VMOVUPS.Z    (R8)(AX*1), K1, Z0
 	VMULPS       Z0, Z0, Z3
-	VMULPS.BCST  words<>+1636(SB), Z3, Z3
+	VMULPS.BCST  words<>+1764(SB), Z3, Z3
 	VBROADCASTSS words<>+32(SB), Z1
 	VMAXPS       Z3, Z1, Z3
 	VMULPS       Z6, Z3, Z3
@@ -45383,28 +45702,28 @@ oneend:
 	VADDPS       Z3, Z2, Z2
 	VPADDD       Z3, Z4, Z4
 	VMULPS       Z4, Z2, Z2
-	VPANDD.BCST  words<>+668(SB), Z0, Z3
-	VMULPS.BCST  words<>+1640(SB), Z3, Z3
+	VPANDD.BCST  words<>+796(SB), Z0, Z3
+	VMULPS.BCST  words<>+1768(SB), Z3, Z3
 	VADDPS.BCST  words<>+40(SB), Z3, Z3
 	VBROADCASTSS words<>+40(SB), Z5
 	VDIVPS       Z3, Z5, Z5
-	VBROADCASTSS words<>+376(SB), Z3
+	VBROADCASTSS words<>+504(SB), Z3
 	VMULPS       Z5, Z3, Z3
-	VADDPS.BCST  words<>+1644(SB), Z3, Z3
+	VADDPS.BCST  words<>+1772(SB), Z3, Z3
 	VMULPS       Z5, Z3, Z3
-	VADDPS.BCST  words<>+1648(SB), Z3, Z3
+	VADDPS.BCST  words<>+1776(SB), Z3, Z3
 	VMULPS       Z5, Z3, Z3
-	VADDPS.BCST  words<>+1652(SB), Z3, Z3
+	VADDPS.BCST  words<>+1780(SB), Z3, Z3
 	VMULPS       Z5, Z3, Z3
-	VADDPS.BCST  words<>+1656(SB), Z3, Z3
+	VADDPS.BCST  words<>+1784(SB), Z3, Z3
 	VMULPS       Z5, Z3, Z3
-	VADDPS.BCST  words<>+1660(SB), Z3, Z3
+	VADDPS.BCST  words<>+1788(SB), Z3, Z3
 	VMULPS       Z5, Z3, Z3
-	VADDPS.BCST  words<>+1664(SB), Z3, Z3
+	VADDPS.BCST  words<>+1792(SB), Z3, Z3
 	VMULPS       Z5, Z3, Z3
-	VADDPS.BCST  words<>+1668(SB), Z3, Z3
+	VADDPS.BCST  words<>+1796(SB), Z3, Z3
 	VMULPS       Z5, Z3, Z3
-	VADDPS.BCST  words<>+1672(SB), Z3, Z3
+	VADDPS.BCST  words<>+1800(SB), Z3, Z3
 	VMULPS       Z5, Z3, Z3
 	VMULPS       Z2, Z3, Z3
 	VBROADCASTSS words<>+40(SB), Z5
@@ -45443,7 +45762,7 @@ TEXT ·geluBackAVX512(SB), NOSPLIT, $0-8
 one:
 	VMOVUPS      (R8)(AX*1), Z0
 	VMULPS       Z0, Z0, Z3
-	VMULPS.BCST  words<>+1636(SB), Z3, Z3
+	VMULPS.BCST  words<>+1764(SB), Z3, Z3
 	VBROADCASTSS words<>+32(SB), Z1
 	VMAXPS       Z3, Z1, Z3
 	VMULPS       Z6, Z3, Z3
@@ -45468,28 +45787,28 @@ one:
 	VADDPS       Z3, Z2, Z2
 	VPADDD       Z3, Z4, Z4
 	VMULPS       Z4, Z2, Z2
-	VPANDD.BCST  words<>+668(SB), Z0, Z3
-	VMULPS.BCST  words<>+1640(SB), Z3, Z3
+	VPANDD.BCST  words<>+796(SB), Z0, Z3
+	VMULPS.BCST  words<>+1768(SB), Z3, Z3
 	VADDPS.BCST  words<>+40(SB), Z3, Z3
 	VBROADCASTSS words<>+40(SB), Z5
 	VDIVPS       Z3, Z5, Z5
-	VBROADCASTSS words<>+376(SB), Z3
+	VBROADCASTSS words<>+504(SB), Z3
 	VMULPS       Z5, Z3, Z3
-	VADDPS.BCST  words<>+1644(SB), Z3, Z3
+	VADDPS.BCST  words<>+1772(SB), Z3, Z3
 	VMULPS       Z5, Z3, Z3
-	VADDPS.BCST  words<>+1648(SB), Z3, Z3
+	VADDPS.BCST  words<>+1776(SB), Z3, Z3
 	VMULPS       Z5, Z3, Z3
-	VADDPS.BCST  words<>+1652(SB), Z3, Z3
+	VADDPS.BCST  words<>+1780(SB), Z3, Z3
 	VMULPS       Z5, Z3, Z3
-	VADDPS.BCST  words<>+1656(SB), Z3, Z3
+	VADDPS.BCST  words<>+1784(SB), Z3, Z3
 	VMULPS       Z5, Z3, Z3
-	VADDPS.BCST  words<>+1660(SB), Z3, Z3
+	VADDPS.BCST  words<>+1788(SB), Z3, Z3
 	VMULPS       Z5, Z3, Z3
-	VADDPS.BCST  words<>+1664(SB), Z3, Z3
+	VADDPS.BCST  words<>+1792(SB), Z3, Z3
 	VMULPS       Z5, Z3, Z3
-	VADDPS.BCST  words<>+1668(SB), Z3, Z3
+	VADDPS.BCST  words<>+1796(SB), Z3, Z3
 	VMULPS       Z5, Z3, Z3
-	VADDPS.BCST  words<>+1672(SB), Z3, Z3
+	VADDPS.BCST  words<>+1800(SB), Z3, Z3
 	VMULPS       Z5, Z3, Z3
 	VMULPS       Z2, Z3, Z3
 	VBROADCASTSS words<>+40(SB), Z5
@@ -45497,7 +45816,7 @@ one:
 	VPMOVD2M     Z0, K3
 	VMOVAPS      Z5, Z1
 	VMOVAPS      Z3, K3, Z1
-	VMULPS.BCST  words<>+1676(SB), Z2, Z2
+	VMULPS.BCST  words<>+1804(SB), Z2, Z2
 	VBROADCASTSS words<>+28(SB), Z3
 	VMINPS       Z0, Z3, Z0
 	VBROADCASTSS words<>+32(SB), Z3
@@ -45518,7 +45837,7 @@ oneend:
 	KMOVW        88(DI), K1
 	VMOVUPS.Z    (R8)(AX*1), K1, Z0
 	VMULPS       Z0, Z0, Z3
-	VMULPS.BCST  words<>+1636(SB), Z3, Z3
+	VMULPS.BCST  words<>+1764(SB), Z3, Z3
 	VBROADCASTSS words<>+32(SB), Z1
 	VMAXPS       Z3, Z1, Z3
 	VMULPS       Z6, Z3, Z3
@@ -45543,28 +45862,28 @@ oneend:
 	VADDPS       Z3, Z2, Z2
 	VPADDD       Z3, Z4, Z4
 	VMULPS       Z4, Z2, Z2
-	VPANDD.BCST  words<>+668(SB), Z0, Z3
-	VMULPS.BCST  words<>+1640(SB), Z3, Z3
+	VPANDD.BCST  words<>+796(SB), Z0, Z3
+	VMULPS.BCST  words<>+1768(SB), Z3, Z3
 	VADDPS.BCST  words<>+40(SB), Z3, Z3
 	VBROADCASTSS words<>+40(SB), Z5
 	VDIVPS       Z3, Z5, Z5
-	VBROADCASTSS words<>+376(SB), Z3
+	VBROADCASTSS words<>+504(SB), Z3
 	VMULPS       Z5, Z3, Z3
-	VADDPS.BCST  words<>+1644(SB), Z3, Z3
+	VADDPS.BCST  words<>+1772(SB), Z3, Z3
 	VMULPS       Z5, Z3, Z3
-	VADDPS.BCST  words<>+1648(SB), Z3, Z3
+	VADDPS.BCST  words<>+1776(SB), Z3, Z3
 	VMULPS       Z5, Z3, Z3
-	VADDPS.BCST  words<>+1652(SB), Z3, Z3
+	VADDPS.BCST  words<>+1780(SB), Z3, Z3
 	VMULPS       Z5, Z3, Z3
-	VADDPS.BCST  words<>+1656(SB), Z3, Z3
+	VADDPS.BCST  words<>+1784(SB), Z3, Z3
 	VMULPS       Z5, Z3, Z3
-	VADDPS.BCST  words<>+1660(SB), Z3, Z3
+	VADDPS.BCST  words<>+1788(SB), Z3, Z3
 	VMULPS       Z5, Z3, Z3
-	VADDPS.BCST  words<>+1664(SB), Z3, Z3
+	VADDPS.BCST  words<>+1792(SB), Z3, Z3
 	VMULPS       Z5, Z3, Z3
-	VADDPS.BCST  words<>+1668(SB), Z3, Z3
+	VADDPS.BCST  words<>+1796(SB), Z3, Z3
 	VMULPS       Z5, Z3, Z3
-	VADDPS.BCST  words<>+1672(SB), Z3, Z3
+	VADDPS.BCST  words<>+1800(SB), Z3, Z3
 	VMULPS       Z5, Z3, Z3
 	VMULPS       Z2, Z3, Z3
 	VBROADCASTSS words<>+40(SB), Z5
@@ -45572,7 +45891,7 @@ oneend:
 	VPMOVD2M     Z0, K3
 	VMOVAPS      Z5, Z1
 	VMOVAPS      Z3, K3, Z1
-	VMULPS.BCST  words<>+1676(SB), Z2, Z2
+	VMULPS.BCST  words<>+1804(SB), Z2, Z2
 	VBROADCASTSS words<>+28(SB), Z3
 	VMINPS       Z0, Z3, Z0
 	VBROADCASTSS words<>+32(SB), Z3
@@ -47901,9 +48220,9 @@ TEXT ·lookupAVX512(SB), NOSPLIT, $0-8
 	VMOVUPS      832(R8), Z13
 	VMOVUPS      896(R8), Z14
 	VMOVUPS      960(R8), Z15
-	VPBROADCASTD words<>+1680(SB), Z25
-	VPBROADCASTD words<>+1684(SB), Z26
-	VPBROADCASTD words<>+1688(SB), Z27
+	VPBROADCASTD words<>+1808(SB), Z25
+	VPBROADCASTD words<>+1812(SB), Z26
+	VPBROADCASTD words<>+1816(SB), Z27
 	SUBQ         $0x00000010, CX
 	JLT          rest
 	PCALIGN      $0x20
@@ -48006,8 +48325,8 @@ TEXT ·lookupBytesAVX512(SB), NOSPLIT, $0-8
 	VMOVDQU64    832(R8), Z13
 	VMOVDQU64    896(R8), Z14
 	VMOVDQU64    960(R8), Z15
-	VMOVDQU32    words<>+1692(SB), Z16
-	VPBROADCASTD words<>+1756(SB), Z17
+	VMOVDQU32    words<>+1820(SB), Z16
+	VPBROADCASTD words<>+1884(SB), Z17
 	PCALIGN      $0x20
 
 bytes:
@@ -48069,7 +48388,7 @@ TEXT ·round16AVX512(SB), NOSPLIT, $0-8
 	MOVQ         t+0(FP), DI
 	MOVQ         (DI), DX
 	MOVQ         8(DI), SI
-	VPBROADCASTD words<>+1760(SB), Z16
+	VPBROADCASTD words<>+1888(SB), Z16
 	MOVQ         40(DI), CX
 	XORQ         AX, AX
 	SUBQ         $0x00000040, CX
@@ -48154,8 +48473,8 @@ TEXT ·join16AVX512(SB), NOSPLIT, $0-8
 	MOVQ         (DI), DX
 	MOVQ         8(DI), SI
 	MOVQ         16(DI), R8
-	VPBROADCASTD words<>+1760(SB), Z16
-	VMOVDQU32    words<>+1764(SB), Z17
+	VPBROADCASTD words<>+1888(SB), Z16
+	VMOVDQU32    words<>+1892(SB), Z17
 	MOVQ         40(DI), CX
 	XORQ         AX, AX
 	TESTQ        R8, R8
@@ -48306,12 +48625,12 @@ TEXT ·roundFloatsAVX512(SB), NOSPLIT, $0-8
 	MOVQ         t+0(FP), DI
 	MOVQ         (DI), DX
 	MOVQ         8(DI), SI
-	VPBROADCASTD words<>+668(SB), Z30
-	VPBROADCASTD words<>+672(SB), Z29
-	VPBROADCASTD words<>+676(SB), Z28
-	VPBROADCASTD words<>+680(SB), Z27
-	VPBROADCASTD words<>+684(SB), Z26
-	VPBROADCASTD words<>+688(SB), Z25
+	VPBROADCASTD words<>+796(SB), Z30
+	VPBROADCASTD words<>+800(SB), Z29
+	VPBROADCASTD words<>+804(SB), Z28
+	VPBROADCASTD words<>+808(SB), Z27
+	VPBROADCASTD words<>+812(SB), Z26
+	VPBROADCASTD words<>+816(SB), Z25
 	MOVQ         40(DI), CX
 	XORQ         AX, AX
 	SUBQ         $0x00000020, CX
@@ -49272,7 +49591,7 @@ TEXT ·softmaxAVX512(SB), NOSPLIT, $0-8
 	VBROADCASTSS words<>+16(SB), Z10
 	VBROADCASTSS words<>+20(SB), Z11
 	VBROADCASTSS words<>+24(SB), Z12
-	VBROADCASTSS words<>+692(SB), Z13
+	VBROADCASTSS words<>+820(SB), Z13
 
 row:
 	VMOVAPS Z13, Z4
@@ -49440,11 +49759,11 @@ TEXT ·noiseFillAVX512(SB), NOSPLIT, $0-8
 	MOVQ         (DI), DX
 	MOVQ         8(DI), CX
 	MOVQ         16(DI), SI
-	VPBROADCASTD words<>+760(SB), Z31
-	VPBROADCASTD words<>+764(SB), Z30
+	VPBROADCASTD words<>+888(SB), Z31
+	VPBROADCASTD words<>+892(SB), Z30
 	VPBROADCASTD 24(DI), Z29
-	VPBROADCASTD words<>+1828(SB), Z28
-	VPADDD       words<>+696(SB), Z29, Z29
+	VPBROADCASTD words<>+1956(SB), Z28
+	VPADDD       words<>+824(SB), Z29, Z29
 	MOVL         $0x00005555, AX
 	KMOVW        AX, K3
 	MOVQ         64(DI), R8
@@ -49651,11 +49970,11 @@ many:
 	VPMULUDQ        Z9, Z30, Z12
 	VPMULUDQ        Z16, Z30, Z15
 	VPMULUDQ        Z23, Z30, Z26
-	VPORD.BCST      words<>+672(SB), Z1, Z1
+	VPORD.BCST      words<>+800(SB), Z1, Z1
 	VPSHUFD         $0xb1, Z12, Z7
 	VPSRLQ          $0x20, Z15, Z14
 	VPSRLQ          $0x20, Z26, Z21
-	VMULPS.BCST     words<>+1832(SB), Z3, Z3
+	VMULPS.BCST     words<>+1960(SB), Z3, Z3
 	VPTERNLOGD.BCST $0x96, 72(SI), Z8, K3, Z7
 	VPSRLQ          $0x20, Z18, Z16
 	VPSRLQ          $0x20, Z24, Z23
@@ -49667,200 +49986,200 @@ many:
 	VPTERNLOGD.BCST $0x96, 76(SI), Z11, K3, Z9
 	VPTERNLOGD.BCST $0x96, 68(SI), Z17, Z16
 	VPTERNLOGD.BCST $0x96, 60(SI), Z25, Z23
-	VPSUBD.BCST     words<>+1836(SB), Z1, Z1
+	VPSUBD.BCST     words<>+1964(SB), Z1, Z1
 	VPSRLD          $0x01, Z7, Z8
 	VPMULUDQ        Z14, Z31, Z17
 	VPMULUDQ        Z21, Z31, Z25
-	VMULPS.BCST     words<>+1840(SB), Z4, Z5
+	VMULPS.BCST     words<>+1968(SB), Z4, Z5
 	VCVTDQ2PS       Z9, Z10
 	VPMULUDQ        Z16, Z30, Z19
 	VPMULUDQ        Z23, Z30, Z22
 	VPSRAD          $0x17, Z1, Z6
-	VPORD.BCST      words<>+672(SB), Z8, Z8
+	VPORD.BCST      words<>+800(SB), Z8, Z8
 	VPSHUFD         $0xb1, Z19, Z14
 	VPSRLQ          $0x20, Z22, Z21
-	VPANDD.BCST     words<>+1844(SB), Z1, Z1
-	VMULPS.BCST     words<>+1832(SB), Z10, Z10
+	VPANDD.BCST     words<>+1972(SB), Z1, Z1
+	VMULPS.BCST     words<>+1960(SB), Z10, Z10
 	VPTERNLOGD.BCST $0x96, 72(SI), Z15, K3, Z14
 	VPSRLQ          $0x20, Z25, Z23
-	VADDPS.BCST     words<>+1848(SB), Z5, Z5
+	VADDPS.BCST     words<>+1976(SB), Z5, Z5
 	VCVTDQ2PS       Z8, Z8
 	VPSHUFD         $0xb1, Z17, Z16
 	VPTERNLOGD.BCST $0x96, 64(SI), Z26, Z21
-	VPADDD.BCST     words<>+1852(SB), Z1, Z1
+	VPADDD.BCST     words<>+1980(SB), Z1, Z1
 	VMULPS          Z10, Z10, Z11
 	VPTERNLOGD.BCST $0x96, 76(SI), Z18, K3, Z16
 	VPTERNLOGD.BCST $0x96, 68(SI), Z24, Z23
 	VCVTDQ2PS       Z6, Z6
-	VPSUBD.BCST     words<>+1836(SB), Z8, Z8
+	VPSUBD.BCST     words<>+1964(SB), Z8, Z8
 	VPSRLD          $0x01, Z14, Z15
 	VPMULUDQ        Z21, Z31, Z24
-	VADDPS.BCST     words<>+1632(SB), Z1, Z1
-	VMULPS.BCST     words<>+1840(SB), Z11, Z12
+	VADDPS.BCST     words<>+1760(SB), Z1, Z1
+	VMULPS.BCST     words<>+1968(SB), Z11, Z12
 	VCVTDQ2PS       Z16, Z17
 	VPMULUDQ        Z23, Z30, Z26
 	VMULPS          Z4, Z5, Z5
 	VPSRAD          $0x17, Z8, Z13
-	VPORD.BCST      words<>+672(SB), Z15, Z15
+	VPORD.BCST      words<>+800(SB), Z15, Z15
 	VPSHUFD         $0xb1, Z26, Z21
-	VADDPS.BCST     words<>+1856(SB), Z5, Z5
-	VPANDD.BCST     words<>+1844(SB), Z8, Z8
-	VMULPS.BCST     words<>+1832(SB), Z17, Z17
+	VADDPS.BCST     words<>+1984(SB), Z5, Z5
+	VPANDD.BCST     words<>+1972(SB), Z8, Z8
+	VMULPS.BCST     words<>+1960(SB), Z17, Z17
 	VPTERNLOGD.BCST $0x96, 72(SI), Z22, K3, Z21
-	VMULPS.BCST     words<>+1860(SB), Z1, Z0
-	VADDPS.BCST     words<>+1848(SB), Z12, Z12
+	VMULPS.BCST     words<>+1988(SB), Z1, Z0
+	VADDPS.BCST     words<>+1976(SB), Z12, Z12
 	VCVTDQ2PS       Z15, Z15
 	VPSHUFD         $0xb1, Z24, Z23
-	VADDPS.BCST     words<>+1864(SB), Z0, Z0
-	VPADDD.BCST     words<>+1852(SB), Z8, Z8
+	VADDPS.BCST     words<>+1992(SB), Z0, Z0
+	VPADDD.BCST     words<>+1980(SB), Z8, Z8
 	VMULPS          Z17, Z17, Z18
 	VPTERNLOGD.BCST $0x96, 76(SI), Z25, K3, Z23
 	VMULPS          Z4, Z5, Z5
 	VCVTDQ2PS       Z13, Z13
-	VPSUBD.BCST     words<>+1836(SB), Z15, Z15
+	VPSUBD.BCST     words<>+1964(SB), Z15, Z15
 	VPSRLD          $0x01, Z21, Z22
-	VADDPS.BCST     words<>+1868(SB), Z5, Z5
-	VADDPS.BCST     words<>+1632(SB), Z8, Z8
-	VMULPS.BCST     words<>+1840(SB), Z18, Z19
+	VADDPS.BCST     words<>+1996(SB), Z5, Z5
+	VADDPS.BCST     words<>+1760(SB), Z8, Z8
+	VMULPS.BCST     words<>+1968(SB), Z18, Z19
 	VCVTDQ2PS       Z23, Z24
 	VMULPS          Z1, Z0, Z0
 	VMULPS          Z11, Z12, Z12
 	VPSRAD          $0x17, Z15, Z20
-	VPORD.BCST      words<>+672(SB), Z22, Z22
-	VADDPS.BCST     words<>+1872(SB), Z0, Z0
-	VADDPS.BCST     words<>+1856(SB), Z12, Z12
-	VPANDD.BCST     words<>+1844(SB), Z15, Z15
-	VMULPS.BCST     words<>+1832(SB), Z24, Z24
+	VPORD.BCST      words<>+800(SB), Z22, Z22
+	VADDPS.BCST     words<>+2000(SB), Z0, Z0
+	VADDPS.BCST     words<>+1984(SB), Z12, Z12
+	VPANDD.BCST     words<>+1972(SB), Z15, Z15
+	VMULPS.BCST     words<>+1960(SB), Z24, Z24
 	VPSLLD          $0x1f, Z2, Z2
-	VMULPS.BCST     words<>+1860(SB), Z8, Z7
-	VADDPS.BCST     words<>+1848(SB), Z19, Z19
+	VMULPS.BCST     words<>+1988(SB), Z8, Z7
+	VADDPS.BCST     words<>+1976(SB), Z19, Z19
 	VCVTDQ2PS       Z22, Z22
 	VMULPS          Z4, Z5, Z5
-	VADDPS.BCST     words<>+1864(SB), Z7, Z7
-	VPADDD.BCST     words<>+1852(SB), Z15, Z15
+	VADDPS.BCST     words<>+1992(SB), Z7, Z7
+	VPADDD.BCST     words<>+1980(SB), Z15, Z15
 	VMULPS          Z24, Z24, Z25
-	VADDPS.BCST     words<>+1876(SB), Z5, Z5
+	VADDPS.BCST     words<>+2004(SB), Z5, Z5
 	VMULPS          Z11, Z12, Z12
 	VCVTDQ2PS       Z20, Z20
-	VPSUBD.BCST     words<>+1836(SB), Z22, Z22
+	VPSUBD.BCST     words<>+1964(SB), Z22, Z22
 	VMULPS          Z1, Z0, Z0
-	VADDPS.BCST     words<>+1868(SB), Z12, Z12
-	VADDPS.BCST     words<>+1632(SB), Z15, Z15
-	VMULPS.BCST     words<>+1840(SB), Z25, Z26
-	VADDPS.BCST     words<>+1880(SB), Z0, Z0
+	VADDPS.BCST     words<>+1996(SB), Z12, Z12
+	VADDPS.BCST     words<>+1760(SB), Z15, Z15
+	VMULPS.BCST     words<>+1968(SB), Z25, Z26
+	VADDPS.BCST     words<>+2008(SB), Z0, Z0
 	VMULPS          Z8, Z7, Z7
 	VMULPS          Z18, Z19, Z19
 	VPSRAD          $0x17, Z22, Z27
 	VXORPS          Z2, Z5, Z5
-	VADDPS.BCST     words<>+1872(SB), Z7, Z7
-	VADDPS.BCST     words<>+1856(SB), Z19, Z19
-	VPANDD.BCST     words<>+1844(SB), Z22, Z22
-	VMULPS.BCST     words<>+1884(SB), Z4, Z2
+	VADDPS.BCST     words<>+2000(SB), Z7, Z7
+	VADDPS.BCST     words<>+1984(SB), Z19, Z19
+	VPANDD.BCST     words<>+1972(SB), Z22, Z22
+	VMULPS.BCST     words<>+2012(SB), Z4, Z2
 	VPSLLD          $0x1f, Z9, Z9
-	VMULPS.BCST     words<>+1860(SB), Z15, Z14
-	VADDPS.BCST     words<>+1848(SB), Z26, Z26
-	VADDPS.BCST     words<>+1888(SB), Z2, Z2
+	VMULPS.BCST     words<>+1988(SB), Z15, Z14
+	VADDPS.BCST     words<>+1976(SB), Z26, Z26
+	VADDPS.BCST     words<>+2016(SB), Z2, Z2
 	VMULPS          Z11, Z12, Z12
-	VADDPS.BCST     words<>+1864(SB), Z14, Z14
-	VPADDD.BCST     words<>+1852(SB), Z22, Z22
+	VADDPS.BCST     words<>+1992(SB), Z14, Z14
+	VPADDD.BCST     words<>+1980(SB), Z22, Z22
 	VMULPS          Z1, Z0, Z0
-	VADDPS.BCST     words<>+1876(SB), Z12, Z12
+	VADDPS.BCST     words<>+2004(SB), Z12, Z12
 	VMULPS          Z18, Z19, Z19
 	VCVTDQ2PS       Z27, Z27
-	VADDPS.BCST     words<>+1892(SB), Z0, Z0
+	VADDPS.BCST     words<>+2020(SB), Z0, Z0
 	VMULPS          Z8, Z7, Z7
-	VADDPS.BCST     words<>+1868(SB), Z19, Z19
-	VADDPS.BCST     words<>+1632(SB), Z22, Z22
+	VADDPS.BCST     words<>+1996(SB), Z19, Z19
+	VADDPS.BCST     words<>+1760(SB), Z22, Z22
 	VMULPS          Z4, Z2, Z2
-	VADDPS.BCST     words<>+1880(SB), Z7, Z7
+	VADDPS.BCST     words<>+2008(SB), Z7, Z7
 	VMULPS          Z15, Z14, Z14
 	VMULPS          Z25, Z26, Z26
-	VADDPS.BCST     words<>+1896(SB), Z2, Z2
+	VADDPS.BCST     words<>+2024(SB), Z2, Z2
 	VXORPS          Z9, Z12, Z12
-	VADDPS.BCST     words<>+1872(SB), Z14, Z14
-	VADDPS.BCST     words<>+1856(SB), Z26, Z26
+	VADDPS.BCST     words<>+2000(SB), Z14, Z14
+	VADDPS.BCST     words<>+1984(SB), Z26, Z26
 	VMULPS          Z1, Z0, Z0
-	VMULPS.BCST     words<>+1884(SB), Z11, Z9
+	VMULPS.BCST     words<>+2012(SB), Z11, Z9
 	VPSLLD          $0x1f, Z16, Z16
-	VMULPS.BCST     words<>+1860(SB), Z22, Z21
-	VADDPS.BCST     words<>+1900(SB), Z0, Z0
-	VADDPS.BCST     words<>+1888(SB), Z9, Z9
+	VMULPS.BCST     words<>+1988(SB), Z22, Z21
+	VADDPS.BCST     words<>+2028(SB), Z0, Z0
+	VADDPS.BCST     words<>+2016(SB), Z9, Z9
 	VMULPS          Z18, Z19, Z19
-	VADDPS.BCST     words<>+1864(SB), Z21, Z21
+	VADDPS.BCST     words<>+1992(SB), Z21, Z21
 	VMULPS          Z4, Z2, Z2
 	VMULPS          Z8, Z7, Z7
-	VADDPS.BCST     words<>+1876(SB), Z19, Z19
+	VADDPS.BCST     words<>+2004(SB), Z19, Z19
 	VMULPS          Z25, Z26, Z26
-	VADDPS.BCST     words<>+1904(SB), Z2, Z2
-	VADDPS.BCST     words<>+1892(SB), Z7, Z7
+	VADDPS.BCST     words<>+2032(SB), Z2, Z2
+	VADDPS.BCST     words<>+2020(SB), Z7, Z7
 	VMULPS          Z15, Z14, Z14
-	VADDPS.BCST     words<>+1868(SB), Z26, Z26
+	VADDPS.BCST     words<>+1996(SB), Z26, Z26
 	VMULPS          Z1, Z0, Z0
 	VMULPS          Z11, Z9, Z9
-	VADDPS.BCST     words<>+1880(SB), Z14, Z14
+	VADDPS.BCST     words<>+2008(SB), Z14, Z14
 	VMULPS          Z22, Z21, Z21
-	VADDPS.BCST     words<>+1908(SB), Z0, Z0
-	VADDPS.BCST     words<>+1896(SB), Z9, Z9
+	VADDPS.BCST     words<>+2036(SB), Z0, Z0
+	VADDPS.BCST     words<>+2024(SB), Z9, Z9
 	VXORPS          Z16, Z19, Z19
-	VADDPS.BCST     words<>+1872(SB), Z21, Z21
-	VMULPS.BCST     words<>+1912(SB), Z6, Z6
+	VADDPS.BCST     words<>+2000(SB), Z21, Z21
+	VMULPS.BCST     words<>+2040(SB), Z6, Z6
 	VMULPS          Z8, Z7, Z7
-	VMULPS.BCST     words<>+1884(SB), Z18, Z16
+	VMULPS.BCST     words<>+2012(SB), Z18, Z16
 	VPSLLD          $0x1f, Z23, Z23
 	VMULPS          Z1, Z0, Z0
-	VADDPS.BCST     words<>+1900(SB), Z7, Z7
-	VADDPS.BCST     words<>+1888(SB), Z16, Z16
+	VADDPS.BCST     words<>+2028(SB), Z7, Z7
+	VADDPS.BCST     words<>+2016(SB), Z16, Z16
 	VMULPS          Z25, Z26, Z26
 	VMULPS          Z3, Z2, Z2
 	VMULPS          Z11, Z9, Z9
 	VMULPS          Z15, Z14, Z14
-	VADDPS.BCST     words<>+1876(SB), Z26, Z26
+	VADDPS.BCST     words<>+2004(SB), Z26, Z26
 	VADDPS          Z6, Z0, Z0
-	VADDPS.BCST     words<>+1904(SB), Z9, Z9
-	VADDPS.BCST     words<>+1892(SB), Z14, Z14
+	VADDPS.BCST     words<>+2032(SB), Z9, Z9
+	VADDPS.BCST     words<>+2020(SB), Z14, Z14
 	VMULPS          Z22, Z21, Z21
 	VSQRTPS         Z0, Z0
 	VMULPS          Z8, Z7, Z7
 	VMULPS          Z18, Z16, Z16
-	VADDPS.BCST     words<>+1880(SB), Z21, Z21
+	VADDPS.BCST     words<>+2008(SB), Z21, Z21
 	VMULPS          Z0, Z2, Z1
-	VADDPS.BCST     words<>+1908(SB), Z7, Z7
-	VADDPS.BCST     words<>+1896(SB), Z16, Z16
+	VADDPS.BCST     words<>+2036(SB), Z7, Z7
+	VADDPS.BCST     words<>+2024(SB), Z16, Z16
 	VXORPS          Z23, Z26, Z26
 	VMULPS          Z0, Z5, Z0
-	VMULPS.BCST     words<>+1912(SB), Z13, Z13
+	VMULPS.BCST     words<>+2040(SB), Z13, Z13
 	VMULPS          Z15, Z14, Z14
-	VMULPS.BCST     words<>+1884(SB), Z25, Z23
+	VMULPS.BCST     words<>+2012(SB), Z25, Z23
 	VMULPS          Z8, Z7, Z7
-	VADDPS.BCST     words<>+1900(SB), Z14, Z14
-	VADDPS.BCST     words<>+1888(SB), Z23, Z23
+	VADDPS.BCST     words<>+2028(SB), Z14, Z14
+	VADDPS.BCST     words<>+2016(SB), Z23, Z23
 	VMULPS          Z10, Z9, Z9
 	VMULPS          Z18, Z16, Z16
 	VMULPS          Z22, Z21, Z21
 	VADDPS          Z13, Z7, Z7
-	VADDPS.BCST     words<>+1904(SB), Z16, Z16
-	VADDPS.BCST     words<>+1892(SB), Z21, Z21
+	VADDPS.BCST     words<>+2032(SB), Z16, Z16
+	VADDPS.BCST     words<>+2020(SB), Z21, Z21
 	VSQRTPS         Z7, Z7
 	VMULPS          Z15, Z14, Z14
 	VMULPS          Z25, Z23, Z23
 	VMULPS          Z7, Z9, Z8
-	VADDPS.BCST     words<>+1908(SB), Z14, Z14
-	VADDPS.BCST     words<>+1896(SB), Z23, Z23
+	VADDPS.BCST     words<>+2036(SB), Z14, Z14
+	VADDPS.BCST     words<>+2024(SB), Z23, Z23
 	VMULPS          Z7, Z12, Z7
-	VMULPS.BCST     words<>+1912(SB), Z20, Z20
+	VMULPS.BCST     words<>+2040(SB), Z20, Z20
 	VMULPS          Z22, Z21, Z21
 	VMULPS          Z15, Z14, Z14
-	VADDPS.BCST     words<>+1900(SB), Z21, Z21
+	VADDPS.BCST     words<>+2028(SB), Z21, Z21
 	VMULPS          Z17, Z16, Z16
 	VMULPS          Z25, Z23, Z23
 	VADDPS          Z20, Z14, Z14
-	VADDPS.BCST     words<>+1904(SB), Z23, Z23
+	VADDPS.BCST     words<>+2032(SB), Z23, Z23
 	VSQRTPS         Z14, Z14
 	VMULPS          Z22, Z21, Z21
 	VMULPS          Z14, Z16, Z15
-	VADDPS.BCST     words<>+1908(SB), Z21, Z21
+	VADDPS.BCST     words<>+2036(SB), Z21, Z21
 	VMULPS          Z14, Z19, Z14
-	VMULPS.BCST     words<>+1912(SB), Z27, Z27
+	VMULPS.BCST     words<>+2040(SB), Z27, Z27
 	VMULPS          Z22, Z21, Z21
 	VMULPS          Z24, Z23, Z23
 	VADDPS          Z27, Z21, Z21
@@ -49965,45 +50284,45 @@ one:
 	VPTERNLOGD.BCST $0x96, 76(SI), Z4, K3, Z2
 	VPSRLD          $0x01, Z0, Z1
 	VCVTDQ2PS       Z2, Z3
-	VPORD.BCST      words<>+672(SB), Z1, Z1
-	VMULPS.BCST     words<>+1832(SB), Z3, Z3
+	VPORD.BCST      words<>+800(SB), Z1, Z1
+	VMULPS.BCST     words<>+1960(SB), Z3, Z3
 	VCVTDQ2PS       Z1, Z1
 	VMULPS          Z3, Z3, Z4
-	VPSUBD.BCST     words<>+1836(SB), Z1, Z1
-	VMULPS.BCST     words<>+1840(SB), Z4, Z5
+	VPSUBD.BCST     words<>+1964(SB), Z1, Z1
+	VMULPS.BCST     words<>+1968(SB), Z4, Z5
 	VPSRAD          $0x17, Z1, Z6
-	VPANDD.BCST     words<>+1844(SB), Z1, Z1
-	VADDPS.BCST     words<>+1848(SB), Z5, Z5
-	VPADDD.BCST     words<>+1852(SB), Z1, Z1
+	VPANDD.BCST     words<>+1972(SB), Z1, Z1
+	VADDPS.BCST     words<>+1976(SB), Z5, Z5
+	VPADDD.BCST     words<>+1980(SB), Z1, Z1
 	VCVTDQ2PS       Z6, Z6
-	VADDPS.BCST     words<>+1632(SB), Z1, Z1
+	VADDPS.BCST     words<>+1760(SB), Z1, Z1
 	VMULPS          Z4, Z5, Z5
-	VADDPS.BCST     words<>+1856(SB), Z5, Z5
-	VMULPS.BCST     words<>+1860(SB), Z1, Z0
-	VADDPS.BCST     words<>+1864(SB), Z0, Z0
+	VADDPS.BCST     words<>+1984(SB), Z5, Z5
+	VMULPS.BCST     words<>+1988(SB), Z1, Z0
+	VADDPS.BCST     words<>+1992(SB), Z0, Z0
 	VMULPS          Z4, Z5, Z5
-	VADDPS.BCST     words<>+1868(SB), Z5, Z5
+	VADDPS.BCST     words<>+1996(SB), Z5, Z5
 	VMULPS          Z1, Z0, Z0
-	VADDPS.BCST     words<>+1872(SB), Z0, Z0
+	VADDPS.BCST     words<>+2000(SB), Z0, Z0
 	VPSLLD          $0x1f, Z2, Z2
 	VMULPS          Z4, Z5, Z5
-	VADDPS.BCST     words<>+1876(SB), Z5, Z5
+	VADDPS.BCST     words<>+2004(SB), Z5, Z5
 	VMULPS          Z1, Z0, Z0
-	VADDPS.BCST     words<>+1880(SB), Z0, Z0
+	VADDPS.BCST     words<>+2008(SB), Z0, Z0
 	VXORPS          Z2, Z5, Z5
-	VMULPS.BCST     words<>+1884(SB), Z4, Z2
-	VADDPS.BCST     words<>+1888(SB), Z2, Z2
+	VMULPS.BCST     words<>+2012(SB), Z4, Z2
+	VADDPS.BCST     words<>+2016(SB), Z2, Z2
 	VMULPS          Z1, Z0, Z0
-	VADDPS.BCST     words<>+1892(SB), Z0, Z0
+	VADDPS.BCST     words<>+2020(SB), Z0, Z0
 	VMULPS          Z4, Z2, Z2
-	VADDPS.BCST     words<>+1896(SB), Z2, Z2
+	VADDPS.BCST     words<>+2024(SB), Z2, Z2
 	VMULPS          Z1, Z0, Z0
-	VADDPS.BCST     words<>+1900(SB), Z0, Z0
+	VADDPS.BCST     words<>+2028(SB), Z0, Z0
 	VMULPS          Z4, Z2, Z2
-	VADDPS.BCST     words<>+1904(SB), Z2, Z2
+	VADDPS.BCST     words<>+2032(SB), Z2, Z2
 	VMULPS          Z1, Z0, Z0
-	VADDPS.BCST     words<>+1908(SB), Z0, Z0
-	VMULPS.BCST     words<>+1912(SB), Z6, Z6
+	VADDPS.BCST     words<>+2036(SB), Z0, Z0
+	VMULPS.BCST     words<>+2040(SB), Z6, Z6
 	VMULPS          Z1, Z0, Z0
 	VMULPS          Z3, Z2, Z2
 	VADDPS          Z6, Z0, Z0
@@ -50032,11 +50351,11 @@ TEXT ·noiseSumAVX512(SB), NOSPLIT, $512-8
 	MOVQ         (DI), DX
 	MOVQ         8(DI), CX
 	MOVQ         16(DI), SI
-	VPBROADCASTD words<>+760(SB), Z31
-	VPBROADCASTD words<>+764(SB), Z30
+	VPBROADCASTD words<>+888(SB), Z31
+	VPBROADCASTD words<>+892(SB), Z30
 	VPBROADCASTD 24(DI), Z29
-	VPBROADCASTD words<>+1828(SB), Z28
-	VPADDD       words<>+696(SB), Z29, Z29
+	VPBROADCASTD words<>+1956(SB), Z28
+	VPADDD       words<>+824(SB), Z29, Z29
 	MOVL         $0x00005555, AX
 	KMOVW        AX, K3
 	SUBQ         $0x00000004, CX
@@ -50274,11 +50593,11 @@ membera:
 	VPMULUDQ        Z9, Z30, Z12
 	VPMULUDQ        Z16, Z30, Z15
 	VPMULUDQ        Z23, Z30, Z26
-	VPORD.BCST      words<>+672(SB), Z1, Z1
+	VPORD.BCST      words<>+800(SB), Z1, Z1
 	VPSHUFD         $0xb1, Z12, Z7
 	VPSRLQ          $0x20, Z15, Z14
 	VPSRLQ          $0x20, Z26, Z21
-	VMULPS.BCST     words<>+1832(SB), Z3, Z3
+	VMULPS.BCST     words<>+1960(SB), Z3, Z3
 	VPTERNLOGD.BCST $0x96, 72(SI), Z8, K3, Z7
 	VPSRLQ          $0x20, Z18, Z16
 	VPSRLQ          $0x20, Z24, Z23
@@ -50290,212 +50609,212 @@ membera:
 	VPTERNLOGD.BCST $0x96, 76(SI), Z11, K3, Z9
 	VPTERNLOGD.BCST $0x96, 68(SI), Z17, Z16
 	VPTERNLOGD.BCST $0x96, 60(SI), Z25, Z23
-	VPSUBD.BCST     words<>+1836(SB), Z1, Z1
+	VPSUBD.BCST     words<>+1964(SB), Z1, Z1
 	VPSRLD          $0x01, Z7, Z8
 	VPMULUDQ        Z14, Z31, Z17
 	VPMULUDQ        Z21, Z31, Z25
-	VMULPS.BCST     words<>+1840(SB), Z4, Z5
+	VMULPS.BCST     words<>+1968(SB), Z4, Z5
 	VCVTDQ2PS       Z9, Z10
 	VPMULUDQ        Z16, Z30, Z19
 	VPMULUDQ        Z23, Z30, Z22
 	VPSRAD          $0x17, Z1, Z6
-	VPORD.BCST      words<>+672(SB), Z8, Z8
+	VPORD.BCST      words<>+800(SB), Z8, Z8
 	VPSHUFD         $0xb1, Z19, Z14
 	VPSRLQ          $0x20, Z22, Z21
-	VPANDD.BCST     words<>+1844(SB), Z1, Z1
-	VMULPS.BCST     words<>+1832(SB), Z10, Z10
+	VPANDD.BCST     words<>+1972(SB), Z1, Z1
+	VMULPS.BCST     words<>+1960(SB), Z10, Z10
 	VPTERNLOGD.BCST $0x96, 72(SI), Z15, K3, Z14
 	VPSRLQ          $0x20, Z25, Z23
-	VADDPS.BCST     words<>+1848(SB), Z5, Z5
+	VADDPS.BCST     words<>+1976(SB), Z5, Z5
 	VCVTDQ2PS       Z8, Z8
 	VPSHUFD         $0xb1, Z17, Z16
 	VPTERNLOGD.BCST $0x96, 64(SI), Z26, Z21
-	VPADDD.BCST     words<>+1852(SB), Z1, Z1
+	VPADDD.BCST     words<>+1980(SB), Z1, Z1
 	VMULPS          Z10, Z10, Z11
 	VPTERNLOGD.BCST $0x96, 76(SI), Z18, K3, Z16
 	VPTERNLOGD.BCST $0x96, 68(SI), Z24, Z23
 	VCVTDQ2PS       Z6, Z6
-	VPSUBD.BCST     words<>+1836(SB), Z8, Z8
+	VPSUBD.BCST     words<>+1964(SB), Z8, Z8
 	VPSRLD          $0x01, Z14, Z15
 	VPMULUDQ        Z21, Z31, Z24
-	VADDPS.BCST     words<>+1632(SB), Z1, Z1
-	VMULPS.BCST     words<>+1840(SB), Z11, Z12
+	VADDPS.BCST     words<>+1760(SB), Z1, Z1
+	VMULPS.BCST     words<>+1968(SB), Z11, Z12
 	VCVTDQ2PS       Z16, Z17
 	VPMULUDQ        Z23, Z30, Z26
 	VMULPS          Z4, Z5, Z5
 	VPSRAD          $0x17, Z8, Z13
-	VPORD.BCST      words<>+672(SB), Z15, Z15
+	VPORD.BCST      words<>+800(SB), Z15, Z15
 	VPSHUFD         $0xb1, Z26, Z21
-	VADDPS.BCST     words<>+1856(SB), Z5, Z5
-	VPANDD.BCST     words<>+1844(SB), Z8, Z8
-	VMULPS.BCST     words<>+1832(SB), Z17, Z17
+	VADDPS.BCST     words<>+1984(SB), Z5, Z5
+	VPANDD.BCST     words<>+1972(SB), Z8, Z8
+	VMULPS.BCST     words<>+1960(SB), Z17, Z17
 	VPTERNLOGD.BCST $0x96, 72(SI), Z22, K3, Z21
-	VMULPS.BCST     words<>+1860(SB), Z1, Z0
-	VADDPS.BCST     words<>+1848(SB), Z12, Z12
+	VMULPS.BCST     words<>+1988(SB), Z1, Z0
+	VADDPS.BCST     words<>+1976(SB), Z12, Z12
 	VCVTDQ2PS       Z15, Z15
 	VPSHUFD         $0xb1, Z24, Z23
-	VADDPS.BCST     words<>+1864(SB), Z0, Z0
-	VPADDD.BCST     words<>+1852(SB), Z8, Z8
+	VADDPS.BCST     words<>+1992(SB), Z0, Z0
+	VPADDD.BCST     words<>+1980(SB), Z8, Z8
 	VMULPS          Z17, Z17, Z18
 	VPTERNLOGD.BCST $0x96, 76(SI), Z25, K3, Z23
 	VMULPS          Z4, Z5, Z5
 	VCVTDQ2PS       Z13, Z13
-	VPSUBD.BCST     words<>+1836(SB), Z15, Z15
+	VPSUBD.BCST     words<>+1964(SB), Z15, Z15
 	VPSRLD          $0x01, Z21, Z22
-	VADDPS.BCST     words<>+1868(SB), Z5, Z5
-	VADDPS.BCST     words<>+1632(SB), Z8, Z8
-	VMULPS.BCST     words<>+1840(SB), Z18, Z19
+	VADDPS.BCST     words<>+1996(SB), Z5, Z5
+	VADDPS.BCST     words<>+1760(SB), Z8, Z8
+	VMULPS.BCST     words<>+1968(SB), Z18, Z19
 	VCVTDQ2PS       Z23, Z24
 	VMULPS          Z1, Z0, Z0
 	VMULPS          Z11, Z12, Z12
 	VPSRAD          $0x17, Z15, Z20
-	VPORD.BCST      words<>+672(SB), Z22, Z22
-	VADDPS.BCST     words<>+1872(SB), Z0, Z0
-	VADDPS.BCST     words<>+1856(SB), Z12, Z12
-	VPANDD.BCST     words<>+1844(SB), Z15, Z15
-	VMULPS.BCST     words<>+1832(SB), Z24, Z24
+	VPORD.BCST      words<>+800(SB), Z22, Z22
+	VADDPS.BCST     words<>+2000(SB), Z0, Z0
+	VADDPS.BCST     words<>+1984(SB), Z12, Z12
+	VPANDD.BCST     words<>+1972(SB), Z15, Z15
+	VMULPS.BCST     words<>+1960(SB), Z24, Z24
 	VPSLLD          $0x1f, Z2, Z2
-	VMULPS.BCST     words<>+1860(SB), Z8, Z7
-	VADDPS.BCST     words<>+1848(SB), Z19, Z19
+	VMULPS.BCST     words<>+1988(SB), Z8, Z7
+	VADDPS.BCST     words<>+1976(SB), Z19, Z19
 	VCVTDQ2PS       Z22, Z22
 	VMULPS          Z4, Z5, Z5
-	VADDPS.BCST     words<>+1864(SB), Z7, Z7
-	VPADDD.BCST     words<>+1852(SB), Z15, Z15
+	VADDPS.BCST     words<>+1992(SB), Z7, Z7
+	VPADDD.BCST     words<>+1980(SB), Z15, Z15
 	VMULPS          Z24, Z24, Z25
-	VADDPS.BCST     words<>+1876(SB), Z5, Z5
+	VADDPS.BCST     words<>+2004(SB), Z5, Z5
 	VMULPS          Z11, Z12, Z12
 	VCVTDQ2PS       Z20, Z20
-	VPSUBD.BCST     words<>+1836(SB), Z22, Z22
+	VPSUBD.BCST     words<>+1964(SB), Z22, Z22
 	VMULPS          Z1, Z0, Z0
-	VADDPS.BCST     words<>+1868(SB), Z12, Z12
-	VADDPS.BCST     words<>+1632(SB), Z15, Z15
-	VMULPS.BCST     words<>+1840(SB), Z25, Z26
-	VADDPS.BCST     words<>+1880(SB), Z0, Z0
+	VADDPS.BCST     words<>+1996(SB), Z12, Z12
+	VADDPS.BCST     words<>+1760(SB), Z15, Z15
+	VMULPS.BCST     words<>+1968(SB), Z25, Z26
+	VADDPS.BCST     words<>+2008(SB), Z0, Z0
 	VMULPS          Z8, Z7, Z7
 	VMULPS          Z18, Z19, Z19
 	VPSRAD          $0x17, Z22, Z27
 	VXORPS          Z2, Z5, Z5
-	VADDPS.BCST     words<>+1872(SB), Z7, Z7
-	VADDPS.BCST     words<>+1856(SB), Z19, Z19
-	VPANDD.BCST     words<>+1844(SB), Z22, Z22
-	VMULPS.BCST     words<>+1884(SB), Z4, Z2
+	VADDPS.BCST     words<>+2000(SB), Z7, Z7
+	VADDPS.BCST     words<>+1984(SB), Z19, Z19
+	VPANDD.BCST     words<>+1972(SB), Z22, Z22
+	VMULPS.BCST     words<>+2012(SB), Z4, Z2
 	VPSLLD          $0x1f, Z9, Z9
-	VMULPS.BCST     words<>+1860(SB), Z15, Z14
-	VADDPS.BCST     words<>+1848(SB), Z26, Z26
-	VADDPS.BCST     words<>+1888(SB), Z2, Z2
+	VMULPS.BCST     words<>+1988(SB), Z15, Z14
+	VADDPS.BCST     words<>+1976(SB), Z26, Z26
+	VADDPS.BCST     words<>+2016(SB), Z2, Z2
 	VMULPS          Z11, Z12, Z12
-	VADDPS.BCST     words<>+1864(SB), Z14, Z14
-	VPADDD.BCST     words<>+1852(SB), Z22, Z22
+	VADDPS.BCST     words<>+1992(SB), Z14, Z14
+	VPADDD.BCST     words<>+1980(SB), Z22, Z22
 	VMULPS          Z1, Z0, Z0
-	VADDPS.BCST     words<>+1876(SB), Z12, Z12
+	VADDPS.BCST     words<>+2004(SB), Z12, Z12
 	VMULPS          Z18, Z19, Z19
 	VCVTDQ2PS       Z27, Z27
-	VADDPS.BCST     words<>+1892(SB), Z0, Z0
+	VADDPS.BCST     words<>+2020(SB), Z0, Z0
 	VMULPS          Z8, Z7, Z7
-	VADDPS.BCST     words<>+1868(SB), Z19, Z19
-	VADDPS.BCST     words<>+1632(SB), Z22, Z22
+	VADDPS.BCST     words<>+1996(SB), Z19, Z19
+	VADDPS.BCST     words<>+1760(SB), Z22, Z22
 	VMULPS          Z4, Z2, Z2
-	VADDPS.BCST     words<>+1880(SB), Z7, Z7
+	VADDPS.BCST     words<>+2008(SB), Z7, Z7
 	VMULPS          Z15, Z14, Z14
 	VMULPS          Z25, Z26, Z26
-	VADDPS.BCST     words<>+1896(SB), Z2, Z2
+	VADDPS.BCST     words<>+2024(SB), Z2, Z2
 	VXORPS          Z9, Z12, Z12
-	VADDPS.BCST     words<>+1872(SB), Z14, Z14
-	VADDPS.BCST     words<>+1856(SB), Z26, Z26
+	VADDPS.BCST     words<>+2000(SB), Z14, Z14
+	VADDPS.BCST     words<>+1984(SB), Z26, Z26
 	VMULPS          Z1, Z0, Z0
-	VMULPS.BCST     words<>+1884(SB), Z11, Z9
+	VMULPS.BCST     words<>+2012(SB), Z11, Z9
 	VPSLLD          $0x1f, Z16, Z16
-	VMULPS.BCST     words<>+1860(SB), Z22, Z21
-	VADDPS.BCST     words<>+1900(SB), Z0, Z0
-	VADDPS.BCST     words<>+1888(SB), Z9, Z9
+	VMULPS.BCST     words<>+1988(SB), Z22, Z21
+	VADDPS.BCST     words<>+2028(SB), Z0, Z0
+	VADDPS.BCST     words<>+2016(SB), Z9, Z9
 	VMULPS          Z18, Z19, Z19
-	VADDPS.BCST     words<>+1864(SB), Z21, Z21
+	VADDPS.BCST     words<>+1992(SB), Z21, Z21
 	VMULPS          Z4, Z2, Z2
 	VMULPS          Z8, Z7, Z7
-	VADDPS.BCST     words<>+1876(SB), Z19, Z19
+	VADDPS.BCST     words<>+2004(SB), Z19, Z19
 	VMULPS          Z25, Z26, Z26
-	VADDPS.BCST     words<>+1904(SB), Z2, Z2
-	VADDPS.BCST     words<>+1892(SB), Z7, Z7
+	VADDPS.BCST     words<>+2032(SB), Z2, Z2
+	VADDPS.BCST     words<>+2020(SB), Z7, Z7
 	VMULPS          Z15, Z14, Z14
-	VADDPS.BCST     words<>+1868(SB), Z26, Z26
+	VADDPS.BCST     words<>+1996(SB), Z26, Z26
 	VMULPS          Z1, Z0, Z0
 	VMULPS          Z11, Z9, Z9
-	VADDPS.BCST     words<>+1880(SB), Z14, Z14
+	VADDPS.BCST     words<>+2008(SB), Z14, Z14
 	VMULPS          Z22, Z21, Z21
-	VADDPS.BCST     words<>+1908(SB), Z0, Z0
-	VADDPS.BCST     words<>+1896(SB), Z9, Z9
+	VADDPS.BCST     words<>+2036(SB), Z0, Z0
+	VADDPS.BCST     words<>+2024(SB), Z9, Z9
 	VXORPS          Z16, Z19, Z19
-	VADDPS.BCST     words<>+1872(SB), Z21, Z21
-	VMULPS.BCST     words<>+1912(SB), Z6, Z6
+	VADDPS.BCST     words<>+2000(SB), Z21, Z21
+	VMULPS.BCST     words<>+2040(SB), Z6, Z6
 	VMULPS          Z8, Z7, Z7
-	VMULPS.BCST     words<>+1884(SB), Z18, Z16
+	VMULPS.BCST     words<>+2012(SB), Z18, Z16
 	VPSLLD          $0x1f, Z23, Z23
 	VMULPS          Z1, Z0, Z0
-	VADDPS.BCST     words<>+1900(SB), Z7, Z7
-	VADDPS.BCST     words<>+1888(SB), Z16, Z16
+	VADDPS.BCST     words<>+2028(SB), Z7, Z7
+	VADDPS.BCST     words<>+2016(SB), Z16, Z16
 	VMULPS          Z25, Z26, Z26
 	VMULPS          Z3, Z2, Z2
 	VMULPS          Z11, Z9, Z9
 	VMULPS          Z15, Z14, Z14
-	VADDPS.BCST     words<>+1876(SB), Z26, Z26
+	VADDPS.BCST     words<>+2004(SB), Z26, Z26
 	VADDPS          Z6, Z0, Z0
-	VADDPS.BCST     words<>+1904(SB), Z9, Z9
-	VADDPS.BCST     words<>+1892(SB), Z14, Z14
+	VADDPS.BCST     words<>+2032(SB), Z9, Z9
+	VADDPS.BCST     words<>+2020(SB), Z14, Z14
 	VMULPS          Z22, Z21, Z21
 	VSQRTPS         Z0, Z0
 	VMULPS          Z8, Z7, Z7
 	VMULPS          Z18, Z16, Z16
-	VADDPS.BCST     words<>+1880(SB), Z21, Z21
+	VADDPS.BCST     words<>+2008(SB), Z21, Z21
 	VMULPS          Z0, Z2, Z1
-	VADDPS.BCST     words<>+1908(SB), Z7, Z7
-	VADDPS.BCST     words<>+1896(SB), Z16, Z16
+	VADDPS.BCST     words<>+2036(SB), Z7, Z7
+	VADDPS.BCST     words<>+2024(SB), Z16, Z16
 	VXORPS          Z23, Z26, Z26
 	VMULPS          Z0, Z5, Z0
-	VMULPS.BCST     words<>+1912(SB), Z13, Z13
+	VMULPS.BCST     words<>+2040(SB), Z13, Z13
 	VMULPS          Z15, Z14, Z14
-	VMULPS.BCST     words<>+1884(SB), Z25, Z23
+	VMULPS.BCST     words<>+2012(SB), Z25, Z23
 	VMULPS.BCST     (R9), Z0, Z0
 	VMULPS          Z8, Z7, Z7
-	VADDPS.BCST     words<>+1900(SB), Z14, Z14
-	VADDPS.BCST     words<>+1888(SB), Z23, Z23
+	VADDPS.BCST     words<>+2028(SB), Z14, Z14
+	VADDPS.BCST     words<>+2016(SB), Z23, Z23
 	VADDPS          (DX), Z0, Z0
 	VMULPS          Z10, Z9, Z9
 	VMULPS          Z18, Z16, Z16
 	VMULPS          Z22, Z21, Z21
 	VMOVUPS         Z0, (DX)
 	VADDPS          Z13, Z7, Z7
-	VADDPS.BCST     words<>+1904(SB), Z16, Z16
-	VADDPS.BCST     words<>+1892(SB), Z21, Z21
+	VADDPS.BCST     words<>+2032(SB), Z16, Z16
+	VADDPS.BCST     words<>+2020(SB), Z21, Z21
 	VMULPS.BCST     (R9), Z1, Z1
 	VSQRTPS         Z7, Z7
 	VMULPS          Z15, Z14, Z14
 	VMULPS          Z25, Z23, Z23
 	VADDPS          64(DX), Z1, Z1
 	VMULPS          Z7, Z9, Z8
-	VADDPS.BCST     words<>+1908(SB), Z14, Z14
-	VADDPS.BCST     words<>+1896(SB), Z23, Z23
+	VADDPS.BCST     words<>+2036(SB), Z14, Z14
+	VADDPS.BCST     words<>+2024(SB), Z23, Z23
 	VMOVUPS         Z1, 64(DX)
 	VMULPS          Z7, Z12, Z7
-	VMULPS.BCST     words<>+1912(SB), Z20, Z20
+	VMULPS.BCST     words<>+2040(SB), Z20, Z20
 	VMULPS          Z22, Z21, Z21
 	VMULPS.BCST     (R9), Z7, Z7
 	VMULPS          Z15, Z14, Z14
-	VADDPS.BCST     words<>+1900(SB), Z21, Z21
+	VADDPS.BCST     words<>+2028(SB), Z21, Z21
 	VADDPS          128(DX), Z7, Z7
 	VMULPS          Z17, Z16, Z16
 	VMULPS          Z25, Z23, Z23
 	VMOVUPS         Z7, 128(DX)
 	VADDPS          Z20, Z14, Z14
-	VADDPS.BCST     words<>+1904(SB), Z23, Z23
+	VADDPS.BCST     words<>+2032(SB), Z23, Z23
 	VMULPS.BCST     (R9), Z8, Z8
 	VSQRTPS         Z14, Z14
 	VMULPS          Z22, Z21, Z21
 	VADDPS          192(DX), Z8, Z8
 	VMULPS          Z14, Z16, Z15
-	VADDPS.BCST     words<>+1908(SB), Z21, Z21
+	VADDPS.BCST     words<>+2036(SB), Z21, Z21
 	VMOVUPS         Z8, 192(DX)
 	VMULPS          Z14, Z19, Z14
-	VMULPS.BCST     words<>+1912(SB), Z27, Z27
+	VMULPS.BCST     words<>+2040(SB), Z27, Z27
 	VMULPS.BCST     (R9), Z14, Z14
 	VMULPS          Z22, Z21, Z21
 	VADDPS          256(DX), Z14, Z14
@@ -50598,45 +50917,45 @@ memberb:
 	VPTERNLOGD.BCST $0x96, 76(SI), Z4, K3, Z2
 	VPSRLD          $0x01, Z0, Z1
 	VCVTDQ2PS       Z2, Z3
-	VPORD.BCST      words<>+672(SB), Z1, Z1
-	VMULPS.BCST     words<>+1832(SB), Z3, Z3
+	VPORD.BCST      words<>+800(SB), Z1, Z1
+	VMULPS.BCST     words<>+1960(SB), Z3, Z3
 	VCVTDQ2PS       Z1, Z1
 	VMULPS          Z3, Z3, Z4
-	VPSUBD.BCST     words<>+1836(SB), Z1, Z1
-	VMULPS.BCST     words<>+1840(SB), Z4, Z5
+	VPSUBD.BCST     words<>+1964(SB), Z1, Z1
+	VMULPS.BCST     words<>+1968(SB), Z4, Z5
 	VPSRAD          $0x17, Z1, Z6
-	VPANDD.BCST     words<>+1844(SB), Z1, Z1
-	VADDPS.BCST     words<>+1848(SB), Z5, Z5
-	VPADDD.BCST     words<>+1852(SB), Z1, Z1
+	VPANDD.BCST     words<>+1972(SB), Z1, Z1
+	VADDPS.BCST     words<>+1976(SB), Z5, Z5
+	VPADDD.BCST     words<>+1980(SB), Z1, Z1
 	VCVTDQ2PS       Z6, Z6
-	VADDPS.BCST     words<>+1632(SB), Z1, Z1
+	VADDPS.BCST     words<>+1760(SB), Z1, Z1
 	VMULPS          Z4, Z5, Z5
-	VADDPS.BCST     words<>+1856(SB), Z5, Z5
-	VMULPS.BCST     words<>+1860(SB), Z1, Z0
-	VADDPS.BCST     words<>+1864(SB), Z0, Z0
+	VADDPS.BCST     words<>+1984(SB), Z5, Z5
+	VMULPS.BCST     words<>+1988(SB), Z1, Z0
+	VADDPS.BCST     words<>+1992(SB), Z0, Z0
 	VMULPS          Z4, Z5, Z5
-	VADDPS.BCST     words<>+1868(SB), Z5, Z5
+	VADDPS.BCST     words<>+1996(SB), Z5, Z5
 	VMULPS          Z1, Z0, Z0
-	VADDPS.BCST     words<>+1872(SB), Z0, Z0
+	VADDPS.BCST     words<>+2000(SB), Z0, Z0
 	VPSLLD          $0x1f, Z2, Z2
 	VMULPS          Z4, Z5, Z5
-	VADDPS.BCST     words<>+1876(SB), Z5, Z5
+	VADDPS.BCST     words<>+2004(SB), Z5, Z5
 	VMULPS          Z1, Z0, Z0
-	VADDPS.BCST     words<>+1880(SB), Z0, Z0
+	VADDPS.BCST     words<>+2008(SB), Z0, Z0
 	VXORPS          Z2, Z5, Z5
-	VMULPS.BCST     words<>+1884(SB), Z4, Z2
-	VADDPS.BCST     words<>+1888(SB), Z2, Z2
+	VMULPS.BCST     words<>+2012(SB), Z4, Z2
+	VADDPS.BCST     words<>+2016(SB), Z2, Z2
 	VMULPS          Z1, Z0, Z0
-	VADDPS.BCST     words<>+1892(SB), Z0, Z0
+	VADDPS.BCST     words<>+2020(SB), Z0, Z0
 	VMULPS          Z4, Z2, Z2
-	VADDPS.BCST     words<>+1896(SB), Z2, Z2
+	VADDPS.BCST     words<>+2024(SB), Z2, Z2
 	VMULPS          Z1, Z0, Z0
-	VADDPS.BCST     words<>+1900(SB), Z0, Z0
+	VADDPS.BCST     words<>+2028(SB), Z0, Z0
 	VMULPS          Z4, Z2, Z2
-	VADDPS.BCST     words<>+1904(SB), Z2, Z2
+	VADDPS.BCST     words<>+2032(SB), Z2, Z2
 	VMULPS          Z1, Z0, Z0
-	VADDPS.BCST     words<>+1908(SB), Z0, Z0
-	VMULPS.BCST     words<>+1912(SB), Z6, Z6
+	VADDPS.BCST     words<>+2036(SB), Z0, Z0
+	VMULPS.BCST     words<>+2040(SB), Z6, Z6
 	VMULPS          Z1, Z0, Z0
 	VMULPS          Z3, Z2, Z2
 	VADDPS          Z6, Z0, Z0
@@ -50668,11 +50987,11 @@ TEXT ·noiseSquareAVX512(SB), NOSPLIT, $512-8
 	MOVQ         (DI), DX
 	MOVQ         8(DI), CX
 	MOVQ         16(DI), SI
-	VPBROADCASTD words<>+760(SB), Z31
-	VPBROADCASTD words<>+764(SB), Z30
+	VPBROADCASTD words<>+888(SB), Z31
+	VPBROADCASTD words<>+892(SB), Z30
 	VPBROADCASTD 24(DI), Z29
-	VPBROADCASTD words<>+1828(SB), Z28
-	VPADDD       words<>+696(SB), Z29, Z29
+	VPBROADCASTD words<>+1956(SB), Z28
+	VPADDD       words<>+824(SB), Z29, Z29
 	MOVL         $0x00005555, AX
 	KMOVW        AX, K3
 	SUBQ         $0x00000004, CX
@@ -50910,11 +51229,11 @@ membera:
 	VPMULUDQ        Z9, Z30, Z12
 	VPMULUDQ        Z16, Z30, Z15
 	VPMULUDQ        Z23, Z30, Z26
-	VPORD.BCST      words<>+672(SB), Z1, Z1
+	VPORD.BCST      words<>+800(SB), Z1, Z1
 	VPSHUFD         $0xb1, Z12, Z7
 	VPSRLQ          $0x20, Z15, Z14
 	VPSRLQ          $0x20, Z26, Z21
-	VMULPS.BCST     words<>+1832(SB), Z3, Z3
+	VMULPS.BCST     words<>+1960(SB), Z3, Z3
 	VPTERNLOGD.BCST $0x96, 72(SI), Z8, K3, Z7
 	VPSRLQ          $0x20, Z18, Z16
 	VPSRLQ          $0x20, Z24, Z23
@@ -50926,221 +51245,221 @@ membera:
 	VPTERNLOGD.BCST $0x96, 76(SI), Z11, K3, Z9
 	VPTERNLOGD.BCST $0x96, 68(SI), Z17, Z16
 	VPTERNLOGD.BCST $0x96, 60(SI), Z25, Z23
-	VPSUBD.BCST     words<>+1836(SB), Z1, Z1
+	VPSUBD.BCST     words<>+1964(SB), Z1, Z1
 	VPSRLD          $0x01, Z7, Z8
 	VPMULUDQ        Z14, Z31, Z17
 	VPMULUDQ        Z21, Z31, Z25
-	VMULPS.BCST     words<>+1840(SB), Z4, Z5
+	VMULPS.BCST     words<>+1968(SB), Z4, Z5
 	VCVTDQ2PS       Z9, Z10
 	VPMULUDQ        Z16, Z30, Z19
 	VPMULUDQ        Z23, Z30, Z22
 	VPSRAD          $0x17, Z1, Z6
-	VPORD.BCST      words<>+672(SB), Z8, Z8
+	VPORD.BCST      words<>+800(SB), Z8, Z8
 	VPSHUFD         $0xb1, Z19, Z14
 	VPSRLQ          $0x20, Z22, Z21
-	VPANDD.BCST     words<>+1844(SB), Z1, Z1
-	VMULPS.BCST     words<>+1832(SB), Z10, Z10
+	VPANDD.BCST     words<>+1972(SB), Z1, Z1
+	VMULPS.BCST     words<>+1960(SB), Z10, Z10
 	VPTERNLOGD.BCST $0x96, 72(SI), Z15, K3, Z14
 	VPSRLQ          $0x20, Z25, Z23
-	VADDPS.BCST     words<>+1848(SB), Z5, Z5
+	VADDPS.BCST     words<>+1976(SB), Z5, Z5
 	VCVTDQ2PS       Z8, Z8
 	VPSHUFD         $0xb1, Z17, Z16
 	VPTERNLOGD.BCST $0x96, 64(SI), Z26, Z21
-	VPADDD.BCST     words<>+1852(SB), Z1, Z1
+	VPADDD.BCST     words<>+1980(SB), Z1, Z1
 	VMULPS          Z10, Z10, Z11
 	VPTERNLOGD.BCST $0x96, 76(SI), Z18, K3, Z16
 	VPTERNLOGD.BCST $0x96, 68(SI), Z24, Z23
 	VCVTDQ2PS       Z6, Z6
-	VPSUBD.BCST     words<>+1836(SB), Z8, Z8
+	VPSUBD.BCST     words<>+1964(SB), Z8, Z8
 	VPSRLD          $0x01, Z14, Z15
 	VPMULUDQ        Z21, Z31, Z24
-	VADDPS.BCST     words<>+1632(SB), Z1, Z1
-	VMULPS.BCST     words<>+1840(SB), Z11, Z12
+	VADDPS.BCST     words<>+1760(SB), Z1, Z1
+	VMULPS.BCST     words<>+1968(SB), Z11, Z12
 	VCVTDQ2PS       Z16, Z17
 	VPMULUDQ        Z23, Z30, Z26
 	VMULPS          Z4, Z5, Z5
 	VPSRAD          $0x17, Z8, Z13
-	VPORD.BCST      words<>+672(SB), Z15, Z15
+	VPORD.BCST      words<>+800(SB), Z15, Z15
 	VPSHUFD         $0xb1, Z26, Z21
-	VADDPS.BCST     words<>+1856(SB), Z5, Z5
-	VPANDD.BCST     words<>+1844(SB), Z8, Z8
-	VMULPS.BCST     words<>+1832(SB), Z17, Z17
+	VADDPS.BCST     words<>+1984(SB), Z5, Z5
+	VPANDD.BCST     words<>+1972(SB), Z8, Z8
+	VMULPS.BCST     words<>+1960(SB), Z17, Z17
 	VPTERNLOGD.BCST $0x96, 72(SI), Z22, K3, Z21
-	VMULPS.BCST     words<>+1860(SB), Z1, Z0
-	VADDPS.BCST     words<>+1848(SB), Z12, Z12
+	VMULPS.BCST     words<>+1988(SB), Z1, Z0
+	VADDPS.BCST     words<>+1976(SB), Z12, Z12
 	VCVTDQ2PS       Z15, Z15
 	VPSHUFD         $0xb1, Z24, Z23
-	VADDPS.BCST     words<>+1864(SB), Z0, Z0
-	VPADDD.BCST     words<>+1852(SB), Z8, Z8
+	VADDPS.BCST     words<>+1992(SB), Z0, Z0
+	VPADDD.BCST     words<>+1980(SB), Z8, Z8
 	VMULPS          Z17, Z17, Z18
 	VPTERNLOGD.BCST $0x96, 76(SI), Z25, K3, Z23
 	VMULPS          Z4, Z5, Z5
 	VCVTDQ2PS       Z13, Z13
-	VPSUBD.BCST     words<>+1836(SB), Z15, Z15
+	VPSUBD.BCST     words<>+1964(SB), Z15, Z15
 	VPSRLD          $0x01, Z21, Z22
-	VADDPS.BCST     words<>+1868(SB), Z5, Z5
-	VADDPS.BCST     words<>+1632(SB), Z8, Z8
-	VMULPS.BCST     words<>+1840(SB), Z18, Z19
+	VADDPS.BCST     words<>+1996(SB), Z5, Z5
+	VADDPS.BCST     words<>+1760(SB), Z8, Z8
+	VMULPS.BCST     words<>+1968(SB), Z18, Z19
 	VCVTDQ2PS       Z23, Z24
 	VMULPS          Z1, Z0, Z0
 	VMULPS          Z11, Z12, Z12
 	VPSRAD          $0x17, Z15, Z20
-	VPORD.BCST      words<>+672(SB), Z22, Z22
-	VADDPS.BCST     words<>+1872(SB), Z0, Z0
-	VADDPS.BCST     words<>+1856(SB), Z12, Z12
-	VPANDD.BCST     words<>+1844(SB), Z15, Z15
-	VMULPS.BCST     words<>+1832(SB), Z24, Z24
+	VPORD.BCST      words<>+800(SB), Z22, Z22
+	VADDPS.BCST     words<>+2000(SB), Z0, Z0
+	VADDPS.BCST     words<>+1984(SB), Z12, Z12
+	VPANDD.BCST     words<>+1972(SB), Z15, Z15
+	VMULPS.BCST     words<>+1960(SB), Z24, Z24
 	VPSLLD          $0x1f, Z2, Z2
-	VMULPS.BCST     words<>+1860(SB), Z8, Z7
-	VADDPS.BCST     words<>+1848(SB), Z19, Z19
+	VMULPS.BCST     words<>+1988(SB), Z8, Z7
+	VADDPS.BCST     words<>+1976(SB), Z19, Z19
 	VCVTDQ2PS       Z22, Z22
 	VMULPS          Z4, Z5, Z5
-	VADDPS.BCST     words<>+1864(SB), Z7, Z7
-	VPADDD.BCST     words<>+1852(SB), Z15, Z15
+	VADDPS.BCST     words<>+1992(SB), Z7, Z7
+	VPADDD.BCST     words<>+1980(SB), Z15, Z15
 	VMULPS          Z24, Z24, Z25
-	VADDPS.BCST     words<>+1876(SB), Z5, Z5
+	VADDPS.BCST     words<>+2004(SB), Z5, Z5
 	VMULPS          Z11, Z12, Z12
 	VCVTDQ2PS       Z20, Z20
-	VPSUBD.BCST     words<>+1836(SB), Z22, Z22
+	VPSUBD.BCST     words<>+1964(SB), Z22, Z22
 	VMULPS          Z1, Z0, Z0
-	VADDPS.BCST     words<>+1868(SB), Z12, Z12
-	VADDPS.BCST     words<>+1632(SB), Z15, Z15
-	VMULPS.BCST     words<>+1840(SB), Z25, Z26
-	VADDPS.BCST     words<>+1880(SB), Z0, Z0
+	VADDPS.BCST     words<>+1996(SB), Z12, Z12
+	VADDPS.BCST     words<>+1760(SB), Z15, Z15
+	VMULPS.BCST     words<>+1968(SB), Z25, Z26
+	VADDPS.BCST     words<>+2008(SB), Z0, Z0
 	VMULPS          Z8, Z7, Z7
 	VMULPS          Z18, Z19, Z19
 	VPSRAD          $0x17, Z22, Z27
 	VXORPS          Z2, Z5, Z5
-	VADDPS.BCST     words<>+1872(SB), Z7, Z7
-	VADDPS.BCST     words<>+1856(SB), Z19, Z19
-	VPANDD.BCST     words<>+1844(SB), Z22, Z22
-	VMULPS.BCST     words<>+1884(SB), Z4, Z2
+	VADDPS.BCST     words<>+2000(SB), Z7, Z7
+	VADDPS.BCST     words<>+1984(SB), Z19, Z19
+	VPANDD.BCST     words<>+1972(SB), Z22, Z22
+	VMULPS.BCST     words<>+2012(SB), Z4, Z2
 	VPSLLD          $0x1f, Z9, Z9
-	VMULPS.BCST     words<>+1860(SB), Z15, Z14
-	VADDPS.BCST     words<>+1848(SB), Z26, Z26
-	VADDPS.BCST     words<>+1888(SB), Z2, Z2
+	VMULPS.BCST     words<>+1988(SB), Z15, Z14
+	VADDPS.BCST     words<>+1976(SB), Z26, Z26
+	VADDPS.BCST     words<>+2016(SB), Z2, Z2
 	VMULPS          Z11, Z12, Z12
-	VADDPS.BCST     words<>+1864(SB), Z14, Z14
-	VPADDD.BCST     words<>+1852(SB), Z22, Z22
+	VADDPS.BCST     words<>+1992(SB), Z14, Z14
+	VPADDD.BCST     words<>+1980(SB), Z22, Z22
 	VMULPS          Z1, Z0, Z0
-	VADDPS.BCST     words<>+1876(SB), Z12, Z12
+	VADDPS.BCST     words<>+2004(SB), Z12, Z12
 	VMULPS          Z18, Z19, Z19
 	VCVTDQ2PS       Z27, Z27
-	VADDPS.BCST     words<>+1892(SB), Z0, Z0
+	VADDPS.BCST     words<>+2020(SB), Z0, Z0
 	VMULPS          Z8, Z7, Z7
-	VADDPS.BCST     words<>+1868(SB), Z19, Z19
-	VADDPS.BCST     words<>+1632(SB), Z22, Z22
+	VADDPS.BCST     words<>+1996(SB), Z19, Z19
+	VADDPS.BCST     words<>+1760(SB), Z22, Z22
 	VMULPS          Z4, Z2, Z2
-	VADDPS.BCST     words<>+1880(SB), Z7, Z7
+	VADDPS.BCST     words<>+2008(SB), Z7, Z7
 	VMULPS          Z15, Z14, Z14
 	VMULPS          Z25, Z26, Z26
-	VADDPS.BCST     words<>+1896(SB), Z2, Z2
+	VADDPS.BCST     words<>+2024(SB), Z2, Z2
 	VXORPS          Z9, Z12, Z12
-	VADDPS.BCST     words<>+1872(SB), Z14, Z14
-	VADDPS.BCST     words<>+1856(SB), Z26, Z26
+	VADDPS.BCST     words<>+2000(SB), Z14, Z14
+	VADDPS.BCST     words<>+1984(SB), Z26, Z26
 	VMULPS          Z1, Z0, Z0
-	VMULPS.BCST     words<>+1884(SB), Z11, Z9
+	VMULPS.BCST     words<>+2012(SB), Z11, Z9
 	VPSLLD          $0x1f, Z16, Z16
-	VMULPS.BCST     words<>+1860(SB), Z22, Z21
-	VADDPS.BCST     words<>+1900(SB), Z0, Z0
-	VADDPS.BCST     words<>+1888(SB), Z9, Z9
+	VMULPS.BCST     words<>+1988(SB), Z22, Z21
+	VADDPS.BCST     words<>+2028(SB), Z0, Z0
+	VADDPS.BCST     words<>+2016(SB), Z9, Z9
 	VMULPS          Z18, Z19, Z19
-	VADDPS.BCST     words<>+1864(SB), Z21, Z21
+	VADDPS.BCST     words<>+1992(SB), Z21, Z21
 	VMULPS          Z4, Z2, Z2
 	VMULPS          Z8, Z7, Z7
-	VADDPS.BCST     words<>+1876(SB), Z19, Z19
+	VADDPS.BCST     words<>+2004(SB), Z19, Z19
 	VMULPS          Z25, Z26, Z26
-	VADDPS.BCST     words<>+1904(SB), Z2, Z2
-	VADDPS.BCST     words<>+1892(SB), Z7, Z7
+	VADDPS.BCST     words<>+2032(SB), Z2, Z2
+	VADDPS.BCST     words<>+2020(SB), Z7, Z7
 	VMULPS          Z15, Z14, Z14
-	VADDPS.BCST     words<>+1868(SB), Z26, Z26
+	VADDPS.BCST     words<>+1996(SB), Z26, Z26
 	VMULPS          Z1, Z0, Z0
 	VMULPS          Z11, Z9, Z9
-	VADDPS.BCST     words<>+1880(SB), Z14, Z14
+	VADDPS.BCST     words<>+2008(SB), Z14, Z14
 	VMULPS          Z22, Z21, Z21
-	VADDPS.BCST     words<>+1908(SB), Z0, Z0
-	VADDPS.BCST     words<>+1896(SB), Z9, Z9
+	VADDPS.BCST     words<>+2036(SB), Z0, Z0
+	VADDPS.BCST     words<>+2024(SB), Z9, Z9
 	VXORPS          Z16, Z19, Z19
-	VADDPS.BCST     words<>+1872(SB), Z21, Z21
-	VMULPS.BCST     words<>+1912(SB), Z6, Z6
+	VADDPS.BCST     words<>+2000(SB), Z21, Z21
+	VMULPS.BCST     words<>+2040(SB), Z6, Z6
 	VMULPS          Z8, Z7, Z7
-	VMULPS.BCST     words<>+1884(SB), Z18, Z16
+	VMULPS.BCST     words<>+2012(SB), Z18, Z16
 	VPSLLD          $0x1f, Z23, Z23
 	VMULPS          Z1, Z0, Z0
-	VADDPS.BCST     words<>+1900(SB), Z7, Z7
-	VADDPS.BCST     words<>+1888(SB), Z16, Z16
+	VADDPS.BCST     words<>+2028(SB), Z7, Z7
+	VADDPS.BCST     words<>+2016(SB), Z16, Z16
 	VMULPS          Z25, Z26, Z26
 	VMULPS          Z3, Z2, Z2
 	VMULPS          Z11, Z9, Z9
 	VMULPS          Z15, Z14, Z14
-	VADDPS.BCST     words<>+1876(SB), Z26, Z26
+	VADDPS.BCST     words<>+2004(SB), Z26, Z26
 	VADDPS          Z6, Z0, Z0
-	VADDPS.BCST     words<>+1904(SB), Z9, Z9
-	VADDPS.BCST     words<>+1892(SB), Z14, Z14
+	VADDPS.BCST     words<>+2032(SB), Z9, Z9
+	VADDPS.BCST     words<>+2020(SB), Z14, Z14
 	VMULPS          Z22, Z21, Z21
 	VSQRTPS         Z0, Z0
 	VMULPS          Z8, Z7, Z7
 	VMULPS          Z18, Z16, Z16
-	VADDPS.BCST     words<>+1880(SB), Z21, Z21
+	VADDPS.BCST     words<>+2008(SB), Z21, Z21
 	VMULPS          Z0, Z2, Z1
-	VADDPS.BCST     words<>+1908(SB), Z7, Z7
-	VADDPS.BCST     words<>+1896(SB), Z16, Z16
+	VADDPS.BCST     words<>+2036(SB), Z7, Z7
+	VADDPS.BCST     words<>+2024(SB), Z16, Z16
 	VXORPS          Z23, Z26, Z26
 	VMULPS          Z0, Z5, Z0
-	VMULPS.BCST     words<>+1912(SB), Z13, Z13
+	VMULPS.BCST     words<>+2040(SB), Z13, Z13
 	VMULPS          Z15, Z14, Z14
-	VMULPS.BCST     words<>+1884(SB), Z25, Z23
+	VMULPS.BCST     words<>+2012(SB), Z25, Z23
 	VMULPS          Z0, Z0, Z0
 	VMULPS          Z8, Z7, Z7
-	VADDPS.BCST     words<>+1900(SB), Z14, Z14
-	VADDPS.BCST     words<>+1888(SB), Z23, Z23
-	VADDPS.BCST     words<>+1632(SB), Z0, Z0
+	VADDPS.BCST     words<>+2028(SB), Z14, Z14
+	VADDPS.BCST     words<>+2016(SB), Z23, Z23
+	VADDPS.BCST     words<>+1760(SB), Z0, Z0
 	VMULPS          Z10, Z9, Z9
 	VMULPS          Z18, Z16, Z16
 	VMULPS          Z22, Z21, Z21
 	VMULPS.BCST     (R9), Z0, Z0
 	VADDPS          Z13, Z7, Z7
-	VADDPS.BCST     words<>+1904(SB), Z16, Z16
-	VADDPS.BCST     words<>+1892(SB), Z21, Z21
+	VADDPS.BCST     words<>+2032(SB), Z16, Z16
+	VADDPS.BCST     words<>+2020(SB), Z21, Z21
 	VADDPS          (DX), Z0, Z0
 	VSQRTPS         Z7, Z7
 	VMULPS          Z15, Z14, Z14
 	VMULPS          Z25, Z23, Z23
 	VMOVUPS         Z0, (DX)
 	VMULPS          Z7, Z9, Z8
-	VADDPS.BCST     words<>+1908(SB), Z14, Z14
-	VADDPS.BCST     words<>+1896(SB), Z23, Z23
+	VADDPS.BCST     words<>+2036(SB), Z14, Z14
+	VADDPS.BCST     words<>+2024(SB), Z23, Z23
 	VMULPS          Z1, Z1, Z1
 	VMULPS          Z7, Z12, Z7
-	VMULPS.BCST     words<>+1912(SB), Z20, Z20
+	VMULPS.BCST     words<>+2040(SB), Z20, Z20
 	VMULPS          Z22, Z21, Z21
-	VADDPS.BCST     words<>+1632(SB), Z1, Z1
+	VADDPS.BCST     words<>+1760(SB), Z1, Z1
 	VMULPS          Z7, Z7, Z7
 	VMULPS          Z15, Z14, Z14
-	VADDPS.BCST     words<>+1900(SB), Z21, Z21
+	VADDPS.BCST     words<>+2028(SB), Z21, Z21
 	VMULPS.BCST     (R9), Z1, Z1
-	VADDPS.BCST     words<>+1632(SB), Z7, Z7
+	VADDPS.BCST     words<>+1760(SB), Z7, Z7
 	VMULPS          Z17, Z16, Z16
 	VMULPS          Z25, Z23, Z23
 	VADDPS          64(DX), Z1, Z1
 	VMULPS.BCST     (R9), Z7, Z7
 	VADDPS          Z20, Z14, Z14
-	VADDPS.BCST     words<>+1904(SB), Z23, Z23
+	VADDPS.BCST     words<>+2032(SB), Z23, Z23
 	VMOVUPS         Z1, 64(DX)
 	VADDPS          128(DX), Z7, Z7
 	VSQRTPS         Z14, Z14
 	VMULPS          Z22, Z21, Z21
 	VMOVUPS         Z7, 128(DX)
 	VMULPS          Z14, Z16, Z15
-	VADDPS.BCST     words<>+1908(SB), Z21, Z21
+	VADDPS.BCST     words<>+2036(SB), Z21, Z21
 	VMULPS          Z8, Z8, Z8
 	VMULPS          Z14, Z19, Z14
-	VMULPS.BCST     words<>+1912(SB), Z27, Z27
-	VADDPS.BCST     words<>+1632(SB), Z8, Z8
+	VMULPS.BCST     words<>+2040(SB), Z27, Z27
+	VADDPS.BCST     words<>+1760(SB), Z8, Z8
 	VMULPS          Z14, Z14, Z14
 	VMULPS          Z22, Z21, Z21
 	VMULPS.BCST     (R9), Z8, Z8
-	VADDPS.BCST     words<>+1632(SB), Z14, Z14
+	VADDPS.BCST     words<>+1760(SB), Z14, Z14
 	VMULPS          Z24, Z23, Z23
 	VADDPS          192(DX), Z8, Z8
 	VMULPS.BCST     (R9), Z14, Z14
@@ -51152,17 +51471,17 @@ membera:
 	VMULPS          Z21, Z23, Z22
 	VMULPS          Z15, Z15, Z15
 	VMULPS          Z21, Z26, Z21
-	VADDPS.BCST     words<>+1632(SB), Z15, Z15
+	VADDPS.BCST     words<>+1760(SB), Z15, Z15
 	VMULPS          Z21, Z21, Z21
 	VMULPS.BCST     (R9), Z15, Z15
-	VADDPS.BCST     words<>+1632(SB), Z21, Z21
+	VADDPS.BCST     words<>+1760(SB), Z21, Z21
 	VADDPS          320(DX), Z15, Z15
 	VMULPS.BCST     (R9), Z21, Z21
 	VMOVUPS         Z15, 320(DX)
 	VADDPS          384(DX), Z21, Z21
 	VMOVUPS         Z21, 384(DX)
 	VMULPS          Z22, Z22, Z22
-	VADDPS.BCST     words<>+1632(SB), Z22, Z22
+	VADDPS.BCST     words<>+1760(SB), Z22, Z22
 	VMULPS.BCST     (R9), Z22, Z22
 	VADDPS          448(DX), Z22, Z22
 	VMOVUPS         Z22, 448(DX)
@@ -51250,45 +51569,45 @@ memberb:
 	VPTERNLOGD.BCST $0x96, 76(SI), Z4, K3, Z2
 	VPSRLD          $0x01, Z0, Z1
 	VCVTDQ2PS       Z2, Z3
-	VPORD.BCST      words<>+672(SB), Z1, Z1
-	VMULPS.BCST     words<>+1832(SB), Z3, Z3
+	VPORD.BCST      words<>+800(SB), Z1, Z1
+	VMULPS.BCST     words<>+1960(SB), Z3, Z3
 	VCVTDQ2PS       Z1, Z1
 	VMULPS          Z3, Z3, Z4
-	VPSUBD.BCST     words<>+1836(SB), Z1, Z1
-	VMULPS.BCST     words<>+1840(SB), Z4, Z5
+	VPSUBD.BCST     words<>+1964(SB), Z1, Z1
+	VMULPS.BCST     words<>+1968(SB), Z4, Z5
 	VPSRAD          $0x17, Z1, Z6
-	VPANDD.BCST     words<>+1844(SB), Z1, Z1
-	VADDPS.BCST     words<>+1848(SB), Z5, Z5
-	VPADDD.BCST     words<>+1852(SB), Z1, Z1
+	VPANDD.BCST     words<>+1972(SB), Z1, Z1
+	VADDPS.BCST     words<>+1976(SB), Z5, Z5
+	VPADDD.BCST     words<>+1980(SB), Z1, Z1
 	VCVTDQ2PS       Z6, Z6
-	VADDPS.BCST     words<>+1632(SB), Z1, Z1
+	VADDPS.BCST     words<>+1760(SB), Z1, Z1
 	VMULPS          Z4, Z5, Z5
-	VADDPS.BCST     words<>+1856(SB), Z5, Z5
-	VMULPS.BCST     words<>+1860(SB), Z1, Z0
-	VADDPS.BCST     words<>+1864(SB), Z0, Z0
+	VADDPS.BCST     words<>+1984(SB), Z5, Z5
+	VMULPS.BCST     words<>+1988(SB), Z1, Z0
+	VADDPS.BCST     words<>+1992(SB), Z0, Z0
 	VMULPS          Z4, Z5, Z5
-	VADDPS.BCST     words<>+1868(SB), Z5, Z5
+	VADDPS.BCST     words<>+1996(SB), Z5, Z5
 	VMULPS          Z1, Z0, Z0
-	VADDPS.BCST     words<>+1872(SB), Z0, Z0
+	VADDPS.BCST     words<>+2000(SB), Z0, Z0
 	VPSLLD          $0x1f, Z2, Z2
 	VMULPS          Z4, Z5, Z5
-	VADDPS.BCST     words<>+1876(SB), Z5, Z5
+	VADDPS.BCST     words<>+2004(SB), Z5, Z5
 	VMULPS          Z1, Z0, Z0
-	VADDPS.BCST     words<>+1880(SB), Z0, Z0
+	VADDPS.BCST     words<>+2008(SB), Z0, Z0
 	VXORPS          Z2, Z5, Z5
-	VMULPS.BCST     words<>+1884(SB), Z4, Z2
-	VADDPS.BCST     words<>+1888(SB), Z2, Z2
+	VMULPS.BCST     words<>+2012(SB), Z4, Z2
+	VADDPS.BCST     words<>+2016(SB), Z2, Z2
 	VMULPS          Z1, Z0, Z0
-	VADDPS.BCST     words<>+1892(SB), Z0, Z0
+	VADDPS.BCST     words<>+2020(SB), Z0, Z0
 	VMULPS          Z4, Z2, Z2
-	VADDPS.BCST     words<>+1896(SB), Z2, Z2
+	VADDPS.BCST     words<>+2024(SB), Z2, Z2
 	VMULPS          Z1, Z0, Z0
-	VADDPS.BCST     words<>+1900(SB), Z0, Z0
+	VADDPS.BCST     words<>+2028(SB), Z0, Z0
 	VMULPS          Z4, Z2, Z2
-	VADDPS.BCST     words<>+1904(SB), Z2, Z2
+	VADDPS.BCST     words<>+2032(SB), Z2, Z2
 	VMULPS          Z1, Z0, Z0
-	VADDPS.BCST     words<>+1908(SB), Z0, Z0
-	VMULPS.BCST     words<>+1912(SB), Z6, Z6
+	VADDPS.BCST     words<>+2036(SB), Z0, Z0
+	VMULPS.BCST     words<>+2040(SB), Z6, Z6
 	VMULPS          Z1, Z0, Z0
 	VMULPS          Z3, Z2, Z2
 	VADDPS          Z6, Z0, Z0
@@ -51296,12 +51615,12 @@ memberb:
 	VMULPS          Z0, Z2, Z1
 	VMULPS          Z0, Z5, Z0
 	VMULPS          Z0, Z0, Z0
-	VADDPS.BCST     words<>+1632(SB), Z0, Z0
+	VADDPS.BCST     words<>+1760(SB), Z0, Z0
 	VMULPS.BCST     (R9), Z0, Z0
 	VADDPS          (DX), Z0, Z0
 	VMOVUPS         Z0, (DX)
 	VMULPS          Z1, Z1, Z1
-	VADDPS.BCST     words<>+1632(SB), Z1, Z1
+	VADDPS.BCST     words<>+1760(SB), Z1, Z1
 	VMULPS.BCST     (R9), Z1, Z1
 	VADDPS          64(DX), Z1, Z1
 	VMOVUPS         Z1, 64(DX)
@@ -51324,15 +51643,15 @@ TEXT ·noiseWholeAVX512(SB), NOSPLIT, $512-8
 	MOVQ         (DI), DX
 	MOVQ         8(DI), CX
 	MOVQ         16(DI), SI
-	VPBROADCASTD words<>+760(SB), Z31
-	VPBROADCASTD words<>+764(SB), Z30
+	VPBROADCASTD words<>+888(SB), Z31
+	VPBROADCASTD words<>+892(SB), Z30
 	VPBROADCASTD 24(DI), Z29
-	VPBROADCASTD words<>+1828(SB), Z28
-	VPADDD       words<>+696(SB), Z29, Z29
+	VPBROADCASTD words<>+1956(SB), Z28
+	VPADDD       words<>+824(SB), Z29, Z29
 	MOVL         $0x00005555, AX
 	KMOVW        AX, K3
-	VPBROADCASTD words<>+1476(SB), Z6
-	VPBROADCASTD words<>+1480(SB), Z13
+	VPBROADCASTD words<>+1604(SB), Z6
+	VPBROADCASTD words<>+1608(SB), Z13
 	SUBQ         $0x00000004, CX
 	JLT          few
 	PCALIGN      $0x20
@@ -51560,7 +51879,7 @@ membera:
 	VPTERNLOGD.BCST $0x96, 68(SI), Z10, Z9
 	VPTERNLOGD.BCST $0x96, 60(SI), Z18, Z16
 	VPTERNLOGD.BCST $0x96, 52(SI), Z24, Z23
-	VPORD.BCST      words<>+1916(SB), Z0, Z0
+	VPORD.BCST      words<>+2044(SB), Z0, Z0
 	VPMULUDQ        Z7, Z31, Z10
 	VPMULUDQ        Z14, Z31, Z18
 	VPMULUDQ        Z21, Z31, Z24
@@ -51572,7 +51891,7 @@ membera:
 	VPSHUFD         $0xb1, Z12, Z7
 	VPSRLQ          $0x20, Z15, Z14
 	VPSRLQ          $0x20, Z26, Z21
-	VPADDD.BCST     words<>+1920(SB), Z0, Z0
+	VPADDD.BCST     words<>+2048(SB), Z0, Z0
 	VPTERNLOGD.BCST $0x96, 72(SI), Z8, K3, Z7
 	VPSRLQ          $0x20, Z18, Z16
 	VPSRLQ          $0x20, Z24, Z23
@@ -51580,24 +51899,24 @@ membera:
 	VPSHUFD         $0xb1, Z10, Z9
 	VPTERNLOGD.BCST $0x96, 64(SI), Z19, Z14
 	VPTERNLOGD.BCST $0x96, 56(SI), Z22, Z21
-	VPORD.BCST      words<>+1916(SB), Z2, Z2
+	VPORD.BCST      words<>+2044(SB), Z2, Z2
 	VPTERNLOGD.BCST $0x96, 76(SI), Z11, K3, Z9
 	VPTERNLOGD.BCST $0x96, 68(SI), Z17, Z16
 	VPTERNLOGD.BCST $0x96, 60(SI), Z25, Z23
 	VPMADDUBSW      Z2, Z6, Z2
-	VPORD.BCST      words<>+1916(SB), Z7, Z7
+	VPORD.BCST      words<>+2044(SB), Z7, Z7
 	VPMULUDQ        Z14, Z31, Z17
 	VPMULUDQ        Z21, Z31, Z25
 	VPMADDWD        Z13, Z2, Z2
 	VPMADDUBSW      Z7, Z6, Z7
 	VPMULUDQ        Z16, Z30, Z19
 	VPMULUDQ        Z23, Z30, Z22
-	VPADDD.BCST     words<>+1920(SB), Z2, Z2
+	VPADDD.BCST     words<>+2048(SB), Z2, Z2
 	VPMADDWD        Z13, Z7, Z7
 	VPSHUFD         $0xb1, Z19, Z14
 	VPSRLQ          $0x20, Z22, Z21
 	VPSRAD          $0x02, Z2, Z1
-	VPADDD.BCST     words<>+1920(SB), Z7, Z7
+	VPADDD.BCST     words<>+2048(SB), Z7, Z7
 	VPTERNLOGD.BCST $0x96, 72(SI), Z15, K3, Z14
 	VPSRLQ          $0x20, Z25, Z23
 	VPMULLD.BCST    (R9), Z0, Z0
@@ -51605,53 +51924,53 @@ membera:
 	VPSHUFD         $0xb1, Z17, Z16
 	VPTERNLOGD.BCST $0x96, 64(SI), Z26, Z21
 	VPADDD          (DX), Z0, Z0
-	VPORD.BCST      words<>+1916(SB), Z9, Z9
+	VPORD.BCST      words<>+2044(SB), Z9, Z9
 	VPTERNLOGD.BCST $0x96, 76(SI), Z18, K3, Z16
 	VPTERNLOGD.BCST $0x96, 68(SI), Z24, Z23
 	VMOVUPS         Z0, (DX)
 	VPMADDUBSW      Z9, Z6, Z9
-	VPORD.BCST      words<>+1916(SB), Z14, Z14
+	VPORD.BCST      words<>+2044(SB), Z14, Z14
 	VPMULUDQ        Z21, Z31, Z24
 	VPMULLD.BCST    (R9), Z1, Z1
 	VPMADDWD        Z13, Z9, Z9
 	VPMADDUBSW      Z14, Z6, Z14
 	VPMULUDQ        Z23, Z30, Z26
 	VPADDD          64(DX), Z1, Z1
-	VPADDD.BCST     words<>+1920(SB), Z9, Z9
+	VPADDD.BCST     words<>+2048(SB), Z9, Z9
 	VPMADDWD        Z13, Z14, Z14
 	VPSHUFD         $0xb1, Z26, Z21
 	VMOVUPS         Z1, 64(DX)
 	VPSRAD          $0x02, Z9, Z8
-	VPADDD.BCST     words<>+1920(SB), Z14, Z14
+	VPADDD.BCST     words<>+2048(SB), Z14, Z14
 	VPTERNLOGD.BCST $0x96, 72(SI), Z22, K3, Z21
 	VPMULLD.BCST    (R9), Z7, Z7
 	VPSRAD          $0x02, Z14, Z14
 	VPSHUFD         $0xb1, Z24, Z23
 	VPADDD          128(DX), Z7, Z7
-	VPORD.BCST      words<>+1916(SB), Z16, Z16
+	VPORD.BCST      words<>+2044(SB), Z16, Z16
 	VPTERNLOGD.BCST $0x96, 76(SI), Z25, K3, Z23
 	VMOVUPS         Z7, 128(DX)
 	VPMADDUBSW      Z16, Z6, Z16
-	VPORD.BCST      words<>+1916(SB), Z21, Z21
+	VPORD.BCST      words<>+2044(SB), Z21, Z21
 	VPMULLD.BCST    (R9), Z8, Z8
 	VPMADDWD        Z13, Z16, Z16
 	VPMADDUBSW      Z21, Z6, Z21
 	VPADDD          192(DX), Z8, Z8
-	VPADDD.BCST     words<>+1920(SB), Z16, Z16
+	VPADDD.BCST     words<>+2048(SB), Z16, Z16
 	VPMADDWD        Z13, Z21, Z21
 	VMOVUPS         Z8, 192(DX)
 	VPSRAD          $0x02, Z16, Z15
-	VPADDD.BCST     words<>+1920(SB), Z21, Z21
+	VPADDD.BCST     words<>+2048(SB), Z21, Z21
 	VPMULLD.BCST    (R9), Z14, Z14
 	VPSRAD          $0x02, Z21, Z21
 	VPADDD          256(DX), Z14, Z14
-	VPORD.BCST      words<>+1916(SB), Z23, Z23
+	VPORD.BCST      words<>+2044(SB), Z23, Z23
 	VMOVUPS         Z14, 256(DX)
 	VPMADDUBSW      Z23, Z6, Z23
 	VPMULLD.BCST    (R9), Z15, Z15
 	VPMADDWD        Z13, Z23, Z23
 	VPADDD          320(DX), Z15, Z15
-	VPADDD.BCST     words<>+1920(SB), Z23, Z23
+	VPADDD.BCST     words<>+2048(SB), Z23, Z23
 	VMOVUPS         Z15, 320(DX)
 	VPSRAD          $0x02, Z23, Z22
 	VPMULLD.BCST    (R9), Z21, Z21
@@ -51774,15 +52093,15 @@ memberb:
 	VPTERNLOGD.BCST $0x96, 72(SI), Z1, K3, Z0
 	VPSHUFD         $0xb1, Z3, Z2
 	VPTERNLOGD.BCST $0x96, 76(SI), Z4, K3, Z2
-	VPORD.BCST      words<>+1916(SB), Z0, Z0
+	VPORD.BCST      words<>+2044(SB), Z0, Z0
 	VPMADDUBSW      Z0, Z6, Z0
 	VPMADDWD        Z13, Z0, Z0
-	VPADDD.BCST     words<>+1920(SB), Z0, Z0
+	VPADDD.BCST     words<>+2048(SB), Z0, Z0
 	VPSRAD          $0x02, Z0, Z0
-	VPORD.BCST      words<>+1916(SB), Z2, Z2
+	VPORD.BCST      words<>+2044(SB), Z2, Z2
 	VPMADDUBSW      Z2, Z6, Z2
 	VPMADDWD        Z13, Z2, Z2
-	VPADDD.BCST     words<>+1920(SB), Z2, Z2
+	VPADDD.BCST     words<>+2048(SB), Z2, Z2
 	VPSRAD          $0x02, Z2, Z1
 	VPMULLD.BCST    (R9), Z0, Z0
 	VPADDD          (DX), Z0, Z0
@@ -51817,15 +52136,15 @@ TEXT ·noiseFloatsAVX512(SB), NOSPLIT, $0-8
 	MOVQ         (DI), DX
 	MOVQ         8(DI), CX
 	MOVQ         16(DI), SI
-	VPBROADCASTD words<>+760(SB), Z31
-	VPBROADCASTD words<>+764(SB), Z30
+	VPBROADCASTD words<>+888(SB), Z31
+	VPBROADCASTD words<>+892(SB), Z30
 	VPBROADCASTD 24(DI), Z29
-	VPBROADCASTD words<>+1828(SB), Z28
-	VPADDD       words<>+696(SB), Z29, Z29
+	VPBROADCASTD words<>+1956(SB), Z28
+	VPADDD       words<>+824(SB), Z29, Z29
 	MOVL         $0x00005555, AX
 	KMOVW        AX, K3
-	VPBROADCASTD words<>+1476(SB), Z6
-	VPBROADCASTD words<>+1480(SB), Z13
+	VPBROADCASTD words<>+1604(SB), Z6
+	VPBROADCASTD words<>+1608(SB), Z13
 	MOVQ         64(DI), R8
 	MOVQ         72(DI), R9
 	MOVQ         80(DI), R10
@@ -52022,7 +52341,7 @@ many:
 	VPTERNLOGD.BCST $0x96, 68(SI), Z10, Z9
 	VPTERNLOGD.BCST $0x96, 60(SI), Z18, Z16
 	VPTERNLOGD.BCST $0x96, 52(SI), Z24, Z23
-	VPORD.BCST      words<>+1916(SB), Z0, Z0
+	VPORD.BCST      words<>+2044(SB), Z0, Z0
 	VPMULUDQ        Z7, Z31, Z10
 	VPMULUDQ        Z14, Z31, Z18
 	VPMULUDQ        Z21, Z31, Z24
@@ -52034,7 +52353,7 @@ many:
 	VPSHUFD         $0xb1, Z12, Z7
 	VPSRLQ          $0x20, Z15, Z14
 	VPSRLQ          $0x20, Z26, Z21
-	VPADDD.BCST     words<>+1920(SB), Z0, Z0
+	VPADDD.BCST     words<>+2048(SB), Z0, Z0
 	VPTERNLOGD.BCST $0x96, 72(SI), Z8, K3, Z7
 	VPSRLQ          $0x20, Z18, Z16
 	VPSRLQ          $0x20, Z24, Z23
@@ -52042,24 +52361,24 @@ many:
 	VPSHUFD         $0xb1, Z10, Z9
 	VPTERNLOGD.BCST $0x96, 64(SI), Z19, Z14
 	VPTERNLOGD.BCST $0x96, 56(SI), Z22, Z21
-	VPORD.BCST      words<>+1916(SB), Z2, Z2
+	VPORD.BCST      words<>+2044(SB), Z2, Z2
 	VPTERNLOGD.BCST $0x96, 76(SI), Z11, K3, Z9
 	VPTERNLOGD.BCST $0x96, 68(SI), Z17, Z16
 	VPTERNLOGD.BCST $0x96, 60(SI), Z25, Z23
 	VPMADDUBSW      Z2, Z6, Z2
-	VPORD.BCST      words<>+1916(SB), Z7, Z7
+	VPORD.BCST      words<>+2044(SB), Z7, Z7
 	VPMULUDQ        Z14, Z31, Z17
 	VPMULUDQ        Z21, Z31, Z25
 	VPMADDWD        Z13, Z2, Z2
 	VPMADDUBSW      Z7, Z6, Z7
 	VPMULUDQ        Z16, Z30, Z19
 	VPMULUDQ        Z23, Z30, Z22
-	VPADDD.BCST     words<>+1920(SB), Z2, Z2
+	VPADDD.BCST     words<>+2048(SB), Z2, Z2
 	VPMADDWD        Z13, Z7, Z7
 	VPSHUFD         $0xb1, Z19, Z14
 	VPSRLQ          $0x20, Z22, Z21
 	VPSRAD          $0x02, Z2, Z1
-	VPADDD.BCST     words<>+1920(SB), Z7, Z7
+	VPADDD.BCST     words<>+2048(SB), Z7, Z7
 	VPTERNLOGD.BCST $0x96, 72(SI), Z15, K3, Z14
 	VPSRLQ          $0x20, Z25, Z23
 	VCVTDQ2PS       Z0, Z0
@@ -52069,20 +52388,20 @@ many:
 	VPTERNLOGD.BCST $0x96, 64(SI), Z26, Z21
 	VCVTDQ2PS       Z1, Z1
 	VMULPS.BCST     28(DI), Z1, Z1
-	VPORD.BCST      words<>+1916(SB), Z9, Z9
+	VPORD.BCST      words<>+2044(SB), Z9, Z9
 	VPTERNLOGD.BCST $0x96, 76(SI), Z18, K3, Z16
 	VPTERNLOGD.BCST $0x96, 68(SI), Z24, Z23
 	VPMADDUBSW      Z9, Z6, Z9
-	VPORD.BCST      words<>+1916(SB), Z14, Z14
+	VPORD.BCST      words<>+2044(SB), Z14, Z14
 	VPMULUDQ        Z21, Z31, Z24
 	VPMADDWD        Z13, Z9, Z9
 	VPMADDUBSW      Z14, Z6, Z14
 	VPMULUDQ        Z23, Z30, Z26
-	VPADDD.BCST     words<>+1920(SB), Z9, Z9
+	VPADDD.BCST     words<>+2048(SB), Z9, Z9
 	VPMADDWD        Z13, Z14, Z14
 	VPSHUFD         $0xb1, Z26, Z21
 	VPSRAD          $0x02, Z9, Z8
-	VPADDD.BCST     words<>+1920(SB), Z14, Z14
+	VPADDD.BCST     words<>+2048(SB), Z14, Z14
 	VPTERNLOGD.BCST $0x96, 72(SI), Z22, K3, Z21
 	VCVTDQ2PS       Z7, Z7
 	VMULPS.BCST     28(DI), Z7, Z7
@@ -52090,25 +52409,25 @@ many:
 	VPSHUFD         $0xb1, Z24, Z23
 	VCVTDQ2PS       Z8, Z8
 	VMULPS.BCST     28(DI), Z8, Z8
-	VPORD.BCST      words<>+1916(SB), Z16, Z16
+	VPORD.BCST      words<>+2044(SB), Z16, Z16
 	VPTERNLOGD.BCST $0x96, 76(SI), Z25, K3, Z23
 	VPMADDUBSW      Z16, Z6, Z16
-	VPORD.BCST      words<>+1916(SB), Z21, Z21
+	VPORD.BCST      words<>+2044(SB), Z21, Z21
 	VPMADDWD        Z13, Z16, Z16
 	VPMADDUBSW      Z21, Z6, Z21
-	VPADDD.BCST     words<>+1920(SB), Z16, Z16
+	VPADDD.BCST     words<>+2048(SB), Z16, Z16
 	VPMADDWD        Z13, Z21, Z21
 	VPSRAD          $0x02, Z16, Z15
-	VPADDD.BCST     words<>+1920(SB), Z21, Z21
+	VPADDD.BCST     words<>+2048(SB), Z21, Z21
 	VCVTDQ2PS       Z14, Z14
 	VMULPS.BCST     28(DI), Z14, Z14
 	VPSRAD          $0x02, Z21, Z21
 	VCVTDQ2PS       Z15, Z15
 	VMULPS.BCST     28(DI), Z15, Z15
-	VPORD.BCST      words<>+1916(SB), Z23, Z23
+	VPORD.BCST      words<>+2044(SB), Z23, Z23
 	VPMADDUBSW      Z23, Z6, Z23
 	VPMADDWD        Z13, Z23, Z23
-	VPADDD.BCST     words<>+1920(SB), Z23, Z23
+	VPADDD.BCST     words<>+2048(SB), Z23, Z23
 	VPSRAD          $0x02, Z23, Z22
 	VCVTDQ2PS       Z21, Z21
 	VMULPS.BCST     28(DI), Z21, Z21
@@ -52210,15 +52529,15 @@ one:
 	VPTERNLOGD.BCST $0x96, 72(SI), Z1, K3, Z0
 	VPSHUFD         $0xb1, Z3, Z2
 	VPTERNLOGD.BCST $0x96, 76(SI), Z4, K3, Z2
-	VPORD.BCST      words<>+1916(SB), Z0, Z0
+	VPORD.BCST      words<>+2044(SB), Z0, Z0
 	VPMADDUBSW      Z0, Z6, Z0
 	VPMADDWD        Z13, Z0, Z0
-	VPADDD.BCST     words<>+1920(SB), Z0, Z0
+	VPADDD.BCST     words<>+2048(SB), Z0, Z0
 	VPSRAD          $0x02, Z0, Z0
-	VPORD.BCST      words<>+1916(SB), Z2, Z2
+	VPORD.BCST      words<>+2044(SB), Z2, Z2
 	VPMADDUBSW      Z2, Z6, Z2
 	VPMADDWD        Z13, Z2, Z2
-	VPADDD.BCST     words<>+1920(SB), Z2, Z2
+	VPADDD.BCST     words<>+2048(SB), Z2, Z2
 	VPSRAD          $0x02, Z2, Z1
 	VCVTDQ2PS       Z0, Z0
 	VMULPS.BCST     28(DI), Z0, Z0
@@ -52246,15 +52565,15 @@ TEXT ·noiseBytesAVX512(SB), NOSPLIT, $0-8
 	MOVQ         (DI), DX
 	MOVQ         8(DI), CX
 	MOVQ         16(DI), SI
-	VPBROADCASTD words<>+760(SB), Z31
-	VPBROADCASTD words<>+764(SB), Z30
+	VPBROADCASTD words<>+888(SB), Z31
+	VPBROADCASTD words<>+892(SB), Z30
 	VPBROADCASTD 24(DI), Z29
-	VPBROADCASTD words<>+1828(SB), Z28
-	VPADDD       words<>+696(SB), Z29, Z29
+	VPBROADCASTD words<>+1956(SB), Z28
+	VPADDD       words<>+824(SB), Z29, Z29
 	MOVL         $0x00005555, AX
 	KMOVW        AX, K3
-	VPBROADCASTD words<>+1476(SB), Z6
-	VPBROADCASTD words<>+1480(SB), Z13
+	VPBROADCASTD words<>+1604(SB), Z6
+	VPBROADCASTD words<>+1608(SB), Z13
 	SUBQ         $0x00000004, CX
 	JLT          few
 	PCALIGN      $0x20
@@ -52448,7 +52767,7 @@ many:
 	VPTERNLOGD.BCST $0x96, 68(SI), Z10, Z9
 	VPTERNLOGD.BCST $0x96, 60(SI), Z18, Z16
 	VPTERNLOGD.BCST $0x96, 52(SI), Z24, Z23
-	VPORD.BCST      words<>+1916(SB), Z0, Z0
+	VPORD.BCST      words<>+2044(SB), Z0, Z0
 	VPMULUDQ        Z7, Z31, Z10
 	VPMULUDQ        Z14, Z31, Z18
 	VPMULUDQ        Z21, Z31, Z24
@@ -52460,7 +52779,7 @@ many:
 	VPSHUFD         $0xb1, Z12, Z7
 	VPSRLQ          $0x20, Z15, Z14
 	VPSRLQ          $0x20, Z26, Z21
-	VPADDD.BCST     words<>+1920(SB), Z0, Z0
+	VPADDD.BCST     words<>+2048(SB), Z0, Z0
 	VPTERNLOGD.BCST $0x96, 72(SI), Z8, K3, Z7
 	VPSRLQ          $0x20, Z18, Z16
 	VPSRLQ          $0x20, Z24, Z23
@@ -52468,24 +52787,24 @@ many:
 	VPSHUFD         $0xb1, Z10, Z9
 	VPTERNLOGD.BCST $0x96, 64(SI), Z19, Z14
 	VPTERNLOGD.BCST $0x96, 56(SI), Z22, Z21
-	VPORD.BCST      words<>+1916(SB), Z2, Z2
+	VPORD.BCST      words<>+2044(SB), Z2, Z2
 	VPTERNLOGD.BCST $0x96, 76(SI), Z11, K3, Z9
 	VPTERNLOGD.BCST $0x96, 68(SI), Z17, Z16
 	VPTERNLOGD.BCST $0x96, 60(SI), Z25, Z23
 	VPMADDUBSW      Z2, Z6, Z2
-	VPORD.BCST      words<>+1916(SB), Z7, Z7
+	VPORD.BCST      words<>+2044(SB), Z7, Z7
 	VPMULUDQ        Z14, Z31, Z17
 	VPMULUDQ        Z21, Z31, Z25
 	VPMADDWD        Z13, Z2, Z2
 	VPMADDUBSW      Z7, Z6, Z7
 	VPMULUDQ        Z16, Z30, Z19
 	VPMULUDQ        Z23, Z30, Z22
-	VPADDD.BCST     words<>+1920(SB), Z2, Z2
+	VPADDD.BCST     words<>+2048(SB), Z2, Z2
 	VPMADDWD        Z13, Z7, Z7
 	VPSHUFD         $0xb1, Z19, Z14
 	VPSRLQ          $0x20, Z22, Z21
 	VPSRAD          $0x02, Z2, Z1
-	VPADDD.BCST     words<>+1920(SB), Z7, Z7
+	VPADDD.BCST     words<>+2048(SB), Z7, Z7
 	VPTERNLOGD.BCST $0x96, 72(SI), Z15, K3, Z14
 	VPSRLQ          $0x20, Z25, Z23
 	VPMOVSDB        Z0, (DX)
@@ -52493,42 +52812,42 @@ many:
 	VPSHUFD         $0xb1, Z17, Z16
 	VPTERNLOGD.BCST $0x96, 64(SI), Z26, Z21
 	VPMOVSDB        Z1, 16(DX)
-	VPORD.BCST      words<>+1916(SB), Z9, Z9
+	VPORD.BCST      words<>+2044(SB), Z9, Z9
 	VPTERNLOGD.BCST $0x96, 76(SI), Z18, K3, Z16
 	VPTERNLOGD.BCST $0x96, 68(SI), Z24, Z23
 	VPMADDUBSW      Z9, Z6, Z9
-	VPORD.BCST      words<>+1916(SB), Z14, Z14
+	VPORD.BCST      words<>+2044(SB), Z14, Z14
 	VPMULUDQ        Z21, Z31, Z24
 	VPMADDWD        Z13, Z9, Z9
 	VPMADDUBSW      Z14, Z6, Z14
 	VPMULUDQ        Z23, Z30, Z26
-	VPADDD.BCST     words<>+1920(SB), Z9, Z9
+	VPADDD.BCST     words<>+2048(SB), Z9, Z9
 	VPMADDWD        Z13, Z14, Z14
 	VPSHUFD         $0xb1, Z26, Z21
 	VPSRAD          $0x02, Z9, Z8
-	VPADDD.BCST     words<>+1920(SB), Z14, Z14
+	VPADDD.BCST     words<>+2048(SB), Z14, Z14
 	VPTERNLOGD.BCST $0x96, 72(SI), Z22, K3, Z21
 	VPMOVSDB        Z7, 32(DX)
 	VPSRAD          $0x02, Z14, Z14
 	VPSHUFD         $0xb1, Z24, Z23
 	VPMOVSDB        Z8, 48(DX)
-	VPORD.BCST      words<>+1916(SB), Z16, Z16
+	VPORD.BCST      words<>+2044(SB), Z16, Z16
 	VPTERNLOGD.BCST $0x96, 76(SI), Z25, K3, Z23
 	VPMADDUBSW      Z16, Z6, Z16
-	VPORD.BCST      words<>+1916(SB), Z21, Z21
+	VPORD.BCST      words<>+2044(SB), Z21, Z21
 	VPMADDWD        Z13, Z16, Z16
 	VPMADDUBSW      Z21, Z6, Z21
-	VPADDD.BCST     words<>+1920(SB), Z16, Z16
+	VPADDD.BCST     words<>+2048(SB), Z16, Z16
 	VPMADDWD        Z13, Z21, Z21
 	VPSRAD          $0x02, Z16, Z15
-	VPADDD.BCST     words<>+1920(SB), Z21, Z21
+	VPADDD.BCST     words<>+2048(SB), Z21, Z21
 	VPMOVSDB        Z14, 64(DX)
 	VPSRAD          $0x02, Z21, Z21
 	VPMOVSDB        Z15, 80(DX)
-	VPORD.BCST      words<>+1916(SB), Z23, Z23
+	VPORD.BCST      words<>+2044(SB), Z23, Z23
 	VPMADDUBSW      Z23, Z6, Z23
 	VPMADDWD        Z13, Z23, Z23
-	VPADDD.BCST     words<>+1920(SB), Z23, Z23
+	VPADDD.BCST     words<>+2048(SB), Z23, Z23
 	VPSRAD          $0x02, Z23, Z22
 	VPMOVSDB        Z21, 96(DX)
 	VPMOVSDB        Z22, 112(DX)
@@ -52597,15 +52916,15 @@ one:
 	VPTERNLOGD.BCST $0x96, 72(SI), Z1, K3, Z0
 	VPSHUFD         $0xb1, Z3, Z2
 	VPTERNLOGD.BCST $0x96, 76(SI), Z4, K3, Z2
-	VPORD.BCST      words<>+1916(SB), Z0, Z0
+	VPORD.BCST      words<>+2044(SB), Z0, Z0
 	VPMADDUBSW      Z0, Z6, Z0
 	VPMADDWD        Z13, Z0, Z0
-	VPADDD.BCST     words<>+1920(SB), Z0, Z0
+	VPADDD.BCST     words<>+2048(SB), Z0, Z0
 	VPSRAD          $0x02, Z0, Z0
-	VPORD.BCST      words<>+1916(SB), Z2, Z2
+	VPORD.BCST      words<>+2044(SB), Z2, Z2
 	VPMADDUBSW      Z2, Z6, Z2
 	VPMADDWD        Z13, Z2, Z2
-	VPADDD.BCST     words<>+1920(SB), Z2, Z2
+	VPADDD.BCST     words<>+2048(SB), Z2, Z2
 	VPSRAD          $0x02, Z2, Z1
 	VPMOVSDB        Z0, (DX)
 	VPMOVSDB        Z1, 16(DX)
@@ -52624,15 +52943,15 @@ TEXT ·noiseRoundedAVX512(SB), NOSPLIT, $0-8
 	MOVQ         (DI), DX
 	MOVQ         8(DI), CX
 	MOVQ         16(DI), SI
-	VPBROADCASTD words<>+760(SB), Z31
-	VPBROADCASTD words<>+764(SB), Z30
+	VPBROADCASTD words<>+888(SB), Z31
+	VPBROADCASTD words<>+892(SB), Z30
 	VPBROADCASTD 24(DI), Z29
-	VPBROADCASTD words<>+1828(SB), Z28
-	VPADDD       words<>+696(SB), Z29, Z29
+	VPBROADCASTD words<>+1956(SB), Z28
+	VPADDD       words<>+824(SB), Z29, Z29
 	MOVL         $0x00005555, AX
 	KMOVW        AX, K3
-	VPBROADCASTD words<>+1476(SB), Z6
-	VPBROADCASTD words<>+1480(SB), Z13
+	VPBROADCASTD words<>+1604(SB), Z6
+	VPBROADCASTD words<>+1608(SB), Z13
 	SUBQ         $0x00000004, CX
 	JLT          few
 	PCALIGN      $0x20
@@ -52826,7 +53145,7 @@ many:
 	VPTERNLOGD.BCST $0x96, 68(SI), Z10, Z9
 	VPTERNLOGD.BCST $0x96, 60(SI), Z18, Z16
 	VPTERNLOGD.BCST $0x96, 52(SI), Z24, Z23
-	VPORD.BCST      words<>+1916(SB), Z0, Z0
+	VPORD.BCST      words<>+2044(SB), Z0, Z0
 	VPMULUDQ        Z7, Z31, Z10
 	VPMULUDQ        Z14, Z31, Z18
 	VPMULUDQ        Z21, Z31, Z24
@@ -52838,7 +53157,7 @@ many:
 	VPSHUFD         $0xb1, Z12, Z7
 	VPSRLQ          $0x20, Z15, Z14
 	VPSRLQ          $0x20, Z26, Z21
-	VPADDD.BCST     words<>+1920(SB), Z0, Z0
+	VPADDD.BCST     words<>+2048(SB), Z0, Z0
 	VPTERNLOGD.BCST $0x96, 72(SI), Z8, K3, Z7
 	VPSRLQ          $0x20, Z18, Z16
 	VPSRLQ          $0x20, Z24, Z23
@@ -52846,24 +53165,24 @@ many:
 	VPSHUFD         $0xb1, Z10, Z9
 	VPTERNLOGD.BCST $0x96, 64(SI), Z19, Z14
 	VPTERNLOGD.BCST $0x96, 56(SI), Z22, Z21
-	VPORD.BCST      words<>+1916(SB), Z2, Z2
+	VPORD.BCST      words<>+2044(SB), Z2, Z2
 	VPTERNLOGD.BCST $0x96, 76(SI), Z11, K3, Z9
 	VPTERNLOGD.BCST $0x96, 68(SI), Z17, Z16
 	VPTERNLOGD.BCST $0x96, 60(SI), Z25, Z23
 	VPMADDUBSW      Z2, Z6, Z2
-	VPORD.BCST      words<>+1916(SB), Z7, Z7
+	VPORD.BCST      words<>+2044(SB), Z7, Z7
 	VPMULUDQ        Z14, Z31, Z17
 	VPMULUDQ        Z21, Z31, Z25
 	VPMADDWD        Z13, Z2, Z2
 	VPMADDUBSW      Z7, Z6, Z7
 	VPMULUDQ        Z16, Z30, Z19
 	VPMULUDQ        Z23, Z30, Z22
-	VPADDD.BCST     words<>+1920(SB), Z2, Z2
+	VPADDD.BCST     words<>+2048(SB), Z2, Z2
 	VPMADDWD        Z13, Z7, Z7
 	VPSHUFD         $0xb1, Z19, Z14
 	VPSRLQ          $0x20, Z22, Z21
 	VPSRAD          $0x02, Z2, Z1
-	VPADDD.BCST     words<>+1920(SB), Z7, Z7
+	VPADDD.BCST     words<>+2048(SB), Z7, Z7
 	VPTERNLOGD.BCST $0x96, 72(SI), Z15, K3, Z14
 	VPSRLQ          $0x20, Z25, Z23
 	VCVTDQ2PS       Z0, Z0
@@ -52872,13 +53191,13 @@ many:
 	VPSRAD          $0x02, Z7, Z7
 	VPSHUFD         $0xb1, Z17, Z16
 	VPTERNLOGD.BCST $0x96, 64(SI), Z26, Z21
-	VMAXPS.BCST     words<>+1924(SB), Z0, Z0
-	VPORD.BCST      words<>+1916(SB), Z9, Z9
+	VMAXPS.BCST     words<>+2052(SB), Z0, Z0
+	VPORD.BCST      words<>+2044(SB), Z9, Z9
 	VPTERNLOGD.BCST $0x96, 76(SI), Z18, K3, Z16
 	VPTERNLOGD.BCST $0x96, 68(SI), Z24, Z23
 	VCVTPS2DQ       Z0, Z0
 	VPMADDUBSW      Z9, Z6, Z9
-	VPORD.BCST      words<>+1916(SB), Z14, Z14
+	VPORD.BCST      words<>+2044(SB), Z14, Z14
 	VPMULUDQ        Z21, Z31, Z24
 	VPMOVSDB        Z0, (DX)
 	VPMADDWD        Z13, Z9, Z9
@@ -52887,12 +53206,12 @@ many:
 	VCVTDQ2PS       Z1, Z1
 	VMULPS.BCST     28(DI), Z1, Z1
 	VMULPS.BCST     32(DI), Z1, Z1
-	VPADDD.BCST     words<>+1920(SB), Z9, Z9
+	VPADDD.BCST     words<>+2048(SB), Z9, Z9
 	VPMADDWD        Z13, Z14, Z14
 	VPSHUFD         $0xb1, Z26, Z21
-	VMAXPS.BCST     words<>+1924(SB), Z1, Z1
+	VMAXPS.BCST     words<>+2052(SB), Z1, Z1
 	VPSRAD          $0x02, Z9, Z8
-	VPADDD.BCST     words<>+1920(SB), Z14, Z14
+	VPADDD.BCST     words<>+2048(SB), Z14, Z14
 	VPTERNLOGD.BCST $0x96, 72(SI), Z22, K3, Z21
 	VCVTPS2DQ       Z1, Z1
 	VCVTDQ2PS       Z7, Z7
@@ -52901,31 +53220,31 @@ many:
 	VPSRAD          $0x02, Z14, Z14
 	VPSHUFD         $0xb1, Z24, Z23
 	VPMOVSDB        Z1, 16(DX)
-	VMAXPS.BCST     words<>+1924(SB), Z7, Z7
-	VPORD.BCST      words<>+1916(SB), Z16, Z16
+	VMAXPS.BCST     words<>+2052(SB), Z7, Z7
+	VPORD.BCST      words<>+2044(SB), Z16, Z16
 	VPTERNLOGD.BCST $0x96, 76(SI), Z25, K3, Z23
 	VCVTPS2DQ       Z7, Z7
 	VPMADDUBSW      Z16, Z6, Z16
-	VPORD.BCST      words<>+1916(SB), Z21, Z21
+	VPORD.BCST      words<>+2044(SB), Z21, Z21
 	VPMOVSDB        Z7, 32(DX)
 	VPMADDWD        Z13, Z16, Z16
 	VPMADDUBSW      Z21, Z6, Z21
 	VCVTDQ2PS       Z8, Z8
 	VMULPS.BCST     28(DI), Z8, Z8
 	VMULPS.BCST     32(DI), Z8, Z8
-	VPADDD.BCST     words<>+1920(SB), Z16, Z16
+	VPADDD.BCST     words<>+2048(SB), Z16, Z16
 	VPMADDWD        Z13, Z21, Z21
-	VMAXPS.BCST     words<>+1924(SB), Z8, Z8
+	VMAXPS.BCST     words<>+2052(SB), Z8, Z8
 	VPSRAD          $0x02, Z16, Z15
-	VPADDD.BCST     words<>+1920(SB), Z21, Z21
+	VPADDD.BCST     words<>+2048(SB), Z21, Z21
 	VCVTPS2DQ       Z8, Z8
 	VCVTDQ2PS       Z14, Z14
 	VMULPS.BCST     28(DI), Z14, Z14
 	VMULPS.BCST     32(DI), Z14, Z14
 	VPSRAD          $0x02, Z21, Z21
 	VPMOVSDB        Z8, 48(DX)
-	VMAXPS.BCST     words<>+1924(SB), Z14, Z14
-	VPORD.BCST      words<>+1916(SB), Z23, Z23
+	VMAXPS.BCST     words<>+2052(SB), Z14, Z14
+	VPORD.BCST      words<>+2044(SB), Z23, Z23
 	VCVTPS2DQ       Z14, Z14
 	VPMADDUBSW      Z23, Z6, Z23
 	VPMOVSDB        Z14, 64(DX)
@@ -52933,21 +53252,21 @@ many:
 	VCVTDQ2PS       Z15, Z15
 	VMULPS.BCST     28(DI), Z15, Z15
 	VMULPS.BCST     32(DI), Z15, Z15
-	VPADDD.BCST     words<>+1920(SB), Z23, Z23
-	VMAXPS.BCST     words<>+1924(SB), Z15, Z15
+	VPADDD.BCST     words<>+2048(SB), Z23, Z23
+	VMAXPS.BCST     words<>+2052(SB), Z15, Z15
 	VPSRAD          $0x02, Z23, Z22
 	VCVTPS2DQ       Z15, Z15
 	VCVTDQ2PS       Z21, Z21
 	VMULPS.BCST     28(DI), Z21, Z21
 	VMULPS.BCST     32(DI), Z21, Z21
 	VPMOVSDB        Z15, 80(DX)
-	VMAXPS.BCST     words<>+1924(SB), Z21, Z21
+	VMAXPS.BCST     words<>+2052(SB), Z21, Z21
 	VCVTPS2DQ       Z21, Z21
 	VPMOVSDB        Z21, 96(DX)
 	VCVTDQ2PS       Z22, Z22
 	VMULPS.BCST     28(DI), Z22, Z22
 	VMULPS.BCST     32(DI), Z22, Z22
-	VMAXPS.BCST     words<>+1924(SB), Z22, Z22
+	VMAXPS.BCST     words<>+2052(SB), Z22, Z22
 	VCVTPS2DQ       Z22, Z22
 	VPMOVSDB        Z22, 112(DX)
 	ADDQ            $0x00000080, DX
@@ -53015,26 +53334,26 @@ one:
 	VPTERNLOGD.BCST $0x96, 72(SI), Z1, K3, Z0
 	VPSHUFD         $0xb1, Z3, Z2
 	VPTERNLOGD.BCST $0x96, 76(SI), Z4, K3, Z2
-	VPORD.BCST      words<>+1916(SB), Z0, Z0
+	VPORD.BCST      words<>+2044(SB), Z0, Z0
 	VPMADDUBSW      Z0, Z6, Z0
 	VPMADDWD        Z13, Z0, Z0
-	VPADDD.BCST     words<>+1920(SB), Z0, Z0
+	VPADDD.BCST     words<>+2048(SB), Z0, Z0
 	VPSRAD          $0x02, Z0, Z0
-	VPORD.BCST      words<>+1916(SB), Z2, Z2
+	VPORD.BCST      words<>+2044(SB), Z2, Z2
 	VPMADDUBSW      Z2, Z6, Z2
 	VPMADDWD        Z13, Z2, Z2
-	VPADDD.BCST     words<>+1920(SB), Z2, Z2
+	VPADDD.BCST     words<>+2048(SB), Z2, Z2
 	VPSRAD          $0x02, Z2, Z1
 	VCVTDQ2PS       Z0, Z0
 	VMULPS.BCST     28(DI), Z0, Z0
 	VMULPS.BCST     32(DI), Z0, Z0
-	VMAXPS.BCST     words<>+1924(SB), Z0, Z0
+	VMAXPS.BCST     words<>+2052(SB), Z0, Z0
 	VCVTPS2DQ       Z0, Z0
 	VPMOVSDB        Z0, (DX)
 	VCVTDQ2PS       Z1, Z1
 	VMULPS.BCST     28(DI), Z1, Z1
 	VMULPS.BCST     32(DI), Z1, Z1
-	VMAXPS.BCST     words<>+1924(SB), Z1, Z1
+	VMAXPS.BCST     words<>+2052(SB), Z1, Z1
 	VCVTPS2DQ       Z1, Z1
 	VPMOVSDB        Z1, 16(DX)
 	ADDQ            $0x00000020, DX
@@ -53052,11 +53371,11 @@ TEXT ·dropAVX512(SB), NOSPLIT, $0-8
 	MOVQ         (DI), DX
 	MOVQ         8(DI), CX
 	MOVQ         16(DI), SI
-	VPBROADCASTD words<>+760(SB), Z31
-	VPBROADCASTD words<>+764(SB), Z30
+	VPBROADCASTD words<>+888(SB), Z31
+	VPBROADCASTD words<>+892(SB), Z30
 	VPBROADCASTD 24(DI), Z29
-	VPBROADCASTD words<>+1828(SB), Z28
-	VPADDD       words<>+1928(SB), Z29, Z29
+	VPBROADCASTD words<>+1956(SB), Z28
+	VPADDD       words<>+2056(SB), Z29, Z29
 	MOVL         $0x00005555, AX
 	KMOVW        AX, K3
 	VPBROADCASTD 32(DI), Z27
@@ -53394,6 +53713,342 @@ one:
 	VMOVUPS         Z4, (DX)
 	VPCMPUD         $0x05, Z27, Z5, K1
 	VBROADCASTSS.Z  28(DI), K1, Z5
+	VMOVUPS         Z5, 64(DX)
+	ADDQ            $0x00000080, DX
+	DECQ            CX
+	JNZ             one
+
+finished:
+	VZEROUPPER
+	RET
+
+// func wordsAVX512(t *byte)
+// Requires: AVX, AVX512F
+TEXT ·wordsAVX512(SB), NOSPLIT, $0-8
+	MOVQ         t+0(FP), DI
+	MOVQ         (DI), DX
+	MOVQ         8(DI), CX
+	MOVQ         16(DI), SI
+	VPBROADCASTD words<>+888(SB), Z31
+	VPBROADCASTD words<>+892(SB), Z30
+	VPBROADCASTD 24(DI), Z29
+	VPBROADCASTD words<>+1956(SB), Z28
+	VPADDD       words<>+2056(SB), Z29, Z29
+	MOVL         $0x00005555, AX
+	KMOVW        AX, K3
+	SUBQ         $0x00000004, CX
+	JLT          few
+	PCALIGN      $0x20
+
+many:
+	VPMULUDQ        Z29, Z31, Z3
+	VPADDD          Z28, Z29, Z29
+	VPSRLQ          $0x20, Z3, Z2
+	VPXORD.BCST     88(DI), Z2, Z2
+	VPMULUDQ        Z2, Z30, Z5
+	VPSRLQ          $0x20, Z5, Z0
+	VPXORD.BCST     92(DI), Z0, Z0
+	VPXORD.BCST     96(DI), Z3, Z2
+	VPMULUDQ        Z29, Z31, Z10
+	VPADDD          Z28, Z29, Z29
+	VPMULUDQ        Z0, Z31, Z4
+	VPSRLQ          $0x20, Z10, Z9
+	VPMULUDQ        Z2, Z30, Z1
+	VPXORD.BCST     88(DI), Z9, Z9
+	VPSRLQ          $0x20, Z1, Z0
+	VPMULUDQ        Z9, Z30, Z12
+	VPSRLQ          $0x20, Z4, Z2
+	VPSRLQ          $0x20, Z12, Z7
+	VPTERNLOGD.BCST $0x96, 16(SI), Z5, Z0
+	VPXORD.BCST     92(DI), Z7, Z7
+	VPXORD.BCST     100(DI), Z2, Z2
+	VPXORD.BCST     96(DI), Z10, Z9
+	VPMULUDQ        Z29, Z31, Z17
+	VPADDD          Z28, Z29, Z29
+	VPMULUDQ        Z0, Z31, Z3
+	VPMULUDQ        Z7, Z31, Z11
+	VPSRLQ          $0x20, Z17, Z16
+	VPMULUDQ        Z2, Z30, Z5
+	VPMULUDQ        Z9, Z30, Z8
+	VPXORD.BCST     88(DI), Z16, Z16
+	VPSRLQ          $0x20, Z5, Z0
+	VPSRLQ          $0x20, Z8, Z7
+	VPMULUDQ        Z16, Z30, Z19
+	VPSRLQ          $0x20, Z3, Z2
+	VPSRLQ          $0x20, Z11, Z9
+	VPSRLQ          $0x20, Z19, Z14
+	VPTERNLOGD.BCST $0x96, 24(SI), Z1, Z0
+	VPTERNLOGD.BCST $0x96, 16(SI), Z12, Z7
+	VPXORD.BCST     92(DI), Z14, Z14
+	VPTERNLOGD.BCST $0x96, 28(SI), Z4, Z2
+	VPXORD.BCST     100(DI), Z9, Z9
+	VPXORD.BCST     96(DI), Z17, Z16
+	VPMULUDQ        Z29, Z31, Z24
+	VPADDD          Z28, Z29, Z29
+	VPMULUDQ        Z0, Z31, Z4
+	VPMULUDQ        Z7, Z31, Z10
+	VPMULUDQ        Z14, Z31, Z18
+	VPSRLQ          $0x20, Z24, Z23
+	VPMULUDQ        Z2, Z30, Z1
+	VPMULUDQ        Z9, Z30, Z12
+	VPMULUDQ        Z16, Z30, Z15
+	VPXORD.BCST     88(DI), Z23, Z23
+	VPSRLQ          $0x20, Z1, Z0
+	VPSRLQ          $0x20, Z12, Z7
+	VPSRLQ          $0x20, Z15, Z14
+	VPMULUDQ        Z23, Z30, Z26
+	VPSRLQ          $0x20, Z4, Z2
+	VPSRLQ          $0x20, Z10, Z9
+	VPSRLQ          $0x20, Z18, Z16
+	VPSRLQ          $0x20, Z26, Z21
+	VPTERNLOGD.BCST $0x96, 32(SI), Z5, Z0
+	VPTERNLOGD.BCST $0x96, 24(SI), Z8, Z7
+	VPTERNLOGD.BCST $0x96, 16(SI), Z19, Z14
+	VPXORD.BCST     92(DI), Z21, Z21
+	VPTERNLOGD.BCST $0x96, 36(SI), Z3, Z2
+	VPTERNLOGD.BCST $0x96, 28(SI), Z11, Z9
+	VPXORD.BCST     100(DI), Z16, Z16
+	VPXORD.BCST     96(DI), Z24, Z23
+	VPMULUDQ        Z0, Z31, Z3
+	VPMULUDQ        Z7, Z31, Z11
+	VPMULUDQ        Z14, Z31, Z17
+	VPMULUDQ        Z21, Z31, Z25
+	VPMULUDQ        Z2, Z30, Z5
+	VPMULUDQ        Z9, Z30, Z8
+	VPMULUDQ        Z16, Z30, Z19
+	VPMULUDQ        Z23, Z30, Z22
+	VPSRLQ          $0x20, Z5, Z0
+	VPSRLQ          $0x20, Z8, Z7
+	VPSRLQ          $0x20, Z19, Z14
+	VPSRLQ          $0x20, Z22, Z21
+	VPSRLQ          $0x20, Z3, Z2
+	VPSRLQ          $0x20, Z11, Z9
+	VPSRLQ          $0x20, Z17, Z16
+	VPSRLQ          $0x20, Z25, Z23
+	VPTERNLOGD.BCST $0x96, 40(SI), Z1, Z0
+	VPTERNLOGD.BCST $0x96, 32(SI), Z12, Z7
+	VPTERNLOGD.BCST $0x96, 24(SI), Z15, Z14
+	VPTERNLOGD.BCST $0x96, 16(SI), Z26, Z21
+	VPTERNLOGD.BCST $0x96, 44(SI), Z4, Z2
+	VPTERNLOGD.BCST $0x96, 36(SI), Z10, Z9
+	VPTERNLOGD.BCST $0x96, 28(SI), Z18, Z16
+	VPXORD.BCST     100(DI), Z23, Z23
+	VPMULUDQ        Z0, Z31, Z4
+	VPMULUDQ        Z7, Z31, Z10
+	VPMULUDQ        Z14, Z31, Z18
+	VPMULUDQ        Z21, Z31, Z24
+	VPMULUDQ        Z2, Z30, Z1
+	VPMULUDQ        Z9, Z30, Z12
+	VPMULUDQ        Z16, Z30, Z15
+	VPMULUDQ        Z23, Z30, Z26
+	VPSRLQ          $0x20, Z1, Z0
+	VPSRLQ          $0x20, Z12, Z7
+	VPSRLQ          $0x20, Z15, Z14
+	VPSRLQ          $0x20, Z26, Z21
+	VPSRLQ          $0x20, Z4, Z2
+	VPSRLQ          $0x20, Z10, Z9
+	VPSRLQ          $0x20, Z18, Z16
+	VPSRLQ          $0x20, Z24, Z23
+	VPTERNLOGD.BCST $0x96, 48(SI), Z5, Z0
+	VPTERNLOGD.BCST $0x96, 40(SI), Z8, Z7
+	VPTERNLOGD.BCST $0x96, 32(SI), Z19, Z14
+	VPTERNLOGD.BCST $0x96, 24(SI), Z22, Z21
+	VPTERNLOGD.BCST $0x96, 52(SI), Z3, Z2
+	VPTERNLOGD.BCST $0x96, 44(SI), Z11, Z9
+	VPTERNLOGD.BCST $0x96, 36(SI), Z17, Z16
+	VPTERNLOGD.BCST $0x96, 28(SI), Z25, Z23
+	VPMULUDQ        Z0, Z31, Z3
+	VPMULUDQ        Z7, Z31, Z11
+	VPMULUDQ        Z14, Z31, Z17
+	VPMULUDQ        Z21, Z31, Z25
+	VPMULUDQ        Z2, Z30, Z5
+	VPMULUDQ        Z9, Z30, Z8
+	VPMULUDQ        Z16, Z30, Z19
+	VPMULUDQ        Z23, Z30, Z22
+	VPSRLQ          $0x20, Z5, Z0
+	VPSRLQ          $0x20, Z8, Z7
+	VPSRLQ          $0x20, Z19, Z14
+	VPSRLQ          $0x20, Z22, Z21
+	VPSRLQ          $0x20, Z3, Z2
+	VPSRLQ          $0x20, Z11, Z9
+	VPSRLQ          $0x20, Z17, Z16
+	VPSRLQ          $0x20, Z25, Z23
+	VPTERNLOGD.BCST $0x96, 56(SI), Z1, Z0
+	VPTERNLOGD.BCST $0x96, 48(SI), Z12, Z7
+	VPTERNLOGD.BCST $0x96, 40(SI), Z15, Z14
+	VPTERNLOGD.BCST $0x96, 32(SI), Z26, Z21
+	VPTERNLOGD.BCST $0x96, 60(SI), Z4, Z2
+	VPTERNLOGD.BCST $0x96, 52(SI), Z10, Z9
+	VPTERNLOGD.BCST $0x96, 44(SI), Z18, Z16
+	VPTERNLOGD.BCST $0x96, 36(SI), Z24, Z23
+	VPMULUDQ        Z0, Z31, Z4
+	VPMULUDQ        Z7, Z31, Z10
+	VPMULUDQ        Z14, Z31, Z18
+	VPMULUDQ        Z21, Z31, Z24
+	VPMULUDQ        Z2, Z30, Z1
+	VPMULUDQ        Z9, Z30, Z12
+	VPMULUDQ        Z16, Z30, Z15
+	VPMULUDQ        Z23, Z30, Z26
+	VPSRLQ          $0x20, Z1, Z0
+	VPSRLQ          $0x20, Z12, Z7
+	VPSRLQ          $0x20, Z15, Z14
+	VPSRLQ          $0x20, Z26, Z21
+	VPSRLQ          $0x20, Z4, Z2
+	VPSRLQ          $0x20, Z10, Z9
+	VPSRLQ          $0x20, Z18, Z16
+	VPSRLQ          $0x20, Z24, Z23
+	VPTERNLOGD.BCST $0x96, 64(SI), Z5, Z0
+	VPTERNLOGD.BCST $0x96, 56(SI), Z8, Z7
+	VPTERNLOGD.BCST $0x96, 48(SI), Z19, Z14
+	VPTERNLOGD.BCST $0x96, 40(SI), Z22, Z21
+	VPTERNLOGD.BCST $0x96, 68(SI), Z3, Z2
+	VPTERNLOGD.BCST $0x96, 60(SI), Z11, Z9
+	VPTERNLOGD.BCST $0x96, 52(SI), Z17, Z16
+	VPTERNLOGD.BCST $0x96, 44(SI), Z25, Z23
+	VPMULUDQ        Z0, Z31, Z3
+	VPMULUDQ        Z7, Z31, Z11
+	VPMULUDQ        Z14, Z31, Z17
+	VPMULUDQ        Z21, Z31, Z25
+	VPMULUDQ        Z2, Z30, Z5
+	VPMULUDQ        Z9, Z30, Z8
+	VPMULUDQ        Z16, Z30, Z19
+	VPMULUDQ        Z23, Z30, Z22
+	VPSHUFD         $0xb1, Z5, Z0
+	VPSRLQ          $0x20, Z8, Z7
+	VPSRLQ          $0x20, Z19, Z14
+	VPSRLQ          $0x20, Z22, Z21
+	VPTERNLOGD.BCST $0x96, 72(SI), Z1, K3, Z0
+	VPSRLQ          $0x20, Z11, Z9
+	VPSRLQ          $0x20, Z17, Z16
+	VPSRLQ          $0x20, Z25, Z23
+	VPSHUFD         $0xb1, Z3, Z2
+	VPTERNLOGD.BCST $0x96, 64(SI), Z12, Z7
+	VPTERNLOGD.BCST $0x96, 56(SI), Z15, Z14
+	VPTERNLOGD.BCST $0x96, 48(SI), Z26, Z21
+	VPTERNLOGD.BCST $0x96, 76(SI), Z4, K3, Z2
+	VPTERNLOGD.BCST $0x96, 68(SI), Z10, Z9
+	VPTERNLOGD.BCST $0x96, 60(SI), Z18, Z16
+	VPTERNLOGD.BCST $0x96, 52(SI), Z24, Z23
+	VUNPCKLPD       Z2, Z0, Z4
+	VPMULUDQ        Z7, Z31, Z10
+	VPMULUDQ        Z14, Z31, Z18
+	VPMULUDQ        Z21, Z31, Z24
+	VUNPCKHPD       Z2, Z0, Z5
+	VPMULUDQ        Z9, Z30, Z12
+	VPMULUDQ        Z16, Z30, Z15
+	VPMULUDQ        Z23, Z30, Z26
+	VMOVUPS         Z4, (DX)
+	VPSHUFD         $0xb1, Z12, Z7
+	VPSRLQ          $0x20, Z15, Z14
+	VPSRLQ          $0x20, Z26, Z21
+	VMOVUPS         Z5, 64(DX)
+	VPTERNLOGD.BCST $0x96, 72(SI), Z8, K3, Z7
+	VPSRLQ          $0x20, Z18, Z16
+	VPSRLQ          $0x20, Z24, Z23
+	VPSHUFD         $0xb1, Z10, Z9
+	VPTERNLOGD.BCST $0x96, 64(SI), Z19, Z14
+	VPTERNLOGD.BCST $0x96, 56(SI), Z22, Z21
+	VPTERNLOGD.BCST $0x96, 76(SI), Z11, K3, Z9
+	VPTERNLOGD.BCST $0x96, 68(SI), Z17, Z16
+	VPTERNLOGD.BCST $0x96, 60(SI), Z25, Z23
+	VUNPCKLPD       Z9, Z7, Z11
+	VPMULUDQ        Z14, Z31, Z17
+	VPMULUDQ        Z21, Z31, Z25
+	VUNPCKHPD       Z9, Z7, Z12
+	VPMULUDQ        Z16, Z30, Z19
+	VPMULUDQ        Z23, Z30, Z22
+	VMOVUPS         Z11, 128(DX)
+	VPSHUFD         $0xb1, Z19, Z14
+	VPSRLQ          $0x20, Z22, Z21
+	VMOVUPS         Z12, 192(DX)
+	VPTERNLOGD.BCST $0x96, 72(SI), Z15, K3, Z14
+	VPSRLQ          $0x20, Z25, Z23
+	VPSHUFD         $0xb1, Z17, Z16
+	VPTERNLOGD.BCST $0x96, 64(SI), Z26, Z21
+	VPTERNLOGD.BCST $0x96, 76(SI), Z18, K3, Z16
+	VPTERNLOGD.BCST $0x96, 68(SI), Z24, Z23
+	VUNPCKLPD       Z16, Z14, Z18
+	VPMULUDQ        Z21, Z31, Z24
+	VUNPCKHPD       Z16, Z14, Z19
+	VPMULUDQ        Z23, Z30, Z26
+	VMOVUPS         Z18, 256(DX)
+	VPSHUFD         $0xb1, Z26, Z21
+	VMOVUPS         Z19, 320(DX)
+	VPTERNLOGD.BCST $0x96, 72(SI), Z22, K3, Z21
+	VPSHUFD         $0xb1, Z24, Z23
+	VPTERNLOGD.BCST $0x96, 76(SI), Z25, K3, Z23
+	VUNPCKLPD       Z23, Z21, Z25
+	VUNPCKHPD       Z23, Z21, Z26
+	VMOVUPS         Z25, 384(DX)
+	VMOVUPS         Z26, 448(DX)
+	ADDQ            $0x00000200, DX
+	SUBQ            $0x00000004, CX
+	JGE             many
+
+few:
+	ADDQ $0x00000004, CX
+	JZ   finished
+
+one:
+	VPMULUDQ        Z29, Z31, Z3
+	VPADDD          Z28, Z29, Z29
+	VPSRLQ          $0x20, Z3, Z2
+	VPXORD.BCST     88(DI), Z2, Z2
+	VPMULUDQ        Z2, Z30, Z5
+	VPSRLQ          $0x20, Z5, Z0
+	VPXORD.BCST     92(DI), Z0, Z0
+	VPXORD.BCST     96(DI), Z3, Z2
+	VPMULUDQ        Z0, Z31, Z4
+	VPMULUDQ        Z2, Z30, Z1
+	VPSRLQ          $0x20, Z1, Z0
+	VPSRLQ          $0x20, Z4, Z2
+	VPTERNLOGD.BCST $0x96, 16(SI), Z5, Z0
+	VPXORD.BCST     100(DI), Z2, Z2
+	VPMULUDQ        Z0, Z31, Z3
+	VPMULUDQ        Z2, Z30, Z5
+	VPSRLQ          $0x20, Z5, Z0
+	VPSRLQ          $0x20, Z3, Z2
+	VPTERNLOGD.BCST $0x96, 24(SI), Z1, Z0
+	VPTERNLOGD.BCST $0x96, 28(SI), Z4, Z2
+	VPMULUDQ        Z0, Z31, Z4
+	VPMULUDQ        Z2, Z30, Z1
+	VPSRLQ          $0x20, Z1, Z0
+	VPSRLQ          $0x20, Z4, Z2
+	VPTERNLOGD.BCST $0x96, 32(SI), Z5, Z0
+	VPTERNLOGD.BCST $0x96, 36(SI), Z3, Z2
+	VPMULUDQ        Z0, Z31, Z3
+	VPMULUDQ        Z2, Z30, Z5
+	VPSRLQ          $0x20, Z5, Z0
+	VPSRLQ          $0x20, Z3, Z2
+	VPTERNLOGD.BCST $0x96, 40(SI), Z1, Z0
+	VPTERNLOGD.BCST $0x96, 44(SI), Z4, Z2
+	VPMULUDQ        Z0, Z31, Z4
+	VPMULUDQ        Z2, Z30, Z1
+	VPSRLQ          $0x20, Z1, Z0
+	VPSRLQ          $0x20, Z4, Z2
+	VPTERNLOGD.BCST $0x96, 48(SI), Z5, Z0
+	VPTERNLOGD.BCST $0x96, 52(SI), Z3, Z2
+	VPMULUDQ        Z0, Z31, Z3
+	VPMULUDQ        Z2, Z30, Z5
+	VPSRLQ          $0x20, Z5, Z0
+	VPSRLQ          $0x20, Z3, Z2
+	VPTERNLOGD.BCST $0x96, 56(SI), Z1, Z0
+	VPTERNLOGD.BCST $0x96, 60(SI), Z4, Z2
+	VPMULUDQ        Z0, Z31, Z4
+	VPMULUDQ        Z2, Z30, Z1
+	VPSRLQ          $0x20, Z1, Z0
+	VPSRLQ          $0x20, Z4, Z2
+	VPTERNLOGD.BCST $0x96, 64(SI), Z5, Z0
+	VPTERNLOGD.BCST $0x96, 68(SI), Z3, Z2
+	VPMULUDQ        Z0, Z31, Z3
+	VPMULUDQ        Z2, Z30, Z5
+	VPSHUFD         $0xb1, Z5, Z0
+	VPTERNLOGD.BCST $0x96, 72(SI), Z1, K3, Z0
+	VPSHUFD         $0xb1, Z3, Z2
+	VPTERNLOGD.BCST $0x96, 76(SI), Z4, K3, Z2
+	VUNPCKLPD       Z2, Z0, Z4
+	VUNPCKHPD       Z2, Z0, Z5
+	VMOVUPS         Z4, (DX)
 	VMOVUPS         Z5, 64(DX)
 	ADDQ            $0x00000080, DX
 	DECQ            CX
@@ -64033,7 +64688,7 @@ done:
 // func issueDotAMX(n int)
 TEXT ·issueDotAMX(SB), NOSPLIT, $0-8
 	MOVQ n+0(FP), CX
-	LEAQ words<>+1992(SB), SI
+	LEAQ words<>+2120(SB), SI
 	LONG $0x000000004978e2c4
 	WORD $0x0000000000002604
 	LONG $0x00000000497be2c4

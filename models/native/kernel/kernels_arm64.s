@@ -11154,6 +11154,87 @@ one:
 done:
 	RET
 
+DATA bits<>+0(SB)/8, $0x0000000200000001
+DATA bits<>+8(SB)/8, $0x0000000800000004
+DATA bits<>+16(SB)/8, $0x0000002000000010
+DATA bits<>+24(SB)/8, $0x0000008000000040
+DATA bits<>+32(SB)/8, $0x0000020000000100
+DATA bits<>+40(SB)/8, $0x0000080000000400
+DATA bits<>+48(SB)/8, $0x0000200000001000
+DATA bits<>+56(SB)/8, $0x0000800000004000
+DATA bits<>+64(SB)/8, $0x0002000000010000
+DATA bits<>+72(SB)/8, $0x0008000000040000
+DATA bits<>+80(SB)/8, $0x0020000000100000
+DATA bits<>+88(SB)/8, $0x0080000000400000
+DATA bits<>+96(SB)/8, $0x0200000001000000
+DATA bits<>+104(SB)/8, $0x0800000004000000
+DATA bits<>+112(SB)/8, $0x2000000010000000
+DATA bits<>+120(SB)/8, $0x8000000040000000
+GLOBL bits<>(SB), RODATA|NOPTR, $128
+
+// func pickNEON(t *vecArgs)
+TEXT ·pickNEON(SB), NOSPLIT, $0-8
+	MOVD t+0(FP), R0
+	MOVD 0(R0), R3
+	MOVD 8(R0), R4
+	MOVD 16(R0), R5
+	MOVD 24(R0), R6
+	MOVD 40(R0), R2
+	MOVD $bits<>(SB), R17
+	WORD $0x3dc00230 // ldr q16, 0(r17)
+	WORD $0x3dc00631 // ldr q17, 16(r17)
+	WORD $0x3dc00a32 // ldr q18, 32(r17)
+	WORD $0x3dc00e33 // ldr q19, 48(r17)
+	WORD $0x3dc01234 // ldr q20, 64(r17)
+	WORD $0x3dc01635 // ldr q21, 80(r17)
+	WORD $0x3dc01a36 // ldr q22, 96(r17)
+	WORD $0x3dc01e37 // ldr q23, 112(r17)
+word:
+	WORD $0x4ddfc8cf // ld1r v15, (r6), 4
+	WORD $0x4eb08de8 // cmtst v8, v15, v16
+	WORD $0x3cc10480 // ldr q0, (r4), 16
+	WORD $0x3cc104a1 // ldr q1, (r5), 16
+	WORD $0x6e601c28 // bsl v8, v1, v0
+	WORD $0x3c810468 // str q8, (r3), 16
+	WORD $0x4eb18de9 // cmtst v9, v15, v17
+	WORD $0x3cc10480 // ldr q0, (r4), 16
+	WORD $0x3cc104a1 // ldr q1, (r5), 16
+	WORD $0x6e601c29 // bsl v9, v1, v0
+	WORD $0x3c810469 // str q9, (r3), 16
+	WORD $0x4eb28dea // cmtst v10, v15, v18
+	WORD $0x3cc10480 // ldr q0, (r4), 16
+	WORD $0x3cc104a1 // ldr q1, (r5), 16
+	WORD $0x6e601c2a // bsl v10, v1, v0
+	WORD $0x3c81046a // str q10, (r3), 16
+	WORD $0x4eb38deb // cmtst v11, v15, v19
+	WORD $0x3cc10480 // ldr q0, (r4), 16
+	WORD $0x3cc104a1 // ldr q1, (r5), 16
+	WORD $0x6e601c2b // bsl v11, v1, v0
+	WORD $0x3c81046b // str q11, (r3), 16
+	WORD $0x4eb48de8 // cmtst v8, v15, v20
+	WORD $0x3cc10480 // ldr q0, (r4), 16
+	WORD $0x3cc104a1 // ldr q1, (r5), 16
+	WORD $0x6e601c28 // bsl v8, v1, v0
+	WORD $0x3c810468 // str q8, (r3), 16
+	WORD $0x4eb58de9 // cmtst v9, v15, v21
+	WORD $0x3cc10480 // ldr q0, (r4), 16
+	WORD $0x3cc104a1 // ldr q1, (r5), 16
+	WORD $0x6e601c29 // bsl v9, v1, v0
+	WORD $0x3c810469 // str q9, (r3), 16
+	WORD $0x4eb68dea // cmtst v10, v15, v22
+	WORD $0x3cc10480 // ldr q0, (r4), 16
+	WORD $0x3cc104a1 // ldr q1, (r5), 16
+	WORD $0x6e601c2a // bsl v10, v1, v0
+	WORD $0x3c81046a // str q10, (r3), 16
+	WORD $0x4eb78deb // cmtst v11, v15, v23
+	WORD $0x3cc10480 // ldr q0, (r4), 16
+	WORD $0x3cc104a1 // ldr q1, (r5), 16
+	WORD $0x6e601c2b // bsl v11, v1, v0
+	WORD $0x3c81046b // str q11, (r3), 16
+	SUBS $32, R2
+	BNE word
+	RET
+
 // func adamNEON(t *vecArgs)
 TEXT ·adamNEON(SB), NOSPLIT, $0-8
 	MOVD t+0(FP), R0
@@ -18546,6 +18627,288 @@ tile:
 	WORD $0x6f380694 // ushr v20, v20, 8
 	WORD $0x6eb43714 // cmhi v20, v24, v20
 	WORD $0x4e741ef4 // bic v20, v23, v20
+	WORD $0x3d801c34 // str q20, 112(r1)
+	ADD $128, R1
+	SUBS $1, R2
+	BNE tile
+	RET
+
+// func wordsNEON(t *noiseArgs)
+TEXT ·wordsNEON(SB), NOSPLIT, $0-8
+	MOVD t+0(FP), R0
+	MOVD 0(R0), R1
+	MOVD 8(R0), R2
+	MOVD 16(R0), R3
+	MOVD $words<>(SB), R25
+	WORD $0x3dc08f3c // ldr q28, 560(r25)
+	WORD $0x3dc0933d // ldr q29, 576(r25)
+	WORD $0x3dc0973f // ldr q31, 592(r25)
+	ADD $24, R0, R17
+	WORD $0x4d40ca3e // ld1r v30, (r17)
+	MOVD $counters<>(SB), R17
+	WORD $0x3dc00239 // ldr q25, 0(r17)
+	WORD $0x4eb987de // add v30, v30, v25
+tile:
+	ADD $88, R0, R7
+	ADD $16, R3, R10
+	WORD $0x4ebe1fc0 // orr v0, v30, v30
+	WORD $0x4ebf87c8 // add v8, v30, v31
+	WORD $0x4ebf851e // add v30, v8, v31
+	WORD $0x4ddfc8fa // ld1r v26, (r7), 4
+	WORD $0x2ebcc004 // umull v4, v0, v28
+	WORD $0x6ebcc005 // umull2 v5, v0, v28
+	WORD $0x4e855882 // uzp2 v2, v4, v5
+	WORD $0x4e851883 // uzp1 v3, v4, v5
+	WORD $0x6e3a1c42 // eor v2, v2, v26
+	WORD $0x2ebcc10c // umull v12, v8, v28
+	WORD $0x6ebcc10d // umull2 v13, v8, v28
+	WORD $0x4e8d598a // uzp2 v10, v12, v13
+	WORD $0x4e8d198b // uzp1 v11, v12, v13
+	WORD $0x6e3a1d4a // eor v10, v10, v26
+	WORD $0x4ddfc8fa // ld1r v26, (r7), 4
+	WORD $0x4ddfc8fb // ld1r v27, (r7), 4
+	WORD $0x2ebdc044 // umull v4, v2, v29
+	WORD $0x6ebdc045 // umull2 v5, v2, v29
+	WORD $0x4e855880 // uzp2 v0, v4, v5
+	WORD $0x4e851881 // uzp1 v1, v4, v5
+	WORD $0x6e3a1c00 // eor v0, v0, v26
+	WORD $0x6e3b1c62 // eor v2, v3, v27
+	WORD $0x2ebdc14c // umull v12, v10, v29
+	WORD $0x6ebdc14d // umull2 v13, v10, v29
+	WORD $0x4e8d5988 // uzp2 v8, v12, v13
+	WORD $0x4e8d1989 // uzp1 v9, v12, v13
+	WORD $0x6e3a1d08 // eor v8, v8, v26
+	WORD $0x6e3b1d6a // eor v10, v11, v27
+	WORD $0x4ddfc95a // ld1r v26, (r10), 4
+	WORD $0x4ddfc8fb // ld1r v27, (r7), 4
+	ADD $4, R10
+	WORD $0x2ebcc004 // umull v4, v0, v28
+	WORD $0x6ebcc005 // umull2 v5, v0, v28
+	WORD $0x2ebdc046 // umull v6, v2, v29
+	WORD $0x6ebdc047 // umull2 v7, v2, v29
+	WORD $0x4e8758c0 // uzp2 v0, v6, v7
+	WORD $0x6e211c00 // eor v0, v0, v1
+	WORD $0x4e8718c1 // uzp1 v1, v6, v7
+	WORD $0x6e3a1c00 // eor v0, v0, v26
+	WORD $0x4e855882 // uzp2 v2, v4, v5
+	WORD $0x4e851883 // uzp1 v3, v4, v5
+	WORD $0x6e3b1c42 // eor v2, v2, v27
+	WORD $0x2ebcc10c // umull v12, v8, v28
+	WORD $0x6ebcc10d // umull2 v13, v8, v28
+	WORD $0x2ebdc14e // umull v14, v10, v29
+	WORD $0x6ebdc14f // umull2 v15, v10, v29
+	WORD $0x4e8f59c8 // uzp2 v8, v14, v15
+	WORD $0x6e291d08 // eor v8, v8, v9
+	WORD $0x4e8f19c9 // uzp1 v9, v14, v15
+	WORD $0x6e3a1d08 // eor v8, v8, v26
+	WORD $0x4e8d598a // uzp2 v10, v12, v13
+	WORD $0x4e8d198b // uzp1 v11, v12, v13
+	WORD $0x6e3b1d4a // eor v10, v10, v27
+	WORD $0x4ddfc95a // ld1r v26, (r10), 4
+	WORD $0x4ddfc95b // ld1r v27, (r10), 4
+	WORD $0x2ebcc004 // umull v4, v0, v28
+	WORD $0x6ebcc005 // umull2 v5, v0, v28
+	WORD $0x2ebdc046 // umull v6, v2, v29
+	WORD $0x6ebdc047 // umull2 v7, v2, v29
+	WORD $0x4e8758c0 // uzp2 v0, v6, v7
+	WORD $0x6e211c00 // eor v0, v0, v1
+	WORD $0x4e8718c1 // uzp1 v1, v6, v7
+	WORD $0x6e3a1c00 // eor v0, v0, v26
+	WORD $0x4e855882 // uzp2 v2, v4, v5
+	WORD $0x6e231c42 // eor v2, v2, v3
+	WORD $0x4e851883 // uzp1 v3, v4, v5
+	WORD $0x6e3b1c42 // eor v2, v2, v27
+	WORD $0x2ebcc10c // umull v12, v8, v28
+	WORD $0x6ebcc10d // umull2 v13, v8, v28
+	WORD $0x2ebdc14e // umull v14, v10, v29
+	WORD $0x6ebdc14f // umull2 v15, v10, v29
+	WORD $0x4e8f59c8 // uzp2 v8, v14, v15
+	WORD $0x6e291d08 // eor v8, v8, v9
+	WORD $0x4e8f19c9 // uzp1 v9, v14, v15
+	WORD $0x6e3a1d08 // eor v8, v8, v26
+	WORD $0x4e8d598a // uzp2 v10, v12, v13
+	WORD $0x6e2b1d4a // eor v10, v10, v11
+	WORD $0x4e8d198b // uzp1 v11, v12, v13
+	WORD $0x6e3b1d4a // eor v10, v10, v27
+	WORD $0x4ddfc95a // ld1r v26, (r10), 4
+	WORD $0x4ddfc95b // ld1r v27, (r10), 4
+	WORD $0x2ebcc004 // umull v4, v0, v28
+	WORD $0x6ebcc005 // umull2 v5, v0, v28
+	WORD $0x2ebdc046 // umull v6, v2, v29
+	WORD $0x6ebdc047 // umull2 v7, v2, v29
+	WORD $0x4e8758c0 // uzp2 v0, v6, v7
+	WORD $0x6e211c00 // eor v0, v0, v1
+	WORD $0x4e8718c1 // uzp1 v1, v6, v7
+	WORD $0x6e3a1c00 // eor v0, v0, v26
+	WORD $0x4e855882 // uzp2 v2, v4, v5
+	WORD $0x6e231c42 // eor v2, v2, v3
+	WORD $0x4e851883 // uzp1 v3, v4, v5
+	WORD $0x6e3b1c42 // eor v2, v2, v27
+	WORD $0x2ebcc10c // umull v12, v8, v28
+	WORD $0x6ebcc10d // umull2 v13, v8, v28
+	WORD $0x2ebdc14e // umull v14, v10, v29
+	WORD $0x6ebdc14f // umull2 v15, v10, v29
+	WORD $0x4e8f59c8 // uzp2 v8, v14, v15
+	WORD $0x6e291d08 // eor v8, v8, v9
+	WORD $0x4e8f19c9 // uzp1 v9, v14, v15
+	WORD $0x6e3a1d08 // eor v8, v8, v26
+	WORD $0x4e8d598a // uzp2 v10, v12, v13
+	WORD $0x6e2b1d4a // eor v10, v10, v11
+	WORD $0x4e8d198b // uzp1 v11, v12, v13
+	WORD $0x6e3b1d4a // eor v10, v10, v27
+	WORD $0x4ddfc95a // ld1r v26, (r10), 4
+	WORD $0x4ddfc95b // ld1r v27, (r10), 4
+	WORD $0x2ebcc004 // umull v4, v0, v28
+	WORD $0x6ebcc005 // umull2 v5, v0, v28
+	WORD $0x2ebdc046 // umull v6, v2, v29
+	WORD $0x6ebdc047 // umull2 v7, v2, v29
+	WORD $0x4e8758c0 // uzp2 v0, v6, v7
+	WORD $0x6e211c00 // eor v0, v0, v1
+	WORD $0x4e8718c1 // uzp1 v1, v6, v7
+	WORD $0x6e3a1c00 // eor v0, v0, v26
+	WORD $0x4e855882 // uzp2 v2, v4, v5
+	WORD $0x6e231c42 // eor v2, v2, v3
+	WORD $0x4e851883 // uzp1 v3, v4, v5
+	WORD $0x6e3b1c42 // eor v2, v2, v27
+	WORD $0x2ebcc10c // umull v12, v8, v28
+	WORD $0x6ebcc10d // umull2 v13, v8, v28
+	WORD $0x2ebdc14e // umull v14, v10, v29
+	WORD $0x6ebdc14f // umull2 v15, v10, v29
+	WORD $0x4e8f59c8 // uzp2 v8, v14, v15
+	WORD $0x6e291d08 // eor v8, v8, v9
+	WORD $0x4e8f19c9 // uzp1 v9, v14, v15
+	WORD $0x6e3a1d08 // eor v8, v8, v26
+	WORD $0x4e8d598a // uzp2 v10, v12, v13
+	WORD $0x6e2b1d4a // eor v10, v10, v11
+	WORD $0x4e8d198b // uzp1 v11, v12, v13
+	WORD $0x6e3b1d4a // eor v10, v10, v27
+	WORD $0x4ddfc95a // ld1r v26, (r10), 4
+	WORD $0x4ddfc95b // ld1r v27, (r10), 4
+	WORD $0x2ebcc004 // umull v4, v0, v28
+	WORD $0x6ebcc005 // umull2 v5, v0, v28
+	WORD $0x2ebdc046 // umull v6, v2, v29
+	WORD $0x6ebdc047 // umull2 v7, v2, v29
+	WORD $0x4e8758c0 // uzp2 v0, v6, v7
+	WORD $0x6e211c00 // eor v0, v0, v1
+	WORD $0x4e8718c1 // uzp1 v1, v6, v7
+	WORD $0x6e3a1c00 // eor v0, v0, v26
+	WORD $0x4e855882 // uzp2 v2, v4, v5
+	WORD $0x6e231c42 // eor v2, v2, v3
+	WORD $0x4e851883 // uzp1 v3, v4, v5
+	WORD $0x6e3b1c42 // eor v2, v2, v27
+	WORD $0x2ebcc10c // umull v12, v8, v28
+	WORD $0x6ebcc10d // umull2 v13, v8, v28
+	WORD $0x2ebdc14e // umull v14, v10, v29
+	WORD $0x6ebdc14f // umull2 v15, v10, v29
+	WORD $0x4e8f59c8 // uzp2 v8, v14, v15
+	WORD $0x6e291d08 // eor v8, v8, v9
+	WORD $0x4e8f19c9 // uzp1 v9, v14, v15
+	WORD $0x6e3a1d08 // eor v8, v8, v26
+	WORD $0x4e8d598a // uzp2 v10, v12, v13
+	WORD $0x6e2b1d4a // eor v10, v10, v11
+	WORD $0x4e8d198b // uzp1 v11, v12, v13
+	WORD $0x6e3b1d4a // eor v10, v10, v27
+	WORD $0x4ddfc95a // ld1r v26, (r10), 4
+	WORD $0x4ddfc95b // ld1r v27, (r10), 4
+	WORD $0x2ebcc004 // umull v4, v0, v28
+	WORD $0x6ebcc005 // umull2 v5, v0, v28
+	WORD $0x2ebdc046 // umull v6, v2, v29
+	WORD $0x6ebdc047 // umull2 v7, v2, v29
+	WORD $0x4e8758c0 // uzp2 v0, v6, v7
+	WORD $0x6e211c00 // eor v0, v0, v1
+	WORD $0x4e8718c1 // uzp1 v1, v6, v7
+	WORD $0x6e3a1c00 // eor v0, v0, v26
+	WORD $0x4e855882 // uzp2 v2, v4, v5
+	WORD $0x6e231c42 // eor v2, v2, v3
+	WORD $0x4e851883 // uzp1 v3, v4, v5
+	WORD $0x6e3b1c42 // eor v2, v2, v27
+	WORD $0x2ebcc10c // umull v12, v8, v28
+	WORD $0x6ebcc10d // umull2 v13, v8, v28
+	WORD $0x2ebdc14e // umull v14, v10, v29
+	WORD $0x6ebdc14f // umull2 v15, v10, v29
+	WORD $0x4e8f59c8 // uzp2 v8, v14, v15
+	WORD $0x6e291d08 // eor v8, v8, v9
+	WORD $0x4e8f19c9 // uzp1 v9, v14, v15
+	WORD $0x6e3a1d08 // eor v8, v8, v26
+	WORD $0x4e8d598a // uzp2 v10, v12, v13
+	WORD $0x6e2b1d4a // eor v10, v10, v11
+	WORD $0x4e8d198b // uzp1 v11, v12, v13
+	WORD $0x6e3b1d4a // eor v10, v10, v27
+	WORD $0x4ddfc95a // ld1r v26, (r10), 4
+	WORD $0x4ddfc95b // ld1r v27, (r10), 4
+	WORD $0x2ebcc004 // umull v4, v0, v28
+	WORD $0x6ebcc005 // umull2 v5, v0, v28
+	WORD $0x2ebdc046 // umull v6, v2, v29
+	WORD $0x6ebdc047 // umull2 v7, v2, v29
+	WORD $0x4e8758c0 // uzp2 v0, v6, v7
+	WORD $0x6e211c00 // eor v0, v0, v1
+	WORD $0x4e8718c1 // uzp1 v1, v6, v7
+	WORD $0x6e3a1c00 // eor v0, v0, v26
+	WORD $0x4e855882 // uzp2 v2, v4, v5
+	WORD $0x6e231c42 // eor v2, v2, v3
+	WORD $0x4e851883 // uzp1 v3, v4, v5
+	WORD $0x6e3b1c42 // eor v2, v2, v27
+	WORD $0x2ebcc10c // umull v12, v8, v28
+	WORD $0x6ebcc10d // umull2 v13, v8, v28
+	WORD $0x2ebdc14e // umull v14, v10, v29
+	WORD $0x6ebdc14f // umull2 v15, v10, v29
+	WORD $0x4e8f59c8 // uzp2 v8, v14, v15
+	WORD $0x6e291d08 // eor v8, v8, v9
+	WORD $0x4e8f19c9 // uzp1 v9, v14, v15
+	WORD $0x6e3a1d08 // eor v8, v8, v26
+	WORD $0x4e8d598a // uzp2 v10, v12, v13
+	WORD $0x6e2b1d4a // eor v10, v10, v11
+	WORD $0x4e8d198b // uzp1 v11, v12, v13
+	WORD $0x6e3b1d4a // eor v10, v10, v27
+	WORD $0x4ddfc95a // ld1r v26, (r10), 4
+	WORD $0x4ddfc95b // ld1r v27, (r10), 4
+	WORD $0x2ebcc004 // umull v4, v0, v28
+	WORD $0x6ebcc005 // umull2 v5, v0, v28
+	WORD $0x2ebdc046 // umull v6, v2, v29
+	WORD $0x6ebdc047 // umull2 v7, v2, v29
+	WORD $0x4e8758c0 // uzp2 v0, v6, v7
+	WORD $0x6e211c00 // eor v0, v0, v1
+	WORD $0x4e8718c1 // uzp1 v1, v6, v7
+	WORD $0x6e3a1c00 // eor v0, v0, v26
+	WORD $0x4e855882 // uzp2 v2, v4, v5
+	WORD $0x6e231c42 // eor v2, v2, v3
+	WORD $0x4e851883 // uzp1 v3, v4, v5
+	WORD $0x6e3b1c42 // eor v2, v2, v27
+	WORD $0x2ebcc10c // umull v12, v8, v28
+	WORD $0x6ebcc10d // umull2 v13, v8, v28
+	WORD $0x2ebdc14e // umull v14, v10, v29
+	WORD $0x6ebdc14f // umull2 v15, v10, v29
+	WORD $0x4e8f59c8 // uzp2 v8, v14, v15
+	WORD $0x6e291d08 // eor v8, v8, v9
+	WORD $0x4e8f19c9 // uzp1 v9, v14, v15
+	WORD $0x6e3a1d08 // eor v8, v8, v26
+	WORD $0x4e8d598a // uzp2 v10, v12, v13
+	WORD $0x6e2b1d4a // eor v10, v10, v11
+	WORD $0x4e8d198b // uzp1 v11, v12, v13
+	WORD $0x6e3b1d4a // eor v10, v10, v27
+	WORD $0x4e823810 // zip1 v16, v0, v2
+	WORD $0x4e827811 // zip2 v17, v0, v2
+	WORD $0x4e833832 // zip1 v18, v1, v3
+	WORD $0x4e837833 // zip2 v19, v1, v3
+	WORD $0x4e923a14 // zip1 v20, v16, v18
+	WORD $0x3d800034 // str q20, 0(r1)
+	WORD $0x4e927a14 // zip2 v20, v16, v18
+	WORD $0x3d800434 // str q20, 16(r1)
+	WORD $0x4e933a34 // zip1 v20, v17, v19
+	WORD $0x3d800834 // str q20, 32(r1)
+	WORD $0x4e937a34 // zip2 v20, v17, v19
+	WORD $0x3d800c34 // str q20, 48(r1)
+	WORD $0x4e8a3910 // zip1 v16, v8, v10
+	WORD $0x4e8a7911 // zip2 v17, v8, v10
+	WORD $0x4e8b3932 // zip1 v18, v9, v11
+	WORD $0x4e8b7933 // zip2 v19, v9, v11
+	WORD $0x4e923a14 // zip1 v20, v16, v18
+	WORD $0x3d801034 // str q20, 64(r1)
+	WORD $0x4e927a14 // zip2 v20, v16, v18
+	WORD $0x3d801434 // str q20, 80(r1)
+	WORD $0x4e933a34 // zip1 v20, v17, v19
+	WORD $0x3d801834 // str q20, 96(r1)
+	WORD $0x4e937a34 // zip2 v20, v17, v19
 	WORD $0x3d801c34 // str q20, 112(r1)
 	ADD $128, R1
 	SUBS $1, R2

@@ -1,6 +1,7 @@
 package kernel
 
 import (
+	"math"
 	"unsafe"
 
 	"brood/models/noise"
@@ -228,5 +229,57 @@ func drop(dst []float32, s *noise.Schedule, ctr [4]uint32, keep float32, limit u
 			}
 		}
 		ctr[0]++
+	}
+}
+
+// Cross writes b[i] to dst[i] where coin i of the stream of key is 1, else a[i]. Coin i is bit i%32 of word i/32. dst
+// may be a or b.
+func (k *Kernels) Cross(dst, a, b []float32, key noise.Key, s *noise.Schedule) {
+	a, b = a[:len(dst)], b[:len(dst)]
+	for ctr := key.Counter(0); len(dst) > 0; ctr[0] += uint32(len(k.coins) / 4) {
+		n := min(len(dst), 32*len(k.coins))
+		k.words((n+31)/32, s, ctr)
+		whole := n &^ 31
+		if k.isa.pick == nil {
+			whole = 0
+		} else if whole > 0 {
+			v := &k.vec
+			v.dst, v.x[0], v.x[1], v.x[2], v.n = ptr(dst, 0), ptr(a, 0), ptr(b, 0), unsafe.Pointer(&k.coins), whole
+			k.isa.pick(v)
+		}
+		pick(dst[whole:n], a[whole:n], b[whole:n], k.coins[whole/32:])
+		dst, a, b = dst[n:], a[n:], b[n:]
+	}
+}
+
+// words writes at least n words of a stream, from counter c on, to k.coins.
+func (k *Kernels) words(n int, s *noise.Schedule, c [4]uint32) {
+	if k.isa.words != nil {
+		k.noise = noiseArgs{dst: unsafe.Pointer(&k.coins), tiles: (n + noise.Tile - 1) / noise.Tile, keys: s, block: c[0],
+			lead: leadOf(s, c)}
+		k.isa.words(&k.noise)
+		return
+	}
+	for at := 0; at < n; at += 4 {
+		*(*[4]uint32)(k.coins[at:]) = s.Block(c)
+		c[0]++
+	}
+}
+
+// pick is the portable variant.
+func pick(dst, a, b []float32, coins []uint32) {
+	for at := 0; at < len(dst); at += 32 {
+		hi := min(at+32, len(dst))
+		pickWord(dst[at:hi], a[at:hi], b[at:hi], coins[at/32])
+	}
+}
+
+// pickWord picks the elements of a word. It has no branches, since coins are unpredictable.
+func pickWord(dst, a, b []float32, word uint32) {
+	a, b = a[:len(dst)], b[:len(dst)]
+	for i := range dst {
+		x, y := math.Float32bits(a[i]), math.Float32bits(b[i])
+		dst[i] = math.Float32frombits(x ^ (x^y)&-(word&1))
+		word >>= 1
 	}
 }

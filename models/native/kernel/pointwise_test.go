@@ -2,6 +2,7 @@ package kernel
 
 import (
 	"math"
+	"slices"
 	"testing"
 	"unsafe"
 
@@ -101,6 +102,32 @@ func TestDropFollowsTheStream(t *testing.T) {
 						}
 					}
 				}
+			}
+		}
+	})
+}
+
+// TestCrossFollowsTheStream: an element follows its coin, for any length, and nothing outside the slices is accessed.
+func TestCrossFollowsTheStream(t *testing.T) {
+	key := noise.Key{Seed: 7, Purpose: noise.Select, Round: 1<<33 + 5, Member: 3, Stream: 2}
+	each(t, func(t *testing.T, k *Kernels) {
+		for _, n := range []int{0, 1, 31, 32, 33, 127, 128, 1000, 1024, 1056, 16384, 16385, 40000} {
+			dst, a, b := guarded(t, n), guarded(t, n), guarded(t, n)
+			for i := range a {
+				a[i], b[i] = float32(i), -float32(i)-1
+			}
+			k.Cross(dst, a, b, key, key.Schedule())
+			for i, got := range dst {
+				want := a[i]
+				if key.Uint32(i/32)>>(i%32)&1 == 1 {
+					want = b[i]
+				}
+				if got != want {
+					t.Fatalf("%d elements: element %d is %v, want %v", n, i, got, want)
+				}
+			}
+			if k.Cross(a, a, b, key, key.Schedule()); !slices.Equal(a, dst) {
+				t.Fatalf("%d elements: different in place", n)
 			}
 		}
 	})

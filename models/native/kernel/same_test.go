@@ -355,6 +355,11 @@ var drawn = map[string]func(k *Kernels, r *rand.Rand) []float32{
 		k.Drop(dst, f.Key, f.Schedule, 4*r.IntN(50), r.Float64())
 		return dst
 	},
+	"Cross": func(k *Kernels, r *rand.Rand) []float32 {
+		f, dst := field(9), rough(r, 1+r.IntN(3000))
+		k.Cross(dst, dst, rough(r, len(dst)), f.Key, f.Schedule)
+		return dst
+	},
 	"Normals": func(k *Kernels, r *rand.Rand) []float32 {
 		dst := make([]float32, 1+r.IntN(300))
 		k.Normals(dst, field(1+r.IntN(100)), r.IntN(300))

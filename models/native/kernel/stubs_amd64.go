@@ -124,6 +124,11 @@ func gateAVX2(t *vecArgs)
 //go:noescape
 func mulAVX2(t *vecArgs)
 
+// pickAVX2: elements of two vectors by bits.
+//
+//go:noescape
+func pickAVX2(t *vecArgs)
+
 // leakyAVX2: a leaky relu.
 //
 //go:noescape
@@ -351,6 +356,11 @@ func noiseRoundedAVX2(t *noiseArgs)
 //
 //go:noescape
 func dropAVX2(t *noiseArgs)
+
+// wordsAVX2: tiles of words.
+//
+//go:noescape
+func wordsAVX2(t *noiseArgs)
 
 // conv1AVX2: a tile of a convolution, for a run of pixels.
 //
@@ -815,6 +825,11 @@ func gateAVX512(t *vecArgs)
 //go:noescape
 func mulAVX512(t *vecArgs)
 
+// pickAVX512: elements of two vectors by bits.
+//
+//go:noescape
+func pickAVX512(t *vecArgs)
+
 // leakyAVX512: a leaky relu.
 //
 //go:noescape
@@ -1064,6 +1079,11 @@ func noiseRoundedAVX512(t *noiseArgs)
 //
 //go:noescape
 func dropAVX512(t *noiseArgs)
+
+// wordsAVX512: tiles of words.
+//
+//go:noescape
+func wordsAVX512(t *noiseArgs)
 
 // conv1AVX512: a tile of a convolution, for a run of pixels.
 //

@@ -279,6 +279,11 @@ func leakyNEON(t *vecArgs)
 //go:noescape
 func leakyBackNEON(t *vecArgs)
 
+// pickNEON: elements of two vectors by bits.
+//
+//go:noescape
+func pickNEON(t *vecArgs)
+
 // adamNEON: a step of Adam.
 //
 //go:noescape
@@ -463,6 +468,11 @@ func noiseWholeNEON(t *noiseArgs)
 //
 //go:noescape
 func dropNEON(t *noiseArgs)
+
+// wordsNEON: tiles of words.
+//
+//go:noescape
+func wordsNEON(t *noiseArgs)
 
 // issueMultiplyAddNEON: 24 multiply-adds of a vector a turn, without memory.
 func issueMultiplyAddNEON(turns int)

@@ -38,7 +38,7 @@ func neon() isa {
 		settle: settleNEON, settleWide: settleWideNEON,
 		softmax:   softmaxNEON,
 		noiseFill: noiseFillNEON, noiseSum: noiseSumNEON, noiseSquare: noiseSquareNEON,
-		noiseFloats: noiseFloatsNEON, noiseBytes: noiseBytesNEON, noiseWhole: noiseWholeNEON, noiseRounded: noiseRoundedNEON, drop: dropNEON,
+		noiseFloats: noiseFloatsNEON, noiseBytes: noiseBytesNEON, noiseWhole: noiseWholeNEON, noiseRounded: noiseRoundedNEON, drop: dropNEON, words: wordsNEON, pick: pickNEON,
 		layerSum: layerSumNEON, layerSquares: layerSquaresNEON, layerApply: layerApplyNEON,
 		layerBackSums: layerBackSumsNEON, layerBack: layerBackNEON, layerScale: layerScaleNEON,
 		maxPool: maxPoolNEON, maxPoolBack: maxPoolBackNEON, maxPoolSet: maxPoolSetNEON,

@@ -65,6 +65,7 @@ func generate() (map[string][]byte, error) {
 		g.colSum()
 		g.squares()
 		g.pointwise()
+		g.pick()
 		g.activations()
 		for m := 1; m <= len(g.r)/2-2; m++ {
 			g.bytesTile("bytes", m)
@@ -97,6 +98,7 @@ func generate() (map[string][]byte, error) {
 		g.noiseIntegers(plain)
 		g.noiseIntegers(rounded)
 		g.drop()
+		g.words()
 		for m := 1; m <= len(g.r)/2-2; m++ {
 			g.conv(m)
 		}

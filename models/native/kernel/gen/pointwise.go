@@ -1,6 +1,8 @@
 package main
 
 import (
+	"fmt"
+
 	"github.com/mmcloughlin/avo/operand"
 	"github.com/mmcloughlin/avo/reg"
 )
@@ -39,6 +41,55 @@ func (g *gen) pointwise() {
 		load(y, x1)
 		g.VMULPS(y, x, x)
 	})
+}
+
+// pick emits dst = x1 where the bits of x2, from the lowest on, are 1, else x0, for whole words of 32 elements.
+func (g *gen) pick() {
+	g.begin("pick", "vecArgs", "elements of two vectors by bits.")
+	t, dst, x0, x1, words, n := reg.RDI, reg.RDX, reg.RSI, reg.R8, reg.R9, reg.RCX
+	g.MOVQ(at(t, vDst), dst)
+	g.MOVQ(at(t, vX), x0)
+	g.MOVQ(at(t, vX+8), x1)
+	g.MOVQ(at(t, vX+16), words)
+	g.MOVQ(at(t, vN), n)
+	vectors, word := 32/g.lanes, g.r[8]
+	left := g.r[9 : 9+vectors] // shifts that move the bit of each lane to the sign, which AVX2 blends by
+	if !g.wide {
+		for v, shifts := range left {
+			var by []uint32
+			for lane := range g.lanes {
+				by = append(by, uint32(31-v*g.lanes-lane))
+			}
+			g.VMOVUPS(g.consts.list(fmt.Sprint("left", v), by...), shifts)
+		}
+	}
+	g.align()
+	g.Label("word")
+	if !g.wide {
+		g.VPBROADCASTD(at(words, 0), word)
+	}
+	for v := range vectors {
+		x, bits, off := g.r[v], g.r[4+v], v*g.bytes()
+		g.VMOVUPS(at(x0, off), x)
+		if g.wide {
+			k := []reg.OpmaskPhysical{reg.K1, reg.K2}[v]
+			g.KMOVW(at(words, 2*v), k)
+			g.VMOVUPS(at(x1, off), k, x)
+		} else {
+			g.VPSLLVD(left[v], word, bits)
+			g.VBLENDVPS(bits, at(x1, off), x, x)
+		}
+	}
+	for v := range vectors {
+		g.VMOVUPS(g.r[v], at(dst, v*g.bytes()))
+	}
+	g.ADDQ(imm(4), words)
+	for _, p := range []reg.Register{x0, x1, dst} {
+		g.ADDQ(imm(128), p)
+	}
+	g.SUBQ(imm(32), n)
+	g.JNZ(ref("word"))
+	g.end()
 }
 
 // lookupBytes emits lookup with permutations of bytes (AVX512-VBMI), 64 at a time: x1 holds the lowest bytes of all

@@ -53,7 +53,7 @@ const (
 	opUzp1, opUzp2                   = 0x4E801800, 0x4E805800
 	opZip1D, opZip2D                 = 0x4EC03800, 0x4EC07800
 	opUMull, opUMull2                = 0x2EA0C000, 0x6EA0C000
-	opCmHi                           = 0x6EA03400
+	opCmHi, opCmTst                  = 0x6EA03400, 0x4EA08C00
 	opFCmGtZ, opFCmLtZ, opFAbs       = 0x4EA0C800, 0x4EA0E800, 0x4EA0F800
 	opFSqrt, opSCvtF, opFCvtNS       = 0x6EA1F800, 0x4E21D800, 0x4E21A800
 	opSRShl, opSMax, opSMin          = 0x4EA05400, 0x4EA06400, 0x4EA06C00
@@ -69,7 +69,7 @@ var names = map[uint32]string{
 	opFCmGt: "fcmgt", opFCmGe: "fcmge", opFCmEq: "fcmeq", opAnd: "and", opBic: "bic", opOrr: "orr", opEor: "eor",
 	opBsl: "bsl", opBit: "bit", opBif: "bif", opAdd: "add", opSub: "sub", opMul: "mul", opTrn1: "trn1", opTrn2: "trn2",
 	opZip1: "zip1", opZip2: "zip2", opUzp1: "uzp1", opUzp2: "uzp2", opZip1D: "zip1.2d", opZip2D: "zip2.2d",
-	opUMull: "umull", opUMull2: "umull2", opCmHi: "cmhi",
+	opUMull: "umull", opUMull2: "umull2", opCmHi: "cmhi", opCmTst: "cmtst",
 	opFCmGtZ: "fcmgt 0", opFCmLtZ: "fcmlt 0", opFAbs: "fabs", opFSqrt: "fsqrt", opSCvtF: "scvtf", opFCvtNS: "fcvtns",
 	opSDot: "sdot", opSRShl: "srshl", opSMax: "smax", opSMin: "smin",
 	opFAddD: "fadd.2d", opFSubD: "fsub.2d", opFMulD: "fmul.2d", opFCvtL: "fcvtl", opFCvtL2: "fcvtl2",

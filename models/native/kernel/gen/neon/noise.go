@@ -275,6 +275,7 @@ func (g *asm) noises() {
 	g.noiseSum("noiseSquare", ofNormals, square, g.fmul, g.fadd)
 	g.noiseSum("noiseWhole", ofIntegers, g.integers, func(d, n, m vec) { g.op3(opMul, d, n, m) }, func(d, n, m vec) { g.op3(opAdd, d, n, m) })
 	g.drop()
+	g.streamWords()
 }
 
 // noiseFill emits a kernel that writes tiles of floats; finish is the last step.
@@ -363,10 +364,27 @@ func (g *asm) noiseSum(name string, of []made, make func(c vec), times, plus fun
 // drop emits dropout masks: the four words of a counter belong to consecutive elements.
 func (g *asm) drop() {
 	g.begin("drop", "noiseArgs", "masks of dropout.")
-	const limit, keep, t, out = vec(24), vec(23), vec(16), vec(20)
+	const limit, keep = vec(24), vec(23)
 	g.noiseSetup()
 	g.broadcast(limit, 0, oLimit)
 	g.broadcast(keep, 0, oKeep)
+	g.inOrder(func(out vec) {
+		g.ushr(out, out, 8)
+		g.op3(opCmHi, out, limit, out)
+		g.op3(opBic, out, keep, out)
+	})
+}
+
+// streamWords emits words in the order of their stream.
+func (g *asm) streamWords() {
+	g.begin("words", "noiseArgs", "tiles of words.")
+	g.noiseSetup()
+	g.inOrder(func(vec) {})
+}
+
+// inOrder emits a loop over tiles of words in the order of their stream; finish is the last step of four.
+func (g *asm) inOrder(finish func(out vec)) {
+	const t, out = vec(16), vec(20)
 	g.tiles(false, 128, func() {
 		g.lead()
 		g.philox()
@@ -379,9 +397,7 @@ func (g *asm) drop() {
 			for j := range 4 {
 				z := []uint32{opZip1, opZip2}[j%2]
 				g.op3(z, out, t+vec(j/2), t+2+vec(j/2))
-				g.ushr(out, out, 8)
-				g.op3(opCmHi, out, limit, out)
-				g.op3(opBic, out, keep, out)
+				finish(out)
 				g.str(out, rDst, 64*i+16*j)
 			}
 		}

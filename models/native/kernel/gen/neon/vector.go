@@ -97,6 +97,7 @@ func (g *asm) vectors() {
 		g.fmul(2, 16, 0)
 		g.op3(opBit, 2, 0, 8)
 	})
+	g.pick()
 	g.adam()
 	g.each("natural", "a natural step.", append([]int{vDst}, x(3)...), []int{vDst, vX}, func() {
 		g.coefficients(2)()
@@ -114,6 +115,39 @@ func (g *asm) vectors() {
 	g.squares()
 	g.activations()
 	g.layers()
+}
+
+// pick emits dst = x1 where the bits of x2, from the lowest on, are 1, else x0, for whole words of 32 elements.
+func (g *asm) pick() {
+	const dst, x0, x1, words, n = 3, 4, 5, 6, 2
+	const word, bits = vec(15), vec(16) // bits are eight registers: the bit of each lane
+	g.text.WriteString("\n")
+	for i := range 16 {
+		fmt.Fprintf(&g.text, "DATA bits<>+%d(SB)/8, $0x%08x%08x\n", 8*i, 1<<(2*i+1), 1<<(2*i))
+	}
+	g.text.WriteString("GLOBL bits<>(SB), RODATA|NOPTR, $128\n")
+	g.begin("pick", "vecArgs", "elements of two vectors by bits.")
+	for i, off := range []int{vDst, vX, vX + 8, vX + 16} {
+		g.p("MOVD %d(R0), R%d", off, dst+i)
+	}
+	g.p("MOVD %d(R0), R%d", vN, n)
+	g.p("MOVD $bits<>(SB), R17")
+	for v := range vec(8) {
+		g.ldr(bits+v, 17, 16*int(v))
+	}
+	g.label("word")
+	g.nextWord(word, words)
+	for v := range vec(8) {
+		mask := 8 + v%4
+		g.op3(opCmTst, mask, word, bits+v)
+		g.next(0, x0)
+		g.next(1, x1)
+		g.op3(opBsl, mask, 1, 0)
+		g.put(mask, dst)
+	}
+	g.p("SUBS $32, R%d", n)
+	g.p("BNE word")
+	g.ret()
 }
 
 // adam emits a step of Adam: x, m, v and g in registers 0 to 3, the new x, m and v in 4 to 6.
