@@ -19,8 +19,9 @@ type candidates struct {
 
 	low      []lowLayer // layers with low-rank noise
 	lowNoise engine.Noise
-	group    int   // number of pairs that fit low
-	rest     []int // tensors outside low
+	group    int    // number of pairs that fit low
+	turned   uint64 // task whose theta low contains; 0: none
+	rest     []int  // tensors outside low
 }
 
 // pair is one or two candidates, entries [at, at+n) of the task, that share samples and noise, with opposite signs.

@@ -13,13 +13,12 @@ import (
 // never computed.
 type lowLayer struct {
 	o     *dense
-	first bool      // the group shares this layer's products
 	dots  bool      // x*B is computed column by column, by RowDots
 	drawn int       // rank of the noise
 	rank  int       // rows of A and B for a pair: drawn, plus one for the bias
 	a, b  []float32 // rank rows of nOut, and of nIn, for each pair
 	ones  []float32 // added to x*B: 1 in the column of the bias's noise
-	theta []float32 // W' for all candidates of a task; not used for the first layer
+	theta []float32 // W' for all candidates of a task
 	inner []float32 // x*B: rank columns for each pair; of the whole group for the first layer, else of one pair
 }
 
@@ -30,7 +29,7 @@ func (e *Engine) lowLayers(n engine.Noise, group int) (out []lowLayer) {
 		if !ok || !n.Low(&e.layout.Tensors[o.wide]) {
 			continue
 		}
-		w := lowLayer{o: o, first: at == e.plan.lead, dots: at > 0 && n.Rank <= few, drawn: n.Rank, rank: n.Rank}
+		w := lowLayer{o: o, dots: at > 0 && n.Rank <= few, drawn: n.Rank, rank: n.Rank}
 		if o.bias >= 0 {
 			w.rank++
 		}
@@ -91,7 +90,7 @@ func (e *Engine) lowGroup(p *pass, t *engine.Candidates, pairs []pair, group int
 	c := &p.variant
 	ids, at := batch(t, pairs[0].at)
 	if c.lowNoise != t.Noise || c.group < group {
-		c.low, c.lowNoise, c.group = e.lowLayers(t.Noise, group), t.Noise, group
+		c.low, c.lowNoise, c.group, c.turned = e.lowLayers(t.Noise, group), t.Noise, group, 0
 		if c.rest = e.rest(t.Noise); len(c.rest) > 0 {
 			c.reserve(e.layout.Params)
 		}
@@ -101,10 +100,11 @@ func (e *Engine) lowGroup(p *pass, t *engine.Candidates, pairs []pair, group int
 		outputs = c.low[0].o.nOut
 	}
 	known := c.first.starts(e.task, ids, at, outputs)
-	if !known {
+	if c.turned != e.task {
 		for j := range c.low {
 			c.low[j].turn(p, flat(t.Theta))
 		}
+		c.turned = e.task
 	}
 	for i, w := range pairs {
 		for j := range c.low {
@@ -116,7 +116,7 @@ func (e *Engine) lowGroup(p *pass, t *engine.Candidates, pairs []pair, group int
 		base := c.first.base[lo*outputs:]
 		if shared {
 			if !known {
-				c.low[0].o.product(p, flat(t.Theta), base)
+				c.low[0].product(p, flat(t.Theta), base)
 			}
 			c.low[0].multiply(p, 0, len(pairs))
 		}
@@ -174,10 +174,19 @@ func (e *Engine) rest(n engine.Noise) (out []int) {
 
 // turn transposes the layer's part of theta.
 func (w *lowLayer) turn(p *pass, theta []float32) {
-	if o := w.o; !w.first {
-		w.theta = grown(w.theta, o.nIn*o.nOut)
-		p.k.Transpose(w.theta, o.nOut, tensor(theta, p.plan.model, o.wide), o.nIn, o.nOut, o.nIn)
+	o := w.o
+	w.theta = grown(w.theta, o.nIn*o.nOut)
+	p.k.Transpose(w.theta, o.nOut, tensor(theta, p.plan.model, o.wide), o.nIn, o.nOut, o.nIn)
+}
+
+// product writes x*W' + b.
+func (w *lowLayer) product(p *pass, theta, y []float32) {
+	o := w.o
+	var ep kernel.Epilogue
+	if o.bias >= 0 {
+		ep.Bias = tensor(theta, p.plan.model, o.bias)
 	}
+	p.k.Gemm(kernel.NN, p.n, o.nOut, o.nIn, p.act[o.in], o.nIn, w.theta, o.nOut, y, o.nOut, &ep)
 }
 
 // few is the largest rank for which products with single columns are faster.
@@ -222,11 +231,7 @@ func (c *candidates) lowForward(p *pass, theta, base []float32, i, n int, step f
 			copy(y, base)
 			inner, cols = inner[i*w.rank:], n*w.rank
 		} else {
-			var ep kernel.Epilogue
-			if o.bias >= 0 {
-				ep.Bias = tensor(theta, p.plan.model, o.bias)
-			}
-			p.k.Gemm(kernel.NN, p.n, o.nOut, o.nIn, p.act[o.in], o.nIn, w.theta, o.nOut, y, o.nOut, &ep)
+			w.product(p, theta, y)
 			w.multiply(p, i, 1)
 			inner = w.inner
 		}

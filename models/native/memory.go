@@ -151,11 +151,9 @@ func (e *Engine) candidateBytes(w engine.Work, group int, k *kernel.Kernels) (by
 			columns := l.rank
 			if at == e.plan.lead {
 				columns *= group
-			} else {
-				floats += o.nIn * o.nOut
-				keep = keep.Max(k.GemmScratch(kernel.NN, n, o.nOut, o.nIn, o.nIn, o.nOut))
 			}
-			floats += group*l.rank*(o.nIn+o.nOut+1) + n*columns
+			keep = keep.Max(k.GemmScratch(kernel.NN, n, o.nOut, o.nIn, o.nIn, o.nOut))
+			floats += o.nIn*o.nOut + group*l.rank*(o.nIn+o.nOut+1) + n*columns
 			keep = keep.Max(k.GemmScratch(kernel.NT, n, columns, o.nIn, o.nIn, o.nIn))
 			keep = keep.Max(k.GemmScratch(kernel.NN, n, o.nOut, l.rank, columns, o.nOut))
 		}

@@ -162,24 +162,16 @@ func (m *machine) gradients(ctx context.Context, model string, batch, members, t
 // Arithmetics of candidates other than float32.
 const bf16, amx = "bf16", "amx"
 
-// Candidates measures evaluations of perturbed candidates, compared with products of full rank at the peak rate. each
-// is the measuring time of a figure.
+// Candidates measures evaluations of perturbed candidates, compared with products of full rank at the peak rate, and
+// whole generations, compared with inference. each is the measuring time of a figure.
 func Candidates(ctx context.Context, each time.Duration, report func(Figure)) error {
 	m, err := newMachine(each, report)
 	if err != nil {
 		return err
 	}
 	for _, t := range candidateFigures {
-		net, err := models.Load(t.model)
-		if err != nil {
-			return err
-		}
-		set, err := samples(net, t.batch)
-		if err != nil {
-			return err
-		}
 		for _, threads := range []int{1, goruntime.NumCPU()} {
-			if err := t.measure(ctx, m, net, set, threads); err != nil {
+			if err := t.measure(ctx, m, threads); err != nil {
 				return err
 			}
 			if goruntime.NumCPU() == 1 {
@@ -197,27 +189,46 @@ type candidateFigure struct {
 	kind  string
 	noise engine.Noise
 	goal  float64
+	// Every candidate has its own batch and the weighted sum of the noise is included; the limit is the evaluation of the
+	// unperturbed model on the same batches.
+	generation bool
 }
 
 var candidateFigures = []candidateFigure{
-	{"mlp", 256, "antithetic", engine.Noise{}, 1.2},
-	{"mlp", 256, "integer", engine.Noise{Integer: true}, 2.5},
-	{"mlp", 256, "rank 1", engine.Noise{Rank: 1}, 0},
-	{"mlp-small", 256, "antithetic", engine.Noise{}, 0},
-	{"mlp-small", 256, "integer", engine.Noise{Integer: true}, 0},
-	{"mlp-small", 256, "rank 1", engine.Noise{Rank: 1}, 0},
-	{"lenet-caffe", 128, "antithetic", engine.Noise{}, 0.75},
-	{"lenet-caffe", 128, "integer", engine.Noise{Integer: true}, 0},
-	{"lenet-caffe", 128, "rank 1", engine.Noise{Rank: 1}, 0},
-	{"darwinn-10k", 128, "antithetic", engine.Noise{}, 0},
-	{"mlp", 256, bf16, engine.Noise{}, 0},
-	{"mlp-small", 256, bf16, engine.Noise{}, 0},
-	{"mlp", 256, amx, engine.Noise{}, 0},
-	{"mlp-small", 256, amx, engine.Noise{}, 0},
+	{"mlp", 256, "antithetic", engine.Noise{}, 1.2, false},
+	{"mlp", 256, "integer", engine.Noise{Integer: true}, 2.5, false},
+	{"mlp", 256, "rank 1", engine.Noise{Rank: 1}, 0, false},
+	{"mlp-small", 256, "antithetic", engine.Noise{}, 0, false},
+	{"mlp-small", 256, "integer", engine.Noise{Integer: true}, 0, false},
+	{"mlp-small", 256, "rank 1", engine.Noise{Rank: 1}, 0, false},
+	{"lenet-caffe", 128, "antithetic", engine.Noise{}, 0.75, false},
+	{"lenet-caffe", 128, "integer", engine.Noise{Integer: true}, 0, false},
+	{"lenet-caffe", 128, "rank 1", engine.Noise{Rank: 1}, 0, false},
+	{"darwinn-10k", 128, "antithetic", engine.Noise{}, 0, false},
+	{"mlp", 256, bf16, engine.Noise{}, 0, false},
+	{"mlp-small", 256, bf16, engine.Noise{}, 0, false},
+	{"mlp", 256, amx, engine.Noise{}, 0, false},
+	{"mlp-small", 256, amx, engine.Noise{}, 0, false},
+	{"mlp", 256, "generation", engine.Noise{}, 0, true},
+	{"mlp", 256, "generation, integer", engine.Noise{Integer: true}, 0, true},
+	{"mlp", 256, "generation, rank 1", engine.Noise{Rank: 1}, 0.91, true},
 }
 
 // measure measures the figure with this number of threads.
-func (t candidateFigure) measure(ctx context.Context, m *machine, net *models.Model, set *data.Set, threads int) error {
+func (t candidateFigure) measure(ctx context.Context, m *machine, threads int) error {
+	net, err := models.Load(t.model)
+	if err != nil {
+		return err
+	}
+	const n = 128 // amortizes the work that candidates share
+	batches := 1
+	if t.generation {
+		batches = n
+	}
+	set, err := samples(net, batches*t.batch)
+	if err != nil {
+		return err
+	}
 	open := native.NewEngine
 	switch t.kind {
 	case bf16:
@@ -229,7 +240,6 @@ func (t candidateFigure) measure(ctx context.Context, m *machine, net *models.Mo
 	if err != nil {
 		return err
 	}
-	const n = 128 // amortizes the work that candidates share
 	theta := engine.NewHost(1, net.Layout.Params, engine.F32)
 	if err := net.Init(1, 0, theta.F); err != nil {
 		return err
@@ -239,7 +249,7 @@ func (t candidateFigure) measure(ctx context.Context, m *machine, net *models.Mo
 		Theta:      ram.Of(theta),
 		Sigma:      0.01,
 		Antithetic: true,
-		Batches:    [][]int32{set.Train()},
+		Batches:    slices.Collect(slices.Chunk(set.Train(), t.batch)),
 		Fitness:    make([]float32, n),
 	}
 	for i := range n {
@@ -251,7 +261,7 @@ func (t candidateFigure) measure(ctx context.Context, m *machine, net *models.Mo
 		name += fmt.Sprintf(", %d threads", threads)
 	}
 	work := flops * float64(t.batch) * 1e-9
-	err = m.measure(ctx, speed{
+	f := speed{
 		name: name,
 		unit: "evaluations/s",
 		work: n,
@@ -259,6 +269,26 @@ func (t candidateFigure) measure(ctx context.Context, m *machine, net *models.Mo
 		limits: []limit{{"products of full rank in registers",
 			func(spell time.Duration) float64 { return m.peaks(threads, spell) / work }}},
 		call: func() error { return e.Do(ctx, task) },
-	})
-	return err
+	}
+	if t.generation {
+		infer := engine.Evaluate{
+			X:       task.Theta,
+			Rows:    make([]engine.Row, n),
+			Batches: task.Batches,
+			Loss:    make([]float64, n),
+			Correct: make([]int64, n),
+		}
+		sum := engine.NoiseSum{
+			Dst:        engine.All(ram.New(1, net.Layout.Params)),
+			Noise:      t.noise,
+			Weights:    make([]float32, n),
+			Antithetic: true,
+			IDs:        task.IDs,
+		}
+		f.call = func() error { return e.Do(ctx, task, sum) }
+		f.limits = []limit{{"inference", func(spell time.Duration) float64 {
+			return n * kernel.Spell(spell, func() { _ = e.Do(ctx, infer) })
+		}}}
+	}
+	return m.measure(ctx, f)
 }
