@@ -23,6 +23,7 @@ import (
 const (
 	processBytes  = 47 << 20 // resident size of an idle process, most of it pages of the binary
 	readPeak      = 1.1      // peak while reading a data set, as a multiple of data.Set.Peak
+	startBytes    = 16 << 20 // garbage of the start and the end of a run; with less, they are collected continuously
 	roundBytes    = 10 << 10 // allocated by each worker in a round
 	pointBytes    = 500      // allocated for each point until it is in the log
 	frameCopies   = 3        // copies of each sent frame
@@ -163,7 +164,7 @@ func (j *Job) memory(r dryRunResult, single Engine) need {
 			prepared += single.EstimateMemory(w)
 		}
 	}
-	made := j.rounds(r) * (roundBytes*float64(len(r.works)) + pointBytes*r.reports.points + frameCopies*r.reports.sent)
+	made := startBytes + j.rounds(r)*(roundBytes*float64(len(r.works))+pointBytes*r.reports.points+frameCopies*r.reports.sent)
 	piled := min(made, float64(max(min(n.host, garbage), n.host*leastPercent/100)))
 	n.host = processBytes + max(prepared, n.host+int64(piled))
 	return n
