@@ -33,6 +33,9 @@ func newAssociation(p *pair, o opening, id wire.AssociationID, dialler bool) *as
 	s := &association{control: newControl(o, defaultQueue), pair: p, id: id, dialler: dialler}
 	s.frame, s.data, s.packets = s.handleFrame, s.receive, s.received
 	s.silence, s.sparse = p.mesh.silence, true
+	if s.relayed() { // it lasts as long as a worker waits for a silent coordinator
+		s.silence, s.sparse = func() time.Duration { return coordinatorSilentAt }, false
+	}
 	return s
 }
 

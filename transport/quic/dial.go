@@ -37,15 +37,16 @@ func (n *Node) Dial(ctx context.Context, address string, pin wire.NodeID, hello 
 	}
 	if hello.Role == wire.Worker {
 		if err := n.relayThrough(p); err != nil {
-			p.Close("the program ends")
+			p.Close(err.Error())
 			return nil, wire.Welcome{}, err
 		}
 	}
 	return p, w, nil
 }
 
-// begin opens a connection at an address (HOST:PORT, or relayAddress), sends first and returns the answer in opening.body. A Refused answer is returned as the
-// error. It retries a busy node and one that does not answer, for up to twice handshakeTimeout.
+// begin opens a connection at an address (HOST:PORT, or relayAddress), sends first and returns the answer in
+// opening.body. A Refused answer is returned as the error. It retries a busy node and one that does not answer, for up
+// to twice handshakeTimeout.
 func (n *Node) begin(ctx context.Context, address string, pin wire.NodeID, first wire.Body) (opening, error) {
 	frame, err := wire.Marshal(wire.Header{Sender: wire.NoWorker}, first)
 	if err != nil {

@@ -23,7 +23,7 @@ type pair struct {
 	mu          sync.Mutex
 	change      sync.Cond // signals every change that the association's goroutines wait for
 	addresses   []string
-	relayed     bool          // the last connection went through the coordinator: the next dial begins with it
+	relayed     time.Time     // when the last connection was made, if it goes through the coordinator; zero if not
 	moved       chan struct{} // holds a token when addresses changed
 	needed      chan struct{} // holds a token when the pair needs a connection
 	in          inbox
@@ -40,7 +40,7 @@ type pair struct {
 	wanted           time.Time // when Send or Recv first needed a missing connection; zero if none does
 	connecting       bool      // keepConnected runs
 
-	dialling   time.Time          // when this side began to dial an address; zero while it does not
+	refuses    time.Time          // until when the lower side refuses the other side's dial, since it dials itself
 	cancelDial context.CancelFunc // ends the dial
 	ended      error              // why the pair is over; nil while it is not
 }
@@ -87,7 +87,7 @@ func (p *pair) setAddresses(addresses []string) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	if !slices.Equal(p.addresses, addresses) {
-		p.addresses, p.relayed = addresses, false
+		p.addresses, p.relayed = addresses, time.Time{}
 		signal(p.moved)
 	}
 }
@@ -247,7 +247,7 @@ func (p *pair) end(why error) {
 	defer p.mu.Unlock()
 	p.ended = why
 	if p.shaped != nil {
-		p.mesh.node.shaper.unset(p.shaped)
+		p.mesh.node.shaperOf(p.shaped).unset(p.shaped)
 	}
 	p.endAssociation(p.association, &GoneError{Closed, why.Error()})
 	signal(p.moved)
@@ -290,7 +290,10 @@ func (p *pair) install(s *association, theirs, sentCut uint64) error {
 		p.cancelDial()
 	}
 	s.wanted = p.wanted
-	p.association, p.wanted, p.met, p.relayed = s, time.Time{}, true, s.relayed()
+	p.association, p.wanted, p.met, p.relayed = s, time.Time{}, true, time.Time{}
+	if s.relayed() {
+		p.relayed = time.Now()
+	}
 	p.applyShape()
 	p.mesh.wg.Go(s.awaitEnd)
 	s.start()
@@ -311,16 +314,16 @@ func (p *pair) applyShape() {
 		p.shaped = p.association.conn.RemoteAddr()
 	}
 	if p.shaped != nil {
-		p.mesh.node.shaper.set(p.shaped, *p.shape)
+		p.mesh.node.shaperOf(p.shaped).set(p.shaped, *p.shape)
 	}
 }
 
-// ownDial is how long the lower side's own dial refuses the other side's. A longer one may not reach the other side at
-// all, while the other side reaches this one.
+// ownDial is how long the lower side's own dial of an address refuses the other side's, or half of the dial's timeout if
+// that is less. A longer one may not reach the other side at all, while the other side reaches this one.
 const ownDial = time.Second
 
-// dials reports whether this side began to dial an address less than ownDial ago.
-func (p *pair) dials() bool { return !p.dialling.IsZero() && time.Since(p.dialling) < ownDial }
+// dials reports whether the other side's dial is refused now.
+func (p *pair) dials() bool { return time.Now().Before(p.refuses) }
 
 // keepConnected connects the pair whenever it is needed, until it is over. Both sides may dial; if they do at the same
 // time, the lower one's connection is used.
@@ -359,7 +362,7 @@ func (p *pair) keepConnected() {
 	}
 }
 
-// dial tries every address once, then the relay, until the pair is connected.
+// dial tries every address once, then the relay, until the pair is connected or the other side asks for another try.
 func (p *pair) dial() {
 	ctx, cancel := context.WithCancel(p.mesh.ctx)
 	defer cancel()
@@ -369,35 +372,44 @@ func (p *pair) dial() {
 		p.mu.Unlock()
 		return
 	}
-	switch relay := []string{relayAddress}; {
-	case !p.mesh.node.relayed():
-	case p.relayed:
-		addresses = append(relay, addresses...)
-	default:
-		addresses = append(addresses[:len(addresses):len(addresses)], relay...)
+	if p.mesh.node.relays(p.node) {
+		addresses = append(slices.Clone(addresses), relayAddress)
+		if time.Since(p.relayed) < relayFirst {
+			addresses = append([]string{relayAddress}, p.addresses...)
+		}
 	}
 	p.cancelDial = cancel
 	if len(addresses) == 0 {
 		p.why = fmt.Errorf("worker %d has no address in the roster", p.other)
 	}
 	p.mu.Unlock()
+	timeout := pairTimeout / time.Duration(max(3, len(addresses)+1))
+	var direct, relayed error
 	for _, a := range addresses {
 		p.mu.Lock()
-		p.dialling = time.Now()
+		p.refuses = time.Now().Add(min(ownDial, timeout/2))
 		p.mu.Unlock()
-		err := p.dialAddress(ctx, a, sentCut, pairTimeout/time.Duration(max(3, len(addresses)+1)))
-		p.mu.Lock()
-		if err != nil && p.association == nil && a != relayAddress { // the direct error says what to mend
-			p.why = err
+		err := p.dialAddress(ctx, a, sentCut, timeout)
+		if a == relayAddress {
+			relayed = err
+		} else {
+			direct = err
 		}
+		p.mu.Lock()
 		connected := p.association != nil
+		if err != nil && !connected {
+			p.why = errors.Join(direct, relayed)
+			if direct != nil && relayed != nil {
+				p.why = fmt.Errorf("%w, nor through the coordinator", direct)
+			}
+		}
 		p.mu.Unlock()
-		if connected {
+		if r, ok := errors.AsType[wire.Refused](err); connected || ok && r.Retry {
 			break
 		}
 	}
 	p.mu.Lock()
-	p.dialling, p.cancelDial = time.Time{}, nil
+	p.refuses, p.cancelDial = time.Time{}, nil
 	p.mu.Unlock()
 }
 

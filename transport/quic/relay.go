@@ -4,11 +4,14 @@ import (
 	"context"
 	"fmt"
 	"net"
+	"net/netip"
 	"os"
 	"sync/atomic"
 	"time"
 
 	quicgo "github.com/quic-go/quic-go"
+	"golang.org/x/net/ipv4"
+	"golang.org/x/net/ipv6"
 
 	"brood/transport/wire"
 )
@@ -16,15 +19,16 @@ import (
 // Relay. Two workers behind NATs or firewalls may not reach each other, although both reach the coordinator. Their
 // connection then goes through the coordinator's socket: each packet travels in an envelope to the coordinator, which
 // forwards it. The connection is the same as a direct one, encrypted and authenticated between the two workers, so the
-// coordinator can delay and drop packets and nothing else.
+// coordinator can delay and drop packets and nothing else. A pair stays relayed until this connection ends.
 //
 // An envelope is one UDP datagram: the byte relayMark, the relay ids of its destination and of its source, and a packet.
 
 const (
 	relayMark    = 1 // the first byte of no QUIC packet
 	relayHeader  = 1 + 2*len(relayID{})
-	relayQueue   = 256           // packets that wait to be read; more are dropped
-	relayAddress = "coordinator" // stands for the relay in the list of a pair's addresses
+	relayQueue   = 256              // packets that wait to be read; more are dropped
+	relayAddress = "coordinator"    // the relay in a list of addresses
+	relayFirst   = 10 * time.Minute // a pair that was connected through the relay this recently dials it first
 )
 
 // relayID is the address of a worker at the relay: the first bytes of its node id.
@@ -35,13 +39,18 @@ func relayIDOf(node wire.NodeID) (id relayID) {
 	return id
 }
 
-func (relayID) Network() string   { return "relay" }
-func (id relayID) String() string { return fmt.Sprintf("relay:%x", id[:]) }
+func (relayID) Network() string      { return "relay" }
+func (id relayID) String() string    { return fmt.Sprintf("relay:%x", id[:]) }
+func (id relayID) ip() (ip [16]byte) { copy(ip[:], id[:]); return ip }
+
+// addrPort returns an address for tables that are keyed by addresses; its IPv6 /64 belongs to this worker alone.
+func (id relayID) addrPort() netip.AddrPort { return netip.AddrPortFrom(netip.AddrFrom16(id.ip()), 1) }
 
 // relay is a worker's socket at its coordinator's relay. It has a QUIC transport of its own.
 type relay struct {
 	node      *Node
 	through   atomic.Pointer[Peer] // the coordinator that this node dialled last
+	shaper    *Shaper
 	transport *quicgo.Transport
 	in        chan relayed
 	wake      chan struct{} // holds a token when a read deadline has passed
@@ -56,14 +65,31 @@ type relayed struct {
 func (n *Node) relayThrough(p *Peer) error {
 	n.mu.Lock()
 	defer n.mu.Unlock()
+	if n.ctx.Err() != nil {
+		return ErrClosed
+	}
 	if r := n.relay.Load(); r != nil {
 		r.through.Store(p)
 		return nil
 	}
-	r := &relay{node: n, in: make(chan relayed, relayQueue), wake: make(chan struct{}, 1)}
+	r := &relay{
+		node:   n,
+		shaper: newShaper(n.ctx, &n.wg),
+		in:     make(chan relayed, relayQueue),
+		wake:   make(chan struct{}, 1),
+	}
 	r.through.Store(p)
-	r.transport = &quicgo.Transport{Conn: r, ConnContext: n.admitStranger}
-	listener, err := r.transport.Listen(n.cfg.Key.Server(), relayConfig())
+	r.transport = &quicgo.Transport{
+		Conn:              r.shaper.wrap(r),
+		ConnContext:       n.admitStranger,
+		StatelessResetKey: n.transport.StatelessResetKey,
+	}
+	first := inEnvelopes(quicConfig())
+	first.GetConfigForClient = func(c *quicgo.ClientInfo) (*quicgo.Config, error) {
+		cfg, err := n.configFor(c)
+		return inEnvelopes(cfg), err
+	}
+	listener, err := r.transport.Listen(n.cfg.Key.Server(), first)
 	if err != nil {
 		return fmt.Errorf("open a socket at the relay: %w", err)
 	}
@@ -72,21 +98,24 @@ func (n *Node) relayThrough(p *Peer) error {
 	return nil
 }
 
-// relayConfig is quicConfig for packets in envelopes: they must fit into a packet of the smallest path.
-func relayConfig() *quicgo.Config {
-	c := quicConfig()
+// inEnvelopes limits the packets of a configuration: in envelopes they must fit into a packet of the smallest path.
+func inEnvelopes(c *quicgo.Config) *quicgo.Config {
 	c.InitialPacketSize, c.DisablePathMTUDiscovery = 1200, true
 	return c
 }
 
-// relayed reports whether this node can reach other workers through its coordinator.
-func (n *Node) relayed() bool {
+// relays reports whether this node may reach a worker through its coordinator: not one in the coordinator's process.
+func (n *Node) relays(to wire.NodeID) bool {
 	r := n.relay.Load()
-	return r != nil && r.through.Load().Err() == nil
+	if r == nil {
+		return false
+	}
+	p := r.through.Load()
+	return p.Err() == nil && !p.Node().Equal(to)
 }
 
-// readEnvelopes handles the datagrams that are no QUIC packets until the node closes: a worker keeps those for itself,
-// a coordinator forwards those between two of its workers.
+// readEnvelopes handles the datagrams that are no QUIC packets until the node closes: a worker receives those addressed
+// to it, a coordinator forwards those between two of its workers.
 func (n *Node) readEnvelopes() {
 	b := make([]byte, 2048)
 	for {
@@ -100,16 +129,15 @@ func (n *Node) readEnvelopes() {
 		to, source := relayID(b[1:9]), relayID(b[9:17])
 		if r := n.relay.Load(); r != nil && to == relayIDOf(n.ID()) {
 			r.deliver(source, b[relayHeader:size], from)
-		} else if peer := n.forwards(to, source, from); peer != nil {
-			// A packet that cannot be written is lost: QUIC sends it again.
-			_, _ = n.transport.WriteTo(b[:size], peer.Address())
+		} else if peer := n.receiver(to, source, from); peer != nil {
+			_ = n.sendTo(peer, b[:size]) // a packet that is not written is lost: QUIC sends it again
 		}
 	}
 }
 
-// forwards returns the worker that an envelope goes to; nil if the two are no admitted workers, or if the envelope does
+// receiver returns the worker that an envelope goes to; nil if the two are no admitted workers, or if the envelope does
 // not come from the address of its source.
-func (n *Node) forwards(to, source relayID, from net.Addr) *Peer {
+func (n *Node) receiver(to, source relayID, from net.Addr) *Peer {
 	n.mu.Lock()
 	defer n.mu.Unlock()
 	sender, receiver := n.workers[source], n.workers[to]
@@ -117,6 +145,24 @@ func (n *Node) forwards(to, source relayID, from net.Addr) *Peer {
 		return nil
 	}
 	return receiver
+}
+
+// sendTo writes a datagram to a peer, from the address of this machine at which the peer knows it.
+func (n *Node) sendTo(p *Peer, b []byte) error {
+	u, isUDP := n.conn.(*udpSocket)
+	own, known := p.c.conn.LocalAddr().(*net.UDPAddr)
+	if !isUDP || !known || own.IP.IsUnspecified() {
+		_, err := n.transport.WriteTo(b, p.Address())
+		return err
+	}
+	var source []byte
+	if ip := own.IP.To4(); ip != nil {
+		source = (&ipv4.ControlMessage{Src: ip}).Marshal()
+	} else {
+		source = (&ipv6.ControlMessage{Src: own.IP}).Marshal()
+	}
+	_, _, err := u.WriteMsgUDP(b, source, p.Address().(*net.UDPAddr))
+	return err
 }
 
 // deliver queues a packet that came from an address, unless that is not the coordinator's.
@@ -137,8 +183,6 @@ func (r *relay) ReadFrom(b []byte) (int, net.Addr, error) {
 		return copy(b, p.packet), p.from, nil
 	case <-r.wake:
 		return 0, nil, os.ErrDeadlineExceeded
-	case <-r.node.ctx.Done():
-		return 0, nil, net.ErrClosed
 	}
 }
 
@@ -150,7 +194,7 @@ func (r *relay) WriteTo(b []byte, to net.Addr) (int, error) {
 	own := relayIDOf(r.node.ID())
 	envelope := make([]byte, 0, relayHeader+len(b))
 	envelope = append(append(append(envelope, relayMark), id[:]...), own[:]...)
-	if _, err := r.node.transport.WriteTo(append(envelope, b...), r.through.Load().Address()); err != nil {
+	if err := r.node.sendTo(r.through.Load(), append(envelope, b...)); err != nil {
 		return 0, err
 	}
 	return len(b), nil
@@ -171,7 +215,15 @@ func (r *relay) SetWriteDeadline(time.Time) error { return nil }
 // dialTransport connects to an address: through the relay if it is a relayID.
 func (n *Node) dialTransport(ctx context.Context, addr net.Addr, pin wire.NodeID) (*quicgo.Conn, error) {
 	if _, ok := addr.(relayID); ok {
-		return n.relay.Load().transport.Dial(ctx, addr, n.cfg.Key.Client(pin), relayConfig())
+		return n.relay.Load().transport.Dial(ctx, addr, n.cfg.Key.Client(pin), inEnvelopes(quicConfig()))
 	}
 	return n.transport.Dial(ctx, addr, n.cfg.Key.Client(pin), quicConfig())
+}
+
+// shaperOf returns the shaper of the packets to an address.
+func (n *Node) shaperOf(addr net.Addr) *Shaper {
+	if _, ok := addr.(relayID); ok {
+		return n.relay.Load().shaper
+	}
+	return n.shaper
 }

@@ -162,9 +162,12 @@ func (s *Shaper) line(to net.Addr) *line {
 }
 
 func addrPort(a net.Addr) netip.AddrPort {
-	if u, ok := a.(*net.UDPAddr); ok {
-		ap := u.AddrPort()
+	switch a := a.(type) {
+	case *net.UDPAddr:
+		ap := a.AddrPort()
 		return netip.AddrPortFrom(ap.Addr().Unmap(), ap.Port())
+	case relayID:
+		return a.addrPort()
 	}
 	return netip.AddrPort{}
 }

@@ -103,11 +103,7 @@ func (n *stranger) leave() {
 
 // origin returns the prefix that counts as one address: an IPv4 address, or an IPv6 /64, which one host has.
 func origin(addr net.Addr) netip.Prefix {
-	ap, err := netip.ParseAddrPort(addr.String())
-	if err != nil {
-		return netip.Prefix{}
-	}
-	bits, ip := 64, ap.Addr().Unmap()
+	bits, ip := 64, addrPort(addr).Addr()
 	if ip.Is4() {
 		bits = 32
 	}

@@ -154,7 +154,7 @@ func TestNoRoute(t *testing.T) {
 }
 
 // behind gives host i of the network a machine of its own behind it, in the private network 192.168.7.0/24, and returns
-// the machine's namespace. Host i translates its addresses, by the nft statement nat, and drops what nobody asked for.
+// the machine's namespace. Host i translates its addresses, by the nft statement nat, and drops packets that answer none.
 func (n *network) behind(i int, nat string) string {
 	n.t.Helper()
 	inner := n.ns(i) + "-in"

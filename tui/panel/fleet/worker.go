@@ -110,7 +110,7 @@ func (f *Fleet) restartsOf(worker int) string {
 type peer struct {
 	id      int
 	out, in view.Link
-	shape   string // what makes it slow; "" if nothing does
+	path    string // whether it is relayed or slowed down; "" if neither
 }
 
 // peers draws the table of the links of a worker, in both directions.
@@ -124,10 +124,11 @@ func (f *Fleet) peers(g *cell.Grid, r cell.Rect, id int) {
 		p := peer{id: other}
 		if len(out) > 0 {
 			p.out = out[0]
+			if p.out.Relayed {
+				p.path = "by the coordinator "
+			}
 			if l := p.out.Shape; l != nil && l.Slow() {
-				p.shape = "◆ " + shapeText(*l)
-			} else if p.out.Relayed {
-				p.shape = "via the coordinator"
+				p.path += "◆ " + shapeText(*l)
 			}
 		}
 		if len(in) > 0 {
@@ -147,10 +148,10 @@ func (f *Fleet) peers(g *cell.Grid, r cell.Rect, id int) {
 		{Title: "lost %", Width: 6, Weight: 6, Right: true,
 			Text: func(p peer) string { return textfmt.ThreeDigits(100 * p.out.Lost) }},
 		{
-			Title:  "slowed down",
+			Title:  "path",
 			Width:  24,
 			Weight: 1,
-			Text:   func(p peer) string { return p.shape },
+			Text:   func(p peer) string { return p.path },
 			Role:   func(peer) cell.Role { return cell.Warn },
 		},
 	}
