@@ -13,10 +13,10 @@ func Each[W any](ctx context.Context, workers []W, n int, f func(w W, i int) err
 	return EachBy(ctx, goroutines, workers, n, f)
 }
 
-// Crew is a worker pool: it calls loop for 0..n-1, in parallel if possible, and returns when all calls have returned.
-type Crew func(n int, loop func(i int))
+// Pool is a worker pool: it calls loop for 0..n-1, in parallel if possible, and returns when all calls have returned.
+type Pool func(n int, loop func(i int))
 
-// goroutines is a Crew that runs each call on its own goroutine, and the first on the caller's.
+// goroutines is a Pool that runs each call on its own goroutine, and the first on the caller's.
 func goroutines(n int, loop func(i int)) {
 	var wg sync.WaitGroup
 	for i := 1; i < n; i++ {
@@ -27,7 +27,7 @@ func goroutines(n int, loop func(i int)) {
 }
 
 // EachBy is like Each but runs on the given worker pool.
-func EachBy[W any](ctx context.Context, crew Crew, workers []W, n int, f func(w W, i int) error) error {
+func EachBy[W any](ctx context.Context, pool Pool, workers []W, n int, f func(w W, i int) error) error {
 	if n == 0 {
 		return ctx.Err()
 	}
@@ -75,7 +75,7 @@ func EachBy[W any](ctx context.Context, crew Crew, workers []W, n int, f func(w 
 			}
 		}
 	}
-	crew(min(len(workers), n), loop)
+	pool(min(len(workers), n), loop)
 	if thrown != nil {
 		panic(thrown)
 	}

@@ -179,7 +179,7 @@ func (w *columnJob) do(s portion, l *thread) {
 	}
 }
 
-// pool is an engine.Crew: it runs n loops in parallel. n must not exceed the number of threads.
+// pool is an engine.Pool: it runs n loops in parallel. n must not exceed the number of threads.
 func (v *Vector) pool(n int, loop func(i int)) {
 	runParallel(loopBody(loop), n, v.threads[0], v.helpers)
 }

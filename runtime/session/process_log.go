@@ -13,7 +13,7 @@ import (
 
 // ProcessLogFile is the process log of a session. Its processes append what they print for the user: workers that join,
 // are rejected or leave, and how each process ended. It is for diagnosis only: no state of the run depends on it.
-const ProcessLogFile = "said.log"
+const ProcessLogFile = "process.log"
 
 const (
 	processLogMost = 256 << 10 // maximum bytes of the file: a longer file loses its first half
