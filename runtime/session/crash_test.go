@@ -210,7 +210,7 @@ func TestMissingAndForeignSegments(t *testing.T) {
 	}
 	gap := place(t, one, two, three)
 	check(t, os.Remove(filepath.Join(gap, segmentName(2))))
-	forged := append(putSegmentHeader(2, 7), two[segmentHeader:]...)
+	forged := append(putSegmentHeader(2, 7, 0), two[segmentHeader:]...)
 	for name, c := range map[string]struct {
 		dir     string
 		segment string

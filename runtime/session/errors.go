@@ -9,6 +9,9 @@ import (
 // ErrClosed is returned by the methods of a closed Session or Reader.
 var ErrClosed = errors.New("session: already closed")
 
+// ErrShortened is returned by a Reader that did not read records before they were removed from the log.
+var ErrShortened = errors.New("session: the next records were removed from the log meanwhile: open the session again")
+
 // DiskError reports a full or failing disk. The run should pause. Missing is the number of essential records of the
 // call that are not in the log. They are always the last ones, and can be appended again when there is space. If
 // Missing is 0, all records are in the log: in the reserved space, or not yet on stable storage.

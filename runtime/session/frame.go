@@ -102,37 +102,44 @@ func parseHeader(b []byte) (header, error) {
 	return h, nil
 }
 
-// putSegmentHeader returns the encoded header of a segment. first is the number of its first record.
-func putSegmentHeader(number uint32, first uint64) []byte {
+// putSegmentHeader returns the encoded header of a segment. first is the number of its first record; next is the number
+// of the segment after it, 0 for number+1.
+func putSegmentHeader(number uint32, first uint64, next uint32) []byte {
 	b := make([]byte, segmentHeader)
 	copy(b, segmentMagic)
 	binary.LittleEndian.PutUint16(b[8:], version)
 	binary.LittleEndian.PutUint32(b[12:], number)
 	binary.LittleEndian.PutUint64(b[16:], first)
+	binary.LittleEndian.PutUint32(b[24:], next)
 	binary.LittleEndian.PutUint32(b[28:], crc(b[:28]))
 	return b
 }
 
-// parseSegmentHeader decodes the header of a segment and returns the number of its first record. Its error is a
-// badFrame or a *VersionError.
-func parseSegmentHeader(b []byte, number uint32) (first uint64, err error) {
+// parseSegmentHeader decodes the header of a segment and returns the number of its first record and that of the next
+// segment. Its error is a badFrame or a *VersionError.
+func parseSegmentHeader(b []byte, number uint32) (first uint64, next uint32, err error) {
 	switch {
 	case len(b) < segmentHeader:
-		return 0, cutHeader
+		return 0, 0, cutHeader
 	case string(b[:8]) != segmentMagic:
-		return 0, badFrame("it is not a segment of a log")
+		return 0, 0, badFrame("it is not a segment of a log")
 	case crc(b[:28]) != binary.LittleEndian.Uint32(b[28:]):
-		return 0, badFrame("the checksum of the segment header differs")
+		return 0, 0, badFrame("the checksum of the segment header differs")
 	}
 	if v := binary.LittleEndian.Uint16(b[8:]); v != version {
-		return 0, &VersionError{Found: int(v), Known: version}
+		return 0, 0, &VersionError{Found: int(v), Known: version}
 	}
 	if n := binary.LittleEndian.Uint32(b[12:]); n != number {
-		return 0, badFrame(fmt.Sprintf("it calls itself segment %d", n))
+		return 0, 0, badFrame(fmt.Sprintf("it calls itself segment %d", n))
+	}
+	next = binary.LittleEndian.Uint32(b[24:])
+	shortened := number == 1 && next > 1
+	if next != 0 && !shortened {
+		return 0, 0, badFrame(fmt.Sprintf("segment %d cannot follow it", next))
 	}
 	first = binary.LittleEndian.Uint64(b[16:])
-	if first > 1<<62 || number == 1 && first != 0 {
-		return 0, badFrame(fmt.Sprintf("it cannot begin with record %d", first))
+	if first > 1<<62 || number == 1 && first != 0 && !shortened {
+		return 0, 0, badFrame(fmt.Sprintf("it cannot begin with record %d", first))
 	}
-	return first, nil
+	return first, max(next, number+1), nil
 }

@@ -18,7 +18,7 @@ func forge(h header, stored []byte) []byte {
 	h.stored, h.payload = uint32(len(stored)), crc(stored)
 	b := make([]byte, frameHeader)
 	h.put(b)
-	return append(append(putSegmentHeader(1, 0), b...), stored...)
+	return append(append(putSegmentHeader(1, 0, 0), b...), stored...)
 }
 
 func zip(t testing.TB, plain []byte) []byte {

@@ -209,14 +209,14 @@ func Size(dir string) (n int64) {
 
 // LogSize returns the size of the log in dir in bytes and its modification time; ok is false if there is no log.
 func LogSize(dir string) (bytes int64, written time.Time, ok bool) {
-	for n := uint32(1); ; n++ {
+	for n := uint32(1); ; {
 		st, err := os.Stat(filepath.Join(dir, segmentName(n)))
 		if err != nil {
 			return bytes, written, n > 1
 		}
 		bytes, written = bytes+st.Size(), st.ModTime()
-		if st.Size() < segmentBytes { // this is the last segment
-			return bytes, written, true
+		if n++; n == 2 {
+			n = secondSegment(dir)
 		}
 	}
 }

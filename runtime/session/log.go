@@ -34,7 +34,7 @@ func (l *log) begin(number uint32, first uint64) error {
 	if err != nil {
 		return err
 	}
-	if err = writeAll(f, putSegmentHeader(number, first), 0); err == nil {
+	if err = writeAll(f, putSegmentHeader(number, first, 0), 0); err == nil {
 		if err = f.Sync(); err == nil {
 			err = l.disk.syncDir(l.dir)
 		}

@@ -16,7 +16,7 @@ import (
 type Reader struct {
 	dir   string
 	code  *coder
-	segs  []*segment // segments 1, 2, ... that are open
+	segs  []*segment // that are open, in the order of the log
 	cur   int        // index in segs of the segment of the position
 	off   int64      // of the next frame in it
 	at    uint64     // number of the next record
@@ -38,6 +38,7 @@ func OpenReader(dir string) (*Reader, error) {
 		r.Close()
 		return nil, err
 	}
+	r.at = r.First()
 	return r, nil
 }
 
@@ -57,6 +58,22 @@ func (r *Reader) Close() error {
 
 // At returns the index of the record that Next returns next, counted from 0.
 func (r *Reader) At() uint64 { return r.at }
+
+// First returns the index of the first record of the log: 0 unless [Session.Shorten] removed older ones.
+func (r *Reader) First() uint64 {
+	if len(r.segs) == 0 {
+		return 0
+	}
+	return r.segs[0].first
+}
+
+// Offset returns the bytes of the log before the position.
+func (r *Reader) Offset() (n int64) {
+	for _, s := range r.segs[:min(r.cur, len(r.segs))] {
+		n += s.index.end
+	}
+	return n + r.off
+}
 
 // Torn describes the bytes after the last complete frame, once Next has returned io.EOF: a frame that is being written,
 // or that a killed writer left incomplete. It returns nil if there are none.
@@ -135,7 +152,7 @@ func (r *Reader) peek() (h header, stored []byte, err error) {
 // sound verifies the checksums of all frames and returns the error that Next would return. It does not decode records.
 // It changes the position of the reader.
 func (r *Reader) sound() error {
-	r.cur, r.off, r.at, r.ready, r.wreck = 0, segmentHeader, 0, nil, nil
+	r.cur, r.off, r.at, r.ready, r.wreck = 0, segmentHeader, r.First(), nil, nil
 	for {
 		h, stored, err := r.peek()
 		switch {
@@ -207,7 +224,10 @@ func (r *Reader) edge(why error) error {
 // discover opens new segments. A segment exists once its header is complete.
 func (r *Reader) discover() error {
 	for {
-		n := uint32(len(r.segs) + 1)
+		n := uint32(1)
+		if len(r.segs) > 0 {
+			n = r.segs[len(r.segs)-1].next
+		}
 		s, err := openSegment(r.dir, n)
 		later := false
 		if err != nil {
@@ -218,8 +238,8 @@ func (r *Reader) discover() error {
 		var bad badFrame
 		switch {
 		case err == nil:
-			if n > 1 {
-				r.segs[n-2].closed = true
+			if len(r.segs) > 0 {
+				r.segs[len(r.segs)-1].closed = true
 			}
 			r.segs, r.seen = append(r.segs, s), -1
 			continue
@@ -227,6 +247,8 @@ func (r *Reader) discover() error {
 			return &CorruptError{Segment: segmentName(n), Reason: bad.Error()}
 		case !errors.Is(err, fs.ErrNotExist) && bad != cutHeader:
 			return err
+		case r.shortened(n):
+			return ErrShortened
 		case later:
 			return &CorruptError{Segment: segmentName(n), Reason: "it is missing or cut off"}
 		case n == 1 && !holdsLog(r.dir):
@@ -234,6 +256,19 @@ func (r *Reader) discover() error {
 		}
 		return nil
 	}
+}
+
+// shortened reports whether [Session.Shorten] removed segment n since the reader was opened.
+func (r *Reader) shortened(n uint32) bool {
+	if n == 1 {
+		return false
+	}
+	s, err := openSegment(r.dir, 1)
+	if err != nil {
+		return false
+	}
+	defer s.file.Close()
+	return s.next > n
 }
 
 // exists reports whether the file of segment n or of a later one exists.

@@ -19,15 +19,17 @@ func (l *log) resume() (*Recovered, error) {
 	if err := r.discover(); err != nil {
 		return nil, err
 	}
-	number := uint32(len(r.segs))
-	if number > 0 {
-		s := r.segs[number-1]
+	next := uint32(1)
+	if n := len(r.segs); n > 0 {
+		l.removeUpTo(r.segs[0].next - 1) // the writer may have been killed in Shorten
+		s := r.segs[n-1]
 		if rec, err := l.attach(s); err != nil || rec != nil {
 			return rec, err
 		}
+		next = s.next
 	}
 	// A writer may have been killed while it created the next segment, whose header is then incomplete.
-	torn := filepath.Join(l.dir, segmentName(number+1))
+	torn := filepath.Join(l.dir, segmentName(next))
 	st, err := os.Stat(torn)
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil, nil
@@ -35,8 +37,8 @@ func (l *log) resume() (*Recovered, error) {
 	if err != nil {
 		return nil, fmt.Errorf("session: %w", err)
 	}
-	rec := &Recovered{Segment: segmentName(number + 1), Lost: st.Size()}
-	if number > 0 {
+	rec := &Recovered{Segment: segmentName(next), Lost: st.Size()}
+	if next > 1 {
 		return rec, onDisk("open", torn, 0, l.disk.remove(torn))
 	}
 	return rec, onDisk("open", torn, 0, l.begin(1, 0))

@@ -36,6 +36,9 @@ func (r *Reader) Seek(n uint64) error {
 	if len(r.segs) == 0 && n == 0 {
 		return nil
 	}
+	if n < r.First() {
+		return fmt.Errorf("session: there is no record %d any more: the log begins with record %d", n, r.First())
+	}
 	if len(r.segs) == 0 || n > r.segs[len(r.segs)-1].index.next {
 		return fmt.Errorf("session: there is no record %d yet: the log has %d", n, r.Records())
 	}

@@ -19,6 +19,7 @@ type segment struct {
 	dir    string
 	number uint32
 	first  uint64
+	next   uint32 // number of the segment after it
 	file   *os.File
 	win    []byte // cached part of the file, from offset winAt on
 	winAt  int64
@@ -59,7 +60,7 @@ func openSegment(dir string, number uint32) (*segment, error) {
 	s := &segment{dir: dir, number: number, file: f}
 	b, err := s.bytes(0, segmentHeader)
 	if err == nil {
-		s.first, err = parseSegmentHeader(b, number)
+		s.first, s.next, err = parseSegmentHeader(b, number)
 	}
 	if err != nil {
 		f.Close()
