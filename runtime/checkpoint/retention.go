@@ -91,6 +91,11 @@ func (k *Retention) age(i int) float64 {
 	return float64(newest - k.cps[i].round)
 }
 
+// DropBefore removes the checkpoints before a round: the log no longer has them.
+func (k *Retention) DropBefore(round uint64) {
+	k.cps = slices.DeleteFunc(k.cps, func(x retained) bool { return x.round < round })
+}
+
 // DropMissing removes checkpoints whose files do not exist in dir: an earlier process with lower limits deleted them.
 func (k *Retention) DropMissing(dir string) {
 	k.cps = slices.DeleteFunc(k.cps, func(x retained) bool {

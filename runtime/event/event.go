@@ -4,6 +4,7 @@
 package event
 
 import (
+	"fmt"
 	"math"
 	"slices"
 	"strings"
@@ -92,6 +93,36 @@ type Config struct {
 	Targets *Targets `cbor:"32,keyasint,omitempty"` // only for a regression
 	Metrics []string `cbor:"34,keyasint,omitempty"` // of a program: its metrics in addition to the fitness or the loss
 	Text    bool     `cbor:"33,keyasint,omitempty"` // the data are text: losses are also reported in bits per byte
+	// of a log whose older records were removed; nil: the log has all records
+	Begins *Beginning `cbor:"38,keyasint,omitempty"`
+}
+
+// Beginning is where a log begins whose older records were removed. Its first records stand in for those: the
+// configuration with this, what the goal of the run and its last good state need, and a checkpoint and a plan that
+// restores it. Verify, resume and forks start there.
+type Beginning struct {
+	Round uint64 `cbor:"0,keyasint"` // of the checkpoint: the log has the commits after it
+	First uint64 `cbor:"1,keyasint"` // number of this record, and of removed records
+	Head  uint64 `cbor:"2,keyasint"` // records that stand in for the removed ones, with this one
+	// the view before record First+Head, as in a keyframe, which has the charts since round 0; nil: it is too large
+	View []byte `cbor:"3,keyasint,omitempty"`
+}
+
+// WithoutView returns the configuration without the view of its beginning.
+func (c Config) WithoutView() *Config {
+	if c.Begins != nil {
+		b := *c.Begins
+		b.View, c.Begins = nil, &b
+	}
+	return &c
+}
+
+// Removed returns the sentence about the removed records of a log; "" if it has all.
+func (c *Config) Removed() string {
+	if c == nil || c.Begins == nil {
+		return ""
+	}
+	return fmt.Sprintf("the log begins after round %d: older records were removed (--keep-log)", c.Begins.Round)
 }
 
 // Limit is the end of a run; zero fields do not limit it. A State record changes the limit of a resumed run.

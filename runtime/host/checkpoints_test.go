@@ -84,7 +84,7 @@ func TestFullDiskRemovesOlderCheckpoints(t *testing.T) {
 		slices.Sort(rounds)
 		return rounds
 	}
-	r := &Run{Session: s, retained: checkpoint.NewRetention(option.Options{})}
+	r := &Run{Session: s, retained: checkpoint.NewRetention(option.Options{}), shorten: newShortening(Options{}, s, nil)}
 	for round := uint64(10); round <= 1000; round += 10 {
 		rel := session.CheckpointFile(round, 1, 0)
 		path := filepath.Join(s.Dir(), filepath.FromSlash(rel))

@@ -27,7 +27,7 @@ type history struct {
 	hosts           int                // workers of the newest plan
 	lastGood        coordinator.LastGood
 	asked           event.Pending // commands accepted but not yet applied
-	count           uint64        // records read
+	count           uint64        // number of the next record
 	alg             string        // algorithm of the newest plan before the requested round
 	beyond          uint32        // epoch of the newest plan that continues from the requested round; 0 means none
 	torn            *session.Recovered
@@ -46,6 +46,7 @@ func read(dir string, at uint64) (h history, err error) {
 		return h, err
 	}
 	defer r.Close()
+	h.count = r.At()
 	h.files, _ = session.Checkpoints(dir) // on an error the session is recomputed from its first round
 	first := true
 	for {
@@ -76,7 +77,7 @@ func (h *history) take(rec event.Record, at uint64) {
 	h.goal.Take(rec)
 	switch {
 	case rec.Config != nil:
-		h.config = *rec.Config
+		h.config = *rec.Config.WithoutView()
 	case rec.Plan != nil:
 		h.epoch = max(h.epoch, rec.Plan.Epoch)
 		if at == 0 || rec.Plan.At < at {

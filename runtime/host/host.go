@@ -35,7 +35,8 @@ type Run struct {
 	listen   net.Listener
 	lastGood coordinator.LastGood // its checkpoint is retained: a run in trouble rolls back to it
 	faults   coordinator.FaultRate
-	pinned   []string             // files of checkpoints that a plan rolled back to, which verify needs
+	pinned   []*event.Checkpoint  // those that a plan rolled back to, which verify needs
+	shorten  *shortening          // of the log
 	retained checkpoint.Retention // the newest two checkpoints, and older ones to fork from
 	alerts   alert.Dispatcher
 	gauges   measurements
@@ -51,6 +52,7 @@ func start(
 	j *Job, s *session.Session, from *Restored, watch func(event.Record), d Hosting, grace time.Duration,
 ) (*Run, error) {
 	r := &Run{Job: j, Session: s, Resumed: from, hosting: d, retained: checkpoint.NewRetention(j.Options)}
+	r.shorten = newShortening(j.Options, s, func(n coordinator.Note) { r.fleet.Note(n) })
 	v := view.New()
 	if from == nil {
 		if err := j.saveInit(s.Dir()); err != nil {
@@ -218,8 +220,9 @@ func (r *Run) track(rec event.Record) {
 	r.lastGood.Take(rec)
 	r.faults.Take(rec)
 	r.retained.Add(rec)
-	if rec.Plan != nil && rec.Plan.From == event.Saved {
-		r.pinned = append(r.pinned, checkpoint.Paths(r.lastGood.Newest())...)
+	r.shorten.track(rec)
+	if newest := r.lastGood.Newest(); rec.Plan != nil && rec.Plan.From == event.Saved && newest != nil {
+		r.pinned = append(r.pinned, newest)
 	}
 }
 
@@ -227,9 +230,19 @@ func (r *Run) track(rec event.Record) {
 // are not retained.
 func (r *Run) prune(rec event.Record) {
 	if r.track(rec); rec.Checkpoint != nil || rec.Alert != nil && rec.Alert.Kind == event.AlertDisk {
-		// a file that cannot be removed only takes up space
-		_ = r.Session.Prune(slices.Concat(checkpoint.Paths(r.lastGood.Good), r.pinned, r.retained.Paths()))
+		r.shorten.files.Lock()
+		if b := r.shorten.begins; b != nil {
+			r.pinned = slices.DeleteFunc(r.pinned, func(cp *event.Checkpoint) bool { return cp.Round < b.Round })
+			r.retained.DropBefore(b.Round)
+		}
+		keep := slices.Concat(checkpoint.Paths(r.lastGood.Good), checkpoint.Paths(r.shorten.begins), r.retained.Paths())
+		for _, cp := range r.pinned {
+			keep = append(keep, checkpoint.Paths(cp)...)
+		}
+		_ = r.Session.Prune(keep) // a file that cannot be removed only takes up space
+		r.shorten.files.Unlock()
 	}
+	r.shorten.start(rec)
 }
 
 // Train runs to the end. Interrupt stops it after the current round, with a checkpoint; canceling ctx stops it
@@ -271,6 +284,7 @@ func (r *Run) Command(ctx context.Context, c event.Command) (event.Receipt, erro
 
 // Close closes the transport, the control socket and the log.
 func (r *Run) Close() error {
+	r.shorten.close()
 	if r.hosting.Close != nil {
 		r.hosting.Close()
 	}

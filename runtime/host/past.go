@@ -38,6 +38,9 @@ func (o *Own) Past(dir string, at uint64) (*Past, error) {
 	if h.last == nil && h.epoch == 0 && h.saved() == nil {
 		return nil, fmt.Errorf("%s has no committed round to resume from; start a new run", dir)
 	}
+	if b := h.config.Begins; b != nil && at > 0 && at < b.Round {
+		return nil, fmt.Errorf("round %d of %s is gone: %s", at, dir, h.config.Removed())
+	}
 	if at > h.end() {
 		return nil, fmt.Errorf("round %d is after the last committed round %d of %s", at, h.end(), dir)
 	}
@@ -137,6 +140,7 @@ func recomputeLog(ctx context.Context, c verify.Config, dir string, at uint64) (
 		return res, err
 	}
 	defer r.Close()
+	c.Settled -= min(c.Settled, r.At()) // older records may be removed
 	return verify.Run(ctx, c, r, at)
 }
 

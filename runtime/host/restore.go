@@ -200,6 +200,7 @@ func (out *Restored) stage(set []event.Setting, by string) error {
 // commands for later rounds: which of them exist by now depends on how far the parent has run.
 func (out *Restored) Fork(parent string, o Options) error {
 	j := out.Job
+	j.Config.Begins = nil
 	j.Config.Parent, j.Config.ParentAt, j.Config.Limit = parent, out.Checkpoint.Round, o.Limit
 	out.branch, out.Epoch, out.Checkpoint.Epoch, out.Late = true, 0, 0, nil
 	out.Checkpoint.Timeline = slices.DeleteFunc(slices.Clone(out.Checkpoint.Timeline),

@@ -4,6 +4,8 @@ import (
 	"math"
 	goruntime "runtime"
 	"strconv"
+	"strings"
+	"time"
 
 	"brood/models"
 	"brood/models/bbob"
@@ -222,6 +224,15 @@ var (
 	Checkpoints = add(Option{Name: "checkpoints",
 		Doc:  "checkpoints to retain for branching: the newest two, and older ones at doubling distances (default 16)",
 		Kind: Whole, Use: Preset | Again | Logged, Above: atLeastTwo, Most: 1024, Check: checkCheckpoints})
+	KeepLog = add(Option{
+		Name: "keep-log",
+		Doc: "remove the oldest records of the log: about this size stays, such as 2GB, or this time, such as 7d (default: " +
+			"all)",
+		Kind:  Text,
+		Use:   Preset | Again | Logged,
+		Check: checkKeepLog,
+		Words: func() []string { return []string{"2GB", "7d"} },
+	})
 	Init = add(Option{Name: "init", Doc: "start from the parameters in this .safetensors file",
 		Kind: Text,
 		at:   func(o *Options) any { return &o.Init }})
@@ -361,6 +372,48 @@ func checkCheckpoints(text string) error {
 		return usererr.Errorf("checkpoints = %s: %s, since a run in trouble returns to one", text, atLeastTwo)
 	}
 	return nil
+}
+
+// ParseKeepLog parses a value of the option keep-log: bytes, or a time. Exactly one of them is above 0; both are 0 for
+// "".
+func ParseKeepLog(text string) (bytes int64, age time.Duration, err error) {
+	for _, u := range []struct {
+		name  string
+		bytes float64
+	}{{"kB", 1e3}, {"MB", 1e6}, {"GB", 1e9}, {"TB", 1e12}} {
+		if n, ok := strings.CutSuffix(text, u.name); ok {
+			x, err := strconv.ParseFloat(n, 64)
+			if err != nil || !(x*u.bytes >= leastLog && x*u.bytes < 1<<60) {
+				return 0, 0, usererr.Errorf("keep-log = %s: give 100kB or more, such as 2GB", text)
+			}
+			return int64(x * u.bytes), 0, nil
+		}
+	}
+	if text == "" {
+		return 0, 0, nil
+	}
+	if age, err = ParseAge(text); err != nil || age <= 0 {
+		return 0, 0, usererr.Errorf("keep-log = %s: give a size such as 2GB, or a time such as 7d", text)
+	}
+	return 0, age, nil
+}
+
+// leastLog is the smallest size of the option keep-log.
+const leastLog = 100e3
+
+// ParseAge parses a duration, which may be in days, such as 1.5d.
+func ParseAge(text string) (time.Duration, error) {
+	days, inDays := strings.CutSuffix(text, "d")
+	if !inDays {
+		return time.ParseDuration(text)
+	}
+	n, err := strconv.ParseFloat(days, 64)
+	return time.Duration(n * 24 * float64(time.Hour)), err
+}
+
+func checkKeepLog(text string) error {
+	_, _, err := ParseKeepLog(text)
+	return err
 }
 
 func targets() []string {

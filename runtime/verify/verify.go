@@ -73,7 +73,7 @@ type Config struct {
 	Worker *worker.Worker
 	// From is the checkpoint to start from; records before it are not executed. nil: start from the seed.
 	From *event.Checkpoint
-	// Settled is the index of the first record at which the walk may stop: earlier rounds were executed again later.
+	// Settled is the index in the source of the first record at which the walk may stop: earlier rounds were executed again later.
 	Settled uint64
 	// Measured compares points and evaluations too. Worker must then probe and test as the workers of the run did.
 	Measured bool
@@ -122,11 +122,13 @@ func (v *walk) record(ctx context.Context, r event.Record) error {
 		return v.skip(ctx, r)
 	}
 	switch {
+	case r.Config != nil && r.Config.Begins != nil:
+		v.most = unknown // it depends on removed commits
 	case r.State != nil && r.State.Limit != nil:
 		v.limit = *r.State.Limit
-	case r.Points != nil && v.cfg.Measured:
+	case r.Points != nil && v.cfg.Measured && v.alive:
 		return v.points(*r.Points)
-	case r.Evaluation != nil && v.cfg.Measured:
+	case r.Evaluation != nil && v.cfg.Measured && v.alive:
 		return v.evaluation(*r.Evaluation)
 	case r.Plan != nil:
 		return v.plan(ctx, *r.Plan)

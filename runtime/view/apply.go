@@ -6,6 +6,8 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/fxamacker/cbor/v2"
+
 	"brood/models/engine"
 	"brood/runtime/event"
 	"brood/runtime/timeline"
@@ -13,6 +15,11 @@ import (
 
 // Apply updates the view with the next record. The view references the record, which must not change afterwards.
 func (v *View) Apply(r event.Record) {
+	if v.Within > 0 {
+		v.Within--
+		v.Position++
+		return
+	}
 	if v.First == 0 {
 		v.First = r.At
 	}
@@ -23,7 +30,7 @@ func (v *View) Apply(r event.Record) {
 	v.Last = max(v.Last, r.At)
 	switch {
 	case r.Config != nil:
-		v.Config, v.Limit = r.Config, r.Config.Limit
+		v.begin(r.Config)
 	case r.Plan != nil:
 		v.plan(r.Plan)
 	case r.Edit != nil:
@@ -46,6 +53,30 @@ func (v *View) Apply(r event.Record) {
 		v.machines(r.Machines)
 	}
 	v.Position++
+}
+
+// begin takes the configuration. Where the log begins with a view of its removed records, that becomes v.
+func (v *View) begin(c *event.Config) {
+	v.Config, v.Limit = c.WithoutView(), c.Limit
+	if b := c.Begins; b != nil {
+		var before View
+		if cbor.Unmarshal(b.View, &before) == nil && before.Fold == Fold {
+			before.Config, before.Within = v.Config, b.Head-1
+			*v = before
+		}
+		v.Position = b.First
+	}
+}
+
+// Beginning returns the view for the beginning of a log, see [event.Beginning]; nil if it is larger than most bytes.
+func (v *View) Beginning(most int) []byte {
+	c := *v
+	c.Config = nil
+	p, err := cbor.Marshal(&c)
+	if err != nil || len(p) > most {
+		return nil
+	}
+	return p
 }
 
 func (v *View) points(p *event.Points) {

@@ -97,9 +97,12 @@ type View struct {
 
 	Clock axis.Clock `cbor:"27,keyasint"` // converts rounds to other axes
 
-	Committed int64  `cbor:"28,keyasint"` // Trained at the last commit, in nanoseconds
-	Tally     Tally  `cbor:"29,keyasint"`
-	Turns     []turn `cbor:"30,keyasint,omitempty"` // changes whose [Effect] is not known yet, by round
+	Committed int64 `cbor:"28,keyasint"` // Trained at the last commit, in nanoseconds
+	Tally     Tally `cbor:"29,keyasint"`
+	// the next records that the view contains already, see [event.Beginning]
+	Within uint64 `cbor:"31,keyasint,omitempty"`
+
+	Turns []turn `cbor:"30,keyasint,omitempty"` // changes whose [Effect] is not known yet, by round
 }
 
 // Edit is a change of a knob and the expression that it replaced.

@@ -4,12 +4,11 @@ import (
 	"fmt"
 	"io"
 	"os"
-	"strconv"
-	"strings"
 	"time"
 
 	"github.com/spf13/cobra"
 
+	"brood/runtime/option"
 	"brood/runtime/session"
 	"brood/tui/textfmt"
 )
@@ -20,14 +19,8 @@ type age time.Duration
 func (a *age) String() string { return time.Duration(*a).String() }
 
 func (a *age) Set(text string) error {
-	days, inDays := strings.CutSuffix(text, "d")
-	if !inDays {
-		d, err := time.ParseDuration(text)
-		*a = age(d)
-		return err
-	}
-	n, err := strconv.ParseFloat(days, 64)
-	*a = age(n * 24 * float64(time.Hour))
+	d, err := option.ParseAge(text)
+	*a = age(d)
 	return err
 }
 

@@ -1,0 +1,373 @@
+package host
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"reflect"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/fxamacker/cbor/v2"
+
+	"brood/runtime/archive"
+	"brood/runtime/event"
+	"brood/runtime/option"
+	"brood/runtime/session"
+	"brood/runtime/view"
+)
+
+// eventful trains in dir for some 120 rounds with saves, edits, a command for later and another population, and stops
+// before the end of the run. All checkpoints stay.
+func eventful(t *testing.T, dir string) {
+	o := tiny(400)
+	o.Evaluate, o.Probe, o.Limit.Patience = 7, 5, 300
+	o.Set = append(o.Set, event.Setting{Knob: "eta", Expr: "0.001"}) // so that the loss does not rise: states stay good
+	kept := dir + "-kept"
+	n := 0
+	train(t, dir, prepare(t, o), nil, func(r *Run, rec event.Record) {
+		send := func(c event.Command) { go func() { _, _ = r.Command(t.Context(), c) }() }
+		if rec.Checkpoint != nil {
+			os.RemoveAll(filepath.Join(kept, fmt.Sprint(rec.Checkpoint.Round))) // of the epoch before
+			copyCheckpoint(t, kept, dir, rec.Checkpoint.Round)
+		}
+		if rec.Commit == nil {
+			return
+		}
+		send(event.Command{Action: event.Save})
+		switch n++; {
+		case n == 20:
+			send(event.Command{Set: []event.Setting{{Knob: "gamma", Expr: "0.01@50r 0.02@390r"}}})
+		case n == 30:
+			send(event.Command{Members: 3})
+		case n%4 == 0 && rec.Commit.To < 90:
+			send(event.Command{Set: []event.Setting{{Knob: "eta", Expr: fmt.Sprint(0.001 + float64(n)/1e6)}}})
+		}
+		if rec.Commit.To >= 120 {
+			go r.Interrupt()
+		}
+	})
+	if err := os.RemoveAll(filepath.Join(dir, session.CheckpointDir)); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.CopyFS(filepath.Join(dir, session.CheckpointDir), os.DirFS(kept)); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// foldedView returns the view of the log in dir.
+func foldedView(t *testing.T, dir string) (v *view.View) {
+	t.Helper()
+	r, err := session.OpenReader(dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer r.Close()
+	v = view.New()
+	if err := eachRecord(t.Context(), r, func(_ uint64, rec event.Record) { v.Apply(rec) }); err != nil {
+		t.Fatal(err)
+	}
+	return v
+}
+
+// shortened copies the session in dir and shortens the copy to begin at c.
+func shortened(t *testing.T, dir, to string, c *place) {
+	t.Helper()
+	if err := os.CopyFS(to, os.DirFS(dir)); err != nil {
+		t.Fatal(err)
+	}
+	head, err := c.head(t.Context(), to)
+	if err != nil {
+		t.Fatal(err)
+	}
+	s, err := session.Open(to)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := s.Shorten(c.n, head); err != nil {
+		t.Fatal(err)
+	}
+	if err := s.Close(); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// TestShortenedLogs: wherever a log may begin, its readers conclude what they conclude from the whole one: the same
+// view with all charts, the same state to continue from, and the same hashes. It verifies from there, and a fork of an
+// earlier round is refused with the reason.
+func TestShortenedLogs(t *testing.T) {
+	home := t.TempDir()
+	whole := filepath.Join(home, "whole")
+	eventful(t, whole)
+	places, _, _, err := findPlaces(t.Context(), whole)
+	if err != nil || len(places) < 10 {
+		t.Fatalf("%d places, %v", len(places), err)
+	}
+	want, err := read(whole, 0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	verified, err := Verify(t.Context(), whole, 1, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	v := foldedView(t, whole)
+	tally, err := archive.ReadTally(whole)
+	if err != nil {
+		t.Fatal(err)
+	}
+	further := func(dir string) string {
+		to := dir + "-further"
+		if err := os.CopyFS(to, os.DirFS(dir)); err != nil {
+			t.Fatal(err)
+		}
+		return runOrder(t, Order{Dir: to, Resume: true, Options: Options{By: "test", Limit: event.Limit{Rounds: 140}}}, nil)
+	}
+	fork := func(dir string, at uint64) string {
+		return runOrder(t, Order{Dir: dir + "-fork", From: dir, At: at, Options: Options{By: "fork", Limit: event.Limit{Rounds: at + 20}}}, nil)
+	}
+	at := places[len(places)-1].saved.Round + 1
+	wantFurther, wantFork := further(whole), fork(whole, at)
+	from := whole
+	for i := range 4 { // the first log is made of the whole one, each other of the one before
+		c := &places[(i+1)*(len(places)-1)/4]
+		dir := filepath.Join(home, string(rune('1'+i)))
+		shortened(t, from, dir, c)
+		from = dir
+		got, err := read(dir, 0)
+		if err != nil {
+			t.Fatalf("from round %d: %v", c.saved.Round, err)
+		}
+		if b := got.config.Begins; b == nil || b.Round != c.saved.Round || b.First+b.Head != c.n {
+			t.Fatalf("from round %d: begins %+v, record %d", c.saved.Round, b, c.n)
+		}
+		for what, pair := range map[string][2]any{
+			"records":    {got.count, want.count},
+			"epoch":      {got.epoch, want.epoch},
+			"last":       {got.last, want.last},
+			"edits":      {got.edits, want.edits},
+			"hosts":      {got.hosts, want.hosts},
+			"pending":    {got.asked, want.asked},
+			"limit":      {got.goal.Limit, want.goal.Limit},
+			"stalled":    {got.goal.Losses.Stalled(event.Limit{Patience: 1}), want.goal.Losses.Stalled(event.Limit{Patience: 1})},
+			"best":       {got.goal.Losses.Best(), want.goal.Losses.Best()},
+			"good":       {got.lastGood.Round, want.lastGood.Round},
+			"good state": {got.lastGood.Good, want.lastGood.Good},
+			"phase":      {got.phase, want.phase},
+		} {
+			if !reflect.DeepEqual(pair[0], pair[1]) {
+				t.Errorf("from round %d: %s is %+v, of the whole log %+v", c.saved.Round, what, pair[0], pair[1])
+			}
+		}
+		w := foldedView(t, dir)
+		if w.Config.Begins == nil || w.Config.Begins.View != nil {
+			t.Errorf("from round %d: the view has %+v", c.saved.Round, w.Config.Begins)
+		}
+		w.Config = v.Config
+		a, _ := cbor.Marshal(w)
+		b, _ := cbor.Marshal(v)
+		if !bytes.Equal(a, b) {
+			t.Errorf("from round %d: the view differs: %d series of %d, position %d of %d, %d events of %d", c.saved.Round,
+				len(w.Series), len(v.Series), w.Position, v.Position, w.Events, v.Events)
+		}
+		other, err := archive.ReadTally(dir)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, m := range archive.Metrics { // sums are those of the rounds that the log has
+			a, _ := other.Metric(m.Name)
+			if b, _ := tally.Metric(m.Name); a != b && strings.Contains(m.Name, "test") {
+				t.Errorf("from round %d: %s is %g, of the whole log %g", c.saved.Round, m.Name, a, b)
+			}
+		}
+		res, err := Verify(t.Context(), dir, 1, nil)
+		if err != nil {
+			t.Fatalf("from round %d: %v", c.saved.Round, err)
+		}
+		if res.Rounds != verified.Last.To-c.saved.Round || res.Last.Hash != verified.Last.Hash || res.Unmatched > verified.Unmatched {
+			t.Errorf("from round %d: %d rounds verified, %d records unmatched (of all %d)", c.saved.Round, res.Rounds,
+				res.Unmatched, verified.Unmatched)
+		}
+		if got := further(dir); got != wantFurther {
+			t.Errorf("from round %d: it continues to %s, the whole log to %s", c.saved.Round, got, wantFurther)
+		}
+		if got := fork(dir, at); got != wantFork {
+			t.Errorf("from round %d: a fork ends as %s, of the whole log as %s", c.saved.Round, got, wantFork)
+		}
+		_, err = Restore(t.Context(), dir, c.saved.Round-1, nil, 1, nil)
+		if err == nil || !strings.Contains(err.Error(), "the log begins after round") {
+			t.Errorf("from round %d: an earlier round: %v", c.saved.Round, err)
+		}
+	}
+}
+
+// TestRunKeepsLog: a run with a limit of its log ends as one without; its log stays near the limit, says where it
+// begins, verifies, and is shortened further when it is resumed.
+func TestRunKeepsLog(t *testing.T) {
+	home := t.TempDir()
+	o := tiny(600)
+	o.Set = append(o.Set, event.Setting{Knob: "eta", Expr: "0.001"})
+	want := train(t, filepath.Join(home, "all"), prepare(t, o), nil, nil)
+	all, _, _ := session.LogSize(filepath.Join(home, "all"))
+	dir := filepath.Join(home, "some")
+	if err := option.KeepLog.Set(&o, "1TB"); err != nil {
+		t.Fatal(err)
+	}
+	saving := func(r *Run, rec event.Record) {
+		r.shorten.bytes = all / 4 // a limit of the option is larger
+		if rec.Commit != nil && rec.Commit.To%3 == 0 {
+			go func() { _, _ = r.Command(context.WithoutCancel(t.Context()), event.Command{Action: event.Save}) }()
+		}
+	}
+	began := func() (round uint64) {
+		r, err := session.OpenReader(dir)
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer r.Close()
+		rec, err := r.Next()
+		if err != nil || rec.Config.Told["keep-log"] != "1TB" {
+			t.Fatal(rec.Config, err)
+		}
+		if b := rec.Config.Begins; b != nil {
+			return b.Round
+		}
+		return 0
+	}
+	o.Limit.Rounds = 300
+	train(t, dir, prepare(t, o), nil, saving)
+	first := began()
+	from, err := Restore(t.Context(), dir, 0, nil, 1, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := from.Continue(Options{Limit: event.Limit{Rounds: 600}}); err != nil {
+		t.Fatal(err)
+	}
+	got := train(t, dir, from.Job, from, saving)
+	if got != want {
+		t.Errorf("it ends as %s, with the whole log as %s", got, want)
+	}
+	if second := began(); first == 0 || second <= first {
+		t.Errorf("the log began after round %d, and then after %d", first, second)
+	}
+	res, err := Verify(t.Context(), dir, 1, nil)
+	if err != nil || res.Last.Hash != want {
+		t.Error(err)
+	}
+	if h, err := read(dir, 0); err != nil || h.goal.Limit.Rounds != 600 {
+		t.Errorf("the limit is %+v, %v", h.goal.Limit, err)
+	}
+	said := 0
+	for _, e := range foldedView(t, dir).Lane {
+		if e.Alert == event.AlertLog && strings.Contains(e.Text, "older records were removed") {
+			said++
+		}
+	}
+	if said == 0 {
+		t.Error("no event says that records were removed")
+	}
+}
+
+func TestKeepLogOption(t *testing.T) {
+	for text, want := range map[string]string{"2GB": "", "100kB": "", "7d": "", "90m": "", "5kB": "100kB or more",
+		"2": "such as 2GB", "-1h": "such as 2GB", "xGB": "100kB or more", "many": "such as 2GB"} {
+		o := tiny(3)
+		if err := option.KeepLog.Set(&o, text); err != nil {
+			t.Fatal(err)
+		}
+		err := o.Check()
+		if want == "" && err != nil || want != "" && (err == nil || !strings.Contains(err.Error(), want)) {
+			t.Errorf("%s: %v", text, err)
+		}
+	}
+}
+
+// TestPlaces: a log does not begin at a checkpoint that a later plan took back, without files, newer than the last good
+// one, or without a commit after it.
+func TestPlaces(t *testing.T) {
+	dir := filepath.Join(t.TempDir(), "s")
+	s, err := session.Create(dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer s.Close()
+	hash := func(round uint64) string { return fmt.Sprint("hash ", round) }
+	add := func(recs ...event.Record) {
+		if err := errors.Join(s.Append(recs...), s.Sync()); err != nil {
+			t.Fatal(err)
+		}
+	}
+	saved := func(round uint64, epoch uint32) event.Record {
+		return event.Record{Checkpoint: &event.Checkpoint{Round: round, Epoch: epoch, Hash: hash(round)}}
+	}
+	commit := func(round uint64) event.Record {
+		return event.Record{Commit: &event.Commit{To: round, Hash: hash(round)}}
+	}
+	probe := func(round uint64, loss float64) event.Record {
+		return event.Record{Points: &event.Points{Round: round, Series: event.SeriesCentre, Values: []float64{loss}}}
+	}
+	plan := func(epoch uint32, at uint64) event.Record {
+		return event.Record{Plan: &event.Plan{Epoch: epoch, At: at}}
+	}
+	add(event.Record{Config: &event.Config{}}, plan(1, 0))
+	for round := uint64(10); round <= 90; round += 10 {
+		if round != 30 {
+			if err := os.MkdirAll(filepath.Join(dir, session.CheckpointDir, fmt.Sprint(round)), 0o700); err != nil {
+				t.Fatal(err)
+			}
+		}
+		loss := 1.0
+		if round > 70 {
+			loss = 2
+		}
+		add(commit(round), probe(round, loss))
+		cp := saved(round, 1+uint32(round)/50) // while the next round is executed
+		if round == 60 {
+			add(event.Record{Edit: &event.Edit{At: 61, Knob: "eta"}})
+			cp.Checkpoint.Timeline = []event.Edit{{At: 1, Knob: "eta"}, {At: 61, Knob: "eta"}}
+		}
+		add(commit(round+1), cp)
+		if round == 40 {
+			add(plan(2, 20), commit(50))
+		}
+	}
+	rounds := func() (out []uint64) {
+		places, _, _, err := findPlaces(t.Context(), dir)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, c := range places {
+			out = append(out, c.saved.Round)
+		}
+		return out
+	}
+	if got := rounds(); !slices.Equal(got, []uint64{10, 20, 50, 60, 70}) {
+		t.Errorf("the log may begin after rounds %v", got)
+	}
+	places, _, _, err := findPlaces(t.Context(), dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	head, err := places[3].head(t.Context(), dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	last := head[len(head)-1].Plan
+	if len(head) != 5 || head[1].Points == nil || head[1].Points.Round != 10 || head[2].State == nil ||
+		head[3].Checkpoint == nil || last == nil || len(last.Timeline) != 1 || last.Timeline[0].At != 1 {
+		t.Errorf("a log after round 60 begins with %+v", head) // with the first probe, and without the edit that stays
+	}
+	add(probe(91, 0.5))
+	if got := rounds(); !slices.Equal(got, []uint64{10, 20, 50, 60, 70, 80, 90}) {
+		t.Errorf("with a good state at the end, after rounds %v", got)
+	}
+	add(saved(91, 2))
+	if got := rounds(); slices.Contains(got, 91) {
+		t.Errorf("it may begin at its end: %v", got)
+	}
+}
