@@ -365,3 +365,59 @@ func TestReplayKeysMove(t *testing.T) {
 	d.press("k", "l")
 	d.shows("this is a recording")
 }
+
+// shortLog is a log whose first records were removed.
+type shortLog struct {
+	memoryLog
+	first uint64
+}
+
+func (l *shortLog) First() uint64 { return l.first }
+
+func (l *shortLog) Seek(n uint64) error {
+	if n < l.first {
+		return errors.New("before the beginning")
+	}
+	return l.memoryLog.Seek(n)
+}
+
+// TestReplayOfAShortenedLog checks that a replay of a log without its first records begins with its first one, also
+// where a position before it is requested, and that all later positions are those of the records.
+func TestReplayOfAShortenedLog(t *testing.T) {
+	rs := sourcetest.Run(2, 40)
+	const first, head = 20, 3
+	before := view.New()
+	for _, rec := range rs[:first+head] {
+		before.Apply(rec)
+	}
+	short := slices.Clone(rs)
+	config := *rs[0].Config
+	config.Begins = &event.Beginning{Round: 1, First: first, Head: head, View: before.Beginning(1 << 20)}
+	short[first] = event.Record{At: rs[0].At, Config: &config}
+	r := fastReplay(&shortLog{memoryLog{rs: short}, first})
+	ctx := testutil.Context(t)
+	want := fastReplay(&memoryLog{rs: rs})
+	for _, at := range []view.Position{first + head, first + head + 7, view.Position(len(rs)), 5, 0} {
+		b, err := r.Next(ctx, at, 1)
+		if from := max(at, first); at < view.Position(len(rs)) && (err != nil || b.Next != from+1) {
+			t.Fatalf("the record after position %d leads to %d, %v", at, b.Next, err)
+		}
+		got, err := r.Snapshot(ctx, at)
+		if err != nil {
+			t.Fatal(err)
+		}
+		v, err := want.Snapshot(ctx, max(at, first+head))
+		switch {
+		case err != nil:
+			t.Fatal(err)
+		case at == 0:
+			continue
+		case got.Position != max(at, first+1) || got.Progress != v.Progress || len(got.Series) != len(v.Series):
+			t.Errorf("at %d: position %d, %+v, %d series; of the whole log %+v, %d series", at, got.Position, got.Progress,
+				len(got.Series), v.Progress, len(v.Series))
+		}
+	}
+	if err := r.Scan(ctx); err != nil || r.Extent().Records != view.Position(len(rs)) {
+		t.Errorf("it ends at %d of %d, %v", r.Extent().Records, len(rs), err)
+	}
+}

@@ -113,6 +113,9 @@ func ExportModels(
 			return nil, noneHeld(p, x)
 		}
 		if x.averages() {
+			if err := averaged(p, x); err != nil {
+				return nil, err
+			}
 			means[i] = &average{decay: x.Decay, plain: x.Name == OfSWA, from: x.From}
 		}
 	}
@@ -298,6 +301,18 @@ func baseline(
 // tooLate returns the error for an average that starts after the requested round.
 func tooLate(p *host.Past, of Of, round uint64) error {
 	return usererr.Errorf("%s: the model of %s is of round %d: give this round or an earlier one", of, p.Name(), round)
+}
+
+// averaged returns an error if rounds that count in an average are no longer in the log. Rounds whose weight is below the
+// precision of a float32 do not count.
+func averaged(p *host.Past, of Of) error {
+	b := p.Job.Config.Begins
+	if b == nil || of.Name == OfSWA && of.From > b.Round ||
+		of.Name == OfEMA && p.Round() > b.Round && math.Pow(of.Decay, float64(p.Round()-b.Round)) < 1.0/(1<<24) {
+		return nil
+	}
+	return fmt.Errorf("--of %s: %s lacks rounds of this average, since %s: give --of %s=%d", of, p.Name(),
+		p.Job.Config.Removed(), OfSWA, b.Round+1)
 }
 
 // noneHeld returns the error for a selection among members of a session that has no validation samples.

@@ -21,12 +21,13 @@ import (
 // checkpoint, like that of a branch. The zero value keeps all records.
 type shortening struct {
 	sess  *session.Session
-	bytes int64         // limit of the log's size; 0: none
+	bytes int64         // limit of the log's size without its beginning; 0: none
 	age   time.Duration // time that stays at least; 0: no limit
 	note  func(coordinator.Note)
 
 	oldest atomic.Int64 // time of the first plan in the log
 	tried  int64        // size of the log at the last attempt; guarded by busy
+	head   int64        // bytes of its beginning; guarded by busy
 
 	files  sync.Mutex        // held while files of checkpoints are removed
 	begins *event.Checkpoint // where the log begins; guarded by files
@@ -40,6 +41,7 @@ type shortening struct {
 func newShortening(o Options, sess *session.Session, note func(coordinator.Note)) *shortening {
 	s := &shortening{sess: sess, note: note}
 	s.bytes, s.age, _ = option.ParseKeepLog(option.KeepLog.Text(o)) // the options were checked
+	s.head = beginningBytes(sess.Dir())
 	s.ctx, s.cancel = context.WithCancel(context.Background())
 	return s
 }
@@ -64,6 +66,7 @@ func (s *shortening) start(rec event.Record) {
 		return
 	}
 	size, _, _ := session.LogSize(s.sess.Dir())
+	size -= s.head
 	due := s.bytes > 0 && size > s.bytes && size-s.tried > s.bytes/8 ||
 		s.age > 0 && time.Duration(rec.At-s.oldest.Load()) > s.age+s.age/2 && size-s.tried > size/8
 	if !due {
@@ -87,7 +90,7 @@ func (s *shortening) attempt(now int64) {
 	case err != nil:
 		n.Level, n.Text = event.LevelWarning, fmt.Sprintf("the log was not shortened: %v", err)
 	default:
-		s.tried = 0
+		s.tried, s.head = 0, beginningBytes(s.sess.Dir())
 		s.oldest.Store(c.at)
 		n.Text = fmt.Sprintf("the log begins after round %d: %d older records were removed (--keep-log)", c.saved.Round,
 			removed)
@@ -100,6 +103,10 @@ func (s *shortening) shorten(now int64) (c *place, removed uint64, err error) {
 	places, total, first, err := findPlaces(s.ctx, dir)
 	if err != nil {
 		return nil, 0, err
+	}
+	total -= s.head
+	for i := range places {
+		places[i].offset -= s.head
 	}
 	if c = s.choose(places, total, now); c == nil {
 		return nil, 0, nil
@@ -117,6 +124,20 @@ func (s *shortening) shorten(now int64) (c *place, removed uint64, err error) {
 		return nil, 0, err
 	}
 	return c, c.n - first, nil
+}
+
+// beginningBytes returns the size of the records that stand in for removed ones in the log in dir; 0 if it has all.
+func beginningBytes(dir string) int64 {
+	r, err := session.OpenReader(dir)
+	if err != nil {
+		return 0
+	}
+	defer r.Close()
+	rec, err := r.Next()
+	if err != nil || rec.Config == nil || rec.Config.Begins == nil {
+		return 0
+	}
+	return r.Offset() // of its frame, which has few other records
 }
 
 // pin sets the checkpoint whose files stay, and returns the one before. It reports whether the files exist.

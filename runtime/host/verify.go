@@ -17,6 +17,7 @@ import (
 // Verified is the result of recomputing a log.
 type Verified struct {
 	verify.Result
+	From   uint64             // the round after which the log begins, see [event.Beginning]; 0: it has all records
 	Open   bool               // the log has no end of the run: it is still running, was killed, or its log was truncated
 	Alerts []string           // recorded alerts about missing or varying results of the objective
 	Torn   *session.Recovered // bytes after the last complete frame; nil for none
@@ -29,7 +30,8 @@ type Verified struct {
 	Signers [][32]byte
 }
 
-// Verify recomputes the whole log of dir and compares every commit. It also compares the files of all checkpoints with
+// Verify recomputes the whole log of dir and compares every commit. A log whose older records were removed is executed
+// from the checkpoint at its beginning. It also compares the files of all checkpoints with
 // their digests.
 func Verify(ctx context.Context, dir string, threads int, progress func(event.Commit)) (Verified, error) {
 	return (*Own)(nil).Verify(ctx, dir, threads, progress)
@@ -52,6 +54,9 @@ func (o *Own) VerifyWithin(
 		return out, err
 	}
 	out.Torn = h.torn
+	if b := h.config.Begins; b != nil {
+		out.From = b.Round
+	}
 	out.Open = !slices.Contains([]event.Phase{event.Finished, event.Stopped, event.Failed}, h.phase)
 	var tolerance *verify.Tolerance
 	var store worker.Store = &checkpoint.Files{Dir: dir}

@@ -384,7 +384,7 @@ func ParseKeepLog(text string) (bytes int64, age time.Duration, err error) {
 		if n, ok := strings.CutSuffix(text, u.name); ok {
 			x, err := strconv.ParseFloat(n, 64)
 			if err != nil || !(x*u.bytes >= leastLog && x*u.bytes < 1<<60) {
-				return 0, 0, usererr.Errorf("keep-log = %s: give 100kB or more, such as 2GB", text)
+				return 0, 0, usererr.Errorf("keep-log = %s: give 1MB or more, such as 2GB", text)
 			}
 			return int64(x * u.bytes), 0, nil
 		}
@@ -399,7 +399,7 @@ func ParseKeepLog(text string) (bytes int64, age time.Duration, err error) {
 }
 
 // leastLog is the smallest size of the option keep-log.
-const leastLog = 100e3
+const leastLog = 1e6
 
 // ParseAge parses a duration, which may be in days, such as 1.5d.
 func ParseAge(text string) (time.Duration, error) {

@@ -24,6 +24,7 @@ type Info struct {
 	Parent                         string // session that it was forked from, as in the log; "": none
 	ParentAt                       uint64 // rounds of the parent before the fork
 
+	Begins    uint64    // the log begins after this round, see [event.Beginning]; 0: it has all records
 	Started   time.Time // time of the first record; if there is none, of the directory
 	Program   string    // name of the program that trains its own model; "" if there is none
 	Objective string    // name of the program of the objective; "" if the run trains a model
@@ -132,6 +133,9 @@ func (x *Info) read(whole bool) error {
 	if c := first.Config; c != nil {
 		x.Preset, x.Model, x.Data, x.Seed, x.Objective = c.Preset, c.ModelName(), c.Data, c.Seed, c.Objective
 		x.Program, x.Parent, x.ParentAt = c.Program, c.Parent, c.ParentAt
+		if c.Begins != nil {
+			x.Begins = c.Begins.Round
+		}
 	}
 	if err := r.refresh(); err != nil {
 		return err
@@ -166,6 +170,17 @@ func (x *Info) read(whole bool) error {
 		return r.sound()
 	}
 	return nil
+}
+
+// Removed returns the sentence about the removed records of the log in dir; "" if it has all or cannot be read.
+func Removed(dir string) string {
+	r, err := OpenReader(dir)
+	if err != nil {
+		return ""
+	}
+	defer r.Close()
+	first, _ := r.Next()
+	return first.Config.Removed()
 }
 
 // latest returns the last record of a kind, or io.EOF if there is none. It changes the position of the reader.

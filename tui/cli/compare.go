@@ -96,6 +96,9 @@ func readAll[Run any](s streams, args []string, read func(dir string) (Run, erro
 		switch {
 		case err == nil:
 			runs = append(runs, r)
+			if text := session.Removed(d.path); text != "" {
+				fmt.Fprintf(s.err, "brood: %s: %s; sums and tables begin there\n", oneLine(filepath.Base(d.path)), text)
+			}
 		case d.named:
 			return nil, err
 		default:

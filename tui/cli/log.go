@@ -43,7 +43,8 @@ func logCommand(s streams) *cobra.Command {
 		if *asJSON {
 			write = func(n uint64, r event.Record) error { return objects(s.out, recordObject(n, r)) }
 		}
-		for n := uint64(0); ; n++ {
+		for {
+			n := log.At()
 			r, err := log.Next()
 			if errors.Is(err, io.EOF) {
 				return nil
@@ -94,8 +95,8 @@ func recordObject(n uint64, r event.Record) map[string]any {
 	return out
 }
 
-// jsonValue converts a value for JSON. Structs become objects with the snake_case names of their fields; nil pointers
-// and empty optional fields are omitted. NaN and infinities become null.
+// jsonValue converts a value for JSON. Structs become objects with the snake_case names of their fields; nil pointers,
+// empty optional fields, and bytes of another format are omitted. NaN and infinities become null.
 func jsonValue(v reflect.Value) any {
 	if m, ok := v.Interface().(engine.Member); ok && m == engine.None {
 		return nil // the value is of the whole population
@@ -107,6 +108,9 @@ func jsonValue(v reflect.Value) any {
 		out := map[string]any{}
 		for i := range v.NumField() {
 			f, t := v.Field(i), v.Type().Field(i)
+			if _, opaque := f.Interface().([]byte); opaque {
+				continue
+			}
 			optional := strings.Contains(t.Tag.Get("cbor"), "omitempty")
 			if optional && f.IsZero() || f.Kind() == reflect.Pointer && f.IsNil() {
 				continue

@@ -144,6 +144,9 @@ func sessionObject(x session.Info) map[string]any {
 	if x.Parent != "" {
 		line["parent"], line["parent_round"] = x.Parent, x.ParentAt
 	}
+	if x.Begins > 0 {
+		line["begins"] = x.Begins
+	}
 	if x.Score != nil {
 		line["test_round"], line[x.Score.Key] = x.TestRound, finite(x.Score.Value)
 	}

@@ -95,6 +95,10 @@ func printVerified(w io.Writer, res host.Verified, within float64, took time.Dur
 	} else {
 		fmt.Fprintln(w, res.Last.Hash)
 	}
+	if res.From > 0 {
+		fmt.Fprintf(w, "not verified: the rounds up to %d, since older records were removed (--keep-log); the state after "+
+			"them is that of a checkpoint\n", res.From)
+	}
 	fmt.Fprintf(w, "compared: %s and %s; %s\n", textfmt.Count(int(res.Evaluations), "test evaluation"),
 		textfmt.Count(int(res.Points), "record")+" of points", textfmt.Count(res.Checkpoints, "checkpoint")+" on disk")
 	if res.Signed > 0 {
@@ -157,7 +161,7 @@ func signers(res host.Verified) (keys []string) {
 // verifiedObject returns the result of the verification of the session in dir as a JSON object.
 func verifiedObject(dir string, res host.Verified, took time.Duration) map[string]any {
 	return map[string]any{"event": "verified", "commits": res.Commits, "rounds": res.Rounds, "bytes": res.Bytes,
-		"params_hash": res.Last.Hash, "seconds": took.Seconds(), "session": dir, "open": res.Open, "torn": res.Torn,
+		"from_round": res.From, "params_hash": res.Last.Hash, "seconds": took.Seconds(), "session": dir, "open": res.Open, "torn": res.Torn,
 		"told": res.Alerts, "evaluations": res.Evaluations, "points": res.Points, "unmatched": res.Unmatched,
 		"checkpoints": res.Checkpoints, "checkpoints_removed": res.Removed, "segments": res.Within.Segments,
 		"largest_error": res.Within.LargestError, "signed": res.Signed, "signers": signers(res)}

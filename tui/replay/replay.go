@@ -28,6 +28,11 @@ type Keyframer interface {
 	Keyframe(before uint64) (record uint64, payload []byte, ok bool, err error)
 }
 
+// Beginner is optionally implemented by a Log that may begin after record 0.
+type Beginner interface {
+	First() uint64 // number of its first record
+}
+
 // Replay plays a recorded run at a given speed, without the pauses between sessions. It is a Source. The caller holds
 // the position as `after`, so a seek is a new Snapshot. Its methods are safe for concurrent use.
 type Replay struct {
@@ -140,8 +145,17 @@ func (r *Replay) keep(v *view.View) {
 	r.keys = append(r.keys[:i:i], append([]*view.View{v.Clone()}, r.keys[i:]...)...)
 }
 
-// read returns record n. The caller holds r.reading.
+// from returns the number of the first record of the log at or after n.
+func (r *Replay) from(n view.Position) view.Position {
+	if b, ok := r.log.(Beginner); ok {
+		return max(n, b.First())
+	}
+	return n
+}
+
+// read returns record n, or the first one of the log if n was removed. The caller holds r.reading.
 func (r *Replay) read(n view.Position) (event.Record, error) {
+	n = r.from(n)
 	if i := n - (r.at - view.Position(len(r.ahead))); i < uint64(len(r.ahead)) {
 		return r.ahead[i], nil
 	}
@@ -188,6 +202,7 @@ func (r *Replay) Next(ctx context.Context, after view.Position, most int) (view.
 	r.control.Unlock()
 	r.reading.Lock()
 	defer r.reading.Unlock()
+	out.Next = r.from(after)
 	for len(out.Records) < max(1, most) {
 		rec, err := r.read(out.Next)
 		if err != nil && len(out.Records) == 0 {
