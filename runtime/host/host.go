@@ -35,8 +35,9 @@ type Run struct {
 	listen   net.Listener
 	lastGood coordinator.LastGood // its checkpoint is retained: a run in trouble rolls back to it
 	faults   coordinator.FaultRate
-	pinned   []*event.Checkpoint  // those that a plan rolled back to, which verify needs
-	shorten  *shortening          // of the log
+	pinned   []*event.Checkpoint // those that a plan rolled back to, which verify needs
+	shorten  *shortening         // of the log
+	windDown windDown
 	retained checkpoint.Retention // the newest two checkpoints, and older ones to fork from
 	alerts   alert.Dispatcher
 	gauges   measurements
@@ -221,6 +222,7 @@ func (r *Run) track(rec event.Record) {
 	r.faults.Take(rec)
 	r.retained.Add(rec)
 	r.shorten.track(rec)
+	r.windDown.take(rec)
 	if newest := r.lastGood.Newest(); rec.Plan != nil && rec.Plan.From == event.Saved && newest != nil {
 		r.pinned = append(r.pinned, newest)
 	}

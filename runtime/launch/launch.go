@@ -29,6 +29,7 @@ type Place struct {
 	Run        string // unique in Folder; letters, digits, '.', '_' and '-'
 	Job        string // the same for every start of the same job, in the same characters; "" if unknown
 	Leader     string // host of rank 0; "" if unknown
+	End        int64  // when the scheduler ends the job, in Unix seconds; 0 if unknown
 	Folder     string // probably shared by all copies; "" if unknown
 }
 

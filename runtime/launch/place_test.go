@@ -32,14 +32,15 @@ func TestPlaces(t *testing.T) {
 		env  []string
 		want Place
 	}{
-		{"step", Slurm, step, Place{1, 3, 0, "slurm-17.0.0", "slurm-17.0", "n08", "/home/eve"}},
-		{"requeued", Slurm, append([]string{"SLURM_RESTART_COUNT=2"}, step...), Place{1, 3, 0, "slurm-17.0.2", "slurm-17.0", "n08", "/home/eve"}},
-		{"step in an array", Slurm, append(slices.Clone(step), array...), Place{1, 3, 0, "slurm-17.0.0", "slurm-17.0", "n08", "/home/eve"}},
-		{"array", Slurm, array, Place{2, 3, 0, "slurm-12", "slurm-12", "", "/home/eve"}},
-		{"torchrun", Torchrun, torch, Place{2, 4, 0, "torchrun-a_b-head.local-29500-1", "torchrun-a_b", "head.local", ""}},
-		{"second of its machine", Slurm, append([]string{"SLURM_LOCALID=1"}, step...), Place{1, 3, 1, "slurm-17.0.0", "slurm-17.0", "n08", "/home/eve"}},
-		{"third of its machine", Torchrun, append([]string{"LOCAL_RANK=2"}, torch...), Place{2, 4, 2, "torchrun-a_b-head.local-29500-1", "torchrun-a_b", "head.local", ""}},
-		{"by hand", Torchrun, torch[:3], Place{2, 4, 0, "torchrun-none-head.local-0-0", "", "head.local", ""}},
+		{"step", Slurm, step, Place{1, 3, 0, "slurm-17.0.0", "slurm-17.0", "n08", 0, "/home/eve"}},
+		{"requeued", Slurm, append([]string{"SLURM_RESTART_COUNT=2"}, step...), Place{1, 3, 0, "slurm-17.0.2", "slurm-17.0", "n08", 0, "/home/eve"}},
+		{"with a time limit", Slurm, append([]string{"SLURM_JOB_END_TIME=1777650000"}, step...), Place{1, 3, 0, "slurm-17.0.0", "slurm-17.0", "n08", 1777650000, "/home/eve"}},
+		{"step in an array", Slurm, append(slices.Clone(step), array...), Place{1, 3, 0, "slurm-17.0.0", "slurm-17.0", "n08", 0, "/home/eve"}},
+		{"array", Slurm, array, Place{2, 3, 0, "slurm-12", "slurm-12", "", 0, "/home/eve"}},
+		{"torchrun", Torchrun, torch, Place{2, 4, 0, "torchrun-a_b-head.local-29500-1", "torchrun-a_b", "head.local", 0, ""}},
+		{"second of its machine", Slurm, append([]string{"SLURM_LOCALID=1"}, step...), Place{1, 3, 1, "slurm-17.0.0", "slurm-17.0", "n08", 0, "/home/eve"}},
+		{"third of its machine", Torchrun, append([]string{"LOCAL_RANK=2"}, torch...), Place{2, 4, 2, "torchrun-a_b-head.local-29500-1", "torchrun-a_b", "head.local", 0, ""}},
+		{"by hand", Torchrun, torch[:3], Place{2, 4, 0, "torchrun-none-head.local-0-0", "", "head.local", 0, ""}},
 	} {
 		if got, err := c.of(env(c.env...)); err != nil || got != c.want {
 			t.Errorf("%s: %+v, %v; want %+v", c.name, got, err, c.want)

@@ -3,6 +3,7 @@ package launch
 import (
 	"cmp"
 	"fmt"
+	"strconv"
 )
 
 const insideSlurm = "run this inside srun, or as the tasks of a job array"
@@ -38,7 +39,7 @@ func slurmStep(env func(string) string) (p Place, err error) {
 	if err != nil {
 		return p, fmt.Errorf("SLURM_STEP_NODELIST: %w", err)
 	}
-	p.Leader = nodes[0]
+	p.Leader, p.End = nodes[0], slurmEnd(env)
 	p.Folder = env("SLURM_SUBMIT_DIR")
 	// A requeued job keeps its number: the restart count tells its files from those of the previous start.
 	p.Job = plain("slurm-" + env("SLURM_JOB_ID") + "." + env("SLURM_STEP_ID"))
@@ -70,7 +71,17 @@ func slurmArray(env func(string) string) (p Place, err error) {
 		return p, fmt.Errorf("SLURM_ARRAY_TASK_ID=%d is not one of %d tasks from %d in steps of %d: give --array as a "+
 			"range, such as 0-%d", id, p.Size, first, step, p.Size-1)
 	}
+	p.End = slurmEnd(env)
 	p.Folder, p.Job = env("SLURM_SUBMIT_DIR"), plain("slurm-"+env("SLURM_ARRAY_JOB_ID"))
 	p.Run = p.Job
 	return p, nil
+}
+
+// slurmEnd returns the projected end of the job, which Slurm reports since 22.05; 0 without a time limit.
+func slurmEnd(env func(string) string) int64 {
+	end, err := strconv.ParseInt(env("SLURM_JOB_END_TIME"), 10, 64)
+	if err != nil || end < 0 || end > 1<<32 {
+		return 0
+	}
+	return end
 }

@@ -167,6 +167,17 @@ var (
 	For = add(Option{Name: "for", Doc: "stop after this time, such as 30s",
 		Kind: Span, Use: Preset | Again | Ends | Logged, Above: "give a duration such as 30s", Check: checkFor,
 		at: func(o *Options) any { return &o.Limit.Seconds }, in: func(c *event.Config) any { return &c.Limit.Seconds }})
+	Deadline = add(Option{
+		Name: "deadline",
+		Doc: "save and end before this time, as after SIGTERM: a duration from the start such as 2h, a time such as 17:30, or " +
+			"a date and time such as 2026-05-01T17:30; it is not recorded",
+		Docs: map[string]string{"launch": "save and end before this time, as after SIGTERM, or none: a duration such as 2h, " +
+			"17:30, or 2026-05-01T17:30 (default: the end of the Slurm job)"},
+		Kind:  Text,
+		Use:   Again,
+		Check: checkDeadline,
+		Words: func() []string { return []string{"2h", "17:30"} },
+	})
 	Target = add(Option{Name: "target",
 		Doc: "stop when a target is met: loss=0.1, test_loss=0.1, test_error=2.8, test_bits=2, test_hamming=1, " +
 			"test_rmse=5, test_r2=0.9, test_fitness=475 of an objective, or fitness=-0.1 of the best on validation samples " +

@@ -202,6 +202,11 @@ func (l *launcher) copy(c *cobra.Command, args []string, place func(func(string)
 			return err
 		}
 	}
+	if f := fl.Lookup(option.Deadline.Name); p.End > 0 && !f.Changed {
+		if err := fl.Set(f.Name, time.Unix(p.End, 0).Format(time.RFC3339)); err != nil {
+			return err
+		}
+	}
 	begun, err := l.continues(p.Job)
 	if err != nil {
 		return err

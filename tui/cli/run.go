@@ -9,6 +9,8 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+	"syscall"
+	"time"
 
 	"github.com/spf13/cobra"
 
@@ -362,11 +364,38 @@ func (f *runFlags) unlessComplete(err error, s streams) error {
 	return nil
 }
 
-// train runs until the run ends or a signal arrives: the first signal finishes the round and saves, the second stops
+// deadline is when a run must have ended.
+type deadline struct {
+	at   time.Time     // zero: never
+	most time.Duration // the largest time that is left for the end
+}
+
+// newDeadline returns the deadline of the options, by the clock on the wall: the machine may be suspended. At most half
+// of the time is left for the end.
+func newDeadline(o option.Options) (deadline, error) {
+	now := time.Now().Round(0)
+	at, err := option.ParseDeadline(option.Deadline.Text(o), now)
+	return deadline{at, max(0, at.Sub(now)/2)}, err
+}
+
+// due reports whether the run has just the time to save and end.
+func (d deadline) due(run *host.Run) bool {
+	return !d.at.IsZero() && time.Now().Round(0).After(d.at.Add(-min(d.most, run.WindDown())))
+}
+
+// deadlinePoll is the time between looks at the clock.
+const deadlinePoll = 100 * time.Millisecond
+
+// train runs until the run ends, its deadline is due or a signal arrives: the first of both finishes the round and saves, the second stops
 // at once.
 func train(ctx context.Context, p prepared, to printer) (err error) {
 	out := withLog(to)
 	defer func() { out.fail(err) }()
+	end, err := newDeadline(p.job.Options)
+	if err != nil {
+		p.sess.Close()
+		return err
+	}
 	signals := make(chan os.Signal, 2)
 	defer notifyExit(ctx, signals)()
 	out.begin(p) // a reader of this output may send a signal, so that the handler must be installed before
@@ -386,22 +415,31 @@ func train(ctx context.Context, p prepared, to printer) (err error) {
 	watched := make(chan struct{})
 	go func() {
 		defer close(watched)
-		for n := 0; ; n++ {
+		poll := time.NewTicker(deadlinePoll)
+		defer poll.Stop()
+		for {
+			var sig os.Signal
 			select {
-			case sig := <-signals:
-				left = sig
-				if n > 0 {
-					cancel()
-					return
+			case sig = <-signals:
+			case <-poll.C:
+				if left != nil || !end.due(run) {
+					continue
 				}
-				out.note("finishing the round and saving; a second signal ends at once")
-				if p.interrupt != nil {
-					p.interrupt()
-				}
-				run.Interrupt()
+				out.note("the deadline is " + end.at.Format(time.DateTime))
+				sig = syscall.SIGTERM
 			case <-done:
 				return
 			}
+			again := left != nil
+			if left = sig; again {
+				cancel()
+				return
+			}
+			out.note("finishing the round and saving; a second signal ends at once")
+			if p.interrupt != nil {
+				p.interrupt()
+			}
+			run.Interrupt()
 		}
 	}()
 	stopWaits := watchWaits(out, run.Doing)

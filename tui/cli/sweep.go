@@ -102,6 +102,8 @@ func (f *sweepFlags) execute(c *cobra.Command, preset string, s streams) error {
 		return usage("--trials draws values: give --set NAME=VALUES, such as --set eta=log:0.001..0.1")
 	case given("halving") && (f.halving < 2 || f.halving > 100):
 		return usage("--halving %d: give 2 to 100", f.halving)
+	case given(option.Deadline.Name):
+		return usage("--deadline is for a single run: leave it out, and end the sweep by SIGTERM; the same command continues it")
 	case given(option.For.Name):
 		return usage("--for compares machines rather than settings: give --epochs or --rounds")
 	case f.run.opts.Members == host.Auto:
