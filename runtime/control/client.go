@@ -52,6 +52,7 @@ type Gate struct {
 	Uses   int           `cbor:"1,keyasint,omitempty"` // how often the URL can be used
 	TTL    time.Duration `cbor:"2,keyasint,omitempty"` // how long the URL is valid
 	Revoke string        `cbor:"3,keyasint,omitempty"` // prefix of the hash of the key to revoke
+	Expire bool          `cbor:"4,keyasint,omitempty"` // end the validity of all URLs
 }
 
 type answer struct {

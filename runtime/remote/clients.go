@@ -101,10 +101,17 @@ func dialSession(ctx context.Context, dir string) (net.Conn, error) {
 	return d.DialContext(ctx, "unix", socket)
 }
 
-// Gate creates a join URL, or revokes a key: see control.Gate.
+// Gate creates a join URL, or revokes a key or all URLs: see control.Gate.
 func (s *Server) Gate(g control.Gate) (url string, err error) {
-	if g.Revoke != "" {
+	switch {
+	case g.Revoke != "":
 		return "", s.revoke(g.Revoke)
+	case g.Expire:
+		n := s.gate.Expire()
+		s.mu.Lock()
+		defer s.mu.Unlock()
+		s.cfg.Note(fmt.Sprintf("no URL admits anyone any more: %d could", n))
+		return "", s.persist()
 	}
 	for _, role := range []wire.Role{wire.Worker, wire.Viewer, wire.Operator} {
 		if role.String() == g.Role {

@@ -184,6 +184,20 @@ func (g *Gate) find(h [32]byte) int {
 	return at
 }
 
+// Expire ends the validity of all tokens and returns how many could still have admitted a node. Known nodes stay.
+func (g *Gate) Expire() (n int) {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	for i := range g.s.Tokens {
+		if t := &g.s.Tokens[i]; g.now().Before(t.Expires) {
+			if t.Expires = g.now(); t.Used < t.Uses {
+				n++
+			}
+		}
+	}
+	return n
+}
+
 // Knows reports whether a node was admitted before in any role and is not revoked.
 func (g *Gate) Knows(node wire.NodeID) bool {
 	g.mu.Lock()

@@ -236,3 +236,38 @@ func TestReturn(t *testing.T) {
 		t.Error("a node that was known is not any more")
 	}
 }
+
+// TestExpire: after Expire no token admits anyone, and keys that one has admitted still do, also after a restart.
+func TestExpire(t *testing.T) {
+	g, c := newGate()
+	used, two := issue(t, g, wire.Worker, 1, 0), issue(t, g, wire.Viewer, 2, 0)
+	old := issue(t, g, wire.Operator, 1, time.Minute)
+	c.t = c.t.Add(2 * time.Minute)
+	for n, token := range map[int]string{1: used, 2: two} {
+		role := wire.Worker
+		if n == 2 {
+			role = wire.Viewer
+		}
+		if err := g.Admit(node(n), role, token); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if n := g.Expire(); n != 1 {
+		t.Errorf("%d tokens could still admit a node, want 1", n)
+	}
+	again := NewGate(c.now)
+	again.Restore(g.State())
+	for _, g := range []*Gate{g, again} {
+		for token, role := range map[string]wire.Role{two: wire.Viewer, old: wire.Operator} {
+			if err := g.Admit(node(3), role, token); code(err) != wire.CodeTokenExpired {
+				t.Errorf("a revoked token of a %s: %v", role, err)
+			}
+		}
+		if err := g.Admit(node(1), wire.Worker, ""); err != nil {
+			t.Errorf("a known key: %v", err)
+		}
+		if err := g.Admit(node(3), wire.Viewer, issue(t, g, wire.Viewer, 1, 0)); err != nil {
+			t.Errorf("a new token: %v", err)
+		}
+	}
+}

@@ -68,7 +68,7 @@ func fleetLines(name string, v *view.View, f view.Fleet, now time.Time) (out []s
 	if len(f.Workers) == 0 {
 		return out
 	}
-	t := newTable(">worker", "machine", "state", "members", "kernels", ">rtt", ">sent", ">received", ">silent", ">joined")
+	t := newTable(">worker", "machine", "state", "members", "kernels", ">rtt", ">sent", ">received", ">silent", ">joined", "key")
 	for _, w := range f.Workers {
 		rtt, sent, received, silent, joined := "–", "–", "–", "–", "–"
 		if w.Name != "" {
@@ -78,7 +78,7 @@ func fleetLines(name string, v *view.View, f view.Fleet, now time.Time) (out []s
 		}
 		members := cmp.Or(textfmt.MemberRanges(w.Members), "none")
 		t.row(strconv.Itoa(w.ID), cmp.Or(w.Name, "the run's"), string(w.State), members,
-			cmp.Or(w.Device, w.Kernels, "–"), rtt, sent, received, silent, joined)
+			cmp.Or(w.Device, w.Kernels, "–"), rtt, sent, received, silent, joined, cmp.Or(w.Key, "–"))
 	}
 	out = append(out, t.lines()...)
 	for _, l := range f.Links {
@@ -116,6 +116,7 @@ func fleetObject(name string, v *view.View, f view.Fleet) map[string]any {
 		if w.Name != "" {
 			one["machine"], one["address"], one["kernels"], one["device"] = w.Name, w.Address, w.Kernels, w.Device
 			one["rtt_seconds"], one["silent_seconds"] = w.RTT.Seconds(), w.Silent.Seconds()
+			one["key"] = w.Key
 			one["joined_seconds"], one["sent_per_second"], one["received_per_second"] = w.Since.Seconds(), w.Sent, w.Received
 		}
 		workers = append(workers, one)

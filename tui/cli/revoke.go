@@ -9,14 +9,19 @@ import (
 )
 
 func revokeCommand(s streams) *cobra.Command {
-	return &cobra.Command{
+	var urls bool
+	c := &cobra.Command{
 		Use:   "revoke SESSION KEY",
-		Short: "Exclude a worker, a viewer or an operator from a served run permanently",
-		Long: "Exclude a worker, a viewer or an operator from a served run permanently. KEY is a prefix of the hash of its key: the\n" +
-			"Fleet screen shows it for workers, and the output of brood serve names clients as NAME@KEY.",
+		Short: "Exclude a worker, a viewer or an operator from a served run permanently, or revoke its URLs",
+		Long: "Exclude a worker, a viewer or an operator from a served run permanently. KEY is a prefix of the hash of its key: brood\n" +
+			"fleet status and the Fleet screen show it for workers, and the output of brood serve names clients as NAME@KEY. With --urls\n" +
+			"all URLs of the run become invalid; peers that one has admitted return by their keys. brood invite prints a new URL.",
 		Args: func(_ *cobra.Command, args []string) error {
-			if len(args) != 2 || args[1] == "" {
-				return usage("revoke needs a SESSION or URL and a KEY; see `brood revoke --help`")
+			if urls && len(args) == 2 {
+				return usage("revoke takes a KEY or --urls: give one of them")
+			}
+			if !urls && (len(args) != 2 || args[1] == "") || urls && len(args) != 1 {
+				return usage("revoke needs a SESSION or URL and a KEY, or --urls; see `brood revoke --help`")
 			}
 			return nil
 		},
@@ -26,6 +31,13 @@ func revokeCommand(s streams) *cobra.Command {
 				return err
 			}
 			defer run.Close()
+			if urls {
+				if _, err := run.Gate(c.Context(), control.Gate{Expire: true}); err != nil {
+					return err
+				}
+				fmt.Fprintln(s.out, "all URLs are revoked; brood invite prints a new one")
+				return nil
+			}
 			if _, err := run.Gate(c.Context(), control.Gate{Revoke: args[1]}); err != nil {
 				return err
 			}
@@ -33,4 +45,6 @@ func revokeCommand(s streams) *cobra.Command {
 			return nil
 		},
 	}
+	c.Flags().BoolVar(&urls, "urls", false, "revoke all URLs of the run in place of a key")
+	return c
 }
