@@ -303,8 +303,8 @@ func tooLate(p *host.Past, of Of, round uint64) error {
 	return usererr.Errorf("%s: the model of %s is of round %d: give this round or an earlier one", of, p.Name(), round)
 }
 
-// averaged returns an error if rounds that count in an average are no longer in the log. Rounds whose weight is below the
-// precision of a float32 do not count.
+// averaged returns an error if rounds that count in an average are no longer in the log. Rounds whose weight is below
+// the precision of a float32 do not count.
 func averaged(p *host.Past, of Of) error {
 	b := p.Job.Config.Begins
 	if b == nil || of.Name == OfSWA && of.From > b.Round ||

@@ -18,7 +18,7 @@ import (
 )
 
 // shortening removes the oldest records of the log of a run, as the option keep-log says. The log then begins at a
-// checkpoint, like that of a branch. The zero value keeps all records.
+// checkpoint, like that of a branch.
 type shortening struct {
 	sess  *session.Session
 	bytes int64         // limit of the log's size without its beginning; 0: none
@@ -59,8 +59,8 @@ func (s *shortening) track(rec event.Record) {
 	}
 }
 
-// start begins an attempt in the background if the log is over its limit, has grown by an eighth since the last one, and
-// rec, its newest record, is a checkpoint.
+// start begins an attempt in the background if rec, the newest record, is a checkpoint, and the log is over its limit and
+// has grown by an eighth since the last attempt. Only the event loop calls it.
 func (s *shortening) start(rec event.Record) {
 	if rec.Checkpoint == nil || s.bytes == 0 && s.age == 0 || !s.busy.TryLock() {
 		return
@@ -115,11 +115,11 @@ func (s *shortening) shorten(now int64) (c *place, removed uint64, err error) {
 	if err != nil {
 		return nil, 0, err
 	}
-	was, ok := s.pin(&c.saved)
-	if !ok { // its files were removed meanwhile
-		return nil, 0, nil
+	was := s.pin(&c.saved)
+	if err = intact(dir, &c.saved); err == nil { // its files may have been removed before they were pinned
+		err = s.sess.Shorten(c.n, head)
 	}
-	if err = s.sess.Shorten(c.n, head); err != nil {
+	if err != nil {
 		s.pin(was)
 		return nil, 0, err
 	}
@@ -140,15 +140,12 @@ func beginningBytes(dir string) int64 {
 	return r.Offset() // of its frame, which has few other records
 }
 
-// pin sets the checkpoint whose files stay, and returns the one before. It reports whether the files exist.
-func (s *shortening) pin(cp *event.Checkpoint) (was *event.Checkpoint, ok bool) {
+// pin sets the checkpoint whose files stay, and returns the one before.
+func (s *shortening) pin(cp *event.Checkpoint) (was *event.Checkpoint) {
 	s.files.Lock()
 	defer s.files.Unlock()
-	if cp != nil && intact(s.sess.Dir(), cp) != nil {
-		return s.begins, false
-	}
 	was, s.begins = s.begins, cp
-	return was, true
+	return was
 }
 
 // choose returns the place where the log is to begin: the oldest that leaves three quarters of the limit, so that the
@@ -176,8 +173,8 @@ type place struct {
 }
 
 // findPlaces returns the places where the log in dir may begin, in their order, the bytes of the log, and the number of
-// its first record. A checkpoint is such a place if its files exist, no later plan went back to a round before it, it is
-// not newer than the last good one, to which a run in trouble returns, and commits follow.
+// its first record. A checkpoint is such a place if its files exist, no later plan went back to a round before it,
+// commits follow, and it is not newer than the last good one, to which a run in trouble returns.
 func findPlaces(ctx context.Context, dir string) (places []place, total int64, first uint64, err error) {
 	files, err := session.Checkpoints(dir)
 	if err != nil {

@@ -128,8 +128,10 @@ func TestShortenedLogs(t *testing.T) {
 		return runOrder(t, Order{Dir: to, Resume: true, Options: Options{By: "test", Limit: event.Limit{Rounds: 140}}}, nil)
 	}
 	fork := func(dir string, at uint64) string {
-		return runOrder(t, Order{Dir: dir + "-fork", From: dir, At: at, Options: Options{By: "fork", Limit: event.Limit{Rounds: at + 20}}}, nil)
+		o := Options{By: "fork", Limit: event.Limit{Rounds: at + 20}}
+		return runOrder(t, Order{Dir: dir + "-fork", From: dir, At: at, Options: o}, nil)
 	}
+	impatient := event.Limit{Patience: 1}
 	at := places[len(places)-1].saved.Round + 1
 	wantFurther, wantFork := further(whole), fork(whole, at)
 	from := whole
@@ -153,7 +155,7 @@ func TestShortenedLogs(t *testing.T) {
 			"hosts":      {got.hosts, want.hosts},
 			"pending":    {got.asked, want.asked},
 			"limit":      {got.goal.Limit, want.goal.Limit},
-			"stalled":    {got.goal.Losses.Stalled(event.Limit{Patience: 1}), want.goal.Losses.Stalled(event.Limit{Patience: 1})},
+			"stalled":    {got.goal.Losses.Stalled(impatient), want.goal.Losses.Stalled(impatient)},
 			"best":       {got.goal.Losses.Best(), want.goal.Losses.Best()},
 			"good":       {got.lastGood.Round, want.lastGood.Round},
 			"good state": {got.lastGood.Good, want.lastGood.Good},
@@ -188,7 +190,8 @@ func TestShortenedLogs(t *testing.T) {
 		if err != nil {
 			t.Fatalf("from round %d: %v", c.saved.Round, err)
 		}
-		if res.Rounds != verified.Last.To-c.saved.Round || res.Last.Hash != verified.Last.Hash || res.Unmatched > verified.Unmatched {
+		if res.Rounds != verified.Last.To-c.saved.Round || res.Last.Hash != verified.Last.Hash ||
+			res.From != c.saved.Round || res.Unmatched > verified.Unmatched {
 			t.Errorf("from round %d: %d rounds verified, %d records unmatched (of all %d)", c.saved.Round, res.Rounds,
 				res.Unmatched, verified.Unmatched)
 		}

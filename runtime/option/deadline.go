@@ -20,7 +20,8 @@ func ParseDeadline(text string, now time.Time) (time.Time, error) {
 	if d, err := ParseAge(text); err == nil && d > 0 {
 		return now.Add(d), nil
 	}
-	for _, layout := range []string{time.RFC3339, "2006-01-02T15:04:05", "2006-01-02T15:04", time.DateTime, "2006-01-02 15:04"} {
+	dates := []string{time.RFC3339, "2006-01-02T15:04:05", "2006-01-02T15:04", time.DateTime, "2006-01-02 15:04"}
+	for _, layout := range dates {
 		if t, err := time.ParseInLocation(layout, text, now.Location()); err == nil {
 			return t, nil
 		}
@@ -37,8 +38,8 @@ func ParseDeadline(text string, now time.Time) (time.Time, error) {
 		}
 		return next, nil
 	}
-	return time.Time{}, usererr.Errorf("deadline = %s: give a duration such as 2h, a time such as 17:30, or a date and time "+
-		"such as 2026-05-01T17:30", text)
+	return time.Time{}, usererr.Errorf("deadline = %s: give a duration such as 2h, a time such as 17:30, or a date and "+
+		"time such as 2026-05-01T17:30", text)
 }
 
 func checkDeadline(text string) error {

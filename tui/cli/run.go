@@ -370,8 +370,8 @@ type deadline struct {
 	most time.Duration // the largest time that is left for the end
 }
 
-// newDeadline returns the deadline of the options, by the clock on the wall: the machine may be suspended. At most half
-// of the time is left for the end.
+// newDeadline returns the deadline of the options, by the wall clock: the machine may be suspended. At most half of the
+// time is left for the end.
 func newDeadline(o option.Options) (deadline, error) {
 	now := time.Now().Round(0)
 	at, err := option.ParseDeadline(option.Deadline.Text(o), now)

@@ -23,7 +23,8 @@ func TestReadersOfShortenedLogs(t *testing.T) {
 		t.Fatal(err)
 	}
 	config := event.Config{Version: 1, Model: "mlp", Data: "glyphs"}
-	plan := event.Plan{Epoch: 1, At: 40, Algorithm: "dp-sgd", New: collective.Roster{Members: []engine.Member{0}, Owner: []int{0}}}
+	plan := event.Plan{Epoch: 1, At: 40, Algorithm: "dp-sgd"}
+	plan.New = collective.Roster{Members: []engine.Member{0}, Owner: []int{0}}
 	records := []event.Record{{At: 1, Config: &config}, {At: 2, Plan: &plan}}
 	for round := uint64(1); round <= 60; round++ {
 		records = append(records, event.Record{At: int64(2 + round), Commit: &event.Commit{Epoch: 1, To: round, Rounds: 1,
@@ -41,7 +42,8 @@ func TestReadersOfShortenedLogs(t *testing.T) {
 		Run(t.Context(), args, streams{out: &out, err: &text})
 		return out.String(), text.String()
 	}
-	for _, args := range [][]string{{"export", "short", "--to", "csv", "-o", filepath.Join(home, "short.csv")}, {"compare", "short"}} {
+	table := []string{"export", "short", "--to", "csv", "-o", filepath.Join(home, "short.csv")}
+	for _, args := range [][]string{table, {"compare", "short"}} {
 		if _, text := brood(args...); !strings.Contains(text, "short: "+sentence) {
 			t.Errorf("brood %s prints %q", strings.Join(args, " "), text)
 		}
