@@ -56,7 +56,7 @@ const (
 	AlertUncordon   AlertKind = "uncordon"
 	AlertKill       AlertKind = "kill"
 	AlertLink       AlertKind = "link"       // an operator slowed down a link, or restored it
-	AlertLog        AlertKind = "log"        // an incomplete frame at the end of the log, or its older records, were removed
+	AlertLog        AlertKind = "log"        // an incomplete frame at the log's end, or older records, were removed
 	AlertCheckpoint AlertKind = "checkpoint" // a checkpoint is damaged or its files are lost
 
 	AlertMissing AlertKind = "missing" // an objective returned no result for some candidates

@@ -28,6 +28,7 @@ type shortening struct {
 	oldest atomic.Int64 // time of the first plan in the log
 	tried  int64        // size of the log at the last attempt; guarded by busy
 	head   int64        // bytes of its beginning; guarded by busy
+	said   bool         // that the log cannot be shortened; guarded by busy
 
 	files  sync.Mutex        // held while files of checkpoints are removed
 	begins *event.Checkpoint // where the log begins; guarded by files
@@ -59,8 +60,8 @@ func (s *shortening) track(rec event.Record) {
 	}
 }
 
-// start begins an attempt in the background if rec, the newest record, is a checkpoint, and the log is over its limit and
-// has grown by an eighth since the last attempt. Only the event loop calls it.
+// start begins an attempt in the background if rec, the newest record, is a checkpoint, and the log is over its limit
+// and has grown by an eighth since the last attempt. Only the event loop calls it.
 func (s *shortening) start(rec event.Record) {
 	if rec.Checkpoint == nil || s.bytes == 0 && s.age == 0 || !s.busy.TryLock() {
 		return
@@ -85,8 +86,16 @@ func (s *shortening) attempt(now int64) {
 	c, removed, err := s.shorten(now)
 	n := coordinator.Note{Level: event.LevelInfo, Kind: event.AlertLog}
 	switch {
-	case s.ctx.Err() != nil || err == nil && c == nil:
+	case s.ctx.Err() != nil:
 		return
+	case err == nil && c == nil:
+		twice := s.bytes > 0 && s.tried > 2*s.bytes || s.age > 0 && time.Duration(now-s.oldest.Load()) > 4*s.age
+		if s.said || !twice {
+			return
+		}
+		s.said, n.Level = true, event.LevelWarning
+		n.Text = "the log stays longer than --keep-log says: it cannot begin after the last good state of the run, and older " +
+			"checkpoints are too near to its beginning"
 	case err != nil:
 		n.Level, n.Text = event.LevelWarning, fmt.Sprintf("the log was not shortened: %v", err)
 	default:

@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"math/rand/v2"
 	"os"
 	"path/filepath"
 	"reflect"
@@ -15,6 +16,7 @@ import (
 	"github.com/fxamacker/cbor/v2"
 
 	"brood/runtime/archive"
+	"brood/runtime/coordinator"
 	"brood/runtime/event"
 	"brood/runtime/option"
 	"brood/runtime/session"
@@ -275,6 +277,41 @@ func TestRunKeepsLog(t *testing.T) {
 	}
 	if said == 0 {
 		t.Error("no event says that records were removed")
+	}
+}
+
+// TestLogThatCannotBeShortened: a run whose states are not good any more keeps its log, and warns once.
+func TestLogThatCannotBeShortened(t *testing.T) {
+	s, err := session.Create(filepath.Join(t.TempDir(), "s"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer s.Close()
+	var notes []coordinator.Note
+	o := tiny(3)
+	if err := option.KeepLog.Set(&o, "1MB"); err != nil {
+		t.Fatal(err)
+	}
+	k := newShortening(o, s, func(n coordinator.Note) { notes = append(notes, n) })
+	k.bytes = 1000
+	record := func(loss float64) {
+		random := make([]float64, 500) // that do not compress
+		for i := range random {
+			random[i] = rand.Float64()
+		}
+		points := event.Points{Series: event.SeriesCentre, Values: append([]float64{loss}, random...)}
+		checkpoint := event.Record{Checkpoint: &event.Checkpoint{}}
+		if err := s.Append(event.Record{Config: &event.Config{}}, event.Record{Points: &points}, checkpoint); err != nil {
+			t.Fatal(err)
+		}
+		k.start(checkpoint)
+		k.done.Wait()
+	}
+	for range 5 {
+		record(1)
+	}
+	if len(notes) != 1 || notes[0].Level != event.LevelWarning || !strings.Contains(notes[0].Text, "last good state") {
+		t.Errorf("it notes %+v", notes)
 	}
 }
 

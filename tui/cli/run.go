@@ -386,8 +386,8 @@ func (d deadline) due(run *host.Run) bool {
 // deadlinePoll is the time between looks at the clock.
 const deadlinePoll = 100 * time.Millisecond
 
-// train runs until the run ends, its deadline is due or a signal arrives: the first of both finishes the round and saves, the second stops
-// at once.
+// train runs until the run ends or a signal arrives: the first signal, or the deadline, finishes the round and saves, a
+// second signal stops at once.
 func train(ctx context.Context, p prepared, to printer) (err error) {
 	out := withLog(to)
 	defer func() { out.fail(err) }()
