@@ -33,18 +33,18 @@ func (s *Session) Shorten(n uint64, head []event.Record) error {
 	if err := r.Seek(n); err != nil {
 		return err
 	}
-	path := filepath.Join(s.dir, beginning)
+	path, until := filepath.Join(s.dir, beginning), r.segs[r.cur].number
 	l := &log{disk: s.log.disk, code: r.code}
-	if err = l.rewrite(path, r, head); err == nil {
+	if err = errors.Join(l.rewrite(path, r, head), r.Close()); err == nil { // Windows renames no open file
 		l.disk.remove(filepath.Join(s.dir, indexName(1))) // readers do not need it
-		if err = os.Rename(path, filepath.Join(s.dir, segmentName(1))); err == nil {
-			err = l.disk.syncDir(s.dir)
-		}
+		err = os.Rename(path, filepath.Join(s.dir, segmentName(1)))
 	}
 	if err != nil {
 		return errors.Join(onDisk("write", path, 0, err), l.disk.remove(path))
 	}
-	s.log.removeUpTo(r.segs[r.cur].number)
+	if l.disk.syncDir(s.dir) == nil { // otherwise the next writer removes them
+		s.log.removeUpTo(until)
+	}
 	return nil
 }
 
