@@ -47,4 +47,18 @@ func TestWindDown(t *testing.T) {
 		save(5 * time.Second)
 	}
 	want("later", time.Second, 5*time.Second)
+	for range 5000 { // rounds go on while a checkpoint of this one is saved
+		commit(10 * time.Millisecond)
+	}
+	saving := round
+	for range 5000 {
+		commit(10 * time.Millisecond)
+	}
+	at(0, event.Record{Checkpoint: &event.Checkpoint{Round: saving}})
+	if got := w.time(); got < 2*50*time.Second || got > 2*60*time.Second {
+		t.Errorf("after a save of 50 seconds during other rounds: %v", got)
+	}
+	if len(w.commits) > maxCommits {
+		t.Errorf("it has %d commits", len(w.commits))
+	}
 }
