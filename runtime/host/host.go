@@ -237,8 +237,8 @@ func (r *Run) prune(rec event.Record) {
 			r.pinned = slices.DeleteFunc(r.pinned, func(cp *event.Checkpoint) bool { return cp.Round < b.Round })
 			r.retained.DropBefore(b.Round)
 		}
-		keep := slices.Concat(checkpoint.Paths(r.lastGood.Good), checkpoint.Paths(r.shorten.begins), r.retained.Paths())
-		for _, cp := range r.pinned {
+		keep := slices.Concat(checkpoint.Paths(r.lastGood.Good), r.retained.Paths())
+		for _, cp := range append([]*event.Checkpoint{r.shorten.begins, r.shorten.next}, r.pinned...) {
 			keep = append(keep, checkpoint.Paths(cp)...)
 		}
 		_ = r.Session.Prune(keep) // a file that cannot be removed only takes up space

@@ -31,7 +31,8 @@ type shortening struct {
 	said   bool         // that the log cannot be shortened; guarded by busy
 
 	files  sync.Mutex        // held while files of checkpoints are removed
-	begins *event.Checkpoint // where the log begins; guarded by files
+	begins *event.Checkpoint // where the log begins; nil: an attempt of this process has not moved it; guarded by files
+	next   *event.Checkpoint // where an attempt lets it begin, nil without one; guarded by files
 	busy   sync.Mutex        // held by the one attempt at a time
 	done   sync.WaitGroup
 	cancel context.CancelFunc
@@ -124,12 +125,12 @@ func (s *shortening) shorten(now int64) (c *place, removed uint64, err error) {
 	if err != nil {
 		return nil, 0, err
 	}
-	was := s.pin(&c.saved)
+	s.pin(&c.saved)
 	if err = intact(dir, &c.saved); err == nil { // its files may have been removed before they were pinned
 		err = s.sess.Shorten(c.n, head)
 	}
+	s.unpin(err == nil)
 	if err != nil {
-		s.pin(was)
 		return nil, 0, err
 	}
 	return c, c.n - first, nil
@@ -149,12 +150,22 @@ func beginningBytes(dir string) int64 {
 	return r.Offset() // of its frame, which has few other records
 }
 
-// pin sets the checkpoint whose files stay, and returns the one before.
-func (s *shortening) pin(cp *event.Checkpoint) (was *event.Checkpoint) {
+// pin sets a checkpoint whose files stay in addition to that of the log's beginning: a process that is killed now leaves
+// the log with the old or the new one.
+func (s *shortening) pin(cp *event.Checkpoint) {
 	s.files.Lock()
 	defer s.files.Unlock()
-	was, s.begins = s.begins, cp
-	return was
+	s.next = cp
+}
+
+// unpin ends pin. moved reports whether the log begins at the checkpoint now.
+func (s *shortening) unpin(moved bool) {
+	s.files.Lock()
+	defer s.files.Unlock()
+	if moved {
+		s.begins = s.next
+	}
+	s.next = nil
 }
 
 // choose returns the place where the log is to begin: the oldest that leaves three quarters of the limit, so that the

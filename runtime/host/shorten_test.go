@@ -16,6 +16,7 @@ import (
 	"github.com/fxamacker/cbor/v2"
 
 	"brood/runtime/archive"
+	"brood/runtime/checkpoint"
 	"brood/runtime/coordinator"
 	"brood/runtime/event"
 	"brood/runtime/option"
@@ -312,6 +313,59 @@ func TestLogThatCannotBeShortened(t *testing.T) {
 	}
 	if len(notes) != 1 || notes[0].Level != event.LevelWarning || !strings.Contains(notes[0].Text, "last good state") {
 		t.Errorf("it notes %+v", notes)
+	}
+}
+
+// TestPinnedCheckpoints: while an attempt moves the beginning of a log, which a kill may end at any time, the files of
+// the old and of the new beginning stay. Those of the old one stay after an attempt that failed.
+func TestPinnedCheckpoints(t *testing.T) {
+	s, err := session.Create(filepath.Join(t.TempDir(), "s"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer s.Close()
+	r := &Run{Session: s, retained: checkpoint.NewRetention(option.Options{}), shorten: newShortening(Options{}, s, nil)}
+	cps := map[uint64]*event.Checkpoint{}
+	save := func(round uint64) {
+		rel := session.CheckpointFile(round, 1, 0)
+		path := filepath.Join(s.Dir(), filepath.FromSlash(rel))
+		if err := errors.Join(os.MkdirAll(filepath.Dir(path), 0o755), os.WriteFile(path, []byte("x"), 0o644)); err != nil {
+			t.Fatal(err)
+		}
+		cps[round] = &event.Checkpoint{Round: round, Files: []event.File{{Path: rel, Bytes: 1}}}
+		r.prune(event.Record{Commit: &event.Commit{To: round}})
+		r.prune(event.Record{Checkpoint: cps[round]})
+	}
+	want := func(what string, stay ...uint64) {
+		t.Helper()
+		there, err := session.Checkpoints(s.Dir())
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, round := range []uint64{4, 7, 9} {
+			if slices.Contains(stay, round) != slices.Contains(there, round) {
+				t.Errorf("%s: the files of rounds %v exist; want of 4, 7 and 9 those of %v", what, there, stay)
+			}
+		}
+	}
+	save(4)
+	r.prune(event.Record{Plan: &event.Plan{At: 4, From: event.Saved}}) // the log of a resumed run begins with it
+	save(7)
+	r.shorten.pin(cps[7])
+	for round := uint64(100); round < 200; round++ {
+		save(round)
+	}
+	want("during an attempt", 4, 7)
+	r.shorten.unpin(false)
+	save(200)
+	want("after it failed", 4)
+	save(201)
+	r.shorten.pin(cps[200])
+	r.shorten.unpin(true)
+	save(202)
+	want("after another one")
+	if there, _ := session.Checkpoints(s.Dir()); !slices.Contains(there, 200) {
+		t.Errorf("the files of the beginning are gone: %v", there)
 	}
 }
 
