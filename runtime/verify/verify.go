@@ -73,7 +73,8 @@ type Config struct {
 	Worker *worker.Worker
 	// From is the checkpoint to start from; records before it are not executed. nil: start from the seed.
 	From *event.Checkpoint
-	// Settled is the index in the source of the first record at which the walk may stop: earlier rounds were executed again later.
+	// Settled is the index in the source of the first record at which the walk may stop: earlier rounds were executed
+	// again later.
 	Settled uint64
 	// Measured compares points and evaluations too. Worker must then probe and test as the workers of the run did.
 	Measured bool
@@ -118,11 +119,18 @@ func (v *walk) record(ctx context.Context, r event.Record) error {
 	if r.Alert != nil && r.Alert.Kind == event.AlertBytes {
 		v.res.WrongBytes = true
 	}
+	begins := r.Config != nil && r.Config.Begins != nil
+	if begins { // a run may have removed records since the caller chose the rounds
+		b := r.Config.Begins.Round
+		if from := v.cfg.From; v.stop > 0 && v.stop < b || from != nil && from.Round < b {
+			return errors.New(r.Config.Removed() + ", among them those to execute: run the command again")
+		}
+	}
 	if v.cfg.From != nil && !v.alive {
 		return v.skip(ctx, r)
 	}
 	switch {
-	case r.Config != nil && r.Config.Begins != nil:
+	case begins:
 		v.most = unknown // it depends on removed commits
 	case r.State != nil && r.State.Limit != nil:
 		v.limit = *r.State.Limit

@@ -224,6 +224,27 @@ func TestSourceFails(t *testing.T) {
 	}
 }
 
+// TestRemovedRecords: a walk fails if the records to execute were removed from the log.
+func TestRemovedRecords(t *testing.T) {
+	begins := event.Record{Config: &event.Config{Begins: &event.Beginning{Round: 40}}}
+	for name, c := range map[string]struct {
+		from *event.Checkpoint
+		stop uint64
+		ok   bool
+	}{
+		"from an earlier checkpoint":     {&event.Checkpoint{Round: 39}, 60, false},
+		"to an earlier round":            {nil, 39, false},
+		"from the beginning":             {&event.Checkpoint{Round: 40}, 60, true},
+		"to the round of the checkpoint": {nil, 40, true},
+		"all":                            {nil, 0, true},
+	} {
+		_, err := verify.Run(t.Context(), verify.Config{From: c.from}, &broken{[]event.Record{begins}}, c.stop)
+		if gone := strings.Contains(err.Error(), "the log begins after round 40"); gone == c.ok || c.ok && err != errTorn {
+			t.Errorf("%s: %v", name, err)
+		}
+	}
+}
+
 type eof struct{}
 
 func (eof) Next() (event.Record, error) { return event.Record{}, io.EOF }
