@@ -26,20 +26,37 @@ func ParseDeadline(text string, now time.Time) (time.Time, error) {
 			return t, nil
 		}
 	}
+	if t, ok := nextTime(text, now); ok {
+		return t, nil
+	}
+	return time.Time{}, usererr.Errorf("deadline = %s: give a duration such as 2h, a time such as 17:30, or a date and "+
+		"time such as 2026-05-01T17:30", text)
+}
+
+// nextTime returns the next time after now at a time of day, such as 17:30.
+func nextTime(text string, now time.Time) (next time.Time, ok bool) {
 	for _, layout := range []string{time.TimeOnly, "15:04"} {
 		t, err := time.ParseInLocation(layout, text, now.Location())
 		if err != nil {
 			continue
 		}
 		year, month, day := now.Date()
-		next := time.Date(year, month, day, t.Hour(), t.Minute(), t.Second(), 0, now.Location())
+		next = time.Date(year, month, day, t.Hour(), t.Minute(), t.Second(), 0, now.Location())
 		if !next.After(now) {
 			next = time.Date(year, month, day+1, t.Hour(), t.Minute(), t.Second(), 0, now.Location())
 		}
-		return next, nil
+		return next, true
 	}
-	return time.Time{}, usererr.Errorf("deadline = %s: give a duration such as 2h, a time such as 17:30, or a date and "+
-		"time such as 2026-05-01T17:30", text)
+	return next, false
+}
+
+// DatedDeadline returns a value of the option deadline with the date of a time of day. Other values are unchanged. A
+// command calls it when it starts: if it prepares a run over that time, the next one would be on the next day.
+func DatedDeadline(text string, now time.Time) string {
+	if t, ok := nextTime(text, now); ok {
+		return t.Format(time.RFC3339)
+	}
+	return text
 }
 
 func checkDeadline(text string) error {

@@ -30,3 +30,13 @@ func TestDeadlines(t *testing.T) {
 		}
 	}
 }
+
+func TestDatedDeadlines(t *testing.T) {
+	now := time.Date(2026, 5, 1, 17, 29, 59, 0, time.FixedZone("test", 2*3600))
+	for text, want := range map[string]string{"17:30": "2026-05-01T17:30:00+02:00", "17:29": "2026-05-02T17:29:00+02:00",
+		"2h": "2h", "none": "none", "": "", "2026-05-01T17:30": "2026-05-01T17:30"} {
+		if got := DatedDeadline(text, now); got != want {
+			t.Errorf("%q is %q, want %q", text, got, want)
+		}
+	}
+}

@@ -176,7 +176,7 @@ var (
 		Kind:  Text,
 		Use:   Again,
 		Check: checkDeadline,
-		Words: func() []string { return []string{"2h", "17:30"} },
+		Words: func() []string { return []string{"17:30", "2h"} },
 	})
 	Target = add(Option{Name: "target",
 		Doc: "stop when a target is met: loss=0.1, test_loss=0.1, test_error=2.8, test_bits=2, test_hamming=1, " +

@@ -2,6 +2,7 @@ package cli
 
 import (
 	"slices"
+	"time"
 
 	"github.com/spf13/cobra"
 
@@ -64,6 +65,11 @@ func (f *runFlags) override(o *host.Options, these []*option.Option, given func(
 			continue // an empty text does not override
 		}
 		x.Copy(o, f.opts)
+		if x == option.Deadline {
+			if err := x.Set(o, option.DatedDeadline(x.Text(f.opts), time.Now())); err != nil {
+				return err
+			}
+		}
 	}
 	return nil
 }

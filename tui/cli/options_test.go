@@ -14,6 +14,7 @@ import (
 	"strconv"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/spf13/cobra"
 
@@ -128,6 +129,25 @@ func given(t *testing.T, x *option.Option) {
 				other.Text(o) != other.Text(p.Options) {
 				t.Errorf("brood %s --%s %s makes %s %q", command, x.Name, good, other.Name, other.Text(o))
 			}
+		}
+	}
+}
+
+// TestTimeOfDayHasDate: a time of day is that of the start of the command, also if the run begins after it.
+func TestTimeOfDayHasDate(t *testing.T) {
+	f, c := flags(t, "run", "--deadline", "17:30")
+	o, err := f.merge(presets.Preset{}, c.Flags().Changed)
+	if err != nil {
+		t.Fatal(err)
+	}
+	changed, err := f.changes(c, "flag")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, o := range []host.Options{o, changed} {
+		at, err := time.Parse(time.RFC3339, option.Deadline.Text(o))
+		if err != nil || at.Hour() != 17 || time.Until(at) < -time.Minute || time.Until(at) > 26*time.Hour {
+			t.Errorf("17:30 is %q, %v", option.Deadline.Text(o), err)
 		}
 	}
 }
