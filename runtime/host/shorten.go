@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"math"
 	"slices"
 	"sync"
 	"sync/atomic"
@@ -150,8 +151,8 @@ func beginningBytes(dir string) int64 {
 	return r.Offset() // of its frame, which has few other records
 }
 
-// pin sets a checkpoint whose files stay in addition to that of the log's beginning: a process that is killed now leaves
-// the log with the old or the new one.
+// pin sets a checkpoint whose files stay in addition to that of the log's beginning: a process that is killed now
+// leaves the log with the old or the new one.
 func (s *shortening) pin(cp *event.Checkpoint) {
 	s.files.Lock()
 	defer s.files.Unlock()
@@ -194,13 +195,15 @@ type place struct {
 
 // findPlaces returns the places where the log in dir may begin, in their order, the bytes of the log, and the number of
 // its first record. A checkpoint is such a place if its files exist, no later plan went back to a round before it,
-// commits follow, and it is not newer than the last good one, to which a run in trouble returns.
+// commits follow, and it is not newer than the last good one, to which a run in trouble returns. Without probes of the
+// centre all are good.
 func findPlaces(ctx context.Context, dir string) (places []place, total int64, first uint64, err error) {
 	files, err := session.Checkpoints(dir)
 	if err != nil {
 		return nil, 0, 0, err
 	}
 	var good coordinator.LastGood
+	probed := false
 	var epoch uint32
 	var last event.Commit
 	commits := map[uint64]*place{} // by round, since the last checkpoint
@@ -213,6 +216,7 @@ func findPlaces(ctx context.Context, dir string) (places []place, total int64, f
 	first = r.First()
 	err = eachRecord(ctx, r, func(n uint64, rec event.Record) {
 		good.Take(rec)
+		probed = probed || rec.Points != nil && rec.Points.Series == event.SeriesCentre
 		switch {
 		case rec.Plan != nil:
 			epoch = rec.Plan.Epoch
@@ -237,7 +241,7 @@ func findPlaces(ctx context.Context, dir string) (places []place, total int64, f
 		}
 	})
 	places = slices.DeleteFunc(places, func(c place) bool {
-		return c.saved.Round >= last.To || good.Good != nil && c.saved.Round > good.Good.Round
+		return c.saved.Round >= last.To || probed && (good.Good == nil || c.saved.Round > good.Good.Round)
 	})
 	return places, r.Offset(), first, err
 }
@@ -273,7 +277,7 @@ func (c *place) head(ctx context.Context, dir string) (out []event.Record, err e
 		plan      event.Plan
 		pending   event.Pending
 		accepted  *event.Record
-		probe     *event.Record  // the first, with which LastGood compares
+		probe     *event.Record  // the first with a finite loss, with which LastGood compares
 		alerts    []event.Record // the first of each kind that explains a difference to verify
 		tests     []event.Record // by round
 		before    []event.Edit   // edits of the log
@@ -307,7 +311,7 @@ func (c *place) head(ctx context.Context, dir string) (out []event.Record, err e
 			accepted = &rec
 		case rec.Evaluation != nil:
 			tests = append(tests, rec)
-		case rec.Points != nil && rec.Points.Series == event.SeriesCentre && probe == nil:
+		case probe == nil && finiteProbe(rec.Points):
 			probe = &rec
 		case rec.Alert != nil && explains(rec.Alert.Kind):
 			if !slices.ContainsFunc(alerts, func(a event.Record) bool { return a.Alert.Kind == rec.Alert.Kind }) {
@@ -372,6 +376,12 @@ func (c *place) head(ctx context.Context, dir string) (out []event.Record, err e
 	return out, nil
 }
 
+// finiteProbe reports whether points are of a probe of the centre with a finite loss.
+func finiteProbe(p *event.Points) bool {
+	return p != nil && p.Series == event.SeriesCentre && len(p.Values) > 0 &&
+		!math.IsNaN(p.Values[0]) && !math.IsInf(p.Values[0], 0)
+}
+
 // explains reports whether verify needs to know an alert of the run, whenever it was.
 func explains(k event.AlertKind) bool {
 	return k == event.AlertBytes || k == event.AlertMissing || k == event.AlertVaries
@@ -383,10 +393,12 @@ func lastingTests(c *event.Config, tests []event.Record, patience int) (out []ev
 	score := c.Score()
 	best, lowest := 0, 0
 	for i, t := range tests {
-		if score.Better(score.Of(t.Evaluation), score.Of(tests[best].Evaluation)) {
+		x, y := score.Of(t.Evaluation), score.Of(tests[best].Evaluation)
+		if score.Better(x, y) || x == x && y != y { // NaN is no score
 			best = i
 		}
-		if v, w := t.Evaluation.Validation, tests[lowest].Evaluation.Validation; v != nil && (w == nil || v.Loss < w.Loss) {
+		v, w := t.Evaluation.Validation, tests[lowest].Evaluation.Validation
+		if v != nil && (w == nil || v.Loss < w.Loss || v.Loss == v.Loss && w.Loss != w.Loss) {
 			lowest = i
 		}
 	}

@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"math"
 	"math/rand/v2"
 	"os"
 	"path/filepath"
@@ -313,6 +314,72 @@ func TestLogThatCannotBeShortened(t *testing.T) {
 	}
 	if len(notes) != 1 || notes[0].Level != event.LevelWarning || !strings.Contains(notes[0].Text, "last good state") {
 		t.Errorf("it notes %+v", notes)
+	}
+}
+
+// TestNeverGoodLog: a run without a good checkpoint would return to its start, so that its log has no place to begin.
+// Without probes all checkpoints are good.
+func TestNeverGoodLog(t *testing.T) {
+	for _, c := range []struct {
+		losses []float64
+		want   int
+	}{
+		{[]float64{1, 2, 2, 2}, 0},
+		{[]float64{math.Inf(1), 1, 2, 2}, 1},
+		{[]float64{math.NaN(), math.NaN(), math.NaN(), math.NaN()}, 0},
+		{nil, 3},
+		{[]float64{math.Inf(1), 2, 2, 2}, 3},
+	} {
+		dir := filepath.Join(t.TempDir(), "s")
+		s, err := session.Create(dir)
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer s.Close()
+		recs := []event.Record{{Config: &event.Config{}}, {Plan: &event.Plan{Epoch: 1}}}
+		for i := range 4 {
+			round := uint64(10 * (i + 1))
+			if err := os.MkdirAll(filepath.Join(dir, session.CheckpointDir, fmt.Sprint(round)), 0o700); err != nil {
+				t.Fatal(err)
+			}
+			recs = append(recs, event.Record{Commit: &event.Commit{To: round, Hash: "x"}})
+			if c.losses != nil {
+				probe := event.Points{Round: round - 1, Series: event.SeriesCentre, Values: c.losses[i : i+1]}
+				recs = append(recs, event.Record{Points: &probe})
+			}
+			recs = append(recs, event.Record{Checkpoint: &event.Checkpoint{Round: round, Epoch: 1, Hash: "x"}})
+		}
+		if err := errors.Join(s.Append(recs...), s.Sync()); err != nil {
+			t.Fatal(err)
+		}
+		places, _, _, err := findPlaces(t.Context(), dir)
+		if err != nil || len(places) != c.want {
+			t.Errorf("with losses %v it has %d places, %v; want %d", c.losses, len(places), err, c.want)
+		}
+		if len(places) < 3 || c.losses == nil {
+			continue
+		}
+		head, err := places[2].head(t.Context(), dir)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if p := head[1].Points; math.IsInf(c.losses[0], 0) && (p == nil || p.Values[0] != 2) {
+			t.Errorf("with losses %v it begins with %+v", c.losses, head[1])
+		}
+	}
+}
+
+// TestLastingTests: evaluations without a number are not the best ones.
+func TestLastingTests(t *testing.T) {
+	var tests []event.Record
+	for i, loss := range []float64{math.NaN(), 3, 1, 2, 4} {
+		e := event.Evaluation{Round: uint64(i), TestError: loss, TestLoss: loss}
+		e.Validation = &event.Scores{Loss: loss}
+		tests = append(tests, event.Record{Evaluation: &e})
+	}
+	out := lastingTests(&event.Config{}, tests, 0)
+	if len(out) != 2 || out[0].Evaluation.Round != 2 || out[1].Evaluation.Round != 4 {
+		t.Errorf("it retains %+v", out)
 	}
 }
 
