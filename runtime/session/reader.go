@@ -29,12 +29,22 @@ type Reader struct {
 
 // OpenReader opens the log in dir at its first record. The caller closes the reader.
 func OpenReader(dir string) (*Reader, error) {
+	for {
+		r, err := openReader(dir)
+		if !errors.Is(err, ErrShortened) { // otherwise the log has a new beginning
+			return r, err
+		}
+	}
+}
+
+// openReader is [OpenReader]. It returns ErrShortened if the log is shortened meanwhile.
+func openReader(dir string) (*Reader, error) {
 	code, err := newCoder()
 	if err != nil {
 		return nil, err
 	}
 	r := &Reader{dir: dir, code: code, seen: -1, off: segmentHeader}
-	if err := r.discover(); err != nil && len(r.segs) == 0 {
+	if err := r.discover(); err != nil && (len(r.segs) == 0 || errors.Is(err, ErrShortened)) {
 		r.Close()
 		return nil, err
 	}

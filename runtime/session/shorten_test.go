@@ -6,6 +6,7 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
+	"sync"
 	"testing"
 
 	"brood/runtime/event"
@@ -157,6 +158,31 @@ func TestShortenBehindReaders(t *testing.T) {
 		t.Errorf("a reader whose records were removed returns %v", err)
 	}
 	check(t, s.Close())
+}
+
+// TestOpenWhileShortened: a reader that is opened while the log is shortened reads the old or the new one.
+func TestOpenWhileShortened(t *testing.T) {
+	o := manual()
+	o.segment = 500
+	all := some(400)
+	for range 12 {
+		dir := write(t, o, all, 3)
+		s, err := open(dir, o)
+		check(t, err)
+		var shortened sync.WaitGroup
+		shortened.Go(func() {
+			if err := s.Shorten(390, head()); err != nil {
+				t.Error(err)
+			}
+		})
+		for range 50 {
+			if got, err := read(t, dir); err != io.EOF || len(got) != 400 && len(got) != 12 {
+				t.Errorf("%d records, %v", len(got), err)
+			}
+		}
+		shortened.Wait()
+		check(t, s.Close())
+	}
 }
 
 // TestShortenOnAFullDisk: without space the log stays as it is, and the run goes on.
