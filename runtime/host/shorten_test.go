@@ -438,7 +438,8 @@ func TestPinnedCheckpoints(t *testing.T) {
 
 func TestKeepLogOption(t *testing.T) {
 	for text, want := range map[string]string{"2GB": "", "1MB": "", "7d": "", "90m": "", "5kB": "1MB or more",
-		"2": "such as 2GB", "-1h": "such as 2GB", "xGB": "1MB or more", "many": "such as 2GB"} {
+		"2": "such as 2GB", "-1h": "such as 2GB", "xGB": "1MB or more", "many": "such as 2GB",
+		"1m": "", "7ms": "1m to 10000d", "59s": "1m to 10000d", "10000d": "", "30000d": "1m to 10000d"} {
 		o := tiny(3)
 		if err := option.KeepLog.Set(&o, text); err != nil {
 			t.Fatal(err)

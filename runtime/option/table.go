@@ -403,14 +403,21 @@ func ParseKeepLog(text string) (bytes int64, age time.Duration, err error) {
 	if text == "" {
 		return 0, 0, nil
 	}
-	if age, err = ParseAge(text); err != nil || age <= 0 {
+	switch age, err = ParseAge(text); {
+	case err != nil || age <= 0:
 		return 0, 0, usererr.Errorf("keep-log = %s: give a size such as 2GB, or a time such as 7d", text)
+	case age < leastLogAge || age > mostLogAge:
+		return 0, 0, usererr.Errorf("keep-log = %s: give 1m to 10000d, such as 7d", text)
 	}
 	return 0, age, nil
 }
 
-// leastLog is the smallest size of the option keep-log.
-const leastLog = 1e6
+// Limits of the option keep-log.
+const (
+	leastLog    = 1e6
+	leastLogAge = time.Minute
+	mostLogAge  = 10000 * 24 * time.Hour // four times this is a Duration
+)
 
 // ParseAge parses a duration, which may be in days, such as 1.5d.
 func ParseAge(text string) (time.Duration, error) {
