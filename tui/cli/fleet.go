@@ -203,7 +203,12 @@ func (l *launcher) copy(c *cobra.Command, args []string, place func(func(string)
 		}
 	}
 	if f := fl.Lookup(option.Deadline.Name); p.End > 0 && !f.Changed {
-		if err := fl.Set(f.Name, time.Unix(p.End, 0).Format(time.RFC3339)); err != nil {
+		end := time.Unix(p.End, 0)
+		if !end.After(time.Now()) {
+			return fmt.Errorf("the deadline %s has passed, the end of the Slurm job at its start (SLURM_JOB_END_TIME): if the "+
+				"job has more time, give --deadline none", end.Format(time.DateTime))
+		}
+		if err := fl.Set(f.Name, end.Format(time.RFC3339)); err != nil {
 			return err
 		}
 	}
