@@ -189,7 +189,7 @@ func (t *Tally) Record(r event.Record) {
 	}
 	switch {
 	case r.Config != nil:
-		t.Config = *r.Config
+		t.Config = *r.Config.WithoutView()
 	case r.Plan != nil:
 		t.Sum.Algorithm, t.Sum.Members = r.Plan.Algorithm, len(r.Plan.New.Members)
 		t.times = slices.DeleteFunc(t.times, func(c committed) bool { return c.to > r.Plan.At })

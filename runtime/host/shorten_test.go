@@ -184,6 +184,9 @@ func TestShortenedLogs(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
+		if b := other.Config.Begins; b == nil || b.View != nil {
+			t.Errorf("from round %d: the tally has the view", c.saved.Round)
+		}
 		for _, m := range archive.Metrics { // sums are those of the rounds that the log has
 			a, _ := other.Metric(m.Name)
 			if b, _ := tally.Metric(m.Name); a != b && strings.Contains(m.Name, "test") {
