@@ -91,6 +91,9 @@ func (f *fold) add(rec event.Record) error {
 				return ErrOther
 			}
 		}
+		if rec.Config.Begins != nil {
+			return fmt.Errorf("lacks rounds that may have met targets, since %s", rec.Config.Removed())
+		}
 		f.Seed = rec.Config.Seed
 	case rec.Plan != nil: // it may take back rounds
 		at := int(rec.Plan.At)

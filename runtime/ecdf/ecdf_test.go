@@ -5,6 +5,7 @@ import (
 	"math"
 	"path/filepath"
 	"slices"
+	"strings"
 	"testing"
 
 	"brood/runtime/event"
@@ -81,6 +82,22 @@ func TestRead(t *testing.T) {
 func TestReadOther(t *testing.T) {
 	if _, err := record(t, nil, plan(0), commit(1, 1, 8)); !errors.Is(err, ErrOther) {
 		t.Errorf("%v", err)
+	}
+}
+
+// TestReadShortened: targets that removed rounds met are unknown.
+func TestReadShortened(t *testing.T) {
+	dir := filepath.Join(t.TempDir(), "short")
+	s, err := session.Create(dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	config := event.Config{Told: third, Begins: &event.Beginning{Round: 40, Head: 2}}
+	if err := errors.Join(s.Append(event.Record{Config: &config}, plan(40), commit(41, 1, 410)), s.Close()); err != nil {
+		t.Fatal(err)
+	}
+	if run, err := Read(dir); err == nil || !strings.Contains(err.Error(), "the log begins after round 40") {
+		t.Errorf("%+v, %v", run, err)
 	}
 }
 
