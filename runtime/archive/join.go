@@ -73,8 +73,8 @@ func (r *Run) MayBeParent(fork *event.Config) bool {
 func (r *Run) Joined() bool { return r.parent != nil }
 
 // Whole reports whether the seconds and bytes of the run count from the start of its training. Those of a fork whose
-// parent is not in its set are of the fork alone.
-func (r *Run) Whole() bool { return r.Parent == "" || r.whole }
+// parent is not in its set are of the fork alone, and those of a log without its older records of the others alone.
+func (r *Run) Whole() bool { return r.View.Config.Begins == nil && (r.Parent == "" || r.whole) }
 
 // Metric returns a figure of the run; seconds and bytes include those of its parent if the two are joined. ok is false
 // if the run does not have the figure.

@@ -222,6 +222,32 @@ func TestBest(t *testing.T) {
 	}
 }
 
+// TestShortenedIsNotBest: seconds and bytes of a log without its older records are not compared with those of whole
+// runs, in a cache neither.
+func TestShortenedIsNotBest(t *testing.T) {
+	var runs []*Run
+	for i := range 2 {
+		m := begin(uint64(i), nil)
+		m.rounds(6)
+		runs = append(runs, m.run(t, fmt.Sprint(i)))
+	}
+	m := begin(2, func(c *event.Config) { c.Begins = &event.Beginning{Round: 4, Head: 2} })
+	m.plan(event.Saved, 4, "dp-sgd", 4)
+	m.rounds(2)
+	short := m.run(t, "2")
+	runs[0].Figures["seconds"]--
+	text, err := short.MarshalCBOR()
+	cached := &Run{}
+	if err := errors.Join(err, cached.UnmarshalCBOR(text)); err != nil {
+		t.Fatal(err)
+	}
+	for _, r := range []*Run{short, cached} {
+		if best := Best(append(runs, r), Metric{Name: "seconds"}); len(best) != 1 || best[0] != runs[0] {
+			t.Errorf("the best of %d are %v", len(runs)+1, best)
+		}
+	}
+}
+
 // TestAged: Aged returns the round of a test result that is older than the run, and 0 for current results.
 func TestAged(t *testing.T) {
 	m := begin(1, nil)
