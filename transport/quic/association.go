@@ -2,6 +2,7 @@ package quic
 
 import (
 	"fmt"
+	"sync/atomic"
 	"time"
 
 	quicgo "github.com/quic-go/quic-go"
@@ -27,6 +28,8 @@ type association struct {
 	want    int    // number of lanes requested so far
 	idle    uint32 // bit i is set while lane i waits for bulk
 	buf     []byte
+
+	copied atomic.Int64 // bytes of copies of packets, see copies
 }
 
 func newAssociation(p *pair, o opening, id wire.AssociationID, dialler bool) *association {
@@ -85,6 +88,7 @@ func (s *association) awaitEnd() {
 	m := p.mesh
 	m.count.Lock()
 	defer m.count.Unlock()
+	m.count.sent += s.copied.Load()
 	for _, c := range append(lanes, s.conn) {
 		m.count.sent += int64(c.ConnectionStats().BytesSent)
 	}
@@ -247,7 +251,7 @@ type PairStats struct {
 	Parked      int           // bytes received that no Recv has taken
 	RTT         time.Duration // round trip of the last heartbeat; 0 before the first
 	Lost        float64       // share of the packets sent in this association that were lost, 0 to 1
-	Sent        int64         // bytes of packets in this association
+	Sent        int64         // bytes of packets in this association, copies included
 	Received    int64
 }
 
@@ -272,6 +276,7 @@ func (p *pair) stats() PairStats {
 			lost, sent = lost+x.PacketsLost, sent+x.PacketsSent
 			out.Sent, out.Received = out.Sent+int64(x.BytesSent), out.Received+int64(x.BytesReceived)
 		}
+		out.Sent += s.copied.Load()
 		out.Lost = share(lost, sent)
 	}
 	return out

@@ -270,3 +270,39 @@ func BenchmarkHeartbeat(b *testing.B) {
 		})
 	}
 }
+
+// BenchmarkLossyExchange measures how long two workers take to send each other a message over a line of 40 ms that loses
+// packets.
+func BenchmarkLossyExchange(b *testing.B) {
+	for _, size := range []int{50 << 10, 1 << 20} {
+		for _, loss := range []float64{0, 0.01, 0.05, 0.1} {
+			b.Run(fmt.Sprintf("%dKiB-%g%%", size>>10, 100*loss), func(b *testing.B) {
+				f := newFleet(b, onLoopback(b), 1, 1)
+				defer f.close(b)
+				for i, m := range f.meshes {
+					shape := Shape{Delay: 20 * time.Millisecond, Loss: loss}
+					if err := m.Shape(uint32(i), uint32(1-i), shape); err != nil {
+						b.Fatal(err)
+					}
+				}
+				var took []time.Duration
+				for b.Loop() {
+					began := time.Now()
+					for i, l := range f.links {
+						send(b, l, 1-i, 1, uint64(len(took)+1), "op", make([]byte, size))
+					}
+					for i, l := range f.links {
+						if _, _, _, err := l.Recv(context.Background(), 1-i, 1); err != nil {
+							b.Fatal(err)
+						}
+					}
+					took = append(took, time.Since(began))
+				}
+				slices.Sort(took)
+				b.ReportMetric(float64(took[len(took)/2].Microseconds())/1e3, "median-ms")
+				b.ReportMetric(float64(took[len(took)*9/10].Microseconds())/1e3, "p90-ms")
+				b.ReportMetric(0, "ns/op")
+			})
+		}
+	}
+}

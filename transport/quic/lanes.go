@@ -55,11 +55,16 @@ func (s *association) requestLanes(n int) {
 	}
 }
 
-// adapt requests more lanes while bulk is sent and lanesFor asks for more.
+// adapt requests more lanes while bulk is sent and lanesFor asks for more, and writes packets several times while
+// copyPolicy asks for it.
 func (s *association) adapt() error {
 	tick := time.NewTicker(adaptEvery)
 	defer tick.Stop()
-	var lost, sent uint64
+	shaper, to := s.pair.mesh.node.shaperOf(s.conn.RemoteAddr()), s.conn.RemoteAddr()
+	defer shaper.copies.set(to, s, 1)
+	var policy copyPolicy
+	var lost, sent, allLost, allSent uint64
+	times := 1
 	for {
 		select {
 		case <-tick.C:
@@ -67,17 +72,28 @@ func (s *association) adapt() error {
 			return nil
 		}
 		s.pair.mu.Lock()
+		first := s.conn.ConnectionStats()
 		var l, n uint64
-		var rtt time.Duration
+		rtt, smooth, latest := time.Duration(0), first.SmoothedRTT, first.LatestRTT
 		for _, c := range s.lanes {
 			x := c.ConnectionStats()
 			l, n, rtt = l+x.PacketsLost, n+x.PacketsSent, max(rtt, x.MinRTT)
+			smooth, latest = max(smooth, x.SmoothedRTT), min(latest, x.LatestRTT)
 		}
 		if len(s.lanes) == s.want && n >= sent+busy && l >= lost {
 			s.requestLanes(lanesFor(s.want, rtt, share(l-lost, n-sent)))
 		}
 		lost, sent = l, n
 		s.pair.mu.Unlock()
+		l, n = l+first.PacketsLost, n+first.PacketsSent
+		if l >= allLost { // a packet that counted as lost may arrive
+			wanted := policy.judge(time.Now(), l-allLost, n-allSent, smooth, latest)
+			if wanted != times {
+				times = wanted
+				shaper.copies.set(to, s, times)
+			}
+			allLost, allSent = l, n
+		}
 	}
 }
 

@@ -116,7 +116,7 @@ func Listen(cfg Config) (*Node, error) {
 	}
 	n.ctx, n.cancel = context.WithCancelCause(context.Background())
 	n.shaper = newShaper(n.ctx, &n.wg)
-	n.shaper.sending = cfg.Sending
+	n.shaper.sending, n.shaper.envelope = cfg.Sending, n.handleEnvelope
 	n.conn = n.shaper.wrap(conn)
 	reset := quicgo.StatelessResetKey(cfg.Key.ResetKey())
 	n.transport = &quicgo.Transport{Conn: n.conn, StatelessResetKey: &reset, ConnContext: n.admitStranger,
@@ -131,7 +131,6 @@ func Listen(cfg Config) (*Node, error) {
 		return nil, fmt.Errorf("listen on %s: %w", conn.LocalAddr(), err)
 	}
 	n.wg.Go(func() { n.acceptAll(listener) })
-	n.wg.Go(n.readEnvelopes)
 	return n, nil
 }
 

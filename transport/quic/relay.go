@@ -114,25 +114,22 @@ func (n *Node) relays(to wire.NodeID) bool {
 	return p.Err() == nil && !p.Node().Equal(to)
 }
 
-// readEnvelopes handles the datagrams that are no QUIC packets until the node closes: a worker receives those addressed
-// to it, a coordinator forwards those between two of its workers.
-func (n *Node) readEnvelopes() {
-	b := make([]byte, 2048)
-	for {
-		size, from, err := n.transport.ReadNonQUICPacket(n.ctx, b)
-		if err != nil {
-			return
-		}
-		if size <= relayHeader || b[0] != relayMark {
-			continue
-		}
-		to, source := relayID(b[1:9]), relayID(b[9:17])
-		if r := n.relay.Load(); r != nil && to == relayIDOf(n.ID()) {
-			r.deliver(source, b[relayHeader:size], from)
-		} else if peer := n.receiver(to, source, from); peer != nil {
-			_ = n.sendTo(peer, b[:size]) // a packet that is not written is lost: QUIC sends it again
-		}
+// handleEnvelope handles a datagram if it is an envelope, and reports whether it is one: a worker receives those addressed
+// to it, a coordinator forwards those between two of its workers. The goroutine that reads the socket calls it.
+func (n *Node) handleEnvelope(b []byte, from net.Addr) bool {
+	if len(b) == 0 || b[0] != relayMark {
+		return false
 	}
+	if len(b) <= relayHeader {
+		return true
+	}
+	to, source := relayID(b[1:9]), relayID(b[9:17])
+	if r := n.relay.Load(); r != nil && to == relayIDOf(n.ID()) {
+		r.deliver(source, b[relayHeader:], from)
+	} else if peer := n.receiver(to, source, from); peer != nil {
+		_ = n.sendTo(peer, b) // a packet that is not written is lost: QUIC sends it again
+	}
+	return true
 }
 
 // receiver returns the worker that an envelope goes to; nil if the two are no admitted workers, or if the envelope does

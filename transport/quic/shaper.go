@@ -46,8 +46,11 @@ type Shaper struct {
 	wg      *sync.WaitGroup
 	on      atomic.Bool // a shape was set, and deliver runs
 	shaped  atomic.Pointer[shapedLinks]
-	sending func()    // called before each write; may be nil
-	began   time.Time // origin of grains
+	sending func() // called before each write; may be nil
+	copies  copies // how many times packets are written
+	// envelope handles a datagram that may be an envelope, see relay.go, and reports whether it was one; it may be nil.
+	envelope func(b []byte, from net.Addr) bool
+	began    time.Time // origin of grains
 
 	mu    sync.Mutex
 	every Shape // for addresses without an own shape

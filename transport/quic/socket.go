@@ -3,6 +3,8 @@ package quic
 import (
 	"net"
 	"time"
+
+	"golang.org/x/net/ipv4"
 )
 
 // wrap puts the shaper below a socket. udpSocket has every method of *net.UDPConn that quic-go uses, so that batches of
@@ -13,7 +15,7 @@ func (s *Shaper) wrap(c net.PacketConn) net.PacketConn {
 			_, _, err := u.WriteMsgUDP(b, oob, to.(*net.UDPAddr))
 			return err
 		}
-		return &udpSocket{u, s}
+		return &udpSocket{u, ipv4.NewPacketConn(u), s}
 	}
 	s.write = func(b, _ []byte, to net.Addr) error {
 		_, err := c.WriteTo(b, to)
@@ -24,11 +26,44 @@ func (s *Shaper) wrap(c net.PacketConn) net.PacketConn {
 
 type udpSocket struct {
 	*net.UDPConn
+	batch  *ipv4.PacketConn // of the same socket; reads batches of IPv6 packets too
 	shaper *Shaper
 }
 
+// ReadBatch is the call that quic-go receives with, except on Windows. It leaves envelopes empty, which quic-go ignores.
+func (u *udpSocket) ReadBatch(all []ipv4.Message, flags int) (int, error) {
+	n, err := u.batch.ReadBatch(all, flags)
+	for i := range max(0, n) {
+		if m := &all[i]; u.shaper.envelope != nil && u.shaper.envelope(m.Buffers[0][:m.N], m.Addr) {
+			m.N = 0
+		}
+	}
+	return n, err
+}
+
+// ReadFrom is the call that quic-go receives with on Windows.
+func (u *udpSocket) ReadFrom(b []byte) (int, net.Addr, error) { return u.shaper.read(u.UDPConn, b) }
+
+// read reads the next datagram that is no envelope.
+func (s *Shaper) read(c net.PacketConn, b []byte) (int, net.Addr, error) {
+	for {
+		n, from, err := c.ReadFrom(b)
+		if err != nil || s.envelope == nil || !s.envelope(b[:n], from) {
+			return n, from, err
+		}
+	}
+}
+
 // WriteMsgUDP is the only call that quic-go sends with.
-func (u *udpSocket) WriteMsgUDP(b, oob []byte, to *net.UDPAddr) (int, int, error) {
+func (u *udpSocket) WriteMsgUDP(b, oob []byte, to *net.UDPAddr) (n, m int, err error) {
+	n, m, err = u.write(b, oob, to)
+	for range u.shaper.copies.more(to, len(b)) {
+		_, _, _ = u.write(b, oob, to) // a copy
+	}
+	return n, m, err
+}
+
+func (u *udpSocket) write(b, oob []byte, to *net.UDPAddr) (int, int, error) {
 	if u.shaper.sending != nil {
 		u.shaper.sending()
 	}
@@ -61,7 +96,19 @@ type plainSocket struct {
 	shaper *Shaper
 }
 
-func (c *plainSocket) WriteTo(b []byte, to net.Addr) (int, error) {
+func (c *plainSocket) ReadFrom(b []byte) (int, net.Addr, error) {
+	return c.shaper.read(c.PacketConn, b)
+}
+
+func (c *plainSocket) WriteTo(b []byte, to net.Addr) (n int, err error) {
+	n, err = c.write(b, to)
+	for range c.shaper.copies.more(to, len(b)) {
+		_, _ = c.write(b, to) // a copy
+	}
+	return n, err
+}
+
+func (c *plainSocket) write(b []byte, to net.Addr) (int, error) {
 	if c.shaper.sending != nil {
 		c.shaper.sending()
 	}
