@@ -69,7 +69,8 @@ func drawOptimum(seed int64, n int) []float64 {
 	return out
 }
 
-// drawRotation returns an orthogonal matrix, by rows: normals whose columns are made orthonormal in order (Gram-Schmidt).
+// drawRotation returns an orthogonal matrix, by rows: normals whose columns are made orthonormal in order
+// (Gram-Schmidt).
 func drawRotation(seed int64, n int) [][]float64 {
 	g, out := normals(seed, n*n), make([][]float64, n)
 	for i := range out {

@@ -7,8 +7,8 @@ import (
 	"brood/models/arith"
 )
 
-// suite has the functions in their order. Each returns f(x) - f_opt for a problem, and sets its optimum if it is not the
-// drawn one.
+// suite has the functions in their order. Each returns f(x) - f_opt for a problem, and sets its optimum if it is not
+// the drawn one.
 var suite = [Functions]func(*problem) func(x []float64) float64{
 	sphere, ellipsoidSeparable, rastriginSeparable, buecheRastrigin, linearSlope,
 	attractiveSector, stepEllipsoid, rosenbrock, rosenbrockRotated,

@@ -21,7 +21,8 @@ type Asked struct {
 	// Carried are the columns of Reading.Carry, and their cells by sample.
 	Carried      []string
 	CarriedCells [][]string
-	Answers      []string // per sample: its label as read, which may not be a class of the model; nil if there are no labels
+	// per sample: its label as read, which may not be a class of the model; nil if there are no labels
+	Answers []string
 }
 
 // Ask reads samples, with or without labels, to predict with a model. For a named set, and for a path that contains
@@ -62,7 +63,8 @@ func (r Reading) Ask(nameOrPath string) (*Asked, error) {
 // AskTable is [Reading.Ask] for a table that is read from in. name describes it in errors.
 func (r Reading) AskTable(in io.Reader, name string) (*Asked, error) {
 	if r.Form == nil || r.Form.Text {
-		return nil, usererr.Errorf("%s: the model does not say how a table becomes its samples: name a data set or a file", name)
+		return nil, usererr.Errorf("%s: the model does not say how a table becomes its samples: name a data set or a file",
+			name)
 	}
 	p, err := r.readCSV(in, name, r.asked(), false)
 	if err != nil {

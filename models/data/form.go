@@ -129,7 +129,8 @@ func (r Reading) checkPlain(what string) error {
 
 // checkNoLabelColumn returns an error if columns are selected or encoded, for data without columns.
 func (r Reading) checkNoLabelColumn(what string) error {
-	for _, x := range [][2]string{{"label", r.Label}, {"features", r.Features}, {"drop", r.Drop}, {"split-by", r.SplitBy.String()}} {
+	for _, x := range [][2]string{{"label", r.Label}, {"features", r.Features}, {"drop", r.Drop},
+		{"split-by", r.SplitBy.String()}} {
 		if x[1] != "" {
 			return usererr.Errorf("%s %s: %s has no columns to choose from; leave it out", x[0], x[1], what)
 		}

@@ -88,8 +88,9 @@ type Set struct {
 	source  func(int) (string, int)
 	order   []int   // number in the data of each sample, from 0; nil: its id
 	splitBy SplitBy // as drawn splits were
-	turns   []int32 // per sample that may train, for splitBy, see [SplitBy.turns]; nil: splits are drawn from single samples
-	copied  bool    // the parts were in memory together with the joined samples, see Peak
+	// per sample that may train, for splitBy, see [SplitBy.turns]; nil: splits are drawn from single samples
+	turns  []int32
+	copied bool // the parts were in memory together with the joined samples, see Peak
 }
 
 // New returns a set of copies of the rasters. share, in [0, 1), is the share of the training samples used for

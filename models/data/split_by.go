@@ -112,8 +112,8 @@ func (b SplitBy) turns(p *part, needed int) ([]int32, error) {
 				numbers++
 			}
 			if !ok || numbers > 0 && numbers < len(moments)+1 {
-				return nil, usererr.Errorf("split-by %s: %s: %.40q is no time as in the other lines: write numbers, or dates such as "+
-					"2026-01-31 or 2026-01-31 12:30:00", b, p.sampleName(i), cell)
+				return nil, usererr.Errorf("split-by %s: %s: %.40q is no time as in the other lines: write numbers, "+
+					"or dates such as 2026-01-31 or 2026-01-31 12:30:00", b, p.sampleName(i), cell)
 			}
 			moments[cell] = m
 		}
@@ -144,10 +144,11 @@ func (b SplitBy) number(p *part, cells []string, needed int, same func(i int) bo
 	}
 	switch {
 	case n == 1:
-		return nil, usererr.Errorf("split-by %s: the column has one value in all lines of %s: choose another column", b, p.path)
+		return nil, usererr.Errorf("split-by %s: the column has one value in all lines of %s: choose another column",
+			b, p.path)
 	case int(n) < needed:
-		return nil, usererr.Errorf("split-by %s: %s has %d different values in this column, and the splits need %d: choose another "+
-			"column", b, p.path, n, needed)
+		return nil, usererr.Errorf("split-by %s: %s has %d different values in this column, and the splits need %d: "+
+			"choose another column", b, p.path, n, needed)
 	}
 	out := make([]int32, len(p.splitCells))
 	for i, cell := range p.splitCells {

@@ -7,7 +7,8 @@ import (
 
 // narrow converts doubles to float32 values if all of them are exactly representable.
 func (p *part) narrow() {
-	if p.Doubles == nil || slices.ContainsFunc(p.Doubles, func(v float64) bool { return float64(float32(v)) != v && v == v }) {
+	if p.Doubles == nil || slices.ContainsFunc(p.Doubles,
+		func(v float64) bool { return float64(float32(v)) != v && v == v }) {
 		return
 	}
 	p.round()

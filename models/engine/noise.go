@@ -69,8 +69,8 @@ func (t *NoiseSum) CheckNoise() error {
 	return nil
 }
 
-// Signed returns the address and the sign of the noise of candidate id: with antithetic pairs, ids 2k and 2k+1 share the
-// noise of k with opposite signs.
+// Signed returns the address and the sign of the noise of candidate id: with antithetic pairs, ids 2k and 2k+1 share
+// the noise of k with opposite signs.
 func Signed(key noise.Key, antithetic bool, id Member) (noise.Key, float32) {
 	key.Member = uint32(id)
 	if !antithetic {

@@ -210,8 +210,8 @@ type Feedback struct {
 type Copy struct{ Dst, Src Span }
 
 // CopyColumns copies chosen columns of every row: with From it gathers Dst[r][i] = Src[r][From[i]], with To it scatters
-// Dst[r][To[i]] = Src[r][i]. The other list is nil. To names no column twice. A 1-row Src is used for every row. Dst and
-// Src must not overlap.
+// Dst[r][To[i]] = Src[r][i]. The other list is nil. To names no column twice. A 1-row Src is used for every row. Dst
+// and Src must not overlap.
 type CopyColumns struct {
 	Dst, Src Mat
 	To, From []int32

@@ -8,8 +8,8 @@ import (
 // mountaincar is MountainCarContinuous-v0 of Gymnasium: a car whose engine is too weak for the hill gains speed by
 // swinging through the valley. The dynamics are from Moore, "Efficient memory-based learning for robot control"
 // (1990), with a continuous force. A step costs 0.1 force², and the goal, at position 0.45, is worth 100. Gymnasium
-// counts a mean return of 90 as solved. A policy that does nothing has the return 0, from which small changes only lose:
-// a search needs large steps to find the goal.
+// counts a mean return of 90 as solved. A policy that does nothing has the return 0, from which small changes only
+// lose: a search needs large steps to find the goal.
 var mountaincar = &Environment{
 	Name:     "mountaincar",
 	Version:  1,

@@ -7,9 +7,9 @@ import (
 	"brood/models/noise"
 )
 
-// pendulum is Pendulum-v1 of Gymnasium: a torque that is too weak to lift the pendulum at once swings it up and holds it
-// upright. A step costs angle² + 0.1 velocity² + 0.001 torque². An episode always has 200 steps. There is no official
-// threshold; a mean return of -200 or better is commonly called good.
+// pendulum is Pendulum-v1 of Gymnasium: a torque that is too weak to lift the pendulum at once swings it up and holds
+// it upright. A step costs angle² + 0.1 velocity² + 0.001 torque². An episode always has 200 steps. There is no
+// official threshold; a mean return of -200 or better is commonly called good.
 var pendulum = &Environment{
 	Name:     "pendulum",
 	Version:  1,
@@ -21,8 +21,8 @@ var pendulum = &Environment{
 	dynamics: pendulumDynamics{},
 }
 
-// State: angle, which is 0 upright and is not wrapped, and angular velocity in rad/s. Observation: cosine and sine of the
-// angle, and the velocity.
+// State: angle, which is 0 upright and is not wrapped, and angular velocity in rad/s. Observation: cosine and sine of
+// the angle, and the velocity.
 type pendulumDynamics struct{}
 
 func (pendulumDynamics) reset(key noise.Key) State {

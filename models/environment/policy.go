@@ -31,8 +31,8 @@ func ParsePolicy(text string) (p Policy, err error) {
 	if text == Linear {
 		return p, nil
 	}
-	wrong := usererr.Errorf("policy %q: write linear, or mlp: and the units of up to %d hidden layers, each 1 to %d, such "+
-		"as mlp:16 or mlp:64,64", text, maxHidden, maxUnits)
+	wrong := usererr.Errorf("policy %q: write linear, or mlp: and the units of up to %d hidden layers, each 1 to %d, "+
+		"such as mlp:16 or mlp:64,64", text, maxHidden, maxUnits)
 	words := strings.Split(sizes, ",")
 	if kind != MLP || len(words) > maxHidden {
 		return p, wrong
@@ -186,8 +186,8 @@ func NewPlayer(e *Environment, p Policy) *Player {
 // Environment returns the environment of the player.
 func (l *Player) Environment() *Environment { return l.env }
 
-// Record is Play with at most `most` states of the episode, at least 2: the first one, others at even distances, and the
-// last one.
+// Record is Play with at most `most` states of the episode, at least 2: the first one, others at even distances, and
+// the last one.
 func (l *Player) Record(params []float32, seed uint64, most int) (states []State, total float64, steps int) {
 	t := l.free.Get().(*table)
 	defer l.free.Put(t)

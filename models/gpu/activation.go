@@ -46,7 +46,8 @@ func (p *pass) layerNorm(o *op, x, y place) {
 	scale, shift := p.tensor(p.params, p.lo, o.weight), p.tensor(p.params, p.lo, o.bias)
 	p.b.grid("layer_norm", p.layers(o), group, wordsHere{}, p.along(o.rows), uint32(p.most*o.rows), uint32(o.nIn/o.rows),
 		x.m, x.list, x.step,
-		scale.m, scale.list, scale.step, scale.at, shift.at, p.layerKept(o), y.m, y.step, math.Float64bits(models.NormEpsilon))
+		scale.m, scale.list, scale.step, scale.at, shift.at, p.layerKept(o), y.m, y.step,
+		math.Float64bits(models.NormEpsilon))
 }
 
 // layerNormBack appends the gradients of scale and shift; with input, it also replaces dy by the gradient of the

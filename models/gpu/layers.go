@@ -151,7 +151,8 @@ func (p *pass) norm(o *op, x, y place) {
 	scale, shift := p.tensor(p.params, p.lo, o.weight), p.tensor(p.params, p.lo, o.bias)
 	p.b.launch("norm_factors", o.channels, p.entries, wordsHere{}, p.sizes, channels, plane, lanes, kept, scale.m,
 		scale.list, scale.step, scale.at, shift.at,
-		stats.m, stats.at, stats.list, stats.step, uint32(o.mean), uint32(o.variance), given, running, p.pace, math.Float64bits(models.NormEpsilon))
+		stats.m, stats.at, stats.list, stats.step, uint32(o.mean), uint32(o.variance), given, running, p.pace,
+		math.Float64bits(models.NormEpsilon))
 	p.b.launch("norm_apply", p.most*o.nOut, p.entries, wordsHere{}, channels, plane, o.floor(), x.m, x.list, x.step, kept,
 		y.m, y.step)
 }

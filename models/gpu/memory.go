@@ -26,7 +26,8 @@ func (e *Engine) Alloc(rows, cols int) (engine.Mat, error) {
 	info := e.dev.Info()
 	hi, n := bits.Mul64(uint64(max(0, rows)), uint64(max(0, cols)))
 	if rows < 0 || cols < 0 || hi > 0 || n > 1<<58 || int64(4*n) > info.Memory-e.used || int64(4*n) > info.Most {
-		return engine.Mat{}, fmt.Errorf("%s: a matrix of %d x %d does not fit: of %.2f GB on the device %.2f are taken, and one piece may have %.2f; take fewer members or a smaller model",
+		return engine.Mat{}, fmt.Errorf("%s: a matrix of %d x %d does not fit: of %.2f GB on the device %.2f are taken, "+
+			"and one piece may have %.2f; take fewer members or a smaller model",
 			info.Name, rows, cols, float64(info.Memory)/1e9, float64(e.used)/1e9, float64(info.Most)/1e9)
 	}
 	m, err := e.dev.Alloc(int(4 * n))

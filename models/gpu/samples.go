@@ -194,6 +194,7 @@ func (e *Engine) draw(b *batch, views []view, sizes, ids uint32, most int) (stag
 	}
 	b.grid("draw_samples", [3]int{(features + group - 1) / group, most, len(views)}, group, wordsHere{}, ids, sizes, keys,
 		uint32(most), e.samples.pixels,
-		uint32(features), uint32(e.set.Shape[1]), uint32(e.set.Shape[2]), uint32(a.Pad), flag(a.Reflect), flag(a.Flip), flag(a.Alternate), staged)
+		uint32(features), uint32(e.set.Shape[1]), uint32(e.set.Shape[2]), uint32(a.Pad), flag(a.Reflect), flag(a.Flip),
+		flag(a.Alternate), staged)
 	return staged, b.numbers(0, most*len(views)), nil
 }

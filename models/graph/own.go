@@ -112,7 +112,8 @@ func (w *wiring) reach(n *G.Node) int {
 		op.WriteHash(w.to)
 		switch fmt.Sprintf("%T", op) { // most of gorgonia's types are not exported
 		case "*gorgonia.BatchNormOp":
-			w.err = errors.New("BatchNorm keeps statistics in its operator, which no session holds: leave it out, or use a layer list")
+			w.err = errors.New("BatchNorm keeps statistics in its operator, which no session holds: leave it out, " +
+				"or use a layer list")
 		case "*gorgonia.dropoutOp", "gorgonia.randomOp":
 			w.err = errors.New("an operator draws random numbers that brood cannot reproduce: leave dropout and noise " +
 				"out, or use a layer list")

@@ -6,7 +6,7 @@ import (
 	"brood/models/noise"
 )
 
-// crossover: element o of tensor t takes coin o of stream t, see kernel.Cross; with one coin per tensor it takes coin 0.
+// crossover: element o of tensor t takes coin o of stream t, see kernel.Cross; with one coin per tensor, coin 0.
 func (v *Vector) crossover(t engine.Crossover) error {
 	// Coins come 128 to a block of noise, so the cut is by rows, and within a row by tensor.
 	v.split(t.Dst.Rows, 1, v.layout.Params, func(k *thread, lo, hi int) {

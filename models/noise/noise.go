@@ -103,8 +103,8 @@ func (k Key) Below(i, n int) int { return int(uint64(k.Uint32(i)) * uint64(n) >>
 // Uniform returns word i as a float in [0, 1), a multiple of 2^-24.
 func (k Key) Uniform(i int) float32 { return float32(k.Uint32(i)>>8) * (1.0 / (1 << 24)) }
 
-// Shuffle returns the numbers 0 to n-1 in a random order (Fisher-Yates), uniform also for a small n, unlike Permute. Its
-// first k numbers are a draw of k without replacement.
+// Shuffle returns the numbers 0 to n-1 in a random order (Fisher-Yates), uniform also for a small n, unlike Permute.
+// Its first k numbers are a draw of k without replacement.
 func (k Key) Shuffle(n int) []int {
 	out := make([]int, n)
 	for i := range out {

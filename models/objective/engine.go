@@ -245,7 +245,8 @@ type evaluation struct {
 
 // score returns, for each of n candidates, the fitness summed over the seeds of its batch in order; NaN if a result is
 // missing. batches contains one batch for all candidates or one each. If metrics is not empty, it has one row per
-// candidate and receives the summed metrics. report, if not nil, is called as candidates are evaluated. fill writes the parameters of candidate i to dst.
+// candidate and receives the summed metrics. report, if not nil, is called as candidates are evaluated. fill writes the
+// parameters of candidate i to dst.
 func (e *Engine) score(
 	ctx context.Context, batches [][]int32, n int, metrics []float64, report func(candidates int),
 	fill func(l *executor, i int, dst []float32) error,

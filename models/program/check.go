@@ -121,7 +121,15 @@ func (c *checker) initial() (string, error) {
 // gradient writes the gradient at x to g and returns the loss. stats receives the statistics after it.
 func (c *checker) gradient(q *process, x, g, stats []float32) (float64, error) {
 	var r result
-	t := task{kind: kindGradient, key: 5, batches: [][]int32{c.batch}, params: x, stats: c.stats, outGrad: g, outStats: stats}
+	t := task{
+		kind:     kindGradient,
+		key:      5,
+		batches:  [][]int32{c.batch},
+		params:   x,
+		stats:    c.stats,
+		outGrad:  g,
+		outStats: stats,
+	}
 	err := q.do(c.ctx, t, &r)
 	return r.loss, err
 }
@@ -253,8 +261,8 @@ func (c *checker) stepsOf(optimiser string, anchored bool) (worst float64, err e
 		worst = max(worst, c.distance(meanHere, mean))
 	}
 	if !(worst <= stepError) {
-		return 0, failed("%d steps of %s, with an anchor: %t, differ by %.2g of their length", checkSteps, optimiser, anchored,
-			worst)
+		return 0, failed("%d steps of %s, with an anchor: %t, differ by %.2g of their length", checkSteps, optimiser,
+			anchored, worst)
 	}
 	return worst, nil
 }

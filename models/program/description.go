@@ -20,16 +20,17 @@ import (
 
 // Description describes a program's model and data, and what computes. It arrives as JSON in the answer to hello.
 type Description struct {
-	Name       string   `json:"name" toml:"name"`             // of the model, e.g. "Net"
-	Parameters []Tensor `json:"parameters" toml:"parameter"`  // trained tensors, in the order of the row
-	Buffers    []Tensor `json:"buffers" toml:"buffer"`        // running statistics, in the order of the row
-	Train      int      `json:"train" toml:"train"`           // samples; their ids count from 0
-	Validation int      `json:"validation" toml:"validation"` // samples, whose ids follow; 0: brood holds out training samples
-	Test       int      `json:"test" toml:"test"`             // samples, whose ids follow
-	Data       string   `json:"data" toml:"data"`             // digest of the samples, as the program computes it
-	Score      string   `json:"score" toml:"score"`           // Classes or LossOnly
-	Metrics    []string `json:"metrics" toml:"metrics"`       // names of further results of an evaluation
-	Steps      bool     `json:"steps" toml:"steps"`           // the program takes the steps of optimisers itself
+	Name       string   `json:"name" toml:"name"`            // of the model, e.g. "Net"
+	Parameters []Tensor `json:"parameters" toml:"parameter"` // trained tensors, in the order of the row
+	Buffers    []Tensor `json:"buffers" toml:"buffer"`       // running statistics, in the order of the row
+	Train      int      `json:"train" toml:"train"`          // samples; their ids count from 0
+	// samples, whose ids follow; 0: brood holds out training samples
+	Validation int      `json:"validation" toml:"validation"`
+	Test       int      `json:"test" toml:"test"`       // samples, whose ids follow
+	Data       string   `json:"data" toml:"data"`       // digest of the samples, as the program computes it
+	Score      string   `json:"score" toml:"score"`     // Classes or LossOnly
+	Metrics    []string `json:"metrics" toml:"metrics"` // names of further results of an evaluation
+	Steps      bool     `json:"steps" toml:"steps"`     // the program takes the steps of optimisers itself
 	// State is the size in bytes of the state of the program's own optimiser; 0: it has none. It requires Steps.
 	State   int64 `json:"state" toml:"state,omitempty"`
 	Threads int   `json:"threads" toml:"threads"` // that one process computes with; 0 means 1
@@ -48,8 +49,9 @@ type Description struct {
 // Tensor is a named tensor of float32 elements.
 type Tensor struct {
 	Name  string `json:"name" toml:"name"`
-	Shape []int  `json:"shape" toml:"shape"`                     // empty: one element
-	Table bool   `json:"table,omitempty" toml:"table,omitempty"` // an embedding table, which Muon does not treat as a matrix
+	Shape []int  `json:"shape" toml:"shape"` // empty: one element
+	// an embedding table, which Muon does not treat as a matrix
+	Table bool `json:"table,omitempty" toml:"table,omitempty"`
 }
 
 // Scores.

@@ -38,8 +38,9 @@ type Process struct {
 	stderrDone chan struct{} // closed when stderr is read to its end
 }
 
-// Start starts a command in its own process group, with pipes for its input and outputs. env is added to the environment
-// of this process. The program inherits files as descriptors 3, 4 and so on; the caller keeps and closes its own.
+// Start starts a command in its own process group, with pipes for its input and outputs. env is added to the
+// environment of this process. The program inherits files as descriptors 3, 4 and so on; the caller keeps and closes
+// its own.
 func Start(command, env []string, files ...*os.File) (*Process, error) {
 	p := &Process{
 		cmd:        exec.Command(command[0], command[1:]...),

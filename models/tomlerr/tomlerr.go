@@ -101,7 +101,8 @@ func sentence(text string) string {
 // given maps the decoder's names of TOML values to plain words.
 var given = map[string]string{
 	"integer": "a number", "float": "a number", "string": "a text", "array": "a list", "boolean": "true or false",
-	"inline table": "a table", "table": "a table", "array table": "a list of tables", "datetime": "a time", "time": "a time",
+	"inline table": "a table", "table": "a table", "array table": "a list of tables", "datetime": "a time",
+	"time": "a time",
 }
 
 // form describes the values that a field of a Go type accepts.

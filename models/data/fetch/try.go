@@ -21,7 +21,8 @@ func (c Client) try(ctx context.Context, d *download) error {
 	defer clock.Stop()
 	req, err := http.NewRequestWithContext(ctx, http.MethodGet, d.url, nil)
 	if err != nil || req.URL.Scheme != "http" && req.URL.Scheme != "https" || req.URL.Host == "" {
-		return permanent{errors.New("is no address of a web server; name one with --from URL, such as --from https://example.org/mnist")}
+		return permanent{errors.New("is no address of a web server; name one with --from URL, " +
+			"such as --from https://example.org/mnist")}
 	}
 	req.Header.Set("Accept-Encoding", "identity") // the checksum is for the published, unencoded file
 	if d.done > 0 {

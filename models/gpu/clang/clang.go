@@ -13,7 +13,8 @@ const Name = "clang-19"
 
 // options: products are not fused, and quotients and roots have IEEE rounding.
 var options = strings.Fields("-x cl -cl-std=CL1.2 --target=nvptx64-nvidia-cuda -Xclang -target-cpu -Xclang sm_80 " +
-	"-Xclang -target-feature -Xclang +ptx70 -ffp-contract=off -cl-fp32-correctly-rounded-divide-sqrt -O2 -Wall -Wno-unused-function -S -o - -")
+	"-Xclang -target-feature -Xclang +ptx70 -ffp-contract=off -cl-fp32-correctly-rounded-divide-sqrt -O2 -Wall " +
+	"-Wno-unused-function -S -o - -")
 
 // PTX compiles OpenCL C to PTX. Warnings are errors.
 func PTX(text string) (string, error) {

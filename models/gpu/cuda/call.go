@@ -46,18 +46,31 @@ var (
 )
 
 var calls = map[string]any{
-	"cuInit": &cuInit, "cuDriverGetVersion": &cuDriverGetVersion, "cuGetErrorName": &cuGetErrorName,
-	"cuDeviceGetCount": &cuDeviceGetCount, "cuDeviceGet": &cuDeviceGet, "cuDeviceGetName": &cuDeviceGetName,
-	"cuDeviceTotalMem_v2": &cuDeviceTotalMem_v2, "cuDeviceGetAttribute": &cuDeviceGetAttribute,
+	"cuInit":                       &cuInit,
+	"cuDriverGetVersion":           &cuDriverGetVersion,
+	"cuGetErrorName":               &cuGetErrorName,
+	"cuDeviceGetCount":             &cuDeviceGetCount,
+	"cuDeviceGet":                  &cuDeviceGet,
+	"cuDeviceGetName":              &cuDeviceGetName,
+	"cuDeviceTotalMem_v2":          &cuDeviceTotalMem_v2,
+	"cuDeviceGetAttribute":         &cuDeviceGetAttribute,
 	"cuDeviceGetPCIBusId":          &cuDeviceGetPCIBusId,
 	"cuDevicePrimaryCtxRetain":     &cuDevicePrimaryCtxRetain,
-	"cuDevicePrimaryCtxRelease_v2": &cuDevicePrimaryCtxRelease_v2, "cuCtxSetCurrent": &cuCtxSetCurrent,
-	"cuMemAlloc_v2": &cuMemAlloc_v2, "cuMemFree_v2": &cuMemFree_v2,
-	"cuMemHostAlloc": &cuMemHostAlloc, "cuMemFreeHost": &cuMemFreeHost,
-	"cuMemcpyHtoDAsync_v2": &cuMemcpyHtoDAsync_v2, "cuMemcpyDtoHAsync_v2": &cuMemcpyDtoHAsync_v2,
-	"cuStreamCreate": &cuStreamCreate, "cuStreamSynchronize": &cuStreamSynchronize, "cuStreamDestroy_v2": &cuStreamDestroy_v2,
-	"cuModuleLoadDataEx": &cuModuleLoadDataEx, "cuModuleUnload": &cuModuleUnload, "cuModuleGetFunction": &cuModuleGetFunction,
-	"cuLaunchKernel": &cuLaunchKernel,
+	"cuDevicePrimaryCtxRelease_v2": &cuDevicePrimaryCtxRelease_v2,
+	"cuCtxSetCurrent":              &cuCtxSetCurrent,
+	"cuMemAlloc_v2":                &cuMemAlloc_v2,
+	"cuMemFree_v2":                 &cuMemFree_v2,
+	"cuMemHostAlloc":               &cuMemHostAlloc,
+	"cuMemFreeHost":                &cuMemFreeHost,
+	"cuMemcpyHtoDAsync_v2":         &cuMemcpyHtoDAsync_v2,
+	"cuMemcpyDtoHAsync_v2":         &cuMemcpyDtoHAsync_v2,
+	"cuStreamCreate":               &cuStreamCreate,
+	"cuStreamSynchronize":          &cuStreamSynchronize,
+	"cuStreamDestroy_v2":           &cuStreamDestroy_v2,
+	"cuModuleLoadDataEx":           &cuModuleLoadDataEx,
+	"cuModuleUnload":               &cuModuleUnload,
+	"cuModuleGetFunction":          &cuModuleGetFunction,
+	"cuLaunchKernel":               &cuLaunchKernel,
 }
 
 // Graphs came with CUDA 10, and the call that instantiates one with 11.4: with an older driver, kernels are launched
@@ -73,9 +86,13 @@ var (
 )
 
 var graphCalls = map[string]any{
-	"cuGraphCreate": &cuGraphCreate, "cuGraphAddKernelNode": &cuGraphAddKernelNode,
-	"cuGraphInstantiateWithFlags": &cuGraphInstantiateWithFlags, "cuGraphExecKernelNodeSetParams": &cuGraphExecKernelNodeSetParams,
-	"cuGraphLaunch": &cuGraphLaunch, "cuGraphExecDestroy": &cuGraphExecDestroy, "cuGraphDestroy": &cuGraphDestroy,
+	"cuGraphCreate":                  &cuGraphCreate,
+	"cuGraphAddKernelNode":           &cuGraphAddKernelNode,
+	"cuGraphInstantiateWithFlags":    &cuGraphInstantiateWithFlags,
+	"cuGraphExecKernelNodeSetParams": &cuGraphExecKernelNodeSetParams,
+	"cuGraphLaunch":                  &cuGraphLaunch,
+	"cuGraphExecDestroy":             &cuGraphExecDestroy,
+	"cuGraphDestroy":                 &cuGraphDestroy,
 }
 
 // hasGraphs reports whether the loaded driver has all graphCalls.

@@ -70,7 +70,8 @@ var loaded = sync.OnceValue(func() error {
 	_, err := clib.Load(calls, name)
 	switch {
 	case errors.Is(err, clib.ErrNone):
-		return fmt.Errorf("no OpenCL here: %s cannot be loaded; install the driver of the device, or pocl-opencl-icd and ocl-icd-libopencl1 to compute on the processor", name)
+		return fmt.Errorf("no OpenCL here: %s cannot be loaded; install the driver of the device, "+
+			"or pocl-opencl-icd and ocl-icd-libopencl1 to compute on the processor", name)
 	case err != nil:
 		return fmt.Errorf("no OpenCL here: %s is not version 1.2 of it: %w", name, err)
 	}

@@ -11,7 +11,8 @@ import (
 // Driver is the OpenCL driver in builds without OpenCL.
 type Driver struct{}
 
-var errBuilt = errors.New("no OpenCL here: this brood was built without it (-tags nogpu, or for a system that it does not know)")
+var errBuilt = errors.New("no OpenCL here: this brood was built without it (-tags nogpu, " +
+	"or for a system that it does not know)")
 
 // Name returns opencl.
 func (Driver) Name() string { return "opencl" }

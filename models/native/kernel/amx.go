@@ -49,7 +49,8 @@ func wholeSteps(words int) int { return (words + amxWords - 1) / amxWords * amxW
 // byTiles runs a product by tiles; its flags, factor and bias must be set. A has m rows of words, rowA words apart, B n
 // rows of words. C consists of elements of four bytes. Rows of A are copied unless they consist of whole cache lines,
 // which tiles need.
-func (k *Kernels) byTiles(kernels *[2][2]func(*amxArgs), m, n, words int, a []float32, rowA int, b []float32, ldb int, c []float32, ldc int, bias []float32) {
+func (k *Kernels) byTiles(kernels *[2][2]func(*amxArgs), m, n, words int, a []float32, rowA int, b []float32, ldb int,
+	c []float32, ldc int, bias []float32) {
 	wide, need := wholeSteps(words), k.amxScratch(m, n, words, rowA)
 	k.bPack, k.partial, k.aLines = resize(k.bPack, need.B), resize(k.partial, need.Sums), resize(k.aLines, need.ALines)
 	if need.ALines > 0 {

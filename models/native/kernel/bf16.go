@@ -56,7 +56,8 @@ const blockK = 32
 
 // GemmBF16 computes C = A B', m x n, of operands rounded by BF16, with the epilogue ep, which may be nil: A is m x kk,
 // B n x kk. Each element of C is summed in the given order. The epilogue must not gate or add.
-func (k *Kernels) GemmBF16(order Order, m, n, kk int, a []float32, lda int, b []float32, ldb int, c []float32, ldc int, ep *Epilogue) {
+func (k *Kernels) GemmBF16(order Order, m, n, kk int, a []float32, lda int, b []float32, ldb int, c []float32, ldc int,
+	ep *Epilogue) {
 	if m <= 0 || n <= 0 {
 		return
 	}

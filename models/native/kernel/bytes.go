@@ -9,7 +9,8 @@ const exactK = 512
 // bias. The sums are exact (kk must be below 2^16), then rounded to float32; the product with alpha is rounded before
 // bias is added: all variants give the same bits. lda and ldb must be multiples of 4, and A zero from column kk to the
 // next multiple.
-func (k *Kernels) GemmBytes(m, n, kk int, a []uint8, lda int, b []int8, ldb int, c []float32, ldc int, alpha float32, bias []float32) {
+func (k *Kernels) GemmBytes(m, n, kk int, a []uint8, lda int, b []int8, ldb int, c []float32, ldc int, alpha float32,
+	bias []float32) {
 	if m <= 0 || n <= 0 || kk <= 0 {
 		return
 	}

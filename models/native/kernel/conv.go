@@ -38,7 +38,8 @@ const convPixels = 8
 
 // NewConv compiles the tables. It fails for a shape without output, or too large for 32-bit offsets.
 func NewConv(s ConvShape) (*Conv, error) {
-	if s.In < 1 || s.H < 1 || s.W < 1 || s.Out < 1 || s.Kernel < 1 || s.Stride < 1 || s.Pad < 0 || s.Kernel > min(s.H, s.W)+2*s.Pad {
+	if s.In < 1 || s.H < 1 || s.W < 1 || s.Out < 1 || s.Kernel < 1 || s.Stride < 1 || s.Pad < 0 ||
+		s.Kernel > min(s.H, s.W)+2*s.Pad {
 		return nil, fmt.Errorf("convolution %+v: sizes must be positive and the kernel fit the padded image", s)
 	}
 	c := &Conv{ConvShape: s, OutH: (s.H+2*s.Pad-s.Kernel)/s.Stride + 1, OutW: (s.W+2*s.Pad-s.Kernel)/s.Stride + 1}

@@ -58,8 +58,9 @@ func (k *Kernels) ConvBlocks(c *Conv, y, x, w, bias []float32, relu bool) {
 		k.isa.round16(&k.vec)
 	}
 	t := &k.amx.conv
-	*t = amxConvArgs{config: unsafe.Pointer(&k.amx.config), rowA: 4 * taps * words, tapA: 4 * words, ldb: c.inPlane * row, blockB: amxWords * c.inPlane * row,
-		ldc: c.outPlane * row, blocks: (words + amxWords - 1) / amxWords, stepB: c.Stride * row, stepC: row, flags: ep}
+	*t = amxConvArgs{config: unsafe.Pointer(&k.amx.config), rowA: 4 * taps * words, tapA: 4 * words, ldb: c.inPlane * row,
+		blockB: amxWords * c.inPlane * row,
+		ldc:    c.outPlane * row, blocks: (words + amxWords - 1) / amxWords, stepB: c.Stride * row, stepC: row, flags: ep}
 	for i := range c.forward {
 		r := &c.forward[i]
 		t.tab, t.taps = unsafe.Pointer(unsafe.SliceData(r.tab)), len(r.tab)/2/c.In

@@ -18,7 +18,17 @@ func (k *Kernels) ConvForward(c *Conv, y, x, w, bias []float32, relu bool) {
 	if bias != nil {
 		bias = bias[:c.Out]
 	}
-	j := convJob{runs: c.forward, stepB: c.Stride * row, stepC: row, b: x, c: y, channels: c.Out, ldc: c.outPlane * row, bias: bias, relu: relu}
+	j := convJob{
+		runs:     c.forward,
+		stepB:    c.Stride * row,
+		stepC:    row,
+		b:        x,
+		c:        y,
+		channels: c.Out,
+		ldc:      c.outPlane * row,
+		bias:     bias,
+		relu:     relu,
+	}
 	k.packFilters(&j, c.Weights(), c.forwardWeights(k, w))
 	k.convolve(&j, c.Weights()/c.Out)
 }
@@ -38,7 +48,16 @@ func (k *Kernels) ConvData(c *Conv, dx, dy, w, gate []float32) {
 	if gate != nil {
 		gate = gate[:c.Inputs()]
 	}
-	j := convJob{runs: c.data, stepB: row, stepC: c.Stride * row, b: dy, c: dx, channels: c.In, ldc: c.inPlane * row, gate: gate}
+	j := convJob{
+		runs:     c.data,
+		stepB:    row,
+		stepC:    c.Stride * row,
+		b:        dy,
+		c:        dx,
+		channels: c.In,
+		ldc:      c.inPlane * row,
+		gate:     gate,
+	}
 	k.packFilters(&j, c.Weights(), func(dst []float32, lo, h int) {
 		n := c.Kernel * c.Kernel
 		for out := range c.Out {

@@ -49,7 +49,8 @@ const (
 
 // Gemm computes C = op(A) op(B), m x n, with the epilogue ep, which may be nil. C must not overlap any other operand.
 // With k = 0 the product is zero.
-func (k *Kernels) Gemm(form Form, m, n, kk int, a []float32, lda int, b []float32, ldb int, c []float32, ldc int, ep *Epilogue) {
+func (k *Kernels) Gemm(form Form, m, n, kk int, a []float32, lda int, b []float32, ldb int, c []float32, ldc int,
+	ep *Epilogue) {
 	if m <= 0 || n <= 0 {
 		return
 	}

@@ -64,7 +64,8 @@ func (k *Kernels) IntegerSum(dst []float32, members []uint32, weights []int32, s
 	}
 	weights = weights[:len(members)]
 	k.lead(f, members)
-	k.runs(len(dst), lo, f, func(first uint32, count int) { k.wholeTiles(first, count, members, weights, scale, f) }, func(at int, sum []float32) { copy(dst[at:], sum) })
+	k.runs(len(dst), lo, f, func(first uint32, count int) { k.wholeTiles(first, count, members, weights, scale, f) },
+		func(at int, sum []float32) { copy(dst[at:], sum) })
 }
 
 // integerTiles fills k.line with scaled tiles [first, first+count).

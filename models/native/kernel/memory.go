@@ -102,7 +102,8 @@ func (k *Kernels) BytesScratch(m, n, kk int) Scratch {
 
 // Bytes returns the memory of the tables.
 func (c *Conv) Bytes() int64 {
-	n := int(unsafe.Sizeof(*c)) + (cap(c.forward)+cap(c.data))*int(unsafe.Sizeof(convRun{})) + cap(c.weights)*int(unsafe.Sizeof(dotJob{}))
+	n := int(unsafe.Sizeof(*c)) + (cap(c.forward)+cap(c.data))*int(unsafe.Sizeof(convRun{})) +
+		cap(c.weights)*int(unsafe.Sizeof(dotJob{}))
 	seen := map[*int32]bool{}
 	for _, runs := range [][]convRun{c.forward, c.data} {
 		for _, r := range runs { // most runs share theirs

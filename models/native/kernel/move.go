@@ -39,7 +39,8 @@ func (k *Kernels) transpose(dst []float32, ldd int, src []float32, lds, rows, co
 		}
 		rest := cols % w
 		k.move = moveArgs{dst: ptr(dst, r), src: ptr(src, r*lds), ldd: 4 * ldd, lds: 4 * lds, rows: live, cols: cols,
-			load: uint32(bits(rest)), store: uint32(bits(store)), loadLanes: lanes(rest), storeLanes: lanes(store), allLanes: lanes(w)}
+			load: uint32(bits(rest)), store: uint32(bits(store)), loadLanes: lanes(rest), storeLanes: lanes(store),
+			allLanes: lanes(w)}
 		k.isa.transpose(&k.move)
 	}
 }

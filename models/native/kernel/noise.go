@@ -49,7 +49,8 @@ func (k *Kernels) Normals(dst []float32, f Field, lo int) {
 
 // fill lets a kernel write the tiles of elements [lo, lo+len(dst)) of f directly. Only a tile that begins before dst,
 // and tiles that would pass its end, go through k.line, where lines computes them.
-func (k *Kernels) fill(dst []float32, f Field, lo int, kernel func(*noiseArgs), scale float32, lines func(first uint32, count int)) {
+func (k *Kernels) fill(dst []float32, f Field, lo int, kernel func(*noiseArgs), scale float32,
+	lines func(first uint32, count int)) {
 	at := 0
 	through := func(end int) {
 		from := at
@@ -79,7 +80,15 @@ func (f *Field) tile(e int) int { return e/f.Cols*f.row() + e%f.Cols/noise.Tile 
 // args returns the arguments that all noise kernels need.
 func (f *Field) args(dst unsafe.Pointer, first uint32, count int) noiseArgs {
 	c := f.Key.Counter(8 * first)
-	return noiseArgs{dst: dst, tiles: count, keys: f.Schedule, block: c[0], lead: leadOf(f.Schedule, c), left: count, row: count}
+	return noiseArgs{
+		dst:   dst,
+		tiles: count,
+		keys:  f.Schedule,
+		block: c[0],
+		lead:  leadOf(f.Schedule, c),
+		left:  count,
+		row:   count,
+	}
 }
 
 // sumArgs returns the arguments of a sum over members.
@@ -104,10 +113,11 @@ func (k *Kernels) lead(f Field, members []uint32) {
 // Perturb computes dst = src + sigma*eps over elements [lo, lo+len(dst)) of f, the product rounded. dst may be src.
 func (k *Kernels) Perturb(dst, src []float32, sigma float32, f Field, lo int) {
 	src = src[:len(dst)]
-	k.runs(len(dst), lo, f, func(first uint32, count int) { k.tiles(first, count, f, nil, nil, false) }, func(at int, eps []float32) {
-		n := len(eps)
-		k.lin(dst[at:at+n], 2, 1, src[at:], sigma, eps, 0, nil)
-	})
+	k.runs(len(dst), lo, f, func(first uint32, count int) { k.tiles(first, count, f, nil, nil, false) },
+		func(at int, eps []float32) {
+			n := len(eps)
+			k.lin(dst[at:at+n], 2, 1, src[at:], sigma, eps, 0, nil)
+		})
 }
 
 // NoiseSum computes dst = sum_i weights[i]*eps(members[i]) over elements [lo, lo+len(dst)) of f, whose Key.Member is
@@ -119,7 +129,8 @@ func (k *Kernels) NoiseSum(dst []float32, members []uint32, weights []float32, s
 	}
 	weights = weights[:len(members)]
 	k.lead(f, members)
-	k.runs(len(dst), lo, f, func(first uint32, count int) { k.tiles(first, count, f, members, weights, square) }, func(at int, sum []float32) { copy(dst[at:], sum) })
+	k.runs(len(dst), lo, f, func(first uint32, count int) { k.tiles(first, count, f, members, weights, square) },
+		func(at int, sum []float32) { copy(dst[at:], sum) })
 }
 
 // runs computes the tiles of elements [lo, lo+n) of f in k.line, some at a time, and calls emit with each piece that
@@ -205,7 +216,15 @@ func (k *Kernels) Drop(dst []float32, key noise.Key, s *noise.Schedule, lo int, 
 	}
 	whole := len(dst) / noise.Tile * noise.Tile
 	fill := func(dst []float32, tiles int) {
-		k.noise = noiseArgs{dst: ptr(dst, 0), tiles: tiles, keys: s, block: ctr[0], lead: leadOf(s, ctr), keep: keep, limit: limit}
+		k.noise = noiseArgs{
+			dst:   ptr(dst, 0),
+			tiles: tiles,
+			keys:  s,
+			block: ctr[0],
+			lead:  leadOf(s, ctr),
+			keep:  keep,
+			limit: limit,
+		}
 		k.isa.drop(&k.noise)
 	}
 	if whole > 0 {

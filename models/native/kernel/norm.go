@@ -51,7 +51,8 @@ func (k *Kernels) normArgs(n *Norm, x, dy, out []float32, sums, more [][Lanes]fl
 		return ptr(s[:need], 0)
 	}
 	whole := ((n.Channels-1)*n.Plane + n.Rows) * Lanes
-	*a = normArgs{x: address(x, whole), dy: address(dy, whole), out: address(out, whole), rows: n.Rows, channels: n.Channels, plane: n.Plane * row,
+	*a = normArgs{x: address(x, whole), dy: address(dy, whole), out: address(out, whole), rows: n.Rows,
+		channels: n.Channels, plane: n.Plane * row,
 		floor: n.floor(), bits: bits(n.Live), lanes: unsafe.Pointer(&liveLanes[Lanes-n.Live])}
 	for i, s := range [...][][Lanes]float32{sums, more} {
 		if s != nil {

@@ -101,7 +101,8 @@ func (k *Kernels) poolWith(kernel func(*poolArgs), portable func(*window), p *Po
 	if n != nil {
 		channels = n.Channels
 	}
-	a := poolArgs{tab: unsafe.Pointer(&p.tab[0]), taps: len(p.tab), cols: p.OutW, rows: p.OutH, stepX: p.Stride * row, nextX: p.Stride * (p.W - p.OutW) * row,
+	a := poolArgs{tab: unsafe.Pointer(&p.tab[0]), taps: len(p.tab), cols: p.OutW, rows: p.OutH, stepX: p.Stride * row,
+		nextX: p.Stride * (p.W - p.OutW) * row,
 		scale: 1 / float32(p.Kernel*p.Kernel)}
 	for c := range channels {
 		if n != nil {

@@ -20,7 +20,8 @@ func (k *Kernels) PowerSums(most []int32, sums []uint64, z []int32, n int) {
 		k.sweep(n)
 		v := &k.vec
 		v.dst, v.rows = unsafe.Pointer(unsafe.SliceData(most)), len(most)
-		v.x = [4]unsafe.Pointer{unsafe.Pointer(unsafe.SliceData(z)), unsafe.Pointer(&powers), unsafe.Pointer(unsafe.SliceData(sums))}
+		v.x = [4]unsafe.Pointer{unsafe.Pointer(unsafe.SliceData(z)), unsafe.Pointer(&powers),
+			unsafe.Pointer(unsafe.SliceData(sums))}
 		k.isa.powerSums(v)
 		return
 	}

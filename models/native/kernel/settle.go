@@ -52,7 +52,8 @@ func settle[T uint8 | int32](k *Kernels, f func(*settleArgs), dst []T, ld, bytes
 		a := &k.settling
 		a.vecArgs = k.vec
 		a.dst, a.rows, a.ld = unsafe.Pointer(unsafe.SliceData(dst)), s.Rows, bytes
-		a.x = [4]unsafe.Pointer{unsafe.Pointer(unsafe.SliceData(x)), unsafe.Pointer(unsafe.SliceData(y)), unsafe.Pointer(unsafe.SliceData(bias))}
+		a.x = [4]unsafe.Pointer{unsafe.Pointer(unsafe.SliceData(x)), unsafe.Pointer(unsafe.SliceData(y)),
+			unsafe.Pointer(unsafe.SliceData(bias))}
 		a.sign, a.half, a.shift, a.lo, a.hi = s.Sign, half, int32(s.Shift), lo, hi
 		a.words = uint32(bits((s.Cols%k.isa.vector + 3) / 4 * 4))
 		f(a)

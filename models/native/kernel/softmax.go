@@ -21,7 +21,8 @@ type softArgs struct {
 // CrossEntropy takes len(labels) rows of n logits and writes loss[i] = -log softmax(x[i])[labels[i]] and, unless d is
 // nil, its gradient d[i] = scale*(softmax(x[i]) - onehot(labels[i])); scale is 1/batch for a mean. d may be x. A row
 // that holds NaN or +Inf gets a loss of NaN. A label outside [0, n) is an error and leaves loss and d undefined.
-func (k *Kernels) CrossEntropy(loss []float32, d []float32, ldd int, x []float32, ldx, n int, labels []int32, scale float32) error {
+func (k *Kernels) CrossEntropy(loss []float32, d []float32, ldd int, x []float32, ldx, n int, labels []int32,
+	scale float32) error {
 	rows := len(labels)
 	if rows == 0 || n <= 0 {
 		return nil
@@ -62,7 +63,8 @@ func (k *Kernels) softmax(d []float32, ldd int, x []float32, ldx, rows, n int, s
 		}
 		return
 	}
-	k.soft = softArgs{ptr(x, 0), ptr(d, 0), ptr(k.maxima[:], 0), ptr(k.sums[:], 0), 4 * ldx, 4 * ldd, rows, n / 16, bits(n % 16), lanes(n % 16), scale}
+	k.soft = softArgs{ptr(x, 0), ptr(d, 0), ptr(k.maxima[:], 0), ptr(k.sums[:], 0), 4 * ldx, 4 * ldd, rows, n / 16,
+		bits(n % 16), lanes(n % 16), scale}
 	k.isa.softmax(&k.soft)
 }
 
@@ -91,7 +93,8 @@ func softmax(d, x []float32, scale float32) (maximum, sum float32) {
 	return maximum, lane[0]
 }
 
-var exp2C = [...]float32{1.0, 0.6931471824645996, 0.24022646248340607, 0.05550328642129898, 0.009618489071726799, 0.0013399930903688073, 0.0001534580806037411}
+var exp2C = [...]float32{1.0, 0.6931471824645996, 0.24022646248340607, 0.05550328642129898, 0.009618489071726799,
+	0.0013399930903688073, 0.0001534580806037411}
 
 // expLimit limits the arguments of exp, so that the result is a normal number.
 const expLimit float32 = 86

@@ -5,7 +5,8 @@ import "golang.org/x/sys/cpu"
 func available(t Variant) bool {
 	switch t {
 	case AMX:
-		return available(AVX512) && cpu.X86.HasAVX512VNNI && cpu.X86.HasAVX512BF16 && cpu.X86.HasAMXTile && cpu.X86.HasAMXInt8 && cpu.X86.HasAMXBF16 && grantAMX()
+		return available(AVX512) && cpu.X86.HasAVX512VNNI && cpu.X86.HasAVX512BF16 && cpu.X86.HasAMXTile &&
+			cpu.X86.HasAMXInt8 && cpu.X86.HasAMXBF16 && grantAMX()
 	case AVX512:
 		return cpu.X86.HasAVX512F && cpu.X86.HasAVX512BW && cpu.X86.HasAVX512DQ && cpu.X86.HasAVX512VL
 	case AVX2:
@@ -60,8 +61,8 @@ func avx512() isa {
 			tile6x16AVX512, tile7x16AVX512, tile8x16AVX512, tile9x16AVX512, tile10x16AVX512,
 			tile11x16AVX512, tile12x16AVX512, tile13x16AVX512, tile14x16AVX512},
 		lin: [4]func(*vecArgs){nil, lin1AVX512, lin2AVX512, lin3AVX512},
-		conv: []func(*convArgs){nil, conv1AVX512, conv2AVX512, conv3AVX512, conv4AVX512, conv5AVX512, conv6AVX512, conv7AVX512,
-			conv8AVX512, conv9AVX512, conv10AVX512, conv11AVX512, conv12AVX512, conv13AVX512, conv14AVX512},
+		conv: []func(*convArgs){nil, conv1AVX512, conv2AVX512, conv3AVX512, conv4AVX512, conv5AVX512, conv6AVX512,
+			conv7AVX512, conv8AVX512, conv9AVX512, conv10AVX512, conv11AVX512, conv12AVX512, conv13AVX512, conv14AVX512},
 		dots: [][]func(*dotArgs){
 			1: {nil, dot1x1AVX512, dot2x1AVX512, dot3x1AVX512, dot4x1AVX512, dot5x1AVX512,
 				dot6x1AVX512, dot7x1AVX512, dot8x1AVX512},
@@ -80,21 +81,24 @@ func avx512() isa {
 		noiseFill:   noiseFillAVX512,
 		noiseSum:    noiseSumAVX512,
 		noiseSquare: noiseSquareAVX512,
-		noiseFloats: noiseFloatsAVX512, noiseBytes: noiseBytesAVX512, noiseWhole: noiseWholeAVX512, noiseRounded: noiseRoundedAVX512,
+		noiseFloats: noiseFloatsAVX512, noiseBytes: noiseBytesAVX512, noiseWhole: noiseWholeAVX512,
+		noiseRounded: noiseRoundedAVX512,
 		maxPool:      maxPoolAVX512,
 		maxPoolBack:  maxPoolBackAVX512,
 		maxPoolSet:   maxPoolSetAVX512,
 		convRow:      convRowAVX512,
 		meanPool:     meanPoolAVX512,
 		meanPoolBack: meanPoolBackAVX512,
-		issue: [Ops]func(int){MultiplyAdd: issueMultiplyAddAVX512, Multiply: issueMultiplyAVX512, Shift: issueShiftAVX512, Root: issueRootAVX512,
-			Dot: issueDotAVX512, Logic: issueLogicAVX512},
+		issue: [Ops]func(int){MultiplyAdd: issueMultiplyAddAVX512, Multiply: issueMultiplyAVX512, Shift: issueShiftAVX512,
+			Root: issueRootAVX512, Dot: issueDotAVX512, Logic: issueLogicAVX512},
 		roundFloats: roundFloatsAVX512,
-		relu:        reluAVX512, gate: gateAVX512, mul: mulAVX512, drop: dropAVX512, words: wordsAVX512, pick: pickAVX512, lookup: lookupAVX512,
-		leaky: leakyAVX512, leakyBack: leakyBackAVX512, tanh: tanhAVX512, tanhBack: tanhBackAVX512,
+		relu:        reluAVX512, gate: gateAVX512, mul: mulAVX512, drop: dropAVX512, words: wordsAVX512, pick: pickAVX512,
+		lookup: lookupAVX512,
+		leaky:  leakyAVX512, leakyBack: leakyBackAVX512, tanh: tanhAVX512, tanhBack: tanhBackAVX512,
 		silu: siluAVX512, siluBack: siluBackAVX512, gelu: geluAVX512, geluBack: geluBackAVX512,
 		settle: settleAVX512, settleWide: settleWideAVX512, powerSums: powerSumsAVX512,
-		normSums: normSumsAVX512, normSquares: normSquaresAVX512, normApply: normApplyAVX512, normBackSums: normBackSumsAVX512, normBack: normBackAVX512,
+		normSums: normSumsAVX512, normSquares: normSquaresAVX512, normApply: normApplyAVX512,
+		normBackSums: normBackSumsAVX512, normBack: normBackAVX512,
 		layerSum: layerSumAVX512, layerSquares: layerSquaresAVX512, layerApply: layerApplyAVX512,
 		layerBackSums: layerBackSumsAVX512, layerBack: layerBackAVX512, layerScale: layerScaleAVX512,
 	}
@@ -130,8 +134,8 @@ func avx2() isa {
 		convRow:      convRowAVX2,
 		meanPool:     meanPoolAVX2,
 		meanPoolBack: meanPoolBackAVX2,
-		issue: [Ops]func(int){MultiplyAdd: issueMultiplyAddAVX2, Multiply: issueMultiplyAVX2, Shift: issueShiftAVX2, Root: issueRootAVX2,
-			Dot: issueDotAVX2, Logic: issueLogicAVX2},
+		issue: [Ops]func(int){MultiplyAdd: issueMultiplyAddAVX2, Multiply: issueMultiplyAVX2, Shift: issueShiftAVX2,
+			Root: issueRootAVX2, Dot: issueDotAVX2, Logic: issueLogicAVX2},
 		roundFloats: roundFloatsAVX2,
 		relu:        reluAVX2, gate: gateAVX2, mul: mulAVX2, drop: dropAVX2, words: wordsAVX2, pick: pickAVX2,
 		leaky: leakyAVX2, leakyBack: leakyBackAVX2, tanh: tanhAVX2, tanhBack: tanhBackAVX2,
@@ -140,23 +144,27 @@ func avx2() isa {
 			bytes6x16AVX2},
 		bytesWhole: true, bytesWidth: 16, bytesDot: 16, widen: widenAVX2, widenSigned: widenSignedAVX2,
 		settle: settleAVX2, settleWide: settleWideAVX2,
-		normSums: normSumsAVX2, normSquares: normSquaresAVX2, normApply: normApplyAVX2, normBackSums: normBackSumsAVX2, normBack: normBackAVX2,
+		normSums: normSumsAVX2, normSquares: normSquaresAVX2, normApply: normApplyAVX2, normBackSums: normBackSumsAVX2,
+		normBack: normBackAVX2,
 		layerSum: layerSumAVX2, layerSquares: layerSquaresAVX2, layerApply: layerApplyAVX2,
 		layerBackSums: layerBackSumsAVX2, layerBack: layerBackAVX2, layerScale: layerScaleAVX2,
 	}
 }
 
 func bytesAVX512() []func(*tileArgs) {
-	return []func(*tileArgs){nil, bytes1x32AVX512, bytes2x32AVX512, bytes3x32AVX512, bytes4x32AVX512, bytes5x32AVX512, bytes6x32AVX512, bytes7x32AVX512,
-		bytes8x32AVX512, bytes9x32AVX512, bytes10x32AVX512, bytes11x32AVX512, bytes12x32AVX512, bytes13x32AVX512, bytes14x32AVX512}
+	return []func(*tileArgs){nil, bytes1x32AVX512, bytes2x32AVX512, bytes3x32AVX512, bytes4x32AVX512, bytes5x32AVX512,
+		bytes6x32AVX512, bytes7x32AVX512, bytes8x32AVX512, bytes9x32AVX512, bytes10x32AVX512, bytes11x32AVX512,
+		bytes12x32AVX512, bytes13x32AVX512, bytes14x32AVX512}
 }
 
 // pairsAVX512 returns the tiles of this many columns.
 func pairsAVX512(columns int) []func(*tileArgs) {
 	if columns == 16 {
-		return []func(*tileArgs){nil, pairs1x16AVX512, pairs2x16AVX512, pairs3x16AVX512, pairs4x16AVX512, pairs5x16AVX512, pairs6x16AVX512,
-			pairs7x16AVX512, pairs8x16AVX512, pairs9x16AVX512, pairs10x16AVX512, pairs11x16AVX512, pairs12x16AVX512, pairs13x16AVX512, pairs14x16AVX512}
+		return []func(*tileArgs){nil, pairs1x16AVX512, pairs2x16AVX512, pairs3x16AVX512, pairs4x16AVX512, pairs5x16AVX512,
+			pairs6x16AVX512, pairs7x16AVX512, pairs8x16AVX512, pairs9x16AVX512, pairs10x16AVX512, pairs11x16AVX512,
+			pairs12x16AVX512, pairs13x16AVX512, pairs14x16AVX512}
 	}
-	return []func(*tileArgs){nil, pairs1x32AVX512, pairs2x32AVX512, pairs3x32AVX512, pairs4x32AVX512, pairs5x32AVX512, pairs6x32AVX512,
-		pairs7x32AVX512, pairs8x32AVX512, pairs9x32AVX512, pairs10x32AVX512, pairs11x32AVX512, pairs12x32AVX512, pairs13x32AVX512, pairs14x32AVX512}
+	return []func(*tileArgs){nil, pairs1x32AVX512, pairs2x32AVX512, pairs3x32AVX512, pairs4x32AVX512, pairs5x32AVX512,
+		pairs6x32AVX512, pairs7x32AVX512, pairs8x32AVX512, pairs9x32AVX512, pairs10x32AVX512, pairs11x32AVX512,
+		pairs12x32AVX512, pairs13x32AVX512, pairs14x32AVX512}
 }

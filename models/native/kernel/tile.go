@@ -25,7 +25,8 @@ func bits(n int) uint64 { return 1<<min(n, 32) - 1 }
 
 // gemm runs a product by tiles. The rows are divided evenly: ten tiles of 12 or 13 for 128 rows, not nine of 14 and one
 // of 2.
-func (k *Kernels) gemm(form Form, m, n, kk int, a []float32, lda int, b []float32, ldb int, c []float32, ldc int, ep *Epilogue) {
+func (k *Kernels) gemm(form Form, m, n, kk int, a []float32, lda int, b []float32, ldb int, c []float32, ldc int,
+	ep *Epilogue) {
 	need := k.GemmScratch(form, m, n, kk, lda, ldb)
 	packA, packB, block := need.A > 0, k.packsB(form, m, n, kk, ldb), m
 	if packA {
@@ -99,7 +100,15 @@ func (k *Kernels) panel(form Form, pack, fresh bool, at, j, n, k0, kc int, b []f
 			clear(line[copy(line, b[(k0+p)*ldb+j:][:n]):])
 		}
 	default:
-		k.move = moveArgs{dst: t.b, src: ptr(b, k0*ldb+j), ldd: 4 * w, lds: 4 * ldb, rows: kc, load: uint32(bits(n)), loadLanes: lanes(n)}
+		k.move = moveArgs{
+			dst:       t.b,
+			src:       ptr(b, k0*ldb+j),
+			ldd:       4 * w,
+			lds:       4 * ldb,
+			rows:      kc,
+			load:      uint32(bits(n)),
+			loadLanes: lanes(n),
+		}
 		k.isa.copyPanel(&k.move)
 	}
 }
@@ -155,7 +164,8 @@ func (k *Kernels) copyRows(dst []float32, h int, src []float32, lds, rows int) {
 }
 
 // column runs the tiles of rows [i0, i1) of one panel.
-func (k *Kernels) column(form Form, packed bool, i0, i1, j, n, k0, kc int, a []float32, lda int, c []float32, ldc int, ep *Epilogue) {
+func (k *Kernels) column(form Form, packed bool, i0, i1, j, n, k0, kc int, a []float32, lda int, c []float32, ldc int,
+	ep *Epilogue) {
 	t, at := &k.tile, 0
 	kernels := k.isa.tiles
 	switch {

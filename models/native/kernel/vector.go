@@ -67,7 +67,8 @@ func (k *Kernels) Scale(x []float32, a float32) { k.Times(x, a, x) }
 // Times computes dst = a*x.
 func (k *Kernels) Times(dst []float32, a float32, x []float32) { k.lin(dst, 1, a, x, 0, nil, 0, nil) }
 
-func (k *Kernels) lin(dst []float32, terms int, c0 float32, x0 []float32, c1 float32, x1 []float32, c2 float32, x2 []float32) {
+func (k *Kernels) lin(dst []float32, terms int, c0 float32, x0 []float32, c1 float32, x1 []float32, c2 float32,
+	x2 []float32) {
 	n := len(dst)
 	if n == 0 {
 		return

@@ -55,8 +55,8 @@ func Command() []string { return []string{os.Args[0]} }
 //	refuse     exits before it describes itself
 //	steps      takes the steps of SGD itself, see Steps; no fault
 //	state      brings an optimiser, SGD with momentum OwnMomentum, with a state; with steps; no fault
-//	ahead=N    asks for announcements N gradients ahead, and exits if gradients were not announced, but for N+8 and one of
-//	           32; no fault
+//	ahead=N    asks for announcements N gradients ahead, and exits if gradients were not announced, but for N+8 and
+//	           one of 32; no fault
 //	forgets    does not keep the state
 //	candidates adds the noise of candidates itself, of full rank without whole numbers; no fault
 //	slow=MS    waits MS milliseconds in each task
@@ -132,7 +132,8 @@ func (p *program) describe() {
 		"train": train, "validation": Validation, "test": Test, "library": "go test", "device": "cpu",
 		"parameters": []tensor{{"fc1.weight", []int{Hidden, Inputs}}, {"fc1.bias", []int{Hidden}},
 			{"fc2.weight", []int{Outputs, Hidden}}, {"fc2.bias", []int{Outputs}}},
-		"buffers": []tensor{}, "steps": p.has("steps"), "candidates": p.has("candidates"), "threads": 1, "processes": 0, "timeout": 5,
+		"buffers": []tensor{}, "steps": p.has("steps"), "candidates": p.has("candidates"), "threads": 1, "processes": 0,
+		"timeout": 5,
 	}
 	if n, err := strconv.Atoi(p.faults["ahead"]); err == nil {
 		description["ahead"] = n

@@ -226,7 +226,8 @@ const (
 func (g *gen) amxConv(rows int) {
 	g.begin(fmt.Sprintf("amxConv%d", rows), "amxConvArgs", "a convolution by tiles.")
 	t, a0, a1, b0, b1 := reg.RDI, reg.RSI, reg.R8, reg.RDX, reg.RBX
-	taps, rowA, ldb, tab, blocks, pixel, tmp, blockB := reg.RCX, reg.R9, reg.R10, reg.R11, reg.RAX, reg.R12, reg.R15, reg.R13
+	taps, rowA, ldb, tab, blocks, pixel, tmp, blockB := reg.RCX, reg.R9, reg.R10, reg.R11, reg.RAX, reg.R12,
+		reg.R15, reg.R13
 	a, b := []reg.GPPhysical{a0, a1}[:rows], []reg.GPPhysical{b0, b1}
 	sum := func(i, v int) int { return 2*i + v }
 	g.MOVQ(at(t, yConfig), a0)

@@ -11,7 +11,8 @@ import (
 func (s *stream) integers() {
 	ones, pairs := s.byteOnes()
 	for i, w := range []reg.VecPhysical{s.r[0], s.r[2]} {
-		s.with(0x01000000, func(x, y, z operand.Op) { s.VPORD_BCST(x, y, z) }, func(x, y, z operand.Op) { s.VPOR(x, y, z) }, w, w)
+		s.with(0x01000000, func(x, y, z operand.Op) { s.VPORD_BCST(x, y, z) },
+			func(x, y, z operand.Op) { s.VPOR(x, y, z) }, w, w)
 		s.do(func() { s.VPMADDUBSW(w, ones, w) })
 		s.do(func() { s.VPMADDWD(pairs, w, w) })
 		s.with(3, func(x, y, z operand.Op) { s.VPADDD_BCST(x, y, z) }, func(x, y, z operand.Op) { s.VPADDD(x, y, z) }, w, w)
@@ -59,7 +60,8 @@ const (
 // noiseIntegers emits kernels that write tiles of 32 integers.
 func (g *gen) noiseIntegers(as drawn) {
 	g.begin([]string{"noiseFloats", "noiseBytes", "noiseRounded"}[as], "noiseArgs",
-		[]string{"tiles of whole numbers, scaled.", "tiles of whole numbers in bytes.", "tiles of whole numbers, scaled and rounded, in bytes."}[as])
+		[]string{"tiles of whole numbers, scaled.", "tiles of whole numbers in bytes.",
+			"tiles of whole numbers, scaled and rounded, in bytes."}[as])
 	asBytes := as != scaled
 	g.integerSetup()
 	if !asBytes {
@@ -108,7 +110,8 @@ func (s *stream) round(r, tmp reg.VecPhysical) {
 		s.VBROADCASTSS(at(reg.RDI, nLimit), tmp)
 		s.VMULPS(tmp, r, r)
 	})
-	s.with(math.Float32bits(-127), func(x, y, z operand.Op) { s.VMAXPS_BCST(x, y, z) }, func(x, y, z operand.Op) { s.VMAXPS(x, y, z) }, r, r)
+	s.with(math.Float32bits(-127), func(x, y, z operand.Op) { s.VMAXPS_BCST(x, y, z) },
+		func(x, y, z operand.Op) { s.VMAXPS(x, y, z) }, r, r)
 	s.do(func() { s.VCVTPS2DQ(r, r) })
 }
 

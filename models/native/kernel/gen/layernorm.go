@@ -81,20 +81,23 @@ func (g *gen) layerNorm() {
 		}
 		g.end()
 	}
-	sums("layerSum", "the sum of a row.", 1, func(terms []reg.VecPhysical, load func(int, reg.VecPhysical)) { load(0, terms[0]) })
-	sums("layerSquares", "squared distances to the mean.", 1, func(terms []reg.VecPhysical, load func(int, reg.VecPhysical)) {
-		load(0, terms[0])
-		g.VSUBPS(mean, terms[0], terms[0])
-		g.VMULPS(terms[0], terms[0], terms[0])
-	})
-	sums("layerBackSums", "sums of gradients, and of their products with what was normalised.", 2, func(terms []reg.VecPhysical, load func(int, reg.VecPhysical)) {
-		load(1, terms[0])
-		load(2, r[6])
-		g.VMULPS(r[6], terms[0], terms[0])
-		load(0, terms[1])
-		hat(terms[1])
-		g.VMULPS(terms[0], terms[1], terms[1])
-	})
+	sums("layerSum", "the sum of a row.", 1,
+		func(terms []reg.VecPhysical, load func(int, reg.VecPhysical)) { load(0, terms[0]) })
+	sums("layerSquares", "squared distances to the mean.", 1,
+		func(terms []reg.VecPhysical, load func(int, reg.VecPhysical)) {
+			load(0, terms[0])
+			g.VSUBPS(mean, terms[0], terms[0])
+			g.VMULPS(terms[0], terms[0], terms[0])
+		})
+	sums("layerBackSums", "sums of gradients, and of their products with what was normalised.", 2,
+		func(terms []reg.VecPhysical, load func(int, reg.VecPhysical)) {
+			load(1, terms[0])
+			load(2, r[6])
+			g.VMULPS(r[6], terms[0], terms[0])
+			load(0, terms[1])
+			hat(terms[1])
+			g.VMULPS(terms[0], terms[1], terms[1])
+		})
 	// each emits an elementwise kernel: the result is in r[0].
 	each := func(name, doc string, body func(load func(i int, d reg.VecPhysical))) {
 		begin(name, doc)

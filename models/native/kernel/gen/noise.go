@@ -57,11 +57,13 @@ func (s *stream) with(x uint32, wide, narrow func(a, b, c operand.Op), b, c reg.
 }
 
 func (s *stream) mulf(x float32, b, c reg.VecPhysical) {
-	s.with(math.Float32bits(x), func(x, y, z operand.Op) { s.VMULPS_BCST(x, y, z) }, func(x, y, z operand.Op) { s.VMULPS(x, y, z) }, b, c)
+	s.with(math.Float32bits(x), func(x, y, z operand.Op) { s.VMULPS_BCST(x, y, z) },
+		func(x, y, z operand.Op) { s.VMULPS(x, y, z) }, b, c)
 }
 
 func (s *stream) addf(x float32, b, c reg.VecPhysical) {
-	s.with(math.Float32bits(x), func(x, y, z operand.Op) { s.VADDPS_BCST(x, y, z) }, func(x, y, z operand.Op) { s.VADDPS(x, y, z) }, b, c)
+	s.with(math.Float32bits(x), func(x, y, z operand.Op) { s.VADDPS_BCST(x, y, z) },
+		func(x, y, z operand.Op) { s.VADDPS(x, y, z) }, b, c)
 }
 
 // Registers shared by the streams.
@@ -166,12 +168,15 @@ func (s *stream) normals() {
 	s.mulf(coef.TwoM31, v, v)
 	s.do(func() { s.VCVTDQ2PS(f, f) })
 	s.do(func() { s.VMULPS(v, v, v2) })
-	s.with(coef.RootHalf+31<<23, func(x, y, z operand.Op) { s.VPSUBD_BCST(x, y, z) }, func(x, y, z operand.Op) { s.VPSUBD(x, y, z) }, f, f)
+	s.with(coef.RootHalf+31<<23, func(x, y, z operand.Op) { s.VPSUBD_BCST(x, y, z) },
+		func(x, y, z operand.Op) { s.VPSUBD(x, y, z) }, f, f)
 	s.mulf(coef.Cos[4], v2, c)
 	s.do(func() { s.VPSRAD(operand.Imm(23), f, e) })
-	s.with(1<<23-1, func(x, y, z operand.Op) { s.VPANDD_BCST(x, y, z) }, func(x, y, z operand.Op) { s.VPAND(x, y, z) }, f, f)
+	s.with(1<<23-1, func(x, y, z operand.Op) { s.VPANDD_BCST(x, y, z) },
+		func(x, y, z operand.Op) { s.VPAND(x, y, z) }, f, f)
 	s.addf(coef.Cos[3], c, c)
-	s.with(coef.RootHalf, func(x, y, z operand.Op) { s.VPADDD_BCST(x, y, z) }, func(x, y, z operand.Op) { s.VPADDD(x, y, z) }, f, f)
+	s.with(coef.RootHalf, func(x, y, z operand.Op) { s.VPADDD_BCST(x, y, z) },
+		func(x, y, z operand.Op) { s.VPADDD(x, y, z) }, f, f)
 	s.do(func() { s.VCVTDQ2PS(e, e) })
 	s.addf(-1, f, f)
 	mad(v2, coef.Cos[2], c)

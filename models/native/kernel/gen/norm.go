@@ -96,13 +96,14 @@ func (g *gen) norm() {
 		live(v, u)
 		g.VADDPS(u, r[v], r[v])
 	})
-	walk("normSquares", "squared distances to the means.", []int{mean}, 1, func(v int, mem func(reg.Register) operand.Mem) {
-		g.VMOVUPS(mem(x), u)
-		g.VSUBPS(coef[mean], u, u)
-		g.VMULPS(u, u, u)
-		live(v, u)
-		g.VADDPS(u, r[v], r[v])
-	})
+	walk("normSquares", "squared distances to the means.", []int{mean}, 1,
+		func(v int, mem func(reg.Register) operand.Mem) {
+			g.VMOVUPS(mem(x), u)
+			g.VSUBPS(coef[mean], u, u)
+			g.VMULPS(u, u, u)
+			live(v, u)
+			g.VADDPS(u, r[v], r[v])
+		})
 	affine := func(u reg.VecPhysical) {
 		g.VMULPS(coef[a], u, u)
 		g.VADDPS(coef[b], u, u)
@@ -121,21 +122,23 @@ func (g *gen) norm() {
 		affine(r[13])
 		g.positive(r[13], floor, w)
 	}
-	walk("normBackSums", "sums of gradients, and of their products with what was normalised.", []int{mean, a, b}, 2, func(v int, mem func(reg.Register) operand.Mem) {
-		gated(mem)
-		g.VSUBPS(coef[mean], u, u)
-		g.VMULPS(w, u, u)
-		g.VADDPS(w, r[v], r[v])
-		g.VADDPS(u, r[2+v], r[2+v])
-	})
-	walk("normBack", "gradients of the input.", []int{mean, a, b, k, c, d}, 0, func(v int, mem func(reg.Register) operand.Mem) {
-		gated(mem)
-		g.VSUBPS(coef[mean], u, u)
-		g.VMULPS(coef[k], w, w)
-		g.VMULPS(coef[c], u, u)
-		g.VADDPS(u, w, w)
-		g.VADDPS(coef[d], w, w)
-		live(v, w)
-		g.VMOVUPS(w, mem(out))
-	})
+	walk("normBackSums", "sums of gradients, and of their products with what was normalised.", []int{mean, a, b}, 2,
+		func(v int, mem func(reg.Register) operand.Mem) {
+			gated(mem)
+			g.VSUBPS(coef[mean], u, u)
+			g.VMULPS(w, u, u)
+			g.VADDPS(w, r[v], r[v])
+			g.VADDPS(u, r[2+v], r[2+v])
+		})
+	walk("normBack", "gradients of the input.", []int{mean, a, b, k, c, d}, 0,
+		func(v int, mem func(reg.Register) operand.Mem) {
+			gated(mem)
+			g.VSUBPS(coef[mean], u, u)
+			g.VMULPS(coef[k], w, w)
+			g.VMULPS(coef[c], u, u)
+			g.VADDPS(u, w, w)
+			g.VADDPS(coef[d], w, w)
+			live(v, w)
+			g.VMOVUPS(w, mem(out))
+		})
 }

@@ -310,7 +310,8 @@ func (g *gen) roundFloats() {
 	for _, c := range []struct {
 		word uint32
 		r    reg.VecPhysical
-	}{{1<<31 - 1, size}, {1, one}, {1<<15 - 1, half}, {(127 - 55) << 23, tiny}, {0xff << 23, infinite}, {0x7fc00000, none}} {
+	}{{1<<31 - 1, size}, {1, one}, {1<<15 - 1, half}, {(127 - 55) << 23, tiny}, {0xff << 23, infinite},
+		{0x7fc00000, none}} {
 		g.VPBROADCASTD(g.consts.word(c.word), c.r)
 	}
 	g.sweep(t, 2, func(n int, off reg.Register, mask []operand.Op) {

@@ -17,7 +17,8 @@ const (
 func (g *gen) pool() {
 	vectors, last := 32/g.lanes, len(g.r)-1
 	r := func(group, v int) reg.VecPhysical { return g.r[vectors*group+v] }
-	x, y, dx, dy, tab, taps, cols, rows, off := reg.RSI, reg.RDX, reg.R8, reg.R9, reg.R10, reg.RCX, reg.RAX, reg.RBX, reg.R11
+	x, y, dx, dy, tab, taps, cols, rows, off := reg.RSI, reg.RDX, reg.R8, reg.R9, reg.R10, reg.RCX, reg.RAX,
+		reg.RBX, reg.R11
 	begin := func(name, doc string) {
 		g.begin(name, "poolArgs", doc)
 		t := reg.RDI

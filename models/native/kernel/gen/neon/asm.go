@@ -73,7 +73,8 @@ var names = map[uint32]string{
 	opFCmGtZ: "fcmgt 0", opFCmLtZ: "fcmlt 0", opFAbs: "fabs", opFSqrt: "fsqrt", opSCvtF: "scvtf", opFCvtNS: "fcvtns",
 	opSDot: "sdot", opSRShl: "srshl", opSMax: "smax", opSMin: "smin",
 	opFAddD: "fadd.2d", opFSubD: "fsub.2d", opFMulD: "fmul.2d", opFCvtL: "fcvtl", opFCvtL2: "fcvtl2",
-	opSAddLPB: "saddlp.8h", opSAddLPH: "saddlp.4s", opXtnH: "xtn.4h", opXtnH2: "xtn2.8h", opXtnB: "xtn.8b", opXtnB2: "xtn2.16b",
+	opSAddLPB: "saddlp.8h", opSAddLPH: "saddlp.4s", opXtnH: "xtn.4h", opXtnH2: "xtn2.8h", opXtnB: "xtn.8b",
+	opXtnB2: "xtn2.16b",
 }
 
 // op3 writes d = n op m.
@@ -95,7 +96,8 @@ func (g *asm) fmla(d, n, m vec) { g.op3(opFMla, d, n, m) }
 
 // fmlaLane emits d += n*m[lane].
 func (g *asm) fmlaLane(d, n, m vec, lane int) {
-	g.word(0x4F801000|uint32(lane&1)<<21|uint32(lane>>1)<<11|uint32(m)<<16|uint32(n)<<5|uint32(d), "fmla v%d, v%d, v%d[%d]", d, n, m, lane)
+	g.word(0x4F801000|uint32(lane&1)<<21|uint32(lane>>1)<<11|uint32(m)<<16|uint32(n)<<5|uint32(d),
+		"fmla v%d, v%d, v%d[%d]", d, n, m, lane)
 }
 
 func (g *asm) zero(d vec)   { g.op3(opEor, d, d, d) }
@@ -167,7 +169,8 @@ func (g *asm) str1(v vec, base, off int) { g.move(0xBD000000, "str s", 4, v, bas
 
 // pair loads four floats each into v and w.
 func (g *asm) pair(v, w vec, base, off int) {
-	g.word(0xAD400000|uint32(off/16)&0x7f<<15|uint32(w)<<10|uint32(base)<<5|uint32(v), "ldp q%d, q%d, %d(r%d)", v, w, off, base)
+	g.word(0xAD400000|uint32(off/16)&0x7f<<15|uint32(w)<<10|uint32(base)<<5|uint32(v), "ldp q%d, q%d, %d(r%d)", v, w,
+		off, base)
 }
 
 // next and next1 load four floats, or one, and advance the base.
@@ -216,7 +219,8 @@ func fewLane(v vec, n, i int) (vec, int) {
 
 // lane loads a float into one lane of v, and keeps the others.
 func (g *asm) lane(v vec, lane, base int) {
-	g.word(0x0DDF8000|uint32(lane>>1)<<30|uint32(lane&1)<<12|uint32(base)<<5|uint32(v), "ld1 v%d[%d], (r%d), 4", v, lane, base)
+	g.word(0x0DDF8000|uint32(lane>>1)<<30|uint32(lane&1)<<12|uint32(base)<<5|uint32(v), "ld1 v%d[%d], (r%d), 4", v,
+		lane, base)
 }
 
 // unless jumps to the label if a bit of a register is not set.

@@ -125,5 +125,6 @@ func (g *asm) byteStart() {
 func (g *asm) sdot(d, n, m vec) { g.op3(opSDot, d, n, m) }
 
 func (g *asm) sdotLane(d, n, m vec, lane int) {
-	g.word(0x4F80E000|uint32(lane&1)<<21|uint32(lane>>1)<<11|uint32(m)<<16|uint32(n)<<5|uint32(d), "sdot v%d, v%d, v%d[%d]", d, n, m, lane)
+	g.word(0x4F80E000|uint32(lane&1)<<21|uint32(lane>>1)<<11|uint32(m)<<16|uint32(n)<<5|uint32(d),
+		"sdot v%d, v%d, v%d[%d]", d, n, m, lane)
 }

@@ -107,7 +107,8 @@ var dotShapes = [][2]int{{5, 5}, {5, 3}, {5, 1}}
 // kernel.sixteen.
 func (g *asm) dot(m, n int) {
 	g.begin(fmt.Sprintf("dot%dx%d", m, n), "dotArgs", "tiles of dot products.")
-	const t, stepB, pixels, list, count, pa, pb, place, lda, ldb, quad, again, entries = 0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12
+	const t, stepB, pixels, list, count, pa, pb, place, lda, ldb, quad, again, entries = 0, 1, 2, 3, 4, 5, 6, 7, 8, 9,
+		10, 11, 12
 	rowA, rowB := []int{pa, 13, 14, 15, 16}, []int{pb, 19, 20, 21, 22}
 	const sums = 23
 	acc := func(i, j int) vec { return vec(n*i + j) }

@@ -26,7 +26,8 @@ func (g *asm) tile(m, nv int) {
 	a := []int{1, 9, 10, 11, 12, 13}[:m]
 	acc := func(i, v int) vec { return vec(i*nv + v) }
 	const av, bv = vec(24), vec(30)
-	for _, l := range [][2]int{{tA, a[0]}, {tB, b}, {tRowA, rowA}, {tStepA, step}, {tLdb, ldb}, {tK, k}, {tFlags, flags}, {tLdc, ldc}} {
+	for _, l := range [][2]int{{tA, a[0]}, {tB, b}, {tRowA, rowA}, {tStepA, step}, {tLdb, ldb}, {tK, k}, {tFlags, flags},
+		{tLdc, ldc}} {
 		g.p("MOVD %d(R%d), R%d", l[0], t, l[1])
 	}
 	for i := range m * nv {
@@ -180,7 +181,8 @@ func (g *asm) turn() {
 // ports.
 func (g *asm) issue(kind, what string, emit func(d, n, m vec)) {
 	fmt.Fprintf(&g.text, "\n// func issue%[1]sNEON(turns int)\nTEXT ·issue%[1]sNEON(SB), NOSPLIT, $0-8\n", kind)
-	fmt.Fprintf(&g.stubs, "\n// issue%[1]sNEON: 24 %[2]s a turn, without memory.\nfunc issue%[1]sNEON(turns int)\n", kind, what)
+	fmt.Fprintf(&g.stubs, "\n// issue%[1]sNEON: 24 %[2]s a turn, without memory.\nfunc issue%[1]sNEON(turns int)\n",
+		kind, what)
 	g.p("MOVD turns+0(FP), R1")
 	for i := range 26 {
 		g.zero(vec(i))

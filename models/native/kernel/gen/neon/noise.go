@@ -249,7 +249,8 @@ func (g *asm) scale(v, t vec) {
 }
 
 func (g *asm) noises() {
-	g.text.WriteString("\nDATA counters<>+0(SB)/8, $0x0000000100000000\nDATA counters<>+8(SB)/8, $0x0000000300000002\nGLOBL counters<>(SB), RODATA|NOPTR, $16\n")
+	g.text.WriteString("\nDATA counters<>+0(SB)/8, $0x0000000100000000\nDATA counters<>+8(SB)/8, $0x0000000300000002\n" +
+		"GLOBL counters<>(SB), RODATA|NOPTR, $16\n")
 	g.noiseFill("noiseFill", "tiles of normals.", ofNormals, g.normals, func(vec) {})
 	g.noiseFill("noiseFloats", "tiles of whole numbers, scaled.", ofIntegers, g.integers, func(v vec) { g.scale(v, vTmp) })
 	g.noiseBytes("noiseBytes", "tiles of whole numbers in bytes.", func(vec) {})
@@ -273,7 +274,8 @@ func (g *asm) noises() {
 		}
 	}
 	g.noiseSum("noiseSquare", ofNormals, square, g.fmul, g.fadd)
-	g.noiseSum("noiseWhole", ofIntegers, g.integers, func(d, n, m vec) { g.op3(opMul, d, n, m) }, func(d, n, m vec) { g.op3(opAdd, d, n, m) })
+	g.noiseSum("noiseWhole", ofIntegers, g.integers, func(d, n, m vec) { g.op3(opMul, d, n, m) },
+		func(d, n, m vec) { g.op3(opAdd, d, n, m) })
 	g.drop()
 	g.streamWords()
 }

@@ -35,8 +35,8 @@ func (g *asm) channels(c channels) {
 	for _, l := range []struct {
 		on     bool
 		off, r int
-	}{{c.x, nX, cx}, {c.dy, nDy, cdy}, {c.out, nOut, cout}, {true, nRows, crows}, {true, nChannels, cchan}, {true, nPlane, cplane},
-		{c.sums > 0, nSums, cs0}, {c.sums > 1, nSums + 8, cs1}} {
+	}{{c.x, nX, cx}, {c.dy, nDy, cdy}, {c.out, nOut, cout}, {true, nRows, crows}, {true, nChannels, cchan},
+		{true, nPlane, cplane}, {c.sums > 0, nSums, cs0}, {c.sums > 1, nSums + 8, cs1}} {
 		if l.on {
 			g.p("MOVD %d(R0), R%d", l.off, l.r)
 		}
@@ -118,24 +118,26 @@ func (g *asm) norms() {
 			g.add(v, x, 16+v, tmp)
 		}
 	}})
-	g.channels(channels{name: "normSquares", doc: "sums of squared distances of live samples.", coefs: []int{coefMean}, sums: 1, x: true, live: true, row: func() {
-		for v := range vec(4) {
-			g.ldr(x, cpx, 16*int(v))
-			g.fsub(x, x, 24)
-			g.fmul(x, x, x)
-			g.add(v, x, 16+v, tmp)
-		}
-	}})
-	g.channels(channels{name: "normApply", doc: "a*x + b, not below a floor.", coefs: []int{coefA, coefB}, x: true, out: true, floor: true, row: func() {
-		for v := range 4 {
-			g.ldr(x, cpx, 16*v)
-			g.fmul(x, 24, x)
-			g.fadd(x, x, 25)
-			g.op3(opFCmGt, d, 30, x)
-			g.op3(opBit, x, 30, d)
-			g.str(x, cpout, 16*v)
-		}
-	}})
+	g.channels(channels{name: "normSquares", doc: "sums of squared distances of live samples.", coefs: []int{coefMean},
+		sums: 1, x: true, live: true, row: func() {
+			for v := range vec(4) {
+				g.ldr(x, cpx, 16*int(v))
+				g.fsub(x, x, 24)
+				g.fmul(x, x, x)
+				g.add(v, x, 16+v, tmp)
+			}
+		}})
+	g.channels(channels{name: "normApply", doc: "a*x + b, not below a floor.", coefs: []int{coefA, coefB}, x: true,
+		out: true, floor: true, row: func() {
+			for v := range 4 {
+				g.ldr(x, cpx, 16*v)
+				g.fmul(x, 24, x)
+				g.fadd(x, x, 25)
+				g.op3(opFCmGt, d, 30, x)
+				g.op3(opBit, x, 30, d)
+				g.str(x, cpout, 16*v)
+			}
+		}})
 	// through loads x and the gradient where the result was above the floor, with a and b in 24 and 25.
 	through := func(v int) {
 		g.ldr(x, cpx, 16*v)
@@ -145,7 +147,8 @@ func (g *asm) norms() {
 		g.op3(opFCmGt, tmp, tmp, 30)
 		g.op3(opAnd, d, d, tmp)
 	}
-	g.channels(channels{name: "normBackSums", doc: "sums of gradients, and of their products with x.", coefs: []int{coefA, coefB, coefMean}, sums: 2,
+	g.channels(channels{name: "normBackSums", doc: "sums of gradients, and of their products with x.",
+		coefs: []int{coefA, coefB, coefMean}, sums: 2,
 		x: true, dy: true, floor: true, row: func() {
 			for v := range vec(4) {
 				through(int(v))
@@ -155,7 +158,8 @@ func (g *asm) norms() {
 				g.fadd(4+v, 4+v, x)
 			}
 		}})
-	g.channels(channels{name: "normBack", doc: "the gradient of the input.", coefs: []int{coefA, coefB, coefMean, coefK, coefC, coefD}, x: true, dy: true, out: true,
+	g.channels(channels{name: "normBack", doc: "the gradient of the input.",
+		coefs: []int{coefA, coefB, coefMean, coefK, coefC, coefD}, x: true, dy: true, out: true,
 		live: true, floor: true, row: func() {
 			for v := range vec(4) {
 				through(int(v))

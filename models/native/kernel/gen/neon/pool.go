@@ -22,13 +22,15 @@ type loader func(d vec, base, off int)
 // window emits a loop over the windows of one channel and, in each, over its taps, for half of the samples at a time.
 // begin and end process a window, tap a tap, with wfrom at its samples of x and wto at those of dx. With normed the
 // loop is emitted twice: over x, and over normApply of x.
-func (g *asm) window(name, doc string, used []int, scaled, normed bool, begin, tap func(v int, load loader), end func(v int)) {
+func (g *asm) window(name, doc string, used []int, scaled, normed bool, begin, tap func(v int, load loader),
+	end func(v int)) {
 	g.begin(name, "poolArgs", doc)
 	offs := map[int]int{wx: pX, wy: pY, wdx: pDx, wdy: pDy}
 	for _, r := range used {
 		g.p("MOVD %d(R0), R%d", offs[r], r)
 	}
-	for _, l := range [][2]int{{pTab, wtab}, {pTaps, wtaps}, {pCols, wcols}, {pRows, wrows}, {pStepX, wstep}, {pNextX, wnext}} {
+	for _, l := range [][2]int{{pTab, wtab}, {pTaps, wtaps}, {pCols, wcols}, {pRows, wrows}, {pStepX, wstep},
+		{pNextX, wnext}} {
 		g.p("MOVD %d(R0), R%d", l[0], l[1])
 	}
 	if scaled {
@@ -112,11 +114,12 @@ func (g *asm) windows(used []int, form string, load loader, begin, tap func(v in
 func (g *asm) pools() {
 	nothing := func(int) {}
 	const t, u = vec(16), vec(17)
-	g.window("maxPool", "the maximum of each window.", []int{wx, wy}, false, true, func(v int, load loader) { load(vec(v), wx, 16*v) }, func(v int, load loader) {
-		load(t, wfrom, 16*v)
-		g.op3(opFCmGt, u, vec(v), t)
-		g.op3(opBif, vec(v), t, u)
-	}, func(v int) { g.str(vec(v), wy, 16*v) })
+	g.window("maxPool", "the maximum of each window.", []int{wx, wy}, false, true,
+		func(v int, load loader) { load(vec(v), wx, 16*v) }, func(v int, load loader) {
+			load(t, wfrom, 16*v)
+			g.op3(opFCmGt, u, vec(v), t)
+			g.op3(opBif, vec(v), t, u)
+		}, func(v int) { g.str(vec(v), wy, 16*v) })
 	for _, add := range []bool{true, false} {
 		name, doc := "maxPoolBack", "the gradient of the maxima, added."
 		if !add {
@@ -137,13 +140,14 @@ func (g *asm) pools() {
 			g.str(u, wto, 16*v)
 		}, nothing)
 	}
-	g.window("meanPool", "the mean of each window.", []int{wx, wy}, true, false, func(v int, _ loader) { g.zero(vec(v)) }, func(v int, _ loader) {
-		g.ldr(t, wfrom, 16*v)
-		g.fadd(vec(v), vec(v), t)
-	}, func(v int) {
-		g.fmul(vec(v), vec(v), 31)
-		g.str(vec(v), wy, 16*v)
-	})
+	g.window("meanPool", "the mean of each window.", []int{wx, wy}, true, false, func(v int, _ loader) { g.zero(vec(v)) },
+		func(v int, _ loader) {
+			g.ldr(t, wfrom, 16*v)
+			g.fadd(vec(v), vec(v), t)
+		}, func(v int) {
+			g.fmul(vec(v), vec(v), 31)
+			g.str(vec(v), wy, 16*v)
+		})
 	g.window("meanPoolBack", "the gradient of the means.", []int{wdx, wdy}, true, false, func(v int, _ loader) {
 		g.ldr(vec(v), wdy, 16*v)
 		g.fmul(vec(v), vec(v), 31)

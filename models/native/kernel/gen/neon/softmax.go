@@ -50,7 +50,8 @@ func (g *asm) softmax() {
 	g.begin("softmax", "softArgs", "rows of softmax.")
 	const x, d, mx, sum, ldx, ldd, rows, units, rest, px, pd, n, p = 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13
 	const in, lane, top, mask, t = vec(0), vec(4), vec(16), vec(20), vec(8)
-	for _, l := range [][2]int{{sX, x}, {sD, d}, {sMax, mx}, {sSum, sum}, {sLdx, ldx}, {sLdd, ldd}, {sRows, rows}, {sUnits, units}, {sBits, rest}} {
+	for _, l := range [][2]int{{sX, x}, {sD, d}, {sMax, mx}, {sSum, sum}, {sLdx, ldx}, {sLdd, ldd}, {sRows, rows},
+		{sUnits, units}, {sBits, rest}} {
 		g.p("MOVD %d(R0), R%d", l[0], l[1])
 	}
 	g.table()
@@ -91,7 +92,8 @@ func (g *asm) softmax() {
 		for i := range 16 {
 			g.p("CMP $%d, R%d", i, n)
 			g.p("BEQ %s", name)
-			g.word(0x0D9F8000|uint32(i%4>>1)<<30|uint32(i%4&1)<<12|uint32(pd)<<5|uint32(in+vec(i/4)), "st1 v%d[%d], (r%d), 4", in+vec(i/4), i%4, pd)
+			g.word(0x0D9F8000|uint32(i%4>>1)<<30|uint32(i%4&1)<<12|uint32(pd)<<5|uint32(in+vec(i/4)), "st1 v%d[%d], (r%d), 4",
+				in+vec(i/4), i%4, pd)
 		}
 		g.label(name)
 	}

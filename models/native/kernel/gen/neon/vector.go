@@ -153,24 +153,25 @@ func (g *asm) pick() {
 // adam emits a step of Adam: x, m, v and g in registers 0 to 3, the new x, m and v in 4 to 6.
 func (g *asm) adam() {
 	const b1, b2, d1, d2, c1, c2, eta, eps, wd = 16, 17, 18, 19, 20, 21, 22, 23, 24
-	g.each("adam", "a step of Adam.", []int{vDst, vX, vX + 8, vX + 16}, []int{vDst, vX, vX + 8}, g.coefficients(9), func() {
-		g.fmul(5, b1, 1)
-		g.fmul(8, d1, 3)
-		g.fadd(5, 5, 8)
-		g.fmul(6, b2, 2)
-		g.fmul(8, 3, 3)
-		g.fmul(8, d2, 8)
-		g.fadd(6, 6, 8)
-		g.fmul(8, c1, 5)
-		g.fmul(8, eta, 8)
-		g.fmul(9, c2, 6)
-		g.op2(opFSqrt, 9, 9)
-		g.fadd(9, 9, eps)
-		g.op3(opFDiv, 8, 8, 9)
-		g.fmul(9, wd, 0)
-		g.fsub(4, 0, 9)
-		g.fsub(4, 4, 8)
-	})
+	g.each("adam", "a step of Adam.", []int{vDst, vX, vX + 8, vX + 16}, []int{vDst, vX, vX + 8},
+		g.coefficients(9), func() {
+			g.fmul(5, b1, 1)
+			g.fmul(8, d1, 3)
+			g.fadd(5, 5, 8)
+			g.fmul(6, b2, 2)
+			g.fmul(8, 3, 3)
+			g.fmul(8, d2, 8)
+			g.fadd(6, 6, 8)
+			g.fmul(8, c1, 5)
+			g.fmul(8, eta, 8)
+			g.fmul(9, c2, 6)
+			g.op2(opFSqrt, 9, 9)
+			g.fadd(9, 9, eps)
+			g.op3(opFDiv, 8, 8, 9)
+			g.fmul(9, wd, 0)
+			g.fsub(4, 0, 9)
+			g.fsub(4, 4, 8)
+		})
 }
 
 // colSum emits the sums of columns, sixteen, four and then one at a time, the rows in order.
