@@ -57,11 +57,12 @@ const (
 	BlockClock      = "clock"    // steps of a member, or interactions of its protocol execution
 	BlockStats      = "stats"    // batch-norm running statistics; never averaged
 	BlockElder      = "elder"    // parent to which a member falls back
-	BlockFit        = "fit"      // fitness of elder; and 0: none, 1: of the member itself, 2: of the slot's previous member
-	BlockScore      = "score"    // fitness of x at the last comparison, and whether x has not changed since
-	BlockHyper      = "hyper"    // per-member factors on knobs
-	BlockFrom       = "from"     // fitness of a member at the start of its period, and whether it is known
-	BlockTried      = "tried"    // last compared factors with round and result, newest last
+	// fitness of elder; and 0: none, 1: of the member itself, 2: of the slot's previous member
+	BlockFit   = "fit"
+	BlockScore = "score" // fitness of x at the last comparison, and whether x has not changed since
+	BlockHyper = "hyper" // per-member factors on knobs
+	BlockFrom  = "from"  // fitness of a member at the start of its period, and whether it is known
+	BlockTried = "tried" // last compared factors with round and result, newest last
 	// Blocks of a protocol's execution. The names of the first two continue with a point and the protocol's name.
 	BlockAgents = "agents" // state or value of each agent
 	BlockCounts = "counts" // number of agents in each state

@@ -9,10 +9,11 @@ import (
 
 // KnobWire selects the encoding of values in an all-reduce of parameters or gradients.
 var KnobWire = Knob{
-	Group:   GroupRound,
-	Name:    "wire",
-	Title:   "wire format",
-	Doc:     "how the values of an all-reduce are written: exact, or rounded to 16 or 8 bits; what int8 loses is added to the next message (error feedback)",
+	Group: GroupRound,
+	Name:  "wire",
+	Title: "wire format",
+	Doc: "how the values of an all-reduce are written: exact, or rounded to 16 or 8 bits; what int8 loses is added " +
+		"to the next message (error feedback)",
 	Choices: []string{"float32", "bf16", "int8"},
 	Max:     2,
 }

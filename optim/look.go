@@ -11,7 +11,8 @@ import (
 // SeriesGradient is added by the runtime to every algorithm whose members compute gradients of their own mini-batches,
 // unless the algorithm declares a series of that name.
 var SeriesGradient = Series{Name: "gradient.norm", Title: "gradient norm", Kind: PerMember,
-	Doc: "Euclidean norm of the member's last gradient in a round that a probe follows, before it is clipped and weight decay is added"}
+	Doc: "Euclidean norm of the member's last gradient in a round that a probe follows, before it is clipped and weight " +
+		"decay is added"}
 
 // look is a distance that a task computes in a round before a probe.
 type look struct {
@@ -36,7 +37,9 @@ func (e *Env) Looks() []Point {
 	for l, x := range last {
 		out = append(out, Point{Member: l.member, Series: l.series, Value: x})
 	}
-	slices.SortFunc(out, func(a, b Point) int { return cmp.Or(cmp.Compare(a.Series, b.Series), cmp.Compare(a.Member, b.Member)) })
+	slices.SortFunc(out, func(a, b Point) int {
+		return cmp.Or(cmp.Compare(a.Series, b.Series), cmp.Compare(a.Member, b.Member))
+	})
 	return out
 }
 

@@ -24,10 +24,11 @@ import (
 // The source's settings differ from the defaults here: momentum=0.95, and beta2=0.95 and eps 1e-10 of its AdamW.
 var (
 	knobOptimiser = Knob{
-		Group:   GroupOptimiser,
-		Name:    "optimiser",
-		Title:   "optimiser",
-		Doc:     "optimiser of a gradient step: SGD with Nesterov momentum; Adam, or AdamW with decoupled weight decay, eta about 0.001; Muon, which orthogonalises the momentum of each matrix, eta about 0.02",
+		Group: GroupOptimiser,
+		Name:  "optimiser",
+		Title: "optimiser",
+		Doc: "optimiser of a gradient step: SGD with Nesterov momentum; Adam, or AdamW with decoupled weight decay, " +
+			"eta about 0.001; Muon, which orthogonalises the momentum of each matrix, eta about 0.02",
 		Choices: []string{"sgd", "adam", "adamw", "muon"},
 		Max:     3,
 	}
@@ -54,20 +55,22 @@ var (
 		Default: 0.999,
 	}
 	KnobLengths = Knob{
-		Group:   GroupOptimiser,
-		Only:    When{"optimiser", []string{"muon"}},
-		Name:    "lengths",
-		Title:   "lengths",
-		Doc:     "Muon: matrices keep their norm (free), or each is scaled to the square root of its rows before a step (fixed), so that eta is relative to it: for matrices that a norm follows",
+		Group: GroupOptimiser,
+		Only:  When{"optimiser", []string{"muon"}},
+		Name:  "lengths",
+		Title: "lengths",
+		Doc: "Muon: matrices keep their norm (free), or each is scaled to the square root of its rows before a step " +
+			"(fixed), so that eta is relative to it: for matrices that a norm follows",
 		Choices: []string{"free", "fixed"},
 		Max:     1,
 	}
 	KnobLast = Knob{
-		Group:   GroupOptimiser,
-		Only:    When{"optimiser", []string{"muon"}},
-		Name:    "last",
-		Title:   "last matrix",
-		Doc:     "Muon: optimiser of the last matrix, the output layer: Muon as for the others, or AdamW as for vectors, so that its norm stays free with lengths=fixed",
+		Group: GroupOptimiser,
+		Only:  When{"optimiser", []string{"muon"}},
+		Name:  "last",
+		Title: "last matrix",
+		Doc: "Muon: optimiser of the last matrix, the output layer: Muon as for the others, or AdamW as for vectors, " +
+			"so that its norm stays free with lengths=fixed",
 		Choices: []string{"muon", "adamw"},
 		Max:     1,
 	}

@@ -4,7 +4,8 @@ import "brood/models/engine"
 
 // SeriesPartner is declared by an algorithm whose members meet in pairs, so that the workbench draws the meetings.
 var SeriesPartner = Series{Name: "partner", Title: "partner", Kind: PairEdges,
-	Doc: "members that this member met in the round, a point per meeting in order, the last meeting last; its own id if it met none. Both members of a meeting have a point; of a push only the sender"}
+	Doc: "members that this member met in the round, a point per meeting in order, the last meeting last; " +
+		"its own id if it met none. Both members of a meeting have a point; of a push only the sender"}
 
 // PartnersOf returns the points of SeriesPartner for the members hosted here, in the order of the meetings of the whole
 // population. With pushes, only the first member of a pair reports it. A pair of a member and itself is no meeting.

@@ -108,7 +108,8 @@ func (s Shape) CheckParts() error {
 }
 
 // Deal divides the training set among the members of the roster by the knobs k. The runtime calls it before each round.
-// Parts depend on the seed, the rank of a member and the number of members only: a change of the population deals again.
+// Parts depend on the seed, the rank of a member and the number of members only: a change of the population deals
+// again.
 func (e *Env) Deal(k Values) {
 	d := dealing{n: len(e.Roster.Members), share: k.DataShare()}
 	if k.ByClass() && !e.MetaOnly {

@@ -56,11 +56,12 @@ var (
 	}
 
 	KnobClip = Knob{
-		Group:   GroupStream,
-		Name:    "clip",
-		Title:   "gradient clip",
-		Unit:    "norm",
-		Doc:     "a member's gradient that is longer (by its global norm: Euclidean over all parameters, before weight decay) is scaled down to this; 0 never",
+		Group: GroupStream,
+		Name:  "clip",
+		Title: "gradient clip",
+		Unit:  "norm",
+		Doc: "a member's gradient that is longer (by its global norm: Euclidean over all parameters, " +
+			"before weight decay) is scaled down to this; 0 never",
 		Min:     0,
 		Max:     1e6,
 		Default: 0,

@@ -16,7 +16,8 @@ import (
 var DecoupledDiLoCo = &optim.Algorithm{
 	Name:  "decoupled-diloco",
 	Title: "Decoupled DiLoCo",
-	Paper: "Douillard, Rush, Donchev, Charles, Fallen, Dubey, Gog, Dean, Woodworth, Garrett et al.: Decoupled DiLoCo for resilient distributed pre-training (arXiv:2604.21428, 2026)",
+	Paper: "Douillard, Rush, Donchev, Charles, Fallen, Dubey, Gog, Dean, Woodworth, Garrett et al.: " +
+		"Decoupled DiLoCo for resilient distributed pre-training (arXiv:2604.21428, 2026)",
 	Doc: `Learners (members) train on their own mini-batches, each at its own speed. A syncer merges one fragment of the
 parameters after the other, each once in h ticks, from the learners that are up, which must be quorum or more. All
 learners overwrite their fragment by the merged one:

@@ -14,7 +14,8 @@ import (
 var DiLoCo = &optim.Algorithm{
 	Name:  "diloco",
 	Title: "DiLoCo",
-	Paper: "Douillard, Feng, Rusu, Chhaparia, Donchev, Kuncoro, Ranzato, Szlam, Shen: DiLoCo: distributed low-communication training of language models (2023), algorithm 1",
+	Paper: "Douillard, Feng, Rusu, Chhaparia, Donchev, Kuncoro, Ranzato, Szlam, Shen: DiLoCo: " +
+		"distributed low-communication training of language models (2023), algorithm 1",
 	Doc: `Replicas start from the agreed model xbar and take h steps of an optimiser, by default AdamW, on their own
 mini-batches. The mean of xbar minus each replica is the gradient of an outer step:
 

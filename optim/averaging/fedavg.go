@@ -14,7 +14,9 @@ import (
 var FedAvg = &optim.Algorithm{
 	Name:  "fedavg",
 	Title: "FedAvg",
-	Paper: "McMahan, Moore, Ramage, Hampson, Agüera y Arcas: Communication-efficient learning of deep networks from decentralized data (2017), algorithm 1; FedProx: Li, Sahu, Zaheer, Sanjabi, Talwalkar, Smith: Federated optimization in heterogeneous networks (2020), algorithm 2",
+	Paper: "McMahan, Moore, Ramage, Hampson, Agüera y Arcas: Communication-efficient learning of deep networks from " +
+		"decentralized data (2017), algorithm 1; FedProx: Li, Sahu, Zaheer, Sanjabi, Talwalkar, Smith: " +
+		"Federated optimization in heterogeneous networks (2020), algorithm 2",
 	Doc: `In each cycle a share C (participation) of the members is drawn without replacement. They take h steps from the
 agreed model xbar on their own data; the others idle. The new model is the mean of theirs, weighted by samples n_k:
 

@@ -14,7 +14,8 @@ import (
 var LocalSGD = &optim.Algorithm{
 	Name:  "localsgd",
 	Title: "Local SGD",
-	Paper: "Stich: Local SGD converges fast and communicates little (2018); post-local: Lin, Stich, Patel, Jaggi: Don't use large mini-batches, use local SGD (2018)",
+	Paper: "Stich: Local SGD converges fast and communicates little (2018); post-local: Lin, Stich, Patel, Jaggi: " +
+		"Don't use large mini-batches, use local SGD (2018)",
 	Doc: `Replicas start equal, take h steps each and are averaged:
 
     x^a <- x^a - eta*Nes(m^a, grad f(x^a))      h times, on the replica's own mini-batches
@@ -38,19 +39,20 @@ effect at the next averaging; momenta that differ by then continue to differ.
 Reductions: h 1 without momentum is data-parallel SGD on the same mini-batches, and so is the warm-up with any momentum;
 h 1 with momentum is too if all replicas have been present from the start, since averaging is linear.`,
 	Needs: optim.Gradients,
-	Knobs: slices.Concat([]optim.Knob{optim.KnobEta}, optim.OrProgram(optim.OptimiserKnobs), []optim.Knob{optim.KnobH.With(8),
-		{
-			Name:    "warmup",
-			Title:   "warm-up",
-			Unit:    "rounds",
-			Doc:     "data-parallel steps before the replicas train independently",
-			Min:     0,
-			Max:     1e9,
-			Integer: true,
-			Scale:   optim.Log,
-		},
-		optim.KnobSlice,
-	}, optim.MemberStream),
+	Knobs: slices.Concat([]optim.Knob{optim.KnobEta}, optim.OrProgram(optim.OptimiserKnobs),
+		[]optim.Knob{optim.KnobH.With(8),
+			{
+				Name:    "warmup",
+				Title:   "warm-up",
+				Unit:    "rounds",
+				Doc:     "data-parallel steps before the replicas train independently",
+				Min:     0,
+				Max:     1e9,
+				Integer: true,
+				Scale:   optim.Log,
+			},
+			optim.KnobSlice,
+		}, optim.MemberStream),
 	Series: []optim.Series{optim.SeriesLoss},
 	Blocks: func(k optim.Values, l engine.Layout) []optim.Block {
 		return optim.StepBlocks(k, l, optim.Params(optim.BlockX, false, optim.EnterCentre, l),

@@ -13,7 +13,8 @@ import (
 var PAPA = &optim.Algorithm{
 	Name:  "papa",
 	Title: "PAPA",
-	Paper: "Jolicoeur-Martineau, Gervais, Fatras, Zhang, Lacoste-Julien: Population parameter averaging (2023), algorithm 1",
+	Paper: "Jolicoeur-Martineau, Gervais, Fatras, Zhang, Lacoste-Julien: Population parameter averaging (2023), " +
+		"algorithm 1",
 	Doc: `Replicas train independently, and every h steps each moves a small part of the way to their mean. They thus stay
 close enough to be averaged at the end, and different enough for averaging to be useful:
 
@@ -30,18 +31,19 @@ Deviations: in the source replicas differ in augmentation and regularisation; he
 The source lets 1-keep shrink with the learning rate; here a schedule of keep does.
 Reductions: keep 0 is LocalSGD; keep 1 is n independent SGDs.`,
 	Needs: optim.Gradients,
-	Knobs: slices.Concat([]optim.Knob{optim.KnobEta}, optim.OrProgram(optim.OptimiserKnobs), []optim.Knob{optim.KnobH.With(10),
-		{
-			Name:    "keep",
-			Label:   "α",
-			Title:   "kept share",
-			Doc:     "weight of a replica's own parameters in a pull; the mean has weight 1-keep",
-			Min:     0,
-			Max:     1,
-			Default: 0.99,
-		},
-		optim.KnobSlice, optim.KnobStart,
-	}, optim.MemberStream),
+	Knobs: slices.Concat([]optim.Knob{optim.KnobEta}, optim.OrProgram(optim.OptimiserKnobs),
+		[]optim.Knob{optim.KnobH.With(10),
+			{
+				Name:    "keep",
+				Label:   "α",
+				Title:   "kept share",
+				Doc:     "weight of a replica's own parameters in a pull; the mean has weight 1-keep",
+				Min:     0,
+				Max:     1,
+				Default: 0.99,
+			},
+			optim.KnobSlice, optim.KnobStart,
+		}, optim.MemberStream),
 	Series: []optim.Series{optim.SeriesLoss},
 	Blocks: func(k optim.Values, l engine.Layout) []optim.Block {
 		enter := optim.EnterCentre

@@ -13,7 +13,8 @@ import (
 var SCAFFOLD = &optim.Algorithm{
 	Name:  "scaffold",
 	Title: "SCAFFOLD",
-	Paper: "Karimireddy, Kale, Mohri, Reddi, Stich, Suresh: SCAFFOLD: stochastic controlled averaging for federated learning (2020), algorithm 1 with option II",
+	Paper: "Karimireddy, Kale, Mohri, Reddi, Stich, Suresh: SCAFFOLD: stochastic controlled averaging for federated " +
+		"learning (2020), algorithm 1 with option II",
 	Doc: `As in fedavg, a share C (participation) of the n members is drawn in each cycle and takes h steps from the agreed
 model xbar. Each member has a control variate c_k, the mean gradient of its last cycle, and all have the mean c of
 these. A step replaces the member's part of the gradient by the mean:

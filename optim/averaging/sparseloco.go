@@ -14,7 +14,8 @@ import (
 var SparseLoCo = &optim.Algorithm{
 	Name:  "sparseloco",
 	Title: "SparseLoCo",
-	Paper: "Sarfi, Therien, Lidin, Belilovsky: Communication efficient LLM pre-training with SparseLoCo (2025), algorithm 1",
+	Paper: "Sarfi, Therien, Lidin, Belilovsky: Communication efficient LLM pre-training with SparseLoCo (2025), " +
+		"algorithm 1",
 	Doc: `Replicas start from the agreed model xbar and take h steps of an optimiser, by default AdamW, each on its own
 mini-batches. A replica adds its change over the cycle to its residual, the sum of what it has not sent so far. It sends
 the largest values of every chunk of the residual, in two bits each, and subtracts them. There is no outer momentum: the

@@ -15,7 +15,8 @@ import (
 var SPARTA = &optim.Algorithm{
 	Name:  "sparta",
 	Title: "SPARTA",
-	Paper: "Beton, Howes, Cheema et al.: Improving the efficiency of distributed training using sparse parameter averaging (SPARTA, 2025); code in EXO Gym (2025)",
+	Paper: "Beton, Howes, Cheema et al.: Improving the efficiency of distributed training using sparse parameter " +
+		"averaging (SPARTA, 2025); code in EXO Gym (2025)",
 	Doc: `Replicas train on their own mini-batches. After every h steps a random share of the elements of the parameters is
 averaged over all replicas. An element is averaged only once in h/share steps on average, but the replicas stay close
 enough to be averaged at the end:

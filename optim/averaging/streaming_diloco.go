@@ -14,7 +14,8 @@ import (
 var StreamingDiLoCo = &optim.Algorithm{
 	Name:  "streaming-diloco",
 	Title: "Streaming DiLoCo",
-	Paper: "Douillard, Donchev, Rush, Kale, Charles, Garrett, Teston, Lacey, McIlroy, Shen, Ramé, Szlam, Ranzato, Barham: Streaming DiLoCo with overlapping communication (2025), algorithm 2",
+	Paper: "Douillard, Donchev, Rush, Kale, Charles, Garrett, Teston, Lacey, McIlroy, Shen, Ramé, Szlam, Ranzato, " +
+		"Barham: Streaming DiLoCo with overlapping communication (2025), algorithm 2",
 	Doc: `DiLoCo on fragments of the parameters. Each fragment is sent every h steps, one after the other, so that no round
 sends more than one. The outer step of a fragment is taken delay steps after it was sent. A replica then mixes the new
 agreed fragment with its own, so that it does not lose what it learned in between.

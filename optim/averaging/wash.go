@@ -16,7 +16,8 @@ import (
 var WASH = &optim.Algorithm{
 	Name:  "wash",
 	Title: "WASH",
-	Paper: "Fournier, Nabli, Aminbeidokhti, Pedersoli, Belilovsky, Oyallon: WASH: Train your ensemble with communication-efficient weight shuffling, then average (2024)",
+	Paper: "Fournier, Nabli, Aminbeidokhti, Pedersoli, Belilovsky, Oyallon: WASH: Train your ensemble with " +
+		"communication-efficient weight shuffling, then average (2024)",
 	Doc: `Replicas train on their own mini-batches. After every h steps a share of the weights is shuffled among them,
 element by element. Replicas thus stay close enough to be averaged at the end, but none becomes a mean of others:
 

@@ -13,7 +13,8 @@ import (
 var Elastic = &optim.Algorithm{
 	Name:  "elastic",
 	Title: "Elastic-SGD",
-	Paper: "Zhang, Choromanska, LeCun: Deep learning with elastic averaging SGD (2015), in the synchronous form of Chaudhari et al., Parle (2017), eq. 1",
+	Paper: "Zhang, Choromanska, LeCun: Deep learning with elastic averaging SGD (2015), in the synchronous form of " +
+		"Chaudhari et al., Parle (2017), eq. 1",
 	Doc: `Every replica takes SGD steps on its own mini-batches and is attracted to the mean of all with strength 1/rho:
 
     r = mean_a x^a;  x^a <- x^a - eta*Nes(m, grad f(x^a) + (x^a - r)/rho)

@@ -14,15 +14,16 @@ import (
 var EntropySGD = &optim.Algorithm{
 	Name:  "entropy-sgd",
 	Title: "Entropy-SGD",
-	Paper: "Chaudhari, Choromanska, Soatto, LeCun, Baldassi, Borgs, Chayes, Sagun, Zecchina: Entropy-SGD: biasing gradient descent into wide valleys (2016), algorithm 1",
+	Paper: "Chaudhari, Choromanska, Soatto, LeCun, Baldassi, Borgs, Chayes, Sagun, Zecchina: Entropy-SGD: " +
+		"biasing gradient descent into wide valleys (2016), algorithm 1",
 	Doc: `One model x follows the gradient (x - <y>)/gamma of the local entropy of f, whose mean <y> is estimated by ell
 steps of Langevin dynamics around x:
 
-    y = z = x;  m = 0                                                                             start of a cycle
-    y <- y - eta_in*Nes(m, grad f(y) + (y - x)/gamma) + thermal*sqrt(2*eta_in)*N(0, 1)            ell times, pull inside
-    y <- y - eta_in*(Nes(m, grad f(y)) + (y - x)/gamma) + thermal*sqrt(2*eta_in)*N(0, 1)          ell times, pull outside
-    z <- alpha*z + (1-alpha)*y                                                                    after each
-    x <- x - eta*Nes(mx, x - z)                                                                   end of a cycle
+    y = z = x;  m = 0                                                                         start of a cycle
+    y <- y - eta_in*Nes(m, grad f(y) + (y - x)/gamma) + thermal*sqrt(2*eta_in)*N(0, 1)        ell times, pull inside
+    y <- y - eta_in*(Nes(m, grad f(y)) + (y - x)/gamma) + thermal*sqrt(2*eta_in)*N(0, 1)      ell times, pull outside
+    z <- alpha*z + (1-alpha)*y                                                                after each
+    x <- x - eta*Nes(mx, x - z)                                                               end of a cycle
 
 The inner momentum is the knob momentum, the outer momentum the knob momentum_out; if that is below 0, it equals
 momentum. gamma is a divisor: a larger one attracts more weakly. thermal*sqrt(2*eta_in) is the source's

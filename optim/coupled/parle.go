@@ -15,7 +15,8 @@ import (
 var Parle = &optim.Algorithm{
 	Name:  "parle",
 	Title: "Parle",
-	Paper: "Chaudhari, Baldassi, Zecchina, Soatto, Talwalkar, Oberman: Parle: parallelizing stochastic gradient descent (2017)",
+	Paper: "Chaudhari, Baldassi, Zecchina, Soatto, Talwalkar, Oberman: Parle: parallelizing stochastic gradient descent " +
+		"(2017)",
 	Doc: `n replicas x^a take ell inner steps of y^a each, attracted to x^a with strength 1/gamma, and are then coupled
 through their mean with strength 1/rho. gamma and rho are divisors, as in the paper. B is the number of mini-batches an
 epoch.

@@ -16,7 +16,8 @@ import (
 var ARS = &optim.Algorithm{
 	Name:  "ars",
 	Title: "ARS",
-	Paper: "Mania, Guy, Recht: Simple random search of static linear policies is competitive for reinforcement learning (2018), Algorithm 2, V1-t",
+	Paper: "Mania, Guy, Recht: Simple random search of static linear policies is competitive for reinforcement learning " +
+		"(2018), Algorithm 2, V1-t",
 	Doc: `Members are candidates theta +- sigma*eps in pairs: ranks 2k and 2k+1 of the population share the direction
 eps_k, N directions in all. f+ and f- are the fitness of the two:
 

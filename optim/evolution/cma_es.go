@@ -20,12 +20,14 @@ const cmaESMost = 256
 var CMAES = &optim.Algorithm{
 	Name:  "cma-es",
 	Title: "CMA-ES",
-	Paper: "Hansen: The CMA evolution strategy: a tutorial (2016, revised 2023), figure 6; restarts after Auger, Hansen: A restart CMA evolution strategy with increasing population size (2005)",
-	Doc: `Members are candidates drawn from a normal distribution with mean x, step size sigma and covariance C, which has the
-eigenvectors B and the deviations D along them. With M parameters and a population of P:
+	Paper: "Hansen: The CMA evolution strategy: a tutorial (2016, revised 2023), figure 6; restarts after Auger, " +
+		"Hansen: A restart CMA evolution strategy with increasing population size (2005)",
+	Doc: `Members are candidates drawn from a normal distribution with mean x, step size sigma and covariance C, which has
+the eigenvectors B and the deviations D along them. With M parameters and a population of P:
 
     x_i = x + sigma*y_i,  y_i = B D z_i,  z_i ~ N(0, I)
-    w' = ln((P + 1)/2) - ln k, k = 1 the best;  w_k = w'/sum of the positive w' where w' > 0;  mu_w = 1/sum w_k^2 over these
+    w' = ln((P + 1)/2) - ln k, k = 1 the best
+    w_k = w'/sum of the positive w' where w' > 0;  mu_w = 1/sum w_k^2 over these
     w_k = w'*min(1 + c_1/c_mu, 1 + 2 mu_-/(mu_w + 2), (1 - c_1 - c_mu)/(M c_mu))/sum of |w'| where w' < 0 (active)
     y = sum of w_k y_k over the best half;  x <- x + sigma*y
     p_s <- (1 - c_s)*p_s + sqrt(c_s*(2 - c_s)*mu_w)*B D^-1 B' y;  sigma <- sigma*exp(c_s/d_s*(|p_s|/E|N(0, I)| - 1))

@@ -18,7 +18,9 @@ import (
 var CRFMNES = &optim.Algorithm{
 	Name:  "cr-fm-nes",
 	Title: "CR-FM-NES",
-	Paper: "Nomura, Ono: Fast moving natural evolution strategy for high-dimensional problems (2022); the gradient of its covariance after Akimoto, Auger, Hansen: Comparison-based natural gradient optimization in high dimension (2014)",
+	Paper: "Nomura, Ono: Fast moving natural evolution strategy for high-dimensional problems (2022); " +
+		"the gradient of its covariance after Akimoto, Auger, Hansen: Comparison-based natural gradient optimization in " +
+		"high dimension (2014)",
 	Doc: `Members are candidates drawn from a normal distribution with mean m, step size sigma and covariance D(I + vv')D:
 deviations D of the parameters, and a principal direction v along which they vary together. Ranks 2k and 2k+1 of the
 population share z_k with opposite signs:

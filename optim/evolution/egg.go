@@ -16,7 +16,8 @@ import (
 var EGG = &optim.Algorithm{
 	Name:  "egg",
 	Title: "EGG",
-	Paper: "Sarkar et al.: Evolution strategies at the hyperscale (EGGROLL, 2025), the recurrent language model in whole numbers (EGG)",
+	Paper: "Sarkar et al.: Evolution strategies at the hyperscale (EGGROLL, 2025), the recurrent language model in " +
+		"whole numbers (EGG)",
 	Doc: `Every weight is an integer in [-127, 127], and all intermediate values up to the loss are integers within their
 own bounds. Ranks 2k and 2k+1 of the population share eps_k, noise of deviation 1 that is scaled by sigma and rounded:
 

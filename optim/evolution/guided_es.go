@@ -15,7 +15,8 @@ import (
 var GuidedES = &optim.Algorithm{
 	Name:  "guided-es",
 	Title: "Guided ES",
-	Paper: "Maheswaranathan, Metz, Tucker, Choi, Sohl-Dickstein: Guided evolutionary strategies: augmenting random search with surrogate gradients (2019), algorithm 1",
+	Paper: "Maheswaranathan, Metz, Tucker, Choi, Sohl-Dickstein: Guided evolutionary strategies: " +
+		"augmenting random search with surrogate gradients (2019), algorithm 1",
 	Doc: `Members are candidates x +- eps in pairs: ranks 2i and 2i+1 of the population share eps_i, P pairs in all. U is
 an orthonormal basis, n x k, of the span of the last k surrogate gradients; n is the number of parameters. A share alpha
 of the variance is spread over all parameters, the rest over the subspace:
@@ -76,10 +77,11 @@ that one's for sgd.`,
 			Scale:   optim.Log,
 		},
 		{
-			Name:    "alpha",
-			Label:   "α",
-			Title:   "share of all directions",
-			Doc:     "share of the variance outside the subspace; 1 is no guidance; 0 is for surrogate gradient (estimates would stay on one line)",
+			Name:  "alpha",
+			Label: "α",
+			Title: "share of all directions",
+			Doc: "share of the variance outside the subspace; 1 is no guidance; 0 is for surrogate gradient (estimates " +
+				"would stay on one line)",
 			Min:     0,
 			Max:     1,
 			Default: 0.5,
@@ -103,10 +105,11 @@ that one's for sgd.`,
 			Max:     1,
 		},
 		{
-			Name:    "beta",
-			Label:   "β",
-			Title:   "scale of the estimate",
-			Doc:     "factor of the estimate; 2 makes it about as long as the gradient along one surrogate with half of the variance",
+			Name:  "beta",
+			Label: "β",
+			Title: "scale of the estimate",
+			Doc: "factor of the estimate; 2 makes it about as long as the gradient along one surrogate with half of the " +
+				"variance",
 			Min:     1e-6,
 			Max:     1e9,
 			Default: 2,
@@ -129,7 +132,8 @@ that one's for sgd.`,
 			return errors.New("antithetic pairs need an even population: give members a multiple of 2")
 		case gradient && (s.Layout.Whole || s.Layout.Measured):
 			return errors.New(
-				"surrogate gradient needs a model with gradients, and an objective or an integer model has none: set surrogate to estimates",
+				"surrogate gradient needs a model with gradients, and an objective or an integer model has none: " +
+					"set surrogate to estimates",
 			)
 		case gradient && s.K.Is("samples", "member"):
 			return errors.New(

@@ -245,8 +245,7 @@ func hybridESGradient(ctx context.Context, e *optim.Env, k optim.Values, rep *op
 }
 
 // hybridESOptimiser lists the knobs of the optimiser of full steps. sgd has no momentum here.
-var hybridESOptimiser = append(
-	optim.OptimiserKnobsWithoutMomentum[:len(optim.OptimiserKnobsWithoutMomentum):len(optim.OptimiserKnobsWithoutMomentum)],
+var hybridESOptimiser = append(slices.Clip(optim.OptimiserKnobsWithoutMomentum),
 	optim.Knob{
 		Name:    optim.KnobMu.Name,
 		Title:   optim.KnobMu.Title,

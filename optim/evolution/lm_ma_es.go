@@ -16,7 +16,8 @@ import (
 var LMMAES = &optim.Algorithm{
 	Name:  "lm-ma-es",
 	Title: "LM-MA-ES",
-	Paper: "Loshchilov, Glasmachers, Beyer: Large scale black-box optimization by limited-memory matrix adaptation (2017), algorithm 1",
+	Paper: "Loshchilov, Glasmachers, Beyer: Large scale black-box optimization by limited-memory matrix adaptation " +
+		"(2017), algorithm 1",
 	Doc: `Members are candidates drawn from a normal distribution with mean x, step size sigma, and a transformation by V
 directions m_j, applied one after the other. The best half is weighted by rank. Each direction is a moving average of
 the weighted mean z of the noise, over a time four times as long as the previous direction:

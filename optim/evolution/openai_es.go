@@ -16,7 +16,8 @@ import (
 var OpenAIES = &optim.Algorithm{
 	Name:  "openai-es",
 	Title: "OpenAI-ES",
-	Paper: "Salimans, Ho, Chen, Sidor, Sutskever: Evolution strategies as a scalable alternative to RL (2017); distribution after Malik et al., DarwiNN (2020)",
+	Paper: "Salimans, Ho, Chen, Sidor, Sutskever: Evolution strategies as a scalable alternative to RL (2017); " +
+		"distribution after Malik et al., DarwiNN (2020)",
 	Doc: `Each member is a candidate theta +- sigma*eps in antithetic pairs: ranks 2k and 2k+1 of the population share
 eps_k. Fitness is minus the loss on a mini-batch, by default one that all P candidates of a generation share.
 
@@ -60,9 +61,10 @@ Reductions: semi with one group is seed, bit for bit; with shaping raw, semi is 
 		optim.KnobEta.With(0.005), knobSigma, optim.KnobB.With(256), knobSamples, optim.KnobWD, optim.KnobMu,
 		knobOptimiser,
 		{
-			Name:    "shaping",
-			Title:   "fitness shaping",
-			Doc:     "weight of a result: centred rank, fitness, sign of the difference in its pair, or that difference standardised",
+			Name:  "shaping",
+			Title: "fitness shaping",
+			Doc: "weight of a result: centred rank, fitness, sign of the difference in its pair, " +
+				"or that difference standardised",
 			Choices: []string{"ranks", "raw", "sign", "standard"},
 			Max:     3,
 		},
@@ -96,9 +98,10 @@ Reductions: semi with one group is seed, bit for bit; with shaping raw, semi is 
 			Integer: true,
 		},
 		{
-			Name:    "distribution",
-			Title:   "distribution",
-			Doc:     "every worker computes the whole update, each a slice, each group a partial sum, or the faster of the first two",
+			Name:  "distribution",
+			Title: "distribution",
+			Doc: "every worker computes the whole update, each a slice, each group a partial sum, " +
+				"or the faster of the first two",
 			Choices: []string{"seed", "chromosome", "semi", optim.Auto},
 			Max:     3,
 		},
@@ -132,7 +135,8 @@ Reductions: semi with one group is seed, bit for bit; with shaping raw, semi is 
 			return errors.New("integer noise has full rank: set rank to 0, or noise to gaussian")
 		case integer && (s.K.Is("shaping", "raw") || s.K.Is("shaping", "standard") || s.K.Is("distribution", "semi")):
 			return errors.New(
-				"integer noise needs integer weights: set shaping to ranks or sign and distribution to seed or chromosome, or noise to gaussian",
+				"integer noise needs integer weights: set shaping to ranks or sign and distribution to seed or chromosome, " +
+					"or noise to gaussian",
 			)
 		case integer && P > openaiESIntegerMembers:
 			return fmt.Errorf(

@@ -15,7 +15,9 @@ import (
 var PGPE = &optim.Algorithm{
 	Name:  "pgpe",
 	Title: "PGPE",
-	Paper: "Sehnke, Osendorfer, Rückstieß, Graves, Peters, Schmidhuber: Parameter-exploring policy gradients (2010), symmetric sampling; ClipUp after Toklu, Liskowski, Srivastava: ClipUp: a simple and powerful optimizer for distribution-based policy evolution (2020)",
+	Paper: "Sehnke, Osendorfer, Rückstieß, Graves, Peters, Schmidhuber: Parameter-exploring policy gradients (2010), " +
+		"symmetric sampling; ClipUp after Toklu, Liskowski, Srivastava: ClipUp: a simple and powerful optimizer for " +
+		"distribution-based policy evolution (2020)",
 	Doc: `Members are candidates mu +- s.*z in pairs: ranks 2k and 2k+1 of the population share z_k ~ N(0, I), N pairs in
 all. The difference between the two results of a pair moves the mean; their mean relative to all results moves the
 deviations:
@@ -50,9 +52,10 @@ Reductions: eta_s 0 with sgd and raw is openai-es with raw, whose eta is sigma^2
 	Knobs: []optim.Knob{
 		optim.KnobEta.With(0.1),
 		{
-			Name:    "optimiser",
-			Title:   "optimiser",
-			Doc:     "update rule: clipup uses only the gradient's direction; adam needs an eta of about 0.005; sgd uses the length too",
+			Name:  "optimiser",
+			Title: "optimiser",
+			Doc: "update rule: clipup uses only the gradient's direction; adam needs an eta of about 0.005; " +
+				"sgd uses the length too",
 			Choices: []string{"clipup", "adam", "sgd"},
 			Max:     2,
 		},

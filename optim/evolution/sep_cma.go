@@ -16,7 +16,8 @@ import (
 var SepCMA = &optim.Algorithm{
 	Name:  "sep-cma",
 	Title: "sep-CMA-ES",
-	Paper: "Ros, Hansen: A simple modification in CMA-ES achieving linear time and space complexity (2008), table 1 and section 3",
+	Paper: "Ros, Hansen: A simple modification in CMA-ES achieving linear time and space complexity (2008), " +
+		"table 1 and section 3",
 	Doc: `Members are candidates drawn from a normal distribution with mean m, step size sigma and a standard deviation s
 of each parameter. The best half is weighted by rank; two paths accumulate the steps of the mean:
 

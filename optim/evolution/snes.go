@@ -16,7 +16,8 @@ import (
 var SNES = &optim.Algorithm{
 	Name:  "snes",
 	Title: "SNES",
-	Paper: "Schaul, Glasmachers, Schmidhuber: High dimensions and heavy tails for natural evolution strategies (2011); for networks Lenc et al. (2019)",
+	Paper: "Schaul, Glasmachers, Schmidhuber: High dimensions and heavy tails for natural evolution strategies (2011); " +
+		"for networks Lenc et al. (2019)",
 	Doc: `Members are candidates drawn from a normal distribution, whose mean mu and standard deviations s are both
 learned:
 

@@ -25,10 +25,10 @@ optimiser adam, adamw or muon replaces the step of Nes.
 
 Members of odd rank are active, those of even rank passive. Only an active member starts a meeting, always with a
 passive one, so that members cannot deadlock. A schedule simulates asynchrony: a round is n*(1+gossip) events, one
-after another, drawn from the seed. An event is a meeting of a uniform active and a uniform passive member with probability
-gossip/(1+gossip), else the end of the gradient of a uniform member. The copy pull_i is the block pull; staleness is its
-distance from x_i when the gradient ends. Events that share no member run concurrently, with the same bits. The centre
-is mean_a x.
+after another, drawn from the seed. An event is a meeting of a uniform active and a uniform passive member with
+probability gossip/(1+gossip), else the end of the gradient of a uniform member. The copy pull_i is the block pull;
+staleness is its distance from x_i when the gradient ends. Events that share no member run concurrently, with the same
+bits. The centre is mean_a x.
 Series: loss, the staleness, and the partner of each member.
 Bytes: 4M each way for a meeting of members of different workers.
 

@@ -13,7 +13,9 @@ import (
 var DPSGD = &optim.Algorithm{
 	Name:  "d-psgd",
 	Title: "D-PSGD",
-	Paper: "Lian, Zhang, Zhang, Hsieh, Zhang, Liu: Can decentralized algorithms outperform centralized algorithms? (2017), algorithm 1; exponential graphs: Ying, Yuan, Chen, Hu, Pan, Yin: Exponential graph is provably efficient for decentralized deep training (2021)",
+	Paper: "Lian, Zhang, Zhang, Hsieh, Zhang, Liu: Can decentralized algorithms outperform centralized algorithms? " +
+		"(2017), algorithm 1; exponential graphs: Ying, Yuan, Chen, Hu, Pan, Yin: Exponential graph is provably efficient " +
+		"for decentralized deep training (2021)",
 	Doc: `Every member averages with its neighbours in a graph, and takes a gradient step from where it was before:
 
     x_i <- sum_j W_ij x_j - eta*Nes(m_i, grad f(x_i))

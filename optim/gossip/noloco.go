@@ -15,7 +15,8 @@ import (
 var NoLoCo = &optim.Algorithm{
 	Name:  "noloco",
 	Title: "NoLoCo",
-	Paper: "Kolehmainen, Blagoev, Donaghy, Ersoy, Nies: NoLoCo: no-all-reduce low communication training method for large models (2025), section 3",
+	Paper: "Kolehmainen, Blagoev, Donaghy, Ersoy, Nies: NoLoCo: no-all-reduce low communication training method for " +
+		"large models (2025), section 3",
 	Doc: `Replicas take h steps of AdamW on their own mini-batches. Then they are paired at random, each once. The outer
 step of a replica follows the mean change of its pair, and moves towards the mean of the models where its pair began:
 

@@ -14,7 +14,8 @@ import (
 var PopSGD = &optim.Algorithm{
 	Name:  "popsgd",
 	Title: "PopSGD",
-	Paper: "Nadiradze, Sabour, Davies, Li, Alistarh: Asynchronous decentralized SGD with quantized and local updates (SwarmSGD, 2019)",
+	Paper: "Nadiradze, Sabour, Davies, Li, Alistarh: Asynchronous decentralized SGD with quantized and local updates " +
+		"(SwarmSGD, 2019)",
 	Doc: `Pairs (i, j) are drawn one after another, uniformly. Both members of a pair take local steps and then average:
 
     x_i, x_j <- h_i, h_j steps of SGD;  x_i = x_j = (x_i + x_j)/2                            blocking

@@ -14,7 +14,8 @@ import (
 var GA = &optim.Algorithm{
 	Name:  "ga",
 	Title: "Genetic algorithm",
-	Paper: "Such, Madhavan, Conti, Lehman, Stanley, Clune: Deep neuroevolution (2017); with crossover as Prellberg, Kramer (2018) and as the evolutionary part of Shahab & Grot, PESGD (2020)",
+	Paper: "Such, Madhavan, Conti, Lehman, Stanley, Clune: Deep neuroevolution (2017); with crossover as Prellberg, " +
+		"Kramer (2018) and as the evolutionary part of Shahab & Grot, PESGD (2020)",
 	Doc: `A round is a generation: all members are scored on one mini-batch of the training set, the best elite members
 stay unchanged, and every other member is replaced by a child of selected parents:
 

@@ -17,7 +17,8 @@ import (
 var PB2 = &optim.Algorithm{
 	Name:  "pb2",
 	Title: "Population-based bandits",
-	Paper: "Parker-Holder, Nguyen, Roberts: Provably efficient online hyperparameter optimization with population-based bandits (2020)",
+	Paper: "Parker-Holder, Nguyen, Roberts: Provably efficient online hyperparameter optimization with population-based " +
+		"bandits (2020)",
 	Doc: `As in pbt, every member has its own learning rate and weight decay. After each period all members are scored on
 the validation split (never the test set), and the worst continue from the best. Only explore differs: a Gaussian
 process models how much fitness a period gained as a function of the member's factors, and each replaced member gets
@@ -25,7 +26,8 @@ the factors with the highest upper confidence bound:
 
     x_i <- Nesterov SGD on its own mini-batches, eta_i = eta*f_i, decay_i = decay*f'_i
     exploit, i among the worst q*n:  x_i <- x_j, j uniform among the best q*n
-    explore:  u = (ln f/ln vary + 1)/2, (ln f'/ln vary + 1)/2;  y = (gain - mean gain)/deviation of the gains, within +-2
+    explore:  u = (ln f/ln vary + 1)/2, (ln f'/ln vary + 1)/2
+              y = (gain - mean gain)/deviation of the gains, within +-2
               k(u,s; v,t) = exp(-sum_j (u_j - v_j)^2/(2 l_j^2)) * (1 - forget)^(|s - t|/2)
               f_i, f'_i <- argmax over u of mean(u, now) + sqrt(beta)*deviation(u, now)
 
@@ -41,9 +43,9 @@ and vary, and start uniform in the logarithm: block hyper. If vary was lowered o
 moved to the bounds, and observations outside count at the bounds. The block tried stores the observations, the block
 from the fitness at the start of the period. y is -2 if the fitness is missing. A period whose initial fitness was not
 measured, such as each member's first, is no observation. The work grows with the cube of the number of members, which
-is at most 256. A replaced member starts with the optimiser state and the batch-norm statistics that it has in pbt. A round
-is at most slice steps of the period; the block phase counts steps, cycle counts comparisons. The centre is the best
-member of the last comparison, with the parameters that it has since trained.
+is at most 256. A replaced member starts with the optimiser state and the batch-norm statistics that it has in pbt. A
+round is at most slice steps of the period; the block phase counts steps, cycle counts comparisons. The centre is the
+best member of the last comparison, with the parameters that it has since trained.
 Series: loss and the members' learning rates; at comparisons fitness and diversity.
 Bytes per comparison: P fitness values and 16P of observations to every worker; 4M for a source on another worker.
 
@@ -105,7 +107,8 @@ Reductions: period beyond the run is independent SGDs of different rates; quanti
 		}
 		if len(s.Roster.Members) > pb2MaxMembers {
 			return fmt.Errorf(
-				"every worker factorises a covariance of all members, which grows with the cube of their number: give members at most %d, or take pbt",
+				"every worker factorises a covariance of all members, which grows with the cube of their number: "+
+					"give members at most %d, or take pbt",
 				pb2MaxMembers,
 			)
 		}

@@ -15,7 +15,8 @@ import (
 var PBT = &optim.Algorithm{
 	Name:  "pbt",
 	Title: "Population-based training",
-	Paper: "Jaderberg, Dalibard, Osindero et al.: Population based training of neural networks (2017), truncation selection",
+	Paper: "Jaderberg, Dalibard, Osindero et al.: Population based training of neural networks (2017), " +
+		"truncation selection",
 	Doc: `Every member trains by SGD with its own learning rate and weight decay. After each period all members are scored
 on the validation split (never the test set), and each of the worst continues from one of the best:
 

@@ -15,7 +15,8 @@ import (
 var PESGD = &optim.Algorithm{
 	Name:  "pesgd",
 	Title: "PESGD",
-	Paper: "Shahab, Grot: Population-based evolutionary distributed SGD (2020); back-off, m-elitism, annealed mutation and drawn hyper-parameters after Cui et al., ESGD (2018)",
+	Paper: "Shahab, Grot: Population-based evolutionary distributed SGD (2020); back-off, m-elitism, " +
+		"annealed mutation and drawn hyper-parameters after Cui et al., ESGD (2018)",
 	Doc: `Every member trains by SGD independently for an evolution period. Then all are scored on the validation split
 (never the test set), the best elite members stay unchanged, and every other member is replaced by a child of selected
 parents:

@@ -43,9 +43,10 @@ var (
 		Scale:   optim.Log,
 	}
 	knobSimulation = optim.Knob{
-		Name:    "simulation",
-		Title:   "simulation",
-		Doc:     "agent by agent, by the counts of agents in each state, or the faster of the two; equal in distribution; a change restarts all executions",
+		Name:  "simulation",
+		Title: "simulation",
+		Doc: "agent by agent, by the counts of agents in each state, or the faster of the two; equal in distribution; " +
+			"a change restarts all executions",
 		Choices: []string{"auto", "agents", "counts"},
 		Max:     2,
 	}

@@ -17,7 +17,8 @@ func must(t *Table, err error) *Table {
 var OR = protocol(optim.Algorithm{
 	Name:  "or",
 	Title: "OR",
-	Paper: "Angluin, Aspnes, Diamadi, Fischer, Peralta: Computation in networks of passively mobile finite-state sensors (2006)",
+	Paper: "Angluin, Aspnes, Diamadi, Fischer, Peralta: Computation in networks of passively mobile finite-state " +
+		"sensors (2006)",
 	Doc: `The agents compute the OR of their bits by a one-way epidemic.
 
     1,0 -> 1,1
@@ -70,7 +71,8 @@ Bytes: 16 per member to every other worker in each round.`,
 var Leader = protocol(optim.Algorithm{
 	Name:  "leader",
 	Title: "Leader election",
-	Paper: "Angluin, Aspnes, Diamadi, Fischer, Peralta: Computation in networks of passively mobile finite-state sensors (2006)",
+	Paper: "Angluin, Aspnes, Diamadi, Fischer, Peralta: Computation in networks of passively mobile finite-state " +
+		"sensors (2006)",
 	Doc: `Every agent starts as a leader. If two leaders meet, one of them remains a leader.
 
     L,L -> L,F
@@ -108,7 +110,8 @@ func startMajority(states int) func(k optim.Values) ([]uint64, error) {
 var ExactMajority = protocol(optim.Algorithm{
 	Name:  "exact-majority",
 	Title: "Exact majority, 4 states",
-	Paper: "Draief, Vojnović: Convergence speed of binary interval consensus (2012); Mertzios, Nikoletseas, Raptopoulos, Spirakis (2014)",
+	Paper: "Draief, Vojnović: Convergence speed of binary interval consensus (2012); Mertzios, Nikoletseas, " +
+		"Raptopoulos, Spirakis (2014)",
 	Doc: `A strong A and a strong B that meet both become weak. Strong agents that are left convert the weak ones.
 
     A,B -> a,b    A,b -> A,a    B,a -> B,b
@@ -151,7 +154,8 @@ func partialRule(next map[pair]pair) rule {
 var ApproximateMajority = protocol(optim.Algorithm{
 	Name:  "approximate-majority",
 	Title: "Approximate majority, 3 states",
-	Paper: "Angluin, Aspnes, Eisenstat: A simple population protocol for fast robust approximate majority (2008); Perron, Vasudevan, Vojnović (2009)",
+	Paper: "Angluin, Aspnes, Eisenstat: A simple population protocol for fast robust approximate majority (2008); " +
+		"Perron, Vasudevan, Vojnović (2009)",
 	Doc: `Two opposite opinions that meet become undecided (U). An undecided agent adopts the opinion of the next
 decided agent.
 

@@ -113,8 +113,8 @@ type Measured struct {
 }
 
 // Bounds returns the rows of the table in its order, then the rows of leader election. Measured rows have n agents and
-// the smallest positive gap: 1 if n is odd, else 2. Average and conquer is measured with constant numbers of states, and
-// with about n/gap states where its knob m allows that.
+// the smallest positive gap: 1 if n is odd, else 2. Average and conquer is measured with constant numbers of states,
+// and with about n/gap states where its knob m allows that.
 func Bounds(n int) []Bound {
 	set := func(more map[string]float64) map[string]float64 {
 		v := map[string]float64{"n": float64(n), "gap": float64(2 - n%2)}
