@@ -9,8 +9,8 @@ import (
 const Level = 0.05
 
 // Adjust sets the adjusted p-values of the claims with a p-value, over all of them together: by Holm (1979), which
-// bounds the probability of any false decision, and by Benjamini and Hochberg (1995), which bounds the expected share of
-// false decisions. Checks and counts are no hypotheses and are not among them.
+// bounds the probability of any false decision, and by Benjamini and Hochberg (1995), which bounds the expected share
+// of false decisions. Checks and counts are no hypotheses and are not among them.
 func Adjust(all []Judgement) {
 	var of []*Finding
 	for i := range all {

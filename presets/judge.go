@@ -132,9 +132,9 @@ func (c Claim) conditions(s Sample, other map[string]Sample, seeds int) (out []c
 
 // Judge compares a sample with the claim; other has the samples of the presets in the claim. A bound, an order or a
 // distance is decided at 95 % by Student's t distribution; all conditions of a claim must hold. Presets are compared in
-// pairs of equal seeds, or as independent samples if fewer than two seeds are common. A slope holds if the 95 % interval
-// contains the stated value, and is undecided if half the interval exceeds a quarter of the stated value. Counts
-// (accounting) are compared exactly.
+// pairs of equal seeds, or as independent samples if fewer than two seeds are common. A slope holds if the 95 %
+// interval contains the stated value, and is undecided if half the interval exceeds a quarter of the stated value.
+// Counts (accounting) are compared exactly.
 func (c Claim) Judge(s Sample, other map[string]Sample) Finding {
 	f := c.judge(s, other)
 	f.SeedsNeeded = c.seedsNeeded(s, other)

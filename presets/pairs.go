@@ -3,8 +3,8 @@ package presets
 import "math"
 
 // minus returns the mean of a - b: over the pairs of equal seeds if there are two or more, else of independent samples.
-// If some run of a pair missed its target, the means over the pairs are compared as such: only if all of one side missed
-// and none of the other is the difference known. seeds is as in [Sample.withSeeds].
+// If some run of a pair missed its target, the means over the pairs are compared as such: only if all of one side
+// missed and none of the other is the difference known. seeds is as in [Sample.withSeeds].
 func minus(a, b Sample, seeds int) (Estimate, Test) {
 	x, y := common(a, b)
 	switch {

@@ -21,7 +21,8 @@ func SeedsText(n int) string {
 // power80 is the 80 % quantile of the normal distribution.
 const power80 = 0.8416
 
-// withSeeds returns the estimate of the mean for m seeds with the same mean and scatter; 0: for its own number of seeds.
+// withSeeds returns the estimate of the mean for m seeds with the same mean and scatter; 0: for its own number of
+// seeds.
 func (s Sample) withSeeds(m int) Estimate {
 	e := s.Estimate()
 	if m == 0 {
