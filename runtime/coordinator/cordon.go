@@ -25,7 +25,8 @@ const (
 func (c *Coordinator) hosts() []int {
 	for _, out := range []exclusion{cordoned, leaving} {
 		free := slices.DeleteFunc(slices.Clone(c.alive), func(w int) bool { return c.excluded[w] >= out })
-		alone := len(free) == 1 && len(c.pairs) > 0 && c.pairs[0].accused == free[0] // no other worker could compare its frames
+		// no other worker could compare its frames
+		alone := len(free) == 1 && len(c.pairs) > 0 && c.pairs[0].accused == free[0]
 		if len(free) > 0 && !alone {
 			return free
 		}

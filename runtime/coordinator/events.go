@@ -17,9 +17,10 @@ type (
 	// Joined announces a worker. Its number was never used before. Key identifies the same worker when it returns; it
 	// is empty for all workers in the coordinator's process.
 	Joined struct {
-		Worker  int
-		Key     string
-		Machine string        // equal for workers that can exchange frames without a network; "": it shares its machine with no other
+		Worker int
+		Key    string
+		// equal for workers that can exchange frames without a network; "": it shares its machine with no other
+		Machine string
 		Held    *message.Held // rows of the committed state that it holds; nil: none
 	}
 	// Lost reports that a worker is gone, with the state of its members.

@@ -149,9 +149,9 @@ func (c *Coordinator) movesOnly(p *message.Plan) bool {
 	return !differ && err == nil
 }
 
-// checkShared compares the shared rows of all hosts. Rows from a seed or a file, and rows that a plan only moves, depend
-// on no other worker, so that a minority that differs is wrong, or received wrong rows when it joined. Otherwise nobody
-// can be named, and the run pauses.
+// checkShared compares the shared rows of all hosts. Rows from a seed or a file, and rows that a plan only moves,
+// depend on no other worker, so that a minority that differs is wrong, or received wrong rows when it joined. Otherwise
+// nobody can be named, and the run pauses.
 func (c *Coordinator) checkShared(p *message.Plan, hosts []int, shared int) (fx []Effect, ok bool) {
 	count := map[string]int{}
 	most := ""

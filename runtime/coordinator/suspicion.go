@@ -191,7 +191,8 @@ func (c *Coordinator) handleFaulty(e message.Failed) []Effect {
 		return append(c.alertDisagree(text), c.repeatRounds("a worker received an impossible frame")...)
 	}
 	p := c.newPair(*e.Faulty, e.Worker)
-	if c.accusation != nil { // the plan that should decide has impossible frames too: in a plan, sizes are known beforehand
+	// the plan that should decide has impossible frames too: in a plan, sizes are known beforehand
+	if c.accusation != nil {
 		c.accusation = nil
 		return c.suspect(what, p)
 	}

@@ -36,8 +36,8 @@ func (t *Model) Sample(ctx context.Context, s Sampling, each func(b byte) error)
 	}
 	switch {
 	case context == 0:
-		return usererr.Errorf("model %s writes no text, since it has no embedding of bytes: brood predict has what it predicts",
-			t.Net.Name)
+		return usererr.Errorf("model %s writes no text, since it has no embedding of bytes: brood predict has what it "+
+			"predicts", t.Net.Name)
 	case len(s.Prompt) < least:
 		return usererr.Errorf("the prompt has %d bytes, and model %s reads at least %d before it predicts one: "+
 			"give a longer prompt", len(s.Prompt), t.Net.Name, least)

@@ -65,17 +65,22 @@ func (j *Job) fitBatch() {
 	k, ok := j.Alg.Knob(optim.KnobB.Name)
 	set := func(e event.Edit) bool { return e.Knob == k.Name }
 	train := len(j.Samples.Train())
-	if !ok || k.Default != optim.KnobB.Default || j.Alg.Needs&optim.Gradients == 0 || j.Limit.Epochs == 0 || j.Members == Auto ||
-		float64(j.Members)*k.Default <= float64(train) || slices.ContainsFunc(j.Edits, set) {
+	if !ok || k.Default != optim.KnobB.Default || j.Alg.Needs&optim.Gradients == 0 || j.Limit.Epochs == 0 ||
+		j.Members == Auto || float64(j.Members)*k.Default <= float64(train) || slices.ContainsFunc(j.Edits, set) {
 		return
 	}
 	batch := 1
 	for 2*batch*j.Members*stepsOfEpoch <= train {
 		batch *= 2
 	}
-	j.Edits = append(j.Edits, event.Edit{Algorithm: j.Alg.Name, Knob: k.Name, Expr: strconv.Itoa(batch), By: event.ByDefault})
-	j.Notes = append(j.Notes, fmt.Sprintf("batch = %d: with the default of %g a step of %d members would take more than the "+
-		"%d training samples; --set batch=N sets it", batch, k.Default, j.Members, train))
+	j.Edits = append(j.Edits, event.Edit{
+		Algorithm: j.Alg.Name,
+		Knob:      k.Name,
+		Expr:      strconv.Itoa(batch),
+		By:        event.ByDefault,
+	})
+	j.Notes = append(j.Notes, fmt.Sprintf("batch = %d: with the default of %g a step of %d members would take more than "+
+		"the %d training samples; --set batch=N sets it", batch, k.Default, j.Members, train))
 }
 
 // checkSettings returns an error if the knobs cannot be set on the session in dir after round at (0: the last commit).

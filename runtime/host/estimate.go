@@ -164,7 +164,8 @@ func (j *Job) memory(r dryRunResult, single Engine) need {
 			prepared += single.EstimateMemory(w)
 		}
 	}
-	made := startBytes + j.rounds(r)*(roundBytes*float64(len(r.works))+pointBytes*r.reports.points+frameCopies*r.reports.sent)
+	made := startBytes + j.rounds(r)*(roundBytes*float64(len(r.works))+pointBytes*r.reports.points+
+		frameCopies*r.reports.sent)
 	piled := min(made, float64(max(min(n.host, garbage), n.host*leastPercent/100)))
 	n.host = processBytes + max(prepared, n.host+int64(piled))
 	return n

@@ -205,7 +205,8 @@ func (out *Restored) Fork(parent string, o Options) error {
 	out.branch, out.Epoch, out.Checkpoint.Epoch, out.Late = true, 0, 0, nil
 	out.Checkpoint.Timeline = slices.DeleteFunc(slices.Clone(out.Checkpoint.Timeline),
 		func(e event.Edit) bool { return e.At >= out.Checkpoint.Round })
-	out.Asked, out.met, out.finished, out.losses = event.Pending{}, "", true, coordinator.Losses{} // commands and outcome belong to the parent
+	// commands and outcome belong to the parent
+	out.Asked, out.met, out.finished, out.losses = event.Pending{}, "", true, coordinator.Losses{}
 	if err := out.Continue(o); err != nil {
 		return err
 	}

@@ -96,8 +96,8 @@ func (s *shortening) attempt(now int64) {
 			return
 		}
 		s.said, n.Level = true, event.LevelWarning
-		n.Text = "the log stays longer than --keep-log says: it cannot begin after the last good state of the run, and older " +
-			"checkpoints are too near to its beginning"
+		n.Text = "the log stays longer than --keep-log says: it cannot begin after the last good state of the run, " +
+			"and older checkpoints are too near to its beginning"
 	case err != nil:
 		n.Level, n.Text = event.LevelWarning, fmt.Sprintf("the log was not shortened: %v", err)
 	default:

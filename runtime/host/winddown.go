@@ -7,8 +7,8 @@ import (
 	"brood/runtime/event"
 )
 
-// windDown predicts how long the run takes to finish its rounds and save, from the times of its records. Its methods are
-// safe for concurrent use.
+// windDown predicts how long the run takes to finish its rounds and save, from the times of its records. Its methods
+// are safe for concurrent use.
 type windDown struct {
 	mu         sync.Mutex
 	last       int64         // time of the newest commit; 0 after a pause

@@ -43,7 +43,8 @@ type (
 		Epoch uint32 `cbor:"0,keyasint"`
 		At    uint64 `cbor:"1,keyasint,omitempty"`
 		Hash  string `cbor:"2,keyasint,omitempty"` // of that state, which the worker signs with its file
-		Most  int64  `cbor:"-"`                    // largest size of the file in bytes, for the receiver of the file; not sent
+		// largest size of the file in bytes, for the receiver of the file; not sent
+		Most int64 `cbor:"-"`
 	}
 	// Stop ends the worker: the run is over, or the worker is released.
 	Stop struct{}

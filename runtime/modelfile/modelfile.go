@@ -73,8 +73,8 @@ func Open(path string) (f File, err error) {
 	}
 	f.Path = path
 	if text, ok := f.Meta[MetaReading]; ok && text != ReadingVersion || !ok && f.Meta[MetaSession] != "" {
-		return f, fmt.Errorf("%s: its data were read by version %q of the rules, and this brood has version %s: use the brood "+
-			"that exported the model", path, text, ReadingVersion)
+		return f, fmt.Errorf("%s: its data were read by version %q of the rules, and this brood has version %s: "+
+			"use the brood that exported the model", path, text, ReadingVersion)
 	}
 	f.Reading.Form, err = ReadForm(f.Meta)
 	if err != nil {

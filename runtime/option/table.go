@@ -169,10 +169,10 @@ var (
 		at: func(o *Options) any { return &o.Limit.Seconds }, in: func(c *event.Config) any { return &c.Limit.Seconds }})
 	Deadline = add(Option{
 		Name: "deadline",
-		Doc: "save and end before this time, as after SIGTERM: a duration from the start such as 2h, a time such as 17:30, or " +
-			"a date and time such as 2026-05-01T17:30; it is not recorded",
-		Docs: map[string]string{"launch": "save and end before this time, as after SIGTERM, or none: a duration such as 2h, " +
-			"17:30, or 2026-05-01T17:30 (default: the end of the Slurm job)"},
+		Doc: "save and end before this time, as after SIGTERM: a duration from the start such as 2h, a time such as 17:30, " +
+			"or a date and time such as 2026-05-01T17:30; it is not recorded",
+		Docs: map[string]string{"launch": "save and end before this time, as after SIGTERM, or none: " +
+			"a duration such as 2h, 17:30, or 2026-05-01T17:30 (default: the end of the Slurm job)"},
 		Kind:  Text,
 		Use:   Again,
 		Check: checkDeadline,

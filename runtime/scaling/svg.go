@@ -27,7 +27,8 @@ func SVG(heading string, plots []Plot) []byte {
 	rows := (len(plots) + columns - 1) / columns
 	legend := legendOf(plots)
 	w, h := columns*wide, title+rows*high+(len(legend)+columns-1)/columns*legendRow+10
-	fmt.Fprintf(&b, `<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 %d %d" width="%d" height="%d" font-family="sans-serif" font-size="12" fill="#808080">`+"\n", w, h, w, h)
+	fmt.Fprintf(&b, `<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 %d %d" width="%d" height="%d" `+
+		`font-family="sans-serif" font-size="12" fill="#808080">`+"\n", w, h, w, h)
 	fmt.Fprintf(&b, `<text x="%d" y="24" font-size="15">%s</text>`+"\n", left, escaped(heading))
 	for i, p := range plots {
 		p.svg(&b, float64(i%columns*wide), float64(title+i/columns*high))
@@ -76,7 +77,8 @@ func (p Plot) svg(b *strings.Builder, x, y float64) {
 	up := func(v float64) float64 { return y0 + (y1-y0)*min(p.Share(v), 1) }
 	fmt.Fprintf(b, `<text x="%.0f" y="%.0f">%s</text>`+"\n", x0, y1-14, escaped(p.Title+", "+p.Unit))
 	for _, t := range p.Ticks() {
-		fmt.Fprintf(b, `<path d="M%.1f %.1fH%.1f" stroke="#808080" stroke-opacity=".25"/><text x="%.1f" y="%.1f" text-anchor="end">%.4g</text>`+"\n", x0, up(t), x1, x0-6, up(t)+4, t)
+		fmt.Fprintf(b, `<path d="M%.1f %.1fH%.1f" stroke="#808080" stroke-opacity=".25"/>`, x0, up(t), x1)
+		fmt.Fprintf(b, `<text x="%.1f" y="%.1f" text-anchor="end">%.4g</text>`+"\n", x0-6, up(t)+4, t)
 	}
 	for i, n := range p.Workers {
 		fmt.Fprintf(b, `<text x="%.1f" y="%.1f" text-anchor="middle">%d</text>`+"\n", at(i), y0+16, n)

@@ -100,14 +100,15 @@ func (l *log) rewrite(path string, r *Reader, head []event.Record) (err error) {
 	if err != nil {
 		return err
 	}
-	if _, err = io.Copy(io.NewOffsetWriter(l.file, l.index.end), io.NewSectionReader(seg.file, r.off, size-r.off)); err != nil {
+	if _, err = io.Copy(io.NewOffsetWriter(l.file, l.index.end),
+		io.NewSectionReader(seg.file, r.off, size-r.off)); err != nil {
 		return err
 	}
 	return l.file.Sync()
 }
 
-// removeUpTo removes the segments from 2 up to a number, and an unfinished beginning. A file that cannot be removed only
-// takes up space.
+// removeUpTo removes the segments from 2 up to a number, and an unfinished beginning. A file that cannot be removed
+// only takes up space.
 func (l *log) removeUpTo(number uint32) {
 	os.Remove(filepath.Join(l.dir, beginning))
 	entries, _ := os.ReadDir(l.dir)

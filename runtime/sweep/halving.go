@@ -87,7 +87,8 @@ func (b *Batch) readDecisions() (out [][]string, err error) {
 		err = json.Unmarshal(text, &out)
 	}
 	if err != nil {
-		return nil, fmt.Errorf("%s: %s: %w: remove the directory to begin again", b.Kind, filepath.Join(b.Dir, decisionsFile), err)
+		return nil, fmt.Errorf("%s: %s: %w: remove the directory to begin again", b.Kind,
+			filepath.Join(b.Dir, decisionsFile), err)
 	}
 	return out, nil
 }

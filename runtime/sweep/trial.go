@@ -111,7 +111,8 @@ func (t *Trial) rungState(out *archive.Tally) State {
 	tested := out.Bare() || out.Tested() != nil && out.Tested().Round == out.Sum.Rounds
 	finished := out.Phase == event.Finished
 	switch {
-	case reached && (finished || tested || out.Goal.Limit != t.Limit), finished && !out.Goal.Limit.Reached(out.Goal.Progress):
+	case reached && (finished || tested || out.Goal.Limit != t.Limit),
+		finished && !out.Goal.Limit.Reached(out.Goal.Progress):
 		return Done
 	}
 	return Waits

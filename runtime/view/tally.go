@@ -20,7 +20,8 @@ type Tally struct {
 
 	Audits   uint64 `cbor:"10,keyasint,omitempty"` // parts of committed rounds that a second worker executed
 	Furthest uint64 `cbor:"8,keyasint"`            // highest committed round
-	Moving   uint64 `cbor:"9,keyasint"`            // members that continue from a mirror as soon as the current plan commits
+	// members that continue from a mirror as soon as the current plan commits
+	Moving uint64 `cbor:"9,keyasint"`
 }
 
 // RoundBounds are the upper bounds of [Tally.Durations], in nanoseconds.

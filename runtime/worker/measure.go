@@ -261,7 +261,8 @@ func (w *Worker) test(ctx context.Context, centre, stats engine.Mat) (message.Te
 }
 
 // share scores the centre on this worker's chunks of the samples.
-func (w *Worker) share(ctx context.Context, centre, stats engine.Mat, samples []int32) (out []message.Chunk, err error) {
+func (w *Worker) share(ctx context.Context, centre, stats engine.Mat,
+	samples []int32) (out []message.Chunk, err error) {
 	ws := w.now.env.Roster.Workers()
 	me := slices.Index(ws, w.cfg.ID)
 	i := 0
