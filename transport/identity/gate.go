@@ -132,10 +132,12 @@ func (g *Gate) Admit(node wire.NodeID, role wire.Role, token string) error {
 			t.Expires.UTC().Format(time.DateTime+" UTC"))
 	case t.Used >= t.Uses && t.Uses == 1:
 		return refuse(wire.CodeTokenUsed,
-			"the token admits one %s and another key has used it: ask for a new join URL, or start brood serve with --enrol N", role)
+			"the token admits one %s and another key has used it: ask for a new join URL, or start brood serve with --enrol N",
+			role)
 	case t.Used >= t.Uses:
 		return refuse(wire.CodeTokenSpent,
-			"the token has admitted the %d peers that it was issued for: ask for a new join URL, or start brood serve with a larger --enrol", t.Uses)
+			"the token has admitted the %d peers that it was issued for: ask for a new join URL, or start brood serve with a "+
+				"larger --enrol", t.Uses)
 	}
 	t.Used++
 	g.s.Known = append(g.s.Known, Known{node, role})

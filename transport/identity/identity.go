@@ -59,7 +59,8 @@ func Load(path string) (*Key, error) {
 		return nil, fmt.Errorf("read the key: %w", err)
 	}
 	if m := info.Mode().Perm(); m&0o077 != 0 && runtime.GOOS != "windows" { // file modes have no meaning on Windows
-		return nil, fmt.Errorf("the key %s may be read by others (mode %04o): chmod 600 %s, or remove it if others had access", path, m, path)
+		return nil, fmt.Errorf("the key %s may be read by others (mode %04o): chmod 600 %s, or remove it if others had "+
+			"access", path, m, path)
 	}
 	text, err := os.ReadFile(path)
 	if err != nil {

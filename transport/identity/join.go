@@ -24,7 +24,8 @@ func (j Join) String() string { return scheme + j.Address + "/" + j.Token + "#" 
 // ParseJoin parses a join URL. The token may be missing: a worker that was admitted before needs none.
 func ParseJoin(s string) (Join, error) {
 	bad := func(what string) (Join, error) {
-		return Join{}, fmt.Errorf("%q is not a join URL: %s; it looks like %sHOST:PORT/TOKEN#KEYHASH and brood serve prints it (quote it in a shell)", redact(s), what, scheme)
+		return Join{}, fmt.Errorf("%q is not a join URL: %s; it looks like %sHOST:PORT/TOKEN#KEYHASH and brood serve "+
+			"prints it (quote it in a shell)", redact(s), what, scheme)
 	}
 	rest, ok := strings.CutPrefix(strings.TrimSpace(s), scheme)
 	if !ok {

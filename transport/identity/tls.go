@@ -25,7 +25,8 @@ func (k *Key) Server() *tls.Config {
 func (k *Key) Client(pin wire.NodeID) *tls.Config {
 	c := k.config(func(n wire.NodeID) error {
 		if !n.Equal(pin) {
-			return fmt.Errorf("the peer's key is %s, not %s as in the join URL or the roster: another program answers there, or the server has a new key; ask for a new join URL", n.Short(), pin.Short())
+			return fmt.Errorf("the peer's key is %s, not %s as in the join URL or the roster: another program answers there, "+
+				"or the server has a new key; ask for a new join URL", n.Short(), pin.Short())
 		}
 		return nil
 	})

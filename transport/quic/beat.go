@@ -29,8 +29,8 @@ func silenceFor(n int) time.Duration {
 	return min(max(silentAt, time.Duration(n)*silentAt/20), coordinatorSilentAt)
 }
 
-// probedAfter returns the silence after which the port of a peer is probed that is sent a heartbeat in each interval and
-// has not answered one: see control.probePort.
+// probedAfter returns the silence after which the port of a peer is probed that is sent a heartbeat in each interval
+// and has not answered one: see control.probePort.
 func probedAfter(interval, silence time.Duration) time.Duration {
 	return max(interval-countEvery/2, silence/10)
 }

@@ -23,7 +23,8 @@
 // A worker:
 //
 //	node, err := quic.Listen(quic.Config{Key: key})
-//	peer, welcome, err := node.Dial(ctx, join.Address, join.Server, wire.Hello{Role: wire.Worker, Token: join.Token, ...})
+//	hello := wire.Hello{Role: wire.Worker, Token: join.Token, ...}
+//	peer, welcome, err := node.Dial(ctx, join.Address, join.Server, hello)
 //	mesh, err := node.Mesh(welcome.Run)
 //	link := mesh.Link(welcome.Worker)           // collective.Link: Send never waits, Recv returns in order
 //	m, err := peer.Receive(ctx)

@@ -125,11 +125,13 @@ func dialError(address string, err error) error {
 	case errors.Is(err, context.Canceled):
 		return fmt.Errorf("dial %s: %w", address, err)
 	case handshake, idle, errors.Is(err, context.DeadlineExceeded), errors.Is(err, os.ErrDeadlineExceeded):
-		return fmt.Errorf("dial %s: nothing answers: check that brood serve runs there, that the address is right, and that a firewall lets UDP through", address)
+		return fmt.Errorf("dial %s: nothing answers: check that brood serve runs there, that the address is right, "+
+			"and that a firewall lets UDP through", address)
 	// quic-go keeps only the error's text
 	case strings.Contains(err.Error(), syscall.ENETUNREACH.Error()),
 		strings.Contains(err.Error(), syscall.EHOSTUNREACH.Error()):
-		return fmt.Errorf("dial %s: this machine has no route there: check the address in the URL, and this machine's network", address)
+		return fmt.Errorf("dial %s: this machine has no route there: check the address in the URL, "+
+			"and this machine's network", address)
 	case dns:
 		hint = ": check the name in the join URL"
 	case crypto && !t.Remote:

@@ -60,7 +60,8 @@ func (e *CutError) Error() string {
 	if e.Never {
 		return fmt.Sprintf("there was no connection with worker %d up to membership epoch %d: %v", e.Worker, e.Epoch, e.Err)
 	}
-	return fmt.Sprintf("the connection with worker %d was cut in membership epoch %d or before (%v): the run continues in the next", e.Worker, e.Epoch, e.Err)
+	return fmt.Sprintf("the connection with worker %d was cut in membership epoch %d or before (%v): "+
+		"the run continues in the next", e.Worker, e.Epoch, e.Err)
 }
 
 func (e *CutError) Unwrap() error { return e.Err }
@@ -318,8 +319,8 @@ func (p *pair) applyShape() {
 	}
 }
 
-// ownDial is how long the lower side's own dial of an address refuses the other side's, or half of the dial's timeout if
-// that is less. A longer one may not reach the other side at all, while the other side reaches this one.
+// ownDial is how long the lower side's own dial of an address refuses the other side's, or half of the dial's timeout
+// if that is less. A longer one may not reach the other side at all, while the other side reaches this one.
 const ownDial = time.Second
 
 // dials reports whether the other side's dial is refused now.

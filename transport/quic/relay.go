@@ -21,7 +21,8 @@ import (
 // forwards it. The connection is the same as a direct one, encrypted and authenticated between the two workers, so the
 // coordinator can delay and drop packets and nothing else. A pair stays relayed until this connection ends.
 //
-// An envelope is one UDP datagram: the byte relayMark, the relay ids of its destination and of its source, and a packet.
+// An envelope is one UDP datagram: the byte relayMark, the relay ids of its destination and of its source, and a
+// packet.
 
 const (
 	relayMark    = 1 // the first byte of no QUIC packet

@@ -25,7 +25,8 @@ type Shape struct {
 func (s Shape) Check() error {
 	if s.Rate < 0 || s.Delay < 0 || s.Jitter < 0 || !(s.Loss >= 0 && s.Loss <= 1) || s.Delay > time.Minute ||
 		s.Jitter > time.Minute {
-		return fmt.Errorf("shape: %+v: rate, delay and jitter are positive, delay and jitter at most a minute, and loss is between 0 and 1", s)
+		return fmt.Errorf("shape: %+v: rate, delay and jitter are positive, delay and jitter at most a minute, "+
+			"and loss is between 0 and 1", s)
 	}
 	return nil
 }

@@ -97,7 +97,8 @@ func (r Role) String() string {
 type VersionError struct{ Ours, Theirs uint8 }
 
 func (e *VersionError) Error() string {
-	return fmt.Sprintf("the peer speaks wire version %d, this program speaks %d: run the same version of brood on both sides", e.Theirs, e.Ours)
+	return fmt.Sprintf("the peer speaks wire version %d, this program speaks %d: run the same version of brood on both "+
+		"sides", e.Theirs, e.Ours)
 }
 
 // FormatError reports a malformed frame or message, from a faulty or hostile peer.
