@@ -93,7 +93,8 @@ func pictureRuns(ctx context.Context, opt panel.Options, form string, out io.Wri
 }
 
 // eachFrame opens a workbench, reads the run n times, `every` apart, and calls show after each read.
-func eachFrame(ctx context.Context, opt panel.Options, n int, every time.Duration, show func(m *model, i int) error) (err error) {
+func eachFrame(ctx context.Context, opt panel.Options, n int, every time.Duration,
+	show func(m *model, i int) error) (err error) {
 	if opt.Source == nil {
 		return errors.New("tui: frames need a source: attach to a run or open a recording")
 	}

@@ -74,8 +74,8 @@ func bulk(all []float64) (lo, hi float64) {
 	return lo, hi
 }
 
-// markOutliers marks the columns with values outside of the axis and writes the extreme values, with the hint how to show
-// them.
+// markOutliers marks the columns with values outside of the axis and writes the extreme values, with the hint how to
+// show them.
 func (c Chart) markOutliers(g *cell.Grid, p cell.Rect) {
 	slack := 1e-9 * max(math.Abs(c.Axis.Lo), math.Abs(c.Axis.Hi))
 	top, bottom := math.Inf(-1), math.Inf(1)

@@ -251,7 +251,8 @@ func settingText(raw json.RawMessage) (string, error) {
 func snapshotObject(v *view.View, session string) map[string]any {
 	line := map[string]any{"event": "snapshot", "session": session, "phase": v.State.Phase, "reason": v.State.Reason,
 		"algorithm": v.Algorithm(),
-		"members":   len(v.Members().Members), "round": v.Progress.Rounds, "steps": v.Progress.Steps, "samples": v.Progress.Samples, "epochs": v.Progress.Epochs,
+		"members":   len(v.Members().Members), "round": v.Progress.Rounds, "steps": v.Progress.Steps,
+		"samples": v.Progress.Samples, "epochs": v.Progress.Epochs,
 		"seconds": v.Elapsed().Seconds(), "params_hash": v.Hash,
 		"limit": limitLine(v.Limit)}
 	if c := v.Config; c != nil {
@@ -306,7 +307,8 @@ func commitObject(c *event.Commit) map[string]any {
 	}
 	m := map[string]any{"event": "commit", "round": c.To, "rounds": c.Rounds, "steps": c.Progress.Steps,
 		"samples": c.Progress.Samples, "epochs": c.Progress.Epochs,
-		"seconds": float64(c.Nanos) / 1e9, "seconds_waited": float64(c.Waited) / 1e9, "bytes_sent": sent, "params_hash": c.Hash}
+		"seconds": float64(c.Nanos) / 1e9, "seconds_waited": float64(c.Waited) / 1e9, "bytes_sent": sent,
+		"params_hash": c.Hash}
 	if len(c.Audited) > 0 {
 		audits := [][2]int{}
 		for _, a := range c.Audited {

@@ -29,12 +29,12 @@ func compareCommand(s streams) *cobra.Command {
 	c := &cobra.Command{
 		Use:   "compare SESSION...",
 		Short: "Compare recorded runs: settings, results, and a curve of each",
-		Long: "Compare recorded runs: the settings in which they differ, the results of each with the best of each column marked *,\n" +
-			"the mean of runs that differ only in their seeds, and a curve of each over a common axis. A directory of sessions,\n" +
-			"such as the directory of a sweep, selects all sessions in it. Seconds and bytes of a fork are counted " +
-			"from its parent's start\n" +
-			"if the parent is among the runs; otherwise from the fork, and are then not marked as best. No run is best by seconds\n" +
-			"or bytes if the runs neither did the same work nor met the same target.",
+		Long: "Compare recorded runs: the settings in which they differ, the results of each with the best of each\n" +
+			"column marked *, the mean of runs that differ only in their seeds, and a curve of each over a common axis. A\n" +
+			"directory of sessions, such as the directory of a sweep, selects all sessions in it. Seconds and bytes of a\n" +
+			"fork are counted from its parent's start if the parent is among the runs; otherwise from the fork, and are\n" +
+			"then not marked as best. No run is best by seconds or bytes if the runs neither did the same work nor met\n" +
+			"the same target.",
 		Args: atLeastOne("two or more sessions, or a directory that contains them"),
 	}
 	asJSON := jsonFlag(c)

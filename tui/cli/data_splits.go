@@ -19,8 +19,9 @@ func splitsCommand(s streams) *cobra.Command {
 		Use:   "splits NAME|PATH|SESSION",
 		Short: "Write the split of each sample as CSV, for other programs",
 		Args:  exactly("a NAME, a PATH or a SESSION"),
-		Long: "Write the split of each sample as CSV, for other programs: its file, its number there from 1, and train, validation\n" +
-			"or test. The splits are those of a run on these data with the same options, or those that a session trains on.",
+		Long: "Write the split of each sample as CSV, for other programs: its file, its number there from 1, and\n" +
+			"train, validation or test. The splits are those of a run on these data with the same options, or those that\n" +
+			"a session trains on.",
 	}
 	var read readingFlags
 	read.register(c, append(slices.Clone(option.ReadingOptions), option.Validation)...)

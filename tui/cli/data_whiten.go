@@ -16,9 +16,9 @@ func whitenCommand(s streams) *cobra.Command {
 		Use:   "whiten NAME|PATH",
 		Short: "Print the filters of a convolution that whitens the patches of a set's images",
 		Args:  exactly("a NAME or a PATH"),
-		Long: "Print the filters of a convolution that whitens the patches of a set's images, for the first layer of a model: a\n" +
-			"row for each principal direction of the patches, divided by its standard deviation, and its negative. They are\n" +
-			"computed from the first 5,000 training samples.",
+		Long: "Print the filters of a convolution that whitens the patches of a set's images, for the first layer\n" +
+			"of a model: a row for each principal direction of the patches, divided by its standard deviation, and its\n" +
+			"negative. They are computed from the first 5,000 training samples.",
 	}
 	side := c.Flags().Int("kernel", 2, "side of a patch, and of the convolution")
 	epsilon := c.Flags().Float64("epsilon", 5e-4,

@@ -27,7 +27,8 @@ type finding struct {
 }
 
 func doctorCommand(s streams) *cobra.Command {
-	c := &cobra.Command{Use: "doctor", Short: "Check the requirements of brood on this machine, and list what is missing", Args: noArgs}
+	c := &cobra.Command{Use: "doctor", Short: "Check the requirements of brood on this machine, and list what is missing",
+		Args: noArgs}
 	asJSON := jsonFlag(c)
 	c.RunE = func(*cobra.Command, []string) error {
 		found := examine(s.terminal)

@@ -35,21 +35,23 @@ func ecdfCommand(s streams) *cobra.Command {
 	c := &cobra.Command{
 		Use:   "ecdf SESSION...",
 		Short: "Plot the running times of runs on the benchmark BBOB, and compare algorithms",
-		Long: `Plot the running times of recorded runs on functions of the benchmark BBOB: for each algorithm the share of all targets that its
-runs met within a number of evaluations, over all functions and instances (an empirical cumulative distribution). A table has the
-expected running times to one target. A directory of sessions, such as that of a sweep, selects all sessions in it.
+		Long: `Plot the running times of recorded runs on functions of the benchmark BBOB: for each algorithm the share of all
+targets that its runs met within a number of evaluations, over all functions and instances (an empirical cumulative
+distribution). A table has the expected running times to one target. A directory of sessions, such as that of a sweep,
+selects all sessions in it.
 
   brood sweep bbob --set algorithm=cma-es,snes --set bbob=1..24 --set instance=1..5 -o DIR
   brood ecdf DIR -o ecdf.svg -o ecdf.csv
 
-There are 51 targets, 10^2, 10^1.8 and so on to 10^-8 above the minimum. The expected running time is the evaluations of all runs until
-they met the target or ended, for each run that met it. A run meets a target with its best candidate so far, and evaluations are those
-up to the end of the round.`,
+There are 51 targets, 10^2, 10^1.8 and so on to 10^-8 above the minimum. The expected running time is the evaluations of
+all runs until they met the target or ended, for each run that met it. A run meets a target with its best candidate so
+far, and evaluations are those up to the end of the round.`,
 		Args: atLeastOne("sessions, or a directory that contains them"),
 	}
 	fl := c.Flags()
-	fl.StringArrayVarP(&files, "output", "o", nil, "also write `FILE`: the plot as .svg or .png, or a row for each run as "+
-		".csv (repeatable)")
+	fl.StringArrayVarP(&files, "output", "o", nil,
+		"also write `FILE`: the plot as .svg or .png, or a row for each run as "+
+			".csv (repeatable)")
 	fl.IntVar(&dimension, option.Dimension.Name, 0, "only runs in this dimension (default: the only one)")
 	fl.Float64Var(&distance, "distance", 1e-8, "target of the table, as a distance to the minimum")
 	fl.BoolVar(&force, "force", false, "replace files")
@@ -85,8 +87,8 @@ up to the end of the round.`,
 			fmt.Fprintln(s.out, strings.TrimRight(line, " "))
 		}
 		k := ecdf.Nearest(distance)
-		fmt.Fprintf(s.out, "\nexpected running time to %.3g above the minimum, in evaluations; in brackets the runs that met it\n\n",
-			ecdf.Target(k))
+		fmt.Fprintf(s.out, "\nexpected running time to %.3g above the minimum, in evaluations; in brackets the runs that "+
+			"met it\n\n", ecdf.Target(k))
 		ecdfTable(runs, k).write(s.out)
 		return nil
 	}

@@ -38,11 +38,10 @@ type evalFlags struct {
 func evalCommand(s streams) *cobra.Command {
 	f := &evalFlags{}
 	c := &cobra.Command{Use: "eval FILE.safetensors|SESSION", Short: "Score a trained model on the samples of a data set",
-		Long: "Score a trained model on the samples of a data set, without dropout: error and loss, precision, recall and F1 of each\n" +
-			"class, the confusion of classes and the expected calibration error; for a regression RMSE, MAE and R2. A file of brood\n" +
-			"export names its model and its training data; for other files give both. For a session the model is " +
-			"taken from the\n" +
-			"newest checkpoint, or from the round --at.",
+		Long: "Score a trained model on the samples of a data set, without dropout: error and loss, precision,\n" +
+			"recall and F1 of each class, the confusion of classes and the expected calibration error; for a regression\n" +
+			"RMSE, MAE and R2. A file of brood export names its model and its training data; for other files give both.\n" +
+			"For a session the model is taken from the newest checkpoint, or from the round --at.",
 		Args: exactly("a FILE or SESSION"),
 		RunE: func(c *cobra.Command, args []string) error {
 			f.what = args[0]
@@ -56,9 +55,9 @@ func evalCommand(s streams) *cobra.Command {
 		"training samples that were held out, as given to brood run (default: from the file, else a twelfth)")
 	fl.StringVar(&f.split, "split", "test", "samples to score: "+strings.Join(evaluate.Splits, ", "))
 	fl.StringVar(&f.viewsText, "views", "",
-		"also the error of the mean prediction over several views of each image: flip, its mirror image; shift=N, shifted by "+
-			"N pixels up and left and down and right, filled with black, or reflect=N, filled with its mirrored border; or "+
-			"both, such as flip,shift=1")
+		"also the error of the mean prediction over several views of each image: flip, its mirror image; shift=N, "+
+			"shifted by N pixels up and left and down and right, filled with black, or reflect=N, filled with its mirrored "+
+			"border; or both, such as flip,shift=1")
 	f.ascii.register(c)
 	fl.BoolVar(&f.asJSON, "json", false, "print the result as JSON")
 	return c

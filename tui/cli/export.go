@@ -71,13 +71,15 @@ func exportCommand(s streams) *cobra.Command {
 	c := &cobra.Command{
 		Use:   "export SESSION...",
 		Short: "Write the trained model of a session, or the curves of sessions, to a file that other tools read",
-		Long: "Write the trained model of a session to a .safetensors file: the centre of its population with rebuilt batch-norm\n" +
-			"statistics, under the names that PyTorch uses. brood eval scores it, and brood run --init starts from it. The session\n" +
-			"may be running.\n\n" +
-			"--to onnx writes the same model for other runtimes, with the normalisation of its samples as the first nodes.\n\n" +
-			"--to csv, jsonl and parquet write the curves of one or several sessions as one table: a row for each round of each\n" +
-			"session, or with --members a row for each value of each member. --to tensorboard writes a directory that TensorBoard\n" +
-			"shows. docs/export.md describes the columns and their units. -o - writes csv and jsonl to standard output.\n\n" +
+		Long: "Write the trained model of a session to a .safetensors file: the centre of its population with\n" +
+			"rebuilt batch-norm statistics, under the names that PyTorch uses. brood eval scores it, and brood run --init\n" +
+			"starts from it. The session may be running.\n\n" +
+			"--to onnx writes the same model for other runtimes, with the normalisation of its samples as the first\n" +
+			"nodes.\n\n" +
+			"--to csv, jsonl and parquet write the curves of one or several sessions as one table: a row for each round\n" +
+			"of each session, or with --members a row for each value of each member. --to tensorboard writes a directory\n" +
+			"that TensorBoard shows. docs/export.md describes the columns and their units. -o - writes csv and jsonl to\n" +
+			"standard output.\n\n" +
 			"--to svg and png draw a screen of the workbench, for papers, issues and pages.",
 		Args: atLeastOne("a SESSION"),
 		RunE: func(c *cobra.Command, args []string) error {

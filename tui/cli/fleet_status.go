@@ -68,7 +68,8 @@ func fleetLines(name string, v *view.View, f view.Fleet, now time.Time) (out []s
 	if len(f.Workers) == 0 {
 		return out
 	}
-	t := newTable(">worker", "machine", "state", "members", "kernels", ">rtt", ">sent", ">received", ">silent", ">joined", "key")
+	t := newTable(">worker", "machine", "state", "members", "kernels", ">rtt", ">sent", ">received", ">silent",
+		">joined", "key")
 	for _, w := range f.Workers {
 		rtt, sent, received, silent, joined := "–", "–", "–", "–", "–"
 		if w.Name != "" {

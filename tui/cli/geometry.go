@@ -24,10 +24,11 @@ func geometryCommand(s streams) *cobra.Command {
 	c := &cobra.Command{
 		Use:   "geometry SESSION",
 		Short: "Measure the geometry of a population: overlaps, distances, the loss between two members",
-		Long: "Measure the geometry of a population after a round: the cosine of the angle between the parameters of any two members,\n" +
-			"their distances from each other and from the centre, and the loss at points of the straight line between two members,\n" +
-			"on the samples of probes. Without --at it is the round of the newest checkpoint; for another round the rounds since\n" +
-			"the checkpoint before it are recomputed. The session may be running, and is not changed.",
+		Long: "Measure the geometry of a population after a round: the cosine of the angle between the parameters\n" +
+			"of any two members, their distances from each other and from the centre, and the loss at points of the\n" +
+			"straight line between two members, on the samples of probes. Without --at it is the round of the newest\n" +
+			"checkpoint; for another round the rounds since the checkpoint before it are recomputed. The session may be\n" +
+			"running, and is not changed.",
 		Args: exactly("a SESSION"),
 	}
 	asJSON := jsonFlag(c)
@@ -112,7 +113,8 @@ func geometryObject(x *geometry.Geometry) map[string]any {
 			"population": x.Population,
 			"estimate": map[string]any{"generations": len(x.Slopes), "directions": x.Slopes[0].Directions,
 				"parameters": x.Params, "bound": x.Bound(),
-				"batch": finite(batch), "batch_error": finite(batchError), "train": finite(train), "train_error": finite(trainError), "train_samples": x.Samples}}
+				"batch": finite(batch), "batch_error": finite(batchError), "train": finite(train),
+				"train_error": finite(trainError), "train_samples": x.Samples}}
 	}
 	overlap, distance := make([][]any, len(x.Members)), make([][]any, len(x.Members))
 	for i := range x.Members {

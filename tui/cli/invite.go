@@ -16,8 +16,9 @@ func inviteCommand(s streams) *cobra.Command {
 		Use:   "invite SESSION",
 		Short: "Print a URL that admits others to a served run",
 		Args:  exactly("a SESSION or URL"),
-		Long: "Print a URL that admits others to a served run: workers that host members, read-only viewers, or operators, who may send\n" +
-			"commands. A client that was admitted once can reconnect with its key until `brood revoke`.",
+		Long: "Print a URL that admits others to a served run: workers that host members, read-only viewers, or\n" +
+			"operators, who may send commands. A client that was admitted once can reconnect with its key until `brood\n" +
+			"revoke`.",
 		RunE: func(c *cobra.Command, args []string) error {
 			switch {
 			case g.Uses < 1 || g.Uses > 1<<20:

@@ -60,19 +60,20 @@ func judgeCommand(s streams) *cobra.Command {
 	c := &cobra.Command{
 		Use:   "judge A B --budget gradients|bytes|seconds|rounds",
 		Short: "Compare two presets at an equal budget, in pairs of equal seeds, with a p-value",
-		Long: `Compare two presets at an equal budget, in pairs of equal seeds, with a p-value, a confidence interval and the seeds that it would take.
-A and B are presets, preset files, sessions or directories of sessions.
+		Long: `Compare two presets at an equal budget, in pairs of equal seeds, with a p-value, a confidence interval and the
+seeds that it would take. A and B are presets, preset files, sessions or directories of sessions.
 
   brood judge parle-lenet parle-lenet-sgd --budget gradients --seeds 5
   brood judge mine.toml baseline.toml --metric test_loss --budget bytes
   brood judge a.toml b.toml --program 'python3 train.py' --budget seconds
 
-B has the limit of its preset, and A as many epochs or rounds as cost the same: A runs once with its own limit, which shows what it
-costs. Positions in its schedules are stretched with the limit. gradients counts the samples of all members, candidates included; seconds
-are those of this machine, which trains all runs. Recorded sessions are taken as they are.
+B has the limit of its preset, and A as many epochs or rounds as cost the same: A runs once with its own limit, which
+shows what it costs. Positions in its schedules are stretched with the limit. gradients counts the samples of all
+members, candidates included; seconds are those of this machine, which trains all runs. Recorded sessions are taken as
+they are.
 
-Each run is a session, which brood verify can recompute. The same command resumes where it was stopped and skips completed runs; with
-more seeds it adds runs.`,
+Each run is a session, which brood verify can recompute. The same command resumes where it was stopped and skips
+completed runs; with more seeds it adds runs.`,
 		Args: exactly("A", "B"),
 		RunE: func(c *cobra.Command, args []string) error { return f.execute(c, args, s) },
 	}

@@ -86,8 +86,9 @@ func fleetLinkCommand(s streams) *cobra.Command {
 	c := &cobra.Command{
 		Use:   "link SESSION|URL",
 		Short: "Slow down the links between workers of a served run",
-		Long: "Slow down the links between workers of a served run: all of them, or those from or to one worker. The setting lasts until\n" +
-			"the next such command, and does not change the results of the run. Without a flag links are not limited.",
+		Long: "Slow down the links between workers of a served run: all of them, or those from or to one worker.\n" +
+			"The setting lasts until the next such command, and does not change the results of the run. Without a flag\n" +
+			"links are not limited.",
 		Example: `  brood fleet link SESSION --rate 10Mbit --delay 20ms
   brood fleet link SESSION --from 0 --to 1 --loss 0.01
   brood fleet link SESSION`,

@@ -26,7 +26,8 @@ func (f *listenFlags) register(fl *pflag.FlagSet) {
 	fl.StringVar(&f.ssh, "ssh", "", "show the workbench by SSH at HOST:PORT; :PORT is this machine only")
 	fl.StringVar(&f.authorized, "authorized", "",
 		"file of the public keys that are accepted by SSH (default: ~/.ssh/authorized_keys)")
-	fl.StringVar(&f.metrics, "metrics", "", "serve Prometheus metrics at http://HOST:PORT/metrics; :PORT is this machine only")
+	fl.StringVar(&f.metrics, "metrics", "", "serve Prometheus metrics at http://HOST:PORT/metrics; "+
+		":PORT is this machine only")
 }
 
 // listeners serves viewers by SSH and Prometheus metrics after serve. Each is a client of the control socket, like
@@ -92,8 +93,9 @@ func workbenchFor(dir string, v sshserver.Visitor) (panel.Options, error) {
 		return panel.Options{}, fmt.Errorf("the run does not answer: %w", err)
 	}
 	opt := panel.Options{
-		Source: client, Title: archive.ShortName(filepath.Base(dir)), Resume: resumeLine(dir), By: v.Name, Algorithms: catalog.All(),
-		Close: func() error { client.Close(); return nil },
+		Source: client, Title: archive.ShortName(filepath.Base(dir)), Resume: resumeLine(dir), By: v.Name,
+		Algorithms: catalog.All(),
+		Close:      func() error { client.Close(); return nil },
 	}
 	if v.Command {
 		opt.Commander = client

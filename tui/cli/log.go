@@ -23,9 +23,9 @@ func logCommand(s streams) *cobra.Command {
 	c := &cobra.Command{
 		Use:   "log SESSION",
 		Short: "Print the log of a session: events as text, or with --json every record",
-		Long: "Print the log of a session. Without a flag it prints the events as text: edits, plans, alerts, checkpoints. With --json\n" +
-			"it prints every complete record as one object a line, in the order of the log; docs/export.md describes the keys. The\n" +
-			"session may be running: the output ends with the last record so far.",
+		Long: "Print the log of a session. Without a flag it prints the events as text: edits, plans, alerts,\n" +
+			"checkpoints. With --json it prints every complete record as one object a line, in the order of the log;\n" +
+			"docs/export.md describes the keys. The session may be running: the output ends with the last record so far.",
 		Args: exactly("a SESSION"),
 	}
 	asJSON := c.Flags().Bool("json", false, "every record, one JSON object a line")

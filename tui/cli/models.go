@@ -40,7 +40,8 @@ func modelsCommand(s streams) *cobra.Command {
 	show := &cobra.Command{Use: "show NAME", Short: "Show the layers and tensors of a model", Args: exactly("a NAME")}
 	asJSON := jsonFlag(show)
 	asTOML := show.Flags().Bool("toml", false, "print the layer list as TOML, ready to save and change")
-	set := show.Flags().String(option.Data.Name, "", "use the input shape and the classes of these `data`, a name or a path")
+	set := show.Flags().String(option.Data.Name, "",
+		"use the input shape and the classes of these `data`, a name or a path")
 	var read option.Options
 	optionFlags(show, &read, option.ReadingOptions...)
 	show.RunE = func(_ *cobra.Command, args []string) error {

@@ -46,10 +46,11 @@ func predictCommand(s streams) *cobra.Command {
 	c := &cobra.Command{
 		Use:   "predict FILE.safetensors|SESSION DATA",
 		Short: "Write what a trained model predicts for each sample: the class, with the probability of each, or a number",
-		Long: "Write what a trained model predicts for each sample, as CSV: the class with the probability of each class, or the\n" +
-			"number of a regression in the unit of its label. DATA is a data set, of which the test samples are used, or a path\n" +
-			"to your own samples, which need no labels, or - for a table on standard input; they are preprocessed as the training\n" +
-			"data was. For a session the model is taken from the newest checkpoint, or from the round --at. docs/model-files.md describes the columns.",
+		Long: "Write what a trained model predicts for each sample, as CSV: the class with the probability of each\n" +
+			"class, or the number of a regression in the unit of its label. DATA is a data set, of which the test samples\n" +
+			"are used, or a path to your own samples, which need no labels, or - for a table on standard input; they are\n" +
+			"preprocessed as the training data was. For a session the model is taken from the newest checkpoint, or from\n" +
+			"the round --at. docs/model-files.md describes the columns.",
 		Args: exactly("a FILE or SESSION", "DATA, the samples to predict"),
 		RunE: func(c *cobra.Command, args []string) error {
 			x.what, x.set = args[0], args[1]
@@ -66,8 +67,8 @@ func predictCommand(s streams) *cobra.Command {
 	x.register(c, "model of a session: "+evaluate.OfForms+" (default: centre)")
 	fl := c.Flags()
 	fl.StringVarP(&x.output, "output", "o", "-", "CSV file to write, - for standard output")
-	fl.IntVar(&x.top, "top", 0, "likeliest classes to write for each sample instead of a column for each class (default: a "+
-		"column for each, or 5 if there are more than 256)")
+	fl.IntVar(&x.top, "top", 0, "likeliest classes to write for each sample instead of a column for each class "+
+		"(default: a column for each, or 5 if there are more than 256)")
 	fl.StringVar(&x.id, "id", "", "columns of the samples to write before the prediction, by name with commas")
 	fl.BoolVar(&x.force, "force", false, "replace an existing file")
 	return c

@@ -13,7 +13,8 @@ import (
 func presetsCommand(s streams) *cobra.Command {
 	c := listing(&cobra.Command{Use: "presets", Short: "List and show the built-in experiments"}, listPresets(s))
 	c.AddCommand(listing(&cobra.Command{Use: "list", Short: "List the presets"}, listPresets(s)))
-	show := &cobra.Command{Use: "show NAME", Short: "Show a preset as TOML, ready to save and change", Args: exactly("a NAME")}
+	show := &cobra.Command{Use: "show NAME", Short: "Show a preset as TOML, ready to save and change",
+		Args: exactly("a NAME")}
 	asJSON := jsonFlag(show)
 	show.RunE = func(_ *cobra.Command, args []string) error {
 		if *asJSON {

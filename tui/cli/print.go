@@ -66,7 +66,9 @@ type jsonPrinter struct {
 func (p *jsonPrinter) begin(r prepared) {
 	p.Begin(r.job.Config, r.sess.Dir(), resumed(r.from))
 	line := map[string]any{"event": "begin", "session": r.sess.Dir(), "algorithm": r.job.Alg.Name,
-		"model": r.job.Config.ModelName(), "params": r.job.Net.Layout.Params, "data": r.job.Config.Data, "augment": r.job.Config.Augment, "members": r.job.Members, "workers": r.job.Workers, "memory_predicted": r.job.Config.Memory, "device_memory_predicted": r.job.DeviceMemory}
+		"model": r.job.Config.ModelName(), "params": r.job.Net.Layout.Params, "data": r.job.Config.Data,
+		"augment": r.job.Config.Augment, "members": r.job.Members, "workers": r.job.Workers,
+		"memory_predicted": r.job.Config.Memory, "device_memory_predicted": r.job.DeviceMemory}
 	for name, text := range r.job.Config.Told {
 		line[underscored(name)] = text
 	}

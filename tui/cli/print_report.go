@@ -122,14 +122,16 @@ func writeClasses(w io.Writer, x *report.Report) {
 	if wrong, ok := x.Wrong(); ok {
 		text = textfmt.ScoreText(100*wrong, true) + " error in the end, "
 	}
-	fmt.Fprintf(w, "  classes      %smacro F1 %s, recall %s, precision %s\n", text, textfmt.NumberOrDash(m.F1), textfmt.NumberOrDash(m.Recall),
+	fmt.Fprintf(w, "  classes      %smacro F1 %s, recall %s, precision %s\n", text, textfmt.NumberOrDash(m.F1),
+		textfmt.NumberOrDash(m.Recall),
 		textfmt.NumberOrDash(m.Precision))
 	for i, c := range lowest[:min(len(lowest), maxWorst)] {
 		head := ""
 		if i == 0 {
 			head = "lowest F1"
 		}
-		fmt.Fprintf(w, "  %-12s %s: %s, recall %s, precision %s\n", head, c.Name, textfmt.NumberOrDash(c.F1), textfmt.NumberOrDash(c.Recall),
+		fmt.Fprintf(w, "  %-12s %s: %s, recall %s, precision %s\n", head, c.Name, textfmt.NumberOrDash(c.F1),
+			textfmt.NumberOrDash(c.Recall),
 			textfmt.NumberOrDash(c.Precision))
 	}
 	var wrong []string
@@ -154,6 +156,7 @@ func writeOutputs(w io.Writer, x *report.Report) {
 		if len(x.Outputs) > 1 {
 			of = o.Name + ": "
 		}
-		fmt.Fprintf(w, "  %-12s %sR2 %s, RMSE %s, MAE %s\n", head, of, textfmt.NumberOrDash(o.R2), textfmt.Number(o.RMSE), textfmt.Number(o.MAE))
+		fmt.Fprintf(w, "  %-12s %sR2 %s, RMSE %s, MAE %s\n", head, of, textfmt.NumberOrDash(o.R2), textfmt.Number(o.RMSE),
+			textfmt.Number(o.MAE))
 	}
 }

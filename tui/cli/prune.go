@@ -35,14 +35,16 @@ type pruneFlags struct {
 func pruneCommand(s streams) *cobra.Command {
 	f := &pruneFlags{}
 	c := &cobra.Command{Use: "prune", Short: "Remove old sessions that do not run",
-		Long: "Remove sessions that do not run: those without a write for the time --older, or all but the --keep newest, or, with both,\n" +
-			"those that are older and not among the newest. Stopped and killed sessions that could be resumed are removed too.",
+		Long: "Remove sessions that do not run: those without a write for the time --older, or all but the --keep\n" +
+			"newest, or, with both, those that are older and not among the newest. Stopped and killed sessions that could\n" +
+			"be resumed are removed too.",
 		Args: noArgs,
 		RunE: func(c *cobra.Command, _ []string) error {
 			given := c.Flags().Changed
 			switch {
 			case !given("older") && !given("keep"):
-				return usage("prune needs --older, such as --older 30d, or --keep N, or both; --dry-run shows what would be removed")
+				return usage("prune needs --older, such as --older 30d, or --keep N, or both; --dry-run shows what would be " +
+					"removed")
 			case given("older") && f.older <= 0:
 				return usage("--older %s: give a time above 0, such as 30d", time.Duration(f.older))
 			case f.keep < 0:

@@ -44,17 +44,18 @@ func reproduceCommand(s streams) *cobra.Command {
 	c := &cobra.Command{
 		Use:   "reproduce [STUDY|FILE.toml|all]",
 		Short: "Run the presets of a study with several seeds, and judge their claims",
-		Long: `Run the presets of a study with several seeds, and judge their claims: intervals and orders that a preset states
-beforehand, together with the number that its source published. all runs every study in sequence, and so does any flag except --json
-without a STUDY; brood reproduce alone lists the studies. FILE.toml is your own preset; it runs with the presets that its claims name.
+		Long: `Run the presets of a study with several seeds, and judge their claims: intervals and orders that a preset
+states beforehand, together with the number that its source published. all runs every study in sequence, and so does any
+flag except --json without a STUDY; brood reproduce alone lists the studies. FILE.toml is your own preset; it runs with
+the presets that its claims name.
 
   brood reproduce parle --seeds 3
 
-Presets are compared in pairs of equal seeds. A bound or a wide margin that the source does not state is a check, not a claim.
-Run pilots with other seeds than the judged runs: --seeds 3 --first-seed 101.
+Presets are compared in pairs of equal seeds. A bound or a wide margin that the source does not state is a check, not a
+claim. Run pilots with other seeds than the judged runs: --seeds 3 --first-seed 101.
 
-Each run is a session, which brood verify can recompute. The same command resumes where it was stopped and skips completed runs; with
-more seeds it adds runs.`,
+Each run is a session, which brood verify can recompute. The same command resumes where it was stopped and skips
+completed runs; with more seeds it adds runs.`,
 		Args: atMostOne("STUDY"),
 		RunE: func(c *cobra.Command, args []string) error { return f.run(c, strings.Join(args, ""), s) },
 	}
@@ -147,7 +148,8 @@ func listStudies(all map[string][]string, names []string, asJSON bool, s streams
 		return nil
 	}
 	t.write(s.out)
-	fmt.Fprintln(s.out, "\nrun one: brood reproduce STUDY --seeds 3; all of them: brood reproduce all; their presets: brood presets")
+	fmt.Fprintln(s.out, "\nrun one: brood reproduce STUDY --seeds 3; all of them: brood reproduce all; their presets: "+
+		"brood presets")
 	return nil
 }
 

@@ -45,8 +45,8 @@ func figureCells(j presets.Judgement) []string {
 
 // claimTable returns the table of judged claims and checks. Conditions apply to the short form; figures of the full
 // form are only compared with the published numbers and not judged. Column t is the distance between the measured and
-// the stated value in standard errors. Columns Holm and BH are p, adjusted over the claims of the table. Column takes is
-// the number of seeds that decide the claim with a probability of 80 %.
+// the stated value in standard errors. Columns Holm and BH are p, adjusted over the claims of the table. Column takes
+// is the number of seeds that decide the claim with a probability of 80 %.
 func (w *study) claimTable(judgements []presets.Judgement) *table {
 	heads := []string{"preset", "source", "metric", ">published", ">measured", ">± s.e.", ">seeds", ">time"}
 	if !w.full {
@@ -113,8 +113,8 @@ func (t *tally) row(name string, judged []presets.Judgement) {
 	t.table.row(cells...)
 }
 
-// evidenceCells returns the table cells test, t, degrees of freedom, the p-values and takes. All but takes are dashes if
-// the values have no scatter or there is only one seed.
+// evidenceCells returns the table cells test, t, degrees of freedom, the p-values and takes. All but takes are dashes
+// if the values have no scatter or there is only one seed.
 func evidenceCells(j presets.Judgement) []string {
 	f, takes := j.Finding, "–"
 	if f.SeedsNeeded > 0 {

@@ -13,9 +13,10 @@ func revokeCommand(s streams) *cobra.Command {
 	c := &cobra.Command{
 		Use:   "revoke SESSION KEY",
 		Short: "Exclude a worker, a viewer or an operator from a served run permanently, or revoke its URLs",
-		Long: "Exclude a worker, a viewer or an operator from a served run permanently. KEY is a prefix of the hash of its key: brood\n" +
-			"fleet status and the Fleet screen show it for workers, and the output of brood serve names clients as NAME@KEY. With --urls\n" +
-			"all URLs of the run become invalid; peers that one has admitted return by their keys. brood invite prints a new URL.",
+		Long: "Exclude a worker, a viewer or an operator from a served run permanently. KEY is a prefix of the\n" +
+			"hash of its key: brood fleet status and the Fleet screen show it for workers, and the output of brood serve\n" +
+			"names clients as NAME@KEY. With --urls all URLs of the run become invalid; peers that one has admitted\n" +
+			"return by their keys. brood invite prints a new URL.",
 		Args: func(_ *cobra.Command, args []string) error {
 			if urls && len(args) == 2 {
 				return usage("revoke takes a KEY or --urls: give one of them")

@@ -142,8 +142,8 @@ func (f *runFlags) preset(name string) (p presets.Preset, err error) {
 	return p.InFull()
 }
 
-// presetOf returns name. If it is empty, it returns the preset of the environment or the benchmark that a flag names, or
-// else the default preset if no flag says what to train.
+// presetOf returns name. If it is empty, it returns the preset of the environment or the benchmark that a flag names,
+// or else the default preset if no flag says what to train.
 func (f *runFlags) presetOf(name string) string {
 	env := option.Env.Text(f.opts)
 	switch {

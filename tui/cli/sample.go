@@ -26,9 +26,9 @@ func sampleCommand(s streams) *cobra.Command {
 	c := &cobra.Command{
 		Use:   "sample FILE.safetensors|SESSION",
 		Short: "Let a trained model of a text continue a prompt",
-		Long: "Let a trained model of a text continue a prompt, byte by byte, and print both. The same seed gives the same\n" +
-			"text, and a longer one begins with it. For a session the model is taken from the newest checkpoint, or from the\n" +
-			"round --at. Control characters are replaced.",
+		Long: "Let a trained model of a text continue a prompt, byte by byte, and print both. The same seed gives\n" +
+			"the same text, and a longer one begins with it. For a session the model is taken from the newest checkpoint,\n" +
+			"or from the round --at. Control characters are replaced.",
 		Args: exactly("a FILE or SESSION"),
 		RunE: func(c *cobra.Command, args []string) error {
 			x.what = args[0]

@@ -36,15 +36,16 @@ func scaleCommand(s streams) *cobra.Command {
 	f := &scaleFlags{}
 	c := &cobra.Command{Use: "scale [PLAN|FILE.toml] ...",
 		Short: "Measure how algorithms scale with the fleet size, with slowed-down workers on this machine",
-		Long: `Measure how algorithms scale: the runs of a plan on fleets of several sizes. Workers are processes on this machine, each with one
-thread, slowed down so that all of them together need no more processor time than the machine has; links are as fast as loopback or
-have a rate and a delay. The result is the time of a round compared with a single worker, for populations that grow with the fleet
-(weak) and for populations of fixed size (strong); or, in plans with a target, the time and the bytes to it. scale alone lists the plans.
+		Long: `Measure how algorithms scale: the runs of a plan on fleets of several sizes. Workers are processes on this
+machine, each with one thread, slowed down so that all of them together need no more processor time than the machine
+has; links are as fast as loopback or have a rate and a delay. The result is the time of a round compared with a single
+worker, for populations that grow with the fleet (weak) and for populations of fixed size (strong); or, in plans with a
+target, the time and the bytes to it. scale alone lists the plans.
 
   brood scale darwinn-500k -o figures
 
-Your own plan is a short file; docs/scaling.md has an example. A commit covers several rounds if they are short: give 8 rounds or more,
-since the first two rounds are ignored and the time of a round needs at least three commits.
+Your own plan is a short file; docs/scaling.md has an example. A commit covers several rounds if they are short: give 8
+rounds or more, since the first two rounds are ignored and the time of a round needs at least three commits.
 
 Each run is a session, which brood verify can recompute. The same command resumes where it was stopped.`,
 		Args: cobra.ArbitraryArgs,

@@ -15,10 +15,11 @@ func setCommand(s streams) *cobra.Command {
 	var take bool
 	var as, why string
 	c := &cobra.Command{Use: "set SESSION|URL NAME=VALUE...", Short: "Set knobs of a running session, as one transaction",
-		Long: "Set knobs of a running session, as one transaction. NAME is a knob of its algorithm, `members` for the population size,\n" +
-			"or `algorithm` to swap it. VALUE is a number, a choice or a schedule. A position in a schedule is a round of the run;\n" +
-			"with a + it counts rounds from the first round of the setting. A schedule that has already ended is rejected.\n" +
-			"`*0.5` and `/2` scale the value in effect, or the whole schedule that the knob follows.",
+		Long: "Set knobs of a running session, as one transaction. NAME is a knob of its algorithm, `members` for\n" +
+			"the population size, or `algorithm` to swap it. VALUE is a number, a choice or a schedule. A position in a\n" +
+			"schedule is a round of the run; with a + it counts rounds from the first round of the setting. A schedule\n" +
+			"that has already ended is rejected. `*0.5` and `/2` scale the value in effect, or the whole schedule that\n" +
+			"the knob follows.",
 		Example: `  brood set SESSION eta=0.02 gamma=exp:20*0.99/round..2
   brood set SESSION eta=cosine:0.1..0.001@+200
   brood set SESSION eta=step:0.1,+60=0.02,+120=0.004 members=8

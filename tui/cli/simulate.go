@@ -36,10 +36,11 @@ func simulateCommand(s streams) *cobra.Command {
 	c := &cobra.Command{
 		Use:   "simulate PROTOCOL|PRESET|FILE.toml",
 		Short: "Measure how long a population protocol takes, or print the table of states against time",
-		Long: "simulate runs executions of a population protocol to convergence and prints their parallel times together with\n" +
-			"the theory. Nothing is recorded: `brood run --algorithm PROTOCOL` runs the same executions in the workbench, with a\n" +
-			"session. With --table it prints the published table of states against time, with a measurement for each row that\n" +
-			"defines a rule. With several numbers of agents, as in --agents 101,301,1001, it prints how the time grows with them.",
+		Long: "simulate runs executions of a population protocol to convergence and prints their parallel times\n" +
+			"together with the theory. Nothing is recorded: `brood run --algorithm PROTOCOL` runs the same executions in\n" +
+			"the workbench, with a session. With --table it prints the published table of states against time, with a\n" +
+			"measurement for each row that defines a rule. With several numbers of agents, as in --agents 101,301,1001,\n" +
+			"it prints how the time grows with them.",
 		Args: func(c *cobra.Command, args []string) error {
 			if f.table {
 				return noArgs(c, args)

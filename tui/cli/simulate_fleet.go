@@ -52,10 +52,10 @@ func simulateFleetCommand(s streams) *cobra.Command {
 	c := &cobra.Command{
 		Use:   "fleet [PRESET|FILE.toml]",
 		Short: "Predict the round time on fleets of other sizes, over links that you describe",
-		Long: `simulate fleet runs the real coordinator and the real program of an algorithm in virtual time: its workers compute
-nothing, and its links carry only message sizes. It first measures for a moment what computing costs on this machine. For
-each fleet size it prints how long a round takes, the share of it that is computing, and the bytes sent. Nothing is
-trained or recorded.
+		Long: `simulate fleet runs the real coordinator and the real program of an algorithm in virtual time: its workers
+compute nothing, and its links carry only message sizes. It first measures for a moment what computing costs on this
+machine. For each fleet size it prints how long a round takes, the share of it that is computing, and the bytes sent.
+Nothing is trained or recorded.
 
   brood simulate fleet mnist-parle --sizes 2,4,8,16 --rate 10Mbit --delay 40ms
   brood simulate fleet --model mlp --data mnist --algorithms dp-sgd,parle,diloco --sizes 8 --up 20Mbit --delay 30ms`,

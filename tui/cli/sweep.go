@@ -43,24 +43,26 @@ func sweepCommand(s streams) *cobra.Command {
 	c := &cobra.Command{
 		Use:   "sweep [PRESET|FILE.toml] --set NAME=VALUES ...",
 		Short: "Run a grid of settings with several seeds, and sort them by their loss on validation samples",
-		Long: `Run a grid of settings with several seeds, and sort them by their loss on validation samples. The table also has the test metric.
+		Long: `Run a grid of settings with several seeds, and sort them by their loss on validation samples. The table also
+has the test metric.
 
   brood sweep quickstart --set eta=0.01,0.1 --set members=1..8 --seeds 3
   brood sweep quickstart --set eta=0.01,0.1 --seeds 3 --listen :4433 --jobs 4
   brood sweep quickstart --set eta=log:0.001..0.1 --set batch=16..256*2 --trials 27 --halving 3
 
-VALUES are a list, whole numbers FROM..TO, numbers FROM..TO*FACTOR, or one schedule; a repeated NAME adds values. NAME is a knob,
-or one of ` + axes() + `.
+VALUES are a list, whole numbers FROM..TO, numbers FROM..TO*FACTOR, or one schedule; a repeated NAME adds values. NAME
+is a knob, or one of ` + axes() + `.
 
---trials N draws N settings in place of the grid: each value from its list, or from log:FROM..TO, uniform in the logarithm, or
-uniform:FROM..TO. --halving 3 trains all settings to a part of the limit, continues the best third to three times this part, and
-so on up to the limit.
+--trials N draws N settings in place of the grid: each value from its list, or from log:FROM..TO, uniform in the
+logarithm, or uniform:FROM..TO. --halving 3 trains all settings to a part of the limit, continues the best third to
+three times this part, and so on up to the limit.
 
-Each run is a session in one directory, which brood verify can recompute. The same command resumes where it was stopped and skips completed
-runs; more values or seeds add runs. With a --target the runs that met it are sorted by the epochs they needed. Use a target on the test set
-only to measure: settings that are chosen by it are chosen by the test set. With --listen the runs train on workers of other machines,
---jobs runs at a time with --wait workers each: it prints one command that joins workers, which move from run to run. If the machines share
-a disk, you can also start the command on each of them with the same -o DIR: each takes runs that no other machine has taken.`,
+Each run is a session in one directory, which brood verify can recompute. The same command resumes where it was stopped
+and skips completed runs; more values or seeds add runs. With a --target the runs that met it are sorted by the epochs
+they needed. Use a target on the test set only to measure: settings that are chosen by it are chosen by the test set.
+With --listen the runs train on workers of other machines, --jobs runs at a time with --wait workers each: it prints one
+command that joins workers, which move from run to run. If the machines share a disk, you can also start the command on
+each of them with the same -o DIR: each takes runs that no other machine has taken.`,
 		Args: atMostOne("preset"),
 		RunE: func(c *cobra.Command, args []string) error { return f.execute(c, strings.Join(args, ""), s) },
 	}
@@ -103,7 +105,8 @@ func (f *sweepFlags) execute(c *cobra.Command, preset string, s streams) error {
 	case given("halving") && (f.halving < 2 || f.halving > 100):
 		return usage("--halving %d: give 2 to 100", f.halving)
 	case given(option.Deadline.Name):
-		return usage("--deadline is for a single run: leave it out, and end the sweep by SIGTERM; the same command continues it")
+		return usage("--deadline is for a single run: leave it out, and end the sweep by SIGTERM; " +
+			"the same command continues it")
 	case given(option.For.Name):
 		return usage("--for compares machines rather than settings: give --epochs or --rounds")
 	case f.run.opts.Members == host.Auto:
@@ -217,7 +220,8 @@ func (w *grid) fill(base *cobra.Command, flags *sweepFlags, preset string) error
 		}
 		title = strings.TrimSuffix(filepath.Base(preset), ".toml")
 	}
-	except := []string{"jobs", "output", "plain", "json", "ascii", "theme", option.Threads.Name, "listen", option.Wait.Name,
+	except := []string{"jobs", "output", "plain", "json", "ascii", "theme", option.Threads.Name, "listen",
+		option.Wait.Name,
 		"enrol"}
 	if w.Halving.Factor == 0 { // more settings may join: no decision depends on the others
 		except = append(except, "set", "seeds", "first-seed", "by", "trials", option.Seed.Name)

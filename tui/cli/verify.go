@@ -76,8 +76,9 @@ share of the distance of the parameters from the start of the run.`,
 	}
 	programFlags(c.Flags(), &program)
 	threadsFlag(c.Flags(), &threads)
-	c.Flags().Float64Var(&within, "within", 0, "compare saved parameters in place of hashes: the largest error, as a share "+
-		"of their distance from the start")
+	c.Flags().Float64Var(&within, "within", 0,
+		"compare saved parameters in place of hashes: the largest error, as a share "+
+			"of their distance from the start")
 	c.Flags().BoolVar(&asJSON, "json", false, "print the result as JSON")
 	return c
 }
@@ -161,7 +162,8 @@ func signers(res host.Verified) (keys []string) {
 // verifiedObject returns the result of the verification of the session in dir as a JSON object.
 func verifiedObject(dir string, res host.Verified, took time.Duration) map[string]any {
 	return map[string]any{"event": "verified", "commits": res.Commits, "rounds": res.Rounds, "bytes": res.Bytes,
-		"from_round": res.From, "params_hash": res.Last.Hash, "seconds": took.Seconds(), "session": dir, "open": res.Open, "torn": res.Torn,
+		"from_round": res.From, "params_hash": res.Last.Hash, "seconds": took.Seconds(), "session": dir, "open": res.Open,
+		"torn": res.Torn,
 		"told": res.Alerts, "evaluations": res.Evaluations, "points": res.Points, "unmatched": res.Unmatched,
 		"checkpoints": res.Checkpoints, "checkpoints_removed": res.Removed, "segments": res.Within.Segments,
 		"largest_error": res.Within.LargestError, "signed": res.Signed, "signers": signers(res)}

@@ -18,12 +18,13 @@ type Options struct {
 	Title      string             // title of the run; "": the name of its session, else what it trains
 	Session    string             // directory of the session, which names exported files; "": not on this machine
 	Resume     string             // command that resumes the run after it has stopped; "": not possible here
-	Close      func() error       // closes the source, when the user leaves it or the workbench ends; nil: nothing to close
-	Library    Library            // the runs to list and open; nil: no Runs screen
-	By         string             // name of the user in the log of edits; "": operator
-	At         uint64             // round after which a recording starts; 0: its beginning
-	Screen     string             // first screen; "": Live
-	Settings   Settings           // settings of the user
+	// closes the source, when the user leaves it or the workbench ends; nil: nothing to close
+	Close    func() error
+	Library  Library  // the runs to list and open; nil: no Runs screen
+	By       string   // name of the user in the log of edits; "": operator
+	At       uint64   // round after which a recording starts; 0: its beginning
+	Screen   string   // first screen; "": Live
+	Settings Settings // settings of the user
 
 	// Keep saves changed settings. It may be called from any goroutine. nil: they are not saved.
 	Keep func(Settings) error

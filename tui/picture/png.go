@@ -31,7 +31,8 @@ func newPNG(w, h int) (*raster, error) {
 		if err != nil {
 			return nil, err
 		}
-		*f.to, err = opentype.NewFace(parsed, &opentype.FaceOptions{Size: fontSize * pngScale, DPI: 72, Hinting: font.HintingNone})
+		*f.to, err = opentype.NewFace(parsed,
+			&opentype.FaceOptions{Size: fontSize * pngScale, DPI: 72, Hinting: font.HintingNone})
 		if err != nil {
 			return nil, err
 		}

@@ -45,7 +45,8 @@ func (s *svg) stroke(points []point, width float64, c color.Color) {
 		b.WriteByte("ML"[min(i, 1)])
 		b.WriteString(number(at.x) + " " + number(at.y))
 	}
-	s.lines = append(s.lines, fmt.Sprintf(`<path d="%s" fill="none" stroke="%s" stroke-width="%s"/>`, &b, hex(c), number(width)))
+	s.lines = append(s.lines, fmt.Sprintf(`<path d="%s" fill="none" stroke="%s" stroke-width="%s"/>`, &b, hex(c),
+		number(width)))
 }
 
 func (s *svg) text(x, y int, text string, cells int, bold bool, c color.Color) {
@@ -73,7 +74,8 @@ func (s *svg) path(c color.Color) *strings.Builder {
 
 func (s *svg) end(out io.Writer) error {
 	w := bufio.NewWriter(out)
-	fmt.Fprintf(w, `<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 %d %d" width="%d" height="%d">`+"\n", s.w, s.h, s.w, s.h)
+	fmt.Fprintf(w, `<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 %d %d" width="%d" height="%d">`+"\n", s.w, s.h,
+		s.w, s.h)
 	for _, l := range s.ground {
 		fmt.Fprintln(w, l)
 	}
@@ -83,7 +85,8 @@ func (s *svg) end(out io.Writer) error {
 	for _, l := range s.lines {
 		fmt.Fprintln(w, l)
 	}
-	fmt.Fprintf(w, `<g font-family="ui-monospace,Menlo,Consolas,'DejaVu Sans Mono',monospace" font-size="%s">`+"\n", number(fontSize))
+	fmt.Fprintf(w, `<g font-family="ui-monospace,Menlo,Consolas,'DejaVu Sans Mono',monospace" font-size="%s">`+"\n",
+		number(fontSize))
 	for _, l := range s.texts {
 		fmt.Fprintln(w, l)
 	}

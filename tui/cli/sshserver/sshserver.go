@@ -102,7 +102,8 @@ func Listen(cfg Config) (*Server, error) {
 		return nil, fmt.Errorf("the SSH server's key: %w", err)
 	}
 	if info, err := os.Stat(cfg.HostKey); err == nil && info.Mode().Perm()&0o077 != 0 && goruntime.GOOS != "windows" {
-		return nil, fmt.Errorf("the SSH server's key %s may be read by others (mode %04o): chmod 600 %s, or remove it if others had access", cfg.HostKey, info.Mode().Perm(), cfg.HostKey)
+		return nil, fmt.Errorf("the SSH server's key %s may be read by others (mode %04o): chmod 600 %s, "+
+			"or remove it if others had access", cfg.HostKey, info.Mode().Perm(), cfg.HostKey)
 	}
 	s.ssh, err = wish.NewServer(wish.WithHostKeyPath(cfg.HostKey), ssh.EmulatePty(), // an allocated one loses resizes
 		wish.WithPublicKeyAuth(s.authorized), wish.WithMiddleware(s.workbench))
@@ -113,7 +114,8 @@ func Listen(cfg Config) (*Server, error) {
 	s.ssh.ConnCallback, s.ssh.ServerConfigCallback = s.conns.accept, s.conns.config
 	s.ssh.ChannelHandlers = map[string]ssh.ChannelHandler{"session": s.screens.handle}
 	if s.listen, err = net.Listen("tcp", net.JoinHostPort(host, port)); err != nil {
-		return nil, fmt.Errorf("listen for SSH on %s: %w: name an address of this machine and a port that no other program has", cfg.Address, err)
+		return nil, fmt.Errorf("listen for SSH on %s: %w: name an address of this machine and a port that no other program "+
+			"has", cfg.Address, err)
 	}
 	return s, nil
 }
@@ -183,7 +185,8 @@ type authorizedKey struct {
 func keysOf(path string) (out []authorizedKey, err error) {
 	text, err := os.ReadFile(path)
 	if err != nil {
-		return nil, fmt.Errorf("SSH admits no client without a key: put public keys into %s, or name another file with --authorized (%w)", path, err)
+		return nil, fmt.Errorf("SSH admits no client without a key: put public keys into %s, or name another file with "+
+			"--authorized (%w)", path, err)
 	}
 	for len(bytes.TrimSpace(text)) > 0 {
 		key, comment, options, rest, err := ssh.ParseAuthorizedKey(text)
@@ -197,7 +200,8 @@ func keysOf(path string) (out []authorizedKey, err error) {
 		out = append(out, authorizedKey{key, wire.CleanName(name)})
 	}
 	if len(out) == 0 {
-		return nil, fmt.Errorf("%s holds no public key without options: SSH would admit no client; copy the line of an id_ed25519.pub into it, or name another file with --authorized", path)
+		return nil, fmt.Errorf("%s holds no public key without options: SSH would admit no client; "+
+			"copy the line of an id_ed25519.pub into it, or name another file with --authorized", path)
 	}
 	return out, nil
 }

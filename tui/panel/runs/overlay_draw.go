@@ -194,7 +194,8 @@ func (r *Runs) pointAt(_ *panel.Host, in cell.Rect, x, _ int) {
 // figureWeights are the weights of the result columns. In a narrow table columns of small weight are hidden.
 var figureWeights = map[string]int{event.KeyTestBits: 105, event.KeyTestError: 100, event.KeyTestFitness: 99,
 	event.KeyTestHamming: 97,
-	event.KeyTestRMSE:    95, "mean_fitness": 91, "train_loss": 90, "seconds": 70, "bytes": 60, event.KeyTestLoss: 50, event.KeyTestR2: 45,
+	event.KeyTestRMSE:    95, "mean_fitness": 91, "train_loss": 90, "seconds": 70, "bytes": 60, event.KeyTestLoss: 50,
+	event.KeyTestR2: 45,
 	"samples_per_s": 40}
 
 // metricHead returns the heading of a column, with a blank above the mark behind a figure. It shortens test error to
@@ -355,8 +356,8 @@ func (o *OverlayState) figures() (rows []figureRow, cols []panel.Column[figureRo
 			row.cells[head] = text(row)
 			width = max(width, cell.Width(row.cells[head]))
 		}
-		cols = append(cols, panel.Column[figureRow]{Title: head, Width: min(width, widestFigure), Weight: weight, Right: right,
-			Text: func(row figureRow) string { return row.cells[head] }})
+		cols = append(cols, panel.Column[figureRow]{Title: head, Width: min(width, widestFigure), Weight: weight,
+			Right: right, Text: func(row figureRow) string { return row.cells[head] }})
 	}
 	for i, d := range archive.Differences(o.Set) {
 		values := map[*archive.Run]string{}

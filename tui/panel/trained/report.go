@@ -106,8 +106,8 @@ func (e *testReport) missing(m *panel.Host) string {
 	if why := e.whyNot(m); why != "" {
 		return why
 	}
-	return "enter evaluates the model on the test set, after the round of the newest checkpoint or of the cursor: classes, " +
-		"confusion matrix and calibration. It takes processor time here."
+	return "enter evaluates the model on the test set, after the round of the newest checkpoint or of the cursor: " +
+		"classes, confusion matrix and calibration. It takes processor time here."
 }
 
 // whyNot returns why the test set cannot be evaluated; "" if it can.
