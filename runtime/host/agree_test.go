@@ -31,8 +31,8 @@ func TestEnginesAgree(t *testing.T) {
 				for _, name := range []string{"native", "gorgonia"} {
 					t.Setenv("BROOD_ENGINE", name)
 					loss := math.NaN()
-					j := prepare(t, Options{Model: c.model, Data: "glyphs", Algorithm: c.algorithm, Members: c.members, Workers: 1, Seed: seed,
-						Limit: event.Limit{Rounds: c.rounds}, By: "test", Set: c.set})
+					j := prepare(t, Options{Model: c.model, Data: "glyphs", Algorithm: c.algorithm, Members: c.members, Workers: 1,
+						Seed: seed, Limit: event.Limit{Rounds: c.rounds}, By: "test", Set: c.set})
 					train(t, filepath.Join(t.TempDir(), "s"), j, nil, func(_ *Run, r event.Record) {
 						if p := r.Points; p != nil && p.Series == "centre.loss" {
 							loss = p.Values[0]
@@ -49,9 +49,11 @@ func TestEnginesAgree(t *testing.T) {
 				gap += math.Abs(ours[i]-theirs[i]) / float64(len(ours))
 			}
 			spread := sa * math.Sqrt(float64(len(ours)))
-			t.Logf("native %.4f ± %.4f, gorgonia %.4f ± %.4f, difference of two runs %.2g, of two seeds %.2g", a, sa, b, sb, gap, spread)
+			t.Logf("native %.4f ± %.4f, gorgonia %.4f ± %.4f, difference of two runs %.2g, of two seeds %.2g", a, sa, b, sb,
+				gap, spread)
 			if !(math.Abs(a-b) <= 2*math.Hypot(sa, sb)) {
-				t.Errorf("mean loss %.4f on the native engine, %.4f on gorgonia: they differ by more than two standard errors", a, b)
+				t.Errorf("mean loss %.4f on the native engine, %.4f on gorgonia: they differ by more than two standard errors", a,
+					b)
 			}
 			if !(gap <= spread/2) {
 				t.Errorf("runs with the same seed differ by %.3g, runs with different seeds by %.3g", gap, spread)

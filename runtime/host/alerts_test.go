@@ -22,9 +22,11 @@ func TestAlertsReachTheCommand(t *testing.T) {
 	}
 	alerts := func(eta string, during func(r *Run, rec event.Record)) string {
 		out := filepath.Join(t.TempDir(), "alerts")
-		train(t, filepath.Join(t.TempDir(), "s"), prepare(t, Options{Model: "mlp-small", Data: fewImages, Algorithm: "dp-sgd", Members: 2,
-			Seed: 1, OnTrouble: "stop", By: "test", Limit: event.Limit{Rounds: 1 << 40}, Set: []event.Setting{{Knob: "eta", Expr: eta}},
-			More: map[string]string{"on-alert": "cat >>" + out}}), nil, during)
+		train(t, filepath.Join(t.TempDir(), "s"),
+			prepare(t, Options{Model: "mlp-small", Data: fewImages, Algorithm: "dp-sgd", Members: 2,
+				Seed: 1, OnTrouble: "stop", By: "test", Limit: event.Limit{Rounds: 1 << 40},
+				Set:  []event.Setting{{Knob: "eta", Expr: eta}},
+				More: map[string]string{"on-alert": "cat >>" + out}}), nil, during)
 		text, err := os.ReadFile(out)
 		if err != nil {
 			t.Error(err)
@@ -59,8 +61,8 @@ func TestDefaultsRaiseNoAlert(t *testing.T) {
 			continue
 		}
 		t.Run(a.Name, func(t *testing.T) {
-			o := Options{Algorithm: a.Name, Model: trains(a, "mlp-small"), Data: "glyphs", Members: 8, Workers: 2, Threads: 2, Seed: 1, By: "test",
-				Limit: event.Limit{Epochs: 16, Rounds: 1500}, Probe: 2}
+			o := Options{Algorithm: a.Name, Model: trains(a, "mlp-small"), Data: "glyphs", Members: 8, Workers: 2, Threads: 2,
+				Seed: 1, By: "test", Limit: event.Limit{Epochs: 16, Rounds: 1500}, Probe: 2}
 			commits := 0
 			train(t, filepath.Join(t.TempDir(), "s"), prepare(t, o), nil, func(_ *Run, rec event.Record) {
 				if x := rec.Alert; x != nil && slices.Contains(event.Watched, x.Kind) {

@@ -33,11 +33,22 @@ layer = [{kind = "conv", out = 6, kernel = 5, stride = 2}, {kind = "batchnorm"},
   {kind = "flatten"}, {kind = "dense", out = 64}, {kind = "relu"}, {kind = "dense", out = 10}]`
 
 // briefly maps knobs to values that make rounds short. They apply to algorithms that have the knobs.
-var briefly = map[string]string{"batch": "4", "ell": "2", "h": "2", "fragments": "2", "period": "0.01", "slice": "4", "judges": "4", "clip": "0.5", "decay": "0.001", "n": "30", "gap": "4"}
+var briefly = map[string]string{"batch": "4", "ell": "2", "h": "2", "fragments": "2", "period": "0.01", "slice": "4",
+	"judges": "4", "clip": "0.5", "decay": "0.001", "n": "30", "gap": "4"}
 
 // brief returns the options of a short run of an algorithm.
 func brief(a *optim.Algorithm, model, set string) Options {
-	o := Options{Algorithm: a.Name, Members: 4, Workers: 1, Threads: 2, Seed: 3, Limit: event.Limit{Rounds: 3}, By: "test", Evaluate: 1000, Probe: 1000}
+	o := Options{
+		Algorithm: a.Name,
+		Members:   4,
+		Workers:   1,
+		Threads:   2,
+		Seed:      3,
+		Limit:     event.Limit{Rounds: 3},
+		By:        "test",
+		Evaluate:  1000,
+		Probe:     1000,
+	}
 	if a.Needs.Model() {
 		o.Model, o.Data = trains(a, model), set
 	}
@@ -93,14 +104,16 @@ func spec(t *testing.T, text string) string {
 
 // kinds lists algorithms that together use every kind of engine task: steps, candidates and their sums, scales,
 // directions, crossover, whole numbers, encoded messages.
-var kinds = []*optim.Algorithm{averaging.DPSGD, coupled.Parle, averaging.StreamingDiLoCo, averaging.DeMo, evolution.OpenAIES, evolution.EGG, evolution.SNES, evolution.CRFMNES, evolution.LMMAES, population.GA, population.PESGD}
+var kinds = []*optim.Algorithm{averaging.DPSGD, coupled.Parle, averaging.StreamingDiLoCo, averaging.DeMo,
+	evolution.OpenAIES, evolution.EGG, evolution.SNES, evolution.CRFMNES, evolution.LMMAES, population.GA, population.PESGD}
 
 // TestOneArithmetic: every algorithm of the catalog ends with the same hash on all kernel variants of this machine, and
 // a session that was recorded on one verifies on the others. Without BROOD_LONG it covers the algorithms in kinds, each
 // on one of the variants.
 func TestOneArithmetic(t *testing.T) {
 	model := spec(t, mixed)
-	more := map[string][][2]string{"openai-es": {{"rank", "1"}, {"noise", "integer"}}, "parle": {{"thermal", "0.01"}}, "dp-sgd": {{"eta", "cosine:0.1..0.01@3"}}}
+	more := map[string][][2]string{"openai-es": {{"rank", "1"}, {"noise", "integer"}}, "parle": {{"thermal", "0.01"}},
+		"dp-sgd": {{"eta", "cosine:0.1..0.01@3"}}}
 	long := longtest.On(longtest.Arithmetic)
 	for i, a := range catalog.All() {
 		if !a.Needs.Model() || !long && !slices.Contains(kinds, a) {
@@ -163,7 +176,8 @@ func TestOneArithmeticOnDevice(t *testing.T) {
 		return
 	}
 	t.Run("mlp, dp-sgd", func(t *testing.T) { across(t, brief(averaging.DPSGD, "mlp", fewImages)) })
-	for model, a := range map[string]*optim.Algorithm{"bytes-mingru": averaging.DPSGD, "bytes-small": coupled.Parle, "bytes-attention": evolution.OpenAIES} {
+	for model, a := range map[string]*optim.Algorithm{"bytes-mingru": averaging.DPSGD, "bytes-small": coupled.Parle,
+		"bytes-attention": evolution.OpenAIES} {
 		t.Run(model+", "+a.Name, func(t *testing.T) { across(t, brief(a, model, "tales")) })
 	}
 }
@@ -206,7 +220,8 @@ func TestOneArithmeticOnMNIST(t *testing.T) {
 	}
 	resnet := strings.Replace(string(source), "input = [3, 32, 32]", "input = [1, 28, 28]", 1)
 	for i, model := range []string{"mlp", "lenet", spec(t, resnet)} {
-		for _, a := range [][]*optim.Algorithm{{coupled.Parle, evolution.LMMAES}, {averaging.DPSGD, evolution.CRFMNES}, {averaging.DPSGD}}[i] {
+		for _, a := range [][]*optim.Algorithm{{coupled.Parle, evolution.LMMAES}, {averaging.DPSGD, evolution.CRFMNES},
+			{averaging.DPSGD}}[i] {
 			o := brief(a, model, "mnist")
 			o.Evaluate = event.NoTest // of 65,000 images
 			t.Run(filepath.Base(model)+"/"+a.Name, func(t *testing.T) { agree(t, o, kernel.Portable) })

@@ -57,7 +57,9 @@ func TestArm64(t *testing.T) {
 			t.Run(name+"/"+variant, func(t *testing.T) {
 				t.Setenv("BROOD_CPU", variant)
 				dir := filepath.Join(t.TempDir(), "s")
-				line := append(slices.Clone(binary), strings.Fields("run --json --data glyphs --members 4 --rounds 6 --probe 1000 --set batch=8 --session "+dir+" "+args)...)
+				line := append(slices.Clone(binary),
+					strings.Fields("run --json --data glyphs --members 4 --rounds 6 --probe 1000 --set batch=8 --session "+dir+
+						" "+args)...)
 				out, err := exec.Command(line[0], line[1:]...).CombinedOutput()
 				if err != nil {
 					t.Fatalf("%v\n%s", err, out)
@@ -82,7 +84,8 @@ func TestArm64Kernels(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Setenv("QEMU_CPU", of.cpu)
 			// That test has more guard pages than the emulator maps quickly.
-			line := append(emulated(t, "test", "-c", of.path), "-test.v", "-test.run", of.tests, "-test.skip", "TestCausalSoftmaxAgainstFloat64")
+			line := append(emulated(t, "test", "-c", of.path), "-test.v", "-test.run", of.tests, "-test.skip",
+				"TestCausalSoftmaxAgainstFloat64")
 			out, err := exec.Command(line[0], line[1:]...).CombinedOutput()
 			if err != nil || !strings.Contains(string(out), "--- PASS") {
 				t.Errorf("%v\n%s", err, out)

@@ -27,7 +27,8 @@ func augmented(alg string, workers, threads int, rounds uint64) Options {
 // The drawn augmentations do not depend on the worker that hosts a member or on the number of threads. Verify draws the
 // same ones. A run without augmentation has another hash.
 func TestAugmentedBits(t *testing.T) {
-	for alg, model := range map[string]string{"parle": "lenets", "openai-es": "mlp-small", "hybrid-es": "softmax", "ga": "softmax"} {
+	for alg, model := range map[string]string{"parle": "lenets", "openai-es": "mlp-small", "hybrid-es": "softmax",
+		"ga": "softmax"} {
 		home, want, last := t.TempDir(), "", ""
 		rounds := uint64(2)
 		for _, c := range []struct{ workers, threads int }{{1, 1}, {2, 4}} {
@@ -98,7 +99,8 @@ func TestAugmentRefused(t *testing.T) {
 		t.Fatal(err)
 	}
 	model := filepath.Join(t.TempDir(), "two.toml")
-	if err := os.WriteFile(model, []byte("name = \"two\"\ninput = [2]\nclasses = 2\nlayer = [{kind = \"dense\", out = 2}]\n"), 0o600); err != nil {
+	if err := os.WriteFile(model,
+		[]byte("name = \"two\"\ninput = [2]\nclasses = 2\nlayer = [{kind = \"dense\", out = 2}]\n"), 0o600); err != nil {
 		t.Fatal(err)
 	}
 	for want, change := range map[string]func(*Options){

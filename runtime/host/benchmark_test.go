@@ -106,7 +106,8 @@ func TestBBOBRefuses(t *testing.T) {
 	}
 	o := onBBOB(t)
 	o.Model = "mlp-small"
-	if _, err := host.Prepare(o); err == nil || !strings.Contains(err.Error(), "a function of the suite BBOB has no model") {
+	if _, err := host.Prepare(o); err == nil ||
+		!strings.Contains(err.Error(), "a function of the suite BBOB has no model") {
 		t.Errorf("with a model: %v", err)
 	}
 }

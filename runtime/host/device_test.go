@@ -59,27 +59,33 @@ func (c cards) Open(int) (gpu.Device, error) { return nil, errors.New("this driv
 // select it by their own names. If there is no device, the error has the cause of every selected driver.
 func TestCardsAreCountedOnce(t *testing.T) {
 	defer func(all []gpu.Driver) { drivers = all }(drivers)
-	drivers = []gpu.Driver{cards{name: "cuda", makes: []string{"a", "a", "b"}}, cards{name: "opencl", makes: []string{"pocl", "a", "b", "a", "a"}}}
-	for text, want := range map[string]string{"gpu": "cuda:0", "gpu:2": "cuda:2", "gpu:3": "opencl:0", "gpu:4": "opencl:4", "opencl:1": "opencl:1", "cuda:1": "cuda:1"} {
+	drivers = []gpu.Driver{cards{name: "cuda", makes: []string{"a", "a", "b"}},
+		cards{name: "opencl", makes: []string{"pocl", "a", "b", "a", "a"}}}
+	for text, want := range map[string]string{"gpu": "cuda:0", "gpu:2": "cuda:2", "gpu:3": "opencl:0", "gpu:4": "opencl:4",
+		"opencl:1": "opencl:1", "cuda:1": "cuda:1"} {
 		if d, err := device(text); err != nil || d.Name != want {
 			t.Errorf("%s is %s, %v", text, d.Name, err)
 		}
 	}
-	if _, err := device("gpu:5"); err == nil || err.Error() != "device gpu:5: this machine has 5, numbered from 0: see brood doctor" {
+	if _, err := device("gpu:5"); err == nil ||
+		err.Error() != "device gpu:5: this machine has 5, numbered from 0: see brood doctor" {
 		t.Error(err)
 	}
 	list, _ := Devices()
 	if list[4].Same != "cuda:0" || list[5].Same != "cuda:2" || list[6].Same != "cuda:1" || list[7].Same != "" {
 		t.Errorf("%+v", list)
 	}
-	drivers = []gpu.Driver{cards{name: "cuda", makes: []string{"old", "a"}}, cards{name: "opencl", makes: []string{"old", "a"}}}
+	drivers = []gpu.Driver{cards{name: "cuda", makes: []string{"old", "a"}},
+		cards{name: "opencl", makes: []string{"old", "a"}}}
 	for text, want := range map[string]string{"gpu": "cuda:1", "gpu:1": "opencl:0", "cuda:0": "cuda:0"} {
 		if d, err := device(text); err != nil || d.Name != want {
 			t.Errorf("%s is %s, %v", text, d.Name, err)
 		}
 	}
-	drivers = []gpu.Driver{cards{name: "cuda", why: errors.New("no CUDA here")}, cards{name: "opencl", why: errors.New("no OpenCL here")}}
-	for text, want := range map[string]string{"gpu": "device gpu: no CUDA here; no OpenCL here", "opencl": "device opencl: no OpenCL here"} {
+	drivers = []gpu.Driver{cards{name: "cuda", why: errors.New("no CUDA here")},
+		cards{name: "opencl", why: errors.New("no OpenCL here")}}
+	for text, want := range map[string]string{"gpu": "device gpu: no CUDA here; no OpenCL here",
+		"opencl": "device opencl: no OpenCL here"} {
 		if _, err := device(text); err == nil || err.Error() != want {
 			t.Error(err)
 		}
@@ -117,7 +123,16 @@ func TestFitsOnDevice(t *testing.T) {
 	defer func(all []gpu.Driver) { drivers = all }(drivers)
 	prepare := func(members int, device string, memory int64) (*Job, error) {
 		drivers = []gpu.Driver{cards{name: "cuda", why: errors.New("no CUDA here")}, tight{memory: memory}}
-		return Prepare(Options{Algorithm: "dp-sgd", Model: "mlp-small", Data: fewImages, Members: members, Workers: 1, Device: device, Limit: event.Limit{Rounds: 2}, By: "test"})
+		return Prepare(Options{
+			Algorithm: "dp-sgd",
+			Model:     "mlp-small",
+			Data:      fewImages,
+			Members:   members,
+			Workers:   1,
+			Device:    device,
+			Limit:     event.Limit{Rounds: 2},
+			By:        "test",
+		})
 	}
 	whole, err := prepare(12, "opencl", 1<<40)
 	if err != nil {
@@ -131,8 +146,10 @@ func TestFitsOnDevice(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if few.DeviceMemory <= 0 || whole.DeviceMemory <= few.DeviceMemory || processor.DeviceMemory != 0 || whole.Config.Memory >= processor.Config.Memory {
-		t.Errorf("on the device %d and %d bytes, on the host %d, and %d on the processor", whole.DeviceMemory, few.DeviceMemory, whole.Config.Memory, processor.Config.Memory)
+	if few.DeviceMemory <= 0 || whole.DeviceMemory <= few.DeviceMemory || processor.DeviceMemory != 0 ||
+		whole.Config.Memory >= processor.Config.Memory {
+		t.Errorf("on the device %d and %d bytes, on the host %d, and %d on the processor", whole.DeviceMemory,
+			few.DeviceMemory, whole.Config.Memory, processor.Config.Memory)
 	}
 	limit := (whole.DeviceMemory + few.DeviceMemory) / 2
 	_, err = prepare(12, "opencl", limit)
@@ -141,7 +158,8 @@ func TestFitsOnDevice(t *testing.T) {
 		_, say, _ := strings.Cut(err.Error(), ": ")
 		fmt.Sscanf(say, "%d would fit", &most)
 	}
-	if err == nil || most < 2 || most > 11 || !strings.Contains(err.Error(), "a run with 12 members needs about") || !strings.Contains(err.Error(), " of memory on opencl:0 (") {
+	if err == nil || most < 2 || most > 11 || !strings.Contains(err.Error(), "a run with 12 members needs about") ||
+		!strings.Contains(err.Error(), " of memory on opencl:0 (") {
 		t.Fatal(err)
 	}
 	if _, err := prepare(most, "opencl", limit); err != nil {

@@ -31,7 +31,8 @@ func TestDryRunWidth(t *testing.T) {
 	}{{"mlp-small", 200, 1}, {"lenets", 6, 3}, {"mlp-small", 8, 4}} {
 		for n, a := range catalog.All() {
 			c := c
-			if a.Needs == 0 || a.Needs&optim.Evaluations == 0 && c.members > 100 || !longtest.On(longtest.Conformance) && n%3 != i {
+			if a.Needs == 0 || a.Needs&optim.Evaluations == 0 && c.members > 100 ||
+				!longtest.On(longtest.Conformance) && n%3 != i {
 				continue
 			}
 			if a == evolution.CMAES { // its models are too small for a dry run with narrower vectors
@@ -40,7 +41,8 @@ func TestDryRunWidth(t *testing.T) {
 			if a.Needs&optim.Whole != 0 {
 				c.model = "mlp-int8"
 			}
-			j := prepare(t, Options{Algorithm: a.Name, Model: c.model, Data: fewImages, Members: c.members, Workers: c.workers, Threads: 1, Limit: event.Limit{Rounds: 6}, By: "test",
+			j := prepare(t, Options{Algorithm: a.Name, Model: c.model, Data: fewImages, Members: c.members, Workers: c.workers,
+				Threads: 1, Limit: event.Limit{Rounds: 6}, By: "test",
 				Set: []event.Setting{{Knob: "batch", Expr: "2"}}})
 			wide := func(id int, link collective.Link) (*counter, worker.Config) {
 				p, s := j.Net.Layout.Params, j.Net.Layout.Stats
@@ -59,8 +61,10 @@ func TestDryRunWidth(t *testing.T) {
 			if a == averaging.SPARTA { // of a narrow vector it averages a single value
 				limit = 5e-3
 			}
-			if far := math.Abs(float64(scratch-real)) / float64(real); far > limit || c.workers == 1 && a != averaging.StreamingDiLoCo && far > 0 {
-				t.Errorf("%s, %d of %s on %d: predicted %d bytes, allocated %d", a.Name, c.members, c.model, c.workers, scratch, real)
+			if far := math.Abs(float64(scratch-real)) / float64(real); far > limit ||
+				c.workers == 1 && a != averaging.StreamingDiLoCo && far > 0 {
+				t.Errorf("%s, %d of %s on %d: predicted %d bytes, allocated %d", a.Name, c.members, c.model, c.workers,
+					scratch, real)
 			}
 			if none := func(_ collective.Op, b int64) bool { return b == 0 }; a.Bytes != nil {
 				maps.DeleteFunc(sent, none)
@@ -75,9 +79,11 @@ func TestDryRunWidth(t *testing.T) {
 
 // rounds executes six rounds of a job on the given counters. It returns the allocated bytes, the sent bytes and the
 // predicted bytes.
-func rounds(t *testing.T, j *Job, made func(int, collective.Link) (*counter, worker.Config)) (scratch int64, sent, predicted collective.Ledger) {
+func rounds(t *testing.T, j *Job, made func(int, collective.Link) (*counter, worker.Config)) (scratch int64, sent,
+	predicted collective.Ledger) {
 	t.Helper()
-	hub, counters, workers, ids := &local.Hub{}, make([]*counter, j.Workers), make([]*worker.Worker, j.Workers), make([]int, j.Workers)
+	hub, counters, workers, ids := &local.Hub{}, make([]*counter, j.Workers), make([]*worker.Worker, j.Workers),
+		make([]int, j.Workers)
 	for i := range ids {
 		c, cfg := made(i, hub.Link(i))
 		ids[i], counters[i], workers[i] = i, c, worker.New(cfg)
@@ -92,7 +98,13 @@ func rounds(t *testing.T, j *Job, made func(int, collective.Link) (*counter, wor
 		wg.Wait()
 		return replies
 	}
-	together(message.Plan{Plan: event.Plan{Epoch: 1, From: event.Fresh, New: collective.Place(collective.IDs(j.Members), ids), Algorithm: j.Alg.Name, Timeline: j.Edits}})
+	together(message.Plan{Plan: event.Plan{
+		Epoch:     1,
+		From:      event.Fresh,
+		New:       collective.Place(collective.IDs(j.Members), ids),
+		Algorithm: j.Alg.Name,
+		Timeline:  j.Edits,
+	}})
 	for _, c := range counters {
 		scratch -= c.scratch // blocks
 	}

@@ -121,8 +121,8 @@ func TestEnvironmentRefuses(t *testing.T) {
 		{"dp-sgd", nil, "dp-sgd needs gradients, and an environment gives none: choose one of"},
 		{"egg", nil, "whole numbers, and the parameters of an environment are none"},
 	} {
-		if _, err := Prepare(inCartpole(t, x.algorithm, 1, x.extra...)); err == nil || !strings.Contains(err.Error(), x.want) ||
-			strings.Contains(err.Error(), "\n") {
+		if _, err := Prepare(inCartpole(t, x.algorithm, 1, x.extra...)); err == nil ||
+			!strings.Contains(err.Error(), x.want) || strings.Contains(err.Error(), "\n") {
 			t.Errorf("%v: %v, want %s", x.extra, err, x.want)
 		}
 	}

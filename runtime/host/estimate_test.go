@@ -86,12 +86,14 @@ func TestDryRunWorkers(t *testing.T) {
 		distribution string
 		noise        float64 // of four workers, as a multiple of one worker's
 	}{{"seed", 4}, {"chromosome", 1}} {
-		one, four := dryRunOf(t, many(t, 40, 1, 9, "distribution", c.distribution)), dryRunOf(t, many(t, 40, 4, 9, "distribution", c.distribution))
+		one, four := dryRunOf(t, many(t, 40, 1, 9, "distribution", c.distribution)),
+			dryRunOf(t, many(t, 40, 4, 9, "distribution", c.distribution))
 		if got := four.round.normals / one.round.normals; got < 0.99*c.noise || got > 1.01*c.noise {
 			t.Errorf("%s: four workers draw %.2f times the noise of one, want %.0f", c.distribution, got, c.noise)
 		}
 		if four.round.candidates != one.round.candidates {
-			t.Errorf("%s: four workers evaluate %.0f samples, one %.0f", c.distribution, four.round.candidates, one.round.candidates)
+			t.Errorf("%s: four workers evaluate %.0f samples, one %.0f", c.distribution, four.round.candidates,
+				one.round.candidates)
 		}
 		if four.blocks != 4*one.blocks {
 			t.Errorf("%s: shared blocks of four workers take %d bytes, of one %d", c.distribution, four.blocks, one.blocks)
@@ -99,8 +101,10 @@ func TestDryRunWorkers(t *testing.T) {
 		if len(four.works) != 4 || four.works[3].Candidates != 10 || four.works[3].Sums != 20 {
 			t.Errorf("%s: the workers' engines get the tasks %+v", c.distribution, four.works)
 		}
-		if want := (map[string]int{"fitness": 40, "centre.loss": 1}); fmt.Sprint(four.reports.series) != fmt.Sprint(want) || four.reports.points != 40 || four.reports.records != 1 {
-			t.Errorf("%s: reports %+v, want one record with 40 points in each round, and series %v", c.distribution, four.reports, want)
+		if want := (map[string]int{"fitness": 40, "centre.loss": 1}); fmt.Sprint(four.reports.series) != fmt.Sprint(want) ||
+			four.reports.points != 40 || four.reports.records != 1 {
+			t.Errorf("%s: reports %+v, want one record with 40 points in each round, and series %v", c.distribution,
+				four.reports, want)
 		}
 	}
 	rows := func(workers int) int64 {
@@ -125,8 +129,10 @@ func TestDryRunNoise(t *testing.T) {
 	} {
 		o := tiny(9)
 		o.Algorithm, o.Members, o.Workers, o.Set = algorithm, 40, 1, nil
-		if r := twoRounds(t, prepare(t, o)); r.normals != want.normals || r.lengths != want.lengths || r.terms != want.terms+want.entry/2 {
-			t.Errorf("a round of %s draws %g vectors of noise, takes %g lengths and has %g terms, want %+v", algorithm, r.normals, r.lengths, r.terms, want)
+		if r := twoRounds(t, prepare(t, o)); r.normals != want.normals || r.lengths != want.lengths ||
+			r.terms != want.terms+want.entry/2 {
+			t.Errorf("a round of %s draws %g vectors of noise, takes %g lengths and has %g terms, want %+v", algorithm,
+				r.normals, r.lengths, r.terms, want)
 		}
 	}
 }
@@ -183,12 +189,14 @@ func TestPriceTasks(t *testing.T) {
 		if len(c.set) > 0 {
 			kind = engine.Noise{Integer: c.set[0] == "noise", Rank: map[bool]int{true: 1}[c.set[0] == "rank"]}
 		}
-		if len(got.IDs) != 300 || len(got.Batches) != c.batches || (got.Scale.Rows > 0) != c.scaled || got.Noise != kind || got.Antithetic == c.scaled {
+		if len(got.IDs) != 300 || len(got.Batches) != c.batches || (got.Scale.Rows > 0) != c.scaled || got.Noise != kind ||
+			got.Antithetic == c.scaled {
 			t.Errorf("%s %v: timed on %d candidates with %d batches, scale of %d rows, noise %+v, antithetic %v",
 				c.algorithm, c.set, len(got.IDs), len(got.Batches), got.Scale.Rows, got.Noise, got.Antithetic)
 		}
 		if len(a.sum.IDs) != c.vectors || a.sum.Noise != kind {
-			t.Errorf("%s %v: timed on a sum of %d vectors of %+v, want %d", c.algorithm, c.set, len(a.sum.IDs), a.sum.Noise, c.vectors)
+			t.Errorf("%s %v: timed on a sum of %d vectors of %+v, want %d", c.algorithm, c.set, len(a.sum.IDs), a.sum.Noise,
+				c.vectors)
 		}
 	}
 }
@@ -212,7 +220,14 @@ func TestGCPercent(t *testing.T) {
 			t.Errorf("%d bytes, of which %d are live: %d %%, want %d", c.memory, c.held, got, c.want)
 		}
 	}
-	j := weigh(t, Options{Algorithm: "leader", Members: 3, Workers: 2, Threads: 2, Limit: event.Limit{Rounds: 100}, By: "test"})
+	j := weigh(t, Options{
+		Algorithm: "leader",
+		Members:   3,
+		Workers:   2,
+		Threads:   2,
+		Limit:     event.Limit{Rounds: 100},
+		By:        "test",
+	})
 	if got := gcPercent(j.Config.Memory, j.kept); !j.Modelless() || got != 99 {
 		t.Errorf("a run of a protocol has %d %%, want 99", got)
 	}

@@ -48,7 +48,8 @@ var edges = &host.Own{Graph: graph.Own{
 
 // train runs an algorithm for the given number of rounds and records the session in dir. It returns the first and the
 // last loss of the centre on validation samples, and the hash of the last state.
-func train(ctx context.Context, dir, algorithm string, members int, rounds uint64, knobs ...event.Setting) (first, last float64, hash string, err error) {
+func train(ctx context.Context, dir, algorithm string, members int, rounds uint64,
+	knobs ...event.Setting) (first, last float64, hash string, err error) {
 	job, err := host.Prepare(host.Options{Own: edges, Data: "glyphs", Algorithm: algorithm, Members: members, Seed: 1,
 		Limit: event.Limit{Rounds: rounds}, Set: knobs, Probe: rounds / 2, Evaluate: event.NoTest})
 	if err != nil {

@@ -48,7 +48,8 @@ func TestFits(t *testing.T) {
 	}
 	var most int
 	_, text, _ := strings.Cut(err.Error(), ": ")
-	if _, bad := fmt.Sscanf(text, "%d would fit", &most); bad != nil || !strings.HasPrefix(err.Error(), "a run with 40 members needs about") {
+	if _, bad := fmt.Sscanf(text, "%d would fit", &most); bad != nil ||
+		!strings.HasPrefix(err.Error(), "a run with 40 members needs about") {
 		t.Fatalf("a run that does not fit: %v", err)
 	}
 	o.Members = most
@@ -67,7 +68,8 @@ func TestFits(t *testing.T) {
 	chosen := weigh(t, o)
 	o.Members = chosen.Members + 1
 	if more := weigh(t, o); chosen.Config.Memory > half || more.Config.Memory <= half {
-		t.Errorf("%d members chosen for %d bytes need %d, one more %d", chosen.Members, half, chosen.Config.Memory, more.Config.Memory)
+		t.Errorf("%d members chosen for %d bytes need %d, one more %d", chosen.Members, half, chosen.Config.Memory,
+			more.Config.Memory)
 	}
 	machineMemory = func() int64 { return least / 2 }
 	if _, err := Prepare(one); err == nil || !strings.Contains(err.Error(), "take a smaller model or batch") {
@@ -119,7 +121,8 @@ func TestFitsThousands(t *testing.T) {
 		}
 		var about float64
 		var most int
-		if _, bad := fmt.Sscanf(err.Error(), "a run with 8192 members needs about %g GB", &about); bad != nil || math.Abs(about*1e9/float64(whole)-1) > 0.05 {
+		if _, bad := fmt.Sscanf(err.Error(), "a run with 8192 members needs about %g GB", &about); bad != nil ||
+			math.Abs(about*1e9/float64(whole)-1) > 0.05 {
 			t.Errorf("%s: %v; a dry run predicts %s", algorithm, err, gb(whole))
 		}
 		_, text, _ := strings.Cut(err.Error(), ": ")

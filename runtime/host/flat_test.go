@@ -25,8 +25,16 @@ func TestFlatFitnessAlert(t *testing.T) {
 		"small":    {func(x float64) float64 { return -1e-300 * x * x }, 1},
 		"differs":  {func(x float64) float64 { return -x * x }, 0},
 	} {
-		own := &host.Own{Objective: &objective.Objective{Spec: objective.Flat(3), Func: func(x []float32, _ uint64) (float64, error) { return c.f(float64(x[0] - 1)), nil }}}
-		job, err := host.Prepare(host.Options{Algorithm: "pgpe", Members: 16, Workers: 2, Seed: 1, Limit: event.Limit{Rounds: 20}, Own: own})
+		own := &host.Own{Objective: &objective.Objective{Spec: objective.Flat(3),
+			Func: func(x []float32, _ uint64) (float64, error) { return c.f(float64(x[0] - 1)), nil }}}
+		job, err := host.Prepare(host.Options{
+			Algorithm: "pgpe",
+			Members:   16,
+			Workers:   2,
+			Seed:      1,
+			Limit:     event.Limit{Rounds: 20},
+			Own:       own,
+		})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -47,7 +55,9 @@ func TestFlatFitnessAlert(t *testing.T) {
 		if err = errors.Join(err, run.Close()); err != nil {
 			t.Fatal(err)
 		}
-		if len(alerts) != c.want || c.want > 0 && !strings.HasPrefix(alerts[0], "fitness is equal for all 16 candidates since round 1: return differences that float32 can hold") {
+		if len(alerts) != c.want || c.want > 0 &&
+			!strings.HasPrefix(alerts[0], "fitness is equal for all 16 candidates since round 1: "+
+				"return differences that float32 can hold") {
 			t.Errorf("%s: alerts %q", name, alerts)
 		}
 	}

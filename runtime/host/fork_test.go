@@ -23,8 +23,9 @@ func TestForkOfALiveRun(t *testing.T) {
 	want := train(t, filepath.Join(home, "alone"), prepare(t, o), nil, nil)
 	parent, live := filepath.Join(home, "parent"), filepath.Join(home, "live")
 	branch := func(dir string, at uint64) Order {
-		return Order{Dir: dir, From: parent, At: at, Options: Options{By: "fork", Threads: 1, Limit: event.Limit{Rounds: at + 20},
-			Set: []event.Setting{{Knob: "eta", Expr: "0.01"}}}}
+		return Order{Dir: dir, From: parent, At: at,
+			Options: Options{By: "fork", Threads: 1, Limit: event.Limit{Rounds: at + 20},
+				Set: []event.Setting{{Knob: "eta", Expr: "0.01"}}}}
 	}
 	var at uint64
 	begin, forked, end := make(chan uint64), make(chan string, 1), make(chan struct{})
@@ -109,7 +110,8 @@ func TestNearestCheckpoint(t *testing.T) {
 		if r.Executed > 90-n {
 			t.Errorf("%d rounds were recomputed, and there is a checkpoint at round %d", r.Executed, n)
 		}
-		if err := os.RemoveAll(filepath.Join(dir, session.CheckpointDir, filepath.Base(filepath.Dir(session.CheckpointFile(n, 1, 0))))); err != nil {
+		if err := os.RemoveAll(filepath.Join(dir, session.CheckpointDir,
+			filepath.Base(filepath.Dir(session.CheckpointFile(n, 1, 0))))); err != nil {
 			t.Fatal(err)
 		}
 		delete(saved, n)
@@ -133,7 +135,8 @@ func TestForkDropsLaterEdits(t *testing.T) {
 	var early *event.Checkpoint // contains an edit of a later round
 	var n int
 	train(t, dir, prepare(t, tiny(2000)), nil, func(r *Run, rec event.Record) {
-		if cp := rec.Checkpoint; cp != nil && early == nil && slices.ContainsFunc(cp.Timeline, func(e event.Edit) bool { return e.At > cp.Round }) {
+		if cp := rec.Checkpoint; cp != nil && early == nil &&
+			slices.ContainsFunc(cp.Timeline, func(e event.Edit) bool { return e.At > cp.Round }) {
 			early = cp
 			copyCheckpoint(t, kept, dir, cp.Round)
 		}

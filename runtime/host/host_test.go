@@ -21,7 +21,8 @@ import (
 
 // tiny returns the options of a run that takes well under a second: the linear classifier on a few images.
 func tiny(rounds uint64) Options {
-	return Options{Model: "softmax", Data: fewImages, Algorithm: "parle", Members: 4, Workers: 2, Seed: 3, Limit: event.Limit{Rounds: rounds}, By: "test",
+	return Options{Model: "softmax", Data: fewImages, Algorithm: "parle", Members: 4, Workers: 2, Seed: 3,
+		Limit: event.Limit{Rounds: rounds}, By: "test",
 		Set: []event.Setting{{Knob: "ell", Expr: "2"}, {Knob: "batch", Expr: "8"}}}
 }
 
@@ -144,7 +145,12 @@ func TestResumeForkVerify(t *testing.T) {
 	if f.Checkpoint.Round != 17 {
 		t.Fatalf("restored round %d, want 17", f.Checkpoint.Round)
 	}
-	if err := f.Fork("half", Options{Threads: 1, Limit: event.Limit{Rounds: whole}, Set: []event.Setting{{Knob: "eta", Expr: "0.01"}}, By: "test"}); err != nil {
+	if err := f.Fork("half", Options{
+		Threads: 1,
+		Limit:   event.Limit{Rounds: whole},
+		Set:     []event.Setting{{Knob: "eta", Expr: "0.01"}},
+		By:      "test",
+	}); err != nil {
 		t.Fatal(err)
 	}
 	if got := train(t, branch, f.Job, f, nil); got == want {
@@ -195,7 +201,8 @@ func TestEditsAcceptedWhilePaused(t *testing.T) {
 		}
 		steered = true
 		go func() {
-			for _, c := range []event.Command{{Action: event.Pause}, {Set: []event.Setting{{Knob: "eta", Expr: "0.03"}}}, {Action: event.Stop}} {
+			for _, c := range []event.Command{{Action: event.Pause}, {Set: []event.Setting{{Knob: "eta", Expr: "0.03"}}},
+				{Action: event.Stop}} {
 				if rc, err := r.Command(ctx, c); err != nil || !rc.Accepted {
 					t.Errorf("%+v: %+v, %v", c, rc, err)
 				}
@@ -208,7 +215,8 @@ func TestEditsAcceptedWhilePaused(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if err := from.Continue(Options{Workers: 2, Threads: 1, Limit: event.Limit{Rounds: from.Checkpoint.Round + 3}}); err != nil {
+		if err := from.Continue(Options{Workers: 2, Threads: 1,
+			Limit: event.Limit{Rounds: from.Checkpoint.Round + 3}}); err != nil {
 			t.Fatal(err)
 		}
 		train(t, dir, from.Job, from, func(_ *Run, rec event.Record) {
@@ -251,9 +259,11 @@ func TestAcceptedBeforeACrash(t *testing.T) {
 		t.Fatal(err)
 	}
 	if len(from.Checkpoint.Roster.Members) != 4 || len(from.Asked.Commands) != 1 {
-		t.Fatalf("restored with %d members and %d commands pending, want 4 and 1", len(from.Checkpoint.Roster.Members), len(from.Asked.Commands))
+		t.Fatalf("restored with %d members and %d commands pending, want 4 and 1", len(from.Checkpoint.Roster.Members),
+			len(from.Asked.Commands))
 	}
-	if err := from.Continue(Options{Workers: 2, Threads: 1, Limit: event.Limit{Rounds: from.Checkpoint.Round + 3}}); err != nil {
+	if err := from.Continue(Options{Workers: 2, Threads: 1,
+		Limit: event.Limit{Rounds: from.Checkpoint.Round + 3}}); err != nil {
 		t.Fatal(err)
 	}
 	var members int
@@ -309,17 +319,20 @@ func TestRestoreRefuses(t *testing.T) {
 	ctx := context.Background()
 	dir := filepath.Join(home, "a")
 	train(t, dir, prepare(t, tiny(6)), nil, nil)
-	if _, err := Restore(ctx, dir, 7, nil, 1, nil); err == nil || !strings.Contains(err.Error(), "after the last committed round") {
+	if _, err := Restore(ctx, dir, 7, nil, 1, nil); err == nil ||
+		!strings.Contains(err.Error(), "after the last committed round") {
 		t.Errorf("round 7 of 6: %v", err)
 	}
 	from, err := Restore(ctx, dir, 0, nil, 1, nil)
 	if err != nil {
 		t.Fatal(err)
 	}
-	if err := from.Continue(Options{Limit: event.Limit{Rounds: 6}}); err == nil || !strings.Contains(err.Error(), "complete") {
+	if err := from.Continue(Options{Limit: event.Limit{Rounds: 6}}); err == nil ||
+		!strings.Contains(err.Error(), "complete") {
 		t.Errorf("a finished run resumes: %v", err)
 	}
-	if err := from.Continue(Options{Limit: event.Limit{Rounds: 9}, Set: []event.Setting{{Knob: "ell", Expr: "0"}}}); err == nil || !strings.Contains(err.Error(), "ell") {
+	if err := from.Continue(Options{Limit: event.Limit{Rounds: 9}, Set: []event.Setting{{Knob: "ell", Expr: "0"}}}); err ==
+		nil || !strings.Contains(err.Error(), "ell") {
 		t.Errorf("ell = 0: %v", err)
 	}
 	files, err := filepath.Glob(filepath.Join(dir, "checkpoints", "6", "*"))
@@ -335,7 +348,8 @@ func TestRestoreRefuses(t *testing.T) {
 		t.Fatal(err)
 	}
 	st := &checkpoint.Files{Dir: dir}
-	if _, err := st.Load(from.Checkpoint, func(string) bool { return true }); err == nil || !strings.Contains(err.Error(), "damaged") {
+	if _, err := st.Load(from.Checkpoint, func(string) bool { return true }); err == nil ||
+		!strings.Contains(err.Error(), "damaged") {
 		t.Errorf("a flipped bit in a checkpoint: %v", err)
 	}
 }
@@ -372,7 +386,8 @@ func TestInit(t *testing.T) {
 	if _, err := Verify(context.Background(), dir, 1, nil); err != nil {
 		t.Errorf("verify without the original file: %v", err)
 	}
-	if err := safetensors.Save(path, safetensors.File{Tensors: []safetensors.Tensor{{Name: "other", Shape: []int{1}, F: []float32{1}}}}); err != nil {
+	if err := safetensors.Save(path,
+		safetensors.File{Tensors: []safetensors.Tensor{{Name: "other", Shape: []int{1}, F: []float32{1}}}}); err != nil {
 		t.Fatal(err)
 	}
 	if _, err := Prepare(o); err == nil || !strings.Contains(err.Error(), "fc1.weight") {
@@ -429,7 +444,13 @@ func TestLockedSession(t *testing.T) {
 // distinguish runs.
 func TestLossIsRecorded(t *testing.T) {
 	for model, want := range map[string]string{"mlp-small": "", "quadratic": models.Distance} {
-		j, err := Prepare(Options{Algorithm: "dp-sgd", Model: model, Data: fewImages, Members: 1, Limit: event.Limit{Rounds: 1}})
+		j, err := Prepare(Options{
+			Algorithm: "dp-sgd",
+			Model:     model,
+			Data:      fewImages,
+			Members:   1,
+			Limit:     event.Limit{Rounds: 1},
+		})
 		if err != nil {
 			t.Fatal(err)
 		}

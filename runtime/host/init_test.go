@@ -65,7 +65,8 @@ func TestStart(t *testing.T) {
 				t.Fatal(err)
 			}
 		}
-		if err := j.start(path); err != nil || !slices.Equal(j.initState, params) || !slices.Equal(j.stats, stats) || j.stats[0] == 0 {
+		if err := j.start(path); err != nil || !slices.Equal(j.initState, params) || !slices.Equal(j.stats, stats) ||
+			j.stats[0] == 0 {
 			t.Errorf("%q: a run does not start with the parameters and statistics of the file: %v", rename, err)
 		}
 		dir := t.TempDir()

@@ -70,7 +70,8 @@ func TestKilledBeforeTheFirstCommit(t *testing.T) {
 			dir := filepath.Join(home, c.name+"-"+string(rune('a'+n)))
 			killed(t, dir, c.dir, all[:n+1])
 			if !planned {
-				if _, err := (Order{Dir: dir, Resume: true}).Open(t.Context(), nil); err == nil || !strings.Contains(err.Error(), "start a new run") {
+				if _, err := (Order{Dir: dir, Resume: true}).Open(t.Context(), nil); err == nil ||
+					!strings.Contains(err.Error(), "start a new run") {
 					t.Errorf("%s after record %d of its log: %v, want advice to start a new run", c.name, n+1, err)
 				}
 				continue
@@ -91,7 +92,8 @@ func TestKilledBeforeTheFirstCommit(t *testing.T) {
 				}
 				v, err := Verify(t.Context(), dir, 1, nil)
 				if err != nil || v.Last == nil || v.Last.Hash != c.want {
-					t.Errorf("%s after record %d of its log: verify gives %+v, %v, want the hash %s of an uninterrupted run", filepath.Base(dir), n+1, v.Last, err, c.want)
+					t.Errorf("%s after record %d of its log: verify gives %+v, %v, want the hash %s of an uninterrupted run",
+						filepath.Base(dir), n+1, v.Last, err, c.want)
 				}
 				configs := 0
 				for _, rec := range records(t, dir) {

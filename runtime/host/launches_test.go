@@ -36,7 +36,8 @@ type usage struct {
 
 // less returns the counts since an earlier count.
 func (u usage) less(o usage) usage {
-	out := usage{map[string]int{}, u.wrote - o.wrote, u.read - o.read, u.waits - o.waits, u.allocs - o.allocs, u.calls - o.calls}
+	out := usage{map[string]int{}, u.wrote - o.wrote, u.read - o.read, u.waits - o.waits, u.allocs - o.allocs,
+		u.calls - o.calls}
 	for k, n := range u.launches {
 		if n != o.launches[k] {
 			out.launches[k] = n - o.launches[k]
@@ -154,7 +155,8 @@ func counted(t *testing.T) *counting {
 	if err != nil {
 		t.Fatal(err)
 	}
-	c := &counting{d, open, map[string]bool{}, map[string]gpu.Kernel{}, map[gpu.Kernel]string{}, map[string][]string{}, usage{launches: map[string]int{}}}
+	c := &counting{d, open, map[string]bool{}, map[string]gpu.Kernel{}, map[gpu.Kernel]string{}, map[string][]string{},
+		usage{launches: map[string]int{}}}
 	was := drivers
 	drivers = []gpu.Driver{c}
 	t.Cleanup(func() {
@@ -186,14 +188,26 @@ func measured(t *testing.T, c *counting, a *optim.Algorithm, n int, augment, mod
 		t.Fatal(err)
 	}
 	defer w.Free()
-	plan := event.Plan{Epoch: 1, From: event.Fresh, New: collective.Place(collective.IDs(n), []int{0}), Algorithm: a.Name, Timeline: j.Edits}
+	plan := event.Plan{
+		Epoch:     1,
+		From:      event.Fresh,
+		New:       collective.Place(collective.IDs(n), []int{0}),
+		Algorithm: a.Name,
+		Timeline:  j.Edits,
+	}
 	if m, ok := w.Handle(t.Context(), message.Plan{Plan: plan}).(message.Failed); ok {
 		t.Fatal(m.Err)
 	}
 	at := uint64(0)
 	grant := func(rounds uint64) (usage, int) {
 		before := c.usage.copy()
-		d, ok := w.Handle(t.Context(), message.Grant{Epoch: 1, From: at, To: at + rounds, Committed: at, Limit: event.Limit{Rounds: 1 << 30}}).(message.Done)
+		d, ok := w.Handle(t.Context(), message.Grant{
+			Epoch:     1,
+			From:      at,
+			To:        at + rounds,
+			Committed: at,
+			Limit:     event.Limit{Rounds: 1 << 30},
+		}).(message.Done)
 		if !ok {
 			t.Fatal("the grant failed")
 		}
@@ -206,17 +220,20 @@ func measured(t *testing.T, c *counting, a *optim.Algorithm, n int, augment, mod
 	long, third := grant(2 * rounds)
 	u := long.less(short)
 	each := func(n int) float64 { return float64(n) / rounds }
-	return perRound{each(u.total()), each(u.calls), each(u.launches["cross_entropy"]), each(third - 2*second + first), each(u.wrote), each(u.read), each(u.waits),
+	return perRound{each(u.total()), each(u.calls), each(u.launches["cross_entropy"]), each(third - 2*second + first),
+		each(u.wrote), each(u.read), each(u.waits),
 		long.allocs, float64(4 * j.Net.Layout.Params)}
 }
 
 // growing lists algorithms whose rounds process members or children in sequence, or pass over shards. For all others
 // the number of launches in a round does not depend on the number of members.
-var growing = []*optim.Algorithm{averaging.BGD, averaging.DecoupledDiLoCo, coupled.EASGD, gossip.ADPSGD, gossip.PopSGD, population.GA, population.PESGD, population.PBT, population.PB2}
+var growing = []*optim.Algorithm{averaging.BGD, averaging.DecoupledDiLoCo, coupled.EASGD, gossip.ADPSGD, gossip.PopSGD,
+	population.GA, population.PESGD, population.PBT, population.PB2}
 
 // crossing lists algorithms that compute messages, shuffles, square roots, limits or covariance on the processor. They
 // copy rows of parameters between host and device, and wait for them.
-var crossing = []*optim.Algorithm{averaging.SparseLoCo, averaging.DeMo, averaging.WASH, averaging.SPARTA, evolution.SepCMA, evolution.PGPE, evolution.CRFMNES}
+var crossing = []*optim.Algorithm{averaging.SparseLoCo, averaging.DeMo, averaging.WASH, averaging.SPARTA,
+	evolution.SepCMA, evolution.PGPE, evolution.CRFMNES}
 
 // TestLaunches counts the launches, transfers and waits of a round. Nothing is allocated, and the gradient family never
 // waits. Only the algorithms in crossing transfer rows of parameters. The rows of docs/results/gpu-launches.csv equal
@@ -275,7 +292,8 @@ func TestLaunches(t *testing.T) {
 			}
 		}
 		if same := of[0].launches == of[1].launches; !same && !slices.Contains(growing, a) {
-			t.Errorf("%s has %g launches a round with %d members and %g with %d", a.Name, of[0].launches, few, of[1].launches, many)
+			t.Errorf("%s has %g launches a round with %d members and %g with %d", a.Name, of[0].launches, few,
+				of[1].launches, many)
 		}
 		name := a.Name
 		if x.augment != "" {
@@ -284,8 +302,8 @@ func TestLaunches(t *testing.T) {
 		if x.model != "" {
 			name += " " + x.model
 		}
-		line := fmt.Sprintf("%s,%.4g,%.4g,%.4g,%.0f,%.0f,%.0f,%.2g\n", name, of[0].launches, of[1].launches, of[1].calls, of[0].wrote, of[1].wrote,
-			of[1].read, of[1].waits)
+		line := fmt.Sprintf("%s,%.4g,%.4g,%.4g,%.0f,%.0f,%.0f,%.2g\n", name, of[0].launches, of[1].launches, of[1].calls,
+			of[0].wrote, of[1].wrote, of[1].read, of[1].waits)
 		if table.WriteString(line); !strings.Contains(string(recorded), "\n"+line) {
 			t.Errorf("docs/results/gpu-launches.csv does not have the row %s", line)
 		}

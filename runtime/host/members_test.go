@@ -21,11 +21,23 @@ func held(t *testing.T, j *Job, onward bool) int64 {
 		t.Fatal(err)
 	}
 	roster := collective.Place(collective.IDs(j.Members), []int{0})
-	if r, ok := w.Handle(t.Context(), message.Plan{Plan: event.Plan{Epoch: 1, From: event.Fresh, New: roster, Algorithm: j.Alg.Name, Timeline: j.Edits}}).(message.Ready); !ok {
+	if r, ok := w.Handle(t.Context(), message.Plan{Plan: event.Plan{
+		Epoch:     1,
+		From:      event.Fresh,
+		New:       roster,
+		Algorithm: j.Alg.Name,
+		Timeline:  j.Edits,
+	}}).(message.Ready); !ok {
 		t.Fatalf("%+v", r)
 	}
 	for at := range uint64(2) {
-		if d, ok := w.Handle(t.Context(), message.Grant{Epoch: 1, From: at, To: at + 1, Committed: at, Onward: onward}).(message.Done); !ok {
+		if d, ok := w.Handle(t.Context(), message.Grant{
+			Epoch:     1,
+			From:      at,
+			To:        at + 1,
+			Committed: at,
+			Onward:    onward,
+		}).(message.Done); !ok {
 			t.Fatalf("%+v", d)
 		}
 	}
@@ -48,7 +60,8 @@ func TestMemoryPerMember(t *testing.T) {
 		snapshot  float64
 	}{{"parle", 4, 3}, {"dp-sgd", 1, 0}} {
 		job := func(members int) *Job {
-			return prepare(t, Options{Algorithm: c.algorithm, Model: "mlp-small", Data: fewImages, Members: members, Workers: 1, Threads: 1, Limit: event.Limit{Rounds: 2}, By: "test",
+			return prepare(t, Options{Algorithm: c.algorithm, Model: "mlp-small", Data: fewImages, Members: members, Workers: 1,
+				Threads: 1, Limit: event.Limit{Rounds: 2}, By: "test",
 				Set: []event.Setting{{Knob: "batch", Expr: "8"}}})
 		}
 		few, many := job(20), job(60)
@@ -75,7 +88,8 @@ func TestMemoryPerMember(t *testing.T) {
 		kept := float64(held(t, many, false)-held(t, few, false)) / more
 		goruntime.KeepAlive([]*Job{few, many}) // whose data must not be freed
 		near("with a snapshot", kept, predicted+c.snapshot*row)
-		t.Logf("%s: predicted %.0f, on the heap %.0f, with snapshots %.0f bytes per member; a row has %.0f", c.algorithm, predicted, real, kept, row)
+		t.Logf("%s: predicted %.0f, on the heap %.0f, with snapshots %.0f bytes per member; a row has %.0f", c.algorithm,
+			predicted, real, kept, row)
 	}
 }
 
@@ -86,7 +100,8 @@ func TestMemoryPerParameter(t *testing.T) {
 	longtest.Need(t, longtest.Studies, "measures twelve runs")
 	for _, algorithm := range []string{"cr-fm-nes", "lm-ma-es", "sep-cma", "pgpe", "guided-es", "snes"} {
 		job := func(model string) *Job {
-			return prepare(t, Options{Algorithm: algorithm, Model: model, Data: fewImages, Members: 4, Workers: 1, Threads: 1, Limit: event.Limit{Rounds: 2}, By: "test",
+			return prepare(t, Options{Algorithm: algorithm, Model: model, Data: fewImages, Members: 4, Workers: 1, Threads: 1,
+				Limit: event.Limit{Rounds: 2}, By: "test",
 				Set: []event.Setting{{Knob: "batch", Expr: "2"}}})
 		}
 		expected := func(j *Job) int64 {
@@ -123,7 +138,16 @@ func TestMemoryPerParameter(t *testing.T) {
 // and those of several workers four times.
 func TestLargeAlone(t *testing.T) {
 	with := func(workers int) *Job {
-		return prepare(t, Options{Algorithm: "parle", Model: "mlp", Data: fewImages, Members: 100, Workers: workers, Threads: 1, Limit: event.Limit{Seconds: 1}, By: "test"})
+		return prepare(t, Options{
+			Algorithm: "parle",
+			Model:     "mlp",
+			Data:      fewImages,
+			Members:   100,
+			Workers:   workers,
+			Threads:   1,
+			Limit:     event.Limit{Seconds: 1},
+			By:        "test",
+		})
 	}
 	j, two := with(1), with(2)
 	r, err := j.dryRun()
@@ -140,7 +164,8 @@ func TestLargeAlone(t *testing.T) {
 func BenchmarkMembers(b *testing.B) {
 	for _, members := range []int{8, 1000} {
 		b.Run(fmt.Sprint("n=", members), func(b *testing.B) {
-			j, err := Prepare(Options{Algorithm: "parle", Model: "mlp", Data: "glyphs", Members: members, Workers: 1, Limit: event.Limit{Rounds: 1}, By: "test",
+			j, err := Prepare(Options{Algorithm: "parle", Model: "mlp", Data: "glyphs", Members: members, Workers: 1,
+				Limit: event.Limit{Rounds: 1}, By: "test",
 				Set: []event.Setting{{Knob: "batch", Expr: "128"}, {Knob: "split", Expr: "0.01"}, {Knob: "ell", Expr: "5"}}})
 			if err != nil {
 				b.Fatal(err)
@@ -150,10 +175,22 @@ func BenchmarkMembers(b *testing.B) {
 				b.Fatal(err)
 			}
 			roster := collective.Place(collective.IDs(members), []int{0})
-			w.Handle(b.Context(), message.Plan{Plan: event.Plan{Epoch: 1, From: event.Fresh, New: roster, Algorithm: "parle", Timeline: j.Edits}})
+			w.Handle(b.Context(), message.Plan{Plan: event.Plan{
+				Epoch:     1,
+				From:      event.Fresh,
+				New:       roster,
+				Algorithm: "parle",
+				Timeline:  j.Edits,
+			}})
 			at, each := uint64(0), uint64(max(1, 200/members))
 			round := func() uint64 {
-				d, ok := w.Handle(b.Context(), message.Grant{Epoch: 1, From: at, To: at + each, Committed: at, Onward: true}).(message.Done)
+				d, ok := w.Handle(b.Context(), message.Grant{
+					Epoch:     1,
+					From:      at,
+					To:        at + each,
+					Committed: at,
+					Onward:    true,
+				}).(message.Done)
 				if !ok {
 					b.Fatalf("rounds %d to %d failed", at, at+each)
 				}

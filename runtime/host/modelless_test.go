@@ -46,8 +46,9 @@ func TestModellessRun(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	o := Options{Algorithm: protocol.Own.Name, Rules: []byte(twoColours), Members: 5, Workers: 2, Seed: 3, Limit: event.Limit{Rounds: 4},
-		Set: []event.Setting{{Knob: "n", Expr: "500"}}}
+	o := Options{Algorithm: protocol.Own.Name, Rules: []byte(twoColours), Members: 5, Workers: 2, Seed: 3,
+		Limit: event.Limit{Rounds: 4},
+		Set:   []event.Setting{{Knob: "n", Expr: "500"}}}
 	j, err := Prepare(o)
 	if err != nil {
 		t.Fatal(err)

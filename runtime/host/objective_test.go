@@ -90,7 +90,12 @@ func naiveES(f objective.Func, seed uint64, n, members, rounds int, sigma, eta f
 		sum := make([]float32, n)
 		for k := range members / 2 {
 			eps := make([]float32, n)
-			noise.Key{Seed: seed, Purpose: noise.Candidate, Round: uint64(round), Member: uint32(k)}.Each(0, n, n, func(at int, v []float32) { copy(eps[at:], v) })
+			noise.Key{
+				Seed:    seed,
+				Purpose: noise.Candidate,
+				Round:   uint64(round),
+				Member:  uint32(k),
+			}.Each(0, n, n, func(at int, v []float32) { copy(eps[at:], v) })
 			var fit [2]float32
 			for side, s := range []float32{sigma, -sigma} {
 				x := make([]float32, n)
@@ -124,8 +129,9 @@ func TestObjectiveAgainstNaive(t *testing.T) {
 	}
 	const n, members, rounds = 37, 8, 20
 	own := &host.Own{Objective: &objective.Objective{Spec: objective.Flat(n), Func: f}}
-	got, _, err := maximise(context.Background(), own, filepath.Join(t.TempDir(), "s"), host.Options{Algorithm: "openai-es", Members: members, Workers: 2, Seed: 9,
-		Limit: event.Limit{Rounds: rounds}, Set: []event.Setting{{Knob: "optimiser", Expr: "sgd"}, {Knob: "momentum", Expr: "0"}, {Knob: "shaping", Expr: "raw"}, {Knob: "sigma", Expr: "0.125"}, {Knob: "eta", Expr: "0.0625"}}})
+	got, _, err := maximise(context.Background(), own, filepath.Join(t.TempDir(), "s"),
+		host.Options{Algorithm: "openai-es", Members: members, Workers: 2, Seed: 9,
+			Limit: event.Limit{Rounds: rounds}, Set: []event.Setting{{Knob: "optimiser", Expr: "sgd"}, {Knob: "momentum", Expr: "0"}, {Knob: "shaping", Expr: "raw"}, {Knob: "sigma", Expr: "0.125"}, {Knob: "eta", Expr: "0.0625"}}})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -165,13 +171,15 @@ func TestObjectiveFunctions(t *testing.T) {
 			return -each(x, func(_ int, v float64) float64 { return 10 + v*v - 10*math.Cos(2*math.Pi*v) }), nil
 		}, 30},
 	} {
-		own := &host.Own{Objective: &objective.Objective{Func: f.f, Spec: objective.Spec{Name: f.name, Params: []objective.Param{{Name: "x", Shape: []int{5}, Start: start}}}}}
+		own := &host.Own{Objective: &objective.Objective{Func: f.f,
+			Spec: objective.Spec{Name: f.name, Params: []objective.Param{{Name: "x", Shape: []int{5}, Start: start}}}}}
 		for k, algorithm := range []string{"snes", "sep-cma", "cr-fm-nes", "lm-ma-es"} {
 			if k != i && !longtest.On(longtest.Studies) {
 				continue
 			}
-			best, _, err := maximise(context.Background(), own, filepath.Join(t.TempDir(), f.name+algorithm), host.Options{Algorithm: algorithm, Members: 20, Seed: 2,
-				Limit: event.Limit{Rounds: 400}, Set: []event.Setting{{Knob: "sigma", Expr: "0.5"}}})
+			best, _, err := maximise(context.Background(), own, filepath.Join(t.TempDir(), f.name+algorithm),
+				host.Options{Algorithm: algorithm, Members: 20, Seed: 2,
+					Limit: event.Limit{Rounds: 400}, Set: []event.Setting{{Knob: "sigma", Expr: "0.5"}}})
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -191,15 +199,18 @@ func each(x []float32, f func(i int, v float64) float64) (sum float64) {
 
 // TestObjectiveMisses: a missing result counts as the worst, raises an alert, and the session verifies.
 func TestObjectiveMisses(t *testing.T) {
-	own := &host.Own{Objective: &objective.Objective{Spec: objective.Flat(3), Func: func(x []float32, _ uint64) (float64, error) {
-		if x[0] > x[1] {
-			return 0, errors.New("broken")
-		}
-		return float64(x[2]), nil
-	}}}
-	for _, algorithm := range []string{"openai-es", "snes", "sep-cma", "cr-fm-nes", "lm-ma-es", "pgpe", "guided-es", "ga"} {
+	own := &host.Own{Objective: &objective.Objective{Spec: objective.Flat(3),
+		Func: func(x []float32, _ uint64) (float64, error) {
+			if x[0] > x[1] {
+				return 0, errors.New("broken")
+			}
+			return float64(x[2]), nil
+		}}}
+	for _, algorithm := range []string{"openai-es", "snes", "sep-cma", "cr-fm-nes", "lm-ma-es", "pgpe",
+		"guided-es", "ga"} {
 		dir := filepath.Join(t.TempDir(), algorithm)
-		_, hash, err := maximise(context.Background(), own, dir, host.Options{Algorithm: algorithm, Members: 8, Workers: 2, Seed: 2, Limit: event.Limit{Rounds: 6}})
+		_, hash, err := maximise(context.Background(), own, dir,
+			host.Options{Algorithm: algorithm, Members: 8, Workers: 2, Seed: 2, Limit: event.Limit{Rounds: 6}})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -215,9 +226,11 @@ func TestObjectiveMisses(t *testing.T) {
 
 // TestObjectiveHasNoGradientToGuide: Guided ES rejects gradients as a surrogate for an objective.
 func TestObjectiveHasNoGradientToGuide(t *testing.T) {
-	own := &host.Own{Objective: &objective.Objective{Spec: objective.Flat(3), Func: func(x []float32, _ uint64) (float64, error) { return float64(x[0]), nil }}}
-	_, _, err := maximise(context.Background(), own, filepath.Join(t.TempDir(), "s"), host.Options{Algorithm: "guided-es", Members: 8, Seed: 2, Limit: event.Limit{Rounds: 6},
-		Set: []event.Setting{{Knob: "surrogate", Expr: "gradient"}}})
+	own := &host.Own{Objective: &objective.Objective{Spec: objective.Flat(3),
+		Func: func(x []float32, _ uint64) (float64, error) { return float64(x[0]), nil }}}
+	_, _, err := maximise(context.Background(), own, filepath.Join(t.TempDir(), "s"),
+		host.Options{Algorithm: "guided-es", Members: 8, Seed: 2, Limit: event.Limit{Rounds: 6},
+			Set: []event.Setting{{Knob: "surrogate", Expr: "gradient"}}})
 	if err == nil || !strings.Contains(err.Error(), "surrogate gradient needs a model with gradients") {
 		t.Errorf("an objective with surrogate gradients: %v", err)
 	}
@@ -227,8 +240,9 @@ func TestObjectiveHasNoGradientToGuide(t *testing.T) {
 func TestSessionsStartNothing(t *testing.T) {
 	dir := t.TempDir()
 	touched := filepath.Join(dir, "touched")
-	c := event.Config{Version: 1, Model: "x", Data: "seeds", Objective: "touch " + touched, ModelSpec: "[[param]]\nname = \"x\"\nshape = [1]\n# word touch\n# word " + touched + "\n",
-		Kernels: objective.Kernels, Told: map[string]string{}}
+	c := event.Config{Version: 1, Model: "x", Data: "seeds", Objective: "touch " + touched,
+		ModelSpec: "[[param]]\nname = \"x\"\nshape = [1]\n# word touch\n# word " + touched + "\n",
+		Kernels:   objective.Kernels, Told: map[string]string{}}
 	if _, err := host.FromSession(dir, c); err == nil || !strings.Contains(err.Error(), "no session starts by itself") {
 		t.Errorf("%v", err)
 	}

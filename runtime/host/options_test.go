@@ -50,8 +50,10 @@ func TestOptionsAreRecorded(t *testing.T) {
 		t.Errorf("the fork ends as %s, want %s", got, want)
 	}
 	check(fork, "machine")
-	for _, on := range []Order{{Dir: dir, Resume: true, Options: o}, {Dir: filepath.Join(home, "c"), From: dir, At: 2, Options: o}} {
-		if _, err := on.Open(t.Context(), nil); err == nil || !strings.Contains(err.Error(), "algorithm = parle: a resumed or branched session keeps") {
+	for _, on := range []Order{{Dir: dir, Resume: true, Options: o},
+		{Dir: filepath.Join(home, "c"), From: dir, At: 2, Options: o}} {
+		if _, err := on.Open(t.Context(), nil); err == nil ||
+			!strings.Contains(err.Error(), "algorithm = parle: a resumed or branched session keeps") {
 			t.Errorf("an option that a session keeps: %v", err)
 		}
 	}
@@ -62,7 +64,8 @@ func TestOptionsAreRecorded(t *testing.T) {
 		t.Errorf("an invalid value: %v", err)
 	}
 	option.All = was
-	if _, err := Verify(t.Context(), dir, 1, nil); err == nil || !strings.Contains(err.Error(), "which this version of brood lacks") {
+	if _, err := Verify(t.Context(), dir, 1, nil); err == nil ||
+		!strings.Contains(err.Error(), "which this version of brood lacks") {
 		t.Errorf("without the line: %v", err)
 	}
 }

@@ -71,7 +71,8 @@ func TestOrder(t *testing.T) {
 	if left == want {
 		t.Fatal("the run ended before it was interrupted")
 	}
-	if got := runOrder(t, Order{Dir: cut, Resume: true, Options: Options{Workers: 1, Unattended: true}}, nil); got != want {
+	if got := runOrder(t, Order{Dir: cut, Resume: true, Options: Options{Workers: 1, Unattended: true}},
+		nil); got != want {
 		t.Errorf("resumed %s, uninterrupted %s", got, want)
 	}
 	if got := runOrder(t, Order{Dir: branch, From: whole, At: 10, Options: Options{By: "fork"}}, nil); got != want {
@@ -82,7 +83,8 @@ func TestOrder(t *testing.T) {
 	}
 	// nothing, JSON, and CBOR with a key that orders do not have: {"members": 0}
 	for _, text := range []string{"", `{"members":0}`, "\xa1\x67members\x00"} {
-		if _, err := ReadOrder(strings.NewReader(text)); err == nil || !strings.Contains(err.Error(), "read order of a run: ") {
+		if _, err := ReadOrder(strings.NewReader(text)); err == nil ||
+			!strings.Contains(err.Error(), "read order of a run: ") {
 			t.Errorf("the order %q: %v", text, err)
 		}
 	}

@@ -116,7 +116,8 @@ func TestOwnResumes(t *testing.T) {
 	}
 	layers := filepath.Join(home, "layers")
 	train(t, layers, prepare(t, tiny(2)), nil, nil)
-	if _, err := bent().Verify(ctx, layers, 1, nil); err == nil || !strings.Contains(err.Error(), "trains softmax, a list of layers, and not the graph bent") {
+	if _, err := bent().Verify(ctx, layers, 1, nil); err == nil ||
+		!strings.Contains(err.Error(), "trains softmax, a list of layers, and not the graph bent") {
 		t.Errorf("a session of layers: %v", err)
 	}
 }
@@ -185,7 +186,8 @@ func TestOwnRefused(t *testing.T) {
 		}
 	}
 	t.Setenv("BROOD_ENGINE", "native")
-	if _, err := Prepare(ownOptions("dp-sgd", 1, 1, 1)); err == nil || !strings.Contains(err.Error(), "omit BROOD_ENGINE=native") {
+	if _, err := Prepare(ownOptions("dp-sgd", 1, 1, 1)); err == nil ||
+		!strings.Contains(err.Error(), "omit BROOD_ENGINE=native") {
 		t.Errorf("the native engine: %v", err)
 	}
 }
@@ -211,7 +213,8 @@ func TestOldLog(t *testing.T) {
 	if err := cbor.Unmarshal(p, &old); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := FromSession(dir, old); err == nil || !strings.Contains(err.Error(), "has version 0, and this brood reads version 1") {
+	if _, err := FromSession(dir, old); err == nil ||
+		!strings.Contains(err.Error(), "has version 0, and this brood reads version 1") {
 		t.Error(err)
 	}
 }

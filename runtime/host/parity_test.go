@@ -293,22 +293,26 @@ func TestParity(t *testing.T) {
 		for _, of := range tested {
 			var ours, papers64 []float64
 			for seed := range 15 {
-				own := &host.Own{Objective: &objective.Objective{Spec: objective.Flat(parityWide), Func: func(x []float32, _ uint64) (float64, error) { return -value(of.f, x), nil }}}
-				best, _, err := maximise(context.Background(), own, filepath.Join(t.TempDir(), "s"), host.Options{Algorithm: algorithm, Members: parityMembers, Seed: uint64(seed + 1),
-					Probe: uint64(generations), Limit: event.Limit{Rounds: uint64(generations)}, Set: set})
+				own := &host.Own{Objective: &objective.Objective{Spec: objective.Flat(parityWide),
+					Func: func(x []float32, _ uint64) (float64, error) { return -value(of.f, x), nil }}}
+				best, _, err := maximise(context.Background(), own, filepath.Join(t.TempDir(), "s"),
+					host.Options{Algorithm: algorithm, Members: parityMembers, Seed: uint64(seed + 1),
+						Probe: uint64(generations), Limit: event.Limit{Rounds: uint64(generations)}, Set: set})
 				if err != nil {
 					t.Fatal(err)
 				}
 				ours = append(ours, max(solved, value(of.f, best.Params)))
 			}
 			for seed := range 40 {
-				x := papers[algorithm](make([]float64, parityWide), generations, rand.New(rand.NewPCG(uint64(seed), 7)), func(x []float64) float64 { return value(of.f, x) })
+				x := papers[algorithm](make([]float64, parityWide), generations, rand.New(rand.NewPCG(uint64(seed), 7)),
+					func(x []float64) float64 { return value(of.f, x) })
 				papers64 = append(papers64, max(solved, value(of.f, x)))
 			}
 			z := rankSum(ours, papers64)
 			t.Logf("| %s | %s | %s | %s | %.1f |", algorithm, of.name, quartiles(ours), quartiles(papers64), z)
 			if math.Abs(z) > 3.3 { // probability of one in a thousand
-				t.Errorf("%s on %s: %s, the paper's rule %s: %.1f deviations", algorithm, of.name, quartiles(ours), quartiles(papers64), z)
+				t.Errorf("%s on %s: %s, the paper's rule %s: %.1f deviations", algorithm, of.name, quartiles(ours),
+					quartiles(papers64), z)
 			}
 		}
 	}

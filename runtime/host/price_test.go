@@ -58,7 +58,8 @@ func TestReducedSamples(t *testing.T) {
 				return engine.Gradients{Batches: [][]int32{make([]int32, n)}}
 			})
 			if err != nil || n != c.want || seconds != c.took.Seconds() || s.slept > c.within {
-				t.Errorf("%d samples of %v: %d of them take %v s (%v), measured in %v; want %d, %v, at most %v", c.most, c.sample, n, seconds, err, s.slept, c.want, c.took, c.within)
+				t.Errorf("%d samples of %v: %d of them take %v s (%v), measured in %v; want %d, %v, at most %v", c.most, c.sample,
+					n, seconds, err, s.slept, c.want, c.took, c.within)
 			}
 		})
 	}

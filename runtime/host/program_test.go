@@ -296,7 +296,8 @@ func testProgramResumes(t *testing.T, own *host.Own) {
 		t.Errorf("resumed: state %s, want %s: %v", got, want, err)
 	}
 	branch := filepath.Join(dir, "branch")
-	if from, err = own.Restore(t.Context(), filepath.Join(dir, "part"), 2, &checkpoint.Files{Dir: branch}, 1, nil); err != nil {
+	if from, err = own.Restore(t.Context(), filepath.Join(dir, "part"), 2, &checkpoint.Files{Dir: branch}, 1,
+		nil); err != nil {
 		t.Fatal(err)
 	}
 	if err := from.Fork("part", host.Options{Threads: 1, Limit: event.Limit{Rounds: 6}}); err != nil {
@@ -397,7 +398,8 @@ func TestVerifyWithin(t *testing.T) {
 		if !varies {
 			continue
 		}
-		if _, err := own.Verify(t.Context(), dir, 1, nil); err == nil || !strings.Contains(err.Error(), "gives different results") {
+		if _, err := own.Verify(t.Context(), dir, 1, nil); err == nil ||
+			!strings.Contains(err.Error(), "gives different results") {
 			t.Errorf("verified by hashes: %v", err)
 		}
 		if _, err := own.VerifyWithin(t.Context(), dir, 1, 1e-9, nil); err == nil ||
@@ -410,7 +412,8 @@ func TestVerifyWithin(t *testing.T) {
 		Limit: event.Limit{Rounds: 1}}); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := (*host.Own)(nil).VerifyWithin(t.Context(), dir, 1, .1, nil); err == nil || !strings.Contains(err.Error(), "omit --within") {
+	if _, err := (*host.Own)(nil).VerifyWithin(t.Context(), dir, 1, .1, nil); err == nil ||
+		!strings.Contains(err.Error(), "omit --within") {
 		t.Errorf("a model of brood is verified within .1: %v", err)
 	}
 }

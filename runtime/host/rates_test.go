@@ -27,7 +27,14 @@ func TestModelRate(t *testing.T) {
 		{"lenet-caffe", "openai-es", nil, nil},
 		{"lenet", "dp-sgd", nil, nil},
 	} {
-		j, err := Prepare(Options{Algorithm: c.algorithm, Model: c.model, Data: "glyphs", Members: 2, Set: c.set, Limit: event.Limit{Rounds: 1}})
+		j, err := Prepare(Options{
+			Algorithm: c.algorithm,
+			Model:     c.model,
+			Data:      "glyphs",
+			Members:   2,
+			Set:       c.set,
+			Limit:     event.Limit{Rounds: 1},
+		})
 		if err != nil {
 			t.Errorf("%s on %s: %v", c.algorithm, c.model, err)
 			continue

@@ -70,7 +70,8 @@ func TestKeyframeTooLarge(t *testing.T) {
 	defer s.Close()
 	rs := sourcetest.Run(3, 10)
 	for n := range 17 { // each of a mebibyte, which the view retains
-		rs = append(rs, event.Record{Edit: &event.Edit{Algorithm: "sample", Knob: "eta", Expr: fmt.Sprint(n) + strings.Repeat(" ", 1<<20)}})
+		rs = append(rs, event.Record{Edit: &event.Edit{Algorithm: "sample", Knob: "eta",
+			Expr: fmt.Sprint(n) + strings.Repeat(" ", 1<<20)}})
 	}
 	rec := &recorder{sess: s, control: control.NewServer(s.Dir(), view.New(), nil)}
 	for _, r := range rs[:len(rs)-1] {

@@ -26,7 +26,8 @@ func TestSignatures(t *testing.T) {
 		t.Errorf("%v, %+v", err, out)
 	}
 	cp.Hash = "blake3:ab"
-	if err := out.signatures(&cp); err == nil || !strings.Contains(err.Error(), "signature of a, of the checkpoint of round 7") {
+	if err := out.signatures(&cp); err == nil ||
+		!strings.Contains(err.Error(), "signature of a, of the checkpoint of round 7") {
 		t.Errorf("another state: %v", err)
 	}
 	cp.Signatures = cp.Signatures[:2]

@@ -12,7 +12,15 @@ import (
 func TestSlowedRun(t *testing.T) {
 	t.Parallel()
 	run := func(slow float64) (hash string, fastest int64) {
-		o := Options{Algorithm: "dp-sgd", Model: "mlp-small", Members: 2, Threads: 1, Seed: 1, Evaluate: event.NoTest, Limit: event.Limit{Rounds: 6}}
+		o := Options{
+			Algorithm: "dp-sgd",
+			Model:     "mlp-small",
+			Members:   2,
+			Threads:   1,
+			Seed:      1,
+			Evaluate:  event.NoTest,
+			Limit:     event.Limit{Rounds: 6},
+		}
 		j, err := Prepare(o)
 		if err != nil {
 			t.Fatal(err)

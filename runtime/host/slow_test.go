@@ -32,9 +32,20 @@ func TestSlowed(t *testing.T) {
 	var clock, used, over time.Duration
 	at := time.Now()
 	b := &busy{clock: &clock, used: &used, takes: 10 * ms}
-	debt := &Debt{factor: 5, frames: 5, used: func() (time.Duration, bool) { return used, true }, now: func() time.Time { return at.Add(clock) }}
+	debt := &Debt{
+		factor: 5,
+		frames: 5,
+		used:   func() (time.Duration, bool) { return used, true },
+		now:    func() time.Time { return at.Add(clock) },
+	}
 	debt.reset()
-	s := &slowed{Engine: b, factor: 5, debt: debt, sleep: func(_ context.Context, d time.Duration) { clock += d + over }, lag: &Lag{}}
+	s := &slowed{
+		Engine: b,
+		factor: 5,
+		debt:   debt,
+		sleep:  func(_ context.Context, d time.Duration) { clock += d + over },
+		lag:    &Lag{},
+	}
 	packets := func(n int, gap time.Duration) { // each uses a millisecond and arrives gap after the previous one
 		for range n {
 			clock += gap
@@ -134,7 +145,8 @@ func TestFastFramesWithinCalls(t *testing.T) {
 		}
 		used := time.Duration(lag.due.Load()) / 3
 		if counted := used > s.own+s.frames/2; counted != c.counted {
-			t.Errorf("fast frames %t, inline %t: computing counts as %s, the thread itself used %s", c.fast, c.inline, used, s.own)
+			t.Errorf("fast frames %t, inline %t: computing counts as %s, the thread itself used %s", c.fast, c.inline,
+				used, s.own)
 		}
 	}
 }

@@ -33,7 +33,8 @@ func TestValidationSplit(t *testing.T) {
 			t.Fatal(err)
 		}
 		if h.config.Valid != want || h.config.Train != n-want {
-			t.Errorf("--validation %q: %d for validation and %d to train on, want %d of %d", text, h.config.Valid, h.config.Train, want, n)
+			t.Errorf("--validation %q: %d for validation and %d to train on, want %d of %d", text, h.config.Valid,
+				h.config.Train, want, n)
 		}
 		if v, err := Verify(t.Context(), dir, 1, nil); err != nil || v.Last.Hash != hash {
 			t.Errorf("--validation %q: %+v, %v", text, v.Result, err)
@@ -71,7 +72,8 @@ func TestValidationSplit(t *testing.T) {
 // TestRebuild: the number of samples that rebuild the centre's statistics changes its test loss and no bit of training.
 func TestRebuild(t *testing.T) {
 	home, hash, losses := t.TempDir(), "", map[float64]bool{}
-	model := spec(t, "name = 'normed'\ninput = [1, 28, 28]\nclasses = 10\nlayer = [{kind = 'flatten'}, {kind = 'batchnorm'}, {kind = 'dense', out = 10}]")
+	model := spec(t, "name = 'normed'\ninput = [1, 28, 28]\nclasses = 10\nlayer = [{kind = 'flatten'}, "+
+		"{kind = 'batchnorm'}, {kind = 'dense', out = 10}]")
 	for _, text := range []string{"", "128", "all", "2048"} {
 		o := tiny(4)
 		o.Model, o.Data = model, "glyphs" // of more than 2048 samples

@@ -39,13 +39,15 @@ func carriedHome(t *testing.T, dir, kind string, params []float32) {
 		t.Errorf("%s, scored without a card: %+v, %v", kind, sc, err)
 	}
 	r, err := x.Report(t.Context(), set, set.Test(), 1)
-	if err != nil || r.Kernels != "f32/1" || host.MixedKernels(kind, r.Kernels) != "computed in "+strings.TrimSuffix(kind, "/1/ptx")+", requested in float32: predictions may differ" {
+	if err != nil || r.Kernels != "f32/1" || host.MixedKernels(kind, r.Kernels) != "computed in "+
+		strings.TrimSuffix(kind, "/1/ptx")+", requested in float32: predictions may differ" {
 		t.Errorf("%s, predicted without a card: %+v, %v", kind, r, err)
 	}
 	if host.MixedKernels(kind, kind)+host.MixedKernels("f32/1", "f32/1")+host.MixedKernels("f32/1", "gorgonia") != "" {
 		t.Error("a warning although no tensor cores, or only these, were used")
 	}
-	if _, err := evaluate.Export(t.Context(), nil, dir, 1, 1, nil); err == nil || !strings.Contains(err.Error(), "this machine has no such card") {
+	if _, err := evaluate.Export(t.Context(), nil, dir, 1, 1, nil); err == nil ||
+		!strings.Contains(err.Error(), "this machine has no such card") {
 		t.Errorf("%s, a round that was not saved: %v", kind, err)
 	}
 }

@@ -50,9 +50,11 @@ func TestTensorConvolvesInRuns(t *testing.T) {
 	was := drivers
 	t.Cleanup(func() { drivers = was })
 	drivers = []gpu.Driver{interpreted{}}
-	o := Options{Algorithm: "dp-sgd", Data: stripes(t), Members: 2, Workers: 1, Threads: 1, Seed: 3, Limit: event.Limit{Rounds: 4}, By: "test", Probe: 4,
-		Model: spec(t, "name = 'tiny'\ninput = [1, 5, 5]\nclasses = 2\nlayer = [{kind = 'conv', out = 3, kernel = 3, pad = 1}, {kind = 'relu'}, {kind = 'conv', out = 2, kernel = 2}, {kind = 'flatten'}, {kind = 'dense', out = 2}]"),
-		Set:   []event.Setting{{Knob: "eta", Expr: "0.1"}, {Knob: "batch", Expr: "8"}}}
+	o := Options{Algorithm: "dp-sgd", Data: stripes(t), Members: 2, Workers: 1, Threads: 1, Seed: 3,
+		Limit: event.Limit{Rounds: 4}, By: "test", Probe: 4,
+		Model: spec(t, "name = 'tiny'\ninput = [1, 5, 5]\nclasses = 2\nlayer = [{kind = 'conv', out = 3, kernel = 3, "+
+			"pad = 1}, {kind = 'relu'}, {kind = 'conv', out = 2, kernel = 2}, {kind = 'flatten'}, {kind = 'dense', out = 2}]"),
+		Set: []event.Setting{{Knob: "eta", Expr: "0.1"}, {Knob: "batch", Expr: "8"}}}
 	losses := map[string]float64{}
 	for _, o.Device = range []string{"cpu", "cuda:0,bf16"} {
 		dir := filepath.Join(t.TempDir(), "s")

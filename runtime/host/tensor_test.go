@@ -30,7 +30,8 @@ func petals(t *testing.T) string {
 	for i := range 150 {
 		class := i % 3
 		x := func(n int) float64 { return 1.4 * math.Sin(float64(i*i+97*n)) }
-		text += fmt.Sprintf("%.3f,%.3f,%.3f,%.3f,%d\n", x(1)+float64(class), x(2)-float64(class%2), x(3), x(4)+0.5*float64(class), class)
+		text += fmt.Sprintf("%.3f,%.3f,%.3f,%.3f,%d\n", x(1)+float64(class), x(2)-float64(class%2), x(3),
+			x(4)+0.5*float64(class), class)
 	}
 	path := filepath.Join(t.TempDir(), "petals.csv")
 	if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
@@ -46,7 +47,8 @@ func TestTensorRuns(t *testing.T) {
 	longtest.Need(t, longtest.Devices, "interprets whole runs")
 	was := drivers
 	t.Cleanup(func() { drivers = was })
-	set, model := petals(t), spec(t, "name = 'small'\ninput = [4]\nclasses = 3\nlayer = [{kind = 'flatten'}, {kind = 'dense', out = 12}, {kind = 'relu'}, {kind = 'dense', out = 3}]")
+	set, model := petals(t), spec(t, "name = 'small'\ninput = [4]\nclasses = 3\nlayer = [{kind = 'flatten'}, "+
+		"{kind = 'dense', out = 12}, {kind = 'relu'}, {kind = 'dense', out = 3}]")
 	for _, alg := range []struct {
 		name    string
 		few     string // arithmetic without BROOD_LONG
@@ -65,7 +67,8 @@ func TestTensorRuns(t *testing.T) {
 				continue
 			}
 			drivers = []gpu.Driver{interpreted{}}
-			o := Options{Algorithm: alg.name, Model: model, Data: set, Members: alg.members, Workers: 1, Threads: 1, Seed: 3, Limit: event.Limit{Rounds: alg.rounds}, By: "test", Set: alg.set,
+			o := Options{Algorithm: alg.name, Model: model, Data: set, Members: alg.members, Workers: 1, Threads: 1, Seed: 3,
+				Limit: event.Limit{Rounds: alg.rounds}, By: "test", Set: alg.set,
 				Device: device, Probe: alg.rounds}
 			dir := filepath.Join(t.TempDir(), "s")
 			j := prepare(t, o)
@@ -79,14 +82,16 @@ func TestTensorRuns(t *testing.T) {
 			first := firsts[device]
 			t.Logf("%s on %s: loss %.4f, then %.4f", alg.name, device, first, losses[device])
 			if !(losses[device] < 0.8*first) || math.Abs(losses[device]-losses["cpu"]) > alg.near {
-				t.Errorf("%s on %s: loss %g, then %g; want about the %g of f32/1", alg.name, device, first, losses[device], losses["cpu"])
+				t.Errorf("%s on %s: loss %g, then %g; want about the %g of f32/1", alg.name, device, first, losses[device],
+					losses["cpu"])
 			}
 			if device == "cpu" {
 				continue
 			}
 			kind := arithmetic + "/1/ptx"
 			if j.Config.Kernels != kind || first == firsts["cpu"] {
-				t.Errorf("%s on %s: the log names %s, and the first loss is %g as in f32/1", alg.name, device, j.Config.Kernels, first)
+				t.Errorf("%s on %s: the log names %s, and the first loss is %g as in f32/1", alg.name, device,
+					j.Config.Kernels, first)
 			}
 			v, err := Verify(context.Background(), dir, 1, nil)
 			if err != nil || v.Last.Hash != hashes[device] {
@@ -94,7 +99,9 @@ func TestTensorRuns(t *testing.T) {
 			}
 			elsewhere := CarryHome(t, dir)
 			drivers = nil
-			want := "the session was computed by kernels " + kind + ", which is " + arithmetic + " on tensor cores of compute capability ptx, and this machine has no such card: execute it on a machine with one; brood replay shows its contents"
+			want := "the session was computed by kernels " + kind + ", which is " + arithmetic +
+				" on tensor cores of compute capability ptx, and this machine has no such card: execute it on a machine with " +
+				"one; brood replay shows its contents"
 			if _, err := Verify(context.Background(), dir, 1, nil); err == nil || err.Error() != want {
 				t.Errorf("without a card: %v", err)
 			}
@@ -152,12 +159,15 @@ func TestTensorKinds(t *testing.T) {
 		t.Errorf("without a card: %v", err)
 	}
 	drivers = []gpu.Driver{interpreted{}, cards{name: "opencl", makes: []string{"other"}}}
-	for at, want := range map[string][]string{"cuda:0": {"f32/1", "tf32/1/ptx", "bf16/1/ptx"}, "gpu,bf16": {"bf16/1/ptx"}, "opencl:0": {"f32/1"}, "cpu,bf16": {"bf16-fma/1"}, "cpu,amx": {"bf16-amx/1"}} {
+	for at, want := range map[string][]string{"cuda:0": {"f32/1", "tf32/1/ptx", "bf16/1/ptx"}, "gpu,bf16": {"bf16/1/ptx"},
+		"opencl:0": {"f32/1"}, "cpu,bf16": {"bf16-fma/1"}, "cpu,amx": {"bf16-amx/1"}} {
 		if got, err := (*Own)(nil).Kernels(at); err != nil || !slices.Equal(got, want) {
 			t.Errorf("a worker on %s has %v, %v", at, got, err)
 		}
 	}
-	if slices.ContainsFunc(AllKernels(), func(kind string) bool { return strings.HasPrefix(kind, "tf32") || strings.HasPrefix(kind, "bf16/") }) {
+	if slices.ContainsFunc(AllKernels(), func(kind string) bool {
+		return strings.HasPrefix(kind, "tf32") || strings.HasPrefix(kind, "bf16/")
+	}) {
 		t.Errorf("without a device: %v", AllKernels())
 	}
 	for _, c := range []struct {
@@ -185,7 +195,8 @@ func TestTensorKinds(t *testing.T) {
 		t.Errorf("an unknown processor: %v", err)
 	}
 	list, _ := Devices()
-	if kinds, why, err := list[0].Test(); err != nil || len(why) > 0 || !slices.Equal(kinds, []string{"f32/1", "tf32/1/ptx", "bf16/1/ptx"}) {
+	if kinds, why, err := list[0].Test(); err != nil || len(why) > 0 ||
+		!slices.Equal(kinds, []string{"f32/1", "tf32/1/ptx", "bf16/1/ptx"}) {
 		t.Errorf("%v, %v, %v", kinds, why, err)
 	}
 }
@@ -215,7 +226,8 @@ func TestAssembled(t *testing.T) {
 		t.Fatalf("%+v, %v", all, err)
 	}
 	want := "gemm_tensor writes 1016 bytes of registers and reads 808"
-	if a := all[2]; a.Source != "tf32" || a.Kernels != 2 || a.Registers != 32 || a.Of != "conv_tensor" || a.Stack != 600 || a.StackOf != "gemm_tensor" || len(a.Spills) != 2 || a.Spills[1] != want {
+	if a := all[2]; a.Source != "tf32" || a.Kernels != 2 || a.Registers != 32 || a.Of != "conv_tensor" || a.Stack != 600 ||
+		a.StackOf != "gemm_tensor" || len(a.Spills) != 2 || a.Spills[1] != want {
 		t.Errorf("%+v", a)
 	}
 }

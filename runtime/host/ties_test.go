@@ -26,9 +26,17 @@ func TestTiesAreRecorded(t *testing.T) {
 		t.Run(algorithm, func(t *testing.T) {
 			run := func(f objective.Func, name string, set ...event.Setting) (hash string, plain bool) {
 				t.Helper()
-				own, dir := &host.Own{Objective: &objective.Objective{Spec: objective.Flat(4), Func: f}}, filepath.Join(t.TempDir(), name)
+				own, dir := &host.Own{Objective: &objective.Objective{Spec: objective.Flat(4), Func: f}},
+					filepath.Join(t.TempDir(), name)
 				o := host.Options{Algorithm: algorithm, Members: 16, Workers: 2, Seed: 3, Limit: event.Limit{Rounds: 8}, Set: set}
-				job, err := host.Prepare(host.Options{Algorithm: o.Algorithm, Members: o.Members, Seed: o.Seed, Limit: o.Limit, Set: set, Own: own})
+				job, err := host.Prepare(host.Options{
+					Algorithm: o.Algorithm,
+					Members:   o.Members,
+					Seed:      o.Seed,
+					Limit:     o.Limit,
+					Set:       set,
+					Own:       own,
+				})
 				if err != nil {
 					t.Fatal(err)
 				}

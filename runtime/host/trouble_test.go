@@ -36,7 +36,8 @@ func TestRollbackToSameState(t *testing.T) {
 	if last.Round != 6 {
 		t.Fatalf("the newest checkpoint has round %d, want 6", last.Round)
 	}
-	all = append(all, event.Record{Plan: &event.Plan{Epoch: 2, At: 2, From: event.Saved, Cause: "rollback", Old: last.Roster, New: last.Roster,
+	all = append(all, event.Record{Plan: &event.Plan{Epoch: 2, At: 2, From: event.Saved, Cause: "rollback",
+		Old: last.Roster, New: last.Roster,
 		OldAlg: last.Algorithm, Algorithm: last.Algorithm, Timeline: last.Timeline}})
 	last.Epoch = 2
 	killed(t, twice, once, append(append(all, again...), event.Record{Checkpoint: &last}))
