@@ -11,8 +11,8 @@ import (
 	"brood/models/longtest"
 )
 
-// TestAddingAnAlgorithm: the files of adding-an-algorithm.md are a module that compiles; with BROOD_LONG=conformance its
-// own test passes and its program trains and verifies, for which brood is linked once more.
+// TestAddingAnAlgorithm: the files of adding-an-algorithm.md are a module that compiles; with BROOD_LONG=conformance
+// its own test passes and its program trains and verifies, for which brood is linked once more.
 func TestAddingAnAlgorithm(t *testing.T) {
 	blocks := goBlocks(t, "adding-an-algorithm.md")
 	if len(blocks) != 2 {
@@ -64,7 +64,8 @@ func TestAddingAnAlgorithm(t *testing.T) {
 	}
 	run("go", "build", "-o", "mine", ".")
 	mine := filepath.Join(dir, "mine")
-	run(mine, "run", "--algorithm", "lion", "--model", "softmax", "--data", "glyphs", "--members", "4", "--workers", "2", "--rounds", "5", "--plain", "--session", "s")
+	run(mine, "run", "--algorithm", "lion", "--model", "softmax", "--data", "glyphs", "--members", "4", "--workers", "2",
+		"--rounds", "5", "--plain", "--session", "s")
 	if out := run(mine, "verify", "s"); !strings.Contains(out, "5 rounds") {
 		t.Errorf("verify prints\n%s", out)
 	}

@@ -30,7 +30,8 @@ var (
 // says whether one was forgotten.
 func TestNothingElseFuses(t *testing.T) {
 	longtest.Need(t, longtest.Arithmetic, "compiles for arm64")
-	c := exec.Command("go", "build", "-gcflags=brood/...=-S", "./models/native", "./models/data", "./models/bbob", "./optim/catalog", "./runtime/timeline", "./runtime/worker", "./runtime/coordinator")
+	c := exec.Command("go", "build", "-gcflags=brood/...=-S", "./models/native", "./models/data", "./models/bbob",
+		"./optim/catalog", "./runtime/timeline", "./runtime/worker", "./runtime/coordinator")
 	c.Dir, c.Env = "..", append(os.Environ(), "GOARCH=arm64", "GOOS=linux", "CGO_ENABLED=0")
 	out, err := c.CombinedOutput()
 	if err != nil {
@@ -46,7 +47,8 @@ func TestNothingElseFuses(t *testing.T) {
 			t.Errorf("%s has a product that is fused into a sum: write float64(x*y) + z", file)
 		}
 	}
-	if !slices.ContainsFunc(slices.Collect(maps.Keys(found)), func(file string) bool { return strings.HasSuffix(file, mayFuse[0]) }) {
+	if !slices.ContainsFunc(slices.Collect(maps.Keys(found)),
+		func(file string) bool { return strings.HasSuffix(file, mayFuse[0]) }) {
 		t.Error("the portable multiply-add is not fused: its bits are not those of f32/1")
 	}
 }

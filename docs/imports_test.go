@@ -42,7 +42,8 @@ var subsystems = []subsystem{
 	// families of panels know the seam, and neither each other nor the workbench
 	{name: "tui/panel/alerts", may: screens}, {name: "tui/panel/fleet", may: screens}, {name: "tui/panel/knobs", may: screens},
 	{name: "tui/panel/live", may: screens}, {name: "tui/panel/runs", may: screens},
-	{name: "tui/panel/trained", may: slices.Concat(screens, []string{"tui/panel/live"})}, // it replaces panels of its screens
+	// it replaces panels of its screens
+	{name: "tui/panel/trained", may: slices.Concat(screens, []string{"tui/panel/live"})},
 	{name: "tui/panel", may: screens},
 	{name: "tui", may: []string{"models", "optim", "runtime", "presets", "tui"}},
 	{name: "docs", may: []string{"models", "optim", "runtime"}}, // tests of what the documentation shows
@@ -56,7 +57,8 @@ var seam = []string{"models", "optim.", "optim/collective"}
 var families = []string{"optim"}
 
 // readers are the packages that whatever reads recorded sessions may import.
-var readers = []string{"models", "optim", "runtime/archive", "runtime/axis", "runtime/coordinator", "runtime/event", "runtime/machine", "runtime/option", "runtime/session",
+var readers = []string{"models", "optim", "runtime/archive", "runtime/axis", "runtime/coordinator", "runtime/event",
+	"runtime/machine", "runtime/option", "runtime/session",
 	"runtime/timeline", "runtime/view"}
 
 // screens are the packages that panels are written against.
@@ -69,7 +71,8 @@ var pure = []string{"optim", "runtime/coordinator"}
 
 // impure imports, and functions of time that read or wait for a clock.
 var (
-	impure = []string{"os", "net", "sync", "syscall", "os/exec", "os/signal", "sync/atomic", "math/rand", "math/rand/v2", "crypto/rand", "net/http"}
+	impure = []string{"os", "net", "sync", "syscall", "os/exec", "os/signal", "sync/atomic", "math/rand", "math/rand/v2",
+		"crypto/rand", "net/http"}
 	clocks = []string{"Now", "Since", "Until", "Sleep", "After", "AfterFunc", "Tick", "NewTimer", "NewTicker"}
 )
 
@@ -87,7 +90,8 @@ var (
 )
 
 // testSupport is imported by tests and by test support only.
-var testSupport = []string{"optim/optimtest", "runtime/conformance", "runtime/testutil", "models/enginetest", "models/longtest", "models/gpu/ptxtest", "models/gpu/clang", "runtime/view/sourcetest", "runtime/option/optiontest"}
+var testSupport = []string{"optim/optimtest", "runtime/conformance", "runtime/testutil", "models/enginetest",
+	"models/longtest", "models/gpu/ptxtest", "models/gpu/clang", "runtime/view/sourcetest", "runtime/option/optiontest"}
 
 func TestImportsPointOneWay(t *testing.T) {
 	checked, broken := violations(t, os.DirFS(".."))
@@ -272,5 +276,7 @@ func moving(file *ast.File, clock string) (out []violation) {
 
 // within says whether a package is one of these or lies below one; "." holds itself only.
 func within(pkg string, of ...string) bool {
-	return slices.ContainsFunc(of, func(o string) bool { return pkg == o || pkg+"." == o || o != "." && strings.HasPrefix(pkg, o+"/") })
+	return slices.ContainsFunc(of, func(o string) bool {
+		return pkg == o || pkg+"." == o || o != "." && strings.HasPrefix(pkg, o+"/")
+	})
 }

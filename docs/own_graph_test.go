@@ -10,8 +10,8 @@ import (
 	"brood/models/longtest"
 )
 
-// The program of your-own-graph.md is the example of runtime/host, which runs there. With BROOD_LONG=kernels the go command
-// also builds and runs it as another module.
+// The program of your-own-graph.md is the example of runtime/host, which runs there. With BROOD_LONG=kernels the go
+// command also builds and runs it as another module.
 func TestYourOwnGraph(t *testing.T) {
 	blocks := goBlocks(t, "your-own-graph.md")
 	if len(blocks) != 1 {
@@ -21,7 +21,8 @@ func TestYourOwnGraph(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	body, output, ok := strings.Cut(strings.Replace(string(example), "func Example_ownGraph()", "func main()", 1), "\t// Output:\n")
+	body, output, ok := strings.Cut(strings.Replace(string(example), "func Example_ownGraph()", "func main()", 1),
+		"\t// Output:\n")
 	if want := strings.Replace(body, "package host_test", "package main", 1) + "}\n"; !ok || blocks[0] != want {
 		t.Error("the page's program is not the example of runtime/host: copy it")
 	}

@@ -43,7 +43,8 @@ func TestPagesNameWhatExists(t *testing.T) {
 }
 
 func TestPagesCanFail(t *testing.T) {
-	text := "[a](nowhere.md) `optim/nothing.go` `TestNothing` `nothing.txtar` [b](https://example.org) [c](testing.md#x) `optim/coupled/parle.go` `TestScripts` `tui/cli/`"
+	text := "[a](nowhere.md) `optim/nothing.go` `TestNothing` `nothing.txtar` [b](https://example.org) " +
+		"[c](testing.md#x) `optim/coupled/parle.go` `TestScripts` `tui/cli/`"
 	got := absences("page.md", text, []string{"TestScripts"})
 	if want := []string{"nowhere.md", "optim/nothing.go", "TestNothing", "nothing.txtar"}; !slices.Equal(got, want) {
 		t.Errorf("found %q, want %q", got, want)
@@ -64,7 +65,8 @@ func absences(page, text string, tests []string) (out []string) {
 		case strings.ContainsAny(word, " *<>"):
 		case inside && slices.Contains(places, top) && !exists(filepath.Join("..", word)),
 			named.MatchString(word) && !slices.Contains(tests, word),
-			path.Ext(word) == ".txtar" && !exists(filepath.Join("../tui/cli/testdata/script", word)) && !exists(filepath.Join("../tui/cli/testdata/tmux", word)):
+			path.Ext(word) == ".txtar" && !exists(filepath.Join("../tui/cli/testdata/script", word)) &&
+				!exists(filepath.Join("../tui/cli/testdata/tmux", word)):
 			out = append(out, word)
 		}
 	}

@@ -97,7 +97,8 @@ func TestPythonKnowsAllKinds(t *testing.T) {
 			kinds = append(kinds, strings.ToLower(f.Name))
 		}
 	}
-	if all := strings.Join(kinds, " "); len(kinds) != record.NumField()-1 || !strings.Contains(string(text), `"`+all+`".split()`) {
+	if all := strings.Join(kinds, " "); len(kinds) != record.NumField()-1 ||
+		!strings.Contains(string(text), `"`+all+`".split()`) {
 		t.Errorf("the kinds of records are %q", all)
 	}
 	if n := strings.Count(string(text), "\n"); n > 60 {
@@ -166,7 +167,8 @@ func TestPythonReadsALog(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		all[rec.At] = map[bool]string{rec.Config != nil: "config", rec.State != nil: "state", rec.Evaluation != nil: "evaluation"}[true]
+		all[rec.At] = map[bool]string{rec.Config != nil: "config", rec.State != nil: "state",
+			rec.Evaluation != nil: "evaluation"}[true]
 	}
 	seen := 0
 	for lines := bufio.NewScanner(bytes.NewReader(out)); lines.Scan(); seen++ {
