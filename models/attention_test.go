@@ -9,12 +9,15 @@ import (
 
 // TestAttention: shapes, names, initial values and products of attention, and of layers applied to each position.
 func TestAttention(t *testing.T) {
-	m, err := compileText(`{kind = 'embedding', out = 6, vocabulary = 9}, {kind = 'layernorm', positions = true}, {kind = 'dense', out = 10, positions = true},
+	m, err := compileText(
+		`{kind = 'embedding', out = 6, vocabulary = 9}, {kind = 'layernorm', positions = true}, {kind = 'dense', out = 10, positions = true},
 		{kind = 'attention', heads = 5, sequence = true}, {kind = 'attention'}, {kind = 'dense', out = 3}`)
 	if err != nil {
 		t.Fatal(err)
 	}
-	for i, want := range []struct{ out, steps, rows int }{{24, 4, 1}, {24, 4, 4}, {40, 4, 4}, {40, 4, 1}, {10, 0, 1}, {3, 0, 1}} {
+	for i, want := range []struct {
+		out, steps, rows int
+	}{{24, 4, 1}, {24, 4, 4}, {40, 4, 4}, {40, 4, 1}, {10, 0, 1}, {3, 0, 1}} {
 		if l := m.Layers[i]; l.Out[0] != want.out || l.Steps != want.steps || l.Rows != want.rows {
 			t.Errorf("layer %d is %+v, want %+v", i+1, l, want)
 		}
@@ -30,7 +33,8 @@ func TestAttention(t *testing.T) {
 	if !slices.Equal(names, want) {
 		t.Errorf("tensors %q, want %q", names, want)
 	}
-	if l := m.Layers[3]; l.Heads != 5 || l.Project != [2]int{7, 8} || l.Queries(m) != 4 || m.Layers[4].Heads != 1 || m.Layers[4].Queries(m) != 1 {
+	if l := m.Layers[3]; l.Heads != 5 || l.Project != [2]int{7, 8} || l.Queries(m) != 4 || m.Layers[4].Heads != 1 ||
+		m.Layers[4].Queries(m) != 1 {
 		t.Errorf("%+v", l)
 	}
 	x := make([]float32, m.Layout.Params)

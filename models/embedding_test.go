@@ -34,8 +34,11 @@ func TestEmbeddingErrors(t *testing.T) {
 		}
 	}
 	for _, loss := range []string{"loss = 'mse'\noutputs = 3", "loss = 'distance'"} {
-		_, err := FromSource("m", []byte("name = 'm'\ninput = [4]\n"+loss+"\nlayer = [{kind = 'embedding', out = 1}, {kind = 'dense', out = 3}, {kind = 'dense', out = 4}, {kind = 'dense', out = 3}]"))
-		if err == nil || !strings.Contains(err.Error(), "with an embedding") && !strings.Contains(err.Error(), "a sample has 4 values") {
+		_, err := FromSource("m", []byte("name = 'm'\ninput = [4]\n"+loss+
+			"\nlayer = [{kind = 'embedding', out = 1}, {kind = 'dense', out = 3}, {kind = 'dense', out = 4}, {kind = 'dense', "+
+			"out = 3}]"))
+		if err == nil || !strings.Contains(err.Error(), "with an embedding") &&
+			!strings.Contains(err.Error(), "a sample has 4 values") {
 			t.Errorf("%s: %v", loss, err)
 		}
 	}
@@ -48,7 +51,8 @@ func TestEmbedding(t *testing.T) {
 		t.Fatal(err)
 	}
 	x := m.Layout.Tensors[0]
-	if x.Name != "embed1.weight" || x.Shape[0] != 120 || x.Shape[1] != 500 || x.Cols != 500 || m.Layers[0].Out[0] != 2000 || m.Context() != 4 {
+	if x.Name != "embed1.weight" || x.Shape[0] != 120 || x.Shape[1] != 500 || x.Cols != 500 ||
+		m.Layers[0].Out[0] != 2000 || m.Context() != 4 {
 		t.Errorf("%+v, %+v", x, m.Layers[0])
 	}
 	p := make([]float32, m.Layout.Params)

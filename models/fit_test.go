@@ -37,7 +37,8 @@ func TestFitTo(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if _, err := FitTo("lenet", text, data.Info{Shape: []int{4}, Classes: 3}); err == nil || !strings.Contains(err.Error(), "model lenet for samples of [4]") {
+	if _, err := FitTo("lenet", text, data.Info{Shape: []int{4}, Classes: 3}); err == nil ||
+		!strings.Contains(err.Error(), "model lenet for samples of [4]") {
 		t.Errorf("lenet for tables: %v", err)
 	}
 }

@@ -92,7 +92,8 @@ func TestSpecErrors(t *testing.T) {
 	} {
 		_, err := layers(c.tables...)
 		var s *SpecError
-		if !errors.As(err, &s) || s.Layer != c.layer || !strings.Contains(err.Error(), c.wantErr) || strings.Contains(err.Error(), "\n") {
+		if !errors.As(err, &s) || s.Layer != c.layer || !strings.Contains(err.Error(), c.wantErr) ||
+			strings.Contains(err.Error(), "\n") {
 			t.Errorf("%v: %v, want layer %d: %s", c.tables, err, c.layer, c.wantErr)
 		}
 	}
@@ -135,11 +136,13 @@ func TestLoad(t *testing.T) {
 
 // TestFilters: constant filters are not parameters: they are not in the layout, and have no gradient products.
 func TestFilters(t *testing.T) {
-	m, err := layers("kind='conv';out=2;kernel=2;filters=[[1,0,0,-1],[0.5,1,1,0.5]]", "kind='flatten'", "kind='dense';out=3")
+	m, err := layers("kind='conv';out=2;kernel=2;filters=[[1,0,0,-1],[0.5,1,1,0.5]]", "kind='flatten'",
+		"kind='dense';out=3")
 	if err != nil {
 		t.Fatal(err)
 	}
-	if l := m.Layers[0]; l.Weight >= 0 || l.Bias >= 0 || !slices.Equal(l.Filters, []float32{1, 0, 0, -1, 0.5, 1, 1, 0.5}) || !slices.Equal(l.Out, []int{2, 7, 7}) {
+	if l := m.Layers[0]; l.Weight >= 0 || l.Bias >= 0 ||
+		!slices.Equal(l.Filters, []float32{1, 0, 0, -1, 0.5, 1, 1, 0.5}) || !slices.Equal(l.Out, []int{2, 7, 7}) {
 		t.Errorf("%+v", l)
 	}
 	if m.Layout.Params != 98*3+3 || m.Layout.Tensors[0].Name != "fc1.weight" {
@@ -161,7 +164,8 @@ func TestLayerNormLayout(t *testing.T) {
 		name  string
 		shape []int
 		start float32
-	}{{"ln1.weight", []int{1, 8, 8}, 1}, {"ln1.bias", []int{1, 8, 8}, 0}, {"ln2.weight", []int{64}, 1}, {"ln2.bias", []int{64}, 0}} {
+	}{{"ln1.weight", []int{1, 8, 8}, 1}, {"ln1.bias", []int{1, 8, 8}, 0}, {"ln2.weight", []int{64}, 1},
+		{"ln2.bias", []int{64}, 0}} {
 		x := m.Layout.Tensors[i]
 		if x.Name != want.name || !slices.Equal(x.Shape, want.shape) || x.Cols != 64 || x.Len != 64 {
 			t.Errorf("tensor %d is %+v, want %s of %v", i, x, want.name, want.shape)
@@ -183,7 +187,8 @@ func TestLayerNormLayout(t *testing.T) {
 
 // TestResults: names, results, shapes of groups and residual sums, and the number of users of each result.
 func TestResults(t *testing.T) {
-	m, err := layers("kind='conv';out=2;kernel=3;pad=1;name='a'", "kind='conv';out=4;kernel=3;stride=2;pad=1;groups=2", "kind='add';with='a';stride=2",
+	m, err := layers("kind='conv';out=2;kernel=3;pad=1;name='a'", "kind='conv';out=4;kernel=3;stride=2;pad=1;groups=2",
+		"kind='add';with='a';stride=2",
 		"kind='add';with='input';stride=2", "kind='avgpool';kernel=2", "kind='flatten'", "kind='dense';out=3")
 	if err != nil {
 		t.Fatal(err)
@@ -201,7 +206,8 @@ func TestResults(t *testing.T) {
 		t.Errorf("pooled to %v", got)
 	}
 	q, err := Load("quadratic")
-	if err != nil || q.Loss != Distance || q.Fits(data.Info{Shape: []int{1, 28, 28}, Classes: 10}) != nil || q.Fits(data.Info{Shape: []int{1, 28, 27}, Classes: 10}) == nil {
+	if err != nil || q.Loss != Distance || q.Fits(data.Info{Shape: []int{1, 28, 28}, Classes: 10}) != nil ||
+		q.Fits(data.Info{Shape: []int{1, 28, 27}, Classes: 10}) == nil {
 		t.Errorf("%+v, %v", q, err)
 	}
 }
@@ -212,7 +218,8 @@ func TestLayout(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	want := map[string][]int{"conv1.weight": {8, 1, 5, 5}, "conv1.bias": {8}, "bn1.weight": {8}, "bn1.bias": {8}, "conv2.weight": {16, 8, 5, 5}, "conv2.bias": {16},
+	want := map[string][]int{"conv1.weight": {8, 1, 5, 5}, "conv1.bias": {8}, "bn1.weight": {8}, "bn1.bias": {8},
+		"conv2.weight": {16, 8, 5, 5}, "conv2.bias": {16},
 		"bn2.weight": {16}, "bn2.bias": {16}, "fc1.weight": {32, 64}, "fc1.bias": {32}, "bn3.weight": {32}, "bn3.bias": {32}, "fc2.weight": {10, 32}, "fc2.bias": {10}}
 	at := 0
 	for _, x := range m.Layout.Tensors {
@@ -227,7 +234,8 @@ func TestLayout(t *testing.T) {
 	if s := m.Layout.StatTensors; s[0].Name != "bn1.running_mean" || s[5].Name != "bn3.running_var" || s[5].Lo != 80 {
 		t.Errorf("statistics %+v", s)
 	}
-	out := [][]int{{8, 24, 24}, {8, 24, 24}, {8, 24, 24}, {8, 8, 8}, {8, 8, 8}, {16, 4, 4}, {16, 4, 4}, {16, 4, 4}, {16, 2, 2}, {16, 2, 2}, {64}, {32}}
+	out := [][]int{{8, 24, 24}, {8, 24, 24}, {8, 24, 24}, {8, 8, 8}, {8, 8, 8}, {16, 4, 4}, {16, 4, 4}, {16, 4, 4},
+		{16, 2, 2}, {16, 2, 2}, {64}, {32}}
 	for i, shape := range out {
 		if !slices.Equal(m.Layers[i].Out, shape) {
 			t.Errorf("layer %d gives %v, want %v", i+1, m.Layers[i].Out, shape)
@@ -236,7 +244,8 @@ func TestLayout(t *testing.T) {
 }
 
 func TestInit(t *testing.T) {
-	m, err := layers("kind='conv';out=40;kernel=3", "kind='batchnorm'", "kind='flatten'", "kind='dense';out=100;init='he'", "kind='dense';out=90;init='glorot'",
+	m, err := layers("kind='conv';out=40;kernel=3", "kind='batchnorm'", "kind='flatten'", "kind='dense';out=100;init='he'",
+		"kind='dense';out=90;init='glorot'",
 		"kind='dense';out=3;init='zero'")
 	if err != nil {
 		t.Fatal(err)
@@ -253,7 +262,8 @@ func TestInit(t *testing.T) {
 	if !slices.Equal(x, again) || slices.Equal(x, other) {
 		t.Error("initial values are not a function of seed and member")
 	}
-	for name, bound := range map[string]float64{"conv1.weight": 1. / 3, "conv1.bias": 1. / 3, "bn1.weight": -1, "bn1.bias": 0,
+	for name, bound := range map[string]float64{"conv1.weight": 1. / 3, "conv1.bias": 1. / 3, "bn1.weight": -1,
+		"bn1.bias":   0,
 		"fc1.weight": math.Sqrt(6. / 1440), "fc1.bias": 0, "fc2.weight": math.Sqrt(6. / 190), "fc3.weight": 0} {
 		i := slices.IndexFunc(m.Layout.Tensors, func(t engine.Tensor) bool { return t.Name == name })
 		v := x[m.Layout.Tensors[i].Lo:][:m.Layout.Tensors[i].Len]
@@ -284,7 +294,8 @@ func TestInit(t *testing.T) {
 // TestInitDirac: convolutions with init dirac copy their inputs in the first channels; the other channels are
 // initialised as in PyTorch.
 func TestInitDirac(t *testing.T) {
-	m, err := layers("kind='conv';out=3;kernel=1", "kind='conv';out=5;kernel=3;pad=1;init='dirac'", "kind='conv';out=2;kernel=3;init='dirac'", "kind='flatten'", "kind='dense';out=3")
+	m, err := layers("kind='conv';out=3;kernel=1", "kind='conv';out=5;kernel=3;pad=1;init='dirac'",
+		"kind='conv';out=2;kernel=3;init='dirac'", "kind='flatten'", "kind='dense';out=3")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -318,7 +329,8 @@ func TestInitDirac(t *testing.T) {
 // TestInitOrthogonal: orthogonal initial weights are orthonormal within float32, with either side longer, and differ
 // between members.
 func TestInitOrthogonal(t *testing.T) {
-	m, err := layers("kind='conv';out=7;kernel=3;init='orthogonal'", "kind='flatten'", "kind='dense';out=30;init='orthogonal'", "kind='dense';out=40;init='orthogonal'", "kind='dense';out=3")
+	m, err := layers("kind='conv';out=7;kernel=3;init='orthogonal'", "kind='flatten'",
+		"kind='dense';out=30;init='orthogonal'", "kind='dense';out=40;init='orthogonal'", "kind='dense';out=3")
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -48,7 +48,8 @@ func TestFunctions(t *testing.T) {
 			x, y := c.draw(r)
 			got, want := c.own(x, y), c.standard(x, y)
 			exact := runtime.GOARCH == "amd64" && cpu.X86.HasFMA
-			if exact && math.Float64bits(got) != math.Float64bits(want) || math.Abs(got-want) > 1e-12*math.Max(1, math.Abs(want)) {
+			if exact && math.Float64bits(got) != math.Float64bits(want) ||
+				math.Abs(got-want) > 1e-12*math.Max(1, math.Abs(want)) {
 				t.Fatalf("%s of %v and %v is %x, want %x", c.name, x, y, got, want)
 			}
 			for b := math.Float64bits(got); b > 0; b >>= 8 {
@@ -89,14 +90,16 @@ func TestEdges(t *testing.T) {
 			t.Errorf("%s is %v, want %v", name, got, want)
 		}
 	}
-	for _, x := range []float64{0, math.Copysign(0, -1), 1, -1, inf, -inf, nan, 709, 709.79, -745, -745.2, -746, -1e300, 1e300, 0.5, -0.5, 2, 1e-300} {
+	for _, x := range []float64{0, math.Copysign(0, -1), 1, -1, inf, -inf, nan, 709, 709.79, -745, -745.2, -746, -1e300,
+		1e300, 0.5, -0.5, 2, 1e-300} {
 		check(fmt.Sprint("exp ", x), Exp(x), math.Exp(x))
 		check(fmt.Sprint("log ", x), Log(x), math.Log(x))
 		check(fmt.Sprint("cos ", x), Cos(x), math.Cos(x))
 		sin, cos := SinCos(x)
 		check(fmt.Sprint("sin ", x), sin, math.Sin(x))
 		check(fmt.Sprint("cos beside sin ", x), cos, math.Cos(x))
-		for _, y := range []float64{0, 1, -1, 0.5, -0.5, 0.25, 1.75, -2.5, 1e10 + 0.5, -1e10 - 0.5, 4096.5, -4096.5, 3, inf, -inf, nan} {
+		for _, y := range []float64{0, 1, -1, 0.5, -0.5, 0.25, 1.75, -2.5, 1e10 + 0.5, -1e10 - 0.5, 4096.5, -4096.5, 3, inf,
+			-inf, nan} {
 			check(fmt.Sprint(x, " to the ", y), Pow(x, y), math.Pow(x, y))
 		}
 	}

@@ -62,7 +62,8 @@ func TestAskTable(t *testing.T) {
 		if err := a.Gather(a.IDs, v, labels); err != nil {
 			t.Fatal(err)
 		}
-		if !slices.Equal(v, []float32{2, 2, 0, -2}) || !slices.Equal(a.Answers, x.answers) || !slices.Equal(a.Names, []string{"1", "2"}) {
+		if !slices.Equal(v, []float32{2, 2, 0, -2}) || !slices.Equal(a.Answers, x.answers) ||
+			!slices.Equal(a.Names, []string{"1", "2"}) {
 			t.Errorf("%s: %v, labels %q, names %q", x.name, v, a.Answers, a.Names)
 		}
 	}
@@ -77,7 +78,8 @@ func TestAskArrays(t *testing.T) {
 	other := npy("<f4", "(1, 2)", []float32{0, 0})
 	y := npy("<i8", "(2,)", []int64{7, 1})
 	for name, answers := range map[string][]string{"a/new.npy": nil, "b.npz": nil, "c.npz": {"7", "1"}, "d": {"7", "1"}} {
-		dir := put(t, map[string][]byte{"a/new.npy": x, "b.npz": npz(map[string][]byte{"x": x}), "c.npz": npz(map[string][]byte{"x_train": other, "x_test": x, "y_test": y}), "d/x.npy": x, "d/y.npy": y})
+		dir := put(t, map[string][]byte{"a/new.npy": x, "b.npz": npz(map[string][]byte{"x": x}),
+			"c.npz": npz(map[string][]byte{"x_train": other, "x_test": x, "y_test": y}), "d/x.npy": x, "d/y.npy": y})
 		a, err := Reading{Form: flowerForm(true)}.Ask(filepath.Join(dir, name))
 		if err != nil {
 			t.Errorf("%s: %v", name, err)
@@ -106,7 +108,13 @@ func TestAskNamed(t *testing.T) {
 
 // TestAskPictures: pictures need no class folders and are read in the model's colour mode; IDX images need no labels.
 func TestAskPictures(t *testing.T) {
-	form := &Form{Shape: []int{3, 3, 4}, Bytes: true, Mean: []float64{0, 0, 0}, Std: []float64{1, 1, 1}, Classes: []string{"cat", "dog"}}
+	form := &Form{
+		Shape:   []int{3, 3, 4},
+		Bytes:   true,
+		Mean:    []float64{0, 0, 0},
+		Std:     []float64{1, 1, 1},
+		Classes: []string{"cat", "dog"},
+	}
 	grey := encodePNG(shade(4, 3, 9))
 	for name, files := range map[string]map[string][]byte{
 		"flat":    {"b.png": grey, "a.png": grey},

@@ -68,7 +68,8 @@ func naive(src []byte, shape []int, a Augment, dy, dx int, flip bool) []byte {
 func TestAugmentIsACrop(t *testing.T) {
 	shape := []int{2, 3, 4}
 	src, dst := gradient(shape...), make([]byte, 24)
-	for _, a := range []Augment{{}, {Flip: true}, {Pad: 1}, {Pad: 2, Flip: true}, {Pad: 5}, {Pad: 1, Reflect: true}, {Pad: 2, Reflect: true, Flip: true}} {
+	for _, a := range []Augment{{}, {Flip: true}, {Pad: 1}, {Pad: 2, Flip: true}, {Pad: 5}, {Pad: 1, Reflect: true},
+		{Pad: 2, Reflect: true, Flip: true}} {
 		seen := map[string]int{}
 		for dy := range 2*a.Pad + 1 {
 			for dx := range 2*a.Pad + 1 {
@@ -112,8 +113,10 @@ func TestAugmentFrozen(t *testing.T) {
 		t.Errorf("digest %s differs from the recorded one", got)
 	}
 	small := make([]byte, 9)
-	for p, want := range [][]byte{{0, 0, 0, 2, 3, 0, 5, 6, 0}, {0, 0, 0, 2, 1, 0, 5, 4, 0}, {2, 3, 0, 5, 6, 0, 8, 9, 0}, {3, 2, 1, 6, 5, 4, 9, 8, 7}} {
-		Augment{Pad: 1, Flip: true}.apply(small, []byte{1, 2, 3, 4, 5, 6, 7, 8, 9}, []int{1, 3, 3}, 0, 1, augmentKey(uint64(p)))
+	for p, want := range [][]byte{{0, 0, 0, 2, 3, 0, 5, 6, 0}, {0, 0, 0, 2, 1, 0, 5, 4, 0}, {2, 3, 0, 5, 6, 0, 8, 9, 0},
+		{3, 2, 1, 6, 5, 4, 9, 8, 7}} {
+		Augment{Pad: 1, Flip: true}.apply(small, []byte{1, 2, 3, 4, 5, 6, 7, 8, 9}, []int{1, 3, 3}, 0, 1,
+			augmentKey(uint64(p)))
 		if !bytes.Equal(small, want) {
 			t.Errorf("position %d: %v, recorded %v", p, small, want)
 		}
@@ -129,7 +132,8 @@ func TestGatherDrawn(t *testing.T) {
 }
 
 func gathers(t *testing.T, a Augment) {
-	plain, err := New(Info{Name: "six", Shape: []int{2, 5, 4}, Classes: 2}, Raster{Pixels: gradient(2, 5, 4*6), Labels: []uint16{0, 1, 0, 1, 0, 1}}, Raster{}, 0)
+	plain, err := New(Info{Name: "six", Shape: []int{2, 5, 4}, Classes: 2},
+		Raster{Pixels: gradient(2, 5, 4*6), Labels: []uint16{0, 1, 0, 1, 0, 1}}, Raster{}, 0)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -203,7 +207,8 @@ func TestAlternate(t *testing.T) {
 			}
 		}
 	}
-	for what, n := range map[string]int{"samples are mirrored in the first pass": first, "samples differ between members": others} {
+	for what, n := range map[string]int{"samples are mirrored in the first pass": first,
+		"samples differ between members": others} {
 		if n < train/2-60 || n > train/2+60 { // six standard deviations
 			t.Errorf("%d of %d %s", n, train, what)
 		}
@@ -211,7 +216,8 @@ func TestAlternate(t *testing.T) {
 }
 
 func TestAugmentText(t *testing.T) {
-	for text, want := range map[string]Augment{"": {}, "none": {}, "flip": {Flip: true}, "pad=4": {Pad: 4}, "pad=4,flip": {Pad: 4, Flip: true}, "flip, pad=12": {Pad: 12, Flip: true},
+	for text, want := range map[string]Augment{"": {}, "none": {}, "flip": {Flip: true}, "pad=4": {Pad: 4},
+		"pad=4,flip": {Pad: 4, Flip: true}, "flip, pad=12": {Pad: 12, Flip: true},
 		"reflect=2": {Pad: 2, Reflect: true}, "alternate": {Flip: true, Alternate: true}, "reflect=2,alternate": {2, true, true, true}, "alternate,pad=1": {Pad: 1, Flip: true, Alternate: true}} {
 		a, err := ParseAugment(text)
 		if err != nil || a != want {
@@ -221,7 +227,8 @@ func TestAugmentText(t *testing.T) {
 			t.Errorf("%q: %q reads as %+v, %v", text, a, again, err)
 		}
 	}
-	for _, text := range []string{"pad", "pad=", "pad=0", "pad=-1", "pad=four", "pad=1,pad=2", "flip,flip", "flip,", "rotate", "none,flip", "pad = 4", "pad=1,reflect=1", "flip,alternate", "reflect", "reflect=0"} {
+	for _, text := range []string{"pad", "pad=", "pad=0", "pad=-1", "pad=four", "pad=1,pad=2", "flip,flip", "flip,",
+		"rotate", "none,flip", "pad = 4", "pad=1,reflect=1", "flip,alternate", "reflect", "reflect=0"} {
 		if a, err := ParseAugment(text); err == nil || a != (Augment{}) {
 			t.Errorf("%q: %+v, no error", text, a)
 		}

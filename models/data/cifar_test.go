@@ -56,7 +56,8 @@ func TestCIFARFromFiles(t *testing.T) {
 		}
 		archive := map[string][]byte{k.Archive: gzipped(tarred(files, append(order, "readme.html")...))}
 		var digest string
-		for what, dir := range map[string]string{"plain": put(t, files), "gzipped": put(t, zipped), "folder": put(t, inside), "archive": put(t, archive)} {
+		for what, dir := range map[string]string{"plain": put(t, files), "gzipped": put(t, zipped), "folder": put(t, inside),
+			"archive": put(t, archive)} {
 			s, err := k.read([]string{t.TempDir(), dir})
 			if err != nil {
 				t.Fatalf("%s, %s: %v", name, what, err)
@@ -65,7 +66,8 @@ func TestCIFARFromFiles(t *testing.T) {
 				digest = s.Digest()
 			}
 			last := s.Len() - 1
-			if s.Len() != 30*len(k.Files) || s.Label(int32(last)) != int32(last%k.Classes) || s.Image(31)[2] != 1 || s.Image(31)[3071] != 1 || s.Digest() != digest {
+			if s.Len() != 30*len(k.Files) || s.Label(int32(last)) != int32(last%k.Classes) || s.Image(31)[2] != 1 ||
+				s.Image(31)[3071] != 1 || s.Digest() != digest {
 				t.Errorf("%s, %s: %d samples, label %d, digest %s", name, what, s.Len(), s.Label(int32(last)), s.Digest())
 			}
 			if len(s.Test()) != 30 || len(s.Names) != k.Classes {
@@ -108,7 +110,8 @@ func TestCIFARNamesFileAndOffset(t *testing.T) {
 	} {
 		_, err := k.read([]string{c.dir})
 		var f *FileError
-		if !errors.As(err, &f) || !strings.HasPrefix(f.File, c.dir) || c.offset >= 0 && f.Offset != c.offset || !strings.Contains(err.Error(), c.wantErr) || !strings.Contains(err.Error(), "brood data get cifar100") {
+		if !errors.As(err, &f) || !strings.HasPrefix(f.File, c.dir) || c.offset >= 0 && f.Offset != c.offset ||
+			!strings.Contains(err.Error(), c.wantErr) || !strings.Contains(err.Error(), "brood data get cifar100") {
 			t.Errorf("%s: %v", name, err)
 		}
 	}
@@ -161,7 +164,8 @@ func FuzzRecords(f *testing.F) {
 	f.Add(rec)
 	f.Fuzz(func(t *testing.T, b []byte) {
 		dst := zeroRaster(2)
-		if err := readRecords(bytes.NewReader(b), "fuzz", []int{10}, dst); err == nil && max(dst.Labels[0], dst.Labels[1]) > 9 {
+		if err := readRecords(bytes.NewReader(b), "fuzz", []int{10}, dst); err == nil &&
+			max(dst.Labels[0], dst.Labels[1]) > 9 {
 			t.Fatalf("labels %v", dst.Labels)
 		}
 	})

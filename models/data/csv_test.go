@@ -49,7 +49,8 @@ func TestCSVForms(t *testing.T) {
 			t.Errorf("%s: %v", name, err)
 			continue
 		}
-		if s.Digest() != digest || s.Len() != 60 || !slices.Equal(s.Shape, []int{2}) || !slices.Equal(s.Names, []string{"aster", "rose", "tulip"}) {
+		if s.Digest() != digest || s.Len() != 60 || !slices.Equal(s.Shape, []int{2}) ||
+			!slices.Equal(s.Names, []string{"aster", "rose", "tulip"}) {
 			t.Errorf("%s: %d samples of %v in %v, digest %s", name, s.Len(), s.Shape, s.Names, s.Digest())
 		}
 	}
@@ -120,7 +121,8 @@ func TestCSVColumnsByName(t *testing.T) {
 			}
 		}
 		if !slices.Equal(rows[0], rows[1]) || !slices.Equal(classes[0], classes[1]) {
-			t.Errorf("label %q: in another order of columns the test samples are %v of %v, in the order of training %v of %v", label, rows[1], classes[1], rows[0], classes[0])
+			t.Errorf("label %q: in another order of columns the test samples are %v of %v, in the order of training %v of %v",
+				label, rows[1], classes[1], rows[0], classes[0])
 		}
 	}
 	for wantErr, test := range map[string]string{
@@ -132,7 +134,8 @@ func TestCSVColumnsByName(t *testing.T) {
 		`test.csv: line 3: label "oak" is none of`:  "shade,size,kind\n1,1,rose\n1,1,oak\n",
 		"test.csv: line 3 has 2 columns where the ": "shade,size,kind\n1,1,rose\n1,1\n",
 	} {
-		if _, err := Load(put(t, map[string][]byte{"train.csv": train, "test.csv": []byte(test)})); err == nil || !strings.Contains(err.Error(), wantErr) {
+		if _, err := Load(put(t, map[string][]byte{"train.csv": train, "test.csv": []byte(test)})); err == nil ||
+			!strings.Contains(err.Error(), wantErr) {
 			t.Errorf("%s: %v", wantErr, err)
 		}
 	}
@@ -176,7 +179,8 @@ func TestCSVRefuses(t *testing.T) {
 		"gzip":         {gzipped(flowers(600, "", ","))[:200], "save the file again"},
 	} {
 		_, err := loadFile(t, "x.csv", c.text)
-		if err == nil || !strings.Contains(err.Error(), c.wantErr) || !strings.Contains(err.Error(), "x.csv") || strings.Contains(err.Error(), "\n") {
+		if err == nil || !strings.Contains(err.Error(), c.wantErr) || !strings.Contains(err.Error(), "x.csv") ||
+			strings.Contains(err.Error(), "\n") {
 			t.Errorf("%s: %v", name, err)
 		}
 	}
@@ -192,7 +196,8 @@ func FuzzCSV(f *testing.F) {
 		if err != nil {
 			return
 		}
-		if len(p.names) == 0 || len(p.Values)+len(p.Doubles) != len(p.names)*p.shape[0] || slices.ContainsFunc(p.Values, func(v float32) bool { return !finite(v) }) {
+		if len(p.names) == 0 || len(p.Values)+len(p.Doubles) != len(p.names)*p.shape[0] ||
+			slices.ContainsFunc(p.Values, func(v float32) bool { return !finite(v) }) {
 			t.Fatalf("%d labels, %d values of shape %v", len(p.names), len(p.Values), p.shape)
 		}
 		if s, err := (Reading{}).assemble("fuzz", splits{train: p}); err == nil && s.Len() != len(p.names) {
@@ -225,7 +230,9 @@ func TestLongLine(t *testing.T) {
 	was := maxLine
 	t.Cleanup(func() { maxLine = was })
 	maxLine = 4 << 20
-	for name, in := range map[string]io.Reader{"a line": io.MultiReader(strings.NewReader("1,2,a\n1,"), io.LimitReader(repeat('7'), 3<<30)), "quoted": &endless{head: "1,2,a\n1,2,\""}} {
+	for name, in := range map[string]io.Reader{
+		"a line": io.MultiReader(strings.NewReader("1,2,a\n1,"), io.LimitReader(repeat('7'), 3<<30)), "quoted": &endless{head: "1,2,a\n1,2,\""},
+	} {
 		var before, after runtime.MemStats
 		runtime.ReadMemStats(&before)
 		_, err := Reading{}.readCSV(in, "long.csv", nil, false)

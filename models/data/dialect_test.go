@@ -115,7 +115,8 @@ func TestFolderNames(t *testing.T) {
 		t.Skip("other systems have no such names")
 	}
 	dir := put(t, map[string][]byte{"caf\xe9/1.png": encodePNG(shade(4, 3, 1)), "tea/1.png": encodePNG(shade(4, 3, 9))})
-	if _, err := Load(dir); err == nil || !strings.Contains(err.Error(), `the name of the sub-folder "caf\xe9" is not UTF-8`) {
+	if _, err := Load(dir); err == nil ||
+		!strings.Contains(err.Error(), `the name of the sub-folder "caf\xe9" is not UTF-8`) {
 		t.Error(err)
 	}
 }
@@ -134,7 +135,8 @@ func TestQuotedNames(t *testing.T) {
 		t.Errorf("classes %q and %q", s.ClassName(0), s.ClassName(1))
 	}
 	b.WriteString("20,NA\n")
-	if _, err := loadFile(t, "x.csv", b.Bytes()); err == nil || !strings.Contains(err.Error(), "line 19, column 2: the value is missing") {
+	if _, err := loadFile(t, "x.csv", b.Bytes()); err == nil ||
+		!strings.Contains(err.Error(), "line 19, column 2: the value is missing") {
 		t.Errorf("NA without quotation marks: %v", err)
 	}
 }

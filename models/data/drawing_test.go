@@ -46,7 +46,8 @@ func TestBackground(t *testing.T) {
 			t.Fatal(err)
 		}
 		got := s.Image(0)[:3]
-		if near := func(i int) bool { return got[i] <= c.want[i]+1 && c.want[i] <= got[i]+1 }; s.Label(0) != 0 || !near(0) || !near(1) || got[2] != c.want[2] {
+		if near := func(i int) bool { return got[i] <= c.want[i]+1 && c.want[i] <= got[i]+1 }; s.Label(0) != 0 || !near(0) ||
+			!near(1) || got[2] != c.want[2] {
 			t.Errorf("shade %d: %v, want %v", c.shade, got, c.want)
 		}
 		if len(s.Notes) != 1 || !strings.Contains(s.Notes[0], c.note) || s.Form().White != strings.Contains(c.note, "white") {
@@ -55,7 +56,8 @@ func TestBackground(t *testing.T) {
 	}
 	files := map[string][]byte{}
 	for i := range 10 {
-		files[fmt.Sprintf("a/%d.png", i)], files[fmt.Sprintf("b/%d.png", i)] = encodePNG(tint(3, 1, color.NRGBA{1, 1, 1, 255})), encodePNG(tint(3, 1, color.NRGBA{2, 1, 1, 255}))
+		files[fmt.Sprintf("a/%d.png", i)], files[fmt.Sprintf("b/%d.png", i)] = encodePNG(tint(3, 1,
+			color.NRGBA{1, 1, 1, 255})), encodePNG(tint(3, 1, color.NRGBA{2, 1, 1, 255}))
 	}
 	if s, err := Load(put(t, files)); err != nil || s.Notes != nil {
 		t.Errorf("opaque pictures: notes %q, %v", s.Notes, err)
@@ -129,7 +131,8 @@ func TestShallowPictures(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if len(s.Notes) != notes || largest == 4095 && !strings.Contains(s.Notes[0], "is 4095 of 65535, so that 8 bits keep 17 levels") {
+		if len(s.Notes) != notes || largest == 4095 &&
+			!strings.Contains(s.Notes[0], "is 4095 of 65535, so that 8 bits keep 17 levels") {
 			t.Errorf("largest %d: notes %q", largest, s.Notes)
 		}
 	}
@@ -139,7 +142,8 @@ func TestShallowPictures(t *testing.T) {
 func TestPicturesByContent(t *testing.T) {
 	files := map[string][]byte{}
 	for i := range 10 {
-		files[fmt.Sprintf("a/%d.jpg", i)], files[fmt.Sprintf("b/%d.png", i)] = encodePNG(shade(4, 3, 9)), encodeJPEG(tint(4, 3, color.NRGBA{90, 90, 90, 255}))
+		files[fmt.Sprintf("a/%d.jpg", i)], files[fmt.Sprintf("b/%d.png", i)] = encodePNG(shade(4, 3, 9)),
+			encodeJPEG(tint(4, 3, color.NRGBA{90, 90, 90, 255}))
 	}
 	s, err := Load(put(t, files))
 	if err != nil {

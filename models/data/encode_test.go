@@ -113,7 +113,8 @@ func TestEncodedColumns(t *testing.T) {
 // TestEncodedSplits: the other splits of a folder are read with the columns of the training samples.
 func TestEncodedSplits(t *testing.T) {
 	dir := t.TempDir()
-	for name, text := range map[string]string{"train.csv": passengers(), "test.csv": "port,age,fare,alive\nOslo,,4,1\nCork,20,3,0\n"} {
+	for name, text := range map[string]string{"train.csv": passengers(),
+		"test.csv": "port,age,fare,alive\nOslo,,4,1\nCork,20,3,0\n"} {
 		if err := os.WriteFile(filepath.Join(dir, name), []byte(text), 0o600); err != nil {
 			t.Fatal(err)
 		}

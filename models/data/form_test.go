@@ -55,7 +55,8 @@ func TestFormOfModel(t *testing.T) {
 	}
 	_, rest, _ := strings.Cut(table.String(), ",")
 	path = put(t, map[string][]byte{"x.csv": []byte("0.5," + rest)}) + "/x.csv"
-	if _, err := (Reading{Form: &f}).Load(path); err == nil || !strings.Contains(err.Error(), "x.csv: line 1: the value 0.5 is no byte") {
+	if _, err := (Reading{Form: &f}).Load(path); err == nil ||
+		!strings.Contains(err.Error(), "x.csv: line 1: the value 0.5 is no byte") {
 		t.Errorf("halves of bytes: %v", err)
 	}
 }

@@ -78,12 +78,14 @@ func TestKeptGlyphs(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if s := cachedGlyphs(first.Info); s == nil || !bytes.Equal(s.Image(13999), first.Image(13999)) || s.Label(13999) != first.Label(13999) {
+	if s := cachedGlyphs(first.Info); s == nil || !bytes.Equal(s.Image(13999), first.Image(13999)) ||
+		s.Label(13999) != first.Label(13999) {
 		t.Error("what was drawn is not read again")
 	}
 	flipped := bytes.Clone(good)
 	flipped[5_000_000] ^= 1
-	for name, bad := range map[string][]byte{"flipped": flipped, "cut": good[:len(good)-1], "empty": nil, "a label of 200": append(bytes.Clone(good[:len(good)-1]), 200)} {
+	for name, bad := range map[string][]byte{"flipped": flipped, "cut": good[:len(good)-1], "empty": nil,
+		"a label of 200": append(bytes.Clone(good[:len(good)-1]), 200)} {
 		if err := os.WriteFile(path, bad, 0o644); err != nil {
 			t.Fatal(err)
 		}

@@ -26,7 +26,8 @@ func gzipped(b []byte) []byte {
 }
 
 func TestReadIDX(t *testing.T) {
-	for name, b := range map[string][]byte{"plain": idx([]byte{1, 2, 3, 4, 5, 6}, 2, 3), "gzip": gzipped(idx([]byte{1, 2, 3, 4, 5, 6}, 2, 3))} {
+	for name, b := range map[string][]byte{"plain": idx([]byte{1, 2, 3, 4, 5, 6}, 2, 3),
+		"gzip": gzipped(idx([]byte{1, 2, 3, 4, 5, 6}, 2, 3))} {
 		dims, values, err := readIDX(bytes.NewReader(b), name, 0)
 		if err != nil || len(dims) != 2 || dims[0] != 2 || dims[1] != 3 || !bytes.Equal(values, []byte{1, 2, 3, 4, 5, 6}) {
 			t.Errorf("%s: %v %v %v", name, dims, values, err)
@@ -53,7 +54,8 @@ func TestReadIDXNamesFileAndOffset(t *testing.T) {
 	} {
 		_, _, err := readIDX(bytes.NewReader(c.bytes), "a/"+c.name, 0)
 		var f *FileError
-		if !errors.As(err, &f) || f.File != "a/"+c.name || c.offset >= 0 && f.Offset != c.offset || !strings.Contains(f.What, c.wantErr) {
+		if !errors.As(err, &f) || f.File != "a/"+c.name || c.offset >= 0 && f.Offset != c.offset ||
+			!strings.Contains(f.What, c.wantErr) {
 			t.Errorf("%s: %v", c.name, err)
 		}
 	}

@@ -40,7 +40,8 @@ func put(t testing.TB, files map[string][]byte) string {
 func tinyMNIST(t *testing.T, labels []byte) string {
 	px, n := bytes.Repeat([]byte{9}, 28*28*len(labels)), len(labels)
 	f := known(t, "mnist").Files
-	return put(t, map[string][]byte{f[0] + ".gz": gzipped(idx(px, n, 28, 28)), f[1]: idx(labels, n), f[2] + ".gz": gzipped(idx(px, n, 28, 28)), f[3]: idx(labels, n)})
+	return put(t, map[string][]byte{f[0] + ".gz": gzipped(idx(px, n, 28, 28)), f[1]: idx(labels, n),
+		f[2] + ".gz": gzipped(idx(px, n, 28, 28)), f[3]: idx(labels, n)})
 }
 
 func TestMNISTFromFiles(t *testing.T) {
@@ -52,7 +53,8 @@ func TestMNISTFromFiles(t *testing.T) {
 	if s.Len() != 12 || s.Label(2) != 4 || s.Image(7)[5] != 9 || s.From != dir {
 		t.Errorf("%d samples, label %d, from %s", s.Len(), s.Label(2), s.From)
 	}
-	if _, err := k.read([]string{tinyMNIST(t, []byte{3, 10})}); err == nil || !strings.Contains(err.Error(), "at byte 9: label 10") || !strings.Contains(err.Error(), "brood data get mnist") {
+	if _, err := k.read([]string{tinyMNIST(t, []byte{3, 10})}); err == nil ||
+		!strings.Contains(err.Error(), "at byte 9: label 10") || !strings.Contains(err.Error(), "brood data get mnist") {
 		t.Errorf("label out of range: %v", err)
 	}
 	name := k.Files[2]
@@ -108,7 +110,8 @@ func TestPeak(t *testing.T) {
 	const n = 3000
 	labels := bytes.Repeat([]byte{0, 1}, n/2)
 	for _, name := range []string{"train", "t10k"} {
-		for kind, b := range map[string][]byte{"images-idx3-ubyte": idx(make([]byte, n*784), n, 28, 28), "labels-idx1-ubyte": idx(labels, n)} {
+		for kind, b := range map[string][]byte{"images-idx3-ubyte": idx(make([]byte, n*784), n, 28, 28),
+			"labels-idx1-ubyte": idx(labels, n)} {
 			if err := os.WriteFile(filepath.Join(own, name+"-"+kind), b, 0o600); err != nil {
 				t.Fatal(err)
 			}
@@ -142,7 +145,8 @@ func TestPeak(t *testing.T) {
 }
 
 func TestLoadUnknown(t *testing.T) {
-	if _, err := Load("imagenet"); err == nil || !strings.Contains(err.Error(), "glyphs, tales, mnist") || !strings.Contains(err.Error(), "./imagenet") {
+	if _, err := Load("imagenet"); err == nil || !strings.Contains(err.Error(), "glyphs, tales, mnist") ||
+		!strings.Contains(err.Error(), "./imagenet") {
 		t.Errorf("%v", err)
 	}
 }

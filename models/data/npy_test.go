@@ -60,7 +60,8 @@ func TestReadNPY(t *testing.T) {
 
 // asFloats converts the values to float64 through their text.
 func asFloats(values any) (out []float64) {
-	for _, f := range strings.Fields(strings.NewReplacer("true", "1", "false", "0", "[", "", "]", "").Replace(fmt.Sprint(values))) {
+	for _, f := range strings.Fields(strings.NewReplacer("true", "1", "false", "0", "[", "", "]",
+		"").Replace(fmt.Sprint(values))) {
 		v, err := strconv.ParseFloat(f, 64)
 		if err != nil {
 			panic(err)
@@ -124,7 +125,8 @@ func TestArrays(t *testing.T) {
 		y[i] = int64(i % 3)
 	}
 	pair := map[string][]byte{"x": npy("<f4", "(24, 6)", x), "y": npy("<i8", "(24,)", y)}
-	split := map[string][]byte{"x_train": pair["x"], "y_train": npy("<i8", "(24, 1)", y), "x_test": npy("<f4", "(12, 6)", x[:72]), "y_test": npy("<i8", "(12,)", y[:12])}
+	split := map[string][]byte{"x_train": pair["x"], "y_train": npy("<i8", "(24, 1)", y),
+		"x_test": npy("<f4", "(12, 6)", x[:72]), "y_test": npy("<i8", "(12,)", y[:12])}
 	for tests, files := range map[int]map[string][]byte{3: pair, 12: split} {
 		onDisk := map[string][]byte{"all.npz": npz(files)}
 		for name, b := range files {
@@ -165,17 +167,21 @@ func TestArrayShapes(t *testing.T) {
 	load := func(shape string, values any, descr string) *Set {
 		t.Helper()
 		y := npy("|u1", "(8,)", []uint8{0, 1, 0, 1, 0, 1, 0, 1})
-		s, err := loadFile(t, "x.npz", npz(map[string][]byte{"x_train": npy(descr, shape, values), "y_train": y, "x_test": npy(descr, shape, values), "y_test": y}))
+		s, err := loadFile(t, "x.npz",
+			npz(map[string][]byte{"x_train": npy(descr, shape, values), "y_train": y, "x_test": npy(descr, shape, values),
+				"y_test": y}))
 		if err != nil {
 			t.Fatal(err)
 		}
 		return s
 	}
 	first, last := load("(8, 3, 4, 5)", px, "|u1"), load("(8, 4, 5, 3)", moved, "|u1")
-	if first.Digest() != last.Digest() || !slices.Equal(last.Shape, []int{3, 4, 5}) || !bytes.Equal(last.Image(2), px[120:180]) {
+	if first.Digest() != last.Digest() || !slices.Equal(last.Shape, []int{3, 4, 5}) ||
+		!bytes.Equal(last.Image(2), px[120:180]) {
 		t.Errorf("shape %v, digests %s and %s", last.Shape, first.Digest(), last.Digest())
 	}
-	if s := load("(8, 12, 5)", px, "|u1"); !slices.Equal(s.Shape, []int{1, 12, 5}) || !strings.HasPrefix(s.Normalisation(), "bytes to 0..1, then minus") {
+	if s := load("(8, 12, 5)", px, "|u1"); !slices.Equal(s.Shape, []int{1, 12, 5}) ||
+		!strings.HasPrefix(s.Normalisation(), "bytes to 0..1, then minus") {
 		t.Errorf("shape %v, %s", s.Shape, s.Normalisation())
 	}
 	if s := load("(8, 60)", px, "|u1"); s.Normalisation() != "bytes to 0..1" {
@@ -187,7 +193,8 @@ func TestArrayShapes(t *testing.T) {
 func TestOtherMembers(t *testing.T) {
 	y := npy("<i4", "(9,)", []int32{0, 1, 0, 1, 0, 1, 0, 1, 0})
 	x := npy("<u2", "(9, 2)", []uint16{0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15, 16, 17})
-	files := map[string][]byte{"x": x, "y": y, "meta": npy("|O8", "()", uint64(0)), "z": npy("<c8", "(1,)", uint64(0)), "notes": []byte("no array")}
+	files := map[string][]byte{"x": x, "y": y, "meta": npy("|O8", "()", uint64(0)), "z": npy("<c8", "(1,)", uint64(0)),
+		"notes": []byte("no array")}
 	if _, err := loadFile(t, "x.npz", npz(files)); err != nil {
 		t.Error(err)
 	}
@@ -251,7 +258,8 @@ func FuzzNPY(f *testing.F) {
 }
 
 func FuzzNPZ(f *testing.F) {
-	f.Add(npz(map[string][]byte{"x": npy("<f4", "(9, 2)", make([]float32, 18)), "y": npy("<i4", "(9,)", []int32{0, 1, 0, 1, 0, 1, 0, 1, 0})}))
+	f.Add(npz(map[string][]byte{"x": npy("<f4", "(9, 2)", make([]float32, 18)),
+		"y": npy("<i4", "(9,)", []int32{0, 1, 0, 1, 0, 1, 0, 1, 0})}))
 	f.Fuzz(func(t *testing.T, b []byte) {
 		z, err := zip.NewReader(bytes.NewReader(b), int64(len(b)))
 		if err != nil {

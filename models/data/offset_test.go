@@ -60,7 +60,8 @@ func TestLargeOffsets(t *testing.T) {
 			t.Errorf("%s: the form of far numbers is wide: %t, of near ones: %t", name, far.Form().Wide(), near.Form().Wide())
 		}
 		if d := far.Mean[0] - near.Mean[0] - offset; math.Abs(d) > 1e-6 || math.Abs(far.Std[0]/near.Std[0]-1) > 1e-7 {
-			t.Errorf("%s: mean %.9g and deviation %.9g, want %.9g and %.9g", name, far.Mean[0], far.Std[0], near.Mean[0]+offset, near.Std[0])
+			t.Errorf("%s: mean %.9g and deviation %.9g, want %.9g and %.9g", name, far.Mean[0], far.Std[0], near.Mean[0]+offset,
+				near.Std[0])
 		}
 		x, want := gathered(t, far), gathered(t, near)
 		for i := range x {
@@ -133,7 +134,8 @@ func TestBytesAreAsked(t *testing.T) {
 		}
 		s, err = Reading{Table: Table{Bytes: true}}.Load(table(largest))
 		switch {
-		case largest > 255 && (err == nil || !strings.Contains(err.Error(), "x.csv: line 27: the value 256 is no byte; leave out --table bytes")):
+		case largest > 255 && (err == nil ||
+			!strings.Contains(err.Error(), "x.csv: line 27: the value 256 is no byte; leave out --table bytes")):
 			t.Errorf("largest %d: %v", largest, err)
 		case largest <= 255 && (err != nil || !s.Form().Bytes || s.Std[0] != 1):
 			t.Errorf("largest %d: %v", largest, err)
@@ -174,14 +176,17 @@ func TestHeaders(t *testing.T) {
 		if header := s.Len() == 40; header != c.header || !header && s.Len() != 41 {
 			t.Errorf("%s: %d samples, header %t", c.name, s.Len(), header)
 		}
-		if noted := slices.ContainsFunc(s.Notes, func(n string) bool { return strings.HasPrefix(n, "the first line is taken for names") }); noted != (c.header && c.table.Header == HeaderGuessed) {
+		if noted := slices.ContainsFunc(s.Notes, func(n string) bool {
+			return strings.HasPrefix(n, "the first line is taken for names")
+		}); noted != (c.header && c.table.Header == HeaderGuessed) {
 			t.Errorf("%s: notes %q", c.name, s.Notes)
 		}
 	}
 }
 
 func TestParseTable(t *testing.T) {
-	for text, want := range map[string]Table{"": {}, "bytes": {Bytes: true}, "header": {Header: HeaderPresent}, "no-header,bytes": {HeaderAbsent, true}} {
+	for text, want := range map[string]Table{"": {}, "bytes": {Bytes: true}, "header": {Header: HeaderPresent},
+		"no-header,bytes": {HeaderAbsent, true}} {
 		if got, err := ParseTable(text); err != nil || got != want {
 			t.Errorf("%q: %+v, %v", text, got, err)
 		}

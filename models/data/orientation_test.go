@@ -86,7 +86,13 @@ func TestOrientation(t *testing.T) {
 			t.Errorf("picture %d of class %s: %v", i, s.ClassName(int(s.Label(i))), got)
 		}
 	}
-	form := &Form{Shape: []int{1, 2, 3}, Bytes: true, Mean: []float64{0}, Std: []float64{1}, Classes: []string{"jpeg", "png"}}
+	form := &Form{
+		Shape:   []int{1, 2, 3},
+		Bytes:   true,
+		Mean:    []float64{0},
+		Std:     []float64{1},
+		Classes: []string{"jpeg", "png"},
+	}
 	a, err := Reading{Form: form}.Ask(put(t, map[string][]byte{"6.png": files["png/6.png"]}))
 	if err != nil || !bytes.Equal(a.Image(0), sixth(stored[1], 1).Pix) {
 		t.Errorf("a model is asked about another picture: %v", err)

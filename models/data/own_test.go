@@ -55,7 +55,8 @@ func TestSplitByClass(t *testing.T) {
 	for name, c := range map[string]struct {
 		split []int
 		want  [3]int
-	}{"training": {train, [3]int{367, 92, 1}}, "validation": {validation, [3]int{33, 8, 1}}, "test": {test, [3]int{80, 20, 1}}} {
+	}{"training": {train, [3]int{367, 92, 1}}, "validation": {validation, [3]int{33, 8, 1}},
+		"test": {test, [3]int{80, 20, 1}}} {
 		var got [3]int
 		for _, v := range c.split {
 			class, err := strconv.Atoi(p.names[v])
@@ -149,14 +150,16 @@ func TestAssembleRefuses(t *testing.T) {
 		"test":  {column(24, 2), untested, "class 0 has no sample in the test split"},
 		"far":   {far, outlier, "column: row 1 has the value 3e+38, too far from the mean"},
 	} {
-		if _, err := (Reading{}).assemble("x", splits{train: c.train, test: c.test}); err == nil || !strings.Contains(err.Error(), c.wantErr) {
+		if _, err := (Reading{}).assemble("x", splits{train: c.train, test: c.test}); err == nil ||
+			!strings.Contains(err.Error(), c.wantErr) {
 			t.Errorf("%s: %v", name, err)
 		}
 	}
 }
 
 func TestLabelText(t *testing.T) {
-	for in, want := range map[string]string{"3": "3", "3.0": "3", " 3.000 ": "3", "-1.0": "-1", "3.5": "3.5", "v1.0": "v1.0", ".0": ".0", "rose": "rose"} {
+	for in, want := range map[string]string{"3": "3", "3.0": "3", " 3.000 ": "3", "-1.0": "-1", "3.5": "3.5",
+		"v1.0": "v1.0", ".0": ".0", "rose": "rose"} {
 		if got := trimDecimals(in); got != want {
 			t.Errorf("%q: %q, want %q", in, got, want)
 		}
@@ -188,7 +191,8 @@ func TestOpenRefuses(t *testing.T) {
 // TestUndivided: a reading of all samples in a model's form keeps them in one split, however few; a training run does
 // not.
 func TestUndivided(t *testing.T) {
-	dir := put(t, map[string][]byte{"x.csv": []byte("size,shade,kind\n5,20,rose\n1,0,aster\n"), "one.csv": []byte("size,shade,kind\n5,20,rose\n"),
+	dir := put(t, map[string][]byte{"x.csv": []byte("size,shade,kind\n5,20,rose\n1,0,aster\n"),
+		"one.csv":        []byte("size,shade,kind\n5,20,rose\n"),
 		"both/train.csv": []byte("size,shade,kind\n5,20,rose\n"), "both/test.csv": []byte("size,shade,kind\n1,0,aster\n1,0,rose\n"), "own.txt": []byte("abcde"), "texts/a.txt": []byte("abc"), "texts/b.txt": []byte("de"), "long.txt": []byte(strings.Repeat("abcde", 20))})
 	r := Reading{Form: flowerForm(true), Undivided: true}
 	for name, n := range map[string]int{"x.csv": 2, "one.csv": 1, "both": 3} {
@@ -198,11 +202,13 @@ func TestUndivided(t *testing.T) {
 			continue
 		}
 		if len(s.Train()) != n || len(s.Validation()) != 0 || len(s.Test()) != 0 || s.TestsDrawn() || s.Label(0) != 1 {
-			t.Errorf("%s: %d, %d and %d samples, the first of class %d", name, len(s.Train()), len(s.Validation()), len(s.Test()), s.Label(0))
+			t.Errorf("%s: %d, %d and %d samples, the first of class %d", name, len(s.Train()), len(s.Validation()),
+				len(s.Test()), s.Label(0))
 		}
 	}
 	r.Undivided = false
-	if _, err := r.Load(filepath.Join(dir, "x.csv")); err == nil || !strings.Contains(err.Error(), "need at least 8; brood eval --split all scores any number") {
+	if _, err := r.Load(filepath.Join(dir, "x.csv")); err == nil ||
+		!strings.Contains(err.Error(), "need at least 8; brood eval --split all scores any number") {
 		t.Errorf("two samples to split: %v", err)
 	}
 	r.Undivided, r.Form = true, nil // its own means and deviations need a split
@@ -279,7 +285,8 @@ func TestNumberedClasses(t *testing.T) {
 			t.Errorf("%s: %v", name, err)
 			continue
 		}
-		if got := s.Form().Classes; !slices.Equal(got, c.classes) || (s.Names != nil) != c.named || s.ClassName(0) != c.classes[0] || s.Classes != len(c.classes) {
+		if got := s.Form().Classes; !slices.Equal(got, c.classes) || (s.Names != nil) != c.named ||
+			s.ClassName(0) != c.classes[0] || s.Classes != len(c.classes) {
 			t.Errorf("%s: %d classes %q, names %q", name, s.Classes, got, s.Names)
 		}
 	}
@@ -288,7 +295,9 @@ func TestNumberedClasses(t *testing.T) {
 		if name == "table from 2" {
 			dir += "/x.csv"
 		}
-		if _, err := Load(dir); err == nil || !strings.Contains(err.Error(), "class 1 has no sample, but there is a class ") || !strings.Contains(err.Error(), "number the classes from 0 or 1 without a gap") {
+		if _, err := Load(dir); err == nil ||
+			!strings.Contains(err.Error(), "class 1 has no sample, but there is a class ") ||
+			!strings.Contains(err.Error(), "number the classes from 0 or 1 without a gap") {
 			t.Errorf("%s: %v", name, err)
 		}
 	}
@@ -296,7 +305,8 @@ func TestNumberedClasses(t *testing.T) {
 
 // TestWrongFiles: the error for a file that contains no data names the kind of the file, in every place.
 func TestWrongFiles(t *testing.T) {
-	pointer, page, pickle := []byte("version https://git-lfs.github.com/spec/v1\noid sha256:0\nsize 1\n"), []byte("<!DOCTYPE html>\n<html>a,b</html>\n"), []byte("\x80\x04\x95\x0b\x00\x00\x00\x00\x00\x00\x00}\x94")
+	pointer, page, pickle := []byte("version https://git-lfs.github.com/spec/v1\noid sha256:0\nsize 1\n"),
+		[]byte("<!DOCTYPE html>\n<html>a,b</html>\n"), []byte("\x80\x04\x95\x0b\x00\x00\x00\x00\x00\x00\x00}\x94")
 	x, good := npy("<f4", "(9, 2)", make([]float32, 18)), encodePNG(shade(2, 2, 0))
 	images := fashion(24, 9)
 	images["train-labels-idx1-ubyte.gz"] = pointer

@@ -46,11 +46,12 @@ func TestIDXPairsRefuse(t *testing.T) {
 		return put(t, files)
 	}
 	for name, c := range map[string]struct{ path, wantErr string }{
-		"no labels": {change(func(f map[string][]byte) { delete(f, "train-labels-idx1-ubyte.gz") }), "train-images-idx3-ubyte.gz has no labels: put them into train-labels-idx1-ubyte"},
-		"count":     {change(func(f map[string][]byte) { f["t10k-labels-idx1-ubyte"] = idx(make([]byte, 8), 8) }), "do not match 9 images"},
-		"labels":    {change(func(f map[string][]byte) { f["train-images-idx3-ubyte.gz"] = f["train-labels-idx1-ubyte.gz"] }), "these are labels"},
-		"size":      {change(func(f map[string][]byte) { f["t10k-images-idx3-ubyte"] = idx(make([]byte, 36), 9, 2, 2) }), "shape [1 2 2], the training samples of [1 2 3]"},
-		"many":      {change(func(f map[string][]byte) { f["b-train-images-idx3-ubyte"] = nil }), "holds 3 files of images and not one to train on"},
+		"no labels": {change(func(f map[string][]byte) { delete(f, "train-labels-idx1-ubyte.gz") }),
+			"train-images-idx3-ubyte.gz has no labels: put them into train-labels-idx1-ubyte"},
+		"count":  {change(func(f map[string][]byte) { f["t10k-labels-idx1-ubyte"] = idx(make([]byte, 8), 8) }), "do not match 9 images"},
+		"labels": {change(func(f map[string][]byte) { f["train-images-idx3-ubyte.gz"] = f["train-labels-idx1-ubyte.gz"] }), "these are labels"},
+		"size":   {change(func(f map[string][]byte) { f["t10k-images-idx3-ubyte"] = idx(make([]byte, 36), 9, 2, 2) }), "shape [1 2 2], the training samples of [1 2 3]"},
+		"many":   {change(func(f map[string][]byte) { f["b-train-images-idx3-ubyte"] = nil }), "holds 3 files of images and not one to train on"},
 		"cut": {change(func(f map[string][]byte) {
 			f["t10k-images-idx3-ubyte"] = f["t10k-images-idx3-ubyte"][:30]
 		}), "at byte 30: the file ends"},

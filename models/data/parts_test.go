@@ -27,7 +27,9 @@ func checkParts(t *testing.T, parts [][]int32, samples []int32) {
 // TestLabelShards: parts are disjoint, cover the samples, and have as many labels as shards if shards fit in labels.
 func TestLabelShards(t *testing.T) {
 	samples := ids(0, 600)
-	for _, c := range []struct{ n, each, most int }{{10, 1, 1}, {10, 2, 2}, {5, 2, 2}, {20, 3, 3}, {7, 2, 4}, {600, 1, 1}} {
+	for _, c := range []struct {
+		n, each, most int
+	}{{10, 1, 1}, {10, 2, 2}, {5, 2, 2}, {20, 3, 3}, {7, 2, 4}, {600, 1, 1}} {
 		parts := LabelShards(samples, byTen, c.n, c.each, noise.Key{Seed: 5})
 		checkParts(t, parts, samples)
 		for i, p := range parts {
@@ -40,14 +42,15 @@ func TestLabelShards(t *testing.T) {
 			}
 		}
 	}
-	if a, b := LabelShards(samples, byTen, 5, 2, noise.Key{Seed: 5}), LabelShards(samples, byTen, 5, 2, noise.Key{Seed: 6}); slices.Equal(a[0], b[0]) {
+	if a, b := LabelShards(samples, byTen, 5, 2, noise.Key{Seed: 5}),
+		LabelShards(samples, byTen, 5, 2, noise.Key{Seed: 6}); slices.Equal(a[0], b[0]) {
 		t.Error("the shards of a part do not depend on the seed")
 	}
 }
 
-// TestDirichlet: parts are disjoint, cover the samples and are never empty. Over seeds, the share of a label that a part
-// has is that of a Dirichlet distribution with multinomial counts: its mean is 1/n, its variance
-// p(1-p)*(N + n*alpha)/(N*(1 + n*alpha)), p = 1/n.
+// TestDirichlet: parts are disjoint, cover the samples and are never empty. Over seeds, the share of a label that a
+// part has is that of a Dirichlet distribution with multinomial counts: its mean is 1/n, its variance p(1-p)*(N +
+// n*alpha)/(N*(1 + n*alpha)), p = 1/n.
 func TestDirichlet(t *testing.T) {
 	const n, each, seeds = 5, 40, 400
 	samples := ids(0, 10*each)

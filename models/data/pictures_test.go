@@ -137,7 +137,8 @@ func TestHugePicture(t *testing.T) {
 	b := encodePNG(shade(4, 4, 0))
 	copy(b[16:], []byte{0, 1, 0, 0, 0, 1, 0, 0}) // 65536 x 65536
 	b = fixCRC(b)
-	if _, err := Load(put(t, map[string][]byte{"a/1.png": b, "b/2.png": b})); err == nil || !strings.Contains(err.Error(), "65536 x 65536 pixels, too large") {
+	if _, err := Load(put(t, map[string][]byte{"a/1.png": b, "b/2.png": b})); err == nil ||
+		!strings.Contains(err.Error(), "65536 x 65536 pixels, too large") {
 		t.Errorf("%v", err)
 	}
 }
@@ -203,7 +204,8 @@ func TestDeepPictures(t *testing.T) {
 	if got := grey.Image(0); !bytes.Equal(got, want) {
 		t.Errorf("grey %v, want %v", got, want)
 	}
-	if got := colour.Image(0); !bytes.Equal(got[:9], want) || !bytes.Equal(got[18:], want) || got[9] != 255 || got[17] != 0 {
+	if got := colour.Image(0); !bytes.Equal(got[:9], want) || !bytes.Equal(got[18:], want) || got[9] != 255 ||
+		got[17] != 0 {
 		t.Errorf("coloured %v, want %v", got, want)
 	}
 }

@@ -24,7 +24,9 @@ func rough(w, h int) *image.Gray {
 // TestResizeFilter: results are those of a triangle filter in float64 up to rounding, and a sample of the picture's own
 // size is the picture.
 func TestResizeFilter(t *testing.T) {
-	for _, c := range []struct{ w, h, side int }{{7, 7, 7}, {20, 20, 6}, {5, 5, 13}, {31, 31, 30}, {64, 64, 1}, {1, 1, 9}} {
+	for _, c := range []struct {
+		w, h, side int
+	}{{7, 7, 7}, {20, 20, 6}, {5, 5, 13}, {31, 31, 30}, {64, 64, 1}, {1, 1, 9}} {
 		img := rough(c.w, c.h)
 		got := make([]byte, c.side*c.side)
 		Resize{Side: c.side}.draw(got, img.Pix, image.Pt(c.w, c.h))
@@ -54,7 +56,8 @@ func TestResizeFilter(t *testing.T) {
 
 // TestResizeBits: the pixels are the same on every platform.
 func TestResizeBits(t *testing.T) {
-	for how, want := range map[string]uint64{"24": 0x30a184d719a35384, "24,letterbox": 0xbc10d4b930c89ca8, "300": 0xf44481f3a3819fec} {
+	for how, want := range map[string]uint64{"24": 0x30a184d719a35384, "24,letterbox": 0xbc10d4b930c89ca8,
+		"300": 0xf44481f3a3819fec} {
 		r, err := ParseResize(how)
 		if err != nil || r.String() != how {
 			t.Fatalf("%q: %v, %v", how, r, err)
@@ -124,7 +127,8 @@ func TestResizedPictures(t *testing.T) {
 		t.Errorf("a turned picture differs, %v", err)
 	}
 	form.Resize = Resize{}
-	if _, err := (Reading{Form: &form}).Ask(filepath.Join(dir, "b", "3.png")); err == nil || !strings.Contains(err.Error(), "samples are of [3 33 9]") {
+	if _, err := (Reading{Form: &form}).Ask(filepath.Join(dir, "b", "3.png")); err == nil ||
+		!strings.Contains(err.Error(), "samples are of [3 33 9]") {
 		t.Errorf("a model without resizing: %v", err)
 	}
 }

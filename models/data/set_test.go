@@ -94,7 +94,8 @@ func labelled(n, classes int) (Info, Raster) {
 // TestDigestOfLabels: the digest hashes one byte per label up to 256 classes, for compatibility with older sessions,
 // and two bytes above.
 func TestDigestOfLabels(t *testing.T) {
-	for classes, want := range map[int]string{3: "58f955cb798f216aa65913e3a05b7fc1de462311fafc7868a669a8e6a2da2737", 256: "499d25a9d39a2b4c6fde20b96d5b4cbe4ddfeac16833130864b701d5dda0d435"} {
+	for classes, want := range map[int]string{3: "58f955cb798f216aa65913e3a05b7fc1de462311fafc7868a669a8e6a2da2737",
+		256: "499d25a9d39a2b4c6fde20b96d5b4cbe4ddfeac16833130864b701d5dda0d435"} {
 		i, r := labelled(300, classes)
 		s, err := New(i, r, Raster{Pixels: r.Pixels[:12], Labels: r.Labels[:2]}, 0)
 		if err != nil || s.Digest() != "blake3:"+want {

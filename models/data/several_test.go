@@ -31,7 +31,9 @@ func flowersHot(header bool) (named, hot string) {
 // TestOneHot: a table with one-hot classes gives the same data, bit for bit, as one with a column of names, in every
 // notation of the label option.
 func TestOneHot(t *testing.T) {
-	for header, asked := range map[bool][]string{true: {"kind_*", "kind_tulip,kind_aster,kind_rose", "kind_rose, kind_tulip,3", "2,3,4"}, false: {"2,3,4"}} {
+	for header, asked := range map[bool][]string{
+		true: {"kind_*", "kind_tulip,kind_aster,kind_rose", "kind_rose, kind_tulip,3", "2,3,4"}, false: {"2,3,4"},
+	} {
 		named, hot := flowersHot(header)
 		label := "2"
 		if header {
@@ -49,15 +51,18 @@ func TestOneHot(t *testing.T) {
 				t.Errorf("%q: %v", text, err)
 				continue
 			}
-			if got.Digest() != want.Digest() || !slices.Equal(got.Form().Classes, want.Form().Classes) || !slices.Equal(got.Form().Features, want.Form().Features) {
-				t.Errorf("%q: %v of %v, want %v of %v", text, got.Form().Classes, got.Form().Features, want.Form().Classes, want.Form().Features)
+			if got.Digest() != want.Digest() || !slices.Equal(got.Form().Classes, want.Form().Classes) ||
+				!slices.Equal(got.Form().Features, want.Form().Features) {
+				t.Errorf("%q: %v of %v, want %v of %v", text, got.Form().Classes, got.Form().Features, want.Form().Classes,
+					want.Form().Features)
 			}
 			form := got.Form()
 			split := strings.SplitAfterN(hot, "\n", 2)
 			if header { // a test table has its columns in another order, and a model reads them too
 				split[0] = "size,kind_aster,kind_tulip,kind_rose,shade\n"
 			}
-			other, err := Reading{Form: &form}.Load(put(t, map[string][]byte{"x.csv": []byte(strings.Join(split, ""))}) + "/x.csv")
+			other, err := Reading{Form: &form}.Load(put(t, map[string][]byte{"x.csv": []byte(strings.Join(split, ""))}) +
+				"/x.csv")
 			if err != nil {
 				t.Errorf("%q: by the model %v", text, err)
 			} else if same := other.Digest() == got.Digest(); same == header {
@@ -71,7 +76,8 @@ func TestOneHot(t *testing.T) {
 	}
 	// test tables are matched by the names of the training columns
 	_, hot := flowersHot(true)
-	if _, err := (Reading{Label: "kind_*"}).Load(put(t, map[string][]byte{"train.csv": []byte(hot), "test.csv": []byte(hot)})); err != nil {
+	if _, err := (Reading{Label: "kind_*"}).Load(put(t,
+		map[string][]byte{"train.csv": []byte(hot), "test.csv": []byte(hot)})); err != nil {
 		t.Error(err)
 	}
 }
@@ -118,7 +124,8 @@ func TestOneHotRefuses(t *testing.T) {
 		"label x,y,2: it names column 2 of":                                         {"x,y,2", rows("1,1,0,0")},
 		`has no column "" for labels`:                                               {"x,", rows("1,1,0,0")},
 	} {
-		if _, err := (Reading{Label: c[0]}).Load(put(t, map[string][]byte{"x.csv": []byte(c[1])}) + "/x.csv"); err == nil || !strings.Contains(err.Error(), wantErr) {
+		if _, err := (Reading{Label: c[0]}).Load(put(t, map[string][]byte{"x.csv": []byte(c[1])}) + "/x.csv"); err == nil ||
+			!strings.Contains(err.Error(), wantErr) {
 			t.Errorf("%s: %v", wantErr, err)
 		}
 	}
@@ -146,7 +153,8 @@ func TestOneHotArray(t *testing.T) {
 	for wantErr, at := range map[string]struct {
 		i int
 		v float32
-	}{"label 1 has 2 numbers that are 1": {1, 1}, "label 1 has 0 numbers that are 1": {0, 0}, "label 2 has the number 0.25": {5, 0.25}} {
+	}{"label 1 has 2 numbers that are 1": {1, 1}, "label 1 has 0 numbers that are 1": {0, 0},
+		"label 2 has the number 0.25": {5, 0.25}} {
 		bad := slices.Clone(hot)
 		bad[at.i] = at.v
 		if _, err := load(npy("<f4", "(36, 4)", bad)); err == nil || !strings.Contains(err.Error(), wantErr) {
@@ -178,7 +186,8 @@ func TestColumnNumbers(t *testing.T) {
 			continue
 		}
 		// The last column.
-		if n := len(s.Train()) + len(s.Validation()) + len(s.Test()); n != 30 || s.Features() != 3 || s.Form().Label != label && label != "4" {
+		if n := len(s.Train()) + len(s.Validation()) + len(s.Test()); n != 30 || s.Features() != 3 ||
+			s.Form().Label != label && label != "4" {
 			t.Errorf("%s: %d samples of %d features, labels in %q", label, n, s.Features(), s.Form().Label)
 		}
 		if c.outputs > 0 && (s.TargetMean[0] < 900 || s.TargetMean[1] > 5) {
@@ -192,7 +201,8 @@ func TestColumnNumbers(t *testing.T) {
 	}
 	twice := "a,b,b\n" + strings.Repeat("1,0,1\n2,1,0\n", 8)
 	for _, label := range []string{"b,a", "b*,a", "a,b"} {
-		if _, err := (Reading{Label: label}).Load(put(t, map[string][]byte{"x.csv": []byte(twice)}) + "/x.csv"); err == nil || !strings.Contains(err.Error(), `has two columns "b": rename one of them`) {
+		if _, err := (Reading{Label: label}).Load(put(t, map[string][]byte{"x.csv": []byte(twice)}) + "/x.csv"); err == nil ||
+			!strings.Contains(err.Error(), `has two columns "b": rename one of them`) {
 			t.Errorf("%s: %v", label, err)
 		}
 	}

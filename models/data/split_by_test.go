@@ -54,7 +54,8 @@ func TestSplitByTime(t *testing.T) {
 	if s.Form().Features[0] != "x" || s.Features() != 1 {
 		t.Errorf("features %v", s.Form().Features)
 	}
-	if s, err = s.WithValidation(40); err != nil || len(s.Validation()) != 40 || cellsBySplit(t, s, day)["validation"][0] != 16 {
+	if s, err = s.WithValidation(40); err != nil || len(s.Validation()) != 40 ||
+		cellsBySplit(t, s, day)["validation"][0] != 16 {
 		t.Errorf("40 validation samples: %d, %v", len(s.Validation()), err)
 	}
 	r.Features, r.Drop, r.SplitBy.Column = "x,flat", "", "x"
@@ -75,7 +76,8 @@ func TestSplitByGroup(t *testing.T) {
 	if len(sites["test"]) != 2 || len(sites["validation"]) != 1 || len(sites["train"]) != 9 {
 		t.Errorf("sites by split: %v", sites)
 	}
-	if all := slices.Sorted(slices.Values(slices.Concat(sites["train"], sites["validation"], sites["test"]))); len(slices.Compact(all)) != 12 {
+	if all := slices.Sorted(slices.Values(slices.Concat(sites["train"], sites["validation"], sites["test"]))); len(
+		slices.Compact(all)) != 12 {
 		t.Errorf("a site is in two splits: %v", sites)
 	}
 	again, err := Reading{SplitBy: r.SplitBy, Form: pointer(s.Form())}.Load(path)
@@ -110,7 +112,8 @@ func TestSplitByRefused(t *testing.T) {
 			var b strings.Builder
 			b.WriteString("site,flat,half,mixed,gap,x,class\n")
 			for i := range 24 {
-				fmt.Fprintf(&b, "s%d,1,%d,%s,%s,%d,%s\n", i, i%2, []string{"7", "2026-03-01"}[i%2], []string{"", "3"}[i%2], i*5%7, "ab"[i%2:i%2+1])
+				fmt.Fprintf(&b, "s%d,1,%d,%s,%s,%d,%s\n", i, i%2, []string{"7", "2026-03-01"}[i%2], []string{"", "3"}[i%2], i*5%7,
+					"ab"[i%2:i%2+1])
 			}
 			path := filepath.Join(put(t, map[string][]byte{"t.csv": []byte(b.String())}), "t.csv")
 			_, err = Reading{SplitBy: by, Features: "x"}.Load(path)
@@ -119,11 +122,14 @@ func TestSplitByRefused(t *testing.T) {
 			t.Errorf("%s: %v, want %q", text, err, want)
 		}
 	}
-	marked := put(t, map[string][]byte{"train.csv": []byte(strings.Repeat("1,2,a\n3,4,b\n", 9)), "val.csv": []byte("1,2,a\n3,4,b\n"), "test.csv": []byte("1,2,a\n3,4,b\n")})
-	if _, err := (Reading{SplitBy: SplitBy{Column: "x"}}).Load(marked); err == nil || !strings.Contains(err.Error(), "has no line of names") {
+	marked := put(t, map[string][]byte{"train.csv": []byte(strings.Repeat("1,2,a\n3,4,b\n", 9)),
+		"val.csv": []byte("1,2,a\n3,4,b\n"), "test.csv": []byte("1,2,a\n3,4,b\n")})
+	if _, err := (Reading{SplitBy: SplitBy{Column: "x"}}).Load(marked); err == nil ||
+		!strings.Contains(err.Error(), "has no line of names") {
 		t.Errorf("a table without names: %v", err)
 	}
-	if _, err := (Reading{SplitBy: SplitBy{Column: "x"}}).Load("glyphs"); err == nil || !strings.Contains(err.Error(), "split-by group:x: data glyphs has no columns") {
+	if _, err := (Reading{SplitBy: SplitBy{Column: "x"}}).Load("glyphs"); err == nil ||
+		!strings.Contains(err.Error(), "split-by group:x: data glyphs has no columns") {
 		t.Errorf("data without columns: %v", err)
 	}
 }

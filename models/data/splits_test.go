@@ -44,7 +44,8 @@ func TestValidationSplit(t *testing.T) {
 	untested := map[string][]byte{}
 	pictures(untested, "train", 24)
 	pictures(untested, "val", 4)
-	arrays := map[string][]byte{"x_train.npy": x(0, 24), "y_train.npy": y(24), "x_val.npy": x(30, 4), "y_val.npy": y(4), "x_test.npy": x(40, 6), "y_test.npy": y(6)}
+	arrays := map[string][]byte{"x_train.npy": x(0, 24), "y_train.npy": y(24), "x_val.npy": x(30, 4), "y_val.npy": y(4),
+		"x_test.npy": x(40, 6), "y_test.npy": y(6)}
 	for name, c := range map[string]struct {
 		path              string
 		train, held, test int
@@ -67,7 +68,8 @@ func TestValidationSplit(t *testing.T) {
 		if note := strings.Contains(strings.Join(s.Notes, "\n"), "no test samples"); note != s.TestsDrawn() {
 			t.Errorf("%s: tests are drawn: %t, noted: %t", name, s.TestsDrawn(), note)
 		}
-		if got := s.sampleName(int(s.Validation()[0])); strings.Contains(name, "tables") && !strings.Contains(got, "val.csv: line 2") && !strings.Contains(got, "dev.csv: line 2") {
+		if got := s.sampleName(int(s.Validation()[0])); strings.Contains(name, "tables") &&
+			!strings.Contains(got, "val.csv: line 2") && !strings.Contains(got, "dev.csv: line 2") {
 			t.Errorf("%s: the first validation sample is %s", name, got)
 		}
 		if _, err := s.WithValidation(0.5); err == nil || !strings.Contains(err.Error(), "4 validation samples of its own") {

@@ -23,13 +23,15 @@ func TestTargetsFarFromZero(t *testing.T) {
 		"100000000":     "subtract a constant near their mean",
 		"1000000000000": "subtract a constant near their mean",
 	} {
-		_, err := Reading{Outputs: 1}.Load(put(t, map[string][]byte{"train.csv": prices(60, offset), "test.csv": prices(9, offset)}))
+		_, err := Reading{Outputs: 1}.Load(put(t,
+			map[string][]byte{"train.csv": prices(60, offset), "test.csv": prices(9, offset)}))
 		if (err == nil) != (wantErr == "") || err != nil && !strings.Contains(err.Error(), wantErr) {
 			t.Errorf("offset %s: %v, want %q", offset, err, wantErr)
 		}
 	}
 	same := []byte("size,price\n" + strings.Repeat("1,0\n2,0\n", 30))
-	if _, err := (Reading{Outputs: 1}).Load(put(t, map[string][]byte{"train.csv": same, "test.csv": same})); err == nil || !strings.Contains(err.Error(), "nothing to learn") {
+	if _, err := (Reading{Outputs: 1}).Load(put(t, map[string][]byte{"train.csv": same, "test.csv": same})); err == nil ||
+		!strings.Contains(err.Error(), "nothing to learn") {
 		t.Errorf("targets that are all 0: %v", err)
 	}
 }

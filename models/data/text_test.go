@@ -29,8 +29,10 @@ func windows(t *testing.T, n, context, tests int, share float64) *Set {
 // class of one contains a byte of another.
 func TestWindows(t *testing.T) {
 	s := windows(t, 1200, 7, 200, 0.12)
-	if len(s.Train()) != 880-7 || len(s.Validation()) != 120-7 || len(s.Test()) != 200-7 || s.Len() != 1193 || s.Bytes() != 1200+4*(1200-21) {
-		t.Errorf("%d, %d and %d of %d samples in %d bytes", len(s.Train()), len(s.Validation()), len(s.Test()), s.Len(), s.Bytes())
+	if len(s.Train()) != 880-7 || len(s.Validation()) != 120-7 || len(s.Test()) != 200-7 || s.Len() != 1193 ||
+		s.Bytes() != 1200+4*(1200-21) {
+		t.Errorf("%d, %d and %d of %d samples in %d bytes", len(s.Train()), len(s.Validation()), len(s.Test()), s.Len(),
+			s.Bytes())
 	}
 	blocks := [][2]int{{0, 880}, {880, 1000}, {1000, 1200}}
 	for b, ids := range [][]int32{s.Train(), s.Validation(), s.Test()} {
@@ -74,7 +76,8 @@ func TestTextSplits(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if len(c.Train()) != want[0] || len(c.Validation()) != want[1] || c.Digest() != s.Digest() || !slices.Equal(c.Test(), s.Test()) {
+		if len(c.Train()) != want[0] || len(c.Validation()) != want[1] || c.Digest() != s.Digest() ||
+			!slices.Equal(c.Test(), s.Test()) {
 			t.Errorf("validation %v: %d and %d samples", share, len(c.Train()), len(c.Validation()))
 		}
 	}
@@ -168,7 +171,8 @@ func TestReadText(t *testing.T) {
 	}
 	for _, r := range []Reading{{Context: 5}, {Form: &form}} {
 		s, err := r.Load(zipped)
-		if err != nil || s.Digest() != want.Digest() || len(s.Test()) != 500-5 || s.Classes != 'y'+1 || s.ClassName('a') != "a" || s.ClassName(' ') != "0x20" {
+		if err != nil || s.Digest() != want.Digest() || len(s.Test()) != 500-5 || s.Classes != 'y'+1 ||
+			s.ClassName('a') != "a" || s.ClassName(' ') != "0x20" {
 			t.Errorf("%+v: %+v, %v", r, s, err)
 		}
 	}
@@ -177,8 +181,10 @@ func TestReadText(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if n := len(text) - 4; len(asked.IDs) != n || len(asked.Names) != n || asked.Names[0] != "6" || asked.Answers[n-1] != "" || asked.Answers[0] != asked.ClassName(int(text[5])) {
-		t.Errorf("%d samples, the first for byte %s, the last is %q", len(asked.IDs), asked.Names[0], asked.Answers[len(asked.Answers)-1])
+	if n := len(text) - 4; len(asked.IDs) != n || len(asked.Names) != n || asked.Names[0] != "6" ||
+		asked.Answers[n-1] != "" || asked.Answers[0] != asked.ClassName(int(text[5])) {
+		t.Errorf("%d samples, the first for byte %s, the last is %q", len(asked.IDs), asked.Names[0],
+			asked.Answers[len(asked.Answers)-1])
 	}
 	if !bytes.Equal(asked.Image(asked.IDs[len(asked.IDs)-1]), text[len(text)-5:]) {
 		t.Error("the last window is another")
@@ -218,7 +224,8 @@ func TestFolderOfTexts(t *testing.T) {
 		t.Errorf("a folder is another text than its files: %v", err)
 	}
 	s, err := r.Load(filepath.Join(dir, "parts"))
-	if err != nil || len(s.Test()) != 400-5 || !bytes.Equal(s.Image(s.Test()[0]), text[2600:2605]) || s.Digest() == want.Digest() {
+	if err != nil || len(s.Test()) != 400-5 || !bytes.Equal(s.Image(s.Test()[0]), text[2600:2605]) ||
+		s.Digest() == want.Digest() {
 		t.Errorf("%d samples to test on: %v", len(s.Test()), err)
 	}
 	form := want.Form()
@@ -294,7 +301,8 @@ func TestTales(t *testing.T) {
 		t.Error("a longer text begins otherwise")
 	}
 	k, err := Lookup("tales")
-	if err != nil || len(s.Test()) != k.Test-1 || s.Classes != k.Classes || len(s.Train())+len(s.Validation()) != k.Train-2 {
+	if err != nil || len(s.Test()) != k.Test-1 || s.Classes != k.Classes ||
+		len(s.Train())+len(s.Validation()) != k.Train-2 {
 		t.Errorf("%+v: %v", k, err)
 	}
 	unigram, bigram := s.Baselines()

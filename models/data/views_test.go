@@ -9,7 +9,8 @@ import (
 // TestViewedFlipped: every row of every image is mirrored, for bytes and numbers, and the set itself is unchanged.
 func TestViewedFlipped(t *testing.T) {
 	info := Info{Name: "two", Shape: []int{2, 1, 3}, Classes: 2}
-	bytes, err := New(info, Raster{Pixels: []byte{1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12}, Labels: []uint16{0, 1}}, Raster{}, 0)
+	bytes, err := New(info, Raster{Pixels: []byte{1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12}, Labels: []uint16{0, 1}},
+		Raster{}, 0)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -17,10 +18,12 @@ func TestViewedFlipped(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if got := m.Image(1); !slices.Equal(got, []byte{9, 8, 7, 12, 11, 10}) || !slices.Equal(bytes.Image(1), []byte{7, 8, 9, 10, 11, 12}) || m.Label(1) != 1 {
+	if got := m.Image(1); !slices.Equal(got, []byte{9, 8, 7, 12, 11, 10}) ||
+		!slices.Equal(bytes.Image(1), []byte{7, 8, 9, 10, 11, 12}) || m.Label(1) != 1 {
 		t.Errorf("%v of %v", got, bytes.Image(1))
 	}
-	values, err := New(info, Raster{Values: []float32{1, 2, 3, 4, 5, 6, 2, 4, 8, 1, 0, 9}, Labels: []uint16{0, 1}}, Raster{}, 0)
+	values, err := New(info, Raster{Values: []float32{1, 2, 3, 4, 5, 6, 2, 4, 8, 1, 0, 9}, Labels: []uint16{0, 1}},
+		Raster{}, 0)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -47,7 +50,8 @@ func TestViewedFlipped(t *testing.T) {
 // is applied after the shift.
 func TestViewedMoved(t *testing.T) {
 	info := Info{Name: "one", Shape: []int{2, 2, 3}, Classes: 2}
-	set, err := New(info, Raster{Pixels: []byte{1, 2, 3, 4, 5, 6, 11, 12, 13, 14, 15, 16}, Labels: []uint16{0}}, Raster{}, 0)
+	set, err := New(info, Raster{Pixels: []byte{1, 2, 3, 4, 5, 6, 11, 12, 13, 14, 15, 16}, Labels: []uint16{0}},
+		Raster{}, 0)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -70,10 +74,12 @@ func TestViewedMoved(t *testing.T) {
 			t.Errorf("%+v gives %v, want %v", c.view, got, c.want)
 		}
 	}
-	if _, err := set.Viewed(View{Down: 2, Right: 2}); err == nil || !strings.Contains(err.Error(), "move images of 2 x 3 by 2 pixels leaves nothing") {
+	if _, err := set.Viewed(View{Down: 2, Right: 2}); err == nil ||
+		!strings.Contains(err.Error(), "move images of 2 x 3 by 2 pixels leaves nothing") {
 		t.Error(err)
 	}
-	if _, err := (&Set{Info: info}).Viewed(View{Down: 1, Right: 1}); err == nil || !strings.Contains(err.Error(), "its pixels are numbers") {
+	if _, err := (&Set{Info: info}).Viewed(View{Down: 1, Right: 1}); err == nil ||
+		!strings.Contains(err.Error(), "its pixels are numbers") {
 		t.Error(err)
 	}
 }
@@ -81,7 +87,8 @@ func TestViewedMoved(t *testing.T) {
 // TestViews: the option gives the expected number of views, their weights sum to 1, and the first is the unchanged
 // image.
 func TestViews(t *testing.T) {
-	for text, n := range map[string]int{"flip": 2, "shift=1": 3, "flip,shift=2": 6, "reflect=1,flip": 6, "reflect=2": 3, " shift=2 , flip": 6} {
+	for text, n := range map[string]int{"flip": 2, "shift=1": 3, "flip,shift=2": 6, "reflect=1,flip": 6, "reflect=2": 3,
+		" shift=2 , flip": 6} {
 		v, err := ParseViews(text)
 		if err != nil {
 			t.Fatal(err)
@@ -90,11 +97,13 @@ func TestViews(t *testing.T) {
 		for _, one := range list {
 			sum += one.Weight
 		}
-		if len(list) != n || sum != 1 || list[0].Flip || list[0].Down != 0 || list[0].Right != 0 || n > 2 && list[1].Reflect != strings.Contains(text, "reflect") {
+		if len(list) != n || sum != 1 || list[0].Flip || list[0].Down != 0 || list[0].Right != 0 ||
+			n > 2 && list[1].Reflect != strings.Contains(text, "reflect") {
 			t.Errorf("%s: %+v", text, list)
 		}
 	}
-	for _, text := range []string{"", "flip,flip", "shift=0", "shift=-1", "shift", "turn", "shift=1,shift=1", "shift=1,reflect=1"} {
+	for _, text := range []string{"", "flip,flip", "shift=0", "shift=-1", "shift", "turn", "shift=1,shift=1",
+		"shift=1,reflect=1"} {
 		if v, err := ParseViews(text); err == nil || !strings.Contains(err.Error(), "such as flip,shift=1") {
 			t.Errorf("%q: %+v, %v", text, v, err)
 		}

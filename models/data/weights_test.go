@@ -101,11 +101,13 @@ func TestWeightsRefused(t *testing.T) {
 			t.Errorf("%q: %+v, %v", text, w, err)
 		}
 	}
-	numbers, err := New(Info{Name: "numbers", Shape: []int{1}, Outputs: 1}, Raster{Values: []float32{1, 2, 3}, Labels: make([]uint16, 3), Targets: []float32{1, 2, 4}}, Raster{}, 0)
+	numbers, err := New(Info{Name: "numbers", Shape: []int{1}, Outputs: 1},
+		Raster{Values: []float32{1, 2, 3}, Labels: make([]uint16, 3), Targets: []float32{1, 2, 4}}, Raster{}, 0)
 	if err != nil {
 		t.Fatal(err)
 	}
-	if _, err := numbers.Weighted(Weights{Balanced: true}); err == nil || !strings.Contains(err.Error(), "have no classes to weigh") {
+	if _, err := numbers.Weighted(Weights{Balanced: true}); err == nil ||
+		!strings.Contains(err.Error(), "have no classes to weigh") {
 		t.Error(err)
 	}
 }

@@ -9,7 +9,8 @@ import (
 )
 
 // hard are difficult values for a code.
-var hard = []float32{0, 1, -1, 127, -127, 127.5, 128, 63.5, 1e-3, -1e30, math.MaxFloat32, math.SmallestNonzeroFloat32, -1e-42, 1.17549435e-38, 65535, 3.3895314e38}
+var hard = []float32{0, 1, -1, 127, -127, 127.5, 128, 63.5, 1e-3, -1e30, math.MaxFloat32, math.SmallestNonzeroFloat32,
+	-1e-42, 1.17549435e-38, 65535, 3.3895314e38}
 
 func drawn(n int, seed uint64) []float32 {
 	rng := rand.New(rand.NewPCG(seed, 5))

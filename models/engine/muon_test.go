@@ -6,7 +6,8 @@ import "testing"
 // output, and embedding tables.
 func TestTakes(t *testing.T) {
 	net := func(outputs int) *Layout {
-		return &Layout{Tensors: []Tensor{{Shape: []int{8, 4}, Len: 32, Table: true}, {Shape: []int{6, 4}, Len: 24}, {Shape: []int{6}, Len: 6},
+		return &Layout{Tensors: []Tensor{{Shape: []int{8, 4}, Len: 32, Table: true}, {Shape: []int{6, 4}, Len: 24},
+			{Shape: []int{6}, Len: 6},
 			{Shape: []int{outputs, 6}, Len: 6 * outputs}, {Shape: []int{outputs}, Len: outputs}}}
 	}
 	for _, c := range []struct {

@@ -129,7 +129,8 @@ func TestRecord(t *testing.T) {
 		first := e.NewEpisode()
 		first.Reset(3)
 		if total != wantTotal || steps != wantSteps || len(states) < 2 || len(states) > 31 || states[0] != first.State() {
-			t.Errorf("%s: %d states of %d steps, return %v, want %d and %v", e.Name, len(states), steps, total, wantSteps, wantTotal)
+			t.Errorf("%s: %d states of %d steps, return %v, want %d and %v", e.Name, len(states), steps, total, wantSteps,
+				wantTotal)
 		}
 	}
 }

@@ -190,7 +190,8 @@ func TestSelfTest(t *testing.T) {
 	} {
 		d := &brokenDevice{Device: open(t), spoil: spoil}
 		e, err := gpu.New(d, m, set)
-		if _, ok := errors.AsType[*gpu.RoundingError](err); !ok || e != nil || !strings.HasPrefix(err.Error(), d.Info().Name+" computes ") {
+		if _, ok := errors.AsType[*gpu.RoundingError](err); !ok || e != nil ||
+			!strings.HasPrefix(err.Error(), d.Info().Name+" computes ") {
 			t.Errorf("%s: %v", name, err)
 		}
 		if len(d.held) > 0 {
@@ -306,10 +307,12 @@ func TestMissingLayers(t *testing.T) {
 	for want, change := range map[string]func(m *models.Model){
 		"model mlp-small: a smoothing of labels has no kernels for a device yet: train it on the processor":             func(m *models.Model) { m.Smoothing = 0.1 },
 		"model mlp-small: a loss at each position of a text has no kernels for a device yet: train it on the processor": func(m *models.Model) { m.Positions = 2 },
-		"model mlp-small: layer 2: a layer of kind last has no kernels for a device yet: train it on the processor": func(m *models.Model) {
+		"model mlp-small: layer 2: a layer of kind last has no kernels for a device yet: train it on the processor": func(
+			m *models.Model) {
 			m.Layers[1].Kind = models.Last
 		},
-		"model mlp-small: layer 2: a convolution of given filters has no kernels for a device yet: train it on the processor": func(m *models.Model) {
+		"model mlp-small: layer 2: a convolution of given filters has no kernels for a device yet: " +
+			"train it on the processor": func(m *models.Model) {
 			m.Layers[1].Kind, m.Layers[1].Filters = models.Conv, []float32{1}
 		},
 	} {
@@ -325,7 +328,9 @@ func TestMissingLayers(t *testing.T) {
 	strange.Layers[1].Kind = "strange"
 	d := &brokenDevice{Device: open(t)}
 	_, err := gpu.New(d, &strange, set)
-	if _, ok := errors.AsType[*gpu.UncoveredError](err); !ok || err.Error() != "model mlp-small: layer 2: a layer of kind strange has no kernels for a device yet: train it on the processor" {
+	if _, ok := errors.AsType[*gpu.UncoveredError](err); !ok ||
+		err.Error() != "model mlp-small: layer 2: a layer of kind strange has no kernels for a device yet: "+
+			"train it on the processor" {
 		t.Error(err)
 	}
 	if len(d.held) > 0 {
@@ -342,7 +347,8 @@ func TestManyRows(t *testing.T) {
 		t.Fatal(err)
 	}
 	fill := engine.Span{Mat: x, Rows: gpu.MostEntries + 1, Hi: 1}
-	if err := e.Do(context.Background(), engine.Fill{Dst: fill}); err == nil || !strings.Contains(err.Error(), ": 65536 rows at once are more than the 65535 of a launch: take more workers") {
+	if err := e.Do(context.Background(), engine.Fill{Dst: fill}); err == nil ||
+		!strings.Contains(err.Error(), ": 65536 rows at once are more than the 65535 of a launch: take more workers") {
 		t.Error(err)
 	}
 	fill.Rows--

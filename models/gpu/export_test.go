@@ -77,10 +77,12 @@ func (c Images) Plane() (h, w int) {
 func (c Images) Do(d Device) ([]float32, error) {
 	h, w := c.Plane()
 	b := &batch{tensor: true}
-	o := &op{kind: models.Conv, shape: numbers(c.In, c.H, c.W, c.Out, c.Side, c.Stride, c.Pad, h, w, c.Groups), nIn: c.In * c.H * c.W, nOut: c.Out * h * w,
+	o := &op{kind: models.Conv, shape: numbers(c.In, c.H, c.W, c.Out, c.Side, c.Stride, c.Pad, h, w, c.Groups),
+		nIn: c.In * c.H * c.W, nOut: c.Out * h * w,
 		channels: c.Out, plane: h * w, bias: -1, rectify: c.Relu}
 	p := &pass{b: b, e: &Engine{}, entries: c.Entries, most: c.Most, sizes: b.list(numbers(c.Sizes...)...)}
-	p.e.layout = &engine.Layout{Tensors: []engine.Tensor{{Len: len(c.Weights) / c.Entries}, {Lo: len(c.Weights) / c.Entries}}}
+	p.e.layout = &engine.Layout{Tensors: []engine.Tensor{{Len: len(c.Weights) / c.Entries},
+		{Lo: len(c.Weights) / c.Entries}}}
 	params := make([]float32, 0, len(c.Weights)+len(c.Bias))
 	for z := range c.Entries {
 		each := len(c.Weights) / c.Entries
@@ -99,7 +101,8 @@ func (c Images) Do(d Device) ([]float32, error) {
 	}
 	if !c.Back {
 		pieces[3] = make([]float32, c.Entries*c.Most*o.nOut)
-		p.conv(o, place{m: 1, step: uint64(c.Most * o.nIn), list: none}, place{m: 3, step: uint64(c.Most * o.nOut), list: none})
+		p.conv(o, place{m: 1, step: uint64(c.Most * o.nIn), list: none},
+			place{m: 3, step: uint64(c.Most * o.nOut), list: none})
 		return b.on(d, pieces, 3)
 	}
 	pieces[3] = make([]float32, c.Entries*c.Most*o.nIn)

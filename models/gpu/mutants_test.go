@@ -110,7 +110,8 @@ func blocks(text string) (out []string) {
 		at += len(lines[0])
 		line := strings.TrimSuffix(lines[0], "\n")
 		outside := !strings.HasPrefix(line, "\t")
-		if len(lines) == 1 || outside && (strings.HasSuffix(line, "}") || strings.HasSuffix(line, ";") || strings.HasPrefix(line, "#")) {
+		if len(lines) == 1 || outside && (strings.HasSuffix(line, "}") || strings.HasSuffix(line, ";") ||
+			strings.HasPrefix(line, "#")) {
 			out, from = append(out, text[from:at]), at
 		}
 	}

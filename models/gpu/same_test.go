@@ -110,18 +110,34 @@ func (w *comparison) same(name string, f func(m []engine.Mat) (tasks []engine.Ta
 
 // TestVectorsHaveTheSameBits: the tasks that need no model.
 func TestVectorsHaveTheSameBits(t *testing.T) {
-	newComparison(t, net(t, "[1,12,13]", 3, "flatten", "dense out=33", "relu", "dense out=40", "relu", "dense out=3"), enginetest.Toy(t, 1, 12, 13)).vectors()
+	newComparison(t, net(t, "[1,12,13]", 3, "flatten", "dense out=33", "relu", "dense out=40", "relu", "dense out=3"),
+		enginetest.Toy(t, 1, 12, 13)).vectors()
 }
 
 // TestMuonOfLargeMatrices: products that are added to a result are cut where the native engine cuts them, like the
 // gradients in TestTextsHaveTheSameBits.
 func TestMuonOfLargeMatrices(t *testing.T) {
 	longtest.Need(t, longtest.Devices, "multiplies matrices of 1,000 x 1,000")
-	w := newComparison(t, net(t, "[1,33,33]", 3, "flatten", "dense out=1030", "relu", "dense out=3"), enginetest.Toy(t, 1, 33, 33))
+	w := newComparison(t, net(t, "[1,33,33]", 3, "flatten", "dense out=1030", "relu", "dense out=3"),
+		enginetest.Toy(t, 1, 33, 33))
 	p := w.m.Layout.Params
 	x, m, v, g := w.mat(1, p, 1), w.mat(1, p, 0), w.mat(1, p, 0), w.mat(1, p, 1)
 	w.same("muon", func(ms []engine.Mat) ([]engine.Task, func() any) {
-		return []engine.Task{engine.Muon{X: ms[x], M: ms[m], V: ms[v], G: ms[g], Rows: engine.Rows(1), Eta: 0.02, Mu: 0.9, Fixed: true, Share: 0.1, B1: 0.9, B2: 0.99, Eps: 1e-8, T: 1}}, nil
+		return []engine.Task{engine.Muon{
+			X:     ms[x],
+			M:     ms[m],
+			V:     ms[v],
+			G:     ms[g],
+			Rows:  engine.Rows(1),
+			Eta:   0.02,
+			Mu:    0.9,
+			Fixed: true,
+			Share: 0.1,
+			B1:    0.9,
+			B2:    0.99,
+			Eps:   1e-8,
+			T:     1,
+		}}, nil
 	})
 }
 
@@ -154,7 +170,8 @@ func (w *comparison) vectors() {
 	})
 	for _, code := range []engine.Code{engine.Float32, engine.BF16, engine.Int8} {
 		w.same(fmt.Sprintf("sum by code %d", code), func(m []engine.Mat) ([]engine.Task, func() any) {
-			src := []engine.Span{engine.RowOf(m[a], 1), engine.RowOf(m[b], 2), engine.All(m[one]), engine.RowOf(m[a], 4), engine.RowOf(m[b], 0)}
+			src := []engine.Span{engine.RowOf(m[a], 1), engine.RowOf(m[b], 2), engine.All(m[one]), engine.RowOf(m[a], 4),
+				engine.RowOf(m[b], 0)}
 			tree := [][2]int{{0, 1}, {2, 5}, {3, 4}, {6, 7}}
 			return []engine.Task{
 				engine.Sum{Dst: engine.RowOf(m[b], 3), Src: src, Tree: tree, Code: code, Div: 3},
@@ -179,7 +196,8 @@ func (w *comparison) vectors() {
 			}
 		}
 		for _, code := range []engine.Code{engine.Float32, engine.BF16, engine.Int8} {
-			tasks = append(tasks, engine.Update{Rows: []engine.Row{2, 0, 2}, Prog: []engine.Lin{sum, {Dst: m[many[0]]}, {Dst: m[many[1]], Terms: []engine.Term{{C: 2, Src: m[many[3]].Sub(0, 1)}}}}},
+			tasks = append(tasks, engine.Update{Rows: []engine.Row{2, 0, 2},
+				Prog: []engine.Lin{sum, {Dst: m[many[0]]}, {Dst: m[many[1]], Terms: []engine.Term{{C: 2, Src: m[many[3]].Sub(0, 1)}}}}},
 				engine.Sum{Dst: engine.RowOf(m[many[10]], 1), Src: src, Tree: tree, Code: code, Div: 11})
 		}
 		return tasks, nil
@@ -187,15 +205,39 @@ func (w *comparison) vectors() {
 	w.same("tasks that share a launch", func(m []engine.Mat) ([]engine.Task, func() any) {
 		x, y := m[a], m[b]
 		half := func(d, s engine.Mat, i, j engine.Row) engine.Task {
-			return engine.Update{Rows: engine.Rows(1), Prog: []engine.Lin{{Dst: d.Sub(i, 1), Terms: []engine.Term{{C: 0.5, Src: d.Sub(i, 1)}, {C: 0.5, Src: s.Sub(j, 1)}}}}}
+			return engine.Update{Rows: engine.Rows(1),
+				Prog: []engine.Lin{{Dst: d.Sub(i, 1), Terms: []engine.Term{{C: 0.5, Src: d.Sub(i, 1)}, {C: 0.5, Src: s.Sub(j, 1)}}}}}
 		}
 		adam := func(r engine.Row, t uint64) engine.Task {
-			return engine.Adam{X: x.Sub(r, 1), M: y.Sub(0, 1), V: m[s], G: m[one], Rows: engine.Rows(1), Eta: 0.1, B1: 0.9, B2: 0.99, Eps: 1, T: t}
+			return engine.Adam{
+				X:    x.Sub(r, 1),
+				M:    y.Sub(0, 1),
+				V:    m[s],
+				G:    m[one],
+				Rows: engine.Rows(1),
+				Eta:  0.1,
+				B1:   0.9,
+				B2:   0.99,
+				Eps:  1,
+				T:    t,
+			}
 		}
 		own := func(r engine.Row) engine.Task {
-			return engine.Adam{X: x.Sub(r, 1), M: x.Sub(r+1, 1), V: y.Sub(r, 1), G: m[one], Rows: engine.Rows(1), Eta: 0.1, B1: 0.9, B2: 0.99, Eps: 1, T: 3}
+			return engine.Adam{
+				X:    x.Sub(r, 1),
+				M:    x.Sub(r+1, 1),
+				V:    y.Sub(r, 1),
+				G:    m[one],
+				Rows: engine.Rows(1),
+				Eta:  0.1,
+				B1:   0.9,
+				B2:   0.99,
+				Eps:  1,
+				T:    3,
+			}
 		}
-		return []engine.Task{half(x, y, 0, 0), half(x, y, 1, 1), half(y, x, 1, 0), half(x, y, 2, 1), engine.Copy{Dst: engine.RowOf(y, 4), Src: engine.RowOf(x, 2)},
+		return []engine.Task{half(x, y, 0, 0), half(x, y, 1, 1), half(y, x, 1, 0), half(x, y, 2, 1),
+			engine.Copy{Dst: engine.RowOf(y, 4), Src: engine.RowOf(x, 2)},
 			engine.Fill{Dst: engine.RowOf(x, 3), Value: 0.75}, half(x, x, 3, 4), engine.Copy{Dst: engine.Span{Mat: x, Row: 0, Rows: 2, Hi: p}, Src: engine.Span{Mat: y, Row: 2, Rows: 2, Hi: p}},
 			half(x, x, 4, 0), half(x, x, 4, 1), engine.Fill{Dst: engine.Span{Mat: x, Row: 1, Rows: 2, Lo: 3, Hi: p - 1}, Value: 2},
 			engine.Product{Dst: m[s], A: m[s], B: m[s]}, engine.Product{Dst: m[s], A: m[one], B: m[one]}, adam(0, 1), adam(2, 1), adam(2, 1), adam(3, 2),
@@ -203,14 +245,40 @@ func (w *comparison) vectors() {
 	})
 	w.same("steps", func(m []engine.Mat) ([]engine.Task, func() any) {
 		square := engine.Product{Dst: m[b], A: m[b], B: m[b]}
-		return []engine.Task{square, engine.Adam{X: m[a], M: m[b], V: m[b], G: m[one], Rows: rows, Eta: 0.01, B1: 0.9, B2: 0.999, Eps: 1e-8, WD: 0.1, T: 17},
+		return []engine.Task{square, engine.Adam{
+			X:    m[a],
+			M:    m[b],
+			V:    m[b],
+			G:    m[one],
+			Rows: rows,
+			Eta:  0.01,
+			B1:   0.9,
+			B2:   0.999,
+			Eps:  1e-8,
+			WD:   0.1,
+			T:    17,
+		},
 			engine.NaturalStep{X: m[one], S: m[s], G: m[a].Sub(1, 1), H: m[b].Sub(0, 1), Lo: 7, Hi: p - 3, Eta: 0.3, Rate: 2},
 			engine.NaturalStep{X: m[a].Sub(2, 1), S: m[one], G: m[a].Sub(1, 1), H: m[s], Hi: p, Eta: 0.3, Rate: 2},
 			engine.Product{Dst: m[a], A: m[a], B: m[one]}}, nil
 	})
 	w.same("muon", func(m []engine.Mat) ([]engine.Task, func() any) {
 		step := func(g engine.Mat, t uint64) engine.Muon {
-			return engine.Muon{X: m[a], M: m[b], V: m[v], G: g, Rows: rows, Eta: 0.02, Mu: 0.9, Share: 0.1, B1: 0.9, B2: 0.99, Eps: 1e-8, WD: 0.1, T: t}
+			return engine.Muon{
+				X:     m[a],
+				M:     m[b],
+				V:     m[v],
+				G:     g,
+				Rows:  rows,
+				Eta:   0.02,
+				Mu:    0.9,
+				Share: 0.1,
+				B1:    0.9,
+				B2:    0.99,
+				Eps:   1e-8,
+				WD:    0.1,
+				T:     t,
+			}
 		}
 		fixed := step(m[one], 3)
 		fixed.Fixed = true
@@ -223,7 +291,8 @@ func (w *comparison) vectors() {
 	rms, near, far := make([]float64, 4), make([]float64, 3), make([]float64, 5)
 	ok, hash := make([]bool, 4), make([][32]byte, 4)
 	w.same("looks", func(m []engine.Mat) ([]engine.Task, func() any) {
-		return []engine.Task{engine.Distance{X: m[small], Centre: m[small].Sub(2, 1), RMS: rms}, engine.Distance{X: m[hurt], RMS: near}, engine.Distance{X: m[wide], RMS: far},
+		return []engine.Task{engine.Distance{X: m[small], Centre: m[small].Sub(2, 1), RMS: rms},
+			engine.Distance{X: m[hurt], RMS: near}, engine.Distance{X: m[wide], RMS: far},
 			engine.Clip{X: m[small], Longest: 70}, engine.Clip{X: m[hurt], Longest: 1e-38}, engine.Finite{X: m[small], OK: ok}, engine.Digest{X: m[small], Hash: hash}}, func() any { return []any{rms, near, far, ok, hash} }
 	})
 	for _, cols := range []int{1, 15, 255, 256, 257, 511, 512, 513, 1024, 1280, 4000} {
@@ -243,11 +312,13 @@ func (w *comparison) vectors() {
 		chosen[i] = int32(p - 1 - 7*i)
 	}
 	w.same("copy columns", func(m []engine.Mat) ([]engine.Task, func() any) {
-		return []engine.Task{engine.CopyColumns{Dst: m[few], Src: m[a], From: chosen}, engine.CopyColumns{Dst: m[b], Src: m[few], To: chosen},
+		return []engine.Task{engine.CopyColumns{Dst: m[few], Src: m[a], From: chosen},
+			engine.CopyColumns{Dst: m[b], Src: m[few], To: chosen},
 			engine.CopyColumns{Dst: m[a], Src: m[few].Sub(2, 1), To: chosen}}, nil
 	})
 	w.same("perturb, crossover", func(m []engine.Mat) ([]engine.Task, func() any) {
-		return []engine.Task{engine.Perturb{X: m[a], Sigma: []float32{1, 0.1, 1e-3, 3, 0}, Keys: keys}, engine.Crossover{Dst: m[b], A: m[a], B: m[b], Keys: keys},
+		return []engine.Task{engine.Perturb{X: m[a], Sigma: []float32{1, 0.1, 1e-3, 3, 0}, Keys: keys},
+			engine.Crossover{Dst: m[b], A: m[a], B: m[b], Keys: keys},
 			engine.Crossover{Dst: m[a], A: m[a], B: m[b], Keys: keys, PerTensor: true}}, nil
 	})
 	var ids []engine.Member
@@ -258,7 +329,14 @@ func (w *comparison) vectors() {
 	for _, n := range []engine.Noise{{}, {Integer: true}, {Rank: 1}, {Rank: 7}, {Rank: 64}} {
 		for _, span := range [][2]int{{0, p}, {5, p - 7}, {p / 2, p/2 + 1}, {33, 33}} {
 			w.same(fmt.Sprintf("noise sum %+v of %v", n, span), func(m []engine.Mat) ([]engine.Task, func() any) {
-				return []engine.Task{engine.NoiseSum{Dst: engine.Span{Mat: m[a], Row: 1, Rows: 1, Lo: span[0], Hi: span[1]}, Noise: n, Weights: weights, Key: key, Antithetic: span[0] > 0, IDs: ids},
+				return []engine.Task{engine.NoiseSum{
+					Dst:        engine.Span{Mat: m[a], Row: 1, Rows: 1, Lo: span[0], Hi: span[1]},
+					Noise:      n,
+					Weights:    weights,
+					Key:        key,
+					Antithetic: span[0] > 0,
+					IDs:        ids,
+				},
 					engine.NoiseSum{Dst: engine.Span{Mat: m[b], Row: 1, Rows: 1, Lo: span[0], Hi: span[1]}, Weights: weights, Key: key, Square: true, IDs: ids}}, nil
 			})
 		}
@@ -294,7 +372,8 @@ var nets = [][]string{
 	{"batchnorm", "conv out=6 kernel=4 stride=2 pad=2", "relu", "conv out=4 kernel=3 groups=2", "batchnorm", "dropout rate=0.3", "avgpool kernel=1", "relu", "flatten", "dense out=33", "batchnorm"},
 	{"maxpool kernel=3 stride=2", "conv out=5 kernel=2", "relu", "maxpool kernel=1", "conv out=7 kernel=1", "relu", "globalavgpool"},
 	{"conv out=8 kernel=5 pad=3 stride=3", "batchnorm", "relu", "avgpool kernel=2", "conv out=8 kernel=1 groups=8", "flatten"},
-	{"conv out=3 kernel=3 pad=1 name='a'", "relu name='b'", "conv out=3 kernel=3 pad=1 from='a'", "batchnorm", "add with='b'", "add with='a'", "relu name='c'",
+	{"conv out=3 kernel=3 pad=1 name='a'", "relu name='b'", "conv out=3 kernel=3 pad=1 from='a'", "batchnorm",
+		"add with='b'", "add with='a'", "relu name='c'",
 		"conv out=5 kernel=3 stride=2 pad=1", "batchnorm", "add with='c' stride=2", "relu name='d'", "conv out=5 kernel=1", "dropout rate=0.2", "add with='d'", "add with='d'", "globalavgpool"},
 	{"flatten name='x'", "dense out=60 name='y'", "add with='x'", "relu name='r'", "dense out=60 from='y'", "add with='r'", "add with='y'"},
 	{"constant out=40", "relu"},
@@ -346,7 +425,8 @@ func TestModelsHaveTheSameBits(t *testing.T) {
 	}
 	values := values(t)
 	for i, layers := range nets {
-		for name, set := range map[string]*data.Set{"bytes": images, "augmented": cut, "toy": toy, "augmented toy": planes, "values": values} {
+		for name, set := range map[string]*data.Set{"bytes": images, "augmented": cut, "toy": toy, "augmented toy": planes,
+			"values": values} {
 			if i >= 4 && (strings.HasPrefix(name, "augmented") || name == "values") {
 				continue // samples are loaded as before, and images of 1 x 5 have no windows
 			}
@@ -410,7 +490,8 @@ func values(t *testing.T) *data.Set {
 			raster.Values = append(raster.Values, noise.Key{Seed: 6, Purpose: noise.Data}.Gauss(5*i+j))
 		}
 	}
-	set, err := data.New(data.Info{Name: "values", Shape: []int{1, 1, 5}, Classes: 4}, raster, data.Raster{Values: raster.Values[:50], Labels: raster.Labels[:10]}, data.DefaultShare)
+	set, err := data.New(data.Info{Name: "values", Shape: []int{1, 1, 5}, Classes: 4}, raster,
+		data.Raster{Values: raster.Values[:50], Labels: raster.Labels[:10]}, data.DefaultShare)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -452,7 +533,13 @@ func TestExtremeActivations(t *testing.T) {
 				lo := m.Layout.Tensors[0].Lo + i
 				tasks = append(tasks, engine.Fill{Dst: engine.Span{Mat: ms[x], Rows: 1, Lo: lo, Hi: lo + 1}, Value: v})
 			}
-			return append(tasks, engine.Gradients{X: ms[x], G: ms[g], Rows: engine.Rows(1), Batches: [][]int32{set.Train()[:5]}, Loss: loss}), func() any { return loss }
+			return append(tasks, engine.Gradients{
+				X:       ms[x],
+				G:       ms[g],
+				Rows:    engine.Rows(1),
+				Batches: [][]int32{set.Train()[:5]},
+				Loss:    loss,
+			}), func() any { return loss }
 		})
 	}
 }
@@ -481,11 +568,28 @@ func (w *comparison) models() {
 	batches := [][]int32{train[:n], train[3:6], train[5:min(n, 42)]}
 	loss, sums, right, squares := make([]float32, 3), make([]float64, 3), make([]int64, 3), make([]float64, 3)
 	w.same("gradients", func(ms []engine.Mat) ([]engine.Task, func() any) {
-		return []engine.Task{engine.Gradients{X: ms[x], Rows: []engine.Row{3, 1, 1}, Batches: batches, Masks: masks, Stats: ms[stats], StatRows: []engine.Row{2, 0, 3}, G: ms[g], Loss: loss}}, func() any { return loss }
+		return []engine.Task{engine.Gradients{
+			X:        ms[x],
+			Rows:     []engine.Row{3, 1, 1},
+			Batches:  batches,
+			Masks:    masks,
+			Stats:    ms[stats],
+			StatRows: []engine.Row{2, 0, 3},
+			G:        ms[g],
+			Loss:     loss,
+		}}, func() any { return loss }
 	})
 	for _, given := range []bool{true, false} {
 		w.same(fmt.Sprintf("evaluate, statistics given: %v", given), func(ms []engine.Mat) ([]engine.Task, func() any) {
-			task := engine.Evaluate{X: ms[x], Rows: []engine.Row{2, 0, 3}, Batches: batches, Drawn: masks, Loss: sums, Correct: right, Squares: squares}
+			task := engine.Evaluate{
+				X:       ms[x],
+				Rows:    []engine.Row{2, 0, 3},
+				Batches: batches,
+				Drawn:   masks,
+				Loss:    sums,
+				Correct: right,
+				Squares: squares,
+			}
 			if given {
 				task.Stats = ms[stats]
 			}
@@ -493,15 +597,21 @@ func (w *comparison) models() {
 		})
 	}
 	w.same("statistics", func(ms []engine.Mat) ([]engine.Task, func() any) {
-		return []engine.Task{engine.Statistics{X: ms[x], Rows: []engine.Row{1, 3}, Batches: batches, Stats: ms[stats].Sub(1, 2)}}, nil
+		return []engine.Task{engine.Statistics{
+			X:       ms[x],
+			Rows:    []engine.Row{1, 3},
+			Batches: batches,
+			Stats:   ms[stats].Sub(1, 2),
+		}}, nil
 	})
 	key := noise.Key{Seed: 8, Purpose: noise.Candidate, Round: 3}
 	ids := []engine.Member{4, 5, 2, 9, 8, 1}
 	for _, anti := range []bool{false, true} {
 		fit := make([]float32, len(ids))
 		w.same(fmt.Sprintf("candidates along axes, antithetic %v", anti), func(ms []engine.Mat) ([]engine.Task, func() any) {
-			return []engine.Task{engine.Candidates{Theta: ms[one], Scale: ms[scale], Axes: ms[x].Sub(1, 2), Along: []float32{0.5, -0.1, 0.5, -0.1, 0, 0.2, 0.3, -0.4, 0.3, 0.4, -0.02, 0.01},
-				Key: key, Antithetic: anti, IDs: ids, Batches: batches[:1], Fitness: fit}}, func() any { return fit }
+			return []engine.Task{engine.Candidates{Theta: ms[one], Scale: ms[scale], Axes: ms[x].Sub(1, 2),
+				Along: []float32{0.5, -0.1, 0.5, -0.1, 0, 0.2, 0.3, -0.4, 0.3, 0.4, -0.02, 0.01},
+				Key:   key, Antithetic: anti, IDs: ids, Batches: batches[:1], Fitness: fit}}, func() any { return fit }
 		})
 	}
 	way := -1
@@ -510,21 +620,32 @@ func (w *comparison) models() {
 			if scaled && kind.Rank > 0 {
 				continue
 			}
-			for _, b := range [][][]int32{{batches[0][:min(n, 140)]}, {train[:7], train[:7], train[3:9], train[3:9], train[3:5], train[:7]}} {
+			for _, b := range [][][]int32{{batches[0][:min(n, 140)]},
+				{train[:7], train[:7], train[3:9], train[3:9], train[3:5], train[:7]}} {
 				if way++; w.kinds != nil && !slices.Contains(w.kinds, way) {
 					continue
 				}
 				fit := make([]float32, len(ids))
-				w.same(fmt.Sprintf("candidates %+v, scaled %v, %d batches", kind, scaled, len(b)), func(ms []engine.Mat) ([]engine.Task, func() any) {
-					task := engine.Candidates{Theta: ms[one], Noise: kind, Sigma: 0.05, Key: key, Antithetic: len(b) == 1, IDs: ids, Batches: b, Fitness: fit}
-					if scaled {
-						task.Scale = ms[scale]
-					}
-					if len(b) > 1 {
-						task.Drawn = append(append([]noise.Key(nil), masks...), masks...)
-					}
-					return []engine.Task{task}, func() any { return fit }
-				})
+				w.same(fmt.Sprintf("candidates %+v, scaled %v, %d batches", kind, scaled, len(b)),
+					func(ms []engine.Mat) ([]engine.Task, func() any) {
+						task := engine.Candidates{
+							Theta:      ms[one],
+							Noise:      kind,
+							Sigma:      0.05,
+							Key:        key,
+							Antithetic: len(b) == 1,
+							IDs:        ids,
+							Batches:    b,
+							Fitness:    fit,
+						}
+						if scaled {
+							task.Scale = ms[scale]
+						}
+						if len(b) > 1 {
+							task.Drawn = append(append([]noise.Key(nil), masks...), masks...)
+						}
+						return []engine.Task{task}, func() any { return fit }
+					})
 			}
 		}
 	}

@@ -47,7 +47,8 @@ func near(got float32, exact, all float64, products int) bool {
 // multiplications returns products of all layouts and epilogues, across edges of tiles of 64, of 16 words, and of
 // lanes.
 func multiplications() (out []gpu.Multiplication) {
-	shapes := [][4]int{{1, 1, 1, 1}, {2, 7, 9, 5}, {1, 64, 64, 16}, {1, 65, 63, 33}, {3, 17, 70, 31}, {1, 130, 5, 100}, {2, 16, 8, 8}, {1, 33, 129, 47}}
+	shapes := [][4]int{{1, 1, 1, 1}, {2, 7, 9, 5}, {1, 64, 64, 16}, {1, 65, 63, 33}, {3, 17, 70, 31}, {1, 130, 5, 100},
+		{2, 16, 8, 8}, {1, 33, 129, 47}}
 	for i, s := range shapes {
 		for layout := range 4 {
 			p := gpu.Multiplication{Entries: s[0], M: s[1], N: s[2], K: s[3], TurnedA: layout&1 != 0, TurnedB: layout&2 != 0}
@@ -117,7 +118,8 @@ func wrongProduct(arithmetic string, p gpu.Multiplication, got []float32) string
 			}
 		}
 		if !near(got[i], sum, all, k) {
-			return fmt.Sprintf("%s, %d x %d over %d: row %d, column %d of entry %d is %g, want %g", arithmetic, p.M, p.N, p.K, r, q, z, got[i], sum)
+			return fmt.Sprintf("%s, %d x %d over %d: row %d, column %d of entry %d is %g, want %g", arithmetic, p.M, p.N, p.K, r,
+				q, z, got[i], sum)
 		}
 	}
 	return ""
@@ -145,7 +147,20 @@ func convolutions() (out []gpu.Images) {
 		{1, 2, 1, 6, 5, 3, 3, 1, 1}, {2, 3, 3, 7, 6, 12, 3, 2, 1}, {1, 1, 5, 9, 9, 20, 2, 1, 0}, {2, 2, 4, 5, 6, 6, 4, 3, 2}, {1, 9, 6, 8, 8, 40, 1, 1, 0}, {1, 1, 2, 4, 4, 70, 3, 1, 1},
 	} {
 		for _, back := range []bool{false, true} {
-			c := gpu.Images{Entries: s[0], Most: s[1], In: s[2], H: s[3], W: s[4], Out: s[5], Side: s[6], Stride: s[7], Pad: s[8], Groups: 1, Back: back, Sizes: []int{s[1], s[1] - 1}[:s[0]]}
+			c := gpu.Images{
+				Entries: s[0],
+				Most:    s[1],
+				In:      s[2],
+				H:       s[3],
+				W:       s[4],
+				Out:     s[5],
+				Side:    s[6],
+				Stride:  s[7],
+				Pad:     s[8],
+				Groups:  1,
+				Back:    back,
+				Sizes:   []int{s[1], s[1] - 1}[:s[0]],
+			}
 			if i == 3 {
 				c.Groups = 2
 			}
@@ -186,7 +201,8 @@ func wrongImages(arithmetic string, c gpu.Images, got []float32) string {
 							if c.Back {
 								in, of = of, in
 							}
-							v := float64(gpu.Rounded(arithmetic, c.Weights[(z*c.Out+o)*deep*c.Side*c.Side+i])) * float64(gpu.Rounded(arithmetic, c.X[in]))
+							v := float64(gpu.Rounded(arithmetic, c.Weights[(z*c.Out+o)*deep*c.Side*c.Side+i])) *
+								float64(gpu.Rounded(arithmetic, c.X[in]))
 							sums[of], all[of] = sums[of]+v, all[of]+math.Abs(v)
 						}
 					}
@@ -212,7 +228,8 @@ func wrongImages(arithmetic string, c gpu.Images, got []float32) string {
 			sums[i] = 0
 		}
 		if !near(got[i], sums[i], all[i], (deep+many)*c.Side*c.Side) {
-			return fmt.Sprintf("%s, back %v, %d of %dx%d to %d by %d: element %d is %g, want %g", arithmetic, c.Back, c.In, c.H, c.W, c.Out, c.Side, i, got[i], sums[i])
+			return fmt.Sprintf("%s, back %v, %d of %dx%d to %d by %d: element %d is %g, want %g", arithmetic, c.Back, c.In, c.H,
+				c.W, c.Out, c.Side, i, got[i], sums[i])
 		}
 	}
 	return ""
@@ -236,7 +253,8 @@ func TestTensorConvolutions(t *testing.T) {
 
 // TestTensorKinds: names of arithmetics, and devices that do not support them.
 func TestTensorKinds(t *testing.T) {
-	for kind, want := range map[string][2]string{"bf16/1/cuda9.0": {"bf16", "cuda9.0"}, "tf32/1/ptx": {"tf32", "ptx"}, "f32/1": {}, "bf16/1/": {}, "f16/1/cuda9.0": {}, "bf16": {}} {
+	for kind, want := range map[string][2]string{"bf16/1/cuda9.0": {"bf16", "cuda9.0"}, "tf32/1/ptx": {"tf32", "ptx"},
+		"f32/1": {}, "bf16/1/": {}, "f16/1/cuda9.0": {}, "bf16": {}} {
 		a, family, ok := gpu.ParseTensorKind(kind)
 		if ok != (want[0] != "") || ok && ([2]string{a, family} != want || gpu.TensorKind(a, family) != kind) {
 			t.Errorf("%s: %q, %q, %v", kind, a, family, ok)
@@ -249,7 +267,9 @@ func TestTensorKinds(t *testing.T) {
 		if err := gpu.TensorTest(ptxtest.New(), arithmetic); err != nil {
 			t.Error(err)
 		}
-		if err := gpu.TensorTest(plain{ptxtest.New()}, arithmetic); err == nil || err.Error() != "ptx:0 (interpreter) has no "+arithmetic+": it is computed by the tensor cores of NVIDIA's cards, by CUDA" {
+		if err := gpu.TensorTest(plain{ptxtest.New()}, arithmetic); err == nil ||
+			err.Error() != "ptx:0 (interpreter) has no "+arithmetic+
+				": it is computed by the tensor cores of NVIDIA's cards, by CUDA" {
 			t.Error(err)
 		}
 	}
@@ -261,7 +281,8 @@ func TestTensorKinds(t *testing.T) {
 		}
 		return cuda.PTX("tf32", text)
 	}
-	if err := gpu.TensorTest(d, "bf16"); err == nil || !strings.Contains(err.Error(), "computes rounded numbers of bf16 as") {
+	if err := gpu.TensorTest(d, "bf16"); err == nil ||
+		!strings.Contains(err.Error(), "computes rounded numbers of bf16 as") {
 		t.Error(err)
 	}
 }
@@ -281,7 +302,8 @@ func TestTensorTestConvolves(t *testing.T) {
 		swapped := regexp.MustCompile(`(mma\S+ \{[^}]*\},\{)(%r\d+),(%r\d+)`).ReplaceAllString(conv, "$1$3,$2")
 		d := ptxtest.New()
 		d.PTX = func(string, string) (string, error) { return before + ".entry conv_tensor(" + swapped, nil }
-		if err := gpu.TensorTest(d, arithmetic); swapped == conv || err == nil || !strings.Contains(err.Error(), "computes a convolution of whole numbers of "+arithmetic+" as ") {
+		if err := gpu.TensorTest(d, arithmetic); swapped == conv || err == nil ||
+			!strings.Contains(err.Error(), "computes a convolution of whole numbers of "+arithmetic+" as ") {
 			t.Errorf("%s: %v", arithmetic, err)
 		}
 	}

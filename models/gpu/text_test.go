@@ -43,7 +43,8 @@ func TestTextsHaveTheSameBits(t *testing.T) {
 	for i, layers := range texts {
 		t.Run(fmt.Sprint(i), func(t *testing.T) {
 			input, set, layers, _ := reads(t, layers)
-			sameModel(t, net(t, input, set.Classes, append(slices.Clone(layers), fmt.Sprintf("dense out=%d", set.Classes))...), set)
+			sameModel(t, net(t, input, set.Classes, append(slices.Clone(layers), fmt.Sprintf("dense out=%d", set.Classes))...),
+				set)
 		})
 	}
 }

@@ -66,7 +66,8 @@ func onOclgrind(t *testing.T, which string) (passes bool, out, log []byte) {
 	}
 	logFile := filepath.Join(t.TempDir(), "log")
 	c := exec.Command(os.Args[0], "-test.run="+which, "-test.v")
-	c.Env = append(os.Environ(), "BROOD_OPENCL="+oclgrind, "OCLGRIND_DATA_RACES=1", "OCLGRIND_CHECK_API=1", "OCLGRIND_LOG="+logFile)
+	c.Env = append(os.Environ(), "BROOD_OPENCL="+oclgrind, "OCLGRIND_DATA_RACES=1", "OCLGRIND_CHECK_API=1",
+		"OCLGRIND_LOG="+logFile)
 	out, err := c.CombinedOutput()
 	log, _ = os.ReadFile(logFile)
 	name, _, _ := strings.Cut(strings.Trim(which, "^"), "$")
@@ -109,8 +110,11 @@ func TestTinyTiles(t *testing.T) {
 	}
 	for i, race := range races {
 		t.Run(fmt.Sprint(i), func(t *testing.T) {
-			d := &brokenDevice{Device: open(t), edit: func(source string) string { return strings.ReplaceAll(source, race[0], race[1]) }}
-			m := net(t, "[2,5,6]", 3, "conv out=3 kernel=3 pad=1", "relu", "dropout rate=0.5", "conv out=4 kernel=2 stride=2", "flatten", "layernorm", "dense out=3")
+			d := &brokenDevice{Device: open(t), edit: func(source string) string {
+				return strings.ReplaceAll(source, race[0], race[1])
+			}}
+			m := net(t, "[2,5,6]", 3, "conv out=3 kernel=3 pad=1", "relu", "dropout rate=0.5", "conv out=4 kernel=2 stride=2",
+				"flatten", "layernorm", "dense out=3")
 			set, err := enginetest.Toy(t, 2, 5, 6).Augmented(data.Augment{Pad: 2, Flip: true})
 			if err != nil {
 				t.Fatal(err)
@@ -129,12 +133,36 @@ func TestTinyTiles(t *testing.T) {
 				t.Fatal(err)
 			}
 			adam := func(r engine.Row) engine.Task {
-				return engine.Adam{X: y.Sub(r, 1), M: y.Sub(2+r, 1), V: x.Sub(r, 1), G: x.Sub(2, 1), Rows: engine.Rows(1), Eta: 0.1, Eps: 1, T: 1}
+				return engine.Adam{
+					X:    y.Sub(r, 1),
+					M:    y.Sub(2+r, 1),
+					V:    x.Sub(r, 1),
+					G:    x.Sub(2, 1),
+					Rows: engine.Rows(1),
+					Eta:  0.1,
+					Eps:  1,
+					T:    1,
+				}
 			}
-			err = e.Do(t.Context(), engine.Gradients{X: x, Rows: engine.Rows(1), Batches: [][]int32{{1, 2}}, G: x.Sub(1, 1), Masks: make([]noise.Key, 1), Loss: make([]float32, 1)},
-				engine.Update{Rows: []engine.Row{0, 2}, Prog: []engine.Lin{{Dst: x, Terms: []engine.Term{{C: 2, Src: x}, {C: 3, Src: y}, {C: 1, Src: x.Sub(1, 1)}}}, {Dst: y, Terms: []engine.Term{{C: 1, Src: x}}}}},
-				engine.Copy{Dst: engine.RowOf(y, 3), Src: engine.RowOf(x, 0)}, engine.Fill{Dst: engine.RowOf(x, 0), Value: 1}, adam(0), adam(1),
-				engine.Sum{Dst: engine.RowOf(x, 0), Src: []engine.Span{engine.RowOf(x, 0), engine.RowOf(x, 1), engine.RowOf(x, 2)}, Tree: [][2]int{{0, 1}, {2, 3}}, Code: engine.Int8})
+			err = e.Do(t.Context(), engine.Gradients{
+				X:       x,
+				Rows:    engine.Rows(1),
+				Batches: [][]int32{{1, 2}},
+				G:       x.Sub(1, 1),
+				Masks:   make([]noise.Key, 1),
+				Loss:    make([]float32, 1),
+			},
+				engine.Update{
+					Rows: []engine.Row{0, 2}, Prog: []engine.Lin{{Dst: x, Terms: []engine.Term{{C: 2, Src: x}, {C: 3, Src: y}, {C: 1, Src: x.Sub(1, 1)}}}, {Dst: y, Terms: []engine.Term{{C: 1, Src: x}}}},
+				},
+				engine.Copy{Dst: engine.RowOf(y, 3), Src: engine.RowOf(x, 0)}, engine.Fill{Dst: engine.RowOf(x, 0), Value: 1},
+				adam(0), adam(1),
+				engine.Sum{
+					Dst:  engine.RowOf(x, 0),
+					Src:  []engine.Span{engine.RowOf(x, 0), engine.RowOf(x, 1), engine.RowOf(x, 2)},
+					Tree: [][2]int{{0, 1}, {2, 3}},
+					Code: engine.Int8,
+				})
 			if err == nil {
 				err = e.Wait(t.Context())
 			}

@@ -41,7 +41,8 @@ func TestEnginesAgree(t *testing.T) {
 			for i, e := range []interface {
 				Do(context.Context, ...engine.Task) error
 			}{slow, fast} {
-				g := engine.Gradients{X: x, Rows: engine.Rows(1), Batches: [][]int32{set.Train()[:37]}, Stats: ram.New(1, m.Layout.Stats),
+				g := engine.Gradients{X: x, Rows: engine.Rows(1), Batches: [][]int32{set.Train()[:37]},
+					Stats: ram.New(1, m.Layout.Stats),
 					Masks: []noise.Key{{Seed: 2, Purpose: noise.Dropout, Round: 5}}, G: ram.New(1, m.Layout.Params), Loss: make([]float32, 1)}
 				m.Layout.FreshStats(flat(g.Stats))
 				if err := e.Do(ctx, g); err != nil {

@@ -38,7 +38,15 @@ func TestGradientsDoNotDependOnAlignment(t *testing.T) {
 			t.Fatal(err)
 		}
 		m.Layout.FreshStats(flat(stats))
-		task := engine.Gradients{X: x, Rows: engine.Rows(1), Batches: [][]int32{d.Train()[:8]}, Stats: stats, Masks: []noise.Key{{Seed: 1, Purpose: noise.Dropout}}, G: g, Loss: make([]float32, 1)}
+		task := engine.Gradients{
+			X:       x,
+			Rows:    engine.Rows(1),
+			Batches: [][]int32{d.Train()[:8]},
+			Stats:   stats,
+			Masks:   []noise.Key{{Seed: 1, Purpose: noise.Dropout}},
+			G:       g,
+			Loss:    make([]float32, 1),
+		}
 		if err := e.Do(context.Background(), task); err != nil {
 			t.Fatal(err)
 		}

@@ -33,7 +33,14 @@ func BenchmarkGradients(b *testing.B) {
 			}
 			n := c.members
 			x, g, stats := ram.New(n, m.Layout.Params), ram.New(n, m.Layout.Params), ram.New(n, m.Layout.Stats)
-			t := engine.Gradients{X: x, Rows: engine.Rows(n), G: g, Stats: stats, Loss: make([]float32, n), Masks: make([]noise.Key, n)}
+			t := engine.Gradients{
+				X:     x,
+				Rows:  engine.Rows(n),
+				G:     g,
+				Stats: stats,
+				Loss:  make([]float32, n),
+				Masks: make([]noise.Key, n),
+			}
 			for i := range n {
 				if err := m.Init(1, engine.Member(i), row(x, engine.Row(i))); err != nil {
 					b.Fatal(err)

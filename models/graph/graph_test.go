@@ -32,7 +32,8 @@ func TestNewRefusesMismatch(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if _, err := New(enginetest.Compile(t, "[784]", "dense out=3"), glyphs, 1); err == nil || !strings.Contains(err.Error(), "3 classes") {
+	if _, err := New(enginetest.Compile(t, "[784]", "dense out=3"), glyphs, 1); err == nil ||
+		!strings.Contains(err.Error(), "3 classes") {
 		t.Errorf("too few classes: %v", err)
 	}
 	e, err := New(enginetest.Compile(t, "[6]", "dense out=3"), set, 0)
@@ -66,7 +67,13 @@ func TestLossIsStable(t *testing.T) {
 	for _, id := range ids {
 		want += []float64{0, 1000, 500}[set.Label(id)] / 6
 	}
-	if err := e.Do(context.Background(), engine.Gradients{X: x, Rows: engine.Rows(1), Batches: [][]int32{ids}, G: g, Loss: loss}); err != nil {
+	if err := e.Do(context.Background(), engine.Gradients{
+		X:       x,
+		Rows:    engine.Rows(1),
+		Batches: [][]int32{ids},
+		G:       g,
+		Loss:    loss,
+	}); err != nil {
 		t.Fatal(err)
 	}
 	near(t, "loss", float64(loss[0]), want)
@@ -86,7 +93,13 @@ func TestGradientSurvivesALeadingFirstClass(t *testing.T) {
 	for i := range 6 { // class 0 sees every input multiplied by a hundred, with either sign
 		flat(x)[i] = 300
 	}
-	if err := e.Do(context.Background(), engine.Gradients{X: x, Rows: engine.Rows(1), Batches: [][]int32{set.Train()[:8]}, G: g, Loss: loss}); err != nil {
+	if err := e.Do(context.Background(), engine.Gradients{
+		X:       x,
+		Rows:    engine.Rows(1),
+		Batches: [][]int32{set.Train()[:8]},
+		G:       g,
+		Loss:    loss,
+	}); err != nil {
 		t.Fatal(err)
 	}
 	for i, v := range flat(g) {
@@ -113,7 +126,13 @@ func TestEvaluateInPieces(t *testing.T) {
 	x, ids, one := enginetest.Start(t, m), set.Train(), engine.Rows(1)
 	run := func(ids []int32) (float64, int64) {
 		loss, correct := make([]float64, 1), make([]int64, 1)
-		if err := e.Do(context.Background(), engine.Evaluate{X: x, Rows: one, Batches: [][]int32{ids}, Loss: loss, Correct: correct}); err != nil {
+		if err := e.Do(context.Background(), engine.Evaluate{
+			X:       x,
+			Rows:    one,
+			Batches: [][]int32{ids},
+			Loss:    loss,
+			Correct: correct,
+		}); err != nil {
 			t.Fatal(err)
 		}
 		return loss[0], correct[0]

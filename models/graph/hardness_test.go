@@ -26,7 +26,8 @@ func train(t *testing.T, model string, set *data.Set, epochs int) float64 {
 	}
 	const batch, eta, mu = 128, 0.03, 0.9
 	one := engine.Rows(1)
-	x, g, buf, stats := ram.New(1, m.Layout.Params), ram.New(1, m.Layout.Params), ram.New(1, m.Layout.Params), ram.New(1, m.Layout.Stats)
+	x, g, buf, stats := ram.New(1, m.Layout.Params), ram.New(1, m.Layout.Params), ram.New(1, m.Layout.Params),
+		ram.New(1, m.Layout.Stats)
 	if err := m.Init(1, 0, flat(x)); err != nil {
 		t.Fatal(err)
 	}
@@ -36,7 +37,15 @@ func train(t *testing.T, model string, set *data.Set, epochs int) float64 {
 	b := make([]int32, batch)
 	for at := 0; at < epochs*len(ids); at += batch {
 		data.Batch(b, ids, noise.Key{Seed: 1, Purpose: noise.Order}, uint64(at), w)
-		err := e.Do(ctx, engine.Gradients{X: x, Rows: one, Batches: [][]int32{b}, Stats: stats, Masks: []noise.Key{{Seed: 1, Purpose: noise.Dropout, Round: uint64(at)}}, G: g, Loss: loss},
+		err := e.Do(ctx, engine.Gradients{
+			X:       x,
+			Rows:    one,
+			Batches: [][]int32{b},
+			Stats:   stats,
+			Masks:   []noise.Key{{Seed: 1, Purpose: noise.Dropout, Round: uint64(at)}},
+			G:       g,
+			Loss:    loss,
+		},
 			engine.Update{Rows: one, Prog: []engine.Lin{
 				{Dst: buf, Terms: []engine.Term{{C: mu, Src: buf}, {C: 1, Src: g}}},
 				{Dst: x, Terms: []engine.Term{{C: 1, Src: x}, {C: -eta, Src: g}, {C: -eta * mu, Src: buf}}}}})
@@ -45,7 +54,14 @@ func train(t *testing.T, model string, set *data.Set, epochs int) float64 {
 		}
 	}
 	correct := make([]int64, 1)
-	if err := e.Do(ctx, engine.Evaluate{X: x, Rows: one, Batches: [][]int32{set.Test()}, Stats: stats, Loss: make([]float64, 1), Correct: correct}); err != nil {
+	if err := e.Do(ctx, engine.Evaluate{
+		X:       x,
+		Rows:    one,
+		Batches: [][]int32{set.Test()},
+		Stats:   stats,
+		Loss:    make([]float64, 1),
+		Correct: correct,
+	}); err != nil {
 		t.Fatal(err)
 	}
 	return 100 * (1 - float64(correct[0])/float64(len(set.Test())))

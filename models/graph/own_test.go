@@ -19,7 +19,8 @@ import (
 // perceptron returns mlp-small written as a graph.
 func perceptron() Own {
 	return Own{Name: "perceptron", Input: []int{784}, Classes: 10,
-		Params: []engine.Tensor{{Name: "w1", Shape: []int{64, 784}}, {Name: "b1", Shape: []int{64, 1}}, {Name: "w2", Shape: []int{10, 64}}, {Name: "b2", Shape: []int{10, 1}}},
+		Params: []engine.Tensor{{Name: "w1", Shape: []int{64, 784}}, {Name: "b1", Shape: []int{64, 1}},
+			{Name: "w2", Shape: []int{10, 64}}, {Name: "b2", Shape: []int{10, 1}}},
 		Build: func(_ *G.ExprGraph, _ int, input *G.Node, p []*G.Node) (*G.Node, error) {
 			hidden, err := G.BroadcastAdd(G.Must(G.Mul(p[0], input)), p[1], nil, []byte{1})
 			if err != nil {
@@ -62,9 +63,28 @@ layer = [{kind = "dense", out = 64}, {kind = "relu"}, {kind = "dense", out = 10}
 	}
 	var got [2]string
 	for i, e := range []*Engine{list, own} {
-		g := engine.Gradients{X: x, Rows: engine.Rows(2), Batches: [][]int32{set.Train()[:9], set.Train()[9:16]}, G: ram.New(2, x.Cols), Loss: make([]float32, 2)}
-		ev := engine.Evaluate{X: x, Rows: engine.Rows(2), Batches: g.Batches, Loss: make([]float64, 2), Correct: make([]int64, 2)}
-		c := engine.Candidates{Theta: x.Sub(0, 1), Sigma: 0.1, Key: noise.Key{Seed: 1, Purpose: noise.Candidate}, IDs: []engine.Member{3, 4}, Batches: g.Batches[:1], Fitness: make([]float32, 2)}
+		g := engine.Gradients{
+			X:       x,
+			Rows:    engine.Rows(2),
+			Batches: [][]int32{set.Train()[:9], set.Train()[9:16]},
+			G:       ram.New(2, x.Cols),
+			Loss:    make([]float32, 2),
+		}
+		ev := engine.Evaluate{
+			X:       x,
+			Rows:    engine.Rows(2),
+			Batches: g.Batches,
+			Loss:    make([]float64, 2),
+			Correct: make([]int64, 2),
+		}
+		c := engine.Candidates{
+			Theta:   x.Sub(0, 1),
+			Sigma:   0.1,
+			Key:     noise.Key{Seed: 1, Purpose: noise.Candidate},
+			IDs:     []engine.Member{3, 4},
+			Batches: g.Batches[:1],
+			Fitness: make([]float32, 2),
+		}
 		if err := e.Do(context.Background(), g, ev, c); err != nil {
 			t.Fatal(err)
 		}
@@ -132,7 +152,8 @@ func ExampleNewOwn() {
 		}
 	})
 	gradients := engine.Gradients{X: x, Rows: engine.Rows(1), Batches: [][]int32{set.Train()[:60]}, G: g, Loss: loss}
-	step := engine.Update{Rows: engine.Rows(1), Prog: []engine.Lin{{Dst: x, Terms: []engine.Term{{C: 1, Src: x}, {C: -0.03, Src: g}}}}}
+	step := engine.Update{Rows: engine.Rows(1),
+		Prog: []engine.Lin{{Dst: x, Terms: []engine.Term{{C: 1, Src: x}, {C: -0.03, Src: g}}}}}
 	var first float32
 	for i := range 60 {
 		if err := e.Do(context.Background(), gradients, step); err != nil {
@@ -178,7 +199,8 @@ func TestOwnText(t *testing.T) {
 			o.Params[0].Shape, o.Params[1].Shape = []int{64, 784}, []int{64, 1}
 			o.Build = func(_ *G.ExprGraph, _ int, input *G.Node, p []*G.Node) (*G.Node, error) {
 				hidden := G.Must(G.Rectify(G.Must(G.BroadcastAdd(G.Must(G.Mul(p[0], input)), p[1], nil, []byte{1}))))
-				return G.BroadcastAdd(G.Must(G.Mul(p[2], G.Must(G.BroadcastAdd(hidden, p[1], nil, []byte{1})))), p[3], nil, []byte{1})
+				return G.BroadcastAdd(G.Must(G.Mul(p[2], G.Must(G.BroadcastAdd(hidden, p[1], nil, []byte{1})))), p[3], nil,
+					[]byte{1})
 			}
 		},
 	} {
@@ -234,7 +256,9 @@ func TestOwnGraphText(t *testing.T) {
 	noise := func(x *G.Node) (*G.Node, error) {
 		return G.Add(x, G.GaussianRandomNode(x.Graph(), tensor.Float32, 0, 1, x.Shape()...))
 	}
-	for name, change := range map[string]func(x *G.Node) (*G.Node, error){"dropout": func(x *G.Node) (*G.Node, error) { return G.Dropout(x, 0.5) }, "noise": noise} {
+	for name, change := range map[string]func(x *G.Node) (*G.Node, error){"dropout": func(x *G.Node) (*G.Node, error) {
+		return G.Dropout(x, 0.5)
+	}, "noise": noise} {
 		if _, err := with(change); err == nil || !strings.Contains(err.Error(), "draws random numbers") {
 			t.Errorf("%s: %v", name, err)
 		}

@@ -18,7 +18,8 @@ func sweep(g *G.ExprGraph, name string, shape ...int) (*G.Node, []float64) {
 	for i := range v {
 		v[i] = math.Sin(float64(3*i + len(name)))
 	}
-	n := G.NewTensor(g, G.Float64, len(shape), G.WithShape(shape...), G.WithName(name), G.WithValue(tensor.New(tensor.WithShape(shape...), tensor.WithBacking(v))))
+	n := G.NewTensor(g, G.Float64, len(shape), G.WithShape(shape...), G.WithName(name),
+		G.WithValue(tensor.New(tensor.WithShape(shape...), tensor.WithBacking(v))))
 	return n, v
 }
 
@@ -135,7 +136,8 @@ func TestTrapBroadcastGradient(t *testing.T) {
 func TestTrapInverseSqrt(t *testing.T) {
 	g := G.NewGraph()
 	v := []float64{0.25, 4, 9}
-	x := G.NewVector(g, G.Float64, G.WithShape(3), G.WithName("x"), G.WithValue(tensor.New(tensor.WithShape(3), tensor.WithBacking(v))))
+	x := G.NewVector(g, G.Float64, G.WithShape(3), G.WithName("x"),
+		G.WithValue(tensor.New(tensor.WithShape(3), tensor.WithBacking(v))))
 	grads, err := G.Grad(G.Must(G.Sum(G.Must(G.InverseSqrt(x)))), x)
 	if err != nil {
 		t.Fatal(err)
@@ -167,7 +169,8 @@ func TestTrapSoftMaxHash(t *testing.T) {
 // element of the whole tensor instead of the row: a row whose first class leads overflows.
 func TestTrapSoftMaxMaximum(t *testing.T) {
 	g := G.NewGraph()
-	x := G.NewMatrix(g, G.Float64, G.WithShape(2, 2), G.WithName("x"), G.WithValue(tensor.New(tensor.WithShape(2, 2), tensor.WithBacking([]float64{0, 0, 800, 0}))))
+	x := G.NewMatrix(g, G.Float64, G.WithShape(2, 2), G.WithName("x"),
+		G.WithValue(tensor.New(tensor.WithShape(2, 2), tensor.WithBacking([]float64{0, 0, 800, 0}))))
 	got, err := values(g, G.Must(G.LogSoftMax(x, 1)))
 	wrong(t, got, err, []float64{-math.Ln2, -math.Ln2, 0, -800})
 }

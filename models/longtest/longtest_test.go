@@ -77,7 +77,8 @@ func TestRacePatterns(t *testing.T) {
 	if len(skipped) < 20 {
 		t.Errorf(".ci/run skips %q", skipped)
 	}
-	tests := slices.Concat(testsBelow(t, "models"), testsBelow(t, "runtime"), testsBelow(t, "transport"), testsBelow(t, "tui"))
+	tests := slices.Concat(testsBelow(t, "models"), testsBelow(t, "runtime"), testsBelow(t, "transport"),
+		testsBelow(t, "tui"))
 	for _, name := range skipped {
 		if !slices.Contains(tests, name) {
 			t.Errorf("no test is named %s, which .ci/run skips under the race detector", name)

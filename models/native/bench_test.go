@@ -21,7 +21,14 @@ func gradients(b *testing.B, m *models.Model, set *data.Set, threads, n, batch i
 		b.Fatal(err)
 	}
 	x, g, stats := ram.New(n, m.Layout.Params), ram.New(n, m.Layout.Params), ram.New(n, m.Layout.Stats)
-	t := engine.Gradients{X: x, Rows: engine.Rows(n), Stats: stats, G: g, Loss: make([]float32, n), Masks: make([]noise.Key, n)}
+	t := engine.Gradients{
+		X:     x,
+		Rows:  engine.Rows(n),
+		Stats: stats,
+		G:     g,
+		Loss:  make([]float32, n),
+		Masks: make([]noise.Key, n),
+	}
 	for i := range n {
 		if err := m.Init(1, engine.Member(i), row(x, engine.Row(i))); err != nil {
 			b.Fatal(err)
@@ -49,7 +56,8 @@ func BenchmarkTeam(b *testing.B) {
 		if err != nil {
 			b.Fatal(err)
 		}
-		set, err := data.New(data.Info{Name: "noise", Shape: m.Input, Classes: 10}, data.Raster{Pixels: make([]byte, 128*m.Features), Labels: make([]uint16, 128)}, data.Raster{}, 0)
+		set, err := data.New(data.Info{Name: "noise", Shape: m.Input, Classes: 10},
+			data.Raster{Pixels: make([]byte, 128*m.Features), Labels: make([]uint16, 128)}, data.Raster{}, 0)
 		if err != nil {
 			b.Fatal(err)
 		}
@@ -66,7 +74,8 @@ func BenchmarkUpdate(b *testing.B) {
 		if err != nil {
 			b.Fatal(err)
 		}
-		set, err := data.New(data.Info{Name: "noise", Shape: m.Input, Classes: 10}, data.Raster{Pixels: make([]byte, 128*m.Features), Labels: make([]uint16, 128)}, data.Raster{}, 0)
+		set, err := data.New(data.Info{Name: "noise", Shape: m.Input, Classes: 10},
+			data.Raster{Pixels: make([]byte, 128*m.Features), Labels: make([]uint16, 128)}, data.Raster{}, 0)
 		if err != nil {
 			b.Fatal(err)
 		}

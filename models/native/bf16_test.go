@@ -24,8 +24,8 @@ func TestBF16Candidates(t *testing.T) {
 	}
 	set := small(t)
 	task := func(ids ...engine.Member) engine.Candidates {
-		c := engine.Candidates{Key: noise.Key{Seed: 3}, Theta: ram.New(1, m.Layout.Params), Sigma: 0.05, Antithetic: true, IDs: ids,
-			Batches: [][]int32{set.Train()[:150]}, Fitness: make([]float32, len(ids))}
+		c := engine.Candidates{Key: noise.Key{Seed: 3}, Theta: ram.New(1, m.Layout.Params), Sigma: 0.05, Antithetic: true,
+			IDs: ids, Batches: [][]int32{set.Train()[:150]}, Fitness: make([]float32, len(ids))}
 		if err := m.Init(1, 0, flat(c.Theta)); err != nil {
 			t.Fatal(err)
 		}
@@ -46,7 +46,8 @@ func TestBF16Candidates(t *testing.T) {
 }
 
 // holdBF16 runs TestBF16Candidates for one summation order.
-func holdBF16(t *testing.T, open opener, m *models.Model, set *data.Set, plain *Engine, task func(...engine.Member) engine.Candidates, all engine.Candidates, without []float32) {
+func holdBF16(t *testing.T, open opener, m *models.Model, set *data.Set, plain *Engine,
+	task func(...engine.Member) engine.Candidates, all engine.Candidates, without []float32) {
 	var want []float32
 	variants(t, func(t *testing.T, variant kernel.Variant) {
 		for threads := 1; threads <= 3; threads++ {
@@ -87,7 +88,8 @@ func TestAMXConvolves(t *testing.T) {
 		t.Fatal(err)
 	}
 	set := small(t)
-	task := engine.Candidates{Key: noise.Key{Seed: 3}, Theta: ram.New(1, m.Layout.Params), Sigma: 0.05, Antithetic: true, IDs: []engine.Member{0, 1, 2},
+	task := engine.Candidates{Key: noise.Key{Seed: 3}, Theta: ram.New(1, m.Layout.Params), Sigma: 0.05, Antithetic: true,
+		IDs:     []engine.Member{0, 1, 2},
 		Batches: [][]int32{set.Train()[:70]}, Fitness: make([]float32, 3)}
 	if err := m.Init(1, 0, flat(task.Theta)); err != nil {
 		t.Fatal(err)
@@ -180,10 +182,13 @@ func naiveBF16(e *Engine, t *engine.Candidates, i int) float64 {
 
 // TestBF16Refuses: models without a product to round are refused.
 func TestBF16Refuses(t *testing.T) {
-	for name, want := range map[string]string{"mlp-int8": "in whole numbers", "": "no dense layer, so bf16 changes nothing"} {
+	for name, want := range map[string]string{"mlp-int8": "in whole numbers",
+		"": "no dense layer, so bf16 changes nothing"} {
 		m, err := models.Load(name)
 		if name == "" {
-			m, err = models.FromSource("pooled", []byte("name = \"pooled\"\ninput = [1, 28, 28]\nclasses = 10\n[[layer]]\nkind = \"conv\"\nout = 10\nkernel = 3\n[[layer]]\nkind = \"globalavgpool\"\n"))
+			m, err = models.FromSource("pooled",
+				[]byte("name = \"pooled\"\ninput = [1, 28, 28]\nclasses = 10\n[[layer]]\nkind = \"conv\"\nout = 10\nkernel = 3\n"+
+					"[[layer]]\nkind = \"globalavgpool\"\n"))
 		}
 		if err != nil {
 			t.Fatal(err)

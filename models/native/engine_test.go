@@ -152,15 +152,35 @@ func teamwork(t *testing.T, m *models.Model, set *data.Set, n, threads int, vari
 		t.Fatal(err)
 	}
 	g := task(t, m, set, n, 75)
-	c := engine.Candidates{Theta: g.X.Sub(0, 1), Sigma: 0.1, Antithetic: true, IDs: []engine.Member{3}, Batches: [][]int32{set.Train()[:140]}, Fitness: make([]float32, 1)}
-	ev := engine.Evaluate{X: g.X, Rows: engine.Rows(1), Batches: [][]int32{set.Train()[:90]}, Loss: make([]float64, 1), Correct: make([]int64, 1)}
-	st := engine.Statistics{X: g.X, Rows: engine.Rows(1), Batches: [][]int32{set.Train()[:65]}, Stats: ram.New(1, m.Layout.Stats)}
+	c := engine.Candidates{
+		Theta:      g.X.Sub(0, 1),
+		Sigma:      0.1,
+		Antithetic: true,
+		IDs:        []engine.Member{3},
+		Batches:    [][]int32{set.Train()[:140]},
+		Fitness:    make([]float32, 1),
+	}
+	ev := engine.Evaluate{
+		X:       g.X,
+		Rows:    engine.Rows(1),
+		Batches: [][]int32{set.Train()[:90]},
+		Loss:    make([]float64, 1),
+		Correct: make([]int64, 1),
+	}
+	st := engine.Statistics{
+		X:       g.X,
+		Rows:    engine.Rows(1),
+		Batches: [][]int32{set.Train()[:65]},
+		Stats:   ram.New(1, m.Layout.Stats),
+	}
 	// the helpers of members run vector tasks in between
-	step := engine.Update{Rows: engine.Rows(n), Prog: []engine.Lin{{Dst: g.X, Terms: []engine.Term{{C: 1, Src: g.X}, {C: -0.01, Src: g.G}}}}}
+	step := engine.Update{Rows: engine.Rows(n),
+		Prog: []engine.Lin{{Dst: g.X, Terms: []engine.Term{{C: 1, Src: g.X}, {C: -0.01, Src: g.G}}}}}
 	if err := e.Do(context.Background(), g, step, g, c, ev, st); err != nil {
 		t.Fatal(err)
 	}
-	return fmt.Sprint(hash(flat(g.G)), hash(g.Loss), hash(flat(g.Stats)), hash(c.Fitness), ev.Loss, ev.Correct, hash(flat(st.Stats)))
+	return fmt.Sprint(hash(flat(g.G)), hash(g.Loss), hash(flat(g.Stats)), hash(c.Fitness), ev.Loss, ev.Correct,
+		hash(flat(st.Stats)))
 }
 
 // TestThreads: gradients, evaluations and candidates in shuffled order have the same bits on 1, 2 and 5 threads.
@@ -194,14 +214,28 @@ func TestThreads(t *testing.T) {
 				copy(row(back, r), row(g.G, engine.Row(i)))
 				loss[r] = g.Loss[i]
 			}
-			ev := engine.Evaluate{X: g.X, Rows: engine.Rows(n), Batches: make([][]int32, n), Stats: g.Stats, Loss: make([]float64, n), Correct: make([]int64, n)}
+			ev := engine.Evaluate{
+				X:       g.X,
+				Rows:    engine.Rows(n),
+				Batches: make([][]int32, n),
+				Stats:   g.Stats,
+				Loss:    make([]float64, n),
+				Correct: make([]int64, n),
+			}
 			if m.Layout.Stats == 0 {
 				ev.Stats = engine.Mat{}
 			}
 			for i := range n {
 				ev.Batches[i] = set.Train()[:150+i]
 			}
-			c := engine.Candidates{Theta: g.X.Sub(0, 1), Sigma: 0.1, Antithetic: true, IDs: []engine.Member{0, 1, 2, 9}, Batches: [][]int32{set.Train()[:140]}, Fitness: make([]float32, 4)}
+			c := engine.Candidates{
+				Theta:      g.X.Sub(0, 1),
+				Sigma:      0.1,
+				Antithetic: true,
+				IDs:        []engine.Member{0, 1, 2, 9},
+				Batches:    [][]int32{set.Train()[:140]},
+				Fitness:    make([]float32, 4),
+			}
 			if err := e.Do(ctx, ev, c); err != nil {
 				t.Fatal(err)
 			}
@@ -215,7 +249,8 @@ func TestThreads(t *testing.T) {
 					t.Errorf("candidate %d alone has fitness %v, among others %v", id, one.Fitness[0], c.Fitness[i])
 				}
 			}
-			got := [3]string{fmt.Sprint(hash(flat(back)), hash(loss), hash(flat(g.Stats))), fmt.Sprint(ev.Loss, ev.Correct), fmt.Sprint(hash(c.Fitness))}
+			got := [3]string{fmt.Sprint(hash(flat(back)), hash(loss), hash(flat(g.Stats))), fmt.Sprint(ev.Loss, ev.Correct),
+				fmt.Sprint(hash(c.Fitness))}
 			if at == 0 {
 				want = got
 			}
@@ -326,7 +361,8 @@ func TestPoolingIsJoined(t *testing.T) {
 // TestUnsupportedLayer: the error names the layer kind that the plan does not support, so that another engine can be
 // chosen.
 func TestUnsupportedLayer(t *testing.T) {
-	m := &models.Model{Name: "odd", Input: []int{1, 28, 28}, Layers: []models.Layer{{Kind: models.Flatten, In: []int{1, 28, 28}, Out: []int{784}}, {Kind: "strange"}}}
+	m := &models.Model{Name: "odd", Input: []int{1, 28, 28},
+		Layers: []models.Layer{{Kind: models.Flatten, In: []int{1, 28, 28}, Out: []int{784}}, {Kind: "strange"}}}
 	_, err := compile(m)
 	var u *UncoveredError
 	if !errors.As(err, &u) || u.Layer != 2 {

@@ -28,7 +28,12 @@ func ExampleVector() {
 	if err := e.Write(ctx, engine.All(x), engine.AppendFloats(nil, []float32{1, 2, 3, 4, 5, 6})); err != nil {
 		log.Fatal(err)
 	}
-	sum := engine.Sum{Dst: engine.All(mean), Src: []engine.Span{engine.RowOf(x, 0), engine.RowOf(x, 1)}, Tree: [][2]int{{0, 1}}, Div: 2}
+	sum := engine.Sum{
+		Dst:  engine.All(mean),
+		Src:  []engine.Span{engine.RowOf(x, 0), engine.RowOf(x, 1)},
+		Tree: [][2]int{{0, 1}},
+		Div:  2,
+	}
 	finite := make([]bool, 2)
 	if err := e.Do(ctx, sum, engine.Finite{X: x, OK: finite}); err != nil {
 		log.Fatal(err)

@@ -18,7 +18,8 @@ import (
 var noises = []struct {
 	noise  engine.Noise
 	golden uint64
-}{{engine.Noise{}, 0x2c40500346ae0e89}, {engine.Noise{Integer: true}, 0x2476b8ce1e4c9538}, {engine.Noise{Rank: 1}, 0x4cf9a339134eca2c}, {engine.Noise{Rank: 4}, 0xbc4f1a34a91f22a4}}
+}{{engine.Noise{}, 0x2c40500346ae0e89}, {engine.Noise{Integer: true}, 0x2476b8ce1e4c9538},
+	{engine.Noise{Rank: 1}, 0x4cf9a339134eca2c}, {engine.Noise{Rank: 4}, 0xbc4f1a34a91f22a4}}
 
 // TestNoiseIsFrozen: the noise of every kind has the same bits with every variant.
 func TestNoiseIsFrozen(t *testing.T) {
@@ -32,8 +33,8 @@ func TestNoiseIsFrozen(t *testing.T) {
 			t.Fatal(err)
 		}
 		for _, n := range noises {
-			task := engine.Candidates{Theta: ram.New(1, m.Layout.Params), Noise: n.noise, Sigma: 1, Antithetic: true, IDs: []engine.Member{9},
-				Key: noise.Key{Seed: 7, Purpose: noise.Candidate, Round: 1<<33 + 5}}
+			task := engine.Candidates{Theta: ram.New(1, m.Layout.Params), Noise: n.noise, Sigma: 1, Antithetic: true,
+				IDs: []engine.Member{9}, Key: noise.Key{Seed: 7, Purpose: noise.Candidate, Round: 1<<33 + 5}}
 			eps := make([]float32, m.Layout.Params)
 			if err := v.Candidate(0, eps, &task, 0); err != nil {
 				t.Fatal(err)
@@ -55,7 +56,8 @@ func TestKindsIndependentOfThreads(t *testing.T) {
 	}
 	made := func(shape ...int) *data.Set {
 		n := models.Size(shape)
-		s, err := data.New(data.Info{Name: fmt.Sprint("floats", shape), Shape: shape, Classes: 10}, data.Raster{Values: values[:300*n], Labels: make([]uint16, 300)}, data.Raster{}, 0)
+		s, err := data.New(data.Info{Name: fmt.Sprint("floats", shape), Shape: shape, Classes: 10},
+			data.Raster{Values: values[:300*n], Labels: make([]uint16, 300)}, data.Raster{}, 0)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -64,7 +66,8 @@ func TestKindsIndependentOfThreads(t *testing.T) {
 	for _, c := range []struct {
 		model string
 		set   *data.Set
-	}{{"mlp-small", glyphs}, {"mlp-small", made(1, 28, 28)}, {"lenet-caffe", glyphs}, {"whole", made(64)}, {"bytes-small", nil}} {
+	}{{"mlp-small", glyphs}, {"mlp-small", made(1, 28, 28)}, {"lenet-caffe", glyphs}, {"whole", made(64)},
+		{"bytes-small", nil}} {
 		// Vectors without remainder for every operand.
 		m, err := models.FromSource("whole", []byte(`
 name = "whole"
@@ -115,7 +118,8 @@ layer = [{kind = "dense", out = 96}, {kind = "relu"}, {kind = "dense", out = 10}
 					one := task
 					one.IDs, one.Fitness = task.IDs[i:i+1], make([]float32, 1)
 					if err := e.Do(context.Background(), one); err != nil || one.Fitness[0] != want[i] {
-						t.Errorf("%s, %+v: candidate %d alone has fitness %v, among others %v; %v", c.model, n.noise, i, one.Fitness[0], want[i], err)
+						t.Errorf("%s, %+v: candidate %d alone has fitness %v, among others %v; %v", c.model, n.noise, i, one.Fitness[0],
+							want[i], err)
 					}
 				}
 			}

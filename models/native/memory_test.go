@@ -70,7 +70,13 @@ func TestEstimateMemory(t *testing.T) {
 			var set *data.Set
 			if m.Vocabulary > 0 {
 				set = text(t, m)
-			} else if set, err = data.New(data.Info{Name: "gray", Shape: m.Input, Classes: max(2, m.Classes), Mean: even, Std: even}, pixels, data.Raster{}, 0); err != nil {
+			} else if set, err = data.New(data.Info{
+				Name:    "gray",
+				Shape:   m.Input,
+				Classes: max(2, m.Classes),
+				Mean:    even,
+				Std:     even,
+			}, pixels, data.Raster{}, 0); err != nil {
 				t.Fatal(err)
 			}
 			set.Normal()
@@ -120,7 +126,8 @@ func TestEstimateOfThreads(t *testing.T) {
 			return e.EstimateMemory(w)
 		}
 		tables := of(1, engine.Work{}) - fixed
-		for _, w := range []engine.Work{{Members: 3, Gradients: 75}, {Candidates: 6, Antithetic: true, Batch: 64}, {Rows: 1, Scores: 3 * maxPassSamples}, {Rows: 4, Own: 30}} {
+		for _, w := range []engine.Work{{Members: 3, Gradients: 75}, {Candidates: 6, Antithetic: true, Batch: 64},
+			{Rows: 1, Scores: 3 * maxPassSamples}, {Rows: 4, Own: 30}} {
 			one, three, four := of(1, w)-tables, of(3, w)-tables, of(4, w)-tables
 			if three != 3*one {
 				t.Errorf("%+v: three threads hold %d, one %d", w, three, one)
@@ -163,14 +170,26 @@ func compareEstimate(t *testing.T, m *models.Model, set *data.Set, variant kerne
 		tasks = append(tasks, engine.Muon{X: g.X, M: g.G, V: g.G, G: g.G, Rows: engine.Rows(2), T: 1})
 	}
 	if w.Candidates > 0 {
-		c := engine.Candidates{Noise: w.Noise, Theta: x, Sigma: 0.01, Antithetic: w.Antithetic, Batches: many(1, w.Batch), Fitness: make([]float32, w.Candidates)}
+		c := engine.Candidates{
+			Noise:      w.Noise,
+			Theta:      x,
+			Sigma:      0.01,
+			Antithetic: w.Antithetic,
+			Batches:    many(1, w.Batch),
+			Fitness:    make([]float32, w.Candidates),
+		}
 		for i := range w.Candidates {
 			c.IDs = append(c.IDs, engine.Member(i))
 		}
 		tasks = append(tasks, c)
 	}
 	if w.Sums > 0 {
-		tasks = append(tasks, engine.NoiseSum{Dst: engine.All(g.G.Sub(0, 1)), Noise: w.Noise, Weights: make([]float32, w.Sums), IDs: make([]engine.Member, w.Sums)})
+		tasks = append(tasks, engine.NoiseSum{
+			Dst:     engine.All(g.G.Sub(0, 1)),
+			Noise:   w.Noise,
+			Weights: make([]float32, w.Sums),
+			IDs:     make([]engine.Member, w.Sums),
+		})
 	}
 	e := engine.Evaluate{X: x, Rows: engine.Rows(w.Rows), Loss: make([]float64, w.Rows), Correct: make([]int64, w.Rows)}
 	if w.Scores > 0 {
@@ -178,7 +197,12 @@ func compareEstimate(t *testing.T, m *models.Model, set *data.Set, variant kerne
 		tasks = append(tasks, e)
 	}
 	if w.Own > 0 {
-		tasks = append(tasks, engine.Statistics{X: x, Rows: engine.Rows(w.Rows), Batches: many(1, w.Own), Stats: ram.New(w.Rows, m.Layout.Stats)})
+		tasks = append(tasks, engine.Statistics{
+			X:       x,
+			Rows:    engine.Rows(w.Rows),
+			Batches: many(1, w.Own),
+			Stats:   ram.New(w.Rows, m.Layout.Stats),
+		})
 		e.Batches, e.Stats = many(w.Rows, w.Own), engine.Mat{}
 		tasks = append(tasks, e)
 	}

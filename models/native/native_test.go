@@ -22,7 +22,13 @@ func oddly(rows, cols int) engine.Layout {
 	var l engine.Layout
 	for i, shape := range [][2]int{{rows, cols}, {1, 301}, {7, 33}, {1, 1}, {5, 32}} {
 		n := shape[0] * shape[1]
-		l.Tensors = append(l.Tensors, engine.Tensor{Name: string(rune('a' + i)), Shape: shape[:], Lo: l.Params, Len: n, Cols: shape[1]})
+		l.Tensors = append(l.Tensors, engine.Tensor{
+			Name:  string(rune('a' + i)),
+			Shape: shape[:],
+			Lo:    l.Params,
+			Len:   n,
+			Cols:  shape[1],
+		})
 		l.Params += n
 	}
 	return l
@@ -75,7 +81,21 @@ func TestMuonHasTheSameBits(t *testing.T) {
 			for i := range flat(g) {
 				flat(g)[i] = float32(noise.Key{Seed: 2}.Gauss(i))
 			}
-			step := engine.Muon{X: x, M: m, V: ram.New(1, l.Params), G: g, Rows: engine.Rows(1), Eta: 0.02, Mu: 0.95, WD: 0.1, Share: 0.1, B1: 0.9, B2: 0.99, Eps: 1e-8, T: 1}
+			step := engine.Muon{
+				X:     x,
+				M:     m,
+				V:     ram.New(1, l.Params),
+				G:     g,
+				Rows:  engine.Rows(1),
+				Eta:   0.02,
+				Mu:    0.95,
+				WD:    0.1,
+				Share: 0.1,
+				B1:    0.9,
+				B2:    0.99,
+				Eps:   1e-8,
+				T:     1,
+			}
 			fixed := step
 			fixed.Fixed = true
 			if err := v.Do(context.Background(), step, fixed, engine.Digest{X: x, Hash: hash}); err != nil {

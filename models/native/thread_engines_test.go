@@ -18,10 +18,13 @@ func TestThreadEngines(t *testing.T) {
 	const n, steps = 6, 3
 	zoo(t, func(t *testing.T, m *models.Model, set *data.Set) {
 		unlessLong(t, m)
-		want := stepped(t, m, set, n, 1, func(e *Engine, f func(d engine.Doer, lo, hi int) error) error { return f(e, 0, n) }, steps)
+		want := stepped(t, m, set, n, 1, func(e *Engine, f func(d engine.Doer, lo, hi int) error) error {
+			return f(e, 0, n)
+		}, steps)
 		for _, threads := range []int{1, 3} {
 			got := stepped(t, m, set, n, threads, func(e *Engine, f func(d engine.Doer, lo, hi int) error) error {
-				return engine.Each(context.Background(), e.ThreadEngines(), n, func(d engine.Doer, i int) error { return f(d, i, i+1) })
+				return engine.Each(context.Background(), e.ThreadEngines(), n,
+					func(d engine.Doer, i int) error { return f(d, i, i+1) })
 			}, steps)
 			if got != want {
 				t.Errorf("%d threads: %s, together %s", threads, got, want)
@@ -32,7 +35,8 @@ func TestThreadEngines(t *testing.T) {
 
 // stepped returns the state of n members after steps that take runs on ranges [lo, hi) of them, followed by gradients
 // of all at once.
-func stepped(t *testing.T, m *models.Model, set *data.Set, n, threads int, take func(e *Engine, f func(d engine.Doer, lo, hi int) error) error, steps int) string {
+func stepped(t *testing.T, m *models.Model, set *data.Set, n, threads int,
+	take func(e *Engine, f func(d engine.Doer, lo, hi int) error) error, steps int) string {
 	t.Helper()
 	e, err := NewEngine(m, set, threads, kernel.Best())
 	if err != nil {

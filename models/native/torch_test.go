@@ -30,7 +30,8 @@ layer = [
 
 // torchNets are models, the equivalent PyTorch modules, and the shape in which those take the samples.
 var torchNets = []struct{ ours, theirs, view string }{
-	{torchNet, `nn.Sequential(nn.Conv2d(1, 4, 5, 2), nn.LayerNorm((4, 12, 12)), nn.GELU(), nn.Conv2d(4, 3, 3, 2), nn.SiLU(),
+	{torchNet,
+		`nn.Sequential(nn.Conv2d(1, 4, 5, 2), nn.LayerNorm((4, 12, 12)), nn.GELU(), nn.Conv2d(4, 3, 3, 2), nn.SiLU(),
     nn.Flatten(), nn.Linear(75, 40), nn.LayerNorm(40), nn.Tanh(), nn.Linear(40, 21), nn.LeakyReLU(),
     nn.Linear(21, 19), nn.LeakyReLU(0.25), nn.Linear(19, 10))`, "view(-1, 1, 28, 28)"},
 	{`
@@ -197,13 +198,15 @@ func torchAgrees(t *testing.T, python string, m *models.Model, set *data.Set, mo
 }
 
 // descend runs steps of SGD on one batch, and returns their losses.
-func descend(t *testing.T, m *models.Model, set *data.Set, g engine.Gradients, steps int, rate float32) (losses []float32) {
+func descend(t *testing.T, m *models.Model, set *data.Set, g engine.Gradients, steps int,
+	rate float32) (losses []float32) {
 	t.Helper()
 	e, err := NewEngine(m, set, 2, kernel.Best())
 	if err != nil {
 		t.Fatal(err)
 	}
-	step := engine.Update{Rows: engine.Rows(1), Prog: []engine.Lin{{Dst: g.X, Terms: []engine.Term{{C: 1, Src: g.X}, {C: -rate, Src: g.G}}}}}
+	step := engine.Update{Rows: engine.Rows(1),
+		Prog: []engine.Lin{{Dst: g.X, Terms: []engine.Term{{C: 1, Src: g.X}, {C: -rate, Src: g.G}}}}}
 	for range steps {
 		if err := e.Do(t.Context(), g, step); err != nil {
 			t.Fatal(err)

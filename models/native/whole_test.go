@@ -168,7 +168,8 @@ func TestWholeIsNaive(t *testing.T) {
 }
 
 // wholeResults returns the loss, the logits and the fitness of three candidates, with every kind of noise.
-func wholeResults(t *testing.T, m *models.Model, set *data.Set, variant kernel.Variant, threads int, x []float32, ids []int32, right int64) (float64, []float32, []float64) {
+func wholeResults(t *testing.T, m *models.Model, set *data.Set, variant kernel.Variant, threads int, x []float32,
+	ids []int32, right int64) (float64, []float32, []float64) {
 	ctx := context.Background()
 	e, err := NewEngine(m, set, threads, variant)
 	if err != nil {
@@ -179,7 +180,13 @@ func wholeResults(t *testing.T, m *models.Model, set *data.Set, variant kernel.V
 		t.Fatal(err)
 	}
 	copy(row(theta, 0), x)
-	of := engine.Evaluate{X: theta, Rows: engine.Rows(1), Batches: [][]int32{ids}, Loss: make([]float64, 1), Correct: make([]int64, 1)}
+	of := engine.Evaluate{
+		X:       theta,
+		Rows:    engine.Rows(1),
+		Batches: [][]int32{ids},
+		Loss:    make([]float64, 1),
+		Correct: make([]int64, 1),
+	}
 	logits := make([]float32, len(ids)*m.Classes)
 	if err := e.Do(ctx, of); err != nil {
 		t.Fatal(err)
@@ -192,7 +199,16 @@ func wholeResults(t *testing.T, m *models.Model, set *data.Set, variant kernel.V
 	}
 	all, some := []float64(nil), ids[:20]
 	for _, kind := range []engine.Noise{{Integer: true}, {}, {Rank: 2}} {
-		c := engine.Candidates{Theta: theta, Noise: kind, Sigma: 3, Key: noise.Key{Seed: 9, Purpose: noise.Candidate}, Antithetic: true, IDs: []engine.Member{3, 0, 1}, Batches: [][]int32{some}, Fitness: make([]float32, 3)}
+		c := engine.Candidates{
+			Theta:      theta,
+			Noise:      kind,
+			Sigma:      3,
+			Key:        noise.Key{Seed: 9, Purpose: noise.Candidate},
+			Antithetic: true,
+			IDs:        []engine.Member{3, 0, 1},
+			Batches:    [][]int32{some},
+			Fitness:    make([]float32, 3),
+		}
 		if err := e.Do(ctx, c); err != nil {
 			t.Fatal(err)
 		}
@@ -241,7 +257,8 @@ func TestWholeLogs(t *testing.T) {
 
 // TestWholeReads: weights of any magnitude are converted as by engine.Whole.
 func TestWholeReads(t *testing.T) {
-	src := []float32{float32(math.NaN()), float32(math.Inf(1)), float32(math.Inf(-1)), 1 << 20, -(1 << 20), 3e9, math.MaxFloat32}
+	src := []float32{float32(math.NaN()), float32(math.Inf(1)), float32(math.Inf(-1)), 1 << 20, -(1 << 20), 3e9,
+		math.MaxFloat32}
 	for x := float32(-140); x < 140; x += 0.125 {
 		src = append(src, x, math.Nextafter32(x, 200))
 	}
@@ -275,10 +292,12 @@ func TestWholeRefuses(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if _, err := NewEngine(m, weighted, 1, kernel.Best()); err == nil || !strings.Contains(err.Error(), "class weights are not") {
+	if _, err := NewEngine(m, weighted, 1, kernel.Best()); err == nil ||
+		!strings.Contains(err.Error(), "class weights are not") {
 		t.Errorf("class weights: %v", err)
 	}
-	numbers, err := data.New(data.Info{Name: "numbers", Shape: []int{1, 28, 28}, Classes: 10}, data.Raster{Values: make([]float32, 20*784), Labels: make([]uint16, 20)}, data.Raster{}, 0)
+	numbers, err := data.New(data.Info{Name: "numbers", Shape: []int{1, 28, 28}, Classes: 10},
+		data.Raster{Values: make([]float32, 20*784), Labels: make([]uint16, 20)}, data.Raster{}, 0)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -289,7 +308,8 @@ func TestWholeRefuses(t *testing.T) {
 
 // perturbed returns the mean loss in bits of a candidate under integer noise: Whole(theta) and Whole(s*eps) are added
 // or subtracted without clipping.
-func perturbed(t *testing.T, e *Engine, m *models.Model, set *data.Set, c engine.Candidates, entry int, ids []int32) float64 {
+func perturbed(t *testing.T, e *Engine, m *models.Model, set *data.Set, c engine.Candidates, entry int,
+	ids []int32) float64 {
 	x, noise := read(flat(c.Theta)), make([]float32, m.Layout.Params)
 	c.Theta = ram.New(1, len(x))
 	if err := e.Candidate(0, noise, &c, entry); err != nil {

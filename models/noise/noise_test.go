@@ -80,7 +80,8 @@ func TestPermutationsDiffer(t *testing.T) {
 		return
 	}
 	base := Key{Seed: 1, Purpose: Order}
-	for _, k := range []Key{{Seed: 2, Purpose: Order}, {Seed: 1, Purpose: Order, Member: 1}, {Seed: 1, Purpose: Order, Round: 1}, {Seed: 1, Purpose: Order, Round: 1 << 32}} {
+	for _, k := range []Key{{Seed: 2, Purpose: Order}, {Seed: 1, Purpose: Order, Member: 1},
+		{Seed: 1, Purpose: Order, Round: 1}, {Seed: 1, Purpose: Order, Round: 1 << 32}} {
 		if n := same(base, k); n > 10 {
 			t.Errorf("%+v agrees with %+v in %d of 1000 places", k, base, n)
 		}
@@ -105,7 +106,8 @@ func TestNormalMoments(t *testing.T) {
 	for _, c := range []struct {
 		name           string
 		got, want, tol float64
-	}{{"mean", s1 / n, 0, se}, {"variance", s2 / n, 1, se * math.Sqrt2}, {"skewness", s3 / n, 0, se * math.Sqrt(15)}, {"kurtosis", s4 / n, 3, se * math.Sqrt(96)}, {"tail", float64(tail) / n, .0026998, se * .052}} {
+	}{{"mean", s1 / n, 0, se}, {"variance", s2 / n, 1, se * math.Sqrt2}, {"skewness", s3 / n, 0, se * math.Sqrt(15)},
+		{"kurtosis", s4 / n, 3, se * math.Sqrt(96)}, {"tail", float64(tail) / n, .0026998, se * .052}} {
 		if math.Abs(c.got-c.want) > c.tol {
 			t.Errorf("%s %.5f, want %.5f within %.5f", c.name, c.got, c.want, c.tol)
 		}

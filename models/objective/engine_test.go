@@ -187,7 +187,14 @@ func candidates(t testing.TB, e *Engine, n int, batch ...int32) []float32 {
 	if batch == nil {
 		batch = []int32{0, 1, 2, 3, 4}
 	}
-	c := engine.Candidates{Theta: theta, Sigma: 0.5, Key: noise.Key{Seed: 4, Purpose: noise.Candidate}, Antithetic: true, Batches: [][]int32{batch}, Fitness: make([]float32, n)}
+	c := engine.Candidates{
+		Theta:      theta,
+		Sigma:      0.5,
+		Key:        noise.Key{Seed: 4, Purpose: noise.Candidate},
+		Antithetic: true,
+		Batches:    [][]int32{batch},
+		Fitness:    make([]float32, n),
+	}
 	for i := range n {
 		c.IDs = append(c.IDs, engine.Member(i))
 	}
@@ -319,10 +326,12 @@ func TestMissingResults(t *testing.T) {
 			t.Errorf("%s: %v, want missing results", how, got)
 		}
 		notes := missingNotes(e)
-		if len(notes) != 1 || notes[0].Kind != engine.NoteMissing || !strings.Contains(notes[0].Text, ": 2; the first: ") || !strings.Contains(notes[0].Text, why) {
+		if len(notes) != 1 || notes[0].Kind != engine.NoteMissing || !strings.Contains(notes[0].Text, ": 2; the first: ") ||
+			!strings.Contains(notes[0].Text, why) {
 			t.Errorf("%s: notes %q, want one of 2 with %q", how, notes, why)
 		}
-		if got := candidates(t, e, 4, 2); slices.ContainsFunc(got, func(f float32) bool { return f != f }) || e.Notes() != nil {
+		if got := candidates(t, e, 4, 2); slices.ContainsFunc(got, func(f float32) bool { return f != f }) ||
+			e.Notes() != nil {
 			t.Errorf("%s: %v and %v afterwards", how, got, e.Notes())
 		}
 	}
@@ -332,11 +341,13 @@ func TestMissingResults(t *testing.T) {
 		if slices.ContainsFunc(got, func(f float32) bool { return f == f }) {
 			t.Errorf("%s: %v, want missing results", how, got)
 		}
-		if notes := e.Notes(); len(notes) != 1 || notes[0].Kind != engine.NoteMissing || !strings.Contains(notes[0].Text, ": 80; the first: ") || !strings.Contains(notes[0].Text, why) {
+		if notes := e.Notes(); len(notes) != 1 || notes[0].Kind != engine.NoteMissing ||
+			!strings.Contains(notes[0].Text, ": 80; the first: ") || !strings.Contains(notes[0].Text, why) {
 			t.Errorf("%s: notes %q, want 80 that say %q", how, notes, why)
 		}
 	}
-	if err := parseResults(append([]byte{2, 0, 0, 0}, make([]byte, 32)...), 0, make([]float64, 2), nil); err == nil || !strings.Contains(err.Error(), "twice") {
+	if err := parseResults(append([]byte{2, 0, 0, 0}, make([]byte, 32)...), 0, make([]float64, 2), nil); err == nil ||
+		!strings.Contains(err.Error(), "twice") {
 		t.Errorf("a candidate named twice: %v", err)
 	}
 }
@@ -363,7 +374,8 @@ func TestSilent(t *testing.T) {
 	helloTimeout = 300 * time.Millisecond
 	started := filepath.Join(t.TempDir(), "started")
 	t.Setenv("STARTED", started)
-	if _, err := New(program(t, "silent", Flat(2)), 1); err == nil || !strings.Contains(err.Error(), "does not start: it gave no answer within 300ms") {
+	if _, err := New(program(t, "silent", Flat(2)), 1); err == nil ||
+		!strings.Contains(err.Error(), "does not start: it gave no answer within 300ms") {
 		t.Errorf("%v", err)
 	}
 	if times, _ := os.ReadFile(started); len(times) > 1 { // on a slow machine it may have been ended before it wrote
@@ -373,10 +385,13 @@ func TestSilent(t *testing.T) {
 
 // TestMissingIsCountedOnce: a repeated evaluation counts once.
 func TestMissingIsCountedOnce(t *testing.T) {
-	e := open(t, Objective{Spec: Flat(2), Func: func([]float32, uint64) (float64, error) { return 0, errors.New("broken") }}, 2)
+	e := open(t, Objective{Spec: Flat(2), Func: func([]float32, uint64) (float64, error) {
+		return 0, errors.New("broken")
+	}}, 2)
 	for range checkEvery + 1 {
 		candidates(t, e, 4, 1)
-		if notes := e.Notes(); len(notes) != 1 || !strings.Contains(notes[0].Text, "count as the worst: 4; the first: broken") {
+		if notes := e.Notes(); len(notes) != 1 ||
+			!strings.Contains(notes[0].Text, "count as the worst: 4; the first: broken") {
 			t.Fatalf("notes %q, want 4 that are missing", notes)
 		}
 	}
@@ -406,7 +421,13 @@ func TestCancelled(t *testing.T) {
 	ctx, cancel := context.WithTimeout(context.Background(), 50*time.Millisecond)
 	defer cancel()
 	x := ram.New(1, 2)
-	err := e.Do(ctx, engine.Evaluate{X: x, Rows: engine.Rows(1), Batches: [][]int32{{3}}, Loss: make([]float64, 1), Correct: make([]int64, 1)})
+	err := e.Do(ctx, engine.Evaluate{
+		X:       x,
+		Rows:    engine.Rows(1),
+		Batches: [][]int32{{3}},
+		Loss:    make([]float64, 1),
+		Correct: make([]int64, 1),
+	})
 	if !errors.Is(err, context.DeadlineExceeded) {
 		t.Errorf("%v", err)
 	}

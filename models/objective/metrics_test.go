@@ -25,7 +25,8 @@ func measured(t *testing.T, e *Engine, n int) (fitness []float32, metrics []floa
 	t.Helper()
 	theta := ram.New(1, 3)
 	copy(ram.View(theta).F, []float32{1, 2, 3})
-	c := engine.Candidates{Theta: theta, Sigma: 0.5, Key: noise.Key{Seed: 4, Purpose: noise.Candidate}, Antithetic: true, Batches: [][]int32{{2, 3, 7}},
+	c := engine.Candidates{Theta: theta, Sigma: 0.5, Key: noise.Key{Seed: 4, Purpose: noise.Candidate}, Antithetic: true,
+		Batches: [][]int32{{2, 3, 7}},
 		Fitness: make([]float32, n), Metrics: make([]float64, n*len(e.Metrics()))}
 	for i := range n {
 		c.IDs = append(c.IDs, engine.Member(i))
@@ -40,11 +41,12 @@ func measured(t *testing.T, e *Engine, n int) (fitness []float32, metrics []floa
 // and Go functions.
 func TestMetrics(t *testing.T) {
 	plain := candidatesOf(t, open(t, program(t, "well", Flat(3)), 2), 10)
-	function := Objective{Spec: Flat(3), Metrics: declares["metrics"], Measured: func(x []float32, seed uint64, m []float64) (float64, error) {
-		f, err := naive(x, seed)
-		m[0], m[1] = float64(seed), 2*f
-		return f, err
-	}}
+	function := Objective{Spec: Flat(3), Metrics: declares["metrics"],
+		Measured: func(x []float32, seed uint64, m []float64) (float64, error) {
+			f, err := naive(x, seed)
+			m[0], m[1] = float64(seed), 2*f
+			return f, err
+		}}
 	for name, o := range map[string]Objective{"program": program(t, "metrics", Flat(3)), "function": function} {
 		for _, threads := range []int{1, 3} {
 			e := open(t, o, threads)
@@ -54,7 +56,8 @@ func TestMetrics(t *testing.T) {
 			fitness, metrics := measured(t, e, 10)
 			for i, f := range fitness {
 				if f != plain[i] || metrics[2*i] != 4 || math.Abs(metrics[2*i+1]-2*float64(f)) > 1e-5*math.Abs(float64(f)) {
-					t.Errorf("%s, %d threads, candidate %d: fitness %v, want %v; metrics %v, want 4 and twice the fitness", name, threads, i, f, plain[i], metrics[2*i:2*i+2])
+					t.Errorf("%s, %d threads, candidate %d: fitness %v, want %v; metrics %v, want 4 and twice the fitness", name,
+						threads, i, f, plain[i], metrics[2*i:2*i+2])
 				}
 			}
 			if notes := e.Notes(); notes != nil {
@@ -85,13 +88,15 @@ func TestInvalidMetrics(t *testing.T) {
 			t.Errorf("%s: %v, want %q", how, err, why)
 		}
 	}
-	if _, err := parseReady([]byte{1, 0, 0, 0, 0, 0, 0, 0, 9, 0, 0, 0}); err == nil || !strings.Contains(err.Error(), "it requests the features 0x9, but this program has only 0x1") {
+	if _, err := parseReady([]byte{1, 0, 0, 0, 0, 0, 0, 0, 9, 0, 0, 0}); err == nil ||
+		!strings.Contains(err.Error(), "it requests the features 0x9, but this program has only 0x1") {
 		t.Errorf("a wish that is not known: %v", err)
 	}
 	if g, err := parseReady([]byte{1, 0, 0, 0, 0, 0, 0, 0, 1, 0, 0, 0}); err != nil || !g.shared || g.metrics != nil {
 		t.Errorf("a wish for shared memory: %+v, %v", g, err)
 	}
-	if _, err := New(Objective{Spec: Flat(3), Func: naive, Metrics: []string{"a"}}, 1); err == nil || !strings.Contains(err.Error(), "nothing that measures them") {
+	if _, err := New(Objective{Spec: Flat(3), Func: naive, Metrics: []string{"a"}}, 1); err == nil ||
+		!strings.Contains(err.Error(), "nothing that measures them") {
 		t.Errorf("metrics without a function that measures them: %v", err)
 	}
 	e := open(t, program(t, "odd", Flat(3)), 1)
@@ -99,7 +104,8 @@ func TestInvalidMetrics(t *testing.T) {
 	if fitness[0] != fitness[0] || !math.IsNaN(metrics[0]) {
 		t.Errorf("infinite metrics: fitness %v, metrics %v", fitness, metrics)
 	}
-	if notes := e.Notes(); len(notes) != 1 || notes[0].Kind != engine.NoteMetric || !strings.Contains(notes[0].Text, "+Inf as the metric seed") {
+	if notes := e.Notes(); len(notes) != 1 || notes[0].Kind != engine.NoteMetric ||
+		!strings.Contains(notes[0].Text, "+Inf as the metric seed") {
 		t.Errorf("infinite metrics: notes %q", notes)
 	}
 	if measured(t, e, 4); e.Notes() != nil {
@@ -115,15 +121,23 @@ func TestInvalidMetrics(t *testing.T) {
 	}
 	e = open(t, program(t, "changing", Flat(3)), 2)
 	theta := ram.New(1, 3)
-	c := engine.Candidates{Theta: theta, Sigma: 1, IDs: []engine.Member{0, 1, 2, 3, 4, 5, 6, 7}, Batches: [][]int32{slices.Repeat([]int32{1}, 64)}, Fitness: make([]float32, 8)}
+	c := engine.Candidates{
+		Theta:   theta,
+		Sigma:   1,
+		IDs:     []engine.Member{0, 1, 2, 3, 4, 5, 6, 7},
+		Batches: [][]int32{slices.Repeat([]int32{1}, 64)},
+		Fitness: make([]float32, 8),
+	}
 	if err := e.Do(context.Background(), c); err == nil || !strings.Contains(err.Error(), "where it declared") {
 		t.Errorf("a second process with other metrics: %v", err)
 	}
 	c.Metrics = make([]float64, 3)
-	if err := open(t, program(t, "metrics", Flat(3)), 1).Do(context.Background(), c); err == nil || !strings.Contains(err.Error(), "room for 3 metrics") {
+	if err := open(t, program(t, "metrics", Flat(3)), 1).Do(context.Background(), c); err == nil ||
+		!strings.Contains(err.Error(), "room for 3 metrics") {
 		t.Errorf("room for 3 metrics: %v", err)
 	}
-	missing := Objective{Spec: Flat(3), Metrics: []string{"a"}, Measured: func([]float32, uint64, []float64) (float64, error) { return 0, errors.New("no") }}
+	missing := Objective{Spec: Flat(3), Metrics: []string{"a"},
+		Measured: func([]float32, uint64, []float64) (float64, error) { return 0, errors.New("no") }}
 	if _, metrics = measured(t, open(t, missing, 1), 2); !math.IsNaN(metrics[0]) {
 		t.Errorf("metrics of a missing result: %v", metrics)
 	}

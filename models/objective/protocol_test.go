@@ -34,7 +34,8 @@ func BenchmarkProtocol(b *testing.B) {
 		name         string
 		how          []string
 		processes, n int
-	}{{"asleep/4096", nil, 64, 4096}, {"asleep/64", nil, 64, 64}, {"busy/1024", []string{"busy"}, runtime.NumCPU(), 1024}} {
+	}{{"asleep/4096", nil, 64, 4096}, {"asleep/64", nil, 64, 64},
+		{"busy/1024", []string{"busy"}, runtime.NumCPU(), 1024}} {
 		b.Run(c.name, func(b *testing.B) {
 			o := waits(b, c.how...)
 			o.Spec.Processes = c.processes

@@ -29,7 +29,8 @@ func TestRestartsAreNoted(t *testing.T) {
 		for _, n := range e.Notes() {
 			times, evaluations, ended := 0, 0, "the last time it ended without an answer: exit status 3; stderr: out of rope"
 			_, text, ok := strings.Cut(n.Text, "program "+strings.Join(o.Command, " ")+" was restarted ")
-			if _, err := fmt.Sscanf(text, "%d times in %d evaluations", &times, &evaluations); err != nil || !ok || n.Kind != engine.NoteRestarts || !strings.HasSuffix(text, ended) {
+			if _, err := fmt.Sscanf(text, "%d times in %d evaluations", &times, &evaluations); err != nil || !ok ||
+				n.Kind != engine.NoteRestarts || !strings.HasSuffix(text, ended) {
 				t.Fatalf("noted %+v", n)
 			}
 			if noted = append(noted, times); evaluations < 4*times || evaluations > 160 {
@@ -59,7 +60,8 @@ func TestFewRestartsAreNotedAtTheEnd(t *testing.T) {
 		t.Errorf("noted %q at one restart", notes)
 	}
 	e.Ending()
-	if notes := e.Notes(); len(notes) != 1 || !strings.Contains(notes[0].Text, "was restarted 1 time in ") || !strings.HasSuffix(notes[0].Text, "exit status 3; stderr: out of rope") {
+	if notes := e.Notes(); len(notes) != 1 || !strings.Contains(notes[0].Text, "was restarted 1 time in ") ||
+		!strings.HasSuffix(notes[0].Text, "exit status 3; stderr: out of rope") {
 		t.Errorf("noted %q in the end", notes)
 	}
 	e.Ending()
@@ -67,7 +69,8 @@ func TestFewRestartsAreNotedAtTheEnd(t *testing.T) {
 		t.Errorf("noted %q again", notes)
 	}
 	e.restarts, e.evaluations, e.recent = 5, 350, []int{10, 249, 250, 340}
-	if text := e.restartsText(); !strings.Contains(text, "was restarted 5 times in 350 evaluations, 2 times in the last 100: ") {
+	if text := e.restartsText(); !strings.Contains(text,
+		"was restarted 5 times in 350 evaluations, 2 times in the last 100: ") {
 		t.Error(text)
 	}
 	if _, asks := open(t, Objective{Spec: Flat(3), Func: naive}, 1).Restarts(); asks {

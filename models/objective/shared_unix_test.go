@@ -59,7 +59,8 @@ func sum(how string) {
 				_ = os.Truncate(f.Name(), 0)
 				continue
 			}
-			if mapped, err = syscall.Mmap(int(f.Fd()), 0, int(order.Uint64(buf)), syscall.PROT_READ, syscall.MAP_SHARED); err != nil {
+			if mapped, err = syscall.Mmap(int(f.Fd()), 0, int(order.Uint64(buf)), syscall.PROT_READ,
+				syscall.MAP_SHARED); err != nil {
 				panic(err)
 			}
 		case kindBatch, kindShared:

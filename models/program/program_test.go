@@ -72,7 +72,8 @@ func TestDescription(t *testing.T) {
 		d.Test()[0] != programtest.Train+programtest.Validation || d.Digest() != "formula 1" {
 		t.Errorf("%d, %d and %d samples of %s", len(d.Train()), len(d.Validation()), len(d.Test()), d.Digest())
 	}
-	if text := p.Text(); !strings.Contains(text, "name = 'fc2.weight'") || !strings.Contains(text, "# file program.test blake3:") ||
+	if text := p.Text(); !strings.Contains(text, "name = 'fc2.weight'") ||
+		!strings.Contains(text, "# file program.test blake3:") ||
 		strings.Contains(text, "go test") {
 		t.Errorf("the session records\n%s", text)
 	}

@@ -113,7 +113,8 @@ func TestTorchStateGrows(t *testing.T) {
 		err = e.Do(t.Context(), engine.Steps{Optimiser: engine.Program, X: x, Rows: engine.Rows(1),
 			State: engine.NewHost(1, e.model.Layout.State, engine.U64), Loss: make([]float32, 1),
 			Entries: []engine.RowSteps{{Batches: slices.Repeat([][]int32{{1, 2}}, step+1), Masks: make([]noise.Key, step+1)}}})
-		if want := "changes its size or form, at .0.state.0.more"; (step == 4) != (err != nil && strings.Contains(err.Error(), want)) {
+		if want := "changes its size or form, at .0.state.0.more"; (step == 4) != (err != nil &&
+			strings.Contains(err.Error(), want)) {
 			t.Errorf("%d steps: the error is %v", step+1, err)
 		}
 	}
@@ -251,7 +252,14 @@ func benchTorch(b *testing.B, net string, size int, how string) {
 	}
 	step := func(at int) {
 		err := e.Do(b.Context(),
-			engine.Gradients{X: x, Rows: engine.Rows(1), Batches: [][]int32{batchOf(at)}, Stats: stats, G: g, Loss: make([]float32, 1)},
+			engine.Gradients{
+				X:       x,
+				Rows:    engine.Rows(1),
+				Batches: [][]int32{batchOf(at)},
+				Stats:   stats,
+				G:       g,
+				Loss:    make([]float32, 1),
+			},
 			engine.Update{Rows: engine.Rows(1), Prog: []engine.Lin{
 				{Dst: mom, Terms: []engine.Term{{C: .9, Src: mom}, {C: 1, Src: g}}},
 				{Dst: x, Terms: []engine.Term{{C: 1, Src: x}, {C: -1e-5, Src: g}, {C: -9e-6, Src: mom}}},

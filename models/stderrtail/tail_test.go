@@ -17,7 +17,8 @@ func TestTail(t *testing.T) {
 		t.Errorf("%q, %q", x.Lines(), x.Last())
 	}
 	fmt.Fprint(&x, strings.Repeat("x", 10*kept)+"\nend")
-	if l := x.Lines(); len(l) != 2 || len(l[0]) >= kept || l[1] != "end" || len(x.Last()) != shown || !strings.HasSuffix(x.Last(), "x | end") {
+	if l := x.Lines(); len(l) != 2 || len(l[0]) >= kept || l[1] != "end" || len(x.Last()) != shown ||
+		!strings.HasSuffix(x.Last(), "x | end") {
 		t.Errorf("%d lines, %q", len(l), x.Last())
 	}
 }

@@ -19,7 +19,8 @@ func archive(name string) []byte {
 }
 
 func TestCheck(t *testing.T) {
-	safetensors := append(binary.LittleEndian.AppendUint64(nil, 0x10280), "{}"...) // its first bytes are those of protocol 2
+	// its first bytes are those of protocol 2
+	safetensors := append(binary.LittleEndian.AppendUint64(nil, 0x10280), "{}"...)
 	for name, c := range map[string]struct {
 		bytes   []byte
 		wantErr string

@@ -248,13 +248,15 @@ func TestRefused(t *testing.T) {
 			dir := t.TempDir()
 			s := server(t, nil, c.answer)
 			err := get(t, dir, c.part, s, stallOf(name))
-			if err == nil || !strings.Contains(err.Error(), c.wantErr) || !strings.HasPrefix(err.Error(), "data toy: "+s.URL+"/toy.bin ") || strings.Contains(err.Error(), "\n") {
+			if err == nil || !strings.Contains(err.Error(), c.wantErr) ||
+				!strings.HasPrefix(err.Error(), "data toy: "+s.URL+"/toy.bin ") || strings.Contains(err.Error(), "\n") {
 				t.Errorf("%v", err)
 			}
 			if left := names(t, dir); !slices.Equal(left, []string{"toy.bin.part"}) {
 				t.Errorf("left %v", left)
 			}
-			if b, err := os.ReadFile(filepath.Join(dir, "toy.bin.part")); err != nil || len(b) != c.kept || !bytes.Equal(b, content[:c.kept]) {
+			if b, err := os.ReadFile(filepath.Join(dir, "toy.bin.part")); err != nil || len(b) != c.kept ||
+				!bytes.Equal(b, content[:c.kept]) {
 				t.Errorf("kept %d bytes, want %d (%v)", len(b), c.kept, err)
 			}
 		})
@@ -309,11 +311,13 @@ func TestInterrupted(t *testing.T) {
 		}
 	}}
 	err := c.Get(ctx, published(map[string][]byte{"toy.bin": content}), s.URL, dir)
-	if !errors.Is(err, context.Canceled) || !strings.Contains(err.Error(), "was interrupted (context canceled) after 1000 of 300000 bytes") || seen != 1000 {
+	if !errors.Is(err, context.Canceled) ||
+		!strings.Contains(err.Error(), "was interrupted (context canceled) after 1000 of 300000 bytes") || seen != 1000 {
 		t.Errorf("%v after %d", err, seen)
 	}
 	var ranges []string
-	if err := get(t, dir, nil, server(t, &ranges, honest), time.Minute); err != nil || !slices.Equal(ranges, []string{"bytes=1000-"}) {
+	if err := get(t, dir, nil, server(t, &ranges, honest), time.Minute); err != nil ||
+		!slices.Equal(ranges, []string{"bytes=1000-"}) {
 		t.Errorf("asked for %q (%v)", ranges, err)
 	}
 }
@@ -322,7 +326,8 @@ func TestInterrupted(t *testing.T) {
 func TestConsecutiveTries(t *testing.T) {
 	s := server(t, nil, breaksAfter(50_000))
 	c := Client{HTTP: s.Client(), Tries: 1}
-	if err := c.Get(context.Background(), published(map[string][]byte{"toy.bin": content}), s.URL, t.TempDir()); err != nil {
+	if err := c.Get(context.Background(), published(map[string][]byte{"toy.bin": content}), s.URL,
+		t.TempDir()); err != nil {
 		t.Error(err)
 	}
 }
@@ -336,7 +341,12 @@ type trickle struct {
 
 func (s *trickle) RoundTrip(r *http.Request) (*http.Response, error) {
 	s.ctx = r.Context()
-	return &http.Response{StatusCode: http.StatusOK, ContentLength: int64(len(s.left)), Body: io.NopCloser(s), Request: r}, nil
+	return &http.Response{
+		StatusCode:    http.StatusOK,
+		ContentLength: int64(len(s.left)),
+		Body:          io.NopCloser(s),
+		Request:       r,
+	}, nil
 }
 
 func (s *trickle) Read(b []byte) (int, error) {
@@ -420,7 +430,8 @@ func TestSetsMatchCatalogue(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if !strings.HasPrefix(s.URL, "https://") || s.Bytes() < 1e6 || s.Folder != k.Folder || k.Archive != "" && s.Files[0].Name != k.Archive {
+		if !strings.HasPrefix(s.URL, "https://") || s.Bytes() < 1e6 || s.Folder != k.Folder ||
+			k.Archive != "" && s.Files[0].Name != k.Archive {
 			t.Errorf("%s: %+v", k.Name, s)
 		}
 		for i, f := range s.Files {

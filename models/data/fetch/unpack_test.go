@@ -49,7 +49,9 @@ func TestUnpacked(t *testing.T) {
 	if err := os.MkdirAll(filepath.Join(dir, "toy", "stale"), 0o755); err != nil {
 		t.Fatal(err)
 	}
-	if err := fetchArchive(t, dir, archive(t, map[string]string{"toy/b.bin": "second", "toy/a.bin": "first", "../../evil": "out", "toy/readme": "text"})); err != nil {
+	if err := fetchArchive(t, dir,
+		archive(t, map[string]string{"toy/b.bin": "second", "toy/a.bin": "first", "../../evil": "out",
+			"toy/readme": "text"})); err != nil {
 		t.Fatal(err)
 	}
 	if got := names(t, dir); !slices.Equal(got, []string{"toy"}) {

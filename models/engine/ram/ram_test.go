@@ -24,7 +24,8 @@ func TestForeignMemory(t *testing.T) {
 	m.Free(own) // a second Free is harmless
 	foreign := engine.Over(alien{}, 0, 2, 2)
 	m.Free(foreign)
-	for name, x := range map[string]engine.Mat{"freed": own, "a view of it": view, "another's": foreign, "none": {Rows: 1, Cols: 2}} {
+	for name, x := range map[string]engine.Mat{"freed": own, "a view of it": view, "another's": foreign,
+		"none": {Rows: 1, Cols: 2}} {
 		p := make([]byte, x.Bytes())
 		if err := m.Write(t.Context(), engine.All(x), p); err == nil || !strings.Contains(err.Error(), "has no memory here") {
 			t.Errorf("%s: written: %v", name, err)

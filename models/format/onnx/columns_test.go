@@ -18,7 +18,8 @@ func TestColumns(t *testing.T) {
 	text := "port,age,fare,alive\n"
 	cells := [][]string{}
 	for i := range 24 {
-		row := []string{[]string{"Cork", "Oslo", "Cork"}[i%3], []string{"20", "30", "", "41"}[i%4], fmt.Sprint(i % 9), fmt.Sprint(i / 2 % 3)}
+		row := []string{[]string{"Cork", "Oslo", "Cork"}[i%3], []string{"20", "30", "", "41"}[i%4], fmt.Sprint(i % 9),
+			fmt.Sprint(i / 2 % 3)}
 		cells, text = append(cells, row), text+strings.Join(row, ",")+"\n"
 	}
 	path := filepath.Join(t.TempDir(), "t.csv")

@@ -240,7 +240,8 @@ func (s step) do(in []tensor) (tensor, error) {
 	case "Mul":
 		return spread(x, in[1], func(a, b float32) float32 { return a * b }), nil
 	case "LeakyRelu":
-		return spread(x, tensor{x: []float32{s.floats["alpha"]}}, func(a, slope float32) float32 { return max(a, 0) + slope*min(a, 0) }), nil
+		return spread(x, tensor{x: []float32{s.floats["alpha"]}},
+			func(a, slope float32) float32 { return max(a, 0) + slope*min(a, 0) }), nil
 	case "Tanh":
 		return each(x, math.Tanh), nil
 	case "Sigmoid":
@@ -510,7 +511,8 @@ func (s step) layerNormalization(in []tensor) (tensor, error) {
 			square += (float64(v) - mean) * (float64(v) - mean) / float64(n)
 		}
 		for i, v := range x.x[at : at+n] {
-			y.x[at+i] = float32((float64(v)-mean)/math.Sqrt(square+float64(s.floats["epsilon"]))*float64(in[1].x[i]) + float64(in[2].x[i]))
+			y.x[at+i] = float32((float64(v)-mean)/math.Sqrt(square+float64(s.floats["epsilon"]))*float64(in[1].x[i]) +
+				float64(in[2].x[i]))
 		}
 	}
 	return y, nil

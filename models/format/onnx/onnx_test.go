@@ -34,7 +34,13 @@ type trained struct {
 func train(t *testing.T, name string, m *models.Model, set *data.Set, samples int) trained {
 	t.Helper()
 	form := set.Form()
-	x := trained{name, Model{Net: m, Params: make([]float32, m.Layout.Params), Stats: make([]float32, m.Layout.Stats), Form: &form, Meta: map[string]string{"classes": `["a","b"]`}}, set, set.Train()[:samples]}
+	x := trained{name, Model{
+		Net:    m,
+		Params: make([]float32, m.Layout.Params),
+		Stats:  make([]float32, m.Layout.Stats),
+		Form:   &form,
+		Meta:   map[string]string{"classes": `["a","b"]`},
+	}, set, set.Train()[:samples]}
 	if err := m.Init(3, 0, x.Params); err != nil {
 		t.Fatal(err)
 	}
@@ -103,7 +109,14 @@ func (m trained) agrees(t *testing.T, out []float32) {
 	width := len(out) / len(m.ids)
 	sample := make([]float32, m.set.Features())
 	for i, id := range m.ids {
-		task := engine.Evaluate{X: x, Rows: engine.Rows(1), Batches: [][]int32{{id}}, Stats: stats, Loss: make([]float64, 1), Correct: make([]int64, 1)}
+		task := engine.Evaluate{
+			X:       x,
+			Rows:    engine.Rows(1),
+			Batches: [][]int32{{id}},
+			Stats:   stats,
+			Loss:    make([]float64, 1),
+			Correct: make([]int64, 1),
+		}
 		if err := e.Do(ctx, task); err != nil {
 			t.Fatal(err)
 		}
@@ -203,7 +216,8 @@ func every(t *testing.T, most float64, f func(m trained)) {
 func TestFileComputesTheModel(t *testing.T) {
 	every(t, 3e9, func(m trained) { // larger models would take minutes
 		p := read(t, m.file(t))
-		if p.ir != IR || p.opset != Opset || p.meta["classes"] != `["a","b"]` || p.inputs[0] != Input || p.outputs[0] != Output {
+		if p.ir != IR || p.opset != Opset || p.meta["classes"] != `["a","b"]` || p.inputs[0] != Input ||
+			p.outputs[0] != Output {
 			t.Errorf("%s: the file begins with %+v", m.name, p.meta)
 		}
 		m.agrees(t, p.run(t, m.raw()).x)
@@ -277,14 +291,16 @@ func TestRefuses(t *testing.T) {
 		t.Error(err)
 	}
 	m.Layout.Params = 1 << 30
-	if err := Write(&bytes.Buffer{}, Model{Net: m}); err == nil || !strings.Contains(err.Error(), "more than an ONNX file can hold") {
+	if err := Write(&bytes.Buffer{}, Model{Net: m}); err == nil ||
+		!strings.Contains(err.Error(), "more than an ONNX file can hold") {
 		t.Error(err)
 	}
 }
 
 // TestChecker: the checker of the onnx package accepts the files, with inferred shapes.
 func TestChecker(t *testing.T) {
-	at := slices.IndexFunc([]string{"python3", "/usr/bin/python3"}, func(p string) bool { return exec.Command(p, "-c", "import onnx").Run() == nil })
+	at := slices.IndexFunc([]string{"python3", "/usr/bin/python3"},
+		func(p string) bool { return exec.Command(p, "-c", "import onnx").Run() == nil })
 	if at < 0 {
 		t.Skip("no python3 here has the package onnx")
 	}
@@ -293,7 +309,8 @@ func TestChecker(t *testing.T) {
 		if m.Net.Layout.Params > 1<<22 && !longtest.On(longtest.Kernels) {
 			return
 		}
-		if err := os.WriteFile(filepath.Join(tmp, strings.ReplaceAll(m.name, " ", "-")+".onnx"), m.file(t), 0o644); err != nil {
+		if err := os.WriteFile(filepath.Join(tmp, strings.ReplaceAll(m.name, " ", "-")+".onnx"), m.file(t),
+			0o644); err != nil {
 			t.Fatal(err)
 		}
 	})

@@ -81,7 +81,8 @@ func TestKnownBytes(t *testing.T) {
 	}
 	header := `{"a":{"dtype":"F32","shape":[1],"data_offsets":[0,4]}}`
 	header += strings.Repeat(" ", (8-len(header)%8)%8)
-	if want := string(rune(len(header))) + "\x00\x00\x00\x00\x00\x00\x00" + header + "\x00\x00\x80\x3f"; b.String() != want {
+	if want := string(rune(len(header))) + "\x00\x00\x00\x00\x00\x00\x00" + header +
+		"\x00\x00\x80\x3f"; b.String() != want {
 		t.Errorf("%q, want %q", b.String(), want)
 	}
 }
@@ -133,10 +134,11 @@ func TestReadRefuses(t *testing.T) {
 // TestTypes: floats of other programs are read as float32, and other types are skipped; later tensors keep their
 // offsets.
 func TestTypes(t *testing.T) {
-	header := `{"h":{"dtype":"F16","shape":[6],"data_offsets":[0,12]},"b":{"dtype":"BF16","shape":[2],"data_offsets":[12,16]},` +
-		`"d":{"dtype":"F64","shape":[2],"data_offsets":[16,32]},"n":{"dtype":"I64","shape":[],"data_offsets":[32,40]},` +
-		`"m":{"dtype":"BOOL","shape":[3],"data_offsets":[40,43]},"q":{"dtype":"F4","shape":[5],"data_offsets":[43,46]},` +
-		`"f":{"dtype":"F32","shape":[1],"data_offsets":[46,50]}}`
+	header :=
+		`{"h":{"dtype":"F16","shape":[6],"data_offsets":[0,12]},"b":{"dtype":"BF16","shape":[2],"data_offsets":[12,16]},` +
+			`"d":{"dtype":"F64","shape":[2],"data_offsets":[16,32]},"n":{"dtype":"I64","shape":[],"data_offsets":[32,40]},` +
+			`"m":{"dtype":"BOOL","shape":[3],"data_offsets":[40,43]},"q":{"dtype":"F4","shape":[5],"data_offsets":[43,46]},` +
+			`"f":{"dtype":"F32","shape":[1],"data_offsets":[46,50]}}`
 	in := raw(header, 0)
 	for _, h := range []uint16{0x3c00, 0xc000, 0x7bff, 0x0001, 0x8000, 0x7c00} { // the examples of IEEE 754-2008
 		in = binary.LittleEndian.AppendUint16(in, h)
@@ -242,7 +244,8 @@ func TestWriteFile(t *testing.T) {
 		t.Errorf("it holds %q, %v", text, err)
 	}
 	for _, at := range []string{filepath.Join(dir, "none", "file"), dir} {
-		if err := put(at, "", nil); err == nil || !strings.HasPrefix(err.Error(), at+" cannot be written: ") || strings.Contains(err.Error(), "/.") {
+		if err := put(at, "", nil); err == nil || !strings.HasPrefix(err.Error(), at+" cannot be written: ") ||
+			strings.Contains(err.Error(), "/.") {
 			t.Errorf("%s: %v", at, err)
 		}
 	}

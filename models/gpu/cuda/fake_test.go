@@ -38,11 +38,13 @@ var built = sync.OnceValues(func() (skip, err error) {
 	}
 	defer os.RemoveAll(dir)
 	name := filepath.Join(dir, "libcuda.so.1")
-	if out, err := exec.Command("cc", "-O1", "-shared", "-fPIC", "-o", name, "testdata/fake.c", "-lm").CombinedOutput(); err != nil {
+	if out, err := exec.Command("cc", "-O1", "-shared", "-fPIC", "-o", name, "testdata/fake.c",
+		"-lm").CombinedOutput(); err != nil {
 		return errors.New("no C compiler: " + err.Error() + ": " + string(out)), nil
 	}
 	beside := filepath.Join(dir, "libnvidia-ml.so.1")
-	if out, err := exec.Command("cc", "-O1", "-shared", "-fPIC", "-o", beside, "../nvml/testdata/fake.c").CombinedOutput(); err != nil {
+	if out, err := exec.Command("cc", "-O1", "-shared", "-fPIC", "-o", beside,
+		"../nvml/testdata/fake.c").CombinedOutput(); err != nil {
 		return nil, errors.New(err.Error() + ": " + string(out))
 	}
 	os.Setenv("BROOD_CUDA", name)
@@ -80,7 +82,15 @@ func TestDriver(t *testing.T) {
 	if err != nil || len(list) != 2 {
 		t.Fatal(list, err)
 	}
-	want := gpu.Info{Name: "cuda:0 (Fake 100)", Maker: "Fake 100", Driver: "CUDA 12.4, compute capability 8.0", Memory: 1 << 30, Most: 1 << 30, Double: true, Tensor: "cuda8.0"}
+	want := gpu.Info{
+		Name:   "cuda:0 (Fake 100)",
+		Maker:  "Fake 100",
+		Driver: "CUDA 12.4, compute capability 8.0",
+		Memory: 1 << 30,
+		Most:   1 << 30,
+		Double: true,
+		Tensor: "cuda8.0",
+	}
 	if list[0] != want {
 		t.Errorf("%+v", list[0])
 	}
@@ -212,7 +222,8 @@ func TestEngine(t *testing.T) {
 	if err := e.Read(ctx, p, engine.All(x)); err != nil {
 		t.Fatal(err)
 	}
-	if want := []float32{0, 0, 0, 0, 0, 0, 2.5, 2.5, 0, 0, 0, 2.5, 2.5, 0, 0}; !bytes.Equal(p, engine.AppendFloats(nil, want)) {
+	if want := []float32{0, 0, 0, 0, 0, 0, 2.5, 2.5, 0, 0, 0, 2.5, 2.5, 0, 0}; !bytes.Equal(p,
+		engine.AppendFloats(nil, want)) {
 		t.Error(p)
 	}
 }
@@ -268,10 +279,12 @@ func TestFailures(t *testing.T) {
 func TestNoDriver(t *testing.T) {
 	fake(t) // it provides the calls before and after
 	defer load(os.Getenv("BROOD_CUDA"))
-	if err := load("no-such-library.so", "nor-this.so"); err == nil || err.Error() != "no CUDA here: no-such-library.so cannot be loaded; install NVIDIA's driver" {
+	if err := load("no-such-library.so", "nor-this.so"); err == nil ||
+		err.Error() != "no CUDA here: no-such-library.so cannot be loaded; install NVIDIA's driver" {
 		t.Error(err)
 	}
-	if err := load("no-such-library.so", "libm.so.6"); err == nil || !strings.HasPrefix(err.Error(), "no CUDA here: libm.so.6 is not a driver of CUDA 11 or later: ") {
+	if err := load("no-such-library.so", "libm.so.6"); err == nil ||
+		!strings.HasPrefix(err.Error(), "no CUDA here: libm.so.6 is not a driver of CUDA 11 or later: ") {
 		t.Error(err)
 	}
 }

@@ -67,10 +67,20 @@ func chains(t *testing.T) *chained {
 // calls fill row 0 with x, copy it to row 1, fill row 0 with 0, copy row 1 to a row of the results, and so on.
 func (c *chained) calls(x float32, row, length int) (out []gpu.Call) {
 	filled := func(x float32) gpu.Call {
-		return gpu.Call{Kernel: c.fill, Groups: [3]int{1, 1, 1}, Size: 64, Args: []any{c.m, uint64(0), uint64(width), uint64(width), x}}
+		return gpu.Call{
+			Kernel: c.fill,
+			Groups: [3]int{1, 1, 1},
+			Size:   64,
+			Args:   []any{c.m, uint64(0), uint64(width), uint64(width), x},
+		}
 	}
 	moved := func(to, from int) gpu.Call {
-		return gpu.Call{Kernel: c.move, Groups: [3]int{1, 1, 1}, Size: 64, Args: []any{c.m, uint64(to * width), uint64(width), c.m, uint64(from * width), uint64(width), uint64(width)}}
+		return gpu.Call{
+			Kernel: c.move,
+			Groups: [3]int{1, 1, 1},
+			Size:   64,
+			Args:   []any{c.m, uint64(to * width), uint64(width), c.m, uint64(from * width), uint64(width), uint64(width)},
+		}
 	}
 	out = []gpu.Call{filled(x), moved(1, 0), filled(0), moved(2+row, 1)}
 	for len(out) < length {
@@ -167,7 +177,8 @@ func TestManySequences(t *testing.T) {
 // TestWithoutGraphs: after a failed graph call, kernels are launched one by one from then on, with the same results; a
 // failed launch of a graph is an error.
 func TestWithoutGraphs(t *testing.T) {
-	for _, call := range []string{"cuGraphCreate", "cuGraphAddKernelNode", "cuGraphInstantiateWithFlags", "cuGraphExecKernelNodeSetParams", "cuGraphLaunch"} {
+	for _, call := range []string{"cuGraphCreate", "cuGraphAddKernelNode", "cuGraphInstantiateWithFlags",
+		"cuGraphExecKernelNodeSetParams", "cuGraphLaunch"} {
 		t.Run(call, func(t *testing.T) { withoutGraphs(t, call) })
 	}
 }

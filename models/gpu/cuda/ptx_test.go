@@ -62,7 +62,8 @@ func TestPTX(t *testing.T) {
 	if *update {
 		return
 	}
-	if _, err := PTX("kernels", "another text"); err == nil || !strings.Contains(err.Error(), "go generate ./models/gpu/cuda") {
+	if _, err := PTX("kernels", "another text"); err == nil ||
+		!strings.Contains(err.Error(), "go generate ./models/gpu/cuda") {
 		t.Errorf("a text without PTX: %v", err)
 	}
 }
@@ -111,7 +112,8 @@ func TestInstructions(t *testing.T) {
 			t.Errorf("%s.ptx has no products: does the lint read it?", name)
 		}
 	}
-	for _, bad := range []string{"add.f32", "@%p1 mul.f32", "fma.rn.ftz.f32", "div.full.f32", "ex2.approx.f32", "atom.global.add.f32"} {
+	for _, bad := range []string{"add.f32", "@%p1 mul.f32", "fma.rn.ftz.f32", "div.full.f32", "ex2.approx.f32",
+		"atom.global.add.f32"} {
 		if len(lint("\t"+bad+" \t%f1, %f2, %f3;\n")) != 1 {
 			t.Errorf("%s passes", bad)
 		}
@@ -157,11 +159,12 @@ func TestAssembler(t *testing.T) {
 			most := slices.MaxFunc(used, func(a, b toolkit.Usage) int { return a.Registers - b.Registers })
 			deep := slices.MaxFunc(used, func(a, b toolkit.Usage) int { return a.Stack - b.Stack })
 			wide := slices.MaxFunc(used, func(a, b toolkit.Usage) int { return a.Shared - b.Shared })
-			t.Logf("%s for %s: %d kernels, at most %d registers (%s), %d bytes of a stack (%s), %d shared bytes (%s)", name, arch, len(used),
-				most.Registers, most.Kernel, deep.Stack, deep.Kernel, wide.Shared, wide.Kernel)
+			t.Logf("%s for %s: %d kernels, at most %d registers (%s), %d bytes of a stack (%s), %d shared bytes (%s)", name,
+				arch, len(used), most.Registers, most.Kernel, deep.Stack, deep.Kernel, wide.Shared, wide.Kernel)
 			for _, u := range used {
 				if u.Stores+u.Loads > 0 {
-					t.Errorf("%s for %s: %s keeps registers in memory: %d bytes written, %d read", name, arch, u.Kernel, u.Stores, u.Loads)
+					t.Errorf("%s for %s: %s keeps registers in memory: %d bytes written, %d read", name, arch, u.Kernel,
+						u.Stores, u.Loads)
 				}
 			}
 		}

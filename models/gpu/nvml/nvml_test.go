@@ -13,7 +13,8 @@ import (
 // TestRead: every value comes from the library; unsupported or invalid values are unknown.
 func TestRead(t *testing.T) {
 	name := filepath.Join(t.TempDir(), "libnvidia-ml.so.1")
-	if out, err := exec.Command("cc", "-O1", "-shared", "-fPIC", "-o", name, "testdata/fake.c").CombinedOutput(); err != nil {
+	if out, err := exec.Command("cc", "-O1", "-shared", "-fPIC", "-o", name,
+		"testdata/fake.c").CombinedOutput(); err != nil {
 		t.Skipf("no C compiler: %v: %s", err, out)
 	}
 	t.Setenv("BROOD_NVML", name)

@@ -14,8 +14,10 @@ import (
 // extension that has them; other makers' devices and devices without an address are Unknown.
 func TestSense(t *testing.T) {
 	dir := t.TempDir()
-	for name, source := range map[string]string{"libOpenCL.so.1": "testdata/fake.c", "libnvidia-ml.so.1": "../nvml/testdata/fake.c"} {
-		if out, err := exec.Command("cc", "-O1", "-shared", "-fPIC", "-o", filepath.Join(dir, name), source).CombinedOutput(); err != nil {
+	for name, source := range map[string]string{"libOpenCL.so.1": "testdata/fake.c",
+		"libnvidia-ml.so.1": "../nvml/testdata/fake.c"} {
+		if out, err := exec.Command("cc", "-O1", "-shared", "-fPIC", "-o", filepath.Join(dir, name),
+			source).CombinedOutput(); err != nil {
 			t.Skipf("no C compiler: %v: %s", err, out)
 		}
 	}

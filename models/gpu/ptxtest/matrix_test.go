@@ -195,7 +195,8 @@ func TestFragments(t *testing.T) {
 				for k := range deep {
 					want += a[i][k] * b[k][j]
 				}
-				if got := math.Float32frombits(binary.LittleEndian.Uint32(memory[64*place[0]+48+4*place[1]:])); float64(got) != want {
+				if got := math.Float32frombits(binary.LittleEndian.Uint32(memory[64*place[0]+48+4*place[1]:])); float64(
+					got) != want {
 					t.Fatalf("%s: row %d, column %d is %g, want %g", c.op, i, j, got, want)
 				}
 			}

@@ -56,19 +56,22 @@ func TestAssemble(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	path := program(t, "ptxas", `[ "$1 $2 $3" = "-v -arch=sm_90 -o" ] && grep -q .version "$5" || { echo "ptxas fatal : Missing .version" >&2; exit 255; }
+	path := program(t, "ptxas",
+		`[ "$1 $2 $3" = "-v -arch=sm_90 -o" ] && grep -q .version "$5" || { echo "ptxas fatal : Missing .version" >&2; exit 255; }
 cat `+record+" >&2\n")
 	if used, err := Assemble(context.Background(), path, "sm_90", ".version 7.0\n"); err != nil || len(used) != 2 {
 		t.Errorf("%v, %v", used, err)
 	}
-	if _, err := Assemble(context.Background(), path, "sm_90", "nonsense"); err == nil || err.Error() != "ptxas: exit status 255: ptxas fatal : Missing .version" {
+	if _, err := Assemble(context.Background(), path, "sm_90", "nonsense"); err == nil ||
+		err.Error() != "ptxas: exit status 255: ptxas fatal : Missing .version" {
 		t.Error(err)
 	}
 	t.Setenv("PATH", filepath.Dir(path))
 	if found, err := Find("ptxas"); err != nil || found != path {
 		t.Errorf("%s, %v", found, err)
 	}
-	if _, err := Find("no-such-tool"); err == nil || !strings.HasPrefix(err.Error(), "there is no no-such-tool in the path nor in /usr/local/cuda/bin") {
+	if _, err := Find("no-such-tool"); err == nil ||
+		!strings.HasPrefix(err.Error(), "there is no no-such-tool in the path nor in /usr/local/cuda/bin") {
 		t.Error(err)
 	}
 }
@@ -92,7 +95,8 @@ exit ${code:-0}
 		if n, err := try(tool, "3", "false"); n != 3 || err != nil {
 			t.Errorf("%s of three: %d, %v", tool, n, err)
 		}
-		if _, err := try(tool, "0", "sh", "-c", "exit 1"); err == nil || !strings.HasPrefix(err.Error(), "under compute-sanitizer: exit status 1") {
+		if _, err := try(tool, "0", "sh", "-c", "exit 1"); err == nil ||
+			!strings.HasPrefix(err.Error(), "under compute-sanitizer: exit status 1") {
 			t.Errorf("%s of a command that fails: %v", tool, err)
 		}
 	}

@@ -78,7 +78,8 @@ func TestSgemmEdges(t *testing.T) {
 					t.Error("a short matrix passes")
 				}
 			}()
-			b.Sgemm(blas.NoTrans, blas.NoTrans, 2, 2, 2, 1, make([]float32, 3), 2, make([]float32, 4), 2, 0, make([]float32, 4), 2)
+			b.Sgemm(blas.NoTrans, blas.NoTrans, 2, 2, 2, 1, make([]float32, 3), 2, make([]float32, 4), 2, 0,
+				make([]float32, 4), 2)
 		}()
 		c := []float32{1, 2}
 		b.Sgemm(blas.NoTrans, blas.NoTrans, 1, 2, 0, 1, nil, 1, nil, 2, 0.5, c, 2)

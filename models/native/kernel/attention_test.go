@@ -36,7 +36,8 @@ func TestCausalSoftmaxAgainstFloat64(t *testing.T) {
 							weight, gradient = 0, 0
 						}
 						if math.Abs(float64(w[at])-weight) > 1e-6 || math.Abs(float64(e[at])-gradient) > 1e-6*(1+size) {
-							t.Fatalf("%d rows of %d: weight %d of row %d is %v, want %v; its gradient %v, want %v", rows, n, u, i, w[at], weight, e[at], gradient)
+							t.Fatalf("%d rows of %d: weight %d of row %d is %v, want %v; its gradient %v, want %v", rows, n, u, i, w[at],
+								weight, e[at], gradient)
 						}
 					}
 				}

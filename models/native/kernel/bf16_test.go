@@ -24,7 +24,8 @@ func TestBF16(t *testing.T) {
 // TestGemmBF16 compares products with the chains that define them.
 func TestGemmBF16(t *testing.T) {
 	each(t, func(t *testing.T, k *Kernels) {
-		for _, s := range [][3]int{{1, 1, 1}, {1, 33, 2}, {2, 16, 5}, {14, 31, 64}, {15, 64, 99}, {29, 70, 784}, {3, 5, 2*maxK + 3}, {40, 10, 128}, {5, 4, 0}, {64, 48, 864}, {97, 17, 33}} {
+		for _, s := range [][3]int{{1, 1, 1}, {1, 33, 2}, {2, 16, 5}, {14, 31, 64}, {15, 64, 99}, {29, 70, 784},
+			{3, 5, 2*maxK + 3}, {40, 10, 128}, {5, 4, 0}, {64, 48, 864}, {97, 17, 33}} {
 			for order := range Blocks + 1 {
 				m, n, kk := s[0], s[1], s[2]
 				r := random(m, n, kk)

@@ -51,7 +51,8 @@ func TestConvAgainstFloat64(t *testing.T) {
 			t.Fatal(err)
 		}
 		r := random(s.In, s.H, s.Out, s.Kernel)
-		x, w, bias, dy, gate, dw := normals(r, c.Inputs()), normals(r, c.Weights()), normals(r, s.Out), normals(r, c.Outputs()), normals(r, c.Inputs()), normals(r, c.Weights())
+		x, w, bias, dy, gate, dw := normals(r, c.Inputs()), normals(r, c.Weights()), normals(r, s.Out),
+			normals(r, c.Outputs()), normals(r, c.Inputs()), normals(r, c.Weights())
 		for i := range dy { // the last samples are missing
 			if i%Lanes >= 29 {
 				dy[i] = 0
@@ -193,7 +194,8 @@ func TestConvLanesAreIndependent(t *testing.T) {
 }
 
 func TestNewConvRefuses(t *testing.T) {
-	for _, s := range []ConvShape{{}, {1, 3, 3, 1, 4, 1, 0}, {1, 3, 3, 1, 2, 0, 0}, {1, 3, 3, 1, 2, 1, -1}, {1 << 20, 1 << 10, 1, 1, 1, 1, 0}} {
+	for _, s := range []ConvShape{{}, {1, 3, 3, 1, 4, 1, 0}, {1, 3, 3, 1, 2, 0, 0}, {1, 3, 3, 1, 2, 1, -1},
+		{1 << 20, 1 << 10, 1, 1, 1, 1, 0}} {
 		if _, err := NewConv(s); err == nil {
 			t.Errorf("%+v passes", s)
 		}

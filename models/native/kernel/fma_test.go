@@ -24,7 +24,8 @@ func tricky(r interface{ Uint64() uint64 }) (x, y, z float32) {
 		x, z = float32(math.Ldexp(float64(x), -60)), near(math.Ldexp(1, -149+int(v>>48&31)))
 		y = near(float64(z) / float64(x) / 2)
 	case 3:
-		x, y = math.Float32frombits(uint32(w)&0x807fffff|0x1f800000), math.Float32frombits(uint32(w>>32)&0x807fffff|0x20000000)
+		x, y = math.Float32frombits(uint32(w)&0x807fffff|0x1f800000),
+			math.Float32frombits(uint32(w>>32)&0x807fffff|0x20000000)
 		z = math.Float32frombits(uint32(v) & 0x80ffffff) // both near the smallest normal numbers
 	case 4: // nearly half of the smallest number, which the bits of a denormal z do not show
 		k := math.Ldexp(float64(1+w>>8&255), -23)

@@ -54,7 +54,8 @@ func (p *product) at(i, j, q int) (float64, float64) {
 var epilogues = []struct {
 	name                  string
 	bias, gate, add, relu bool
-}{{"store", false, false, false, false}, {"bias", true, false, false, false}, {"bias relu", true, false, false, true}, {"gate", false, true, false, false},
+}{{"store", false, false, false, false}, {"bias", true, false, false, false}, {"bias relu", true, false, false, true},
+	{"gate", false, true, false, false},
 	{"add", false, false, true, false}, {"all", true, true, true, true}}
 
 // check compares a product with float64, within an error bound of k roundings; memory between rows must not change.
@@ -128,7 +129,8 @@ func TestGemmSmall(t *testing.T) {
 func TestGemmEpilogues(t *testing.T) {
 	each(t, func(t *testing.T, kn *Kernels) {
 		for form := range TN + 1 {
-			for _, d := range [][3]int{{1, 1, 1}, {14, 32, 5}, {15, 33, 16}, {6, 16, 17}, {7, 15, 3}, {29, 50, 24}, {3, 8, 0}, {5, 9, 2100}} {
+			for _, d := range [][3]int{{1, 1, 1}, {14, 32, 5}, {15, 33, 16}, {6, 16, 17}, {7, 15, 3}, {29, 50, 24}, {3, 8, 0},
+				{5, 9, 2100}} {
 				p := newProduct(form, d[0], d[1], d[2], 2, heap)
 				for e := range epilogues {
 					p.check(t, kn, e)
@@ -142,7 +144,8 @@ func TestGemmEpilogues(t *testing.T) {
 func TestGemmLarge(t *testing.T) {
 	each(t, func(t *testing.T, kn *Kernels) {
 		for form := range TN + 1 {
-			for e, d := range [][4]int{{127, 63, 783, 0}, {33, 31, 1031, 1}, {1, 1000, 2, 0}, {31, 257, 65, 1024}, {17, 10, 4099, 0}, {17, 300, 1025, 1023}} {
+			for e, d := range [][4]int{{127, 63, 783, 0}, {33, 31, 1031, 1}, {1, 1000, 2, 0}, {31, 257, 65, 1024},
+				{17, 10, 4099, 0}, {17, 300, 1025, 1023}} {
 				newProduct(form, d[0], d[1], d[2], d[3], heap).check(t, kn, e)
 			}
 		}
@@ -153,7 +156,8 @@ func TestGemmLarge(t *testing.T) {
 func TestGemmGuardPages(t *testing.T) {
 	each(t, func(t *testing.T, kn *Kernels) {
 		for form := range TN + 1 {
-			for _, d := range [][3]int{{1, 1, 1}, {13, 33, 5}, {29, 10, 31}, {16, 47, 64}, {15, 70, 17}, {28, 32, 48}, {3, 17, 100}, {90, 16, 9}} {
+			for _, d := range [][3]int{{1, 1, 1}, {13, 33, 5}, {29, 10, 31}, {16, 47, 64}, {15, 70, 17}, {28, 32, 48},
+				{3, 17, 100}, {90, 16, 9}} {
 				p := newProduct(form, d[0], d[1], d[2], 0, func(n int) []float32 { return guarded(t, n) })
 				for e := range epilogues {
 					p.check(t, kn, e)
@@ -237,7 +241,13 @@ func TestGemmRefusesShortOperands(t *testing.T) {
 // TestEdgeIsPackedAlone: if tiles read whole vectors of B, the panel at the edge is packed, and no other for this
 // reason.
 func TestEdgeIsPackedAlone(t *testing.T) {
-	k := &Kernels{isa: isa{height: edgeRows, width: edgeCols, whole: true, reads: edgeCols, tiles: make([]func(*tileArgs), 1)}}
+	k := &Kernels{isa: isa{
+		height: edgeRows,
+		width:  edgeCols,
+		whole:  true,
+		reads:  edgeCols,
+		tiles:  make([]func(*tileArgs), 1),
+	}}
 	for _, n := range []int{1000, 1008} {
 		if r := k.GemmScratch(NN, 1, n, 784, 784, n); k.packsB(NN, 1, n, 784, n) || (r.B > 0) != (n%edgeCols > 0) {
 			t.Errorf("%d columns take %+v", n, r)

@@ -44,7 +44,8 @@ func TestIntegersHaveTheFrozenBits(t *testing.T) {
 			}
 		}
 		for _, cols := range []int{1, 31, 32, 33, 784} {
-			bytesAre(t, cols, func(dst []int8, f Field, rows int) { k.IntegerBytes(dst, f, rows) }, func(v int8) int8 { return v })
+			bytesAre(t, cols, func(dst []int8, f Field, rows int) { k.IntegerBytes(dst, f, rows) },
+				func(v int8) int8 { return v })
 		}
 	})
 }
@@ -76,14 +77,15 @@ func TestRoundedBytes(t *testing.T) {
 		for _, outer := range []float32{0, 1, 0.5, 1.5, -0.25, 3, 27.3, 36.9, 1e9, 3e38, inf, -inf, float32(math.NaN())} {
 			for _, inner := range []float32{noise.IntegerScale, 1, 3e38} {
 				for _, cols := range []int{1, 33, 784} {
-					bytesAre(t, cols, func(dst []int8, f Field, rows int) { k.RoundedBytes(dst, outer, inner, f, rows) }, func(v int8) int8 {
-						switch x := math.RoundToEven(float64(outer * float32(inner*float32(v)))); {
-						case x != x:
-							return 0
-						default:
-							return int8(min(127, max(-127, x)))
-						}
-					})
+					bytesAre(t, cols, func(dst []int8, f Field, rows int) { k.RoundedBytes(dst, outer, inner, f, rows) },
+						func(v int8) int8 {
+							switch x := math.RoundToEven(float64(outer * float32(inner*float32(v)))); {
+							case x != x:
+								return 0
+							default:
+								return int8(min(127, max(-127, x)))
+							}
+						})
 				}
 			}
 		}
@@ -94,7 +96,8 @@ func TestRoundedBytes(t *testing.T) {
 // Operands end at a guard page.
 func TestGemmBytes(t *testing.T) {
 	each(t, func(t *testing.T, k *Kernels) {
-		for _, s := range [][3]int{{1, 1, 1}, {1, 32, 4}, {2, 33, 5}, {14, 31, 64}, {15, 64, 100}, {29, 70, 784}, {3, 5, 1025}, {128, 40, 513}, {7, 17, 23}, {2, 3, 1<<16 - 1}} {
+		for _, s := range [][3]int{{1, 1, 1}, {1, 32, 4}, {2, 33, 5}, {14, 31, 64}, {15, 64, 100}, {29, 70, 784},
+			{3, 5, 1025}, {128, 40, 513}, {7, 17, 23}, {2, 3, 1<<16 - 1}} {
 			m, n, kk := s[0], s[1], s[2]
 			r, words := random(m, n, kk), (kk+3)/4*4
 			lda, ldb, ldc := words+4, ByteStride(kk), n+3

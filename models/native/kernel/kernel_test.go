@@ -82,10 +82,13 @@ func TestNothingAllocates(t *testing.T) {
 	}
 	p := newProduct(NT, 60, 300, 100, 1024, heap)
 	ep := &Epilogue{Bias: p.bias}
-	in, out, w, b := normals(random(1), conv.Inputs()), normals(random(2), conv.Outputs()), normals(random(3), conv.Weights()), make([]float32, 7)
-	v, c, x := make([]float32, 5000), []float32{1, 2, 3, 4}, [][]float32{make([]float32, 5000), make([]float32, 5000), make([]float32, 5000), make([]float32, 5000)}
+	in, out, w, b := normals(random(1), conv.Inputs()), normals(random(2), conv.Outputs()),
+		normals(random(3), conv.Weights()), make([]float32, 7)
+	v, c, x := make([]float32, 5000), []float32{1, 2, 3, 4},
+		[][]float32{make([]float32, 5000), make([]float32, 5000), make([]float32, 5000), make([]float32, 5000)}
 	f, members, labels := field(784), []uint32{1, 2}, []int32{0, 1, 2}
-	nc, bytes, table, schedule := newNormCase(3, 4, 5, 31, true), make([]byte, 999), NewByteTable([256]float32{}), f.Key.Schedule()
+	nc, bytes, table, schedule := newNormCase(3, 4, 5, 31, true), make([]byte, 999), NewByteTable([256]float32{}),
+		f.Key.Schedule()
 	r := &Layer{X: x[0]}
 	settling, values, eighths := drawSettling(random(4), 64, 50), make([]uint8, 64*52), make([]int8, 3*ByteStride(784))
 	sums, powers := make([]int32, 64*50), make([]uint64, 64)
@@ -207,7 +210,8 @@ func TestLimits(t *testing.T) {
 		}
 	}
 	n, began := 0, time.Now()
-	if rate := Spell(time.Millisecond, func() { n++; time.Sleep(60 * time.Millisecond) }); n != 1 || rate > 17 || time.Since(began) < 60*time.Millisecond {
+	if rate := Spell(time.Millisecond, func() { n++; time.Sleep(60 * time.Millisecond) }); n != 1 || rate > 17 ||
+		time.Since(began) < 60*time.Millisecond {
 		t.Errorf("a call beyond fifty spells was made %d times, %g a second", n, rate)
 	}
 }

@@ -14,7 +14,8 @@ type layerCase struct {
 }
 
 func newLayerCase(r *rand.Rand, n int, make func(r *rand.Rand, n int) []float32) *layerCase {
-	return &layerCase{Layer{make(r, n), float32(r.NormFloat64()), float32(r.NormFloat64())}, make(r, n), make(r, n), make(r, n), make(r, n)}
+	return &layerCase{Layer{make(r, n), float32(r.NormFloat64()), float32(r.NormFloat64())}, make(r, n), make(r, n),
+		make(r, n), make(r, n)}
 }
 
 // TestLayerNormAgainstFloat64 compares every kernel with the equations in float64, on rows that end at a guard page:

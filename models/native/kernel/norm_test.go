@@ -37,7 +37,8 @@ func newNormCase(channels, rows, plane, live int, relu bool) *normCase {
 
 // TestNorm compares the kernels with the definition in float64, and the bits of all variants with the first.
 func TestNorm(t *testing.T) {
-	for _, s := range [][4]int{{1, 1, 1, 32}, {3, 4, 5, 32}, {5, 9, 9, 31}, {2, 36, 37, 1}, {17, 1, 1, 16}, {4, 6, 7, 17}} {
+	for _, s := range [][4]int{{1, 1, 1, 32}, {3, 4, 5, 32}, {5, 9, 9, 31}, {2, 36, 37, 1}, {17, 1, 1, 16},
+		{4, 6, 7, 17}} {
 		for _, relu := range []bool{false, true} {
 			variant := map[string][]float32{}
 			t.Run(fmt.Sprint(s, relu), func(t *testing.T) {
@@ -73,7 +74,8 @@ func (c *normCase) check(t *testing.T, k *Kernels, bits func(what string, got []
 	for ch := range n.Channels {
 		var want [4][Lanes]float64
 		for l := range Lanes {
-			want[0][l], want[1][l], want[2][l], want[3][l] = float64(c.sums[ch][l]), float64(c.squares[ch][l]), float64(c.grads[ch][l]), float64(c.scales[ch][l])
+			want[0][l], want[1][l], want[2][l], want[3][l] = float64(c.sums[ch][l]), float64(c.squares[ch][l]),
+				float64(c.grads[ch][l]), float64(c.scales[ch][l])
 		}
 		for r := range n.Plane {
 			for l := range Lanes {

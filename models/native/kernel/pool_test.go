@@ -6,7 +6,8 @@ import (
 	"testing"
 )
 
-var poolShapes = []PoolShape{{1, 4, 4, 2, 2}, {3, 7, 9, 2, 2}, {2, 9, 8, 3, 3}, {4, 9, 9, 3, 2}, {2, 5, 5, 5, 5}, {1, 6, 4, 1, 2}, {2, 6, 6, 2, 3}, {1, 1, 1, 1, 1}}
+var poolShapes = []PoolShape{{1, 4, 4, 2, 2}, {3, 7, 9, 2, 2}, {2, 9, 8, 3, 3}, {4, 9, 9, 3, 2}, {2, 5, 5, 5, 5},
+	{1, 6, 4, 1, 2}, {2, 6, 6, 2, 3}, {1, 1, 1, 1, 1}}
 
 // each calls f with the windows of one lane by the definition.
 func (p *Pool) each(f func(out int, in []int)) {

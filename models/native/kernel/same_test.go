@@ -11,7 +11,8 @@ import (
 )
 
 // whole lists methods that compute no result of a model.
-var whole = []string{"Variant", "Fast", "Peak", "BytesPeak", "Clock", "Draws", "Issue", "Stream", "GemmScratch", "BytesScratch", "BF16Scratch", "ConvBlocksScratch"}
+var whole = []string{"Variant", "Fast", "Peak", "BytesPeak", "Clock", "Draws", "Issue", "Stream", "GemmScratch",
+	"BytesScratch", "BF16Scratch", "ConvBlocksScratch"}
 
 // drawn runs each kernel on random shapes and numbers, and returns what it wrote. Every exported method of Kernels is
 // in drawn or in whole.
@@ -91,7 +92,8 @@ var drawn = map[string]func(k *Kernels, r *rand.Rand) []float32{
 	"ConvWeights": func(k *Kernels, r *rand.Rand) []float32 {
 		c := drawConv(r)
 		dw, lo := rough(r, c.Weights()), r.IntN(c.Out)
-		k.ConvWeights(c, lo, c.Out, dw, rough(r, c.Outputs()), rough(r, c.Inputs()), float32(r.IntN(3)-1)+0.3*float32(r.IntN(2)))
+		k.ConvWeights(c, lo, c.Out, dw, rough(r, c.Outputs()), rough(r, c.Inputs()),
+			float32(r.IntN(3)-1)+0.3*float32(r.IntN(2)))
 		return dw
 	},
 	"ConvBias": func(k *Kernels, r *rand.Rand) []float32 {
@@ -484,7 +486,8 @@ func (p *product) rough(r *rand.Rand) {
 
 func drawConv(r *rand.Rand) *Conv {
 	for {
-		c, err := NewConv(ConvShape{1 + r.IntN(9), 1 + r.IntN(12), 1 + r.IntN(25), 1 + r.IntN(12), 1 + r.IntN(5), 1 + r.IntN(3), r.IntN(3)})
+		c, err := NewConv(ConvShape{1 + r.IntN(9), 1 + r.IntN(12), 1 + r.IntN(25), 1 + r.IntN(12), 1 + r.IntN(5),
+			1 + r.IntN(3), r.IntN(3)})
 		if err == nil {
 			return c
 		}

@@ -89,7 +89,17 @@ func TestAddAxpyScale(t *testing.T) {
 }
 
 func TestAdamHasTheSameBits(t *testing.T) {
-	s := &AdamStep{B1: 0.9, B2: 0.999, D1: 1 - float32(0.9), D2: 1 - float32(0.999), C1: 5.26, C2: 500.25, Eta: 0.01, Eps: 1e-8, WD: 0.0003}
+	s := &AdamStep{
+		B1:  0.9,
+		B2:  0.999,
+		D1:  1 - float32(0.9),
+		D2:  1 - float32(0.999),
+		C1:  5.26,
+		C2:  500.25,
+		Eta: 0.01,
+		Eps: 1e-8,
+		WD:  0.0003,
+	}
 	each(t, func(t *testing.T, k *Kernels) {
 		for _, n := range lengths() {
 			x, m, v, g := wild(n, 1), wild(n, 2), wild(n, 3), wild(n, 4)
@@ -109,7 +119,17 @@ func TestAdamHasTheSameBits(t *testing.T) {
 // The portable variant is itself checked against the formula in float64.
 func TestAdamFormula(t *testing.T) {
 	const eta, b1, b2, eps = 0.01, 0.9, 0.999, 1e-8
-	s := &AdamStep{B1: b1, B2: b2, D1: 1 - float32(b1), D2: 1 - float32(b2), C1: 1 / (1 - b1*b1), C2: 1 / (1 - b2*b2), Eta: eta, Eps: eps, WD: eta * 0.1}
+	s := &AdamStep{
+		B1:  b1,
+		B2:  b2,
+		D1:  1 - float32(b1),
+		D2:  1 - float32(b2),
+		C1:  1 / (1 - b1*b1),
+		C2:  1 / (1 - b2*b2),
+		Eta: eta,
+		Eps: eps,
+		WD:  eta * 0.1,
+	}
 	r := random(1)
 	for range 1000 {
 		x, m, v, g := r.NormFloat64(), r.NormFloat64(), r.Float64(), r.NormFloat64()
@@ -209,5 +229,6 @@ func BenchmarkVector(b *testing.B) {
 	benches(b, "lin3", "G/s", n, 0, func(k *Kernels) func() { return func() { k.lin(w, 3, 1, x, 0.5, y, 0.1, z) } })
 	benches(b, "adam", "G/s", n, 0, func(k *Kernels) func() { return func() { k.Adam(x, y, z, w, s) } })
 	benches(b, "natural", "G/s", n, 0, func(k *Kernels) func() { return func() { k.NaturalStep(x, y, w, z, 0, 1e-9) } })
-	benches(b, "colsum-128x16", "G/s", n, 0, func(k *Kernels) func() { return func() { k.ColSum(y[:16], 1, x, 16, 128, 1) } })
+	benches(b, "colsum-128x16", "G/s", n, 0,
+		func(k *Kernels) func() { return func() { k.ColSum(y[:16], 1, x, 16, 128, 1) } })
 }

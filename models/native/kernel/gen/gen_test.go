@@ -36,7 +36,8 @@ func TestPortsAreCounted(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	for _, want := range []string{`"noiseFill":  {152. / 128, 72. / 128, 76. / 128, 4. / 128,`, `"noiseFill":  {76. / 32, 36. / 32, 42. / 32, 2. / 32,`} {
+	for _, want := range []string{`"noiseFill":  {152. / 128, 72. / 128, 76. / 128, 4. / 128,`,
+		`"noiseFill":  {76. / 32, 36. / 32, 42. / 32, 2. / 32,`} {
 		if !bytes.Contains(files[portsFile], []byte(want)) {
 			t.Errorf("%s lacks %q", portsFile, want)
 		}

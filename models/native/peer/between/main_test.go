@@ -29,7 +29,8 @@ func TestReport(t *testing.T) {
 	if n := report(&out, "a", "b", order, f); n != 2 {
 		t.Errorf("%d figures are worse, want 2:\n%s", n, out.String())
 	}
-	for _, want := range []string{"rate    GFLOP/s", "0.80", "time    ms", "only one of them has it", "measure on a quiet machine"} {
+	for _, want := range []string{"rate    GFLOP/s", "0.80", "time    ms", "only one of them has it",
+		"measure on a quiet machine"} {
 		if !strings.Contains(out.String(), want) {
 			t.Errorf("no %q in\n%s", want, out.String())
 		}
