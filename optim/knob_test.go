@@ -66,7 +66,8 @@ func TestKnobFormat(t *testing.T) {
 		k    Knob
 		x    float64
 		want string
-	}{{realKnob, 0.5, "0.5"}, {realKnob, 1e-9, "1e-09"}, {wholeKnob, 12, "12"}, {choiceKnob, 1, "arxiv"}, {choiceKnob, 5, "5"}, {choiceKnob, -1, "-1"}} {
+	}{{realKnob, 0.5, "0.5"}, {realKnob, 1e-9, "1e-09"}, {wholeKnob, 12, "12"}, {choiceKnob, 1, "arxiv"},
+		{choiceKnob, 5, "5"}, {choiceKnob, -1, "-1"}} {
 		got := c.k.Format(c.x)
 		if got != c.want {
 			t.Errorf("%s %g is written %q, want %q", c.k.Name, c.x, got, c.want)
@@ -80,7 +81,8 @@ func TestKnobFormat(t *testing.T) {
 func TestValues(t *testing.T) {
 	a := &Algorithm{Knobs: []Knob{realKnob, wholeKnob, choiceKnob}}
 	v := a.Defaults()
-	if v.F("gamma") != 1 || v.I("ell") != 5 || !v.Is("variant", "paper") || v.Choice("variant") != "paper" || v.Has("rho") {
+	if v.F("gamma") != 1 || v.I("ell") != 5 || !v.Is("variant", "paper") || v.Choice("variant") != "paper" ||
+		v.Has("rho") {
 		t.Errorf("defaults are %v", v)
 	}
 	if k, ok := a.Knob("ell"); !ok || k.Name != "ell" {

@@ -17,7 +17,8 @@ import (
 
 // adaptive returns the algorithms that have the knob optimiser.
 func adaptive() []*optim.Algorithm {
-	return []*optim.Algorithm{averaging.DPSGD, averaging.LocalSGD, averaging.PAPA, gossip.SGP, gossip.ADPSGD, gossip.PopSGD, coupled.Elastic, coupled.EASGD, coupled.EntropySGD, coupled.Parle, population.PESGD, population.PBT, population.PB2, averaging.DiLoCo, gossip.NoLoCo, averaging.BGD}
+	return []*optim.Algorithm{averaging.DPSGD, averaging.LocalSGD, averaging.PAPA, gossip.SGP, gossip.ADPSGD,
+		gossip.PopSGD, coupled.Elastic, coupled.EASGD, coupled.EntropySGD, coupled.Parle, population.PESGD, population.PBT, population.PB2, averaging.DiLoCo, gossip.NoLoCo, averaging.BGD}
 }
 
 // TestOptimisers compares steps of Adam and AdamW with the equations in float64. Weight decay is part of the gradient
@@ -26,7 +27,8 @@ func TestOptimisers(t *testing.T) {
 	const b1, b2 = 0.8, 0.95
 	for _, name := range []string{"adam", "adamw"} {
 		t.Run(name, func(t *testing.T) {
-			turned := optimtest.Set{"optimiser": map[string]float64{"adam": 1, "adamw": 2}[name], "eta": 0.02, "decay": 0.1, "beta1": b1, "beta2": b2, "batch": 4}
+			turned := optimtest.Set{"optimiser": map[string]float64{"adam": 1, "adamw": 2}[name], "eta": 0.02, "decay": 0.1,
+				"beta1": b1, "beta2": b2, "batch": 4}
 			of := func(x, m, v, g []float64, step int) {
 				decay := 0.1
 				if name == "adam" {
@@ -79,7 +81,8 @@ func TestOptimisers(t *testing.T) {
 					gs = append(gs, g)
 				}
 				for a := range x {
-					optimtest.AdamW(x[a], m[a], v[a], optimtest.Average(gs), b1, b2, 0.02, map[string]float64{"adamw": 0.1}[name], steps)
+					optimtest.AdamW(x[a], m[a], v[a], optimtest.Average(gs), b1, b2, 0.02,
+						map[string]float64{"adamw": 0.1}[name], steps)
 				}
 			}
 			for range 2 {
@@ -106,7 +109,8 @@ func TestOptimisers(t *testing.T) {
 func matrices(t *testing.T) *optimtest.Bowl {
 	t.Helper()
 	b := optimtest.NewBowl(t, 22, optimtest.Samples)
-	b.Layout.Tensors = []engine.Tensor{{Name: "w", Shape: []int{2, 4}, Len: 8, Cols: 4}, {Name: "b", Shape: []int{2}, Lo: 8, Len: 2, Cols: 2}, {Name: "v", Shape: []int{6, 2}, Lo: 10, Len: 12, Cols: 2}}
+	b.Layout.Tensors = []engine.Tensor{{Name: "w", Shape: []int{2, 4}, Len: 8, Cols: 4},
+		{Name: "b", Shape: []int{2}, Lo: 8, Len: 2, Cols: 2}, {Name: "v", Shape: []int{6, 2}, Lo: 10, Len: 12, Cols: 2}}
 	var err error
 	if b.Vector, err = native.New(b.Layout, 1); err != nil {
 		t.Fatal(err)
@@ -126,9 +130,20 @@ func TestMuon(t *testing.T) {
 
 func muons(t *testing.T, lengths, last string) {
 	const n = 3
-	step := engine.Muon{Eta: 0.03, Mu: 0.7, WD: 0.1, Fixed: lengths == "fixed", Hidden: last == "adamw", Share: 0.5, B1: 0.8, B2: 0.95, Eps: 1e-8}
+	step := engine.Muon{
+		Eta:    0.03,
+		Mu:     0.7,
+		WD:     0.1,
+		Fixed:  lengths == "fixed",
+		Hidden: last == "adamw",
+		Share:  0.5,
+		B1:     0.8,
+		B2:     0.95,
+		Eps:    1e-8,
+	}
 	knobs := func(eta, mu string, more optimtest.Set) optimtest.Set {
-		s := optimtest.Set{"optimiser": "muon", "lengths": slices.Index(optim.KnobLengths.Choices, lengths), "last": slices.Index(optim.KnobLast.Choices, last), eta: 0.03, mu: 0.7, "decay": 0.1, "vectors": 0.5, "beta1": 0.8, "beta2": 0.95, "batch": 4}
+		s := optimtest.Set{"optimiser": "muon", "lengths": slices.Index(optim.KnobLengths.Choices, lengths),
+			"last": slices.Index(optim.KnobLast.Choices, last), eta: 0.03, mu: 0.7, "decay": 0.1, "vectors": 0.5, "beta1": 0.8, "beta2": 0.95, "batch": 4}
 		for name, v := range more {
 			s[name] = v
 		}
@@ -182,7 +197,8 @@ func muons(t *testing.T, lengths, last string) {
 	p.Rounds(5)
 	near(p, optim.BlockX, one)
 
-	p = b.Populate(t, averaging.DiLoCo, n, knobs("eta_in", "momentum_in", optimtest.Set{"h": 3, "slice": 2, "eta": 0.6, "momentum": 0.5}))
+	p = b.Populate(t, averaging.DiLoCo, n,
+		knobs("eta_in", "momentum_in", optimtest.Set{"h": 3, "slice": 2, "eta": 0.6, "momentum": 0.5}))
 	ws, next := begin(n), p.Streams()
 	agreed, outer := begin(1)[0], make([]float64, 22)
 	for range 2 {
@@ -221,7 +237,8 @@ func muons(t *testing.T, lengths, last string) {
 	p.Rounds(5)
 	near(p, optim.BlockX, ws)
 
-	p = b.Populate(t, coupled.Parle, n, knobs("eta_in", "momentum", optimtest.Set{"ell": 3, "eta": 0.4, "gamma": 2, "rho": 3, "alpha": 0.5, "inner": "zeroed"}))
+	p = b.Populate(t, coupled.Parle, n, knobs("eta_in", "momentum",
+		optimtest.Set{"ell": 3, "eta": 0.4, "gamma": 2, "rho": 3, "alpha": 0.5, "inner": "zeroed"}))
 	ws, next = begin(n), p.Streams()
 	outers := make([][]float64, n)
 	for cycle := range 2 {
@@ -277,9 +294,11 @@ func TestOptimiserBlocks(t *testing.T) {
 		}
 		adam := []string{optim.BlockM1, optim.BlockV, optim.BlockT}
 		hidden := []string{optim.BlockHidden, optim.BlockHiddenV, optim.BlockHiddenT}
-		for choice, want := range [][]string{{optim.BlockM}, adam, adam, {optim.BlockMuon, optim.BlockMuonV, optim.BlockMuonT}, hidden} {
+		for choice, want := range [][]string{{optim.BlockM}, adam, adam,
+			{optim.BlockMuon, optim.BlockMuonV, optim.BlockMuonT}, hidden} {
 			values := def.With("optimiser", float64(min(choice, 3))).With("last", float64(choice/4))
-			for _, name := range append(hidden, optim.BlockM, optim.BlockM1, optim.BlockV, optim.BlockT, optim.BlockMuon, optim.BlockMuonV, optim.BlockMuonT) {
+			for _, name := range append(hidden, optim.BlockM, optim.BlockM1, optim.BlockV, optim.BlockT, optim.BlockMuon,
+				optim.BlockMuonV, optim.BlockMuonT) {
 				if blocks := names(a, values); slices.Contains(blocks, name) != slices.Contains(want, name) {
 					t.Errorf("%s: blocks %v with optimiser %d", a.Name, blocks, choice)
 				}

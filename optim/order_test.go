@@ -11,7 +11,8 @@ import (
 // TestOrder: Order equals a stable sort, also for values that are equal, infinite, missing, or zero of either sign.
 func TestOrder(t *testing.T) {
 	inf, nan := float32(math.Inf(1)), float32(math.NaN())
-	odd := []float32{nan, 0, float32(math.Copysign(0, -1)), inf, -inf, -nan, 1, -1, math.SmallestNonzeroFloat32, -math.SmallestNonzeroFloat32, math.MaxFloat32, -math.MaxFloat32}
+	odd := []float32{nan, 0, float32(math.Copysign(0, -1)), inf, -inf, -nan, 1, -1, math.SmallestNonzeroFloat32,
+		-math.SmallestNonzeroFloat32, math.MaxFloat32, -math.MaxFloat32}
 	r := rand.New(rand.NewPCG(1, 2))
 	for n := range 400 {
 		fit := make([]float32, n)

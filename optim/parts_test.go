@@ -60,7 +60,8 @@ func TestDeal(t *testing.T) {
 				e.Deal(k)
 				for _, m := range e.Mine {
 					pass := e.Stream(m, 0, e.Samples(m))
-					if next := e.Stream(m, uint64(len(pass)), len(pass)); !slices.Equal(slices.Sorted(slices.Values(next)), slices.Sorted(slices.Values(pass))) {
+					if next := e.Stream(m, uint64(len(pass)), len(pass)); !slices.Equal(slices.Sorted(slices.Values(next)),
+						slices.Sorted(slices.Values(pass))) {
 						t.Errorf("parts %g, member %d: two passes draw different samples", parts, m)
 					}
 					out = append(out, pass)
@@ -78,7 +79,8 @@ func TestDeal(t *testing.T) {
 		e := &Env{Seed: 1, Data: trainOnly(200), Roster: collective.Place(collective.IDs(5), []int{0})}
 		e.Deal(k)
 		e.Roster = collective.Place([]engine.Member{0, 1, 2, 3, 4, 9}, []int{0})
-		if e.Deal(k); !slices.Equal(slices.Sorted(slices.Values(e.Stream(9, 0, e.Samples(9)))), slices.Sorted(slices.Values(drawn(1, 6)[5]))) {
+		if e.Deal(k); !slices.Equal(slices.Sorted(slices.Values(e.Stream(9, 0, e.Samples(9)))),
+			slices.Sorted(slices.Values(drawn(1, 6)[5]))) {
 			t.Errorf("parts %g: parts must follow from the number of members and the rank", parts)
 		}
 	}

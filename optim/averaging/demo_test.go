@@ -36,7 +36,9 @@ func cosines64(v []float64, chunk int, back bool) []float64 {
 // TestDeMo compares with algorithm 1 of the source, with steps along the signs of the mean and along the mean.
 func TestDeMo(t *testing.T) {
 	for _, c := range []struct{ step, values string }{{"sign", "float32"}, {"mean", "float32"}, {"mean", "2bit"}} {
-		p := optimtest.NewBowl(t, optimtest.Cols, optimtest.Samples).Populate(t, DeMo, 3, optimtest.Set{"eta": 0.02, "beta": 0.8, "chunk": 8, "keep": 3, "step": c.step, "values": c.values, "decay": 0.1, "batch": 4})
+		p := optimtest.NewBowl(t, optimtest.Cols, optimtest.Samples).Populate(t, DeMo, 3,
+			optimtest.Set{"eta": 0.02, "beta": 0.8, "chunk": 8, "keep": 3, "step": c.step, "values": c.values, "decay": 0.1,
+				"batch": 4})
 		x, _ := optimtest.StartRows(optimtest.Cols, 1)
 		_, ms := optimtest.StartRows(optimtest.Cols, 3)
 		next := p.Streams()
@@ -69,14 +71,16 @@ func TestDeMo(t *testing.T) {
 // With all cosines sent no momentum remains, so for every beta DeMo equals SGD on the mean of the members' gradients.
 func TestDeMoOfAllIsDataParallel(t *testing.T) {
 	b := optimtest.NewBowl(t, optimtest.Cols, optimtest.Samples)
-	all := b.Populate(t, DeMo, 3, optimtest.Set{"eta": 0.05, "beta": 0.9, "chunk": 8, "keep": 8, "step": "mean", "batch": 4})
+	all := b.Populate(t, DeMo, 3,
+		optimtest.Set{"eta": 0.05, "beta": 0.9, "chunk": 8, "keep": 8, "step": "mean", "batch": 4})
 	parallel := b.Populate(t, LocalSGD, 3, optimtest.Set{"warmup": 1e9, "eta": 0.05, "momentum": 0, "batch": 4})
 	all.Rounds(10)
 	parallel.Rounds(10)
 	if far := optimtest.Distance(all.CentreOf(), parallel.CentreOf()); far > 1e-5 {
 		t.Errorf("the centres are %g apart", far)
 	}
-	few := b.Populate(t, DeMo, 3, optimtest.Set{"eta": 0.05, "beta": 0.9, "chunk": 8, "keep": 7, "step": "mean", "batch": 4})
+	few := b.Populate(t, DeMo, 3,
+		optimtest.Set{"eta": 0.05, "beta": 0.9, "chunk": 8, "keep": 7, "step": "mean", "batch": 4})
 	few.Rounds(10)
 	if far := optimtest.Distance(few.CentreOf(), parallel.CentreOf()); far < 1e-4 {
 		t.Errorf("with one cosine of eight missing the centre is %g from SGD's: the test sees nothing", far)

@@ -116,7 +116,8 @@ func TestParticipants(t *testing.T) {
 			}
 		}
 	}
-	p := optimtest.NewBowl(t, optimtest.Cols, optimtest.Samples).Populate(t, FedAvg, n, optimtest.Set{"participation": 0.3, "h": 2, "batch": 4})
+	p := optimtest.NewBowl(t, optimtest.Cols, optimtest.Samples).Populate(t, FedAvg, n,
+		optimtest.Set{"participation": 0.3, "h": 2, "batch": 4})
 	s := optim.Shape{Roster: r, Layout: p.Layout, K: p.Knobs}
 	expected, sum := FedAvg.Bytes(s)["average"], int64(0)
 	s.Drawn = true
@@ -136,7 +137,7 @@ func TestParticipants(t *testing.T) {
 		trained += int(p.Record(optim.BlockCursor).U[a])
 	}
 	if rep.Steps != 6 || rep.Samples != 24 || trained != 24 || len(rep.Edges) != 3 || len(rep.Points) != 3 {
-		t.Errorf("3 of 10 members train: %d steps, %d samples (%d drawn), %d edges, %d losses", rep.Steps, rep.Samples, trained,
-			len(rep.Edges), len(rep.Points))
+		t.Errorf("3 of 10 members train: %d steps, %d samples (%d drawn), %d edges, %d losses", rep.Steps,
+			rep.Samples, trained, len(rep.Edges), len(rep.Points))
 	}
 }

@@ -18,7 +18,8 @@ import (
 // TestLocalSGD: warmup steps along the mean gradient, then cycles of h local steps followed by x <- mean x.
 func TestLocalSGD(t *testing.T) {
 	for _, slice := range []float64{32, 2} { // a cycle a round, and two rounds a cycle
-		p := optimtest.NewBowl(t, optimtest.Cols, optimtest.Samples).Populate(t, LocalSGD, 3, optimtest.Set{"h": 3, "warmup": 2, "slice": slice, "eta": 0.05, "momentum": 0.6, "batch": 4})
+		p := optimtest.NewBowl(t, optimtest.Cols, optimtest.Samples).Populate(t, LocalSGD, 3,
+			optimtest.Set{"h": 3, "warmup": 2, "slice": slice, "eta": 0.05, "momentum": 0.6, "batch": 4})
 		x, m := optimtest.StartRows(optimtest.Cols, 3)
 		next := p.Streams()
 		for range 2 {
@@ -49,10 +50,17 @@ func TestLocalSGD(t *testing.T) {
 
 // The warm-up is counted in a block and does not depend on the number of the round.
 func TestWarmupIsCounted(t *testing.T) {
-	p := optimtest.NewBowl(t, optimtest.Cols, optimtest.Samples).Populate(t, LocalSGD, 3, optimtest.Set{"h": 2, "warmup": 3, "batch": 4})
+	p := optimtest.NewBowl(t, optimtest.Cols, optimtest.Samples).Populate(t, LocalSGD, 3,
+		optimtest.Set{"h": 2, "warmup": 3, "batch": 4})
 	p.Next = 1000
 	for i, want := range []collective.Op{"gradient", "gradient", "gradient", "average", "average"} {
-		if b := LocalSGD.Bytes(optim.Shape{Roster: collective.Place(collective.IDs(3), []int{0, 1, 2}), Layout: p.Layout, K: p.Knobs, Phase: p.Shape(p.Knobs).Phase, Warm: p.Shape(p.Knobs).Warm}); len(b) != 1 || b[want] == 0 {
+		if b := LocalSGD.Bytes(optim.Shape{
+			Roster: collective.Place(collective.IDs(3), []int{0, 1, 2}),
+			Layout: p.Layout,
+			K:      p.Knobs,
+			Phase:  p.Shape(p.Knobs).Phase,
+			Warm:   p.Shape(p.Knobs).Warm,
+		}); len(b) != 1 || b[want] == 0 {
 			t.Errorf("round %d predicts %v, want %s", i, b, want)
 		}
 		p.Rounds(1)
@@ -79,7 +87,8 @@ func TestLocalSGDOfOneStepIsDataParallel(t *testing.T) {
 // correction and decoupled decay (Loshchilov & Hutter) and keeps its state between cycles.
 func TestDiLoCo(t *testing.T) {
 	for _, slice := range []float64{32, 2} {
-		p := optimtest.NewBowl(t, optimtest.Cols, optimtest.Samples).Populate(t, DiLoCo, 3, optimtest.Set{"h": 4, "slice": slice, "eta": 0.5, "eta_in": 0.01, "momentum": 0.8, "decay": 0.1, "batch": 4})
+		p := optimtest.NewBowl(t, optimtest.Cols, optimtest.Samples).Populate(t, DiLoCo, 3,
+			optimtest.Set{"h": 4, "slice": slice, "eta": 0.5, "eta_in": 0.01, "momentum": 0.8, "decay": 0.1, "batch": 4})
 		x, m := optimtest.StartRows(optimtest.Cols, 3)
 		_, v := optimtest.StartRows(optimtest.Cols, 3)
 		xbar, mx, next, T := optimtest.StartRow(), make([]float64, optimtest.Cols), p.Streams(), 0
@@ -112,7 +121,9 @@ func TestNoLoCo(t *testing.T) {
 		n            int
 		slice, gamma float64
 	}{{4, 32, 0.5}, {4, 2, 0.5}, {4, 32, 0.3}, {5, 32, 0.9}} {
-		p := optimtest.NewBowl(t, optimtest.Cols, optimtest.Samples).Populate(t, gossip.NoLoCo, c.n, optimtest.Set{"h": 4, "slice": c.slice, "eta": 0.5, "gamma": c.gamma, "eta_in": 0.01, "momentum": 0.4, "decay": 0.1, "batch": 4})
+		p := optimtest.NewBowl(t, optimtest.Cols, optimtest.Samples).Populate(t, gossip.NoLoCo, c.n,
+			optimtest.Set{"h": 4, "slice": c.slice, "eta": 0.5, "gamma": c.gamma, "eta_in": 0.01, "momentum": 0.4, "decay": 0.1,
+				"batch": 4})
 		each := map[float64]int{32: 1, 2: 2}[c.slice]
 		x, m := optimtest.StartRows(optimtest.Cols, c.n)
 		begun, v := optimtest.StartRows(optimtest.Cols, c.n)
@@ -128,7 +139,8 @@ func TestNoLoCo(t *testing.T) {
 			for a := range partner {
 				partner[a] = a
 			}
-			for _, pair := range gossip.Pairing(noise.Key{Seed: p.Seed, Purpose: noise.Pair, Round: uint64((cycle+1)*each - 1)}, p.Roster.Members) {
+			for _, pair := range gossip.Pairing(noise.Key{Seed: p.Seed, Purpose: noise.Pair, Round: uint64((cycle+1)*each - 1)},
+				p.Roster.Members) {
 				met[pair] = true
 				partner[pair[0]], partner[pair[1]] = int(pair[1]), int(pair[0])
 			}
@@ -195,7 +207,8 @@ func TestPairing(t *testing.T) {
 // TestPAPA compares with algorithm 1: h local steps, then x <- keep*x + (1-keep)*mean.
 func TestPAPA(t *testing.T) {
 	for _, slice := range []float64{32, 2} {
-		p := optimtest.NewBowl(t, optimtest.Cols, optimtest.Samples).Populate(t, PAPA, 3, optimtest.Set{"h": 4, "slice": slice, "keep": 0.7, "eta": 0.05, "momentum": 0.6, "start": 1, "batch": 4})
+		p := optimtest.NewBowl(t, optimtest.Cols, optimtest.Samples).Populate(t, PAPA, 3,
+			optimtest.Set{"h": 4, "slice": slice, "keep": 0.7, "eta": 0.05, "momentum": 0.6, "start": 1, "batch": 4})
 		x, m := optimtest.StartRows(optimtest.Cols, 3)
 		next := p.Streams()
 		for range 3 {
@@ -245,7 +258,9 @@ func TestDiLoCoOfRateOneAverages(t *testing.T) {
 	alone := b.Populate(t, DiLoCo, 3, optimtest.Set{"h": 6, "slice": 5, "eta": 1, "momentum": 0, "batch": 4})
 	p.Rounds(1)
 	alone.Rounds(1)
-	if far := optimtest.Distance(p.CentreOf(), optimtest.Average([][]float64{alone.RowOf(optim.BlockX, 0), alone.RowOf(optim.BlockX, 1), alone.RowOf(optim.BlockX, 2)})); far > 1e-6 {
+	if far := optimtest.Distance(p.CentreOf(),
+		optimtest.Average([][]float64{alone.RowOf(optim.BlockX, 0), alone.RowOf(optim.BlockX, 1),
+			alone.RowOf(optim.BlockX, 2)})); far > 1e-6 {
 		t.Errorf("the centre is %g from the mean of replicas that go on", far)
 	}
 }
@@ -253,7 +268,8 @@ func TestDiLoCoOfRateOneAverages(t *testing.T) {
 // Gradient descent on the whole set: g = 1/N sum_i grad f_i(x), m = mu*m + g, x -= eta*(g + mu*m), for every division
 // into groups, batches and rounds.
 func TestBGD(t *testing.T) {
-	for _, k := range []optimtest.Set{{"groups": 1, "batch": 40}, {"groups": 3, "batch": 4}, {"groups": 7, "batch": 1, "slice": 2}, {"groups": 20, "batch": 100}} {
+	for _, k := range []optimtest.Set{{"groups": 1, "batch": 40}, {"groups": 3, "batch": 4},
+		{"groups": 7, "batch": 1, "slice": 2}, {"groups": 20, "batch": 100}} {
 		k["eta"], k["momentum"], k["decay"], k["clip"] = 0.2, 0.5, 0.01, 3
 		p := optimtest.NewBowl(t, optimtest.Cols, optimtest.Samples).Populate(t, BGD, 3, k)
 		x, m := optimtest.StartRow(), make([]float64, optimtest.Cols)
@@ -286,7 +302,8 @@ func TestBGDAdapts(t *testing.T) {
 		if name == "" {
 			continue
 		}
-		p := optimtest.NewBowl(t, optimtest.Cols, optimtest.Samples).Populate(t, BGD, 3, optimtest.Set{"groups": 3, "batch": 4, "optimiser": float64(choice), "eta": 0.02, "decay": 0.1})
+		p := optimtest.NewBowl(t, optimtest.Cols, optimtest.Samples).Populate(t, BGD, 3,
+			optimtest.Set{"groups": 3, "batch": 4, "optimiser": float64(choice), "eta": 0.02, "decay": 0.1})
 		x, m, v := optimtest.StartRow(), make([]float64, optimtest.Cols), make([]float64, optimtest.Cols)
 		for step := range 3 {
 			g, decay := p.Bowl.Gradient(x, p.Bowl.Train()), 0.1
@@ -342,11 +359,14 @@ func TestProximalLimit(t *testing.T) {
 		return out
 	}
 	const gamma, rho = 2, 3
-	p := b.Populate(t, coupled.EntropySGD, 1, optimtest.Set{"ell": 800, "slice": 800, "eta": 1, "eta_in": 0.05, "momentum": 0, "thermal": 0, "gamma": gamma, "batch": 1})
+	p := b.Populate(t, coupled.EntropySGD, 1,
+		optimtest.Set{"ell": 800, "slice": 800, "eta": 1, "eta_in": 0.05, "momentum": 0, "thermal": 0, "gamma": gamma,
+			"batch": 1})
 	p.Rounds(1)
 	p.Same(optim.BlockX, prox(optimtest.StartRow(), gamma))
 
-	q := b.Populate(t, coupled.Parle, 1, optimtest.Set{"variant": "paper", "ell": 100, "slice": 100, "eta": 0.05, "momentum": 0, "gamma": gamma, "rho": rho, "batch": 1})
+	q := b.Populate(t, coupled.Parle, 1, optimtest.Set{"variant": "paper", "ell": 100, "slice": 100, "eta": 0.05,
+		"momentum": 0, "gamma": gamma, "rho": rho, "batch": 1})
 	held := engine.NewHost(1, optimtest.Cols, engine.F32)
 	copy(held.F, optimtest.Flat(q.Block(optim.BlockXBar)))
 	for range 60 {
@@ -381,7 +401,8 @@ func TestReductions(t *testing.T) {
 		return rows(p)
 	}
 	sgd := func(n, rounds int, eta, mu float64) [][]float64 { // n independent runs
-		return run(LocalSGD, n, 1, optimtest.Set{"h": float64(rounds) + 1, "slice": float64(rounds), "eta": eta, "momentum": mu})
+		return run(LocalSGD, n, 1, optimtest.Set{"h": float64(rounds) + 1, "slice": float64(rounds), "eta": eta,
+			"momentum": mu})
 	}
 	check := func(what string, got, want [][]float64, holds bool) {
 		t.Helper()
@@ -394,22 +415,29 @@ func TestReductions(t *testing.T) {
 		}
 	}
 	loose := optimtest.Set{"ell": 1, "alpha": 0, "thermal": 0, "eta": 0.5, "eta_in": 0.1, "gamma": 1e12, "rho": 1e12}
-	check("Elastic-SGD, rho -> infinity: n SGDs", run(coupled.Elastic, 3, 8, optimtest.Set{"rho": 1e12, "eta": 0.05, "momentum": 0.9}), sgd(3, 8, 0.05, 0.9), true)
-	check("Elastic-SGD of one: SGD for any rho", run(coupled.Elastic, 1, 8, optimtest.Set{"rho": 0.5, "eta": 0.05, "momentum": 0.9}), sgd(1, 8, 0.05, 0.9), true)
-	check("Elastic-SGD, rho 1: not n SGDs", run(coupled.Elastic, 3, 8, optimtest.Set{"rho": 1, "eta": 0.05}), sgd(3, 8, 0.05, 0), false)
+	check("Elastic-SGD, rho -> infinity: n SGDs",
+		run(coupled.Elastic, 3, 8, optimtest.Set{"rho": 1e12, "eta": 0.05, "momentum": 0.9}), sgd(3, 8, 0.05, 0.9), true)
+	check("Elastic-SGD of one: SGD for any rho",
+		run(coupled.Elastic, 1, 8, optimtest.Set{"rho": 0.5, "eta": 0.05, "momentum": 0.9}), sgd(1, 8, 0.05, 0.9), true)
+	check("Elastic-SGD, rho 1: not n SGDs", run(coupled.Elastic, 3, 8, optimtest.Set{"rho": 1, "eta": 0.05}),
+		sgd(3, 8, 0.05, 0), false)
 	entropy := optimtest.Set{"ell": 1, "alpha": 0, "thermal": 0, "eta": 0.5, "eta_in": 0.1}
-	check("Entropy-SGD, ell 1, alpha 0: SGD for any gamma", run(coupled.EntropySGD, 1, 8, entropy), sgd(1, 8, 0.05, 0), true)
+	check("Entropy-SGD, ell 1, alpha 0: SGD for any gamma", run(coupled.EntropySGD, 1, 8, entropy),
+		sgd(1, 8, 0.05, 0), true)
 	check("Parle arxiv, all loose: n SGDs", run(coupled.Parle, 3, 8, loose), sgd(3, 8, 0.05, 0), true)
-	free := optimtest.Set{"ell": 5, "eta": 0.5, "eta_in": 0.1, "gamma": 3, "thermal": 0.1, "momentum": 0.7, "inner": "zeroed"}
+	free := optimtest.Set{"ell": 5, "eta": 0.5, "eta_in": 0.1, "gamma": 3, "thermal": 0.1, "momentum": 0.7,
+		"inner": "zeroed"}
 	one := run(coupled.EntropySGD, 1, 4, free)
 	free["rho"] = 1e12
 	check("Parle arxiv, rho -> infinity, inner zeroed: Entropy-SGD", run(coupled.Parle, 3, 4, free)[:1], one, true)
 	free["inner"] = "kept"
 	check("Parle arxiv with its momentum kept: not Entropy-SGD", run(coupled.Parle, 3, 4, free)[:1], one, false)
 	tight := optimtest.Set{"ell": 1, "alpha": 0, "eta": 0.5, "eta_in": 0.1, "rho": 2}
-	check("Parle arxiv, ell 1, alpha 0: not Elastic-SGD, its mean is over z", run(coupled.Parle, 3, 8, tight), run(coupled.Elastic, 3, 8, optimtest.Set{"eta": 0.05, "rho": 0.2}), false)
+	check("Parle arxiv, ell 1, alpha 0: not Elastic-SGD, its mean is over z", run(coupled.Parle, 3, 8, tight),
+		run(coupled.Elastic, 3, 8, optimtest.Set{"eta": 0.05, "rho": 0.2}), false)
 	loose["variant"] = "paper"
-	still := run(coupled.Parle, 3, 8, optimtest.Set{"variant": "paper", "ell": 1, "alpha": 0, "eta": 0.05, "gamma": 1e12, "rho": 1})
+	still := run(coupled.Parle, 3, 8,
+		optimtest.Set{"variant": "paper", "ell": 1, "alpha": 0, "eta": 0.05, "gamma": 1e12, "rho": 1})
 	x, _ := optimtest.StartRows(optimtest.Cols, 3)
 	check("Parle paper, gamma -> infinity: x never moves", still, x, true)
 	check("Parle paper, gamma -> infinity: not n SGDs", still, sgd(3, 8, 0.05, 0), false)
@@ -421,7 +449,13 @@ func TestErrorFeedback(t *testing.T) {
 	const cols, rounds = 70, 400
 	b, r := optimtest.NewBowl(t, cols, 1), collective.Place(collective.IDs(1), []int{0})
 	lost := engine.NewHost(1, cols, engine.F32)
-	e := &optim.Env{Roster: r, Mine: r.Members, Comm: collective.NewComm(0, 1, r, []int{0}, nil, b, 0), Engine: b, Blocks: map[string]engine.Mat{optim.BlockResidual: ram.Of(lost)}}
+	e := &optim.Env{
+		Roster: r,
+		Mine:   r.Members,
+		Comm:   collective.NewComm(0, 1, r, []int{0}, nil, b, 0),
+		Engine: b,
+		Blocks: map[string]engine.Mat{optim.BlockResidual: ram.Of(lost)},
+	}
 	e.Layout.Params = cols
 	src, dst := engine.NewHost(1, cols, engine.F32), engine.NewHost(1, cols, engine.F32)
 	for i := range src.F {
@@ -431,7 +465,8 @@ func TestErrorFeedback(t *testing.T) {
 	var sum [cols]float64
 	for range rounds {
 		e.Recycle()
-		if err := e.AllReduceMean(context.Background(), optimtest.Set{"wire": "int8"}.Of(DPSGD), "sum", ram.Of(src), ram.Of(dst)); err != nil {
+		if err := e.AllReduceMean(context.Background(), optimtest.Set{"wire": "int8"}.Of(DPSGD), "sum", ram.Of(src),
+			ram.Of(dst)); err != nil {
 			t.Fatal(err)
 		}
 		for j, x := range dst.F {

@@ -42,7 +42,9 @@ func TestGradientNorm(t *testing.T) {
 					g = p.Bowl.Gradient(x[0], next(m))
 				}
 			}
-			if want := optimtest.RMSDistance(g, make([]float64, optimtest.Cols)) * math.Sqrt(optimtest.Cols); point.Member != engine.Member(m) || point.Series != "gradient.norm" || math.Abs(point.Value-want) > 1e-5*want || want < 0.1 {
+			if want := optimtest.RMSDistance(g, make([]float64, optimtest.Cols)) *
+				math.Sqrt(optimtest.Cols); point.Member != engine.Member(m) || point.Series != "gradient.norm" ||
+				math.Abs(point.Value-want) > 1e-5*want || want < 0.1 {
 				t.Errorf("%s: member %d reports %+v, want the norm %g", a.Name, m, point, want)
 			}
 		}

@@ -72,8 +72,8 @@ func TestSCAFFOLDOfOneStepIsDataParallel(t *testing.T) {
 	}
 }
 
-// On members whose data differ, with half of them in a cycle, FedAvg moves between the minima of those that are drawn, and
-// SCAFFOLD reaches the minimum of the mean loss.
+// On members whose data differ, with half of them in a cycle, FedAvg moves between the minima of those that are drawn,
+// and SCAFFOLD reaches the minimum of the mean loss.
 func TestSCAFFOLDReachesTheMinimum(t *testing.T) {
 	b := optimtest.NewBowl(t, optimtest.Cols, 4) // a sample each
 	set := optimtest.Set{"participation": 0.5, "parts": "disjoint", "batch": 1, "h": 20, "eta": 0.1}

@@ -129,7 +129,8 @@ func TestSparseCodeGolden(t *testing.T) {
 	x := []float32{0.5, -2, 0.5, 8, 0, -0.5, 2, -2, 3, 3}
 	message := make([]uint64, code.words)
 	code.encode(message, x)
-	if got := fmt.Sprintf("%x %v", message, x); got != "[4100000040000000 202000001971 2020] [0.5 0 0.5 0 0 -0.5 0 -2 0 3]" {
+	if got := fmt.Sprintf("%x %v", message, x); got != "[4100000040000000 202000001971 2020] [0.5 0 0.5 0 0 -0.5 0 -2 0 "+
+		"3]" {
 		t.Errorf("now %s", got)
 	}
 	for _, bad := range []float32{float32(math.NaN()), float32(math.Inf(-1))} {
@@ -156,7 +157,9 @@ func TestSparseLoCo(t *testing.T) {
 	for _, whole := range []bool{false, true} {
 		values := map[bool]string{false: "2bit", true: "float32"}[whole]
 		for _, slice := range []float64{32, 2} {
-			p := optimtest.NewBowl(t, optimtest.Cols, optimtest.Samples).Populate(t, SparseLoCo, 3, optimtest.Set{"h": 4, "slice": slice, "eta": 0.8, "beta": 0.6, "chunk": 8, "keep": 3, "values": values, "eta_in": 0.01, "decay": 0.1, "batch": 4})
+			p := optimtest.NewBowl(t, optimtest.Cols, optimtest.Samples).Populate(t, SparseLoCo, 3,
+				optimtest.Set{"h": 4, "slice": slice, "eta": 0.8, "beta": 0.6, "chunk": 8, "keep": 3, "values": values,
+					"eta_in": 0.01, "decay": 0.1, "batch": 4})
 			x, m := optimtest.StartRows(optimtest.Cols, 3)
 			_, v := optimtest.StartRows(optimtest.Cols, 3)
 			_, left := optimtest.StartRows(optimtest.Cols, 3)
@@ -199,13 +202,15 @@ func TestSparseLoCoOfAllIsDiLoCo(t *testing.T) {
 	dense := b.Populate(t, DiLoCo, 3, optimtest.Set{"h": 4, "eta": 0.7, "momentum": 0, "batch": 4})
 	dense.Rounds(6)
 	for _, beta := range []float64{0, 0.95} {
-		all := b.Populate(t, SparseLoCo, 3, optimtest.Set{"h": 4, "eta": 0.7, "beta": beta, "chunk": 8, "keep": 8, "values": "float32", "batch": 4})
+		all := b.Populate(t, SparseLoCo, 3,
+			optimtest.Set{"h": 4, "eta": 0.7, "beta": beta, "chunk": 8, "keep": 8, "values": "float32", "batch": 4})
 		all.Rounds(6)
 		if far := optimtest.Distance(all.CentreOf(), dense.CentreOf()); far > 1e-6 {
 			t.Errorf("beta %g: the centres are %g apart", beta, far)
 		}
 	}
-	few := b.Populate(t, SparseLoCo, 3, optimtest.Set{"h": 4, "eta": 0.7, "chunk": 8, "keep": 7, "values": "float32", "batch": 4})
+	few := b.Populate(t, SparseLoCo, 3,
+		optimtest.Set{"h": 4, "eta": 0.7, "chunk": 8, "keep": 7, "values": "float32", "batch": 4})
 	few.Rounds(6)
 	if far := optimtest.Distance(few.CentreOf(), dense.CentreOf()); far < 1e-4 {
 		t.Errorf("with one value of eight missing the centre is %g from DiLoCo's: the test sees nothing", far)

@@ -28,7 +28,8 @@ func TestSPARTA(t *testing.T) {
 		n, h         int
 		slice, share float64
 	}{{3, 1, 32, 0.4}, {2, 4, 2, 0.1}, {5, 3, 32, 0.7}, {1, 1, 32, 0.4}} {
-		p := optimtest.NewBowl(t, optimtest.Cols, optimtest.Samples).Populate(t, SPARTA, c.n, optimtest.Set{"h": c.h, "slice": c.slice, "share": c.share, "eta": 0.05, "momentum": 0.6, "batch": 4})
+		p := optimtest.NewBowl(t, optimtest.Cols, optimtest.Samples).Populate(t, SPARTA, c.n,
+			optimtest.Set{"h": c.h, "slice": c.slice, "share": c.share, "eta": 0.05, "momentum": 0.6, "batch": 4})
 		each := (c.h + int(c.slice) - 1) / int(c.slice) // rounds of a cycle
 		x, m := optimtest.StartRows(optimtest.Cols, c.n)
 		next := p.Streams()
@@ -78,7 +79,8 @@ func TestSPARTAReductions(t *testing.T) {
 func TestDiLoCoWithSPARTA(t *testing.T) {
 	const n, h, cycles = 3, 4, 3
 	for _, slice := range []int{32, 2} {
-		p := optimtest.NewBowl(t, optimtest.Cols, optimtest.Samples).Populate(t, DiLoCo, n, optimtest.Set{"h": h, "slice": slice, "share": 0.4, "eta": 0.5, "eta_in": 0.01, "momentum": 0.8, "batch": 4})
+		p := optimtest.NewBowl(t, optimtest.Cols, optimtest.Samples).Populate(t, DiLoCo, n,
+			optimtest.Set{"h": h, "slice": slice, "share": 0.4, "eta": 0.5, "eta_in": 0.01, "momentum": 0.8, "batch": 4})
 		x, m := optimtest.StartRows(optimtest.Cols, n)
 		_, v := optimtest.StartRows(optimtest.Cols, n)
 		xbar, mx, next, each := optimtest.StartRow(), make([]float64, optimtest.Cols), p.Streams(), min(h, slice)
@@ -86,7 +88,12 @@ func TestDiLoCoWithSPARTA(t *testing.T) {
 			for a := range x {
 				optimtest.AdamW(x[a], m[a], v[a], p.Bowl.Gradient(x[a], next(a)), 0.9, 0.999, 0.01, 0, step+1)
 			}
-			average64(x, noise.Key{Seed: p.Seed, Purpose: noise.Pair, Round: uint64(step / each), Member: uint32(step % each)}, 0.4)
+			average64(x, noise.Key{
+				Seed:    p.Seed,
+				Purpose: noise.Pair,
+				Round:   uint64(step / each),
+				Member:  uint32(step % each),
+			}, 0.4)
 			if step%h < h-1 {
 				continue
 			}

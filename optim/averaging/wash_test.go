@@ -17,7 +17,8 @@ func TestWASH(t *testing.T) {
 	layers := []struct {
 		lo, n  int
 		chosen map[string]int
-	}{{0, 7, map[string]int{"falling": 6, "even": 6}}, {7, 4, map[string]int{"falling": 2, "even": 4}}, {11, 2, map[string]int{"falling": 0, "even": 2}}}
+	}{{0, 7, map[string]int{"falling": 6, "even": 6}}, {7, 4, map[string]int{"falling": 2, "even": 4}},
+		{11, 2, map[string]int{"falling": 0, "even": 2}}}
 	for _, c := range []struct {
 		n     int
 		slice float64
@@ -29,9 +30,11 @@ func TestWASH(t *testing.T) {
 			name    string
 			lo, len int
 		}{{"a.weight", 0, 6}, {"a.bias", 6, 1}, {"b.weight", 7, 4}, {"c.weight", 11, 2}} {
-			b.Layout.Tensors = append(b.Layout.Tensors, engine.Tensor{Name: x.name, Shape: []int{x.len}, Lo: x.lo, Len: x.len, Cols: x.len})
+			b.Layout.Tensors = append(b.Layout.Tensors,
+				engine.Tensor{Name: x.name, Shape: []int{x.len}, Lo: x.lo, Len: x.len, Cols: x.len})
 		}
-		p := b.Populate(t, WASH, c.n, optimtest.Set{"h": 4, "slice": c.slice, "share": 0.9, "depth": c.depth, "eta": 0.05, "momentum": 0.6, "batch": 4})
+		p := b.Populate(t, WASH, c.n,
+			optimtest.Set{"h": 4, "slice": c.slice, "share": 0.9, "depth": c.depth, "eta": 0.05, "momentum": 0.6, "batch": 4})
 		each := map[float64]int{32: 1, 2: 2}[c.slice]
 		x, m := optimtest.StartRows(optimtest.Cols, c.n)
 		next := p.Streams()

@@ -12,7 +12,8 @@ import (
 )
 
 // hard are values at the limits of the codes.
-var hard = []float32{0, 1, -1, 127, -127, 127.5, 128, 63.5, 1e-3, -1e30, math.MaxFloat32, math.SmallestNonzeroFloat32, -1e-42, 1.17549435e-38, 65535, 3.3895314e38}
+var hard = []float32{0, 1, -1, 127, -127, 127.5, 128, 63.5, 1e-3, -1e30, math.MaxFloat32, math.SmallestNonzeroFloat32,
+	-1e-42, 1.17549435e-38, 65535, 3.3895314e38}
 
 func drawn(n int, seed uint64) []float32 {
 	rng := rand.New(rand.NewPCG(seed, 5))
@@ -32,7 +33,8 @@ func TestReduceThroughCodes(t *testing.T) {
 	const cols = 333
 	for _, c := range []engine.Code{engine.BF16, engine.Int8} {
 		var want []float32
-		for _, owners := range [][]int{{0, 0, 0, 0, 0, 0, 0}, {0, 1, 2, 3, 4, 5, 6}, {0, 0, 1, 1, 1, 2, 2}, {2, 0, 1, 0, 2, 1, 1}} {
+		for _, owners := range [][]int{{0, 0, 0, 0, 0, 0, 0}, {0, 1, 2, 3, 4, 5, 6}, {0, 0, 1, 1, 1, 2, 2},
+			{2, 0, 1, 0, 2, 1, 1}} {
 			for _, direct := range []int{0, 1 << 20} {
 				r := Roster{Members: []engine.Member{0, 1, 2, 5, 6, 9, 12}, Owner: owners}
 				sent := together(t, r, r.Workers(), direct, func(comm *Comm) error {

@@ -10,7 +10,8 @@ import (
 	"brood/models/engine/ram"
 )
 
-var populations = [][]engine.Member{{0}, {9}, {0, 1}, {2, 5}, {0, 1, 2, 3, 4}, {0, 1, 2, 3, 4, 5}, {1, 4, 6, 11}, {0, 3, 8, 9, 21}, {2, 3, 5, 7, 12, 13}}
+var populations = [][]engine.Member{{0}, {9}, {0, 1}, {2, 5}, {0, 1, 2, 3, 4}, {0, 1, 2, 3, 4, 5}, {1, 4, 6, 11},
+	{0, 3, 8, 9, 21}, {2, 3, 5, 7, 12, 13}}
 
 // TestAllReduce compares the sum with the definition of the tree, on every placement of up to six members, in one hop
 // and in two: the bits are equal everywhere, and the bytes sent equal the prediction.
@@ -40,7 +41,8 @@ func checkReduce(t *testing.T, r Roster, cols, direct int, mean bool, want []flo
 	t.Helper()
 	sent := together(t, r, r.Workers(), direct, func(c *Comm) error {
 		dst := engine.NewHost(1, cols, engine.F32)
-		if err := c.AllReduce(context.Background(), "sum", r, vectors(r.Hosted(c.Self), cols), ram.Of(dst), mean); err != nil {
+		if err := c.AllReduce(context.Background(), "sum", r, vectors(r.Hosted(c.Self), cols), ram.Of(dst),
+			mean); err != nil {
 			return err
 		}
 		for i, x := range dst.Row(0) {
@@ -199,7 +201,8 @@ func TestMove(t *testing.T) {
 
 // TestMoveBetween: from one roster to another, with members that leave, join and stay.
 func TestMoveBetween(t *testing.T) {
-	from, to := Roster{Members: []engine.Member{0, 1, 2}, Owner: []int{0, 0, 1}}, Roster{Members: []engine.Member{0, 2, 5}, Owner: []int{2, 0, 1}}
+	from, to := Roster{Members: []engine.Member{0, 1, 2}, Owner: []int{0, 0, 1}},
+		Roster{Members: []engine.Member{0, 2, 5}, Owner: []int{2, 0, 1}}
 	edges := []Edge{{0, 0, ""}, {2, 2, ""}, {1, 5, ""}}
 	together(t, from, []int{0, 1, 2}, 0, func(c *Comm) error {
 		in := Incoming(edges, to, c.Self)
@@ -255,7 +258,8 @@ func TestShapesRefused(t *testing.T) {
 	if c.AllReduce(context.Background(), "sum", r, ram.New(1, 3), ram.New(1, 4), false) == nil {
 		t.Error("three columns are summed into four")
 	}
-	if c.AllGather(context.Background(), "all", engine.NewHost(1, 3, engine.F32), engine.NewHost(1, 3, engine.F32)) == nil {
+	if c.AllGather(context.Background(), "all", engine.NewHost(1, 3, engine.F32),
+		engine.NewHost(1, 3, engine.F32)) == nil {
 		t.Error("two members are gathered into one row")
 	}
 	if net.frames != 0 {

@@ -30,14 +30,16 @@ func TestPlace(t *testing.T) {
 
 func TestRoster(t *testing.T) {
 	r := Roster{Members: []engine.Member{1, 4, 6, 11}, Owner: []int{7, 2, 7, 5}}
-	if !slices.Equal(r.Workers(), []int{2, 5, 7}) || !slices.Equal(r.Hosted(7), []engine.Member{1, 6}) || r.Hosted(3) != nil {
+	if !slices.Equal(r.Workers(), []int{2, 5, 7}) || !slices.Equal(r.Hosted(7), []engine.Member{1, 6}) ||
+		r.Hosted(3) != nil {
 		t.Errorf("workers %v host %v", r.Workers(), r.Hosted(7))
 	}
 	if r.Rank(6) != 2 || r.Rank(5) != -1 || r.Of(11) != 5 || r.Has(0) {
 		t.Error("ranks or owners are wrong")
 	}
 	left := r.Without([]engine.Member{4, 11, 99})
-	if !slices.Equal(left.Members, []engine.Member{1, 6}) || !slices.Equal(left.Owner, []int{7, 7}) || len(r.Members) != 4 {
+	if !slices.Equal(left.Members, []engine.Member{1, 6}) || !slices.Equal(left.Owner, []int{7, 7}) ||
+		len(r.Members) != 4 {
 		t.Errorf("without 4 and 11: %v", left)
 	}
 	one := r.OnOne(3)

@@ -15,7 +15,8 @@ import (
 
 // TestElastic compares with eq. 1 of Parle: r = mean x; x -= eta*Nes(m, grad f(x) + (x - r)/rho).
 func TestElastic(t *testing.T) {
-	p := optimtest.NewBowl(t, optimtest.Cols, optimtest.Samples).Populate(t, Elastic, 3, optimtest.Set{"rho": 2, "eta": 0.05, "momentum": 0.6, "batch": 4, "split": 0.5})
+	p := optimtest.NewBowl(t, optimtest.Cols, optimtest.Samples).Populate(t, Elastic, 3,
+		optimtest.Set{"rho": 2, "eta": 0.05, "momentum": 0.6, "batch": 4, "split": 0.5})
 	x, m := optimtest.StartRows(optimtest.Cols, 3)
 	next := p.Streams()
 	for range 8 {
@@ -36,12 +37,14 @@ func TestElastic(t *testing.T) {
 // divides the member's clock, then a step along the gradient at x before that exchange.
 func TestEASGD(t *testing.T) {
 	for _, mu := range []float64{0, 0.9} {
-		p := optimtest.NewBowl(t, optimtest.Cols, optimtest.Samples).Populate(t, EASGD, 4, optimtest.Set{"momentum": mu, "eta": 0.05, "tau": 2, "batch": 3})
+		p := optimtest.NewBowl(t, optimtest.Cols, optimtest.Samples).Populate(t, EASGD, 4,
+			optimtest.Set{"momentum": mu, "eta": 0.05, "tau": 2, "batch": 3})
 		x, m := optimtest.StartRows(optimtest.Cols, 4)
 		c, clock, next := optimtest.StartRow(), make([]uint64, 4), p.Streams()
 		met := 0
 		for round := range 9 {
-			for _, turn := range easgdTurns(p.Rand(noise.Pair, uint64(round), 0), p.Roster.Members, append([]uint64(nil), clock...), 2) {
+			for _, turn := range easgdTurns(p.Rand(noise.Pair, uint64(round), 0), p.Roster.Members,
+				append([]uint64(nil), clock...), 2) {
 				a := turn.member
 				g := p.Bowl.Gradient(x[a], next(int(a)))
 				if clock[a]%2 == 0 {
@@ -67,7 +70,8 @@ func TestEASGD(t *testing.T) {
 
 // cycle is the inner loop of local entropy as in algorithm 1 of Entropy-SGD, with steps by the given momentum. It
 // changes y, z and m.
-func cycle(p *optimtest.Population, x, y, z, m []float64, eta, mu float64, step func(x, buf, g []float64, eta, mu float64), next func() ([]float64, noise.Key)) {
+func cycle(p *optimtest.Population, x, y, z, m []float64, eta, mu float64,
+	step func(x, buf, g []float64, eta, mu float64), next func() ([]float64, noise.Key)) {
 	for range p.Knobs.I("ell") {
 		g, key := next()
 		eps := p.Normal(key)
@@ -86,7 +90,9 @@ func cycle(p *optimtest.Population, x, y, z, m []float64, eta, mu float64, step 
 // z).
 func TestEntropySGD(t *testing.T) {
 	for _, slice := range []float64{32, 2} { // a cycle a round, and two rounds a cycle
-		p := optimtest.NewBowl(t, optimtest.Cols, optimtest.Samples).Populate(t, EntropySGD, 3, optimtest.Set{"ell": 4, "slice": slice, "eta": 0.3, "eta_in": 0.05, "momentum": 0.6, "gamma": 5, "thermal": 0.1, "batch": 3})
+		p := optimtest.NewBowl(t, optimtest.Cols, optimtest.Samples).Populate(t, EntropySGD, 3,
+			optimtest.Set{"ell": 4, "slice": slice, "eta": 0.3, "eta_in": 0.05, "momentum": 0.6, "gamma": 5, "thermal": 0.1,
+				"batch": 3})
 		x, mx, at := optimtest.StartRow(), make([]float64, optimtest.Cols), uint64(0)
 		for range 3 {
 			y, z, m := append([]float64(nil), x...), append([]float64(nil), x...), make([]float64, optimtest.Cols)
@@ -118,8 +124,9 @@ func wholeSums(x, buf, g []float64, eta, mu float64) {
 func TestParle(t *testing.T) {
 	for _, variant := range []string{"paper", "arxiv", "code"} {
 		for _, inner := range []string{"kept", "zeroed"} {
-			p := optimtest.NewBowl(t, optimtest.Cols, optimtest.Samples).Populate(t, Parle, 3, optimtest.Set{"variant": variant, "inner": inner, "ell": 4, "slice": 2, "eta": 0.1, "eta_in": 0.05,
-				"momentum": 0.6, "gamma": 5, "rho": 2, "thermal": 0.1, "batch": 3, "parts": "disjoint"})
+			p := optimtest.NewBowl(t, optimtest.Cols, optimtest.Samples).Populate(t, Parle, 3,
+				optimtest.Set{"variant": variant, "inner": inner, "ell": 4, "slice": 2, "eta": 0.1, "eta_in": 0.05,
+					"momentum": 0.6, "gamma": 5, "rho": 2, "thermal": 0.1, "batch": 3, "parts": "disjoint"})
 			x, m := optimtest.StartRows(optimtest.Cols, 3)
 			y, mx := optimtest.StartRows(optimtest.Cols, 3)
 			z, _ := optimtest.StartRows(optimtest.Cols, 3)
@@ -187,7 +194,8 @@ func TestTwins(t *testing.T) {
 		{Parle, optimtest.Merge(parle, optimtest.Set{"variant": "arxiv", "eta": 0.3}), []float64{605.859, 608.184, 685.568}},
 		{Parle, optimtest.Merge(parle, optimtest.Set{"variant": "paper"}), []float64{836.501, 685.398, 634.541}},
 		{Parle, optimtest.Merge(parle, optimtest.Set{"variant": "code"}), []float64{571.425, 564.325, 560.5}},
-		{EntropySGD, optimtest.Set{"momentum": 0.9, "momentum_out": 0, "pull": "outside", "thermal": 0, "ell": 20, "gamma": 5, "eta": 1, "eta_in": 0.05},
+		{EntropySGD, optimtest.Set{"momentum": 0.9, "momentum_out": 0, "pull": "outside", "thermal": 0, "ell": 20, "gamma": 5,
+			"eta": 1, "eta_in": 0.05},
 			[]float64{560.57, 557.313, 557.246, 557.242}},
 	} {
 		p := line.Populate(t, c.algorithm, 2, optimtest.Merge(c.set, optimtest.Set{"batch": 1}))
@@ -204,7 +212,9 @@ func TestTwins(t *testing.T) {
 // TestCodeIsSGD: with ell 1, alpha 0, momentum 0 and rho -> infinity, Parle's variant code is SGD of rate
 // 2*eta*(1 + 2*eta), for any gamma.
 func TestCodeIsSGD(t *testing.T) {
-	p := optimtest.NewBowl(t, optimtest.Cols, optimtest.Samples).Populate(t, Parle, 3, optimtest.Set{"variant": "code", "ell": 1, "alpha": 0, "momentum": 0, "rho": 1e12, "gamma": 3, "eta": 0.05, "batch": 4})
+	p := optimtest.NewBowl(t, optimtest.Cols, optimtest.Samples).Populate(t, Parle, 3,
+		optimtest.Set{"variant": "code", "ell": 1, "alpha": 0, "momentum": 0, "rho": 1e12, "gamma": 3, "eta": 0.05,
+			"batch": 4})
 	x, m := optimtest.StartRows(optimtest.Cols, 3)
 	next := p.Streams()
 	for range 8 {
@@ -240,7 +250,8 @@ func TestDisjointParts(t *testing.T) {
 // parameters.
 func TestClip(t *testing.T) {
 	for _, clip := range []float64{0, 0.5, 3.7, 1e5} {
-		p := optimtest.NewBowl(t, optimtest.Cols, optimtest.Samples).Populate(t, Elastic, 2, optimtest.Set{"clip": clip, "decay": 0.1, "eta": 0.1, "momentum": 0, "rho": 1e12, "batch": 5})
+		p := optimtest.NewBowl(t, optimtest.Cols, optimtest.Samples).Populate(t, Elastic, 2,
+			optimtest.Set{"clip": clip, "decay": 0.1, "eta": 0.1, "momentum": 0, "rho": 1e12, "batch": 5})
 		x, m := optimtest.StartRows(optimtest.Cols, 2)
 		next := p.Streams()
 		clipped := 0
@@ -286,7 +297,8 @@ func TestOwnKnobsComeFirst(t *testing.T) {
 }
 
 func TestSharedKnobs(t *testing.T) {
-	for _, a := range []*optim.Algorithm{averaging.DPSGD, averaging.BGD, Elastic, EASGD, EntropySGD, Parle, averaging.LocalSGD, averaging.DiLoCo, gossip.SGP, gossip.ADPSGD, gossip.PopSGD} {
+	for _, a := range []*optim.Algorithm{averaging.DPSGD, averaging.BGD, Elastic, EASGD, EntropySGD, Parle,
+		averaging.LocalSGD, averaging.DiLoCo, gossip.SGP, gossip.ADPSGD, gossip.PopSGD} {
 		b := optimtest.NewBowl(t, optimtest.Cols, optimtest.Samples)
 		start := b.Populate(t, a, 4, optimtest.Set{"batch": 5})
 		free := b.Populate(t, a, 4, optimtest.Set{"batch": 5})
@@ -294,7 +306,8 @@ func TestSharedKnobs(t *testing.T) {
 			p := b.Populate(t, a, 4, optimtest.Set{"batch": 5, knob: 0.2})
 			p.Rounds(6)
 			free.Rounds(int(6 - free.Next))
-			if optimtest.Distance(p.CentreOf(), free.CentreOf()) == 0 || optimtest.Distance(free.CentreOf(), start.CentreOf()) == 0 {
+			if optimtest.Distance(p.CentreOf(), free.CentreOf()) == 0 ||
+				optimtest.Distance(free.CentreOf(), start.CentreOf()) == 0 {
 				t.Errorf("%s: %s changes nothing", a.Name, knob)
 			}
 		}

@@ -12,7 +12,8 @@ import (
 // Sweeps of Parle's inner cycle on bowls, where its behaviour is known analytically. One round is one inner step, and x
 // is constant, since the cycle is longer than the sweep.
 func bowlCycle(b *optimtest.Bowl, t *testing.T, eta, gamma float64, batch int) *optimtest.Population {
-	return b.Populate(t, Parle, 1, optimtest.Set{"eta_in": eta, "gamma": gamma, "momentum": 0, "alpha": 0, "ell": 10000, "slice": 1, "batch": float64(batch)})
+	return b.Populate(t, Parle, 1, optimtest.Set{"eta_in": eta, "gamma": gamma, "momentum": 0, "alpha": 0, "ell": 10000,
+		"slice": 1, "batch": float64(batch)})
 }
 
 // slope returns the exponent of a power law by least squares: d ln y / d ln x.

@@ -24,7 +24,8 @@ func ranked(fit []float64) []float64 {
 // sigma) sum u eps - decay*theta; a step of Adam or of Nesterov SGD.
 func TestOpenAIES(t *testing.T) {
 	const P, sigma = 12, 0.1
-	for _, k := range []optimtest.Set{{}, {"optimiser": "sgd", "momentum": 0.5}, {"samples": "member"}, {"shaping": "raw"}, {"shaping": "sign", "optimiser": "sgd"}, {"shaping": "standard", "optimiser": "sgd"}, {"distribution": "chromosome"},
+	for _, k := range []optimtest.Set{{}, {"optimiser": "sgd", "momentum": 0.5}, {"samples": "member"}, {"shaping": "raw"},
+		{"shaping": "sign", "optimiser": "sgd"}, {"shaping": "standard", "optimiser": "sgd"}, {"distribution": "chromosome"},
 		{"distribution": "semi", "groups": 1}, {"distribution": "semi", "groups": 4}, {"distribution": "semi", "groups": 3, "optimiser": "sgd", "divide": "P"},
 		{"optimiser": "sgd", "divide": "sigma"}, {"optimiser": "sgd", "divide": "none"}} {
 		k["sigma"], k["eta"], k["batch"], k["decay"] = sigma, 0.05, 4, 0.01
@@ -137,10 +138,12 @@ func TestSemiReductions(t *testing.T) {
 func TestGradientQuality(t *testing.T) {
 	const M = 96
 	for _, n := range []int{24, 96, 384} {
-		for shaping, rho := range map[string]float64{"ranks": math.Sqrt(3 / math.Pi), "raw": 1, "sign": math.Sqrt(2 / math.Pi), "standard": 1} {
+		for shaping, rho := range map[string]float64{"ranks": math.Sqrt(3 / math.Pi), "raw": 1,
+			"sign": math.Sqrt(2 / math.Pi), "standard": 1} {
 			b := optimtest.NewBowl(t, M, 1)
 			b.Flat = true
-			p := b.Populate(t, OpenAIES, 2*n, optimtest.Set{"optimiser": "sgd", "eta": 1e-3, "momentum": 0, "batch": 1, "shaping": shaping, "sigma": 0.1})
+			p := b.Populate(t, OpenAIES, 2*n,
+				optimtest.Set{"optimiser": "sgd", "eta": 1e-3, "momentum": 0, "batch": 1, "shaping": shaping, "sigma": 0.1})
 			runs := 60 + 6000/n
 			var sum, square float64
 			for range runs {
@@ -182,15 +185,18 @@ func TestAdamKeepsItsState(t *testing.T) {
 func TestMissingResults(t *testing.T) {
 	nan, far := float32(math.NaN()), float32(math.Inf(-1))
 	for _, rule := range []string{"raw", "standard"} {
-		if u := openaiESUtilities(optimtest.Set{"shaping": rule}.Of(OpenAIES), []float32{-2, far, nan, -3, -1, far}); !engine.AllFinite(u) || u[1] > u[3] || u[5] > u[3] {
+		if u := openaiESUtilities(optimtest.Set{"shaping": rule}.Of(OpenAIES),
+			[]float32{-2, far, nan, -3, -1, far}); !engine.AllFinite(u) || u[1] > u[3] || u[5] > u[3] {
 			t.Errorf("rule %s with an infinite result: %v", rule, u)
 		}
 	}
 	for _, rule := range []string{"ranks", "raw", "sign", "standard"} {
-		if u := openaiESUtilities(optimtest.Set{"shaping": rule}.Of(OpenAIES), []float32{-2, nan, nan, -3}); !(u[1] <= u[3] && u[2] <= u[3] && u[0] > u[1]) {
+		if u := openaiESUtilities(optimtest.Set{"shaping": rule}.Of(OpenAIES), []float32{-2, nan, nan, -3}); !(u[1] <= u[3] &&
+			u[2] <= u[3] && u[0] > u[1]) {
 			t.Errorf("rule %s: %v", rule, u)
 		}
-		if u := openaiESUtilities(optimtest.Set{"shaping": rule}.Of(OpenAIES), []float32{nan, nan}); rule != "ranks" && u[0] != u[1] {
+		if u := openaiESUtilities(optimtest.Set{"shaping": rule}.Of(OpenAIES), []float32{nan, nan}); rule != "ranks" &&
+			u[0] != u[1] {
 			t.Errorf("rule %s, all missing: %v", rule, u)
 		}
 	}
@@ -205,7 +211,8 @@ func TestSepCMA(t *testing.T) {
 		P    int
 		k    optimtest.Set
 		rate float64
-	}{{10, optimtest.Set{}, 1}, {7, optimtest.Set{"samples": "member", "rate": 5.0}, 5}, {2, optimtest.Set{"rate": 0.0}, 0}} {
+	}{{10, optimtest.Set{}, 1}, {7, optimtest.Set{"samples": "member", "rate": 5.0}, 5},
+		{2, optimtest.Set{"rate": 0.0}, 0}} {
 		c.k["sigma"], c.k["batch"] = 0.2, 4
 		p := optimtest.NewBowl(t, optimtest.Cols, optimtest.Samples).Populate(t, SepCMA, c.P, c.k)
 		m, sigma, at, M := optimtest.StartRow(), 0.2, uint64(0), float64(optimtest.Cols)
@@ -274,7 +281,8 @@ func TestSepCMA(t *testing.T) {
 		if got := 0.2 * float64(p.Record(optim.BlockStep).F[0]); math.Abs(got-sigma) > 1e-5*sigma {
 			t.Errorf("%s: the step size is %g, want %g", optimtest.Describe(c.k), got, sigma)
 		}
-		if still := optimtest.Distance(p.RowOf(optim.BlockS, 0), slices.Repeat([]float64{1}, optimtest.Cols)) == 0; still != (c.rate == 0) {
+		if still := optimtest.Distance(p.RowOf(optim.BlockS, 0),
+			slices.Repeat([]float64{1}, optimtest.Cols)) == 0; still != (c.rate == 0) {
 			t.Errorf("%s: deviations stay at one: %v", optimtest.Describe(c.k), still)
 		}
 	}
@@ -349,7 +357,8 @@ func TestCheaperDistribution(t *testing.T) {
 					seed := P * M / rate
 					chromosome := P*M/(N*rate) + 4*M*(N-1)/(N*bandwidth)
 					if SeedsWin(int(P), rate, bandwidth) != (seed < chromosome) {
-						t.Errorf("P %g, %g elements/s, %g bytes/s, %g workers: seeds take %g s, slices %g s", P, rate, bandwidth, N, seed, chromosome)
+						t.Errorf("P %g, %g elements/s, %g bytes/s, %g workers: seeds take %g s, slices %g s", P, rate, bandwidth, N, seed,
+							chromosome)
 					}
 				}
 			}

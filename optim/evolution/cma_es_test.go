@@ -133,9 +133,11 @@ func TestCMAES(t *testing.T) {
 		M, P, doublings, generations int
 		sigma                        float64
 		active                       string
-	}{{13, 10, 0, 25, 0.5, "on"}, {13, 7, 0, 25, 0.5, "off"}, {13, 4, 2, 12, 0.5, "on"}, {2, 6, 0, 20, 0.5, "on"}, {60, 12, 0, 12, 0.5, "on"}, {1, 5, 0, 10, 0.5, "on"}} {
+	}{{13, 10, 0, 25, 0.5, "on"}, {13, 7, 0, 25, 0.5, "off"}, {13, 4, 2, 12, 0.5, "on"}, {2, 6, 0, 20, 0.5, "on"},
+		{60, 12, 0, 12, 0.5, "on"}, {1, 5, 0, 10, 0.5, "on"}} {
 		b := optimtest.NewBowl(t, c.M, optimtest.Samples)
-		p := b.Populate(t, CMAES, c.P, optimtest.Set{"sigma": c.sigma, "batch": 4, "active": c.active, "restarts": c.doublings})
+		p := b.Populate(t, CMAES, c.P,
+			optimtest.Set{"sigma": c.sigma, "batch": 4, "active": c.active, "restarts": c.doublings})
 		p.Record(optim.BlockPhase).U[0] = uint64(c.doublings) << 32
 		w := newCMAESReference(p.RowOf(optim.BlockX, 0), c.sigma, c.active == "on")
 		var xs [][]float64
@@ -163,7 +165,8 @@ func TestCMAES(t *testing.T) {
 					}
 					y.MulVec(w.invert, y)
 					if got, want := mat.Norm(y, 2), math.Sqrt(dot(z, z)); math.Abs(got-want) > 1e-4*want {
-						t.Errorf("%+v: candidate %d of generation %d is %g deviations from the mean, its noise has %g", c, i, g, got, want)
+						t.Errorf("%+v: candidate %d of generation %d is %g deviations from the mean, its noise has %g", c, i, g,
+							got, want)
 					}
 				}
 			}
@@ -230,7 +233,8 @@ func TestCMAESDecomposition(t *testing.T) {
 			}
 			for k, row := range s.turned() {
 				for l, v := range row {
-					if want := map[bool]float64{true: s.deviations[k] * s.deviations[k]}[k == l]; math.Abs(v-want) > 1e-12*values[n-1] {
+					if want := map[bool]float64{true: s.deviations[k] * s.deviations[k]}[k == l]; math.Abs(v-want) > 1e-12*
+						values[n-1] {
 						t.Errorf("%d parameters: B'CB[%d][%d] is %g, want %g", n, k, l, v, want)
 					}
 				}
@@ -343,10 +347,10 @@ func cmaESEvaluations(t *testing.T, f *bbob.Function, P int, active string, most
 	return evaluated
 }
 
-// CMA-ES takes as many evaluations as published on the same functions and instances in 5 dimensions, up to 1e-7. Without
-// negative weights these are those of BIPOP-CMA-ES by Hansen, which has none: its restarts are others, but few runs
-// restart except on Rastrigin's function. Source: github.com/numbbo/ppdata-archive, bbob/2009/pptables.html, the ratios
-// times the times of the reference. within is half of the range from the 10th to the 90th percentile.
+// CMA-ES takes as many evaluations as published on the same functions and instances in 5 dimensions, up to 1e-7.
+// Without negative weights these are those of BIPOP-CMA-ES by Hansen, which has none: its restarts are others, but few
+// runs restart except on Rastrigin's function. Source: github.com/numbbo/ppdata-archive, bbob/2009/pptables.html, the
+// ratios times the times of the reference. within is half of the range from the 10th to the 90th percentile.
 func TestCMAESEvaluations(t *testing.T) {
 	longtest.Need(t, longtest.Studies, "evaluates a million candidates")
 	const runs, dimension, P, target = 15, 5, 8, 1e-7
@@ -367,7 +371,8 @@ func TestCMAESEvaluations(t *testing.T) {
 		deviation := math.Sqrt((square - mean*mean) / (runs - 1)) // of the mean
 		t.Logf("function %d: %.0f +- %.0f evaluations, published %.0f: %v", c.function, mean, deviation, c.takes, times)
 		if math.Abs(mean-c.takes) > c.within+2*deviation {
-			t.Errorf("function %d: %.0f +- %.0f evaluations, published %.0f +- %.0f", c.function, mean, deviation, c.takes, c.within)
+			t.Errorf("function %d: %.0f +- %.0f evaluations, published %.0f +- %.0f", c.function, mean, deviation, c.takes,
+				c.within)
 		}
 	}
 }

@@ -22,7 +22,15 @@ type crFMNESReference struct {
 
 func newCRFMNESReference(m, v []float64, sigma, rate float64) *crFMNESReference {
 	n := len(m)
-	return &crFMNESReference{m: slices.Clone(m), v: slices.Clone(v), d: slices.Repeat([]float64{1}, n), ps: make([]float64, n), pc: make([]float64, n), sigma: sigma, rate: rate}
+	return &crFMNESReference{
+		m:     slices.Clone(m),
+		v:     slices.Clone(v),
+		d:     slices.Repeat([]float64{1}, n),
+		ps:    make([]float64, n),
+		pc:    make([]float64, n),
+		sigma: sigma,
+		rate:  rate,
+	}
 }
 
 func inner64(a, b []float64) (sum float64) {
@@ -87,7 +95,8 @@ func (w *crFMNESReference) generation(z [][]float64, loss func(i int, x []float6
 			h -= 0.5 * ((1+h*h)*math.Exp(h*h/2)/0.24 - 10 - M) / (h * math.Exp(h*h/2) * (3 + h*h) / 0.24)
 		}
 		for k, i := range order {
-			weights[k] = r[k] * math.Exp(h*min(1, math.Sqrt(float64(P)/M))*math.Sqrt(there/float64(P))*math.Sqrt(inner64(z[i], z[i])))
+			weights[k] = r[k] * math.Exp(h*min(1, math.Sqrt(float64(P)/M))*math.Sqrt(there/float64(P))*
+				math.Sqrt(inner64(z[i], z[i])))
 			total += weights[k]
 		}
 		for k := range weights {
@@ -190,7 +199,8 @@ func TestCRFMNES(t *testing.T) {
 		M, P        int
 		sigma, rate float64
 		k           optimtest.Set
-	}{{optimtest.Cols, 10, 0.2, 1, optimtest.Set{}}, {optimtest.Cols, 6, 0.02, 5, optimtest.Set{"samples": "member"}}, {optimtest.Cols, 16, 2, 8, optimtest.Set{}}, {optimtest.Cols, 2, 0.5, 0, optimtest.Set{}}, {optimtest.Cols, 40, 1, 3, optimtest.Set{}}, {2000, 4, 0.1, 1, optimtest.Set{}}} {
+	}{{optimtest.Cols, 10, 0.2, 1, optimtest.Set{}}, {optimtest.Cols, 6, 0.02, 5, optimtest.Set{"samples": "member"}},
+		{optimtest.Cols, 16, 2, 8, optimtest.Set{}}, {optimtest.Cols, 2, 0.5, 0, optimtest.Set{}}, {optimtest.Cols, 40, 1, 3, optimtest.Set{}}, {2000, 4, 0.1, 1, optimtest.Set{}}} {
 		c.k["sigma"], c.k["batch"], c.k["rate"] = c.sigma, 4, c.rate
 		p := optimtest.NewBowl(t, c.M, optimtest.Samples).Populate(t, CRFMNES, c.P, c.k)
 		w, at := newCRFMNESReference(p.RowOf(optim.BlockX, 0), principal64(p), c.sigma, c.rate), uint64(0)
@@ -215,7 +225,8 @@ func TestCRFMNES(t *testing.T) {
 		}
 		moved, stood, narrowed, all = moved+w.moved, stood+w.stood, narrowed+w.narrowed, all+12
 	}
-	t.Logf("%d generations moved, %d stood, %d converged; %d deviations were kept", moved, stood, all-moved-stood, narrowed)
+	t.Logf("%d generations moved, %d stood, %d converged; %d deviations were kept", moved, stood, all-moved-stood,
+		narrowed)
 	if moved == 0 || stood == 0 || moved+stood == all || narrowed == 0 {
 		t.Error("not all parts of the rule were met")
 	}
@@ -255,7 +266,8 @@ var crFMNESFunctions = []struct {
 }
 
 // evaluations returns the number of evaluations until a candidate has a loss of at most goal, or most if none has.
-func evaluations(b *optimtest.Bowl, t *testing.T, alg *optim.Algorithm, P int, seed uint64, from, goal float64, most int, f func(x []float64) float64) (int, *optimtest.Population) {
+func evaluations(b *optimtest.Bowl, t *testing.T, alg *optim.Algorithm, P int, seed uint64, from, goal float64,
+	most int, f func(x []float64) float64) (int, *optimtest.Population) {
 	best := math.Inf(1)
 	b.F = func(x []float64) float64 {
 		l := f(x)
@@ -336,7 +348,8 @@ func TestCRFMNESLearnsADirection(t *testing.T) {
 // The measured values of a pair have the same bits for every number of pairs that are drawn at once.
 func TestCRFMNESMeasuresInCohorts(t *testing.T) {
 	const P = 4*optim.CohortSize + 6
-	p := optimtest.NewBowl(t, optimtest.Cols, optimtest.Samples).Populate(t, CRFMNES, P, optimtest.Set{"sigma": 0.3, "batch": 4})
+	p := optimtest.NewBowl(t, optimtest.Cols, optimtest.Samples).Populate(t, CRFMNES, P,
+		optimtest.Set{"sigma": 0.3, "batch": 4})
 	long, err := crFMNESPrincipal(t.Context(), p.Env, 0)
 	if err != nil {
 		t.Fatal(err)
@@ -351,7 +364,8 @@ func TestCRFMNESMeasuresInCohorts(t *testing.T) {
 	all := measure()
 	for i := 0; i < P; i += 2 {
 		p.Mine = p.Roster.Members[i : i+2]
-		if got, want := measure().F, all.F[i*crFMNESColumns:(i+2)*crFMNESColumns]; !slices.Equal(got, want) || want[crFMNESLength] == 0 {
+		if got, want := measure().F, all.F[i*crFMNESColumns:(i+2)*crFMNESColumns]; !slices.Equal(got, want) ||
+			want[crFMNESLength] == 0 {
 			t.Errorf("pair %d: %v alone, %v among all", i/2, got, want)
 		}
 	}
@@ -403,11 +417,13 @@ func TestCRFMNESMissingResults(t *testing.T) {
 
 // With rate 0 v and D do not learn: they keep their values of the first generation, in which D is scaled to volume one.
 func TestCRFMNESOfRateZero(t *testing.T) {
-	p := optimtest.NewBowl(t, optimtest.Cols, optimtest.Samples).Populate(t, CRFMNES, 8, optimtest.Set{"rate": 0, "batch": 4})
+	p := optimtest.NewBowl(t, optimtest.Cols, optimtest.Samples).Populate(t, CRFMNES, 8,
+		optimtest.Set{"rate": 0, "batch": 4})
 	p.Rounds(1)
 	v, s := p.RowOf(optim.BlockAxis, 0), p.RowOf(optim.BlockS, 0)
 	p.Rounds(5)
-	if a, b := optimtest.Distance(p.RowOf(optim.BlockAxis, 0), v), optimtest.Distance(p.RowOf(optim.BlockS, 0), s); a > 1e-6 || b > 1e-6 || s[0] == 1 {
+	if a, b := optimtest.Distance(p.RowOf(optim.BlockAxis, 0), v),
+		optimtest.Distance(p.RowOf(optim.BlockS, 0), s); a > 1e-6 || b > 1e-6 || s[0] == 1 {
 		t.Errorf("v moves by %g and s by %g from %g", a, b, s[0])
 	}
 }

@@ -50,7 +50,8 @@ func TestSlope(t *testing.T) {
 			if want := cosineDown(optimtest.Doubles(optimtest.Flat(g)), b.Gradient(before, own)); math.Abs(s.Batch-want) > 1e-5 {
 				t.Errorf("with the batch %v, want %v", s.Batch, want)
 			}
-			if want := cosineDown(optimtest.Doubles(optimtest.Flat(g)), b.Gradient(before, slices.Concat(train...))); math.Abs(s.Train-want) > 1e-5 {
+			if want := cosineDown(optimtest.Doubles(optimtest.Flat(g)),
+				b.Gradient(before, slices.Concat(train...))); math.Abs(s.Train-want) > 1e-5 {
 				t.Errorf("with samples of training %v, want %v", s.Train, want)
 			}
 			if s.Batch < 0.1 || s.Directions != c.n {
@@ -66,7 +67,8 @@ func TestSlope(t *testing.T) {
 			if _, err := estimator.Estimate(ctx, p.Env, p.Knobs, 8, other); err != nil {
 				t.Fatal(err)
 			}
-			if c := cosineDown(optimtest.Doubles(optimtest.Flat(g)), negated(optimtest.Doubles(optimtest.Flat(other)))); c > 0.999 {
+			if c := cosineDown(optimtest.Doubles(optimtest.Flat(g)),
+				negated(optimtest.Doubles(optimtest.Flat(other)))); c > 0.999 {
 				t.Errorf("the estimates of two rounds have the cosine %v", c)
 			}
 			p.Record(optim.BlockCursor).U[0], p.Next = at, 7
@@ -87,12 +89,14 @@ func TestSlope(t *testing.T) {
 func TestSlopeUndefined(t *testing.T) {
 	ctx, b := context.Background(), optimtest.NewBowl(t, 20, 64)
 	p := b.Populate(t, OpenAIES, 8, optimtest.Set{"batch": 4, "samples": 1})
-	if s, err := EstimateSlope(ctx, p.Env, p.Knobs, openaiES{}, 0, [][]int32{{1, 2}}); err != nil || s.Batch == s.Batch || s.Train != s.Train {
+	if s, err := EstimateSlope(ctx, p.Env, p.Knobs, openaiES{}, 0, [][]int32{{1, 2}}); err != nil || s.Batch == s.Batch ||
+		s.Train != s.Train {
 		t.Errorf("batches of their own: %+v, %v", s, err)
 	}
 	b.A = make([]float64, 20) // constant loss
 	p = b.Populate(t, ARS, 8, optimtest.Set{"batch": 4})
-	if s, err := EstimateSlope(ctx, p.Env, p.Knobs, ars{}, 0, [][]int32{{1, 2}}); err != nil || s.Batch == s.Batch || s.Train == s.Train {
+	if s, err := EstimateSlope(ctx, p.Env, p.Knobs, ars{}, 0, [][]int32{{1, 2}}); err != nil || s.Batch == s.Batch ||
+		s.Train == s.Train {
 		t.Errorf("on a plain: %+v, %v", s, err)
 	}
 }

@@ -115,10 +115,18 @@ func TestGuidedES(t *testing.T) {
 		{1, 2, 2, 8, 0.5, 0.1, 0.05, optimtest.Set{"optimiser": "sgd", "momentum": 0.5}}, {40, 8, 8, 30, 1, 1, 1, optimtest.Set{"optimiser": "sgd"}},
 		{40, 8, 1, 30, 0.5, 0.3, 0.3, optimtest.Set{"optimiser": "sgd", "surrogate": "gradient"}}, {40, 6, 3, 30, 0.2, 0.3, 0.02, optimtest.Set{"optimiser": "adam", "surrogate": "gradient", "distribution": "chromosome"}},
 	} {
-		c.turned["batch"], c.turned["sigma"], c.turned["alpha"], c.turned["subspace"], c.turned["eta"] = 4, c.sigma, c.alpha, c.k, c.eta
+		c.turned["batch"], c.turned["sigma"], c.turned["alpha"], c.turned["subspace"], c.turned["eta"] = 4, c.sigma, c.alpha,
+			c.k, c.eta
 		b := optimtest.NewBowl(t, c.M, optimtest.Samples)
 		p := b.Populate(t, GuidedES, c.P, c.turned)
-		w, points, losses := &guidedESReference{x: p.RowOf(optim.BlockX, 0), m: make([]float64, c.M), v: make([]float64, c.M), sigma: c.sigma, alpha: c.alpha, beta: p.Knobs.Get("beta")}, [][]float64{}, []float64{}
+		w, points, losses := &guidedESReference{
+			x:     p.RowOf(optim.BlockX, 0),
+			m:     make([]float64, c.M),
+			v:     make([]float64, c.M),
+			sigma: c.sigma,
+			alpha: c.alpha,
+			beta:  p.Knobs.Get("beta"),
+		}, [][]float64{}, []float64{}
 		for g := range c.generations {
 			batch := make([]int32, 4)
 			p.SharedBatch(batch, uint64(4*g))
@@ -165,8 +173,10 @@ func TestGuidedESWithoutGuidanceIsOpenAIES(t *testing.T) {
 		if optimiser == "sgd" {
 			eta *= M / beta
 		}
-		guided := b.Populate(t, GuidedES, 12, optimtest.Set{"alpha": 1, "subspace": 3, "optimiser": optimiser, "sigma": sigma * math.Sqrt(M), "beta": beta, "eta": eta, "batch": 4})
-		es := b.Populate(t, OpenAIES, 12, optimtest.Set{"optimiser": optimiser, "shaping": "raw", "sigma": sigma, "eta": 0.05, "batch": 4})
+		guided := b.Populate(t, GuidedES, 12, optimtest.Set{"alpha": 1, "subspace": 3, "optimiser": optimiser,
+			"sigma": sigma * math.Sqrt(M), "beta": beta, "eta": eta, "batch": 4})
+		es := b.Populate(t, OpenAIES, 12,
+			optimtest.Set{"optimiser": optimiser, "shaping": "raw", "sigma": sigma, "eta": 0.05, "batch": 4})
 		guided.Rounds(6)
 		es.Rounds(6)
 		if far := optimtest.Distance(guided.CentreOf(), es.CentreOf()); far > 2e-5 {
@@ -183,7 +193,8 @@ func TestGuidedESWithoutGuidanceIsOpenAIES(t *testing.T) {
 func TestGuidedESCovariance(t *testing.T) {
 	const M, P, k, sigma, alpha, beta, draws = 24, 32, 3, 0.7, 0.4, 2.0, 1500
 	b := optimtest.NewBowl(t, M, 1)
-	p := b.Populate(t, GuidedES, P, optimtest.Set{"sigma": sigma, "alpha": alpha, "beta": beta, "subspace": k, "optimiser": "sgd", "momentum": 0, "eta": 0.1, "batch": 1})
+	p := b.Populate(t, GuidedES, P, optimtest.Set{"sigma": sigma, "alpha": alpha, "beta": beta, "subspace": k,
+		"optimiser": "sgd", "momentum": 0, "eta": 0.1, "batch": 1})
 	p.Rounds(5)
 	x, slope, u := p.RowOf(optim.BlockX, 0), make([]float64, M), [][]float64{}
 	for j := range k {
@@ -211,7 +222,8 @@ func TestGuidedESCovariance(t *testing.T) {
 	for range draws {
 		p.Recycle()
 		g := ram.New(1, M)
-		if _, err := guidedESEstimate(context.Background(), p.Env, p.Knobs, p.Next, guidedESBasis(p.Env, p.Knobs), g); err != nil {
+		if _, err := guidedESEstimate(context.Background(), p.Env, p.Knobs, p.Next, guidedESBasis(p.Env, p.Knobs),
+			g); err != nil {
 			t.Fatal(err)
 		}
 		p.Next++
@@ -296,12 +308,15 @@ func TestGuidedESBasis(t *testing.T) {
 							want = 1
 						}
 						if got := inner64(u[j], u[l]); !(math.Abs(got-want) <= 1e-5) {
-							t.Fatalf("%d parameters, %d surrogates, round %d: the product of columns %d and %d is %g", M, k, round, j, l, got)
+							t.Fatalf("%d parameters, %d surrogates, round %d: the product of columns %d and %d is %g", M, k, round,
+								j, l, got)
 						}
 					}
 				}
 				newest := last[round]
-				if long := math.Sqrt(inner64(newest, newest)); !(long > 0 && long <= math.MaxFloat64) != (inner64(optimtest.Doubles(optimtest.RowOf(basis, 0)), optimtest.Doubles(optimtest.RowOf(basis, 0))) == 0) {
+				if long := math.Sqrt(inner64(newest, newest)); !(long > 0 &&
+					long <= math.MaxFloat64) != (inner64(optimtest.Doubles(optimtest.RowOf(basis, 0)),
+					optimtest.Doubles(optimtest.RowOf(basis, 0))) == 0) {
 					t.Fatalf("a surrogate of length %g has the column %v", long, optimtest.RowOf(basis, 0))
 				}
 				// Each of the last k surrogates is in the span of the columns.
@@ -387,7 +402,8 @@ func TestGuidedESBiasedSurrogate(t *testing.T) {
 		p.Rounds(generations)
 		return b.Loss(p.CentreOf(), []int32{0})
 	}
-	begins, guided, plain := b.Loss(b.Populate(t, GuidedES, P, nil).CentreOf(), []int32{0}), reaches(optimtest.Set{"surrogate": "gradient", "eta": 1}), math.Inf(1)
+	begins, guided, plain := b.Loss(b.Populate(t, GuidedES, P, nil).CentreOf(), []int32{0}),
+		reaches(optimtest.Set{"surrogate": "gradient", "eta": 1}), math.Inf(1)
 	for _, eta := range []float64{1, 1.5, 2, 3, 4} {
 		plain = min(plain, reaches(optimtest.Set{"alpha": 1, "eta": eta}))
 	}

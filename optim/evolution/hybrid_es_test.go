@@ -18,7 +18,8 @@ import (
 // mean of the best steps of the groups.
 func TestHybridES(t *testing.T) {
 	const groups, tries, n = 5, 3, 3
-	for _, k := range []optimtest.Set{{"r": 1}, {"r": 2}, {"r": 3, "decay": 0.01}, {"r": 3, "unit": "absolute", "s": 0.7}, {"r": 2, "combine": "softmax", "temperature": 0.1},
+	for _, k := range []optimtest.Set{{"r": 1}, {"r": 2}, {"r": 3, "decay": 0.01}, {"r": 3, "unit": "absolute", "s": 0.7},
+		{"r": 2, "combine": "softmax", "temperature": 0.1},
 		{"r": 2, "shape": "laplace"}, {"r": 3, "shape": "student", "components": 0.4}, {"r": 2, "components": 0.6, "combine": "softmax", "temperature": 0.5},
 		{"r": 2, "optimiser": 1, "decay": 0.1}, {"r": 3, "optimiser": 2, "decay": 0.1, "shape": "laplace"}, {"r": 1, "optimiser": 2, "beta1": 0.5}} {
 		k = optimtest.Merge(optimtest.Set{"s": 2, "eta": 0.1, "batch": 3, "judges": 5, "groups": groups, "tries": tries}, k)
@@ -123,7 +124,8 @@ func norm64(v []float64) float64 {
 // memory of (1 + (r-1)/3)/r (66.7% and 55.6%). Seeds and costs are small relative to M parameters.
 func TestHybridCosts(t *testing.T) {
 	account := func(r float64) (bytes, memory float64) {
-		p := optimtest.NewBowl(t, optimtest.Cols, optimtest.Samples).Populate(t, HybridES, 4, optimtest.Set{"r": r, "batch": 3, "judges": 5})
+		p := optimtest.NewBowl(t, optimtest.Cols, optimtest.Samples).Populate(t, HybridES, 4,
+			optimtest.Set{"r": r, "batch": 3, "judges": 5})
 		for range int(r) {
 			s := p.Shape(p.Knobs)
 			s.Roster, s.Layout = collective.Place(collective.IDs(4), []int{0, 1, 2, 3}), engine.Layout{Params: 100_000}

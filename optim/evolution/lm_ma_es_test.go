@@ -105,14 +105,16 @@ func TestLMMAES(t *testing.T) {
 	for _, c := range []struct {
 		M, P, vectors, generations int
 		sigma, rate                float64
-	}{{optimtest.Cols, 10, 0, 30, 0.2, 1}, {optimtest.Cols, 7, 3, 30, 0.02, 3}, {40, 12, 0, 40, 1, 1}, {2, 6, 5, 12, 0.5, 1}, {40, 12, 9, 20, 0.5, 0}, {2000, 4, 0, 40, 0.1, 100}} {
+	}{{optimtest.Cols, 10, 0, 30, 0.2, 1}, {optimtest.Cols, 7, 3, 30, 0.02, 3}, {40, 12, 0, 40, 1, 1},
+		{2, 6, 5, 12, 0.5, 1}, {40, 12, 9, 20, 0.5, 0}, {2000, 4, 0, 40, 0.1, 100}} {
 		b := optimtest.NewBowl(t, c.M, optimtest.Samples)
 		p := b.Populate(t, LMMAES, c.P, optimtest.Set{"sigma": c.sigma, "rate": c.rate, "vectors": c.vectors, "batch": 4})
 		vectors := lmMAESVectors(p.Knobs, p.Layout)
 		if want := 4 + int(math.Floor(3*math.Log(float64(c.M)))); c.vectors == 0 && vectors != want {
 			t.Errorf("%d parameters have %d directions, want %d", c.M, vectors, want)
 		}
-		w, points, losses := newLMMAESReference(p.RowOf(optim.BlockX, 0), vectors, c.sigma, c.rate), [][]float64{}, []float64{}
+		w, points, losses := newLMMAESReference(p.RowOf(optim.BlockX, 0), vectors, c.sigma, c.rate), [][]float64{},
+			[]float64{}
 		for g := range c.generations {
 			w.generation(singles64(p, c.P, g), func(_ int, x []float64) float64 {
 				points, losses = append(points, x), append(losses, b.Loss(x, []int32{0, 1, 2, 3}))
@@ -209,7 +211,8 @@ func TestLMMAESGram(t *testing.T) {
 			axes := p.Block(optim.BlockAxes).Fold(lmMAESVectors(p.Knobs, p.Layout))
 			for j := range axes.Rows {
 				for l := range j {
-					a, b := optimtest.Doubles(optimtest.RowOf(axes, engine.Row(j))), optimtest.Doubles(optimtest.RowOf(axes, engine.Row(l)))
+					a, b := optimtest.Doubles(optimtest.RowOf(axes, engine.Row(j))),
+						optimtest.Doubles(optimtest.RowOf(axes, engine.Row(l)))
 					got, want := math.Float64frombits(p.Record(optim.BlockGram).U[j*axes.Rows+l]), inner64(a, b)
 					if far := math.Abs(got-want) / math.Sqrt(inner64(a, a)*inner64(b, b)); !(far <= 1e-6) {
 						t.Errorf("%d parameters, generation %d: m_%d.m_%d is %g and said to be %g", M, p.Next, j, l, want, got)
@@ -320,14 +323,18 @@ func TestLMMAESInvariance(t *testing.T) {
 		return sum
 	}
 	valley := crFMNESFunctions[2].f
-	here, there, bent := takes(LMMAES, 3, straight, 200000, 2), takes(LMMAES, 3, turned(straight, M), 200000, 2), takes(LMMAES, -1, valley, 200000, 1)
-	sepHere, sepThere, sepBent := takes(SepCMA, 3, straight, int(here), 1), takes(SepCMA, 3, turned(straight, M), int(3*there), 1), takes(SepCMA, -1, valley, int(2*bent), 1)
-	t.Logf("straight, turned and in a valley: LM-MA-ES %.0f, %.0f and %.0f, sep-CMA-ES %.0f, %.0f and %.0f or more", here, there, bent, sepHere, sepThere, sepBent)
+	here, there, bent := takes(LMMAES, 3, straight, 200000, 2), takes(LMMAES, 3, turned(straight, M), 200000, 2),
+		takes(LMMAES, -1, valley, 200000, 1)
+	sepHere, sepThere, sepBent := takes(SepCMA, 3, straight, int(here), 1),
+		takes(SepCMA, 3, turned(straight, M), int(3*there), 1), takes(SepCMA, -1, valley, int(2*bent), 1)
+	t.Logf("straight, turned and in a valley: LM-MA-ES %.0f, %.0f and %.0f, sep-CMA-ES %.0f, %.0f and %.0f or more", here,
+		there, bent, sepHere, sepThere, sepBent)
 	if math.Abs(there/here-1) > 0.15 {
 		t.Errorf("LM-MA-ES takes %.0f evaluations straight and %.0f turned", here, there)
 	}
 	if sepHere > here/3 || sepThere < 3*there || sepBent < 2*bent {
-		t.Errorf("sep-CMA-ES takes %.0f, %.0f and %.0f, LM-MA-ES %.0f, %.0f and %.0f", sepHere, sepThere, sepBent, here, there, bent)
+		t.Errorf("sep-CMA-ES takes %.0f, %.0f and %.0f, LM-MA-ES %.0f, %.0f and %.0f", sepHere, sepThere, sepBent, here,
+			there, bent)
 	}
 }
 

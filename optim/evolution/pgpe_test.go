@@ -14,12 +14,14 @@ import (
 // deviations, and the optimiser steps along the first.
 func TestPGPE(t *testing.T) {
 	const P, sigma = 10, 0.2
-	for _, k := range []optimtest.Set{{"eta": 0.3}, {"eta": 0.3, "momentum": 0.3, "speed": 0.5, "distribution": "chromosome"}, {"optimiser": "adam", "eta": 0.05, "samples": "member"},
+	for _, k := range []optimtest.Set{{"eta": 0.3},
+		{"eta": 0.3, "momentum": 0.3, "speed": 0.5, "distribution": "chromosome"}, {"optimiser": "adam", "eta": 0.05, "samples": "member"},
 		{"optimiser": "sgd", "eta": 2, "momentum": 0.5, "shaping": "raw", "eta_s": 0.01}, {"optimiser": "sgd", "eta": 2, "momentum": 0, "eta_s": 10, "change": 0.05}} {
 		k["sigma"], k["batch"] = sigma, 4
 		p := optimtest.NewBowl(t, optimtest.Cols, optimtest.Samples).Populate(t, PGPE, P, k)
 		eta, etaS, change, mu := p.Knobs.Get("eta"), p.Knobs.Get("eta_s"), p.Knobs.Get("change"), p.Knobs.Get("momentum")
-		x, m, v, s, at := optimtest.StartRow(), make([]float64, optimtest.Cols), make([]float64, optimtest.Cols), slices.Repeat([]float64{sigma}, optimtest.Cols), uint64(0)
+		x, m, v, s, at := optimtest.StartRow(), make([]float64, optimtest.Cols), make([]float64, optimtest.Cols),
+			slices.Repeat([]float64{sigma}, optimtest.Cols), uint64(0)
 		limited := 0
 		for round := range 6 {
 			fit, eps := make([]float64, P), make([][]float64, P)
@@ -103,8 +105,10 @@ func TestPGPE(t *testing.T) {
 // With constant deviations and raw results PGPE equals OpenAI-ES with eta times sigma squared.
 func TestPGPEOfFixedDeviationsIsOpenAIES(t *testing.T) {
 	b := optimtest.NewBowl(t, optimtest.Cols, optimtest.Samples)
-	fixed := b.Populate(t, PGPE, 12, optimtest.Set{"eta_s": 0, "optimiser": "sgd", "momentum": 0, "shaping": "raw", "sigma": 0.1, "eta": 5, "batch": 4})
-	es := b.Populate(t, OpenAIES, 12, optimtest.Set{"optimiser": "sgd", "momentum": 0, "shaping": "raw", "sigma": 0.1, "eta": 0.05, "batch": 4})
+	fixed := b.Populate(t, PGPE, 12,
+		optimtest.Set{"eta_s": 0, "optimiser": "sgd", "momentum": 0, "shaping": "raw", "sigma": 0.1, "eta": 5, "batch": 4})
+	es := b.Populate(t, OpenAIES, 12,
+		optimtest.Set{"optimiser": "sgd", "momentum": 0, "shaping": "raw", "sigma": 0.1, "eta": 0.05, "batch": 4})
 	fixed.Rounds(6)
 	es.Rounds(6)
 	if far := optimtest.Distance(fixed.CentreOf(), es.CentreOf()); far > 1e-5 {

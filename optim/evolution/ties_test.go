@@ -99,8 +99,10 @@ func TestEqualResultsEqualWeights(t *testing.T) {
 			was.weights, wasLM.weights = slices.Clone(cma.weights), slices.Clone(lm.weights)
 			cma.share(optim.Order(fit), equalIn(fit))
 			lm.share(optim.Order(fit), equalIn(fit))
-			if !slices.Equal(CentredRanks(fit, true), CentredRanks(fit, false)) || !slices.Equal(snesUtilities(fit, true), snesUtilities(fit, false)) ||
-				!slices.Equal(cma.weights, was.weights) || cma.moved != was.moved || !slices.Equal(lm.weights, wasLM.weights) || lm.effective != wasLM.effective {
+			if !slices.Equal(CentredRanks(fit, true), CentredRanks(fit, false)) ||
+				!slices.Equal(snesUtilities(fit, true), snesUtilities(fit, false)) ||
+				!slices.Equal(cma.weights, was.weights) || cma.moved != was.moved || !slices.Equal(lm.weights, wasLM.weights) ||
+				lm.effective != wasLM.effective {
 				t.Fatalf("%v, where no results are equal, weigh otherwise", fit)
 			}
 		}
@@ -176,7 +178,8 @@ func TestConstantObjective(t *testing.T) {
 		}
 		step, sigma := float64(p.Record(optim.BlockStep).F[0]), p.Knobs.Get("sigma")
 		if by := far / (sigma * math.Sqrt(n*rounds/P)); by < 0.4 || by > 2 || step < 0.4 || step > 2.5 {
-			t.Errorf("%s: the centre has gone %.3g times as far as means of samples do, and the step size is %.3g of what it was", c.alg.Name, by, step)
+			t.Errorf("%s: the centre has gone %.3g times as far as means of samples do, and the step size is %.3g of what it "+
+				"was", c.alg.Name, by, step)
 		}
 	}
 }

@@ -90,7 +90,8 @@ func TestDPSGDConsensus(t *testing.T) {
 		"exponential": 3.0 / 5, // 1 - 2/(log2(n) + 1)
 		"one-peer":    1,
 	} {
-		p := optimtest.NewBowl(t, optimtest.Cols, optimtest.Samples).Populate(t, DPSGD, n, optimtest.Set{"graph": graph, "eta": 0, "batch": 1})
+		p := optimtest.NewBowl(t, optimtest.Cols, optimtest.Samples).Populate(t, DPSGD, n,
+			optimtest.Set{"graph": graph, "eta": 0, "batch": 1})
 		scatter(p)
 		mean := p.CentreOf()
 		distance := func() (sum float64) {

@@ -22,7 +22,8 @@ func TestSGP(t *testing.T) {
 			if peers > len(sgpHops(n)) {
 				continue
 			}
-			p := optimtest.NewBowl(t, optimtest.Cols, optimtest.Samples).Populate(t, SGP, n, optimtest.Set{"peers": float64(peers), "eta": 0.05, "momentum": 0.6, "batch": 4})
+			p := optimtest.NewBowl(t, optimtest.Cols, optimtest.Samples).Populate(t, SGP, n,
+				optimtest.Set{"peers": float64(peers), "eta": 0.05, "momentum": 0.6, "batch": 4})
 			z, m := optimtest.StartRows(optimtest.Cols, n)
 			w, next := make([]float64, n), p.Streams()
 			for i := range w {
@@ -72,10 +73,12 @@ func TestNoLoCoBound(t *testing.T) {
 	for n, bound := range map[int]float64{2: 2 * 1.3, 300: 2 * (1 - 0.3*0.3) / (1 + 0.3 - 0.3*300/299)} {
 		for _, share := range []float64{0.9, 1.1} {
 			gamma := share * bound
-			p := optimtest.NewBowl(t, optimtest.Cols, optimtest.Samples).Populate(t, NoLoCo, n, optimtest.Set{"gamma": gamma, "momentum": 0.3, "eta_in": 0, "h": 1, "batch": 1})
+			p := optimtest.NewBowl(t, optimtest.Cols, optimtest.Samples).Populate(t, NoLoCo, n,
+				optimtest.Set{"gamma": gamma, "momentum": 0.3, "eta_in": 0, "h": 1, "batch": 1})
 			scatter(p)
 			for m := range n {
-				copy(optimtest.RowOf(p.Block(optim.BlockBegun), engine.Row(m)), optimtest.RowOf(p.Block(optim.BlockX), engine.Row(m)))
+				copy(optimtest.RowOf(p.Block(optim.BlockBegun), engine.Row(m)),
+					optimtest.RowOf(p.Block(optim.BlockX), engine.Row(m)))
 			}
 			distances := func() (v float64) {
 				centre := p.CentreOf()
@@ -109,7 +112,8 @@ func scatter(p *optimtest.Population) {
 // stay one, since every in-degree equals the out-degree. Members that leave transfer their mass.
 func TestSGPConservesTheMean(t *testing.T) {
 	for _, n := range []int{2, 3, 6, 8, 13} {
-		p := optimtest.NewBowl(t, optimtest.Cols, optimtest.Samples).Populate(t, SGP, n, optimtest.Set{"eta": 0, "batch": 1, "peers": min(2, float64(len(sgpHops(n))))})
+		p := optimtest.NewBowl(t, optimtest.Cols, optimtest.Samples).Populate(t, SGP, n,
+			optimtest.Set{"eta": 0, "batch": 1, "peers": min(2, float64(len(sgpHops(n))))})
 		scatter(p)
 		mean := p.CentreOf()
 		p.Rounds(60)
@@ -128,7 +132,8 @@ func TestSGPConservesTheMean(t *testing.T) {
 	p := optimtest.NewBowl(t, optimtest.Cols, optimtest.Samples).Populate(t, SGP, 7, optimtest.Set{"eta": 0, "batch": 1})
 	scatter(p)
 	mean := p.CentreOf()
-	if err := p.Algorithm.Program.(optim.Leaver).Leave(context.Background(), p.Env, p.Knobs, []engine.Member{2, 3, 6}); err != nil {
+	if err := p.Algorithm.Program.(optim.Leaver).Leave(context.Background(), p.Env, p.Knobs,
+		[]engine.Member{2, 3, 6}); err != nil {
 		t.Fatal(err)
 	}
 	// 6 transfers to 0; 2 and 3 to 4
@@ -144,7 +149,8 @@ func TestSGPConservesTheMean(t *testing.T) {
 // current x; meetings average.
 func TestADPSGD(t *testing.T) {
 	for _, n := range []int{2, 5} {
-		p := optimtest.NewBowl(t, optimtest.Cols, optimtest.Samples).Populate(t, ADPSGD, n, optimtest.Set{"gossip": 1.5, "eta": 0.05, "momentum": 0.6, "batch": 4})
+		p := optimtest.NewBowl(t, optimtest.Cols, optimtest.Samples).Populate(t, ADPSGD, n,
+			optimtest.Set{"gossip": 1.5, "eta": 0.05, "momentum": 0.6, "batch": 4})
 		x, m := optimtest.StartRows(optimtest.Cols, n)
 		pull, _ := optimtest.StartRows(optimtest.Cols, n)
 		next, stale, far := p.Streams(), 0, map[engine.Member]float64{}
@@ -177,7 +183,8 @@ func TestADPSGD(t *testing.T) {
 		for _, point := range p.Looks() {
 			want, some := far[point.Member]
 			if delete(far, point.Member); point.Series == "staleness" && (!some || math.Abs(point.Value-want) > 1e-6) {
-				t.Errorf("%d members: the gradient of member %d is %g stale, the reference's %g", n, point.Member, point.Value, want)
+				t.Errorf("%d members: the gradient of member %d is %g stale, the reference's %g", n, point.Member,
+					point.Value, want)
 			}
 		}
 		if len(far) > 0 {
@@ -194,7 +201,8 @@ func TestPopSGD(t *testing.T) {
 	for _, mode := range []string{"blocking", "non-blocking", "one-sided"} {
 		for _, steps := range []string{"fixed", "geometric"} {
 			const n, h = 5, 3
-			p := optimtest.NewBowl(t, optimtest.Cols, optimtest.Samples).Populate(t, PopSGD, n, optimtest.Set{"mode": mode, "steps": steps, "h": h, "eta": 0.05, "momentum": 0.6, "batch": 4})
+			p := optimtest.NewBowl(t, optimtest.Cols, optimtest.Samples).Populate(t, PopSGD, n,
+				optimtest.Set{"mode": mode, "steps": steps, "h": h, "eta": 0.05, "momentum": 0.6, "batch": 4})
 			x, m := optimtest.StartRows(optimtest.Cols, n)
 			shown, _ := optimtest.StartRows(optimtest.Cols, n)
 			next, count := p.Streams(), 2
@@ -248,7 +256,8 @@ func TestPopSGD(t *testing.T) {
 // Blocking meetings conserve the mean; the other modes do not.
 func TestPopSGDMean(t *testing.T) {
 	for mode, conserves := range map[string]bool{"blocking": true, "non-blocking": false, "one-sided": false} {
-		p := optimtest.NewBowl(t, optimtest.Cols, optimtest.Samples).Populate(t, PopSGD, 6, optimtest.Set{"mode": mode, "eta": 0, "batch": 1})
+		p := optimtest.NewBowl(t, optimtest.Cols, optimtest.Samples).Populate(t, PopSGD, 6,
+			optimtest.Set{"mode": mode, "eta": 0, "batch": 1})
 		scatter(p)
 		before := p.CentreOf()
 		p.Rounds(5)
@@ -354,7 +363,8 @@ func TestExpectedBytes(t *testing.T) {
 	} {
 		c.k["batch"] = 1
 		p := optimtest.NewBowl(t, optimtest.Cols, optimtest.Samples).Populate(t, c.a, 7, c.k)
-		s := optim.Shape{Roster: collective.Roster{Members: collective.IDs(7), Owner: []int{0, 0, 0, 1, 1, 2, 2}}, Layout: p.Layout, K: p.Knobs}
+		s := optim.Shape{Roster: collective.Roster{Members: collective.IDs(7), Owner: []int{0, 0, 0, 1, 1, 2, 2}},
+			Layout: p.Layout, K: p.Knobs}
 		const rounds = 700
 		want, got := collective.Ledger{}, collective.Ledger{}
 		want.Add(c.a.Bytes(s))

@@ -73,12 +73,14 @@ func TestPartnersAreMutual(t *testing.T) {
 			}
 			for ab, k := range times {
 				if back := times[[2]engine.Member{ab[1], ab[0]}]; back != k {
-					t.Errorf("%s %v, round %d: %d met %d %d times, who met it %d times", c.alg.Name, c.turned, round, ab[0], ab[1], k, back)
+					t.Errorf("%s %v, round %d: %d met %d %d times, who met it %d times", c.alg.Name, c.turned, round, ab[0],
+						ab[1], k, back)
 				}
 			}
 		}
 		if alone == 0 || often < 2 {
-			t.Errorf("%s %v: %d members alone, at most %d meetings of one: nothing is tested", c.alg.Name, c.turned, alone, often)
+			t.Errorf("%s %v: %d members alone, at most %d meetings of one: nothing is tested", c.alg.Name, c.turned,
+				alone, often)
 		}
 	}
 }
@@ -87,7 +89,8 @@ func TestPartnersAreMutual(t *testing.T) {
 func TestPartnersOfPushes(t *testing.T) {
 	for _, n := range []int{2, 5, 8} {
 		for peers := 1; peers <= min(2, len(sgpHops(n))); peers++ {
-			p := optimtest.NewBowl(t, optimtest.Cols, optimtest.Samples).Populate(t, SGP, n, optimtest.Set{"peers": float64(peers), "batch": 4})
+			p := optimtest.NewBowl(t, optimtest.Cols, optimtest.Samples).Populate(t, SGP, n,
+				optimtest.Set{"peers": float64(peers), "batch": 4})
 			for round := range 7 {
 				got := met(t, p.Rounds(1))
 				for i := range n {

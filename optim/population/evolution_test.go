@@ -25,7 +25,8 @@ func (b *breeder) coins(key noise.Key, perTensor bool) []float64 {
 	b.T.Helper()
 	dst, zeros, ones := ram.New(1, b.Layout.Params), ram.New(1, b.Layout.Params), ram.New(1, b.Layout.Params)
 	key.Stream = 1
-	if err := b.Engine.Do(context.Background(), engine.Fill{Dst: engine.All(ones), Value: 1}, engine.Crossover{Dst: dst, A: zeros, B: ones, Keys: []noise.Key{key}, PerTensor: perTensor}); err != nil {
+	if err := b.Engine.Do(context.Background(), engine.Fill{Dst: engine.All(ones), Value: 1},
+		engine.Crossover{Dst: dst, A: zeros, B: ones, Keys: []noise.Key{key}, PerTensor: perTensor}); err != nil {
 		b.T.Fatal(err)
 	}
 	return optimtest.Doubles(optimtest.Flat(dst))
@@ -152,7 +153,8 @@ func TestGA(t *testing.T) {
 func TestPESGD(t *testing.T) {
 	for i, k := range operators {
 		for _, backoff := range []string{"off", "on"} {
-			k := optimtest.Merge(k, optimtest.Set{"batch": 3, "mutation": 0.3, "backoff": backoff, "slice": 4, "eta": 0.3, "momentum": 0.5, "decay": 0.01, "vary": float64(1 + i)})
+			k := optimtest.Merge(k, optimtest.Set{"batch": 3, "mutation": 0.3, "backoff": backoff, "slice": 4, "eta": 0.3,
+				"momentum": 0.5, "decay": 0.01, "vary": float64(1 + i)})
 			b := optimtest.NewBowl(t, optimtest.Cols, optimtest.Samples)
 			b.ValidationCount = 10
 			p := b.Populate(t, PESGD, 5, k)
@@ -265,7 +267,8 @@ func TestPBT(t *testing.T) {
 			t.Errorf("factors of member %d are %g from the reference", a, far)
 		}
 	}
-	for q, want := range map[float64][]int{0.25: {0, 0, 1, 1, 1, 1, 1, 1, 2}, 0.5: {0, 0, 1, 1, 2, 2, 3, 3, 4}, 0: make([]int, 9)} {
+	for q, want := range map[float64][]int{0.25: {0, 0, 1, 1, 1, 1, 1, 1, 2}, 0.5: {0, 0, 1, 1, 2, 2, 3, 3, 4},
+		0: make([]int, 9)} {
 		for members, w := range want {
 			if got := replaced((optimtest.Set{"quantile": q}).Of(PBT), members); got != w {
 				t.Errorf("quantile %g of %d members is %d, want %d", q, members, got, w)
@@ -283,7 +286,8 @@ func TestPeriod(t *testing.T) {
 		{optimtest.Set{"period": 1, "batch": 128}, 8}, {optimtest.Set{"period": 0.5, "batch": 100}, 5}, {optimtest.Set{"period": 2, "batch": 100, "split": 0.25}, 5},
 		{optimtest.Set{"period": 2, "batch": 100, "parts": "disjoint"}, 5}, {optimtest.Set{"period": 0.001, "batch": 1000}, 1},
 	} {
-		if got := periodSteps((optim.Shape{K: c.k.Of(PBT), Roster: collective.Place(collective.IDs(4), []int{0}), Data: optim.DataSize{Train: 1000}})); got != c.want {
+		if got := periodSteps((optim.Shape{K: c.k.Of(PBT), Roster: collective.Place(collective.IDs(4), []int{0}),
+			Data: optim.DataSize{Train: 1000}})); got != c.want {
 			t.Errorf("%s: %d steps, want %d", optimtest.Describe(c.k), got, c.want)
 		}
 	}

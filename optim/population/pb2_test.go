@@ -237,7 +237,8 @@ func TestPB2(t *testing.T) {
 	const n, vary, beta = 9, 4, 1.5
 	b := optimtest.NewBowl(t, optimtest.Cols, optimtest.Samples)
 	b.ValidationCount = 10
-	p := b.Populate(t, PB2, n, optimtest.Set{"batch": 3, "slice": 4, "eta": 0.02, "decay": 0.01, "vary": vary, "period": 0.5, "beta": beta, "window": 20})
+	p := b.Populate(t, PB2, n, optimtest.Set{"batch": 3, "slice": 4, "eta": 0.02, "decay": 0.01, "vary": vary,
+		"period": 0.5, "beta": beta, "window": 20})
 	next := p.Streams()
 	x, m := optimtest.StartRows(optimtest.Cols, n)
 	f := make([][2]float64, n)
@@ -300,7 +301,8 @@ func TestPB2(t *testing.T) {
 		p.Rounds(2)
 		for a := range f {
 			if far := optimtest.Distance(p.RowOf(optim.BlockHyper, a), f[a][:]); far > 1e-5 {
-				t.Fatalf("after comparison %d the factors of member %d are %v, the reference's %v", comparison, a, p.RowOf(optim.BlockHyper, a), f[a])
+				t.Fatalf("after comparison %d the factors of member %d are %v, the reference's %v", comparison, a,
+					p.RowOf(optim.BlockHyper, a), f[a])
 			}
 			if got := p.RowOf(optim.BlockFrom, a); math.Abs(got[0]-from[a]) > 1e-5 || got[1] != 1 {
 				t.Errorf("after comparison %d member %d began with %v, the reference's with %g", comparison, a, got, from[a])
@@ -313,7 +315,8 @@ func TestPB2(t *testing.T) {
 		t.Fatalf("%d observations", len(gotAt))
 	}
 	for i := range gotAt {
-		if gotAt[i].t != at[i].t || math.Abs(gotAt[i].x[0]-at[i].x[0]) > 1e-5 || math.Abs(gotAt[i].x[1]-at[i].x[1]) > 1e-5 || math.Abs(gotY[i]-y[i]) > 1e-2 {
+		if gotAt[i].t != at[i].t || math.Abs(gotAt[i].x[0]-at[i].x[0]) > 1e-5 || math.Abs(gotAt[i].x[1]-at[i].x[1]) > 1e-5 ||
+			math.Abs(gotY[i]-y[i]) > 1e-2 {
 			t.Errorf("observation %d is %v at %v, the reference's %v at %v", i, gotY[i], gotAt[i], y[i], at[i])
 		}
 	}
@@ -350,7 +353,8 @@ func TestPB2VaryLowered(t *testing.T) {
 // TestPB2Most: the largest population is allowed and gets factors within the bounds; one more member is rejected.
 func TestPB2Most(t *testing.T) {
 	shape := func(n int) optim.Shape {
-		return optim.Shape{Roster: collective.Place(collective.IDs(n), []int{0}), K: optimtest.Set{}.Of(PB2), Data: optim.DataSize{Train: 100, Validation: 10}}
+		return optim.Shape{Roster: collective.Place(collective.IDs(n), []int{0}), K: optimtest.Set{}.Of(PB2),
+			Data: optim.DataSize{Train: 100, Validation: 10}}
 	}
 	if err := PB2.Check(shape(pb2MaxMembers)); err != nil {
 		t.Error(err)
@@ -382,7 +386,8 @@ func TestPB2Standard(t *testing.T) {
 		{[]float64{0, 0, 0, 0, 0, 0, 0, 0, 0, 100}, append(slices.Repeat([]float64{-1. / 3}, 9), 2)},
 		{nil, []float64{}},
 	} {
-		if got := pb2Standardize(c.gains); !slices.EqualFunc(got, c.want, func(a, b float64) bool { return math.Abs(a-b) < 1e-9 }) {
+		if got := pb2Standardize(c.gains); !slices.EqualFunc(got, c.want,
+			func(a, b float64) bool { return math.Abs(a-b) < 1e-9 }) {
 			t.Errorf("%v becomes %v, want %v", c.gains, got, c.want)
 		}
 	}

@@ -12,7 +12,8 @@ import (
 // responder, and no pair is null.
 func TestBatch(t *testing.T) {
 	const draws = 60000
-	table := must(newTable("mix", []string{"0", "1", "2"}, make([]string, 3), goal{kind: silent}, func(a, b uint16) (uint16, uint16) { return a, (a + 2*b + 1) % 3 }))
+	table := must(newTable("mix", []string{"0", "1", "2"}, make([]string, 3), goal{kind: silent},
+		func(a, b uint16) (uint16, uint16) { return a, (a + 2*b + 1) % 3 }))
 	for _, first := range [][]uint64{{3, 2, 2}, {1, 1, 0}, {2, 1, 1}} {
 		var n uint64
 		var agents []uint64

@@ -44,7 +44,8 @@ func choose(n, k float64) float64 {
 // TestHypergeometric compares every method of drawing with the probabilities.
 func TestHypergeometric(t *testing.T) {
 	const draws = 40000
-	for _, c := range [][3]uint64{{10, 3, 4}, {50, 20, 12}, {50, 20, 13}, {60, 30, 30}, {100, 90, 40}, {100, 40, 90}, {1000, 14, 500}, {1000, 400, 300},
+	for _, c := range [][3]uint64{{10, 3, 4}, {50, 20, 12}, {50, 20, 13}, {60, 30, 30}, {100, 90, 40}, {100, 40, 90},
+		{1000, 14, 500}, {1000, 400, 300},
 		{100000, 50000, 300}, {100000, 100, 50000}, {1 << 20, 3, 1 << 19}, {5, 5, 3}, {5, 0, 3}, {7, 2, 7}, {200, 100, 100}} {
 		all, good, m := c[0], c[1], c[2]
 		r := testSource(all + good + m)
@@ -58,7 +59,8 @@ func TestHypergeometric(t *testing.T) {
 		}
 		for x := range want {
 			if f := float64(x); uint64(x) <= good && m-uint64(x) <= all-good {
-				want[x] = draws * math.Exp(choose(float64(good), f)+choose(float64(all-good), float64(m)-f)-choose(float64(all), float64(m)))
+				want[x] = draws * math.Exp(choose(float64(good), f)+
+					choose(float64(all-good), float64(m)-f)-choose(float64(all), float64(m)))
 			}
 		}
 		if z := chiSquare(got, want); z > surprising {
@@ -161,7 +163,8 @@ func TestFrozen(t *testing.T) {
 	r := testSource(7)
 	var got [6]uint64
 	got[0], got[1], got[2] = r.below(1000), r.below(1<<40), uint64(r.unit()*1e15)
-	got[3], got[4], got[5] = r.hypergeometric(1e9, 3e8, 2e4), r.nullMeetings(1, 1e6, 1<<60), r.untilCollision(disjoint(1e6))
+	got[3], got[4], got[5] = r.hypergeometric(1e9, 3e8, 2e4), r.nullMeetings(1, 1e6, 1<<60),
+		r.untilCollision(disjoint(1e6))
 	if want := [6]uint64{454, 858121252751, 340863146184393, 6079, 227037, 131}; got != want {
 		t.Errorf("drew %d, frozen %d", got, want)
 	}

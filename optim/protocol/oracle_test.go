@@ -11,7 +11,8 @@ import (
 )
 
 // sample returns the times of some executions, all of which must converge, and the number of right answers.
-func sample(t *testing.T, a *optim.Algorithm, executions int, seed uint64, set map[string]float64) (times []float64, right int) {
+func sample(t *testing.T, a *optim.Algorithm, executions int, seed uint64,
+	set map[string]float64) (times []float64, right int) {
 	t.Helper()
 	k := a.Defaults()
 	for name, x := range set {

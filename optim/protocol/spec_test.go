@@ -120,7 +120,8 @@ func TestSpecRoundTrip(t *testing.T) {
 		t.Fatal(err)
 	}
 	want := ApproximateMajority.Program.(finite).table(ApproximateMajority.Defaults())
-	if !slices.Equal(again.next, want.next) || !slices.Equal(again.effective, want.effective) || !slices.Equal(again.output, want.output) {
+	if !slices.Equal(again.next, want.next) || !slices.Equal(again.effective, want.effective) ||
+		!slices.Equal(again.output, want.output) {
 		t.Error("two-way approximate majority as a rule table is another table")
 	}
 }
@@ -212,7 +213,8 @@ func TestRefusedShapes(t *testing.T) {
 		{Leader, map[string]float64{"n": 1e7, "simulation": forms["agents"]}, "simulation = counts"},
 		{Own, map[string]float64{"n": 3}, "more than 3 agents"},
 	} {
-		if _, err := Simulate(t.Context(), c.a, c.a.Values(c.set), 1, collective.IDs(2), nil); err == nil || !strings.Contains(err.Error(), c.wantErr) {
+		if _, err := Simulate(t.Context(), c.a, c.a.Values(c.set), 1, collective.IDs(2), nil); err == nil ||
+			!strings.Contains(err.Error(), c.wantErr) {
 			t.Errorf("%s %v: %v", c.a.Name, c.set, err)
 		}
 	}
@@ -222,7 +224,8 @@ func TestRefusedShapes(t *testing.T) {
 func TestResultIndependentOfOthers(t *testing.T) {
 	k := ApproximateMajority.Defaults()
 	done, reached := int64(0), 0.0
-	all, err := Simulate(t.Context(), ApproximateMajority, k, 1, collective.IDs(6), func(time float64, ended int64) { reached, done = time, done+ended })
+	all, err := Simulate(t.Context(), ApproximateMajority, k, 1, collective.IDs(6),
+		func(time float64, ended int64) { reached, done = time, done+ended })
 	if err != nil {
 		t.Fatal(err)
 	}
