@@ -66,7 +66,8 @@ func TestMissed(t *testing.T) {
 
 // TestNeeded: quantiles of Student's t, compared with tables.
 func TestNeeded(t *testing.T) {
-	for freedom, want := range map[float64]float64{1: 12.706, 2: 4.303, 4: 2.776, 9: 2.262, 30: 2.042, math.Inf(1): 1.960} {
+	for freedom, want := range map[float64]float64{1: 12.706, 2: 4.303, 4: 2.776, 9: 2.262, 30: 2.042,
+		math.Inf(1): 1.960} {
 		if got := (Estimate{Error: 1, Freedom: freedom}).Needed(); math.Abs(got-want) > 6e-4 {
 			t.Errorf("with %g degrees of freedom %g standard errors, want %g", freedom, got, want)
 		}
@@ -77,10 +78,12 @@ func TestNeeded(t *testing.T) {
 // of freedom: together 25 / (1/3 + 16/5) = 7.075. The ratio 10 / 5 has the error sqrt((1/5)^2 + (2*2/5)^2) = 0.8246.
 func TestWelch(t *testing.T) {
 	a, b := Estimate{10, 1, 3}, Estimate{5, 2, 5}
-	if d := a.Minus(b); d.Value != 5 || math.Abs(d.Error-math.Sqrt(5)) > 1e-12 || math.Abs(d.Freedom-25/(1.0/3+16.0/5)) > 1e-12 {
+	if d := a.Minus(b); d.Value != 5 || math.Abs(d.Error-math.Sqrt(5)) > 1e-12 ||
+		math.Abs(d.Freedom-25/(1.0/3+16.0/5)) > 1e-12 {
 		t.Errorf("the difference is %+v", d)
 	}
-	if r := a.Over(b); r.Value != 2 || math.Abs(r.Error-math.Sqrt(0.04+0.64)) > 1e-12 || math.Abs(r.Freedom-0.68*0.68/(0.04*0.04/3+0.64*0.64/5)) > 1e-9 {
+	if r := a.Over(b); r.Value != 2 || math.Abs(r.Error-math.Sqrt(0.04+0.64)) > 1e-12 ||
+		math.Abs(r.Freedom-0.68*0.68/(0.04*0.04/3+0.64*0.64/5)) > 1e-9 {
 		t.Errorf("the ratio is %+v", r)
 	}
 	if r := a.Over(Estimate{}); r.Value == r.Value {
@@ -138,7 +141,8 @@ func TestJudge(t *testing.T) {
 			t.Errorf("%s of %v: %+v, want %s", c.claim.States(), c.s, got, c.want)
 		}
 	}
-	if f := (Claim{Below: "worse"}).Judge(s, others); math.Abs(f.T-1/math.Sqrt(0.02/3)) > 1e-9 || math.Abs(f.Freedom-4) > 1e-9 || math.Abs(f.Needed-2.776) > 1e-3 {
+	if f := (Claim{Below: "worse"}).Judge(s, others); math.Abs(f.T-1/math.Sqrt(0.02/3)) > 1e-9 ||
+		math.Abs(f.Freedom-4) > 1e-9 || math.Abs(f.Needed-2.776) > 1e-3 {
 		t.Errorf("the finding is %+v", f)
 	}
 }
@@ -169,7 +173,8 @@ func TestSlope(t *testing.T) {
 		want            Verdict
 	}{{-1, 0.02, Holds}, {-0.5, 0.02, Contradicts}, {-1, 0.9, Undecided}} {
 		if got := c.Judge(nil, at(x.exponent, x.noise)); got.Verdict != x.want {
-			t.Errorf("exponent %g with noise %g: %s (%+v), want %s", x.exponent, x.noise, got.Verdict, c.Measured(nil, at(x.exponent, x.noise)), x.want)
+			t.Errorf("exponent %g with noise %g: %s (%+v), want %s", x.exponent, x.noise, got.Verdict,
+				c.Measured(nil, at(x.exponent, x.noise)), x.want)
 		}
 	}
 }

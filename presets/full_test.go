@@ -7,7 +7,8 @@ import (
 
 // TestInFull: the full form overrides its settings, knob by knob, keeps the others, and does not change the short form.
 func TestInFull(t *testing.T) {
-	p, err := Parse([]byte("title = \"A, short\"\nalgorithm = \"parle\"\nmodel = \"lenet\"\nmembers = 3\nepochs = 3\nseed = 7\n[knobs]\neta = 0.1\nell = 10\n" +
+	p, err := Parse([]byte("title = \"A, short\"\nalgorithm = \"parle\"\nmodel = \"lenet\"\nmembers = 3\nepochs = 3\n" +
+		"seed = 7\n[knobs]\neta = 0.1\nell = 10\n" +
 		"[full]\nmembers = 6\nrounds = 50\nexpect = \"an hour\"\n[full.knobs]\neta = 0.2\nrho = 2\n"))
 	if err != nil {
 		t.Fatal(err)
@@ -17,7 +18,9 @@ func TestInFull(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if full.Name != "a-full" || full.Title != "A, in full" || full.Options.Members != 6 || full.Options.Limit.Rounds != 50 || full.Options.Limit.Epochs != 0 || full.Options.Model != "lenet" || full.Options.Seed != 7 || full.Expect != "an hour" || full.Full != nil {
+	if full.Name != "a-full" || full.Title != "A, in full" || full.Options.Members != 6 ||
+		full.Options.Limit.Rounds != 50 || full.Options.Limit.Epochs != 0 || full.Options.Model != "lenet" ||
+		full.Options.Seed != 7 || full.Expect != "an hour" || full.Full != nil {
 		t.Errorf("in full it is %+v", full)
 	}
 	text := func(p Preset) (out string) {

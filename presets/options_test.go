@@ -28,7 +28,8 @@ func TestOptionsAreKeys(t *testing.T) {
 		}
 		for _, bad := range []string{`{ a = 1 }`, `[1]`, `true`, inTOML(x, optiontest.Bad)} {
 			_, err := Parse(fmt.Appendf(nil, "%s = %s\n", x.Name, bad))
-			if free := x.Kind == option.Text && x.Check == nil && x.Choices == nil && bad == inTOML(x, optiontest.Bad); free && x != option.Algorithm {
+			if free := x.Kind == option.Text && x.Check == nil && x.Choices == nil && bad == inTOML(x, optiontest.Bad); free &&
+				x != option.Algorithm {
 				continue
 			}
 			if err == nil || !strings.Contains(err.Error(), x.Name) || strings.Contains(err.Error(), "\n") {

@@ -7,9 +7,9 @@ import (
 	"testing"
 )
 
-// sleep holds the data of Student (Biometrika, 1908): the hours of sleep that ten patients gained by two drugs. R's help
-// page of t.test has, for pairs, t = -4.0621 with 9 degrees of freedom, p = 0.002833 and the 95 % interval -2.4599 to
-// -0.7001; by Welch t = -1.8608 with 17.776 degrees of freedom, p = 0.07939 and -3.3655 to 0.2055.
+// sleep holds the data of Student (Biometrika, 1908): the hours of sleep that ten patients gained by two drugs. R's
+// help page of t.test has, for pairs, t = -4.0621 with 9 degrees of freedom, p = 0.002833 and the 95 % interval -2.4599
+// to -0.7001; by Welch t = -1.8608 with 17.776 degrees of freedom, p = 0.07939 and -3.3655 to 0.2055.
 var sleep = [2][]float64{{0.7, -1.6, -0.2, -1.2, -0.1, 3.4, 3.7, 0.8, 0, 2},
 	{1.9, 0.8, 1.1, 0.1, -0.1, 4.4, 5.5, 1.6, 4.6, 3.4}}
 
@@ -43,7 +43,8 @@ func TestPairs(t *testing.T) {
 // TestRatioInPairs: a ratio worked out by hand. Of the means 2 and 1 the ratio is 2; the residuals a - 2b are 1 and -1,
 // with an error of sqrt(2/2) = 1. A constant ratio has no error, however the values scatter.
 func TestRatioInPairs(t *testing.T) {
-	if r, test := over(seeds(3, 1), seeds(1, 1), 0); r.Value != 2 || math.Abs(r.Error-1) > 1e-12 || r.Freedom != 1 || test != Paired {
+	if r, test := over(seeds(3, 1), seeds(1, 1), 0); r.Value != 2 || math.Abs(r.Error-1) > 1e-12 || r.Freedom != 1 ||
+		test != Paired {
 		t.Errorf("%+v by %s", r, test)
 	}
 	if r, _ := over(seeds(2, 6, 18), seeds(1, 3, 9), 0); r.Value != 2 || r.Error != 0 {
@@ -70,8 +71,8 @@ func TestPairsMissed(t *testing.T) {
 	}
 }
 
-// TestSeedsNeededInPairs: differences with a mean and a deviation of 1 need ten pairs, as one sample does that is 1 below
-// a bound (see TestSeedsNeededByHand), however much both sides scatter together.
+// TestSeedsNeededInPairs: differences with a mean and a deviation of 1 need ten pairs, as one sample does that is 1
+// below a bound (see TestSeedsNeededByHand), however much both sides scatter together.
 func TestSeedsNeededInPairs(t *testing.T) {
 	a, b := Sample{}, Sample{}
 	for seed, d := range scattered(4, 1, 1) {
@@ -81,7 +82,8 @@ func TestSeedsNeededInPairs(t *testing.T) {
 	if f := (Claim{Metric: "test_error", Below: "b"}).Judge(a, map[string]Sample{"b": b}); f.SeedsNeeded != 10 {
 		t.Errorf("%+v, want 10 seeds", f)
 	}
-	if f := (Claim{Metric: "test_error", Below: "b"}).Judge(a, map[string]Sample{"b": elsewhere(b)}); f.SeedsNeeded <= MostSeeds {
+	if f := (Claim{Metric: "test_error", Below: "b"}).Judge(a,
+		map[string]Sample{"b": elsewhere(b)}); f.SeedsNeeded <= MostSeeds {
 		t.Errorf("independent samples: %+v, want over %d seeds", f, MostSeeds)
 	}
 }

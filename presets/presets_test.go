@@ -63,7 +63,8 @@ func TestParseRefuses(t *testing.T) {
 		"[protocol]\nname = \"x\"\ncolour = 3":       "colour",
 		"[protocol]\nname = \"x\"\nstates = [\"A\"]": "1 states",
 	} {
-		if _, err := Parse([]byte(text)); err == nil || !strings.Contains(err.Error(), says) || strings.Contains(err.Error(), "\n") {
+		if _, err := Parse([]byte(text)); err == nil || !strings.Contains(err.Error(), says) ||
+			strings.Contains(err.Error(), "\n") {
 			t.Errorf("%q: %v", text, err)
 		}
 	}
@@ -95,7 +96,8 @@ func TestParity(t *testing.T) {
 func TestPathsOfAPresetFile(t *testing.T) {
 	dir := t.TempDir()
 	file := filepath.Join(dir, "p.toml")
-	text := "model = \"nets/net.toml\"\ndata = \"digits.csv\"\nalgorithm = \"dp-sgd\"\n[full]\nexpect = \"a minute\"\nmodel = \"lenet\"\ndata = \"../all\"\n"
+	text := "model = \"nets/net.toml\"\ndata = \"digits.csv\"\nalgorithm = \"dp-sgd\"\n[full]\nexpect = \"a minute\"\n" +
+		"model = \"lenet\"\ndata = \"../all\"\n"
 	if err := os.WriteFile(file, []byte(text), 0o600); err != nil {
 		t.Fatal(err)
 	}
@@ -104,7 +106,8 @@ func TestPathsOfAPresetFile(t *testing.T) {
 		t.Fatal(err)
 	}
 	got := []string{p.Options.Model, p.Options.Data, p.Full.Options.Model, p.Full.Options.Data}
-	if want := []string{filepath.Join(dir, "nets/net.toml"), filepath.Join(dir, "digits.csv"), "lenet", filepath.Join(filepath.Dir(dir), "all")}; !slices.Equal(got, want) {
+	if want := []string{filepath.Join(dir, "nets/net.toml"), filepath.Join(dir, "digits.csv"), "lenet",
+		filepath.Join(filepath.Dir(dir), "all")}; !slices.Equal(got, want) {
 		t.Errorf("%q, want %q", got, want)
 	}
 	t.Chdir(dir)

@@ -49,7 +49,13 @@ func TestPlans(t *testing.T) {
 // TestRunsOfPlan: a single worker runs each population once, whatever the links; populations that are smaller than
 // their fleet are skipped.
 func TestRunsOfPlan(t *testing.T) {
-	p := presets.Scaling{Workers: []int{1, 2, 8}, Links: []string{"", "1Mbit"}, Each: []int{2}, Members: []int{4}, Curves: []presets.Curve{{Name: "a", Set: []string{"groups=workers"}}}}
+	p := presets.Scaling{
+		Workers: []int{1, 2, 8},
+		Links:   []string{"", "1Mbit"},
+		Each:    []int{2},
+		Members: []int{4},
+		Curves:  []presets.Curve{{Name: "a", Set: []string{"groups=workers"}}},
+	}
 	for workers, want := range map[int]string{1: " 2; 4;", 2: " 4;1Mbit 4;", 8: " 16;1Mbit 16;"} {
 		text := ""
 		for _, r := range p.Runs(workers) {
