@@ -19,7 +19,8 @@ func BenchmarkReports(b *testing.B) {
 	const workers = 10_000
 	for _, alg := range []string{"dp-sgd", "localsgd"} {
 		b.Run(alg, func(b *testing.B) {
-			c, err := New(Config{Algorithm: alg, Members: workers, Wait: workers, Layout: engine.Layout{Params: 1 << 20}, Data: optim.DataSize{Train: 60_000, Validation: 500},
+			c, err := New(Config{Algorithm: alg, Members: workers, Wait: workers, Layout: engine.Layout{Params: 1 << 20},
+				Data:   optim.DataSize{Train: 60_000, Validation: 500},
 				Direct: 4096, Lookup: catalog.Lookup, Limit: event.Limit{Rounds: 1 << 30}})
 			if err != nil {
 				b.Fatal(err)
@@ -56,15 +57,16 @@ func BenchmarkReports(b *testing.B) {
 
 // reportOf returns the report of a worker about a grant.
 func reportOf(c *Coordinator, g message.Grant, w int) message.Done {
-	d := message.Done{Worker: w, Epoch: g.Epoch, From: g.From, To: g.To, Sent: collective.Ledger{"gradient": 81_000}, Nanos: 1000,
-		Progress: event.Progress{Rounds: g.To, Steps: g.To, Samples: 32 * g.To, Epochs: 0.1 * float64(g.To)}}
+	d := message.Done{Worker: w, Epoch: g.Epoch, From: g.From, To: g.To, Sent: collective.Ledger{"gradient": 81_000},
+		Nanos: 1000, Progress: event.Progress{Rounds: g.To, Steps: g.To, Samples: 32 * g.To, Epochs: 0.1 * float64(g.To)}}
 	for block, shared := range c.blocks {
 		if shared {
 			d.Digests = append(d.Digests, message.Digest{Row: block + "/shared", Sum: [32]byte{77, byte(g.To)}})
 			continue
 		}
 		for _, m := range c.hosting.Of(w) {
-			d.Digests = append(d.Digests, message.Digest{Row: block + "/" + strconv.Itoa(int(m)), Sum: [32]byte{byte(m), byte(g.To)}})
+			d.Digests = append(d.Digests,
+				message.Digest{Row: block + "/" + strconv.Itoa(int(m)), Sum: [32]byte{byte(m), byte(g.To)}})
 		}
 	}
 	d.Digests.Sort()

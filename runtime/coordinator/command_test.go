@@ -98,11 +98,13 @@ func TestReasons(t *testing.T) {
 		p.round(nil)
 	}
 	for _, bad := range []string{strings.Repeat("x", event.MaxWhy+1), "two\nlines", "\x1b[31mred", "\xff"} {
-		if r := p.asks(event.Command{Why: bad, Set: []event.Setting{{Knob: "eta", Expr: "0.2"}}}); r.Accepted || !r.Usage || !strings.Contains(r.Reason, "reason of the command") {
+		if r := p.asks(event.Command{Why: bad, Set: []event.Setting{{Knob: "eta", Expr: "0.2"}}}); r.Accepted || !r.Usage ||
+			!strings.Contains(r.Reason, "reason of the command") {
 			t.Errorf("the reason %.20q is answered by %+v", bad, r)
 		}
 	}
-	if r := p.asks(event.Command{By: "tuner", Why: "the loss is flat", Set: []event.Setting{{Knob: "eta", Expr: "0.2"}}}); !r.Accepted {
+	if r := p.asks(event.Command{By: "tuner", Why: "the loss is flat",
+		Set: []event.Setting{{Knob: "eta", Expr: "0.2"}}}); !r.Accepted {
 		t.Fatal(r.Reason)
 	}
 	for len(p.core.staged) > 0 {
@@ -112,7 +114,8 @@ func TestReasons(t *testing.T) {
 	if paused <= p.core.committed {
 		t.Fatal("no round is in progress: a pause would take effect immediately")
 	}
-	for _, c := range []event.Command{{Why: "lunch", Action: event.Pause}, {Why: "back", Action: event.Resume}, {Why: "more of them", Members: 6}} {
+	for _, c := range []event.Command{{Why: "lunch", Action: event.Pause}, {Why: "back", Action: event.Resume},
+		{Why: "more of them", Members: 6}} {
 		c.By = "tuner"
 		if r := p.asks(c); !r.Accepted {
 			t.Fatal(r.Reason)
@@ -183,14 +186,16 @@ func TestLimits(t *testing.T) {
 		{event.Limit{Rounds: 90, Epochs: 1}, "2 epochs are already done", false},
 	} {
 		edits := []event.Setting{{Knob: "eta", Expr: "0.2"}}
-		if r := p.asks(event.Command{Limit: &c.limit, Set: edits}); r.Accepted || r.Usage != c.typed || !strings.Contains(r.Reason, c.want) {
+		if r := p.asks(event.Command{Limit: &c.limit, Set: edits}); r.Accepted || r.Usage != c.typed ||
+			!strings.Contains(r.Reason, c.want) {
 			t.Errorf("%+v is answered by %+v, want %q", c.limit, r, c.want)
 		}
 	}
 	if p.core.cfg.Limit != was || len(p.core.staged) > 0 {
 		t.Errorf("after refusals the limit is %+v, and %v is staged", p.core.cfg.Limit, p.core.staged)
 	}
-	for _, l := range []event.Limit{{Rounds: p.core.granted + 1}, {Epochs: 2.5}, {Seconds: 1e-3, Target: "loss=0"}, {Target: "loss=0.1"}} {
+	for _, l := range []event.Limit{{Rounds: p.core.granted + 1}, {Epochs: 2.5}, {Seconds: 1e-3, Target: "loss=0"},
+		{Target: "loss=0.1"}} {
 		if r := p.asks(event.Command{Limit: &l}); !r.Accepted || p.core.cfg.Limit != l {
 			t.Errorf("%+v is answered by %+v", l, r)
 		}

@@ -36,7 +36,8 @@ func (x *insider) below(n int) int { return (int(x.byte())<<8 | int(x.byte())) %
 
 // number returns a value at or near a bound.
 func (x *insider) number() uint64 {
-	all := []uint64{0, 1, 2, 3, 7, 255, 1 << 16, 1<<31 - 1, 1 << 31, 1<<32 - 1, 1 << 32, 1 << 53, 1 << 62, 1<<63 - 1, 1 << 63, math.MaxUint64}
+	all := []uint64{0, 1, 2, 3, 7, 255, 1 << 16, 1<<31 - 1, 1 << 31, 1<<32 - 1, 1 << 32, 1 << 53, 1 << 62, 1<<63 - 1,
+		1 << 63, math.MaxUint64}
 	return all[x.below(len(all))] + uint64(x.below(3))
 }
 
@@ -48,7 +49,8 @@ func (x *insider) real() float64 {
 // report returns the stepOthers report of the insider's grant, or a plain report if it has no grant.
 func (x *insider) report() message.Done {
 	for _, m := range x.sent[x.id] {
-		if g, ok := m.(message.Grant); ok && g.Epoch == x.core.base && x.core.plan == nil && g.From >= x.core.committed && len(x.core.roster.Hosted(x.id)) > 0 {
+		if g, ok := m.(message.Grant); ok && g.Epoch == x.core.base && x.core.plan == nil && g.From >= x.core.committed &&
+			len(x.core.roster.Hosted(x.id)) > 0 {
 			return x.done(x.id)
 		}
 	}
@@ -102,16 +104,32 @@ func (x *insider) badMessage() any {
 	case 18:
 		t := message.Test{Round: d.To, Centre: "blake3:"}
 		for range x.below(4) {
-			t.Chunks = append(t.Chunks, message.Chunk{Index: int(x.number()), Loss: x.real(), Correct: int64(x.number()), Samples: int64(x.number())})
+			t.Chunks = append(t.Chunks, message.Chunk{
+				Index:   int(x.number()),
+				Loss:    x.real(),
+				Correct: int64(x.number()),
+				Samples: int64(x.number()),
+			})
 		}
 		d.Tests = append(d.Tests, t)
 	case 19:
-		nf := message.NonFinite{Block: []string{"x", "progress", "?"}[x.below(3)], Member: engine.Member(x.number()), From: d.From, To: d.To}
+		nf := message.NonFinite{
+			Block:  []string{"x", "progress", "?"}[x.below(3)],
+			Member: engine.Member(x.number()),
+			From:   d.From,
+			To:     d.To,
+		}
 		return message.Failed{Worker: x.id, Epoch: d.Epoch, Err: "\x1b[2J", NonFinite: &nf}
 	case 20:
 		return message.Ready{Worker: x.id, Epoch: uint32(x.number()), Noise: x.real(), Bytes: x.real()}
 	case 21:
-		return message.Saved{Worker: x.id, Epoch: x.core.base, At: x.core.committed, Nanos: int64(x.number()), Err: []string{"", "\nno"}[x.below(2)]}
+		return message.Saved{
+			Worker: x.id,
+			Epoch:  x.core.base,
+			At:     x.core.committed,
+			Nanos:  int64(x.number()),
+			Err:    []string{"", "\nno"}[x.below(2)],
+		}
 	case 22:
 		return message.Leaving{Worker: x.id}
 	case 23: // it reports a broken connection to another worker
@@ -222,8 +240,10 @@ func play(t *testing.T, script []byte) {
 		x.id = -1
 		x.stepOthers()
 	}
-	if after, _ := x.core.Committed(); after <= before || x.exit != nil || slices.Contains(x.evicted, 0) || slices.Contains(x.evicted, 1) {
-		t.Fatalf("the run does not continue: round %d after %d, evicted %v, %+v, %s\n%q", after, before, x.evicted, x.exit, x.core.phase, x.alerts())
+	if after, _ := x.core.Committed(); after <= before || x.exit != nil || slices.Contains(x.evicted, 0) ||
+		slices.Contains(x.evicted, 1) {
+		t.Fatalf("the run does not continue: round %d after %d, evicted %v, %+v, %s\n%q", after, before, x.evicted, x.exit,
+			x.core.phase, x.alerts())
 	}
 	if err := x.checkLog(); err != nil {
 		t.Fatal(err)

@@ -43,7 +43,8 @@ const (
 
 func newTestRun(t *testing.T, workers int, change func(*Config)) *testRun {
 	t.Helper()
-	cfg := Config{Algorithm: "parle", Members: 4, Wait: workers, Layout: engine.Layout{Params: 10}, Data: optim.DataSize{Train: 100, Validation: 10}, Tests: 40,
+	cfg := Config{Algorithm: "parle", Members: 4, Wait: workers, Layout: engine.Layout{Params: 10},
+		Data: optim.DataSize{Train: 100, Validation: 10}, Tests: 40,
 		Lookup: catalog.Lookup, Limit: event.Limit{Rounds: testRounds}}
 	if change != nil {
 		change(&cfg)
@@ -225,7 +226,12 @@ func (p *testRun) report(w int, g message.Grant) message.Done {
 	}
 	d.Points = append(d.Points, points)
 	if c.roster.Owner[0] == w {
-		d.Points = append(d.Points, event.Points{Round: g.To, Series: "centre.loss", Members: []engine.Member{engine.None}, Values: []float64{0.5}})
+		d.Points = append(d.Points, event.Points{
+			Round:   g.To,
+			Series:  "centre.loss",
+			Members: []engine.Member{engine.None},
+			Values:  []float64{0.5},
+		})
 	}
 	return d
 }
@@ -263,10 +269,14 @@ func (p *testRun) alerts() (texts []string) {
 func (p *testRun) checkLog() error {
 	for _, r := range p.log {
 		switch {
-		case r.Commit != nil && (r.Commit.To > 1<<20 || r.Commit.Progress.Epochs > 1e6 || math.IsInf(r.Commit.Progress.Epochs, 0) || r.Commit.Progress.Steps > 1<<40 || r.Commit.Nanos > int64(time.Hour) || r.Commit.Nanos < 0 || r.Commit.Waited < 0 || r.Commit.Waited > r.Commit.Nanos):
+		case r.Commit != nil && (r.Commit.To > 1<<20 || r.Commit.Progress.Epochs > 1e6 ||
+			math.IsInf(r.Commit.Progress.Epochs, 0) || r.Commit.Progress.Steps > 1<<40 || r.Commit.Nanos > int64(time.Hour) ||
+			r.Commit.Nanos < 0 || r.Commit.Waited < 0 || r.Commit.Waited > r.Commit.Nanos):
 			return fmt.Errorf("a commit %+v", *r.Commit)
-		case r.Points != nil && (len(r.Points.Members) != len(r.Points.Values) || len(r.Points.Members) > 4 || r.Points.Round > 1<<20):
-			return fmt.Errorf("points %d of %q with %d members and %d values", r.Points.Round, r.Points.Series, len(r.Points.Members), len(r.Points.Values))
+		case r.Points != nil && (len(r.Points.Members) != len(r.Points.Values) || len(r.Points.Members) > 4 ||
+			r.Points.Round > 1<<20):
+			return fmt.Errorf("points %d of %q with %d members and %d values", r.Points.Round, r.Points.Series,
+				len(r.Points.Members), len(r.Points.Values))
 		case r.Alert != nil && strings.ContainsFunc(r.Alert.Text, func(c rune) bool { return c < ' ' }):
 			return fmt.Errorf("an alert %q", r.Alert.Text)
 		}
@@ -320,13 +330,23 @@ func TestInvalidReports(t *testing.T) {
 		bad  func(p *testRun) any
 	}{
 		"three members, one value": {"3 members and 1 value", done(func(_ *testRun, d *message.Done) {
-			d.Points = append(d.Points, event.Points{Round: d.To, Series: "spread", Members: []engine.Member{3, 2, 2}, Values: []float64{1}})
+			d.Points = append(d.Points, event.Points{
+				Round:   d.To,
+				Series:  "spread",
+				Members: []engine.Member{3, 2, 2},
+				Values:  []float64{1},
+			})
 		})},
 		"a member of another worker": {"member 0", done(func(_ *testRun, d *message.Done) { d.Points[0].Members[0] = 0 })},
 		"an undeclared series":       {`"secret"`, done(func(_ *testRun, d *message.Done) { d.Points[0].Series = "secret" })},
 		"50,000 series": {`series "s0"`, done(func(_ *testRun, d *message.Done) {
 			for i := range 50000 {
-				d.Points = append(d.Points, event.Points{Round: d.To, Series: fmt.Sprint("s", i), Members: []engine.Member{2}, Values: []float64{1}})
+				d.Points = append(d.Points, event.Points{
+					Round:   d.To,
+					Series:  fmt.Sprint("s", i),
+					Members: []engine.Member{2},
+					Values:  []float64{1},
+				})
 			}
 		})},
 		"a series twice": {"twice", done(func(_ *testRun, d *message.Done) { d.Points = append(d.Points, d.Points[0]) })},
@@ -382,7 +402,8 @@ func TestInvalidReports(t *testing.T) {
 				}
 			}
 			texts := strings.Join(p.alerts(), "\n")
-			if !slices.Equal(p.evicted, []int{1}) || !strings.Contains(texts, "worker 1 is lost: ") || !strings.Contains(texts, c.want) {
+			if !slices.Equal(p.evicted, []int{1}) || !strings.Contains(texts, "worker 1 is lost: ") ||
+				!strings.Contains(texts, c.want) {
 				t.Errorf("evicted %v, alerts %.300q, want %q", p.evicted, texts, c.want)
 			}
 			if err := p.checkLog(); err != nil {
@@ -460,7 +481,9 @@ func TestFaultInCheck(t *testing.T) {
 	if len(stacks) != 1 || !strings.Contains(stacks[0], "checkDone") {
 		t.Errorf("stacks %q", stacks)
 	}
-	if want := "warning lost-worker: worker 1 is lost: its message.Done caused a bug in brood: runtime error: index out of range [0] with length 0; please report it"; !slices.Equal(p.alerts(), []string{want}) || !slices.Equal(p.evicted, []int{1}) {
+	if want := "warning lost-worker: worker 1 is lost: its message.Done caused a bug in brood: runtime error: " +
+		"index out of range [0] with length 0; please report it"; !slices.Equal(p.alerts(), []string{want}) ||
+		!slices.Equal(p.evicted, []int{1}) {
 		t.Errorf("evicted %v, alerts %q, want %q", p.evicted, p.alerts(), want)
 	}
 }

@@ -31,7 +31,8 @@ func TestLostLinks(t *testing.T) {
 		}
 		p.now = p.now.Add(wait)
 		p.step(Tick{})
-		if p.core.epoch != epoch+1 || p.core.plan == nil || p.core.plan.At != at || len(p.core.plan.Lost) > 0 || len(p.evicted) > 0 {
+		if p.core.epoch != epoch+1 || p.core.plan == nil || p.core.plan.At != at || len(p.core.plan.Lost) > 0 ||
+			len(p.evicted) > 0 {
 			t.Fatalf("retry %d: epoch %d after %d, plan %+v, evicted %v", try+1, p.core.epoch, epoch, p.core.plan, p.evicted)
 		}
 		p.ready()
@@ -42,11 +43,14 @@ func TestLostLinks(t *testing.T) {
 	}
 	p.reportsBreak(1, 0)
 	texts := strings.Join(p.alerts(), "\n")
-	if !slices.Equal(p.evictions, []eviction{{1, linkAway}}) || !strings.Contains(texts, "worker 1 is lost: it lost connections to other workers 3 times in 10m0s, but reaches the coordinator: check the network between the workers; the last time, worker 1 reported: nothing came for 1.6 s; it may return in 10s") {
+	if !slices.Equal(p.evictions, []eviction{{1, linkAway}}) ||
+		!strings.Contains(texts, "worker 1 is lost: it lost connections to other workers 3 times in 10m0s, "+
+			"but reaches the coordinator: check the network between the workers; the last time, worker 1 reported: "+
+			"nothing came for 1.6 s; it may return in 10s") {
 		t.Errorf("evicted %v, alerts %s", p.evictions, texts)
 	}
-	if !strings.Contains(texts, "warning lost-link: workers 0 and 1 lost their connection: tried again at once, 1 of 2; worker 1 reports: nothing came for 1.6 s") ||
-		!strings.Contains(texts, "tried again after 2s, 2 of 2") {
+	if !strings.Contains(texts, "warning lost-link: workers 0 and 1 lost their connection: tried again at once, 1 of 2; "+
+		"worker 1 reports: nothing came for 1.6 s") || !strings.Contains(texts, "tried again after 2s, 2 of 2") {
 		t.Errorf("alerts %s", texts)
 	}
 	p.ready()
@@ -81,7 +85,8 @@ func TestAwayLonger(t *testing.T) {
 	want := linkAway
 	for w := 1; w < 10; w++ {
 		p.breaksUntilEvicted(w)
-		if last := p.evictions[len(p.evictions)-1]; len(p.evictions) != w || last != (eviction{w, want}) || want > linkForgiven {
+		if last := p.evictions[len(p.evictions)-1]; len(p.evictions) != w || last != (eviction{w, want}) ||
+			want > linkForgiven {
 			t.Fatalf("evicted %v, want worker %d for %s", p.evictions, w, want)
 		}
 		p.joins(w + 1)
@@ -220,7 +225,8 @@ func TestNewcomerGoes(t *testing.T) {
 		if c.from != c.want.worker {
 			cause = fmt.Sprintf("worker %d reports: ", c.from)
 		}
-		if texts := strings.Join(p.alerts(), "\n"); !strings.Contains(texts, fmt.Sprintf("worker %d is lost: %sit does not answer", c.want.worker, cause)) {
+		if texts := strings.Join(p.alerts(), "\n"); !strings.Contains(texts,
+			fmt.Sprintf("worker %d is lost: %sit does not answer", c.want.worker, cause)) {
 			t.Errorf("%s: alerts %s", name, texts)
 		}
 		if plan := p.core.plan; plan == nil || plan.From != event.Workers || len(plan.Lost) > 0 || plan.At != at {

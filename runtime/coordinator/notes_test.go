@@ -12,7 +12,8 @@ import (
 // TestNotesAreChecked: notes of a worker become alerts, so their number, kinds and texts are limited.
 func TestNotesAreChecked(t *testing.T) {
 	fine := message.Note{Kind: event.AlertMissing, Text: "one is missing"}
-	if err := checkNotes(message.Done{Notes: []message.Note{fine, {Kind: event.AlertVaries}, {Kind: event.AlertMetric}, {Kind: event.AlertRestarts}}}); err != nil {
+	if err := checkNotes(message.Done{Notes: []message.Note{fine, {Kind: event.AlertVaries}, {Kind: event.AlertMetric},
+		{Kind: event.AlertRestarts}}}); err != nil {
 		t.Error(err)
 	}
 	for want, notes := range map[string][]message.Note{

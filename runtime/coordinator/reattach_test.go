@@ -103,8 +103,8 @@ func TestReattach(t *testing.T) {
 	}
 	r.join(0)
 	p := r.plan()
-	if p == nil || p.From != event.Workers || p.At != r.cp.Round || p.Base != r.cp.Epoch || len(p.Lost)+len(p.Mirrored) > 0 ||
-		!slices.Equal(p.Old.Owner, r.cp.Roster.Owner) || p.Cause != event.CauseResume {
+	if p == nil || p.From != event.Workers || p.At != r.cp.Round || p.Base != r.cp.Epoch ||
+		len(p.Lost)+len(p.Mirrored) > 0 || !slices.Equal(p.Old.Owner, r.cp.Roster.Owner) || p.Cause != event.CauseResume {
 		t.Fatalf("the first plan: %+v", p)
 	}
 	r.trains()
@@ -233,7 +233,9 @@ func TestReattachRefuses(t *testing.T) {
 	})
 	r.join(0)
 	r.join(1)
-	if !slices.ContainsFunc(r.log, func(rec event.Record) bool { return rec.Alert != nil && rec.Alert.Kind == event.AlertRejected }) {
+	if !slices.ContainsFunc(r.log, func(rec event.Record) bool {
+		return rec.Alert != nil && rec.Alert.Kind == event.AlertRejected
+	}) {
 		t.Error("nothing is reported")
 	}
 }
@@ -253,7 +255,8 @@ func TestReattachLate(t *testing.T) {
 	r.join(0)
 	r.join(1)
 	r.trains()
-	if !slices.ContainsFunc(core.edits, late.Same) && !slices.ContainsFunc(core.edits, func(e event.Edit) bool { return e.Expr == "0.01" }) {
+	if !slices.ContainsFunc(core.edits, late.Same) &&
+		!slices.ContainsFunc(core.edits, func(e event.Edit) bool { return e.Expr == "0.01" }) {
 		t.Errorf("the edits are %v", core.edits)
 	}
 }

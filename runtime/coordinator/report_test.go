@@ -33,7 +33,8 @@ func TestReportsFit(t *testing.T) {
 			p := newTestRun(t, 1, func(c *Config) {
 				c.Layout.Whole = alg.Needs&optim.Whole != 0
 				c.Algorithm, c.Members, c.Data = alg.Name, members, optim.DataSize{Train: 100_000, Validation: 10_000}
-				for _, err := New(*c); err != nil && c.Members > 2; _, err = New(*c) { // the largest number that the algorithm accepts
+				// the largest number that the algorithm accepts
+				for _, err := New(*c); err != nil && c.Members > 2; _, err = New(*c) {
 					c.Members /= 2
 				}
 			})

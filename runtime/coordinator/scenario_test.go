@@ -149,7 +149,8 @@ func (s *scenario) execute(words []string) error {
 		if err != nil {
 			return err
 		}
-		limit := event.Limit{Rounds: uint64(number("rounds", testRounds)), Target: strings.Replace(args["target"], ":", "=", 1)}
+		limit := event.Limit{Rounds: uint64(number("rounds", testRounds)),
+			Target: strings.Replace(args["target"], ":", "=", 1)}
 		s.cfg = Config{Limit: limit, Algorithm: "parle", Members: number("members", 4), Wait: number("workers", 2),
 			Lookup: catalog.Lookup,
 			Layout: engine.Layout{Params: 10}, Data: optim.DataSize{Train: 100, Validation: 10},
@@ -207,7 +208,13 @@ func (s *scenario) execute(words []string) error {
 		nf := &message.NonFinite{Block: "x", Member: s.core.roster.Hosted(workers[0])[0], From: g.From, To: g.To}
 		s.step(message.Failed{Worker: workers[0], Epoch: s.core.base, Err: "not finite", NonFinite: nf})
 	case "never": // the first worker never reached the second
-		s.step(message.Failed{Worker: workers[0], Epoch: s.core.epoch, Err: "it does not answer", Cut: &workers[1], Never: true})
+		s.step(message.Failed{
+			Worker: workers[0],
+			Epoch:  s.core.epoch,
+			Err:    "it does not answer",
+			Cut:    &workers[1],
+			Never:  true,
+		})
 	case "loses": // the connection to the second worker broke
 		s.step(message.Failed{Worker: workers[0], Epoch: s.core.epoch, Err: "nothing came for 1.6 s", Cut: &workers[1]})
 	case "saved": // or the error that prevented it

@@ -65,8 +65,11 @@ type ask struct {
 }
 
 func newChecker(s *sim) *checker {
-	return &checker{s: s, hashes: map[uint64]string{}, count: map[string]int{}, ready: map[uint32]map[int]bool{}, rates: map[uint32]map[int]optim.Rates{}, done: map[meeting]map[int]message.Done{}, saves: map[meeting]map[int]bool{}, to: map[meeting][]int{},
-		members: collective.IDs(s.cfg.Members), want: s.cfg.Algorithm, alg: s.cfg.Algorithm, overdue: -1, known: slices.Clone(s.cfg.Edits), effective: slices.Clone(s.cfg.Edits)}
+	return &checker{s: s, hashes: map[uint64]string{}, count: map[string]int{}, ready: map[uint32]map[int]bool{},
+		rates: map[uint32]map[int]optim.Rates{}, done: map[meeting]map[int]message.Done{}, saves: map[meeting]map[int]bool{},
+		to:      map[meeting][]int{},
+		members: collective.IDs(s.cfg.Members), want: s.cfg.Algorithm, alg: s.cfg.Algorithm, overdue: -1,
+		known: slices.Clone(s.cfg.Edits), effective: slices.Clone(s.cfg.Edits)}
 }
 
 func (c *checker) before(ev any) {
@@ -121,7 +124,8 @@ func (c *checker) effect(x any) error {
 			}
 		case message.Evict:
 			w := c.s.workers[x.Worker]
-			newcomer := w.cuts > 0 && (c.count["astray"] > 0 || c.cut != nil && c.cut.Never) && len(c.s.core.roster.Hosted(x.Worker)) == 0
+			newcomer := w.cuts > 0 && (c.count["astray"] > 0 || c.cut != nil && c.cut.Never) &&
+				len(c.s.core.roster.Hosted(x.Worker)) == 0
 			if !w.faulty && w.cuts <= len(linkPauses) && !newcomer {
 				return fmt.Errorf("worker %d is evicted but did nothing wrong", x.Worker)
 			}
@@ -264,7 +268,8 @@ func (c *checker) record(r event.Record) error {
 		c.count["checkpoint"]++
 		cp := r.Checkpoint
 		if cp.Epoch != c.epoch || cp.Hash != c.hashes[cp.Round] {
-			return fmt.Errorf("epoch %d, hash %.20s; round %d was committed as %.20s in epoch %d", cp.Epoch, cp.Hash, cp.Round, c.hashes[cp.Round], c.epoch)
+			return fmt.Errorf("epoch %d, hash %.20s; round %d was committed as %.20s in epoch %d", cp.Epoch, cp.Hash, cp.Round,
+				c.hashes[cp.Round], c.epoch)
 		}
 		for _, w := range cp.Roster.Workers() {
 			if !c.begun && c.s.cfg.Reattach != nil {
@@ -321,7 +326,8 @@ func (c *checker) planned(p event.Plan) error {
 	}
 	if p.From == event.Saved && len(digests) == 2+len(p.New.Members) {
 		was := c.s.naive.past[meeting{epoch: c.newest.Epoch, from: c.newest.Round}]
-		if got, want := message.Root(message.DigestsOf(digests)), message.Root(message.DigestsOf(was.digests())); got != want {
+		if got, want := message.Root(message.DigestsOf(digests)),
+			message.Root(message.DigestsOf(was.digests())); got != want {
 			return fmt.Errorf("after the rollback the state is %.20s, the checkpoint has %.20s", got, want)
 		}
 	}
@@ -330,7 +336,8 @@ func (c *checker) planned(p event.Plan) error {
 			delete(c.hashes, round)
 		}
 	}
-	c.epoch, c.at, c.alg, c.roster, c.grants, c.effective = p.Epoch, p.At, p.Algorithm, p.New, nil, slices.Clone(p.Timeline)
+	c.epoch, c.at, c.alg, c.roster, c.grants, c.effective = p.Epoch, p.At, p.Algorithm, p.New, nil,
+		slices.Clone(p.Timeline)
 	if c.overdue > 0 {
 		c.overdue = 0
 	}
@@ -340,7 +347,8 @@ func (c *checker) planned(p event.Plan) error {
 func (c *checker) commit(r event.Commit) error {
 	c.count["audited"] += len(r.Audited)
 	if r.Epoch != c.epoch || r.To <= c.at || r.To-r.Rounds != c.at {
-		return fmt.Errorf("it commits rounds %d to %d of epoch %d; the log is at round %d of epoch %d", r.To-r.Rounds, r.To, r.Epoch, c.at, c.epoch)
+		return fmt.Errorf("it commits rounds %d to %d of epoch %d; the log is at round %d of epoch %d", r.To-r.Rounds, r.To,
+			r.Epoch, c.at, c.epoch)
 	}
 	if c.early != nil {
 		return fmt.Errorf("edit %d of %s should take effect at round %d", c.early.ID, c.early.Knob, c.early.At)
@@ -409,7 +417,8 @@ func (c *checker) grant(to int, g message.Grant) error {
 		return fmt.Errorf("its limit is %+v", l)
 	}
 	if !slices.Equal(g.Edits, c.fresh) {
-		return fmt.Errorf("it carries the edits %s, but those logged since the last one are %s", edits(g.Edits), edits(c.fresh))
+		return fmt.Errorf("it carries the edits %s, but those logged since the last one are %s", edits(g.Edits),
+			edits(c.fresh))
 	}
 	for _, e := range g.Edits {
 		if e.At != g.From {
@@ -468,7 +477,8 @@ func (c *checker) plan(p event.Plan) error {
 // checkpointAt returns the newest checkpoint that a plan can roll back to; nil if there is none.
 func checkpointAt(all []*event.Checkpoint, p event.Plan) *event.Checkpoint {
 	for _, cp := range slices.Backward(all) {
-		if p.From == event.Saved && cp.Round == p.At && cp.Algorithm == p.OldAlg && slices.Equal(cp.Roster.Members, p.Old.Members) {
+		if p.From == event.Saved && cp.Round == p.At && cp.Algorithm == p.OldAlg &&
+			slices.Equal(cp.Roster.Members, p.Old.Members) {
 			return cp
 		}
 	}
@@ -499,7 +509,8 @@ func (c *checker) population(p event.Plan) error {
 		return nil
 	case first && c.s.cfg.Resume != nil:
 		held := c.s.cfg.Reattach != nil && p.From == event.Workers && p.Base == c.epoch
-		if cp := c.s.cfg.Resume; p.From != event.Saved && !held || p.At != cp.Round || p.Algorithm != cp.Algorithm || !slices.Equal(p.New.Members, cp.Roster.Members) {
+		if cp := c.s.cfg.Resume; p.From != event.Saved && !held || p.At != cp.Round || p.Algorithm != cp.Algorithm ||
+			!slices.Equal(p.New.Members, cp.Roster.Members) {
 			return fmt.Errorf("the first plan starts from %s at %d", p.From, p.At)
 		}
 		members, want = c.members, c.want // including pending changes, which a later plan applies
@@ -515,8 +526,10 @@ func (c *checker) population(p event.Plan) error {
 				lost = append(lost, m)
 			}
 		}
-		if p.At != c.at || p.Base != c.epoch || p.OldAlg != c.alg || !slices.Equal(p.Old.Members, c.roster.Members) || !slices.Equal(p.Old.Owner, c.roster.Owner) {
-			return fmt.Errorf("it starts from epoch %d at round %d, the log is in epoch %d at round %d", p.Base, p.At, c.epoch, c.at)
+		if p.At != c.at || p.Base != c.epoch || p.OldAlg != c.alg || !slices.Equal(p.Old.Members, c.roster.Members) ||
+			!slices.Equal(p.Old.Owner, c.roster.Owner) {
+			return fmt.Errorf("it starts from epoch %d at round %d, the log is in epoch %d at round %d", p.Base, p.At,
+				c.epoch, c.at)
 		}
 		var mirrored []engine.Member
 		if c.s.cfg.OnLoss == OnLossMirror {
@@ -587,7 +600,9 @@ func (c *checker) after(fx []Effect) error {
 // end checks the conditions at the end of a run.
 func (c *checker) end() error {
 	k, x := c.s.core, c.s.exit
-	if (x.Phase != event.Failed || c.count["disk"] == 0) && c.epoch > 0 && len(k.alive) > 0 && (c.newest == nil || c.newest.Round != c.at || c.newest.Algorithm != c.alg || !slices.Equal(c.newest.Roster.Members, c.roster.Members)) {
+	if (x.Phase != event.Failed || c.count["disk"] == 0) && c.epoch > 0 && len(k.alive) > 0 &&
+		(c.newest == nil || c.newest.Round != c.at || c.newest.Algorithm != c.alg ||
+			!slices.Equal(c.newest.Roster.Members, c.roster.Members)) {
 		return fmt.Errorf("it ended as %s at round %d without a checkpoint of that round", x.Phase, c.at)
 	}
 	waiting := slices.Clone(k.staged)
@@ -596,7 +611,8 @@ func (c *checker) end() error {
 	}
 	for _, a := range c.requested {
 		if !a.void && !logged(c.effective, a.id) && !logged(waiting, a.id) {
-			return fmt.Errorf("edit %d of %s was accepted but is not in effect: the edits are %s", a.id, a.knob, edits(c.effective))
+			return fmt.Errorf("edit %d of %s was accepted but is not in effect: the edits are %s", a.id, a.knob,
+				edits(c.effective))
 		}
 	}
 	return nil

@@ -15,7 +15,8 @@ import (
 func drawAuto(s *sim, seed uint64) {
 	d := dice{seed ^ 0xa0f1}
 	if s.cfg.Algorithm == "openai-es" && d.one(2) {
-		s.cfg.Edits = append(slices.Clip(s.cfg.Edits), event.Edit{Algorithm: "openai-es", Knob: "distribution", Expr: optim.Auto, By: "flag"})
+		s.cfg.Edits = append(slices.Clip(s.cfg.Edits),
+			event.Edit{Algorithm: "openai-es", Knob: "distribution", Expr: optim.Auto, By: "flag"})
 	}
 	for d.one(2) {
 		s.at(int64(d.n(400)), func() error {
@@ -45,7 +46,8 @@ func measured(worker int, p message.Plan, v optim.Values, alg *optim.Algorithm) 
 
 // chosen checks an edit that the run made itself: it computes the choice from the reported rates.
 func (c *checker) chosen(e event.Edit) error {
-	if e.Why == "" || slices.ContainsFunc(c.known, func(o event.Edit) bool { return o.Why == e.Why && o.Expr == e.Expr && o.ID == e.ID }) {
+	if e.Why == "" || slices.ContainsFunc(c.known,
+		func(o event.Edit) bool { return o.Why == e.Why && o.Expr == e.Expr && o.ID == e.ID }) {
 		return nil // a rollback undid it, and it takes effect again
 	}
 	workers := c.roster.Workers()
@@ -70,7 +72,8 @@ func (c *checker) chosen(e event.Edit) error {
 	}
 	c.count["chose "+want]++
 	if e.Knob != "distribution" || e.Expr != want || !strings.Contains(e.Why, why) {
-		return fmt.Errorf("it chooses %s because %q; rates %v and %v on workers %v need %s because %q", e.Expr, e.Why, F, B, workers, want, why)
+		return fmt.Errorf("it chooses %s because %q; rates %v and %v on workers %v need %s because %q", e.Expr, e.Why, F, B,
+			workers, want, why)
 	}
 	return nil
 }

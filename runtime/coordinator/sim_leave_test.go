@@ -64,12 +64,15 @@ func (c *checker) released(id int) error {
 	c.count["abandoned"]++
 	for i, m := range c.roster.Members {
 		if w := c.s.workers[c.roster.Owner[i]]; slices.Contains(c.s.core.alive, w.id) {
-			return fmt.Errorf("worker %d is released with its members, although worker %d is present and hosts member %d", id, w.id, m)
+			return fmt.Errorf("worker %d is released with its members, although worker %d is present and hosts member %d",
+				id, w.id, m)
 		}
 	}
-	whole := !slices.ContainsFunc(c.roster.Workers(), func(w int) bool { return c.s.workers[w].dead || c.s.workers[w].faulty })
+	whole := !slices.ContainsFunc(c.roster.Workers(),
+		func(w int) bool { return c.s.workers[w].dead || c.s.workers[w].faulty })
 	if whole && c.count["disk"] == 0 && (c.newest == nil || c.newest.Round != c.at || c.newest.Epoch != c.epoch) {
-		return fmt.Errorf("worker %d is released with the members %v, but no checkpoint has round %d", id, c.roster.Hosted(id), c.at)
+		return fmt.Errorf("worker %d is released with the members %v, but no checkpoint has round %d", id,
+			c.roster.Hosted(id), c.at)
 	}
 	return nil
 }

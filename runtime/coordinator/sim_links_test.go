@@ -63,7 +63,8 @@ func (c *checker) evicted(w int, m message.Evict) error {
 	}
 	hosts := func(w int) bool { return len(c.roster.Hosted(w)) > 0 }
 	if hosts(w) && hosts(f.Worker) != hosts(*f.Cut) {
-		return fmt.Errorf("workers %d and %d never connected, and %d is evicted although it hosts members", f.Worker, *f.Cut, w)
+		return fmt.Errorf("workers %d and %d never connected, and %d is evicted although it hosts members", f.Worker,
+			*f.Cut, w)
 	}
 	if w != f.Worker && m.After == 0 {
 		return fmt.Errorf("worker %d is evicted for good by the report of worker %d", w, f.Worker)

@@ -34,7 +34,13 @@ type naive struct {
 }
 
 func newNaive(cfg Config) *naive {
-	return &naive{cfg: cfg, where: map[uint64]timeline.Position{}, past: map[meeting]symbols{}, parsed: map[string]timeline.Schedule{}, shapes: map[hash]hash{}}
+	return &naive{
+		cfg:    cfg,
+		where:  map[uint64]timeline.Position{},
+		past:   map[meeting]symbols{},
+		parsed: map[string]timeline.Schedule{},
+		shapes: map[hash]hash{},
+	}
 }
 
 func (t *naive) record(r event.Record) error {
@@ -71,7 +77,8 @@ func (t *naive) plan(p event.Plan) error {
 		t.state = t.past[meeting{epoch: cp.Epoch, from: cp.Round}].clone()
 	default:
 		if !t.alive || p.At != t.round || p.OldAlg != t.alg.Name || !slices.Equal(p.Old.Members, t.roster.Members) {
-			return fmt.Errorf("it starts from %d members of %s at round %d, the log has %d of %s at round %d", len(p.Old.Members), p.OldAlg, p.At, len(t.roster.Members), t.alg.Name, t.round)
+			return fmt.Errorf("it starts from %d members of %s at round %d, the log has %d of %s at round %d",
+				len(p.Old.Members), p.OldAlg, p.At, len(t.roster.Members), t.alg.Name, t.round)
 		}
 		left := t.state.clone()
 		for _, m := range p.Lost {
@@ -94,7 +101,13 @@ func (t *naive) commit(c event.Commit) error {
 	for t.round < c.To {
 		t.where[t.round] = timeline.Position{Round: t.round, Epochs: t.state.prog.Epochs, Steps: t.state.prog.Steps}
 		v := t.values(t.alg, t.edits, t.round)
-		if err := CheckShape(t.alg, optim.Shape{Roster: t.roster, Layout: t.cfg.Layout, K: v, Direct: t.cfg.Direct, Data: t.cfg.Data}); err != nil {
+		if err := CheckShape(t.alg, optim.Shape{
+			Roster: t.roster,
+			Layout: t.cfg.Layout,
+			K:      v,
+			Direct: t.cfg.Direct,
+			Data:   t.cfg.Data,
+		}); err != nil {
 			return fmt.Errorf("round %d has a shape that the algorithm rejects: %w", t.round, err)
 		}
 		if t.shape(t.alg, v) != t.kept {

@@ -191,13 +191,15 @@ func describe(x any) string {
 			return fmt.Sprintf("    LOG points %s at %d", r.Points.Series, r.Points.Round)
 		}
 	case event.Command:
-		return fmt.Sprintf("command %d: set %v members %d algorithm %q action %q limit %+v", x.ID, x.Set, x.Members, x.Algorithm, x.Action, x.Limit)
+		return fmt.Sprintf("command %d: set %v members %d algorithm %q action %q limit %+v", x.ID, x.Set, x.Members,
+			x.Algorithm, x.Action, x.Limit)
 	}
 	return fmt.Sprintf("%T%+v", x, x)
 }
 
 func describePlan(p event.Plan) string {
-	return fmt.Sprintf("plan epoch %d base %d at %d from %s %s -> %s members %v on %v lost %v cause %s timeline %s", p.Epoch, p.Base, p.At, p.From, p.OldAlg, p.Algorithm,
+	return fmt.Sprintf("plan epoch %d base %d at %d from %s %s -> %s members %v on %v lost %v cause %s timeline %s",
+		p.Epoch, p.Base, p.At, p.From, p.OldAlg, p.Algorithm,
 		p.New.Members, p.New.Owner, p.Lost, p.Cause, edits(p.Timeline))
 }
 

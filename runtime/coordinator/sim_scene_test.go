@@ -30,7 +30,8 @@ type deadline struct {
 }
 
 func (c scene) String() string {
-	return fmt.Sprintf("%s, %d members on %d workers (wait %d), %s, limit %+v, save %s, ahead %d, edits %s, coupled %v", c.cfg.Algorithm, c.cfg.Members, c.workers, c.cfg.Wait,
+	return fmt.Sprintf("%s, %d members on %d workers (wait %d), %s, limit %+v, save %s, ahead %d, edits %s, coupled %v",
+		c.cfg.Algorithm, c.cfg.Members, c.workers, c.cfg.Wait,
 		c.cfg.OnLoss, c.cfg.Limit, c.cfg.SavePeriod, c.cfg.Ahead, edits(c.cfg.Edits), c.coupled)
 }
 
@@ -40,7 +41,8 @@ var simAlgorithms = []string{"dp-sgd", "parle", "popsgd", "openai-es", "pesgd"}
 func drawScene(d *dice) (c scene) {
 	alg := simAlgorithms[d.n(len(simAlgorithms))]
 	c.workers, c.coupled, c.probe, c.slow = 1+d.n(4), !d.one(4), uint64(1+d.n(6)), 1+d.n(30)
-	c.cfg = Config{Algorithm: alg, Members: 2 * (1 + d.n(4)), Wait: 1 + d.n(c.workers), Layout: simLayout, Data: optim.DataSize{Train: 500, Validation: 50},
+	c.cfg = Config{Algorithm: alg, Members: 2 * (1 + d.n(4)), Wait: 1 + d.n(c.workers), Layout: simLayout,
+		Data:   optim.DataSize{Train: 500, Validation: 50},
 		OnLoss: LossPolicies[d.n(3)], Lookup: symbolic, Ahead: d.n(4), GrantMax: 40,
 		Edits: []event.Edit{{Algorithm: alg, Knob: "batch", Expr: strconv.Itoa(20 + d.n(60)), By: "preset"}}}
 	if d.one(3) {
@@ -114,10 +116,12 @@ var simSettings = []event.Setting{
 }
 
 var simKnobs = map[string][]event.Setting{
-	"parle": {{Knob: "variant", Expr: "paper"}, {Knob: "variant", Expr: "arxiv"}, {Knob: "ell", Expr: "50"}, {Knob: "ell", Expr: "5"}, {Knob: "slice", Expr: "10"},
+	"parle": {{Knob: "variant", Expr: "paper"}, {Knob: "variant", Expr: "arxiv"}, {Knob: "ell", Expr: "50"},
+		{Knob: "ell", Expr: "5"}, {Knob: "slice", Expr: "10"},
 		{Knob: "slice", Expr: "64"}, {Knob: "ell", Expr: "linear:10..50@20"}, {Knob: "ell", Expr: "linear:4..9@2e"}, {Knob: "gamma", Expr: "exp:100*0.9/step"}},
 	"openai-es": {{Knob: "optimiser", Expr: "sgd"}, {Knob: "optimiser", Expr: "adam"}, {Knob: "sigma", Expr: "0.1"}, {Knob: "distribution", Expr: "chromosome"}},
-	"pesgd": {{Knob: "elite", Expr: "4"}, {Knob: "elite", Expr: "6"}, {Knob: "elite", Expr: "linear:1..4@20"}, {Knob: "elite", Expr: "step:1,15=3,25=8"}, {Knob: "elite", Expr: "linear:1..7@3e"},
+	"pesgd": {{Knob: "elite", Expr: "4"}, {Knob: "elite", Expr: "6"}, {Knob: "elite", Expr: "linear:1..4@20"},
+		{Knob: "elite", Expr: "step:1,15=3,25=8"}, {Knob: "elite", Expr: "linear:1..7@3e"},
 		{Knob: "elite", Expr: "exp:1*1.2/round"}, {Knob: "elite", Expr: "0"}, {Knob: "period", Expr: "0.5"}},
 	"popsgd": {{Knob: "h", Expr: "2"}, {Knob: "start", Expr: "own"}},
 }

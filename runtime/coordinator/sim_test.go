@@ -153,7 +153,15 @@ func (s *sim) crash() error {
 	}
 	path := fmt.Sprintf("crash/%d", c.at)
 	s.store[path] = s.naive.state.file(s.naive.kept)
-	cp := event.Checkpoint{Round: c.at, Epoch: c.epoch, Roster: c.roster, Algorithm: c.alg, Hash: c.hashes[c.at], Progress: s.naive.state.prog, Files: []event.File{{Path: path, Digest: fileDigest(s.store[path])}}}
+	cp := event.Checkpoint{
+		Round:     c.at,
+		Epoch:     c.epoch,
+		Roster:    c.roster,
+		Algorithm: c.alg,
+		Hash:      c.hashes[c.at],
+		Progress:  s.naive.state.prog,
+		Files:     []event.File{{Path: path, Digest: fileDigest(s.store[path])}},
+	}
 	for _, e := range c.effective {
 		if e.At < c.at || slices.ContainsFunc(s.naive.planned, e.Same) {
 			if at, passed := s.naive.where[e.At]; passed && e.At <= c.at {
@@ -233,7 +241,8 @@ func (s *sim) nudge() error {
 		s.at(50, func() error { return s.step(Tick{}) })
 	default:
 		return fmt.Errorf("stuck: phase %s, committed %d, granted %d, plan %v, change %v, ending %v, saving %v, alive %v",
-			s.core.phase, s.core.committed, s.core.granted, s.core.plan != nil, s.core.change != nil, s.core.ending, s.core.saving != nil, s.core.alive)
+			s.core.phase, s.core.committed, s.core.granted, s.core.plan != nil, s.core.change != nil, s.core.ending,
+			s.core.saving != nil, s.core.alive)
 	}
 	return nil
 }
@@ -452,31 +461,46 @@ func TestSimulatorRepeats(t *testing.T) {
 
 // tally counts the situations in all runs, so that the test fails if one never occurs.
 type tally struct {
-	Plans, Deaths, Rollbacks, Restores, Swaps, Resizes, Structural, Edits, Refused, Saves, FailedSaves, Aborted, Finished, Stopped, Resumed, Crashed, Outdated              int
-	Left, Abandoned, Drained, Uncordoned, Seeds, Chromosomes, Disagreed, Evicted, Failed, Back, Severed, Astray, Never, Believed, Mirrored, Reattached, Recomputed, Audited int
+	Plans, Deaths, Rollbacks, Restores, Swaps, Resizes, Structural, Edits, Refused, Saves, FailedSaves, Aborted, Finished,
+	Stopped, Resumed, Crashed, Outdated int
+	Left, Abandoned, Drained, Uncordoned, Seeds, Chromosomes, Disagreed, Evicted, Failed, Back, Severed, Astray, Never,
+	Believed, Mirrored, Reattached, Recomputed, Audited int
 }
 
 func (t *tally) add(s *sim) {
 	c := s.check
-	t.sum(tally{c.count["plan"], c.count["death"], c.count["rollback"], c.count["restore"], c.count["swap"], c.count["resize"], c.count["knob"],
-		c.count["edit"], c.count["refused"], c.count["checkpoint"], c.count["disk"], c.count["aborted"], c.count["finished"], c.count["stopped"], c.count["resumed"], c.count["crashed"], c.count["outdated"],
-		c.count["released"], c.count["abandoned"], c.count["drain"], c.count["uncordon"], c.count["chose seed"], c.count["chose chromosome"], c.count[string(event.AlertDisagree)], c.count["evicted"], c.count["failed"], c.count["back"], c.count[string(event.AlertLostLink)], c.count["astray"], c.count["never"], c.count["reported by another"], c.count["mirrored"], c.count["reattached"], c.count["recomputed"], c.count["audited"]})
+	t.sum(tally{c.count["plan"], c.count["death"], c.count["rollback"], c.count["restore"], c.count["swap"],
+		c.count["resize"], c.count["knob"],
+		c.count["edit"], c.count["refused"], c.count["checkpoint"], c.count["disk"], c.count["aborted"], c.count["finished"],
+		c.count["stopped"], c.count["resumed"], c.count["crashed"], c.count["outdated"],
+		c.count["released"], c.count["abandoned"], c.count["drain"], c.count["uncordon"], c.count["chose seed"],
+		c.count["chose chromosome"], c.count[string(event.AlertDisagree)], c.count["evicted"], c.count["failed"],
+		c.count["back"], c.count[string(event.AlertLostLink)], c.count["astray"], c.count["never"],
+		c.count["reported by another"], c.count["mirrored"], c.count["reattached"], c.count["recomputed"],
+		c.count["audited"]})
 }
 
 func (t *tally) sum(o tally) {
-	t.Plans, t.Deaths, t.Rollbacks, t.Restores = t.Plans+o.Plans, t.Deaths+o.Deaths, t.Rollbacks+o.Rollbacks, t.Restores+o.Restores
-	t.Swaps, t.Resizes, t.Structural, t.Edits = t.Swaps+o.Swaps, t.Resizes+o.Resizes, t.Structural+o.Structural, t.Edits+o.Edits
-	t.Refused, t.Saves, t.FailedSaves, t.Aborted = t.Refused+o.Refused, t.Saves+o.Saves, t.FailedSaves+o.FailedSaves, t.Aborted+o.Aborted
-	t.Left, t.Abandoned, t.Drained, t.Uncordoned = t.Left+o.Left, t.Abandoned+o.Abandoned, t.Drained+o.Drained, t.Uncordoned+o.Uncordoned
+	t.Plans, t.Deaths, t.Rollbacks, t.Restores = t.Plans+o.Plans, t.Deaths+o.Deaths, t.Rollbacks+o.Rollbacks,
+		t.Restores+o.Restores
+	t.Swaps, t.Resizes, t.Structural, t.Edits = t.Swaps+o.Swaps, t.Resizes+o.Resizes, t.Structural+o.Structural,
+		t.Edits+o.Edits
+	t.Refused, t.Saves, t.FailedSaves, t.Aborted = t.Refused+o.Refused, t.Saves+o.Saves, t.FailedSaves+o.FailedSaves,
+		t.Aborted+o.Aborted
+	t.Left, t.Abandoned, t.Drained, t.Uncordoned = t.Left+o.Left, t.Abandoned+o.Abandoned, t.Drained+o.Drained,
+		t.Uncordoned+o.Uncordoned
 	t.Seeds, t.Chromosomes = t.Seeds+o.Seeds, t.Chromosomes+o.Chromosomes
 	t.Disagreed, t.Evicted = t.Disagreed+o.Disagreed, t.Evicted+o.Evicted
-	t.Severed, t.Astray, t.Never, t.Believed = t.Severed+o.Severed, t.Astray+o.Astray, t.Never+o.Never, t.Believed+o.Believed
+	t.Severed, t.Astray, t.Never, t.Believed = t.Severed+o.Severed, t.Astray+o.Astray, t.Never+o.Never,
+		t.Believed+o.Believed
 	t.Failed, t.Back, t.Mirrored = t.Failed+o.Failed, t.Back+o.Back, t.Mirrored+o.Mirrored
 	t.Reattached, t.Recomputed, t.Audited = t.Reattached+o.Reattached, t.Recomputed+o.Recomputed, t.Audited+o.Audited
-	t.Finished, t.Stopped, t.Resumed, t.Crashed, t.Outdated = t.Finished+o.Finished, t.Stopped+o.Stopped, t.Resumed+o.Resumed, t.Crashed+o.Crashed, t.Outdated+o.Outdated
+	t.Finished, t.Stopped, t.Resumed, t.Crashed, t.Outdated = t.Finished+o.Finished, t.Stopped+o.Stopped,
+		t.Resumed+o.Resumed, t.Crashed+o.Crashed, t.Outdated+o.Outdated
 }
 
 func (t tally) values() []int {
-	return []int{t.Plans, t.Deaths, t.Rollbacks, t.Restores, t.Swaps, t.Resizes, t.Structural, t.Edits, t.Refused, t.Saves, t.FailedSaves, t.Aborted, t.Finished, t.Stopped, t.Resumed, t.Crashed, t.Outdated,
+	return []int{t.Plans, t.Deaths, t.Rollbacks, t.Restores, t.Swaps, t.Resizes, t.Structural, t.Edits, t.Refused, t.Saves,
+		t.FailedSaves, t.Aborted, t.Finished, t.Stopped, t.Resumed, t.Crashed, t.Outdated,
 		t.Left, t.Abandoned, t.Drained, t.Uncordoned, t.Seeds, t.Chromosomes, t.Disagreed, t.Evicted, t.Failed, t.Back, t.Severed, t.Astray, t.Never, t.Believed, t.Reattached, t.Recomputed, t.Audited}
 }

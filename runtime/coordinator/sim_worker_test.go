@@ -394,7 +394,15 @@ func (w *simWorker) ready(p message.Plan) error {
 	if err != nil {
 		return err
 	}
-	next := &simEpoch{epoch: p.Epoch, alg: alg, roster: p.New, round: p.At, time: tl, snaps: map[uint64]simSnap{}, blown: map[uint64]bool{}}
+	next := &simEpoch{
+		epoch:  p.Epoch,
+		alg:    alg,
+		roster: p.New,
+		round:  p.At,
+		time:   tl,
+		snaps:  map[uint64]simSnap{},
+		blown:  map[uint64]bool{},
+	}
 	if next.state, err = w.build(p, w.id); err != nil {
 		return err
 	}
@@ -447,7 +455,8 @@ func (w *simWorker) build(p message.Plan, host int) (y symbols, err error) {
 			all.shared, all.prog = pub.shared, pub.prog
 			maps.Copy(all.rows, pub.rows)
 		}
-		y = carry(all, s.naive.blocks(p.OldAlg, p.Timeline, p.At), s.naive.blocks(p.Algorithm, p.Timeline, p.At), p.New.Hosted(host))
+		y = carry(all, s.naive.blocks(p.OldAlg, p.Timeline, p.At), s.naive.blocks(p.Algorithm, p.Timeline, p.At),
+			p.New.Hosted(host))
 	}
 	return y, nil
 }
@@ -539,7 +548,13 @@ func (w *simWorker) grant(g message.Grant) error {
 func (w *simWorker) done(g message.Grant) error {
 	s, e := w.sim, w.now
 	lead := e.roster.Owner[0] == w.id
-	d := message.Done{Worker: w.id, Epoch: g.Epoch, From: g.From, Nanos: int64(1 + s.draw.n(50)), Extra: int64(s.draw.n(3))}
+	d := message.Done{
+		Worker: w.id,
+		Epoch:  g.Epoch,
+		From:   g.From,
+		Nanos:  int64(1 + s.draw.n(50)),
+		Extra:  int64(s.draw.n(3)),
+	}
 	for e.round < g.To {
 		before := e.state.prog
 		pos := timeline.Position{Round: e.round, Epochs: before.Epochs, Steps: before.Steps}
@@ -553,7 +568,12 @@ func (w *simWorker) done(g message.Grant) error {
 		e.ended = g.Limit.Rounds > 0 && p.Rounds >= g.Limit.Rounds || g.Limit.Epochs > 0 && p.Epochs >= g.Limit.Epochs
 		probe := e.round%s.scene.probe == 0 || e.ended
 		if probe && lead {
-			d.Points = append(d.Points, event.Points{Round: e.round, Series: event.SeriesCentre, Members: []engine.Member{engine.None}, Values: []float64{simLoss(e.round)}})
+			d.Points = append(d.Points, event.Points{
+				Round:   e.round,
+				Series:  event.SeriesCentre,
+				Members: []engine.Member{engine.None},
+				Values:  []float64{simLoss(e.round)},
+			})
 		}
 		if e.ended || probe && g.Hold {
 			break
@@ -570,7 +590,8 @@ func (w *simWorker) done(g message.Grant) error {
 	if e.copies.rows != nil {
 		d.Mirrored = e.copies.own()
 	}
-	if (s.drifter < 0 || s.drifter == w.id || s.workers[s.drifter].dead) && e.roster.Owner[0] != w.id && s.scene.drift(&s.draw) {
+	if (s.drifter < 0 || s.drifter == w.id || s.workers[s.drifter].dead) && e.roster.Owner[0] != w.id &&
+		s.scene.drift(&s.draw) {
 		w.faulty, s.drifter = true, w.id // one worker at a time
 		setDigest(&d, "y/shared", [32]byte{1, byte(w.id)})
 		setDigest(&d, "progress/shared", [32]byte{2, byte(w.id)})
@@ -608,7 +629,8 @@ func (w *simWorker) save(m message.Save) error {
 
 // file returns the checkpoint file with these rows.
 func (y symbols) file(kept hash) map[string]hash {
-	file := map[string]hash{"kept": kept, "shared": y.shared, "rounds": hash(y.prog.Rounds), "steps": hash(y.prog.Steps), "samples": hash(y.prog.Samples)}
+	file := map[string]hash{"kept": kept, "shared": y.shared, "rounds": hash(y.prog.Rounds), "steps": hash(y.prog.Steps),
+		"samples": hash(y.prog.Samples)}
 	for id, h := range y.rows {
 		file[fmt.Sprint(id)] = h
 	}
@@ -639,7 +661,8 @@ func (s *sim) load(p message.Plan, id int) (symbols, error) {
 		if file["kept"] != s.naive.blocks(p.Algorithm, p.Timeline, p.At) {
 			return y, fmt.Errorf("the checkpoint of round %d has other blocks than the knobs of the plan need", cp.Round)
 		}
-		y.shared, y.prog = file["shared"], event.Progress{Rounds: uint64(file["rounds"]), Steps: uint64(file["steps"]), Samples: uint64(file["samples"])}
+		y.shared, y.prog = file["shared"],
+			event.Progress{Rounds: uint64(file["rounds"]), Steps: uint64(file["steps"]), Samples: uint64(file["samples"])}
 		y.prog.Epochs = float64(y.prog.Samples) / simEpochSamples
 		for _, m := range p.New.Hosted(id) {
 			if h, ok := file[fmt.Sprint(m)]; ok {

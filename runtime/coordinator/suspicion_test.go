@@ -200,7 +200,8 @@ func TestRowsOfAPlan(t *testing.T) {
 		r := p.readyOf(p.core.pending[0])
 		sources := p.core.plan.Sources()
 		for i, x := range r.Held.Digests {
-			if m, ok := rowMember(x); ok && slices.Contains(moved, m) && r.Worker != liar && sources.Has(m) && sources.Of(m) == liar {
+			if m, ok := rowMember(x); ok && slices.Contains(moved, m) && r.Worker != liar && sources.Has(m) &&
+				sources.Of(m) == liar {
 				r.Held.Digests[i].Sum = [32]byte{66}
 				lies++
 			}
@@ -296,7 +297,8 @@ func TestMirrors(t *testing.T) {
 			d.Mirrored[0].Sum = [32]byte{66}
 		}
 	})
-	if now, _ := p.core.Committed(); now != at || !strings.Contains(strings.Join(p.alerts(), "\n"), "workers 0 and 1 contradict") {
+	if now, _ := p.core.Committed(); now != at ||
+		!strings.Contains(strings.Join(p.alerts(), "\n"), "workers 0 and 1 contradict") {
 		t.Errorf("round %d after %d: %q", now, at, p.alerts())
 	}
 	p.ready()
@@ -325,7 +327,8 @@ func TestLateAudit(t *testing.T) {
 	}
 }
 
-// TestWrongReady: a worker that reports wrong shared rows with a plan, or none, is evicted, and the plan takes no effect.
+// TestWrongReady: a worker that reports wrong shared rows with a plan, or none, is evicted, and the plan takes no
+// effect.
 func TestWrongReady(t *testing.T) {
 	for name, change := range map[string]func(r *message.Ready){
 		"a wrong shared row": func(r *message.Ready) {
@@ -375,8 +378,8 @@ func (p *testRun) faulty(w, of int) message.Failed {
 	return message.Failed{Worker: w, Epoch: p.core.epoch, Err: "out of step", Faulty: &of}
 }
 
-// TestFaultyFrames: a worker that reports impossible frames again and again is sent away for a while, and no other is; it
-// may not accuse itself, nor while it takes part in nothing.
+// TestFaultyFrames: a worker that reports impossible frames again and again is sent away for a while, and no other is;
+// it may not accuse itself, nor while it takes part in nothing.
 func TestFaultyFrames(t *testing.T) {
 	p := newTestRun(t, 4, func(c *Config) { c.Members, c.Ahead = 8, 1 })
 	for range 20 {
@@ -386,7 +389,8 @@ func TestFaultyFrames(t *testing.T) {
 		p.step(p.faulty(liar, 0))
 		p.ready()
 	}
-	if !slices.Equal(p.evicted, []int{liar}) || p.evictions[0].after == 0 && !strings.Contains(strings.Join(p.alerts(), "\n"), "takes part in no") {
+	if !slices.Equal(p.evicted, []int{liar}) ||
+		p.evictions[0].after == 0 && !strings.Contains(strings.Join(p.alerts(), "\n"), "takes part in no") {
 		t.Errorf("evicted %v %v: %q", p.evicted, p.evictions, p.alerts())
 	}
 	p.ready()
@@ -494,7 +498,8 @@ func TestReturnsByKey(t *testing.T) {
 	}
 }
 
-// TestAloneWithAccused: if the accused worker would host all members alone, the one that was set aside takes part again.
+// TestAloneWithAccused: if the accused worker would host all members alone, the one that was set aside takes part
+// again.
 func TestAloneWithAccused(t *testing.T) {
 	p := newTestRun(t, 3, func(c *Config) { c.Members, c.Audit, c.Ahead = 6, 0.001, 1 })
 	p.round(func(w int, d *message.Done) {

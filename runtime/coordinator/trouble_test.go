@@ -17,7 +17,12 @@ func (p *testRun) answerSave() {
 		p.t.Fatal("no save is in progress")
 	}
 	for _, w := range p.core.roster.Workers() {
-		p.step(message.Saved{Worker: w, Epoch: p.core.base, At: p.core.saving.at, Files: []event.File{{Path: "x", Digest: "blake3:" + strings.Repeat("0", 64), Bytes: 1}}})
+		p.step(message.Saved{
+			Worker: w,
+			Epoch:  p.core.base,
+			At:     p.core.saving.at,
+			Files:  []event.File{{Path: "x", Digest: "blake3:" + strings.Repeat("0", 64), Bytes: 1}},
+		})
 	}
 }
 
@@ -44,7 +49,12 @@ func (p *testRun) roundWithLoss(loss float64) {
 func (p *testRun) reportNonFinite() {
 	p.t.Helper()
 	g := p.grant(0)
-	p.step(message.Failed{Worker: 0, Epoch: p.core.base, Err: "not finite", NonFinite: &message.NonFinite{Block: "x", Member: p.core.roster.Hosted(0)[0], From: g.From, To: g.To}})
+	p.step(message.Failed{
+		Worker:    0,
+		Epoch:     p.core.base,
+		Err:       "not finite",
+		NonFinite: &message.NonFinite{Block: "x", Member: p.core.roster.Hosted(0)[0], From: g.From, To: g.To},
+	})
 }
 
 // TestOnTrouble: under each policy, how a run reacts if a block is not finite, the disk is full, or its workers
@@ -157,7 +167,12 @@ func TestBackInBranch(t *testing.T) {
 	s.Take(event.Record{Commit: &event.Commit{To: 41}})
 	s.Take(event.Record{Checkpoint: &event.Checkpoint{Round: 41}})
 	probe := func(at uint64, loss float64) event.Record {
-		return event.Record{Points: &event.Points{Round: at, Series: "centre.loss", Members: []engine.Member{engine.None}, Values: []float64{loss}}}
+		return event.Record{Points: &event.Points{
+			Round:   at,
+			Series:  "centre.loss",
+			Members: []engine.Member{engine.None},
+			Values:  []float64{loss},
+		}}
 	}
 	if s.Good != cp {
 		t.Errorf("good is %+v", s.Good)
@@ -179,7 +194,8 @@ func TestBackInBranch(t *testing.T) {
 
 // TestPoliciesAreKnown: an unknown policy is rejected. It does not select the default.
 func TestPoliciesAreKnown(t *testing.T) {
-	for _, change := range []func(*Config){func(c *Config) { c.OnLoss = "pray" }, func(c *Config) { c.OnTrouble = "wait " }} {
+	for _, change := range []func(*Config){func(c *Config) { c.OnLoss = "pray" },
+		func(c *Config) { c.OnTrouble = "wait " }} {
 		cfg := Config{Algorithm: "parle", Members: 2, Lookup: symbolic}
 		change(&cfg)
 		if _, err := New(cfg); err == nil || !strings.Contains(err.Error(), "there is no policy on-") {
