@@ -66,10 +66,12 @@ func TestClients(t *testing.T) {
 	if err != nil || viewer.Role() != wire.Viewer {
 		t.Fatalf("%s: %v", viewer.Role(), err)
 	}
-	if r, err := looks.Command(testutil.Context(t), event.Command{Action: event.Pause}); err != nil || r.Accepted || !strings.Contains(r.Reason, "operator") {
+	if r, err := looks.Command(testutil.Context(t), event.Command{Action: event.Pause}); err != nil || r.Accepted ||
+		!strings.Contains(r.Reason, "operator") {
 		t.Errorf("a command of a viewer: %+v, %v", r, err)
 	}
-	if _, err := looks.Gate(testutil.Context(t), control.Gate{Role: "operator"}); err == nil || !strings.Contains(err.Error(), "operator") {
+	if _, err := looks.Gate(testutil.Context(t), control.Gate{Role: "operator"}); err == nil ||
+		!strings.Contains(err.Error(), "operator") {
 		t.Errorf("a viewer creates a URL: %v", err)
 	}
 
@@ -78,7 +80,8 @@ func TestClients(t *testing.T) {
 	if err != nil || operator.Role() != wire.Operator {
 		t.Fatalf("%v", err)
 	}
-	if r, err := steers.Command(testutil.Context(t), event.Command{By: "the boss", Set: []event.Setting{{Knob: "eta", Expr: "0.01"}}}); err != nil || !r.Accepted {
+	if r, err := steers.Command(testutil.Context(t),
+		event.Command{By: "the boss", Set: []event.Setting{{Knob: "eta", Expr: "0.01"}}}); err != nil || !r.Accepted {
 		t.Fatalf("an operator's command: %+v, %v", r, err)
 	}
 	for len(v.Edits) == 0 || v.Edits[len(v.Edits)-1].Expr != "0.01" {
@@ -126,7 +129,8 @@ func TestClients(t *testing.T) {
 	if r, err := steers.Command(testutil.Context(t), event.Command{Action: event.Resume}); err != nil || !r.Accepted {
 		t.Errorf("resume: %+v, %v", r, err)
 	}
-	if r, err := steers.Command(testutil.Context(t), event.Command{Link: &event.Link{From: 0, To: 7}}); err != nil || r.Accepted || !strings.Contains(r.Reason, "worker 7") {
+	if r, err := steers.Command(testutil.Context(t), event.Command{Link: &event.Link{From: 0, To: 7}}); err != nil ||
+		r.Accepted || !strings.Contains(r.Reason, "worker 7") {
 		t.Errorf("a link to an unknown worker: %+v, %v", r, err)
 	}
 
@@ -173,7 +177,8 @@ func TestClients(t *testing.T) {
 	}
 	testutil.Receive(t, over, "end of the run")
 	testutil.Receive(t, viewer.Gone(), "goodbye to the viewer")
-	if err := errors.Join(testutil.Receive(t, ends[0], "end of a worker"), testutil.Receive(t, ends[1], "end of a worker")); err != nil {
+	if err := errors.Join(testutil.Receive(t, ends[0], "end of a worker"),
+		testutil.Receive(t, ends[1], "end of a worker")); err != nil {
 		t.Error(err)
 	}
 }
@@ -232,7 +237,8 @@ func TestClientsOfTheDead(t *testing.T) {
 
 // TestClientsThatVanish: a viewer that disconnects while the run has no new records leaves no goroutine behind.
 func TestClientsThatVanish(t *testing.T) {
-	s := serve(t, prepare(t, small(3)), nil, filepath.Join(t.TempDir(), "run"), nil) // no worker joins, so the log has no records
+	// no worker joins, so the log has no records
+	s := serve(t, prepare(t, small(3)), nil, filepath.Join(t.TempDir(), "run"), nil)
 	defer func() {
 		if err := errors.Join(s.srv.Close(), s.run.Close()); err != nil {
 			t.Error(err)
@@ -296,10 +302,12 @@ func TestKeepsItsKey(t *testing.T) {
 		t.Error(err)
 	}
 	for content, want := range map[string]string{"{": "damaged", "{}": "put the key back"} {
-		if err := errors.Join(os.WriteFile(filepath.Join(s.dir, stateFile), []byte(content), 0o600), os.RemoveAll(filepath.Join(s.dir, keyFile))); err != nil {
+		if err := errors.Join(os.WriteFile(filepath.Join(s.dir, stateFile), []byte(content), 0o600),
+			os.RemoveAll(filepath.Join(s.dir, keyFile))); err != nil {
 			t.Fatal(err)
 		}
-		if srv, err := Listen(Config{Dir: s.dir, Address: "127.0.0.1:0"}); err == nil || !strings.Contains(err.Error(), want) {
+		if srv, err := Listen(Config{Dir: s.dir, Address: "127.0.0.1:0"}); err == nil ||
+			!strings.Contains(err.Error(), want) {
 			t.Errorf("%s: %v", content, err)
 			if err == nil {
 				srv.Close()

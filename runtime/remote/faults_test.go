@@ -16,12 +16,14 @@ func TestFaultIsKept(t *testing.T) {
 	dir := filepath.Join(t.TempDir(), "run")
 	s := serve(t, prepare(t, small(3)), nil, dir, nil)
 	keep := s.run.Fleet().Fault
-	if err := recoverFault(keep, func() error { var none []int; return errors.New(string(rune(none[3]))) }); err == nil || strings.ContainsRune(err.Error(), '\n') ||
+	if err := recoverFault(keep, func() error { var none []int; return errors.New(string(rune(none[3]))) }); err == nil ||
+		strings.ContainsRune(err.Error(), '\n') ||
 		!strings.Contains(err.Error(), "caused a bug in brood: runtime error: index out of range [3]") {
 		t.Errorf("%v", err)
 	}
 	text, err := os.ReadFile(filepath.Join(dir, host.FaultsFile))
-	if err != nil || !strings.Contains(string(text), "index out of range [3]") || !strings.Contains(string(text), "faults_test.go") {
+	if err != nil || !strings.Contains(string(text), "index out of range [3]") ||
+		!strings.Contains(string(text), "faults_test.go") {
 		t.Errorf("%v: %s", err, text)
 	}
 	for range 1000 {

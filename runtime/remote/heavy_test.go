@@ -17,7 +17,8 @@ import (
 // this process.
 func TestHeavyInsider(t *testing.T) {
 	s := serve(t, prepare(t, small(1<<40)), nil, filepath.Join(t.TempDir(), "run"), nil)
-	values := append([]byte{0xa2, 0, 0, 7, 0x82}, bytes.Repeat(append([]byte{0xa1, 3, 0x9a, 0, 0x1c, 0, 0}, make([]byte, 0x1c0000)...), 2)...)
+	values := append([]byte{0xa2, 0, 0, 7, 0x82},
+		bytes.Repeat(append([]byte{0xa1, 3, 0x9a, 0, 0x1c, 0, 0}, make([]byte, 0x1c0000)...), 2)...)
 	kind, _, err := message.Encode(message.Done{})
 	if err != nil {
 		t.Fatal(err)

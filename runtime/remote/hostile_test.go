@@ -180,7 +180,8 @@ func TestHostileWorkers(t *testing.T) {
 		for err == nil {
 			_, err = x.receive()
 		}
-		if gone, ok := errors.AsType[*quic.GoneError](err); !ok || gone.Cause != quic.Ended || !strings.Contains(gone.Reason, c.want) {
+		if gone, ok := errors.AsType[*quic.GoneError](err); !ok || gone.Cause != quic.Ended ||
+			!strings.Contains(gone.Reason, c.want) {
 			t.Errorf("%s: %v, want %q", name, err, c.want)
 		}
 	}
@@ -188,7 +189,8 @@ func TestHostileWorkers(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	for _, path := range []string{"log-000001.brood", "../run/log-000001.brood", "/etc/passwd", "checkpoints/1/../../lock", "checkpoints/01/epoch-1-worker-0.safetensors", "checkpoints/1/epoch-1-worker-0.safetensors"} {
+	for _, path := range []string{"log-000001.brood", "../run/log-000001.brood", "/etc/passwd", "checkpoints/1/../../lock",
+		"checkpoints/01/epoch-1-worker-0.safetensors", "checkpoints/1/epoch-1-worker-0.safetensors"} {
 		x.send(message.Get{Path: path})
 		for {
 			m, err := x.receive()
@@ -236,10 +238,22 @@ func TestInsider(t *testing.T) {
 			return message.Failed{Worker: x.id, Epoch: g.Epoch, Err: "\x1b[2J\x1b]0;hello\x07\nbrood: the run is over"}
 		},
 		func(x *rawWorker, g message.Grant) any {
-			return message.Done{Worker: x.id, Epoch: g.Epoch, From: g.From, To: g.To, Points: []event.Points{{Round: g.To, Series: "loss", Members: []engine.Member{2, 1, 0}, Values: []float64{1}}}}
+			return message.Done{
+				Worker: x.id,
+				Epoch:  g.Epoch,
+				From:   g.From,
+				To:     g.To,
+				Points: []event.Points{{Round: g.To, Series: "loss", Members: []engine.Member{2, 1, 0}, Values: []float64{1}}},
+			}
 		},
 		func(x *rawWorker, g message.Grant) any {
-			return message.Done{Worker: x.id, Epoch: g.Epoch, From: g.From, To: 1 << 62, Progress: event.Progress{Rounds: 1 << 62, Epochs: math.Inf(1)}}
+			return message.Done{
+				Worker:   x.id,
+				Epoch:    g.Epoch,
+				From:     g.From,
+				To:       1 << 62,
+				Progress: event.Progress{Rounds: 1 << 62, Epochs: math.Inf(1)},
+			}
 		},
 	} {
 		x, err := joinRaw(s, newKey(t), nil)
@@ -260,7 +274,8 @@ func TestInsider(t *testing.T) {
 				away = m
 			}
 		}
-		if gone, ok := errors.AsType[*quic.GoneError](err); !ok || gone.Cause != quic.Left || away.Why == "" || away.After != 0 || gone.Reason != away.Why {
+		if gone, ok := errors.AsType[*quic.GoneError](err); !ok || gone.Cause != quic.Left || away.Why == "" ||
+			away.After != 0 || gone.Reason != away.Why {
 			t.Errorf("the bad worker ends with %v, after %+v", err, away)
 		}
 	}
@@ -370,7 +385,8 @@ func TestCheckpointStore(t *testing.T) {
 		all, _ := filepath.Glob(filepath.Join(dir, "checkpoints", "5", "*"))
 		return len(all)
 	}
-	for _, bad := range []message.Piece{piece(7, 14), {Path: rel, Total: 3}, {Path: rel, Total: 1, Data: []byte{1, 2}}, {Path: rel, From: -1, Total: 9, Data: []byte{1}},
+	for _, bad := range []message.Piece{piece(7, 14), {Path: rel, Total: 3}, {Path: rel, Total: 1, Data: []byte{1, 2}},
+		{Path: rel, From: -1, Total: 9, Data: []byte{1}},
 		{Path: rel, Total: 1 << 40, Data: []byte{1}}, {Path: rel, From: 1 << 62, Total: 9, Data: []byte{1}}} {
 		if _, _, err := s.append(bad); err == nil {
 			t.Errorf("accepted %+v", bad)
@@ -390,7 +406,8 @@ func TestCheckpointStore(t *testing.T) {
 			}
 		}
 	}
-	if got := s.serve(message.Get{Path: rel, From: 3}); got.Err != "" || got.Total != int64(len(want)) || !bytes.Equal(got.Data, want[3:]) {
+	if got := s.serve(message.Get{Path: rel, From: 3}); got.Err != "" || got.Total != int64(len(want)) ||
+		!bytes.Equal(got.Data, want[3:]) {
 		t.Errorf("%+v", got)
 	}
 	if left() != 1 {
@@ -407,7 +424,8 @@ func TestCheckpointStore(t *testing.T) {
 	if err := os.WriteFile(filepath.Join(dir, "checkpoints", "6"), nil, 0o600); err != nil {
 		t.Fatal(err)
 	}
-	if _, k, err := s.append(message.Piece{Path: session.CheckpointFile(6, 3, 1), Total: 9, Data: want[:4]}); err != nil || k.Err == "" {
+	if _, k, err := s.append(message.Piece{Path: session.CheckpointFile(6, 3, 1), Total: 9, Data: want[:4]}); err != nil ||
+		k.Err == "" {
 		t.Errorf("%+v, %v", k, err)
 	}
 }
@@ -416,7 +434,8 @@ func TestCheckpointStore(t *testing.T) {
 func TestLargeFile(t *testing.T) {
 	rel := session.CheckpointFile(5, 2, 1)
 	x := &workerHandle{saves: map[string]message.Save{rel: {Most: 1 << 20}}, files: checkpointStore{dir: t.TempDir()}}
-	if err := x.storePiece(message.Piece{Path: rel, Total: 1<<20 + 1, Data: []byte{1}}); err == nil || !strings.Contains(err.Error(), "take at most 1048576") {
+	if err := x.storePiece(message.Piece{Path: rel, Total: 1<<20 + 1, Data: []byte{1}}); err == nil ||
+		!strings.Contains(err.Error(), "take at most 1048576") {
 		t.Errorf("%v", err)
 	}
 }
@@ -430,15 +449,18 @@ func TestWrongData(t *testing.T) {
 	s.srv.mu.Unlock()
 	err := testutil.Receive(t, s.work(t.Context(), s.config()), "end of the worker")
 	var out *RefusedError
-	if !errors.As(err, &out) || !strings.Contains(err.Error(), digest) || !strings.Contains(err.Error(), "blake3:77") || !strings.Contains(err.Error(), "glyphs") {
+	if !errors.As(err, &out) || !strings.Contains(err.Error(), digest) || !strings.Contains(err.Error(), "blake3:77") ||
+		!strings.Contains(err.Error(), "glyphs") {
 		t.Errorf("%v", err)
 	}
-	testutil.Eventually(t, "the worker to leave", func() bool { return s.notes.text() != "" }) // the side that closes gets no reason from the peer
+	// the side that closes gets no reason from the peer
+	testutil.Eventually(t, "the worker to leave", func() bool { return s.notes.text() != "" })
 	if err := errors.Join(s.srv.Close(), s.run.Close()); err != nil {
 		t.Error(err)
 	}
 	testutil.Wait(s.t, &s.workers, "end of all workers")
-	if text := s.notes.text(); !strings.Contains(text, "it left: this machine cannot take part: ") || !strings.Contains(text, digest) {
+	if text := s.notes.text(); !strings.Contains(text, "it left: this machine cannot take part: ") ||
+		!strings.Contains(text, digest) {
 		t.Errorf("the notes are %q", text)
 	}
 }

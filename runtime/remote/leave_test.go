@@ -105,7 +105,8 @@ func restarts(t *testing.T, how string) {
 	})
 	address := s.srv.node.Address().String()
 	ends := []<-chan error{s.work(t.Context(), s.config()), s.work(t.Context(), s.config())}
-	if _, err := s.run.Train(ctx); how != "failed" && !errors.Is(err, context.Canceled) || how == "failed" && (err == nil || !strings.Contains(err.Error(), "something is wrong here")) {
+	if _, err := s.run.Train(ctx); how != "failed" && !errors.Is(err, context.Canceled) ||
+		how == "failed" && (err == nil || !strings.Contains(err.Error(), "something is wrong here")) {
 		t.Fatal(err)
 	}
 	if how == "killed" { // the workers receive no goodbye
@@ -127,8 +128,10 @@ func restarts(t *testing.T, how string) {
 	if again.srv, err = Listen(Config{Dir: dir, Note: again.notes.add}); err != nil {
 		t.Fatal(err)
 	}
-	if got := again.srv.node.Address().String(); got != address || !again.srv.node.ID().Equal(s.srv.node.ID()) || again.srv.id != s.srv.id {
-		t.Errorf("the new process listens at %s as %s, the old one at %s as %s", got, again.srv.node.ID().Short(), address, s.srv.node.ID().Short())
+	if got := again.srv.node.Address().String(); got != address || !again.srv.node.ID().Equal(s.srv.node.ID()) ||
+		again.srv.id != s.srv.id {
+		t.Errorf("the new process listens at %s as %s, the old one at %s as %s", got, again.srv.node.ID().Short(), address,
+			s.srv.node.ID().Short())
 	}
 	began := time.Now()
 	again.begin(from.Job, from, dir, func(r event.Record) {

@@ -144,11 +144,14 @@ func TestLinkLostThrice(t *testing.T) {
 			t.Errorf("a worker ends with %v", err)
 		}
 	}
-	const why = "it lost connections to other workers 3 times in 10m0s, but reaches the coordinator: check the network between the workers; the last time, worker "
-	if text := a.notes.text(); !strings.Contains(text, why) || !strings.Contains(text, "; this worker returns in 10s and retries for "+testutil.Timeout.String()) {
+	const why = "it lost connections to other workers 3 times in 10m0s, but reaches the coordinator: " +
+		"check the network between the workers; the last time, worker "
+	if text := a.notes.text(); !strings.Contains(text, why) ||
+		!strings.Contains(text, "; this worker returns in 10s and retries for "+testutil.Timeout.String()) {
 		t.Errorf("the notes are %s", text)
 	}
-	if all := strings.Join(a.alerts, "\n"); !strings.Contains(all, " is lost: "+why) || !strings.Contains(all, "; it may return in 10s") {
+	if all := strings.Join(a.alerts, "\n"); !strings.Contains(all, " is lost: "+why) ||
+		!strings.Contains(all, "; it may return in 10s") {
 		t.Errorf("alerts %s", all)
 	}
 	verifies(t, a.dir, a.hash)
@@ -195,7 +198,8 @@ func TestEvictedBeforeItJoins(t *testing.T) {
 		t.Errorf("first eviction: %+v", got)
 	}
 	_, err := joinRaw(s, liar, nil)
-	if no, ok := errors.AsType[wire.Refused](err); !ok || !no.Retry || no.Code != wire.CodeWait || !strings.Contains(no.Reason, "this worker was evicted and may return in ") {
+	if no, ok := errors.AsType[wire.Refused](err); !ok || !no.Retry || no.Code != wire.CodeWait ||
+		!strings.Contains(no.Reason, "this worker was evicted and may return in ") {
 		t.Errorf("before its time is over: %v", err)
 	}
 	s.srv.mu.Lock()
@@ -226,7 +230,8 @@ func TestAwayIsBounded(t *testing.T) {
 	for n := range 3 * maxEvicted {
 		s.recordEviction(node(n), time.Duration(n+1)*time.Minute)
 	}
-	if _, ok := s.evictedUntil[node(3*maxEvicted-1)]; !ok || len(s.evictedUntil) != maxEvicted || s.evictedFor(node(0)) > 0 || s.evictedFor(node(2*maxEvicted)) <= 0 {
+	if _, ok := s.evictedUntil[node(3*maxEvicted-1)]; !ok || len(s.evictedUntil) != maxEvicted ||
+		s.evictedFor(node(0)) > 0 || s.evictedFor(node(2*maxEvicted)) <= 0 {
 		t.Errorf("%d evictions are stored", len(s.evictedUntil))
 	}
 	for n := range s.evictedUntil {

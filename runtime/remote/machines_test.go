@@ -33,7 +33,8 @@ func TestMachines(t *testing.T) {
 			return
 		}
 		one, two := of(r, 0), of(r, 1)
-		whole = whole || len(r.Machines.Of) == 3 && r.Machines.Round > 0 && one.Values[event.Busy] > 0 && two.Values[event.Busy] > 0 &&
+		whole = whole || len(r.Machines.Of) == 3 && r.Machines.Round > 0 && one.Values[event.Busy] > 0 &&
+			two.Values[event.Busy] > 0 &&
 			one.Values[event.RoundTrip] > 0 && two.Values[event.Sent] > 0 && one.Values[event.Received] > 0
 		linked = linked || one.To[1] > 0 || two.To[0] > 0
 		if reported++; reported >= 2 && whole && linked && !over {
@@ -44,12 +45,14 @@ func TestMachines(t *testing.T) {
 	ends := []<-chan error{s.work(t.Context(), s.config()), s.work(t.Context(), s.config())}
 	done := make(chan coordinator.Exit, 1)
 	go func() { done <- s.train() }()
-	testutil.Receive(t, enough, "records of machines: both workers and the coordinator, with processors, round trips, bytes, and what a link carried")
+	testutil.Receive(t, enough, "records of machines: both workers and the coordinator, with processors, round trips, "+
+		"bytes, and what a link carried")
 	testutil.Eventually(t, "a round that workers report", func() bool {
 		d := s.run.Doing()
 		return d != nil && d.Stage == view.StageRound && d.Round > 0 && d.Members > 0
 	})
-	if r, err := s.run.Fleet().Command(testutil.Context(t), event.Command{Action: event.Stop, By: "test"}); err != nil || !r.Accepted {
+	if r, err := s.run.Fleet().Command(testutil.Context(t), event.Command{Action: event.Stop, By: "test"}); err != nil ||
+		!r.Accepted {
 		t.Fatalf("%+v, %v", r, err)
 	}
 	testutil.Receive(t, done, "end of the run")
@@ -176,10 +179,13 @@ func TestDoing(t *testing.T) {
 		})
 	}
 	shows(nil, nil)
-	shows(&message.Doing{Stage: "memory", For: math.MaxInt64, Of: 7, Members: 4}, &view.Doing{Stage: view.StageMemory, Of: 7, Members: 4})
-	shows(&message.Doing{Stage: "members", For: 1, Done: 3, Of: 4, Members: 4}, &view.Doing{Stage: view.StageMembers, Done: 3, Of: 4, Members: 4})
+	shows(&message.Doing{Stage: "memory", For: math.MaxInt64, Of: 7, Members: 4},
+		&view.Doing{Stage: view.StageMemory, Of: 7, Members: 4})
+	shows(&message.Doing{Stage: "members", For: 1, Done: 3, Of: 4, Members: 4},
+		&view.Doing{Stage: view.StageMembers, Done: 3, Of: 4, Members: 4})
 	shows(&message.Doing{Stage: "\x1b[2J", For: 1, Members: 4}, nil)
-	shows(&message.Doing{Stage: "round", Round: 2, Done: 9, Of: 4, Members: 4}, &view.Doing{Stage: view.StageRound, Round: 2, Done: 4, Of: 4, Members: 4})
+	shows(&message.Doing{Stage: "round", Round: 2, Done: 9, Of: 4, Members: 4},
+		&view.Doing{Stage: view.StageRound, Round: 2, Done: 4, Of: 4, Members: 4})
 	r := s.srv.hosted()
 	s.srv.mu.Lock()
 	for _, t := range r.handles {
@@ -229,7 +235,8 @@ func TestMachineNonsense(t *testing.T) {
 				w.send(message.Telemetry{Worker: w.id, Machine: map[event.Measure]float64{event.Busy: 1, event.Load: x}})
 			}
 		}
-		if gone, ok := errors.AsType[*quic.GoneError](err); !ok || gone.Cause != quic.Ended || !strings.Contains(gone.Reason, "implausible load") {
+		if gone, ok := errors.AsType[*quic.GoneError](err); !ok || gone.Cause != quic.Ended ||
+			!strings.Contains(gone.Reason, "implausible load") {
 			t.Errorf("with a load of %g the worker ends with %v", x, err)
 		}
 	}

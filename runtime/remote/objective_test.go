@@ -16,18 +16,28 @@ import (
 
 // sphere returns an objective with n parameters.
 func sphere(n int) *host.Own {
-	return &host.Own{Objective: &objective.Objective{Spec: objective.Flat(n), Func: func(x []float32, _ uint64) (f float64, err error) {
-		for _, v := range x {
-			f -= float64(v) * float64(v)
-		}
-		return f, nil
-	}}}
+	return &host.Own{Objective: &objective.Objective{Spec: objective.Flat(n),
+		Func: func(x []float32, _ uint64) (f float64, err error) {
+			for _, v := range x {
+				f -= float64(v) * float64(v)
+			}
+			return f, nil
+		}}}
 }
 
 // TestWrongProgramKeepsTheURL: a worker that cannot take part because of a wrong program does not use up a single-use
 // URL. A worker that takes part does.
 func TestWrongProgramKeepsTheURL(t *testing.T) {
-	j := prepare(t, host.Options{Own: sphere(3), Algorithm: "snes", Members: 4, Workers: 1, Threads: 1, Seed: 3, Limit: event.Limit{Rounds: 4}, By: "test"})
+	j := prepare(t, host.Options{
+		Own:       sphere(3),
+		Algorithm: "snes",
+		Members:   4,
+		Workers:   1,
+		Threads:   1,
+		Seed:      3,
+		Limit:     event.Limit{Rounds: 4},
+		By:        "test",
+	})
 	s := &served{t: t}
 	var err error
 	if s.srv, err = Listen(Config{Key: newKey(t), Address: "127.0.0.1:0", Enrol: 1, Note: s.notes.add}); err != nil {
@@ -38,7 +48,8 @@ func TestWrongProgramKeepsTheURL(t *testing.T) {
 		wrong := s.config()
 		wrong.Own = sphere(2)
 		var refused *RefusedError
-		if err := testutil.Receive(t, s.work(t.Context(), wrong), "end of the worker"); !errors.As(err, &refused) || !strings.Contains(err.Error(), "this objective is another") {
+		if err := testutil.Receive(t, s.work(t.Context(), wrong), "end of the worker"); !errors.As(err, &refused) ||
+			!strings.Contains(err.Error(), "this objective is another") {
 			t.Fatalf("a worker with another objective: %v", err)
 		}
 		testutil.Eventually(t, "the worker to end", func() bool { return strings.Count(s.notes.text(), "is gone") == n+1 })

@@ -30,7 +30,8 @@ func TestServedOwnGraph(t *testing.T) {
 	dir := filepath.Join(t.TempDir(), "run")
 	s := serve(t, prepare(t, o), nil, dir, nil)
 	var refused *RefusedError
-	if err := testutil.Receive(t, s.work(t.Context(), s.config()), "end of the worker"); !errors.As(err, &refused) || !strings.Contains(err.Error(), "a graph that a Go program defines") {
+	if err := testutil.Receive(t, s.work(t.Context(), s.config()), "end of the worker"); !errors.As(err, &refused) ||
+		!strings.Contains(err.Error(), "a graph that a Go program defines") {
 		t.Errorf("a worker without the graph: %v", err)
 	}
 	var ends []<-chan error

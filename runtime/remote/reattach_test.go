@@ -27,7 +27,8 @@ func TestReattachServed(t *testing.T) {
 		if c.dies && !longtest.On(longtest.Fleets) {
 			continue // it waits three seconds for the worker
 		}
-		t.Run(fmt.Sprintf("%s, a worker dies: %t", c.onLoss, c.dies), func(t *testing.T) { t.Parallel(); reattaches(t, c.onLoss, c.dies) })
+		t.Run(fmt.Sprintf("%s, a worker dies: %t", c.onLoss, c.dies),
+			func(t *testing.T) { t.Parallel(); reattaches(t, c.onLoss, c.dies) })
 	}
 }
 

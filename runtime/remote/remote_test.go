@@ -78,8 +78,8 @@ func TestServedRunIsTheRun(t *testing.T) {
 // process, the bytes are as predicted, and the log verifies.
 func TestRelays(t *testing.T) {
 	for _, alg := range []string{"parle", "sparseloco", "openai-es"} {
-		o := host.Options{Model: "mlp:8", Data: "glyphs", Algorithm: alg, Members: 8, Workers: 1, Threads: 1, Seed: 3, By: "test",
-			Limit: event.Limit{Rounds: 4}, Set: []event.Setting{{Knob: "batch", Expr: "8"}}}
+		o := host.Options{Model: "mlp:8", Data: "glyphs", Algorithm: alg, Members: 8, Workers: 1, Threads: 1, Seed: 3,
+			By: "test", Limit: event.Limit{Rounds: 4}, Set: []event.Setting{{Knob: "batch", Expr: "8"}}}
 		want := localHash(t, o)
 		for _, machines := range []string{"aaaa", "abab"} {
 			t.Run(alg+" "+machines, func(t *testing.T) {
@@ -154,7 +154,8 @@ func TestComeAndGo(t *testing.T) {
 	if exit := s.train(); exit.Phase != event.Stopped || !joined {
 		t.Fatalf("%+v, joined %v", exit, joined)
 	}
-	if err := errors.Join(testutil.Receive(t, stays, "end of a worker"), testutil.Receive(t, late, "end of a worker")); err != nil {
+	if err := errors.Join(testutil.Receive(t, stays, "end of a worker"),
+		testutil.Receive(t, late, "end of a worker")); err != nil {
 		t.Error(err)
 	}
 	if err := testutil.Receive(t, goes, "end of a worker"); !errors.Is(err, context.Canceled) {
@@ -241,10 +242,12 @@ func TestLeftAtOnce(t *testing.T) {
 		t.Error(err)
 	}
 	err := testutil.Receive(t, end, "end of the worker")
-	if _, out := errors.AsType[*RefusedError](err); err == nil || out || !strings.Contains(err.Error(), "the coordinator did not answer for 3s") {
+	if _, out := errors.AsType[*RefusedError](err); err == nil || out ||
+		!strings.Contains(err.Error(), "the coordinator did not answer for 3s") {
 		t.Errorf("the worker ends with %v", err)
 	}
-	if want := "the coordinator ends before the run does; this worker returns in 1s and retries for 3s"; !strings.Contains(s.notes.text(), want) {
+	if want := "the coordinator ends before the run does; this worker returns in 1s and retries for 3s"; !strings.Contains(
+		s.notes.text(), want) {
 		t.Errorf("the notes are %q, want %q", s.notes.text(), want)
 	}
 	testutil.Wait(s.t, &s.workers, "end of all workers")
@@ -260,7 +263,8 @@ func TestPatience(t *testing.T) {
 	}
 	cfg.Patience = 0
 	err := Work(t.Context(), cfg)
-	if err == nil || !strings.Contains(err.Error(), "the coordinator did not answer for 0s") || !strings.Contains(err.Error(), "start the coordinator") {
+	if err == nil || !strings.Contains(err.Error(), "the coordinator did not answer for 0s") ||
+		!strings.Contains(err.Error(), "start the coordinator") {
 		t.Errorf("%v", err)
 	}
 	ctx, cancel := context.WithTimeout(t.Context(), 50*time.Millisecond)
@@ -378,7 +382,8 @@ func TestOpening(t *testing.T) {
 	}
 	for _, role := range []wire.Role{wire.Worker, wire.Viewer} {
 		var no wire.Refused
-		if _, err := srv.admit(t.Context(), quic.Request{Hello: wire.Hello{Role: role}}); !errors.As(err, &no) || !no.Retry || no.Code != wire.CodeBusy {
+		if _, err := srv.admit(t.Context(), quic.Request{Hello: wire.Hello{Role: role}}); !errors.As(err, &no) || !no.Retry ||
+			no.Code != wire.CodeBusy {
 			t.Errorf("%v before the run is open: %v", role, err)
 		}
 	}

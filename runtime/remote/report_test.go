@@ -22,7 +22,8 @@ func TestReportTooLarge(t *testing.T) {
 	}
 	d.Points = []event.Points{p}
 	f, ok := fitReply(d).(message.Failed)
-	if !ok || f.Worker != 2 || f.Epoch != 3 || !strings.HasPrefix(f.Err, "its report of rounds 5 to 5 takes ") || !strings.HasSuffix(f.Err, "host fewer members on each worker") {
+	if !ok || f.Worker != 2 || f.Epoch != 3 || !strings.HasPrefix(f.Err, "its report of rounds 5 to 5 takes ") ||
+		!strings.HasSuffix(f.Err, "host fewer members on each worker") {
 		t.Errorf("a large report becomes %+v", f)
 	}
 }

@@ -36,7 +36,8 @@ func TestMain(m *testing.M) {
 
 // small returns a job that takes about a second.
 func small(rounds uint64) host.Options {
-	return host.Options{Model: "mlp-small", Data: "glyphs", Algorithm: "parle", Members: 4, Workers: 1, Threads: 1, Seed: 3, Limit: event.Limit{Rounds: rounds}, By: "test",
+	return host.Options{Model: "mlp-small", Data: "glyphs", Algorithm: "parle", Members: 4, Workers: 1, Threads: 1,
+		Seed: 3, Limit: event.Limit{Rounds: rounds}, By: "test",
 		Set: []event.Setting{{Knob: "ell", Expr: "2"}, {Knob: "batch", Expr: "8"}}}
 }
 
@@ -94,7 +95,13 @@ func serve(t *testing.T, j *host.Job, from *host.Restored, dir string, watch fun
 	t.Helper()
 	s := &served{t: t}
 	var err error
-	if s.srv, err = Listen(Config{Key: newKey(t), Address: "127.0.0.1:0", Enrol: 4, Guests: 4, Note: s.notes.add}); err != nil {
+	if s.srv, err = Listen(Config{
+		Key:     newKey(t),
+		Address: "127.0.0.1:0",
+		Enrol:   4,
+		Guests:  4,
+		Note:    s.notes.add,
+	}); err != nil {
 		t.Fatal(err)
 	}
 	s.begin(j, from, dir, watch)
@@ -149,7 +156,14 @@ func (s *served) config() Worker {
 	if err != nil {
 		s.t.Fatal(err)
 	}
-	return Worker{Key: newKey(s.t), Join: join, Listen: "127.0.0.1:0", Threads: 1, Patience: testutil.Timeout, Note: s.notes.add}
+	return Worker{
+		Key:      newKey(s.t),
+		Join:     join,
+		Listen:   "127.0.0.1:0",
+		Threads:  1,
+		Patience: testutil.Timeout,
+		Note:     s.notes.add,
+	}
 }
 
 // work starts a worker. The channel receives its result.
@@ -234,7 +248,13 @@ func newSeries(t *testing.T, root string, enrol int) *series {
 	t.Helper()
 	s := &series{served: served{t: t}, root: root}
 	var err error
-	if s.srv, err = Listen(Config{Address: "127.0.0.1:0", Dir: filepath.Join(root, "fleet"), Series: true, Enrol: enrol, Note: s.notes.add}); err != nil {
+	if s.srv, err = Listen(Config{
+		Address: "127.0.0.1:0",
+		Dir:     filepath.Join(root, "fleet"),
+		Series:  true,
+		Enrol:   enrol,
+		Note:    s.notes.add,
+	}); err != nil {
 		t.Fatal(err)
 	}
 	return s

@@ -55,7 +55,8 @@ func TestTwoAtOnce(t *testing.T) {
 	s.close(ends...)
 	runs[0].check(a)
 	runs[1].check(b)
-	if n, m := len(runs[0].plans[0].New.Workers()), len(runs[1].plans[0].New.Workers()); n != 2 || m != 1 || total(runs[0].sum.Sent) == 0 {
+	if n, m := len(runs[0].plans[0].New.Workers()), len(runs[1].plans[0].New.Workers()); n != 2 || m != 1 ||
+		total(runs[0].sum.Sent) == 0 {
 		t.Errorf("%d and %d workers, sent %v", n, m, runs[0].sum.Sent)
 	}
 	if runs[0].hash == runs[1].hash {
@@ -63,9 +64,9 @@ func TestTwoAtOnce(t *testing.T) {
 	}
 }
 
-// TestInARow: one worker trains three runs in sequence. The wait between them does not count against its patience, which
-// is 0. A run that is closed before its end also releases it. It notes each wait once, and finally receives
-// the message that the runs are over.
+// TestInARow: one worker trains three runs in sequence. The wait between them does not count against its patience,
+// which is 0. A run that is closed before its end also releases it. It notes each wait once, and finally receives the
+// message that the runs are over.
 func TestInARow(t *testing.T) {
 	longtest.Need(t, longtest.Fleets, "waits for broken processes and connections")
 	t.Parallel()
@@ -102,7 +103,9 @@ func TestInARow(t *testing.T) {
 	}
 	waits(5)
 	s.close(end)
-	if text := s.notes.text(); strings.Count(text, "waiting for the next") != 5 || strings.Count(text, "the run is over") != 4 || strings.Count(text, "the runs are over") != 1 || strings.Contains(text, "trying again") {
+	if text := s.notes.text(); strings.Count(text, "waiting for the next") != 5 ||
+		strings.Count(text, "the run is over") != 4 || strings.Count(text, "the runs are over") != 1 ||
+		strings.Contains(text, "trying again") {
 		t.Error(text)
 	}
 }
@@ -136,7 +139,8 @@ func TestReplaced(t *testing.T) {
 		t.Errorf("the canceled worker ends with %v", err)
 	}
 	// On a slow machine the waiting worker may have to join twice, and then has a higher number.
-	if last := r.plans[len(r.plans)-1].New.Workers(); len(r.plans) < 3 || r.plans[1].Cause != "rollback" || len(last) != 2 || last[1] < 2 {
+	if last := r.plans[len(r.plans)-1].New.Workers(); len(r.plans) < 3 || r.plans[1].Cause != "rollback" ||
+		len(last) != 2 || last[1] < 2 {
 		t.Errorf("plans %+v", r.plans)
 	}
 	r.check(o)
@@ -172,7 +176,8 @@ func TestSeriesRestarts(t *testing.T) {
 		})
 	}
 	testutil.Wait(t, &both, "round of both runs")
-	if err := s.srv.node.Shaper().Set("", quic.Shape{Loss: 1}); err != nil { // the workers receive no goodbye, as after a kill
+	// the workers receive no goodbye, as after a kill
+	if err := s.srv.node.Shaper().Set("", quic.Shape{Loss: 1}); err != nil {
 		t.Fatal(err)
 	}
 	kill()
@@ -185,7 +190,8 @@ func TestSeriesRestarts(t *testing.T) {
 	if back.srv, err = Listen(Config{Dir: filepath.Join(root, "fleet"), Series: true, Note: back.notes.add}); err != nil {
 		t.Fatal(err)
 	}
-	if got, want := back.srv.node.Address().String(), s.srv.node.Address().String(); got != want || !back.srv.node.ID().Equal(s.srv.node.ID()) || back.srv.Join(wire.Worker) != "" {
+	if got, want := back.srv.node.Address().String(), s.srv.node.Address().String(); got != want ||
+		!back.srv.node.ID().Equal(s.srv.node.ID()) || back.srv.Join(wire.Worker) != "" {
 		t.Errorf("the new process listens at %s, the old one at %s", got, want)
 	}
 	after := []*served{back.resume("a", 1), back.resume("b", 1)}
@@ -294,7 +300,8 @@ func TestPlaces(t *testing.T) {
 	}
 	goes := func(node byte, names byte, want *run) {
 		t.Helper()
-		got, err := s.findRun(t.Context(), quic.Request{Node: wire.NodeID{node}, Hello: wire.Hello{Role: wire.Worker, Run: wire.RunID{names}}})
+		got, err := s.findRun(t.Context(),
+			quic.Request{Node: wire.NodeID{node}, Hello: wire.Hello{Role: wire.Worker, Run: wire.RunID{names}}})
 		if err != nil || got != want {
 			t.Errorf("worker %d, of run %d, goes to %+v, %v", node, names, got, err)
 		}

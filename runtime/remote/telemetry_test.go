@@ -13,7 +13,8 @@ func TestLinkRates(t *testing.T) {
 	var r linkRates
 	start := time.Now()
 	report := func(after time.Duration, sent int64) {
-		r.update(message.Telemetry{Worker: 0, Links: []message.LinkCount{{To: 1, Sent: sent, Received: sent}}}, start.Add(after))
+		r.update(message.Telemetry{Worker: 0, Links: []message.LinkCount{{To: 1, Sent: sent, Received: sent}}},
+			start.Add(after))
 	}
 	report(0, 100) // bytes before the first telemetry have no known time
 	report(time.Second, 1100)
