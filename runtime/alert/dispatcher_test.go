@@ -32,7 +32,12 @@ func TestDispatcher(t *testing.T) {
 	out := filepath.Join(t.TempDir(), "alerts")
 	end := d.Start(t.Context(), "a-run", "sleep 0.05; cat >>"+out)
 	for i, x := range []float64{1, 1, 9, 9, 9} {
-		d.Record(event.Record{Points: &event.Points{Round: uint64(i), Series: event.SeriesCentre, Members: []engine.Member{engine.None}, Values: []float64{x}}})
+		d.Record(event.Record{Points: &event.Points{
+			Round:   uint64(i),
+			Series:  event.SeriesCentre,
+			Members: []engine.Member{engine.None},
+			Values:  []float64{x},
+		}})
 	}
 	for _, a := range []event.Alert{
 		{Round: 7, Level: event.LevelWarning, Kind: event.AlertSlow, Text: "it is \"slow\"; $(rm -rf x)"},

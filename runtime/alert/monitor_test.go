@@ -50,7 +50,8 @@ func (r *run) commit(rounds uint64, each time.Duration) {
 	r.round += rounds
 	r.now += int64(rounds) * int64(each)
 	r.done += rounds * r.batch
-	r.take(event.Record{Commit: &event.Commit{To: r.round, Rounds: rounds, Nanos: int64(rounds) * int64(each), Sent: map[collective.Op]int64{"mean": int64(rounds) * 1e6},
+	r.take(event.Record{Commit: &event.Commit{To: r.round, Rounds: rounds, Nanos: int64(rounds) * int64(each),
+		Sent:     map[collective.Op]int64{"mean": int64(rounds) * 1e6},
 		Progress: event.Progress{Rounds: r.round, Samples: r.done}}})
 }
 
@@ -154,7 +155,8 @@ func TestSlowRounds(t *testing.T) {
 	for range 45 {
 		r.commit(1, 100*time.Millisecond)
 	}
-	if len(r.texts) == 0 || !strings.Contains(r.texts[0], "a round takes 100ms, 10 times as long as before (10ms), and 10 MB/s are exchanged instead of 100 MB/s") {
+	if len(r.texts) == 0 || !strings.Contains(r.texts[0],
+		"a round takes 100ms, 10 times as long as before (10ms), and 10 MB/s are exchanged instead of 100 MB/s") {
 		t.Errorf("notes %q", r.texts)
 	}
 	r.expect(t, "+slow")
@@ -248,12 +250,14 @@ func TestRestartsExplainSlowRounds(t *testing.T) {
 			r.commit(1, time.Second)
 		}
 		if restarts {
-			r.take(event.Record{Alert: &event.Alert{Level: event.LevelWarning, Kind: event.AlertRestarts, Text: "worker 1, round 20: program ./sim was restarted 4 times"}})
+			r.take(event.Record{Alert: &event.Alert{Level: event.LevelWarning, Kind: event.AlertRestarts,
+				Text: "worker 1, round 20: program ./sim was restarted 4 times"}})
 		}
 		for range 3 {
 			r.commit(1, 20*time.Second)
 		}
-		if len(r.texts) != 1 || strings.Contains(r.texts[0], "link") == restarts || strings.Contains(r.texts[0], "worker 1, round 20: program ./sim was restarted 4 times") != restarts {
+		if len(r.texts) != 1 || strings.Contains(r.texts[0], "link") == restarts ||
+			strings.Contains(r.texts[0], "worker 1, round 20: program ./sim was restarted 4 times") != restarts {
 			t.Errorf("restarts %t: %q", restarts, r.texts)
 		}
 	}
@@ -268,7 +272,8 @@ func TestEqualFitness(t *testing.T) {
 	rounds := func(all ...[]float64) {
 		for _, values := range all {
 			r.round++
-			r.take(event.Record{Commit: &event.Commit{To: r.round, Rounds: 1, Progress: event.Progress{Rounds: r.round, Evaluations: r.round * 4}}})
+			r.take(event.Record{Commit: &event.Commit{To: r.round, Rounds: 1,
+				Progress: event.Progress{Rounds: r.round, Evaluations: r.round * 4}}})
 			r.points(event.SeriesFitness, values...)
 		}
 	}
@@ -276,7 +281,8 @@ func TestEqualFitness(t *testing.T) {
 	rounds(other, same, same, other, same, same)
 	r.expect(t)
 	rounds(same)
-	if want := "fitness is equal for all 4 candidates since round 5: return differences that float32 can hold, such as the fitness minus a constant, or increase sigma"; len(r.texts) != 1 || r.texts[0] != want {
+	if want := "fitness is equal for all 4 candidates since round 5: return differences that float32 can hold, " +
+		"such as the fitness minus a constant, or increase sigma"; len(r.texts) != 1 || r.texts[0] != want {
 		t.Errorf("notes %q, want %q", r.texts, want)
 	}
 	r.expect(t, "+flat")
@@ -284,7 +290,8 @@ func TestEqualFitness(t *testing.T) {
 	r.expect(t)
 	rounds(other, other, other)
 	r.expect(t, "-flat")
-	rounds([]float64{1}, []float64{1}, []float64{1}, []float64{nan, 2}, []float64{nan, 2}, []float64{nan, 2}, []float64{nan, nan}, []float64{nan, nan}, []float64{nan, nan})
+	rounds([]float64{1}, []float64{1}, []float64{1}, []float64{nan, 2}, []float64{nan, 2}, []float64{nan, 2},
+		[]float64{nan, nan}, []float64{nan, nan}, []float64{nan, nan})
 	r.expect(t)
 	rounds(same, same)
 	r.take(event.Record{Plan: &event.Plan{OldAlg: "a", Algorithm: "b"}})
@@ -311,14 +318,16 @@ func (r *run) probe(centre, relative, spread float64) {
 // falls to 0.4 % of that, at which the cosine of two replicas is 0.99999996.
 func TestReplicasThatCoincide(t *testing.T) {
 	r := newRun()
-	for _, x := range []float64{9.3e-4, 2.1e-3, 2.8e-3, 3.2e-3, 2.1e-3, 1.5e-3, 1e-3, 5.8e-4, 1.9e-4, 6.4e-5, 2.8e-5, 1.7e-5} {
+	for _, x := range []float64{9.3e-4, 2.1e-3, 2.8e-3, 3.2e-3, 2.1e-3, 1.5e-3, 1e-3, 5.8e-4, 1.9e-4, 6.4e-5, 2.8e-5,
+		1.7e-5} {
 		r.probe(0.1, 1, x)
 	}
 	r.expect(t)
 	for range 3 {
 		r.probe(0.1, 1, 1.2e-5)
 	}
-	if len(r.texts) != 1 || !strings.Contains(r.texts[0], "the replicas coincide: their spread is 1.2e-05, 0.38 % of its greatest") {
+	if len(r.texts) != 1 || !strings.Contains(r.texts[0],
+		"the replicas coincide: their spread is 1.2e-05, 0.38 % of its greatest") {
 		t.Errorf("notes %q", r.texts)
 	}
 	r.expect(t, "+collapse")
@@ -356,7 +365,8 @@ func TestReplicasThatDoNotCouple(t *testing.T) {
 	}
 	r.expect(t)
 	r.probe(0.2, 1/1.66, 0.02)
-	if len(r.texts) != 1 || !strings.Contains(r.texts[0], "spread has grown in 12 probes to 0.02, and the loss of the centre, 0.2, is 1.7 times that of the median") {
+	if len(r.texts) != 1 || !strings.Contains(r.texts[0],
+		"spread has grown in 12 probes to 0.02, and the loss of the centre, 0.2, is 1.7 times that of the median") {
 		t.Errorf("notes %q", r.texts)
 	}
 	r.expect(t, "+apart")

@@ -123,9 +123,11 @@ func TestForkIsCountedWhole(t *testing.T) {
 			}
 		}
 	}
-	figures([]*Run{child.run(t, "c"), parent.run(t, "p")}, map[string]float64{"seconds": 15, "bytes": 3000, "samples_per_s": 20},
+	figures([]*Run{child.run(t, "c"), parent.run(t, "p")},
+		map[string]float64{"seconds": 15, "bytes": 3000, "samples_per_s": 20},
 		map[string][]string{"seconds": {"c"}, "bytes": {"c"}})
-	figures([]*Run{child.run(t, "c"), parent.run(t, "q"), other.run(t, "r")}, map[string]float64{"seconds": 5, "bytes": 1000, "samples_per_s": 20},
+	figures([]*Run{child.run(t, "c"), parent.run(t, "q"), other.run(t, "r")},
+		map[string]float64{"seconds": 5, "bytes": 1000, "samples_per_s": 20},
 		map[string][]string{"seconds": {"r"}, "bytes": {"r"}})
 	parent.rounds(10)
 	figures([]*Run{child.run(t, "c"), parent.run(t, "q"), other.run(t, "r")}, nil,
@@ -133,7 +135,14 @@ func TestForkIsCountedWhole(t *testing.T) {
 	figures([]*Run{child.run(t, "c"), other.run(t, "r")}, nil, map[string][]string{"seconds": {}, "bytes": {}})
 
 	grandchild := &maker{every: 1} // of a fork whose own parent is missing
-	grandchild.put(event.Record{Config: &event.Config{Version: 1, Model: "mlp", Data: "glyphs", Seed: 1, Parent: "c", ParentAt: 25}})
+	grandchild.put(event.Record{Config: &event.Config{
+		Version:  1,
+		Model:    "mlp",
+		Data:     "glyphs",
+		Seed:     1,
+		Parent:   "c",
+		ParentAt: 25,
+	}})
 	grandchild.plan(event.Saved, 25, "dp-sgd", 4)
 	grandchild.rounds(10)
 	runs := []*Run{grandchild.run(t, "g"), child.run(t, "c"), other.run(t, "r")}

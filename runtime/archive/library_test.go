@@ -62,10 +62,12 @@ func TestScan(t *testing.T) {
 	if n := lib.Summary(folder).Runs; n != 2 {
 		t.Errorf("the sweep has %d runs, want 2", n)
 	}
-	if within, err := lib.Scan(folder.Dir); err != nil || !slices.Equal(names(within), []string{"eta=1,seed=2", "eta=1,seed=1"}) {
+	if within, err := lib.Scan(folder.Dir); err != nil ||
+		!slices.Equal(names(within), []string{"eta=1,seed=2", "eta=1,seed=1"}) {
 		t.Errorf("the sweep has %v, %v", names(within), err)
 	}
-	if !lib.Any() || OpenLibrary(filepath.Join(home, "empty"), "").Any() || OpenLibrary(filepath.Join(home, "nowhere"), "").Any() {
+	if !lib.Any() || OpenLibrary(filepath.Join(home, "empty"), "").Any() ||
+		OpenLibrary(filepath.Join(home, "nowhere"), "").Any() {
 		t.Error("Any is wrong")
 	}
 	if none, err := lib.Scan(filepath.Join(home, "nowhere")); err != nil || len(none) > 0 {
@@ -78,7 +80,8 @@ func TestScan(t *testing.T) {
 func TestEndedRunsRunAgain(t *testing.T) {
 	home := t.TempDir()
 	dir := filepath.Join(home, "one")
-	sourcetest.Write(t, dir, append(sourcetest.Run(2, 8), event.Record{At: 2e18, State: &event.State{Phase: event.Finished, Round: 8}})...)
+	sourcetest.Write(t, dir, append(sourcetest.Run(2, 8),
+		event.Record{At: 2e18, State: &event.State{Phase: event.Finished, Round: 8}})...)
 	lib := OpenLibrary(home, t.TempDir())
 	running := func() (Entry, bool) {
 		t.Helper()
@@ -144,7 +147,8 @@ func TestCache(t *testing.T) {
 	}
 	want := first.Summary(e)
 	run, err := first.Run(e)
-	if err != nil || want.Round != 2000 || want.Members != 16 || want.Score == nil || len(want.Curve) != CurvePoints || !(want.Loss < 0.2) || want.Series != "centre.loss" {
+	if err != nil || want.Round != 2000 || want.Members != 16 || want.Score == nil || len(want.Curve) != CurvePoints ||
+		!(want.Loss < 0.2) || want.Series != "centre.loss" {
 		t.Fatalf("%+v, %v", want, err)
 	}
 	if err := first.Save(); err != nil {

@@ -29,7 +29,8 @@ func TestAt(t *testing.T) {
 // TestMeanOfSeeds: a mean covers all runs or none, so that it does not jump where one run ends or has no value.
 func TestMeanOfSeeds(t *testing.T) {
 	got := Mean([][]view.Bucket{{single(1), single(2), single(3), {}}, {single(3), {}, single(7), single(9)}})
-	want := []view.Bucket{{Min: 1, Max: 3, Sum: 4, Count: 2}, {Min: 2, Max: 5, Sum: 7, Count: 2}, {Min: 3, Max: 7, Sum: 10, Count: 2}, {}}
+	want := []view.Bucket{{Min: 1, Max: 3, Sum: 4, Count: 2}, {Min: 2, Max: 5, Sum: 7, Count: 2},
+		{Min: 3, Max: 7, Sum: 10, Count: 2}, {}}
 	if !reflect.DeepEqual(got, want) {
 		t.Errorf("%v, want %v", got, want)
 	}
@@ -55,11 +56,13 @@ func TestCachedRuns(t *testing.T) {
 		if y, ok := back.Curve("loss", a, lo, hi, 50); !ok || !reflect.DeepEqual(x, y) {
 			t.Errorf("by %s the curves differ", a)
 		}
-		if bytes := back.Reached(axis.Bytes, a, lo, hi, 6); !reflect.DeepEqual(bytes[5], single(6000)) || bytes[2].Mean() != 3000 {
+		if bytes := back.Reached(axis.Bytes, a, lo, hi, 6); !reflect.DeepEqual(bytes[5], single(6000)) ||
+			bytes[2].Mean() != 3000 {
 			t.Errorf("by %s the bytes sent are %v", a, bytes)
 		}
 	}
-	if !reflect.DeepEqual(read.Settings, back.Settings) || !reflect.DeepEqual(read.Figures, back.Figures) || back.Rounds != 60 {
+	if !reflect.DeepEqual(read.Settings, back.Settings) || !reflect.DeepEqual(read.Figures, back.Figures) ||
+		back.Rounds != 60 {
 		t.Errorf("decoded as %+v, want %+v", back, read)
 	}
 	copied := *back

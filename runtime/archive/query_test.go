@@ -20,7 +20,8 @@ func queriedRows() []Row {
 				Phase: event.Finished, Started: time.Date(2026, 11, 20, 9, 30, 0, 0, time.UTC),
 				Score: &session.Scored{Key: "test_error", Percent: true, Value: score}, About: session.About{Tags: tags}},
 			Seconds: 90, Members: 4, Loss: 0.5, Curve: []float64{0.5}, Figures: map[string]float64{"train_loss": 0.25},
-			Settings: []Setting{{"algorithm", algorithm, false, ""}, {"workers", "1 → 3 @5", false, ""}, {"eta", eta, false, ""}},
+			Settings: []Setting{{"algorithm", algorithm, false, ""}, {"workers", "1 → 3 @5", false, ""},
+				{"eta", eta, false, ""}},
 		}}
 	}
 	late := row("late", "dp-sgd", "cosine:0.1..0.01", 9, "best")
@@ -119,7 +120,8 @@ func TestDifferingColumns(t *testing.T) {
 		}
 		return out
 	}
-	if got := names(Chosen([]string{"test", "of another version", KnobColumns, "train_loss", "batch"}, rows)); got != " test eta gamma train_loss batch" {
+	if got := names(Chosen([]string{"test", "of another version", KnobColumns, "train_loss", "batch"}, rows)); got !=
+		" test eta gamma train_loss batch" {
 		t.Errorf("chosen%s", got)
 	}
 	if got := names(Chosen(nil, rows)); !strings.HasPrefix(got, " state algorithm") || strings.Contains(got, "size") {

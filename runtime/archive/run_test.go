@@ -32,7 +32,13 @@ func (m *maker) put(r event.Record) {
 
 func (m *maker) plan(from event.Source, at uint64, algorithm string, members int) {
 	m.at, m.members = at, members
-	m.put(event.Record{Plan: &event.Plan{Epoch: uint32(len(m.out)), At: at, From: from, Algorithm: algorithm, New: collective.Place(collective.IDs(members), []int{0})}})
+	m.put(event.Record{Plan: &event.Plan{
+		Epoch:     uint32(len(m.out)),
+		At:        at,
+		From:      from,
+		Algorithm: algorithm,
+		New:       collective.Place(collective.IDs(members), []int{0}),
+	}})
 }
 
 func (m *maker) rounds(n uint64) {
@@ -43,7 +49,12 @@ func (m *maker) rounds(n uint64) {
 			for i := range losses {
 				losses[i] = float64(m.at)
 			}
-			m.put(event.Record{Points: &event.Points{Round: m.at, Series: "loss", Members: collective.IDs(m.members), Values: losses}})
+			m.put(event.Record{Points: &event.Points{
+				Round:   m.at,
+				Series:  "loss",
+				Members: collective.IDs(m.members),
+				Values:  losses,
+			}})
 		}
 		m.put(event.Record{Commit: &event.Commit{To: m.at, Rounds: m.every, Nanos: int64(m.every) * 5e8,
 			Sent: map[collective.Op]int64{"sum": int64(m.every) * 100}, Predicted: map[collective.Op]int64{"sum": int64(m.every) * 100},
@@ -118,7 +129,8 @@ func TestSettingsOfTheTable(t *testing.T) {
 	})
 	m.rounds(4)
 	r := m.run(t, "a")
-	for name, want := range map[string]string{"tally": "hand", "later": "9", "on-loss": "shrink", "seed": "0", "slack-time": "", "probe": "", "rounds": ""} {
+	for name, want := range map[string]string{"tally": "hand", "later": "9", "on-loss": "shrink", "seed": "0",
+		"slack-time": "", "probe": "", "rounds": ""} {
 		if got := r.Value(name); got != want {
 			t.Errorf("%s is %q, want %q", name, got, want)
 		}
@@ -139,7 +151,8 @@ func TestDifferences(t *testing.T) {
 	}
 	got := Differences(runs)
 	eta := runs[0].Value("eta")
-	want := []Difference{{"seed", []string{"1", "2", "1"}}, {"augment", []string{"", "", "shift=2"}}, {"eta", []string{eta, eta, "0.5"}}}
+	want := []Difference{{"seed", []string{"1", "2", "1"}}, {"augment", []string{"", "", "shift=2"}},
+		{"eta", []string{eta, eta, "0.5"}}}
 	if !reflect.DeepEqual(got, want) {
 		t.Errorf("differences %v, want %v", got, want)
 	}
@@ -163,7 +176,8 @@ func TestDifferences(t *testing.T) {
 	}
 	other.put(event.Record{Edit: &event.Edit{Algorithm: "parle", Knob: "gamma", Expr: "50", By: "flag"}})
 	set := Differences([]*Run{runs[0], other.run(t, "p")})
-	if i := slices.IndexFunc(set, func(d Difference) bool { return d.Name == "gamma" }); i < 0 || !slices.Equal(set[i].Values, []string{"", "50"}) {
+	if i := slices.IndexFunc(set, func(d Difference) bool { return d.Name == "gamma" }); i < 0 ||
+		!slices.Equal(set[i].Values, []string{"", "50"}) {
 		t.Errorf("a knob that was set is no difference: %v", set)
 	}
 	groups := Groups(runs)
@@ -198,7 +212,8 @@ func TestBest(t *testing.T) {
 		}
 	}
 	candidates := tries.run(t, "candidates")
-	if best := Best([]*Run{runs[0], runs[1], candidates}, Metric{Name: "train_loss"}); Tried([]*Run{runs[0], candidates}) == "" || Tried(runs) != "" || best != nil {
+	if best := Best([]*Run{runs[0], runs[1], candidates},
+		Metric{Name: "train_loss"}); Tried([]*Run{runs[0], candidates}) == "" || Tried(runs) != "" || best != nil {
 		t.Errorf("with a loss of candidates (%q) the best are %v", Tried([]*Run{candidates}), best)
 	}
 	text, err := candidates.MarshalCBOR()
@@ -342,7 +357,14 @@ func TestPoints(t *testing.T) {
 // forked returns the log of a fork of run p after 20 of its rounds; with saved, it starts with a checkpoint.
 func forked(every uint64, saved bool) *maker {
 	m := &maker{every: every}
-	m.put(event.Record{Config: &event.Config{Version: 1, Model: "mlp", Data: "glyphs", Seed: 1, Parent: "p", ParentAt: 20}})
+	m.put(event.Record{Config: &event.Config{
+		Version:  1,
+		Model:    "mlp",
+		Data:     "glyphs",
+		Seed:     1,
+		Parent:   "p",
+		ParentAt: 20,
+	}})
 	if saved {
 		m.put(event.Record{Checkpoint: &event.Checkpoint{Round: 20,
 			Progress: event.Progress{Rounds: 20, Steps: 40, Samples: 200, Epochs: 0.2}}})
@@ -360,8 +382,8 @@ func TestBranch(t *testing.T) {
 		child.rounds(10)
 		p, c := parent.run(t, "p"), child.run(t, "c")
 		Join([]*Run{c, p})
-		for a, want := range map[axis.Axis][2]float64{axis.Rounds: {20, 30}, axis.Steps: {40, 60}, axis.Samples: {200, 300}, axis.Epochs: {0.2, 0.3},
-			axis.Bytes: {2000, 3000}, axis.Seconds: {10, 15}} {
+		for a, want := range map[axis.Axis][2]float64{axis.Rounds: {20, 30}, axis.Steps: {40, 60}, axis.Samples: {200, 300},
+			axis.Epochs: {0.2, 0.3}, axis.Bytes: {2000, 3000}, axis.Seconds: {10, 15}} {
 			from, to := c.Span(a)
 			if math.Abs(from-want[0]) > 1e-9 || math.Abs(to-want[1]) > 1e-9 {
 				t.Errorf("%s: from %v to %v, want %v", a, from, to, want)
@@ -398,7 +420,8 @@ func TestRead(t *testing.T) {
 		t.Errorf("settings %v, clock %v", r.Settings, r.clock)
 	}
 	sourcetest.Write(t, home+"/b", m.out[:empty]...)
-	if _, err := Read(home + "/b"); err == nil || err.Error() != "session b holds no committed round: there is nothing to compare" {
+	if _, err := Read(home + "/b"); err == nil ||
+		err.Error() != "session b holds no committed round: there is nothing to compare" {
 		t.Errorf("a session without a round: %v", err)
 	}
 	if _, err := Read(home + "/c"); err == nil {

@@ -27,7 +27,8 @@ func TestKnobsBeforeASwap(t *testing.T) {
 	}
 	runs := []*Run{swapped(1, "0.2").run(t, "a"), swapped(2, "0.4").run(t, "b")}
 	d := Differences(runs)
-	if i := slices.IndexFunc(d, func(d Difference) bool { return d.Name == "dp-sgd eta" }); i < 0 || !slices.Equal(d[i].Values, []string{"0.2", "0.4"}) {
+	if i := slices.IndexFunc(d, func(d Difference) bool { return d.Name == "dp-sgd eta" }); i < 0 ||
+		!slices.Equal(d[i].Values, []string{"0.2", "0.4"}) {
 		t.Errorf("differences %v", d)
 	}
 	if len(Groups(runs)) != 2 {
@@ -56,7 +57,13 @@ func TestKnobsBeforeASwap(t *testing.T) {
 	back := swapped(1, "0.2")
 	back.plan(event.Saved, 5, "dp-sgd", 4)
 	back.out[len(back.out)-1].Plan.OldAlg = "parle"
-	back.out[len(back.out)-1].Plan.Timeline = []event.Edit{{At: 0, Algorithm: "dp-sgd", Knob: "eta", Expr: "0.2", By: "ann"}}
+	back.out[len(back.out)-1].Plan.Timeline = []event.Edit{{
+		At:        0,
+		Algorithm: "dp-sgd",
+		Knob:      "eta",
+		Expr:      "0.2",
+		By:        "ann",
+	}}
 	back.rounds(10)
 	r := back.run(t, "d")
 	if r.Value("eta") != "0.2" || r.Value("algorithm") != "dp-sgd" || r.Value("parle eta") != "" {

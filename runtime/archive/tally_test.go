@@ -65,8 +65,10 @@ func TestSpeedOfAFork(t *testing.T) {
 	} {
 		m := NewTally()
 		m.Config.Data = "glyphs"
-		for _, r := range append(head, event.Record{Plan: &event.Plan{At: 20, From: event.Saved}}, commit(22, 6600, 3*time.Second),
-			event.Record{Plan: &event.Plan{At: 22}}, event.Record{Checkpoint: &event.Checkpoint{Round: 22}}, commit(24, 7200, 3*time.Second)) {
+		for _, r := range append(head, event.Record{Plan: &event.Plan{At: 20, From: event.Saved}},
+			commit(22, 6600, 3*time.Second),
+			event.Record{Plan: &event.Plan{At: 22}}, event.Record{Checkpoint: &event.Checkpoint{Round: 22}},
+			commit(24, 7200, 3*time.Second)) {
 			m.Record(r)
 		}
 		m.sent.Add(map[collective.Op]int64{"sum": 2400})
@@ -210,10 +212,12 @@ func TestLeft(t *testing.T) {
 // TestRestartsOfPrograms: the result has the last alert about restarts of each worker.
 func TestRestartsOfPrograms(t *testing.T) {
 	m := NewTally()
-	for _, text := range []string{"worker 1, round 3: 4 times", "worker 10, round 3: 5 times", "worker 1, round 9: 8 times"} {
+	for _, text := range []string{"worker 1, round 3: 4 times", "worker 10, round 3: 5 times",
+		"worker 1, round 9: 8 times"} {
 		m.Record(event.Record{Alert: &event.Alert{Level: event.LevelWarning, Kind: event.AlertRestarts, Text: text}})
 	}
-	if got := m.Finish(coordinator.Exit{}).Restarts; len(got) != 2 || got[0] != "worker 1, round 9: 8 times" || got[1] != "worker 10, round 3: 5 times" {
+	if got := m.Finish(coordinator.Exit{}).Restarts; len(got) != 2 || got[0] != "worker 1, round 9: 8 times" ||
+		got[1] != "worker 10, round 3: 5 times" {
 		t.Errorf("%q", got)
 	}
 }

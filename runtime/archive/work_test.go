@@ -62,7 +62,8 @@ func TestFirstToATarget(t *testing.T) {
 	if best := Best([]*Run{far, near}, Metric{Name: "seconds"}); len(best) != 1 || best[0] != near {
 		t.Errorf("the first to meet the target are %v", best)
 	}
-	for name, other := range map[string]*Run{"missed": made(40, "test_error=3", 4), "another": made(40, "test_error=5", 4)} {
+	for name, other := range map[string]*Run{"missed": made(40, "test_error=3", 4),
+		"another": made(40, "test_error=5", 4)} {
 		if best := Best([]*Run{far, other}, Metric{Name: "seconds"}); best != nil {
 			t.Errorf("%s: the first to meet the target are %v", name, best)
 		}
@@ -74,7 +75,8 @@ func TestNoBestOfUnlikeResults(t *testing.T) {
 	made := func(edit func(*event.Config)) *Run {
 		m := begin(1, edit)
 		m.rounds(100)
-		m.put(event.Record{Evaluation: &event.Evaluation{Round: 100, TestError: float64(len(m.out)), TestLoss: float64(len(m.out))}})
+		m.put(event.Record{Evaluation: &event.Evaluation{Round: 100, TestError: float64(len(m.out)),
+			TestLoss: float64(len(m.out))}})
 		m.rounds(1)
 		return m.run(t, "")
 	}
@@ -100,7 +102,8 @@ func TestNoBestOfUnlikeResults(t *testing.T) {
 			t.Errorf("%s: %d are the best by their loss", name, len(best))
 		}
 	}
-	if why := Unlike([]*Run{made(func(c *event.Config) { c.Loss = "mse" }), made(func(c *event.Config) { c.Loss = "huber" })}); why == "" {
+	if why := Unlike([]*Run{made(func(c *event.Config) { c.Loss = "mse" }),
+		made(func(c *event.Config) { c.Loss = "huber" })}); why == "" {
 		t.Error("losses of two kinds are ranked")
 	}
 }

@@ -74,7 +74,8 @@ func TestAxesHaveNames(t *testing.T) {
 			}
 		}
 	}
-	if _, err := Parse("weeks"); err == nil || err.Error() != `no axis "weeks": choose one of round, step, sample, epoch, byte, second` {
+	if _, err := Parse("weeks"); err == nil ||
+		err.Error() != `no axis "weeks": choose one of round, step, sample, epoch, byte, second` {
 		t.Error(err)
 	}
 	if len(Names) != int(Seconds)+1 {

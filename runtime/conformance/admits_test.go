@@ -18,13 +18,17 @@ func TestCheckShape(t *testing.T) {
 		ways     = "antithetic pairs need an even population: give members a multiple of 2"
 		ranks    = "ranks need candidates to compare: give members at least 2"
 		compared = "shaping sign and standard compare the two of a pair: set shaping to ranks or raw, or antithetic to on"
-		exact    = "integer noise needs integer weights: set shaping to ranks or sign and distribution to seed or chromosome, or noise to gaussian"
-		split    = "fitness needs a validation split: there is none: give --validation above 0"
-		slope    = "surrogate gradient needs a model with gradients, and an objective or an integer model has none: set surrogate to estimates"
-		whole    = "needs gradients, and a model of whole numbers has none: choose egg, or another evolution strategy, or a model of floats"
+		exact    = "integer noise needs integer weights: set shaping to ranks or sign and distribution to seed or " +
+			"chromosome, or noise to gaussian"
+		split = "fitness needs a validation split: there is none: give --validation above 0"
+		slope = "surrogate gradient needs a model with gradients, and an objective or an integer model has none: " +
+			"set surrogate to estimates"
+		whole = "needs gradients, and a model of whole numbers has none: choose egg, or another evolution strategy, " +
+			"or a model of floats"
 	)
 	type set = map[string]string
-	floats, bytes, measured := engine.Layout{Params: 10}, engine.Layout{Params: 10, Whole: true}, engine.Layout{Params: 10, Measured: true}
+	floats, bytes, measured := engine.Layout{Params: 10}, engine.Layout{Params: 10, Whole: true},
+		engine.Layout{Params: 10, Measured: true}
 	brings := engine.Layout{Params: 10, State: 5}
 	one, none := engine.Layout{Params: 1}, optim.DataSize{Train: 100}
 	judged := optim.DataSize{Train: 100, Validation: 10}
@@ -133,7 +137,12 @@ func TestCheckShape(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		s := optim.Shape{Roster: collective.Place(collective.IDs(c.members), []int{0}), Layout: c.layout, Data: c.data, K: a.Defaults()}
+		s := optim.Shape{
+			Roster: collective.Place(collective.IDs(c.members), []int{0}),
+			Layout: c.layout,
+			Data:   c.data,
+			K:      a.Defaults(),
+		}
 		for name, text := range c.set {
 			s.K = turned(t, a, s.K, name, text)
 		}

@@ -38,7 +38,13 @@ func TestARSAgainstNaive(t *testing.T) {
 		tried := make([]direction, N)
 		for k := range tried {
 			eps := engine.NewHost(1, M, engine.F32)
-			if err := toy.Do(ctx, engine.NoiseSum{Dst: engine.All(ram.Of(eps)), Key: key, Antithetic: true, IDs: []engine.Member{engine.Member(2 * k)}, Weights: []float32{1}}); err != nil {
+			if err := toy.Do(ctx, engine.NoiseSum{
+				Dst:        engine.All(ram.Of(eps)),
+				Key:        key,
+				Antithetic: true,
+				IDs:        []engine.Member{engine.Member(2 * k)},
+				Weights:    []float32{1},
+			}); err != nil {
 				t.Fatal(err)
 			}
 			tried[k].eps = eps.F
@@ -48,7 +54,14 @@ func TestARSAgainstNaive(t *testing.T) {
 					x.F[j] = float32(theta[j] + sign*float64(eps.F[j]))
 				}
 				at := noise.Key{Seed: r.Seed, Purpose: noise.Order, Round: 6 * round}
-				e := engine.Evaluate{X: ram.Of(x), Rows: engine.Rows(1), Batches: [][]int32{batch}, Drawn: []noise.Key{at}, Loss: make([]float64, 1), Correct: make([]int64, 1)}
+				e := engine.Evaluate{
+					X:       ram.Of(x),
+					Rows:    engine.Rows(1),
+					Batches: [][]int32{batch},
+					Drawn:   []noise.Key{at},
+					Loss:    make([]float64, 1),
+					Correct: make([]int64, 1),
+				}
 				if err := toy.Do(ctx, e); err != nil {
 					t.Fatal(err)
 				}

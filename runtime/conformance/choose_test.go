@@ -72,7 +72,8 @@ func TestAutoIsRecorded(t *testing.T) {
 				r.Workers, r.Store = 3, &Memory{}
 				o := run(t, r)
 				got := o.choices()
-				if len(got) != 1 || got[0].Expr != choice || got[0].At != 0 || got[0].Why != "the test requests it" || s.calls.Load() != 1 {
+				if len(got) != 1 || got[0].Expr != choice || got[0].At != 0 || got[0].Why != "the test requests it" ||
+					s.calls.Load() != 1 {
 					t.Fatalf("%d choices, edits %+v", s.calls.Load(), got)
 				}
 				if rates := s.rates.Load(); rates.Noise <= 0 || rates.Bytes <= 0 {
@@ -109,7 +110,13 @@ func TestAutoIsRecorded(t *testing.T) {
 
 // TestAutoAgain: if auto is set during training, the choice is made at that round, also after a swap.
 func TestAutoAgain(t *testing.T) {
-	base := quick(Rig{Algorithm: "openai-es", Members: 8, Workers: 2, Rounds: 1 << 30, Seed: 3}).With("distribution", "seed")
+	base := quick(Rig{
+		Algorithm: "openai-es",
+		Members:   8,
+		Workers:   2,
+		Rounds:    1 << 30,
+		Seed:      3,
+	}).With("distribution", "seed")
 	r, s := base.choosing(t, "chromosome")
 	commits, phase, last := 0, 0, uint64(0)
 	r.OnRecord = func(rec event.Record) []event.Command {
@@ -156,10 +163,12 @@ func TestAutoAgain(t *testing.T) {
 // TestAutoByRates: the reason contains the comparison with the measured rates; with one worker there is no comparison.
 func TestAutoByRates(t *testing.T) {
 	for workers, want := range map[int]string{1: "one worker", 2: "4 vectors "} {
-		r := quick(Rig{Algorithm: "openai-es", Members: 8, Workers: workers, Rounds: 4, Seed: 3}).With("distribution", optim.Auto)
+		r := quick(Rig{Algorithm: "openai-es", Members: 8, Workers: workers, Rounds: 4, Seed: 3}).With("distribution",
+			optim.Auto)
 		o := run(t, r)
 		got := o.choices()
-		if len(got) != 1 || !strings.HasPrefix(got[0].Why, want) || got[0].By != optim.Auto || workers == 1 && got[0].Expr != "seed" {
+		if len(got) != 1 || !strings.HasPrefix(got[0].Why, want) || got[0].By != optim.Auto ||
+			workers == 1 && got[0].Expr != "seed" {
 			t.Fatalf("%d workers: %+v", workers, got)
 		}
 		if workers == 1 {
@@ -167,7 +176,8 @@ func TestAutoByRates(t *testing.T) {
 		}
 		var limit, F, B float64
 		var sign string
-		if _, err := fmt.Sscanf(got[0].Why, "4 vectors %s 4F/B = %g, F = %g elements/s, B = %g bytes/s", &sign, &limit, &F, &B); err != nil {
+		if _, err := fmt.Sscanf(got[0].Why, "4 vectors %s 4F/B = %g, F = %g elements/s, B = %g bytes/s", &sign, &limit, &F,
+			&B); err != nil {
 			t.Fatalf("%q: %v", got[0].Why, err)
 		}
 		if (got[0].Expr == "seed") != (4 < limit) || limit < 3.9*F/B || limit > 4.1*F/B {

@@ -102,7 +102,8 @@ func TestCohorts(t *testing.T) {
 				laned := run(t, r)
 				few := lanes == 17 // of 40 members in pairs fewer step at once
 				if got := laned.Hash(); got != want || tasks.Load() == 0 && !few {
-					t.Errorf("%d workers of %d threads, which got %d tasks: %s, eight workers %s", workers, lanes, tasks.Load(), got, want)
+					t.Errorf("%d workers of %d threads, which got %d tasks: %s, eight workers %s", workers, lanes, tasks.Load(),
+						got, want)
 				}
 				if a, b := fmt.Sprint(points(laned)), fmt.Sprint(points(whole)); workers == 1 && a != b {
 					t.Errorf("on threads a worker records %s, in cohorts %s", a, b)

@@ -26,7 +26,10 @@ import (
 // toyNet returns the toy as a list of layers, on the toy's samples.
 func toyNet(t *testing.T) (*models.Model, *data.Set) {
 	t.Helper()
-	m, err := models.FromSource("toy", fmt.Appendf(nil, "name = 'toy'\nclasses = %d\ninput = [1, 1, %d]\n[[layer]]\nkind = 'flatten'\n[[layer]]\nkind = 'dense'\nout = %d\n[[layer]]\nkind = 'relu'\n[[layer]]\nkind = 'dense'\nout = %d\n", toyOut, toyIn, toyHidden, toyOut))
+	m, err := models.FromSource("toy",
+		fmt.Appendf(nil, "name = 'toy'\nclasses = %d\ninput = [1, 1, %d]\n[[layer]]\nkind = 'flatten'\n[[layer]]\n"+
+			"kind = 'dense'\nout = %d\n[[layer]]\nkind = 'relu'\n[[layer]]\nkind = 'dense'\nout = %d\n", toyOut, toyIn,
+			toyHidden, toyOut))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -36,7 +39,8 @@ func toyNet(t *testing.T) (*models.Model, *data.Set) {
 		to := &r[min(1, i/(toyTrain+toyValid))]
 		to.Values, to.Labels = append(to.Values, x[:]...), append(to.Labels, uint16(ys[i]))
 	}
-	set, err := data.New(data.Info{Name: "toy", Shape: []int{1, 1, toyIn}, Classes: toyOut}, r[0], r[1], float64(toyValid)/(toyTrain+toyValid))
+	set, err := data.New(data.Info{Name: "toy", Shape: []int{1, 1, toyIn}, Classes: toyOut}, r[0], r[1],
+		float64(toyValid)/(toyTrain+toyValid))
 	if err != nil {
 		t.Fatal(err)
 	}

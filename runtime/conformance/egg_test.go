@@ -40,7 +40,14 @@ func TestEGGAgainstNaive(t *testing.T) {
 						x.F[j] = theta[j] + sign*float32(engine.Whole(float32(sigma*eps)))
 					}
 					at := noise.Key{Seed: r.Seed, Purpose: noise.Order, Round: 6 * round}
-					e := engine.Evaluate{X: ram.Of(x), Rows: engine.Rows(1), Batches: [][]int32{batch}, Drawn: []noise.Key{at}, Loss: make([]float64, 1), Correct: make([]int64, 1)}
+					e := engine.Evaluate{
+						X:       ram.Of(x),
+						Rows:    engine.Rows(1),
+						Batches: [][]int32{batch},
+						Drawn:   []noise.Key{at},
+						Loss:    make([]float64, 1),
+						Correct: make([]int64, 1),
+					}
 					if err := toy.Do(ctx, e); err != nil {
 						t.Fatal(err)
 					}

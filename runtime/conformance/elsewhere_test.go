@@ -94,14 +94,26 @@ func TestTraffic(t *testing.T) {
 			w := r.worker(0, toy, (&local.Hub{}).Link(0), &Memory{}, false)
 			defer w.Free()
 			ctx, all := t.Context(), collective.Place(collective.IDs(n), []int{0})
-			if m, ok := w.Handle(ctx, message.Plan{Plan: event.Plan{Epoch: 1, From: event.Fresh, New: all, Algorithm: a.Name, Timeline: r.edits()}}).(message.Failed); ok {
+			if m, ok := w.Handle(ctx, message.Plan{Plan: event.Plan{
+				Epoch:     1,
+				From:      event.Fresh,
+				New:       all,
+				Algorithm: a.Name,
+				Timeline:  r.edits(),
+			}}).(message.Failed); ok {
 				t.Fatal(m.Err)
 			}
 			const rounds = 24
 			at := uint64(0)
 			grant := func(rounds uint64) (enginetest.Traffic, int64) {
 				before := e.Traffic()
-				d, ok := w.Handle(ctx, message.Grant{Epoch: 1, From: at, To: at + rounds, Committed: at, Limit: event.Limit{Rounds: 1 << 30}}).(message.Done)
+				d, ok := w.Handle(ctx, message.Grant{
+					Epoch:     1,
+					From:      at,
+					To:        at + rounds,
+					Committed: at,
+					Limit:     event.Limit{Rounds: 1 << 30},
+				}).(message.Done)
 				if !ok {
 					t.Fatal("the grant failed")
 				}
@@ -141,7 +153,8 @@ func TestTraffic(t *testing.T) {
 					t.Fatal("nothing was evaluated")
 				}
 				products := int64(8 * rounds * lengths(a.Name, n, toy.layout.Params))
-				if each := float64(more.Output-products) / float64(evaluated); a.Needs&optim.Gradients == 0 && each > 24 || each > 4096 {
+				if each := float64(more.Output-products) / float64(evaluated); a.Needs&optim.Gradients == 0 && each > 24 ||
+					each > 4096 {
 					t.Errorf("%d evaluations output %d bytes", evaluated, more.Output)
 				}
 			}
@@ -165,7 +178,18 @@ func TestResizesDoNotGrow(t *testing.T) {
 	at, held := uint64(0), map[int]int{}
 	for i := range uint32(100) {
 		n := 3 + int(i%2)
-		p := event.Plan{Epoch: i + 1, Base: i, At: at, From: event.Workers, Old: was, New: collective.Place(collective.IDs(n), []int{0}), OldAlg: "parle", Algorithm: "parle", Timeline: r.edits(), Before: r.edits()}
+		p := event.Plan{
+			Epoch:     i + 1,
+			Base:      i,
+			At:        at,
+			From:      event.Workers,
+			Old:       was,
+			New:       collective.Place(collective.IDs(n), []int{0}),
+			OldAlg:    "parle",
+			Algorithm: "parle",
+			Timeline:  r.edits(),
+			Before:    r.edits(),
+		}
 		if i == 0 {
 			p.From = event.Fresh
 		}
@@ -173,7 +197,13 @@ func TestResizesDoNotGrow(t *testing.T) {
 			t.Fatal(m.Err)
 		}
 		for range 3 {
-			if _, ok := w.Handle(ctx, message.Grant{Epoch: i + 1, From: at, To: at + 2, Committed: at, Limit: event.Limit{Rounds: 1 << 30}}).(message.Done); !ok {
+			if _, ok := w.Handle(ctx, message.Grant{
+				Epoch:     i + 1,
+				From:      at,
+				To:        at + 2,
+				Committed: at,
+				Limit:     event.Limit{Rounds: 1 << 30},
+			}).(message.Done); !ok {
 				t.Fatal("the grant failed")
 			}
 			at += 2
@@ -210,7 +240,15 @@ func TestDeviceLost(t *testing.T) {
 				return nil
 			}
 		}}
-		o := run(t, quick(Rig{Algorithm: "parle", Members: 6, Workers: 3, Rounds: 12, Seed: 3, OnLoss: "reseed", Engine: there.engine}))
+		o := run(t, quick(Rig{
+			Algorithm: "parle",
+			Members:   6,
+			Workers:   3,
+			Rounds:    12,
+			Seed:      3,
+			OnLoss:    "reseed",
+			Engine:    there.engine,
+		}))
 		named := slices.ContainsFunc(o.Log.Records, func(r event.Record) bool {
 			return strings.Contains(fmt.Sprintf("%+v", cmp.Or(r.Alert, &event.Alert{})), lost.Error())
 		})
@@ -242,7 +280,8 @@ func TestElsewhereFindsFaults(t *testing.T) {
 	}
 	e.Free(a)
 	got := fmt.Sprint(e.Faults(true))
-	for _, want := range []string{"4 elements were used after they were freed", "4 elements were freed twice", "5 elements were never freed"} {
+	for _, want := range []string{"4 elements were used after they were freed", "4 elements were freed twice",
+		"5 elements were never freed"} {
 		if !strings.Contains(got, want) {
 			t.Errorf("%s: want %s", got, want)
 		}

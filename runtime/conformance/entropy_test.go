@@ -22,8 +22,10 @@ func TestEntropySGDAgainstNaive(t *testing.T) {
 	} {
 		for _, slice := range []string{"32", "2"} {
 			t.Run(fmt.Sprintf("%s %s %s", c.pull, c.out, slice), func(t *testing.T) {
-				r := Rig{Algorithm: "entropy-sgd", Members: 1, Seed: 5}.With("batch", "4").With("ell", "3").With("eta", "0.7").With("eta_in", "0.1").
-					With("gamma", "7").With("momentum", "0.6").With("alpha", "0.7").With("thermal", "0").With("slice", slice).With("pull", c.pull).With("momentum_out", c.out)
+				r := Rig{Algorithm: "entropy-sgd", Members: 1, Seed: 5}.With("batch", "4").With("ell", "3").With("eta",
+					"0.7").With("eta_in", "0.1").
+					With("gamma", "7").With("momentum", "0.6").With("alpha", "0.7").With("thermal", "0").With("slice",
+					slice).With("pull", c.pull).With("momentum_out", c.out)
 				toy, step, blocks := r.alone(t)
 				M := toy.Layout().Params
 				row := make([]float32, M)

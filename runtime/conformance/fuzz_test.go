@@ -61,8 +61,10 @@ func draw(seed uint64) *script {
 	all := catalog.All()
 	a := all[d.n(len(all))]
 	s := &script{doings: map[int][]event.Command{}}
-	s.rig = Rig{Algorithm: a.Name, Members: 2 * (1 + d.n(4)), Workers: 1 + d.n(4), Rounds: fuzzRounds, Seed: seed, Stats: d.n(3) == 0, Direct: d.n(2) * 4096,
-		OnLoss: []string{"reseed", "rollback", "shrink"}[d.n(3)], Save: time.Duration(d.n(2)) * time.Millisecond, Respawn: time.Duration(d.n(2)) * time.Millisecond, Probe: uint64(d.n(3)) * 5}
+	s.rig = Rig{Algorithm: a.Name, Members: 2 * (1 + d.n(4)), Workers: 1 + d.n(4), Rounds: fuzzRounds, Seed: seed,
+		Stats: d.n(3) == 0, Direct: d.n(2) * 4096,
+		OnLoss: []string{"reseed", "rollback", "shrink"}[d.n(3)], Save: time.Duration(d.n(2)) * time.Millisecond,
+		Respawn: time.Duration(d.n(2)) * time.Millisecond, Probe: uint64(d.n(3)) * 5}
 	if seed%5 == 4 { // not drawn, so that the other decisions of all seeds stay
 		s.rig.OnLoss = "mirror"
 	}
@@ -73,7 +75,9 @@ func draw(seed uint64) *script {
 		var c event.Command
 		switch d.n(7) {
 		case 0:
-			c.Set = []event.Setting{{Knob: "eta", Expr: []string{"0.05", "0.01", "linear:0.1..0.01@30", "exp:0.05*0.99/round", "cosine:0.05..0.01@1e"}[d.n(5)]}}
+			c.Set = []event.Setting{{
+				Knob: "eta", Expr: []string{"0.05", "0.01", "linear:0.1..0.01@30", "exp:0.05*0.99/round", "cosine:0.05..0.01@1e"}[d.n(5)],
+			}}
 		case 1:
 			members = 2 * (1 + d.n(5))
 			c.Members = members
@@ -87,7 +91,8 @@ func draw(seed uint64) *script {
 		case 5:
 			c.Set = []event.Setting{{Knob: "batch", Expr: strconv.Itoa(1 + d.n(9))}}
 		case 6: // changes the blocks; rejected if the current algorithm has no such knob
-			c.Set = []event.Setting{{Knob: []string{"variant", "optimiser", "ell", "slice"}[d.n(4)], Expr: []string{"paper", "sgd", "9", "2", "arxiv", "adam"}[d.n(6)]}}
+			c.Set = []event.Setting{{Knob: []string{"variant", "optimiser", "ell", "slice"}[d.n(4)],
+				Expr: []string{"paper", "sgd", "9", "2", "arxiv", "adam"}[d.n(6)]}}
 		}
 		s.what = append(s.what, fmt.Sprintf("after commit %d: %+v", at, c))
 		s.doings[at] = append(s.doings[at], c)
@@ -231,10 +236,12 @@ func order(log []event.Record) error {
 			}
 		case r.Commit != nil:
 			if early >= 0 {
-				return fmt.Errorf("record %d: %s takes effect at round %d, but %d rounds are committed", early, log[early].Edit.Knob, log[early].Edit.At, at)
+				return fmt.Errorf("record %d: %s takes effect at round %d, but %d rounds are committed", early,
+					log[early].Edit.Knob, log[early].Edit.At, at)
 			}
 			if r.Commit.Epoch != epoch || r.Commit.To <= at {
-				return fmt.Errorf("record %d: commit of round %d in epoch %d, after round %d in epoch %d", i, r.Commit.To, r.Commit.Epoch, at, epoch)
+				return fmt.Errorf("record %d: commit of round %d in epoch %d, after round %d in epoch %d", i, r.Commit.To,
+					r.Commit.Epoch, at, epoch)
 			}
 			at = r.Commit.To
 		case r.Checkpoint != nil:
@@ -282,7 +289,8 @@ func TestFaultFuzz(t *testing.T) {
 			there.clean(t)
 		}
 		if err != nil {
-			t.Errorf("seed %d: %s, %d members on %d workers, %s: %v\n  %v", seed, s.rig.Algorithm, s.rig.Members, s.rig.Workers, s.rig.OnLoss, err, s.what)
+			t.Errorf("seed %d: %s, %d members on %d workers, %s: %v\n  %v", seed, s.rig.Algorithm, s.rig.Members, s.rig.Workers,
+				s.rig.OnLoss, err, s.what)
 			if errors.Is(err, context.DeadlineExceeded) {
 				t.FailNow() // the next run would hang too
 			}

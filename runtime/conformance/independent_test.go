@@ -17,7 +17,8 @@ import (
 // those of P results, whichever worker computes the update.
 func TestIndependentSamplesAgainstNaive(t *testing.T) {
 	const P, sigma, eta = 7, 0.3, 0.2
-	r := Rig{Algorithm: "openai-es", Members: P, Seed: 5}.With("batch", "6").With("antithetic", "off").With("shaping", "raw").
+	r := Rig{Algorithm: "openai-es", Members: P, Seed: 5}.With("batch", "6").With("antithetic",
+		"off").With("shaping", "raw").
 		With("optimiser", "sgd").With("momentum", "0").With("sigma", fmt.Sprint(sigma)).With("eta", fmt.Sprint(eta))
 	toy, step, blocks := r.alone(t)
 	M := toy.Layout().Params
@@ -31,7 +32,12 @@ func TestIndependentSamplesAgainstNaive(t *testing.T) {
 		g, key := make([]float64, M), noise.Key{Seed: r.Seed, Purpose: noise.Candidate, Round: round}
 		for i := range engine.Member(P) {
 			eps := engine.NewHost(1, M, engine.F32) // of a single candidate
-			if err := toy.Do(ctx, engine.NoiseSum{Dst: engine.All(ram.Of(eps)), Key: key, IDs: []engine.Member{i}, Weights: []float32{1}}); err != nil {
+			if err := toy.Do(ctx, engine.NoiseSum{
+				Dst:     engine.All(ram.Of(eps)),
+				Key:     key,
+				IDs:     []engine.Member{i},
+				Weights: []float32{1},
+			}); err != nil {
 				t.Fatal(err)
 			}
 			x := engine.NewHost(1, M, engine.F32)
@@ -39,7 +45,14 @@ func TestIndependentSamplesAgainstNaive(t *testing.T) {
 				x.F[j] = float32(theta[j] + sigma*float64(eps.F[j]))
 			}
 			at := noise.Key{Seed: r.Seed, Purpose: noise.Order, Round: 6 * round}
-			e := engine.Evaluate{X: ram.Of(x), Rows: engine.Rows(1), Batches: [][]int32{batch}, Drawn: []noise.Key{at}, Loss: make([]float64, 1), Correct: make([]int64, 1)}
+			e := engine.Evaluate{
+				X:       ram.Of(x),
+				Rows:    engine.Rows(1),
+				Batches: [][]int32{batch},
+				Drawn:   []noise.Key{at},
+				Loss:    make([]float64, 1),
+				Correct: make([]int64, 1),
+			}
 			if err := toy.Do(ctx, e); err != nil {
 				t.Fatal(err)
 			}
@@ -66,7 +79,8 @@ func TestIndependentSamplesAgainstNaive(t *testing.T) {
 			sent, predicted := o.Bytes()
 			want := int64(5 * 4 * P * (workers - 1))
 			if o.Hash() != hash || sent["fitness"] != want || predicted["fitness"] != want {
-				t.Errorf("%s on %d workers: sent %v, want %d of fitness; hash %s, on one %s", distribution, workers, sent, want, o.Hash(), hash)
+				t.Errorf("%s on %d workers: sent %v, want %d of fitness; hash %s, on one %s", distribution, workers, sent, want,
+					o.Hash(), hash)
 			}
 		}
 	}

@@ -63,7 +63,8 @@ func TestAloneWithoutSnapshots(t *testing.T) {
 	if err != nil || o.Exit.Phase != event.Stopped {
 		t.Fatalf("%+v, %v", o, err)
 	}
-	if saved.Load() == 0 || back.At != saved.Load() || back.From != event.Saved || !strings.Contains(alert, "is not finite") {
+	if saved.Load() == 0 || back.At != saved.Load() || back.From != event.Saved ||
+		!strings.Contains(alert, "is not finite") {
 		t.Errorf("saved round %d, returned to %d from %q: %s", saved.Load(), back.At, back.From, alert)
 	}
 	r.Poison = nil

@@ -50,8 +50,8 @@ func (e lyingEngine) Do(ctx context.Context, tasks ...engine.Task) error {
 	return nil
 }
 
-// TestLiars: a worker that sends wrong frames to one peer, or NaN to all, is evicted, and no other; the run has the hash
-// of one without a liar. A worker that computes wrong gradients is evicted or hosts no members any more.
+// TestLiars: a worker that sends wrong frames to one peer, or NaN to all, is evicted, and no other; the run has the
+// hash of one without a liar. A worker that computes wrong gradients is evicted or hosts no members any more.
 func TestLiars(t *testing.T) {
 	flip := func(p []byte) []byte { p[0] ^= 1; return p }
 	for name, c := range map[string]struct {

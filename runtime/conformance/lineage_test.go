@@ -113,10 +113,12 @@ func TestGenerationsMoveWhatChangesOwner(t *testing.T) {
 				total += n * p.bytes
 			}
 			if sent, _ := o.Bytes(); sent["parents"] != int64(total) {
-				t.Errorf("%s on %d workers: the ledger has %d bytes of parents, the lineage needs %d", name, workers, sent["parents"], total)
+				t.Errorf("%s on %d workers: the ledger has %d bytes of parents, the lineage needs %d", name, workers,
+					sent["parents"], total)
 			}
 			if workers < 8 && stayed == 0 || workers > 1 && total == 0 {
-				t.Errorf("%s on %d workers: %d parents stayed, %d bytes were sent: the test checks nothing", name, workers, stayed, total)
+				t.Errorf("%s on %d workers: %d parents stayed, %d bytes were sent: the test checks nothing", name, workers,
+					stayed, total)
 			}
 		}
 	}

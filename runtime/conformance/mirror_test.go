@@ -32,7 +32,15 @@ func killing(r Rig, n int) Rig {
 // verifies.
 func TestMirror(t *testing.T) {
 	for _, name := range []string{"parle", "popsgd", "pbt", "openai-es", "localsgd", "pesgd", "ad-psgd"} {
-		r := quick(Rig{Algorithm: name, Members: 6, Workers: 3, Rounds: 60, Seed: 4, OnLoss: "mirror", Respawn: time.Millisecond})
+		r := quick(Rig{
+			Algorithm: name,
+			Members:   6,
+			Workers:   3,
+			Rounds:    60,
+			Seed:      4,
+			OnLoss:    "mirror",
+			Respawn:   time.Millisecond,
+		})
 		want := run(t, r).Hash()
 		r = killing(r, 3)
 		o := run(t, r)

@@ -32,7 +32,8 @@ func TestNormsEverywhere(t *testing.T) {
 		want, hash := reported(1, 4)
 		got, elsewhere := reported(3, 4)
 		if !slices.EqualFunc(got, want, func(x, y event.Points) bool {
-			return x.Round == y.Round && x.Series == y.Series && slices.Equal(x.Members, y.Members) && slices.Equal(x.Values, y.Values)
+			return x.Round == y.Round && x.Series == y.Series && slices.Equal(x.Members, y.Members) &&
+				slices.Equal(x.Values, y.Values)
 		}) {
 			t.Errorf("%s: three workers report %v, one reports %v", a.Name, got, want)
 		}

@@ -26,7 +26,13 @@ func (r Rig) alone(t *testing.T) (*Toy, func(to uint64) message.Done, func() map
 	}
 	store := &Memory{}
 	w := r.worker(0, toy, (&local.Hub{}).Link(0), store, false)
-	p := event.Plan{Epoch: 1, From: event.Fresh, New: collective.Place(collective.IDs(r.Members), []int{0}), Algorithm: r.Algorithm, Timeline: r.edits()}
+	p := event.Plan{
+		Epoch:     1,
+		From:      event.Fresh,
+		New:       collective.Place(collective.IDs(r.Members), []int{0}),
+		Algorithm: r.Algorithm,
+		Timeline:  r.edits(),
+	}
 	ctx := context.Background()
 	if reply, ok := w.Handle(ctx, message.Plan{Plan: p}).(message.Ready); !ok {
 		t.Fatalf("plan: %+v", reply)
@@ -89,7 +95,14 @@ func gradient(t *testing.T, toy *Toy, x []float64, batch []int32) []float64 {
 		m.F[i] = float32(x[i])
 	}
 	g := engine.NewHost(1, n, engine.F32)
-	err := toy.Do(context.Background(), engine.Gradients{X: ram.Of(m), Rows: engine.Rows(1), Batches: [][]int32{batch}, Masks: make([]noise.Key, 1), G: ram.Of(g), Loss: make([]float32, 1)})
+	err := toy.Do(context.Background(), engine.Gradients{
+		X:       ram.Of(m),
+		Rows:    engine.Rows(1),
+		Batches: [][]int32{batch},
+		Masks:   make([]noise.Key, 1),
+		G:       ram.Of(g),
+		Loss:    make([]float32, 1),
+	})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -109,7 +122,13 @@ func nes(buf, g []float64, mu float64) []float64 {
 // TestParleArxivAgainstNaive compares with the outer and inner step of the research form: y = z = x; ell times y -=
 // eta_in*Nes(m, grad f(y) + (y-x)/gamma), z = alpha z + (1-alpha) y; r = mean z; x -= eta*Nes(mx, (x-z) + (x-r)/rho).
 func TestParleArxivAgainstNaive(t *testing.T) {
-	r := Rig{Algorithm: "parle", Members: 3, Seed: 5, Rounds: 4}.With("batch", "4").With("ell", "3").With("eta", "0.3").With("eta_in", "0.1").With("gamma", "7").With("rho", "2").With("momentum", "0.6").With("alpha", "0.7")
+	r := Rig{
+		Algorithm: "parle",
+		Members:   3,
+		Seed:      5,
+		Rounds:    4,
+	}.With("batch", "4").With("ell", "3").With("eta", "0.3").With("eta_in", "0.1").With("gamma", "7").With("rho",
+		"2").With("momentum", "0.6").With("alpha", "0.7")
 	toy, step, blocks := r.alone(t)
 	M := toy.Layout().Params
 	x, m, mx, cursor := make([][]float64, 3), make([][]float64, 3), make([][]float64, 3), uint64(0)
@@ -158,13 +177,20 @@ func TestParleArxivAgainstNaive(t *testing.T) {
 // TestParlePaperAgainstNaive compares with eq. 5 of the SysML form: y -= eta*Nes(m, grad f(y) + (y-x)/gamma), z = alpha
 // z + (1-alpha) y; every ell steps x = (1-tau) z + tau*xbar, xbar = mean x, tau = gamma/(rho+gamma).
 func TestParlePaperAgainstNaive(t *testing.T) {
-	r := Rig{Algorithm: "parle", Members: 2, Seed: 6, Rounds: 3}.With("variant", "paper").With("batch", "4").With("ell", "3").With("eta", "0.1").With("gamma", "7").With("rho", "2").With("momentum", "0.6").With("alpha", "0.7")
+	r := Rig{
+		Algorithm: "parle",
+		Members:   2,
+		Seed:      6,
+		Rounds:    3,
+	}.With("variant", "paper").With("batch", "4").With("ell", "3").With("eta", "0.1").With("gamma", "7").With("rho",
+		"2").With("momentum", "0.6").With("alpha", "0.7")
 	toy, step, blocks := r.alone(t)
 	M := toy.Layout().Params
 	row := make([]float32, M)
 	toy.Init(r.Seed)(t.Context(), 0, row)
 	clone := func() [][]float64 { return [][]float64{f64(row), f64(row)} }
-	x, y, z, m, xbar, tau := clone(), clone(), clone(), [][]float64{make([]float64, M), make([]float64, M)}, f64(row), 7.0/9
+	x, y, z, m, xbar, tau := clone(), clone(), clone(), [][]float64{make([]float64, M), make([]float64, M)},
+		f64(row), 7.0/9
 	for round := range 3 {
 		for a := range x {
 			for l := range 3 {
@@ -193,7 +219,12 @@ func TestParlePaperAgainstNaive(t *testing.T) {
 
 // TestDPSGDAgainstNaive: g = mean_a g_a; m = mu m + g; x -= eta (g + mu m), on consecutive parts of one stream.
 func TestDPSGDAgainstNaive(t *testing.T) {
-	r := Rig{Algorithm: "dp-sgd", Members: 3, Seed: 7, Rounds: 6}.With("batch", "4").With("eta", "0.2").With("momentum", "0.5").With("decay", "0.01")
+	r := Rig{
+		Algorithm: "dp-sgd",
+		Members:   3,
+		Seed:      7,
+		Rounds:    6,
+	}.With("batch", "4").With("eta", "0.2").With("momentum", "0.5").With("decay", "0.01")
 	toy, step, blocks := r.alone(t)
 	M := toy.Layout().Params
 	row := make([]float32, M)
@@ -236,7 +267,8 @@ func TestSeedEqualsChromosome(t *testing.T) {
 				sent, _ := o.Bytes()
 				P, N := int64(30), int64(workers)
 				if wantBytes := 10 * 4 * P * (N - 1); sent["fitness"] != wantBytes {
-					t.Errorf("%s, %s on %d workers: fitness took %d bytes, 4P(N-1) per generation is %d", name, d, workers, sent["fitness"], wantBytes)
+					t.Errorf("%s, %s on %d workers: fitness took %d bytes, 4P(N-1) per generation is %d", name, d, workers,
+						sent["fitness"], wantBytes)
 				}
 				if wantBytes := 10 * rows * 4 * M * (N - 1); d == "chromosome" && sent["slices"] != wantBytes {
 					t.Errorf("%s, %d workers: slices took %d bytes, want %d", name, workers, sent["slices"], wantBytes)
@@ -251,7 +283,12 @@ func TestSeedEqualsChromosome(t *testing.T) {
 func TestSemiUpdates(t *testing.T) {
 	M, hashes := int64(base0(t).Layout().Params), map[string]bool{}
 	for _, groups := range []int64{1, 2, 4} {
-		r := Rig{Algorithm: "openai-es", Members: 16, Seed: 4, Rounds: 10}.With("batch", "8").With("distribution", "semi").With("groups", fmt.Sprint(groups))
+		r := Rig{
+			Algorithm: "openai-es",
+			Members:   16,
+			Seed:      4,
+			Rounds:    10,
+		}.With("batch", "8").With("distribution", "semi").With("groups", fmt.Sprint(groups))
 		hash := ""
 		for _, N := range []int64{4, 1, 3, groups} {
 			r.Workers = int(N)
@@ -307,7 +344,12 @@ func TestPopSGDContraction(t *testing.T) {
 	const n, seeds = 8, 1000
 	var sum, square float64
 	for seed := range uint64(seeds) {
-		r := Rig{Algorithm: "popsgd", Members: n, Seed: seed, Rounds: 1}.With("start", "own").With("eta", "0").With("batch", "1")
+		r := Rig{
+			Algorithm: "popsgd",
+			Members:   n,
+			Seed:      seed,
+			Rounds:    1,
+		}.With("start", "own").With("eta", "0").With("batch", "1")
 		_, step, blocks := r.alone(t)
 		before := gamma(blocks(), n)
 		step(1)
@@ -317,7 +359,8 @@ func TestPopSGDContraction(t *testing.T) {
 	mean := sum / seeds
 	se := math.Sqrt((square/seeds - mean*mean) / seeds)
 	law := math.Pow(1-1.0/(n-1), n/2)
-	t.Logf("ratio per round %.4f ± %.4f, law %.4f; a perfect matching would give %.4f", mean, se, law, 1-float64(n/2)/(n-1))
+	t.Logf("ratio per round %.4f ± %.4f, law %.4f; a perfect matching would give %.4f", mean, se, law,
+		1-float64(n/2)/(n-1))
 	if math.Abs(mean-law) > 4*se {
 		t.Errorf("spread falls by %.4f ± %.4f per round, the law gives %.4f", mean, se, law)
 	}
@@ -342,7 +385,14 @@ func gamma(rows map[string]engine.Host, n int) (g float64) {
 func TestPESGDBestNeverFalls(t *testing.T) {
 	for _, selection := range []string{"truncation", "tournament", "roulette", "random"} {
 		for _, crossover := range []string{"uniform", "tensor", "mean", "none"} {
-			r := quick(Rig{Algorithm: "pesgd", Members: 6, Workers: 2, Seed: 9, Rounds: 60}).With("selection", selection).With("crossover", crossover).With("eta", "0.5").With("mutation", "0.3").With("vary", "2").With("parents", "3")
+			r := quick(Rig{
+				Algorithm: "pesgd",
+				Members:   6,
+				Workers:   2,
+				Seed:      9,
+				Rounds:    60,
+			}).With("selection", selection).With("crossover", crossover).With("eta", "0.5").With("mutation", "0.3").With("vary",
+				"2").With("parents", "3")
 			o := run(t, r)
 			best, seen := math.Inf(-1), 0
 			for _, rec := range o.Log.Records {

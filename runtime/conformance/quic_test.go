@@ -49,7 +49,8 @@ func (s *sockets) link(hub *local.Hub, id int) collective.Link {
 		s.t.Fatal(err)
 	}
 	s.nodes, s.meshes = append(s.nodes, n), append(s.meshes, m)
-	s.roster = append(s.roster, wire.PeerAddress{Index: uint32(id), Node: n.ID(), Addresses: []string{n.Address().String()}})
+	s.roster = append(s.roster, wire.PeerAddress{Index: uint32(id), Node: n.ID(),
+		Addresses: []string{n.Address().String()}})
 	for _, m := range s.meshes {
 		if err := m.SetRoster(s.roster); err != nil {
 			s.t.Fatal(err)

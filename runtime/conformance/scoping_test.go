@@ -17,14 +17,21 @@ import (
 func TestScoping(t *testing.T) {
 	for _, c := range []struct{ ell, slice int }{{3, 32}, {5, 2}} {
 		for _, workers := range []int{1, 3} {
-			r := Rig{Algorithm: "parle", Members: 4, Workers: workers, Seed: 2, Rounds: 12}.With("variant", "paper").With("batch", "8").With("ell", strconv.Itoa(c.ell)).With("slice", strconv.Itoa(c.slice))
+			r := Rig{
+				Algorithm: "parle",
+				Members:   4,
+				Workers:   workers,
+				Seed:      2,
+				Rounds:    12,
+			}.With("variant", "paper").With("batch", "8").With("ell", strconv.Itoa(c.ell)).With("slice", strconv.Itoa(c.slice))
 			for _, name := range []string{"gamma", "rho"} {
 				k, _ := coupled.Parle.Knob(name)
 				r = r.With(name, k.Initial())
 			}
 			edits := r.edits()
 			toy := base0(t)
-			shape := optim.Shape{Roster: collective.Place(collective.IDs(r.Members), []int{0}), Layout: toy.Layout(), Data: optim.DataSize{Train: toyTrain, Validation: toyValid}}
+			shape := optim.Shape{Roster: collective.Place(collective.IDs(r.Members), []int{0}), Layout: toy.Layout(),
+				Data: optim.DataSize{Train: toyTrain, Validation: toyValid}}
 			if err := timeline.Count(coupled.Parle, nil, edits, shape, timeline.Position{}); err != nil {
 				t.Fatal(err)
 			}

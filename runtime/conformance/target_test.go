@@ -27,7 +27,8 @@ func best(o *Outcome, series string) map[uint64]float64 {
 // algorithm's own fitness if that is of validation samples, otherwise with that of a probe: of the members, or of the
 // centre if there are no members or their fitness is of training samples.
 func TestTargetOfFitness(t *testing.T) {
-	for algorithm, source := range map[string]string{"pesgd": "fitness", "pbt": "fitness", "pb2": "fitness", "parle": "fitness", "popsgd": "fitness",
+	for algorithm, source := range map[string]string{"pesgd": "fitness", "pbt": "fitness", "pb2": "fitness",
+		"parle": "fitness", "popsgd": "fitness",
 		"ga": "centre.loss", "openai-es": "centre.loss", "snes": "centre.loss", "hybrid-es": "centre.loss", "dp-sgd": "centre.loss"} {
 		t.Run(algorithm, func(t *testing.T) {
 			r := quick(Rig{Algorithm: algorithm, Members: 6, Workers: 2, Rounds: 60, Seed: 4, Probe: 5})
@@ -95,14 +96,18 @@ func TestTargetOfFitness(t *testing.T) {
 
 // TestTargetsOfFitness: invalid targets are rejected, and a missing result meets no target.
 func TestTargetsOfFitness(t *testing.T) {
-	for text, want := range map[string]string{"fitness=": "write loss=0.1", "fitness=NaN": "would never be met", "fitness=Inf": "finite",
+	for text, want := range map[string]string{"fitness=": "write loss=0.1", "fitness=NaN": "would never be met",
+		"fitness=Inf":   "finite",
 		"test_error=-1": "from 0 on", "fitness=-0.5": ""} {
-		if _, _, err := coordinator.Target(text); (err == nil) != (want == "") || err != nil && !strings.Contains(err.Error(), want) {
+		if _, _, err := coordinator.Target(text); (err == nil) != (want == "") ||
+			err != nil && !strings.Contains(err.Error(), want) {
 			t.Errorf("%s: %v", text, err)
 		}
 	}
-	for text, want := range map[string]string{"fitness=0.1": "give a number up to 0", "loss=-1": "from 0 on", "test_loss=-1": "from 0 on", "loss=0": ""} {
-		if err := coordinator.Within(text, false); (err == nil) != (want == "") || err != nil && !strings.Contains(err.Error(), want) {
+	for text, want := range map[string]string{"fitness=0.1": "give a number up to 0", "loss=-1": "from 0 on",
+		"test_loss=-1": "from 0 on", "loss=0": ""} {
+		if err := coordinator.Within(text, false); (err == nil) != (want == "") ||
+			err != nil && !strings.Contains(err.Error(), want) {
 			t.Errorf("%s: %v", text, err)
 		}
 		if err := coordinator.Within(text, true); err != nil {

@@ -46,7 +46,8 @@ func TestTrainError(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if got, want := reported[0].Values[0], sc[0].Error(); math.Abs(got-want) > 100.1/float64(len(toy.Train())) || want == 0 {
+		if got, want := reported[0].Values[0], sc[0].Error(); math.Abs(got-want) > 100.1/float64(len(toy.Train())) ||
+			want == 0 {
 			t.Errorf("%d workers: training error %v, by hand %v", workers, got, want)
 		}
 		for a, far := range spread[30] {

@@ -203,7 +203,8 @@ func TestTurnedInACycle(t *testing.T) {
 // count from there: the first step of the mean has the length of its noise, and the next one has not.
 func TestDirectionsBegin(t *testing.T) {
 	set := func(knob, expr string) event.Setting { return event.Setting{Knob: knob, Expr: expr} }
-	turns := []event.Command{{Algorithm: "lm-ma-es", Set: []event.Setting{set("sigma", "0.1"), set("rate", "3"), set("batch", "6")}},
+	turns := []event.Command{{Algorithm: "lm-ma-es",
+		Set: []event.Setting{set("sigma", "0.1"), set("rate", "3"), set("batch", "6")}},
 		{Set: []event.Setting{set("vectors", "3")}}, {Set: []event.Setting{set("vectors", "20")}}, {Action: event.Stop}}
 	r := quick(Rig{Algorithm: "sep-cma", Members: 6, Workers: 2, Rounds: 1 << 30, Seed: 7})
 	commits, turned := 0, 0

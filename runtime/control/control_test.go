@@ -22,7 +22,8 @@ import (
 )
 
 // serve records rs in a session, opens a control socket to it and dials it.
-func serve(t *testing.T, rs []event.Record, execute func(context.Context, event.Command) (event.Receipt, error)) (*Server, *Client, *session.Session) {
+func serve(t *testing.T, rs []event.Record,
+	execute func(context.Context, event.Command) (event.Receipt, error)) (*Server, *Client, *session.Session) {
 	t.Helper()
 	dir := t.TempDir()
 	s, err := session.Create(filepath.Join(dir, "s"))
@@ -98,7 +99,12 @@ func TestRingOfManyMembers(t *testing.T) {
 	const members = 4096
 	rs := make([]event.Record, 2*ringPoints/members+20)
 	for i := range rs {
-		rs[i].Points = &event.Points{Round: uint64(i + 1), Series: "fitness", Members: make([]engine.Member, members), Values: make([]float64, members)}
+		rs[i].Points = &event.Points{
+			Round:   uint64(i + 1),
+			Series:  "fitness",
+			Members: make([]engine.Member, members),
+			Values:  make([]float64, members),
+		}
 		for m := range members {
 			rs[i].Points.Members[m] = engine.Member(m)
 		}
@@ -107,10 +113,12 @@ func TestRingOfManyMembers(t *testing.T) {
 	if err := s.Sync(); err != nil {
 		t.Fatal(err)
 	}
-	if held := members * len(srv.ring); held > 2*ringPoints || held != srv.points || srv.base+uint64(len(srv.ring)) != uint64(len(rs)) {
+	if held := members * len(srv.ring); held > 2*ringPoints || held != srv.points ||
+		srv.base+uint64(len(srv.ring)) != uint64(len(rs)) {
 		t.Errorf("the ring has %d records from %d on and counts %d points", len(srv.ring), srv.base, srv.points)
 	}
-	if b, err := c.Next(testutil.Context(t), 0, 1); err != nil || len(b.Records) != 1 || b.Records[0].Points.Round != 1 || len(b.Records[0].Points.Members) != members {
+	if b, err := c.Next(testutil.Context(t), 0, 1); err != nil || len(b.Records) != 1 || b.Records[0].Points.Round != 1 ||
+		len(b.Records[0].Points.Members) != members {
 		t.Errorf("the first record: %d records, %v", len(b.Records), err)
 	}
 }
@@ -250,7 +258,8 @@ func TestLeaseIsAViewers(t *testing.T) {
 	}
 
 	first.Close()
-	testutil.Eventually(t, "the second viewer writes after the first has closed", func() bool { return refused(second) == "" })
+	testutil.Eventually(t, "the second viewer writes after the first has closed",
+		func() bool { return refused(second) == "" })
 	extendLease(srv)
 	second.Close()
 	testutil.Eventually(t, "the lease is free after its viewer has closed", func() bool { return look(bob).Holder == "" })
@@ -296,13 +305,15 @@ func TestLeaseIsAskedFor(t *testing.T) {
 		t.Fatal(r.Reason)
 	}
 	extendLease(srv)
-	if r := write(bob); r.Accepted || !strings.HasPrefix(r.Reason, "ada writes for ") || !strings.Contains(r.Reason, ":take") {
+	if r := write(bob); r.Accepted || !strings.HasPrefix(r.Reason, "ada writes for ") ||
+		!strings.Contains(r.Reason, ":take") {
 		t.Errorf("the receipt of bob is %+v", r)
 	}
 	if l := must(bob, view.LeaseAsk); l.Holder != "ada" || l.Mine || l.Asks != "bob" {
 		t.Errorf("bob asks: %+v", l)
 	}
-	if _, err := carol.Lease(t.Context(), view.LeaseAsk); err == nil || !strings.Contains(err.Error(), "bob asked before you") {
+	if _, err := carol.Lease(t.Context(), view.LeaseAsk); err == nil ||
+		!strings.Contains(err.Error(), "bob asked before you") {
 		t.Errorf("carol asks too: %v", err)
 	}
 	if _, err := carol.Lease(t.Context(), view.LeaseGive); err == nil {
@@ -330,7 +341,8 @@ func TestLeaseIsAskedFor(t *testing.T) {
 	must(bob, view.LeaseAsk)
 	extendLease(srv)
 	carol.Close()
-	testutil.Eventually(t, "bob holds the lease after carol has closed", func() bool { return must(bob, view.LeaseLook).Mine })
+	testutil.Eventually(t, "bob holds the lease after carol has closed",
+		func() bool { return must(bob, view.LeaseLook).Mine })
 }
 
 func TestHostileLengths(t *testing.T) {
@@ -365,7 +377,8 @@ func TestHostileLengths(t *testing.T) {
 func TestBound(t *testing.T) {
 	_, c, _ := serve(t, sourcetest.Gossip(4, 30), nil)
 	c.Bound(1 << 10)
-	if v, err := c.Snapshot(testutil.Context(t), math.MaxUint64); v != nil || err == nil || !strings.Contains(err.Error(), "is larger than 1024") {
+	if v, err := c.Snapshot(testutil.Context(t), math.MaxUint64); v != nil || err == nil ||
+		!strings.Contains(err.Error(), "is larger than 1024") {
 		t.Errorf("%v, %v", v, err)
 	}
 }
@@ -429,10 +442,12 @@ func TestReadOnlyClient(t *testing.T) {
 		if l, err := c.Lease(testutil.Context(t), view.LeaseLook); err != nil || l.Holder != "ada" || l.Mine {
 			t.Errorf("the lease is %+v, %v", l, err)
 		}
-		if l, err := c.Lease(testutil.Context(t), view.LeaseAsk); may != (err == nil) || may && l.Asks != "bob@key" || !may && !strings.Contains(err.Error(), "a viewer may look only") {
+		if l, err := c.Lease(testutil.Context(t), view.LeaseAsk); may != (err == nil) || may && l.Asks != "bob@key" ||
+			!may && !strings.Contains(err.Error(), "a viewer may look only") {
 			t.Errorf("may command %v: a request for the lease returns %+v, %v", may, l, err)
 		}
-		if lines, err := c.ProcessLog(testutil.Context(t)); may != (err == nil) || may != (len(lines) == 1 && lines[0].Text == "worker 1 joined") {
+		if lines, err := c.ProcessLog(testutil.Context(t)); may != (err == nil) ||
+			may != (len(lines) == 1 && lines[0].Text == "worker 1 joined") {
 			t.Errorf("may command %v: the process log is %v, %v", may, lines, err)
 		}
 		c.Close()

@@ -46,11 +46,13 @@ func TestLeaseOutlivesALostLink(t *testing.T) {
 	bob, elsewhere, guess := dial("bob"), dial("ada@elsewhere"), dial("ada@elsewhere")
 	guess.viewer = strings.Repeat("A", len(ada.viewer))
 	for end := time.Now().Add(300 * time.Millisecond); time.Now().Before(end); time.Sleep(20 * time.Millisecond) {
-		for name, c := range map[string]*Client{"another user": bob, "another viewer": elsewhere, "a guessed identifier": guess} {
+		for name, c := range map[string]*Client{"another user": bob, "another viewer": elsewhere,
+			"a guessed identifier": guess} {
 			if writes(c) {
 				t.Fatalf("%s writes while the holder is disconnected", name)
 			}
-			if l, err := c.Lease(testutil.Context(t), view.LeaseLook); err != nil || l.Mine || strings.Contains(l.Holder, ada.viewer) {
+			if l, err := c.Lease(testutil.Context(t), view.LeaseLook); err != nil || l.Mine ||
+				strings.Contains(l.Holder, ada.viewer) {
 				t.Fatalf("%s: the lease is %+v, %v", name, l, err)
 			}
 		}

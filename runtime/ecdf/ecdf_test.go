@@ -66,7 +66,8 @@ func TestRead(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if r.Algorithm != "snes" || r.Function != 3 || r.Dimension != 5 || r.Instance != 2 || r.Seed != 9 || r.Evaluations != 32 {
+	if r.Algorithm != "snes" || r.Function != 3 || r.Dimension != 5 || r.Instance != 2 || r.Seed != 9 ||
+		r.Evaluations != 32 {
 		t.Errorf("read %+v", r)
 	}
 	want := make([]uint64, Targets)

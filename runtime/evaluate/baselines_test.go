@@ -84,7 +84,8 @@ func naiveSoup(t *testing.T, model *Model, x [][]float32) (out []worker.Ingredie
 // have the requested order. The mean of all members equals the centre bit for bit.
 func TestBaselines(t *testing.T) {
 	dir, ctx := filepath.Join(t.TempDir(), "s"), context.Background()
-	train(t, dir, prepare(t, host.Options{Model: "mlp-small", Data: fewImages, Algorithm: "wash", Members: 6, Workers: 2, Seed: 5, Limit: event.Limit{Rounds: 80}, By: "test",
+	train(t, dir, prepare(t, host.Options{Model: "mlp-small", Data: fewImages, Algorithm: "wash", Members: 6, Workers: 2,
+		Seed: 5, Limit: event.Limit{Rounds: 80}, By: "test",
 		Set: []event.Setting{{Knob: "share", Expr: "0"}, {Knob: "batch", Expr: "16"}, {Knob: "eta", Expr: "0.05"}}}), nil, nil)
 	asked, err := ParseOf("soup,centre,best,mean")
 	if err != nil {
@@ -141,7 +142,8 @@ func TestBaselines(t *testing.T) {
 // TestBaselineStatistics: batch-norm statistics of a soup are rebuilt for its parameters, as those of a centre.
 func TestBaselineStatistics(t *testing.T) {
 	dir, ctx := filepath.Join(t.TempDir(), "s"), context.Background()
-	train(t, dir, prepare(t, host.Options{Model: "lenets", Data: fewImages, Algorithm: "wash", Members: 3, Workers: 1, Seed: 5, Limit: event.Limit{Rounds: 3}, By: "test",
+	train(t, dir, prepare(t, host.Options{Model: "lenets", Data: fewImages, Algorithm: "wash", Members: 3, Workers: 1,
+		Seed: 5, Limit: event.Limit{Rounds: 3}, By: "test",
 		Set: []event.Setting{{Knob: "batch", Expr: "16"}}}), nil, nil)
 	all, err := ExportModels(ctx, nil, dir, 0, []Of{{}, {Name: OfMean}, {Name: OfEMA}, {Name: OfBest}}, 1, nil)
 	if err != nil {
@@ -162,7 +164,8 @@ func checkAverages(t *testing.T, dir string, first, last uint64) {
 	t.Helper()
 	const decay, from = 0.7, 3
 	ctx := context.Background()
-	all, err := ExportModels(ctx, nil, dir, last, []Of{{Name: OfEMA, Decay: decay}, {Name: OfSWA, From: first + from}, {Name: OfEMA}}, 1, nil)
+	all, err := ExportModels(ctx, nil, dir, last,
+		[]Of{{Name: OfEMA, Decay: decay}, {Name: OfSWA, From: first + from}, {Name: OfEMA}}, 1, nil)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -189,7 +192,8 @@ func checkAverages(t *testing.T, dir string, first, last uint64) {
 		}
 	}
 	for i := range ema {
-		if a, b := float64(all[0].Params[i])-ema[i]/total, float64(all[1].Params[i])-swa[i]; math.Abs(a) > 1e-6 || math.Abs(b) > 1e-6 {
+		if a, b := float64(all[0].Params[i])-ema[i]/total, float64(all[1].Params[i])-swa[i]; math.Abs(a) > 1e-6 ||
+			math.Abs(b) > 1e-6 {
 			t.Fatalf("parameter %d of %s is %g off, of %s %g", i, all[0].Of, a, all[1].Of, b)
 		}
 	}
@@ -228,7 +232,8 @@ func TestParseOf(t *testing.T) {
 			t.Errorf("%s is read as %q, %v", text, again, err)
 		}
 	}
-	for _, text := range []string{"", "soups", "soup=1", "ema", "ema=", "ema=1", "ema=-0.1", "ema=NaN", "swa=0", "swa=-1", "swa", "mean,", "mean,mean", "=1"} {
+	for _, text := range []string{"", "soups", "soup=1", "ema", "ema=", "ema=1", "ema=-0.1", "ema=NaN", "swa=0", "swa=-1",
+		"swa", "mean,", "mean,mean", "=1"} {
 		if all, err := ParseOf(text); err == nil {
 			t.Errorf("%q is read as %v", text, all)
 		}
@@ -259,18 +264,21 @@ func TestBaselinesRefuse(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if _, err := ExportModels(ctx, nil, filepath.Join(home, c.session), 0, of, 1, nil); err == nil || err.Error() != c.want {
+		if _, err := ExportModels(ctx, nil, filepath.Join(home, c.session), 0, of, 1, nil); err == nil ||
+			err.Error() != c.want {
 			t.Errorf("%s of %s: %v, want %s", c.of, c.session, err, c.want)
 		}
 	}
-	for session, of := range map[string][]Of{"one": {{Name: OfSWA, From: 4}, {Name: OfEMA}}, "none": {{Name: OfEMA}, {Name: OfBest}}} {
+	for session, of := range map[string][]Of{"one": {{Name: OfSWA, From: 4}, {Name: OfEMA}},
+		"none": {{Name: OfEMA}, {Name: OfBest}}} {
 		if _, err := ExportModels(ctx, nil, filepath.Join(home, session), 0, of, 1, func(c event.Commit) {
 			t.Errorf("%v of %s: round %d was recomputed before the error", of, session, c.To)
 		}); err == nil {
 			t.Errorf("%v of %s is accepted", of, session)
 		}
 	}
-	if _, err := ExportModels(ctx, nil, filepath.Join(home, "none"), 0, []Of{{Name: OfMean}, {Name: OfEMA, Decay: 0.5}}, 1, nil); err != nil {
+	if _, err := ExportModels(ctx, nil, filepath.Join(home, "none"), 0, []Of{{Name: OfMean}, {Name: OfEMA, Decay: 0.5}}, 1,
+		nil); err != nil {
 		t.Errorf("without validation samples: %v", err)
 	}
 }

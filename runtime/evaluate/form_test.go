@@ -47,7 +47,8 @@ func trainedMeadow(t *testing.T) (dir, model string, j *host.Job) {
 	dir = t.TempDir()
 	write(t, filepath.Join(dir, "linear.toml"), []byte(linear))
 	write(t, filepath.Join(dir, "flowers.csv"), meadow(240, "size,shade,kind", plainRow))
-	j = prepare(t, host.Options{Model: filepath.Join(dir, "linear.toml"), Data: filepath.Join(dir, "flowers.csv"), Algorithm: "dp-sgd", Members: 1, Seed: 1,
+	j = prepare(t, host.Options{Model: filepath.Join(dir, "linear.toml"), Data: filepath.Join(dir, "flowers.csv"),
+		Algorithm: "dp-sgd", Members: 1, Seed: 1,
 		Limit: event.Limit{Rounds: 600}, Set: []event.Setting{{Knob: "eta", Expr: "0.5"}, {Knob: "batch", Expr: "32"}}, By: "test"})
 	train(t, filepath.Join(dir, "s"), j, nil, nil)
 	out, err := Export(context.Background(), nil, filepath.Join(dir, "s"), 0, 1, nil)
@@ -69,7 +70,8 @@ func TestForm(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if want := j.Samples.Form(); m.Read.Form == nil || !reflect.DeepEqual(*m.Read.Form, want) || m.Kernels != j.Config.Kernels {
+	if want := j.Samples.Form(); m.Read.Form == nil || !reflect.DeepEqual(*m.Read.Form, want) ||
+		m.Kernels != j.Config.Kernels {
 		t.Fatalf("the file has %+v by %s, the run %+v by %s", m.Read, m.Kernels, want, j.Config.Kernels)
 	}
 	score := func(name string, b []byte) (float64, error) {
@@ -101,15 +103,17 @@ func TestForm(t *testing.T) {
 		}
 	}
 	for want, b := range map[string][]byte{
-		`has no column "shade", which the model has`:                         meadow(120, "size,tint,kind", plainRow),
-		"has no line of names":                                               meadow(120, "1,2,rose", plainRow),
-		`label "oak" is none of the 3 classes of the model: aster, rose, tu`: meadow(120, "size,shade,kind", func(a, b float64, _ string) string { return plainRow(a, b, "oak") }),
+		`has no column "shade", which the model has`: meadow(120, "size,tint,kind", plainRow),
+		"has no line of names":                       meadow(120, "1,2,rose", plainRow),
+		`label "oak" is none of the 3 classes of the model: aster, rose, tu`: meadow(120, "size,shade,kind",
+			func(a, b float64, _ string) string { return plainRow(a, b, "oak") }),
 	} {
 		if _, err := score("refused.csv", b); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("%v, want %q", err, want)
 		}
 	}
-	if _, err := m.Load("glyphs"); err == nil || !strings.Contains(err.Error(), "samples are of [1 28 28], and the model was trained on samples of [2]") {
+	if _, err := m.Load("glyphs"); err == nil ||
+		!strings.Contains(err.Error(), "samples are of [1 28 28], and the model was trained on samples of [2]") {
 		t.Errorf("glyphs: %v", err)
 	}
 }
@@ -118,8 +122,17 @@ func TestForm(t *testing.T) {
 // the same bits.
 func TestFormOfStart(t *testing.T) {
 	dir, path, first := trainedMeadow(t)
-	write(t, filepath.Join(dir, "more.csv"), meadow(300, "shade,size,kind", func(a, b float64, kind string) string { return plainRow(b+40, a, kind) }))
-	j := prepare(t, host.Options{Model: filepath.Join(dir, "linear.toml"), Data: filepath.Join(dir, "more.csv"), Algorithm: "dp-sgd", Members: 1, Init: path, Limit: event.Limit{Rounds: 3}, By: "test"})
+	write(t, filepath.Join(dir, "more.csv"),
+		meadow(300, "shade,size,kind", func(a, b float64, kind string) string { return plainRow(b+40, a, kind) }))
+	j := prepare(t, host.Options{
+		Model:     filepath.Join(dir, "linear.toml"),
+		Data:      filepath.Join(dir, "more.csv"),
+		Algorithm: "dp-sgd",
+		Members:   1,
+		Init:      path,
+		Limit:     event.Limit{Rounds: 3},
+		By:        "test",
+	})
 	if want, got := first.Samples.Form(), j.Samples.Form(); !reflect.DeepEqual(got, want) {
 		t.Errorf("the run reads %+v, the model was trained on %+v", got, want)
 	}
@@ -128,7 +141,12 @@ func TestFormOfStart(t *testing.T) {
 		t.Errorf("%d rounds agree: %v", v.Rounds, err)
 	}
 	write(t, filepath.Join(dir, "more.csv"), meadow(300, "tint,size,kind", plainRow))
-	_, err := host.Prepare(host.Options{Model: filepath.Join(dir, "linear.toml"), Data: filepath.Join(dir, "more.csv"), Init: path, Limit: event.Limit{Rounds: 3}})
+	_, err := host.Prepare(host.Options{
+		Model: filepath.Join(dir, "linear.toml"),
+		Data:  filepath.Join(dir, "more.csv"),
+		Init:  path,
+		Limit: event.Limit{Rounds: 3},
+	})
 	if err == nil || !strings.Contains(err.Error(), `has no column "shade", which the model has`) {
 		t.Errorf("a column less: %v", err)
 	}
@@ -136,7 +154,8 @@ func TestFormOfStart(t *testing.T) {
 
 // TestFormRefused: the error for invalid metadata of a form names the key.
 func TestFormRefused(t *testing.T) {
-	whole := map[string]string{"shape": "[2]", "samples": "numbers", "mean": "[0,1]", "deviation": "[1,2]", "classes": `["a","b"]`}
+	whole := map[string]string{"shape": "[2]", "samples": "numbers", "mean": "[0,1]", "deviation": "[1,2]",
+		"classes": `["a","b"]`}
 	for key, c := range map[string][2]string{
 		"mean":      {"", "mean is missing"},
 		"deviation": {"[1,0]", "the deviation 0 of feature 2"},
@@ -179,7 +198,8 @@ func TestOldModelFile(t *testing.T) {
 			t.Fatal(err)
 		}
 		_, err := Open(path, "", "")
-		if want := fmt.Sprintf("its data were read by version %q of the rules", version); err == nil || !strings.Contains(err.Error(), want) {
+		if want := fmt.Sprintf("its data were read by version %q of the rules", version); err == nil ||
+			!strings.Contains(err.Error(), want) {
 			t.Errorf("version %q: %v", version, err)
 		}
 	}

@@ -28,7 +28,8 @@ func TestGeometry(t *testing.T) {
 
 func measuresGeometry(t *testing.T, model string) {
 	dir, ctx := filepath.Join(t.TempDir(), "s"), context.Background()
-	j := prepare(t, host.Options{Model: model, Data: fewImages, Algorithm: "parle", Members: 4, Workers: 2, Seed: 5, Limit: event.Limit{Rounds: 4}, By: "test", Probe: 2,
+	j := prepare(t, host.Options{Model: model, Data: fewImages, Algorithm: "parle", Members: 4, Workers: 2, Seed: 5,
+		Limit: event.Limit{Rounds: 4}, By: "test", Probe: 2,
 		Set: []event.Setting{{Knob: "batch", Expr: "32"}, {Knob: "ell", Expr: "2"}}})
 	fitness := map[engine.Member]float64{}
 	train(t, dir, j, nil, func(_ *host.Run, r event.Record) {
@@ -43,7 +44,8 @@ func measuresGeometry(t *testing.T, model string) {
 		t.Fatal(err)
 	}
 	if g.Round != 4 || g.Population != 4 || g.Algorithm != "parle" || len(g.Members) != 4 || len(g.Line) != 3 {
-		t.Fatalf("round %d of %s, %d of %d members, %d points", g.Round, g.Algorithm, len(g.Members), g.Population, len(g.Line))
+		t.Fatalf("round %d of %s, %d of %d members, %d points", g.Round, g.Algorithm, len(g.Members), g.Population,
+			len(g.Line))
 	}
 	rows := membersOf(t, dir)
 	x := func(m engine.Member) []float32 { return rows[m] }
@@ -111,7 +113,15 @@ func TestGeometryOfCandidates(t *testing.T) {
 	longtest.Need(t, longtest.Studies, "averages many generations")
 	ctx, home := context.Background(), t.TempDir()
 	for _, a := range []string{"openai-es", "snes", "hybrid-es"} {
-		train(t, filepath.Join(home, a), prepare(t, host.Options{Model: "softmax", Data: "glyphs", Algorithm: a, Members: 256, Seed: 5, Limit: event.Limit{Rounds: 2}, By: "test"}), nil, nil)
+		train(t, filepath.Join(home, a), prepare(t, host.Options{
+			Model:     "softmax",
+			Data:      "glyphs",
+			Algorithm: a,
+			Members:   256,
+			Seed:      5,
+			Limit:     event.Limit{Rounds: 2},
+			By:        "test",
+		}), nil, nil)
 	}
 	for _, a := range []string{"openai-es", "snes"} {
 		g, err := MeasureGeometry(ctx, nil, filepath.Join(home, a), geometry.Wanted{}, nil)

@@ -25,7 +25,8 @@ import (
 // them, a vector of the population, weighted members, whole numbers.
 func TestExport(t *testing.T) {
 	for _, a := range catalog.All() {
-		if !a.Needs.Model() || !longtest.On(longtest.Conformance) && !slices.Contains([]string{"parle", "openai-es", "pesgd", "easgd", "sgp", "ga", "egg"}, a.Name) {
+		if !a.Needs.Model() || !longtest.On(longtest.Conformance) &&
+			!slices.Contains([]string{"parle", "openai-es", "pesgd", "easgd", "sgp", "ga", "egg"}, a.Name) {
 			continue
 		}
 		t.Run(a.Name, func(t *testing.T) { exports(t, trains(a, "softmax"), a.Name) })
@@ -36,7 +37,16 @@ func TestExport(t *testing.T) {
 func exports(t *testing.T, model, algorithm string) {
 	home, ctx := t.TempDir(), context.Background()
 	dir, path := filepath.Join(home, "s"), filepath.Join(home, "model.safetensors")
-	j := prepare(t, host.Options{Model: model, Data: fewImages, Algorithm: algorithm, Members: 4, Workers: 2, Seed: 5, Limit: event.Limit{Rounds: 3}, By: "test"})
+	j := prepare(t, host.Options{
+		Model:     model,
+		Data:      fewImages,
+		Algorithm: algorithm,
+		Members:   4,
+		Workers:   2,
+		Seed:      5,
+		Limit:     event.Limit{Rounds: 3},
+		By:        "test",
+	})
 	var tested *event.Evaluation
 	train(t, dir, j, nil, func(_ *host.Run, r event.Record) {
 		if r.Evaluation != nil {
@@ -51,7 +61,8 @@ func exports(t *testing.T, model, algorithm string) {
 		t.Fatal(err)
 	}
 	// An average with decay 0 is the last centre, and centres of earlier rounds do not change the state.
-	if last, err := ExportModels(ctx, nil, dir, 0, []Of{{Name: OfEMA}}, 1, nil); err != nil || !slices.Equal(last[0].Params, out.Params) {
+	if last, err := ExportModels(ctx, nil, dir, 0, []Of{{Name: OfEMA}}, 1, nil); err != nil ||
+		!slices.Equal(last[0].Params, out.Params) {
 		t.Errorf("the centre after the last round is another one, %v", err)
 	}
 	p, err := (*host.Own)(nil).Past(dir, 0)
@@ -75,7 +86,8 @@ func exports(t *testing.T, model, algorithm string) {
 	if hash := fmt.Sprintf("blake3:%x", blake3.Sum256(engine.AppendFloats(nil, got.Params))); hash != tested.Centre {
 		t.Errorf("the file has %s, the run tested %s", hash, tested.Centre)
 	}
-	if got.Round != 3 || got.Algorithm != algorithm || got.Data != fewImages || got.Session != "s" || got.Net.Name != model {
+	if got.Round != 3 || got.Algorithm != algorithm || got.Data != fewImages || got.Session != "s" ||
+		got.Net.Name != model {
 		t.Errorf("the file has %s on %s by %s in %s, round %d", got.Net.Name, got.Data, got.Algorithm, got.Session, got.Round)
 	}
 	sc, err := got.Score(ctx, j.Samples, "test", 2)
@@ -83,7 +95,8 @@ func exports(t *testing.T, model, algorithm string) {
 		t.Fatal(err)
 	}
 	if sc.Error() != tested.TestError || sc.Mean() != tested.TestLoss || sc.Samples != tested.Samples {
-		t.Errorf("scored %v %% and %v nats on %d samples, the run recorded %v, %v and %d", sc.Error(), sc.Mean(), sc.Samples, tested.TestError, tested.TestLoss, tested.Samples)
+		t.Errorf("scored %v %% and %v nats on %d samples, the run recorded %v, %v and %d", sc.Error(), sc.Mean(), sc.Samples,
+			tested.TestError, tested.TestLoss, tested.Samples)
 	}
 }
 
@@ -103,7 +116,8 @@ func TestExportEarlier(t *testing.T) {
 	if a.Round != 4 || !slices.Equal(a.Params, b.Params) {
 		t.Errorf("round %d of the longer run is not the end of the shorter", a.Round)
 	}
-	if _, err := Export(ctx, nil, filepath.Join(home, "short"), 5, 1, nil); err == nil || !strings.Contains(err.Error(), "round 5 is after") {
+	if _, err := Export(ctx, nil, filepath.Join(home, "short"), 5, 1, nil); err == nil ||
+		!strings.Contains(err.Error(), "round 5 is after") {
 		t.Errorf("a round after the end: %v", err)
 	}
 }
@@ -157,10 +171,12 @@ func TestOpenWrong(t *testing.T) {
 // TestOpenTypes: a tensor of an unsupported type is refused if the model needs it, and ignored otherwise.
 func TestOpenTypes(t *testing.T) {
 	open := func(weight string, n int, other string) error {
-		header := fmt.Sprintf(`{"fc1.weight":{"dtype":%q,"shape":[10,784],"data_offsets":[0,%d]},"fc1.bias":{"dtype":"F32","shape":[10],"data_offsets":[%d,%d]},"fc1.num_batches_tracked":{"dtype":%q,"shape":[1],"data_offsets":[%d,%d]}}`,
+		header := fmt.Sprintf(
+			`{"fc1.weight":{"dtype":%q,"shape":[10,784],"data_offsets":[0,%d]},"fc1.bias":{"dtype":"F32","shape":[10],"data_offsets":[%d,%d]},"fc1.num_batches_tracked":{"dtype":%q,"shape":[1],"data_offsets":[%d,%d]}}`,
 			weight, n, n, n+40, other, n+40, n+48)
 		path := filepath.Join(t.TempDir(), "x.safetensors")
-		write(t, path, append(append(binary.LittleEndian.AppendUint64(nil, uint64(len(header))), header...), make([]byte, n+48)...))
+		write(t, path, append(append(binary.LittleEndian.AppendUint64(nil, uint64(len(header))), header...),
+			make([]byte, n+48)...))
 		_, err := Open(path, "softmax", "")
 		return err
 	}
@@ -169,7 +185,8 @@ func TestOpenTypes(t *testing.T) {
 			t.Errorf("%s where it is not needed: %v", other, err)
 		}
 	}
-	if err := open("F8_E4M3", 7840, "I64"); err == nil || !strings.Contains(err.Error(), "tensor fc1.weight has type F8_E4M3; save it as F32") {
+	if err := open("F8_E4M3", 7840, "I64"); err == nil ||
+		!strings.Contains(err.Error(), "tensor fc1.weight has type F8_E4M3; save it as F32") {
 		t.Errorf("a type that is not read where it is needed: %v", err)
 	}
 }

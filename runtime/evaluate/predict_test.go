@@ -125,7 +125,8 @@ func naive(m *Model, sample []float32) []float64 {
 			}
 			channels, side = len(bias), to
 		case models.BatchNorm:
-			scale, shift, mean, variance := tensor(l.Weight, false), tensor(l.Bias, false), tensor(l.Mean, true), tensor(l.Var, true)
+			scale, shift, mean, variance := tensor(l.Weight, false), tensor(l.Bias, false), tensor(l.Mean, true),
+				tensor(l.Var, true)
 			plane := len(v) / len(scale)
 			for i, x := range v {
 				c := i / plane
@@ -197,7 +198,8 @@ func TestViewedNaively(t *testing.T) {
 		t.Errorf("with views the report is %+v, without %+v", made, plain)
 	}
 	if err != nil || math.Abs(got-float64(wrong)/float64(len(set.Test()))) > 1e-12 {
-		t.Errorf("a share of %g of the samples is misclassified, %v; want %d of %d, and %d without the mirror image", got, err, wrong, len(set.Test()), alone)
+		t.Errorf("a share of %g of the samples is misclassified, %v; want %d of %d, and %d without the mirror image", got,
+			err, wrong, len(set.Test()), alone)
 	}
 	if wrong == alone {
 		t.Error("the mirror image changes no class, so that the test cannot fail")

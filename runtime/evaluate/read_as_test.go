@@ -31,7 +31,9 @@ func TestReadAs(t *testing.T) {
 		t.Fatal(err)
 	}
 	form := j.Samples.Form()
-	text := strings.NewReplacer("MEAN", floatList(form.Mean), "DEVIATION", floatList(form.Std)).Replace("samples = \"numbers\"\nmean = MEAN\ndeviation = DEVIATION\nclasses = [\"aster\", \"rose\", \"tulip\"]\nfeatures = [\"size\", \"shade\"]\nlabel = \"kind\"\n")
+	text := strings.NewReplacer("MEAN", floatList(form.Mean), "DEVIATION",
+		floatList(form.Std)).Replace("samples = \"numbers\"\nmean = MEAN\ndeviation = DEVIATION\nclasses = [\"aster\", " +
+		"\"rose\", \"tulip\"]\nfeatures = [\"size\", \"shade\"]\nlabel = \"kind\"\n")
 	written := filepath.Join(dir, "form.toml")
 	write(t, written, []byte(text))
 	for _, of := range []string{filepath.Join(dir, "s"), model, filepath.Join(dir, "flowers.csv"), written} {
@@ -49,9 +51,11 @@ func TestReadAs(t *testing.T) {
 			t.Errorf("%s, a second time: %v", of, err)
 		}
 	}
-	write(t, filepath.Join(dir, "huge.toml"), []byte("samples = \"numbers\"\nmean = [1]\ndeviation = [1]\nshape = [1000000000000]\n"))
+	write(t, filepath.Join(dir, "huge.toml"),
+		[]byte("samples = \"numbers\"\nmean = [1]\ndeviation = [1]\nshape = [1000000000000]\n"))
 	write(t, filepath.Join(dir, "empty.toml"), []byte("samples = \"numbers\"\nmean = [1]\ndeviation = [1]\nshape = []\n"))
-	for of, want := range map[string]string{"glyphs": "takes samples of [2], not of [1 28 28]", foreign: "it has no normalisation of samples either",
+	for of, want := range map[string]string{"glyphs": "takes samples of [2], not of [1 28 28]",
+		foreign:                         "it has no normalisation of samples either",
 		filepath.Join(dir, "huge.toml"): "cannot be used", filepath.Join(dir, "empty.toml"): "cannot be used", filepath.Join(dir, "none.toml"): "no such file", "./none.csv": "no such file"} {
 		m, err := Open(foreign, filepath.Join(dir, "linear.toml"), "")
 		if err != nil {
@@ -100,7 +104,10 @@ func TestForeignText(t *testing.T) {
 		t.Fatal(err)
 	}
 	n := 0
-	if _, err := m.Predict(context.Background(), asked.Set, asked.IDs, 1, func(_ int, p [][]float64) error { n += len(p); return nil }); err != nil || n != len(asked.IDs) {
+	if _, err := m.Predict(context.Background(), asked.Set, asked.IDs, 1, func(_ int, p [][]float64) error {
+		n += len(p)
+		return nil
+	}); err != nil || n != len(asked.IDs) {
 		t.Errorf("%d predictions for %d bytes: %v", n, len(asked.IDs), err)
 	}
 	if f := m.Read.Form; !reflect.DeepEqual(*f, data.Form{Shape: j.Net.Input, Bytes: true, Text: true}) {
@@ -145,7 +152,8 @@ func TestGroundOfForm(t *testing.T) {
 		}
 	}
 	write(t, path, []byte("samples = \"bytes\"\nmean = [0.0]\ndeviation = [1.0]\nground = \"grey\"\n"))
-	if _, err := m.parseForm(path); err == nil || !strings.Contains(err.Error(), `ground = "grey": it is "white" or "black"`) {
+	if _, err := m.parseForm(path); err == nil ||
+		!strings.Contains(err.Error(), `ground = "grey": it is "white" or "black"`) {
 		t.Errorf("another ground: %v", err)
 	}
 }

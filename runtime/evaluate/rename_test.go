@@ -16,7 +16,8 @@ import (
 // flaxOf returns the state of the PyTorch module in the layout of Flax: kernels transposed element by element, and the
 // rows of the dense layer after flatten reordered from channels first to channels last. name returns the name of a
 // layer of a kind and number.
-func flaxOf(t *testing.T, file safetensors.File, m *models.Model, name func(kind string, n int) string) safetensors.File {
+func flaxOf(t *testing.T, file safetensors.File, m *models.Model,
+	name func(kind string, n int) string) safetensors.File {
 	t.Helper()
 	var out safetensors.File
 	put := func(of, leaf string, shape []int, f func(i []int) float32) {
@@ -71,7 +72,8 @@ func flaxOf(t *testing.T, file safetensors.File, m *models.Model, name func(kind
 				tensor := m.Layout.StatTensors[index].Name
 				w := file.Find(tensor)
 				n := int(tensor[2] - '0')
-				put(strings.Replace(name("BatchNorm", n), "params", "batch_stats", 1), leaf, w.Shape, func(i []int) float32 { return w.F[i[0]] })
+				put(strings.Replace(name("BatchNorm", n), "params", "batch_stats", 1), leaf, w.Shape,
+					func(i []int) float32 { return w.F[i[0]] })
 			}
 		}
 	}
@@ -89,7 +91,8 @@ func TestFlax(t *testing.T) {
 	for rename, name := range map[string]func(kind string, n int) string{
 		"": func(kind string, n int) string { return fmt.Sprintf("params.%s_%d.", kind, n-1) },
 		"params/stem=conv1,params/norm1=bn1,batch_stats/norm1=bn1,params/hidden=fc1,params/norm2=bn2,batch_stats/norm2=bn2,params/out=fc2": func(kind string, n int) string {
-			return map[string]string{"Conv1": "params/stem/", "BatchNorm1": "params/norm1/", "Dense1": "params/hidden/", "BatchNorm2": "params/norm2/", "Dense2": "params/out/"}[fmt.Sprint(kind, n)]
+			return map[string]string{"Conv1": "params/stem/", "BatchNorm1": "params/norm1/", "Dense1": "params/hidden/",
+				"BatchNorm2": "params/norm2/", "Dense2": "params/out/"}[fmt.Sprint(kind, n)]
 		},
 	} {
 		path := filepath.Join(t.TempDir(), "flax.safetensors")
@@ -114,7 +117,9 @@ func TestFlax(t *testing.T) {
 // rows of the next dense layer, also with an activation between them.
 func TestFlaxLayerNorm(t *testing.T) {
 	const c, h, w = 2, 2, 3
-	m, err := models.FromSource("flax", []byte("name='flax'\ninput=[2,2,3]\nclasses=2\nlayer=[{kind='flatten'},{kind='layernorm'},{kind='gelu'},{kind='dense',out=2}]"))
+	m, err := models.FromSource("flax",
+		[]byte("name='flax'\ninput=[2,2,3]\nclasses=2\n"+
+			"layer=[{kind='flatten'},{kind='layernorm'},{kind='gelu'},{kind='dense',out=2}]"))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -130,7 +135,8 @@ func TestFlaxLayerNorm(t *testing.T) {
 		t.Fatal(err)
 	}
 	list := filepath.Join(t.TempDir(), "flax.toml")
-	write(t, list, []byte("name='flax'\ninput=[2,2,3]\nclasses=2\nlayer=[{kind='flatten'},{kind='layernorm'},{kind='gelu'},{kind='dense',out=2}]"))
+	write(t, list, []byte("name='flax'\ninput=[2,2,3]\nclasses=2\n"+
+		"layer=[{kind='flatten'},{kind='layernorm'},{kind='gelu'},{kind='dense',out=2}]"))
 	got, err := Open(path, list, "")
 	if err != nil {
 		t.Fatal(err)
@@ -160,7 +166,8 @@ func TestFlaxEmbedding(t *testing.T) {
 		{Name: "params.Dense_0.kernel", Shape: []int{4, 3}, F: kernel}, {Name: "params.Dense_0.bias", Shape: []int{3}, F: []float32{6, 7, 8}}}}); err != nil {
 		t.Fatal(err)
 	}
-	write(t, list, []byte("name='flax'\ninput=[2]\nclasses=3\nlayer=[{kind='embedding',vocabulary=3,out=2},{kind='dense',out=3}]"))
+	write(t, list, []byte("name='flax'\ninput=[2]\nclasses=3\n"+
+		"layer=[{kind='embedding',vocabulary=3,out=2},{kind='dense',out=3}]"))
 	got, err := Open(path, list, "")
 	if err != nil {
 		t.Fatal(err)
@@ -179,7 +186,8 @@ func TestRenameSlashes(t *testing.T) {
 		t.Fatal(err)
 	}
 	flax := flaxOf(t, file, want.Net, func(kind string, n int) string {
-		return map[string]string{"Conv1": "params/enc/stem/", "BatchNorm1": "params/enc/norm/", "Dense1": "params/hidden/", "BatchNorm2": "params/norm2/", "Dense2": "params/out/"}[fmt.Sprint(kind, n)]
+		return map[string]string{"Conv1": "params/enc/stem/", "BatchNorm1": "params/enc/norm/", "Dense1": "params/hidden/",
+			"BatchNorm2": "params/norm2/", "Dense2": "params/out/"}[fmt.Sprint(kind, n)]
 	})
 	plain := safetensors.File{}
 	for _, x := range file.Tensors {
@@ -204,7 +212,8 @@ func TestRenameSlashes(t *testing.T) {
 			t.Errorf("%q: %v", rename, err)
 			continue
 		}
-		if sc, err := got.Score(context.Background(), set, "test", 1); err != nil || math.Abs(sc.Mean()-torchLoss) > 1e-6 || !slices.Equal(got.Params, want.Params) {
+		if sc, err := got.Score(context.Background(), set, "test", 1); err != nil || math.Abs(sc.Mean()-torchLoss) > 1e-6 ||
+			!slices.Equal(got.Params, want.Params) {
 			t.Errorf("%q: %v nats, %v", rename, sc.Mean(), err)
 		}
 	}

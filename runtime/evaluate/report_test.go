@@ -15,7 +15,8 @@ import (
 // TestReportOfRun: the report of a completed run equals that of its session, and adds no record to the log.
 func TestReportOfRun(t *testing.T) {
 	ctx, dir := context.Background(), filepath.Join(t.TempDir(), "s")
-	job, err := host.Prepare(host.Options{Model: "mlp-small", Data: "glyphs", Algorithm: "parle", Members: 2, Workers: 2, Seed: 1,
+	job, err := host.Prepare(host.Options{Model: "mlp-small", Data: "glyphs", Algorithm: "parle", Members: 2,
+		Workers: 2, Seed: 1,
 		Limit: event.Limit{Rounds: 6}, Set: []event.Setting{{Knob: "ell", Expr: "2"}, {Knob: "batch", Expr: "16"}}})
 	if err != nil {
 		t.Fatal(err)

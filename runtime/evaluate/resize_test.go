@@ -82,7 +82,8 @@ func TestResizedModel(t *testing.T) {
 		}
 	}
 	var b bytes.Buffer
-	if err := again.ONNX(&b); err != nil || !strings.Contains(b.String(), "the input is pictures as [1 12 12] bytes, scaled to fit into 12 x 12 pixels") {
+	if err := again.ONNX(&b); err != nil ||
+		!strings.Contains(b.String(), "the input is pictures as [1 12 12] bytes, scaled to fit into 12 x 12 pixels") {
 		t.Errorf("the ONNX file does not describe its input, %v", err)
 	}
 }

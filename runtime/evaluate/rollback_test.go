@@ -20,7 +20,8 @@ func TestLastGoodIsKept(t *testing.T) {
 	o := tiny(1 << 30)
 	o.Algorithm, o.Probe, o.OnTrouble, o.Set = "dp-sgd", 1, "back", []event.Setting{{Knob: "batch", Expr: "8"}}
 	// A linear model does not diverge so fast, and one with ReLU may end where the gradient is 0.
-	o.Model = spec(t, "name = 'deep'\ninput = [1, 28, 28]\nclasses = 10\nlayer = [{kind = 'flatten'}, {kind = 'dense', out = 16}, {kind = 'dense', out = 16}, {kind = 'dense', out = 10}]")
+	o.Model = spec(t, "name = 'deep'\ninput = [1, 28, 28]\nclasses = 10\nlayer = [{kind = 'flatten'}, {kind = 'dense', "+
+		"out = 16}, {kind = 'dense', out = 16}, {kind = 'dense', out = 10}]")
 	var good, end uint64
 	var saved []uint64 // rounds of all checkpoints
 	var back *event.Plan

@@ -11,7 +11,8 @@ import (
 // writer returns an untrained model of texts of six bytes below 50.
 func writer(t *testing.T, layers string) *Model {
 	t.Helper()
-	text := "name = 'w'\ninput = [6]\nclasses = 50\nlayer = [{kind = 'embedding', vocabulary = 60, out = 8}, " + layers + "]"
+	text := "name = 'w'\ninput = [6]\nclasses = 50\nlayer = [{kind = 'embedding', vocabulary = 60, out = 8}, " +
+		layers + "]"
 	net, err := models.FromSource("w", []byte(text))
 	if err != nil {
 		t.Fatal(err)

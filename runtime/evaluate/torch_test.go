@@ -32,7 +32,13 @@ func torchSamples(t *testing.T) (*data.Set, safetensors.File) {
 	for _, y := range file.Find("check.y").F {
 		x.Labels = append(x.Labels, uint16(y))
 	}
-	set, err := data.New(data.Info{Name: "torch", Shape: []int{1, 6, 6}, Classes: 3, Mean: []float64{0}, Std: []float64{1}}, x, x, 0)
+	set, err := data.New(data.Info{
+		Name:    "torch",
+		Shape:   []int{1, 6, 6},
+		Classes: 3,
+		Mean:    []float64{0},
+		Std:     []float64{1},
+	}, x, x, 0)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -100,7 +106,9 @@ func TestShapes(t *testing.T) {
 			t.Errorf("a transposed weight: %v, want %s", err, want)
 		}
 	}
-	turned := safetensors.File{Tensors: []safetensors.Tensor{{Name: "fc1.weight", Shape: []int{784, 10}, F: make([]float32, 7840)}, {Name: "fc1.bias", Shape: []int{10}, F: make([]float32, 10)}}}
+	turned := safetensors.File{Tensors: []safetensors.Tensor{
+		{Name: "fc1.weight", Shape: []int{784, 10}, F: make([]float32, 7840)}, {Name: "fc1.bias", Shape: []int{10}, F: make([]float32, 10)},
+	}}
 	if err := safetensors.Save(path, turned); err != nil {
 		t.Fatal(err)
 	}
@@ -118,7 +126,8 @@ func TestSpareTensor(t *testing.T) {
 	}
 	unbiased := filepath.Join(t.TempDir(), "unbiased.toml")
 	write(t, unbiased, []byte(strings.Replace(string(text), "kernel = 3\n", "kernel = 3\nbias = false\n", 1)))
-	if _, err := Open(torchFile, unbiased, ""); err == nil || !strings.Contains(err.Error(), "has a tensor conv1.bias, which this layer of model torch does not have") {
+	if _, err := Open(torchFile, unbiased, ""); err == nil ||
+		!strings.Contains(err.Error(), "has a tensor conv1.bias, which this layer of model torch does not have") {
 		t.Errorf("a bias without a place: %v", err)
 	}
 }

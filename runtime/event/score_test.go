@@ -31,8 +31,10 @@ func TestScore(t *testing.T) {
 	for _, c := range []struct {
 		config *Config
 		least  bool // is the best
-	}{{nil, true}, {&Config{Loss: "distance"}, true}, {&Config{Targets: &Targets{}}, true}, {&Config{Objective: "./f"}, false}} {
-		if s := c.config.Score(); s.Better(1, 2) != c.least || s.Better(2, 1) == c.least || s.Better(1, 1) || s.Better(math.NaN(), 1) {
+	}{{nil, true}, {&Config{Loss: "distance"}, true}, {&Config{Targets: &Targets{}}, true},
+		{&Config{Objective: "./f"}, false}} {
+		if s := c.config.Score(); s.Better(1, 2) != c.least || s.Better(2, 1) == c.least || s.Better(1, 1) ||
+			s.Better(math.NaN(), 1) {
 			t.Errorf("%s: the order is turned round", s.Title)
 		}
 	}

@@ -31,7 +31,14 @@ func (m *maker) put(r event.Record) {
 
 func (m *maker) plan(from event.Source, at uint64, algorithm string, members int, edits ...event.Edit) {
 	m.at, m.members = at, members
-	m.put(event.Record{Plan: &event.Plan{Epoch: uint32(len(m.out)), At: at, From: from, Algorithm: algorithm, New: collective.Place(collective.IDs(members), []int{0}), Timeline: edits}})
+	m.put(event.Record{Plan: &event.Plan{
+		Epoch:     uint32(len(m.out)),
+		At:        at,
+		From:      from,
+		Algorithm: algorithm,
+		New:       collective.Place(collective.IDs(members), []int{0}),
+		Timeline:  edits,
+	}})
 }
 
 // values records the losses of a round, multiplied by scale.
@@ -56,7 +63,13 @@ func (m *maker) commit(scale float64) {
 
 func begin() *maker {
 	m := &maker{}
-	m.put(event.Record{Config: &event.Config{Version: 1, Model: "mlp", Data: "glyphs", Seed: 7, Limit: event.Limit{Rounds: 100}}})
+	m.put(event.Record{Config: &event.Config{
+		Version: 1,
+		Model:   "mlp",
+		Data:    "glyphs",
+		Seed:    7,
+		Limit:   event.Limit{Rounds: 100},
+	}})
 	m.plan(event.Fresh, 0, "dp-sgd", 4, event.Edit{Algorithm: "dp-sgd", Knob: "eta", Expr: "linear:0.4..0@4", By: "flag"})
 	return m
 }
@@ -116,10 +129,12 @@ func TestRounds(t *testing.T) {
 	if len(rows) != 8 {
 		t.Fatalf("%d rows of 8 rounds", len(rows))
 	}
-	want(t, rows[0], map[string]string{"session": "a", "round": "1", "step": "3", "sample": "10", "epoch": "0.01", "second": "0.5", "byte": "100",
+	want(t, rows[0], map[string]string{"session": "a", "round": "1", "step": "3", "sample": "10", "epoch": "0.01",
+		"second": "0.5", "byte": "100",
 		"algorithm": "dp-sgd", "members": "4", "workers": "1", "loss": "2.5", "loss.min": "1", "loss.max": "4", "test.error": "", "test.loss": "",
 		"knob.eta": "0.4", "setting.seed": "7", "setting.model": "mlp", "time": "2001-09-09T01:46:42Z"})
-	want(t, rows[3], map[string]string{"round": "4", "test.error": "25", "test.loss": "NaN", "knob.eta": "0.09999999999999998"})
+	want(t, rows[3], map[string]string{"round": "4", "test.error": "25", "test.loss": "NaN",
+		"knob.eta": "0.09999999999999998"})
 	want(t, rows[7], map[string]string{"round": "8", "second": "4", "loss": "0.3125", "knob.eta": "0"})
 }
 
@@ -176,7 +191,8 @@ func TestFiguresEqualCompare(t *testing.T) {
 				row := rows[p.Round-1]
 				x, _ := strconv.ParseFloat(row[column], 64)
 				y, err := strconv.ParseFloat(row[series], 64)
-				if err != nil || y != p.Mean() || math.Abs(x-p.X) > 0.5 && a != int(axis.Seconds) || a == int(axis.Seconds) && x != p.X {
+				if err != nil || y != p.Mean() || math.Abs(x-p.X) > 0.5 && a != int(axis.Seconds) ||
+					a == int(axis.Seconds) && x != p.X {
 					t.Errorf("%s by %s at round %d: %v at %v, compare has %v at %v", series, column, p.Round, y, x, p.Mean(), p.X)
 				}
 			}
@@ -215,7 +231,12 @@ func TestJSONLines(t *testing.T) {
 // TestColumnsAreNamedOnce: column names are unique, whatever the series names of an algorithm.
 func TestColumnsAreNamedOnce(t *testing.T) {
 	m := begin()
-	m.put(event.Record{Points: &event.Points{Round: 1, Series: "time", Members: collective.IDs(2), Values: []float64{3, 5}}})
+	m.put(event.Record{Points: &event.Points{
+		Round:   1,
+		Series:  "time",
+		Members: collective.IDs(2),
+		Values:  []float64{3, 5},
+	}})
 	m.commit(1)
 	table, seen := Rounds([]*Run{m.run(t)}), map[string]bool{}
 	for _, c := range table.Columns {
@@ -224,20 +245,27 @@ func TestColumnsAreNamedOnce(t *testing.T) {
 		}
 		seen[c.Name] = true
 	}
-	want(t, cells(t, table)[0], map[string]string{"series.time": "4", "series.time.min": "3", "time": "2001-09-09T01:46:42Z"})
+	want(t, cells(t, table)[0], map[string]string{"series.time": "4", "series.time.min": "3",
+		"time": "2001-09-09T01:46:42Z"})
 }
 
 // TestSeveral: a table of several sessions has the columns of all, with empty cells for missing measurements.
 func TestSeveral(t *testing.T) {
 	one, two := begin(), begin()
 	one.commit(1)
-	two.put(event.Record{Points: &event.Points{Round: 1, Series: "centre.loss", Members: []engine.Member{view.Whole}, Values: []float64{3}}})
+	two.put(event.Record{Points: &event.Points{
+		Round:   1,
+		Series:  "centre.loss",
+		Members: []engine.Member{view.Whole},
+		Values:  []float64{3},
+	}})
 	two.commit(1)
 	rows := cells(t, Rounds([]*Run{one.run(t), two.run(t)}))
 	if len(rows) != 4 || rows[0]["centre.loss"] != "" || rows[2]["centre.loss"] != "3" {
 		t.Errorf("rows %v", rows)
 	}
-	if _, err := Read(begin().write(t, t.TempDir()+"/none")); err == nil || !strings.Contains(err.Error(), "holds no committed round: there is nothing to export") {
+	if _, err := Read(begin().write(t, t.TempDir()+"/none")); err == nil ||
+		!strings.Contains(err.Error(), "holds no committed round: there is nothing to export") {
 		t.Errorf("a session without a round: %v", err)
 	}
 }

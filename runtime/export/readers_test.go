@@ -63,14 +63,20 @@ func longer() *maker {
 	m.commit(1)
 	m.commit(1)
 	m.plan(event.Workers, 16, "parle", 2)
-	m.put(event.Record{Points: &event.Points{Round: 17, Series: view.CentreLoss, Members: []engine.Member{view.Whole}, Values: []float64{math.Inf(1)}}})
+	m.put(event.Record{Points: &event.Points{
+		Round:   17,
+		Series:  view.CentreLoss,
+		Members: []engine.Member{view.Whole},
+		Values:  []float64{math.Inf(1)},
+	}})
 	m.commit(1)
 	return m
 }
 
 // TestParquetIsRead: another implementation reads the table from Parquet: types, nulls, and values that are not finite.
 func TestParquetIsRead(t *testing.T) {
-	for name, table := range map[string]*Table{"rounds": Rounds([]*Run{longer().run(t)}), "members": Members([]*Run{longer().run(t)})} {
+	for name, table := range map[string]*Table{"rounds": Rounds([]*Run{longer().run(t)}),
+		"members": Members([]*Run{longer().run(t)})} {
 		file := write(t, name, func(f *os.File) error { return Parquet(f, table) })
 		lines := node(t, "hyparquet", `
 import { asyncBufferFromFile, parquetReadObjects, parquetMetadataAsync } from 'hyparquet'
@@ -90,7 +96,8 @@ for (const row of await parquetReadObjects({ file })) {
 		if err := json.Unmarshal([]byte(lines[0]), &head); err != nil {
 			t.Fatal(err)
 		}
-		if len(head.Meta.Columns) != len(table.Columns) || head.Meta.Sessions[0].Settings["seed"] != "7" || head.Meta.Columns[6].Unit != "s" {
+		if len(head.Meta.Columns) != len(table.Columns) || head.Meta.Sessions[0].Settings["seed"] != "7" ||
+			head.Meta.Columns[6].Unit != "s" {
 			t.Errorf("%s: the metadata is %+v", name, head.Meta)
 		}
 		n := 0
@@ -190,7 +197,8 @@ func TestTensorBoard(t *testing.T) {
 		t.Fatal(err)
 	}
 	got := scalars(t, b.Bytes())
-	for _, line := range []string{"_hparams_/session_start_info", "1 loss/median 2.5", "1 loss/min 1", "4 test_error 25", "4 test_loss NaN", "17 loss/centre +Inf",
+	for _, line := range []string{"_hparams_/session_start_info", "1 loss/median 2.5", "1 loss/min 1", "4 test_error 25",
+		"4 test_loss NaN", "17 loss/centre +Inf",
 		"1 knob/eta 0.4", "2 knob/eta 0.3", "1 knob/momentum 0.9", "14 knob/momentum 0.9", "15 knob/momentum 0.5", "16 knob/momentum 0.5", "18 loss/member/1 0.11111111"} {
 		if !slices.Contains(got, line) {
 			t.Errorf("there is no %q", line)
@@ -232,7 +240,8 @@ for (let at = 0; at < p.length;) {
   }
 }`, file)
 	all := strings.Join(lines, "\n")
-	for _, want := range []string{"brain.Event:2\n", "_hparams_/session_start_info hparams {", `"seed":{"number_value":7}`, `"model":{"string_value":"mlp"}`, "\n1 1000000002 loss/median 2.5\n", "\n4 1000000006 test_error 25"} {
+	for _, want := range []string{"brain.Event:2\n", "_hparams_/session_start_info hparams {", `"seed":{"number_value":7}`,
+		`"model":{"string_value":"mlp"}`, "\n1 1000000002 loss/median 2.5\n", "\n4 1000000006 test_error 25"} {
 		if !strings.Contains(all, want) {
 			t.Errorf("there is no %q in\n%s", want, all[:min(len(all), 3000)])
 		}

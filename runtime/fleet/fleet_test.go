@@ -38,7 +38,8 @@ func newFleet(t *testing.T, workers int, change func(*fleet.Config)) *fleet.Flee
 	}
 	hub, store := &local.Hub{}, &conformance.Memory{}
 	cfg := fleet.Config{
-		Core: coordinator.Config{Algorithm: "dp-sgd", Members: 4, Wait: workers, Layout: toy.Layout(), Data: optim.DataSize{Train: 120, Validation: 30},
+		Core: coordinator.Config{Algorithm: "dp-sgd", Members: 4, Wait: workers, Layout: toy.Layout(),
+			Data:  optim.DataSize{Train: 120, Validation: 30},
 			Limit: event.Limit{Rounds: 20}, Lookup: catalog.Lookup},
 		Log: &conformance.Log{}, Workers: workers, Tick: time.Millisecond,
 	}
@@ -47,7 +48,8 @@ func newFleet(t *testing.T, workers int, change func(*fleet.Config)) *fleet.Flee
 		if err != nil {
 			return nil, err
 		}
-		return worker.New(worker.Config{ID: id, Layout: own.Layout(), Init: own.Init(1), Engine: own, Data: own, Link: hub.Link(id), Lookup: cfg.Core.Lookup, Store: store,
+		return worker.New(worker.Config{ID: id, Layout: own.Layout(), Init: own.Init(1), Engine: own, Data: own,
+			Link: hub.Link(id), Lookup: cfg.Core.Lookup, Store: store,
 			Clock: func() int64 { return time.Now().UnixNano() }}), nil
 	}
 	change(&cfg)
@@ -128,7 +130,8 @@ func TestPanicIsADeath(t *testing.T) {
 	var alerted, replaced bool
 	for _, r := range log.Records {
 		if r.Alert != nil && r.Alert.Kind == "lost-worker" {
-			alerted = strings.Contains(r.Alert.Text, "worker 1 is lost") && strings.Contains(r.Alert.Text, "an index out of range, say")
+			alerted = strings.Contains(r.Alert.Text, "worker 1 is lost") &&
+				strings.Contains(r.Alert.Text, "an index out of range, say")
 		}
 		if p := r.Plan; p != nil && p.Cause == "death" {
 			replaced = len(p.New.Members) == 4 && len(p.New.Hosted(1)) == 0
@@ -222,7 +225,8 @@ func TestWriteAhead(t *testing.T) {
 			if err != nil {
 				return nil, err
 			}
-			return worker.New(worker.Config{ID: id, Layout: own.Layout(), Init: own.Init(1), Engine: counting{own, &begun}, Data: own, Link: hub.Link(id), Lookup: catalog.Lookup,
+			return worker.New(worker.Config{ID: id, Layout: own.Layout(), Init: own.Init(1), Engine: counting{own, &begun},
+				Data: own, Link: hub.Link(id), Lookup: catalog.Lookup,
 				Store: &conformance.Memory{}, Clock: func() int64 { return 0 }}), nil
 		}
 	})
@@ -287,7 +291,8 @@ func TestKillUnknown(t *testing.T) {
 func TestSpawnFails(t *testing.T) {
 	broken := errors.New("no memory")
 	f := newFleet(t, 2, func(c *fleet.Config) { c.Spawn = func(int) (*worker.Worker, error) { return nil, broken } })
-	if _, err := f.Run(bounded(t)); !errors.Is(err, broken) || !strings.Contains(err.Error(), "worker 0") && !strings.Contains(err.Error(), "worker 1") {
+	if _, err := f.Run(bounded(t)); !errors.Is(err, broken) ||
+		!strings.Contains(err.Error(), "worker 0") && !strings.Contains(err.Error(), "worker 1") {
 		t.Errorf("%v", err)
 	}
 }
@@ -336,7 +341,8 @@ func TestWrongBytes(t *testing.T) {
 				alerts = append(alerts, string(r.Alert.Level)+" "+string(r.Alert.Kind)+": "+r.Alert.Text)
 			}
 		}
-		if len(alerts) != 1 || !strings.HasPrefix(alerts[0], "warning bytes: Bytes of dp-sgd predicts 7 bytes for gradient up to round 1, and its workers sent ") {
+		if len(alerts) != 1 || !strings.HasPrefix(alerts[0],
+			"warning bytes: Bytes of dp-sgd predicts 7 bytes for gradient up to round 1, and its workers sent ") {
 			t.Errorf("%d workers: alerts %q", workers, alerts)
 		}
 	}
@@ -364,7 +370,8 @@ func TestKillReason(t *testing.T) {
 		return r
 	}
 	for _, bad := range []string{"two\nlines", strings.Repeat("x", event.MaxWhy+1)} {
-		for _, c := range []event.Command{{Action: event.Kill, Worker: 1, Why: bad}, {Link: &event.Link{From: 0, To: 1, Rate: 1e6}, Why: bad}} {
+		for _, c := range []event.Command{{Action: event.Kill, Worker: 1, Why: bad},
+			{Link: &event.Link{From: 0, To: 1, Rate: 1e6}, Why: bad}} {
 			if r := ask(c); r.Accepted || !r.Usage || !strings.Contains(r.Reason, "reason of the command") {
 				t.Errorf("%.40q is answered by %+v", bad, r)
 			}
@@ -373,7 +380,8 @@ func TestKillReason(t *testing.T) {
 	if shaped.Load() != 0 {
 		t.Error("a refused command changed a link")
 	}
-	for _, c := range []event.Command{{Link: &event.Link{From: 0, To: 1, Rate: 1e6}, Why: "a bad line"}, {Action: event.Kill, Worker: 1, Why: "a drill"}} {
+	for _, c := range []event.Command{{Link: &event.Link{From: 0, To: 1, Rate: 1e6}, Why: "a bad line"},
+		{Action: event.Kill, Worker: 1, Why: "a drill"}} {
 		if c.By = "tuner"; !ask(c).Accepted {
 			t.Errorf("%+v is refused", c)
 		}

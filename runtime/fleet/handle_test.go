@@ -21,7 +21,8 @@ import (
 )
 
 // addWorker adds a worker to the fleet as a remote one.
-func addWorker(ctx context.Context, f *fleet.Fleet, wg *sync.WaitGroup, spawn func(int) (*worker.Worker, error)) (int, *fleet.Mailbox, error) {
+func addWorker(ctx context.Context, f *fleet.Fleet, wg *sync.WaitGroup,
+	spawn func(int) (*worker.Worker, error)) (int, *fleet.Mailbox, error) {
 	id := f.Reserve()
 	w, err := spawn(id)
 	if err != nil {
@@ -200,16 +201,23 @@ func TestGrace(t *testing.T) {
 		box, ctx := fleet.NewMailbox(), bounded(t)
 		box.Post(bad)
 		time.AfterFunc(20*time.Millisecond, func() { during(box) })
-		if err := fleet.Attend(ctx, box, w, grace, func(r message.Report) { reports = append(reports, r); box.Close() }); err != nil || ctx.Err() != nil {
+		if err := fleet.Attend(ctx, box, w, grace, func(r message.Report) {
+			reports = append(reports, r)
+			box.Close()
+		}); err != nil || ctx.Err() != nil {
 			t.Errorf("%v, %v", err, ctx.Err())
 		}
 		w.Free()
 		return reports
 	}
-	if reports := attend(time.Hour, func(b *fleet.Mailbox) { b.Post(message.Abort{Epoch: 2}); b.Post(message.Stop{}) }); len(reports) > 0 {
+	if reports := attend(time.Hour, func(b *fleet.Mailbox) {
+		b.Post(message.Abort{Epoch: 2})
+		b.Post(message.Stop{})
+	}); len(reports) > 0 {
 		t.Errorf("an abort does not void the failure: %+v", reports)
 	}
-	if reports := attend(time.Millisecond, func(*fleet.Mailbox) {}); len(reports) != 1 || !strings.Contains(reports[0].(message.Failed).Err, "nowhere") {
+	if reports := attend(time.Millisecond, func(*fleet.Mailbox) {}); len(reports) != 1 ||
+		!strings.Contains(reports[0].(message.Failed).Err, "nowhere") {
 		t.Errorf("reports %+v", reports)
 	}
 }
@@ -252,7 +260,8 @@ func TestSaveWithinGrant(t *testing.T) {
 // TestReserveOld: a worker gets its old number back as often as it returns, no other worker does, and new workers get
 // other numbers.
 func TestReserveOld(t *testing.T) {
-	f, err := fleet.New(fleet.Config{FirstID: 3, Core: coordinator.Config{Algorithm: "dp-sgd", Members: 1, Lookup: catalog.Lookup}})
+	f, err := fleet.New(fleet.Config{FirstID: 3,
+		Core: coordinator.Config{Algorithm: "dp-sgd", Members: 1, Lookup: catalog.Lookup}})
 	if err != nil {
 		t.Fatal(err)
 	}

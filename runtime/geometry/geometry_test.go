@@ -30,14 +30,16 @@ func TestGeometry(t *testing.T) {
 	if a, b := g.Furthest(); a != 1 || b != 6 {
 		t.Errorf("furthest apart are %d and %d", a, b)
 	}
-	if least, mean, most, ok := g.Overlaps(); !ok || least != -1 || math.Abs(mean+1.0/3) > 1e-15 || math.Abs(most) > 1e-15 {
+	if least, mean, most, ok := g.Overlaps(); !ok || least != -1 || math.Abs(mean+1.0/3) > 1e-15 ||
+		math.Abs(most) > 1e-15 {
 		t.Errorf("overlaps from %v to %v, mean %v", least, most, mean)
 	}
 	g.Length[0] = 0
 	if x := g.Overlap(0, 1); x == x {
 		t.Errorf("overlap with nothing is %v", x)
 	}
-	if _, _, _, ok := (&Geometry{Members: []engine.Member{0}, Length: []float64{1}, Distance: [][]float64{{0}}}).Overlaps(); ok {
+	if _, _, _, ok := (&Geometry{Members: []engine.Member{0}, Length: []float64{1},
+		Distance: [][]float64{{0}}}).Overlaps(); ok {
 		t.Error("one member overlaps with another")
 	}
 }

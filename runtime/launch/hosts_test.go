@@ -10,14 +10,16 @@ import (
 
 func TestParseHosts(t *testing.T) {
 	got, err := ParseHosts("a, eve@b:2222,10.0.0.7,::1,[fe80::2]:22,a")
-	want := []Host{{"", "a", 0, 2}, {"eve", "b", 2222, 1}, {"", "10.0.0.7", 0, 1}, {"", "::1", 0, 1}, {"", "fe80::2", 22, 1}}
+	want := []Host{{"", "a", 0, 2}, {"eve", "b", 2222, 1}, {"", "10.0.0.7", 0, 1}, {"", "::1", 0, 1},
+		{"", "fe80::2", 22, 1}}
 	if err != nil || !slices.Equal(got, want) {
 		t.Errorf("%v, %v", got, err)
 	}
 	if Slots(got) != 6 || fmt.Sprint(got[1], got[4]) != "eve@b:2222 [fe80::2]:22" {
 		t.Errorf("%d slots, %v", Slots(got), got)
 	}
-	for _, list := range []string{"", "a,,b", "@a", "eve@", "a:0", "a:port", "-oProxyCommand=touch /tmp/x", "-v@a", "a b", "a;reboot", "$(reboot)", strings.Repeat("a,", MaxSize) + "a"} {
+	for _, list := range []string{"", "a,,b", "@a", "eve@", "a:0", "a:port", "-oProxyCommand=touch /tmp/x", "-v@a", "a b",
+		"a;reboot", "$(reboot)", strings.Repeat("a,", MaxSize) + "a"} {
 		if got, err := ParseHosts(list); err == nil {
 			t.Errorf("%.40q: %v", list, got)
 		}
@@ -87,7 +89,8 @@ func FuzzHostfile(f *testing.F) {
 func TestSSHCommand(t *testing.T) {
 	s := SSH{[]string{"ssh", "-F", "conf"}, "/opt/my brood/it's"}
 	got := s.Command(Host{"eve", "b", 2222, 1}, "worker", "-", "--threads", "2")
-	want := []string{"ssh", "-F", "conf", "-T", "-o", "BatchMode=yes", "-p", "2222", "--", "eve@b", `'/opt/my brood/it'\''s' worker - --threads 2`}
+	want := []string{"ssh", "-F", "conf", "-T", "-o", "BatchMode=yes", "-p", "2222", "--", "eve@b",
+		`'/opt/my brood/it'\''s' worker - --threads 2`}
 	if !slices.Equal(got, want) {
 		t.Errorf("%q", got)
 	}
@@ -99,7 +102,8 @@ func TestQuote(t *testing.T) {
 	if err != nil {
 		t.Skip("the test needs a POSIX shell")
 	}
-	for _, word := range []string{"", "a", "/usr/bin/brood", "a b", "it's", "$HOME", "`x`", "a\nb", "*", "~", "é", `\`, "--x=1", "a;b", "#"} {
+	for _, word := range []string{"", "a", "/usr/bin/brood", "a b", "it's", "$HOME", "`x`", "a\nb", "*", "~", "é", `\`,
+		"--x=1", "a;b", "#"} {
 		out, err := exec.Command(sh, "-c", "printf %s "+quote(word)).Output()
 		if err != nil || string(out) != word {
 			t.Errorf("%q is quoted as %q: %q, %v", word, quote(word), out, err)

@@ -14,8 +14,9 @@ import (
 	"sigs.k8s.io/yaml"
 )
 
-var fleet = Kubernetes{Name: "digits", Image: "registry.example:5000/brood:1", Pods: 3, Port: 4433, Secret: strings.Repeat("s", MinSecret),
-	Args: []string{"--rounds=12", "--set=eta=cosine:0.1..0.001@200", `--set=odd="'{{}} # : |`, "mnist-parle"}}
+var fleet = Kubernetes{Name: "digits", Image: "registry.example:5000/brood:1", Pods: 3, Port: 4433,
+	Secret: strings.Repeat("s", MinSecret),
+	Args:   []string{"--rounds=12", "--set=eta=cosine:0.1..0.001@200", `--set=odd="'{{}} # : |`, "mnist-parle"}}
 
 // objects parses a manifest as the API server does: an unknown field is an error.
 func objects(t *testing.T, k Kubernetes) (o decoded, err error) {
@@ -85,27 +86,35 @@ func TestManifest(t *testing.T) {
 			t.Errorf("%s: %v", what, got)
 		}
 	}
-	check(secret.Kind == "Secret" && secret.APIVersion == "v1" && service.Kind == "Service" && job.Kind == "Job" && job.APIVersion == "batch/v1", "kinds", job.TypeMeta)
+	check(secret.Kind == "Secret" && secret.APIVersion == "v1" && service.Kind == "Service" && job.Kind == "Job" &&
+		job.APIVersion == "batch/v1", "kinds", job.TypeMeta)
 	check(secret.StringData["secret"] == fleet.Secret, "secret", secret)
 	pod := o.pod()
-	check(*job.Spec.CompletionMode == batchv1.IndexedCompletion && *job.Spec.Completions == 3 && *job.Spec.Parallelism == 3, "an Indexed Job of 3", job.Spec)
+	check(*job.Spec.CompletionMode == batchv1.IndexedCompletion && *job.Spec.Completions == 3 &&
+		*job.Spec.Parallelism == 3, "an Indexed Job of 3", job.Spec)
 	check(pod.RestartPolicy == corev1.RestartPolicyOnFailure, "a Job's pods may not restart always", pod.RestartPolicy)
 	// A pod of an Indexed Job has the name JOB-INDEX. DNS resolves it in its subdomain, a headless Service.
-	check(service.Spec.ClusterIP == corev1.ClusterIPNone && pod.Subdomain == service.Name && service.Spec.PublishNotReadyAddresses, "headless Service", service.Spec)
-	check(len(service.Spec.Selector) == 1 && service.Spec.Selector[batchv1.JobNameLabel] == job.Name, "selector", service.Spec.Selector)
+	check(service.Spec.ClusterIP == corev1.ClusterIPNone && pod.Subdomain == service.Name &&
+		service.Spec.PublishNotReadyAddresses, "headless Service", service.Spec)
+	check(len(service.Spec.Selector) == 1 && service.Spec.Selector[batchv1.JobNameLabel] == job.Name, "selector",
+		service.Spec.Selector)
 	c := pod.Containers[0]
 	env := map[string]corev1.EnvVar{}
 	for _, e := range c.Env {
 		env[e.Name] = e
 	}
-	check(env["MASTER_ADDR"].Value == job.Name+"-0."+service.Name && env["WORLD_SIZE"].Value == "3", "where rank 0 is", c.Env)
-	check(env["RANK"].ValueFrom.FieldRef.FieldPath == "metadata.annotations['"+batchv1.JobCompletionIndexAnnotation+"']", "rank", env["RANK"])
+	check(env["MASTER_ADDR"].Value == job.Name+"-0."+service.Name && env["WORLD_SIZE"].Value == "3",
+		"where rank 0 is", c.Env)
+	check(env["RANK"].ValueFrom.FieldRef.FieldPath == "metadata.annotations['"+batchv1.JobCompletionIndexAnnotation+"']",
+		"rank", env["RANK"])
 	ref := env["BROOD_SECRET"].ValueFrom.SecretKeyRef
 	check(ref.Name == secret.Name && secret.StringData[ref.Key] != "", "secret", ref)
 	ports := service.Spec.Ports
-	check(len(ports) == 3 && ports[0].Port == 4433 && ports[1].Port == 4433 && ports[0].Protocol != ports[1].Protocol, "ports", ports)
+	check(len(ports) == 3 && ports[0].Port == 4433 && ports[1].Port == 4433 && ports[0].Protocol != ports[1].Protocol,
+		"ports", ports)
 	check(c.Image == fleet.Image, "image", c.Image)
-	want := append([]string{"brood", "fleet", "launch", "--torchrun", "--enrol=11", "--metrics=0.0.0.0:9464", "--health=0.0.0.0:9465"}, fleet.Args...)
+	want := append([]string{"brood", "fleet", "launch", "--torchrun", "--enrol=11", "--metrics=0.0.0.0:9464",
+		"--health=0.0.0.0:9465"}, fleet.Args...)
 	check(strings.Join(c.Command, "\n") == strings.Join(want, "\n"), "command", c.Command)
 	for i, v := range pod.Volumes {
 		check(v.EmptyDir != nil && v.Name == []string{"tmp", "brood"}[i], "volume", v)
@@ -129,13 +138,15 @@ func TestManifestRestrictsPods(t *testing.T) {
 	pod, c := o.pod(), o.pod().Containers[0]
 	of, in := pod.SecurityContext, c.SecurityContext
 	// An image that names no user would run as root, which runAsNonRoot alone rejects.
-	if !*of.RunAsNonRoot || *of.RunAsUser == 0 || *of.FSGroup != *of.RunAsGroup || of.SeccompProfile.Type != corev1.SeccompProfileTypeRuntimeDefault {
+	if !*of.RunAsNonRoot || *of.RunAsUser == 0 || *of.FSGroup != *of.RunAsGroup ||
+		of.SeccompProfile.Type != corev1.SeccompProfileTypeRuntimeDefault {
 		t.Errorf("the pod has %+v", of)
 	}
 	if *of.FSGroupChangePolicy != corev1.FSGroupChangeOnRootMismatch {
 		t.Error("a restart would make the keys of a session readable by its group")
 	}
-	if *in.AllowPrivilegeEscalation || !*in.ReadOnlyRootFilesystem || len(in.Capabilities.Drop) != 1 || in.Capabilities.Drop[0] != "ALL" {
+	if *in.AllowPrivilegeEscalation || !*in.ReadOnlyRootFilesystem || len(in.Capabilities.Drop) != 1 ||
+		in.Capabilities.Drop[0] != "ALL" {
 		t.Errorf("the container has %+v", in)
 	}
 	for i, path := range []string{"/brood", "/tmp"} {
@@ -157,7 +168,8 @@ func TestManifestSurvivesDrains(t *testing.T) {
 		t.Error(*o.pod().TerminationGracePeriodSeconds)
 	}
 	d := o.disruption.Spec
-	if d.MinAvailable.IntValue() != 2 || d.MaxUnavailable != nil || d.Selector.MatchLabels[batchv1.JobNameLabel] != o.job.Name {
+	if d.MinAvailable.IntValue() != 2 || d.MaxUnavailable != nil ||
+		d.Selector.MatchLabels[batchv1.JobNameLabel] != o.job.Name {
 		t.Errorf("%+v", d)
 	}
 	c := o.pod().Containers[0]
@@ -181,7 +193,8 @@ func TestManifestCheckCanFail(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	for _, c := range [][2]string{{"completionMode:", "completionmode:"}, {"completions: 3", "completions: three"}, {"clusterIP: None", "clusterIPs: None"}, {"restartPolicy:", "restart:"}, {"protocol: UDP", "proto: UDP"}, {"minAvailable:", "minimum:"}} {
+	for _, c := range [][2]string{{"completionMode:", "completionmode:"}, {"completions: 3", "completions: three"},
+		{"clusterIP: None", "clusterIPs: None"}, {"restartPolicy:", "restart:"}, {"protocol: UDP", "proto: UDP"}, {"minAvailable:", "minimum:"}} {
 		broken := strings.Replace(text, c[0], c[1], 1)
 		if _, err := decode(t, broken); err == nil || broken == text {
 			t.Errorf("%s is accepted", c[1])

@@ -19,10 +19,13 @@ func env(words ...string) func(string) string {
 
 // Environment variables of srun, sbatch and sbatch --array of Slurm 22.05, and of torchrun.
 var (
-	step  = []string{"SLURM_JOB_ID=17", "SLURM_STEP_ID=0", "SLURM_STEP_NUM_TASKS=3", "SLURM_PROCID=1", "SLURM_STEP_NODELIST=n[08-10]", "SLURM_SUBMIT_DIR=/home/eve", "SLURM_NTASKS=3"}
+	step = []string{"SLURM_JOB_ID=17", "SLURM_STEP_ID=0", "SLURM_STEP_NUM_TASKS=3", "SLURM_PROCID=1",
+		"SLURM_STEP_NODELIST=n[08-10]", "SLURM_SUBMIT_DIR=/home/eve", "SLURM_NTASKS=3"}
 	batch = []string{"SLURM_JOB_ID=17", "SLURM_PROCID=0", "SLURM_NODELIST=n[08-10]", "SLURM_SUBMIT_DIR=/home/eve"}
-	array = append(slices.Clone(batch), "SLURM_ARRAY_JOB_ID=12", "SLURM_ARRAY_TASK_ID=9", "SLURM_ARRAY_TASK_MIN=5", "SLURM_ARRAY_TASK_MAX=9", "SLURM_ARRAY_TASK_STEP=2", "SLURM_ARRAY_TASK_COUNT=3")
-	torch = []string{"RANK=2", "WORLD_SIZE=4", "MASTER_ADDR=head.local", "MASTER_PORT=29500", "TORCHELASTIC_RUN_ID=a/b", "TORCHELASTIC_RESTART_COUNT=1"}
+	array = append(slices.Clone(batch), "SLURM_ARRAY_JOB_ID=12", "SLURM_ARRAY_TASK_ID=9", "SLURM_ARRAY_TASK_MIN=5",
+		"SLURM_ARRAY_TASK_MAX=9", "SLURM_ARRAY_TASK_STEP=2", "SLURM_ARRAY_TASK_COUNT=3")
+	torch = []string{"RANK=2", "WORLD_SIZE=4", "MASTER_ADDR=head.local", "MASTER_PORT=29500", "TORCHELASTIC_RUN_ID=a/b",
+		"TORCHELASTIC_RESTART_COUNT=1"}
 )
 
 func TestPlaces(t *testing.T) {
@@ -111,7 +114,8 @@ func TestNodes(t *testing.T) {
 			t.Errorf("%s: %q, %v; want %s", list, got, err, want)
 		}
 	}
-	for _, list := range []string{"", "a,", ",a", "n[1-3", "n1-3]", "n[[1]]", "n[]", "n[3-1]", "n[a-b]", "n[1,,2]", "n[1-99999999]", "n[1-999]m[1-999]", "n[-1]", "(null)["} {
+	for _, list := range []string{"", "a,", ",a", "n[1-3", "n1-3]", "n[[1]]", "n[]", "n[3-1]", "n[a-b]", "n[1,,2]",
+		"n[1-99999999]", "n[1-999]m[1-999]", "n[-1]", "(null)["} {
 		if got, err := Nodes(list); err == nil || !strings.Contains(err.Error(), "is not a list of nodes") {
 			t.Errorf("%q: %d nodes, %v", list, len(got), err)
 		}

@@ -28,8 +28,9 @@ func (f files) read(path string) ([]byte, error) {
 func linux(busy string) files {
 	return files{
 		"/proc/self/statm": "9000 1000 30 4 0 600 0\n",
-		"/proc/stat":       "cpu  " + busy + " 0 0 9000 50 0 0 0 0 0\ncpu0 1 0 0 1 0 0 0 0 0 0\ncpu1 1\ncpu2 1\ncpu3 1\nintr 5\nctxt 3\n",
-		"/proc/meminfo":    "MemTotal:        8000000 kB\nMemFree:          100000 kB\nMemAvailable:    6000000 kB\n",
+		"/proc/stat": "cpu  " + busy + " 0 0 9000 50 0 0 0 0 0\ncpu0 1 0 0 1 0 0 0 0 0 0\ncpu1 1\ncpu2 1\ncpu3 1\n" +
+			"intr 5\nctxt 3\n",
+		"/proc/meminfo": "MemTotal:        8000000 kB\nMemFree:          100000 kB\nMemAvailable:    6000000 kB\n",
 	}
 }
 
@@ -92,7 +93,8 @@ func TestControlGroup(t *testing.T) {
 func TestUnknown(t *testing.T) {
 	for name, f := range map[string]files{
 		"no files": {},
-		"nonsense": {"/proc/self/statm": "x y", "/proc/stat": "cpu a b c d e f g h\ncpu0 1", "/proc/meminfo": "MemTotal: many kB", "/proc/self/cgroup": "0::/",
+		"nonsense": {"/proc/self/statm": "x y", "/proc/stat": "cpu a b c d e f g h\ncpu0 1",
+			"/proc/meminfo": "MemTotal: many kB", "/proc/self/cgroup": "0::/",
 			"/sys/fs/cgroup/cpu.max": "0 0", "/sys/fs/cgroup/memory.max": "1000", "/sys/fs/cgroup/memory.current": "?"},
 	} {
 		m := &Meter{read: f.read, used: func() (time.Duration, bool) { return 0, false }}

@@ -67,7 +67,12 @@ func TestGuardAdmits(t *testing.T) {
 		d.Points = append(d.Points, p)
 	}
 	for r := range 20000 {
-		d.Points = append(d.Points, event.Points{Round: uint64(r), Series: "loss", Members: []engine.Member{1}, Values: []float64{0.3}})
+		d.Points = append(d.Points, event.Points{
+			Round:   uint64(r),
+			Series:  "loss",
+			Members: []engine.Member{1},
+			Values:  []float64{0.3},
+		})
 	}
 	kind, body, err := Encode(d)
 	if err != nil {

@@ -34,7 +34,14 @@ func (s source) Snapshot(ctx context.Context, at view.Position) (*view.View, err
 }
 
 func (s source) Fleet(context.Context) (view.Fleet, error) {
-	return view.Fleet{Workers: []view.Worker{{ID: 0, State: event.Hosting, Members: []engine.Member{0, 1}, Name: "a\"b\n", Address: "h:1", RTT: time.Millisecond}, {ID: 3, State: event.Idle}},
+	return view.Fleet{Workers: []view.Worker{{
+		ID:      0,
+		State:   event.Hosting,
+		Members: []engine.Member{0, 1},
+		Name:    "a\"b\n",
+		Address: "h:1",
+		RTT:     time.Millisecond,
+	}, {ID: 3, State: event.Idle}},
 		Links:    []view.Link{{From: 0, To: 3, Sent: 5e6, Bytes: 7e6, RTT: 2 * time.Millisecond, Lost: 0.5, Shape: &event.Link{}}},
 		Machines: []event.Machine{{Worker: event.Here, Values: map[event.Measure]float64{event.Busy: 1.25}}, {Worker: 3, Values: map[event.Measure]float64{event.Memory: 4096, event.RoundTrip: 9}}}}, nil
 }
@@ -163,7 +170,8 @@ func TestGone(t *testing.T) {
 }
 
 func TestListen(t *testing.T) {
-	if _, err := Listen("--health", "here"); err == nil || !strings.HasPrefix(err.Error(), `--health "here": give HOST:PORT`) {
+	if _, err := Listen("--health", "here"); err == nil ||
+		!strings.HasPrefix(err.Error(), `--health "here": give HOST:PORT`) {
 		t.Errorf("%v", err)
 	}
 }

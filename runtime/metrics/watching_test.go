@@ -95,7 +95,8 @@ func TestWatching(t *testing.T) {
 			}
 		}
 	}
-	if want := []string{"BroodNoCommit", "BroodOldCheckpoint", "BroodWorkersLost", "BroodLowGoodput"}; !slices.Equal(names, want) {
+	if want := []string{"BroodNoCommit", "BroodOldCheckpoint", "BroodWorkersLost",
+		"BroodLowGoodput"}; !slices.Equal(names, want) {
 		t.Errorf("the rules are %v", names)
 	}
 

@@ -11,7 +11,8 @@ func TestAlertCommands(t *testing.T) {
 	if goruntime.GOOS == "windows" {
 		t.Skip("cmd has other builtins")
 	}
-	for _, text := range []string{"cat >>x", "cd /tmp && cat >x", "FILE=x sh", `"$HOME/tell" me`, "{ cat; } >x", "(cat)", "/bin/sh -c true"} {
+	for _, text := range []string{"cat >>x", "cd /tmp && cat >x", "FILE=x sh", `"$HOME/tell" me`, "{ cat; } >x", "(cat)",
+		"/bin/sh -c true"} {
 		if err := checkCommand(text); err != nil {
 			t.Errorf("%s: %v", text, err)
 		}

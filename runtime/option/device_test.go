@@ -12,9 +12,11 @@ func TestParseDevice(t *testing.T) {
 		driver     string
 		index      int
 		arithmetic string
-	}{"cpu": {"cpu", 0, ""}, "gpu": {"gpu", 0, ""}, "gpu:3": {"gpu", 3, ""}, "cuda:1": {"cuda", 1, ""}, "opencl": {"opencl", 0, ""}, "opencl:12": {"opencl", 12, ""},
+	}{"cpu": {"cpu", 0, ""}, "gpu": {"gpu", 0, ""}, "gpu:3": {"gpu", 3, ""}, "cuda:1": {"cuda", 1, ""},
+		"opencl": {"opencl", 0, ""}, "opencl:12": {"opencl", 12, ""},
 		"gpu,tf32": {"gpu", 0, "tf32"}, "cuda:7,bf16": {"cuda", 7, "bf16"}, "cpu,bf16": {"cpu", 0, "bf16"}, "cpu,amx": {"cpu", 0, "amx"}} {
-		if driver, index, arithmetic, err := ParseDevice(text); err != nil || driver != want.driver || index != want.index || arithmetic != want.arithmetic {
+		if driver, index, arithmetic, err := ParseDevice(text); err != nil || driver != want.driver || index != want.index ||
+			arithmetic != want.arithmetic {
 			t.Errorf("%s is %s %d %s, %v", text, driver, index, arithmetic, err)
 		}
 	}
@@ -26,13 +28,16 @@ func TestParseDevice(t *testing.T) {
 			t.Errorf("%q: %v", text, err)
 		}
 	}
-	for text, want := range map[string]bool{"": true, CPU: true, CPUBF16: true, CPUAMX: true, "gpu": false, "cuda:0,bf16": false} {
+	for text, want := range map[string]bool{"": true, CPU: true, CPUBF16: true, CPUAMX: true, "gpu": false,
+		"cuda:0,bf16": false} {
 		if IsCPU(text) != want {
 			t.Errorf("IsCPU(%q) = %v", text, !want)
 		}
 	}
-	for _, text := range []string{"", "cpu:0", "tpu", "gpu:", "gpu:-1", "gpu:+1", "gpu:01", "gpu:64", "opencl:x", "opencl:1:2", " gpu", ",bf16", "tpu,bf16", "gpu:x,bf16"} {
-		if _, _, _, err := ParseDevice(text); !usererr.Is(err) || !strings.Contains(err.Error(), "choose cpu, gpu, or one that brood doctor lists") {
+	for _, text := range []string{"", "cpu:0", "tpu", "gpu:", "gpu:-1", "gpu:+1", "gpu:01", "gpu:64", "opencl:x",
+		"opencl:1:2", " gpu", ",bf16", "tpu,bf16", "gpu:x,bf16"} {
+		if _, _, _, err := ParseDevice(text); !usererr.Is(err) ||
+			!strings.Contains(err.Error(), "choose cpu, gpu, or one that brood doctor lists") {
 			t.Errorf("%q: %v", text, err)
 		}
 	}

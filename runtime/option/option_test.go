@@ -45,12 +45,14 @@ func TestEveryOption(t *testing.T) {
 		checkRecorded(t, x, o, good)
 		checkResumed(t, x, o, good)
 		if err := refusal(x, optiontest.Bad); err == nil || strings.Contains(err.Error(), "\n") {
-			if x.Kind != option.Text || x.Check != nil || x.Choices != nil { // TestEveryOption cannot know whether the file or name exists
+			// TestEveryOption cannot know whether the file or name exists
+			if x.Kind != option.Text || x.Check != nil || x.Choices != nil {
 				t.Errorf("--%s %q: %v", x.Name, optiontest.Bad, err)
 			}
 		}
 		if x.Above != "" {
-			if err := x.CheckTyped(option.Options{}); err == nil || !strings.Contains(err.Error(), "--"+x.Name+" "+x.Written(option.Options{})) {
+			if err := x.CheckTyped(option.Options{}); err == nil ||
+				!strings.Contains(err.Error(), "--"+x.Name+" "+x.Written(option.Options{})) {
 				t.Errorf("--%s of nothing: %v", x.Name, err)
 			}
 		}
@@ -92,7 +94,8 @@ func checkResumed(t *testing.T, x *option.Option, given option.Options, good str
 	if (x.Text(o) == good) != takes || err != nil || (x.Text(back) == good) != (takes && x.Has(option.Logged)) {
 		t.Errorf("--%s %s given again: %q, on record %q (%v)", x.Name, good, x.Text(o), x.Text(back), err)
 	}
-	if err := given.CheckResume(); (err == nil) != x.Has(option.Again) || err != nil && !strings.HasPrefix(err.Error(), x.Name+" = "+good) {
+	if err := given.CheckResume(); (err == nil) != x.Has(option.Again) ||
+		err != nil && !strings.HasPrefix(err.Error(), x.Name+" = "+good) {
 		t.Errorf("--%s %s to a resumed session: %v", x.Name, good, err)
 	}
 }
@@ -102,7 +105,8 @@ func checkResumed(t *testing.T, x *option.Option, given option.Options, good str
 func TestUnknownRecorded(t *testing.T) {
 	refused := func(name, text, want string) {
 		t.Helper()
-		if _, err := option.Recorded(event.Config{Told: map[string]string{name: text}}); err == nil || !strings.Contains(err.Error(), want) {
+		if _, err := option.Recorded(event.Config{Told: map[string]string{name: text}}); err == nil ||
+			!strings.Contains(err.Error(), want) {
 			t.Errorf("%v, want %s", err, want)
 		}
 	}
@@ -131,7 +135,8 @@ func TestNothingShared(t *testing.T) {
 	a.Record(&c)
 	d := c
 	b.Record(&d)
-	if tally.Text(a) != "hand" || slack.Text(a) != "" || len(c.Told) != 1 || c.Told["tally"] != "hand" || len(d.Told) != 2 {
+	if tally.Text(a) != "hand" || slack.Text(a) != "" || len(c.Told) != 1 || c.Told["tally"] != "hand" ||
+		len(d.Told) != 2 {
 		t.Errorf("%v and %v, recorded %v and %v", a.More, b.More, c.Told, d.Told)
 	}
 }
@@ -193,7 +198,8 @@ func TestNamesAreNoKnobs(t *testing.T) {
 
 // TestUsesStay: the uses on which sessions, files and scripts rely. A new option may have any uses.
 func TestUsesStay(t *testing.T) {
-	all := "algorithm model data augment members workers threads epochs rounds for target seed init on-loss on-trouble probe evaluate"
+	all := "algorithm model data augment members workers threads epochs rounds for target seed init on-loss on-trouble " +
+		"probe evaluate"
 	for use, names := range map[option.Use]string{
 		option.Preset: "algorithm model data augment members workers epochs rounds for target seed on-loss on-trouble probe evaluate",
 		option.Full:   "model data augment members workers epochs rounds",
@@ -218,7 +224,8 @@ func TestUsesStay(t *testing.T) {
 // TestUses: an option of the full form is also a key of presets; a limit can be given again and is recorded.
 func TestUses(t *testing.T) {
 	for _, x := range option.All {
-		for _, both := range [][2]option.Use{{option.Full, option.Preset}, {option.Ends, option.Again}, {option.Ends, option.Logged}} {
+		for _, both := range [][2]option.Use{{option.Full, option.Preset}, {option.Ends, option.Again},
+			{option.Ends, option.Logged}} {
 			if x.Has(both[0]) && !x.Has(both[1]) {
 				t.Errorf("%s may be used for %b and not for %b", x.Name, both[0], both[1])
 			}

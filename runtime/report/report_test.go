@@ -140,7 +140,8 @@ func TestReportNarrow(t *testing.T) {
 	for _, c := range r.Classes {
 		names = append(names, c.Name)
 	}
-	if fmt.Sprint(names) != "[1 2 4 5]" || fmt.Sprint(r.Matrix()) != "[[1 0 1 0] [0 0 0 0] [0 1 1 0] [1 0 0 1]]" || r.Macro() != macro {
+	if fmt.Sprint(names) != "[1 2 4 5]" || fmt.Sprint(r.Matrix()) != "[[1 0 1 0] [0 0 0 0] [0 1 1 0] [1 0 0 1]]" ||
+		r.Macro() != macro {
 		t.Errorf("%v: %v", names, r.Matrix())
 	}
 	tally = New(0, 1, false)

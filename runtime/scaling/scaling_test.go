@@ -16,7 +16,12 @@ import (
 // commits returns commits with these durations.
 func commits(sent int64, seconds ...float64) (out []event.Commit) {
 	for i, s := range seconds {
-		out = append(out, event.Commit{To: uint64(i + 1), Rounds: 1, Nanos: int64(s * 1e9), Sent: map[collective.Op]int64{collective.Op("gather"): sent}})
+		out = append(out, event.Commit{
+			To:     uint64(i + 1),
+			Rounds: 1,
+			Nanos:  int64(s * 1e9),
+			Sent:   map[collective.Op]int64{collective.Op("gather"): sent},
+		})
 	}
 	return out
 }
@@ -33,7 +38,8 @@ func of(all ...[]event.Commit) Figures {
 // cost of a target.
 func TestFigures(t *testing.T) {
 	f := of(commits(100, 9, 8, 1, 2, 3, 4))
-	if f.Rounds != 6 || f.Commits != 4 || f.Round != 2.5 || f.Low != 1.75 || f.High != 3.25 || f.Bytes != 100 || f.Sent != 600 || f.Seconds != 9+8+1+2+3+4 {
+	if f.Rounds != 6 || f.Commits != 4 || f.Round != 2.5 || f.Low != 1.75 || f.High != 3.25 || f.Bytes != 100 ||
+		f.Sent != 600 || f.Seconds != 9+8+1+2+3+4 {
 		t.Errorf("%+v", f)
 	}
 	long := commits(10, 1, 9, 1, 2, 2, 5)
@@ -59,7 +65,8 @@ func TestFigures(t *testing.T) {
 		less[i].Waited = less[i].Nanos / 2
 	}
 	two := of(waits, less)
-	if two.Runs != 2 || two.Commits != 6 || two.Round != 3.5 || two.Low != 2.25 || two.High != 4.75 || two.Rounds != 5 || two.Seconds != 20.5 ||
+	if two.Runs != 2 || two.Commits != 6 || two.Round != 3.5 || two.Low != 2.25 || two.High != 4.75 || two.Rounds != 5 ||
+		two.Seconds != 20.5 ||
 		two.Bytes != (6*1+4*300)/10.0 || two.Sent != (6*1+4*300)/2 || two.Waited != (1.5+5.5)/21 || two.WaitedMost != .5 {
 		t.Errorf("of two seeds: %+v", two)
 	}
@@ -67,7 +74,8 @@ func TestFigures(t *testing.T) {
 		met  [2]bool
 		want bool
 	}{{[2]bool{true, true}, true}, {[2]bool{true, false}, false}, {[2]bool{false, true}, false}} {
-		if f := Of(Run{Met: c.met[0], Late: 3}, Run{Met: c.met[1], Late: 7}, Run{Met: true, Late: 5}); f.Met != c.want || f.Late != 7 {
+		if f := Of(Run{Met: c.met[0], Late: 3}, Run{Met: c.met[1], Late: 7}, Run{Met: true, Late: 5}); f.Met != c.want ||
+			f.Late != 7 {
 			t.Errorf("of runs that met their target %v: %t, late %d", c.met, f.Met, f.Late)
 		}
 	}
@@ -81,7 +89,14 @@ func TestFigures(t *testing.T) {
 
 // perfect returns the results of a fleet that loses 0.1 s for each worker after the first, with links of three rates.
 func perfect() Results {
-	r := Results{Curves: []string{"CU", "SU & co"}, Links: []string{"", "10Mbit"}, Workers: []int{1, 2, 4}, Each: []int{4}, Members: []int{8}, Of: map[Key]Figures{}}
+	r := Results{
+		Curves:  []string{"CU", "SU & co"},
+		Links:   []string{"", "10Mbit"},
+		Workers: []int{1, 2, 4},
+		Each:    []int{4},
+		Members: []int{8},
+		Of:      map[Key]Figures{},
+	}
 	for _, c := range r.Curves {
 		for i, l := range r.Links {
 			for _, n := range r.Workers {
@@ -90,7 +105,17 @@ func perfect() Results {
 						continue
 					}
 					round := float64(m)/float64(n) + .1*float64(n-1)*float64(1+2*i)
-					r.Of[Key{c, l, n, m}] = Figures{Runs: 5, Waited: .25, WaitedMost: .5, Rounds: 8, Commits: 6, Round: round, Low: round * .9, High: round * 1.25, Bytes: float64(n)}
+					r.Of[Key{c, l, n, m}] = Figures{
+						Runs:       5,
+						Waited:     .25,
+						WaitedMost: .5,
+						Rounds:     8,
+						Commits:    6,
+						Round:      round,
+						Low:        round * .9,
+						High:       round * 1.25,
+						Bytes:      float64(n),
+					}
 				}
 			}
 		}
@@ -112,7 +137,8 @@ func TestEfficiency(t *testing.T) {
 		}
 	}
 	strong := plots[1].Lines[0]
-	if want := 8 / (4 * 2.3); math.Abs(strong.Y[2]-want) > 1e-12 || math.Abs(strong.Low[2]-want/1.25) > 1e-12 || math.Abs(strong.High[2]-want/.9) > 1e-12 {
+	if want := 8 / (4 * 2.3); math.Abs(strong.Y[2]-want) > 1e-12 || math.Abs(strong.Low[2]-want/1.25) > 1e-12 ||
+		math.Abs(strong.High[2]-want/.9) > 1e-12 {
 		t.Errorf("strong on 4 workers is %g (%g to %g), want %g", strong.Y[2], strong.Low[2], strong.High[2], want)
 	}
 	r := perfect()
@@ -124,9 +150,10 @@ func TestEfficiency(t *testing.T) {
 
 // TestToTarget: a plan with a target has seconds and bytes of the runs that met it.
 func TestToTarget(t *testing.T) {
-	met := &Results{Curves: []string{"a", "b"}, Links: []string{""}, Workers: []int{2, 4}, Each: []int{1}, Target: "loss=0.1", Of: map[Key]Figures{
-		{"a", "", 2, 2}: {Rounds: 5, Seconds: 3, Sent: 4e6, Met: true}, {"a", "", 4, 4}: {Rounds: 5, Seconds: 2, Sent: 8e6, Met: true},
-		{"b", "", 2, 2}: {Rounds: 5, Seconds: 30, Sent: 4e7}}}
+	met := &Results{Curves: []string{"a", "b"}, Links: []string{""}, Workers: []int{2, 4}, Each: []int{1},
+		Target: "loss=0.1", Of: map[Key]Figures{
+			{"a", "", 2, 2}: {Rounds: 5, Seconds: 3, Sent: 4e6, Met: true}, {"a", "", 4, 4}: {Rounds: 5, Seconds: 2, Sent: 8e6, Met: true},
+			{"b", "", 2, 2}: {Rounds: 5, Seconds: 30, Sent: 4e7}}}
 	r := *met
 	plots := r.Plots()
 	if len(plots) != 2 || len(plots[0].Lines) != 1 || plots[0].Lines[0].Y[1] != 2 || plots[1].Lines[0].Y[1] != 8 {
@@ -139,7 +166,8 @@ func TestToTarget(t *testing.T) {
 	if plots := r.Plots(); len(plots) != 0 {
 		t.Errorf("a target that nobody met is drawn: %+v", plots)
 	}
-	for _, empty := range []Plot{{Log: true}, {Log: true, Lines: []Line{{Y: []float64{0, math.NaN()}}}}, {Lines: []Line{{Y: []float64{math.NaN()}}}}} {
+	for _, empty := range []Plot{{Log: true}, {Log: true, Lines: []Line{{Y: []float64{0, math.NaN()}}}},
+		{Lines: []Line{{Y: []float64{math.NaN()}}}}} {
 		if ticks := empty.Ticks(); len(ticks) == 0 || len(ticks) > 10 {
 			t.Errorf("a plot of nothing has %d ticks", len(ticks))
 		}
@@ -157,7 +185,8 @@ func TestRows(t *testing.T) {
 	if len(lines) != 1+2*(2+2*(1+2)) { // on 2 workers, 8 members are four each and all
 		t.Errorf("%d lines:\n%s", len(lines), text)
 	}
-	if want := "CU,10Mbit,2,8,8,6,4.3,3.87,5.375,2,0,0,0,false,0.9302325581395349,0.9302325581395349,0.25,0.5,5\n"; !strings.Contains(text, want) {
+	if want :=
+		"CU,10Mbit,2,8,8,6,4.3,3.87,5.375,2,0,0,0,false,0.9302325581395349,0.9302325581395349,0.25,0.5,5\n"; !strings.Contains(text, want) {
 		t.Errorf("no row %s in\n%s", want, text)
 	}
 }
@@ -195,7 +224,8 @@ func TestSVG(t *testing.T) {
 	if n := strings.Count(string(text), `r="3" fill="none"`); n != 1 || r.Late() != 1 {
 		t.Errorf("%d points are hollow, want that of the run that was late", n)
 	}
-	if strings.Count(string(text), "SU &amp; co, 10Mbit") != 1 || strings.Count(string(text), "stroke-dasharray") != 2*2+2 {
+	if strings.Count(string(text), "SU &amp; co, 10Mbit") != 1 ||
+		strings.Count(string(text), "stroke-dasharray") != 2*2+2 {
 		t.Errorf("the legend or the dashes are wrong:\n%s", text)
 	}
 }
@@ -203,7 +233,14 @@ func TestSVG(t *testing.T) {
 // TestBars: a bar of quartiles is within its plot, whose range grows for it by at most a quarter; a longer bar is cut
 // off and ends in an arrow.
 func TestBars(t *testing.T) {
-	p := Plot{Workers: []int{1, 2}, Lines: []Line{{Y: []float64{1, 0.9}, Low: []float64{0.8, 0.5}, High: []float64{1.1, 0.95}, Late: make([]bool, 2)}}}
+	p := Plot{
+		Workers: []int{1, 2}, Lines: []Line{{
+			Y:    []float64{1, 0.9},
+			Low:  []float64{0.8, 0.5},
+			High: []float64{1.1, 0.95},
+			Late: make([]bool, 2),
+		}},
+	}
 	arrows := func() int { return strings.Count(string(SVG("bars", []Plot{p})), "m-3 5l3 -5l3 5") }
 	if _, hi := p.Range(); hi != 1.2 || arrows() != 0 {
 		t.Errorf("up to %g, %d arrows", hi, arrows())
@@ -230,7 +267,13 @@ func TestBars(t *testing.T) {
 // TestFew: with too few commits there is no time of a round, and Few counts the run; a target needs no such time.
 func TestFew(t *testing.T) {
 	k := Key{"dp", "", 1, 1}
-	r := Results{Curves: []string{"dp"}, Links: []string{""}, Workers: []int{1}, Each: []int{1}, Of: map[Key]Figures{k: {Runs: 1, Rounds: 6, Commits: Least - 1, Seconds: 2}}}
+	r := Results{
+		Curves:  []string{"dp"},
+		Links:   []string{""},
+		Workers: []int{1},
+		Each:    []int{1},
+		Of:      map[Key]Figures{k: {Runs: 1, Rounds: 6, Commits: Least - 1, Seconds: 2}},
+	}
 	if text := string(r.CSV()); r.Few() != 1 || !strings.Contains(text, "dp,,1,1,6,2,,,,0,2,") {
 		t.Errorf("%d points with too few commits, written as\n%s", r.Few(), text)
 	}

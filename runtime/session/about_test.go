@@ -36,7 +36,8 @@ func TestAbout(t *testing.T) {
 		return string(b)
 	}
 	before := log()
-	if err := (About{Name: " best so far ", Tags: []string{"b", "a", "b"}, Note: "as in the paper"}).Write(dir); err != nil {
+	if err := (About{Name: " best so far ", Tags: []string{"b", "a", "b"},
+		Note: "as in the paper"}).Write(dir); err != nil {
 		t.Fatal(err)
 	}
 	want := About{Name: "best so far", Tags: []string{"a", "b"}, Note: "as in the paper"}
@@ -49,7 +50,8 @@ func TestAbout(t *testing.T) {
 	if got, err := Resolve(home, "best so far"); err != nil || got != dir {
 		t.Errorf("resolved by its name to %s, %v", got, err)
 	}
-	for _, a := range []About{{Name: strings.Repeat("x", 61)}, {Name: "a\x1b[31m"}, {Tags: []string{"two words"}}, {Tags: []string{""}}, {Note: strings.Repeat("x", 1001)}} {
+	for _, a := range []About{{Name: strings.Repeat("x", 61)}, {Name: "a\x1b[31m"}, {Tags: []string{"two words"}},
+		{Tags: []string{""}}, {Note: strings.Repeat("x", 1001)}} {
 		if a.Write(dir) == nil {
 			t.Errorf("%+v is written", a)
 		}

@@ -69,7 +69,8 @@ func TestCutAtEveryByte(t *testing.T) {
 			t.Fatalf("cut at %d: %v", n, rec)
 		case n >= segmentHeader && rec == nil && end != int64(n):
 			t.Fatalf("cut at %d: silent, the log ends at %d", n, end)
-		case n >= segmentHeader && rec != nil && (rec.Segment != segmentName(1) || rec.Offset != end || rec.Lost != int64(n)-end || rec.Lost == 0):
+		case n >= segmentHeader && rec != nil &&
+			(rec.Segment != segmentName(1) || rec.Offset != end || rec.Lost != int64(n)-end || rec.Lost == 0):
 			t.Fatalf("cut at %d: %v, the log ends at %d", n, rec, end)
 		}
 		check(t, errors.Join(s.Append(commit(99)), s.Close()))
@@ -99,8 +100,9 @@ func TestTornTails(t *testing.T) {
 	if err != io.EOF {
 		t.Fatal(err)
 	}
-	tails := map[string][]byte{"zeros": append(two[:len(two):len(two)], make([]byte, 5000)...), "garbage": append(two[:len(two):len(two)], "BRFRBRFR and so on"...),
-		"empty": {}, "header": two[:20], "no frame": two[:segmentHeader], "half a frame": two[:segmentHeader+50]}
+	tails := map[string][]byte{"zeros": append(two[:len(two):len(two)], make([]byte, 5000)...),
+		"garbage": append(two[:len(two):len(two)], "BRFRBRFR and so on"...),
+		"empty":   {}, "header": two[:20], "no frame": two[:segmentHeader], "half a frame": two[:segmentHeader+50]}
 	for name, tail := range tails {
 		dir := place(t, one, tail)
 		before, err := read(t, dir)

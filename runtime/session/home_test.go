@@ -34,8 +34,9 @@ func TestNewDir(t *testing.T) {
 	t.Setenv("BROOD_SESSIONS", filepath.Join(t.TempDir(), "new"))
 	now := time.Date(2026, 11, 21, 3, 4, 5, 0, time.UTC)
 	seen := map[string]bool{}
-	for preset, stem := range map[string]string{"quickstart": "2026-11-21-quickstart-", "": "2026-11-21-run-", "../x/My Exp!.toml": "2026-11-21-my-exp-",
-		"\x1b[31m": "2026-11-21-31m-", strings.Repeat("long", 50): "2026-11-21-longlonglonglonglonglonglonglonglonglong-"} {
+	for preset, stem := range map[string]string{"quickstart": "2026-11-21-quickstart-", "": "2026-11-21-run-",
+		"../x/My Exp!.toml": "2026-11-21-my-exp-",
+		"\x1b[31m":          "2026-11-21-31m-", strings.Repeat("long", 50): "2026-11-21-longlonglonglonglonglonglonglonglonglong-"} {
 		for range 20 {
 			dir, err := NewDir(preset, now)
 			check(t, err)
@@ -88,8 +89,10 @@ func TestListAndResolve(t *testing.T) {
 		t.Fatalf("%+v", all)
 	}
 	x := byName["2026-01-01-old-aaaa"]
-	if x.Algorithm != "parle" || x.Round != 6 || x.Phase != event.Stopped || x.Score == nil || !x.Score.Percent || x.Score.Value != 2.5 || x.TestRound != 5 || x.Running ||
-		x.Preset != "quickstart" || x.Model != "mlp" || x.Data != "glyphs" || x.Seed != 7 || x.Started.UnixNano() != 1e18 || x.Size <= int64(len(content(t, old.Dir(), 1))) || x.Err != "" {
+	if x.Algorithm != "parle" || x.Round != 6 || x.Phase != event.Stopped || x.Score == nil || !x.Score.Percent ||
+		x.Score.Value != 2.5 || x.TestRound != 5 || x.Running ||
+		x.Preset != "quickstart" || x.Model != "mlp" || x.Data != "glyphs" || x.Seed != 7 || x.Started.UnixNano() != 1e18 ||
+		x.Size <= int64(len(content(t, old.Dir(), 1))) || x.Err != "" {
 		t.Errorf("%+v", x)
 	}
 	if x := byName["2026-01-02-live-bbbb"]; !x.Running || x.PID != os.Getpid() || x.Score != nil || x.Err != "" {
@@ -99,13 +102,15 @@ func TestListAndResolve(t *testing.T) {
 		t.Errorf("%+v", x)
 	}
 
-	for what, want := range map[string]string{"2026-01-01": "2026-01-01-old-aaaa", "bbbb": "2026-01-02-live-bbbb", "zz": "zz", "2026-01-02-live-bbbb": "2026-01-02-live-bbbb",
+	for what, want := range map[string]string{"2026-01-01": "2026-01-01-old-aaaa", "bbbb": "2026-01-02-live-bbbb",
+		"zz": "zz", "2026-01-02-live-bbbb": "2026-01-02-live-bbbb",
 		filepath.Join(home, "2026-01-01-old-aaaa"): "2026-01-01-old-aaaa"} {
 		if dir, err := Resolve(home, what); err != nil || dir != filepath.Join(home, want) {
 			t.Errorf("%s: %s, %v", what, dir, err)
 		}
 	}
-	for what, say := range map[string]string{"2026-01-02": "2026-01-02-live-bbbb", "zzz": "zz1, zz, 2026-01-02-lost-cccc or 2 others", "": "brood sessions", "a/b": "a/b", "not-a-session": "no session"} {
+	for what, say := range map[string]string{"2026-01-02": "2026-01-02-live-bbbb",
+		"zzz": "zz1, zz, 2026-01-02-lost-cccc or 2 others", "": "brood sessions", "a/b": "a/b", "not-a-session": "no session"} {
 		if dir, err := Resolve(home, what); err == nil || !strings.Contains(err.Error(), say) {
 			t.Errorf("%s: %s, %v", what, dir, err)
 		}
@@ -117,8 +122,10 @@ func TestListAndResolve(t *testing.T) {
 func TestDescribeGoneBack(t *testing.T) {
 	s, err := create(filepath.Join(t.TempDir(), "s"), manual())
 	check(t, err)
-	check(t, s.Append(config(), event.Record{Plan: &event.Plan{Epoch: 1}}, event.Record{Commit: &event.Commit{Epoch: 1, To: 6}},
-		event.Record{Evaluation: &event.Evaluation{Round: 6, TestError: 2}}, event.Record{Plan: &event.Plan{Epoch: 2, At: 4, From: event.Saved}}))
+	check(t, s.Append(config(), event.Record{Plan: &event.Plan{Epoch: 1}},
+		event.Record{Commit: &event.Commit{Epoch: 1, To: 6}},
+		event.Record{Evaluation: &event.Evaluation{Round: 6, TestError: 2}},
+		event.Record{Plan: &event.Plan{Epoch: 2, At: 4, From: event.Saved}}))
 	check(t, s.Close())
 	if x := Describe(s.Dir()); x.Round != 4 || x.Score != nil {
 		t.Errorf("round %d with a test error %v, want 4 without any", x.Round, x.Score)
@@ -127,7 +134,8 @@ func TestDescribeGoneBack(t *testing.T) {
 
 func TestPathStaysInside(t *testing.T) {
 	dir := t.TempDir()
-	if p, err := Path(dir, CheckpointFile(12, 2, 3)); err != nil || p != filepath.Join(dir, "checkpoints", "12", "epoch-2-worker-3.safetensors") {
+	if p, err := Path(dir, CheckpointFile(12, 2, 3)); err != nil ||
+		p != filepath.Join(dir, "checkpoints", "12", "epoch-2-worker-3.safetensors") {
 		t.Error(p, err)
 	}
 	for _, rel := range []string{"../x", "/etc/passwd", "a/../../b", "", "a\x00b"} {

@@ -21,7 +21,8 @@ func TestProcessLog(t *testing.T) {
 	check(t, AppendProcessLog(dir, "worker 1 joined\n\n  a second\x1b[2J line\xff", now))
 	check(t, os.WriteFile(filepath.Join(dir, HostLog), []byte("panic: x\n\tat y\n"), 0o600))
 	lines, err := ProcessLog(dir)
-	if err != nil || len(lines) != 4 || lines[0] != (Line{At: now.UnixNano(), Text: "worker 1 joined"}) || lines[1].Text != "a second [2J line" || lines[3].Text != "at y" || lines[3].At == 0 {
+	if err != nil || len(lines) != 4 || lines[0] != (Line{At: now.UnixNano(), Text: "worker 1 joined"}) ||
+		lines[1].Text != "a second [2J line" || lines[3].Text != "at y" || lines[3].At == 0 {
 		t.Fatalf("%+v, %v", lines, err)
 	}
 
@@ -55,7 +56,8 @@ func TestProcessLog(t *testing.T) {
 	}
 	lines, err = ProcessLog(dir)
 	stat, failed := os.Stat(filepath.Join(dir, ProcessLogFile))
-	if err != nil || failed != nil || stat.Size() > processLogMost || len(lines) < 1000 || lines[0].Text != "old" || lines[len(lines)-1].Text != "new 2" {
+	if err != nil || failed != nil || stat.Size() > processLogMost || len(lines) < 1000 || lines[0].Text != "old" ||
+		lines[len(lines)-1].Text != "new 2" {
 		t.Errorf("%d lines from %+v to %+v in %d bytes, %v", len(lines), lines[0], lines[len(lines)-1], stat.Size(), err)
 	}
 }
@@ -94,7 +96,8 @@ func TestLongLinesAreCut(t *testing.T) {
 	dir := t.TempDir()
 	check(t, AppendProcessLog(dir, strings.Repeat("ä", lineMost), time.Now()))
 	lines, err := ProcessLog(dir)
-	if err != nil || len(lines) != 1 || len(lines[0].Text) > lineMost || strings.Count(lines[0].Text, cut) != 1 || !strings.HasSuffix(lines[0].Text, "ä"+cut) {
+	if err != nil || len(lines) != 1 || len(lines[0].Text) > lineMost || strings.Count(lines[0].Text, cut) != 1 ||
+		!strings.HasSuffix(lines[0].Text, "ä"+cut) {
 		t.Errorf("%+v, %v", lines, err)
 	}
 }
@@ -102,12 +105,14 @@ func TestLongLinesAreCut(t *testing.T) {
 // TestConcurrentAppends: processes that truncate the file at the same time leave complete lines and no other file.
 func TestConcurrentAppends(t *testing.T) {
 	dir := t.TempDir()
-	check(t, os.WriteFile(filepath.Join(dir, ProcessLogFile), []byte(strings.Repeat("2026-11-24T16:00:00.000Z old\n", processLogMost/29)), 0o600))
+	check(t, os.WriteFile(filepath.Join(dir, ProcessLogFile),
+		[]byte(strings.Repeat("2026-11-24T16:00:00.000Z old\n", processLogMost/29)), 0o600))
 	var all sync.WaitGroup
 	for range 8 {
 		all.Go(func() {
 			for range 10 {
-				if err := AppendProcessLog(dir, strings.Repeat("x", lineMost-1)+"\n"+strings.Repeat("y", lineMost-1), time.Now()); err != nil {
+				if err := AppendProcessLog(dir, strings.Repeat("x", lineMost-1)+"\n"+strings.Repeat("y", lineMost-1),
+					time.Now()); err != nil {
 					t.Error(err)
 				}
 			}
@@ -135,7 +140,8 @@ func TestKnownLines(t *testing.T) {
 		known KnownLines
 		lines []Line
 		want  int
-	}{{h, lines, 2}, {h, more, 2}, {KnownLines{}, lines, 0}, {h, lines[1:], 0}, {h, lines[:1], 0}, {KnownLines{-1, 0}, lines, 0}, {KnownLinesOf(nil), lines, 0}} {
+	}{{h, lines, 2}, {h, more, 2}, {KnownLines{}, lines, 0}, {h, lines[1:], 0}, {h, lines[:1], 0},
+		{KnownLines{-1, 0}, lines, 0}, {KnownLinesOf(nil), lines, 0}} {
 		if n := c.known.After(c.lines); n != c.want {
 			t.Errorf("%+v of %v: after %d, want %d", c.known, c.lines, n, c.want)
 		}

@@ -24,11 +24,20 @@ func manual() options {
 }
 
 func config() event.Record {
-	return event.Record{At: 1, Config: &event.Config{Version: 1, Preset: "quickstart", Model: "mlp", ModelSpec: "[layer]\n", Data: "glyphs", Seed: 7}}
+	return event.Record{At: 1, Config: &event.Config{
+		Version:   1,
+		Preset:    "quickstart",
+		Model:     "mlp",
+		ModelSpec: "[layer]\n",
+		Data:      "glyphs",
+		Seed:      7,
+	}}
 }
 
 func commit(to uint64) event.Record {
-	return event.Record{At: int64(to), Commit: &event.Commit{To: to, Hash: fmt.Sprintf("blake3:%064x", to), Sent: map[collective.Op]int64{"grad": 9, "a": 1}}}
+	return event.Record{
+		At: int64(to), Commit: &event.Commit{To: to, Hash: fmt.Sprintf("blake3:%064x", to), Sent: map[collective.Op]int64{"grad": 9, "a": 1}},
+	}
 }
 
 func points(round uint64, n int) event.Record {
@@ -239,7 +248,8 @@ func TestLargestPopulation(t *testing.T) {
 		workers[i] = 1000 + i // numbers of three bytes
 	}
 	roster := collective.Place(ids, workers)
-	check(t, s.Append(event.Record{Points: &event.Points{Series: "fitness", Members: ids, Values: odd}}, event.Record{Plan: &event.Plan{Old: roster, New: roster, Lost: ids}}))
+	check(t, s.Append(event.Record{Points: &event.Points{Series: "fitness", Members: ids, Values: odd}},
+		event.Record{Plan: &event.Plan{Old: roster, New: roster, Lost: ids}}))
 	check(t, s.Close())
 	if got, err := read(t, dir); err != io.EOF || len(got) != 2 || len(got[1].Plan.New.Members) != event.MaxMembers {
 		t.Fatal("a record is missing", len(got), err)
@@ -281,7 +291,8 @@ func TestForeignFolder(t *testing.T) {
 	dir := t.TempDir()
 	check(t, os.WriteFile(filepath.Join(dir, HostLog), nil, 0o600))
 	check(t, os.WriteFile(filepath.Join(dir, "holiday.jpg"), []byte("x"), 0o600))
-	if _, err := create(dir, manual()); err == nil || !strings.Contains(err.Error(), "holds other files (holiday.jpg): choose an empty or a new directory") {
+	if _, err := create(dir, manual()); err == nil ||
+		!strings.Contains(err.Error(), "holds other files (holiday.jpg): choose an empty or a new directory") {
 		t.Errorf("a folder with other files: %v", err)
 	}
 	if left, err := os.ReadDir(dir); err != nil || len(left) != 2 {

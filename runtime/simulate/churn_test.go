@@ -134,7 +134,8 @@ func TestAllLeaveAtOnce(t *testing.T) {
 	r := run(t, cfg)
 	checkCommits(t, r)
 	if r.Departures != 2 || r.Rounds != still.Rounds || r.Seconds <= still.Seconds {
-		t.Errorf("%d departures, %d rounds of %g s, and %d of %g s without churn", r.Departures, r.Rounds, r.Seconds, still.Rounds, still.Seconds)
+		t.Errorf("%d departures, %d rounds of %g s, and %d of %g s without churn", r.Departures, r.Rounds, r.Seconds,
+			still.Rounds, still.Seconds)
 	}
 	if !reflect.DeepEqual(r.Sent, r.Predicted) {
 		t.Errorf("sent %v, predicted %v", r.Sent, r.Predicted)
@@ -211,10 +212,12 @@ func TestChurnOfAll(t *testing.T) {
 			cfg.Core.SavePeriod = 10 * time.Second
 			cfg.Goodbye, cfg.Churn = goodbye, randomChurn(stays, stays/5)
 			r := run(t, cfg)
-			t.Logf("%s, goodbye %t: %.3g s per round, %.3g without churn, %d departures in %d rounds", a.Name, goodbye, r.Seconds, still.Seconds, r.Departures, r.Rounds)
+			t.Logf("%s, goodbye %t: %.3g s per round, %.3g without churn, %d departures in %d rounds", a.Name, goodbye,
+				r.Seconds, still.Seconds, r.Departures, r.Rounds)
 			slower := a.Needs&optim.Gradients == 0 || r.Seconds > still.Seconds // otherwise this fleet computes nothing
 			if r.Departures < 3 || !slower {
-				t.Errorf("%s: %d departures, a round takes %g s and %g without them", a.Name, r.Departures, r.Seconds, still.Seconds)
+				t.Errorf("%s: %d departures, a round takes %g s and %g without them", a.Name, r.Departures, r.Seconds,
+					still.Seconds)
 			}
 			if !reflect.DeepEqual(r.Sent, r.Predicted) {
 				t.Errorf("%s: sent %v, predicted %v", a.Name, r.Sent, r.Predicted)

@@ -39,8 +39,10 @@ func TestExtrapolate(t *testing.T) {
 			cfg.Rounds = 10
 			small, large := uneven(a.Name, 4), uneven(a.Name, 16)
 			want, got := run(t, cfg), simulate.Extrapolate(cfg, run(t, small), run(t, large), 64)
-			t.Logf("a round %.4g s, simulated %.4g (%+.1f%%), training %.3f of %.3f, bytes %.4g of %.4g, samples %d of %d", got.Seconds, want.Seconds,
-				100*(got.Seconds/want.Seconds-1), got.Training, want.Training, got.Bytes, want.Bytes, got.Samples/got.Rounds, want.Samples/want.Rounds)
+			t.Logf("a round %.4g s, simulated %.4g (%+.1f%%), training %.3f of %.3f, bytes %.4g of %.4g, samples %d of %d",
+				got.Seconds, want.Seconds,
+				100*(got.Seconds/want.Seconds-1), got.Training, want.Training, got.Bytes, want.Bytes, got.Samples/got.Rounds,
+				want.Samples/want.Rounds)
 			within := cmp.Or(wider[a.Name], 0.2)
 			near(t, "a round", got.Seconds, want.Seconds, within)
 			near(t, "bytes", got.Bytes, want.Bytes, within)

@@ -104,7 +104,8 @@ func TestRacksOfAll(t *testing.T) {
 		narrow := pairs(simulate.Racks{Up: 5e4, Down: 1e5, Delay: time.Millisecond})
 		first = simulated(narrow, 1, false)
 		if first.Seconds <= alone.Seconds || !reflect.DeepEqual(first.Sent, alone.Sent) {
-			t.Errorf("%s: a round takes %g s, and %g without racks; sent %v and %v", a.Name, first.Seconds, alone.Seconds, first.Sent, alone.Sent)
+			t.Errorf("%s: a round takes %g s, and %g without racks; sent %v and %v", a.Name, first.Seconds, alone.Seconds,
+				first.Sent, alone.Sent)
 		}
 		if got := simulated(narrow, 4, false); !reflect.DeepEqual(got, first) {
 			t.Errorf("%s: two runs with the same seed: %+v and %+v", a.Name, got, first)

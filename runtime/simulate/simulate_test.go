@@ -63,7 +63,9 @@ func (e *tickEngine) Do(_ context.Context, tasks ...engine.Task) error {
 
 // fleet returns a fleet of n workers with the given number of members of an algorithm.
 func fleet(alg string, n, members int, set map[string]string) simulate.Config {
-	layout := engine.Layout{Params: params, Tensors: []engine.Tensor{{Name: "all", Shape: []int{params}, Len: params, Cols: params}}}
+	layout := engine.Layout{
+		Params: params, Tensors: []engine.Tensor{{Name: "all", Shape: []int{params}, Len: params, Cols: params}},
+	}
 	layout.Whole = alg == "egg"
 	var edits []event.Edit
 	for knob, expr := range set {
@@ -74,7 +76,19 @@ func fleet(alg string, n, members int, set map[string]string) simulate.Config {
 		Core: coordinator.Config{Algorithm: alg, Members: members, Wait: n, Layout: layout, Data: optim.DataSize{Train: 1024, Validation: 128}, Direct: 4096, Lookup: catalog.Lookup, Edits: edits, OnTrouble: coordinator.OnTroubleStop},
 		Worker: func(id int, link collective.Link, clock func() int64) (*worker.Worker, func() float64) {
 			e := &tickEngine{}
-			return worker.New(worker.Config{ID: id, Seed: 1, Layout: layout, Init: func(context.Context, engine.Member, []float32) error { return nil }, Engine: e, Data: data{}, Link: link, Direct: 4096, Lookup: catalog.Lookup, Clock: clock, Store: store}),
+			return worker.New(worker.Config{
+					ID:     id,
+					Seed:   1,
+					Layout: layout,
+					Init:   func(context.Context, engine.Member, []float32) error { return nil },
+					Engine: e,
+					Data:   data{},
+					Link:   link,
+					Direct: 4096,
+					Lookup: catalog.Lookup,
+					Clock:  clock,
+					Store:  store,
+				}),
 				func() float64 {
 					s := e.seconds
 					e.seconds = 0
@@ -118,7 +132,8 @@ func TestOverlap(t *testing.T) {
 		{"on", "e3m0", 1500 * time.Millisecond, 0},
 	} {
 		for _, n := range []int{4, 16} {
-			cfg := fleet("streaming-diloco", n, n, map[string]string{"h": "4", "fragments": "2", "delay": "2", "overlap": c.overlap, "values": c.values})
+			cfg := fleet("streaming-diloco", n, n,
+				map[string]string{"h": "4", "fragments": "2", "delay": "2", "overlap": c.overlap, "values": c.values})
 			cfg.Rounds, cfg.Link = 8, sameLink(simulate.Link{Delay: c.delay})
 			r := run(t, cfg)
 			near(t, fmt.Sprintf("%d workers, %+v", n, c), r.Seconds, 2+c.wait, 1e-3)
@@ -157,7 +172,8 @@ func TestAgainstFormulas(t *testing.T) {
 	// Frames that arrived while the card was idle do not wait later, in whatever order they are requested.
 	cfg = fleet("dp-sgd", 4, 4, nil)
 	cfg.Down = 1e5
-	cfg.Pace = func(w int, _ func() float64) float64 { return 1 + 2*float64((3-w)/3) } // worker 0, whose frame is requested first
+	// worker 0, whose frame is requested first
+	cfg.Pace = func(w int, _ func() float64) float64 { return 1 + 2*float64((3-w)/3) }
 	near(t, "one card, and one slow worker", run(t, cfg).Seconds, 3+(params+64)/cfg.Down+3*(params+64)/cfg.Down, 1e-3)
 	// A worker that hosts two members computes twice as long, and all others wait for it.
 	near(t, "five members on four workers", run(t, fleet("dp-sgd", 4, 5, nil)).Seconds, 2, 1e-3)

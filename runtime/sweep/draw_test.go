@@ -26,7 +26,8 @@ func TestDraw(t *testing.T) {
 		eta, e1 := strconv.ParseFloat(p[0], 64)
 		momentum, e2 := strconv.ParseFloat(p[1], 64)
 		batch, e3 := strconv.Atoi(p[2])
-		if e1 != nil || e2 != nil || e3 != nil || eta < 0.001 || eta > 1 || momentum < 0 || momentum > 0.9 || batch < 8 || batch > 128 || len(p[0]) > 9 {
+		if e1 != nil || e2 != nil || e3 != nil || eta < 0.001 || eta > 1 || momentum < 0 || momentum > 0.9 || batch < 8 ||
+			batch > 128 || len(p[0]) > 9 {
 			t.Fatalf("drew %v", p)
 		}
 		kinds[p[3]]++

@@ -106,7 +106,8 @@ func TestHalving(t *testing.T) {
 		t.Fatal(err)
 	}
 	for i, x := range cut.Trials {
-		if x.Tally.Sum.ParamsHash != b.Trials[i].Tally.Sum.ParamsHash || x.Rung != b.Trials[i].Rung || x.Out != b.Trials[i].Out {
+		if x.Tally.Sum.ParamsHash != b.Trials[i].Tally.Sum.ParamsHash || x.Rung != b.Trials[i].Rung ||
+			x.Out != b.Trials[i].Out {
 			t.Errorf("continued, %s ends in rung %d with %s", x, x.Rung, x.Tally.Sum.ParamsHash)
 		}
 	}
@@ -148,7 +149,8 @@ func TestRungs(t *testing.T) {
 		factor, settings int
 		rounds           uint64
 		want             int
-	}{{3, 2, 0, 1}, {3, 3, 0, 2}, {3, 26, 0, 3}, {3, 27, 0, 4}, {3, 27, 8, 2}, {3, 27, 9, 3}, {2, 9, 1, 1}, {2, 9, 1000, 4}} {
+	}{{3, 2, 0, 1}, {3, 3, 0, 2}, {3, 26, 0, 3}, {3, 27, 0, 4}, {3, 27, 8, 2}, {3, 27, 9, 3}, {2, 9, 1, 1},
+		{2, 9, 1000, 4}} {
 		if got := (Halving{Factor: c.factor}).rungs(c.settings, event.Limit{Rounds: c.rounds, Epochs: 1}); got != c.want {
 			t.Errorf("%+v: %d rungs", c, got)
 		}

@@ -20,7 +20,8 @@ type recordedFailure struct {
 func (t *recordedFailure) Helper() {
 	pc, _, _, _ := runtime.Caller(1)
 	name := runtime.FuncForPC(pc).Name()
-	t.helpers = append(t.helpers, strings.TrimSuffix(name[strings.LastIndex(name, "testutil.")+len("testutil."):], "[...]"))
+	t.helpers = append(t.helpers,
+		strings.TrimSuffix(name[strings.LastIndex(name, "testutil.")+len("testutil."):], "[...]"))
 }
 
 func (t *recordedFailure) Fatalf(format string, args ...any) { t.why = fmt.Sprintf(format, args...) }

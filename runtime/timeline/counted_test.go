@@ -44,14 +44,16 @@ func TestCounted(t *testing.T) {
 		}
 	}
 	c.Cycle = 1
-	for text, want := range map[string]string{"exp:100*0.5/cycle": "exp:100*0.5/round", "exp:100*0.5/tensor": "exp:100*0.25/round"} {
+	for text, want := range map[string]string{"exp:100*0.5/cycle": "exp:100*0.5/round",
+		"exp:100*0.5/tensor": "exp:100*0.25/round"} {
 		if got, err := Counted(eta, text, c); got != want {
 			t.Errorf("a cycle of one round: %s, %v", got, err)
 		}
 	}
 	c.Batches = 0
-	for text, says := range map[string]string{"exp:1*(1-1/B)/cycle": "which this run does not have", "(1-": "in brackets", "(1/0)": "in brackets",
-		"((((": "in brackets", "(2 3)": "in brackets", "()": "in brackets", "(b)": "in brackets"} {
+	for text, says := range map[string]string{"exp:1*(1-1/B)/cycle": "which this run does not have", "(1-": "in brackets",
+		"(1/0)": "in brackets",
+		"((((":  "in brackets", "(2 3)": "in brackets", "()": "in brackets", "(b)": "in brackets"} {
 		if got, err := Counted(eta, text, c); err == nil || !strings.Contains(err.Error(), says) {
 			t.Errorf("%s: %s, %v", text, got, err)
 		}
@@ -60,12 +62,14 @@ func TestCounted(t *testing.T) {
 
 // TestCountedParses: counted schedules are checked before their run is known, and shown as typed.
 func TestCountedParses(t *testing.T) {
-	for _, text := range []string{"exp:1*(1-1/(2B))/cycle..0.1", "linear:1..3@12c", "step:1,250r=0.5", "exp:1*0.5/replica"} {
+	for _, text := range []string{"exp:1*(1-1/(2B))/cycle..0.1", "linear:1..3@12c", "step:1,250r=0.5",
+		"exp:1*0.5/replica"} {
 		if s, err := Parse(eta, text); err != nil || s.String() != text {
 			t.Errorf("%s: %q, %v", text, s, err)
 		}
 	}
-	for text, says := range map[string]string{"linear:1..(2B)@3": "out of bounds", "exp:1*0.5/1rounds": "exp:START", "exp:1*0.5/0.5rounds": "exp:START", "linear:1..2@+3r": "FROM..TO"} {
+	for text, says := range map[string]string{"linear:1..(2B)@3": "out of bounds", "exp:1*0.5/1rounds": "exp:START",
+		"exp:1*0.5/0.5rounds": "exp:START", "linear:1..2@+3r": "FROM..TO"} {
 		if _, err := Parse(eta, text); err == nil || !strings.Contains(err.Error(), says) {
 			t.Errorf("%s: %v", text, err)
 		}
@@ -87,7 +91,8 @@ func TestFactorOfRounds(t *testing.T) {
 
 // TestCount: schedules count in cycles, replicas and mini-batches by the values of the knobs set with them.
 func TestCount(t *testing.T) {
-	shape := optim.Shape{Roster: collective.Place(collective.IDs(4), []int{0}), Layout: engine.Layout{Params: 10, Tensors: make([]engine.Tensor, 2)}, Data: optim.DataSize{Train: 1000, Validation: 10}}
+	shape := optim.Shape{Roster: collective.Place(collective.IDs(4), []int{0}),
+		Layout: engine.Layout{Params: 10, Tensors: make([]engine.Tensor, 2)}, Data: optim.DataSize{Train: 1000, Validation: 10}}
 	set := func(alg string, pairs ...string) (out []event.Edit) {
 		for i := 0; i < len(pairs); i += 2 {
 			out = append(out, event.Edit{Algorithm: alg, Knob: pairs[i], Expr: pairs[i+1]})
@@ -103,7 +108,8 @@ func TestCount(t *testing.T) {
 		{coupled.Parle, nil, set("parle", "gamma", "exp:100*(1-1/(2B))/cycle"), "exp:100*0.9375/round"}, // 1000 / 128
 		{coupled.Parle, nil, set("parle", "gamma", "exp:100*(1-1/(2B))/cycle", "ell", "65", "batch", "500", "split", "0.5"), "exp:100*0.5/3rounds"},
 		{coupled.Parle, set("parle", "slice", "10", "batch", "250"), set("parle", "gamma", "exp:100*(1-1/(2B))/cycle"), "exp:100*0.875/3rounds"},
-		{coupled.Parle, nil, set("parle", "gamma", "exp:100*(1-1/(2B))/tensor"), "exp:100*0.87890625/round"}, // a weight and a bias
+		// a weight and a bias
+		{coupled.Parle, nil, set("parle", "gamma", "exp:100*(1-1/(2B))/tensor"), "exp:100*0.87890625/round"},
 		{coupled.Parle, nil, set("parle", "gamma", "step:3,250r=1"), "step:3,1000s=1"},
 		{coupled.EntropySGD, nil, set("entropy-sgd", "gamma", "step:3,250r=1"), "step:3,250s=1"}, // one model
 		{coupled.EntropySGD, nil, set("entropy-sgd", "gamma", "step:(4B),25c=1"), "step:8,25=1"}, // 4 x 128 a step

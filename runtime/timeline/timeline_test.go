@@ -28,7 +28,8 @@ func mustNew(t *testing.T, edits ...event.Edit) *Timeline {
 }
 
 func TestValues(t *testing.T) {
-	tl := mustNew(t, edit(0, "eta", "1"), edit(5, "eta", "2"), edit(5, "ell", "linear:1..10@9"), edit(7, "variant", "arxiv"), edit(20, "eta", "3"), edit(18, "eta", "4"))
+	tl := mustNew(t, edit(0, "eta", "1"), edit(5, "eta", "2"), edit(5, "ell", "linear:1..10@9"),
+		edit(7, "variant", "arxiv"), edit(20, "eta", "3"), edit(18, "eta", "4"))
 	for _, c := range []struct {
 		round             uint64
 		eta, ell, variant float64
@@ -88,7 +89,8 @@ func TestRefused(t *testing.T) {
 	}
 	own := *alg
 	own.NoOptimiser = "has a rule of its own"
-	if _, err := New(&own, []event.Edit{edit(0, "optimiser", "adam")}); err == nil || err.Error() != `mine has no knob "optimiser": it has a rule of its own` {
+	if _, err := New(&own, []event.Edit{edit(0, "optimiser", "adam")}); err == nil ||
+		err.Error() != `mine has no knob "optimiser": it has a rule of its own` {
 		t.Errorf("%v", err)
 	}
 	if _, err := New(alg, []event.Edit{edit(0, "eta", "99")}); err == nil {
@@ -131,7 +133,8 @@ func TestTruncate(t *testing.T) {
 }
 
 func TestBreakpoints(t *testing.T) {
-	tl := mustNew(t, edit(3, "eta", "linear:1..3@20"), edit(5, "ell", "step:1,8=2,30=3"), edit(7, "eta", "cosine:1..2@4e"), edit(7, "ell", "2"))
+	tl := mustNew(t, edit(3, "eta", "linear:1..3@20"), edit(5, "ell", "step:1,8=2,30=3"), edit(7, "eta", "cosine:1..2@4e"),
+		edit(7, "ell", "2"))
 	if got := tl.Breakpoints(6); !slices.Equal(got, []uint64{7, 8, 20, 30}) {
 		t.Errorf("from round 6 on: %v", got)
 	}

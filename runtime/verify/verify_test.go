@@ -152,7 +152,8 @@ func TestTampered(t *testing.T) {
 			}
 			_, err := r.Verify(t.Context(), o)
 			var m *verify.MismatchError
-			if !errors.As(err, &m) || m.Round != want || !strings.Contains(err.Error(), c.want) || !strings.HasPrefix(err.Error(), fmt.Sprintf("round %d: ", want)) {
+			if !errors.As(err, &m) || m.Round != want || !strings.Contains(err.Error(), c.want) ||
+				!strings.HasPrefix(err.Error(), fmt.Sprintf("round %d: ", want)) {
 				t.Errorf("%v, want round %d and %q", err, want, c.want)
 			}
 		})
@@ -196,7 +197,8 @@ func TestOrderOfRecords(t *testing.T) {
 	}
 	lost := event.Plan{Epoch: 99, At: 7, From: event.Saved, OldAlg: "dp-sgd", Algorithm: "dp-sgd"}
 	o.Log.Records = append(append([]event.Record(nil), whole[:commit+1]...), event.Record{Plan: &lost})
-	if _, err := r.Verify(t.Context(), o); err == nil || !strings.Contains(err.Error(), "checkpoint of round 7, which the log does not mention") {
+	if _, err := r.Verify(t.Context(), o); err == nil ||
+		!strings.Contains(err.Error(), "checkpoint of round 7, which the log does not mention") {
 		t.Errorf("a checkpoint without a record: %v", err)
 	}
 }
@@ -345,7 +347,8 @@ func TestTamperedMeasurements(t *testing.T) {
 	p := *log[i].Points
 	p.Series = "invented"
 	log[i].Points = &p
-	if res, err := r.Verify(t.Context(), &conformance.Outcome{Log: &conformance.Log{Records: log}, Store: o.Store}); err != nil || res.Unmatched != 1 {
+	if res, err := r.Verify(t.Context(),
+		&conformance.Outcome{Log: &conformance.Log{Records: log}, Store: o.Store}); err != nil || res.Unmatched != 1 {
 		t.Errorf("an invented series: %d unmatched, %v", res.Unmatched, err)
 	}
 }

@@ -48,7 +48,8 @@ func TestGaps(t *testing.T) {
 // TestDropped: series that the current algorithm does not measure are not current, and Recent covers only its rounds.
 func TestDropped(t *testing.T) {
 	v := fold(sourcetest.Swapped(3, 100, false))
-	for name, dropped := range map[string]bool{"loss": true, view.Fitness: true, view.Spread: true, view.CentreLoss: false, "score": false} {
+	for name, dropped := range map[string]bool{"loss": true, view.Fitness: true, view.Spread: true, view.CentreLoss: false,
+		"score": false} {
 		if s := v.Find(name); v.Dropped(s) != dropped || v.Fresh(s) == dropped {
 			t.Errorf("%s: dropped %v, fresh %v", name, v.Dropped(s), v.Fresh(s))
 		}
@@ -77,7 +78,8 @@ func TestSeriesInterval(t *testing.T) {
 	p := *last.Commit
 	for r := uint64(84); r <= 120; r += 4 { // "other" takes over what was measured every round, every twentieth
 		if r%20 == 0 {
-			rs = append(rs, event.Record{At: last.At, Points: &event.Points{Round: r, Series: "loss", Members: []engine.Member{0, 1}, Values: []float64{1, 2}}})
+			rs = append(rs, event.Record{At: last.At,
+				Points: &event.Points{Round: r, Series: "loss", Members: []engine.Member{0, 1}, Values: []float64{1, 2}}})
 		}
 		c := p
 		c.To, c.Progress.Rounds = r, r

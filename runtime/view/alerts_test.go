@@ -75,7 +75,9 @@ func TestAlertsAreAnswered(t *testing.T) {
 // TestSwapVoidsEdits: edits of an algorithm are void when it takes over again: it starts from defaults, and the plan
 // has its values.
 func TestSwapVoidsEdits(t *testing.T) {
-	alg := &optim.Algorithm{Name: "x", Knobs: []optim.Knob{{Name: "eta", Max: 10, Default: 1}, {Name: "rho", Max: 10, Default: 2}}}
+	alg := &optim.Algorithm{
+		Name: "x", Knobs: []optim.Knob{{Name: "eta", Max: 10, Default: 1}, {Name: "rho", Max: 10, Default: 2}},
+	}
 	eta, rho := alg.Knobs[0], alg.Knobs[1]
 	set := event.Edit{At: 20, Algorithm: "x", Knob: "rho", Expr: "7", By: "ann"}
 	v := fold(New(), []event.Record{
@@ -90,7 +92,9 @@ func TestSwapVoidsEdits(t *testing.T) {
 		t.Errorf("while another runs: eta %g, rho %g", k.Value(eta), k.Value(rho))
 	}
 	away := v.Clone()
-	fold(v, []event.Record{{Edit: &set}, {Plan: &event.Plan{Algorithm: "x", OldAlg: "y", At: 20, Cause: "swap", Timeline: []event.Edit{set}}}})
+	fold(v, []event.Record{
+		{Edit: &set}, {Plan: &event.Plan{Algorithm: "x", OldAlg: "y", At: 20, Cause: "swap", Timeline: []event.Edit{set}}},
+	})
 	if k := v.Resolve(alg); k.Value(eta) != 1 || k.Value(rho) != 7 || len(k.History("rho")) != 1 {
 		t.Errorf("taken over again: eta %g, rho %g of %v, want 1 and 7", k.Value(eta), k.Value(rho), k.History("rho"))
 	}
@@ -104,7 +108,14 @@ func TestSwapVoidsEdits(t *testing.T) {
 	if e := v.Edits[2]; e.Knob != "rho" || e.Old != "" {
 		t.Errorf("%+v of the swap replaces something, want the default", e)
 	}
-	fold(v, []event.Record{{Plan: &event.Plan{Algorithm: "x", OldAlg: "x", At: 5, From: event.Saved, Cause: "rollback", Timeline: []event.Edit{{Algorithm: "x", Knob: "eta", Expr: "5"}}}}})
+	fold(v, []event.Record{{Plan: &event.Plan{
+		Algorithm: "x",
+		OldAlg:    "x",
+		At:        5,
+		From:      event.Saved,
+		Cause:     "rollback",
+		Timeline:  []event.Edit{{Algorithm: "x", Knob: "eta", Expr: "5"}},
+	}}})
 	if k := v.Resolve(alg); k.Value(eta) == 1 {
 		t.Error("back before the swaps, what was set then is in force again")
 	}

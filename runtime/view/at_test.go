@@ -15,7 +15,12 @@ func TestAt(t *testing.T) {
 		s := &Series{Name: "loss"}
 		var points []uint64
 		for r := uint64(10); r <= rounds; r += 7 {
-			s.add(&event.Points{Series: "loss", Round: r, Members: []engine.Member{0, 1}, Values: []float64{float64(r), 2 * float64(r)}})
+			s.add(&event.Points{
+				Series:  "loss",
+				Round:   r,
+				Members: []engine.Member{0, 1},
+				Values:  []float64{float64(r), 2 * float64(r)},
+			})
 			points = append(points, r)
 		}
 		w := s.Width()

@@ -20,7 +20,8 @@ func TestViewHasAClock(t *testing.T) {
 		v.Apply(r)
 	}
 	at := func(v *view.View, a axis.Axis, round float64) float64 { return v.Clock.At(a, axis.Rounds, round) }
-	for a, want := range map[axis.Axis]float64{axis.Steps: 25 * 3 * 20, axis.Samples: 3200 * 3 * 20, axis.Epochs: 0.2, axis.Seconds: 2, axis.Bytes: 5 * 4 * (35344 + 5904)} {
+	for a, want := range map[axis.Axis]float64{axis.Steps: 25 * 3 * 20, axis.Samples: 3200 * 3 * 20, axis.Epochs: 0.2,
+		axis.Seconds: 2, axis.Bytes: 5 * 4 * (35344 + 5904)} {
 		if got := at(v, a, 20); got < want*(1-1e-9) || got > want*(1+1e-9) {
 			t.Errorf("round 20 is %s %g, want %g", a, got, want)
 		}

@@ -16,7 +16,8 @@ func TestEffects(t *testing.T) {
 		return event.Record{Edit: &event.Edit{At: first - 1, Knob: knob, Expr: "0.05", Algorithm: "a", ID: first, By: "ann"}}
 	}
 	plan := func(alg string, at uint64, members int) event.Record {
-		return event.Record{Plan: &event.Plan{At: at, OldAlg: "a", Algorithm: alg, Old: collective.Roster{Members: collective.IDs(2), Owner: make([]int, 2)},
+		return event.Record{Plan: &event.Plan{At: at, OldAlg: "a", Algorithm: alg,
+			Old: collective.Roster{Members: collective.IDs(2), Owner: make([]int, 2)},
 			New: collective.Roster{Members: collective.IDs(members), Owner: make([]int, members)}, Cause: event.CauseResize}}
 	}
 	for name, c := range map[string]struct {
@@ -61,7 +62,8 @@ func TestEffects(t *testing.T) {
 			if r > 400 {
 				x -= 0.001 * float64(r-400)
 			}
-			if p := (&event.Points{Round: r, Series: c.series, Members: []engine.Member{Whole}, Values: []float64{x}}); r%c.every == 0 {
+			if p := (&event.Points{Round: r, Series: c.series, Members: []engine.Member{Whole}, Values: []float64{x}}); r%
+				c.every == 0 {
 				if c.series == "loss" { // the median of these is x
 					p.Members, p.Values = collective.IDs(3), []float64{x - 0.5, x, x + 7}
 				}

@@ -14,7 +14,14 @@ func TestRecentTraffic(t *testing.T) {
 		return event.Record{At: 1e9, Plan: &event.Plan{Epoch: epoch, At: at, Algorithm: "parle", Old: was, New: is}}
 	}
 	commit := func(epoch uint32, to uint64, bytes int64) event.Record {
-		return event.Record{At: 1e9, Commit: &event.Commit{Epoch: epoch, To: to, Rounds: 10, Nanos: 1e9, Sent: map[collective.Op]int64{"couple": bytes}, Progress: event.Progress{Rounds: to}}}
+		return event.Record{At: 1e9, Commit: &event.Commit{
+			Epoch:    epoch,
+			To:       to,
+			Rounds:   10,
+			Nanos:    1e9,
+			Sent:     map[collective.Op]int64{"couple": bytes},
+			Progress: event.Progress{Rounds: to},
+		}}
 	}
 	three, two := collective.Place(collective.IDs(3), []int{0, 1, 2}), collective.Place(collective.IDs(3), []int{0, 1})
 	v := New()
@@ -25,7 +32,8 @@ func TestRecentTraffic(t *testing.T) {
 		}
 		return ops[0].Sent / int64(rounds)
 	}
-	fold(v, []event.Record{plan(1, 0, collective.Roster{}, three), commit(1, 10, 8000), plan(2, 10, three, three), commit(2, 20, 8000)})
+	fold(v, []event.Record{plan(1, 0, collective.Roster{}, three), commit(1, 10, 8000), plan(2, 10, three, three),
+		commit(2, 20, 8000)})
 	if got := per(); got != 800 || len(v.Ledger.Ring) != 2 {
 		t.Errorf("three workers send %d bytes a round, want 800", got)
 	}

@@ -12,13 +12,23 @@ import (
 // hosting is a run of 6 members: one on worker 0 in the process of the coordinator, two on worker 1, three on worker 4.
 func hosting() *view.View {
 	v := view.New()
-	v.Apply(event.Record{Plan: &event.Plan{Epoch: 1, From: event.Fresh, Algorithm: "x", New: collective.Roster{Members: collective.IDs(6), Owner: []int{0, 1, 1, 4, 4, 4}}}})
+	v.Apply(event.Record{Plan: &event.Plan{
+		Epoch:     1,
+		From:      event.Fresh,
+		Algorithm: "x",
+		New:       collective.Roster{Members: collective.IDs(6), Owner: []int{0, 1, 1, 4, 4, 4}},
+	}})
 	v.Apply(event.Record{State: &event.State{Phase: event.Training}})
 	return v
 }
 
 func committed(to uint64) event.Record {
-	return event.Record{Commit: &event.Commit{To: to, Rounds: 1, Nanos: 5e8, Progress: event.Progress{Rounds: to, Samples: 300 * to}}}
+	return event.Record{Commit: &event.Commit{
+		To:       to,
+		Rounds:   1,
+		Nanos:    5e8,
+		Progress: event.Progress{Rounds: to, Samples: 300 * to},
+	}}
 }
 
 func told(round uint64, of ...event.Machine) event.Record {
@@ -67,7 +77,14 @@ func TestMachines(t *testing.T) {
 	if x, _ := before.MachinesOf(event.Busy).Last(view.Process(event.Here)); x != 1 {
 		t.Errorf("a clone sees %g", x)
 	}
-	v.Apply(event.Record{Plan: &event.Plan{Epoch: 2, At: 1, From: event.Saved, Algorithm: "x", Old: v.Members(), New: v.Members()}})
+	v.Apply(event.Record{Plan: &event.Plan{
+		Epoch:     2,
+		At:        1,
+		From:      event.Saved,
+		Algorithm: "x",
+		Old:       v.Members(),
+		New:       v.Members(),
+	}})
 	if _, hi := v.MachinesOf(event.Busy).Rounds(); hi != 2 {
 		t.Errorf("a run that went back to round 1 has machines up to round %d", hi-1)
 	}
@@ -80,7 +97,8 @@ func TestMachinesAreBounded(t *testing.T) {
 		if v.Apply(committed(r)); r%3 == 0 {
 			v.Apply(told(r, event.Machine{Worker: event.Here, Values: map[event.Measure]float64{event.Busy: 1}},
 				event.Machine{Worker: int(r), Values: map[event.Measure]float64{event.Busy: float64(r)}},
-				event.Machine{Worker: math.MaxInt64, Values: map[event.Measure]float64{event.Busy: 1}}, event.Machine{Worker: -7, Values: map[event.Measure]float64{event.Busy: 1}}))
+				event.Machine{Worker: math.MaxInt64, Values: map[event.Measure]float64{event.Busy: 1}},
+				event.Machine{Worker: -7, Values: map[event.Measure]float64{event.Busy: 1}}))
 		}
 	}
 	s := v.MachinesOf(event.Busy)
@@ -96,7 +114,8 @@ func TestMachinesAreBounded(t *testing.T) {
 func TestDamagedMachines(t *testing.T) {
 	v := hosting()
 	v.Apply(told(math.MaxUint64, event.Machine{Worker: 1, Values: map[event.Measure]float64{event.Busy: math.NaN()}}))
-	v.Apply(told(5, event.Machine{Worker: 4, Values: map[event.Measure]float64{event.Busy: math.Inf(1)}}, event.Machine{Worker: 1, Values: map[event.Measure]float64{event.Busy: 1}}))
+	v.Apply(told(5, event.Machine{Worker: 4, Values: map[event.Measure]float64{event.Busy: math.Inf(1)}},
+		event.Machine{Worker: 1, Values: map[event.Measure]float64{event.Busy: 1}}))
 	v.Apply(event.Record{Machines: &event.Machines{}})
 	if x, ok := v.MachinesOf(event.Busy).Last(view.Process(1)); !ok || x != 1 {
 		t.Errorf("%g, %t", x, ok)
@@ -138,6 +157,7 @@ func TestBetween(t *testing.T) {
 	if _, at, _ := v.MachinesOf(view.Between).At(view.LinkOf(all, all), 3); at != 2 {
 		t.Errorf("the sum is of round %d, where one told nothing", at)
 	}
-	v.Apply(told(4, here, sends(0, 8, map[int]float64{0: 1, -1: 1, 1 << 40: 1, 4: 8}), sends(1<<40, 1, nil), sends(-7, 1, nil)))
+	v.Apply(told(4, here, sends(0, 8, map[int]float64{0: 1, -1: 1, 1 << 40: 1, 4: 8}), sends(1<<40, 1, nil),
+		sends(-7, 1, nil)))
 	check("damage", map[[2]int]float64{{0, all}: 8, {0, 4}: 8, {4, all}: 7, {all, all}: 8})
 }

@@ -107,8 +107,10 @@ func TestMeetings(t *testing.T) {
 						if i <= j {
 							total += sum
 						}
-						if x := got[i][j]; pairs == 0 && !math.IsNaN(x) || pairs > 0 && math.Abs(x-sum/pairs) > 1e-12 || pairs > 0 && x != got[j][i] {
-							t.Errorf("round %d, push %v, %d a block: %d and %d met %v times, back %v, want %v", r, push, each, i, j, x, got[j][i], sum/pairs)
+						if x := got[i][j]; pairs == 0 && !math.IsNaN(x) || pairs > 0 && math.Abs(x-sum/pairs) > 1e-12 ||
+							pairs > 0 && x != got[j][i] {
+							t.Errorf("round %d, push %v, %d a block: %d and %d met %v times, back %v, want %v", r, push, each, i, j, x,
+								got[j][i], sum/pairs)
 						}
 					}
 				}
@@ -149,7 +151,16 @@ func TestMeetingsAreBounded(t *testing.T) {
 		t.Errorf("%d meetings, counted %d", count, v.Meetings.count)
 	}
 	few := collective.Place(collective.IDs(20), []int{1})
-	v.Apply(event.Record{Plan: &event.Plan{Epoch: 2, At: 600, From: event.Workers, Old: v.Plan.New, New: few, Algorithm: "gossip", OldAlg: "gossip", Cause: "resize"}})
+	v.Apply(event.Record{Plan: &event.Plan{
+		Epoch:     2,
+		At:        600,
+		From:      event.Workers,
+		Old:       v.Plan.New,
+		New:       few,
+		Algorithm: "gossip",
+		OldAlg:    "gossip",
+		Cause:     "resize",
+	}})
 	for r := uint64(601); r <= 900; r++ {
 		p, _ := encounters(rng, few.Members, 10, false)
 		p.Round = r
@@ -167,11 +178,24 @@ func TestMeetingsFollowPlans(t *testing.T) {
 	v := New()
 	v.Apply(event.Record{Plan: &event.Plan{Epoch: 1, New: four, Algorithm: "gossip"}})
 	meet := func(round uint64, partner ...float64) {
-		v.Apply(event.Record{Points: &event.Points{Round: round, Series: Partner, Members: v.Members().Members, Values: partner}})
+		v.Apply(event.Record{Points: &event.Points{
+			Round:   round,
+			Series:  Partner,
+			Members: v.Members().Members,
+			Values:  partner,
+		}})
 		v.Apply(event.Record{Commit: &event.Commit{To: round, Rounds: 1, Progress: event.Progress{Rounds: round}}})
 	}
 	plan := func(at uint64, from event.Source, r collective.Roster, alg string) {
-		v.Apply(event.Record{Plan: &event.Plan{Epoch: v.Plan.Epoch + 1, At: at, From: from, Old: v.Members(), New: r, OldAlg: v.Algorithm(), Algorithm: alg}})
+		v.Apply(event.Record{Plan: &event.Plan{
+			Epoch:     v.Plan.Epoch + 1,
+			At:        at,
+			From:      from,
+			Old:       v.Members(),
+			New:       r,
+			OldAlg:    v.Algorithm(),
+			Algorithm: alg,
+		}})
 	}
 	total := func(want float64) {
 		t.Helper()
@@ -256,7 +280,8 @@ func TestDamagedMeetings(t *testing.T) {
 		t.Fatal(err)
 	}
 	same(t, "meetings", v, &back)
-	for _, bytes := range [][]byte{{1}, {1, 5}, {1, 1, 3}, {1, 1, 3, 0}, {1, 1, 255, 255, 255, 255, 15, 1}, {1, 1, 254, 255, 255, 255, 15, 1}, {1, 2, 0, 1}, {0x80}, {255, 255, 255, 255, 255, 255, 255, 255, 255, 1, 0}} {
+	for _, bytes := range [][]byte{{1}, {1, 5}, {1, 1, 3}, {1, 1, 3, 0}, {1, 1, 255, 255, 255, 255, 15, 1},
+		{1, 1, 254, 255, 255, 255, 15, 1}, {1, 2, 0, 1}, {0x80}, {255, 255, 255, 255, 255, 255, 255, 255, 255, 1, 0}} {
 		p, err := cbor.Marshal(wireMeetings{Most: 1 << 60, Rounds: bytes})
 		if err != nil {
 			t.Fatal(err)

@@ -85,7 +85,8 @@ func TestColumnsEqualReference(t *testing.T) {
 		} {
 			for i := range n {
 				if !equal(c[0][i], c[1][i]) {
-					t.Fatalf("%s of rounds %d..%d, column %d of %d, width %d: got %+v, naively %+v", what, lo, hi, i, n, s.Width(), c[0][i], c[1][i])
+					t.Fatalf("%s of rounds %d..%d, column %d of %d, width %d: got %+v, naively %+v", what, lo, hi, i, n, s.Width(),
+						c[0][i], c[1][i])
 				}
 			}
 		}
@@ -148,7 +149,12 @@ func TestSnapshotStaysSmall(t *testing.T) {
 		for i := range x {
 			x[i] = float64(r) + float64(i)
 		}
-		v.Apply(event.Record{Points: &event.Points{Round: r + 1, Series: "loss", Members: collective.IDs(members), Values: x}})
+		v.Apply(event.Record{Points: &event.Points{
+			Round:   r + 1,
+			Series:  "loss",
+			Members: collective.IDs(members),
+			Values:  x,
+		}})
 	}
 	b, err := cbor.Marshal(v)
 	if err != nil || len(b) > 2_500_000 {
@@ -177,7 +183,12 @@ func TestDamagedSnapshotsAreRefused(t *testing.T) {
 func BenchmarkClone(b *testing.B) {
 	v := New()
 	for r := range uint64(15625) {
-		v.Apply(event.Record{Points: &event.Points{Round: r + 1, Series: "loss", Members: collective.IDs(64), Values: make([]float64, 64)}})
+		v.Apply(event.Record{Points: &event.Points{
+			Round:   r + 1,
+			Series:  "loss",
+			Members: collective.IDs(64),
+			Values:  make([]float64, 64),
+		}})
 	}
 	for b.Loop() {
 		v.Clone()

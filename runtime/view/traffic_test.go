@@ -12,14 +12,16 @@ import (
 func TestTraffic(t *testing.T) {
 	v := New()
 	commit := func(to uint64, sent, predicted int64) {
-		v.Apply(event.Record{Commit: &event.Commit{To: to, Rounds: 4, Nanos: 1e6, Sent: map[collective.Op]int64{"gather": sent, "move": 0},
+		v.Apply(event.Record{Commit: &event.Commit{To: to, Rounds: 4, Nanos: 1e6,
+			Sent:      map[collective.Op]int64{"gather": sent, "move": 0},
 			Predicted: map[collective.Op]int64{"gather": predicted, "move": 0}, Progress: event.Progress{Rounds: to}}})
 	}
 	for i := range uint64(1000) {
 		commit(4*i+4, 400, 400)
 	}
 	if len(v.Traffic) != 1 || v.Traffic[0].Name != "gather" {
-		t.Fatalf("traffic of %d operations, want gather alone: move sent nothing, and nothing beyond the formula", len(v.Traffic))
+		t.Fatalf("traffic of %d operations, want gather alone: move sent nothing, and nothing beyond the formula",
+			len(v.Traffic))
 	}
 	for i, b := range v.Traffic[0].Columns(Whole, Even(1, 4001, 10)) {
 		if b.Min != 100 || b.Max != 100 || b.Count != 100 {

@@ -27,12 +27,19 @@ func recorded(seed uint64, n int) []event.Record {
 	}
 	roster := collective.Place(collective.IDs(3), []int{1, 2})
 	put(event.Record{Config: &event.Config{Model: "mlp", Data: "glyphs", Limit: event.Limit{Epochs: 4}}})
-	put(event.Record{Plan: &event.Plan{Epoch: 1, From: event.Fresh, New: roster, Algorithm: "parle", Timeline: []event.Edit{{Algorithm: "parle", Knob: "ell", Expr: "10", By: "preset"}}}})
+	put(event.Record{Plan: &event.Plan{
+		Epoch:     1,
+		From:      event.Fresh,
+		New:       roster,
+		Algorithm: "parle",
+		Timeline:  []event.Edit{{Algorithm: "parle", Knob: "ell", Expr: "10", By: "preset"}},
+	}})
 	put(event.Record{State: &event.State{Phase: event.Training}})
 	var p event.Progress
 	for range n {
 		step := uint64(1 + rng.IntN(9))
-		p.Rounds, p.Steps, p.Samples, p.Epochs = p.Rounds+step, p.Steps+3*step, p.Samples+300*step, p.Epochs+0.01*float64(step)
+		p.Rounds, p.Steps, p.Samples, p.Epochs = p.Rounds+step, p.Steps+3*step, p.Samples+300*step,
+			p.Epochs+0.01*float64(step)
 		for r := p.Rounds - step + 1; r <= p.Rounds; r++ {
 			vals := make([]float64, len(roster.Members))
 			for i := range vals {
@@ -58,9 +65,18 @@ func recorded(seed uint64, n int) []event.Record {
 		case 1:
 			old := roster
 			roster = collective.Place(collective.IDs(1+rng.IntN(8)), []int{1, 2})
-			put(event.Record{Plan: &event.Plan{Epoch: 2, At: p.Rounds, From: event.Workers, Old: old, New: roster, Algorithm: "parle", Cause: "resize"}})
+			put(event.Record{Plan: &event.Plan{
+				Epoch:     2,
+				At:        p.Rounds,
+				From:      event.Workers,
+				Old:       old,
+				New:       roster,
+				Algorithm: "parle",
+				Cause:     "resize",
+			}})
 		case 2:
-			put(event.Record{Evaluation: &event.Evaluation{Round: p.Rounds, TestError: 5 * rng.Float64(), TestLoss: rng.Float64()}})
+			put(event.Record{Evaluation: &event.Evaluation{Round: p.Rounds, TestError: 5 * rng.Float64(),
+				TestLoss: rng.Float64()}})
 		case 3:
 			put(event.Record{Alert: &event.Alert{Round: p.Rounds, Level: "error", Kind: "divergence", Text: "the loss rises"}})
 		case 4:
@@ -68,7 +84,15 @@ func recorded(seed uint64, n int) []event.Record {
 		case 5:
 			if back := p.Rounds * 3 / 4; back > 0 {
 				p.Rounds = back
-				put(event.Record{Plan: &event.Plan{Epoch: 3, At: back, From: event.Saved, Old: roster, New: roster, Algorithm: "parle", Cause: "rollback"}})
+				put(event.Record{Plan: &event.Plan{
+					Epoch:     3,
+					At:        back,
+					From:      event.Saved,
+					Old:       roster,
+					New:       roster,
+					Algorithm: "parle",
+					Cause:     "rollback",
+				}})
 			}
 		case 6:
 			put(event.Record{State: &event.State{Round: p.Rounds, Phase: event.Paused, Reason: "by ann"}})
@@ -184,7 +208,14 @@ func TestRollbackRemovesLaterRounds(t *testing.T) {
 	}
 	v.Apply(event.Record{Commit: &event.Commit{To: 9, Progress: event.Progress{Rounds: 9}}})
 	v.Apply(event.Record{Evaluation: &event.Evaluation{Round: 9, TestError: 2}})
-	v.Apply(event.Record{Plan: &event.Plan{At: 4, From: event.Saved, Old: roster, New: roster, Algorithm: "a", Cause: "rollback"}})
+	v.Apply(event.Record{Plan: &event.Plan{
+		At:        4,
+		From:      event.Saved,
+		Old:       roster,
+		New:       roster,
+		Algorithm: "a",
+		Cause:     "rollback",
+	}})
 	if _, hi := v.Find("s").Rounds(); hi != 5 || v.Progress.Rounds != 4 {
 		t.Errorf("curve ends at %d and progress is %d after going back to round 4", hi-1, v.Progress.Rounds)
 	}
@@ -205,7 +236,9 @@ func TestChoicesSayWhy(t *testing.T) {
 }
 
 func TestKnobsFollowEditsAndSchedules(t *testing.T) {
-	alg := &optim.Algorithm{Name: "x", Knobs: []optim.Knob{{Name: "eta", Max: 10, Default: 1}, {Name: "n", Min: 1, Max: 9, Default: 2, Integer: true}}}
+	alg := &optim.Algorithm{
+		Name: "x", Knobs: []optim.Knob{{Name: "eta", Max: 10, Default: 1}, {Name: "n", Min: 1, Max: 9, Default: 2, Integer: true}},
+	}
 	v := fold(New(), []event.Record{
 		{Plan: &event.Plan{Algorithm: "x"}},
 		{Edit: &event.Edit{Algorithm: "x", Knob: "eta", Expr: "linear:1..0@20"}},
@@ -256,15 +289,40 @@ func TestFounders(t *testing.T) {
 	founders(1, 2, 2)
 	parents(3, 1, 1, 1)
 	founders(2, 2, 2)
-	v.Apply(event.Record{Plan: &event.Plan{Epoch: 2, At: 2, From: event.Saved, Old: roster, New: roster, Algorithm: "ga", OldAlg: "ga", Cause: "rollback"}})
+	v.Apply(event.Record{Plan: &event.Plan{
+		Epoch:     2,
+		At:        2,
+		From:      event.Saved,
+		Old:       roster,
+		New:       roster,
+		Algorithm: "ga",
+		OldAlg:    "ga",
+		Cause:     "rollback",
+	}})
 	founders(1, 2, 2)
 	parents(3, 0, 0, 2)
 	founders(1, 1, 2)
-	v.Apply(event.Record{Plan: &event.Plan{Epoch: 3, At: 3, From: event.Workers, Old: collective.Place(collective.IDs(2), []int{1}), New: roster, Algorithm: "ga", Cause: "resize"}})
+	v.Apply(event.Record{Plan: &event.Plan{
+		Epoch:     3,
+		At:        3,
+		From:      event.Workers,
+		Old:       collective.Place(collective.IDs(2), []int{1}),
+		New:       roster,
+		Algorithm: "ga",
+		Cause:     "resize",
+	}})
 	founders(1, 1, 2) // the third is new
 	parents(4, 2, 2, 2)
 	founders(2, 2, 2)
-	v.Apply(event.Record{Plan: &event.Plan{Epoch: 4, At: 4, From: event.Workers, Old: collective.Place(collective.IDs(1), []int{1}), New: roster, Algorithm: "ga", Cause: "resize"}})
+	v.Apply(event.Record{Plan: &event.Plan{
+		Epoch:     4,
+		At:        4,
+		From:      event.Workers,
+		Old:       collective.Place(collective.IDs(1), []int{1}),
+		New:       roster,
+		Algorithm: "ga",
+		Cause:     "resize",
+	}})
 	founders(2, 1, 2)
 	parents(5, 7, 1, math.NaN()) // damage
 }

@@ -25,16 +25,29 @@ func TestDoing(t *testing.T) {
 	var w *worker.Worker
 	var seen []worker.Doing
 	first := toy.Init(1)
-	w = worker.New(worker.Config{Layout: toy.Layout(), Engine: watched{toy, func() { seen = append(seen, w.Doing()) }}, Data: toy, Link: (&local.Hub{}).Link(0), Lookup: catalog.Lookup,
+	w = worker.New(worker.Config{Layout: toy.Layout(), Engine: watched{toy, func() { seen = append(seen, w.Doing()) }},
+		Data: toy, Link: (&local.Hub{}).Link(0), Lookup: catalog.Lookup,
 		Store: &conformance.Memory{}, Clock: func() int64 { return 7 },
 		Init: func(ctx context.Context, m engine.Member, p []float32) error {
 			seen = append(seen, w.Doing())
 			return first(ctx, m, p)
 		}})
 	const members = 5
-	p := message.Plan{Plan: event.Plan{Epoch: 1, From: event.Fresh, Algorithm: "pesgd", Timeline: []event.Edit{{Algorithm: "pesgd", Knob: "start", Expr: "own"}}, New: collective.Place(collective.IDs(members), []int{0})}}
+	p := message.Plan{Plan: event.Plan{
+		Epoch:     1,
+		From:      event.Fresh,
+		Algorithm: "pesgd",
+		Timeline:  []event.Edit{{Algorithm: "pesgd", Knob: "start", Expr: "own"}},
+		New:       collective.Place(collective.IDs(members), []int{0}),
+	}}
 	ready(t, w, p)
-	if want := (worker.Doing{Stage: worker.StageMembers, Since: 7, Done: members, Of: members, Members: members}); seen[len(seen)-1] != want {
+	if want := (worker.Doing{
+		Stage:   worker.StageMembers,
+		Since:   7,
+		Done:    members,
+		Of:      members,
+		Members: members,
+	}); seen[len(seen)-1] != want {
 		t.Errorf("once all members are initialised it does %+v, want %+v", seen[len(seen)-1], want)
 	}
 	seen = nil

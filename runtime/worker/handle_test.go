@@ -67,7 +67,8 @@ func TestFences(t *testing.T) {
 		t.Errorf("a save without blocks: %+v", s)
 	}
 	ready(t, w, p)
-	for _, m := range []message.Order{grant(2, 0, 1), grant(0, 0, 1), grant(1, 3, 4), message.Save{Epoch: 7}, message.Stop{}, message.Evict{}} {
+	for _, m := range []message.Order{grant(2, 0, 1), grant(0, 0, 1), grant(1, 3, 4), message.Save{Epoch: 7},
+		message.Stop{}, message.Evict{}} {
 		if r := w.Handle(t.Context(), m); r != nil {
 			t.Errorf("%+v: %+v", m, r)
 		}
@@ -102,7 +103,16 @@ func TestAbortedGrantLeavesNoTrace(t *testing.T) {
 		t.Errorf("a cancelled grant answers %+v", r)
 	}
 	w.Handle(t.Context(), message.Abort{Epoch: 2})
-	ready(t, w, message.Plan{Plan: event.Plan{Epoch: 2, Base: 1, At: 3, From: event.Workers, Old: p.New, New: p.New, OldAlg: "dp-sgd", Algorithm: "dp-sgd"}})
+	ready(t, w, message.Plan{Plan: event.Plan{
+		Epoch:     2,
+		Base:      1,
+		At:        3,
+		From:      event.Workers,
+		Old:       p.New,
+		New:       p.New,
+		OldAlg:    "dp-sgd",
+		Algorithm: "dp-sgd",
+	}})
 	got := done(t, w, grant(2, 3, 6))
 	if message.Root(got.Digests) != message.Root(want.Digests) || got.Progress != want.Progress {
 		t.Errorf("%+v, want %+v", got.Progress, want.Progress)
@@ -120,11 +130,21 @@ func TestSaveOfAPast(t *testing.T) {
 		t.Fatal(saved.Err)
 	}
 	cp := event.Checkpoint{Round: 3, Epoch: 1, Roster: p.New, Algorithm: "dp-sgd", Files: saved.Files}
-	ready(t, w, message.Plan{Plan: event.Plan{Epoch: 2, Base: 1, At: 3, From: event.Saved, Old: p.New, New: p.New, OldAlg: "dp-sgd", Algorithm: "dp-sgd"}, Checkpoint: &cp})
+	ready(t, w, message.Plan{Plan: event.Plan{
+		Epoch:     2,
+		Base:      1,
+		At:        3,
+		From:      event.Saved,
+		Old:       p.New,
+		New:       p.New,
+		OldAlg:    "dp-sgd",
+		Algorithm: "dp-sgd",
+	}, Checkpoint: &cp})
 	if again := done(t, w, grant(2, 3, 5)); message.Root(again.Digests) != message.Root(at3.Digests) {
 		t.Error("from the checkpoint the same rounds give another state")
 	}
-	if s := w.Handle(t.Context(), message.Save{Epoch: 2, At: 1}).(message.Saved); !strings.Contains(s.Err, "no snapshot of round 1") {
+	if s := w.Handle(t.Context(), message.Save{Epoch: 2, At: 1}).(message.Saved); !strings.Contains(s.Err,
+		"no snapshot of round 1") {
 		t.Errorf("a round that is gone: %q", s.Err)
 	}
 }
@@ -137,8 +157,8 @@ func TestRowsFollowMembers(t *testing.T) {
 	p.Timeline = []event.Edit{{Algorithm: "popsgd", Knob: "start", Expr: "own"}}
 	ready(t, w, p)
 	before := done(t, w, grant(1, 0, 3)).Digests.Map()
-	next := event.Plan{Epoch: 2, Base: 1, At: 3, From: event.Workers, Old: p.New, OldAlg: "popsgd", Algorithm: "popsgd", Timeline: p.Timeline,
-		New: collective.Place([]engine.Member{1, 3, 7}, []int{0}), Lost: []engine.Member{3}}
+	next := event.Plan{Epoch: 2, Base: 1, At: 3, From: event.Workers, Old: p.New, OldAlg: "popsgd", Algorithm: "popsgd",
+		Timeline: p.Timeline, New: collective.Place([]engine.Member{1, 3, 7}, []int{0}), Lost: []engine.Member{3}}
 	ready(t, w, message.Plan{Plan: next})
 	if r, ok := w.Handle(t.Context(), message.Save{Epoch: 2, At: 3}).(message.Saved); !ok || r.Err != "" {
 		t.Fatalf("%+v", r)

@@ -42,13 +42,14 @@ func TestHolds(t *testing.T) {
 			t.Errorf("worker %d has no mirrored rows", id)
 		}
 		for _, x := range h.Mirrored {
-			if want[x.Row] != x.Sum || slices.ContainsFunc(h.Digests, func(own message.Digest) bool { return own.Row == x.Row }) {
+			if want[x.Row] != x.Sum || slices.ContainsFunc(h.Digests,
+				func(own message.Digest) bool { return own.Row == x.Row }) {
 				t.Errorf("worker %d mirrors %s otherwise than its owner reported", id, x.Row)
 			}
 		}
 	}
-	together(t, workers, message.Plan{Plan: event.Plan{Epoch: 2, Base: 1, At: 2, From: event.Workers, Old: p.New, New: p.New,
-		OldAlg: "popsgd", Algorithm: "popsgd", Before: p.Timeline, Timeline: p.Timeline}})
+	together(t, workers, message.Plan{Plan: event.Plan{Epoch: 2, Base: 1, At: 2, From: event.Workers, Old: p.New,
+		New: p.New, OldAlg: "popsgd", Algorithm: "popsgd", Before: p.Timeline, Timeline: p.Timeline}})
 	for _, r := range together(t, workers, grant(2, 2, 3)) {
 		if d, ok := r.(message.Done); !ok || d.To != 3 {
 			t.Errorf("%+v", r)

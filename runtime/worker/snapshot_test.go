@@ -27,13 +27,19 @@ func someEpoch(t *testing.T) *epochState {
 		t.Fatal(err)
 	}
 	r := collective.Roster{Members: []engine.Member{2, 5}, Owner: []int{0, 0}}
-	s := &epochState{alg: twoBlocks, time: tl, snaps: map[uint64]snapshot{}, env: &optim.Env{Roster: r, Mine: r.Members, Layout: engine.Layout{Params: 3}}}
+	s := &epochState{
+		alg:   twoBlocks,
+		time:  tl,
+		snaps: map[uint64]snapshot{},
+		env:   &optim.Env{Roster: r, Mine: r.Members, Layout: engine.Layout{Params: 3}},
+	}
 	v, err := native.New(engine.Layout{}, 1)
 	if err != nil {
 		t.Fatal(err)
 	}
 	s.env.Engine, s.env.Blocks = v, map[string]engine.Mat{"x": ram.New(2, 3)}
-	s.env.Records = map[string]engine.Host{"cursor": engine.NewHost(1, 1, engine.U64), message.ProgressBlock: newProgress()}
+	s.env.Records = map[string]engine.Host{"cursor": engine.NewHost(1, 1, engine.U64),
+		message.ProgressBlock: newProgress()}
 	return s
 }
 
@@ -128,7 +134,8 @@ func TestFinite(t *testing.T) {
 		t.Fatal(bad, err)
 	}
 	bad.From = 6
-	if text := (&NonFiniteError{NonFinite: *bad}).Error(); text != "block x of member 5 is not finite after rounds 7 to 9" {
+	if text := (&NonFiniteError{NonFinite: *bad}).Error(); text != "block x of member 5 is not finite after rounds 7 to "+
+		"9" {
 		t.Error(text)
 	}
 }
