@@ -50,7 +50,8 @@ func code(err error) string {
 
 func TestGate(t *testing.T) {
 	g, c := newGate()
-	one, three, view := issue(t, g, wire.Worker, 1, 0), issue(t, g, wire.Worker, 3, time.Minute), issue(t, g, wire.Viewer, 2, 24*time.Hour)
+	one, three, view := issue(t, g, wire.Worker, 1, 0), issue(t, g, wire.Worker, 3, time.Minute),
+		issue(t, g, wire.Viewer, 2, 24*time.Hour)
 	sentences := map[string]bool{}
 	step := func(what string, n int, r wire.Role, token, want string) {
 		t.Helper()
@@ -115,7 +116,8 @@ func TestGateSurvivesARestart(t *testing.T) {
 	}
 	h := NewGate(c.now)
 	h.Restore(s)
-	if got := []string{code(h.Admit(node(0), wire.Worker, token)), code(h.Admit(node(1), wire.Worker, "")), code(h.Admit(node(2), wire.Worker, token))}; !reflect.DeepEqual(got, []string{wire.CodeRevoked, "in", wire.CodeTokenSpent}) {
+	if got := []string{code(h.Admit(node(0), wire.Worker, token)), code(h.Admit(node(1), wire.Worker, "")),
+		code(h.Admit(node(2), wire.Worker, token))}; !reflect.DeepEqual(got, []string{wire.CodeRevoked, "in", wire.CodeTokenSpent}) {
 		t.Error(got)
 	}
 	s.Known[0].Role = wire.Operator // the gate copies the state that it is given
@@ -161,7 +163,8 @@ func TestIssueRefuses(t *testing.T) {
 
 func TestJoinURLs(t *testing.T) {
 	n := newKey(t).Node()
-	for _, j := range []Join{{"host:4433", "abc234", n}, {"10.1.2.3:1", "x", n}, {"[::1]:65535", "y", n}, {"[fe80::1%eth0]:4433", "z", n}, {"h:4433", "", n}} {
+	for _, j := range []Join{{"host:4433", "abc234", n}, {"10.1.2.3:1", "x", n}, {"[::1]:65535", "y", n},
+		{"[fe80::1%eth0]:4433", "z", n}, {"h:4433", "", n}} {
 		if got, err := ParseJoin(" " + j.String() + "\n"); err != nil || got != j {
 			t.Errorf("%s: %+v, %v", j, got, err)
 		}
@@ -169,7 +172,8 @@ func TestJoinURLs(t *testing.T) {
 	if got, err := ParseJoin("brood://h:1#" + n.String()); err != nil || got != (Join{"h:1", "", n}) {
 		t.Errorf("without a token: %+v, %v", got, err)
 	}
-	for _, s := range []string{"", "http://h:1/t#" + n.String(), "brood://h:1/t", "brood://h:1/t#abc", "brood://h/t#" + n.String(), "brood://:1/t#" + n.String(), "brood://h:0/t#" + n.String(),
+	for _, s := range []string{"", "http://h:1/t#" + n.String(), "brood://h:1/t", "brood://h:1/t#abc",
+		"brood://h/t#" + n.String(), "brood://:1/t#" + n.String(), "brood://h:0/t#" + n.String(),
 		"brood://h:65536/t#" + n.String(), "brood://h:x/t#" + n.String(), "brood://::1:4/t#" + n.String(), "brood://h:1/a/b#" + n.String(), "brood://h:1/" + strings.Repeat("t", 200) + "#" + n.String()} {
 		if j, err := ParseJoin(s); err == nil || !strings.Contains(err.Error(), "is not a join URL") {
 			t.Errorf("%q: %+v, %v", s, j, err)
@@ -178,7 +182,8 @@ func TestJoinURLs(t *testing.T) {
 	if _, err := ParseJoin("brood://h:1/secrettoken"); strings.Contains(err.Error(), "secrettoken") {
 		t.Error("a token is shown:", err)
 	}
-	if _, err := ParseJoin("brood://h:1/secrettoken#x\x1b[31m"); strings.ContainsAny(err.Error(), "\x1b") || strings.Contains(err.Error(), "secret") {
+	if _, err := ParseJoin("brood://h:1/secrettoken#x\x1b[31m"); strings.ContainsAny(err.Error(), "\x1b") ||
+		strings.Contains(err.Error(), "secret") {
 		t.Errorf("%q", err)
 	}
 }

@@ -36,7 +36,8 @@ func TestLoad(t *testing.T) {
 		t.Fatal(err)
 	}
 	again, err := Load(path)
-	if err != nil || again.Node() != made.Node() || again.ResetKey() != made.ResetKey() || !again.private.Equal(made.private) {
+	if err != nil || again.Node() != made.Node() || again.ResetKey() != made.ResetKey() ||
+		!again.private.Equal(made.private) {
 		t.Fatalf("another key the second time: %v", err)
 	}
 	other := newKey(t)
@@ -60,8 +61,9 @@ func TestLoad(t *testing.T) {
 }
 
 func TestLoadRefusesInvalidKeys(t *testing.T) {
-	for name, text := range map[string]string{"empty": "", "text": "hello", "another": "-----BEGIN PRIVATE KEY-----\nAAAA\n-----END PRIVATE KEY-----\n",
-		"short": "-----BEGIN BROOD ED25519 SEED-----\nAAAA\n-----END BROOD ED25519 SEED-----\n"} {
+	for name, text := range map[string]string{"empty": "", "text": "hello",
+		"another": "-----BEGIN PRIVATE KEY-----\nAAAA\n-----END PRIVATE KEY-----\n",
+		"short":   "-----BEGIN BROOD ED25519 SEED-----\nAAAA\n-----END BROOD ED25519 SEED-----\n"} {
 		path := filepath.Join(t.TempDir(), "key")
 		if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
 			t.Fatal(err)
@@ -148,7 +150,8 @@ func TestHandshake(t *testing.T) {
 		t.Errorf("TLS %x", cs.Version)
 	}
 	_, _, cerr, _ = handshake(t, a.Client(a.Node()), b.Server())
-	if cerr == nil || !strings.Contains(cerr.Error(), b.Node().Short()) || !strings.Contains(cerr.Error(), a.Node().Short()) {
+	if cerr == nil || !strings.Contains(cerr.Error(), b.Node().Short()) ||
+		!strings.Contains(cerr.Error(), a.Node().Short()) {
 		t.Errorf("a wrong pin: %v", cerr)
 	}
 }
@@ -210,7 +213,8 @@ func TestHostileCertificates(t *testing.T) {
 		if name == "RSA" || name == "chain" {
 			config := mallory.Server()
 			c.change(config)
-			if _, _, cerr, _ := handshake(t, victim.Client(mallory.Node()), config); cerr == nil || !strings.Contains(cerr.Error(), c.wantErr) {
+			if _, _, cerr, _ := handshake(t, victim.Client(mallory.Node()), config); cerr == nil ||
+				!strings.Contains(cerr.Error(), c.wantErr) {
 				t.Errorf("a server with %s: %v", name, cerr)
 			}
 		}

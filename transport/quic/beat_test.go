@@ -105,8 +105,8 @@ func TestKilledProcess(t *testing.T) {
 // TestSilenceGrows: a small fleet notices a silent peer within two seconds; a large one waits longer, and never longer
 // than QUIC itself.
 func TestSilenceGrows(t *testing.T) {
-	for n, want := range map[int]time.Duration{0: silentAt, 8: silentAt, 20: silentAt, 40: 2 * silentAt, 64: coordinatorSilentAt,
-		1000: coordinatorSilentAt} {
+	for n, want := range map[int]time.Duration{0: silentAt, 8: silentAt, 20: silentAt, 40: 2 * silentAt,
+		64: coordinatorSilentAt, 1000: coordinatorSilentAt} {
 		if got := silenceFor(n); got != want {
 			t.Errorf("%d connections: %s, want %s", n, got, want)
 		}

@@ -85,7 +85,8 @@ func TestFloods(t *testing.T) {
 		for ; err == nil && sent < 1000; sent++ {
 			err = p.Send(wire.Message{Kind: commands, Body: make([]byte, 256<<10)})
 		}
-		if g, ok := errors.AsType[*GoneError](err); !ok || g.Cause != Broken || !strings.Contains(g.Reason, "it does not read") || sent < 60 || sent > 200 {
+		if g, ok := errors.AsType[*GoneError](err); !ok || g.Cause != Broken ||
+			!strings.Contains(g.Reason, "it does not read") || sent < 60 || sent > 200 {
 			t.Errorf("after %d messages: %v", sent, err)
 		}
 	})
@@ -185,7 +186,8 @@ func TestFloods(t *testing.T) {
 		until(t, "the flood", func() bool { return shut.Load() > 0 && begun.Load() > maxShare })
 		for range 5 { // clients with a token, from the same address
 			one, stop := context.WithTimeout(t.Context(), patience)
-			p, _, err := newNode(t, nil).Dial(one, s.server.Address().String(), s.server.ID(), wire.Hello{Role: wire.Worker, Token: s.token})
+			p, _, err := newNode(t, nil).Dial(one, s.server.Address().String(), s.server.ID(),
+				wire.Hello{Role: wire.Worker, Token: s.token})
 			if err != nil {
 				t.Error(err)
 			} else {

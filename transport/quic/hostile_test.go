@@ -52,13 +52,15 @@ func newScenery(t *testing.T) *scenery {
 		c.Allow = func(r wire.Role, kind uint16) bool { return r != wire.Worker || kind == fromWorkers }
 	})
 	s.fleet = newFleet(t, func(int) *Node { return newNode(t, nil) }, 1, 1)
-	s.fleet.roster = append(s.fleet.roster, wire.PeerAddress{Index: 2, Node: s.key.Node(), Addresses: []string{"127.0.0.1:9"}})
+	s.fleet.roster = append(s.fleet.roster,
+		wire.PeerAddress{Index: 2, Node: s.key.Node(), Addresses: []string{"127.0.0.1:9"}})
 	for _, m := range s.fleet.meshes {
 		if err := m.SetRoster(s.fleet.roster); err != nil {
 			t.Fatal(err)
 		}
 	}
-	p, _, err := s.fleet.nodes[0].Dial(bounded(t), s.server.Address().String(), s.server.ID(), wire.Hello{Role: wire.Worker, Token: s.token})
+	p, _, err := s.fleet.nodes[0].Dial(bounded(t), s.server.Address().String(), s.server.ID(),
+		wire.Hello{Role: wire.Worker, Token: s.token})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -188,7 +190,8 @@ func (s *scenery) asWorker(t *testing.T) (*attacker, *Peer) {
 // asPair opens a pair with the second worker, as worker 0: only the lower index may open one.
 func (s *scenery) asPair(t *testing.T) *attacker {
 	t.Helper()
-	s.fleet.roster = wire.Roster{{Index: 0, Node: s.key.Node(), Addresses: []string{"127.0.0.1:9"}}, {Index: 1, Node: s.fleet.nodes[1].ID(), Addresses: s.fleet.roster[1].Addresses},
+	s.fleet.roster = wire.Roster{{Index: 0, Node: s.key.Node(), Addresses: []string{"127.0.0.1:9"}},
+		{Index: 1, Node: s.fleet.nodes[1].ID(), Addresses: s.fleet.roster[1].Addresses},
 		{Index: 3, Node: s.fleet.nodes[0].ID(), Addresses: s.fleet.roster[0].Addresses}}
 	s.fleet.links[0], s.honest = s.fleet.meshes[0].Link(3), 3
 	for _, m := range s.fleet.meshes {
@@ -227,7 +230,8 @@ func hostileStrangers(t *testing.T, s *scenery) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	der, err := x509.CreateCertificate(rand.Reader, &x509.Certificate{SerialNumber: big.NewInt(1)}, &x509.Certificate{SerialNumber: big.NewInt(1)}, &rsaKey.PublicKey, rsaKey)
+	der, err := x509.CreateCertificate(rand.Reader, &x509.Certificate{SerialNumber: big.NewInt(1)},
+		&x509.Certificate{SerialNumber: big.NewInt(1)}, &rsaKey.PublicKey, rsaKey)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -301,7 +305,8 @@ func hostileStrangers(t *testing.T, s *scenery) {
 		s.gate.Revoke(s.key.Node())
 		h := hello
 		h.Token = s.token
-		if err := a.say(h).end(); err == nil || !strings.Contains(err.Error(), "was revoked") || a.conn.ConnectionState().TLS.DidResume {
+		if err := a.say(h).end(); err == nil || !strings.Contains(err.Error(), "was revoked") ||
+			a.conn.ConnectionState().TLS.DidResume {
 			t.Errorf("a revoked key: %v", err)
 		}
 	}
@@ -388,7 +393,8 @@ func hostileWorkers(t *testing.T, s *scenery) {
 			a.uni(f, f)
 		}, "bytes at 0 of message 0 again"},
 		{"two messages in one", func(a *attacker) {
-			a.uni(frameOf(data(func(h *wire.Header) { h.Total = 3 << 20 }), mib), frameOf(data(func(h *wire.Header) { h.Total, h.Offset, h.Op = 3<<20, 1<<20, "other" }), mib))
+			a.uni(frameOf(data(func(h *wire.Header) { h.Total = 3 << 20 }), mib),
+				frameOf(data(func(h *wire.Header) { h.Total, h.Offset, h.Op = 3<<20, 1<<20, "other" }), mib))
 		}, "message 0: its frames disagree"},
 		{"a bad CRC", func(a *attacker) {
 			f := whole(nil)
@@ -423,7 +429,8 @@ func hostileWorkers(t *testing.T, s *scenery) {
 	}
 	// Frames of a stale epoch are dropped; the frames after them arrive.
 	a := s.asPair(t)
-	a.uni(whole(func(h *wire.Header) { h.Epoch = 5 }), whole(func(h *wire.Header) { h.Order, h.Epoch = 1, 4 }), whole(func(h *wire.Header) { h.Order, h.Epoch, h.Seq = 2, 1<<32-1, 1<<64-1 }))
+	a.uni(whole(func(h *wire.Header) { h.Epoch = 5 }), whole(func(h *wire.Header) { h.Order, h.Epoch = 1, 4 }),
+		whole(func(h *wire.Header) { h.Order, h.Epoch, h.Seq = 2, 1<<32-1, 1<<64-1 }))
 	if seq, _, _, err := s.fleet.links[1].Recv(bounded(t), 0, 1<<32-1); err != nil || seq != 1<<64-1 {
 		t.Error(seq, err)
 	}
@@ -448,7 +455,8 @@ func hostileWorkers(t *testing.T, s *scenery) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if err := b.say(wire.Open{Run: run, From: 1, To: 3}).end(); err == nil || !strings.Contains(err.Error(), "worker 1 is not "+s.key.Node().Short()) {
+	if err := b.say(wire.Open{Run: run, From: 1, To: 3}).end(); err == nil ||
+		!strings.Contains(err.Error(), "worker 1 is not "+s.key.Node().Short()) {
 		t.Errorf("in another worker's name: %v", err)
 	}
 }

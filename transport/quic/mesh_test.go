@@ -37,7 +37,12 @@ func newFleet(t testing.TB, open func(i int) *Node, hosts ...int) *fleet {
 		f.nodes, f.meshes = append(f.nodes, node), append(f.meshes, m)
 		for range n {
 			index := uint32(len(f.roster))
-			f.roster = append(f.roster, wire.PeerAddress{Index: index, Node: node.ID(), Addresses: []string{node.Address().String()}, Name: fmt.Sprint("worker ", index)})
+			f.roster = append(f.roster, wire.PeerAddress{
+				Index:     index,
+				Node:      node.ID(),
+				Addresses: []string{node.Address().String()},
+				Name:      fmt.Sprint("worker ", index),
+			})
 			f.links = append(f.links, m.Link(index))
 		}
 	}
@@ -144,7 +149,8 @@ func TestCut(t *testing.T) {
 	isCut(t, pairOf(f, 0, 0, 1), 6)
 	isCut(t, pairOf(f, 1, 1, 0), 6)
 	var c *CutError
-	if err := a.Send(1, 5, 11, "op", nil); !errors.As(err, &c) || c.Worker != 1 || c.Epoch != 5 || !strings.Contains(err.Error(), "a test breaks it") {
+	if err := a.Send(1, 5, 11, "op", nil); !errors.As(err, &c) || c.Worker != 1 || c.Epoch != 5 ||
+		!strings.Contains(err.Error(), "a test breaks it") {
 		t.Errorf("sends in the epoch of the cut: %v", err)
 	}
 	for seq := uint64(2); seq <= 10; seq++ {
@@ -226,7 +232,8 @@ func TestCutWakesReceivers(t *testing.T) {
 func TestLedger(t *testing.T) {
 	f := newFleet(t, onLoopback(t), 1, 2)
 	defer f.close(t)
-	sizes := map[string][]int{"centre": {0, 1, 100, smallest, smallest + 1, shard, shard + 1, 5*shard - 1}, "phase": {8, 8, 8}}
+	sizes := map[string][]int{"centre": {0, 1, 100, smallest, smallest + 1, shard, shard + 1, 5*shard - 1},
+		"phase": {8, 8, 8}}
 	want, seq := map[string]int64{}, uint64(0)
 	for op, all := range sizes {
 		for _, n := range all {
@@ -242,7 +249,8 @@ func TestLedger(t *testing.T) {
 	recv(t, f.links[2], 1, 1, 1, make([]byte, 1000))
 	total := f.meshes[0].Totals()
 	// A busy machine drops packets, and what is sent again is overhead; twice the payload would be a count made twice.
-	if sum := want["centre"] + want["phase"]; total.Payload != sum || total.Overhead() < sum/100 || total.Overhead() > sum {
+	if sum := want["centre"] + want["phase"]; total.Payload != sum || total.Overhead() < sum/100 ||
+		total.Overhead() > sum {
 		t.Errorf("%+v for a payload of %d", total, sum)
 	}
 	if l := f.meshes[1].Ledger(); l["within"] != 1000 || f.meshes[1].Totals().Payload != 0 {

@@ -91,9 +91,11 @@ func TestMutants(t *testing.T) {
 			if err := os.WriteFile(overlay, spec, 0o600); err != nil {
 				t.Fatal(err)
 			}
-			cmd := exec.CommandContext(t.Context(), "go", "test", "-v", "-vet=off", "-count=1", "-timeout=60s", "-overlay="+overlay, "-run="+m.run, "./"+m.pkg)
+			cmd := exec.CommandContext(t.Context(), "go", "test", "-v", "-vet=off", "-count=1", "-timeout=60s",
+				"-overlay="+overlay, "-run="+m.run, "./"+m.pkg)
 			cmd.Dir = root
-			cmd.Env = append(slices.DeleteFunc(os.Environ(), func(e string) bool { return strings.HasPrefix(e, "BROOD_") }), "BROOD_NET_RUNS=40", "BROOD_LONG=fleets")
+			cmd.Env = append(slices.DeleteFunc(os.Environ(), func(e string) bool { return strings.HasPrefix(e, "BROOD_") }),
+				"BROOD_NET_RUNS=40", "BROOD_LONG=fleets")
 			out, err := cmd.CombinedOutput()
 			if strings.Contains(string(out), "[build failed]") || strings.Contains(string(out), "[setup failed]") {
 				t.Fatalf("the mutant does not build:\n%s", out)

@@ -19,7 +19,13 @@ func TestPeersExchange(t *testing.T) {
 		}
 	})
 	worker := newNode(t, nil)
-	p, w, err := worker.Dial(bounded(t), server.Address().String(), server.ID(), wire.Hello{Role: wire.Worker, Name: "w", Software: "brood", Listen: []string{"a:1"}, Data: map[string]string{"d": "x"}})
+	p, w, err := worker.Dial(bounded(t), server.Address().String(), server.ID(), wire.Hello{
+		Role:     wire.Worker,
+		Name:     "w",
+		Software: "brood",
+		Listen:   []string{"a:1"},
+		Data:     map[string]string{"d": "x"},
+	})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -27,7 +33,8 @@ func TestPeersExchange(t *testing.T) {
 		t.Errorf("welcome %+v, peer %+v", w, p.Hello())
 	}
 	q := accept(t, server)
-	if h := q.Hello(); q.Node() != worker.ID() || q.Role() != wire.Worker || h.Name != "w" || h.Listen[0] != "a:1" || h.Data["d"] != "x" || q.Address().String() != worker.Address().String() {
+	if h := q.Hello(); q.Node() != worker.ID() || q.Role() != wire.Worker || h.Name != "w" || h.Listen[0] != "a:1" ||
+		h.Data["d"] != "x" || q.Address().String() != worker.Address().String() {
 		t.Errorf("%s at %v says %+v", q.Node(), q.Address(), h)
 	}
 	large := strings.Repeat("x", wire.MaxBody)
@@ -183,20 +190,24 @@ func TestDialErrorHints(t *testing.T) {
 		address: "nothing answers", "127.0.0.1": "missing port", "127.0.0.1:x": "unknown port", "no-such-host.invalid:1": "",
 	} {
 		ctx, cancel := context.WithTimeout(context.Background(), time.Second)
-		if _, _, err := worker.Dial(ctx, address, gone.ID(), wire.Hello{Role: wire.Worker}); err == nil || !strings.Contains(err.Error(), wantErr) || !strings.Contains(err.Error(), "dial "+address) {
+		if _, _, err := worker.Dial(ctx, address, gone.ID(), wire.Hello{Role: wire.Worker}); err == nil ||
+			!strings.Contains(err.Error(), wantErr) || !strings.Contains(err.Error(), "dial "+address) {
 			t.Errorf("%s: %v", address, err)
 		}
 		cancel()
 	}
 	cancelled, stop := context.WithCancel(context.Background())
 	stop()
-	if _, _, err := worker.Dial(cancelled, address, gone.ID(), wire.Hello{Role: wire.Worker}); !errors.Is(err, context.Canceled) {
+	if _, _, err := worker.Dial(cancelled, address, gone.ID(), wire.Hello{Role: wire.Worker}); !errors.Is(err,
+		context.Canceled) {
 		t.Error(err)
 	}
-	if _, err := Listen(Config{Key: newKey(t), Address: worker.Address().String()}); err == nil || !strings.Contains(err.Error(), "a port that no other program uses") {
+	if _, err := Listen(Config{Key: newKey(t), Address: worker.Address().String()}); err == nil ||
+		!strings.Contains(err.Error(), "a port that no other program uses") {
 		t.Error(err)
 	}
-	if _, err := Listen(Config{Key: newKey(t), Address: "nowhere"}); err == nil || !strings.Contains(err.Error(), "HOST:PORT") {
+	if _, err := Listen(Config{Key: newKey(t), Address: "nowhere"}); err == nil ||
+		!strings.Contains(err.Error(), "HOST:PORT") {
 		t.Error(err)
 	}
 }

@@ -252,8 +252,8 @@ func TestRelayOnlyIfNeeded(t *testing.T) {
 	}
 }
 
-// TestRelayedPair: a relayed pair outlasts a coordinator that is silent for three seconds, is slowed down by a shape, and
-// notices the end of the other side at once, and a restart under its key before it counts as silent.
+// TestRelayedPair: a relayed pair outlasts a coordinator that is silent for three seconds, is slowed down by a shape,
+// and notices the end of the other side at once, and a restart under its key before it counts as silent.
 func TestRelayedPair(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		net := walled(5, always)
@@ -318,8 +318,8 @@ func TestRelayedPair(t *testing.T) {
 	f.close(t)
 }
 
-// TestRelayAtEachAddress: a coordinator on all addresses relays between workers that dial one which the kernel would not
-// choose as the source.
+// TestRelayAtEachAddress: a coordinator on all addresses relays between workers that dial one which the kernel would
+// not choose as the source.
 func TestRelayAtEachAddress(t *testing.T) {
 	if runtime.GOOS != "linux" {
 		t.Skip("needs 127.0.0.2, which only Linux has by itself")

@@ -225,7 +225,8 @@ func TestBatchesAreRefused(t *testing.T) {
 
 func TestShapesAreChecked(t *testing.T) {
 	n := newNode(t, nil)
-	for _, s := range []Shape{{Rate: -1}, {Delay: -1}, {Jitter: -1}, {Loss: -0.1}, {Loss: 1.1}, {Delay: time.Hour}, {Loss: math.NaN()}} {
+	for _, s := range []Shape{{Rate: -1}, {Delay: -1}, {Jitter: -1}, {Loss: -0.1}, {Loss: 1.1}, {Delay: time.Hour},
+		{Loss: math.NaN()}} {
 		if err := n.Shaper().Set("", s); err == nil {
 			t.Errorf("%+v is taken", s)
 		}
@@ -295,7 +296,8 @@ func TestBatchesThroughShaper(t *testing.T) {
 }
 
 func BenchmarkShapedLine(b *testing.B) {
-	for _, s := range []Shape{{Rate: 125_000_000, Delay: time.Millisecond}, {Rate: 12_500_000, Delay: 20 * time.Millisecond, Loss: 0.001}} {
+	for _, s := range []Shape{{Rate: 125_000_000, Delay: time.Millisecond},
+		{Rate: 12_500_000, Delay: 20 * time.Millisecond, Loss: 0.001}} {
 		b.Run(fmt.Sprintf("%dMbit-%s-%g", s.Rate*8/1_000_000, 2*s.Delay, s.Loss), func(b *testing.B) {
 			f := newFleet(b, onLoopback(b), 1, 1)
 			defer f.close(b)

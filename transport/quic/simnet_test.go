@@ -37,7 +37,12 @@ type network struct {
 }
 
 func newNetwork(seed uint64) *network {
-	return &network{rng: rand.New(rand.NewPCG(seed, 1)), nodes: map[string]simnet.PacketReceiver{}, dead: map[string]bool{}, split: map[string]int{}}
+	return &network{
+		rng:   rand.New(rand.NewPCG(seed, 1)),
+		nodes: map[string]simnet.PacketReceiver{},
+		dead:  map[string]bool{},
+		split: map[string]int{},
+	}
 }
 
 func (n *network) AddNode(a net.Addr, r simnet.PacketReceiver) {
@@ -50,7 +55,8 @@ func (n *network) SendPacket(p simnet.Packet) error {
 	from, to := p.From.String(), p.To.String()
 	n.mu.Lock()
 	r := n.nodes[to]
-	if n.dead[from] || n.dead[to] || n.split[from] != n.split[to] || n.rng.Float64() < n.loss || n.drop != nil && n.drop(p) {
+	if n.dead[from] || n.dead[to] || n.split[from] != n.split[to] || n.rng.Float64() < n.loss ||
+		n.drop != nil && n.drop(p) {
 		r = nil
 	}
 	n.mu.Unlock()
@@ -232,7 +238,8 @@ func (s *scene) program(ctx context.Context, me int, l linktest.Link, epoch uint
 				return err
 			}
 			if want := s.content(from, me, epoch, seq); got != seq || op != "op" || !bytes.Equal(p, want) {
-				s.t.Errorf("seed %d: %d from %d in epoch %d: got %s #%d of %d bytes, want #%d of %d", s.seed, me, from, epoch, op, got, len(p), seq, len(want))
+				s.t.Errorf("seed %d: %d from %d in epoch %d: got %s #%d of %d bytes, want #%d of %d", s.seed, me, from, epoch, op,
+					got, len(p), seq, len(want))
 				return errors.New("wrong")
 			}
 		}

@@ -45,7 +45,8 @@ func TestStrangers(t *testing.T) {
 			t.Errorf("%s and %s are two addresses", a, b)
 		}
 	}
-	if origin(udp("192.0.2.1", 1)) == origin(udp("192.0.2.2", 1)) || origin(udp("2001:db8::1", 1)) == origin(udp("2001:db8:0:1::1", 1)) {
+	if origin(udp("192.0.2.1", 1)) == origin(udp("192.0.2.2", 1)) ||
+		origin(udp("2001:db8::1", 1)) == origin(udp("2001:db8:0:1::1", 1)) {
 		t.Error("two addresses are one")
 	}
 }

@@ -50,7 +50,8 @@ func TestDeathIsNoticed(t *testing.T) {
 			suspected := time.Since(began)
 			g := endOf(t, q)
 			gone := time.Since(began)
-			if suspected > time.Second || gone > 2*time.Second || suspected < 400*time.Millisecond || gone < time.Second || g.Cause != Silent {
+			if suspected > time.Second || gone > 2*time.Second || suspected < 400*time.Millisecond || gone < time.Second ||
+				g.Cause != Silent {
 				t.Errorf("offset %s: suspected after %s, gone after %s: %v", offset, suspected, gone, g)
 			}
 			if q.Suspected() {

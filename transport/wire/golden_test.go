@@ -33,7 +33,8 @@ func node32(b byte) (n NodeID) {
 
 // samples returns a value of every message.
 func samples() map[string]Body {
-	roster, err := Roster{{0, node32(1), []string{"10.0.0.1:4433", "[::1]:4433"}, "left"}, {7, node32(2), nil, ""}}.Message()
+	roster, err := Roster{{0, node32(1), []string{"10.0.0.1:4433", "[::1]:4433"}, "left"},
+		{7, node32(2), nil, ""}}.Message()
 	if err != nil {
 		panic(err)
 	}
@@ -66,7 +67,17 @@ func sampleFrames(t testing.TB) map[string][]byte {
 		out[name] = f
 	}
 	payload := []byte{1, 2, 3, 4, 5}
-	f, err := Header{Kind: KindData, Run: run16(1), Sender: 3, Op: "centre", Epoch: 2, Order: 9, Seq: 1 << 63, Total: 1 << 30, Offset: 1 << 20}.Append(nil, payload)
+	f, err := Header{
+		Kind:   KindData,
+		Run:    run16(1),
+		Sender: 3,
+		Op:     "centre",
+		Epoch:  2,
+		Order:  9,
+		Seq:    1 << 63,
+		Total:  1 << 30,
+		Offset: 1 << 20,
+	}.Append(nil, payload)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -130,7 +141,8 @@ func TestGolden(t *testing.T) {
 // TestOffsets compares the offsets in docs/wire-format.md with a data frame.
 func TestOffsets(t *testing.T) {
 	f := sampleFrames(t)["data"]
-	want := map[int]string{0: "BRWF", 4: "\x03", 5: "\x0a", 6: "\x00", 7: "\x06", 8: "\x05\x00\x00\x00", 16: "\x01\x02\x03", 32: "\x02\x00\x00\x00", 36: "\x03\x00\x00\x00",
+	want := map[int]string{0: "BRWF", 4: "\x03", 5: "\x0a", 6: "\x00", 7: "\x06", 8: "\x05\x00\x00\x00",
+		16: "\x01\x02\x03", 32: "\x02\x00\x00\x00", 36: "\x03\x00\x00\x00",
 		40: "\x09\x00", 48: "\x00\x00\x00\x00\x00\x00\x00\x80", 56: "\x00\x00\x00\x40\x00", 64: "\x00\x00\x10\x00\x00", 72: "centre\x01\x02\x03\x04\x05"}
 	for at, s := range want {
 		if got := string(f[at:min(len(f), at+len(s))]); got != s {

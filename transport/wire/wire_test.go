@@ -205,7 +205,8 @@ func TestHostileMessages(t *testing.T) {
 			t.Errorf("%s: %T: %v", name, err, err)
 		}
 	}
-	if m, err := Unmarshal(Header{Kind: KindLeave}, raw(t, map[int]any{1: "x", 99: []int{1}})); err != nil || m != (Leave{"x"}) {
+	if m, err := Unmarshal(Header{Kind: KindLeave}, raw(t, map[int]any{1: "x", 99: []int{1}})); err != nil ||
+		m != (Leave{"x"}) {
 		t.Errorf("an unknown key: %+v, %v", m, err)
 	}
 }
@@ -235,7 +236,15 @@ func TestHostileRosters(t *testing.T) {
 
 func TestNamesAreCleaned(t *testing.T) {
 	evil := "a\x00b\x1b[31mred\x1b[0m\nline\u202edlrow\u200b\x9b31m../../etc\\passwd\r"
-	h := Hello{Role: Worker, Name: evil, Software: evil, Kernels: evil, Device: evil, Listen: []string{evil}, Data: map[string]string{evil: evil}}
+	h := Hello{
+		Role:     Worker,
+		Name:     evil,
+		Software: evil,
+		Kernels:  evil,
+		Device:   evil,
+		Listen:   []string{evil},
+		Data:     map[string]string{evil: evil},
+	}
 	f, err := Marshal(Header{}, h)
 	if err == nil { // the byte 0x9b alone is not UTF-8
 		head, p, _ := next(f)
@@ -245,7 +254,15 @@ func TestNamesAreCleaned(t *testing.T) {
 		t.Error("invalid UTF-8 is read")
 	}
 	evil = strings.ReplaceAll(evil, "\x9b", "\u009b")
-	h = Hello{Role: Worker, Name: evil, Software: evil, Kernels: evil, Device: evil, Listen: []string{evil}, Data: map[string]string{evil: evil}}
+	h = Hello{
+		Role:     Worker,
+		Name:     evil,
+		Software: evil,
+		Kernels:  evil,
+		Device:   evil,
+		Listen:   []string{evil},
+		Data:     map[string]string{evil: evil},
+	}
 	f, err = Marshal(Header{}, h)
 	if err != nil {
 		t.Fatal(err)
@@ -273,7 +290,8 @@ func TestNamesAreCleaned(t *testing.T) {
 	if want := "ab[31mred[0m linedlrow31m.._.._etc_passwd"; got.Name != want {
 		t.Errorf("name %q, want %q", got.Name, want)
 	}
-	for in, want := range map[string]string{"..": "__", ".": "_", " a ": "a", "": "", "\x00": "", "h\u00e9": "h\u00e9", strings.Repeat("x", 1000): strings.Repeat("x", 64), "a/../b": "a_.._b"} {
+	for in, want := range map[string]string{"..": "__", ".": "_", " a ": "a", "": "", "\x00": "", "h\u00e9": "h\u00e9",
+		strings.Repeat("x", 1000): strings.Repeat("x", 64), "a/../b": "a_.._b"} {
 		if s := CleanName(in); s != want {
 			t.Errorf("%q becomes %q, want %q", in, s, want)
 		}
