@@ -255,7 +255,8 @@ func TestFleetDoesNotJitter(t *testing.T) {
 		before := edges(d.screenText())
 		for i := range c.now.Workers {
 			w := &c.now.Workers[i]
-			w.Sent, w.Received, w.RTT, w.Silent, w.Name = 999.4e9, 1, 9876*time.Millisecond, 61*time.Second, "a-machine-with-quite-a-long-name.cluster.example"
+			w.Sent, w.Received, w.RTT, w.Silent, w.Name = 999.4e9, 1, 9876*time.Millisecond, 61*time.Second,
+				"a-machine-with-quite-a-long-name.cluster.example"
 			w.Members, w.State = []engine.Member{0, 2, 4, 100, 102, 1000}, event.Cordoned
 		}
 		for i := range c.now.Links {

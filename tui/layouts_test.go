@@ -80,7 +80,8 @@ func TestLayouts(t *testing.T) {
 
 // TestLayoutsOfAFile checks that invalid parts of a saved layout are dropped.
 func TestLayoutsOfAFile(t *testing.T) {
-	s := panel.ParseSettings([]byte(`{"charts": ["loss"], "layouts": {"a": {"charts": ["bytes", "bytes", "x\u0007"], "near": {"bytes": 99}, "smoothing": 0.5, "linear": true},
+	s := panel.ParseSettings([]byte(
+		`{"charts": ["loss"], "layouts": {"a": {"charts": ["bytes", "bytes", "x\u0007"], "near": {"bytes": 99}, "smoothing": 0.5, "linear": true},
 		"save": {"charts": ["loss"]}, "\u0007": {}, "": {}}}`))
 	a, ok := s.Layouts["a"]
 	if !ok || len(s.Layouts) != 1 || !slices.Equal(a.Charts, []string{"bytes"}) || a.Near["bytes"] != panel.MaxNear ||
@@ -94,7 +95,8 @@ func TestLayoutsOfAFile(t *testing.T) {
 
 // TestRunListOfAFile checks that invalid parts of the saved columns and order of runs are dropped.
 func TestRunListOfAFile(t *testing.T) {
-	s := panel.ParseSettings([]byte(`{"runs": {"columns": ["test", "test", "", "x\u0007", "eta"], "sort": "eta", "reverse": true}}`))
+	s := panel.ParseSettings([]byte(
+		`{"runs": {"columns": ["test", "test", "", "x\u0007", "eta"], "sort": "eta", "reverse": true}}`))
 	if l := s.Runs; !slices.Equal(l.Columns, []string{"test", "eta"}) || l.Sort != "eta" || !l.Reverse {
 		t.Errorf("%+v", l)
 	}

@@ -23,7 +23,8 @@ func TestWorkbenchPage(t *testing.T) {
 		o.Source, o.Library = replay.NewReplay(&memoryLog{rs: sourcetest.Run(3, 20)}), &fakeLibrary{}
 	})
 	var b strings.Builder
-	b.WriteString(heading + "\nIn lists and tables `j` and `k`, or the arrows, move by a row, `g` and `G` to the first and the last, `pgdown` and\n`pgup` by a page.\n\n| where | key | effect |\n|---|---|---|\n")
+	b.WriteString(heading + "\nIn lists and tables `j` and `k`, or the arrows, move by a row, `g` and `G` to the first " +
+		"and the last, `pgdown` and\n`pgup` by a page.\n\n| where | key | effect |\n|---|---|---|\n")
 	motion := []string{"j down", "k up", "up", "g", "g home", "G", "G end", "pgdown", "pgup"}
 	group := ""
 	for _, l := range helpLines(helpGroups(d.model)) {
@@ -35,7 +36,9 @@ func TestWorkbenchPage(t *testing.T) {
 			fmt.Fprintf(&b, "| %s | `%s` | %s |\n", group, l.key, l.title)
 		}
 	}
-	b.WriteString("\n## The command line\n\n`:` opens it. A unique prefix of a command is enough (`:q`), and `tab` completes commands and their values. `ctrl+p`\nfinds the same actions, and knobs, members, charts, workers, runs and presets by name; it shows why one is unavailable.\n\n| word | effect |\n|---|---|\n")
+	b.WriteString("\n## The command line\n\n`:` opens it. A unique prefix of a command is enough (`:q`), " +
+		"and `tab` completes commands and their values. `ctrl+p`\nfinds the same actions, and knobs, members, charts, " +
+		"workers, runs and presets by name; it shows why one is unavailable.\n\n| word | effect |\n|---|---|\n")
 	for _, c := range d.commands() {
 		fmt.Fprintf(&b, "| `:%s` | %s |\n", strings.ReplaceAll(strings.TrimSpace(c.Name+" "+c.Args), "|", `\|`),
 			c.Title)

@@ -213,7 +213,8 @@ func TestPanelsAreComplete(t *testing.T) {
 func TestPaletteOrder(t *testing.T) {
 	d := open(t, 120, 40, sourcetest.Run(3, 40), nil)
 	p := newPalette(d.model)
-	for typed, want := range map[string]string{"lay": "layout ", "undo": "undo your", "charts": "screen Charts", "": "screen Live"} {
+	for typed, want := range map[string]string{"lay": "layout ", "undo": "undo your", "charts": "screen Charts",
+		"": "screen Live"} {
 		p.SetText(typed)
 		if found := p.Matches(); !strings.HasPrefix(found[0].Title, want) {
 			t.Errorf("%q finds %q first, want %q", typed, found[0].Title, want)

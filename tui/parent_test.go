@@ -25,7 +25,8 @@ func TestForkEventsNameTheParent(t *testing.T) {
 		[]event.Record{{State: &event.State{Phase: event.Stopped, Round: 200}}})
 	s.records["/s/seed-1"] = recordsUntil(s.records["/s/seed-1"], 170)
 	d := openLibrary(t, 200, 50, s, "")
-	d.deliver(panel.OpenedMsg{Opened: panel.Opened{Session: "/s/fork", Source: sourcetest.NewMemory(fork...), Commander: d}})
+	d.deliver(panel.OpenedMsg{Opened: panel.Opened{Session: "/s/fork", Source: sourcetest.NewMemory(fork...),
+		Commander: d}})
 	d.shows("at round 161: loss")
 	d.hides("without it", "eta 0.05 at round 101")
 	d.now = d.now.Add(time.Second)

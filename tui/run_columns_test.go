@@ -48,7 +48,8 @@ func TestRunColumns(t *testing.T) {
 		t.Error("a column without a value is shown")
 	}
 	// A wide column that does not fit hides no narrower one of less weight.
-	fits, name := panel.FitColumns([]panel.Column[int]{{Name: "wide", Width: 30, Weight: 2}, {Name: "least", Width: 5, Weight: 1},
+	fits, name := panel.FitColumns([]panel.Column[int]{{Name: "wide", Width: 30, Weight: 2},
+		{Name: "least", Width: 5, Weight: 1},
 		{Name: "most", Width: 10, Weight: 3}}, 40, 10, 99)
 	for _, c := range fits {
 		kept = append(kept, c.Name)

@@ -66,7 +66,8 @@ func TestLiveRunsOfHostsComeFirst(t *testing.T) {
 // and that clicks still select the right row.
 func TestHostErrorIsComplete(t *testing.T) {
 	const why = "lab does not answer: kex_exchange_identification: read: Connection reset by peer; " +
-		"ask whoever keeps that machine whether its control socket for ssh has moved, and write its port as ada@lab:2222 LASTWORD"
+		"ask whoever keeps that machine whether its control socket for ssh has moved, and write its port as ada@lab:2222 " +
+		"LASTWORD"
 	for _, size := range [][2]int{{60, 20}, {80, 24}, {120, 36}} {
 		d := openLibrary(t, size[0], size[1], &fakeLibrary{list: []session.Info{{Name: "here", Dir: "/s/here"},
 			{Name: "mute", Dir: "/s/mute", Err: why}}}, "j")

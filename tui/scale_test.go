@@ -123,7 +123,9 @@ func TestAxisOfLayouts(t *testing.T) {
 	if d.ActiveAxis() != axis.Samples || k.kept[len(k.kept)-1].Layouts["fine"].Axis != "sample" {
 		t.Errorf("it comes back over %ss, kept %+v", d.ActiveAxis(), k.kept[len(k.kept)-1])
 	}
-	if s := panel.ParseSettings([]byte(`{"layouts": {"a": {"axis": "weeks"}, "b": {"axis": "byte"}}}`)); s.Layouts["a"].Axis != "" || s.Layouts["b"].Axis != "byte" {
+	if s := panel.ParseSettings(
+		[]byte(`{"layouts": {"a": {"axis": "weeks"}, "b": {"axis": "byte"}}}`)); s.Layouts["a"].Axis != "" ||
+		s.Layouts["b"].Axis != "byte" {
 		t.Errorf("read are %+v", s.Layouts)
 	}
 	for line, want := range map[string]string{"axis weeks": `no axis "weeks": choose one of round, step`,

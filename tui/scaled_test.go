@@ -88,7 +88,13 @@ func TestStepsScaleASchedule(t *testing.T) {
 // TestScaleRefusals checks what scaling refuses: += on a schedule, and a factor that leaves the bounds.
 func TestScaleRefusals(t *testing.T) {
 	d := open(t, 120, 40, sourcetest.Run(6, 400), nil)
-	d.apply(event.Record{Edit: &event.Edit{At: 100, Algorithm: "sample", Knob: "eta", Expr: "linear:50..9@900", By: "ann"}})
+	d.apply(event.Record{Edit: &event.Edit{
+		At:        100,
+		Algorithm: "sample",
+		Knob:      "eta",
+		Expr:      "linear:50..9@900",
+		By:        "ann",
+	}})
 	d.press("k", "j")
 	for range 4 {
 		d.press("l")

@@ -68,7 +68,8 @@ func TestParseCommand(t *testing.T) {
 		{`{"id":`, "not a JSON object", 0},
 		{`eta=0.1`, "not a JSON object", 0},
 	} {
-		if cmd, err := parseCommand([]byte(c.line)); err == nil || !strings.Contains(err.Error(), c.says) || cmd.ID != c.id || strings.ContainsAny(err.Error(), "\n") ||
+		if cmd, err := parseCommand([]byte(c.line)); err == nil || !strings.Contains(err.Error(), c.says) || cmd.ID != c.id ||
+			strings.ContainsAny(err.Error(), "\n") ||
 			strings.Contains(err.Error(), "Go ") || strings.Contains(err.Error(), "cli.") {
 			t.Errorf("%s is answered by %v (id %d), want %q (id %d)", c.line, err, cmd.ID, c.says, c.id)
 		}
@@ -134,7 +135,9 @@ func controlOf(t *testing.T, obey func(event.Command, func()) event.Receipt) (di
 // TestOneCommand: a client that sends one command and leaves releases the lease, even before the control socket notices
 // that it has disconnected.
 func TestOneCommand(t *testing.T) {
-	dial := controlOf(t, func(c event.Command, _ func()) event.Receipt { return event.Receipt{ID: c.ID, Accepted: c.Members < 9} })
+	dial := controlOf(t, func(c event.Command, _ func()) event.Receipt {
+		return event.Receipt{ID: c.ID, Accepted: c.Members < 9}
+	})
 	for i, name := range []string{"ann", "bob", "cid"} {
 		r, err := runConn{Client: dial(name)}.commandAndLeave(t.Context(), event.Command{ID: uint64(i), Members: 8 + i})
 		if err != nil || r.Accepted != (i == 0) || r.Reason != "" { // the lease would be the reason
@@ -156,7 +159,8 @@ func talk(t *testing.T, lines string, obey func(event.Command, func()) event.Rec
 	if _, err := io.WriteString(end, lines); err != nil {
 		t.Fatal(err)
 	}
-	if err := attachProgram(t.Context(), runConn{Client: client, name: "a"}, "tuner", false, streams{in: in, out: &out, err: io.Discard}); err != nil {
+	if err := attachProgram(t.Context(), runConn{Client: client, name: "a"}, "tuner", false,
+		streams{in: in, out: &out, err: io.Discard}); err != nil {
 		t.Fatal(err)
 	}
 	out.mu.Lock()

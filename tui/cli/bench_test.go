@@ -12,7 +12,16 @@ import (
 
 // TestFigureText: a row has every column, and omits values that were not measured.
 func TestFigureText(t *testing.T) {
-	whole := figureText(bench.Figure{Name: "product", Value: 231.25, Unit: "GFLOP/s", Ratio: 0.954, Scatter: 0.012, Goal: 0.9, Limit: "registers", Note: "idle"})
+	whole := figureText(bench.Figure{
+		Name:    "product",
+		Value:   231.25,
+		Unit:    "GFLOP/s",
+		Ratio:   0.954,
+		Scatter: 0.012,
+		Goal:    0.9,
+		Limit:   "registers",
+		Note:    "idle",
+	})
 	if !strings.Contains(whole, "231.2 GFLOP/s") || !strings.HasSuffix(whole, "0.95 ±0.01  0.90  registers; idle") {
 		t.Errorf("%q", whole)
 	}
@@ -42,7 +51,8 @@ func TestSuites(t *testing.T) {
 // TestBenchNoise: the shortest suite prints one object a line, each with a positive value.
 func TestBenchNoise(t *testing.T) {
 	var out, errs bytes.Buffer
-	if code := Run(t.Context(), []string{"bench", "noise", "--json", "--each", "10ms"}, streams{out: &out, err: &errs}); code != 0 {
+	if code := Run(t.Context(), []string{"bench", "noise", "--json", "--each", "10ms"},
+		streams{out: &out, err: &errs}); code != 0 {
 		t.Fatalf("exit %d: %s", code, &errs)
 	}
 	lines := strings.Split(strings.TrimSpace(out.String()), "\n")
@@ -51,7 +61,8 @@ func TestBenchNoise(t *testing.T) {
 	}
 	for _, l := range lines {
 		var m bench.Figure
-		if err := json.Unmarshal([]byte(l), &m); err != nil || m.Suite != "noise" || m.Name == "" || !(m.Value > 0) || math.IsInf(m.Value, 0) {
+		if err := json.Unmarshal([]byte(l), &m); err != nil || m.Suite != "noise" || m.Name == "" || !(m.Value > 0) ||
+			math.IsInf(m.Value, 0) {
 			t.Errorf("%s: %v", l, err)
 		}
 	}

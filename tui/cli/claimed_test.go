@@ -89,7 +89,8 @@ func TestClaimed(t *testing.T) {
 		var out bytes.Buffer
 		printClaims(&out, j, y, func(metric string) (float64, bool) { return 2.5, metric == "test_error" })
 		text := out.String()
-		if !strings.Contains(text, c.want) || !strings.Contains(text, "brood reproduce") || strings.Contains(text, "stated") != strings.Contains(c.want, "stated") {
+		if !strings.Contains(text, c.want) || !strings.Contains(text, "brood reproduce") ||
+			strings.Contains(text, "stated") != strings.Contains(c.want, "stated") {
 			t.Errorf("a run of %s says\n%swant %q", c.preset, text, c.want)
 		}
 	}

@@ -31,7 +31,8 @@ func harmless(t *testing.T, what, text string) {
 func TestClean(t *testing.T) {
 	var out bytes.Buffer
 	n, err := fmt.Fprintf(&cleaned{&out}, "%s\té–漢\r\n\xff\x9b", evil)
-	if want := "e�]0;title��[2J�[31m�x\n��2J����\té–漢\n��"; err != nil || n != len(evil)+len("\té–漢\r\n\xff\x9b") || out.String() != want {
+	if want := "e�]0;title��[2J�[31m�x\n��2J����\té–漢\n��"; err != nil || n != len(evil)+len("\té–漢\r\n\xff\x9b") ||
+		out.String() != want {
 		t.Errorf("%d bytes, %v: %q, want %q", n, err, out.String(), want)
 	}
 	harmless(t, "cleaned", out.String())

@@ -18,9 +18,21 @@ func TestRoundOfResults(t *testing.T) {
 	var c comparison
 	for _, tested := range []uint64{4, 6} {
 		dir := filepath.Join(t.TempDir(), "run")
-		sourcetest.Write(t, dir, event.Record{At: 1e18, Config: &event.Config{Version: 1, Model: "mlp", Data: "glyphs", Limit: event.Limit{Rounds: 9}}},
-			event.Record{At: 1e18, Plan: &event.Plan{Epoch: 1, From: event.Fresh, Algorithm: "dp-sgd", New: collective.Place(collective.IDs(2), []int{0})}},
-			event.Record{At: 2e18, Commit: &event.Commit{Epoch: 1, To: 6, Rounds: 6, Nanos: 1e9, Progress: event.Progress{Rounds: 6, Samples: 60, Epochs: 1}}},
+		sourcetest.Write(t, dir, event.Record{At: 1e18,
+			Config: &event.Config{Version: 1, Model: "mlp", Data: "glyphs", Limit: event.Limit{Rounds: 9}}},
+			event.Record{At: 1e18, Plan: &event.Plan{
+				Epoch:     1,
+				From:      event.Fresh,
+				Algorithm: "dp-sgd",
+				New:       collective.Place(collective.IDs(2), []int{0}),
+			}},
+			event.Record{At: 2e18, Commit: &event.Commit{
+				Epoch:    1,
+				To:       6,
+				Rounds:   6,
+				Nanos:    1e9,
+				Progress: event.Progress{Rounds: 6, Samples: 60, Epochs: 1},
+			}},
 			event.Record{At: 2e18, Evaluation: &event.Evaluation{Round: tested, TestError: 2.5, TestLoss: 0.5, Samples: 10}})
 		run, err := archive.Read(dir)
 		if err != nil {
@@ -48,9 +60,20 @@ func TestCompareEqualsWorkbench(t *testing.T) {
 			if name == "centre.loss" {
 				members = nil
 			}
-			records = append(records, event.Record{Points: &event.Points{Round: 1, Series: name, Members: members, Values: []float64{1}}})
+			records = append(records, event.Record{Points: &event.Points{
+				Round:   1,
+				Series:  name,
+				Members: members,
+				Values:  []float64{1},
+			}})
 		}
-		records = append(records, event.Record{Commit: &event.Commit{Epoch: 1, To: 1, Rounds: 1, Nanos: 1e9, Progress: event.Progress{Rounds: 1}}})
+		records = append(records, event.Record{Commit: &event.Commit{
+			Epoch:    1,
+			To:       1,
+			Rounds:   1,
+			Nanos:    1e9,
+			Progress: event.Progress{Rounds: 1},
+		}})
 		for i := range records {
 			records[i].At = 1e18
 		}

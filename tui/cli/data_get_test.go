@@ -89,7 +89,8 @@ func TestGet(t *testing.T) {
 		return out.String()
 	}
 	plain := get(false)
-	for _, want := range []string{"^mnist: .* from http://127.* into " + regexp.QuoteMeta(dir), "\n  t10k-labels-idx1-ubyte.gz +100 %  ", "\nmnist is ready: 55 training, 5 validation and 60 test samples\n$"} {
+	for _, want := range []string{"^mnist: .* from http://127.* into " + regexp.QuoteMeta(dir),
+		"\n  t10k-labels-idx1-ubyte.gz +100 %  ", "\nmnist is ready: 55 training, 5 validation and 60 test samples\n$"} {
 		if !regexp.MustCompile(want).MatchString(plain) {
 			t.Errorf("no %q in:\n%s", want, plain)
 		}
@@ -104,7 +105,8 @@ func TestGet(t *testing.T) {
 	if err := os.WriteFile(path, []byte("damaged"), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	if lines := get(true); strings.Count(lines, "\n") != 3 || !strings.Contains(lines, "\r  t10k-images-idx3-ubyte.gz") || requests != 5 {
+	if lines := get(true); strings.Count(lines, "\n") != 3 || !strings.Contains(lines, "\r  t10k-images-idx3-ubyte.gz") ||
+		requests != 5 {
 		t.Errorf("%d requests, printed %q", requests, lines)
 	}
 	t.Setenv("BROOD_DATA", filepath.Dir(dir)) // what lies there hides the cache
@@ -114,7 +116,8 @@ func TestGet(t *testing.T) {
 	t.Setenv("HOME", t.TempDir())
 	t.Setenv("LocalAppData", os.Getenv("HOME"))
 	err := getData(context.Background(), streams{out: &bytes.Buffer{}}, set, time.Minute)
-	if err == nil || !strings.Contains(err.Error(), path) || !strings.Contains(err.Error(), "remove that file") || requests != 5 {
+	if err == nil || !strings.Contains(err.Error(), path) || !strings.Contains(err.Error(), "remove that file") ||
+		requests != 5 {
 		t.Errorf("%v after %d requests", err, requests)
 	}
 }
@@ -138,9 +141,11 @@ func TestGetFails(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			nowhere(t)
 			var out, errs bytes.Buffer
-			code := Run(context.Background(), []string{"data", "get", "mnist", "--from", serve(t, c.answer), "--stall", "200ms"}, streams{out: &out, err: &errs})
+			code := Run(context.Background(), []string{"data", "get", "mnist", "--from", serve(t, c.answer), "--stall", "200ms"},
+				streams{out: &out, err: &errs})
 			line, rest, _ := strings.Cut(errs.String(), "\n")
-			if code != exitFailed || !strings.HasPrefix(line, "brood: data mnist: http://127.") || !strings.Contains(line, c.says) || rest != "" {
+			if code != exitFailed || !strings.HasPrefix(line, "brood: data mnist: http://127.") ||
+				!strings.Contains(line, c.says) || rest != "" {
 				t.Errorf("status %d: %q", code, errs.String())
 			}
 			var m *data.MissingError

@@ -45,7 +45,8 @@ func TestDenied(t *testing.T) {
 		}
 		return dir
 	}
-	shut, log, lock, socket := theirs("shut", 0, ""), theirs("log", 0, "log-000001.brood"), theirs("lock", 0, "lock"), theirs("socket", 0, "socket")
+	shut, log, lock, socket := theirs("shut", 0, ""), theirs("log", 0, "log-000001.brood"), theirs("lock", 0, "lock"),
+		theirs("socket", 0, "socket")
 	for _, c := range []struct{ line, path string }{
 		{"log " + shut, shut},
 		{"attach " + shut, shut},
@@ -58,7 +59,9 @@ func TestDenied(t *testing.T) {
 	} {
 		refused(t, c.path+": permission denied: ask its owner", strings.Fields(c.line)...)
 	}
-	if status, stdout, stderr := typing("sessions", others); status != 0 || !strings.Contains(stdout, "lock ") || !strings.Contains(stdout, "permission denied") || stderr != "brood: "+shut+": permission denied: not listed; ask the owner for read permission\n" {
+	if status, stdout, stderr := typing("sessions", others); status != 0 || !strings.Contains(stdout, "lock ") ||
+		!strings.Contains(stdout, "permission denied") ||
+		stderr != "brood: "+shut+": permission denied: not listed; ask the owner for read permission\n" {
 		t.Errorf("status %d, %q, %q", status, stdout, stderr)
 	}
 	t.Setenv("BROOD_SESSIONS", others)
@@ -68,7 +71,8 @@ func TestDenied(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	if status, stdout, stderr := typing("sessions"); status != 0 || stdout != "" || !strings.Contains(stderr, " and 1 more: permission denied") {
+	if status, stdout, stderr := typing("sessions"); status != 0 || stdout != "" ||
+		!strings.Contains(stderr, " and 1 more: permission denied") {
 		t.Errorf("with none that may be opened: status %d, %q, %q", status, stdout, stderr)
 	}
 }

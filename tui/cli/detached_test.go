@@ -17,7 +17,8 @@ func TestBackgroundRunEndsEarly(t *testing.T) {
 	t.Setenv("BROOD_SESSIONS", home)
 	var out, errs bytes.Buffer
 	s := streams{out: &out, err: &errs}
-	args := []string{"run", "--json", "--session", dir, "--model", "softmax", "--data", "glyphs", "--algorithm", "dp-sgd", "--members", "1", "--rounds", "2"}
+	args := []string{"run", "--json", "--session", dir, "--model", "softmax", "--data", "glyphs", "--algorithm", "dp-sgd",
+		"--members", "1", "--rounds", "2"}
 	if status := Run(context.Background(), args, s); status != 0 {
 		t.Fatal(errs.String())
 	}
@@ -38,7 +39,8 @@ func TestBackgroundRunEndsEarly(t *testing.T) {
 		t.Fatalf("%q, want %q", out.String(), want)
 	}
 	gone <- errors.New("signal: killed")
-	if _, err := waitStarted(context.Background(), dir, gone, filepath.Join(dir, "no.log"), func(uint64) {}); err == nil || !strings.Contains(err.Error(), "signal: killed") {
+	if _, err := waitStarted(context.Background(), dir, gone, filepath.Join(dir, "no.log"), func(uint64) {}); err == nil ||
+		!strings.Contains(err.Error(), "signal: killed") {
 		t.Fatalf("a run whose process was killed: %v", err)
 	}
 }

@@ -104,7 +104,9 @@ func TestFullForms(t *testing.T) {
 			continue
 		}
 		full, err := p.InFull()
-		if same := full.Options.Limit.Rounds == p.Options.Limit.Rounds && full.Options.Limit.Epochs == p.Options.Limit.Epochs && full.Options.Members == p.Options.Members && full.Options.Model == p.Options.Model; err != nil || same && slices.Equal(full.Settings(), p.Settings()) {
+		if same := full.Options.Limit.Rounds == p.Options.Limit.Rounds &&
+			full.Options.Limit.Epochs == p.Options.Limit.Epochs && full.Options.Members == p.Options.Members &&
+			full.Options.Model == p.Options.Model; err != nil || same && slices.Equal(full.Settings(), p.Settings()) {
 			t.Errorf("%s in full is its short form: %v", name, err)
 			continue
 		}

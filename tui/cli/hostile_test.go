@@ -98,12 +98,15 @@ func TestHostileNames(t *testing.T) {
 	}
 	f.Tensors = append(f.Tensors, safetensors.Tensor{Name: evil, Shape: []int{1}, F: make([]float32, 1)})
 	spare, lacks := filepath.Join(dir, "spare.safetensors"), filepath.Join(dir, "lacks.safetensors")
-	if err := errors.Join(safetensors.Save(spare, f), safetensors.Save(lacks, safetensors.File{Tensors: f.Tensors[len(f.Tensors)-1:], Meta: map[string]string{"brood.model": evil}})); err != nil {
+	if err := errors.Join(safetensors.Save(spare, f),
+		safetensors.Save(lacks, safetensors.File{Tensors: f.Tensors[len(f.Tensors)-1:],
+			Meta: map[string]string{"brood.model": evil}})); err != nil {
 		t.Fatal(err)
 	}
 
 	missing := filepath.Join(dir, "missing")
-	tiny := []string{"run", "--plain", "--data", "glyphs", "--model", "softmax", "--algorithm", "dp-sgd", "--members", "1", "--rounds", "1", "--workers", "1"}
+	tiny := []string{"run", "--plain", "--data", "glyphs", "--model", "softmax", "--algorithm", "dp-sgd", "--members", "1",
+		"--rounds", "1", "--workers", "1"}
 	for _, c := range []struct {
 		args []string
 		says string // in the output or the error
@@ -149,7 +152,8 @@ func TestHostileNames(t *testing.T) {
 		}
 	}
 	// error text of a device compiler
-	if text := sentence(fmt.Errorf("load gemm: %w: %s", errors.New("build failed"), "a.cl:1: "+evil)); strings.Contains(text, "\n") || strings.Contains(text, "\x1b") {
+	if text := sentence(fmt.Errorf("load gemm: %w: %s", errors.New("build failed"), "a.cl:1: "+evil)); strings.Contains(
+		text, "\n") || strings.Contains(text, "\x1b") {
 		t.Errorf("an error of a device is %q", text)
 	}
 }

@@ -52,7 +52,8 @@ func TestRail(t *testing.T) {
 		t.Fatal(err)
 	}
 	entries, sums, err := readRail(bytes.NewReader(out.Bytes()), "lab")
-	if err != nil || len(entries) != 2 || entries[0].Dir != "ssh://lab/running" || !entries[0].Running || entries[1].Host != "lab" {
+	if err != nil || len(entries) != 2 || entries[0].Dir != "ssh://lab/running" || !entries[0].Running ||
+		entries[1].Host != "lab" {
 		t.Fatalf("%+v, %v", entries, err)
 	}
 	there := archive.Entry{Name: "done", Dir: filepath.Join(home, "done")}
@@ -71,8 +72,8 @@ func TestRail(t *testing.T) {
 		return strings.Repeat(string(text), times)
 	}
 	_, sums, err = readRail(strings.NewReader(message(1, func(*railRun) {})), "lab")
-	if got := sums["ssh://lab/done"]; err != nil || got.Seconds != 9 || !math.IsInf(got.Loss, 1) || len(got.Figures) != 1 ||
-		len(got.Settings) != 1 || got.Settings[0].Value != "0.1" {
+	if got := sums["ssh://lab/done"]; err != nil || got.Seconds != 9 || !math.IsInf(got.Loss, 1) ||
+		len(got.Figures) != 1 || len(got.Settings) != 1 || got.Settings[0].Value != "0.1" {
 		t.Errorf("got %+v, %v", got, err)
 	}
 	for want, text := range map[string]string{
@@ -130,13 +131,15 @@ func TestRequestRuns(t *testing.T) {
 			t.Cleanup(h.end)
 			folder := h.all()[0]
 			s := h.summary(folder) // which may have come meanwhile
-			if asking := s.Err == "requesting the runs of lab"; folder.Folder != archive.HostFolder || !folder.Written.IsZero() || !asking && !strings.Contains(s.Err, c.want) {
+			if asking := s.Err == "requesting the runs of lab"; folder.Folder != archive.HostFolder ||
+				!folder.Written.IsZero() || !asking && !strings.Contains(s.Err, c.want) {
 				t.Fatalf("%+v: %q", folder, s.Err)
 			}
 			h.asks.Wait()
 			folder = h.all()[0]
 			switch s := h.summary(folder); {
-			case folder.Written.IsZero() || !strings.Contains(s.Err, c.want) || c.want == "" && (s.Err != "" || s.Runs != 1 || len(h.within(lab)) != 1):
+			case folder.Written.IsZero() || !strings.Contains(s.Err, c.want) ||
+				c.want == "" && (s.Err != "" || s.Runs != 1 || len(h.within(lab)) != 1):
 				t.Errorf("%+v: %q, %d runs", folder, s.Err, s.Runs)
 			}
 		})
@@ -187,7 +190,8 @@ func TestHostsFileOfAWorkbench(t *testing.T) {
 		t.Fatalf("%+v, %v", all, err)
 	}
 	run := archive.Entry{Name: "a", Dir: "ssh://lab/a", Host: "lab"}
-	if c := lib.Travel(run); c == nil || strings.Join(c.Args[1:], " ") != "-o ConnectTimeout=10 -t -- ada@lab brood replay a" {
+	if c := lib.Travel(run); c == nil || strings.Join(c.Args[1:], " ") != "-o ConnectTimeout=10 -t -- ada@lab brood "+
+		"replay a" {
 		t.Errorf("%v", c)
 	}
 	if run.Running = true; !strings.HasSuffix(strings.Join(lib.Travel(run).Args, " "), "brood attach a") {

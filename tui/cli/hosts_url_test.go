@@ -115,7 +115,8 @@ func TestOverlayRunWithURL(t *testing.T) {
 	h.asks.Wait()
 	entry = h.all()[0]
 	// Another test may listen on its port by now, so the reason may be another key.
-	if again, err := h.curves(entry); err != nil || again != got || entry.Running || !strings.HasPrefix(h.summary(entry).Err, "night does not answer: ") {
+	if again, err := h.curves(entry); err != nil || again != got || entry.Running ||
+		!strings.HasPrefix(h.summary(entry).Err, "night does not answer: ") {
 		t.Errorf("%v, runs %v: %s", err, entry.Running, h.summary(entry).Err)
 	}
 

@@ -43,7 +43,8 @@ func TestLogFailureStopsNoRun(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if err := errors.Join(s.Close(), os.Mkdir(filepath.Join(s.Dir(), session.ProcessLogFile), 0o700), os.WriteFile(filepath.Join(s.Dir(), session.HostLog), []byte("x"), 0o600)); err != nil {
+	if err := errors.Join(s.Close(), os.Mkdir(filepath.Join(s.Dir(), session.ProcessLogFile), 0o700),
+		os.WriteFile(filepath.Join(s.Dir(), session.HostLog), []byte("x"), 0o600)); err != nil {
 		t.Fatal(err)
 	}
 	if session.KeepHostLog(s.Dir()) == nil {

@@ -170,7 +170,8 @@ func (tr *troupe) ends() {
 		tr.exit(w, 0)
 	}
 	tr.hear()
-	if out, err := tr.brood(nil, "verify", tr.dir).CombinedOutput(); err != nil || !strings.Contains(string(out), "verified: ") || !strings.Contains(string(out), tr.last.Hash) {
+	if out, err := tr.brood(nil, "verify", tr.dir).CombinedOutput(); err != nil ||
+		!strings.Contains(string(out), "verified: ") || !strings.Contains(string(out), tr.last.Hash) {
 		tr.t.Errorf("verify: %v: %s, want %s", err, out, tr.last.Hash)
 	}
 }
@@ -181,7 +182,8 @@ func tail(s string) string { return s[max(0, len(s)-3000):] }
 func (tr *troupe) trains(n int, after uint32) {
 	tr.t.Helper()
 	tr.until(fmt.Sprintf("%d workers train", n), func() bool {
-		return tr.last.Epoch > after && tr.last.Epoch == tr.plans[len(tr.plans)-1].Epoch && len(tr.plans[len(tr.plans)-1].New.Workers()) == n
+		return tr.last.Epoch > after && tr.last.Epoch == tr.plans[len(tr.plans)-1].Epoch &&
+			len(tr.plans[len(tr.plans)-1].New.Workers()) == n
 	})
 }
 
@@ -266,14 +268,15 @@ func newTroupe(t *testing.T, onLoss string, wait int, args ...string) *troupe {
 		draw:   rand.New(rand.NewPCG(uint64(len(onLoss)), 7)),
 		env:    append(os.Environ(), "BROOD_SESSIONS="+filepath.Join(dir, "s"), "HOME="+dir),
 	}
-	tr.serve = tr.start(append([]string{"serve", "--plain", "--session", tr.dir, "--listen", "127.0.0.1:0", "--enrol", "64",
+	tr.serve = tr.start(append([]string{"serve", "--plain", "--session", tr.dir, "--listen", "127.0.0.1:0",
+		"--enrol", "64",
 		"--wait", strconv.Itoa(wait), "--for", "1h", "--on-loss", onLoss}, args...)...)
 	tr.url = tr.invite("worker")
 	return tr
 }
 
-// TestManyWorkers: up to 64 processes on this machine join and train, and no worker is lost. It logs the time until all train,
-// and the rounds per second: the figures of docs/fleet.md.
+// TestManyWorkers: up to 64 processes on this machine join and train, and no worker is lost. It logs the time until all
+// train, and the rounds per second: the figures of docs/fleet.md.
 func TestManyWorkers(t *testing.T) {
 	longtest.Need(t, longtest.Fleets, "starts 64 processes")
 	for _, n := range []int{2, 4, 8, 16, 32, 64} {

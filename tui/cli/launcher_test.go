@@ -41,11 +41,18 @@ func requests(t *testing.T) (all []panel.Request) {
 				Knobs: map[string][]event.Setting{alg.Name: {{Knob: k.Name, Expr: k.Format(k.Default)}}, "nobody": {{Knob: "x", Expr: "1"}}}})
 	}
 	return append(all, panel.Request{},
-		panel.Request{Preset: "quickstart", Options: map[string]string{"workers": "2", "threads": "3", "device": "cpu", "augment": "none", "for": "1m30s"}},
+		panel.Request{
+			Preset: "quickstart", Options: map[string]string{"workers": "2", "threads": "3", "device": "cpu", "augment": "none", "for": "1m30s"},
+		},
 		panel.Request{Preset: "quickstart", Options: map[string]string{"target": "loss=0.1", "device": "gpu"}},
-		panel.Request{Preset: "quickstart", Options: map[string]string{"algorithm": "dp-sgd", "data": "it's my data/$HOME *.npz", "model": "ü~ `x`.toml"}},
-		panel.Request{Preset: "quickstart", Knobs: map[string][]event.Setting{"parle": {{Knob: "eta", Expr: "exp:0.1*0.99/round..0.01"}, {Knob: "gamma", Expr: "cosine:100..2@+50"}}}},
-		panel.Request{Options: map[string]string{"algorithm": "openai-es", "model": "softmax", "data": "glyphs", "members": "auto", "target": "test_error=2.8"}})
+		panel.Request{
+			Preset: "quickstart", Options: map[string]string{"algorithm": "dp-sgd", "data": "it's my data/$HOME *.npz", "model": "ü~ `x`.toml"},
+		},
+		panel.Request{
+			Preset: "quickstart", Knobs: map[string][]event.Setting{"parle": {{Knob: "eta", Expr: "exp:0.1*0.99/round..0.01"}, {Knob: "gamma", Expr: "cosine:100..2@+50"}}},
+		},
+		panel.Request{Options: map[string]string{"algorithm": "openai-es", "model": "softmax", "data": "glyphs",
+			"members": "auto", "target": "test_error=2.8"}})
 }
 
 // TestLauncherOrdersItsLine: the command line that the launcher shows, parsed by a shell and by `brood run`, gives the
@@ -83,7 +90,8 @@ func TestLauncherOrdersItsLine(t *testing.T) {
 func TestLauncherServes(t *testing.T) {
 	r := panel.Request{Preset: "quickstart", Options: map[string]string{"wait": "2", "rounds": "40"}}
 	w, err := parseRequest(r)
-	if d := draft(r); err != nil || d.Err != nil || d.Command != "brood serve quickstart --wait 2 --rounds 40" || w.order.Options.Wait != 2 || w.order.Options.Workers != 2 {
+	if d := draft(r); err != nil || d.Err != nil || d.Command != "brood serve quickstart --wait 2 --rounds 40" ||
+		w.order.Options.Wait != 2 || w.order.Options.Workers != 2 {
 		t.Errorf("%q orders %+v: %v, %v", d.Command, w.order.Options, err, d.Err)
 	}
 	r.Options["wait"] = "0"
@@ -188,11 +196,13 @@ func TestLauncherRefuses(t *testing.T) {
 	var names []string
 	for _, l := range d.Lines {
 		names = append(names, l.Name)
-		if want := map[string]string{"for": "1m30s", "device": "gpu", "target": "", "augment": ""}; l.Doc == "" || want[l.Name] != "" && l.Value != want[l.Name] {
+		if want := map[string]string{"for": "1m30s", "device": "gpu", "target": "", "augment": ""}; l.Doc == "" ||
+			want[l.Name] != "" && l.Value != want[l.Name] {
 			t.Errorf("the line of %s is %+v", l.Name, l)
 		}
 	}
-	if want := strings.Fields("preset algorithm model data label members rounds epochs for target seed augment workers wait threads device"); !slices.Equal(names, want) {
+	if want := strings.Fields("preset algorithm model data label members rounds epochs for target seed augment workers " +
+		"wait threads device"); !slices.Equal(names, want) {
 		t.Errorf("the form has lines of %v, want %v", names, want)
 	}
 	if d := lib.Draft(panel.Request{}); d.Lines[0].Value != presets.Default || d.Command != "brood run" {
@@ -212,7 +222,8 @@ func TestLauncherRefuses(t *testing.T) {
 func ran(t *testing.T, words []string) string {
 	t.Helper()
 	var said strings.Builder
-	if Run(t.Context(), append(words, "--plain", "--session", filepath.Join(t.TempDir(), "s")), streams{out: &said, err: &said}) == 0 {
+	if Run(t.Context(), append(words, "--plain", "--session", filepath.Join(t.TempDir(), "s")),
+		streams{out: &said, err: &said}) == 0 {
 		t.Fatalf("%q runs", words)
 	}
 	return said.String()
@@ -220,16 +231,19 @@ func ran(t *testing.T, words []string) string {
 
 // TestLauncherEstimates: the estimated needs of a run equal those in its log.
 func TestLauncherEstimates(t *testing.T) {
-	w, err := parseRequest(panel.Request{Preset: "quickstart", Options: map[string]string{"rounds": "20", "members": "auto"}})
+	w, err := parseRequest(panel.Request{Preset: "quickstart",
+		Options: map[string]string{"rounds": "20", "members": "auto"}})
 	if err != nil {
 		t.Fatal(err)
 	}
 	e, err := estimateOf(w.order)
-	if err != nil || e.Members < 1 || e.Model != "mlp-small" || e.Data != "glyphs" || e.Parameters != 50890 || e.Memory < 1<<20 || e.Expected.Rounds != 20 || !(e.Expected.Epochs > 0) {
+	if err != nil || e.Members < 1 || e.Model != "mlp-small" || e.Data != "glyphs" || e.Parameters != 50890 ||
+		e.Memory < 1<<20 || e.Expected.Rounds != 20 || !(e.Expected.Epochs > 0) {
 		t.Errorf("%+v, %v", e, err)
 	}
 	w.order.Options.Limit = event.Limit{Epochs: 2}
-	if e, err = estimateOf(w.order); err != nil || e.Expected.Rounds < 2 || e.Expected.Epochs < 2 || e.Expected.Epochs > 2.5 {
+	if e, err = estimateOf(w.order); err != nil || e.Expected.Rounds < 2 || e.Expected.Epochs < 2 ||
+		e.Expected.Epochs > 2.5 {
 		t.Errorf("two epochs: %+v, %v", e.Expected, err)
 	}
 	w.order.Options.Data = "nowhere.npz"
@@ -240,7 +254,8 @@ func TestLauncherEstimates(t *testing.T) {
 
 // TestShellLine: paths and schedules are quoted for a shell only if needed.
 func TestShellLine(t *testing.T) {
-	for word, want := range map[string]string{"a/b.toml": "a/b.toml", "eta=0.1": "eta=0.1", "": "''", "it's": `'it'\''s'`, "x*y": "'x*y'", "~/d": "'~/d'"} {
+	for word, want := range map[string]string{"a/b.toml": "a/b.toml", "eta=0.1": "eta=0.1", "": "''", "it's": `'it'\''s'`,
+		"x*y": "'x*y'", "~/d": "'~/d'"} {
 		if got := shellLine([]string{word}); got != "brood "+want {
 			t.Errorf("%q is written %s", word, got)
 		}

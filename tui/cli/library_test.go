@@ -36,7 +36,8 @@ func shelve(t *testing.T, names ...string) (home string) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if err := s.Append(event.Record{At: 1e18, Config: &event.Config{Version: 1, Model: "lenet", Data: "glyphs"}}); err != nil {
+		if err := s.Append(event.Record{At: 1e18,
+			Config: &event.Config{Version: 1, Model: "lenet", Data: "glyphs"}}); err != nil {
 			t.Fatal(err)
 		}
 		if name == "running" {

@@ -42,7 +42,8 @@ func TestVisitorsBySSH(t *testing.T) {
 			t.Fatal(err)
 		}
 		lines, err := opt.Source.(alerts.Teller).ProcessLog(testutil.Context(t))
-		if may != (len(lines) == 1 && err == nil) || may != (opt.Commander != nil) || !may && !strings.Contains(err.Error(), "may look only") {
+		if may != (len(lines) == 1 && err == nil) || may != (opt.Commander != nil) ||
+			!may && !strings.Contains(err.Error(), "may look only") {
 			t.Errorf("may command %v: receipt %v, %v", may, lines, err)
 		}
 		if err := opt.Close(); err != nil {

@@ -54,13 +54,20 @@ func TestLogPage(t *testing.T) {
 }
 
 func TestRecordObject(t *testing.T) {
-	r := event.Record{At: 1e18, Points: &event.Points{Round: 3, Series: "loss", Members: []engine.Member{1, engine.None}, Values: []float64{0.5, math.NaN()}}}
+	r := event.Record{At: 1e18, Points: &event.Points{
+		Round:   3,
+		Series:  "loss",
+		Members: []engine.Member{1, engine.None},
+		Values:  []float64{0.5, math.NaN()},
+	}}
 	want := map[string]any{"n": uint64(7), "time": "2001-09-09T01:46:40Z", "kind": "points",
 		"points": map[string]any{"round": uint64(3), "series": "loss", "members": []any{engine.Member(1), nil}, "values": []any{0.5, nil}}}
 	if got := recordObject(7, r); !reflect.DeepEqual(got, want) {
 		t.Errorf("%#v", got)
 	}
-	links := event.Record{At: 1e18, Machines: &event.Machines{Round: 1, Of: []event.Machine{{Worker: 0, To: map[int]float64{1: 5, 2: 6}}}}}
+	links := event.Record{
+		At: 1e18, Machines: &event.Machines{Round: 1, Of: []event.Machine{{Worker: 0, To: map[int]float64{1: 5, 2: 6}}}},
+	}
 	of := recordObject(8, links)["machines"].(map[string]any)["of"].([]any)[0].(map[string]any)
 	if to := map[string]any{"1": 5.0, "2": 6.0}; !reflect.DeepEqual(of["to"], to) {
 		t.Errorf("to other workers: %#v", of["to"])

@@ -76,7 +76,8 @@ func TestNamespaces(t *testing.T) {
 	tr.env = append(os.Environ(), "BROOD_SESSIONS="+filepath.Join(dir, "s"), "HOME="+dir)
 	key := filepath.Join(dir, "id")
 	ssh := exec.Command("ssh-keygen", "-q", "-t", "ed25519", "-N", "", "-f", key).Run() == nil
-	args := []string{"serve", "quickstart", "--plain", "--session", tr.dir, "--listen", n.address(1) + ":4433", "--wait", "2", "--for", "1h", "--set", "ell=4", "--set", "batch=16"}
+	args := []string{"serve", "quickstart", "--plain", "--session", tr.dir, "--listen", n.address(1) + ":4433", "--wait",
+		"2", "--for", "1h", "--set", "ell=4", "--set", "batch=16"}
 	if ssh {
 		args = append(args, "--ssh", n.address(1)+":2222", "--authorized", key+".pub")
 	}
@@ -88,7 +89,8 @@ func TestNamespaces(t *testing.T) {
 	tr.trains(2, 0)
 
 	// From the fourth machine: by URL, and with the client of OpenSSH.
-	if out, err := tr.brood(n.in(4), "set", tr.inviteMore("operator"), "eta=0.05").CombinedOutput(); err != nil || !strings.Contains(string(out), "from round") {
+	if out, err := tr.brood(n.in(4), "set", tr.inviteMore("operator"), "eta=0.05").CombinedOutput(); err != nil ||
+		!strings.Contains(string(out), "from round") {
 		t.Errorf("set from afar: %v: %s", err, out)
 	}
 	if ssh {
@@ -97,7 +99,8 @@ func TestNamespaces(t *testing.T) {
 			t.Fatal(err)
 		}
 		defer seen.Close()
-		look := exec.Command("ip", append(n.in(4)[1:], "ssh", "-tt", "-i", key, "-o", "StrictHostKeyChecking=no", "-o", "UserKnownHostsFile=/dev/null", "-p", "2222", "viewer@"+n.address(1))...)
+		look := exec.Command("ip", append(n.in(4)[1:], "ssh", "-tt", "-i", key, "-o", "StrictHostKeyChecking=no", "-o",
+			"UserKnownHostsFile=/dev/null", "-p", "2222", "viewer@"+n.address(1))...)
 		look.Stdout, look.Stderr = seen, seen
 		if err := look.Start(); err != nil {
 			t.Fatal(err)
@@ -111,7 +114,8 @@ func TestNamespaces(t *testing.T) {
 		_ = look.Wait() // it is cut off
 	}
 	for i := 2; i <= 3; i++ { // a slow switch
-		if out, err := exec.Command("ip", append(n.in(0)[1:], "tc", "qdisc", "add", "dev", n.port(i), "root", "tbf", "rate", "100mbit", "burst", "64k", "latency", "50ms")...).CombinedOutput(); err != nil {
+		if out, err := exec.Command("ip", append(n.in(0)[1:], "tc", "qdisc", "add", "dev", n.port(i), "root", "tbf", "rate",
+			"100mbit", "burst", "64k", "latency", "50ms")...).CombinedOutput(); err != nil {
 			t.Logf("no slow links here: %s", out)
 		}
 	}
@@ -154,7 +158,8 @@ func TestNoRoute(t *testing.T) {
 }
 
 // behind gives host i of the network a machine of its own behind it, in the private network 192.168.7.0/24, and returns
-// the machine's namespace. Host i translates its addresses, by the nft statement nat, and drops packets that answer none.
+// the machine's namespace. Host i translates its addresses, by the nft statement nat, and drops packets that answer
+// none.
 func (n *network) behind(i int, nat string) string {
 	n.t.Helper()
 	inner := n.ns(i) + "-in"
@@ -169,8 +174,9 @@ func (n *network) behind(i int, nat string) string {
 	n.run("ip", "-n", inner, "route", "add", "default", "via", "192.168.7.1")
 	in := n.in(i)
 	n.run(in[0], append(in[1:], "sysctl", "-qw", "net.ipv4.ip_forward=1")...)
-	n.run(in[0], append(in[1:], "nft", "add table ip nat; add chain ip nat post { type nat hook postrouting priority 100; }; "+
-		"add rule ip nat post oifname eth0 "+nat+"; add chain ip nat in { type filter hook input priority 0; policy drop; }; "+
+	n.run(in[0], append(in[1:], "nft", "add table ip nat; add chain ip nat post { type nat hook postrouting priority "+
+		"100; }; add rule ip nat post oifname eth0 "+nat+
+		"; add chain ip nat in { type filter hook input priority 0; policy drop; }; "+
 		"add rule ip nat in ct state established,related accept")...)
 	return inner
 }
@@ -195,8 +201,9 @@ func TestNAT(t *testing.T) {
 			tr.env = append(os.Environ(), "BROOD_SESSIONS="+filepath.Join(dir, "s"), "HOME="+dir)
 			alone := filepath.Join(dir, "alone")
 			tr.exit(tr.begin(tr.brood(nil, append([]string{"run", "--session", alone}, run...)...)), 0)
-			tr.serve = tr.begin(tr.brood(n.in(1), append([]string{"serve", "--session", tr.dir, "--listen", n.address(1) + ":4433",
-				"--wait", "2"}, run...)...))
+			tr.serve = tr.begin(tr.brood(n.in(1),
+				append([]string{"serve", "--session", tr.dir, "--listen", n.address(1) + ":4433",
+					"--wait", "2"}, run...)...))
 			tr.url = tr.invite("worker")
 			for i := 2; i <= 3; i++ {
 				inner := []string{"ip", "netns", "exec", n.behind(i, c.nat)}

@@ -36,8 +36,10 @@ func typing(args ...string) (status int, stdout, stderr string) {
 func refused(t *testing.T, words string, args ...string) {
 	t.Helper()
 	status, stdout, stderr := typing(args...)
-	if (status != exitUsage && status != exitFailed) || stdout != "" || strings.Count(stderr, "\n") != 1 || !strings.Contains(stderr, words) {
-		t.Errorf("brood %s: status %d, %q and %q, want one sentence with %q", strings.Join(args, " "), status, stdout, stderr, words)
+	if (status != exitUsage && status != exitFailed) || stdout != "" || strings.Count(stderr, "\n") != 1 ||
+		!strings.Contains(stderr, words) {
+		t.Errorf("brood %s: status %d, %q and %q, want one sentence with %q", strings.Join(args, " "), status, stdout,
+			stderr, words)
 	}
 }
 
@@ -60,7 +62,8 @@ func TestEveryOption(t *testing.T) {
 				if x.Kind == option.Text && x.Choices == nil {
 					word = optiontest.Bad // named by what is wrong with it
 				}
-				refused(t, word, "run", "quickstart", "--plain", "--session", filepath.Join(t.TempDir(), "s"), "--"+x.Name, optiontest.Bad)
+				refused(t, word, "run", "quickstart", "--plain", "--session", filepath.Join(t.TempDir(), "s"), "--"+x.Name,
+					optiontest.Bad)
 			}
 		})
 	}
@@ -70,7 +73,8 @@ func TestEveryOption(t *testing.T) {
 func registered(t *testing.T, x *option.Option) {
 	t.Helper()
 	root := newRoot(streams{})
-	for command, has := range map[string]bool{"": !x.Has(option.Joined), "run": !x.Has(option.Joined), "serve": true, "sweep": true,
+	for command, has := range map[string]bool{"": !x.Has(option.Joined), "run": !x.Has(option.Joined), "serve": true,
+		"sweep":        true,
 		"fleet launch": true, "fork": x.Has(option.Again) && !x.Has(option.Joined)} {
 		c, _, err := root.Find(strings.Fields(command))
 		if err != nil {
@@ -125,8 +129,8 @@ func given(t *testing.T, x *option.Option) {
 			t.Errorf("brood %s --%s %s gives %q, %v", command, x.Name, good, x.Text(o), err)
 		}
 		for _, other := range option.All {
-			if !other.Has(option.Ends) && other != x && other != option.Workers && other != option.Wait && other != option.Seed &&
-				other.Text(o) != other.Text(p.Options) {
+			if !other.Has(option.Ends) && other != x && other != option.Workers && other != option.Wait &&
+				other != option.Seed && other.Text(o) != other.Text(p.Options) {
 				t.Errorf("brood %s --%s %s makes %s %q", command, x.Name, good, other.Name, other.Text(o))
 			}
 		}
@@ -196,7 +200,8 @@ func forSweep(t *testing.T, x *option.Option) {
 	case !x.Has(option.Axis):
 		refused(t, "--set "+x.Name+"=...: a sweep cannot vary it", "sweep", "--set", x.Name+"="+good)
 	default:
-		o, err := runFlags{}.trial(presets.Preset{}, func(string) bool { return false }, []presets.Setting{{Knob: x.Name, Expr: good}})
+		o, err := runFlags{}.trial(presets.Preset{}, func(string) bool { return false },
+			[]presets.Setting{{Knob: x.Name, Expr: good}})
 		if err != nil || x.Text(o) != good || len(o.Set) > 0 {
 			t.Errorf("a trial with %s=%s has %q and knobs %v, %v", x.Name, good, x.Text(o), o.Set, err)
 		}
@@ -235,8 +240,9 @@ func TestLimits(t *testing.T) {
 // TestPassedOn: flags that are passed on, which also name the directory of a sweep, have one text for each value. Empty
 // values are rejected if an option needs a value, for new and for resumed runs.
 func TestPassedOn(t *testing.T) {
-	for args, want := range map[string]string{"--rounds 0x10": "--rounds=16", "--for 90s": "--for=1m30s", "--epochs 1.50": "--epochs=1.5",
-		"--probe 0": "--probe=0", "--members auto": "--members=auto", "--workers 1_0": "--workers=10", "--for 0": "--for=0s", "--model a": "--model=a"} {
+	for args, want := range map[string]string{"--rounds 0x10": "--rounds=16", "--for 90s": "--for=1m30s",
+		"--epochs 1.50": "--epochs=1.5",
+		"--probe 0":     "--probe=0", "--members auto": "--members=auto", "--workers 1_0": "--workers=10", "--for 0": "--for=0s", "--model a": "--model=a"} {
 		if _, c := flags(t, "run", strings.Fields(args)...); !slices.Equal(passOn(c), []string{want}) {
 			t.Errorf("%s is passed on as %q, want %s", args, passOn(c), want)
 		}
@@ -249,7 +255,8 @@ func TestPassedOn(t *testing.T) {
 		_, fresh := f.merge(presets.Preset{}, c.Flags().Changed)
 		_, on := f.changes(c, "flag")
 		for _, err := range []error{fresh, on} {
-			if x.Has(option.Again) != (on != nil) || fresh == nil || err != nil && !strings.HasPrefix(err.Error(), "--"+x.Name+" 0") {
+			if x.Has(option.Again) != (on != nil) || fresh == nil ||
+				err != nil && !strings.HasPrefix(err.Error(), "--"+x.Name+" 0") {
 				t.Errorf("--%s 0: %v", x.Name, err)
 			}
 		}
@@ -268,7 +275,8 @@ func TestOrderWithoutDirectory(t *testing.T) {
 		t.Fatal(err)
 	}
 	err = runOrder(t.Context(), streams{in: in})
-	if left, _ := os.ReadDir(home); err == nil || !strings.Contains(err.Error(), "it names no directory") || len(left) > 0 {
+	if left, _ := os.ReadDir(home); err == nil || !strings.Contains(err.Error(), "it names no directory") ||
+		len(left) > 0 {
 		t.Errorf("%v, and %d sessions", err, len(left))
 	}
 }
@@ -300,13 +308,15 @@ func TestOrderCarriesEveryOption(t *testing.T) {
 
 // tools lists flags of other commands, and keys, with the name of an option of runs: for example the threads of eval,
 // and keys of a scaling plan, which are for many runs.
-var tools = []string{"scale.go", "../../presets/scaling.go", "eval.go", "eval_models.go", "export.go", "simulate.go", "simulate_fleet.go", "bench.go"}
+var tools = []string{"scale.go", "../../presets/scaling.go", "eval.go", "eval_models.go", "export.go", "simulate.go",
+	"simulate_fleet.go", "bench.go"}
 
 // TestOptionsAreNamedOnce: no literal outside the table names a flag, key or axis of a run: not in a call on flags, in
 // a list of names, in a comparison, or in the tag of a field. The architecture page states this rule.
 func TestOptionsAreNamedOnce(t *testing.T) {
 	checked, places := 0, 1
-	for _, pattern := range []string{"*.go", "../../runtime/host/*.go", "../../runtime/evaluate/*.go", "../../runtime/sweep/*.go", "../../runtime/forecast/*.go", "../../runtime/archive/*.go", "../../presets/*.go"} {
+	for _, pattern := range []string{"*.go", "../../runtime/host/*.go", "../../runtime/evaluate/*.go",
+		"../../runtime/sweep/*.go", "../../runtime/forecast/*.go", "../../runtime/archive/*.go", "../../presets/*.go"} {
 		files, err := filepath.Glob(pattern)
 		if err != nil {
 			t.Fatal(err)
@@ -330,12 +340,15 @@ func TestOptionsAreNamedOnce(t *testing.T) {
 		t.Errorf("only %d files were checked", checked)
 	}
 	page, err := os.ReadFile("../../docs/architecture.md")
-	if want := fmt.Sprintf("Places to change for an option: %d.", places); err != nil || !strings.Contains(string(page), want) {
+	if want := fmt.Sprintf("Places to change for an option: %d.", places); err != nil ||
+		!strings.Contains(string(page), want) {
 		t.Errorf("docs/architecture.md does not say %q (%v)", want, err)
 	}
-	for _, bad := range []string{`fl.IntVar(&x, "threads", 0, "")`, `given("seed")`, `_ = []string{"background", "seed"}`, `_ = a.Name == "members"`,
+	for _, bad := range []string{`fl.IntVar(&x, "threads", 0, "")`, `given("seed")`, `_ = []string{"background", "seed"}`,
+		`_ = a.Name == "members"`,
 		`type _ struct { A string ` + "`toml:\"augment\"`" + `}`} {
-		file, err := parser.ParseFile(token.NewFileSet(), "", "package a\nfunc f() {\n"+bad+"\n}", parser.SkipObjectResolution)
+		file, err := parser.ParseFile(token.NewFileSet(), "", "package a\nfunc f() {\n"+bad+"\n}",
+			parser.SkipObjectResolution)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -363,8 +376,10 @@ func namedOptions(file *ast.File) (out []string) {
 			case *ast.SelectorExpr:
 				name = f.Sel.Name
 			}
-			of := []string{"given", "Changed", "Lookup", "Flag", "Set", "MarkHidden", "passOn", "RegisterFlagCompletionFunc", "add"}
-			if slices.Contains(of, name) || strings.HasSuffix(name, "Var") || strings.HasSuffix(name, "VarP") || strings.HasPrefix(name, "Get") {
+			of := []string{"given", "Changed", "Lookup", "Flag", "Set", "MarkHidden", "passOn",
+				"RegisterFlagCompletionFunc", "add"}
+			if slices.Contains(of, name) || strings.HasSuffix(name, "Var") || strings.HasSuffix(name, "VarP") ||
+				strings.HasPrefix(name, "Get") {
 				for _, a := range n.Args {
 					look(a)
 				}

@@ -46,7 +46,8 @@ func TestPagesCommands(t *testing.T) {
 }
 
 func TestPagesCommandsCanFail(t *testing.T) {
-	page := "`brood fly` a `brood run --init` `brood run --algoritm\nparle` b\n```\n$ BROOD_LONG=1 brood run nopreset      trains\nbrood run --rounds x\n" +
+	page := "`brood fly` a `brood run --init` `brood run --algoritm\nparle` b\n```\n$ BROOD_LONG=1 brood run nopreset   " +
+		"   trains\nbrood run --rounds x\n" +
 		"brood set S eta=1 --why \"a  b\" | tee log\nbrood run --algorithm \\\n  parl\nbrood worker JOIN-URL   # joins\n```\n"
 	bad := 0
 	lines := commandsOf(page)
@@ -100,7 +101,8 @@ func wordsOf(line string) (out []string) {
 			quote = 0
 		case quote == 0 && (r == '\'' || r == '"'):
 			quote, open = r, true
-		case quote == 0 && (strings.ContainsRune("|;&>", r) || r == '#' && !open || strings.HasPrefix(line[i:], "  ") && len(out) > 0):
+		case quote == 0 && (strings.ContainsRune("|;&>", r) || r == '#' && !open ||
+			strings.HasPrefix(line[i:], "  ") && len(out) > 0):
 			end()
 			return out
 		case quote == 0 && r == ' ':
@@ -129,7 +131,8 @@ func readCommand(line string) error {
 		return err
 	}
 	// a page may name a flag without its value
-	if err := c.ParseFlags(rest); err != nil && !strings.HasPrefix(err.Error(), "flag needs an argument: "+rest[len(rest)-1]) {
+	if err := c.ParseFlags(rest); err != nil &&
+		!strings.HasPrefix(err.Error(), "flag needs an argument: "+rest[len(rest)-1]) {
 		return err
 	}
 	rest = c.Flags().Args()

@@ -37,7 +37,8 @@ func TestNameOfChangedPreset(t *testing.T) {
 		if want == "" {
 			stem = "ga"
 		}
-		if name := filepath.Base(dir); !strings.HasPrefix(name[len("2006-01-02-"):], stem+"-") || len(name) != len("2006-01-02-")+len(stem)+len("-7f3a") {
+		if name := filepath.Base(dir); !strings.HasPrefix(name[len("2006-01-02-"):], stem+"-") ||
+			len(name) != len("2006-01-02-")+len(stem)+len("-7f3a") {
 			t.Errorf("%s lies in %s", line, name)
 		}
 		if _, _, err := presets.Recorded(want); want != "" && (err == nil) != (want == "quickstart") {

@@ -45,7 +45,8 @@ func TestEvaluateTestSet(t *testing.T) {
 			t.Errorf("%+v, %q", a, said)
 		}
 		var out bytes.Buffer
-		if a.write(&out, "s"); !strings.HasSuffix(out.String(), "\n               computed in bf16, requested in float32: predictions may differ\n") {
+		if a.write(&out, "s"); !strings.HasSuffix(out.String(),
+			"\n               computed in bf16, requested in float32: predictions may differ\n") {
 			t.Error(out.String())
 		}
 		signals <- os.Interrupt
@@ -74,7 +75,8 @@ func TestEvaluatedLast(t *testing.T) {
 	out.Reset()
 	json := newJSONPrinter(streams{out: &out, err: &err})
 	json.record(commit(5, 1, 1))
-	if json.end(coordinator.Exit{Phase: event.Stopped}, nil); strings.Contains(out.String(), "test_report") || !strings.Contains(out.String(), `"phase":"stopped"`) {
+	if json.end(coordinator.Exit{Phase: event.Stopped}, nil); strings.Contains(out.String(), "test_report") ||
+		!strings.Contains(out.String(), `"phase":"stopped"`) {
 		t.Error(out.String())
 	}
 }

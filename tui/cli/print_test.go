@@ -41,7 +41,8 @@ func TestPlainLinesAreInOrder(t *testing.T) {
 }
 
 func commit(to, samples uint64, took time.Duration) event.Record {
-	return event.Record{Commit: &event.Commit{To: to, Progress: event.Progress{Rounds: to, Samples: samples}, Nanos: int64(took)}}
+	return event.Record{Commit: &event.Commit{To: to, Progress: event.Progress{Rounds: to, Samples: samples},
+		Nanos: int64(took)}}
 }
 
 // TestTestedRound: the test error is the newest one of a round that was not rolled back, and is printed with its round

@@ -18,9 +18,22 @@ func TestPlainReportsWaits(t *testing.T) {
 	now := time.Unix(1e9, 0)
 	for i := range 60 {
 		now = now.Add(time.Second)
-		d := &view.Doing{Stage: view.StageMembers, Done: 200 * i, Of: 4096, Members: 4096, For: time.Duration(i) * time.Second}
+		d := &view.Doing{
+			Stage:   view.StageMembers,
+			Done:    200 * i,
+			Of:      4096,
+			Members: 4096,
+			For:     time.Duration(i) * time.Second,
+		}
 		if i > 18 {
-			d = &view.Doing{Stage: view.StageRound, Round: 1, Done: 100 * (i - 18), Of: 4096, Members: 4096, For: time.Duration(i-18) * time.Second}
+			d = &view.Doing{
+				Stage:   view.StageRound,
+				Round:   1,
+				Done:    100 * (i - 18),
+				Of:      4096,
+				Members: 4096,
+				For:     time.Duration(i-18) * time.Second,
+			}
 		}
 		p.printWait(d, now)
 	}
@@ -28,7 +41,8 @@ func TestPlainReportsWaits(t *testing.T) {
 	p.printWait(&view.Doing{Stage: view.StageRound, Round: 2, For: 20 * time.Second}, now.Add(time.Second))
 	p.printWait(nil, now.Add(time.Minute))
 	lines := strings.Split(strings.TrimSpace(out.String()), "\n")
-	if len(lines) != 6 || lines[0] != "brood: preparing 4 096 members: 400 initialised, 2.0 s" || lines[2] != "brood: round 1: 1 000 of 4 096 members done, 10 s" {
+	if len(lines) != 6 || lines[0] != "brood: preparing 4 096 members: 400 initialised, 2.0 s" ||
+		lines[2] != "brood: round 1: 1 000 of 4 096 members done, 10 s" {
 		t.Errorf("%d lines:\n%s", len(lines), out.String())
 	}
 }

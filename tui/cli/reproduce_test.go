@@ -31,7 +31,8 @@ func TestJudged(t *testing.T) {
 	of := func(name string, claims ...presets.Claim) *study {
 		return &study{presets: []presets.Preset{{Name: name, Claims: claims}}}
 	}
-	w := of("a", presets.Claim{Source: "Table 1", Metric: "test_error", Published: at(0.44), Below: "b"}, presets.Claim{Source: "Fig. 2", Metric: "bytes_per_eval", AtMost: at(1)})
+	w := of("a", presets.Claim{Source: "Table 1", Metric: "test_error", Published: at(0.44), Below: "b"},
+		presets.Claim{Source: "Fig. 2", Metric: "bytes_per_eval", AtMost: at(1)})
 	all := map[string]sweep.Result{
 		// the differences 1, 1.1 and 0.9 are 17.3 standard errors of 0.0577: with two degrees of freedom
 		// p = 1 - t/sqrt(t^2 + 2) = 0.0033; three seeds would decide again
@@ -41,28 +42,40 @@ func TestJudged(t *testing.T) {
 	var out bytes.Buffer
 	w.claimTable(w.judgements(all)).write(&out)
 	lines := strings.Split(strings.TrimSpace(out.String()), "\n")
-	if len(lines) != 3 || !strings.Contains(lines[1], "0.44") || !strings.Contains(lines[1], "0.058") || !strings.HasSuffix(lines[1], "below b            paired t  17.3   2.0  0.0033  0.0033  0.0033      3  –      holds") || !strings.HasSuffix(lines[2], "not measured") {
+	if len(lines) != 3 || !strings.Contains(lines[1], "0.44") || !strings.Contains(lines[1], "0.058") ||
+		!strings.HasSuffix(lines[1],
+			"below b            paired t  17.3   2.0  0.0033  0.0033  0.0033      3  –      holds") ||
+		!strings.HasSuffix(lines[2], "not measured") {
 		t.Errorf("the table is\n%s", out.String())
 	}
-	if rows := w.claimTable(w.judgements(map[string]sweep.Result{"a": all["a"]})).rows; rows[1][4] != "2" || rows[1][15] != "–" || rows[1][17] != "not measured: b" {
+	if rows := w.claimTable(w.judgements(map[string]sweep.Result{"a": all["a"]})).rows; rows[1][4] != "2" ||
+		rows[1][15] != "–" || rows[1][17] != "not measured: b" {
 		t.Errorf("without what it is compared with it is judged %q", rows[1])
 	}
 	w.full = true
-	if md := markdown(w.claimTable(w.judgements(all))); strings.Contains(md, "holds") || strings.Contains(md, "at most") || !strings.Contains(md, "| 0.44 | 2 |") {
+	if md := markdown(w.claimTable(w.judgements(all))); strings.Contains(md, "holds") || strings.Contains(md, "at most") ||
+		!strings.Contains(md, "| 0.44 | 2 |") {
 		t.Errorf("a full form is judged\n%s", md)
 	}
 	share := of("a", presets.Claim{Source: "Table 2", Metric: "bytes", Published: at(0.5), Ratio: at(0.5), Of: "b"})
 	sent := map[string]sweep.Result{"a": {Figures: figures("bytes", 30, 30)}, "b": {Figures: figures("bytes", 60, 60)}}
-	if rows := share.claimTable(share.judgements(sent)).rows; rows[1][2] != "ratio of bytes" || rows[1][4] != "0.5" || rows[1][9] != "–" || rows[1][15] != "–" || rows[1][17] != string(presets.Accounting) {
+	if rows := share.claimTable(share.judgements(sent)).rows; rows[1][2] != "ratio of bytes" || rows[1][4] != "0.5" ||
+		rows[1][9] != "–" || rows[1][15] != "–" || rows[1][17] != string(presets.Accounting) {
 		t.Errorf("a share is judged %q", rows[1])
 	}
-	theorem := of("c", presets.Claim{Source: "theorem", Metric: "test_loss", Slope: at(-1), Over: []string{"parle-lenet", "mnist-pesgd", "gossip-popsgd"}})
+	theorem := of("c", presets.Claim{
+		Source: "theorem",
+		Metric: "test_loss",
+		Slope:  at(-1),
+		Over:   []string{"parle-lenet", "mnist-pesgd", "gossip-popsgd"},
+	})
 	law := map[string]sweep.Result{"c": {Figures: figures("test_loss", 1)}}
 	for name, x := range map[string]float64{"parle-lenet": 1.0 / 3, "mnist-pesgd": 1.0 / 4, "gossip-popsgd": 1.0 / 8} {
 		// of 3, 4 and 8 members
 		law[name] = sweep.Result{Figures: figures("test_loss", 0.99*x, 1.01*x)}
 	}
-	if rows := theorem.claimTable(theorem.judgements(law)).rows; rows[1][2] != "slope of test_loss" || !strings.HasPrefix(rows[1][4], "-1") || rows[1][15] != "–" || rows[1][17] != string(presets.Holds) {
+	if rows := theorem.claimTable(theorem.judgements(law)).rows; rows[1][2] != "slope of test_loss" ||
+		!strings.HasPrefix(rows[1][4], "-1") || rows[1][15] != "–" || rows[1][17] != string(presets.Holds) {
 		t.Errorf("a law is judged %q", rows[1])
 	}
 }
@@ -87,11 +100,13 @@ func TestSeedsOfAVerdict(t *testing.T) {
 		{three, 9, 5, "2", "check met", "check met"},
 		{three[:1], 9, 2, "–", "check not decided: 2 seeds could decide it", "check not decided"},
 	} {
-		w := &study{presets: []presets.Preset{{Name: "a", Claims: []presets.Claim{{Source: "Table 1", Metric: "test_error", AtMost: &c.bound, Seeds: c.seeds}}}}}
+		w := &study{presets: []presets.Preset{{Name: "a",
+			Claims: []presets.Claim{{Source: "Table 1", Metric: "test_error", AtMost: &c.bound, Seeds: c.seeds}}}}}
 		all := map[string]sweep.Result{"a": {Figures: figures("test_error", c.figures...)}}
 		row := w.claimTable(w.judgements(all)).rows[1]
 		if row[15] != c.takes || row[17] != c.said {
-			t.Errorf("%v, at most %g by %d seeds: takes %s, %s; want %s, %s", c.figures, c.bound, c.seeds, row[15], row[17], c.takes, c.said)
+			t.Errorf("%v, at most %g by %d seeds: takes %s, %s; want %s, %s", c.figures, c.bound, c.seeds, row[15], row[17],
+				c.takes, c.said)
 		}
 		if of := presets.Count(w.judgements(all)); of[c.counted] != 1 {
 			t.Errorf("%s is counted as %v", c.said, of)
@@ -106,7 +121,8 @@ func TestSeedsOfAVerdict(t *testing.T) {
 			needed = "1001"
 		}
 		alone, _, _ := strings.Cut(c.said, ":")
-		if text := out.String(); !strings.Contains(text, fmt.Sprintf(`"seeds_needed":%s,`, needed)) || !strings.Contains(text, fmt.Sprintf(`"verdict":"%s"`, alone)) {
+		if text := out.String(); !strings.Contains(text, fmt.Sprintf(`"seeds_needed":%s,`, needed)) ||
+			!strings.Contains(text, fmt.Sprintf(`"verdict":"%s"`, alone)) {
 			t.Errorf("%s takes %s, as JSON %s", c.said, c.takes, text)
 		}
 	}
@@ -136,7 +152,8 @@ func TestEverything(t *testing.T) {
 		}
 	}
 	out.Reset()
-	if err := f.everything(c, map[string][]string{"one": {"mean-sgd"}, "two": {"no-such-preset"}}, []string{"one", "two"}, s); err == nil || out.Len() > 0 {
+	if err := f.everything(c, map[string][]string{"one": {"mean-sgd"}, "two": {"no-such-preset"}}, []string{"one", "two"},
+		s); err == nil || out.Len() > 0 {
 		t.Errorf("a study that cannot be run is found after %q: %v", out.String(), err)
 	}
 	log := filepath.Join(f.sessions, "one/mean-sgd,seed=1/log-000001.brood")
@@ -149,14 +166,16 @@ func TestEverything(t *testing.T) {
 		t.Fatal(err)
 	}
 	out.Reset()
-	if err := f.everything(c, all, []string{"one", "two"}, s); err == nil || !strings.Contains(errs.String(), "brood: one: 1 of 1 run failed") {
+	if err := f.everything(c, all, []string{"one", "two"}, s); err == nil ||
+		!strings.Contains(errs.String(), "brood: one: 1 of 1 run failed") {
 		t.Errorf("a study with a damaged log: %v, stderr %q", err, errs.String())
 	}
 	if text := out.String(); !strings.Contains(text, "\ntwo ") || strings.Contains(text, "\none ") {
 		t.Errorf("the tally after a failed study is\n%s", text)
 	}
 	f.full = true
-	if err := f.everything(c, map[string][]string{"ours": {"quickstart"}}, []string{"ours"}, s); err != nil || !strings.Contains(errs.String(), "skipped: the preset quickstart has no full form") {
+	if err := f.everything(c, map[string][]string{"ours": {"quickstart"}}, []string{"ours"}, s); err != nil ||
+		!strings.Contains(errs.String(), "skipped: the preset quickstart has no full form") {
 		t.Errorf("a study without a full form: %v, stderr %q", err, errs.String())
 	}
 }

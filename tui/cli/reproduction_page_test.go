@@ -138,7 +138,8 @@ func TestReproductionPage(t *testing.T) {
 			return
 		}
 		if got := text[from+at[0] : from+at[1]]; got != want && !*updatePage {
-			t.Errorf("the table of %s is not what the judge says of the runs in docs/results (go test ./tui/cli -run TestReproductionPage -update-page):\n%s", name, want)
+			t.Errorf("the table of %s is not what the judge says of the runs in docs/results (go test ./tui/cli -run "+
+				"TestReproductionPage -update-page):\n%s", name, want)
 		}
 		text = text[:from+at[0]] + want + text[from+at[1]:]
 	}

@@ -111,7 +111,8 @@ func summaryOf(ts *testscript.TestScript, neg bool, args []string) {
 		}
 		sum = x
 	}
-	for _, field := range []string{"algorithm", "rounds", "steps", "samples", "seconds", "samples_per_second", "evaluations", "train_loss",
+	for _, field := range []string{"algorithm", "rounds", "steps", "samples", "seconds", "samples_per_second",
+		"evaluations", "train_loss",
 		"test_error", "bytes_sent", "bytes_predicted", "overhead_bytes", "params_hash", "centre_hash", "kernels", "session"} {
 		v, ok := sum[field]
 		// nothing to test or to send
@@ -126,7 +127,8 @@ func summaryOf(ts *testscript.TestScript, neg bool, args []string) {
 		ts.Fatalf("bytes sent %v, predicted %v", sum["bytes_sent"], sum["bytes_predicted"])
 	}
 	for _, hash := range []string{"params_hash", "centre_hash"} {
-		if text, _ := sum[hash].(string); !digests.MatchString(text) && !(hash == "centre_hash" && text == "" && sum["kernels"] == "none") {
+		if text, _ := sum[hash].(string); !digests.MatchString(text) &&
+			!(hash == "centre_hash" && text == "" && sum["kernels"] == "none") {
 			ts.Fatalf("%s is %v", hash, sum[hash])
 		}
 	}

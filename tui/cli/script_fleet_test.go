@@ -118,10 +118,12 @@ func sshServer(ts *testscript.TestScript, neg bool, args []string) {
 	}
 	write("authorized", "%s", ts.ReadFile("mine.pub"))
 	write("known", "[127.0.0.1]:%s %s", port, ts.ReadFile("host.pub"))
-	write("sshd.conf", "Port %s\nListenAddress 127.0.0.1\nHostKey %s\nAuthorizedKeysFile %s\nStrictModes no\nUsePAM no\nPermitRootLogin yes\nPasswordAuthentication no\nPidFile none\nSetEnv WORK=%s\n",
+	write("sshd.conf", "Port %s\nListenAddress 127.0.0.1\nHostKey %s\nAuthorizedKeysFile %s\nStrictModes no\nUsePAM no\n"+
+		"PermitRootLogin yes\nPasswordAuthentication no\nPidFile none\nSetEnv WORK=%s\n",
 		port, ts.MkAbs("host"), ts.MkAbs("authorized"), ts.Getenv("WORK"))
 	for name, key := range map[string]string{"SSH": "mine", "ELSE": "other"} {
-		write(key+".conf", "Host *\nUser %s\nIdentityFile %s\nIdentitiesOnly yes\nIdentityAgent none\nUserKnownHostsFile %s\nGlobalKnownHostsFile none\nStrictHostKeyChecking yes\n",
+		write(key+".conf", "Host *\nUser %s\nIdentityFile %s\nIdentitiesOnly yes\nIdentityAgent none\n"+
+			"UserKnownHostsFile %s\nGlobalKnownHostsFile none\nStrictHostKeyChecking yes\n",
 			me, ts.MkAbs(key), ts.MkAbs("known"))
 		ts.Setenv(name, "ssh -F "+ts.MkAbs(key+".conf"))
 	}
@@ -161,7 +163,8 @@ func slurmCluster(ts *testscript.TestScript, neg bool, args []string) {
 	in := func(name string) string { return filepath.Join(at, name) }
 	// the cluster is reachable from this machine only
 	ts.Check(os.WriteFile(in("key"), bytes.Repeat([]byte(filepath.Base(ts.Getenv("WORK"))+"."), 32), 0o600))
-	daemon(ts, "munged", "munged", "--foreground", "--force", "--key-file="+in("key"), "--socket="+in("munge"), "--log-file="+in("munge.log"), "--pid-file="+in("munge.pid"), "--seed-file="+in("seed"))
+	daemon(ts, "munged", "munged", "--foreground", "--force", "--key-file="+in("key"), "--socket="+in("munge"),
+		"--log-file="+in("munge.log"), "--pid-file="+in("munge.pid"), "--seed-file="+in("seed"))
 	until(ts, "munged", func() bool { _, err := os.Stat(in("munge")); return err == nil })
 	var conf strings.Builder
 	freePort(ts, false, []string{"PORT"})

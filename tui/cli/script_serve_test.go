@@ -50,7 +50,12 @@ func hire(ts *testscript.TestScript, name string, args ...string) *hand {
 	path := broodPath(ts)
 	tmp := filepath.Join(work, ".tmp")
 	ts.Check(os.MkdirAll(tmp, 0o755))
-	h := &hand{cmd: exec.Command(path, args...), out: filepath.Join(tmp, name+".out"), err: filepath.Join(tmp, name+".err"), done: make(chan struct{})}
+	h := &hand{
+		cmd:  exec.Command(path, args...),
+		out:  filepath.Join(tmp, name+".out"),
+		err:  filepath.Join(tmp, name+".err"),
+		done: make(chan struct{}),
+	}
 	h.cmd.Dir, h.cmd.Env = work, os.Environ()
 	for _, key := range []string{"WORK", "HOME", "LocalAppData", "BROOD_SESSIONS", "PATH", "TMPDIR", "POCL_CACHE_DIR"} {
 		h.cmd.Env = append(h.cmd.Env, key+"="+ts.Getenv(key))

@@ -35,7 +35,8 @@ func onFull(room int, args ...string) (status int, stderr string) {
 }
 
 // tinyRun is a run of two rounds.
-var tinyRun = []string{"run", "--model", "softmax", "--data", "glyphs", "--algorithm", "parle", "--members", "2", "--rounds", "2", "--workers", "1", "--set", "ell=1", "--set", "batch=16"}
+var tinyRun = []string{"run", "--model", "softmax", "--data", "glyphs", "--algorithm", "parle", "--members", "2",
+	"--rounds", "2", "--workers", "1", "--set", "ell=1", "--set", "batch=16"}
 
 const noSpace = "write standard output: no space left on device; "
 
@@ -67,7 +68,8 @@ func TestFullOutput(t *testing.T) {
 			t.Fatal(stderr)
 		}
 	}
-	book := "run --model bytes-small --data tales --algorithm dp-sgd --rounds 1 --session " + os.Getenv("BROOD_SESSIONS") + "/book"
+	book := "run --model bytes-small --data tales --algorithm dp-sgd --rounds 1 --session " +
+		os.Getenv("BROOD_SESSIONS") + "/book"
 	if status, _, stderr := typing(strings.Fields(book)...); status != 0 {
 		t.Fatal(stderr)
 	}
@@ -112,9 +114,11 @@ func failsOn(t *testing.T, line string) {
 func TestRunSavesOnFullOutput(t *testing.T) {
 	t.Setenv("BROOD_SESSIONS", t.TempDir())
 	for _, how := range []string{"--json", "--plain"} {
-		args := append(append([]string{}, tinyRun...), "--rounds", "1000000", how, "--session", os.Getenv("BROOD_SESSIONS")+"/r"+how)
+		args := append(append([]string{}, tinyRun...), "--rounds", "1000000", how, "--session",
+			os.Getenv("BROOD_SESSIONS")+"/r"+how)
 		status, stderr := onFull(600, args...)
-		if want := noSpace + "resume the saved run with: brood run --resume r" + how; status != exitFailed || !strings.Contains(stderr, want) {
+		if want := noSpace + "resume the saved run with: brood run --resume r" + how; status != exitFailed ||
+			!strings.Contains(stderr, want) {
 			t.Errorf("%s: status %d, %q", how, status, stderr)
 		}
 	}
@@ -162,10 +166,13 @@ func TestFollowingEndsWithItsOutput(t *testing.T) {
 		how  string
 		err  syscall.Errno
 		want int
-	}{{"--json", syscall.ENOSPC, exitFailed}, {"--as=a", syscall.ENOSPC, exitFailed}, {"--json", syscall.EPIPE, 0}, {"--as=a", syscall.EPIPE, 0}} {
+	}{{"--json", syscall.ENOSPC, exitFailed}, {"--as=a", syscall.ENOSPC, exitFailed}, {"--json", syscall.EPIPE, 0},
+		{"--as=a", syscall.EPIPE, 0}} {
 		var errs bytes.Buffer
-		status := Run(context.Background(), []string{"attach", dir, c.how}, streams{in: os.Stdin, out: &fullDisk{10, c.err}, err: &errs})
-		if wants := strings.Count(errs.String(), noSpace); status != c.want || wants != c.want || strings.Count(errs.String(), "\n") != c.want {
+		status := Run(context.Background(), []string{"attach", dir, c.how},
+			streams{in: os.Stdin, out: &fullDisk{10, c.err}, err: &errs})
+		if wants := strings.Count(errs.String(), noSpace); status != c.want || wants != c.want ||
+			strings.Count(errs.String(), "\n") != c.want {
 			t.Errorf("attach %s with %v: status %d, %q", c.how, c.err, status, errs.String())
 		}
 	}

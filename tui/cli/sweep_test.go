@@ -17,7 +17,8 @@ import (
 func centreLoss(t *testing.T, set ...string) float64 {
 	t.Helper()
 	var out, errs bytes.Buffer
-	args := []string{"run", "--json", "--session", filepath.Join(t.TempDir(), "s"), "--model", "softmax", "--data", "glyphs", "--algorithm", "parle", "--members", "3", "--epochs", "2", "--probe", "20", "--seed", "6"}
+	args := []string{"run", "--json", "--session", filepath.Join(t.TempDir(), "s"), "--model", "softmax", "--data",
+		"glyphs", "--algorithm", "parle", "--members", "3", "--epochs", "2", "--probe", "20", "--seed", "6"}
 	for _, s := range append([]string{"variant=paper", "batch=64", "eta=cosine:0.03..0@2e", "rho=100"}, set...) {
 		args = append(args, "--set", s)
 	}
@@ -63,7 +64,9 @@ func TestParleIsInsensitive(t *testing.T) {
 			t.Errorf("%s over two decades changes the loss by a factor of %.3f, stated is less than 1.15", knob, r)
 		}
 	}
-	if r := sweep("eta", func(x float64) string { return fmt.Sprintf("eta=cosine:%g..0@2e", x) }, 0.003, 0.01, 0.03); !(r > 1.2) {
+	if r := sweep("eta", func(x float64) string {
+		return fmt.Sprintf("eta=cosine:%g..0@2e", x)
+	}, 0.003, 0.01, 0.03); !(r > 1.2) {
 		t.Errorf("eta over a decade changes the loss by a factor of %.3f only: the sweeps above show nothing", r)
 	}
 }

@@ -62,7 +62,8 @@ func TestTerminal(t *testing.T) {
 func openTerminal(ts *testscript.TestScript, _ bool, args []string) {
 	var err error
 	for range 20 {
-		if err = ts.Exec("tmux", append([]string{"-u", "-f", os.DevNull, "-L", "t", "new-session", "-d", "-x", "100", "-y", "30", "brood"}, args...)...); err == nil {
+		if err = ts.Exec("tmux", append([]string{"-u", "-f", os.DevNull, "-L", "t", "new-session", "-d", "-x", "100", "-y",
+			"30", "brood"}, args...)...); err == nil {
 			return
 		}
 		time.Sleep(100 * time.Millisecond)

@@ -28,7 +28,8 @@ func TestPoolCommands(t *testing.T) {
 // TestPoolLateness: the largest lateness in the output of workers is stored; other lines are ignored.
 func TestPoolLateness(t *testing.T) {
 	c := &workerPool{size: 3, slow: 2.5, lateReports: make(chan int, 8), file: filepath.Join(t.TempDir(), "late.json")}
-	for _, line := range []string{"joined as worker 0", fmt.Sprintf(remote.LateNote, 2.5, 4), "99 % longer", fmt.Sprintf(remote.LateNote, 2.5, 17), fmt.Sprintf(remote.LateNote, 2.5, 0)} {
+	for _, line := range []string{"joined as worker 0", fmt.Sprintf(remote.LateNote, 2.5, 4), "99 % longer",
+		fmt.Sprintf(remote.LateNote, 2.5, 17), fmt.Sprintf(remote.LateNote, 2.5, 0)} {
 		c.parseLate(line)
 	}
 	if n := c.maxLate(); n != 17 {

@@ -147,7 +147,8 @@ func TestSVG(t *testing.T) {
 		t.Errorf("elements %v", names)
 	}
 	palette := cell.Palette(false)
-	if s := out.String(); strings.Count(s, hex(palette[cell.Chosen].Back)) == 0 || strings.Count(s, hex(palette[cell.Centre].Fore)) == 0 {
+	if s := out.String(); strings.Count(s, hex(palette[cell.Chosen].Back)) == 0 ||
+		strings.Count(s, hex(palette[cell.Centre].Fore)) == 0 {
 		t.Errorf("colours of the theme are missing:\n%s", s)
 	}
 }

@@ -53,16 +53,19 @@ func serve(t *testing.T) *rig {
 	r := &rig{key: newSigner(t), src: sourcetest.NewMemory(sourcetest.Run(4, 60)...)}
 	authorized := filepath.Join(dir, "authorized_keys")
 	r.bound = newSigner(t)
-	line := "# those who may come in\nrestrict,command=\"/bin/false\" " + string(ssh.MarshalAuthorizedKey(r.bound.PublicKey())) + strings.TrimSpace(string(ssh.MarshalAuthorizedKey(r.key.PublicKey()))) + " ada@\x1b[31mlab\n"
+	line := "# those who may come in\nrestrict,command=\"/bin/false\" " +
+		string(ssh.MarshalAuthorizedKey(r.bound.PublicKey())) +
+		strings.TrimSpace(string(ssh.MarshalAuthorizedKey(r.key.PublicKey()))) + " ada@\x1b[31mlab\n"
 	if err := os.WriteFile(authorized, []byte(line), 0o600); err != nil {
 		t.Fatal(err)
 	}
 	var err error
-	r.Server, err = Listen(Config{Address: ":0", HostKey: filepath.Join(dir, "state", "host_key"), Authorized: authorized, Note: func(s string) {
-		r.mu.Lock()
-		defer r.mu.Unlock()
-		r.notes = append(r.notes, s)
-	}})
+	r.Server, err = Listen(Config{Address: ":0", HostKey: filepath.Join(dir, "state", "host_key"), Authorized: authorized,
+		Note: func(s string) {
+			r.mu.Lock()
+			defer r.mu.Unlock()
+			r.notes = append(r.notes, s)
+		}})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -73,7 +76,12 @@ func serve(t *testing.T) *rig {
 			r.mu.Lock()
 			defer r.mu.Unlock()
 			r.came = append(r.came, v)
-			return panel.Options{Source: r.src, Title: "the run", By: v.Name, Algorithms: []*optim.Algorithm{sourcetest.Algorithm()}}, nil
+			return panel.Options{
+				Source:     r.src,
+				Title:      "the run",
+				By:         v.Name,
+				Algorithms: []*optim.Algorithm{sourcetest.Algorithm()},
+			}, nil
 		})
 	}()
 	t.Cleanup(func() {
@@ -87,7 +95,8 @@ func serve(t *testing.T) *rig {
 }
 
 func (r *rig) dial(user string, auth ...ssh.AuthMethod) (*ssh.Client, error) {
-	return ssh.Dial("tcp", r.Address().String(), &ssh.ClientConfig{User: user, Auth: auth, HostKeyCallback: ssh.InsecureIgnoreHostKey(), Timeout: testutil.Timeout})
+	return ssh.Dial("tcp", r.Address().String(),
+		&ssh.ClientConfig{User: user, Auth: auth, HostKeyCallback: ssh.InsecureIgnoreHostKey(), Timeout: testutil.Timeout})
 }
 
 // client returns a connection with the key of the rig; it is closed at the end of the test.
@@ -232,7 +241,8 @@ func TestLook(t *testing.T) {
 	}
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	if len(r.came) != 1 || !strings.HasPrefix(r.came[0].Name, "ada@") || strings.Contains(r.came[0].Name, "\x1b") || !r.came[0].Command {
+	if len(r.came) != 1 || !strings.HasPrefix(r.came[0].Name, "ada@") || strings.Contains(r.came[0].Name, "\x1b") ||
+		!r.came[0].Command {
 		t.Errorf("who came: %+v", r.came)
 	}
 }
@@ -248,7 +258,9 @@ func TestSizeless(t *testing.T) {
 		}
 		defer c.Close()
 		s, _ := look(t, c, 0, 0)
-		s.shows(t, "the run", func(x string) bool { return strings.Contains(x, "the run") && widest(x) > 60 && widest(x) <= 80 })
+		s.shows(t, "the run", func(x string) bool {
+			return strings.Contains(x, "the run") && widest(x) > 60 && widest(x) <= 80
+		})
 		all = append(all, s)
 	}
 	r.mu.Lock()
@@ -267,7 +279,8 @@ func TestSizeless(t *testing.T) {
 // TestStrangers: nobody comes in without an authorized key, and there is nothing but the workbench.
 func TestStrangers(t *testing.T) {
 	r := serve(t)
-	for name, auth := range map[string][]ssh.AuthMethod{"another key": {ssh.PublicKeys(newSigner(t))}, "a key with options": {ssh.PublicKeys(r.bound)}, "no key": nil, "a password": {ssh.Password("ada")},
+	for name, auth := range map[string][]ssh.AuthMethod{"another key": {ssh.PublicKeys(newSigner(t))},
+		"a key with options": {ssh.PublicKeys(r.bound)}, "no key": nil, "a password": {ssh.Password("ada")},
 		"an empty answer": {ssh.KeyboardInteractive(func(string, string, []string, []bool) ([]string, error) { return nil, nil })}} {
 		if c, err := r.dial("ada", auth...); err == nil {
 			c.Close()
@@ -377,7 +390,8 @@ func TestListen(t *testing.T) {
 	for _, c := range []struct{ address, authorized, want string }{
 		{"here", keys, "no HOST:PORT"}, {":0", filepath.Join(dir, "none"), "public keys"}, {taken.Addr().String(), keys, "no other program"},
 	} {
-		if s, err := Listen(Config{Address: c.address, HostKey: filepath.Join(dir, "host"), Authorized: c.authorized}); err == nil || !strings.Contains(err.Error(), c.want) {
+		if s, err := Listen(Config{Address: c.address, HostKey: filepath.Join(dir, "host"), Authorized: c.authorized}); err ==
+			nil || !strings.Contains(err.Error(), c.want) {
 			t.Errorf("%s: %v", c.address, err)
 			if err == nil {
 				s.Close()
