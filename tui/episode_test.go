@@ -16,7 +16,7 @@ func TestEpisode(t *testing.T) {
 		for _, r := range rs {
 			switch {
 			case r.Config != nil:
-				r.Config.Objective, r.Config.Told = env, map[string]string{"env": env}
+				r.Config.Objective, r.Config.More = env, map[string]string{"env": env}
 			case r.Evaluation != nil:
 				r.Evaluation.Episode = &event.Episode{Seed: 1016, Return: -12, Steps: 2,
 					States: []float32{0.1, 0, 0.1, 0, 0.2, 0, 0.2, 0, 0.3, 0, 0.3, 0}}
@@ -43,7 +43,7 @@ func TestNoEpisode(t *testing.T) {
 	rs := sourcetest.Run(3, 60)
 	for _, r := range rs {
 		if r.Config != nil {
-			r.Config.Objective, r.Config.Told = "cartpole", map[string]string{"env": "cartpole"}
+			r.Config.Objective, r.Config.More = "cartpole", map[string]string{"env": "cartpole"}
 		}
 	}
 	d := open(t, 100, 30, rs, nil)

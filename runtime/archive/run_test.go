@@ -125,7 +125,7 @@ func TestSettingsOfTheTable(t *testing.T) {
 	tally, slack := optiontest.Lines()
 	optiontest.Add(t, tally, slack)
 	m := begin(0, func(c *event.Config) {
-		c.Told, c.OnLoss, c.Probe = map[string]string{"tally": "hand", "later": "9"}, "shrink", 7
+		c.More, c.OnLoss, c.Probe = map[string]string{"tally": "hand", "later": "9"}, "shrink", 7
 	})
 	m.rounds(4)
 	r := m.run(t, "a")

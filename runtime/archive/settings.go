@@ -117,9 +117,9 @@ func settings(v *view.View, planned changes) (out []Setting) {
 		}
 	}
 	if err != nil { // options of another version
-		for _, name := range slices.Sorted(maps.Keys(c.Told)) {
+		for _, name := range slices.Sorted(maps.Keys(c.More)) {
 			if option.Named(name) == nil {
-				add(name, c.Told[name])
+				add(name, c.More[name])
 			}
 		}
 	}

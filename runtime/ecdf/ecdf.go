@@ -87,7 +87,7 @@ func (f *fold) add(rec event.Record) error {
 			of *option.Option
 		}{{&f.Function, option.BBOB}, {&f.Dimension, option.Dimension}, {&f.Instance, option.Instance}} {
 			var err error
-			if *x.to, err = strconv.Atoi(rec.Config.Told[x.of.Name]); err != nil {
+			if *x.to, err = strconv.Atoi(rec.Config.More[x.of.Name]); err != nil {
 				return ErrOther
 			}
 		}

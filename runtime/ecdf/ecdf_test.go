@@ -27,14 +27,14 @@ func TestTargets(t *testing.T) {
 }
 
 // record writes a session with the records of a run on f 3 in 5 dimensions, and reads it.
-func record(t *testing.T, told map[string]string, records ...event.Record) (*Run, error) {
+func record(t *testing.T, more map[string]string, records ...event.Record) (*Run, error) {
 	t.Helper()
 	dir := filepath.Join(t.TempDir(), "run")
 	s, err := session.Create(dir)
 	if err != nil {
 		t.Fatal(err)
 	}
-	records = append([]event.Record{{Config: &event.Config{Seed: 9, Told: told}}}, records...)
+	records = append([]event.Record{{Config: &event.Config{Seed: 9, More: more}}}, records...)
 	for _, r := range records {
 		if err := s.Append(r); err != nil {
 			t.Fatal(err)

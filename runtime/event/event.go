@@ -72,7 +72,7 @@ type Config struct {
 	OnTrouble string `cbor:"26,keyasint,omitempty"` // wait, stop, back; "": wait if a terminal is attached, else stop
 
 	// options without a key in this record, by name, see package option
-	Told map[string]string `cbor:"27,keyasint,omitempty"`
+	More map[string]string `cbor:"27,keyasint,omitempty"`
 
 	// Set holds the knob edits that a fork applies in its first round, until the first Plan record contains them.
 	Set []Setting `cbor:"28,keyasint,omitempty"`

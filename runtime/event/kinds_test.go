@@ -43,8 +43,8 @@ func TestListsAreWhole(t *testing.T) {
 	}
 	for _, list := range [][]string{texts(Causes), texts(Levels), texts(AlertKinds)} {
 		last := len(list) - 1
-		if told := strings.Join(list[:last], ", ") + " or " + list[last]; !strings.Contains(string(page), told) {
-			t.Errorf("docs/json-events.md does not list %s", told)
+		if listed := strings.Join(list[:last], ", ") + " or " + list[last]; !strings.Contains(string(page), listed) {
+			t.Errorf("docs/json-events.md does not list %s", listed)
 		}
 	}
 	for _, r := range PauseReasons {

@@ -197,12 +197,12 @@ func (c *Config) Environment() string {
 	if c == nil {
 		return ""
 	}
-	return c.Told["env"]
+	return c.More["env"]
 }
 
 // BuiltIn returns the name of the objective, if it is part of brood; "" otherwise. c may be nil.
 func (c *Config) BuiltIn() string {
-	if c.Environment() == "" && (c == nil || c.Told["bbob"] == "") {
+	if c.Environment() == "" && (c == nil || c.More["bbob"] == "") {
 		return ""
 	}
 	return c.Objective

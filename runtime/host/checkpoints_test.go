@@ -43,8 +43,8 @@ func TestRunKeepsCheckpoints(t *testing.T) {
 			t.Fatal(err)
 		}
 		h, err := read(dir, 0)
-		if err != nil || h.config.Told["checkpoints"] != count {
-			t.Errorf("%s: recorded options %v, %v", name, h.config.Told, err)
+		if err != nil || h.config.More["checkpoints"] != count {
+			t.Errorf("%s: recorded options %v, %v", name, h.config.More, err)
 		}
 		if _, err := Verify(t.Context(), dir, 1, nil); err != nil {
 			t.Errorf("%s: %v", name, err)

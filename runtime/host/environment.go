@@ -146,7 +146,7 @@ func (o *Own) recordedBuiltIn(c event.Config) (*Own, error) {
 			c.BuiltIn())
 	}
 	if env := c.Environment(); env != "" {
-		return simulated(env, c.Told[option.Policy.Name])
+		return simulated(env, c.More[option.Policy.Name])
 	}
-	return benchmarked(c.Told[option.BBOB.Name], c.Told[option.Dimension.Name], c.Told[option.Instance.Name])
+	return benchmarked(c.More[option.BBOB.Name], c.More[option.Dimension.Name], c.More[option.Instance.Name])
 }

@@ -83,7 +83,7 @@ func TestEnvironmentIsRecorded(t *testing.T) {
 		t.Fatal(err)
 	}
 	c := j.Config
-	if c.Environment() != "cartpole" || c.Told["policy"] != "mlp:16" || c.Objective != "cartpole" ||
+	if c.Environment() != "cartpole" || c.More["policy"] != "mlp:16" || c.Objective != "cartpole" ||
 		!strings.Contains(c.ModelSpec, "# environment cartpole, version 1\n") || c.Score().Title != "test return" {
 		t.Errorf("recorded %+v", c)
 	}

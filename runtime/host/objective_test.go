@@ -242,11 +242,11 @@ func TestSessionsStartNothing(t *testing.T) {
 	touched := filepath.Join(dir, "touched")
 	c := event.Config{Version: 1, Model: "x", Data: "seeds", Objective: "touch " + touched,
 		ModelSpec: "[[param]]\nname = \"x\"\nshape = [1]\n# word touch\n# word " + touched + "\n",
-		Kernels:   objective.Kernels, Told: map[string]string{}}
+		Kernels:   objective.Kernels, More: map[string]string{}}
 	if _, err := host.FromSession(dir, c); err == nil || !strings.Contains(err.Error(), "no session starts by itself") {
 		t.Errorf("%v", err)
 	}
-	c.Told = map[string]string{option.Objective.Name: "touch " + touched}
+	c.More = map[string]string{option.Objective.Name: "touch " + touched}
 	if _, err := host.FromSession(dir, c); err == nil {
 		t.Error("a session that names a program was accepted")
 	}

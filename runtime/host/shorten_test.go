@@ -242,7 +242,7 @@ func TestRunKeepsLog(t *testing.T) {
 		}
 		defer r.Close()
 		rec, err := r.Next()
-		if err != nil || rec.Config.Told["keep-log"] != "1TB" {
+		if err != nil || rec.Config.More["keep-log"] != "1TB" {
 			t.Fatal(rec.Config, err)
 		}
 		if b := rec.Config.Begins; b != nil {
@@ -274,13 +274,13 @@ func TestRunKeepsLog(t *testing.T) {
 	if h, err := read(dir, 0); err != nil || h.goal.Limit.Rounds != 600 {
 		t.Errorf("the limit is %+v, %v", h.goal.Limit, err)
 	}
-	said := 0
+	warnings := 0
 	for _, e := range foldedView(t, dir).Lane {
 		if e.Alert == event.AlertLog && strings.Contains(e.Text, "older records were removed") {
-			said++
+			warnings++
 		}
 	}
-	if said == 0 {
+	if warnings == 0 {
 		t.Error("no event says that records were removed")
 	}
 }

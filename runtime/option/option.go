@@ -30,7 +30,7 @@ type Option struct {
 	Paths bool            // completions include paths
 
 	// at returns a pointer to the field of the value: a *string, *int, *uint64 or *float64; nil: the value is in More. in
-	// returns the field of a recorded configuration, of the same type; nil: the value is in its Told.
+	// returns the field of a recorded configuration, of the same type; nil: the value is in its More.
 	at func(*Options) any
 	in func(*event.Config) any
 }

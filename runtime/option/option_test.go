@@ -105,7 +105,7 @@ func checkResumed(t *testing.T, x *option.Option, given option.Options, good str
 func TestUnknownRecorded(t *testing.T) {
 	refused := func(name, text, want string) {
 		t.Helper()
-		if _, err := option.Recorded(event.Config{Told: map[string]string{name: text}}); err == nil ||
+		if _, err := option.Recorded(event.Config{More: map[string]string{name: text}}); err == nil ||
 			!strings.Contains(err.Error(), want) {
 			t.Errorf("%v, want %s", err, want)
 		}
@@ -135,9 +135,9 @@ func TestNothingShared(t *testing.T) {
 	a.Record(&c)
 	d := c
 	b.Record(&d)
-	if tally.Text(a) != "hand" || slack.Text(a) != "" || len(c.Told) != 1 || c.Told["tally"] != "hand" ||
-		len(d.Told) != 2 {
-		t.Errorf("%v and %v, recorded %v and %v", a.More, b.More, c.Told, d.Told)
+	if tally.Text(a) != "hand" || slack.Text(a) != "" || len(c.More) != 1 || c.More["tally"] != "hand" ||
+		len(d.More) != 2 {
+		t.Errorf("%v and %v, recorded %v and %v", a.More, b.More, c.More, d.More)
 	}
 }
 

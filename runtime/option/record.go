@@ -21,7 +21,7 @@ func (x *Option) record(o Options, c *event.Config) {
 		assign(x.in(c), x.at(&o))
 		return
 	}
-	c.Told = with(c.Told, x.Name, x.Text(o))
+	c.More = with(c.More, x.Name, x.Text(o))
 }
 
 // Recorded returns the options of a recorded configuration. It returns an error if this version of brood lacks one of
@@ -30,17 +30,17 @@ func Recorded(c event.Config) (o Options, err error) {
 	for _, x := range With(Logged) {
 		if x.in != nil {
 			assign(x.at(&o), x.in(&c))
-		} else if text := c.Told[x.Name]; text != "" {
+		} else if text := c.More[x.Name]; text != "" {
 			if err := x.Set(&o, text); err != nil {
 				return o, fmt.Errorf("the session records %s = %q, which is not a %w", x.Name, text, err)
 			}
 		}
 	}
-	for _, name := range slices.Sorted(maps.Keys(c.Told)) {
+	for _, name := range slices.Sorted(maps.Keys(c.More)) {
 		if x := Named(name); x == nil || !x.Has(Logged) {
 			return o, fmt.Errorf("the session records the option %s = %q, which this version of brood lacks: use the version "+
 				"that recorded it",
-				name, c.Told[name])
+				name, c.More[name])
 		}
 	}
 	return o, nil

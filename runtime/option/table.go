@@ -27,7 +27,7 @@ func add(x Option) *Option {
 }
 
 // To add an option, add a line here; only its consumer changes too, which reads the value with [Option.Text]. Without
-// at the value is in Options.More, and without in the log records it in Told.
+// at the value is in Options.More, and without in the log records it in its More.
 var (
 	Algorithm = add(Option{Name: "algorithm", Doc: "algorithm (see brood algorithms)",
 		Kind: Text, Use: Preset | Axis, Default: "dp-sgd", Words: algorithms,

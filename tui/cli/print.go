@@ -69,7 +69,7 @@ func (p *jsonPrinter) begin(r prepared) {
 		"model": r.job.Config.ModelName(), "params": r.job.Net.Layout.Params, "data": r.job.Config.Data,
 		"augment": r.job.Config.Augment, "members": r.job.Members, "workers": r.job.Workers,
 		"memory_predicted": r.job.Config.Memory, "device_memory_predicted": r.job.DeviceMemory}
-	for name, text := range r.job.Config.Told {
+	for name, text := range r.job.Config.More {
 		line[underscored(name)] = text
 	}
 	p.put(line)
