@@ -98,7 +98,7 @@ func (m *model) startBranch(at uint64, set []event.Setting) tea.Cmd {
 	lib, parent := m.Brancher(), m.Opt.Session
 	return m.Job(func() tea.Msg {
 		defer cancel()
-		o, err := lib.Branch(ctx, panel.Branch{Session: parent, At: at, Set: set, By: m.Opt.By, Told: b.done.Store})
+		o, err := lib.Branch(ctx, panel.Branch{Session: parent, At: at, Set: set, By: m.Opt.By, Progress: b.done.Store})
 		text := fmt.Sprintf("%s branched off after round %s of %s: 1 opens it", archive.ShortName(filepath.Base(o.Session)),
 			textfmt.Grouped(at), archive.ShortName(filepath.Base(parent)))
 		return branchedMsg{panel.OpenedMsg{Opened: o, Message: text, Err: err}, parent}

@@ -69,7 +69,7 @@ func TestBranchProgressAndCancel(t *testing.T) {
 	d, s := openTaped(t, "B")
 	reached := make(chan func(uint64))
 	s.branch = func(ctx context.Context, b panel.Branch) (panel.Opened, error) {
-		reached <- b.Told
+		reached <- b.Progress
 		<-ctx.Done()
 		return panel.Opened{}, ctx.Err()
 	}

@@ -344,7 +344,7 @@ func (l *sessionLibrary) Begin(ctx context.Context, r panel.Request) (panel.Open
 		return panel.Opened{}, err
 	}
 	if wantsFleet(r) {
-		run.Said = "waiting for workers: brood invite " + sessionArg(w.order.Dir) + " --role worker prints a join URL"
+		run.Message = "waiting for workers: brood invite " + sessionArg(w.order.Dir) + " --role worker prints a join URL"
 	}
 	return l.setLast(run), nil
 }

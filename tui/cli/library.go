@@ -251,7 +251,7 @@ func (l *sessionLibrary) Branch(ctx context.Context, b panel.Branch) (panel.Open
 	for _, s := range b.Set {
 		o.Options.Set = append(o.Options.Set, event.Setting{Knob: s.Knob, Expr: s.Expr})
 	}
-	run, err := forkDetached(ctx, o, keep, b.Told)
+	run, err := forkDetached(ctx, o, keep, b.Progress)
 	if err != nil {
 		return panel.Opened{}, err
 	}

@@ -57,11 +57,11 @@ type Traveller interface {
 
 // Branch describes a fork.
 type Branch struct {
-	Session string             // directory of the parent
-	At      uint64             // the round to fork after, 1 or more
-	Set     []event.Setting    // knobs that change in the next round
-	By      string             // who changes them
-	Told    func(round uint64) // called with each round that is recomputed on the way to At
+	Session  string             // directory of the parent
+	At       uint64             // the round to fork after, 1 or more
+	Set      []event.Setting    // knobs that change in the next round
+	By       string             // who changes them
+	Progress func(round uint64) // called with each round that is recomputed on the way to At
 }
 
 // Opened is a session to view.
@@ -71,7 +71,7 @@ type Opened struct {
 	Source    Source
 	Commander Commander    // nil: read-only
 	Resume    string       // see Options
-	Said      string       // message for the user who started it; "": none
+	Message   string       // message for the user who started it; "": none
 	Close     func() error // called when the user leaves the session; nil: nothing to close
 }
 

@@ -317,7 +317,7 @@ func (l *Launch) Enter(m *panel.Host) tea.Cmd {
 		return panel.Reply(func(m *panel.Host) tea.Cmd {
 			l.Starting = false
 			return m.SwitchSession(panel.OpenedMsg{Opened: o,
-				Message: cmp.Or(o.Said, filepath.Base(o.Session)+" started"), Err: err})
+				Message: cmp.Or(o.Message, filepath.Base(o.Session)+" started"), Err: err})
 		})
 	})
 }
