@@ -36,11 +36,11 @@ type request struct {
 	Gate     *Gate          `cbor:"7,keyasint,omitempty"`
 	Wait     time.Duration  `cbor:"8,keyasint,omitempty"` // longest wait for records; 0: no limit
 	// Lease is sent together with Fleet: a server too old to know Lease then answers with the fleet.
-	Lease  view.LeaseAct       `cbor:"9,keyasint,omitempty"`
-	Ahead  bool                `cbor:"10,keyasint,omitempty"`
-	Viewer string              `cbor:"11,keyasint,omitempty"` // identifies the viewer for the lease; "": not a viewer
-	Said   bool                `cbor:"12,keyasint,omitempty"` // sent together with Fleet, like Lease
-	Heard  *session.KnownLines `cbor:"13,keyasint,omitempty"` // with Said: the lines that the client already has
+	Lease      view.LeaseAct       `cbor:"9,keyasint,omitempty"`
+	Ahead      bool                `cbor:"10,keyasint,omitempty"`
+	Viewer     string              `cbor:"11,keyasint,omitempty"` // identifies the viewer for the lease; "": not a viewer
+	ProcessLog bool                `cbor:"12,keyasint,omitempty"` // sent together with Fleet, like Lease
+	Known      *session.KnownLines `cbor:"13,keyasint,omitempty"` // with ProcessLog: the lines that the client already has
 }
 
 // maxViewer bounds the identifier of a viewer, in bytes; the server truncates longer ones.
@@ -67,8 +67,8 @@ type answer struct {
 	URL     string         `cbor:"8,keyasint,omitempty"`
 	Lease   view.Lease     `cbor:"9,keyasint,omitempty"`
 	Ahead   *Ahead         `cbor:"10,keyasint,omitempty"` // nil once the run has started
-	Said    []session.Line `cbor:"11,keyasint,omitempty"`
-	After   int            `cbor:"12,keyasint,omitempty"` // lines of the client that precede Said; 0 from older servers
+	Lines   []session.Line `cbor:"11,keyasint,omitempty"`
+	After   int            `cbor:"12,keyasint,omitempty"` // lines of the client that precede Lines; 0 from older servers
 }
 
 // transmit writes v as one message: its length as a little-endian uint32, then CBOR.
@@ -313,7 +313,7 @@ func (c *Client) ProcessLog(ctx context.Context) ([]session.Line, error) {
 	lines := c.lines
 	c.mu.Unlock()
 	known := session.KnownLinesOf(lines)
-	a, err := c.ask(ctx, &c.act, request{Fleet: true, Said: true, Heard: &known})
+	a, err := c.ask(ctx, &c.act, request{Fleet: true, ProcessLog: true, Known: &known})
 	if err != nil {
 		return nil, err
 	}
@@ -321,7 +321,7 @@ func (c *Client) ProcessLog(ctx context.Context) ([]session.Line, error) {
 		return nil, fmt.Errorf("process log: the run sent the lines after line %d, but the client has %d",
 			a.After, known.Lines)
 	}
-	lines = slices.Concat(lines[:a.After], a.Said)
+	lines = slices.Concat(lines[:a.After], a.Lines)
 	c.mu.Lock()
 	c.lines = lines
 	c.mu.Unlock()

@@ -464,7 +464,7 @@ func TestReadOnlyClient(t *testing.T) {
 	_, command := c.Command(testutil.Context(t), event.Command{Action: event.Save})
 	_, gate := c.Gate(testutil.Context(t), Gate{Role: "operator"})
 	_, lease := c.Lease(testutil.Context(t), view.LeaseAsk)
-	for what, err := range map[string]error{"said": processLog, "command": command, "gate": gate, "lease": lease} {
+	for what, err := range map[string]error{"process log": processLog, "command": command, "gate": gate, "lease": lease} {
 		if err == nil || !strings.Contains(err.Error(), "a viewer may look only") {
 			t.Errorf("%s of a read-only client: %v", what, err)
 		}
@@ -536,7 +536,7 @@ func TestProcessLogSendsNewLines(t *testing.T) {
 			go func() {
 				var q request
 				for receive(there, maxMessage, &q) == nil {
-					_ = answerTo(there, answer{Said: []session.Line{{At: 1, Text: "all"}}, After: after})
+					_ = answerTo(there, answer{Lines: []session.Line{{At: 1, Text: "all"}}, After: after})
 				}
 			}()
 			return here, nil

@@ -100,7 +100,7 @@ func answerTo(c net.Conn, a answer) error {
 
 // commands reports whether a request needs the right to command.
 func (q request) commands() bool {
-	return q.Command != nil || q.Gate != nil || q.Said || q.Lease == view.LeaseAsk || q.Lease == view.LeaseGive
+	return q.Command != nil || q.Gate != nil || q.ProcessLog || q.Lease == view.LeaseAsk || q.Lease == view.LeaseGive
 }
 
 var errReadOnly = errors.New("a viewer may look only: ask for an operator's URL (brood invite SESSION --role operator)")

@@ -221,11 +221,11 @@ func (s *Server) answer(ctx context.Context, c net.Conn, q request) (a answer) {
 		if s.Gate != nil {
 			a.URL, err = s.Gate(*q.Gate)
 		}
-	case q.Said:
-		a.Said, err = session.ProcessLog(s.dir)
-		if q.Heard != nil {
-			a.After = q.Heard.After(a.Said)
-			a.Said = a.Said[a.After:]
+	case q.ProcessLog:
+		a.Lines, err = session.ProcessLog(s.dir)
+		if q.Known != nil {
+			a.After = q.Known.After(a.Lines)
+			a.Lines = a.Lines[a.After:]
 		}
 	case q.Fleet:
 		if s.Fleet != nil {
