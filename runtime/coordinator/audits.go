@@ -102,7 +102,7 @@ func (c *Coordinator) handleAudited(a message.Audited) (fx []Effect) {
 	}
 	o.audits = nil
 	if len(c.pairs) > 0 && c.watch == 0 && c.pairs[0].accused == a.Of {
-		c.watch = -1 // said once
+		c.watch = -1 // the alert is raised once
 		text := fmt.Sprintf("%d grants of worker %d were audited without a difference; worker %d stays aside: take it "+
 			"back with :uncordon %d, or revoke a key", accusedGrants, a.Of, c.pairs[0].aside, c.pairs[0].aside)
 		fx = append(fx, c.alertDisagree(text)...)

@@ -29,7 +29,7 @@ func (c *Coordinator) savePeriod() time.Duration {
 	between := c.faults.Between(c.now)
 	switch {
 	case c.saveCost > 0:
-	case c.cfg.Resume != nil: // the first save tells its duration, and a process that failed once may fail soon
+	case c.cfg.Resume != nil: // the first save measures its duration, and a process that failed once may fail again early
 		return shortestSavePeriod
 	default:
 		return min(FirstSave, max(shortestSavePeriod, between))

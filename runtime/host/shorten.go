@@ -29,7 +29,7 @@ type shortening struct {
 	oldest atomic.Int64 // time of the first plan in the log
 	tried  int64        // size of the log at the last attempt; guarded by busy
 	head   int64        // bytes of its beginning; guarded by busy
-	said   bool         // that the log cannot be shortened; guarded by busy
+	warned bool         // that the log cannot be shortened; guarded by busy
 
 	files  sync.Mutex        // held while files of checkpoints are removed
 	begins *event.Checkpoint // where the log begins; nil: an attempt of this process has not moved it; guarded by files
@@ -92,10 +92,10 @@ func (s *shortening) attempt(now int64) {
 		return
 	case err == nil && c == nil:
 		twice := s.bytes > 0 && s.tried > 2*s.bytes || s.age > 0 && time.Duration(now-s.oldest.Load()) > 4*s.age
-		if s.said || !twice {
+		if s.warned || !twice {
 			return
 		}
-		s.said, n.Level = true, event.LevelWarning
+		s.warned, n.Level = true, event.LevelWarning
 		n.Text = "the log stays longer than --keep-log says: it cannot begin after the last good state of the run, " +
 			"and older checkpoints are too near to its beginning"
 	case err != nil:

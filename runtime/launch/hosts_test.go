@@ -114,8 +114,8 @@ func TestQuote(t *testing.T) {
 func TestExplain(t *testing.T) {
 	s, h := SSH{[]string{"ssh"}, "brood"}, Host{"eve", "b", 2222, 1}
 	for _, c := range []struct {
-		status     int
-		said, want string
+		status       int
+		stderr, want string
 	}{
 		{255, "eve@b: Permission denied (publickey).", "eve@b:2222 rejects your key (eve@b: Permission denied (publickey).): put it into authorized_keys there, and try `ssh -p 2222 -o BatchMode=yes eve@b true`"},
 		{255, "Host key verification failed.", "compare its key once with `ssh -p 2222 eve@b`"},
@@ -124,7 +124,7 @@ func TestExplain(t *testing.T) {
 		{126, "Exec format error", "cannot execute brood"},
 		{1, "the data is missing", "ended with status 1: the data is missing"},
 	} {
-		if err := s.Explain(h, c.status, c.said); !strings.Contains(err.Error(), c.want) {
+		if err := s.Explain(h, c.status, c.stderr); !strings.Contains(err.Error(), c.want) {
 			t.Errorf("%d: %v; want %q", c.status, err, c.want)
 		}
 	}

@@ -55,8 +55,8 @@ func TestMeasure(t *testing.T) {
 			t.Errorf("%s is %g (%t), want %g", name, x, ok, want)
 		}
 	}
-	if told, err := event.CheckReport(got); err != nil || len(told) != len(got) {
-		t.Errorf("the coordinator would take %v of it: %v", told, err)
+	if accepted, err := event.CheckReport(got); err != nil || len(accepted) != len(got) {
+		t.Errorf("the coordinator would take %v of it: %v", accepted, err)
 	}
 }
 
@@ -186,7 +186,7 @@ func TestPrograms(t *testing.T) {
 	AddRestarts(got, programs(3))
 	AddRestarts(got, programs(0))
 	AddRestarts(got, programs(4))
-	if told, err := event.CheckReport(got); err != nil || told[event.Restarts] != 7 {
-		t.Errorf("%v, %v", told, err)
+	if accepted, err := event.CheckReport(got); err != nil || accepted[event.Restarts] != 7 {
+		t.Errorf("%v, %v", accepted, err)
 	}
 }

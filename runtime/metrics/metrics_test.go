@@ -153,7 +153,7 @@ func TestScrape(t *testing.T) {
 	}
 	for _, never := range []string{"brood_process_memory{worker=}", "brood_process_round_trip{worker=3}"} {
 		if x, ok := got[never]; ok {
-			t.Errorf("%s = %v, which nobody told", never, x)
+			t.Errorf("%s = %v, which was never reported", never, x)
 		}
 	}
 	if t.Failed() {

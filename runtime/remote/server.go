@@ -65,7 +65,7 @@ type Server struct {
 	session      string // directory of the session that clients see; "": none yet
 	clients      map[*quic.Peer]struct{}
 	runs         []*run // runs that workers may join, oldest first
-	over         bool   // there will be no other run, and workers are told so
+	over         bool   // no other run follows, and workers are notified
 	unfinished   bool   // its run was not over when this process closed it
 	paused       bool   // another server will continue the series
 	keepsWorkers bool   // see KeepWorkers
@@ -252,8 +252,8 @@ func (s *Server) Close() error {
 	return s.node.Close()
 }
 
-// Pause declares that another server of the same directory will continue the series. Workers are then not told that
-// there are no more runs; they retry until their patience ends.
+// Pause declares that another server of the same directory will continue the series. Workers are then not notified that
+// no other run follows; they retry until their patience ends.
 func (s *Server) Pause() {
 	s.mu.Lock()
 	defer s.mu.Unlock()

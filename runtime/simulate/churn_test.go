@@ -57,7 +57,7 @@ func TestChurnByHand(t *testing.T) {
 		// are granted.
 		{"it leaves", true, 10500 * time.Millisecond, map[uint64]float64{5: 5, 6: 7.5, 7: 9.5, 10: 15.5, 11: 17.5, 12: 19.5, 13: 20.5}, 5 / 19.5},
 		// The new worker is admitted after the death is detected, when rounds 6 and 7 are granted.
-		{"it dies and is back soon", false, time.Second, map[uint64]float64{5: 5, 6: 9.5, 7: 11.5, 8: 12.5, 9: 13.5}, 10 / 16.5},
+		{"it dies and returns", false, time.Second, map[uint64]float64{5: 5, 6: 9.5, 7: 11.5, 8: 12.5, 9: 13.5}, 10 / 16.5},
 	} {
 		cfg := fleet("dp-sgd", 2, 2, nil)
 		cfg.Rounds, cfg.Goodbye, cfg.Churn = 13, c.goodbye, once(1, 5500*time.Millisecond, c.away)

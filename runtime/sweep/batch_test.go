@@ -81,7 +81,7 @@ func TestContinuesBatch(t *testing.T) {
 		return trainer(100)(ctx, r)
 	}, func(x *Trial) { // on a slow machine one may end before it hears that it should stop
 		if x.State != Done {
-			t.Errorf("%s is said to be over, and is %d", x, x.State)
+			t.Errorf("%s is over, but its state is %d", x, x.State)
 		}
 	})
 	if !b.Unfinished() {
@@ -141,7 +141,7 @@ func TestClaimed(t *testing.T) {
 		}
 	})
 	if n != 4 || b.Trials[1].State != Done {
-		t.Errorf("%d trials were told of, and the claimed one is %d", n, b.Trials[1].State)
+		t.Errorf("%d trials were reported, and the claimed one is %d", n, b.Trials[1].State)
 	}
 }
 

@@ -67,9 +67,9 @@ func TestSortsByTarget(t *testing.T) {
 	at := func(epochs float64) event.Record {
 		return event.Record{Commit: &event.Commit{Progress: event.Progress{Epochs: epochs}}}
 	}
-	said := event.Record{State: &event.State{Phase: event.Finished, Reason: "what reached the target is not said here"}}
-	b := &Batch{Trials: []*Trial{over("0.1", config, at(0.5), tested(3), at(1), tested(3.5), said),
-		over("0.2", config, at(5), tested(3), said), over("0.3", config, at(4), tested(2))}}
+	end := event.Record{State: &event.State{Phase: event.Finished, Reason: "what reached the target is not said here"}}
+	b := &Batch{Trials: []*Trial{over("0.1", config, at(0.5), tested(3), at(1), tested(3.5), end),
+		over("0.2", config, at(5), tested(3), end), over("0.3", config, at(4), tested(2))}}
 	if got, want := order(b, TargetMetric, false), []string{"0.3", "0.2", "0.1"}; !slices.Equal(got, want) {
 		t.Errorf("sorted %q, want %q", got, want)
 	}

@@ -32,7 +32,7 @@ func TestGaps(t *testing.T) {
 	void := v.Find("loss").Unmeasured(view.Even(0, 300, 30))
 	for c, is := range void {
 		if want := c > 10 && c < 20; is != want {
-			t.Errorf("of column %d it is said that nobody measured there: %v", c, is)
+			t.Errorf("column %d is reported as not measured: %v", c, is)
 		}
 	}
 	text, err := cbor.Marshal(v)
@@ -59,7 +59,7 @@ func TestDropped(t *testing.T) {
 	}
 	void := v.Find("loss").Unmeasured(view.Even(0, 200, 20))
 	if void[10] || !void[11] || !void[19] {
-		t.Errorf("behind the end of the loss it is said to be unmeasured in %v", void)
+		t.Errorf("behind its end the loss is reported as not measured in %v", void)
 	}
 	v = fold(sourcetest.Swapped(3, 100, true))
 	if v.Find("fitness").Gaps() != nil {

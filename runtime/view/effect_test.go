@@ -31,7 +31,7 @@ func TestEffects(t *testing.T) {
 			[]string{"eta 0.05 at round 401: loss -0.076 (-12 %) in 50 rounds"}},
 		"two in a round": {map[uint64][]event.Record{395: {edit(401, "eta"), edit(401, "ell")}}, CentreLoss, 1, 500,
 			[]string{"eta 0.05, ell 0.05 at round 401: loss -0.076 (-12 %) in 50 rounds"}},
-		"another soon": {map[uint64][]event.Record{395: {edit(401, "eta")}, 420: {edit(421, "ell")}}, CentreLoss, 1, 500,
+		"another edit follows": {map[uint64][]event.Record{395: {edit(401, "eta")}, 420: {edit(421, "ell")}}, CentreLoss, 1, 500,
 			[]string{"eta 0.05 at round 401: loss -0.03 (-5 %) in 20 rounds",
 				"ell 0.05 at round 421: loss -0.07 (-12 %) in 50 rounds"}},
 		"end of the run": {map[uint64][]event.Record{395: {edit(401, "eta")}}, CentreLoss, 1, 410,

@@ -31,7 +31,7 @@ func committed(to uint64) event.Record {
 	}}
 }
 
-func told(round uint64, of ...event.Machine) event.Record {
+func reported(round uint64, of ...event.Machine) event.Record {
 	return event.Record{Machines: &event.Machines{Round: round, Of: of}}
 }
 
@@ -40,7 +40,7 @@ func told(round uint64, of ...event.Machine) event.Record {
 func TestMachines(t *testing.T) {
 	v := hosting()
 	v.Apply(committed(1))
-	v.Apply(told(1, event.Machine{Worker: event.Here, Values: map[event.Measure]float64{event.Busy: 1}},
+	v.Apply(reported(1, event.Machine{Worker: event.Here, Values: map[event.Measure]float64{event.Busy: 1}},
 		event.Machine{Worker: 1, Values: map[event.Measure]float64{event.Busy: 2, event.RoundTrip: 0.1}},
 		event.Machine{Worker: 4}))
 	s := v.MachinesOf(event.Busy)
@@ -53,7 +53,7 @@ func TestMachines(t *testing.T) {
 		t.Errorf("worker 4, which tells nothing, keeps %g busy", x)
 	}
 	if v.MachinesOf(event.DeviceHeat) != nil {
-		t.Error("there is a temperature that nobody told")
+		t.Error("there is a temperature that was not reported")
 	}
 	for worker, want := range map[int]float64{event.Here: 100, 1: 200, 4: 300} { // of 600 samples a second
 		if x, ok := v.MachinesOf(view.Samples).Last(view.Process(worker)); !ok || math.Abs(x-want) > 1e-9 {
@@ -73,7 +73,7 @@ func TestMachines(t *testing.T) {
 	}
 	before := v.Clone()
 	v.Apply(committed(2))
-	v.Apply(told(2, event.Machine{Worker: event.Here, Values: map[event.Measure]float64{event.Busy: 9}}))
+	v.Apply(reported(2, event.Machine{Worker: event.Here, Values: map[event.Measure]float64{event.Busy: 9}}))
 	if x, _ := before.MachinesOf(event.Busy).Last(view.Process(event.Here)); x != 1 {
 		t.Errorf("a clone sees %g", x)
 	}
@@ -95,7 +95,7 @@ func TestMachinesAreBounded(t *testing.T) {
 	v := hosting()
 	for r := uint64(1); r < 30000; r++ {
 		if v.Apply(committed(r)); r%3 == 0 {
-			v.Apply(told(r, event.Machine{Worker: event.Here, Values: map[event.Measure]float64{event.Busy: 1}},
+			v.Apply(reported(r, event.Machine{Worker: event.Here, Values: map[event.Measure]float64{event.Busy: 1}},
 				event.Machine{Worker: int(r), Values: map[event.Measure]float64{event.Busy: float64(r)}},
 				event.Machine{Worker: math.MaxInt64, Values: map[event.Measure]float64{event.Busy: 1}},
 				event.Machine{Worker: -7, Values: map[event.Measure]float64{event.Busy: 1}}))
@@ -113,8 +113,8 @@ func TestMachinesAreBounded(t *testing.T) {
 // TestDamagedMachines: an invalid record changes nothing.
 func TestDamagedMachines(t *testing.T) {
 	v := hosting()
-	v.Apply(told(math.MaxUint64, event.Machine{Worker: 1, Values: map[event.Measure]float64{event.Busy: math.NaN()}}))
-	v.Apply(told(5, event.Machine{Worker: 4, Values: map[event.Measure]float64{event.Busy: math.Inf(1)}},
+	v.Apply(reported(math.MaxUint64, event.Machine{Worker: 1, Values: map[event.Measure]float64{event.Busy: math.NaN()}}))
+	v.Apply(reported(5, event.Machine{Worker: 4, Values: map[event.Measure]float64{event.Busy: math.Inf(1)}},
 		event.Machine{Worker: 1, Values: map[event.Measure]float64{event.Busy: 1}}))
 	v.Apply(event.Record{Machines: &event.Machines{}})
 	if x, ok := v.MachinesOf(event.Busy).Last(view.Process(1)); !ok || x != 1 {
@@ -146,18 +146,18 @@ func TestBetween(t *testing.T) {
 		}
 	}
 	v.Apply(committed(1))
-	if v.Apply(told(1, here)); v.MachinesOf(view.Between) != nil {
+	if v.Apply(reported(1, here)); v.MachinesOf(view.Between) != nil {
 		t.Error("one process has links")
 	}
 	all := event.Every
-	v.Apply(told(2, here, sends(0, 5, nil), sends(4, 7, nil)))
+	v.Apply(reported(2, here, sends(0, 5, nil), sends(4, 7, nil)))
 	check("before", map[[2]int]float64{{0, all}: 5, {4, all}: 7, {all, all}: 12})
-	v.Apply(told(3, here, sends(0, 6, map[int]float64{4: 6}), event.Machine{Worker: 4}))
+	v.Apply(reported(3, here, sends(0, 6, map[int]float64{4: 6}), event.Machine{Worker: 4}))
 	check("one is silent", map[[2]int]float64{{0, all}: 6, {0, 4}: 6, {4, all}: 7, {all, all}: 12})
 	if _, at, _ := v.MachinesOf(view.Between).At(view.LinkOf(all, all), 3); at != 2 {
-		t.Errorf("the sum is of round %d, where one told nothing", at)
+		t.Errorf("the sum is of round %d, of which one worker reported nothing", at)
 	}
-	v.Apply(told(4, here, sends(0, 8, map[int]float64{0: 1, -1: 1, 1 << 40: 1, 4: 8}), sends(1<<40, 1, nil),
+	v.Apply(reported(4, here, sends(0, 8, map[int]float64{0: 1, -1: 1, 1 << 40: 1, 4: 8}), sends(1<<40, 1, nil),
 		sends(-7, 1, nil)))
 	check("damage", map[[2]int]float64{{0, all}: 8, {0, 4}: 8, {4, all}: 7, {all, all}: 8})
 }

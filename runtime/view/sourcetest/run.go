@@ -71,8 +71,8 @@ func Algorithm() *optim.Algorithm {
 	}
 }
 
-// machines are the coordinator's process, which hosts nobody, and the three workers of [Run]: the second is on a
-// device, and the last is of a version that tells nothing of itself.
+// machines are the coordinator's process, which hosts no member, and the three workers of [Run]: the second is on a
+// device, and the last is of a version that reports no values.
 func machines(r uint64) *event.Machines {
 	out := &event.Machines{Round: r, Of: []event.Machine{{Worker: event.Here}, {Worker: 1}, {Worker: 2}, {Worker: 3}}}
 	for i := range out.Of {
@@ -95,7 +95,7 @@ func machines(r uint64) *event.Machines {
 			v = map[event.Measure]float64{event.RoundTrip: v[event.RoundTrip], event.Sent: v[event.Sent],
 				event.Received: v[event.Received]}
 		}
-		if out.Of[i].Values = v; i == 1 || i == 2 { // the third tells only what it sends to all
+		if out.Of[i].Values = v; i == 1 || i == 2 { // the third reports only its total
 			out.Of[i].To = map[int]float64{3: v[event.Sent] / 4, 3 - i: 3 * v[event.Sent] / 4}
 		}
 	}
@@ -199,8 +199,8 @@ func Run(members, rounds int) (out []event.Record) {
 	return out
 }
 
-// Gossip is [Run] of members who meet in uniformly drawn pairs, half as many a round as there are members; both tell of
-// it.
+// Gossip is [Run] of members who meet in uniformly drawn pairs, half as many a round as there are members; both report
+// the meeting.
 func Gossip(members, rounds int) []event.Record {
 	ids := collective.IDs(members)
 	return Partners(Run(members, rounds), func(round uint64) (p *event.Points) {
