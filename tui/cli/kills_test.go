@@ -24,8 +24,8 @@ import (
 	"brood/runtime/testutil"
 )
 
-// troupe is a served run of real processes, and the state of its log.
-type troupe struct {
+// servedRun is a served run of real processes, and the state of its log.
+type servedRun struct {
 	t       *testing.T
 	dir     string
 	env     []string
@@ -54,7 +54,7 @@ type proc struct {
 }
 
 // brood returns the command under test, after a prefix such as ip netns exec.
-func (tr *troupe) brood(prefix []string, args ...string) *exec.Cmd {
+func (tr *servedRun) brood(prefix []string, args ...string) *exec.Cmd {
 	tr.t.Helper()
 	path, err := exec.LookPath("brood")
 	if built := os.Getenv("BROOD_BINARY"); built != "" {
@@ -69,9 +69,9 @@ func (tr *troupe) brood(prefix []string, args ...string) *exec.Cmd {
 	return c
 }
 
-func (tr *troupe) start(args ...string) *proc { return tr.begin(tr.brood(nil, args...)) }
+func (tr *servedRun) start(args ...string) *proc { return tr.begin(tr.brood(nil, args...)) }
 
-func (tr *troupe) begin(c *exec.Cmd) *proc {
+func (tr *servedRun) begin(c *exec.Cmd) *proc {
 	tr.t.Helper()
 	p := &proc{Cmd: c, done: make(chan struct{})}
 	p.Stdout, p.Stderr = &p.out, &p.out
@@ -83,7 +83,7 @@ func (tr *troupe) begin(c *exec.Cmd) *proc {
 	return p
 }
 
-func (tr *troupe) signal(p *proc, s syscall.Signal) {
+func (tr *servedRun) signal(p *proc, s syscall.Signal) {
 	tr.t.Helper()
 	if err := p.Process.Signal(s); err != nil {
 		tr.t.Fatalf("%v: %v: %s", p.Args[1:], err, tail(p.out.String()))
@@ -91,7 +91,7 @@ func (tr *troupe) signal(p *proc, s syscall.Signal) {
 }
 
 // exit waits for the end of a process and checks its exit status.
-func (tr *troupe) exit(p *proc, want int) {
+func (tr *servedRun) exit(p *proc, want int) {
 	tr.t.Helper()
 	testutil.Receive(tr.t, p.done, fmt.Sprintf("end of %v", p.Args[1:]))
 	if got := p.ProcessState.ExitCode(); got != want {
@@ -99,12 +99,12 @@ func (tr *troupe) exit(p *proc, want int) {
 	}
 }
 
-func (tr *troupe) work() {
+func (tr *servedRun) work() {
 	tr.workers = append(tr.workers, tr.start("worker", tr.url, "--threads", "1", "--retry", "10m"))
 }
 
-// hear reads the new records of the log.
-func (tr *troupe) hear() {
+// readLog reads the new records of the log.
+func (tr *servedRun) readLog() {
 	tr.t.Helper()
 	for {
 		r, err := tr.log.Next()
@@ -126,10 +126,10 @@ func (tr *troupe) hear() {
 }
 
 // until waits for a condition on the log.
-func (tr *troupe) until(what string, ok func() bool) {
+func (tr *servedRun) until(what string, ok func() bool) {
 	tr.t.Helper()
 	for end := time.Now().Add(testutil.Timeout); ; time.Sleep(10 * time.Millisecond) {
-		if tr.hear(); ok() {
+		if tr.readLog(); ok() {
 			return
 		}
 		if time.Now().After(end) {
@@ -142,7 +142,7 @@ func (tr *troupe) until(what string, ok func() bool) {
 }
 
 // invite waits for the run, opens its log, and returns a URL for many clients of a role.
-func (tr *troupe) invite(role string) string {
+func (tr *servedRun) invite(role string) string {
 	tr.t.Helper()
 	for end := time.Now().Add(testutil.Timeout); ; time.Sleep(10 * time.Millisecond) {
 		url, err := tr.brood(nil, "invite", tr.dir, "--role", role, "--uses", "64").Output()
@@ -160,7 +160,7 @@ func (tr *troupe) invite(role string) string {
 }
 
 // ends stops the run, waits for all processes, and verifies the log.
-func (tr *troupe) ends() {
+func (tr *servedRun) ends() {
 	tr.t.Helper()
 	if out, err := tr.brood(nil, "stop", tr.dir, "--take").CombinedOutput(); err != nil {
 		tr.t.Fatalf("stop: %v: %s", err, out)
@@ -169,7 +169,7 @@ func (tr *troupe) ends() {
 	for _, w := range tr.workers {
 		tr.exit(w, 0)
 	}
-	tr.hear()
+	tr.readLog()
 	if out, err := tr.brood(nil, "verify", tr.dir).CombinedOutput(); err != nil ||
 		!strings.Contains(string(out), "verified: ") || !strings.Contains(string(out), tr.last.Hash) {
 		tr.t.Errorf("verify: %v: %s, want %s", err, out, tr.last.Hash)
@@ -179,7 +179,7 @@ func (tr *troupe) ends() {
 func tail(s string) string { return s[max(0, len(s)-3000):] }
 
 // trains waits until n workers train in an epoch after the given one.
-func (tr *troupe) trains(n int, after uint32) {
+func (tr *servedRun) trains(n int, after uint32) {
 	tr.t.Helper()
 	tr.until(fmt.Sprintf("%d workers train", n), func() bool {
 		return tr.last.Epoch > after && tr.last.Epoch == tr.plans[len(tr.plans)-1].Epoch &&
@@ -188,7 +188,7 @@ func (tr *troupe) trains(n int, after uint32) {
 }
 
 // lost waits for the alert after a fault, and returns the time it took.
-func (tr *troupe) lost(since time.Time, kind event.AlertKind) time.Duration {
+func (tr *servedRun) lost(since time.Time, kind event.AlertKind) time.Duration {
 	tr.t.Helper()
 	var at time.Time
 	tr.until("an alert of "+string(kind), func() bool {
@@ -205,7 +205,7 @@ func (tr *troupe) lost(since time.Time, kind event.AlertKind) time.Duration {
 
 // fault injects one fault into the fleet and waits until it has recovered. It returns the name of the fault and the
 // time until the run noticed it, or continued.
-func (tr *troupe) fault() (string, time.Duration) {
+func (tr *servedRun) fault() (string, time.Duration) {
 	tr.t.Helper()
 	at, began, before := tr.draw.IntN(len(tr.workers)), time.Now(), tr.last.Epoch
 	w := tr.workers[at]
@@ -235,7 +235,7 @@ func (tr *troupe) fault() (string, time.Duration) {
 	}
 	tr.signal(tr.serve, syscall.SIGKILL)
 	testutil.Receive(tr.t, tr.serve.done, "end of the coordinator")
-	tr.hear()
+	tr.readLog()
 	before, began = tr.last.Epoch, time.Now()
 	tr.resume()
 	tr.until("a commit after the restart", func() bool { return tr.last.Epoch > before })
@@ -244,13 +244,13 @@ func (tr *troupe) fault() (string, time.Duration) {
 	return "kill -9 of the coordinator", took
 }
 
-func (tr *troupe) resume() {
+func (tr *servedRun) resume() {
 	tr.serve = tr.start("serve", "--plain", "--resume", tr.dir, "--wait", "3", "--enrol", "64", "--on-loss", tr.onLoss)
 }
 
 // assembled starts a run of Parle with three workers, and waits until they train.
-func assembled(t *testing.T, onLoss string) *troupe {
-	tr := newTroupe(t, onLoss, 3, "quickstart", "--members", "6", "--set", "ell=4", "--set", "batch=16")
+func assembled(t *testing.T, onLoss string) *servedRun {
+	tr := newServedRun(t, onLoss, 3, "quickstart", "--members", "6", "--set", "ell=4", "--set", "batch=16")
 	for range 3 {
 		tr.work()
 	}
@@ -258,10 +258,10 @@ func assembled(t *testing.T, onLoss string) *troupe {
 	return tr
 }
 
-// newTroupe starts a run that waits for some workers.
-func newTroupe(t *testing.T, onLoss string, wait int, args ...string) *troupe {
+// newServedRun starts a run that waits for some workers.
+func newServedRun(t *testing.T, onLoss string, wait int, args ...string) *servedRun {
 	dir := t.TempDir()
-	tr := &troupe{
+	tr := &servedRun{
 		t:      t,
 		dir:    filepath.Join(dir, "run"),
 		onLoss: onLoss,
@@ -281,7 +281,7 @@ func TestManyWorkers(t *testing.T) {
 	longtest.Need(t, longtest.Fleets, "starts 64 processes")
 	for _, n := range []int{2, 4, 8, 16, 32, 64} {
 		t.Run(strconv.Itoa(n), func(t *testing.T) {
-			tr := newTroupe(t, "mirror", n, "--algorithm", "dp-sgd", "--model", "mlp:16", "--data", "glyphs", "--set", "batch=8",
+			tr := newServedRun(t, "mirror", n, "--algorithm", "dp-sgd", "--model", "mlp:16", "--data", "glyphs", "--set", "batch=8",
 				"--members", strconv.Itoa(n))
 			began := time.Now()
 			for range n {
@@ -290,10 +290,10 @@ func TestManyWorkers(t *testing.T) {
 			tr.trains(n, 0)
 			joined := time.Since(began)
 			time.Sleep(2 * time.Second)
-			tr.hear()
+			tr.readLog()
 			before, began := tr.last.To, time.Now()
 			time.Sleep(10 * time.Second)
-			tr.hear()
+			tr.readLog()
 			t.Logf("%d workers train after %.1f s, %.1f rounds/s", n, joined.Seconds(),
 				float64(tr.last.To-before)/time.Since(began).Seconds())
 			if len(tr.plans) != 1 || len(tr.alerts) > 0 {
@@ -313,10 +313,10 @@ func TestGoodput(t *testing.T) {
 		t.Run(onLoss, func(t *testing.T) {
 			tr := assembled(t, onLoss)
 			rounds := func(d time.Duration) float64 {
-				tr.hear()
+				tr.readLog()
 				before := tr.last.To
 				time.Sleep(d)
-				tr.hear()
+				tr.readLog()
 				return float64(tr.last.To) - float64(before)
 			}
 			rounds(2 * time.Second)
@@ -350,7 +350,7 @@ func TestPausedCoordinator(t *testing.T) {
 		plans, alerts := len(tr.plans), len(tr.alerts)
 		tr.signal(tr.serve, syscall.SIGSTOP)
 		time.Sleep(3 * time.Second)
-		tr.hear()
+		tr.readLog()
 		before := tr.last.To
 		began := time.Now()
 		tr.signal(tr.serve, syscall.SIGCONT)

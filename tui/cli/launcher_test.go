@@ -188,8 +188,8 @@ func TestLauncherRefuses(t *testing.T) {
 		if !strings.HasPrefix(d.Command, "brood run ") {
 			t.Errorf("the line of a refusal is %q", d.Command)
 		}
-		if said := ran(t, requestArgs(c.r, c.r.Knobs["parle"])); said != "brood: "+d.Err.Error()+"\n" {
-			t.Errorf("%s\nsays here        %q\nand there %q", d.Command, d.Err, said)
+		if printed := ran(t, requestArgs(c.r, c.r.Knobs["parle"])); printed != "brood: "+d.Err.Error()+"\n" {
+			t.Errorf("%s\nsays here        %q\nand there %q", d.Command, d.Err, printed)
 		}
 	}
 	d := lib.Draft(panel.Request{Options: map[string]string{"for": "90s", "device": "gpu"}})
@@ -206,7 +206,7 @@ func TestLauncherRefuses(t *testing.T) {
 		t.Errorf("the form has lines of %v, want %v", names, want)
 	}
 	if d := lib.Draft(panel.Request{}); d.Lines[0].Value != presets.Default || d.Command != "brood run" {
-		t.Errorf("nothing said is %+v", d)
+		t.Errorf("without options the form is %+v", d)
 	}
 	for _, r := range requests(t) {
 		if r.Options["model"] == "ü~ `x`.toml" {
@@ -221,12 +221,12 @@ func TestLauncherRefuses(t *testing.T) {
 // ran returns the error of `brood` for words that it rejects.
 func ran(t *testing.T, words []string) string {
 	t.Helper()
-	var said strings.Builder
+	var printed strings.Builder
 	if Run(t.Context(), append(words, "--plain", "--session", filepath.Join(t.TempDir(), "s")),
-		streams{out: &said, err: &said}) == 0 {
+		streams{out: &printed, err: &printed}) == 0 {
 		t.Fatalf("%q runs", words)
 	}
-	return said.String()
+	return printed.String()
 }
 
 // TestLauncherEstimates: the estimated needs of a run equal those in its log.

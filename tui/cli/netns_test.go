@@ -72,7 +72,7 @@ func TestNamespaces(t *testing.T) {
 	longtest.Need(t, longtest.Fleets, "trains on a network of its own for ten seconds")
 	n := newNetwork(t, 4)
 	dir := t.TempDir()
-	tr := &troupe{t: t, dir: filepath.Join(dir, "run"), onLoss: "reseed", draw: rand.New(rand.NewPCG(1, 1))}
+	tr := &servedRun{t: t, dir: filepath.Join(dir, "run"), onLoss: "reseed", draw: rand.New(rand.NewPCG(1, 1))}
 	tr.env = append(os.Environ(), "BROOD_SESSIONS="+filepath.Join(dir, "s"), "HOME="+dir)
 	key := filepath.Join(dir, "id")
 	ssh := exec.Command("ssh-keygen", "-q", "-t", "ed25519", "-N", "", "-f", key).Run() == nil
@@ -135,7 +135,7 @@ func TestNamespaces(t *testing.T) {
 }
 
 // inviteMore returns another URL for a run whose log is open.
-func (tr *troupe) inviteMore(role string) string {
+func (tr *servedRun) inviteMore(role string) string {
 	tr.t.Helper()
 	url, err := tr.brood(nil, "invite", tr.dir, "--role", role).Output()
 	if err != nil {
@@ -147,7 +147,7 @@ func (tr *troupe) inviteMore(role string) string {
 // TestNoRoute: a machine that cannot reach the address reports it.
 func TestNoRoute(t *testing.T) {
 	n := newNetwork(t, 1)
-	tr := &troupe{t: t, env: append(os.Environ(), "HOME="+t.TempDir(), "BROOD_SESSIONS="+t.TempDir())}
+	tr := &servedRun{t: t, env: append(os.Environ(), "HOME="+t.TempDir(), "BROOD_SESSIONS="+t.TempDir())}
 	const url = "brood://10.1.2.3:4433/aaaaaaaaaaaaaaaaaaaaaaaa#dh3nl2edlfb6kxdbpybdbx4y2lfkkwo46rlhzzzaqw2v22kcamiq"
 	for _, args := range [][]string{{"attach", url}, {"worker", url, "--retry", "0s"}} {
 		out, err := tr.brood(n.in(1), args...).CombinedOutput()
@@ -197,7 +197,7 @@ func TestNAT(t *testing.T) {
 		t.Run(c.nat, func(t *testing.T) {
 			n := newNetwork(t, 3)
 			dir := t.TempDir()
-			tr := &troupe{t: t, dir: filepath.Join(dir, "run")}
+			tr := &servedRun{t: t, dir: filepath.Join(dir, "run")}
 			tr.env = append(os.Environ(), "BROOD_SESSIONS="+filepath.Join(dir, "s"), "HOME="+dir)
 			alone := filepath.Join(dir, "alone")
 			tr.exit(tr.begin(tr.brood(nil, append([]string{"run", "--session", alone}, run...)...)), 0)
@@ -226,7 +226,7 @@ func TestNAT(t *testing.T) {
 				t.Errorf("measured %v, relayed %v, want %v", measured, relayed, c.relay)
 			}
 			tr.exit(tr.serve, 0)
-			tr.hear()
+			tr.readLog()
 			out, err := tr.brood(nil, "verify", alone).CombinedOutput()
 			if err != nil || !strings.Contains(string(out), tr.last.Hash) {
 				t.Errorf("%s %s, of one process: %v: %s", c.nat, tr.last.Hash, err, out)

@@ -33,16 +33,16 @@ func answers(after time.Duration) func(context.Context) (*report.Report, error) 
 // those of the run are reported.
 func TestEvaluateTestSet(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		var said []string
-		note := func(text string) { said = append(said, text) }
+		var notes []string
+		note := func(text string) { notes = append(notes, text) }
 		signals := make(chan os.Signal, 1)
 		if a := evaluateTestSet(t.Context(), answers(patience/2), "f32/1", signals, note); a.report == nil ||
-			a.took != patience/2 || a.mixed != "" || said != nil {
-			t.Errorf("%+v, %q", a, said)
+			a.took != patience/2 || a.mixed != "" || notes != nil {
+			t.Errorf("%+v, %q", a, notes)
 		}
 		a := evaluateTestSet(t.Context(), answers(2*patience), "bf16/1/cuda9.0", signals, note)
-		if a.report == nil || len(said) != 1 || said[0] != "evaluating the test set; Ctrl-C skips it" {
-			t.Errorf("%+v, %q", a, said)
+		if a.report == nil || len(notes) != 1 || notes[0] != "evaluating the test set; Ctrl-C skips it" {
+			t.Errorf("%+v, %q", a, notes)
 		}
 		var out bytes.Buffer
 		if a.write(&out, "s"); !strings.HasSuffix(out.String(),

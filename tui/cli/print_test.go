@@ -53,7 +53,7 @@ func TestTestedRound(t *testing.T) {
 	}
 	var out bytes.Buffer
 	p := &plainPrinter{out: &out, Tally: archive.NewTally()}
-	said := func() string {
+	printed := func() string {
 		out.Reset()
 		p.end(coordinator.Exit{Phase: event.Stopped}, nil)
 		for line := range strings.Lines(out.String()) {
@@ -77,7 +77,7 @@ func TestTestedRound(t *testing.T) {
 		for _, r := range step.records {
 			p.record(r)
 		}
-		if got := said(); got != step.want {
+		if got := printed(); got != step.want {
 			t.Errorf("after %d rounds it says %q, want %q", p.Sum.Rounds, got, step.want)
 		}
 		if (p.Sum.TestError == nil) != (step.want == "") {

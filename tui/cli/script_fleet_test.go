@@ -19,7 +19,7 @@ import (
 
 // launchBackground NAME ARGUMENTS... starts brood fleet launch.
 func launchBackground(ts *testscript.TestScript, neg bool, args []string) {
-	hire(ts, args[0], append([]string{"fleet", "launch"}, args[1:]...)...)
+	startProcess(ts, args[0], append([]string{"fleet", "launch"}, args[1:]...)...)
 }
 
 // freePort NAME sets a variable to a free port of UDP and TCP.

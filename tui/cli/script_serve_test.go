@@ -14,43 +14,43 @@ import (
 	"brood/runtime/testutil"
 )
 
-// crew holds the processes of a fleet that a script has started, by name.
-type crew map[string]*hand
+// processes holds the processes of a fleet that a script has started, by name.
+type processes map[string]*process
 
-type hand struct {
+type process struct {
 	cmd  *exec.Cmd
 	out  string // file of standard output
 	err  string
 	done chan struct{}
 }
 
-type crewKey struct{}
+type processesKey struct{}
 
 // script implements [testutil.T]: testscript reports the line of the script itself.
 type script struct{ *testscript.TestScript }
 
 func (script) Helper() {}
 
-func crewOf(ts *testscript.TestScript) crew { return ts.Value(crewKey{}).(crew) }
+func processesOf(ts *testscript.TestScript) processes { return ts.Value(processesKey{}).(processes) }
 
 // end kills the processes that still run.
-func (c crew) end() {
+func (c processes) end() {
 	for _, h := range c {
 		_ = h.cmd.Process.Kill()
 		<-h.done
 	}
 }
 
-// hire starts brood in the background.
-func hire(ts *testscript.TestScript, name string, args ...string) *hand {
-	c, work := crewOf(ts), ts.Getenv("WORK")
+// startProcess starts brood in the background.
+func startProcess(ts *testscript.TestScript, name string, args ...string) *process {
+	c, work := processesOf(ts), ts.Getenv("WORK")
 	if c[name] != nil {
 		ts.Fatalf("%s is running", name)
 	}
 	path := broodPath(ts)
 	tmp := filepath.Join(work, ".tmp")
 	ts.Check(os.MkdirAll(tmp, 0o755))
-	h := &hand{
+	h := &process{
 		cmd:  exec.Command(path, args...),
 		out:  filepath.Join(tmp, name+".out"),
 		err:  filepath.Join(tmp, name+".err"),
@@ -81,7 +81,7 @@ var joinURLPattern = regexp.MustCompile(`brood://([^/"]+)/([a-z2-7]+)#([a-z2-7]+
 // serve ARGUMENTS... starts brood serve and sets $URL, $HOSTPORT and $KEYHASH for its workers, and $WATCH and $OPERATE
 // for viewers and operators.
 func serveBackground(ts *testscript.TestScript, neg bool, args []string) {
-	urls := hire(ts, "serve", append([]string{"serve"}, args...)...).await(ts, 3)
+	urls := startProcess(ts, "serve", append([]string{"serve"}, args...)...).await(ts, 3)
 	ts.Setenv("URL", urls[0][0])
 	ts.Setenv("HOSTPORT", urls[0][1])
 	ts.Setenv("KEYHASH", urls[0][3])
@@ -90,7 +90,7 @@ func serveBackground(ts *testscript.TestScript, neg bool, args []string) {
 }
 
 // await waits until a process has printed this number of URLs.
-func (h *hand) await(ts *testscript.TestScript, n int) (urls [][]string) {
+func (h *process) await(ts *testscript.TestScript, n int) (urls [][]string) {
 	testutil.Eventually(script{ts}, fmt.Sprintf("%v prints %d URLs", h.cmd.Args, n), func() bool {
 		over := h.ended() // and prints nothing after that
 		text, err := os.ReadFile(h.out)
@@ -105,7 +105,7 @@ func (h *hand) await(ts *testscript.TestScript, n int) (urls [][]string) {
 	return urls
 }
 
-func (h *hand) ended() bool {
+func (h *process) ended() bool {
 	select {
 	case <-h.done:
 		return true
@@ -121,14 +121,14 @@ func joinBy(ts *testscript.TestScript, neg bool, args []string) {
 
 // series ARGUMENTS... starts a sweep or a study with remote workers, and sets $URL and $HOSTPORT for them.
 func seriesBackground(ts *testscript.TestScript, neg bool, args []string) {
-	urls := hire(ts, "series", args...).await(ts, 1)
+	urls := startProcess(ts, "series", args...).await(ts, 1)
 	ts.Setenv("URL", urls[0][0])
 	ts.Setenv("HOSTPORT", urls[0][1])
 }
 
 // opens ARGUMENTS... starts brood open, and sets $WATCH, $OPERATE, $HOSTPORT and $KEYHASH for its clients.
 func openBackground(ts *testscript.TestScript, neg bool, args []string) {
-	h := hire(ts, "open", append([]string{"open"}, args...)...)
+	h := startProcess(ts, "open", append([]string{"open"}, args...)...)
 	urls := h.await(ts, 2)
 	ts.Setenv("HOSTPORT", urls[0][1])
 	ts.Setenv("KEYHASH", urls[0][3])
@@ -138,12 +138,12 @@ func openBackground(ts *testscript.TestScript, neg bool, args []string) {
 
 // worker NAME [FLAG...] starts a worker of the served run.
 func workerBackground(ts *testscript.TestScript, neg bool, args []string) {
-	hire(ts, args[0], append([]string{"worker", ts.Getenv("URL")}, args[1:]...)...)
+	startProcess(ts, args[0], append([]string{"worker", ts.Getenv("URL")}, args[1:]...)...)
 }
 
 // end NAME STATUS [PATTERN] waits for a process, whose standard error must match, and prints its standard output.
 func endBackground(ts *testscript.TestScript, neg bool, args []string) {
-	c := crewOf(ts)
+	c := processesOf(ts)
 	h := c[args[0]]
 	testutil.Receive(script{ts}, h.done, "end of "+args[0])
 	delete(c, args[0])
@@ -165,20 +165,20 @@ func endBackground(ts *testscript.TestScript, neg bool, args []string) {
 
 // sigkill NAME kills a process with SIGKILL.
 func sigkill(ts *testscript.TestScript, neg bool, args []string) {
-	h := crewOf(ts)[args[0]]
+	h := processesOf(ts)[args[0]]
 	ts.Check(h.cmd.Process.Kill())
 	testutil.Receive(script{ts}, h.done, "end of a process")
-	delete(crewOf(ts), args[0])
+	delete(processesOf(ts), args[0])
 }
 
 // sigint NAME sends SIGINT to a process.
 func sigint(ts *testscript.TestScript, neg bool, args []string) {
-	ts.Check(crewOf(ts)[args[0]].cmd.Process.Signal(os.Interrupt))
+	ts.Check(processesOf(ts)[args[0]].cmd.Process.Signal(os.Interrupt))
 }
 
 // says NAME PATTERN waits until the output of a process matches.
 func saysBackground(ts *testscript.TestScript, neg bool, args []string) {
-	h, want := crewOf(ts)[args[0]], regexp.MustCompile(args[1])
+	h, want := processesOf(ts)[args[0]], regexp.MustCompile(args[1])
 	testutil.Eventually(script{ts}, fmt.Sprintf("%s says %q", args[0], args[1]), func() bool {
 		over := h.ended() // and says nothing after that
 		var text strings.Builder

@@ -136,8 +136,8 @@ func TestScripts(t *testing.T) {
 				}
 			}
 			e.Defer(func() { endAll(e.WorkDir) })
-			fleet := crew{}
-			e.Values[crewKey{}] = fleet
+			fleet := processes{}
+			e.Values[processesKey{}] = fleet
 			e.Defer(fleet.end)
 			return nil
 		},
