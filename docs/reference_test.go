@@ -46,13 +46,13 @@ func TestEnvironmentPage(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	told := variable.FindAllString(string(page), -1)
+	named := variable.FindAllString(string(page), -1)
 	for _, name := range code {
-		if !slices.Contains(told, name) {
+		if !slices.Contains(named, name) {
 			t.Errorf("environment.md does not name %s", name)
 		}
 	}
-	for _, name := range told {
+	for _, name := range named {
 		if !slices.Contains(code, name) {
 			t.Errorf("environment.md names %s, which nothing reads", name)
 		}

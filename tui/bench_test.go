@@ -74,12 +74,12 @@ func BenchmarkFrame(b *testing.B) {
 
 func benchmarkFrame(b *testing.B, keys string) {
 	v := millionPoints()
-	said := &logSource{Memory: sourcetest.NewMemory(), lines: make([]session.Line, 9000)}
-	for i := range said.lines {
-		said.lines[i] = session.Line{At: v.Last - int64(9000-i)*1e9,
+	source := &logSource{Memory: sourcetest.NewMemory(), lines: make([]session.Line, 9000)}
+	for i := range source.lines {
+		source.lines[i] = session.Line{At: v.Last - int64(9000-i)*1e9,
 			Text: fmt.Sprintf("worker %d joined from 10.0.0.%d with 8 threads", i, i%250)}
 	}
-	m := newModel(b.Context(), panel.Options{Source: said, Algorithms: []*optim.Algorithm{sourcetest.Algorithm()},
+	m := newModel(b.Context(), panel.Options{Source: source, Algorithms: []*optim.Algorithm{sourcetest.Algorithm()},
 		Width: 200, Height: 50})
 	m.seek(0)
 	m.Update(snapshotMsg{gen: m.Feed.Gen, view: v})

@@ -51,7 +51,7 @@ func (s *launchLibrary) Draft(r panel.Request) (d panel.Draft) {
 		v.Edits = append(v.Edits, view.Edit{Edit: e})
 	}
 	line := func(name, value, doc string, words ...string) {
-		if text, said := r.Options[name]; said {
+		if text, given := r.Options[name]; given {
 			value = text
 		}
 		d.Lines = append(d.Lines, panel.FormLine{Name: name, Value: value, Doc: doc, Words: words})

@@ -157,13 +157,13 @@ func TestTiles(t *testing.T) {
 func TestDeviceFigures(t *testing.T) {
 	f := fleetOf(3)
 	held := map[event.Measure]float64{event.DeviceUsed: 12e9, event.DeviceTotal: 80e9}
-	told := map[event.Measure]float64{event.DeviceUsed: 12e9, event.DeviceTotal: 80e9, event.DeviceTaken: 75e9,
+	values := map[event.Measure]float64{event.DeviceUsed: 12e9, event.DeviceTotal: 80e9, event.DeviceTaken: 75e9,
 		event.DeviceLoad: 0.87, event.DeviceHeat: 61}
 	f.Machines = []event.Machine{{Worker: event.Here}, {Worker: 1}, {Worker: 2, Values: held},
-		{Worker: 3, Values: told}}
+		{Worker: 3, Values: values}}
 	if (fleet.MachineRow{Values: held}).Device() != "12.0 GB / 80.0 GB held" ||
 		fleet.DeviceUsageRole(fleet.MachineRow{Values: held}) != cell.Plain ||
-		fleet.DeviceUsageRole(fleet.MachineRow{Values: told}) != cell.Warn {
+		fleet.DeviceUsageRole(fleet.MachineRow{Values: values}) != cell.Warn {
 		t.Error("the measures of devices")
 	}
 	c := &fleetSource{Memory: sourcetest.NewMemory(sourcetest.Run(12, 400)...), now: f}

@@ -309,7 +309,7 @@ func TestNamedBackgroundStays(t *testing.T) {
 	white, black := color.White, color.Black
 	for _, c := range []struct {
 		light, fixed bool
-		told         color.Color
+		background   color.Color
 		dark         bool
 	}{{false, false, white, false}, {true, false, black, true}, {false, true, white, true}, {true, true, black,
 		false}} {
@@ -317,7 +317,7 @@ func TestNamedBackgroundStays(t *testing.T) {
 			o.NoColor, o.Light, o.Fixed = false,
 				c.light, c.fixed
 		})
-		d.Update(tea.BackgroundColorMsg{Color: c.told})
+		d.Update(tea.BackgroundColorMsg{Color: c.background})
 		if want := cell.Coloured(c.dark, false).String(d.paint()); d.screenText() != want {
 			t.Errorf("%+v is drawn for the other background", c)
 		}

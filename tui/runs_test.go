@@ -505,12 +505,12 @@ func TestRunActions(t *testing.T) {
 		s := studyLibrary()
 		d := openLibrary(t, 120, 36, s, c.keys)
 		d.write(c.text).press(strings.Fields(c.after)...)
-		said := d.Toast.Text
+		shown := d.Toast.Text
 		if e, ok := d.Popup.(*panel.TextDialog); ok {
-			said = e.Err
+			shown = e.Err
 		}
-		if got := strings.Join(s.done, "; "); got != c.done || !strings.Contains(said, c.says) {
-			t.Errorf("%s %q: has done %q and says %q", c.keys, c.text, got, said)
+		if got := strings.Join(s.done, "; "); got != c.done || !strings.Contains(shown, c.says) {
+			t.Errorf("%s %q: has done %q and says %q", c.keys, c.text, got, shown)
 		}
 		if strings.Contains(c.done, "first") {
 			d.shows("the first")
