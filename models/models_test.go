@@ -98,9 +98,11 @@ func TestSpecErrors(t *testing.T) {
 		}
 	}
 	for name, s := range map[string]Spec{
-		"name": {Input: []int{4}, Classes: 2}, "input": {Name: "m", Classes: 2}, "size": {Name: "m", Input: []int{0}, Classes: 2},
-		"classes": {Name: "m", Input: []int{4}, Classes: 1},
-		"loss":    {Name: "m", Input: []int{4}, Classes: 2, Loss: "hinge", Layers: make([]LayerSpec, 1)}, "both": {Name: "m", Input: []int{4}, Classes: 2, Loss: Distance, Layers: make([]LayerSpec, 1)},
+		"name": {Input: []int{4}, Classes: 2}, "input": {Name: "m", Classes: 2},
+		"size":             {Name: "m", Input: []int{0}, Classes: 2},
+		"classes":          {Name: "m", Input: []int{4}, Classes: 1},
+		"loss":             {Name: "m", Input: []int{4}, Classes: 2, Loss: "hinge", Layers: make([]LayerSpec, 1)},
+		"both":             {Name: "m", Input: []int{4}, Classes: 2, Loss: Distance, Layers: make([]LayerSpec, 1)},
 		"distance":         {Name: "m", Input: []int{4}, Loss: Distance, Layers: []LayerSpec{{Kind: Constant, Out: new(3)}}},
 		"eta":              {Name: "m", Input: []int{4}, Classes: 2, Eta: -1, Layers: []LayerSpec{{Kind: Dense, Out: new(2)}}},
 		"smoothing":        {Name: "m", Input: []int{4}, Classes: 2, Smoothing: 1, Layers: []LayerSpec{{Kind: Dense, Out: new(2)}}},
@@ -220,7 +222,8 @@ func TestLayout(t *testing.T) {
 	}
 	want := map[string][]int{"conv1.weight": {8, 1, 5, 5}, "conv1.bias": {8}, "bn1.weight": {8}, "bn1.bias": {8},
 		"conv2.weight": {16, 8, 5, 5}, "conv2.bias": {16},
-		"bn2.weight": {16}, "bn2.bias": {16}, "fc1.weight": {32, 64}, "fc1.bias": {32}, "bn3.weight": {32}, "bn3.bias": {32}, "fc2.weight": {10, 32}, "fc2.bias": {10}}
+		"bn2.weight": {16}, "bn2.bias": {16}, "fc1.weight": {32, 64}, "fc1.bias": {32}, "bn3.weight": {32}, "bn3.bias": {32},
+		"fc2.weight": {10, 32}, "fc2.bias": {10}}
 	at := 0
 	for _, x := range m.Layout.Tensors {
 		if !slices.Equal(x.Shape, want[x.Name]) || x.Lo != at || x.Len != Size(x.Shape) || x.Len%x.Cols != 0 {

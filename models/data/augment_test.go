@@ -218,7 +218,8 @@ func TestAlternate(t *testing.T) {
 func TestAugmentText(t *testing.T) {
 	for text, want := range map[string]Augment{"": {}, "none": {}, "flip": {Flip: true}, "pad=4": {Pad: 4},
 		"pad=4,flip": {Pad: 4, Flip: true}, "flip, pad=12": {Pad: 12, Flip: true},
-		"reflect=2": {Pad: 2, Reflect: true}, "alternate": {Flip: true, Alternate: true}, "reflect=2,alternate": {2, true, true, true}, "alternate,pad=1": {Pad: 1, Flip: true, Alternate: true}} {
+		"reflect=2": {Pad: 2, Reflect: true}, "alternate": {Flip: true, Alternate: true},
+		"reflect=2,alternate": {2, true, true, true}, "alternate,pad=1": {Pad: 1, Flip: true, Alternate: true}} {
 		a, err := ParseAugment(text)
 		if err != nil || a != want {
 			t.Errorf("%q: %+v, %v", text, a, err)

@@ -231,7 +231,8 @@ func TestLongLine(t *testing.T) {
 	t.Cleanup(func() { maxLine = was })
 	maxLine = 4 << 20
 	for name, in := range map[string]io.Reader{
-		"a line": io.MultiReader(strings.NewReader("1,2,a\n1,"), io.LimitReader(repeat('7'), 3<<30)), "quoted": &endless{head: "1,2,a\n1,2,\""},
+		"a line": io.MultiReader(strings.NewReader("1,2,a\n1,"), io.LimitReader(repeat('7'), 3<<30)),
+		"quoted": &endless{head: "1,2,a\n1,2,\""},
 	} {
 		var before, after runtime.MemStats
 		runtime.ReadMemStats(&before)

@@ -66,7 +66,8 @@ func TestSeveralClasses(t *testing.T) {
 		t.Fatalf("arrays: %v", err)
 	}
 	for label, why := range map[string]string{
-		"size": "has the label 10 for class size; where a sample may be in several classes each label is 0 or 1", "red,shade": "has the label 2.5 for class shade",
+		"size":      "has the label 10 for class size; where a sample may be in several classes each label is 0 or 1",
+		"red,shade": "has the label 2.5 for class shade",
 	} {
 		if _, err := (Reading{Label: label, Outputs: 1, MultiLabel: true}).Load(path); err == nil ||
 			!strings.Contains(err.Error(), why) {

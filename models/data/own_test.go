@@ -193,7 +193,9 @@ func TestOpenRefuses(t *testing.T) {
 func TestUndivided(t *testing.T) {
 	dir := put(t, map[string][]byte{"x.csv": []byte("size,shade,kind\n5,20,rose\n1,0,aster\n"),
 		"one.csv":        []byte("size,shade,kind\n5,20,rose\n"),
-		"both/train.csv": []byte("size,shade,kind\n5,20,rose\n"), "both/test.csv": []byte("size,shade,kind\n1,0,aster\n1,0,rose\n"), "own.txt": []byte("abcde"), "texts/a.txt": []byte("abc"), "texts/b.txt": []byte("de"), "long.txt": []byte(strings.Repeat("abcde", 20))})
+		"both/train.csv": []byte("size,shade,kind\n5,20,rose\n"),
+		"both/test.csv":  []byte("size,shade,kind\n1,0,aster\n1,0,rose\n"), "own.txt": []byte("abcde"),
+		"texts/a.txt": []byte("abc"), "texts/b.txt": []byte("de"), "long.txt": []byte(strings.Repeat("abcde", 20))})
 	r := Reading{Form: flowerForm(true), Undivided: true}
 	for name, n := range map[string]int{"x.csv": 2, "one.csv": 1, "both": 3} {
 		s, err := r.Load(filepath.Join(dir, name))

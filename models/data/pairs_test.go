@@ -17,8 +17,9 @@ func fashion(n, m int) map[string][]byte {
 		return l
 	}
 	return map[string][]byte{
-		"train-images-idx3-ubyte.gz": gzipped(idx(make([]byte, 6*n), n, 2, 3)), "train-labels-idx1-ubyte.gz": gzipped(idx(label(n), n)),
-		"t10k-images-idx3-ubyte": idx(make([]byte, 6*m), m, 2, 3), "t10k-labels-idx1-ubyte": idx(label(m), m),
+		"train-images-idx3-ubyte.gz": gzipped(idx(make([]byte, 6*n), n, 2, 3)),
+		"train-labels-idx1-ubyte.gz": gzipped(idx(label(n), n)),
+		"t10k-images-idx3-ubyte":     idx(make([]byte, 6*m), m, 2, 3), "t10k-labels-idx1-ubyte": idx(label(m), m),
 	}
 }
 

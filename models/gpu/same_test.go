@@ -238,9 +238,12 @@ func (w *comparison) vectors() {
 		}
 		return []engine.Task{half(x, y, 0, 0), half(x, y, 1, 1), half(y, x, 1, 0), half(x, y, 2, 1),
 			engine.Copy{Dst: engine.RowOf(y, 4), Src: engine.RowOf(x, 2)},
-			engine.Fill{Dst: engine.RowOf(x, 3), Value: 0.75}, half(x, x, 3, 4), engine.Copy{Dst: engine.Span{Mat: x, Row: 0, Rows: 2, Hi: p}, Src: engine.Span{Mat: y, Row: 2, Rows: 2, Hi: p}},
-			half(x, x, 4, 0), half(x, x, 4, 1), engine.Fill{Dst: engine.Span{Mat: x, Row: 1, Rows: 2, Lo: 3, Hi: p - 1}, Value: 2},
-			engine.Product{Dst: m[s], A: m[s], B: m[s]}, engine.Product{Dst: m[s], A: m[one], B: m[one]}, adam(0, 1), adam(2, 1), adam(2, 1), adam(3, 2),
+			engine.Fill{Dst: engine.RowOf(x, 3), Value: 0.75}, half(x, x, 3, 4),
+			engine.Copy{Dst: engine.Span{Mat: x, Row: 0, Rows: 2, Hi: p}, Src: engine.Span{Mat: y, Row: 2, Rows: 2, Hi: p}},
+			half(x, x, 4, 0), half(x, x, 4, 1),
+			engine.Fill{Dst: engine.Span{Mat: x, Row: 1, Rows: 2, Lo: 3, Hi: p - 1}, Value: 2},
+			engine.Product{Dst: m[s], A: m[s], B: m[s]}, engine.Product{Dst: m[s], A: m[one], B: m[one]}, adam(0, 1), adam(2, 1),
+			adam(2, 1), adam(3, 2),
 			engine.Product{Dst: y, A: y, B: y}, own(0), own(2)}, nil
 	})
 	w.same("steps", func(m []engine.Mat) ([]engine.Task, func() any) {
@@ -293,7 +296,8 @@ func (w *comparison) vectors() {
 	w.same("looks", func(m []engine.Mat) ([]engine.Task, func() any) {
 		return []engine.Task{engine.Distance{X: m[small], Centre: m[small].Sub(2, 1), RMS: rms},
 			engine.Distance{X: m[hurt], RMS: near}, engine.Distance{X: m[wide], RMS: far},
-			engine.Clip{X: m[small], Longest: 70}, engine.Clip{X: m[hurt], Longest: 1e-38}, engine.Finite{X: m[small], OK: ok}, engine.Digest{X: m[small], Hash: hash}}, func() any { return []any{rms, near, far, ok, hash} }
+			engine.Clip{X: m[small], Longest: 70}, engine.Clip{X: m[hurt], Longest: 1e-38}, engine.Finite{X: m[small], OK: ok},
+			engine.Digest{X: m[small], Hash: hash}}, func() any { return []any{rms, near, far, ok, hash} }
 	})
 	for _, cols := range []int{1, 15, 255, 256, 257, 511, 512, 513, 1024, 1280, 4000} {
 		m, hash := w.mat(2, cols, 1), make([][32]byte, 2)
@@ -337,7 +341,13 @@ func (w *comparison) vectors() {
 					Antithetic: span[0] > 0,
 					IDs:        ids,
 				},
-					engine.NoiseSum{Dst: engine.Span{Mat: m[b], Row: 1, Rows: 1, Lo: span[0], Hi: span[1]}, Weights: weights, Key: key, Square: true, IDs: ids}}, nil
+					engine.NoiseSum{
+						Dst:     engine.Span{Mat: m[b], Row: 1, Rows: 1, Lo: span[0], Hi: span[1]},
+						Weights: weights,
+						Key:     key,
+						Square:  true,
+						IDs:     ids,
+					}}, nil
 			})
 		}
 	}
@@ -374,7 +384,8 @@ var nets = [][]string{
 	{"conv out=8 kernel=5 pad=3 stride=3", "batchnorm", "relu", "avgpool kernel=2", "conv out=8 kernel=1 groups=8", "flatten"},
 	{"conv out=3 kernel=3 pad=1 name='a'", "relu name='b'", "conv out=3 kernel=3 pad=1 from='a'", "batchnorm",
 		"add with='b'", "add with='a'", "relu name='c'",
-		"conv out=5 kernel=3 stride=2 pad=1", "batchnorm", "add with='c' stride=2", "relu name='d'", "conv out=5 kernel=1", "dropout rate=0.2", "add with='d'", "add with='d'", "globalavgpool"},
+		"conv out=5 kernel=3 stride=2 pad=1", "batchnorm", "add with='c' stride=2", "relu name='d'", "conv out=5 kernel=1",
+		"dropout rate=0.2", "add with='d'", "add with='d'", "globalavgpool"},
 	{"flatten name='x'", "dense out=60 name='y'", "add with='x'", "relu name='r'", "dense out=60 from='y'", "add with='r'", "add with='y'"},
 	{"constant out=40", "relu"},
 	{"conv out=5 kernel=3 pad=1 name='a'", "gelu", "conv out=5 kernel=1", "tanh", "relu", "add with='a'", "layernorm name='b'", "silu", "leakyrelu slope=0.2", "scale factor=-0.7", "add with='b'", "flatten", "dense out=33", "layernorm", "gelu"},
@@ -513,7 +524,8 @@ func TestAbsentTaps(t *testing.T) {
 				return engine.Fill{Dst: engine.Span{Mat: ms[x], Rows: 1, Lo: lo, Hi: lo + n}, Value: v}
 			}
 			return []engine.Task{to(0, 0, 2, 0), to(1, 0, 1, 1), to(2, 0, 9, 0.5), to(2, tap, 1, float32(math.Inf(-1))),
-				engine.Evaluate{X: ms[x], Rows: engine.Rows(1), Batches: [][]int32{set.Train()[:5]}, Loss: loss, Correct: right}}, func() any { return []any{loss, right} }
+					engine.Evaluate{X: ms[x], Rows: engine.Rows(1), Batches: [][]int32{set.Train()[:5]}, Loss: loss, Correct: right}},
+				func() any { return []any{loss, right} }
 		})
 		if math.IsNaN(loss[0]) {
 			t.Errorf("tap %d: the loss is no number", tap)

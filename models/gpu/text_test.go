@@ -18,7 +18,8 @@ var texts = [][]string{
 	// a product long enough to be cut
 	{"text 3", "embedding out=2 vocabulary=4", "relu", "mingru out=1030 sequence=true", "mingru out=3"},
 	{"text 6", "constant out=48 name='places'", "embedding out=8 vocabulary=4 from='input'", "add with='places' name='x'",
-		"layernorm positions=true", "attention heads=2 sequence=true", "add with='x' name='y'", "layernorm positions=true", "dense out=20 positions=true", "relu",
+		"layernorm positions=true", "attention heads=2 sequence=true", "add with='x' name='y'", "layernorm positions=true",
+		"dense out=20 positions=true", "relu",
 		"dense out=8 positions=true bias=false", "add with='y'", "relu", "dense out=9 positions=true", "attention heads=3"},
 	{"text 33", "embedding out=17 vocabulary=4", "attention sequence=true", "dropout rate=0.2", "attention heads=17"},
 	{"text 1", "embedding out=4 vocabulary=70", "attention heads=2 sequence=true", "mingru out=3 sequence=true", "layernorm", "attention"},

@@ -153,7 +153,10 @@ func TestTinyTiles(t *testing.T) {
 				Loss:    make([]float32, 1),
 			},
 				engine.Update{
-					Rows: []engine.Row{0, 2}, Prog: []engine.Lin{{Dst: x, Terms: []engine.Term{{C: 2, Src: x}, {C: 3, Src: y}, {C: 1, Src: x.Sub(1, 1)}}}, {Dst: y, Terms: []engine.Term{{C: 1, Src: x}}}},
+					Rows: []engine.Row{0, 2}, Prog: []engine.Lin{
+						{Dst: x, Terms: []engine.Term{{C: 2, Src: x}, {C: 3, Src: y}, {C: 1, Src: x.Sub(1, 1)}}},
+						{Dst: y, Terms: []engine.Term{{C: 1, Src: x}}},
+					},
 				},
 				engine.Copy{Dst: engine.RowOf(y, 3), Src: engine.RowOf(x, 0)}, engine.Fill{Dst: engine.RowOf(x, 0), Value: 1},
 				adam(0), adam(1),

@@ -43,7 +43,8 @@ func TestEnginesAgree(t *testing.T) {
 			}{slow, fast} {
 				g := engine.Gradients{X: x, Rows: engine.Rows(1), Batches: [][]int32{set.Train()[:37]},
 					Stats: ram.New(1, m.Layout.Stats),
-					Masks: []noise.Key{{Seed: 2, Purpose: noise.Dropout, Round: 5}}, G: ram.New(1, m.Layout.Params), Loss: make([]float32, 1)}
+					Masks: []noise.Key{{Seed: 2, Purpose: noise.Dropout, Round: 5}}, G: ram.New(1, m.Layout.Params),
+					Loss: make([]float32, 1)}
 				m.Layout.FreshStats(flat(g.Stats))
 				if err := e.Do(ctx, g); err != nil {
 					t.Fatal(err)

@@ -49,7 +49,8 @@ func stepped(t *testing.T, m *models.Model, set *data.Set, n, threads int,
 		x, v := all.X.Sub(engine.Row(lo), hi-lo), velocity.Sub(engine.Row(lo), hi-lo)
 		for range steps {
 			err := d.Do(ctx, g, engine.Update{Rows: engine.Rows(hi - lo), Prog: []engine.Lin{
-				{Dst: v, Terms: []engine.Term{{C: 0.9, Src: v}, {C: 1, Src: g.G}}}, {Dst: x, Terms: []engine.Term{{C: 1, Src: x}, {C: -0.01, Src: v}}}}})
+				{Dst: v, Terms: []engine.Term{{C: 0.9, Src: v}, {C: 1, Src: g.G}}},
+				{Dst: x, Terms: []engine.Term{{C: 1, Src: x}, {C: -0.01, Src: v}}}}})
 			if err != nil {
 				return err
 			}

@@ -46,13 +46,15 @@ name = "text"
 input = [6]
 classes = 128
 layer = [{kind = "embedding", vocabulary = 128, out = 5}, {kind = "dense", out = 32}, {kind = "tanh"}, {kind = "dense", out = 128}]`,
-		"nn.Sequential(nn.Embedding(128, 5), nn.Flatten(), nn.Linear(30, 32), nn.Tanh(), nn.Linear(32, 128))", "view(-1, 6).long()"},
+		"nn.Sequential(nn.Embedding(128, 5), nn.Flatten(), nn.Linear(30, 32), nn.Tanh(), nn.Linear(32, 128))",
+		"view(-1, 6).long()"},
 	{`
 name = "recurrent"
 input = [9]
 classes = 128
 layer = [{kind = "embedding", vocabulary = 128, out = 7}, {kind = "mingru", out = 33, sequence = true}, {kind = "gelu"}, {kind = "mingru", out = 21}, {kind = "dense", out = 128}]`,
-		"nn.Sequential(nn.Embedding(128, 7), MinGRU(7, 33), nn.GELU(), MinGRU(33, 21), Last(), nn.Linear(21, 128))", "view(-1, 9).long()"},
+		"nn.Sequential(nn.Embedding(128, 7), MinGRU(7, 33), nn.GELU(), MinGRU(33, 21), Last(), nn.Linear(21, 128))",
+		"view(-1, 9).long()"},
 	{`
 name = "attention"
 input = [11]

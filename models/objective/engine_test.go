@@ -496,7 +496,8 @@ func TestInvalidSpecs(t *testing.T) {
 func TestSpecIsRecorded(t *testing.T) {
 	low, high := -1.0, 2.0
 	spec := Spec{Name: "s", Timeout: "5s", Processes: 3, Seeds: Seeds{Train: 7}, Params: []Param{
-		{Name: "a", Shape: []int{70}, Init: Normal, Scale: 0.1}, {Name: "b", Shape: []int{9}, Low: &low, High: &high, Init: Uniform}, {Name: "c", Shape: []int{1}, Start: 3}}}
+		{Name: "a", Shape: []int{70}, Init: Normal, Scale: 0.1},
+		{Name: "b", Shape: []int{9}, Low: &low, High: &high, Init: Uniform}, {Name: "c", Shape: []int{1}, Start: 3}}}
 	o := Objective{Spec: spec, Func: naive}
 	text, err := o.Text()
 	if err != nil {
