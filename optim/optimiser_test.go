@@ -18,7 +18,8 @@ import (
 // adaptive returns the algorithms that have the knob optimiser.
 func adaptive() []*optim.Algorithm {
 	return []*optim.Algorithm{averaging.DPSGD, averaging.LocalSGD, averaging.PAPA, gossip.SGP, gossip.ADPSGD,
-		gossip.PopSGD, coupled.Elastic, coupled.EASGD, coupled.EntropySGD, coupled.Parle, population.PESGD, population.PBT, population.PB2, averaging.DiLoCo, gossip.NoLoCo, averaging.BGD}
+		gossip.PopSGD, coupled.Elastic, coupled.EASGD, coupled.EntropySGD, coupled.Parle, population.PESGD, population.PBT,
+		population.PB2, averaging.DiLoCo, gossip.NoLoCo, averaging.BGD}
 }
 
 // TestOptimisers compares steps of Adam and AdamW with the equations in float64. Weight decay is part of the gradient
@@ -143,7 +144,8 @@ func muons(t *testing.T, lengths, last string) {
 	}
 	knobs := func(eta, mu string, more optimtest.Set) optimtest.Set {
 		s := optimtest.Set{"optimiser": "muon", "lengths": slices.Index(optim.KnobLengths.Choices, lengths),
-			"last": slices.Index(optim.KnobLast.Choices, last), eta: 0.03, mu: 0.7, "decay": 0.1, "vectors": 0.5, "beta1": 0.8, "beta2": 0.95, "batch": 4}
+			"last": slices.Index(optim.KnobLast.Choices, last), eta: 0.03, mu: 0.7, "decay": 0.1, "vectors": 0.5, "beta1": 0.8,
+			"beta2": 0.95, "batch": 4}
 		for name, v := range more {
 			s[name] = v
 		}

@@ -85,7 +85,8 @@ func TestStreamingDiLoCo(t *testing.T) {
 		values, overlap  string
 	}{{3, 1, 0.3, 32, "float32", "off"}, {3, 4, 0.3, 2, "float32", "off"}, {5, 0, 0, 32, "float32", "off"},
 		{1, 3, 0.5, 2, "float32", "off"},
-		{2, 2, 0.5, 32, "e3m0", "off"}, {4, 1, 1, 1, "float32", "off"}, {3, 4, 0.3, 2, "float32", "on"}, {2, 2, 0.5, 32, "e3m0", "on"}, {1, 0, 0, 32, "float32", "on"}} {
+		{2, 2, 0.5, 32, "e3m0", "off"}, {4, 1, 1, 1, "float32", "off"}, {3, 4, 0.3, 2, "float32", "on"},
+		{2, 2, 0.5, 32, "e3m0", "on"}, {1, 0, 0, 32, "float32", "on"}} {
 		const n, h, steps = 3, 5, 20
 		p := optimtest.NewBowl(t, optimtest.Cols, optimtest.Samples).Populate(t, StreamingDiLoCo, n,
 			optimtest.Set{"h": h, "fragments": c.fragments, "delay": c.delay, "alpha": c.alpha, "slice": c.slice,

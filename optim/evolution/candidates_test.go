@@ -26,7 +26,8 @@ func TestOpenAIES(t *testing.T) {
 	const P, sigma = 12, 0.1
 	for _, k := range []optimtest.Set{{}, {"optimiser": "sgd", "momentum": 0.5}, {"samples": "member"}, {"shaping": "raw"},
 		{"shaping": "sign", "optimiser": "sgd"}, {"shaping": "standard", "optimiser": "sgd"}, {"distribution": "chromosome"},
-		{"distribution": "semi", "groups": 1}, {"distribution": "semi", "groups": 4}, {"distribution": "semi", "groups": 3, "optimiser": "sgd", "divide": "P"},
+		{"distribution": "semi", "groups": 1}, {"distribution": "semi", "groups": 4},
+		{"distribution": "semi", "groups": 3, "optimiser": "sgd", "divide": "P"},
 		{"optimiser": "sgd", "divide": "sigma"}, {"optimiser": "sgd", "divide": "none"}} {
 		k["sigma"], k["eta"], k["batch"], k["decay"] = sigma, 0.05, 4, 0.01
 		p := optimtest.NewBowl(t, optimtest.Cols, optimtest.Samples).Populate(t, OpenAIES, P, k)

@@ -200,7 +200,8 @@ func TestCRFMNES(t *testing.T) {
 		sigma, rate float64
 		k           optimtest.Set
 	}{{optimtest.Cols, 10, 0.2, 1, optimtest.Set{}}, {optimtest.Cols, 6, 0.02, 5, optimtest.Set{"samples": "member"}},
-		{optimtest.Cols, 16, 2, 8, optimtest.Set{}}, {optimtest.Cols, 2, 0.5, 0, optimtest.Set{}}, {optimtest.Cols, 40, 1, 3, optimtest.Set{}}, {2000, 4, 0.1, 1, optimtest.Set{}}} {
+		{optimtest.Cols, 16, 2, 8, optimtest.Set{}}, {optimtest.Cols, 2, 0.5, 0, optimtest.Set{}},
+		{optimtest.Cols, 40, 1, 3, optimtest.Set{}}, {2000, 4, 0.1, 1, optimtest.Set{}}} {
 		c.k["sigma"], c.k["batch"], c.k["rate"] = c.sigma, 4, c.rate
 		p := optimtest.NewBowl(t, c.M, optimtest.Samples).Populate(t, CRFMNES, c.P, c.k)
 		w, at := newCRFMNESReference(p.RowOf(optim.BlockX, 0), principal64(p), c.sigma, c.rate), uint64(0)

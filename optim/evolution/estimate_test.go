@@ -20,8 +20,13 @@ func TestSlope(t *testing.T) {
 		turned optimtest.Set
 		n      int // independent directions of 32 members
 	}{
-		{OpenAIES, optimtest.Set{"batch": 8, "optimiser": 1, "decay": 0}, 16}, {OpenAIES, optimtest.Set{"batch": 8, "antithetic": 1, "optimiser": 1, "decay": 0}, 32}, {OpenAIES, optimtest.Set{"batch": 8, "noise": 1, "shaping": 2, "optimiser": 1, "decay": 0}, 16},
-		{OpenAIES, optimtest.Set{"batch": 8, "distribution": 2, "shaping": 1, "optimiser": 1, "decay": 0}, 16}, {ARS, optimtest.Set{"batch": 8}, 16}, {GuidedES, optimtest.Set{"batch": 8, "optimiser": 1}, 16}, {GuidedES, optimtest.Set{"batch": 8, "optimiser": 1, "subspace": 2, "surrogate": 1}, 16}, {SNES, optimtest.Set{"batch": 8}, 32},
+		{OpenAIES, optimtest.Set{"batch": 8, "optimiser": 1, "decay": 0}, 16},
+		{OpenAIES, optimtest.Set{"batch": 8, "antithetic": 1, "optimiser": 1, "decay": 0}, 32},
+		{OpenAIES, optimtest.Set{"batch": 8, "noise": 1, "shaping": 2, "optimiser": 1, "decay": 0}, 16},
+		{OpenAIES, optimtest.Set{"batch": 8, "distribution": 2, "shaping": 1, "optimiser": 1, "decay": 0}, 16},
+		{ARS, optimtest.Set{"batch": 8}, 16}, {GuidedES, optimtest.Set{"batch": 8, "optimiser": 1}, 16},
+		{GuidedES, optimtest.Set{"batch": 8, "optimiser": 1, "subspace": 2, "surrogate": 1}, 16},
+		{SNES, optimtest.Set{"batch": 8}, 32},
 	} {
 		t.Run(fmt.Sprint(c.alg.Name, c.turned), func(t *testing.T) {
 			ctx, b := context.Background(), optimtest.NewBowl(t, 300, 64)

@@ -110,10 +110,15 @@ func TestGuidedES(t *testing.T) {
 		alpha, sigma, eta    float64
 		turned               optimtest.Set
 	}{
-		{optimtest.Cols, 8, 1, 20, 0.5, 0.5, 0.5, optimtest.Set{"optimiser": "sgd"}}, {optimtest.Cols, 6, 4, 20, 0.3, 0.2, 0.2, optimtest.Set{"optimiser": "sgd", "momentum": 0.0, "distribution": "chromosome", "beta": 5.0}},
-		{40, 4, 3, 30, 0, 1, 0.1, optimtest.Set{"optimiser": "sgd", "surrogate": "gradient"}}, {40, 12, 2, 20, 0.9, 1, 0.03, optimtest.Set{"optimiser": "adam"}}, {3, 4, 5, 20, 0.5, 0.1, 0.05, optimtest.Set{"optimiser": "sgd", "momentum": 0.5}},
-		{1, 2, 2, 8, 0.5, 0.1, 0.05, optimtest.Set{"optimiser": "sgd", "momentum": 0.5}}, {40, 8, 8, 30, 1, 1, 1, optimtest.Set{"optimiser": "sgd"}},
-		{40, 8, 1, 30, 0.5, 0.3, 0.3, optimtest.Set{"optimiser": "sgd", "surrogate": "gradient"}}, {40, 6, 3, 30, 0.2, 0.3, 0.02, optimtest.Set{"optimiser": "adam", "surrogate": "gradient", "distribution": "chromosome"}},
+		{optimtest.Cols, 8, 1, 20, 0.5, 0.5, 0.5, optimtest.Set{"optimiser": "sgd"}},
+		{optimtest.Cols, 6, 4, 20, 0.3, 0.2, 0.2, optimtest.Set{"optimiser": "sgd", "momentum": 0.0, "distribution": "chromosome", "beta": 5.0}},
+		{40, 4, 3, 30, 0, 1, 0.1, optimtest.Set{"optimiser": "sgd", "surrogate": "gradient"}},
+		{40, 12, 2, 20, 0.9, 1, 0.03, optimtest.Set{"optimiser": "adam"}},
+		{3, 4, 5, 20, 0.5, 0.1, 0.05, optimtest.Set{"optimiser": "sgd", "momentum": 0.5}},
+		{1, 2, 2, 8, 0.5, 0.1, 0.05, optimtest.Set{"optimiser": "sgd", "momentum": 0.5}},
+		{40, 8, 8, 30, 1, 1, 1, optimtest.Set{"optimiser": "sgd"}},
+		{40, 8, 1, 30, 0.5, 0.3, 0.3, optimtest.Set{"optimiser": "sgd", "surrogate": "gradient"}},
+		{40, 6, 3, 30, 0.2, 0.3, 0.02, optimtest.Set{"optimiser": "adam", "surrogate": "gradient", "distribution": "chromosome"}},
 	} {
 		c.turned["batch"], c.turned["sigma"], c.turned["alpha"], c.turned["subspace"], c.turned["eta"] = 4, c.sigma, c.alpha,
 			c.k, c.eta

@@ -20,8 +20,10 @@ func TestHybridES(t *testing.T) {
 	const groups, tries, n = 5, 3, 3
 	for _, k := range []optimtest.Set{{"r": 1}, {"r": 2}, {"r": 3, "decay": 0.01}, {"r": 3, "unit": "absolute", "s": 0.7},
 		{"r": 2, "combine": "softmax", "temperature": 0.1},
-		{"r": 2, "shape": "laplace"}, {"r": 3, "shape": "student", "components": 0.4}, {"r": 2, "components": 0.6, "combine": "softmax", "temperature": 0.5},
-		{"r": 2, "optimiser": 1, "decay": 0.1}, {"r": 3, "optimiser": 2, "decay": 0.1, "shape": "laplace"}, {"r": 1, "optimiser": 2, "beta1": 0.5}} {
+		{"r": 2, "shape": "laplace"}, {"r": 3, "shape": "student", "components": 0.4},
+		{"r": 2, "components": 0.6, "combine": "softmax", "temperature": 0.5},
+		{"r": 2, "optimiser": 1, "decay": 0.1}, {"r": 3, "optimiser": 2, "decay": 0.1, "shape": "laplace"},
+		{"r": 1, "optimiser": 2, "beta1": 0.5}} {
 		k = optimtest.Merge(optimtest.Set{"s": 2, "eta": 0.1, "batch": 3, "judges": 5, "groups": groups, "tries": tries}, k)
 		p := optimtest.NewBowl(t, optimtest.Cols, optimtest.Samples).Populate(t, HybridES, n, k)
 		x, d, at := optimtest.StartRow(), make([]float64, optimtest.Cols), uint64(0)

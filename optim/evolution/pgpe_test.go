@@ -15,8 +15,10 @@ import (
 func TestPGPE(t *testing.T) {
 	const P, sigma = 10, 0.2
 	for _, k := range []optimtest.Set{{"eta": 0.3},
-		{"eta": 0.3, "momentum": 0.3, "speed": 0.5, "distribution": "chromosome"}, {"optimiser": "adam", "eta": 0.05, "samples": "member"},
-		{"optimiser": "sgd", "eta": 2, "momentum": 0.5, "shaping": "raw", "eta_s": 0.01}, {"optimiser": "sgd", "eta": 2, "momentum": 0, "eta_s": 10, "change": 0.05}} {
+		{"eta": 0.3, "momentum": 0.3, "speed": 0.5, "distribution": "chromosome"},
+		{"optimiser": "adam", "eta": 0.05, "samples": "member"},
+		{"optimiser": "sgd", "eta": 2, "momentum": 0.5, "shaping": "raw", "eta_s": 0.01},
+		{"optimiser": "sgd", "eta": 2, "momentum": 0, "eta_s": 10, "change": 0.05}} {
 		k["sigma"], k["batch"] = sigma, 4
 		p := optimtest.NewBowl(t, optimtest.Cols, optimtest.Samples).Populate(t, PGPE, P, k)
 		eta, etaS, change, mu := p.Knobs.Get("eta"), p.Knobs.Get("eta_s"), p.Knobs.Get("change"), p.Knobs.Get("momentum")

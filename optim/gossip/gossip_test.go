@@ -359,7 +359,9 @@ func TestExpectedBytes(t *testing.T) {
 		a *optim.Algorithm
 		k optimtest.Set
 	}{
-		{PopSGD, optimtest.Set{}}, {PopSGD, optimtest.Set{"mode": "one-sided"}}, {PopSGD, optimtest.Set{"code": "lattice8", "cell": 1}}, {ADPSGD, optimtest.Set{"gossip": 2}}, {coupled.EASGD, optimtest.Set{"tau": 3}},
+		{PopSGD, optimtest.Set{}}, {PopSGD, optimtest.Set{"mode": "one-sided"}},
+		{PopSGD, optimtest.Set{"code": "lattice8", "cell": 1}}, {ADPSGD, optimtest.Set{"gossip": 2}},
+		{coupled.EASGD, optimtest.Set{"tau": 3}},
 	} {
 		c.k["batch"] = 1
 		p := optimtest.NewBowl(t, optimtest.Cols, optimtest.Samples).Populate(t, c.a, 7, c.k)

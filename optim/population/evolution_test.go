@@ -283,8 +283,10 @@ func TestPeriod(t *testing.T) {
 		k    optimtest.Set
 		want int
 	}{
-		{optimtest.Set{"period": 1, "batch": 128}, 8}, {optimtest.Set{"period": 0.5, "batch": 100}, 5}, {optimtest.Set{"period": 2, "batch": 100, "split": 0.25}, 5},
-		{optimtest.Set{"period": 2, "batch": 100, "parts": "disjoint"}, 5}, {optimtest.Set{"period": 0.001, "batch": 1000}, 1},
+		{optimtest.Set{"period": 1, "batch": 128}, 8}, {optimtest.Set{"period": 0.5, "batch": 100}, 5},
+		{optimtest.Set{"period": 2, "batch": 100, "split": 0.25}, 5},
+		{optimtest.Set{"period": 2, "batch": 100, "parts": "disjoint"}, 5},
+		{optimtest.Set{"period": 0.001, "batch": 1000}, 1},
 	} {
 		if got := periodSteps((optim.Shape{K: c.k.Of(PBT), Roster: collective.Place(collective.IDs(4), []int{0}),
 			Data: optim.DataSize{Train: 1000}})); got != c.want {
