@@ -57,8 +57,9 @@ func (m *maker) rounds(n uint64) {
 			}})
 		}
 		m.put(event.Record{Commit: &event.Commit{To: m.at, Rounds: m.every, Nanos: int64(m.every) * 5e8,
-			Sent: map[collective.Op]int64{"sum": int64(m.every) * 100}, Predicted: map[collective.Op]int64{"sum": int64(m.every) * 100},
-			Progress: event.Progress{Rounds: m.at, Steps: 2 * m.at, Samples: 10 * m.at, Epochs: float64(m.at) / 100}}})
+			Sent:      map[collective.Op]int64{"sum": int64(m.every) * 100},
+			Predicted: map[collective.Op]int64{"sum": int64(m.every) * 100},
+			Progress:  event.Progress{Rounds: m.at, Steps: 2 * m.at, Samples: 10 * m.at, Epochs: float64(m.at) / 100}}})
 	}
 }
 
@@ -109,7 +110,8 @@ func TestSettings(t *testing.T) {
 	m.rounds(5)
 	r := m.run(t, "a")
 	for name, want := range map[string]string{
-		"eta": "0.2 → 0.1 @13", "members": "4 → 6 @21", "algorithm": "dp-sgd", "seed": "7", "limit": "100 rounds", "model": "mlp", "nothing": "",
+		"eta": "0.2 → 0.1 @13", "members": "4 → 6 @21", "algorithm": "dp-sgd", "seed": "7", "limit": "100 rounds",
+		"model": "mlp", "nothing": "",
 	} {
 		if got := r.Value(name); got != want {
 			t.Errorf("%s is %q, want %q", name, got, want)

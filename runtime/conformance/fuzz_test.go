@@ -76,7 +76,8 @@ func draw(seed uint64) *script {
 		switch d.n(7) {
 		case 0:
 			c.Set = []event.Setting{{
-				Knob: "eta", Expr: []string{"0.05", "0.01", "linear:0.1..0.01@30", "exp:0.05*0.99/round", "cosine:0.05..0.01@1e"}[d.n(5)],
+				Knob: "eta", Expr: []string{"0.05", "0.01", "linear:0.1..0.01@30", "exp:0.05*0.99/round",
+					"cosine:0.05..0.01@1e"}[d.n(5)],
 			}}
 		case 1:
 			members = 2 * (1 + d.n(5))

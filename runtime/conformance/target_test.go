@@ -29,7 +29,8 @@ func best(o *Outcome, series string) map[uint64]float64 {
 func TestTargetOfFitness(t *testing.T) {
 	for algorithm, source := range map[string]string{"pesgd": "fitness", "pbt": "fitness", "pb2": "fitness",
 		"parle": "fitness", "popsgd": "fitness",
-		"ga": "centre.loss", "openai-es": "centre.loss", "snes": "centre.loss", "hybrid-es": "centre.loss", "dp-sgd": "centre.loss"} {
+		"ga": "centre.loss", "openai-es": "centre.loss", "snes": "centre.loss", "hybrid-es": "centre.loss",
+		"dp-sgd": "centre.loss"} {
 		t.Run(algorithm, func(t *testing.T) {
 			r := quick(Rig{Algorithm: algorithm, Members: 6, Workers: 2, Rounds: 60, Seed: 4, Probe: 5})
 			if algorithm == "pesgd" || algorithm == "pbt" || algorithm == "pb2" {

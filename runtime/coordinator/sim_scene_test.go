@@ -108,17 +108,22 @@ func (c *scene) drift(d *dice) bool     { return spend(&c.drifts, d, 15) }
 
 // simSettings are edits to try: values, schedules in all units, some of them invalid.
 var simSettings = []event.Setting{
-	{Knob: "eta", Expr: "0.05"}, {Knob: "eta", Expr: "linear:0.1..0.01@30"}, {Knob: "eta", Expr: "exp:0.05*0.9/round"}, {Knob: "eta", Expr: "cosine:0.05..0.01@2e"},
-	{Knob: "eta", Expr: "step:0.1,12=0.02,25=0.004"}, {Knob: "eta", Expr: "piecewise:0s=0.1,90s=0.02"}, {Knob: "eta", Expr: "-1"}, {Knob: "eta", Expr: "exp:0.1*0.9/epoch"},
-	{Knob: "batch", Expr: "10"}, {Knob: "batch", Expr: "33"}, {Knob: "batch", Expr: "linear:10..40@25"}, {Knob: "momentum", Expr: "0.5"}, {Knob: "momentum", Expr: "linear:0.1..0.9@60s"},
-	{Knob: "members", Expr: "4"}, {Knob: "members", Expr: "3"}, {Knob: "members", Expr: "2.5"}, {Knob: "nonsense", Expr: "1"},
+	{Knob: "eta", Expr: "0.05"}, {Knob: "eta", Expr: "linear:0.1..0.01@30"}, {Knob: "eta", Expr: "exp:0.05*0.9/round"},
+	{Knob: "eta", Expr: "cosine:0.05..0.01@2e"},
+	{Knob: "eta", Expr: "step:0.1,12=0.02,25=0.004"}, {Knob: "eta", Expr: "piecewise:0s=0.1,90s=0.02"},
+	{Knob: "eta", Expr: "-1"}, {Knob: "eta", Expr: "exp:0.1*0.9/epoch"},
+	{Knob: "batch", Expr: "10"}, {Knob: "batch", Expr: "33"}, {Knob: "batch", Expr: "linear:10..40@25"},
+	{Knob: "momentum", Expr: "0.5"}, {Knob: "momentum", Expr: "linear:0.1..0.9@60s"},
+	{Knob: "members", Expr: "4"}, {Knob: "members", Expr: "3"}, {Knob: "members", Expr: "2.5"},
+	{Knob: "nonsense", Expr: "1"},
 	{Knob: "eta", Expr: "cosine:0.1..0.02@+20"}, {Knob: "batch", Expr: "step:10,8=30,+9=20"},
 }
 
 var simKnobs = map[string][]event.Setting{
 	"parle": {{Knob: "variant", Expr: "paper"}, {Knob: "variant", Expr: "arxiv"}, {Knob: "ell", Expr: "50"},
 		{Knob: "ell", Expr: "5"}, {Knob: "slice", Expr: "10"},
-		{Knob: "slice", Expr: "64"}, {Knob: "ell", Expr: "linear:10..50@20"}, {Knob: "ell", Expr: "linear:4..9@2e"}, {Knob: "gamma", Expr: "exp:100*0.9/step"}},
+		{Knob: "slice", Expr: "64"}, {Knob: "ell", Expr: "linear:10..50@20"}, {Knob: "ell", Expr: "linear:4..9@2e"},
+		{Knob: "gamma", Expr: "exp:100*0.9/step"}},
 	"openai-es": {{Knob: "optimiser", Expr: "sgd"}, {Knob: "optimiser", Expr: "adam"}, {Knob: "sigma", Expr: "0.1"}, {Knob: "distribution", Expr: "chromosome"}},
 	"pesgd": {{Knob: "elite", Expr: "4"}, {Knob: "elite", Expr: "6"}, {Knob: "elite", Expr: "linear:1..4@20"},
 		{Knob: "elite", Expr: "step:1,15=3,25=8"}, {Knob: "elite", Expr: "linear:1..7@3e"},

@@ -502,5 +502,6 @@ func (t *tally) sum(o tally) {
 func (t tally) values() []int {
 	return []int{t.Plans, t.Deaths, t.Rollbacks, t.Restores, t.Swaps, t.Resizes, t.Structural, t.Edits, t.Refused, t.Saves,
 		t.FailedSaves, t.Aborted, t.Finished, t.Stopped, t.Resumed, t.Crashed, t.Outdated,
-		t.Left, t.Abandoned, t.Drained, t.Uncordoned, t.Seeds, t.Chromosomes, t.Disagreed, t.Evicted, t.Failed, t.Back, t.Severed, t.Astray, t.Never, t.Believed, t.Reattached, t.Recomputed, t.Audited}
+		t.Left, t.Abandoned, t.Drained, t.Uncordoned, t.Seeds, t.Chromosomes, t.Disagreed, t.Evicted, t.Failed, t.Back,
+		t.Severed, t.Astray, t.Never, t.Believed, t.Reattached, t.Recomputed, t.Audited}
 }

@@ -86,7 +86,8 @@ func TestBaselines(t *testing.T) {
 	dir, ctx := filepath.Join(t.TempDir(), "s"), context.Background()
 	train(t, dir, prepare(t, host.Options{Model: "mlp-small", Data: fewImages, Algorithm: "wash", Members: 6, Workers: 2,
 		Seed: 5, Limit: event.Limit{Rounds: 80}, By: "test",
-		Set: []event.Setting{{Knob: "share", Expr: "0"}, {Knob: "batch", Expr: "16"}, {Knob: "eta", Expr: "0.05"}}}), nil, nil)
+		Set: []event.Setting{{Knob: "share", Expr: "0"}, {Knob: "batch", Expr: "16"}, {Knob: "eta", Expr: "0.05"}}}),
+		nil, nil)
 	asked, err := ParseOf("soup,centre,best,mean")
 	if err != nil {
 		t.Fatal(err)

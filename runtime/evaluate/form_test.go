@@ -49,7 +49,8 @@ func trainedMeadow(t *testing.T) (dir, model string, j *host.Job) {
 	write(t, filepath.Join(dir, "flowers.csv"), meadow(240, "size,shade,kind", plainRow))
 	j = prepare(t, host.Options{Model: filepath.Join(dir, "linear.toml"), Data: filepath.Join(dir, "flowers.csv"),
 		Algorithm: "dp-sgd", Members: 1, Seed: 1,
-		Limit: event.Limit{Rounds: 600}, Set: []event.Setting{{Knob: "eta", Expr: "0.5"}, {Knob: "batch", Expr: "32"}}, By: "test"})
+		Limit: event.Limit{Rounds: 600}, Set: []event.Setting{{Knob: "eta", Expr: "0.5"}, {Knob: "batch", Expr: "32"}},
+		By: "test"})
 	train(t, filepath.Join(dir, "s"), j, nil, nil)
 	out, err := Export(context.Background(), nil, filepath.Join(dir, "s"), 0, 1, nil)
 	if err != nil {

@@ -56,7 +56,8 @@ func TestReadAs(t *testing.T) {
 	write(t, filepath.Join(dir, "empty.toml"), []byte("samples = \"numbers\"\nmean = [1]\ndeviation = [1]\nshape = []\n"))
 	for of, want := range map[string]string{"glyphs": "takes samples of [2], not of [1 28 28]",
 		foreign:                         "it has no normalisation of samples either",
-		filepath.Join(dir, "huge.toml"): "cannot be used", filepath.Join(dir, "empty.toml"): "cannot be used", filepath.Join(dir, "none.toml"): "no such file", "./none.csv": "no such file"} {
+		filepath.Join(dir, "huge.toml"): "cannot be used", filepath.Join(dir, "empty.toml"): "cannot be used",
+		filepath.Join(dir, "none.toml"): "no such file", "./none.csv": "no such file"} {
 		m, err := Open(foreign, filepath.Join(dir, "linear.toml"), "")
 		if err != nil {
 			t.Fatal(err)

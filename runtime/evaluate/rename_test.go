@@ -130,8 +130,10 @@ func TestFlaxLayerNorm(t *testing.T) {
 	}
 	path := filepath.Join(t.TempDir(), "flax.safetensors")
 	if err := safetensors.Save(path, safetensors.File{Tensors: []safetensors.Tensor{
-		{Name: "params.LayerNorm_0.scale", Shape: []int{c * h * w}, F: scale}, {Name: "params.LayerNorm_0.bias", Shape: []int{c * h * w}, F: bias},
-		{Name: "params.Dense_0.kernel", Shape: []int{c * h * w, 2}, F: kernel}, {Name: "params.Dense_0.bias", Shape: []int{2}, F: []float32{7, 8}}}}); err != nil {
+		{Name: "params.LayerNorm_0.scale", Shape: []int{c * h * w}, F: scale},
+		{Name: "params.LayerNorm_0.bias", Shape: []int{c * h * w}, F: bias},
+		{Name: "params.Dense_0.kernel", Shape: []int{c * h * w, 2}, F: kernel},
+		{Name: "params.Dense_0.bias", Shape: []int{2}, F: []float32{7, 8}}}}); err != nil {
 		t.Fatal(err)
 	}
 	list := filepath.Join(t.TempDir(), "flax.toml")
@@ -163,7 +165,8 @@ func TestFlaxEmbedding(t *testing.T) {
 	path, list := filepath.Join(t.TempDir(), "flax.safetensors"), filepath.Join(t.TempDir(), "flax.toml")
 	if err := safetensors.Save(path, safetensors.File{Tensors: []safetensors.Tensor{
 		{Name: "params.Embed_0.embedding", Shape: []int{3, 2}, F: table},
-		{Name: "params.Dense_0.kernel", Shape: []int{4, 3}, F: kernel}, {Name: "params.Dense_0.bias", Shape: []int{3}, F: []float32{6, 7, 8}}}}); err != nil {
+		{Name: "params.Dense_0.kernel", Shape: []int{4, 3}, F: kernel},
+		{Name: "params.Dense_0.bias", Shape: []int{3}, F: []float32{6, 7, 8}}}}); err != nil {
 		t.Fatal(err)
 	}
 	write(t, list, []byte("name='flax'\ninput=[2]\nclasses=3\n"+

@@ -107,7 +107,8 @@ func TestShapes(t *testing.T) {
 		}
 	}
 	turned := safetensors.File{Tensors: []safetensors.Tensor{
-		{Name: "fc1.weight", Shape: []int{784, 10}, F: make([]float32, 7840)}, {Name: "fc1.bias", Shape: []int{10}, F: make([]float32, 10)},
+		{Name: "fc1.weight", Shape: []int{784, 10}, F: make([]float32, 7840)},
+		{Name: "fc1.bias", Shape: []int{10}, F: make([]float32, 10)},
 	}}
 	if err := safetensors.Save(path, turned); err != nil {
 		t.Fatal(err)

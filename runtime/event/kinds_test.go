@@ -103,7 +103,8 @@ func TestNoTextDecides(t *testing.T) {
 		t.Errorf("%d files, %v", checked, err)
 	}
 	for _, bad := range []string{
-		`x.Cause == "death"`, `"disk" != a.Kind`, `f(E{Kind: "log"})`, `func() { switch x.Alert { case "leave": } }`, `e.Level == "error"`,
+		`x.Cause == "death"`, `"disk" != a.Kind`, `f(E{Kind: "log"})`, `func() { switch x.Alert { case "leave": } }`,
+		`e.Level == "error"`,
 	} {
 		file, err := parser.ParseFile(token.NewFileSet(), "a.go", "package a\nvar _ = "+bad, 0)
 		if err != nil || len(literals(file)) != 1 {

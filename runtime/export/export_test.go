@@ -131,7 +131,8 @@ func TestRounds(t *testing.T) {
 	}
 	want(t, rows[0], map[string]string{"session": "a", "round": "1", "step": "3", "sample": "10", "epoch": "0.01",
 		"second": "0.5", "byte": "100",
-		"algorithm": "dp-sgd", "members": "4", "workers": "1", "loss": "2.5", "loss.min": "1", "loss.max": "4", "test.error": "", "test.loss": "",
+		"algorithm": "dp-sgd", "members": "4", "workers": "1", "loss": "2.5", "loss.min": "1", "loss.max": "4",
+		"test.error": "", "test.loss": "",
 		"knob.eta": "0.4", "setting.seed": "7", "setting.model": "mlp", "time": "2001-09-09T01:46:42Z"})
 	want(t, rows[3], map[string]string{"round": "4", "test.error": "25", "test.loss": "NaN",
 		"knob.eta": "0.09999999999999998"})

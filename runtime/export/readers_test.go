@@ -199,7 +199,8 @@ func TestTensorBoard(t *testing.T) {
 	got := scalars(t, b.Bytes())
 	for _, line := range []string{"_hparams_/session_start_info", "1 loss/median 2.5", "1 loss/min 1", "4 test_error 25",
 		"4 test_loss NaN", "17 loss/centre +Inf",
-		"1 knob/eta 0.4", "2 knob/eta 0.3", "1 knob/momentum 0.9", "14 knob/momentum 0.9", "15 knob/momentum 0.5", "16 knob/momentum 0.5", "18 loss/member/1 0.11111111"} {
+		"1 knob/eta 0.4", "2 knob/eta 0.3", "1 knob/momentum 0.9", "14 knob/momentum 0.9", "15 knob/momentum 0.5",
+		"16 knob/momentum 0.5", "18 loss/member/1 0.11111111"} {
 		if !slices.Contains(got, line) {
 			t.Errorf("there is no %q", line)
 		}

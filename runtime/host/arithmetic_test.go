@@ -105,7 +105,8 @@ func spec(t *testing.T, text string) string {
 // kinds lists algorithms that together use every kind of engine task: steps, candidates and their sums, scales,
 // directions, crossover, whole numbers, encoded messages.
 var kinds = []*optim.Algorithm{averaging.DPSGD, coupled.Parle, averaging.StreamingDiLoCo, averaging.DeMo,
-	evolution.OpenAIES, evolution.EGG, evolution.SNES, evolution.CRFMNES, evolution.LMMAES, population.GA, population.PESGD}
+	evolution.OpenAIES, evolution.EGG, evolution.SNES, evolution.CRFMNES, evolution.LMMAES, population.GA,
+	population.PESGD}
 
 // TestOneArithmetic: every algorithm of the catalog ends with the same hash on all kernel variants of this machine, and
 // a session that was recorded on one verifies on the others. Without BROOD_LONG it covers the algorithms in kinds, each

@@ -27,7 +27,8 @@ func ExamplePrepare() {
 
 	job, err := host.Prepare(host.Options{Model: "mlp-small", Data: "glyphs", Algorithm: "parle", Members: 4,
 		Workers: 2, Seed: 1,
-		Limit: event.Limit{Rounds: 3}, Set: []event.Setting{{Knob: "ell", Expr: "2"}, {Knob: "rho", Expr: "linear:1..0.1@3"}}})
+		Limit: event.Limit{Rounds: 3},
+		Set:   []event.Setting{{Knob: "ell", Expr: "2"}, {Knob: "rho", Expr: "linear:1..0.1@3"}}})
 	if err != nil {
 		log.Fatal(err)
 	}

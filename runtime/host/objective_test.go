@@ -131,7 +131,8 @@ func TestObjectiveAgainstNaive(t *testing.T) {
 	own := &host.Own{Objective: &objective.Objective{Spec: objective.Flat(n), Func: f}}
 	got, _, err := maximise(context.Background(), own, filepath.Join(t.TempDir(), "s"),
 		host.Options{Algorithm: "openai-es", Members: members, Workers: 2, Seed: 9,
-			Limit: event.Limit{Rounds: rounds}, Set: []event.Setting{{Knob: "optimiser", Expr: "sgd"}, {Knob: "momentum", Expr: "0"}, {Knob: "shaping", Expr: "raw"}, {Knob: "sigma", Expr: "0.125"}, {Knob: "eta", Expr: "0.0625"}}})
+			Limit: event.Limit{Rounds: rounds},
+			Set:   []event.Setting{{Knob: "optimiser", Expr: "sgd"}, {Knob: "momentum", Expr: "0"}, {Knob: "shaping", Expr: "raw"}, {Knob: "sigma", Expr: "0.125"}, {Knob: "eta", Expr: "0.0625"}}})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -194,7 +194,8 @@ func TestManifestCheckCanFail(t *testing.T) {
 		t.Fatal(err)
 	}
 	for _, c := range [][2]string{{"completionMode:", "completionmode:"}, {"completions: 3", "completions: three"},
-		{"clusterIP: None", "clusterIPs: None"}, {"restartPolicy:", "restart:"}, {"protocol: UDP", "proto: UDP"}, {"minAvailable:", "minimum:"}} {
+		{"clusterIP: None", "clusterIPs: None"}, {"restartPolicy:", "restart:"}, {"protocol: UDP", "proto: UDP"},
+		{"minAvailable:", "minimum:"}} {
 		broken := strings.Replace(text, c[0], c[1], 1)
 		if _, err := decode(t, broken); err == nil || broken == text {
 			t.Errorf("%s is accepted", c[1])

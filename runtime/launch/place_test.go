@@ -60,8 +60,11 @@ func TestDevicesOfCopies(t *testing.T) {
 		env   string
 		want  string
 	}{
-		{"gpu", 0, "", "gpu:0"}, {"gpu", 3, "", "gpu:3"}, {"cuda", 1, "X=0,1", "cuda:1"}, {"gpu:2", 1, "", "gpu:2"}, {"gpu,bf16", 3, "", "gpu:3,bf16"}, {"cuda:1,tf32", 3, "", "cuda:1,tf32"}, {"cpu", 1, "", "cpu"}, {"cpu,bf16", 1, "", "cpu,bf16"}, {"", 1, "", ""},
-		{"gpu", 3, "CUDA_VISIBLE_DEVICES=3", "gpu"}, {"gpu", 1, "CUDA_VISIBLE_DEVICES=4,5", "gpu:1"}, {"opencl", 2, "ROCR_VISIBLE_DEVICES=GPU-12ab", "opencl"},
+		{"gpu", 0, "", "gpu:0"}, {"gpu", 3, "", "gpu:3"}, {"cuda", 1, "X=0,1", "cuda:1"}, {"gpu:2", 1, "", "gpu:2"},
+		{"gpu,bf16", 3, "", "gpu:3,bf16"}, {"cuda:1,tf32", 3, "", "cuda:1,tf32"}, {"cpu", 1, "", "cpu"},
+		{"cpu,bf16", 1, "", "cpu,bf16"}, {"", 1, "", ""},
+		{"gpu", 3, "CUDA_VISIBLE_DEVICES=3", "gpu"}, {"gpu", 1, "CUDA_VISIBLE_DEVICES=4,5", "gpu:1"},
+		{"opencl", 2, "ROCR_VISIBLE_DEVICES=GPU-12ab", "opencl"},
 	} {
 		if got := (Place{Local: c.local}).Device(c.text, env(c.env)); got != c.want {
 			t.Errorf("--device %s of copy %d, %s: %s, want %s", c.text, c.local, c.env, got, c.want)

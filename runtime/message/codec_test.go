@@ -36,7 +36,13 @@ func samples() map[string]any {
 	}
 	cp := event.Checkpoint{Round: 6, Epoch: 2, Roster: roster, Algorithm: "parle", Hash: "blake3:00",
 		Files:    []event.File{{Path: "checkpoints/6/a", Digest: "blake3:11", Bytes: 12}},
-		Timeline: []event.Edit{edit}, Progress: event.Progress{Rounds: 6, Steps: 60, Samples: 600, Evaluations: 1, Epochs: 0.25}}
+		Timeline: []event.Edit{edit}, Progress: event.Progress{
+			Rounds:      6,
+			Steps:       60,
+			Samples:     600,
+			Evaluations: 1,
+			Epochs:      0.25,
+		}}
 	frames := []collective.FrameSums{{Peer: 1, Sent: collective.Frames{Bytes: 8, Count: 2, Sum: [16]byte{3}},
 		Received: collective.Frames{Bytes: 9, Count: 1, Sum: [16]byte{4}}}}
 	signature := event.Signature{Key: [32]byte{7}, Sum: [64]byte{8}}
@@ -46,7 +52,8 @@ func samples() map[string]any {
 		"abort": Abort{Epoch: 4},
 		"plan": Plan{Plan: event.Plan{Epoch: 5, At: 12, From: event.Saved, Old: roster, New: roster, Lost: []engine.Member{5},
 			OldAlg: "popsgd", Algorithm: "parle", Timeline: []event.Edit{edit}, Base: 4,
-			Cause: "death", Note: "worker 2 is lost", Before: []event.Edit{edit}, Obeyed: 2, Mirrored: []engine.Member{1}}, Checkpoint: &cp, Mirror: true, Witness: true},
+			Cause: "death", Note: "worker 2 is lost", Before: []event.Edit{edit}, Obeyed: 2, Mirrored: []engine.Member{1}},
+			Checkpoint: &cp, Mirror: true, Witness: true},
 		"audit": Audit{Epoch: 5, From: 12, Pairs: []AuditPair{{Of: 1, By: 2, Bytes: 9, Frames: 3}}},
 		"audited": Audited{Worker: 2, Epoch: 5, From: 12, Of: 1, Start: Digests{{"x/0", [32]byte{1}}},
 			Digests: Digests{{"x/0", [32]byte{2}}},

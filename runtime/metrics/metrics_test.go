@@ -42,8 +42,9 @@ func (s source) Fleet(context.Context) (view.Fleet, error) {
 		Address: "h:1",
 		RTT:     time.Millisecond,
 	}, {ID: 3, State: event.Idle}},
-		Links:    []view.Link{{From: 0, To: 3, Sent: 5e6, Bytes: 7e6, RTT: 2 * time.Millisecond, Lost: 0.5, Shape: &event.Link{}}},
-		Machines: []event.Machine{{Worker: event.Here, Values: map[event.Measure]float64{event.Busy: 1.25}}, {Worker: 3, Values: map[event.Measure]float64{event.Memory: 4096, event.RoundTrip: 9}}}}, nil
+		Links: []view.Link{{From: 0, To: 3, Sent: 5e6, Bytes: 7e6, RTT: 2 * time.Millisecond, Lost: 0.5, Shape: &event.Link{}}},
+		Machines: []event.Machine{{Worker: event.Here, Values: map[event.Measure]float64{event.Busy: 1.25}},
+			{Worker: 3, Values: map[event.Measure]float64{event.Memory: 4096, event.RoundTrip: 9}}}}, nil
 }
 
 func scrape(t *testing.T, src Source) (map[string]float64, string) {
@@ -136,7 +137,8 @@ func TestScrape(t *testing.T) {
 		t.Fatal("the run has no loss")
 	}
 	for name, want := range map[string]float64{
-		"brood_up{}": 1, "brood_rounds_total{}": float64(v.Progress.Rounds), "brood_steps_total{}": float64(v.Progress.Steps), "brood_members{}": 3,
+		"brood_up{}": 1, "brood_rounds_total{}": float64(v.Progress.Rounds), "brood_steps_total{}": float64(v.Progress.Steps),
+		"brood_members{}":                   3,
 		"brood_value{member=2,series=loss}": loss, "brood_phase{phase=" + string(v.State.Phase) + "}": 1,
 		"brood_worker_members{name=a\"b\n,state=hosting,worker=0}": 2, "brood_worker_round_trip_seconds{worker=0}": 0.001,
 		"brood_link_sent_bytes_total{from=0,to=3}": 7e6, "brood_link_lost_ratio{from=0,to=3}": 0.5,

@@ -152,7 +152,8 @@ func TestEfficiency(t *testing.T) {
 func TestToTarget(t *testing.T) {
 	met := &Results{Curves: []string{"a", "b"}, Links: []string{""}, Workers: []int{2, 4}, Each: []int{1},
 		Target: "loss=0.1", Of: map[Key]Figures{
-			{"a", "", 2, 2}: {Rounds: 5, Seconds: 3, Sent: 4e6, Met: true}, {"a", "", 4, 4}: {Rounds: 5, Seconds: 2, Sent: 8e6, Met: true},
+			{"a", "", 2, 2}: {Rounds: 5, Seconds: 3, Sent: 4e6, Met: true},
+			{"a", "", 4, 4}: {Rounds: 5, Seconds: 2, Sent: 8e6, Met: true},
 			{"b", "", 2, 2}: {Rounds: 5, Seconds: 30, Sent: 4e7}}}
 	r := *met
 	plots := r.Plots()

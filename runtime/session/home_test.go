@@ -35,8 +35,9 @@ func TestNewDir(t *testing.T) {
 	now := time.Date(2026, 11, 21, 3, 4, 5, 0, time.UTC)
 	seen := map[string]bool{}
 	for preset, stem := range map[string]string{"quickstart": "2026-11-21-quickstart-", "": "2026-11-21-run-",
-		"../x/My Exp!.toml": "2026-11-21-my-exp-",
-		"\x1b[31m":          "2026-11-21-31m-", strings.Repeat("long", 50): "2026-11-21-longlonglonglonglonglonglonglonglonglong-"} {
+		"../x/My Exp!.toml":        "2026-11-21-my-exp-",
+		"\x1b[31m":                 "2026-11-21-31m-",
+		strings.Repeat("long", 50): "2026-11-21-longlonglonglonglonglonglonglonglonglong-"} {
 		for range 20 {
 			dir, err := NewDir(preset, now)
 			check(t, err)
@@ -110,7 +111,8 @@ func TestListAndResolve(t *testing.T) {
 		}
 	}
 	for what, say := range map[string]string{"2026-01-02": "2026-01-02-live-bbbb",
-		"zzz": "zz1, zz, 2026-01-02-lost-cccc or 2 others", "": "brood sessions", "a/b": "a/b", "not-a-session": "no session"} {
+		"zzz": "zz1, zz, 2026-01-02-lost-cccc or 2 others", "": "brood sessions", "a/b": "a/b",
+		"not-a-session": "no session"} {
 		if dir, err := Resolve(home, what); err == nil || !strings.Contains(err.Error(), say) {
 			t.Errorf("%s: %s, %v", what, dir, err)
 		}

@@ -36,7 +36,8 @@ func config() event.Record {
 
 func commit(to uint64) event.Record {
 	return event.Record{
-		At: int64(to), Commit: &event.Commit{To: to, Hash: fmt.Sprintf("blake3:%064x", to), Sent: map[collective.Op]int64{"grad": 9, "a": 1}},
+		At: int64(to), Commit: &event.Commit{To: to, Hash: fmt.Sprintf("blake3:%064x", to),
+			Sent: map[collective.Op]int64{"grad": 9, "a": 1}},
 	}
 }
 

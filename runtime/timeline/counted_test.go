@@ -92,7 +92,8 @@ func TestFactorOfRounds(t *testing.T) {
 // TestCount: schedules count in cycles, replicas and mini-batches by the values of the knobs set with them.
 func TestCount(t *testing.T) {
 	shape := optim.Shape{Roster: collective.Place(collective.IDs(4), []int{0}),
-		Layout: engine.Layout{Params: 10, Tensors: make([]engine.Tensor, 2)}, Data: optim.DataSize{Train: 1000, Validation: 10}}
+		Layout: engine.Layout{Params: 10, Tensors: make([]engine.Tensor, 2)},
+		Data:   optim.DataSize{Train: 1000, Validation: 10}}
 	set := func(alg string, pairs ...string) (out []event.Edit) {
 		for i := 0; i < len(pairs); i += 2 {
 			out = append(out, event.Edit{Algorithm: alg, Knob: pairs[i], Expr: pairs[i+1]})

@@ -11,7 +11,8 @@ import (
 )
 
 var alg = &optim.Algorithm{Name: "mine", Knobs: []optim.Knob{
-	eta, {Name: "ell", Min: 1, Max: 50, Default: 5, Integer: true}, {Name: "variant", Choices: []string{"paper", "arxiv"}, Max: 1},
+	eta, {Name: "ell", Min: 1, Max: 50, Default: 5, Integer: true},
+	{Name: "variant", Choices: []string{"paper", "arxiv"}, Max: 1},
 }}
 
 func edit(at uint64, knob, expr string) event.Edit {

@@ -58,7 +58,8 @@ func recorded(seed uint64, n int) []event.Record {
 			}
 		}
 		put(event.Record{Commit: &event.Commit{Epoch: 1, To: p.Rounds, Rounds: step, Nanos: 5e7, Progress: p, Overhead: 12,
-			Sent: map[collective.Op]int64{"couple": 800 * int64(step)}, Predicted: map[collective.Op]int64{"couple": 800 * int64(step)}, Evaluation: map[collective.Op]int64{"centre": 4}}})
+			Sent:      map[collective.Op]int64{"couple": 800 * int64(step)},
+			Predicted: map[collective.Op]int64{"couple": 800 * int64(step)}, Evaluation: map[collective.Op]int64{"centre": 4}}})
 		switch rng.IntN(12) {
 		case 0:
 			put(event.Record{Edit: &event.Edit{At: p.Rounds + 3, Algorithm: "parle", Knob: "ell", Expr: "20", By: "ann"}})
@@ -237,7 +238,8 @@ func TestChoicesSayWhy(t *testing.T) {
 
 func TestKnobsFollowEditsAndSchedules(t *testing.T) {
 	alg := &optim.Algorithm{
-		Name: "x", Knobs: []optim.Knob{{Name: "eta", Max: 10, Default: 1}, {Name: "n", Min: 1, Max: 9, Default: 2, Integer: true}},
+		Name: "x", Knobs: []optim.Knob{{Name: "eta", Max: 10, Default: 1},
+			{Name: "n", Min: 1, Max: 9, Default: 2, Integer: true}},
 	}
 	v := fold(New(), []event.Record{
 		{Plan: &event.Plan{Algorithm: "x"}},

@@ -49,7 +49,8 @@ func TestReached(t *testing.T) {
 		l    event.Limit
 		want bool
 	}{
-		{event.Limit{}, false}, {event.Limit{Rounds: 10}, true}, {event.Limit{Rounds: 11}, false}, {event.Limit{Epochs: 2}, true}, {event.Limit{Epochs: 2.01}, false},
+		{event.Limit{}, false}, {event.Limit{Rounds: 10}, true}, {event.Limit{Rounds: 11}, false},
+		{event.Limit{Epochs: 2}, true}, {event.Limit{Epochs: 2.01}, false},
 		{event.Limit{Rounds: 11, Epochs: 1}, true}, {event.Limit{Seconds: 1, Target: "loss=9"}, false},
 	} {
 		if got := c.l.Reached(p); got != c.want {
