@@ -117,7 +117,8 @@ func TestGateSurvivesARestart(t *testing.T) {
 	h := NewGate(c.now)
 	h.Restore(s)
 	if got := []string{code(h.Admit(node(0), wire.Worker, token)), code(h.Admit(node(1), wire.Worker, "")),
-		code(h.Admit(node(2), wire.Worker, token))}; !reflect.DeepEqual(got, []string{wire.CodeRevoked, "in", wire.CodeTokenSpent}) {
+		code(h.Admit(node(2), wire.Worker, token))}; !reflect.DeepEqual(got,
+		[]string{wire.CodeRevoked, "in", wire.CodeTokenSpent}) {
 		t.Error(got)
 	}
 	s.Known[0].Role = wire.Operator // the gate copies the state that it is given
@@ -174,7 +175,8 @@ func TestJoinURLs(t *testing.T) {
 	}
 	for _, s := range []string{"", "http://h:1/t#" + n.String(), "brood://h:1/t", "brood://h:1/t#abc",
 		"brood://h/t#" + n.String(), "brood://:1/t#" + n.String(), "brood://h:0/t#" + n.String(),
-		"brood://h:65536/t#" + n.String(), "brood://h:x/t#" + n.String(), "brood://::1:4/t#" + n.String(), "brood://h:1/a/b#" + n.String(), "brood://h:1/" + strings.Repeat("t", 200) + "#" + n.String()} {
+		"brood://h:65536/t#" + n.String(), "brood://h:x/t#" + n.String(), "brood://::1:4/t#" + n.String(),
+		"brood://h:1/a/b#" + n.String(), "brood://h:1/" + strings.Repeat("t", 200) + "#" + n.String()} {
 		if j, err := ParseJoin(s); err == nil || !strings.Contains(err.Error(), "is not a join URL") {
 			t.Errorf("%q: %+v, %v", s, j, err)
 		}

@@ -439,8 +439,10 @@ func hostileWorkers(t *testing.T, s *scenery) {
 		open    wire.Open
 		wantErr string
 	}{
-		{wire.Open{Run: run, From: 3, To: 1}, "worker 3 is not"}, {wire.Open{Run: run, From: 0, To: 3}, "worker 0 is not"}, {wire.Open{Run: run, From: 9, To: 1}, "worker 9 is not"},
-		{wire.Open{Run: wire.RunID{8}, From: 0, To: 1}, "not of 08"}, {wire.Open{Run: run, From: 0, To: 1, Lane: 1, Association: wire.AssociationID{77}}, "association is over"},
+		{wire.Open{Run: run, From: 3, To: 1}, "worker 3 is not"}, {wire.Open{Run: run, From: 0, To: 3}, "worker 0 is not"},
+		{wire.Open{Run: run, From: 9, To: 1}, "worker 9 is not"},
+		{wire.Open{Run: wire.RunID{8}, From: 0, To: 1}, "not of 08"},
+		{wire.Open{Run: run, From: 0, To: 1, Lane: 1, Association: wire.AssociationID{77}}, "association is over"},
 		{wire.Open{Run: run, From: 1, To: 0}, "is not"},
 	} {
 		a, err := s.attack(t, s.fleet.nodes[1], nil)

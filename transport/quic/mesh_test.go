@@ -480,8 +480,10 @@ func TestLanesFor(t *testing.T) {
 		lost float64
 		want int
 	}{
-		{1, 100 * time.Microsecond, 0, 1}, {1, 100 * time.Microsecond, 0.01, 1}, {1, 5 * time.Millisecond, 0.0004, 1}, {1, 5 * time.Millisecond, 0.001, 4}, {4, 5 * time.Millisecond, 0.001, 8},
-		{8, 5 * time.Millisecond, 0.5, 8}, {1, 40 * time.Millisecond, 0, 4}, {4, 40 * time.Millisecond, 0, 8}, {8, time.Second, 0, 8}, {4, time.Millisecond, 0, 4},
+		{1, 100 * time.Microsecond, 0, 1}, {1, 100 * time.Microsecond, 0.01, 1}, {1, 5 * time.Millisecond, 0.0004, 1},
+		{1, 5 * time.Millisecond, 0.001, 4}, {4, 5 * time.Millisecond, 0.001, 8},
+		{8, 5 * time.Millisecond, 0.5, 8}, {1, 40 * time.Millisecond, 0, 4}, {4, 40 * time.Millisecond, 0, 8},
+		{8, time.Second, 0, 8}, {4, time.Millisecond, 0, 4},
 	} {
 		if got := lanesFor(c.have, c.rtt, c.lost); got != c.want {
 			t.Errorf("%+v: %d lanes", c, got)

@@ -181,7 +181,8 @@ func TestPacketsLeaveTogether(t *testing.T) {
 		wg.Wait()
 		const ms = time.Millisecond
 		want := []call{{21 * ms, "abcdefgh", "of four"}, {21 * ms, "ABCD", "alone"}, {21 * ms, "EFGH", "alone"},
-			{22 * ms, "ijklmn", "of four"}, {22 * ms, "opqr", "alone"}, {22 * ms, "st", "alone"}, {23 * ms, "uv", "alone"}, {23 * ms, "wx", "alone"}, {23 * ms, "yz", "alone"}}
+			{22 * ms, "ijklmn", "of four"}, {22 * ms, "opqr", "alone"}, {22 * ms, "st", "alone"}, {23 * ms, "uv", "alone"},
+			{23 * ms, "wx", "alone"}, {23 * ms, "yz", "alone"}}
 		if !slices.Equal(calls, want) {
 			t.Errorf("%+v\nwant\n%+v", calls, want)
 		}

@@ -143,7 +143,8 @@ func TestOffsets(t *testing.T) {
 	f := sampleFrames(t)["data"]
 	want := map[int]string{0: "BRWF", 4: "\x03", 5: "\x0a", 6: "\x00", 7: "\x06", 8: "\x05\x00\x00\x00",
 		16: "\x01\x02\x03", 32: "\x02\x00\x00\x00", 36: "\x03\x00\x00\x00",
-		40: "\x09\x00", 48: "\x00\x00\x00\x00\x00\x00\x00\x80", 56: "\x00\x00\x00\x40\x00", 64: "\x00\x00\x10\x00\x00", 72: "centre\x01\x02\x03\x04\x05"}
+		40: "\x09\x00", 48: "\x00\x00\x00\x00\x00\x00\x00\x80", 56: "\x00\x00\x00\x40\x00", 64: "\x00\x00\x10\x00\x00",
+		72: "centre\x01\x02\x03\x04\x05"}
 	for at, s := range want {
 		if got := string(f[at:min(len(f), at+len(s))]); got != s {
 			t.Errorf("at %d: %x, want %x", at, got, s)

@@ -115,7 +115,8 @@ func (o oneByOne) Read(p []byte) (int, error) { return o.r.Read(p[:min(len(p), 1
 func TestWritersRefuseInvalidFrames(t *testing.T) {
 	big := make([]byte, MaxData+1)
 	for name, h := range map[string]Header{
-		"long op": {Kind: KindData, Op: strings.Repeat("x", 65)}, "no kind": {}, "escape": {Kind: KindData, Op: "\x1b"}, "data of a Leave": {Kind: KindLeave, Seq: 1},
+		"long op": {Kind: KindData, Op: strings.Repeat("x", 65)}, "no kind": {}, "escape": {Kind: KindData, Op: "\x1b"},
+		"data of a Leave": {Kind: KindLeave, Seq: 1},
 	} {
 		if _, err := h.Append(nil, nil); err == nil {
 			t.Errorf("%s is written", name)
@@ -214,7 +215,8 @@ func TestHostileMessages(t *testing.T) {
 func TestHostileRosters(t *testing.T) {
 	contact := func(i uint32, a ...string) PeerAddress { return PeerAddress{Index: i, Addresses: a} }
 	for name, r := range map[string]Roster{
-		"twice": {contact(1), contact(1)}, "descending": {contact(2), contact(1)}, "nobody": {contact(NoWorker)}, "no port": {contact(0, "host")}, "17 addresses": {contact(0, make([]string, 17)...)},
+		"twice": {contact(1), contact(1)}, "descending": {contact(2), contact(1)}, "nobody": {contact(NoWorker)},
+		"no port": {contact(0, "host")}, "17 addresses": {contact(0, make([]string, 17)...)},
 	} {
 		if _, err := r.Message(); err == nil {
 			t.Errorf("%s is written", name)
