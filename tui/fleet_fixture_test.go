@@ -37,7 +37,8 @@ func fleetOf(n int) (f view.Fleet) {
 		w := view.Worker{ID: id, State: event.Hosting, Name: fmt.Sprintf("rack%d-node%d", 1+i/4, 1+i%4),
 			Address: fmt.Sprintf("10.0.%d.%d:41%03d", i/4, 7+i, i*37%1000),
 			Kernels: "f32/1,gorgonia/gonum/amd64", Software: "brood 0.9.0",
-			Since: time.Duration(754+61*i) * time.Second, RTT: time.Duration(380+i*i*1710) * time.Microsecond, Silent: time.Duration(200+50*(i%3)) * time.Millisecond}
+			Since: time.Duration(754+61*i) * time.Second, RTT: time.Duration(380+i*i*1710) * time.Microsecond,
+			Silent: time.Duration(200+50*(i%3)) * time.Millisecond}
 		for m := range 4 {
 			w.Members = append(w.Members, engine.Member(4*i+m))
 		}

@@ -183,7 +183,8 @@ func TestCommands(t *testing.T) {
 	for text, want := range map[string]string{"fly": "no command", "set eta": "write set",
 		"set eta=": "write set KNOB=VALUE", "set =5": "write set KNOB=VALUE",
 		"set eta 0.1 0.2": "unexpected", "set eta=1 momentum": "is not KNOB=VALUE",
-		"set eta=1 members=3": "members cannot be set with other knobs", "swap x": "no algorithm", "goto 101": "not been reached",
+		"set eta=1 members=3": "members cannot be set with other knobs", "swap x": "no algorithm",
+		"goto 101":  "not been reached",
 		"members x": "population size", "member 99": "no member", "kill x": "not a worker", "101%": "not a percentage",
 		"speed 2": "live run", "screen x": "choose one of", "screen 0": "choose one of"} {
 		d := open(t, 120, 40, sourcetest.Run(6, 100), nil)

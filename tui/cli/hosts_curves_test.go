@@ -54,7 +54,8 @@ func TestCurvesOfAHost(t *testing.T) {
 	}
 	other, _ := cbor.Marshal(railCurves{railVersion, view.Fold + 1, nil})
 	for text, want := range map[string]string{
-		"": "empty answer", "Welcome to lab!": "the answer has no curves of away", string(other): "use one version on both machines",
+		"": "empty answer", "Welcome to lab!": "the answer has no curves of away",
+		string(other):                         "use one version on both machines",
 		strings.Repeat("x", maxCurvesBytes+1): "take more than 8 MB: enter opens it there",
 	} {
 		if _, err := readCurves(strings.NewReader(text), e); err == nil || !strings.Contains(err.Error(), want) {

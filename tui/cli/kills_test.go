@@ -281,7 +281,8 @@ func TestManyWorkers(t *testing.T) {
 	longtest.Need(t, longtest.Fleets, "starts 64 processes")
 	for _, n := range []int{2, 4, 8, 16, 32, 64} {
 		t.Run(strconv.Itoa(n), func(t *testing.T) {
-			tr := newServedRun(t, "mirror", n, "--algorithm", "dp-sgd", "--model", "mlp:16", "--data", "glyphs", "--set", "batch=8",
+			tr := newServedRun(t, "mirror", n, "--algorithm", "dp-sgd", "--model", "mlp:16", "--data", "glyphs", "--set",
+				"batch=8",
 				"--members", strconv.Itoa(n))
 			began := time.Now()
 			for range n {

@@ -42,14 +42,17 @@ func requests(t *testing.T) (all []panel.Request) {
 	}
 	return append(all, panel.Request{},
 		panel.Request{
-			Preset: "quickstart", Options: map[string]string{"workers": "2", "threads": "3", "device": "cpu", "augment": "none", "for": "1m30s"},
+			Preset: "quickstart", Options: map[string]string{"workers": "2", "threads": "3", "device": "cpu", "augment": "none",
+				"for": "1m30s"},
 		},
 		panel.Request{Preset: "quickstart", Options: map[string]string{"target": "loss=0.1", "device": "gpu"}},
 		panel.Request{
-			Preset: "quickstart", Options: map[string]string{"algorithm": "dp-sgd", "data": "it's my data/$HOME *.npz", "model": "ü~ `x`.toml"},
+			Preset: "quickstart", Options: map[string]string{"algorithm": "dp-sgd", "data": "it's my data/$HOME *.npz",
+				"model": "ü~ `x`.toml"},
 		},
 		panel.Request{
-			Preset: "quickstart", Knobs: map[string][]event.Setting{"parle": {{Knob: "eta", Expr: "exp:0.1*0.99/round..0.01"}, {Knob: "gamma", Expr: "cosine:100..2@+50"}}},
+			Preset: "quickstart", Knobs: map[string][]event.Setting{"parle": {{Knob: "eta", Expr: "exp:0.1*0.99/round..0.01"},
+				{Knob: "gamma", Expr: "cosine:100..2@+50"}}},
 		},
 		panel.Request{Options: map[string]string{"algorithm": "openai-es", "model": "softmax", "data": "glyphs",
 			"members": "auto", "target": "test_error=2.8"}})

@@ -242,7 +242,8 @@ func TestLimits(t *testing.T) {
 func TestPassedOn(t *testing.T) {
 	for args, want := range map[string]string{"--rounds 0x10": "--rounds=16", "--for 90s": "--for=1m30s",
 		"--epochs 1.50": "--epochs=1.5",
-		"--probe 0":     "--probe=0", "--members auto": "--members=auto", "--workers 1_0": "--workers=10", "--for 0": "--for=0s", "--model a": "--model=a"} {
+		"--probe 0":     "--probe=0", "--members auto": "--members=auto", "--workers 1_0": "--workers=10",
+		"--for 0": "--for=0s", "--model a": "--model=a"} {
 		if _, c := flags(t, "run", strings.Fields(args)...); !slices.Equal(passOn(c), []string{want}) {
 			t.Errorf("%s is passed on as %q, want %s", args, passOn(c), want)
 		}

@@ -42,20 +42,28 @@ const noSpace = "write standard output: no space left on device; "
 
 // printing has a command line for each command that prints; "one" and "two" are sessions, "book" of a text.
 var printing = map[string]string{
-	"": "--version", "algorithms": "algorithms", "bench": "bench noise --each 1ms", "compare": "compare one two", "data": "data", "data list": "data list --json",
-	"data info": "data info glyphs", "data splits": "data splits glyphs", "data whiten": "data whiten glyphs", "doctor": "doctor", "eval": "eval one", "export": "export one --to csv -o -",
-	"fork": "fork one --at 1 --json --rounds 3", "geometry": "geometry one", "help": "help run", "judge": "judge one two --budget rounds", "log": "log one", "models": "models", "models list": "models list --json",
-	"models show": "models show mlp", "predict": "predict one glyphs", "presets": "presets", "program": "program", "program python": "program python", "presets list": "presets list --json", "presets show": "presets show quickstart",
-	"replay": "replay one", "reproduce": "reproduce", "run": strings.Join(tinyRun, " ") + " --json", "sample": "sample book --prompt the.king --length 2", "scale": "scale", "sessions": "sessions",
-	"simulate": "simulate leader --agents 20 --trials 2", "simulate fleet": "simulate fleet --model softmax --data glyphs --algorithm parle --members 2 --sizes 2 --rounds 2 --measure 10ms",
-	"sweep":  "sweep --json --model softmax --data glyphs --algorithm parle --members 2 --rounds 1 --set ell=1 --set batch=16,32",
-	"verify": "verify one", "version": "version --json", "rm": "rm two", "prune": "prune --keep 1",
+	"": "--version", "algorithms": "algorithms", "bench": "bench noise --each 1ms", "compare": "compare one two",
+	"data": "data", "data list": "data list --json",
+	"data info": "data info glyphs", "data splits": "data splits glyphs", "data whiten": "data whiten glyphs",
+	"doctor": "doctor", "eval": "eval one", "export": "export one --to csv -o -",
+	"fork": "fork one --at 1 --json --rounds 3", "geometry": "geometry one", "help": "help run",
+	"judge": "judge one two --budget rounds", "log": "log one", "models": "models", "models list": "models list --json",
+	"models show": "models show mlp", "predict": "predict one glyphs", "presets": "presets", "program": "program",
+	"program python": "program python", "presets list": "presets list --json", "presets show": "presets show quickstart",
+	"replay": "replay one", "reproduce": "reproduce", "run": strings.Join(tinyRun, " ") + " --json",
+	"sample": "sample book --prompt the.king --length 2", "scale": "scale", "sessions": "sessions",
+	"simulate":       "simulate leader --agents 20 --trials 2",
+	"simulate fleet": "simulate fleet --model softmax --data glyphs --algorithm parle --members 2 --sizes 2 --rounds 2 --measure 10ms",
+	"sweep":          "sweep --json --model softmax --data glyphs --algorithm parle --members 2 --rounds 1 --set ell=1 --set batch=16,32",
+	"verify":         "verify one", "version": "version --json", "rm": "rm two", "prune": "prune --keep 1",
 }
 
 // silent lists the commands that are not in printing, with the reason.
 var silent = map[string]string{
-	"attach": "needs a live run", "ecdf": "needs runs of BBOB", "invite": "needs a live run", "open": "needs a live run", "revoke": "needs a live run", "set": "needs a live run", "stop": "needs a live run",
-	"serve": "waits for workers", "worker": "needs a served run", "fleet": "needs a command", "fleet launch": "needs a fleet", "fleet link": "needs a served run", "fleet status": "needs a served run",
+	"attach": "needs a live run", "ecdf": "needs runs of BBOB", "invite": "needs a live run", "open": "needs a live run",
+	"revoke": "needs a live run", "set": "needs a live run", "stop": "needs a live run",
+	"serve": "waits for workers", "worker": "needs a served run", "fleet": "needs a command",
+	"fleet launch": "needs a fleet", "fleet link": "needs a served run", "fleet status": "needs a served run",
 	"data get": "needs the network", "check": "needs a program", "mcp": "needs a client",
 }
 

@@ -388,7 +388,8 @@ func TestListen(t *testing.T) {
 	}
 	defer taken.Close()
 	for _, c := range []struct{ address, authorized, want string }{
-		{"here", keys, "no HOST:PORT"}, {":0", filepath.Join(dir, "none"), "public keys"}, {taken.Addr().String(), keys, "no other program"},
+		{"here", keys, "no HOST:PORT"}, {":0", filepath.Join(dir, "none"), "public keys"},
+		{taken.Addr().String(), keys, "no other program"},
 	} {
 		if s, err := Listen(Config{Address: c.address, HostKey: filepath.Join(dir, "host"), Authorized: c.authorized}); err ==
 			nil || !strings.Contains(err.Error(), c.want) {
