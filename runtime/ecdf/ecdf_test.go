@@ -93,7 +93,7 @@ func TestReadShortened(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	config := event.Config{Told: third, Begins: &event.Beginning{Round: 40, Head: 2}}
+	config := event.Config{More: third, Begins: &event.Beginning{Round: 40, Head: 2}}
 	if err := errors.Join(s.Append(event.Record{Config: &config}, plan(40), commit(41, 1, 410)), s.Close()); err != nil {
 		t.Fatal(err)
 	}
