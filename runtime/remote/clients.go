@@ -110,7 +110,7 @@ func (s *Server) Gate(g control.Gate) (url string, err error) {
 		n := s.gate.Expire()
 		s.mu.Lock()
 		defer s.mu.Unlock()
-		s.cfg.Note(fmt.Sprintf("no URL admits anyone any more: %d could", n))
+		s.cfg.Note(fmt.Sprintf("URLs revoked: %d", n))
 		return "", s.persist()
 	}
 	for _, role := range []wire.Role{wire.Worker, wire.Viewer, wire.Operator} {
