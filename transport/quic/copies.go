@@ -19,9 +19,10 @@ const (
 	mostCopies   = 3                // times that a packet is written, at most
 	worthCopies  = 0.003            // share of lost packets above which another copy is written
 	keepCopies   = 10 * time.Second // first time that copies are kept without a loss, before one fewer is tried
-	noCopies     = time.Minute      // time without copies after they did not help
-	enoughCopies = 256              // packets sent for a judgement
-	leastOf      = 20               // calls over which the least round trip is taken: ten seconds
+	longestKeep  = 10 * time.Minute
+	noCopies     = time.Minute // time without copies after they did not help
+	enoughCopies = 256         // packets sent for a judgement
+	leastOf      = 20          // calls over which the least round trip is taken: ten seconds
 )
 
 // copies holds, by address, how many times packets are written. The zero value writes each once. Its methods are safe
@@ -56,20 +57,18 @@ func (c *copies) set(to net.Addr, s *association, times int) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	key := addrPort(to)
-	switch {
-	case times <= 1:
-		delete(c.wants[key], s)
-		if len(c.wants[key]) == 0 {
-			delete(c.wants, key)
-		}
-	case c.wants == nil:
+	if c.wants == nil {
 		c.wants = map[netip.AddrPort]map[*association]int{}
-		fallthrough
-	case c.wants[key] == nil:
+	}
+	if c.wants[key] == nil {
 		c.wants[key] = map[*association]int{}
-		fallthrough
-	default:
-		c.wants[key][s] = times
+	}
+	c.wants[key][s] = times
+	if times <= 1 {
+		delete(c.wants[key], s)
+	}
+	if len(c.wants[key]) == 0 {
+		delete(c.wants, key)
 	}
 	if len(c.wants) == 0 {
 		c.now.Store(nil)
@@ -95,12 +94,12 @@ type copyPolicy struct {
 	settling   bool            // times was increased, and losses from before may still be reported
 	raised     bool            // the next judgement tells whether the increase helped
 	calm       time.Time       // since when no judgement saw a share above worthCopies
-	keep       time.Duration
-	until      time.Time // no copies before this time
+	keep       time.Duration   // calm time after which one copy fewer is tried
+	until      time.Time       // no copies before this time
 }
 
-// judge takes the packets lost and sent since the last call, the smoothed and the latest round trip, and returns how many
-// times packets are to be written from now on.
+// judge takes the packets lost and sent since the last call, the smoothed and the latest round trip, and returns how
+// many times packets are to be written from now on.
 func (p *copyPolicy) judge(now time.Time, lost, sent uint64, rtt, latest time.Duration) int {
 	p.times = max(1, p.times)
 	p.lost, p.sent = p.lost+lost, p.sent+sent
@@ -124,9 +123,6 @@ func (p *copyPolicy) judge(now time.Time, lost, sent uint64, rtt, latest time.Du
 	case now.Before(p.until):
 	case lossy > worthCopies && least > time.Millisecond:
 		if wanted := timesFor(lossy, p.times); wanted > p.times {
-			if p.times > 1 && p.keep > 0 { // fewer were tried in vain
-				p.keep = min(2*p.keep, 10*time.Minute)
-			}
 			if p.times == 1 {
 				p.once = lossy
 			}
@@ -136,7 +132,7 @@ func (p *copyPolicy) judge(now time.Time, lost, sent uint64, rtt, latest time.Du
 		p.calm = now
 	case p.times > 1 && now.Sub(p.calm) > p.keep:
 		p.times, p.calm = p.times-1, now
-		p.keep = min(2*p.keep, 10*time.Minute)
+		p.keep = min(2*p.keep, longestKeep) // if this is in vain, the next attempt comes later
 	}
 	return p.times
 }

@@ -57,7 +57,7 @@ func TestCopyPolicy(t *testing.T) {
 }
 
 // TestCopies: on a line of 40 ms that loses a tenth of the packets, an exchange takes at most four times as long as
-// without losses, also through the relay, and the bytes of copies are counted.
+// without losses, through the relay at most six times, and the bytes of copies are counted.
 func TestCopies(t *testing.T) {
 	for _, relayed := range []bool{false, true} {
 		synctest.Test(t, func(t *testing.T) {

@@ -40,12 +40,15 @@ func relayIDOf(node wire.NodeID) (id relayID) {
 	return id
 }
 
-func (relayID) Network() string      { return "relay" }
-func (id relayID) String() string    { return fmt.Sprintf("relay:%x", id[:]) }
-func (id relayID) ip() (ip [16]byte) { copy(ip[:], id[:]); return ip }
+func (relayID) Network() string   { return "relay" }
+func (id relayID) String() string { return fmt.Sprintf("relay:%x", id[:]) }
 
 // addrPort returns an address for tables that are keyed by addresses; its IPv6 /64 belongs to this worker alone.
-func (id relayID) addrPort() netip.AddrPort { return netip.AddrPortFrom(netip.AddrFrom16(id.ip()), 1) }
+func (id relayID) addrPort() netip.AddrPort {
+	var ip [16]byte
+	copy(ip[:], id[:])
+	return netip.AddrPortFrom(netip.AddrFrom16(ip), 1)
+}
 
 // relay is a worker's socket at its coordinator's relay. It has a QUIC transport of its own.
 type relay struct {
@@ -115,8 +118,9 @@ func (n *Node) relays(to wire.NodeID) bool {
 	return p.Err() == nil && !p.Node().Equal(to)
 }
 
-// handleEnvelope handles a datagram if it is an envelope, and reports whether it is one: a worker receives those addressed
-// to it, a coordinator forwards those between two of its workers. The goroutine that reads the socket calls it.
+// handleEnvelope handles a datagram if it is an envelope, and reports whether it is one: a worker receives those
+// addressed to it, a coordinator forwards those between two of its workers. The goroutine that reads the socket calls
+// it.
 func (n *Node) handleEnvelope(b []byte, from net.Addr) bool {
 	if len(b) == 0 || b[0] != relayMark {
 		return false

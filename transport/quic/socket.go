@@ -30,7 +30,8 @@ type udpSocket struct {
 	shaper *Shaper
 }
 
-// ReadBatch is the call that quic-go receives with, except on Windows. It leaves envelopes empty, which quic-go ignores.
+// ReadBatch is the call that quic-go receives with, except on Windows. It empties envelopes: quic-go ignores empty
+// packets.
 func (u *udpSocket) ReadBatch(all []ipv4.Message, flags int) (int, error) {
 	n, err := u.batch.ReadBatch(all, flags)
 	for i := range max(0, n) {

@@ -108,7 +108,8 @@ func (f *sweepFlags) execute(c *cobra.Command, preset string, s streams) error {
 		return usage("--deadline is for a single run: leave it out, and end the sweep by SIGTERM; " +
 			"the same command continues it")
 	case option.KeepLog.Text(f.run.opts) != "":
-		return usage("--keep-log is for a single run: the tables of a sweep read whole logs; leave it out, also of the preset")
+		return usage("--keep-log is for a single run: the tables of a sweep read whole logs; leave it out, also of the " +
+			"preset")
 	case given(option.For.Name):
 		return usage("--for compares machines rather than settings: give --epochs or --rounds")
 	case f.run.opts.Members == host.Auto:
