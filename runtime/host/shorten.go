@@ -44,7 +44,9 @@ type shortening struct {
 func newShortening(o Options, sess *session.Session, note func(coordinator.Note)) *shortening {
 	s := &shortening{sess: sess, note: note}
 	s.bytes, s.age, _ = option.ParseKeepLog(option.KeepLog.Text(o)) // the options were checked
-	s.head = beginningBytes(sess.Dir())
+	if s.bytes > 0 || s.age > 0 {
+		s.head = beginningBytes(sess.Dir())
+	}
 	s.ctx, s.cancel = context.WithCancel(context.Background())
 	return s
 }
