@@ -3,6 +3,7 @@ package gossip
 import (
 	"context"
 	"math"
+	"slices"
 	"testing"
 
 	"brood/models/engine"
@@ -359,7 +360,8 @@ func TestExpectedBytes(t *testing.T) {
 		a *optim.Algorithm
 		k optimtest.Set
 	}{
-		{PopSGD, optimtest.Set{}}, {PopSGD, optimtest.Set{"mode": "one-sided"}},
+		{PopSGD, optimtest.Set{}}, {PopSGD, optimtest.Set{"mode": "one-sided"}}, {PopSGD, optimtest.Set{"pairing": "matching"}},
+		{PopSGD, optimtest.Set{"pairing": "matching", "mode": "one-sided"}},
 		{PopSGD, optimtest.Set{"code": "lattice8", "cell": 1}}, {ADPSGD, optimtest.Set{"gossip": 2}},
 		{coupled.EASGD, optimtest.Set{"tau": 3}},
 	} {
@@ -384,12 +386,24 @@ func TestExpectedBytes(t *testing.T) {
 }
 
 // Without gradients one meeting of PopSGD multiplies the expected spread of independent members by 1 - 1/(n-1); three
-// members have one meeting a round. With lattice codes this holds if the cell is small relative to the spread.
-func TestContractionOfAMeeting(t *testing.T) {
-	for code, slack := range map[string]float64{"float32": 0, "lattice8": 1e-3} {
-		const n, seeds = 3, 3000
+// members have one meeting a round. A matching of n members, n even, multiplies it by (n-2)/(2(n-1)). With lattice codes
+// this holds if the cell is small relative to the spread.
+func TestContractionOfARound(t *testing.T) {
+	for _, c := range []struct {
+		n             int
+		pairing, code string
+		law, slack    float64
+	}{
+		{3, "independent", "float32", 1 - 1.0/2, 0},
+		{3, "independent", "lattice8", 1 - 1.0/2, 1e-3},
+		{6, "matching", "float32", 4.0 / 10, 0},
+		{6, "matching", "lattice8", 4.0 / 10, 1e-3},
+	} {
+		const seeds = 3000
+		n := c.n
 		b := optimtest.NewBowl(t, optimtest.Cols, optimtest.Samples)
-		p := b.Populate(t, PopSGD, n, optimtest.Set{"eta": 0, "batch": 1, "code": code, "cell": 0.05})
+		p := b.Populate(t, PopSGD, n, optimtest.Set{"eta": 0, "batch": 1, "code": c.code, "cell": 0.05,
+			"pairing": c.pairing})
 		gamma := func() (sum float64) {
 			centre := p.CentreOf()
 			for m := range n {
@@ -408,8 +422,32 @@ func TestContractionOfAMeeting(t *testing.T) {
 			q := gamma() / before
 			sum, square = sum+q/seeds, square+q*q/seeds
 		}
-		if se := math.Sqrt((square - sum*sum) / seeds); math.Abs(sum-(1-1.0/(n-1))) > 4*se+slack {
-			t.Errorf("code %s: a meeting leaves %.4f ± %.4f of the spread, the law says %.4f", code, sum, se, 1-1.0/(n-1))
+		if se := math.Sqrt((square - sum*sum) / seeds); math.Abs(sum-c.law) > 4*se+c.slack {
+			t.Errorf("%+v: a round leaves %.4f ± %.4f of the spread", c, sum, se)
 		}
+	}
+}
+
+// The longest chain of independent pairs grows by min_l (2 e^l - 1)/l = 4.311 meetings a round as n grows, by less in a
+// small population, and by one with a matching.
+func TestChainsOfMeetings(t *testing.T) {
+	chain := func(k optim.Values, n, rounds int) float64 {
+		depth := make([]int, n)
+		for r := range uint64(rounds) {
+			meetings, _ := popSGDMeetings(noise.Key{Purpose: noise.Pair, Round: r}, k, collective.IDs(n))
+			for _, m := range meetings {
+				d := max(depth[m[0]], depth[m[1]]) + 1
+				depth[m[0]], depth[m[1]] = d, d
+			}
+		}
+		return float64(slices.Max(depth)) / float64(rounds)
+	}
+	independent := optimtest.Set{}.Of(PopSGD)
+	if small, large := chain(independent, 16, 400), chain(independent, 20000, 60); small < 2 || small > 3.2 ||
+		large < 3.8 || large > 4.4 {
+		t.Errorf("independent pairs: %.2f meetings a round of 16 members, %.2f of 20,000", small, large)
+	}
+	if d := chain(optimtest.Set{"pairing": "matching"}.Of(PopSGD), 64, 50); d != 1 {
+		t.Errorf("matchings: the longest chain grows by %.2f a round", d)
 	}
 }

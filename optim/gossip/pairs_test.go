@@ -44,6 +44,9 @@ func TestPartnersAreMutual(t *testing.T) {
 		{PopSGD, optimtest.Set{"mode": "one-sided"}, func(p *optimtest.Population, r uint64) [][2]engine.Member {
 			return Meetings(p.Rand(noise.Pair, r, 0), p.Roster.Members, n)
 		}},
+		{PopSGD, optimtest.Set{"pairing": "matching"}, func(p *optimtest.Population, r uint64) [][2]engine.Member {
+			return Pairing(p.Rand(noise.Pair, r, 0), p.Roster.Members)
+		}},
 		{ADPSGD, optimtest.Set{"gossip": 1.5}, func(p *optimtest.Population, r uint64) [][2]engine.Member {
 			return adPSGDEvents(p.Rand(noise.Pair, r, 0), p.Roster.Members, 1.5)
 		}},
@@ -78,7 +81,11 @@ func TestPartnersAreMutual(t *testing.T) {
 				}
 			}
 		}
-		if alone == 0 || often < 2 {
+		if c.turned["pairing"] == "matching" {
+			if alone != rounds || often != 1 {
+				t.Errorf("matching: %d times alone in %d rounds, at most %d meetings of one", alone, rounds, often)
+			}
+		} else if alone == 0 || often < 2 {
 			t.Errorf("%s %v: %d members alone, at most %d meetings of one: nothing is tested", c.alg.Name, c.turned,
 				alone, often)
 		}
