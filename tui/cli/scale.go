@@ -17,6 +17,7 @@ import (
 
 	"brood/presets"
 	"brood/runtime/event"
+	"brood/runtime/forecast"
 	"brood/runtime/host"
 	"brood/runtime/option"
 	"brood/runtime/scaling"
@@ -29,6 +30,8 @@ import (
 type scaleFlags struct {
 	out, sessions string
 	plain         bool
+	predict       bool
+	workers       []int // fleet sizes to predict; nil: those of the plan
 	json          *bool
 }
 
@@ -47,7 +50,12 @@ target, the time and the bytes to it. scale alone lists the plans.
 Your own plan is a short file; docs/scaling.md has an example. A commit covers several rounds if they are short: give 8
 rounds or more, since the first two rounds are ignored and the time of a round needs at least three commits.
 
-Each run is a session, which brood verify can recompute. The same command resumes where it was stopped.`,
+Each run is a session, which brood verify can recompute. The same command resumes where it was stopped.
+
+--foretell starts no workers: it simulates the plan's fleets, or the sizes of --workers, in virtual time as brood
+simulate fleet does, and prints the times of rounds beside those that were measured.
+
+  brood scale popsgd-speed --foretell --workers 16,32,64`,
 		Args: cobra.ArbitraryArgs,
 		RunE: func(c *cobra.Command, args []string) error {
 			if len(args) == 0 {
@@ -61,6 +69,8 @@ Each run is a session, which brood verify can recompute. The same command resume
 	fl.StringVar(&f.sessions, "sessions", "",
 		"directory for the sessions (default: for each plan one in your sessions directory, named after it)")
 	fl.BoolVar(&f.plain, "plain", false, "a line for each run that ends, instead of the live view")
+	fl.BoolVar(&f.predict, "foretell", false, "predict the times of rounds in virtual time instead of measuring them")
+	fl.IntSliceVar(&f.workers, "workers", nil, "with --foretell: numbers of workers (default: those of the plan)")
 	f.json = jsonFlag(c)
 	return c
 }
@@ -103,6 +113,14 @@ func (f *scaleFlags) execute(ctx context.Context, names []string, s streams) err
 	if err := onePrinter(f.plain, *f.json); err != nil {
 		return err
 	}
+	if f.workers != nil && !f.predict {
+		return usage("--workers needs --foretell: a measured fleet has the sizes of its plan")
+	}
+	for _, n := range f.workers {
+		if n < 1 || n > forecast.MaxSimulated {
+			return usage("--workers %d: foretell 1 to %d workers", n, forecast.MaxSimulated)
+		}
+	}
 	var plans []presets.Scaling
 	var fleets [][]*fleetRuns
 	for _, name := range names { // validate all plans before any run starts
@@ -122,6 +140,16 @@ func (f *scaleFlags) execute(ctx context.Context, names []string, s streams) err
 		}
 	}
 	for i, p := range plans {
+		if f.predict {
+			r, err := results(p, fleets[i])
+			if err != nil {
+				return err
+			}
+			if err := f.foretell(ctx, p, r, s); err != nil {
+				return err
+			}
+			continue
+		}
 		for _, w := range fleets[i] {
 			if err := w.discardLate(); err != nil {
 				return err
@@ -146,22 +174,11 @@ func (f *scaleFlags) execute(ctx context.Context, names []string, s streams) err
 // plan does not reuse old sessions.
 func (f *scaleFlags) prepare(ctx context.Context, p presets.Scaling, several bool, s streams) (all []*fleetRuns,
 	err error) {
-	links := map[string]event.Link{"": {From: event.Every, To: event.Every}}
-	delay := time.Duration(0)
-	if p.Delay != "" {
-		if delay, err = time.ParseDuration(p.Delay); err != nil || delay < 0 || delay > time.Minute {
-			return nil, usage("delay = %q: give a duration such as 1ms", p.Delay)
-		}
-	}
+	links := map[string]event.Link{"": {From: event.Every, To: event.Every}} // a single worker has the link ""
 	for _, l := range p.Rates() {
-		if l == "" {
-			continue
+		if links[l], err = planLink(p, l); err != nil {
+			return nil, err
 		}
-		rate, err := parseRate("links", l)
-		if err != nil {
-			return nil, usage("links = %q: give numbers and units, such as 10Mbit", p.Links)
-		}
-		links[l] = event.Link{From: event.Every, To: event.Every, Rate: int64(rate), Delay: delay}
 	}
 	same := p
 	// texts and the seed count do not change a measurement
@@ -221,6 +238,35 @@ func (f *scaleFlags) prepare(ctx context.Context, p presets.Scaling, several boo
 		all = append(all, w)
 	}
 	return all, nil
+}
+
+// planLink returns a link of a plan between all workers.
+func planLink(p presets.Scaling, rate string) (l event.Link, err error) {
+	l = event.Link{From: event.Every, To: event.Every}
+	if p.Delay != "" {
+		if l.Delay, err = time.ParseDuration(p.Delay); err != nil || l.Delay < 0 || l.Delay > time.Minute {
+			return l, usage("delay = %q: give a duration such as 1ms", p.Delay)
+		}
+	}
+	if rate == "" {
+		l.Delay = 0
+		return l, nil
+	}
+	x, err := parseRate("links", rate)
+	if err != nil {
+		return l, usage("links = %q: give numbers and units, such as 10Mbit", p.Links)
+	}
+	l.Rate = int64(x)
+	return l, nil
+}
+
+// planOptions returns the options of a run of a plan, without its limit.
+func planOptions(r presets.Run) (host.Options, error) {
+	base, err := presets.Load(r.Curve.Preset)
+	if err != nil {
+		return host.Options{}, err
+	}
+	return runFlags{}.trial(base, func(string) bool { return false }, r.Settings())
 }
 
 // trainSeed trains the unfinished runs with this seed. It restricts w.Trials to them for that time.
@@ -296,11 +342,7 @@ const neverRound = 1 << 40
 
 // add appends a run of the plan to the batch, once for each seed.
 func (w *fleetRuns) add(p presets.Scaling, r presets.Run) error {
-	base, err := presets.Load(r.Curve.Preset)
-	if err != nil {
-		return fmt.Errorf("curve %s: %w", r.Curve.Name, err)
-	}
-	o, err := runFlags{}.trial(base, func(string) bool { return false }, r.Settings())
+	o, err := planOptions(r)
 	if err != nil {
 		return fmt.Errorf("curve %s: %w", r.Curve.Name, err)
 	}
