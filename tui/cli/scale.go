@@ -52,10 +52,10 @@ rounds or more, since the first two rounds are ignored and the time of a round n
 
 Each run is a session, which brood verify can recompute. The same command resumes where it was stopped.
 
---foretell starts no workers: it simulates the plan's fleets, or the sizes of --workers, in virtual time as brood
+--predict starts no workers: it simulates the plan's fleets, or the sizes of --workers, in virtual time as brood
 simulate fleet does, and prints the times of rounds beside those that were measured.
 
-  brood scale popsgd-speed --foretell --workers 16,32,64`,
+  brood scale popsgd-speed --predict --workers 16,32,64`,
 		Args: cobra.ArbitraryArgs,
 		RunE: func(c *cobra.Command, args []string) error {
 			if len(args) == 0 {
@@ -69,8 +69,8 @@ simulate fleet does, and prints the times of rounds beside those that were measu
 	fl.StringVar(&f.sessions, "sessions", "",
 		"directory for the sessions (default: for each plan one in your sessions directory, named after it)")
 	fl.BoolVar(&f.plain, "plain", false, "a line for each run that ends, instead of the live view")
-	fl.BoolVar(&f.predict, "foretell", false, "predict the times of rounds in virtual time instead of measuring them")
-	fl.IntSliceVar(&f.workers, "workers", nil, "with --foretell: numbers of workers (default: those of the plan)")
+	fl.BoolVar(&f.predict, "predict", false, "predict the times of rounds in virtual time instead of measuring them")
+	fl.IntSliceVar(&f.workers, "workers", nil, "with --predict: numbers of workers (default: those of the plan)")
 	f.json = jsonFlag(c)
 	return c
 }
@@ -114,11 +114,11 @@ func (f *scaleFlags) execute(ctx context.Context, names []string, s streams) err
 		return err
 	}
 	if f.workers != nil && !f.predict {
-		return usage("--workers needs --foretell: a measured fleet has the sizes of its plan")
+		return usage("--workers needs --predict: a measured fleet has the sizes of its plan")
 	}
 	for _, n := range f.workers {
 		if n < 1 || n > forecast.MaxSimulated {
-			return usage("--workers %d: foretell 1 to %d workers", n, forecast.MaxSimulated)
+			return usage("--workers %d: predict 1 to %d workers", n, forecast.MaxSimulated)
 		}
 	}
 	var plans []presets.Scaling
@@ -145,7 +145,7 @@ func (f *scaleFlags) execute(ctx context.Context, names []string, s streams) err
 			if err != nil {
 				return err
 			}
-			if err := f.foretell(ctx, p, r, s); err != nil {
+			if err := f.predictPlan(ctx, p, r, s); err != nil {
 				return err
 			}
 			continue

@@ -164,7 +164,7 @@ func verifiedObject(dir string, res host.Verified, took time.Duration) map[strin
 	return map[string]any{"event": "verified", "commits": res.Commits, "rounds": res.Rounds, "bytes": res.Bytes,
 		"from_round": res.From, "params_hash": res.Last.Hash, "seconds": took.Seconds(), "session": dir, "open": res.Open,
 		"torn": res.Torn,
-		"told": res.Alerts, "evaluations": res.Evaluations, "points": res.Points, "unmatched": res.Unmatched,
+		"alerts": res.Alerts, "evaluations": res.Evaluations, "points": res.Points, "unmatched": res.Unmatched,
 		"checkpoints": res.Checkpoints, "checkpoints_removed": res.Removed, "segments": res.Within.Segments,
 		"largest_error": res.Within.LargestError, "signed": res.Signed, "signers": signers(res)}
 }

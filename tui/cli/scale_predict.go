@@ -20,32 +20,32 @@ import (
 )
 
 const (
-	foretoldRounds  = 40          // simulated rounds of a fleet
-	foretoldMeasure = time.Second // measuring time of the computing of a round
+	predictedRounds   = 40          // simulated rounds of a fleet
+	predictionMeasure = time.Second // measuring time of the computing of a round
 )
 
-// foretold is a predicted kind of run beside its measurement.
-type foretold struct {
+// prediction is a predicted kind of run beside its measurement.
+type prediction struct {
 	scaling.Key
 	forecast.Fleet
 	measured scaling.Figures // zero: not measured
 }
 
 // ratio returns the predicted over the measured time of a round, as text; a dash if there is no measurement.
-func (x foretold) ratio() string {
+func (x prediction) ratio() string {
 	if x.measured.Commits < scaling.Least {
 		return "–"
 	}
 	return fmt.Sprintf("%.2f", x.Seconds/x.measured.Round)
 }
 
-// foretell predicts the rounds of a plan on these fleet sizes, and prints them beside the measured ones.
-func (f *scaleFlags) foretell(ctx context.Context, p presets.Scaling, measured scaling.Results, s streams) error {
+// predictPlan predicts the rounds of a plan on these fleet sizes, and prints them beside the measured ones.
+func (f *scaleFlags) predictPlan(ctx context.Context, p presets.Scaling, measured scaling.Results, s streams) error {
 	if p.Target != "" {
 		return usage("plan %s has a target: a simulated fleet trains nothing, so it cannot tell when the target is met: "+
 			"give a plan with rounds", p.Name)
 	}
-	perByte, hop, err := simulate.Loopback(ctx, foretoldMeasure/4)
+	perByte, hop, err := simulate.Loopback(ctx, predictionMeasure/4)
 	if err != nil {
 		return fmt.Errorf("measure the cost of a connection on this machine: %w", err)
 	}
@@ -53,10 +53,10 @@ func (f *scaleFlags) foretell(ctx context.Context, p presets.Scaling, measured s
 	if sizes == nil {
 		sizes = p.Workers
 	}
-	var all []foretold
+	var all []prediction
 	for _, n := range sizes {
 		for _, r := range p.Runs(n) {
-			x, err := f.foretellRun(ctx, p, r, perByte, hop, s)
+			x, err := f.predictRun(ctx, p, r, perByte, hop, s)
 			if err != nil {
 				return fmt.Errorf("plan %s, curve %s: %w", p.Name, r.Curve.Name, err)
 			}
@@ -64,17 +64,17 @@ func (f *scaleFlags) foretell(ctx context.Context, p presets.Scaling, measured s
 			all = append(all, x)
 		}
 	}
-	slices.SortStableFunc(all, func(a, b foretold) int {
+	slices.SortStableFunc(all, func(a, b prediction) int {
 		return slices.Index(measured.Curves, a.Curve) - slices.Index(measured.Curves, b.Curve)
 	})
 	if f.out != "" {
-		if err := writeForetold(filepath.Join(f.out, p.Name+"-foretold.csv"), all); err != nil {
+		if err := writePredictions(filepath.Join(f.out, p.Name+"-predicted.csv"), all); err != nil {
 			return fmt.Errorf("write the figures: %w", err)
 		}
 	}
 	if *f.json {
 		for _, x := range all {
-			out := map[string]any{"event": "foretold", "plan": p.Name, "curve": x.Curve, "link": x.Link,
+			out := map[string]any{"event": "predicted", "plan": p.Name, "curve": x.Curve, "link": x.Link,
 				"workers": x.Key.Workers, "members": x.Key.Members, "round_seconds": x.Seconds, "round_bytes": x.Bytes,
 				"training_share": x.Training, "samples_per_second": x.Rate}
 			if x.measured.Commits >= scaling.Least {
@@ -86,13 +86,13 @@ func (f *scaleFlags) foretell(ctx context.Context, p presets.Scaling, measured s
 		}
 		return nil
 	}
-	printForetold(s.out, p, all)
+	printPredictions(s.out, p, all)
 	return nil
 }
 
-// foretellRun predicts one kind of run. perByte and hop are the costs of a connection, in seconds.
-func (f *scaleFlags) foretellRun(ctx context.Context, p presets.Scaling, r presets.Run, perByte, hop float64,
-	s streams) (x foretold, err error) {
+// predictRun predicts one kind of run. perByte and hop are the costs of a connection, in seconds.
+func (f *scaleFlags) predictRun(ctx context.Context, p presets.Scaling, r presets.Run, perByte, hop float64,
+	s streams) (x prediction, err error) {
 	o, err := planOptions(r)
 	if err != nil {
 		return x, err
@@ -109,8 +109,8 @@ func (f *scaleFlags) foretellRun(ctx context.Context, p presets.Scaling, r prese
 	rows, err := forecast.Fleets{
 		Options: o,
 		Sizes:   []int{r.Workers},
-		Rounds:  foretoldRounds,
-		Measure: foretoldMeasure,
+		Rounds:  predictedRounds,
+		Measure: predictionMeasure,
 		Progress: func(text string) {
 			if s.terminal && !*f.json {
 				fmt.Fprint(exact(s.err), "\r\033[K"+text)
@@ -131,14 +131,14 @@ func (f *scaleFlags) foretellRun(ctx context.Context, p presets.Scaling, r prese
 	if err != nil {
 		return x, err
 	}
-	return foretold{
+	return prediction{
 		Key:   scaling.Key{Curve: r.Curve.Name, Link: r.Link, Workers: r.Workers, Members: r.Members},
 		Fleet: rows[0],
 	}, nil
 }
 
-// writeForetold writes the predictions as a table, in seconds and bytes.
-func writeForetold(file string, all []foretold) error {
+// writePredictions writes the predictions as a table, in seconds and bytes.
+func writePredictions(file string, all []prediction) error {
 	var text strings.Builder
 	w := csv.NewWriter(&text) // writing to a builder cannot fail
 	_ = w.Write([]string{"curve", "link", "workers", "members", "round_seconds", "round_bytes", "training_share",
@@ -156,8 +156,8 @@ func writeForetold(file string, all []foretold) error {
 	return os.WriteFile(file, []byte(text.String()), 0o644)
 }
 
-func printForetold(w io.Writer, p presets.Scaling, all []foretold) {
-	fmt.Fprintf(w, "%s, foretold\n\n", p.Title)
+func printPredictions(w io.Writer, p presets.Scaling, all []prediction) {
+	fmt.Fprintf(w, "%s, predicted\n\n", p.Title)
 	t := newTable("curve", "link", ">members", ">workers", ">a round", ">measured", ">of it", ">training",
 		">sent a round", ">samples/s")
 	for _, x := range all {
