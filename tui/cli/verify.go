@@ -163,7 +163,7 @@ func signers(res host.Verified) (keys []string) {
 func verifiedObject(dir string, res host.Verified, took time.Duration) map[string]any {
 	return map[string]any{"event": "verified", "commits": res.Commits, "rounds": res.Rounds, "bytes": res.Bytes,
 		"from_round": res.From, "params_hash": res.Last.Hash, "seconds": took.Seconds(), "session": dir, "open": res.Open,
-		"torn": res.Torn,
+		"torn":   res.Torn,
 		"alerts": res.Alerts, "evaluations": res.Evaluations, "points": res.Points, "unmatched": res.Unmatched,
 		"checkpoints": res.Checkpoints, "checkpoints_removed": res.Removed, "segments": res.Within.Segments,
 		"largest_error": res.Within.LargestError, "signed": res.Signed, "signers": signers(res)}
