@@ -1,6 +1,7 @@
 package optim_test
 
 import (
+	"maps"
 	"slices"
 	"testing"
 
@@ -146,9 +147,7 @@ func muons(t *testing.T, lengths, last string) {
 		s := optimtest.Set{"optimiser": "muon", "lengths": slices.Index(optim.KnobLengths.Choices, lengths),
 			"last": slices.Index(optim.KnobLast.Choices, last), eta: 0.03, mu: 0.7, "decay": 0.1, "vectors": 0.5, "beta1": 0.8,
 			"beta2": 0.95, "batch": 4}
-		for name, v := range more {
-			s[name] = v
-		}
+		maps.Copy(s, more)
 		return s
 	}
 	// of takes one naive step of a member.

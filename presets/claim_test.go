@@ -6,8 +6,6 @@ import (
 	"testing"
 )
 
-func ptr(x float64) *float64 { return &x }
-
 // seeds returns a sample with the seeds 1, 2, ...
 func seeds(values ...float64) Sample { return from(1, values...) }
 
@@ -48,11 +46,11 @@ func TestMissed(t *testing.T) {
 		{Claim{Below: "b"}, some, none, Undecided},
 		{Claim{Below: "b"}, none, some, Undecided},
 		{Claim{Below: "b"}, seeds(4), seeds(never), Undecided},
-		{Claim{AtMost: ptr(9)}, some, nil, Undecided},
-		{Claim{AtMost: ptr(9)}, all, nil, Contradicts},
-		{Claim{AtMost: ptr(9)}, seeds(never), nil, Undecided},
+		{Claim{AtMost: new(9.0)}, some, nil, Undecided},
+		{Claim{AtMost: new(9.0)}, all, nil, Contradicts},
+		{Claim{AtMost: new(9.0)}, seeds(never), nil, Undecided},
 		{Claim{Near: "b", Margin: 1}, all, all, Undecided},
-		{Claim{Ratio: ptr(2), Of: "b"}, none, all, Undecided},
+		{Claim{Ratio: new(2.0), Of: "b"}, none, all, Undecided},
 	} {
 		c.claim.Metric = "node_samples"
 		if f := c.claim.Judge(c.s, map[string]Sample{"b": c.other}); f.Verdict != c.want {
@@ -105,15 +103,15 @@ func TestJudge(t *testing.T) {
 		s     Sample
 		want  Verdict
 	}{
-		{Claim{AtMost: ptr(2.25)}, s, Holds},
-		{Claim{AtMost: ptr(2.24)}, s, Undecided},
-		{Claim{AtMost: ptr(1.76)}, s, Undecided},
-		{Claim{AtMost: ptr(1.75)}, s, Contradicts},
-		{Claim{AtLeast: ptr(2.25)}, s, Contradicts},
-		{Claim{AtLeast: ptr(1), AtMost: ptr(3)}, s, Holds},
-		{Claim{AtLeast: ptr(1), AtMost: ptr(2.1)}, s, Undecided},
-		{Claim{AtMost: ptr(3)}, seeds(math.NaN(), 1), Contradicts},
-		{Claim{AtMost: ptr(3)}, seeds(2), Undecided},
+		{Claim{AtMost: new(2.25)}, s, Holds},
+		{Claim{AtMost: new(2.24)}, s, Undecided},
+		{Claim{AtMost: new(1.76)}, s, Undecided},
+		{Claim{AtMost: new(1.75)}, s, Contradicts},
+		{Claim{AtLeast: new(2.25)}, s, Contradicts},
+		{Claim{AtLeast: new(1.0), AtMost: new(3.0)}, s, Holds},
+		{Claim{AtLeast: new(1.0), AtMost: new(2.1)}, s, Undecided},
+		{Claim{AtMost: new(3.0)}, seeds(math.NaN(), 1), Contradicts},
+		{Claim{AtMost: new(3.0)}, seeds(2), Undecided},
 		{Claim{Below: "worse"}, s, Holds},
 		{Claim{Below: "alike"}, s, Undecided},
 		{Claim{Below: "worse"}, seeds(2), Undecided},
@@ -125,15 +123,15 @@ func TestJudge(t *testing.T) {
 		{Claim{Near: "worse", Margin: 0.5}, seeds(3.1, 3.2, 3.0), Holds},
 		{Claim{Near: "worse", Margin: 0.3}, seeds(3.1, 3.2, 3.0), Undecided},
 		{Claim{Near: "worse", Margin: 0.5}, seeds(4.1, 4.2, 4.0), Contradicts},
-		{Claim{Ratio: ptr(0.02), Of: "full"}, s, Undecided},
-		{Claim{Ratio: ptr(0.02), Of: "full", Within: 0.2}, s, Holds},
-		{Claim{Ratio: ptr(0.04), Of: "full", Within: 0.2}, s, Contradicts},
+		{Claim{Ratio: new(0.02), Of: "full"}, s, Undecided},
+		{Claim{Ratio: new(0.02), Of: "full", Within: 0.2}, s, Holds},
+		{Claim{Ratio: new(0.04), Of: "full", Within: 0.2}, s, Contradicts},
 		// The measured run time of Hybrid-ES: .78 +- .16 is no evidence for 1.2 within a half.
-		{Claim{Ratio: ptr(1.208), Of: "slow", Within: 0.5}, seeds(50, 78, 106), Undecided},
-		{Claim{Metric: "bytes", Ratio: ptr(0.02), Of: "full"}, seeds(2, 2), Accounting},
-		{Claim{Metric: "bytes", Ratio: ptr(0.03), Of: "full"}, seeds(2, 2), Contradicts},
-		{Claim{Metric: "bytes_per_eval", AtMost: ptr(4), AtLeast: ptr(4)}, seeds(4), Accounting},
-		{Claim{Metric: "memory", AtMost: ptr(4)}, seeds(5), Contradicts},
+		{Claim{Ratio: new(1.208), Of: "slow", Within: 0.5}, seeds(50, 78, 106), Undecided},
+		{Claim{Metric: "bytes", Ratio: new(0.02), Of: "full"}, seeds(2, 2), Accounting},
+		{Claim{Metric: "bytes", Ratio: new(0.03), Of: "full"}, seeds(2, 2), Contradicts},
+		{Claim{Metric: "bytes_per_eval", AtMost: new(4.0), AtLeast: new(4.0)}, seeds(4), Accounting},
+		{Claim{Metric: "memory", AtMost: new(4.0)}, seeds(5), Contradicts},
 		{Claim{Metric: "bytes", Below: "full"}, seeds(100, 100, 100), Contradicts},
 		{Claim{Metric: "bytes", Below: "full"}, seeds(99, 99, 99), Accounting},
 	} {
@@ -167,7 +165,7 @@ func TestSlope(t *testing.T) {
 		}
 		return out
 	}
-	c := Claim{Slope: ptr(-1), Over: []string{"parle-lenet", "mnist-pesgd", "gossip-popsgd"}, Least: "least"}
+	c := Claim{Slope: new(-1.0), Over: []string{"parle-lenet", "mnist-pesgd", "gossip-popsgd"}, Least: "least"}
 	for _, x := range []struct {
 		exponent, noise float64
 		want            Verdict

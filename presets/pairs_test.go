@@ -121,16 +121,16 @@ func TestChecks(t *testing.T) {
 		claim Claim
 		want  string
 	}{
-		{Claim{AtMost: ptr(3)}, "check met"},
-		{Claim{AtMost: ptr(1)}, "check missed"},
-		{Claim{AtMost: ptr(2.05)}, "check not decided"},
-		{Claim{AtMost: ptr(3), Published: ptr(3)}, "holds"},
-		{Claim{AtMost: ptr(3), Published: ptr(2)}, "check met"},
+		{Claim{AtMost: new(3.0)}, "check met"},
+		{Claim{AtMost: new(1.0)}, "check missed"},
+		{Claim{AtMost: new(2.05)}, "check not decided"},
+		{Claim{AtMost: new(3.0), Published: new(3.0)}, "holds"},
+		{Claim{AtMost: new(3.0), Published: new(2.0)}, "check met"},
 		{Claim{Below: "b"}, "holds"},
 		{Claim{Below: "b", Own: true}, "check met"},
 		{Claim{Near: "b", Margin: 0.9}, "holds"},
 		{Claim{Near: "b", Margin: 1}, "check met"}, // a quarter of 4
-		{Claim{Metric: "bytes", AtMost: ptr(3)}, "accounting"},
+		{Claim{Metric: "bytes", AtMost: new(3.0)}, "accounting"},
 	} {
 		if c.claim.Metric == "" {
 			c.claim.Metric = "test_error"

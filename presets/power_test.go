@@ -44,27 +44,27 @@ func TestSeedsNeededByHand(t *testing.T) {
 		s     Sample
 		want  int
 	}{
-		{Claim{AtMost: ptr(3)}, s, 10},
-		{Claim{AtMost: ptr(1)}, s, 10}, // contradicted
-		{Claim{AtLeast: ptr(1)}, s, 10},
-		{Claim{AtMost: ptr(3)}, scattered(2, 2, 1), 10}, // by what they are known to scatter, not by how many were run
+		{Claim{AtMost: new(3.0)}, s, 10},
+		{Claim{AtMost: new(1.0)}, s, 10}, // contradicted
+		{Claim{AtLeast: new(1.0)}, s, 10},
+		{Claim{AtMost: new(3.0)}, scattered(2, 2, 1), 10}, // by what they are known to scatter, not by how many were run
 		{Claim{Below: "worse"}, s, 17},
 		{Claim{Below: "better"}, s, 17},
 		{Claim{Near: "better", Margin: 2}, s, 17},
-		{Claim{AtLeast: ptr(1), AtMost: ptr(4)}, s, 10},     // both are to hold
-		{Claim{AtLeast: ptr(1.999), AtMost: ptr(1)}, s, 10}, // one of them is enough against it
-		{Claim{AtMost: ptr(100)}, s, 2},                     // one seed would decide nothing
-		{Claim{AtMost: ptr(2.01)}, s, MostSeeds + 1},        // some 80,000
-		{Claim{Below: "alike"}, s, MostSeeds + 1},           // no number
-		{Claim{AtMost: ptr(3)}, seeds(2, 2, 2), 2},          // nothing scatters
-		{Claim{AtMost: ptr(3)}, seeds(2), 0},                // of one seed nobody knows by how much
+		{Claim{AtLeast: new(1.0), AtMost: new(4.0)}, s, 10},   // both are to hold
+		{Claim{AtLeast: new(1.999), AtMost: new(1.0)}, s, 10}, // one of them is enough against it
+		{Claim{AtMost: new(100.0)}, s, 2},                     // one seed would decide nothing
+		{Claim{AtMost: new(2.01)}, s, MostSeeds + 1},          // some 80,000
+		{Claim{Below: "alike"}, s, MostSeeds + 1},             // no number
+		{Claim{AtMost: new(3.0)}, seeds(2, 2, 2), 2},          // nothing scatters
+		{Claim{AtMost: new(3.0)}, seeds(2), 0},                // of one seed nobody knows by how much
 		{Claim{Below: "once"}, s, 0},
 		{Claim{Below: "some"}, s, 0},
 		{Claim{Below: "all"}, s, 0},
-		{Claim{AtMost: ptr(3)}, seeds(2, never), 0},
-		{Claim{AtMost: ptr(3)}, seeds(never, never), 0},
-		{Claim{AtMost: ptr(3)}, seeds(2, math.NaN()), 0},
-		{Claim{Metric: "bytes", AtMost: ptr(3)}, s, 0},
+		{Claim{AtMost: new(3.0)}, seeds(2, never), 0},
+		{Claim{AtMost: new(3.0)}, seeds(never, never), 0},
+		{Claim{AtMost: new(3.0)}, seeds(2, math.NaN()), 0},
+		{Claim{Metric: "bytes", AtMost: new(3.0)}, s, 0},
 	} {
 		if got := c.claim.Judge(c.s, others).SeedsNeeded; got != c.want {
 			t.Errorf("%s of %v takes %d seeds, want %d", c.claim.States(), c.s, got, c.want)
@@ -81,19 +81,19 @@ func TestSeedsNeeded(t *testing.T) {
 		claim             Claim
 		deviation, rivals float64
 	}{
-		{Claim{AtMost: ptr(2.05)}, 0.0041, 0},
-		{Claim{AtMost: ptr(2.05)}, 0.012, 0},
-		{Claim{AtMost: ptr(2.05)}, 0.02, 0},
-		{Claim{AtMost: ptr(2.05)}, 0.04, 0},
-		{Claim{AtLeast: ptr(2.03)}, 0.05, 0},
-		{Claim{AtMost: ptr(2.01)}, 0.02, 0},
-		{Claim{AtLeast: ptr(1.95), AtMost: ptr(2.3)}, 0.1, 0},
+		{Claim{AtMost: new(2.05)}, 0.0041, 0},
+		{Claim{AtMost: new(2.05)}, 0.012, 0},
+		{Claim{AtMost: new(2.05)}, 0.02, 0},
+		{Claim{AtMost: new(2.05)}, 0.04, 0},
+		{Claim{AtLeast: new(2.03)}, 0.05, 0},
+		{Claim{AtMost: new(2.01)}, 0.02, 0},
+		{Claim{AtLeast: new(1.95), AtMost: new(2.3)}, 0.1, 0},
 		{Claim{Below: "b"}, 0.07, 0.07},
 		{Claim{Below: "b"}, 0.02, 0.2},
 		{Claim{Below: "b"}, 0.4, 0.1},
 		{Claim{Near: "b", Margin: 0.05}, 0.3, 0.3},
 		{Claim{Near: "b", Margin: -0.3}, 0.2, 0.1}, // contradicted: a distance that is measured to be less is asked for
-		{Claim{Ratio: ptr(0.9), Of: "b", Within: 0.01}, 0.1, 0.1},
+		{Claim{Ratio: new(0.9), Of: "b", Within: 0.01}, 0.1, 0.1},
 	} {
 		// of which 2 is the mean, and 2.1 that of the rival
 		pilot, others := scattered(5, 2, c.deviation), map[string]Sample{"b": elsewhere(scattered(5, 2.1, c.rivals))}

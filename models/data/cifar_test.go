@@ -5,6 +5,7 @@ import (
 	"bytes"
 	"errors"
 	"io"
+	"maps"
 	"math"
 	"strings"
 	"testing"
@@ -81,9 +82,7 @@ func TestCIFARNamesFileAndOffset(t *testing.T) {
 	k, good := tinyCIFAR(t, "cifar100", 4)
 	change := func(file string, f func([]byte) []byte) string {
 		files := map[string][]byte{}
-		for name, b := range good {
-			files[name] = b
-		}
+		maps.Copy(files, good)
 		files[file] = f(bytes.Clone(files[file]))
 		return put(t, files)
 	}

@@ -80,11 +80,11 @@ func TestSplitByGroup(t *testing.T) {
 		slices.Compact(all)) != 12 {
 		t.Errorf("a site is in two splits: %v", sites)
 	}
-	again, err := Reading{SplitBy: r.SplitBy, Form: pointer(s.Form())}.Load(path)
+	again, err := Reading{SplitBy: r.SplitBy, Form: new(s.Form())}.Load(path)
 	if err != nil || !slices.Equal(again.Validation(), s.Validation()) || again.Digest() != s.Digest() {
 		t.Errorf("read with the form of the model: %v", err)
 	}
-	whole, err := Reading{SplitBy: r.SplitBy, Form: pointer(s.Form()), Undivided: true}.Load(path)
+	whole, err := Reading{SplitBy: r.SplitBy, Form: new(s.Form()), Undivided: true}.Load(path)
 	if err != nil || len(whole.Train()) != 120 {
 		t.Errorf("undivided: %v", err)
 	}

@@ -75,14 +75,12 @@ func TestValidationSplit(t *testing.T) {
 		if _, err := s.WithValidation(0.5); err == nil || !strings.Contains(err.Error(), "4 validation samples of its own") {
 			t.Errorf("%s: another validation share: %v", name, err)
 		}
-		all, err := Reading{Form: pointer(s.Form()), Undivided: true}.Load(c.path)
+		all, err := Reading{Form: new(s.Form()), Undivided: true}.Load(c.path)
 		if err != nil || len(all.Train()) != c.train+c.held+c.test {
 			t.Errorf("%s: undivided: %d samples, %v", name, len(all.Train()), err)
 		}
 	}
 }
-
-func pointer[T any](v T) *T { return &v }
 
 // trimmed returns files with the extension .npy removed from their names.
 func trimmed(files map[string][]byte) map[string][]byte {

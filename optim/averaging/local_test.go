@@ -2,6 +2,7 @@ package averaging
 
 import (
 	"context"
+	"maps"
 	"math"
 	"testing"
 
@@ -384,9 +385,7 @@ func TestReductions(t *testing.T) {
 	b := optimtest.NewBowl(t, optimtest.Cols, optimtest.Samples)
 	base := func(more optimtest.Set) optimtest.Set {
 		v := optimtest.Set{"batch": 4, "momentum": 0}
-		for name, x := range more {
-			v[name] = x
-		}
+		maps.Copy(v, more)
 		return v
 	}
 	rows := func(p *optimtest.Population) (out [][]float64) {

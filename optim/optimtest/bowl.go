@@ -3,6 +3,7 @@ package optimtest
 import (
 	"context"
 	"fmt"
+	"maps"
 	"math"
 	"slices"
 	"testing"
@@ -343,9 +344,7 @@ func AdamW(x, m, v, g []float64, b1, b2, eta, decay float64, t int) {
 func Merge(v, more Set) Set {
 	out := Set{}
 	for _, from := range []Set{v, more} {
-		for name, x := range from {
-			out[name] = x
-		}
+		maps.Copy(out, from)
 	}
 	return out
 }

@@ -1,6 +1,7 @@
 package protocol
 
 import (
+	"maps"
 	"math"
 
 	"brood/optim"
@@ -118,9 +119,7 @@ type Measured struct {
 func Bounds(n int) []Bound {
 	set := func(more map[string]float64) map[string]float64 {
 		v := map[string]float64{"n": float64(n), "gap": float64(2 - n%2)}
-		for k, x := range more {
-			v[k] = x
-		}
+		maps.Copy(v, more)
 		return v
 	}
 	average := func(m int) Measured {

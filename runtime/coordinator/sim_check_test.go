@@ -3,6 +3,7 @@ package coordinator
 import (
 	"cmp"
 	"fmt"
+	"maps"
 	"slices"
 
 	"brood/models/engine"
@@ -320,9 +321,7 @@ func (c *checker) planned(p event.Plan) error {
 		if next == nil || next.epoch != p.Epoch {
 			continue // it died since, or received a later plan
 		}
-		for name, d := range next.state.digests() {
-			digests[name] = d
-		}
+		maps.Copy(digests, next.state.digests())
 	}
 	if p.From == event.Saved && len(digests) == 2+len(p.New.Members) {
 		was := c.s.naive.past[meeting{epoch: c.newest.Epoch, from: c.newest.Round}]

@@ -92,7 +92,7 @@ func each(dir string, until uint64, take func(n uint64, rec *event.Record) error
 		return err
 	}
 	defer log.Close()
-	for n := uint64(0); n < until; n++ {
+	for n := range until {
 		rec, err := log.Next()
 		if errors.Is(err, io.EOF) {
 			return nil

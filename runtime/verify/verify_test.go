@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"maps"
 	"math"
 	"slices"
 	"strings"
@@ -129,9 +130,7 @@ func TestTampered(t *testing.T) {
 		{"an operation that was not executed", late(3), func(r *event.Record) {
 			k := *r.Commit
 			k.Sent = map[collective.Op]int64{"smuggle": 1}
-			for op, n := range r.Commit.Sent {
-				k.Sent[op] = n
-			}
+			maps.Copy(k.Sent, r.Commit.Sent)
 			r.Commit = &k
 		}, "the bytes of smuggle"},
 		{"an epoch", late(3), func(r *event.Record) { k := *r.Commit; k.Epoch++; r.Commit = &k }, "the order of commits"},

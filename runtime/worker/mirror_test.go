@@ -2,6 +2,7 @@ package worker_test
 
 import (
 	"context"
+	"maps"
 	"slices"
 	"sync"
 	"testing"
@@ -58,9 +59,7 @@ func TestMirrorOfAPast(t *testing.T) {
 	workers, p := mirroring(t)
 	want := map[string][32]byte{}
 	for _, r := range together(t, workers, grant(1, 0, 2)) {
-		for name, sum := range r.(message.Done).Digests.Map() {
-			want[name] = sum
-		}
+		maps.Copy(want, r.(message.Done).Digests.Map())
 	}
 	later := grant(1, 2, 3)
 	later.Committed = 0

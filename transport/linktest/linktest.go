@@ -137,7 +137,7 @@ func ownership(t *testing.T, links []Link) {
 	ctx, cancel := bounded()
 	defer cancel()
 	var kept [][]byte
-	for seq := uint64(0); seq < frames; seq++ {
+	for seq := range uint64(frames) {
 		send(t, links[0], 1, 1, seq, "op", payload(0, 1, seq))
 		_, _, p, err := links[1].Recv(ctx, 0, 1)
 		if err != nil {

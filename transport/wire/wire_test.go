@@ -6,6 +6,7 @@ import (
 	"errors"
 	"hash/crc32"
 	"io"
+	"maps"
 	"runtime"
 	"strings"
 	"testing"
@@ -155,9 +156,7 @@ func TestHostileMessages(t *testing.T) {
 	}
 	hello := func(more map[int]any) []byte {
 		m := map[int]any{1: Version, 3: 1, 6: make([]byte, 32)}
-		for k, v := range more {
-			m[k] = v
-		}
+		maps.Copy(m, more)
 		return raw(t, m)
 	}
 	many := make([]string, 17)

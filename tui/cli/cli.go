@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"slices"
 	"strings"
 
 	"github.com/charmbracelet/x/term"
@@ -262,10 +263,8 @@ func atMostOne(kind string) cobra.PositionalArgs {
 // passOn returns the flags that were set, as arguments, except those in but.
 func passOn(c *cobra.Command, but ...string) (out []string) {
 	c.Flags().Visit(func(fl *pflag.Flag) {
-		for _, name := range but {
-			if fl.Name == name {
-				return
-			}
+		if slices.Contains(but, fl.Name) {
+			return
 		}
 		if values, ok := fl.Value.(interface{ GetSlice() []string }); ok {
 			for _, v := range values.GetSlice() {

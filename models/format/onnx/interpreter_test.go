@@ -3,6 +3,7 @@ package onnx
 import (
 	"encoding/binary"
 	"fmt"
+	"maps"
 	"math"
 	"slices"
 	"testing"
@@ -154,9 +155,7 @@ func (p program) run(t *testing.T, input tensor) tensor {
 // results computes all results of the graph. known has its inputs, and receives them.
 func (p program) results(t *testing.T, known map[string]tensor) map[string]tensor {
 	t.Helper()
-	for name, c := range p.constants {
-		known[name] = c
-	}
+	maps.Copy(known, p.constants)
 	for _, s := range p.steps {
 		var in []tensor
 		for _, name := range s.in {

@@ -50,7 +50,7 @@ func TestChoose(t *testing.T) {
 	if _, err := Choose("sse9"); err == nil {
 		t.Error("an unknown name passes")
 	}
-	for tw := Portable; tw < variants; tw++ {
+	for tw := range variants {
 		got, err := Choose(tw.String())
 		var lacks *UnavailableError
 		if available(tw) && (err != nil || got != tw) || !available(tw) && !errors.As(err, &lacks) {

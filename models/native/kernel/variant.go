@@ -56,7 +56,7 @@ func Choose(name string) (Variant, error) {
 	if name == "" {
 		return Best(), nil
 	}
-	for t := Portable; t < variants; t++ {
+	for t := range variants {
 		if t.String() != name {
 			continue
 		}

@@ -3,6 +3,7 @@ package fleet
 import (
 	"cmp"
 	"fmt"
+	"maps"
 	"slices"
 	"strings"
 	"time"
@@ -137,9 +138,7 @@ func (f *Fleet) everyProcess(m *panel.Host) (rows []MachineRow) {
 // withSamples returns values with the samples per second added.
 func withSamples(values map[event.Measure]float64, x float64) map[event.Measure]float64 {
 	out := map[event.Measure]float64{view.Samples: x}
-	for name, x := range values {
-		out[name] = x
-	}
+	maps.Copy(out, values)
 	return out
 }
 
