@@ -81,7 +81,6 @@ const (
 type Series struct {
 	Name, Title, Unit, Doc string
 	Kind                   Kind
-	Combine                Combine
 	Validation             bool // for a fitness: measured on validation samples instead of training samples
 }
 
@@ -92,15 +91,6 @@ const (
 	Scalar    Kind = iota // one value per round
 	PerMember             // one value per member and round
 	PairEdges             // a point per edge of a member; its value is the id of the member at the other end
-)
-
-// Combine selects how several values at one position of an axis are combined.
-type Combine uint8
-
-const (
-	Mean Combine = iota
-	Max
-	Last
 )
 
 // Values are the knobs of one round: constant within it, equal on all workers, and immutable (With returns a copy). To

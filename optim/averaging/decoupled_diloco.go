@@ -105,10 +105,9 @@ Reductions: slowest 1, down 0 and merge mean is streaming-diloco with delay 0 an
 	Series: []optim.Series{
 		optim.SeriesLoss,
 		{
-			Name:    "goodput",
-			Title:   "goodput",
-			Doc:     "steps that the learners took, as a share of those at full speed without failures",
-			Combine: optim.Mean,
+			Name:  "goodput",
+			Title: "goodput",
+			Doc:   "steps that the learners took, as a share of those at full speed without failures",
 		},
 	},
 	Blocks: func(k optim.Values, l engine.Layout) []optim.Block {

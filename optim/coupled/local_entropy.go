@@ -71,18 +71,16 @@ var (
 	}
 
 	seriesGamma = optim.Series{
-		Name:    "gamma.inverse",
-		Title:   "1/gamma",
-		Unit:    "coefficient",
-		Doc:     "strength of the attraction of y to x",
-		Combine: optim.Last,
+		Name:  "gamma.inverse",
+		Title: "1/gamma",
+		Unit:  "coefficient",
+		Doc:   "strength of the attraction of y to x",
 	}
 	seriesRho = optim.Series{
-		Name:    "rho.inverse",
-		Title:   "1/rho",
-		Unit:    "coefficient",
-		Doc:     "strength of the attraction of a replica to the mean",
-		Combine: optim.Last,
+		Name:  "rho.inverse",
+		Title: "1/rho",
+		Unit:  "coefficient",
+		Doc:   "strength of the attraction of a replica to the mean",
 	}
 )
 

@@ -53,10 +53,9 @@ Reductions: with top = 1 it is openai-es with shaping raw and sgd without moment
 	Series: []optim.Series{
 		optim.SeriesFitness,
 		{
-			Name:    "deviation",
-			Title:   "deviation",
-			Doc:     "standard deviation of the results of the directions in the update",
-			Combine: optim.Last,
+			Name:  "deviation",
+			Title: "deviation",
+			Doc:   "standard deviation of the results of the directions in the update",
 		},
 	},
 	Blocks: func(_ optim.Values, l engine.Layout) []optim.Block {

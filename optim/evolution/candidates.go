@@ -15,10 +15,9 @@ import (
 
 // seriesDeviation is the width of a search with a standard deviation for each parameter.
 var seriesDeviation = optim.Series{
-	Name:    "deviation",
-	Title:   "deviation",
-	Doc:     "root mean square of the standard deviations of the search",
-	Combine: optim.Last,
+	Name:  "deviation",
+	Title: "deviation",
+	Doc:   "root mean square of the standard deviations of the search",
 }
 
 var (

@@ -84,16 +84,14 @@ Reductions: with C at the identity it is (mu/mu_w, P) with cumulative step sizes
 		optim.SeriesFitness,
 		seriesDeviation,
 		{
-			Name:    "ratio",
-			Title:   "axis ratio",
-			Doc:     "largest standard deviation of the search along a principal axis, relative to the smallest",
-			Combine: optim.Last,
+			Name:  "ratio",
+			Title: "axis ratio",
+			Doc:   "largest standard deviation of the search along a principal axis, relative to the smallest",
 		},
 		{
-			Name:    "population",
-			Title:   "population",
-			Doc:     "candidates of a generation",
-			Combine: optim.Last,
+			Name:  "population",
+			Title: "population",
+			Doc:   "candidates of a generation",
 		},
 	},
 	Blocks: func(k optim.Values, l engine.Layout) []optim.Block {

@@ -81,10 +81,9 @@ Reductions: rate 0 keeps the initial shape of the distribution.`,
 		optim.SeriesFitness,
 		seriesDeviation,
 		{
-			Name:    "elongation",
-			Title:   "elongation",
-			Doc:     "factor by which the principal direction widens the search along itself",
-			Combine: optim.Last,
+			Name:  "elongation",
+			Title: "elongation",
+			Doc:   "factor by which the principal direction widens the search along itself",
 		},
 	},
 	Blocks: func(_ optim.Values, l engine.Layout) []optim.Block {

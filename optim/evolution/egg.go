@@ -61,10 +61,9 @@ Bytes per generation, over N workers: seed 4P(N-1); chromosome 4(P+M)(N-1).`,
 	Series: []optim.Series{
 		optim.SeriesFitness,
 		{
-			Name:    "moved",
-			Title:   "moved",
-			Doc:     "share of the weights whose sum is beyond the threshold; those at 127 or -127 stay there",
-			Combine: optim.Mean,
+			Name:  "moved",
+			Title: "moved",
+			Doc:   "share of the weights whose sum is beyond the threshold; those at 127 or -127 stay there",
 		},
 	},
 	Blocks: func(_ optim.Values, l engine.Layout) []optim.Block {

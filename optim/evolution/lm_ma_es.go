@@ -72,16 +72,14 @@ Reductions: rate 0 is an evolution strategy with one step size for all parameter
 	Series: []optim.Series{
 		optim.SeriesFitness,
 		{
-			Name:    "deviation",
-			Title:   "deviation",
-			Doc:     "the step size: the standard deviation of the search without any direction",
-			Combine: optim.Last,
+			Name:  "deviation",
+			Title: "deviation",
+			Doc:   "the step size: the standard deviation of the search without any direction",
 		},
 		{
-			Name:    "stretch",
-			Title:   "stretch",
-			Doc:     "length of the step of the mean relative to a step without the directions",
-			Combine: optim.Last,
+			Name:  "stretch",
+			Title: "stretch",
+			Doc:   "length of the step of the mean relative to a step without the directions",
 		},
 	},
 	Blocks: func(k optim.Values, l engine.Layout) []optim.Block {

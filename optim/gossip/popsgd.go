@@ -101,11 +101,10 @@ Reductions: h 1 without momentum, blocking, is x_i = x_j = (x_i + x_j)/2 - eta*(
 		optim.SeriesLoss,
 		optim.SeriesPartner,
 		{
-			Name:    "fallbacks",
-			Title:   "fallbacks",
-			Unit:    "rows",
-			Doc:     "rows that did not decode and were sent in full",
-			Combine: optim.Mean,
+			Name:  "fallbacks",
+			Title: "fallbacks",
+			Unit:  "rows",
+			Doc:   "rows that did not decode and were sent in full",
 		},
 	},
 	Blocks: func(k optim.Values, l engine.Layout) []optim.Block {

@@ -62,12 +62,11 @@ var (
 		Kind:  optim.PerMember,
 	}
 	seriesTime = optim.Series{
-		Name:    "time",
-		Title:   "convergence time",
-		Unit:    "parallel time",
-		Doc:     "parallel time at which an execution converged; one point, in the round in which it converged",
-		Kind:    optim.PerMember,
-		Combine: optim.Last,
+		Name:  "time",
+		Title: "convergence time",
+		Unit:  "parallel time",
+		Doc:   "parallel time at which an execution converged; one point, in the round in which it converged",
+		Kind:  optim.PerMember,
 	}
 )
 
@@ -90,12 +89,11 @@ func protocol(a optim.Algorithm, slice float64, r rules) *optim.Algorithm {
 		a.Series = append(
 			a.Series,
 			optim.Series{
-				Name:    "right",
-				Title:   "right answers",
-				Unit:    "share",
-				Doc:     "1 if the execution converged to the correct output, else 0; one point, in the round in which it ended",
-				Kind:    optim.PerMember,
-				Combine: optim.Last,
+				Name:  "right",
+				Title: "right answers",
+				Unit:  "share",
+				Doc:   "1 if the execution converged to the correct output, else 0; one point, in the round in which it ended",
+				Kind:  optim.PerMember,
 			},
 		)
 	}
