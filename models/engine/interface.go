@@ -25,6 +25,20 @@ type Engine interface {
 	Wait(ctx context.Context) error
 }
 
+// InOrder is the Do of an engine that executes tasks one by one: it calls do for each of them until one fails or ctx
+// ends.
+func InOrder(ctx context.Context, tasks []Task, do func(context.Context, Task) error) error {
+	for _, t := range tasks {
+		if err := ctx.Err(); err != nil {
+			return err
+		}
+		if err := do(ctx, t); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
 // Stepper is an optional interface of an Engine that executes [Steps].
 type Stepper interface {
 	// Steps reports whether the engine takes the steps of an optimiser itself.

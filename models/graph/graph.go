@@ -83,28 +83,21 @@ func (e *Engine) Kernels() string { return "gorgonia/gonum/" + runtime.GOARCH }
 
 // Do runs the tasks in order; their outputs are readable when it returns. It stops at the first error.
 func (e *Engine) Do(ctx context.Context, tasks ...engine.Task) error {
-	for _, t := range tasks {
-		if err := ctx.Err(); err != nil {
-			return err
-		}
-		var err error
-		switch t := t.(type) {
-		case engine.Gradients:
-			err = e.gradients(ctx, t)
-		case engine.Evaluate:
-			err = e.evaluate(ctx, t)
-		case engine.Statistics:
-			err = e.statistics(ctx, t)
-		case engine.Candidates:
-			err = e.candidates(ctx, t)
-		default:
-			err = e.vector.Do(ctx, t)
-		}
-		if err != nil {
-			return err
-		}
+	return engine.InOrder(ctx, tasks, e.do)
+}
+
+func (e *Engine) do(ctx context.Context, t engine.Task) error {
+	switch t := t.(type) {
+	case engine.Gradients:
+		return e.gradients(ctx, t)
+	case engine.Evaluate:
+		return e.evaluate(ctx, t)
+	case engine.Statistics:
+		return e.statistics(ctx, t)
+	case engine.Candidates:
+		return e.candidates(ctx, t)
 	}
-	return nil
+	return e.vector.Do(ctx, t)
 }
 
 // nodes returns how many values of the size of its result a layer consists of.

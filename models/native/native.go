@@ -93,15 +93,7 @@ func NewVariant(layout engine.Layout, threads int, variant kernel.Variant) (*Vec
 
 // Do runs the tasks in order and stops at the first error. The results of earlier tasks remain.
 func (v *Vector) Do(ctx context.Context, tasks ...engine.Task) error {
-	for _, t := range tasks {
-		if err := ctx.Err(); err != nil {
-			return err
-		}
-		if err := v.do(t); err != nil {
-			return err
-		}
-	}
-	return nil
+	return engine.InOrder(ctx, tasks, func(_ context.Context, t engine.Task) error { return v.do(t) })
 }
 
 func (v *Vector) do(t engine.Task) error {

@@ -173,26 +173,19 @@ func (e *Engine) Notes() []engine.Note {
 
 // Do runs the tasks in order. Their outputs are readable when it returns. It stops at the first error.
 func (e *Engine) Do(ctx context.Context, tasks ...engine.Task) error {
-	for _, t := range tasks {
-		if err := ctx.Err(); err != nil {
-			return err
-		}
-		var err error
-		switch t := t.(type) {
-		case engine.Candidates:
-			err = e.candidates(ctx, t)
-		case engine.Evaluate:
-			err = e.evaluate(ctx, t)
-		case engine.Gradients, engine.Statistics:
-			err = &engine.UnsupportedError{Task: t}
-		default:
-			err = e.vector.Do(ctx, t)
-		}
-		if err != nil {
-			return err
-		}
+	return engine.InOrder(ctx, tasks, e.do)
+}
+
+func (e *Engine) do(ctx context.Context, t engine.Task) error {
+	switch t := t.(type) {
+	case engine.Candidates:
+		return e.candidates(ctx, t)
+	case engine.Evaluate:
+		return e.evaluate(ctx, t)
+	case engine.Gradients, engine.Statistics:
+		return &engine.UnsupportedError{Task: t}
 	}
-	return nil
+	return e.vector.Do(ctx, t)
 }
 
 func (e *Engine) evaluate(ctx context.Context, t engine.Evaluate) error {

@@ -103,30 +103,23 @@ func (e *Engine) Notes() []engine.Note {
 
 // Do runs the tasks in order. Their outputs are readable when it returns. It stops at the first error.
 func (e *Engine) Do(ctx context.Context, tasks ...engine.Task) error {
-	for _, t := range tasks {
-		if err := ctx.Err(); err != nil {
-			return err
-		}
-		var err error
-		switch t := t.(type) {
-		case engine.Gradients:
-			err = e.gradients(ctx, t)
-		case engine.Steps:
-			err = e.steps(ctx, t)
-		case engine.Evaluate:
-			err = e.evaluate(ctx, t)
-		case engine.Candidates:
-			err = e.candidates(ctx, t)
-		case engine.Statistics:
-			err = e.statistics(ctx, t)
-		default:
-			err = e.vector.Do(ctx, t)
-		}
-		if err != nil {
-			return err
-		}
+	return engine.InOrder(ctx, tasks, e.do)
+}
+
+func (e *Engine) do(ctx context.Context, t engine.Task) error {
+	switch t := t.(type) {
+	case engine.Gradients:
+		return e.gradients(ctx, t)
+	case engine.Steps:
+		return e.steps(ctx, t)
+	case engine.Evaluate:
+		return e.evaluate(ctx, t)
+	case engine.Candidates:
+		return e.candidates(ctx, t)
+	case engine.Statistics:
+		return e.statistics(ctx, t)
 	}
-	return nil
+	return e.vector.Do(ctx, t)
 }
 
 // do has the executor's process execute t, and starts it if it is not running.
