@@ -113,8 +113,7 @@ func (s Step) Regularise() (tasks []engine.Task) {
 	if s.Decay > 0 {
 		for i := range s.Rows {
 			g := s.G.Sub(engine.Row(i), 1)
-			tasks = append(tasks, engine.Update{Rows: engine.Rows(1),
-				Prog: []engine.Lin{Assign(g, T(1, g), T(s.Decay, s.X.Sub(s.XRows[i], 1)))}})
+			tasks = append(tasks, Update(1, Assign(g, T(1, g), T(s.Decay, s.X.Sub(s.XRows[i], 1)))))
 		}
 	}
 	return tasks

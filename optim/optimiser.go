@@ -197,10 +197,10 @@ func (e *Env) OptimiserTasks(d Optimiser, x engine.Mat, r engine.Row, g engine.M
 	one := engine.Rows(1)
 	if d.Name == "sgd" {
 		prog := append(before, Nesterov(x, e.Block(BlockM).Sub(r, 1), g, d.Eta, d.Mu)...)
-		return []engine.Task{engine.Update{Rows: one, Prog: prog}}
+		return []engine.Task{Update(1, prog...)}
 	}
 	if len(before) > 0 {
-		tasks = append(tasks, engine.Update{Rows: one, Prog: before})
+		tasks = append(tasks, Update(1, before...))
 	}
 	first, second, steps := moments(d.Name, d.HiddenOnly)
 	m, v, t := e.Block(first).Sub(r, 1), e.Block(second).Sub(r, 1), e.Record(steps).URow(r)

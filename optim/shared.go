@@ -132,9 +132,14 @@ var SeriesFitness = Series{
 // not steps, so that a change of eta takes effect immediately.
 func Nesterov(x, buf, g engine.Mat, eta, mu float32) []engine.Lin {
 	return []engine.Lin{
-		{Dst: buf, Terms: []engine.Term{{C: mu, Src: buf}, {C: 1, Src: g}}},
-		{Dst: x, Terms: []engine.Term{{C: 1, Src: x}, {C: -eta, Src: g}, {C: -eta * mu, Src: buf}}},
+		Assign(buf, T(mu, buf), T(1, g)),
+		Assign(x, T(1, x), T(-eta, g), T(-eta*mu, buf)),
 	}
+}
+
+// Update returns a task that executes statements in order, each on the first rows of its matrices.
+func Update(rows int, prog ...engine.Lin) engine.Update {
+	return engine.Update{Rows: engine.Rows(rows), Prog: prog}
 }
 
 // Assign is dst <- sum of c_i*src_i.

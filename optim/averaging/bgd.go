@@ -90,7 +90,7 @@ func (bgd) Round(ctx context.Context, e *optim.Env, k optim.Values, _ uint64) (o
 	}
 	x, g := e.Block(optim.BlockX), e.Block(optim.BlockG)
 	addTotal := optim.Assign(g, optim.T(1, g), optim.T(1, total))
-	tasks := []engine.Task{engine.Update{Rows: engine.Rows(1), Prog: []engine.Lin{addTotal}}}
+	tasks := []engine.Task{optim.Update(1, addTotal)}
 	rep := optim.Report{Samples: done, Pass: optim.Pass{Done: done, Of: int64(samples)}, Points: points}
 	if phase[0] = uint64(hi); hi < batches {
 		return rep, e.Engine.Do(ctx, tasks...)
@@ -144,7 +144,7 @@ func bgdGradients(
 				row := sum.Sub(engine.Row(slices.Index(mine, engine.Member(shard))), 1)
 				share := float32(float64(to-from) / float64(len(train)))
 				addShare := optim.Assign(row, optim.T(1, row), optim.T(share, g.Sub(engine.Row(len(s.Rows)), 1)))
-				add = append(add, engine.Update{Rows: engine.Rows(1), Prog: []engine.Lin{addShare}})
+				add = append(add, optim.Update(1, addShare))
 				s.Rows, s.XRows = append(s.Rows, engine.Row(r)), append(s.XRows, 0)
 			}
 			if more = len(s.Rows) > 0; !more {

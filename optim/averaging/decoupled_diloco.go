@@ -220,7 +220,7 @@ func mergeFragment(ctx context.Context, e *optim.Env, k optim.Values, p int, up 
 	if err := e.Engine.Do(ctx,
 		engine.Copy{Dst: engine.All(v), Src: fragmentColumns(e, optim.BlockX, lo, hi)},
 		engine.Copy{Dst: engine.All(xbar), Src: fragmentColumns(e, optim.BlockXBar, lo, hi)},
-		engine.Update{Rows: engine.Rows(n), Prog: []engine.Lin{optim.Assign(v, optim.T(1, xbar), optim.T(-1, v))}},
+		optim.Update(n, optim.Assign(v, optim.T(1, xbar), optim.T(-1, v))),
 		engine.Distance{X: v, RMS: rms}); err != nil {
 		return err
 	}
@@ -251,7 +251,7 @@ func mergeFragment(ctx context.Context, e *optim.Env, k optim.Values, p int, up 
 			factor = ratio(factor, rms[r])
 		}
 		row := optim.Assign(src.Sub(engine.Row(i), 1), optim.T(float32(factor), v.Sub(r, 1)))
-		scaled = append(scaled, engine.Update{Rows: engine.Rows(1), Prog: []engine.Lin{row}})
+		scaled = append(scaled, optim.Update(1, row))
 	}
 	if err := e.Engine.Do(ctx, scaled...); err != nil {
 		return err
@@ -273,10 +273,7 @@ func mergeFragment(ctx context.Context, e *optim.Env, k optim.Values, p int, up 
 		return err
 	}
 	scale := float32(ratio(radius/weights, length[0]))
-	return fragmentOuterStep(ctx, e, k, lo, d, 0, engine.Update{
-		Rows: engine.Rows(1),
-		Prog: []engine.Lin{optim.Assign(d, optim.T(scale, d))},
-	})
+	return fragmentOuterStep(ctx, e, k, lo, d, 0, optim.Update(1, optim.Assign(d, optim.T(scale, d))))
 }
 
 // ratio returns a/b, and 0 if b is 0.

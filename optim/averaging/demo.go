@@ -125,10 +125,7 @@ func (demo) Round(ctx context.Context, e *optim.Env, k optim.Values, _ uint64) (
 	}
 	rep := e.ReportSteps(k, int64(len(e.Roster.Members)))
 	rep.Points = e.LatePoints("loss", s.Loss)
-	addGradient := engine.Update{
-		Rows: engine.Rows(n),
-		Prog: []engine.Lin{optim.Assign(m, optim.T(k.F("beta"), m), optim.T(1, s.G))},
-	}
+	addGradient := optim.Update(n, optim.Assign(m, optim.T(k.F("beta"), m), optim.T(1, s.G)))
 	if err := e.Engine.Do(ctx, addGradient); err != nil {
 		return rep, err
 	}
@@ -136,10 +133,9 @@ func (demo) Round(ctx context.Context, e *optim.Env, k optim.Values, _ uint64) (
 	if err := sparseMean(ctx, e, "gather", demoCode(k, e.Layout), demoTransform(k, e.Layout), m, d); err != nil {
 		return rep, err
 	}
-	return rep, e.Engine.Do(ctx, engine.Update{
-		Rows: engine.Rows(1),
-		Prog: []engine.Lin{optim.Assign(x, optim.T(1-float32(eta*k.F("decay")), x), optim.T(-eta, d))},
-	})
+	return rep, e.Engine.Do(ctx, optim.Update(1,
+		optim.Assign(x, optim.T(1-float32(eta*k.F("decay")), x), optim.T(-eta, d)),
+	))
 }
 
 func demoCode(k optim.Values, l engine.Layout) sparseCode {

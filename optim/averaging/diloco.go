@@ -84,8 +84,7 @@ func (diLoCo) Round(ctx context.Context, e *optim.Env, k optim.Values, round uin
 	}
 	outer := []engine.Lin{optim.Assign(d, optim.T(1, xbar), optim.T(-1, d))}
 	outer = append(outer, optim.Nesterov(xbar, e.Block(optim.BlockMX), d, k.F("eta"), k.F("momentum"))...)
-	return rep, e.Engine.Do(ctx, engine.Update{Rows: engine.Rows(1), Prog: outer},
-		engine.Update{Rows: engine.Rows(n), Prog: []engine.Lin{optim.Assign(x, optim.T(1, xbar))}})
+	return rep, e.Engine.Do(ctx, optim.Update(1, outer...), optim.Update(n, optim.Assign(x, optim.T(1, xbar))))
 }
 
 // diLoCoSteps takes the inner steps of a round. With a share, it averages elements of x after each of them.

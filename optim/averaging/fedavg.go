@@ -104,10 +104,7 @@ func (fedAvg) Round(ctx context.Context, e *optim.Env, k optim.Values, _ uint64)
 	if err != nil {
 		return rep, err
 	}
-	return rep, e.Engine.Do(ctx, engine.Update{
-		Rows: engine.Rows(len(e.Mine)),
-		Prog: []engine.Lin{optim.Assign(x, optim.T(1, xbar))},
-	})
+	return rep, e.Engine.Do(ctx, optim.Update(len(e.Mine), optim.Assign(x, optim.T(1, xbar))))
 }
 
 // fedAvgSteps takes the steps of the members of s, with the proximal term if there is one.

@@ -80,8 +80,7 @@ func fragmentOuterStep(
 		mix = optim.Assign(x, optim.T(alpha, x), optim.T(1-alpha, xbar))
 	}
 	outer := optim.Nesterov(xbar, m, d, k.F("eta"), k.F("momentum"))
-	in = append(in, engine.Update{Rows: engine.Rows(1), Prog: outer},
-		engine.Update{Rows: engine.Rows(n), Prog: []engine.Lin{mix}})
+	in = append(in, optim.Update(1, outer...), optim.Update(n, mix))
 	return e.Engine.Do(ctx, append(in, out...)...)
 }
 

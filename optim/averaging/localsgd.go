@@ -108,10 +108,7 @@ func (localSGD) Round(ctx context.Context, e *optim.Env, k optim.Values, _ uint6
 	if err := e.Comm.AllReduce(ctx, "average", e.Roster, x, r, true); err != nil {
 		return rep, err
 	}
-	return rep, e.Engine.Do(ctx, engine.Update{
-		Rows: engine.Rows(n),
-		Prog: []engine.Lin{optim.Assign(x, optim.T(1, r))},
-	})
+	return rep, e.Engine.Do(ctx, optim.Update(n, optim.Assign(x, optim.T(1, r))))
 }
 
 // localSGDWarm reports whether the next round belongs to the warm-up.

@@ -76,10 +76,7 @@ func (papa) Round(ctx context.Context, e *optim.Env, k optim.Values, _ uint64) (
 	if err := e.Comm.AllReduce(ctx, "average", e.Roster, x, mean, true); err != nil {
 		return rep, err
 	}
-	return rep, e.Engine.Do(ctx, engine.Update{
-		Rows: engine.Rows(len(e.Mine)),
-		Prog: []engine.Lin{optim.Assign(x, optim.T(keep, x), optim.T(1-keep, mean))},
-	})
+	return rep, e.Engine.Do(ctx, optim.Update(len(e.Mine), optim.Assign(x, optim.T(keep, x), optim.T(1-keep, mean))))
 }
 
 func (papa) Centre(ctx context.Context, e *optim.Env, _ optim.Values, dst engine.Mat) error {

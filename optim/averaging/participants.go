@@ -90,10 +90,7 @@ func (c cycle) mean(ctx context.Context, e *optim.Env, op collective.Op, src, ds
 	row func(r engine.Row) []engine.Term) error {
 	tasks := make([]engine.Task, len(c.rows))
 	for i, r := range c.rows {
-		tasks[i] = engine.Update{
-			Rows: engine.Rows(1),
-			Prog: []engine.Lin{optim.Assign(src.Sub(engine.Row(i), 1), row(r)...)},
-		}
+		tasks[i] = optim.Update(1, optim.Assign(src.Sub(engine.Row(i), 1), row(r)...))
 	}
 	if err := e.Engine.Do(ctx, tasks...); err != nil {
 		return err

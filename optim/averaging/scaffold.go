@@ -83,13 +83,10 @@ func (scaffold) Round(ctx context.Context, e *optim.Env, k optim.Values, _ uint6
 	s, loss := c.step(e, k)
 	err := optim.TakeSteps(ctx, e, s, c.steps, func(_ *optim.Env, r engine.Row, g engine.Mat) []engine.Task {
 		x, control, sum := x.Sub(r, 1), control.Sub(r, 1), sum.Sub(r, 1)
-		return []engine.Task{engine.Update{
-			Rows: engine.Rows(1),
-			Prog: []engine.Lin{
-				optim.Assign(sum, optim.T(1, sum), optim.T(1, g)),
-				optim.Assign(x, optim.T(1, x), optim.T(-eta, g), optim.T(eta, control), optim.T(-eta, mean)),
-			},
-		}}
+		return []engine.Task{optim.Update(1,
+			optim.Assign(sum, optim.T(1, sum), optim.T(1, g)),
+			optim.Assign(x, optim.T(1, x), optim.T(-eta, g), optim.T(eta, control), optim.T(-eta, mean)),
+		)}
 	})
 	if err != nil {
 		return optim.Report{}, err
@@ -121,21 +118,15 @@ func scaffoldEnd(ctx context.Context, e *optim.Env, k optim.Values, c cycle, ste
 		return err
 	}
 	part := float32(float64(len(c.in.Members)) / float64(len(e.Roster.Members)))
-	tasks := []engine.Task{engine.Update{
-		Rows: engine.Rows(1),
-		Prog: []engine.Lin{
-			optim.Assign(xbar, optim.T(1-etaG, xbar), optim.T(etaG, y)),
-			optim.Assign(mean, optim.T(1, mean), optim.T(part, change)),
-		},
-	}}
+	tasks := []engine.Task{optim.Update(1,
+		optim.Assign(xbar, optim.T(1-etaG, xbar), optim.T(etaG, y)),
+		optim.Assign(mean, optim.T(1, mean), optim.T(part, change)),
+	)}
 	for _, r := range c.rows {
-		tasks = append(tasks, engine.Update{
-			Rows: engine.Rows(1),
-			Prog: []engine.Lin{optim.Assign(control.Sub(r, 1), optim.T(share, sum.Sub(r, 1)))},
-		})
+		tasks = append(tasks, optim.Update(1, optim.Assign(control.Sub(r, 1), optim.T(share, sum.Sub(r, 1)))))
 	}
 	tasks = append(tasks,
-		engine.Update{Rows: engine.Rows(n), Prog: []engine.Lin{optim.Assign(x, optim.T(1, xbar))}},
+		optim.Update(n, optim.Assign(x, optim.T(1, xbar))),
 		engine.Fill{Dst: engine.All(sum)})
 	return e.Engine.Do(ctx, tasks...)
 }

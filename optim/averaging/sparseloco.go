@@ -118,7 +118,7 @@ func (sparseLoCo) Round(ctx context.Context, e *optim.Env, k optim.Values, _ uin
 	}
 	e.Record(optim.BlockPhase).U[0] = 0
 	addChange := optim.Assign(residual, optim.T(k.F("beta"), residual), optim.T(1, xbar), optim.T(-1, x))
-	if err := e.Engine.Do(ctx, engine.Update{Rows: engine.Rows(n), Prog: []engine.Lin{addChange}}); err != nil {
+	if err := e.Engine.Do(ctx, optim.Update(n, addChange)); err != nil {
 		return rep, err
 	}
 	d := e.Scratch(1, e.Layout.Params)
@@ -126,8 +126,7 @@ func (sparseLoCo) Round(ctx context.Context, e *optim.Env, k optim.Values, _ uin
 		return rep, err
 	}
 	outer := optim.Assign(xbar, optim.T(1, xbar), optim.T(-k.F("eta"), d))
-	return rep, e.Engine.Do(ctx, engine.Update{Rows: engine.Rows(1), Prog: []engine.Lin{outer}},
-		engine.Update{Rows: engine.Rows(n), Prog: []engine.Lin{optim.Assign(x, optim.T(1, xbar))}})
+	return rep, e.Engine.Do(ctx, optim.Update(1, outer), optim.Update(n, optim.Assign(x, optim.T(1, xbar))))
 }
 
 func sparseLoCoCode(k optim.Values, l engine.Layout) sparseCode {

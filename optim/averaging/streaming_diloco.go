@@ -268,14 +268,14 @@ func streamingDiLoCoBeginSend(
 	var tasks []engine.Task // after the exchange
 	if k.Is("values", "e3m0") {
 		change := optim.Assign(x, optim.T(1, xbar), optim.T(-1, x))
-		if err := e.Engine.Do(ctx, engine.Update{Rows: engine.Rows(n), Prog: []engine.Lin{change}}); err != nil {
+		if err := e.Engine.Do(ctx, optim.Update(n, change)); err != nil {
 			return nil, err
 		}
 		phases, err = beginSparseMean(ctx, e, "fragment", fourBits(hi-lo), sparseTransform{}, x, d)
 	} else {
 		phases, err = e.Comm.BeginReduce(ctx, "fragment", e.Roster, x, d, true, engine.Float32)
 		change := optim.Assign(d, optim.T(1, xbar), optim.T(-1, d))
-		tasks = append(tasks, engine.Update{Rows: engine.Rows(1), Prog: []engine.Lin{change}})
+		tasks = append(tasks, optim.Update(1, change))
 	}
 	tasks = append(tasks, engine.Copy{Dst: fragmentColumns(e, optim.BlockSent, lo, hi), Src: engine.All(d)})
 	if err != nil {

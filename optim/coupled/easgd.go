@@ -195,7 +195,7 @@ func easgdMeet(ctx context.Context, e *optim.Env, m engine.Member, alpha float32
 		prog = append(prog, optim.Assign(x, optim.T(1-alpha, x), optim.T(alpha, c)))
 	}
 	prog = append(prog, optim.Assign(c, optim.T(1-alpha, c), optim.T(alpha, received)))
-	return e.Engine.Do(ctx, engine.Update{Rows: engine.Rows(1), Prog: prog})
+	return e.Engine.Do(ctx, optim.Update(1, prog...))
 }
 
 func (easgd) Centre(ctx context.Context, e *optim.Env, _ optim.Values, dst engine.Mat) error {

@@ -145,7 +145,7 @@ func (entropySGD) Round(ctx context.Context, e *optim.Env, k optim.Values, _ uin
 	}
 	outer := []engine.Lin{optim.Assign(g, optim.T(1, c.x), optim.T(-1, c.z))}
 	outer = append(outer, optim.Nesterov(c.x, e.Block(optim.BlockMX), g, k.F("eta"), mu)...)
-	return rep, e.Engine.Do(ctx, engine.Update{Rows: engine.Rows(1), Prog: outer})
+	return rep, e.Engine.Do(ctx, optim.Update(1, outer...))
 }
 
 func (entropySGD) Centre(ctx context.Context, e *optim.Env, _ optim.Values, dst engine.Mat) error {

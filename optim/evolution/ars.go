@@ -2,7 +2,6 @@ package evolution
 
 import (
 	"context"
-	"errors"
 	"math"
 	"slices"
 
@@ -61,12 +60,7 @@ Reductions: with top = 1 it is openai-es with shaping raw and sgd without moment
 	Blocks: func(_ optim.Values, l engine.Layout) []optim.Block {
 		return []optim.Block{optim.Params(optim.BlockX, true, optim.EnterCentre, l), optim.Counter(optim.BlockCursor, true)}
 	},
-	Check: func(s optim.Shape) error {
-		if len(s.Roster.Members)%2 == 1 {
-			return errors.New("antithetic pairs need an even population: give members a multiple of 2")
-		}
-		return nil
-	},
+	Check:   evenPopulation,
 	Bytes:   func(s optim.Shape) map[collective.Op]int64 { return updateBytes(s, 1) },
 	Program: ars{},
 }
@@ -84,10 +78,7 @@ func (ars) Round(ctx context.Context, e *optim.Env, k optim.Values, round uint64
 		by = 0
 	}
 	rep.Points = append(rep.Points, e.PopulationPoint("deviation", deviation)...)
-	return rep, e.Engine.Do(
-		ctx,
-		engine.Update{Rows: engine.Rows(1), Prog: []engine.Lin{optim.Assign(x, optim.T(1, x), optim.T(by, g))}},
-	)
+	return rep, e.Engine.Do(ctx, optim.Update(1, optim.Assign(x, optim.T(1, x), optim.T(by, g))))
 }
 
 // arsEstimate evaluates the candidates and writes g = sum_{k in S} (f+_k - f-_k) eps_k (1 x params). b is the number of
@@ -100,12 +91,9 @@ func arsEstimate(
 	g engine.Mat,
 ) (rep optim.Report, b int, deviation float64, err error) {
 	key := e.Rand(noise.Candidate, round, 0)
-	fit, rep, err := evaluateNoise(ctx, e, k, key, engine.Noise{}, e.Block(optim.BlockX), engine.Mat{}, k.F("sigma"), true)
+	c := engine.Candidates{Theta: e.Block(optim.BlockX), Sigma: k.F("sigma"), Key: key, Antithetic: true}
+	all, rep, err := evaluateAll(ctx, e, k, c)
 	if err != nil {
-		return rep, 0, 0, err
-	}
-	all := engine.NewHost(len(e.Roster.Members), 1, engine.F32)
-	if err := e.Comm.AllGather(ctx, "fitness", fit, all); err != nil {
 		return rep, 0, 0, err
 	}
 	sum := engine.NoiseSum{Dst: engine.All(g), Key: key, Antithetic: true}

@@ -2,6 +2,7 @@ package evolution
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"slices"
 
@@ -86,13 +87,13 @@ func descendEstimate(e *optim.Env, k optim.Values, g engine.Mat) engine.Task {
 			T:    t[0],
 		}
 	}
-	return engine.Update{Rows: one, Prog: optim.Nesterov(x, e.Block(optim.BlockM), g, eta, k.F("momentum"))}
+	return optim.Update(1, optim.Nesterov(x, e.Block(optim.BlockM), g, eta, k.F("momentum"))...)
 }
 
 // ascendEstimate returns an ascent step along g. It negates g, because optimisers descend.
 func ascendEstimate(e *optim.Env, k optim.Values, g engine.Mat) []engine.Task {
 	return []engine.Task{
-		engine.Update{Rows: engine.Rows(1), Prog: []engine.Lin{optim.Assign(g, optim.T(-1, g))}},
+		optim.Update(1, optim.Assign(g, optim.T(-1, g))),
 		descendEstimate(e, k, g),
 	}
 }
@@ -106,28 +107,62 @@ func SeedsWin(vectors int, rate, bandwidth float64) bool {
 	return float64(vectors)*bandwidth < 4*rate
 }
 
-// evaluateNoise evaluates the hosted candidates theta + s*eps, where s is scale if it has a row, else sigma. Candidate
-// ids are ranks, so that gaps in the population's ids do not matter. See evaluate for the results.
-func evaluateNoise(
+// evaluateScaled is evaluateAll of the candidates x + sigma*s*eps, where s is the block of deviations.
+func evaluateScaled(
 	ctx context.Context,
 	e *optim.Env,
 	k optim.Values,
-	key noise.Key,
-	kind engine.Noise,
-	theta, scale engine.Mat,
 	sigma float32,
+	key noise.Key,
 	antithetic bool,
-) (fit engine.Host, rep optim.Report, err error) {
-	return evaluate(
-		ctx,
-		e,
-		k,
-		engine.Candidates{Theta: theta, Noise: kind, Scale: scale, Sigma: sigma, Key: key, Antithetic: antithetic},
-	)
+) (all engine.Host, rep optim.Report, err error) {
+	scale := e.Scratch(1, e.Layout.Params)
+	err = e.Engine.Do(ctx, optim.Update(1, optim.Assign(scale, optim.T(sigma, e.Block(optim.BlockS)))))
+	if err != nil {
+		return all, rep, err
+	}
+	c := engine.Candidates{Theta: e.Block(optim.BlockX), Scale: scale, Key: key, Antithetic: antithetic}
+	return evaluateAll(ctx, e, k, c)
+}
+
+// evaluateAll is evaluate, followed by an exchange: all has the fitness of every candidate by rank.
+func evaluateAll(
+	ctx context.Context,
+	e *optim.Env,
+	k optim.Values,
+	c engine.Candidates,
+) (all engine.Host, rep optim.Report, err error) {
+	fit, rep, err := evaluate(ctx, e, k, c)
+	if err == nil {
+		all, err = gatherFitness(ctx, e, fit)
+	}
+	return all, rep, err
+}
+
+// gatherFitness returns the fitness of every candidate by rank. fit has that of the hosted members.
+func gatherFitness(ctx context.Context, e *optim.Env, fit engine.Host) (engine.Host, error) {
+	all := engine.NewHost(len(e.Roster.Members), 1, engine.F32)
+	return all, e.Comm.AllGather(ctx, "fitness", fit, all)
+}
+
+// evenPopulation is the Check of algorithms whose candidates are antithetic pairs alone.
+func evenPopulation(s optim.Shape) error {
+	if len(s.Roster.Members)%2 == 1 {
+		return errors.New("antithetic pairs need an even population: give members a multiple of 2")
+	}
+	return nil
+}
+
+// rankedPopulation is the Check of algorithms that compare candidates by rank.
+func rankedPopulation(s optim.Shape) error {
+	if len(s.Roster.Members) < 2 {
+		return errors.New("ranks need candidates to compare: give members at least 2")
+	}
+	return nil
 }
 
 // evaluate measures the hosted candidates that c describes; it sets c's ids, samples and results, and advances the
-// cursor. fit has one row per hosted member, and rep the samples, evaluations and fitness of the generation.
+// cursor. The ids are ranks, so that gaps in the population's ids do not matter. fit has one row per hosted member, and rep the samples, evaluations and fitness of the generation.
 func evaluate(
 	ctx context.Context,
 	e *optim.Env,

@@ -115,7 +115,7 @@ Reductions: rate 0 keeps the initial shape of the distribution.`,
 type crFMNES struct{}
 
 func (crFMNES) Round(ctx context.Context, e *optim.Env, k optim.Values, round uint64) (optim.Report, error) {
-	M, one := e.Layout.Params, engine.Rows(1)
+	M := e.Layout.Params
 	x, s, v, step := e.Block(optim.BlockX), e.Block(optim.BlockS), e.Block(optim.BlockAxis), e.Record(optim.BlockStep).F
 	normV, err := crFMNESPrincipal(ctx, e, round)
 	if err != nil {
@@ -129,7 +129,7 @@ func (crFMNES) Round(ctx context.Context, e *optim.Env, k optim.Values, round ui
 	scale, wide, stretch := e.Scratch(1, M), e.Scratch(1, M), math.Sqrt(1+float64(normV*normV))-1
 	if err := e.Engine.Do(
 		ctx,
-		engine.Update{Rows: one, Prog: []engine.Lin{optim.Assign(scale, optim.T(sigma, s))}},
+		optim.Update(1, optim.Assign(scale, optim.T(sigma, s))),
 		engine.Product{Dst: wide, A: s, B: v},
 	); err != nil {
 		return optim.Report{}, err
@@ -222,7 +222,7 @@ func crFMNESUpdate(
 	all engine.Host,
 	normV float64,
 ) error {
-	M, one := e.Layout.Params, engine.Rows(1)
+	M := e.Layout.Params
 	x, s, v, step := e.Block(optim.BlockX), e.Block(optim.BlockS), e.Block(optim.BlockAxis), e.Record(optim.BlockStep).F
 	pathS, pathC := e.Block(optim.BlockPathS), e.Block(optim.BlockPathC)
 	order, present := crFMNESOrder(all)
@@ -235,12 +235,9 @@ func crFMNESUpdate(
 	if err := e.Engine.Do(
 		ctx,
 		crFMNESSum(z, key, w.mean, false),
-		engine.Update{
-			Rows: one,
-			Prog: []engine.Lin{
-				optim.Assign(pathS, optim.T(float32(1-c.path), pathS), optim.T(float32(math.Sqrt(c.path*(2-c.path)*c.moved)), z)),
-			},
-		},
+		optim.Update(1,
+			optim.Assign(pathS, optim.T(float32(1-c.path), pathS), optim.T(float32(math.Sqrt(c.path*(2-c.path)*c.moved)), z)),
+		),
 	); err != nil {
 		return err
 	}
@@ -263,20 +260,12 @@ func crFMNESUpdate(
 		ctx,
 		crFMNESSum(square, key, w.square, true),
 		crFMNESSum(mixed, key, w.mixed, false),
-		engine.Update{
-			Rows: one,
-			Prog: []engine.Lin{
-				optim.Assign(z, optim.T(1, z), optim.T(float32(stretch/normV*w.sumAlong), v)),
-			},
-		},
+		optim.Update(1, optim.Assign(z, optim.T(1, z), optim.T(float32(stretch/normV*w.sumAlong), v))),
 		engine.Product{Dst: z, A: z, B: s},
-		engine.Update{
-			Rows: one,
-			Prog: []engine.Lin{
-				optim.Assign(x, optim.T(1, x), optim.T(sigma, z)),
-				optim.Assign(pathC, optim.T(float32(1-c.mean), pathC), optim.T(float32(math.Sqrt(c.mean*(2-c.mean)*c.moved)), z)),
-			},
-		},
+		optim.Update(1,
+			optim.Assign(x, optim.T(1, x), optim.T(sigma, z)),
+			optim.Assign(pathC, optim.T(float32(1-c.mean), pathC), optim.T(float32(math.Sqrt(c.mean*(2-c.mean)*c.moved)), z)),
+		),
 	); err != nil {
 		return err
 	}

@@ -111,12 +111,14 @@ func eggEstimate(
 	g engine.Mat,
 ) (pairs int, rep optim.Report, err error) {
 	key := e.Rand(noise.Candidate, round, 0)
-	fit, rep, err := evaluateNoise(ctx, e, k, key, eggNoise, e.Block(optim.BlockX), engine.Mat{}, k.F("sigma"), true)
+	all, rep, err := evaluateAll(ctx, e, k, engine.Candidates{
+		Theta:      e.Block(optim.BlockX),
+		Noise:      eggNoise,
+		Sigma:      k.F("sigma"),
+		Key:        key,
+		Antithetic: true,
+	})
 	if err != nil {
-		return 0, rep, err
-	}
-	all := engine.NewHost(len(e.Roster.Members), 1, engine.F32)
-	if err := e.Comm.AllGather(ctx, "fitness", fit, all); err != nil {
 		return 0, rep, err
 	}
 	sum := engine.NoiseSum{Dst: engine.All(g), Noise: eggNoise, Key: key, Antithetic: true}

@@ -73,10 +73,7 @@ func EstimateSlope(
 		if err := gradient(batch, e.SharedBatchKey(uint64(i*len(batch)))); err != nil {
 			return s, err
 		}
-		add := engine.Update{
-			Rows: engine.Rows(1),
-			Prog: []engine.Lin{optim.Assign(down, optim.T(1, down), optim.T(1/float32(len(train)), one))},
-		}
+		add := optim.Update(1, optim.Assign(down, optim.T(1, down), optim.T(1/float32(len(train)), one)))
 		if err := e.Engine.Do(ctx, add); err != nil {
 			return s, err
 		}
@@ -99,7 +96,7 @@ func ascentCosine(ctx context.Context, e *optim.Env, g, h engine.Mat) (float64, 
 	d := make([]float64, 1)
 	err = e.Engine.Do(
 		ctx,
-		engine.Update{Rows: engine.Rows(1), Prog: []engine.Lin{optim.Assign(h, optim.T(-float32(a/b), h))}},
+		optim.Update(1, optim.Assign(h, optim.T(-float32(a/b), h))),
 		engine.Distance{X: g, Centre: h, RMS: d},
 	)
 	if err != nil {

@@ -212,12 +212,8 @@ func guidedESEstimate(
 	if err := e.Engine.Do(ctx, engine.Fill{Dst: engine.All(scale), Value: float32(sigma * each)}); err != nil {
 		return optim.Report{}, err
 	}
-	fit, rep, err := evaluate(ctx, e, k, c)
+	all, rep, err := evaluateAll(ctx, e, k, c)
 	if err != nil {
-		return rep, err
-	}
-	all := engine.NewHost(len(e.Roster.Members), 1, engine.F32)
-	if err := e.Comm.AllGather(ctx, "fitness", fit, all); err != nil {
 		return rep, err
 	}
 	results, inside := fillMissing(all.F), make([]float64, basis.Rows)
@@ -241,7 +237,7 @@ func guidedESEstimate(
 	for j, a := range inside {
 		estimate.Terms = append(estimate.Terms, optim.T(float32(by*along*a), basis.Sub(engine.Row(j), 1)))
 	}
-	return rep, e.Engine.Do(ctx, engine.Update{Rows: engine.Rows(1), Prog: []engine.Lin{estimate}})
+	return rep, e.Engine.Do(ctx, optim.Update(1, estimate))
 }
 
 // guidedESDeviations returns the standard deviation of a perturbation of RMS length 1 in each parameter (each) and
@@ -335,7 +331,7 @@ func guidedESProject(ctx context.Context, e *optim.Env, rows engine.Mat, squares
 		dot := (squares[j] + square - squareOf(e, off[j])) / 2
 		project.Terms = append(project.Terms, optim.T(float32(-by*dot), rows.Sub(engine.Row(j), 1)))
 	}
-	return e.Engine.Do(ctx, engine.Update{Rows: engine.Rows(1), Prog: []engine.Lin{project}})
+	return e.Engine.Do(ctx, optim.Update(1, project))
 }
 
 // Estimate implements Estimator.

@@ -256,19 +256,19 @@ var hybridESOptimiser = append(slices.Clip(optim.OptimiserKnobsWithoutMomentum),
 // hybridESStep returns the tasks of a full step of x along the gradient in d. Unless the optimiser is sgd, they replace
 // d by the change of x divided by -eta.
 func hybridESStep(e *optim.Env, k optim.Values, x, d engine.Mat) []engine.Task {
-	one, eta := engine.Rows(1), k.F("eta")
+	eta := k.F("eta")
 	if !k.Adapts() {
-		return []engine.Task{engine.Update{Rows: one, Prog: []engine.Lin{optim.Assign(x, optim.T(1, x), optim.T(-eta, d))}}}
+		return []engine.Task{optim.Update(1, optim.Assign(x, optim.T(1, x), optim.T(-eta, d)))}
 	}
 	was, per := e.Scratch(1, e.Layout.Params), float32(0)
 	if eta > 0 {
 		per = 1 / eta
 	}
-	tasks := []engine.Task{engine.Update{Rows: one, Prog: []engine.Lin{optim.Assign(was, optim.T(1, x))}}}
+	tasks := []engine.Task{optim.Update(1, optim.Assign(was, optim.T(1, x)))}
 	tasks = append(tasks, e.OptimiserTasks(k.Optimiser("eta", optim.KnobMu.Name), x, 0, d)...)
 	return append(
 		tasks,
-		engine.Update{Rows: one, Prog: []engine.Lin{optim.Assign(d, optim.T(per, was), optim.T(-per, x))}},
+		optim.Update(1, optim.Assign(d, optim.T(per, was), optim.T(-per, x))),
 	)
 }
 

@@ -36,12 +36,7 @@ func newHybridESCandidates(
 	x, d := e.Block(optim.BlockX), e.Block(optim.BlockD)
 	if err := e.Engine.Do(
 		ctx,
-		engine.Update{
-			Rows: engine.Rows(1),
-			Prog: []engine.Lin{
-				optim.Assign(t.base, optim.T(1, x), optim.T(-k.F("eta"), d)),
-			},
-		},
+		optim.Update(1, optim.Assign(t.base, optim.T(1, x), optim.T(-k.F("eta"), d))),
 	); err != nil {
 		return nil, err
 	}
@@ -116,7 +111,7 @@ func (t *hybridESCandidates) costs(
 			c.Scale = t.scaled
 			tasks = append(
 				tasks,
-				engine.Update{Rows: engine.Rows(1), Prog: []engine.Lin{optim.Assign(c.Scale, optim.T(c.Sigma, t.mask))}},
+				optim.Update(1, optim.Assign(c.Scale, optim.T(c.Sigma, t.mask))),
 			)
 		}
 		return e.Engine.Do(ctx, append(tasks, c)...)
@@ -261,7 +256,7 @@ func (t *hybridESCandidates) apply(
 		ctx,
 		append(
 			tasks,
-			engine.Update{Rows: engine.Rows(1), Prog: []engine.Lin{optim.Assign(x, optim.T(1, t.base), optim.T(1, shift))}},
+			optim.Update(1, optim.Assign(x, optim.T(1, t.base), optim.T(1, shift))),
 		)...,
 	)
 }

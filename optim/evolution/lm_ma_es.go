@@ -143,12 +143,8 @@ func (lmMAES) Round(ctx context.Context, e *optim.Env, k optim.Values, round uin
 	if err := e.Engine.Do(ctx, engine.Fill{Dst: engine.All(scale), Value: float32(float64(sigma) * w.scale)}); err != nil {
 		return optim.Report{}, err
 	}
-	fit, rep, err := evaluate(ctx, e, k, candidates)
+	all, rep, err := evaluateAll(ctx, e, k, candidates)
 	if err != nil {
-		return rep, err
-	}
-	all := engine.NewHost(len(e.Roster.Members), 1, engine.F32)
-	if err := e.Comm.AllGather(ctx, "fitness", fit, all); err != nil {
 		return rep, err
 	}
 	z := e.Scratch(1, e.Layout.Params)
@@ -324,7 +320,7 @@ func lmMAESMove(
 			gram[j*V+l] = math.Float64bits(product)
 		}
 	}
-	return math.Sqrt(max(0, squareD) / square), e.Engine.Do(ctx, engine.Update{Rows: engine.Rows(1), Prog: prog})
+	return math.Sqrt(max(0, squareD) / square), e.Engine.Do(ctx, optim.Update(1, prog...))
 }
 
 // pathGain returns the coefficient of z in the update of a path with this rate.

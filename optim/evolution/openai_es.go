@@ -199,17 +199,13 @@ func openaiESEstimate(
 	g engine.Mat,
 ) (optim.Report, error) {
 	key := e.Rand(noise.Candidate, round, 0)
-	fit, rep, err := evaluateNoise(
-		ctx,
-		e,
-		k,
-		key,
-		openaiESNoise(k),
-		e.Block(optim.BlockX),
-		engine.Mat{},
-		k.F("sigma"),
-		openaiESPerVector(k) == 2,
-	)
+	fit, rep, err := evaluate(ctx, e, k, engine.Candidates{
+		Theta:      e.Block(optim.BlockX),
+		Noise:      openaiESNoise(k),
+		Sigma:      k.F("sigma"),
+		Key:        key,
+		Antithetic: openaiESPerVector(k) == 2,
+	})
 	if err != nil {
 		return rep, err
 	}
@@ -259,8 +255,8 @@ func openaiESExact(
 	fit engine.Host,
 	g engine.Mat,
 ) error {
-	all := engine.NewHost(len(e.Roster.Members), 1, engine.F32)
-	if err := e.Comm.AllGather(ctx, "fitness", fit, all); err != nil {
+	all, err := gatherFitness(ctx, e, fit)
+	if err != nil {
 		return err
 	}
 	dst := engine.All(g)
@@ -424,10 +420,7 @@ func openaiESStep(e *optim.Env, k optim.Values, g engine.Mat, P int) []engine.Ta
 	if k.Is("divide", "both") || k.Is("divide", "sigma") {
 		by *= k.F("sigma")
 	}
-	scale := engine.Update{
-		Rows: engine.Rows(1),
-		Prog: []engine.Lin{optim.Assign(g, optim.T(-1/by, g), optim.T(k.F("decay"), e.Block(optim.BlockX)))},
-	}
+	scale := optim.Update(1, optim.Assign(g, optim.T(-1/by, g), optim.T(k.F("decay"), e.Block(optim.BlockX))))
 	return []engine.Task{scale, descendEstimate(e, k, g)}
 }
 

@@ -2,7 +2,6 @@ package evolution
 
 import (
 	"context"
-	"errors"
 	"math"
 
 	"brood/models/engine"
@@ -119,12 +118,7 @@ Reductions: eta_s 0 with sgd and raw is openai-es with raw, whose eta is sigma^2
 		}
 		return append(b, estimateBlocks(k, l)...)
 	},
-	Check: func(s optim.Shape) error {
-		if len(s.Roster.Members)%2 == 1 {
-			return errors.New("antithetic pairs need an even population: give members a multiple of 2")
-		}
-		return nil
-	},
+	Check:   evenPopulation,
 	Bytes:   func(s optim.Shape) map[collective.Op]int64 { return updateBytes(s, 2) },
 	Program: pgpe{},
 }
@@ -143,7 +137,7 @@ func (pgpe) Round(ctx context.Context, e *optim.Env, k optim.Values, round uint6
 	if err := e.Engine.Do(
 		ctx,
 		engine.Product{Dst: g, A: g, B: s},
-		engine.Update{Rows: engine.Rows(1), Prog: []engine.Lin{optim.Assign(g, optim.T(k.F("sigma"), g))}},
+		optim.Update(1, optim.Assign(g, optim.T(k.F("sigma"), g))),
 	); err != nil {
 		return rep, err
 	}
@@ -161,24 +155,9 @@ func (pgpe) Round(ctx context.Context, e *optim.Env, k optim.Values, round uint6
 // pgpeSums evaluates the candidates and writes this worker's columns of g = 1/N sum_k (r+_k - r-_k)/2 z_k and of d,
 // both 1 x params. The caller gathers the slices.
 func pgpeSums(ctx context.Context, e *optim.Env, k optim.Values, round uint64, g, d engine.Mat) (optim.Report, error) {
-	key, scale := e.Rand(noise.Candidate, round, 0), e.Scratch(1, e.Layout.Params)
-	if err := e.Engine.Do(
-		ctx,
-		engine.Update{
-			Rows: engine.Rows(1),
-			Prog: []engine.Lin{
-				optim.Assign(scale, optim.T(k.F("sigma"), e.Block(optim.BlockS))),
-			},
-		},
-	); err != nil {
-		return optim.Report{}, err
-	}
-	fit, rep, err := evaluateNoise(ctx, e, k, key, engine.Noise{}, e.Block(optim.BlockX), scale, 0, true)
+	key := e.Rand(noise.Candidate, round, 0)
+	all, rep, err := evaluateScaled(ctx, e, k, k.F("sigma"), key, true)
 	if err != nil {
-		return rep, err
-	}
-	all := engine.NewHost(len(e.Roster.Members), 1, engine.F32)
-	if err := e.Comm.AllGather(ctx, "fitness", fit, all); err != nil {
 		return rep, err
 	}
 	first := engine.NoiseSum{Key: key, Antithetic: true}
@@ -211,7 +190,7 @@ func pgpeWeights(u []float32) (mean, deviations []float32) {
 
 // pgpeUpdateMean moves the mean along g by the knob optimiser. It may overwrite g.
 func pgpeUpdateMean(ctx context.Context, e *optim.Env, k optim.Values, g engine.Mat) error {
-	x, one, eta := e.Block(optim.BlockX), engine.Rows(1), k.F("eta")
+	x, eta := e.Block(optim.BlockX), k.F("eta")
 	if !k.Is("optimiser", "clipup") {
 		return e.Engine.Do(ctx, ascendEstimate(e, k, g)...)
 	}
@@ -226,9 +205,9 @@ func pgpeUpdateMean(ctx context.Context, e *optim.Env, k optim.Values, g engine.
 	v := e.Block(optim.BlockVelocity)
 	return e.Engine.Do(
 		ctx,
-		engine.Update{Rows: one, Prog: []engine.Lin{optim.Assign(v, optim.T(k.F("momentum"), v), optim.T(by, g))}},
+		optim.Update(1, optim.Assign(v, optim.T(k.F("momentum"), v), optim.T(by, g))),
 		engine.Clip{X: v, Longest: k.F("speed") * eta},
-		engine.Update{Rows: one, Prog: []engine.Lin{optim.Assign(x, optim.T(1, x), optim.T(1, v))}},
+		optim.Update(1, optim.Assign(x, optim.T(1, x), optim.T(1, v))),
 	)
 }
 

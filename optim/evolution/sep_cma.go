@@ -2,7 +2,6 @@ package evolution
 
 import (
 	"context"
-	"errors"
 	"math"
 
 	"brood/models/arith"
@@ -70,12 +69,7 @@ Reductions: rate 0 keeps s at one: CMA-ES with the identity as covariance, (mu/m
 			optim.Counter(optim.BlockCursor, true),
 		}
 	},
-	Check: func(s optim.Shape) error {
-		if len(s.Roster.Members) < 2 {
-			return errors.New("ranks need candidates to compare: give members at least 2")
-		}
-		return nil
-	},
+	Check: rankedPopulation,
 	Bytes: func(s optim.Shape) map[collective.Op]int64 {
 		return map[collective.Op]int64{"fitness": s.AllGatherBytes(4)}
 	},
@@ -85,22 +79,12 @@ Reductions: rate 0 keeps s at one: CMA-ES with the identity as covariance, (mu/m
 type sepCMA struct{}
 
 func (sepCMA) Round(ctx context.Context, e *optim.Env, k optim.Values, round uint64) (optim.Report, error) {
-	M, one := e.Layout.Params, engine.Rows(1)
+	M := e.Layout.Params
 	x, s, step := e.Block(optim.BlockX), e.Block(optim.BlockS), e.Record(optim.BlockStep).F
 	pathS, pathC := e.Block(optim.BlockPathS), e.Block(optim.BlockPathC)
-	scale, sigma, key := e.Scratch(1, M), k.F("sigma")*step[0], e.Rand(noise.Candidate, round, 0)
-	if err := e.Engine.Do(
-		ctx,
-		engine.Update{Rows: one, Prog: []engine.Lin{optim.Assign(scale, optim.T(sigma, s))}},
-	); err != nil {
-		return optim.Report{}, err
-	}
-	fit, rep, err := evaluateNoise(ctx, e, k, key, engine.Noise{}, x, scale, 0, false)
+	sigma, key := k.F("sigma")*step[0], e.Rand(noise.Candidate, round, 0)
+	all, rep, err := evaluateScaled(ctx, e, k, sigma, key, false)
 	if err != nil {
-		return rep, err
-	}
-	all := engine.NewHost(len(e.Roster.Members), 1, engine.F32)
-	if err := e.Comm.AllGather(ctx, "fitness", fit, all); err != nil {
 		return rep, err
 	}
 	c := sepCMARates(all.Rows, M, k.Get("rate"))
@@ -120,13 +104,10 @@ func (sepCMA) Round(ctx context.Context, e *optim.Env, k optim.Values, round uin
 		first,
 		second,
 		engine.Product{Dst: y, A: s, B: z},
-		engine.Update{
-			Rows: one,
-			Prog: []engine.Lin{
-				optim.Assign(x, optim.T(1, x), optim.T(sigma, y)),
-				optim.Assign(pathS, optim.T(float32(1-c.path), pathS), optim.T(float32(math.Sqrt(c.path*(2-c.path)*c.moved)), z)),
-			},
-		},
+		optim.Update(1,
+			optim.Assign(x, optim.T(1, x), optim.T(sigma, y)),
+			optim.Assign(pathS, optim.T(float32(1-c.path), pathS), optim.T(float32(math.Sqrt(c.path*(2-c.path)*c.moved)), z)),
+		),
 	); err != nil {
 		return rep, err
 	}
@@ -145,21 +126,13 @@ func (sepCMA) Round(ctx context.Context, e *optim.Env, k optim.Values, round uin
 	// spread is sum w (z^2 - 1), and the weights sum to one.
 	if err := e.Engine.Do(
 		ctx,
-		engine.Update{
-			Rows: one,
-			Prog: []engine.Lin{
-				optim.Assign(pathC, optim.T(float32(1-c.mean), pathC), optim.T(move, y)),
-			},
-		},
+		optim.Update(1, optim.Assign(pathC, optim.T(float32(1-c.mean), pathC), optim.T(move, y))),
 		engine.Product{Dst: square, A: pathC, B: pathC},
 		engine.Product{Dst: s, A: s, B: s},
 		engine.Product{Dst: spread, A: spread, B: s},
-		engine.Update{
-			Rows: one,
-			Prog: []engine.Lin{
-				optim.Assign(s, optim.T(float32(1-c.cov)+byRank, s), optim.T(byPath, square), optim.T(byRank, spread)),
-			},
-		},
+		optim.Update(1,
+			optim.Assign(s, optim.T(float32(1-c.cov)+byRank, s), optim.T(byPath, square), optim.T(byRank, spread)),
+		),
 	); err != nil {
 		return rep, err
 	}

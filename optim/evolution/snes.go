@@ -2,7 +2,6 @@ package evolution
 
 import (
 	"context"
-	"errors"
 	"math"
 
 	"brood/models/arith"
@@ -69,12 +68,7 @@ Reductions: eta_s 0 is a plain evolution strategy with rank utilities.`,
 			optim.Counter(optim.BlockCursor, true),
 		}
 	},
-	Check: func(s optim.Shape) error {
-		if len(s.Roster.Members) < 2 {
-			return errors.New("ranks need candidates to compare: give members at least 2")
-		}
-		return nil
-	},
+	Check:   rankedPopulation,
 	Bytes:   func(s optim.Shape) map[collective.Op]int64 { return updateBytes(s, 2) },
 	Program: snes{},
 }
@@ -115,24 +109,9 @@ func snesSums(
 	round uint64,
 	mean, square engine.Mat,
 ) (optim.Report, []engine.Task, error) {
-	key, scale := e.Rand(noise.Candidate, round, 0), e.Scratch(1, e.Layout.Params)
-	if err := e.Engine.Do(
-		ctx,
-		engine.Update{
-			Rows: engine.Rows(1),
-			Prog: []engine.Lin{
-				optim.Assign(scale, optim.T(k.F("sigma"), e.Block(optim.BlockS))),
-			},
-		},
-	); err != nil {
-		return optim.Report{}, nil, err
-	}
-	fit, rep, err := evaluateNoise(ctx, e, k, key, engine.Noise{}, e.Block(optim.BlockX), scale, 0, false)
+	key := e.Rand(noise.Candidate, round, 0)
+	all, rep, err := evaluateScaled(ctx, e, k, k.F("sigma"), key, false)
 	if err != nil {
-		return rep, nil, err
-	}
-	all := engine.NewHost(len(e.Roster.Members), 1, engine.F32)
-	if err := e.Comm.AllGather(ctx, "fitness", fit, all); err != nil {
 		return rep, nil, err
 	}
 	lo, hi := workerColumns(e, k)

@@ -93,7 +93,7 @@ func (adPSGD) Round(ctx context.Context, e *optim.Env, k optim.Values, round uin
 			nextPull := optim.Assign(pull.Sub(r, 1), optim.T(1, x.Sub(r, 1)))
 			tasks := e.DistanceTasks(seriesStaleness.Name, []engine.Row{r}, x.Sub(r, 1), pull.Sub(r, 1), 1)
 			tasks = append(tasks, step(e, r, g)...)
-			return append(tasks, engine.Update{Rows: engine.Rows(1), Prog: []engine.Lin{nextPull}})
+			return append(tasks, optim.Update(1, nextPull))
 		}
 		if err := optim.TakeSteps(ctx, e, e.GradientStep(k, pull, rows, g, loss), 1, endGradient); err != nil {
 			return optim.Report{}, err

@@ -87,10 +87,7 @@ func (dPSGD) Round(ctx context.Context, e *optim.Env, k optim.Values, _ uint64) 
 		}
 	}
 	rep.Points = append(e.LatePointsOf("loss", loss), e.PartnersOf(sent, true)...)
-	return rep, e.Engine.Do(ctx, engine.Update{
-		Rows: engine.Rows(n),
-		Prog: []engine.Lin{optim.Assign(x, optim.T(1, x), optim.T(1, moved))},
-	})
+	return rep, e.Engine.Do(ctx, optim.Update(n, optim.Assign(x, optim.T(1, x), optim.T(1, moved))))
 }
 
 // dPSGDMoves returns the tasks that write sum_j W_ij x_j - x_i of each hosted member i into its row of moved. got has a
@@ -108,7 +105,7 @@ func dPSGDMoves(e *optim.Env, in []collective.Edge, got, moved engine.Mat) []eng
 		for _, i := range rows {
 			move.Terms = append(move.Terms, optim.T(1/(d+1), got.Sub(i, 1)))
 		}
-		tasks[r] = engine.Update{Rows: engine.Rows(1), Prog: []engine.Lin{move}}
+		tasks[r] = optim.Update(1, move)
 	}
 	return tasks
 }

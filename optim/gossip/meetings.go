@@ -58,7 +58,7 @@ func averageTasks(e *optim.Env, in []collective.Edge, peer engine.Mat) (tasks []
 	for i, edge := range in {
 		xr := x.Sub(e.Row(edge.To), 1)
 		mean := optim.Assign(xr, optim.T(0.5, xr), optim.T(0.5, peer.Sub(engine.Row(i), 1)))
-		tasks = append(tasks, engine.Update{Rows: engine.Rows(1), Prog: []engine.Lin{mean}})
+		tasks = append(tasks, optim.Update(1, mean))
 	}
 	return tasks
 }

@@ -170,14 +170,11 @@ func noLoCoStep(ctx context.Context, e *optim.Env, k optim.Values, edges []colle
 				step.Terms = append(step.Terms, optim.T((gamma-eta)/2, theirBegun.Sub(i, 1)))
 			}
 		}
-		tasks = append(tasks, engine.Update{
-			Rows: engine.Rows(1),
-			Prog: []engine.Lin{
-				step,
-				optim.Assign(sr, optim.T(1, sr), optim.T(1, mr)),
-				optim.Assign(xr, optim.T(1, sr)),
-			},
-		})
+		tasks = append(tasks, optim.Update(1,
+			step,
+			optim.Assign(sr, optim.T(1, sr), optim.T(1, mr)),
+			optim.Assign(xr, optim.T(1, sr)),
+		))
 	}
 	return e.Engine.Do(ctx, tasks...)
 }

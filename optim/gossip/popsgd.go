@@ -287,7 +287,7 @@ func popSGDExchange(
 		for _, edge := range in {
 			r := e.Row(edge.To)
 			publish := optim.Assign(shown.Sub(r, 1), optim.T(1, x.Sub(r, 1)))
-			tasks = append(tasks, engine.Update{Rows: engine.Rows(1), Prog: []engine.Lin{publish}})
+			tasks = append(tasks, optim.Update(1, publish))
 		}
 	}
 	return fallback, e.Engine.Do(ctx, tasks...)

@@ -163,7 +163,7 @@ func sgpReceive(
 		}
 		w.F[r] = float32(sum)
 		if len(mix.Terms) > 1 {
-			tasks = append(tasks, engine.Update{Rows: engine.Rows(1), Prog: []engine.Lin{mix}})
+			tasks = append(tasks, optim.Update(1, mix))
 		}
 	}
 	return e.Engine.Do(ctx, tasks...)
@@ -200,7 +200,7 @@ func (sgp) Centre(ctx context.Context, e *optim.Env, _ optim.Values, dst engine.
 	for r := range e.Mine {
 		row := engine.Row(r)
 		mass := optim.Assign(masses.Sub(row, 1), optim.T(w.F[r], x.Sub(row, 1)))
-		tasks = append(tasks, engine.Update{Rows: engine.Rows(1), Prog: []engine.Lin{mass}})
+		tasks = append(tasks, optim.Update(1, mass))
 	}
 	if err := e.Engine.Do(ctx, tasks...); err != nil {
 		return err
@@ -219,8 +219,5 @@ func (sgp) Centre(ctx context.Context, e *optim.Env, _ optim.Values, dst engine.
 	if err != nil {
 		return err
 	}
-	return e.Engine.Do(ctx, engine.Update{
-		Rows: engine.Rows(1),
-		Prog: []engine.Lin{optim.Assign(dst, optim.T(1/total.F[0], dst))},
-	})
+	return e.Engine.Do(ctx, optim.Update(1, optim.Assign(dst, optim.T(1/total.F[0], dst))))
 }

@@ -309,7 +309,7 @@ func crossover(e *optim.Env, k optim.Values, round uint64, c engine.Member, dst,
 	for p := range parents.Rows {
 		mean.Terms = append(mean.Terms, optim.T(1/float32(parents.Rows), parents.Sub(engine.Row(p), 1)))
 	}
-	return engine.Update{Rows: engine.Rows(1), Prog: []engine.Lin{mean}}
+	return optim.Update(1, mean)
 }
 
 // inherit copies the first parent's row of a block to each child. op names the transfer. It does nothing if the block
