@@ -70,8 +70,6 @@ func (a *Algorithm) Validate() error {
 			return fmt.Errorf("algorithm %s: knob %q is declared twice, is the runtime's or is no name", a.Name, k.Name)
 		case k.Title == "" || k.Doc == "":
 			return fmt.Errorf("algorithm %s: knob %s must have a Title and a Doc", a.Name, k.Name)
-		case len(k.Choices) > 0 && (k.Min != 0 || int(k.Max) != len(k.Choices)-1):
-			return fmt.Errorf("algorithm %s: the bounds of knob %s must be 0 and its last choice", a.Name, k.Name)
 		case k.Max < k.Min || math.IsInf(k.Max, 0):
 			return fmt.Errorf("algorithm %s: knob %s has the bounds %g and %g", a.Name, k.Name, k.Min, k.Max)
 		}

@@ -15,7 +15,6 @@ var KnobWire = Knob{
 	Doc: "how the values of an all-reduce are written: exact, or rounded to 16 or 8 bits; what int8 loses is added " +
 		"to the next message (error feedback)",
 	Choices: []string{"float32", "bf16", "int8"},
-	Max:     2,
 }
 
 // Residual declares the block of rounding errors of each member's messages, for the error feedback of int8; it does not

@@ -20,7 +20,7 @@ type Knob struct {
 	Unit  string // "steps", "divisor"; "" if dimensionless
 	Doc   string
 
-	Min, Max, Default float64
+	Min, Max, Default float64  // Min and Max are 0 with Choices, see Bounds
 	Scale             Scale    // how the keys h and l and a slider change the value
 	Integer           bool     // rejects fractions
 	Choices           []string // values are indices into it; users type the name
@@ -194,16 +194,24 @@ func (k Knob) OnlyWith(knob string, choices ...string) Knob { k.Only = When{knob
 // Scheduled returns the knob with Schedule set to expr.
 func (k Knob) Scheduled(expr string) Knob { k.Schedule = expr; return k }
 
+// Bounds returns the smallest and the largest value of the knob.
+func (k Knob) Bounds() (lo, hi float64) {
+	if n := len(k.Choices); n > 0 {
+		return 0, float64(n - 1)
+	}
+	return k.Min, k.Max
+}
+
 // Validate returns an error, one sentence, if x is not a valid value of the knob.
 func (k Knob) Validate(x float64) error {
-	switch {
+	switch lo, hi := k.Bounds(); {
 	case math.IsNaN(x) || math.IsInf(x, 0):
 		return usererr.Errorf("%s must be a finite number", k.Name)
-	case len(k.Choices) > 0 && (x != math.Trunc(x) || x < 0 || int(x) >= len(k.Choices)):
+	case len(k.Choices) > 0 && (x != math.Trunc(x) || x < lo || x > hi):
 		return usererr.Errorf("%s must be one of %s", k.Name, strings.Join(k.Choices, ", "))
-	case x < k.Min || x > k.Max:
-		return usererr.Errorf("%s = %s is out of bounds: give a value from %s to %s%s", k.Name, k.Format(x), k.Format(k.Min),
-			k.Format(k.Max), unit(k.Unit))
+	case x < lo || x > hi:
+		return usererr.Errorf("%s = %s is out of bounds: give a value from %s to %s%s", k.Name, k.Format(x), k.Format(lo),
+			k.Format(hi), unit(k.Unit))
 	case k.Integer && x != math.Trunc(x):
 		return usererr.Errorf("%s = %g must be a whole number%s", k.Name, x, unit(k.Unit))
 	}

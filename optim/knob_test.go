@@ -9,7 +9,7 @@ import (
 var (
 	realKnob   = Knob{Name: "gamma", Unit: "divisor", Min: 0.5, Max: 100, Default: 1}
 	wholeKnob  = Knob{Name: "ell", Min: 1, Max: 50, Default: 5, Integer: true}
-	choiceKnob = Knob{Name: "variant", Choices: []string{"paper", "arxiv"}, Max: 1}
+	choiceKnob = Knob{Name: "variant", Choices: []string{"paper", "arxiv"}}
 )
 
 func TestKnobParse(t *testing.T) {
@@ -52,7 +52,8 @@ func TestKnobValidate(t *testing.T) {
 		}
 	}
 	for _, k := range []Knob{realKnob, wholeKnob, choiceKnob} {
-		for _, x := range []float64{k.Min, k.Max, k.Default} {
+		lo, hi := k.Bounds()
+		for _, x := range []float64{lo, hi, k.Default} {
 			if err := k.Validate(x); err != nil {
 				t.Error(err)
 			}

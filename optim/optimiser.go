@@ -30,7 +30,6 @@ var (
 		Doc: "optimiser of a gradient step: SGD with Nesterov momentum; Adam, or AdamW with decoupled weight decay, " +
 			"eta about 0.001; Muon, which orthogonalises the momentum of each matrix, eta about 0.02",
 		Choices: []string{"sgd", "adam", "adamw", "muon"},
-		Max:     3,
 	}
 	knobBeta1 = Knob{
 		Group:   GroupOptimiser,
@@ -62,7 +61,6 @@ var (
 		Doc: "Muon: matrices keep their norm (free), or each is scaled to the square root of its rows before a step " +
 			"(fixed), so that eta is relative to it: for matrices that a norm follows",
 		Choices: []string{"free", "fixed"},
-		Max:     1,
 	}
 	KnobLast = Knob{
 		Group: GroupOptimiser,
@@ -72,7 +70,6 @@ var (
 		Doc: "Muon: optimiser of the last matrix, the output layer: Muon as for the others, or AdamW as for vectors, " +
 			"so that its norm stays free with lengths=fixed",
 		Choices: []string{"muon", "adamw"},
-		Max:     1,
 	}
 	knobVectors = Knob{
 		Group:   GroupOptimiser,
@@ -102,7 +99,7 @@ func OrProgram(knobs []Knob) []Knob {
 	for i, k := range out {
 		if k.Name == knobOptimiser.Name {
 			k.Choices = append(slices.Clone(k.Choices), engine.Program)
-			k.Max, k.Doc = float64(len(k.Choices)-1), k.Doc+"; the optimiser that a program brings"
+			k.Doc += "; the optimiser that a program brings"
 			out[i] = k
 		}
 	}

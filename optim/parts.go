@@ -28,7 +28,6 @@ var (
 			"whole (disjoint), of a few shards of the samples sorted by class (shards), or with shares of each class " +
 			"drawn from a Dirichlet distribution (dirichlet)",
 		Choices: []string{"windows", "disjoint", "shards", "dirichlet"},
-		Max:     3,
 	}
 	KnobShards = Knob{
 		Group:   GroupStream,

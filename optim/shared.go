@@ -73,7 +73,6 @@ var (
 		Title:   "start",
 		Doc:     "members start from one initialisation or each from its own",
 		Choices: []string{"same", "own"},
-		Max:     1,
 	}
 	// KnobSlice bounds the steps per round of a method with long cycles.
 	KnobSlice = Knob{

@@ -70,7 +70,6 @@ Reductions: slowest 1, down 0 and merge mean is streaming-diloco with delay 0 an
 			Title:   "merge",
 			Doc:     "average of the learners' changes: of lengths and directions apart (rda), or their weighted mean",
 			Choices: []string{"rda", "mean"},
-			Max:     1,
 		},
 		{
 			Name:    "quorum",

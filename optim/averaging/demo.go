@@ -78,14 +78,12 @@ over all members); with step mean it is data-parallel SGD without momentum on on
 			Title:   "values",
 			Doc:     "encoding of a sent value: exact, or two bits",
 			Choices: []string{"float32", "2bit"},
-			Max:     1,
 		},
 		{
 			Name:    "step",
 			Title:   "step",
 			Doc:     "direction of a step: the sign of each element of the mean, or the element",
 			Choices: []string{"sign", "mean"},
-			Max:     1,
 		},
 		{
 			Name:  "decay",

@@ -78,7 +78,6 @@ Reductions: with keep = chunk and values float32 it is DiLoCo without outer mome
 			Title:   "values",
 			Doc:     "encoding of a sent value: two bits, or exact",
 			Choices: []string{"2bit", "float32"},
-			Max:     1,
 		},
 		optim.KnobH.With(32), optim.KnobSlice,
 	}, optim.InnerStream),

@@ -33,9 +33,6 @@ func TestAdd(t *testing.T) {
 		`knob "eta" is declared`:  func(a *optim.Algorithm) { a.Knobs = append(slices.Clone(a.Knobs), optim.KnobEta) },
 		`knob "members" is`:       func(a *optim.Algorithm) { a.Knobs = []optim.Knob{{Name: "members", Title: "t", Doc: "d"}} },
 		"must have a Title and a": func(a *optim.Algorithm) { a.Knobs = []optim.Knob{{Name: "x", Max: 1}} },
-		"the bounds of knob x": func(a *optim.Algorithm) {
-			a.Knobs = []optim.Knob{{Name: "x", Title: "t", Doc: "d", Max: 2, Choices: []string{"a", "b"}}}
-		},
 		"knob x has the bounds 1": func(a *optim.Algorithm) {
 			a.Knobs = []optim.Knob{{Name: "x", Title: "t", Doc: "d", Min: 1, Default: 1}}
 		},

@@ -77,7 +77,6 @@ With momentum mu on both steps and inner zeroed it is Nesterov SGD with the grad
 			Title:   "pull",
 			Doc:     "whether the inner momentum includes the attraction of y to x: inside, or outside as published",
 			Choices: []string{"inside", "outside"},
-			Max:     1,
 		},
 		knobEll.With(20), knobGamma.With(33), knobAlpha, knobThermal.With(1e-4), knobInner.Choosing("zeroed"),
 		optim.KnobSlice, optim.KnobB, optim.KnobWD, optim.KnobClip, optim.KnobWire,

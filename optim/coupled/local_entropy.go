@@ -67,7 +67,6 @@ var (
 		Title:   "inner momentum",
 		Doc:     "whether the momentum of the inner steps is kept from cycle to cycle or starts at zero",
 		Choices: []string{"kept", "zeroed"},
-		Max:     1,
 	}
 
 	seriesGamma = optim.Series{

@@ -27,7 +27,6 @@ var (
 		Title:   "optimiser",
 		Doc:     "update rule for the estimated gradient",
 		Choices: []string{"adam", "sgd"},
-		Max:     1,
 	}
 	knobSigma = optim.Knob{
 		Name:    "sigma",
@@ -44,14 +43,12 @@ var (
 		Title:   "mini-batch",
 		Doc:     "all candidates of a generation share one mini-batch, or each has its own",
 		Choices: []string{"shared", "member"},
-		Max:     1,
 	}
 	knobDistribution = optim.Knob{
 		Name:    "distribution",
 		Title:   "distribution",
 		Doc:     "every worker computes the whole update, each a slice, or the faster of the two",
 		Choices: []string{"seed", "chromosome", optim.Auto},
-		Max:     2,
 	}
 )
 

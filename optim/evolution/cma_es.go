@@ -68,7 +68,6 @@ Reductions: with C at the identity it is (mu/mu_w, P) with cumulative step sizes
 			Title:   "active update",
 			Doc:     "negative weights of the worse half in the covariance",
 			Choices: []string{"on", "off"},
-			Max:     1,
 		},
 		{
 			Name:    "restarts",

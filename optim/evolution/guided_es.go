@@ -102,7 +102,6 @@ that one's for sgd.`,
 			Title:   "surrogate gradients",
 			Doc:     "surrogates: the estimates of earlier generations, or the gradient on the generation's mini-batch",
 			Choices: []string{"estimates", "gradient"},
-			Max:     1,
 		},
 		{
 			Name:  "beta",

@@ -66,7 +66,6 @@ Reductions: semi with one group is seed, bit for bit; with shaping raw, semi is 
 			Doc: "weight of a result: centred rank, fitness, sign of the difference in its pair, " +
 				"or that difference standardised",
 			Choices: []string{"ranks", "raw", "sign", "standard"},
-			Max:     3,
 		},
 		knobTies,
 		{
@@ -74,21 +73,18 @@ Reductions: semi with one group is seed, bit for bit; with shaping raw, semi is 
 			Title:   "antithetic",
 			Doc:     "candidates in pairs with opposite noise (on), or each with independent noise (off)",
 			Choices: []string{"on", "off"},
-			Max:     1,
 		},
 		{
 			Name:    "divide",
 			Title:   "divide by",
 			Doc:     "divisor of the weighted sum of noise",
 			Choices: []string{"both", "P", "sigma", "none"},
-			Max:     3,
 		},
 		{
 			Name:    "noise",
 			Title:   "noise",
 			Doc:     "noise added to the parameters: normal, or integer with exact sums",
 			Choices: []string{"gaussian", "integer"},
-			Max:     1,
 		},
 		{
 			Name:    "rank",
@@ -103,7 +99,6 @@ Reductions: semi with one group is seed, bit for bit; with shaping raw, semi is 
 			Doc: "every worker computes the whole update, each a slice, each group a partial sum, " +
 				"or the faster of the first two",
 			Choices: []string{"seed", "chromosome", "semi", optim.Auto},
-			Max:     3,
 		},
 		{
 			Name:    "groups",

@@ -56,7 +56,6 @@ Reductions: eta_s 0 with sgd and raw is openai-es with raw, whose eta is sigma^2
 			Doc: "update rule: clipup uses only the gradient's direction; adam needs an eta of about 0.005; " +
 				"sgd uses the length too",
 			Choices: []string{"clipup", "adam", "sgd"},
-			Max:     2,
 		},
 		{
 			Name:    "momentum",
@@ -101,7 +100,6 @@ Reductions: eta_s 0 with sgd and raw is openai-es with raw, whose eta is sigma^2
 			Title:   "fitness shaping",
 			Doc:     "weight of a result: its centred rank, or its fitness",
 			Choices: []string{"ranks", "raw"},
-			Max:     1,
 		},
 		knobTies,
 		knobDistribution,

@@ -8,7 +8,6 @@ var knobTies = optim.Knob{
 	Title:   "equal results",
 	Doc:     "weight of equal results: each the weight of its rank, ordered by index, or the mean of these weights",
 	Choices: []string{"order", "mean"},
-	Max:     1,
 	Default: 1,
 }
 

@@ -61,7 +61,6 @@ Reductions: h 1 without momentum, blocking, is x_i = x_j = (x_i + x_j)/2 - eta*(
 			Title:   "step counts",
 			Doc:     "local steps before each meeting: exactly h, or a geometric number with mean h",
 			Choices: []string{"fixed", "geometric"},
-			Max:     1,
 		},
 		{
 			Name:  "pairing",
@@ -77,14 +76,12 @@ Reductions: h 1 without momentum, blocking, is x_i = x_j = (x_i + x_j)/2 - eta*(
 			Doc: "blocking: average with the partner's current model; non-blocking: with its last published copy; " +
 				"one-sided: likewise, but the partner does not change",
 			Choices: []string{"blocking", "non-blocking", "one-sided"},
-			Max:     2,
 		},
 		{
 			Name:    "code",
 			Title:   "exchange as",
 			Doc:     "encoding of exchanged parameters: float32, or lattice codes of one byte each",
 			Choices: []string{"float32", "lattice8"},
-			Max:     1,
 		},
 		{
 			Name:    "cell",

@@ -32,7 +32,6 @@ var variationKnobs = []optim.Knob{
 		Title:   "selection",
 		Doc:     "how parents are drawn: from the best (share top), by tournament, in proportion to 1/loss, or from all",
 		Choices: []string{"truncation", "tournament", "roulette", "random"},
-		Max:     3,
 	},
 	{
 		Name:    "top",
@@ -57,7 +56,6 @@ var variationKnobs = []optim.Knob{
 		Title:   "crossover",
 		Doc:     "how parents are combined: a coin flip for each weight or each tensor, their mean, or a single parent",
 		Choices: []string{"uniform", "tensor", "mean", "none"},
-		Max:     3,
 	}.Choosing("mean"),
 	{
 		Name:    "parents",

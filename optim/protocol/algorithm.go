@@ -48,7 +48,6 @@ var (
 		Doc: "agent by agent, by the counts of agents in each state, or the faster of the two; equal in distribution; " +
 			"a change restarts all executions",
 		Choices: []string{"auto", "agents", "counts"},
-		Max:     2,
 	}
 )
 

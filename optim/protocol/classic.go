@@ -174,7 +174,6 @@ Bytes: 16 per member to every other worker in each round.`,
 			Title:   "rule",
 			Doc:     "update of two agents with opposite opinions",
 			Choices: []string{"two-way", "one-way"},
-			Max:     1,
 		},
 	},
 }, 0.25, rules{

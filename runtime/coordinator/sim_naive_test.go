@@ -147,7 +147,8 @@ func (t *naive) values(alg *optim.Algorithm, edits []event.Edit, round uint64) o
 			if k.Integer {
 				x = math.Round(x)
 			}
-			set[k.Name] = min(max(x, k.Min), k.Max)
+			lo, hi := k.Bounds()
+			set[k.Name] = min(max(x, lo), hi)
 		}
 	}
 	return alg.Values(set)

@@ -96,7 +96,7 @@ func TestSchedules(t *testing.T) {
 }
 
 func TestBadSchedules(t *testing.T) {
-	choice := optim.Knob{Name: "variant", Choices: []string{"paper", "arxiv"}, Max: 1}
+	choice := optim.Knob{Name: "variant", Choices: []string{"paper", "arxiv"}}
 	for _, c := range []struct {
 		k         optim.Knob
 		text, say string

@@ -121,7 +121,8 @@ func settle(k optim.Knob, x float64) float64 {
 	if k.Integer {
 		x = math.Round(x)
 	}
-	return min(max(x, k.Min), k.Max)
+	lo, hi := k.Bounds()
+	return min(max(x, lo), hi)
 }
 
 // Ruling returns the schedule of a knob in effect at a round, and its edit; ok is false if the knob has its default.

@@ -12,7 +12,7 @@ import (
 
 var alg = &optim.Algorithm{Name: "mine", Knobs: []optim.Knob{
 	eta, {Name: "ell", Min: 1, Max: 50, Default: 5, Integer: true},
-	{Name: "variant", Choices: []string{"paper", "arxiv"}, Max: 1},
+	{Name: "variant", Choices: []string{"paper", "arxiv"}},
 }}
 
 func edit(at uint64, knob, expr string) event.Edit {

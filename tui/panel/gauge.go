@@ -60,7 +60,7 @@ const maxLinearRatio = 1e4
 // GaugePosition returns the position of x between the bounds of a knob, from 0 to 1. It is logarithmic for a
 // logarithmic knob and for wide bounds. If the bounds have different signs, each sign gets one half.
 func GaugePosition(k optim.Knob, x float64) float64 {
-	lo, hi := k.Min, k.Max
+	lo, hi := k.Bounds()
 	if !(hi > lo) || math.IsInf(hi-lo, 0) || math.IsNaN(x) {
 		return 0
 	}

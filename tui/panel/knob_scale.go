@@ -44,7 +44,8 @@ func NextValue(k optim.Knob, x float64, up bool) float64 {
 	if k.Integer {
 		next = math.Round(next)
 	}
-	return min(max(next, k.Min), k.Max)
+	lo, hi := k.Bounds()
+	return min(max(next, lo), hi)
 }
 
 // NextFactor returns the next factor up or down, above 0: ten steps to a factor of ten.

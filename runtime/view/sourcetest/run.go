@@ -63,7 +63,6 @@ func Algorithm() *optim.Algorithm {
 				Title:   "variant",
 				Doc:     "which form of the rule",
 				Choices: []string{"paper", "arxiv"},
-				Max:     1,
 				Default: 1,
 			},
 		},
