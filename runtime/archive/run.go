@@ -4,7 +4,7 @@ import (
 	"cmp"
 	"errors"
 	"fmt"
-	"io"
+	"iter"
 	"path/filepath"
 	"slices"
 
@@ -55,13 +55,7 @@ var Seed = option.Seed.Name
 // Read folds the whole log of the session in dir. It fails if the session cannot be read, and with [ErrNoRound] if it
 // has no committed round.
 func Read(dir string) (*Run, error) {
-	r, err := session.OpenReader(dir)
-	if err != nil {
-		return nil, err
-	}
-	defer r.Close()
-	next := func() (event.Record, error) { return r.Next() }
-	run, err := fold(filepath.Base(dir), next)
+	run, err := fold(filepath.Base(dir), session.Records(dir))
 	if err != nil {
 		return nil, err
 	}
@@ -69,15 +63,11 @@ func Read(dir string) (*Run, error) {
 	return run, nil
 }
 
-// fold reads records up to io.EOF.
-func fold(name string, next func() (event.Record, error)) (*Run, error) {
+// fold reads the records of a log.
+func fold(name string, records iter.Seq2[event.Record, error]) (*Run, error) {
 	run, tally, whole := &Run{Name: name, Figures: map[string]float64{}}, NewTally(), view.New()
 	var planned changes
-	for {
-		rec, err := next()
-		if errors.Is(err, io.EOF) {
-			break
-		}
+	for rec, err := range records {
 		if err != nil {
 			return nil, err
 		}

@@ -3,7 +3,6 @@ package archive
 import (
 	"errors"
 	"fmt"
-	"io"
 	"math"
 	"reflect"
 	"slices"
@@ -81,13 +80,12 @@ func begin(seed uint64, of func(*event.Config)) *maker {
 
 func (m *maker) run(t *testing.T, name string) *Run {
 	t.Helper()
-	i := 0
-	r, err := fold(name, func() (event.Record, error) {
-		if i == len(m.out) {
-			return event.Record{}, io.EOF
+	r, err := fold(name, func(yield func(event.Record, error) bool) {
+		for _, rec := range m.out {
+			if !yield(rec, nil) {
+				return
+			}
 		}
-		i++
-		return m.out[i-1], nil
 	})
 	if err != nil {
 		t.Fatal(err)

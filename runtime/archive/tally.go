@@ -1,8 +1,6 @@
 package archive
 
 import (
-	"errors"
-	"io"
 	"maps"
 	"math"
 	"slices"
@@ -70,17 +68,8 @@ func NewTally() *Tally {
 // ReadTally returns the tally of the whole log of the session in dir. Its seconds are those of the rounds of workers:
 // pauses between processes do not count. It fails if the log cannot be read.
 func ReadTally(dir string) (*Tally, error) {
-	r, err := session.OpenReader(dir)
-	if err != nil {
-		return nil, err
-	}
-	defer r.Close()
 	t := NewTally()
-	for {
-		rec, err := r.Next()
-		if errors.Is(err, io.EOF) {
-			break
-		}
+	for rec, err := range session.Records(dir) {
 		if err != nil {
 			return nil, err
 		}
@@ -126,18 +115,12 @@ func (t *Tally) Join(v *view.View) {
 // before the first record that cannot be read.
 func tests(dir string) []*event.Evaluation {
 	t := &Tally{}
-	r, err := session.OpenReader(dir)
-	if err != nil {
-		return nil
-	}
-	defer r.Close()
-	for {
-		rec, err := r.Next()
-		if err != nil {
-			return t.tests
+	for rec, err := range session.Records(dir) {
+		if err == nil {
+			t.evaluation(rec)
 		}
-		t.evaluation(rec)
 	}
+	return t.tests
 }
 
 // evaluation adds an evaluation, and removes those of rounds that a plan takes back.

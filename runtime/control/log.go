@@ -37,16 +37,10 @@ func readLog(dir string, after uint64, most int) ([]event.Record, error) {
 
 // viewOfLog returns the view after the first at records of the log in dir, or after all of them if there are fewer.
 func folded(dir string, at uint64) (*view.View, error) {
-	r, err := session.OpenReader(dir)
-	if err != nil {
-		return nil, err
-	}
-	defer r.Close()
 	v := view.New()
-	for v.Position < at {
-		rec, err := r.Next()
-		if errors.Is(err, io.EOF) {
-			break
+	for rec, err := range session.Records(dir) {
+		if v.Position >= at {
+			break // before damage after it
 		}
 		if err != nil {
 			return nil, err

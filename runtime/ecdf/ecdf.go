@@ -13,7 +13,6 @@ package ecdf
 import (
 	"errors"
 	"fmt"
-	"io"
 	"math"
 	"path/filepath"
 	"slices"
@@ -51,17 +50,8 @@ type Run struct {
 // Read reads the log of the session in dir, up to the last committed round. The error wraps ErrOther for a run of
 // another objective.
 func Read(dir string) (*Run, error) {
-	r, err := session.OpenReader(dir)
-	if err != nil {
-		return nil, err
-	}
-	defer r.Close()
 	f := fold{}
-	for {
-		rec, err := r.Next()
-		if errors.Is(err, io.EOF) {
-			break
-		}
+	for rec, err := range session.Records(dir) {
 		if err != nil {
 			return nil, fmt.Errorf("read %s: %w", filepath.Base(dir), err)
 		}

@@ -5,7 +5,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io"
 	"math"
 	"slices"
 	"strconv"
@@ -168,21 +167,12 @@ func follow(
 // staying returns, for each commit of the log in order, the last round that no later plan rolls back. Rounds that a run
 // rolled back are not part of an average.
 func staying(dir string) (last []uint64, err error) {
-	r, err := session.OpenReader(dir)
-	if err != nil {
-		return nil, err
-	}
-	defer r.Close()
 	type step struct {
 		plan bool
 		at   uint64
 	}
 	var steps []step
-	for {
-		rec, err := r.Next()
-		if errors.Is(err, io.EOF) {
-			break
-		}
+	for rec, err := range session.Records(dir) {
 		if err != nil {
 			return nil, err
 		}

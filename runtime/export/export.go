@@ -10,7 +10,6 @@ import (
 	"cmp"
 	"errors"
 	"fmt"
-	"io"
 	"math"
 	"path/filepath"
 	"slices"
@@ -87,22 +86,18 @@ func Read(dir string) (*Run, error) {
 // each calls take with the first until records of the log of the session in dir, and their indexes. It stops at the
 // first error.
 func each(dir string, until uint64, take func(n uint64, rec *event.Record) error) error {
-	log, err := session.OpenReader(dir)
-	if err != nil {
-		return err
-	}
-	defer log.Close()
-	for n := range until {
-		rec, err := log.Next()
-		if errors.Is(err, io.EOF) {
-			return nil
+	n := uint64(0)
+	for rec, err := range session.Records(dir) {
+		if n == until {
+			break
+		}
+		if err == nil {
+			err = take(n, &rec)
 		}
 		if err != nil {
 			return err
 		}
-		if err := take(n, &rec); err != nil {
-			return err
-		}
+		n++
 	}
 	return nil
 }

@@ -75,20 +75,15 @@ func TestBBOB(t *testing.T) {
 
 // populations returns the different values of the series population of a session, in the order of their rounds.
 func populations(t *testing.T, dir string) (out []float64) {
-	r, err := session.OpenReader(dir)
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer r.Close()
-	for {
-		rec, err := r.Next()
+	for rec, err := range session.Records(dir) {
 		if err != nil {
-			return out
+			t.Fatal(err)
 		}
 		if p := rec.Points; p != nil && p.Series == "population" && !slices.Contains(out, p.Values[0]) {
 			out = append(out, p.Values[0])
 		}
 	}
+	return out
 }
 
 func TestBBOBRefuses(t *testing.T) {

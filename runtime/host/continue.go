@@ -3,8 +3,6 @@ package host
 import (
 	"cmp"
 	"encoding/hex"
-	"errors"
-	"io"
 	"maps"
 	"path/filepath"
 	"slices"
@@ -32,17 +30,9 @@ func readBeginning(dir string) (*beginning, error) {
 	if !session.Exists(dir) {
 		return nil, nil
 	}
-	r, err := session.OpenReader(dir)
-	if err != nil {
-		return nil, err
-	}
-	defer r.Close()
 	var b beginning
-	for {
-		rec, err := r.Next()
+	for rec, err := range session.Records(dir) {
 		switch {
-		case errors.Is(err, io.EOF):
-			return nil, nil
 		case err != nil:
 			return nil, err
 		case rec.Config != nil:
@@ -52,6 +42,7 @@ func readBeginning(dir string) (*beginning, error) {
 			return &b, nil
 		}
 	}
+	return nil, nil
 }
 
 // Begun reports whether dir holds a session with a plan or a checkpoint, which can be resumed.

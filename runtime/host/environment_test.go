@@ -147,15 +147,9 @@ func TestEnvironmentTarget(t *testing.T) {
 	if _, err := Verify(context.Background(), dir, 1, nil); err != nil {
 		t.Error(err)
 	}
-	r, err := session.OpenReader(dir)
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer r.Close()
-	for {
-		rec, err := r.Next()
+	for rec, err := range session.Records(dir) {
 		if err != nil {
-			t.Fatalf("no test in the log: %v", err)
+			t.Fatal(err)
 		}
 		if rec.Evaluation == nil {
 			continue
@@ -167,4 +161,5 @@ func TestEnvironmentTarget(t *testing.T) {
 		}
 		return
 	}
+	t.Error("no test in the log")
 }

@@ -2,9 +2,7 @@ package host_test
 
 import (
 	"context"
-	"errors"
 	"fmt"
-	"io"
 	"log"
 	"os"
 	"path/filepath"
@@ -47,17 +45,8 @@ func ExamplePrepare() {
 		log.Fatal(err)
 	}
 
-	r, err := session.OpenReader(dir)
-	if err != nil {
-		log.Fatal(err)
-	}
-	defer r.Close()
 	rounds, hash := uint64(0), ""
-	for {
-		rec, err := r.Next()
-		if errors.Is(err, io.EOF) {
-			break
-		}
+	for rec, err := range session.Records(dir) {
 		if err != nil {
 			log.Fatal(err)
 		}

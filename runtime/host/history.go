@@ -2,9 +2,7 @@ package host
 
 import (
 	"cmp"
-	"errors"
 	"fmt"
-	"io"
 	"slices"
 
 	"brood/runtime/checkpoint"
@@ -49,11 +47,7 @@ func read(dir string, at uint64) (h history, err error) {
 	h.count = r.At()
 	h.files, _ = session.Checkpoints(dir) // on an error the session is recomputed from its first round
 	first := true
-	for {
-		rec, err := r.Next()
-		if errors.Is(err, io.EOF) {
-			break
-		}
+	for rec, err := range r.Rest() {
 		if err != nil {
 			return h, err
 		}

@@ -2,8 +2,6 @@ package host
 
 import (
 	"context"
-	"errors"
-	"io"
 	"net"
 	"os"
 	"path/filepath"
@@ -187,23 +185,15 @@ func (r *Run) replayInto(v *view.View) error {
 	if r.Resumed == nil {
 		return nil
 	}
-	rd, err := session.OpenReader(r.Session.Dir())
-	if err != nil {
-		return err
-	}
-	defer rd.Close()
-	for {
-		rec, err := rd.Next()
+	for rec, err := range session.Records(r.Session.Dir()) {
 		if err != nil {
-			if errors.Is(err, io.EOF) {
-				return nil
-			}
 			return err
 		}
 		v.Apply(rec)
 		r.track(rec)
 		r.alerts.Replay(rec)
 	}
+	return nil
 }
 
 // open listens on the session's socket.

@@ -2,7 +2,6 @@ package host
 
 import (
 	"errors"
-	"io"
 	"os"
 	"path/filepath"
 	"strings"
@@ -15,21 +14,13 @@ import (
 // records returns the records in the log of dir.
 func records(t *testing.T, dir string) (out []event.Record) {
 	t.Helper()
-	r, err := session.OpenReader(dir)
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer r.Close()
-	for {
-		rec, err := r.Next()
-		if errors.Is(err, io.EOF) {
-			return out
-		}
+	for rec, err := range session.Records(dir) {
 		if err != nil {
 			t.Fatal(err)
 		}
 		out = append(out, rec)
 	}
+	return out
 }
 
 // killed writes a session with these records, as a killed run leaves it, with the other files of session of.

@@ -94,16 +94,12 @@ func TestKeyframeTooLarge(t *testing.T) {
 	if err := s.Sync(); err != nil {
 		t.Fatal(err)
 	}
-	r, err := session.OpenReader(s.Dir())
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer r.Close()
 	n := 0
-	for ; ; n++ {
-		if _, err := r.Next(); err != nil {
-			break
+	for _, err := range session.Records(s.Dir()) {
+		if err != nil {
+			t.Fatal(err)
 		}
+		n++
 	}
 	if n != len(rs) {
 		t.Errorf("%d records in the log of %d", n, len(rs))
@@ -135,17 +131,16 @@ func TestKeyframesAreFew(t *testing.T) {
 	}
 	defer r.Close()
 	frames, frameBytes, recordBytes, before := 0, 0, 0, uint64(0)
-	for n := uint64(1); ; n++ {
-		rec, err := r.Next()
+	for rec, err := range r.Rest() {
 		if err != nil {
-			break
+			t.Fatal(err)
 		}
 		p, err := cbor.Marshal(rec)
 		if err != nil {
 			t.Fatal(err)
 		}
 		recordBytes += len(p)
-		at, p, ok, err := r.Keyframe(n)
+		at, p, ok, err := r.Keyframe(r.At())
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -2,9 +2,7 @@ package host
 
 import (
 	"context"
-	"errors"
 	"fmt"
-	"io"
 	"math"
 	"slices"
 	"sync"
@@ -250,20 +248,17 @@ func findPlaces(ctx context.Context, dir string) (places []place, total int64, f
 
 // eachRecord calls take with the records of a log up to its end, and their numbers.
 func eachRecord(ctx context.Context, r *session.Reader, take func(n uint64, rec event.Record)) error {
-	for {
-		n := r.At()
-		rec, err := r.Next()
-		if errors.Is(err, io.EOF) {
-			return nil
-		}
+	for rec, err := range r.Rest() {
 		if err != nil {
 			return err
 		}
+		n := r.At() - 1
 		if n%4096 == 0 && ctx.Err() != nil {
 			return ctx.Err()
 		}
 		take(n, rec)
 	}
+	return nil
 }
 
 // maxBeginning is the largest view in a beginning, in bytes: a record has 8 MiB at most.

@@ -2,7 +2,6 @@ package remote
 
 import (
 	"errors"
-	"io"
 	"math"
 	"path/filepath"
 	"strings"
@@ -59,16 +58,8 @@ func TestMachines(t *testing.T) {
 	for _, end := range ends {
 		testutil.Receive(t, end, "end of a worker")
 	}
-	rd, err := session.OpenReader(dir)
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer rd.Close()
-	for n := time.Duration(0); ; {
-		r, err := rd.Next()
-		if errors.Is(err, io.EOF) {
-			break
-		}
+	n := time.Duration(0)
+	for r, err := range session.Records(dir) {
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -4,8 +4,6 @@
 package scaling
 
 import (
-	"errors"
-	"io"
 	"math"
 	"slices"
 
@@ -50,16 +48,7 @@ type Figures struct {
 
 // Read returns the commits of the session in dir.
 func Read(dir string) (all []event.Commit, err error) {
-	r, err := session.OpenReader(dir)
-	if err != nil {
-		return nil, err
-	}
-	defer r.Close()
-	for {
-		rec, err := r.Next()
-		if errors.Is(err, io.EOF) {
-			return all, nil
-		}
+	for rec, err := range session.Records(dir) {
 		if err != nil {
 			return nil, err
 		}
@@ -67,6 +56,7 @@ func Read(dir string) (all []event.Commit, err error) {
 			all = append(all, *rec.Commit)
 		}
 	}
+	return all, nil
 }
 
 // Run is a run of a plan.

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"io"
 	"io/fs"
+	"iter"
 	"os"
 	"path/filepath"
 
@@ -117,6 +118,32 @@ func (r *Reader) Next() (event.Record, error) {
 	r.ready = r.ready[1:]
 	r.at++
 	return rec, nil
+}
+
+// Rest returns an iterator over the records from the position up to the current end of the log. It yields an error of
+// Next as the last value.
+func (r *Reader) Rest() iter.Seq2[event.Record, error] {
+	return func(yield func(event.Record, error) bool) {
+		for {
+			rec, err := r.Next()
+			if err == io.EOF || !yield(rec, err) || err != nil {
+				return
+			}
+		}
+	}
+}
+
+// Records is [Reader.Rest] for the whole log in dir. It also yields the error of a log that cannot be opened.
+func Records(dir string) iter.Seq2[event.Record, error] {
+	return func(yield func(event.Record, error) bool) {
+		r, err := OpenReader(dir)
+		if err != nil {
+			yield(event.Record{}, err)
+			return
+		}
+		defer r.Close()
+		r.Rest()(yield)
+	}
 }
 
 // load reads the frame at the position, or advances to the next segment.

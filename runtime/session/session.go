@@ -6,6 +6,7 @@
 //	err = s.Append(event.Record{At: now, Config: &config}) // with the operating system when Append returns
 //	r, err := session.OpenReader(dir)                      // needs no lock and follows the writer
 //	rec, err := r.Next()                                   // io.EOF: nothing more yet
+//	for rec, err := range session.Records(dir) { ... }     // up to the current end
 package session
 
 import (

@@ -97,13 +97,13 @@ func write(t testing.TB, o options, records []event.Record, every int) string {
 // rest reads to the end and returns its error: io.EOF or damage.
 func rest(t testing.TB, r *Reader) (out []event.Record, err error) {
 	t.Helper()
-	for {
-		rec, err := r.Next()
+	for rec, err := range r.Rest() {
 		if err != nil {
 			return out, err
 		}
 		out = append(out, rec)
 	}
+	return out, io.EOF
 }
 
 func read(t testing.TB, dir string) ([]event.Record, error) {

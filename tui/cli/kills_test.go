@@ -4,9 +4,7 @@ package cli
 
 import (
 	"bytes"
-	"errors"
 	"fmt"
-	"io"
 	"math/rand/v2"
 	"os"
 	"os/exec"
@@ -106,11 +104,7 @@ func (tr *servedRun) work() {
 // readLog reads the new records of the log.
 func (tr *servedRun) readLog() {
 	tr.t.Helper()
-	for {
-		r, err := tr.log.Next()
-		if errors.Is(err, io.EOF) {
-			return
-		}
+	for r, err := range tr.log.Rest() {
 		if err != nil {
 			tr.t.Fatal(err)
 		}

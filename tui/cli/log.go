@@ -1,7 +1,6 @@
 package cli
 
 import (
-	"errors"
 	"fmt"
 	"io"
 	"math"
@@ -43,19 +42,15 @@ func logCommand(s streams) *cobra.Command {
 		if *asJSON {
 			write = func(n uint64, r event.Record) error { return objects(s.out, recordObject(n, r)) }
 		}
-		for {
-			n := log.At()
-			r, err := log.Next()
-			if errors.Is(err, io.EOF) {
-				return nil
+		for r, err := range log.Rest() {
+			if err == nil {
+				err = write(log.At()-1, r)
 			}
 			if err != nil {
 				return err
 			}
-			if err := write(n, r); err != nil {
-				return err
-			}
 		}
+		return nil
 	}
 	return c
 }

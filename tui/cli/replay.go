@@ -79,13 +79,9 @@ func printRecorded(c *cobra.Command, r *session.Reader, at uint64, s streams) er
 	defer p.flush()
 	var round uint64
 	seen := uint64(0)
-	for {
-		rec, err := r.Next()
+	for rec, err := range r.Rest() {
 		if err != nil {
-			if at > seen && errors.Is(err, io.EOF) {
-				return beyondEnd(at, seen)
-			}
-			return ignoreEnd(err)
+			return err
 		}
 		if rec.Commit != nil {
 			round = rec.Commit.To
@@ -108,4 +104,8 @@ func printRecorded(c *cobra.Command, r *session.Reader, at uint64, s streams) er
 			return c.Context().Err()
 		}
 	}
+	if at > seen {
+		return beyondEnd(at, seen)
+	}
+	return nil
 }
