@@ -13,7 +13,7 @@ func keeps(m *models.Model, l *models.Layer) int {
 	steps := m.Features
 	switch l.Kind {
 	case models.MinGRU:
-		return 3 * steps * units(m, l)
+		return 3 * steps * units(l)
 	case models.Attention:
 		c, queries := l.In[0]/steps, l.Queries(m)
 		return 2*(3*steps*c+l.Heads*queries*steps) + queries*c
@@ -22,7 +22,7 @@ func keeps(m *models.Model, l *models.Layer) int {
 }
 
 // units returns the number of state values of a recurrence.
-func units(m *models.Model, l *models.Layer) int {
+func units(l *models.Layer) int {
 	if l.Steps > 0 {
 		return l.Out[0] / l.Steps
 	}
@@ -144,7 +144,7 @@ type recurrence struct {
 func (p *pass) recurrence(o *op) recurrence {
 	m := p.e.plan.model
 	l := &m.Layers[o.layer]
-	r := recurrence{steps: m.Features, units: units(m, l)}
+	r := recurrence{steps: m.Features, units: units(l)}
 	if l.Steps > 0 {
 		r.sequence = 1
 	}

@@ -7,6 +7,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"regexp"
 	"strings"
 
 	"github.com/zeebo/blake3"
@@ -78,4 +79,18 @@ func Name(command []string) string {
 		words[i] = filepath.Base(w)
 	}
 	return strings.Join(words, " ")
+}
+
+// bare matches words that need no quotes in a shell.
+var bare = regexp.MustCompile(`^[A-Za-z0-9_@%+=:,./-]+$`)
+
+// Quote returns a line that a POSIX shell reads as these words.
+func Quote(words ...string) string {
+	quoted := make([]string, len(words))
+	for i, w := range words {
+		if quoted[i] = w; !bare.MatchString(w) {
+			quoted[i] = "'" + strings.ReplaceAll(w, "'", `'\''`) + "'"
+		}
+	}
+	return strings.Join(quoted, " ")
 }

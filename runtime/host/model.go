@@ -6,10 +6,10 @@ import (
 	"math"
 	"path/filepath"
 	"slices"
-	"strings"
 
 	"brood/models"
 	"brood/models/data"
+	"brood/models/subprocess"
 	"brood/models/usererr"
 	"brood/runtime/modelfile"
 	"brood/runtime/option"
@@ -120,7 +120,7 @@ func (j *Job) suggest(err error) error {
 	o.Model = models.Suited(set.Info)
 	for _, x := range append([]*option.Option{option.Algorithm, option.Model, option.Data}, option.ReadingOptions...) {
 		if text := x.Text(o); text != "" && text != x.Default {
-			command += " --" + x.Name + " " + quote(text)
+			command += " " + subprocess.Quote("--"+x.Name, text)
 		}
 	}
 	return fmt.Errorf("%w: `%s` follows the data", err, command)
@@ -176,12 +176,4 @@ func (j *Job) checkFit(set *data.Set) error {
 			j.Net.Name, j.Net.Classes, d.Classes)
 	}
 	return err
-}
-
-// quote returns a word quoted for a POSIX shell, or unchanged if it needs no quotes.
-func quote(word string) string {
-	if strings.ContainsAny(word, " \t\"'$&|;<>()*?[]{}!#`\\~") {
-		return "'" + strings.ReplaceAll(word, "'", `'\''`) + "'"
-	}
-	return word
 }

@@ -2,7 +2,6 @@ package launch
 
 import (
 	"fmt"
-	"os/exec"
 	"slices"
 	"strings"
 	"testing"
@@ -93,21 +92,6 @@ func TestSSHCommand(t *testing.T) {
 		`'/opt/my brood/it'\''s' worker - --threads 2`}
 	if !slices.Equal(got, want) {
 		t.Errorf("%q", got)
-	}
-}
-
-// TestQuote: a shell reads a quoted word as the word.
-func TestQuote(t *testing.T) {
-	sh, err := exec.LookPath("sh")
-	if err != nil {
-		t.Skip("the test needs a POSIX shell")
-	}
-	for _, word := range []string{"", "a", "/usr/bin/brood", "a b", "it's", "$HOME", "`x`", "a\nb", "*", "~", "é", `\`,
-		"--x=1", "a;b", "#"} {
-		out, err := exec.Command(sh, "-c", "printf %s "+quote(word)).Output()
-		if err != nil || string(out) != word {
-			t.Errorf("%q is quoted as %q: %q, %v", word, quote(word), out, err)
-		}
 	}
 }
 

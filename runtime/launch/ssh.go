@@ -1,6 +1,7 @@
 package launch
 
 import (
+	"brood/models/subprocess"
 	"fmt"
 	"strconv"
 	"strings"
@@ -20,11 +21,7 @@ func (s SSH) Command(h Host, args ...string) []string {
 	if h.Port != 0 {
 		argv = append(argv, "-p", strconv.Itoa(h.Port))
 	}
-	remote := []string{quote(s.Brood)}
-	for _, a := range args {
-		remote = append(remote, quote(a))
-	}
-	return append(argv, "--", h.target(), strings.Join(remote, " "))
+	return append(argv, "--", h.target(), subprocess.Quote(append([]string{s.Brood}, args...)...))
 }
 
 // target returns [USER@]HOST.
@@ -33,14 +30,6 @@ func (h Host) target() string {
 		return h.User + "@" + h.Name
 	}
 	return h.Name
-}
-
-// quote returns text that a POSIX shell, to which sshd passes the command, reads as the word.
-func quote(word string) string {
-	if bare := strings.ReplaceAll(word, "/", ""); word != "" && plain(bare) == bare {
-		return word
-	}
-	return "'" + strings.ReplaceAll(word, "'", `'\''`) + "'"
 }
 
 // Explain returns an error with the cause of the failure of a worker on a host, and a remedy. status is the exit status

@@ -15,6 +15,7 @@ import (
 	"brood/runtime/archive"
 
 	"brood/models/stderrtail"
+	"brood/models/subprocess"
 	"brood/runtime/session"
 	"brood/transport/wire"
 )
@@ -203,7 +204,7 @@ func (l hostLine) sshCommand(ctx context.Context, terminal bool, words ...string
 	} else {
 		args = append(args, "-o", "BatchMode=yes", "-T")
 	}
-	return exec.CommandContext(ctx, "ssh", append(args, "--", l.SSH, program+" "+quoted(words))...)
+	return exec.CommandContext(ctx, "ssh", append(args, "--", l.SSH, program+" "+subprocess.Quote(words...))...)
 }
 
 // askSSH requests the runs of a machine by `brood sessions --rail`.

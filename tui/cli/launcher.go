@@ -9,7 +9,6 @@ import (
 	"net"
 	"os"
 	"os/exec"
-	"regexp"
 	"slices"
 	"strings"
 
@@ -17,6 +16,7 @@ import (
 
 	"brood/models"
 	"brood/models/data"
+	"brood/models/subprocess"
 	"brood/optim"
 	"brood/optim/catalog"
 	"brood/presets"
@@ -65,23 +65,8 @@ func requestArgs(r panel.Request, set []event.Setting) []string {
 	return out
 }
 
-// plain matches words that need no quotes in a shell.
-var plain = regexp.MustCompile(`^[A-Za-z0-9_@%+=:,./-]+$`)
-
 // shellLine returns the shell command of brood with these arguments.
-func shellLine(words []string) string { return "brood " + quoted(words) }
-
-// quoted joins words, with shell quotes where needed.
-func quoted(words []string) string {
-	var out []string
-	for _, w := range words {
-		if !plain.MatchString(w) {
-			w = "'" + strings.ReplaceAll(w, "'", `'\''`) + "'"
-		}
-		out = append(out, w)
-	}
-	return strings.Join(out, " ")
-}
+func shellLine(words []string) string { return "brood " + subprocess.Quote(words...) }
 
 // parsedRequest is a request parsed as a command line.
 type parsedRequest struct {

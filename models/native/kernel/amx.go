@@ -51,7 +51,7 @@ func wholeSteps(words int) int { return (words + amxWords - 1) / amxWords * amxW
 // which tiles need.
 func (k *Kernels) byTiles(kernels *[2][2]func(*amxArgs), m, n, words int, a []float32, rowA int, b []float32, ldb int,
 	c []float32, ldc int, bias []float32) {
-	wide, need := wholeSteps(words), k.amxScratch(m, n, words, rowA)
+	wide, need := wholeSteps(words), k.amxScratch(m, words, rowA)
 	k.bPack, k.partial, k.aLines = resize(k.bPack, need.B), resize(k.partial, need.Sums), resize(k.aLines, need.ALines)
 	if need.ALines > 0 {
 		for i := range m {
@@ -95,7 +95,7 @@ func (k *Kernels) byTiles(kernels *[2][2]func(*amxArgs), m, n, words int, a []fl
 }
 
 // amxScratch returns the scratch memory of byTiles.
-func (k *Kernels) amxScratch(m, n, words, rowA int) (r Scratch) {
+func (k *Kernels) amxScratch(m, words, rowA int) (r Scratch) {
 	wide := wholeSteps(words)
 	r.B, r.Sums = amxBlock*wide, amxBlock*amxBlock
 	if wide > amxSteps*amxWords {

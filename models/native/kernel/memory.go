@@ -77,7 +77,7 @@ func (k *Kernels) BF16Scratch(order Order, m, n, kk int) (r Scratch) {
 	case order == Pairs:
 		r = k.GemmScratch(NT, m, n, wide, wide, wide)
 	case k.isa.amxPairs != nil:
-		r = k.amxScratch(m, n, wide, wide)
+		r = k.amxScratch(m, wide, wide)
 	default:
 		r = k.GemmScratch(NT, m, n, blockK/2, wide, wide)
 		r.Sums, r.Line = m*n, true
@@ -89,7 +89,7 @@ func (k *Kernels) BF16Scratch(order Order, m, n, kk int) (r Scratch) {
 // BytesScratch returns the scratch memory of a product of bytes; SumBytes needs no Totals.
 func (k *Kernels) BytesScratch(m, n, kk int) Scratch {
 	if k.isa.amxBytes != nil {
-		return k.amxScratch(m, n, (kk+3)/4, (kk+3)/4)
+		return k.amxScratch(m, (kk+3)/4, (kk+3)/4)
 	}
 	if w, words := k.isa.bytesWidth, (kk+3)/4; k.isa.widen != nil {
 		return Scratch{B: w * 2 * words, Exact: (m + w) * 2 * words}
