@@ -38,7 +38,14 @@ func (j *Job) estimate(ctx context.Context, eng Engine) error {
 		return fmt.Errorf("%d members on %d workers are more than the %d that a worker hosts on %s: take more workers",
 			j.Members, j.Workers, gpu.MostEntries, name)
 	}
-	if err := j.checkMemory(eng); err != nil {
+	single, err := j.single(eng)
+	if err != nil {
+		return err
+	}
+	if single != eng {
+		defer Release(single)
+	}
+	if err := j.checkMemory(single); err != nil {
 		return err
 	}
 	r, err := j.dryRun()
@@ -54,13 +61,6 @@ func (j *Job) estimate(ctx context.Context, eng Engine) error {
 			"%s out", j.Config.Kernels, j.Alg.Name, word)
 	}
 	j.probes(r)
-	single, err := j.single(eng)
-	if err != nil {
-		return err
-	}
-	if single != eng {
-		defer Release(single)
-	}
 	needs := j.memory(r, single)
 	j.Config.Memory, j.DeviceMemory = needs.host, needs.device
 	if j.Wait == 0 && needs.share(single) > 1 {

@@ -127,18 +127,8 @@ func (at need) plus(each need, n int) need {
 // checkMemory returns an error if the extrapolated need of a large population exceeds the available memory by more than
 // 10%. It takes no dry run of the whole population. A run that waits for other workers is accepted: they share the
 // need.
-func (j *Job) checkMemory(eng Engine) error {
-	if j.Wait > 0 || j.Modelless() {
-		return nil
-	}
-	single, err := j.single(eng)
-	if err != nil {
-		return err
-	}
-	if single != eng {
-		defer Release(single)
-	}
-	if !memoryKnown(single) {
+func (j *Job) checkMemory(single Engine) error {
+	if j.Wait > 0 || j.Modelless() || !memoryKnown(single) {
 		return nil
 	}
 	at, each, ok := j.slope(single)
