@@ -2,6 +2,7 @@ package message
 
 import (
 	"fmt"
+	"reflect"
 	"time"
 
 	"github.com/fxamacker/cbor/v2"
@@ -129,48 +130,41 @@ func must[T any](v T, err error) T {
 	return v
 }
 
+// types has the type of the messages of each kind.
+var types = map[uint16]reflect.Type{
+	kindGrant:     reflect.TypeFor[Grant](),
+	kindAbort:     reflect.TypeFor[Abort](),
+	kindPlan:      reflect.TypeFor[Plan](),
+	kindSave:      reflect.TypeFor[Save](),
+	kindStop:      reflect.TypeFor[Stop](),
+	kindSetup:     reflect.TypeFor[Setup](),
+	kindStored:    reflect.TypeFor[Stored](),
+	kindShape:     reflect.TypeFor[Shape](),
+	kindEvict:     reflect.TypeFor[Evict](),
+	kindAudit:     reflect.TypeFor[Audit](),
+	kindReady:     reflect.TypeFor[Ready](),
+	kindDone:      reflect.TypeFor[Done](),
+	kindFailed:    reflect.TypeFor[Failed](),
+	kindSaved:     reflect.TypeFor[Saved](),
+	kindGet:       reflect.TypeFor[Get](),
+	kindPiece:     reflect.TypeFor[Piece](),
+	kindLeaving:   reflect.TypeFor[Leaving](),
+	kindTelemetry: reflect.TypeFor[Telemetry](),
+	kindAudited:   reflect.TypeFor[Audited](),
+}
+
+var kinds = func() map[reflect.Type]uint16 {
+	out := map[reflect.Type]uint16{}
+	for kind, t := range types {
+		out[t] = kind
+	}
+	return out
+}()
+
 // Encode returns the kind and the body of a message.
 func Encode(m any) (kind uint16, body []byte, err error) {
-	switch m.(type) {
-	case Grant:
-		kind = kindGrant
-	case Abort:
-		kind = kindAbort
-	case Plan:
-		kind = kindPlan
-	case Save:
-		kind = kindSave
-	case Stop:
-		kind = kindStop
-	case Setup:
-		kind = kindSetup
-	case Stored:
-		kind = kindStored
-	case Shape:
-		kind = kindShape
-	case Evict:
-		kind = kindEvict
-	case Audit:
-		kind = kindAudit
-	case Audited:
-		kind = kindAudited
-	case Ready:
-		kind = kindReady
-	case Done:
-		kind = kindDone
-	case Failed:
-		kind = kindFailed
-	case Saved:
-		kind = kindSaved
-	case Get:
-		kind = kindGet
-	case Piece:
-		kind = kindPiece
-	case Leaving:
-		kind = kindLeaving
-	case Telemetry:
-		kind = kindTelemetry
-	default:
+	kind, ok := kinds[reflect.TypeOf(m)]
+	if !ok {
 		return 0, nil, fmt.Errorf("encode message %T: it has no kind on the wire", m)
 	}
 	body, err = encoding.Marshal(m)
@@ -182,58 +176,13 @@ func Decode(kind uint16, body []byte) (any, error) {
 	if err := validateSize(kind, body); err != nil {
 		return nil, err
 	}
-	m, err := decodeKind(kind, body)
-	return cleaned(m), err
-}
-
-func decodeKind(kind uint16, body []byte) (any, error) {
-	switch kind {
-	case kindGrant:
-		return decode[Grant](body)
-	case kindAbort:
-		return decode[Abort](body)
-	case kindPlan:
-		return decode[Plan](body)
-	case kindSave:
-		return decode[Save](body)
-	case kindStop:
-		return decode[Stop](body)
-	case kindSetup:
-		return decode[Setup](body)
-	case kindStored:
-		return decode[Stored](body)
-	case kindShape:
-		return decode[Shape](body)
-	case kindEvict:
-		return decode[Evict](body)
-	case kindAudit:
-		return decode[Audit](body)
-	case kindAudited:
-		return decode[Audited](body)
-	case kindReady:
-		return decode[Ready](body)
-	case kindDone:
-		return decode[Done](body)
-	case kindFailed:
-		return decode[Failed](body)
-	case kindSaved:
-		return decode[Saved](body)
-	case kindGet:
-		return decode[Get](body)
-	case kindPiece:
-		return decode[Piece](body)
-	case kindLeaving:
-		return decode[Leaving](body)
-	case kindTelemetry:
-		return decode[Telemetry](body)
+	t, ok := types[kind]
+	if !ok {
+		return nil, fmt.Errorf("unknown message kind %d: the other side runs another version of brood", kind)
 	}
-	return nil, fmt.Errorf("unknown message kind %d: the other side runs another version of brood", kind)
-}
-
-func decode[T any](body []byte) (any, error) {
-	var m T
-	if err := decoding.Unmarshal(body, &m); err != nil {
-		return nil, fmt.Errorf("message %T: %w", m, err)
+	m := reflect.New(t)
+	if err := decoding.Unmarshal(body, m.Interface()); err != nil {
+		return nil, fmt.Errorf("message %s: %w", t, err)
 	}
-	return m, nil
+	return cleaned(m.Elem().Interface()), nil
 }
