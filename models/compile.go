@@ -194,7 +194,7 @@ func (m *Model) checkCausal() error {
 
 // add compiles one layer and appends it to the model.
 func (c *compiler) add(s *LayerSpec) error {
-	allowed, known := s.Kind.Keys()
+	allowed, known := LayerKeys[s.Kind]
 	if !known {
 		return fmt.Errorf("unknown kind %q; kinds are %s", s.Kind, list(Kinds))
 	}

@@ -117,37 +117,29 @@ type LayerSpec struct {
 	Positions  *bool `toml:"positions"`  // of dense and layernorm: process each text position separately
 }
 
-// Keys returns the keys that a kind accepts besides kind, name and from; ok is false for an unknown kind.
-func (k Kind) Keys() (keys []string, ok bool) {
-	switch k {
-	case Dense:
-		return []string{"out", "bias", "init", "positions"}, true
-	case Conv:
-		return []string{"out", "kernel", "stride", "pad", "groups", "bias", "init", "filters"}, true
-	case MaxPool, AvgPool:
-		return []string{"kernel", "stride"}, true
-	case Dropout:
-		return []string{"rate"}, true
-	case Add:
-		return []string{"with", "stride"}, true
-	case Constant:
-		return []string{"out"}, true
-	case Embedding:
-		return []string{"vocabulary", "out"}, true
-	case MinGRU:
-		return []string{"out", "sequence", "init"}, true
-	case Attention:
-		return []string{"heads", "sequence"}, true
-	case LayerNorm:
-		return []string{"positions"}, true
-	case LeakyReLU:
-		return []string{"slope"}, true
-	case Scale:
-		return []string{"factor"}, true
-	case BatchNorm, ReLU, Tanh, SiLU, GELU, Flatten, GlobalAvg, Last:
-		return nil, true
-	}
-	return nil, false
+// LayerKeys has the keys that each kind accepts besides kind, name and from.
+var LayerKeys = map[Kind][]string{
+	Dense:     {"out", "bias", "init", "positions"},
+	Conv:      {"out", "kernel", "stride", "pad", "groups", "bias", "init", "filters"},
+	MaxPool:   {"kernel", "stride"},
+	AvgPool:   {"kernel", "stride"},
+	Dropout:   {"rate"},
+	Add:       {"with", "stride"},
+	Constant:  {"out"},
+	Embedding: {"vocabulary", "out"},
+	MinGRU:    {"out", "sequence", "init"},
+	Attention: {"heads", "sequence"},
+	LayerNorm: {"positions"},
+	LeakyReLU: {"slope"},
+	Scale:     {"factor"},
+	BatchNorm: nil,
+	ReLU:      nil,
+	Tanh:      nil,
+	SiLU:      nil,
+	GELU:      nil,
+	Flatten:   nil,
+	GlobalAvg: nil,
+	Last:      nil,
 }
 
 // presentKeys returns the optional keys that the table sets.

@@ -177,55 +177,19 @@ func (t Theme) String(g *Grid) string {
 	return b.String()
 }
 
-// asciiFor returns the ASCII replacement of a character. Charts draw ASCII themselves instead of Braille.
+// asciiGlyphs lists characters, each text behind the ASCII character that replaces them. Charts draw ASCII themselves
+// instead of Braille.
+var asciiGlyphs = []string{
+	"-─╌–—━▃▄", "|│┤├┆▏▕▌▐", "+╭╮╰╯┬┴┼▒✓", ">→▸▶›»", "<←◂‹«", ".·∙…", "*●◆■◉", "o○◇□", "x×✗", "!≠",
+	"=‖▅▆", "~±≈", "_▁▂", ":░", "%▓", "#▇█", "^↑▲", "v↓▼",
+}
+
+// asciiFor returns the ASCII replacement of a character.
 func asciiFor(r rune) byte {
-	switch r {
-	case '─', '╌', '–', '—', '━':
-		return '-'
-	case '│', '┤', '├', '┆', '▏', '▕', '▌', '▐':
-		return '|'
-	case '╭', '╮', '╰', '╯', '┬', '┴', '┼':
-		return '+'
-	case '→', '▸', '▶', '›', '»':
-		return '>'
-	case '←', '◂', '‹', '«':
-		return '<'
-	case '·', '∙', '…':
-		return '.'
-	case '●', '◆', '■', '◉':
-		return '*'
-	case '○', '◇', '□':
-		return 'o'
-	case '×', '✗':
-		return 'x'
-	case '≠':
-		return '!'
-	case '‖':
-		return '='
-	case '±':
-		return '~'
-	case '▁', '▂':
-		return '_'
-	case '▃', '▄':
-		return '-'
-	case '▅', '▆':
-		return '='
-	case '░':
-		return ':'
-	case '▒':
-		return '+'
-	case '▓':
-		return '%'
-	case '▇', '█':
-		return '#'
-	case '↑', '▲':
-		return '^'
-	case '↓', '▼':
-		return 'v'
-	case '≈':
-		return '~'
-	case '✓':
-		return '+'
+	for _, g := range asciiGlyphs {
+		if strings.ContainsRune(g[1:], r) {
+			return g[0]
+		}
 	}
 	return '?'
 }
