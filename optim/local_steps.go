@@ -240,19 +240,25 @@ func StepBy(d Optimiser) StepTasks {
 // most slice of them per round, and advances block phase. ends reports whether the cycle is complete, so that members
 // communicate now.
 func LocalRound(ctx context.Context, e *Env, k Values) (rep Report, ends bool, err error) {
-	n, shape := len(e.Mine), e.Shape(k)
-	loss, steps := make([]*float32, n), shape.SliceSteps("h")
+	n := len(e.Mine)
+	loss, steps := make([]*float32, n), e.Shape(k).SliceSteps("h")
 	if err := LocalSteps(ctx, e, k, engine.Rows(n), steps, e.CohortScratch(n), loss); err != nil {
 		return Report{}, false, err
 	}
 	rep = e.ReportSteps(k, int64(len(e.Roster.Members)*steps))
 	rep.Points = e.LatePointsOf("loss", loss)
-	if ends = shape.EndsCycle("h"); ends {
-		e.Record(BlockPhase).U[0] = 0
-	} else {
-		e.Record(BlockPhase).U[0] += uint64(steps)
+	return rep, e.AdvanceCycle(k, "h", steps), nil
+}
+
+// InnerRound is LocalRound with steps of the inner optimiser (InnerKnobs).
+func InnerRound(ctx context.Context, e *Env, k Values) (rep Report, ends bool, err error) {
+	loss, steps := make([]float32, len(e.Mine)), e.Shape(k).SliceSteps("h")
+	if err := e.InnerSteps(ctx, k, steps, loss); err != nil {
+		return Report{}, false, err
 	}
-	return rep, ends, nil
+	rep = e.ReportSteps(k, int64(len(e.Roster.Members)*steps))
+	rep.Points = e.LatePoints("loss", loss)
+	return rep, e.AdvanceCycle(k, "h", steps), nil
 }
 
 // LocalSteps takes h optimiser steps with the members in rows. g is CohortScratch. last, indexed by row, receives
@@ -377,6 +383,18 @@ var KnobH = Knob{
 func (s Shape) SliceSteps(length string) int {
 	left := s.K.I(length) - int(min(s.Phase, uint64(s.K.I(length))))
 	return max(1, min(left, s.K.I("slice")))
+}
+
+// AdvanceCycle counts the steps of a round in block phase. It reports whether they complete the cycle, whose number of
+// steps is the value of the knob length; the next cycle then begins.
+func (e *Env) AdvanceCycle(k Values, length string, steps int) (ends bool) {
+	phase := e.Record(BlockPhase).U
+	if ends = e.Shape(k).EndsCycle(length); ends {
+		phase[0] = 0
+	} else {
+		phase[0] += uint64(steps)
+	}
+	return ends
 }
 
 // EndsCycle reports whether the next round completes its cycle.

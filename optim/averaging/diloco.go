@@ -65,19 +65,17 @@ Reductions: eta 1 and momentum 0 make xbar the mean of the replicas: local AdamW
 type diLoCo struct{}
 
 func (diLoCo) Round(ctx context.Context, e *optim.Env, k optim.Values, round uint64) (optim.Report, error) {
-	n, M, shape := len(e.Mine), e.Layout.Params, e.Shape(k)
+	n, M := len(e.Mine), e.Layout.Params
 	x, xbar := e.Block(optim.BlockX), e.Block(optim.BlockXBar)
-	loss, steps := make([]float32, n), shape.SliceSteps("h")
+	loss, steps := make([]float32, n), e.Shape(k).SliceSteps("h")
 	if err := diLoCoSteps(ctx, e, k, round, steps, loss); err != nil {
 		return optim.Report{}, err
 	}
 	rep := e.ReportSteps(k, int64(len(e.Roster.Members)*steps))
 	rep.Points = e.LatePoints("loss", loss)
-	if !shape.EndsCycle("h") {
-		e.Record(optim.BlockPhase).U[0] += uint64(steps)
+	if !e.AdvanceCycle(k, "h", steps) {
 		return rep, nil
 	}
-	e.Record(optim.BlockPhase).U[0] = 0
 	d := e.Scratch(1, M)
 	if err := e.Comm.AllReduce(ctx, "outer", e.Roster, x, d, true); err != nil {
 		return rep, err

@@ -96,15 +96,13 @@ func (localSGD) Round(ctx context.Context, e *optim.Env, k optim.Values, _ uint6
 	}
 	rep := e.ReportSteps(k, int64(len(e.Roster.Members)*steps))
 	rep.Points = e.LatePointsOf("loss", loss)
-	if !localSGDWarm(shape) && !shape.EndsCycle("h") {
-		e.Record(optim.BlockPhase).U[0] += uint64(steps)
-		return rep, nil
-	}
 	if localSGDWarm(shape) {
 		e.Record(optim.BlockWarm).U[0]++
 		return rep, nil
 	}
-	e.Record(optim.BlockPhase).U[0] = 0
+	if !e.AdvanceCycle(k, "h", steps) {
+		return rep, nil
+	}
 	if err := e.Comm.AllReduce(ctx, "average", e.Roster, x, r, true); err != nil {
 		return rep, err
 	}

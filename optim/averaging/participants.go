@@ -71,12 +71,9 @@ func (c cycle) step(e *optim.Env, k optim.Values) (optim.Step, []*float32) {
 func (c cycle) endRound(e *optim.Env, k optim.Values, loss []*float32) optim.Report {
 	rep := e.ReportSteps(k, int64(len(c.in.Members)*c.steps))
 	rep.Points = e.LatePointsOf("loss", loss)
-	phase := e.Record(optim.BlockPhase).U
-	if !c.ends {
-		phase[0] += uint64(c.steps)
+	if !e.AdvanceCycle(k, "h", c.steps) {
 		return rep
 	}
-	phase[0] = 0
 	e.Record(optim.BlockCycle).U[0]++
 	for _, m := range c.in.Members {
 		rep.Edges = append(rep.Edges, collective.Edge{From: m, To: m, Op: "average"})

@@ -103,19 +103,11 @@ Reductions: with keep = chunk and values float32 it is DiLoCo without outer mome
 type sparseLoCo struct{}
 
 func (sparseLoCo) Round(ctx context.Context, e *optim.Env, k optim.Values, _ uint64) (optim.Report, error) {
-	n, shape := len(e.Mine), e.Shape(k)
-	x, xbar, residual := e.Block(optim.BlockX), e.Block(optim.BlockXBar), e.Block(optim.BlockResidual)
-	loss, steps := make([]float32, n), shape.SliceSteps("h")
-	if err := e.InnerSteps(ctx, k, steps, loss); err != nil {
-		return optim.Report{}, err
+	rep, ends, err := optim.InnerRound(ctx, e, k)
+	if err != nil || !ends {
+		return rep, err
 	}
-	rep := e.ReportSteps(k, int64(len(e.Roster.Members)*steps))
-	rep.Points = e.LatePoints("loss", loss)
-	if !shape.EndsCycle("h") {
-		e.Record(optim.BlockPhase).U[0] += uint64(steps)
-		return rep, nil
-	}
-	e.Record(optim.BlockPhase).U[0] = 0
+	n, x, xbar, residual := len(e.Mine), e.Block(optim.BlockX), e.Block(optim.BlockXBar), e.Block(optim.BlockResidual)
 	addChange := optim.Assign(residual, optim.T(k.F("beta"), residual), optim.T(1, xbar), optim.T(-1, x))
 	if err := e.Engine.Do(ctx, optim.Update(n, addChange)); err != nil {
 		return rep, err

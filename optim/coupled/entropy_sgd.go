@@ -101,7 +101,7 @@ With momentum mu on both steps and inner zeroed it is Nesterov SGD with the grad
 type entropySGD struct{}
 
 func (entropySGD) Round(ctx context.Context, e *optim.Env, k optim.Values, _ uint64) (optim.Report, error) {
-	M, phase, shape := e.Layout.Params, e.Record(optim.BlockPhase).U, e.Shape(k)
+	M, shape := e.Layout.Params, e.Shape(k)
 	c := innerCycle{
 		rows:        engine.Rows(1),
 		x:           e.Block(optim.BlockX),
@@ -114,7 +114,7 @@ func (entropySGD) Round(ctx context.Context, e *optim.Env, k optim.Values, _ uin
 	if c.y.Rows == 0 {
 		c.y, c.z = e.Scratch(1, M), e.Scratch(1, M)
 	}
-	if phase[0] == 0 {
+	if shape.Phase == 0 {
 		if err := e.Engine.Do(ctx, c.begin(e, k, true)...); err != nil {
 			return optim.Report{}, err
 		}
@@ -133,11 +133,9 @@ func (entropySGD) Round(ctx context.Context, e *optim.Env, k optim.Values, _ uin
 	}
 	rep := e.ReportSharedSteps(k, int64(steps))
 	rep.Points = append(e.LatePoints("loss", loss), e.PopulationPoint(seriesGamma.Name, 1/k.Get("gamma"))...)
-	if !shape.EndsCycle("ell") {
-		phase[0] += uint64(steps)
+	if !e.AdvanceCycle(k, "ell", steps) {
 		return rep, nil
 	}
-	phase[0] = 0
 	mu := k.F("momentum_out")
 	if mu < 0 {
 		mu = k.F("momentum")

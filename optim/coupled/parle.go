@@ -129,7 +129,7 @@ infinity it is n SGDs of rate 2*eta*(1 + 2*eta), for any gamma.`,
 type parle struct{}
 
 func (parle) Round(ctx context.Context, e *optim.Env, k optim.Values, _ uint64) (optim.Report, error) {
-	n, phase, shape := len(e.Mine), e.Record(optim.BlockPhase).U, e.Shape(k)
+	n, shape := len(e.Mine), e.Shape(k)
 	arxiv := k.Is("variant", "arxiv")
 	c := innerCycle{
 		rows:      engine.Rows(n),
@@ -149,7 +149,7 @@ func (parle) Round(ctx context.Context, e *optim.Env, k optim.Values, _ uint64) 
 	steps, loss, g := shape.SliceSteps("ell"), make([]float32, n), e.CohortScratch(n)
 	err := e.InCohorts(ctx, n, k.Orthogonalises(), func(e *optim.Env, lo, hi int, at engine.Row) error {
 		part := c.part(lo, hi, at)
-		if phase[0] == 0 {
+		if shape.Phase == 0 {
 			if err := e.Engine.Do(ctx, part.begin(e, k, arxiv)...); err != nil {
 				return err
 			}
@@ -173,11 +173,9 @@ func (parle) Round(ctx context.Context, e *optim.Env, k optim.Values, _ uint64) 
 		e.PopulationPoint(seriesGamma.Name, 1/k.Get("gamma")),
 		e.PopulationPoint(seriesRho.Name, 1/k.Get("rho")),
 	)
-	if !shape.EndsCycle("ell") {
-		phase[0] += uint64(steps)
+	if !e.AdvanceCycle(k, "ell", steps) {
 		return rep, nil
 	}
-	phase[0] = 0
 	return rep, parleCouple(ctx, e, k, c, g)
 }
 

@@ -98,18 +98,10 @@ Reductions: momentum 0 and eta 1 put a pair with equal s at the mean of its x; t
 type noLoCo struct{}
 
 func (noLoCo) Round(ctx context.Context, e *optim.Env, k optim.Values, round uint64) (optim.Report, error) {
-	n, shape := len(e.Mine), e.Shape(k)
-	loss, steps := make([]float32, n), shape.SliceSteps("h")
-	if err := e.InnerSteps(ctx, k, steps, loss); err != nil {
-		return optim.Report{}, err
+	rep, ends, err := optim.InnerRound(ctx, e, k)
+	if err != nil || !ends {
+		return rep, err
 	}
-	rep := e.ReportSteps(k, int64(len(e.Roster.Members)*steps))
-	rep.Points = e.LatePoints("loss", loss)
-	if !shape.EndsCycle("h") {
-		e.Record(optim.BlockPhase).U[0] += uint64(steps)
-		return rep, nil
-	}
-	e.Record(optim.BlockPhase).U[0] = 0
 	pairs := Pairing(e.Rand(noise.Pair, round, 0), e.Roster.Members)
 	var edges []collective.Edge
 	for _, pair := range pairs {
