@@ -91,3 +91,35 @@ func testNames(t *testing.T) (out []string) {
 	}
 	return out
 }
+
+// TestArchitectureNamesPackages: the map has every package, by its path or by its path within a subsystem.
+func TestArchitectureNamesPackages(t *testing.T) {
+	page, err := os.ReadFile("architecture.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	packages := map[string]bool{}
+	err = fs.WalkDir(os.DirFS(".."), ".", func(name string, _ fs.DirEntry, err error) error {
+		if strings.Contains(name, "/") && strings.HasSuffix(name, ".go") {
+			packages[path.Dir(name)] = true
+		}
+		return err
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for dir := range packages {
+		_, within, _ := strings.Cut(dir, "/")
+		_, last, _ := strings.Cut(within, "/")
+		named := func(name string) bool {
+			return name != "" && regexp.MustCompile("`"+regexp.QuoteMeta(name)+"/?`").Match(page)
+		}
+		if dir != "docs" && !strings.HasSuffix(dir, "test") && !strings.Contains(dir, "/internal/") &&
+			!named(dir) && !named(within) && !named(last) {
+			t.Errorf("architecture.md does not name the package %s", dir)
+		}
+	}
+	if len(packages) < 100 {
+		t.Errorf("only %d packages were found", len(packages))
+	}
+}
