@@ -68,7 +68,6 @@ Reductions: h 1 without momentum, blocking, is x_i = x_j = (x_i + x_j)/2 - eta*(
 			Doc: "independent: the pairs of a round are drawn one after another, with replacement; matching: every " +
 				"member is in one pair, but one if their number is odd",
 			Choices: []string{"independent", "matching"},
-			Max:     1,
 		},
 		{
 			Name:  "mode",
