@@ -185,41 +185,26 @@ func (f *Fleet) showResult(m *panel.Host, msg actionResult) tea.Cmd {
 	return f.Survey(m)
 }
 
-func (f *Fleet) commands() []panel.Command {
-	return []panel.Command{
-		{
-			Name:   "kill",
+func (f *Fleet) commands() (out []panel.Command) {
+	for _, x := range []struct {
+		action event.Action
+		title  string
+	}{
+		{event.Kill, "kill a worker, to test failures (asks)"},
+		{event.Cordon, "assign no more members to a worker"},
+		{event.Drain, "move a worker's members to the others now"},
+		{event.Uncordon, "assign members to a worker again"},
+	} {
+		out = append(out, panel.Command{
+			Name:   string(x.action),
 			Args:   "WORKER",
-			Title:  "kill a worker, to test failures (asks)",
+			Title:  x.title,
 			Why:    (*panel.Host).WhyNoCommand,
-			Values: f.values(event.Kill),
-			Do:     f.doWorkers(event.Kill),
-		},
-		{
-			Name:   "cordon",
-			Args:   "WORKER",
-			Title:  "assign no more members to a worker",
-			Why:    (*panel.Host).WhyNoCommand,
-			Values: f.values(event.Cordon),
-			Do:     f.doWorkers(event.Cordon),
-		},
-		{
-			Name:   "drain",
-			Args:   "WORKER",
-			Title:  "move a worker's members to the others now",
-			Why:    (*panel.Host).WhyNoCommand,
-			Values: f.values(event.Drain),
-			Do:     f.doWorkers(event.Drain),
-		},
-		{
-			Name:   "uncordon",
-			Args:   "WORKER",
-			Title:  "assign members to a worker again",
-			Why:    (*panel.Host).WhyNoCommand,
-			Values: f.values(event.Uncordon),
-			Do:     f.doWorkers(event.Uncordon),
-		},
+			Values: f.values(x.action),
+			Do:     f.doWorkers(x.action),
+		})
 	}
+	return out
 }
 
 // doWorkers returns the command that applies an action to workers, given by number. The coordinator validates it.
