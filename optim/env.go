@@ -40,6 +40,17 @@ type Env struct {
 	dealing  dealing   // how parts were dealt, see Deal
 	parts    [][]int32 // samples of each member, by rank; nil: ranges of the training set
 	onThread bool      // this copy belongs to one executor thread, see InCohorts
+	memoKey  any       // see Memo
+	memo     any
+}
+
+// Memo returns what build returned for this comparable key, and calls it only if the last call of Memo had another key.
+// It is for constants of knobs that take long to compute, never for state: a resumed run builds them again.
+func (e *Env) Memo(key any, build func() any) any {
+	if e.memoKey != key {
+		e.memoKey, e.memo = key, build()
+	}
+	return e.memo
 }
 
 type shape struct{ rows, cols int }

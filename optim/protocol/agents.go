@@ -35,7 +35,7 @@ func (t *Table) runAgents(
 		count[b]--
 		count[c]++
 		count[d]++
-		if t.reached(count) {
+		if t.affectsGoal(a, b, c, d) && t.reached(count) {
 			return done, true, nil
 		}
 	}

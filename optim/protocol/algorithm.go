@@ -75,8 +75,21 @@ const maxAgents = 1 << 20
 // rules defines a finite-state protocol. All fields are pure functions of the knobs.
 type rules struct {
 	table func(k optim.Values) *Table
-	begin func(k optim.Values) ([]uint64, error) // number of agents that start in each state
-	right func(k optim.Values) string            // expected output, "" if there is none; nil: the protocol expects none
+	// what the table depends on, comparable; nil: a constant
+	key    func(k optim.Values) any
+	states func(k optim.Values) int               // number of states of the table
+	begin  func(k optim.Values) ([]uint64, error) // number of agents that start in each state
+	right  func(k optim.Values) string            // expected output, "" if there is none; nil: the protocol expects none
+	// outputs that have a series of their share, for a protocol of many states; nil: each state has one
+	outputs []string
+}
+
+// shares returns the states of t or the outputs that have a series.
+func (r rules) shares(t *Table) []string {
+	if r.outputs != nil {
+		return r.outputs
+	}
+	return t.States
 }
 
 // protocol completes a, which has name, title, paper, doc and the protocol's specific knobs, to an algorithm that runs
@@ -96,7 +109,11 @@ func protocol(a optim.Algorithm, slice float64, r rules) *optim.Algorithm {
 			},
 		)
 	}
-	for _, name := range r.table(a.Defaults()).shareNames() {
+	var t *Table
+	if r.outputs == nil {
+		t = r.table(a.Defaults())
+	}
+	for _, name := range r.shares(t) {
 		a.Series = append(
 			a.Series,
 			optim.Series{
@@ -111,26 +128,6 @@ func protocol(a optim.Algorithm, slice float64, r rules) *optim.Algorithm {
 	p := finite{name: a.Name, rules: r}
 	a.Blocks, a.Check, a.Bytes, a.Program = p.blocks, p.check, gatherBytes, p
 	return &a
-}
-
-// maxStateSeries is the largest number of states for which each state has a series. With more states each output has
-// one.
-const maxStateSeries = 8
-
-// shareNames returns the states or outputs that have a series.
-func (t *Table) shareNames() []string {
-	if len(t.States) <= maxStateSeries {
-		return t.States
-	}
-	return t.Outputs
-}
-
-// shareCounts returns the number of agents of each of shareNames.
-func (t *Table) shareCounts(count []uint64) []uint64 {
-	if len(t.States) <= maxStateSeries {
-		return count
-	}
-	return t.byOutput(count)
 }
 
 // finite is the program of a finite-state protocol.
@@ -155,7 +152,7 @@ func (p finite) byAgents(k optim.Values, states int) bool {
 // number of meetings done; and the end of the execution. The name of the first block contains the protocol's name,
 // because the states of another protocol have other meanings.
 func (p finite) blocks(k optim.Values, _ engine.Layout) []optim.Block {
-	states := len(p.table(k).States)
+	states := p.states(k)
 	b := optim.Block{Name: optim.BlockCounts + "." + p.name, Cols: states, Type: engine.U64, Record: true}
 	if p.byAgents(k, states) {
 		b.Name, b.Cols = optim.BlockAgents+"."+p.name, k.I("n")
@@ -164,7 +161,7 @@ func (p finite) blocks(k optim.Values, _ engine.Layout) []optim.Block {
 }
 
 func (p finite) check(s optim.Shape) error {
-	if p.byAgents(s.K, len(p.table(s.K).States)) && s.K.I("n") > maxAgents {
+	if p.byAgents(s.K, p.states(s.K)) && s.K.I("n") > maxAgents {
 		return usererr.Errorf("agent by agent n goes up to %d, and it is %d: lower n, or set simulation = counts",
 			maxAgents, s.K.I("n"))
 	}

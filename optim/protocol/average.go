@@ -49,15 +49,21 @@ Bytes: 16 per member to every other worker in each round.`,
 		},
 	},
 }, 0.25, rules{
-	table: func(k optim.Values) *Table { return must(average(k.I("m"), k.I("d"))) },
+	states: averageStates,
+	key:    func(k optim.Values) any { return [2]int{k.I("m"), k.I("d")} },
+	table:  func(k optim.Values) *Table { return must(average(k.I("m"), k.I("d"))) },
 	begin: func(k optim.Values) ([]uint64, error) {
 		if k.I("m")%2 == 0 {
 			return nil, usererr.Errorf("m = %d: weights are odd", k.I("m"))
 		}
-		return startMajority(k.I("m") + 2*k.I("d") + 1)(k)
+		return startMajority(averageStates)(k)
 	},
-	right: majorityOutput,
+	right:   majorityOutput,
+	outputs: []string{"A", "B"},
 })
+
+// averageStates returns the number of states. An even m, which begin rejects, is rounded down.
+func averageStates(k optim.Values) int { return k.I("m") - (1 - k.I("m")%2) + 2*k.I("d") + 1 }
 
 // mostWeight is the largest weight that the knob m allows. The table has a row and a column for each state: with it, 34
 // MB.

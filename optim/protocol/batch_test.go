@@ -14,7 +14,7 @@ func TestBatch(t *testing.T) {
 	const draws = 60000
 	table := must(newTable("mix", []string{"0", "1", "2"}, make([]string, 3), goal{kind: silent},
 		func(a, b uint16) (uint16, uint16) { return a, (a + 2*b + 1) % 3 }))
-	for _, first := range [][]uint64{{3, 2, 2}, {1, 1, 0}, {2, 1, 1}} {
+	for i, first := range [][]uint64{{3, 2, 2}, {1, 1, 0}, {2, 1, 1}, {3, 2, 2}, {2, 1, 1}} {
 		var n uint64
 		var agents []uint64
 		for s, c := range first {
@@ -23,6 +23,7 @@ func TestBatch(t *testing.T) {
 		}
 		got, want := map[string]int{}, map[string]int{}
 		c, r := newCountSimulator(table, n), testSource(n)
+		c.oneByOne = i > 2
 		for range draws {
 			count := slices.Clone(first)
 			met, _ := c.batch(count, 1<<40, r)

@@ -41,6 +41,7 @@ Bytes: 16 per member to every other worker in each round.`,
 		},
 	},
 }, 0.25, rules{
+	states: constant(2),
 	table: func(optim.Values) *Table {
 		return must(
 			newTable(
@@ -82,14 +83,16 @@ Series: loss is the share of agents that are leaders beyond the one.
 Bytes: 16 per member to every other worker in each round.`,
 	Knobs: []optim.Knob{knobN},
 }, 10, rules{
+	states: constant(2),
 	table: func(optim.Values) *Table {
 		return must(
-			newTable("leader", []string{"L", "F"}, make([]string, 2), goal{atMost, 0, 1}, func(a, b uint16) (uint16, uint16) {
-				if a == 0 && b == 0 {
-					return 0, 1
-				}
-				return a, b
-			}),
+			newTable(
+				"leader",
+				[]string{"L", "F"},
+				make([]string, 2),
+				goal{atMost, []uint16{0}, 1},
+				partialRule(map[pair]pair{{0, 0}: {0, 1}}),
+			),
 		)
 	},
 	begin: func(k optim.Values) ([]uint64, error) { return []uint64{uint64(k.I("n")), 0}, nil },
@@ -97,9 +100,9 @@ Bytes: 16 per member to every other worker in each round.`,
 
 // startMajority returns the initial counts of a protocol whose first two states are A and B. No agent starts in another
 // state.
-func startMajority(states int) func(k optim.Values) ([]uint64, error) {
+func startMajority(states func(optim.Values) int) func(k optim.Values) ([]uint64, error) {
 	return func(k optim.Values) ([]uint64, error) {
-		count := make([]uint64, states)
+		count := make([]uint64, states(k))
 		var err error
 		count[0], count[1], err = majorityCounts(k)
 		return count, err
@@ -123,6 +126,7 @@ Series: loss is the share of agents without the correct output.
 Bytes: 16 per member to every other worker in each round.`,
 	Knobs: []optim.Knob{knobN, knobGap},
 }, 0.5, rules{
+	states: constant(4),
 	table: func(optim.Values) *Table {
 		const A, B, a, b = 0, 1, 2, 3
 		next := map[pair]pair{{A, B}: {a, b}, {B, A}: {b, a}, {A, b}: {A, a}, {b, A}: {a, A}, {B, a}: {B, b}, {a, B}: {b, B}}
@@ -136,9 +140,12 @@ Bytes: 16 per member to every other worker in each round.`,
 			),
 		)
 	},
-	begin: startMajority(4),
+	begin: startMajority(constant(4)),
 	right: majorityOutput,
 })
+
+// constant returns a function of the knobs that does not depend on them.
+func constant(n int) func(optim.Values) int { return func(optim.Values) int { return n } }
 
 // partialRule returns a rule from a table of pairs. Pairs that are missing keep their states.
 func partialRule(next map[pair]pair) rule {
@@ -177,6 +184,8 @@ Bytes: 16 per member to every other worker in each round.`,
 		},
 	},
 }, 0.25, rules{
+	states: constant(3),
+	key:    func(k optim.Values) any { return k.Get("rule") },
 	table: func(k optim.Values) *Table {
 		const A, B, U = 0, 1, 2
 		next := map[pair]pair{{A, B}: {U, U}, {B, A}: {U, U}, {A, U}: {A, A}, {U, A}: {A, A}, {B, U}: {B, B}, {U, B}: {B, B}}
@@ -193,6 +202,6 @@ Bytes: 16 per member to every other worker in each round.`,
 			),
 		)
 	},
-	begin: startMajority(3),
+	begin: startMajority(constant(3)),
 	right: majorityOutput,
 })

@@ -7,9 +7,10 @@ import "context"
 //
 // Batch (Berenbrink, Hammer, Kaaser, Meyer, Penschuck, Tran: Simulating population protocols in sub-constant time per
 // interaction, 2020). It first draws the number l of meetings, about sqrt(pi*n/8), before one shares an agent with an
-// earlier one of the batch. The 2l agents of these meetings are a sample without replacement, whose states and pairing
-// are hypergeometric. The meeting that shares an agent follows. A batch that would pass the end of the round is cut
-// there, which is exact because meetings are independent.
+// earlier one of the batch. The 2l agents of these meetings are a sample without replacement, whose states are
+// hypergeometric; so is their pairing, drawn by states or, with many states, agent by agent. The meeting that shares an
+// agent follows. A batch that would pass the end of the round is cut there, which is exact because meetings are
+// independent.
 //
 // Jump. If most meetings change nothing, the number of meetings before the next change is geometric.
 //
@@ -23,13 +24,15 @@ type countSimulator struct {
 	t          *Table
 	n          uint64
 	disjoint   []float64   // see the function disjoint
-	jumpBelow  float64     // probability of a change in a meeting below which jumps take fewer draws than batches
+	jumpBelow  float64     // probability of a change in a meeting below which jumps are faster than batches
 	saved      []uint64    // counts before the batch
 	initiators []uint64    // initiators of the batch, by state
 	responders []uint64    // responders of the batch, by state
 	split      []uint64    // responders that meet initiators of one state, by state
 	used       []uint64    // agents of the batch, by their state after it
 	meetings   []pairCount // meetings of the batch
+	oneByOne   bool        // pair the agents of a batch one by one, since there are more pairs of states than meetings
+	order      []uint16    // responders of the batch in random order, if oneByOne
 }
 
 // pairCount is the number of meetings of one ordered pair of states in a batch.
@@ -37,6 +40,10 @@ type pairCount struct {
 	pair
 	times uint64
 }
+
+// jumpsPerBatch is the number of jumps that take about as long as a batch of many states. Both add up the weight of all
+// pairs of states, so that it does not grow with them.
+const jumpsPerBatch = 20
 
 func newCountSimulator(t *Table, n uint64) *countSimulator {
 	s := len(t.States)
@@ -48,7 +55,8 @@ func newCountSimulator(t *Table, n uint64) *countSimulator {
 	for _, p := range c.disjoint[1:] {
 		mean += p
 	}
-	c.jumpBelow = float64(s*s+s) / mean
+	c.oneByOne = float64(s*s) > max(jumpsPerBatch, mean)
+	c.jumpBelow = float64(min(s*s+s, jumpsPerBatch)) / mean
 	return c
 }
 
@@ -94,18 +102,35 @@ func (c *countSimulator) jump(count []uint64, w, left uint64, r *source) (done u
 		return left, false
 	}
 	x := r.below(w)
-	for _, p := range c.t.effective {
-		pairs := count[p.a] * count[p.b]
-		if p.a == p.b {
-			pairs -= count[p.a]
+	c.apply(count, c.effectivePair(count, x), 1)
+	return n + 1, c.t.reached(count)
+}
+
+// effectivePair returns the states of pair x of the ordered pairs of agents whose meeting changes a count, sorted by
+// their states.
+func (c *countSimulator) effectivePair(count []uint64, x uint64) pair {
+	a := uint16(0)
+	for ; ; a++ {
+		if count[a] == 0 {
+			continue
 		}
+		pairs := count[a] * c.t.partners(a, count)
 		if x < pairs {
-			c.apply(count, p, 1)
 			break
 		}
 		x -= pairs
 	}
-	return n + 1, c.t.reached(count)
+	for _, b := range c.t.effective[a] {
+		pairs := count[a] * count[b]
+		if a == b {
+			pairs -= count[a]
+		}
+		if x < pairs {
+			return pair{a, b}
+		}
+		x -= pairs
+	}
+	panic("protocol: the pair is beyond the weight of the counts")
 }
 
 // apply updates count by the given number of meetings of the ordered pair p.
@@ -148,6 +173,18 @@ func (c *countSimulator) meetDisjoint(count []uint64, l uint64, r *source) {
 	for s := range count {
 		count[s] -= c.responders[s]
 	}
+	if c.oneByOne {
+		c.pairOneByOne(r)
+	} else {
+		c.pairByStates(l, r)
+	}
+	for s := range count {
+		count[s] += c.used[s]
+	}
+}
+
+// pairByStates pairs the l initiators with the responders, state by state.
+func (c *countSimulator) pairByStates(l uint64, r *source) {
 	free := l
 	for a, k := range c.initiators {
 		if k == 0 {
@@ -160,16 +197,36 @@ func (c *countSimulator) meetDisjoint(count []uint64, l uint64, r *source) {
 				continue
 			}
 			c.responders[b] -= times
-			p := pair{uint16(a), uint16(b)}
-			c.meetings = append(c.meetings, pairCount{p, times})
-			x, y := c.t.meet(p.a, p.b)
-			c.used[x] += times
-			c.used[y] += times
+			c.record(pair{uint16(a), uint16(b)}, times)
 		}
 	}
-	for s := range count {
-		count[s] += c.used[s]
+}
+
+// pairOneByOne pairs the initiators with the responders in a random order.
+func (c *countSimulator) pairOneByOne(r *source) {
+	c.order = c.order[:0]
+	for b, k := range c.responders {
+		for range k {
+			c.order = append(c.order, uint16(b))
+		}
 	}
+	left := c.order
+	for a, k := range c.initiators {
+		for range k {
+			j := r.below(uint64(len(left)))
+			left[0], left[j] = left[j], left[0]
+			c.record(pair{uint16(a), left[0]}, 1)
+			left = left[1:]
+		}
+	}
+}
+
+// record adds meetings of the pair p to the batch.
+func (c *countSimulator) record(p pair, times uint64) {
+	c.meetings = append(c.meetings, pairCount{p, times})
+	x, y := c.t.meet(p.a, p.b)
+	c.used[x] += times
+	c.used[y] += times
 }
 
 // collide does a meeting of a uniform random ordered pair of which at least one agent is among the u agents of the

@@ -20,11 +20,19 @@ var Parity = Spec{
 // Own runs the user's rule table; without one it runs Parity.
 var Own = ruleTable(Parity, must(Parity.Compile()))
 
+// maxStateSeries is the largest number of states of a rule table for which each state has a series. With more states
+// each output has one.
+const maxStateSeries = 8
+
 // ruleTable returns the algorithm that runs t, the compiled table of s.
 func ruleTable(s Spec, t *Table) *optim.Algorithm {
 	r := rules{
-		table: func(optim.Values) *Table { return t },
-		begin: func(k optim.Values) ([]uint64, error) { return s.begin(uint64(k.I("n"))) },
+		states: constant(len(t.States)),
+		table:  func(optim.Values) *Table { return t },
+		begin:  func(k optim.Values) ([]uint64, error) { return s.begin(uint64(k.I("n"))) },
+	}
+	if len(t.States) > maxStateSeries {
+		r.outputs = t.Outputs
 	}
 	if s.Expect != "" {
 		r.right = func(optim.Values) string { return s.Expect }

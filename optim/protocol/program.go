@@ -116,7 +116,12 @@ type executions struct {
 
 // Round implements optim.Program.
 func (p finite) Round(ctx context.Context, e *optim.Env, k optim.Values, round uint64) (optim.Report, error) {
-	s := &executions{finite: p, e: e, k: k, round: round, table: p.table(k), n: uint64(k.I("n")), want: -1,
+	var key any = p.name
+	if p.key != nil {
+		key = p.key(k)
+	}
+	table := e.Memo(key, func() any { return p.table(k) }).(*Table)
+	s := &executions{finite: p, e: e, k: k, round: round, table: table, n: uint64(k.I("n")), want: -1,
 		agents: e.Record(optim.BlockAgents + "." + p.name), counts: e.Record(optim.BlockCounts + "." + p.name)}
 	if p.right != nil {
 		s.want = slices.Index(s.table.Outputs, p.right(k))
@@ -126,7 +131,7 @@ func (p finite) Round(ctx context.Context, e *optim.Env, k optim.Values, round u
 	}
 	s.tally = make([]uint64, len(s.table.States))
 	series := []string{seriesLoss.Name}
-	for _, name := range s.table.shareNames() {
+	for _, name := range p.shares(s.table) {
 		series = append(series, "share."+name)
 	}
 	return advance(ctx, e, k, series, s, s.answer)
@@ -195,7 +200,10 @@ func (s *executions) run(ctx context.Context, r engine.Row, m engine.Member, lef
 func (s *executions) measure(r engine.Row) []float64 {
 	count := s.count(r)
 	out := []float64{s.table.loss(count, s.n, s.want)}
-	for _, c := range s.table.shareCounts(count) {
+	if s.outputs != nil {
+		count = s.table.byOutput(count)
+	}
+	for _, c := range count {
 		out = append(out, float64(c)/float64(s.n))
 	}
 	return out

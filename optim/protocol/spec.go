@@ -165,7 +165,7 @@ func (s Spec) goal() (goal, error) {
 		return goal{}, fmt.Errorf("converged = %q: write \"consensus\", \"silent\", or a limit such as \"L<=1\"", s.Converged)
 	}
 	i, err := s.state(strings.TrimSpace(name), "converged")
-	return goal{atMost, i, n}, err
+	return goal{atMost, []uint16{i}, n}, err
 }
 
 // begin returns how many of n agents start in each state.

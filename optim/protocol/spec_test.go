@@ -1,6 +1,7 @@
 package protocol
 
 import (
+	"reflect"
 	"slices"
 	"strings"
 	"testing"
@@ -120,7 +121,7 @@ func TestSpecRoundTrip(t *testing.T) {
 		t.Fatal(err)
 	}
 	want := ApproximateMajority.Program.(finite).table(ApproximateMajority.Defaults())
-	if !slices.Equal(again.next, want.next) || !slices.Equal(again.effective, want.effective) ||
+	if !slices.Equal(again.next, want.next) || !reflect.DeepEqual(again.effective, want.effective) ||
 		!slices.Equal(again.output, want.output) {
 		t.Error("two-way approximate majority as a rule table is another table")
 	}
@@ -242,5 +243,38 @@ func TestResultIndependentOfOthers(t *testing.T) {
 	}
 	if done != 6 || reached < last || reached > last+k.Get("slice") {
 		t.Errorf("%d executions ended by a time of %g, and the last of 6 at %g", done, reached, last)
+	}
+}
+
+// TestReportedSeriesAreDeclared: a round reports only series that the algorithm declares, for few states and for many,
+// and the table has the states that the blocks are declared for.
+func TestReportedSeriesAreDeclared(t *testing.T) {
+	for _, c := range []struct {
+		a   *optim.Algorithm
+		set map[string]float64
+	}{
+		{OR, nil},
+		{Leader, nil},
+		{ExactMajority, nil},
+		{ApproximateMajority, nil},
+		{AverageAndConquer, map[string]float64{"m": 1}},
+		{AverageAndConquer, nil},
+		{GossipMean, nil},
+		{Own, nil},
+	} {
+		k := c.a.Values(c.set)
+		if p, ok := c.a.Program.(finite); ok && p.states(k) != len(p.table(k).States) {
+			t.Errorf("%s %v: %d states of %d", c.a.Name, c.set, p.states(k), len(p.table(k).States))
+		}
+		e := singleWorkerEnv(c.a, k, 1, collective.IDs(2))
+		rep, err := c.a.Program.Round(t.Context(), e, k, 0)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, p := range rep.Points {
+			if !slices.ContainsFunc(c.a.Series, func(s optim.Series) bool { return s.Name == p.Series }) {
+				t.Errorf("%s %v reports the series %s", c.a.Name, c.set, p.Series)
+			}
+		}
 	}
 }

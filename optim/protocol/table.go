@@ -21,8 +21,9 @@ type Table struct {
 
 	output    []int       // of a state, as an index into Outputs; -1 for none
 	next      [][2]uint16 // of the pair (a, b), at a*len(States)+b
-	effective []pair      // pairs whose meeting changes the counts
+	effective [][]uint16  // of a state a, the states b for which the meeting (a, b) changes the counts, ascending
 	goal      goal
+	class     []int // of a state; a meeting that keeps the agents in each class does not change whether goal holds
 }
 
 type pair struct{ a, b uint16 }
@@ -30,9 +31,9 @@ type pair struct{ a, b uint16 }
 // goal is the condition under which an execution has converged. Once it holds it must hold forever; newTable rejects a
 // rule that violates this. The convergence time is therefore well defined, and a simulation may check the goal late.
 type goal struct {
-	kind  goalKind
-	state uint16 // atMost only
-	limit uint64 // atMost only: the largest number of agents in state
+	kind   goalKind
+	states []uint16 // atMost only
+	limit  uint64   // atMost only: the largest number of agents in states
 }
 
 type goalKind uint8
@@ -40,7 +41,7 @@ type goalKind uint8
 const (
 	consensus goalKind = iota // all agents have the same output
 	silent                    // no meeting can change a count
-	atMost                    // at most limit agents are in the state
+	atMost                    // at most limit agents are in the states
 )
 
 // rule returns the states of two agents after they meet: a is the initiator's state, b the responder's.
@@ -56,12 +57,14 @@ func newTable(name string, states, outputs []string, g goal, r rule) (*Table, er
 		}
 		t.output = append(t.output, slices.Index(t.Outputs, o))
 	}
+	t.class = g.classes(t.output)
+	t.effective = make([][]uint16, len(states))
 	for a := range uint16(len(states)) {
 		for b := range uint16(len(states)) {
 			c, d := r(a, b)
 			t.next = append(t.next, [2]uint16{c, d})
 			if !(c == a && d == b || c == b && d == a) {
-				t.effective = append(t.effective, pair{a, b})
+				t.effective[a] = append(t.effective[a], b)
 			}
 			if !t.preservesGoal(a, b, c, d) {
 				return nil, fmt.Errorf(
@@ -83,17 +86,31 @@ func (t *Table) preservesGoal(a, b, c, d uint16) bool {
 	case consensus:
 		return o < 0 || t.output[b] != o || t.output[c] == o && t.output[d] == o
 	case atMost:
-		in := func(x, y uint16) (n int) {
-			for _, s := range []uint16{x, y} {
-				if s == t.goal.state {
-					n++
-				}
-			}
-			return n
-		}
-		return in(c, d) <= in(a, b)
+		return t.class[c]+t.class[d] <= t.class[a]+t.class[b]
 	}
 	return true
+}
+
+// classes returns Table.class for a goal; output is Table.output. For atMost, class 1 has the states of the goal.
+func (g goal) classes(output []int) []int {
+	class := make([]int, len(output))
+	for s := range class {
+		switch {
+		case g.kind == consensus:
+			class[s] = output[s]
+		case g.kind == silent:
+			class[s] = s
+		case slices.Contains(g.states, uint16(s)):
+			class[s] = 1
+		}
+	}
+	return class
+}
+
+// affectsGoal reports whether the meeting a,b -> c,d may change whether the goal holds.
+func (t *Table) affectsGoal(a, b, c, d uint16) bool {
+	v, w, x, y := t.class[a], t.class[b], t.class[c], t.class[d]
+	return !(v == x && w == y || v == y && w == x)
 }
 
 // meet returns the states of two agents after they meet, initiator first.
@@ -104,14 +121,24 @@ func (t *Table) meet(a, b uint16) (uint16, uint16) {
 
 // weight returns the number of ordered pairs of agents whose meeting changes a count.
 func (t *Table) weight(count []uint64) (w uint64) {
-	for _, p := range t.effective {
-		x, y := count[p.a], count[p.b]
-		if p.a == p.b && y > 0 {
-			y--
+	for a, x := range count {
+		if x > 0 {
+			w += x * t.partners(uint16(a), count)
 		}
-		w += x * y
 	}
 	return w
+}
+
+// partners returns the number of agents whose meeting with a given initiator in state a changes a count. count includes
+// the initiator.
+func (t *Table) partners(a uint16, count []uint64) (n uint64) {
+	for _, b := range t.effective[a] {
+		n += count[b]
+		if a == b {
+			n--
+		}
+	}
+	return n
 }
 
 // reached reports whether the goal holds for these counts.
@@ -130,9 +157,17 @@ func (t *Table) reached(count []uint64) bool {
 		}
 		return true
 	case atMost:
-		return count[t.goal.state] <= t.goal.limit
+		return t.counted(count) <= t.goal.limit
 	}
 	return t.weight(count) == 0
+}
+
+// counted returns the number of agents in the states of the goal.
+func (t *Table) counted(count []uint64) (n uint64) {
+	for _, s := range t.goal.states {
+		n += count[s]
+	}
+	return n
 }
 
 // loss returns the distance to the goal, in [0, 1]. For consensus it is the share of agents without output want, an
@@ -147,7 +182,8 @@ func (t *Table) loss(count []uint64, n uint64, want int) float64 {
 		}
 		return 1 - float64(by[want])/float64(n)
 	case atMost:
-		return float64(count[t.goal.state]-min(count[t.goal.state], t.goal.limit)) / float64(n)
+		in := t.counted(count)
+		return float64(in-min(in, t.goal.limit)) / float64(n)
 	}
 	return float64(t.weight(count)) / (float64(n) * float64(n-1))
 }
