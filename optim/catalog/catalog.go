@@ -79,9 +79,11 @@ func All() []*optim.Algorithm {
 		population.PB2,
 		protocol.OR,
 		protocol.Leader,
+		protocol.JuntaLeader,
 		protocol.ExactMajority,
 		protocol.ApproximateMajority,
 		protocol.AverageAndConquer,
+		protocol.SplitJoin,
 		protocol.GossipMean,
 		protocol.Own,
 	}, added...)

@@ -85,6 +85,7 @@ func TestWaysAgree(t *testing.T) {
 	values := func(a *optim.Algorithm, set map[string]float64) optim.Values {
 		return a.Values(set)
 	}
+	clock := must(junta{levels: 1, hours: 8, stages: 1}.table())
 	parity, err := Parity.begin(20)
 	if err != nil {
 		t.Fatal(err)
@@ -99,6 +100,8 @@ func TestWaysAgree(t *testing.T) {
 		"two-way":        {ApproximateMajority.Program.(finite).table(values(ApproximateMajority, nil)), []uint64{153, 147, 0}},
 		"one-way":        {ApproximateMajority.Program.(finite).table(values(ApproximateMajority, map[string]float64{"rule": 1})), []uint64{153, 147, 0}},
 		"average":        {must(average(5, 2)), []uint64{53, 47, 0, 0, 0, 0, 0, 0, 0, 0}},
+		"split-join":     {must(splitJoin(6)), slices.Concat([]uint64{26, 25}, make([]uint64, 44))},
+		"junta-leader":   {clock, slices.Concat([]uint64{20}, make([]uint64, len(clock.States)-1))},
 		"parity":         {must(Parity.Compile()), parity},
 		"two agents":     {Leader.Program.(finite).table(optim.Values{}), []uint64{2, 0}},
 	} {

@@ -255,10 +255,13 @@ func TestReportedSeriesAreDeclared(t *testing.T) {
 	}{
 		{OR, nil},
 		{Leader, nil},
+		{JuntaLeader, nil},
 		{ExactMajority, nil},
 		{ApproximateMajority, nil},
 		{AverageAndConquer, map[string]float64{"m": 1}},
 		{AverageAndConquer, nil},
+		{SplitJoin, map[string]float64{"n": 3}},
+		{SplitJoin, nil},
 		{GossipMean, nil},
 		{Own, nil},
 	} {

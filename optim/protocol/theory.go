@@ -30,6 +30,10 @@ func TheoryOf(a *optim.Algorithm, k optim.Values) Theory {
 			return fourStateTheory(n, k.Get("gap"))
 		}
 		return Theory{Note: "O(log n/(s*eps) + log n * log s)"}
+	case SplitJoin:
+		return Theory{Note: "O(log^3 n)"}
+	case JuntaLeader:
+		return Theory{Note: "O(log^2 n)"}
 	case GossipMean:
 		return Theory{2 * math.Log(1/k.Get("tol")) * (n - 1) / n, "about"}
 	}
@@ -113,34 +117,33 @@ type Measured struct {
 	States    int                // number of states with these knobs
 }
 
-// Bounds returns the rows of the table in its order, then the rows of leader election. Measured rows have n agents and
-// the smallest positive gap: 1 if n is odd, else 2. Average and conquer is measured with constant numbers of states,
-// and with about n/gap states where its knob m allows that.
+// Bounds returns the rows of the table in its order, then the rows of leader election, of which the slides lack the
+// last one. Measured rows have n agents and the smallest positive gap: 1 if n is odd, else 2. Average and conquer is
+// measured with constant numbers of states, and with about n/gap states where its knob m allows that.
 func Bounds(n int) []Bound {
-	set := func(more map[string]float64) map[string]float64 {
-		v := map[string]float64{"n": float64(n), "gap": float64(2 - n%2)}
-		maps.Copy(v, more)
-		return v
+	measured := func(a *optim.Algorithm, more map[string]float64) Measured {
+		set := map[string]float64{"n": float64(n)}
+		if _, ok := a.Knob(knobGap.Name); ok {
+			set[knobGap.Name] = float64(2 - n%2)
+		}
+		maps.Copy(set, more)
+		return Measured{a, set, a.Program.(finite).states(a.Values(set))}
 	}
 	average := func(m int) Measured {
-		return Measured{AverageAndConquer, set(map[string]float64{"m": float64(m)}), m + 3}
+		return measured(AverageAndConquer, map[string]float64{"m": float64(m)})
 	}
 	return []Bound{
-		{"4-state exact majority [PVV09, MNRS14]", "4", "super-linear in n", []Measured{{ExactMajority, set(nil), 4}}},
+		{"4-state exact majority [PVV09, MNRS14]", "4", "super-linear in n", []Measured{measured(ExactMajority, nil)}},
 		{"lower bound [MNRS14]", "3", "Omega(n)", nil},
 		{"average and conquer [AGV15]", "const/eps", "O(polylog n)",
 			[]Measured{average(1), average(21), average(101), average(min(mostWeight, n-1+n%2))}},
 		{"lower bound [AGV15]", "4", "Omega(n)", nil},
-		{"split-join [AAEGR17]", "O(log^2 n)", "O(log^3 n)", nil},
+		{"split-join [AAEGR17]", "O(log^2 n)", "O(log^3 n)", []Measured{measured(SplitJoin, nil)}},
 		{"lower bound [AAEGR17]", "<= 1/2 log log n", "Omega(n/polylog n)", nil},
 		{"[AAG18]", "Theta(log n)", "O(log^2 n)", nil},
 		{"[BKKP20]", "O(log n)", "O(log^(3/2) n)", nil},
-		{
-			"leader election, 2 states [AADFP06]",
-			"2",
-			"Theta(n)",
-			[]Measured{{Leader, map[string]float64{"n": float64(n)}, 2}},
-		},
+		{"leader election, 2 states [AADFP06]", "2", "Theta(n)", []Measured{measured(Leader, nil)}},
 		{"leader election [AAEGR17, BGK20]", "log log n", "log n", nil},
+		{"leader election by a junta [GS18]", "O(log log n)", "O(log^2 n)", []Measured{measured(JuntaLeader, nil)}},
 	}
 }
