@@ -124,10 +124,12 @@ func (k *Kernels) dotTiles(j *dotJob, from, to, n int, dw, dy, x []float32) {
 	}
 }
 
-// dotWidth returns the largest number of rows of B, at most n, for which there are tiles.
+// dotWidth returns the number of rows of B of the next tile, of n that remain: the largest for which there are tiles,
+// except that no single row remains if two tiles of several rows cover n. A tile of one row loads more than it
+// multiplies.
 func (k *Kernels) dotWidth(n int) (best int) {
 	for w, tiles := range k.isa.dots {
-		if w <= n && tiles != nil {
+		if rest := n - w; tiles != nil && (rest == 0 || rest > 1 || rest == 1 && best == 0) {
 			best = w
 		}
 	}

@@ -15,542 +15,620 @@ DATA words<>+28(SB)/4, $0x42ac0000
 DATA words<>+32(SB)/4, $0xc2ac0000
 DATA words<>+36(SB)/4, $0x4b400000
 DATA words<>+40(SB)/4, $0x3f800000
-DATA words<>+44(SB)/4, $0x0000001f
-DATA words<>+48(SB)/4, $0x0000001e
-DATA words<>+52(SB)/4, $0x0000001d
-DATA words<>+56(SB)/4, $0x0000001c
-DATA words<>+60(SB)/4, $0x0000001b
-DATA words<>+64(SB)/4, $0x0000001a
-DATA words<>+68(SB)/4, $0x00000019
-DATA words<>+72(SB)/4, $0x00000018
-DATA words<>+76(SB)/4, $0x00000017
-DATA words<>+80(SB)/4, $0x00000016
-DATA words<>+84(SB)/4, $0x00000015
-DATA words<>+88(SB)/4, $0x00000014
-DATA words<>+92(SB)/4, $0x00000013
-DATA words<>+96(SB)/4, $0x00000012
-DATA words<>+100(SB)/4, $0x00000011
-DATA words<>+104(SB)/4, $0x00000010
-DATA words<>+108(SB)/4, $0x0000000f
-DATA words<>+112(SB)/4, $0x0000000e
-DATA words<>+116(SB)/4, $0x0000000d
-DATA words<>+120(SB)/4, $0x0000000c
-DATA words<>+124(SB)/4, $0x0000000b
-DATA words<>+128(SB)/4, $0x0000000a
-DATA words<>+132(SB)/4, $0x00000009
-DATA words<>+136(SB)/4, $0x00000008
-DATA words<>+140(SB)/4, $0x00000007
-DATA words<>+144(SB)/4, $0x00000006
-DATA words<>+148(SB)/4, $0x00000005
-DATA words<>+152(SB)/4, $0x00000004
-DATA words<>+156(SB)/4, $0x00000003
-DATA words<>+160(SB)/4, $0x00000002
-DATA words<>+164(SB)/4, $0x00000001
-DATA words<>+168(SB)/4, $0x00000000
-DATA words<>+172(SB)/4, $0xbbbb55e3
-DATA words<>+176(SB)/4, $0x3ca92b62
-DATA words<>+180(SB)/4, $0x3ca92b62
-DATA words<>+184(SB)/4, $0x3ca92b62
-DATA words<>+188(SB)/4, $0x3ca92b62
-DATA words<>+192(SB)/4, $0x3ca92b62
-DATA words<>+196(SB)/4, $0x3ca92b62
-DATA words<>+200(SB)/4, $0x3ca92b62
-DATA words<>+204(SB)/4, $0x3ca92b62
-DATA words<>+208(SB)/4, $0xbd5c2223
-DATA words<>+212(SB)/4, $0xbd5c2223
-DATA words<>+216(SB)/4, $0xbd5c2223
-DATA words<>+220(SB)/4, $0xbd5c2223
-DATA words<>+224(SB)/4, $0xbd5c2223
-DATA words<>+228(SB)/4, $0xbd5c2223
-DATA words<>+232(SB)/4, $0xbd5c2223
-DATA words<>+236(SB)/4, $0xbd5c2223
-DATA words<>+240(SB)/4, $0x3e0883b4
-DATA words<>+244(SB)/4, $0x3e0883b4
-DATA words<>+248(SB)/4, $0x3e0883b4
-DATA words<>+252(SB)/4, $0x3e0883b4
-DATA words<>+256(SB)/4, $0x3e0883b4
-DATA words<>+260(SB)/4, $0x3e0883b4
-DATA words<>+264(SB)/4, $0x3e0883b4
-DATA words<>+268(SB)/4, $0x3e0883b4
-DATA words<>+272(SB)/4, $0xbeaaaa9a
-DATA words<>+276(SB)/4, $0xbeaaaa9a
-DATA words<>+280(SB)/4, $0xbeaaaa9a
-DATA words<>+284(SB)/4, $0xbeaaaa9a
-DATA words<>+288(SB)/4, $0xbeaaaa9a
-DATA words<>+292(SB)/4, $0xbeaaaa9a
-DATA words<>+296(SB)/4, $0xbeaaaa9a
-DATA words<>+300(SB)/4, $0xbeaaaa9a
-DATA words<>+304(SB)/4, $0x7fffffff
-DATA words<>+308(SB)/4, $0x7fffffff
-DATA words<>+312(SB)/4, $0x7fffffff
-DATA words<>+316(SB)/4, $0x7fffffff
-DATA words<>+320(SB)/4, $0x7fffffff
-DATA words<>+324(SB)/4, $0x7fffffff
-DATA words<>+328(SB)/4, $0x7fffffff
-DATA words<>+332(SB)/4, $0x7fffffff
-DATA words<>+336(SB)/4, $0x3f800000
-DATA words<>+340(SB)/4, $0x3f800000
-DATA words<>+344(SB)/4, $0x3f800000
-DATA words<>+348(SB)/4, $0x3f800000
-DATA words<>+352(SB)/4, $0x3f800000
-DATA words<>+356(SB)/4, $0x3f800000
-DATA words<>+360(SB)/4, $0x3f800000
-DATA words<>+364(SB)/4, $0x3f800000
-DATA words<>+368(SB)/4, $0x40000000
-DATA words<>+372(SB)/4, $0x80000000
-DATA words<>+376(SB)/4, $0x80000000
-DATA words<>+380(SB)/4, $0x80000000
-DATA words<>+384(SB)/4, $0x80000000
-DATA words<>+388(SB)/4, $0x80000000
-DATA words<>+392(SB)/4, $0x80000000
-DATA words<>+396(SB)/4, $0x80000000
-DATA words<>+400(SB)/4, $0x80000000
-DATA words<>+404(SB)/4, $0x3f200000
-DATA words<>+408(SB)/4, $0xbf800000
-DATA words<>+412(SB)/4, $0xbf800000
-DATA words<>+416(SB)/4, $0xbf800000
-DATA words<>+420(SB)/4, $0xbf800000
-DATA words<>+424(SB)/4, $0xbf800000
-DATA words<>+428(SB)/4, $0xbf800000
-DATA words<>+432(SB)/4, $0xbf800000
-DATA words<>+436(SB)/4, $0xbf800000
-DATA words<>+440(SB)/4, $0xbf000000
-DATA words<>+444(SB)/4, $0xbf000000
-DATA words<>+448(SB)/4, $0xbf000000
-DATA words<>+452(SB)/4, $0xbf000000
-DATA words<>+456(SB)/4, $0xbf000000
-DATA words<>+460(SB)/4, $0xbf000000
-DATA words<>+464(SB)/4, $0xbf000000
-DATA words<>+468(SB)/4, $0xbf000000
-DATA words<>+472(SB)/4, $0x3e900000
-DATA words<>+476(SB)/4, $0x3e900000
-DATA words<>+480(SB)/4, $0x3e900000
-DATA words<>+484(SB)/4, $0x3e900000
-DATA words<>+488(SB)/4, $0x3e900000
-DATA words<>+492(SB)/4, $0x3e900000
-DATA words<>+496(SB)/4, $0x3e900000
-DATA words<>+500(SB)/4, $0x3e900000
-DATA words<>+504(SB)/4, $0x3cae70fb
-DATA words<>+508(SB)/4, $0xbd99362a
-DATA words<>+512(SB)/4, $0xbd99362a
-DATA words<>+516(SB)/4, $0xbd99362a
-DATA words<>+520(SB)/4, $0xbd99362a
-DATA words<>+524(SB)/4, $0xbd99362a
-DATA words<>+528(SB)/4, $0xbd99362a
-DATA words<>+532(SB)/4, $0xbd99362a
-DATA words<>+536(SB)/4, $0xbd99362a
-DATA words<>+540(SB)/4, $0x3d539960
-DATA words<>+544(SB)/4, $0x3d539960
-DATA words<>+548(SB)/4, $0x3d539960
-DATA words<>+552(SB)/4, $0x3d539960
-DATA words<>+556(SB)/4, $0x3d539960
-DATA words<>+560(SB)/4, $0x3d539960
-DATA words<>+564(SB)/4, $0x3d539960
-DATA words<>+568(SB)/4, $0x3d539960
-DATA words<>+572(SB)/4, $0x3d1b80e2
-DATA words<>+576(SB)/4, $0x3d1b80e2
-DATA words<>+580(SB)/4, $0x3d1b80e2
-DATA words<>+584(SB)/4, $0x3d1b80e2
-DATA words<>+588(SB)/4, $0x3d1b80e2
-DATA words<>+592(SB)/4, $0x3d1b80e2
-DATA words<>+596(SB)/4, $0x3d1b80e2
-DATA words<>+600(SB)/4, $0x3d1b80e2
-DATA words<>+604(SB)/4, $0x3d2df7cb
-DATA words<>+608(SB)/4, $0x3d2df7cb
-DATA words<>+612(SB)/4, $0x3d2df7cb
-DATA words<>+616(SB)/4, $0x3d2df7cb
-DATA words<>+620(SB)/4, $0x3d2df7cb
-DATA words<>+624(SB)/4, $0x3d2df7cb
-DATA words<>+628(SB)/4, $0x3d2df7cb
-DATA words<>+632(SB)/4, $0x3d2df7cb
-DATA words<>+636(SB)/4, $0x3dc51d23
-DATA words<>+640(SB)/4, $0x3dc51d23
-DATA words<>+644(SB)/4, $0x3dc51d23
-DATA words<>+648(SB)/4, $0x3dc51d23
-DATA words<>+652(SB)/4, $0x3dc51d23
-DATA words<>+656(SB)/4, $0x3dc51d23
-DATA words<>+660(SB)/4, $0x3dc51d23
-DATA words<>+664(SB)/4, $0x3dc51d23
-DATA words<>+668(SB)/4, $0x3dcd9329
-DATA words<>+672(SB)/4, $0x3dcd9329
-DATA words<>+676(SB)/4, $0x3dcd9329
-DATA words<>+680(SB)/4, $0x3dcd9329
-DATA words<>+684(SB)/4, $0x3dcd9329
-DATA words<>+688(SB)/4, $0x3dcd9329
-DATA words<>+692(SB)/4, $0x3dcd9329
-DATA words<>+696(SB)/4, $0x3dcd9329
-DATA words<>+700(SB)/4, $0x3de6a25f
-DATA words<>+704(SB)/4, $0x3de6a25f
-DATA words<>+708(SB)/4, $0x3de6a25f
-DATA words<>+712(SB)/4, $0x3de6a25f
-DATA words<>+716(SB)/4, $0x3de6a25f
-DATA words<>+720(SB)/4, $0x3de6a25f
-DATA words<>+724(SB)/4, $0x3de6a25f
-DATA words<>+728(SB)/4, $0x3de6a25f
-DATA words<>+732(SB)/4, $0x3de5be3e
-DATA words<>+736(SB)/4, $0x3de5be3e
-DATA words<>+740(SB)/4, $0x3de5be3e
-DATA words<>+744(SB)/4, $0x3de5be3e
-DATA words<>+748(SB)/4, $0x3de5be3e
-DATA words<>+752(SB)/4, $0x3de5be3e
-DATA words<>+756(SB)/4, $0x3de5be3e
-DATA words<>+760(SB)/4, $0x3de5be3e
-DATA words<>+764(SB)/4, $0x3ecc422a
-DATA words<>+768(SB)/4, $0x3ecc422a
-DATA words<>+772(SB)/4, $0x3ecc422a
-DATA words<>+776(SB)/4, $0x3ecc422a
-DATA words<>+780(SB)/4, $0x3ecc422a
-DATA words<>+784(SB)/4, $0x3ecc422a
-DATA words<>+788(SB)/4, $0x3ecc422a
-DATA words<>+792(SB)/4, $0x3ecc422a
-DATA words<>+796(SB)/4, $0x7fffffff
-DATA words<>+800(SB)/4, $0x00000001
-DATA words<>+804(SB)/4, $0x00007fff
-DATA words<>+808(SB)/4, $0x24000000
-DATA words<>+812(SB)/4, $0x7f800000
-DATA words<>+816(SB)/4, $0x7fc00000
-DATA words<>+820(SB)/4, $0xff800000
-DATA words<>+824(SB)/4, $0x00000000
-DATA words<>+828(SB)/4, $0x00000000
-DATA words<>+832(SB)/4, $0x00000001
-DATA words<>+836(SB)/4, $0x00000000
-DATA words<>+840(SB)/4, $0x00000002
-DATA words<>+844(SB)/4, $0x00000000
-DATA words<>+848(SB)/4, $0x00000003
-DATA words<>+852(SB)/4, $0x00000000
-DATA words<>+856(SB)/4, $0x00000004
-DATA words<>+860(SB)/4, $0x00000000
-DATA words<>+864(SB)/4, $0x00000005
-DATA words<>+868(SB)/4, $0x00000000
-DATA words<>+872(SB)/4, $0x00000006
-DATA words<>+876(SB)/4, $0x00000000
-DATA words<>+880(SB)/4, $0x00000007
-DATA words<>+884(SB)/4, $0x00000000
-DATA words<>+888(SB)/4, $0xd2511f53
-DATA words<>+892(SB)/4, $0xcd9e8d57
-DATA words<>+896(SB)/4, $0x00000004
-DATA words<>+900(SB)/4, $0x00000001
-DATA words<>+904(SB)/4, $0x00000001
-DATA words<>+908(SB)/4, $0x00000001
-DATA words<>+912(SB)/4, $0x00000001
-DATA words<>+916(SB)/4, $0x00000001
-DATA words<>+920(SB)/4, $0x00000001
-DATA words<>+924(SB)/4, $0x00000001
-DATA words<>+928(SB)/4, $0x00000001
-DATA words<>+932(SB)/4, $0x30000000
-DATA words<>+936(SB)/4, $0x30000000
-DATA words<>+940(SB)/4, $0x30000000
-DATA words<>+944(SB)/4, $0x30000000
-DATA words<>+948(SB)/4, $0x30000000
-DATA words<>+952(SB)/4, $0x30000000
-DATA words<>+956(SB)/4, $0x30000000
-DATA words<>+960(SB)/4, $0x30000000
-DATA words<>+964(SB)/4, $0x4eb504f3
-DATA words<>+968(SB)/4, $0x4eb504f3
-DATA words<>+972(SB)/4, $0x4eb504f3
-DATA words<>+976(SB)/4, $0x4eb504f3
-DATA words<>+980(SB)/4, $0x4eb504f3
-DATA words<>+984(SB)/4, $0x4eb504f3
-DATA words<>+988(SB)/4, $0x4eb504f3
-DATA words<>+992(SB)/4, $0x4eb504f3
-DATA words<>+996(SB)/4, $0x3a60f890
-DATA words<>+1000(SB)/4, $0x3a60f890
-DATA words<>+1004(SB)/4, $0x3a60f890
-DATA words<>+1008(SB)/4, $0x3a60f890
-DATA words<>+1012(SB)/4, $0x3a60f890
-DATA words<>+1016(SB)/4, $0x3a60f890
-DATA words<>+1020(SB)/4, $0x3a60f890
-DATA words<>+1024(SB)/4, $0x3a60f890
-DATA words<>+1028(SB)/4, $0x007fffff
-DATA words<>+1032(SB)/4, $0x007fffff
-DATA words<>+1036(SB)/4, $0x007fffff
-DATA words<>+1040(SB)/4, $0x007fffff
-DATA words<>+1044(SB)/4, $0x007fffff
-DATA words<>+1048(SB)/4, $0x007fffff
-DATA words<>+1052(SB)/4, $0x007fffff
-DATA words<>+1056(SB)/4, $0x007fffff
-DATA words<>+1060(SB)/4, $0xbcaa7b13
-DATA words<>+1064(SB)/4, $0xbcaa7b13
-DATA words<>+1068(SB)/4, $0xbcaa7b13
-DATA words<>+1072(SB)/4, $0xbcaa7b13
-DATA words<>+1076(SB)/4, $0xbcaa7b13
-DATA words<>+1080(SB)/4, $0xbcaa7b13
-DATA words<>+1084(SB)/4, $0xbcaa7b13
-DATA words<>+1088(SB)/4, $0xbcaa7b13
-DATA words<>+1092(SB)/4, $0x3f3504f3
-DATA words<>+1096(SB)/4, $0x3f3504f3
-DATA words<>+1100(SB)/4, $0x3f3504f3
-DATA words<>+1104(SB)/4, $0x3f3504f3
-DATA words<>+1108(SB)/4, $0x3f3504f3
-DATA words<>+1112(SB)/4, $0x3f3504f3
-DATA words<>+1116(SB)/4, $0x3f3504f3
-DATA words<>+1120(SB)/4, $0x3f3504f3
-DATA words<>+1124(SB)/4, $0x3e81de83
-DATA words<>+1128(SB)/4, $0x3e81de83
-DATA words<>+1132(SB)/4, $0x3e81de83
-DATA words<>+1136(SB)/4, $0x3e81de83
-DATA words<>+1140(SB)/4, $0x3e81de83
-DATA words<>+1144(SB)/4, $0x3e81de83
-DATA words<>+1148(SB)/4, $0x3e81de83
-DATA words<>+1152(SB)/4, $0x3e81de83
-DATA words<>+1156(SB)/4, $0xbe73a114
-DATA words<>+1160(SB)/4, $0xbe73a114
-DATA words<>+1164(SB)/4, $0xbe73a114
-DATA words<>+1168(SB)/4, $0xbe73a114
-DATA words<>+1172(SB)/4, $0xbe73a114
-DATA words<>+1176(SB)/4, $0xbe73a114
-DATA words<>+1180(SB)/4, $0xbe73a114
-DATA words<>+1184(SB)/4, $0xbe73a114
-DATA words<>+1188(SB)/4, $0x3ebf2884
-DATA words<>+1192(SB)/4, $0x3ebf2884
-DATA words<>+1196(SB)/4, $0x3ebf2884
-DATA words<>+1200(SB)/4, $0x3ebf2884
-DATA words<>+1204(SB)/4, $0x3ebf2884
-DATA words<>+1208(SB)/4, $0x3ebf2884
-DATA words<>+1212(SB)/4, $0x3ebf2884
-DATA words<>+1216(SB)/4, $0x3ebf2884
-DATA words<>+1220(SB)/4, $0xbf9de9d3
-DATA words<>+1224(SB)/4, $0xbf9de9d3
-DATA words<>+1228(SB)/4, $0xbf9de9d3
-DATA words<>+1232(SB)/4, $0xbf9de9d3
-DATA words<>+1236(SB)/4, $0xbf9de9d3
-DATA words<>+1240(SB)/4, $0xbf9de9d3
-DATA words<>+1244(SB)/4, $0xbf9de9d3
-DATA words<>+1248(SB)/4, $0xbf9de9d3
-DATA words<>+1252(SB)/4, $0xbed1e1f3
-DATA words<>+1256(SB)/4, $0xbed1e1f3
-DATA words<>+1260(SB)/4, $0xbed1e1f3
-DATA words<>+1264(SB)/4, $0xbed1e1f3
-DATA words<>+1268(SB)/4, $0xbed1e1f3
-DATA words<>+1272(SB)/4, $0xbed1e1f3
-DATA words<>+1276(SB)/4, $0xbed1e1f3
-DATA words<>+1280(SB)/4, $0xbed1e1f3
-DATA words<>+1284(SB)/4, $0x3f7fffff
-DATA words<>+1288(SB)/4, $0x3f7fffff
-DATA words<>+1292(SB)/4, $0x3f7fffff
-DATA words<>+1296(SB)/4, $0x3f7fffff
-DATA words<>+1300(SB)/4, $0x3f7fffff
-DATA words<>+1304(SB)/4, $0x3f7fffff
-DATA words<>+1308(SB)/4, $0x3f7fffff
-DATA words<>+1312(SB)/4, $0x3f7fffff
-DATA words<>+1316(SB)/4, $0x3eff136b
-DATA words<>+1320(SB)/4, $0x3eff136b
-DATA words<>+1324(SB)/4, $0x3eff136b
-DATA words<>+1328(SB)/4, $0x3eff136b
-DATA words<>+1332(SB)/4, $0x3eff136b
-DATA words<>+1336(SB)/4, $0x3eff136b
-DATA words<>+1340(SB)/4, $0x3eff136b
-DATA words<>+1344(SB)/4, $0x3eff136b
-DATA words<>+1348(SB)/4, $0xbb8ef36b
-DATA words<>+1352(SB)/4, $0xbb8ef36b
-DATA words<>+1356(SB)/4, $0xbb8ef36b
-DATA words<>+1360(SB)/4, $0xbb8ef36b
-DATA words<>+1364(SB)/4, $0xbb8ef36b
-DATA words<>+1368(SB)/4, $0xbb8ef36b
-DATA words<>+1372(SB)/4, $0xbb8ef36b
-DATA words<>+1376(SB)/4, $0xbb8ef36b
-DATA words<>+1380(SB)/4, $0x3da2ca77
-DATA words<>+1384(SB)/4, $0x3da2ca77
-DATA words<>+1388(SB)/4, $0x3da2ca77
-DATA words<>+1392(SB)/4, $0x3da2ca77
-DATA words<>+1396(SB)/4, $0x3da2ca77
-DATA words<>+1400(SB)/4, $0x3da2ca77
-DATA words<>+1404(SB)/4, $0x3da2ca77
-DATA words<>+1408(SB)/4, $0x3da2ca77
-DATA words<>+1412(SB)/4, $0xbf2a91fe
-DATA words<>+1416(SB)/4, $0xbf2a91fe
-DATA words<>+1420(SB)/4, $0xbf2a91fe
-DATA words<>+1424(SB)/4, $0xbf2a91fe
-DATA words<>+1428(SB)/4, $0xbf2a91fe
-DATA words<>+1432(SB)/4, $0xbf2a91fe
-DATA words<>+1436(SB)/4, $0xbf2a91fe
-DATA words<>+1440(SB)/4, $0xbf2a91fe
-DATA words<>+1444(SB)/4, $0xbf255b14
-DATA words<>+1448(SB)/4, $0xbf255b14
-DATA words<>+1452(SB)/4, $0xbf255b14
-DATA words<>+1456(SB)/4, $0xbf255b14
-DATA words<>+1460(SB)/4, $0xbf255b14
-DATA words<>+1464(SB)/4, $0xbf255b14
-DATA words<>+1468(SB)/4, $0xbf255b14
-DATA words<>+1472(SB)/4, $0xbf255b14
-DATA words<>+1476(SB)/4, $0x3f8000bb
-DATA words<>+1480(SB)/4, $0x3f8000bb
-DATA words<>+1484(SB)/4, $0x3f8000bb
-DATA words<>+1488(SB)/4, $0x3f8000bb
-DATA words<>+1492(SB)/4, $0x3f8000bb
-DATA words<>+1496(SB)/4, $0x3f8000bb
-DATA words<>+1500(SB)/4, $0x3f8000bb
-DATA words<>+1504(SB)/4, $0x3f8000bb
-DATA words<>+1508(SB)/4, $0x3fc90fce
-DATA words<>+1512(SB)/4, $0x3fc90fce
-DATA words<>+1516(SB)/4, $0x3fc90fce
-DATA words<>+1520(SB)/4, $0x3fc90fce
-DATA words<>+1524(SB)/4, $0x3fc90fce
-DATA words<>+1528(SB)/4, $0x3fc90fce
-DATA words<>+1532(SB)/4, $0x3fc90fce
-DATA words<>+1536(SB)/4, $0x3fc90fce
-DATA words<>+1540(SB)/4, $0xc0000008
-DATA words<>+1544(SB)/4, $0xc0000008
-DATA words<>+1548(SB)/4, $0xc0000008
-DATA words<>+1552(SB)/4, $0xc0000008
-DATA words<>+1556(SB)/4, $0xc0000008
-DATA words<>+1560(SB)/4, $0xc0000008
-DATA words<>+1564(SB)/4, $0xc0000008
-DATA words<>+1568(SB)/4, $0xc0000008
-DATA words<>+1572(SB)/4, $0xbfb17218
-DATA words<>+1576(SB)/4, $0xbfb17218
-DATA words<>+1580(SB)/4, $0xbfb17218
-DATA words<>+1584(SB)/4, $0xbfb17218
-DATA words<>+1588(SB)/4, $0xbfb17218
-DATA words<>+1592(SB)/4, $0xbfb17218
-DATA words<>+1596(SB)/4, $0xbfb17218
-DATA words<>+1600(SB)/4, $0xbfb17218
-DATA words<>+1604(SB)/4, $0x01010101
-DATA words<>+1608(SB)/4, $0x00010001
-DATA words<>+1612(SB)/4, $0x01000000
-DATA words<>+1616(SB)/4, $0x01000000
-DATA words<>+1620(SB)/4, $0x01000000
-DATA words<>+1624(SB)/4, $0x01000000
-DATA words<>+1628(SB)/4, $0x01000000
-DATA words<>+1632(SB)/4, $0x01000000
-DATA words<>+1636(SB)/4, $0x01000000
-DATA words<>+1640(SB)/4, $0x01000000
-DATA words<>+1644(SB)/4, $0x00000003
-DATA words<>+1648(SB)/4, $0x00000003
-DATA words<>+1652(SB)/4, $0x00000003
-DATA words<>+1656(SB)/4, $0x00000003
-DATA words<>+1660(SB)/4, $0x00000003
-DATA words<>+1664(SB)/4, $0x00000003
-DATA words<>+1668(SB)/4, $0x00000003
-DATA words<>+1672(SB)/4, $0x00000003
-DATA words<>+1676(SB)/4, $0xc2fe0000
-DATA words<>+1680(SB)/4, $0xc2fe0000
-DATA words<>+1684(SB)/4, $0xc2fe0000
-DATA words<>+1688(SB)/4, $0xc2fe0000
-DATA words<>+1692(SB)/4, $0xc2fe0000
-DATA words<>+1696(SB)/4, $0xc2fe0000
-DATA words<>+1700(SB)/4, $0xc2fe0000
-DATA words<>+1704(SB)/4, $0xc2fe0000
-DATA words<>+1708(SB)/4, $0x00000000
-DATA words<>+1712(SB)/4, $0x00000000
-DATA words<>+1716(SB)/4, $0x00000002
-DATA words<>+1720(SB)/4, $0x00000000
-DATA words<>+1724(SB)/4, $0x00000001
-DATA words<>+1728(SB)/4, $0x00000000
-DATA words<>+1732(SB)/4, $0x00000003
-DATA words<>+1736(SB)/4, $0x00000000
-DATA words<>+1740(SB)/4, $0x3ca92b62
-DATA words<>+1744(SB)/4, $0xbd5c2223
-DATA words<>+1748(SB)/4, $0x3e0883b4
-DATA words<>+1752(SB)/4, $0xbeaaaa9a
-DATA words<>+1756(SB)/4, $0x80000000
-DATA words<>+1760(SB)/4, $0xbf800000
-DATA words<>+1764(SB)/4, $0xbf000000
-DATA words<>+1768(SB)/4, $0x3e900000
-DATA words<>+1772(SB)/4, $0xbd99362a
-DATA words<>+1776(SB)/4, $0x3d539960
-DATA words<>+1780(SB)/4, $0x3d1b80e2
-DATA words<>+1784(SB)/4, $0x3d2df7cb
-DATA words<>+1788(SB)/4, $0x3dc51d23
-DATA words<>+1792(SB)/4, $0x3dcd9329
-DATA words<>+1796(SB)/4, $0x3de6a25f
-DATA words<>+1800(SB)/4, $0x3de5be3e
-DATA words<>+1804(SB)/4, $0x3ecc422a
-DATA words<>+1808(SB)/4, $0x00000020
-DATA words<>+1812(SB)/4, $0x00000040
-DATA words<>+1816(SB)/4, $0x00000080
-DATA words<>+1820(SB)/4, $0x00000000
-DATA words<>+1824(SB)/4, $0x00000004
-DATA words<>+1828(SB)/4, $0x00000008
-DATA words<>+1832(SB)/4, $0x0000000c
-DATA words<>+1836(SB)/4, $0x00000001
-DATA words<>+1840(SB)/4, $0x00000005
-DATA words<>+1844(SB)/4, $0x00000009
-DATA words<>+1848(SB)/4, $0x0000000d
-DATA words<>+1852(SB)/4, $0x00000002
-DATA words<>+1856(SB)/4, $0x00000006
-DATA words<>+1860(SB)/4, $0x0000000a
-DATA words<>+1864(SB)/4, $0x0000000e
-DATA words<>+1868(SB)/4, $0x00000003
-DATA words<>+1872(SB)/4, $0x00000007
-DATA words<>+1876(SB)/4, $0x0000000b
-DATA words<>+1880(SB)/4, $0x0000000f
-DATA words<>+1884(SB)/4, $0x40404040
-DATA words<>+1888(SB)/4, $0x48000000
-DATA words<>+1892(SB)/4, $0x00100000
-DATA words<>+1896(SB)/4, $0x00110001
-DATA words<>+1900(SB)/4, $0x00120002
-DATA words<>+1904(SB)/4, $0x00130003
-DATA words<>+1908(SB)/4, $0x00140004
-DATA words<>+1912(SB)/4, $0x00150005
-DATA words<>+1916(SB)/4, $0x00160006
-DATA words<>+1920(SB)/4, $0x00170007
-DATA words<>+1924(SB)/4, $0x00180008
-DATA words<>+1928(SB)/4, $0x00190009
-DATA words<>+1932(SB)/4, $0x001a000a
-DATA words<>+1936(SB)/4, $0x001b000b
-DATA words<>+1940(SB)/4, $0x001c000c
-DATA words<>+1944(SB)/4, $0x001d000d
-DATA words<>+1948(SB)/4, $0x001e000e
-DATA words<>+1952(SB)/4, $0x001f000f
-DATA words<>+1956(SB)/4, $0x00000008
-DATA words<>+1960(SB)/4, $0x30000000
-DATA words<>+1964(SB)/4, $0x4eb504f3
-DATA words<>+1968(SB)/4, $0x3a60f890
-DATA words<>+1972(SB)/4, $0x007fffff
-DATA words<>+1976(SB)/4, $0xbcaa7b13
-DATA words<>+1980(SB)/4, $0x3f3504f3
-DATA words<>+1984(SB)/4, $0x3e81de83
-DATA words<>+1988(SB)/4, $0xbe73a114
-DATA words<>+1992(SB)/4, $0x3ebf2884
-DATA words<>+1996(SB)/4, $0xbf9de9d3
-DATA words<>+2000(SB)/4, $0xbed1e1f3
-DATA words<>+2004(SB)/4, $0x3f7fffff
-DATA words<>+2008(SB)/4, $0x3eff136b
-DATA words<>+2012(SB)/4, $0xbb8ef36b
-DATA words<>+2016(SB)/4, $0x3da2ca77
-DATA words<>+2020(SB)/4, $0xbf2a91fe
-DATA words<>+2024(SB)/4, $0xbf255b14
-DATA words<>+2028(SB)/4, $0x3f8000bb
-DATA words<>+2032(SB)/4, $0x3fc90fce
-DATA words<>+2036(SB)/4, $0xc0000008
-DATA words<>+2040(SB)/4, $0xbfb17218
-DATA words<>+2044(SB)/4, $0x01000000
-DATA words<>+2048(SB)/4, $0x00000003
-DATA words<>+2052(SB)/4, $0xc2fe0000
-DATA words<>+2056(SB)/4, $0x00000000
-DATA words<>+2060(SB)/4, $0x00000000
-DATA words<>+2064(SB)/4, $0x00000004
+DATA words<>+44(SB)/4, $0x00000000
+DATA words<>+48(SB)/4, $0x00000000
+DATA words<>+52(SB)/4, $0x00000000
+DATA words<>+56(SB)/4, $0x00000000
+DATA words<>+60(SB)/4, $0x00000000
+DATA words<>+64(SB)/4, $0x0000001f
+DATA words<>+68(SB)/4, $0x0000001e
+DATA words<>+72(SB)/4, $0x0000001d
+DATA words<>+76(SB)/4, $0x0000001c
+DATA words<>+80(SB)/4, $0x0000001b
+DATA words<>+84(SB)/4, $0x0000001a
+DATA words<>+88(SB)/4, $0x00000019
+DATA words<>+92(SB)/4, $0x00000018
+DATA words<>+96(SB)/4, $0x00000017
+DATA words<>+100(SB)/4, $0x00000016
+DATA words<>+104(SB)/4, $0x00000015
+DATA words<>+108(SB)/4, $0x00000014
+DATA words<>+112(SB)/4, $0x00000013
+DATA words<>+116(SB)/4, $0x00000012
+DATA words<>+120(SB)/4, $0x00000011
+DATA words<>+124(SB)/4, $0x00000010
+DATA words<>+128(SB)/4, $0x0000000f
+DATA words<>+132(SB)/4, $0x0000000e
+DATA words<>+136(SB)/4, $0x0000000d
+DATA words<>+140(SB)/4, $0x0000000c
+DATA words<>+144(SB)/4, $0x0000000b
+DATA words<>+148(SB)/4, $0x0000000a
+DATA words<>+152(SB)/4, $0x00000009
+DATA words<>+156(SB)/4, $0x00000008
+DATA words<>+160(SB)/4, $0x00000007
+DATA words<>+164(SB)/4, $0x00000006
+DATA words<>+168(SB)/4, $0x00000005
+DATA words<>+172(SB)/4, $0x00000004
+DATA words<>+176(SB)/4, $0x00000003
+DATA words<>+180(SB)/4, $0x00000002
+DATA words<>+184(SB)/4, $0x00000001
+DATA words<>+188(SB)/4, $0x00000000
+DATA words<>+192(SB)/4, $0xbbbb55e3
+DATA words<>+196(SB)/4, $0x00000000
+DATA words<>+200(SB)/4, $0x00000000
+DATA words<>+204(SB)/4, $0x00000000
+DATA words<>+208(SB)/4, $0x00000000
+DATA words<>+212(SB)/4, $0x00000000
+DATA words<>+216(SB)/4, $0x00000000
+DATA words<>+220(SB)/4, $0x00000000
+DATA words<>+224(SB)/4, $0x3ca92b62
+DATA words<>+228(SB)/4, $0x3ca92b62
+DATA words<>+232(SB)/4, $0x3ca92b62
+DATA words<>+236(SB)/4, $0x3ca92b62
+DATA words<>+240(SB)/4, $0x3ca92b62
+DATA words<>+244(SB)/4, $0x3ca92b62
+DATA words<>+248(SB)/4, $0x3ca92b62
+DATA words<>+252(SB)/4, $0x3ca92b62
+DATA words<>+256(SB)/4, $0xbd5c2223
+DATA words<>+260(SB)/4, $0xbd5c2223
+DATA words<>+264(SB)/4, $0xbd5c2223
+DATA words<>+268(SB)/4, $0xbd5c2223
+DATA words<>+272(SB)/4, $0xbd5c2223
+DATA words<>+276(SB)/4, $0xbd5c2223
+DATA words<>+280(SB)/4, $0xbd5c2223
+DATA words<>+284(SB)/4, $0xbd5c2223
+DATA words<>+288(SB)/4, $0x3e0883b4
+DATA words<>+292(SB)/4, $0x3e0883b4
+DATA words<>+296(SB)/4, $0x3e0883b4
+DATA words<>+300(SB)/4, $0x3e0883b4
+DATA words<>+304(SB)/4, $0x3e0883b4
+DATA words<>+308(SB)/4, $0x3e0883b4
+DATA words<>+312(SB)/4, $0x3e0883b4
+DATA words<>+316(SB)/4, $0x3e0883b4
+DATA words<>+320(SB)/4, $0xbeaaaa9a
+DATA words<>+324(SB)/4, $0xbeaaaa9a
+DATA words<>+328(SB)/4, $0xbeaaaa9a
+DATA words<>+332(SB)/4, $0xbeaaaa9a
+DATA words<>+336(SB)/4, $0xbeaaaa9a
+DATA words<>+340(SB)/4, $0xbeaaaa9a
+DATA words<>+344(SB)/4, $0xbeaaaa9a
+DATA words<>+348(SB)/4, $0xbeaaaa9a
+DATA words<>+352(SB)/4, $0x7fffffff
+DATA words<>+356(SB)/4, $0x7fffffff
+DATA words<>+360(SB)/4, $0x7fffffff
+DATA words<>+364(SB)/4, $0x7fffffff
+DATA words<>+368(SB)/4, $0x7fffffff
+DATA words<>+372(SB)/4, $0x7fffffff
+DATA words<>+376(SB)/4, $0x7fffffff
+DATA words<>+380(SB)/4, $0x7fffffff
+DATA words<>+384(SB)/4, $0x3f800000
+DATA words<>+388(SB)/4, $0x3f800000
+DATA words<>+392(SB)/4, $0x3f800000
+DATA words<>+396(SB)/4, $0x3f800000
+DATA words<>+400(SB)/4, $0x3f800000
+DATA words<>+404(SB)/4, $0x3f800000
+DATA words<>+408(SB)/4, $0x3f800000
+DATA words<>+412(SB)/4, $0x3f800000
+DATA words<>+416(SB)/4, $0x40000000
+DATA words<>+420(SB)/4, $0x00000000
+DATA words<>+424(SB)/4, $0x00000000
+DATA words<>+428(SB)/4, $0x00000000
+DATA words<>+432(SB)/4, $0x00000000
+DATA words<>+436(SB)/4, $0x00000000
+DATA words<>+440(SB)/4, $0x00000000
+DATA words<>+444(SB)/4, $0x00000000
+DATA words<>+448(SB)/4, $0x80000000
+DATA words<>+452(SB)/4, $0x80000000
+DATA words<>+456(SB)/4, $0x80000000
+DATA words<>+460(SB)/4, $0x80000000
+DATA words<>+464(SB)/4, $0x80000000
+DATA words<>+468(SB)/4, $0x80000000
+DATA words<>+472(SB)/4, $0x80000000
+DATA words<>+476(SB)/4, $0x80000000
+DATA words<>+480(SB)/4, $0x3f200000
+DATA words<>+484(SB)/4, $0x00000000
+DATA words<>+488(SB)/4, $0x00000000
+DATA words<>+492(SB)/4, $0x00000000
+DATA words<>+496(SB)/4, $0x00000000
+DATA words<>+500(SB)/4, $0x00000000
+DATA words<>+504(SB)/4, $0x00000000
+DATA words<>+508(SB)/4, $0x00000000
+DATA words<>+512(SB)/4, $0xbf800000
+DATA words<>+516(SB)/4, $0xbf800000
+DATA words<>+520(SB)/4, $0xbf800000
+DATA words<>+524(SB)/4, $0xbf800000
+DATA words<>+528(SB)/4, $0xbf800000
+DATA words<>+532(SB)/4, $0xbf800000
+DATA words<>+536(SB)/4, $0xbf800000
+DATA words<>+540(SB)/4, $0xbf800000
+DATA words<>+544(SB)/4, $0xbf000000
+DATA words<>+548(SB)/4, $0xbf000000
+DATA words<>+552(SB)/4, $0xbf000000
+DATA words<>+556(SB)/4, $0xbf000000
+DATA words<>+560(SB)/4, $0xbf000000
+DATA words<>+564(SB)/4, $0xbf000000
+DATA words<>+568(SB)/4, $0xbf000000
+DATA words<>+572(SB)/4, $0xbf000000
+DATA words<>+576(SB)/4, $0x3e900000
+DATA words<>+580(SB)/4, $0x3e900000
+DATA words<>+584(SB)/4, $0x3e900000
+DATA words<>+588(SB)/4, $0x3e900000
+DATA words<>+592(SB)/4, $0x3e900000
+DATA words<>+596(SB)/4, $0x3e900000
+DATA words<>+600(SB)/4, $0x3e900000
+DATA words<>+604(SB)/4, $0x3e900000
+DATA words<>+608(SB)/4, $0x3cae70fb
+DATA words<>+612(SB)/4, $0x00000000
+DATA words<>+616(SB)/4, $0x00000000
+DATA words<>+620(SB)/4, $0x00000000
+DATA words<>+624(SB)/4, $0x00000000
+DATA words<>+628(SB)/4, $0x00000000
+DATA words<>+632(SB)/4, $0x00000000
+DATA words<>+636(SB)/4, $0x00000000
+DATA words<>+640(SB)/4, $0xbd99362a
+DATA words<>+644(SB)/4, $0xbd99362a
+DATA words<>+648(SB)/4, $0xbd99362a
+DATA words<>+652(SB)/4, $0xbd99362a
+DATA words<>+656(SB)/4, $0xbd99362a
+DATA words<>+660(SB)/4, $0xbd99362a
+DATA words<>+664(SB)/4, $0xbd99362a
+DATA words<>+668(SB)/4, $0xbd99362a
+DATA words<>+672(SB)/4, $0x3d539960
+DATA words<>+676(SB)/4, $0x3d539960
+DATA words<>+680(SB)/4, $0x3d539960
+DATA words<>+684(SB)/4, $0x3d539960
+DATA words<>+688(SB)/4, $0x3d539960
+DATA words<>+692(SB)/4, $0x3d539960
+DATA words<>+696(SB)/4, $0x3d539960
+DATA words<>+700(SB)/4, $0x3d539960
+DATA words<>+704(SB)/4, $0x3d1b80e2
+DATA words<>+708(SB)/4, $0x3d1b80e2
+DATA words<>+712(SB)/4, $0x3d1b80e2
+DATA words<>+716(SB)/4, $0x3d1b80e2
+DATA words<>+720(SB)/4, $0x3d1b80e2
+DATA words<>+724(SB)/4, $0x3d1b80e2
+DATA words<>+728(SB)/4, $0x3d1b80e2
+DATA words<>+732(SB)/4, $0x3d1b80e2
+DATA words<>+736(SB)/4, $0x3d2df7cb
+DATA words<>+740(SB)/4, $0x3d2df7cb
+DATA words<>+744(SB)/4, $0x3d2df7cb
+DATA words<>+748(SB)/4, $0x3d2df7cb
+DATA words<>+752(SB)/4, $0x3d2df7cb
+DATA words<>+756(SB)/4, $0x3d2df7cb
+DATA words<>+760(SB)/4, $0x3d2df7cb
+DATA words<>+764(SB)/4, $0x3d2df7cb
+DATA words<>+768(SB)/4, $0x3dc51d23
+DATA words<>+772(SB)/4, $0x3dc51d23
+DATA words<>+776(SB)/4, $0x3dc51d23
+DATA words<>+780(SB)/4, $0x3dc51d23
+DATA words<>+784(SB)/4, $0x3dc51d23
+DATA words<>+788(SB)/4, $0x3dc51d23
+DATA words<>+792(SB)/4, $0x3dc51d23
+DATA words<>+796(SB)/4, $0x3dc51d23
+DATA words<>+800(SB)/4, $0x3dcd9329
+DATA words<>+804(SB)/4, $0x3dcd9329
+DATA words<>+808(SB)/4, $0x3dcd9329
+DATA words<>+812(SB)/4, $0x3dcd9329
+DATA words<>+816(SB)/4, $0x3dcd9329
+DATA words<>+820(SB)/4, $0x3dcd9329
+DATA words<>+824(SB)/4, $0x3dcd9329
+DATA words<>+828(SB)/4, $0x3dcd9329
+DATA words<>+832(SB)/4, $0x3de6a25f
+DATA words<>+836(SB)/4, $0x3de6a25f
+DATA words<>+840(SB)/4, $0x3de6a25f
+DATA words<>+844(SB)/4, $0x3de6a25f
+DATA words<>+848(SB)/4, $0x3de6a25f
+DATA words<>+852(SB)/4, $0x3de6a25f
+DATA words<>+856(SB)/4, $0x3de6a25f
+DATA words<>+860(SB)/4, $0x3de6a25f
+DATA words<>+864(SB)/4, $0x3de5be3e
+DATA words<>+868(SB)/4, $0x3de5be3e
+DATA words<>+872(SB)/4, $0x3de5be3e
+DATA words<>+876(SB)/4, $0x3de5be3e
+DATA words<>+880(SB)/4, $0x3de5be3e
+DATA words<>+884(SB)/4, $0x3de5be3e
+DATA words<>+888(SB)/4, $0x3de5be3e
+DATA words<>+892(SB)/4, $0x3de5be3e
+DATA words<>+896(SB)/4, $0x3ecc422a
+DATA words<>+900(SB)/4, $0x3ecc422a
+DATA words<>+904(SB)/4, $0x3ecc422a
+DATA words<>+908(SB)/4, $0x3ecc422a
+DATA words<>+912(SB)/4, $0x3ecc422a
+DATA words<>+916(SB)/4, $0x3ecc422a
+DATA words<>+920(SB)/4, $0x3ecc422a
+DATA words<>+924(SB)/4, $0x3ecc422a
+DATA words<>+928(SB)/4, $0x7fffffff
+DATA words<>+932(SB)/4, $0x00000001
+DATA words<>+936(SB)/4, $0x00007fff
+DATA words<>+940(SB)/4, $0x24000000
+DATA words<>+944(SB)/4, $0x7f800000
+DATA words<>+948(SB)/4, $0x7fc00000
+DATA words<>+952(SB)/4, $0xff800000
+DATA words<>+956(SB)/4, $0x00000000
+DATA words<>+960(SB)/4, $0x00000000
+DATA words<>+964(SB)/4, $0x00000000
+DATA words<>+968(SB)/4, $0x00000001
+DATA words<>+972(SB)/4, $0x00000000
+DATA words<>+976(SB)/4, $0x00000002
+DATA words<>+980(SB)/4, $0x00000000
+DATA words<>+984(SB)/4, $0x00000003
+DATA words<>+988(SB)/4, $0x00000000
+DATA words<>+992(SB)/4, $0x00000004
+DATA words<>+996(SB)/4, $0x00000000
+DATA words<>+1000(SB)/4, $0x00000005
+DATA words<>+1004(SB)/4, $0x00000000
+DATA words<>+1008(SB)/4, $0x00000006
+DATA words<>+1012(SB)/4, $0x00000000
+DATA words<>+1016(SB)/4, $0x00000007
+DATA words<>+1020(SB)/4, $0x00000000
+DATA words<>+1024(SB)/4, $0x00000004
+DATA words<>+1028(SB)/4, $0x00000004
+DATA words<>+1032(SB)/4, $0x00000004
+DATA words<>+1036(SB)/4, $0x00000004
+DATA words<>+1040(SB)/4, $0x00000004
+DATA words<>+1044(SB)/4, $0x00000004
+DATA words<>+1048(SB)/4, $0x00000004
+DATA words<>+1052(SB)/4, $0x00000004
+DATA words<>+1056(SB)/4, $0xd2511f53
+DATA words<>+1060(SB)/4, $0xd2511f53
+DATA words<>+1064(SB)/4, $0xd2511f53
+DATA words<>+1068(SB)/4, $0xd2511f53
+DATA words<>+1072(SB)/4, $0xd2511f53
+DATA words<>+1076(SB)/4, $0xd2511f53
+DATA words<>+1080(SB)/4, $0xd2511f53
+DATA words<>+1084(SB)/4, $0xd2511f53
+DATA words<>+1088(SB)/4, $0xcd9e8d57
+DATA words<>+1092(SB)/4, $0xcd9e8d57
+DATA words<>+1096(SB)/4, $0xcd9e8d57
+DATA words<>+1100(SB)/4, $0xcd9e8d57
+DATA words<>+1104(SB)/4, $0xcd9e8d57
+DATA words<>+1108(SB)/4, $0xcd9e8d57
+DATA words<>+1112(SB)/4, $0xcd9e8d57
+DATA words<>+1116(SB)/4, $0xcd9e8d57
+DATA words<>+1120(SB)/4, $0x00000001
+DATA words<>+1124(SB)/4, $0x00000001
+DATA words<>+1128(SB)/4, $0x00000001
+DATA words<>+1132(SB)/4, $0x00000001
+DATA words<>+1136(SB)/4, $0x00000001
+DATA words<>+1140(SB)/4, $0x00000001
+DATA words<>+1144(SB)/4, $0x00000001
+DATA words<>+1148(SB)/4, $0x00000001
+DATA words<>+1152(SB)/4, $0x30000000
+DATA words<>+1156(SB)/4, $0x30000000
+DATA words<>+1160(SB)/4, $0x30000000
+DATA words<>+1164(SB)/4, $0x30000000
+DATA words<>+1168(SB)/4, $0x30000000
+DATA words<>+1172(SB)/4, $0x30000000
+DATA words<>+1176(SB)/4, $0x30000000
+DATA words<>+1180(SB)/4, $0x30000000
+DATA words<>+1184(SB)/4, $0x4eb504f3
+DATA words<>+1188(SB)/4, $0x4eb504f3
+DATA words<>+1192(SB)/4, $0x4eb504f3
+DATA words<>+1196(SB)/4, $0x4eb504f3
+DATA words<>+1200(SB)/4, $0x4eb504f3
+DATA words<>+1204(SB)/4, $0x4eb504f3
+DATA words<>+1208(SB)/4, $0x4eb504f3
+DATA words<>+1212(SB)/4, $0x4eb504f3
+DATA words<>+1216(SB)/4, $0x3a60f890
+DATA words<>+1220(SB)/4, $0x3a60f890
+DATA words<>+1224(SB)/4, $0x3a60f890
+DATA words<>+1228(SB)/4, $0x3a60f890
+DATA words<>+1232(SB)/4, $0x3a60f890
+DATA words<>+1236(SB)/4, $0x3a60f890
+DATA words<>+1240(SB)/4, $0x3a60f890
+DATA words<>+1244(SB)/4, $0x3a60f890
+DATA words<>+1248(SB)/4, $0x007fffff
+DATA words<>+1252(SB)/4, $0x007fffff
+DATA words<>+1256(SB)/4, $0x007fffff
+DATA words<>+1260(SB)/4, $0x007fffff
+DATA words<>+1264(SB)/4, $0x007fffff
+DATA words<>+1268(SB)/4, $0x007fffff
+DATA words<>+1272(SB)/4, $0x007fffff
+DATA words<>+1276(SB)/4, $0x007fffff
+DATA words<>+1280(SB)/4, $0xbcaa7b13
+DATA words<>+1284(SB)/4, $0xbcaa7b13
+DATA words<>+1288(SB)/4, $0xbcaa7b13
+DATA words<>+1292(SB)/4, $0xbcaa7b13
+DATA words<>+1296(SB)/4, $0xbcaa7b13
+DATA words<>+1300(SB)/4, $0xbcaa7b13
+DATA words<>+1304(SB)/4, $0xbcaa7b13
+DATA words<>+1308(SB)/4, $0xbcaa7b13
+DATA words<>+1312(SB)/4, $0x3f3504f3
+DATA words<>+1316(SB)/4, $0x3f3504f3
+DATA words<>+1320(SB)/4, $0x3f3504f3
+DATA words<>+1324(SB)/4, $0x3f3504f3
+DATA words<>+1328(SB)/4, $0x3f3504f3
+DATA words<>+1332(SB)/4, $0x3f3504f3
+DATA words<>+1336(SB)/4, $0x3f3504f3
+DATA words<>+1340(SB)/4, $0x3f3504f3
+DATA words<>+1344(SB)/4, $0x3e81de83
+DATA words<>+1348(SB)/4, $0x3e81de83
+DATA words<>+1352(SB)/4, $0x3e81de83
+DATA words<>+1356(SB)/4, $0x3e81de83
+DATA words<>+1360(SB)/4, $0x3e81de83
+DATA words<>+1364(SB)/4, $0x3e81de83
+DATA words<>+1368(SB)/4, $0x3e81de83
+DATA words<>+1372(SB)/4, $0x3e81de83
+DATA words<>+1376(SB)/4, $0xbe73a114
+DATA words<>+1380(SB)/4, $0xbe73a114
+DATA words<>+1384(SB)/4, $0xbe73a114
+DATA words<>+1388(SB)/4, $0xbe73a114
+DATA words<>+1392(SB)/4, $0xbe73a114
+DATA words<>+1396(SB)/4, $0xbe73a114
+DATA words<>+1400(SB)/4, $0xbe73a114
+DATA words<>+1404(SB)/4, $0xbe73a114
+DATA words<>+1408(SB)/4, $0x3ebf2884
+DATA words<>+1412(SB)/4, $0x3ebf2884
+DATA words<>+1416(SB)/4, $0x3ebf2884
+DATA words<>+1420(SB)/4, $0x3ebf2884
+DATA words<>+1424(SB)/4, $0x3ebf2884
+DATA words<>+1428(SB)/4, $0x3ebf2884
+DATA words<>+1432(SB)/4, $0x3ebf2884
+DATA words<>+1436(SB)/4, $0x3ebf2884
+DATA words<>+1440(SB)/4, $0xbf9de9d3
+DATA words<>+1444(SB)/4, $0xbf9de9d3
+DATA words<>+1448(SB)/4, $0xbf9de9d3
+DATA words<>+1452(SB)/4, $0xbf9de9d3
+DATA words<>+1456(SB)/4, $0xbf9de9d3
+DATA words<>+1460(SB)/4, $0xbf9de9d3
+DATA words<>+1464(SB)/4, $0xbf9de9d3
+DATA words<>+1468(SB)/4, $0xbf9de9d3
+DATA words<>+1472(SB)/4, $0xbed1e1f3
+DATA words<>+1476(SB)/4, $0xbed1e1f3
+DATA words<>+1480(SB)/4, $0xbed1e1f3
+DATA words<>+1484(SB)/4, $0xbed1e1f3
+DATA words<>+1488(SB)/4, $0xbed1e1f3
+DATA words<>+1492(SB)/4, $0xbed1e1f3
+DATA words<>+1496(SB)/4, $0xbed1e1f3
+DATA words<>+1500(SB)/4, $0xbed1e1f3
+DATA words<>+1504(SB)/4, $0x3f7fffff
+DATA words<>+1508(SB)/4, $0x3f7fffff
+DATA words<>+1512(SB)/4, $0x3f7fffff
+DATA words<>+1516(SB)/4, $0x3f7fffff
+DATA words<>+1520(SB)/4, $0x3f7fffff
+DATA words<>+1524(SB)/4, $0x3f7fffff
+DATA words<>+1528(SB)/4, $0x3f7fffff
+DATA words<>+1532(SB)/4, $0x3f7fffff
+DATA words<>+1536(SB)/4, $0x3eff136b
+DATA words<>+1540(SB)/4, $0x3eff136b
+DATA words<>+1544(SB)/4, $0x3eff136b
+DATA words<>+1548(SB)/4, $0x3eff136b
+DATA words<>+1552(SB)/4, $0x3eff136b
+DATA words<>+1556(SB)/4, $0x3eff136b
+DATA words<>+1560(SB)/4, $0x3eff136b
+DATA words<>+1564(SB)/4, $0x3eff136b
+DATA words<>+1568(SB)/4, $0xbb8ef36b
+DATA words<>+1572(SB)/4, $0xbb8ef36b
+DATA words<>+1576(SB)/4, $0xbb8ef36b
+DATA words<>+1580(SB)/4, $0xbb8ef36b
+DATA words<>+1584(SB)/4, $0xbb8ef36b
+DATA words<>+1588(SB)/4, $0xbb8ef36b
+DATA words<>+1592(SB)/4, $0xbb8ef36b
+DATA words<>+1596(SB)/4, $0xbb8ef36b
+DATA words<>+1600(SB)/4, $0x3da2ca77
+DATA words<>+1604(SB)/4, $0x3da2ca77
+DATA words<>+1608(SB)/4, $0x3da2ca77
+DATA words<>+1612(SB)/4, $0x3da2ca77
+DATA words<>+1616(SB)/4, $0x3da2ca77
+DATA words<>+1620(SB)/4, $0x3da2ca77
+DATA words<>+1624(SB)/4, $0x3da2ca77
+DATA words<>+1628(SB)/4, $0x3da2ca77
+DATA words<>+1632(SB)/4, $0xbf2a91fe
+DATA words<>+1636(SB)/4, $0xbf2a91fe
+DATA words<>+1640(SB)/4, $0xbf2a91fe
+DATA words<>+1644(SB)/4, $0xbf2a91fe
+DATA words<>+1648(SB)/4, $0xbf2a91fe
+DATA words<>+1652(SB)/4, $0xbf2a91fe
+DATA words<>+1656(SB)/4, $0xbf2a91fe
+DATA words<>+1660(SB)/4, $0xbf2a91fe
+DATA words<>+1664(SB)/4, $0xbf255b14
+DATA words<>+1668(SB)/4, $0xbf255b14
+DATA words<>+1672(SB)/4, $0xbf255b14
+DATA words<>+1676(SB)/4, $0xbf255b14
+DATA words<>+1680(SB)/4, $0xbf255b14
+DATA words<>+1684(SB)/4, $0xbf255b14
+DATA words<>+1688(SB)/4, $0xbf255b14
+DATA words<>+1692(SB)/4, $0xbf255b14
+DATA words<>+1696(SB)/4, $0x3f8000bb
+DATA words<>+1700(SB)/4, $0x3f8000bb
+DATA words<>+1704(SB)/4, $0x3f8000bb
+DATA words<>+1708(SB)/4, $0x3f8000bb
+DATA words<>+1712(SB)/4, $0x3f8000bb
+DATA words<>+1716(SB)/4, $0x3f8000bb
+DATA words<>+1720(SB)/4, $0x3f8000bb
+DATA words<>+1724(SB)/4, $0x3f8000bb
+DATA words<>+1728(SB)/4, $0x3fc90fce
+DATA words<>+1732(SB)/4, $0x3fc90fce
+DATA words<>+1736(SB)/4, $0x3fc90fce
+DATA words<>+1740(SB)/4, $0x3fc90fce
+DATA words<>+1744(SB)/4, $0x3fc90fce
+DATA words<>+1748(SB)/4, $0x3fc90fce
+DATA words<>+1752(SB)/4, $0x3fc90fce
+DATA words<>+1756(SB)/4, $0x3fc90fce
+DATA words<>+1760(SB)/4, $0xc0000008
+DATA words<>+1764(SB)/4, $0xc0000008
+DATA words<>+1768(SB)/4, $0xc0000008
+DATA words<>+1772(SB)/4, $0xc0000008
+DATA words<>+1776(SB)/4, $0xc0000008
+DATA words<>+1780(SB)/4, $0xc0000008
+DATA words<>+1784(SB)/4, $0xc0000008
+DATA words<>+1788(SB)/4, $0xc0000008
+DATA words<>+1792(SB)/4, $0xbfb17218
+DATA words<>+1796(SB)/4, $0xbfb17218
+DATA words<>+1800(SB)/4, $0xbfb17218
+DATA words<>+1804(SB)/4, $0xbfb17218
+DATA words<>+1808(SB)/4, $0xbfb17218
+DATA words<>+1812(SB)/4, $0xbfb17218
+DATA words<>+1816(SB)/4, $0xbfb17218
+DATA words<>+1820(SB)/4, $0xbfb17218
+DATA words<>+1824(SB)/4, $0x01010101
+DATA words<>+1828(SB)/4, $0x00010001
+DATA words<>+1832(SB)/4, $0x00000000
+DATA words<>+1836(SB)/4, $0x00000000
+DATA words<>+1840(SB)/4, $0x00000000
+DATA words<>+1844(SB)/4, $0x00000000
+DATA words<>+1848(SB)/4, $0x00000000
+DATA words<>+1852(SB)/4, $0x00000000
+DATA words<>+1856(SB)/4, $0x01000000
+DATA words<>+1860(SB)/4, $0x01000000
+DATA words<>+1864(SB)/4, $0x01000000
+DATA words<>+1868(SB)/4, $0x01000000
+DATA words<>+1872(SB)/4, $0x01000000
+DATA words<>+1876(SB)/4, $0x01000000
+DATA words<>+1880(SB)/4, $0x01000000
+DATA words<>+1884(SB)/4, $0x01000000
+DATA words<>+1888(SB)/4, $0x00000003
+DATA words<>+1892(SB)/4, $0x00000003
+DATA words<>+1896(SB)/4, $0x00000003
+DATA words<>+1900(SB)/4, $0x00000003
+DATA words<>+1904(SB)/4, $0x00000003
+DATA words<>+1908(SB)/4, $0x00000003
+DATA words<>+1912(SB)/4, $0x00000003
+DATA words<>+1916(SB)/4, $0x00000003
+DATA words<>+1920(SB)/4, $0xc2fe0000
+DATA words<>+1924(SB)/4, $0xc2fe0000
+DATA words<>+1928(SB)/4, $0xc2fe0000
+DATA words<>+1932(SB)/4, $0xc2fe0000
+DATA words<>+1936(SB)/4, $0xc2fe0000
+DATA words<>+1940(SB)/4, $0xc2fe0000
+DATA words<>+1944(SB)/4, $0xc2fe0000
+DATA words<>+1948(SB)/4, $0xc2fe0000
+DATA words<>+1952(SB)/4, $0x00000000
+DATA words<>+1956(SB)/4, $0x00000000
+DATA words<>+1960(SB)/4, $0x00000002
+DATA words<>+1964(SB)/4, $0x00000000
+DATA words<>+1968(SB)/4, $0x00000001
+DATA words<>+1972(SB)/4, $0x00000000
+DATA words<>+1976(SB)/4, $0x00000003
+DATA words<>+1980(SB)/4, $0x00000000
+DATA words<>+1984(SB)/4, $0x3ca92b62
+DATA words<>+1988(SB)/4, $0xbd5c2223
+DATA words<>+1992(SB)/4, $0x3e0883b4
+DATA words<>+1996(SB)/4, $0xbeaaaa9a
+DATA words<>+2000(SB)/4, $0x80000000
+DATA words<>+2004(SB)/4, $0xbf800000
+DATA words<>+2008(SB)/4, $0xbf000000
+DATA words<>+2012(SB)/4, $0x3e900000
+DATA words<>+2016(SB)/4, $0xbd99362a
+DATA words<>+2020(SB)/4, $0x3d539960
+DATA words<>+2024(SB)/4, $0x3d1b80e2
+DATA words<>+2028(SB)/4, $0x3d2df7cb
+DATA words<>+2032(SB)/4, $0x3dc51d23
+DATA words<>+2036(SB)/4, $0x3dcd9329
+DATA words<>+2040(SB)/4, $0x3de6a25f
+DATA words<>+2044(SB)/4, $0x3de5be3e
+DATA words<>+2048(SB)/4, $0x3ecc422a
+DATA words<>+2052(SB)/4, $0x00000020
+DATA words<>+2056(SB)/4, $0x00000040
+DATA words<>+2060(SB)/4, $0x00000080
+DATA words<>+2064(SB)/4, $0x00000000
 DATA words<>+2068(SB)/4, $0x00000000
-DATA words<>+2072(SB)/4, $0x00000001
+DATA words<>+2072(SB)/4, $0x00000000
 DATA words<>+2076(SB)/4, $0x00000000
-DATA words<>+2080(SB)/4, $0x00000005
-DATA words<>+2084(SB)/4, $0x00000000
-DATA words<>+2088(SB)/4, $0x00000002
-DATA words<>+2092(SB)/4, $0x00000000
-DATA words<>+2096(SB)/4, $0x00000006
-DATA words<>+2100(SB)/4, $0x00000000
-DATA words<>+2104(SB)/4, $0x00000003
-DATA words<>+2108(SB)/4, $0x00000000
-DATA words<>+2112(SB)/4, $0x00000007
-DATA words<>+2116(SB)/4, $0x00000000
-DATA words<>+2120(SB)/4, $0x00000001
-DATA words<>+2124(SB)/4, $0x00000000
-DATA words<>+2128(SB)/4, $0x00000000
-DATA words<>+2132(SB)/4, $0x00000000
-DATA words<>+2136(SB)/4, $0x00400040
-DATA words<>+2140(SB)/4, $0x00400040
-DATA words<>+2144(SB)/4, $0x00400040
-DATA words<>+2148(SB)/4, $0x00400040
+DATA words<>+2080(SB)/4, $0x00000000
+DATA words<>+2084(SB)/4, $0x00000004
+DATA words<>+2088(SB)/4, $0x00000008
+DATA words<>+2092(SB)/4, $0x0000000c
+DATA words<>+2096(SB)/4, $0x00000001
+DATA words<>+2100(SB)/4, $0x00000005
+DATA words<>+2104(SB)/4, $0x00000009
+DATA words<>+2108(SB)/4, $0x0000000d
+DATA words<>+2112(SB)/4, $0x00000002
+DATA words<>+2116(SB)/4, $0x00000006
+DATA words<>+2120(SB)/4, $0x0000000a
+DATA words<>+2124(SB)/4, $0x0000000e
+DATA words<>+2128(SB)/4, $0x00000003
+DATA words<>+2132(SB)/4, $0x00000007
+DATA words<>+2136(SB)/4, $0x0000000b
+DATA words<>+2140(SB)/4, $0x0000000f
+DATA words<>+2144(SB)/4, $0x40404040
+DATA words<>+2148(SB)/4, $0x48000000
 DATA words<>+2152(SB)/4, $0x00000000
 DATA words<>+2156(SB)/4, $0x00000000
 DATA words<>+2160(SB)/4, $0x00000000
 DATA words<>+2164(SB)/4, $0x00000000
-DATA words<>+2168(SB)/4, $0x10101010
-DATA words<>+2172(SB)/4, $0x10101010
-DATA words<>+2176(SB)/4, $0x00000000
-DATA words<>+2180(SB)/4, $0x00000000
-GLOBL words<>(SB), RODATA|NOPTR, $2184
+DATA words<>+2168(SB)/4, $0x00000000
+DATA words<>+2172(SB)/4, $0x00000000
+DATA words<>+2176(SB)/4, $0x00100000
+DATA words<>+2180(SB)/4, $0x00110001
+DATA words<>+2184(SB)/4, $0x00120002
+DATA words<>+2188(SB)/4, $0x00130003
+DATA words<>+2192(SB)/4, $0x00140004
+DATA words<>+2196(SB)/4, $0x00150005
+DATA words<>+2200(SB)/4, $0x00160006
+DATA words<>+2204(SB)/4, $0x00170007
+DATA words<>+2208(SB)/4, $0x00180008
+DATA words<>+2212(SB)/4, $0x00190009
+DATA words<>+2216(SB)/4, $0x001a000a
+DATA words<>+2220(SB)/4, $0x001b000b
+DATA words<>+2224(SB)/4, $0x001c000c
+DATA words<>+2228(SB)/4, $0x001d000d
+DATA words<>+2232(SB)/4, $0x001e000e
+DATA words<>+2236(SB)/4, $0x001f000f
+DATA words<>+2240(SB)/4, $0xd2511f53
+DATA words<>+2244(SB)/4, $0xcd9e8d57
+DATA words<>+2248(SB)/4, $0x00000008
+DATA words<>+2252(SB)/4, $0x30000000
+DATA words<>+2256(SB)/4, $0x4eb504f3
+DATA words<>+2260(SB)/4, $0x3a60f890
+DATA words<>+2264(SB)/4, $0x007fffff
+DATA words<>+2268(SB)/4, $0xbcaa7b13
+DATA words<>+2272(SB)/4, $0x3f3504f3
+DATA words<>+2276(SB)/4, $0x3e81de83
+DATA words<>+2280(SB)/4, $0xbe73a114
+DATA words<>+2284(SB)/4, $0x3ebf2884
+DATA words<>+2288(SB)/4, $0xbf9de9d3
+DATA words<>+2292(SB)/4, $0xbed1e1f3
+DATA words<>+2296(SB)/4, $0x3f7fffff
+DATA words<>+2300(SB)/4, $0x3eff136b
+DATA words<>+2304(SB)/4, $0xbb8ef36b
+DATA words<>+2308(SB)/4, $0x3da2ca77
+DATA words<>+2312(SB)/4, $0xbf2a91fe
+DATA words<>+2316(SB)/4, $0xbf255b14
+DATA words<>+2320(SB)/4, $0x3f8000bb
+DATA words<>+2324(SB)/4, $0x3fc90fce
+DATA words<>+2328(SB)/4, $0xc0000008
+DATA words<>+2332(SB)/4, $0xbfb17218
+DATA words<>+2336(SB)/4, $0x01000000
+DATA words<>+2340(SB)/4, $0x00000003
+DATA words<>+2344(SB)/4, $0xc2fe0000
+DATA words<>+2348(SB)/4, $0x00000000
+DATA words<>+2352(SB)/4, $0x00000000
+DATA words<>+2356(SB)/4, $0x00000000
+DATA words<>+2360(SB)/4, $0x00000000
+DATA words<>+2364(SB)/4, $0x00000000
+DATA words<>+2368(SB)/4, $0x00000000
+DATA words<>+2372(SB)/4, $0x00000000
+DATA words<>+2376(SB)/4, $0x00000004
+DATA words<>+2380(SB)/4, $0x00000000
+DATA words<>+2384(SB)/4, $0x00000001
+DATA words<>+2388(SB)/4, $0x00000000
+DATA words<>+2392(SB)/4, $0x00000005
+DATA words<>+2396(SB)/4, $0x00000000
+DATA words<>+2400(SB)/4, $0x00000002
+DATA words<>+2404(SB)/4, $0x00000000
+DATA words<>+2408(SB)/4, $0x00000006
+DATA words<>+2412(SB)/4, $0x00000000
+DATA words<>+2416(SB)/4, $0x00000003
+DATA words<>+2420(SB)/4, $0x00000000
+DATA words<>+2424(SB)/4, $0x00000007
+DATA words<>+2428(SB)/4, $0x00000000
+DATA words<>+2432(SB)/4, $0x00000001
+DATA words<>+2436(SB)/4, $0x00000000
+DATA words<>+2440(SB)/4, $0x00000000
+DATA words<>+2444(SB)/4, $0x00000000
+DATA words<>+2448(SB)/4, $0x00400040
+DATA words<>+2452(SB)/4, $0x00400040
+DATA words<>+2456(SB)/4, $0x00400040
+DATA words<>+2460(SB)/4, $0x00400040
+DATA words<>+2464(SB)/4, $0x00000000
+DATA words<>+2468(SB)/4, $0x00000000
+DATA words<>+2472(SB)/4, $0x00000000
+DATA words<>+2476(SB)/4, $0x00000000
+DATA words<>+2480(SB)/4, $0x10101010
+DATA words<>+2484(SB)/4, $0x10101010
+DATA words<>+2488(SB)/4, $0x00000000
+DATA words<>+2492(SB)/4, $0x00000000
+GLOBL words<>(SB), RODATA|NOPTR, $2496
 
 // func tile1x16AVX2(t *byte)
 // Requires: AVX, FMA3, MMX+
@@ -5661,10 +5739,10 @@ TEXT ·pickAVX2(SB), NOSPLIT, $0-8
 	MOVQ    16(DI), R8
 	MOVQ    24(DI), R9
 	MOVQ    40(DI), CX
-	VMOVUPS words<>+44(SB), Y9
-	VMOVUPS words<>+76(SB), Y10
-	VMOVUPS words<>+108(SB), Y11
-	VMOVUPS words<>+140(SB), Y12
+	VMOVUPS words<>+64(SB), Y9
+	VMOVUPS words<>+96(SB), Y10
+	VMOVUPS words<>+128(SB), Y11
+	VMOVUPS words<>+160(SB), Y12
 	PCALIGN $0x20
 
 word:
@@ -5819,19 +5897,19 @@ TEXT ·tanhAVX2(SB), NOSPLIT, $0-8
 one:
 	VMOVUPS      (R8)(AX*1), Y0
 	VMULPS       Y0, Y0, Y2
-	VBROADCASTSS words<>+172(SB), Y3
+	VBROADCASTSS words<>+192(SB), Y3
 	VMULPS       Y2, Y3, Y3
-	VADDPS       words<>+176(SB), Y3, Y3
+	VADDPS       words<>+224(SB), Y3, Y3
 	VMULPS       Y2, Y3, Y3
-	VADDPS       words<>+208(SB), Y3, Y3
+	VADDPS       words<>+256(SB), Y3, Y3
 	VMULPS       Y2, Y3, Y3
-	VADDPS       words<>+240(SB), Y3, Y3
+	VADDPS       words<>+288(SB), Y3, Y3
 	VMULPS       Y2, Y3, Y3
-	VADDPS       words<>+272(SB), Y3, Y3
+	VADDPS       words<>+320(SB), Y3, Y3
 	VMULPS       Y2, Y3, Y3
 	VMULPS       Y0, Y3, Y3
 	VADDPS       Y3, Y0, Y5
-	VANDPS       words<>+304(SB), Y0, Y2
+	VANDPS       words<>+352(SB), Y0, Y2
 	VADDPS       Y2, Y2, Y2
 	VBROADCASTSS words<>+28(SB), Y3
 	VMINPS       Y2, Y3, Y2
@@ -5857,15 +5935,15 @@ one:
 	VADDPS       Y2, Y3, Y3
 	VPADDD       Y2, Y4, Y4
 	VMULPS       Y4, Y3, Y3
-	VADDPS       words<>+336(SB), Y3, Y3
-	VBROADCASTSS words<>+368(SB), Y2
+	VADDPS       words<>+384(SB), Y3, Y3
+	VBROADCASTSS words<>+416(SB), Y2
 	VDIVPS       Y3, Y2, Y2
 	VBROADCASTSS words<>+40(SB), Y3
 	VSUBPS       Y2, Y3, Y3
-	VANDPS       words<>+372(SB), Y0, Y2
+	VANDPS       words<>+448(SB), Y0, Y2
 	VORPS        Y2, Y3, Y3
-	VANDPS       words<>+304(SB), Y0, Y0
-	VBROADCASTSS words<>+404(SB), Y2
+	VANDPS       words<>+352(SB), Y0, Y0
+	VBROADCASTSS words<>+480(SB), Y2
 	VCMPPS       $0x1e, Y0, Y2, Y2
 	VBLENDVPS    Y2, Y5, Y3, Y1
 	VMOVUPS      Y1, (DX)(AX*1)
@@ -5881,19 +5959,19 @@ oneend:
 	VMOVUPS      (R10), Y0
 	VMASKMOVPS   (R8)(AX*1), Y0, Y0
 	VMULPS       Y0, Y0, Y2
-	VBROADCASTSS words<>+172(SB), Y3
+	VBROADCASTSS words<>+192(SB), Y3
 	VMULPS       Y2, Y3, Y3
-	VADDPS       words<>+176(SB), Y3, Y3
+	VADDPS       words<>+224(SB), Y3, Y3
 	VMULPS       Y2, Y3, Y3
-	VADDPS       words<>+208(SB), Y3, Y3
+	VADDPS       words<>+256(SB), Y3, Y3
 	VMULPS       Y2, Y3, Y3
-	VADDPS       words<>+240(SB), Y3, Y3
+	VADDPS       words<>+288(SB), Y3, Y3
 	VMULPS       Y2, Y3, Y3
-	VADDPS       words<>+272(SB), Y3, Y3
+	VADDPS       words<>+320(SB), Y3, Y3
 	VMULPS       Y2, Y3, Y3
 	VMULPS       Y0, Y3, Y3
 	VADDPS       Y3, Y0, Y5
-	VANDPS       words<>+304(SB), Y0, Y2
+	VANDPS       words<>+352(SB), Y0, Y2
 	VADDPS       Y2, Y2, Y2
 	VBROADCASTSS words<>+28(SB), Y3
 	VMINPS       Y2, Y3, Y2
@@ -5919,15 +5997,15 @@ oneend:
 	VADDPS       Y2, Y3, Y3
 	VPADDD       Y2, Y4, Y4
 	VMULPS       Y4, Y3, Y3
-	VADDPS       words<>+336(SB), Y3, Y3
-	VBROADCASTSS words<>+368(SB), Y2
+	VADDPS       words<>+384(SB), Y3, Y3
+	VBROADCASTSS words<>+416(SB), Y2
 	VDIVPS       Y3, Y2, Y2
 	VBROADCASTSS words<>+40(SB), Y3
 	VSUBPS       Y2, Y3, Y3
-	VANDPS       words<>+372(SB), Y0, Y2
+	VANDPS       words<>+448(SB), Y0, Y2
 	VORPS        Y2, Y3, Y3
-	VANDPS       words<>+304(SB), Y0, Y0
-	VBROADCASTSS words<>+404(SB), Y2
+	VANDPS       words<>+352(SB), Y0, Y0
+	VBROADCASTSS words<>+480(SB), Y2
 	VCMPPS       $0x1e, Y0, Y2, Y2
 	VBLENDVPS    Y2, Y5, Y3, Y1
 	VMOVUPS      (R10), Y15
@@ -6013,7 +6091,7 @@ TEXT ·siluAVX2(SB), NOSPLIT, $0-8
 
 one:
 	VMOVUPS      (R8)(AX*1), Y0
-	VMULPS       words<>+408(SB), Y0, Y2
+	VMULPS       words<>+512(SB), Y0, Y2
 	VBROADCASTSS words<>+28(SB), Y1
 	VMINPS       Y2, Y1, Y2
 	VBROADCASTSS words<>+32(SB), Y1
@@ -6040,7 +6118,7 @@ one:
 	VADDPS       Y2, Y1, Y1
 	VPADDD       Y2, Y3, Y3
 	VMULPS       Y3, Y1, Y1
-	VADDPS       words<>+336(SB), Y1, Y2
+	VADDPS       words<>+384(SB), Y1, Y2
 	VBROADCASTSS words<>+40(SB), Y1
 	VDIVPS       Y2, Y1, Y1
 	VBROADCASTSS words<>+32(SB), Y2
@@ -6058,7 +6136,7 @@ oneend:
 	MOVQ         96(DI), R10
 	VMOVUPS      (R10), Y0
 	VMASKMOVPS   (R8)(AX*1), Y0, Y0
-	VMULPS       words<>+408(SB), Y0, Y2
+	VMULPS       words<>+512(SB), Y0, Y2
 	VBROADCASTSS words<>+28(SB), Y1
 	VMINPS       Y2, Y1, Y2
 	VBROADCASTSS words<>+32(SB), Y1
@@ -6085,7 +6163,7 @@ oneend:
 	VADDPS       Y2, Y1, Y1
 	VPADDD       Y2, Y3, Y3
 	VMULPS       Y3, Y1, Y1
-	VADDPS       words<>+336(SB), Y1, Y2
+	VADDPS       words<>+384(SB), Y1, Y2
 	VBROADCASTSS words<>+40(SB), Y1
 	VDIVPS       Y2, Y1, Y1
 	VBROADCASTSS words<>+32(SB), Y2
@@ -6121,7 +6199,7 @@ TEXT ·siluBackAVX2(SB), NOSPLIT, $0-8
 
 one:
 	VMOVUPS      (R8)(AX*1), Y0
-	VMULPS       words<>+408(SB), Y0, Y2
+	VMULPS       words<>+512(SB), Y0, Y2
 	VBROADCASTSS words<>+28(SB), Y4
 	VMINPS       Y2, Y4, Y2
 	VBROADCASTSS words<>+32(SB), Y4
@@ -6148,7 +6226,7 @@ one:
 	VADDPS       Y2, Y4, Y4
 	VPADDD       Y2, Y3, Y3
 	VMULPS       Y3, Y4, Y4
-	VADDPS       words<>+336(SB), Y4, Y2
+	VADDPS       words<>+384(SB), Y4, Y2
 	VBROADCASTSS words<>+40(SB), Y4
 	VDIVPS       Y2, Y4, Y4
 	VBROADCASTSS words<>+40(SB), Y2
@@ -6174,7 +6252,7 @@ oneend:
 	MOVQ         96(DI), R10
 	VMOVUPS      (R10), Y0
 	VMASKMOVPS   (R8)(AX*1), Y0, Y0
-	VMULPS       words<>+408(SB), Y0, Y2
+	VMULPS       words<>+512(SB), Y0, Y2
 	VBROADCASTSS words<>+28(SB), Y4
 	VMINPS       Y2, Y4, Y2
 	VBROADCASTSS words<>+32(SB), Y4
@@ -6201,7 +6279,7 @@ oneend:
 	VADDPS       Y2, Y4, Y4
 	VPADDD       Y2, Y3, Y3
 	VMULPS       Y3, Y4, Y4
-	VADDPS       words<>+336(SB), Y4, Y2
+	VADDPS       words<>+384(SB), Y4, Y2
 	VBROADCASTSS words<>+40(SB), Y4
 	VDIVPS       Y2, Y4, Y4
 	VBROADCASTSS words<>+40(SB), Y2
@@ -6247,7 +6325,7 @@ TEXT ·geluAVX2(SB), NOSPLIT, $0-8
 one:
 	VMOVUPS      (R8)(AX*1), Y0
 	VMULPS       Y0, Y0, Y3
-	VMULPS       words<>+440(SB), Y3, Y3
+	VMULPS       words<>+544(SB), Y3, Y3
 	VBROADCASTSS words<>+32(SB), Y1
 	VMAXPS       Y3, Y1, Y3
 	VMULPS       Y6, Y3, Y3
@@ -6272,28 +6350,28 @@ one:
 	VADDPS       Y3, Y2, Y2
 	VPADDD       Y3, Y4, Y4
 	VMULPS       Y4, Y2, Y2
-	VANDPS       words<>+304(SB), Y0, Y3
-	VMULPS       words<>+472(SB), Y3, Y3
-	VADDPS       words<>+336(SB), Y3, Y3
+	VANDPS       words<>+352(SB), Y0, Y3
+	VMULPS       words<>+576(SB), Y3, Y3
+	VADDPS       words<>+384(SB), Y3, Y3
 	VBROADCASTSS words<>+40(SB), Y5
 	VDIVPS       Y3, Y5, Y5
-	VBROADCASTSS words<>+504(SB), Y3
+	VBROADCASTSS words<>+608(SB), Y3
 	VMULPS       Y5, Y3, Y3
-	VADDPS       words<>+508(SB), Y3, Y3
+	VADDPS       words<>+640(SB), Y3, Y3
 	VMULPS       Y5, Y3, Y3
-	VADDPS       words<>+540(SB), Y3, Y3
+	VADDPS       words<>+672(SB), Y3, Y3
 	VMULPS       Y5, Y3, Y3
-	VADDPS       words<>+572(SB), Y3, Y3
+	VADDPS       words<>+704(SB), Y3, Y3
 	VMULPS       Y5, Y3, Y3
-	VADDPS       words<>+604(SB), Y3, Y3
+	VADDPS       words<>+736(SB), Y3, Y3
 	VMULPS       Y5, Y3, Y3
-	VADDPS       words<>+636(SB), Y3, Y3
+	VADDPS       words<>+768(SB), Y3, Y3
 	VMULPS       Y5, Y3, Y3
-	VADDPS       words<>+668(SB), Y3, Y3
+	VADDPS       words<>+800(SB), Y3, Y3
 	VMULPS       Y5, Y3, Y3
-	VADDPS       words<>+700(SB), Y3, Y3
+	VADDPS       words<>+832(SB), Y3, Y3
 	VMULPS       Y5, Y3, Y3
-	VADDPS       words<>+732(SB), Y3, Y3
+	VADDPS       words<>+864(SB), Y3, Y3
 	VMULPS       Y5, Y3, Y3
 	VMULPS       Y2, Y3, Y3
 	VBROADCASTSS words<>+40(SB), Y5
@@ -6313,7 +6391,7 @@ oneend:
 	VMOVUPS      (R10), Y0
 	VMASKMOVPS   (R8)(AX*1), Y0, Y0
 	VMULPS       Y0, Y0, Y3
-	VMULPS       words<>+440(SB), Y3, Y3
+	VMULPS       words<>+544(SB), Y3, Y3
 	VBROADCASTSS words<>+32(SB), Y1
 	VMAXPS       Y3, Y1, Y3
 	VMULPS       Y6, Y3, Y3
@@ -6338,28 +6416,28 @@ oneend:
 	VADDPS       Y3, Y2, Y2
 	VPADDD       Y3, Y4, Y4
 	VMULPS       Y4, Y2, Y2
-	VANDPS       words<>+304(SB), Y0, Y3
-	VMULPS       words<>+472(SB), Y3, Y3
-	VADDPS       words<>+336(SB), Y3, Y3
+	VANDPS       words<>+352(SB), Y0, Y3
+	VMULPS       words<>+576(SB), Y3, Y3
+	VADDPS       words<>+384(SB), Y3, Y3
 	VBROADCASTSS words<>+40(SB), Y5
 	VDIVPS       Y3, Y5, Y5
-	VBROADCASTSS words<>+504(SB), Y3
+	VBROADCASTSS words<>+608(SB), Y3
 	VMULPS       Y5, Y3, Y3
-	VADDPS       words<>+508(SB), Y3, Y3
+	VADDPS       words<>+640(SB), Y3, Y3
 	VMULPS       Y5, Y3, Y3
-	VADDPS       words<>+540(SB), Y3, Y3
+	VADDPS       words<>+672(SB), Y3, Y3
 	VMULPS       Y5, Y3, Y3
-	VADDPS       words<>+572(SB), Y3, Y3
+	VADDPS       words<>+704(SB), Y3, Y3
 	VMULPS       Y5, Y3, Y3
-	VADDPS       words<>+604(SB), Y3, Y3
+	VADDPS       words<>+736(SB), Y3, Y3
 	VMULPS       Y5, Y3, Y3
-	VADDPS       words<>+636(SB), Y3, Y3
+	VADDPS       words<>+768(SB), Y3, Y3
 	VMULPS       Y5, Y3, Y3
-	VADDPS       words<>+668(SB), Y3, Y3
+	VADDPS       words<>+800(SB), Y3, Y3
 	VMULPS       Y5, Y3, Y3
-	VADDPS       words<>+700(SB), Y3, Y3
+	VADDPS       words<>+832(SB), Y3, Y3
 	VMULPS       Y5, Y3, Y3
-	VADDPS       words<>+732(SB), Y3, Y3
+	VADDPS       words<>+864(SB), Y3, Y3
 	VMULPS       Y5, Y3, Y3
 	VMULPS       Y2, Y3, Y3
 	VBROADCASTSS words<>+40(SB), Y5
@@ -6397,7 +6475,7 @@ TEXT ·geluBackAVX2(SB), NOSPLIT, $0-8
 one:
 	VMOVUPS      (R8)(AX*1), Y0
 	VMULPS       Y0, Y0, Y3
-	VMULPS       words<>+440(SB), Y3, Y3
+	VMULPS       words<>+544(SB), Y3, Y3
 	VBROADCASTSS words<>+32(SB), Y1
 	VMAXPS       Y3, Y1, Y3
 	VMULPS       Y6, Y3, Y3
@@ -6422,34 +6500,34 @@ one:
 	VADDPS       Y3, Y2, Y2
 	VPADDD       Y3, Y4, Y4
 	VMULPS       Y4, Y2, Y2
-	VANDPS       words<>+304(SB), Y0, Y3
-	VMULPS       words<>+472(SB), Y3, Y3
-	VADDPS       words<>+336(SB), Y3, Y3
+	VANDPS       words<>+352(SB), Y0, Y3
+	VMULPS       words<>+576(SB), Y3, Y3
+	VADDPS       words<>+384(SB), Y3, Y3
 	VBROADCASTSS words<>+40(SB), Y5
 	VDIVPS       Y3, Y5, Y5
-	VBROADCASTSS words<>+504(SB), Y3
+	VBROADCASTSS words<>+608(SB), Y3
 	VMULPS       Y5, Y3, Y3
-	VADDPS       words<>+508(SB), Y3, Y3
+	VADDPS       words<>+640(SB), Y3, Y3
 	VMULPS       Y5, Y3, Y3
-	VADDPS       words<>+540(SB), Y3, Y3
+	VADDPS       words<>+672(SB), Y3, Y3
 	VMULPS       Y5, Y3, Y3
-	VADDPS       words<>+572(SB), Y3, Y3
+	VADDPS       words<>+704(SB), Y3, Y3
 	VMULPS       Y5, Y3, Y3
-	VADDPS       words<>+604(SB), Y3, Y3
+	VADDPS       words<>+736(SB), Y3, Y3
 	VMULPS       Y5, Y3, Y3
-	VADDPS       words<>+636(SB), Y3, Y3
+	VADDPS       words<>+768(SB), Y3, Y3
 	VMULPS       Y5, Y3, Y3
-	VADDPS       words<>+668(SB), Y3, Y3
+	VADDPS       words<>+800(SB), Y3, Y3
 	VMULPS       Y5, Y3, Y3
-	VADDPS       words<>+700(SB), Y3, Y3
+	VADDPS       words<>+832(SB), Y3, Y3
 	VMULPS       Y5, Y3, Y3
-	VADDPS       words<>+732(SB), Y3, Y3
+	VADDPS       words<>+864(SB), Y3, Y3
 	VMULPS       Y5, Y3, Y3
 	VMULPS       Y2, Y3, Y3
 	VBROADCASTSS words<>+40(SB), Y5
 	VSUBPS       Y3, Y5, Y5
 	VBLENDVPS    Y0, Y3, Y5, Y1
-	VMULPS       words<>+764(SB), Y2, Y2
+	VMULPS       words<>+896(SB), Y2, Y2
 	VBROADCASTSS words<>+28(SB), Y3
 	VMINPS       Y0, Y3, Y0
 	VBROADCASTSS words<>+32(SB), Y3
@@ -6471,7 +6549,7 @@ oneend:
 	VMOVUPS      (R10), Y0
 	VMASKMOVPS   (R8)(AX*1), Y0, Y0
 	VMULPS       Y0, Y0, Y3
-	VMULPS       words<>+440(SB), Y3, Y3
+	VMULPS       words<>+544(SB), Y3, Y3
 	VBROADCASTSS words<>+32(SB), Y1
 	VMAXPS       Y3, Y1, Y3
 	VMULPS       Y6, Y3, Y3
@@ -6496,34 +6574,34 @@ oneend:
 	VADDPS       Y3, Y2, Y2
 	VPADDD       Y3, Y4, Y4
 	VMULPS       Y4, Y2, Y2
-	VANDPS       words<>+304(SB), Y0, Y3
-	VMULPS       words<>+472(SB), Y3, Y3
-	VADDPS       words<>+336(SB), Y3, Y3
+	VANDPS       words<>+352(SB), Y0, Y3
+	VMULPS       words<>+576(SB), Y3, Y3
+	VADDPS       words<>+384(SB), Y3, Y3
 	VBROADCASTSS words<>+40(SB), Y5
 	VDIVPS       Y3, Y5, Y5
-	VBROADCASTSS words<>+504(SB), Y3
+	VBROADCASTSS words<>+608(SB), Y3
 	VMULPS       Y5, Y3, Y3
-	VADDPS       words<>+508(SB), Y3, Y3
+	VADDPS       words<>+640(SB), Y3, Y3
 	VMULPS       Y5, Y3, Y3
-	VADDPS       words<>+540(SB), Y3, Y3
+	VADDPS       words<>+672(SB), Y3, Y3
 	VMULPS       Y5, Y3, Y3
-	VADDPS       words<>+572(SB), Y3, Y3
+	VADDPS       words<>+704(SB), Y3, Y3
 	VMULPS       Y5, Y3, Y3
-	VADDPS       words<>+604(SB), Y3, Y3
+	VADDPS       words<>+736(SB), Y3, Y3
 	VMULPS       Y5, Y3, Y3
-	VADDPS       words<>+636(SB), Y3, Y3
+	VADDPS       words<>+768(SB), Y3, Y3
 	VMULPS       Y5, Y3, Y3
-	VADDPS       words<>+668(SB), Y3, Y3
+	VADDPS       words<>+800(SB), Y3, Y3
 	VMULPS       Y5, Y3, Y3
-	VADDPS       words<>+700(SB), Y3, Y3
+	VADDPS       words<>+832(SB), Y3, Y3
 	VMULPS       Y5, Y3, Y3
-	VADDPS       words<>+732(SB), Y3, Y3
+	VADDPS       words<>+864(SB), Y3, Y3
 	VMULPS       Y5, Y3, Y3
 	VMULPS       Y2, Y3, Y3
 	VBROADCASTSS words<>+40(SB), Y5
 	VSUBPS       Y3, Y5, Y5
 	VBLENDVPS    Y0, Y3, Y5, Y1
-	VMULPS       words<>+764(SB), Y2, Y2
+	VMULPS       words<>+896(SB), Y2, Y2
 	VBROADCASTSS words<>+28(SB), Y3
 	VMINPS       Y0, Y3, Y0
 	VBROADCASTSS words<>+32(SB), Y3
@@ -7882,6 +7960,78 @@ loop:
 	BYTE $0x00000000000000d4
 	LONG $0x00000000501542c4
 	BYTE $0x00000000000000dc
+	LONG $0x000000005015c2c4
+	BYTE $0x00000000000000c4
+	LONG $0x000000005015c2c4
+	BYTE $0x00000000000000cc
+	LONG $0x000000005015c2c4
+	BYTE $0x00000000000000d4
+	LONG $0x000000005015c2c4
+	BYTE $0x00000000000000dc
+	LONG $0x000000005015c2c4
+	BYTE $0x00000000000000e4
+	LONG $0x000000005015c2c4
+	BYTE $0x00000000000000ec
+	LONG $0x000000005015c2c4
+	BYTE $0x00000000000000f4
+	LONG $0x000000005015c2c4
+	BYTE $0x00000000000000fc
+	LONG $0x00000000501542c4
+	BYTE $0x00000000000000c4
+	LONG $0x00000000501542c4
+	BYTE $0x00000000000000cc
+	LONG $0x00000000501542c4
+	BYTE $0x00000000000000d4
+	LONG $0x00000000501542c4
+	BYTE $0x00000000000000dc
+	LONG $0x000000005015c2c4
+	BYTE $0x00000000000000c4
+	LONG $0x000000005015c2c4
+	BYTE $0x00000000000000cc
+	LONG $0x000000005015c2c4
+	BYTE $0x00000000000000d4
+	LONG $0x000000005015c2c4
+	BYTE $0x00000000000000dc
+	LONG $0x000000005015c2c4
+	BYTE $0x00000000000000e4
+	LONG $0x000000005015c2c4
+	BYTE $0x00000000000000ec
+	LONG $0x000000005015c2c4
+	BYTE $0x00000000000000f4
+	LONG $0x000000005015c2c4
+	BYTE $0x00000000000000fc
+	LONG $0x00000000501542c4
+	BYTE $0x00000000000000c4
+	LONG $0x00000000501542c4
+	BYTE $0x00000000000000cc
+	LONG $0x00000000501542c4
+	BYTE $0x00000000000000d4
+	LONG $0x00000000501542c4
+	BYTE $0x00000000000000dc
+	LONG $0x000000005015c2c4
+	BYTE $0x00000000000000c4
+	LONG $0x000000005015c2c4
+	BYTE $0x00000000000000cc
+	LONG $0x000000005015c2c4
+	BYTE $0x00000000000000d4
+	LONG $0x000000005015c2c4
+	BYTE $0x00000000000000dc
+	LONG $0x000000005015c2c4
+	BYTE $0x00000000000000e4
+	LONG $0x000000005015c2c4
+	BYTE $0x00000000000000ec
+	LONG $0x000000005015c2c4
+	BYTE $0x00000000000000f4
+	LONG $0x000000005015c2c4
+	BYTE $0x00000000000000fc
+	LONG $0x00000000501542c4
+	BYTE $0x00000000000000c4
+	LONG $0x00000000501542c4
+	BYTE $0x00000000000000cc
+	LONG $0x00000000501542c4
+	BYTE $0x00000000000000d4
+	LONG $0x00000000501542c4
+	BYTE $0x00000000000000dc
 	DECQ CX
 	JNZ  loop
 	VZEROUPPER
@@ -7985,12 +8135,12 @@ TEXT ·roundFloatsAVX2(SB), NOSPLIT, $0-8
 	MOVQ         t+0(FP), DI
 	MOVQ         (DI), DX
 	MOVQ         8(DI), SI
-	VPBROADCASTD words<>+796(SB), Y14
-	VPBROADCASTD words<>+800(SB), Y13
-	VPBROADCASTD words<>+804(SB), Y12
-	VPBROADCASTD words<>+808(SB), Y11
-	VPBROADCASTD words<>+812(SB), Y10
-	VPBROADCASTD words<>+816(SB), Y9
+	VPBROADCASTD words<>+928(SB), Y14
+	VPBROADCASTD words<>+932(SB), Y13
+	VPBROADCASTD words<>+936(SB), Y12
+	VPBROADCASTD words<>+940(SB), Y11
+	VPBROADCASTD words<>+944(SB), Y10
+	VPBROADCASTD words<>+948(SB), Y9
 	MOVQ         40(DI), CX
 	XORQ         AX, AX
 	SUBQ         $0x00000010, CX
@@ -9201,7 +9351,7 @@ TEXT ·softmaxAVX2(SB), NOSPLIT, $0-8
 	VBROADCASTSS words<>+16(SB), Y10
 	VBROADCASTSS words<>+20(SB), Y11
 	VBROADCASTSS words<>+24(SB), Y12
-	VBROADCASTSS words<>+820(SB), Y13
+	VBROADCASTSS words<>+952(SB), Y13
 
 row:
 	VMOVAPS Y13, Y4
@@ -9442,307 +9592,313 @@ scaleend:
 
 // func noiseFillAVX2(t *byte)
 // Requires: AVX, AVX2, CMOV
-TEXT ·noiseFillAVX2(SB), NOSPLIT, $0-8
+TEXT ·noiseFillAVX2(SB), NOSPLIT, $576-8
 	MOVQ         t+0(FP), DI
 	MOVQ         (DI), DX
 	MOVQ         8(DI), CX
 	MOVQ         16(DI), SI
-	VPBROADCASTD words<>+888(SB), Y15
-	VPBROADCASTD words<>+892(SB), Y14
-	VPBROADCASTD 24(DI), Y13
-	VPBROADCASTD words<>+896(SB), Y12
-	VPADDD       words<>+824(SB), Y13, Y13
+	LEAQ         31(SP), R12
+	ANDQ         $-32, R12
+	VPBROADCASTD 16(SI), Y0
+	VMOVDQU      Y0, 32(R12)
+	VPBROADCASTD 20(SI), Y0
+	VMOVDQU      Y0, 64(R12)
+	VPBROADCASTD 24(SI), Y0
+	VMOVDQU      Y0, 96(R12)
+	VPBROADCASTD 28(SI), Y0
+	VMOVDQU      Y0, 128(R12)
+	VPBROADCASTD 32(SI), Y0
+	VMOVDQU      Y0, 160(R12)
+	VPBROADCASTD 36(SI), Y0
+	VMOVDQU      Y0, 192(R12)
+	VPBROADCASTD 40(SI), Y0
+	VMOVDQU      Y0, 224(R12)
+	VPBROADCASTD 44(SI), Y0
+	VMOVDQU      Y0, 256(R12)
+	VPBROADCASTD 48(SI), Y0
+	VMOVDQU      Y0, 288(R12)
+	VPBROADCASTD 52(SI), Y0
+	VMOVDQU      Y0, 320(R12)
+	VPBROADCASTD 56(SI), Y0
+	VMOVDQU      Y0, 352(R12)
+	VPBROADCASTD 60(SI), Y0
+	VMOVDQU      Y0, 384(R12)
+	VPBROADCASTD 64(SI), Y0
+	VMOVDQU      Y0, 416(R12)
+	VPBROADCASTD 68(SI), Y0
+	VMOVDQU      Y0, 448(R12)
+	VPBROADCASTD 72(SI), Y0
+	VMOVDQU      Y0, 480(R12)
+	VPBROADCASTD 76(SI), Y0
+	VMOVDQU      Y0, 512(R12)
+	VPBROADCASTD 24(DI), Y0
+	VPADDD       words<>+960(SB), Y0, Y0
+	VMOVDQU      Y0, (R12)
 	MOVQ         64(DI), R8
 	MOVQ         72(DI), R9
 	MOVQ         80(DI), R10
 
 one:
-	VPMULUDQ     Y13, Y15, Y3
-	VPADDD       Y12, Y13, Y13
+	VMOVDQU      (R12), Y3
+	VPADDD       words<>+1024(SB), Y3, Y1
+	VMOVDQU      Y1, (R12)
+	VPMULUDQ     words<>+1056(SB), Y3, Y3
 	VPSRLQ       $0x20, Y3, Y2
-	VPBROADCASTD 88(DI), Y11
-	VPXOR        Y11, Y2, Y2
-	VPMULUDQ     Y2, Y14, Y5
+	VPBROADCASTD 88(DI), Y14
+	VPXOR        Y14, Y2, Y2
+	VPMULUDQ     words<>+1088(SB), Y2, Y5
 	VPSRLQ       $0x20, Y5, Y0
-	VPBROADCASTD 92(DI), Y11
-	VPXOR        Y11, Y0, Y0
-	VPBROADCASTD 96(DI), Y11
-	VPXOR        Y11, Y3, Y2
-	VPMULUDQ     Y0, Y15, Y4
-	VPMULUDQ     Y2, Y14, Y1
+	VPBROADCASTD 92(DI), Y14
+	VMOVDQU      (R12), Y10
+	VPADDD       words<>+1024(SB), Y10, Y8
+	VMOVDQU      Y8, (R12)
+	VPMULUDQ     words<>+1056(SB), Y10, Y10
+	VPXOR        Y14, Y0, Y0
+	VPSRLQ       $0x20, Y10, Y9
+	VPBROADCASTD 96(DI), Y14
+	VPBROADCASTD 88(DI), Y15
+	VPXOR        Y14, Y3, Y2
+	VPXOR        Y15, Y9, Y9
+	VPMULUDQ     words<>+1056(SB), Y0, Y4
+	VPMULUDQ     words<>+1088(SB), Y9, Y12
+	VPMULUDQ     words<>+1088(SB), Y2, Y1
+	VPSRLQ       $0x20, Y12, Y7
 	VPSRLQ       $0x20, Y1, Y0
+	VPBROADCASTD 92(DI), Y15
 	VPSRLQ       $0x20, Y4, Y2
+	VPXOR        Y15, Y7, Y7
+	VPXOR        32(R12), Y5, Y5
+	VPBROADCASTD 96(DI), Y15
 	VPXOR        Y5, Y0, Y0
-	VPBROADCASTD 16(SI), Y11
-	VPXOR        Y11, Y0, Y0
-	VPBROADCASTD 100(DI), Y11
-	VPXOR        Y11, Y2, Y2
-	VPMULUDQ     Y0, Y15, Y3
-	VPMULUDQ     Y2, Y14, Y5
+	VPXOR        Y15, Y10, Y9
+	VPBROADCASTD 100(DI), Y14
+	VPMULUDQ     words<>+1056(SB), Y7, Y11
+	VPXOR        Y14, Y2, Y2
+	VPMULUDQ     words<>+1088(SB), Y9, Y8
+	VPMULUDQ     words<>+1056(SB), Y0, Y3
+	VPSRLQ       $0x20, Y8, Y7
+	VPMULUDQ     words<>+1088(SB), Y2, Y5
+	VPSRLQ       $0x20, Y11, Y9
 	VPSRLQ       $0x20, Y5, Y0
+	VPXOR        32(R12), Y12, Y12
 	VPSRLQ       $0x20, Y3, Y2
+	VPXOR        Y12, Y7, Y7
+	VPXOR        96(R12), Y1, Y1
+	VPBROADCASTD 100(DI), Y15
 	VPXOR        Y1, Y0, Y0
-	VPBROADCASTD 24(SI), Y11
-	VPXOR        Y11, Y0, Y0
+	VPXOR        Y15, Y9, Y9
+	VPXOR        128(R12), Y4, Y4
+	VPMULUDQ     words<>+1056(SB), Y7, Y10
 	VPXOR        Y4, Y2, Y2
-	VPBROADCASTD 28(SI), Y11
-	VPXOR        Y11, Y2, Y2
-	VPMULUDQ     Y0, Y15, Y4
-	VPMULUDQ     Y2, Y14, Y1
+	VPMULUDQ     words<>+1088(SB), Y9, Y12
+	VPMULUDQ     words<>+1056(SB), Y0, Y4
+	VPSRLQ       $0x20, Y12, Y7
+	VPMULUDQ     words<>+1088(SB), Y2, Y1
+	VPSRLQ       $0x20, Y10, Y9
 	VPSRLQ       $0x20, Y1, Y0
+	VPXOR        96(R12), Y8, Y8
 	VPSRLQ       $0x20, Y4, Y2
+	VPXOR        Y8, Y7, Y7
+	VPXOR        160(R12), Y5, Y5
+	VPXOR        128(R12), Y11, Y11
 	VPXOR        Y5, Y0, Y0
-	VPBROADCASTD 32(SI), Y11
-	VPXOR        Y11, Y0, Y0
+	VPXOR        Y11, Y9, Y9
+	VPXOR        192(R12), Y3, Y3
+	VPMULUDQ     words<>+1056(SB), Y7, Y11
 	VPXOR        Y3, Y2, Y2
-	VPBROADCASTD 36(SI), Y11
-	VPXOR        Y11, Y2, Y2
-	VPMULUDQ     Y0, Y15, Y3
-	VPMULUDQ     Y2, Y14, Y5
+	VPMULUDQ     words<>+1088(SB), Y9, Y8
+	VPMULUDQ     words<>+1056(SB), Y0, Y3
+	VPSRLQ       $0x20, Y8, Y7
+	VPMULUDQ     words<>+1088(SB), Y2, Y5
+	VPSRLQ       $0x20, Y11, Y9
 	VPSRLQ       $0x20, Y5, Y0
+	VPXOR        160(R12), Y12, Y12
 	VPSRLQ       $0x20, Y3, Y2
+	VPXOR        Y12, Y7, Y7
+	VPXOR        224(R12), Y1, Y1
+	VPXOR        192(R12), Y10, Y10
 	VPXOR        Y1, Y0, Y0
-	VPBROADCASTD 40(SI), Y11
-	VPXOR        Y11, Y0, Y0
+	VPXOR        Y10, Y9, Y9
+	VPXOR        256(R12), Y4, Y4
+	VPMULUDQ     words<>+1056(SB), Y7, Y10
 	VPXOR        Y4, Y2, Y2
-	VPBROADCASTD 44(SI), Y11
-	VPXOR        Y11, Y2, Y2
-	VPMULUDQ     Y0, Y15, Y4
-	VPMULUDQ     Y2, Y14, Y1
+	VPMULUDQ     words<>+1088(SB), Y9, Y12
+	VPMULUDQ     words<>+1056(SB), Y0, Y4
+	VPSRLQ       $0x20, Y12, Y7
+	VPMULUDQ     words<>+1088(SB), Y2, Y1
+	VPSRLQ       $0x20, Y10, Y9
 	VPSRLQ       $0x20, Y1, Y0
+	VPXOR        224(R12), Y8, Y8
 	VPSRLQ       $0x20, Y4, Y2
+	VPXOR        Y8, Y7, Y7
+	VPXOR        288(R12), Y5, Y5
+	VPXOR        256(R12), Y11, Y11
 	VPXOR        Y5, Y0, Y0
-	VPBROADCASTD 48(SI), Y11
-	VPXOR        Y11, Y0, Y0
+	VPXOR        Y11, Y9, Y9
+	VPXOR        320(R12), Y3, Y3
+	VPMULUDQ     words<>+1056(SB), Y7, Y11
 	VPXOR        Y3, Y2, Y2
-	VPBROADCASTD 52(SI), Y11
-	VPXOR        Y11, Y2, Y2
-	VPMULUDQ     Y0, Y15, Y3
-	VPMULUDQ     Y2, Y14, Y5
+	VPMULUDQ     words<>+1088(SB), Y9, Y8
+	VPMULUDQ     words<>+1056(SB), Y0, Y3
+	VPSRLQ       $0x20, Y8, Y7
+	VPMULUDQ     words<>+1088(SB), Y2, Y5
+	VPSRLQ       $0x20, Y11, Y9
 	VPSRLQ       $0x20, Y5, Y0
+	VPXOR        288(R12), Y12, Y12
 	VPSRLQ       $0x20, Y3, Y2
+	VPXOR        Y12, Y7, Y7
+	VPXOR        352(R12), Y1, Y1
+	VPXOR        320(R12), Y10, Y10
 	VPXOR        Y1, Y0, Y0
-	VPBROADCASTD 56(SI), Y11
-	VPXOR        Y11, Y0, Y0
+	VPXOR        Y10, Y9, Y9
+	VPXOR        384(R12), Y4, Y4
+	VPMULUDQ     words<>+1056(SB), Y7, Y10
 	VPXOR        Y4, Y2, Y2
-	VPBROADCASTD 60(SI), Y11
-	VPXOR        Y11, Y2, Y2
-	VPMULUDQ     Y0, Y15, Y4
-	VPMULUDQ     Y2, Y14, Y1
+	VPMULUDQ     words<>+1088(SB), Y9, Y12
+	VPMULUDQ     words<>+1056(SB), Y0, Y4
+	VPSRLQ       $0x20, Y12, Y7
+	VPMULUDQ     words<>+1088(SB), Y2, Y1
+	VPSRLQ       $0x20, Y10, Y9
 	VPSRLQ       $0x20, Y1, Y0
+	VPXOR        352(R12), Y8, Y8
 	VPSRLQ       $0x20, Y4, Y2
+	VPXOR        Y8, Y7, Y7
+	VPXOR        416(R12), Y5, Y5
+	VPXOR        384(R12), Y11, Y11
 	VPXOR        Y5, Y0, Y0
-	VPBROADCASTD 64(SI), Y11
-	VPXOR        Y11, Y0, Y0
+	VPXOR        Y11, Y9, Y9
+	VPXOR        448(R12), Y3, Y3
+	VPMULUDQ     words<>+1056(SB), Y7, Y11
 	VPXOR        Y3, Y2, Y2
-	VPBROADCASTD 68(SI), Y11
-	VPXOR        Y11, Y2, Y2
-	VPMULUDQ     Y0, Y15, Y3
-	VPMULUDQ     Y2, Y14, Y5
+	VPMULUDQ     words<>+1088(SB), Y9, Y8
+	VPMULUDQ     words<>+1056(SB), Y0, Y3
+	VPSRLQ       $0x20, Y8, Y7
+	VPMULUDQ     words<>+1088(SB), Y2, Y5
+	VPSRLQ       $0x20, Y11, Y9
 	VPSRLQ       $0x20, Y5, Y0
+	VPXOR        416(R12), Y12, Y12
 	VPSRLQ       $0x20, Y3, Y2
+	VPXOR        Y12, Y7, Y7
+	VPXOR        480(R12), Y1, Y1
+	VPXOR        448(R12), Y10, Y10
 	VPXOR        Y1, Y0, Y0
-	VPBROADCASTD 72(SI), Y11
-	VPXOR        Y11, Y0, Y0
+	VPXOR        Y10, Y9, Y9
+	VPXOR        512(R12), Y4, Y4
+	VPMULUDQ     words<>+1056(SB), Y7, Y10
 	VPXOR        Y4, Y2, Y2
-	VPBROADCASTD 76(SI), Y11
-	VPXOR        Y11, Y2, Y2
+	VPMULUDQ     words<>+1088(SB), Y9, Y12
 	VMOVSLDUP    Y5, Y5
+	VPSRLQ       $0x20, Y12, Y7
 	VBLENDPS     $0xaa, Y5, Y0, Y0
+	VPSRLQ       $0x20, Y10, Y9
 	VMOVSLDUP    Y3, Y3
+	VPXOR        480(R12), Y8, Y8
 	VBLENDPS     $0xaa, Y3, Y2, Y2
+	VPXOR        Y8, Y7, Y7
 	VPSRLD       $0x01, Y0, Y1
+	VPXOR        512(R12), Y11, Y11
 	VCVTDQ2PS    Y2, Y3
-	VPOR         words<>+900(SB), Y1, Y1
-	VMULPS       words<>+932(SB), Y3, Y3
+	VPXOR        Y11, Y9, Y9
+	VPOR         words<>+1120(SB), Y1, Y1
+	VMOVSLDUP    Y12, Y12
+	VMULPS       words<>+1152(SB), Y3, Y3
+	VBLENDPS     $0xaa, Y12, Y7, Y7
 	VCVTDQ2PS    Y1, Y1
+	VMOVSLDUP    Y10, Y10
 	VMULPS       Y3, Y3, Y4
-	VPSUBD       words<>+964(SB), Y1, Y1
-	VMULPS       words<>+996(SB), Y4, Y5
+	VBLENDPS     $0xaa, Y10, Y9, Y9
+	VPSUBD       words<>+1184(SB), Y1, Y1
+	VPSRLD       $0x01, Y7, Y8
+	VMULPS       words<>+1216(SB), Y4, Y5
+	VCVTDQ2PS    Y9, Y10
 	VPSRAD       $0x17, Y1, Y6
-	VPAND        words<>+1028(SB), Y1, Y1
-	VADDPS       words<>+1060(SB), Y5, Y5
-	VPADDD       words<>+1092(SB), Y1, Y1
+	VPOR         words<>+1120(SB), Y8, Y8
+	VPAND        words<>+1248(SB), Y1, Y1
+	VMULPS       words<>+1152(SB), Y10, Y10
+	VADDPS       words<>+1280(SB), Y5, Y5
+	VCVTDQ2PS    Y8, Y8
+	VPADDD       words<>+1312(SB), Y1, Y1
+	VMULPS       Y10, Y10, Y11
 	VCVTDQ2PS    Y6, Y6
-	VADDPS       words<>+408(SB), Y1, Y1
+	VPSUBD       words<>+1184(SB), Y8, Y8
+	VADDPS       words<>+512(SB), Y1, Y1
+	VMULPS       words<>+1216(SB), Y11, Y12
 	VMULPS       Y4, Y5, Y5
-	VADDPS       words<>+1124(SB), Y5, Y5
-	VMULPS       words<>+1156(SB), Y1, Y0
-	VADDPS       words<>+1188(SB), Y0, Y0
+	VPSRAD       $0x17, Y8, Y13
+	VADDPS       words<>+1344(SB), Y5, Y5
+	VPAND        words<>+1248(SB), Y8, Y8
+	VMULPS       words<>+1376(SB), Y1, Y0
+	VADDPS       words<>+1280(SB), Y12, Y12
+	VADDPS       words<>+1408(SB), Y0, Y0
+	VPADDD       words<>+1312(SB), Y8, Y8
 	VMULPS       Y4, Y5, Y5
-	VADDPS       words<>+1220(SB), Y5, Y5
+	VCVTDQ2PS    Y13, Y13
+	VADDPS       words<>+1440(SB), Y5, Y5
+	VADDPS       words<>+512(SB), Y8, Y8
 	VMULPS       Y1, Y0, Y0
-	VADDPS       words<>+1252(SB), Y0, Y0
+	VMULPS       Y11, Y12, Y12
+	VADDPS       words<>+1472(SB), Y0, Y0
+	VADDPS       words<>+1344(SB), Y12, Y12
 	VPSLLD       $0x1f, Y2, Y2
+	VMULPS       words<>+1376(SB), Y8, Y7
 	VMULPS       Y4, Y5, Y5
-	VADDPS       words<>+1284(SB), Y5, Y5
+	VADDPS       words<>+1408(SB), Y7, Y7
+	VADDPS       words<>+1504(SB), Y5, Y5
+	VMULPS       Y11, Y12, Y12
 	VMULPS       Y1, Y0, Y0
-	VADDPS       words<>+1316(SB), Y0, Y0
+	VADDPS       words<>+1440(SB), Y12, Y12
+	VADDPS       words<>+1536(SB), Y0, Y0
+	VMULPS       Y8, Y7, Y7
 	VXORPS       Y2, Y5, Y5
-	VMULPS       words<>+1348(SB), Y4, Y2
-	VADDPS       words<>+1380(SB), Y2, Y2
+	VADDPS       words<>+1472(SB), Y7, Y7
+	VMULPS       words<>+1568(SB), Y4, Y2
+	VPSLLD       $0x1f, Y9, Y9
+	VADDPS       words<>+1600(SB), Y2, Y2
+	VMULPS       Y11, Y12, Y12
 	VMULPS       Y1, Y0, Y0
-	VADDPS       words<>+1412(SB), Y0, Y0
+	VADDPS       words<>+1504(SB), Y12, Y12
+	VADDPS       words<>+1632(SB), Y0, Y0
+	VMULPS       Y8, Y7, Y7
 	VMULPS       Y4, Y2, Y2
-	VADDPS       words<>+1444(SB), Y2, Y2
+	VADDPS       words<>+1536(SB), Y7, Y7
+	VADDPS       words<>+1664(SB), Y2, Y2
+	VXORPS       Y9, Y12, Y12
 	VMULPS       Y1, Y0, Y0
-	VADDPS       words<>+1476(SB), Y0, Y0
+	VMULPS       words<>+1568(SB), Y11, Y9
+	VADDPS       words<>+1696(SB), Y0, Y0
+	VADDPS       words<>+1600(SB), Y9, Y9
 	VMULPS       Y4, Y2, Y2
-	VADDPS       words<>+1508(SB), Y2, Y2
+	VMULPS       Y8, Y7, Y7
+	VADDPS       words<>+1728(SB), Y2, Y2
+	VADDPS       words<>+1632(SB), Y7, Y7
 	VMULPS       Y1, Y0, Y0
-	VADDPS       words<>+1540(SB), Y0, Y0
-	VMULPS       words<>+1572(SB), Y6, Y6
+	VMULPS       Y11, Y9, Y9
+	VADDPS       words<>+1760(SB), Y0, Y0
+	VADDPS       words<>+1664(SB), Y9, Y9
+	VMULPS       words<>+1792(SB), Y6, Y6
+	VMULPS       Y8, Y7, Y7
 	VMULPS       Y1, Y0, Y0
+	VADDPS       words<>+1696(SB), Y7, Y7
 	VMULPS       Y3, Y2, Y2
+	VMULPS       Y11, Y9, Y9
 	VADDPS       Y6, Y0, Y0
+	VADDPS       words<>+1728(SB), Y9, Y9
 	VSQRTPS      Y0, Y0
+	VMULPS       Y8, Y7, Y7
 	VMULPS       Y0, Y2, Y1
+	VADDPS       words<>+1760(SB), Y7, Y7
 	VMULPS       Y0, Y5, Y0
+	VMULPS       words<>+1792(SB), Y13, Y13
+	VMULPS       Y8, Y7, Y7
+	VMULPS       Y10, Y9, Y9
+	VADDPS       Y13, Y7, Y7
+	VSQRTPS      Y7, Y7
+	VMULPS       Y7, Y9, Y8
+	VMULPS       Y7, Y12, Y7
 	VMOVUPS      Y0, (DX)
 	VMOVUPS      Y1, 64(DX)
-	VPMULUDQ     Y13, Y15, Y3
-	VPADDD       Y12, Y13, Y13
-	VPSRLQ       $0x20, Y3, Y2
-	VPBROADCASTD 88(DI), Y11
-	VPXOR        Y11, Y2, Y2
-	VPMULUDQ     Y2, Y14, Y5
-	VPSRLQ       $0x20, Y5, Y0
-	VPBROADCASTD 92(DI), Y11
-	VPXOR        Y11, Y0, Y0
-	VPBROADCASTD 96(DI), Y11
-	VPXOR        Y11, Y3, Y2
-	VPMULUDQ     Y0, Y15, Y4
-	VPMULUDQ     Y2, Y14, Y1
-	VPSRLQ       $0x20, Y1, Y0
-	VPSRLQ       $0x20, Y4, Y2
-	VPXOR        Y5, Y0, Y0
-	VPBROADCASTD 16(SI), Y11
-	VPXOR        Y11, Y0, Y0
-	VPBROADCASTD 100(DI), Y11
-	VPXOR        Y11, Y2, Y2
-	VPMULUDQ     Y0, Y15, Y3
-	VPMULUDQ     Y2, Y14, Y5
-	VPSRLQ       $0x20, Y5, Y0
-	VPSRLQ       $0x20, Y3, Y2
-	VPXOR        Y1, Y0, Y0
-	VPBROADCASTD 24(SI), Y11
-	VPXOR        Y11, Y0, Y0
-	VPXOR        Y4, Y2, Y2
-	VPBROADCASTD 28(SI), Y11
-	VPXOR        Y11, Y2, Y2
-	VPMULUDQ     Y0, Y15, Y4
-	VPMULUDQ     Y2, Y14, Y1
-	VPSRLQ       $0x20, Y1, Y0
-	VPSRLQ       $0x20, Y4, Y2
-	VPXOR        Y5, Y0, Y0
-	VPBROADCASTD 32(SI), Y11
-	VPXOR        Y11, Y0, Y0
-	VPXOR        Y3, Y2, Y2
-	VPBROADCASTD 36(SI), Y11
-	VPXOR        Y11, Y2, Y2
-	VPMULUDQ     Y0, Y15, Y3
-	VPMULUDQ     Y2, Y14, Y5
-	VPSRLQ       $0x20, Y5, Y0
-	VPSRLQ       $0x20, Y3, Y2
-	VPXOR        Y1, Y0, Y0
-	VPBROADCASTD 40(SI), Y11
-	VPXOR        Y11, Y0, Y0
-	VPXOR        Y4, Y2, Y2
-	VPBROADCASTD 44(SI), Y11
-	VPXOR        Y11, Y2, Y2
-	VPMULUDQ     Y0, Y15, Y4
-	VPMULUDQ     Y2, Y14, Y1
-	VPSRLQ       $0x20, Y1, Y0
-	VPSRLQ       $0x20, Y4, Y2
-	VPXOR        Y5, Y0, Y0
-	VPBROADCASTD 48(SI), Y11
-	VPXOR        Y11, Y0, Y0
-	VPXOR        Y3, Y2, Y2
-	VPBROADCASTD 52(SI), Y11
-	VPXOR        Y11, Y2, Y2
-	VPMULUDQ     Y0, Y15, Y3
-	VPMULUDQ     Y2, Y14, Y5
-	VPSRLQ       $0x20, Y5, Y0
-	VPSRLQ       $0x20, Y3, Y2
-	VPXOR        Y1, Y0, Y0
-	VPBROADCASTD 56(SI), Y11
-	VPXOR        Y11, Y0, Y0
-	VPXOR        Y4, Y2, Y2
-	VPBROADCASTD 60(SI), Y11
-	VPXOR        Y11, Y2, Y2
-	VPMULUDQ     Y0, Y15, Y4
-	VPMULUDQ     Y2, Y14, Y1
-	VPSRLQ       $0x20, Y1, Y0
-	VPSRLQ       $0x20, Y4, Y2
-	VPXOR        Y5, Y0, Y0
-	VPBROADCASTD 64(SI), Y11
-	VPXOR        Y11, Y0, Y0
-	VPXOR        Y3, Y2, Y2
-	VPBROADCASTD 68(SI), Y11
-	VPXOR        Y11, Y2, Y2
-	VPMULUDQ     Y0, Y15, Y3
-	VPMULUDQ     Y2, Y14, Y5
-	VPSRLQ       $0x20, Y5, Y0
-	VPSRLQ       $0x20, Y3, Y2
-	VPXOR        Y1, Y0, Y0
-	VPBROADCASTD 72(SI), Y11
-	VPXOR        Y11, Y0, Y0
-	VPXOR        Y4, Y2, Y2
-	VPBROADCASTD 76(SI), Y11
-	VPXOR        Y11, Y2, Y2
-	VMOVSLDUP    Y5, Y5
-	VBLENDPS     $0xaa, Y5, Y0, Y0
-	VMOVSLDUP    Y3, Y3
-	VBLENDPS     $0xaa, Y3, Y2, Y2
-	VPSRLD       $0x01, Y0, Y1
-	VCVTDQ2PS    Y2, Y3
-	VPOR         words<>+900(SB), Y1, Y1
-	VMULPS       words<>+932(SB), Y3, Y3
-	VCVTDQ2PS    Y1, Y1
-	VMULPS       Y3, Y3, Y4
-	VPSUBD       words<>+964(SB), Y1, Y1
-	VMULPS       words<>+996(SB), Y4, Y5
-	VPSRAD       $0x17, Y1, Y6
-	VPAND        words<>+1028(SB), Y1, Y1
-	VADDPS       words<>+1060(SB), Y5, Y5
-	VPADDD       words<>+1092(SB), Y1, Y1
-	VCVTDQ2PS    Y6, Y6
-	VADDPS       words<>+408(SB), Y1, Y1
-	VMULPS       Y4, Y5, Y5
-	VADDPS       words<>+1124(SB), Y5, Y5
-	VMULPS       words<>+1156(SB), Y1, Y0
-	VADDPS       words<>+1188(SB), Y0, Y0
-	VMULPS       Y4, Y5, Y5
-	VADDPS       words<>+1220(SB), Y5, Y5
-	VMULPS       Y1, Y0, Y0
-	VADDPS       words<>+1252(SB), Y0, Y0
-	VPSLLD       $0x1f, Y2, Y2
-	VMULPS       Y4, Y5, Y5
-	VADDPS       words<>+1284(SB), Y5, Y5
-	VMULPS       Y1, Y0, Y0
-	VADDPS       words<>+1316(SB), Y0, Y0
-	VXORPS       Y2, Y5, Y5
-	VMULPS       words<>+1348(SB), Y4, Y2
-	VADDPS       words<>+1380(SB), Y2, Y2
-	VMULPS       Y1, Y0, Y0
-	VADDPS       words<>+1412(SB), Y0, Y0
-	VMULPS       Y4, Y2, Y2
-	VADDPS       words<>+1444(SB), Y2, Y2
-	VMULPS       Y1, Y0, Y0
-	VADDPS       words<>+1476(SB), Y0, Y0
-	VMULPS       Y4, Y2, Y2
-	VADDPS       words<>+1508(SB), Y2, Y2
-	VMULPS       Y1, Y0, Y0
-	VADDPS       words<>+1540(SB), Y0, Y0
-	VMULPS       words<>+1572(SB), Y6, Y6
-	VMULPS       Y1, Y0, Y0
-	VMULPS       Y3, Y2, Y2
-	VADDPS       Y6, Y0, Y0
-	VSQRTPS      Y0, Y0
-	VMULPS       Y0, Y2, Y1
-	VMULPS       Y0, Y5, Y0
-	VMOVUPS      Y0, 32(DX)
-	VMOVUPS      Y1, 96(DX)
+	VMOVUPS      Y7, 32(DX)
+	VMOVUPS      Y8, 96(DX)
 	ADDQ         $0x00000080, DX
 	MOVQ         DX, R11
 	SUBQ         R10, R11
@@ -9756,350 +9912,346 @@ one:
 
 // func noiseSumAVX2(t *byte)
 // Requires: AVX, AVX2
-TEXT ·noiseSumAVX2(SB), NOSPLIT, $256-8
+TEXT ·noiseSumAVX2(SB), NOSPLIT, $704-8
 	MOVQ         t+0(FP), DI
 	MOVQ         (DI), DX
 	MOVQ         8(DI), CX
 	MOVQ         16(DI), SI
-	VPBROADCASTD words<>+888(SB), Y15
-	VPBROADCASTD words<>+892(SB), Y14
-	VPBROADCASTD 24(DI), Y13
-	VPBROADCASTD words<>+896(SB), Y12
-	VPADDD       words<>+824(SB), Y13, Y13
+	LEAQ         31(SP), R12
+	ANDQ         $-32, R12
+	VPBROADCASTD 16(SI), Y0
+	VMOVDQU      Y0, 32(R12)
+	VPBROADCASTD 20(SI), Y0
+	VMOVDQU      Y0, 64(R12)
+	VPBROADCASTD 24(SI), Y0
+	VMOVDQU      Y0, 96(R12)
+	VPBROADCASTD 28(SI), Y0
+	VMOVDQU      Y0, 128(R12)
+	VPBROADCASTD 32(SI), Y0
+	VMOVDQU      Y0, 160(R12)
+	VPBROADCASTD 36(SI), Y0
+	VMOVDQU      Y0, 192(R12)
+	VPBROADCASTD 40(SI), Y0
+	VMOVDQU      Y0, 224(R12)
+	VPBROADCASTD 44(SI), Y0
+	VMOVDQU      Y0, 256(R12)
+	VPBROADCASTD 48(SI), Y0
+	VMOVDQU      Y0, 288(R12)
+	VPBROADCASTD 52(SI), Y0
+	VMOVDQU      Y0, 320(R12)
+	VPBROADCASTD 56(SI), Y0
+	VMOVDQU      Y0, 352(R12)
+	VPBROADCASTD 60(SI), Y0
+	VMOVDQU      Y0, 384(R12)
+	VPBROADCASTD 64(SI), Y0
+	VMOVDQU      Y0, 416(R12)
+	VPBROADCASTD 68(SI), Y0
+	VMOVDQU      Y0, 448(R12)
+	VPBROADCASTD 72(SI), Y0
+	VMOVDQU      Y0, 480(R12)
+	VPBROADCASTD 76(SI), Y0
+	VMOVDQU      Y0, 512(R12)
+	VPBROADCASTD 24(DI), Y0
+	VPADDD       words<>+960(SB), Y0, Y0
+	VMOVDQU      Y0, (R12)
 
 one:
 	MOVQ     40(DI), R8
 	MOVQ     48(DI), R9
 	MOVQ     56(DI), R10
-	VPMULUDQ Y13, Y15, Y3
-	VPADDD   Y12, Y13, Y13
+	VMOVDQU  (R12), Y3
+	VPADDD   words<>+1024(SB), Y3, Y1
+	VMOVDQU  Y1, (R12)
+	VPMULUDQ words<>+1056(SB), Y3, Y3
 	VPSRLQ   $0x20, Y3, Y2
-	VMOVUPS  Y3, (SP)
-	VMOVUPS  Y2, 32(SP)
+	VMOVUPS  Y3, 576(SP)
+	VMOVUPS  Y2, 608(SP)
 	VXORPS   Y0, Y0, Y0
 	VMOVUPS  Y0, (DX)
 	VMOVUPS  Y0, 64(DX)
+	VMOVDQU  (R12), Y10
+	VPADDD   words<>+1024(SB), Y10, Y8
+	VMOVDQU  Y8, (R12)
+	VPMULUDQ words<>+1056(SB), Y10, Y10
+	VPSRLQ   $0x20, Y10, Y9
+	VMOVUPS  Y10, 640(SP)
+	VMOVUPS  Y9, 672(SP)
+	VXORPS   Y7, Y7, Y7
+	VMOVUPS  Y7, 32(DX)
+	VMOVUPS  Y7, 96(DX)
 	PCALIGN  $0x20
 
 membera:
-	VMOVUPS      (SP), Y3
-	VMOVUPS      32(SP), Y2
-	VPBROADCASTD (R8), Y11
-	VPXOR        Y11, Y2, Y2
-	VPMULUDQ     Y2, Y14, Y5
+	VMOVUPS      576(SP), Y3
+	VMOVUPS      608(SP), Y2
+	VPBROADCASTD (R8), Y14
+	VPXOR        Y14, Y2, Y2
+	VPMULUDQ     words<>+1088(SB), Y2, Y5
 	VPSRLQ       $0x20, Y5, Y0
-	VPBROADCASTD 4(R8), Y11
-	VPXOR        Y11, Y0, Y0
-	VPBROADCASTD 8(R8), Y11
-	VPXOR        Y11, Y3, Y2
-	VPMULUDQ     Y0, Y15, Y4
-	VPMULUDQ     Y2, Y14, Y1
+	VPBROADCASTD 4(R8), Y14
+	VMOVUPS      640(SP), Y10
+	VPXOR        Y14, Y0, Y0
+	VMOVUPS      672(SP), Y9
+	VPBROADCASTD 8(R8), Y14
+	VPBROADCASTD (R8), Y15
+	VPXOR        Y14, Y3, Y2
+	VPXOR        Y15, Y9, Y9
+	VPMULUDQ     words<>+1056(SB), Y0, Y4
+	VPMULUDQ     words<>+1088(SB), Y9, Y12
+	VPMULUDQ     words<>+1088(SB), Y2, Y1
+	VPSRLQ       $0x20, Y12, Y7
 	VPSRLQ       $0x20, Y1, Y0
+	VPBROADCASTD 4(R8), Y15
 	VPSRLQ       $0x20, Y4, Y2
+	VPXOR        Y15, Y7, Y7
+	VPXOR        32(R12), Y5, Y5
+	VPBROADCASTD 8(R8), Y15
 	VPXOR        Y5, Y0, Y0
-	VPBROADCASTD 16(SI), Y11
-	VPXOR        Y11, Y0, Y0
-	VPBROADCASTD 12(R8), Y11
-	VPXOR        Y11, Y2, Y2
-	VPMULUDQ     Y0, Y15, Y3
-	VPMULUDQ     Y2, Y14, Y5
+	VPXOR        Y15, Y10, Y9
+	VPBROADCASTD 12(R8), Y14
+	VPMULUDQ     words<>+1056(SB), Y7, Y11
+	VPXOR        Y14, Y2, Y2
+	VPMULUDQ     words<>+1088(SB), Y9, Y8
+	VPMULUDQ     words<>+1056(SB), Y0, Y3
+	VPSRLQ       $0x20, Y8, Y7
+	VPMULUDQ     words<>+1088(SB), Y2, Y5
+	VPSRLQ       $0x20, Y11, Y9
 	VPSRLQ       $0x20, Y5, Y0
+	VPXOR        32(R12), Y12, Y12
 	VPSRLQ       $0x20, Y3, Y2
+	VPXOR        Y12, Y7, Y7
+	VPXOR        96(R12), Y1, Y1
+	VPBROADCASTD 12(R8), Y15
 	VPXOR        Y1, Y0, Y0
-	VPBROADCASTD 24(SI), Y11
-	VPXOR        Y11, Y0, Y0
+	VPXOR        Y15, Y9, Y9
+	VPXOR        128(R12), Y4, Y4
+	VPMULUDQ     words<>+1056(SB), Y7, Y10
 	VPXOR        Y4, Y2, Y2
-	VPBROADCASTD 28(SI), Y11
-	VPXOR        Y11, Y2, Y2
-	VPMULUDQ     Y0, Y15, Y4
-	VPMULUDQ     Y2, Y14, Y1
+	VPMULUDQ     words<>+1088(SB), Y9, Y12
+	VPMULUDQ     words<>+1056(SB), Y0, Y4
+	VPSRLQ       $0x20, Y12, Y7
+	VPMULUDQ     words<>+1088(SB), Y2, Y1
+	VPSRLQ       $0x20, Y10, Y9
 	VPSRLQ       $0x20, Y1, Y0
+	VPXOR        96(R12), Y8, Y8
 	VPSRLQ       $0x20, Y4, Y2
+	VPXOR        Y8, Y7, Y7
+	VPXOR        160(R12), Y5, Y5
+	VPXOR        128(R12), Y11, Y11
 	VPXOR        Y5, Y0, Y0
-	VPBROADCASTD 32(SI), Y11
-	VPXOR        Y11, Y0, Y0
+	VPXOR        Y11, Y9, Y9
+	VPXOR        192(R12), Y3, Y3
+	VPMULUDQ     words<>+1056(SB), Y7, Y11
 	VPXOR        Y3, Y2, Y2
-	VPBROADCASTD 36(SI), Y11
-	VPXOR        Y11, Y2, Y2
-	VPMULUDQ     Y0, Y15, Y3
-	VPMULUDQ     Y2, Y14, Y5
+	VPMULUDQ     words<>+1088(SB), Y9, Y8
+	VPMULUDQ     words<>+1056(SB), Y0, Y3
+	VPSRLQ       $0x20, Y8, Y7
+	VPMULUDQ     words<>+1088(SB), Y2, Y5
+	VPSRLQ       $0x20, Y11, Y9
 	VPSRLQ       $0x20, Y5, Y0
+	VPXOR        160(R12), Y12, Y12
 	VPSRLQ       $0x20, Y3, Y2
+	VPXOR        Y12, Y7, Y7
+	VPXOR        224(R12), Y1, Y1
+	VPXOR        192(R12), Y10, Y10
 	VPXOR        Y1, Y0, Y0
-	VPBROADCASTD 40(SI), Y11
-	VPXOR        Y11, Y0, Y0
+	VPXOR        Y10, Y9, Y9
+	VPXOR        256(R12), Y4, Y4
+	VPMULUDQ     words<>+1056(SB), Y7, Y10
 	VPXOR        Y4, Y2, Y2
-	VPBROADCASTD 44(SI), Y11
-	VPXOR        Y11, Y2, Y2
-	VPMULUDQ     Y0, Y15, Y4
-	VPMULUDQ     Y2, Y14, Y1
+	VPMULUDQ     words<>+1088(SB), Y9, Y12
+	VPMULUDQ     words<>+1056(SB), Y0, Y4
+	VPSRLQ       $0x20, Y12, Y7
+	VPMULUDQ     words<>+1088(SB), Y2, Y1
+	VPSRLQ       $0x20, Y10, Y9
 	VPSRLQ       $0x20, Y1, Y0
+	VPXOR        224(R12), Y8, Y8
 	VPSRLQ       $0x20, Y4, Y2
+	VPXOR        Y8, Y7, Y7
+	VPXOR        288(R12), Y5, Y5
+	VPXOR        256(R12), Y11, Y11
 	VPXOR        Y5, Y0, Y0
-	VPBROADCASTD 48(SI), Y11
-	VPXOR        Y11, Y0, Y0
+	VPXOR        Y11, Y9, Y9
+	VPXOR        320(R12), Y3, Y3
+	VPMULUDQ     words<>+1056(SB), Y7, Y11
 	VPXOR        Y3, Y2, Y2
-	VPBROADCASTD 52(SI), Y11
-	VPXOR        Y11, Y2, Y2
-	VPMULUDQ     Y0, Y15, Y3
-	VPMULUDQ     Y2, Y14, Y5
+	VPMULUDQ     words<>+1088(SB), Y9, Y8
+	VPMULUDQ     words<>+1056(SB), Y0, Y3
+	VPSRLQ       $0x20, Y8, Y7
+	VPMULUDQ     words<>+1088(SB), Y2, Y5
+	VPSRLQ       $0x20, Y11, Y9
 	VPSRLQ       $0x20, Y5, Y0
+	VPXOR        288(R12), Y12, Y12
 	VPSRLQ       $0x20, Y3, Y2
+	VPXOR        Y12, Y7, Y7
+	VPXOR        352(R12), Y1, Y1
+	VPXOR        320(R12), Y10, Y10
 	VPXOR        Y1, Y0, Y0
-	VPBROADCASTD 56(SI), Y11
-	VPXOR        Y11, Y0, Y0
+	VPXOR        Y10, Y9, Y9
+	VPXOR        384(R12), Y4, Y4
+	VPMULUDQ     words<>+1056(SB), Y7, Y10
 	VPXOR        Y4, Y2, Y2
-	VPBROADCASTD 60(SI), Y11
-	VPXOR        Y11, Y2, Y2
-	VPMULUDQ     Y0, Y15, Y4
-	VPMULUDQ     Y2, Y14, Y1
+	VPMULUDQ     words<>+1088(SB), Y9, Y12
+	VPMULUDQ     words<>+1056(SB), Y0, Y4
+	VPSRLQ       $0x20, Y12, Y7
+	VPMULUDQ     words<>+1088(SB), Y2, Y1
+	VPSRLQ       $0x20, Y10, Y9
 	VPSRLQ       $0x20, Y1, Y0
+	VPXOR        352(R12), Y8, Y8
 	VPSRLQ       $0x20, Y4, Y2
+	VPXOR        Y8, Y7, Y7
+	VPXOR        416(R12), Y5, Y5
+	VPXOR        384(R12), Y11, Y11
 	VPXOR        Y5, Y0, Y0
-	VPBROADCASTD 64(SI), Y11
-	VPXOR        Y11, Y0, Y0
+	VPXOR        Y11, Y9, Y9
+	VPXOR        448(R12), Y3, Y3
+	VPMULUDQ     words<>+1056(SB), Y7, Y11
 	VPXOR        Y3, Y2, Y2
-	VPBROADCASTD 68(SI), Y11
-	VPXOR        Y11, Y2, Y2
-	VPMULUDQ     Y0, Y15, Y3
-	VPMULUDQ     Y2, Y14, Y5
+	VPMULUDQ     words<>+1088(SB), Y9, Y8
+	VPMULUDQ     words<>+1056(SB), Y0, Y3
+	VPSRLQ       $0x20, Y8, Y7
+	VPMULUDQ     words<>+1088(SB), Y2, Y5
+	VPSRLQ       $0x20, Y11, Y9
 	VPSRLQ       $0x20, Y5, Y0
+	VPXOR        416(R12), Y12, Y12
 	VPSRLQ       $0x20, Y3, Y2
+	VPXOR        Y12, Y7, Y7
+	VPXOR        480(R12), Y1, Y1
+	VPXOR        448(R12), Y10, Y10
 	VPXOR        Y1, Y0, Y0
-	VPBROADCASTD 72(SI), Y11
-	VPXOR        Y11, Y0, Y0
+	VPXOR        Y10, Y9, Y9
+	VPXOR        512(R12), Y4, Y4
+	VPMULUDQ     words<>+1056(SB), Y7, Y10
 	VPXOR        Y4, Y2, Y2
-	VPBROADCASTD 76(SI), Y11
-	VPXOR        Y11, Y2, Y2
+	VPMULUDQ     words<>+1088(SB), Y9, Y12
 	VMOVSLDUP    Y5, Y5
+	VPSRLQ       $0x20, Y12, Y7
 	VBLENDPS     $0xaa, Y5, Y0, Y0
+	VPSRLQ       $0x20, Y10, Y9
 	VMOVSLDUP    Y3, Y3
+	VPXOR        480(R12), Y8, Y8
 	VBLENDPS     $0xaa, Y3, Y2, Y2
+	VPXOR        Y8, Y7, Y7
 	VPSRLD       $0x01, Y0, Y1
+	VPXOR        512(R12), Y11, Y11
 	VCVTDQ2PS    Y2, Y3
-	VPOR         words<>+900(SB), Y1, Y1
-	VMULPS       words<>+932(SB), Y3, Y3
+	VPXOR        Y11, Y9, Y9
+	VPOR         words<>+1120(SB), Y1, Y1
+	VMOVSLDUP    Y12, Y12
+	VMULPS       words<>+1152(SB), Y3, Y3
+	VBLENDPS     $0xaa, Y12, Y7, Y7
 	VCVTDQ2PS    Y1, Y1
+	VMOVSLDUP    Y10, Y10
 	VMULPS       Y3, Y3, Y4
-	VPSUBD       words<>+964(SB), Y1, Y1
-	VMULPS       words<>+996(SB), Y4, Y5
+	VBLENDPS     $0xaa, Y10, Y9, Y9
+	VPSUBD       words<>+1184(SB), Y1, Y1
+	VPSRLD       $0x01, Y7, Y8
+	VMULPS       words<>+1216(SB), Y4, Y5
+	VCVTDQ2PS    Y9, Y10
 	VPSRAD       $0x17, Y1, Y6
-	VPAND        words<>+1028(SB), Y1, Y1
-	VADDPS       words<>+1060(SB), Y5, Y5
-	VPADDD       words<>+1092(SB), Y1, Y1
+	VPOR         words<>+1120(SB), Y8, Y8
+	VPAND        words<>+1248(SB), Y1, Y1
+	VMULPS       words<>+1152(SB), Y10, Y10
+	VADDPS       words<>+1280(SB), Y5, Y5
+	VCVTDQ2PS    Y8, Y8
+	VPADDD       words<>+1312(SB), Y1, Y1
+	VMULPS       Y10, Y10, Y11
 	VCVTDQ2PS    Y6, Y6
-	VADDPS       words<>+408(SB), Y1, Y1
+	VPSUBD       words<>+1184(SB), Y8, Y8
+	VADDPS       words<>+512(SB), Y1, Y1
+	VMULPS       words<>+1216(SB), Y11, Y12
 	VMULPS       Y4, Y5, Y5
-	VADDPS       words<>+1124(SB), Y5, Y5
-	VMULPS       words<>+1156(SB), Y1, Y0
-	VADDPS       words<>+1188(SB), Y0, Y0
+	VPSRAD       $0x17, Y8, Y13
+	VADDPS       words<>+1344(SB), Y5, Y5
+	VPAND        words<>+1248(SB), Y8, Y8
+	VMULPS       words<>+1376(SB), Y1, Y0
+	VADDPS       words<>+1280(SB), Y12, Y12
+	VADDPS       words<>+1408(SB), Y0, Y0
+	VPADDD       words<>+1312(SB), Y8, Y8
 	VMULPS       Y4, Y5, Y5
-	VADDPS       words<>+1220(SB), Y5, Y5
+	VCVTDQ2PS    Y13, Y13
+	VADDPS       words<>+1440(SB), Y5, Y5
+	VADDPS       words<>+512(SB), Y8, Y8
 	VMULPS       Y1, Y0, Y0
-	VADDPS       words<>+1252(SB), Y0, Y0
+	VMULPS       Y11, Y12, Y12
+	VADDPS       words<>+1472(SB), Y0, Y0
+	VADDPS       words<>+1344(SB), Y12, Y12
 	VPSLLD       $0x1f, Y2, Y2
+	VMULPS       words<>+1376(SB), Y8, Y7
 	VMULPS       Y4, Y5, Y5
-	VADDPS       words<>+1284(SB), Y5, Y5
+	VADDPS       words<>+1408(SB), Y7, Y7
+	VADDPS       words<>+1504(SB), Y5, Y5
+	VMULPS       Y11, Y12, Y12
 	VMULPS       Y1, Y0, Y0
-	VADDPS       words<>+1316(SB), Y0, Y0
+	VADDPS       words<>+1440(SB), Y12, Y12
+	VADDPS       words<>+1536(SB), Y0, Y0
+	VMULPS       Y8, Y7, Y7
 	VXORPS       Y2, Y5, Y5
-	VMULPS       words<>+1348(SB), Y4, Y2
-	VADDPS       words<>+1380(SB), Y2, Y2
+	VADDPS       words<>+1472(SB), Y7, Y7
+	VMULPS       words<>+1568(SB), Y4, Y2
+	VPSLLD       $0x1f, Y9, Y9
+	VADDPS       words<>+1600(SB), Y2, Y2
+	VMULPS       Y11, Y12, Y12
 	VMULPS       Y1, Y0, Y0
-	VADDPS       words<>+1412(SB), Y0, Y0
+	VADDPS       words<>+1504(SB), Y12, Y12
+	VADDPS       words<>+1632(SB), Y0, Y0
+	VMULPS       Y8, Y7, Y7
 	VMULPS       Y4, Y2, Y2
-	VADDPS       words<>+1444(SB), Y2, Y2
+	VADDPS       words<>+1536(SB), Y7, Y7
+	VADDPS       words<>+1664(SB), Y2, Y2
+	VXORPS       Y9, Y12, Y12
 	VMULPS       Y1, Y0, Y0
-	VADDPS       words<>+1476(SB), Y0, Y0
+	VMULPS       words<>+1568(SB), Y11, Y9
+	VADDPS       words<>+1696(SB), Y0, Y0
+	VADDPS       words<>+1600(SB), Y9, Y9
 	VMULPS       Y4, Y2, Y2
-	VADDPS       words<>+1508(SB), Y2, Y2
+	VMULPS       Y8, Y7, Y7
+	VADDPS       words<>+1728(SB), Y2, Y2
+	VADDPS       words<>+1632(SB), Y7, Y7
 	VMULPS       Y1, Y0, Y0
-	VADDPS       words<>+1540(SB), Y0, Y0
-	VMULPS       words<>+1572(SB), Y6, Y6
+	VMULPS       Y11, Y9, Y9
+	VADDPS       words<>+1760(SB), Y0, Y0
+	VADDPS       words<>+1664(SB), Y9, Y9
+	VMULPS       words<>+1792(SB), Y6, Y6
+	VMULPS       Y8, Y7, Y7
 	VMULPS       Y1, Y0, Y0
+	VADDPS       words<>+1696(SB), Y7, Y7
 	VMULPS       Y3, Y2, Y2
+	VMULPS       Y11, Y9, Y9
 	VADDPS       Y6, Y0, Y0
+	VADDPS       words<>+1728(SB), Y9, Y9
 	VSQRTPS      Y0, Y0
+	VMULPS       Y8, Y7, Y7
 	VMULPS       Y0, Y2, Y1
+	VADDPS       words<>+1760(SB), Y7, Y7
 	VMULPS       Y0, Y5, Y0
-	VBROADCASTSS (R9), Y11
-	VMULPS       Y11, Y0, Y0
+	VMULPS       words<>+1792(SB), Y13, Y13
+	VBROADCASTSS (R9), Y14
+	VMULPS       Y8, Y7, Y7
+	VMULPS       Y14, Y0, Y0
+	VMULPS       Y10, Y9, Y9
 	VADDPS       (DX), Y0, Y0
+	VADDPS       Y13, Y7, Y7
 	VMOVUPS      Y0, (DX)
-	VBROADCASTSS (R9), Y11
-	VMULPS       Y11, Y1, Y1
+	VSQRTPS      Y7, Y7
+	VBROADCASTSS (R9), Y14
+	VMULPS       Y7, Y9, Y8
+	VMULPS       Y14, Y1, Y1
+	VMULPS       Y7, Y12, Y7
 	VADDPS       64(DX), Y1, Y1
+	VBROADCASTSS (R9), Y15
 	VMOVUPS      Y1, 64(DX)
+	VMULPS       Y15, Y7, Y7
+	VADDPS       32(DX), Y7, Y7
+	VMOVUPS      Y7, 32(DX)
+	VBROADCASTSS (R9), Y15
+	VMULPS       Y15, Y8, Y8
+	VADDPS       96(DX), Y8, Y8
+	VMOVUPS      Y8, 96(DX)
 	ADDQ         $0x10, R8
 	ADDQ         $0x04, R9
 	DECQ         R10
 	JNZ          membera
-	MOVQ         40(DI), R8
-	MOVQ         48(DI), R9
-	MOVQ         56(DI), R10
-	VPMULUDQ     Y13, Y15, Y3
-	VPADDD       Y12, Y13, Y13
-	VPSRLQ       $0x20, Y3, Y2
-	VMOVUPS      Y3, (SP)
-	VMOVUPS      Y2, 32(SP)
-	VXORPS       Y0, Y0, Y0
-	VMOVUPS      Y0, 32(DX)
-	VMOVUPS      Y0, 96(DX)
-	PCALIGN      $0x20
-
-memberb:
-	VMOVUPS      (SP), Y3
-	VMOVUPS      32(SP), Y2
-	VPBROADCASTD (R8), Y11
-	VPXOR        Y11, Y2, Y2
-	VPMULUDQ     Y2, Y14, Y5
-	VPSRLQ       $0x20, Y5, Y0
-	VPBROADCASTD 4(R8), Y11
-	VPXOR        Y11, Y0, Y0
-	VPBROADCASTD 8(R8), Y11
-	VPXOR        Y11, Y3, Y2
-	VPMULUDQ     Y0, Y15, Y4
-	VPMULUDQ     Y2, Y14, Y1
-	VPSRLQ       $0x20, Y1, Y0
-	VPSRLQ       $0x20, Y4, Y2
-	VPXOR        Y5, Y0, Y0
-	VPBROADCASTD 16(SI), Y11
-	VPXOR        Y11, Y0, Y0
-	VPBROADCASTD 12(R8), Y11
-	VPXOR        Y11, Y2, Y2
-	VPMULUDQ     Y0, Y15, Y3
-	VPMULUDQ     Y2, Y14, Y5
-	VPSRLQ       $0x20, Y5, Y0
-	VPSRLQ       $0x20, Y3, Y2
-	VPXOR        Y1, Y0, Y0
-	VPBROADCASTD 24(SI), Y11
-	VPXOR        Y11, Y0, Y0
-	VPXOR        Y4, Y2, Y2
-	VPBROADCASTD 28(SI), Y11
-	VPXOR        Y11, Y2, Y2
-	VPMULUDQ     Y0, Y15, Y4
-	VPMULUDQ     Y2, Y14, Y1
-	VPSRLQ       $0x20, Y1, Y0
-	VPSRLQ       $0x20, Y4, Y2
-	VPXOR        Y5, Y0, Y0
-	VPBROADCASTD 32(SI), Y11
-	VPXOR        Y11, Y0, Y0
-	VPXOR        Y3, Y2, Y2
-	VPBROADCASTD 36(SI), Y11
-	VPXOR        Y11, Y2, Y2
-	VPMULUDQ     Y0, Y15, Y3
-	VPMULUDQ     Y2, Y14, Y5
-	VPSRLQ       $0x20, Y5, Y0
-	VPSRLQ       $0x20, Y3, Y2
-	VPXOR        Y1, Y0, Y0
-	VPBROADCASTD 40(SI), Y11
-	VPXOR        Y11, Y0, Y0
-	VPXOR        Y4, Y2, Y2
-	VPBROADCASTD 44(SI), Y11
-	VPXOR        Y11, Y2, Y2
-	VPMULUDQ     Y0, Y15, Y4
-	VPMULUDQ     Y2, Y14, Y1
-	VPSRLQ       $0x20, Y1, Y0
-	VPSRLQ       $0x20, Y4, Y2
-	VPXOR        Y5, Y0, Y0
-	VPBROADCASTD 48(SI), Y11
-	VPXOR        Y11, Y0, Y0
-	VPXOR        Y3, Y2, Y2
-	VPBROADCASTD 52(SI), Y11
-	VPXOR        Y11, Y2, Y2
-	VPMULUDQ     Y0, Y15, Y3
-	VPMULUDQ     Y2, Y14, Y5
-	VPSRLQ       $0x20, Y5, Y0
-	VPSRLQ       $0x20, Y3, Y2
-	VPXOR        Y1, Y0, Y0
-	VPBROADCASTD 56(SI), Y11
-	VPXOR        Y11, Y0, Y0
-	VPXOR        Y4, Y2, Y2
-	VPBROADCASTD 60(SI), Y11
-	VPXOR        Y11, Y2, Y2
-	VPMULUDQ     Y0, Y15, Y4
-	VPMULUDQ     Y2, Y14, Y1
-	VPSRLQ       $0x20, Y1, Y0
-	VPSRLQ       $0x20, Y4, Y2
-	VPXOR        Y5, Y0, Y0
-	VPBROADCASTD 64(SI), Y11
-	VPXOR        Y11, Y0, Y0
-	VPXOR        Y3, Y2, Y2
-	VPBROADCASTD 68(SI), Y11
-	VPXOR        Y11, Y2, Y2
-	VPMULUDQ     Y0, Y15, Y3
-	VPMULUDQ     Y2, Y14, Y5
-	VPSRLQ       $0x20, Y5, Y0
-	VPSRLQ       $0x20, Y3, Y2
-	VPXOR        Y1, Y0, Y0
-	VPBROADCASTD 72(SI), Y11
-	VPXOR        Y11, Y0, Y0
-	VPXOR        Y4, Y2, Y2
-	VPBROADCASTD 76(SI), Y11
-	VPXOR        Y11, Y2, Y2
-	VMOVSLDUP    Y5, Y5
-	VBLENDPS     $0xaa, Y5, Y0, Y0
-	VMOVSLDUP    Y3, Y3
-	VBLENDPS     $0xaa, Y3, Y2, Y2
-	VPSRLD       $0x01, Y0, Y1
-	VCVTDQ2PS    Y2, Y3
-	VPOR         words<>+900(SB), Y1, Y1
-	VMULPS       words<>+932(SB), Y3, Y3
-	VCVTDQ2PS    Y1, Y1
-	VMULPS       Y3, Y3, Y4
-	VPSUBD       words<>+964(SB), Y1, Y1
-	VMULPS       words<>+996(SB), Y4, Y5
-	VPSRAD       $0x17, Y1, Y6
-	VPAND        words<>+1028(SB), Y1, Y1
-	VADDPS       words<>+1060(SB), Y5, Y5
-	VPADDD       words<>+1092(SB), Y1, Y1
-	VCVTDQ2PS    Y6, Y6
-	VADDPS       words<>+408(SB), Y1, Y1
-	VMULPS       Y4, Y5, Y5
-	VADDPS       words<>+1124(SB), Y5, Y5
-	VMULPS       words<>+1156(SB), Y1, Y0
-	VADDPS       words<>+1188(SB), Y0, Y0
-	VMULPS       Y4, Y5, Y5
-	VADDPS       words<>+1220(SB), Y5, Y5
-	VMULPS       Y1, Y0, Y0
-	VADDPS       words<>+1252(SB), Y0, Y0
-	VPSLLD       $0x1f, Y2, Y2
-	VMULPS       Y4, Y5, Y5
-	VADDPS       words<>+1284(SB), Y5, Y5
-	VMULPS       Y1, Y0, Y0
-	VADDPS       words<>+1316(SB), Y0, Y0
-	VXORPS       Y2, Y5, Y5
-	VMULPS       words<>+1348(SB), Y4, Y2
-	VADDPS       words<>+1380(SB), Y2, Y2
-	VMULPS       Y1, Y0, Y0
-	VADDPS       words<>+1412(SB), Y0, Y0
-	VMULPS       Y4, Y2, Y2
-	VADDPS       words<>+1444(SB), Y2, Y2
-	VMULPS       Y1, Y0, Y0
-	VADDPS       words<>+1476(SB), Y0, Y0
-	VMULPS       Y4, Y2, Y2
-	VADDPS       words<>+1508(SB), Y2, Y2
-	VMULPS       Y1, Y0, Y0
-	VADDPS       words<>+1540(SB), Y0, Y0
-	VMULPS       words<>+1572(SB), Y6, Y6
-	VMULPS       Y1, Y0, Y0
-	VMULPS       Y3, Y2, Y2
-	VADDPS       Y6, Y0, Y0
-	VSQRTPS      Y0, Y0
-	VMULPS       Y0, Y2, Y1
-	VMULPS       Y0, Y5, Y0
-	VBROADCASTSS (R9), Y11
-	VMULPS       Y11, Y0, Y0
-	VADDPS       32(DX), Y0, Y0
-	VMOVUPS      Y0, 32(DX)
-	VBROADCASTSS (R9), Y11
-	VMULPS       Y11, Y1, Y1
-	VADDPS       96(DX), Y1, Y1
-	VMOVUPS      Y1, 96(DX)
-	ADDQ         $0x10, R8
-	ADDQ         $0x04, R9
-	DECQ         R10
-	JNZ          memberb
 	ADDQ         $0x00000080, DX
 	DECQ         CX
 	JNZ          one
@@ -10108,358 +10260,354 @@ memberb:
 
 // func noiseSquareAVX2(t *byte)
 // Requires: AVX, AVX2
-TEXT ·noiseSquareAVX2(SB), NOSPLIT, $256-8
+TEXT ·noiseSquareAVX2(SB), NOSPLIT, $704-8
 	MOVQ         t+0(FP), DI
 	MOVQ         (DI), DX
 	MOVQ         8(DI), CX
 	MOVQ         16(DI), SI
-	VPBROADCASTD words<>+888(SB), Y15
-	VPBROADCASTD words<>+892(SB), Y14
-	VPBROADCASTD 24(DI), Y13
-	VPBROADCASTD words<>+896(SB), Y12
-	VPADDD       words<>+824(SB), Y13, Y13
+	LEAQ         31(SP), R12
+	ANDQ         $-32, R12
+	VPBROADCASTD 16(SI), Y0
+	VMOVDQU      Y0, 32(R12)
+	VPBROADCASTD 20(SI), Y0
+	VMOVDQU      Y0, 64(R12)
+	VPBROADCASTD 24(SI), Y0
+	VMOVDQU      Y0, 96(R12)
+	VPBROADCASTD 28(SI), Y0
+	VMOVDQU      Y0, 128(R12)
+	VPBROADCASTD 32(SI), Y0
+	VMOVDQU      Y0, 160(R12)
+	VPBROADCASTD 36(SI), Y0
+	VMOVDQU      Y0, 192(R12)
+	VPBROADCASTD 40(SI), Y0
+	VMOVDQU      Y0, 224(R12)
+	VPBROADCASTD 44(SI), Y0
+	VMOVDQU      Y0, 256(R12)
+	VPBROADCASTD 48(SI), Y0
+	VMOVDQU      Y0, 288(R12)
+	VPBROADCASTD 52(SI), Y0
+	VMOVDQU      Y0, 320(R12)
+	VPBROADCASTD 56(SI), Y0
+	VMOVDQU      Y0, 352(R12)
+	VPBROADCASTD 60(SI), Y0
+	VMOVDQU      Y0, 384(R12)
+	VPBROADCASTD 64(SI), Y0
+	VMOVDQU      Y0, 416(R12)
+	VPBROADCASTD 68(SI), Y0
+	VMOVDQU      Y0, 448(R12)
+	VPBROADCASTD 72(SI), Y0
+	VMOVDQU      Y0, 480(R12)
+	VPBROADCASTD 76(SI), Y0
+	VMOVDQU      Y0, 512(R12)
+	VPBROADCASTD 24(DI), Y0
+	VPADDD       words<>+960(SB), Y0, Y0
+	VMOVDQU      Y0, (R12)
 
 one:
 	MOVQ     40(DI), R8
 	MOVQ     48(DI), R9
 	MOVQ     56(DI), R10
-	VPMULUDQ Y13, Y15, Y3
-	VPADDD   Y12, Y13, Y13
+	VMOVDQU  (R12), Y3
+	VPADDD   words<>+1024(SB), Y3, Y1
+	VMOVDQU  Y1, (R12)
+	VPMULUDQ words<>+1056(SB), Y3, Y3
 	VPSRLQ   $0x20, Y3, Y2
-	VMOVUPS  Y3, (SP)
-	VMOVUPS  Y2, 32(SP)
+	VMOVUPS  Y3, 576(SP)
+	VMOVUPS  Y2, 608(SP)
 	VXORPS   Y0, Y0, Y0
 	VMOVUPS  Y0, (DX)
 	VMOVUPS  Y0, 64(DX)
+	VMOVDQU  (R12), Y10
+	VPADDD   words<>+1024(SB), Y10, Y8
+	VMOVDQU  Y8, (R12)
+	VPMULUDQ words<>+1056(SB), Y10, Y10
+	VPSRLQ   $0x20, Y10, Y9
+	VMOVUPS  Y10, 640(SP)
+	VMOVUPS  Y9, 672(SP)
+	VXORPS   Y7, Y7, Y7
+	VMOVUPS  Y7, 32(DX)
+	VMOVUPS  Y7, 96(DX)
 	PCALIGN  $0x20
 
 membera:
-	VMOVUPS      (SP), Y3
-	VMOVUPS      32(SP), Y2
-	VPBROADCASTD (R8), Y11
-	VPXOR        Y11, Y2, Y2
-	VPMULUDQ     Y2, Y14, Y5
+	VMOVUPS      576(SP), Y3
+	VMOVUPS      608(SP), Y2
+	VPBROADCASTD (R8), Y14
+	VPXOR        Y14, Y2, Y2
+	VPMULUDQ     words<>+1088(SB), Y2, Y5
 	VPSRLQ       $0x20, Y5, Y0
-	VPBROADCASTD 4(R8), Y11
-	VPXOR        Y11, Y0, Y0
-	VPBROADCASTD 8(R8), Y11
-	VPXOR        Y11, Y3, Y2
-	VPMULUDQ     Y0, Y15, Y4
-	VPMULUDQ     Y2, Y14, Y1
+	VPBROADCASTD 4(R8), Y14
+	VMOVUPS      640(SP), Y10
+	VPXOR        Y14, Y0, Y0
+	VMOVUPS      672(SP), Y9
+	VPBROADCASTD 8(R8), Y14
+	VPBROADCASTD (R8), Y15
+	VPXOR        Y14, Y3, Y2
+	VPXOR        Y15, Y9, Y9
+	VPMULUDQ     words<>+1056(SB), Y0, Y4
+	VPMULUDQ     words<>+1088(SB), Y9, Y12
+	VPMULUDQ     words<>+1088(SB), Y2, Y1
+	VPSRLQ       $0x20, Y12, Y7
 	VPSRLQ       $0x20, Y1, Y0
+	VPBROADCASTD 4(R8), Y15
 	VPSRLQ       $0x20, Y4, Y2
+	VPXOR        Y15, Y7, Y7
+	VPXOR        32(R12), Y5, Y5
+	VPBROADCASTD 8(R8), Y15
 	VPXOR        Y5, Y0, Y0
-	VPBROADCASTD 16(SI), Y11
-	VPXOR        Y11, Y0, Y0
-	VPBROADCASTD 12(R8), Y11
-	VPXOR        Y11, Y2, Y2
-	VPMULUDQ     Y0, Y15, Y3
-	VPMULUDQ     Y2, Y14, Y5
+	VPXOR        Y15, Y10, Y9
+	VPBROADCASTD 12(R8), Y14
+	VPMULUDQ     words<>+1056(SB), Y7, Y11
+	VPXOR        Y14, Y2, Y2
+	VPMULUDQ     words<>+1088(SB), Y9, Y8
+	VPMULUDQ     words<>+1056(SB), Y0, Y3
+	VPSRLQ       $0x20, Y8, Y7
+	VPMULUDQ     words<>+1088(SB), Y2, Y5
+	VPSRLQ       $0x20, Y11, Y9
 	VPSRLQ       $0x20, Y5, Y0
+	VPXOR        32(R12), Y12, Y12
 	VPSRLQ       $0x20, Y3, Y2
+	VPXOR        Y12, Y7, Y7
+	VPXOR        96(R12), Y1, Y1
+	VPBROADCASTD 12(R8), Y15
 	VPXOR        Y1, Y0, Y0
-	VPBROADCASTD 24(SI), Y11
-	VPXOR        Y11, Y0, Y0
+	VPXOR        Y15, Y9, Y9
+	VPXOR        128(R12), Y4, Y4
+	VPMULUDQ     words<>+1056(SB), Y7, Y10
 	VPXOR        Y4, Y2, Y2
-	VPBROADCASTD 28(SI), Y11
-	VPXOR        Y11, Y2, Y2
-	VPMULUDQ     Y0, Y15, Y4
-	VPMULUDQ     Y2, Y14, Y1
+	VPMULUDQ     words<>+1088(SB), Y9, Y12
+	VPMULUDQ     words<>+1056(SB), Y0, Y4
+	VPSRLQ       $0x20, Y12, Y7
+	VPMULUDQ     words<>+1088(SB), Y2, Y1
+	VPSRLQ       $0x20, Y10, Y9
 	VPSRLQ       $0x20, Y1, Y0
+	VPXOR        96(R12), Y8, Y8
 	VPSRLQ       $0x20, Y4, Y2
+	VPXOR        Y8, Y7, Y7
+	VPXOR        160(R12), Y5, Y5
+	VPXOR        128(R12), Y11, Y11
 	VPXOR        Y5, Y0, Y0
-	VPBROADCASTD 32(SI), Y11
-	VPXOR        Y11, Y0, Y0
+	VPXOR        Y11, Y9, Y9
+	VPXOR        192(R12), Y3, Y3
+	VPMULUDQ     words<>+1056(SB), Y7, Y11
 	VPXOR        Y3, Y2, Y2
-	VPBROADCASTD 36(SI), Y11
-	VPXOR        Y11, Y2, Y2
-	VPMULUDQ     Y0, Y15, Y3
-	VPMULUDQ     Y2, Y14, Y5
+	VPMULUDQ     words<>+1088(SB), Y9, Y8
+	VPMULUDQ     words<>+1056(SB), Y0, Y3
+	VPSRLQ       $0x20, Y8, Y7
+	VPMULUDQ     words<>+1088(SB), Y2, Y5
+	VPSRLQ       $0x20, Y11, Y9
 	VPSRLQ       $0x20, Y5, Y0
+	VPXOR        160(R12), Y12, Y12
 	VPSRLQ       $0x20, Y3, Y2
+	VPXOR        Y12, Y7, Y7
+	VPXOR        224(R12), Y1, Y1
+	VPXOR        192(R12), Y10, Y10
 	VPXOR        Y1, Y0, Y0
-	VPBROADCASTD 40(SI), Y11
-	VPXOR        Y11, Y0, Y0
+	VPXOR        Y10, Y9, Y9
+	VPXOR        256(R12), Y4, Y4
+	VPMULUDQ     words<>+1056(SB), Y7, Y10
 	VPXOR        Y4, Y2, Y2
-	VPBROADCASTD 44(SI), Y11
-	VPXOR        Y11, Y2, Y2
-	VPMULUDQ     Y0, Y15, Y4
-	VPMULUDQ     Y2, Y14, Y1
+	VPMULUDQ     words<>+1088(SB), Y9, Y12
+	VPMULUDQ     words<>+1056(SB), Y0, Y4
+	VPSRLQ       $0x20, Y12, Y7
+	VPMULUDQ     words<>+1088(SB), Y2, Y1
+	VPSRLQ       $0x20, Y10, Y9
 	VPSRLQ       $0x20, Y1, Y0
+	VPXOR        224(R12), Y8, Y8
 	VPSRLQ       $0x20, Y4, Y2
+	VPXOR        Y8, Y7, Y7
+	VPXOR        288(R12), Y5, Y5
+	VPXOR        256(R12), Y11, Y11
 	VPXOR        Y5, Y0, Y0
-	VPBROADCASTD 48(SI), Y11
-	VPXOR        Y11, Y0, Y0
+	VPXOR        Y11, Y9, Y9
+	VPXOR        320(R12), Y3, Y3
+	VPMULUDQ     words<>+1056(SB), Y7, Y11
 	VPXOR        Y3, Y2, Y2
-	VPBROADCASTD 52(SI), Y11
-	VPXOR        Y11, Y2, Y2
-	VPMULUDQ     Y0, Y15, Y3
-	VPMULUDQ     Y2, Y14, Y5
+	VPMULUDQ     words<>+1088(SB), Y9, Y8
+	VPMULUDQ     words<>+1056(SB), Y0, Y3
+	VPSRLQ       $0x20, Y8, Y7
+	VPMULUDQ     words<>+1088(SB), Y2, Y5
+	VPSRLQ       $0x20, Y11, Y9
 	VPSRLQ       $0x20, Y5, Y0
+	VPXOR        288(R12), Y12, Y12
 	VPSRLQ       $0x20, Y3, Y2
+	VPXOR        Y12, Y7, Y7
+	VPXOR        352(R12), Y1, Y1
+	VPXOR        320(R12), Y10, Y10
 	VPXOR        Y1, Y0, Y0
-	VPBROADCASTD 56(SI), Y11
-	VPXOR        Y11, Y0, Y0
+	VPXOR        Y10, Y9, Y9
+	VPXOR        384(R12), Y4, Y4
+	VPMULUDQ     words<>+1056(SB), Y7, Y10
 	VPXOR        Y4, Y2, Y2
-	VPBROADCASTD 60(SI), Y11
-	VPXOR        Y11, Y2, Y2
-	VPMULUDQ     Y0, Y15, Y4
-	VPMULUDQ     Y2, Y14, Y1
+	VPMULUDQ     words<>+1088(SB), Y9, Y12
+	VPMULUDQ     words<>+1056(SB), Y0, Y4
+	VPSRLQ       $0x20, Y12, Y7
+	VPMULUDQ     words<>+1088(SB), Y2, Y1
+	VPSRLQ       $0x20, Y10, Y9
 	VPSRLQ       $0x20, Y1, Y0
+	VPXOR        352(R12), Y8, Y8
 	VPSRLQ       $0x20, Y4, Y2
+	VPXOR        Y8, Y7, Y7
+	VPXOR        416(R12), Y5, Y5
+	VPXOR        384(R12), Y11, Y11
 	VPXOR        Y5, Y0, Y0
-	VPBROADCASTD 64(SI), Y11
-	VPXOR        Y11, Y0, Y0
+	VPXOR        Y11, Y9, Y9
+	VPXOR        448(R12), Y3, Y3
+	VPMULUDQ     words<>+1056(SB), Y7, Y11
 	VPXOR        Y3, Y2, Y2
-	VPBROADCASTD 68(SI), Y11
-	VPXOR        Y11, Y2, Y2
-	VPMULUDQ     Y0, Y15, Y3
-	VPMULUDQ     Y2, Y14, Y5
+	VPMULUDQ     words<>+1088(SB), Y9, Y8
+	VPMULUDQ     words<>+1056(SB), Y0, Y3
+	VPSRLQ       $0x20, Y8, Y7
+	VPMULUDQ     words<>+1088(SB), Y2, Y5
+	VPSRLQ       $0x20, Y11, Y9
 	VPSRLQ       $0x20, Y5, Y0
+	VPXOR        416(R12), Y12, Y12
 	VPSRLQ       $0x20, Y3, Y2
+	VPXOR        Y12, Y7, Y7
+	VPXOR        480(R12), Y1, Y1
+	VPXOR        448(R12), Y10, Y10
 	VPXOR        Y1, Y0, Y0
-	VPBROADCASTD 72(SI), Y11
-	VPXOR        Y11, Y0, Y0
+	VPXOR        Y10, Y9, Y9
+	VPXOR        512(R12), Y4, Y4
+	VPMULUDQ     words<>+1056(SB), Y7, Y10
 	VPXOR        Y4, Y2, Y2
-	VPBROADCASTD 76(SI), Y11
-	VPXOR        Y11, Y2, Y2
+	VPMULUDQ     words<>+1088(SB), Y9, Y12
 	VMOVSLDUP    Y5, Y5
+	VPSRLQ       $0x20, Y12, Y7
 	VBLENDPS     $0xaa, Y5, Y0, Y0
+	VPSRLQ       $0x20, Y10, Y9
 	VMOVSLDUP    Y3, Y3
+	VPXOR        480(R12), Y8, Y8
 	VBLENDPS     $0xaa, Y3, Y2, Y2
+	VPXOR        Y8, Y7, Y7
 	VPSRLD       $0x01, Y0, Y1
+	VPXOR        512(R12), Y11, Y11
 	VCVTDQ2PS    Y2, Y3
-	VPOR         words<>+900(SB), Y1, Y1
-	VMULPS       words<>+932(SB), Y3, Y3
+	VPXOR        Y11, Y9, Y9
+	VPOR         words<>+1120(SB), Y1, Y1
+	VMOVSLDUP    Y12, Y12
+	VMULPS       words<>+1152(SB), Y3, Y3
+	VBLENDPS     $0xaa, Y12, Y7, Y7
 	VCVTDQ2PS    Y1, Y1
+	VMOVSLDUP    Y10, Y10
 	VMULPS       Y3, Y3, Y4
-	VPSUBD       words<>+964(SB), Y1, Y1
-	VMULPS       words<>+996(SB), Y4, Y5
+	VBLENDPS     $0xaa, Y10, Y9, Y9
+	VPSUBD       words<>+1184(SB), Y1, Y1
+	VPSRLD       $0x01, Y7, Y8
+	VMULPS       words<>+1216(SB), Y4, Y5
+	VCVTDQ2PS    Y9, Y10
 	VPSRAD       $0x17, Y1, Y6
-	VPAND        words<>+1028(SB), Y1, Y1
-	VADDPS       words<>+1060(SB), Y5, Y5
-	VPADDD       words<>+1092(SB), Y1, Y1
+	VPOR         words<>+1120(SB), Y8, Y8
+	VPAND        words<>+1248(SB), Y1, Y1
+	VMULPS       words<>+1152(SB), Y10, Y10
+	VADDPS       words<>+1280(SB), Y5, Y5
+	VCVTDQ2PS    Y8, Y8
+	VPADDD       words<>+1312(SB), Y1, Y1
+	VMULPS       Y10, Y10, Y11
 	VCVTDQ2PS    Y6, Y6
-	VADDPS       words<>+408(SB), Y1, Y1
+	VPSUBD       words<>+1184(SB), Y8, Y8
+	VADDPS       words<>+512(SB), Y1, Y1
+	VMULPS       words<>+1216(SB), Y11, Y12
 	VMULPS       Y4, Y5, Y5
-	VADDPS       words<>+1124(SB), Y5, Y5
-	VMULPS       words<>+1156(SB), Y1, Y0
-	VADDPS       words<>+1188(SB), Y0, Y0
+	VPSRAD       $0x17, Y8, Y13
+	VADDPS       words<>+1344(SB), Y5, Y5
+	VPAND        words<>+1248(SB), Y8, Y8
+	VMULPS       words<>+1376(SB), Y1, Y0
+	VADDPS       words<>+1280(SB), Y12, Y12
+	VADDPS       words<>+1408(SB), Y0, Y0
+	VPADDD       words<>+1312(SB), Y8, Y8
 	VMULPS       Y4, Y5, Y5
-	VADDPS       words<>+1220(SB), Y5, Y5
+	VCVTDQ2PS    Y13, Y13
+	VADDPS       words<>+1440(SB), Y5, Y5
+	VADDPS       words<>+512(SB), Y8, Y8
 	VMULPS       Y1, Y0, Y0
-	VADDPS       words<>+1252(SB), Y0, Y0
+	VMULPS       Y11, Y12, Y12
+	VADDPS       words<>+1472(SB), Y0, Y0
+	VADDPS       words<>+1344(SB), Y12, Y12
 	VPSLLD       $0x1f, Y2, Y2
+	VMULPS       words<>+1376(SB), Y8, Y7
 	VMULPS       Y4, Y5, Y5
-	VADDPS       words<>+1284(SB), Y5, Y5
+	VADDPS       words<>+1408(SB), Y7, Y7
+	VADDPS       words<>+1504(SB), Y5, Y5
+	VMULPS       Y11, Y12, Y12
 	VMULPS       Y1, Y0, Y0
-	VADDPS       words<>+1316(SB), Y0, Y0
+	VADDPS       words<>+1440(SB), Y12, Y12
+	VADDPS       words<>+1536(SB), Y0, Y0
+	VMULPS       Y8, Y7, Y7
 	VXORPS       Y2, Y5, Y5
-	VMULPS       words<>+1348(SB), Y4, Y2
-	VADDPS       words<>+1380(SB), Y2, Y2
+	VADDPS       words<>+1472(SB), Y7, Y7
+	VMULPS       words<>+1568(SB), Y4, Y2
+	VPSLLD       $0x1f, Y9, Y9
+	VADDPS       words<>+1600(SB), Y2, Y2
+	VMULPS       Y11, Y12, Y12
 	VMULPS       Y1, Y0, Y0
-	VADDPS       words<>+1412(SB), Y0, Y0
+	VADDPS       words<>+1504(SB), Y12, Y12
+	VADDPS       words<>+1632(SB), Y0, Y0
+	VMULPS       Y8, Y7, Y7
 	VMULPS       Y4, Y2, Y2
-	VADDPS       words<>+1444(SB), Y2, Y2
+	VADDPS       words<>+1536(SB), Y7, Y7
+	VADDPS       words<>+1664(SB), Y2, Y2
+	VXORPS       Y9, Y12, Y12
 	VMULPS       Y1, Y0, Y0
-	VADDPS       words<>+1476(SB), Y0, Y0
+	VMULPS       words<>+1568(SB), Y11, Y9
+	VADDPS       words<>+1696(SB), Y0, Y0
+	VADDPS       words<>+1600(SB), Y9, Y9
 	VMULPS       Y4, Y2, Y2
-	VADDPS       words<>+1508(SB), Y2, Y2
+	VMULPS       Y8, Y7, Y7
+	VADDPS       words<>+1728(SB), Y2, Y2
+	VADDPS       words<>+1632(SB), Y7, Y7
 	VMULPS       Y1, Y0, Y0
-	VADDPS       words<>+1540(SB), Y0, Y0
-	VMULPS       words<>+1572(SB), Y6, Y6
+	VMULPS       Y11, Y9, Y9
+	VADDPS       words<>+1760(SB), Y0, Y0
+	VADDPS       words<>+1664(SB), Y9, Y9
+	VMULPS       words<>+1792(SB), Y6, Y6
+	VMULPS       Y8, Y7, Y7
 	VMULPS       Y1, Y0, Y0
+	VADDPS       words<>+1696(SB), Y7, Y7
 	VMULPS       Y3, Y2, Y2
+	VMULPS       Y11, Y9, Y9
 	VADDPS       Y6, Y0, Y0
+	VADDPS       words<>+1728(SB), Y9, Y9
 	VSQRTPS      Y0, Y0
+	VMULPS       Y8, Y7, Y7
 	VMULPS       Y0, Y2, Y1
+	VADDPS       words<>+1760(SB), Y7, Y7
 	VMULPS       Y0, Y5, Y0
+	VMULPS       words<>+1792(SB), Y13, Y13
 	VMULPS       Y0, Y0, Y0
-	VADDPS       words<>+408(SB), Y0, Y0
-	VBROADCASTSS (R9), Y11
-	VMULPS       Y11, Y0, Y0
+	VMULPS       Y8, Y7, Y7
+	VADDPS       words<>+512(SB), Y0, Y0
+	VMULPS       Y10, Y9, Y9
+	VBROADCASTSS (R9), Y14
+	VADDPS       Y13, Y7, Y7
+	VMULPS       Y14, Y0, Y0
+	VSQRTPS      Y7, Y7
 	VADDPS       (DX), Y0, Y0
+	VMULPS       Y7, Y9, Y8
 	VMOVUPS      Y0, (DX)
+	VMULPS       Y7, Y12, Y7
 	VMULPS       Y1, Y1, Y1
-	VADDPS       words<>+408(SB), Y1, Y1
-	VBROADCASTSS (R9), Y11
-	VMULPS       Y11, Y1, Y1
+	VMULPS       Y7, Y7, Y7
+	VADDPS       words<>+512(SB), Y1, Y1
+	VADDPS       words<>+512(SB), Y7, Y7
+	VBROADCASTSS (R9), Y14
+	VBROADCASTSS (R9), Y15
+	VMULPS       Y14, Y1, Y1
+	VMULPS       Y15, Y7, Y7
 	VADDPS       64(DX), Y1, Y1
+	VADDPS       32(DX), Y7, Y7
 	VMOVUPS      Y1, 64(DX)
+	VMOVUPS      Y7, 32(DX)
+	VMULPS       Y8, Y8, Y8
+	VADDPS       words<>+512(SB), Y8, Y8
+	VBROADCASTSS (R9), Y15
+	VMULPS       Y15, Y8, Y8
+	VADDPS       96(DX), Y8, Y8
+	VMOVUPS      Y8, 96(DX)
 	ADDQ         $0x10, R8
 	ADDQ         $0x04, R9
 	DECQ         R10
 	JNZ          membera
-	MOVQ         40(DI), R8
-	MOVQ         48(DI), R9
-	MOVQ         56(DI), R10
-	VPMULUDQ     Y13, Y15, Y3
-	VPADDD       Y12, Y13, Y13
-	VPSRLQ       $0x20, Y3, Y2
-	VMOVUPS      Y3, (SP)
-	VMOVUPS      Y2, 32(SP)
-	VXORPS       Y0, Y0, Y0
-	VMOVUPS      Y0, 32(DX)
-	VMOVUPS      Y0, 96(DX)
-	PCALIGN      $0x20
-
-memberb:
-	VMOVUPS      (SP), Y3
-	VMOVUPS      32(SP), Y2
-	VPBROADCASTD (R8), Y11
-	VPXOR        Y11, Y2, Y2
-	VPMULUDQ     Y2, Y14, Y5
-	VPSRLQ       $0x20, Y5, Y0
-	VPBROADCASTD 4(R8), Y11
-	VPXOR        Y11, Y0, Y0
-	VPBROADCASTD 8(R8), Y11
-	VPXOR        Y11, Y3, Y2
-	VPMULUDQ     Y0, Y15, Y4
-	VPMULUDQ     Y2, Y14, Y1
-	VPSRLQ       $0x20, Y1, Y0
-	VPSRLQ       $0x20, Y4, Y2
-	VPXOR        Y5, Y0, Y0
-	VPBROADCASTD 16(SI), Y11
-	VPXOR        Y11, Y0, Y0
-	VPBROADCASTD 12(R8), Y11
-	VPXOR        Y11, Y2, Y2
-	VPMULUDQ     Y0, Y15, Y3
-	VPMULUDQ     Y2, Y14, Y5
-	VPSRLQ       $0x20, Y5, Y0
-	VPSRLQ       $0x20, Y3, Y2
-	VPXOR        Y1, Y0, Y0
-	VPBROADCASTD 24(SI), Y11
-	VPXOR        Y11, Y0, Y0
-	VPXOR        Y4, Y2, Y2
-	VPBROADCASTD 28(SI), Y11
-	VPXOR        Y11, Y2, Y2
-	VPMULUDQ     Y0, Y15, Y4
-	VPMULUDQ     Y2, Y14, Y1
-	VPSRLQ       $0x20, Y1, Y0
-	VPSRLQ       $0x20, Y4, Y2
-	VPXOR        Y5, Y0, Y0
-	VPBROADCASTD 32(SI), Y11
-	VPXOR        Y11, Y0, Y0
-	VPXOR        Y3, Y2, Y2
-	VPBROADCASTD 36(SI), Y11
-	VPXOR        Y11, Y2, Y2
-	VPMULUDQ     Y0, Y15, Y3
-	VPMULUDQ     Y2, Y14, Y5
-	VPSRLQ       $0x20, Y5, Y0
-	VPSRLQ       $0x20, Y3, Y2
-	VPXOR        Y1, Y0, Y0
-	VPBROADCASTD 40(SI), Y11
-	VPXOR        Y11, Y0, Y0
-	VPXOR        Y4, Y2, Y2
-	VPBROADCASTD 44(SI), Y11
-	VPXOR        Y11, Y2, Y2
-	VPMULUDQ     Y0, Y15, Y4
-	VPMULUDQ     Y2, Y14, Y1
-	VPSRLQ       $0x20, Y1, Y0
-	VPSRLQ       $0x20, Y4, Y2
-	VPXOR        Y5, Y0, Y0
-	VPBROADCASTD 48(SI), Y11
-	VPXOR        Y11, Y0, Y0
-	VPXOR        Y3, Y2, Y2
-	VPBROADCASTD 52(SI), Y11
-	VPXOR        Y11, Y2, Y2
-	VPMULUDQ     Y0, Y15, Y3
-	VPMULUDQ     Y2, Y14, Y5
-	VPSRLQ       $0x20, Y5, Y0
-	VPSRLQ       $0x20, Y3, Y2
-	VPXOR        Y1, Y0, Y0
-	VPBROADCASTD 56(SI), Y11
-	VPXOR        Y11, Y0, Y0
-	VPXOR        Y4, Y2, Y2
-	VPBROADCASTD 60(SI), Y11
-	VPXOR        Y11, Y2, Y2
-	VPMULUDQ     Y0, Y15, Y4
-	VPMULUDQ     Y2, Y14, Y1
-	VPSRLQ       $0x20, Y1, Y0
-	VPSRLQ       $0x20, Y4, Y2
-	VPXOR        Y5, Y0, Y0
-	VPBROADCASTD 64(SI), Y11
-	VPXOR        Y11, Y0, Y0
-	VPXOR        Y3, Y2, Y2
-	VPBROADCASTD 68(SI), Y11
-	VPXOR        Y11, Y2, Y2
-	VPMULUDQ     Y0, Y15, Y3
-	VPMULUDQ     Y2, Y14, Y5
-	VPSRLQ       $0x20, Y5, Y0
-	VPSRLQ       $0x20, Y3, Y2
-	VPXOR        Y1, Y0, Y0
-	VPBROADCASTD 72(SI), Y11
-	VPXOR        Y11, Y0, Y0
-	VPXOR        Y4, Y2, Y2
-	VPBROADCASTD 76(SI), Y11
-	VPXOR        Y11, Y2, Y2
-	VMOVSLDUP    Y5, Y5
-	VBLENDPS     $0xaa, Y5, Y0, Y0
-	VMOVSLDUP    Y3, Y3
-	VBLENDPS     $0xaa, Y3, Y2, Y2
-	VPSRLD       $0x01, Y0, Y1
-	VCVTDQ2PS    Y2, Y3
-	VPOR         words<>+900(SB), Y1, Y1
-	VMULPS       words<>+932(SB), Y3, Y3
-	VCVTDQ2PS    Y1, Y1
-	VMULPS       Y3, Y3, Y4
-	VPSUBD       words<>+964(SB), Y1, Y1
-	VMULPS       words<>+996(SB), Y4, Y5
-	VPSRAD       $0x17, Y1, Y6
-	VPAND        words<>+1028(SB), Y1, Y1
-	VADDPS       words<>+1060(SB), Y5, Y5
-	VPADDD       words<>+1092(SB), Y1, Y1
-	VCVTDQ2PS    Y6, Y6
-	VADDPS       words<>+408(SB), Y1, Y1
-	VMULPS       Y4, Y5, Y5
-	VADDPS       words<>+1124(SB), Y5, Y5
-	VMULPS       words<>+1156(SB), Y1, Y0
-	VADDPS       words<>+1188(SB), Y0, Y0
-	VMULPS       Y4, Y5, Y5
-	VADDPS       words<>+1220(SB), Y5, Y5
-	VMULPS       Y1, Y0, Y0
-	VADDPS       words<>+1252(SB), Y0, Y0
-	VPSLLD       $0x1f, Y2, Y2
-	VMULPS       Y4, Y5, Y5
-	VADDPS       words<>+1284(SB), Y5, Y5
-	VMULPS       Y1, Y0, Y0
-	VADDPS       words<>+1316(SB), Y0, Y0
-	VXORPS       Y2, Y5, Y5
-	VMULPS       words<>+1348(SB), Y4, Y2
-	VADDPS       words<>+1380(SB), Y2, Y2
-	VMULPS       Y1, Y0, Y0
-	VADDPS       words<>+1412(SB), Y0, Y0
-	VMULPS       Y4, Y2, Y2
-	VADDPS       words<>+1444(SB), Y2, Y2
-	VMULPS       Y1, Y0, Y0
-	VADDPS       words<>+1476(SB), Y0, Y0
-	VMULPS       Y4, Y2, Y2
-	VADDPS       words<>+1508(SB), Y2, Y2
-	VMULPS       Y1, Y0, Y0
-	VADDPS       words<>+1540(SB), Y0, Y0
-	VMULPS       words<>+1572(SB), Y6, Y6
-	VMULPS       Y1, Y0, Y0
-	VMULPS       Y3, Y2, Y2
-	VADDPS       Y6, Y0, Y0
-	VSQRTPS      Y0, Y0
-	VMULPS       Y0, Y2, Y1
-	VMULPS       Y0, Y5, Y0
-	VMULPS       Y0, Y0, Y0
-	VADDPS       words<>+408(SB), Y0, Y0
-	VBROADCASTSS (R9), Y11
-	VMULPS       Y11, Y0, Y0
-	VADDPS       32(DX), Y0, Y0
-	VMOVUPS      Y0, 32(DX)
-	VMULPS       Y1, Y1, Y1
-	VADDPS       words<>+408(SB), Y1, Y1
-	VBROADCASTSS (R9), Y11
-	VMULPS       Y11, Y1, Y1
-	VADDPS       96(DX), Y1, Y1
-	VMOVUPS      Y1, 96(DX)
-	ADDQ         $0x10, R8
-	ADDQ         $0x04, R9
-	DECQ         R10
-	JNZ          memberb
 	ADDQ         $0x00000080, DX
 	DECQ         CX
 	JNZ          one
@@ -10468,298 +10616,294 @@ memberb:
 
 // func noiseWholeAVX2(t *byte)
 // Requires: AVX, AVX2
-TEXT ·noiseWholeAVX2(SB), NOSPLIT, $256-8
+TEXT ·noiseWholeAVX2(SB), NOSPLIT, $704-8
 	MOVQ         t+0(FP), DI
 	MOVQ         (DI), DX
 	MOVQ         8(DI), CX
 	MOVQ         16(DI), SI
-	VPBROADCASTD words<>+888(SB), Y15
-	VPBROADCASTD words<>+892(SB), Y14
-	VPBROADCASTD 24(DI), Y13
-	VPBROADCASTD words<>+896(SB), Y12
-	VPADDD       words<>+824(SB), Y13, Y13
-	VPBROADCASTD words<>+1604(SB), Y6
-	VPBROADCASTD words<>+1608(SB), Y7
+	LEAQ         31(SP), R12
+	ANDQ         $-32, R12
+	VPBROADCASTD 16(SI), Y0
+	VMOVDQU      Y0, 32(R12)
+	VPBROADCASTD 20(SI), Y0
+	VMOVDQU      Y0, 64(R12)
+	VPBROADCASTD 24(SI), Y0
+	VMOVDQU      Y0, 96(R12)
+	VPBROADCASTD 28(SI), Y0
+	VMOVDQU      Y0, 128(R12)
+	VPBROADCASTD 32(SI), Y0
+	VMOVDQU      Y0, 160(R12)
+	VPBROADCASTD 36(SI), Y0
+	VMOVDQU      Y0, 192(R12)
+	VPBROADCASTD 40(SI), Y0
+	VMOVDQU      Y0, 224(R12)
+	VPBROADCASTD 44(SI), Y0
+	VMOVDQU      Y0, 256(R12)
+	VPBROADCASTD 48(SI), Y0
+	VMOVDQU      Y0, 288(R12)
+	VPBROADCASTD 52(SI), Y0
+	VMOVDQU      Y0, 320(R12)
+	VPBROADCASTD 56(SI), Y0
+	VMOVDQU      Y0, 352(R12)
+	VPBROADCASTD 60(SI), Y0
+	VMOVDQU      Y0, 384(R12)
+	VPBROADCASTD 64(SI), Y0
+	VMOVDQU      Y0, 416(R12)
+	VPBROADCASTD 68(SI), Y0
+	VMOVDQU      Y0, 448(R12)
+	VPBROADCASTD 72(SI), Y0
+	VMOVDQU      Y0, 480(R12)
+	VPBROADCASTD 76(SI), Y0
+	VMOVDQU      Y0, 512(R12)
+	VPBROADCASTD 24(DI), Y0
+	VPADDD       words<>+960(SB), Y0, Y0
+	VMOVDQU      Y0, (R12)
+	VPBROADCASTD words<>+1824(SB), Y6
+	VPBROADCASTD words<>+1828(SB), Y13
 
 one:
 	MOVQ     40(DI), R8
 	MOVQ     48(DI), R9
 	MOVQ     56(DI), R10
-	VPMULUDQ Y13, Y15, Y3
-	VPADDD   Y12, Y13, Y13
+	VMOVDQU  (R12), Y3
+	VPADDD   words<>+1024(SB), Y3, Y1
+	VMOVDQU  Y1, (R12)
+	VPMULUDQ words<>+1056(SB), Y3, Y3
 	VPSRLQ   $0x20, Y3, Y2
-	VMOVUPS  Y3, (SP)
-	VMOVUPS  Y2, 32(SP)
+	VMOVUPS  Y3, 576(SP)
+	VMOVUPS  Y2, 608(SP)
 	VXORPS   Y0, Y0, Y0
 	VMOVUPS  Y0, (DX)
 	VMOVUPS  Y0, 64(DX)
+	VMOVDQU  (R12), Y10
+	VPADDD   words<>+1024(SB), Y10, Y8
+	VMOVDQU  Y8, (R12)
+	VPMULUDQ words<>+1056(SB), Y10, Y10
+	VPSRLQ   $0x20, Y10, Y9
+	VMOVUPS  Y10, 640(SP)
+	VMOVUPS  Y9, 672(SP)
+	VXORPS   Y7, Y7, Y7
+	VMOVUPS  Y7, 32(DX)
+	VMOVUPS  Y7, 96(DX)
 	PCALIGN  $0x20
 
 membera:
-	VMOVUPS      (SP), Y3
-	VMOVUPS      32(SP), Y2
-	VPBROADCASTD (R8), Y11
-	VPXOR        Y11, Y2, Y2
-	VPMULUDQ     Y2, Y14, Y5
+	VMOVUPS      576(SP), Y3
+	VMOVUPS      608(SP), Y2
+	VPBROADCASTD (R8), Y14
+	VPXOR        Y14, Y2, Y2
+	VPMULUDQ     words<>+1088(SB), Y2, Y5
 	VPSRLQ       $0x20, Y5, Y0
-	VPBROADCASTD 4(R8), Y11
-	VPXOR        Y11, Y0, Y0
-	VPBROADCASTD 8(R8), Y11
-	VPXOR        Y11, Y3, Y2
-	VPMULUDQ     Y0, Y15, Y4
-	VPMULUDQ     Y2, Y14, Y1
+	VPBROADCASTD 4(R8), Y14
+	VMOVUPS      640(SP), Y10
+	VPXOR        Y14, Y0, Y0
+	VMOVUPS      672(SP), Y9
+	VPBROADCASTD 8(R8), Y14
+	VPBROADCASTD (R8), Y15
+	VPXOR        Y14, Y3, Y2
+	VPXOR        Y15, Y9, Y9
+	VPMULUDQ     words<>+1056(SB), Y0, Y4
+	VPMULUDQ     words<>+1088(SB), Y9, Y12
+	VPMULUDQ     words<>+1088(SB), Y2, Y1
+	VPSRLQ       $0x20, Y12, Y7
 	VPSRLQ       $0x20, Y1, Y0
+	VPBROADCASTD 4(R8), Y15
 	VPSRLQ       $0x20, Y4, Y2
+	VPXOR        Y15, Y7, Y7
+	VPXOR        32(R12), Y5, Y5
+	VPBROADCASTD 8(R8), Y15
 	VPXOR        Y5, Y0, Y0
-	VPBROADCASTD 16(SI), Y11
-	VPXOR        Y11, Y0, Y0
-	VPBROADCASTD 12(R8), Y11
-	VPXOR        Y11, Y2, Y2
-	VPMULUDQ     Y0, Y15, Y3
-	VPMULUDQ     Y2, Y14, Y5
+	VPXOR        Y15, Y10, Y9
+	VPBROADCASTD 12(R8), Y14
+	VPMULUDQ     words<>+1056(SB), Y7, Y11
+	VPXOR        Y14, Y2, Y2
+	VPMULUDQ     words<>+1088(SB), Y9, Y8
+	VPMULUDQ     words<>+1056(SB), Y0, Y3
+	VPSRLQ       $0x20, Y8, Y7
+	VPMULUDQ     words<>+1088(SB), Y2, Y5
+	VPSRLQ       $0x20, Y11, Y9
 	VPSRLQ       $0x20, Y5, Y0
+	VPXOR        32(R12), Y12, Y12
 	VPSRLQ       $0x20, Y3, Y2
+	VPXOR        Y12, Y7, Y7
+	VPXOR        96(R12), Y1, Y1
+	VPBROADCASTD 12(R8), Y15
 	VPXOR        Y1, Y0, Y0
-	VPBROADCASTD 24(SI), Y11
-	VPXOR        Y11, Y0, Y0
+	VPXOR        Y15, Y9, Y9
+	VPXOR        128(R12), Y4, Y4
+	VPMULUDQ     words<>+1056(SB), Y7, Y10
 	VPXOR        Y4, Y2, Y2
-	VPBROADCASTD 28(SI), Y11
-	VPXOR        Y11, Y2, Y2
-	VPMULUDQ     Y0, Y15, Y4
-	VPMULUDQ     Y2, Y14, Y1
+	VPMULUDQ     words<>+1088(SB), Y9, Y12
+	VPMULUDQ     words<>+1056(SB), Y0, Y4
+	VPSRLQ       $0x20, Y12, Y7
+	VPMULUDQ     words<>+1088(SB), Y2, Y1
+	VPSRLQ       $0x20, Y10, Y9
 	VPSRLQ       $0x20, Y1, Y0
+	VPXOR        96(R12), Y8, Y8
 	VPSRLQ       $0x20, Y4, Y2
+	VPXOR        Y8, Y7, Y7
+	VPXOR        160(R12), Y5, Y5
+	VPXOR        128(R12), Y11, Y11
 	VPXOR        Y5, Y0, Y0
-	VPBROADCASTD 32(SI), Y11
-	VPXOR        Y11, Y0, Y0
+	VPXOR        Y11, Y9, Y9
+	VPXOR        192(R12), Y3, Y3
+	VPMULUDQ     words<>+1056(SB), Y7, Y11
 	VPXOR        Y3, Y2, Y2
-	VPBROADCASTD 36(SI), Y11
-	VPXOR        Y11, Y2, Y2
-	VPMULUDQ     Y0, Y15, Y3
-	VPMULUDQ     Y2, Y14, Y5
+	VPMULUDQ     words<>+1088(SB), Y9, Y8
+	VPMULUDQ     words<>+1056(SB), Y0, Y3
+	VPSRLQ       $0x20, Y8, Y7
+	VPMULUDQ     words<>+1088(SB), Y2, Y5
+	VPSRLQ       $0x20, Y11, Y9
 	VPSRLQ       $0x20, Y5, Y0
+	VPXOR        160(R12), Y12, Y12
 	VPSRLQ       $0x20, Y3, Y2
+	VPXOR        Y12, Y7, Y7
+	VPXOR        224(R12), Y1, Y1
+	VPXOR        192(R12), Y10, Y10
 	VPXOR        Y1, Y0, Y0
-	VPBROADCASTD 40(SI), Y11
-	VPXOR        Y11, Y0, Y0
+	VPXOR        Y10, Y9, Y9
+	VPXOR        256(R12), Y4, Y4
+	VPMULUDQ     words<>+1056(SB), Y7, Y10
 	VPXOR        Y4, Y2, Y2
-	VPBROADCASTD 44(SI), Y11
-	VPXOR        Y11, Y2, Y2
-	VPMULUDQ     Y0, Y15, Y4
-	VPMULUDQ     Y2, Y14, Y1
+	VPMULUDQ     words<>+1088(SB), Y9, Y12
+	VPMULUDQ     words<>+1056(SB), Y0, Y4
+	VPSRLQ       $0x20, Y12, Y7
+	VPMULUDQ     words<>+1088(SB), Y2, Y1
+	VPSRLQ       $0x20, Y10, Y9
 	VPSRLQ       $0x20, Y1, Y0
+	VPXOR        224(R12), Y8, Y8
 	VPSRLQ       $0x20, Y4, Y2
+	VPXOR        Y8, Y7, Y7
+	VPXOR        288(R12), Y5, Y5
+	VPXOR        256(R12), Y11, Y11
 	VPXOR        Y5, Y0, Y0
-	VPBROADCASTD 48(SI), Y11
-	VPXOR        Y11, Y0, Y0
+	VPXOR        Y11, Y9, Y9
+	VPXOR        320(R12), Y3, Y3
+	VPMULUDQ     words<>+1056(SB), Y7, Y11
 	VPXOR        Y3, Y2, Y2
-	VPBROADCASTD 52(SI), Y11
-	VPXOR        Y11, Y2, Y2
-	VPMULUDQ     Y0, Y15, Y3
-	VPMULUDQ     Y2, Y14, Y5
+	VPMULUDQ     words<>+1088(SB), Y9, Y8
+	VPMULUDQ     words<>+1056(SB), Y0, Y3
+	VPSRLQ       $0x20, Y8, Y7
+	VPMULUDQ     words<>+1088(SB), Y2, Y5
+	VPSRLQ       $0x20, Y11, Y9
 	VPSRLQ       $0x20, Y5, Y0
+	VPXOR        288(R12), Y12, Y12
 	VPSRLQ       $0x20, Y3, Y2
+	VPXOR        Y12, Y7, Y7
+	VPXOR        352(R12), Y1, Y1
+	VPXOR        320(R12), Y10, Y10
 	VPXOR        Y1, Y0, Y0
-	VPBROADCASTD 56(SI), Y11
-	VPXOR        Y11, Y0, Y0
+	VPXOR        Y10, Y9, Y9
+	VPXOR        384(R12), Y4, Y4
+	VPMULUDQ     words<>+1056(SB), Y7, Y10
 	VPXOR        Y4, Y2, Y2
-	VPBROADCASTD 60(SI), Y11
-	VPXOR        Y11, Y2, Y2
-	VPMULUDQ     Y0, Y15, Y4
-	VPMULUDQ     Y2, Y14, Y1
+	VPMULUDQ     words<>+1088(SB), Y9, Y12
+	VPMULUDQ     words<>+1056(SB), Y0, Y4
+	VPSRLQ       $0x20, Y12, Y7
+	VPMULUDQ     words<>+1088(SB), Y2, Y1
+	VPSRLQ       $0x20, Y10, Y9
 	VPSRLQ       $0x20, Y1, Y0
+	VPXOR        352(R12), Y8, Y8
 	VPSRLQ       $0x20, Y4, Y2
+	VPXOR        Y8, Y7, Y7
+	VPXOR        416(R12), Y5, Y5
+	VPXOR        384(R12), Y11, Y11
 	VPXOR        Y5, Y0, Y0
-	VPBROADCASTD 64(SI), Y11
-	VPXOR        Y11, Y0, Y0
+	VPXOR        Y11, Y9, Y9
+	VPXOR        448(R12), Y3, Y3
+	VPMULUDQ     words<>+1056(SB), Y7, Y11
 	VPXOR        Y3, Y2, Y2
-	VPBROADCASTD 68(SI), Y11
-	VPXOR        Y11, Y2, Y2
-	VPMULUDQ     Y0, Y15, Y3
-	VPMULUDQ     Y2, Y14, Y5
+	VPMULUDQ     words<>+1088(SB), Y9, Y8
+	VPMULUDQ     words<>+1056(SB), Y0, Y3
+	VPSRLQ       $0x20, Y8, Y7
+	VPMULUDQ     words<>+1088(SB), Y2, Y5
+	VPSRLQ       $0x20, Y11, Y9
 	VPSRLQ       $0x20, Y5, Y0
+	VPXOR        416(R12), Y12, Y12
 	VPSRLQ       $0x20, Y3, Y2
+	VPXOR        Y12, Y7, Y7
+	VPXOR        480(R12), Y1, Y1
+	VPXOR        448(R12), Y10, Y10
 	VPXOR        Y1, Y0, Y0
-	VPBROADCASTD 72(SI), Y11
-	VPXOR        Y11, Y0, Y0
+	VPXOR        Y10, Y9, Y9
+	VPXOR        512(R12), Y4, Y4
+	VPMULUDQ     words<>+1056(SB), Y7, Y10
 	VPXOR        Y4, Y2, Y2
-	VPBROADCASTD 76(SI), Y11
-	VPXOR        Y11, Y2, Y2
+	VPMULUDQ     words<>+1088(SB), Y9, Y12
 	VMOVSLDUP    Y5, Y5
+	VPSRLQ       $0x20, Y12, Y7
 	VBLENDPS     $0xaa, Y5, Y0, Y0
+	VPSRLQ       $0x20, Y10, Y9
 	VMOVSLDUP    Y3, Y3
+	VPXOR        480(R12), Y8, Y8
 	VBLENDPS     $0xaa, Y3, Y2, Y2
-	VPOR         words<>+1612(SB), Y0, Y0
+	VPXOR        Y8, Y7, Y7
+	VPOR         words<>+1856(SB), Y0, Y0
+	VPXOR        512(R12), Y11, Y11
 	VPMADDUBSW   Y0, Y6, Y0
-	VPMADDWD     Y7, Y0, Y0
-	VPADDD       words<>+1644(SB), Y0, Y0
+	VPXOR        Y11, Y9, Y9
+	VPMADDWD     Y13, Y0, Y0
+	VMOVSLDUP    Y12, Y12
+	VPADDD       words<>+1888(SB), Y0, Y0
+	VBLENDPS     $0xaa, Y12, Y7, Y7
 	VPSRAD       $0x02, Y0, Y0
-	VPOR         words<>+1612(SB), Y2, Y2
+	VMOVSLDUP    Y10, Y10
+	VPOR         words<>+1856(SB), Y2, Y2
+	VBLENDPS     $0xaa, Y10, Y9, Y9
 	VPMADDUBSW   Y2, Y6, Y2
-	VPMADDWD     Y7, Y2, Y2
-	VPADDD       words<>+1644(SB), Y2, Y2
+	VPOR         words<>+1856(SB), Y7, Y7
+	VPMADDWD     Y13, Y2, Y2
+	VPMADDUBSW   Y7, Y6, Y7
+	VPADDD       words<>+1888(SB), Y2, Y2
+	VPMADDWD     Y13, Y7, Y7
 	VPSRAD       $0x02, Y2, Y1
-	VPBROADCASTD (R9), Y11
-	VPMULLD      Y11, Y0, Y0
+	VPADDD       words<>+1888(SB), Y7, Y7
+	VPBROADCASTD (R9), Y14
+	VPSRAD       $0x02, Y7, Y7
+	VPMULLD      Y14, Y0, Y0
+	VPOR         words<>+1856(SB), Y9, Y9
 	VPADDD       (DX), Y0, Y0
+	VPMADDUBSW   Y9, Y6, Y9
 	VMOVUPS      Y0, (DX)
-	VPBROADCASTD (R9), Y11
-	VPMULLD      Y11, Y1, Y1
+	VPMADDWD     Y13, Y9, Y9
+	VPBROADCASTD (R9), Y14
+	VPADDD       words<>+1888(SB), Y9, Y9
+	VPMULLD      Y14, Y1, Y1
+	VPSRAD       $0x02, Y9, Y8
 	VPADDD       64(DX), Y1, Y1
+	VPBROADCASTD (R9), Y15
 	VMOVUPS      Y1, 64(DX)
+	VPMULLD      Y15, Y7, Y7
+	VPADDD       32(DX), Y7, Y7
+	VMOVUPS      Y7, 32(DX)
+	VPBROADCASTD (R9), Y15
+	VPMULLD      Y15, Y8, Y8
+	VPADDD       96(DX), Y8, Y8
+	VMOVUPS      Y8, 96(DX)
 	ADDQ         $0x10, R8
 	ADDQ         $0x04, R9
 	DECQ         R10
 	JNZ          membera
 	VMOVUPS      (DX), Y0
 	VCVTDQ2PS    Y0, Y0
-	VBROADCASTSS 28(DI), Y11
-	VMULPS       Y11, Y0, Y0
+	VBROADCASTSS 28(DI), Y4
+	VMULPS       Y4, Y0, Y0
 	VMOVUPS      Y0, (DX)
 	VMOVUPS      64(DX), Y1
 	VCVTDQ2PS    Y1, Y1
-	VBROADCASTSS 28(DI), Y11
-	VMULPS       Y11, Y1, Y1
+	VBROADCASTSS 28(DI), Y4
+	VMULPS       Y4, Y1, Y1
 	VMOVUPS      Y1, 64(DX)
-	MOVQ         40(DI), R8
-	MOVQ         48(DI), R9
-	MOVQ         56(DI), R10
-	VPMULUDQ     Y13, Y15, Y3
-	VPADDD       Y12, Y13, Y13
-	VPSRLQ       $0x20, Y3, Y2
-	VMOVUPS      Y3, (SP)
-	VMOVUPS      Y2, 32(SP)
-	VXORPS       Y0, Y0, Y0
-	VMOVUPS      Y0, 32(DX)
-	VMOVUPS      Y0, 96(DX)
-	PCALIGN      $0x20
-
-memberb:
-	VMOVUPS      (SP), Y3
-	VMOVUPS      32(SP), Y2
-	VPBROADCASTD (R8), Y11
-	VPXOR        Y11, Y2, Y2
-	VPMULUDQ     Y2, Y14, Y5
-	VPSRLQ       $0x20, Y5, Y0
-	VPBROADCASTD 4(R8), Y11
-	VPXOR        Y11, Y0, Y0
-	VPBROADCASTD 8(R8), Y11
-	VPXOR        Y11, Y3, Y2
-	VPMULUDQ     Y0, Y15, Y4
-	VPMULUDQ     Y2, Y14, Y1
-	VPSRLQ       $0x20, Y1, Y0
-	VPSRLQ       $0x20, Y4, Y2
-	VPXOR        Y5, Y0, Y0
-	VPBROADCASTD 16(SI), Y11
-	VPXOR        Y11, Y0, Y0
-	VPBROADCASTD 12(R8), Y11
-	VPXOR        Y11, Y2, Y2
-	VPMULUDQ     Y0, Y15, Y3
-	VPMULUDQ     Y2, Y14, Y5
-	VPSRLQ       $0x20, Y5, Y0
-	VPSRLQ       $0x20, Y3, Y2
-	VPXOR        Y1, Y0, Y0
-	VPBROADCASTD 24(SI), Y11
-	VPXOR        Y11, Y0, Y0
-	VPXOR        Y4, Y2, Y2
-	VPBROADCASTD 28(SI), Y11
-	VPXOR        Y11, Y2, Y2
-	VPMULUDQ     Y0, Y15, Y4
-	VPMULUDQ     Y2, Y14, Y1
-	VPSRLQ       $0x20, Y1, Y0
-	VPSRLQ       $0x20, Y4, Y2
-	VPXOR        Y5, Y0, Y0
-	VPBROADCASTD 32(SI), Y11
-	VPXOR        Y11, Y0, Y0
-	VPXOR        Y3, Y2, Y2
-	VPBROADCASTD 36(SI), Y11
-	VPXOR        Y11, Y2, Y2
-	VPMULUDQ     Y0, Y15, Y3
-	VPMULUDQ     Y2, Y14, Y5
-	VPSRLQ       $0x20, Y5, Y0
-	VPSRLQ       $0x20, Y3, Y2
-	VPXOR        Y1, Y0, Y0
-	VPBROADCASTD 40(SI), Y11
-	VPXOR        Y11, Y0, Y0
-	VPXOR        Y4, Y2, Y2
-	VPBROADCASTD 44(SI), Y11
-	VPXOR        Y11, Y2, Y2
-	VPMULUDQ     Y0, Y15, Y4
-	VPMULUDQ     Y2, Y14, Y1
-	VPSRLQ       $0x20, Y1, Y0
-	VPSRLQ       $0x20, Y4, Y2
-	VPXOR        Y5, Y0, Y0
-	VPBROADCASTD 48(SI), Y11
-	VPXOR        Y11, Y0, Y0
-	VPXOR        Y3, Y2, Y2
-	VPBROADCASTD 52(SI), Y11
-	VPXOR        Y11, Y2, Y2
-	VPMULUDQ     Y0, Y15, Y3
-	VPMULUDQ     Y2, Y14, Y5
-	VPSRLQ       $0x20, Y5, Y0
-	VPSRLQ       $0x20, Y3, Y2
-	VPXOR        Y1, Y0, Y0
-	VPBROADCASTD 56(SI), Y11
-	VPXOR        Y11, Y0, Y0
-	VPXOR        Y4, Y2, Y2
-	VPBROADCASTD 60(SI), Y11
-	VPXOR        Y11, Y2, Y2
-	VPMULUDQ     Y0, Y15, Y4
-	VPMULUDQ     Y2, Y14, Y1
-	VPSRLQ       $0x20, Y1, Y0
-	VPSRLQ       $0x20, Y4, Y2
-	VPXOR        Y5, Y0, Y0
-	VPBROADCASTD 64(SI), Y11
-	VPXOR        Y11, Y0, Y0
-	VPXOR        Y3, Y2, Y2
-	VPBROADCASTD 68(SI), Y11
-	VPXOR        Y11, Y2, Y2
-	VPMULUDQ     Y0, Y15, Y3
-	VPMULUDQ     Y2, Y14, Y5
-	VPSRLQ       $0x20, Y5, Y0
-	VPSRLQ       $0x20, Y3, Y2
-	VPXOR        Y1, Y0, Y0
-	VPBROADCASTD 72(SI), Y11
-	VPXOR        Y11, Y0, Y0
-	VPXOR        Y4, Y2, Y2
-	VPBROADCASTD 76(SI), Y11
-	VPXOR        Y11, Y2, Y2
-	VMOVSLDUP    Y5, Y5
-	VBLENDPS     $0xaa, Y5, Y0, Y0
-	VMOVSLDUP    Y3, Y3
-	VBLENDPS     $0xaa, Y3, Y2, Y2
-	VPOR         words<>+1612(SB), Y0, Y0
-	VPMADDUBSW   Y0, Y6, Y0
-	VPMADDWD     Y7, Y0, Y0
-	VPADDD       words<>+1644(SB), Y0, Y0
-	VPSRAD       $0x02, Y0, Y0
-	VPOR         words<>+1612(SB), Y2, Y2
-	VPMADDUBSW   Y2, Y6, Y2
-	VPMADDWD     Y7, Y2, Y2
-	VPADDD       words<>+1644(SB), Y2, Y2
-	VPSRAD       $0x02, Y2, Y1
-	VPBROADCASTD (R9), Y11
-	VPMULLD      Y11, Y0, Y0
-	VPADDD       32(DX), Y0, Y0
-	VMOVUPS      Y0, 32(DX)
-	VPBROADCASTD (R9), Y11
-	VPMULLD      Y11, Y1, Y1
-	VPADDD       96(DX), Y1, Y1
-	VMOVUPS      Y1, 96(DX)
-	ADDQ         $0x10, R8
-	ADDQ         $0x04, R9
-	DECQ         R10
-	JNZ          memberb
-	VMOVUPS      32(DX), Y0
-	VCVTDQ2PS    Y0, Y0
+	VMOVUPS      32(DX), Y7
+	VCVTDQ2PS    Y7, Y7
 	VBROADCASTSS 28(DI), Y11
-	VMULPS       Y11, Y0, Y0
-	VMOVUPS      Y0, 32(DX)
-	VMOVUPS      96(DX), Y1
-	VCVTDQ2PS    Y1, Y1
+	VMULPS       Y11, Y7, Y7
+	VMOVUPS      Y7, 32(DX)
+	VMOVUPS      96(DX), Y8
+	VCVTDQ2PS    Y8, Y8
 	VBROADCASTSS 28(DI), Y11
-	VMULPS       Y11, Y1, Y1
-	VMOVUPS      Y1, 96(DX)
+	VMULPS       Y11, Y8, Y8
+	VMOVUPS      Y8, 96(DX)
 	ADDQ         $0x00000080, DX
 	DECQ         CX
 	JNZ          one
@@ -10768,247 +10912,253 @@ memberb:
 
 // func noiseFloatsAVX2(t *byte)
 // Requires: AVX, AVX2, CMOV
-TEXT ·noiseFloatsAVX2(SB), NOSPLIT, $0-8
+TEXT ·noiseFloatsAVX2(SB), NOSPLIT, $576-8
 	MOVQ         t+0(FP), DI
 	MOVQ         (DI), DX
 	MOVQ         8(DI), CX
 	MOVQ         16(DI), SI
-	VPBROADCASTD words<>+888(SB), Y15
-	VPBROADCASTD words<>+892(SB), Y14
-	VPBROADCASTD 24(DI), Y13
-	VPBROADCASTD words<>+896(SB), Y12
-	VPADDD       words<>+824(SB), Y13, Y13
-	VPBROADCASTD words<>+1604(SB), Y6
-	VPBROADCASTD words<>+1608(SB), Y7
+	LEAQ         31(SP), R12
+	ANDQ         $-32, R12
+	VPBROADCASTD 16(SI), Y0
+	VMOVDQU      Y0, 32(R12)
+	VPBROADCASTD 20(SI), Y0
+	VMOVDQU      Y0, 64(R12)
+	VPBROADCASTD 24(SI), Y0
+	VMOVDQU      Y0, 96(R12)
+	VPBROADCASTD 28(SI), Y0
+	VMOVDQU      Y0, 128(R12)
+	VPBROADCASTD 32(SI), Y0
+	VMOVDQU      Y0, 160(R12)
+	VPBROADCASTD 36(SI), Y0
+	VMOVDQU      Y0, 192(R12)
+	VPBROADCASTD 40(SI), Y0
+	VMOVDQU      Y0, 224(R12)
+	VPBROADCASTD 44(SI), Y0
+	VMOVDQU      Y0, 256(R12)
+	VPBROADCASTD 48(SI), Y0
+	VMOVDQU      Y0, 288(R12)
+	VPBROADCASTD 52(SI), Y0
+	VMOVDQU      Y0, 320(R12)
+	VPBROADCASTD 56(SI), Y0
+	VMOVDQU      Y0, 352(R12)
+	VPBROADCASTD 60(SI), Y0
+	VMOVDQU      Y0, 384(R12)
+	VPBROADCASTD 64(SI), Y0
+	VMOVDQU      Y0, 416(R12)
+	VPBROADCASTD 68(SI), Y0
+	VMOVDQU      Y0, 448(R12)
+	VPBROADCASTD 72(SI), Y0
+	VMOVDQU      Y0, 480(R12)
+	VPBROADCASTD 76(SI), Y0
+	VMOVDQU      Y0, 512(R12)
+	VPBROADCASTD 24(DI), Y0
+	VPADDD       words<>+960(SB), Y0, Y0
+	VMOVDQU      Y0, (R12)
+	VPBROADCASTD words<>+1824(SB), Y6
+	VPBROADCASTD words<>+1828(SB), Y13
 	MOVQ         64(DI), R8
 	MOVQ         72(DI), R9
 	MOVQ         80(DI), R10
 
 one:
-	VPMULUDQ     Y13, Y15, Y3
-	VPADDD       Y12, Y13, Y13
+	VMOVDQU      (R12), Y3
+	VPADDD       words<>+1024(SB), Y3, Y1
+	VMOVDQU      Y1, (R12)
+	VPMULUDQ     words<>+1056(SB), Y3, Y3
 	VPSRLQ       $0x20, Y3, Y2
-	VPBROADCASTD 88(DI), Y11
-	VPXOR        Y11, Y2, Y2
-	VPMULUDQ     Y2, Y14, Y5
+	VPBROADCASTD 88(DI), Y14
+	VPXOR        Y14, Y2, Y2
+	VPMULUDQ     words<>+1088(SB), Y2, Y5
 	VPSRLQ       $0x20, Y5, Y0
-	VPBROADCASTD 92(DI), Y11
-	VPXOR        Y11, Y0, Y0
-	VPBROADCASTD 96(DI), Y11
-	VPXOR        Y11, Y3, Y2
-	VPMULUDQ     Y0, Y15, Y4
-	VPMULUDQ     Y2, Y14, Y1
+	VPBROADCASTD 92(DI), Y14
+	VMOVDQU      (R12), Y10
+	VPADDD       words<>+1024(SB), Y10, Y8
+	VMOVDQU      Y8, (R12)
+	VPMULUDQ     words<>+1056(SB), Y10, Y10
+	VPXOR        Y14, Y0, Y0
+	VPSRLQ       $0x20, Y10, Y9
+	VPBROADCASTD 96(DI), Y14
+	VPBROADCASTD 88(DI), Y15
+	VPXOR        Y14, Y3, Y2
+	VPXOR        Y15, Y9, Y9
+	VPMULUDQ     words<>+1056(SB), Y0, Y4
+	VPMULUDQ     words<>+1088(SB), Y9, Y12
+	VPMULUDQ     words<>+1088(SB), Y2, Y1
+	VPSRLQ       $0x20, Y12, Y7
 	VPSRLQ       $0x20, Y1, Y0
+	VPBROADCASTD 92(DI), Y15
 	VPSRLQ       $0x20, Y4, Y2
+	VPXOR        Y15, Y7, Y7
+	VPXOR        32(R12), Y5, Y5
+	VPBROADCASTD 96(DI), Y15
 	VPXOR        Y5, Y0, Y0
-	VPBROADCASTD 16(SI), Y11
-	VPXOR        Y11, Y0, Y0
-	VPBROADCASTD 100(DI), Y11
-	VPXOR        Y11, Y2, Y2
-	VPMULUDQ     Y0, Y15, Y3
-	VPMULUDQ     Y2, Y14, Y5
+	VPXOR        Y15, Y10, Y9
+	VPBROADCASTD 100(DI), Y14
+	VPMULUDQ     words<>+1056(SB), Y7, Y11
+	VPXOR        Y14, Y2, Y2
+	VPMULUDQ     words<>+1088(SB), Y9, Y8
+	VPMULUDQ     words<>+1056(SB), Y0, Y3
+	VPSRLQ       $0x20, Y8, Y7
+	VPMULUDQ     words<>+1088(SB), Y2, Y5
+	VPSRLQ       $0x20, Y11, Y9
 	VPSRLQ       $0x20, Y5, Y0
+	VPXOR        32(R12), Y12, Y12
 	VPSRLQ       $0x20, Y3, Y2
+	VPXOR        Y12, Y7, Y7
+	VPXOR        96(R12), Y1, Y1
+	VPBROADCASTD 100(DI), Y15
 	VPXOR        Y1, Y0, Y0
-	VPBROADCASTD 24(SI), Y11
-	VPXOR        Y11, Y0, Y0
+	VPXOR        Y15, Y9, Y9
+	VPXOR        128(R12), Y4, Y4
+	VPMULUDQ     words<>+1056(SB), Y7, Y10
 	VPXOR        Y4, Y2, Y2
-	VPBROADCASTD 28(SI), Y11
-	VPXOR        Y11, Y2, Y2
-	VPMULUDQ     Y0, Y15, Y4
-	VPMULUDQ     Y2, Y14, Y1
+	VPMULUDQ     words<>+1088(SB), Y9, Y12
+	VPMULUDQ     words<>+1056(SB), Y0, Y4
+	VPSRLQ       $0x20, Y12, Y7
+	VPMULUDQ     words<>+1088(SB), Y2, Y1
+	VPSRLQ       $0x20, Y10, Y9
 	VPSRLQ       $0x20, Y1, Y0
+	VPXOR        96(R12), Y8, Y8
 	VPSRLQ       $0x20, Y4, Y2
+	VPXOR        Y8, Y7, Y7
+	VPXOR        160(R12), Y5, Y5
+	VPXOR        128(R12), Y11, Y11
 	VPXOR        Y5, Y0, Y0
-	VPBROADCASTD 32(SI), Y11
-	VPXOR        Y11, Y0, Y0
+	VPXOR        Y11, Y9, Y9
+	VPXOR        192(R12), Y3, Y3
+	VPMULUDQ     words<>+1056(SB), Y7, Y11
 	VPXOR        Y3, Y2, Y2
-	VPBROADCASTD 36(SI), Y11
-	VPXOR        Y11, Y2, Y2
-	VPMULUDQ     Y0, Y15, Y3
-	VPMULUDQ     Y2, Y14, Y5
+	VPMULUDQ     words<>+1088(SB), Y9, Y8
+	VPMULUDQ     words<>+1056(SB), Y0, Y3
+	VPSRLQ       $0x20, Y8, Y7
+	VPMULUDQ     words<>+1088(SB), Y2, Y5
+	VPSRLQ       $0x20, Y11, Y9
 	VPSRLQ       $0x20, Y5, Y0
+	VPXOR        160(R12), Y12, Y12
 	VPSRLQ       $0x20, Y3, Y2
+	VPXOR        Y12, Y7, Y7
+	VPXOR        224(R12), Y1, Y1
+	VPXOR        192(R12), Y10, Y10
 	VPXOR        Y1, Y0, Y0
-	VPBROADCASTD 40(SI), Y11
-	VPXOR        Y11, Y0, Y0
+	VPXOR        Y10, Y9, Y9
+	VPXOR        256(R12), Y4, Y4
+	VPMULUDQ     words<>+1056(SB), Y7, Y10
 	VPXOR        Y4, Y2, Y2
-	VPBROADCASTD 44(SI), Y11
-	VPXOR        Y11, Y2, Y2
-	VPMULUDQ     Y0, Y15, Y4
-	VPMULUDQ     Y2, Y14, Y1
+	VPMULUDQ     words<>+1088(SB), Y9, Y12
+	VPMULUDQ     words<>+1056(SB), Y0, Y4
+	VPSRLQ       $0x20, Y12, Y7
+	VPMULUDQ     words<>+1088(SB), Y2, Y1
+	VPSRLQ       $0x20, Y10, Y9
 	VPSRLQ       $0x20, Y1, Y0
+	VPXOR        224(R12), Y8, Y8
 	VPSRLQ       $0x20, Y4, Y2
+	VPXOR        Y8, Y7, Y7
+	VPXOR        288(R12), Y5, Y5
+	VPXOR        256(R12), Y11, Y11
 	VPXOR        Y5, Y0, Y0
-	VPBROADCASTD 48(SI), Y11
-	VPXOR        Y11, Y0, Y0
+	VPXOR        Y11, Y9, Y9
+	VPXOR        320(R12), Y3, Y3
+	VPMULUDQ     words<>+1056(SB), Y7, Y11
 	VPXOR        Y3, Y2, Y2
-	VPBROADCASTD 52(SI), Y11
-	VPXOR        Y11, Y2, Y2
-	VPMULUDQ     Y0, Y15, Y3
-	VPMULUDQ     Y2, Y14, Y5
+	VPMULUDQ     words<>+1088(SB), Y9, Y8
+	VPMULUDQ     words<>+1056(SB), Y0, Y3
+	VPSRLQ       $0x20, Y8, Y7
+	VPMULUDQ     words<>+1088(SB), Y2, Y5
+	VPSRLQ       $0x20, Y11, Y9
 	VPSRLQ       $0x20, Y5, Y0
+	VPXOR        288(R12), Y12, Y12
 	VPSRLQ       $0x20, Y3, Y2
+	VPXOR        Y12, Y7, Y7
+	VPXOR        352(R12), Y1, Y1
+	VPXOR        320(R12), Y10, Y10
 	VPXOR        Y1, Y0, Y0
-	VPBROADCASTD 56(SI), Y11
-	VPXOR        Y11, Y0, Y0
+	VPXOR        Y10, Y9, Y9
+	VPXOR        384(R12), Y4, Y4
+	VPMULUDQ     words<>+1056(SB), Y7, Y10
 	VPXOR        Y4, Y2, Y2
-	VPBROADCASTD 60(SI), Y11
-	VPXOR        Y11, Y2, Y2
-	VPMULUDQ     Y0, Y15, Y4
-	VPMULUDQ     Y2, Y14, Y1
+	VPMULUDQ     words<>+1088(SB), Y9, Y12
+	VPMULUDQ     words<>+1056(SB), Y0, Y4
+	VPSRLQ       $0x20, Y12, Y7
+	VPMULUDQ     words<>+1088(SB), Y2, Y1
+	VPSRLQ       $0x20, Y10, Y9
 	VPSRLQ       $0x20, Y1, Y0
+	VPXOR        352(R12), Y8, Y8
 	VPSRLQ       $0x20, Y4, Y2
+	VPXOR        Y8, Y7, Y7
+	VPXOR        416(R12), Y5, Y5
+	VPXOR        384(R12), Y11, Y11
 	VPXOR        Y5, Y0, Y0
-	VPBROADCASTD 64(SI), Y11
-	VPXOR        Y11, Y0, Y0
+	VPXOR        Y11, Y9, Y9
+	VPXOR        448(R12), Y3, Y3
+	VPMULUDQ     words<>+1056(SB), Y7, Y11
 	VPXOR        Y3, Y2, Y2
-	VPBROADCASTD 68(SI), Y11
-	VPXOR        Y11, Y2, Y2
-	VPMULUDQ     Y0, Y15, Y3
-	VPMULUDQ     Y2, Y14, Y5
+	VPMULUDQ     words<>+1088(SB), Y9, Y8
+	VPMULUDQ     words<>+1056(SB), Y0, Y3
+	VPSRLQ       $0x20, Y8, Y7
+	VPMULUDQ     words<>+1088(SB), Y2, Y5
+	VPSRLQ       $0x20, Y11, Y9
 	VPSRLQ       $0x20, Y5, Y0
+	VPXOR        416(R12), Y12, Y12
 	VPSRLQ       $0x20, Y3, Y2
+	VPXOR        Y12, Y7, Y7
+	VPXOR        480(R12), Y1, Y1
+	VPXOR        448(R12), Y10, Y10
 	VPXOR        Y1, Y0, Y0
-	VPBROADCASTD 72(SI), Y11
-	VPXOR        Y11, Y0, Y0
+	VPXOR        Y10, Y9, Y9
+	VPXOR        512(R12), Y4, Y4
+	VPMULUDQ     words<>+1056(SB), Y7, Y10
 	VPXOR        Y4, Y2, Y2
-	VPBROADCASTD 76(SI), Y11
-	VPXOR        Y11, Y2, Y2
+	VPMULUDQ     words<>+1088(SB), Y9, Y12
 	VMOVSLDUP    Y5, Y5
+	VPSRLQ       $0x20, Y12, Y7
 	VBLENDPS     $0xaa, Y5, Y0, Y0
+	VPSRLQ       $0x20, Y10, Y9
 	VMOVSLDUP    Y3, Y3
+	VPXOR        480(R12), Y8, Y8
 	VBLENDPS     $0xaa, Y3, Y2, Y2
-	VPOR         words<>+1612(SB), Y0, Y0
+	VPXOR        Y8, Y7, Y7
+	VPOR         words<>+1856(SB), Y0, Y0
+	VPXOR        512(R12), Y11, Y11
 	VPMADDUBSW   Y0, Y6, Y0
-	VPMADDWD     Y7, Y0, Y0
-	VPADDD       words<>+1644(SB), Y0, Y0
+	VPXOR        Y11, Y9, Y9
+	VPMADDWD     Y13, Y0, Y0
+	VMOVSLDUP    Y12, Y12
+	VPADDD       words<>+1888(SB), Y0, Y0
+	VBLENDPS     $0xaa, Y12, Y7, Y7
 	VPSRAD       $0x02, Y0, Y0
-	VPOR         words<>+1612(SB), Y2, Y2
+	VMOVSLDUP    Y10, Y10
+	VPOR         words<>+1856(SB), Y2, Y2
+	VBLENDPS     $0xaa, Y10, Y9, Y9
 	VPMADDUBSW   Y2, Y6, Y2
-	VPMADDWD     Y7, Y2, Y2
-	VPADDD       words<>+1644(SB), Y2, Y2
+	VPOR         words<>+1856(SB), Y7, Y7
+	VPMADDWD     Y13, Y2, Y2
+	VPMADDUBSW   Y7, Y6, Y7
+	VPADDD       words<>+1888(SB), Y2, Y2
+	VPMADDWD     Y13, Y7, Y7
 	VPSRAD       $0x02, Y2, Y1
+	VPADDD       words<>+1888(SB), Y7, Y7
 	VCVTDQ2PS    Y0, Y0
 	VBROADCASTSS 28(DI), Y4
 	VMULPS       Y4, Y0, Y0
+	VPSRAD       $0x02, Y7, Y7
 	VCVTDQ2PS    Y1, Y1
 	VBROADCASTSS 28(DI), Y4
 	VMULPS       Y4, Y1, Y1
+	VPOR         words<>+1856(SB), Y9, Y9
+	VPMADDUBSW   Y9, Y6, Y9
+	VPMADDWD     Y13, Y9, Y9
+	VPADDD       words<>+1888(SB), Y9, Y9
+	VPSRAD       $0x02, Y9, Y8
+	VCVTDQ2PS    Y7, Y7
+	VBROADCASTSS 28(DI), Y11
+	VMULPS       Y11, Y7, Y7
+	VCVTDQ2PS    Y8, Y8
+	VBROADCASTSS 28(DI), Y11
+	VMULPS       Y11, Y8, Y8
 	VMOVUPS      Y0, (DX)
 	VMOVUPS      Y1, 64(DX)
-	VPMULUDQ     Y13, Y15, Y3
-	VPADDD       Y12, Y13, Y13
-	VPSRLQ       $0x20, Y3, Y2
-	VPBROADCASTD 88(DI), Y11
-	VPXOR        Y11, Y2, Y2
-	VPMULUDQ     Y2, Y14, Y5
-	VPSRLQ       $0x20, Y5, Y0
-	VPBROADCASTD 92(DI), Y11
-	VPXOR        Y11, Y0, Y0
-	VPBROADCASTD 96(DI), Y11
-	VPXOR        Y11, Y3, Y2
-	VPMULUDQ     Y0, Y15, Y4
-	VPMULUDQ     Y2, Y14, Y1
-	VPSRLQ       $0x20, Y1, Y0
-	VPSRLQ       $0x20, Y4, Y2
-	VPXOR        Y5, Y0, Y0
-	VPBROADCASTD 16(SI), Y11
-	VPXOR        Y11, Y0, Y0
-	VPBROADCASTD 100(DI), Y11
-	VPXOR        Y11, Y2, Y2
-	VPMULUDQ     Y0, Y15, Y3
-	VPMULUDQ     Y2, Y14, Y5
-	VPSRLQ       $0x20, Y5, Y0
-	VPSRLQ       $0x20, Y3, Y2
-	VPXOR        Y1, Y0, Y0
-	VPBROADCASTD 24(SI), Y11
-	VPXOR        Y11, Y0, Y0
-	VPXOR        Y4, Y2, Y2
-	VPBROADCASTD 28(SI), Y11
-	VPXOR        Y11, Y2, Y2
-	VPMULUDQ     Y0, Y15, Y4
-	VPMULUDQ     Y2, Y14, Y1
-	VPSRLQ       $0x20, Y1, Y0
-	VPSRLQ       $0x20, Y4, Y2
-	VPXOR        Y5, Y0, Y0
-	VPBROADCASTD 32(SI), Y11
-	VPXOR        Y11, Y0, Y0
-	VPXOR        Y3, Y2, Y2
-	VPBROADCASTD 36(SI), Y11
-	VPXOR        Y11, Y2, Y2
-	VPMULUDQ     Y0, Y15, Y3
-	VPMULUDQ     Y2, Y14, Y5
-	VPSRLQ       $0x20, Y5, Y0
-	VPSRLQ       $0x20, Y3, Y2
-	VPXOR        Y1, Y0, Y0
-	VPBROADCASTD 40(SI), Y11
-	VPXOR        Y11, Y0, Y0
-	VPXOR        Y4, Y2, Y2
-	VPBROADCASTD 44(SI), Y11
-	VPXOR        Y11, Y2, Y2
-	VPMULUDQ     Y0, Y15, Y4
-	VPMULUDQ     Y2, Y14, Y1
-	VPSRLQ       $0x20, Y1, Y0
-	VPSRLQ       $0x20, Y4, Y2
-	VPXOR        Y5, Y0, Y0
-	VPBROADCASTD 48(SI), Y11
-	VPXOR        Y11, Y0, Y0
-	VPXOR        Y3, Y2, Y2
-	VPBROADCASTD 52(SI), Y11
-	VPXOR        Y11, Y2, Y2
-	VPMULUDQ     Y0, Y15, Y3
-	VPMULUDQ     Y2, Y14, Y5
-	VPSRLQ       $0x20, Y5, Y0
-	VPSRLQ       $0x20, Y3, Y2
-	VPXOR        Y1, Y0, Y0
-	VPBROADCASTD 56(SI), Y11
-	VPXOR        Y11, Y0, Y0
-	VPXOR        Y4, Y2, Y2
-	VPBROADCASTD 60(SI), Y11
-	VPXOR        Y11, Y2, Y2
-	VPMULUDQ     Y0, Y15, Y4
-	VPMULUDQ     Y2, Y14, Y1
-	VPSRLQ       $0x20, Y1, Y0
-	VPSRLQ       $0x20, Y4, Y2
-	VPXOR        Y5, Y0, Y0
-	VPBROADCASTD 64(SI), Y11
-	VPXOR        Y11, Y0, Y0
-	VPXOR        Y3, Y2, Y2
-	VPBROADCASTD 68(SI), Y11
-	VPXOR        Y11, Y2, Y2
-	VPMULUDQ     Y0, Y15, Y3
-	VPMULUDQ     Y2, Y14, Y5
-	VPSRLQ       $0x20, Y5, Y0
-	VPSRLQ       $0x20, Y3, Y2
-	VPXOR        Y1, Y0, Y0
-	VPBROADCASTD 72(SI), Y11
-	VPXOR        Y11, Y0, Y0
-	VPXOR        Y4, Y2, Y2
-	VPBROADCASTD 76(SI), Y11
-	VPXOR        Y11, Y2, Y2
-	VMOVSLDUP    Y5, Y5
-	VBLENDPS     $0xaa, Y5, Y0, Y0
-	VMOVSLDUP    Y3, Y3
-	VBLENDPS     $0xaa, Y3, Y2, Y2
-	VPOR         words<>+1612(SB), Y0, Y0
-	VPMADDUBSW   Y0, Y6, Y0
-	VPMADDWD     Y7, Y0, Y0
-	VPADDD       words<>+1644(SB), Y0, Y0
-	VPSRAD       $0x02, Y0, Y0
-	VPOR         words<>+1612(SB), Y2, Y2
-	VPMADDUBSW   Y2, Y6, Y2
-	VPMADDWD     Y7, Y2, Y2
-	VPADDD       words<>+1644(SB), Y2, Y2
-	VPSRAD       $0x02, Y2, Y1
-	VCVTDQ2PS    Y0, Y0
-	VBROADCASTSS 28(DI), Y4
-	VMULPS       Y4, Y0, Y0
-	VCVTDQ2PS    Y1, Y1
-	VBROADCASTSS 28(DI), Y4
-	VMULPS       Y4, Y1, Y1
-	VMOVUPS      Y0, 32(DX)
-	VMOVUPS      Y1, 96(DX)
+	VMOVUPS      Y7, 32(DX)
+	VMOVUPS      Y8, 96(DX)
 	ADDQ         $0x00000080, DX
 	MOVQ         DX, R11
 	SUBQ         R10, R11
@@ -11022,248 +11172,254 @@ one:
 
 // func noiseBytesAVX2(t *byte)
 // Requires: AVX, AVX2
-TEXT ·noiseBytesAVX2(SB), NOSPLIT, $0-8
+TEXT ·noiseBytesAVX2(SB), NOSPLIT, $576-8
 	MOVQ         t+0(FP), DI
 	MOVQ         (DI), DX
 	MOVQ         8(DI), CX
 	MOVQ         16(DI), SI
-	VPBROADCASTD words<>+888(SB), Y15
-	VPBROADCASTD words<>+892(SB), Y14
-	VPBROADCASTD 24(DI), Y13
-	VPBROADCASTD words<>+896(SB), Y12
-	VPADDD       words<>+824(SB), Y13, Y13
-	VPBROADCASTD words<>+1604(SB), Y6
-	VPBROADCASTD words<>+1608(SB), Y7
+	LEAQ         31(SP), R12
+	ANDQ         $-32, R12
+	VPBROADCASTD 16(SI), Y0
+	VMOVDQU      Y0, 32(R12)
+	VPBROADCASTD 20(SI), Y0
+	VMOVDQU      Y0, 64(R12)
+	VPBROADCASTD 24(SI), Y0
+	VMOVDQU      Y0, 96(R12)
+	VPBROADCASTD 28(SI), Y0
+	VMOVDQU      Y0, 128(R12)
+	VPBROADCASTD 32(SI), Y0
+	VMOVDQU      Y0, 160(R12)
+	VPBROADCASTD 36(SI), Y0
+	VMOVDQU      Y0, 192(R12)
+	VPBROADCASTD 40(SI), Y0
+	VMOVDQU      Y0, 224(R12)
+	VPBROADCASTD 44(SI), Y0
+	VMOVDQU      Y0, 256(R12)
+	VPBROADCASTD 48(SI), Y0
+	VMOVDQU      Y0, 288(R12)
+	VPBROADCASTD 52(SI), Y0
+	VMOVDQU      Y0, 320(R12)
+	VPBROADCASTD 56(SI), Y0
+	VMOVDQU      Y0, 352(R12)
+	VPBROADCASTD 60(SI), Y0
+	VMOVDQU      Y0, 384(R12)
+	VPBROADCASTD 64(SI), Y0
+	VMOVDQU      Y0, 416(R12)
+	VPBROADCASTD 68(SI), Y0
+	VMOVDQU      Y0, 448(R12)
+	VPBROADCASTD 72(SI), Y0
+	VMOVDQU      Y0, 480(R12)
+	VPBROADCASTD 76(SI), Y0
+	VMOVDQU      Y0, 512(R12)
+	VPBROADCASTD 24(DI), Y0
+	VPADDD       words<>+960(SB), Y0, Y0
+	VMOVDQU      Y0, (R12)
+	VPBROADCASTD words<>+1824(SB), Y6
+	VPBROADCASTD words<>+1828(SB), Y13
 
 one:
-	VPMULUDQ     Y13, Y15, Y3
-	VPADDD       Y12, Y13, Y13
+	VMOVDQU      (R12), Y3
+	VPADDD       words<>+1024(SB), Y3, Y1
+	VMOVDQU      Y1, (R12)
+	VPMULUDQ     words<>+1056(SB), Y3, Y3
 	VPSRLQ       $0x20, Y3, Y2
-	VPBROADCASTD 88(DI), Y11
-	VPXOR        Y11, Y2, Y2
-	VPMULUDQ     Y2, Y14, Y5
+	VPBROADCASTD 88(DI), Y14
+	VPXOR        Y14, Y2, Y2
+	VPMULUDQ     words<>+1088(SB), Y2, Y5
 	VPSRLQ       $0x20, Y5, Y0
-	VPBROADCASTD 92(DI), Y11
-	VPXOR        Y11, Y0, Y0
-	VPBROADCASTD 96(DI), Y11
-	VPXOR        Y11, Y3, Y2
-	VPMULUDQ     Y0, Y15, Y4
-	VPMULUDQ     Y2, Y14, Y1
+	VPBROADCASTD 92(DI), Y14
+	VMOVDQU      (R12), Y10
+	VPADDD       words<>+1024(SB), Y10, Y8
+	VMOVDQU      Y8, (R12)
+	VPMULUDQ     words<>+1056(SB), Y10, Y10
+	VPXOR        Y14, Y0, Y0
+	VPSRLQ       $0x20, Y10, Y9
+	VPBROADCASTD 96(DI), Y14
+	VPBROADCASTD 88(DI), Y15
+	VPXOR        Y14, Y3, Y2
+	VPXOR        Y15, Y9, Y9
+	VPMULUDQ     words<>+1056(SB), Y0, Y4
+	VPMULUDQ     words<>+1088(SB), Y9, Y12
+	VPMULUDQ     words<>+1088(SB), Y2, Y1
+	VPSRLQ       $0x20, Y12, Y7
 	VPSRLQ       $0x20, Y1, Y0
+	VPBROADCASTD 92(DI), Y15
 	VPSRLQ       $0x20, Y4, Y2
+	VPXOR        Y15, Y7, Y7
+	VPXOR        32(R12), Y5, Y5
+	VPBROADCASTD 96(DI), Y15
 	VPXOR        Y5, Y0, Y0
-	VPBROADCASTD 16(SI), Y11
-	VPXOR        Y11, Y0, Y0
-	VPBROADCASTD 100(DI), Y11
-	VPXOR        Y11, Y2, Y2
-	VPMULUDQ     Y0, Y15, Y3
-	VPMULUDQ     Y2, Y14, Y5
+	VPXOR        Y15, Y10, Y9
+	VPBROADCASTD 100(DI), Y14
+	VPMULUDQ     words<>+1056(SB), Y7, Y11
+	VPXOR        Y14, Y2, Y2
+	VPMULUDQ     words<>+1088(SB), Y9, Y8
+	VPMULUDQ     words<>+1056(SB), Y0, Y3
+	VPSRLQ       $0x20, Y8, Y7
+	VPMULUDQ     words<>+1088(SB), Y2, Y5
+	VPSRLQ       $0x20, Y11, Y9
 	VPSRLQ       $0x20, Y5, Y0
+	VPXOR        32(R12), Y12, Y12
 	VPSRLQ       $0x20, Y3, Y2
+	VPXOR        Y12, Y7, Y7
+	VPXOR        96(R12), Y1, Y1
+	VPBROADCASTD 100(DI), Y15
 	VPXOR        Y1, Y0, Y0
-	VPBROADCASTD 24(SI), Y11
-	VPXOR        Y11, Y0, Y0
+	VPXOR        Y15, Y9, Y9
+	VPXOR        128(R12), Y4, Y4
+	VPMULUDQ     words<>+1056(SB), Y7, Y10
 	VPXOR        Y4, Y2, Y2
-	VPBROADCASTD 28(SI), Y11
-	VPXOR        Y11, Y2, Y2
-	VPMULUDQ     Y0, Y15, Y4
-	VPMULUDQ     Y2, Y14, Y1
+	VPMULUDQ     words<>+1088(SB), Y9, Y12
+	VPMULUDQ     words<>+1056(SB), Y0, Y4
+	VPSRLQ       $0x20, Y12, Y7
+	VPMULUDQ     words<>+1088(SB), Y2, Y1
+	VPSRLQ       $0x20, Y10, Y9
 	VPSRLQ       $0x20, Y1, Y0
+	VPXOR        96(R12), Y8, Y8
 	VPSRLQ       $0x20, Y4, Y2
+	VPXOR        Y8, Y7, Y7
+	VPXOR        160(R12), Y5, Y5
+	VPXOR        128(R12), Y11, Y11
 	VPXOR        Y5, Y0, Y0
-	VPBROADCASTD 32(SI), Y11
-	VPXOR        Y11, Y0, Y0
+	VPXOR        Y11, Y9, Y9
+	VPXOR        192(R12), Y3, Y3
+	VPMULUDQ     words<>+1056(SB), Y7, Y11
 	VPXOR        Y3, Y2, Y2
-	VPBROADCASTD 36(SI), Y11
-	VPXOR        Y11, Y2, Y2
-	VPMULUDQ     Y0, Y15, Y3
-	VPMULUDQ     Y2, Y14, Y5
+	VPMULUDQ     words<>+1088(SB), Y9, Y8
+	VPMULUDQ     words<>+1056(SB), Y0, Y3
+	VPSRLQ       $0x20, Y8, Y7
+	VPMULUDQ     words<>+1088(SB), Y2, Y5
+	VPSRLQ       $0x20, Y11, Y9
 	VPSRLQ       $0x20, Y5, Y0
+	VPXOR        160(R12), Y12, Y12
 	VPSRLQ       $0x20, Y3, Y2
+	VPXOR        Y12, Y7, Y7
+	VPXOR        224(R12), Y1, Y1
+	VPXOR        192(R12), Y10, Y10
 	VPXOR        Y1, Y0, Y0
-	VPBROADCASTD 40(SI), Y11
-	VPXOR        Y11, Y0, Y0
+	VPXOR        Y10, Y9, Y9
+	VPXOR        256(R12), Y4, Y4
+	VPMULUDQ     words<>+1056(SB), Y7, Y10
 	VPXOR        Y4, Y2, Y2
-	VPBROADCASTD 44(SI), Y11
-	VPXOR        Y11, Y2, Y2
-	VPMULUDQ     Y0, Y15, Y4
-	VPMULUDQ     Y2, Y14, Y1
+	VPMULUDQ     words<>+1088(SB), Y9, Y12
+	VPMULUDQ     words<>+1056(SB), Y0, Y4
+	VPSRLQ       $0x20, Y12, Y7
+	VPMULUDQ     words<>+1088(SB), Y2, Y1
+	VPSRLQ       $0x20, Y10, Y9
 	VPSRLQ       $0x20, Y1, Y0
+	VPXOR        224(R12), Y8, Y8
 	VPSRLQ       $0x20, Y4, Y2
+	VPXOR        Y8, Y7, Y7
+	VPXOR        288(R12), Y5, Y5
+	VPXOR        256(R12), Y11, Y11
 	VPXOR        Y5, Y0, Y0
-	VPBROADCASTD 48(SI), Y11
-	VPXOR        Y11, Y0, Y0
+	VPXOR        Y11, Y9, Y9
+	VPXOR        320(R12), Y3, Y3
+	VPMULUDQ     words<>+1056(SB), Y7, Y11
 	VPXOR        Y3, Y2, Y2
-	VPBROADCASTD 52(SI), Y11
-	VPXOR        Y11, Y2, Y2
-	VPMULUDQ     Y0, Y15, Y3
-	VPMULUDQ     Y2, Y14, Y5
+	VPMULUDQ     words<>+1088(SB), Y9, Y8
+	VPMULUDQ     words<>+1056(SB), Y0, Y3
+	VPSRLQ       $0x20, Y8, Y7
+	VPMULUDQ     words<>+1088(SB), Y2, Y5
+	VPSRLQ       $0x20, Y11, Y9
 	VPSRLQ       $0x20, Y5, Y0
+	VPXOR        288(R12), Y12, Y12
 	VPSRLQ       $0x20, Y3, Y2
+	VPXOR        Y12, Y7, Y7
+	VPXOR        352(R12), Y1, Y1
+	VPXOR        320(R12), Y10, Y10
 	VPXOR        Y1, Y0, Y0
-	VPBROADCASTD 56(SI), Y11
-	VPXOR        Y11, Y0, Y0
+	VPXOR        Y10, Y9, Y9
+	VPXOR        384(R12), Y4, Y4
+	VPMULUDQ     words<>+1056(SB), Y7, Y10
 	VPXOR        Y4, Y2, Y2
-	VPBROADCASTD 60(SI), Y11
-	VPXOR        Y11, Y2, Y2
-	VPMULUDQ     Y0, Y15, Y4
-	VPMULUDQ     Y2, Y14, Y1
+	VPMULUDQ     words<>+1088(SB), Y9, Y12
+	VPMULUDQ     words<>+1056(SB), Y0, Y4
+	VPSRLQ       $0x20, Y12, Y7
+	VPMULUDQ     words<>+1088(SB), Y2, Y1
+	VPSRLQ       $0x20, Y10, Y9
 	VPSRLQ       $0x20, Y1, Y0
+	VPXOR        352(R12), Y8, Y8
 	VPSRLQ       $0x20, Y4, Y2
+	VPXOR        Y8, Y7, Y7
+	VPXOR        416(R12), Y5, Y5
+	VPXOR        384(R12), Y11, Y11
 	VPXOR        Y5, Y0, Y0
-	VPBROADCASTD 64(SI), Y11
-	VPXOR        Y11, Y0, Y0
+	VPXOR        Y11, Y9, Y9
+	VPXOR        448(R12), Y3, Y3
+	VPMULUDQ     words<>+1056(SB), Y7, Y11
 	VPXOR        Y3, Y2, Y2
-	VPBROADCASTD 68(SI), Y11
-	VPXOR        Y11, Y2, Y2
-	VPMULUDQ     Y0, Y15, Y3
-	VPMULUDQ     Y2, Y14, Y5
+	VPMULUDQ     words<>+1088(SB), Y9, Y8
+	VPMULUDQ     words<>+1056(SB), Y0, Y3
+	VPSRLQ       $0x20, Y8, Y7
+	VPMULUDQ     words<>+1088(SB), Y2, Y5
+	VPSRLQ       $0x20, Y11, Y9
 	VPSRLQ       $0x20, Y5, Y0
+	VPXOR        416(R12), Y12, Y12
 	VPSRLQ       $0x20, Y3, Y2
+	VPXOR        Y12, Y7, Y7
+	VPXOR        480(R12), Y1, Y1
+	VPXOR        448(R12), Y10, Y10
 	VPXOR        Y1, Y0, Y0
-	VPBROADCASTD 72(SI), Y11
-	VPXOR        Y11, Y0, Y0
+	VPXOR        Y10, Y9, Y9
+	VPXOR        512(R12), Y4, Y4
+	VPMULUDQ     words<>+1056(SB), Y7, Y10
 	VPXOR        Y4, Y2, Y2
-	VPBROADCASTD 76(SI), Y11
-	VPXOR        Y11, Y2, Y2
+	VPMULUDQ     words<>+1088(SB), Y9, Y12
 	VMOVSLDUP    Y5, Y5
+	VPSRLQ       $0x20, Y12, Y7
 	VBLENDPS     $0xaa, Y5, Y0, Y0
+	VPSRLQ       $0x20, Y10, Y9
 	VMOVSLDUP    Y3, Y3
+	VPXOR        480(R12), Y8, Y8
 	VBLENDPS     $0xaa, Y3, Y2, Y2
-	VPOR         words<>+1612(SB), Y0, Y0
+	VPXOR        Y8, Y7, Y7
+	VPOR         words<>+1856(SB), Y0, Y0
+	VPXOR        512(R12), Y11, Y11
 	VPMADDUBSW   Y0, Y6, Y0
-	VPMADDWD     Y7, Y0, Y0
-	VPADDD       words<>+1644(SB), Y0, Y0
+	VPXOR        Y11, Y9, Y9
+	VPMADDWD     Y13, Y0, Y0
+	VMOVSLDUP    Y12, Y12
+	VPADDD       words<>+1888(SB), Y0, Y0
+	VBLENDPS     $0xaa, Y12, Y7, Y7
 	VPSRAD       $0x02, Y0, Y0
-	VPOR         words<>+1612(SB), Y2, Y2
+	VMOVSLDUP    Y10, Y10
+	VPOR         words<>+1856(SB), Y2, Y2
+	VBLENDPS     $0xaa, Y10, Y9, Y9
 	VPMADDUBSW   Y2, Y6, Y2
-	VPMADDWD     Y7, Y2, Y2
-	VPADDD       words<>+1644(SB), Y2, Y2
+	VPOR         words<>+1856(SB), Y7, Y7
+	VPMADDWD     Y13, Y2, Y2
+	VPMADDUBSW   Y7, Y6, Y7
+	VPADDD       words<>+1888(SB), Y2, Y2
+	VPMADDWD     Y13, Y7, Y7
 	VPSRAD       $0x02, Y2, Y1
+	VPADDD       words<>+1888(SB), Y7, Y7
 	VPACKSSDW    Y0, Y0, Y0
 	VPACKSSWB    Y0, Y0, Y0
 	VEXTRACTI128 $0x01, Y0, X4
 	VPUNPCKLDQ   X4, X0, X0
 	VMOVQ        X0, (DX)
+	VPSRAD       $0x02, Y7, Y7
 	VPACKSSDW    Y1, Y1, Y1
 	VPACKSSWB    Y1, Y1, Y1
 	VEXTRACTI128 $0x01, Y1, X4
 	VPUNPCKLDQ   X4, X1, X1
 	VMOVQ        X1, 16(DX)
-	VPMULUDQ     Y13, Y15, Y3
-	VPADDD       Y12, Y13, Y13
-	VPSRLQ       $0x20, Y3, Y2
-	VPBROADCASTD 88(DI), Y11
-	VPXOR        Y11, Y2, Y2
-	VPMULUDQ     Y2, Y14, Y5
-	VPSRLQ       $0x20, Y5, Y0
-	VPBROADCASTD 92(DI), Y11
-	VPXOR        Y11, Y0, Y0
-	VPBROADCASTD 96(DI), Y11
-	VPXOR        Y11, Y3, Y2
-	VPMULUDQ     Y0, Y15, Y4
-	VPMULUDQ     Y2, Y14, Y1
-	VPSRLQ       $0x20, Y1, Y0
-	VPSRLQ       $0x20, Y4, Y2
-	VPXOR        Y5, Y0, Y0
-	VPBROADCASTD 16(SI), Y11
-	VPXOR        Y11, Y0, Y0
-	VPBROADCASTD 100(DI), Y11
-	VPXOR        Y11, Y2, Y2
-	VPMULUDQ     Y0, Y15, Y3
-	VPMULUDQ     Y2, Y14, Y5
-	VPSRLQ       $0x20, Y5, Y0
-	VPSRLQ       $0x20, Y3, Y2
-	VPXOR        Y1, Y0, Y0
-	VPBROADCASTD 24(SI), Y11
-	VPXOR        Y11, Y0, Y0
-	VPXOR        Y4, Y2, Y2
-	VPBROADCASTD 28(SI), Y11
-	VPXOR        Y11, Y2, Y2
-	VPMULUDQ     Y0, Y15, Y4
-	VPMULUDQ     Y2, Y14, Y1
-	VPSRLQ       $0x20, Y1, Y0
-	VPSRLQ       $0x20, Y4, Y2
-	VPXOR        Y5, Y0, Y0
-	VPBROADCASTD 32(SI), Y11
-	VPXOR        Y11, Y0, Y0
-	VPXOR        Y3, Y2, Y2
-	VPBROADCASTD 36(SI), Y11
-	VPXOR        Y11, Y2, Y2
-	VPMULUDQ     Y0, Y15, Y3
-	VPMULUDQ     Y2, Y14, Y5
-	VPSRLQ       $0x20, Y5, Y0
-	VPSRLQ       $0x20, Y3, Y2
-	VPXOR        Y1, Y0, Y0
-	VPBROADCASTD 40(SI), Y11
-	VPXOR        Y11, Y0, Y0
-	VPXOR        Y4, Y2, Y2
-	VPBROADCASTD 44(SI), Y11
-	VPXOR        Y11, Y2, Y2
-	VPMULUDQ     Y0, Y15, Y4
-	VPMULUDQ     Y2, Y14, Y1
-	VPSRLQ       $0x20, Y1, Y0
-	VPSRLQ       $0x20, Y4, Y2
-	VPXOR        Y5, Y0, Y0
-	VPBROADCASTD 48(SI), Y11
-	VPXOR        Y11, Y0, Y0
-	VPXOR        Y3, Y2, Y2
-	VPBROADCASTD 52(SI), Y11
-	VPXOR        Y11, Y2, Y2
-	VPMULUDQ     Y0, Y15, Y3
-	VPMULUDQ     Y2, Y14, Y5
-	VPSRLQ       $0x20, Y5, Y0
-	VPSRLQ       $0x20, Y3, Y2
-	VPXOR        Y1, Y0, Y0
-	VPBROADCASTD 56(SI), Y11
-	VPXOR        Y11, Y0, Y0
-	VPXOR        Y4, Y2, Y2
-	VPBROADCASTD 60(SI), Y11
-	VPXOR        Y11, Y2, Y2
-	VPMULUDQ     Y0, Y15, Y4
-	VPMULUDQ     Y2, Y14, Y1
-	VPSRLQ       $0x20, Y1, Y0
-	VPSRLQ       $0x20, Y4, Y2
-	VPXOR        Y5, Y0, Y0
-	VPBROADCASTD 64(SI), Y11
-	VPXOR        Y11, Y0, Y0
-	VPXOR        Y3, Y2, Y2
-	VPBROADCASTD 68(SI), Y11
-	VPXOR        Y11, Y2, Y2
-	VPMULUDQ     Y0, Y15, Y3
-	VPMULUDQ     Y2, Y14, Y5
-	VPSRLQ       $0x20, Y5, Y0
-	VPSRLQ       $0x20, Y3, Y2
-	VPXOR        Y1, Y0, Y0
-	VPBROADCASTD 72(SI), Y11
-	VPXOR        Y11, Y0, Y0
-	VPXOR        Y4, Y2, Y2
-	VPBROADCASTD 76(SI), Y11
-	VPXOR        Y11, Y2, Y2
-	VMOVSLDUP    Y5, Y5
-	VBLENDPS     $0xaa, Y5, Y0, Y0
-	VMOVSLDUP    Y3, Y3
-	VBLENDPS     $0xaa, Y3, Y2, Y2
-	VPOR         words<>+1612(SB), Y0, Y0
-	VPMADDUBSW   Y0, Y6, Y0
-	VPMADDWD     Y7, Y0, Y0
-	VPADDD       words<>+1644(SB), Y0, Y0
-	VPSRAD       $0x02, Y0, Y0
-	VPOR         words<>+1612(SB), Y2, Y2
-	VPMADDUBSW   Y2, Y6, Y2
-	VPMADDWD     Y7, Y2, Y2
-	VPADDD       words<>+1644(SB), Y2, Y2
-	VPSRAD       $0x02, Y2, Y1
-	VPACKSSDW    Y0, Y0, Y0
-	VPACKSSWB    Y0, Y0, Y0
-	VEXTRACTI128 $0x01, Y0, X4
-	VPUNPCKLDQ   X4, X0, X0
-	VMOVQ        X0, 8(DX)
-	VPACKSSDW    Y1, Y1, Y1
-	VPACKSSWB    Y1, Y1, Y1
-	VEXTRACTI128 $0x01, Y1, X4
-	VPUNPCKLDQ   X4, X1, X1
-	VMOVQ        X1, 24(DX)
+	VPOR         words<>+1856(SB), Y9, Y9
+	VPMADDUBSW   Y9, Y6, Y9
+	VPMADDWD     Y13, Y9, Y9
+	VPADDD       words<>+1888(SB), Y9, Y9
+	VPSRAD       $0x02, Y9, Y8
+	VPACKSSDW    Y7, Y7, Y7
+	VPACKSSWB    Y7, Y7, Y7
+	VEXTRACTI128 $0x01, Y7, X11
+	VPUNPCKLDQ   X11, X7, X7
+	VMOVQ        X7, 8(DX)
+	VPACKSSDW    Y8, Y8, Y8
+	VPACKSSWB    Y8, Y8, Y8
+	VEXTRACTI128 $0x01, Y8, X11
+	VPUNPCKLDQ   X11, X8, X8
+	VMOVQ        X8, 24(DX)
 	ADDQ         $0x00000020, DX
 	DECQ         CX
 	JNZ          one
@@ -11272,276 +11428,282 @@ one:
 
 // func noiseRoundedAVX2(t *byte)
 // Requires: AVX, AVX2
-TEXT ·noiseRoundedAVX2(SB), NOSPLIT, $0-8
+TEXT ·noiseRoundedAVX2(SB), NOSPLIT, $576-8
 	MOVQ         t+0(FP), DI
 	MOVQ         (DI), DX
 	MOVQ         8(DI), CX
 	MOVQ         16(DI), SI
-	VPBROADCASTD words<>+888(SB), Y15
-	VPBROADCASTD words<>+892(SB), Y14
-	VPBROADCASTD 24(DI), Y13
-	VPBROADCASTD words<>+896(SB), Y12
-	VPADDD       words<>+824(SB), Y13, Y13
-	VPBROADCASTD words<>+1604(SB), Y6
-	VPBROADCASTD words<>+1608(SB), Y7
+	LEAQ         31(SP), R12
+	ANDQ         $-32, R12
+	VPBROADCASTD 16(SI), Y0
+	VMOVDQU      Y0, 32(R12)
+	VPBROADCASTD 20(SI), Y0
+	VMOVDQU      Y0, 64(R12)
+	VPBROADCASTD 24(SI), Y0
+	VMOVDQU      Y0, 96(R12)
+	VPBROADCASTD 28(SI), Y0
+	VMOVDQU      Y0, 128(R12)
+	VPBROADCASTD 32(SI), Y0
+	VMOVDQU      Y0, 160(R12)
+	VPBROADCASTD 36(SI), Y0
+	VMOVDQU      Y0, 192(R12)
+	VPBROADCASTD 40(SI), Y0
+	VMOVDQU      Y0, 224(R12)
+	VPBROADCASTD 44(SI), Y0
+	VMOVDQU      Y0, 256(R12)
+	VPBROADCASTD 48(SI), Y0
+	VMOVDQU      Y0, 288(R12)
+	VPBROADCASTD 52(SI), Y0
+	VMOVDQU      Y0, 320(R12)
+	VPBROADCASTD 56(SI), Y0
+	VMOVDQU      Y0, 352(R12)
+	VPBROADCASTD 60(SI), Y0
+	VMOVDQU      Y0, 384(R12)
+	VPBROADCASTD 64(SI), Y0
+	VMOVDQU      Y0, 416(R12)
+	VPBROADCASTD 68(SI), Y0
+	VMOVDQU      Y0, 448(R12)
+	VPBROADCASTD 72(SI), Y0
+	VMOVDQU      Y0, 480(R12)
+	VPBROADCASTD 76(SI), Y0
+	VMOVDQU      Y0, 512(R12)
+	VPBROADCASTD 24(DI), Y0
+	VPADDD       words<>+960(SB), Y0, Y0
+	VMOVDQU      Y0, (R12)
+	VPBROADCASTD words<>+1824(SB), Y6
+	VPBROADCASTD words<>+1828(SB), Y13
 
 one:
-	VPMULUDQ     Y13, Y15, Y3
-	VPADDD       Y12, Y13, Y13
+	VMOVDQU      (R12), Y3
+	VPADDD       words<>+1024(SB), Y3, Y1
+	VMOVDQU      Y1, (R12)
+	VPMULUDQ     words<>+1056(SB), Y3, Y3
 	VPSRLQ       $0x20, Y3, Y2
-	VPBROADCASTD 88(DI), Y11
-	VPXOR        Y11, Y2, Y2
-	VPMULUDQ     Y2, Y14, Y5
+	VPBROADCASTD 88(DI), Y14
+	VPXOR        Y14, Y2, Y2
+	VPMULUDQ     words<>+1088(SB), Y2, Y5
 	VPSRLQ       $0x20, Y5, Y0
-	VPBROADCASTD 92(DI), Y11
-	VPXOR        Y11, Y0, Y0
-	VPBROADCASTD 96(DI), Y11
-	VPXOR        Y11, Y3, Y2
-	VPMULUDQ     Y0, Y15, Y4
-	VPMULUDQ     Y2, Y14, Y1
+	VPBROADCASTD 92(DI), Y14
+	VMOVDQU      (R12), Y10
+	VPADDD       words<>+1024(SB), Y10, Y8
+	VMOVDQU      Y8, (R12)
+	VPMULUDQ     words<>+1056(SB), Y10, Y10
+	VPXOR        Y14, Y0, Y0
+	VPSRLQ       $0x20, Y10, Y9
+	VPBROADCASTD 96(DI), Y14
+	VPBROADCASTD 88(DI), Y15
+	VPXOR        Y14, Y3, Y2
+	VPXOR        Y15, Y9, Y9
+	VPMULUDQ     words<>+1056(SB), Y0, Y4
+	VPMULUDQ     words<>+1088(SB), Y9, Y12
+	VPMULUDQ     words<>+1088(SB), Y2, Y1
+	VPSRLQ       $0x20, Y12, Y7
 	VPSRLQ       $0x20, Y1, Y0
+	VPBROADCASTD 92(DI), Y15
 	VPSRLQ       $0x20, Y4, Y2
+	VPXOR        Y15, Y7, Y7
+	VPXOR        32(R12), Y5, Y5
+	VPBROADCASTD 96(DI), Y15
 	VPXOR        Y5, Y0, Y0
-	VPBROADCASTD 16(SI), Y11
-	VPXOR        Y11, Y0, Y0
-	VPBROADCASTD 100(DI), Y11
-	VPXOR        Y11, Y2, Y2
-	VPMULUDQ     Y0, Y15, Y3
-	VPMULUDQ     Y2, Y14, Y5
+	VPXOR        Y15, Y10, Y9
+	VPBROADCASTD 100(DI), Y14
+	VPMULUDQ     words<>+1056(SB), Y7, Y11
+	VPXOR        Y14, Y2, Y2
+	VPMULUDQ     words<>+1088(SB), Y9, Y8
+	VPMULUDQ     words<>+1056(SB), Y0, Y3
+	VPSRLQ       $0x20, Y8, Y7
+	VPMULUDQ     words<>+1088(SB), Y2, Y5
+	VPSRLQ       $0x20, Y11, Y9
 	VPSRLQ       $0x20, Y5, Y0
+	VPXOR        32(R12), Y12, Y12
 	VPSRLQ       $0x20, Y3, Y2
+	VPXOR        Y12, Y7, Y7
+	VPXOR        96(R12), Y1, Y1
+	VPBROADCASTD 100(DI), Y15
 	VPXOR        Y1, Y0, Y0
-	VPBROADCASTD 24(SI), Y11
-	VPXOR        Y11, Y0, Y0
+	VPXOR        Y15, Y9, Y9
+	VPXOR        128(R12), Y4, Y4
+	VPMULUDQ     words<>+1056(SB), Y7, Y10
 	VPXOR        Y4, Y2, Y2
-	VPBROADCASTD 28(SI), Y11
-	VPXOR        Y11, Y2, Y2
-	VPMULUDQ     Y0, Y15, Y4
-	VPMULUDQ     Y2, Y14, Y1
+	VPMULUDQ     words<>+1088(SB), Y9, Y12
+	VPMULUDQ     words<>+1056(SB), Y0, Y4
+	VPSRLQ       $0x20, Y12, Y7
+	VPMULUDQ     words<>+1088(SB), Y2, Y1
+	VPSRLQ       $0x20, Y10, Y9
 	VPSRLQ       $0x20, Y1, Y0
+	VPXOR        96(R12), Y8, Y8
 	VPSRLQ       $0x20, Y4, Y2
+	VPXOR        Y8, Y7, Y7
+	VPXOR        160(R12), Y5, Y5
+	VPXOR        128(R12), Y11, Y11
 	VPXOR        Y5, Y0, Y0
-	VPBROADCASTD 32(SI), Y11
-	VPXOR        Y11, Y0, Y0
+	VPXOR        Y11, Y9, Y9
+	VPXOR        192(R12), Y3, Y3
+	VPMULUDQ     words<>+1056(SB), Y7, Y11
 	VPXOR        Y3, Y2, Y2
-	VPBROADCASTD 36(SI), Y11
-	VPXOR        Y11, Y2, Y2
-	VPMULUDQ     Y0, Y15, Y3
-	VPMULUDQ     Y2, Y14, Y5
+	VPMULUDQ     words<>+1088(SB), Y9, Y8
+	VPMULUDQ     words<>+1056(SB), Y0, Y3
+	VPSRLQ       $0x20, Y8, Y7
+	VPMULUDQ     words<>+1088(SB), Y2, Y5
+	VPSRLQ       $0x20, Y11, Y9
 	VPSRLQ       $0x20, Y5, Y0
+	VPXOR        160(R12), Y12, Y12
 	VPSRLQ       $0x20, Y3, Y2
+	VPXOR        Y12, Y7, Y7
+	VPXOR        224(R12), Y1, Y1
+	VPXOR        192(R12), Y10, Y10
 	VPXOR        Y1, Y0, Y0
-	VPBROADCASTD 40(SI), Y11
-	VPXOR        Y11, Y0, Y0
+	VPXOR        Y10, Y9, Y9
+	VPXOR        256(R12), Y4, Y4
+	VPMULUDQ     words<>+1056(SB), Y7, Y10
 	VPXOR        Y4, Y2, Y2
-	VPBROADCASTD 44(SI), Y11
-	VPXOR        Y11, Y2, Y2
-	VPMULUDQ     Y0, Y15, Y4
-	VPMULUDQ     Y2, Y14, Y1
+	VPMULUDQ     words<>+1088(SB), Y9, Y12
+	VPMULUDQ     words<>+1056(SB), Y0, Y4
+	VPSRLQ       $0x20, Y12, Y7
+	VPMULUDQ     words<>+1088(SB), Y2, Y1
+	VPSRLQ       $0x20, Y10, Y9
 	VPSRLQ       $0x20, Y1, Y0
+	VPXOR        224(R12), Y8, Y8
 	VPSRLQ       $0x20, Y4, Y2
+	VPXOR        Y8, Y7, Y7
+	VPXOR        288(R12), Y5, Y5
+	VPXOR        256(R12), Y11, Y11
 	VPXOR        Y5, Y0, Y0
-	VPBROADCASTD 48(SI), Y11
-	VPXOR        Y11, Y0, Y0
+	VPXOR        Y11, Y9, Y9
+	VPXOR        320(R12), Y3, Y3
+	VPMULUDQ     words<>+1056(SB), Y7, Y11
 	VPXOR        Y3, Y2, Y2
-	VPBROADCASTD 52(SI), Y11
-	VPXOR        Y11, Y2, Y2
-	VPMULUDQ     Y0, Y15, Y3
-	VPMULUDQ     Y2, Y14, Y5
+	VPMULUDQ     words<>+1088(SB), Y9, Y8
+	VPMULUDQ     words<>+1056(SB), Y0, Y3
+	VPSRLQ       $0x20, Y8, Y7
+	VPMULUDQ     words<>+1088(SB), Y2, Y5
+	VPSRLQ       $0x20, Y11, Y9
 	VPSRLQ       $0x20, Y5, Y0
+	VPXOR        288(R12), Y12, Y12
 	VPSRLQ       $0x20, Y3, Y2
+	VPXOR        Y12, Y7, Y7
+	VPXOR        352(R12), Y1, Y1
+	VPXOR        320(R12), Y10, Y10
 	VPXOR        Y1, Y0, Y0
-	VPBROADCASTD 56(SI), Y11
-	VPXOR        Y11, Y0, Y0
+	VPXOR        Y10, Y9, Y9
+	VPXOR        384(R12), Y4, Y4
+	VPMULUDQ     words<>+1056(SB), Y7, Y10
 	VPXOR        Y4, Y2, Y2
-	VPBROADCASTD 60(SI), Y11
-	VPXOR        Y11, Y2, Y2
-	VPMULUDQ     Y0, Y15, Y4
-	VPMULUDQ     Y2, Y14, Y1
+	VPMULUDQ     words<>+1088(SB), Y9, Y12
+	VPMULUDQ     words<>+1056(SB), Y0, Y4
+	VPSRLQ       $0x20, Y12, Y7
+	VPMULUDQ     words<>+1088(SB), Y2, Y1
+	VPSRLQ       $0x20, Y10, Y9
 	VPSRLQ       $0x20, Y1, Y0
+	VPXOR        352(R12), Y8, Y8
 	VPSRLQ       $0x20, Y4, Y2
+	VPXOR        Y8, Y7, Y7
+	VPXOR        416(R12), Y5, Y5
+	VPXOR        384(R12), Y11, Y11
 	VPXOR        Y5, Y0, Y0
-	VPBROADCASTD 64(SI), Y11
-	VPXOR        Y11, Y0, Y0
+	VPXOR        Y11, Y9, Y9
+	VPXOR        448(R12), Y3, Y3
+	VPMULUDQ     words<>+1056(SB), Y7, Y11
 	VPXOR        Y3, Y2, Y2
-	VPBROADCASTD 68(SI), Y11
-	VPXOR        Y11, Y2, Y2
-	VPMULUDQ     Y0, Y15, Y3
-	VPMULUDQ     Y2, Y14, Y5
+	VPMULUDQ     words<>+1088(SB), Y9, Y8
+	VPMULUDQ     words<>+1056(SB), Y0, Y3
+	VPSRLQ       $0x20, Y8, Y7
+	VPMULUDQ     words<>+1088(SB), Y2, Y5
+	VPSRLQ       $0x20, Y11, Y9
 	VPSRLQ       $0x20, Y5, Y0
+	VPXOR        416(R12), Y12, Y12
 	VPSRLQ       $0x20, Y3, Y2
+	VPXOR        Y12, Y7, Y7
+	VPXOR        480(R12), Y1, Y1
+	VPXOR        448(R12), Y10, Y10
 	VPXOR        Y1, Y0, Y0
-	VPBROADCASTD 72(SI), Y11
-	VPXOR        Y11, Y0, Y0
+	VPXOR        Y10, Y9, Y9
+	VPXOR        512(R12), Y4, Y4
+	VPMULUDQ     words<>+1056(SB), Y7, Y10
 	VPXOR        Y4, Y2, Y2
-	VPBROADCASTD 76(SI), Y11
-	VPXOR        Y11, Y2, Y2
+	VPMULUDQ     words<>+1088(SB), Y9, Y12
 	VMOVSLDUP    Y5, Y5
+	VPSRLQ       $0x20, Y12, Y7
 	VBLENDPS     $0xaa, Y5, Y0, Y0
+	VPSRLQ       $0x20, Y10, Y9
 	VMOVSLDUP    Y3, Y3
+	VPXOR        480(R12), Y8, Y8
 	VBLENDPS     $0xaa, Y3, Y2, Y2
-	VPOR         words<>+1612(SB), Y0, Y0
+	VPXOR        Y8, Y7, Y7
+	VPOR         words<>+1856(SB), Y0, Y0
+	VPXOR        512(R12), Y11, Y11
 	VPMADDUBSW   Y0, Y6, Y0
-	VPMADDWD     Y7, Y0, Y0
-	VPADDD       words<>+1644(SB), Y0, Y0
+	VPXOR        Y11, Y9, Y9
+	VPMADDWD     Y13, Y0, Y0
+	VMOVSLDUP    Y12, Y12
+	VPADDD       words<>+1888(SB), Y0, Y0
+	VBLENDPS     $0xaa, Y12, Y7, Y7
 	VPSRAD       $0x02, Y0, Y0
-	VPOR         words<>+1612(SB), Y2, Y2
+	VMOVSLDUP    Y10, Y10
+	VPOR         words<>+1856(SB), Y2, Y2
+	VBLENDPS     $0xaa, Y10, Y9, Y9
 	VPMADDUBSW   Y2, Y6, Y2
-	VPMADDWD     Y7, Y2, Y2
-	VPADDD       words<>+1644(SB), Y2, Y2
+	VPOR         words<>+1856(SB), Y7, Y7
+	VPMADDWD     Y13, Y2, Y2
+	VPMADDUBSW   Y7, Y6, Y7
+	VPADDD       words<>+1888(SB), Y2, Y2
+	VPMADDWD     Y13, Y7, Y7
 	VPSRAD       $0x02, Y2, Y1
+	VPADDD       words<>+1888(SB), Y7, Y7
 	VCVTDQ2PS    Y0, Y0
 	VBROADCASTSS 28(DI), Y4
 	VMULPS       Y4, Y0, Y0
 	VBROADCASTSS 32(DI), Y4
 	VMULPS       Y4, Y0, Y0
-	VMAXPS       words<>+1676(SB), Y0, Y0
+	VPSRAD       $0x02, Y7, Y7
+	VMAXPS       words<>+1920(SB), Y0, Y0
+	VPOR         words<>+1856(SB), Y9, Y9
 	VCVTPS2DQ    Y0, Y0
+	VPMADDUBSW   Y9, Y6, Y9
 	VPACKSSDW    Y0, Y0, Y0
 	VPACKSSWB    Y0, Y0, Y0
 	VEXTRACTI128 $0x01, Y0, X4
 	VPUNPCKLDQ   X4, X0, X0
 	VMOVQ        X0, (DX)
+	VPMADDWD     Y13, Y9, Y9
 	VCVTDQ2PS    Y1, Y1
 	VBROADCASTSS 28(DI), Y4
 	VMULPS       Y4, Y1, Y1
 	VBROADCASTSS 32(DI), Y4
 	VMULPS       Y4, Y1, Y1
-	VMAXPS       words<>+1676(SB), Y1, Y1
+	VPADDD       words<>+1888(SB), Y9, Y9
+	VMAXPS       words<>+1920(SB), Y1, Y1
+	VPSRAD       $0x02, Y9, Y8
 	VCVTPS2DQ    Y1, Y1
+	VCVTDQ2PS    Y7, Y7
+	VBROADCASTSS 28(DI), Y11
+	VMULPS       Y11, Y7, Y7
+	VBROADCASTSS 32(DI), Y11
+	VMULPS       Y11, Y7, Y7
 	VPACKSSDW    Y1, Y1, Y1
 	VPACKSSWB    Y1, Y1, Y1
 	VEXTRACTI128 $0x01, Y1, X4
 	VPUNPCKLDQ   X4, X1, X1
 	VMOVQ        X1, 16(DX)
-	VPMULUDQ     Y13, Y15, Y3
-	VPADDD       Y12, Y13, Y13
-	VPSRLQ       $0x20, Y3, Y2
-	VPBROADCASTD 88(DI), Y11
-	VPXOR        Y11, Y2, Y2
-	VPMULUDQ     Y2, Y14, Y5
-	VPSRLQ       $0x20, Y5, Y0
-	VPBROADCASTD 92(DI), Y11
-	VPXOR        Y11, Y0, Y0
-	VPBROADCASTD 96(DI), Y11
-	VPXOR        Y11, Y3, Y2
-	VPMULUDQ     Y0, Y15, Y4
-	VPMULUDQ     Y2, Y14, Y1
-	VPSRLQ       $0x20, Y1, Y0
-	VPSRLQ       $0x20, Y4, Y2
-	VPXOR        Y5, Y0, Y0
-	VPBROADCASTD 16(SI), Y11
-	VPXOR        Y11, Y0, Y0
-	VPBROADCASTD 100(DI), Y11
-	VPXOR        Y11, Y2, Y2
-	VPMULUDQ     Y0, Y15, Y3
-	VPMULUDQ     Y2, Y14, Y5
-	VPSRLQ       $0x20, Y5, Y0
-	VPSRLQ       $0x20, Y3, Y2
-	VPXOR        Y1, Y0, Y0
-	VPBROADCASTD 24(SI), Y11
-	VPXOR        Y11, Y0, Y0
-	VPXOR        Y4, Y2, Y2
-	VPBROADCASTD 28(SI), Y11
-	VPXOR        Y11, Y2, Y2
-	VPMULUDQ     Y0, Y15, Y4
-	VPMULUDQ     Y2, Y14, Y1
-	VPSRLQ       $0x20, Y1, Y0
-	VPSRLQ       $0x20, Y4, Y2
-	VPXOR        Y5, Y0, Y0
-	VPBROADCASTD 32(SI), Y11
-	VPXOR        Y11, Y0, Y0
-	VPXOR        Y3, Y2, Y2
-	VPBROADCASTD 36(SI), Y11
-	VPXOR        Y11, Y2, Y2
-	VPMULUDQ     Y0, Y15, Y3
-	VPMULUDQ     Y2, Y14, Y5
-	VPSRLQ       $0x20, Y5, Y0
-	VPSRLQ       $0x20, Y3, Y2
-	VPXOR        Y1, Y0, Y0
-	VPBROADCASTD 40(SI), Y11
-	VPXOR        Y11, Y0, Y0
-	VPXOR        Y4, Y2, Y2
-	VPBROADCASTD 44(SI), Y11
-	VPXOR        Y11, Y2, Y2
-	VPMULUDQ     Y0, Y15, Y4
-	VPMULUDQ     Y2, Y14, Y1
-	VPSRLQ       $0x20, Y1, Y0
-	VPSRLQ       $0x20, Y4, Y2
-	VPXOR        Y5, Y0, Y0
-	VPBROADCASTD 48(SI), Y11
-	VPXOR        Y11, Y0, Y0
-	VPXOR        Y3, Y2, Y2
-	VPBROADCASTD 52(SI), Y11
-	VPXOR        Y11, Y2, Y2
-	VPMULUDQ     Y0, Y15, Y3
-	VPMULUDQ     Y2, Y14, Y5
-	VPSRLQ       $0x20, Y5, Y0
-	VPSRLQ       $0x20, Y3, Y2
-	VPXOR        Y1, Y0, Y0
-	VPBROADCASTD 56(SI), Y11
-	VPXOR        Y11, Y0, Y0
-	VPXOR        Y4, Y2, Y2
-	VPBROADCASTD 60(SI), Y11
-	VPXOR        Y11, Y2, Y2
-	VPMULUDQ     Y0, Y15, Y4
-	VPMULUDQ     Y2, Y14, Y1
-	VPSRLQ       $0x20, Y1, Y0
-	VPSRLQ       $0x20, Y4, Y2
-	VPXOR        Y5, Y0, Y0
-	VPBROADCASTD 64(SI), Y11
-	VPXOR        Y11, Y0, Y0
-	VPXOR        Y3, Y2, Y2
-	VPBROADCASTD 68(SI), Y11
-	VPXOR        Y11, Y2, Y2
-	VPMULUDQ     Y0, Y15, Y3
-	VPMULUDQ     Y2, Y14, Y5
-	VPSRLQ       $0x20, Y5, Y0
-	VPSRLQ       $0x20, Y3, Y2
-	VPXOR        Y1, Y0, Y0
-	VPBROADCASTD 72(SI), Y11
-	VPXOR        Y11, Y0, Y0
-	VPXOR        Y4, Y2, Y2
-	VPBROADCASTD 76(SI), Y11
-	VPXOR        Y11, Y2, Y2
-	VMOVSLDUP    Y5, Y5
-	VBLENDPS     $0xaa, Y5, Y0, Y0
-	VMOVSLDUP    Y3, Y3
-	VBLENDPS     $0xaa, Y3, Y2, Y2
-	VPOR         words<>+1612(SB), Y0, Y0
-	VPMADDUBSW   Y0, Y6, Y0
-	VPMADDWD     Y7, Y0, Y0
-	VPADDD       words<>+1644(SB), Y0, Y0
-	VPSRAD       $0x02, Y0, Y0
-	VPOR         words<>+1612(SB), Y2, Y2
-	VPMADDUBSW   Y2, Y6, Y2
-	VPMADDWD     Y7, Y2, Y2
-	VPADDD       words<>+1644(SB), Y2, Y2
-	VPSRAD       $0x02, Y2, Y1
-	VCVTDQ2PS    Y0, Y0
-	VBROADCASTSS 28(DI), Y4
-	VMULPS       Y4, Y0, Y0
-	VBROADCASTSS 32(DI), Y4
-	VMULPS       Y4, Y0, Y0
-	VMAXPS       words<>+1676(SB), Y0, Y0
-	VCVTPS2DQ    Y0, Y0
-	VPACKSSDW    Y0, Y0, Y0
-	VPACKSSWB    Y0, Y0, Y0
-	VEXTRACTI128 $0x01, Y0, X4
-	VPUNPCKLDQ   X4, X0, X0
-	VMOVQ        X0, 8(DX)
-	VCVTDQ2PS    Y1, Y1
-	VBROADCASTSS 28(DI), Y4
-	VMULPS       Y4, Y1, Y1
-	VBROADCASTSS 32(DI), Y4
-	VMULPS       Y4, Y1, Y1
-	VMAXPS       words<>+1676(SB), Y1, Y1
-	VCVTPS2DQ    Y1, Y1
-	VPACKSSDW    Y1, Y1, Y1
-	VPACKSSWB    Y1, Y1, Y1
-	VEXTRACTI128 $0x01, Y1, X4
-	VPUNPCKLDQ   X4, X1, X1
-	VMOVQ        X1, 24(DX)
+	VMAXPS       words<>+1920(SB), Y7, Y7
+	VCVTPS2DQ    Y7, Y7
+	VPACKSSDW    Y7, Y7, Y7
+	VPACKSSWB    Y7, Y7, Y7
+	VEXTRACTI128 $0x01, Y7, X11
+	VPUNPCKLDQ   X11, X7, X7
+	VMOVQ        X7, 8(DX)
+	VCVTDQ2PS    Y8, Y8
+	VBROADCASTSS 28(DI), Y11
+	VMULPS       Y11, Y8, Y8
+	VBROADCASTSS 32(DI), Y11
+	VMULPS       Y11, Y8, Y8
+	VMAXPS       words<>+1920(SB), Y8, Y8
+	VCVTPS2DQ    Y8, Y8
+	VPACKSSDW    Y8, Y8, Y8
+	VPACKSSWB    Y8, Y8, Y8
+	VEXTRACTI128 $0x01, Y8, X11
+	VPUNPCKLDQ   X11, X8, X8
+	VMOVQ        X8, 24(DX)
 	ADDQ         $0x00000020, DX
 	DECQ         CX
 	JNZ          one
@@ -11550,228 +11712,234 @@ one:
 
 // func dropAVX2(t *byte)
 // Requires: AVX, AVX2
-TEXT ·dropAVX2(SB), NOSPLIT, $0-8
+TEXT ·dropAVX2(SB), NOSPLIT, $576-8
 	MOVQ         t+0(FP), DI
 	MOVQ         (DI), DX
 	MOVQ         8(DI), CX
 	MOVQ         16(DI), SI
-	VPBROADCASTD words<>+888(SB), Y15
-	VPBROADCASTD words<>+892(SB), Y14
-	VPBROADCASTD 24(DI), Y13
-	VPBROADCASTD words<>+896(SB), Y12
-	VPADDD       words<>+1708(SB), Y13, Y13
-	VPBROADCASTD 32(DI), Y9
-	VBROADCASTSS 28(DI), Y10
+	LEAQ         31(SP), R12
+	ANDQ         $-32, R12
+	VPBROADCASTD 16(SI), Y0
+	VMOVDQU      Y0, 32(R12)
+	VPBROADCASTD 20(SI), Y0
+	VMOVDQU      Y0, 64(R12)
+	VPBROADCASTD 24(SI), Y0
+	VMOVDQU      Y0, 96(R12)
+	VPBROADCASTD 28(SI), Y0
+	VMOVDQU      Y0, 128(R12)
+	VPBROADCASTD 32(SI), Y0
+	VMOVDQU      Y0, 160(R12)
+	VPBROADCASTD 36(SI), Y0
+	VMOVDQU      Y0, 192(R12)
+	VPBROADCASTD 40(SI), Y0
+	VMOVDQU      Y0, 224(R12)
+	VPBROADCASTD 44(SI), Y0
+	VMOVDQU      Y0, 256(R12)
+	VPBROADCASTD 48(SI), Y0
+	VMOVDQU      Y0, 288(R12)
+	VPBROADCASTD 52(SI), Y0
+	VMOVDQU      Y0, 320(R12)
+	VPBROADCASTD 56(SI), Y0
+	VMOVDQU      Y0, 352(R12)
+	VPBROADCASTD 60(SI), Y0
+	VMOVDQU      Y0, 384(R12)
+	VPBROADCASTD 64(SI), Y0
+	VMOVDQU      Y0, 416(R12)
+	VPBROADCASTD 68(SI), Y0
+	VMOVDQU      Y0, 448(R12)
+	VPBROADCASTD 72(SI), Y0
+	VMOVDQU      Y0, 480(R12)
+	VPBROADCASTD 76(SI), Y0
+	VMOVDQU      Y0, 512(R12)
+	VPBROADCASTD 24(DI), Y0
+	VPADDD       words<>+1952(SB), Y0, Y0
+	VMOVDQU      Y0, (R12)
+	VPBROADCASTD 32(DI), Y6
+	VBROADCASTSS 28(DI), Y13
 
 one:
-	VPMULUDQ     Y13, Y15, Y3
-	VPADDD       Y12, Y13, Y13
+	VMOVDQU      (R12), Y3
+	VPADDD       words<>+1024(SB), Y3, Y1
+	VMOVDQU      Y1, (R12)
+	VPMULUDQ     words<>+1056(SB), Y3, Y3
 	VPSRLQ       $0x20, Y3, Y2
-	VPBROADCASTD 88(DI), Y11
-	VPXOR        Y11, Y2, Y2
-	VPMULUDQ     Y2, Y14, Y5
+	VPBROADCASTD 88(DI), Y14
+	VPXOR        Y14, Y2, Y2
+	VPMULUDQ     words<>+1088(SB), Y2, Y5
 	VPSRLQ       $0x20, Y5, Y0
-	VPBROADCASTD 92(DI), Y11
-	VPXOR        Y11, Y0, Y0
-	VPBROADCASTD 96(DI), Y11
-	VPXOR        Y11, Y3, Y2
-	VPMULUDQ     Y0, Y15, Y4
-	VPMULUDQ     Y2, Y14, Y1
+	VPBROADCASTD 92(DI), Y14
+	VMOVDQU      (R12), Y10
+	VPADDD       words<>+1024(SB), Y10, Y8
+	VMOVDQU      Y8, (R12)
+	VPMULUDQ     words<>+1056(SB), Y10, Y10
+	VPXOR        Y14, Y0, Y0
+	VPSRLQ       $0x20, Y10, Y9
+	VPBROADCASTD 96(DI), Y14
+	VPBROADCASTD 88(DI), Y15
+	VPXOR        Y14, Y3, Y2
+	VPXOR        Y15, Y9, Y9
+	VPMULUDQ     words<>+1056(SB), Y0, Y4
+	VPMULUDQ     words<>+1088(SB), Y9, Y12
+	VPMULUDQ     words<>+1088(SB), Y2, Y1
+	VPSRLQ       $0x20, Y12, Y7
 	VPSRLQ       $0x20, Y1, Y0
+	VPBROADCASTD 92(DI), Y15
 	VPSRLQ       $0x20, Y4, Y2
+	VPXOR        Y15, Y7, Y7
+	VPXOR        32(R12), Y5, Y5
+	VPBROADCASTD 96(DI), Y15
 	VPXOR        Y5, Y0, Y0
-	VPBROADCASTD 16(SI), Y11
-	VPXOR        Y11, Y0, Y0
-	VPBROADCASTD 100(DI), Y11
-	VPXOR        Y11, Y2, Y2
-	VPMULUDQ     Y0, Y15, Y3
-	VPMULUDQ     Y2, Y14, Y5
+	VPXOR        Y15, Y10, Y9
+	VPBROADCASTD 100(DI), Y14
+	VPMULUDQ     words<>+1056(SB), Y7, Y11
+	VPXOR        Y14, Y2, Y2
+	VPMULUDQ     words<>+1088(SB), Y9, Y8
+	VPMULUDQ     words<>+1056(SB), Y0, Y3
+	VPSRLQ       $0x20, Y8, Y7
+	VPMULUDQ     words<>+1088(SB), Y2, Y5
+	VPSRLQ       $0x20, Y11, Y9
 	VPSRLQ       $0x20, Y5, Y0
+	VPXOR        32(R12), Y12, Y12
 	VPSRLQ       $0x20, Y3, Y2
+	VPXOR        Y12, Y7, Y7
+	VPXOR        96(R12), Y1, Y1
+	VPBROADCASTD 100(DI), Y15
 	VPXOR        Y1, Y0, Y0
-	VPBROADCASTD 24(SI), Y11
-	VPXOR        Y11, Y0, Y0
+	VPXOR        Y15, Y9, Y9
+	VPXOR        128(R12), Y4, Y4
+	VPMULUDQ     words<>+1056(SB), Y7, Y10
 	VPXOR        Y4, Y2, Y2
-	VPBROADCASTD 28(SI), Y11
-	VPXOR        Y11, Y2, Y2
-	VPMULUDQ     Y0, Y15, Y4
-	VPMULUDQ     Y2, Y14, Y1
+	VPMULUDQ     words<>+1088(SB), Y9, Y12
+	VPMULUDQ     words<>+1056(SB), Y0, Y4
+	VPSRLQ       $0x20, Y12, Y7
+	VPMULUDQ     words<>+1088(SB), Y2, Y1
+	VPSRLQ       $0x20, Y10, Y9
 	VPSRLQ       $0x20, Y1, Y0
+	VPXOR        96(R12), Y8, Y8
 	VPSRLQ       $0x20, Y4, Y2
+	VPXOR        Y8, Y7, Y7
+	VPXOR        160(R12), Y5, Y5
+	VPXOR        128(R12), Y11, Y11
 	VPXOR        Y5, Y0, Y0
-	VPBROADCASTD 32(SI), Y11
-	VPXOR        Y11, Y0, Y0
+	VPXOR        Y11, Y9, Y9
+	VPXOR        192(R12), Y3, Y3
+	VPMULUDQ     words<>+1056(SB), Y7, Y11
 	VPXOR        Y3, Y2, Y2
-	VPBROADCASTD 36(SI), Y11
-	VPXOR        Y11, Y2, Y2
-	VPMULUDQ     Y0, Y15, Y3
-	VPMULUDQ     Y2, Y14, Y5
+	VPMULUDQ     words<>+1088(SB), Y9, Y8
+	VPMULUDQ     words<>+1056(SB), Y0, Y3
+	VPSRLQ       $0x20, Y8, Y7
+	VPMULUDQ     words<>+1088(SB), Y2, Y5
+	VPSRLQ       $0x20, Y11, Y9
 	VPSRLQ       $0x20, Y5, Y0
+	VPXOR        160(R12), Y12, Y12
 	VPSRLQ       $0x20, Y3, Y2
+	VPXOR        Y12, Y7, Y7
+	VPXOR        224(R12), Y1, Y1
+	VPXOR        192(R12), Y10, Y10
 	VPXOR        Y1, Y0, Y0
-	VPBROADCASTD 40(SI), Y11
-	VPXOR        Y11, Y0, Y0
+	VPXOR        Y10, Y9, Y9
+	VPXOR        256(R12), Y4, Y4
+	VPMULUDQ     words<>+1056(SB), Y7, Y10
 	VPXOR        Y4, Y2, Y2
-	VPBROADCASTD 44(SI), Y11
-	VPXOR        Y11, Y2, Y2
-	VPMULUDQ     Y0, Y15, Y4
-	VPMULUDQ     Y2, Y14, Y1
+	VPMULUDQ     words<>+1088(SB), Y9, Y12
+	VPMULUDQ     words<>+1056(SB), Y0, Y4
+	VPSRLQ       $0x20, Y12, Y7
+	VPMULUDQ     words<>+1088(SB), Y2, Y1
+	VPSRLQ       $0x20, Y10, Y9
 	VPSRLQ       $0x20, Y1, Y0
+	VPXOR        224(R12), Y8, Y8
 	VPSRLQ       $0x20, Y4, Y2
+	VPXOR        Y8, Y7, Y7
+	VPXOR        288(R12), Y5, Y5
+	VPXOR        256(R12), Y11, Y11
 	VPXOR        Y5, Y0, Y0
-	VPBROADCASTD 48(SI), Y11
-	VPXOR        Y11, Y0, Y0
+	VPXOR        Y11, Y9, Y9
+	VPXOR        320(R12), Y3, Y3
+	VPMULUDQ     words<>+1056(SB), Y7, Y11
 	VPXOR        Y3, Y2, Y2
-	VPBROADCASTD 52(SI), Y11
-	VPXOR        Y11, Y2, Y2
-	VPMULUDQ     Y0, Y15, Y3
-	VPMULUDQ     Y2, Y14, Y5
+	VPMULUDQ     words<>+1088(SB), Y9, Y8
+	VPMULUDQ     words<>+1056(SB), Y0, Y3
+	VPSRLQ       $0x20, Y8, Y7
+	VPMULUDQ     words<>+1088(SB), Y2, Y5
+	VPSRLQ       $0x20, Y11, Y9
 	VPSRLQ       $0x20, Y5, Y0
+	VPXOR        288(R12), Y12, Y12
 	VPSRLQ       $0x20, Y3, Y2
+	VPXOR        Y12, Y7, Y7
+	VPXOR        352(R12), Y1, Y1
+	VPXOR        320(R12), Y10, Y10
 	VPXOR        Y1, Y0, Y0
-	VPBROADCASTD 56(SI), Y11
-	VPXOR        Y11, Y0, Y0
+	VPXOR        Y10, Y9, Y9
+	VPXOR        384(R12), Y4, Y4
+	VPMULUDQ     words<>+1056(SB), Y7, Y10
 	VPXOR        Y4, Y2, Y2
-	VPBROADCASTD 60(SI), Y11
-	VPXOR        Y11, Y2, Y2
-	VPMULUDQ     Y0, Y15, Y4
-	VPMULUDQ     Y2, Y14, Y1
+	VPMULUDQ     words<>+1088(SB), Y9, Y12
+	VPMULUDQ     words<>+1056(SB), Y0, Y4
+	VPSRLQ       $0x20, Y12, Y7
+	VPMULUDQ     words<>+1088(SB), Y2, Y1
+	VPSRLQ       $0x20, Y10, Y9
 	VPSRLQ       $0x20, Y1, Y0
+	VPXOR        352(R12), Y8, Y8
 	VPSRLQ       $0x20, Y4, Y2
+	VPXOR        Y8, Y7, Y7
+	VPXOR        416(R12), Y5, Y5
+	VPXOR        384(R12), Y11, Y11
 	VPXOR        Y5, Y0, Y0
-	VPBROADCASTD 64(SI), Y11
-	VPXOR        Y11, Y0, Y0
+	VPXOR        Y11, Y9, Y9
+	VPXOR        448(R12), Y3, Y3
+	VPMULUDQ     words<>+1056(SB), Y7, Y11
 	VPXOR        Y3, Y2, Y2
-	VPBROADCASTD 68(SI), Y11
-	VPXOR        Y11, Y2, Y2
-	VPMULUDQ     Y0, Y15, Y3
-	VPMULUDQ     Y2, Y14, Y5
+	VPMULUDQ     words<>+1088(SB), Y9, Y8
+	VPMULUDQ     words<>+1056(SB), Y0, Y3
+	VPSRLQ       $0x20, Y8, Y7
+	VPMULUDQ     words<>+1088(SB), Y2, Y5
+	VPSRLQ       $0x20, Y11, Y9
 	VPSRLQ       $0x20, Y5, Y0
+	VPXOR        416(R12), Y12, Y12
 	VPSRLQ       $0x20, Y3, Y2
+	VPXOR        Y12, Y7, Y7
+	VPXOR        480(R12), Y1, Y1
+	VPXOR        448(R12), Y10, Y10
 	VPXOR        Y1, Y0, Y0
-	VPBROADCASTD 72(SI), Y11
-	VPXOR        Y11, Y0, Y0
+	VPXOR        Y10, Y9, Y9
+	VPXOR        512(R12), Y4, Y4
+	VPMULUDQ     words<>+1056(SB), Y7, Y10
 	VPXOR        Y4, Y2, Y2
-	VPBROADCASTD 76(SI), Y11
-	VPXOR        Y11, Y2, Y2
+	VPMULUDQ     words<>+1088(SB), Y9, Y12
 	VMOVSLDUP    Y5, Y5
+	VPSRLQ       $0x20, Y12, Y7
 	VBLENDPS     $0xaa, Y5, Y0, Y0
+	VPSRLQ       $0x20, Y10, Y9
 	VMOVSLDUP    Y3, Y3
+	VPXOR        480(R12), Y8, Y8
 	VBLENDPS     $0xaa, Y3, Y2, Y2
+	VPXOR        Y8, Y7, Y7
 	VUNPCKLPD    Y2, Y0, Y4
+	VPXOR        512(R12), Y11, Y11
 	VUNPCKHPD    Y2, Y0, Y5
+	VPXOR        Y11, Y9, Y9
 	VPSRLD       $0x08, Y4, Y4
-	VPCMPGTD     Y4, Y9, Y4
-	VANDNPS      Y10, Y4, Y4
+	VPCMPGTD     Y4, Y6, Y4
+	VANDNPS      Y13, Y4, Y4
+	VMOVSLDUP    Y12, Y12
 	VMOVUPS      Y4, (DX)
+	VBLENDPS     $0xaa, Y12, Y7, Y7
 	VPSRLD       $0x08, Y5, Y5
-	VPCMPGTD     Y5, Y9, Y5
-	VANDNPS      Y10, Y5, Y5
+	VPCMPGTD     Y5, Y6, Y5
+	VANDNPS      Y13, Y5, Y5
+	VMOVSLDUP    Y10, Y10
 	VMOVUPS      Y5, 32(DX)
-	VPMULUDQ     Y13, Y15, Y3
-	VPADDD       Y12, Y13, Y13
-	VPSRLQ       $0x20, Y3, Y2
-	VPBROADCASTD 88(DI), Y11
-	VPXOR        Y11, Y2, Y2
-	VPMULUDQ     Y2, Y14, Y5
-	VPSRLQ       $0x20, Y5, Y0
-	VPBROADCASTD 92(DI), Y11
-	VPXOR        Y11, Y0, Y0
-	VPBROADCASTD 96(DI), Y11
-	VPXOR        Y11, Y3, Y2
-	VPMULUDQ     Y0, Y15, Y4
-	VPMULUDQ     Y2, Y14, Y1
-	VPSRLQ       $0x20, Y1, Y0
-	VPSRLQ       $0x20, Y4, Y2
-	VPXOR        Y5, Y0, Y0
-	VPBROADCASTD 16(SI), Y11
-	VPXOR        Y11, Y0, Y0
-	VPBROADCASTD 100(DI), Y11
-	VPXOR        Y11, Y2, Y2
-	VPMULUDQ     Y0, Y15, Y3
-	VPMULUDQ     Y2, Y14, Y5
-	VPSRLQ       $0x20, Y5, Y0
-	VPSRLQ       $0x20, Y3, Y2
-	VPXOR        Y1, Y0, Y0
-	VPBROADCASTD 24(SI), Y11
-	VPXOR        Y11, Y0, Y0
-	VPXOR        Y4, Y2, Y2
-	VPBROADCASTD 28(SI), Y11
-	VPXOR        Y11, Y2, Y2
-	VPMULUDQ     Y0, Y15, Y4
-	VPMULUDQ     Y2, Y14, Y1
-	VPSRLQ       $0x20, Y1, Y0
-	VPSRLQ       $0x20, Y4, Y2
-	VPXOR        Y5, Y0, Y0
-	VPBROADCASTD 32(SI), Y11
-	VPXOR        Y11, Y0, Y0
-	VPXOR        Y3, Y2, Y2
-	VPBROADCASTD 36(SI), Y11
-	VPXOR        Y11, Y2, Y2
-	VPMULUDQ     Y0, Y15, Y3
-	VPMULUDQ     Y2, Y14, Y5
-	VPSRLQ       $0x20, Y5, Y0
-	VPSRLQ       $0x20, Y3, Y2
-	VPXOR        Y1, Y0, Y0
-	VPBROADCASTD 40(SI), Y11
-	VPXOR        Y11, Y0, Y0
-	VPXOR        Y4, Y2, Y2
-	VPBROADCASTD 44(SI), Y11
-	VPXOR        Y11, Y2, Y2
-	VPMULUDQ     Y0, Y15, Y4
-	VPMULUDQ     Y2, Y14, Y1
-	VPSRLQ       $0x20, Y1, Y0
-	VPSRLQ       $0x20, Y4, Y2
-	VPXOR        Y5, Y0, Y0
-	VPBROADCASTD 48(SI), Y11
-	VPXOR        Y11, Y0, Y0
-	VPXOR        Y3, Y2, Y2
-	VPBROADCASTD 52(SI), Y11
-	VPXOR        Y11, Y2, Y2
-	VPMULUDQ     Y0, Y15, Y3
-	VPMULUDQ     Y2, Y14, Y5
-	VPSRLQ       $0x20, Y5, Y0
-	VPSRLQ       $0x20, Y3, Y2
-	VPXOR        Y1, Y0, Y0
-	VPBROADCASTD 56(SI), Y11
-	VPXOR        Y11, Y0, Y0
-	VPXOR        Y4, Y2, Y2
-	VPBROADCASTD 60(SI), Y11
-	VPXOR        Y11, Y2, Y2
-	VPMULUDQ     Y0, Y15, Y4
-	VPMULUDQ     Y2, Y14, Y1
-	VPSRLQ       $0x20, Y1, Y0
-	VPSRLQ       $0x20, Y4, Y2
-	VPXOR        Y5, Y0, Y0
-	VPBROADCASTD 64(SI), Y11
-	VPXOR        Y11, Y0, Y0
-	VPXOR        Y3, Y2, Y2
-	VPBROADCASTD 68(SI), Y11
-	VPXOR        Y11, Y2, Y2
-	VPMULUDQ     Y0, Y15, Y3
-	VPMULUDQ     Y2, Y14, Y5
-	VPSRLQ       $0x20, Y5, Y0
-	VPSRLQ       $0x20, Y3, Y2
-	VPXOR        Y1, Y0, Y0
-	VPBROADCASTD 72(SI), Y11
-	VPXOR        Y11, Y0, Y0
-	VPXOR        Y4, Y2, Y2
-	VPBROADCASTD 76(SI), Y11
-	VPXOR        Y11, Y2, Y2
-	VMOVSLDUP    Y5, Y5
-	VBLENDPS     $0xaa, Y5, Y0, Y0
-	VMOVSLDUP    Y3, Y3
-	VBLENDPS     $0xaa, Y3, Y2, Y2
-	VUNPCKLPD    Y2, Y0, Y4
-	VUNPCKHPD    Y2, Y0, Y5
-	VPSRLD       $0x08, Y4, Y4
-	VPCMPGTD     Y4, Y9, Y4
-	VANDNPS      Y10, Y4, Y4
-	VMOVUPS      Y4, 64(DX)
-	VPSRLD       $0x08, Y5, Y5
-	VPCMPGTD     Y5, Y9, Y5
-	VANDNPS      Y10, Y5, Y5
-	VMOVUPS      Y5, 96(DX)
+	VBLENDPS     $0xaa, Y10, Y9, Y9
+	VUNPCKLPD    Y9, Y7, Y11
+	VUNPCKHPD    Y9, Y7, Y12
+	VPSRLD       $0x08, Y11, Y11
+	VPCMPGTD     Y11, Y6, Y11
+	VANDNPS      Y13, Y11, Y11
+	VMOVUPS      Y11, 64(DX)
+	VPSRLD       $0x08, Y12, Y12
+	VPCMPGTD     Y12, Y6, Y12
+	VANDNPS      Y13, Y12, Y12
+	VMOVUPS      Y12, 96(DX)
 	ADDQ         $0x00000080, DX
 	DECQ         CX
 	JNZ          one
@@ -11780,214 +11948,220 @@ one:
 
 // func wordsAVX2(t *byte)
 // Requires: AVX, AVX2
-TEXT ·wordsAVX2(SB), NOSPLIT, $0-8
+TEXT ·wordsAVX2(SB), NOSPLIT, $576-8
 	MOVQ         t+0(FP), DI
 	MOVQ         (DI), DX
 	MOVQ         8(DI), CX
 	MOVQ         16(DI), SI
-	VPBROADCASTD words<>+888(SB), Y15
-	VPBROADCASTD words<>+892(SB), Y14
-	VPBROADCASTD 24(DI), Y13
-	VPBROADCASTD words<>+896(SB), Y12
-	VPADDD       words<>+1708(SB), Y13, Y13
+	LEAQ         31(SP), R12
+	ANDQ         $-32, R12
+	VPBROADCASTD 16(SI), Y0
+	VMOVDQU      Y0, 32(R12)
+	VPBROADCASTD 20(SI), Y0
+	VMOVDQU      Y0, 64(R12)
+	VPBROADCASTD 24(SI), Y0
+	VMOVDQU      Y0, 96(R12)
+	VPBROADCASTD 28(SI), Y0
+	VMOVDQU      Y0, 128(R12)
+	VPBROADCASTD 32(SI), Y0
+	VMOVDQU      Y0, 160(R12)
+	VPBROADCASTD 36(SI), Y0
+	VMOVDQU      Y0, 192(R12)
+	VPBROADCASTD 40(SI), Y0
+	VMOVDQU      Y0, 224(R12)
+	VPBROADCASTD 44(SI), Y0
+	VMOVDQU      Y0, 256(R12)
+	VPBROADCASTD 48(SI), Y0
+	VMOVDQU      Y0, 288(R12)
+	VPBROADCASTD 52(SI), Y0
+	VMOVDQU      Y0, 320(R12)
+	VPBROADCASTD 56(SI), Y0
+	VMOVDQU      Y0, 352(R12)
+	VPBROADCASTD 60(SI), Y0
+	VMOVDQU      Y0, 384(R12)
+	VPBROADCASTD 64(SI), Y0
+	VMOVDQU      Y0, 416(R12)
+	VPBROADCASTD 68(SI), Y0
+	VMOVDQU      Y0, 448(R12)
+	VPBROADCASTD 72(SI), Y0
+	VMOVDQU      Y0, 480(R12)
+	VPBROADCASTD 76(SI), Y0
+	VMOVDQU      Y0, 512(R12)
+	VPBROADCASTD 24(DI), Y0
+	VPADDD       words<>+1952(SB), Y0, Y0
+	VMOVDQU      Y0, (R12)
 
 one:
-	VPMULUDQ     Y13, Y15, Y3
-	VPADDD       Y12, Y13, Y13
+	VMOVDQU      (R12), Y3
+	VPADDD       words<>+1024(SB), Y3, Y1
+	VMOVDQU      Y1, (R12)
+	VPMULUDQ     words<>+1056(SB), Y3, Y3
 	VPSRLQ       $0x20, Y3, Y2
-	VPBROADCASTD 88(DI), Y11
-	VPXOR        Y11, Y2, Y2
-	VPMULUDQ     Y2, Y14, Y5
+	VPBROADCASTD 88(DI), Y14
+	VPXOR        Y14, Y2, Y2
+	VPMULUDQ     words<>+1088(SB), Y2, Y5
 	VPSRLQ       $0x20, Y5, Y0
-	VPBROADCASTD 92(DI), Y11
-	VPXOR        Y11, Y0, Y0
-	VPBROADCASTD 96(DI), Y11
-	VPXOR        Y11, Y3, Y2
-	VPMULUDQ     Y0, Y15, Y4
-	VPMULUDQ     Y2, Y14, Y1
+	VPBROADCASTD 92(DI), Y14
+	VMOVDQU      (R12), Y10
+	VPADDD       words<>+1024(SB), Y10, Y8
+	VMOVDQU      Y8, (R12)
+	VPMULUDQ     words<>+1056(SB), Y10, Y10
+	VPXOR        Y14, Y0, Y0
+	VPSRLQ       $0x20, Y10, Y9
+	VPBROADCASTD 96(DI), Y14
+	VPBROADCASTD 88(DI), Y15
+	VPXOR        Y14, Y3, Y2
+	VPXOR        Y15, Y9, Y9
+	VPMULUDQ     words<>+1056(SB), Y0, Y4
+	VPMULUDQ     words<>+1088(SB), Y9, Y12
+	VPMULUDQ     words<>+1088(SB), Y2, Y1
+	VPSRLQ       $0x20, Y12, Y7
 	VPSRLQ       $0x20, Y1, Y0
+	VPBROADCASTD 92(DI), Y15
 	VPSRLQ       $0x20, Y4, Y2
+	VPXOR        Y15, Y7, Y7
+	VPXOR        32(R12), Y5, Y5
+	VPBROADCASTD 96(DI), Y15
 	VPXOR        Y5, Y0, Y0
-	VPBROADCASTD 16(SI), Y11
-	VPXOR        Y11, Y0, Y0
-	VPBROADCASTD 100(DI), Y11
-	VPXOR        Y11, Y2, Y2
-	VPMULUDQ     Y0, Y15, Y3
-	VPMULUDQ     Y2, Y14, Y5
+	VPXOR        Y15, Y10, Y9
+	VPBROADCASTD 100(DI), Y14
+	VPMULUDQ     words<>+1056(SB), Y7, Y11
+	VPXOR        Y14, Y2, Y2
+	VPMULUDQ     words<>+1088(SB), Y9, Y8
+	VPMULUDQ     words<>+1056(SB), Y0, Y3
+	VPSRLQ       $0x20, Y8, Y7
+	VPMULUDQ     words<>+1088(SB), Y2, Y5
+	VPSRLQ       $0x20, Y11, Y9
 	VPSRLQ       $0x20, Y5, Y0
+	VPXOR        32(R12), Y12, Y12
 	VPSRLQ       $0x20, Y3, Y2
+	VPXOR        Y12, Y7, Y7
+	VPXOR        96(R12), Y1, Y1
+	VPBROADCASTD 100(DI), Y15
 	VPXOR        Y1, Y0, Y0
-	VPBROADCASTD 24(SI), Y11
-	VPXOR        Y11, Y0, Y0
+	VPXOR        Y15, Y9, Y9
+	VPXOR        128(R12), Y4, Y4
+	VPMULUDQ     words<>+1056(SB), Y7, Y10
 	VPXOR        Y4, Y2, Y2
-	VPBROADCASTD 28(SI), Y11
-	VPXOR        Y11, Y2, Y2
-	VPMULUDQ     Y0, Y15, Y4
-	VPMULUDQ     Y2, Y14, Y1
+	VPMULUDQ     words<>+1088(SB), Y9, Y12
+	VPMULUDQ     words<>+1056(SB), Y0, Y4
+	VPSRLQ       $0x20, Y12, Y7
+	VPMULUDQ     words<>+1088(SB), Y2, Y1
+	VPSRLQ       $0x20, Y10, Y9
 	VPSRLQ       $0x20, Y1, Y0
+	VPXOR        96(R12), Y8, Y8
 	VPSRLQ       $0x20, Y4, Y2
+	VPXOR        Y8, Y7, Y7
+	VPXOR        160(R12), Y5, Y5
+	VPXOR        128(R12), Y11, Y11
 	VPXOR        Y5, Y0, Y0
-	VPBROADCASTD 32(SI), Y11
-	VPXOR        Y11, Y0, Y0
+	VPXOR        Y11, Y9, Y9
+	VPXOR        192(R12), Y3, Y3
+	VPMULUDQ     words<>+1056(SB), Y7, Y11
 	VPXOR        Y3, Y2, Y2
-	VPBROADCASTD 36(SI), Y11
-	VPXOR        Y11, Y2, Y2
-	VPMULUDQ     Y0, Y15, Y3
-	VPMULUDQ     Y2, Y14, Y5
+	VPMULUDQ     words<>+1088(SB), Y9, Y8
+	VPMULUDQ     words<>+1056(SB), Y0, Y3
+	VPSRLQ       $0x20, Y8, Y7
+	VPMULUDQ     words<>+1088(SB), Y2, Y5
+	VPSRLQ       $0x20, Y11, Y9
 	VPSRLQ       $0x20, Y5, Y0
+	VPXOR        160(R12), Y12, Y12
 	VPSRLQ       $0x20, Y3, Y2
+	VPXOR        Y12, Y7, Y7
+	VPXOR        224(R12), Y1, Y1
+	VPXOR        192(R12), Y10, Y10
 	VPXOR        Y1, Y0, Y0
-	VPBROADCASTD 40(SI), Y11
-	VPXOR        Y11, Y0, Y0
+	VPXOR        Y10, Y9, Y9
+	VPXOR        256(R12), Y4, Y4
+	VPMULUDQ     words<>+1056(SB), Y7, Y10
 	VPXOR        Y4, Y2, Y2
-	VPBROADCASTD 44(SI), Y11
-	VPXOR        Y11, Y2, Y2
-	VPMULUDQ     Y0, Y15, Y4
-	VPMULUDQ     Y2, Y14, Y1
+	VPMULUDQ     words<>+1088(SB), Y9, Y12
+	VPMULUDQ     words<>+1056(SB), Y0, Y4
+	VPSRLQ       $0x20, Y12, Y7
+	VPMULUDQ     words<>+1088(SB), Y2, Y1
+	VPSRLQ       $0x20, Y10, Y9
 	VPSRLQ       $0x20, Y1, Y0
+	VPXOR        224(R12), Y8, Y8
 	VPSRLQ       $0x20, Y4, Y2
+	VPXOR        Y8, Y7, Y7
+	VPXOR        288(R12), Y5, Y5
+	VPXOR        256(R12), Y11, Y11
 	VPXOR        Y5, Y0, Y0
-	VPBROADCASTD 48(SI), Y11
-	VPXOR        Y11, Y0, Y0
+	VPXOR        Y11, Y9, Y9
+	VPXOR        320(R12), Y3, Y3
+	VPMULUDQ     words<>+1056(SB), Y7, Y11
 	VPXOR        Y3, Y2, Y2
-	VPBROADCASTD 52(SI), Y11
-	VPXOR        Y11, Y2, Y2
-	VPMULUDQ     Y0, Y15, Y3
-	VPMULUDQ     Y2, Y14, Y5
+	VPMULUDQ     words<>+1088(SB), Y9, Y8
+	VPMULUDQ     words<>+1056(SB), Y0, Y3
+	VPSRLQ       $0x20, Y8, Y7
+	VPMULUDQ     words<>+1088(SB), Y2, Y5
+	VPSRLQ       $0x20, Y11, Y9
 	VPSRLQ       $0x20, Y5, Y0
+	VPXOR        288(R12), Y12, Y12
 	VPSRLQ       $0x20, Y3, Y2
+	VPXOR        Y12, Y7, Y7
+	VPXOR        352(R12), Y1, Y1
+	VPXOR        320(R12), Y10, Y10
 	VPXOR        Y1, Y0, Y0
-	VPBROADCASTD 56(SI), Y11
-	VPXOR        Y11, Y0, Y0
+	VPXOR        Y10, Y9, Y9
+	VPXOR        384(R12), Y4, Y4
+	VPMULUDQ     words<>+1056(SB), Y7, Y10
 	VPXOR        Y4, Y2, Y2
-	VPBROADCASTD 60(SI), Y11
-	VPXOR        Y11, Y2, Y2
-	VPMULUDQ     Y0, Y15, Y4
-	VPMULUDQ     Y2, Y14, Y1
+	VPMULUDQ     words<>+1088(SB), Y9, Y12
+	VPMULUDQ     words<>+1056(SB), Y0, Y4
+	VPSRLQ       $0x20, Y12, Y7
+	VPMULUDQ     words<>+1088(SB), Y2, Y1
+	VPSRLQ       $0x20, Y10, Y9
 	VPSRLQ       $0x20, Y1, Y0
+	VPXOR        352(R12), Y8, Y8
 	VPSRLQ       $0x20, Y4, Y2
+	VPXOR        Y8, Y7, Y7
+	VPXOR        416(R12), Y5, Y5
+	VPXOR        384(R12), Y11, Y11
 	VPXOR        Y5, Y0, Y0
-	VPBROADCASTD 64(SI), Y11
-	VPXOR        Y11, Y0, Y0
+	VPXOR        Y11, Y9, Y9
+	VPXOR        448(R12), Y3, Y3
+	VPMULUDQ     words<>+1056(SB), Y7, Y11
 	VPXOR        Y3, Y2, Y2
-	VPBROADCASTD 68(SI), Y11
-	VPXOR        Y11, Y2, Y2
-	VPMULUDQ     Y0, Y15, Y3
-	VPMULUDQ     Y2, Y14, Y5
+	VPMULUDQ     words<>+1088(SB), Y9, Y8
+	VPMULUDQ     words<>+1056(SB), Y0, Y3
+	VPSRLQ       $0x20, Y8, Y7
+	VPMULUDQ     words<>+1088(SB), Y2, Y5
+	VPSRLQ       $0x20, Y11, Y9
 	VPSRLQ       $0x20, Y5, Y0
+	VPXOR        416(R12), Y12, Y12
 	VPSRLQ       $0x20, Y3, Y2
+	VPXOR        Y12, Y7, Y7
+	VPXOR        480(R12), Y1, Y1
+	VPXOR        448(R12), Y10, Y10
 	VPXOR        Y1, Y0, Y0
-	VPBROADCASTD 72(SI), Y11
-	VPXOR        Y11, Y0, Y0
+	VPXOR        Y10, Y9, Y9
+	VPXOR        512(R12), Y4, Y4
+	VPMULUDQ     words<>+1056(SB), Y7, Y10
 	VPXOR        Y4, Y2, Y2
-	VPBROADCASTD 76(SI), Y11
-	VPXOR        Y11, Y2, Y2
+	VPMULUDQ     words<>+1088(SB), Y9, Y12
 	VMOVSLDUP    Y5, Y5
+	VPSRLQ       $0x20, Y12, Y7
 	VBLENDPS     $0xaa, Y5, Y0, Y0
+	VPSRLQ       $0x20, Y10, Y9
 	VMOVSLDUP    Y3, Y3
+	VPXOR        480(R12), Y8, Y8
 	VBLENDPS     $0xaa, Y3, Y2, Y2
+	VPXOR        Y8, Y7, Y7
 	VUNPCKLPD    Y2, Y0, Y4
+	VPXOR        512(R12), Y11, Y11
 	VUNPCKHPD    Y2, Y0, Y5
+	VPXOR        Y11, Y9, Y9
 	VMOVUPS      Y4, (DX)
+	VMOVSLDUP    Y12, Y12
 	VMOVUPS      Y5, 32(DX)
-	VPMULUDQ     Y13, Y15, Y3
-	VPADDD       Y12, Y13, Y13
-	VPSRLQ       $0x20, Y3, Y2
-	VPBROADCASTD 88(DI), Y11
-	VPXOR        Y11, Y2, Y2
-	VPMULUDQ     Y2, Y14, Y5
-	VPSRLQ       $0x20, Y5, Y0
-	VPBROADCASTD 92(DI), Y11
-	VPXOR        Y11, Y0, Y0
-	VPBROADCASTD 96(DI), Y11
-	VPXOR        Y11, Y3, Y2
-	VPMULUDQ     Y0, Y15, Y4
-	VPMULUDQ     Y2, Y14, Y1
-	VPSRLQ       $0x20, Y1, Y0
-	VPSRLQ       $0x20, Y4, Y2
-	VPXOR        Y5, Y0, Y0
-	VPBROADCASTD 16(SI), Y11
-	VPXOR        Y11, Y0, Y0
-	VPBROADCASTD 100(DI), Y11
-	VPXOR        Y11, Y2, Y2
-	VPMULUDQ     Y0, Y15, Y3
-	VPMULUDQ     Y2, Y14, Y5
-	VPSRLQ       $0x20, Y5, Y0
-	VPSRLQ       $0x20, Y3, Y2
-	VPXOR        Y1, Y0, Y0
-	VPBROADCASTD 24(SI), Y11
-	VPXOR        Y11, Y0, Y0
-	VPXOR        Y4, Y2, Y2
-	VPBROADCASTD 28(SI), Y11
-	VPXOR        Y11, Y2, Y2
-	VPMULUDQ     Y0, Y15, Y4
-	VPMULUDQ     Y2, Y14, Y1
-	VPSRLQ       $0x20, Y1, Y0
-	VPSRLQ       $0x20, Y4, Y2
-	VPXOR        Y5, Y0, Y0
-	VPBROADCASTD 32(SI), Y11
-	VPXOR        Y11, Y0, Y0
-	VPXOR        Y3, Y2, Y2
-	VPBROADCASTD 36(SI), Y11
-	VPXOR        Y11, Y2, Y2
-	VPMULUDQ     Y0, Y15, Y3
-	VPMULUDQ     Y2, Y14, Y5
-	VPSRLQ       $0x20, Y5, Y0
-	VPSRLQ       $0x20, Y3, Y2
-	VPXOR        Y1, Y0, Y0
-	VPBROADCASTD 40(SI), Y11
-	VPXOR        Y11, Y0, Y0
-	VPXOR        Y4, Y2, Y2
-	VPBROADCASTD 44(SI), Y11
-	VPXOR        Y11, Y2, Y2
-	VPMULUDQ     Y0, Y15, Y4
-	VPMULUDQ     Y2, Y14, Y1
-	VPSRLQ       $0x20, Y1, Y0
-	VPSRLQ       $0x20, Y4, Y2
-	VPXOR        Y5, Y0, Y0
-	VPBROADCASTD 48(SI), Y11
-	VPXOR        Y11, Y0, Y0
-	VPXOR        Y3, Y2, Y2
-	VPBROADCASTD 52(SI), Y11
-	VPXOR        Y11, Y2, Y2
-	VPMULUDQ     Y0, Y15, Y3
-	VPMULUDQ     Y2, Y14, Y5
-	VPSRLQ       $0x20, Y5, Y0
-	VPSRLQ       $0x20, Y3, Y2
-	VPXOR        Y1, Y0, Y0
-	VPBROADCASTD 56(SI), Y11
-	VPXOR        Y11, Y0, Y0
-	VPXOR        Y4, Y2, Y2
-	VPBROADCASTD 60(SI), Y11
-	VPXOR        Y11, Y2, Y2
-	VPMULUDQ     Y0, Y15, Y4
-	VPMULUDQ     Y2, Y14, Y1
-	VPSRLQ       $0x20, Y1, Y0
-	VPSRLQ       $0x20, Y4, Y2
-	VPXOR        Y5, Y0, Y0
-	VPBROADCASTD 64(SI), Y11
-	VPXOR        Y11, Y0, Y0
-	VPXOR        Y3, Y2, Y2
-	VPBROADCASTD 68(SI), Y11
-	VPXOR        Y11, Y2, Y2
-	VPMULUDQ     Y0, Y15, Y3
-	VPMULUDQ     Y2, Y14, Y5
-	VPSRLQ       $0x20, Y5, Y0
-	VPSRLQ       $0x20, Y3, Y2
-	VPXOR        Y1, Y0, Y0
-	VPBROADCASTD 72(SI), Y11
-	VPXOR        Y11, Y0, Y0
-	VPXOR        Y4, Y2, Y2
-	VPBROADCASTD 76(SI), Y11
-	VPXOR        Y11, Y2, Y2
-	VMOVSLDUP    Y5, Y5
-	VBLENDPS     $0xaa, Y5, Y0, Y0
-	VMOVSLDUP    Y3, Y3
-	VBLENDPS     $0xaa, Y3, Y2, Y2
-	VUNPCKLPD    Y2, Y0, Y4
-	VUNPCKHPD    Y2, Y0, Y5
-	VMOVUPS      Y4, 64(DX)
-	VMOVUPS      Y5, 96(DX)
+	VBLENDPS     $0xaa, Y12, Y7, Y7
+	VMOVSLDUP    Y10, Y10
+	VBLENDPS     $0xaa, Y10, Y9, Y9
+	VUNPCKLPD    Y9, Y7, Y11
+	VUNPCKHPD    Y9, Y7, Y12
+	VMOVUPS      Y11, 64(DX)
+	VMOVUPS      Y12, 96(DX)
 	ADDQ         $0x00000080, DX
 	DECQ         CX
 	JNZ          one
@@ -14224,6 +14398,1239 @@ pixel1:
 	VZEROUPPER
 	RET
 
+// func dot1x2AVX2(t *byte)
+// Requires: AVX, FMA3
+TEXT ·dot1x2AVX2(SB), NOSPLIT, $0-8
+	MOVQ t+0(FP), DI
+	MOVQ 40(DI), R10
+	MOVQ 48(DI), R15
+	MOVQ 56(DI), SI
+	MOVQ 24(DI), BX
+	LEAQ (R10)(R10*2), R11
+	LEAQ (R10)(R10*4), R12
+	LEAQ (R11)(R10*4), R13
+	LEAQ (R15)(R15*2), DX
+
+entry:
+	VXORPS  Y0, Y0, Y0
+	VXORPS  Y1, Y1, Y1
+	MOVLQSX (BX), R8
+	MOVQ    R8, 80(DI)
+	MOVQ    BX, 88(DI)
+	MOVLQSX 4(BX), AX
+	ADDQ    $0x08, BX
+
+segment:
+	MOVLQSX (BX), R8
+	MOVLQSX 4(BX), R9
+	MOVLQSX 8(BX), CX
+	ADDQ    (DI), R8
+	ADDQ    8(DI), R9
+	PCALIGN $0x20
+
+pixel:
+	VMOVUPS     (R9), Y2
+	VMOVUPS     (R9)(R15*1), Y3
+	VMOVUPS     (R8), Y4
+	VFMADD231PS Y4, Y2, Y0
+	VFMADD231PS Y4, Y3, Y1
+	VMOVUPS     64(R9), Y2
+	VMOVUPS     64(R9)(R15*1), Y3
+	VMOVUPS     64(R8), Y4
+	VFMADD231PS Y4, Y2, Y0
+	VFMADD231PS Y4, Y3, Y1
+	ADDQ        $0x00000080, R8
+	ADDQ        SI, R9
+	DECQ        CX
+	JNZ         pixel
+	ADDQ        $0x0c, BX
+	DECQ        AX
+	JNZ         segment
+	VUNPCKLPS   Y1, Y0, Y2
+	VUNPCKHPS   Y1, Y0, Y0
+	VADDPS      Y2, Y0, Y0
+	VUNPCKLPS   Y4, Y4, Y2
+	VUNPCKHPS   Y4, Y4, Y4
+	VADDPS      Y2, Y4, Y4
+	VUNPCKLPD   Y4, Y0, Y2
+	VUNPCKHPD   Y4, Y0, Y0
+	VADDPS      Y2, Y0, Y0
+	VMOVUPS     Y0, 100(DI)
+	VXORPS      Y0, Y0, Y0
+	VXORPS      Y1, Y1, Y1
+	MOVQ        88(DI), BX
+	MOVLQSX     4(BX), AX
+	ADDQ        $0x08, BX
+
+segment1:
+	MOVLQSX (BX), R8
+	MOVLQSX 4(BX), R9
+	MOVLQSX 8(BX), CX
+	ADDQ    (DI), R8
+	ADDQ    8(DI), R9
+	PCALIGN $0x20
+
+pixel1:
+	VMOVUPS      32(R9), Y2
+	VMOVUPS      32(R9)(R15*1), Y3
+	VMOVUPS      32(R8), Y4
+	VFMADD231PS  Y4, Y2, Y0
+	VFMADD231PS  Y4, Y3, Y1
+	VMOVUPS      96(R9), Y2
+	VMOVUPS      96(R9)(R15*1), Y3
+	VMOVUPS      96(R8), Y4
+	VFMADD231PS  Y4, Y2, Y0
+	VFMADD231PS  Y4, Y3, Y1
+	ADDQ         $0x00000080, R8
+	ADDQ         SI, R9
+	DECQ         CX
+	JNZ          pixel1
+	ADDQ         $0x0c, BX
+	DECQ         AX
+	JNZ          segment1
+	VUNPCKLPS    Y1, Y0, Y2
+	VUNPCKHPS    Y1, Y0, Y0
+	VADDPS       Y2, Y0, Y0
+	VUNPCKLPS    Y4, Y4, Y2
+	VUNPCKHPS    Y4, Y4, Y4
+	VADDPS       Y2, Y4, Y4
+	VUNPCKLPD    Y4, Y0, Y2
+	VUNPCKHPD    Y4, Y0, Y0
+	VADDPS       Y2, Y0, Y0
+	VADDPS       100(DI), Y0, Y0
+	VEXTRACTF128 $0x01, Y0, X2
+	VADDPS       X2, X0, X0
+	VMOVUPS      X0, 100(DI)
+	MOVQ         16(DI), R8
+	ADDQ         80(DI), R8
+	MOVQ         72(DI), AX
+	VMOVSS       96(DI), X2
+	MOVQ         R8, R9
+	VMOVSS       (R9), X4
+	VFMADD231SS  100(DI), X2, X4
+	VMOVSS       X4, (R9)
+	ADDQ         AX, R9
+	VMOVSS       (R9), X4
+	VFMADD231SS  104(DI), X2, X4
+	VMOVSS       X4, (R9)
+	DECQ         32(DI)
+	JNZ          entry
+	VZEROUPPER
+	RET
+
+// func dot2x2AVX2(t *byte)
+// Requires: AVX, FMA3
+TEXT ·dot2x2AVX2(SB), NOSPLIT, $0-8
+	MOVQ t+0(FP), DI
+	MOVQ 40(DI), R10
+	MOVQ 48(DI), R15
+	MOVQ 56(DI), SI
+	MOVQ 24(DI), BX
+	LEAQ (R10)(R10*2), R11
+	LEAQ (R10)(R10*4), R12
+	LEAQ (R11)(R10*4), R13
+	LEAQ (R15)(R15*2), DX
+
+entry:
+	VXORPS  Y0, Y0, Y0
+	VXORPS  Y1, Y1, Y1
+	VXORPS  Y2, Y2, Y2
+	VXORPS  Y3, Y3, Y3
+	MOVLQSX (BX), R8
+	MOVQ    R8, 80(DI)
+	MOVQ    BX, 88(DI)
+	MOVLQSX 4(BX), AX
+	ADDQ    $0x08, BX
+
+segment:
+	MOVLQSX (BX), R8
+	MOVLQSX 4(BX), R9
+	MOVLQSX 8(BX), CX
+	ADDQ    (DI), R8
+	ADDQ    8(DI), R9
+	PCALIGN $0x20
+
+pixel:
+	VMOVUPS     (R9), Y4
+	VMOVUPS     (R9)(R15*1), Y5
+	VMOVUPS     (R8), Y6
+	VFMADD231PS Y6, Y4, Y0
+	VFMADD231PS Y6, Y5, Y1
+	VMOVUPS     (R8)(R10*1), Y7
+	VFMADD231PS Y7, Y4, Y2
+	VFMADD231PS Y7, Y5, Y3
+	VMOVUPS     64(R9), Y4
+	VMOVUPS     64(R9)(R15*1), Y5
+	VMOVUPS     64(R8), Y6
+	VFMADD231PS Y6, Y4, Y0
+	VFMADD231PS Y6, Y5, Y1
+	VMOVUPS     64(R8)(R10*1), Y7
+	VFMADD231PS Y7, Y4, Y2
+	VFMADD231PS Y7, Y5, Y3
+	ADDQ        $0x00000080, R8
+	ADDQ        SI, R9
+	DECQ        CX
+	JNZ         pixel
+	ADDQ        $0x0c, BX
+	DECQ        AX
+	JNZ         segment
+	VUNPCKLPS   Y1, Y0, Y4
+	VUNPCKHPS   Y1, Y0, Y0
+	VADDPS      Y4, Y0, Y0
+	VUNPCKLPS   Y3, Y2, Y4
+	VUNPCKHPS   Y3, Y2, Y2
+	VADDPS      Y4, Y2, Y2
+	VUNPCKLPD   Y2, Y0, Y4
+	VUNPCKHPD   Y2, Y0, Y0
+	VADDPS      Y4, Y0, Y0
+	VMOVUPS     Y0, 100(DI)
+	VXORPS      Y0, Y0, Y0
+	VXORPS      Y1, Y1, Y1
+	VXORPS      Y2, Y2, Y2
+	VXORPS      Y3, Y3, Y3
+	MOVQ        88(DI), BX
+	MOVLQSX     4(BX), AX
+	ADDQ        $0x08, BX
+
+segment1:
+	MOVLQSX (BX), R8
+	MOVLQSX 4(BX), R9
+	MOVLQSX 8(BX), CX
+	ADDQ    (DI), R8
+	ADDQ    8(DI), R9
+	PCALIGN $0x20
+
+pixel1:
+	VMOVUPS      32(R9), Y4
+	VMOVUPS      32(R9)(R15*1), Y5
+	VMOVUPS      32(R8), Y6
+	VFMADD231PS  Y6, Y4, Y0
+	VFMADD231PS  Y6, Y5, Y1
+	VMOVUPS      32(R8)(R10*1), Y7
+	VFMADD231PS  Y7, Y4, Y2
+	VFMADD231PS  Y7, Y5, Y3
+	VMOVUPS      96(R9), Y4
+	VMOVUPS      96(R9)(R15*1), Y5
+	VMOVUPS      96(R8), Y6
+	VFMADD231PS  Y6, Y4, Y0
+	VFMADD231PS  Y6, Y5, Y1
+	VMOVUPS      96(R8)(R10*1), Y7
+	VFMADD231PS  Y7, Y4, Y2
+	VFMADD231PS  Y7, Y5, Y3
+	ADDQ         $0x00000080, R8
+	ADDQ         SI, R9
+	DECQ         CX
+	JNZ          pixel1
+	ADDQ         $0x0c, BX
+	DECQ         AX
+	JNZ          segment1
+	VUNPCKLPS    Y1, Y0, Y4
+	VUNPCKHPS    Y1, Y0, Y0
+	VADDPS       Y4, Y0, Y0
+	VUNPCKLPS    Y3, Y2, Y4
+	VUNPCKHPS    Y3, Y2, Y2
+	VADDPS       Y4, Y2, Y2
+	VUNPCKLPD    Y2, Y0, Y4
+	VUNPCKHPD    Y2, Y0, Y0
+	VADDPS       Y4, Y0, Y0
+	VADDPS       100(DI), Y0, Y0
+	VEXTRACTF128 $0x01, Y0, X4
+	VADDPS       X4, X0, X0
+	VMOVUPS      X0, 100(DI)
+	MOVQ         16(DI), R8
+	ADDQ         80(DI), R8
+	MOVQ         72(DI), AX
+	VMOVSS       96(DI), X4
+	MOVQ         R8, R9
+	VMOVSS       (R9), X6
+	VFMADD231SS  100(DI), X4, X6
+	VMOVSS       X6, (R9)
+	ADDQ         AX, R9
+	VMOVSS       (R9), X6
+	VFMADD231SS  104(DI), X4, X6
+	VMOVSS       X6, (R9)
+	ADDQ         64(DI), R8
+	MOVQ         R8, R9
+	VMOVSS       (R9), X6
+	VFMADD231SS  108(DI), X4, X6
+	VMOVSS       X6, (R9)
+	ADDQ         AX, R9
+	VMOVSS       (R9), X6
+	VFMADD231SS  112(DI), X4, X6
+	VMOVSS       X6, (R9)
+	DECQ         32(DI)
+	JNZ          entry
+	VZEROUPPER
+	RET
+
+// func dot3x2AVX2(t *byte)
+// Requires: AVX, FMA3
+TEXT ·dot3x2AVX2(SB), NOSPLIT, $0-8
+	MOVQ t+0(FP), DI
+	MOVQ 40(DI), R10
+	MOVQ 48(DI), R15
+	MOVQ 56(DI), SI
+	MOVQ 24(DI), BX
+	LEAQ (R10)(R10*2), R11
+	LEAQ (R10)(R10*4), R12
+	LEAQ (R11)(R10*4), R13
+	LEAQ (R15)(R15*2), DX
+
+entry:
+	VXORPS  Y0, Y0, Y0
+	VXORPS  Y1, Y1, Y1
+	VXORPS  Y2, Y2, Y2
+	VXORPS  Y3, Y3, Y3
+	VXORPS  Y4, Y4, Y4
+	VXORPS  Y5, Y5, Y5
+	MOVLQSX (BX), R8
+	MOVQ    R8, 80(DI)
+	MOVQ    BX, 88(DI)
+	MOVLQSX 4(BX), AX
+	ADDQ    $0x08, BX
+
+segment:
+	MOVLQSX (BX), R8
+	MOVLQSX 4(BX), R9
+	MOVLQSX 8(BX), CX
+	ADDQ    (DI), R8
+	ADDQ    8(DI), R9
+	PCALIGN $0x20
+
+pixel:
+	VMOVUPS     (R9), Y6
+	VMOVUPS     (R9)(R15*1), Y7
+	VMOVUPS     (R8), Y8
+	VFMADD231PS Y8, Y6, Y0
+	VFMADD231PS Y8, Y7, Y1
+	VMOVUPS     (R8)(R10*1), Y9
+	VFMADD231PS Y9, Y6, Y2
+	VFMADD231PS Y9, Y7, Y3
+	VMOVUPS     (R8)(R10*2), Y8
+	VFMADD231PS Y8, Y6, Y4
+	VFMADD231PS Y8, Y7, Y5
+	VMOVUPS     64(R9), Y6
+	VMOVUPS     64(R9)(R15*1), Y7
+	VMOVUPS     64(R8), Y8
+	VFMADD231PS Y8, Y6, Y0
+	VFMADD231PS Y8, Y7, Y1
+	VMOVUPS     64(R8)(R10*1), Y9
+	VFMADD231PS Y9, Y6, Y2
+	VFMADD231PS Y9, Y7, Y3
+	VMOVUPS     64(R8)(R10*2), Y8
+	VFMADD231PS Y8, Y6, Y4
+	VFMADD231PS Y8, Y7, Y5
+	ADDQ        $0x00000080, R8
+	ADDQ        SI, R9
+	DECQ        CX
+	JNZ         pixel
+	ADDQ        $0x0c, BX
+	DECQ        AX
+	JNZ         segment
+	VUNPCKLPS   Y1, Y0, Y6
+	VUNPCKHPS   Y1, Y0, Y0
+	VADDPS      Y6, Y0, Y0
+	VUNPCKLPS   Y3, Y2, Y6
+	VUNPCKHPS   Y3, Y2, Y2
+	VADDPS      Y6, Y2, Y2
+	VUNPCKLPD   Y2, Y0, Y6
+	VUNPCKHPD   Y2, Y0, Y0
+	VADDPS      Y6, Y0, Y0
+	VMOVUPS     Y0, 100(DI)
+	VUNPCKLPS   Y5, Y4, Y6
+	VUNPCKHPS   Y5, Y4, Y4
+	VADDPS      Y6, Y4, Y4
+	VUNPCKLPS   Y8, Y8, Y6
+	VUNPCKHPS   Y8, Y8, Y8
+	VADDPS      Y6, Y8, Y8
+	VUNPCKLPD   Y8, Y4, Y6
+	VUNPCKHPD   Y8, Y4, Y4
+	VADDPS      Y6, Y4, Y4
+	VMOVUPS     Y4, 132(DI)
+	VXORPS      Y0, Y0, Y0
+	VXORPS      Y1, Y1, Y1
+	VXORPS      Y2, Y2, Y2
+	VXORPS      Y3, Y3, Y3
+	VXORPS      Y4, Y4, Y4
+	VXORPS      Y5, Y5, Y5
+	MOVQ        88(DI), BX
+	MOVLQSX     4(BX), AX
+	ADDQ        $0x08, BX
+
+segment1:
+	MOVLQSX (BX), R8
+	MOVLQSX 4(BX), R9
+	MOVLQSX 8(BX), CX
+	ADDQ    (DI), R8
+	ADDQ    8(DI), R9
+	PCALIGN $0x20
+
+pixel1:
+	VMOVUPS      32(R9), Y6
+	VMOVUPS      32(R9)(R15*1), Y7
+	VMOVUPS      32(R8), Y8
+	VFMADD231PS  Y8, Y6, Y0
+	VFMADD231PS  Y8, Y7, Y1
+	VMOVUPS      32(R8)(R10*1), Y9
+	VFMADD231PS  Y9, Y6, Y2
+	VFMADD231PS  Y9, Y7, Y3
+	VMOVUPS      32(R8)(R10*2), Y8
+	VFMADD231PS  Y8, Y6, Y4
+	VFMADD231PS  Y8, Y7, Y5
+	VMOVUPS      96(R9), Y6
+	VMOVUPS      96(R9)(R15*1), Y7
+	VMOVUPS      96(R8), Y8
+	VFMADD231PS  Y8, Y6, Y0
+	VFMADD231PS  Y8, Y7, Y1
+	VMOVUPS      96(R8)(R10*1), Y9
+	VFMADD231PS  Y9, Y6, Y2
+	VFMADD231PS  Y9, Y7, Y3
+	VMOVUPS      96(R8)(R10*2), Y8
+	VFMADD231PS  Y8, Y6, Y4
+	VFMADD231PS  Y8, Y7, Y5
+	ADDQ         $0x00000080, R8
+	ADDQ         SI, R9
+	DECQ         CX
+	JNZ          pixel1
+	ADDQ         $0x0c, BX
+	DECQ         AX
+	JNZ          segment1
+	VUNPCKLPS    Y1, Y0, Y6
+	VUNPCKHPS    Y1, Y0, Y0
+	VADDPS       Y6, Y0, Y0
+	VUNPCKLPS    Y3, Y2, Y6
+	VUNPCKHPS    Y3, Y2, Y2
+	VADDPS       Y6, Y2, Y2
+	VUNPCKLPD    Y2, Y0, Y6
+	VUNPCKHPD    Y2, Y0, Y0
+	VADDPS       Y6, Y0, Y0
+	VADDPS       100(DI), Y0, Y0
+	VEXTRACTF128 $0x01, Y0, X6
+	VADDPS       X6, X0, X0
+	VMOVUPS      X0, 100(DI)
+	VUNPCKLPS    Y5, Y4, Y6
+	VUNPCKHPS    Y5, Y4, Y4
+	VADDPS       Y6, Y4, Y4
+	VUNPCKLPS    Y8, Y8, Y6
+	VUNPCKHPS    Y8, Y8, Y8
+	VADDPS       Y6, Y8, Y8
+	VUNPCKLPD    Y8, Y4, Y6
+	VUNPCKHPD    Y8, Y4, Y4
+	VADDPS       Y6, Y4, Y4
+	VADDPS       132(DI), Y4, Y4
+	VEXTRACTF128 $0x01, Y4, X6
+	VADDPS       X6, X4, X4
+	VMOVUPS      X4, 116(DI)
+	MOVQ         16(DI), R8
+	ADDQ         80(DI), R8
+	MOVQ         72(DI), AX
+	VMOVSS       96(DI), X6
+	MOVQ         R8, R9
+	VMOVSS       (R9), X8
+	VFMADD231SS  100(DI), X6, X8
+	VMOVSS       X8, (R9)
+	ADDQ         AX, R9
+	VMOVSS       (R9), X8
+	VFMADD231SS  104(DI), X6, X8
+	VMOVSS       X8, (R9)
+	ADDQ         64(DI), R8
+	MOVQ         R8, R9
+	VMOVSS       (R9), X8
+	VFMADD231SS  108(DI), X6, X8
+	VMOVSS       X8, (R9)
+	ADDQ         AX, R9
+	VMOVSS       (R9), X8
+	VFMADD231SS  112(DI), X6, X8
+	VMOVSS       X8, (R9)
+	ADDQ         64(DI), R8
+	MOVQ         R8, R9
+	VMOVSS       (R9), X8
+	VFMADD231SS  116(DI), X6, X8
+	VMOVSS       X8, (R9)
+	ADDQ         AX, R9
+	VMOVSS       (R9), X8
+	VFMADD231SS  120(DI), X6, X8
+	VMOVSS       X8, (R9)
+	DECQ         32(DI)
+	JNZ          entry
+	VZEROUPPER
+	RET
+
+// func dot4x2AVX2(t *byte)
+// Requires: AVX, FMA3
+TEXT ·dot4x2AVX2(SB), NOSPLIT, $0-8
+	MOVQ t+0(FP), DI
+	MOVQ 40(DI), R10
+	MOVQ 48(DI), R15
+	MOVQ 56(DI), SI
+	MOVQ 24(DI), BX
+	LEAQ (R10)(R10*2), R11
+	LEAQ (R10)(R10*4), R12
+	LEAQ (R11)(R10*4), R13
+	LEAQ (R15)(R15*2), DX
+
+entry:
+	VXORPS  Y0, Y0, Y0
+	VXORPS  Y1, Y1, Y1
+	VXORPS  Y2, Y2, Y2
+	VXORPS  Y3, Y3, Y3
+	VXORPS  Y4, Y4, Y4
+	VXORPS  Y5, Y5, Y5
+	VXORPS  Y6, Y6, Y6
+	VXORPS  Y7, Y7, Y7
+	MOVLQSX (BX), R8
+	MOVQ    R8, 80(DI)
+	MOVQ    BX, 88(DI)
+	MOVLQSX 4(BX), AX
+	ADDQ    $0x08, BX
+
+segment:
+	MOVLQSX (BX), R8
+	MOVLQSX 4(BX), R9
+	MOVLQSX 8(BX), CX
+	ADDQ    (DI), R8
+	ADDQ    8(DI), R9
+	PCALIGN $0x20
+
+pixel:
+	VMOVUPS     (R9), Y8
+	VMOVUPS     (R9)(R15*1), Y9
+	VMOVUPS     (R8), Y10
+	VFMADD231PS Y10, Y8, Y0
+	VFMADD231PS Y10, Y9, Y1
+	VMOVUPS     (R8)(R10*1), Y11
+	VFMADD231PS Y11, Y8, Y2
+	VFMADD231PS Y11, Y9, Y3
+	VMOVUPS     (R8)(R10*2), Y10
+	VFMADD231PS Y10, Y8, Y4
+	VFMADD231PS Y10, Y9, Y5
+	VMOVUPS     (R8)(R11*1), Y11
+	VFMADD231PS Y11, Y8, Y6
+	VFMADD231PS Y11, Y9, Y7
+	VMOVUPS     64(R9), Y8
+	VMOVUPS     64(R9)(R15*1), Y9
+	VMOVUPS     64(R8), Y10
+	VFMADD231PS Y10, Y8, Y0
+	VFMADD231PS Y10, Y9, Y1
+	VMOVUPS     64(R8)(R10*1), Y11
+	VFMADD231PS Y11, Y8, Y2
+	VFMADD231PS Y11, Y9, Y3
+	VMOVUPS     64(R8)(R10*2), Y10
+	VFMADD231PS Y10, Y8, Y4
+	VFMADD231PS Y10, Y9, Y5
+	VMOVUPS     64(R8)(R11*1), Y11
+	VFMADD231PS Y11, Y8, Y6
+	VFMADD231PS Y11, Y9, Y7
+	ADDQ        $0x00000080, R8
+	ADDQ        SI, R9
+	DECQ        CX
+	JNZ         pixel
+	ADDQ        $0x0c, BX
+	DECQ        AX
+	JNZ         segment
+	VUNPCKLPS   Y1, Y0, Y8
+	VUNPCKHPS   Y1, Y0, Y0
+	VADDPS      Y8, Y0, Y0
+	VUNPCKLPS   Y3, Y2, Y8
+	VUNPCKHPS   Y3, Y2, Y2
+	VADDPS      Y8, Y2, Y2
+	VUNPCKLPD   Y2, Y0, Y8
+	VUNPCKHPD   Y2, Y0, Y0
+	VADDPS      Y8, Y0, Y0
+	VMOVUPS     Y0, 100(DI)
+	VUNPCKLPS   Y5, Y4, Y8
+	VUNPCKHPS   Y5, Y4, Y4
+	VADDPS      Y8, Y4, Y4
+	VUNPCKLPS   Y7, Y6, Y8
+	VUNPCKHPS   Y7, Y6, Y6
+	VADDPS      Y8, Y6, Y6
+	VUNPCKLPD   Y6, Y4, Y8
+	VUNPCKHPD   Y6, Y4, Y4
+	VADDPS      Y8, Y4, Y4
+	VMOVUPS     Y4, 132(DI)
+	VXORPS      Y0, Y0, Y0
+	VXORPS      Y1, Y1, Y1
+	VXORPS      Y2, Y2, Y2
+	VXORPS      Y3, Y3, Y3
+	VXORPS      Y4, Y4, Y4
+	VXORPS      Y5, Y5, Y5
+	VXORPS      Y6, Y6, Y6
+	VXORPS      Y7, Y7, Y7
+	MOVQ        88(DI), BX
+	MOVLQSX     4(BX), AX
+	ADDQ        $0x08, BX
+
+segment1:
+	MOVLQSX (BX), R8
+	MOVLQSX 4(BX), R9
+	MOVLQSX 8(BX), CX
+	ADDQ    (DI), R8
+	ADDQ    8(DI), R9
+	PCALIGN $0x20
+
+pixel1:
+	VMOVUPS      32(R9), Y8
+	VMOVUPS      32(R9)(R15*1), Y9
+	VMOVUPS      32(R8), Y10
+	VFMADD231PS  Y10, Y8, Y0
+	VFMADD231PS  Y10, Y9, Y1
+	VMOVUPS      32(R8)(R10*1), Y11
+	VFMADD231PS  Y11, Y8, Y2
+	VFMADD231PS  Y11, Y9, Y3
+	VMOVUPS      32(R8)(R10*2), Y10
+	VFMADD231PS  Y10, Y8, Y4
+	VFMADD231PS  Y10, Y9, Y5
+	VMOVUPS      32(R8)(R11*1), Y11
+	VFMADD231PS  Y11, Y8, Y6
+	VFMADD231PS  Y11, Y9, Y7
+	VMOVUPS      96(R9), Y8
+	VMOVUPS      96(R9)(R15*1), Y9
+	VMOVUPS      96(R8), Y10
+	VFMADD231PS  Y10, Y8, Y0
+	VFMADD231PS  Y10, Y9, Y1
+	VMOVUPS      96(R8)(R10*1), Y11
+	VFMADD231PS  Y11, Y8, Y2
+	VFMADD231PS  Y11, Y9, Y3
+	VMOVUPS      96(R8)(R10*2), Y10
+	VFMADD231PS  Y10, Y8, Y4
+	VFMADD231PS  Y10, Y9, Y5
+	VMOVUPS      96(R8)(R11*1), Y11
+	VFMADD231PS  Y11, Y8, Y6
+	VFMADD231PS  Y11, Y9, Y7
+	ADDQ         $0x00000080, R8
+	ADDQ         SI, R9
+	DECQ         CX
+	JNZ          pixel1
+	ADDQ         $0x0c, BX
+	DECQ         AX
+	JNZ          segment1
+	VUNPCKLPS    Y1, Y0, Y8
+	VUNPCKHPS    Y1, Y0, Y0
+	VADDPS       Y8, Y0, Y0
+	VUNPCKLPS    Y3, Y2, Y8
+	VUNPCKHPS    Y3, Y2, Y2
+	VADDPS       Y8, Y2, Y2
+	VUNPCKLPD    Y2, Y0, Y8
+	VUNPCKHPD    Y2, Y0, Y0
+	VADDPS       Y8, Y0, Y0
+	VADDPS       100(DI), Y0, Y0
+	VEXTRACTF128 $0x01, Y0, X8
+	VADDPS       X8, X0, X0
+	VMOVUPS      X0, 100(DI)
+	VUNPCKLPS    Y5, Y4, Y8
+	VUNPCKHPS    Y5, Y4, Y4
+	VADDPS       Y8, Y4, Y4
+	VUNPCKLPS    Y7, Y6, Y8
+	VUNPCKHPS    Y7, Y6, Y6
+	VADDPS       Y8, Y6, Y6
+	VUNPCKLPD    Y6, Y4, Y8
+	VUNPCKHPD    Y6, Y4, Y4
+	VADDPS       Y8, Y4, Y4
+	VADDPS       132(DI), Y4, Y4
+	VEXTRACTF128 $0x01, Y4, X8
+	VADDPS       X8, X4, X4
+	VMOVUPS      X4, 116(DI)
+	MOVQ         16(DI), R8
+	ADDQ         80(DI), R8
+	MOVQ         72(DI), AX
+	VMOVSS       96(DI), X8
+	MOVQ         R8, R9
+	VMOVSS       (R9), X10
+	VFMADD231SS  100(DI), X8, X10
+	VMOVSS       X10, (R9)
+	ADDQ         AX, R9
+	VMOVSS       (R9), X10
+	VFMADD231SS  104(DI), X8, X10
+	VMOVSS       X10, (R9)
+	ADDQ         64(DI), R8
+	MOVQ         R8, R9
+	VMOVSS       (R9), X10
+	VFMADD231SS  108(DI), X8, X10
+	VMOVSS       X10, (R9)
+	ADDQ         AX, R9
+	VMOVSS       (R9), X10
+	VFMADD231SS  112(DI), X8, X10
+	VMOVSS       X10, (R9)
+	ADDQ         64(DI), R8
+	MOVQ         R8, R9
+	VMOVSS       (R9), X10
+	VFMADD231SS  116(DI), X8, X10
+	VMOVSS       X10, (R9)
+	ADDQ         AX, R9
+	VMOVSS       (R9), X10
+	VFMADD231SS  120(DI), X8, X10
+	VMOVSS       X10, (R9)
+	ADDQ         64(DI), R8
+	MOVQ         R8, R9
+	VMOVSS       (R9), X10
+	VFMADD231SS  124(DI), X8, X10
+	VMOVSS       X10, (R9)
+	ADDQ         AX, R9
+	VMOVSS       (R9), X10
+	VFMADD231SS  128(DI), X8, X10
+	VMOVSS       X10, (R9)
+	DECQ         32(DI)
+	JNZ          entry
+	VZEROUPPER
+	RET
+
+// func dot5x2AVX2(t *byte)
+// Requires: AVX, FMA3
+TEXT ·dot5x2AVX2(SB), NOSPLIT, $0-8
+	MOVQ t+0(FP), DI
+	MOVQ 40(DI), R10
+	MOVQ 48(DI), R15
+	MOVQ 56(DI), SI
+	MOVQ 24(DI), BX
+	LEAQ (R10)(R10*2), R11
+	LEAQ (R10)(R10*4), R12
+	LEAQ (R11)(R10*4), R13
+	LEAQ (R15)(R15*2), DX
+
+entry:
+	VXORPS  Y0, Y0, Y0
+	VXORPS  Y1, Y1, Y1
+	VXORPS  Y2, Y2, Y2
+	VXORPS  Y3, Y3, Y3
+	VXORPS  Y4, Y4, Y4
+	VXORPS  Y5, Y5, Y5
+	VXORPS  Y6, Y6, Y6
+	VXORPS  Y7, Y7, Y7
+	VXORPS  Y8, Y8, Y8
+	VXORPS  Y9, Y9, Y9
+	MOVLQSX (BX), R8
+	MOVQ    R8, 80(DI)
+	MOVQ    BX, 88(DI)
+	MOVLQSX 4(BX), AX
+	ADDQ    $0x08, BX
+
+segment:
+	MOVLQSX (BX), R8
+	MOVLQSX 4(BX), R9
+	MOVLQSX 8(BX), CX
+	ADDQ    (DI), R8
+	ADDQ    8(DI), R9
+	PCALIGN $0x20
+
+pixel:
+	VMOVUPS     (R9), Y10
+	VMOVUPS     (R9)(R15*1), Y11
+	VMOVUPS     (R8), Y12
+	VFMADD231PS Y12, Y10, Y0
+	VFMADD231PS Y12, Y11, Y1
+	VMOVUPS     (R8)(R10*1), Y13
+	VFMADD231PS Y13, Y10, Y2
+	VFMADD231PS Y13, Y11, Y3
+	VMOVUPS     (R8)(R10*2), Y12
+	VFMADD231PS Y12, Y10, Y4
+	VFMADD231PS Y12, Y11, Y5
+	VMOVUPS     (R8)(R11*1), Y13
+	VFMADD231PS Y13, Y10, Y6
+	VFMADD231PS Y13, Y11, Y7
+	VMOVUPS     (R8)(R10*4), Y12
+	VFMADD231PS Y12, Y10, Y8
+	VFMADD231PS Y12, Y11, Y9
+	VMOVUPS     64(R9), Y10
+	VMOVUPS     64(R9)(R15*1), Y11
+	VMOVUPS     64(R8), Y12
+	VFMADD231PS Y12, Y10, Y0
+	VFMADD231PS Y12, Y11, Y1
+	VMOVUPS     64(R8)(R10*1), Y13
+	VFMADD231PS Y13, Y10, Y2
+	VFMADD231PS Y13, Y11, Y3
+	VMOVUPS     64(R8)(R10*2), Y12
+	VFMADD231PS Y12, Y10, Y4
+	VFMADD231PS Y12, Y11, Y5
+	VMOVUPS     64(R8)(R11*1), Y13
+	VFMADD231PS Y13, Y10, Y6
+	VFMADD231PS Y13, Y11, Y7
+	VMOVUPS     64(R8)(R10*4), Y12
+	VFMADD231PS Y12, Y10, Y8
+	VFMADD231PS Y12, Y11, Y9
+	ADDQ        $0x00000080, R8
+	ADDQ        SI, R9
+	DECQ        CX
+	JNZ         pixel
+	ADDQ        $0x0c, BX
+	DECQ        AX
+	JNZ         segment
+	VUNPCKLPS   Y1, Y0, Y10
+	VUNPCKHPS   Y1, Y0, Y0
+	VADDPS      Y10, Y0, Y0
+	VUNPCKLPS   Y3, Y2, Y10
+	VUNPCKHPS   Y3, Y2, Y2
+	VADDPS      Y10, Y2, Y2
+	VUNPCKLPD   Y2, Y0, Y10
+	VUNPCKHPD   Y2, Y0, Y0
+	VADDPS      Y10, Y0, Y0
+	VMOVUPS     Y0, 100(DI)
+	VUNPCKLPS   Y5, Y4, Y10
+	VUNPCKHPS   Y5, Y4, Y4
+	VADDPS      Y10, Y4, Y4
+	VUNPCKLPS   Y7, Y6, Y10
+	VUNPCKHPS   Y7, Y6, Y6
+	VADDPS      Y10, Y6, Y6
+	VUNPCKLPD   Y6, Y4, Y10
+	VUNPCKHPD   Y6, Y4, Y4
+	VADDPS      Y10, Y4, Y4
+	VMOVUPS     Y4, 132(DI)
+	VUNPCKLPS   Y9, Y8, Y10
+	VUNPCKHPS   Y9, Y8, Y8
+	VADDPS      Y10, Y8, Y8
+	VUNPCKLPS   Y12, Y12, Y10
+	VUNPCKHPS   Y12, Y12, Y12
+	VADDPS      Y10, Y12, Y12
+	VUNPCKLPD   Y12, Y8, Y10
+	VUNPCKHPD   Y12, Y8, Y8
+	VADDPS      Y10, Y8, Y8
+	VMOVUPS     Y8, 164(DI)
+	VXORPS      Y0, Y0, Y0
+	VXORPS      Y1, Y1, Y1
+	VXORPS      Y2, Y2, Y2
+	VXORPS      Y3, Y3, Y3
+	VXORPS      Y4, Y4, Y4
+	VXORPS      Y5, Y5, Y5
+	VXORPS      Y6, Y6, Y6
+	VXORPS      Y7, Y7, Y7
+	VXORPS      Y8, Y8, Y8
+	VXORPS      Y9, Y9, Y9
+	MOVQ        88(DI), BX
+	MOVLQSX     4(BX), AX
+	ADDQ        $0x08, BX
+
+segment1:
+	MOVLQSX (BX), R8
+	MOVLQSX 4(BX), R9
+	MOVLQSX 8(BX), CX
+	ADDQ    (DI), R8
+	ADDQ    8(DI), R9
+	PCALIGN $0x20
+
+pixel1:
+	VMOVUPS      32(R9), Y10
+	VMOVUPS      32(R9)(R15*1), Y11
+	VMOVUPS      32(R8), Y12
+	VFMADD231PS  Y12, Y10, Y0
+	VFMADD231PS  Y12, Y11, Y1
+	VMOVUPS      32(R8)(R10*1), Y13
+	VFMADD231PS  Y13, Y10, Y2
+	VFMADD231PS  Y13, Y11, Y3
+	VMOVUPS      32(R8)(R10*2), Y12
+	VFMADD231PS  Y12, Y10, Y4
+	VFMADD231PS  Y12, Y11, Y5
+	VMOVUPS      32(R8)(R11*1), Y13
+	VFMADD231PS  Y13, Y10, Y6
+	VFMADD231PS  Y13, Y11, Y7
+	VMOVUPS      32(R8)(R10*4), Y12
+	VFMADD231PS  Y12, Y10, Y8
+	VFMADD231PS  Y12, Y11, Y9
+	VMOVUPS      96(R9), Y10
+	VMOVUPS      96(R9)(R15*1), Y11
+	VMOVUPS      96(R8), Y12
+	VFMADD231PS  Y12, Y10, Y0
+	VFMADD231PS  Y12, Y11, Y1
+	VMOVUPS      96(R8)(R10*1), Y13
+	VFMADD231PS  Y13, Y10, Y2
+	VFMADD231PS  Y13, Y11, Y3
+	VMOVUPS      96(R8)(R10*2), Y12
+	VFMADD231PS  Y12, Y10, Y4
+	VFMADD231PS  Y12, Y11, Y5
+	VMOVUPS      96(R8)(R11*1), Y13
+	VFMADD231PS  Y13, Y10, Y6
+	VFMADD231PS  Y13, Y11, Y7
+	VMOVUPS      96(R8)(R10*4), Y12
+	VFMADD231PS  Y12, Y10, Y8
+	VFMADD231PS  Y12, Y11, Y9
+	ADDQ         $0x00000080, R8
+	ADDQ         SI, R9
+	DECQ         CX
+	JNZ          pixel1
+	ADDQ         $0x0c, BX
+	DECQ         AX
+	JNZ          segment1
+	VUNPCKLPS    Y1, Y0, Y10
+	VUNPCKHPS    Y1, Y0, Y0
+	VADDPS       Y10, Y0, Y0
+	VUNPCKLPS    Y3, Y2, Y10
+	VUNPCKHPS    Y3, Y2, Y2
+	VADDPS       Y10, Y2, Y2
+	VUNPCKLPD    Y2, Y0, Y10
+	VUNPCKHPD    Y2, Y0, Y0
+	VADDPS       Y10, Y0, Y0
+	VADDPS       100(DI), Y0, Y0
+	VEXTRACTF128 $0x01, Y0, X10
+	VADDPS       X10, X0, X0
+	VMOVUPS      X0, 100(DI)
+	VUNPCKLPS    Y5, Y4, Y10
+	VUNPCKHPS    Y5, Y4, Y4
+	VADDPS       Y10, Y4, Y4
+	VUNPCKLPS    Y7, Y6, Y10
+	VUNPCKHPS    Y7, Y6, Y6
+	VADDPS       Y10, Y6, Y6
+	VUNPCKLPD    Y6, Y4, Y10
+	VUNPCKHPD    Y6, Y4, Y4
+	VADDPS       Y10, Y4, Y4
+	VADDPS       132(DI), Y4, Y4
+	VEXTRACTF128 $0x01, Y4, X10
+	VADDPS       X10, X4, X4
+	VMOVUPS      X4, 116(DI)
+	VUNPCKLPS    Y9, Y8, Y10
+	VUNPCKHPS    Y9, Y8, Y8
+	VADDPS       Y10, Y8, Y8
+	VUNPCKLPS    Y12, Y12, Y10
+	VUNPCKHPS    Y12, Y12, Y12
+	VADDPS       Y10, Y12, Y12
+	VUNPCKLPD    Y12, Y8, Y10
+	VUNPCKHPD    Y12, Y8, Y8
+	VADDPS       Y10, Y8, Y8
+	VADDPS       164(DI), Y8, Y8
+	VEXTRACTF128 $0x01, Y8, X10
+	VADDPS       X10, X8, X8
+	VMOVUPS      X8, 132(DI)
+	MOVQ         16(DI), R8
+	ADDQ         80(DI), R8
+	MOVQ         72(DI), AX
+	VMOVSS       96(DI), X10
+	MOVQ         R8, R9
+	VMOVSS       (R9), X12
+	VFMADD231SS  100(DI), X10, X12
+	VMOVSS       X12, (R9)
+	ADDQ         AX, R9
+	VMOVSS       (R9), X12
+	VFMADD231SS  104(DI), X10, X12
+	VMOVSS       X12, (R9)
+	ADDQ         64(DI), R8
+	MOVQ         R8, R9
+	VMOVSS       (R9), X12
+	VFMADD231SS  108(DI), X10, X12
+	VMOVSS       X12, (R9)
+	ADDQ         AX, R9
+	VMOVSS       (R9), X12
+	VFMADD231SS  112(DI), X10, X12
+	VMOVSS       X12, (R9)
+	ADDQ         64(DI), R8
+	MOVQ         R8, R9
+	VMOVSS       (R9), X12
+	VFMADD231SS  116(DI), X10, X12
+	VMOVSS       X12, (R9)
+	ADDQ         AX, R9
+	VMOVSS       (R9), X12
+	VFMADD231SS  120(DI), X10, X12
+	VMOVSS       X12, (R9)
+	ADDQ         64(DI), R8
+	MOVQ         R8, R9
+	VMOVSS       (R9), X12
+	VFMADD231SS  124(DI), X10, X12
+	VMOVSS       X12, (R9)
+	ADDQ         AX, R9
+	VMOVSS       (R9), X12
+	VFMADD231SS  128(DI), X10, X12
+	VMOVSS       X12, (R9)
+	ADDQ         64(DI), R8
+	MOVQ         R8, R9
+	VMOVSS       (R9), X12
+	VFMADD231SS  132(DI), X10, X12
+	VMOVSS       X12, (R9)
+	ADDQ         AX, R9
+	VMOVSS       (R9), X12
+	VFMADD231SS  136(DI), X10, X12
+	VMOVSS       X12, (R9)
+	DECQ         32(DI)
+	JNZ          entry
+	VZEROUPPER
+	RET
+
+// func dot6x2AVX2(t *byte)
+// Requires: AVX, FMA3
+TEXT ·dot6x2AVX2(SB), NOSPLIT, $0-8
+	MOVQ t+0(FP), DI
+	MOVQ 40(DI), R10
+	MOVQ 48(DI), R15
+	MOVQ 56(DI), SI
+	MOVQ 24(DI), BX
+	LEAQ (R10)(R10*2), R11
+	LEAQ (R10)(R10*4), R12
+	LEAQ (R11)(R10*4), R13
+	LEAQ (R15)(R15*2), DX
+
+entry:
+	VXORPS  Y0, Y0, Y0
+	VXORPS  Y1, Y1, Y1
+	VXORPS  Y2, Y2, Y2
+	VXORPS  Y3, Y3, Y3
+	VXORPS  Y4, Y4, Y4
+	VXORPS  Y5, Y5, Y5
+	VXORPS  Y6, Y6, Y6
+	VXORPS  Y7, Y7, Y7
+	VXORPS  Y8, Y8, Y8
+	VXORPS  Y9, Y9, Y9
+	VXORPS  Y10, Y10, Y10
+	VXORPS  Y11, Y11, Y11
+	MOVLQSX (BX), R8
+	MOVQ    R8, 80(DI)
+	MOVQ    BX, 88(DI)
+	MOVLQSX 4(BX), AX
+	ADDQ    $0x08, BX
+
+segment:
+	MOVLQSX (BX), R8
+	MOVLQSX 4(BX), R9
+	MOVLQSX 8(BX), CX
+	ADDQ    (DI), R8
+	ADDQ    8(DI), R9
+	PCALIGN $0x20
+
+pixel:
+	VMOVUPS     (R9), Y12
+	VMOVUPS     (R9)(R15*1), Y13
+	VMOVUPS     (R8), Y14
+	VFMADD231PS Y14, Y12, Y0
+	VFMADD231PS Y14, Y13, Y1
+	VMOVUPS     (R8)(R10*1), Y15
+	VFMADD231PS Y15, Y12, Y2
+	VFMADD231PS Y15, Y13, Y3
+	VMOVUPS     (R8)(R10*2), Y14
+	VFMADD231PS Y14, Y12, Y4
+	VFMADD231PS Y14, Y13, Y5
+	VMOVUPS     (R8)(R11*1), Y15
+	VFMADD231PS Y15, Y12, Y6
+	VFMADD231PS Y15, Y13, Y7
+	VMOVUPS     (R8)(R10*4), Y14
+	VFMADD231PS Y14, Y12, Y8
+	VFMADD231PS Y14, Y13, Y9
+	VMOVUPS     (R8)(R12*1), Y15
+	VFMADD231PS Y15, Y12, Y10
+	VFMADD231PS Y15, Y13, Y11
+	VMOVUPS     64(R9), Y12
+	VMOVUPS     64(R9)(R15*1), Y13
+	VMOVUPS     64(R8), Y14
+	VFMADD231PS Y14, Y12, Y0
+	VFMADD231PS Y14, Y13, Y1
+	VMOVUPS     64(R8)(R10*1), Y15
+	VFMADD231PS Y15, Y12, Y2
+	VFMADD231PS Y15, Y13, Y3
+	VMOVUPS     64(R8)(R10*2), Y14
+	VFMADD231PS Y14, Y12, Y4
+	VFMADD231PS Y14, Y13, Y5
+	VMOVUPS     64(R8)(R11*1), Y15
+	VFMADD231PS Y15, Y12, Y6
+	VFMADD231PS Y15, Y13, Y7
+	VMOVUPS     64(R8)(R10*4), Y14
+	VFMADD231PS Y14, Y12, Y8
+	VFMADD231PS Y14, Y13, Y9
+	VMOVUPS     64(R8)(R12*1), Y15
+	VFMADD231PS Y15, Y12, Y10
+	VFMADD231PS Y15, Y13, Y11
+	ADDQ        $0x00000080, R8
+	ADDQ        SI, R9
+	DECQ        CX
+	JNZ         pixel
+	ADDQ        $0x0c, BX
+	DECQ        AX
+	JNZ         segment
+	VUNPCKLPS   Y1, Y0, Y12
+	VUNPCKHPS   Y1, Y0, Y0
+	VADDPS      Y12, Y0, Y0
+	VUNPCKLPS   Y3, Y2, Y12
+	VUNPCKHPS   Y3, Y2, Y2
+	VADDPS      Y12, Y2, Y2
+	VUNPCKLPD   Y2, Y0, Y12
+	VUNPCKHPD   Y2, Y0, Y0
+	VADDPS      Y12, Y0, Y0
+	VMOVUPS     Y0, 100(DI)
+	VUNPCKLPS   Y5, Y4, Y12
+	VUNPCKHPS   Y5, Y4, Y4
+	VADDPS      Y12, Y4, Y4
+	VUNPCKLPS   Y7, Y6, Y12
+	VUNPCKHPS   Y7, Y6, Y6
+	VADDPS      Y12, Y6, Y6
+	VUNPCKLPD   Y6, Y4, Y12
+	VUNPCKHPD   Y6, Y4, Y4
+	VADDPS      Y12, Y4, Y4
+	VMOVUPS     Y4, 132(DI)
+	VUNPCKLPS   Y9, Y8, Y12
+	VUNPCKHPS   Y9, Y8, Y8
+	VADDPS      Y12, Y8, Y8
+	VUNPCKLPS   Y11, Y10, Y12
+	VUNPCKHPS   Y11, Y10, Y10
+	VADDPS      Y12, Y10, Y10
+	VUNPCKLPD   Y10, Y8, Y12
+	VUNPCKHPD   Y10, Y8, Y8
+	VADDPS      Y12, Y8, Y8
+	VMOVUPS     Y8, 164(DI)
+	VXORPS      Y0, Y0, Y0
+	VXORPS      Y1, Y1, Y1
+	VXORPS      Y2, Y2, Y2
+	VXORPS      Y3, Y3, Y3
+	VXORPS      Y4, Y4, Y4
+	VXORPS      Y5, Y5, Y5
+	VXORPS      Y6, Y6, Y6
+	VXORPS      Y7, Y7, Y7
+	VXORPS      Y8, Y8, Y8
+	VXORPS      Y9, Y9, Y9
+	VXORPS      Y10, Y10, Y10
+	VXORPS      Y11, Y11, Y11
+	MOVQ        88(DI), BX
+	MOVLQSX     4(BX), AX
+	ADDQ        $0x08, BX
+
+segment1:
+	MOVLQSX (BX), R8
+	MOVLQSX 4(BX), R9
+	MOVLQSX 8(BX), CX
+	ADDQ    (DI), R8
+	ADDQ    8(DI), R9
+	PCALIGN $0x20
+
+pixel1:
+	VMOVUPS      32(R9), Y12
+	VMOVUPS      32(R9)(R15*1), Y13
+	VMOVUPS      32(R8), Y14
+	VFMADD231PS  Y14, Y12, Y0
+	VFMADD231PS  Y14, Y13, Y1
+	VMOVUPS      32(R8)(R10*1), Y15
+	VFMADD231PS  Y15, Y12, Y2
+	VFMADD231PS  Y15, Y13, Y3
+	VMOVUPS      32(R8)(R10*2), Y14
+	VFMADD231PS  Y14, Y12, Y4
+	VFMADD231PS  Y14, Y13, Y5
+	VMOVUPS      32(R8)(R11*1), Y15
+	VFMADD231PS  Y15, Y12, Y6
+	VFMADD231PS  Y15, Y13, Y7
+	VMOVUPS      32(R8)(R10*4), Y14
+	VFMADD231PS  Y14, Y12, Y8
+	VFMADD231PS  Y14, Y13, Y9
+	VMOVUPS      32(R8)(R12*1), Y15
+	VFMADD231PS  Y15, Y12, Y10
+	VFMADD231PS  Y15, Y13, Y11
+	VMOVUPS      96(R9), Y12
+	VMOVUPS      96(R9)(R15*1), Y13
+	VMOVUPS      96(R8), Y14
+	VFMADD231PS  Y14, Y12, Y0
+	VFMADD231PS  Y14, Y13, Y1
+	VMOVUPS      96(R8)(R10*1), Y15
+	VFMADD231PS  Y15, Y12, Y2
+	VFMADD231PS  Y15, Y13, Y3
+	VMOVUPS      96(R8)(R10*2), Y14
+	VFMADD231PS  Y14, Y12, Y4
+	VFMADD231PS  Y14, Y13, Y5
+	VMOVUPS      96(R8)(R11*1), Y15
+	VFMADD231PS  Y15, Y12, Y6
+	VFMADD231PS  Y15, Y13, Y7
+	VMOVUPS      96(R8)(R10*4), Y14
+	VFMADD231PS  Y14, Y12, Y8
+	VFMADD231PS  Y14, Y13, Y9
+	VMOVUPS      96(R8)(R12*1), Y15
+	VFMADD231PS  Y15, Y12, Y10
+	VFMADD231PS  Y15, Y13, Y11
+	ADDQ         $0x00000080, R8
+	ADDQ         SI, R9
+	DECQ         CX
+	JNZ          pixel1
+	ADDQ         $0x0c, BX
+	DECQ         AX
+	JNZ          segment1
+	VUNPCKLPS    Y1, Y0, Y12
+	VUNPCKHPS    Y1, Y0, Y0
+	VADDPS       Y12, Y0, Y0
+	VUNPCKLPS    Y3, Y2, Y12
+	VUNPCKHPS    Y3, Y2, Y2
+	VADDPS       Y12, Y2, Y2
+	VUNPCKLPD    Y2, Y0, Y12
+	VUNPCKHPD    Y2, Y0, Y0
+	VADDPS       Y12, Y0, Y0
+	VADDPS       100(DI), Y0, Y0
+	VEXTRACTF128 $0x01, Y0, X12
+	VADDPS       X12, X0, X0
+	VMOVUPS      X0, 100(DI)
+	VUNPCKLPS    Y5, Y4, Y12
+	VUNPCKHPS    Y5, Y4, Y4
+	VADDPS       Y12, Y4, Y4
+	VUNPCKLPS    Y7, Y6, Y12
+	VUNPCKHPS    Y7, Y6, Y6
+	VADDPS       Y12, Y6, Y6
+	VUNPCKLPD    Y6, Y4, Y12
+	VUNPCKHPD    Y6, Y4, Y4
+	VADDPS       Y12, Y4, Y4
+	VADDPS       132(DI), Y4, Y4
+	VEXTRACTF128 $0x01, Y4, X12
+	VADDPS       X12, X4, X4
+	VMOVUPS      X4, 116(DI)
+	VUNPCKLPS    Y9, Y8, Y12
+	VUNPCKHPS    Y9, Y8, Y8
+	VADDPS       Y12, Y8, Y8
+	VUNPCKLPS    Y11, Y10, Y12
+	VUNPCKHPS    Y11, Y10, Y10
+	VADDPS       Y12, Y10, Y10
+	VUNPCKLPD    Y10, Y8, Y12
+	VUNPCKHPD    Y10, Y8, Y8
+	VADDPS       Y12, Y8, Y8
+	VADDPS       164(DI), Y8, Y8
+	VEXTRACTF128 $0x01, Y8, X12
+	VADDPS       X12, X8, X8
+	VMOVUPS      X8, 132(DI)
+	MOVQ         16(DI), R8
+	ADDQ         80(DI), R8
+	MOVQ         72(DI), AX
+	VMOVSS       96(DI), X12
+	MOVQ         R8, R9
+	VMOVSS       (R9), X14
+	VFMADD231SS  100(DI), X12, X14
+	VMOVSS       X14, (R9)
+	ADDQ         AX, R9
+	VMOVSS       (R9), X14
+	VFMADD231SS  104(DI), X12, X14
+	VMOVSS       X14, (R9)
+	ADDQ         64(DI), R8
+	MOVQ         R8, R9
+	VMOVSS       (R9), X14
+	VFMADD231SS  108(DI), X12, X14
+	VMOVSS       X14, (R9)
+	ADDQ         AX, R9
+	VMOVSS       (R9), X14
+	VFMADD231SS  112(DI), X12, X14
+	VMOVSS       X14, (R9)
+	ADDQ         64(DI), R8
+	MOVQ         R8, R9
+	VMOVSS       (R9), X14
+	VFMADD231SS  116(DI), X12, X14
+	VMOVSS       X14, (R9)
+	ADDQ         AX, R9
+	VMOVSS       (R9), X14
+	VFMADD231SS  120(DI), X12, X14
+	VMOVSS       X14, (R9)
+	ADDQ         64(DI), R8
+	MOVQ         R8, R9
+	VMOVSS       (R9), X14
+	VFMADD231SS  124(DI), X12, X14
+	VMOVSS       X14, (R9)
+	ADDQ         AX, R9
+	VMOVSS       (R9), X14
+	VFMADD231SS  128(DI), X12, X14
+	VMOVSS       X14, (R9)
+	ADDQ         64(DI), R8
+	MOVQ         R8, R9
+	VMOVSS       (R9), X14
+	VFMADD231SS  132(DI), X12, X14
+	VMOVSS       X14, (R9)
+	ADDQ         AX, R9
+	VMOVSS       (R9), X14
+	VFMADD231SS  136(DI), X12, X14
+	VMOVSS       X14, (R9)
+	ADDQ         64(DI), R8
+	MOVQ         R8, R9
+	VMOVSS       (R9), X14
+	VFMADD231SS  140(DI), X12, X14
+	VMOVSS       X14, (R9)
+	ADDQ         AX, R9
+	VMOVSS       (R9), X14
+	VFMADD231SS  144(DI), X12, X14
+	VMOVSS       X14, (R9)
+	DECQ         32(DI)
+	JNZ          entry
+	VZEROUPPER
+	RET
+
 // func dot1x1AVX2(t *byte)
 // Requires: AVX, FMA3
 TEXT ·dot1x1AVX2(SB), NOSPLIT, $0-8
@@ -15252,6 +16659,42 @@ loop:
 	VFMADD231PS Y12, Y13, Y9
 	VFMADD231PS Y12, Y13, Y10
 	VFMADD231PS Y12, Y13, Y11
+	VFMADD231PS Y12, Y13, Y0
+	VFMADD231PS Y12, Y13, Y1
+	VFMADD231PS Y12, Y13, Y2
+	VFMADD231PS Y12, Y13, Y3
+	VFMADD231PS Y12, Y13, Y4
+	VFMADD231PS Y12, Y13, Y5
+	VFMADD231PS Y12, Y13, Y6
+	VFMADD231PS Y12, Y13, Y7
+	VFMADD231PS Y12, Y13, Y8
+	VFMADD231PS Y12, Y13, Y9
+	VFMADD231PS Y12, Y13, Y10
+	VFMADD231PS Y12, Y13, Y11
+	VFMADD231PS Y12, Y13, Y0
+	VFMADD231PS Y12, Y13, Y1
+	VFMADD231PS Y12, Y13, Y2
+	VFMADD231PS Y12, Y13, Y3
+	VFMADD231PS Y12, Y13, Y4
+	VFMADD231PS Y12, Y13, Y5
+	VFMADD231PS Y12, Y13, Y6
+	VFMADD231PS Y12, Y13, Y7
+	VFMADD231PS Y12, Y13, Y8
+	VFMADD231PS Y12, Y13, Y9
+	VFMADD231PS Y12, Y13, Y10
+	VFMADD231PS Y12, Y13, Y11
+	VFMADD231PS Y12, Y13, Y0
+	VFMADD231PS Y12, Y13, Y1
+	VFMADD231PS Y12, Y13, Y2
+	VFMADD231PS Y12, Y13, Y3
+	VFMADD231PS Y12, Y13, Y4
+	VFMADD231PS Y12, Y13, Y5
+	VFMADD231PS Y12, Y13, Y6
+	VFMADD231PS Y12, Y13, Y7
+	VFMADD231PS Y12, Y13, Y8
+	VFMADD231PS Y12, Y13, Y9
+	VFMADD231PS Y12, Y13, Y10
+	VFMADD231PS Y12, Y13, Y11
 	DECQ        CX
 	JNZ         loop
 	VZEROUPPER
@@ -15280,6 +16723,42 @@ TEXT ·issueMultiplyAVX2(SB), NOSPLIT, $0-8
 	PCALIGN $0x20
 
 loop:
+	VPMULUDQ Y12, Y13, Y0
+	VPMULUDQ Y12, Y13, Y1
+	VPMULUDQ Y12, Y13, Y2
+	VPMULUDQ Y12, Y13, Y3
+	VPMULUDQ Y12, Y13, Y4
+	VPMULUDQ Y12, Y13, Y5
+	VPMULUDQ Y12, Y13, Y6
+	VPMULUDQ Y12, Y13, Y7
+	VPMULUDQ Y12, Y13, Y8
+	VPMULUDQ Y12, Y13, Y9
+	VPMULUDQ Y12, Y13, Y10
+	VPMULUDQ Y12, Y13, Y11
+	VPMULUDQ Y12, Y13, Y0
+	VPMULUDQ Y12, Y13, Y1
+	VPMULUDQ Y12, Y13, Y2
+	VPMULUDQ Y12, Y13, Y3
+	VPMULUDQ Y12, Y13, Y4
+	VPMULUDQ Y12, Y13, Y5
+	VPMULUDQ Y12, Y13, Y6
+	VPMULUDQ Y12, Y13, Y7
+	VPMULUDQ Y12, Y13, Y8
+	VPMULUDQ Y12, Y13, Y9
+	VPMULUDQ Y12, Y13, Y10
+	VPMULUDQ Y12, Y13, Y11
+	VPMULUDQ Y12, Y13, Y0
+	VPMULUDQ Y12, Y13, Y1
+	VPMULUDQ Y12, Y13, Y2
+	VPMULUDQ Y12, Y13, Y3
+	VPMULUDQ Y12, Y13, Y4
+	VPMULUDQ Y12, Y13, Y5
+	VPMULUDQ Y12, Y13, Y6
+	VPMULUDQ Y12, Y13, Y7
+	VPMULUDQ Y12, Y13, Y8
+	VPMULUDQ Y12, Y13, Y9
+	VPMULUDQ Y12, Y13, Y10
+	VPMULUDQ Y12, Y13, Y11
 	VPMULUDQ Y12, Y13, Y0
 	VPMULUDQ Y12, Y13, Y1
 	VPMULUDQ Y12, Y13, Y2
@@ -15332,6 +16811,42 @@ loop:
 	VPSRLQ $0x20, Y12, Y9
 	VPSRLQ $0x20, Y12, Y10
 	VPSRLQ $0x20, Y12, Y11
+	VPSRLQ $0x20, Y12, Y0
+	VPSRLQ $0x20, Y12, Y1
+	VPSRLQ $0x20, Y12, Y2
+	VPSRLQ $0x20, Y12, Y3
+	VPSRLQ $0x20, Y12, Y4
+	VPSRLQ $0x20, Y12, Y5
+	VPSRLQ $0x20, Y12, Y6
+	VPSRLQ $0x20, Y12, Y7
+	VPSRLQ $0x20, Y12, Y8
+	VPSRLQ $0x20, Y12, Y9
+	VPSRLQ $0x20, Y12, Y10
+	VPSRLQ $0x20, Y12, Y11
+	VPSRLQ $0x20, Y12, Y0
+	VPSRLQ $0x20, Y12, Y1
+	VPSRLQ $0x20, Y12, Y2
+	VPSRLQ $0x20, Y12, Y3
+	VPSRLQ $0x20, Y12, Y4
+	VPSRLQ $0x20, Y12, Y5
+	VPSRLQ $0x20, Y12, Y6
+	VPSRLQ $0x20, Y12, Y7
+	VPSRLQ $0x20, Y12, Y8
+	VPSRLQ $0x20, Y12, Y9
+	VPSRLQ $0x20, Y12, Y10
+	VPSRLQ $0x20, Y12, Y11
+	VPSRLQ $0x20, Y12, Y0
+	VPSRLQ $0x20, Y12, Y1
+	VPSRLQ $0x20, Y12, Y2
+	VPSRLQ $0x20, Y12, Y3
+	VPSRLQ $0x20, Y12, Y4
+	VPSRLQ $0x20, Y12, Y5
+	VPSRLQ $0x20, Y12, Y6
+	VPSRLQ $0x20, Y12, Y7
+	VPSRLQ $0x20, Y12, Y8
+	VPSRLQ $0x20, Y12, Y9
+	VPSRLQ $0x20, Y12, Y10
+	VPSRLQ $0x20, Y12, Y11
 	DECQ   CX
 	JNZ    loop
 	VZEROUPPER
@@ -15360,6 +16875,42 @@ TEXT ·issueRootAVX2(SB), NOSPLIT, $0-8
 	PCALIGN $0x20
 
 loop:
+	VSQRTPS Y12, Y0
+	VSQRTPS Y12, Y1
+	VSQRTPS Y12, Y2
+	VSQRTPS Y12, Y3
+	VSQRTPS Y12, Y4
+	VSQRTPS Y12, Y5
+	VSQRTPS Y12, Y6
+	VSQRTPS Y12, Y7
+	VSQRTPS Y12, Y8
+	VSQRTPS Y12, Y9
+	VSQRTPS Y12, Y10
+	VSQRTPS Y12, Y11
+	VSQRTPS Y12, Y0
+	VSQRTPS Y12, Y1
+	VSQRTPS Y12, Y2
+	VSQRTPS Y12, Y3
+	VSQRTPS Y12, Y4
+	VSQRTPS Y12, Y5
+	VSQRTPS Y12, Y6
+	VSQRTPS Y12, Y7
+	VSQRTPS Y12, Y8
+	VSQRTPS Y12, Y9
+	VSQRTPS Y12, Y10
+	VSQRTPS Y12, Y11
+	VSQRTPS Y12, Y0
+	VSQRTPS Y12, Y1
+	VSQRTPS Y12, Y2
+	VSQRTPS Y12, Y3
+	VSQRTPS Y12, Y4
+	VSQRTPS Y12, Y5
+	VSQRTPS Y12, Y6
+	VSQRTPS Y12, Y7
+	VSQRTPS Y12, Y8
+	VSQRTPS Y12, Y9
+	VSQRTPS Y12, Y10
+	VSQRTPS Y12, Y11
 	VSQRTPS Y12, Y0
 	VSQRTPS Y12, Y1
 	VSQRTPS Y12, Y2
@@ -15424,6 +16975,78 @@ loop:
 	VPADDD   Y15, Y10, Y10
 	VPMADDWD Y12, Y13, Y15
 	VPADDD   Y15, Y11, Y11
+	VPMADDWD Y12, Y13, Y15
+	VPADDD   Y15, Y0, Y0
+	VPMADDWD Y12, Y13, Y15
+	VPADDD   Y15, Y1, Y1
+	VPMADDWD Y12, Y13, Y15
+	VPADDD   Y15, Y2, Y2
+	VPMADDWD Y12, Y13, Y15
+	VPADDD   Y15, Y3, Y3
+	VPMADDWD Y12, Y13, Y15
+	VPADDD   Y15, Y4, Y4
+	VPMADDWD Y12, Y13, Y15
+	VPADDD   Y15, Y5, Y5
+	VPMADDWD Y12, Y13, Y15
+	VPADDD   Y15, Y6, Y6
+	VPMADDWD Y12, Y13, Y15
+	VPADDD   Y15, Y7, Y7
+	VPMADDWD Y12, Y13, Y15
+	VPADDD   Y15, Y8, Y8
+	VPMADDWD Y12, Y13, Y15
+	VPADDD   Y15, Y9, Y9
+	VPMADDWD Y12, Y13, Y15
+	VPADDD   Y15, Y10, Y10
+	VPMADDWD Y12, Y13, Y15
+	VPADDD   Y15, Y11, Y11
+	VPMADDWD Y12, Y13, Y15
+	VPADDD   Y15, Y0, Y0
+	VPMADDWD Y12, Y13, Y15
+	VPADDD   Y15, Y1, Y1
+	VPMADDWD Y12, Y13, Y15
+	VPADDD   Y15, Y2, Y2
+	VPMADDWD Y12, Y13, Y15
+	VPADDD   Y15, Y3, Y3
+	VPMADDWD Y12, Y13, Y15
+	VPADDD   Y15, Y4, Y4
+	VPMADDWD Y12, Y13, Y15
+	VPADDD   Y15, Y5, Y5
+	VPMADDWD Y12, Y13, Y15
+	VPADDD   Y15, Y6, Y6
+	VPMADDWD Y12, Y13, Y15
+	VPADDD   Y15, Y7, Y7
+	VPMADDWD Y12, Y13, Y15
+	VPADDD   Y15, Y8, Y8
+	VPMADDWD Y12, Y13, Y15
+	VPADDD   Y15, Y9, Y9
+	VPMADDWD Y12, Y13, Y15
+	VPADDD   Y15, Y10, Y10
+	VPMADDWD Y12, Y13, Y15
+	VPADDD   Y15, Y11, Y11
+	VPMADDWD Y12, Y13, Y15
+	VPADDD   Y15, Y0, Y0
+	VPMADDWD Y12, Y13, Y15
+	VPADDD   Y15, Y1, Y1
+	VPMADDWD Y12, Y13, Y15
+	VPADDD   Y15, Y2, Y2
+	VPMADDWD Y12, Y13, Y15
+	VPADDD   Y15, Y3, Y3
+	VPMADDWD Y12, Y13, Y15
+	VPADDD   Y15, Y4, Y4
+	VPMADDWD Y12, Y13, Y15
+	VPADDD   Y15, Y5, Y5
+	VPMADDWD Y12, Y13, Y15
+	VPADDD   Y15, Y6, Y6
+	VPMADDWD Y12, Y13, Y15
+	VPADDD   Y15, Y7, Y7
+	VPMADDWD Y12, Y13, Y15
+	VPADDD   Y15, Y8, Y8
+	VPMADDWD Y12, Y13, Y15
+	VPADDD   Y15, Y9, Y9
+	VPMADDWD Y12, Y13, Y15
+	VPADDD   Y15, Y10, Y10
+	VPMADDWD Y12, Y13, Y15
+	VPADDD   Y15, Y11, Y11
 	DECQ     CX
 	JNZ      loop
 	VZEROUPPER
@@ -15452,6 +17075,42 @@ TEXT ·issueLogicAVX2(SB), NOSPLIT, $0-8
 	PCALIGN $0x20
 
 loop:
+	VPXOR Y12, Y13, Y0
+	VPXOR Y12, Y13, Y1
+	VPXOR Y12, Y13, Y2
+	VPXOR Y12, Y13, Y3
+	VPXOR Y12, Y13, Y4
+	VPXOR Y12, Y13, Y5
+	VPXOR Y12, Y13, Y6
+	VPXOR Y12, Y13, Y7
+	VPXOR Y12, Y13, Y8
+	VPXOR Y12, Y13, Y9
+	VPXOR Y12, Y13, Y10
+	VPXOR Y12, Y13, Y11
+	VPXOR Y12, Y13, Y0
+	VPXOR Y12, Y13, Y1
+	VPXOR Y12, Y13, Y2
+	VPXOR Y12, Y13, Y3
+	VPXOR Y12, Y13, Y4
+	VPXOR Y12, Y13, Y5
+	VPXOR Y12, Y13, Y6
+	VPXOR Y12, Y13, Y7
+	VPXOR Y12, Y13, Y8
+	VPXOR Y12, Y13, Y9
+	VPXOR Y12, Y13, Y10
+	VPXOR Y12, Y13, Y11
+	VPXOR Y12, Y13, Y0
+	VPXOR Y12, Y13, Y1
+	VPXOR Y12, Y13, Y2
+	VPXOR Y12, Y13, Y3
+	VPXOR Y12, Y13, Y4
+	VPXOR Y12, Y13, Y5
+	VPXOR Y12, Y13, Y6
+	VPXOR Y12, Y13, Y7
+	VPXOR Y12, Y13, Y8
+	VPXOR Y12, Y13, Y9
+	VPXOR Y12, Y13, Y10
+	VPXOR Y12, Y13, Y11
 	VPXOR Y12, Y13, Y0
 	VPXOR Y12, Y13, Y1
 	VPXOR Y12, Y13, Y2
@@ -45190,19 +46849,19 @@ TEXT ·tanhAVX512(SB), NOSPLIT, $0-8
 one:
 	VMOVUPS      (R8)(AX*1), Z0
 	VMULPS       Z0, Z0, Z2
-	VBROADCASTSS words<>+172(SB), Z3
+	VBROADCASTSS words<>+192(SB), Z3
 	VMULPS       Z2, Z3, Z3
-	VADDPS.BCST  words<>+1740(SB), Z3, Z3
+	VADDPS.BCST  words<>+1984(SB), Z3, Z3
 	VMULPS       Z2, Z3, Z3
-	VADDPS.BCST  words<>+1744(SB), Z3, Z3
+	VADDPS.BCST  words<>+1988(SB), Z3, Z3
 	VMULPS       Z2, Z3, Z3
-	VADDPS.BCST  words<>+1748(SB), Z3, Z3
+	VADDPS.BCST  words<>+1992(SB), Z3, Z3
 	VMULPS       Z2, Z3, Z3
-	VADDPS.BCST  words<>+1752(SB), Z3, Z3
+	VADDPS.BCST  words<>+1996(SB), Z3, Z3
 	VMULPS       Z2, Z3, Z3
 	VMULPS       Z0, Z3, Z3
 	VADDPS       Z3, Z0, Z5
-	VPANDD.BCST  words<>+796(SB), Z0, Z2
+	VPANDD.BCST  words<>+928(SB), Z0, Z2
 	VADDPS       Z2, Z2, Z2
 	VBROADCASTSS words<>+28(SB), Z3
 	VMINPS       Z2, Z3, Z2
@@ -45229,14 +46888,14 @@ one:
 	VPADDD       Z2, Z4, Z4
 	VMULPS       Z4, Z3, Z3
 	VADDPS.BCST  words<>+40(SB), Z3, Z3
-	VBROADCASTSS words<>+368(SB), Z2
+	VBROADCASTSS words<>+416(SB), Z2
 	VDIVPS       Z3, Z2, Z2
 	VBROADCASTSS words<>+40(SB), Z3
 	VSUBPS       Z2, Z3, Z3
-	VPANDD.BCST  words<>+1756(SB), Z0, Z2
+	VPANDD.BCST  words<>+2000(SB), Z0, Z2
 	VPORD        Z2, Z3, Z3
-	VPANDD.BCST  words<>+796(SB), Z0, Z0
-	VBROADCASTSS words<>+404(SB), Z2
+	VPANDD.BCST  words<>+928(SB), Z0, Z0
+	VBROADCASTSS words<>+480(SB), Z2
 	VCMPPS       $0x1e, Z0, Z2, K3
 	VMOVAPS      Z3, Z1
 	VMOVAPS      Z5, K3, Z1
@@ -45252,19 +46911,19 @@ oneend:
 	KMOVW        88(DI), K1
 	VMOVUPS.Z    (R8)(AX*1), K1, Z0
 	VMULPS       Z0, Z0, Z2
-	VBROADCASTSS words<>+172(SB), Z3
+	VBROADCASTSS words<>+192(SB), Z3
 	VMULPS       Z2, Z3, Z3
-	VADDPS.BCST  words<>+1740(SB), Z3, Z3
+	VADDPS.BCST  words<>+1984(SB), Z3, Z3
 	VMULPS       Z2, Z3, Z3
-	VADDPS.BCST  words<>+1744(SB), Z3, Z3
+	VADDPS.BCST  words<>+1988(SB), Z3, Z3
 	VMULPS       Z2, Z3, Z3
-	VADDPS.BCST  words<>+1748(SB), Z3, Z3
+	VADDPS.BCST  words<>+1992(SB), Z3, Z3
 	VMULPS       Z2, Z3, Z3
-	VADDPS.BCST  words<>+1752(SB), Z3, Z3
+	VADDPS.BCST  words<>+1996(SB), Z3, Z3
 	VMULPS       Z2, Z3, Z3
 	VMULPS       Z0, Z3, Z3
 	VADDPS       Z3, Z0, Z5
-	VPANDD.BCST  words<>+796(SB), Z0, Z2
+	VPANDD.BCST  words<>+928(SB), Z0, Z2
 	VADDPS       Z2, Z2, Z2
 	VBROADCASTSS words<>+28(SB), Z3
 	VMINPS       Z2, Z3, Z2
@@ -45291,14 +46950,14 @@ oneend:
 	VPADDD       Z2, Z4, Z4
 	VMULPS       Z4, Z3, Z3
 	VADDPS.BCST  words<>+40(SB), Z3, Z3
-	VBROADCASTSS words<>+368(SB), Z2
+	VBROADCASTSS words<>+416(SB), Z2
 	VDIVPS       Z3, Z2, Z2
 	VBROADCASTSS words<>+40(SB), Z3
 	VSUBPS       Z2, Z3, Z3
-	VPANDD.BCST  words<>+1756(SB), Z0, Z2
+	VPANDD.BCST  words<>+2000(SB), Z0, Z2
 	VPORD        Z2, Z3, Z3
-	VPANDD.BCST  words<>+796(SB), Z0, Z0
-	VBROADCASTSS words<>+404(SB), Z2
+	VPANDD.BCST  words<>+928(SB), Z0, Z0
+	VBROADCASTSS words<>+480(SB), Z2
 	VCMPPS       $0x1e, Z0, Z2, K3
 	VMOVAPS      Z3, Z1
 	VMOVAPS      Z5, K3, Z1
@@ -45381,7 +47040,7 @@ TEXT ·siluAVX512(SB), NOSPLIT, $0-8
 
 one:
 	VMOVUPS      (R8)(AX*1), Z0
-	VMULPS.BCST  words<>+1760(SB), Z0, Z2
+	VMULPS.BCST  words<>+2004(SB), Z0, Z2
 	VBROADCASTSS words<>+28(SB), Z1
 	VMINPS       Z2, Z1, Z2
 	VBROADCASTSS words<>+32(SB), Z1
@@ -45425,7 +47084,7 @@ oneend:
 	JZ           finished
 	KMOVW        88(DI), K1
 	VMOVUPS.Z    (R8)(AX*1), K1, Z0
-	VMULPS.BCST  words<>+1760(SB), Z0, Z2
+	VMULPS.BCST  words<>+2004(SB), Z0, Z2
 	VBROADCASTSS words<>+28(SB), Z1
 	VMINPS       Z2, Z1, Z2
 	VBROADCASTSS words<>+32(SB), Z1
@@ -45487,7 +47146,7 @@ TEXT ·siluBackAVX512(SB), NOSPLIT, $0-8
 
 one:
 	VMOVUPS      (R8)(AX*1), Z0
-	VMULPS.BCST  words<>+1760(SB), Z0, Z2
+	VMULPS.BCST  words<>+2004(SB), Z0, Z2
 	VBROADCASTSS words<>+28(SB), Z4
 	VMINPS       Z2, Z4, Z2
 	VBROADCASTSS words<>+32(SB), Z4
@@ -45539,7 +47198,7 @@ oneend:
 	JZ           finished
 	KMOVW        88(DI), K1
 	VMOVUPS.Z    (R8)(AX*1), K1, Z0
-	VMULPS.BCST  words<>+1760(SB), Z0, Z2
+	VMULPS.BCST  words<>+2004(SB), Z0, Z2
 	VBROADCASTSS words<>+28(SB), Z4
 	VMINPS       Z2, Z4, Z2
 	VBROADCASTSS words<>+32(SB), Z4
@@ -45610,7 +47269,7 @@ TEXT ·geluAVX512(SB), NOSPLIT, $0-8
 one:
 	VMOVUPS      (R8)(AX*1), Z0
 	VMULPS       Z0, Z0, Z3
-	VMULPS.BCST  words<>+1764(SB), Z3, Z3
+	VMULPS.BCST  words<>+2008(SB), Z3, Z3
 	VBROADCASTSS words<>+32(SB), Z1
 	VMAXPS       Z3, Z1, Z3
 	VMULPS       Z6, Z3, Z3
@@ -45635,28 +47294,28 @@ one:
 	VADDPS       Z3, Z2, Z2
 	VPADDD       Z3, Z4, Z4
 	VMULPS       Z4, Z2, Z2
-	VPANDD.BCST  words<>+796(SB), Z0, Z3
-	VMULPS.BCST  words<>+1768(SB), Z3, Z3
+	VPANDD.BCST  words<>+928(SB), Z0, Z3
+	VMULPS.BCST  words<>+2012(SB), Z3, Z3
 	VADDPS.BCST  words<>+40(SB), Z3, Z3
 	VBROADCASTSS words<>+40(SB), Z5
 	VDIVPS       Z3, Z5, Z5
-	VBROADCASTSS words<>+504(SB), Z3
+	VBROADCASTSS words<>+608(SB), Z3
 	VMULPS       Z5, Z3, Z3
-	VADDPS.BCST  words<>+1772(SB), Z3, Z3
+	VADDPS.BCST  words<>+2016(SB), Z3, Z3
 	VMULPS       Z5, Z3, Z3
-	VADDPS.BCST  words<>+1776(SB), Z3, Z3
+	VADDPS.BCST  words<>+2020(SB), Z3, Z3
 	VMULPS       Z5, Z3, Z3
-	VADDPS.BCST  words<>+1780(SB), Z3, Z3
+	VADDPS.BCST  words<>+2024(SB), Z3, Z3
 	VMULPS       Z5, Z3, Z3
-	VADDPS.BCST  words<>+1784(SB), Z3, Z3
+	VADDPS.BCST  words<>+2028(SB), Z3, Z3
 	VMULPS       Z5, Z3, Z3
-	VADDPS.BCST  words<>+1788(SB), Z3, Z3
+	VADDPS.BCST  words<>+2032(SB), Z3, Z3
 	VMULPS       Z5, Z3, Z3
-	VADDPS.BCST  words<>+1792(SB), Z3, Z3
+	VADDPS.BCST  words<>+2036(SB), Z3, Z3
 	VMULPS       Z5, Z3, Z3
-	VADDPS.BCST  words<>+1796(SB), Z3, Z3
+	VADDPS.BCST  words<>+2040(SB), Z3, Z3
 	VMULPS       Z5, Z3, Z3
-	VADDPS.BCST  words<>+1800(SB), Z3, Z3
+	VADDPS.BCST  words<>+2044(SB), Z3, Z3
 	VMULPS       Z5, Z3, Z3
 	VMULPS       Z2, Z3, Z3
 	VBROADCASTSS words<>+40(SB), Z5
@@ -45677,7 +47336,7 @@ oneend:
 	KMOVW        88(DI), K1
 	VMOVUPS.Z    (R8)(AX*1), K1, Z0
 	VMULPS       Z0, Z0, Z3
-	VMULPS.BCST  words<>+1764(SB), Z3, Z3
+	VMULPS.BCST  words<>+2008(SB), Z3, Z3
 	VBROADCASTSS words<>+32(SB), Z1
 	VMAXPS       Z3, Z1, Z3
 	VMULPS       Z6, Z3, Z3
@@ -45702,28 +47361,28 @@ oneend:
 	VADDPS       Z3, Z2, Z2
 	VPADDD       Z3, Z4, Z4
 	VMULPS       Z4, Z2, Z2
-	VPANDD.BCST  words<>+796(SB), Z0, Z3
-	VMULPS.BCST  words<>+1768(SB), Z3, Z3
+	VPANDD.BCST  words<>+928(SB), Z0, Z3
+	VMULPS.BCST  words<>+2012(SB), Z3, Z3
 	VADDPS.BCST  words<>+40(SB), Z3, Z3
 	VBROADCASTSS words<>+40(SB), Z5
 	VDIVPS       Z3, Z5, Z5
-	VBROADCASTSS words<>+504(SB), Z3
+	VBROADCASTSS words<>+608(SB), Z3
 	VMULPS       Z5, Z3, Z3
-	VADDPS.BCST  words<>+1772(SB), Z3, Z3
+	VADDPS.BCST  words<>+2016(SB), Z3, Z3
 	VMULPS       Z5, Z3, Z3
-	VADDPS.BCST  words<>+1776(SB), Z3, Z3
+	VADDPS.BCST  words<>+2020(SB), Z3, Z3
 	VMULPS       Z5, Z3, Z3
-	VADDPS.BCST  words<>+1780(SB), Z3, Z3
+	VADDPS.BCST  words<>+2024(SB), Z3, Z3
 	VMULPS       Z5, Z3, Z3
-	VADDPS.BCST  words<>+1784(SB), Z3, Z3
+	VADDPS.BCST  words<>+2028(SB), Z3, Z3
 	VMULPS       Z5, Z3, Z3
-	VADDPS.BCST  words<>+1788(SB), Z3, Z3
+	VADDPS.BCST  words<>+2032(SB), Z3, Z3
 	VMULPS       Z5, Z3, Z3
-	VADDPS.BCST  words<>+1792(SB), Z3, Z3
+	VADDPS.BCST  words<>+2036(SB), Z3, Z3
 	VMULPS       Z5, Z3, Z3
-	VADDPS.BCST  words<>+1796(SB), Z3, Z3
+	VADDPS.BCST  words<>+2040(SB), Z3, Z3
 	VMULPS       Z5, Z3, Z3
-	VADDPS.BCST  words<>+1800(SB), Z3, Z3
+	VADDPS.BCST  words<>+2044(SB), Z3, Z3
 	VMULPS       Z5, Z3, Z3
 	VMULPS       Z2, Z3, Z3
 	VBROADCASTSS words<>+40(SB), Z5
@@ -45762,7 +47421,7 @@ TEXT ·geluBackAVX512(SB), NOSPLIT, $0-8
 one:
 	VMOVUPS      (R8)(AX*1), Z0
 	VMULPS       Z0, Z0, Z3
-	VMULPS.BCST  words<>+1764(SB), Z3, Z3
+	VMULPS.BCST  words<>+2008(SB), Z3, Z3
 	VBROADCASTSS words<>+32(SB), Z1
 	VMAXPS       Z3, Z1, Z3
 	VMULPS       Z6, Z3, Z3
@@ -45787,28 +47446,28 @@ one:
 	VADDPS       Z3, Z2, Z2
 	VPADDD       Z3, Z4, Z4
 	VMULPS       Z4, Z2, Z2
-	VPANDD.BCST  words<>+796(SB), Z0, Z3
-	VMULPS.BCST  words<>+1768(SB), Z3, Z3
+	VPANDD.BCST  words<>+928(SB), Z0, Z3
+	VMULPS.BCST  words<>+2012(SB), Z3, Z3
 	VADDPS.BCST  words<>+40(SB), Z3, Z3
 	VBROADCASTSS words<>+40(SB), Z5
 	VDIVPS       Z3, Z5, Z5
-	VBROADCASTSS words<>+504(SB), Z3
+	VBROADCASTSS words<>+608(SB), Z3
 	VMULPS       Z5, Z3, Z3
-	VADDPS.BCST  words<>+1772(SB), Z3, Z3
+	VADDPS.BCST  words<>+2016(SB), Z3, Z3
 	VMULPS       Z5, Z3, Z3
-	VADDPS.BCST  words<>+1776(SB), Z3, Z3
+	VADDPS.BCST  words<>+2020(SB), Z3, Z3
 	VMULPS       Z5, Z3, Z3
-	VADDPS.BCST  words<>+1780(SB), Z3, Z3
+	VADDPS.BCST  words<>+2024(SB), Z3, Z3
 	VMULPS       Z5, Z3, Z3
-	VADDPS.BCST  words<>+1784(SB), Z3, Z3
+	VADDPS.BCST  words<>+2028(SB), Z3, Z3
 	VMULPS       Z5, Z3, Z3
-	VADDPS.BCST  words<>+1788(SB), Z3, Z3
+	VADDPS.BCST  words<>+2032(SB), Z3, Z3
 	VMULPS       Z5, Z3, Z3
-	VADDPS.BCST  words<>+1792(SB), Z3, Z3
+	VADDPS.BCST  words<>+2036(SB), Z3, Z3
 	VMULPS       Z5, Z3, Z3
-	VADDPS.BCST  words<>+1796(SB), Z3, Z3
+	VADDPS.BCST  words<>+2040(SB), Z3, Z3
 	VMULPS       Z5, Z3, Z3
-	VADDPS.BCST  words<>+1800(SB), Z3, Z3
+	VADDPS.BCST  words<>+2044(SB), Z3, Z3
 	VMULPS       Z5, Z3, Z3
 	VMULPS       Z2, Z3, Z3
 	VBROADCASTSS words<>+40(SB), Z5
@@ -45816,7 +47475,7 @@ one:
 	VPMOVD2M     Z0, K3
 	VMOVAPS      Z5, Z1
 	VMOVAPS      Z3, K3, Z1
-	VMULPS.BCST  words<>+1804(SB), Z2, Z2
+	VMULPS.BCST  words<>+2048(SB), Z2, Z2
 	VBROADCASTSS words<>+28(SB), Z3
 	VMINPS       Z0, Z3, Z0
 	VBROADCASTSS words<>+32(SB), Z3
@@ -45837,7 +47496,7 @@ oneend:
 	KMOVW        88(DI), K1
 	VMOVUPS.Z    (R8)(AX*1), K1, Z0
 	VMULPS       Z0, Z0, Z3
-	VMULPS.BCST  words<>+1764(SB), Z3, Z3
+	VMULPS.BCST  words<>+2008(SB), Z3, Z3
 	VBROADCASTSS words<>+32(SB), Z1
 	VMAXPS       Z3, Z1, Z3
 	VMULPS       Z6, Z3, Z3
@@ -45862,28 +47521,28 @@ oneend:
 	VADDPS       Z3, Z2, Z2
 	VPADDD       Z3, Z4, Z4
 	VMULPS       Z4, Z2, Z2
-	VPANDD.BCST  words<>+796(SB), Z0, Z3
-	VMULPS.BCST  words<>+1768(SB), Z3, Z3
+	VPANDD.BCST  words<>+928(SB), Z0, Z3
+	VMULPS.BCST  words<>+2012(SB), Z3, Z3
 	VADDPS.BCST  words<>+40(SB), Z3, Z3
 	VBROADCASTSS words<>+40(SB), Z5
 	VDIVPS       Z3, Z5, Z5
-	VBROADCASTSS words<>+504(SB), Z3
+	VBROADCASTSS words<>+608(SB), Z3
 	VMULPS       Z5, Z3, Z3
-	VADDPS.BCST  words<>+1772(SB), Z3, Z3
+	VADDPS.BCST  words<>+2016(SB), Z3, Z3
 	VMULPS       Z5, Z3, Z3
-	VADDPS.BCST  words<>+1776(SB), Z3, Z3
+	VADDPS.BCST  words<>+2020(SB), Z3, Z3
 	VMULPS       Z5, Z3, Z3
-	VADDPS.BCST  words<>+1780(SB), Z3, Z3
+	VADDPS.BCST  words<>+2024(SB), Z3, Z3
 	VMULPS       Z5, Z3, Z3
-	VADDPS.BCST  words<>+1784(SB), Z3, Z3
+	VADDPS.BCST  words<>+2028(SB), Z3, Z3
 	VMULPS       Z5, Z3, Z3
-	VADDPS.BCST  words<>+1788(SB), Z3, Z3
+	VADDPS.BCST  words<>+2032(SB), Z3, Z3
 	VMULPS       Z5, Z3, Z3
-	VADDPS.BCST  words<>+1792(SB), Z3, Z3
+	VADDPS.BCST  words<>+2036(SB), Z3, Z3
 	VMULPS       Z5, Z3, Z3
-	VADDPS.BCST  words<>+1796(SB), Z3, Z3
+	VADDPS.BCST  words<>+2040(SB), Z3, Z3
 	VMULPS       Z5, Z3, Z3
-	VADDPS.BCST  words<>+1800(SB), Z3, Z3
+	VADDPS.BCST  words<>+2044(SB), Z3, Z3
 	VMULPS       Z5, Z3, Z3
 	VMULPS       Z2, Z3, Z3
 	VBROADCASTSS words<>+40(SB), Z5
@@ -45891,7 +47550,7 @@ oneend:
 	VPMOVD2M     Z0, K3
 	VMOVAPS      Z5, Z1
 	VMOVAPS      Z3, K3, Z1
-	VMULPS.BCST  words<>+1804(SB), Z2, Z2
+	VMULPS.BCST  words<>+2048(SB), Z2, Z2
 	VBROADCASTSS words<>+28(SB), Z3
 	VMINPS       Z0, Z3, Z0
 	VBROADCASTSS words<>+32(SB), Z3
@@ -48220,9 +49879,9 @@ TEXT ·lookupAVX512(SB), NOSPLIT, $0-8
 	VMOVUPS      832(R8), Z13
 	VMOVUPS      896(R8), Z14
 	VMOVUPS      960(R8), Z15
-	VPBROADCASTD words<>+1808(SB), Z25
-	VPBROADCASTD words<>+1812(SB), Z26
-	VPBROADCASTD words<>+1816(SB), Z27
+	VPBROADCASTD words<>+2052(SB), Z25
+	VPBROADCASTD words<>+2056(SB), Z26
+	VPBROADCASTD words<>+2060(SB), Z27
 	SUBQ         $0x00000010, CX
 	JLT          rest
 	PCALIGN      $0x20
@@ -48325,8 +49984,8 @@ TEXT ·lookupBytesAVX512(SB), NOSPLIT, $0-8
 	VMOVDQU64    832(R8), Z13
 	VMOVDQU64    896(R8), Z14
 	VMOVDQU64    960(R8), Z15
-	VMOVDQU32    words<>+1820(SB), Z16
-	VPBROADCASTD words<>+1884(SB), Z17
+	VMOVDQU32    words<>+2080(SB), Z16
+	VPBROADCASTD words<>+2144(SB), Z17
 	PCALIGN      $0x20
 
 bytes:
@@ -48388,7 +50047,7 @@ TEXT ·round16AVX512(SB), NOSPLIT, $0-8
 	MOVQ         t+0(FP), DI
 	MOVQ         (DI), DX
 	MOVQ         8(DI), SI
-	VPBROADCASTD words<>+1888(SB), Z16
+	VPBROADCASTD words<>+2148(SB), Z16
 	MOVQ         40(DI), CX
 	XORQ         AX, AX
 	SUBQ         $0x00000040, CX
@@ -48473,8 +50132,8 @@ TEXT ·join16AVX512(SB), NOSPLIT, $0-8
 	MOVQ         (DI), DX
 	MOVQ         8(DI), SI
 	MOVQ         16(DI), R8
-	VPBROADCASTD words<>+1888(SB), Z16
-	VMOVDQU32    words<>+1892(SB), Z17
+	VPBROADCASTD words<>+2148(SB), Z16
+	VMOVDQU32    words<>+2176(SB), Z17
 	MOVQ         40(DI), CX
 	XORQ         AX, AX
 	TESTQ        R8, R8
@@ -48625,12 +50284,12 @@ TEXT ·roundFloatsAVX512(SB), NOSPLIT, $0-8
 	MOVQ         t+0(FP), DI
 	MOVQ         (DI), DX
 	MOVQ         8(DI), SI
-	VPBROADCASTD words<>+796(SB), Z30
-	VPBROADCASTD words<>+800(SB), Z29
-	VPBROADCASTD words<>+804(SB), Z28
-	VPBROADCASTD words<>+808(SB), Z27
-	VPBROADCASTD words<>+812(SB), Z26
-	VPBROADCASTD words<>+816(SB), Z25
+	VPBROADCASTD words<>+928(SB), Z30
+	VPBROADCASTD words<>+932(SB), Z29
+	VPBROADCASTD words<>+936(SB), Z28
+	VPBROADCASTD words<>+940(SB), Z27
+	VPBROADCASTD words<>+944(SB), Z26
+	VPBROADCASTD words<>+948(SB), Z25
 	MOVQ         40(DI), CX
 	XORQ         AX, AX
 	SUBQ         $0x00000020, CX
@@ -49591,7 +51250,7 @@ TEXT ·softmaxAVX512(SB), NOSPLIT, $0-8
 	VBROADCASTSS words<>+16(SB), Z10
 	VBROADCASTSS words<>+20(SB), Z11
 	VBROADCASTSS words<>+24(SB), Z12
-	VBROADCASTSS words<>+820(SB), Z13
+	VBROADCASTSS words<>+952(SB), Z13
 
 row:
 	VMOVAPS Z13, Z4
@@ -49759,11 +51418,11 @@ TEXT ·noiseFillAVX512(SB), NOSPLIT, $0-8
 	MOVQ         (DI), DX
 	MOVQ         8(DI), CX
 	MOVQ         16(DI), SI
-	VPBROADCASTD words<>+888(SB), Z31
-	VPBROADCASTD words<>+892(SB), Z30
+	VPBROADCASTD words<>+2240(SB), Z31
+	VPBROADCASTD words<>+2244(SB), Z30
 	VPBROADCASTD 24(DI), Z29
-	VPBROADCASTD words<>+1956(SB), Z28
-	VPADDD       words<>+824(SB), Z29, Z29
+	VPBROADCASTD words<>+2248(SB), Z28
+	VPADDD       words<>+960(SB), Z29, Z29
 	MOVL         $0x00005555, AX
 	KMOVW        AX, K3
 	MOVQ         64(DI), R8
@@ -49970,11 +51629,11 @@ many:
 	VPMULUDQ        Z9, Z30, Z12
 	VPMULUDQ        Z16, Z30, Z15
 	VPMULUDQ        Z23, Z30, Z26
-	VPORD.BCST      words<>+800(SB), Z1, Z1
+	VPORD.BCST      words<>+932(SB), Z1, Z1
 	VPSHUFD         $0xb1, Z12, Z7
 	VPSRLQ          $0x20, Z15, Z14
 	VPSRLQ          $0x20, Z26, Z21
-	VMULPS.BCST     words<>+1960(SB), Z3, Z3
+	VMULPS.BCST     words<>+2252(SB), Z3, Z3
 	VPTERNLOGD.BCST $0x96, 72(SI), Z8, K3, Z7
 	VPSRLQ          $0x20, Z18, Z16
 	VPSRLQ          $0x20, Z24, Z23
@@ -49986,200 +51645,200 @@ many:
 	VPTERNLOGD.BCST $0x96, 76(SI), Z11, K3, Z9
 	VPTERNLOGD.BCST $0x96, 68(SI), Z17, Z16
 	VPTERNLOGD.BCST $0x96, 60(SI), Z25, Z23
-	VPSUBD.BCST     words<>+1964(SB), Z1, Z1
+	VPSUBD.BCST     words<>+2256(SB), Z1, Z1
 	VPSRLD          $0x01, Z7, Z8
 	VPMULUDQ        Z14, Z31, Z17
 	VPMULUDQ        Z21, Z31, Z25
-	VMULPS.BCST     words<>+1968(SB), Z4, Z5
+	VMULPS.BCST     words<>+2260(SB), Z4, Z5
 	VCVTDQ2PS       Z9, Z10
 	VPMULUDQ        Z16, Z30, Z19
 	VPMULUDQ        Z23, Z30, Z22
 	VPSRAD          $0x17, Z1, Z6
-	VPORD.BCST      words<>+800(SB), Z8, Z8
+	VPORD.BCST      words<>+932(SB), Z8, Z8
 	VPSHUFD         $0xb1, Z19, Z14
 	VPSRLQ          $0x20, Z22, Z21
-	VPANDD.BCST     words<>+1972(SB), Z1, Z1
-	VMULPS.BCST     words<>+1960(SB), Z10, Z10
+	VPANDD.BCST     words<>+2264(SB), Z1, Z1
+	VMULPS.BCST     words<>+2252(SB), Z10, Z10
 	VPTERNLOGD.BCST $0x96, 72(SI), Z15, K3, Z14
 	VPSRLQ          $0x20, Z25, Z23
-	VADDPS.BCST     words<>+1976(SB), Z5, Z5
+	VADDPS.BCST     words<>+2268(SB), Z5, Z5
 	VCVTDQ2PS       Z8, Z8
 	VPSHUFD         $0xb1, Z17, Z16
 	VPTERNLOGD.BCST $0x96, 64(SI), Z26, Z21
-	VPADDD.BCST     words<>+1980(SB), Z1, Z1
+	VPADDD.BCST     words<>+2272(SB), Z1, Z1
 	VMULPS          Z10, Z10, Z11
 	VPTERNLOGD.BCST $0x96, 76(SI), Z18, K3, Z16
 	VPTERNLOGD.BCST $0x96, 68(SI), Z24, Z23
 	VCVTDQ2PS       Z6, Z6
-	VPSUBD.BCST     words<>+1964(SB), Z8, Z8
+	VPSUBD.BCST     words<>+2256(SB), Z8, Z8
 	VPSRLD          $0x01, Z14, Z15
 	VPMULUDQ        Z21, Z31, Z24
-	VADDPS.BCST     words<>+1760(SB), Z1, Z1
-	VMULPS.BCST     words<>+1968(SB), Z11, Z12
+	VADDPS.BCST     words<>+2004(SB), Z1, Z1
+	VMULPS.BCST     words<>+2260(SB), Z11, Z12
 	VCVTDQ2PS       Z16, Z17
 	VPMULUDQ        Z23, Z30, Z26
 	VMULPS          Z4, Z5, Z5
 	VPSRAD          $0x17, Z8, Z13
-	VPORD.BCST      words<>+800(SB), Z15, Z15
+	VPORD.BCST      words<>+932(SB), Z15, Z15
 	VPSHUFD         $0xb1, Z26, Z21
-	VADDPS.BCST     words<>+1984(SB), Z5, Z5
-	VPANDD.BCST     words<>+1972(SB), Z8, Z8
-	VMULPS.BCST     words<>+1960(SB), Z17, Z17
+	VADDPS.BCST     words<>+2276(SB), Z5, Z5
+	VPANDD.BCST     words<>+2264(SB), Z8, Z8
+	VMULPS.BCST     words<>+2252(SB), Z17, Z17
 	VPTERNLOGD.BCST $0x96, 72(SI), Z22, K3, Z21
-	VMULPS.BCST     words<>+1988(SB), Z1, Z0
-	VADDPS.BCST     words<>+1976(SB), Z12, Z12
+	VMULPS.BCST     words<>+2280(SB), Z1, Z0
+	VADDPS.BCST     words<>+2268(SB), Z12, Z12
 	VCVTDQ2PS       Z15, Z15
 	VPSHUFD         $0xb1, Z24, Z23
-	VADDPS.BCST     words<>+1992(SB), Z0, Z0
-	VPADDD.BCST     words<>+1980(SB), Z8, Z8
+	VADDPS.BCST     words<>+2284(SB), Z0, Z0
+	VPADDD.BCST     words<>+2272(SB), Z8, Z8
 	VMULPS          Z17, Z17, Z18
 	VPTERNLOGD.BCST $0x96, 76(SI), Z25, K3, Z23
 	VMULPS          Z4, Z5, Z5
 	VCVTDQ2PS       Z13, Z13
-	VPSUBD.BCST     words<>+1964(SB), Z15, Z15
+	VPSUBD.BCST     words<>+2256(SB), Z15, Z15
 	VPSRLD          $0x01, Z21, Z22
-	VADDPS.BCST     words<>+1996(SB), Z5, Z5
-	VADDPS.BCST     words<>+1760(SB), Z8, Z8
-	VMULPS.BCST     words<>+1968(SB), Z18, Z19
+	VADDPS.BCST     words<>+2288(SB), Z5, Z5
+	VADDPS.BCST     words<>+2004(SB), Z8, Z8
+	VMULPS.BCST     words<>+2260(SB), Z18, Z19
 	VCVTDQ2PS       Z23, Z24
 	VMULPS          Z1, Z0, Z0
 	VMULPS          Z11, Z12, Z12
 	VPSRAD          $0x17, Z15, Z20
-	VPORD.BCST      words<>+800(SB), Z22, Z22
-	VADDPS.BCST     words<>+2000(SB), Z0, Z0
-	VADDPS.BCST     words<>+1984(SB), Z12, Z12
-	VPANDD.BCST     words<>+1972(SB), Z15, Z15
-	VMULPS.BCST     words<>+1960(SB), Z24, Z24
+	VPORD.BCST      words<>+932(SB), Z22, Z22
+	VADDPS.BCST     words<>+2292(SB), Z0, Z0
+	VADDPS.BCST     words<>+2276(SB), Z12, Z12
+	VPANDD.BCST     words<>+2264(SB), Z15, Z15
+	VMULPS.BCST     words<>+2252(SB), Z24, Z24
 	VPSLLD          $0x1f, Z2, Z2
-	VMULPS.BCST     words<>+1988(SB), Z8, Z7
-	VADDPS.BCST     words<>+1976(SB), Z19, Z19
+	VMULPS.BCST     words<>+2280(SB), Z8, Z7
+	VADDPS.BCST     words<>+2268(SB), Z19, Z19
 	VCVTDQ2PS       Z22, Z22
 	VMULPS          Z4, Z5, Z5
-	VADDPS.BCST     words<>+1992(SB), Z7, Z7
-	VPADDD.BCST     words<>+1980(SB), Z15, Z15
+	VADDPS.BCST     words<>+2284(SB), Z7, Z7
+	VPADDD.BCST     words<>+2272(SB), Z15, Z15
 	VMULPS          Z24, Z24, Z25
-	VADDPS.BCST     words<>+2004(SB), Z5, Z5
+	VADDPS.BCST     words<>+2296(SB), Z5, Z5
 	VMULPS          Z11, Z12, Z12
 	VCVTDQ2PS       Z20, Z20
-	VPSUBD.BCST     words<>+1964(SB), Z22, Z22
+	VPSUBD.BCST     words<>+2256(SB), Z22, Z22
 	VMULPS          Z1, Z0, Z0
-	VADDPS.BCST     words<>+1996(SB), Z12, Z12
-	VADDPS.BCST     words<>+1760(SB), Z15, Z15
-	VMULPS.BCST     words<>+1968(SB), Z25, Z26
-	VADDPS.BCST     words<>+2008(SB), Z0, Z0
+	VADDPS.BCST     words<>+2288(SB), Z12, Z12
+	VADDPS.BCST     words<>+2004(SB), Z15, Z15
+	VMULPS.BCST     words<>+2260(SB), Z25, Z26
+	VADDPS.BCST     words<>+2300(SB), Z0, Z0
 	VMULPS          Z8, Z7, Z7
 	VMULPS          Z18, Z19, Z19
 	VPSRAD          $0x17, Z22, Z27
 	VXORPS          Z2, Z5, Z5
-	VADDPS.BCST     words<>+2000(SB), Z7, Z7
-	VADDPS.BCST     words<>+1984(SB), Z19, Z19
-	VPANDD.BCST     words<>+1972(SB), Z22, Z22
-	VMULPS.BCST     words<>+2012(SB), Z4, Z2
+	VADDPS.BCST     words<>+2292(SB), Z7, Z7
+	VADDPS.BCST     words<>+2276(SB), Z19, Z19
+	VPANDD.BCST     words<>+2264(SB), Z22, Z22
+	VMULPS.BCST     words<>+2304(SB), Z4, Z2
 	VPSLLD          $0x1f, Z9, Z9
-	VMULPS.BCST     words<>+1988(SB), Z15, Z14
-	VADDPS.BCST     words<>+1976(SB), Z26, Z26
-	VADDPS.BCST     words<>+2016(SB), Z2, Z2
+	VMULPS.BCST     words<>+2280(SB), Z15, Z14
+	VADDPS.BCST     words<>+2268(SB), Z26, Z26
+	VADDPS.BCST     words<>+2308(SB), Z2, Z2
 	VMULPS          Z11, Z12, Z12
-	VADDPS.BCST     words<>+1992(SB), Z14, Z14
-	VPADDD.BCST     words<>+1980(SB), Z22, Z22
+	VADDPS.BCST     words<>+2284(SB), Z14, Z14
+	VPADDD.BCST     words<>+2272(SB), Z22, Z22
 	VMULPS          Z1, Z0, Z0
-	VADDPS.BCST     words<>+2004(SB), Z12, Z12
+	VADDPS.BCST     words<>+2296(SB), Z12, Z12
 	VMULPS          Z18, Z19, Z19
 	VCVTDQ2PS       Z27, Z27
-	VADDPS.BCST     words<>+2020(SB), Z0, Z0
+	VADDPS.BCST     words<>+2312(SB), Z0, Z0
 	VMULPS          Z8, Z7, Z7
-	VADDPS.BCST     words<>+1996(SB), Z19, Z19
-	VADDPS.BCST     words<>+1760(SB), Z22, Z22
+	VADDPS.BCST     words<>+2288(SB), Z19, Z19
+	VADDPS.BCST     words<>+2004(SB), Z22, Z22
 	VMULPS          Z4, Z2, Z2
-	VADDPS.BCST     words<>+2008(SB), Z7, Z7
+	VADDPS.BCST     words<>+2300(SB), Z7, Z7
 	VMULPS          Z15, Z14, Z14
 	VMULPS          Z25, Z26, Z26
-	VADDPS.BCST     words<>+2024(SB), Z2, Z2
+	VADDPS.BCST     words<>+2316(SB), Z2, Z2
 	VXORPS          Z9, Z12, Z12
-	VADDPS.BCST     words<>+2000(SB), Z14, Z14
-	VADDPS.BCST     words<>+1984(SB), Z26, Z26
+	VADDPS.BCST     words<>+2292(SB), Z14, Z14
+	VADDPS.BCST     words<>+2276(SB), Z26, Z26
 	VMULPS          Z1, Z0, Z0
-	VMULPS.BCST     words<>+2012(SB), Z11, Z9
+	VMULPS.BCST     words<>+2304(SB), Z11, Z9
 	VPSLLD          $0x1f, Z16, Z16
-	VMULPS.BCST     words<>+1988(SB), Z22, Z21
-	VADDPS.BCST     words<>+2028(SB), Z0, Z0
-	VADDPS.BCST     words<>+2016(SB), Z9, Z9
+	VMULPS.BCST     words<>+2280(SB), Z22, Z21
+	VADDPS.BCST     words<>+2320(SB), Z0, Z0
+	VADDPS.BCST     words<>+2308(SB), Z9, Z9
 	VMULPS          Z18, Z19, Z19
-	VADDPS.BCST     words<>+1992(SB), Z21, Z21
+	VADDPS.BCST     words<>+2284(SB), Z21, Z21
 	VMULPS          Z4, Z2, Z2
 	VMULPS          Z8, Z7, Z7
-	VADDPS.BCST     words<>+2004(SB), Z19, Z19
+	VADDPS.BCST     words<>+2296(SB), Z19, Z19
 	VMULPS          Z25, Z26, Z26
-	VADDPS.BCST     words<>+2032(SB), Z2, Z2
-	VADDPS.BCST     words<>+2020(SB), Z7, Z7
+	VADDPS.BCST     words<>+2324(SB), Z2, Z2
+	VADDPS.BCST     words<>+2312(SB), Z7, Z7
 	VMULPS          Z15, Z14, Z14
-	VADDPS.BCST     words<>+1996(SB), Z26, Z26
+	VADDPS.BCST     words<>+2288(SB), Z26, Z26
 	VMULPS          Z1, Z0, Z0
 	VMULPS          Z11, Z9, Z9
-	VADDPS.BCST     words<>+2008(SB), Z14, Z14
+	VADDPS.BCST     words<>+2300(SB), Z14, Z14
 	VMULPS          Z22, Z21, Z21
-	VADDPS.BCST     words<>+2036(SB), Z0, Z0
-	VADDPS.BCST     words<>+2024(SB), Z9, Z9
+	VADDPS.BCST     words<>+2328(SB), Z0, Z0
+	VADDPS.BCST     words<>+2316(SB), Z9, Z9
 	VXORPS          Z16, Z19, Z19
-	VADDPS.BCST     words<>+2000(SB), Z21, Z21
-	VMULPS.BCST     words<>+2040(SB), Z6, Z6
+	VADDPS.BCST     words<>+2292(SB), Z21, Z21
+	VMULPS.BCST     words<>+2332(SB), Z6, Z6
 	VMULPS          Z8, Z7, Z7
-	VMULPS.BCST     words<>+2012(SB), Z18, Z16
+	VMULPS.BCST     words<>+2304(SB), Z18, Z16
 	VPSLLD          $0x1f, Z23, Z23
 	VMULPS          Z1, Z0, Z0
-	VADDPS.BCST     words<>+2028(SB), Z7, Z7
-	VADDPS.BCST     words<>+2016(SB), Z16, Z16
+	VADDPS.BCST     words<>+2320(SB), Z7, Z7
+	VADDPS.BCST     words<>+2308(SB), Z16, Z16
 	VMULPS          Z25, Z26, Z26
 	VMULPS          Z3, Z2, Z2
 	VMULPS          Z11, Z9, Z9
 	VMULPS          Z15, Z14, Z14
-	VADDPS.BCST     words<>+2004(SB), Z26, Z26
+	VADDPS.BCST     words<>+2296(SB), Z26, Z26
 	VADDPS          Z6, Z0, Z0
-	VADDPS.BCST     words<>+2032(SB), Z9, Z9
-	VADDPS.BCST     words<>+2020(SB), Z14, Z14
+	VADDPS.BCST     words<>+2324(SB), Z9, Z9
+	VADDPS.BCST     words<>+2312(SB), Z14, Z14
 	VMULPS          Z22, Z21, Z21
 	VSQRTPS         Z0, Z0
 	VMULPS          Z8, Z7, Z7
 	VMULPS          Z18, Z16, Z16
-	VADDPS.BCST     words<>+2008(SB), Z21, Z21
+	VADDPS.BCST     words<>+2300(SB), Z21, Z21
 	VMULPS          Z0, Z2, Z1
-	VADDPS.BCST     words<>+2036(SB), Z7, Z7
-	VADDPS.BCST     words<>+2024(SB), Z16, Z16
+	VADDPS.BCST     words<>+2328(SB), Z7, Z7
+	VADDPS.BCST     words<>+2316(SB), Z16, Z16
 	VXORPS          Z23, Z26, Z26
 	VMULPS          Z0, Z5, Z0
-	VMULPS.BCST     words<>+2040(SB), Z13, Z13
+	VMULPS.BCST     words<>+2332(SB), Z13, Z13
 	VMULPS          Z15, Z14, Z14
-	VMULPS.BCST     words<>+2012(SB), Z25, Z23
+	VMULPS.BCST     words<>+2304(SB), Z25, Z23
 	VMULPS          Z8, Z7, Z7
-	VADDPS.BCST     words<>+2028(SB), Z14, Z14
-	VADDPS.BCST     words<>+2016(SB), Z23, Z23
+	VADDPS.BCST     words<>+2320(SB), Z14, Z14
+	VADDPS.BCST     words<>+2308(SB), Z23, Z23
 	VMULPS          Z10, Z9, Z9
 	VMULPS          Z18, Z16, Z16
 	VMULPS          Z22, Z21, Z21
 	VADDPS          Z13, Z7, Z7
-	VADDPS.BCST     words<>+2032(SB), Z16, Z16
-	VADDPS.BCST     words<>+2020(SB), Z21, Z21
+	VADDPS.BCST     words<>+2324(SB), Z16, Z16
+	VADDPS.BCST     words<>+2312(SB), Z21, Z21
 	VSQRTPS         Z7, Z7
 	VMULPS          Z15, Z14, Z14
 	VMULPS          Z25, Z23, Z23
 	VMULPS          Z7, Z9, Z8
-	VADDPS.BCST     words<>+2036(SB), Z14, Z14
-	VADDPS.BCST     words<>+2024(SB), Z23, Z23
+	VADDPS.BCST     words<>+2328(SB), Z14, Z14
+	VADDPS.BCST     words<>+2316(SB), Z23, Z23
 	VMULPS          Z7, Z12, Z7
-	VMULPS.BCST     words<>+2040(SB), Z20, Z20
+	VMULPS.BCST     words<>+2332(SB), Z20, Z20
 	VMULPS          Z22, Z21, Z21
 	VMULPS          Z15, Z14, Z14
-	VADDPS.BCST     words<>+2028(SB), Z21, Z21
+	VADDPS.BCST     words<>+2320(SB), Z21, Z21
 	VMULPS          Z17, Z16, Z16
 	VMULPS          Z25, Z23, Z23
 	VADDPS          Z20, Z14, Z14
-	VADDPS.BCST     words<>+2032(SB), Z23, Z23
+	VADDPS.BCST     words<>+2324(SB), Z23, Z23
 	VSQRTPS         Z14, Z14
 	VMULPS          Z22, Z21, Z21
 	VMULPS          Z14, Z16, Z15
-	VADDPS.BCST     words<>+2036(SB), Z21, Z21
+	VADDPS.BCST     words<>+2328(SB), Z21, Z21
 	VMULPS          Z14, Z19, Z14
-	VMULPS.BCST     words<>+2040(SB), Z27, Z27
+	VMULPS.BCST     words<>+2332(SB), Z27, Z27
 	VMULPS          Z22, Z21, Z21
 	VMULPS          Z24, Z23, Z23
 	VADDPS          Z27, Z21, Z21
@@ -50284,45 +51943,45 @@ one:
 	VPTERNLOGD.BCST $0x96, 76(SI), Z4, K3, Z2
 	VPSRLD          $0x01, Z0, Z1
 	VCVTDQ2PS       Z2, Z3
-	VPORD.BCST      words<>+800(SB), Z1, Z1
-	VMULPS.BCST     words<>+1960(SB), Z3, Z3
+	VPORD.BCST      words<>+932(SB), Z1, Z1
+	VMULPS.BCST     words<>+2252(SB), Z3, Z3
 	VCVTDQ2PS       Z1, Z1
 	VMULPS          Z3, Z3, Z4
-	VPSUBD.BCST     words<>+1964(SB), Z1, Z1
-	VMULPS.BCST     words<>+1968(SB), Z4, Z5
+	VPSUBD.BCST     words<>+2256(SB), Z1, Z1
+	VMULPS.BCST     words<>+2260(SB), Z4, Z5
 	VPSRAD          $0x17, Z1, Z6
-	VPANDD.BCST     words<>+1972(SB), Z1, Z1
-	VADDPS.BCST     words<>+1976(SB), Z5, Z5
-	VPADDD.BCST     words<>+1980(SB), Z1, Z1
+	VPANDD.BCST     words<>+2264(SB), Z1, Z1
+	VADDPS.BCST     words<>+2268(SB), Z5, Z5
+	VPADDD.BCST     words<>+2272(SB), Z1, Z1
 	VCVTDQ2PS       Z6, Z6
-	VADDPS.BCST     words<>+1760(SB), Z1, Z1
+	VADDPS.BCST     words<>+2004(SB), Z1, Z1
 	VMULPS          Z4, Z5, Z5
-	VADDPS.BCST     words<>+1984(SB), Z5, Z5
-	VMULPS.BCST     words<>+1988(SB), Z1, Z0
-	VADDPS.BCST     words<>+1992(SB), Z0, Z0
+	VADDPS.BCST     words<>+2276(SB), Z5, Z5
+	VMULPS.BCST     words<>+2280(SB), Z1, Z0
+	VADDPS.BCST     words<>+2284(SB), Z0, Z0
 	VMULPS          Z4, Z5, Z5
-	VADDPS.BCST     words<>+1996(SB), Z5, Z5
+	VADDPS.BCST     words<>+2288(SB), Z5, Z5
 	VMULPS          Z1, Z0, Z0
-	VADDPS.BCST     words<>+2000(SB), Z0, Z0
+	VADDPS.BCST     words<>+2292(SB), Z0, Z0
 	VPSLLD          $0x1f, Z2, Z2
 	VMULPS          Z4, Z5, Z5
-	VADDPS.BCST     words<>+2004(SB), Z5, Z5
+	VADDPS.BCST     words<>+2296(SB), Z5, Z5
 	VMULPS          Z1, Z0, Z0
-	VADDPS.BCST     words<>+2008(SB), Z0, Z0
+	VADDPS.BCST     words<>+2300(SB), Z0, Z0
 	VXORPS          Z2, Z5, Z5
-	VMULPS.BCST     words<>+2012(SB), Z4, Z2
-	VADDPS.BCST     words<>+2016(SB), Z2, Z2
+	VMULPS.BCST     words<>+2304(SB), Z4, Z2
+	VADDPS.BCST     words<>+2308(SB), Z2, Z2
 	VMULPS          Z1, Z0, Z0
-	VADDPS.BCST     words<>+2020(SB), Z0, Z0
+	VADDPS.BCST     words<>+2312(SB), Z0, Z0
 	VMULPS          Z4, Z2, Z2
-	VADDPS.BCST     words<>+2024(SB), Z2, Z2
+	VADDPS.BCST     words<>+2316(SB), Z2, Z2
 	VMULPS          Z1, Z0, Z0
-	VADDPS.BCST     words<>+2028(SB), Z0, Z0
+	VADDPS.BCST     words<>+2320(SB), Z0, Z0
 	VMULPS          Z4, Z2, Z2
-	VADDPS.BCST     words<>+2032(SB), Z2, Z2
+	VADDPS.BCST     words<>+2324(SB), Z2, Z2
 	VMULPS          Z1, Z0, Z0
-	VADDPS.BCST     words<>+2036(SB), Z0, Z0
-	VMULPS.BCST     words<>+2040(SB), Z6, Z6
+	VADDPS.BCST     words<>+2328(SB), Z0, Z0
+	VMULPS.BCST     words<>+2332(SB), Z6, Z6
 	VMULPS          Z1, Z0, Z0
 	VMULPS          Z3, Z2, Z2
 	VADDPS          Z6, Z0, Z0
@@ -50351,11 +52010,11 @@ TEXT ·noiseSumAVX512(SB), NOSPLIT, $512-8
 	MOVQ         (DI), DX
 	MOVQ         8(DI), CX
 	MOVQ         16(DI), SI
-	VPBROADCASTD words<>+888(SB), Z31
-	VPBROADCASTD words<>+892(SB), Z30
+	VPBROADCASTD words<>+2240(SB), Z31
+	VPBROADCASTD words<>+2244(SB), Z30
 	VPBROADCASTD 24(DI), Z29
-	VPBROADCASTD words<>+1956(SB), Z28
-	VPADDD       words<>+824(SB), Z29, Z29
+	VPBROADCASTD words<>+2248(SB), Z28
+	VPADDD       words<>+960(SB), Z29, Z29
 	MOVL         $0x00005555, AX
 	KMOVW        AX, K3
 	SUBQ         $0x00000004, CX
@@ -50593,11 +52252,11 @@ membera:
 	VPMULUDQ        Z9, Z30, Z12
 	VPMULUDQ        Z16, Z30, Z15
 	VPMULUDQ        Z23, Z30, Z26
-	VPORD.BCST      words<>+800(SB), Z1, Z1
+	VPORD.BCST      words<>+932(SB), Z1, Z1
 	VPSHUFD         $0xb1, Z12, Z7
 	VPSRLQ          $0x20, Z15, Z14
 	VPSRLQ          $0x20, Z26, Z21
-	VMULPS.BCST     words<>+1960(SB), Z3, Z3
+	VMULPS.BCST     words<>+2252(SB), Z3, Z3
 	VPTERNLOGD.BCST $0x96, 72(SI), Z8, K3, Z7
 	VPSRLQ          $0x20, Z18, Z16
 	VPSRLQ          $0x20, Z24, Z23
@@ -50609,212 +52268,212 @@ membera:
 	VPTERNLOGD.BCST $0x96, 76(SI), Z11, K3, Z9
 	VPTERNLOGD.BCST $0x96, 68(SI), Z17, Z16
 	VPTERNLOGD.BCST $0x96, 60(SI), Z25, Z23
-	VPSUBD.BCST     words<>+1964(SB), Z1, Z1
+	VPSUBD.BCST     words<>+2256(SB), Z1, Z1
 	VPSRLD          $0x01, Z7, Z8
 	VPMULUDQ        Z14, Z31, Z17
 	VPMULUDQ        Z21, Z31, Z25
-	VMULPS.BCST     words<>+1968(SB), Z4, Z5
+	VMULPS.BCST     words<>+2260(SB), Z4, Z5
 	VCVTDQ2PS       Z9, Z10
 	VPMULUDQ        Z16, Z30, Z19
 	VPMULUDQ        Z23, Z30, Z22
 	VPSRAD          $0x17, Z1, Z6
-	VPORD.BCST      words<>+800(SB), Z8, Z8
+	VPORD.BCST      words<>+932(SB), Z8, Z8
 	VPSHUFD         $0xb1, Z19, Z14
 	VPSRLQ          $0x20, Z22, Z21
-	VPANDD.BCST     words<>+1972(SB), Z1, Z1
-	VMULPS.BCST     words<>+1960(SB), Z10, Z10
+	VPANDD.BCST     words<>+2264(SB), Z1, Z1
+	VMULPS.BCST     words<>+2252(SB), Z10, Z10
 	VPTERNLOGD.BCST $0x96, 72(SI), Z15, K3, Z14
 	VPSRLQ          $0x20, Z25, Z23
-	VADDPS.BCST     words<>+1976(SB), Z5, Z5
+	VADDPS.BCST     words<>+2268(SB), Z5, Z5
 	VCVTDQ2PS       Z8, Z8
 	VPSHUFD         $0xb1, Z17, Z16
 	VPTERNLOGD.BCST $0x96, 64(SI), Z26, Z21
-	VPADDD.BCST     words<>+1980(SB), Z1, Z1
+	VPADDD.BCST     words<>+2272(SB), Z1, Z1
 	VMULPS          Z10, Z10, Z11
 	VPTERNLOGD.BCST $0x96, 76(SI), Z18, K3, Z16
 	VPTERNLOGD.BCST $0x96, 68(SI), Z24, Z23
 	VCVTDQ2PS       Z6, Z6
-	VPSUBD.BCST     words<>+1964(SB), Z8, Z8
+	VPSUBD.BCST     words<>+2256(SB), Z8, Z8
 	VPSRLD          $0x01, Z14, Z15
 	VPMULUDQ        Z21, Z31, Z24
-	VADDPS.BCST     words<>+1760(SB), Z1, Z1
-	VMULPS.BCST     words<>+1968(SB), Z11, Z12
+	VADDPS.BCST     words<>+2004(SB), Z1, Z1
+	VMULPS.BCST     words<>+2260(SB), Z11, Z12
 	VCVTDQ2PS       Z16, Z17
 	VPMULUDQ        Z23, Z30, Z26
 	VMULPS          Z4, Z5, Z5
 	VPSRAD          $0x17, Z8, Z13
-	VPORD.BCST      words<>+800(SB), Z15, Z15
+	VPORD.BCST      words<>+932(SB), Z15, Z15
 	VPSHUFD         $0xb1, Z26, Z21
-	VADDPS.BCST     words<>+1984(SB), Z5, Z5
-	VPANDD.BCST     words<>+1972(SB), Z8, Z8
-	VMULPS.BCST     words<>+1960(SB), Z17, Z17
+	VADDPS.BCST     words<>+2276(SB), Z5, Z5
+	VPANDD.BCST     words<>+2264(SB), Z8, Z8
+	VMULPS.BCST     words<>+2252(SB), Z17, Z17
 	VPTERNLOGD.BCST $0x96, 72(SI), Z22, K3, Z21
-	VMULPS.BCST     words<>+1988(SB), Z1, Z0
-	VADDPS.BCST     words<>+1976(SB), Z12, Z12
+	VMULPS.BCST     words<>+2280(SB), Z1, Z0
+	VADDPS.BCST     words<>+2268(SB), Z12, Z12
 	VCVTDQ2PS       Z15, Z15
 	VPSHUFD         $0xb1, Z24, Z23
-	VADDPS.BCST     words<>+1992(SB), Z0, Z0
-	VPADDD.BCST     words<>+1980(SB), Z8, Z8
+	VADDPS.BCST     words<>+2284(SB), Z0, Z0
+	VPADDD.BCST     words<>+2272(SB), Z8, Z8
 	VMULPS          Z17, Z17, Z18
 	VPTERNLOGD.BCST $0x96, 76(SI), Z25, K3, Z23
 	VMULPS          Z4, Z5, Z5
 	VCVTDQ2PS       Z13, Z13
-	VPSUBD.BCST     words<>+1964(SB), Z15, Z15
+	VPSUBD.BCST     words<>+2256(SB), Z15, Z15
 	VPSRLD          $0x01, Z21, Z22
-	VADDPS.BCST     words<>+1996(SB), Z5, Z5
-	VADDPS.BCST     words<>+1760(SB), Z8, Z8
-	VMULPS.BCST     words<>+1968(SB), Z18, Z19
+	VADDPS.BCST     words<>+2288(SB), Z5, Z5
+	VADDPS.BCST     words<>+2004(SB), Z8, Z8
+	VMULPS.BCST     words<>+2260(SB), Z18, Z19
 	VCVTDQ2PS       Z23, Z24
 	VMULPS          Z1, Z0, Z0
 	VMULPS          Z11, Z12, Z12
 	VPSRAD          $0x17, Z15, Z20
-	VPORD.BCST      words<>+800(SB), Z22, Z22
-	VADDPS.BCST     words<>+2000(SB), Z0, Z0
-	VADDPS.BCST     words<>+1984(SB), Z12, Z12
-	VPANDD.BCST     words<>+1972(SB), Z15, Z15
-	VMULPS.BCST     words<>+1960(SB), Z24, Z24
+	VPORD.BCST      words<>+932(SB), Z22, Z22
+	VADDPS.BCST     words<>+2292(SB), Z0, Z0
+	VADDPS.BCST     words<>+2276(SB), Z12, Z12
+	VPANDD.BCST     words<>+2264(SB), Z15, Z15
+	VMULPS.BCST     words<>+2252(SB), Z24, Z24
 	VPSLLD          $0x1f, Z2, Z2
-	VMULPS.BCST     words<>+1988(SB), Z8, Z7
-	VADDPS.BCST     words<>+1976(SB), Z19, Z19
+	VMULPS.BCST     words<>+2280(SB), Z8, Z7
+	VADDPS.BCST     words<>+2268(SB), Z19, Z19
 	VCVTDQ2PS       Z22, Z22
 	VMULPS          Z4, Z5, Z5
-	VADDPS.BCST     words<>+1992(SB), Z7, Z7
-	VPADDD.BCST     words<>+1980(SB), Z15, Z15
+	VADDPS.BCST     words<>+2284(SB), Z7, Z7
+	VPADDD.BCST     words<>+2272(SB), Z15, Z15
 	VMULPS          Z24, Z24, Z25
-	VADDPS.BCST     words<>+2004(SB), Z5, Z5
+	VADDPS.BCST     words<>+2296(SB), Z5, Z5
 	VMULPS          Z11, Z12, Z12
 	VCVTDQ2PS       Z20, Z20
-	VPSUBD.BCST     words<>+1964(SB), Z22, Z22
+	VPSUBD.BCST     words<>+2256(SB), Z22, Z22
 	VMULPS          Z1, Z0, Z0
-	VADDPS.BCST     words<>+1996(SB), Z12, Z12
-	VADDPS.BCST     words<>+1760(SB), Z15, Z15
-	VMULPS.BCST     words<>+1968(SB), Z25, Z26
-	VADDPS.BCST     words<>+2008(SB), Z0, Z0
+	VADDPS.BCST     words<>+2288(SB), Z12, Z12
+	VADDPS.BCST     words<>+2004(SB), Z15, Z15
+	VMULPS.BCST     words<>+2260(SB), Z25, Z26
+	VADDPS.BCST     words<>+2300(SB), Z0, Z0
 	VMULPS          Z8, Z7, Z7
 	VMULPS          Z18, Z19, Z19
 	VPSRAD          $0x17, Z22, Z27
 	VXORPS          Z2, Z5, Z5
-	VADDPS.BCST     words<>+2000(SB), Z7, Z7
-	VADDPS.BCST     words<>+1984(SB), Z19, Z19
-	VPANDD.BCST     words<>+1972(SB), Z22, Z22
-	VMULPS.BCST     words<>+2012(SB), Z4, Z2
+	VADDPS.BCST     words<>+2292(SB), Z7, Z7
+	VADDPS.BCST     words<>+2276(SB), Z19, Z19
+	VPANDD.BCST     words<>+2264(SB), Z22, Z22
+	VMULPS.BCST     words<>+2304(SB), Z4, Z2
 	VPSLLD          $0x1f, Z9, Z9
-	VMULPS.BCST     words<>+1988(SB), Z15, Z14
-	VADDPS.BCST     words<>+1976(SB), Z26, Z26
-	VADDPS.BCST     words<>+2016(SB), Z2, Z2
+	VMULPS.BCST     words<>+2280(SB), Z15, Z14
+	VADDPS.BCST     words<>+2268(SB), Z26, Z26
+	VADDPS.BCST     words<>+2308(SB), Z2, Z2
 	VMULPS          Z11, Z12, Z12
-	VADDPS.BCST     words<>+1992(SB), Z14, Z14
-	VPADDD.BCST     words<>+1980(SB), Z22, Z22
+	VADDPS.BCST     words<>+2284(SB), Z14, Z14
+	VPADDD.BCST     words<>+2272(SB), Z22, Z22
 	VMULPS          Z1, Z0, Z0
-	VADDPS.BCST     words<>+2004(SB), Z12, Z12
+	VADDPS.BCST     words<>+2296(SB), Z12, Z12
 	VMULPS          Z18, Z19, Z19
 	VCVTDQ2PS       Z27, Z27
-	VADDPS.BCST     words<>+2020(SB), Z0, Z0
+	VADDPS.BCST     words<>+2312(SB), Z0, Z0
 	VMULPS          Z8, Z7, Z7
-	VADDPS.BCST     words<>+1996(SB), Z19, Z19
-	VADDPS.BCST     words<>+1760(SB), Z22, Z22
+	VADDPS.BCST     words<>+2288(SB), Z19, Z19
+	VADDPS.BCST     words<>+2004(SB), Z22, Z22
 	VMULPS          Z4, Z2, Z2
-	VADDPS.BCST     words<>+2008(SB), Z7, Z7
+	VADDPS.BCST     words<>+2300(SB), Z7, Z7
 	VMULPS          Z15, Z14, Z14
 	VMULPS          Z25, Z26, Z26
-	VADDPS.BCST     words<>+2024(SB), Z2, Z2
+	VADDPS.BCST     words<>+2316(SB), Z2, Z2
 	VXORPS          Z9, Z12, Z12
-	VADDPS.BCST     words<>+2000(SB), Z14, Z14
-	VADDPS.BCST     words<>+1984(SB), Z26, Z26
+	VADDPS.BCST     words<>+2292(SB), Z14, Z14
+	VADDPS.BCST     words<>+2276(SB), Z26, Z26
 	VMULPS          Z1, Z0, Z0
-	VMULPS.BCST     words<>+2012(SB), Z11, Z9
+	VMULPS.BCST     words<>+2304(SB), Z11, Z9
 	VPSLLD          $0x1f, Z16, Z16
-	VMULPS.BCST     words<>+1988(SB), Z22, Z21
-	VADDPS.BCST     words<>+2028(SB), Z0, Z0
-	VADDPS.BCST     words<>+2016(SB), Z9, Z9
+	VMULPS.BCST     words<>+2280(SB), Z22, Z21
+	VADDPS.BCST     words<>+2320(SB), Z0, Z0
+	VADDPS.BCST     words<>+2308(SB), Z9, Z9
 	VMULPS          Z18, Z19, Z19
-	VADDPS.BCST     words<>+1992(SB), Z21, Z21
+	VADDPS.BCST     words<>+2284(SB), Z21, Z21
 	VMULPS          Z4, Z2, Z2
 	VMULPS          Z8, Z7, Z7
-	VADDPS.BCST     words<>+2004(SB), Z19, Z19
+	VADDPS.BCST     words<>+2296(SB), Z19, Z19
 	VMULPS          Z25, Z26, Z26
-	VADDPS.BCST     words<>+2032(SB), Z2, Z2
-	VADDPS.BCST     words<>+2020(SB), Z7, Z7
+	VADDPS.BCST     words<>+2324(SB), Z2, Z2
+	VADDPS.BCST     words<>+2312(SB), Z7, Z7
 	VMULPS          Z15, Z14, Z14
-	VADDPS.BCST     words<>+1996(SB), Z26, Z26
+	VADDPS.BCST     words<>+2288(SB), Z26, Z26
 	VMULPS          Z1, Z0, Z0
 	VMULPS          Z11, Z9, Z9
-	VADDPS.BCST     words<>+2008(SB), Z14, Z14
+	VADDPS.BCST     words<>+2300(SB), Z14, Z14
 	VMULPS          Z22, Z21, Z21
-	VADDPS.BCST     words<>+2036(SB), Z0, Z0
-	VADDPS.BCST     words<>+2024(SB), Z9, Z9
+	VADDPS.BCST     words<>+2328(SB), Z0, Z0
+	VADDPS.BCST     words<>+2316(SB), Z9, Z9
 	VXORPS          Z16, Z19, Z19
-	VADDPS.BCST     words<>+2000(SB), Z21, Z21
-	VMULPS.BCST     words<>+2040(SB), Z6, Z6
+	VADDPS.BCST     words<>+2292(SB), Z21, Z21
+	VMULPS.BCST     words<>+2332(SB), Z6, Z6
 	VMULPS          Z8, Z7, Z7
-	VMULPS.BCST     words<>+2012(SB), Z18, Z16
+	VMULPS.BCST     words<>+2304(SB), Z18, Z16
 	VPSLLD          $0x1f, Z23, Z23
 	VMULPS          Z1, Z0, Z0
-	VADDPS.BCST     words<>+2028(SB), Z7, Z7
-	VADDPS.BCST     words<>+2016(SB), Z16, Z16
+	VADDPS.BCST     words<>+2320(SB), Z7, Z7
+	VADDPS.BCST     words<>+2308(SB), Z16, Z16
 	VMULPS          Z25, Z26, Z26
 	VMULPS          Z3, Z2, Z2
 	VMULPS          Z11, Z9, Z9
 	VMULPS          Z15, Z14, Z14
-	VADDPS.BCST     words<>+2004(SB), Z26, Z26
+	VADDPS.BCST     words<>+2296(SB), Z26, Z26
 	VADDPS          Z6, Z0, Z0
-	VADDPS.BCST     words<>+2032(SB), Z9, Z9
-	VADDPS.BCST     words<>+2020(SB), Z14, Z14
+	VADDPS.BCST     words<>+2324(SB), Z9, Z9
+	VADDPS.BCST     words<>+2312(SB), Z14, Z14
 	VMULPS          Z22, Z21, Z21
 	VSQRTPS         Z0, Z0
 	VMULPS          Z8, Z7, Z7
 	VMULPS          Z18, Z16, Z16
-	VADDPS.BCST     words<>+2008(SB), Z21, Z21
+	VADDPS.BCST     words<>+2300(SB), Z21, Z21
 	VMULPS          Z0, Z2, Z1
-	VADDPS.BCST     words<>+2036(SB), Z7, Z7
-	VADDPS.BCST     words<>+2024(SB), Z16, Z16
+	VADDPS.BCST     words<>+2328(SB), Z7, Z7
+	VADDPS.BCST     words<>+2316(SB), Z16, Z16
 	VXORPS          Z23, Z26, Z26
 	VMULPS          Z0, Z5, Z0
-	VMULPS.BCST     words<>+2040(SB), Z13, Z13
+	VMULPS.BCST     words<>+2332(SB), Z13, Z13
 	VMULPS          Z15, Z14, Z14
-	VMULPS.BCST     words<>+2012(SB), Z25, Z23
+	VMULPS.BCST     words<>+2304(SB), Z25, Z23
 	VMULPS.BCST     (R9), Z0, Z0
 	VMULPS          Z8, Z7, Z7
-	VADDPS.BCST     words<>+2028(SB), Z14, Z14
-	VADDPS.BCST     words<>+2016(SB), Z23, Z23
+	VADDPS.BCST     words<>+2320(SB), Z14, Z14
+	VADDPS.BCST     words<>+2308(SB), Z23, Z23
 	VADDPS          (DX), Z0, Z0
 	VMULPS          Z10, Z9, Z9
 	VMULPS          Z18, Z16, Z16
 	VMULPS          Z22, Z21, Z21
 	VMOVUPS         Z0, (DX)
 	VADDPS          Z13, Z7, Z7
-	VADDPS.BCST     words<>+2032(SB), Z16, Z16
-	VADDPS.BCST     words<>+2020(SB), Z21, Z21
+	VADDPS.BCST     words<>+2324(SB), Z16, Z16
+	VADDPS.BCST     words<>+2312(SB), Z21, Z21
 	VMULPS.BCST     (R9), Z1, Z1
 	VSQRTPS         Z7, Z7
 	VMULPS          Z15, Z14, Z14
 	VMULPS          Z25, Z23, Z23
 	VADDPS          64(DX), Z1, Z1
 	VMULPS          Z7, Z9, Z8
-	VADDPS.BCST     words<>+2036(SB), Z14, Z14
-	VADDPS.BCST     words<>+2024(SB), Z23, Z23
+	VADDPS.BCST     words<>+2328(SB), Z14, Z14
+	VADDPS.BCST     words<>+2316(SB), Z23, Z23
 	VMOVUPS         Z1, 64(DX)
 	VMULPS          Z7, Z12, Z7
-	VMULPS.BCST     words<>+2040(SB), Z20, Z20
+	VMULPS.BCST     words<>+2332(SB), Z20, Z20
 	VMULPS          Z22, Z21, Z21
 	VMULPS.BCST     (R9), Z7, Z7
 	VMULPS          Z15, Z14, Z14
-	VADDPS.BCST     words<>+2028(SB), Z21, Z21
+	VADDPS.BCST     words<>+2320(SB), Z21, Z21
 	VADDPS          128(DX), Z7, Z7
 	VMULPS          Z17, Z16, Z16
 	VMULPS          Z25, Z23, Z23
 	VMOVUPS         Z7, 128(DX)
 	VADDPS          Z20, Z14, Z14
-	VADDPS.BCST     words<>+2032(SB), Z23, Z23
+	VADDPS.BCST     words<>+2324(SB), Z23, Z23
 	VMULPS.BCST     (R9), Z8, Z8
 	VSQRTPS         Z14, Z14
 	VMULPS          Z22, Z21, Z21
 	VADDPS          192(DX), Z8, Z8
 	VMULPS          Z14, Z16, Z15
-	VADDPS.BCST     words<>+2036(SB), Z21, Z21
+	VADDPS.BCST     words<>+2328(SB), Z21, Z21
 	VMOVUPS         Z8, 192(DX)
 	VMULPS          Z14, Z19, Z14
-	VMULPS.BCST     words<>+2040(SB), Z27, Z27
+	VMULPS.BCST     words<>+2332(SB), Z27, Z27
 	VMULPS.BCST     (R9), Z14, Z14
 	VMULPS          Z22, Z21, Z21
 	VADDPS          256(DX), Z14, Z14
@@ -50917,45 +52576,45 @@ memberb:
 	VPTERNLOGD.BCST $0x96, 76(SI), Z4, K3, Z2
 	VPSRLD          $0x01, Z0, Z1
 	VCVTDQ2PS       Z2, Z3
-	VPORD.BCST      words<>+800(SB), Z1, Z1
-	VMULPS.BCST     words<>+1960(SB), Z3, Z3
+	VPORD.BCST      words<>+932(SB), Z1, Z1
+	VMULPS.BCST     words<>+2252(SB), Z3, Z3
 	VCVTDQ2PS       Z1, Z1
 	VMULPS          Z3, Z3, Z4
-	VPSUBD.BCST     words<>+1964(SB), Z1, Z1
-	VMULPS.BCST     words<>+1968(SB), Z4, Z5
+	VPSUBD.BCST     words<>+2256(SB), Z1, Z1
+	VMULPS.BCST     words<>+2260(SB), Z4, Z5
 	VPSRAD          $0x17, Z1, Z6
-	VPANDD.BCST     words<>+1972(SB), Z1, Z1
-	VADDPS.BCST     words<>+1976(SB), Z5, Z5
-	VPADDD.BCST     words<>+1980(SB), Z1, Z1
+	VPANDD.BCST     words<>+2264(SB), Z1, Z1
+	VADDPS.BCST     words<>+2268(SB), Z5, Z5
+	VPADDD.BCST     words<>+2272(SB), Z1, Z1
 	VCVTDQ2PS       Z6, Z6
-	VADDPS.BCST     words<>+1760(SB), Z1, Z1
+	VADDPS.BCST     words<>+2004(SB), Z1, Z1
 	VMULPS          Z4, Z5, Z5
-	VADDPS.BCST     words<>+1984(SB), Z5, Z5
-	VMULPS.BCST     words<>+1988(SB), Z1, Z0
-	VADDPS.BCST     words<>+1992(SB), Z0, Z0
+	VADDPS.BCST     words<>+2276(SB), Z5, Z5
+	VMULPS.BCST     words<>+2280(SB), Z1, Z0
+	VADDPS.BCST     words<>+2284(SB), Z0, Z0
 	VMULPS          Z4, Z5, Z5
-	VADDPS.BCST     words<>+1996(SB), Z5, Z5
+	VADDPS.BCST     words<>+2288(SB), Z5, Z5
 	VMULPS          Z1, Z0, Z0
-	VADDPS.BCST     words<>+2000(SB), Z0, Z0
+	VADDPS.BCST     words<>+2292(SB), Z0, Z0
 	VPSLLD          $0x1f, Z2, Z2
 	VMULPS          Z4, Z5, Z5
-	VADDPS.BCST     words<>+2004(SB), Z5, Z5
+	VADDPS.BCST     words<>+2296(SB), Z5, Z5
 	VMULPS          Z1, Z0, Z0
-	VADDPS.BCST     words<>+2008(SB), Z0, Z0
+	VADDPS.BCST     words<>+2300(SB), Z0, Z0
 	VXORPS          Z2, Z5, Z5
-	VMULPS.BCST     words<>+2012(SB), Z4, Z2
-	VADDPS.BCST     words<>+2016(SB), Z2, Z2
+	VMULPS.BCST     words<>+2304(SB), Z4, Z2
+	VADDPS.BCST     words<>+2308(SB), Z2, Z2
 	VMULPS          Z1, Z0, Z0
-	VADDPS.BCST     words<>+2020(SB), Z0, Z0
+	VADDPS.BCST     words<>+2312(SB), Z0, Z0
 	VMULPS          Z4, Z2, Z2
-	VADDPS.BCST     words<>+2024(SB), Z2, Z2
+	VADDPS.BCST     words<>+2316(SB), Z2, Z2
 	VMULPS          Z1, Z0, Z0
-	VADDPS.BCST     words<>+2028(SB), Z0, Z0
+	VADDPS.BCST     words<>+2320(SB), Z0, Z0
 	VMULPS          Z4, Z2, Z2
-	VADDPS.BCST     words<>+2032(SB), Z2, Z2
+	VADDPS.BCST     words<>+2324(SB), Z2, Z2
 	VMULPS          Z1, Z0, Z0
-	VADDPS.BCST     words<>+2036(SB), Z0, Z0
-	VMULPS.BCST     words<>+2040(SB), Z6, Z6
+	VADDPS.BCST     words<>+2328(SB), Z0, Z0
+	VMULPS.BCST     words<>+2332(SB), Z6, Z6
 	VMULPS          Z1, Z0, Z0
 	VMULPS          Z3, Z2, Z2
 	VADDPS          Z6, Z0, Z0
@@ -50987,11 +52646,11 @@ TEXT ·noiseSquareAVX512(SB), NOSPLIT, $512-8
 	MOVQ         (DI), DX
 	MOVQ         8(DI), CX
 	MOVQ         16(DI), SI
-	VPBROADCASTD words<>+888(SB), Z31
-	VPBROADCASTD words<>+892(SB), Z30
+	VPBROADCASTD words<>+2240(SB), Z31
+	VPBROADCASTD words<>+2244(SB), Z30
 	VPBROADCASTD 24(DI), Z29
-	VPBROADCASTD words<>+1956(SB), Z28
-	VPADDD       words<>+824(SB), Z29, Z29
+	VPBROADCASTD words<>+2248(SB), Z28
+	VPADDD       words<>+960(SB), Z29, Z29
 	MOVL         $0x00005555, AX
 	KMOVW        AX, K3
 	SUBQ         $0x00000004, CX
@@ -51229,11 +52888,11 @@ membera:
 	VPMULUDQ        Z9, Z30, Z12
 	VPMULUDQ        Z16, Z30, Z15
 	VPMULUDQ        Z23, Z30, Z26
-	VPORD.BCST      words<>+800(SB), Z1, Z1
+	VPORD.BCST      words<>+932(SB), Z1, Z1
 	VPSHUFD         $0xb1, Z12, Z7
 	VPSRLQ          $0x20, Z15, Z14
 	VPSRLQ          $0x20, Z26, Z21
-	VMULPS.BCST     words<>+1960(SB), Z3, Z3
+	VMULPS.BCST     words<>+2252(SB), Z3, Z3
 	VPTERNLOGD.BCST $0x96, 72(SI), Z8, K3, Z7
 	VPSRLQ          $0x20, Z18, Z16
 	VPSRLQ          $0x20, Z24, Z23
@@ -51245,221 +52904,221 @@ membera:
 	VPTERNLOGD.BCST $0x96, 76(SI), Z11, K3, Z9
 	VPTERNLOGD.BCST $0x96, 68(SI), Z17, Z16
 	VPTERNLOGD.BCST $0x96, 60(SI), Z25, Z23
-	VPSUBD.BCST     words<>+1964(SB), Z1, Z1
+	VPSUBD.BCST     words<>+2256(SB), Z1, Z1
 	VPSRLD          $0x01, Z7, Z8
 	VPMULUDQ        Z14, Z31, Z17
 	VPMULUDQ        Z21, Z31, Z25
-	VMULPS.BCST     words<>+1968(SB), Z4, Z5
+	VMULPS.BCST     words<>+2260(SB), Z4, Z5
 	VCVTDQ2PS       Z9, Z10
 	VPMULUDQ        Z16, Z30, Z19
 	VPMULUDQ        Z23, Z30, Z22
 	VPSRAD          $0x17, Z1, Z6
-	VPORD.BCST      words<>+800(SB), Z8, Z8
+	VPORD.BCST      words<>+932(SB), Z8, Z8
 	VPSHUFD         $0xb1, Z19, Z14
 	VPSRLQ          $0x20, Z22, Z21
-	VPANDD.BCST     words<>+1972(SB), Z1, Z1
-	VMULPS.BCST     words<>+1960(SB), Z10, Z10
+	VPANDD.BCST     words<>+2264(SB), Z1, Z1
+	VMULPS.BCST     words<>+2252(SB), Z10, Z10
 	VPTERNLOGD.BCST $0x96, 72(SI), Z15, K3, Z14
 	VPSRLQ          $0x20, Z25, Z23
-	VADDPS.BCST     words<>+1976(SB), Z5, Z5
+	VADDPS.BCST     words<>+2268(SB), Z5, Z5
 	VCVTDQ2PS       Z8, Z8
 	VPSHUFD         $0xb1, Z17, Z16
 	VPTERNLOGD.BCST $0x96, 64(SI), Z26, Z21
-	VPADDD.BCST     words<>+1980(SB), Z1, Z1
+	VPADDD.BCST     words<>+2272(SB), Z1, Z1
 	VMULPS          Z10, Z10, Z11
 	VPTERNLOGD.BCST $0x96, 76(SI), Z18, K3, Z16
 	VPTERNLOGD.BCST $0x96, 68(SI), Z24, Z23
 	VCVTDQ2PS       Z6, Z6
-	VPSUBD.BCST     words<>+1964(SB), Z8, Z8
+	VPSUBD.BCST     words<>+2256(SB), Z8, Z8
 	VPSRLD          $0x01, Z14, Z15
 	VPMULUDQ        Z21, Z31, Z24
-	VADDPS.BCST     words<>+1760(SB), Z1, Z1
-	VMULPS.BCST     words<>+1968(SB), Z11, Z12
+	VADDPS.BCST     words<>+2004(SB), Z1, Z1
+	VMULPS.BCST     words<>+2260(SB), Z11, Z12
 	VCVTDQ2PS       Z16, Z17
 	VPMULUDQ        Z23, Z30, Z26
 	VMULPS          Z4, Z5, Z5
 	VPSRAD          $0x17, Z8, Z13
-	VPORD.BCST      words<>+800(SB), Z15, Z15
+	VPORD.BCST      words<>+932(SB), Z15, Z15
 	VPSHUFD         $0xb1, Z26, Z21
-	VADDPS.BCST     words<>+1984(SB), Z5, Z5
-	VPANDD.BCST     words<>+1972(SB), Z8, Z8
-	VMULPS.BCST     words<>+1960(SB), Z17, Z17
+	VADDPS.BCST     words<>+2276(SB), Z5, Z5
+	VPANDD.BCST     words<>+2264(SB), Z8, Z8
+	VMULPS.BCST     words<>+2252(SB), Z17, Z17
 	VPTERNLOGD.BCST $0x96, 72(SI), Z22, K3, Z21
-	VMULPS.BCST     words<>+1988(SB), Z1, Z0
-	VADDPS.BCST     words<>+1976(SB), Z12, Z12
+	VMULPS.BCST     words<>+2280(SB), Z1, Z0
+	VADDPS.BCST     words<>+2268(SB), Z12, Z12
 	VCVTDQ2PS       Z15, Z15
 	VPSHUFD         $0xb1, Z24, Z23
-	VADDPS.BCST     words<>+1992(SB), Z0, Z0
-	VPADDD.BCST     words<>+1980(SB), Z8, Z8
+	VADDPS.BCST     words<>+2284(SB), Z0, Z0
+	VPADDD.BCST     words<>+2272(SB), Z8, Z8
 	VMULPS          Z17, Z17, Z18
 	VPTERNLOGD.BCST $0x96, 76(SI), Z25, K3, Z23
 	VMULPS          Z4, Z5, Z5
 	VCVTDQ2PS       Z13, Z13
-	VPSUBD.BCST     words<>+1964(SB), Z15, Z15
+	VPSUBD.BCST     words<>+2256(SB), Z15, Z15
 	VPSRLD          $0x01, Z21, Z22
-	VADDPS.BCST     words<>+1996(SB), Z5, Z5
-	VADDPS.BCST     words<>+1760(SB), Z8, Z8
-	VMULPS.BCST     words<>+1968(SB), Z18, Z19
+	VADDPS.BCST     words<>+2288(SB), Z5, Z5
+	VADDPS.BCST     words<>+2004(SB), Z8, Z8
+	VMULPS.BCST     words<>+2260(SB), Z18, Z19
 	VCVTDQ2PS       Z23, Z24
 	VMULPS          Z1, Z0, Z0
 	VMULPS          Z11, Z12, Z12
 	VPSRAD          $0x17, Z15, Z20
-	VPORD.BCST      words<>+800(SB), Z22, Z22
-	VADDPS.BCST     words<>+2000(SB), Z0, Z0
-	VADDPS.BCST     words<>+1984(SB), Z12, Z12
-	VPANDD.BCST     words<>+1972(SB), Z15, Z15
-	VMULPS.BCST     words<>+1960(SB), Z24, Z24
+	VPORD.BCST      words<>+932(SB), Z22, Z22
+	VADDPS.BCST     words<>+2292(SB), Z0, Z0
+	VADDPS.BCST     words<>+2276(SB), Z12, Z12
+	VPANDD.BCST     words<>+2264(SB), Z15, Z15
+	VMULPS.BCST     words<>+2252(SB), Z24, Z24
 	VPSLLD          $0x1f, Z2, Z2
-	VMULPS.BCST     words<>+1988(SB), Z8, Z7
-	VADDPS.BCST     words<>+1976(SB), Z19, Z19
+	VMULPS.BCST     words<>+2280(SB), Z8, Z7
+	VADDPS.BCST     words<>+2268(SB), Z19, Z19
 	VCVTDQ2PS       Z22, Z22
 	VMULPS          Z4, Z5, Z5
-	VADDPS.BCST     words<>+1992(SB), Z7, Z7
-	VPADDD.BCST     words<>+1980(SB), Z15, Z15
+	VADDPS.BCST     words<>+2284(SB), Z7, Z7
+	VPADDD.BCST     words<>+2272(SB), Z15, Z15
 	VMULPS          Z24, Z24, Z25
-	VADDPS.BCST     words<>+2004(SB), Z5, Z5
+	VADDPS.BCST     words<>+2296(SB), Z5, Z5
 	VMULPS          Z11, Z12, Z12
 	VCVTDQ2PS       Z20, Z20
-	VPSUBD.BCST     words<>+1964(SB), Z22, Z22
+	VPSUBD.BCST     words<>+2256(SB), Z22, Z22
 	VMULPS          Z1, Z0, Z0
-	VADDPS.BCST     words<>+1996(SB), Z12, Z12
-	VADDPS.BCST     words<>+1760(SB), Z15, Z15
-	VMULPS.BCST     words<>+1968(SB), Z25, Z26
-	VADDPS.BCST     words<>+2008(SB), Z0, Z0
+	VADDPS.BCST     words<>+2288(SB), Z12, Z12
+	VADDPS.BCST     words<>+2004(SB), Z15, Z15
+	VMULPS.BCST     words<>+2260(SB), Z25, Z26
+	VADDPS.BCST     words<>+2300(SB), Z0, Z0
 	VMULPS          Z8, Z7, Z7
 	VMULPS          Z18, Z19, Z19
 	VPSRAD          $0x17, Z22, Z27
 	VXORPS          Z2, Z5, Z5
-	VADDPS.BCST     words<>+2000(SB), Z7, Z7
-	VADDPS.BCST     words<>+1984(SB), Z19, Z19
-	VPANDD.BCST     words<>+1972(SB), Z22, Z22
-	VMULPS.BCST     words<>+2012(SB), Z4, Z2
+	VADDPS.BCST     words<>+2292(SB), Z7, Z7
+	VADDPS.BCST     words<>+2276(SB), Z19, Z19
+	VPANDD.BCST     words<>+2264(SB), Z22, Z22
+	VMULPS.BCST     words<>+2304(SB), Z4, Z2
 	VPSLLD          $0x1f, Z9, Z9
-	VMULPS.BCST     words<>+1988(SB), Z15, Z14
-	VADDPS.BCST     words<>+1976(SB), Z26, Z26
-	VADDPS.BCST     words<>+2016(SB), Z2, Z2
+	VMULPS.BCST     words<>+2280(SB), Z15, Z14
+	VADDPS.BCST     words<>+2268(SB), Z26, Z26
+	VADDPS.BCST     words<>+2308(SB), Z2, Z2
 	VMULPS          Z11, Z12, Z12
-	VADDPS.BCST     words<>+1992(SB), Z14, Z14
-	VPADDD.BCST     words<>+1980(SB), Z22, Z22
+	VADDPS.BCST     words<>+2284(SB), Z14, Z14
+	VPADDD.BCST     words<>+2272(SB), Z22, Z22
 	VMULPS          Z1, Z0, Z0
-	VADDPS.BCST     words<>+2004(SB), Z12, Z12
+	VADDPS.BCST     words<>+2296(SB), Z12, Z12
 	VMULPS          Z18, Z19, Z19
 	VCVTDQ2PS       Z27, Z27
-	VADDPS.BCST     words<>+2020(SB), Z0, Z0
+	VADDPS.BCST     words<>+2312(SB), Z0, Z0
 	VMULPS          Z8, Z7, Z7
-	VADDPS.BCST     words<>+1996(SB), Z19, Z19
-	VADDPS.BCST     words<>+1760(SB), Z22, Z22
+	VADDPS.BCST     words<>+2288(SB), Z19, Z19
+	VADDPS.BCST     words<>+2004(SB), Z22, Z22
 	VMULPS          Z4, Z2, Z2
-	VADDPS.BCST     words<>+2008(SB), Z7, Z7
+	VADDPS.BCST     words<>+2300(SB), Z7, Z7
 	VMULPS          Z15, Z14, Z14
 	VMULPS          Z25, Z26, Z26
-	VADDPS.BCST     words<>+2024(SB), Z2, Z2
+	VADDPS.BCST     words<>+2316(SB), Z2, Z2
 	VXORPS          Z9, Z12, Z12
-	VADDPS.BCST     words<>+2000(SB), Z14, Z14
-	VADDPS.BCST     words<>+1984(SB), Z26, Z26
+	VADDPS.BCST     words<>+2292(SB), Z14, Z14
+	VADDPS.BCST     words<>+2276(SB), Z26, Z26
 	VMULPS          Z1, Z0, Z0
-	VMULPS.BCST     words<>+2012(SB), Z11, Z9
+	VMULPS.BCST     words<>+2304(SB), Z11, Z9
 	VPSLLD          $0x1f, Z16, Z16
-	VMULPS.BCST     words<>+1988(SB), Z22, Z21
-	VADDPS.BCST     words<>+2028(SB), Z0, Z0
-	VADDPS.BCST     words<>+2016(SB), Z9, Z9
+	VMULPS.BCST     words<>+2280(SB), Z22, Z21
+	VADDPS.BCST     words<>+2320(SB), Z0, Z0
+	VADDPS.BCST     words<>+2308(SB), Z9, Z9
 	VMULPS          Z18, Z19, Z19
-	VADDPS.BCST     words<>+1992(SB), Z21, Z21
+	VADDPS.BCST     words<>+2284(SB), Z21, Z21
 	VMULPS          Z4, Z2, Z2
 	VMULPS          Z8, Z7, Z7
-	VADDPS.BCST     words<>+2004(SB), Z19, Z19
+	VADDPS.BCST     words<>+2296(SB), Z19, Z19
 	VMULPS          Z25, Z26, Z26
-	VADDPS.BCST     words<>+2032(SB), Z2, Z2
-	VADDPS.BCST     words<>+2020(SB), Z7, Z7
+	VADDPS.BCST     words<>+2324(SB), Z2, Z2
+	VADDPS.BCST     words<>+2312(SB), Z7, Z7
 	VMULPS          Z15, Z14, Z14
-	VADDPS.BCST     words<>+1996(SB), Z26, Z26
+	VADDPS.BCST     words<>+2288(SB), Z26, Z26
 	VMULPS          Z1, Z0, Z0
 	VMULPS          Z11, Z9, Z9
-	VADDPS.BCST     words<>+2008(SB), Z14, Z14
+	VADDPS.BCST     words<>+2300(SB), Z14, Z14
 	VMULPS          Z22, Z21, Z21
-	VADDPS.BCST     words<>+2036(SB), Z0, Z0
-	VADDPS.BCST     words<>+2024(SB), Z9, Z9
+	VADDPS.BCST     words<>+2328(SB), Z0, Z0
+	VADDPS.BCST     words<>+2316(SB), Z9, Z9
 	VXORPS          Z16, Z19, Z19
-	VADDPS.BCST     words<>+2000(SB), Z21, Z21
-	VMULPS.BCST     words<>+2040(SB), Z6, Z6
+	VADDPS.BCST     words<>+2292(SB), Z21, Z21
+	VMULPS.BCST     words<>+2332(SB), Z6, Z6
 	VMULPS          Z8, Z7, Z7
-	VMULPS.BCST     words<>+2012(SB), Z18, Z16
+	VMULPS.BCST     words<>+2304(SB), Z18, Z16
 	VPSLLD          $0x1f, Z23, Z23
 	VMULPS          Z1, Z0, Z0
-	VADDPS.BCST     words<>+2028(SB), Z7, Z7
-	VADDPS.BCST     words<>+2016(SB), Z16, Z16
+	VADDPS.BCST     words<>+2320(SB), Z7, Z7
+	VADDPS.BCST     words<>+2308(SB), Z16, Z16
 	VMULPS          Z25, Z26, Z26
 	VMULPS          Z3, Z2, Z2
 	VMULPS          Z11, Z9, Z9
 	VMULPS          Z15, Z14, Z14
-	VADDPS.BCST     words<>+2004(SB), Z26, Z26
+	VADDPS.BCST     words<>+2296(SB), Z26, Z26
 	VADDPS          Z6, Z0, Z0
-	VADDPS.BCST     words<>+2032(SB), Z9, Z9
-	VADDPS.BCST     words<>+2020(SB), Z14, Z14
+	VADDPS.BCST     words<>+2324(SB), Z9, Z9
+	VADDPS.BCST     words<>+2312(SB), Z14, Z14
 	VMULPS          Z22, Z21, Z21
 	VSQRTPS         Z0, Z0
 	VMULPS          Z8, Z7, Z7
 	VMULPS          Z18, Z16, Z16
-	VADDPS.BCST     words<>+2008(SB), Z21, Z21
+	VADDPS.BCST     words<>+2300(SB), Z21, Z21
 	VMULPS          Z0, Z2, Z1
-	VADDPS.BCST     words<>+2036(SB), Z7, Z7
-	VADDPS.BCST     words<>+2024(SB), Z16, Z16
+	VADDPS.BCST     words<>+2328(SB), Z7, Z7
+	VADDPS.BCST     words<>+2316(SB), Z16, Z16
 	VXORPS          Z23, Z26, Z26
 	VMULPS          Z0, Z5, Z0
-	VMULPS.BCST     words<>+2040(SB), Z13, Z13
+	VMULPS.BCST     words<>+2332(SB), Z13, Z13
 	VMULPS          Z15, Z14, Z14
-	VMULPS.BCST     words<>+2012(SB), Z25, Z23
+	VMULPS.BCST     words<>+2304(SB), Z25, Z23
 	VMULPS          Z0, Z0, Z0
 	VMULPS          Z8, Z7, Z7
-	VADDPS.BCST     words<>+2028(SB), Z14, Z14
-	VADDPS.BCST     words<>+2016(SB), Z23, Z23
-	VADDPS.BCST     words<>+1760(SB), Z0, Z0
+	VADDPS.BCST     words<>+2320(SB), Z14, Z14
+	VADDPS.BCST     words<>+2308(SB), Z23, Z23
+	VADDPS.BCST     words<>+2004(SB), Z0, Z0
 	VMULPS          Z10, Z9, Z9
 	VMULPS          Z18, Z16, Z16
 	VMULPS          Z22, Z21, Z21
 	VMULPS.BCST     (R9), Z0, Z0
 	VADDPS          Z13, Z7, Z7
-	VADDPS.BCST     words<>+2032(SB), Z16, Z16
-	VADDPS.BCST     words<>+2020(SB), Z21, Z21
+	VADDPS.BCST     words<>+2324(SB), Z16, Z16
+	VADDPS.BCST     words<>+2312(SB), Z21, Z21
 	VADDPS          (DX), Z0, Z0
 	VSQRTPS         Z7, Z7
 	VMULPS          Z15, Z14, Z14
 	VMULPS          Z25, Z23, Z23
 	VMOVUPS         Z0, (DX)
 	VMULPS          Z7, Z9, Z8
-	VADDPS.BCST     words<>+2036(SB), Z14, Z14
-	VADDPS.BCST     words<>+2024(SB), Z23, Z23
+	VADDPS.BCST     words<>+2328(SB), Z14, Z14
+	VADDPS.BCST     words<>+2316(SB), Z23, Z23
 	VMULPS          Z1, Z1, Z1
 	VMULPS          Z7, Z12, Z7
-	VMULPS.BCST     words<>+2040(SB), Z20, Z20
+	VMULPS.BCST     words<>+2332(SB), Z20, Z20
 	VMULPS          Z22, Z21, Z21
-	VADDPS.BCST     words<>+1760(SB), Z1, Z1
+	VADDPS.BCST     words<>+2004(SB), Z1, Z1
 	VMULPS          Z7, Z7, Z7
 	VMULPS          Z15, Z14, Z14
-	VADDPS.BCST     words<>+2028(SB), Z21, Z21
+	VADDPS.BCST     words<>+2320(SB), Z21, Z21
 	VMULPS.BCST     (R9), Z1, Z1
-	VADDPS.BCST     words<>+1760(SB), Z7, Z7
+	VADDPS.BCST     words<>+2004(SB), Z7, Z7
 	VMULPS          Z17, Z16, Z16
 	VMULPS          Z25, Z23, Z23
 	VADDPS          64(DX), Z1, Z1
 	VMULPS.BCST     (R9), Z7, Z7
 	VADDPS          Z20, Z14, Z14
-	VADDPS.BCST     words<>+2032(SB), Z23, Z23
+	VADDPS.BCST     words<>+2324(SB), Z23, Z23
 	VMOVUPS         Z1, 64(DX)
 	VADDPS          128(DX), Z7, Z7
 	VSQRTPS         Z14, Z14
 	VMULPS          Z22, Z21, Z21
 	VMOVUPS         Z7, 128(DX)
 	VMULPS          Z14, Z16, Z15
-	VADDPS.BCST     words<>+2036(SB), Z21, Z21
+	VADDPS.BCST     words<>+2328(SB), Z21, Z21
 	VMULPS          Z8, Z8, Z8
 	VMULPS          Z14, Z19, Z14
-	VMULPS.BCST     words<>+2040(SB), Z27, Z27
-	VADDPS.BCST     words<>+1760(SB), Z8, Z8
+	VMULPS.BCST     words<>+2332(SB), Z27, Z27
+	VADDPS.BCST     words<>+2004(SB), Z8, Z8
 	VMULPS          Z14, Z14, Z14
 	VMULPS          Z22, Z21, Z21
 	VMULPS.BCST     (R9), Z8, Z8
-	VADDPS.BCST     words<>+1760(SB), Z14, Z14
+	VADDPS.BCST     words<>+2004(SB), Z14, Z14
 	VMULPS          Z24, Z23, Z23
 	VADDPS          192(DX), Z8, Z8
 	VMULPS.BCST     (R9), Z14, Z14
@@ -51471,17 +53130,17 @@ membera:
 	VMULPS          Z21, Z23, Z22
 	VMULPS          Z15, Z15, Z15
 	VMULPS          Z21, Z26, Z21
-	VADDPS.BCST     words<>+1760(SB), Z15, Z15
+	VADDPS.BCST     words<>+2004(SB), Z15, Z15
 	VMULPS          Z21, Z21, Z21
 	VMULPS.BCST     (R9), Z15, Z15
-	VADDPS.BCST     words<>+1760(SB), Z21, Z21
+	VADDPS.BCST     words<>+2004(SB), Z21, Z21
 	VADDPS          320(DX), Z15, Z15
 	VMULPS.BCST     (R9), Z21, Z21
 	VMOVUPS         Z15, 320(DX)
 	VADDPS          384(DX), Z21, Z21
 	VMOVUPS         Z21, 384(DX)
 	VMULPS          Z22, Z22, Z22
-	VADDPS.BCST     words<>+1760(SB), Z22, Z22
+	VADDPS.BCST     words<>+2004(SB), Z22, Z22
 	VMULPS.BCST     (R9), Z22, Z22
 	VADDPS          448(DX), Z22, Z22
 	VMOVUPS         Z22, 448(DX)
@@ -51569,45 +53228,45 @@ memberb:
 	VPTERNLOGD.BCST $0x96, 76(SI), Z4, K3, Z2
 	VPSRLD          $0x01, Z0, Z1
 	VCVTDQ2PS       Z2, Z3
-	VPORD.BCST      words<>+800(SB), Z1, Z1
-	VMULPS.BCST     words<>+1960(SB), Z3, Z3
+	VPORD.BCST      words<>+932(SB), Z1, Z1
+	VMULPS.BCST     words<>+2252(SB), Z3, Z3
 	VCVTDQ2PS       Z1, Z1
 	VMULPS          Z3, Z3, Z4
-	VPSUBD.BCST     words<>+1964(SB), Z1, Z1
-	VMULPS.BCST     words<>+1968(SB), Z4, Z5
+	VPSUBD.BCST     words<>+2256(SB), Z1, Z1
+	VMULPS.BCST     words<>+2260(SB), Z4, Z5
 	VPSRAD          $0x17, Z1, Z6
-	VPANDD.BCST     words<>+1972(SB), Z1, Z1
-	VADDPS.BCST     words<>+1976(SB), Z5, Z5
-	VPADDD.BCST     words<>+1980(SB), Z1, Z1
+	VPANDD.BCST     words<>+2264(SB), Z1, Z1
+	VADDPS.BCST     words<>+2268(SB), Z5, Z5
+	VPADDD.BCST     words<>+2272(SB), Z1, Z1
 	VCVTDQ2PS       Z6, Z6
-	VADDPS.BCST     words<>+1760(SB), Z1, Z1
+	VADDPS.BCST     words<>+2004(SB), Z1, Z1
 	VMULPS          Z4, Z5, Z5
-	VADDPS.BCST     words<>+1984(SB), Z5, Z5
-	VMULPS.BCST     words<>+1988(SB), Z1, Z0
-	VADDPS.BCST     words<>+1992(SB), Z0, Z0
+	VADDPS.BCST     words<>+2276(SB), Z5, Z5
+	VMULPS.BCST     words<>+2280(SB), Z1, Z0
+	VADDPS.BCST     words<>+2284(SB), Z0, Z0
 	VMULPS          Z4, Z5, Z5
-	VADDPS.BCST     words<>+1996(SB), Z5, Z5
+	VADDPS.BCST     words<>+2288(SB), Z5, Z5
 	VMULPS          Z1, Z0, Z0
-	VADDPS.BCST     words<>+2000(SB), Z0, Z0
+	VADDPS.BCST     words<>+2292(SB), Z0, Z0
 	VPSLLD          $0x1f, Z2, Z2
 	VMULPS          Z4, Z5, Z5
-	VADDPS.BCST     words<>+2004(SB), Z5, Z5
+	VADDPS.BCST     words<>+2296(SB), Z5, Z5
 	VMULPS          Z1, Z0, Z0
-	VADDPS.BCST     words<>+2008(SB), Z0, Z0
+	VADDPS.BCST     words<>+2300(SB), Z0, Z0
 	VXORPS          Z2, Z5, Z5
-	VMULPS.BCST     words<>+2012(SB), Z4, Z2
-	VADDPS.BCST     words<>+2016(SB), Z2, Z2
+	VMULPS.BCST     words<>+2304(SB), Z4, Z2
+	VADDPS.BCST     words<>+2308(SB), Z2, Z2
 	VMULPS          Z1, Z0, Z0
-	VADDPS.BCST     words<>+2020(SB), Z0, Z0
+	VADDPS.BCST     words<>+2312(SB), Z0, Z0
 	VMULPS          Z4, Z2, Z2
-	VADDPS.BCST     words<>+2024(SB), Z2, Z2
+	VADDPS.BCST     words<>+2316(SB), Z2, Z2
 	VMULPS          Z1, Z0, Z0
-	VADDPS.BCST     words<>+2028(SB), Z0, Z0
+	VADDPS.BCST     words<>+2320(SB), Z0, Z0
 	VMULPS          Z4, Z2, Z2
-	VADDPS.BCST     words<>+2032(SB), Z2, Z2
+	VADDPS.BCST     words<>+2324(SB), Z2, Z2
 	VMULPS          Z1, Z0, Z0
-	VADDPS.BCST     words<>+2036(SB), Z0, Z0
-	VMULPS.BCST     words<>+2040(SB), Z6, Z6
+	VADDPS.BCST     words<>+2328(SB), Z0, Z0
+	VMULPS.BCST     words<>+2332(SB), Z6, Z6
 	VMULPS          Z1, Z0, Z0
 	VMULPS          Z3, Z2, Z2
 	VADDPS          Z6, Z0, Z0
@@ -51615,12 +53274,12 @@ memberb:
 	VMULPS          Z0, Z2, Z1
 	VMULPS          Z0, Z5, Z0
 	VMULPS          Z0, Z0, Z0
-	VADDPS.BCST     words<>+1760(SB), Z0, Z0
+	VADDPS.BCST     words<>+2004(SB), Z0, Z0
 	VMULPS.BCST     (R9), Z0, Z0
 	VADDPS          (DX), Z0, Z0
 	VMOVUPS         Z0, (DX)
 	VMULPS          Z1, Z1, Z1
-	VADDPS.BCST     words<>+1760(SB), Z1, Z1
+	VADDPS.BCST     words<>+2004(SB), Z1, Z1
 	VMULPS.BCST     (R9), Z1, Z1
 	VADDPS          64(DX), Z1, Z1
 	VMOVUPS         Z1, 64(DX)
@@ -51643,15 +53302,15 @@ TEXT ·noiseWholeAVX512(SB), NOSPLIT, $512-8
 	MOVQ         (DI), DX
 	MOVQ         8(DI), CX
 	MOVQ         16(DI), SI
-	VPBROADCASTD words<>+888(SB), Z31
-	VPBROADCASTD words<>+892(SB), Z30
+	VPBROADCASTD words<>+2240(SB), Z31
+	VPBROADCASTD words<>+2244(SB), Z30
 	VPBROADCASTD 24(DI), Z29
-	VPBROADCASTD words<>+1956(SB), Z28
-	VPADDD       words<>+824(SB), Z29, Z29
+	VPBROADCASTD words<>+2248(SB), Z28
+	VPADDD       words<>+960(SB), Z29, Z29
 	MOVL         $0x00005555, AX
 	KMOVW        AX, K3
-	VPBROADCASTD words<>+1604(SB), Z6
-	VPBROADCASTD words<>+1608(SB), Z13
+	VPBROADCASTD words<>+1824(SB), Z6
+	VPBROADCASTD words<>+1828(SB), Z13
 	SUBQ         $0x00000004, CX
 	JLT          few
 	PCALIGN      $0x20
@@ -51879,7 +53538,7 @@ membera:
 	VPTERNLOGD.BCST $0x96, 68(SI), Z10, Z9
 	VPTERNLOGD.BCST $0x96, 60(SI), Z18, Z16
 	VPTERNLOGD.BCST $0x96, 52(SI), Z24, Z23
-	VPORD.BCST      words<>+2044(SB), Z0, Z0
+	VPORD.BCST      words<>+2336(SB), Z0, Z0
 	VPMULUDQ        Z7, Z31, Z10
 	VPMULUDQ        Z14, Z31, Z18
 	VPMULUDQ        Z21, Z31, Z24
@@ -51891,7 +53550,7 @@ membera:
 	VPSHUFD         $0xb1, Z12, Z7
 	VPSRLQ          $0x20, Z15, Z14
 	VPSRLQ          $0x20, Z26, Z21
-	VPADDD.BCST     words<>+2048(SB), Z0, Z0
+	VPADDD.BCST     words<>+2340(SB), Z0, Z0
 	VPTERNLOGD.BCST $0x96, 72(SI), Z8, K3, Z7
 	VPSRLQ          $0x20, Z18, Z16
 	VPSRLQ          $0x20, Z24, Z23
@@ -51899,24 +53558,24 @@ membera:
 	VPSHUFD         $0xb1, Z10, Z9
 	VPTERNLOGD.BCST $0x96, 64(SI), Z19, Z14
 	VPTERNLOGD.BCST $0x96, 56(SI), Z22, Z21
-	VPORD.BCST      words<>+2044(SB), Z2, Z2
+	VPORD.BCST      words<>+2336(SB), Z2, Z2
 	VPTERNLOGD.BCST $0x96, 76(SI), Z11, K3, Z9
 	VPTERNLOGD.BCST $0x96, 68(SI), Z17, Z16
 	VPTERNLOGD.BCST $0x96, 60(SI), Z25, Z23
 	VPMADDUBSW      Z2, Z6, Z2
-	VPORD.BCST      words<>+2044(SB), Z7, Z7
+	VPORD.BCST      words<>+2336(SB), Z7, Z7
 	VPMULUDQ        Z14, Z31, Z17
 	VPMULUDQ        Z21, Z31, Z25
 	VPMADDWD        Z13, Z2, Z2
 	VPMADDUBSW      Z7, Z6, Z7
 	VPMULUDQ        Z16, Z30, Z19
 	VPMULUDQ        Z23, Z30, Z22
-	VPADDD.BCST     words<>+2048(SB), Z2, Z2
+	VPADDD.BCST     words<>+2340(SB), Z2, Z2
 	VPMADDWD        Z13, Z7, Z7
 	VPSHUFD         $0xb1, Z19, Z14
 	VPSRLQ          $0x20, Z22, Z21
 	VPSRAD          $0x02, Z2, Z1
-	VPADDD.BCST     words<>+2048(SB), Z7, Z7
+	VPADDD.BCST     words<>+2340(SB), Z7, Z7
 	VPTERNLOGD.BCST $0x96, 72(SI), Z15, K3, Z14
 	VPSRLQ          $0x20, Z25, Z23
 	VPMULLD.BCST    (R9), Z0, Z0
@@ -51924,53 +53583,53 @@ membera:
 	VPSHUFD         $0xb1, Z17, Z16
 	VPTERNLOGD.BCST $0x96, 64(SI), Z26, Z21
 	VPADDD          (DX), Z0, Z0
-	VPORD.BCST      words<>+2044(SB), Z9, Z9
+	VPORD.BCST      words<>+2336(SB), Z9, Z9
 	VPTERNLOGD.BCST $0x96, 76(SI), Z18, K3, Z16
 	VPTERNLOGD.BCST $0x96, 68(SI), Z24, Z23
 	VMOVUPS         Z0, (DX)
 	VPMADDUBSW      Z9, Z6, Z9
-	VPORD.BCST      words<>+2044(SB), Z14, Z14
+	VPORD.BCST      words<>+2336(SB), Z14, Z14
 	VPMULUDQ        Z21, Z31, Z24
 	VPMULLD.BCST    (R9), Z1, Z1
 	VPMADDWD        Z13, Z9, Z9
 	VPMADDUBSW      Z14, Z6, Z14
 	VPMULUDQ        Z23, Z30, Z26
 	VPADDD          64(DX), Z1, Z1
-	VPADDD.BCST     words<>+2048(SB), Z9, Z9
+	VPADDD.BCST     words<>+2340(SB), Z9, Z9
 	VPMADDWD        Z13, Z14, Z14
 	VPSHUFD         $0xb1, Z26, Z21
 	VMOVUPS         Z1, 64(DX)
 	VPSRAD          $0x02, Z9, Z8
-	VPADDD.BCST     words<>+2048(SB), Z14, Z14
+	VPADDD.BCST     words<>+2340(SB), Z14, Z14
 	VPTERNLOGD.BCST $0x96, 72(SI), Z22, K3, Z21
 	VPMULLD.BCST    (R9), Z7, Z7
 	VPSRAD          $0x02, Z14, Z14
 	VPSHUFD         $0xb1, Z24, Z23
 	VPADDD          128(DX), Z7, Z7
-	VPORD.BCST      words<>+2044(SB), Z16, Z16
+	VPORD.BCST      words<>+2336(SB), Z16, Z16
 	VPTERNLOGD.BCST $0x96, 76(SI), Z25, K3, Z23
 	VMOVUPS         Z7, 128(DX)
 	VPMADDUBSW      Z16, Z6, Z16
-	VPORD.BCST      words<>+2044(SB), Z21, Z21
+	VPORD.BCST      words<>+2336(SB), Z21, Z21
 	VPMULLD.BCST    (R9), Z8, Z8
 	VPMADDWD        Z13, Z16, Z16
 	VPMADDUBSW      Z21, Z6, Z21
 	VPADDD          192(DX), Z8, Z8
-	VPADDD.BCST     words<>+2048(SB), Z16, Z16
+	VPADDD.BCST     words<>+2340(SB), Z16, Z16
 	VPMADDWD        Z13, Z21, Z21
 	VMOVUPS         Z8, 192(DX)
 	VPSRAD          $0x02, Z16, Z15
-	VPADDD.BCST     words<>+2048(SB), Z21, Z21
+	VPADDD.BCST     words<>+2340(SB), Z21, Z21
 	VPMULLD.BCST    (R9), Z14, Z14
 	VPSRAD          $0x02, Z21, Z21
 	VPADDD          256(DX), Z14, Z14
-	VPORD.BCST      words<>+2044(SB), Z23, Z23
+	VPORD.BCST      words<>+2336(SB), Z23, Z23
 	VMOVUPS         Z14, 256(DX)
 	VPMADDUBSW      Z23, Z6, Z23
 	VPMULLD.BCST    (R9), Z15, Z15
 	VPMADDWD        Z13, Z23, Z23
 	VPADDD          320(DX), Z15, Z15
-	VPADDD.BCST     words<>+2048(SB), Z23, Z23
+	VPADDD.BCST     words<>+2340(SB), Z23, Z23
 	VMOVUPS         Z15, 320(DX)
 	VPSRAD          $0x02, Z23, Z22
 	VPMULLD.BCST    (R9), Z21, Z21
@@ -52093,15 +53752,15 @@ memberb:
 	VPTERNLOGD.BCST $0x96, 72(SI), Z1, K3, Z0
 	VPSHUFD         $0xb1, Z3, Z2
 	VPTERNLOGD.BCST $0x96, 76(SI), Z4, K3, Z2
-	VPORD.BCST      words<>+2044(SB), Z0, Z0
+	VPORD.BCST      words<>+2336(SB), Z0, Z0
 	VPMADDUBSW      Z0, Z6, Z0
 	VPMADDWD        Z13, Z0, Z0
-	VPADDD.BCST     words<>+2048(SB), Z0, Z0
+	VPADDD.BCST     words<>+2340(SB), Z0, Z0
 	VPSRAD          $0x02, Z0, Z0
-	VPORD.BCST      words<>+2044(SB), Z2, Z2
+	VPORD.BCST      words<>+2336(SB), Z2, Z2
 	VPMADDUBSW      Z2, Z6, Z2
 	VPMADDWD        Z13, Z2, Z2
-	VPADDD.BCST     words<>+2048(SB), Z2, Z2
+	VPADDD.BCST     words<>+2340(SB), Z2, Z2
 	VPSRAD          $0x02, Z2, Z1
 	VPMULLD.BCST    (R9), Z0, Z0
 	VPADDD          (DX), Z0, Z0
@@ -52136,15 +53795,15 @@ TEXT ·noiseFloatsAVX512(SB), NOSPLIT, $0-8
 	MOVQ         (DI), DX
 	MOVQ         8(DI), CX
 	MOVQ         16(DI), SI
-	VPBROADCASTD words<>+888(SB), Z31
-	VPBROADCASTD words<>+892(SB), Z30
+	VPBROADCASTD words<>+2240(SB), Z31
+	VPBROADCASTD words<>+2244(SB), Z30
 	VPBROADCASTD 24(DI), Z29
-	VPBROADCASTD words<>+1956(SB), Z28
-	VPADDD       words<>+824(SB), Z29, Z29
+	VPBROADCASTD words<>+2248(SB), Z28
+	VPADDD       words<>+960(SB), Z29, Z29
 	MOVL         $0x00005555, AX
 	KMOVW        AX, K3
-	VPBROADCASTD words<>+1604(SB), Z6
-	VPBROADCASTD words<>+1608(SB), Z13
+	VPBROADCASTD words<>+1824(SB), Z6
+	VPBROADCASTD words<>+1828(SB), Z13
 	MOVQ         64(DI), R8
 	MOVQ         72(DI), R9
 	MOVQ         80(DI), R10
@@ -52341,7 +54000,7 @@ many:
 	VPTERNLOGD.BCST $0x96, 68(SI), Z10, Z9
 	VPTERNLOGD.BCST $0x96, 60(SI), Z18, Z16
 	VPTERNLOGD.BCST $0x96, 52(SI), Z24, Z23
-	VPORD.BCST      words<>+2044(SB), Z0, Z0
+	VPORD.BCST      words<>+2336(SB), Z0, Z0
 	VPMULUDQ        Z7, Z31, Z10
 	VPMULUDQ        Z14, Z31, Z18
 	VPMULUDQ        Z21, Z31, Z24
@@ -52353,7 +54012,7 @@ many:
 	VPSHUFD         $0xb1, Z12, Z7
 	VPSRLQ          $0x20, Z15, Z14
 	VPSRLQ          $0x20, Z26, Z21
-	VPADDD.BCST     words<>+2048(SB), Z0, Z0
+	VPADDD.BCST     words<>+2340(SB), Z0, Z0
 	VPTERNLOGD.BCST $0x96, 72(SI), Z8, K3, Z7
 	VPSRLQ          $0x20, Z18, Z16
 	VPSRLQ          $0x20, Z24, Z23
@@ -52361,24 +54020,24 @@ many:
 	VPSHUFD         $0xb1, Z10, Z9
 	VPTERNLOGD.BCST $0x96, 64(SI), Z19, Z14
 	VPTERNLOGD.BCST $0x96, 56(SI), Z22, Z21
-	VPORD.BCST      words<>+2044(SB), Z2, Z2
+	VPORD.BCST      words<>+2336(SB), Z2, Z2
 	VPTERNLOGD.BCST $0x96, 76(SI), Z11, K3, Z9
 	VPTERNLOGD.BCST $0x96, 68(SI), Z17, Z16
 	VPTERNLOGD.BCST $0x96, 60(SI), Z25, Z23
 	VPMADDUBSW      Z2, Z6, Z2
-	VPORD.BCST      words<>+2044(SB), Z7, Z7
+	VPORD.BCST      words<>+2336(SB), Z7, Z7
 	VPMULUDQ        Z14, Z31, Z17
 	VPMULUDQ        Z21, Z31, Z25
 	VPMADDWD        Z13, Z2, Z2
 	VPMADDUBSW      Z7, Z6, Z7
 	VPMULUDQ        Z16, Z30, Z19
 	VPMULUDQ        Z23, Z30, Z22
-	VPADDD.BCST     words<>+2048(SB), Z2, Z2
+	VPADDD.BCST     words<>+2340(SB), Z2, Z2
 	VPMADDWD        Z13, Z7, Z7
 	VPSHUFD         $0xb1, Z19, Z14
 	VPSRLQ          $0x20, Z22, Z21
 	VPSRAD          $0x02, Z2, Z1
-	VPADDD.BCST     words<>+2048(SB), Z7, Z7
+	VPADDD.BCST     words<>+2340(SB), Z7, Z7
 	VPTERNLOGD.BCST $0x96, 72(SI), Z15, K3, Z14
 	VPSRLQ          $0x20, Z25, Z23
 	VCVTDQ2PS       Z0, Z0
@@ -52388,20 +54047,20 @@ many:
 	VPTERNLOGD.BCST $0x96, 64(SI), Z26, Z21
 	VCVTDQ2PS       Z1, Z1
 	VMULPS.BCST     28(DI), Z1, Z1
-	VPORD.BCST      words<>+2044(SB), Z9, Z9
+	VPORD.BCST      words<>+2336(SB), Z9, Z9
 	VPTERNLOGD.BCST $0x96, 76(SI), Z18, K3, Z16
 	VPTERNLOGD.BCST $0x96, 68(SI), Z24, Z23
 	VPMADDUBSW      Z9, Z6, Z9
-	VPORD.BCST      words<>+2044(SB), Z14, Z14
+	VPORD.BCST      words<>+2336(SB), Z14, Z14
 	VPMULUDQ        Z21, Z31, Z24
 	VPMADDWD        Z13, Z9, Z9
 	VPMADDUBSW      Z14, Z6, Z14
 	VPMULUDQ        Z23, Z30, Z26
-	VPADDD.BCST     words<>+2048(SB), Z9, Z9
+	VPADDD.BCST     words<>+2340(SB), Z9, Z9
 	VPMADDWD        Z13, Z14, Z14
 	VPSHUFD         $0xb1, Z26, Z21
 	VPSRAD          $0x02, Z9, Z8
-	VPADDD.BCST     words<>+2048(SB), Z14, Z14
+	VPADDD.BCST     words<>+2340(SB), Z14, Z14
 	VPTERNLOGD.BCST $0x96, 72(SI), Z22, K3, Z21
 	VCVTDQ2PS       Z7, Z7
 	VMULPS.BCST     28(DI), Z7, Z7
@@ -52409,25 +54068,25 @@ many:
 	VPSHUFD         $0xb1, Z24, Z23
 	VCVTDQ2PS       Z8, Z8
 	VMULPS.BCST     28(DI), Z8, Z8
-	VPORD.BCST      words<>+2044(SB), Z16, Z16
+	VPORD.BCST      words<>+2336(SB), Z16, Z16
 	VPTERNLOGD.BCST $0x96, 76(SI), Z25, K3, Z23
 	VPMADDUBSW      Z16, Z6, Z16
-	VPORD.BCST      words<>+2044(SB), Z21, Z21
+	VPORD.BCST      words<>+2336(SB), Z21, Z21
 	VPMADDWD        Z13, Z16, Z16
 	VPMADDUBSW      Z21, Z6, Z21
-	VPADDD.BCST     words<>+2048(SB), Z16, Z16
+	VPADDD.BCST     words<>+2340(SB), Z16, Z16
 	VPMADDWD        Z13, Z21, Z21
 	VPSRAD          $0x02, Z16, Z15
-	VPADDD.BCST     words<>+2048(SB), Z21, Z21
+	VPADDD.BCST     words<>+2340(SB), Z21, Z21
 	VCVTDQ2PS       Z14, Z14
 	VMULPS.BCST     28(DI), Z14, Z14
 	VPSRAD          $0x02, Z21, Z21
 	VCVTDQ2PS       Z15, Z15
 	VMULPS.BCST     28(DI), Z15, Z15
-	VPORD.BCST      words<>+2044(SB), Z23, Z23
+	VPORD.BCST      words<>+2336(SB), Z23, Z23
 	VPMADDUBSW      Z23, Z6, Z23
 	VPMADDWD        Z13, Z23, Z23
-	VPADDD.BCST     words<>+2048(SB), Z23, Z23
+	VPADDD.BCST     words<>+2340(SB), Z23, Z23
 	VPSRAD          $0x02, Z23, Z22
 	VCVTDQ2PS       Z21, Z21
 	VMULPS.BCST     28(DI), Z21, Z21
@@ -52529,15 +54188,15 @@ one:
 	VPTERNLOGD.BCST $0x96, 72(SI), Z1, K3, Z0
 	VPSHUFD         $0xb1, Z3, Z2
 	VPTERNLOGD.BCST $0x96, 76(SI), Z4, K3, Z2
-	VPORD.BCST      words<>+2044(SB), Z0, Z0
+	VPORD.BCST      words<>+2336(SB), Z0, Z0
 	VPMADDUBSW      Z0, Z6, Z0
 	VPMADDWD        Z13, Z0, Z0
-	VPADDD.BCST     words<>+2048(SB), Z0, Z0
+	VPADDD.BCST     words<>+2340(SB), Z0, Z0
 	VPSRAD          $0x02, Z0, Z0
-	VPORD.BCST      words<>+2044(SB), Z2, Z2
+	VPORD.BCST      words<>+2336(SB), Z2, Z2
 	VPMADDUBSW      Z2, Z6, Z2
 	VPMADDWD        Z13, Z2, Z2
-	VPADDD.BCST     words<>+2048(SB), Z2, Z2
+	VPADDD.BCST     words<>+2340(SB), Z2, Z2
 	VPSRAD          $0x02, Z2, Z1
 	VCVTDQ2PS       Z0, Z0
 	VMULPS.BCST     28(DI), Z0, Z0
@@ -52565,15 +54224,15 @@ TEXT ·noiseBytesAVX512(SB), NOSPLIT, $0-8
 	MOVQ         (DI), DX
 	MOVQ         8(DI), CX
 	MOVQ         16(DI), SI
-	VPBROADCASTD words<>+888(SB), Z31
-	VPBROADCASTD words<>+892(SB), Z30
+	VPBROADCASTD words<>+2240(SB), Z31
+	VPBROADCASTD words<>+2244(SB), Z30
 	VPBROADCASTD 24(DI), Z29
-	VPBROADCASTD words<>+1956(SB), Z28
-	VPADDD       words<>+824(SB), Z29, Z29
+	VPBROADCASTD words<>+2248(SB), Z28
+	VPADDD       words<>+960(SB), Z29, Z29
 	MOVL         $0x00005555, AX
 	KMOVW        AX, K3
-	VPBROADCASTD words<>+1604(SB), Z6
-	VPBROADCASTD words<>+1608(SB), Z13
+	VPBROADCASTD words<>+1824(SB), Z6
+	VPBROADCASTD words<>+1828(SB), Z13
 	SUBQ         $0x00000004, CX
 	JLT          few
 	PCALIGN      $0x20
@@ -52767,7 +54426,7 @@ many:
 	VPTERNLOGD.BCST $0x96, 68(SI), Z10, Z9
 	VPTERNLOGD.BCST $0x96, 60(SI), Z18, Z16
 	VPTERNLOGD.BCST $0x96, 52(SI), Z24, Z23
-	VPORD.BCST      words<>+2044(SB), Z0, Z0
+	VPORD.BCST      words<>+2336(SB), Z0, Z0
 	VPMULUDQ        Z7, Z31, Z10
 	VPMULUDQ        Z14, Z31, Z18
 	VPMULUDQ        Z21, Z31, Z24
@@ -52779,7 +54438,7 @@ many:
 	VPSHUFD         $0xb1, Z12, Z7
 	VPSRLQ          $0x20, Z15, Z14
 	VPSRLQ          $0x20, Z26, Z21
-	VPADDD.BCST     words<>+2048(SB), Z0, Z0
+	VPADDD.BCST     words<>+2340(SB), Z0, Z0
 	VPTERNLOGD.BCST $0x96, 72(SI), Z8, K3, Z7
 	VPSRLQ          $0x20, Z18, Z16
 	VPSRLQ          $0x20, Z24, Z23
@@ -52787,24 +54446,24 @@ many:
 	VPSHUFD         $0xb1, Z10, Z9
 	VPTERNLOGD.BCST $0x96, 64(SI), Z19, Z14
 	VPTERNLOGD.BCST $0x96, 56(SI), Z22, Z21
-	VPORD.BCST      words<>+2044(SB), Z2, Z2
+	VPORD.BCST      words<>+2336(SB), Z2, Z2
 	VPTERNLOGD.BCST $0x96, 76(SI), Z11, K3, Z9
 	VPTERNLOGD.BCST $0x96, 68(SI), Z17, Z16
 	VPTERNLOGD.BCST $0x96, 60(SI), Z25, Z23
 	VPMADDUBSW      Z2, Z6, Z2
-	VPORD.BCST      words<>+2044(SB), Z7, Z7
+	VPORD.BCST      words<>+2336(SB), Z7, Z7
 	VPMULUDQ        Z14, Z31, Z17
 	VPMULUDQ        Z21, Z31, Z25
 	VPMADDWD        Z13, Z2, Z2
 	VPMADDUBSW      Z7, Z6, Z7
 	VPMULUDQ        Z16, Z30, Z19
 	VPMULUDQ        Z23, Z30, Z22
-	VPADDD.BCST     words<>+2048(SB), Z2, Z2
+	VPADDD.BCST     words<>+2340(SB), Z2, Z2
 	VPMADDWD        Z13, Z7, Z7
 	VPSHUFD         $0xb1, Z19, Z14
 	VPSRLQ          $0x20, Z22, Z21
 	VPSRAD          $0x02, Z2, Z1
-	VPADDD.BCST     words<>+2048(SB), Z7, Z7
+	VPADDD.BCST     words<>+2340(SB), Z7, Z7
 	VPTERNLOGD.BCST $0x96, 72(SI), Z15, K3, Z14
 	VPSRLQ          $0x20, Z25, Z23
 	VPMOVSDB        Z0, (DX)
@@ -52812,42 +54471,42 @@ many:
 	VPSHUFD         $0xb1, Z17, Z16
 	VPTERNLOGD.BCST $0x96, 64(SI), Z26, Z21
 	VPMOVSDB        Z1, 16(DX)
-	VPORD.BCST      words<>+2044(SB), Z9, Z9
+	VPORD.BCST      words<>+2336(SB), Z9, Z9
 	VPTERNLOGD.BCST $0x96, 76(SI), Z18, K3, Z16
 	VPTERNLOGD.BCST $0x96, 68(SI), Z24, Z23
 	VPMADDUBSW      Z9, Z6, Z9
-	VPORD.BCST      words<>+2044(SB), Z14, Z14
+	VPORD.BCST      words<>+2336(SB), Z14, Z14
 	VPMULUDQ        Z21, Z31, Z24
 	VPMADDWD        Z13, Z9, Z9
 	VPMADDUBSW      Z14, Z6, Z14
 	VPMULUDQ        Z23, Z30, Z26
-	VPADDD.BCST     words<>+2048(SB), Z9, Z9
+	VPADDD.BCST     words<>+2340(SB), Z9, Z9
 	VPMADDWD        Z13, Z14, Z14
 	VPSHUFD         $0xb1, Z26, Z21
 	VPSRAD          $0x02, Z9, Z8
-	VPADDD.BCST     words<>+2048(SB), Z14, Z14
+	VPADDD.BCST     words<>+2340(SB), Z14, Z14
 	VPTERNLOGD.BCST $0x96, 72(SI), Z22, K3, Z21
 	VPMOVSDB        Z7, 32(DX)
 	VPSRAD          $0x02, Z14, Z14
 	VPSHUFD         $0xb1, Z24, Z23
 	VPMOVSDB        Z8, 48(DX)
-	VPORD.BCST      words<>+2044(SB), Z16, Z16
+	VPORD.BCST      words<>+2336(SB), Z16, Z16
 	VPTERNLOGD.BCST $0x96, 76(SI), Z25, K3, Z23
 	VPMADDUBSW      Z16, Z6, Z16
-	VPORD.BCST      words<>+2044(SB), Z21, Z21
+	VPORD.BCST      words<>+2336(SB), Z21, Z21
 	VPMADDWD        Z13, Z16, Z16
 	VPMADDUBSW      Z21, Z6, Z21
-	VPADDD.BCST     words<>+2048(SB), Z16, Z16
+	VPADDD.BCST     words<>+2340(SB), Z16, Z16
 	VPMADDWD        Z13, Z21, Z21
 	VPSRAD          $0x02, Z16, Z15
-	VPADDD.BCST     words<>+2048(SB), Z21, Z21
+	VPADDD.BCST     words<>+2340(SB), Z21, Z21
 	VPMOVSDB        Z14, 64(DX)
 	VPSRAD          $0x02, Z21, Z21
 	VPMOVSDB        Z15, 80(DX)
-	VPORD.BCST      words<>+2044(SB), Z23, Z23
+	VPORD.BCST      words<>+2336(SB), Z23, Z23
 	VPMADDUBSW      Z23, Z6, Z23
 	VPMADDWD        Z13, Z23, Z23
-	VPADDD.BCST     words<>+2048(SB), Z23, Z23
+	VPADDD.BCST     words<>+2340(SB), Z23, Z23
 	VPSRAD          $0x02, Z23, Z22
 	VPMOVSDB        Z21, 96(DX)
 	VPMOVSDB        Z22, 112(DX)
@@ -52916,15 +54575,15 @@ one:
 	VPTERNLOGD.BCST $0x96, 72(SI), Z1, K3, Z0
 	VPSHUFD         $0xb1, Z3, Z2
 	VPTERNLOGD.BCST $0x96, 76(SI), Z4, K3, Z2
-	VPORD.BCST      words<>+2044(SB), Z0, Z0
+	VPORD.BCST      words<>+2336(SB), Z0, Z0
 	VPMADDUBSW      Z0, Z6, Z0
 	VPMADDWD        Z13, Z0, Z0
-	VPADDD.BCST     words<>+2048(SB), Z0, Z0
+	VPADDD.BCST     words<>+2340(SB), Z0, Z0
 	VPSRAD          $0x02, Z0, Z0
-	VPORD.BCST      words<>+2044(SB), Z2, Z2
+	VPORD.BCST      words<>+2336(SB), Z2, Z2
 	VPMADDUBSW      Z2, Z6, Z2
 	VPMADDWD        Z13, Z2, Z2
-	VPADDD.BCST     words<>+2048(SB), Z2, Z2
+	VPADDD.BCST     words<>+2340(SB), Z2, Z2
 	VPSRAD          $0x02, Z2, Z1
 	VPMOVSDB        Z0, (DX)
 	VPMOVSDB        Z1, 16(DX)
@@ -52943,15 +54602,15 @@ TEXT ·noiseRoundedAVX512(SB), NOSPLIT, $0-8
 	MOVQ         (DI), DX
 	MOVQ         8(DI), CX
 	MOVQ         16(DI), SI
-	VPBROADCASTD words<>+888(SB), Z31
-	VPBROADCASTD words<>+892(SB), Z30
+	VPBROADCASTD words<>+2240(SB), Z31
+	VPBROADCASTD words<>+2244(SB), Z30
 	VPBROADCASTD 24(DI), Z29
-	VPBROADCASTD words<>+1956(SB), Z28
-	VPADDD       words<>+824(SB), Z29, Z29
+	VPBROADCASTD words<>+2248(SB), Z28
+	VPADDD       words<>+960(SB), Z29, Z29
 	MOVL         $0x00005555, AX
 	KMOVW        AX, K3
-	VPBROADCASTD words<>+1604(SB), Z6
-	VPBROADCASTD words<>+1608(SB), Z13
+	VPBROADCASTD words<>+1824(SB), Z6
+	VPBROADCASTD words<>+1828(SB), Z13
 	SUBQ         $0x00000004, CX
 	JLT          few
 	PCALIGN      $0x20
@@ -53145,7 +54804,7 @@ many:
 	VPTERNLOGD.BCST $0x96, 68(SI), Z10, Z9
 	VPTERNLOGD.BCST $0x96, 60(SI), Z18, Z16
 	VPTERNLOGD.BCST $0x96, 52(SI), Z24, Z23
-	VPORD.BCST      words<>+2044(SB), Z0, Z0
+	VPORD.BCST      words<>+2336(SB), Z0, Z0
 	VPMULUDQ        Z7, Z31, Z10
 	VPMULUDQ        Z14, Z31, Z18
 	VPMULUDQ        Z21, Z31, Z24
@@ -53157,7 +54816,7 @@ many:
 	VPSHUFD         $0xb1, Z12, Z7
 	VPSRLQ          $0x20, Z15, Z14
 	VPSRLQ          $0x20, Z26, Z21
-	VPADDD.BCST     words<>+2048(SB), Z0, Z0
+	VPADDD.BCST     words<>+2340(SB), Z0, Z0
 	VPTERNLOGD.BCST $0x96, 72(SI), Z8, K3, Z7
 	VPSRLQ          $0x20, Z18, Z16
 	VPSRLQ          $0x20, Z24, Z23
@@ -53165,24 +54824,24 @@ many:
 	VPSHUFD         $0xb1, Z10, Z9
 	VPTERNLOGD.BCST $0x96, 64(SI), Z19, Z14
 	VPTERNLOGD.BCST $0x96, 56(SI), Z22, Z21
-	VPORD.BCST      words<>+2044(SB), Z2, Z2
+	VPORD.BCST      words<>+2336(SB), Z2, Z2
 	VPTERNLOGD.BCST $0x96, 76(SI), Z11, K3, Z9
 	VPTERNLOGD.BCST $0x96, 68(SI), Z17, Z16
 	VPTERNLOGD.BCST $0x96, 60(SI), Z25, Z23
 	VPMADDUBSW      Z2, Z6, Z2
-	VPORD.BCST      words<>+2044(SB), Z7, Z7
+	VPORD.BCST      words<>+2336(SB), Z7, Z7
 	VPMULUDQ        Z14, Z31, Z17
 	VPMULUDQ        Z21, Z31, Z25
 	VPMADDWD        Z13, Z2, Z2
 	VPMADDUBSW      Z7, Z6, Z7
 	VPMULUDQ        Z16, Z30, Z19
 	VPMULUDQ        Z23, Z30, Z22
-	VPADDD.BCST     words<>+2048(SB), Z2, Z2
+	VPADDD.BCST     words<>+2340(SB), Z2, Z2
 	VPMADDWD        Z13, Z7, Z7
 	VPSHUFD         $0xb1, Z19, Z14
 	VPSRLQ          $0x20, Z22, Z21
 	VPSRAD          $0x02, Z2, Z1
-	VPADDD.BCST     words<>+2048(SB), Z7, Z7
+	VPADDD.BCST     words<>+2340(SB), Z7, Z7
 	VPTERNLOGD.BCST $0x96, 72(SI), Z15, K3, Z14
 	VPSRLQ          $0x20, Z25, Z23
 	VCVTDQ2PS       Z0, Z0
@@ -53191,13 +54850,13 @@ many:
 	VPSRAD          $0x02, Z7, Z7
 	VPSHUFD         $0xb1, Z17, Z16
 	VPTERNLOGD.BCST $0x96, 64(SI), Z26, Z21
-	VMAXPS.BCST     words<>+2052(SB), Z0, Z0
-	VPORD.BCST      words<>+2044(SB), Z9, Z9
+	VMAXPS.BCST     words<>+2344(SB), Z0, Z0
+	VPORD.BCST      words<>+2336(SB), Z9, Z9
 	VPTERNLOGD.BCST $0x96, 76(SI), Z18, K3, Z16
 	VPTERNLOGD.BCST $0x96, 68(SI), Z24, Z23
 	VCVTPS2DQ       Z0, Z0
 	VPMADDUBSW      Z9, Z6, Z9
-	VPORD.BCST      words<>+2044(SB), Z14, Z14
+	VPORD.BCST      words<>+2336(SB), Z14, Z14
 	VPMULUDQ        Z21, Z31, Z24
 	VPMOVSDB        Z0, (DX)
 	VPMADDWD        Z13, Z9, Z9
@@ -53206,12 +54865,12 @@ many:
 	VCVTDQ2PS       Z1, Z1
 	VMULPS.BCST     28(DI), Z1, Z1
 	VMULPS.BCST     32(DI), Z1, Z1
-	VPADDD.BCST     words<>+2048(SB), Z9, Z9
+	VPADDD.BCST     words<>+2340(SB), Z9, Z9
 	VPMADDWD        Z13, Z14, Z14
 	VPSHUFD         $0xb1, Z26, Z21
-	VMAXPS.BCST     words<>+2052(SB), Z1, Z1
+	VMAXPS.BCST     words<>+2344(SB), Z1, Z1
 	VPSRAD          $0x02, Z9, Z8
-	VPADDD.BCST     words<>+2048(SB), Z14, Z14
+	VPADDD.BCST     words<>+2340(SB), Z14, Z14
 	VPTERNLOGD.BCST $0x96, 72(SI), Z22, K3, Z21
 	VCVTPS2DQ       Z1, Z1
 	VCVTDQ2PS       Z7, Z7
@@ -53220,31 +54879,31 @@ many:
 	VPSRAD          $0x02, Z14, Z14
 	VPSHUFD         $0xb1, Z24, Z23
 	VPMOVSDB        Z1, 16(DX)
-	VMAXPS.BCST     words<>+2052(SB), Z7, Z7
-	VPORD.BCST      words<>+2044(SB), Z16, Z16
+	VMAXPS.BCST     words<>+2344(SB), Z7, Z7
+	VPORD.BCST      words<>+2336(SB), Z16, Z16
 	VPTERNLOGD.BCST $0x96, 76(SI), Z25, K3, Z23
 	VCVTPS2DQ       Z7, Z7
 	VPMADDUBSW      Z16, Z6, Z16
-	VPORD.BCST      words<>+2044(SB), Z21, Z21
+	VPORD.BCST      words<>+2336(SB), Z21, Z21
 	VPMOVSDB        Z7, 32(DX)
 	VPMADDWD        Z13, Z16, Z16
 	VPMADDUBSW      Z21, Z6, Z21
 	VCVTDQ2PS       Z8, Z8
 	VMULPS.BCST     28(DI), Z8, Z8
 	VMULPS.BCST     32(DI), Z8, Z8
-	VPADDD.BCST     words<>+2048(SB), Z16, Z16
+	VPADDD.BCST     words<>+2340(SB), Z16, Z16
 	VPMADDWD        Z13, Z21, Z21
-	VMAXPS.BCST     words<>+2052(SB), Z8, Z8
+	VMAXPS.BCST     words<>+2344(SB), Z8, Z8
 	VPSRAD          $0x02, Z16, Z15
-	VPADDD.BCST     words<>+2048(SB), Z21, Z21
+	VPADDD.BCST     words<>+2340(SB), Z21, Z21
 	VCVTPS2DQ       Z8, Z8
 	VCVTDQ2PS       Z14, Z14
 	VMULPS.BCST     28(DI), Z14, Z14
 	VMULPS.BCST     32(DI), Z14, Z14
 	VPSRAD          $0x02, Z21, Z21
 	VPMOVSDB        Z8, 48(DX)
-	VMAXPS.BCST     words<>+2052(SB), Z14, Z14
-	VPORD.BCST      words<>+2044(SB), Z23, Z23
+	VMAXPS.BCST     words<>+2344(SB), Z14, Z14
+	VPORD.BCST      words<>+2336(SB), Z23, Z23
 	VCVTPS2DQ       Z14, Z14
 	VPMADDUBSW      Z23, Z6, Z23
 	VPMOVSDB        Z14, 64(DX)
@@ -53252,21 +54911,21 @@ many:
 	VCVTDQ2PS       Z15, Z15
 	VMULPS.BCST     28(DI), Z15, Z15
 	VMULPS.BCST     32(DI), Z15, Z15
-	VPADDD.BCST     words<>+2048(SB), Z23, Z23
-	VMAXPS.BCST     words<>+2052(SB), Z15, Z15
+	VPADDD.BCST     words<>+2340(SB), Z23, Z23
+	VMAXPS.BCST     words<>+2344(SB), Z15, Z15
 	VPSRAD          $0x02, Z23, Z22
 	VCVTPS2DQ       Z15, Z15
 	VCVTDQ2PS       Z21, Z21
 	VMULPS.BCST     28(DI), Z21, Z21
 	VMULPS.BCST     32(DI), Z21, Z21
 	VPMOVSDB        Z15, 80(DX)
-	VMAXPS.BCST     words<>+2052(SB), Z21, Z21
+	VMAXPS.BCST     words<>+2344(SB), Z21, Z21
 	VCVTPS2DQ       Z21, Z21
 	VPMOVSDB        Z21, 96(DX)
 	VCVTDQ2PS       Z22, Z22
 	VMULPS.BCST     28(DI), Z22, Z22
 	VMULPS.BCST     32(DI), Z22, Z22
-	VMAXPS.BCST     words<>+2052(SB), Z22, Z22
+	VMAXPS.BCST     words<>+2344(SB), Z22, Z22
 	VCVTPS2DQ       Z22, Z22
 	VPMOVSDB        Z22, 112(DX)
 	ADDQ            $0x00000080, DX
@@ -53334,26 +54993,26 @@ one:
 	VPTERNLOGD.BCST $0x96, 72(SI), Z1, K3, Z0
 	VPSHUFD         $0xb1, Z3, Z2
 	VPTERNLOGD.BCST $0x96, 76(SI), Z4, K3, Z2
-	VPORD.BCST      words<>+2044(SB), Z0, Z0
+	VPORD.BCST      words<>+2336(SB), Z0, Z0
 	VPMADDUBSW      Z0, Z6, Z0
 	VPMADDWD        Z13, Z0, Z0
-	VPADDD.BCST     words<>+2048(SB), Z0, Z0
+	VPADDD.BCST     words<>+2340(SB), Z0, Z0
 	VPSRAD          $0x02, Z0, Z0
-	VPORD.BCST      words<>+2044(SB), Z2, Z2
+	VPORD.BCST      words<>+2336(SB), Z2, Z2
 	VPMADDUBSW      Z2, Z6, Z2
 	VPMADDWD        Z13, Z2, Z2
-	VPADDD.BCST     words<>+2048(SB), Z2, Z2
+	VPADDD.BCST     words<>+2340(SB), Z2, Z2
 	VPSRAD          $0x02, Z2, Z1
 	VCVTDQ2PS       Z0, Z0
 	VMULPS.BCST     28(DI), Z0, Z0
 	VMULPS.BCST     32(DI), Z0, Z0
-	VMAXPS.BCST     words<>+2052(SB), Z0, Z0
+	VMAXPS.BCST     words<>+2344(SB), Z0, Z0
 	VCVTPS2DQ       Z0, Z0
 	VPMOVSDB        Z0, (DX)
 	VCVTDQ2PS       Z1, Z1
 	VMULPS.BCST     28(DI), Z1, Z1
 	VMULPS.BCST     32(DI), Z1, Z1
-	VMAXPS.BCST     words<>+2052(SB), Z1, Z1
+	VMAXPS.BCST     words<>+2344(SB), Z1, Z1
 	VCVTPS2DQ       Z1, Z1
 	VPMOVSDB        Z1, 16(DX)
 	ADDQ            $0x00000020, DX
@@ -53371,15 +55030,15 @@ TEXT ·dropAVX512(SB), NOSPLIT, $0-8
 	MOVQ         (DI), DX
 	MOVQ         8(DI), CX
 	MOVQ         16(DI), SI
-	VPBROADCASTD words<>+888(SB), Z31
-	VPBROADCASTD words<>+892(SB), Z30
+	VPBROADCASTD words<>+2240(SB), Z31
+	VPBROADCASTD words<>+2244(SB), Z30
 	VPBROADCASTD 24(DI), Z29
-	VPBROADCASTD words<>+1956(SB), Z28
-	VPADDD       words<>+2056(SB), Z29, Z29
+	VPBROADCASTD words<>+2248(SB), Z28
+	VPADDD       words<>+2368(SB), Z29, Z29
 	MOVL         $0x00005555, AX
 	KMOVW        AX, K3
-	VPBROADCASTD 32(DI), Z27
-	VPSLLD       $0x08, Z27, Z27
+	VPBROADCASTD 32(DI), Z6
+	VPSLLD       $0x08, Z6, Z6
 	SUBQ         $0x00000004, CX
 	JLT          few
 	PCALIGN      $0x20
@@ -53581,7 +55240,7 @@ many:
 	VPMULUDQ        Z9, Z30, Z12
 	VPMULUDQ        Z16, Z30, Z15
 	VPMULUDQ        Z23, Z30, Z26
-	VPCMPUD         $0x05, Z27, Z4, K1
+	VPCMPUD         $0x05, Z6, Z4, K1
 	VBROADCASTSS.Z  28(DI), K1, Z4
 	VPSHUFD         $0xb1, Z12, Z7
 	VPSRLQ          $0x20, Z15, Z14
@@ -53590,7 +55249,7 @@ many:
 	VPTERNLOGD.BCST $0x96, 72(SI), Z8, K3, Z7
 	VPSRLQ          $0x20, Z18, Z16
 	VPSRLQ          $0x20, Z24, Z23
-	VPCMPUD         $0x05, Z27, Z5, K1
+	VPCMPUD         $0x05, Z6, Z5, K1
 	VBROADCASTSS.Z  28(DI), K1, Z5
 	VPSHUFD         $0xb1, Z10, Z9
 	VPTERNLOGD.BCST $0x96, 64(SI), Z19, Z14
@@ -53605,14 +55264,14 @@ many:
 	VUNPCKHPD       Z9, Z7, Z12
 	VPMULUDQ        Z16, Z30, Z19
 	VPMULUDQ        Z23, Z30, Z22
-	VPCMPUD         $0x05, Z27, Z11, K1
+	VPCMPUD         $0x05, Z6, Z11, K1
 	VBROADCASTSS.Z  28(DI), K1, Z11
 	VPSHUFD         $0xb1, Z19, Z14
 	VPSRLQ          $0x20, Z22, Z21
 	VMOVUPS         Z11, 128(DX)
 	VPTERNLOGD.BCST $0x96, 72(SI), Z15, K3, Z14
 	VPSRLQ          $0x20, Z25, Z23
-	VPCMPUD         $0x05, Z27, Z12, K1
+	VPCMPUD         $0x05, Z6, Z12, K1
 	VBROADCASTSS.Z  28(DI), K1, Z12
 	VPSHUFD         $0xb1, Z17, Z16
 	VPTERNLOGD.BCST $0x96, 64(SI), Z26, Z21
@@ -53623,22 +55282,22 @@ many:
 	VPMULUDQ        Z21, Z31, Z24
 	VUNPCKHPD       Z16, Z14, Z19
 	VPMULUDQ        Z23, Z30, Z26
-	VPCMPUD         $0x05, Z27, Z18, K1
+	VPCMPUD         $0x05, Z6, Z18, K1
 	VBROADCASTSS.Z  28(DI), K1, Z18
 	VPSHUFD         $0xb1, Z26, Z21
 	VMOVUPS         Z18, 256(DX)
 	VPTERNLOGD.BCST $0x96, 72(SI), Z22, K3, Z21
-	VPCMPUD         $0x05, Z27, Z19, K1
+	VPCMPUD         $0x05, Z6, Z19, K1
 	VBROADCASTSS.Z  28(DI), K1, Z19
 	VPSHUFD         $0xb1, Z24, Z23
 	VMOVUPS         Z19, 320(DX)
 	VPTERNLOGD.BCST $0x96, 76(SI), Z25, K3, Z23
 	VUNPCKLPD       Z23, Z21, Z25
 	VUNPCKHPD       Z23, Z21, Z26
-	VPCMPUD         $0x05, Z27, Z25, K1
+	VPCMPUD         $0x05, Z6, Z25, K1
 	VBROADCASTSS.Z  28(DI), K1, Z25
 	VMOVUPS         Z25, 384(DX)
-	VPCMPUD         $0x05, Z27, Z26, K1
+	VPCMPUD         $0x05, Z6, Z26, K1
 	VBROADCASTSS.Z  28(DI), K1, Z26
 	VMOVUPS         Z26, 448(DX)
 	ADDQ            $0x00000200, DX
@@ -53708,10 +55367,10 @@ one:
 	VPTERNLOGD.BCST $0x96, 76(SI), Z4, K3, Z2
 	VUNPCKLPD       Z2, Z0, Z4
 	VUNPCKHPD       Z2, Z0, Z5
-	VPCMPUD         $0x05, Z27, Z4, K1
+	VPCMPUD         $0x05, Z6, Z4, K1
 	VBROADCASTSS.Z  28(DI), K1, Z4
 	VMOVUPS         Z4, (DX)
-	VPCMPUD         $0x05, Z27, Z5, K1
+	VPCMPUD         $0x05, Z6, Z5, K1
 	VBROADCASTSS.Z  28(DI), K1, Z5
 	VMOVUPS         Z5, 64(DX)
 	ADDQ            $0x00000080, DX
@@ -53729,11 +55388,11 @@ TEXT ·wordsAVX512(SB), NOSPLIT, $0-8
 	MOVQ         (DI), DX
 	MOVQ         8(DI), CX
 	MOVQ         16(DI), SI
-	VPBROADCASTD words<>+888(SB), Z31
-	VPBROADCASTD words<>+892(SB), Z30
+	VPBROADCASTD words<>+2240(SB), Z31
+	VPBROADCASTD words<>+2244(SB), Z30
 	VPBROADCASTD 24(DI), Z29
-	VPBROADCASTD words<>+1956(SB), Z28
-	VPADDD       words<>+2056(SB), Z29, Z29
+	VPBROADCASTD words<>+2248(SB), Z28
+	VPADDD       words<>+2368(SB), Z29, Z29
 	MOVL         $0x00005555, AX
 	KMOVW        AX, K3
 	SUBQ         $0x00000004, CX
@@ -62957,6 +64616,78 @@ loop:
 	VFMADD231PS Z24, Z25, Z21
 	VFMADD231PS Z24, Z25, Z22
 	VFMADD231PS Z24, Z25, Z23
+	VFMADD231PS Z24, Z25, Z0
+	VFMADD231PS Z24, Z25, Z1
+	VFMADD231PS Z24, Z25, Z2
+	VFMADD231PS Z24, Z25, Z3
+	VFMADD231PS Z24, Z25, Z4
+	VFMADD231PS Z24, Z25, Z5
+	VFMADD231PS Z24, Z25, Z6
+	VFMADD231PS Z24, Z25, Z7
+	VFMADD231PS Z24, Z25, Z8
+	VFMADD231PS Z24, Z25, Z9
+	VFMADD231PS Z24, Z25, Z10
+	VFMADD231PS Z24, Z25, Z11
+	VFMADD231PS Z24, Z25, Z12
+	VFMADD231PS Z24, Z25, Z13
+	VFMADD231PS Z24, Z25, Z14
+	VFMADD231PS Z24, Z25, Z15
+	VFMADD231PS Z24, Z25, Z16
+	VFMADD231PS Z24, Z25, Z17
+	VFMADD231PS Z24, Z25, Z18
+	VFMADD231PS Z24, Z25, Z19
+	VFMADD231PS Z24, Z25, Z20
+	VFMADD231PS Z24, Z25, Z21
+	VFMADD231PS Z24, Z25, Z22
+	VFMADD231PS Z24, Z25, Z23
+	VFMADD231PS Z24, Z25, Z0
+	VFMADD231PS Z24, Z25, Z1
+	VFMADD231PS Z24, Z25, Z2
+	VFMADD231PS Z24, Z25, Z3
+	VFMADD231PS Z24, Z25, Z4
+	VFMADD231PS Z24, Z25, Z5
+	VFMADD231PS Z24, Z25, Z6
+	VFMADD231PS Z24, Z25, Z7
+	VFMADD231PS Z24, Z25, Z8
+	VFMADD231PS Z24, Z25, Z9
+	VFMADD231PS Z24, Z25, Z10
+	VFMADD231PS Z24, Z25, Z11
+	VFMADD231PS Z24, Z25, Z12
+	VFMADD231PS Z24, Z25, Z13
+	VFMADD231PS Z24, Z25, Z14
+	VFMADD231PS Z24, Z25, Z15
+	VFMADD231PS Z24, Z25, Z16
+	VFMADD231PS Z24, Z25, Z17
+	VFMADD231PS Z24, Z25, Z18
+	VFMADD231PS Z24, Z25, Z19
+	VFMADD231PS Z24, Z25, Z20
+	VFMADD231PS Z24, Z25, Z21
+	VFMADD231PS Z24, Z25, Z22
+	VFMADD231PS Z24, Z25, Z23
+	VFMADD231PS Z24, Z25, Z0
+	VFMADD231PS Z24, Z25, Z1
+	VFMADD231PS Z24, Z25, Z2
+	VFMADD231PS Z24, Z25, Z3
+	VFMADD231PS Z24, Z25, Z4
+	VFMADD231PS Z24, Z25, Z5
+	VFMADD231PS Z24, Z25, Z6
+	VFMADD231PS Z24, Z25, Z7
+	VFMADD231PS Z24, Z25, Z8
+	VFMADD231PS Z24, Z25, Z9
+	VFMADD231PS Z24, Z25, Z10
+	VFMADD231PS Z24, Z25, Z11
+	VFMADD231PS Z24, Z25, Z12
+	VFMADD231PS Z24, Z25, Z13
+	VFMADD231PS Z24, Z25, Z14
+	VFMADD231PS Z24, Z25, Z15
+	VFMADD231PS Z24, Z25, Z16
+	VFMADD231PS Z24, Z25, Z17
+	VFMADD231PS Z24, Z25, Z18
+	VFMADD231PS Z24, Z25, Z19
+	VFMADD231PS Z24, Z25, Z20
+	VFMADD231PS Z24, Z25, Z21
+	VFMADD231PS Z24, Z25, Z22
+	VFMADD231PS Z24, Z25, Z23
 	DECQ        CX
 	JNZ         loop
 	VZEROUPPER
@@ -63001,6 +64732,78 @@ TEXT ·issueMultiplyAVX512(SB), NOSPLIT, $0-8
 	PCALIGN $0x20
 
 loop:
+	VPMULUDQ Z24, Z25, Z0
+	VPMULUDQ Z24, Z25, Z1
+	VPMULUDQ Z24, Z25, Z2
+	VPMULUDQ Z24, Z25, Z3
+	VPMULUDQ Z24, Z25, Z4
+	VPMULUDQ Z24, Z25, Z5
+	VPMULUDQ Z24, Z25, Z6
+	VPMULUDQ Z24, Z25, Z7
+	VPMULUDQ Z24, Z25, Z8
+	VPMULUDQ Z24, Z25, Z9
+	VPMULUDQ Z24, Z25, Z10
+	VPMULUDQ Z24, Z25, Z11
+	VPMULUDQ Z24, Z25, Z12
+	VPMULUDQ Z24, Z25, Z13
+	VPMULUDQ Z24, Z25, Z14
+	VPMULUDQ Z24, Z25, Z15
+	VPMULUDQ Z24, Z25, Z16
+	VPMULUDQ Z24, Z25, Z17
+	VPMULUDQ Z24, Z25, Z18
+	VPMULUDQ Z24, Z25, Z19
+	VPMULUDQ Z24, Z25, Z20
+	VPMULUDQ Z24, Z25, Z21
+	VPMULUDQ Z24, Z25, Z22
+	VPMULUDQ Z24, Z25, Z23
+	VPMULUDQ Z24, Z25, Z0
+	VPMULUDQ Z24, Z25, Z1
+	VPMULUDQ Z24, Z25, Z2
+	VPMULUDQ Z24, Z25, Z3
+	VPMULUDQ Z24, Z25, Z4
+	VPMULUDQ Z24, Z25, Z5
+	VPMULUDQ Z24, Z25, Z6
+	VPMULUDQ Z24, Z25, Z7
+	VPMULUDQ Z24, Z25, Z8
+	VPMULUDQ Z24, Z25, Z9
+	VPMULUDQ Z24, Z25, Z10
+	VPMULUDQ Z24, Z25, Z11
+	VPMULUDQ Z24, Z25, Z12
+	VPMULUDQ Z24, Z25, Z13
+	VPMULUDQ Z24, Z25, Z14
+	VPMULUDQ Z24, Z25, Z15
+	VPMULUDQ Z24, Z25, Z16
+	VPMULUDQ Z24, Z25, Z17
+	VPMULUDQ Z24, Z25, Z18
+	VPMULUDQ Z24, Z25, Z19
+	VPMULUDQ Z24, Z25, Z20
+	VPMULUDQ Z24, Z25, Z21
+	VPMULUDQ Z24, Z25, Z22
+	VPMULUDQ Z24, Z25, Z23
+	VPMULUDQ Z24, Z25, Z0
+	VPMULUDQ Z24, Z25, Z1
+	VPMULUDQ Z24, Z25, Z2
+	VPMULUDQ Z24, Z25, Z3
+	VPMULUDQ Z24, Z25, Z4
+	VPMULUDQ Z24, Z25, Z5
+	VPMULUDQ Z24, Z25, Z6
+	VPMULUDQ Z24, Z25, Z7
+	VPMULUDQ Z24, Z25, Z8
+	VPMULUDQ Z24, Z25, Z9
+	VPMULUDQ Z24, Z25, Z10
+	VPMULUDQ Z24, Z25, Z11
+	VPMULUDQ Z24, Z25, Z12
+	VPMULUDQ Z24, Z25, Z13
+	VPMULUDQ Z24, Z25, Z14
+	VPMULUDQ Z24, Z25, Z15
+	VPMULUDQ Z24, Z25, Z16
+	VPMULUDQ Z24, Z25, Z17
+	VPMULUDQ Z24, Z25, Z18
+	VPMULUDQ Z24, Z25, Z19
+	VPMULUDQ Z24, Z25, Z20
+	VPMULUDQ Z24, Z25, Z21
+	VPMULUDQ Z24, Z25, Z22
+	VPMULUDQ Z24, Z25, Z23
 	VPMULUDQ Z24, Z25, Z0
 	VPMULUDQ Z24, Z25, Z1
 	VPMULUDQ Z24, Z25, Z2
@@ -63093,6 +64896,78 @@ loop:
 	VPSRLQ $0x20, Z24, Z21
 	VPSRLQ $0x20, Z24, Z22
 	VPSRLQ $0x20, Z24, Z23
+	VPSRLQ $0x20, Z24, Z0
+	VPSRLQ $0x20, Z24, Z1
+	VPSRLQ $0x20, Z24, Z2
+	VPSRLQ $0x20, Z24, Z3
+	VPSRLQ $0x20, Z24, Z4
+	VPSRLQ $0x20, Z24, Z5
+	VPSRLQ $0x20, Z24, Z6
+	VPSRLQ $0x20, Z24, Z7
+	VPSRLQ $0x20, Z24, Z8
+	VPSRLQ $0x20, Z24, Z9
+	VPSRLQ $0x20, Z24, Z10
+	VPSRLQ $0x20, Z24, Z11
+	VPSRLQ $0x20, Z24, Z12
+	VPSRLQ $0x20, Z24, Z13
+	VPSRLQ $0x20, Z24, Z14
+	VPSRLQ $0x20, Z24, Z15
+	VPSRLQ $0x20, Z24, Z16
+	VPSRLQ $0x20, Z24, Z17
+	VPSRLQ $0x20, Z24, Z18
+	VPSRLQ $0x20, Z24, Z19
+	VPSRLQ $0x20, Z24, Z20
+	VPSRLQ $0x20, Z24, Z21
+	VPSRLQ $0x20, Z24, Z22
+	VPSRLQ $0x20, Z24, Z23
+	VPSRLQ $0x20, Z24, Z0
+	VPSRLQ $0x20, Z24, Z1
+	VPSRLQ $0x20, Z24, Z2
+	VPSRLQ $0x20, Z24, Z3
+	VPSRLQ $0x20, Z24, Z4
+	VPSRLQ $0x20, Z24, Z5
+	VPSRLQ $0x20, Z24, Z6
+	VPSRLQ $0x20, Z24, Z7
+	VPSRLQ $0x20, Z24, Z8
+	VPSRLQ $0x20, Z24, Z9
+	VPSRLQ $0x20, Z24, Z10
+	VPSRLQ $0x20, Z24, Z11
+	VPSRLQ $0x20, Z24, Z12
+	VPSRLQ $0x20, Z24, Z13
+	VPSRLQ $0x20, Z24, Z14
+	VPSRLQ $0x20, Z24, Z15
+	VPSRLQ $0x20, Z24, Z16
+	VPSRLQ $0x20, Z24, Z17
+	VPSRLQ $0x20, Z24, Z18
+	VPSRLQ $0x20, Z24, Z19
+	VPSRLQ $0x20, Z24, Z20
+	VPSRLQ $0x20, Z24, Z21
+	VPSRLQ $0x20, Z24, Z22
+	VPSRLQ $0x20, Z24, Z23
+	VPSRLQ $0x20, Z24, Z0
+	VPSRLQ $0x20, Z24, Z1
+	VPSRLQ $0x20, Z24, Z2
+	VPSRLQ $0x20, Z24, Z3
+	VPSRLQ $0x20, Z24, Z4
+	VPSRLQ $0x20, Z24, Z5
+	VPSRLQ $0x20, Z24, Z6
+	VPSRLQ $0x20, Z24, Z7
+	VPSRLQ $0x20, Z24, Z8
+	VPSRLQ $0x20, Z24, Z9
+	VPSRLQ $0x20, Z24, Z10
+	VPSRLQ $0x20, Z24, Z11
+	VPSRLQ $0x20, Z24, Z12
+	VPSRLQ $0x20, Z24, Z13
+	VPSRLQ $0x20, Z24, Z14
+	VPSRLQ $0x20, Z24, Z15
+	VPSRLQ $0x20, Z24, Z16
+	VPSRLQ $0x20, Z24, Z17
+	VPSRLQ $0x20, Z24, Z18
+	VPSRLQ $0x20, Z24, Z19
+	VPSRLQ $0x20, Z24, Z20
+	VPSRLQ $0x20, Z24, Z21
+	VPSRLQ $0x20, Z24, Z22
+	VPSRLQ $0x20, Z24, Z23
 	DECQ   CX
 	JNZ    loop
 	VZEROUPPER
@@ -63137,6 +65012,78 @@ TEXT ·issueRootAVX512(SB), NOSPLIT, $0-8
 	PCALIGN $0x20
 
 loop:
+	VSQRTPS Z24, Z0
+	VSQRTPS Z24, Z1
+	VSQRTPS Z24, Z2
+	VSQRTPS Z24, Z3
+	VSQRTPS Z24, Z4
+	VSQRTPS Z24, Z5
+	VSQRTPS Z24, Z6
+	VSQRTPS Z24, Z7
+	VSQRTPS Z24, Z8
+	VSQRTPS Z24, Z9
+	VSQRTPS Z24, Z10
+	VSQRTPS Z24, Z11
+	VSQRTPS Z24, Z12
+	VSQRTPS Z24, Z13
+	VSQRTPS Z24, Z14
+	VSQRTPS Z24, Z15
+	VSQRTPS Z24, Z16
+	VSQRTPS Z24, Z17
+	VSQRTPS Z24, Z18
+	VSQRTPS Z24, Z19
+	VSQRTPS Z24, Z20
+	VSQRTPS Z24, Z21
+	VSQRTPS Z24, Z22
+	VSQRTPS Z24, Z23
+	VSQRTPS Z24, Z0
+	VSQRTPS Z24, Z1
+	VSQRTPS Z24, Z2
+	VSQRTPS Z24, Z3
+	VSQRTPS Z24, Z4
+	VSQRTPS Z24, Z5
+	VSQRTPS Z24, Z6
+	VSQRTPS Z24, Z7
+	VSQRTPS Z24, Z8
+	VSQRTPS Z24, Z9
+	VSQRTPS Z24, Z10
+	VSQRTPS Z24, Z11
+	VSQRTPS Z24, Z12
+	VSQRTPS Z24, Z13
+	VSQRTPS Z24, Z14
+	VSQRTPS Z24, Z15
+	VSQRTPS Z24, Z16
+	VSQRTPS Z24, Z17
+	VSQRTPS Z24, Z18
+	VSQRTPS Z24, Z19
+	VSQRTPS Z24, Z20
+	VSQRTPS Z24, Z21
+	VSQRTPS Z24, Z22
+	VSQRTPS Z24, Z23
+	VSQRTPS Z24, Z0
+	VSQRTPS Z24, Z1
+	VSQRTPS Z24, Z2
+	VSQRTPS Z24, Z3
+	VSQRTPS Z24, Z4
+	VSQRTPS Z24, Z5
+	VSQRTPS Z24, Z6
+	VSQRTPS Z24, Z7
+	VSQRTPS Z24, Z8
+	VSQRTPS Z24, Z9
+	VSQRTPS Z24, Z10
+	VSQRTPS Z24, Z11
+	VSQRTPS Z24, Z12
+	VSQRTPS Z24, Z13
+	VSQRTPS Z24, Z14
+	VSQRTPS Z24, Z15
+	VSQRTPS Z24, Z16
+	VSQRTPS Z24, Z17
+	VSQRTPS Z24, Z18
+	VSQRTPS Z24, Z19
+	VSQRTPS Z24, Z20
+	VSQRTPS Z24, Z21
+	VSQRTPS Z24, Z22
+	VSQRTPS Z24, Z23
 	VSQRTPS Z24, Z0
 	VSQRTPS Z24, Z1
 	VSQRTPS Z24, Z2
@@ -63229,6 +65176,78 @@ loop:
 	VPDPBUSD Z24, Z25, Z21
 	VPDPBUSD Z24, Z25, Z22
 	VPDPBUSD Z24, Z25, Z23
+	VPDPBUSD Z24, Z25, Z0
+	VPDPBUSD Z24, Z25, Z1
+	VPDPBUSD Z24, Z25, Z2
+	VPDPBUSD Z24, Z25, Z3
+	VPDPBUSD Z24, Z25, Z4
+	VPDPBUSD Z24, Z25, Z5
+	VPDPBUSD Z24, Z25, Z6
+	VPDPBUSD Z24, Z25, Z7
+	VPDPBUSD Z24, Z25, Z8
+	VPDPBUSD Z24, Z25, Z9
+	VPDPBUSD Z24, Z25, Z10
+	VPDPBUSD Z24, Z25, Z11
+	VPDPBUSD Z24, Z25, Z12
+	VPDPBUSD Z24, Z25, Z13
+	VPDPBUSD Z24, Z25, Z14
+	VPDPBUSD Z24, Z25, Z15
+	VPDPBUSD Z24, Z25, Z16
+	VPDPBUSD Z24, Z25, Z17
+	VPDPBUSD Z24, Z25, Z18
+	VPDPBUSD Z24, Z25, Z19
+	VPDPBUSD Z24, Z25, Z20
+	VPDPBUSD Z24, Z25, Z21
+	VPDPBUSD Z24, Z25, Z22
+	VPDPBUSD Z24, Z25, Z23
+	VPDPBUSD Z24, Z25, Z0
+	VPDPBUSD Z24, Z25, Z1
+	VPDPBUSD Z24, Z25, Z2
+	VPDPBUSD Z24, Z25, Z3
+	VPDPBUSD Z24, Z25, Z4
+	VPDPBUSD Z24, Z25, Z5
+	VPDPBUSD Z24, Z25, Z6
+	VPDPBUSD Z24, Z25, Z7
+	VPDPBUSD Z24, Z25, Z8
+	VPDPBUSD Z24, Z25, Z9
+	VPDPBUSD Z24, Z25, Z10
+	VPDPBUSD Z24, Z25, Z11
+	VPDPBUSD Z24, Z25, Z12
+	VPDPBUSD Z24, Z25, Z13
+	VPDPBUSD Z24, Z25, Z14
+	VPDPBUSD Z24, Z25, Z15
+	VPDPBUSD Z24, Z25, Z16
+	VPDPBUSD Z24, Z25, Z17
+	VPDPBUSD Z24, Z25, Z18
+	VPDPBUSD Z24, Z25, Z19
+	VPDPBUSD Z24, Z25, Z20
+	VPDPBUSD Z24, Z25, Z21
+	VPDPBUSD Z24, Z25, Z22
+	VPDPBUSD Z24, Z25, Z23
+	VPDPBUSD Z24, Z25, Z0
+	VPDPBUSD Z24, Z25, Z1
+	VPDPBUSD Z24, Z25, Z2
+	VPDPBUSD Z24, Z25, Z3
+	VPDPBUSD Z24, Z25, Z4
+	VPDPBUSD Z24, Z25, Z5
+	VPDPBUSD Z24, Z25, Z6
+	VPDPBUSD Z24, Z25, Z7
+	VPDPBUSD Z24, Z25, Z8
+	VPDPBUSD Z24, Z25, Z9
+	VPDPBUSD Z24, Z25, Z10
+	VPDPBUSD Z24, Z25, Z11
+	VPDPBUSD Z24, Z25, Z12
+	VPDPBUSD Z24, Z25, Z13
+	VPDPBUSD Z24, Z25, Z14
+	VPDPBUSD Z24, Z25, Z15
+	VPDPBUSD Z24, Z25, Z16
+	VPDPBUSD Z24, Z25, Z17
+	VPDPBUSD Z24, Z25, Z18
+	VPDPBUSD Z24, Z25, Z19
+	VPDPBUSD Z24, Z25, Z20
+	VPDPBUSD Z24, Z25, Z21
+	VPDPBUSD Z24, Z25, Z22
+	VPDPBUSD Z24, Z25, Z23
 	DECQ     CX
 	JNZ      loop
 	VZEROUPPER
@@ -63273,6 +65292,78 @@ TEXT ·issueLogicAVX512(SB), NOSPLIT, $0-8
 	PCALIGN $0x20
 
 loop:
+	VPXORD Z24, Z25, Z0
+	VPXORD Z24, Z25, Z1
+	VPXORD Z24, Z25, Z2
+	VPXORD Z24, Z25, Z3
+	VPXORD Z24, Z25, Z4
+	VPXORD Z24, Z25, Z5
+	VPXORD Z24, Z25, Z6
+	VPXORD Z24, Z25, Z7
+	VPXORD Z24, Z25, Z8
+	VPXORD Z24, Z25, Z9
+	VPXORD Z24, Z25, Z10
+	VPXORD Z24, Z25, Z11
+	VPXORD Z24, Z25, Z12
+	VPXORD Z24, Z25, Z13
+	VPXORD Z24, Z25, Z14
+	VPXORD Z24, Z25, Z15
+	VPXORD Z24, Z25, Z16
+	VPXORD Z24, Z25, Z17
+	VPXORD Z24, Z25, Z18
+	VPXORD Z24, Z25, Z19
+	VPXORD Z24, Z25, Z20
+	VPXORD Z24, Z25, Z21
+	VPXORD Z24, Z25, Z22
+	VPXORD Z24, Z25, Z23
+	VPXORD Z24, Z25, Z0
+	VPXORD Z24, Z25, Z1
+	VPXORD Z24, Z25, Z2
+	VPXORD Z24, Z25, Z3
+	VPXORD Z24, Z25, Z4
+	VPXORD Z24, Z25, Z5
+	VPXORD Z24, Z25, Z6
+	VPXORD Z24, Z25, Z7
+	VPXORD Z24, Z25, Z8
+	VPXORD Z24, Z25, Z9
+	VPXORD Z24, Z25, Z10
+	VPXORD Z24, Z25, Z11
+	VPXORD Z24, Z25, Z12
+	VPXORD Z24, Z25, Z13
+	VPXORD Z24, Z25, Z14
+	VPXORD Z24, Z25, Z15
+	VPXORD Z24, Z25, Z16
+	VPXORD Z24, Z25, Z17
+	VPXORD Z24, Z25, Z18
+	VPXORD Z24, Z25, Z19
+	VPXORD Z24, Z25, Z20
+	VPXORD Z24, Z25, Z21
+	VPXORD Z24, Z25, Z22
+	VPXORD Z24, Z25, Z23
+	VPXORD Z24, Z25, Z0
+	VPXORD Z24, Z25, Z1
+	VPXORD Z24, Z25, Z2
+	VPXORD Z24, Z25, Z3
+	VPXORD Z24, Z25, Z4
+	VPXORD Z24, Z25, Z5
+	VPXORD Z24, Z25, Z6
+	VPXORD Z24, Z25, Z7
+	VPXORD Z24, Z25, Z8
+	VPXORD Z24, Z25, Z9
+	VPXORD Z24, Z25, Z10
+	VPXORD Z24, Z25, Z11
+	VPXORD Z24, Z25, Z12
+	VPXORD Z24, Z25, Z13
+	VPXORD Z24, Z25, Z14
+	VPXORD Z24, Z25, Z15
+	VPXORD Z24, Z25, Z16
+	VPXORD Z24, Z25, Z17
+	VPXORD Z24, Z25, Z18
+	VPXORD Z24, Z25, Z19
+	VPXORD Z24, Z25, Z20
+	VPXORD Z24, Z25, Z21
+	VPXORD Z24, Z25, Z22
+	VPXORD Z24, Z25, Z23
 	VPXORD Z24, Z25, Z0
 	VPXORD Z24, Z25, Z1
 	VPXORD Z24, Z25, Z2
@@ -64688,7 +66779,7 @@ done:
 // func issueDotAMX(n int)
 TEXT ·issueDotAMX(SB), NOSPLIT, $0-8
 	MOVQ n+0(FP), CX
-	LEAQ words<>+2120(SB), SI
+	LEAQ words<>+2432(SB), SI
 	LONG $0x000000004978e2c4
 	WORD $0x0000000000002604
 	LONG $0x00000000497be2c4
@@ -64709,6 +66800,150 @@ TEXT ·issueDotAMX(SB), NOSPLIT, $0-8
 	BYTE $0x00000000000000f8
 
 loop:
+	LONG $0x000000005e49e2c4
+	BYTE $0x00000000000000c4
+	LONG $0x000000005e41e2c4
+	BYTE $0x00000000000000cc
+	LONG $0x000000005e49e2c4
+	BYTE $0x00000000000000d5
+	LONG $0x000000005e41e2c4
+	BYTE $0x00000000000000dd
+	LONG $0x000000005e49e2c4
+	BYTE $0x00000000000000c4
+	LONG $0x000000005e41e2c4
+	BYTE $0x00000000000000cc
+	LONG $0x000000005e49e2c4
+	BYTE $0x00000000000000d5
+	LONG $0x000000005e41e2c4
+	BYTE $0x00000000000000dd
+	LONG $0x000000005e49e2c4
+	BYTE $0x00000000000000c4
+	LONG $0x000000005e41e2c4
+	BYTE $0x00000000000000cc
+	LONG $0x000000005e49e2c4
+	BYTE $0x00000000000000d5
+	LONG $0x000000005e41e2c4
+	BYTE $0x00000000000000dd
+	LONG $0x000000005e49e2c4
+	BYTE $0x00000000000000c4
+	LONG $0x000000005e41e2c4
+	BYTE $0x00000000000000cc
+	LONG $0x000000005e49e2c4
+	BYTE $0x00000000000000d5
+	LONG $0x000000005e41e2c4
+	BYTE $0x00000000000000dd
+	LONG $0x000000005e49e2c4
+	BYTE $0x00000000000000c4
+	LONG $0x000000005e41e2c4
+	BYTE $0x00000000000000cc
+	LONG $0x000000005e49e2c4
+	BYTE $0x00000000000000d5
+	LONG $0x000000005e41e2c4
+	BYTE $0x00000000000000dd
+	LONG $0x000000005e49e2c4
+	BYTE $0x00000000000000c4
+	LONG $0x000000005e41e2c4
+	BYTE $0x00000000000000cc
+	LONG $0x000000005e49e2c4
+	BYTE $0x00000000000000d5
+	LONG $0x000000005e41e2c4
+	BYTE $0x00000000000000dd
+	LONG $0x000000005e49e2c4
+	BYTE $0x00000000000000c4
+	LONG $0x000000005e41e2c4
+	BYTE $0x00000000000000cc
+	LONG $0x000000005e49e2c4
+	BYTE $0x00000000000000d5
+	LONG $0x000000005e41e2c4
+	BYTE $0x00000000000000dd
+	LONG $0x000000005e49e2c4
+	BYTE $0x00000000000000c4
+	LONG $0x000000005e41e2c4
+	BYTE $0x00000000000000cc
+	LONG $0x000000005e49e2c4
+	BYTE $0x00000000000000d5
+	LONG $0x000000005e41e2c4
+	BYTE $0x00000000000000dd
+	LONG $0x000000005e49e2c4
+	BYTE $0x00000000000000c4
+	LONG $0x000000005e41e2c4
+	BYTE $0x00000000000000cc
+	LONG $0x000000005e49e2c4
+	BYTE $0x00000000000000d5
+	LONG $0x000000005e41e2c4
+	BYTE $0x00000000000000dd
+	LONG $0x000000005e49e2c4
+	BYTE $0x00000000000000c4
+	LONG $0x000000005e41e2c4
+	BYTE $0x00000000000000cc
+	LONG $0x000000005e49e2c4
+	BYTE $0x00000000000000d5
+	LONG $0x000000005e41e2c4
+	BYTE $0x00000000000000dd
+	LONG $0x000000005e49e2c4
+	BYTE $0x00000000000000c4
+	LONG $0x000000005e41e2c4
+	BYTE $0x00000000000000cc
+	LONG $0x000000005e49e2c4
+	BYTE $0x00000000000000d5
+	LONG $0x000000005e41e2c4
+	BYTE $0x00000000000000dd
+	LONG $0x000000005e49e2c4
+	BYTE $0x00000000000000c4
+	LONG $0x000000005e41e2c4
+	BYTE $0x00000000000000cc
+	LONG $0x000000005e49e2c4
+	BYTE $0x00000000000000d5
+	LONG $0x000000005e41e2c4
+	BYTE $0x00000000000000dd
+	LONG $0x000000005e49e2c4
+	BYTE $0x00000000000000c4
+	LONG $0x000000005e41e2c4
+	BYTE $0x00000000000000cc
+	LONG $0x000000005e49e2c4
+	BYTE $0x00000000000000d5
+	LONG $0x000000005e41e2c4
+	BYTE $0x00000000000000dd
+	LONG $0x000000005e49e2c4
+	BYTE $0x00000000000000c4
+	LONG $0x000000005e41e2c4
+	BYTE $0x00000000000000cc
+	LONG $0x000000005e49e2c4
+	BYTE $0x00000000000000d5
+	LONG $0x000000005e41e2c4
+	BYTE $0x00000000000000dd
+	LONG $0x000000005e49e2c4
+	BYTE $0x00000000000000c4
+	LONG $0x000000005e41e2c4
+	BYTE $0x00000000000000cc
+	LONG $0x000000005e49e2c4
+	BYTE $0x00000000000000d5
+	LONG $0x000000005e41e2c4
+	BYTE $0x00000000000000dd
+	LONG $0x000000005e49e2c4
+	BYTE $0x00000000000000c4
+	LONG $0x000000005e41e2c4
+	BYTE $0x00000000000000cc
+	LONG $0x000000005e49e2c4
+	BYTE $0x00000000000000d5
+	LONG $0x000000005e41e2c4
+	BYTE $0x00000000000000dd
+	LONG $0x000000005e49e2c4
+	BYTE $0x00000000000000c4
+	LONG $0x000000005e41e2c4
+	BYTE $0x00000000000000cc
+	LONG $0x000000005e49e2c4
+	BYTE $0x00000000000000d5
+	LONG $0x000000005e41e2c4
+	BYTE $0x00000000000000dd
+	LONG $0x000000005e49e2c4
+	BYTE $0x00000000000000c4
+	LONG $0x000000005e41e2c4
+	BYTE $0x00000000000000cc
+	LONG $0x000000005e49e2c4
+	BYTE $0x00000000000000d5
+	LONG $0x000000005e41e2c4
+	BYTE $0x00000000000000dd
 	LONG $0x000000005e49e2c4
 	BYTE $0x00000000000000c4
 	LONG $0x000000005e41e2c4

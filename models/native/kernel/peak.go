@@ -50,7 +50,7 @@ func (k *Kernels) Issue(o Op, least time.Duration) float64 {
 	if loop == nil || o == Dot && k.isa.bytes == nil {
 		return 0
 	}
-	const turns = 1000
+	const turns = 250
 	return Spell(least, func() { loop(turns) }) * turns * float64(k.isa.issueTurn)
 }
 

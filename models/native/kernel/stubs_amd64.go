@@ -229,7 +229,7 @@ func bytes6x16AVX2(t *tileArgs)
 //go:noescape
 func dots6x16AVX2(t *tileArgs)
 
-// issueDotsAVX2 does n turns of 12 independent products of bytes.
+// issueDotsAVX2 does n turns of 48 independent products of bytes.
 func issueDotsAVX2(n int)
 
 // widenAVX2: rows of bytes as numbers of 16 bits.
@@ -417,6 +417,36 @@ func dot3x3AVX2(t *dotArgs)
 //go:noescape
 func dot4x3AVX2(t *dotArgs)
 
+// dot1x2AVX2: tiles of dot products.
+//
+//go:noescape
+func dot1x2AVX2(t *dotArgs)
+
+// dot2x2AVX2: tiles of dot products.
+//
+//go:noescape
+func dot2x2AVX2(t *dotArgs)
+
+// dot3x2AVX2: tiles of dot products.
+//
+//go:noescape
+func dot3x2AVX2(t *dotArgs)
+
+// dot4x2AVX2: tiles of dot products.
+//
+//go:noescape
+func dot4x2AVX2(t *dotArgs)
+
+// dot5x2AVX2: tiles of dot products.
+//
+//go:noescape
+func dot5x2AVX2(t *dotArgs)
+
+// dot6x2AVX2: tiles of dot products.
+//
+//go:noescape
+func dot6x2AVX2(t *dotArgs)
+
 // dot1x1AVX2: tiles of dot products.
 //
 //go:noescape
@@ -462,22 +492,22 @@ func meanPoolAVX2(t *poolArgs)
 //go:noescape
 func meanPoolBackAVX2(t *poolArgs)
 
-// issueMultiplyAddAVX2 does n turns of independent instructions: 24 in AVX-512, 12 in AVX2.
+// issueMultiplyAddAVX2 does n turns of independent instructions: 96 in AVX-512, 48 in AVX2.
 func issueMultiplyAddAVX2(n int)
 
-// issueMultiplyAVX2 does n turns of independent instructions: 24 in AVX-512, 12 in AVX2.
+// issueMultiplyAVX2 does n turns of independent instructions: 96 in AVX-512, 48 in AVX2.
 func issueMultiplyAVX2(n int)
 
-// issueShiftAVX2 does n turns of independent instructions: 24 in AVX-512, 12 in AVX2.
+// issueShiftAVX2 does n turns of independent instructions: 96 in AVX-512, 48 in AVX2.
 func issueShiftAVX2(n int)
 
-// issueRootAVX2 does n turns of independent instructions: 24 in AVX-512, 12 in AVX2.
+// issueRootAVX2 does n turns of independent instructions: 96 in AVX-512, 48 in AVX2.
 func issueRootAVX2(n int)
 
-// issueDotAVX2 does n turns of independent instructions: 24 in AVX-512, 12 in AVX2.
+// issueDotAVX2 does n turns of independent instructions: 96 in AVX-512, 48 in AVX2.
 func issueDotAVX2(n int)
 
-// issueLogicAVX2 does n turns of independent instructions: 24 in AVX-512, 12 in AVX2.
+// issueLogicAVX2 does n turns of independent instructions: 96 in AVX-512, 48 in AVX2.
 func issueLogicAVX2(n int)
 
 // tile1x32AVX512: a register tile of a product.
@@ -1290,22 +1320,22 @@ func meanPoolAVX512(t *poolArgs)
 //go:noescape
 func meanPoolBackAVX512(t *poolArgs)
 
-// issueMultiplyAddAVX512 does n turns of independent instructions: 24 in AVX-512, 12 in AVX2.
+// issueMultiplyAddAVX512 does n turns of independent instructions: 96 in AVX-512, 48 in AVX2.
 func issueMultiplyAddAVX512(n int)
 
-// issueMultiplyAVX512 does n turns of independent instructions: 24 in AVX-512, 12 in AVX2.
+// issueMultiplyAVX512 does n turns of independent instructions: 96 in AVX-512, 48 in AVX2.
 func issueMultiplyAVX512(n int)
 
-// issueShiftAVX512 does n turns of independent instructions: 24 in AVX-512, 12 in AVX2.
+// issueShiftAVX512 does n turns of independent instructions: 96 in AVX-512, 48 in AVX2.
 func issueShiftAVX512(n int)
 
-// issueRootAVX512 does n turns of independent instructions: 24 in AVX-512, 12 in AVX2.
+// issueRootAVX512 does n turns of independent instructions: 96 in AVX-512, 48 in AVX2.
 func issueRootAVX512(n int)
 
-// issueDotAVX512 does n turns of independent instructions: 24 in AVX-512, 12 in AVX2.
+// issueDotAVX512 does n turns of independent instructions: 96 in AVX-512, 48 in AVX2.
 func issueDotAVX512(n int)
 
-// issueLogicAVX512 does n turns of independent instructions: 24 in AVX-512, 12 in AVX2.
+// issueLogicAVX512 does n turns of independent instructions: 96 in AVX-512, 48 in AVX2.
 func issueLogicAVX512(n int)
 
 // chain does n turns of 32 additions that wait for each other.
@@ -1361,5 +1391,5 @@ func amxConv1AVX512(t *amxConvArgs)
 //go:noescape
 func amxConv2AVX512(t *amxConvArgs)
 
-// issueDotAMX does n turns of 24 independent products of tiles of bytes.
+// issueDotAMX does n turns of 96 independent products of tiles of bytes.
 func issueDotAMX(n int)

@@ -53,7 +53,7 @@ func table(t Variant) isa {
 
 func avx512() isa {
 	return isa{
-		vector: 16, height: 14, width: 32, reads: 16, issueTurn: 24, chain: chain, ports: ports[AVX512],
+		vector: 16, height: 14, width: 32, reads: 16, issueTurn: 96, chain: chain, ports: ports[AVX512],
 		tiles: []func(*tileArgs){nil, tile1x32AVX512, tile2x32AVX512, tile3x32AVX512, tile4x32AVX512, tile5x32AVX512,
 			tile6x32AVX512, tile7x32AVX512, tile8x32AVX512, tile9x32AVX512, tile10x32AVX512,
 			tile11x32AVX512, tile12x32AVX512, tile13x32AVX512, tile14x32AVX512},
@@ -106,7 +106,7 @@ func avx512() isa {
 
 func avx2() isa {
 	return isa{
-		vector: 8, height: 6, width: 16, issueTurn: 12, chain: chain, ports: ports[AVX2],
+		vector: 8, height: 6, width: 16, issueTurn: 48, chain: chain, ports: ports[AVX2],
 		tiles: []func(*tileArgs){nil, tile1x16AVX2, tile2x16AVX2, tile3x16AVX2, tile4x16AVX2, tile5x16AVX2,
 			tile6x16AVX2},
 		masked: []func(*tileArgs){nil, tile1x16MaskedAVX2, tile2x16MaskedAVX2, tile3x16MaskedAVX2, tile4x16MaskedAVX2,
@@ -115,6 +115,7 @@ func avx2() isa {
 		conv: []func(*convArgs){nil, conv1AVX2, conv2AVX2, conv3AVX2, conv4AVX2, conv5AVX2, conv6AVX2},
 		dots: [][]func(*dotArgs){
 			1: {nil, dot1x1AVX2, dot2x1AVX2, dot3x1AVX2, dot4x1AVX2},
+			2: {nil, dot1x2AVX2, dot2x2AVX2, dot3x2AVX2, dot4x2AVX2, dot5x2AVX2, dot6x2AVX2},
 			3: {nil, dot1x3AVX2, dot2x3AVX2, dot3x3AVX2, dot4x3AVX2},
 		},
 		transpose:   transposeAVX2,

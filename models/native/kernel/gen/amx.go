@@ -34,7 +34,7 @@ func (g *gen) amx() {
 	g.Function("issueDotAMX")
 	g.Attributes(attr.NOSPLIT)
 	g.SignatureExpr("func(n int)")
-	g.Doc("issueDotAMX does n turns of 24 independent products of tiles of bytes.")
+	g.Doc("issueDotAMX does n turns of 96 independent products of tiles of bytes.")
 	g.MOVQ(operand.NewParamAddr("n", 0), reg.RCX)
 	whole := make([]uint32, 16)
 	whole[0] = 1
@@ -48,7 +48,7 @@ func (g *gen) amx() {
 		g.tileZero(i)
 	}
 	g.Label("loop")
-	for i := range 24 {
+	for i := range issueRounds * 24 {
 		g.tileDot("amxBytes", i%4, 4+i/2%2, 6+i%2)
 	}
 	g.DECQ(reg.RCX)

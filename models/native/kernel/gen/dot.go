@@ -188,7 +188,7 @@ func (g *gen) sumQuads(r []reg.VecPhysical, tmp reg.VecPhysical) {
 func (g *gen) dots() {
 	shapes := [][2]int{{5, 5}, {8, 3}, {8, 1}}
 	if !g.wide {
-		shapes = [][2]int{{4, 3}, {4, 1}}
+		shapes = [][2]int{{4, 3}, {6, 2}, {4, 1}}
 	}
 	for _, s := range shapes {
 		for m := 1; m <= s[0]; m++ {

@@ -15,10 +15,7 @@ func (g *gen) words() {
 // below limit.
 func (g *gen) drop() {
 	g.begin("drop", "noiseArgs", "masks of dropout.")
-	t, limit, keep := reg.RDI, g.r[9], g.r[10]
-	if g.wide {
-		limit = g.key()
-	}
+	t, limit, keep := reg.RDI, g.r[6], g.r[13] // of two streams the last registers, which the cipher does not use
 	setup := func() {
 		g.VPBROADCASTD(at(t, nLimit), limit)
 		if g.wide {
@@ -50,20 +47,18 @@ func (g *gen) inOrder(setup func(), finish func(s *stream, o reg.VecPhysical)) {
 		g.philoxSetup(g.consts.list("lanes of 256", 0, 0, 2, 0, 1, 0, 3, 0))
 	}
 	setup()
-	g.tileLoop(func(tiles int) {
-		g.eachStream(tiles, func(first int, streams []*stream) {
-			for i, s := range streams {
-				s.philox(at(reg.RDI, nLead))
-				out := s.r[4:6]
-				s.do(func() { s.VUNPCKLPD(s.r[2], s.r[0], out[0]) })
-				s.do(func() { s.VUNPCKHPD(s.r[2], s.r[0], out[1]) })
-				for half, o := range out {
-					finish(s, o)
-					s.do(func() { s.VMOVUPS(o, at(reg.RDX, (2*(first+i)+half)*s.bytes())) })
-				}
+	g.tileLoop(func(tiles int, streams []*stream) {
+		for i, s := range streams {
+			s.philox(at(reg.RDI, nLead))
+			out := s.r[4:6]
+			s.do(func() { s.VUNPCKLPD(s.r[2], s.r[0], out[0]) })
+			s.do(func() { s.VUNPCKHPD(s.r[2], s.r[0], out[1]) })
+			for half, o := range out {
+				finish(s, o)
+				s.do(func() { s.VMOVUPS(o, at(reg.RDX, (2*i+half)*s.bytes())) })
 			}
-			interleave(streams)
-		})
+		}
+		interleave(streams)
 		g.ADDQ(imm(128*tiles), reg.RDX)
 	})
 	g.end()

@@ -20,14 +20,9 @@ func (s *stream) integers() {
 	}
 }
 
-// byteOnes returns registers with bytes and words of one that neither the cipher nor sums use: in AVX-512 the last ones
-// of two streams.
-func (g *gen) byteOnes() (bytes, words reg.VecPhysical) {
-	if g.wide {
-		return g.r[6], g.r[13]
-	}
-	return g.r[6], g.r[7]
-}
+// byteOnes returns registers with bytes and words of one that neither the cipher nor sums use: the last ones of two
+// streams.
+func (g *gen) byteOnes() (bytes, words reg.VecPhysical) { return g.r[6], g.r[13] }
 
 // integerSetup is noiseSetup for integers.
 func (g *gen) integerSetup() {
@@ -67,30 +62,28 @@ func (g *gen) noiseIntegers(as drawn) {
 	if !asBytes {
 		g.rowSetup()
 	}
-	g.tileLoop(func(tiles int) {
-		g.eachStream(tiles, func(first int, streams []*stream) {
-			for i, s := range streams {
-				s.philox(at(reg.RDI, nLead))
-				s.integers()
-				lo, hi := g.place(first + i)
-				for j, place := range []int{lo, hi} {
-					if as == rounded {
-						s.round(s.r[j], s.r[4])
-					}
-					if asBytes {
-						s.do(func() { g.narrow(s.r[j], s.r[4], at(reg.RDX, place/4)) })
-					} else {
-						s.do(func() { g.toScale(s.r[j], s.r[4]) })
-					}
+	g.tileLoop(func(tiles int, streams []*stream) {
+		for i, s := range streams {
+			s.philox(at(reg.RDI, nLead))
+			s.integers()
+			lo, hi := g.place(i)
+			for j, place := range []int{lo, hi} {
+				if as == rounded {
+					s.round(s.r[j], s.r[4])
+				}
+				if asBytes {
+					s.do(func() { g.narrow(s.r[j], s.r[4], at(reg.RDX, place/4)) })
+				} else {
+					s.do(func() { g.toScale(s.r[j], s.r[4]) })
 				}
 			}
-			interleave(streams)
-			for i, s := range streams {
-				if !asBytes {
-					g.inRow(first+i, s.r[0], s.r[1])
-				}
+		}
+		interleave(streams)
+		for i, s := range streams {
+			if !asBytes {
+				g.inRow(i, s.r[0], s.r[1])
 			}
-		})
+		}
 		if asBytes {
 			g.ADDQ(imm(32*tiles), reg.RDX)
 		}

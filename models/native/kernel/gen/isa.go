@@ -129,9 +129,13 @@ func (c *consts) vector(x uint32) operand.Mem {
 	return c.list(fmt.Sprint("vector", x), x, x, x, x, x, x, x, x)
 }
 
-// list returns the address of the named list of words.
+// list returns the address of the named list of words, at a multiple of AVX2's vectors, so that loads of them never
+// take two cache lines.
 func (c *consts) list(name string, words ...uint32) operand.Mem {
 	if _, ok := c.lists[name]; !ok {
+		for c.size%32 > 0 {
+			c.table(0)
+		}
 		c.lists[name] = c.table(words...)
 	}
 	return c.lists[name]

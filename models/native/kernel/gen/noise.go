@@ -18,11 +18,25 @@ const (
 
 // stream is the instructions for one run of counters, in order, on seven own registers. One stream is a chain of about
 // 150 cycles, of which a core's scheduler holds less than two: several streams are therefore interleaved. A single
-// stream is busy in six of ten cycles, so four streams keep two ports busy.
+// stream is busy in six of ten cycles, so four streams keep two ports busy. AVX2 has registers for two, and reads what
+// they share from memory.
 type stream struct {
 	*gen
-	r   []reg.VecPhysical
-	ops []func()
+	r     []reg.VecPhysical
+	spare reg.VecPhysical // AVX2 only
+	ops   []func()
+}
+
+// streams returns n streams.
+func (g *gen) streams(n int) (out []*stream) {
+	for i := range n {
+		s := &stream{gen: g, r: g.r[7*i : 7*i+7]}
+		if !g.wide {
+			s.spare = g.r[14+i]
+		}
+		out = append(out, s)
+	}
+	return out
 }
 
 func (s *stream) do(f func()) { s.ops = append(s.ops, f) }
@@ -66,12 +80,30 @@ func (s *stream) addf(x float32, b, c reg.VecPhysical) {
 		func(x, y, z operand.Op) { s.VADDPS(x, y, z) }, b, c)
 }
 
-// Registers shared by the streams.
+// Registers shared by the streams of AVX-512.
 func (g *gen) mul0() reg.VecPhysical { return g.r[len(g.r)-1] }
 func (g *gen) mul1() reg.VecPhysical { return g.r[len(g.r)-2] }
 func (g *gen) ctr() reg.VecPhysical  { return g.r[len(g.r)-3] }
 func (g *gen) step() reg.VecPhysical { return g.r[len(g.r)-4] }
-func (g *gen) key() reg.VecPhysical  { return g.r[len(g.r)-5] } // AVX2 only
+
+// The frame of AVX2 holds vectors on the stack: the counter, then each key from firstKey to lastKey.
+const firstKey, lastKey = 4, 19
+
+var frame reg.Register = reg.R12
+
+func (g *gen) counter() operand.Mem        { return at(frame, 0) }
+func (g *gen) keyVector(i int) operand.Mem { return at(frame, (1+i-firstKey)*g.bytes()) }
+
+// allocFrame allocates the frame at a multiple of 32, the size of its vectors, and writes the keys to it.
+func (g *gen) allocFrame() {
+	memory := g.AllocLocal((3 + lastKey - firstKey) * g.bytes())
+	g.LEAQ(memory.Offset(31), frame)
+	g.ANDQ(operand.I8(-32), frame)
+	for i := firstKey; i <= lastKey; i++ {
+		g.VPBROADCASTD(at(reg.RSI, 4*i), g.r[0])
+		g.VMOVDQU(g.r[0], g.keyVector(i))
+	}
+}
 
 // philox computes, on six of the registers, the words of one vector of counters in r0 (words 0 and 1 of counter i in
 // lanes 2i and 2i+1) and r2 (words 2 and 3). A 64-bit lane holds a word in its low half; the high halves are garbage,
@@ -85,56 +117,73 @@ func (s *stream) philox(lead operand.Mem) {
 
 // counters stores the first product, which does not depend on keys, in r3; halves stores its upper halves in r2.
 func (s *stream) counters() {
-	s.VPMULUDQ(s.ctr(), s.mul0(), s.r[3])
-	s.VPADDD(s.step(), s.ctr(), s.ctr())
+	if s.wide {
+		s.VPMULUDQ(s.ctr(), s.mul0(), s.r[3])
+		s.VPADDD(s.step(), s.ctr(), s.ctr())
+		return
+	}
+	s.VMOVDQU(s.counter(), s.r[3])
+	s.VPADDD(s.consts.vector(uint32(s.lanes/2)), s.r[3], s.r[1])
+	s.VMOVDQU(s.r[1], s.counter())
+	s.VPMULUDQ(s.consts.vector(coef.M0), s.r[3], s.r[3])
 }
 func (s *stream) halves() { s.VPSRLQ(operand.Imm(32), s.r[3], s.r[2]) }
 
 // rounds emits the rest of philox.
 func (s *stream) rounds(lead operand.Mem) {
 	c0, c2 := s.r[0], s.r[2]
-	product := func(x, m, p reg.VecPhysical) { s.do(func() { s.VPMULUDQ(x, m, p) }) }
+	product := func(x reg.VecPhysical, m uint32, p reg.VecPhysical) { // p = x * m
+		s.do(func() {
+			switch {
+			case !s.wide:
+				s.VPMULUDQ(s.consts.vector(m), x, p)
+			case m == coef.M0:
+				s.VPMULUDQ(x, s.mul0(), p)
+			default:
+				s.VPMULUDQ(x, s.mul1(), p)
+			}
+		})
+	}
 	upper := func(p, c reg.VecPhysical) { s.do(func() { s.VPSRLQ(operand.Imm(32), p, c) }) }
 	mix := func(word operand.Mem, a, b reg.VecPhysical) { // b = a ^ word
 		if s.wide {
 			s.do(func() { s.VPXORD_BCST(word, a, b) })
 			return
 		}
-		s.do(func() { s.VPBROADCASTD(word, s.key()) })
-		s.do(func() { s.VPXOR(s.key(), a, b) })
+		s.do(func() { s.VPBROADCASTD(word, s.spare) })
+		s.do(func() { s.VPXOR(s.spare, a, b) })
 	}
-	key := func(i int, a, b reg.VecPhysical) { // b ^= a ^ key
-		word := at(reg.RSI, 4*i)
+	key := func(i int, a, b reg.VecPhysical) { // b ^= a ^ key; a, which may be overwritten, is known earlier than b
 		if s.wide {
-			s.do(func() { s.VPTERNLOGD_BCST(operand.U8(0x96), word, a, b) })
+			s.do(func() { s.VPTERNLOGD_BCST(operand.U8(0x96), at(reg.RSI, 4*i), a, b) })
 			return
 		}
+		s.do(func() { s.VPXOR(s.keyVector(i), a, a) })
 		s.do(func() { s.VPXOR(a, b, b) })
-		mix(word, b, b)
 	}
 	c1, c3, p0, p1 := s.r[1], s.r[4], s.r[3], s.r[5]
 	mix(lead, c2, c2)
-	product(c2, s.mul1(), p1)
+	product(c2, coef.M1, p1)
 	upper(p1, c0)
 	mix(lead.Offset(4), c0, c0)
 	mix(lead.Offset(8), p0, c2)
-	product(c0, s.mul0(), c3)
-	product(c2, s.mul1(), c1)
+	product(c0, coef.M0, c3)
+	product(c2, coef.M1, c1)
 	upper(c1, c0)
 	upper(c3, c2)
 	key(4, p1, c0)
 	mix(lead.Offset(12), c2, c2)
 	for r := 3; r < 9; r++ {
-		product(c0, s.mul0(), p0)
-		product(c2, s.mul1(), p1)
+		product(c0, coef.M0, p0)
+		product(c2, coef.M1, p1)
 		upper(p1, c0)
 		upper(p0, c2)
 		key(2*r, c1, c0)
 		key(2*r+1, c3, c2)
 		c1, c3, p0, p1 = p1, p0, c3, c1
 	}
-	product(c0, s.mul0(), p0)
-	product(c2, s.mul1(), p1)
+	product(c0, coef.M0, p0)
+	product(c2, coef.M1, p1)
 	if s.wide { // swaps halves; only the low ones are xored
 		for i, w := range [][3]reg.VecPhysical{{p1, c1, c0}, {p0, c3, c2}} {
 			s.do(func() { s.VPSHUFD(operand.U8(0xB1), w[0], w[2]) })

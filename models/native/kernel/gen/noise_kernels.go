@@ -18,15 +18,20 @@ func (g *gen) philoxSetup(lanes operand.Mem) {
 	g.MOVQ(at(t, nDst), reg.RDX)
 	g.MOVQ(at(t, nTiles), reg.RCX)
 	g.MOVQ(at(t, nKeys), reg.RSI)
+	if !g.wide {
+		g.allocFrame()
+		g.VPBROADCASTD(at(t, nBlock), g.r[0])
+		g.VPADDD(lanes, g.r[0], g.r[0])
+		g.VMOVDQU(g.r[0], g.counter())
+		return
+	}
 	g.VPBROADCASTD(g.consts.word(coef.M0), g.mul0())
 	g.VPBROADCASTD(g.consts.word(coef.M1), g.mul1())
 	g.VPBROADCASTD(at(t, nBlock), g.ctr())
 	g.VPBROADCASTD(g.consts.word(uint32(g.lanes/2)), g.step())
 	g.VPADDD(lanes, g.ctr(), g.ctr())
-	if g.wide { // the low halves
-		g.MOVL(operand.U32(0x5555), reg.EAX)
-		g.KMOVW(reg.EAX, reg.K3)
-	}
+	g.MOVL(operand.U32(0x5555), reg.EAX) // the low halves
+	g.KMOVW(reg.EAX, reg.K3)
 }
 
 // place returns the offsets of a stream's cosines and sines in a run of tiles.
@@ -42,17 +47,15 @@ func (g *gen) noiseFill() {
 	g.begin("noiseFill", "noiseArgs", "tiles of normals.")
 	g.noiseSetup()
 	g.rowSetup()
-	g.tileLoop(func(tiles int) {
-		g.eachStream(tiles, func(first int, streams []*stream) {
-			for _, s := range streams {
-				s.philox(at(reg.RDI, nLead))
-				s.normals()
-			}
-			interleave(streams)
-			for i, s := range streams {
-				g.inRow(first+i, s.r[0], s.r[1])
-			}
-		})
+	g.tileLoop(func(_ int, streams []*stream) {
+		for _, s := range streams {
+			s.philox(at(reg.RDI, nLead))
+			s.normals()
+		}
+		interleave(streams)
+		for i, s := range streams {
+			g.inRow(i, s.r[0], s.r[1])
+		}
 	})
 	g.end()
 }
@@ -87,27 +90,12 @@ func (g *gen) inRow(i int, cos, sin reg.VecPhysical) {
 	g.CMOVQEQ(reg.R9, left)
 }
 
-// eachStream calls body with the streams of some tiles: all at once in AVX-512, one after the other in AVX2, which has
-// registers for only one.
-func (g *gen) eachStream(tiles int, body func(first int, streams []*stream)) {
-	if g.wide {
-		var streams []*stream
-		for i := range tiles {
-			streams = append(streams, &stream{gen: g, r: g.r[7*i : 7*i+7]})
-		}
-		body(0, streams)
-		return
-	}
-	for i := range 2 * tiles {
-		body(i, []*stream{{gen: g, r: g.r[:7]}})
-	}
-}
-
 // tilesAtOnce is the number of streams for which AVX-512 has registers.
 const tilesAtOnce = 4
 
-// tileLoop emits a loop of several tiles at a time in AVX-512, and a loop of single tiles.
-func (g *gen) tileLoop(body func(tiles int)) {
+// tileLoop emits a loop of several tiles at a time in AVX-512, and a loop of single tiles. body gets the streams of its
+// tiles.
+func (g *gen) tileLoop(body func(tiles int, streams []*stream)) {
 	const many = tilesAtOnce
 	n := reg.RCX
 	if g.wide {
@@ -115,7 +103,7 @@ func (g *gen) tileLoop(body func(tiles int)) {
 		g.JLT(ref("few"))
 		g.align()
 		g.Label("many")
-		body(many)
+		body(many, g.streams(many))
 		g.SUBQ(imm(many), n)
 		g.JGE(ref("many"))
 		g.Label("few")
@@ -123,7 +111,7 @@ func (g *gen) tileLoop(body func(tiles int)) {
 		g.JZ(ref("finished"))
 	}
 	g.Label("one")
-	body(1)
+	body(1, g.streams(16/g.lanes))
 	g.DECQ(n)
 	g.JNZ(ref("one"))
 	g.Label("finished")
@@ -147,67 +135,64 @@ func (g *gen) noiseSum(of term) {
 		g.noiseSetup()
 	}
 	t, dst, leads, weights, count := reg.RDI, reg.RDX, reg.R8, reg.R9, reg.R10
-	shared, label := g.AllocLocal(2*tilesAtOnce*g.bytes()), 0
-	g.tileLoop(func(tiles int) {
-		g.eachStream(tiles, func(first int, streams []*stream) {
-			sums := func(i int) [2]operand.Mem { // in memory, since four streams leave no registers
-				cos, sin := g.place(first + i)
-				return [2]operand.Mem{at(dst, cos), at(dst, sin)}
+	shared, label := g.AllocLocal(2*max(tilesAtOnce*g.lanes/16, 2)*g.bytes()), 0
+	g.tileLoop(func(tiles int, streams []*stream) {
+		sums := func(i int) [2]operand.Mem { // in memory, since the streams leave no registers
+			cos, sin := g.place(i)
+			return [2]operand.Mem{at(dst, cos), at(dst, sin)}
+		}
+		g.MOVQ(at(t, nLeads), leads)
+		g.MOVQ(at(t, nWeights), weights)
+		g.MOVQ(at(t, nCount), count)
+		for i, s := range streams { // all members share the first products
+			s.counters()
+			s.halves()
+			g.VMOVUPS(s.r[3], shared.Offset(2*i*g.bytes()))
+			g.VMOVUPS(s.r[2], shared.Offset((2*i+1)*g.bytes()))
+			g.zero(s.r[0])
+			for _, sum := range sums(i) {
+				g.VMOVUPS(s.r[0], sum)
 			}
-			w := g.key()
-			g.MOVQ(at(t, nLeads), leads)
-			g.MOVQ(at(t, nWeights), weights)
-			g.MOVQ(at(t, nCount), count)
-			for i, s := range streams { // all members share the first products
-				s.counters()
-				s.halves()
-				g.VMOVUPS(s.r[3], shared.Offset(2*i*g.bytes()))
-				g.VMOVUPS(s.r[2], shared.Offset((2*i+1)*g.bytes()))
-				g.zero(s.r[0])
-				for _, sum := range sums(i) {
-					g.VMOVUPS(s.r[0], sum)
-				}
+		}
+		loop := "member" + string(rune('a'+label))
+		label++
+		g.align()
+		g.Label(loop)
+		for i, s := range streams {
+			s.do(func() { g.VMOVUPS(shared.Offset(2*i*g.bytes()), s.r[3]) })
+			s.do(func() { g.VMOVUPS(shared.Offset((2*i+1)*g.bytes()), s.r[2]) })
+			s.rounds(at(leads, 0))
+			if of == whole {
+				s.integers()
+			} else {
+				s.normals()
 			}
-			loop := "member" + string(rune('a'+label))
-			label++
-			g.align()
-			g.Label(loop)
-			for i, s := range streams {
-				s.do(func() { g.VMOVUPS(shared.Offset(2*i*g.bytes()), s.r[3]) })
-				s.do(func() { g.VMOVUPS(shared.Offset((2*i+1)*g.bytes()), s.r[2]) })
-				s.rounds(at(leads, 0))
+			for j, sum := range sums(i) {
+				s.weigh(of, s.r[j], sum)
+			}
+		}
+		interleave(streams)
+		g.ADDQ(operand.Imm(16), leads)
+		g.ADDQ(operand.Imm(4), weights)
+		g.DECQ(count)
+		g.JNZ(ref(loop))
+		for i, s := range streams {
+			for j, sum := range sums(i) {
 				if of == whole {
-					s.integers()
-				} else {
-					s.normals()
-				}
-				for j, sum := range sums(i) {
-					s.weigh(of, s.r[j], w, sum)
+					g.VMOVUPS(sum, s.r[j])
+					g.toScale(s.r[j], s.r[4])
+					g.VMOVUPS(s.r[j], sum)
 				}
 			}
-			interleave(streams)
-			g.ADDQ(operand.Imm(16), leads)
-			g.ADDQ(operand.Imm(4), weights)
-			g.DECQ(count)
-			g.JNZ(ref(loop))
-			for i, s := range streams {
-				for j, sum := range sums(i) {
-					if of == whole {
-						g.VMOVUPS(sum, s.r[j])
-						g.toScale(s.r[j], w)
-						g.VMOVUPS(s.r[j], sum)
-					}
-				}
-			}
-		})
+		}
 		g.ADDQ(imm(128*tiles), dst)
 	})
 	g.end()
 }
 
-// weigh adds the term of a vector of noise to a sum; it overwrites r and w.
-func (s *stream) weigh(of term, r, w reg.VecPhysical, sum operand.Mem) {
-	weights := at(reg.R9, 0)
+// weigh adds the term of a vector of noise to a sum; it overwrites r.
+func (s *stream) weigh(of term, r reg.VecPhysical, sum operand.Mem) {
+	weights, w := at(reg.R9, 0), s.spare
 	if of == square {
 		s.do(func() { s.VMULPS(r, r, r) })
 		s.addf(-1, r, r)
