@@ -58,18 +58,24 @@ var epilogues = []struct {
 	{"gate", false, true, false, false},
 	{"add", false, false, true, false}, {"all", true, true, true, true}}
 
-// check compares a product with float64, within an error bound of k roundings; memory between rows must not change.
-func (p *product) check(t *testing.T, kn *Kernels, e int) {
-	t.Helper()
-	c0 := append([]float32(nil), p.c...)
-	ep := Epilogue{Alpha: -0.5, Add: epilogues[e].add, ReLU: epilogues[e].relu}
+// epilogue returns epilogues[e] with the product's operands.
+func (p *product) epilogue(e int) *Epilogue {
+	ep := &Epilogue{Alpha: -0.5, Add: epilogues[e].add, ReLU: epilogues[e].relu}
 	if epilogues[e].bias {
 		ep.Bias = p.bias
 	}
 	if epilogues[e].gate {
 		ep.Gate, ep.LDGate = p.gate, p.ldc
 	}
-	kn.Gemm(p.form, p.m, p.n, p.k, p.a, p.lda, p.b, p.ldb, p.c, p.ldc, &ep)
+	return ep
+}
+
+// check compares a product with float64, within an error bound of k roundings; memory between rows must not change.
+func (p *product) check(t *testing.T, kn *Kernels, e int) {
+	t.Helper()
+	c0 := append([]float32(nil), p.c...)
+	ep := p.epilogue(e)
+	kn.Gemm(p.form, p.m, p.n, p.k, p.a, p.lda, p.b, p.ldb, p.c, p.ldc, ep)
 	for x, got := range p.c {
 		i, j := x/p.ldc, x%p.ldc
 		if j >= p.n {
@@ -247,7 +253,7 @@ func TestEdgeIsPackedAlone(t *testing.T) {
 		whole:  true,
 		reads:  edgeCols,
 		tiles:  make([]func(*tileArgs), 1),
-	}}
+	}, caches: smallest}
 	for _, n := range []int{1000, 1008} {
 		if r := k.GemmScratch(NN, 1, n, 784, 784, n); k.packsB(NN, 1, n, 784, n) || (r.B > 0) != (n%edgeCols > 0) {
 			t.Errorf("%d columns take %+v", n, r)

@@ -11,6 +11,7 @@ import (
 type Kernels struct {
 	variant Variant
 	isa     isa // zero in the portable variant
+	caches  caches
 
 	tile     tileArgs
 	move     moveArgs
@@ -54,6 +55,7 @@ type isa struct {
 	height, width int  // size of the largest tile of a product
 	whole         bool // all columns of a tile are used: edges are computed in scratch memory
 	reads         int  // columns of B that tiles read at a time, used or not; 0: only used ones
+	near          bool // tiles do not prefetch B: what they read should be in the first-level cache
 
 	tiles       []func(*tileArgs) // by height
 	narrow      []func(*tileArgs) // for at most width/2 columns; nil: none
@@ -110,7 +112,7 @@ func New(t Variant) (*Kernels, error) {
 	if t >= variants || !available(t) {
 		return nil, &UnavailableError{t}
 	}
-	k := &Kernels{variant: t, isa: table(t)}
+	k := &Kernels{variant: t, isa: table(t), caches: processorCaches()}
 	if k.isa.whole || k.isa.bytesWhole {
 		k.edge = new(edge)
 	}

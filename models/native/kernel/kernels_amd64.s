@@ -4885,6 +4885,29 @@ loop:
 	VZEROUPPER
 	RET
 
+// func copyRowsAVX2(t *byte)
+// Requires: AVX, MMX+
+TEXT ·copyRowsAVX2(SB), NOSPLIT, $0-8
+	MOVQ    t+0(FP), DI
+	MOVQ    (DI), DX
+	MOVQ    8(DI), SI
+	MOVQ    16(DI), R8
+	MOVQ    24(DI), R9
+	MOVQ    32(DI), CX
+	MOVQ    56(DI), R10
+	VMOVUPS (R10), Y1
+
+loop:
+	PREFETCHT0 (SI)(R9*8)
+	VMASKMOVPS (SI), Y1, Y0
+	VMOVUPS    Y0, (DX)
+	ADDQ       R9, SI
+	ADDQ       R8, DX
+	DECQ       CX
+	JNZ        loop
+	VZEROUPPER
+	RET
+
 // func lin1AVX2(t *byte)
 // Requires: AVX
 TEXT ·lin1AVX2(SB), NOSPLIT, $0-8
@@ -45886,8 +45909,8 @@ TEXT ·copyRowsAVX512(SB), NOSPLIT, $0-8
 	KMOVW 48(DI), K1
 
 loop:
-	VMOVUPS.Z  (SI), K1, Z0
 	PREFETCHT0 (SI)(R9*8)
+	VMOVUPS.Z  (SI), K1, Z0
 	VMOVUPS    Z0, K1, (DX)
 	ADDQ       R9, SI
 	ADDQ       R8, DX

@@ -39,23 +39,19 @@ func (r Scratch) Bytes() int64 {
 	return 4 * int64(n)
 }
 
-// scratchA is the size of the packed rows of A.
-const scratchA = packRows*maxK + 16
-
 // GemmScratch returns the scratch memory of a product of this size; Gemm packs accordingly.
 func (k *Kernels) GemmScratch(form Form, m, n, kk, lda, ldb int) (r Scratch) {
 	if k.isa.tiles == nil {
 		return r
 	}
-	block := m
-	if n >= packCols && lda >= packLda {
-		r.A, block = scratchA, packRows
+	if n >= packCols && (lda >= packLda || form == TN && k.scattered(kk, lda)) {
+		r.A = k.scratchA()
 	}
 	packs := k.packsB(form, m, n, kk, ldb)
 	if packs || k.ragged(n) {
 		r.B = k.isa.width * min(kk, maxK)
 	}
-	if packs && block < m { // all panels are kept for the next block of rows
+	if packs && k.rowsA(min(kk, maxK)) < m { // all panels are kept for the next block of rows
 		r.B *= (n + k.isa.width - 1) / k.isa.width
 	}
 	return r
@@ -67,7 +63,8 @@ func (k *Kernels) ragged(n int) bool { return k.isa.reads > 0 && n%k.isa.reads >
 
 // packsB reports whether all panels of B are packed.
 func (k *Kernels) packsB(form Form, m, n, kk, ldb int) bool {
-	return form == NT || m >= packTiles*k.isa.height && (4*n*kk > packBytes || ldb >= packLdb)
+	return form == NT || m >= packTiles*k.isa.height &&
+		(4*n*kk > k.caches.l2/2 || ldb >= packLdb || k.scattered(kk, ldb))
 }
 
 // BF16Scratch returns the scratch memory of a bfloat16 product.

@@ -74,6 +74,11 @@ func transposeAVX2(t *moveArgs)
 //go:noescape
 func copyPanelAVX2(t *moveArgs)
 
+// copyRowsAVX2: rows of at most a vector, copied.
+//
+//go:noescape
+func copyRowsAVX2(t *moveArgs)
+
 // lin1AVX2: a linear statement.
 //
 //go:noescape

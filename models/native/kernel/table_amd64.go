@@ -106,7 +106,7 @@ func avx512() isa {
 
 func avx2() isa {
 	return isa{
-		vector: 8, height: 6, width: 16, issueTurn: 48, chain: chain, ports: ports[AVX2],
+		vector: 8, height: 6, width: 16, near: true, issueTurn: 48, chain: chain, ports: ports[AVX2],
 		tiles: []func(*tileArgs){nil, tile1x16AVX2, tile2x16AVX2, tile3x16AVX2, tile4x16AVX2, tile5x16AVX2,
 			tile6x16AVX2},
 		masked: []func(*tileArgs){nil, tile1x16MaskedAVX2, tile2x16MaskedAVX2, tile3x16MaskedAVX2, tile4x16MaskedAVX2,
@@ -120,6 +120,7 @@ func avx2() isa {
 		},
 		transpose:   transposeAVX2,
 		copyPanel:   copyPanelAVX2,
+		copyRows:    copyRowsAVX2,
 		adam:        adamAVX2,
 		natural:     naturalAVX2,
 		colSum:      colSumAVX2,

@@ -5,14 +5,11 @@ import "unsafe"
 // Limits for packing operands. Reading from the second-level cache is faster than packing; from further away, or at
 // strides of whole pages (few cache sets, many pages), packing is faster. Packing does not change a bit of the result.
 const (
-	packTiles = 4       // row tiles that share a panel of B
-	packBytes = 1 << 19 // of B
-	packLdb   = 512     // elements from row to row of B
-	packLda   = 1024    // the same of A
-	packCols  = 256     // columns that use the same row tile of A
-	packRows  = 112     // rows of A packed at a time: half a second-level cache
-	packLines = 64      // lines of A that tiles process at a time
-	lineBytes = 64      // of a cache
+	packTiles = 4    // row tiles that share a panel of B
+	packLdb   = 512  // elements from row to row of B
+	packLda   = 1024 // the same of A
+	packCols  = 256  // columns that use the same row tile of A
+	packLines = 64   // lines of A that tiles process at a time
 )
 
 // live holds 16 used words and 16 unused ones: the mask of n lanes starts at word 16-n.
@@ -27,14 +24,11 @@ func bits(n int) uint64 { return 1<<min(n, 32) - 1 }
 // of 2.
 func (k *Kernels) gemm(form Form, m, n, kk int, a []float32, lda int, b []float32, ldb int, c []float32, ldc int,
 	ep *Epilogue) {
-	need := k.GemmScratch(form, m, n, kk, lda, ldb)
-	packA, packB, block := need.A > 0, k.packsB(form, m, n, kk, ldb), m
-	if packA {
-		block = packRows
-	}
+	need, steps := k.GemmScratch(form, m, n, kk, lda, ldb), k.steps(kk, ep.Add)
+	packA, packB, block := need.A > 0, k.packsB(form, m, n, kk, ldb), k.rowsA(steps)
 	k.bPack = resize(k.bPack, need.B)
-	for k0 := 0; k0 == 0 || k0 < kk; k0 += maxK {
-		kc := min(maxK, kk-k0)
+	for k0 := 0; k0 == 0 || k0 < kk; k0 += steps {
+		kc := min(steps, kk-k0)
 		k.start(ep, k0 == 0, k0+kc >= kk)
 		k.tile.k, k.tile.ldc, k.tile.ldGate = kc, 4*ldc, 4*ep.LDGate
 		for i0 := 0; i0 < m; i0 += block {
@@ -131,7 +125,7 @@ func next(height int, extra *int) int {
 // packA packs rows [i0, i1) tile by tile, the rows of a tile adjacent. Lines of A that need no transposition are taken
 // some at a time by all tiles: neighbouring tiles share most cache lines, and all share pages.
 func (k *Kernels) packA(form Form, i0, i1, k0, kc int, a []float32, lda int) {
-	k.aPack = resize(k.aPack, scratchA)
+	k.aPack = resize(k.aPack, k.scratchA())
 	lines := kc
 	if form == TN {
 		lines = packLines
@@ -153,12 +147,21 @@ func (k *Kernels) packA(form Form, i0, i1, k0, kc int, a []float32, lda int) {
 
 // copyRows copies rows of h elements, at most a vector, contiguously.
 func (k *Kernels) copyRows(dst []float32, h int, src []float32, lds, rows int) {
-	if k.isa.copyRows != nil {
-		k.move = moveArgs{dst: ptr(dst, 0), src: ptr(src, 0), ldd: 4 * h, lds: 4 * lds, rows: rows, load: uint32(bits(h))}
+	p := 0
+	if k.isa.copyRows != nil && rows > 1 { // it may write whole vectors, so the last row is left
+		p = rows - 1
+		k.move = moveArgs{
+			dst:       ptr(dst, 0),
+			src:       ptr(src, 0),
+			ldd:       4 * h,
+			lds:       4 * lds,
+			rows:      p,
+			load:      uint32(bits(h)),
+			loadLanes: lanes(h),
+		}
 		k.isa.copyRows(&k.move)
-		return
 	}
-	for p := range rows {
+	for ; p < rows; p++ {
 		copy(dst[p*h:(p+1)*h], src[p*lds:])
 	}
 }

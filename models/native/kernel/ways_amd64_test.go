@@ -51,7 +51,7 @@ func TestBytesByWords(t *testing.T) {
 	for round := range 40 {
 		var want []int32
 		for i, way := range ways {
-			k := &Kernels{isa: way, edge: new(edge)}
+			k := &Kernels{isa: way, caches: smallest, edge: new(edge)}
 			r := random(round, 3, 4)
 			m, n, kk, ld, a, b := drawBytes(r)
 			c := make([]int32, m*n)

@@ -54,9 +54,7 @@ func generate() (map[string][]byte, error) {
 		g.gemm()
 		g.transpose()
 		g.copyPanel()
-		if g.wide {
-			g.copyRows()
-		}
+		g.copyRows()
 		for terms := 1; terms <= 3; terms++ {
 			g.lin(terms)
 		}

@@ -151,7 +151,8 @@ func (g *gen) transpose8() []reg.VecPhysical {
 	return out
 }
 
-// copyRows emits the copy of rows of at most a vector, under the load mask.
+// copyRows emits the copy of rows of at most a vector, under the load mask. AVX2 writes whole vectors, whose excess the
+// next row overwrites.
 func (g *gen) copyRows() {
 	g.begin("copyRows", "moveArgs", "rows of at most a vector, copied.")
 	t, dst, src, ldd, lds, rows := reg.RDI, reg.RDX, reg.RSI, reg.R8, reg.R9, reg.RCX
@@ -160,11 +161,21 @@ func (g *gen) copyRows() {
 	g.MOVQ(at(t, mLdd), ldd)
 	g.MOVQ(at(t, mLds), lds)
 	g.MOVQ(at(t, mRows), rows)
-	g.KMOVW(at(t, mLoad), reg.K1)
+	if g.wide {
+		g.KMOVW(at(t, mLoad), reg.K1)
+	} else {
+		g.MOVQ(at(t, mLoadLanes), reg.R10)
+		g.VMOVUPS(at(reg.R10, 0), g.r[1])
+	}
 	g.Label("loop")
-	g.VMOVUPS_Z(at(src, 0), reg.K1, g.r[0])
 	g.PREFETCHT0(atx(src, lds, 8, 0))
-	g.VMOVUPS(g.r[0], reg.K1, at(dst, 0))
+	if g.wide {
+		g.VMOVUPS_Z(at(src, 0), reg.K1, g.r[0])
+		g.VMOVUPS(g.r[0], reg.K1, at(dst, 0))
+	} else {
+		g.VMASKMOVPS(at(src, 0), g.r[1], g.r[0])
+		g.VMOVUPS(g.r[0], at(dst, 0))
+	}
 	g.ADDQ(lds, src)
 	g.ADDQ(ldd, dst)
 	g.DECQ(rows)
