@@ -42,7 +42,7 @@ func Kernels(ctx context.Context, each time.Duration, report func(Figure)) error
 			unit:   "GFLOP/s",
 			work:   work,
 			goal:   s.goal,
-			limits: []limit{m.registers(1), m.memory(gigabytes(floats)/work, 4*floats)},
+			limits: []limit{m.ports(kernel.LoopProduct, 2), m.memory(gigabytes(floats)/work, 4*floats)},
 			call: func() error {
 				m.Gemm(s.form, s.m, s.n, s.k, a, lda, b, ldb, out, s.n, nil)
 				return nil
@@ -97,9 +97,13 @@ func (m *machine) convolutions(s kernel.ConvShape) (out []speed, err error) {
 	floats := len(x) + len(y) + len(w)
 	for _, p := range []struct {
 		name string
+		loop kernel.Loop
 		f    func()
-	}{{"forward", func() { m.ConvForward(v, y, x, w, nil, true) }}, {"data",
-		func() { m.ConvData(v, x, y, w, nil) }}, {"weights", func() { m.ConvWeights(v, 0, s.Out, w, y, x, 1e-9) }}} {
+	}{
+		{"forward", kernel.LoopConv, func() { m.ConvForward(v, y, x, w, nil, true) }},
+		{"data", kernel.LoopConv, func() { m.ConvData(v, x, y, w, nil) }},
+		{"weights", kernel.LoopWeights, func() { m.ConvWeights(v, 0, s.Out, w, y, x, 1e-9) }},
+	} {
 		if p.name == "data" && s.In == 1 {
 			continue
 		}
@@ -108,7 +112,7 @@ func (m *machine) convolutions(s kernel.ConvShape) (out []speed, err error) {
 			unit:   "GFLOP/s",
 			work:   work,
 			goal:   0.9,
-			limits: []limit{m.registers(1), m.memory(gigabytes(floats)/work, 4*floats)},
+			limits: []limit{m.ports(p.loop, 2), m.memory(gigabytes(floats)/work, 4*floats)},
 			call:   func() error { p.f(); return nil },
 		})
 	}
@@ -214,26 +218,23 @@ func Noise(ctx context.Context, each time.Duration, report func(Figure)) error {
 	bytes := make([]int8, n/784*kernel.ByteStride(784))
 	for _, s := range []struct {
 		name string
-		of   kernel.Drawn
+		of   kernel.Loop
 		work float64
 		f    func()
-	}{{"Gaussian", kernel.DrawnNormals, n, func() { m.Normals(x, f, 0) }}, {"parameters + sigma * Gaussian",
-		kernel.DrawnNormals, n, func() { m.Perturb(x, x, 1e-9, f, 0) }},
-		{"weighted sum over 32 candidates", kernel.DrawnSum, n * count,
+	}{{"Gaussian", kernel.LoopNormals, n, func() { m.Normals(x, f, 0) }}, {"parameters + sigma * Gaussian",
+		kernel.LoopNormals, n, func() { m.Perturb(x, x, 1e-9, f, 0) }},
+		{"weighted sum over 32 candidates", kernel.LoopSum, n * count,
 			func() { m.NoiseSum(x, members, weights, false, f, 0) }},
-		{"whole numbers in bytes", kernel.DrawnBytes, n, func() { m.IntegerBytes(bytes, f, n/784) }},
-		{"their weighted sum over 32 candidates", kernel.DrawnWholeSum, n * count,
+		{"whole numbers in bytes", kernel.LoopBytes, n, func() { m.IntegerBytes(bytes, f, n/784) }},
+		{"their weighted sum over 32 candidates", kernel.LoopWholeSum, n * count,
 			func() { m.IntegerSum(x, members, whole, 1, f, 0) }},
-		{"masks of dropout", kernel.DrawnMasks, n, func() { m.Drop(x, key, f.Schedule, 0, 0.5) }}} {
-		_, by := m.Draws(s.of, kernel.Short)
-		ports := limit{"ports: " + by.String(),
-			func(spell time.Duration) float64 { rate, _ := m.Draws(s.of, spell); return rate / 1e9 }}
+		{"masks of dropout", kernel.LoopMasks, n, func() { m.Drop(x, key, f.Schedule, 0, 0.5) }}} {
 		if err := m.measure(ctx, speed{
 			name:   s.name,
 			unit:   "G/s",
 			work:   s.work * 1e-9,
 			goal:   0.8,
-			limits: []limit{ports},
+			limits: []limit{m.ports(s.of, 1)},
 			call:   func() error { s.f(); return nil },
 		}); err != nil {
 			return err

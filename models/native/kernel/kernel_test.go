@@ -204,7 +204,7 @@ func TestLimits(t *testing.T) {
 			t.Errorf("%s: no instructions of noise are counted", variant)
 		}
 		for d, counts := range k.isa.ports {
-			if rate, by := k.Draws(Drawn(d), Short); !(rate > 0) || math.IsInf(rate, 0) || by != Logic && counts[by] == 0 {
+			if rate, by := k.Ports(Loop(d), Short); !(rate > 0) || math.IsInf(rate, 0) || by != Logic && counts[by] == 0 {
 				t.Errorf("%s: %s at %g, by %s", variant, d, rate, by)
 			}
 		}

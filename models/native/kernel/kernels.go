@@ -103,7 +103,7 @@ type isa struct {
 
 	issue     [Ops]func(turns int)    // loops of independent instructions of each kind
 	issueTurn int                     // instructions per turn
-	ports     map[string][Ops]float64 // vector instructions per value of each kind of noise; nil: not counted
+	ports     map[string][Ops]float64 // instructions of each kind per value of a loop; nil: not counted
 	chain     func(turns int)         // dependent additions
 }
 

@@ -500,97 +500,97 @@ DATA words<>+1968(SB)/4, $0x00000001
 DATA words<>+1972(SB)/4, $0x00000000
 DATA words<>+1976(SB)/4, $0x00000003
 DATA words<>+1980(SB)/4, $0x00000000
-DATA words<>+1984(SB)/4, $0x3ca92b62
-DATA words<>+1988(SB)/4, $0xbd5c2223
-DATA words<>+1992(SB)/4, $0x3e0883b4
-DATA words<>+1996(SB)/4, $0xbeaaaa9a
-DATA words<>+2000(SB)/4, $0x80000000
-DATA words<>+2004(SB)/4, $0xbf800000
-DATA words<>+2008(SB)/4, $0xbf000000
-DATA words<>+2012(SB)/4, $0x3e900000
-DATA words<>+2016(SB)/4, $0xbd99362a
-DATA words<>+2020(SB)/4, $0x3d539960
-DATA words<>+2024(SB)/4, $0x3d1b80e2
-DATA words<>+2028(SB)/4, $0x3d2df7cb
-DATA words<>+2032(SB)/4, $0x3dc51d23
-DATA words<>+2036(SB)/4, $0x3dcd9329
-DATA words<>+2040(SB)/4, $0x3de6a25f
-DATA words<>+2044(SB)/4, $0x3de5be3e
-DATA words<>+2048(SB)/4, $0x3ecc422a
-DATA words<>+2052(SB)/4, $0x00000020
-DATA words<>+2056(SB)/4, $0x00000040
-DATA words<>+2060(SB)/4, $0x00000080
+DATA words<>+1984(SB)/4, $0x00000000
+DATA words<>+1988(SB)/4, $0x00000000
+DATA words<>+1992(SB)/4, $0x00000000
+DATA words<>+1996(SB)/4, $0x00000000
+DATA words<>+2000(SB)/4, $0x00000000
+DATA words<>+2004(SB)/4, $0x00000000
+DATA words<>+2008(SB)/4, $0x00000000
+DATA words<>+2012(SB)/4, $0x00000000
+DATA words<>+2016(SB)/4, $0x00000000
+DATA words<>+2020(SB)/4, $0x00000000
+DATA words<>+2024(SB)/4, $0x00000000
+DATA words<>+2028(SB)/4, $0x00000000
+DATA words<>+2032(SB)/4, $0x00000000
+DATA words<>+2036(SB)/4, $0x00000000
+DATA words<>+2040(SB)/4, $0x00000000
+DATA words<>+2044(SB)/4, $0x00000000
+DATA words<>+2048(SB)/4, $0x00000000
+DATA words<>+2052(SB)/4, $0x00000000
+DATA words<>+2056(SB)/4, $0x00000000
+DATA words<>+2060(SB)/4, $0x00000000
 DATA words<>+2064(SB)/4, $0x00000000
 DATA words<>+2068(SB)/4, $0x00000000
 DATA words<>+2072(SB)/4, $0x00000000
 DATA words<>+2076(SB)/4, $0x00000000
 DATA words<>+2080(SB)/4, $0x00000000
-DATA words<>+2084(SB)/4, $0x00000004
-DATA words<>+2088(SB)/4, $0x00000008
-DATA words<>+2092(SB)/4, $0x0000000c
-DATA words<>+2096(SB)/4, $0x00000001
-DATA words<>+2100(SB)/4, $0x00000005
-DATA words<>+2104(SB)/4, $0x00000009
-DATA words<>+2108(SB)/4, $0x0000000d
-DATA words<>+2112(SB)/4, $0x00000002
-DATA words<>+2116(SB)/4, $0x00000006
-DATA words<>+2120(SB)/4, $0x0000000a
-DATA words<>+2124(SB)/4, $0x0000000e
-DATA words<>+2128(SB)/4, $0x00000003
-DATA words<>+2132(SB)/4, $0x00000007
-DATA words<>+2136(SB)/4, $0x0000000b
-DATA words<>+2140(SB)/4, $0x0000000f
-DATA words<>+2144(SB)/4, $0x40404040
-DATA words<>+2148(SB)/4, $0x48000000
+DATA words<>+2084(SB)/4, $0x00000000
+DATA words<>+2088(SB)/4, $0x00000000
+DATA words<>+2092(SB)/4, $0x00000000
+DATA words<>+2096(SB)/4, $0x00000000
+DATA words<>+2100(SB)/4, $0x00000000
+DATA words<>+2104(SB)/4, $0x00000000
+DATA words<>+2108(SB)/4, $0x00000000
+DATA words<>+2112(SB)/4, $0x00000000
+DATA words<>+2116(SB)/4, $0x00000000
+DATA words<>+2120(SB)/4, $0x00000000
+DATA words<>+2124(SB)/4, $0x00000000
+DATA words<>+2128(SB)/4, $0x00000000
+DATA words<>+2132(SB)/4, $0x00000000
+DATA words<>+2136(SB)/4, $0x00000000
+DATA words<>+2140(SB)/4, $0x00000000
+DATA words<>+2144(SB)/4, $0x00000000
+DATA words<>+2148(SB)/4, $0x00000000
 DATA words<>+2152(SB)/4, $0x00000000
 DATA words<>+2156(SB)/4, $0x00000000
 DATA words<>+2160(SB)/4, $0x00000000
 DATA words<>+2164(SB)/4, $0x00000000
 DATA words<>+2168(SB)/4, $0x00000000
 DATA words<>+2172(SB)/4, $0x00000000
-DATA words<>+2176(SB)/4, $0x00100000
-DATA words<>+2180(SB)/4, $0x00110001
-DATA words<>+2184(SB)/4, $0x00120002
-DATA words<>+2188(SB)/4, $0x00130003
-DATA words<>+2192(SB)/4, $0x00140004
-DATA words<>+2196(SB)/4, $0x00150005
-DATA words<>+2200(SB)/4, $0x00160006
-DATA words<>+2204(SB)/4, $0x00170007
-DATA words<>+2208(SB)/4, $0x00180008
-DATA words<>+2212(SB)/4, $0x00190009
-DATA words<>+2216(SB)/4, $0x001a000a
-DATA words<>+2220(SB)/4, $0x001b000b
-DATA words<>+2224(SB)/4, $0x001c000c
-DATA words<>+2228(SB)/4, $0x001d000d
-DATA words<>+2232(SB)/4, $0x001e000e
-DATA words<>+2236(SB)/4, $0x001f000f
-DATA words<>+2240(SB)/4, $0xd2511f53
-DATA words<>+2244(SB)/4, $0xcd9e8d57
-DATA words<>+2248(SB)/4, $0x00000008
-DATA words<>+2252(SB)/4, $0x30000000
-DATA words<>+2256(SB)/4, $0x4eb504f3
-DATA words<>+2260(SB)/4, $0x3a60f890
-DATA words<>+2264(SB)/4, $0x007fffff
-DATA words<>+2268(SB)/4, $0xbcaa7b13
-DATA words<>+2272(SB)/4, $0x3f3504f3
-DATA words<>+2276(SB)/4, $0x3e81de83
-DATA words<>+2280(SB)/4, $0xbe73a114
-DATA words<>+2284(SB)/4, $0x3ebf2884
-DATA words<>+2288(SB)/4, $0xbf9de9d3
-DATA words<>+2292(SB)/4, $0xbed1e1f3
-DATA words<>+2296(SB)/4, $0x3f7fffff
-DATA words<>+2300(SB)/4, $0x3eff136b
-DATA words<>+2304(SB)/4, $0xbb8ef36b
-DATA words<>+2308(SB)/4, $0x3da2ca77
-DATA words<>+2312(SB)/4, $0xbf2a91fe
-DATA words<>+2316(SB)/4, $0xbf255b14
-DATA words<>+2320(SB)/4, $0x3f8000bb
-DATA words<>+2324(SB)/4, $0x3fc90fce
-DATA words<>+2328(SB)/4, $0xc0000008
-DATA words<>+2332(SB)/4, $0xbfb17218
-DATA words<>+2336(SB)/4, $0x01000000
-DATA words<>+2340(SB)/4, $0x00000003
-DATA words<>+2344(SB)/4, $0xc2fe0000
+DATA words<>+2176(SB)/4, $0x00000000
+DATA words<>+2180(SB)/4, $0x00000000
+DATA words<>+2184(SB)/4, $0x00000000
+DATA words<>+2188(SB)/4, $0x00000000
+DATA words<>+2192(SB)/4, $0x00000000
+DATA words<>+2196(SB)/4, $0x00000000
+DATA words<>+2200(SB)/4, $0x00000000
+DATA words<>+2204(SB)/4, $0x00000000
+DATA words<>+2208(SB)/4, $0x00000000
+DATA words<>+2212(SB)/4, $0x00000000
+DATA words<>+2216(SB)/4, $0x00000000
+DATA words<>+2220(SB)/4, $0x00000000
+DATA words<>+2224(SB)/4, $0x00000000
+DATA words<>+2228(SB)/4, $0x00000000
+DATA words<>+2232(SB)/4, $0x00000000
+DATA words<>+2236(SB)/4, $0x00000000
+DATA words<>+2240(SB)/4, $0x00000000
+DATA words<>+2244(SB)/4, $0x00000000
+DATA words<>+2248(SB)/4, $0x00000000
+DATA words<>+2252(SB)/4, $0x00000000
+DATA words<>+2256(SB)/4, $0x00000000
+DATA words<>+2260(SB)/4, $0x00000000
+DATA words<>+2264(SB)/4, $0x00000000
+DATA words<>+2268(SB)/4, $0x00000000
+DATA words<>+2272(SB)/4, $0x00000000
+DATA words<>+2276(SB)/4, $0x00000000
+DATA words<>+2280(SB)/4, $0x00000000
+DATA words<>+2284(SB)/4, $0x00000000
+DATA words<>+2288(SB)/4, $0x00000000
+DATA words<>+2292(SB)/4, $0x00000000
+DATA words<>+2296(SB)/4, $0x00000000
+DATA words<>+2300(SB)/4, $0x00000000
+DATA words<>+2304(SB)/4, $0x00000000
+DATA words<>+2308(SB)/4, $0x00000000
+DATA words<>+2312(SB)/4, $0x00000000
+DATA words<>+2316(SB)/4, $0x00000000
+DATA words<>+2320(SB)/4, $0x00000000
+DATA words<>+2324(SB)/4, $0x00000000
+DATA words<>+2328(SB)/4, $0x00000000
+DATA words<>+2332(SB)/4, $0x00000000
+DATA words<>+2336(SB)/4, $0x00000000
+DATA words<>+2340(SB)/4, $0x00000000
+DATA words<>+2344(SB)/4, $0x00000000
 DATA words<>+2348(SB)/4, $0x00000000
 DATA words<>+2352(SB)/4, $0x00000000
 DATA words<>+2356(SB)/4, $0x00000000
@@ -598,37 +598,245 @@ DATA words<>+2360(SB)/4, $0x00000000
 DATA words<>+2364(SB)/4, $0x00000000
 DATA words<>+2368(SB)/4, $0x00000000
 DATA words<>+2372(SB)/4, $0x00000000
-DATA words<>+2376(SB)/4, $0x00000004
+DATA words<>+2376(SB)/4, $0x00000000
 DATA words<>+2380(SB)/4, $0x00000000
-DATA words<>+2384(SB)/4, $0x00000001
+DATA words<>+2384(SB)/4, $0x00000000
 DATA words<>+2388(SB)/4, $0x00000000
-DATA words<>+2392(SB)/4, $0x00000005
+DATA words<>+2392(SB)/4, $0x00000000
 DATA words<>+2396(SB)/4, $0x00000000
-DATA words<>+2400(SB)/4, $0x00000002
+DATA words<>+2400(SB)/4, $0x00000000
 DATA words<>+2404(SB)/4, $0x00000000
-DATA words<>+2408(SB)/4, $0x00000006
+DATA words<>+2408(SB)/4, $0x00000000
 DATA words<>+2412(SB)/4, $0x00000000
-DATA words<>+2416(SB)/4, $0x00000003
+DATA words<>+2416(SB)/4, $0x00000000
 DATA words<>+2420(SB)/4, $0x00000000
-DATA words<>+2424(SB)/4, $0x00000007
+DATA words<>+2424(SB)/4, $0x00000000
 DATA words<>+2428(SB)/4, $0x00000000
-DATA words<>+2432(SB)/4, $0x00000001
+DATA words<>+2432(SB)/4, $0x00000000
 DATA words<>+2436(SB)/4, $0x00000000
 DATA words<>+2440(SB)/4, $0x00000000
 DATA words<>+2444(SB)/4, $0x00000000
-DATA words<>+2448(SB)/4, $0x00400040
-DATA words<>+2452(SB)/4, $0x00400040
-DATA words<>+2456(SB)/4, $0x00400040
-DATA words<>+2460(SB)/4, $0x00400040
+DATA words<>+2448(SB)/4, $0x00000000
+DATA words<>+2452(SB)/4, $0x00000000
+DATA words<>+2456(SB)/4, $0x00000000
+DATA words<>+2460(SB)/4, $0x00000000
 DATA words<>+2464(SB)/4, $0x00000000
 DATA words<>+2468(SB)/4, $0x00000000
 DATA words<>+2472(SB)/4, $0x00000000
 DATA words<>+2476(SB)/4, $0x00000000
-DATA words<>+2480(SB)/4, $0x10101010
-DATA words<>+2484(SB)/4, $0x10101010
+DATA words<>+2480(SB)/4, $0x00000000
+DATA words<>+2484(SB)/4, $0x00000000
 DATA words<>+2488(SB)/4, $0x00000000
 DATA words<>+2492(SB)/4, $0x00000000
-GLOBL words<>(SB), RODATA|NOPTR, $2496
+DATA words<>+2496(SB)/4, $0x00000000
+DATA words<>+2500(SB)/4, $0x00000000
+DATA words<>+2504(SB)/4, $0x00000000
+DATA words<>+2508(SB)/4, $0x00000000
+DATA words<>+2512(SB)/4, $0x00000000
+DATA words<>+2516(SB)/4, $0x00000000
+DATA words<>+2520(SB)/4, $0x00000000
+DATA words<>+2524(SB)/4, $0x00000000
+DATA words<>+2528(SB)/4, $0x00000000
+DATA words<>+2532(SB)/4, $0x00000000
+DATA words<>+2536(SB)/4, $0x00000000
+DATA words<>+2540(SB)/4, $0x00000000
+DATA words<>+2544(SB)/4, $0x00000000
+DATA words<>+2548(SB)/4, $0x00000000
+DATA words<>+2552(SB)/4, $0x00000000
+DATA words<>+2556(SB)/4, $0x00000000
+DATA words<>+2560(SB)/4, $0x00000000
+DATA words<>+2564(SB)/4, $0x00000000
+DATA words<>+2568(SB)/4, $0x00000000
+DATA words<>+2572(SB)/4, $0x00000000
+DATA words<>+2576(SB)/4, $0x00000000
+DATA words<>+2580(SB)/4, $0x00000000
+DATA words<>+2584(SB)/4, $0x00000000
+DATA words<>+2588(SB)/4, $0x00000000
+DATA words<>+2592(SB)/4, $0x00000000
+DATA words<>+2596(SB)/4, $0x00000000
+DATA words<>+2600(SB)/4, $0x00000000
+DATA words<>+2604(SB)/4, $0x00000000
+DATA words<>+2608(SB)/4, $0x00000000
+DATA words<>+2612(SB)/4, $0x00000000
+DATA words<>+2616(SB)/4, $0x00000000
+DATA words<>+2620(SB)/4, $0x00000000
+DATA words<>+2624(SB)/4, $0x00000000
+DATA words<>+2628(SB)/4, $0x00000000
+DATA words<>+2632(SB)/4, $0x00000000
+DATA words<>+2636(SB)/4, $0x00000000
+DATA words<>+2640(SB)/4, $0x00000000
+DATA words<>+2644(SB)/4, $0x00000000
+DATA words<>+2648(SB)/4, $0x00000000
+DATA words<>+2652(SB)/4, $0x00000000
+DATA words<>+2656(SB)/4, $0x00000000
+DATA words<>+2660(SB)/4, $0x00000000
+DATA words<>+2664(SB)/4, $0x00000000
+DATA words<>+2668(SB)/4, $0x00000000
+DATA words<>+2672(SB)/4, $0x00000000
+DATA words<>+2676(SB)/4, $0x00000000
+DATA words<>+2680(SB)/4, $0x00000000
+DATA words<>+2684(SB)/4, $0x00000000
+DATA words<>+2688(SB)/4, $0x00000000
+DATA words<>+2692(SB)/4, $0x00000000
+DATA words<>+2696(SB)/4, $0x00000000
+DATA words<>+2700(SB)/4, $0x00000000
+DATA words<>+2704(SB)/4, $0x00000000
+DATA words<>+2708(SB)/4, $0x00000000
+DATA words<>+2712(SB)/4, $0x00000000
+DATA words<>+2716(SB)/4, $0x00000000
+DATA words<>+2720(SB)/4, $0x00000000
+DATA words<>+2724(SB)/4, $0x00000000
+DATA words<>+2728(SB)/4, $0x00000000
+DATA words<>+2732(SB)/4, $0x00000000
+DATA words<>+2736(SB)/4, $0x00000000
+DATA words<>+2740(SB)/4, $0x00000000
+DATA words<>+2744(SB)/4, $0x00000000
+DATA words<>+2748(SB)/4, $0x00000000
+DATA words<>+2752(SB)/4, $0x00000000
+DATA words<>+2756(SB)/4, $0x00000000
+DATA words<>+2760(SB)/4, $0x00000000
+DATA words<>+2764(SB)/4, $0x00000000
+DATA words<>+2768(SB)/4, $0x00000000
+DATA words<>+2772(SB)/4, $0x00000000
+DATA words<>+2776(SB)/4, $0x00000000
+DATA words<>+2780(SB)/4, $0x00000000
+DATA words<>+2784(SB)/4, $0x00000000
+DATA words<>+2788(SB)/4, $0x00000000
+DATA words<>+2792(SB)/4, $0x00000000
+DATA words<>+2796(SB)/4, $0x00000000
+DATA words<>+2800(SB)/4, $0x00000000
+DATA words<>+2804(SB)/4, $0x00000000
+DATA words<>+2808(SB)/4, $0x00000000
+DATA words<>+2812(SB)/4, $0x00000000
+DATA words<>+2816(SB)/4, $0x3ca92b62
+DATA words<>+2820(SB)/4, $0xbd5c2223
+DATA words<>+2824(SB)/4, $0x3e0883b4
+DATA words<>+2828(SB)/4, $0xbeaaaa9a
+DATA words<>+2832(SB)/4, $0x80000000
+DATA words<>+2836(SB)/4, $0xbf800000
+DATA words<>+2840(SB)/4, $0xbf000000
+DATA words<>+2844(SB)/4, $0x3e900000
+DATA words<>+2848(SB)/4, $0xbd99362a
+DATA words<>+2852(SB)/4, $0x3d539960
+DATA words<>+2856(SB)/4, $0x3d1b80e2
+DATA words<>+2860(SB)/4, $0x3d2df7cb
+DATA words<>+2864(SB)/4, $0x3dc51d23
+DATA words<>+2868(SB)/4, $0x3dcd9329
+DATA words<>+2872(SB)/4, $0x3de6a25f
+DATA words<>+2876(SB)/4, $0x3de5be3e
+DATA words<>+2880(SB)/4, $0x3ecc422a
+DATA words<>+2884(SB)/4, $0x00000020
+DATA words<>+2888(SB)/4, $0x00000040
+DATA words<>+2892(SB)/4, $0x00000080
+DATA words<>+2896(SB)/4, $0x00000000
+DATA words<>+2900(SB)/4, $0x00000000
+DATA words<>+2904(SB)/4, $0x00000000
+DATA words<>+2908(SB)/4, $0x00000000
+DATA words<>+2912(SB)/4, $0x00000000
+DATA words<>+2916(SB)/4, $0x00000004
+DATA words<>+2920(SB)/4, $0x00000008
+DATA words<>+2924(SB)/4, $0x0000000c
+DATA words<>+2928(SB)/4, $0x00000001
+DATA words<>+2932(SB)/4, $0x00000005
+DATA words<>+2936(SB)/4, $0x00000009
+DATA words<>+2940(SB)/4, $0x0000000d
+DATA words<>+2944(SB)/4, $0x00000002
+DATA words<>+2948(SB)/4, $0x00000006
+DATA words<>+2952(SB)/4, $0x0000000a
+DATA words<>+2956(SB)/4, $0x0000000e
+DATA words<>+2960(SB)/4, $0x00000003
+DATA words<>+2964(SB)/4, $0x00000007
+DATA words<>+2968(SB)/4, $0x0000000b
+DATA words<>+2972(SB)/4, $0x0000000f
+DATA words<>+2976(SB)/4, $0x40404040
+DATA words<>+2980(SB)/4, $0x48000000
+DATA words<>+2984(SB)/4, $0x00000000
+DATA words<>+2988(SB)/4, $0x00000000
+DATA words<>+2992(SB)/4, $0x00000000
+DATA words<>+2996(SB)/4, $0x00000000
+DATA words<>+3000(SB)/4, $0x00000000
+DATA words<>+3004(SB)/4, $0x00000000
+DATA words<>+3008(SB)/4, $0x00100000
+DATA words<>+3012(SB)/4, $0x00110001
+DATA words<>+3016(SB)/4, $0x00120002
+DATA words<>+3020(SB)/4, $0x00130003
+DATA words<>+3024(SB)/4, $0x00140004
+DATA words<>+3028(SB)/4, $0x00150005
+DATA words<>+3032(SB)/4, $0x00160006
+DATA words<>+3036(SB)/4, $0x00170007
+DATA words<>+3040(SB)/4, $0x00180008
+DATA words<>+3044(SB)/4, $0x00190009
+DATA words<>+3048(SB)/4, $0x001a000a
+DATA words<>+3052(SB)/4, $0x001b000b
+DATA words<>+3056(SB)/4, $0x001c000c
+DATA words<>+3060(SB)/4, $0x001d000d
+DATA words<>+3064(SB)/4, $0x001e000e
+DATA words<>+3068(SB)/4, $0x001f000f
+DATA words<>+3072(SB)/4, $0xd2511f53
+DATA words<>+3076(SB)/4, $0xcd9e8d57
+DATA words<>+3080(SB)/4, $0x00000008
+DATA words<>+3084(SB)/4, $0x30000000
+DATA words<>+3088(SB)/4, $0x4eb504f3
+DATA words<>+3092(SB)/4, $0x3a60f890
+DATA words<>+3096(SB)/4, $0x007fffff
+DATA words<>+3100(SB)/4, $0xbcaa7b13
+DATA words<>+3104(SB)/4, $0x3f3504f3
+DATA words<>+3108(SB)/4, $0x3e81de83
+DATA words<>+3112(SB)/4, $0xbe73a114
+DATA words<>+3116(SB)/4, $0x3ebf2884
+DATA words<>+3120(SB)/4, $0xbf9de9d3
+DATA words<>+3124(SB)/4, $0xbed1e1f3
+DATA words<>+3128(SB)/4, $0x3f7fffff
+DATA words<>+3132(SB)/4, $0x3eff136b
+DATA words<>+3136(SB)/4, $0xbb8ef36b
+DATA words<>+3140(SB)/4, $0x3da2ca77
+DATA words<>+3144(SB)/4, $0xbf2a91fe
+DATA words<>+3148(SB)/4, $0xbf255b14
+DATA words<>+3152(SB)/4, $0x3f8000bb
+DATA words<>+3156(SB)/4, $0x3fc90fce
+DATA words<>+3160(SB)/4, $0xc0000008
+DATA words<>+3164(SB)/4, $0xbfb17218
+DATA words<>+3168(SB)/4, $0x01000000
+DATA words<>+3172(SB)/4, $0x00000003
+DATA words<>+3176(SB)/4, $0xc2fe0000
+DATA words<>+3180(SB)/4, $0x00000000
+DATA words<>+3184(SB)/4, $0x00000000
+DATA words<>+3188(SB)/4, $0x00000000
+DATA words<>+3192(SB)/4, $0x00000000
+DATA words<>+3196(SB)/4, $0x00000000
+DATA words<>+3200(SB)/4, $0x00000000
+DATA words<>+3204(SB)/4, $0x00000000
+DATA words<>+3208(SB)/4, $0x00000004
+DATA words<>+3212(SB)/4, $0x00000000
+DATA words<>+3216(SB)/4, $0x00000001
+DATA words<>+3220(SB)/4, $0x00000000
+DATA words<>+3224(SB)/4, $0x00000005
+DATA words<>+3228(SB)/4, $0x00000000
+DATA words<>+3232(SB)/4, $0x00000002
+DATA words<>+3236(SB)/4, $0x00000000
+DATA words<>+3240(SB)/4, $0x00000006
+DATA words<>+3244(SB)/4, $0x00000000
+DATA words<>+3248(SB)/4, $0x00000003
+DATA words<>+3252(SB)/4, $0x00000000
+DATA words<>+3256(SB)/4, $0x00000007
+DATA words<>+3260(SB)/4, $0x00000000
+DATA words<>+3264(SB)/4, $0x00000001
+DATA words<>+3268(SB)/4, $0x00000000
+DATA words<>+3272(SB)/4, $0x00000000
+DATA words<>+3276(SB)/4, $0x00000000
+DATA words<>+3280(SB)/4, $0x00400040
+DATA words<>+3284(SB)/4, $0x00400040
+DATA words<>+3288(SB)/4, $0x00400040
+DATA words<>+3292(SB)/4, $0x00400040
+DATA words<>+3296(SB)/4, $0x00000000
+DATA words<>+3300(SB)/4, $0x00000000
+DATA words<>+3304(SB)/4, $0x00000000
+DATA words<>+3308(SB)/4, $0x00000000
+DATA words<>+3312(SB)/4, $0x10101010
+DATA words<>+3316(SB)/4, $0x10101010
+DATA words<>+3320(SB)/4, $0x00000000
+DATA words<>+3324(SB)/4, $0x00000000
+GLOBL words<>(SB), RODATA|NOPTR, $3328
 
 // func tile1x16AVX2(t *byte)
 // Requires: AVX, FMA3, MMX+
@@ -17148,6 +17356,68 @@ loop:
 	VPXOR Y12, Y13, Y11
 	DECQ  CX
 	JNZ   loop
+	VZEROUPPER
+	RET
+
+// func issueLoadAVX2(n int)
+// Requires: AVX
+TEXT ·issueLoadAVX2(SB), NOSPLIT, $0-8
+	MOVQ    n+0(FP), CX
+	LEAQ    words<>+2047(SB), SI
+	ANDQ    $-64, SI
+	PCALIGN $0x20
+
+loop:
+	VMOVUPS (SI), Y0
+	VMOVUPS 32(SI), Y1
+	VMOVUPS 64(SI), Y2
+	VMOVUPS 96(SI), Y3
+	VMOVUPS 128(SI), Y4
+	VMOVUPS 160(SI), Y5
+	VMOVUPS 192(SI), Y6
+	VMOVUPS 224(SI), Y7
+	VMOVUPS 256(SI), Y8
+	VMOVUPS 288(SI), Y9
+	VMOVUPS 320(SI), Y10
+	VMOVUPS 352(SI), Y11
+	VMOVUPS (SI), Y0
+	VMOVUPS 32(SI), Y1
+	VMOVUPS 64(SI), Y2
+	VMOVUPS 96(SI), Y3
+	VMOVUPS 128(SI), Y4
+	VMOVUPS 160(SI), Y5
+	VMOVUPS 192(SI), Y6
+	VMOVUPS 224(SI), Y7
+	VMOVUPS 256(SI), Y8
+	VMOVUPS 288(SI), Y9
+	VMOVUPS 320(SI), Y10
+	VMOVUPS 352(SI), Y11
+	VMOVUPS (SI), Y0
+	VMOVUPS 32(SI), Y1
+	VMOVUPS 64(SI), Y2
+	VMOVUPS 96(SI), Y3
+	VMOVUPS 128(SI), Y4
+	VMOVUPS 160(SI), Y5
+	VMOVUPS 192(SI), Y6
+	VMOVUPS 224(SI), Y7
+	VMOVUPS 256(SI), Y8
+	VMOVUPS 288(SI), Y9
+	VMOVUPS 320(SI), Y10
+	VMOVUPS 352(SI), Y11
+	VMOVUPS (SI), Y0
+	VMOVUPS 32(SI), Y1
+	VMOVUPS 64(SI), Y2
+	VMOVUPS 96(SI), Y3
+	VMOVUPS 128(SI), Y4
+	VMOVUPS 160(SI), Y5
+	VMOVUPS 192(SI), Y6
+	VMOVUPS 224(SI), Y7
+	VMOVUPS 256(SI), Y8
+	VMOVUPS 288(SI), Y9
+	VMOVUPS 320(SI), Y10
+	VMOVUPS 352(SI), Y11
+	DECQ    CX
+	JNZ     loop
 	VZEROUPPER
 	RET
 
@@ -46874,13 +47144,13 @@ one:
 	VMULPS       Z0, Z0, Z2
 	VBROADCASTSS words<>+192(SB), Z3
 	VMULPS       Z2, Z3, Z3
-	VADDPS.BCST  words<>+1984(SB), Z3, Z3
+	VADDPS.BCST  words<>+2816(SB), Z3, Z3
 	VMULPS       Z2, Z3, Z3
-	VADDPS.BCST  words<>+1988(SB), Z3, Z3
+	VADDPS.BCST  words<>+2820(SB), Z3, Z3
 	VMULPS       Z2, Z3, Z3
-	VADDPS.BCST  words<>+1992(SB), Z3, Z3
+	VADDPS.BCST  words<>+2824(SB), Z3, Z3
 	VMULPS       Z2, Z3, Z3
-	VADDPS.BCST  words<>+1996(SB), Z3, Z3
+	VADDPS.BCST  words<>+2828(SB), Z3, Z3
 	VMULPS       Z2, Z3, Z3
 	VMULPS       Z0, Z3, Z3
 	VADDPS       Z3, Z0, Z5
@@ -46915,7 +47185,7 @@ one:
 	VDIVPS       Z3, Z2, Z2
 	VBROADCASTSS words<>+40(SB), Z3
 	VSUBPS       Z2, Z3, Z3
-	VPANDD.BCST  words<>+2000(SB), Z0, Z2
+	VPANDD.BCST  words<>+2832(SB), Z0, Z2
 	VPORD        Z2, Z3, Z3
 	VPANDD.BCST  words<>+928(SB), Z0, Z0
 	VBROADCASTSS words<>+480(SB), Z2
@@ -46936,13 +47206,13 @@ oneend:
 	VMULPS       Z0, Z0, Z2
 	VBROADCASTSS words<>+192(SB), Z3
 	VMULPS       Z2, Z3, Z3
-	VADDPS.BCST  words<>+1984(SB), Z3, Z3
+	VADDPS.BCST  words<>+2816(SB), Z3, Z3
 	VMULPS       Z2, Z3, Z3
-	VADDPS.BCST  words<>+1988(SB), Z3, Z3
+	VADDPS.BCST  words<>+2820(SB), Z3, Z3
 	VMULPS       Z2, Z3, Z3
-	VADDPS.BCST  words<>+1992(SB), Z3, Z3
+	VADDPS.BCST  words<>+2824(SB), Z3, Z3
 	VMULPS       Z2, Z3, Z3
-	VADDPS.BCST  words<>+1996(SB), Z3, Z3
+	VADDPS.BCST  words<>+2828(SB), Z3, Z3
 	VMULPS       Z2, Z3, Z3
 	VMULPS       Z0, Z3, Z3
 	VADDPS       Z3, Z0, Z5
@@ -46977,7 +47247,7 @@ oneend:
 	VDIVPS       Z3, Z2, Z2
 	VBROADCASTSS words<>+40(SB), Z3
 	VSUBPS       Z2, Z3, Z3
-	VPANDD.BCST  words<>+2000(SB), Z0, Z2
+	VPANDD.BCST  words<>+2832(SB), Z0, Z2
 	VPORD        Z2, Z3, Z3
 	VPANDD.BCST  words<>+928(SB), Z0, Z0
 	VBROADCASTSS words<>+480(SB), Z2
@@ -47063,7 +47333,7 @@ TEXT ·siluAVX512(SB), NOSPLIT, $0-8
 
 one:
 	VMOVUPS      (R8)(AX*1), Z0
-	VMULPS.BCST  words<>+2004(SB), Z0, Z2
+	VMULPS.BCST  words<>+2836(SB), Z0, Z2
 	VBROADCASTSS words<>+28(SB), Z1
 	VMINPS       Z2, Z1, Z2
 	VBROADCASTSS words<>+32(SB), Z1
@@ -47107,7 +47377,7 @@ oneend:
 	JZ           finished
 	KMOVW        88(DI), K1
 	VMOVUPS.Z    (R8)(AX*1), K1, Z0
-	VMULPS.BCST  words<>+2004(SB), Z0, Z2
+	VMULPS.BCST  words<>+2836(SB), Z0, Z2
 	VBROADCASTSS words<>+28(SB), Z1
 	VMINPS       Z2, Z1, Z2
 	VBROADCASTSS words<>+32(SB), Z1
@@ -47169,7 +47439,7 @@ TEXT ·siluBackAVX512(SB), NOSPLIT, $0-8
 
 one:
 	VMOVUPS      (R8)(AX*1), Z0
-	VMULPS.BCST  words<>+2004(SB), Z0, Z2
+	VMULPS.BCST  words<>+2836(SB), Z0, Z2
 	VBROADCASTSS words<>+28(SB), Z4
 	VMINPS       Z2, Z4, Z2
 	VBROADCASTSS words<>+32(SB), Z4
@@ -47221,7 +47491,7 @@ oneend:
 	JZ           finished
 	KMOVW        88(DI), K1
 	VMOVUPS.Z    (R8)(AX*1), K1, Z0
-	VMULPS.BCST  words<>+2004(SB), Z0, Z2
+	VMULPS.BCST  words<>+2836(SB), Z0, Z2
 	VBROADCASTSS words<>+28(SB), Z4
 	VMINPS       Z2, Z4, Z2
 	VBROADCASTSS words<>+32(SB), Z4
@@ -47292,7 +47562,7 @@ TEXT ·geluAVX512(SB), NOSPLIT, $0-8
 one:
 	VMOVUPS      (R8)(AX*1), Z0
 	VMULPS       Z0, Z0, Z3
-	VMULPS.BCST  words<>+2008(SB), Z3, Z3
+	VMULPS.BCST  words<>+2840(SB), Z3, Z3
 	VBROADCASTSS words<>+32(SB), Z1
 	VMAXPS       Z3, Z1, Z3
 	VMULPS       Z6, Z3, Z3
@@ -47318,27 +47588,27 @@ one:
 	VPADDD       Z3, Z4, Z4
 	VMULPS       Z4, Z2, Z2
 	VPANDD.BCST  words<>+928(SB), Z0, Z3
-	VMULPS.BCST  words<>+2012(SB), Z3, Z3
+	VMULPS.BCST  words<>+2844(SB), Z3, Z3
 	VADDPS.BCST  words<>+40(SB), Z3, Z3
 	VBROADCASTSS words<>+40(SB), Z5
 	VDIVPS       Z3, Z5, Z5
 	VBROADCASTSS words<>+608(SB), Z3
 	VMULPS       Z5, Z3, Z3
-	VADDPS.BCST  words<>+2016(SB), Z3, Z3
+	VADDPS.BCST  words<>+2848(SB), Z3, Z3
 	VMULPS       Z5, Z3, Z3
-	VADDPS.BCST  words<>+2020(SB), Z3, Z3
+	VADDPS.BCST  words<>+2852(SB), Z3, Z3
 	VMULPS       Z5, Z3, Z3
-	VADDPS.BCST  words<>+2024(SB), Z3, Z3
+	VADDPS.BCST  words<>+2856(SB), Z3, Z3
 	VMULPS       Z5, Z3, Z3
-	VADDPS.BCST  words<>+2028(SB), Z3, Z3
+	VADDPS.BCST  words<>+2860(SB), Z3, Z3
 	VMULPS       Z5, Z3, Z3
-	VADDPS.BCST  words<>+2032(SB), Z3, Z3
+	VADDPS.BCST  words<>+2864(SB), Z3, Z3
 	VMULPS       Z5, Z3, Z3
-	VADDPS.BCST  words<>+2036(SB), Z3, Z3
+	VADDPS.BCST  words<>+2868(SB), Z3, Z3
 	VMULPS       Z5, Z3, Z3
-	VADDPS.BCST  words<>+2040(SB), Z3, Z3
+	VADDPS.BCST  words<>+2872(SB), Z3, Z3
 	VMULPS       Z5, Z3, Z3
-	VADDPS.BCST  words<>+2044(SB), Z3, Z3
+	VADDPS.BCST  words<>+2876(SB), Z3, Z3
 	VMULPS       Z5, Z3, Z3
 	VMULPS       Z2, Z3, Z3
 	VBROADCASTSS words<>+40(SB), Z5
@@ -47359,7 +47629,7 @@ oneend:
 	KMOVW        88(DI), K1
 	VMOVUPS.Z    (R8)(AX*1), K1, Z0
 	VMULPS       Z0, Z0, Z3
-	VMULPS.BCST  words<>+2008(SB), Z3, Z3
+	VMULPS.BCST  words<>+2840(SB), Z3, Z3
 	VBROADCASTSS words<>+32(SB), Z1
 	VMAXPS       Z3, Z1, Z3
 	VMULPS       Z6, Z3, Z3
@@ -47385,27 +47655,27 @@ oneend:
 	VPADDD       Z3, Z4, Z4
 	VMULPS       Z4, Z2, Z2
 	VPANDD.BCST  words<>+928(SB), Z0, Z3
-	VMULPS.BCST  words<>+2012(SB), Z3, Z3
+	VMULPS.BCST  words<>+2844(SB), Z3, Z3
 	VADDPS.BCST  words<>+40(SB), Z3, Z3
 	VBROADCASTSS words<>+40(SB), Z5
 	VDIVPS       Z3, Z5, Z5
 	VBROADCASTSS words<>+608(SB), Z3
 	VMULPS       Z5, Z3, Z3
-	VADDPS.BCST  words<>+2016(SB), Z3, Z3
+	VADDPS.BCST  words<>+2848(SB), Z3, Z3
 	VMULPS       Z5, Z3, Z3
-	VADDPS.BCST  words<>+2020(SB), Z3, Z3
+	VADDPS.BCST  words<>+2852(SB), Z3, Z3
 	VMULPS       Z5, Z3, Z3
-	VADDPS.BCST  words<>+2024(SB), Z3, Z3
+	VADDPS.BCST  words<>+2856(SB), Z3, Z3
 	VMULPS       Z5, Z3, Z3
-	VADDPS.BCST  words<>+2028(SB), Z3, Z3
+	VADDPS.BCST  words<>+2860(SB), Z3, Z3
 	VMULPS       Z5, Z3, Z3
-	VADDPS.BCST  words<>+2032(SB), Z3, Z3
+	VADDPS.BCST  words<>+2864(SB), Z3, Z3
 	VMULPS       Z5, Z3, Z3
-	VADDPS.BCST  words<>+2036(SB), Z3, Z3
+	VADDPS.BCST  words<>+2868(SB), Z3, Z3
 	VMULPS       Z5, Z3, Z3
-	VADDPS.BCST  words<>+2040(SB), Z3, Z3
+	VADDPS.BCST  words<>+2872(SB), Z3, Z3
 	VMULPS       Z5, Z3, Z3
-	VADDPS.BCST  words<>+2044(SB), Z3, Z3
+	VADDPS.BCST  words<>+2876(SB), Z3, Z3
 	VMULPS       Z5, Z3, Z3
 	VMULPS       Z2, Z3, Z3
 	VBROADCASTSS words<>+40(SB), Z5
@@ -47444,7 +47714,7 @@ TEXT ·geluBackAVX512(SB), NOSPLIT, $0-8
 one:
 	VMOVUPS      (R8)(AX*1), Z0
 	VMULPS       Z0, Z0, Z3
-	VMULPS.BCST  words<>+2008(SB), Z3, Z3
+	VMULPS.BCST  words<>+2840(SB), Z3, Z3
 	VBROADCASTSS words<>+32(SB), Z1
 	VMAXPS       Z3, Z1, Z3
 	VMULPS       Z6, Z3, Z3
@@ -47470,27 +47740,27 @@ one:
 	VPADDD       Z3, Z4, Z4
 	VMULPS       Z4, Z2, Z2
 	VPANDD.BCST  words<>+928(SB), Z0, Z3
-	VMULPS.BCST  words<>+2012(SB), Z3, Z3
+	VMULPS.BCST  words<>+2844(SB), Z3, Z3
 	VADDPS.BCST  words<>+40(SB), Z3, Z3
 	VBROADCASTSS words<>+40(SB), Z5
 	VDIVPS       Z3, Z5, Z5
 	VBROADCASTSS words<>+608(SB), Z3
 	VMULPS       Z5, Z3, Z3
-	VADDPS.BCST  words<>+2016(SB), Z3, Z3
+	VADDPS.BCST  words<>+2848(SB), Z3, Z3
 	VMULPS       Z5, Z3, Z3
-	VADDPS.BCST  words<>+2020(SB), Z3, Z3
+	VADDPS.BCST  words<>+2852(SB), Z3, Z3
 	VMULPS       Z5, Z3, Z3
-	VADDPS.BCST  words<>+2024(SB), Z3, Z3
+	VADDPS.BCST  words<>+2856(SB), Z3, Z3
 	VMULPS       Z5, Z3, Z3
-	VADDPS.BCST  words<>+2028(SB), Z3, Z3
+	VADDPS.BCST  words<>+2860(SB), Z3, Z3
 	VMULPS       Z5, Z3, Z3
-	VADDPS.BCST  words<>+2032(SB), Z3, Z3
+	VADDPS.BCST  words<>+2864(SB), Z3, Z3
 	VMULPS       Z5, Z3, Z3
-	VADDPS.BCST  words<>+2036(SB), Z3, Z3
+	VADDPS.BCST  words<>+2868(SB), Z3, Z3
 	VMULPS       Z5, Z3, Z3
-	VADDPS.BCST  words<>+2040(SB), Z3, Z3
+	VADDPS.BCST  words<>+2872(SB), Z3, Z3
 	VMULPS       Z5, Z3, Z3
-	VADDPS.BCST  words<>+2044(SB), Z3, Z3
+	VADDPS.BCST  words<>+2876(SB), Z3, Z3
 	VMULPS       Z5, Z3, Z3
 	VMULPS       Z2, Z3, Z3
 	VBROADCASTSS words<>+40(SB), Z5
@@ -47498,7 +47768,7 @@ one:
 	VPMOVD2M     Z0, K3
 	VMOVAPS      Z5, Z1
 	VMOVAPS      Z3, K3, Z1
-	VMULPS.BCST  words<>+2048(SB), Z2, Z2
+	VMULPS.BCST  words<>+2880(SB), Z2, Z2
 	VBROADCASTSS words<>+28(SB), Z3
 	VMINPS       Z0, Z3, Z0
 	VBROADCASTSS words<>+32(SB), Z3
@@ -47519,7 +47789,7 @@ oneend:
 	KMOVW        88(DI), K1
 	VMOVUPS.Z    (R8)(AX*1), K1, Z0
 	VMULPS       Z0, Z0, Z3
-	VMULPS.BCST  words<>+2008(SB), Z3, Z3
+	VMULPS.BCST  words<>+2840(SB), Z3, Z3
 	VBROADCASTSS words<>+32(SB), Z1
 	VMAXPS       Z3, Z1, Z3
 	VMULPS       Z6, Z3, Z3
@@ -47545,27 +47815,27 @@ oneend:
 	VPADDD       Z3, Z4, Z4
 	VMULPS       Z4, Z2, Z2
 	VPANDD.BCST  words<>+928(SB), Z0, Z3
-	VMULPS.BCST  words<>+2012(SB), Z3, Z3
+	VMULPS.BCST  words<>+2844(SB), Z3, Z3
 	VADDPS.BCST  words<>+40(SB), Z3, Z3
 	VBROADCASTSS words<>+40(SB), Z5
 	VDIVPS       Z3, Z5, Z5
 	VBROADCASTSS words<>+608(SB), Z3
 	VMULPS       Z5, Z3, Z3
-	VADDPS.BCST  words<>+2016(SB), Z3, Z3
+	VADDPS.BCST  words<>+2848(SB), Z3, Z3
 	VMULPS       Z5, Z3, Z3
-	VADDPS.BCST  words<>+2020(SB), Z3, Z3
+	VADDPS.BCST  words<>+2852(SB), Z3, Z3
 	VMULPS       Z5, Z3, Z3
-	VADDPS.BCST  words<>+2024(SB), Z3, Z3
+	VADDPS.BCST  words<>+2856(SB), Z3, Z3
 	VMULPS       Z5, Z3, Z3
-	VADDPS.BCST  words<>+2028(SB), Z3, Z3
+	VADDPS.BCST  words<>+2860(SB), Z3, Z3
 	VMULPS       Z5, Z3, Z3
-	VADDPS.BCST  words<>+2032(SB), Z3, Z3
+	VADDPS.BCST  words<>+2864(SB), Z3, Z3
 	VMULPS       Z5, Z3, Z3
-	VADDPS.BCST  words<>+2036(SB), Z3, Z3
+	VADDPS.BCST  words<>+2868(SB), Z3, Z3
 	VMULPS       Z5, Z3, Z3
-	VADDPS.BCST  words<>+2040(SB), Z3, Z3
+	VADDPS.BCST  words<>+2872(SB), Z3, Z3
 	VMULPS       Z5, Z3, Z3
-	VADDPS.BCST  words<>+2044(SB), Z3, Z3
+	VADDPS.BCST  words<>+2876(SB), Z3, Z3
 	VMULPS       Z5, Z3, Z3
 	VMULPS       Z2, Z3, Z3
 	VBROADCASTSS words<>+40(SB), Z5
@@ -47573,7 +47843,7 @@ oneend:
 	VPMOVD2M     Z0, K3
 	VMOVAPS      Z5, Z1
 	VMOVAPS      Z3, K3, Z1
-	VMULPS.BCST  words<>+2048(SB), Z2, Z2
+	VMULPS.BCST  words<>+2880(SB), Z2, Z2
 	VBROADCASTSS words<>+28(SB), Z3
 	VMINPS       Z0, Z3, Z0
 	VBROADCASTSS words<>+32(SB), Z3
@@ -49902,9 +50172,9 @@ TEXT ·lookupAVX512(SB), NOSPLIT, $0-8
 	VMOVUPS      832(R8), Z13
 	VMOVUPS      896(R8), Z14
 	VMOVUPS      960(R8), Z15
-	VPBROADCASTD words<>+2052(SB), Z25
-	VPBROADCASTD words<>+2056(SB), Z26
-	VPBROADCASTD words<>+2060(SB), Z27
+	VPBROADCASTD words<>+2884(SB), Z25
+	VPBROADCASTD words<>+2888(SB), Z26
+	VPBROADCASTD words<>+2892(SB), Z27
 	SUBQ         $0x00000010, CX
 	JLT          rest
 	PCALIGN      $0x20
@@ -50007,8 +50277,8 @@ TEXT ·lookupBytesAVX512(SB), NOSPLIT, $0-8
 	VMOVDQU64    832(R8), Z13
 	VMOVDQU64    896(R8), Z14
 	VMOVDQU64    960(R8), Z15
-	VMOVDQU32    words<>+2080(SB), Z16
-	VPBROADCASTD words<>+2144(SB), Z17
+	VMOVDQU32    words<>+2912(SB), Z16
+	VPBROADCASTD words<>+2976(SB), Z17
 	PCALIGN      $0x20
 
 bytes:
@@ -50070,7 +50340,7 @@ TEXT ·round16AVX512(SB), NOSPLIT, $0-8
 	MOVQ         t+0(FP), DI
 	MOVQ         (DI), DX
 	MOVQ         8(DI), SI
-	VPBROADCASTD words<>+2148(SB), Z16
+	VPBROADCASTD words<>+2980(SB), Z16
 	MOVQ         40(DI), CX
 	XORQ         AX, AX
 	SUBQ         $0x00000040, CX
@@ -50155,8 +50425,8 @@ TEXT ·join16AVX512(SB), NOSPLIT, $0-8
 	MOVQ         (DI), DX
 	MOVQ         8(DI), SI
 	MOVQ         16(DI), R8
-	VPBROADCASTD words<>+2148(SB), Z16
-	VMOVDQU32    words<>+2176(SB), Z17
+	VPBROADCASTD words<>+2980(SB), Z16
+	VMOVDQU32    words<>+3008(SB), Z17
 	MOVQ         40(DI), CX
 	XORQ         AX, AX
 	TESTQ        R8, R8
@@ -51441,10 +51711,10 @@ TEXT ·noiseFillAVX512(SB), NOSPLIT, $0-8
 	MOVQ         (DI), DX
 	MOVQ         8(DI), CX
 	MOVQ         16(DI), SI
-	VPBROADCASTD words<>+2240(SB), Z31
-	VPBROADCASTD words<>+2244(SB), Z30
+	VPBROADCASTD words<>+3072(SB), Z31
+	VPBROADCASTD words<>+3076(SB), Z30
 	VPBROADCASTD 24(DI), Z29
-	VPBROADCASTD words<>+2248(SB), Z28
+	VPBROADCASTD words<>+3080(SB), Z28
 	VPADDD       words<>+960(SB), Z29, Z29
 	MOVL         $0x00005555, AX
 	KMOVW        AX, K3
@@ -51656,7 +51926,7 @@ many:
 	VPSHUFD         $0xb1, Z12, Z7
 	VPSRLQ          $0x20, Z15, Z14
 	VPSRLQ          $0x20, Z26, Z21
-	VMULPS.BCST     words<>+2252(SB), Z3, Z3
+	VMULPS.BCST     words<>+3084(SB), Z3, Z3
 	VPTERNLOGD.BCST $0x96, 72(SI), Z8, K3, Z7
 	VPSRLQ          $0x20, Z18, Z16
 	VPSRLQ          $0x20, Z24, Z23
@@ -51668,11 +51938,11 @@ many:
 	VPTERNLOGD.BCST $0x96, 76(SI), Z11, K3, Z9
 	VPTERNLOGD.BCST $0x96, 68(SI), Z17, Z16
 	VPTERNLOGD.BCST $0x96, 60(SI), Z25, Z23
-	VPSUBD.BCST     words<>+2256(SB), Z1, Z1
+	VPSUBD.BCST     words<>+3088(SB), Z1, Z1
 	VPSRLD          $0x01, Z7, Z8
 	VPMULUDQ        Z14, Z31, Z17
 	VPMULUDQ        Z21, Z31, Z25
-	VMULPS.BCST     words<>+2260(SB), Z4, Z5
+	VMULPS.BCST     words<>+3092(SB), Z4, Z5
 	VCVTDQ2PS       Z9, Z10
 	VPMULUDQ        Z16, Z30, Z19
 	VPMULUDQ        Z23, Z30, Z22
@@ -51680,188 +51950,188 @@ many:
 	VPORD.BCST      words<>+932(SB), Z8, Z8
 	VPSHUFD         $0xb1, Z19, Z14
 	VPSRLQ          $0x20, Z22, Z21
-	VPANDD.BCST     words<>+2264(SB), Z1, Z1
-	VMULPS.BCST     words<>+2252(SB), Z10, Z10
+	VPANDD.BCST     words<>+3096(SB), Z1, Z1
+	VMULPS.BCST     words<>+3084(SB), Z10, Z10
 	VPTERNLOGD.BCST $0x96, 72(SI), Z15, K3, Z14
 	VPSRLQ          $0x20, Z25, Z23
-	VADDPS.BCST     words<>+2268(SB), Z5, Z5
+	VADDPS.BCST     words<>+3100(SB), Z5, Z5
 	VCVTDQ2PS       Z8, Z8
 	VPSHUFD         $0xb1, Z17, Z16
 	VPTERNLOGD.BCST $0x96, 64(SI), Z26, Z21
-	VPADDD.BCST     words<>+2272(SB), Z1, Z1
+	VPADDD.BCST     words<>+3104(SB), Z1, Z1
 	VMULPS          Z10, Z10, Z11
 	VPTERNLOGD.BCST $0x96, 76(SI), Z18, K3, Z16
 	VPTERNLOGD.BCST $0x96, 68(SI), Z24, Z23
 	VCVTDQ2PS       Z6, Z6
-	VPSUBD.BCST     words<>+2256(SB), Z8, Z8
+	VPSUBD.BCST     words<>+3088(SB), Z8, Z8
 	VPSRLD          $0x01, Z14, Z15
 	VPMULUDQ        Z21, Z31, Z24
-	VADDPS.BCST     words<>+2004(SB), Z1, Z1
-	VMULPS.BCST     words<>+2260(SB), Z11, Z12
+	VADDPS.BCST     words<>+2836(SB), Z1, Z1
+	VMULPS.BCST     words<>+3092(SB), Z11, Z12
 	VCVTDQ2PS       Z16, Z17
 	VPMULUDQ        Z23, Z30, Z26
 	VMULPS          Z4, Z5, Z5
 	VPSRAD          $0x17, Z8, Z13
 	VPORD.BCST      words<>+932(SB), Z15, Z15
 	VPSHUFD         $0xb1, Z26, Z21
-	VADDPS.BCST     words<>+2276(SB), Z5, Z5
-	VPANDD.BCST     words<>+2264(SB), Z8, Z8
-	VMULPS.BCST     words<>+2252(SB), Z17, Z17
+	VADDPS.BCST     words<>+3108(SB), Z5, Z5
+	VPANDD.BCST     words<>+3096(SB), Z8, Z8
+	VMULPS.BCST     words<>+3084(SB), Z17, Z17
 	VPTERNLOGD.BCST $0x96, 72(SI), Z22, K3, Z21
-	VMULPS.BCST     words<>+2280(SB), Z1, Z0
-	VADDPS.BCST     words<>+2268(SB), Z12, Z12
+	VMULPS.BCST     words<>+3112(SB), Z1, Z0
+	VADDPS.BCST     words<>+3100(SB), Z12, Z12
 	VCVTDQ2PS       Z15, Z15
 	VPSHUFD         $0xb1, Z24, Z23
-	VADDPS.BCST     words<>+2284(SB), Z0, Z0
-	VPADDD.BCST     words<>+2272(SB), Z8, Z8
+	VADDPS.BCST     words<>+3116(SB), Z0, Z0
+	VPADDD.BCST     words<>+3104(SB), Z8, Z8
 	VMULPS          Z17, Z17, Z18
 	VPTERNLOGD.BCST $0x96, 76(SI), Z25, K3, Z23
 	VMULPS          Z4, Z5, Z5
 	VCVTDQ2PS       Z13, Z13
-	VPSUBD.BCST     words<>+2256(SB), Z15, Z15
+	VPSUBD.BCST     words<>+3088(SB), Z15, Z15
 	VPSRLD          $0x01, Z21, Z22
-	VADDPS.BCST     words<>+2288(SB), Z5, Z5
-	VADDPS.BCST     words<>+2004(SB), Z8, Z8
-	VMULPS.BCST     words<>+2260(SB), Z18, Z19
+	VADDPS.BCST     words<>+3120(SB), Z5, Z5
+	VADDPS.BCST     words<>+2836(SB), Z8, Z8
+	VMULPS.BCST     words<>+3092(SB), Z18, Z19
 	VCVTDQ2PS       Z23, Z24
 	VMULPS          Z1, Z0, Z0
 	VMULPS          Z11, Z12, Z12
 	VPSRAD          $0x17, Z15, Z20
 	VPORD.BCST      words<>+932(SB), Z22, Z22
-	VADDPS.BCST     words<>+2292(SB), Z0, Z0
-	VADDPS.BCST     words<>+2276(SB), Z12, Z12
-	VPANDD.BCST     words<>+2264(SB), Z15, Z15
-	VMULPS.BCST     words<>+2252(SB), Z24, Z24
+	VADDPS.BCST     words<>+3124(SB), Z0, Z0
+	VADDPS.BCST     words<>+3108(SB), Z12, Z12
+	VPANDD.BCST     words<>+3096(SB), Z15, Z15
+	VMULPS.BCST     words<>+3084(SB), Z24, Z24
 	VPSLLD          $0x1f, Z2, Z2
-	VMULPS.BCST     words<>+2280(SB), Z8, Z7
-	VADDPS.BCST     words<>+2268(SB), Z19, Z19
+	VMULPS.BCST     words<>+3112(SB), Z8, Z7
+	VADDPS.BCST     words<>+3100(SB), Z19, Z19
 	VCVTDQ2PS       Z22, Z22
 	VMULPS          Z4, Z5, Z5
-	VADDPS.BCST     words<>+2284(SB), Z7, Z7
-	VPADDD.BCST     words<>+2272(SB), Z15, Z15
+	VADDPS.BCST     words<>+3116(SB), Z7, Z7
+	VPADDD.BCST     words<>+3104(SB), Z15, Z15
 	VMULPS          Z24, Z24, Z25
-	VADDPS.BCST     words<>+2296(SB), Z5, Z5
+	VADDPS.BCST     words<>+3128(SB), Z5, Z5
 	VMULPS          Z11, Z12, Z12
 	VCVTDQ2PS       Z20, Z20
-	VPSUBD.BCST     words<>+2256(SB), Z22, Z22
+	VPSUBD.BCST     words<>+3088(SB), Z22, Z22
 	VMULPS          Z1, Z0, Z0
-	VADDPS.BCST     words<>+2288(SB), Z12, Z12
-	VADDPS.BCST     words<>+2004(SB), Z15, Z15
-	VMULPS.BCST     words<>+2260(SB), Z25, Z26
-	VADDPS.BCST     words<>+2300(SB), Z0, Z0
+	VADDPS.BCST     words<>+3120(SB), Z12, Z12
+	VADDPS.BCST     words<>+2836(SB), Z15, Z15
+	VMULPS.BCST     words<>+3092(SB), Z25, Z26
+	VADDPS.BCST     words<>+3132(SB), Z0, Z0
 	VMULPS          Z8, Z7, Z7
 	VMULPS          Z18, Z19, Z19
 	VPSRAD          $0x17, Z22, Z27
 	VXORPS          Z2, Z5, Z5
-	VADDPS.BCST     words<>+2292(SB), Z7, Z7
-	VADDPS.BCST     words<>+2276(SB), Z19, Z19
-	VPANDD.BCST     words<>+2264(SB), Z22, Z22
-	VMULPS.BCST     words<>+2304(SB), Z4, Z2
+	VADDPS.BCST     words<>+3124(SB), Z7, Z7
+	VADDPS.BCST     words<>+3108(SB), Z19, Z19
+	VPANDD.BCST     words<>+3096(SB), Z22, Z22
+	VMULPS.BCST     words<>+3136(SB), Z4, Z2
 	VPSLLD          $0x1f, Z9, Z9
-	VMULPS.BCST     words<>+2280(SB), Z15, Z14
-	VADDPS.BCST     words<>+2268(SB), Z26, Z26
-	VADDPS.BCST     words<>+2308(SB), Z2, Z2
+	VMULPS.BCST     words<>+3112(SB), Z15, Z14
+	VADDPS.BCST     words<>+3100(SB), Z26, Z26
+	VADDPS.BCST     words<>+3140(SB), Z2, Z2
 	VMULPS          Z11, Z12, Z12
-	VADDPS.BCST     words<>+2284(SB), Z14, Z14
-	VPADDD.BCST     words<>+2272(SB), Z22, Z22
+	VADDPS.BCST     words<>+3116(SB), Z14, Z14
+	VPADDD.BCST     words<>+3104(SB), Z22, Z22
 	VMULPS          Z1, Z0, Z0
-	VADDPS.BCST     words<>+2296(SB), Z12, Z12
+	VADDPS.BCST     words<>+3128(SB), Z12, Z12
 	VMULPS          Z18, Z19, Z19
 	VCVTDQ2PS       Z27, Z27
-	VADDPS.BCST     words<>+2312(SB), Z0, Z0
+	VADDPS.BCST     words<>+3144(SB), Z0, Z0
 	VMULPS          Z8, Z7, Z7
-	VADDPS.BCST     words<>+2288(SB), Z19, Z19
-	VADDPS.BCST     words<>+2004(SB), Z22, Z22
+	VADDPS.BCST     words<>+3120(SB), Z19, Z19
+	VADDPS.BCST     words<>+2836(SB), Z22, Z22
 	VMULPS          Z4, Z2, Z2
-	VADDPS.BCST     words<>+2300(SB), Z7, Z7
+	VADDPS.BCST     words<>+3132(SB), Z7, Z7
 	VMULPS          Z15, Z14, Z14
 	VMULPS          Z25, Z26, Z26
-	VADDPS.BCST     words<>+2316(SB), Z2, Z2
+	VADDPS.BCST     words<>+3148(SB), Z2, Z2
 	VXORPS          Z9, Z12, Z12
-	VADDPS.BCST     words<>+2292(SB), Z14, Z14
-	VADDPS.BCST     words<>+2276(SB), Z26, Z26
+	VADDPS.BCST     words<>+3124(SB), Z14, Z14
+	VADDPS.BCST     words<>+3108(SB), Z26, Z26
 	VMULPS          Z1, Z0, Z0
-	VMULPS.BCST     words<>+2304(SB), Z11, Z9
+	VMULPS.BCST     words<>+3136(SB), Z11, Z9
 	VPSLLD          $0x1f, Z16, Z16
-	VMULPS.BCST     words<>+2280(SB), Z22, Z21
-	VADDPS.BCST     words<>+2320(SB), Z0, Z0
-	VADDPS.BCST     words<>+2308(SB), Z9, Z9
+	VMULPS.BCST     words<>+3112(SB), Z22, Z21
+	VADDPS.BCST     words<>+3152(SB), Z0, Z0
+	VADDPS.BCST     words<>+3140(SB), Z9, Z9
 	VMULPS          Z18, Z19, Z19
-	VADDPS.BCST     words<>+2284(SB), Z21, Z21
+	VADDPS.BCST     words<>+3116(SB), Z21, Z21
 	VMULPS          Z4, Z2, Z2
 	VMULPS          Z8, Z7, Z7
-	VADDPS.BCST     words<>+2296(SB), Z19, Z19
+	VADDPS.BCST     words<>+3128(SB), Z19, Z19
 	VMULPS          Z25, Z26, Z26
-	VADDPS.BCST     words<>+2324(SB), Z2, Z2
-	VADDPS.BCST     words<>+2312(SB), Z7, Z7
+	VADDPS.BCST     words<>+3156(SB), Z2, Z2
+	VADDPS.BCST     words<>+3144(SB), Z7, Z7
 	VMULPS          Z15, Z14, Z14
-	VADDPS.BCST     words<>+2288(SB), Z26, Z26
+	VADDPS.BCST     words<>+3120(SB), Z26, Z26
 	VMULPS          Z1, Z0, Z0
 	VMULPS          Z11, Z9, Z9
-	VADDPS.BCST     words<>+2300(SB), Z14, Z14
+	VADDPS.BCST     words<>+3132(SB), Z14, Z14
 	VMULPS          Z22, Z21, Z21
-	VADDPS.BCST     words<>+2328(SB), Z0, Z0
-	VADDPS.BCST     words<>+2316(SB), Z9, Z9
+	VADDPS.BCST     words<>+3160(SB), Z0, Z0
+	VADDPS.BCST     words<>+3148(SB), Z9, Z9
 	VXORPS          Z16, Z19, Z19
-	VADDPS.BCST     words<>+2292(SB), Z21, Z21
-	VMULPS.BCST     words<>+2332(SB), Z6, Z6
+	VADDPS.BCST     words<>+3124(SB), Z21, Z21
+	VMULPS.BCST     words<>+3164(SB), Z6, Z6
 	VMULPS          Z8, Z7, Z7
-	VMULPS.BCST     words<>+2304(SB), Z18, Z16
+	VMULPS.BCST     words<>+3136(SB), Z18, Z16
 	VPSLLD          $0x1f, Z23, Z23
 	VMULPS          Z1, Z0, Z0
-	VADDPS.BCST     words<>+2320(SB), Z7, Z7
-	VADDPS.BCST     words<>+2308(SB), Z16, Z16
+	VADDPS.BCST     words<>+3152(SB), Z7, Z7
+	VADDPS.BCST     words<>+3140(SB), Z16, Z16
 	VMULPS          Z25, Z26, Z26
 	VMULPS          Z3, Z2, Z2
 	VMULPS          Z11, Z9, Z9
 	VMULPS          Z15, Z14, Z14
-	VADDPS.BCST     words<>+2296(SB), Z26, Z26
+	VADDPS.BCST     words<>+3128(SB), Z26, Z26
 	VADDPS          Z6, Z0, Z0
-	VADDPS.BCST     words<>+2324(SB), Z9, Z9
-	VADDPS.BCST     words<>+2312(SB), Z14, Z14
+	VADDPS.BCST     words<>+3156(SB), Z9, Z9
+	VADDPS.BCST     words<>+3144(SB), Z14, Z14
 	VMULPS          Z22, Z21, Z21
 	VSQRTPS         Z0, Z0
 	VMULPS          Z8, Z7, Z7
 	VMULPS          Z18, Z16, Z16
-	VADDPS.BCST     words<>+2300(SB), Z21, Z21
+	VADDPS.BCST     words<>+3132(SB), Z21, Z21
 	VMULPS          Z0, Z2, Z1
-	VADDPS.BCST     words<>+2328(SB), Z7, Z7
-	VADDPS.BCST     words<>+2316(SB), Z16, Z16
+	VADDPS.BCST     words<>+3160(SB), Z7, Z7
+	VADDPS.BCST     words<>+3148(SB), Z16, Z16
 	VXORPS          Z23, Z26, Z26
 	VMULPS          Z0, Z5, Z0
-	VMULPS.BCST     words<>+2332(SB), Z13, Z13
+	VMULPS.BCST     words<>+3164(SB), Z13, Z13
 	VMULPS          Z15, Z14, Z14
-	VMULPS.BCST     words<>+2304(SB), Z25, Z23
+	VMULPS.BCST     words<>+3136(SB), Z25, Z23
 	VMULPS          Z8, Z7, Z7
-	VADDPS.BCST     words<>+2320(SB), Z14, Z14
-	VADDPS.BCST     words<>+2308(SB), Z23, Z23
+	VADDPS.BCST     words<>+3152(SB), Z14, Z14
+	VADDPS.BCST     words<>+3140(SB), Z23, Z23
 	VMULPS          Z10, Z9, Z9
 	VMULPS          Z18, Z16, Z16
 	VMULPS          Z22, Z21, Z21
 	VADDPS          Z13, Z7, Z7
-	VADDPS.BCST     words<>+2324(SB), Z16, Z16
-	VADDPS.BCST     words<>+2312(SB), Z21, Z21
+	VADDPS.BCST     words<>+3156(SB), Z16, Z16
+	VADDPS.BCST     words<>+3144(SB), Z21, Z21
 	VSQRTPS         Z7, Z7
 	VMULPS          Z15, Z14, Z14
 	VMULPS          Z25, Z23, Z23
 	VMULPS          Z7, Z9, Z8
-	VADDPS.BCST     words<>+2328(SB), Z14, Z14
-	VADDPS.BCST     words<>+2316(SB), Z23, Z23
+	VADDPS.BCST     words<>+3160(SB), Z14, Z14
+	VADDPS.BCST     words<>+3148(SB), Z23, Z23
 	VMULPS          Z7, Z12, Z7
-	VMULPS.BCST     words<>+2332(SB), Z20, Z20
+	VMULPS.BCST     words<>+3164(SB), Z20, Z20
 	VMULPS          Z22, Z21, Z21
 	VMULPS          Z15, Z14, Z14
-	VADDPS.BCST     words<>+2320(SB), Z21, Z21
+	VADDPS.BCST     words<>+3152(SB), Z21, Z21
 	VMULPS          Z17, Z16, Z16
 	VMULPS          Z25, Z23, Z23
 	VADDPS          Z20, Z14, Z14
-	VADDPS.BCST     words<>+2324(SB), Z23, Z23
+	VADDPS.BCST     words<>+3156(SB), Z23, Z23
 	VSQRTPS         Z14, Z14
 	VMULPS          Z22, Z21, Z21
 	VMULPS          Z14, Z16, Z15
-	VADDPS.BCST     words<>+2328(SB), Z21, Z21
+	VADDPS.BCST     words<>+3160(SB), Z21, Z21
 	VMULPS          Z14, Z19, Z14
-	VMULPS.BCST     words<>+2332(SB), Z27, Z27
+	VMULPS.BCST     words<>+3164(SB), Z27, Z27
 	VMULPS          Z22, Z21, Z21
 	VMULPS          Z24, Z23, Z23
 	VADDPS          Z27, Z21, Z21
@@ -51967,44 +52237,44 @@ one:
 	VPSRLD          $0x01, Z0, Z1
 	VCVTDQ2PS       Z2, Z3
 	VPORD.BCST      words<>+932(SB), Z1, Z1
-	VMULPS.BCST     words<>+2252(SB), Z3, Z3
+	VMULPS.BCST     words<>+3084(SB), Z3, Z3
 	VCVTDQ2PS       Z1, Z1
 	VMULPS          Z3, Z3, Z4
-	VPSUBD.BCST     words<>+2256(SB), Z1, Z1
-	VMULPS.BCST     words<>+2260(SB), Z4, Z5
+	VPSUBD.BCST     words<>+3088(SB), Z1, Z1
+	VMULPS.BCST     words<>+3092(SB), Z4, Z5
 	VPSRAD          $0x17, Z1, Z6
-	VPANDD.BCST     words<>+2264(SB), Z1, Z1
-	VADDPS.BCST     words<>+2268(SB), Z5, Z5
-	VPADDD.BCST     words<>+2272(SB), Z1, Z1
+	VPANDD.BCST     words<>+3096(SB), Z1, Z1
+	VADDPS.BCST     words<>+3100(SB), Z5, Z5
+	VPADDD.BCST     words<>+3104(SB), Z1, Z1
 	VCVTDQ2PS       Z6, Z6
-	VADDPS.BCST     words<>+2004(SB), Z1, Z1
+	VADDPS.BCST     words<>+2836(SB), Z1, Z1
 	VMULPS          Z4, Z5, Z5
-	VADDPS.BCST     words<>+2276(SB), Z5, Z5
-	VMULPS.BCST     words<>+2280(SB), Z1, Z0
-	VADDPS.BCST     words<>+2284(SB), Z0, Z0
+	VADDPS.BCST     words<>+3108(SB), Z5, Z5
+	VMULPS.BCST     words<>+3112(SB), Z1, Z0
+	VADDPS.BCST     words<>+3116(SB), Z0, Z0
 	VMULPS          Z4, Z5, Z5
-	VADDPS.BCST     words<>+2288(SB), Z5, Z5
+	VADDPS.BCST     words<>+3120(SB), Z5, Z5
 	VMULPS          Z1, Z0, Z0
-	VADDPS.BCST     words<>+2292(SB), Z0, Z0
+	VADDPS.BCST     words<>+3124(SB), Z0, Z0
 	VPSLLD          $0x1f, Z2, Z2
 	VMULPS          Z4, Z5, Z5
-	VADDPS.BCST     words<>+2296(SB), Z5, Z5
+	VADDPS.BCST     words<>+3128(SB), Z5, Z5
 	VMULPS          Z1, Z0, Z0
-	VADDPS.BCST     words<>+2300(SB), Z0, Z0
+	VADDPS.BCST     words<>+3132(SB), Z0, Z0
 	VXORPS          Z2, Z5, Z5
-	VMULPS.BCST     words<>+2304(SB), Z4, Z2
-	VADDPS.BCST     words<>+2308(SB), Z2, Z2
+	VMULPS.BCST     words<>+3136(SB), Z4, Z2
+	VADDPS.BCST     words<>+3140(SB), Z2, Z2
 	VMULPS          Z1, Z0, Z0
-	VADDPS.BCST     words<>+2312(SB), Z0, Z0
+	VADDPS.BCST     words<>+3144(SB), Z0, Z0
 	VMULPS          Z4, Z2, Z2
-	VADDPS.BCST     words<>+2316(SB), Z2, Z2
+	VADDPS.BCST     words<>+3148(SB), Z2, Z2
 	VMULPS          Z1, Z0, Z0
-	VADDPS.BCST     words<>+2320(SB), Z0, Z0
+	VADDPS.BCST     words<>+3152(SB), Z0, Z0
 	VMULPS          Z4, Z2, Z2
-	VADDPS.BCST     words<>+2324(SB), Z2, Z2
+	VADDPS.BCST     words<>+3156(SB), Z2, Z2
 	VMULPS          Z1, Z0, Z0
-	VADDPS.BCST     words<>+2328(SB), Z0, Z0
-	VMULPS.BCST     words<>+2332(SB), Z6, Z6
+	VADDPS.BCST     words<>+3160(SB), Z0, Z0
+	VMULPS.BCST     words<>+3164(SB), Z6, Z6
 	VMULPS          Z1, Z0, Z0
 	VMULPS          Z3, Z2, Z2
 	VADDPS          Z6, Z0, Z0
@@ -52033,10 +52303,10 @@ TEXT ·noiseSumAVX512(SB), NOSPLIT, $512-8
 	MOVQ         (DI), DX
 	MOVQ         8(DI), CX
 	MOVQ         16(DI), SI
-	VPBROADCASTD words<>+2240(SB), Z31
-	VPBROADCASTD words<>+2244(SB), Z30
+	VPBROADCASTD words<>+3072(SB), Z31
+	VPBROADCASTD words<>+3076(SB), Z30
 	VPBROADCASTD 24(DI), Z29
-	VPBROADCASTD words<>+2248(SB), Z28
+	VPBROADCASTD words<>+3080(SB), Z28
 	VPADDD       words<>+960(SB), Z29, Z29
 	MOVL         $0x00005555, AX
 	KMOVW        AX, K3
@@ -52279,7 +52549,7 @@ membera:
 	VPSHUFD         $0xb1, Z12, Z7
 	VPSRLQ          $0x20, Z15, Z14
 	VPSRLQ          $0x20, Z26, Z21
-	VMULPS.BCST     words<>+2252(SB), Z3, Z3
+	VMULPS.BCST     words<>+3084(SB), Z3, Z3
 	VPTERNLOGD.BCST $0x96, 72(SI), Z8, K3, Z7
 	VPSRLQ          $0x20, Z18, Z16
 	VPSRLQ          $0x20, Z24, Z23
@@ -52291,11 +52561,11 @@ membera:
 	VPTERNLOGD.BCST $0x96, 76(SI), Z11, K3, Z9
 	VPTERNLOGD.BCST $0x96, 68(SI), Z17, Z16
 	VPTERNLOGD.BCST $0x96, 60(SI), Z25, Z23
-	VPSUBD.BCST     words<>+2256(SB), Z1, Z1
+	VPSUBD.BCST     words<>+3088(SB), Z1, Z1
 	VPSRLD          $0x01, Z7, Z8
 	VPMULUDQ        Z14, Z31, Z17
 	VPMULUDQ        Z21, Z31, Z25
-	VMULPS.BCST     words<>+2260(SB), Z4, Z5
+	VMULPS.BCST     words<>+3092(SB), Z4, Z5
 	VCVTDQ2PS       Z9, Z10
 	VPMULUDQ        Z16, Z30, Z19
 	VPMULUDQ        Z23, Z30, Z22
@@ -52303,200 +52573,200 @@ membera:
 	VPORD.BCST      words<>+932(SB), Z8, Z8
 	VPSHUFD         $0xb1, Z19, Z14
 	VPSRLQ          $0x20, Z22, Z21
-	VPANDD.BCST     words<>+2264(SB), Z1, Z1
-	VMULPS.BCST     words<>+2252(SB), Z10, Z10
+	VPANDD.BCST     words<>+3096(SB), Z1, Z1
+	VMULPS.BCST     words<>+3084(SB), Z10, Z10
 	VPTERNLOGD.BCST $0x96, 72(SI), Z15, K3, Z14
 	VPSRLQ          $0x20, Z25, Z23
-	VADDPS.BCST     words<>+2268(SB), Z5, Z5
+	VADDPS.BCST     words<>+3100(SB), Z5, Z5
 	VCVTDQ2PS       Z8, Z8
 	VPSHUFD         $0xb1, Z17, Z16
 	VPTERNLOGD.BCST $0x96, 64(SI), Z26, Z21
-	VPADDD.BCST     words<>+2272(SB), Z1, Z1
+	VPADDD.BCST     words<>+3104(SB), Z1, Z1
 	VMULPS          Z10, Z10, Z11
 	VPTERNLOGD.BCST $0x96, 76(SI), Z18, K3, Z16
 	VPTERNLOGD.BCST $0x96, 68(SI), Z24, Z23
 	VCVTDQ2PS       Z6, Z6
-	VPSUBD.BCST     words<>+2256(SB), Z8, Z8
+	VPSUBD.BCST     words<>+3088(SB), Z8, Z8
 	VPSRLD          $0x01, Z14, Z15
 	VPMULUDQ        Z21, Z31, Z24
-	VADDPS.BCST     words<>+2004(SB), Z1, Z1
-	VMULPS.BCST     words<>+2260(SB), Z11, Z12
+	VADDPS.BCST     words<>+2836(SB), Z1, Z1
+	VMULPS.BCST     words<>+3092(SB), Z11, Z12
 	VCVTDQ2PS       Z16, Z17
 	VPMULUDQ        Z23, Z30, Z26
 	VMULPS          Z4, Z5, Z5
 	VPSRAD          $0x17, Z8, Z13
 	VPORD.BCST      words<>+932(SB), Z15, Z15
 	VPSHUFD         $0xb1, Z26, Z21
-	VADDPS.BCST     words<>+2276(SB), Z5, Z5
-	VPANDD.BCST     words<>+2264(SB), Z8, Z8
-	VMULPS.BCST     words<>+2252(SB), Z17, Z17
+	VADDPS.BCST     words<>+3108(SB), Z5, Z5
+	VPANDD.BCST     words<>+3096(SB), Z8, Z8
+	VMULPS.BCST     words<>+3084(SB), Z17, Z17
 	VPTERNLOGD.BCST $0x96, 72(SI), Z22, K3, Z21
-	VMULPS.BCST     words<>+2280(SB), Z1, Z0
-	VADDPS.BCST     words<>+2268(SB), Z12, Z12
+	VMULPS.BCST     words<>+3112(SB), Z1, Z0
+	VADDPS.BCST     words<>+3100(SB), Z12, Z12
 	VCVTDQ2PS       Z15, Z15
 	VPSHUFD         $0xb1, Z24, Z23
-	VADDPS.BCST     words<>+2284(SB), Z0, Z0
-	VPADDD.BCST     words<>+2272(SB), Z8, Z8
+	VADDPS.BCST     words<>+3116(SB), Z0, Z0
+	VPADDD.BCST     words<>+3104(SB), Z8, Z8
 	VMULPS          Z17, Z17, Z18
 	VPTERNLOGD.BCST $0x96, 76(SI), Z25, K3, Z23
 	VMULPS          Z4, Z5, Z5
 	VCVTDQ2PS       Z13, Z13
-	VPSUBD.BCST     words<>+2256(SB), Z15, Z15
+	VPSUBD.BCST     words<>+3088(SB), Z15, Z15
 	VPSRLD          $0x01, Z21, Z22
-	VADDPS.BCST     words<>+2288(SB), Z5, Z5
-	VADDPS.BCST     words<>+2004(SB), Z8, Z8
-	VMULPS.BCST     words<>+2260(SB), Z18, Z19
+	VADDPS.BCST     words<>+3120(SB), Z5, Z5
+	VADDPS.BCST     words<>+2836(SB), Z8, Z8
+	VMULPS.BCST     words<>+3092(SB), Z18, Z19
 	VCVTDQ2PS       Z23, Z24
 	VMULPS          Z1, Z0, Z0
 	VMULPS          Z11, Z12, Z12
 	VPSRAD          $0x17, Z15, Z20
 	VPORD.BCST      words<>+932(SB), Z22, Z22
-	VADDPS.BCST     words<>+2292(SB), Z0, Z0
-	VADDPS.BCST     words<>+2276(SB), Z12, Z12
-	VPANDD.BCST     words<>+2264(SB), Z15, Z15
-	VMULPS.BCST     words<>+2252(SB), Z24, Z24
+	VADDPS.BCST     words<>+3124(SB), Z0, Z0
+	VADDPS.BCST     words<>+3108(SB), Z12, Z12
+	VPANDD.BCST     words<>+3096(SB), Z15, Z15
+	VMULPS.BCST     words<>+3084(SB), Z24, Z24
 	VPSLLD          $0x1f, Z2, Z2
-	VMULPS.BCST     words<>+2280(SB), Z8, Z7
-	VADDPS.BCST     words<>+2268(SB), Z19, Z19
+	VMULPS.BCST     words<>+3112(SB), Z8, Z7
+	VADDPS.BCST     words<>+3100(SB), Z19, Z19
 	VCVTDQ2PS       Z22, Z22
 	VMULPS          Z4, Z5, Z5
-	VADDPS.BCST     words<>+2284(SB), Z7, Z7
-	VPADDD.BCST     words<>+2272(SB), Z15, Z15
+	VADDPS.BCST     words<>+3116(SB), Z7, Z7
+	VPADDD.BCST     words<>+3104(SB), Z15, Z15
 	VMULPS          Z24, Z24, Z25
-	VADDPS.BCST     words<>+2296(SB), Z5, Z5
+	VADDPS.BCST     words<>+3128(SB), Z5, Z5
 	VMULPS          Z11, Z12, Z12
 	VCVTDQ2PS       Z20, Z20
-	VPSUBD.BCST     words<>+2256(SB), Z22, Z22
+	VPSUBD.BCST     words<>+3088(SB), Z22, Z22
 	VMULPS          Z1, Z0, Z0
-	VADDPS.BCST     words<>+2288(SB), Z12, Z12
-	VADDPS.BCST     words<>+2004(SB), Z15, Z15
-	VMULPS.BCST     words<>+2260(SB), Z25, Z26
-	VADDPS.BCST     words<>+2300(SB), Z0, Z0
+	VADDPS.BCST     words<>+3120(SB), Z12, Z12
+	VADDPS.BCST     words<>+2836(SB), Z15, Z15
+	VMULPS.BCST     words<>+3092(SB), Z25, Z26
+	VADDPS.BCST     words<>+3132(SB), Z0, Z0
 	VMULPS          Z8, Z7, Z7
 	VMULPS          Z18, Z19, Z19
 	VPSRAD          $0x17, Z22, Z27
 	VXORPS          Z2, Z5, Z5
-	VADDPS.BCST     words<>+2292(SB), Z7, Z7
-	VADDPS.BCST     words<>+2276(SB), Z19, Z19
-	VPANDD.BCST     words<>+2264(SB), Z22, Z22
-	VMULPS.BCST     words<>+2304(SB), Z4, Z2
+	VADDPS.BCST     words<>+3124(SB), Z7, Z7
+	VADDPS.BCST     words<>+3108(SB), Z19, Z19
+	VPANDD.BCST     words<>+3096(SB), Z22, Z22
+	VMULPS.BCST     words<>+3136(SB), Z4, Z2
 	VPSLLD          $0x1f, Z9, Z9
-	VMULPS.BCST     words<>+2280(SB), Z15, Z14
-	VADDPS.BCST     words<>+2268(SB), Z26, Z26
-	VADDPS.BCST     words<>+2308(SB), Z2, Z2
+	VMULPS.BCST     words<>+3112(SB), Z15, Z14
+	VADDPS.BCST     words<>+3100(SB), Z26, Z26
+	VADDPS.BCST     words<>+3140(SB), Z2, Z2
 	VMULPS          Z11, Z12, Z12
-	VADDPS.BCST     words<>+2284(SB), Z14, Z14
-	VPADDD.BCST     words<>+2272(SB), Z22, Z22
+	VADDPS.BCST     words<>+3116(SB), Z14, Z14
+	VPADDD.BCST     words<>+3104(SB), Z22, Z22
 	VMULPS          Z1, Z0, Z0
-	VADDPS.BCST     words<>+2296(SB), Z12, Z12
+	VADDPS.BCST     words<>+3128(SB), Z12, Z12
 	VMULPS          Z18, Z19, Z19
 	VCVTDQ2PS       Z27, Z27
-	VADDPS.BCST     words<>+2312(SB), Z0, Z0
+	VADDPS.BCST     words<>+3144(SB), Z0, Z0
 	VMULPS          Z8, Z7, Z7
-	VADDPS.BCST     words<>+2288(SB), Z19, Z19
-	VADDPS.BCST     words<>+2004(SB), Z22, Z22
+	VADDPS.BCST     words<>+3120(SB), Z19, Z19
+	VADDPS.BCST     words<>+2836(SB), Z22, Z22
 	VMULPS          Z4, Z2, Z2
-	VADDPS.BCST     words<>+2300(SB), Z7, Z7
+	VADDPS.BCST     words<>+3132(SB), Z7, Z7
 	VMULPS          Z15, Z14, Z14
 	VMULPS          Z25, Z26, Z26
-	VADDPS.BCST     words<>+2316(SB), Z2, Z2
+	VADDPS.BCST     words<>+3148(SB), Z2, Z2
 	VXORPS          Z9, Z12, Z12
-	VADDPS.BCST     words<>+2292(SB), Z14, Z14
-	VADDPS.BCST     words<>+2276(SB), Z26, Z26
+	VADDPS.BCST     words<>+3124(SB), Z14, Z14
+	VADDPS.BCST     words<>+3108(SB), Z26, Z26
 	VMULPS          Z1, Z0, Z0
-	VMULPS.BCST     words<>+2304(SB), Z11, Z9
+	VMULPS.BCST     words<>+3136(SB), Z11, Z9
 	VPSLLD          $0x1f, Z16, Z16
-	VMULPS.BCST     words<>+2280(SB), Z22, Z21
-	VADDPS.BCST     words<>+2320(SB), Z0, Z0
-	VADDPS.BCST     words<>+2308(SB), Z9, Z9
+	VMULPS.BCST     words<>+3112(SB), Z22, Z21
+	VADDPS.BCST     words<>+3152(SB), Z0, Z0
+	VADDPS.BCST     words<>+3140(SB), Z9, Z9
 	VMULPS          Z18, Z19, Z19
-	VADDPS.BCST     words<>+2284(SB), Z21, Z21
+	VADDPS.BCST     words<>+3116(SB), Z21, Z21
 	VMULPS          Z4, Z2, Z2
 	VMULPS          Z8, Z7, Z7
-	VADDPS.BCST     words<>+2296(SB), Z19, Z19
+	VADDPS.BCST     words<>+3128(SB), Z19, Z19
 	VMULPS          Z25, Z26, Z26
-	VADDPS.BCST     words<>+2324(SB), Z2, Z2
-	VADDPS.BCST     words<>+2312(SB), Z7, Z7
+	VADDPS.BCST     words<>+3156(SB), Z2, Z2
+	VADDPS.BCST     words<>+3144(SB), Z7, Z7
 	VMULPS          Z15, Z14, Z14
-	VADDPS.BCST     words<>+2288(SB), Z26, Z26
+	VADDPS.BCST     words<>+3120(SB), Z26, Z26
 	VMULPS          Z1, Z0, Z0
 	VMULPS          Z11, Z9, Z9
-	VADDPS.BCST     words<>+2300(SB), Z14, Z14
+	VADDPS.BCST     words<>+3132(SB), Z14, Z14
 	VMULPS          Z22, Z21, Z21
-	VADDPS.BCST     words<>+2328(SB), Z0, Z0
-	VADDPS.BCST     words<>+2316(SB), Z9, Z9
+	VADDPS.BCST     words<>+3160(SB), Z0, Z0
+	VADDPS.BCST     words<>+3148(SB), Z9, Z9
 	VXORPS          Z16, Z19, Z19
-	VADDPS.BCST     words<>+2292(SB), Z21, Z21
-	VMULPS.BCST     words<>+2332(SB), Z6, Z6
+	VADDPS.BCST     words<>+3124(SB), Z21, Z21
+	VMULPS.BCST     words<>+3164(SB), Z6, Z6
 	VMULPS          Z8, Z7, Z7
-	VMULPS.BCST     words<>+2304(SB), Z18, Z16
+	VMULPS.BCST     words<>+3136(SB), Z18, Z16
 	VPSLLD          $0x1f, Z23, Z23
 	VMULPS          Z1, Z0, Z0
-	VADDPS.BCST     words<>+2320(SB), Z7, Z7
-	VADDPS.BCST     words<>+2308(SB), Z16, Z16
+	VADDPS.BCST     words<>+3152(SB), Z7, Z7
+	VADDPS.BCST     words<>+3140(SB), Z16, Z16
 	VMULPS          Z25, Z26, Z26
 	VMULPS          Z3, Z2, Z2
 	VMULPS          Z11, Z9, Z9
 	VMULPS          Z15, Z14, Z14
-	VADDPS.BCST     words<>+2296(SB), Z26, Z26
+	VADDPS.BCST     words<>+3128(SB), Z26, Z26
 	VADDPS          Z6, Z0, Z0
-	VADDPS.BCST     words<>+2324(SB), Z9, Z9
-	VADDPS.BCST     words<>+2312(SB), Z14, Z14
+	VADDPS.BCST     words<>+3156(SB), Z9, Z9
+	VADDPS.BCST     words<>+3144(SB), Z14, Z14
 	VMULPS          Z22, Z21, Z21
 	VSQRTPS         Z0, Z0
 	VMULPS          Z8, Z7, Z7
 	VMULPS          Z18, Z16, Z16
-	VADDPS.BCST     words<>+2300(SB), Z21, Z21
+	VADDPS.BCST     words<>+3132(SB), Z21, Z21
 	VMULPS          Z0, Z2, Z1
-	VADDPS.BCST     words<>+2328(SB), Z7, Z7
-	VADDPS.BCST     words<>+2316(SB), Z16, Z16
+	VADDPS.BCST     words<>+3160(SB), Z7, Z7
+	VADDPS.BCST     words<>+3148(SB), Z16, Z16
 	VXORPS          Z23, Z26, Z26
 	VMULPS          Z0, Z5, Z0
-	VMULPS.BCST     words<>+2332(SB), Z13, Z13
+	VMULPS.BCST     words<>+3164(SB), Z13, Z13
 	VMULPS          Z15, Z14, Z14
-	VMULPS.BCST     words<>+2304(SB), Z25, Z23
+	VMULPS.BCST     words<>+3136(SB), Z25, Z23
 	VMULPS.BCST     (R9), Z0, Z0
 	VMULPS          Z8, Z7, Z7
-	VADDPS.BCST     words<>+2320(SB), Z14, Z14
-	VADDPS.BCST     words<>+2308(SB), Z23, Z23
+	VADDPS.BCST     words<>+3152(SB), Z14, Z14
+	VADDPS.BCST     words<>+3140(SB), Z23, Z23
 	VADDPS          (DX), Z0, Z0
 	VMULPS          Z10, Z9, Z9
 	VMULPS          Z18, Z16, Z16
 	VMULPS          Z22, Z21, Z21
 	VMOVUPS         Z0, (DX)
 	VADDPS          Z13, Z7, Z7
-	VADDPS.BCST     words<>+2324(SB), Z16, Z16
-	VADDPS.BCST     words<>+2312(SB), Z21, Z21
+	VADDPS.BCST     words<>+3156(SB), Z16, Z16
+	VADDPS.BCST     words<>+3144(SB), Z21, Z21
 	VMULPS.BCST     (R9), Z1, Z1
 	VSQRTPS         Z7, Z7
 	VMULPS          Z15, Z14, Z14
 	VMULPS          Z25, Z23, Z23
 	VADDPS          64(DX), Z1, Z1
 	VMULPS          Z7, Z9, Z8
-	VADDPS.BCST     words<>+2328(SB), Z14, Z14
-	VADDPS.BCST     words<>+2316(SB), Z23, Z23
+	VADDPS.BCST     words<>+3160(SB), Z14, Z14
+	VADDPS.BCST     words<>+3148(SB), Z23, Z23
 	VMOVUPS         Z1, 64(DX)
 	VMULPS          Z7, Z12, Z7
-	VMULPS.BCST     words<>+2332(SB), Z20, Z20
+	VMULPS.BCST     words<>+3164(SB), Z20, Z20
 	VMULPS          Z22, Z21, Z21
 	VMULPS.BCST     (R9), Z7, Z7
 	VMULPS          Z15, Z14, Z14
-	VADDPS.BCST     words<>+2320(SB), Z21, Z21
+	VADDPS.BCST     words<>+3152(SB), Z21, Z21
 	VADDPS          128(DX), Z7, Z7
 	VMULPS          Z17, Z16, Z16
 	VMULPS          Z25, Z23, Z23
 	VMOVUPS         Z7, 128(DX)
 	VADDPS          Z20, Z14, Z14
-	VADDPS.BCST     words<>+2324(SB), Z23, Z23
+	VADDPS.BCST     words<>+3156(SB), Z23, Z23
 	VMULPS.BCST     (R9), Z8, Z8
 	VSQRTPS         Z14, Z14
 	VMULPS          Z22, Z21, Z21
 	VADDPS          192(DX), Z8, Z8
 	VMULPS          Z14, Z16, Z15
-	VADDPS.BCST     words<>+2328(SB), Z21, Z21
+	VADDPS.BCST     words<>+3160(SB), Z21, Z21
 	VMOVUPS         Z8, 192(DX)
 	VMULPS          Z14, Z19, Z14
-	VMULPS.BCST     words<>+2332(SB), Z27, Z27
+	VMULPS.BCST     words<>+3164(SB), Z27, Z27
 	VMULPS.BCST     (R9), Z14, Z14
 	VMULPS          Z22, Z21, Z21
 	VADDPS          256(DX), Z14, Z14
@@ -52600,44 +52870,44 @@ memberb:
 	VPSRLD          $0x01, Z0, Z1
 	VCVTDQ2PS       Z2, Z3
 	VPORD.BCST      words<>+932(SB), Z1, Z1
-	VMULPS.BCST     words<>+2252(SB), Z3, Z3
+	VMULPS.BCST     words<>+3084(SB), Z3, Z3
 	VCVTDQ2PS       Z1, Z1
 	VMULPS          Z3, Z3, Z4
-	VPSUBD.BCST     words<>+2256(SB), Z1, Z1
-	VMULPS.BCST     words<>+2260(SB), Z4, Z5
+	VPSUBD.BCST     words<>+3088(SB), Z1, Z1
+	VMULPS.BCST     words<>+3092(SB), Z4, Z5
 	VPSRAD          $0x17, Z1, Z6
-	VPANDD.BCST     words<>+2264(SB), Z1, Z1
-	VADDPS.BCST     words<>+2268(SB), Z5, Z5
-	VPADDD.BCST     words<>+2272(SB), Z1, Z1
+	VPANDD.BCST     words<>+3096(SB), Z1, Z1
+	VADDPS.BCST     words<>+3100(SB), Z5, Z5
+	VPADDD.BCST     words<>+3104(SB), Z1, Z1
 	VCVTDQ2PS       Z6, Z6
-	VADDPS.BCST     words<>+2004(SB), Z1, Z1
+	VADDPS.BCST     words<>+2836(SB), Z1, Z1
 	VMULPS          Z4, Z5, Z5
-	VADDPS.BCST     words<>+2276(SB), Z5, Z5
-	VMULPS.BCST     words<>+2280(SB), Z1, Z0
-	VADDPS.BCST     words<>+2284(SB), Z0, Z0
+	VADDPS.BCST     words<>+3108(SB), Z5, Z5
+	VMULPS.BCST     words<>+3112(SB), Z1, Z0
+	VADDPS.BCST     words<>+3116(SB), Z0, Z0
 	VMULPS          Z4, Z5, Z5
-	VADDPS.BCST     words<>+2288(SB), Z5, Z5
+	VADDPS.BCST     words<>+3120(SB), Z5, Z5
 	VMULPS          Z1, Z0, Z0
-	VADDPS.BCST     words<>+2292(SB), Z0, Z0
+	VADDPS.BCST     words<>+3124(SB), Z0, Z0
 	VPSLLD          $0x1f, Z2, Z2
 	VMULPS          Z4, Z5, Z5
-	VADDPS.BCST     words<>+2296(SB), Z5, Z5
+	VADDPS.BCST     words<>+3128(SB), Z5, Z5
 	VMULPS          Z1, Z0, Z0
-	VADDPS.BCST     words<>+2300(SB), Z0, Z0
+	VADDPS.BCST     words<>+3132(SB), Z0, Z0
 	VXORPS          Z2, Z5, Z5
-	VMULPS.BCST     words<>+2304(SB), Z4, Z2
-	VADDPS.BCST     words<>+2308(SB), Z2, Z2
+	VMULPS.BCST     words<>+3136(SB), Z4, Z2
+	VADDPS.BCST     words<>+3140(SB), Z2, Z2
 	VMULPS          Z1, Z0, Z0
-	VADDPS.BCST     words<>+2312(SB), Z0, Z0
+	VADDPS.BCST     words<>+3144(SB), Z0, Z0
 	VMULPS          Z4, Z2, Z2
-	VADDPS.BCST     words<>+2316(SB), Z2, Z2
+	VADDPS.BCST     words<>+3148(SB), Z2, Z2
 	VMULPS          Z1, Z0, Z0
-	VADDPS.BCST     words<>+2320(SB), Z0, Z0
+	VADDPS.BCST     words<>+3152(SB), Z0, Z0
 	VMULPS          Z4, Z2, Z2
-	VADDPS.BCST     words<>+2324(SB), Z2, Z2
+	VADDPS.BCST     words<>+3156(SB), Z2, Z2
 	VMULPS          Z1, Z0, Z0
-	VADDPS.BCST     words<>+2328(SB), Z0, Z0
-	VMULPS.BCST     words<>+2332(SB), Z6, Z6
+	VADDPS.BCST     words<>+3160(SB), Z0, Z0
+	VMULPS.BCST     words<>+3164(SB), Z6, Z6
 	VMULPS          Z1, Z0, Z0
 	VMULPS          Z3, Z2, Z2
 	VADDPS          Z6, Z0, Z0
@@ -52669,10 +52939,10 @@ TEXT ·noiseSquareAVX512(SB), NOSPLIT, $512-8
 	MOVQ         (DI), DX
 	MOVQ         8(DI), CX
 	MOVQ         16(DI), SI
-	VPBROADCASTD words<>+2240(SB), Z31
-	VPBROADCASTD words<>+2244(SB), Z30
+	VPBROADCASTD words<>+3072(SB), Z31
+	VPBROADCASTD words<>+3076(SB), Z30
 	VPBROADCASTD 24(DI), Z29
-	VPBROADCASTD words<>+2248(SB), Z28
+	VPBROADCASTD words<>+3080(SB), Z28
 	VPADDD       words<>+960(SB), Z29, Z29
 	MOVL         $0x00005555, AX
 	KMOVW        AX, K3
@@ -52915,7 +53185,7 @@ membera:
 	VPSHUFD         $0xb1, Z12, Z7
 	VPSRLQ          $0x20, Z15, Z14
 	VPSRLQ          $0x20, Z26, Z21
-	VMULPS.BCST     words<>+2252(SB), Z3, Z3
+	VMULPS.BCST     words<>+3084(SB), Z3, Z3
 	VPTERNLOGD.BCST $0x96, 72(SI), Z8, K3, Z7
 	VPSRLQ          $0x20, Z18, Z16
 	VPSRLQ          $0x20, Z24, Z23
@@ -52927,11 +53197,11 @@ membera:
 	VPTERNLOGD.BCST $0x96, 76(SI), Z11, K3, Z9
 	VPTERNLOGD.BCST $0x96, 68(SI), Z17, Z16
 	VPTERNLOGD.BCST $0x96, 60(SI), Z25, Z23
-	VPSUBD.BCST     words<>+2256(SB), Z1, Z1
+	VPSUBD.BCST     words<>+3088(SB), Z1, Z1
 	VPSRLD          $0x01, Z7, Z8
 	VPMULUDQ        Z14, Z31, Z17
 	VPMULUDQ        Z21, Z31, Z25
-	VMULPS.BCST     words<>+2260(SB), Z4, Z5
+	VMULPS.BCST     words<>+3092(SB), Z4, Z5
 	VCVTDQ2PS       Z9, Z10
 	VPMULUDQ        Z16, Z30, Z19
 	VPMULUDQ        Z23, Z30, Z22
@@ -52939,209 +53209,209 @@ membera:
 	VPORD.BCST      words<>+932(SB), Z8, Z8
 	VPSHUFD         $0xb1, Z19, Z14
 	VPSRLQ          $0x20, Z22, Z21
-	VPANDD.BCST     words<>+2264(SB), Z1, Z1
-	VMULPS.BCST     words<>+2252(SB), Z10, Z10
+	VPANDD.BCST     words<>+3096(SB), Z1, Z1
+	VMULPS.BCST     words<>+3084(SB), Z10, Z10
 	VPTERNLOGD.BCST $0x96, 72(SI), Z15, K3, Z14
 	VPSRLQ          $0x20, Z25, Z23
-	VADDPS.BCST     words<>+2268(SB), Z5, Z5
+	VADDPS.BCST     words<>+3100(SB), Z5, Z5
 	VCVTDQ2PS       Z8, Z8
 	VPSHUFD         $0xb1, Z17, Z16
 	VPTERNLOGD.BCST $0x96, 64(SI), Z26, Z21
-	VPADDD.BCST     words<>+2272(SB), Z1, Z1
+	VPADDD.BCST     words<>+3104(SB), Z1, Z1
 	VMULPS          Z10, Z10, Z11
 	VPTERNLOGD.BCST $0x96, 76(SI), Z18, K3, Z16
 	VPTERNLOGD.BCST $0x96, 68(SI), Z24, Z23
 	VCVTDQ2PS       Z6, Z6
-	VPSUBD.BCST     words<>+2256(SB), Z8, Z8
+	VPSUBD.BCST     words<>+3088(SB), Z8, Z8
 	VPSRLD          $0x01, Z14, Z15
 	VPMULUDQ        Z21, Z31, Z24
-	VADDPS.BCST     words<>+2004(SB), Z1, Z1
-	VMULPS.BCST     words<>+2260(SB), Z11, Z12
+	VADDPS.BCST     words<>+2836(SB), Z1, Z1
+	VMULPS.BCST     words<>+3092(SB), Z11, Z12
 	VCVTDQ2PS       Z16, Z17
 	VPMULUDQ        Z23, Z30, Z26
 	VMULPS          Z4, Z5, Z5
 	VPSRAD          $0x17, Z8, Z13
 	VPORD.BCST      words<>+932(SB), Z15, Z15
 	VPSHUFD         $0xb1, Z26, Z21
-	VADDPS.BCST     words<>+2276(SB), Z5, Z5
-	VPANDD.BCST     words<>+2264(SB), Z8, Z8
-	VMULPS.BCST     words<>+2252(SB), Z17, Z17
+	VADDPS.BCST     words<>+3108(SB), Z5, Z5
+	VPANDD.BCST     words<>+3096(SB), Z8, Z8
+	VMULPS.BCST     words<>+3084(SB), Z17, Z17
 	VPTERNLOGD.BCST $0x96, 72(SI), Z22, K3, Z21
-	VMULPS.BCST     words<>+2280(SB), Z1, Z0
-	VADDPS.BCST     words<>+2268(SB), Z12, Z12
+	VMULPS.BCST     words<>+3112(SB), Z1, Z0
+	VADDPS.BCST     words<>+3100(SB), Z12, Z12
 	VCVTDQ2PS       Z15, Z15
 	VPSHUFD         $0xb1, Z24, Z23
-	VADDPS.BCST     words<>+2284(SB), Z0, Z0
-	VPADDD.BCST     words<>+2272(SB), Z8, Z8
+	VADDPS.BCST     words<>+3116(SB), Z0, Z0
+	VPADDD.BCST     words<>+3104(SB), Z8, Z8
 	VMULPS          Z17, Z17, Z18
 	VPTERNLOGD.BCST $0x96, 76(SI), Z25, K3, Z23
 	VMULPS          Z4, Z5, Z5
 	VCVTDQ2PS       Z13, Z13
-	VPSUBD.BCST     words<>+2256(SB), Z15, Z15
+	VPSUBD.BCST     words<>+3088(SB), Z15, Z15
 	VPSRLD          $0x01, Z21, Z22
-	VADDPS.BCST     words<>+2288(SB), Z5, Z5
-	VADDPS.BCST     words<>+2004(SB), Z8, Z8
-	VMULPS.BCST     words<>+2260(SB), Z18, Z19
+	VADDPS.BCST     words<>+3120(SB), Z5, Z5
+	VADDPS.BCST     words<>+2836(SB), Z8, Z8
+	VMULPS.BCST     words<>+3092(SB), Z18, Z19
 	VCVTDQ2PS       Z23, Z24
 	VMULPS          Z1, Z0, Z0
 	VMULPS          Z11, Z12, Z12
 	VPSRAD          $0x17, Z15, Z20
 	VPORD.BCST      words<>+932(SB), Z22, Z22
-	VADDPS.BCST     words<>+2292(SB), Z0, Z0
-	VADDPS.BCST     words<>+2276(SB), Z12, Z12
-	VPANDD.BCST     words<>+2264(SB), Z15, Z15
-	VMULPS.BCST     words<>+2252(SB), Z24, Z24
+	VADDPS.BCST     words<>+3124(SB), Z0, Z0
+	VADDPS.BCST     words<>+3108(SB), Z12, Z12
+	VPANDD.BCST     words<>+3096(SB), Z15, Z15
+	VMULPS.BCST     words<>+3084(SB), Z24, Z24
 	VPSLLD          $0x1f, Z2, Z2
-	VMULPS.BCST     words<>+2280(SB), Z8, Z7
-	VADDPS.BCST     words<>+2268(SB), Z19, Z19
+	VMULPS.BCST     words<>+3112(SB), Z8, Z7
+	VADDPS.BCST     words<>+3100(SB), Z19, Z19
 	VCVTDQ2PS       Z22, Z22
 	VMULPS          Z4, Z5, Z5
-	VADDPS.BCST     words<>+2284(SB), Z7, Z7
-	VPADDD.BCST     words<>+2272(SB), Z15, Z15
+	VADDPS.BCST     words<>+3116(SB), Z7, Z7
+	VPADDD.BCST     words<>+3104(SB), Z15, Z15
 	VMULPS          Z24, Z24, Z25
-	VADDPS.BCST     words<>+2296(SB), Z5, Z5
+	VADDPS.BCST     words<>+3128(SB), Z5, Z5
 	VMULPS          Z11, Z12, Z12
 	VCVTDQ2PS       Z20, Z20
-	VPSUBD.BCST     words<>+2256(SB), Z22, Z22
+	VPSUBD.BCST     words<>+3088(SB), Z22, Z22
 	VMULPS          Z1, Z0, Z0
-	VADDPS.BCST     words<>+2288(SB), Z12, Z12
-	VADDPS.BCST     words<>+2004(SB), Z15, Z15
-	VMULPS.BCST     words<>+2260(SB), Z25, Z26
-	VADDPS.BCST     words<>+2300(SB), Z0, Z0
+	VADDPS.BCST     words<>+3120(SB), Z12, Z12
+	VADDPS.BCST     words<>+2836(SB), Z15, Z15
+	VMULPS.BCST     words<>+3092(SB), Z25, Z26
+	VADDPS.BCST     words<>+3132(SB), Z0, Z0
 	VMULPS          Z8, Z7, Z7
 	VMULPS          Z18, Z19, Z19
 	VPSRAD          $0x17, Z22, Z27
 	VXORPS          Z2, Z5, Z5
-	VADDPS.BCST     words<>+2292(SB), Z7, Z7
-	VADDPS.BCST     words<>+2276(SB), Z19, Z19
-	VPANDD.BCST     words<>+2264(SB), Z22, Z22
-	VMULPS.BCST     words<>+2304(SB), Z4, Z2
+	VADDPS.BCST     words<>+3124(SB), Z7, Z7
+	VADDPS.BCST     words<>+3108(SB), Z19, Z19
+	VPANDD.BCST     words<>+3096(SB), Z22, Z22
+	VMULPS.BCST     words<>+3136(SB), Z4, Z2
 	VPSLLD          $0x1f, Z9, Z9
-	VMULPS.BCST     words<>+2280(SB), Z15, Z14
-	VADDPS.BCST     words<>+2268(SB), Z26, Z26
-	VADDPS.BCST     words<>+2308(SB), Z2, Z2
+	VMULPS.BCST     words<>+3112(SB), Z15, Z14
+	VADDPS.BCST     words<>+3100(SB), Z26, Z26
+	VADDPS.BCST     words<>+3140(SB), Z2, Z2
 	VMULPS          Z11, Z12, Z12
-	VADDPS.BCST     words<>+2284(SB), Z14, Z14
-	VPADDD.BCST     words<>+2272(SB), Z22, Z22
+	VADDPS.BCST     words<>+3116(SB), Z14, Z14
+	VPADDD.BCST     words<>+3104(SB), Z22, Z22
 	VMULPS          Z1, Z0, Z0
-	VADDPS.BCST     words<>+2296(SB), Z12, Z12
+	VADDPS.BCST     words<>+3128(SB), Z12, Z12
 	VMULPS          Z18, Z19, Z19
 	VCVTDQ2PS       Z27, Z27
-	VADDPS.BCST     words<>+2312(SB), Z0, Z0
+	VADDPS.BCST     words<>+3144(SB), Z0, Z0
 	VMULPS          Z8, Z7, Z7
-	VADDPS.BCST     words<>+2288(SB), Z19, Z19
-	VADDPS.BCST     words<>+2004(SB), Z22, Z22
+	VADDPS.BCST     words<>+3120(SB), Z19, Z19
+	VADDPS.BCST     words<>+2836(SB), Z22, Z22
 	VMULPS          Z4, Z2, Z2
-	VADDPS.BCST     words<>+2300(SB), Z7, Z7
+	VADDPS.BCST     words<>+3132(SB), Z7, Z7
 	VMULPS          Z15, Z14, Z14
 	VMULPS          Z25, Z26, Z26
-	VADDPS.BCST     words<>+2316(SB), Z2, Z2
+	VADDPS.BCST     words<>+3148(SB), Z2, Z2
 	VXORPS          Z9, Z12, Z12
-	VADDPS.BCST     words<>+2292(SB), Z14, Z14
-	VADDPS.BCST     words<>+2276(SB), Z26, Z26
+	VADDPS.BCST     words<>+3124(SB), Z14, Z14
+	VADDPS.BCST     words<>+3108(SB), Z26, Z26
 	VMULPS          Z1, Z0, Z0
-	VMULPS.BCST     words<>+2304(SB), Z11, Z9
+	VMULPS.BCST     words<>+3136(SB), Z11, Z9
 	VPSLLD          $0x1f, Z16, Z16
-	VMULPS.BCST     words<>+2280(SB), Z22, Z21
-	VADDPS.BCST     words<>+2320(SB), Z0, Z0
-	VADDPS.BCST     words<>+2308(SB), Z9, Z9
+	VMULPS.BCST     words<>+3112(SB), Z22, Z21
+	VADDPS.BCST     words<>+3152(SB), Z0, Z0
+	VADDPS.BCST     words<>+3140(SB), Z9, Z9
 	VMULPS          Z18, Z19, Z19
-	VADDPS.BCST     words<>+2284(SB), Z21, Z21
+	VADDPS.BCST     words<>+3116(SB), Z21, Z21
 	VMULPS          Z4, Z2, Z2
 	VMULPS          Z8, Z7, Z7
-	VADDPS.BCST     words<>+2296(SB), Z19, Z19
+	VADDPS.BCST     words<>+3128(SB), Z19, Z19
 	VMULPS          Z25, Z26, Z26
-	VADDPS.BCST     words<>+2324(SB), Z2, Z2
-	VADDPS.BCST     words<>+2312(SB), Z7, Z7
+	VADDPS.BCST     words<>+3156(SB), Z2, Z2
+	VADDPS.BCST     words<>+3144(SB), Z7, Z7
 	VMULPS          Z15, Z14, Z14
-	VADDPS.BCST     words<>+2288(SB), Z26, Z26
+	VADDPS.BCST     words<>+3120(SB), Z26, Z26
 	VMULPS          Z1, Z0, Z0
 	VMULPS          Z11, Z9, Z9
-	VADDPS.BCST     words<>+2300(SB), Z14, Z14
+	VADDPS.BCST     words<>+3132(SB), Z14, Z14
 	VMULPS          Z22, Z21, Z21
-	VADDPS.BCST     words<>+2328(SB), Z0, Z0
-	VADDPS.BCST     words<>+2316(SB), Z9, Z9
+	VADDPS.BCST     words<>+3160(SB), Z0, Z0
+	VADDPS.BCST     words<>+3148(SB), Z9, Z9
 	VXORPS          Z16, Z19, Z19
-	VADDPS.BCST     words<>+2292(SB), Z21, Z21
-	VMULPS.BCST     words<>+2332(SB), Z6, Z6
+	VADDPS.BCST     words<>+3124(SB), Z21, Z21
+	VMULPS.BCST     words<>+3164(SB), Z6, Z6
 	VMULPS          Z8, Z7, Z7
-	VMULPS.BCST     words<>+2304(SB), Z18, Z16
+	VMULPS.BCST     words<>+3136(SB), Z18, Z16
 	VPSLLD          $0x1f, Z23, Z23
 	VMULPS          Z1, Z0, Z0
-	VADDPS.BCST     words<>+2320(SB), Z7, Z7
-	VADDPS.BCST     words<>+2308(SB), Z16, Z16
+	VADDPS.BCST     words<>+3152(SB), Z7, Z7
+	VADDPS.BCST     words<>+3140(SB), Z16, Z16
 	VMULPS          Z25, Z26, Z26
 	VMULPS          Z3, Z2, Z2
 	VMULPS          Z11, Z9, Z9
 	VMULPS          Z15, Z14, Z14
-	VADDPS.BCST     words<>+2296(SB), Z26, Z26
+	VADDPS.BCST     words<>+3128(SB), Z26, Z26
 	VADDPS          Z6, Z0, Z0
-	VADDPS.BCST     words<>+2324(SB), Z9, Z9
-	VADDPS.BCST     words<>+2312(SB), Z14, Z14
+	VADDPS.BCST     words<>+3156(SB), Z9, Z9
+	VADDPS.BCST     words<>+3144(SB), Z14, Z14
 	VMULPS          Z22, Z21, Z21
 	VSQRTPS         Z0, Z0
 	VMULPS          Z8, Z7, Z7
 	VMULPS          Z18, Z16, Z16
-	VADDPS.BCST     words<>+2300(SB), Z21, Z21
+	VADDPS.BCST     words<>+3132(SB), Z21, Z21
 	VMULPS          Z0, Z2, Z1
-	VADDPS.BCST     words<>+2328(SB), Z7, Z7
-	VADDPS.BCST     words<>+2316(SB), Z16, Z16
+	VADDPS.BCST     words<>+3160(SB), Z7, Z7
+	VADDPS.BCST     words<>+3148(SB), Z16, Z16
 	VXORPS          Z23, Z26, Z26
 	VMULPS          Z0, Z5, Z0
-	VMULPS.BCST     words<>+2332(SB), Z13, Z13
+	VMULPS.BCST     words<>+3164(SB), Z13, Z13
 	VMULPS          Z15, Z14, Z14
-	VMULPS.BCST     words<>+2304(SB), Z25, Z23
+	VMULPS.BCST     words<>+3136(SB), Z25, Z23
 	VMULPS          Z0, Z0, Z0
 	VMULPS          Z8, Z7, Z7
-	VADDPS.BCST     words<>+2320(SB), Z14, Z14
-	VADDPS.BCST     words<>+2308(SB), Z23, Z23
-	VADDPS.BCST     words<>+2004(SB), Z0, Z0
+	VADDPS.BCST     words<>+3152(SB), Z14, Z14
+	VADDPS.BCST     words<>+3140(SB), Z23, Z23
+	VADDPS.BCST     words<>+2836(SB), Z0, Z0
 	VMULPS          Z10, Z9, Z9
 	VMULPS          Z18, Z16, Z16
 	VMULPS          Z22, Z21, Z21
 	VMULPS.BCST     (R9), Z0, Z0
 	VADDPS          Z13, Z7, Z7
-	VADDPS.BCST     words<>+2324(SB), Z16, Z16
-	VADDPS.BCST     words<>+2312(SB), Z21, Z21
+	VADDPS.BCST     words<>+3156(SB), Z16, Z16
+	VADDPS.BCST     words<>+3144(SB), Z21, Z21
 	VADDPS          (DX), Z0, Z0
 	VSQRTPS         Z7, Z7
 	VMULPS          Z15, Z14, Z14
 	VMULPS          Z25, Z23, Z23
 	VMOVUPS         Z0, (DX)
 	VMULPS          Z7, Z9, Z8
-	VADDPS.BCST     words<>+2328(SB), Z14, Z14
-	VADDPS.BCST     words<>+2316(SB), Z23, Z23
+	VADDPS.BCST     words<>+3160(SB), Z14, Z14
+	VADDPS.BCST     words<>+3148(SB), Z23, Z23
 	VMULPS          Z1, Z1, Z1
 	VMULPS          Z7, Z12, Z7
-	VMULPS.BCST     words<>+2332(SB), Z20, Z20
+	VMULPS.BCST     words<>+3164(SB), Z20, Z20
 	VMULPS          Z22, Z21, Z21
-	VADDPS.BCST     words<>+2004(SB), Z1, Z1
+	VADDPS.BCST     words<>+2836(SB), Z1, Z1
 	VMULPS          Z7, Z7, Z7
 	VMULPS          Z15, Z14, Z14
-	VADDPS.BCST     words<>+2320(SB), Z21, Z21
+	VADDPS.BCST     words<>+3152(SB), Z21, Z21
 	VMULPS.BCST     (R9), Z1, Z1
-	VADDPS.BCST     words<>+2004(SB), Z7, Z7
+	VADDPS.BCST     words<>+2836(SB), Z7, Z7
 	VMULPS          Z17, Z16, Z16
 	VMULPS          Z25, Z23, Z23
 	VADDPS          64(DX), Z1, Z1
 	VMULPS.BCST     (R9), Z7, Z7
 	VADDPS          Z20, Z14, Z14
-	VADDPS.BCST     words<>+2324(SB), Z23, Z23
+	VADDPS.BCST     words<>+3156(SB), Z23, Z23
 	VMOVUPS         Z1, 64(DX)
 	VADDPS          128(DX), Z7, Z7
 	VSQRTPS         Z14, Z14
 	VMULPS          Z22, Z21, Z21
 	VMOVUPS         Z7, 128(DX)
 	VMULPS          Z14, Z16, Z15
-	VADDPS.BCST     words<>+2328(SB), Z21, Z21
+	VADDPS.BCST     words<>+3160(SB), Z21, Z21
 	VMULPS          Z8, Z8, Z8
 	VMULPS          Z14, Z19, Z14
-	VMULPS.BCST     words<>+2332(SB), Z27, Z27
-	VADDPS.BCST     words<>+2004(SB), Z8, Z8
+	VMULPS.BCST     words<>+3164(SB), Z27, Z27
+	VADDPS.BCST     words<>+2836(SB), Z8, Z8
 	VMULPS          Z14, Z14, Z14
 	VMULPS          Z22, Z21, Z21
 	VMULPS.BCST     (R9), Z8, Z8
-	VADDPS.BCST     words<>+2004(SB), Z14, Z14
+	VADDPS.BCST     words<>+2836(SB), Z14, Z14
 	VMULPS          Z24, Z23, Z23
 	VADDPS          192(DX), Z8, Z8
 	VMULPS.BCST     (R9), Z14, Z14
@@ -53153,17 +53423,17 @@ membera:
 	VMULPS          Z21, Z23, Z22
 	VMULPS          Z15, Z15, Z15
 	VMULPS          Z21, Z26, Z21
-	VADDPS.BCST     words<>+2004(SB), Z15, Z15
+	VADDPS.BCST     words<>+2836(SB), Z15, Z15
 	VMULPS          Z21, Z21, Z21
 	VMULPS.BCST     (R9), Z15, Z15
-	VADDPS.BCST     words<>+2004(SB), Z21, Z21
+	VADDPS.BCST     words<>+2836(SB), Z21, Z21
 	VADDPS          320(DX), Z15, Z15
 	VMULPS.BCST     (R9), Z21, Z21
 	VMOVUPS         Z15, 320(DX)
 	VADDPS          384(DX), Z21, Z21
 	VMOVUPS         Z21, 384(DX)
 	VMULPS          Z22, Z22, Z22
-	VADDPS.BCST     words<>+2004(SB), Z22, Z22
+	VADDPS.BCST     words<>+2836(SB), Z22, Z22
 	VMULPS.BCST     (R9), Z22, Z22
 	VADDPS          448(DX), Z22, Z22
 	VMOVUPS         Z22, 448(DX)
@@ -53252,44 +53522,44 @@ memberb:
 	VPSRLD          $0x01, Z0, Z1
 	VCVTDQ2PS       Z2, Z3
 	VPORD.BCST      words<>+932(SB), Z1, Z1
-	VMULPS.BCST     words<>+2252(SB), Z3, Z3
+	VMULPS.BCST     words<>+3084(SB), Z3, Z3
 	VCVTDQ2PS       Z1, Z1
 	VMULPS          Z3, Z3, Z4
-	VPSUBD.BCST     words<>+2256(SB), Z1, Z1
-	VMULPS.BCST     words<>+2260(SB), Z4, Z5
+	VPSUBD.BCST     words<>+3088(SB), Z1, Z1
+	VMULPS.BCST     words<>+3092(SB), Z4, Z5
 	VPSRAD          $0x17, Z1, Z6
-	VPANDD.BCST     words<>+2264(SB), Z1, Z1
-	VADDPS.BCST     words<>+2268(SB), Z5, Z5
-	VPADDD.BCST     words<>+2272(SB), Z1, Z1
+	VPANDD.BCST     words<>+3096(SB), Z1, Z1
+	VADDPS.BCST     words<>+3100(SB), Z5, Z5
+	VPADDD.BCST     words<>+3104(SB), Z1, Z1
 	VCVTDQ2PS       Z6, Z6
-	VADDPS.BCST     words<>+2004(SB), Z1, Z1
+	VADDPS.BCST     words<>+2836(SB), Z1, Z1
 	VMULPS          Z4, Z5, Z5
-	VADDPS.BCST     words<>+2276(SB), Z5, Z5
-	VMULPS.BCST     words<>+2280(SB), Z1, Z0
-	VADDPS.BCST     words<>+2284(SB), Z0, Z0
+	VADDPS.BCST     words<>+3108(SB), Z5, Z5
+	VMULPS.BCST     words<>+3112(SB), Z1, Z0
+	VADDPS.BCST     words<>+3116(SB), Z0, Z0
 	VMULPS          Z4, Z5, Z5
-	VADDPS.BCST     words<>+2288(SB), Z5, Z5
+	VADDPS.BCST     words<>+3120(SB), Z5, Z5
 	VMULPS          Z1, Z0, Z0
-	VADDPS.BCST     words<>+2292(SB), Z0, Z0
+	VADDPS.BCST     words<>+3124(SB), Z0, Z0
 	VPSLLD          $0x1f, Z2, Z2
 	VMULPS          Z4, Z5, Z5
-	VADDPS.BCST     words<>+2296(SB), Z5, Z5
+	VADDPS.BCST     words<>+3128(SB), Z5, Z5
 	VMULPS          Z1, Z0, Z0
-	VADDPS.BCST     words<>+2300(SB), Z0, Z0
+	VADDPS.BCST     words<>+3132(SB), Z0, Z0
 	VXORPS          Z2, Z5, Z5
-	VMULPS.BCST     words<>+2304(SB), Z4, Z2
-	VADDPS.BCST     words<>+2308(SB), Z2, Z2
+	VMULPS.BCST     words<>+3136(SB), Z4, Z2
+	VADDPS.BCST     words<>+3140(SB), Z2, Z2
 	VMULPS          Z1, Z0, Z0
-	VADDPS.BCST     words<>+2312(SB), Z0, Z0
+	VADDPS.BCST     words<>+3144(SB), Z0, Z0
 	VMULPS          Z4, Z2, Z2
-	VADDPS.BCST     words<>+2316(SB), Z2, Z2
+	VADDPS.BCST     words<>+3148(SB), Z2, Z2
 	VMULPS          Z1, Z0, Z0
-	VADDPS.BCST     words<>+2320(SB), Z0, Z0
+	VADDPS.BCST     words<>+3152(SB), Z0, Z0
 	VMULPS          Z4, Z2, Z2
-	VADDPS.BCST     words<>+2324(SB), Z2, Z2
+	VADDPS.BCST     words<>+3156(SB), Z2, Z2
 	VMULPS          Z1, Z0, Z0
-	VADDPS.BCST     words<>+2328(SB), Z0, Z0
-	VMULPS.BCST     words<>+2332(SB), Z6, Z6
+	VADDPS.BCST     words<>+3160(SB), Z0, Z0
+	VMULPS.BCST     words<>+3164(SB), Z6, Z6
 	VMULPS          Z1, Z0, Z0
 	VMULPS          Z3, Z2, Z2
 	VADDPS          Z6, Z0, Z0
@@ -53297,12 +53567,12 @@ memberb:
 	VMULPS          Z0, Z2, Z1
 	VMULPS          Z0, Z5, Z0
 	VMULPS          Z0, Z0, Z0
-	VADDPS.BCST     words<>+2004(SB), Z0, Z0
+	VADDPS.BCST     words<>+2836(SB), Z0, Z0
 	VMULPS.BCST     (R9), Z0, Z0
 	VADDPS          (DX), Z0, Z0
 	VMOVUPS         Z0, (DX)
 	VMULPS          Z1, Z1, Z1
-	VADDPS.BCST     words<>+2004(SB), Z1, Z1
+	VADDPS.BCST     words<>+2836(SB), Z1, Z1
 	VMULPS.BCST     (R9), Z1, Z1
 	VADDPS          64(DX), Z1, Z1
 	VMOVUPS         Z1, 64(DX)
@@ -53325,10 +53595,10 @@ TEXT ·noiseWholeAVX512(SB), NOSPLIT, $512-8
 	MOVQ         (DI), DX
 	MOVQ         8(DI), CX
 	MOVQ         16(DI), SI
-	VPBROADCASTD words<>+2240(SB), Z31
-	VPBROADCASTD words<>+2244(SB), Z30
+	VPBROADCASTD words<>+3072(SB), Z31
+	VPBROADCASTD words<>+3076(SB), Z30
 	VPBROADCASTD 24(DI), Z29
-	VPBROADCASTD words<>+2248(SB), Z28
+	VPBROADCASTD words<>+3080(SB), Z28
 	VPADDD       words<>+960(SB), Z29, Z29
 	MOVL         $0x00005555, AX
 	KMOVW        AX, K3
@@ -53561,7 +53831,7 @@ membera:
 	VPTERNLOGD.BCST $0x96, 68(SI), Z10, Z9
 	VPTERNLOGD.BCST $0x96, 60(SI), Z18, Z16
 	VPTERNLOGD.BCST $0x96, 52(SI), Z24, Z23
-	VPORD.BCST      words<>+2336(SB), Z0, Z0
+	VPORD.BCST      words<>+3168(SB), Z0, Z0
 	VPMULUDQ        Z7, Z31, Z10
 	VPMULUDQ        Z14, Z31, Z18
 	VPMULUDQ        Z21, Z31, Z24
@@ -53573,7 +53843,7 @@ membera:
 	VPSHUFD         $0xb1, Z12, Z7
 	VPSRLQ          $0x20, Z15, Z14
 	VPSRLQ          $0x20, Z26, Z21
-	VPADDD.BCST     words<>+2340(SB), Z0, Z0
+	VPADDD.BCST     words<>+3172(SB), Z0, Z0
 	VPTERNLOGD.BCST $0x96, 72(SI), Z8, K3, Z7
 	VPSRLQ          $0x20, Z18, Z16
 	VPSRLQ          $0x20, Z24, Z23
@@ -53581,24 +53851,24 @@ membera:
 	VPSHUFD         $0xb1, Z10, Z9
 	VPTERNLOGD.BCST $0x96, 64(SI), Z19, Z14
 	VPTERNLOGD.BCST $0x96, 56(SI), Z22, Z21
-	VPORD.BCST      words<>+2336(SB), Z2, Z2
+	VPORD.BCST      words<>+3168(SB), Z2, Z2
 	VPTERNLOGD.BCST $0x96, 76(SI), Z11, K3, Z9
 	VPTERNLOGD.BCST $0x96, 68(SI), Z17, Z16
 	VPTERNLOGD.BCST $0x96, 60(SI), Z25, Z23
 	VPMADDUBSW      Z2, Z6, Z2
-	VPORD.BCST      words<>+2336(SB), Z7, Z7
+	VPORD.BCST      words<>+3168(SB), Z7, Z7
 	VPMULUDQ        Z14, Z31, Z17
 	VPMULUDQ        Z21, Z31, Z25
 	VPMADDWD        Z13, Z2, Z2
 	VPMADDUBSW      Z7, Z6, Z7
 	VPMULUDQ        Z16, Z30, Z19
 	VPMULUDQ        Z23, Z30, Z22
-	VPADDD.BCST     words<>+2340(SB), Z2, Z2
+	VPADDD.BCST     words<>+3172(SB), Z2, Z2
 	VPMADDWD        Z13, Z7, Z7
 	VPSHUFD         $0xb1, Z19, Z14
 	VPSRLQ          $0x20, Z22, Z21
 	VPSRAD          $0x02, Z2, Z1
-	VPADDD.BCST     words<>+2340(SB), Z7, Z7
+	VPADDD.BCST     words<>+3172(SB), Z7, Z7
 	VPTERNLOGD.BCST $0x96, 72(SI), Z15, K3, Z14
 	VPSRLQ          $0x20, Z25, Z23
 	VPMULLD.BCST    (R9), Z0, Z0
@@ -53606,53 +53876,53 @@ membera:
 	VPSHUFD         $0xb1, Z17, Z16
 	VPTERNLOGD.BCST $0x96, 64(SI), Z26, Z21
 	VPADDD          (DX), Z0, Z0
-	VPORD.BCST      words<>+2336(SB), Z9, Z9
+	VPORD.BCST      words<>+3168(SB), Z9, Z9
 	VPTERNLOGD.BCST $0x96, 76(SI), Z18, K3, Z16
 	VPTERNLOGD.BCST $0x96, 68(SI), Z24, Z23
 	VMOVUPS         Z0, (DX)
 	VPMADDUBSW      Z9, Z6, Z9
-	VPORD.BCST      words<>+2336(SB), Z14, Z14
+	VPORD.BCST      words<>+3168(SB), Z14, Z14
 	VPMULUDQ        Z21, Z31, Z24
 	VPMULLD.BCST    (R9), Z1, Z1
 	VPMADDWD        Z13, Z9, Z9
 	VPMADDUBSW      Z14, Z6, Z14
 	VPMULUDQ        Z23, Z30, Z26
 	VPADDD          64(DX), Z1, Z1
-	VPADDD.BCST     words<>+2340(SB), Z9, Z9
+	VPADDD.BCST     words<>+3172(SB), Z9, Z9
 	VPMADDWD        Z13, Z14, Z14
 	VPSHUFD         $0xb1, Z26, Z21
 	VMOVUPS         Z1, 64(DX)
 	VPSRAD          $0x02, Z9, Z8
-	VPADDD.BCST     words<>+2340(SB), Z14, Z14
+	VPADDD.BCST     words<>+3172(SB), Z14, Z14
 	VPTERNLOGD.BCST $0x96, 72(SI), Z22, K3, Z21
 	VPMULLD.BCST    (R9), Z7, Z7
 	VPSRAD          $0x02, Z14, Z14
 	VPSHUFD         $0xb1, Z24, Z23
 	VPADDD          128(DX), Z7, Z7
-	VPORD.BCST      words<>+2336(SB), Z16, Z16
+	VPORD.BCST      words<>+3168(SB), Z16, Z16
 	VPTERNLOGD.BCST $0x96, 76(SI), Z25, K3, Z23
 	VMOVUPS         Z7, 128(DX)
 	VPMADDUBSW      Z16, Z6, Z16
-	VPORD.BCST      words<>+2336(SB), Z21, Z21
+	VPORD.BCST      words<>+3168(SB), Z21, Z21
 	VPMULLD.BCST    (R9), Z8, Z8
 	VPMADDWD        Z13, Z16, Z16
 	VPMADDUBSW      Z21, Z6, Z21
 	VPADDD          192(DX), Z8, Z8
-	VPADDD.BCST     words<>+2340(SB), Z16, Z16
+	VPADDD.BCST     words<>+3172(SB), Z16, Z16
 	VPMADDWD        Z13, Z21, Z21
 	VMOVUPS         Z8, 192(DX)
 	VPSRAD          $0x02, Z16, Z15
-	VPADDD.BCST     words<>+2340(SB), Z21, Z21
+	VPADDD.BCST     words<>+3172(SB), Z21, Z21
 	VPMULLD.BCST    (R9), Z14, Z14
 	VPSRAD          $0x02, Z21, Z21
 	VPADDD          256(DX), Z14, Z14
-	VPORD.BCST      words<>+2336(SB), Z23, Z23
+	VPORD.BCST      words<>+3168(SB), Z23, Z23
 	VMOVUPS         Z14, 256(DX)
 	VPMADDUBSW      Z23, Z6, Z23
 	VPMULLD.BCST    (R9), Z15, Z15
 	VPMADDWD        Z13, Z23, Z23
 	VPADDD          320(DX), Z15, Z15
-	VPADDD.BCST     words<>+2340(SB), Z23, Z23
+	VPADDD.BCST     words<>+3172(SB), Z23, Z23
 	VMOVUPS         Z15, 320(DX)
 	VPSRAD          $0x02, Z23, Z22
 	VPMULLD.BCST    (R9), Z21, Z21
@@ -53775,15 +54045,15 @@ memberb:
 	VPTERNLOGD.BCST $0x96, 72(SI), Z1, K3, Z0
 	VPSHUFD         $0xb1, Z3, Z2
 	VPTERNLOGD.BCST $0x96, 76(SI), Z4, K3, Z2
-	VPORD.BCST      words<>+2336(SB), Z0, Z0
+	VPORD.BCST      words<>+3168(SB), Z0, Z0
 	VPMADDUBSW      Z0, Z6, Z0
 	VPMADDWD        Z13, Z0, Z0
-	VPADDD.BCST     words<>+2340(SB), Z0, Z0
+	VPADDD.BCST     words<>+3172(SB), Z0, Z0
 	VPSRAD          $0x02, Z0, Z0
-	VPORD.BCST      words<>+2336(SB), Z2, Z2
+	VPORD.BCST      words<>+3168(SB), Z2, Z2
 	VPMADDUBSW      Z2, Z6, Z2
 	VPMADDWD        Z13, Z2, Z2
-	VPADDD.BCST     words<>+2340(SB), Z2, Z2
+	VPADDD.BCST     words<>+3172(SB), Z2, Z2
 	VPSRAD          $0x02, Z2, Z1
 	VPMULLD.BCST    (R9), Z0, Z0
 	VPADDD          (DX), Z0, Z0
@@ -53818,10 +54088,10 @@ TEXT ·noiseFloatsAVX512(SB), NOSPLIT, $0-8
 	MOVQ         (DI), DX
 	MOVQ         8(DI), CX
 	MOVQ         16(DI), SI
-	VPBROADCASTD words<>+2240(SB), Z31
-	VPBROADCASTD words<>+2244(SB), Z30
+	VPBROADCASTD words<>+3072(SB), Z31
+	VPBROADCASTD words<>+3076(SB), Z30
 	VPBROADCASTD 24(DI), Z29
-	VPBROADCASTD words<>+2248(SB), Z28
+	VPBROADCASTD words<>+3080(SB), Z28
 	VPADDD       words<>+960(SB), Z29, Z29
 	MOVL         $0x00005555, AX
 	KMOVW        AX, K3
@@ -54023,7 +54293,7 @@ many:
 	VPTERNLOGD.BCST $0x96, 68(SI), Z10, Z9
 	VPTERNLOGD.BCST $0x96, 60(SI), Z18, Z16
 	VPTERNLOGD.BCST $0x96, 52(SI), Z24, Z23
-	VPORD.BCST      words<>+2336(SB), Z0, Z0
+	VPORD.BCST      words<>+3168(SB), Z0, Z0
 	VPMULUDQ        Z7, Z31, Z10
 	VPMULUDQ        Z14, Z31, Z18
 	VPMULUDQ        Z21, Z31, Z24
@@ -54035,7 +54305,7 @@ many:
 	VPSHUFD         $0xb1, Z12, Z7
 	VPSRLQ          $0x20, Z15, Z14
 	VPSRLQ          $0x20, Z26, Z21
-	VPADDD.BCST     words<>+2340(SB), Z0, Z0
+	VPADDD.BCST     words<>+3172(SB), Z0, Z0
 	VPTERNLOGD.BCST $0x96, 72(SI), Z8, K3, Z7
 	VPSRLQ          $0x20, Z18, Z16
 	VPSRLQ          $0x20, Z24, Z23
@@ -54043,24 +54313,24 @@ many:
 	VPSHUFD         $0xb1, Z10, Z9
 	VPTERNLOGD.BCST $0x96, 64(SI), Z19, Z14
 	VPTERNLOGD.BCST $0x96, 56(SI), Z22, Z21
-	VPORD.BCST      words<>+2336(SB), Z2, Z2
+	VPORD.BCST      words<>+3168(SB), Z2, Z2
 	VPTERNLOGD.BCST $0x96, 76(SI), Z11, K3, Z9
 	VPTERNLOGD.BCST $0x96, 68(SI), Z17, Z16
 	VPTERNLOGD.BCST $0x96, 60(SI), Z25, Z23
 	VPMADDUBSW      Z2, Z6, Z2
-	VPORD.BCST      words<>+2336(SB), Z7, Z7
+	VPORD.BCST      words<>+3168(SB), Z7, Z7
 	VPMULUDQ        Z14, Z31, Z17
 	VPMULUDQ        Z21, Z31, Z25
 	VPMADDWD        Z13, Z2, Z2
 	VPMADDUBSW      Z7, Z6, Z7
 	VPMULUDQ        Z16, Z30, Z19
 	VPMULUDQ        Z23, Z30, Z22
-	VPADDD.BCST     words<>+2340(SB), Z2, Z2
+	VPADDD.BCST     words<>+3172(SB), Z2, Z2
 	VPMADDWD        Z13, Z7, Z7
 	VPSHUFD         $0xb1, Z19, Z14
 	VPSRLQ          $0x20, Z22, Z21
 	VPSRAD          $0x02, Z2, Z1
-	VPADDD.BCST     words<>+2340(SB), Z7, Z7
+	VPADDD.BCST     words<>+3172(SB), Z7, Z7
 	VPTERNLOGD.BCST $0x96, 72(SI), Z15, K3, Z14
 	VPSRLQ          $0x20, Z25, Z23
 	VCVTDQ2PS       Z0, Z0
@@ -54070,20 +54340,20 @@ many:
 	VPTERNLOGD.BCST $0x96, 64(SI), Z26, Z21
 	VCVTDQ2PS       Z1, Z1
 	VMULPS.BCST     28(DI), Z1, Z1
-	VPORD.BCST      words<>+2336(SB), Z9, Z9
+	VPORD.BCST      words<>+3168(SB), Z9, Z9
 	VPTERNLOGD.BCST $0x96, 76(SI), Z18, K3, Z16
 	VPTERNLOGD.BCST $0x96, 68(SI), Z24, Z23
 	VPMADDUBSW      Z9, Z6, Z9
-	VPORD.BCST      words<>+2336(SB), Z14, Z14
+	VPORD.BCST      words<>+3168(SB), Z14, Z14
 	VPMULUDQ        Z21, Z31, Z24
 	VPMADDWD        Z13, Z9, Z9
 	VPMADDUBSW      Z14, Z6, Z14
 	VPMULUDQ        Z23, Z30, Z26
-	VPADDD.BCST     words<>+2340(SB), Z9, Z9
+	VPADDD.BCST     words<>+3172(SB), Z9, Z9
 	VPMADDWD        Z13, Z14, Z14
 	VPSHUFD         $0xb1, Z26, Z21
 	VPSRAD          $0x02, Z9, Z8
-	VPADDD.BCST     words<>+2340(SB), Z14, Z14
+	VPADDD.BCST     words<>+3172(SB), Z14, Z14
 	VPTERNLOGD.BCST $0x96, 72(SI), Z22, K3, Z21
 	VCVTDQ2PS       Z7, Z7
 	VMULPS.BCST     28(DI), Z7, Z7
@@ -54091,25 +54361,25 @@ many:
 	VPSHUFD         $0xb1, Z24, Z23
 	VCVTDQ2PS       Z8, Z8
 	VMULPS.BCST     28(DI), Z8, Z8
-	VPORD.BCST      words<>+2336(SB), Z16, Z16
+	VPORD.BCST      words<>+3168(SB), Z16, Z16
 	VPTERNLOGD.BCST $0x96, 76(SI), Z25, K3, Z23
 	VPMADDUBSW      Z16, Z6, Z16
-	VPORD.BCST      words<>+2336(SB), Z21, Z21
+	VPORD.BCST      words<>+3168(SB), Z21, Z21
 	VPMADDWD        Z13, Z16, Z16
 	VPMADDUBSW      Z21, Z6, Z21
-	VPADDD.BCST     words<>+2340(SB), Z16, Z16
+	VPADDD.BCST     words<>+3172(SB), Z16, Z16
 	VPMADDWD        Z13, Z21, Z21
 	VPSRAD          $0x02, Z16, Z15
-	VPADDD.BCST     words<>+2340(SB), Z21, Z21
+	VPADDD.BCST     words<>+3172(SB), Z21, Z21
 	VCVTDQ2PS       Z14, Z14
 	VMULPS.BCST     28(DI), Z14, Z14
 	VPSRAD          $0x02, Z21, Z21
 	VCVTDQ2PS       Z15, Z15
 	VMULPS.BCST     28(DI), Z15, Z15
-	VPORD.BCST      words<>+2336(SB), Z23, Z23
+	VPORD.BCST      words<>+3168(SB), Z23, Z23
 	VPMADDUBSW      Z23, Z6, Z23
 	VPMADDWD        Z13, Z23, Z23
-	VPADDD.BCST     words<>+2340(SB), Z23, Z23
+	VPADDD.BCST     words<>+3172(SB), Z23, Z23
 	VPSRAD          $0x02, Z23, Z22
 	VCVTDQ2PS       Z21, Z21
 	VMULPS.BCST     28(DI), Z21, Z21
@@ -54211,15 +54481,15 @@ one:
 	VPTERNLOGD.BCST $0x96, 72(SI), Z1, K3, Z0
 	VPSHUFD         $0xb1, Z3, Z2
 	VPTERNLOGD.BCST $0x96, 76(SI), Z4, K3, Z2
-	VPORD.BCST      words<>+2336(SB), Z0, Z0
+	VPORD.BCST      words<>+3168(SB), Z0, Z0
 	VPMADDUBSW      Z0, Z6, Z0
 	VPMADDWD        Z13, Z0, Z0
-	VPADDD.BCST     words<>+2340(SB), Z0, Z0
+	VPADDD.BCST     words<>+3172(SB), Z0, Z0
 	VPSRAD          $0x02, Z0, Z0
-	VPORD.BCST      words<>+2336(SB), Z2, Z2
+	VPORD.BCST      words<>+3168(SB), Z2, Z2
 	VPMADDUBSW      Z2, Z6, Z2
 	VPMADDWD        Z13, Z2, Z2
-	VPADDD.BCST     words<>+2340(SB), Z2, Z2
+	VPADDD.BCST     words<>+3172(SB), Z2, Z2
 	VPSRAD          $0x02, Z2, Z1
 	VCVTDQ2PS       Z0, Z0
 	VMULPS.BCST     28(DI), Z0, Z0
@@ -54247,10 +54517,10 @@ TEXT ·noiseBytesAVX512(SB), NOSPLIT, $0-8
 	MOVQ         (DI), DX
 	MOVQ         8(DI), CX
 	MOVQ         16(DI), SI
-	VPBROADCASTD words<>+2240(SB), Z31
-	VPBROADCASTD words<>+2244(SB), Z30
+	VPBROADCASTD words<>+3072(SB), Z31
+	VPBROADCASTD words<>+3076(SB), Z30
 	VPBROADCASTD 24(DI), Z29
-	VPBROADCASTD words<>+2248(SB), Z28
+	VPBROADCASTD words<>+3080(SB), Z28
 	VPADDD       words<>+960(SB), Z29, Z29
 	MOVL         $0x00005555, AX
 	KMOVW        AX, K3
@@ -54449,7 +54719,7 @@ many:
 	VPTERNLOGD.BCST $0x96, 68(SI), Z10, Z9
 	VPTERNLOGD.BCST $0x96, 60(SI), Z18, Z16
 	VPTERNLOGD.BCST $0x96, 52(SI), Z24, Z23
-	VPORD.BCST      words<>+2336(SB), Z0, Z0
+	VPORD.BCST      words<>+3168(SB), Z0, Z0
 	VPMULUDQ        Z7, Z31, Z10
 	VPMULUDQ        Z14, Z31, Z18
 	VPMULUDQ        Z21, Z31, Z24
@@ -54461,7 +54731,7 @@ many:
 	VPSHUFD         $0xb1, Z12, Z7
 	VPSRLQ          $0x20, Z15, Z14
 	VPSRLQ          $0x20, Z26, Z21
-	VPADDD.BCST     words<>+2340(SB), Z0, Z0
+	VPADDD.BCST     words<>+3172(SB), Z0, Z0
 	VPTERNLOGD.BCST $0x96, 72(SI), Z8, K3, Z7
 	VPSRLQ          $0x20, Z18, Z16
 	VPSRLQ          $0x20, Z24, Z23
@@ -54469,24 +54739,24 @@ many:
 	VPSHUFD         $0xb1, Z10, Z9
 	VPTERNLOGD.BCST $0x96, 64(SI), Z19, Z14
 	VPTERNLOGD.BCST $0x96, 56(SI), Z22, Z21
-	VPORD.BCST      words<>+2336(SB), Z2, Z2
+	VPORD.BCST      words<>+3168(SB), Z2, Z2
 	VPTERNLOGD.BCST $0x96, 76(SI), Z11, K3, Z9
 	VPTERNLOGD.BCST $0x96, 68(SI), Z17, Z16
 	VPTERNLOGD.BCST $0x96, 60(SI), Z25, Z23
 	VPMADDUBSW      Z2, Z6, Z2
-	VPORD.BCST      words<>+2336(SB), Z7, Z7
+	VPORD.BCST      words<>+3168(SB), Z7, Z7
 	VPMULUDQ        Z14, Z31, Z17
 	VPMULUDQ        Z21, Z31, Z25
 	VPMADDWD        Z13, Z2, Z2
 	VPMADDUBSW      Z7, Z6, Z7
 	VPMULUDQ        Z16, Z30, Z19
 	VPMULUDQ        Z23, Z30, Z22
-	VPADDD.BCST     words<>+2340(SB), Z2, Z2
+	VPADDD.BCST     words<>+3172(SB), Z2, Z2
 	VPMADDWD        Z13, Z7, Z7
 	VPSHUFD         $0xb1, Z19, Z14
 	VPSRLQ          $0x20, Z22, Z21
 	VPSRAD          $0x02, Z2, Z1
-	VPADDD.BCST     words<>+2340(SB), Z7, Z7
+	VPADDD.BCST     words<>+3172(SB), Z7, Z7
 	VPTERNLOGD.BCST $0x96, 72(SI), Z15, K3, Z14
 	VPSRLQ          $0x20, Z25, Z23
 	VPMOVSDB        Z0, (DX)
@@ -54494,42 +54764,42 @@ many:
 	VPSHUFD         $0xb1, Z17, Z16
 	VPTERNLOGD.BCST $0x96, 64(SI), Z26, Z21
 	VPMOVSDB        Z1, 16(DX)
-	VPORD.BCST      words<>+2336(SB), Z9, Z9
+	VPORD.BCST      words<>+3168(SB), Z9, Z9
 	VPTERNLOGD.BCST $0x96, 76(SI), Z18, K3, Z16
 	VPTERNLOGD.BCST $0x96, 68(SI), Z24, Z23
 	VPMADDUBSW      Z9, Z6, Z9
-	VPORD.BCST      words<>+2336(SB), Z14, Z14
+	VPORD.BCST      words<>+3168(SB), Z14, Z14
 	VPMULUDQ        Z21, Z31, Z24
 	VPMADDWD        Z13, Z9, Z9
 	VPMADDUBSW      Z14, Z6, Z14
 	VPMULUDQ        Z23, Z30, Z26
-	VPADDD.BCST     words<>+2340(SB), Z9, Z9
+	VPADDD.BCST     words<>+3172(SB), Z9, Z9
 	VPMADDWD        Z13, Z14, Z14
 	VPSHUFD         $0xb1, Z26, Z21
 	VPSRAD          $0x02, Z9, Z8
-	VPADDD.BCST     words<>+2340(SB), Z14, Z14
+	VPADDD.BCST     words<>+3172(SB), Z14, Z14
 	VPTERNLOGD.BCST $0x96, 72(SI), Z22, K3, Z21
 	VPMOVSDB        Z7, 32(DX)
 	VPSRAD          $0x02, Z14, Z14
 	VPSHUFD         $0xb1, Z24, Z23
 	VPMOVSDB        Z8, 48(DX)
-	VPORD.BCST      words<>+2336(SB), Z16, Z16
+	VPORD.BCST      words<>+3168(SB), Z16, Z16
 	VPTERNLOGD.BCST $0x96, 76(SI), Z25, K3, Z23
 	VPMADDUBSW      Z16, Z6, Z16
-	VPORD.BCST      words<>+2336(SB), Z21, Z21
+	VPORD.BCST      words<>+3168(SB), Z21, Z21
 	VPMADDWD        Z13, Z16, Z16
 	VPMADDUBSW      Z21, Z6, Z21
-	VPADDD.BCST     words<>+2340(SB), Z16, Z16
+	VPADDD.BCST     words<>+3172(SB), Z16, Z16
 	VPMADDWD        Z13, Z21, Z21
 	VPSRAD          $0x02, Z16, Z15
-	VPADDD.BCST     words<>+2340(SB), Z21, Z21
+	VPADDD.BCST     words<>+3172(SB), Z21, Z21
 	VPMOVSDB        Z14, 64(DX)
 	VPSRAD          $0x02, Z21, Z21
 	VPMOVSDB        Z15, 80(DX)
-	VPORD.BCST      words<>+2336(SB), Z23, Z23
+	VPORD.BCST      words<>+3168(SB), Z23, Z23
 	VPMADDUBSW      Z23, Z6, Z23
 	VPMADDWD        Z13, Z23, Z23
-	VPADDD.BCST     words<>+2340(SB), Z23, Z23
+	VPADDD.BCST     words<>+3172(SB), Z23, Z23
 	VPSRAD          $0x02, Z23, Z22
 	VPMOVSDB        Z21, 96(DX)
 	VPMOVSDB        Z22, 112(DX)
@@ -54598,15 +54868,15 @@ one:
 	VPTERNLOGD.BCST $0x96, 72(SI), Z1, K3, Z0
 	VPSHUFD         $0xb1, Z3, Z2
 	VPTERNLOGD.BCST $0x96, 76(SI), Z4, K3, Z2
-	VPORD.BCST      words<>+2336(SB), Z0, Z0
+	VPORD.BCST      words<>+3168(SB), Z0, Z0
 	VPMADDUBSW      Z0, Z6, Z0
 	VPMADDWD        Z13, Z0, Z0
-	VPADDD.BCST     words<>+2340(SB), Z0, Z0
+	VPADDD.BCST     words<>+3172(SB), Z0, Z0
 	VPSRAD          $0x02, Z0, Z0
-	VPORD.BCST      words<>+2336(SB), Z2, Z2
+	VPORD.BCST      words<>+3168(SB), Z2, Z2
 	VPMADDUBSW      Z2, Z6, Z2
 	VPMADDWD        Z13, Z2, Z2
-	VPADDD.BCST     words<>+2340(SB), Z2, Z2
+	VPADDD.BCST     words<>+3172(SB), Z2, Z2
 	VPSRAD          $0x02, Z2, Z1
 	VPMOVSDB        Z0, (DX)
 	VPMOVSDB        Z1, 16(DX)
@@ -54625,10 +54895,10 @@ TEXT ·noiseRoundedAVX512(SB), NOSPLIT, $0-8
 	MOVQ         (DI), DX
 	MOVQ         8(DI), CX
 	MOVQ         16(DI), SI
-	VPBROADCASTD words<>+2240(SB), Z31
-	VPBROADCASTD words<>+2244(SB), Z30
+	VPBROADCASTD words<>+3072(SB), Z31
+	VPBROADCASTD words<>+3076(SB), Z30
 	VPBROADCASTD 24(DI), Z29
-	VPBROADCASTD words<>+2248(SB), Z28
+	VPBROADCASTD words<>+3080(SB), Z28
 	VPADDD       words<>+960(SB), Z29, Z29
 	MOVL         $0x00005555, AX
 	KMOVW        AX, K3
@@ -54827,7 +55097,7 @@ many:
 	VPTERNLOGD.BCST $0x96, 68(SI), Z10, Z9
 	VPTERNLOGD.BCST $0x96, 60(SI), Z18, Z16
 	VPTERNLOGD.BCST $0x96, 52(SI), Z24, Z23
-	VPORD.BCST      words<>+2336(SB), Z0, Z0
+	VPORD.BCST      words<>+3168(SB), Z0, Z0
 	VPMULUDQ        Z7, Z31, Z10
 	VPMULUDQ        Z14, Z31, Z18
 	VPMULUDQ        Z21, Z31, Z24
@@ -54839,7 +55109,7 @@ many:
 	VPSHUFD         $0xb1, Z12, Z7
 	VPSRLQ          $0x20, Z15, Z14
 	VPSRLQ          $0x20, Z26, Z21
-	VPADDD.BCST     words<>+2340(SB), Z0, Z0
+	VPADDD.BCST     words<>+3172(SB), Z0, Z0
 	VPTERNLOGD.BCST $0x96, 72(SI), Z8, K3, Z7
 	VPSRLQ          $0x20, Z18, Z16
 	VPSRLQ          $0x20, Z24, Z23
@@ -54847,24 +55117,24 @@ many:
 	VPSHUFD         $0xb1, Z10, Z9
 	VPTERNLOGD.BCST $0x96, 64(SI), Z19, Z14
 	VPTERNLOGD.BCST $0x96, 56(SI), Z22, Z21
-	VPORD.BCST      words<>+2336(SB), Z2, Z2
+	VPORD.BCST      words<>+3168(SB), Z2, Z2
 	VPTERNLOGD.BCST $0x96, 76(SI), Z11, K3, Z9
 	VPTERNLOGD.BCST $0x96, 68(SI), Z17, Z16
 	VPTERNLOGD.BCST $0x96, 60(SI), Z25, Z23
 	VPMADDUBSW      Z2, Z6, Z2
-	VPORD.BCST      words<>+2336(SB), Z7, Z7
+	VPORD.BCST      words<>+3168(SB), Z7, Z7
 	VPMULUDQ        Z14, Z31, Z17
 	VPMULUDQ        Z21, Z31, Z25
 	VPMADDWD        Z13, Z2, Z2
 	VPMADDUBSW      Z7, Z6, Z7
 	VPMULUDQ        Z16, Z30, Z19
 	VPMULUDQ        Z23, Z30, Z22
-	VPADDD.BCST     words<>+2340(SB), Z2, Z2
+	VPADDD.BCST     words<>+3172(SB), Z2, Z2
 	VPMADDWD        Z13, Z7, Z7
 	VPSHUFD         $0xb1, Z19, Z14
 	VPSRLQ          $0x20, Z22, Z21
 	VPSRAD          $0x02, Z2, Z1
-	VPADDD.BCST     words<>+2340(SB), Z7, Z7
+	VPADDD.BCST     words<>+3172(SB), Z7, Z7
 	VPTERNLOGD.BCST $0x96, 72(SI), Z15, K3, Z14
 	VPSRLQ          $0x20, Z25, Z23
 	VCVTDQ2PS       Z0, Z0
@@ -54873,13 +55143,13 @@ many:
 	VPSRAD          $0x02, Z7, Z7
 	VPSHUFD         $0xb1, Z17, Z16
 	VPTERNLOGD.BCST $0x96, 64(SI), Z26, Z21
-	VMAXPS.BCST     words<>+2344(SB), Z0, Z0
-	VPORD.BCST      words<>+2336(SB), Z9, Z9
+	VMAXPS.BCST     words<>+3176(SB), Z0, Z0
+	VPORD.BCST      words<>+3168(SB), Z9, Z9
 	VPTERNLOGD.BCST $0x96, 76(SI), Z18, K3, Z16
 	VPTERNLOGD.BCST $0x96, 68(SI), Z24, Z23
 	VCVTPS2DQ       Z0, Z0
 	VPMADDUBSW      Z9, Z6, Z9
-	VPORD.BCST      words<>+2336(SB), Z14, Z14
+	VPORD.BCST      words<>+3168(SB), Z14, Z14
 	VPMULUDQ        Z21, Z31, Z24
 	VPMOVSDB        Z0, (DX)
 	VPMADDWD        Z13, Z9, Z9
@@ -54888,12 +55158,12 @@ many:
 	VCVTDQ2PS       Z1, Z1
 	VMULPS.BCST     28(DI), Z1, Z1
 	VMULPS.BCST     32(DI), Z1, Z1
-	VPADDD.BCST     words<>+2340(SB), Z9, Z9
+	VPADDD.BCST     words<>+3172(SB), Z9, Z9
 	VPMADDWD        Z13, Z14, Z14
 	VPSHUFD         $0xb1, Z26, Z21
-	VMAXPS.BCST     words<>+2344(SB), Z1, Z1
+	VMAXPS.BCST     words<>+3176(SB), Z1, Z1
 	VPSRAD          $0x02, Z9, Z8
-	VPADDD.BCST     words<>+2340(SB), Z14, Z14
+	VPADDD.BCST     words<>+3172(SB), Z14, Z14
 	VPTERNLOGD.BCST $0x96, 72(SI), Z22, K3, Z21
 	VCVTPS2DQ       Z1, Z1
 	VCVTDQ2PS       Z7, Z7
@@ -54902,31 +55172,31 @@ many:
 	VPSRAD          $0x02, Z14, Z14
 	VPSHUFD         $0xb1, Z24, Z23
 	VPMOVSDB        Z1, 16(DX)
-	VMAXPS.BCST     words<>+2344(SB), Z7, Z7
-	VPORD.BCST      words<>+2336(SB), Z16, Z16
+	VMAXPS.BCST     words<>+3176(SB), Z7, Z7
+	VPORD.BCST      words<>+3168(SB), Z16, Z16
 	VPTERNLOGD.BCST $0x96, 76(SI), Z25, K3, Z23
 	VCVTPS2DQ       Z7, Z7
 	VPMADDUBSW      Z16, Z6, Z16
-	VPORD.BCST      words<>+2336(SB), Z21, Z21
+	VPORD.BCST      words<>+3168(SB), Z21, Z21
 	VPMOVSDB        Z7, 32(DX)
 	VPMADDWD        Z13, Z16, Z16
 	VPMADDUBSW      Z21, Z6, Z21
 	VCVTDQ2PS       Z8, Z8
 	VMULPS.BCST     28(DI), Z8, Z8
 	VMULPS.BCST     32(DI), Z8, Z8
-	VPADDD.BCST     words<>+2340(SB), Z16, Z16
+	VPADDD.BCST     words<>+3172(SB), Z16, Z16
 	VPMADDWD        Z13, Z21, Z21
-	VMAXPS.BCST     words<>+2344(SB), Z8, Z8
+	VMAXPS.BCST     words<>+3176(SB), Z8, Z8
 	VPSRAD          $0x02, Z16, Z15
-	VPADDD.BCST     words<>+2340(SB), Z21, Z21
+	VPADDD.BCST     words<>+3172(SB), Z21, Z21
 	VCVTPS2DQ       Z8, Z8
 	VCVTDQ2PS       Z14, Z14
 	VMULPS.BCST     28(DI), Z14, Z14
 	VMULPS.BCST     32(DI), Z14, Z14
 	VPSRAD          $0x02, Z21, Z21
 	VPMOVSDB        Z8, 48(DX)
-	VMAXPS.BCST     words<>+2344(SB), Z14, Z14
-	VPORD.BCST      words<>+2336(SB), Z23, Z23
+	VMAXPS.BCST     words<>+3176(SB), Z14, Z14
+	VPORD.BCST      words<>+3168(SB), Z23, Z23
 	VCVTPS2DQ       Z14, Z14
 	VPMADDUBSW      Z23, Z6, Z23
 	VPMOVSDB        Z14, 64(DX)
@@ -54934,21 +55204,21 @@ many:
 	VCVTDQ2PS       Z15, Z15
 	VMULPS.BCST     28(DI), Z15, Z15
 	VMULPS.BCST     32(DI), Z15, Z15
-	VPADDD.BCST     words<>+2340(SB), Z23, Z23
-	VMAXPS.BCST     words<>+2344(SB), Z15, Z15
+	VPADDD.BCST     words<>+3172(SB), Z23, Z23
+	VMAXPS.BCST     words<>+3176(SB), Z15, Z15
 	VPSRAD          $0x02, Z23, Z22
 	VCVTPS2DQ       Z15, Z15
 	VCVTDQ2PS       Z21, Z21
 	VMULPS.BCST     28(DI), Z21, Z21
 	VMULPS.BCST     32(DI), Z21, Z21
 	VPMOVSDB        Z15, 80(DX)
-	VMAXPS.BCST     words<>+2344(SB), Z21, Z21
+	VMAXPS.BCST     words<>+3176(SB), Z21, Z21
 	VCVTPS2DQ       Z21, Z21
 	VPMOVSDB        Z21, 96(DX)
 	VCVTDQ2PS       Z22, Z22
 	VMULPS.BCST     28(DI), Z22, Z22
 	VMULPS.BCST     32(DI), Z22, Z22
-	VMAXPS.BCST     words<>+2344(SB), Z22, Z22
+	VMAXPS.BCST     words<>+3176(SB), Z22, Z22
 	VCVTPS2DQ       Z22, Z22
 	VPMOVSDB        Z22, 112(DX)
 	ADDQ            $0x00000080, DX
@@ -55016,26 +55286,26 @@ one:
 	VPTERNLOGD.BCST $0x96, 72(SI), Z1, K3, Z0
 	VPSHUFD         $0xb1, Z3, Z2
 	VPTERNLOGD.BCST $0x96, 76(SI), Z4, K3, Z2
-	VPORD.BCST      words<>+2336(SB), Z0, Z0
+	VPORD.BCST      words<>+3168(SB), Z0, Z0
 	VPMADDUBSW      Z0, Z6, Z0
 	VPMADDWD        Z13, Z0, Z0
-	VPADDD.BCST     words<>+2340(SB), Z0, Z0
+	VPADDD.BCST     words<>+3172(SB), Z0, Z0
 	VPSRAD          $0x02, Z0, Z0
-	VPORD.BCST      words<>+2336(SB), Z2, Z2
+	VPORD.BCST      words<>+3168(SB), Z2, Z2
 	VPMADDUBSW      Z2, Z6, Z2
 	VPMADDWD        Z13, Z2, Z2
-	VPADDD.BCST     words<>+2340(SB), Z2, Z2
+	VPADDD.BCST     words<>+3172(SB), Z2, Z2
 	VPSRAD          $0x02, Z2, Z1
 	VCVTDQ2PS       Z0, Z0
 	VMULPS.BCST     28(DI), Z0, Z0
 	VMULPS.BCST     32(DI), Z0, Z0
-	VMAXPS.BCST     words<>+2344(SB), Z0, Z0
+	VMAXPS.BCST     words<>+3176(SB), Z0, Z0
 	VCVTPS2DQ       Z0, Z0
 	VPMOVSDB        Z0, (DX)
 	VCVTDQ2PS       Z1, Z1
 	VMULPS.BCST     28(DI), Z1, Z1
 	VMULPS.BCST     32(DI), Z1, Z1
-	VMAXPS.BCST     words<>+2344(SB), Z1, Z1
+	VMAXPS.BCST     words<>+3176(SB), Z1, Z1
 	VCVTPS2DQ       Z1, Z1
 	VPMOVSDB        Z1, 16(DX)
 	ADDQ            $0x00000020, DX
@@ -55053,11 +55323,11 @@ TEXT ·dropAVX512(SB), NOSPLIT, $0-8
 	MOVQ         (DI), DX
 	MOVQ         8(DI), CX
 	MOVQ         16(DI), SI
-	VPBROADCASTD words<>+2240(SB), Z31
-	VPBROADCASTD words<>+2244(SB), Z30
+	VPBROADCASTD words<>+3072(SB), Z31
+	VPBROADCASTD words<>+3076(SB), Z30
 	VPBROADCASTD 24(DI), Z29
-	VPBROADCASTD words<>+2248(SB), Z28
-	VPADDD       words<>+2368(SB), Z29, Z29
+	VPBROADCASTD words<>+3080(SB), Z28
+	VPADDD       words<>+3200(SB), Z29, Z29
 	MOVL         $0x00005555, AX
 	KMOVW        AX, K3
 	VPBROADCASTD 32(DI), Z6
@@ -55411,11 +55681,11 @@ TEXT ·wordsAVX512(SB), NOSPLIT, $0-8
 	MOVQ         (DI), DX
 	MOVQ         8(DI), CX
 	MOVQ         16(DI), SI
-	VPBROADCASTD words<>+2240(SB), Z31
-	VPBROADCASTD words<>+2244(SB), Z30
+	VPBROADCASTD words<>+3072(SB), Z31
+	VPBROADCASTD words<>+3076(SB), Z30
 	VPBROADCASTD 24(DI), Z29
-	VPBROADCASTD words<>+2248(SB), Z28
-	VPADDD       words<>+2368(SB), Z29, Z29
+	VPBROADCASTD words<>+3080(SB), Z28
+	VPADDD       words<>+3200(SB), Z29, Z29
 	MOVL         $0x00005555, AX
 	KMOVW        AX, K3
 	SUBQ         $0x00000004, CX
@@ -65416,6 +65686,116 @@ loop:
 	VZEROUPPER
 	RET
 
+// func issueLoadAVX512(n int)
+// Requires: AVX, AVX512F
+TEXT ·issueLoadAVX512(SB), NOSPLIT, $0-8
+	MOVQ    n+0(FP), CX
+	LEAQ    words<>+2047(SB), SI
+	ANDQ    $-64, SI
+	PCALIGN $0x20
+
+loop:
+	VMOVUPS (SI), Z0
+	VMOVUPS 64(SI), Z1
+	VMOVUPS 128(SI), Z2
+	VMOVUPS 192(SI), Z3
+	VMOVUPS 256(SI), Z4
+	VMOVUPS 320(SI), Z5
+	VMOVUPS 384(SI), Z6
+	VMOVUPS 448(SI), Z7
+	VMOVUPS 512(SI), Z8
+	VMOVUPS 576(SI), Z9
+	VMOVUPS 640(SI), Z10
+	VMOVUPS 704(SI), Z11
+	VMOVUPS 768(SI), Z12
+	VMOVUPS 832(SI), Z13
+	VMOVUPS 896(SI), Z14
+	VMOVUPS 960(SI), Z15
+	VMOVUPS 1024(SI), Z16
+	VMOVUPS 1088(SI), Z17
+	VMOVUPS 1152(SI), Z18
+	VMOVUPS 1216(SI), Z19
+	VMOVUPS 1280(SI), Z20
+	VMOVUPS 1344(SI), Z21
+	VMOVUPS 1408(SI), Z22
+	VMOVUPS 1472(SI), Z23
+	VMOVUPS (SI), Z0
+	VMOVUPS 64(SI), Z1
+	VMOVUPS 128(SI), Z2
+	VMOVUPS 192(SI), Z3
+	VMOVUPS 256(SI), Z4
+	VMOVUPS 320(SI), Z5
+	VMOVUPS 384(SI), Z6
+	VMOVUPS 448(SI), Z7
+	VMOVUPS 512(SI), Z8
+	VMOVUPS 576(SI), Z9
+	VMOVUPS 640(SI), Z10
+	VMOVUPS 704(SI), Z11
+	VMOVUPS 768(SI), Z12
+	VMOVUPS 832(SI), Z13
+	VMOVUPS 896(SI), Z14
+	VMOVUPS 960(SI), Z15
+	VMOVUPS 1024(SI), Z16
+	VMOVUPS 1088(SI), Z17
+	VMOVUPS 1152(SI), Z18
+	VMOVUPS 1216(SI), Z19
+	VMOVUPS 1280(SI), Z20
+	VMOVUPS 1344(SI), Z21
+	VMOVUPS 1408(SI), Z22
+	VMOVUPS 1472(SI), Z23
+	VMOVUPS (SI), Z0
+	VMOVUPS 64(SI), Z1
+	VMOVUPS 128(SI), Z2
+	VMOVUPS 192(SI), Z3
+	VMOVUPS 256(SI), Z4
+	VMOVUPS 320(SI), Z5
+	VMOVUPS 384(SI), Z6
+	VMOVUPS 448(SI), Z7
+	VMOVUPS 512(SI), Z8
+	VMOVUPS 576(SI), Z9
+	VMOVUPS 640(SI), Z10
+	VMOVUPS 704(SI), Z11
+	VMOVUPS 768(SI), Z12
+	VMOVUPS 832(SI), Z13
+	VMOVUPS 896(SI), Z14
+	VMOVUPS 960(SI), Z15
+	VMOVUPS 1024(SI), Z16
+	VMOVUPS 1088(SI), Z17
+	VMOVUPS 1152(SI), Z18
+	VMOVUPS 1216(SI), Z19
+	VMOVUPS 1280(SI), Z20
+	VMOVUPS 1344(SI), Z21
+	VMOVUPS 1408(SI), Z22
+	VMOVUPS 1472(SI), Z23
+	VMOVUPS (SI), Z0
+	VMOVUPS 64(SI), Z1
+	VMOVUPS 128(SI), Z2
+	VMOVUPS 192(SI), Z3
+	VMOVUPS 256(SI), Z4
+	VMOVUPS 320(SI), Z5
+	VMOVUPS 384(SI), Z6
+	VMOVUPS 448(SI), Z7
+	VMOVUPS 512(SI), Z8
+	VMOVUPS 576(SI), Z9
+	VMOVUPS 640(SI), Z10
+	VMOVUPS 704(SI), Z11
+	VMOVUPS 768(SI), Z12
+	VMOVUPS 832(SI), Z13
+	VMOVUPS 896(SI), Z14
+	VMOVUPS 960(SI), Z15
+	VMOVUPS 1024(SI), Z16
+	VMOVUPS 1088(SI), Z17
+	VMOVUPS 1152(SI), Z18
+	VMOVUPS 1216(SI), Z19
+	VMOVUPS 1280(SI), Z20
+	VMOVUPS 1344(SI), Z21
+	VMOVUPS 1408(SI), Z22
+	VMOVUPS 1472(SI), Z23
+	DECQ    CX
+	JNZ     loop
+	VZEROUPPER
+	RET
+
 // func chain(n int)
 TEXT ·chain(SB), NOSPLIT, $0-8
 	MOVQ    n+0(FP), CX
@@ -66802,7 +67182,7 @@ done:
 // func issueDotAMX(n int)
 TEXT ·issueDotAMX(SB), NOSPLIT, $0-8
 	MOVQ n+0(FP), CX
-	LEAQ words<>+2432(SB), SI
+	LEAQ words<>+3264(SB), SI
 	LONG $0x000000004978e2c4
 	WORD $0x0000000000002604
 	LONG $0x00000000497be2c4

@@ -12,11 +12,12 @@ const (
 	Root                  // square roots of floats
 	Dot                   // products of bytes, summed by fours
 	Logic                 // the rest: logic and addition of integers, moves within and between vectors
+	Load                  // of any instruction, from the first-level cache; prefetches too
 	Ops
 )
 
 func (o Op) String() string {
-	return [...]string{"multiply-adds", "integer multiplies", "shifts", "roots", "byte products", "instructions"}[o]
+	return [...]string{"multiply-adds", "integer multiplies", "shifts", "roots", "byte products", "instructions", "loads"}[o]
 }
 
 // Spell returns the rate of f in calls per second: the best of five runs of at least least each, or of fewer if they
@@ -43,8 +44,8 @@ func Spell(least time.Duration, f func()) float64 {
 // of the figure that it is compared with, since longer runs are disturbed more.
 const Short = 100 * time.Microsecond
 
-// Issue returns how many independent vector instructions of a kind, without memory access, this core executes per
-// second, in runs of at least least: the limit of its ports. It returns 0 if the variant has no loop that measures it.
+// Issue returns how many independent vector instructions of a kind, only loads with memory access, this core executes
+// per second, in runs of at least least: the limit of its ports. It returns 0 if the variant has no loop that measures it.
 func (k *Kernels) Issue(o Op, least time.Duration) float64 {
 	loop := k.isa.issue[o]
 	if loop == nil || o == Dot && k.isa.bytes == nil {
@@ -94,33 +95,38 @@ func (k *Kernels) Stream(bytes int, least time.Duration) float64 {
 	return best
 }
 
-// Drawn is a kind of noise whose instructions are counted.
-type Drawn string
+// Loop is an inner loop whose instructions are counted.
+type Loop string
 
 const (
-	DrawnNormals  Drawn = "noiseFill"
-	DrawnSum      Drawn = "noiseSum"
-	DrawnBytes    Drawn = "noiseBytes"
-	DrawnWholeSum Drawn = "noiseWhole"
-	DrawnMasks    Drawn = "drop"
+	LoopNormals  Loop = "noiseFill"
+	LoopSum      Loop = "noiseSum"
+	LoopBytes    Loop = "noiseBytes"
+	LoopWholeSum Loop = "noiseWhole"
+	LoopMasks    Loop = "drop"
+	LoopProduct  Loop = "product" // the largest tile of each
+	LoopConv     Loop = "conv"
+	LoopWeights  Loop = "dot"
 )
 
-// Draws returns how many values of a kind of noise the ports of this core allow per second, and the kind of instruction
-// that limits them: each kind separately, and all of them at the rate of the fastest. It returns 0 if instructions are
-// not counted.
-func (k *Kernels) Draws(d Drawn, least time.Duration) (rate float64, by Op) {
-	counts, ok := k.isa.ports[string(d)]
+// Ports returns how many values of a loop, of noise or multiply-adds, the ports of this core allow per second, and the
+// kind of instruction that limits them: each kind separately, and all but loads at the rate of the fastest. It returns
+// 0 if instructions are not counted.
+func (k *Kernels) Ports(l Loop, least time.Duration) (rate float64, by Op) {
+	counts, ok := k.isa.ports[string(l)]
 	if !ok {
 		return 0, Logic
 	}
 	all, fastest, seconds := 0.0, 0.0, 0.0
 	for o, n := range counts {
-		all += n
 		if n == 0 {
 			continue
 		}
 		issue := k.Issue(Op(o), least)
-		if fastest = max(fastest, issue); n/issue > seconds {
+		if Op(o) != Load {
+			all, fastest = all+n, max(fastest, issue)
+		}
+		if n/issue > seconds {
 			seconds, by = n/issue, Op(o)
 		}
 	}

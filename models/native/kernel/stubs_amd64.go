@@ -515,6 +515,9 @@ func issueDotAVX2(n int)
 // issueLogicAVX2 does n turns of independent instructions: 96 in AVX-512, 48 in AVX2.
 func issueLogicAVX2(n int)
 
+// issueLoadAVX2 does n turns of loads: 96 in AVX-512, 48 in AVX2.
+func issueLoadAVX2(n int)
+
 // tile1x32AVX512: a register tile of a product.
 //
 //go:noescape
@@ -1342,6 +1345,9 @@ func issueDotAVX512(n int)
 
 // issueLogicAVX512 does n turns of independent instructions: 96 in AVX-512, 48 in AVX2.
 func issueLogicAVX512(n int)
+
+// issueLoadAVX512 does n turns of loads: 96 in AVX-512, 48 in AVX2.
+func issueLoadAVX512(n int)
 
 // chain does n turns of 32 additions that wait for each other.
 func chain(n int)

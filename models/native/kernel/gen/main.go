@@ -104,6 +104,7 @@ func generate() (map[string][]byte, error) {
 		g.dots()
 		g.pool()
 		g.issue()
+		g.issueLoad()
 		if g.wide {
 			g.chain()
 			g.amx()
