@@ -42,7 +42,7 @@ func Kernels(ctx context.Context, each time.Duration, report func(Figure)) error
 			unit:   "GFLOP/s",
 			work:   work,
 			goal:   s.goal,
-			limits: []limit{m.ports(kernel.LoopProduct, 2), m.memory(gigabytes(floats)/work, 4*floats)},
+			limits: []limit{m.registers(1), m.loads(kernel.LoopProduct, 2), m.memory(gigabytes(floats)/work, 4*floats)},
 			call: func() error {
 				m.Gemm(s.form, s.m, s.n, s.k, a, lda, b, ldb, out, s.n, nil)
 				return nil
@@ -112,7 +112,7 @@ func (m *machine) convolutions(s kernel.ConvShape) (out []speed, err error) {
 			unit:   "GFLOP/s",
 			work:   work,
 			goal:   0.9,
-			limits: []limit{m.ports(p.loop, 2), m.memory(gigabytes(floats)/work, 4*floats)},
+			limits: []limit{m.registers(1), m.loads(p.loop, 2), m.memory(gigabytes(floats)/work, 4*floats)},
 			call:   func() error { p.f(); return nil },
 		})
 	}
@@ -234,7 +234,7 @@ func Noise(ctx context.Context, each time.Duration, report func(Figure)) error {
 			unit:   "G/s",
 			work:   s.work * 1e-9,
 			goal:   0.8,
-			limits: []limit{m.ports(s.of, 1)},
+			limits: []limit{m.ports(s.of)},
 			call:   func() error { s.f(); return nil },
 		}); err != nil {
 			return err

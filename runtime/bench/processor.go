@@ -88,12 +88,16 @@ func (m *machine) registers(work float64) limit {
 	return limit{"registers", func(spell time.Duration) float64 { return m.Peak(spell) / work }}
 }
 
-// ports returns the limit of a loop by the ports of this core, named by the kind of instruction that limits it; work is
-// that of a value in the unit of the figure, in 1e-9.
-func (m *machine) ports(l kernel.Loop, work float64) limit {
+// loads returns the limit of a loop by its loads; work is that of a value, in units of the figure and 1e-9.
+func (m *machine) loads(l kernel.Loop, work float64) limit {
+	return limit{"loads", func(spell time.Duration) float64 { return m.Loads(l, spell) * work / 1e9 }}
+}
+
+// ports returns the limit of a loop by the ports of this core, named by the kind of instruction that limits it.
+func (m *machine) ports(l kernel.Loop) limit {
 	_, by := m.Ports(l, kernel.Short)
 	return limit{"ports: " + by.String(),
-		func(spell time.Duration) float64 { rate, _ := m.Ports(l, spell); return rate * work / 1e9 }}
+		func(spell time.Duration) float64 { rate, _ := m.Ports(l, spell); return rate / 1e9 }}
 }
 
 // memory returns the bandwidth limit of an operation that moves this many GB per unit and repeatedly accesses

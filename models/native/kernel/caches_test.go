@@ -27,7 +27,7 @@ func TestCachesKeepBits(t *testing.T) {
 						}
 						for i, x := range got {
 							if math.Float32bits(x) != math.Float32bits(want[i]) {
-								t.Fatalf("%v %v, %s: with caches of %+v element %d is %v, else %v", form, s, epilogues[e].name, c, i, x, want[i])
+								t.Fatalf("%v %v, %s, %+v: element %d is %v, else %v", form, s, epilogues[e].name, c, i, x, want[i])
 							}
 						}
 					}

@@ -178,7 +178,7 @@ func TestNothingAllocates(t *testing.T) {
 	})
 }
 
-// TestLimits: each variant of this machine reports its limits, and the kind of instruction that limits its noise.
+// TestLimits: each variant of this machine reports its limits, and the kind of instruction that limits a loop.
 func TestLimits(t *testing.T) {
 	for _, variant := range Variants() {
 		k, err := New(variant)
@@ -201,11 +201,13 @@ func TestLimits(t *testing.T) {
 			t.Errorf("%s: %g products of bytes", variant, k.BytesPeak(Short))
 		}
 		if variant != NEON && len(k.isa.ports) == 0 {
-			t.Errorf("%s: no instructions of noise are counted", variant)
+			t.Errorf("%s: no instructions are counted", variant)
 		}
 		for d, counts := range k.isa.ports {
 			if rate, by := k.Ports(Loop(d), Short); !(rate > 0) || math.IsInf(rate, 0) || by != Logic && counts[by] == 0 {
 				t.Errorf("%s: %s at %g, by %s", variant, d, rate, by)
+			} else if loads := k.Loads(Loop(d), Short); !(loads > 0) || math.IsInf(loads, 0) {
+				t.Errorf("%s: %s at %g by its loads", variant, d, loads)
 			}
 		}
 	}

@@ -17,7 +17,8 @@ const (
 )
 
 func (o Op) String() string {
-	return [...]string{"multiply-adds", "integer multiplies", "shifts", "roots", "byte products", "instructions", "loads"}[o]
+	names := [Ops]string{"multiply-adds", "integer multiplies", "shifts", "roots", "byte products", "instructions", "loads"}
+	return names[o]
 }
 
 // Spell returns the rate of f in calls per second: the best of five runs of at least least each, or of fewer if they
@@ -45,7 +46,8 @@ func Spell(least time.Duration, f func()) float64 {
 const Short = 100 * time.Microsecond
 
 // Issue returns how many independent vector instructions of a kind, only loads with memory access, this core executes
-// per second, in runs of at least least: the limit of its ports. It returns 0 if the variant has no loop that measures it.
+// per second, in runs of at least least: the limit of its ports. It returns 0 if the variant has no loop that measures
+// it.
 func (k *Kernels) Issue(o Op, least time.Duration) float64 {
 	loop := k.isa.issue[o]
 	if loop == nil || o == Dot && k.isa.bytes == nil {
@@ -134,6 +136,16 @@ func (k *Kernels) Ports(l Loop, least time.Duration) (rate float64, by Op) {
 		seconds, by = all/fastest, Logic
 	}
 	return 1 / seconds, by
+}
+
+// Loads returns how many values of a loop the loads of this core allow per second; 0 if they are not counted. A load of
+// a word or a prefetch counts like one of a vector, though some processors do more of them.
+func (k *Kernels) Loads(l Loop, least time.Duration) float64 {
+	counts, ok := k.isa.ports[string(l)]
+	if !ok {
+		return 0
+	}
+	return k.Issue(Load, least) / counts[Load]
 }
 
 // Clock returns the frequency of this core in GHz, measured by a chain of dependent additions of one cycle each; with
