@@ -49,24 +49,21 @@ func (f *scaleFlags) predictPlan(ctx context.Context, p presets.Scaling, measure
 	if err != nil {
 		return fmt.Errorf("measure the cost of a connection on this machine: %w", err)
 	}
-	sizes := f.workers
+	sizes := slices.Compact(slices.Sorted(slices.Values(f.workers)))
 	if sizes == nil {
 		sizes = p.Workers
 	}
 	var all []prediction
-	for _, n := range sizes {
-		for _, r := range p.Runs(n) {
-			x, err := f.predictRun(ctx, p, r, perByte, hop, s)
-			if err != nil {
-				return fmt.Errorf("plan %s, curve %s: %w", p.Name, r.Curve.Name, err)
-			}
+	for _, g := range predictedGroups(p, sizes) {
+		rows, err := f.predictGroup(ctx, p, g, perByte, hop, s)
+		if err != nil {
+			return fmt.Errorf("plan %s, curve %s: %w", p.Name, g[0].Curve.Name, err)
+		}
+		for _, x := range rows {
 			x.measured = measured.Of[x.Key]
 			all = append(all, x)
 		}
 	}
-	slices.SortStableFunc(all, func(a, b prediction) int {
-		return slices.Index(measured.Curves, a.Curve) - slices.Index(measured.Curves, b.Curve)
-	})
 	if f.out != "" {
 		if err := writePredictions(filepath.Join(f.out, p.Name+"-predicted.csv"), all); err != nil {
 			return fmt.Errorf("write the figures: %w", err)
@@ -90,51 +87,90 @@ func (f *scaleFlags) predictPlan(ctx context.Context, p presets.Scaling, measure
 	return nil
 }
 
-// predictRun predicts one kind of run. perByte and hop are the costs of a connection, in seconds.
-func (f *scaleFlags) predictRun(ctx context.Context, p presets.Scaling, r presets.Run, perByte, hop float64,
-	s streams) (x prediction, err error) {
-	o, err := planOptions(r)
-	if err != nil {
-		return x, err
+// predictedGroups returns the runs of a plan on fleets of these sizes, in groups that share the measurement of what
+// computing costs here: the runs of a curve and a link that differ only in the size of the fleet.
+func predictedGroups(p presets.Scaling, sizes []int) (groups [][]presets.Run) {
+	at := map[string]int{}
+	for _, c := range p.Curves {
+		for _, n := range sizes {
+			for _, r := range p.Runs(n) {
+				if r.Curve.Name != c.Name {
+					continue
+				}
+				key := fmt.Sprint(c.Name, "\x00", r.Link, "\x00", r.Members)
+				if each := r.Members / n; slices.Contains(p.Each, each) && r.Members == each*n {
+					key = fmt.Sprint(c.Name, "\x00", r.Link, "\x00each", each)
+				}
+				if slices.ContainsFunc(c.Set, func(x string) bool { return strings.HasSuffix(x, "=workers") }) {
+					key += fmt.Sprint("\x00", n) // its knobs depend on the size
+				}
+				i, ok := at[key]
+				if !ok {
+					i = len(groups)
+					at[key], groups = i, append(groups, nil)
+				}
+				groups[i] = append(groups[i], r)
+			}
+		}
 	}
-	o.Threads = 1
-	link, err := planLink(p, r.Link)
+	return groups
+}
+
+// predictGroup predicts the runs of a group. perByte and hop are the costs of a connection, in seconds.
+func (f *scaleFlags) predictGroup(ctx context.Context, p presets.Scaling, group []presets.Run, perByte, hop float64,
+	s streams) (out []prediction, err error) {
+	fleets, err := planFleets(p, group, perByte, hop)
 	if err != nil {
-		return x, err
+		return nil, err
+	}
+	progress := func(text string) {
+		if s.terminal && !*f.json {
+			fmt.Fprint(exact(s.err), "\r\033[K"+text)
+		}
+	}
+	defer progress("")
+	fleets.Progress = progress
+	fleets.Note = func(text string) { fmt.Fprintln(s.err, "brood: "+text) }
+	rows, err := fleets.Predict(ctx)
+	for i, row := range rows {
+		r := group[i]
+		out = append(out, prediction{
+			Key:   scaling.Key{Curve: r.Curve.Name, Link: r.Link, Workers: r.Workers, Members: r.Members},
+			Fleet: row,
+		})
+	}
+	return out, err
+}
+
+// planFleets describes the fleets of a group of runs.
+func planFleets(p presets.Scaling, group []presets.Run, perByte, hop float64) (f forecast.Fleets, err error) {
+	last := group[len(group)-1] // the largest fleet
+	if f.Options, err = planOptions(last); err != nil {
+		return f, err
+	}
+	link, err := planLink(p, last.Link)
+	if err != nil {
+		return f, err
+	}
+	f.Options.Threads, f.Rounds, f.Measure = 1, predictedRounds, predictionMeasure
+	if group[0].Members != last.Members {
+		f.Each = last.Members / last.Workers
+	}
+	for _, r := range group {
+		f.Sizes = append(f.Sizes, r.Workers)
 	}
 	frames := p.Slow
 	if p.FastFrames {
 		frames = 1
 	}
-	rows, err := forecast.Fleets{
-		Options: o,
-		Sizes:   []int{r.Workers},
-		Rounds:  predictedRounds,
-		Measure: predictionMeasure,
-		Progress: func(text string) {
-			if s.terminal && !*f.json {
-				fmt.Fprint(exact(s.err), "\r\033[K"+text)
-			}
-		},
-		Note: func(text string) { fmt.Fprintln(s.err, "brood: "+text) },
-		Shape: func(cfg *simulate.Config) {
-			shaped := simulate.Link{Rate: float64(link.Rate), Delay: link.Delay}
-			cfg.Link = func(int, int) simulate.Link { return shaped }
-			cfg.PerByte, cfg.Hop = frames*perByte, frames*hop
-			drawn := cfg.Pace
-			cfg.Pace = func(w int, uniform func() float64) float64 { return p.Slow * drawn(w, uniform) }
-		},
-	}.Predict(ctx)
-	if s.terminal && !*f.json {
-		fmt.Fprint(exact(s.err), "\r\033[K")
+	f.Shape = func(cfg *simulate.Config) {
+		shaped := simulate.Link{Rate: float64(link.Rate), Delay: link.Delay}
+		cfg.Link = func(int, int) simulate.Link { return shaped }
+		cfg.PerByte, cfg.Hop = frames*perByte, frames*hop
+		drawn := cfg.Pace
+		cfg.Pace = func(w int, uniform func() float64) float64 { return p.Slow * drawn(w, uniform) }
 	}
-	if err != nil {
-		return x, err
-	}
-	return prediction{
-		Key:   scaling.Key{Curve: r.Curve.Name, Link: r.Link, Workers: r.Workers, Members: r.Members},
-		Fleet: rows[0],
-	}, nil
+	return f, nil
 }
 
 // writePredictions writes the predictions as a table, in seconds and bytes.
