@@ -186,7 +186,7 @@ func (t *Timeline) Scale(e event.Edit, at Position) (event.Edit, error) {
 	if !has || s.Ended(at) {
 		x := k.Default
 		if has {
-			x = settle(k, s.At(at, Position{base.At, base.Epochs, base.Steps}))
+			x = Settle(k, s.At(at, Position{base.At, base.Epochs, base.Steps}))
 		}
 		if x = times(x, op, f); k.Integer {
 			x = math.Round(x)

@@ -105,7 +105,7 @@ func (t *Timeline) Values(p Position) optim.Values {
 	for _, name := range slices.Sorted(maps.Keys(ruling)) {
 		n := ruling[name]
 		e := n.edit
-		set[name] = settle(n.knob, n.sched.At(p, Position{e.At, e.Epochs, e.Steps}))
+		set[name] = Settle(n.knob, n.sched.At(p, Position{e.At, e.Epochs, e.Steps}))
 		moving = moving || !n.sched.Constant()
 		last = max(last, e.At)
 	}
@@ -116,8 +116,8 @@ func (t *Timeline) Values(p Position) optim.Values {
 	return v
 }
 
-// settle converts the value of a schedule to a value of the knob: rounded if the knob is an integer, within its bounds.
-func settle(k optim.Knob, x float64) float64 {
+// Settle converts the value of a schedule to a value of the knob: rounded if the knob is an integer, within its bounds.
+func Settle(k optim.Knob, x float64) float64 {
 	if k.Integer {
 		x = math.Round(x)
 	}
@@ -160,7 +160,7 @@ func (t *Timeline) Ahead(knob string, p Position) (out []float64) {
 	}
 	k, _ := t.alg.Knob(knob)
 	for _, x := range s.ahead(p, Position{e.At, e.Epochs, e.Steps}, k) {
-		out = append(out, settle(k, x))
+		out = append(out, Settle(k, x))
 	}
 	return out
 }

@@ -77,11 +77,8 @@ func (k *Knobs) At(knob optim.Knob, round uint64) float64 {
 	if !ok {
 		return knob.Default
 	}
-	x := s.At(k.position(round), timeline.Position{Round: e.At, Epochs: e.Epochs, Steps: e.Steps})
-	if knob.Integer {
-		x = math.Round(x)
-	}
-	return min(max(x, knob.Min), knob.Max)
+	began := timeline.Position{Round: e.At, Epochs: e.Epochs, Steps: e.Steps}
+	return timeline.Settle(knob, s.At(k.position(round), began))
 }
 
 // position extrapolates the progress at a round.

@@ -239,13 +239,14 @@ func TestChoicesSayWhy(t *testing.T) {
 func TestKnobsFollowEditsAndSchedules(t *testing.T) {
 	alg := &optim.Algorithm{
 		Name: "x", Knobs: []optim.Knob{{Name: "eta", Max: 10, Default: 1},
-			{Name: "n", Min: 1, Max: 9, Default: 2, Integer: true}},
+			{Name: "n", Min: 1, Max: 9, Default: 2, Integer: true}, {Name: "rule", Choices: []string{"a", "b", "c"}}},
 	}
 	v := fold(New(), []event.Record{
 		{Plan: &event.Plan{Algorithm: "x"}},
 		{Edit: &event.Edit{Algorithm: "x", Knob: "eta", Expr: "linear:1..0@20"}},
 		{Edit: &event.Edit{Algorithm: "x", Knob: "members", Expr: "4"}},
 		{Edit: &event.Edit{Algorithm: "y", Knob: "eta", Expr: "9"}},
+		{Edit: &event.Edit{Algorithm: "x", Knob: "rule", Expr: "c"}},
 		{Commit: &event.Commit{To: 10, Progress: event.Progress{Rounds: 10, Epochs: 1}}},
 		{Edit: &event.Edit{At: 15, Algorithm: "x", Knob: "n", Expr: "piecewise:1e=1,3e=5"}},
 	})
@@ -253,6 +254,9 @@ func TestKnobsFollowEditsAndSchedules(t *testing.T) {
 	eta, n := alg.Knobs[0], alg.Knobs[1]
 	if x := k.Value(eta); x != 0.5 {
 		t.Errorf("eta %g at round 10, want 0.5", x)
+	}
+	if x := k.Value(alg.Knobs[2]); x != 2 {
+		t.Errorf("rule %g, want 2, its choice c", x)
 	}
 	if expr, moving := k.Expr("eta"); expr != "linear:1..0@20" || !moving {
 		t.Errorf("eta is governed by %q, moving %v", expr, moving)
