@@ -63,7 +63,7 @@ const (
 	BlockHyper = "hyper" // per-member factors on knobs
 	BlockFrom  = "from"  // fitness of a member at the start of its period, and whether it is known
 	BlockTried = "tried" // last compared factors with round and result, newest last
-	// Blocks of a protocol's execution. The names of the first two continue with a point and the protocol's name.
+	// Blocks of a protocol's execution. The names of the first two continue with the protocol's name, after a point.
 	BlockAgents = "agents" // state or value of each agent
 	BlockCounts = "counts" // number of agents in each state
 	BlockEnd    = "end"    // 0 while it runs, else 1 + interactions at convergence, or all ones if it did not converge

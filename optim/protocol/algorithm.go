@@ -78,6 +78,7 @@ type rules struct {
 	// what the table depends on, comparable; nil: a constant
 	key    func(k optim.Values) any
 	states func(k optim.Values) int               // number of states of the table
+	form   func(k optim.Values) string            // part of block names: tables of one number of states; nil: there is one
 	begin  func(k optim.Values) ([]uint64, error) // number of agents that start in each state
 	right  func(k optim.Values) string            // expected output, "" if there is none; nil: the protocol expects none
 	// outputs that have a series of their share, for a protocol of many states; nil: each state has one
@@ -149,15 +150,24 @@ func (p finite) byAgents(k optim.Values, states int) bool {
 }
 
 // blocks declares the agents (1 + the state of each) or the counts, which are zero before an execution begins; the
-// number of meetings done; and the end of the execution. The name of the first block contains the protocol's name,
-// because the states of another protocol have other meanings.
+// number of meetings done; and the end of the execution. The name of the first block contains the protocol's name and
+// form, because the states of another protocol have other meanings.
 func (p finite) blocks(k optim.Values, _ engine.Layout) []optim.Block {
 	states := p.states(k)
-	b := optim.Block{Name: optim.BlockCounts + "." + p.name, Cols: states, Type: engine.U64, Record: true}
+	b := optim.Block{Name: p.blockName(optim.BlockCounts, k), Cols: states, Type: engine.U64, Record: true}
 	if p.byAgents(k, states) {
-		b.Name, b.Cols = optim.BlockAgents+"."+p.name, k.I("n")
+		b.Name, b.Cols = p.blockName(optim.BlockAgents, k), k.I("n")
 	}
 	return []optim.Block{b, optim.Counter(optim.BlockClock, false), optim.Counter(optim.BlockEnd, false)}
+}
+
+// blockName returns the name of block, the agents or the counts.
+func (p finite) blockName(block string, k optim.Values) string {
+	block += "." + p.name
+	if p.form != nil {
+		block += "." + p.form(k)
+	}
+	return block
 }
 
 func (p finite) check(s optim.Shape) error {

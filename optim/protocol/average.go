@@ -50,7 +50,8 @@ Bytes: 16 per member to every other worker in each round.`,
 	},
 }, 0.25, rules{
 	states: averageStates,
-	key:    func(k optim.Values) any { return [2]int{k.I("m"), k.I("d")} },
+	form:   averageForm,
+	key:    func(k optim.Values) any { return averageForm(k) },
 	table:  func(k optim.Values) *Table { return must(average(k.I("m"), k.I("d"))) },
 	begin: func(k optim.Values) ([]uint64, error) {
 		if k.I("m")%2 == 0 {
@@ -61,6 +62,8 @@ Bytes: 16 per member to every other worker in each round.`,
 	right:   majorityOutput,
 	outputs: []string{"A", "B"},
 })
+
+func averageForm(k optim.Values) string { return fmt.Sprintf("%d.%d", k.I("m"), k.I("d")) }
 
 // averageStates returns the number of states. An even m, which begin rejects, is rounded down.
 func averageStates(k optim.Values) int { return k.I("m") - (1 - k.I("m")%2) + 2*k.I("d") + 1 }

@@ -21,7 +21,7 @@ var Parity = Spec{
 var Own = ruleTable(Parity, must(Parity.Compile()))
 
 // maxStateSeries is the largest number of states of a rule table for which each state has a series. With more states
-// each output has one.
+// each output has one, and there is none without outputs.
 const maxStateSeries = 8
 
 // ruleTable returns the algorithm that runs t, the compiled table of s.
@@ -32,7 +32,7 @@ func ruleTable(s Spec, t *Table) *optim.Algorithm {
 		begin:  func(k optim.Values) ([]uint64, error) { return s.begin(uint64(k.I("n"))) },
 	}
 	if len(t.States) > maxStateSeries {
-		r.outputs = t.Outputs
+		r.outputs = append([]string{}, t.Outputs...) // not nil
 	}
 	if s.Expect != "" {
 		r.right = func(optim.Values) string { return s.Expect }

@@ -122,7 +122,7 @@ func (p finite) Round(ctx context.Context, e *optim.Env, k optim.Values, round u
 	}
 	table := e.Memo(key, func() any { return p.table(k) }).(*Table)
 	s := &executions{finite: p, e: e, k: k, round: round, table: table, n: uint64(k.I("n")), want: -1,
-		agents: e.Record(optim.BlockAgents + "." + p.name), counts: e.Record(optim.BlockCounts + "." + p.name)}
+		agents: e.Record(p.blockName(optim.BlockAgents, k)), counts: e.Record(p.blockName(optim.BlockCounts, k))}
 	if p.right != nil {
 		s.want = slices.Index(s.table.Outputs, p.right(k))
 	}

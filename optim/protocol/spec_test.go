@@ -281,3 +281,41 @@ func TestReportedSeriesAreDeclared(t *testing.T) {
 		}
 	}
 }
+
+// TestChangesRestart: a change of what the states mean restarts the executions, even if their number stays.
+func TestChangesRestart(t *testing.T) {
+	for _, c := range []struct{ before, after map[string]float64 }{
+		{map[string]float64{"m": 21}, map[string]float64{"m": 5}},
+		{map[string]float64{"m": 21, "simulation": 2}, map[string]float64{"m": 19, "d": 2, "simulation": 2}},
+	} {
+		e := singleWorkerEnv(AverageAndConquer, AverageAndConquer.Values(c.before), 1, collective.IDs(1))
+		for round, set := range []map[string]float64{c.before, c.before, c.after} {
+			k := AverageAndConquer.Values(set)
+			for _, b := range AverageAndConquer.Blocks(k, engine.Layout{}) {
+				if e.Record(b.Name).Cols != b.Cols {
+					e.Records[b.Name] = engine.NewHost(1, b.Cols, b.Type)
+				}
+			}
+			rep, err := AverageAndConquer.Program.Round(t.Context(), e, k, uint64(round))
+			if err != nil {
+				t.Fatal(err)
+			}
+			if clock := e.Record(optim.BlockClock).U[0]; round != 1 && clock != uint64(rep.Samples) {
+				t.Errorf("%v: after round %d of %d meetings the clock is at %d", c, round, rep.Samples, clock)
+			}
+		}
+	}
+}
+
+// TestManyStatesWithoutOutputs: a rule table with more states than series and without outputs reports no shares.
+func TestManyStatesWithoutOutputs(t *testing.T) {
+	s := Spec{Name: "many", Otherwise: "stay", Start: map[string]any{"a": "rest"}, Converged: "silent"}
+	for c := 'a'; c < 'a'+maxStateSeries+1; c++ {
+		s.States = append(s.States, string(c))
+	}
+	a := ruleTable(s, must(s.Compile()))
+	rep, err := a.Program.Round(t.Context(), singleWorkerEnv(a, a.Defaults(), 1, collective.IDs(1)), a.Defaults(), 0)
+	if err != nil || len(a.Series) != 2 || len(rep.Points) != 2 { // loss and time
+		t.Errorf("%d series, points %v, %v", len(a.Series), rep.Points, err)
+	}
+}
