@@ -23,7 +23,7 @@ var plans embed.FS
 // fleet (weak) and for a population of fixed size (strong).
 type Scaling struct {
 	Name    string  `toml:"-"`
-	Title   string  `toml:"title"`
+	Title   string  `toml:"title"` // without one the name
 	Doc     string  `toml:"doc"`
 	Paper   string  `toml:"paper"`
 	Expect  string  `toml:"expect"`  // time on two cores
@@ -93,7 +93,8 @@ func LoadPlan(nameOrPath string) (Scaling, error) {
 		return Scaling{}, usererr.Errorf("no plan %q%s: choose one of %s, or give the path of a .toml file",
 			nameOrPath, usererr.Suggest(nameOrPath, Plans()), strings.Join(Plans(), ", "))
 	}
-	s := Scaling{Name: strings.TrimSuffix(filepath.Base(nameOrPath), ".toml"), Slow: 1}
+	name := strings.TrimSuffix(filepath.Base(nameOrPath), ".toml")
+	s := Scaling{Name: name, Title: name, Slow: 1}
 	if err := tomlerr.Decode(text, &s); err != nil {
 		return s, usererr.Errorf("plan %s: %w", nameOrPath, err)
 	}

@@ -128,6 +128,11 @@ func (f *scaleFlags) execute(ctx context.Context, names []string, s streams) err
 		if err != nil {
 			return err
 		}
+		if f.predict {
+			if err := f.checkPrediction(p); err != nil {
+				return err
+			}
+		}
 		all, err := f.prepare(ctx, p, len(names) > 1, s)
 		if err != nil {
 			return fmt.Errorf("plan %s: %w", p.Name, err)

@@ -39,12 +39,23 @@ func (x prediction) ratio() string {
 	return fmt.Sprintf("%.2f", x.Seconds/x.measured.Round)
 }
 
-// predictPlan predicts the rounds of a plan on these fleet sizes, and prints them beside the measured ones.
-func (f *scaleFlags) predictPlan(ctx context.Context, p presets.Scaling, measured scaling.Results, s streams) error {
+// checkPrediction returns an error if the plan cannot be predicted, or has no run with one of the fleet sizes.
+func (f *scaleFlags) checkPrediction(p presets.Scaling) error {
 	if p.Target != "" {
 		return usage("plan %s has a target: a simulated fleet trains nothing, so it cannot tell when the target is met: "+
 			"give a plan with rounds", p.Name)
 	}
+	for _, n := range f.workers {
+		if len(p.Runs(n)) == 0 {
+			return usage("plan %s has no run with %d workers: it has populations of at most %d members", p.Name, n,
+				slices.Max(p.Members))
+		}
+	}
+	return nil
+}
+
+// predictPlan predicts the rounds of a plan on these fleet sizes, and prints them beside the measured ones.
+func (f *scaleFlags) predictPlan(ctx context.Context, p presets.Scaling, measured scaling.Results, s streams) error {
 	perByte, hop, err := simulate.Loopback(ctx, predictionMeasure/4)
 	if err != nil {
 		return fmt.Errorf("measure the cost of a connection on this machine: %w", err)
