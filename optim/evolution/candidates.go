@@ -159,7 +159,8 @@ func rankedPopulation(s optim.Shape) error {
 }
 
 // evaluate measures the hosted candidates that c describes; it sets c's ids, samples and results, and advances the
-// cursor. The ids are ranks, so that gaps in the population's ids do not matter. fit has one row per hosted member, and rep the samples, evaluations and fitness of the generation.
+// cursor. The ids are ranks, so that gaps in the population's ids do not matter. fit has one row per hosted member, and
+// rep the samples, evaluations and fitness of the generation.
 func evaluate(
 	ctx context.Context,
 	e *optim.Env,

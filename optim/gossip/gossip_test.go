@@ -360,7 +360,8 @@ func TestExpectedBytes(t *testing.T) {
 		a *optim.Algorithm
 		k optimtest.Set
 	}{
-		{PopSGD, optimtest.Set{}}, {PopSGD, optimtest.Set{"mode": "one-sided"}}, {PopSGD, optimtest.Set{"pairing": "matching"}},
+		{PopSGD, optimtest.Set{}}, {PopSGD, optimtest.Set{"mode": "one-sided"}},
+		{PopSGD, optimtest.Set{"pairing": "matching"}},
 		{PopSGD, optimtest.Set{"pairing": "matching", "mode": "one-sided"}},
 		{PopSGD, optimtest.Set{"code": "lattice8", "cell": 1}}, {ADPSGD, optimtest.Set{"gossip": 2}},
 		{coupled.EASGD, optimtest.Set{"tau": 3}},
@@ -386,8 +387,8 @@ func TestExpectedBytes(t *testing.T) {
 }
 
 // Without gradients one meeting of PopSGD multiplies the expected spread of independent members by 1 - 1/(n-1); three
-// members have one meeting a round. A matching of n members, n even, multiplies it by (n-2)/(2(n-1)). With lattice codes
-// this holds if the cell is small relative to the spread.
+// members have one meeting a round. A matching of n members, n even, multiplies it by (n-2)/(2(n-1)). With lattice
+// codes this holds if the cell is small relative to the spread.
 func TestContractionOfARound(t *testing.T) {
 	for _, c := range []struct {
 		n             int

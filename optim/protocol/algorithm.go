@@ -77,10 +77,11 @@ type rules struct {
 	table func(k optim.Values) *Table
 	// what the table depends on, comparable; nil: a constant
 	key    func(k optim.Values) any
-	states func(k optim.Values) int               // number of states of the table
-	form   func(k optim.Values) string            // part of block names: tables of one number of states; nil: there is one
-	begin  func(k optim.Values) ([]uint64, error) // number of agents that start in each state
-	right  func(k optim.Values) string            // expected output, "" if there is none; nil: the protocol expects none
+	states func(k optim.Values) int // number of states of the table
+	// distinguishes tables with the same number of states, in block names; nil: there is only one
+	form  func(k optim.Values) string
+	begin func(k optim.Values) ([]uint64, error) // number of agents that start in each state
+	right func(k optim.Values) string            // expected output, "" if there is none; nil: the protocol expects none
 	// outputs that have a series of their share, for a protocol of many states; nil: each state has one
 	outputs []string
 }

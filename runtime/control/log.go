@@ -35,7 +35,7 @@ func readLog(dir string, after uint64, most int) ([]event.Record, error) {
 	return out, nil
 }
 
-// viewOfLog returns the view after the first at records of the log in dir, or after all of them if there are fewer.
+// folded returns the view after the first at records of the log in dir, or after all of them if there are fewer.
 func folded(dir string, at uint64) (*view.View, error) {
 	v := view.New()
 	for rec, err := range session.Records(dir) {

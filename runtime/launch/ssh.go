@@ -1,10 +1,11 @@
 package launch
 
 import (
-	"brood/models/subprocess"
 	"fmt"
 	"strconv"
 	"strings"
+
+	"brood/models/subprocess"
 )
 
 // SSH starts brood on other machines.

@@ -53,7 +53,7 @@ rounds or more, since the first two rounds are ignored and the time of a round n
 Each run is a session, which brood verify can recompute. The same command resumes where it was stopped.
 
 --predict starts no workers: it simulates the plan's fleets, or the sizes of --workers, in virtual time as brood
-simulate fleet does, and prints the times of rounds beside those that were measured.
+simulate fleet does, and prints the times of rounds next to those that were measured.
 
   brood scale popsgd-speed --predict --workers 16,32,64`,
 		Args: cobra.ArbitraryArgs,

@@ -24,7 +24,7 @@ const (
 	predictionMeasure = time.Second // measuring time of the computing of a round
 )
 
-// prediction is a predicted kind of run beside its measurement.
+// prediction is a predicted kind of run with its measurement.
 type prediction struct {
 	scaling.Key
 	forecast.Fleet
@@ -54,7 +54,7 @@ func (f *scaleFlags) checkPrediction(p presets.Scaling) error {
 	return nil
 }
 
-// predictPlan predicts the rounds of a plan on these fleet sizes, and prints them beside the measured ones.
+// predictPlan predicts the rounds of a plan on these fleet sizes, and prints them next to the measured ones.
 func (f *scaleFlags) predictPlan(ctx context.Context, p presets.Scaling, measured scaling.Results, s streams) error {
 	perByte, hop, err := simulate.Loopback(ctx, predictionMeasure/4)
 	if err != nil {
