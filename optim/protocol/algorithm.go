@@ -139,7 +139,7 @@ type finite struct {
 }
 
 // byAgents reports whether executions are simulated agent by agent: if the knob says so, or if it is auto and that is
-// faster. A batch of about sqrt(n) meetings takes about states^2 draws.
+// estimated to be faster: a batch of about sqrt(n) meetings takes a time of about states^2.
 func (p finite) byAgents(k optim.Values, states int) bool {
 	switch k.Choice("simulation") {
 	case "agents":
