@@ -309,8 +309,8 @@ func TestOrderCarriesEveryOption(t *testing.T) {
 
 // tools lists flags of other commands, and keys, with the name of an option of runs: for example the threads of eval,
 // and keys of a scaling plan, which are for many runs.
-var tools = []string{"scale.go", "../../presets/scaling.go", "eval.go", "eval_models.go", "export.go", "simulate.go",
-	"simulate_fleet.go", "bench.go"}
+var tools = []string{"scale.go", "scale_predict.go", "../../presets/scaling.go", "eval.go", "eval_models.go", "export.go",
+	"simulate.go", "simulate_fleet.go", "bench.go"}
 
 // TestOptionsAreNamedOnce: no literal outside the table names a flag, key or axis of a run: not in a call on flags, in
 // a list of names, in a comparison, or in the tag of a field. The architecture page states this rule.
