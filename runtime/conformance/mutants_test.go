@@ -71,7 +71,7 @@ var mutants = []mutant{
 		"for i := range tree { tree[i] = [2]int{max(0, len(src)+i-1) * min(i, 1), i + 1} }; t := engine.Sum{",
 		"./optim/collective", "^TestAllReduce$", 0},
 	{"the tree uses ranks instead of ids", "optim/collective/reduce.go", "m, ws := src.Cols, c.Workers\n",
-		"m, ws := src.Cols, c.Workers; leaves = Roster{IDs(len(leaves.Members)), leaves.Owner}\n",
+		"m, ws := src.Cols, c.Workers; leaves = Roster{Members: IDs(len(leaves.Members)), Owner: leaves.Owner}\n",
 		"./optim/collective", "^TestAllReduce$", 0},
 	{"a received vector overwrites the previous one", "optim/collective/reduce.go", "\tc.used++\n", "",
 		"./optim/collective", "^TestAllReduce$", 0},
