@@ -78,6 +78,7 @@ func TestDrawGauge(t *testing.T) {
 		{optim.Knob{Max: 1}, 0.5, "  ─────●─────  "},
 		{optim.Knob{Max: 1}, 1, "  ──────────●  "},
 		{optim.Knob{Choices: []string{"paper", "arxiv", "both"}}, 1, "  or 2 others  "},
+		{optim.Knob{Choices: []string{"independent", "matching"}}, 1, "  or 1 other   "},
 		{optim.Knob{Choices: []string{"one"}}, 0, "               "},
 	} {
 		if got := draw(c.k, c.x, 11, false); got != c.want {

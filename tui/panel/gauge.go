@@ -7,6 +7,7 @@ import (
 
 	"brood/optim"
 	"brood/tui/cell"
+	"brood/tui/textfmt"
 )
 
 // DrawGauge draws a constant knob: its position between the bounds, or the other choices of a choice.
@@ -46,7 +47,7 @@ func othersText(others []string, w int) string {
 	if len(others) == 0 {
 		return ""
 	}
-	return fmt.Sprintf("or %d others", len(others))
+	return "or " + textfmt.Count(len(others), "other")
 }
 
 // gaugeDecades is the number of decades that a logarithmic gauge shows below the upper bound, if the lower bound is 0.
