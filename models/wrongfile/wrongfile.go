@@ -20,7 +20,7 @@ func Check(file io.ReaderAt, path, save string) error {
 	case isPointer(head):
 		return pointer(path)
 	case isPage(head):
-		return fmt.Errorf("%s is an HTML page: the link that it was downloaded from is that of a page, "+
+		return fmt.Errorf("%s is an HTML page: its link led to a page about the file, "+
 			"so download the file itself", path)
 	case isPickle(head):
 		return fmt.Errorf("%s is a Python pickle, which may run code when it is read: load it in Python and save %s", path,

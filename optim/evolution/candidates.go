@@ -136,7 +136,7 @@ func evaluateAll(
 	return all, rep, err
 }
 
-// gatherFitness returns the fitness of every candidate by rank. fit has that of the hosted members.
+// gatherFitness returns the fitness of every candidate by rank. fit has one entry for each hosted member.
 func gatherFitness(ctx context.Context, e *optim.Env, fit engine.Host) (engine.Host, error) {
 	all := engine.NewHost(len(e.Roster.Members), 1, engine.F32)
 	return all, e.Comm.AllGather(ctx, "fitness", fit, all)

@@ -120,7 +120,7 @@ func (s juntaState) rank() int {
 // states returns the number of states.
 func (p junta) states() int { return 2*p.levels + 3 + 18*p.hours*p.stages }
 
-// list returns the states. The first is that of all agents at the start.
+// list returns the states. All agents start in the first one.
 func (p junta) list() []juntaState {
 	all := make([]juntaState, 0, p.states())
 	for l := range p.levels {

@@ -88,7 +88,7 @@ func (m *machine) registers(work float64) limit {
 	return limit{"registers", func(spell time.Duration) float64 { return m.Peak(spell) / work }}
 }
 
-// loads returns the limit of a loop by its loads; work is that of a value, in units of the figure and 1e-9.
+// loads returns the limit of a loop by its loads. work is the work of one value, in units of the figure and 1e-9.
 func (m *machine) loads(l kernel.Loop, work float64) limit {
 	return limit{"loads", func(spell time.Duration) float64 { return m.Loads(l, spell) * work / 1e9 }}
 }

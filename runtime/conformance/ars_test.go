@@ -53,19 +53,7 @@ func TestARSAgainstNaive(t *testing.T) {
 				for j := range x.F {
 					x.F[j] = float32(theta[j] + sign*float64(eps.F[j]))
 				}
-				at := noise.Key{Seed: r.Seed, Purpose: noise.Order, Round: 6 * round}
-				e := engine.Evaluate{
-					X:       ram.Of(x),
-					Rows:    engine.Rows(1),
-					Batches: [][]int32{batch},
-					Drawn:   []noise.Key{at},
-					Loss:    make([]float64, 1),
-					Correct: make([]int64, 1),
-				}
-				if err := toy.Do(ctx, e); err != nil {
-					t.Fatal(err)
-				}
-				tried[k].result[way] = -e.Loss[0] / 6
+				tried[k].result[way] = fitnessOf(t, toy, x, r.Seed, round, batch)
 			}
 		}
 		slices.SortFunc(tried, func(a, b direction) int {

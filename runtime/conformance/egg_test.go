@@ -1,14 +1,12 @@
 package conformance
 
 import (
-	"context"
 	"fmt"
 	"math"
 	"slices"
 	"testing"
 
 	"brood/models/engine"
-	"brood/models/engine/ram"
 	"brood/models/noise"
 	"brood/optim"
 	"brood/optim/collective"
@@ -23,7 +21,7 @@ func TestEGGAgainstNaive(t *testing.T) {
 			With("threshold", fmt.Sprint(threshold)).With("distribution", distribution)
 		toy, step, blocks := r.alone(t)
 		M := toy.Layout().Params
-		theta, ctx, moved := make([]float32, M), context.Background(), 0
+		theta, moved := make([]float32, M), 0
 		toy.Init(r.Seed)(t.Context(), 0, theta)
 		env := &optim.Env{Seed: r.Seed, Data: toy, Roster: collective.Place(collective.IDs(2*pairs), []int{0})}
 		for round := range uint64(5) {
@@ -39,19 +37,7 @@ func TestEGGAgainstNaive(t *testing.T) {
 						eps := float32(v[j]) * noise.IntegerScale
 						x.F[j] = theta[j] + sign*float32(engine.Whole(float32(sigma*eps)))
 					}
-					at := noise.Key{Seed: r.Seed, Purpose: noise.Order, Round: 6 * round}
-					e := engine.Evaluate{
-						X:       ram.Of(x),
-						Rows:    engine.Rows(1),
-						Batches: [][]int32{batch},
-						Drawn:   []noise.Key{at},
-						Loss:    make([]float64, 1),
-						Correct: make([]int64, 1),
-					}
-					if err := toy.Do(ctx, e); err != nil {
-						t.Fatal(err)
-					}
-					result[way] = -e.Loss[0] / 6
+					result[way] = fitnessOf(t, toy, x, r.Seed, round, batch)
 				}
 				if result[0] == result[1] {
 					continue

@@ -44,20 +44,9 @@ func TestIndependentSamplesAgainstNaive(t *testing.T) {
 			for j := range x.F {
 				x.F[j] = float32(theta[j] + sigma*float64(eps.F[j]))
 			}
-			at := noise.Key{Seed: r.Seed, Purpose: noise.Order, Round: 6 * round}
-			e := engine.Evaluate{
-				X:       ram.Of(x),
-				Rows:    engine.Rows(1),
-				Batches: [][]int32{batch},
-				Drawn:   []noise.Key{at},
-				Loss:    make([]float64, 1),
-				Correct: make([]int64, 1),
-			}
-			if err := toy.Do(ctx, e); err != nil {
-				t.Fatal(err)
-			}
+			fitness := fitnessOf(t, toy, x, r.Seed, round, batch)
 			for j := range g {
-				g[j] += -e.Loss[0] / 6 * float64(eps.F[j]) / (P * sigma)
+				g[j] += fitness * float64(eps.F[j]) / (P * sigma)
 			}
 		}
 		for j := range theta {
@@ -84,4 +73,21 @@ func TestIndependentSamplesAgainstNaive(t *testing.T) {
 			}
 		}
 	}
+}
+
+// fitnessOf returns minus the mean loss of a candidate, one row of parameters, on the mini-batch of a round.
+func fitnessOf(t *testing.T, toy *Toy, x engine.Host, seed, round uint64, batch []int32) float64 {
+	t.Helper()
+	loss, n := make([]float64, 1), len(batch)
+	if err := toy.Do(t.Context(), engine.Evaluate{
+		X:       ram.Of(x),
+		Rows:    engine.Rows(1),
+		Batches: [][]int32{batch},
+		Drawn:   []noise.Key{{Seed: seed, Purpose: noise.Order, Round: uint64(n) * round}},
+		Loss:    loss,
+		Correct: make([]int64, 1),
+	}); err != nil {
+		t.Fatal(err)
+	}
+	return -loss[0] / float64(n)
 }

@@ -37,8 +37,8 @@ func ecdfCommand(s streams) *cobra.Command {
 		Short: "Plot the running times of runs on the benchmark BBOB, and compare algorithms",
 		Long: `Plot the running times of recorded runs on functions of the benchmark BBOB: for each algorithm the share of all
 targets that its runs met within a number of evaluations, over all functions and instances (an empirical cumulative
-distribution). A table has the expected running times to one target. A directory of sessions, such as that of a sweep,
-selects all sessions in it.
+distribution). A table has the expected running times to one target. A directory of sessions, such as a sweep, selects
+all sessions in it.
 
   brood sweep bbob --set algorithm=cma-es,snes --set bbob=1..24 --set instance=1..5 -o DIR
   brood ecdf DIR -o ecdf.svg -o ecdf.csv

@@ -137,7 +137,7 @@ func given(t *testing.T, x *option.Option) {
 	}
 }
 
-// TestTimeOfDayHasDate: a time of day is that of the start of the command, also if the run begins after it.
+// TestTimeOfDayHasDate: a time of day belongs to the day on which the command starts, also if the run begins after it.
 func TestTimeOfDayHasDate(t *testing.T) {
 	f, c := flags(t, "run", "--deadline", "17:30")
 	o, err := f.merge(presets.Preset{}, c.Flags().Changed)
