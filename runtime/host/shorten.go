@@ -3,6 +3,7 @@ package host
 import (
 	"context"
 	"fmt"
+	"maps"
 	"math"
 	"slices"
 	"sync"
@@ -206,7 +207,7 @@ func findPlaces(ctx context.Context, dir string) (places []place, total int64, f
 	probed := false
 	var epoch uint32
 	var last event.Commit
-	commits := map[uint64]*place{} // by round, since the last checkpoint
+	commits := map[uint64]*place{} // by round, after the last checkpoint
 	var newest *place
 	r, err := session.OpenReader(dir)
 	if err != nil {
@@ -237,7 +238,7 @@ func findPlaces(ctx context.Context, dir string) (places []place, total int64, f
 				c.saved = *cp
 				places = append(places, *c)
 			}
-			clear(commits)
+			maps.DeleteFunc(commits, func(to uint64, _ *place) bool { return to <= cp.Round })
 		}
 	})
 	places = slices.DeleteFunc(places, func(c place) bool {

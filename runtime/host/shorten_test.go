@@ -25,17 +25,18 @@ import (
 	"brood/runtime/view"
 )
 
-// eventful trains in dir for some 120 rounds with saves, edits, a command for later and another population, and stops
-// before the end of the run. All checkpoints stay.
+// eventful trains in dir for at least 120 rounds and 20 saves, with edits, a command for later and another population,
+// and stops before the end of the run. All checkpoints stay.
 func eventful(t *testing.T, dir string) {
-	o := tiny(400)
-	o.Evaluate, o.Probe, o.Limit.Patience = 7, 5, 300
+	o := tiny(4000)
+	o.Evaluate, o.Probe, o.Limit.Patience = 7, 5, 3000
 	o.Set = append(o.Set, event.Setting{Knob: "eta", Expr: "0.001"}) // so that the loss does not rise: states stay good
 	kept := dir + "-kept"
-	n := 0
+	n, saved := 0, 0
 	train(t, dir, prepare(t, o), nil, func(r *Run, rec event.Record) {
 		send := func(c event.Command) { go func() { _, _ = r.Command(t.Context(), c) }() }
 		if rec.Checkpoint != nil {
+			saved++
 			os.RemoveAll(filepath.Join(kept, fmt.Sprint(rec.Checkpoint.Round))) // of the epoch before
 			copyCheckpoint(t, kept, dir, rec.Checkpoint.Round)
 		}
@@ -45,13 +46,13 @@ func eventful(t *testing.T, dir string) {
 		send(event.Command{Action: event.Save})
 		switch n++; {
 		case n == 20:
-			send(event.Command{Set: []event.Setting{{Knob: "gamma", Expr: "0.01@50r 0.02@390r"}}})
+			send(event.Command{Set: []event.Setting{{Knob: "gamma", Expr: "0.01@50r 0.02@3900r"}}})
 		case n == 30:
 			send(event.Command{Members: 3})
 		case n%4 == 0 && rec.Commit.To < 90:
 			send(event.Command{Set: []event.Setting{{Knob: "eta", Expr: fmt.Sprint(0.001 + float64(n)/1e6)}}})
 		}
-		if rec.Commit.To >= 120 {
+		if rec.Commit.To >= 120 && saved >= 20 {
 			go r.Interrupt()
 		}
 	})
@@ -129,7 +130,8 @@ func TestShortenedLogs(t *testing.T) {
 		if err := os.CopyFS(to, os.DirFS(dir)); err != nil {
 			t.Fatal(err)
 		}
-		return runOrder(t, Order{Dir: to, Resume: true, Options: Options{By: "test", Limit: event.Limit{Rounds: 140}}}, nil)
+		o := Options{By: "test", Limit: event.Limit{Rounds: verified.Last.To + 20}}
+		return runOrder(t, Order{Dir: to, Resume: true, Options: o}, nil)
 	}
 	fork := func(dir string, at uint64) string {
 		o := Options{By: "fork", Limit: event.Limit{Rounds: at + 20}}
@@ -369,6 +371,37 @@ func TestNeverGoodLog(t *testing.T) {
 		if p := head[1].Points; math.IsInf(c.losses[0], 0) && (p == nil || p.Values[0] != 2) {
 			t.Errorf("with losses %v it begins with %+v", c.losses, head[1])
 		}
+	}
+}
+
+// TestLateCheckpoints: a save may end after later rounds were committed, and after the save before it.
+func TestLateCheckpoints(t *testing.T) {
+	s, err := session.Create(filepath.Join(t.TempDir(), "s"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer s.Close()
+	commit := func(to uint64) event.Record { return event.Record{Commit: &event.Commit{To: to, Hash: "x"}} }
+	save := func(round uint64) event.Record {
+		return event.Record{Checkpoint: &event.Checkpoint{Round: round, Epoch: 1, Hash: "x"}}
+	}
+	recs := []event.Record{{Config: &event.Config{}}, {Plan: &event.Plan{Epoch: 1}},
+		commit(1), commit(2), save(1), commit(3), save(2), save(2), commit(4), save(3), commit(5)}
+	for _, round := range []string{"1", "2", "3"} {
+		if err := os.MkdirAll(filepath.Join(s.Dir(), session.CheckpointDir, round), 0o700); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := errors.Join(s.Append(recs...), s.Sync()); err != nil {
+		t.Fatal(err)
+	}
+	places, _, _, err := findPlaces(t.Context(), s.Dir())
+	var rounds []uint64
+	for _, p := range places {
+		rounds = append(rounds, p.saved.Round)
+	}
+	if err != nil || !slices.Equal(rounds, []uint64{1, 2, 3}) {
+		t.Errorf("its places are after rounds %v, %v; want 1, 2, 3", rounds, err)
 	}
 }
 
