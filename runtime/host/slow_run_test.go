@@ -19,7 +19,8 @@ func TestSlowedRun(t *testing.T) {
 			Threads:   1,
 			Seed:      1,
 			Evaluate:  event.NoTest,
-			Limit:     event.Limit{Rounds: 6},
+			Limit:     event.Limit{Rounds: 4},
+			Set:       []event.Setting{{Knob: "batch", Expr: "512"}}, // so that a round computes more than it waits
 		}
 		j, err := Prepare(o)
 		if err != nil {
