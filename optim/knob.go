@@ -210,12 +210,16 @@ func (k Knob) Validate(x float64) error {
 	case len(k.Choices) > 0 && (x != math.Trunc(x) || x < lo || x > hi):
 		return usererr.Errorf("%s must be one of %s", k.Name, strings.Join(k.Choices, ", "))
 	case x < lo || x > hi:
-		return usererr.Errorf("%s = %s is out of bounds: give a value from %s to %s%s", k.Name, k.Format(x), k.Format(lo),
-			k.Format(hi), unit(k.Unit))
+		return usererr.Errorf("%s = %s is out of bounds: give %s", k.Name, k.Format(x), k.interval())
 	case k.Integer && x != math.Trunc(x):
 		return usererr.Errorf("%s = %g must be a whole number%s", k.Name, x, unit(k.Unit))
 	}
 	return nil
+}
+
+// interval describes the values of a knob without choices, for errors.
+func (k Knob) interval() string {
+	return "a value from " + k.Format(k.Min) + " to " + k.Format(k.Max) + unit(k.Unit)
 }
 
 func unit(u string) string {
@@ -237,7 +241,7 @@ func (k Knob) Parse(s string) (float64, error) {
 		if len(k.Choices) > 0 {
 			return 0, usererr.Errorf("%s must be one of %s, not %q", k.Name, strings.Join(k.Choices, ", "), s)
 		}
-		return 0, usererr.Errorf("%s = %q is not a number", k.Name, s)
+		return 0, usererr.Errorf("%s = %q is not a number: give %s", k.Name, s, k.interval())
 	}
 	return x, k.Validate(x)
 }
@@ -246,6 +250,9 @@ func (k Knob) Parse(s string) (float64, error) {
 func (k Knob) Format(x float64) string {
 	if i := int(x); len(k.Choices) > 0 && i >= 0 && i < len(k.Choices) {
 		return k.Choices[i]
+	}
+	if k.Integer && x == math.Trunc(x) {
+		return strconv.FormatFloat(x, 'f', -1, 64)
 	}
 	return strconv.FormatFloat(x, 'g', 6, 64)
 }

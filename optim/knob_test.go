@@ -25,7 +25,7 @@ func TestKnobParse(t *testing.T) {
 		{realKnob, "101", 0, "give a value from 0.5 to 100"},
 		{realKnob, "NaN", 0, "gamma must be a finite number"},
 		{realKnob, "inf", 0, "gamma must be a finite number"},
-		{realKnob, "", 0, `gamma = "" is not a number`},
+		{realKnob, "", 0, `gamma = "" is not a number: give a value from 0.5 to 100 (divisor)`},
 		{realKnob, "1,5", 0, `gamma = "1,5" is not a number`},
 		{wholeKnob, "7", 7, ""},
 		{wholeKnob, "7.5", 0, "ell = 7.5 must be a whole number"},
@@ -67,7 +67,7 @@ func TestKnobFormat(t *testing.T) {
 		k    Knob
 		x    float64
 		want string
-	}{{realKnob, 0.5, "0.5"}, {realKnob, 1e-9, "1e-09"}, {wholeKnob, 12, "12"}, {choiceKnob, 1, "arxiv"},
+	}{{realKnob, 0.5, "0.5"}, {realKnob, 1e-9, "1e-09"}, {wholeKnob, 12, "12"}, {KnobB, 1<<20 - 1, "1048575"}, {choiceKnob, 1, "arxiv"},
 		{choiceKnob, 5, "5"}, {choiceKnob, -1, "-1"}} {
 		got := c.k.Format(c.x)
 		if got != c.want {

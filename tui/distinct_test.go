@@ -18,6 +18,9 @@ func TestLongClassNames(t *testing.T) {
 		{"a_very_long_name_alone dog", "a_ver…_alone dog"},
 		{"xaaaaaaaaaaaaaaaaaaa1 yaaaaaaaaaaaaaaaaaaa2 xaaaaaaaaaaaaaaaaaaa2", "xaaaa…aaaaa1 yaaaaaaaaaa… xaaaa…aaaaa2"},
 		{"größe_der_zelle_ö größe_der_zelle_ü", "…ö …ü"},
+		{"eta=0.01821,seed=1 eta=0.01862,seed=1", "…0.01821… …0.01862…"},
+		{"0.1→0.05@1331 0.1→0.02@1847", "…0.05@1331 …0.02@1847"},
+		{"layer=110,width=20 layer=110,width=30", "…20 …30"},
 	} {
 		got := panel.Distinct(strings.Fields(c.names), 12)
 		if strings.Join(got, " ") != c.want {

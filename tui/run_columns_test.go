@@ -18,7 +18,7 @@ func TestRunColumns(t *testing.T) {
 			Model: "a-model-with-a-very-long-name-" + name}, Settings: []archive.Setting{{Name: "eta", Value: eta}}}}
 	}
 	rows := []archive.Row{row("a", "0.1"), row("b", "cosine:0.1..0.001@+200"), row("c", "exp:100*0.9988372093/round..1"),
-		{Entry: archive.Entry{Name: "unread"}}}
+		row("d", "0.1 → 0.2 @300 → 0.05 @1331"), row("e", "0.1 → 0.05 @20 → cosine:0.05..0.001@+200 @2000"), {Entry: archive.Entry{Name: "unread"}}}
 	texts := map[string]string{}
 	var kept []string
 	rows[1].About.Tags = []string{"best"} // one run has a tag: the column is not uniform, as that of the algorithm is
@@ -31,10 +31,10 @@ func TestRunColumns(t *testing.T) {
 			texts[c.Name] += "|" + c.Text(r)
 		}
 	}
-	if got := texts["eta"]; got != "|0.1|cosine:0.1..0.001…|exp:100..1…|" {
+	if got := texts["eta"]; got != "|0.1|cosine:0.1..0.001…|exp:100..1…|→ 0.05 @1331|→ cosine:…|" {
 		t.Errorf("eta is %s", got)
 	}
-	if got := texts["model"]; got != "|…a|…b|…c|" {
+	if got := texts["model"]; got != "|…a|…b|…c|…d|…e|" {
 		t.Errorf("the models are %s", got)
 	}
 	weight := map[string]int{}

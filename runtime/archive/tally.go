@@ -279,14 +279,15 @@ func (t *Tally) Rate(p event.Progress) (x float64, unit string) {
 func since(now, before uint64) float64 { return float64(max(now, before) - before) }
 
 // Left returns the seconds until the first limit of a run that is followed live (see [Tally.Begin] and [Tally.Join]),
-// at the mean speed since then; ok is false without a limit, for the first seconds, and once the run has ended.
+// at the mean speed since then; ok is false without a limit, for the first seconds, and once a limit is reached.
 func (t *Tally) Left(at event.Progress) (seconds float64, ok bool) {
 	const known = 2 // seconds
 	limit, spent := t.Goal.Limit, t.Spent()
 	if !t.live || spent < known || limit.Reached(at) {
 		return 0, false
 	}
-	return limit.Left(at, spent, since(at.Rounds, t.before.Rounds)/spent, (at.Epochs-t.before.Epochs)/spent)
+	seconds, ok = limit.Left(at, spent, since(at.Rounds, t.before.Rounds)/spent, (at.Epochs-t.before.Epochs)/spent)
+	return seconds, ok && seconds > 0
 }
 
 // Spent returns the seconds of the committed rounds.

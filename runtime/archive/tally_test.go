@@ -184,6 +184,7 @@ func TestLeft(t *testing.T) {
 		{"the last round", limit, nil, 40, 10 * time.Second, 0},
 		{"a limit of time that comes first", event.Limit{Rounds: 4000, Seconds: 13}, nil, 20, 10 * time.Second, 3},
 		{"a limit of time alone", event.Limit{Seconds: 13}, nil, 20, 10 * time.Second, 3},
+		{"a limit of time that is over", event.Limit{Seconds: 13}, nil, 20, 14 * time.Second, 0},
 		{"no limit", event.Limit{}, nil, 20, 10 * time.Second, 0},
 		{"resumed in the middle", limit, &Resumed{Limit: limit, Checkpoint: event.Checkpoint{Progress: event.Progress{Rounds: 20}}}, 30, 5 * time.Second, 5},
 	} {

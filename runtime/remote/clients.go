@@ -141,9 +141,12 @@ func (s *Server) revoke(prefix string) error {
 			found = append(found, k.Node)
 		}
 	}
-	if len(found) != 1 {
-		return fmt.Errorf("%d admitted keys begin with %q: give more of its characters, as in the fleet's table",
-			len(found), prefix)
+	switch len(found) {
+	case 0:
+		return fmt.Errorf("no admitted key begins with %q: give one of the fleet's table, or of a NAME@KEY in the log", prefix)
+	case 1:
+	default:
+		return fmt.Errorf("%d admitted keys begin with %q: give more of its characters", len(found), prefix)
 	}
 	s.gate.Revoke(found[0])
 	s.mu.Lock()

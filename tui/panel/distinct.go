@@ -18,6 +18,12 @@ func Distinct(names []string, width int) []string {
 	head, tail := 0, 0
 	if len(long) > 1 {
 		head, tail = alike(long)
+		for head > 0 && numeric(long[0][head-1]) { // the rest of a number would look like another number
+			head--
+		}
+		for tail > 0 && numeric(long[0][len(long[0])-tail]) {
+			tail--
+		}
 	}
 	out, looks := make([]string, len(names)), map[string]int{}
 	for i, n := range names {
@@ -65,6 +71,9 @@ func alike(names [][]rune) (head, tail int) {
 	}
 	return head, tail
 }
+
+// numeric reports whether a number can contain r.
+func numeric(r rune) bool { return r >= '0' && r <= '9' || r == '.' }
 
 // fitted cuts s to width cells if it is longer.
 func fitted(s string, width int) string {

@@ -47,7 +47,7 @@ func RunColumns(columns []archive.Column, rows []archive.Row, tableW int) (out [
 			long := slices.Sorted(maps.Keys(texts))
 			short, shape := map[string]string{}, make([]string, len(long))
 			for i, s := range long {
-				shape[i] = scheduleShape(s, most)
+				shape[i] = scheduleShape(lastChange(s, most), most)
 			}
 			for i, s := range Distinct(shape, most) {
 				short[long[i]], col.Width = s, max(col.Width, cell.Width(s))
@@ -65,6 +65,15 @@ func RunColumns(columns []archive.Column, rows []archive.Row, tableW int) (out [
 		out = append(out, col)
 	}
 	return out
+}
+
+// lastChange shortens the values that a knob had one after the other to the last one, such as → 0.05 @1331. It returns
+// texts of at most `most` cells unchanged.
+func lastChange(s string, most int) string {
+	if at := strings.LastIndex(s, "→ "); at >= 0 && cell.Width(s) > most {
+		return s[at:]
+	}
+	return s
 }
 
 // scheduleShape shortens a schedule to its kind and values, without times and rates: cosine:0.1..0.001… for
