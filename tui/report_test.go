@@ -60,6 +60,9 @@ func TestEvaluationOnRequest(t *testing.T) {
 		}
 		d.press("enter")
 		d.shows("round 63", "confusion matrix", "▒  2", "calibration error 10.00 %", "k3", "precision")
+		if size[0] == 80 {
+			d.shows("probability samples expected   right │")
+		}
 		d.press("left", "enter")
 		if len(asked) != 2 || asked[0] != 0 || asked[1] == 0 {
 			t.Errorf("evaluated after the rounds %v", asked)

@@ -18,7 +18,8 @@ func TestRunColumns(t *testing.T) {
 			Model: "a-model-with-a-very-long-name-" + name}, Settings: []archive.Setting{{Name: "eta", Value: eta}}}}
 	}
 	rows := []archive.Row{row("a", "0.1"), row("b", "cosine:0.1..0.001@+200"), row("c", "exp:100*0.9988372093/round..1"),
-		row("d", "0.1 → 0.2 @300 → 0.05 @1331"), row("e", "0.1 → 0.05 @20 → cosine:0.05..0.001@+200 @2000"), {Entry: archive.Entry{Name: "unread"}}}
+		row("d", "0.1 → 0.2 @300 → 0.05 @1331"), row("e", "0.1 → 0.05 @20 → cosine:0.05..0.001@+200 @2000"),
+		{Entry: archive.Entry{Name: "unread"}}}
 	texts := map[string]string{}
 	var kept []string
 	rows[1].About.Tags = []string{"best"} // one run has a tag: the column is not uniform, as that of the algorithm is

@@ -143,7 +143,8 @@ func (o *Own) completed(c event.Config, at string) (*Own, error) {
 func (o *Own) recordedObjective(c event.Config) (*models.Model, error) {
 	switch {
 	case c.Objective == "":
-		return nil, fmt.Errorf("the session trains the model %s and has no objective: omit --objective", c.Model)
+		return nil, fmt.Errorf("the session trains the model %s without a program or an objective: omit --program and "+
+			"--objective", c.Model)
 	case !o.Maximises():
 		return nil, fmt.Errorf("the session maximises %s, which no session starts by itself: give the program again, with "+
 			"--objective; you decide what runs on your machine (docs/objectives.md)", c.Objective)

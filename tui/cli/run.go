@@ -467,7 +467,8 @@ func train(ctx context.Context, p prepared, to printer) (err error) {
 		return fmt.Errorf("the run failed: %s; branch before it: brood fork %s --at %d --set KNOB=VALUE", exit.Reason,
 			p.sess.Dir(), exit.Branch)
 	case exit.Phase == event.Failed:
-		return fmt.Errorf("the run failed: %s; the session is %s", exit.Reason, p.sess.Dir())
+		return fmt.Errorf("the run failed: %s; once its cause is removed, resume with: %s", exit.Reason,
+			resumeLine(p.sess.Dir()))
 	case exit.Missed != "":
 		return fmt.Errorf("the run ended before its target %s was met; it is saved: resume it with a higher limit, "+
 			"such as %s --target %s",

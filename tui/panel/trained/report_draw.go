@@ -214,20 +214,23 @@ func drawConfused(g *cell.Grid, r cell.Rect, x *report.Report) {
 // drawCalibration draws a bar for each bin of predictions, with the share that is right, and a mark at the predicted
 // probability.
 func drawCalibration(g *cell.Grid, r cell.Rect, x *report.Report) {
-	samples, right := "samples", "right"
+	samples, predicted, right := "samples", "predicted", "right"
 	if x.Several != nil {
 		samples, right = "labels", "in class"
 	}
 	g.Text(r.X+1, r.Y, r.W-2, cell.Faint, fmt.Sprintf("expected calibration error %.2f %%", 100*x.Calibration.Error))
-	name, figure := 14, 10
+	name, ends := 14, [3]int{24, 34, 44} // ends: the cells after each column of figures, from r.X + 1 on
 	if r.W < 56 {
-		name, figure = 12, 8
+		name, ends, predicted = 12, [3]int{19, 28, 36}, "expected"
+		if x.Several != nil {
+			right = "true"
+		}
 	}
 	g.Text(r.X+1, r.Y+1, name, cell.Faint, "probability")
-	for i, c := range []string{samples, "predicted", right} {
-		g.Right(r.X+1+name+(i+1)*figure, r.Y+1, figure, cell.Faint, c)
+	for i, c := range []string{samples, predicted, right} {
+		g.Right(r.X+1+ends[i], r.Y+1, 10, cell.Faint, c)
 	}
-	from := r.X + 1 + name + 3*figure + 2
+	from := r.X + 1 + ends[2] + 2
 	w := min(50, r.X+r.W-from-1)
 	if w > 4 {
 		g.Text(from, r.Y+1, w, cell.Faint, right+", predicted |")
@@ -249,7 +252,7 @@ func drawCalibration(g *cell.Grid, r cell.Rect, x *report.Report) {
 		g.Text(r.X+1, y, name, cell.Plain, fmt.Sprintf("%.2f to %.2f", b.From, b.To))
 		for i, v := range []string{textfmt.Grouped(b.Samples), fmt.Sprintf("%.1f %%", 100*b.Confidence),
 			fmt.Sprintf("%.1f %%", 100*b.Right)} {
-			g.Right(r.X+1+name+(i+1)*figure, y, figure, cell.Plain, v)
+			g.Right(r.X+1+ends[i], y, 10, cell.Plain, v)
 		}
 		if w > 4 {
 			chart.Bar(g, from, y, w, b.Right, cell.Band)
