@@ -73,7 +73,7 @@ func create(dir string, o options) (*Session, error) {
 		}
 	}
 	if err := os.MkdirAll(dir, 0o700); err != nil {
-		return nil, fmt.Errorf("session: %w", err)
+		return nil, fmt.Errorf("session: %w: choose another directory", err)
 	}
 	return start(dir, o, func(l *log) (*Recovered, error) {
 		if err := Vacant(dir); err != nil { // another process may have been faster
@@ -93,7 +93,7 @@ func Vacant(dir string) error {
 	}
 	entries, err := os.ReadDir(dir)
 	if err != nil && !errors.Is(err, fs.ErrNotExist) {
-		return fmt.Errorf("session: %w", err)
+		return fmt.Errorf("session: %w: choose another directory", err)
 	}
 	for _, e := range entries {
 		name := e.Name()

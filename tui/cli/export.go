@@ -10,6 +10,7 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+	"syscall"
 	"time"
 
 	"brood/runtime/archive"
@@ -206,7 +207,7 @@ func (x *exporting) models(ctx context.Context, s streams, args []string) error 
 	}
 	if len(sessions) > 1 && x.file != "" {
 		if err := os.MkdirAll(x.file, 0o755); err != nil {
-			return fmt.Errorf("-o %s: several models go into a directory: %w", x.file, err)
+			return fmt.Errorf("-o %s: several models go into a directory: %w", x.file, elsewhere(err))
 		}
 	}
 	for _, c := range sessions {
@@ -268,7 +269,7 @@ func (x *exporting) tensorBoard(s streams, args []string) error {
 	for _, r := range runs {
 		dir := filepath.Join(top, r.Name)
 		if err := os.MkdirAll(dir, 0o755); err != nil {
-			return err
+			return elsewhere(err)
 		}
 		err := writeFile(filepath.Join(dir, r.EventFile()), x.force,
 			func(w io.Writer) error { return export.TensorBoard(w, r, x.members) })
@@ -304,12 +305,21 @@ func vacant(file string, force bool) error {
 	return nil
 }
 
+// elsewhere adds to an error of a file system what the user can do.
+func elsewhere(err error) error {
+	var cause syscall.Errno
+	if errors.As(err, &cause) {
+		return fmt.Errorf("%w; name another file with -o", err)
+	}
+	return err
+}
+
 // writeFile writes a file atomically.
 func writeFile(file string, force bool, write func(io.Writer) error) error {
 	if err := vacant(file, force); err != nil {
 		return err
 	}
-	return safetensors.WriteFile(file, write)
+	return elsewhere(safetensors.WriteFile(file, write))
 }
 
 // writeModel writes the model of the session in dir to a file, and returns a description. It calls recomputed with each
@@ -337,7 +347,7 @@ func (x *exporting) writeModel(ctx context.Context, dir, file string, recomputed
 		text += fmt.Sprintf(" (%s: %s)", t.Of, made)
 	}
 	if x.to == toModel {
-		return text, t.Save(file)
+		return text, elsewhere(t.Save(file))
 	}
 	if t.Read.Form == nil {
 		text += "; its data were not found, so that it takes normalised samples"
