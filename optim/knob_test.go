@@ -67,7 +67,8 @@ func TestKnobFormat(t *testing.T) {
 		k    Knob
 		x    float64
 		want string
-	}{{realKnob, 0.5, "0.5"}, {realKnob, 1e-9, "1e-09"}, {wholeKnob, 12, "12"}, {KnobB, 1<<20 - 1, "1048575"}, {choiceKnob, 1, "arxiv"},
+	}{{realKnob, 0.5, "0.5"}, {realKnob, 1e-9, "1e-09"}, {wholeKnob, 12, "12"},
+		{KnobB, 1<<20 - 1, "1048575"}, {choiceKnob, 1, "arxiv"},
 		{choiceKnob, 5, "5"}, {choiceKnob, -1, "-1"}} {
 		got := c.k.Format(c.x)
 		if got != c.want {

@@ -143,7 +143,8 @@ func (s *Server) revoke(prefix string) error {
 	}
 	switch len(found) {
 	case 0:
-		return fmt.Errorf("no admitted key begins with %q: give one of the fleet's table, or of a NAME@KEY in the log", prefix)
+		return fmt.Errorf("no admitted key begins with %q: give one of the fleet's table, or of a NAME@KEY in the log",
+			prefix)
 	case 1:
 	default:
 		return fmt.Errorf("%d admitted keys begin with %q: give more of its characters", len(found), prefix)
