@@ -2,7 +2,6 @@ package cli
 
 import (
 	"cmp"
-	"encoding/json"
 	"fmt"
 	"os"
 	"strconv"
@@ -31,7 +30,7 @@ type batchView struct {
 	mu    sync.Mutex    // guards tea and ended
 	tea   *tea.Program  // nil without an animated view
 	ended chan struct{} // closed when the animated view has ended; nil before it starts
-	over  chan struct{} // closed to end the progress lines; nil unless they run
+	stop  func()        // ends the progress lines; nil unless they are printed
 	drawn int           // table rows in the animated view; read after it has ended
 }
 
@@ -63,8 +62,7 @@ func (v *batchView) begin() {
 		go func() { defer close(v.ended); _, _ = moving.Run() }()
 	case !v.json:
 		fmt.Fprintf(v.s.out, "brood: %s; sessions in %s\n", v.b.head, v.b.Dir)
-		v.over = make(chan struct{})
-		go v.progress(v.over)
+		v.stop = every(progressPeriod, func(time.Time) { v.progress() })
 	}
 }
 
@@ -82,7 +80,7 @@ func (v *batchView) note(text string) {
 // join prints the command that joins workers.
 func (v *batchView) join(url string) {
 	if v.json {
-		_ = json.NewEncoder(exact(v.s.out)).Encode(map[string]any{"event": "join", "url": url})
+		_ = objects(v.s.out, map[string]any{"event": "join", "url": url})
 		return
 	}
 	fmt.Fprintf(v.s.out, "join: brood worker %s\n", url)
@@ -102,7 +100,7 @@ func (v *batchView) done(t *sweep.Trial) {
 				line[name] = finite(x)
 			}
 		}
-		_ = json.NewEncoder(exact(v.s.out)).Encode(line)
+		_ = objects(v.s.out, line)
 	case v.tea != nil:
 	case t.State == sweep.Diverged:
 		fmt.Fprintf(v.s.out, "%s  %s: diverged after round %d\n", v.count(), t, t.Tally.Sum.Rounds)
@@ -130,9 +128,9 @@ func (v *batchView) close() {
 		moving.Send(finalFrame{})
 		<-v.ended
 	}
-	if v.over != nil {
-		close(v.over)
-		v.over = nil
+	if v.stop != nil {
+		v.stop()
+		v.stop = nil
 	}
 }
 
@@ -204,25 +202,16 @@ func (v *batchView) active() (here []running, elsewhere int) {
 	return here, elsewhere
 }
 
-// progress prints a progress line every progressPeriod until over is closed. It replaces the animated view.
-func (v *batchView) progress(over <-chan struct{}) {
-	tick := time.NewTicker(progressPeriod)
-	defer tick.Stop()
-	for {
-		select {
-		case <-tick.C:
-			here, _ := v.active()
-			text := v.left(v.work())
-			for _, r := range here[:min(len(here), 1)] {
-				text += "; " + r.text
-			}
-			fmt.Fprintln(v.s.err, "brood: "+text)
-		case <-over:
-			return
-		}
+// progress prints a progress line.
+func (v *batchView) progress() {
+	text := v.left(v.work())
+	if here, _ := v.active(); len(here) > 0 {
+		text += "; " + here[0].text
 	}
+	fmt.Fprintln(v.s.err, "brood: "+text)
 }
 
+// progressPeriod is the time between progress lines.
 const progressPeriod = 15 * time.Second
 
 // withUnit formats a metric with the unit that it has in this configuration.

@@ -2,7 +2,6 @@ package cli
 
 import (
 	"context"
-	"encoding/json"
 	"fmt"
 	"os"
 	"slices"
@@ -95,7 +94,7 @@ func benchCommand(s streams) *cobra.Command {
 			return suites[at].run(c, f, func(m bench.Figure) {
 				m.Suite = args[0]
 				if f.asJSON {
-					_ = json.NewEncoder(exact(s.out)).Encode(m)
+					_ = objects(s.out, m)
 					return
 				}
 				fmt.Fprintln(s.out, figureText(m))

@@ -155,7 +155,7 @@ func describeData(w io.Writer, d *data.Set) {
 	case by.Column != "":
 		held += " by --split-by " + by.String()
 	}
-	for _, line := range [][2]string{
+	printFacts(w, [][2]string{
 		{"from", d.From},
 		{"train", textfmt.Grouped(len(d.Train()))},
 		{"validation", textfmt.Grouped(len(d.Validation())) + held},
@@ -163,19 +163,14 @@ func describeData(w io.Writer, d *data.Set) {
 		{"normalised", d.Normalisation()},
 		{"in memory", textfmt.Size(d.Bytes())},
 		{"digest", d.Digest()},
-	} {
-		fmt.Fprintf(w, "  %-11s %s\n", line[0], oneLine(line[1]))
-	}
+	})
 	for _, note := range d.Notes {
-		fmt.Fprintf(w, "  %-11s %s\n", "note", oneLine(note))
+		printFacts(w, [][2]string{{"note", note}})
 	}
 	fmt.Fprintln(w)
-	switch {
-	case d.MultiLabel:
-		describeTags(w, d)
-	case d.Outputs > 0:
+	if d.Outputs > 0 && !d.MultiLabel {
 		describeTargets(w, d)
-	default:
+	} else {
 		describeClasses(w, d)
 	}
 	drawSamples(w, d)
@@ -205,45 +200,36 @@ func describeTargets(w io.Writer, d *data.Set) {
 	t.write(w)
 }
 
-// describeTags prints the number of samples with each label of a multi-label set, by split.
-func describeTags(w io.Writer, d *data.Set) {
-	t := newTable(">class", "name", ">train", ">validation", ">test")
-	for c := range d.Outputs {
-		cells := []string{fmt.Sprint(c), d.ClassName(c)}
-		for _, split := range [][]int32{d.Train(), d.Validation(), d.Test()} {
-			n := 0
-			for _, id := range split {
-				n += int(d.Targets(id)[c])
-			}
-			cells = append(cells, textfmt.Grouped(n))
-		}
-		t.row(cells...)
-	}
-	t.write(w)
-}
-
+// describeClasses prints the number of samples of each class, or with each label of a multi-label set, by split.
 func describeClasses(w io.Writer, d *data.Set) {
-	t := newTable(">class", "name", ">train", ">validation", ">test")
+	n := d.Classes
+	if d.MultiLabel {
+		n = d.Outputs
+	}
 	var counts [3][]int
 	for i, split := range [][]int32{d.Train(), d.Validation(), d.Test()} {
-		counts[i] = make([]int, d.Classes)
+		counts[i] = make([]int, n)
 		for _, id := range split {
-			counts[i][d.Label(id)]++
+			if !d.MultiLabel {
+				counts[i][d.Label(id)]++
+				continue
+			}
+			for c, has := range d.Targets(id) {
+				counts[i][c] += int(has)
+			}
 		}
 	}
-	classes := make([]int, d.Classes)
-	for c := range classes {
-		classes[c] = c
-	}
-	if d.Classes > tableClasses {
+	t := newTable(">class", "name", ">train", ">validation", ">test")
+	classes := consecutive(0, n)
+	if n > tableClasses && !d.MultiLabel {
 		slices.SortStableFunc(classes, func(a, b int) int { return cmp.Compare(counts[0][a], counts[0][b]) })
 		classes = classes[:20]
 		fmt.Fprintf(w, "the classes with the fewest samples:\n")
 	}
 	for _, c := range classes {
-		name := d.ClassName(c)
-		if d.Names == nil {
-			name = ""
+		name := ""
+		if d.Names != nil || d.MultiLabel {
+			name = d.ClassName(c)
 		}
 		t.row(fmt.Sprint(c), name, textfmt.Grouped(counts[0][c]), textfmt.Grouped(counts[1][c]),
 			textfmt.Grouped(counts[2][c]))
@@ -256,7 +242,7 @@ func describeText(w io.Writer, d *data.Set) {
 	unigram, bigram := d.Baselines()
 	fmt.Fprintf(w, "%s: a text of %s bytes, all below %d\n", oneLine(d.Name), textfmt.Grouped(d.Len()+d.Features()),
 		d.Classes)
-	for _, line := range [][2]string{
+	printFacts(w, [][2]string{
 		{"from", d.From},
 		{"train", textfmt.Grouped(len(d.Train())) + " bytes that follow a byte, at the start of the text"},
 		{"validation", textfmt.Grouped(len(d.Validation())) + ", after them"},
@@ -267,11 +253,10 @@ func describeText(w io.Writer, d *data.Set) {
 			unigram, bigram)},
 		{"in memory", textfmt.Size(d.Bytes())},
 		{"digest", d.Digest()},
-	} {
-		fmt.Fprintf(w, "  %-11s %s\n", line[0], oneLine(line[1]))
-	}
+	})
 	fmt.Fprintln(w)
-	for _, line := range shownLines(d) {
+	lines := strings.Split(strings.TrimRight(string(d.Head(textShown)), "\n"), "\n")
+	for _, line := range lines[:min(len(lines), textLines)] {
 		fmt.Fprintf(w, "  %.*q\n", widest*2, line)
 	}
 }
@@ -279,9 +264,11 @@ func describeText(w io.Writer, d *data.Set) {
 // textShown is the number of bytes of a text that are read for display, textLines the number of lines shown of them.
 const textShown, textLines = 400, 3
 
-func shownLines(d *data.Set) []string {
-	lines := strings.Split(strings.TrimRight(string(d.Head(textShown)), "\n"), "\n")
-	return lines[:min(len(lines), textLines)]
+// printFacts prints lines of a name and a value.
+func printFacts(w io.Writer, facts [][2]string) {
+	for _, f := range facts {
+		fmt.Fprintf(w, "  %-11s %s\n", f[0], oneLine(f[1]))
+	}
 }
 
 // widest is the largest width in pixels of images that are drawn: three of them fit on a line.

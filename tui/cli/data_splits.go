@@ -39,13 +39,11 @@ func splitsCommand(s streams) *cobra.Command {
 			return err
 		}
 		write := func(w io.Writer) error {
-			out := csv.NewWriter(w)
-			_ = out.Write([]string{"file", "row", "split"}) // Error returns the error of any Write
+			lines := [][]string{{"file", "row", "split"}}
 			for _, r := range rows {
-				_ = out.Write([]string{r.File, strconv.Itoa(r.Row), r.Split})
+				lines = append(lines, []string{r.File, strconv.Itoa(r.Row), r.Split})
 			}
-			out.Flush()
-			return out.Error()
+			return csv.NewWriter(w).WriteAll(lines)
 		}
 		if output == "-" {
 			return write(exact(s.out))

@@ -100,11 +100,7 @@ func waitStarted(
 	if !errors.Is(err, errOver) {
 		return panel.Opened{}, err
 	}
-	r, err := session.OpenReader(dir)
-	if err != nil {
-		return panel.Opened{}, err
-	}
-	return recorded(dir, r), nil
+	return openRecording(dir)
 }
 
 // errOver is the error of a run whose process exited successfully before the run answered.

@@ -196,13 +196,12 @@ func ecdfTable(runs []*ecdf.Run, target int) *table {
 
 // ecdfCSV writes a row for each run: what it was, and the evaluations to each target, empty where it met none.
 func ecdfCSV(w io.Writer, runs []*ecdf.Run) error {
-	out := csv.NewWriter(w)
 	head := []string{option.Algorithm.Name, "function", option.Dimension.Name, option.Instance.Name, option.Seed.Name,
 		"evaluations"}
 	for k := range ecdf.Targets {
 		head = append(head, fmt.Sprintf("%.3g", ecdf.Target(k)))
 	}
-	_ = out.Write(head) // Error reports what Write does
+	lines := [][]string{head}
 	for _, r := range runs {
 		row := []string{r.Algorithm}
 		for _, n := range []uint64{uint64(r.Function), uint64(r.Dimension), uint64(r.Instance), r.Seed, r.Evaluations} {
@@ -215,8 +214,7 @@ func ecdfCSV(w io.Writer, runs []*ecdf.Run) error {
 			}
 			row = append(row, text)
 		}
-		_ = out.Write(row)
+		lines = append(lines, row)
 	}
-	out.Flush()
-	return out.Error()
+	return csv.NewWriter(w).WriteAll(lines)
 }

@@ -2,7 +2,6 @@ package cli
 
 import (
 	"context"
-	"encoding/json"
 	"fmt"
 	"math"
 	"slices"
@@ -138,7 +137,7 @@ func (f *evalFlags) execute(c *cobra.Command, s streams) error {
 		return err
 	}
 	if f.asJSON {
-		return json.NewEncoder(exact(s.out)).Encode(f.object(all[0], r))
+		return objects(s.out, f.object(all[0], r))
 	}
 	f.print(s, all[0], r)
 	return nil

@@ -2,7 +2,6 @@ package cli
 
 import (
 	"context"
-	"encoding/json"
 	"fmt"
 	"io"
 	"strings"
@@ -55,7 +54,7 @@ func (f *evalFlags) scoreSeveral(ctx context.Context, s streams, all []*evaluate
 		scores, values := t.Scores(samples, ids, sc)
 		if f.asJSON {
 			r := evalResult{Scored: sc, scores: scores, values: values, seconds: time.Since(from).Seconds()}
-			if err := json.NewEncoder(exact(s.out)).Encode(f.object(t, r)); err != nil {
+			if err := objects(s.out, f.object(t, r)); err != nil {
 				return err
 			}
 			continue

@@ -1,7 +1,6 @@
 package cli
 
 import (
-	"encoding/json"
 	"fmt"
 	"io"
 	"strconv"
@@ -70,7 +69,7 @@ func geometryCommand(s streams) *cobra.Command {
 			return err
 		}
 		if *asJSON {
-			return json.NewEncoder(exact(s.out)).Encode(geometryObject(x))
+			return objects(s.out, geometryObject(x))
 		}
 		fmt.Fprint(s.out, trained.GeometryText(x, lineWidth(s), ascii.only(s)))
 		return nil

@@ -383,11 +383,3 @@ func (x *side) limit() string {
 	}
 	return "–"
 }
-
-// write writes the runs of both sides as CSV.
-func (w *duel) write(file string) error {
-	if err := os.WriteFile(file, w.csv(), 0o644); err != nil {
-		return fmt.Errorf("write the results: %w", err)
-	}
-	return nil
-}

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"maps"
 	"math"
+	"os"
 	"slices"
 	"strconv"
 	"strings"
@@ -79,7 +80,10 @@ func (w *duel) report(file string, asJSON bool, s streams) error {
 	if err != nil || file == "" {
 		return err
 	}
-	return w.write(file)
+	if err := os.WriteFile(file, w.csv(), 0o644); err != nil {
+		return fmt.Errorf("write the results: %w", err)
+	}
+	return nil
 }
 
 func (w *duel) print(f ruling, s streams) {
@@ -168,13 +172,11 @@ func (w *duel) object(f ruling) map[string]any {
 
 // csv returns a row for each run of both sides.
 func (w *duel) csv() []byte {
-	var text bytes.Buffer
-	out := csv.NewWriter(&text) // writing to a buffer cannot fail
 	heads := []string{"side", option.Seed.Name, w.metric}
 	for _, b := range budgets {
 		heads = append(heads, b.name)
 	}
-	_ = out.Write(append(heads, "params_hash", "session"))
+	lines := [][]string{append(heads, "params_hash", "session")}
 	number := func(x presets.Sample, seed int) string {
 		v, ok := x[seed]
 		if !ok {
@@ -189,9 +191,10 @@ func (w *duel) csv() []byte {
 				row = append(row, number(x.sample(b.metric), seed))
 			}
 			r := x.runs[seed]
-			_ = out.Write(append(row, r.tally.Sum.ParamsHash, r.dir))
+			lines = append(lines, append(row, r.tally.Sum.ParamsHash, r.dir))
 		}
 	}
-	out.Flush()
+	var text bytes.Buffer
+	_ = csv.NewWriter(&text).WriteAll(lines) // writing to a buffer cannot fail
 	return text.Bytes()
 }

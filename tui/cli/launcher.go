@@ -297,7 +297,7 @@ func writeEstimate(s streams) error {
 	if err != nil {
 		return err
 	}
-	return json.NewEncoder(exact(s.out)).Encode(e)
+	return objects(s.out, e)
 }
 
 // estimateOf returns the predicted needs of a new run.
@@ -331,7 +331,7 @@ func (l *sessionLibrary) Begin(ctx context.Context, r panel.Request) (panel.Open
 	if wantsFleet(r) {
 		run.Message = "waiting for workers: brood invite " + sessionArg(w.order.Dir) + " --role worker prints a join URL"
 	}
-	return l.setLast(run), nil
+	return l.opened(run, nil)
 }
 
 // serveDetached starts a child process that serves the run and records in dir. Its --on-trouble is wait, since a user

@@ -63,6 +63,15 @@ func live(dir string, client *control.Client) panel.Opened {
 	}
 }
 
+// openRecording opens the recording of a session for the workbench.
+func openRecording(dir string) (panel.Opened, error) {
+	r, err := session.OpenReader(dir)
+	if err != nil {
+		return panel.Opened{}, err
+	}
+	return recorded(dir, r), nil
+}
+
 // recorded wraps a recording for the workbench.
 func recorded(dir string, r *session.Reader) panel.Opened {
 	return panel.Opened{Session: dir, Source: replay.NewReplay(r), Close: r.Close}
@@ -75,11 +84,14 @@ func (l *sessionLibrary) last() panel.Opened {
 	return l.at
 }
 
-func (l *sessionLibrary) setLast(o panel.Opened) panel.Opened {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	l.at = o
-	return o
+// opened remembers a session as the one that was opened last, and returns both arguments.
+func (l *sessionLibrary) opened(o panel.Opened, err error) (panel.Opened, error) {
+	if err == nil {
+		l.mu.Lock()
+		defer l.mu.Unlock()
+		l.at = o
+	}
+	return o, err
 }
 
 // programFor returns the command of the program of a session; "" if the session has none.
@@ -150,11 +162,7 @@ func (l *sessionLibrary) Resume(ctx context.Context, dir string, limit event.Lim
 	}
 	options.Limit = limit
 	o := host.Order{Dir: dir, Resume: true, Options: options}
-	run, err := trainDetached(ctx, o, "")
-	if err != nil {
-		return panel.Opened{}, err
-	}
-	return l.setLast(run), nil
+	return l.opened(trainDetached(ctx, o, ""))
 }
 
 // Stop implements panel.Keeper.
@@ -214,20 +222,16 @@ func (l *sessionLibrary) Open(ctx context.Context, dir string) (panel.Opened, er
 		if o.Title, o.Close = x.Name, run.Close; run.readOnly {
 			o.Commander = nil
 		}
-		return l.setLast(o), nil
+		return l.opened(o, nil)
 	}
 	if running, _ := session.Running(dir); running {
 		run, err := connect(ctx, dir, clientName(), false)
 		if err != nil {
 			return panel.Opened{}, err
 		}
-		return l.setLast(live(run.dir, run.Client)), nil
+		return l.opened(live(run.dir, run.Client), nil)
 	}
-	r, err := session.OpenReader(dir)
-	if err != nil {
-		return panel.Opened{}, err
-	}
-	return l.setLast(recorded(dir, r)), nil
+	return l.opened(openRecording(dir))
 }
 
 // Delete implements panel.Library. It deletes only sessions.
@@ -251,11 +255,7 @@ func (l *sessionLibrary) Branch(ctx context.Context, b panel.Branch) (panel.Open
 	for _, s := range b.Set {
 		o.Options.Set = append(o.Options.Set, event.Setting{Knob: s.Knob, Expr: s.Expr})
 	}
-	run, err := forkDetached(ctx, o, keep, b.Progress)
-	if err != nil {
-		return panel.Opened{}, err
-	}
-	return l.setLast(run), nil
+	return l.opened(forkDetached(ctx, o, keep, b.Progress))
 }
 
 // Checkpoints implements panel.Brancher.

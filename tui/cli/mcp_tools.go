@@ -382,12 +382,12 @@ func (a *agent) state(ctx context.Context, what string) (v *view.View, name stri
 	if err != nil {
 		return nil, "", false, err
 	}
-	r, err := session.OpenReader(dir)
+	r, err := openRecording(dir)
 	if err != nil {
 		return nil, "", false, err
 	}
 	defer r.Close()
-	v, err = recorded(dir, r).Source.Snapshot(ctx, 1<<62)
+	v, err = r.Source.Snapshot(ctx, 1<<62)
 	return v, dir, false, err
 }
 

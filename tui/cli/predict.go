@@ -143,10 +143,7 @@ func topCount(top int, m *models.Model) (int, error) {
 
 // likeliest returns the n classes with the largest probabilities, in descending order. Ties keep the order of classes.
 func likeliest(p []float64, n int) []int {
-	order := make([]int, len(p))
-	for c := range order {
-		order[c] = c
-	}
+	order := consecutive(0, len(p))
 	slices.SortStableFunc(order, func(a, b int) int { return cmp.Compare(p[b], p[a]) })
 	return order[:n]
 }

@@ -1,7 +1,6 @@
 package cli
 
 import (
-	"encoding/json"
 	"fmt"
 	"io"
 	"maps"
@@ -43,9 +42,7 @@ func newPrinter(s streams, asJSON bool) printer {
 }
 
 func newJSONPrinter(s streams) *jsonPrinter {
-	p := &jsonPrinter{enc: json.NewEncoder(exact(s.out)), err: s.err, Tally: archive.NewTally()}
-	p.enc.SetEscapeHTML(false) // reasons contain < and >
-	return p
+	return &jsonPrinter{out: s.out, err: s.err, Tally: archive.NewTally()}
 }
 
 type silentPrinter struct{}
@@ -57,9 +54,8 @@ func (silentPrinter) end(coordinator.Exit, func() testReport) {}
 
 // jsonPrinter writes one JSON object a line, and notes to err.
 type jsonPrinter struct {
-	mu  sync.Mutex
-	enc *json.Encoder
-	err io.Writer
+	mu       sync.Mutex
+	out, err io.Writer
 	*archive.Tally
 }
 
@@ -81,7 +77,7 @@ func (p *jsonPrinter) begin(r prepared) {
 func (p *jsonPrinter) put(v any) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	_ = p.enc.Encode(v) // stdoutWriter records a failure
+	_ = objects(p.out, v) // stdoutWriter records a failure
 }
 
 func (p *jsonPrinter) record(r event.Record) {

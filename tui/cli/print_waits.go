@@ -20,24 +20,7 @@ func watchWaits(out *loggedPrinter, doing func() *view.Doing) (end func()) {
 	if !ok {
 		return func() {}
 	}
-	stop, done := make(chan struct{}), make(chan struct{})
-	go func() {
-		defer close(done)
-		tick := time.NewTicker(time.Second)
-		defer tick.Stop()
-		for {
-			select {
-			case now := <-tick.C:
-				p.printWait(doing(), now)
-			case <-stop:
-				return
-			}
-		}
-	}()
-	return func() {
-		close(stop)
-		<-done
-	}
+	return every(time.Second, func(now time.Time) { p.printWait(doing(), now) })
 }
 
 // printWait prints what workers do, if that has taken a while and no line is recent.

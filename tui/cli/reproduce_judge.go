@@ -2,7 +2,6 @@ package cli
 
 import (
 	"cmp"
-	"encoding/json"
 	"fmt"
 	"io"
 	"math"
@@ -129,7 +128,6 @@ func evidenceCells(j presets.Judgement) []string {
 
 // writeJSON writes one JSON object a line for each claim.
 func (w *study) writeJSON(to io.Writer, all map[string]sweep.Result) {
-	enc := json.NewEncoder(to)
 	for _, j := range w.judgements(all) {
 		line := map[string]any{
 			"event":          "claim",
@@ -163,7 +161,7 @@ func (w *study) writeJSON(to io.Writer, all map[string]sweep.Result) {
 				line["p"], line["p_holm"], line["p_bh"] = finite(f.P), finite(f.Holm), finite(f.BH)
 			}
 		}
-		_ = enc.Encode(line)
+		_ = objects(to, line)
 	}
 }
 

@@ -1,6 +1,7 @@
 package cli
 
 import (
+	"bytes"
 	"context"
 	"encoding/csv"
 	"fmt"
@@ -186,21 +187,20 @@ func planFleets(p presets.Scaling, group []presets.Run, perByte, hop float64) (f
 
 // writePredictions writes the predictions as a table, in seconds and bytes.
 func writePredictions(file string, all []prediction) error {
-	var text strings.Builder
-	w := csv.NewWriter(&text) // writing to a builder cannot fail
-	_ = w.Write([]string{"curve", "link", "workers", "members", "round_seconds", "round_bytes", "training_share",
-		"samples_per_second", "measured_round_seconds"})
+	lines := [][]string{{"curve", "link", "workers", "members", "round_seconds", "round_bytes", "training_share",
+		"samples_per_second", "measured_round_seconds"}}
 	number := func(x float64) string { return strconv.FormatFloat(x, 'g', 4, 64) }
 	for _, x := range all {
 		measured := ""
 		if x.measured.Commits >= scaling.Least {
 			measured = number(x.measured.Round)
 		}
-		_ = w.Write([]string{x.Curve, x.Link, strconv.Itoa(x.Key.Workers), strconv.Itoa(x.Key.Members), number(x.Seconds),
-			number(x.Bytes), number(x.Training), number(x.Rate), measured})
+		lines = append(lines, []string{x.Curve, x.Link, strconv.Itoa(x.Key.Workers), strconv.Itoa(x.Key.Members),
+			number(x.Seconds), number(x.Bytes), number(x.Training), number(x.Rate), measured})
 	}
-	w.Flush()
-	return os.WriteFile(file, []byte(text.String()), 0o644)
+	var text bytes.Buffer
+	_ = csv.NewWriter(&text).WriteAll(lines) // writing to a buffer cannot fail
+	return os.WriteFile(file, text.Bytes(), 0o644)
 }
 
 func printPredictions(w io.Writer, p presets.Scaling, all []prediction) {

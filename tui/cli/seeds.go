@@ -77,7 +77,7 @@ func (f *seedsFlag) all() []int {
 	return consecutive(f.first, f.count)
 }
 
-// consecutive returns n seeds from first on.
+// consecutive returns n numbers from first on.
 func consecutive(first, n int) (out []int) {
 	for i := range n {
 		out = append(out, first+i)

@@ -3,7 +3,6 @@ package cli
 import (
 	"cmp"
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
@@ -222,7 +221,7 @@ func (f *fleetSimulation) execute(c *cobra.Command, preset string, s streams) er
 		}
 	}
 	if *f.asJSON {
-		return json.NewEncoder(exact(s.out)).Encode(all)
+		return objects(s.out, all)
 	}
 	f.print(s.out, all)
 	return nil

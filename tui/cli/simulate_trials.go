@@ -1,10 +1,11 @@
 package cli
 
 import (
-	"brood/tui/textfmt"
 	"fmt"
 	"sync"
 	"time"
+
+	"brood/tui/textfmt"
 )
 
 // trialProgress is the progress of the executions of a protocol. All executions run concurrently, so the number that
@@ -40,25 +41,10 @@ func (t *trialProgress) start(s streams) (stop func()) {
 	if s.terminal {
 		period, format = time.Second, "\r\033[K%s"
 	}
-	done, ended := make(chan struct{}), make(chan struct{})
-	go func() {
-		defer close(ended)
-		tick := time.NewTicker(period)
-		defer tick.Stop()
-		for {
-			select {
-			case <-tick.C:
-				fmt.Fprintf(exact(s.err), format, t)
-			case <-done:
-				if s.terminal {
-					fmt.Fprintf(exact(s.err), format, "")
-				}
-				return
-			}
-		}
-	}()
+	end := every(period, func(time.Time) { fmt.Fprintf(exact(s.err), format, t) })
 	return func() {
-		close(done)
-		<-ended
+		if end(); s.terminal {
+			fmt.Fprintf(exact(s.err), format, "")
+		}
 	}
 }

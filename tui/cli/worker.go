@@ -48,7 +48,7 @@ func workerCommand(s streams) *cobra.Command {
 			"token.\n" +
 			"Several URLs, such as of hosts on which the coordinator may be started again, are tried in turn while it " +
 			"does not answer.",
-		Args: atLeastOneURL,
+		Args: atLeastOne("a join URL"),
 		RunE: func(c *cobra.Command, args []string) error { return f.execute(c, args, s) },
 	}
 	fl := c.Flags()
@@ -114,14 +114,6 @@ func joinURL(arg string, in io.Reader) (join identity.Join, err error) {
 		return join, usage("%w", err)
 	}
 	return join, nil
-}
-
-// atLeastOneURL requires a join URL.
-func atLeastOneURL(c *cobra.Command, args []string) error {
-	if len(args) == 0 {
-		return exactly("a join URL")(c, args)
-	}
-	return nil
 }
 
 func (f *workerFlags) execute(c *cobra.Command, urls []string, s streams) error {
