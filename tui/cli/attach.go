@@ -1,6 +1,7 @@
 package cli
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -23,10 +24,8 @@ import (
 
 // clientName returns the name of this user. The writer's lease and the log of edits record it.
 func clientName() string {
-	for _, name := range []string{"USER", "LOGNAME", "USERNAME"} {
-		if name := os.Getenv(name); name != "" {
-			return name
-		}
+	if name := cmp.Or(os.Getenv("USER"), os.Getenv("LOGNAME"), os.Getenv("USERNAME")); name != "" {
+		return name
 	}
 	if u, err := user.Current(); err == nil && u.Username != "" { // services and containers have no such variables
 		return u.Username
@@ -46,10 +45,7 @@ func openWorkbench(ctx context.Context, o panel.Opened, opt panel.Options, progr
 	opt.Source, opt.Commander, opt.Session, opt.Resume, opt.Close, opt.Library = o.Source, o.Commander, o.Session,
 		o.Resume, o.Close, lib
 	opt.Algorithms, opt.In, opt.Out = catalog.All(), s.in, s.screen
-	opt.Suspend = resumable()
-	if opt.By == "" {
-		opt.By = clientName()
-	}
+	opt.Suspend, opt.By = resumable(), cmp.Or(opt.By, clientName())
 	err = tui.Run(ctx, opt)
 	if err != nil && !errors.Is(err, context.Canceled) {
 		return err

@@ -50,12 +50,12 @@ func usage(format string, args ...any) error { return usererr.Errorf(format, arg
 // statusOf maps an error to the exit status: the status of an exitError, exitUsage for a usage error, else
 // exitFailed.
 func statusOf(err error) int {
-	var e *exitError
+	if e, ok := errors.AsType[*exitError](err); ok {
+		return e.code
+	}
 	switch {
 	case err == nil:
 		return exitDone
-	case errors.As(err, &e):
-		return e.code
 	case usererr.Is(err):
 		return exitUsage
 	}
@@ -170,13 +170,11 @@ func flagError(c *cobra.Command, err error) error {
 			return err
 		}
 	}
-	var value *pflag.InvalidValueError
-	if errors.As(err, &value) {
+	if value, ok := errors.AsType[*pflag.InvalidValueError](err); ok {
 		err = fmt.Errorf("--%s %s: that is no %s", value.GetFlag().Name, value.GetValue(),
 			kinds[value.GetFlag().Value.Type()])
 	}
-	var unknown *pflag.NotExistError
-	if errors.As(err, &unknown) && unknown.GetSpecifiedShortnames() == "" {
+	if unknown, ok := errors.AsType[*pflag.NotExistError](err); ok && unknown.GetSpecifiedShortnames() == "" {
 		var names []string
 		c.Flags().VisitAll(func(f *pflag.Flag) {
 			if !f.Hidden {

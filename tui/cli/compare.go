@@ -17,6 +17,7 @@ import (
 	"brood/runtime/view"
 	"brood/tui/cell"
 	"brood/tui/chart"
+	"brood/tui/panel"
 	"brood/tui/textfmt"
 )
 
@@ -321,7 +322,7 @@ func (c comparison) curves() []string {
 	for i, r := range c.runs {
 		y := i + 1
 		g.Text(0, y, label, cell.Plain, r.Name)
-		chart.Spark(g, label+2, y, clip(all[i]), nil, a, cell.Plain)
+		chart.Spark(g, label+2, y, panel.Trimmed(all[i]), nil, a, cell.Plain)
 		last := "not measured"
 		for _, b := range all[i] {
 			if !b.Empty() {
@@ -352,15 +353,6 @@ func decades(all [][]view.Bucket) bool {
 		}
 	}
 	return lo > 0 && hi > 100*lo
-}
-
-// clip removes trailing empty columns: a run that ended has no values there.
-func clip(cols []view.Bucket) []view.Bucket {
-	n := len(cols)
-	for n > 0 && cols[n-1].Empty() {
-		n--
-	}
-	return cols[:n]
 }
 
 // axisText formats a position on an axis with its unit.

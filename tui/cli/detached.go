@@ -217,8 +217,7 @@ func awaitControl(
 			text, _ := os.ReadFile(logPath)
 			sentence := strings.TrimPrefix(strings.TrimSpace(string(text)), "brood: ")
 			code := exitFailed
-			var exit *exec.ExitError
-			if errors.As(err, &exit) && exit.ExitCode() > 0 {
+			if exit, ok := errors.AsType[*exec.ExitError](err); ok && exit.ExitCode() > 0 {
 				code = exit.ExitCode()
 			}
 			if sentence == "" {

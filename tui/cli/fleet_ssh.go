@@ -102,17 +102,12 @@ func (d *sshWorkers) start(h launch.Host, slot int, url string) {
 	read := make(chan struct{})
 	d.wg.Go(func() {
 		defer close(read)
-		text := bufio.NewReader(out)
-		for {
-			line, err := text.ReadString('\n')
-			if line = wire.CleanText(strings.TrimRight(line, "\r\n")); line != "" {
+		eachLine(out, func(line string) {
+			if line = wire.CleanText(line); line != "" {
 				last = line
 				joined = d.handleLine(prefix, line) || joined
 			}
-			if err != nil {
-				return
-			}
-		}
+		})
 	})
 	d.wg.Go(func() {
 		err := cmd.Wait()
@@ -125,6 +120,19 @@ func (d *sshWorkers) start(h launch.Host, slot int, url string) {
 			d.lost(joined, d.ssh.Explain(h, cmd.ProcessState.ExitCode(), strings.TrimPrefix(last, "brood: ")))
 		}
 	})
+}
+
+// eachLine calls f with each line of a stream, without its end, until the stream ends or fails.
+func eachLine(from io.Reader, f func(line string)) {
+	for text := bufio.NewReader(from); ; {
+		line, err := text.ReadString('\n')
+		if line = strings.TrimRight(line, "\r\n"); line != "" {
+			f(line)
+		}
+		if err != nil {
+			return
+		}
+	}
 }
 
 // handleLine prints an output line of a worker, and reports whether the line says that the worker has joined.

@@ -131,7 +131,8 @@ func (f *runFlags) branchDetached(c *cobra.Command, parent string, at uint64, by
 	if err := f.vacant(o.Dir); err != nil {
 		return err
 	}
-	run, err := forkDetached(c.Context(), o, keep, func(uint64) {})
+	start := func() (*exec.Cmd, string, error) { return startDetached(o) }
+	run, err := freshRun(c.Context(), o.Dir, keep, start, func(uint64) {})
 	if err != nil {
 		return err
 	}
@@ -149,15 +150,9 @@ func noteReason(dir string, at uint64, why string) error {
 	return session.ReadAbout(dir).Noted(at+1, why).Write(dir)
 }
 
-// forkDetached starts a fork in a child process and waits until it answers or is over. It calls recomputed with each
-// round that is recomputed before that. If it fails or ctx ends, it kills the process and removes what the process
-// created below keep.
-func forkDetached(ctx context.Context, o host.Order, keep string, recomputed func(uint64)) (panel.Opened, error) {
-	return freshRun(ctx, o.Dir, keep, func() (*exec.Cmd, string, error) { return startDetached(o) }, recomputed)
-}
-
-// freshRun calls start, which starts a process for a run in dir, and waits until the run answers or is over. If that
-// fails, it kills the process and removes what was created below keep.
+// freshRun calls start, which starts a process for a run in dir, and waits until the run answers or is over. It calls
+// recomputed with each round that is recomputed before that. If it fails or ctx ends, it kills the process and removes
+// what was created below keep.
 func freshRun(
 	ctx context.Context, dir, keep string, start func() (*exec.Cmd, string, error), recomputed func(uint64),
 ) (panel.Opened, error) {

@@ -1,6 +1,7 @@
 package cli
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -194,17 +195,13 @@ func (h *hosts) ask(l hostLine) {
 // sshCommand returns the ssh command that runs brood with these words on the machine. The words are quoted for the
 // remote shell.
 func (l hostLine) sshCommand(ctx context.Context, terminal bool, words ...string) *exec.Cmd {
-	program := l.Command
-	if program == "" {
-		program = "brood"
-	}
 	args := []string{"-o", "ConnectTimeout=10"}
 	if terminal {
 		args = append(args, "-t")
 	} else {
 		args = append(args, "-o", "BatchMode=yes", "-T")
 	}
-	return exec.CommandContext(ctx, "ssh", append(args, "--", l.SSH, program+" "+subprocess.Quote(words...))...)
+	return exec.CommandContext(ctx, "ssh", append(args, "--", l.SSH, cmp.Or(l.Command, "brood")+" "+subprocess.Quote(words...))...)
 }
 
 // askSSH requests the runs of a machine by `brood sessions --rail`.
@@ -213,10 +210,7 @@ func askSSH(ctx context.Context, l hostLine) (entries []archive.Entry, sums map[
 		entries, sums, err = readRail(out, l.Name)
 		return err
 	}, "sessions", "--rail")
-	if err != nil {
-		return nil, nil, err
-	}
-	return entries, sums, nil
+	return entries, sums, err
 }
 
 // runRemote runs brood on the machine and passes its output to read. If the command fails, the error is its last line

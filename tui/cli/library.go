@@ -255,7 +255,8 @@ func (l *sessionLibrary) Branch(ctx context.Context, b panel.Branch) (panel.Open
 	for _, s := range b.Set {
 		o.Options.Set = append(o.Options.Set, event.Setting{Knob: s.Knob, Expr: s.Expr})
 	}
-	return l.opened(forkDetached(ctx, o, keep, b.Progress))
+	start := func() (*exec.Cmd, string, error) { return startDetached(o) }
+	return l.opened(freshRun(ctx, dir, keep, start, b.Progress))
 }
 
 // Checkpoints implements panel.Brancher.

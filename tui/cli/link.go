@@ -2,7 +2,6 @@ package cli
 
 import (
 	"cmp"
-	"fmt"
 	"strconv"
 	"strings"
 	"time"
@@ -116,6 +115,3 @@ func fleetLinkCommand(s streams) *cobra.Command {
 	c.Flags().BoolVar(&take, "take", false, "take the writer's lease from its holder")
 	return c
 }
-
-// linked returns the output for an accepted link shape.
-func linked(l event.Link) string { return fmt.Sprintf("accepted: %s\n", l) }

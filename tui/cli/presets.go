@@ -48,20 +48,19 @@ func listPresets(s streams) func(bool) error {
 		}
 		// presets without a study first
 		slices.SortStableFunc(all, func(a, b presets.Preset) int { return cmp.Compare(a.Study, b.Study) })
-		if asJSON {
-			for _, p := range all {
+		var lines []map[string]any
+		for _, p := range all {
+			t.row(p.Name, p.Options.Algorithm, p.Options.Model, p.Options.Data, fmt.Sprint(p.Options.Members), p.Study, p.Title)
+			if asJSON {
 				x, err := presetObject(p.Name)
-				if err == nil {
-					err = objects(s.out, x)
-				}
 				if err != nil {
 					return err
 				}
+				lines = append(lines, x)
 			}
-			return nil
 		}
-		for _, p := range all {
-			t.row(p.Name, p.Options.Algorithm, p.Options.Model, p.Options.Data, fmt.Sprint(p.Options.Members), p.Study, p.Title)
+		if asJSON {
+			return objects(s.out, lines...)
 		}
 		t.write(s.out)
 		return nil

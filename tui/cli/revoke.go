@@ -32,17 +32,14 @@ func revokeCommand(s streams) *cobra.Command {
 				return err
 			}
 			defer run.Close()
-			if urls {
-				if _, err := run.Gate(c.Context(), control.Gate{Expire: true}); err != nil {
-					return err
-				}
-				fmt.Fprintln(s.out, "all URLs are revoked; brood invite prints a new one")
-				return nil
+			gate, done := control.Gate{Expire: true}, "all URLs are revoked; brood invite prints a new one"
+			if !urls {
+				gate, done = control.Gate{Revoke: args[1]}, "the key "+args[1]+" is revoked"
 			}
-			if _, err := run.Gate(c.Context(), control.Gate{Revoke: args[1]}); err != nil {
+			if _, err := run.Gate(c.Context(), gate); err != nil {
 				return err
 			}
-			fmt.Fprintf(s.out, "the key %s is revoked\n", args[1])
+			fmt.Fprintln(s.out, done)
 			return nil
 		},
 	}

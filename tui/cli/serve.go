@@ -19,24 +19,20 @@ type serveFlags struct {
 	listeners listenFlags
 	listen    string
 	enrol     int
-	invite    func(printer, *remote.Server) // prints how workers and viewers join
+	announce  func(printer, *remote.Server) // prints how workers and viewers join
 }
 
 // servePort is the default address of a served run.
 const servePort = ":4433"
 
 func serveCommand(s streams) *cobra.Command {
-	return serveWith(s, func(out printer, srv *remote.Server) { invite(out, s, srv) })
-}
-
-func serveWith(s streams, invite func(printer, *remote.Server)) *cobra.Command {
-	_, c := newServe(s, invite)
+	_, c := newServe(s, func(out printer, srv *remote.Server) { invite(out, s, srv) })
 	return c
 }
 
-// newServe returns the command serve and its flags.
-func newServe(s streams, invite func(printer, *remote.Server)) (*serveFlags, *cobra.Command) {
-	f := &serveFlags{run: runFlags{serves: true}, invite: invite}
+// newServe returns the command serve and its flags. announce prints how workers and viewers join.
+func newServe(s streams, announce func(printer, *remote.Server)) (*serveFlags, *cobra.Command) {
+	f := &serveFlags{run: runFlags{serves: true}, announce: announce}
 	c := &cobra.Command{
 		Use:   "serve [run] [PRESET|FILE.toml]",
 		Short: "Train on workers of other machines: prints the command that joins them",
@@ -168,7 +164,7 @@ func (f *serveFlags) execute(c *cobra.Command, preset string, s streams) (err er
 		if err != nil {
 			return nil, err
 		}
-		f.invite(out, srv)
+		f.announce(out, srv)
 		d.serve(p.sess.Dir())
 		d.announce(out, s)
 		return run, nil

@@ -76,7 +76,7 @@ func send(ctx context.Context, what, as string, take bool, cmd event.Command, s 
 		return errors.New(r.Reason)
 	}
 	if cmd.Link != nil {
-		fmt.Fprint(s.out, linked(*cmd.Link))
+		fmt.Fprintf(s.out, "accepted: %s\n", *cmd.Link)
 		return nil
 	}
 	if cmd.Action == event.Stop {

@@ -1,7 +1,6 @@
 package cli
 
 import (
-	"bufio"
 	"context"
 	"encoding/json"
 	"errors"
@@ -71,16 +70,10 @@ func (c *workerPool) start(ctx context.Context, url string) (context.Context, co
 		c.cmds = append(c.cmds, p)
 		c.exits.Go(func() {
 			last := ""
-			for lines := bufio.NewReader(output); ; {
-				line, err := lines.ReadString('\n')
-				if line != "" {
-					last = strings.TrimPrefix(strings.TrimSpace(line), "brood: ")
-					c.parseLate(last)
-				}
-				if err != nil {
-					break
-				}
-			}
+			eachLine(output, func(line string) {
+				last = strings.TrimPrefix(strings.TrimSpace(line), "brood: ")
+				c.parseLate(last)
+			})
 			if p.Wait() != nil {
 				c.fail(fmt.Errorf("a worker exited before the end of the runs: %s", last))
 			}

@@ -29,6 +29,15 @@ func Negate(cols []view.Bucket) []view.Bucket {
 	return cols
 }
 
+// Trimmed returns columns without the empty ones at the end.
+func Trimmed(cols []view.Bucket) []view.Bucket {
+	n := len(cols)
+	for n > 0 && cols[n-1].Empty() {
+		n--
+	}
+	return cols[:n]
+}
+
 // plainGlyph returns the ASCII character of a role's curve.
 func plainGlyph(role cell.Role) rune {
 	switch role {

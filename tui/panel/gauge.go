@@ -3,6 +3,7 @@ package panel
 import (
 	"fmt"
 	"math"
+	"slices"
 	"strings"
 
 	"brood/optim"
@@ -104,10 +105,5 @@ func logPosition(k optim.Knob, x, lo, hi float64) float64 {
 
 // IsConstant reports whether all values are equal.
 func IsConstant(values []float64) bool {
-	for _, x := range values {
-		if x != values[0] {
-			return false
-		}
-	}
-	return true
+	return !slices.ContainsFunc(values, func(x float64) bool { return x != values[0] })
 }

@@ -127,14 +127,11 @@ func (m *Host) DrawTile(g *cell.Grid, r cell.Rect, t Tile, chosen bool) {
 func (m *Host) TileAxis(t Tile, layers []chart.Layer) chart.Axis {
 	var held, sets [][]view.Bucket
 	for _, l := range layers {
-		first, end := 0, len(l.Columns)
-		for end > 0 && l.Columns[end-1].Empty() {
-			end--
+		cols := Trimmed(l.Columns)
+		if end := len(cols); t.Near > 0 {
+			cols = cols[max(0, end-max(2, end>>t.Near)):]
 		}
-		if t.Near > 0 {
-			first = end - max(2, end>>t.Near)
-		}
-		if cols := l.Columns[max(0, first):end]; l.Role == cell.Centre {
+		if l.Role == cell.Centre {
 			held = append(held, cols)
 		} else {
 			sets = append(sets, cols)

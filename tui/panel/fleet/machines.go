@@ -164,7 +164,7 @@ func (f *Fleet) moveProcess(m *panel.Host, d int) {
 }
 
 func (f *Fleet) machinesTitle(m *panel.Host) (string, string) {
-	note := textfmt.Count(len(f.everyProcess(m)), "process")
+	note := "1 process"
 	if n := len(f.everyProcess(m)); n != 1 {
 		note = fmt.Sprintf("%d processes", n)
 	}
@@ -188,8 +188,8 @@ func (x MachineRow) value(name event.Measure, text func(float64) string) string 
 }
 
 // part formats a used amount and its total.
-func (x MachineRow) part(used, of event.Measure, text func(float64) string) string {
-	a, b := x.value(used, text), x.value(of, text)
+func (x MachineRow) part(used, of event.Measure, text, total func(float64) string) string {
+	a, b := x.value(used, text), x.value(of, total)
 	if a == "–" && b == "–" {
 		return "–"
 	}
@@ -198,13 +198,10 @@ func (x MachineRow) part(used, of event.Measure, text func(float64) string) stri
 
 // coresText formats a number of processors.
 func coresText(x float64) string {
-	if x == float64(int(x)) {
+	if x == float64(int(x)) || x >= 99.95 {
 		return fmt.Sprintf("%.0f", x)
 	}
-	if x < 99.95 {
-		return fmt.Sprintf("%.1f", x)
-	}
-	return fmt.Sprintf("%.0f", x)
+	return fmt.Sprintf("%.1f", x)
 }
 
 // usageRole returns the warning role if more than 90 % of the total is used.
@@ -226,7 +223,7 @@ func DeviceUsageRole(x MachineRow) cell.Role {
 // Device describes the device of the process with the known measures.
 func (x MachineRow) Device() string {
 	var out []string
-	if used := x.part(event.DeviceUsed, event.DeviceTotal, textfmt.Size); used != "–" {
+	if used := x.part(event.DeviceUsed, event.DeviceTotal, textfmt.Size, textfmt.Size); used != "–" {
 		out = append(out, used+" held")
 	}
 	for _, f := range []struct {
@@ -246,19 +243,13 @@ func (x MachineRow) Device() string {
 
 func machineColumns() []panel.Column[MachineRow] {
 	cpu := func(used, of event.Measure) func(MachineRow) string {
-		return func(x MachineRow) string {
-			a, b := x.value(used, textfmt.OneDecimal), x.value(of, coresText)
-			if a == "–" && b == "–" {
-				return "–"
-			}
-			return a + " / " + b
-		}
+		return func(x MachineRow) string { return x.part(used, of, textfmt.OneDecimal, coresText) }
 	}
 	one := func(name event.Measure, text func(float64) string) func(MachineRow) string {
 		return func(x MachineRow) string { return x.value(name, text) }
 	}
 	part := func(used, of event.Measure) func(MachineRow) string {
-		return func(x MachineRow) string { return x.part(used, of, textfmt.Size) }
+		return func(x MachineRow) string { return x.part(used, of, textfmt.Size, textfmt.Size) }
 	}
 	tight := func(used, of event.Measure) func(MachineRow) cell.Role {
 		return func(x MachineRow) cell.Role { return x.usageRole(used, of) }

@@ -3,7 +3,6 @@ package fleet
 import (
 	"fmt"
 	"math"
-	"slices"
 	"strings"
 
 	"brood/runtime/event"
@@ -84,22 +83,26 @@ func (f *Fleet) drawWorker(m *panel.Host, g *cell.Grid, r cell.Rect) {
 	f.peers(g, cell.Rect{X: r.X, Y: y, W: r.W, H: end - y}, x.ID)
 }
 
-// deviceOf describes the current state of the device of a worker's process; "" if it is not reported.
-func (f *Fleet) deviceOf(worker int) string {
-	i := slices.IndexFunc(f.Now.Machines, func(x event.Machine) bool { return x.Worker == worker })
-	if i < 0 {
-		return ""
+// measured returns the last reported values of a worker's process; nil if there are none.
+func (f *Fleet) measured(worker int) map[event.Measure]float64 {
+	for _, x := range f.Now.Machines {
+		if x.Worker == worker {
+			return x.Values
+		}
 	}
-	return MachineRow{Values: f.Now.Machines[i].Values}.Device()
+	return nil
 }
+
+// deviceOf describes the current state of the device of a worker's process; "" if it is not reported.
+func (f *Fleet) deviceOf(worker int) string { return MachineRow{Values: f.measured(worker)}.Device() }
 
 // restartsOf describes how often the programs of an objective were restarted in a worker's process; "" for never.
 func (f *Fleet) restartsOf(worker int) string {
-	i := slices.IndexFunc(f.Now.Machines, func(x event.Machine) bool { return x.Worker == worker })
-	if i < 0 || f.Now.Machines[i].Values[event.Restarts] == 0 {
+	n := f.measured(worker)[event.Restarts]
+	if n == 0 {
 		return ""
 	}
-	text := textfmt.Count(int(f.Now.Machines[i].Values[event.Restarts]), "restart")
+	text := textfmt.Count(int(n), "restart")
 	if worker == event.Here {
 		text += " in this process"
 	}

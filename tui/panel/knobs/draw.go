@@ -58,12 +58,7 @@ func (r *Rail) draw(m *panel.Host, g *cell.Grid, in cell.Rect) {
 	for i := range n {
 		r.row(m, g, cell.Rect{X: in.X, Y: in.Y + i, W: in.W, H: 1}, knobs[first+i], first+i == at)
 	}
-	if first > 0 {
-		g.Set(in.X+in.W-1, in.Y, '↑', cell.Faint)
-	}
-	if first+n < len(knobs) {
-		g.Set(in.X+in.W-1, in.Y+n-1, '↓', cell.Faint)
-	}
+	panel.DrawMore(g, in.X+in.W-1, in.Y, first, n, len(knobs))
 	if foot := in.H - n; foot >= 2 && r.Typing == nil {
 		_, rest := in.Top(in.H - min(foot, railFoot))
 		r.foot(m, g, rest, knobs[at])

@@ -97,8 +97,7 @@ func (r *Runs) markFolder(m *panel.Host, e archive.Entry) tea.Cmd {
 func (r *Runs) markAll(m *panel.Host, e archive.Entry) tea.Cmd {
 	list := r.within(m.Opt.Settings.Runs, e)
 	fresh := slices.DeleteFunc(slices.Clone(list), func(x archive.Entry) bool {
-		return slices.Contains(r.Marks,
-			x.Dir)
+		return slices.Contains(r.Marks, x.Dir)
 	})
 	room := MaxMarks - len(r.Marks)
 	switch {

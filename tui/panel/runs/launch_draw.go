@@ -97,12 +97,7 @@ func (l *Launch) draw(m *panel.Host, g *cell.Grid, in cell.Rect) {
 		}
 		l.drawLine(m, g, line, cols, rows[first+i])
 	}
-	if first > 0 {
-		g.Set(list.X+list.W-1, list.Y, '↑', cell.Faint)
-	}
-	if first+list.H < len(rows) {
-		g.Set(list.X+list.W-1, list.Y+list.H-1, '↓', cell.Faint)
-	}
+	panel.DrawMore(g, list.X+list.W-1, list.Y, first, list.H, len(rows))
 	if in.H > launchFoot {
 		l.foot(m, g, foot, cols)
 	}
@@ -148,12 +143,7 @@ func (l *Launch) drawWide(m *panel.Host, g *cell.Grid, in cell.Rect) {
 		l.drawLine(m, g, cell.Rect{X: right.X, Y: y, W: right.W, H: h}, cols, panel.LineID{Name: k.Name, Knob: true})
 		y += h
 	}
-	if first > 0 {
-		g.Set(right.X+right.W-1, right.Y+1, '↑', cell.Faint)
-	}
-	if first+n < len(knobs) {
-		g.Set(right.X+right.W-1, right.Y+right.H-1, '↓', cell.Faint)
-	}
+	panel.DrawMore(g, right.X+right.W-1, right.Y+1, first, n, len(knobs))
 }
 
 // launchColumns is the layout of a line: offsets from its left end; title is 0 if it does not fit.

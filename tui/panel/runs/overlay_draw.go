@@ -123,11 +123,7 @@ func (o *OverlayState) letters(g *cell.Grid, area cell.Rect, a chart.Axis, p Plo
 	}
 	var ends []end
 	for i, cols := range p.Lines {
-		last := len(cols) - 1
-		for last >= 0 && cols[last].Empty() {
-			last--
-		}
-		if last >= 0 {
+		if last := len(panel.Trimmed(cols)) - 1; last >= 0 {
 			value := cols[last].Mean()
 			ends = append(ends, end{i, min(area.X+last/2+1, area.X+area.W-1), area.Y + a.Dot(value, 4*area.H)/4, value})
 		}
@@ -245,8 +241,7 @@ func (r *Runs) drawFigures(m *panel.Host, g *cell.Grid, in cell.Rect) {
 		kept, name := panel.FitColumns(slices.Clone(rest), in.W-5, 16, 36)
 		o.figureRows(g, in, kept, name)
 		rest = slices.DeleteFunc(slices.Clone(rest), func(c panel.Column[figureRow]) bool {
-			return hasColumn(kept,
-				c.Title)
+			return hasColumn(kept, c.Title)
 		})
 		left = slices.DeleteFunc(left, func(d string) bool { return hasColumn(kept, d) })
 		if len(rest) == 0 || len(kept) == 0 || in.H < 2*(len(rows)+2) {
@@ -330,12 +325,7 @@ func (o *OverlayState) figureRows(g *cell.Grid, in cell.Rect, kept []panel.Colum
 }
 
 func hasColumn(cols []panel.Column[figureRow], head string) bool {
-	for _, c := range cols {
-		if c.Title == head {
-			return true
-		}
-	}
-	return false
+	return slices.ContainsFunc(cols, func(c panel.Column[figureRow]) bool { return c.Title == head })
 }
 
 // widestFigure is the greatest width of a column of settings and results.
@@ -380,23 +370,16 @@ func (o *OverlayState) figures() (rows []figureRow, cols []panel.Column[figureRo
 		})
 	}
 	for _, metric := range archive.Metrics {
-		best, some := map[*archive.Run]bool{}, false
-		for _, run := range archive.Best(o.Set, metric) {
-			best[run] = true
-		}
-		for _, run := range o.Set {
-			_, ok := run.Metric(metric.Name)
-			some = some || ok
-		}
-		if !some {
+		if !slices.ContainsFunc(o.Set, func(run *archive.Run) bool { _, ok := run.Metric(metric.Name); return ok }) {
 			continue
 		}
+		best := archive.Best(o.Set, metric)
 		put(metricHead(metric), figureWeights[metric.Name], true, func(row figureRow) string {
 			x, ok := row.Runs[0].Metric(metric.Name)
 			switch {
 			case !ok:
 				return "– "
-			case best[row.Runs[0]]:
+			case slices.Contains(best, row.Runs[0]):
 				return textfmt.Figure(metric.Name, x) + "*"
 			}
 			return textfmt.Figure(metric.Name, x) + " "

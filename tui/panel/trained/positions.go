@@ -18,16 +18,12 @@ import (
 // positions is the state of the panels that replace the Population screen to show the positions of the members: the
 // last measurement and the pending one.
 type positions struct {
-	panel.Page
-	panel.Query[geometry.Geometry]
+	request[geometry.Geometry]
 }
 
 // NewPositions returns the state of the panels of positions.
 func NewPositions() *positions {
-	return &positions{
-		Page:  panel.Page{Own: panel.Overlap, Lead: panel.Distribution},
-		Query: panel.Query[geometry.Geometry]{Name: "measurement"},
-	}
+	return &positions{newRequest[geometry.Geometry]("measurement", panel.Overlap, panel.Distribution)}
 }
 
 // Panels returns the panels of overlaps, of the loss between two members, and of distances.
@@ -100,11 +96,6 @@ func (p *positions) Place(m *panel.Host, b cell.Rect) []panel.Placement {
 	top, low := right.Top((right.H + 1) / 2)
 	return []panel.Placement{{Panel: panel.Overlap, Area: left}, {Panel: panel.LossLine, Area: top},
 		{Panel: panel.Spread, Area: low}}
-}
-
-func (p *positions) reset() {
-	p.Reset()
-	p.Open = false
 }
 
 // candidates reports whether the members are candidates of one model, without positions: the panels then show the
@@ -198,11 +189,6 @@ func (p *positions) ask(m *panel.Host, want geometry.Wanted) tea.Cmd {
 	return p.Start(m, func(ctx context.Context, recomputed func(uint64)) (*geometry.Geometry, error) {
 		return lib.Geometry(ctx, dir, want, recomputed)
 	})
-}
-
-// back cancels a pending measurement; without one it returns to the population.
-func (p *positions) back(m *panel.Host) bool {
-	return p.Cancel(m) || p.Close(m)
 }
 
 // rows returns the pairs of members, then the line, for an export.

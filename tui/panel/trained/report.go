@@ -16,19 +16,33 @@ import (
 	"brood/tui/textfmt"
 )
 
+// request is the state of panels that replace those of a screen to show the result of an expensive request.
+type request[T any] struct {
+	panel.Page
+	panel.Query[T]
+}
+
+func newRequest[T any](name string, own, lead panel.ID) request[T] {
+	return request[T]{panel.Page{Own: own, Lead: lead}, panel.Query[T]{Name: name}}
+}
+
+func (r *request[T]) reset() {
+	r.Reset()
+	r.Open = false
+}
+
+// back cancels a pending request; without one it returns to the screen.
+func (r *request[T]) back(m *panel.Host) bool { return r.Cancel(m) || r.Close(m) }
+
 // testReport is the state of the panels that replace the Live screen to show the errors of the model on the test set:
 // the last report and the pending one.
 type testReport struct {
-	panel.Page
-	panel.Query[Examined]
+	request[Examined]
 }
 
 // NewTestReport returns the state of the panels of errors on the test set.
 func NewTestReport() *testReport {
-	return &testReport{
-		Page:  panel.Page{Own: panel.Classes, Lead: panel.Loss},
-		Query: panel.Query[Examined]{Name: "evaluation"},
-	}
+	return &testReport{newRequest[Examined]("evaluation", panel.Classes, panel.Loss)}
 }
 
 // Panels returns the panels of classes, confusions and calibration.
@@ -88,11 +102,6 @@ func (e *testReport) place(m *panel.Host, b cell.Rect) []panel.Placement {
 		{Panel: panel.Calibration, Area: right}}
 }
 
-func (e *testReport) reset() {
-	e.Reset()
-	e.Open = false
-}
-
 // missing returns why there is nothing to show.
 func (e *testReport) missing(m *panel.Host) string {
 	switch {
@@ -141,11 +150,6 @@ func (e *testReport) ask(m *panel.Host) tea.Cmd {
 	return e.Start(m, func(ctx context.Context, recomputed func(uint64)) (*Examined, error) {
 		return lib.Examine(ctx, dir, at, recomputed)
 	})
-}
-
-// back cancels a pending evaluation; without one it returns to the run.
-func (e *testReport) back(m *panel.Host) bool {
-	return e.Cancel(m) || e.Close(m)
 }
 
 // rows returns for an export the classes, then the confusions, then the calibration bins; for a regression the
