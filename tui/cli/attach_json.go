@@ -206,32 +206,20 @@ func settingsOf(set map[string]json.RawMessage) (out []event.Setting, err error)
 	return out, nil
 }
 
-// jsonKinds are the JSON types in words for errors.
-var jsonKinds = map[string]string{"string": "text", "array": "a list", "bool": "true or false", "object": "an object",
-	"number": "a number"}
+// jsonKinds are the JSON types in words for errors, and goKinds what a Go type takes.
+var (
+	jsonKinds = map[string]string{"string": "text", "array": "a list", "bool": "true or false", "object": "an object",
+		"number": "a number"}
+	goKinds = map[reflect.Kind]string{reflect.Int: "a whole number", reflect.Uint64: "a whole number, 0 or more",
+		reflect.Float64: "a number", reflect.String: "a text", reflect.Bool: "true or false", reflect.Slice: "a list"}
+)
 
 // typeError returns an error text for a key with a value of the wrong JSON type: the type that it has and the type
 // that it takes.
 func typeError(wrong *json.UnmarshalTypeError) string {
-	is, want := strings.TrimPrefix(wrong.Value, "number "), "an object"
-	if word, ok := jsonKinds[is]; ok {
-		is = word
-	}
-	switch wrong.Type.Kind() {
-	case reflect.Int:
-		want = "a whole number"
-	case reflect.Uint64:
-		want = "a whole number, 0 or more"
-	case reflect.Float64:
-		want = "a number"
-	case reflect.String:
-		want = "a text"
-	case reflect.Bool:
-		want = "true or false"
-	case reflect.Slice:
-		want = "a list"
-	}
-	return fmt.Sprintf("%s is %s: give %s", cmp.Or(wrong.Field, "it"), is, want)
+	is := strings.TrimPrefix(wrong.Value, "number ")
+	return fmt.Sprintf("%s is %s: give %s", cmp.Or(wrong.Field, "it"), cmp.Or(jsonKinds[is], is),
+		cmp.Or(goKinds[wrong.Type.Kind()], "an object"))
 }
 
 // settingText converts a JSON value to a knob expression: a number, a choice or a schedule.

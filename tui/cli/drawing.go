@@ -3,6 +3,7 @@ package cli
 import (
 	"errors"
 	"os"
+	"slices"
 
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
@@ -13,7 +14,7 @@ import (
 // drawFlags holds the flags for the characters and colours of a workbench.
 type drawFlags struct {
 	ascii asciiFlag
-	theme theme
+	theme string // "": by the background of the terminal
 }
 
 // asciiFlag is the flag --ascii. Without it, the environment of the terminal decides.
@@ -40,7 +41,14 @@ var drawNames = []string{"ascii", "theme"}
 
 func (f *drawFlags) register(c *cobra.Command) {
 	f.ascii.register(c)
-	c.Flags().Var(&f.theme, "theme", "colours: dark, light or plain (default: by the background of the terminal)")
+	parse := func(text string) (string, error) {
+		if !slices.Contains([]string{"dark", "light", "plain"}, text) {
+			return "", errors.New("no theme")
+		}
+		return text, nil
+	}
+	same := func(text string) string { return text }
+	c.Flags().Var(valueFlag[string]{&f.theme, "theme", parse, same}, "theme", "colours: dark, light or plain (default: by the background of the terminal)")
 }
 
 // options returns the options of a workbench with these flags and the saved settings of this user.
@@ -54,19 +62,4 @@ func (f *drawFlags) options() panel.Options {
 		Settings: readSettings(),
 		Keep:     settingsWriter(),
 	}
-}
-
-// theme is the flag --theme; "" means by the background of the terminal.
-type theme string
-
-func (t *theme) String() string { return string(*t) }
-func (t *theme) Type() string   { return "theme" }
-
-// Set implements pflag.Value.
-func (t *theme) Set(s string) error {
-	if s != "dark" && s != "light" && s != "plain" {
-		return errors.New("no theme")
-	}
-	*t = theme(s)
-	return nil
 }

@@ -13,21 +13,8 @@ import (
 	"brood/tui/textfmt"
 )
 
-// age is a duration that may be given in days.
-type age time.Duration
-
-func (a *age) String() string { return time.Duration(*a).String() }
-
-func (a *age) Set(text string) error {
-	d, err := option.ParseAge(text)
-	*a = age(d)
-	return err
-}
-
-func (a *age) Type() string { return "age" }
-
 type pruneFlags struct {
-	older  age
+	older  time.Duration
 	keep   int
 	dryRun bool
 }
@@ -46,7 +33,7 @@ func pruneCommand(s streams) *cobra.Command {
 				return usage("prune needs --older, such as --older 30d, or --keep N, or both; --dry-run shows what would be " +
 					"removed")
 			case given("older") && f.older <= 0:
-				return usage("--older %s: give a time above 0, such as 30d", time.Duration(f.older))
+				return usage("--older %s: give a time above 0, such as 30d", f.older)
 			case f.keep < 0:
 				return usage("--keep %d: give 0 or more", f.keep)
 			}
@@ -60,7 +47,8 @@ func pruneCommand(s streams) *cobra.Command {
 			}
 			return f.prune(list, time.Now(), s.out)
 		}}
-	c.Flags().Var(&f.older, "older", "remove sessions without a write for this time, such as 30d or 12h")
+	older := valueFlag[time.Duration]{&f.older, "age", option.ParseAge, time.Duration.String}
+	c.Flags().Var(older, "older", "remove sessions without a write for this time, such as 30d or 12h")
 	c.Flags().IntVar(&f.keep, "keep", 0, "keep this many of the newest sessions")
 	c.Flags().BoolVar(&f.dryRun, "dry-run", false, "print what would be removed, and remove nothing")
 	return c
@@ -75,7 +63,7 @@ func (f *pruneFlags) prune(list []session.Info, now time.Time, out io.Writer) er
 	bytes, n := int64(0), 0
 	for _, x := range list[min(f.keep, len(list)):] {
 		idle := now.Sub(lastWrite(x))
-		if x.Running || idle < time.Duration(f.older) {
+		if x.Running || idle < f.older {
 			continue
 		}
 		size := x.Size

@@ -16,30 +16,25 @@ const bestRound = math.MaxUint64
 // bestWord is its text.
 const bestWord = "best"
 
-// roundFlag is a flag of a round: a number, or best.
-type roundFlag struct{ to *uint64 }
-
-func (f roundFlag) Set(text string) (err error) {
-	if *f.to = bestRound; text != bestWord {
-		*f.to, err = strconv.ParseUint(text, 10, 63)
+// roundVar adds the flag --at of a round: a number, or best.
+func roundVar(fl *pflag.FlagSet, to *uint64, doc string) {
+	parse := func(text string) (uint64, error) {
+		if text == bestWord {
+			return bestRound, nil
+		}
+		return strconv.ParseUint(text, 10, 63)
 	}
-	return err
-}
-
-func (f roundFlag) String() string {
-	switch *f.to {
-	case 0:
-		return ""
-	case bestRound:
-		return bestWord
+	format := func(round uint64) string {
+		switch round {
+		case 0:
+			return ""
+		case bestRound:
+			return bestWord
+		}
+		return strconv.FormatUint(round, 10)
 	}
-	return strconv.FormatUint(*f.to, 10)
+	fl.Var(valueFlag[uint64]{to, "round", parse, format}, "at", doc)
 }
-
-// Type is the placeholder of the value in help texts.
-func (f roundFlag) Type() string { return "round" }
-
-func roundVar(fl *pflag.FlagSet, to *uint64, doc string) { fl.Var(roundFlag{to}, "at", doc) }
 
 // roundOf returns at, or for bestRound the round of the session in dir whose evaluation has the lowest validation loss.
 func roundOf(dir string, at uint64) (uint64, error) {

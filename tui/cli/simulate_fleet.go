@@ -42,8 +42,8 @@ type fleetSimulation struct {
 	rack         rackFlags
 	measure      time.Duration
 	asJSON       *bool
-	notes        []string                         // printed to stderr after the table
-	showProgress func(format string, args ...any) // overwrites the status line of a terminal; "" clears it
+	notes        []string          // printed to stderr after the table
+	showProgress func(text string) // overwrites the status line of a terminal; "" clears it
 }
 
 func simulateFleetCommand(s streams) *cobra.Command {
@@ -127,7 +127,16 @@ type fleetConditions struct {
 
 // check validates and parses the flags.
 func (f *fleetSimulation) check(given func(flag string) bool) (x fleetConditions, err error) {
-	if x.link, x.up, x.down, x.slow, err = f.links(); err != nil {
+	if x.link, err = f.link.link(); err != nil {
+		return x, err
+	}
+	if x.up, err = parseRate("up", f.up); err != nil {
+		return x, err
+	}
+	if x.down, err = parseRate("down", f.down); err != nil {
+		return x, err
+	}
+	if x.slow, err = parseSlow(f.slow); err != nil {
 		return x, err
 	}
 	if f.each < 0 || f.each > 1<<20 || f.each > 0 && given(option.Members.Name) {
@@ -176,9 +185,9 @@ func (f *fleetSimulation) execute(c *cobra.Command, preset string, s streams) er
 	if err != nil {
 		return err
 	}
-	f.showProgress = func(format string, args ...any) {
+	f.showProgress = func(text string) {
 		if s.terminal && !*f.asJSON {
-			fmt.Fprint(exact(s.err), "\r\033[K"+fmt.Sprintf(format, args...))
+			fmt.Fprint(exact(s.err), "\r\033[K"+text)
 		}
 	}
 	defer f.showProgress("")
@@ -247,7 +256,7 @@ func (f *fleetSimulation) predict(ctx context.Context, o host.Options, x fleetCo
 		Rounds:   x.rounds,
 		Measure:  f.measure,
 		Goodbye:  f.goodbye,
-		Progress: func(text string) { f.showProgress("%s", text) },
+		Progress: f.showProgress,
 		Note:     func(text string) { f.notes = append(f.notes, text) },
 		Shape:    f.shape(x, cmp.Or(o.Threads, goruntime.NumCPU())),
 	}

@@ -58,20 +58,10 @@ func (f *fleetSimulation) drawChurn(_ int, uniform func() float64) (stays, away 
 	return draw(f.churn), draw(f.away)
 }
 
-// links parses the flags of links and slow workers. up and down are in bytes per second, 0 for no limit. slow maps a
-// worker, or everyWorker, to its slowdown factor.
-func (f *fleetSimulation) links() (l simulate.Link, up, down float64, slow map[int]float64, err error) {
-	if l, err = f.link.link(); err != nil {
-		return l, 0, 0, nil, err
-	}
-	if up, err = parseRate("up", f.up); err != nil {
-		return l, 0, 0, nil, err
-	}
-	if down, err = parseRate("down", f.down); err != nil {
-		return l, 0, 0, nil, err
-	}
-	slow = map[int]float64{}
-	for _, text := range f.slow {
+// parseSlow parses the values of --slow: slowdown factors by worker, or everyWorker.
+func parseSlow(words []string) (map[int]float64, error) {
+	slow := map[int]float64{}
+	for _, text := range words {
 		name, by, one := strings.Cut(text, "=")
 		w, bad := everyWorker, error(nil)
 		if one {
@@ -81,11 +71,11 @@ func (f *fleetSimulation) links() (l simulate.Link, up, down float64, slow map[i
 		}
 		x, worse := strconv.ParseFloat(by, 64)
 		if bad != nil || worse != nil || one && w < 0 || !(x > 0 && x <= 1000) {
-			return l, 0, 0, nil, usage("--slow %s: give WORKER=FACTOR, such as 0=2.5, or a FACTOR for all", text)
+			return nil, usage("--slow %s: give WORKER=FACTOR, such as 0=2.5, or a FACTOR for all", text)
 		}
 		slow[w] = x
 	}
-	return l, up, down, slow, nil
+	return slow, nil
 }
 
 // fleet describes the links and the workers for the heading of the table.

@@ -56,14 +56,12 @@ func TestFleetHeading(t *testing.T) {
 
 // TestSlowWorkers: a factor without a worker applies to all workers.
 func TestSlowWorkers(t *testing.T) {
-	f := &fleetSimulation{slow: []string{"5", "1=2.5"}}
-	_, _, _, slow, err := f.links()
+	slow, err := parseSlow([]string{"5", "1=2.5"})
 	if want := map[int]float64{everyWorker: 5, 1: 2.5}; err != nil || !maps.Equal(slow, want) {
 		t.Errorf("%v (%v), want %v", slow, err, want)
 	}
 	for _, text := range []string{"x", "0", "-1", "-1=2", "1=", "=2", "1=1001"} {
-		f.slow = []string{text}
-		if _, _, _, _, err := f.links(); err == nil {
+		if _, err := parseSlow([]string{text}); err == nil {
 			t.Errorf("--slow %s is taken", text)
 		}
 	}

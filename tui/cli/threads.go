@@ -11,24 +11,16 @@ import (
 
 const maxThreads = 1024
 
-// threadCount is the flag --threads of commands other than runs; 0 if it is not given.
-type threadCount int
-
-func (n *threadCount) String() string { return strconv.Itoa(int(*n)) }
-func (n *threadCount) Type() string   { return "threads" }
-
-func (n *threadCount) Set(text string) error {
-	v, err := strconv.Atoi(text)
-	if err != nil || v < 1 || v > maxThreads {
-		return fmt.Errorf("give 1 to %d", maxThreads)
-	}
-	*n = threadCount(v)
-	return nil
-}
-
-// threadsFlag adds the flag --threads, which sets to.
+// threadsFlag adds the flag --threads of commands other than runs, which sets to; 0 if it is not given.
 func threadsFlag(fl *pflag.FlagSet, to *int) {
-	fl.Var((*threadCount)(to), option.Threads.Name, "`threads` that compute (default: all cores)")
+	parse := func(text string) (int, error) {
+		n, err := strconv.Atoi(text)
+		if err != nil || n < 1 || n > maxThreads {
+			return 0, fmt.Errorf("give 1 to %d", maxThreads)
+		}
+		return n, nil
+	}
+	fl.Var(valueFlag[int]{to, "threads", parse, strconv.Itoa}, option.Threads.Name, "`threads` that compute (default: all cores)")
 }
 
 // programFlags adds the flags --program and --objective, which both set the command of the program of a recorded

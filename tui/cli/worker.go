@@ -86,11 +86,10 @@ func (f *workerFlags) check(c *cobra.Command) error {
 	case f.slow > 1 && (!option.IsCPU(f.device) || f.objective+f.program != ""):
 		return usage("--slow slows down only this process: leave --device, --objective and --program out")
 	}
-	if _, _, err := net.SplitHostPort(f.listen); f.listen != "" && err != nil {
-		return usage("--listen %q: give HOST:PORT", f.listen)
-	}
-	if _, _, err := net.SplitHostPort(f.advertise); f.advertise != "" && err != nil {
-		return usage("--advertise %q: give HOST:PORT", f.advertise)
+	for _, x := range [][2]string{{"listen", f.listen}, {"advertise", f.advertise}} {
+		if _, _, err := net.SplitHostPort(x[1]); x[1] != "" && err != nil {
+			return usage("--%s %q: give HOST:PORT", x[0], x[1])
+		}
 	}
 	if c.Flags().Changed(option.Device.Name) {
 		if _, _, _, err := option.ParseDevice(f.device); err != nil {

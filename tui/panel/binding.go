@@ -63,6 +63,13 @@ func (m *Host) Try(why func(*Host) string, do func(*Host) tea.Cmd) tea.Cmd {
 	return do(m)
 }
 
+// Steps returns actions that move by d with f.
+func Steps(f func(m *Host, d int)) func(d int) func(*Host) tea.Cmd {
+	return func(d int) func(*Host) tea.Cmd {
+		return func(m *Host) tea.Cmd { f(m, d); return nil }
+	}
+}
+
 // Label returns the keys of the binding as help shows them.
 func (b Binding) Label() string {
 	if b.Show != "" {

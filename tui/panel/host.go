@@ -93,6 +93,14 @@ type Toast struct {
 	Until time.Time
 }
 
+// SayDone shows the message of an action that has ended, or its error.
+func (m *Host) SayDone(err error, role cell.Role, done string) {
+	if err != nil {
+		role, done = cell.Alert, err.Error()
+	}
+	m.Say(role, done)
+}
+
 // Say shows a message for six seconds.
 func (m *Host) Say(role cell.Role, text string) {
 	m.Toast = Toast{text, role, m.Opt.Clock().Add(6 * time.Second)}

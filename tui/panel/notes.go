@@ -74,11 +74,7 @@ func doNote(m *Host, args []string) (tea.Cmd, error) {
 	return m.SessionJob(func() tea.Msg {
 		err := keeper.Note(ctx, dir, at, text)
 		return Reply(func(m *Host) tea.Cmd {
-			if err != nil {
-				m.Say(cell.Alert, err.Error())
-				return nil
-			}
-			m.Say(cell.Good, done)
+			m.SayDone(err, cell.Good, done)
 			return m.LoadNotes()
 		})
 	}), nil

@@ -47,11 +47,6 @@ func TableWindow(r cell.Rect, total, at, foot int) (first, n int) {
 	return min(max(0, at-n/2), total-n), n
 }
 
-// DrawTableMore draws arrows in column x if there are rows above or below the n shown rows.
-func DrawTableMore(g *cell.Grid, r cell.Rect, x, first, n, total int) {
-	DrawMore(g, x, r.Y+1, first, n, total)
-}
-
 // DrawMore draws arrows in column x if there are rows above or below the n shown ones, which begin on line y.
 func DrawMore(g *cell.Grid, x, y, first, n, total int) {
 	if first > 0 {

@@ -6,8 +6,6 @@ import (
 	"slices"
 	"time"
 
-	tea "charm.land/bubbletea/v2"
-
 	"brood/runtime/alert"
 	"brood/runtime/event"
 	"brood/runtime/view"
@@ -25,9 +23,7 @@ type alertList struct {
 // NewAlertList returns the panels of the Alerts screen.
 func NewAlertList() []panel.Panel {
 	a := &alertList{log: newLogView()}
-	move := func(d int) func(*panel.Host) tea.Cmd {
-		return func(m *panel.Host) tea.Cmd { a.move(m, d); return nil }
-	}
+	move := panel.Steps(a.move)
 	const group = "alerts (on their screen)"
 	hints := func(*panel.Host) [][2]string {
 		return [][2]string{{"↑↓", "alert"}, {"x", "acknowledge all"}, {"/", "filter"}, {"w", "log"}}
@@ -172,7 +168,7 @@ func (a *alertList) draw(m *panel.Host, g *cell.Grid, r cell.Rect) {
 		}
 		panel.DrawTableRow(g, r.X+3, y, cols, role, e)
 	}
-	panel.DrawTableMore(g, r, r.X+2, first, n, len(all))
+	panel.DrawMore(g, r.X+2, r.Y+1, first, n, len(all))
 	if foot > 0 {
 		for i, line := range textfmt.Wrap(all[at].Text, r.W-4) {
 			if i < foot-1 {

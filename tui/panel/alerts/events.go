@@ -33,12 +33,9 @@ func NewEventList() panel.Panel {
 }
 
 func (l *eventList) keys() []panel.Binding {
-	scroll := func(d int) func(*panel.Host) tea.Cmd {
-		return func(m *panel.Host) tea.Cmd {
-			l.scroll = min(max(l.scroll+d, 0), max(0, len(l.entries(m))-1))
-			return nil
-		}
-	}
+	scroll := panel.Steps(func(m *panel.Host, d int) {
+		l.scroll = min(max(l.scroll+d, 0), max(0, len(l.entries(m))-1))
+	})
 	return []panel.Binding{
 		{Keys: []string{"j", "down"}, Title: "later", Do: scroll(-1)},
 		{Keys: []string{"k", "up"}, Title: "earlier", Do: scroll(1)},

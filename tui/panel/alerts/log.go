@@ -41,16 +41,13 @@ type logView struct {
 func newLogView() *logView { return &logView{Page: panel.Page{Own: panel.Log, Lead: panel.Alerts}} }
 
 func (p *logView) panel() panel.Panel {
-	scroll := func(d int) func(*panel.Host) tea.Cmd {
-		return func(m *panel.Host) tea.Cmd {
-			entries := p.entries(m)
-			i := max(p.lowest(entries)-d, 0)
-			if p.at = nil; i < len(entries)-1 {
-				p.at = &entries[i]
-			}
-			return nil
+	scroll := panel.Steps(func(m *panel.Host, d int) {
+		entries := p.entries(m)
+		i := max(p.lowest(entries)-d, 0)
+		if p.at = nil; i < len(entries)-1 {
+			p.at = &entries[i]
 		}
-	}
+	})
 	return panel.Panel{
 		ID: panel.Log, Title: p.title, Draw: p.draw, Group: "log (w on Alerts)",
 		Example: "/ worker enter: lines on workers", Export: p.rows, Poll: p.poll,

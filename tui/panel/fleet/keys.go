@@ -14,7 +14,7 @@ func (f *Fleet) keys() (table, worker []panel.Binding) {
 	do := func(change func(*panel.Host)) func(*panel.Host) tea.Cmd {
 		return func(m *panel.Host) tea.Cmd { change(m); return nil }
 	}
-	move := func(d int) func(*panel.Host) tea.Cmd { return do(func(m *panel.Host) { f.move(m, d) }) }
+	move := panel.Steps(f.move)
 	some := func(m *panel.Host) string {
 		if rows, _ := f.Rows(m); len(rows) == 0 {
 			return "there is no worker to choose"

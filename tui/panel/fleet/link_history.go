@@ -4,8 +4,6 @@ import (
 	"math"
 	"slices"
 
-	tea "charm.land/bubbletea/v2"
-
 	"brood/models/engine"
 	"brood/runtime/event"
 	"brood/runtime/view"
@@ -27,9 +25,7 @@ const predictedRow = view.Whole
 // NewLinkHistory returns the panel of recorded traffic per link. It works for recordings too.
 func NewLinkHistory() panel.Panel {
 	p := &linkHistory{}
-	move := func(d int) func(*panel.Host) tea.Cmd {
-		return func(m *panel.Host) tea.Cmd { p.move(m, d); return nil }
-	}
+	move := panel.Steps(p.move)
 	return panel.Panel{
 		ID: panel.LinkHistory, Title: linkHistoryTitle, Draw: p.draw,
 		Group: "links over the rounds",
@@ -150,7 +146,7 @@ func (p *linkHistory) draw(m *panel.Host, g *cell.Grid, r cell.Rect) {
 			chart.Axis{Lo: 0, Hi: max(tops[linkScale(id)], 1)},
 			line)
 	}
-	panel.DrawTableMore(g, r, r.X+1, first, n, len(rows))
+	panel.DrawMore(g, r.X+1, r.Y+1, first, n, len(rows))
 	if foot > 0 {
 		text := "links: packets including probes · formula: payload of rounds"
 		if cell.Width(text) > r.W-3 {

@@ -8,8 +8,6 @@ import (
 	"strings"
 	"time"
 
-	tea "charm.land/bubbletea/v2"
-
 	"brood/runtime/event"
 	"brood/runtime/view"
 	"brood/tui/cell"
@@ -21,9 +19,7 @@ import (
 // machinePanels returns the panels of the Machines screen: a table of the processes of the run, and the history of
 // the selected one.
 func (f *Fleet) machinePanels() []panel.Panel {
-	move := func(d int) func(*panel.Host) tea.Cmd {
-		return func(m *panel.Host) tea.Cmd { f.moveProcess(m, d); return nil }
-	}
+	move := panel.Steps(f.moveProcess)
 	const group = "machines (on their screen)"
 	keys := []panel.Binding{
 		{Keys: []string{"j", "down"}, Title: "next process", Do: move(1)},
@@ -369,7 +365,7 @@ func (f *Fleet) drawMachines(m *panel.Host, g *cell.Grid, r cell.Rect) {
 		g.Text(r.X+left+1, y, name, role, textfmt.CutMiddle(row.name, name))
 		panel.DrawTableRow(g, x, y, cols, role, row)
 	}
-	panel.DrawTableMore(g, r, r.X+1, first, n, len(rows))
+	panel.DrawMore(g, r.X+1, r.Y+1, first, n, len(rows))
 }
 
 func (f *Fleet) historyTitle(m *panel.Host) (string, string) {

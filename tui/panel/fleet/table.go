@@ -275,7 +275,7 @@ func (f *Fleet) draw(m *panel.Host, g *cell.Grid, r cell.Rect) {
 		g.Text(r.X+left, y, name, role, textfmt.CutMiddle(x.machine(), name))
 		panel.DrawTableRow(g, r.X+left+name+2, y, cols, role, x)
 	}
-	panel.DrawTableMore(g, r, r.X, first, n, len(rows))
+	panel.DrawMore(g, r.X, r.Y+1, first, n, len(rows))
 	if r.H > n+fleetFoot {
 		text, role := f.note(m, rows, at)
 		g.Text(r.X+1, r.Y+r.H-1, r.W-2, role, text)

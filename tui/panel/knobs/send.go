@@ -22,16 +22,11 @@ func (r *Rail) keys() (turning, sending []panel.Binding) {
 		return ""
 	}
 	may := func(m *panel.Host) string { return cmp.Or(m.WhyNoStage(), some(m)) }
-	move := func(d int) func(*panel.Host) tea.Cmd {
-		return func(m *panel.Host) tea.Cmd {
-			ks := r.Knobs(m)
-			r.Selected = ks[(r.index(ks)+d+len(ks))%len(ks)].Name
-			return nil
-		}
-	}
-	turn := func(n int) func(*panel.Host) tea.Cmd {
-		return func(m *panel.Host) tea.Cmd { r.turn(m, n); return nil }
-	}
+	move := panel.Steps(func(m *panel.Host, d int) {
+		ks := r.Knobs(m)
+		r.Selected = ks[(r.index(ks)+d+len(ks))%len(ks)].Name
+	})
+	turn := panel.Steps(r.turn)
 	turning = []panel.Binding{
 		{Keys: []string{"j", "down"}, Title: "next knob", Why: some, Do: move(1)},
 		{Keys: []string{"k", "up"}, Title: "previous knob", Why: some, Do: move(-1)},

@@ -22,9 +22,7 @@ type chartsPanel struct {
 // NewCharts returns the panel of the Charts screen.
 func NewCharts() panel.Panel {
 	c := &chartsPanel{}
-	move := func(d int) func(*panel.Host) tea.Cmd {
-		return func(m *panel.Host) tea.Cmd { c.move(m, d); return nil }
-	}
+	move := panel.Steps(c.move)
 	near := func(d int) func(*panel.Host) tea.Cmd { return func(m *panel.Host) tea.Cmd { return c.narrow(m, d) } }
 	shift := func(d int) func(*panel.Host) tea.Cmd { return func(m *panel.Host) tea.Cmd { return c.shift(m, d) } }
 	return panel.Panel{

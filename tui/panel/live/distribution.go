@@ -4,8 +4,6 @@ import (
 	"fmt"
 	"math"
 
-	tea "charm.land/bubbletea/v2"
-
 	"brood/runtime/view"
 	"brood/tui/cell"
 	"brood/tui/chart"
@@ -15,9 +13,7 @@ import (
 
 // traitKeys returns the keys of all panels on the Population screen, except those of the positions.
 func traitKeys(positions panel.Instead) []panel.Binding {
-	place := func(d int) func(*panel.Host) tea.Cmd {
-		return func(m *panel.Host) tea.Cmd { m.MoveInRanking(d); return nil }
-	}
+	place := panel.Steps((*panel.Host).MoveInRanking)
 	return []panel.Binding{
 		{Keys: []string{"t"}, Title: "next quantity of members", Do: (*panel.Host).NextTrait},
 		{Keys: []string{"w"}, Title: "positions of members", Do: positions.Show},

@@ -100,7 +100,7 @@ func drawRanking(m *panel.Host, g *cell.Grid, r cell.Rect) {
 			chart.Bar(g, r.X+29, y, w, (x.X-from)/(to-from), bar)
 		}
 	}
-	panel.DrawTableMore(g, r, r.X+r.W-1, first, n, len(all))
+	panel.DrawMore(g, r.X+r.W-1, r.Y+1, first, n, len(all))
 }
 
 // pointRanking focuses the member under the mouse.

@@ -304,11 +304,7 @@ func (r *Runs) change(m *panel.Host, done string, f func(context.Context) error)
 	return m.Job(func() tea.Msg {
 		err := f(ctx)
 		return panel.Reply(func(m *panel.Host) tea.Cmd {
-			if err != nil {
-				m.Say(cell.Alert, err.Error())
-			} else {
-				m.Say(cell.Plain, done)
-			}
+			m.SayDone(err, cell.Plain, done)
 			return r.rescan(m)
 		})
 	})
@@ -377,11 +373,7 @@ func (r *Runs) write(m *panel.Host) tea.Cmd {
 	return m.Job(func() tea.Msg {
 		written, err := keeper.Export(ctx, e.Dir)
 		return panel.Reply(func(m *panel.Host) tea.Cmd {
-			if err != nil {
-				m.Say(cell.Alert, err.Error())
-			} else {
-				m.Say(cell.Good, written)
-			}
+			m.SayDone(err, cell.Good, written)
 			return nil
 		})
 	})

@@ -215,7 +215,7 @@ func (r *Runs) draw(m *panel.Host, g *cell.Grid, in cell.Rect) {
 		g.Text(left+x.depth, y, name-x.depth, role, label)
 		panel.DrawTableRow(g, left+name+2, y, cols, role, row)
 	}
-	panel.DrawTableMore(g, in, in.X+3, first, n, len(rows))
+	panel.DrawMore(g, in.X+3, in.Y+1, first, n, len(rows))
 	if in.H >= n+1+foot {
 		for i, line := range about {
 			g.Text(in.X+1, in.Y+in.H-foot+i, in.W-2, cell.Alert, line)

@@ -277,7 +277,7 @@ func drawSpreads(g *cell.Grid, r cell.Rect, x *geometry.Geometry, focus engine.M
 			chart.Bar(g, r.X+29, y, w, x.Spread[i]/top, bar)
 		}
 	}
-	panel.DrawTableMore(g, r, r.X+r.W-1, first, n, len(x.Members))
+	panel.DrawMore(g, r.X+r.W-1, r.Y+1, first, n, len(x.Members))
 }
 
 // drawSlopes replaces the distances for candidates of one model: it draws the cosine of their estimate and the
