@@ -77,7 +77,6 @@ func (v *batchView) note(text string) {
 	fmt.Fprintln(v.s.err, "brood: "+text)
 }
 
-// join prints the command that joins workers.
 func (v *batchView) join(url string) {
 	if v.json {
 		_ = objects(v.s.out, map[string]any{"event": "join", "url": url})
@@ -86,7 +85,6 @@ func (v *batchView) join(url string) {
 	fmt.Fprintf(v.s.out, "join: brood worker %s\n", url)
 }
 
-// done prints a finished run.
 func (v *batchView) done(t *sweep.Trial) {
 	switch {
 	case v.json:
@@ -202,7 +200,6 @@ func (v *batchView) active() (here []running, elsewhere int) {
 	return here, elsewhere
 }
 
-// progress prints a progress line.
 func (v *batchView) progress() {
 	text := v.left(v.work())
 	if here, _ := v.active(); len(here) > 0 {

@@ -31,7 +31,6 @@ type suite struct {
 	run       func(c *cobra.Command, f *benchFlags, report func(bench.Figure)) error
 }
 
-// benchFlags holds the flags of `brood bench`.
 type benchFlags struct {
 	asJSON bool
 	each   time.Duration // measuring time of a figure

@@ -242,9 +242,7 @@ func (c comparison) print(s streams) {
 		}
 	}
 	fmt.Fprintln(s.out)
-	for _, line := range c.curves() {
-		fmt.Fprintln(s.out, strings.TrimRight(line, " "))
-	}
+	writeGrid(s.out, c.curves())
 }
 
 // results returns a table with the figures of each run, then the means of runs that differ only in their seeds.
@@ -301,7 +299,7 @@ func (c comparison) results(groups []archive.Group) *table {
 }
 
 // curves draws one sparkline a run, over a common axis and a common range of values.
-func (c comparison) curves() []string {
+func (c comparison) curves() *cell.Grid {
 	label := 0
 	for _, r := range c.runs {
 		label = max(label, cell.Width(r.Name))
@@ -338,7 +336,7 @@ func (c comparison) curves() []string {
 	}
 	g.Text(label+2, y, plot, cell.Plain, from)
 	g.Right(label+2+plot, y, plot, cell.Plain, to)
-	return strings.Split(cell.Plainly(false).String(g), "\n")
+	return g
 }
 
 // decades reports whether the curves are positive and span more than two decades. They are then drawn on a

@@ -264,7 +264,6 @@ func describeText(w io.Writer, d *data.Set) {
 // textShown is the number of bytes of a text that are read for display, textLines the number of lines shown of them.
 const textShown, textLines = 400, 3
 
-// printFacts prints lines of a name and a value.
 func printFacts(w io.Writer, facts [][2]string) {
 	for _, f := range facts {
 		fmt.Fprintf(w, "  %-11s %s\n", f[0], oneLine(f[1]))

@@ -13,7 +13,6 @@ import (
 	"brood/runtime/option"
 )
 
-// splitsCommand writes which samples are for training, validation and tests.
 func splitsCommand(s streams) *cobra.Command {
 	c := &cobra.Command{
 		Use:   "splits NAME|PATH|SESSION",

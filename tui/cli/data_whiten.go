@@ -10,7 +10,6 @@ import (
 	"brood/models/data"
 )
 
-// whitenCommand prints filters for the first layer of a model.
 func whitenCommand(s streams) *cobra.Command {
 	c := &cobra.Command{
 		Use:   "whiten NAME|PATH",

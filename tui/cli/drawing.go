@@ -48,7 +48,8 @@ func (f *drawFlags) register(c *cobra.Command) {
 		return text, nil
 	}
 	same := func(text string) string { return text }
-	c.Flags().Var(valueFlag[string]{&f.theme, "theme", parse, same}, "theme", "colours: dark, light or plain (default: by the background of the terminal)")
+	c.Flags().Var(valueFlag[string]{&f.theme, "theme", parse, same}, "theme",
+		"colours: dark, light or plain (default: by the background of the terminal)")
 }
 
 // options returns the options of a workbench with these flags and the saved settings of this user.

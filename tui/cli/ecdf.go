@@ -83,9 +83,7 @@ far, and evaluations are those up to the end of the round.`,
 				return err
 			}
 		}
-		for _, line := range strings.Split(cell.Plainly(false).String(g), "\n") {
-			fmt.Fprintln(s.out, strings.TrimRight(line, " "))
-		}
+		writeGrid(s.out, g)
 		k := ecdf.Nearest(distance)
 		fmt.Fprintf(s.out, "\nexpected running time to %.3g above the minimum, in evaluations; in brackets the runs that "+
 			"met it\n\n", ecdf.Target(k))

@@ -62,7 +62,6 @@ func evalCommand(s streams) *cobra.Command {
 	return c
 }
 
-// check validates and parses the flags.
 func (f *evalFlags) check(c *cobra.Command) (err error) {
 	if !slices.Contains(evaluate.Splits, f.split) {
 		return usage("--split %s: choose one of %s", f.split, strings.Join(evaluate.Splits, ", "))
@@ -198,7 +197,6 @@ func (f *evalFlags) score(ctx context.Context, s streams, t *evaluate.Model, sam
 	return r, nil
 }
 
-// object returns the result of a model as a JSON object.
 func (f *evalFlags) object(t *evaluate.Model, r evalResult) map[string]any {
 	line := map[string]any{"event": "evaluated", "file": f.what, "model": t.Net.Name, "data": f.set, "split": f.split,
 		"samples": r.Samples, "kernels": r.Kernels, "loss": finite(r.Mean()), "seconds": r.seconds}
@@ -216,7 +214,6 @@ func (f *evalFlags) object(t *evaluate.Model, r evalResult) map[string]any {
 	return line
 }
 
-// print prints the result of a model as text.
 func (f *evalFlags) print(s streams, t *evaluate.Model, r evalResult) {
 	fmt.Fprint(s.out, scoredLine(t, f.set, f.split, r.Samples))
 	if made := t.Made(); made != "" {

@@ -38,7 +38,6 @@ func (f *modelFlags) register(c *cobra.Command, ofDoc string) {
 			"data, or a .toml file (docs/model-files.md)")
 }
 
-// registerModel adds the flags of the model.
 func (f *modelFlags) registerModel(c *cobra.Command, ofDoc string) {
 	fl := c.Flags()
 	fl.StringVar(&f.model, "model", "", "model by name, or a layer list in a .toml file (default: from the file)")

@@ -6,7 +6,6 @@ import "brood/runtime/report"
 // confused instead of the matrix, and `brood predict` writes only the likeliest classes.
 const tableClasses = 256
 
-// reportInto adds the figures of a report to a JSON object.
 func reportInto(line map[string]any, r *report.Report) {
 	if r == nil {
 		return

@@ -26,7 +26,6 @@ func noteKernels(s streams, what string, t *evaluate.Model, kernels string) {
 	}
 }
 
-// scoredLine describes the model and the samples.
 func scoredLine(t *evaluate.Model, set, split string, samples int64) string {
 	scored := textfmt.Grouped(samples) + " " + split
 	if split == "all" {

@@ -191,7 +191,6 @@ func (x *exporting) into(dir string, several bool) string {
 	return filepath.Join(x.file, name+"."+x.to)
 }
 
-// models writes the model of each session.
 func (x *exporting) models(ctx context.Context, s streams, args []string) error {
 	sessions, err := sessionsOf(args)
 	if err != nil {
@@ -220,7 +219,6 @@ func (x *exporting) models(ctx context.Context, s streams, args []string) error 
 	return nil
 }
 
-// tables writes the curves of all sessions to one table.
 func (x *exporting) tables(s streams, args []string) error {
 	runs, err := exported(s, args)
 	if err != nil {

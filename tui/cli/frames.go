@@ -59,7 +59,6 @@ func parseSize(text string) (w, h int, err error) {
 	return w, h, nil
 }
 
-// print writes the frames of a session to standard output.
 func (f *frameFlags) print(ctx context.Context, o panel.Opened, opt panel.Options, s streams) error {
 	opt.Source, opt.Session, opt.Resume, opt.Algorithms, opt.By = o.Source, o.Session, o.Resume, catalog.All(),
 		clientName()

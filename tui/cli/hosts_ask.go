@@ -201,7 +201,8 @@ func (l hostLine) sshCommand(ctx context.Context, terminal bool, words ...string
 	} else {
 		args = append(args, "-o", "BatchMode=yes", "-T")
 	}
-	return exec.CommandContext(ctx, "ssh", append(args, "--", l.SSH, cmp.Or(l.Command, "brood")+" "+subprocess.Quote(words...))...)
+	remote := cmp.Or(l.Command, "brood") + " " + subprocess.Quote(words...)
+	return exec.CommandContext(ctx, "ssh", append(args, "--", l.SSH, remote)...)
 }
 
 // askSSH requests the runs of a machine by `brood sessions --rail`.

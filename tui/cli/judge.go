@@ -368,18 +368,13 @@ func (x *side) sample(metric string) presets.Sample {
 	return out
 }
 
-// config returns the configuration of a run of the side; false if it has none.
-func (x *side) config() (event.Config, bool) {
+// one returns a run of the side; nil if it has none. All have the same settings.
+func (x *side) one() *archive.Tally {
 	for _, r := range x.runs {
-		return r.tally.Config, true
+		return r.tally
 	}
-	return event.Config{}, false
+	return nil
 }
 
-// limit returns the limit of the side for readers: in rounds or epochs.
-func (x *side) limit() string {
-	for _, r := range x.runs {
-		return cmp.Or(limitText(r.tally.Goal.Limit), "–")
-	}
-	return "–"
-}
+// limit returns the limit of the side for readers: in rounds or epochs. The side must have a run.
+func (x *side) limit() string { return cmp.Or(limitText(x.one().Goal.Limit), "–") }

@@ -27,17 +27,16 @@ type ruling struct {
 
 // compare compares both sides. It fails if one of them has no value of the metric, or if they have different data.
 func (w *duel) compare() (f ruling, err error) {
-	a, ok := w.sides[0].config()
-	b, too := w.sides[1].config()
-	if !ok || !too {
+	a, b := w.sides[0].one(), w.sides[1].one()
+	if a == nil || b == nil {
 		return f, usererr.Errorf("one side has no run that ended")
 	}
-	if a.Data != b.Data {
+	if a.Config.Data != b.Config.Data {
 		return f, usererr.Errorf("%s has the data %s and %s has %s: compare runs on the same data", w.sides[0].name,
-			a.Data, w.sides[1].name, b.Data)
+			a.Config.Data, w.sides[1].name, b.Config.Data)
 	}
 	if w.metric == "" {
-		w.metric = a.Score().Key
+		w.metric = a.Config.Score().Key
 	}
 	for i, x := range w.sides {
 		if f.samples[i] = x.sample(w.metric); f.samples[i] == nil {
@@ -87,9 +86,8 @@ func (w *duel) report(file string, asJSON bool, s streams) error {
 }
 
 func (w *duel) print(f ruling, s streams) {
-	config, _ := w.sides[0].config()
 	unit := w.metric
-	if u := config.Unit(presets.Metrics[w.metric]); !strings.HasSuffix(w.metric, u) {
+	if u := w.sides[0].one().Config.Unit(presets.Metrics[w.metric]); !strings.HasSuffix(w.metric, u) {
 		unit += " " + u
 	}
 	heads := []string{"side", "limit", ">seeds", ">" + unit, ">± s.e."}
@@ -139,7 +137,6 @@ func (w *duel) print(f ruling, s streams) {
 	fmt.Fprintln(s.out, "recompute a session and compare its hash: brood verify SESSION")
 }
 
-// object returns the comparison as a JSON object.
 func (w *duel) object(f ruling) map[string]any {
 	var sides, sessions []map[string]any
 	for i, x := range w.sides {

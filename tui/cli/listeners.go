@@ -105,7 +105,6 @@ func workbenchFor(dir string, v sshserver.Visitor) (panel.Options, error) {
 	return opt, nil
 }
 
-// announce prints the addresses of the listeners.
 func (d *listeners) announce(out printer, s streams) {
 	show := func(event, text string) {
 		if j, ok := out.(*jsonPrinter); ok {

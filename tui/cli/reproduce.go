@@ -122,7 +122,6 @@ func (f *reproduceFlags) checkResults() error {
 	return nil
 }
 
-// listStudies prints the studies with their sources.
 func listStudies(all map[string][]string, names []string, asJSON bool, s streams) error {
 	t := newTable("study", ">presets", "source")
 	for _, study := range names {

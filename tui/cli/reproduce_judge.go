@@ -80,7 +80,6 @@ func newTally() *tally {
 	return t
 }
 
-// add appends the row of a study.
 func (t *tally) add(study string, judged []presets.Judgement) {
 	t.all = append(t.all, judged...)
 	t.row(study, judged)

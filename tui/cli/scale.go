@@ -26,7 +26,6 @@ import (
 	"brood/tui/textfmt"
 )
 
-// scaleFlags holds the flags of `brood scale`.
 type scaleFlags struct {
 	out, sessions string
 	plain         bool
@@ -75,7 +74,6 @@ simulate fleet does, and prints the times of rounds next to those that were meas
 	return c
 }
 
-// listPlans prints the built-in plans as a table or as JSON objects.
 func listPlans(asJSON bool, s streams) error {
 	t := newTable("plan", ">workers", ">runs", "what", "takes")
 	for _, name := range presets.Plans() {

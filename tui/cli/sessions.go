@@ -72,8 +72,12 @@ func sessionsCommand(s streams) *cobra.Command {
 		list = slices.DeleteFunc(list, func(x archive.Row) bool { return !q.Match(x) })
 		closed := session.Closed(home)
 		if len(closed) > 0 {
+			names := strings.Join(closed[:min(len(closed), 3)], ", ")
+			if more := len(closed) - 3; more > 0 {
+				names += fmt.Sprintf(" and %d more", more)
+			}
 			fmt.Fprintf(s.err, "brood: %s: permission denied: not listed; ask the owner for read permission\n",
-				oneLine(strings.Join(closed[:min(len(closed), 3)], ", ")+andMore(len(closed)-3)))
+				oneLine(names))
 		}
 		if *asJSON {
 			var out []map[string]any
@@ -184,14 +188,6 @@ func listedNames(list []archive.Row) (names []string) {
 		names = append(names, name)
 	}
 	return names
-}
-
-// andMore returns the end of a shortened list, "" if it is complete.
-func andMore(more int) string {
-	if more <= 0 {
-		return ""
-	}
-	return fmt.Sprintf(" and %d more", more)
 }
 
 // listDirectory returns the directory whose sessions are listed: the argument as a path or as a name in the sessions

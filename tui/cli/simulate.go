@@ -22,7 +22,6 @@ import (
 	"brood/tui/textfmt"
 )
 
-// simulateFlags holds the flags of `brood simulate`.
 type simulateFlags struct {
 	agents              []int
 	executions, threads int
@@ -71,7 +70,6 @@ func simulateCommand(s streams) *cobra.Command {
 	return c
 }
 
-// measureOne measures one protocol and prints its statistics.
 func (f *simulateFlags) measureOne(c *cobra.Command, name string, s streams) error {
 	a, k, err := findProtocol(name)
 	if err != nil {

@@ -125,7 +125,6 @@ type fleetConditions struct {
 	rounds       uint64
 }
 
-// check validates and parses the flags.
 func (f *fleetSimulation) check(given func(flag string) bool) (x fleetConditions, err error) {
 	if x.link, err = f.link.link(); err != nil {
 		return x, err
@@ -310,7 +309,6 @@ func (f *fleetSimulation) shape(x fleetConditions, threads int) func(*simulate.C
 	}
 }
 
-// print prints the predictions as a table.
 func (f *fleetSimulation) print(w io.Writer, all []forecast.Fleet) {
 	heads := []string{"algorithm", ">workers", ">a round", ">p95", ">plain model", ">training", ">sent", ">samples/s"}
 	if f.churn > 0 {

@@ -6,6 +6,8 @@ import (
 	"strings"
 
 	"charm.land/lipgloss/v2"
+
+	"brood/tui/cell"
 )
 
 // table is a text table with aligned columns. A heading that begins with ">" aligns its column to the right.
@@ -38,6 +40,13 @@ func (t *table) row(cells ...string) {
 func (t *table) write(w io.Writer) {
 	for _, l := range t.lines() {
 		fmt.Fprintln(w, l)
+	}
+}
+
+// writeGrid prints a drawing without trailing blanks.
+func writeGrid(w io.Writer, g *cell.Grid) {
+	for line := range strings.SplitSeq(cell.Plainly(false).String(g), "\n") {
+		fmt.Fprintln(w, strings.TrimRight(line, " "))
 	}
 }
 

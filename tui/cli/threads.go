@@ -20,7 +20,8 @@ func threadsFlag(fl *pflag.FlagSet, to *int) {
 		}
 		return n, nil
 	}
-	fl.Var(valueFlag[int]{to, "threads", parse, strconv.Itoa}, option.Threads.Name, "`threads` that compute (default: all cores)")
+	fl.Var(valueFlag[int]{to, "threads", parse, strconv.Itoa}, option.Threads.Name,
+		"`threads` that compute (default: all cores)")
 }
 
 // programFlags adds the flags --program and --objective, which both set the command of the program of a recorded

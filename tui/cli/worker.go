@@ -73,7 +73,6 @@ func workerCommand(s streams) *cobra.Command {
 	return c
 }
 
-// check rejects invalid flags.
 func (f *workerFlags) check(c *cobra.Command) error {
 	f.alone = c.Flags().Changed("slow")
 	switch {

@@ -9,22 +9,16 @@ import (
 // WithRound appends the round of a series' last value to its text, if that value is older than one interval of the
 // series or outside the shown window.
 func (m *Host) WithRound(s *view.Series, text string) string {
-	if m.Fresh(s) && (m.Cursor.On || !m.extendsPastWindow(s)) {
-		return text
-	}
-	if m.Cursor.On {
-		_, at, _ := s.At(view.Whole, m.Cursor.Round)
-		return text + " @" + textfmt.Grouped(at)
-	}
-	_, end := s.Rounds()
-	return text + " @" + textfmt.Grouped(end-1)
-}
-
-// extendsPastWindow reports whether a series has values after the shown window.
-func (m *Host) extendsPastWindow(s *view.Series) bool {
 	_, hi := m.Rounds()
 	_, end := s.Rounds()
-	return end > hi
+	if m.Fresh(s) && (m.Cursor.On || end <= hi) {
+		return text
+	}
+	at := end - 1
+	if m.Cursor.On {
+		_, at, _ = s.At(view.Whole, m.Cursor.Round)
+	}
+	return text + " @" + textfmt.Grouped(at)
 }
 
 // ScoreSeries returns the series and the title of the metric that the centre is tested by.

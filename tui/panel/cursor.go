@@ -103,14 +103,6 @@ func (m *Host) RoundUnder(p cell.Rect, x, y int) uint64 {
 	return min(max(at, first), last)
 }
 
-// cursorLine returns the round of the vertical line in charts; nil without a cursor.
-func (m *Host) cursorLine() *uint64 {
-	if !m.Cursor.On {
-		return nil
-	}
-	return &m.Cursor.Round
-}
-
 // CursorNote returns the position of the cursor for a title. It is a range of rounds if the view merged several into
 // one point.
 func (m *Host) CursorNote() string {

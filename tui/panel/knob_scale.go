@@ -9,9 +9,6 @@ import (
 	"brood/optim"
 )
 
-// decadeStep returns the n-th logarithmic step of a decade: ten steps to a factor of ten, in round numbers.
-func decadeStep(n int) float64 { return [...]float64{1, 1.25, 1.6, 2, 2.5, 3.2, 4, 5, 6.4, 8}[n] }
-
 // NextValue returns the next value up or down on the scale of the knob, within its bounds.
 func NextValue(k optim.Knob, x float64, up bool) float64 {
 	d := 1.0
@@ -29,7 +26,7 @@ func NextValue(k optim.Knob, x float64, up bool) float64 {
 	case k.Scale == optim.Log && (x <= 1e-9 && !up && k.Min <= 0):
 		next = k.Min
 	case k.Scale == optim.Log:
-		for next = logStep(x, up); k.Integer && math.Round(next) == x; next = logStep(next, up) { // 13, 12.5
+		for next = NextFactor(x, up); k.Integer && math.Round(next) == x; next = NextFactor(next, up) { // 13, 12.5
 		}
 	case k.Integer:
 		next = x + d
@@ -48,10 +45,9 @@ func NextValue(k optim.Knob, x float64, up bool) float64 {
 	return min(max(next, lo), hi)
 }
 
-// NextFactor returns the next factor up or down, above 0: ten steps to a factor of ten.
-func NextFactor(f float64, up bool) float64 { return logStep(f, up) }
-
-func logStep(x float64, up bool) float64 {
+// NextFactor returns the next factor up or down, above 0: ten steps to a factor of ten, in round numbers.
+func NextFactor(x float64, up bool) float64 {
+	steps := [...]float64{1, 1.25, 1.6, 2, 2.5, 3.2, 4, 5, 6.4, 8}
 	p := math.Pow(10, math.Floor(math.Log10(x)+1e-9))
 	at := func(i int) float64 {
 		e := p
@@ -61,7 +57,7 @@ func logStep(x float64, up bool) float64 {
 		for ; i >= 10; i -= 10 {
 			e *= 10
 		}
-		y, _ := strconv.ParseFloat(strconv.FormatFloat(decadeStep(i)*e, 'g', 4, 64), 64)
+		y, _ := strconv.ParseFloat(strconv.FormatFloat(steps[i]*e, 'g', 4, 64), 64)
 		return y
 	}
 	if up {

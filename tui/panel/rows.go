@@ -21,6 +21,11 @@ func ViewExport(table func(*view.View) Rows) func(*Host) func(*view.View) Rows {
 	return func(*Host) func(*view.View) Rows { return table }
 }
 
+// SeriesExport returns an Export function for the points of the named series.
+func SeriesExport(names ...string) func(*Host) func(*view.View) Rows {
+	return ViewExport(func(v *view.View) Rows { return SeriesRows(v, names...) })
+}
+
 // SeriesRows returns the points of the named series for an export.
 func SeriesRows(v *view.View, names ...string) Rows {
 	var all []*view.Series

@@ -156,7 +156,10 @@ func (m *Host) WithAxis(c chart.Chart) chart.Chart {
 	}
 	lo, hi := m.Rounds()
 	c.From, c.To = m.AxisRange()
-	c.ASCII, c.Hint, c.Now = m.Opt.ASCII, OutliersHint, m.cursorLine()
+	c.ASCII, c.Hint = m.Opt.ASCII, OutliersHint
+	if m.Cursor.On {
+		c.Now = &m.Cursor.Round
+	}
 	if m.ActiveAxis() == axis.Rounds {
 		return c
 	}

@@ -17,6 +17,11 @@ type Column[T any] struct {
 	Role   func(T) cell.Role // role of a cell; nil or Plain: the role of its row
 }
 
+// FigureColumn returns a column of figures, which are aligned to the right.
+func FigureColumn[T any](title string, width, weight int, text func(T) string) Column[T] {
+	return Column[T]{Title: title, Width: width, Weight: weight, Right: true, Text: text}
+}
+
 // FitColumns returns the columns that leave at least `least` cells for the name column, those of greater weight first:
 // a wide one that does not fit does not hide the narrower ones after it. name is the width of the name column, at most
 // `most`.

@@ -33,7 +33,7 @@ func NewAlertList() []panel.Panel {
 		{Keys: []string{"up"}, Title: "newer", Do: move(-1)},
 		{Keys: []string{"g", "home"}, Title: "newest", Do: move(-1 << 30)},
 		{Keys: []string{"G", "end"}, Title: "oldest", Do: move(1 << 30)},
-		a.log.key(),
+		{Keys: []string{"w"}, Title: "log of the run and its processes", Do: a.log.turn},
 	}
 	return []panel.Panel{
 		{
@@ -138,15 +138,9 @@ func (a *alertList) draw(m *panel.Host, g *cell.Grid, r cell.Rect) {
 	}
 	at, foot := a.index(all), a.foot(r, all)
 	cols := []panel.Column[view.Entry]{
-		{
-			Title:  "when",
-			Width:  8,
-			Weight: 1,
-			Text:   func(e view.Entry) string { return textfmt.Duration(time.Duration(e.Trained)) },
-			Right:  true,
-		},
-		{Title: "round", Width: 10, Weight: 3, Text: func(e view.Entry) string { return textfmt.Grouped(e.Round) },
-			Right: true},
+		panel.FigureColumn("when", 8, 1,
+			func(e view.Entry) string { return textfmt.Duration(time.Duration(e.Trained)) }),
+		panel.FigureColumn("round", 10, 3, func(e view.Entry) string { return textfmt.Grouped(e.Round) }),
 		{Title: "state", Width: 8, Weight: 4, Text: func(e view.Entry) string { s, _ := alertOutcome(m, e); return s },
 			Role: func(e view.Entry) cell.Role { _, role := alertOutcome(m, e); return role }},
 		{Title: "kind", Width: 11, Weight: 2, Text: func(e view.Entry) string { return string(e.Alert) }},

@@ -37,7 +37,6 @@ type logView struct {
 	asked  time.Time
 }
 
-// newLogView returns the state of the log panel.
 func newLogView() *logView { return &logView{Page: panel.Page{Own: panel.Log, Lead: panel.Alerts}} }
 
 func (p *logView) panel() panel.Panel {
@@ -71,11 +70,6 @@ func (p *logView) panel() panel.Panel {
 
 // logPageLines is how many lines a page key scrolls.
 const logPageLines = 10
-
-// key is the binding that opens the panel from others on the Alerts screen.
-func (p *logView) key() panel.Binding {
-	return panel.Binding{Keys: []string{"w"}, Title: "log of the run and its processes", Do: p.turn}
-}
 
 // turn toggles the panel and requests the lines.
 func (p *logView) turn(m *panel.Host) tea.Cmd {

@@ -26,8 +26,9 @@ const predictedRow = view.Whole
 func NewLinkHistory() panel.Panel {
 	p := &linkHistory{}
 	move := panel.Steps(p.move)
+	title := func(m *panel.Host) (string, string) { return "links over rounds", m.WindowNote() }
 	return panel.Panel{
-		ID: panel.LinkHistory, Title: linkHistoryTitle, Draw: p.draw,
+		ID: panel.LinkHistory, Title: title, Draw: p.draw,
 		Group: "links over the rounds",
 		Keys: []panel.Binding{
 			{Keys: []string{"j", "down"}, Title: "next link", Do: move(1)},
@@ -41,8 +42,6 @@ func NewLinkHistory() panel.Panel {
 		Reset:  func() { *p = linkHistory{} },
 	}
 }
-
-func linkHistoryTitle(m *panel.Host) (string, string) { return "links over rounds", m.WindowNote() }
 
 // rows returns the measured links, and the index of the selected one: first the sum with the formula below it, then
 // those of each worker.

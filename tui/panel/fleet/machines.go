@@ -123,19 +123,14 @@ func (f *Fleet) everyProcess(m *panel.Host) (rows []MachineRow) {
 			row.name, row.hosts = f.Now.Workers[i].Name, len(f.Now.Workers[i].Members)
 		}
 		if live && m.Running() && v.Rates.Weight > 0 && row.hosts > 0 {
-			row.Values = withSamples(x.Values, v.Rates.Samples*float64(row.hosts)/float64(max(1, all)))
+			share := float64(row.hosts) / float64(max(1, all))
+			row.Values = map[event.Measure]float64{view.Samples: v.Rates.Samples * share}
+			maps.Copy(row.Values, x.Values)
 		}
 		rows = append(rows, row)
 	}
 	slices.SortFunc(rows, func(a, b MachineRow) int { return cmp.Compare(a.worker, b.worker) })
 	return rows
-}
-
-// withSamples returns values with the samples per second added.
-func withSamples(values map[event.Measure]float64, x float64) map[event.Measure]float64 {
-	out := map[event.Measure]float64{view.Samples: x}
-	maps.Copy(out, values)
-	return out
 }
 
 // recorded returns the recorded values of a process at the cursor, or the last ones.
@@ -237,6 +232,10 @@ func (x MachineRow) Device() string {
 	return strings.Join(out, ", ")
 }
 
+func milliseconds(seconds float64) string { return panel.Milliseconds(seconds) + " ms" }
+
+func percent(share float64) string { return fmt.Sprintf("%.0f %%", 100*share) }
+
 func machineColumns() []panel.Column[MachineRow] {
 	cpu := func(used, of event.Measure) func(MachineRow) string {
 		return func(x MachineRow) string { return x.part(used, of, textfmt.OneDecimal, coresText) }
@@ -247,57 +246,26 @@ func machineColumns() []panel.Column[MachineRow] {
 	part := func(used, of event.Measure) func(MachineRow) string {
 		return func(x MachineRow) string { return x.part(used, of, textfmt.Size, textfmt.Size) }
 	}
-	tight := func(used, of event.Measure) func(MachineRow) cell.Role {
-		return func(x MachineRow) cell.Role { return x.usageRole(used, of) }
+	tight := func(c panel.Column[MachineRow], role func(MachineRow) cell.Role) panel.Column[MachineRow] {
+		c.Role = role
+		return c
 	}
-	seconds := func(x float64) string { return textfmt.ThreeDigits(1e3*x) + " ms" }
 	return []panel.Column[MachineRow]{
-		{Title: "members", Width: 7, Weight: 2, Right: true,
-			Text: func(x MachineRow) string { return fmt.Sprint(x.hosts) }},
-		{Title: "cpu", Width: 11, Weight: 10, Right: true, Text: cpu(event.Busy, event.Cores)},
-		{
-			Title:  "machine load",
-			Width:  12,
-			Weight: 6,
-			Right:  true,
-			Text:   cpu(event.Load, event.AllCores),
-			Role:   tight(event.Load, event.AllCores),
-		},
-		{Title: "memory", Width: 7, Weight: 9, Right: true, Text: one(event.Memory, textfmt.Size)},
-		{
-			Title:  "machine memory",
-			Width:  17,
-			Weight: 7,
-			Right:  true,
-			Text:   part(event.MemoryUsed, event.MemoryTotal),
-			Role:   tight(event.MemoryUsed, event.MemoryTotal),
-		},
-		{
-			Title:  "device memory",
-			Width:  17,
-			Weight: 4,
-			Right:  true,
-			Text:   part(event.DeviceUsed, event.DeviceTotal),
-			Role:   DeviceUsageRole,
-		},
-		{
-			Title:  "device",
-			Width:  6,
-			Weight: 1,
-			Right:  true,
-			Text:   one(event.DeviceLoad, func(x float64) string { return fmt.Sprintf("%.0f %%", 100*x) }),
-		},
-		{
-			Title:  "°C",
-			Width:  4,
-			Weight: 0,
-			Right:  true,
-			Text:   one(event.DeviceHeat, func(x float64) string { return fmt.Sprintf("%.0f", x) }),
-		},
-		{Title: "samples/s", Width: 9, Weight: 8, Right: true, Text: one(view.Samples, textfmt.Rate)},
-		{Title: "RTT", Width: 7, Weight: 5, Right: true, Text: one(event.RoundTrip, seconds)},
-		{Title: "tx/s", Width: 7, Weight: 4, Right: true, Text: one(event.Sent, textfmt.Size)},
-		{Title: "rx/s", Width: 7, Weight: 3, Right: true, Text: one(event.Received, textfmt.Size)},
+		panel.FigureColumn("members", 7, 2, func(x MachineRow) string { return fmt.Sprint(x.hosts) }),
+		panel.FigureColumn("cpu", 11, 10, cpu(event.Busy, event.Cores)),
+		tight(panel.FigureColumn("machine load", 12, 6, cpu(event.Load, event.AllCores)), func(x MachineRow) cell.Role {
+			return x.usageRole(event.Load, event.AllCores)
+		}),
+		panel.FigureColumn("memory", 7, 9, one(event.Memory, textfmt.Size)),
+		tight(panel.FigureColumn("machine memory", 17, 7, part(event.MemoryUsed, event.MemoryTotal)),
+			func(x MachineRow) cell.Role { return x.usageRole(event.MemoryUsed, event.MemoryTotal) }),
+		tight(panel.FigureColumn("device memory", 17, 4, part(event.DeviceUsed, event.DeviceTotal)), DeviceUsageRole),
+		panel.FigureColumn("device", 6, 1, one(event.DeviceLoad, percent)),
+		panel.FigureColumn("°C", 4, 0, one(event.DeviceHeat, func(x float64) string { return fmt.Sprintf("%.0f", x) })),
+		panel.FigureColumn("samples/s", 9, 8, one(view.Samples, textfmt.Rate)),
+		panel.FigureColumn("RTT", 7, 5, one(event.RoundTrip, milliseconds)),
+		panel.FigureColumn("tx/s", 7, 4, one(event.Sent, textfmt.Size)),
+		panel.FigureColumn("rx/s", 7, 3, one(event.Received, textfmt.Size)),
 	}
 }
 
@@ -385,8 +353,6 @@ func (f *Fleet) historyTitle(m *panel.Host) (string, string) {
 
 // processTiles returns the tiles of a process, one for each recorded quantity.
 func (f *Fleet) processTiles(m *panel.Host, x MachineRow) (out []panel.Tile) {
-	ms := func(x float64) string { return textfmt.ThreeDigits(1e3*x) + " ms" }
-	percent := func(x float64) string { return fmt.Sprintf("%.0f %%", 100*x) }
 	degrees := func(x float64) string { return fmt.Sprintf("%.0f °C", x) }
 	for _, t := range []struct {
 		title       string
@@ -398,7 +364,7 @@ func (f *Fleet) processTiles(m *panel.Host, x MachineRow) (out []panel.Tile) {
 		{"memory", event.Memory, "", event.MemoryTotal, textfmt.Size[float64], textfmt.ShortSize},
 		{"samples/s", view.Samples, "", "", textfmt.Rate, nil},
 		{"bytes/s  ── sent ╌╌ received", event.Sent, event.Received, "", textfmt.Size[float64], textfmt.ShortSize},
-		{"round trip", event.RoundTrip, "", "", ms, panel.Milliseconds},
+		{"round trip", event.RoundTrip, "", "", milliseconds, panel.Milliseconds},
 		{"machine memory", event.MemoryUsed, "", event.MemoryTotal, textfmt.Size[float64], textfmt.ShortSize},
 		{"device memory  ── held ╌╌ taken", event.DeviceUsed, event.DeviceTaken, event.DeviceTotal,
 			textfmt.Size[float64], textfmt.ShortSize},

@@ -159,18 +159,10 @@ func fleetColumns(m *panel.Host) []panel.Column[fleetRow] {
 					textfmt.MemberRanges(x.Members)), " ")
 			}},
 		{Title: "computes on", Width: 20, Weight: 1, Text: known(func(x fleetRow) string { return x.computes() })},
-		{
-			Title:  unit,
-			Width:  max(7, len(unit)),
-			Weight: 8,
-			Right:  true,
-			Text:   func(x fleetRow) string { return perSecond(x.Rate) },
-		},
-		{Title: "tx/s", Width: 7, Weight: 6, Right: true,
-			Text: afar(func(x fleetRow) string { return textfmt.Size(x.Sent) })},
-		{Title: "rx/s", Width: 7, Weight: 2, Right: true,
-			Text: afar(func(x fleetRow) string { return textfmt.Size(x.Received) })},
-		{Title: "RTT", Width: 7, Weight: 5, Right: true, Text: afar(func(x fleetRow) string { return Latency(x.RTT) })},
+		panel.FigureColumn(unit, max(7, len(unit)), 8, func(x fleetRow) string { return perSecond(x.Rate) }),
+		panel.FigureColumn("tx/s", 7, 6, afar(func(x fleetRow) string { return textfmt.Size(x.Sent) })),
+		panel.FigureColumn("rx/s", 7, 2, afar(func(x fleetRow) string { return textfmt.Size(x.Received) })),
+		panel.FigureColumn("RTT", 7, 5, afar(func(x fleetRow) string { return Latency(x.RTT) })),
 		{
 			Title:  "silent",
 			Width:  6,

@@ -143,13 +143,10 @@ func (f *Fleet) peers(g *cell.Grid, r cell.Rect, id int) {
 		return
 	}
 	cols := []panel.Column[peer]{
-		{Title: "sends/s", Width: 7, Weight: 9, Right: true,
-			Text: func(p peer) string { return textfmt.Size(p.out.Sent) }},
-		{Title: "gets/s", Width: 7, Weight: 8, Right: true,
-			Text: func(p peer) string { return textfmt.Size(p.in.Sent) }},
-		{Title: "RTT", Width: 7, Weight: 7, Right: true, Text: func(p peer) string { return Latency(p.out.RTT) }},
-		{Title: "lost %", Width: 6, Weight: 6, Right: true,
-			Text: func(p peer) string { return textfmt.ThreeDigits(100 * p.out.Lost) }},
+		panel.FigureColumn("sends/s", 7, 9, func(p peer) string { return textfmt.Size(p.out.Sent) }),
+		panel.FigureColumn("gets/s", 7, 8, func(p peer) string { return textfmt.Size(p.in.Sent) }),
+		panel.FigureColumn("RTT", 7, 7, func(p peer) string { return Latency(p.out.RTT) }),
+		panel.FigureColumn("lost %", 6, 6, func(p peer) string { return textfmt.ThreeDigits(100 * p.out.Lost) }),
 		{
 			Title:  "path",
 			Width:  24,

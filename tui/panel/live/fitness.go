@@ -34,8 +34,8 @@ func SecondarySeries(m *panel.Host) (name, title string) {
 
 // NewFitness returns the chart of the fitness, or of another series if the run has no model.
 func NewFitness() panel.Panel {
-	return panel.Panel{ID: panel.Fitness, Title: fitnessTitle, Draw: drawFitness, Export: fitnessRows,
-		Plot: panel.PlotRound}
+	return panel.Panel{ID: panel.Fitness, Title: fitnessTitle, Draw: drawFitness, Plot: panel.PlotRound,
+		Export: panel.SeriesExport(view.Fitness, view.Spread)}
 }
 
 func fitnessTitle(m *panel.Host) (string, string) {
@@ -149,8 +149,4 @@ func best(s *view.Series) func(edges []uint64) []view.Bucket {
 		}
 		return band
 	}
-}
-
-func fitnessRows(*panel.Host) func(*view.View) panel.Rows {
-	return func(v *view.View) panel.Rows { return panel.SeriesRows(v, view.Fitness, view.Spread) }
 }

@@ -103,7 +103,6 @@ func drawRanking(m *panel.Host, g *cell.Grid, r cell.Rect) {
 	panel.DrawMore(g, r.X+r.W-1, r.Y+1, first, n, len(all))
 }
 
-// pointRanking focuses the member under the mouse.
 func pointRanking(m *panel.Host, r cell.Rect, _, y int) {
 	s := m.TraitSeries()
 	if s == nil {

@@ -15,13 +15,8 @@ import (
 // NewScore returns the chart of the centre's score on the test set.
 func NewScore() panel.Panel {
 	return panel.Panel{ID: panel.Score, Title: scoreTitle, Draw: drawScore, Plot: panel.PlotRound,
-		Export: func(*panel.Host) func(*view.View) panel.Rows {
-			return func(v *view.View) panel.Rows {
-				return panel.SeriesRows(v, view.TestBits, view.TestError, view.TestHamming, view.TestRMSE, view.TestR2,
-					view.TestFitness,
-					view.TestLoss)
-			}
-		}}
+		Export: panel.SeriesExport(view.TestBits, view.TestError, view.TestHamming, view.TestRMSE, view.TestR2,
+			view.TestFitness, view.TestLoss)}
 }
 
 func scoreTitle(m *panel.Host) (string, string) {
@@ -96,11 +91,6 @@ func drawScore(m *panel.Host, g *cell.Grid, r cell.Rect) {
 	m.LegendLine(g, legend, entries)
 }
 
-// nothingOnLinks reports whether one worker hosts all members and nothing was sent since the first round.
-func nothingOnLinks(m *panel.Host) bool {
-	return len(m.Shown.Members().Workers()) == 1 && m.NothingSent()
-}
-
 // threeChartsW is the least width in cells for three charts side by side.
 const threeChartsW = 144
 
@@ -108,7 +98,7 @@ const threeChartsW = 144
 func lowPanels(m *panel.Host, r cell.Rect) []panel.Placement {
 	ids := []panel.ID{panel.Fitness, panel.Bandwidth}
 	switch {
-	case m.HasTestSet() && nothingOnLinks(m):
+	case m.HasTestSet() && len(m.Shown.Members().Workers()) == 1 && m.NothingSent():
 		ids = []panel.ID{panel.Fitness, panel.Score}
 	case m.HasTestSet() && r.W >= threeChartsW:
 		ids = []panel.ID{panel.Fitness, panel.Score, panel.Bandwidth}

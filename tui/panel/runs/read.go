@@ -67,7 +67,10 @@ func (r *Runs) scan(m *panel.Host) tea.Cmd {
 		for _, dir := range folders {
 			list, err := lib.Scan(ctx, dir)
 			if err != nil {
-				return panel.Reply(func(*panel.Host) tea.Cmd { r.scanFailed(err); return nil })
+				return panel.Reply(func(*panel.Host) tea.Cmd {
+					r.Reader.Scanning, r.Loaded, r.err = false, true, err
+					return nil
+				})
 			}
 			found[dir] = list
 		}
@@ -75,9 +78,6 @@ func (r *Runs) scan(m *panel.Host) tea.Cmd {
 		return panel.Reply(func(m *panel.Host) tea.Cmd { return r.StoreScan(m, found, took) })
 	})
 }
-
-// scanFailed stores the error of a scan.
-func (r *Runs) scanFailed(err error) { r.Reader.Scanning, r.Loaded, r.err = false, true, err }
 
 // rescan starts a scan without waiting for the scan period, after a change from here.
 func (r *Runs) rescan(m *panel.Host) tea.Cmd {
@@ -162,17 +162,12 @@ func (r *Runs) sum(m *panel.Host) tea.Cmd {
 			at := clock()
 			k := &loadedSummary{Summary: lib.Summary(e), bytes: e.Bytes, when: e.Written, at: at}
 			k.took = clock().Sub(at)
-			k.spark = sparkline(k.Curve)
+			cols := chart.Of(k.Curve)
+			k.spark = chart.Sparkline(cols, chart.FitAxis(true, cols))
 			read = append(read, k)
 		}
 		return panel.Reply(func(m *panel.Host) tea.Cmd { return r.storeSummaries(m, read, next[len(read):]) })
 	})
-}
-
-// sparkline draws a curve as a string of block characters.
-func sparkline(curve []float64) string {
-	cols := chart.Of(curve)
-	return chart.Sparkline(cols, chart.FitAxis(true, cols))
 }
 
 // storeSummaries stores the summaries of a batch and queues the entries that were left.

@@ -146,18 +146,8 @@ func (p *positions) whyNot(m *panel.Host) string {
 }
 
 func (p *positions) measure(m *panel.Host) tea.Cmd {
-	if m.Replay != nil {
-		m.Replay.Pause(true)
-	}
-	return p.ask(m, geometry.Wanted{At: p.at(m)})
-}
-
-// at returns the round of the cursor; 0 without one.
-func (p *positions) at(m *panel.Host) uint64 {
-	if m.Cursor.On || m.Replay != nil {
-		return m.ForkRound()
-	}
-	return 0
+	at, _ := chosenRound(m)
+	return p.ask(m, geometry.Wanted{At: at})
 }
 
 // line measures the line from the focused member to the one furthest from it, after the round that is shown.

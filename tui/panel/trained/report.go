@@ -34,6 +34,17 @@ func (r *request[T]) reset() {
 // back cancels a pending request; without one it returns to the screen.
 func (r *request[T]) back(m *panel.Host) bool { return r.Cancel(m) || r.Close(m) }
 
+// chosenRound returns the round of the cursor or of a recording, which it pauses; 0 and false without them.
+func chosenRound(m *panel.Host) (at uint64, chosen bool) {
+	if m.Replay != nil {
+		m.Replay.Pause(true)
+	}
+	if m.Cursor.On || m.Replay != nil {
+		return m.ForkRound(), true
+	}
+	return 0, false
+}
+
 // testReport is the state of the panels that replace the Live screen to show the errors of the model on the test set:
 // the last report and the pending one.
 type testReport struct {
@@ -136,15 +147,10 @@ func (e *testReport) whyNot(m *panel.Host) string {
 }
 
 func (e *testReport) ask(m *panel.Host) tea.Cmd {
-	at := uint64(0)
-	if m.Replay != nil {
-		m.Replay.Pause(true)
-	}
-	if m.Cursor.On || m.Replay != nil {
-		if at = m.ForkRound(); at == 0 {
-			m.Say(cell.Warn, "there is no trained model before the first round: go to a later one")
-			return nil
-		}
+	at, chosen := chosenRound(m)
+	if chosen && at == 0 {
+		m.Say(cell.Warn, "there is no trained model before the first round: go to a later one")
+		return nil
 	}
 	lib, dir := m.Opt.Library.(Examiner), m.Opt.Session
 	return e.Start(m, func(ctx context.Context, recomputed func(uint64)) (*Examined, error) {

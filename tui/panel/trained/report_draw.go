@@ -190,7 +190,6 @@ func drawConfusion(g *cell.Grid, r cell.Rect, x *report.Report) {
 		"of a class's samples  ░ some  ▒ above 5 %  ▓ above 20 %  █ above 50 %")
 }
 
-// drawConfused lists the most frequent confusions.
 func drawConfused(g *cell.Grid, r cell.Rect, x *report.Report) {
 	pairs := x.Mistaken()
 	name, names := 4, panel.Distinct(classNames(x.Classes), widestName)
