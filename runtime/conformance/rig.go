@@ -1,7 +1,9 @@
 package conformance
 
 import (
+	"cmp"
 	"context"
+	"errors"
 	"fmt"
 	"io"
 	"sync"
@@ -45,7 +47,8 @@ type Rig struct {
 	Store     *Memory
 	Probe     uint64
 	JoinAfter int // number of commits after which another worker joins; 0 means never
-	// OnRecord is called with every record, in the order of the event loop. It may return commands.
+	// OnRecord is called with every record, in the order of the event loop. It may return commands. Without it a run in
+	// trouble, which waits for a command, ends as failed.
 	OnRecord func(event.Record) []event.Command
 }
 
@@ -199,7 +202,11 @@ func (r Rig) worker(id int, toy *Toy, link collective.Link, store *Memory, measu
 	})
 }
 
-// Run trains to the end, for at most a minute.
+// maxSilence is the time without a record after which Run ends.
+const maxSilence = 20 * time.Second
+
+// Run trains to the end. It returns an error once no record arrives for maxSilence, or if no worker is left and none
+// will come.
 func (r Rig) Run(ctx context.Context) (*Outcome, error) {
 	toy, err := r.toy()
 	if err != nil {
@@ -210,7 +217,15 @@ func (r Rig) Run(ctx context.Context) (*Outcome, error) {
 	if o.Store == nil {
 		o.Store = &Memory{}
 	}
+	onTrouble := coordinator.OnTroubleStop
+	if r.OnRecord != nil {
+		onTrouble = coordinator.OnTroubleWait
+	}
+	ctx, stop := context.WithCancelCause(ctx)
+	defer stop(nil)
 	hub := &local.Hub{}
+	silence := time.AfterFunc(maxSilence, func() { stop(r.stalled(hub, o)) })
+	defer silence.Stop()
 	var fl *fleet.Fleet
 	var commands sync.WaitGroup
 	var mu sync.Mutex
@@ -218,6 +233,11 @@ func (r Rig) Run(ctx context.Context) (*Outcome, error) {
 	lastAnswered := make(chan struct{}) // closed when the previous command is answered, so that commands keep their order
 	close(lastAnswered)
 	watch := func(rec event.Record) {
+		silence.Reset(maxSilence)
+		if a := rec.Alert; a != nil && a.Kind == event.AlertLostWorker && a.Level == event.LevelError &&
+			r.Respawn == 0 && r.OnRecord == nil {
+			stop(o.lost())
+		}
 		if rec.Commit != nil {
 			if commits++; commits == r.JoinAfter {
 				commands.Go(fl.Join)
@@ -244,7 +264,7 @@ func (r Rig) Run(ctx context.Context) (*Outcome, error) {
 	fl, err = fleet.New(fleet.Config{
 		Core: coordinator.Config{Algorithm: r.Algorithm, Members: r.Members, Wait: r.Workers, Layout: toy.Layout(),
 			Data:  optim.DataSize{Train: toyTrain, Validation: toyValid, Classes: toyOut},
-			Tests: toyTest, Direct: r.Direct, OnLoss: coordinator.LossPolicy(r.OnLoss), Audit: r.Audit, Secret: r.Seed,
+			Tests: toyTest, Direct: r.Direct, OnLoss: coordinator.LossPolicy(r.OnLoss), OnTrouble: onTrouble, Audit: r.Audit, Secret: r.Seed,
 			Limit: event.Limit{Rounds: r.Rounds, Target: r.Target},
 			Edits: r.edits(), Lookup: r.lookup(), SavePeriod: r.Save, Keep: r.Keep, Resume: r.Resume, Epoch: r.Epoch},
 		Log: o.Log, Workers: r.Workers, Watch: watch, Respawn: r.Respawn,
@@ -264,12 +284,31 @@ func (r Rig) Run(ctx context.Context) (*Outcome, error) {
 	if err != nil {
 		return nil, err
 	}
-	ctx, cancel := context.WithTimeout(ctx, time.Minute)
-	defer cancel()
-	o.Exit, err = fl.Run(ctx)
-	cancel()
+	if o.Exit, err = fl.Run(ctx); err != nil {
+		err = cmp.Or(context.Cause(ctx), err)
+	}
+	stop(nil)
 	commands.Wait()
 	return o, err
+}
+
+// stalled returns the reason why no record arrives: a deadlock of workers, else the last worker that was lost.
+func (r Rig) stalled(hub *local.Hub, o *Outcome) error {
+	why := o.lost()
+	for id := range r.Workers + 1 {
+		why = cmp.Or(hub.Deadlock(id), why)
+	}
+	return fmt.Errorf("nothing happened for %v (%w)", maxSilence, why)
+}
+
+// lost returns an error that says which worker was lost last; nil if none was.
+func (o *Outcome) lost() (err error) {
+	for _, rec := range o.Log.Reader().rest {
+		if a := rec.Alert; a != nil && a.Kind == event.AlertLostWorker && a.Level == event.LevelWarning {
+			err = errors.New(a.Text)
+		}
+	}
+	return err
 }
 
 // Verify recomputes the log.

@@ -31,7 +31,7 @@ func Test(t *testing.T, a *optim.Algorithm, settings ...[2]string) {
 
 // Suite runs the checks that every algorithm must pass. a need not be in the catalog. base is a short run of it on the
 // toy data, with knobs that make its rounds tiny: 8 members, about a dozen rounds, on the toy or on the engines of
-// base.
+// base. The first group of checks that fails is the last.
 func Suite(t *testing.T, a *optim.Algorithm, base Rig) {
 	base.Algorithm, base.Seed = a.Name, 3
 	base.Lookup = func(name string) (*optim.Algorithm, error) {
@@ -40,14 +40,19 @@ func Suite(t *testing.T, a *optim.Algorithm, base Rig) {
 		}
 		return catalog.Lookup(name)
 	}
-	t.Run("declared", func(t *testing.T) { declared(t, a) })
-	t.Run("placement", func(t *testing.T) { placement(t, base) })
-	t.Run("restored", func(t *testing.T) { restored(t, base) })
-	if base.Engine == nil { // callers with another engine compare its results themselves
-		t.Run("elsewhere", func(t *testing.T) { elsewhere(t, base) })
-		t.Run("learns", func(t *testing.T) { learns(t, base, a.Needs.Model()) })
+	check := func(name string, f func(*testing.T)) {
+		if !t.Failed() {
+			t.Run(name, f)
+		}
 	}
-	t.Run("shapes", func(t *testing.T) { shapes(t, a, base) })
+	check("declared", func(t *testing.T) { declared(t, a) })
+	check("placement", func(t *testing.T) { placement(t, base) })
+	check("restored", func(t *testing.T) { restored(t, base) })
+	if base.Engine == nil { // callers with another engine compare its results themselves
+		check("elsewhere", func(t *testing.T) { elsewhere(t, base) })
+		check("learns", func(t *testing.T) { learns(t, base, a.Needs.Model()) })
+	}
+	check("shapes", func(t *testing.T) { shapes(t, a, base) })
 }
 
 // run trains to the end, or fails the test.
@@ -58,9 +63,30 @@ func run(t *testing.T, r Rig) *Outcome {
 		t.Fatalf("%s, %d members on %d workers: %v", r.Algorithm, r.Members, r.Workers, err)
 	}
 	if o.Exit.Phase != event.Finished {
-		t.Fatalf("%s, %d members on %d workers: ended %s: %s", r.Algorithm, r.Members, r.Workers, o.Exit.Phase, o.Exit.Reason)
+		t.Fatalf("%s, %d members on %d workers: ended %s: %s%s", r.Algorithm, r.Members, r.Workers,
+			o.Exit.Phase, o.Exit.Reason, o.advice())
 	}
 	return o
+}
+
+// runIntact is run without the loss of a worker.
+func runIntact(t *testing.T, r Rig) *Outcome {
+	t.Helper()
+	o := run(t, r)
+	if lost := o.lost(); lost != nil {
+		t.Fatalf("%s, %d members on %d workers: %v", r.Algorithm, r.Members, r.Workers, lost)
+	}
+	return o
+}
+
+// advice returns what the author of an algorithm whose workers disagree can look for.
+func (o *Outcome) advice() string {
+	for _, rec := range o.Log.Records {
+		if rec.Alert != nil && rec.Alert.Kind == event.AlertDisagree {
+			return "; each worker must compute a shared block from the same values, not from those of its own members"
+		}
+	}
+	return ""
 }
 
 // declared checks the declaration of the algorithm.
@@ -113,16 +139,18 @@ func placement(t *testing.T, base Rig) {
 	measured := base
 	measured.Stats = true
 	place := func(name, want string, verify bool, r Rig) {
-		t.Run(name, func(t *testing.T) { placed(t, r, want, verify) })
+		if !t.Run(name, func(t *testing.T) { placed(t, r, want, verify) }) {
+			t.FailNow() // the others would fail for the same reason
+		}
 	}
-	want := run(t, base).Hash()
+	want := runIntact(t, base).Hash()
 	place("again", want, false, base)
 	base.Workers = 8
 	place("eight workers", want, true, base)
 	base.Direct = 4096
 	place("eight workers in one hop", want, false, base)
 
-	want = run(t, measured).Hash()
+	want = runIntact(t, measured).Hash()
 	measured.Workers, measured.Probe, measured.Audit = 3, 1, 1
 	place("three workers, probed every round and audited", want, false, measured)
 	measured.Probe, measured.JoinAfter = 0, 3
@@ -132,7 +160,7 @@ func placement(t *testing.T, base Rig) {
 // placed runs a rig and compares its hash and its bytes. If verify is set, it also verifies the log.
 func placed(t *testing.T, r Rig, want string, verify bool) {
 	t.Helper()
-	o := run(t, r)
+	o := runIntact(t, r)
 	if o.Hash() != want {
 		t.Errorf("hash %s, on one worker %s", o.Hash(), want)
 	}
@@ -160,7 +188,7 @@ func placed(t *testing.T, r Rig, want string, verify bool) {
 // matrices.
 func elsewhere(t *testing.T, base Rig) {
 	base.Members, base.Workers, base.Stats, base.Probe = 8, 1, true, 5
-	want, measured := run(t, base), map[string]bool{}
+	want, measured := runIntact(t, base), map[string]bool{}
 	for _, rec := range want.Log.Records {
 		if rec.Points != nil {
 			measured[rec.Points.Series] = true
@@ -171,7 +199,7 @@ func elsewhere(t *testing.T, base Rig) {
 	for _, workers := range []int{1, 3} {
 		r := base
 		r.Workers, r.JoinAfter = workers, 3*(workers/3)
-		o := run(t, r)
+		o := runIntact(t, r)
 		if o.Hash() != want.Hash() {
 			t.Errorf("%d workers: hash %s, in host memory %s", workers, o.Hash(), want.Hash())
 		}
@@ -199,17 +227,17 @@ func elsewhere(t *testing.T, base Rig) {
 // restored: a run that is stopped and resumed on other workers has the hash of an uninterrupted run.
 func restored(t *testing.T, base Rig) {
 	base.Members, base.Workers, base.Stats = 8, 2, true
-	whole := run(t, base)
+	whole := runIntact(t, base)
 	half := base
 	half.Rounds, half.Store = base.Rounds/2, &Memory{}
-	first := run(t, half)
+	first := runIntact(t, half)
 	cp := first.Checkpoint()
 	if cp == nil || cp.Round != half.Rounds {
 		t.Fatalf("no checkpoint at the end of round %d", half.Rounds)
 	}
 	rest := base
 	rest.Workers, rest.Resume, rest.Epoch, rest.Store = 3, cp, cp.Epoch, half.Store
-	if o := run(t, rest); o.Hash() != whole.Hash() {
+	if o := runIntact(t, rest); o.Hash() != whole.Hash() {
 		t.Errorf("resumed: hash %s, uninterrupted %s", o.Hash(), whole.Hash())
 	}
 }
@@ -221,7 +249,7 @@ func learns(t *testing.T, base Rig, model bool) {
 	if !model {
 		series = "loss"
 	}
-	_, loss := run(t, base).Series(series)
+	_, loss := runIntact(t, base).Series(series)
 	if len(loss) < 10 {
 		t.Fatalf("%d points of %s", len(loss), series)
 	}

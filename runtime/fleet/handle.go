@@ -2,7 +2,6 @@ package fleet
 
 import (
 	"context"
-	"fmt"
 	"time"
 
 	"brood/runtime/message"
@@ -124,10 +123,7 @@ func Attend(
 		if _, stop := msg.(message.Stop); stop {
 			return nil
 		}
-		reply, err := safely(mctx, w, msg)
-		if err != nil {
-			return err
-		}
+		reply := w.Handle(mctx, msg)
 		if err := w.Broken(); err != nil {
 			return err
 		}
@@ -146,14 +142,4 @@ func Attend(
 			report(reply)
 		}
 	}
-}
-
-// safely turns a panic of a program into an error, which ends this worker alone.
-func safely(ctx context.Context, w *worker.Worker, msg message.Order) (reply message.Report, err error) {
-	defer func() {
-		if r := recover(); r != nil {
-			err = fmt.Errorf("worker %d: program failed: %v", w.ID(), r)
-		}
-	}()
-	return w.Handle(ctx, msg), nil
 }

@@ -4,7 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"sync"
+	"slices"
 	"time"
 
 	"brood/models/engine"
@@ -347,18 +347,31 @@ func (j *Job) count(t excerpt) (out workerTotals, err error) {
 	defer cancel()
 	// broadcast sends a message to every worker and waits for all replies. A failure cancels the other workers.
 	broadcast := func(m message.Order) ([]message.Report, error) {
-		replies, failed := make([]message.Report, workers), make([]error, workers)
-		var wg sync.WaitGroup
+		replies, failed := make([]message.Report, workers), make([]error, workers+1)
+		done := make(chan int, workers)
 		for i, w := range ws {
-			wg.Go(func() {
+			go func() {
 				replies[i] = w.Handle(ctx, m)
+				done <- i
+			}()
+		}
+		look := time.NewTicker(100 * time.Millisecond)
+		defer look.Stop()
+		for busy := slices.Clone(ids); len(busy) > 0; {
+			select {
+			case i := <-done:
+				busy = slices.DeleteFunc(busy, func(id int) bool { return id == i })
 				if f, bad := replies[i].(message.Failed); bad {
 					failed[i] = errors.New(f.Err)
 					cancel()
 				}
-			})
+			case <-look.C:
+				if err := hub.Deadlock(busy...); err != nil && ctx.Err() == nil {
+					failed[workers] = err
+					cancel()
+				}
+			}
 		}
-		wg.Wait()
 		for _, err := range failed {
 			if err != nil {
 				return nil, fmt.Errorf("dry run of %s: %w", j.Alg.Name, err)

@@ -1,8 +1,10 @@
 package host
 
 import (
+	"context"
 	"maps"
 	"math"
+	"strings"
 	"sync"
 	"testing"
 
@@ -123,4 +125,27 @@ func rounds(t *testing.T, j *Job, made func(int, collective.Link) (*counter, wor
 		scratch += c.scratch
 	}
 	return scratch, sent, predicted
+}
+
+// TestDryRunDeadlock: a dry run of an algorithm that leaves out an exchange on one worker names the workers.
+func TestDryRunDeadlock(t *testing.T) {
+	j := prepare(t, Options{Algorithm: averaging.DPSGD.Name, Model: "mlp-small", Data: fewImages, Members: 4, Workers: 2,
+		Threads: 1, By: "test"})
+	whole := averaging.DPSGD.Program
+	averaging.DPSGD.Program = absent{whole}
+	defer func() { averaging.DPSGD.Program = whole }()
+	_, err := j.count(excerpt{rounds: 1})
+	if err == nil || !strings.Contains(err.Error(), "worker 1 waits for a frame that worker 0 never sends") {
+		t.Error(err)
+	}
+}
+
+// absent is a program that worker 0 does not take part in.
+type absent struct{ optim.Program }
+
+func (p absent) Round(ctx context.Context, e *optim.Env, k optim.Values, round uint64) (optim.Report, error) {
+	if e.Self == 0 {
+		return optim.Report{}, nil
+	}
+	return p.Program.Round(ctx, e, k, round)
 }

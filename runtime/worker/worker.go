@@ -8,6 +8,9 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"path/filepath"
+	"runtime"
+	"strings"
 	"sync/atomic"
 
 	"brood/models/engine"
@@ -75,7 +78,7 @@ type Worker struct {
 	follow  func(round uint64, centre engine.Host) error // see Follow
 	between func(context.Context)                        // see BetweenRounds
 
-	broken error // permanent device error, after which the engine computes nothing
+	broken error // panic of the program or loss of the device, after which the worker computes nothing
 
 	doing atomic.Pointer[stage] // nil while it waits for an order
 
@@ -148,9 +151,15 @@ func (w *Worker) Free() {
 }
 
 // Handle executes an order and returns the reply, or nil if none is due. An abort cancels ctx; a cancelled grant or
-// plan has no reply.
-func (w *Worker) Handle(ctx context.Context, m message.Order) message.Report {
+// plan has no reply. A panic, of the algorithm for example, is a failure after which the worker is [Worker.Broken].
+func (w *Worker) Handle(ctx context.Context, m message.Order) (reply message.Report) {
 	defer w.endStage()
+	defer func() {
+		if v := recover(); v != nil {
+			w.broken = fmt.Errorf("the program of worker %d panicked at %s: %v", w.cfg.ID, panicSite(), v)
+			reply = w.failure(w.epoch, w.broken)
+		}
+	}()
 	switch m := m.(type) {
 	case message.Abort:
 		w.epoch = max(w.epoch, m.Epoch)
@@ -211,7 +220,21 @@ func (w *Worker) Handle(ctx context.Context, m message.Order) message.Report {
 	return nil
 }
 
-// Broken returns the error after which the worker's engine cannot continue; nil if it works.
+// panicSite returns the file and line that panicked. A function deferred by a caller of that line calls it.
+func panicSite() string {
+	pcs := make([]uintptr, 32)
+	frames := runtime.CallersFrames(pcs[:runtime.Callers(1, pcs)])
+	for panicked := false; ; {
+		f, more := frames.Next()
+		ofGo := strings.HasPrefix(f.Function, "runtime.")
+		if panicked && !ofGo || !more {
+			return fmt.Sprintf("%s:%d", filepath.Base(f.File), f.Line)
+		}
+		panicked = panicked || f.Function == "runtime.gopanic"
+	}
+}
+
+// Broken returns the error after which the worker cannot continue; nil if it can.
 func (w *Worker) Broken() error { return w.broken }
 
 // noteDeviceError remembers the loss of the device.

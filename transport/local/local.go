@@ -4,13 +4,22 @@ package local
 
 import (
 	"context"
+	"fmt"
+	"slices"
 	"sync"
 )
 
 // Hub joins the workers of a process. The zero Hub is ready to use.
 type Hub struct {
-	mu    sync.Mutex
-	boxes map[[2]int]*box
+	mu      sync.Mutex
+	boxes   map[[2]int]*box
+	waiting map[int]wait // by worker, during Recv
+}
+
+// wait is what a worker waits for: a frame of an epoch from a worker.
+type wait struct {
+	from  int
+	epoch uint32
 }
 
 type frame struct {
@@ -72,11 +81,43 @@ func (l *Link) Recv(ctx context.Context, from int, epoch uint32) (uint64, string
 		if f, ok := b.take(epoch); ok {
 			return f.seq, f.op, f.p, nil
 		}
+		l.hub.wait(l.self, wait{from, epoch})
 		select {
 		case <-b.wake:
 		case <-ctx.Done():
 		}
+		l.hub.resume(l.self)
 	}
+}
+
+func (h *Hub) wait(self int, w wait) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	if h.waiting == nil {
+		h.waiting = map[int]wait{}
+	}
+	h.waiting[self] = w
+}
+
+func (h *Hub) resume(self int) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	delete(h.waiting, self)
+}
+
+// Deadlock returns an error if each of these workers waits for a frame that nobody has sent: they wait for ever, unless
+// another worker or an abort wakes them. Any goroutine may call it.
+func (h *Hub) Deadlock(workers ...int) error {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	for _, self := range workers {
+		w, waits := h.waiting[self]
+		if !waits || h.boxes[[2]int{w.from, self}].holds(w.epoch) {
+			return nil
+		}
+	}
+	return fmt.Errorf("worker %d waits for a frame that worker %d never sends: all workers must make the same exchanges "+
+		"in the same order", workers[0], h.waiting[workers[0]].from)
 }
 
 func (b *box) take(epoch uint32) (frame, bool) {
@@ -97,6 +138,13 @@ func (b *box) take(epoch uint32) (frame, bool) {
 		}
 	}
 	return frame{}, false
+}
+
+// holds reports whether the queue has a frame of the epoch.
+func (b *box) holds(epoch uint32) bool {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	return slices.ContainsFunc(b.q, func(f frame) bool { return f.epoch == epoch })
 }
 
 func (b *box) signal() {

@@ -1,7 +1,10 @@
 package local
 
 import (
+	"fmt"
+	"strings"
 	"testing"
+	"time"
 
 	"brood/transport/linktest"
 )
@@ -32,5 +35,46 @@ func TestReleasesFrames(t *testing.T) {
 	}
 	if q := hub.boxes[[2]int{0, 1}].q; len(q) != 9 || cap(q) > 100 {
 		t.Errorf("%d frames are kept in room for %d", len(q), cap(q))
+	}
+}
+
+// TestDeadlock: two workers that wait for each other are deadlocked, unless a frame arrived or one of them is at work.
+func TestDeadlock(t *testing.T) {
+	hub := &Hub{}
+	links := []*Link{hub.Link(0), hub.Link(1)}
+	received := make(chan struct{})
+	recv := func(self int) {
+		if _, _, _, err := links[self].Recv(t.Context(), 1-self, 7); err == nil {
+			received <- struct{}{}
+		}
+	}
+	waits := func(worker int) {
+		t.Helper()
+		for {
+			if err := hub.Deadlock(worker); err != nil {
+				if want := fmt.Sprintf("worker %d waits for a frame that worker %d", worker, 1-worker); !strings.Contains(err.Error(), want) {
+					t.Fatalf("%v, want %s", err, want)
+				}
+				return
+			}
+			time.Sleep(time.Millisecond)
+		}
+	}
+	go recv(0)
+	waits(0)
+	if hub.Deadlock(0, 1) != nil {
+		t.Error("worker 1 is at work, and may send")
+	}
+	go recv(1)
+	waits(1)
+	if hub.Deadlock(0, 1) == nil {
+		t.Error("both wait, and are not deadlocked")
+	}
+	if err := links[0].Send(1, 7, 1, "op", nil); err != nil {
+		t.Fatal(err)
+	}
+	<-received
+	if hub.Deadlock(0, 1) != nil {
+		t.Error("worker 1 has received a frame")
 	}
 }
