@@ -107,6 +107,13 @@ func (m *machine) memory(moved float64, bytes int) limit {
 		func(spell time.Duration) float64 { return m.Stream(bytes, spell) / moved }}
 }
 
+// reads returns the limit of an operation that reads this share of the GB that it moves, by loads from operands of this
+// many bytes.
+func (m *machine) reads(share float64, bytes int) limit {
+	return limit{"reads of " + view.Size(float64(bytes)),
+		func(spell time.Duration) float64 { return m.Reading(bytes, spell) / share }}
+}
+
 // speed is a figure that measure measures: work per second.
 type speed struct {
 	name, unit string

@@ -185,6 +185,9 @@ func TestLimits(t *testing.T) {
 		if err != nil {
 			continue
 		}
+		if k.isa.read != nil && (k.Reading(1<<14, Short) <= 0 || k.Reading(0, Short) <= 0) {
+			t.Errorf("%s: loads have no rate", variant)
+		}
 		if k.Stream(1<<14, Short) <= 0 || k.Stream(0, Short) <= 0 {
 			t.Errorf("%s: the memory has no rate", variant)
 		}

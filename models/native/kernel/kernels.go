@@ -45,7 +45,7 @@ type Kernels struct {
 	squares      [squareSums]float64
 	edge         *edge     // of variants whose tiles have no masks
 	amx          *amx      // of the variant with tiles
-	stream       []float32 // memory measured by Stream
+	stream       []float32 // memory measured by Stream and Reading
 }
 
 // isa is an instruction set's functions and sizes. Arguments are passed in structs that are part of Kernels, because a
@@ -102,6 +102,7 @@ type isa struct {
 	maxPoolSet                                   func(*poolArgs) // maxPoolBack for windows that do not overlap
 
 	issue     [Ops]func(turns int)    // loops of independent instructions of each kind
+	read      func(*vecArgs)          // loads a vector, eight registers at a time
 	issueTurn int                     // instructions per turn
 	ports     map[string][Ops]float64 // instructions of each kind per value of a loop; nil: not counted
 	chain     func(turns int)         // dependent additions

@@ -73,12 +73,7 @@ func (k *Kernels) BytesPeak(least time.Duration) float64 {
 func (k *Kernels) Stream(bytes int, least time.Duration) float64 {
 	const piece = 1 << 14
 	n := max(bytes/8, 1)
-	if len(k.stream) < 2*n {
-		k.stream = aligned(2 * n)
-		for i := range k.stream { // memory that was never written is mapped to one page of zeros
-			k.stream[i] = 1
-		}
-	}
+	k.growStream(2 * n)
 	best := 0.0
 	for _, sweep := range []struct {
 		vectors, moved int // moved: of a value
@@ -95,6 +90,32 @@ func (k *Kernels) Stream(bytes int, least time.Duration) float64 {
 		best = max(best, rate*float64(4*sweep.moved*step)/1e9)
 	}
 	return best
+}
+
+// growStream makes the memory of Stream and Reading at least n elements long.
+func (k *Kernels) growStream(n int) {
+	if len(k.stream) >= n {
+		return
+	}
+	k.stream = aligned(n)
+	for i := range k.stream { // memory that was never written is mapped to one page of zeros
+		k.stream[i] = 1
+	}
+}
+
+// Reading returns the bandwidth in GB/s of loads alone from a working set of this many bytes, which may fit into a
+// cache; 0 if the variant has no loop that measures it. A cache that reads and writes at the same time has a greater
+// [Kernels.Stream].
+func (k *Kernels) Reading(bytes int, least time.Duration) float64 {
+	if k.isa.read == nil {
+		return 0
+	}
+	const turn = 8 * 16 // elements that the loop of AVX-512 loads in a turn
+	n := max(bytes/4/turn, 1) * turn
+	k.growStream(n)
+	k.sweep(n)
+	k.vec.x[0] = ptr(k.stream, 0)
+	return Spell(least, func() { k.isa.read(&k.vec) }) * float64(4*n) / 1e9
 }
 
 // Loop is an inner loop whose instructions are counted.

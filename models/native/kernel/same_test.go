@@ -11,7 +11,7 @@ import (
 )
 
 // whole lists methods that compute no result of a model.
-var whole = []string{"Variant", "Fast", "Peak", "BytesPeak", "Clock", "Ports", "Loads", "Issue", "Stream",
+var whole = []string{"Variant", "Fast", "Peak", "BytesPeak", "Clock", "Ports", "Loads", "Issue", "Stream", "Reading",
 	"GemmScratch", "BytesScratch", "BF16Scratch", "ConvBlocksScratch"}
 
 // drawn runs each kernel on random shapes and numbers, and returns what it wrote. Every exported method of Kernels is

@@ -518,6 +518,11 @@ func issueLogicAVX2(n int)
 // issueLoadAVX2 does n turns of loads: 96 in AVX-512, 48 in AVX2.
 func issueLoadAVX2(n int)
 
+// readAVX2: loads of a vector.
+//
+//go:noescape
+func readAVX2(t *vecArgs)
+
 // tile1x32AVX512: a register tile of a product.
 //
 //go:noescape
@@ -1348,6 +1353,11 @@ func issueLogicAVX512(n int)
 
 // issueLoadAVX512 does n turns of loads: 96 in AVX-512, 48 in AVX2.
 func issueLoadAVX512(n int)
+
+// readAVX512: loads of a vector.
+//
+//go:noescape
+func readAVX512(t *vecArgs)
 
 // chain does n turns of 32 additions that wait for each other.
 func chain(n int)

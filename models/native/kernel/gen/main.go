@@ -105,6 +105,7 @@ func generate() (map[string][]byte, error) {
 		g.pool()
 		g.issue()
 		g.issueLoad()
+		g.read()
 		if g.wide {
 			g.chain()
 			g.amx()

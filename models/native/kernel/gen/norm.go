@@ -17,10 +17,12 @@ const (
 // each. Sums have a lane per sample. Each operation rounds, in the order of the portable variant.
 func (g *gen) norm() {
 	const mean, a, b, k, c, d = 0, 1, 2, 3, 4, 5 // coefficients, one for each channel
-	r := g.r
-	coef, floor, mask := r[6:12], r[12], reg.R10
-	// walk emits the loops. The coefficients in use are broadcast; with sums the accumulators r[0:sums] continue from
-	// stored ones.
+	r, mask := g.r, reg.R10
+	u, w, y, floor := r[8], r[9], r[10], r[14]
+	coef := append(append([]reg.VecPhysical{}, r[11:14]...), r[:3]...) // the last three where there are no sums
+	vectors := 128 / g.bytes()                                         // of a row
+	// walk emits the loops. The coefficients in use are broadcast; with sums the accumulators, vectors of each sum,
+	// continue from stored ones.
 	walk := func(name, doc string, use []int, sums int, row func(v int, mem func(base reg.Register) operand.Mem)) {
 		g.begin(name, "normArgs", doc)
 		t, x, dy, out, off, rows, ptr := reg.RDI, reg.RSI, reg.RDX, reg.R8, reg.RAX, reg.RCX, reg.R9
@@ -36,44 +38,34 @@ func (g *gen) norm() {
 		} else {
 			g.MOVQ(at(t, nmLanes), mask)
 		}
+		each := func(f func(acc reg.VecPhysical, mem operand.Mem)) {
+			// Sums of a channel are 128 bytes apart: four times the scaled index of 4 bytes.
+			g.SHLQ(operand.Imm(2), index)
+			for i := range sums {
+				g.MOVQ(at(t, nmSums+8*i), ptr)
+				for v := range vectors {
+					f(r[vectors*i+v], atx(ptr, index, 8, v*g.bytes()))
+				}
+			}
+			g.SHRQ(operand.Imm(2), index)
+		}
 		g.Label("channel")
 		for _, i := range use {
 			g.MOVQ(at(t, nmMean+8*i), ptr)
 			g.VBROADCASTSS(atx(ptr, index, 1, 0), coef[i])
 		}
-		for group := 0; group < 128; group += 2 * g.bytes() {
-			label := "row" + string(rune('a'+group/64))
-			each := func(f func(i int, mem operand.Mem)) {
-				for i := range sums {
-					g.MOVQ(at(t, nmSums+8*i), ptr)
-					for v := range 2 {
-						mem := atx(ptr, index, 8, group+v*g.bytes())
-						f(2*i+v, mem)
-					}
-				}
-			}
-			// Sums of a channel are 128 bytes apart: four times the scaled index of 4 bytes.
-			g.SHLQ(operand.Imm(2), index)
-			each(func(i int, mem operand.Mem) { g.VMOVUPS(mem, r[i]) })
-			g.XORQ(off, off)
-			g.MOVQ(at(t, nmRows), rows)
-			g.align()
-			g.Label(label)
-			for v := range 2 {
-				row(v, func(base reg.Register) operand.Mem { return atx(base, off, 1, group+v*g.bytes()) })
-			}
-			g.ADDQ(imm(128), off)
-			g.DECQ(rows)
-			g.JNZ(ref(label))
-			each(func(i int, mem operand.Mem) { g.VMOVUPS(r[i], mem) })
-			g.SHRQ(operand.Imm(2), index)
-			if !g.wide { // the other half of the lanes
-				g.ADDQ(operand.Imm(64), mask)
-			}
+		each(func(acc reg.VecPhysical, mem operand.Mem) { g.VMOVUPS(mem, acc) })
+		g.XORQ(off, off)
+		g.MOVQ(at(t, nmRows), rows)
+		g.align()
+		g.Label("row")
+		for v := range vectors {
+			row(v, func(base reg.Register) operand.Mem { return atx(base, off, 1, v*g.bytes()) })
 		}
-		if !g.wide {
-			g.SUBQ(imm(128), mask)
-		}
+		g.ADDQ(imm(128), off)
+		g.DECQ(rows)
+		g.JNZ(ref("row"))
+		each(func(acc reg.VecPhysical, mem operand.Mem) { g.VMOVUPS(acc, mem) })
 		for _, p := range []reg.Register{x, dy, out} {
 			g.ADDQ(at(t, nmPlane), p)
 		}
@@ -90,7 +82,6 @@ func (g *gen) norm() {
 			g.VANDPS(at(mask, v*g.bytes()), y, y)
 		}
 	}
-	u, w := r[4], r[5]
 	walk("normSums", "sums of channels.", nil, 1, func(v int, mem func(reg.Register) operand.Mem) {
 		g.VMOVUPS(mem(x), u)
 		live(v, u)
@@ -118,9 +109,9 @@ func (g *gen) norm() {
 	gated := func(mem func(reg.Register) operand.Mem) {
 		g.VMOVUPS(mem(x), u)
 		g.VMOVUPS(mem(dy), w)
-		g.VMOVAPS(u, r[13])
-		affine(r[13])
-		g.positive(r[13], floor, w)
+		g.VMOVAPS(u, y)
+		affine(y)
+		g.positive(y, floor, w)
 	}
 	walk("normBackSums", "sums of gradients, and of their products with what was normalised.", []int{mean, a, b}, 2,
 		func(v int, mem func(reg.Register) operand.Mem) {
@@ -128,7 +119,7 @@ func (g *gen) norm() {
 			g.VSUBPS(coef[mean], u, u)
 			g.VMULPS(w, u, u)
 			g.VADDPS(w, r[v], r[v])
-			g.VADDPS(u, r[2+v], r[2+v])
+			g.VADDPS(u, r[vectors+v], r[vectors+v])
 		})
 	walk("normBack", "gradients of the input.", []int{mean, a, b, k, c, d}, 0,
 		func(v int, mem func(reg.Register) operand.Mem) {

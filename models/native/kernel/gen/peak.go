@@ -94,6 +94,23 @@ func (g *gen) issueLoad() {
 	g.end()
 }
 
+// read emits loads of a vector's elements, eight registers a turn, of which their number must be a multiple.
+func (g *gen) read() {
+	g.begin("read", "vecArgs", "loads of a vector.")
+	t, x, n := reg.RDI, reg.RSI, reg.RCX
+	g.MOVQ(at(t, vX), x)
+	g.MOVQ(at(t, vN), n)
+	g.align()
+	g.Label("loop")
+	for i, r := range g.r[:8] {
+		g.VMOVUPS(at(x, i*g.bytes()), r)
+	}
+	g.ADDQ(imm(8*g.bytes()), x)
+	g.SUBQ(imm(8*g.lanes), n)
+	g.JG(ref("loop"))
+	g.end()
+}
+
 // issueDots emits the same loop for AVX-VNNI products of bytes.
 func (g *gen) issueDots() {
 	g.Function("issueDots" + g.name)
