@@ -1,6 +1,7 @@
 package kernel
 
 import (
+	"fmt"
 	"math"
 	"slices"
 	"testing"
@@ -35,6 +36,55 @@ func TestCachesKeepBits(t *testing.T) {
 			}
 		}
 	})
+}
+
+// TestCutsKeepBits: the sizes of the caches decide how a convolution is cut, but not its bits.
+func TestCutsKeepBits(t *testing.T) {
+	for _, s := range []ConvShape{{20, 12, 12, 50, 5, 1, 0}, {17, 11, 9, 30, 3, 1, 1}, {64, 9, 9, 33, 1, 1, 0}, {24, 9, 9, 19, 3, 2, 1}} {
+		c, err := NewConv(s)
+		if err != nil {
+			t.Fatal(err)
+		}
+		r := random(3)
+		x, dy, w, bias := normals(r, c.Inputs()), normals(r, c.Outputs()), normals(r, c.Weights()), normals(r, s.Out)
+		each(t, func(t *testing.T, k *Kernels) {
+			var want [2][]float32
+			for _, sizes := range []caches{processorCaches(), smallest, {8 << 10, 64 << 10}, {1 << 20, 64 << 20}} {
+				k.caches = sizes
+				got := [2][]float32{make([]float32, c.Outputs()), make([]float32, c.Inputs())}
+				k.ConvForward(c, got[0], x, w, bias, true)
+				k.ConvData(c, got[1], dy, w, x)
+				if want[0] == nil {
+					want = got
+				}
+				for i := range got {
+					sameBits(t, fmt.Sprintf("%+v, %+v, result %d", s, sizes, i), want[i], got[i])
+				}
+			}
+		})
+	}
+}
+
+// TestCutsFollowCaches: the samples of a cut take at most three quarters of half the first-level cache, and short cuts
+// are not made.
+func TestCutsFollowCaches(t *testing.T) {
+	k, err := New(AVX2)
+	if err != nil {
+		t.Skip(err)
+	}
+	k.caches = smallest
+	for _, c := range []struct{ rows, cols, channels, pixels, tiles, want int }{
+		{5, 5, 20, 8, 50, 75}, {3, 3, 96, 8, 96, 54}, {3, 3, 6, 8, 96, 54}, // the last one fits
+		{1, 1, 192, 8, 96, 192}, // too few taps
+		{5, 5, 20, 8, 6, 500},   // one tile
+		{5, 5, 20, 1, 50, 175},  // 25 lines of a channel: seven of them
+		{0, 0, 0, 8, 50, 1},     // no taps
+	} {
+		r := convRun{tab: make([]int32, 2*c.rows*c.cols*c.channels), pixels: c.pixels, rows: c.rows, cols: c.cols}
+		if got := k.cut(&convJob{channels: c.tiles, stepB: row}, &r); got != c.want {
+			t.Errorf("%+v: a cut of %d taps", c, got)
+		}
+	}
 }
 
 // TestBlocksFollowCaches: a product's cuts fit the caches, whatever their sizes.

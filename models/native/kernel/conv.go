@@ -22,9 +22,10 @@ type Conv struct {
 // offset in bytes of the operand's samples. ahead extra pairs follow, for the next pixel, for prefetching its
 // samples.
 type convRun struct {
-	tab    []int32
-	b, c   int // offsets of the first pixel
-	pixels int
+	tab        []int32
+	b, c       int // offsets of the first pixel
+	pixels     int
+	rows, cols int // taps of a channel, if its taps are adjacent in tab
 }
 
 // row is the size in bytes of one pixel's samples.
@@ -171,7 +172,7 @@ func (r *runBuilder) pixel(ty, tx taps, b, c, channels int, entry func(channel, 
 	if len(tab) == 0 {
 		b = 0 // nothing is read, and b may be out of range
 	}
-	r.runs = append(r.runs, convRun{tab, b, c, 1})
+	r.runs = append(r.runs, convRun{tab: tab, b: b, c: c, pixels: 1, rows: ty.n, cols: tx.n})
 	r.open, r.growing = class, true
 }
 

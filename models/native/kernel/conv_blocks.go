@@ -130,7 +130,7 @@ func (k *Kernels) convByBlocks(c *Conv, y, x, w, bias []float32, relu bool) {
 					}
 					n := len(k.every)
 					k.every = append(k.every, excess[:]...)
-					k.part[0] = convRun{k.every[:n], r.b, 0, r.pixels}
+					k.part[0] = convRun{tab: k.every[:n], b: r.b, pixels: r.pixels}
 					j.runs, j.c = k.part[:], sums[parity*c.Out*run:]
 					k.convolve(&j, c.Weights()/c.Out)
 				}

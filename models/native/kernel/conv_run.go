@@ -94,8 +94,8 @@ func (k *Kernels) packFilters(j *convJob, weights int, pack func(dst []float32, 
 	}
 }
 
-// convolve runs all tiles of the packed weights, of taps taps per channel, over one run of pixels after the other, so
-// that the run's inputs stay in the cache.
+// convolve runs all tiles of the packed weights, of taps taps per channel, over one cut of a run of pixels after the
+// other, so that the run's inputs stay in the cache.
 func (k *Kernels) convolve(j *convJob, taps int) {
 	height, extra := even(j.channels, max(1, len(k.isa.conv)-1))
 	if k.isa.conv == nil {
@@ -113,38 +113,71 @@ func (k *Kernels) convolve(j *convJob, taps int) {
 	if j.relu {
 		t.flags |= flagReLU
 	}
-	b, c := ptr(j.b, 0), ptr(j.c, 0)
+	b, c, epilogue := ptr(j.b, 0), ptr(j.c, 0), t.flags
 	for i := range j.runs {
 		r := &j.runs[i]
-		t.tab, t.k = unsafe.Pointer(unsafe.SliceData(r.tab)), len(r.tab)/2
-		more := extra
-		for ch, h := 0, 0; ch < j.channels; ch += h {
-			h = next(height, &more)
-			t.a = ptr(k.filters, ch*taps)
-			if j.bias != nil {
-				t.bias = ptr(j.bias, ch)
+		n := len(r.tab) / 2
+		step := k.cut(j, r)
+		for lo := 0; lo == 0 || lo < n; lo += step {
+			t.tab, t.k, t.flags = unsafe.Pointer(unsafe.SliceData(r.tab[2*lo:])), min(step, n-lo), 0
+			if lo > 0 {
+				t.flags = flagLoad
+			}
+			if lo+step >= n {
+				t.flags |= epilogue
 			}
 			for half := 0; half < row; half += 8 * k.isa.vector {
-				at := ch*j.ldc + r.c + half
-				t.b, t.c, t.pixels = unsafe.Add(b, r.b+half), unsafe.Add(c, at), r.pixels
-				if j.gate != nil {
-					t.gate = unsafe.Add(ptr(j.gate, 0), at)
-				}
-				if fours := r.pixels &^ 3; h == 1 && fours > 0 && k.isa.convRow != nil {
-					t.pixels = fours
-					k.isa.convRow(t)
-					if fours == r.pixels {
-						continue
+				more := extra
+				for ch, h := 0, 0; ch < j.channels; ch += h {
+					h = next(height, &more)
+					t.a = ptr(k.filters, ch*taps)
+					if j.bias != nil {
+						t.bias = ptr(j.bias, ch)
 					}
-					t.b, t.c, t.pixels = unsafe.Add(t.b, fours*j.stepB), unsafe.Add(t.c, fours*j.stepC), r.pixels-fours
+					at := ch*j.ldc + r.c + half
+					t.b, t.c, t.pixels = unsafe.Add(b, r.b+half), unsafe.Add(c, at), r.pixels
 					if j.gate != nil {
-						t.gate = unsafe.Add(t.gate, fours*j.stepC)
+						t.gate = unsafe.Add(ptr(j.gate, 0), at)
 					}
+					k.convTile(j, t, h)
 				}
-				k.isa.conv[h](t)
 			}
 		}
 	}
+}
+
+// leastTaps is the number of taps below which a cut is not worth the loads and stores of its sums.
+const leastTaps = 48
+
+// cut returns the number of taps of a run that all tiles sum before they continue with the next ones, whole channels of
+// the operand: its samples stay in the first-level cache. Half a row is read at a time, so that the samples lie in half
+// of the cache's sets, of which they take three quarters.
+func (k *Kernels) cut(j *convJob, r *convRun) int {
+	n := len(r.tab) / 2
+	if each := r.rows * r.cols; k.isa.near && each > 0 && j.channels >= len(k.isa.conv) {
+		lines := r.rows * (r.cols + (r.pixels-1)*j.stepB/row)
+		fit := max(1, k.caches.l1/lineBytes*3/8/lines)
+		if cuts := (n/each + fit - 1) / fit; fit*each >= leastTaps && cuts > 1 {
+			return (n/each + cuts - 1) / cuts * each
+		}
+	}
+	return max(1, n)
+}
+
+// convTile computes a tile of h channels for the pixels of t. Fours of one channel's pixels have a tile of their own.
+func (k *Kernels) convTile(j *convJob, t *convArgs, h int) {
+	if fours, rest := t.pixels&^3, t.pixels&3; h == 1 && fours > 0 && k.isa.convRow != nil {
+		t.pixels = fours
+		k.isa.convRow(t)
+		if rest == 0 {
+			return
+		}
+		t.b, t.c, t.pixels = unsafe.Add(t.b, fours*j.stepB), unsafe.Add(t.c, fours*j.stepC), rest
+		if j.gate != nil {
+			t.gate = unsafe.Add(t.gate, fours*j.stepC)
+		}
+	}
+	k.isa.conv[h](t)
 }
 
 // convolve is the portable variant: the same tables, one multiply-add at a time, tiles of one channel.

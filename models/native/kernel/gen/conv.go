@@ -19,7 +19,7 @@ const ahead = 16
 
 // conv emits a tile of m channels by two vectors of samples, for a run of pixels. The table holds, for every k, the row
 // of A, which is packed, and the offset of B's: a tap's samples are contiguous everywhere, so activations are never
-// packed, and padding only shortens the table.
+// packed, and padding only shortens the table. With flagLoad the sums continue from C.
 func (g *gen) conv(m int) {
 	g.begin(fmt.Sprintf("conv%d", m), "convArgs", "a tile of a convolution, for a run of pixels.")
 	t, a, b, c, k, tab, ra, rb, next := reg.RDI, reg.RSI, reg.RDX, reg.R15, reg.RCX, reg.R13, reg.RBX, reg.RAX, reg.R8
@@ -34,10 +34,20 @@ func (g *gen) conv(m int) {
 	for i := range 2 * m {
 		g.zero(g.r[i])
 	}
+	g.MOVQ(at(t, cFlags), rb)
+	g.when(rb, flagLoad, "fresh", func() {
+		g.MOVQ(c, next)
+		for i := range m {
+			for v := range 2 {
+				g.VMOVUPS(at(next, v*g.bytes()), acc(i, v))
+			}
+			g.ADDQ(at(t, cLdc), next)
+		}
+	})
 	g.MOVQ(at(t, cTab), tab)
 	g.MOVQ(at(t, cK), k)
 	g.byFour(k, "tap", func(entry int) {
-		g.IMUL3L(operand.U8(4*m), at(tab, 8*entry), ra.As32())
+		scale := g.loadRow(m, at(tab, 8*entry), ra)
 		g.MOVLQSX(at(tab, 8*entry+4), rb)
 		g.MOVLQSX(at(tab, 8*(entry+ahead)+4), next)
 		for v := range 2 {
@@ -48,7 +58,7 @@ func (g *gen) conv(m int) {
 		}
 		for i := range m {
 			x := tmp[i%2]
-			g.VBROADCASTSS(atx(a, ra, 1, 4*i), x)
+			g.VBROADCASTSS(atx(a, ra, scale, 4*i), x)
 			for v := range 2 {
 				g.VFMADD231PS(x, bv[v], acc(i, v))
 			}
@@ -97,6 +107,21 @@ func (g *gen) conv(m int) {
 	g.DECQ(at(t, cPixels))
 	g.JNZ(ref("pixel"))
 	g.end()
+}
+
+// loadRow loads the number of a row of m words into r, and returns the scale at which it addresses the row. In AVX2 a
+// multiplication would take a port of the multiply-adds, of which a tap has too few to hide it.
+func (g *gen) loadRow(m int, number operand.Mem, r reg.GPPhysical) (scale uint8) {
+	if g.wide {
+		g.IMUL3L(operand.U8(4*m), number, r.As32())
+		return 1
+	}
+	g.MOVLQSX(number, r)
+	by := []struct{ factor, scale uint8 }{1: {1, 4}, {1, 8}, {3, 4}, {2, 8}, {5, 4}, {3, 8}}[m]
+	if by.factor > 1 {
+		g.LEAQ(atx(r, r, by.factor-1, 0), r)
+	}
+	return by.scale
 }
 
 // convRow emits a tile of one channel by two vectors of samples for four pixels at a time; their number must be a
